@@ -1,0 +1,120 @@
+# obsrec and obsanalyze. `make help` lists what can be made.
+
+OUT       := .output$(if $(SAN),/san)
+CC        ?= gcc
+CLANG     ?= clang
+BPFTOOL   ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+prefix    ?= /usr/local
+PLOTS     ?= $(CURDIR)/plots
+CFLAGS    ?= -O2 -g
+CFLAGS    += -std=gnu11 -Wall -Wextra -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
+CFLAGS    += $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+comma     := ,
+ANALYZE_LIBS := -lzstd -lsqlite3 -lgsl -lgslcblas -lm
+RECORD_LIBS  := -lbpf -lelf -lz -lzstd -lpthread -lm
+
+objects    = $(patsubst %.c,$(OUT)/%.o,$(1))
+FORMAT     = $(call objects,$(wildcard format/*.c))
+ANALYZE    = $(call objects,$(wildcard analyze/*.c analyze/analyses/*.c))
+RECORD     = $(call objects,$(wildcard record/*.c))
+SKEL       = $(OUT)/bpf/obsrec.skel.h
+PROGRAMS   = $(if $(SAN),$(OUT)/)obsrec $(if $(SAN),$(OUT)/)obsanalyze
+UNITS      = $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(wildcard tests/unit/*.c))
+
+Q   := $(if $(V),,@)
+msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all deps check check-build live bench demo freeze golden-update man install clean help
+
+all: $(PROGRAMS) ## build obsrec and obsanalyze
+
+obsanalyze $(OUT)/obsanalyze: $(ANALYZE) $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ $(ANALYZE_LIBS) -o $@
+
+obsrec $(OUT)/obsrec: $(RECORD) $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+
+$(OUT)/%.o: %.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(EXTRA) -I$(OUT) -MMD -MP -c $< -o $@
+
+$(OUT)/analyze/cmd_plot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
+$(RECORD): $(SKEL)
+
+$(OUT)/bpf/%.o: bpf/%.c $(wildcard bpf/*) $(wildcard format/*.def) format/event.h format/shapes.h
+	$(call msg,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__bpf__ -D__TARGET_ARCH_$(ARCH) -I. -Wall -Wextra \
+		-Wno-unused-parameter $(if $(WERROR),-Werror) -c $< -o $@
+
+$(SKEL): $(OUT)/bpf/obsrec.bpf.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name obsrec_bpf > $@
+
+deps: ## install what building and testing need
+	$(Q)sh tests/deps.sh
+
+# each test program has all objects but the two mains
+$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
+	       $(filter-out %/obsrec.o,$(RECORD))
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
+
+$(OUT)/pack $(OUT)/workload $(OUT)/bench_gen $(OUT)/bench_getppid: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lpthread -lm -o $@
+
+check-build: all $(UNITS) $(OUT)/pack
+
+check: deps ## build, and run all tests that need no root
+	$(Q)$(MAKE) --no-print-directory check-build
+	$(Q)$(MAKE) --no-print-directory SAN=1 check-build
+	$(Q)sh tests/run.sh check
+
+live: deps ## run the tests that record on this machine (root)
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload
+	$(Q)sh tests/run.sh live
+
+bench: deps ## measure costs, speed and size
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/bench_gen $(OUT)/bench_getppid
+	$(Q)sh tests/bench.sh
+
+demo: deps ## record a real server under load, and report on it
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)sh tests/demo.sh
+
+freeze: obsanalyze ## accept new events and fields as unchangeable
+	$(Q)./obsanalyze schema --frozen > testdata/schema.frozen
+
+golden-update: check-build ## accept the present output of the golden tests
+	$(Q)sh tests/golden.sh --update
+
+man: obsanalyze ## write the event chapter of obsrec(5)
+	$(Q)sh tests/paper.sh --update
+
+install: PLOTS = $(prefix)/share/obsrec/plots
+install: ## install below DESTDIR and prefix
+	$(Q)rm -f $(OUT)/analyze/cmd_plot.o
+	$(Q)$(MAKE) --no-print-directory PLOTS=$(PLOTS) all
+	install -D -m 755 obsrec $(DESTDIR)$(prefix)/sbin/obsrec
+	install -D -m 755 obsanalyze $(DESTDIR)$(prefix)/bin/obsanalyze
+	install -D -m 644 -t $(DESTDIR)$(PLOTS) plots/*.gp
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/obsrec.8
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man1 man/obsanalyze.1
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 man/obsrec.5
+	$(Q)rm -f $(OUT)/analyze/cmd_plot.o
+
+clean: ## remove what was built
+	rm -rf .output obsrec obsanalyze demo
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
+
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which system calls did each process make, how long did they take, how often did they
+ * fail? Durations include waiting: a long poll is idleness, not slowness. Quantiles
+ * come from histograms and are within 3.2 % of the sample's.
+ */
+#include "analyze/analysis.h"
+#include "analyze/latency.h"
+#include "format/errnos.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MANY_CALLS  100 /* below this a share of failures says little */
+#define MANY_ERRORS 0.05
+
+static const struct metric metrics[] = {
+	{ "calls", "", NEITHER_IS_BETTER, "calls that returned" },
+	{ "rate", "1/s", NEITHER_IS_BETTER, "calls a second, over the whole recording" },
+	{ "errors", "", LOWER_IS_BETTER, "calls that failed" },
+	{ "total", "ns", NEITHER_IS_BETTER, "sum of durations" },
+	{ "p50", "ns", LOWER_IS_BETTER, "median duration" },
+	{ "p90", "ns", LOWER_IS_BETTER, "90th percentile" },
+	{ "p99", "ns", LOWER_IS_BETTER, "99th percentile" },
+	{ "max", "ns", LOWER_IS_BETTER, "longest" },
+	{ 0 },
+};
+
+static const char stats_sql[] =
+	"SELECT coalesce(p.comm,'?') || '[' || s.pid || '] ' || n.name, s.n, s.errors, s.total, s.max,"
+	" s.pid, s.abi << 16 | s.nr, s.timed, s.abi, s.nr"
+	" FROM syscall_stat s JOIN syscall_name n USING(abi, nr)"
+	" LEFT JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p USING(pid)"
+	" WHERE s.n > 0 ORDER BY s.total DESC, s.n DESC, 1";
+
+static const char errors_sql[] =
+	"SELECT error, n FROM syscall_error WHERE pid=? AND abi=? AND nr=? ORDER BY n DESC, error";
+
+/* "ENOENT 30, EACCES 4" */
+static int list_errors(struct analysis_ctx *c, sqlite3_stmt *stat, char *text, size_t size,
+		       struct err *e)
+{
+	sqlite3_stmt *s;
+	char name[32];
+	size_t n = 0;
+	int ret = db_query(&s, c->db, e, errors_sql, "iii", (s64)sqlite3_column_int64(stat, 5),
+			   (s64)sqlite3_column_int64(stat, 8), (s64)sqlite3_column_int64(stat, 9));
+
+	if (ret < 0)
+		return ret;
+	text[0] = '\0';
+	while ((ret = db_step(s, e)) > 0 && n + 40 < size)
+		n += snprintf(text + n, size - n, "%s%s %lld", n ? ", " : "",
+			      errno_name(sqlite3_column_int(s, 0), name, sizeof(name)),
+			      sqlite3_column_int64(s, 1));
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : 0;
+}
+
+static int put_errors(struct analysis_ctx *c, sqlite3_stmt *stat, struct err *e)
+{
+	double n = sqlite3_column_double(stat, 1), errors = sqlite3_column_double(stat, 2);
+	char list[200];
+	int ret;
+
+	if (n < MANY_CALLS || errors < MANY_ERRORS * n)
+		return 0;
+	ret = list_errors(c, stat, list, sizeof(list), e);
+	return ret < 0 ? ret
+		       : put_finding(c, e, NOTE, "OBSERVED",
+				     "SELECT * FROM syscall_error ORDER BY n DESC",
+				     "%s: %.0f of %.0f calls failed (%.1f %%: %s).",
+				     sqlite3_column_text(stat, 0), errors, n, 100 * errors / n,
+				     list);
+}
+
+static int put_row(struct analysis_ctx *c, sqlite3_stmt *s, struct err *e)
+{
+	static const double at[] = { 0.5, 0.9, 0.99 };
+	const char *subject = (const char *)sqlite3_column_text(s, 0);
+	s64 n = sqlite3_column_int64(s, 1), timed = sqlite3_column_int64(s, 7);
+	double q[3];
+	int ret = latency_quantiles(c->db, "syscall", sqlite3_column_int64(s, 5),
+				    sqlite3_column_int64(s, 6), at, q, 3, e);
+	const struct {
+		const char *name;
+		double value;
+		s64 n;
+	} values[] = {
+		{ "calls", n, n },
+		{ "rate", c->duration ? n * 1e9 / c->duration : NAN, n },
+		{ "errors", sqlite3_column_double(s, 2), n },
+		{ "total", sqlite3_column_double(s, 3), timed },
+		{ "p50", q[0], timed },
+		{ "p90", q[1], timed },
+		{ "p99", q[2], timed },
+		{ "max", timed ? sqlite3_column_double(s, 4) : NAN, timed },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
+		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
+				 values[i].n);
+	return ret;
+}
+
+static int run(struct analysis_ctx *c, struct err *e)
+{
+	sqlite3_stmt *s;
+	int ret = db_query(&s, c->db, e, stats_sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, e)) > 0)
+		if (put_row(c, s, e) < 0 || put_errors(c, s, e) < 0) {
+			ret = ERR_FAIL;
+			break;
+		}
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : 0;
+}
+
+const struct analysis analysis_syscalls = {
+	.name = "syscalls",
+	.doc = "Which system calls, how long, how many failed",
+	.needs = "syscalls",
+	.metrics = metrics,
+	.rows = 15,
+	.run = run,
+};

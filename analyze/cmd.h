@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a command of obsanalyze is: one file cmd_<name>.c, one row in commands.def. */
+#ifndef OBS_CMD_H
+#define OBS_CMD_H
+
+#include "format/buf.h"
+#include "format/opt.h"
+
+struct command {
+	const char *name;
+	const char *words;	/* what follows the options, for --help */
+	const char *doc;	/* one line */
+	const struct opt *opts; /* ended by a row without name */
+	/* Returns an exit status of 0 or above, or a negative error. argv[first] is the first word.
+	 */
+	int (*run)(int argc, char **argv, struct err *e);
+};
+
+/* All of them; ended by NULL. */
+extern const struct command *const commands[];
+
+/*
+ * Reads the options of a command into config and checks the number of words behind them.
+ * Returns the index of the first word; negative on error.
+ */
+int cmd_words(const struct command *c, void *config, int argc, char **argv, int least, int most,
+	      struct err *e);
+
+/* Writes a whole result to a new file, or to standard output for NULL and "-". */
+int cmd_write(const struct buf *b, const char *path, struct err *e);
+
+/* The last words of a command on a recording that is cut or damaged: exit status 3, and why. */
+int cmd_damaged(const char *path);
+
+#endif

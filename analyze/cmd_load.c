@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* load: recording to SQLite database, answers included. Complete or not there at all. */
+#include "analysis.h"
+#include "cmd.h"
+#include "load.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct config {
+	const char *output;
+};
+
+static int set_output(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->output = arg;
+	return 0;
+}
+
+static const struct opt opts[] = {
+	{ "output", 'o', "FILE", "database to make; default: the recording's name and .db",
+	  set_output },
+	{ 0 },
+};
+
+extern const struct command command_load;
+
+static int fill(const char *path, struct reader *reader, struct err *e)
+{
+	sqlite3 *db;
+	int ret = db_open(&db, path, true, e);
+
+	if (ret < 0)
+		return ret;
+	ret = load_recording(db, reader, NULL, e);
+	if (ret == 0)
+		ret = analyses_run(db, NULL, e);
+	if (sqlite3_close(db) != SQLITE_OK && ret == 0)
+		ret = err_set(e, ERR_FAIL, "cannot close the database %.400s", path);
+	return ret;
+}
+
+/* Under another name until it is whole. */
+static int make(const char *path, struct reader *reader, struct err *e)
+{
+	struct buf part = { 0 };
+	int ret = buf_printf(&part, e, "%s.part-%ld", path, (long)getpid());
+
+	if (ret == 0 && access(path, F_OK) == 0)
+		ret = err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
+			      path);
+	if (ret < 0)
+		goto out;
+	ret = fill(part.data, reader, e);
+	if (ret == 0 && rename(part.data, path) < 0)
+		ret = err_errno(e, ERR_FAIL, "cannot make the database %.400s", path);
+	if (ret < 0)
+		unlink(part.data);
+out:
+	buf_free(&part);
+	return ret;
+}
+
+static int run(int argc, char **argv, struct err *e)
+{
+	struct config c = { 0 };
+	struct reader *reader = NULL;
+	struct buf name = { 0 };
+	const struct recording_state *st;
+	int first = cmd_words(&command_load, &c, argc, argv, 1, 1, e);
+	int ret = first;
+
+	if (first < 0)
+		return ret;
+	ret = buf_printf(&name, e, "%s.db", argv[first]);
+	if (ret == 0)
+		ret = reader_open(&reader, argv[first], e);
+	if (ret == 0)
+		ret = make(c.output ? c.output : name.data, reader, e);
+	if (ret == 0) {
+		st = reader_state(reader);
+		if (!st->complete || st->damaged)
+			ret = cmd_damaged(argv[first]);
+	}
+	reader_free(reader);
+	buf_free(&name);
+	return ret;
+}
+
+const struct command command_load = {
+	.name = "load",
+	.words = "RECORDING",
+	.doc = "turn a recording into an SQLite database",
+	.opts = opts,
+	.run = run,
+};

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* report: what happened, as text, Markdown or JSON. */
+#include "analysis.h"
+#include "cmd.h"
+#include "load.h"
+#include "render.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WIDTH_MIN     80
+#define WIDTH_MAX     160
+#define WIDTH_DEFAULT 100 /* when it is not a terminal */
+
+struct config {
+	struct render_options render;
+	const char *output;
+};
+
+static int set_markdown(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.format = RENDER_MARKDOWN;
+	return 0;
+}
+
+static int set_json(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.format = RENDER_JSON;
+	return 0;
+}
+
+static int set_analysis(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->render.only = arg;
+	return 0;
+}
+
+static int set_output(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->output = arg;
+	return 0;
+}
+
+static const struct opt opts[] = {
+	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
+	{ "json", 'j', NULL, "all numbers, for programs", set_json },
+	{ "analysis", 'a', "NAME", "only this one: overview, rps, functions, syscalls",
+	  set_analysis },
+	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
+	{ 0 },
+};
+
+extern const struct command command_report;
+
+static int terminal_width(void)
+{
+	struct winsize w;
+
+	if (!isatty(STDOUT_FILENO))
+		return WIDTH_DEFAULT;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < WIDTH_MIN)
+		return WIDTH_MIN;
+	return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
+}
+
+/* A recording is analysed now; a database was when it was made. */
+static int answer(sqlite3 *db, const struct config *c, const char *path, struct err *e)
+{
+	struct buf out = { 0 };
+	s64 known = 0;
+	int ret;
+
+	if (db_is_database(path)) {
+		ret = db_int(db, &known, e,
+			     "SELECT count(*) FROM metric WHERE ?1 IS NULL OR analysis=?1", "s",
+			     c->render.only);
+		if (ret == 0 && !known && c->render.only)
+			ret = err_set(e, ERR_FAIL,
+				      "the database has no answers of an analysis %.40s",
+				      c->render.only);
+	} else {
+		ret = analyses_run(db, c->render.only, e);
+	}
+	if (ret == 0)
+		ret = render_report(&out, db, &c->render, e);
+	if (ret == 0)
+		ret = cmd_write(&out, c->output, e);
+	buf_free(&out);
+	return ret;
+}
+
+static int run(int argc, char **argv, struct err *e)
+{
+	struct config c = { .render.format = RENDER_TEXT };
+	int first = cmd_words(&command_report, &c, argc, argv, 1, 1, e);
+	sqlite3 *db = NULL;
+	s64 whole = 0;
+	int ret;
+
+	if (first < 0)
+		return first;
+	c.render.name = argv[first];
+	c.render.width = terminal_width();
+	c.render.colour = isatty(STDOUT_FILENO) && !c.output && !getenv("NO_COLOR");
+	ret = load_any(&db, argv[first], e);
+	if (ret == 0)
+		ret = answer(db, &c, argv[first], e);
+	if (ret == 0)
+		ret = db_int(db, &whole, e,
+			     "SELECT count(*) FROM recording WHERE (key='complete' AND value='1')"
+			     " OR (key='damaged_blocks' AND value='0')",
+			     "");
+	if (ret == 0 && whole < 2)
+		ret = cmd_damaged(argv[first]);
+	sqlite3_close(db);
+	return ret;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.words = "RECORDING|DATABASE",
+	.doc = "say what happened, and how sure that is",
+	.opts = opts,
+	.run = run,
+};

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* SQLite with our error idiom. */
+#include "db.h"
+
+#include "format/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define APPLICATION_ID 0x4f425344 /* "OBSD" */
+#define USER_VERSION   1	  /* of tables.def: another number, other tables */
+#define COLUMNS_MAX    32
+
+#define TABLE(name, doc)	      static const struct column_desc columns_##name[] = {
+#define COLUMN(name, type, unit, doc) { #name, #type, unit, doc },
+#define END \
+	}   \
+	;
+#include "tables.def"
+#undef TABLE
+#undef COLUMN
+#undef END
+
+const struct table_desc tables[N_TABLES] = {
+#define TABLE(name, doc) \
+	{ #name, doc, columns_##name, sizeof(columns_##name) / sizeof(columns_##name[0]) },
+#define COLUMN(name, type, unit, doc)
+#define END
+#include "tables.def"
+#undef TABLE
+#undef COLUMN
+#undef END
+};
+
+static int refuse(sqlite3 *db, struct err *e, const char *what)
+{
+	return err_set(e, ERR_FAIL, "%s: %s", what, sqlite3_errmsg(db));
+}
+
+int db_exec(sqlite3 *db, struct err *e, const char *sql)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return refuse(db, e, "the database refuses a statement");
+	return 0;
+}
+
+/* Binds what fmt names; stops at the first failure. */
+static int bind_all(sqlite3_stmt *s, const char *fmt, va_list ap)
+{
+	int i, ret = SQLITE_OK;
+
+	for (i = 1; fmt[i - 1] && ret == SQLITE_OK; i++) {
+		if (fmt[i - 1] == 'i')
+			ret = sqlite3_bind_int64(s, i, va_arg(ap, s64));
+		else if (fmt[i - 1] == 'd')
+			ret = sqlite3_bind_double(s, i, va_arg(ap, double));
+		else if (fmt[i - 1] == 's')
+			ret = sqlite3_bind_text(s, i, va_arg(ap, const char *), -1,
+						SQLITE_TRANSIENT);
+		else
+			ret = sqlite3_bind_null(s, i);
+	}
+	return ret;
+}
+
+static int query(sqlite3_stmt **ret, sqlite3 *db, struct err *e, const char *sql, const char *fmt,
+		 va_list ap)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK || !s ||
+	    bind_all(s, fmt, ap) != SQLITE_OK) {
+		refuse(db, e, "the database refuses a query");
+		sqlite3_finalize(s);
+		return ERR_FAIL;
+	}
+	*ret = s;
+	return 0;
+}
+
+int db_query(sqlite3_stmt **ret, sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = query(ret, db, e, sql, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+int db_step(sqlite3_stmt *s, struct err *e)
+{
+	int got = sqlite3_step(s);
+
+	if (got == SQLITE_ROW)
+		return 1;
+	if (got == SQLITE_DONE)
+		return 0;
+	return refuse(sqlite3_db_handle(s), e, "the database fails");
+}
+
+static int run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, va_list ap)
+{
+	sqlite3_stmt *s;
+	int ret = query(&s, db, e, sql, fmt, ap);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, e)) > 0)
+		;
+	sqlite3_finalize(s);
+	return ret;
+}
+
+int db_run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...)
+{
+	va_list ap;
+	int ret;
+
+	va_start(ap, fmt);
+	ret = run(db, e, sql, fmt, ap);
+	va_end(ap);
+	return ret;
+}
+
+int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fmt, ...)
+{
+	sqlite3_stmt *s;
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = query(&s, db, e, sql, fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		return r;
+	r = db_step(s, e);
+	*ret = r > 0 ? sqlite3_column_int64(s, 0) : 0;
+	sqlite3_finalize(s);
+	return r < 0 ? r : 0;
+}
+
+int db_insert(sqlite3 *db, enum table_id t, struct err *e, const char *fmt, ...)
+{
+	char sql[256];
+	va_list ap;
+	int i, n, ret;
+
+	n = snprintf(sql, sizeof(sql), "INSERT INTO \"%s\" VALUES(?", tables[t].name);
+	for (i = 1; i < tables[t].n_columns && i < COLUMNS_MAX; i++)
+		n += snprintf(sql + n, sizeof(sql) - n, ",?");
+	snprintf(sql + n, sizeof(sql) - n, ")");
+	va_start(ap, fmt);
+	ret = run(db, e, sql, fmt, ap);
+	va_end(ap);
+	return ret;
+}
+
+static int make_tables(sqlite3 *db, struct err *e)
+{
+	struct buf sql = { 0 };
+	int t, c, ret = 0;
+
+	for (t = 0; t < N_TABLES && ret == 0; t++) {
+		buf_clear(&sql);
+		ret = buf_printf(&sql, e, "CREATE TABLE \"%s\"(", tables[t].name);
+		for (c = 0; c < tables[t].n_columns && ret == 0; c++)
+			ret = buf_printf(&sql, e, "%s\"%s\" %s", c ? "," : "",
+					 tables[t].columns[c].name, tables[t].columns[c].type);
+		if (ret == 0)
+			ret = buf_printf(&sql, e, ")");
+		if (ret == 0)
+			ret = db_exec(db, e, sql.data);
+	}
+	buf_free(&sql);
+	return ret;
+}
+
+static int create(sqlite3 *db, struct err *e)
+{
+	char sql[400];
+	int ret;
+
+	/* it is made in one go: what breaks off is thrown away, so nothing needs a journal */
+	snprintf(sql, sizeof(sql),
+		 "PRAGMA page_size=65536; PRAGMA journal_mode=off; PRAGMA synchronous=off;"
+		 "PRAGMA locking_mode=exclusive; PRAGMA cache_size=-65536; PRAGMA temp_store=file;"
+		 "PRAGMA application_id=%d; PRAGMA user_version=%d",
+		 APPLICATION_ID, USER_VERSION);
+	ret = db_exec(db, e, sql);
+	return ret < 0 ? ret : make_tables(db, e);
+}
+
+/* Others may have made the file: it must be one of ours, and must not run anything. */
+static int check(sqlite3 *db, const char *path, struct err *e)
+{
+	s64 id = 0, version = 0;
+
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	if (db_int(db, &id, NULL, "PRAGMA application_id", "") < 0 || id != APPLICATION_ID)
+		return err_set(e, ERR_FAIL, "%.400s is not a database that obsanalyze made", path);
+	if (db_int(db, &version, e, "PRAGMA user_version", "") < 0)
+		return ERR_FAIL;
+	if (version != USER_VERSION)
+		return err_set(e, ERR_VERSION,
+			       "%.400s has tables of version %lld; this program knows version %d: "
+			       "load the recording again",
+			       path, (long long)version, USER_VERSION);
+	return 0;
+}
+
+int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
+{
+	int flags = make ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+	sqlite3 *db = NULL;
+	int r;
+
+	if (make && path && access(path, F_OK) == 0)
+		return err_set(e, ERR_FAIL, "%.400s exists already; name another file", path);
+	if (sqlite3_open_v2(path ? path : "", &db, flags, NULL) != SQLITE_OK)
+		r = err_set(e, ERR_FAIL, "cannot open the database %.400s: %s", path ? path : "",
+			    db ? sqlite3_errmsg(db) : "out of memory");
+	else
+		r = make ? create(db, e) : check(db, path, e);
+	if (r < 0)
+		sqlite3_close(db);
+	else
+		*ret = db;
+	return r;
+}
+
+bool db_is_database(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	char start[sizeof(magic)] = "";
+	FILE *f = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+	bool yes;
+
+	if (!f)
+		return false;
+	yes = fread(start, 1, sizeof(start), f) == sizeof(start) &&
+	      memcmp(start, magic, sizeof(magic)) == 0;
+	fclose(f);
+	return yes;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SQLite with our error idiom, and the tables of tables.def. */
+#ifndef OBS_DB_H
+#define OBS_DB_H
+
+#include "format/err.h"
+#include "format/event.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+enum table_id {
+#define TABLE(name, doc) TABLE_##name,
+#define COLUMN(name, type, unit, doc)
+#define END
+#include "tables.def"
+#undef TABLE
+#undef COLUMN
+#undef END
+	N_TABLES,
+};
+
+struct column_desc {
+	const char *name;
+	const char *type; /* "INT", "REAL" or "TEXT" */
+	const char *unit;
+	const char *doc;
+};
+
+struct table_desc {
+	const char *name;
+	const char *doc;
+	const struct column_desc *columns;
+	int n_columns;
+};
+
+extern const struct table_desc tables[N_TABLES];
+
+/*
+ * Opens a database. path NULL: a private one in memory and, when large, in an
+ * unnamed temporary file. create: path must not exist; all tables are made.
+ * Otherwise path must be a database that obsanalyze made, and is opened read-only.
+ */
+int db_open(sqlite3 **ret, const char *path, bool create, struct err *e);
+
+/* True if path begins like an SQLite database. */
+bool db_is_database(const char *path);
+
+/* Runs statements that return nothing. */
+int db_exec(sqlite3 *db, struct err *e, const char *sql);
+
+/*
+ * Prepares a query and binds its parameters: fmt has one letter for each of
+ * them: i (s64), d (double), s (const char *, NULL allowed; copied).
+ */
+int db_query(sqlite3_stmt **ret, sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...);
+
+/* The next row: 1, 0 at the end, negative on error. */
+int db_step(sqlite3_stmt *s, struct err *e);
+
+/* Prepares, binds, runs to the end. */
+int db_run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...);
+
+/* The first column of the first row; 0 or fallback if there is no row or it is NULL. */
+int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fmt, ...);
+
+/* Appends one row to a table: fmt and values as in db_query, one for each column; n is NULL. */
+int db_insert(sqlite3 *db, enum table_id t, struct err *e, const char *fmt, ...);
+
+#endif

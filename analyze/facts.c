@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the recording says of itself: host, clocks, targets, probed functions, disks, own cost. */
+#include "track.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TARGETS_MAX 65536
+
+static int put_fact(struct replay *r, const char *key, const char *value, struct err *e)
+{
+	return db_insert(r->db, TABLE_recording, e, "ss", key, value);
+}
+
+/* "targets=all" or "targets=12,345": whose events are in the recording. */
+static int read_targets(struct replay *r, const char *value, struct err *e)
+{
+	u32 *grown;
+	char *end;
+
+	r->everything = strcmp(value, "all") == 0;
+	for (; !r->everything && *value && r->n_targets < TARGETS_MAX; value = end) {
+		unsigned long pid = strtoul(value, &end, 10);
+
+		if (end == value || pid > UINT32_MAX)
+			return err_set(e, ERR_DAMAGED,
+				       "the recording's list of targets is damaged");
+		grown = realloc(r->targets, (r->n_targets + 1) * sizeof(*grown));
+		if (!grown)
+			return err_set(e, ERR_FAIL, "out of memory for targets");
+		r->targets = grown;
+		grown[r->n_targets++] = pid;
+		end += *end == ',';
+	}
+	return 0;
+}
+
+/* "groups=core,syscalls": which of them were recorded. */
+static void read_groups(struct replay *r, const char *value)
+{
+	const struct schema *s = reader_schema(r->reader);
+	u32 g;
+
+	for (g = 0; g < GROUP_MAX; g++) {
+		const char *at = s->groups[g].name[0] ? strstr(value, s->groups[g].name) : NULL;
+		size_t n = strlen(s->groups[g].name);
+
+		if (at && (at == value || at[-1] == ',') && (!at[n] || at[n] == ','))
+			r->groups |= 1u << g;
+	}
+}
+
+int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
+{
+	char *text = strndup(rec->tail, rec->tail_len), *value;
+	int ret = 0;
+
+	if (!text)
+		return err_set(e, ERR_FAIL, "out of memory for facts");
+	value = strchr(text, '=');
+	if (value) {
+		*value++ = '\0';
+		ret = put_fact(r, text, value, e);
+		if (ret == 0 && strcmp(text, "targets") == 0)
+			ret = read_targets(r, value, e);
+		else if (strcmp(text, "groups") == 0)
+			read_groups(r, value);
+		else if (strcmp(text, "follow") == 0)
+			r->follow = strcmp(value, "0") != 0;
+		else if (strcmp(text, "begin") == 0)
+			r->begin = rec->ts;
+		else if (strcmp(text, "stopped") == 0)
+			r->stopped = rec->ts;
+	}
+	free(text);
+	return ret;
+}
+
+int facts_on_clock(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_clock *ev = rec->event;
+	u64 now = ev->monotonic;
+
+	(void)e;
+	r->end = now > r->end ? now : r->end;
+	if (!r->clock_monotonic) {
+		r->clock_monotonic = now;
+		r->clock_realtime = ev->realtime;
+	}
+	return 0;
+}
+
+int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_site *ev = rec->event;
+	char *text = strndup(rec->tail, rec->tail_len), *function;
+	int ret;
+
+	if (!text)
+		return err_set(e, ERR_FAIL, "out of memory for facts");
+	function = strrchr(text, ':');
+	if (function)
+		*function++ = '\0';
+	ret = db_insert(r->db, TABLE_site, e, "issi", (s64)ev->id, text, function ? function : "",
+			(s64) !!(ev->flags & SITE_RETURN));
+	free(text);
+	return ret;
+}
+
+int facts_on_disk(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_disk *ev = rec->event;
+	char name[64] = "";
+
+	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
+	return db_insert(r->db, TABLE_disk, e, "isii", (s64)ev->dev, name, (s64)ev->rotational,
+			 (s64)(ev->sectors & INT64_MAX));
+}
+
+int facts_on_self(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_self *ev = rec->event;
+	s64 *row = bulk_row(r->bulk, TABLE_overhead);
+
+	(void)e;
+	row[0] = replay_time(r, rec->ts);
+	row[1] = ev->drainer & INT64_MAX;
+	row[2] = ev->compressor & INT64_MAX;
+	row[3] = ev->process & INT64_MAX;
+	row[4] = ev->ring_bytes & INT64_MAX;
+	row[5] = ev->file_bytes & INT64_MAX;
+	row[6] = ev->high_water & INT64_MAX;
+	row[7] = ev->rss & INT64_MAX;
+	return 0;
+}
+
+static int put_number(struct replay *r, const char *key, u64 value, struct err *e)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return put_fact(r, key, text, e);
+}
+
+/* The begin as UTC, by the first clock reading. */
+static int put_start(struct replay *r, struct err *e)
+{
+	u64 real = r->clock_realtime - r->clock_monotonic + r->begin;
+	time_t seconds = real / 1000000000u;
+	char text[64] = "", full[96];
+	struct tm tm;
+
+	if (!r->clock_monotonic || !gmtime_r(&seconds, &tm))
+		return 0;
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(full, sizeof(full), "%s.%03uZ", text, (unsigned int)(real / 1000000u % 1000u));
+	return put_fact(r, "start", full, e);
+}
+
+int facts_finish(struct replay *r, struct err *e)
+{
+	const struct recording_state *st = reader_state(r->reader);
+	const struct {
+		const char *key;
+		u64 value;
+	} numbers[] = {
+		{ "duration_ns", elapsed(r->begin, r->end) },
+		{ "complete", st->complete },
+		{ "file_bytes", st->file_bytes },
+		{ "ignored_bytes", st->ignored },
+		{ "records", st->records },
+		{ "damaged_blocks", st->damaged },
+		{ "gaps", st->gaps },
+	};
+	char uuid[2 * sizeof(st->uuid) + 1];
+	size_t i;
+	int ret;
+
+	for (i = 0; i < sizeof(st->uuid); i++)
+		snprintf(uuid + 2 * i, 3, "%02x", st->uuid[i]);
+	ret = put_fact(r, "uuid", uuid, e);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && ret == 0; i++)
+		ret = put_number(r, numbers[i].key, numbers[i].value, e);
+	return ret < 0 ? ret : put_start(r, e);
+}
+
+void facts_free(struct replay *r)
+{
+	free(r->targets);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Quantiles of the durations in table latency. */
+#ifndef OBS_LATENCY_H
+#define OBS_LATENCY_H
+
+#include "db.h"
+
+/*
+ * ret[i] becomes the at[i]-quantile, in ns, of the durations of (kind, subject, item); NAN
+ * where there are none. n is at most 8.
+ */
+int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, const double *at,
+		      double *ret, int n, struct err *e);
+
+#endif

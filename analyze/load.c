@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One replay. First the recorder's own stream alone: host, targets and the snapshot
+ * are then known before the first event. Then all records in order of time, each
+ * shown to the trackers that the table names, in that order.
+ */
+#include "load.h"
+
+#include "track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	u16 event;
+	bool first; /* in the first pass: only of the recorder's stream */
+	track_fn on;
+} handlers[] = {
+	{ EV_info, true, facts_on_info },
+	{ EV_clock, true, facts_on_clock },
+	{ EV_site, true, facts_on_site },
+	{ EV_disk, true, facts_on_disk },
+	{ EV_self, true, facts_on_self },
+	{ EV_thread, true, tasks_on_thread },
+	{ EV_fd, true, fds_on_fd },
+	{ EV_fd, false, fds_on_fd },
+	{ EV_counters, false, loss_on_counters },
+	{ EV_program, false, loss_on_program },
+	{ EV_fork, false, tasks_on_fork },
+	{ EV_exec, false, tasks_on_exec },
+	{ EV_exit, false, tasks_on_exit },
+	{ EV_rename, false, tasks_on_rename },
+	{ EV_switch, false, states_on_switch },
+	{ EV_waking, false, states_on_waking },
+	{ EV_wakeup_new, false, states_on_wakeup_new },
+	/* the reason of a sleep is read from the descriptor before the call may close it */
+	{ EV_syscall, false, states_on_syscall },
+	{ EV_syscall, false, syscalls_on_syscall },
+	{ EV_syscall, false, requests_on_syscall },
+	{ EV_syscall, false, fds_on_syscall },
+	{ EV_syscall_args, false, states_on_syscall },
+	{ EV_syscall_args, false, syscalls_on_syscall },
+	{ EV_syscall_args, false, requests_on_syscall },
+	{ EV_syscall_args, false, fds_on_syscall },
+	{ EV_call, false, calls_on_call },
+	{ EV_return, false, calls_on_return },
+	{ EV_block_start, false, block_on_start },
+	{ EV_block_issue, false, block_on_issue },
+	{ EV_block_complete, false, block_on_complete },
+};
+
+#define HANDLERS     (sizeof(handlers) / sizeof(handlers[0]))
+#define PER_EVENT    5
+#define EVENTS_KNOWN 128
+
+/* The handlers of each event, for one pass: the table turned round. */
+struct dispatch {
+	track_fn on[EVENTS_KNOWN][PER_EVENT];
+};
+
+static void make_dispatch(struct dispatch *d, bool first)
+{
+	size_t i, k;
+
+	memset(d, 0, sizeof(*d));
+	for (i = 0; i < HANDLERS; i++) {
+		if (handlers[i].first != first)
+			continue;
+		for (k = 0; d->on[handlers[i].event][k]; k++)
+			;
+		d->on[handlers[i].event][k] = handlers[i].on;
+	}
+}
+
+/* Wait classes by number, from the table of system calls. */
+static void make_waits(struct replay *r)
+{
+	const struct syscall_desc *d;
+
+	for (d = syscalls; d->name; d++) {
+		if (d->x86_64 >= 0)
+			r->waits[0][d->x86_64] = d->wait;
+		if (d->aarch64 >= 0)
+			r->waits[1][d->aarch64] = d->wait;
+	}
+}
+
+static int pass(struct replay *r, bool first, struct load_stats *stats, struct err *e)
+{
+	struct dispatch d;
+	struct record rec;
+	const track_fn *on;
+	int ret;
+
+	make_dispatch(&d, first);
+	while ((ret = reader_next(r->reader, &rec, e)) > 0) {
+		if (!first) {
+			stats->records++;
+			stats->unknown += !rec.event;
+			loss_count_record(r, &rec);
+		}
+		/* what the first pass took from the recorder's stream is not taken twice */
+		if (!rec.event || rec.type >= EVENTS_KNOWN ||
+		    (!first && rec.stream == STREAM_RECORDER && rec.type == EV_fd))
+			continue;
+		for (on = d.on[rec.type]; *on; on++) {
+			ret = (*on)(r, &rec, e);
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return ret;
+}
+
+static int put_states(sqlite3 *db, struct err *e)
+{
+	static const struct {
+		int id, off;
+		const char *name, *doc;
+	} states[] = {
+#define STATE(id, name, off, doc) { id, off, #name, doc },
+#include "waits.def"
+#undef STATE
+	};
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < sizeof(states) / sizeof(states[0]) && ret == 0; i++)
+		ret = db_insert(db, TABLE_state, e, "isis", (s64)states[i].id, states[i].name,
+				(s64)states[i].off, states[i].doc);
+	return ret;
+}
+
+static int replay(struct replay *r, struct load_stats *stats, struct err *e)
+{
+	const struct recording_state *st = reader_state(r->reader);
+	int ret;
+
+	r->begin = st->ts_min;
+	r->end = st->ts_max;
+	r->everything = true; /* until the recording names its targets */
+	r->groups = st->groups;
+	make_waits(r);
+	ret = loss_start(r, e);
+	if (ret == 0)
+		ret = put_states(r->db, e);
+	reader_limit(r->reader, UINT64_MAX, UINT64_MAX);
+	if (ret == 0)
+		ret = pass(r, true, stats, e);
+	if (r->stopped) /* later records tell of the end itself */
+		r->end = r->stopped;
+	if (ret == 0)
+		ret = requests_start(r, e);
+	reader_rewind(r->reader);
+	reader_limit(r->reader, 0, UINT64_MAX);
+	if (ret == 0)
+		ret = pass(r, false, stats, e);
+	return ret;
+}
+
+static int finish(struct replay *r, struct err *e)
+{
+	static int (*const finishers[])(struct replay *, struct err *) = {
+		tasks_finish, /* first: ends turns, calls and states */
+		syscalls_finish, requests_finish, calls_finish,
+		block_finish,	 loss_finish,	  facts_finish,
+	};
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < sizeof(finishers) / sizeof(finishers[0]) && ret == 0; i++)
+		ret = finishers[i](r, e);
+	if (ret == 0)
+		ret = db_exec(r->db, e,
+			      "CREATE INDEX latency_of ON latency(kind, subject, item, low)");
+	return ret;
+}
+
+int load_recording(sqlite3 *db, struct reader *reader, struct load_stats *ret_stats, struct err *e)
+{
+	struct replay *r = calloc(1, sizeof(*r));
+	struct load_stats stats = { 0 };
+	int ret;
+
+	if (!r)
+		return err_set(e, ERR_FAIL, "out of memory");
+	r->db = db;
+	r->reader = reader;
+	ret = bulk_open(&r->bulk, db, e);
+	if (ret == 0)
+		ret = replay(r, &stats, e);
+	if (ret == 0)
+		ret = finish(r, e);
+	if (ret == 0)
+		ret = bulk_close(r->bulk, e);
+	if (ret == 0 && ret_stats)
+		*ret_stats = stats;
+	tasks_free(r);
+	syscalls_free(r);
+	requests_free(r);
+	calls_free(r);
+	block_free(r);
+	loss_free(r);
+	facts_free(r);
+	bulk_free(r->bulk);
+	free(r);
+	return ret;
+}
+
+int load_any(sqlite3 **ret, const char *path, struct err *e)
+{
+	struct reader *reader = NULL;
+	sqlite3 *db = NULL;
+	int r;
+
+	if (db_is_database(path))
+		return db_open(ret, path, false, e);
+	r = reader_open(&reader, path, e);
+	if (r == 0)
+		r = db_open(&db, NULL, true, e);
+	if (r == 0)
+		r = load_recording(db, reader, NULL, e);
+	reader_free(reader);
+	if (r == 0)
+		*ret = db;
+	else
+		sqlite3_close(db);
+	return r;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Replays a recording: one pass over its records, in order of time, through the
+ * trackers, whose spans and sums become the rows of a database.
+ */
+#ifndef OBS_LOAD_H
+#define OBS_LOAD_H
+
+#include "db.h"
+#include "format/recording.h"
+
+/* Everything known once and for all about a replay that trackers may ask for. */
+struct load_stats {
+	u64 records; /* replayed */
+	u64 unknown; /* of events that this program does not know */
+};
+
+/* Fills all tables but metric and finding. db has been opened with create. */
+int load_recording(sqlite3 *db, struct reader *r, struct load_stats *ret, struct err *e);
+
+/*
+ * For commands that take a recording or a database: opens the database that
+ * path is, or loads the recording that path is into a private one.
+ */
+int load_any(sqlite3 **ret, const char *path, struct err *e);
+
+#endif

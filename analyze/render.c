@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The report as text and as Markdown: the same order, two ways to draw it. */
+#include "render.h"
+
+#include "analysis.h"
+#include "pivot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BOLD	    "\033[1m"
+#define PLAIN	    "\033[0m"
+#define GAP	    2 /* blanks between columns */
+#define SUBJECT_MIN 12
+
+int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+struct drawing {
+	struct buf *out;
+	sqlite3 *db;
+	const struct render_options *o;
+	bool markdown;
+	struct err *e;
+};
+
+/* Bytes from the recording. */
+static int add_trace(struct drawing *d, const char *text)
+{
+	if (!text)
+		return 0;
+	return escape_add(d->out, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, text, strlen(text),
+			  d->e);
+}
+
+static int heading(struct drawing *d, const char *text)
+{
+	if (d->markdown)
+		return buf_printf(d->out, d->e, "\n## %s\n\n", text);
+	return buf_printf(d->out, d->e, "\n%s%s%s\n", d->o->colour ? BOLD : "", text,
+			  d->o->colour ? PLAIN : "");
+}
+
+/* Columns that text takes on a terminal: UTF-8 sequences count once. */
+static int text_width(const char *text)
+{
+	int n = 0;
+
+	for (; text && *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* Adds a paragraph, broken before the terminal's width; later lines are indented. */
+static int paragraph(struct drawing *d, const char *text, int indent)
+{
+	int at = indent, ret = 0;
+	size_t n;
+
+	if (d->markdown)
+		return buf_printf(d->out, d->e, "%s\n", text);
+	while (*text && ret == 0) {
+		n = strcspn(text, " ");
+		if (at > indent && at + 1 + (int)n > d->o->width) {
+			ret = buf_printf(d->out, d->e, "\n%*s", indent, "");
+			at = indent;
+		} else if (at > indent) {
+			ret = buf_printf(d->out, d->e, " ");
+			at++;
+		}
+		if (ret == 0)
+			ret = buf_add(d->out, text, n, d->e);
+		at += n;
+		text += n;
+		text += *text == ' ';
+	}
+	return ret < 0 ? ret : buf_printf(d->out, d->e, "\n");
+}
+
+/* ---- tables ---- */
+
+static int table_markdown(struct drawing *d, const struct pivot *p)
+{
+	int r, c, ret = buf_printf(d->out, d->e, "|  |");
+
+	for (c = 0; c < p->n_columns && ret == 0; c++)
+		if (p->used[c])
+			ret = buf_printf(d->out, d->e, " %s |", p->name[c]);
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, " n |\n|---|");
+	for (c = 0; c <= p->n_columns && ret == 0; c++)
+		if (c == p->n_columns || p->used[c])
+			ret = buf_printf(d->out, d->e, "---:|");
+	for (r = 0; r < p->n_rows && ret == 0; r++) {
+		ret = buf_printf(d->out, d->e, "\n| %s |", p->rows[r].subject);
+		for (c = 0; c < p->n_columns && ret == 0; c++)
+			if (p->used[c])
+				ret = buf_printf(d->out, d->e, " %s |",
+						 p->rows[r].cell[c] ? p->rows[r].cell[c] : "-");
+		if (ret == 0)
+			ret = buf_printf(d->out, d->e, " %lld |", (long long)p->rows[r].n);
+	}
+	return ret < 0 ? ret : buf_printf(d->out, d->e, "\n");
+}
+
+/* Widths of the columns; the last is that of n. */
+static int measure(const struct pivot *p, int *width)
+{
+	int r, c, w, subject = SUBJECT_MIN;
+	char n[32];
+
+	for (c = 0; c < p->n_columns; c++)
+		width[c] = text_width(p->name[c]);
+	width[p->n_columns] = 1;
+	for (r = 0; r < p->n_rows; r++) {
+		w = text_width(p->rows[r].subject);
+		subject = w > subject ? w : subject;
+		for (c = 0; c < p->n_columns; c++) {
+			w = text_width(p->rows[r].cell[c]);
+			width[c] = w > width[c] ? w : width[c];
+		}
+		render_number(n, sizeof(n), p->rows[r].n, "");
+		w = text_width(n);
+		width[p->n_columns] = w > width[p->n_columns] ? w : width[p->n_columns];
+	}
+	return subject;
+}
+
+static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_t size)
+{
+	if (c == p->n_columns && r < 0)
+		return "n";
+	if (c < p->n_columns)
+		return r < 0 ? p->name[c] : p->rows[r].cell[c] ? p->rows[r].cell[c] : "-";
+	render_number(n, size, p->rows[r].n, "");
+	return n;
+}
+
+/* The columns from `first` on that fit beside the subjects; returns the first that does not. */
+static int table_part(struct drawing *d, const struct pivot *p, const int *width, int subject,
+		      int first, int *ret_next)
+{
+	int last, at = subject, r, c, ret = 0;
+	char n[32];
+
+	for (last = first; last <= p->n_columns; last++) {
+		if (last < p->n_columns && !p->used[last])
+			continue;
+		if (at + GAP + width[last] > d->o->width && at > subject)
+			break;
+		at += GAP + width[last];
+	}
+	for (r = -1; r < p->n_rows && ret == 0; r++) {
+		const char *name = r < 0 ? "" : p->rows[r].subject;
+
+		ret = buf_printf(d->out, d->e, "%s%*s", name, subject - text_width(name), "");
+		for (c = first; c < last && ret == 0; c++) {
+			const char *text = cell_text(p, r, c, n, sizeof(n));
+
+			if (c < p->n_columns && !p->used[c])
+				continue;
+			ret = buf_printf(d->out, d->e, "%*s%s", GAP + width[c] - text_width(text),
+					 "", text);
+		}
+		if (ret == 0)
+			ret = buf_printf(d->out, d->e, "\n");
+	}
+	*ret_next = last;
+	return ret;
+}
+
+static int table_text(struct drawing *d, const struct pivot *p)
+{
+	int width[PIVOT_COLUMNS + 1], subject = measure(p, width), next = 0, ret = 0;
+
+	while (next <= p->n_columns && ret == 0) {
+		if (next)
+			ret = buf_printf(d->out, d->e, "\n");
+		if (ret == 0)
+			ret = table_part(d, p, width, subject, next, &next);
+	}
+	return ret;
+}
+
+static int section(struct drawing *d, const struct analysis *a)
+{
+	char title[200], verdict[32] = "";
+	struct pivot p;
+	sqlite3_stmt *s;
+	int ret = pivot_read(&p, d->db, a->name, a->rows,
+			     d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, d->e);
+
+	if (ret < 0 || !p.n_rows)
+		goto out;
+	ret = db_query(&s, d->db, d->e, "SELECT verdict FROM metric WHERE analysis=? LIMIT 1", "s",
+		       a->name);
+	if (ret < 0)
+		goto out;
+	if (db_step(s, d->e) > 0 &&
+	    strcmp((const char *)sqlite3_column_text(s, 0), "COMPLETE") != 0)
+		snprintf(verdict, sizeof(verdict), " [%s]", sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	snprintf(title, sizeof(title), "%s? (%s)%s", a->doc, a->name, verdict);
+	ret = heading(d, title);
+	if (ret == 0)
+		ret = d->markdown ? table_markdown(d, &p) : table_text(d, &p);
+	if (ret == 0 && p.more)
+		ret = buf_printf(d->out, d->e, "%s... and %d more\n", d->markdown ? "\n" : "",
+				 p.more);
+out:
+	pivot_free(&p);
+	return ret;
+}
+
+/* ---- findings ---- */
+
+static int findings(struct drawing *d, bool limits, const char *title)
+{
+	static const char *const marks[] = { "-", "!", "!!" };
+	struct buf text = { 0 };
+	sqlite3_stmt *s;
+	bool any = false;
+	int ret = db_query(&s, d->db, d->e,
+			   "SELECT severity, label, sentence FROM finding"
+			   " WHERE (label='LIMIT')=?1 AND (?2 IS NULL OR analysis=?2)"
+			   " ORDER BY severity DESC, rowid",
+			   "is", (s64)limits, d->o->only);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, d->e)) > 0) {
+		const char *sentence = (const char *)sqlite3_column_text(s, 2);
+		int severity = sqlite3_column_int(s, 0) % 3;
+
+		if (!any && heading(d, title) < 0)
+			break;
+		any = true;
+		buf_clear(&text);
+		if (d->markdown)
+			buf_printf(&text, d->e, "- %s", severity ? "**" : "");
+		else
+			buf_printf(&text, d->e, "%-2s ", limits ? "-" : marks[severity]);
+		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
+				 strlen(sentence), d->e);
+		if (ret == 0 && d->markdown && severity)
+			ret = buf_printf(&text, d->e, "**");
+		if (ret == 0 && !limits)
+			ret = buf_printf(&text, d->e, " [%s]", sqlite3_column_text(s, 1));
+		if (ret == 0)
+			ret = paragraph(d, text.data, d->markdown ? 0 : 3);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(s);
+	buf_free(&text);
+	return ret;
+}
+
+/* ---- head ---- */
+
+static int fact(struct drawing *d, const char *before, const char *key, const char *after)
+{
+	sqlite3_stmt *s;
+	int ret = db_query(&s, d->db, d->e, "SELECT value FROM recording WHERE key=?", "s", key);
+
+	if (ret < 0)
+		return ret;
+	if (db_step(s, d->e) > 0 && *(const char *)sqlite3_column_text(s, 0)) {
+		ret = buf_printf(d->out, d->e, "%s", before);
+		if (ret == 0)
+			ret = add_trace(d, (const char *)sqlite3_column_text(s, 0));
+		if (ret == 0)
+			ret = buf_printf(d->out, d->e, "%s", after);
+	}
+	sqlite3_finalize(s);
+	return ret;
+}
+
+/* "COMPLETE: 1,234 events in 10.00 s, none lost", by the worst group. */
+static int verdict_line(struct drawing *d)
+{
+	static const char sql[] =
+		"SELECT CASE WHEN total(verdict='LOSSY') THEN 'LOSSY'"
+		" WHEN total(verdict='TRUNCATED') THEN 'TRUNCATED' ELSE 'COMPLETE' END,"
+		" total(records), total(lost),"
+		" (SELECT value FROM recording WHERE key='duration_ns'),"
+		" (SELECT value FROM recording WHERE key='ignored_bytes'),"
+		" (SELECT value FROM recording WHERE key='damaged_blocks'),"
+		" (SELECT value FROM recording WHERE key='complete') FROM coverage";
+	char events[32], lost[32];
+	sqlite3_stmt *s;
+	int ret = db_query(&s, d->db, d->e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(s, d->e);
+	if (ret > 0) {
+		render_number(events, sizeof(events), sqlite3_column_double(s, 1), "");
+		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		ret = buf_printf(d->out, d->e, "%s%s%s: %s events in %.2f s, %s lost",
+				 d->markdown	? "**"
+				 : d->o->colour ? BOLD
+						: "",
+				 sqlite3_column_text(s, 0),
+				 d->markdown	? "**"
+				 : d->o->colour ? PLAIN
+						: "",
+				 events, sqlite3_column_double(s, 3) / 1e9,
+				 sqlite3_column_double(s, 2) > 0 ? lost : "none");
+		if (ret == 0 && sqlite3_column_int64(s, 5))
+			ret = buf_printf(d->out, d->e, "; %lld damaged blocks were left out",
+					 sqlite3_column_int64(s, 5));
+		if (ret == 0 && !sqlite3_column_int64(s, 6))
+			ret = buf_printf(
+				d->out, d->e,
+				"; the recording was cut off (obsrec was killed, or the disk "
+				"was full), %lld bytes at its end are ignored",
+				sqlite3_column_int64(s, 4));
+		if (ret == 0)
+			ret = buf_printf(d->out, d->e, ".\n");
+	}
+	sqlite3_finalize(s);
+	return ret;
+}
+
+static int coverage_line(struct drawing *d)
+{
+	char records[32], lost[32];
+	sqlite3_stmt *s;
+	int n = 0, ret = db_query(&s, d->db, d->e,
+				  "SELECT grp, records, lost, verdict FROM coverage "
+				  "WHERE verdict<>'ABSENT'",
+				  "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, d->e)) > 0) {
+		render_number(records, sizeof(records), sqlite3_column_double(s, 1), "");
+		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		ret = buf_printf(d->out, d->e, "%s%s %s",
+				 n++ ? ", " : "Groups: ", sqlite3_column_text(s, 0), records);
+		if (ret == 0 && sqlite3_column_int64(s, 2))
+			ret = buf_printf(d->out, d->e, " (LOSSY: %s lost)", lost);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : buf_printf(d->out, d->e, "%s", n ? ".\n" : "");
+}
+
+static int head(struct drawing *d)
+{
+	const char *end = d->markdown ? "  \n" : "\n";
+	int ret = 0;
+
+	if (d->markdown)
+		ret = buf_printf(d->out, d->e, "# Recording ");
+	else
+		ret = buf_printf(d->out, d->e, "Recording ");
+	if (ret == 0)
+		ret = add_trace(d, d->o->name);
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s", d->markdown ? "\n\n" : "\n");
+	if (ret == 0)
+		ret = verdict_line(d);
+	if (ret == 0 && d->markdown)
+		ret = buf_printf(d->out, d->e, "\n");
+	if (ret == 0)
+		ret = fact(d, "Begin ", "start", "");
+	if (ret == 0)
+		ret = fact(d, ", host ", "host", "");
+	if (ret == 0)
+		ret = fact(d, " (", "distribution", ", ");
+	if (ret == 0)
+		ret = fact(d, "kernel ", "kernel", ", ");
+	if (ret == 0)
+		ret = fact(d, "", "cpus", " CPUs)");
+	if (ret == 0)
+		ret = fact(d, ", obsrec ", "obsrec", "");
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s", end);
+	if (ret == 0)
+		ret = fact(d, "Command: ", "command", end);
+	return ret < 0 ? ret : coverage_line(d);
+}
+
+int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
+{
+	struct drawing d = { out, db, o, o->format == RENDER_MARKDOWN, e };
+	const struct analysis *const *a;
+	int ret;
+
+	if (o->format == RENDER_JSON)
+		return render_json(out, db, o, e);
+	ret = head(&d);
+	if (ret == 0)
+		ret = findings(&d, false, "Findings");
+	for (a = analyses; *a && ret == 0; a++)
+		if (!o->only || strcmp(o->only, (*a)->name) == 0)
+			ret = section(&d, *a);
+	return ret < 0 ? ret : findings(&d, true, "What this recording cannot show");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Metrics and findings as text for a terminal, Markdown for a ticket, or JSON. The only
+ * code that formats answers; it knows rows, no analysis.
+ */
+#ifndef OBS_RENDER_H
+#define OBS_RENDER_H
+
+#include "db.h"
+#include "format/buf.h"
+
+enum render_format { RENDER_TEXT, RENDER_MARKDOWN, RENDER_JSON };
+
+struct render_options {
+	enum render_format format;
+	int width;	  /* columns of a terminal: tables are cut to it */
+	bool colour;	  /* text only */
+	const char *only; /* one analysis; NULL: all */
+	const char *name; /* of the recording, as the user gave it */
+};
+
+/* Appends the whole report. analyses_run has been called before. */
+int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+/*
+ * A number with its unit, for people: ns as ns, us, ms or s; 1/s and counts with separators; bytes
+ * as kB, MB, GB; % with one decimal. "-" for NAN.
+ */
+void render_number(char *text, size_t size, double value, const char *unit);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The report as JSON: every row of the answers, raw numbers. */
+#include "render.h"
+
+#include "format/escape.h"
+
+#include <math.h>
+#include <string.h>
+
+int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+static int add_string(struct buf *out, const char *text, struct err *e)
+{
+	int ret = buf_add(out, "\"", 1, e);
+
+	if (ret == 0 && text)
+		ret = escape_add(out, ESCAPE_JSON, text, strlen(text), e);
+	return ret < 0 ? ret : buf_add(out, "\"", 1, e);
+}
+
+static int add_value(struct buf *out, sqlite3_stmt *s, int i, struct err *e)
+{
+	switch (sqlite3_column_type(s, i)) {
+	case SQLITE_INTEGER:
+		return buf_printf(out, e, "%lld", sqlite3_column_int64(s, i));
+	case SQLITE_FLOAT:
+		if (isfinite(sqlite3_column_double(s, i)))
+			return buf_printf(out, e, "%.17g", sqlite3_column_double(s, i));
+		return buf_printf(out, e, "null");
+	case SQLITE_NULL:
+		return buf_printf(out, e, "null");
+	default:
+		return add_string(out, (const char *)sqlite3_column_text(s, i), e);
+	}
+}
+
+/* A query's rows as an array of objects. */
+static int add_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e)
+{
+	sqlite3_stmt *s;
+	int i, n = 0, ret = db_query(&s, db, e, sql, strchr(sql, '?') ? "s" : "", only);
+
+	if (ret < 0)
+		return ret;
+	ret = buf_printf(out, e, "[");
+	while (ret == 0 && (ret = db_step(s, e)) > 0) {
+		ret = buf_printf(out, e, "%s\n    {", n++ ? "," : "");
+		for (i = 0; i < sqlite3_column_count(s) && ret == 0; i++) {
+			ret = buf_printf(out, e, "%s", i ? ", " : "");
+			if (ret == 0)
+				ret = add_string(out, sqlite3_column_name(s, i), e);
+			if (ret == 0)
+				ret = buf_printf(out, e, ": ");
+			if (ret == 0)
+				ret = add_value(out, s, i, e);
+		}
+		if (ret == 0)
+			ret = buf_printf(out, e, "}");
+	}
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : buf_printf(out, e, "]");
+}
+
+/* The facts as one object: key, value. */
+static int add_facts(struct buf *out, sqlite3 *db, const char *name, struct err *e)
+{
+	sqlite3_stmt *s;
+	int ret = db_query(&s, db, e, "SELECT key, value FROM recording ORDER BY rowid", "");
+
+	if (ret < 0)
+		return ret;
+	ret = buf_printf(out, e, "{\n    \"file\": ");
+	if (ret == 0)
+		ret = add_string(out, name, e);
+	while (ret == 0 && (ret = db_step(s, e)) > 0) {
+		ret = buf_printf(out, e, ",\n    ");
+		if (ret == 0)
+			ret = add_string(out, (const char *)sqlite3_column_text(s, 0), e);
+		if (ret == 0)
+			ret = buf_printf(out, e, ": ");
+		if (ret == 0)
+			ret = add_string(out, (const char *)sqlite3_column_text(s, 1), e);
+	}
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : buf_printf(out, e, "}");
+}
+
+int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
+{
+	static const struct {
+		const char *key, *sql;
+	} parts[] = {
+		{ "coverage", "SELECT * FROM coverage" },
+		{ "loss", "SELECT * FROM loss ORDER BY ts, cpu" },
+		{ "findings",
+		  "SELECT * FROM finding WHERE ?1 IS NULL OR analysis=?1 ORDER BY severity DESC, rowid" },
+		{ "metrics",
+		  "SELECT * FROM metric WHERE ?1 IS NULL OR analysis=?1 ORDER BY rowid" },
+	};
+	size_t i;
+	int ret = buf_printf(out, e, "{\n  \"schema\": \"obs-report/1\",\n  \"recording\": ");
+
+	if (ret == 0)
+		ret = add_facts(out, db, o->name, e);
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && ret == 0; i++) {
+		ret = buf_printf(out, e, ",\n  \"%s\": ", parts[i].key);
+		if (ret == 0)
+			ret = add_rows(out, db, parts[i].sql, o->only, e);
+	}
+	return ret < 0 ? ret : buf_printf(out, e, "\n}\n");
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Statistics on arrays. */
+#include "stats.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+
+#define TWO_SIDED 0.975 /* quantile of a 95 % interval's upper end */
+
+double stats_quantile(const struct bucket *b, size_t n_buckets, double q)
+{
+	double total = 0, rank, below = 0;
+	size_t i;
+
+	for (i = 0; i < n_buckets; i++)
+		total += b[i].n;
+	if (total == 0)
+		return NAN;
+	rank = ceil(q * total);
+	rank = rank < 1 ? 1 : rank;
+	for (i = 0; i + 1 < n_buckets && below + b[i].n < rank; i++)
+		below += b[i].n;
+	if (b[i].high - b[i].low <= 1) /* a bucket of one value */
+		return b[i].low;
+	return b[i].low + (b[i].high - b[i].low) * (rank - below - 0.5) / b[i].n;
+}
+
+double stats_mean(const double *v, size_t n)
+{
+	return n ? gsl_stats_mean(v, 1, n) : NAN;
+}
+
+double stats_cv(const double *v, size_t n)
+{
+	double mean = stats_mean(v, n);
+
+	return n < 2 || mean == 0 ? NAN : gsl_stats_sd_m(v, 1, n, mean) / mean;
+}
+
+double stats_dispersion(const double *counts, size_t n)
+{
+	double mean = stats_mean(counts, n);
+
+	return n < 2 || mean == 0 ? NAN : gsl_stats_variance_m(counts, 1, n, mean) / mean;
+}
+
+double stats_rate_error(double dispersion, double n_events, size_t n_windows)
+{
+	if (n_windows < 2 || !(n_events > 0))
+		return NAN;
+	return gsl_cdf_tdist_Pinv(TWO_SIDED, n_windows - 1) * sqrt(dispersion / n_events);
+}
+
+void stats_share_interval(u64 k, u64 n, double *ret_low, double *ret_high)
+{
+	double z = gsl_cdf_ugaussian_Pinv(TWO_SIDED), p, centre, half;
+
+	if (n == 0) {
+		*ret_low = *ret_high = NAN;
+		return;
+	}
+	p = (double)k / n;
+	centre = (p + z * z / (2.0 * n)) / (1 + z * z / n);
+	half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4.0 * n * n));
+	*ret_low = centre - half < 0 ? 0 : centre - half;
+	*ret_high = centre + half > 1 ? 1 : centre + half;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the trackers of one replay share. A tracker follows one kind of thing
+ * (tasks, thread states, descriptors, ...) through the records and writes its spans
+ * and sums as rows. The order in which they see a record is that of the table in
+ * load.c. Times here are CLOCK_MONOTONIC as recorded; rows hold replay_time().
+ */
+#ifndef OBS_TRACK_H
+#define OBS_TRACK_H
+
+#include "bulk.h"
+#include "format/recording.h"
+#include "format/syscall.h"
+#include "hist.h"
+#include "idmap.h"
+
+enum state {
+#define STATE(id, name, off, doc) STATE_##name = (id),
+#include "waits.def"
+#undef STATE
+	N_STATES
+};
+
+/* What hostile recordings may claim at most, at one time. */
+#define TASK_LIMIT    300000 /* threads; processes */
+#define FD_LIMIT      65536  /* descriptors of one process */
+#define FD_TOTAL      2000000
+#define REQUEST_LIMIT 1000000 /* block requests in flight */
+#define STAT_LIMIT    500000  /* (process, system call) pairs */
+#define FRAME_LIMIT   4096    /* open probed calls of one thread */
+#define WAIT_LIMIT    65536   /* sleeps of one thread whose reason is not known yet */
+#define WINDOW_LIMIT  1000000 /* windows of one process */
+
+/* A sleep that is over; its reason is known when the system call around it returns. */
+struct wait {
+	u64 start;
+	u64 end;
+	u32 waker;
+	u16 cpu;
+	u8 context;   /* enum wake_context */
+	bool waked;   /* waker and context are known */
+	bool blocked; /* uninterruptible */
+	bool iowait;
+	bool own_io; /* a block request of its own was in flight */
+};
+
+/* A system call that a thread is in, or was in when the recording ended. */
+struct inside {
+	u64 enter;
+	s32 nr; /* -1: none */
+	u8 abi;
+	s32 fd; /* first argument */
+};
+
+/* A probed call that has not returned. */
+struct frame {
+	u64 ts;
+	u64 sp;
+	u32 site;
+	u32 unused;
+	u64 children;	     /* wall time of probed calls made from it */
+	u64 clock[N_STATES]; /* the thread's clocks at entry */
+};
+
+enum fd_kind { FD_UNKNOWN, FD_FILE, FD_DIRECTORY, FD_SOCKET, FD_PIPE, FD_CHAR, FD_BLOCK, FD_ANON };
+
+/* What a descriptor refers to, and the request turn on it if it is a server's socket. */
+struct file {
+	u64 since; /* 0: before the recording */
+	u64 ino;
+	u32 dev;
+	enum fd_kind kind;
+	u8 role; /* enum fd_role */
+	u8 socktype;
+	u16 family;
+	u16 sport, dport;
+	addr16 saddr, daddr;
+	char *path; /* NULL: not known */
+	struct turn {
+		u64 first_recv; /* 0: none yet */
+		u64 last_send;	/* 0: none yet */
+		u32 recvs, sends;
+		u64 recv_bytes, send_bytes;
+		u32 tid;
+	} turn;
+};
+
+struct window {
+	u32 recvs, sends, turns, calls;
+};
+
+struct process {
+	u32 pid;
+	u32 parent;
+	u32 uid;
+	comm16 comm;
+	char *cmdline; /* NULL: not known */
+	u64 start;     /* 0: before the recording */
+	u64 end;       /* 0: had not ended */
+	u32 threads;   /* alive */
+	struct file **files;
+	u32 n_files;
+	struct window *windows; /* of requests; NULL unless it has any */
+	u32 n_windows;
+	struct hist runq; /* run-queue latency of its threads */
+};
+
+struct thread {
+	u32 tid;
+	struct process *process;
+	comm16 comm;
+	u64 start;	  /* 0: before the recording */
+	bool tracked;	  /* its switches and wake-ups are all in the recording */
+	bool seen;	  /* state and since are known */
+	enum state state; /* run, woken, preempted, stopped; other: asleep, reason not known yet */
+	u64 since;	  /* begin of state */
+	u16 cpu;
+	char snapshot;	   /* state letter when the recording began; 0: not in the snapshot */
+	u64 early_wake;	   /* woken while still on the CPU, about to sleep; 0: no */
+	struct wait sleep; /* the one that goes on, or just went over */
+	struct wait *waits;
+	u32 n_waits, cap_waits;
+	struct inside open;  /* at the end of the recording */
+	u64 clock[N_STATES]; /* ns in each state; run is added at switch-out */
+	u64 switches, preemptions, wakeups, defects;
+	u32 io_in_flight;
+	u64 io_end; /* last completion of an own request */
+	struct frame *frames;
+	u32 n_frames, cap_frames;
+};
+
+/* Where events were lost, as block headers tell: sorted, not overlapping. */
+struct loss_interval {
+	u64 from, to;
+};
+
+struct replay {
+	sqlite3 *db;
+	struct bulk *bulk;
+	struct reader *reader;
+	u64 begin, end;			     /* of the recording */
+	u64 stopped;	/* when the programs were switched off; 0: not known */
+	u64 clock_monotonic, clock_realtime; /* the first reading; 0: none */
+	u32 groups;			     /* bit mask of the groups that were recorded */
+	bool everything;		     /* -a: no filter */
+	bool follow;			     /* children of targets are targets */
+	u32 *targets;			     /* pids */
+	u32 n_targets;
+	struct loss_interval *losses;
+	size_t n_losses;
+	u64 window;		/* ns of one request window */
+	struct idmap threads;	/* tid -> struct thread */
+	struct thread *last;	/* most records come from the thread of the one before */
+	struct idmap processes; /* pid -> struct process */
+	u32 running[STREAM_MAX]; /* by CPU: thread that runs there; 0: idle or not known */
+	u64 n_files;
+	struct idmap syscall_stats;
+	struct idmap socket_uses;
+	struct idmap call_stats;
+	struct idmap requests; /* block requests in flight */
+	struct idmap block_stats;
+	struct loss_counts *counts;
+	u8 families[2][SYSCALL_NR_MAX]; /* enum family, for x86_64 and aarch64 */
+	u8 waits[2][SYSCALL_NR_MAX];	/* enum syscall_wait */
+};
+
+/* ns since the begin of the recording; 0 for anything before. */
+static inline s64 replay_time(const struct replay *r, u64 ts)
+{
+	return ts > r->begin ? (s64)((ts - r->begin) & INT64_MAX) : 0;
+}
+
+/* Later minus earlier, 0 if they are out of order. */
+static inline u64 elapsed(u64 from, u64 to)
+{
+	return to > from ? to - from : 0;
+}
+
+typedef int (*track_fn)(struct replay *r, const struct record *rec, struct err *e);
+
+/* track_tasks.c: threads and processes */
+int tasks_on_thread(struct replay *r, const struct record *rec, struct err *e);
+int tasks_on_fork(struct replay *r, const struct record *rec, struct err *e);
+int tasks_on_exec(struct replay *r, const struct record *rec, struct err *e);
+int tasks_on_exit(struct replay *r, const struct record *rec, struct err *e);
+int tasks_on_rename(struct replay *r, const struct record *rec, struct err *e);
+/* The thread, made if need be; NULL: see e. tid must not be 0. */
+struct thread *task_thread(struct replay *r, u32 tid, struct err *e);
+/* Writes the thread's row and forgets it. */
+int task_end(struct replay *r, struct thread *t, u64 ts, struct err *e);
+int tasks_finish(struct replay *r, struct err *e);
+void tasks_free(struct replay *r);
+
+/* track_states.c: where threads' time goes */
+int states_on_switch(struct replay *r, const struct record *rec, struct err *e);
+int states_on_waking(struct replay *r, const struct record *rec, struct err *e);
+int states_on_wakeup_new(struct replay *r, const struct record *rec, struct err *e);
+int states_on_syscall(struct replay *r, const struct record *rec, struct err *e);
+/*
+ * The thread is in user mode, or has just left in (NULL: not known): sleeps since in->enter
+ * were in that call, older ones in none. Afterwards its clocks are exact up to now.
+ */
+int states_settle(struct replay *r, struct thread *t, const struct inside *in, struct err *e);
+/* A new thread: runnable from ts on. */
+void states_begin(struct thread *t, u64 ts);
+/* Closes the thread's last state at ts. */
+int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e);
+
+/* track_fds.c: descriptors */
+int fds_on_fd(struct replay *r, const struct record *rec, struct err *e);
+int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e);
+/* What fd refers to in p; NULL: not known. */
+struct file *file_of(const struct process *p, s32 fd);
+/* A forked process gets copies of its parent's descriptors. */
+int fds_inherit(struct replay *r, struct process *child, const struct process *parent, u64 ts,
+		struct err *e);
+int fds_end(struct replay *r, struct process *p, u64 ts, struct err *e);
+
+/* track_syscalls.c: system calls */
+int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *e);
+int syscalls_finish(struct replay *r, struct err *e);
+void syscalls_free(struct replay *r);
+
+/* A record of either kind of system call, seen alike. */
+struct call_view {
+	u64 ts, dur;
+	s64 ret;
+	u64 arg[3]; /* of a short record, arg[1] is 0 */
+	u16 nr;
+	u8 abi, flags;
+};
+struct call_view view_syscall(const struct record *rec);
+/* Index into replay's tables by number: 0 x86_64, 1 aarch64; -1: none. */
+int abi_table(u8 abi, u16 nr);
+
+/* track_requests.c: requests on server sockets */
+
+/* What a system call does with its descriptor; _MANY return a number of messages. */
+enum family {
+	FAMILY_NONE,
+	FAMILY_RECV,
+	FAMILY_SEND,
+	FAMILY_RECV_MANY,
+	FAMILY_SEND_MANY,
+	FAMILY_CLOSE,
+	FAMILY_CLOSE_RANGE,
+};
+int requests_start(struct replay *r, struct err *e);
+int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e);
+/* A probed call returned. */
+int requests_count_call(struct replay *r, struct process *p, u64 ts, struct err *e);
+/* The socket is closed or the recording ends: its turn ends. */
+int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e);
+/* Writes the windows of a process that ends. */
+int requests_end(struct replay *r, struct process *p, struct err *e);
+int requests_finish(struct replay *r, struct err *e);
+void requests_free(struct replay *r);
+
+/* track_calls.c: probed functions */
+int calls_on_call(struct replay *r, const struct record *rec, struct err *e);
+int calls_on_return(struct replay *r, const struct record *rec, struct err *e);
+/* The thread ends: what is open is counted. */
+int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e);
+int calls_finish(struct replay *r, struct err *e);
+void calls_free(struct replay *r);
+
+/* track_block.c: block requests */
+int block_on_start(struct replay *r, const struct record *rec, struct err *e);
+int block_on_issue(struct replay *r, const struct record *rec, struct err *e);
+int block_on_complete(struct replay *r, const struct record *rec, struct err *e);
+int block_finish(struct replay *r, struct err *e);
+void block_free(struct replay *r);
+
+/* track_loss.c: what was lost, where */
+int loss_start(struct replay *r, struct err *e);
+int loss_on_counters(struct replay *r, const struct record *rec, struct err *e);
+int loss_on_program(struct replay *r, const struct record *rec, struct err *e);
+void loss_count_record(struct replay *r, const struct record *rec);
+/* True if events were lost in [from, to], on any CPU, in any group. */
+bool loss_overlaps(const struct replay *r, u64 from, u64 to);
+int loss_finish(struct replay *r, struct err *e);
+void loss_free(struct replay *r);
+
+/* facts.c: what the recording says of itself */
+int facts_on_info(struct replay *r, const struct record *rec, struct err *e);
+int facts_on_clock(struct replay *r, const struct record *rec, struct err *e);
+int facts_on_site(struct replay *r, const struct record *rec, struct err *e);
+int facts_on_disk(struct replay *r, const struct record *rec, struct err *e);
+int facts_on_self(struct replay *r, const struct record *rec, struct err *e);
+int facts_finish(struct replay *r, struct err *e);
+void facts_free(struct replay *r);
+
+/* Writes a histogram's buckets as rows of table latency. */
+int latency_rows(struct replay *r, const char *kind, u64 subject, u64 item, const struct hist *h,
+		 struct err *e);
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Calls of probed functions: entry and return are paired by the stack pointer, so
+ * nested and recursive calls come out right and calls that never return (longjmp,
+ * exceptions) are found. A call's wall time is split by the thread's clocks at both
+ * ends; both are in user mode, where all sleeps before are settled.
+ */
+#include "track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct call_stat {
+	u32 site;
+	u64 open, unmatched, abandoned, oldest;
+	struct hist latency;
+};
+
+static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
+{
+	struct call_stat *s = idmap_get(&r->call_stats, site);
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		err_set(e, ERR_FAIL, "out of memory for calls");
+		return NULL;
+	}
+	s->site = site;
+	if (idmap_put(&r->call_stats, site, s, STAT_LIMIT, e) < 0) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* Forgets the oldest or newest n frames: their returns will not come. */
+static int abandon(struct replay *r, struct thread *t, u32 from, u32 n, struct err *e)
+{
+	struct call_stat *s;
+	u32 i;
+
+	for (i = from; i < from + n; i++) {
+		s = stat_of(r, t->frames[i].site, e);
+		if (!s)
+			return ERR_FAIL;
+		s->abandoned++;
+	}
+	memmove(t->frames + from, t->frames + from + n,
+		(t->n_frames - from - n) * sizeof(*t->frames));
+	t->n_frames -= n;
+	return 0;
+}
+
+static int room_for_frame(struct replay *r, struct thread *t, struct err *e)
+{
+	u32 cap = t->cap_frames ? 2 * t->cap_frames : 8;
+	struct frame *grown;
+
+	if (t->n_frames == FRAME_LIMIT)
+		return abandon(r, t, 0, FRAME_LIMIT / 2, e);
+	if (t->n_frames < t->cap_frames)
+		return 0;
+	grown = realloc(t->frames, cap * sizeof(*grown));
+	if (!grown)
+		return err_set(e, ERR_FAIL, "out of memory for calls");
+	t->frames = grown;
+	t->cap_frames = cap;
+	return 0;
+}
+
+int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_call *ev = rec->event;
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+	struct frame *f;
+
+	if (!t)
+		return rec->tid ? ERR_FAIL : 0;
+	if (states_settle(r, t, NULL, e) < 0 || room_for_frame(r, t, e) < 0)
+		return ERR_FAIL;
+	f = &t->frames[t->n_frames++];
+	*f = (struct frame){ .ts = rec->ts, .sp = ev->sp, .site = ev->site };
+	memcpy(f->clock, t->clock, sizeof(f->clock));
+	return 0;
+}
+
+/* The row of a call: what its thread's clocks gained while it ran. */
+static void call_row(struct replay *r, const struct thread *t, const struct frame *f,
+		     const struct record *rec)
+{
+	const struct ev_return *ev = rec->event;
+	u64 wall = elapsed(f->ts, rec->ts), off = 0;
+	bool known = t->tracked && r->groups & 1u << GROUP_sched;
+	s64 *row = bulk_row(r->bulk, TABLE_call);
+	int i;
+
+	row[0] = replay_time(r, f->ts);
+	row[1] = wall;
+	row[2] = t->tid;
+	row[3] = f->site;
+	row[4] = t->n_frames;
+	row[5] = elapsed(f->children, wall);
+	row[6] = (s64)ev->value;
+	row[7] = loss_overlaps(r, f->ts, rec->ts);
+	for (i = STATE_run + 1; i < N_STATES; i++) {
+		row[8 + i] = known ? (s64)(t->clock[i] - f->clock[i]) : BULK_NULL;
+		off += t->clock[i] - f->clock[i];
+	}
+	row[8 + STATE_run] = known ? (s64)elapsed(off, wall) : BULK_NULL;
+}
+
+int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_return *ev = rec->event;
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+	struct call_stat *s = t ? stat_of(r, ev->site, e) : NULL;
+	struct frame f;
+	u32 i;
+
+	if (!s)
+		return rec->tid ? ERR_FAIL : 0;
+	for (i = t->n_frames; i > 0; i--)
+		if (t->frames[i - 1].sp == ev->sp && t->frames[i - 1].site == ev->site)
+			break;
+	if (i == 0) {
+		s->unmatched++;
+		return 0;
+	}
+	if (states_settle(r, t, NULL, e) < 0 || abandon(r, t, i, t->n_frames - i, e) < 0)
+		return ERR_FAIL;
+	f = t->frames[--t->n_frames];
+	call_row(r, t, &f, rec);
+	hist_add(&s->latency, elapsed(f.ts, rec->ts));
+	if (t->n_frames)
+		t->frames[t->n_frames - 1].children += elapsed(f.ts, rec->ts);
+	return requests_count_call(r, t->process, rec->ts, e);
+}
+
+int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
+{
+	struct call_stat *s;
+	u64 age;
+	u32 i;
+
+	for (i = 0; i < t->n_frames; i++) {
+		s = stat_of(r, t->frames[i].site, e);
+		if (!s)
+			return ERR_FAIL;
+		age = elapsed(t->frames[i].ts, ts);
+		s->open++;
+		s->oldest = age > s->oldest ? age : s->oldest;
+	}
+	t->n_frames = 0;
+	return 0;
+}
+
+int calls_finish(struct replay *r, struct err *e)
+{
+	const struct call_stat *s;
+	size_t at = 0;
+	int ret = 0;
+
+	while (ret == 0 && (s = idmap_each(&r->call_stats, &at))) {
+		if (s->open || s->unmatched || s->abandoned)
+			ret = db_insert(r->db, TABLE_call_defect, e, "iiiii", (s64)s->site,
+					(s64)s->open, (s64)s->unmatched, (s64)s->abandoned,
+					(s64)(s->oldest & INT64_MAX));
+		if (ret == 0)
+			ret = latency_rows(r, "call", 0, s->site, &s->latency, e);
+	}
+	return ret;
+}
+
+void calls_free(struct replay *r)
+{
+	struct call_stat *s;
+	size_t at = 0;
+
+	while ((s = idmap_each(&r->call_stats, &at))) {
+		hist_free(&s->latency);
+		free(s);
+	}
+	idmap_free(&r->call_stats);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Descriptors: what each number meant in each process, and since when. */
+#include "track.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* File types as in st_mode; the same numbers on every system that writes recordings. */
+#define MODE_TYPE    0170000
+#define FAMILY_INET  2
+#define FAMILY_INET6 10
+#define ADDRESS_MAX  64
+
+static const struct {
+	u16 mode;
+	enum fd_kind kind;
+} kinds[] = {
+	{ 0140000, FD_SOCKET }, { 0100000, FD_FILE }, { 0040000, FD_DIRECTORY },
+	{ 0010000, FD_PIPE },	{ 0020000, FD_CHAR }, { 0060000, FD_BLOCK },
+	{ 0000000, FD_ANON },
+};
+
+static const char *const kind_names[] = {
+	[FD_UNKNOWN] = "unknown", [FD_FILE] = "file", [FD_DIRECTORY] = "directory",
+	[FD_SOCKET] = "socket",	  [FD_PIPE] = "pipe", [FD_CHAR] = "char",
+	[FD_BLOCK] = "block",	  [FD_ANON] = "anon",
+};
+
+static const char *const role_names[] = {
+	[ROLE_UNKNOWN] = "",	      [ROLE_LISTENING] = "listening",
+	[ROLE_ACCEPTED] = "accepted", [ROLE_CONNECTED] = "connected",
+	[ROLE_BOUND] = "bound",
+};
+
+struct file *file_of(const struct process *p, s32 fd)
+{
+	return fd >= 0 && (u32)fd < p->n_files ? p->files[fd] : NULL;
+}
+
+/* "127.0.0.1:80", "[::1]:80", or "" for what is no internet address. */
+static void format_address(char *text, u16 family, const u8 *a, u16 port)
+{
+	int i, n = 0;
+
+	text[0] = '\0';
+	if (family == FAMILY_INET) {
+		snprintf(text, ADDRESS_MAX, "%u.%u.%u.%u:%u", a[0], a[1], a[2], a[3], port);
+	} else if (family == FAMILY_INET6) {
+		n = snprintf(text, ADDRESS_MAX, "[");
+		for (i = 0; i < 16; i += 2)
+			n += snprintf(text + n, ADDRESS_MAX - n, "%s%x", i ? ":" : "",
+				      a[i] << 8 | a[i + 1]);
+		snprintf(text + n, ADDRESS_MAX - n, "]:%u", port);
+	}
+}
+
+/* The descriptor is closed, or means something else from now on; ts 0: it never was closed. */
+static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct err *e)
+{
+	struct file *f = file_of(p, fd);
+	char local[ADDRESS_MAX], remote[ADDRESS_MAX];
+	int ret;
+
+	if (!f)
+		return 0;
+	format_address(local, f->family, f->saddr, f->sport);
+	format_address(remote, f->family, f->daddr, f->dport);
+	ret = requests_end_turn(r, p, fd, f, e);
+	if (ret == 0)
+		ret = db_run(r->db, e, "INSERT INTO fd VALUES(?,?,?,nullif(?,-1),?,?,?,?,?,?,?)",
+			     "iiiissssiis", (s64)p->pid, (s64)fd, replay_time(r, f->since),
+			     ts ? replay_time(r, ts) : (s64)-1, kind_names[f->kind],
+			     role_names[f->role], local,
+			     f->dport || f->role > ROLE_LISTENING ? remote : "", (s64)f->dev,
+			     (s64)f->ino, f->path);
+	p->files[fd] = NULL;
+	r->n_files--;
+	free(f->path);
+	free(f);
+	return ret;
+}
+
+static struct file *file_new(struct replay *r, struct process *p, s32 fd, u64 ts, struct err *e)
+{
+	u32 n = p->n_files ? p->n_files : 16;
+	struct file **grown, *f;
+
+	if (fd < 0 || fd >= FD_LIMIT || r->n_files >= FD_TOTAL) {
+		err_set(e, ERR_DAMAGED,
+			"the recording claims a descriptor %d, or more than %d of them", fd,
+			FD_TOTAL);
+		return NULL;
+	}
+	if (file_end(r, p, fd, ts, e) < 0)
+		return NULL;
+	while (n <= (u32)fd)
+		n *= 2;
+	if (n > p->n_files) {
+		grown = realloc(p->files, n * sizeof(*grown));
+		if (!grown) {
+			err_set(e, ERR_FAIL, "out of memory for descriptors");
+			return NULL;
+		}
+		memset(grown + p->n_files, 0, (n - p->n_files) * sizeof(*grown));
+		p->files = grown;
+		p->n_files = n;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f) {
+		err_set(e, ERR_FAIL, "out of memory for descriptors");
+		return NULL;
+	}
+	p->files[fd] = f;
+	r->n_files++;
+	return f;
+}
+
+int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_fd *ev = rec->event;
+	struct process *p = idmap_get(&r->processes, ev->pid);
+	struct file *f, *old;
+	size_t i;
+
+	if (!p || ev->fd < 0)
+		return 0;
+	old = file_of(p, ev->fd);
+	/* bind, listen and connect tell more of the same socket: the turn and its begin stay */
+	f = old && old->ino == ev->ino && old->dev == ev->dev && ev->ino
+		    ? old
+		    : file_new(r, p, ev->fd, rec->ts, e);
+	if (!f)
+		return ERR_FAIL;
+	if (f != old)
+		f->since = rec->stream == STREAM_RECORDER ? 0 : rec->ts;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].mode == (ev->mode & MODE_TYPE))
+			f->kind = kinds[i].kind;
+	f->ino = ev->ino;
+	f->dev = ev->dev;
+	f->role = ev->role <= ROLE_BOUND ? ev->role : ROLE_UNKNOWN;
+	f->socktype = ev->socktype;
+	f->family = ev->family;
+	f->sport = ev->sport;
+	f->dport = ev->dport;
+	memcpy(f->saddr, ev->saddr, sizeof(f->saddr));
+	memcpy(f->daddr, ev->daddr, sizeof(f->daddr));
+	if (rec->tail_len) {
+		free(f->path);
+		f->path = strndup(rec->tail, rec->tail_len);
+	}
+	return 0;
+}
+
+/* Closing is a system call like others; what is opened is told by fd events. */
+int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+{
+	struct call_view v = view_syscall(rec);
+	int abi = abi_table(v.abi, v.nr);
+	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v.nr];
+	struct thread *t;
+	s64 fd, last;
+
+	if (family < FAMILY_CLOSE || v.ret != 0 || v.flags & SYSCALL_UNFINISHED || !rec->tid)
+		return 0;
+	t = task_thread(r, rec->tid, e);
+	if (!t)
+		return ERR_FAIL;
+	last = family == FAMILY_CLOSE_RANGE ? (s64)(u32)v.arg[1] : (s64)(s32)v.arg[0];
+	last = last < (s64)t->process->n_files ? last : (s64)t->process->n_files - 1;
+	for (fd = (s32)v.arg[0]; fd >= 0 && fd <= last; fd++)
+		if (file_end(r, t->process, fd, rec->ts, e) < 0)
+			return ERR_FAIL;
+	return 0;
+}
+
+int fds_inherit(struct replay *r, struct process *child, const struct process *parent, u64 ts,
+		struct err *e)
+{
+	struct file *f;
+	u32 fd;
+
+	for (fd = 0; fd < parent->n_files; fd++) {
+		if (!parent->files[fd] || file_of(child, fd))
+			continue;
+		f = file_new(r, child, fd, ts, e);
+		if (!f)
+			return ERR_FAIL;
+		*f = *parent->files[fd];
+		f->since = ts;
+		f->path = f->path ? strdup(f->path) : NULL;
+		memset(&f->turn, 0, sizeof(f->turn));
+	}
+	return 0;
+}
+
+int fds_end(struct replay *r, struct process *p, u64 ts, struct err *e)
+{
+	int ret = 0, one;
+	u32 fd;
+
+	for (fd = 0; fd < p->n_files; fd++) {
+		one = file_end(r, p, fd, ts == r->end ? 0 : ts, ret == 0 ? e : NULL);
+		ret = ret < 0 ? ret : one;
+	}
+	return ret;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What was lost, and where. Block headers carry each CPU's running total, so the
+ * intervals of loss are known before the first record is read; the counters records
+ * say which group and why. Both become rows, and a verdict for each group.
+ */
+#include "track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define N_GROUPS GROUP_MAX
+
+struct cpu_counts {
+	u32 cpu;
+	u64 ts; /* of the last counters record */
+	struct ev_counters last[N_GROUPS];
+};
+
+struct loss_counts {
+	struct idmap cpus; /* cpu -> struct cpu_counts */
+	u64 records[N_GROUPS];
+	u64 missed[N_GROUPS];
+};
+
+static int by_from(const void *a, const void *b)
+{
+	const struct loss_interval *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Sorts and joins intervals that overlap. */
+static void join_intervals(struct replay *r)
+{
+	struct loss_interval *l = r->losses;
+	size_t i, n = 0;
+
+	if (!r->n_losses)
+		return;
+	qsort(l, r->n_losses, sizeof(*l), by_from);
+	for (i = 1; i < r->n_losses; i++) {
+		if (l[i].from > l[n].to)
+			l[++n] = l[i];
+		else if (l[i].to > l[n].to)
+			l[n].to = l[i].to;
+	}
+	r->n_losses = n + 1;
+}
+
+/* The block before number i of the same stream; NULL if i is the first. */
+static const struct block_info *block_before(const struct block_info *blocks, size_t i,
+					     const size_t *previous)
+{
+	return previous[i] == SIZE_MAX ? NULL : &blocks[previous[i]];
+}
+
+static int find_previous(const struct block_info *blocks, size_t n, size_t *previous, struct err *e)
+{
+	struct idmap last = { 0 };
+	uintptr_t before;
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < n && ret == 0; i++) {
+		before = (uintptr_t)idmap_get(&last, blocks[i].stream);
+		previous[i] = before ? before - 1 : SIZE_MAX;
+		ret = idmap_put(&last, blocks[i].stream, (void *)(uintptr_t)(i + 1), SIZE_MAX / 2,
+				e);
+	}
+	idmap_free(&last);
+	return ret;
+}
+
+int loss_start(struct replay *r, struct err *e)
+{
+	const struct block_info *blocks, *b, *prev;
+	size_t i, n, *previous;
+	int ret;
+
+	blocks = reader_blocks(r->reader, &n);
+	r->counts = calloc(1, sizeof(*r->counts));
+	r->losses = calloc(n + 1, sizeof(*r->losses));
+	previous = calloc(n + 1, sizeof(*previous));
+	if (!r->counts || !r->losses || !previous) {
+		free(previous);
+		return err_set(e, ERR_FAIL, "out of memory for the list of losses");
+	}
+	ret = find_previous(blocks, n, previous, e);
+	for (i = 0; i < n && ret == 0; i++) {
+		b = &blocks[i];
+		prev = block_before(blocks, i, previous);
+		if (b->stream == STREAM_RECORDER || b->lost <= (prev ? prev->lost : 0))
+			continue;
+		r->losses[r->n_losses++] =
+			(struct loss_interval){ prev ? prev->ts_max : r->begin, b->ts_max };
+	}
+	free(previous);
+	join_intervals(r);
+	return ret;
+}
+
+bool loss_overlaps(const struct replay *r, u64 from, u64 to)
+{
+	size_t low = 0, high = r->n_losses, mid;
+
+	while (low < high) { /* the first interval that ends at or after from */
+		mid = (low + high) / 2;
+		if (r->losses[mid].to < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < r->n_losses && r->losses[low].from <= to;
+}
+
+void loss_count_record(struct replay *r, const struct record *rec)
+{
+	/* records that obsrec wrote itself (unfinished calls, snapshots) passed no counter */
+	if (rec->stream != STREAM_RECORDER)
+		r->counts->records[rec->desc->group]++;
+}
+
+static const char *group_name(const struct replay *r, u32 group)
+{
+	const struct schema *s = reader_schema(r->reader);
+
+	return s->groups[group].name[0] ? s->groups[group].name : "unknown";
+}
+
+static int loss_row(struct replay *r, u64 from, u64 to, u32 cpu, u32 group, const char *reason,
+		    u64 n, struct err *e)
+{
+	if (!n)
+		return 0;
+	return db_insert(r->db, TABLE_loss, e, "iiissi", replay_time(r, from),
+			 (s64)elapsed(from, to), (s64)cpu, group_name(r, group), reason,
+			 (s64)(n & INT64_MAX));
+}
+
+int loss_on_counters(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_counters *ev = rec->event;
+	struct cpu_counts *c = idmap_get(&r->counts->cpus, ev->cpu);
+	struct ev_counters *last;
+	u64 from;
+	int ret;
+
+	if (ev->group >= N_GROUPS)
+		return 0;
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return err_set(e, ERR_FAIL, "out of memory for counters");
+		*c = (struct cpu_counts){ .cpu = ev->cpu };
+		if (idmap_put(&r->counts->cpus, ev->cpu, c, STREAM_MAX, e) < 0) {
+			free(c);
+			return ERR_FAIL;
+		}
+	}
+	last = &c->last[ev->group];
+	/* counters are written when they change: nothing was lost before the last one of this CPU
+	 */
+	from = last->h.ts ? last->h.ts : r->begin;
+	ret = loss_row(r, from, rec->ts, ev->cpu, ev->group, "full",
+		       elapsed(last->lost_full, ev->lost_full), e);
+	if (ret == 0)
+		ret = loss_row(r, from, rec->ts, ev->cpu, ev->group, "other",
+			       elapsed(last->lost_other, ev->lost_other), e);
+	memcpy(last, ev, sizeof(*last));
+	c->ts = rec->ts;
+	return ret;
+}
+
+int loss_on_program(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_program *ev = rec->event;
+	u32 group = ev->group < N_GROUPS ? ev->group : 0;
+	char name[64] = "";
+
+	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
+	r->counts->missed[group] += ev->missed;
+	if (db_insert(r->db, TABLE_program, e, "ssiii", name, group_name(r, group),
+		      (s64)(ev->runs & INT64_MAX), (s64)(ev->time & INT64_MAX),
+		      (s64)(ev->missed & INT64_MAX)) < 0)
+		return ERR_FAIL;
+	/* a program that was already running on the CPU: when and where is not known */
+	if (!ev->missed)
+		return 0;
+	return db_run(r->db, e, "INSERT INTO loss VALUES(0,?,NULL,?,'missed',?)", "isi",
+		      (s64)elapsed(r->begin, r->end), group_name(r, group),
+		      (s64)(ev->missed & INT64_MAX));
+}
+
+static const char *verdict(const struct replay *r, u32 group, u64 lost)
+{
+	const struct recording_state *st = reader_state(r->reader);
+
+	if (!(r->groups & 1u << group))
+		return "ABSENT";
+	if (lost || st->gaps || st->damaged)
+		return "LOSSY";
+	return st->complete ? "COMPLETE" : "TRUNCATED";
+}
+
+int loss_finish(struct replay *r, struct err *e)
+{
+	const struct cpu_counts *c;
+	u32 group;
+	int ret = 0;
+
+	for (group = GROUP_core; group < N_GROUPS && ret == 0; group++) {
+		u64 seen = 0, emitted = 0, lost = r->counts->missed[group];
+		u64 self = 0, filtered = 0, nostate = 0;
+		size_t at = 0;
+
+		if (!reader_schema(r->reader)->groups[group].name[0])
+			continue;
+		while ((c = idmap_each(&r->counts->cpus, &at))) {
+			seen += c->last[group].seen;
+			emitted += c->last[group].emitted;
+			lost += c->last[group].lost_full + c->last[group].lost_other;
+			self += c->last[group].self;
+			filtered += c->last[group].filtered;
+			nostate += c->last[group].nostate;
+		}
+		ret = db_insert(r->db, TABLE_coverage, e, "siiiiiiis", group_name(r, group),
+				(s64)(seen & INT64_MAX), (s64)(emitted & INT64_MAX),
+				(s64)r->counts->records[group], (s64)(lost & INT64_MAX),
+				(s64)(self & INT64_MAX), (s64)(filtered & INT64_MAX),
+				(s64)(nostate & INT64_MAX), verdict(r, group, lost));
+	}
+	return ret;
+}
+
+void loss_free(struct replay *r)
+{
+	struct cpu_counts *c;
+	size_t at = 0;
+
+	if (r->counts) {
+		while ((c = idmap_each(&r->counts->cpus, &at)))
+			free(c);
+		idmap_free(&r->counts->cpus);
+	}
+	free(r->counts);
+	free(r->losses);
+}

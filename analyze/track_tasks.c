@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Threads and processes: who exists, whose child it is, what it is called. */
+#include "track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_target(const struct replay *r, u32 pid)
+{
+	u32 i;
+
+	for (i = 0; i < r->n_targets; i++)
+		if (r->targets[i] == pid)
+			return true;
+	return r->everything;
+}
+
+static struct process *process_of(struct replay *r, u32 pid, struct err *e)
+{
+	struct process *p = idmap_get(&r->processes, pid);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		err_set(e, ERR_FAIL, "out of memory for processes");
+		return NULL;
+	}
+	p->pid = pid;
+	if (idmap_put(&r->processes, pid, p, TASK_LIMIT, e) < 0) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+static struct thread *thread_new(struct replay *r, u32 tid, u32 pid, struct err *e)
+{
+	struct process *p = process_of(r, pid, e);
+	struct thread *t;
+
+	if (!p)
+		return NULL;
+	t = calloc(1, sizeof(*t));
+	if (!t) {
+		err_set(e, ERR_FAIL, "out of memory for threads");
+		return NULL;
+	}
+	t->tid = tid;
+	t->process = p;
+	t->tracked = is_target(r, pid);
+	t->open.nr = -1;
+	if (idmap_put(&r->threads, tid, t, TASK_LIMIT, e) < 0) {
+		free(t);
+		return NULL;
+	}
+	p->threads++;
+	return t;
+}
+
+struct thread *task_thread(struct replay *r, u32 tid, struct err *e)
+{
+	struct thread *t = r->last;
+
+	if (t && t->tid == tid)
+		return t;
+	t = idmap_get(&r->threads, tid);
+	/* neither in the snapshot nor forked while we watched: taken for a process of its own */
+	if (!t)
+		t = thread_new(r, tid, tid, e);
+	r->last = t;
+	return t;
+}
+
+static void set_cmdline(struct process *p, const char *text, size_t len)
+{
+	char *copy = len ? strndup(text, len) : NULL;
+
+	if (!copy)
+		return;
+	free(p->cmdline);
+	p->cmdline = copy;
+}
+
+/* Snapshot: these threads existed when the recording began. */
+int tasks_on_thread(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_thread *ev = rec->event;
+	struct process *p;
+	struct thread *t;
+
+	if (!rec->tid || idmap_get(&r->threads, rec->tid))
+		return 0;
+	t = thread_new(r, rec->tid, ev->pid, e);
+	if (!t)
+		return ERR_FAIL;
+	memcpy(t->comm, ev->comm, sizeof(t->comm));
+	t->snapshot = ev->state;
+	p = t->process;
+	p->parent = ev->parent;
+	p->uid = ev->uid;
+	if (rec->tid == ev->pid) {
+		memcpy(p->comm, ev->comm, sizeof(p->comm));
+		set_cmdline(p, rec->tail, rec->tail_len);
+	}
+	return 0;
+}
+
+static int new_process(struct replay *r, struct process *p, const struct thread *maker,
+		       const struct ev_fork *ev, u64 ts, struct err *e)
+{
+	p->start = ts;
+	p->parent = ev->pid;
+	p->uid = ev->uid;
+	memcpy(p->comm, ev->comm, sizeof(p->comm));
+	if (maker->process->cmdline)
+		set_cmdline(p, maker->process->cmdline, strlen(maker->process->cmdline));
+	return fds_inherit(r, p, maker->process, ts, e);
+}
+
+int tasks_on_fork(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_fork *ev = rec->event;
+	struct thread *maker, *t;
+	bool fresh = false;
+
+	if (!ev->child || !rec->tid)
+		return 0;
+	maker = task_thread(r, rec->tid, e);
+	if (!maker)
+		return ERR_FAIL;
+	t = idmap_get(&r->threads, ev->child);
+	if (t && t->start) { /* its end was not seen; the number is used again */
+		if (task_end(r, t, rec->ts, e) < 0)
+			return ERR_FAIL;
+		t = NULL;
+	}
+	if (!t) {
+		t = thread_new(r, ev->child, ev->child_pid, e);
+		fresh = true;
+	}
+	if (!t)
+		return ERR_FAIL;
+	t->start = rec->ts;
+	t->tracked = r->everything || (maker->tracked && (r->follow || ev->child_pid == ev->pid));
+	if (fresh)
+		memcpy(t->comm, ev->comm, sizeof(t->comm));
+	states_begin(t, rec->ts);
+	if (ev->child == ev->child_pid && maker->process != t->process)
+		return new_process(r, t->process, maker, ev, rec->ts, e);
+	return 0;
+}
+
+int tasks_on_exec(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_exec *ev = rec->event;
+	struct thread *t, *leader;
+
+	if (!rec->tid)
+		return 0;
+	if (ev->old_tid && ev->old_tid != rec->tid) {
+		/* a thread that is not the leader takes the leader's number */
+		leader = idmap_get(&r->threads, rec->tid);
+		if (leader && task_end(r, leader, rec->ts, e) < 0)
+			return ERR_FAIL;
+		t = idmap_take(&r->threads, ev->old_tid);
+		if (t) {
+			t->tid = rec->tid;
+			if (idmap_put(&r->threads, rec->tid, t, TASK_LIMIT, e) < 0)
+				return ERR_FAIL;
+		}
+		r->last = NULL;
+	}
+	t = task_thread(r, rec->tid, e);
+	if (!t)
+		return ERR_FAIL;
+	memcpy(t->comm, ev->comm, sizeof(t->comm));
+	memcpy(t->process->comm, ev->comm, sizeof(t->process->comm));
+	set_cmdline(t->process, rec->tail, rec->tail_len);
+	return calls_end(r, t, rec->ts, e);
+}
+
+/* The thread still runs until its last switch; without switches this is its end. */
+int tasks_on_exit(struct replay *r, const struct record *rec, struct err *e)
+{
+	struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
+
+	if (!t || (r->groups & 1u << GROUP_sched && t->tracked))
+		return 0;
+	return task_end(r, t, rec->ts, e);
+}
+
+int tasks_on_rename(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_rename *ev = rec->event;
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+
+	if (!t)
+		return rec->tid ? ERR_FAIL : 0;
+	memcpy(t->comm, ev->comm, sizeof(t->comm));
+	if (t->process->pid == t->tid)
+		memcpy(t->process->comm, ev->comm, sizeof(t->process->comm));
+	return 0;
+}
+
+/* Names are not always terminated: a copy that is. */
+struct name {
+	char text[sizeof(comm16) + 1];
+};
+
+static struct name name_of(const comm16 comm)
+{
+	struct name n = { { 0 } };
+
+	memcpy(n.text, comm, sizeof(comm16));
+	return n;
+}
+
+static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, struct err *e)
+{
+	struct name comm = name_of(p->comm);
+	int ret;
+
+	idmap_take(&r->processes, p->pid);
+	ret = fds_end(r, p, ts, e);
+	if (ret == 0)
+		ret = requests_end(r, p, e);
+	if (ret == 0)
+		ret = latency_rows(r, "runq", p->pid, 0, &p->runq, e);
+	if (ret == 0)
+		ret = db_run(r->db, e, "INSERT INTO process VALUES(?,?,nullif(?,-1),?,?,?,?)",
+			     "iiiiiss", (s64)p->pid, replay_time(r, p->start),
+			     ended ? replay_time(r, ts) : (s64)-1, (s64)p->parent, (s64)p->uid,
+			     comm.text, p->cmdline);
+	hist_free(&p->runq);
+	free(p->windows);
+	free(p->files);
+	free(p->cmdline);
+	free(p);
+	return ret;
+}
+
+static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool ended, struct err *e)
+{
+	struct name comm = name_of(t->comm[0] ? t->comm : t->process->comm);
+	u64 start = t->start ? t->start : r->begin, wall = 0;
+	const u64 *c = t->clock;
+	int i, ret;
+
+	for (i = 0; i < N_STATES; i++)
+		wall += c[i];
+	if (!t->tracked) /* seen only as somebody's neighbour: its time is not known */
+		return db_run(r->db, e, "INSERT INTO thread(tid,pid,start,comm) VALUES(?,?,?,?)",
+			      "iiis", (s64)t->tid, (s64)t->process->pid, replay_time(r, start),
+			      comm.text);
+	ret = db_run(r->db, e,
+		     "INSERT INTO thread(tid,pid,start,end,comm,wall,switches,preemptions,wakeups,"
+		     "defects) VALUES(?,?,?,nullif(?,-1),?,?,?,?,?,?)",
+		     "iiiisiiiii", (s64)t->tid, (s64)t->process->pid, replay_time(r, start),
+		     ended ? replay_time(r, ts) : (s64)-1, comm.text, (s64)wall, (s64)t->switches,
+		     (s64)t->preemptions, (s64)t->wakeups, (s64)t->defects);
+	if (ret < 0)
+		return ret;
+	return db_run(r->db, e,
+		      "UPDATE thread SET run=?,woken=?,preempted=?,futex=?,poll=?,socket=?,pipe=?,"
+		      "disk=?,blocked=?,timer=?,child=?,lock=?,other=?,stopped=?,unknown=? "
+		      "WHERE rowid=last_insert_rowid()",
+		      "iiiiiiiiiiiiiii", (s64)c[0], (s64)c[1], (s64)c[2], (s64)c[3], (s64)c[4],
+		      (s64)c[5], (s64)c[6], (s64)c[7], (s64)c[8], (s64)c[9], (s64)c[10], (s64)c[11],
+		      (s64)c[12], (s64)c[13], (s64)c[14]);
+}
+
+static int thread_close(struct replay *r, struct thread *t, u64 ts, bool ended, struct err *e)
+{
+	struct process *p = t->process;
+	int ret;
+
+	idmap_take(&r->threads, t->tid);
+	r->last = NULL;
+	ret = states_end(r, t, ts, e);
+	if (ret == 0)
+		ret = calls_end(r, t, ts, e);
+	if (ret == 0)
+		ret = thread_row(r, t, ts, ended, e);
+	free(t->waits);
+	free(t->frames);
+	free(t);
+	if (--p->threads == 0) {
+		int last = process_end(r, p, ts, ended, ret == 0 ? e : NULL);
+
+		ret = ret < 0 ? ret : last;
+	}
+	return ret;
+}
+
+int task_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
+{
+	return thread_close(r, t, ts, true, e);
+}
+
+/* The map changes with each thread that is closed, so the walk starts anew each time it does. */
+static struct thread **all_threads(struct replay *r, size_t *ret_n, struct err *e)
+{
+	struct thread **list = calloc(r->threads.n + 1, sizeof(*list)), *t;
+	size_t at = 0;
+
+	*ret_n = 0;
+	if (!list)
+		err_set(e, ERR_FAIL, "out of memory for threads");
+	while (list && (t = idmap_each(&r->threads, &at)))
+		list[(*ret_n)++] = t;
+	return list;
+}
+
+int tasks_finish(struct replay *r, struct err *e)
+{
+	struct thread **list;
+	size_t i, n;
+	int ret = 0;
+
+	list = all_threads(r, &n, e);
+	if (!list)
+		return ERR_FAIL;
+	for (i = 0; i < n; i++) {
+		int one = thread_close(r, list[i], r->end, false, ret == 0 ? e : NULL);
+
+		ret = ret < 0 ? ret : one;
+	}
+	free(list);
+	return ret;
+}
+
+static void free_files(struct process *p)
+{
+	u32 fd;
+
+	for (fd = 0; fd < p->n_files; fd++)
+		if (p->files[fd]) {
+			free(p->files[fd]->path);
+			free(p->files[fd]);
+		}
+	free(p->files);
+}
+
+/* After an error: what is left, without writing rows. */
+void tasks_free(struct replay *r)
+{
+	struct process *p;
+	struct thread *t;
+	size_t at = 0;
+
+	while ((t = idmap_each(&r->threads, &at))) {
+		free(t->waits);
+		free(t->frames);
+		free(t);
+	}
+	at = 0;
+	while ((p = idmap_each(&r->processes, &at))) {
+		free_files(p);
+		hist_free(&p->runq);
+		free(p->windows);
+		free(p->cmdline);
+		free(p);
+	}
+	idmap_free(&r->threads);
+	idmap_free(&r->processes);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What all groups use: the only door to the rings, the counters, the filter.
+ *
+ * A program asks count_seen() first, then either emits (ev_reserve, fill, ev_submit:
+ * reserve last, so that a reservation is short) or counts why not. Each of these
+ * counts exactly once, so seen = emitted + lost + self + filtered holds at any time
+ * when no program runs. Counters are added to atomically, without using the result,
+ * which holds under interrupts and preemption and on every kernel since 5.8.
+ */
+#ifndef OBS_COMMON_BPF_H
+#define OBS_COMMON_BPF_H
+
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "format/event.h"
+#include "format/shapes.h"
+
+#define WANTED (1ULL << 63) /* of a thread's word: it is a target */
+
+/* Set before loading. */
+const volatile u32 self_tgid = 0;
+const volatile bool filter_all = true; /* no targets: everything is wanted */
+const volatile bool follow = true;     /* children of targets are targets */
+const volatile u64 request_key = 0;    /* hides addresses of block requests */
+
+/* Programs do nothing until all of them are attached, and from the stop on. */
+volatile u32 enabled = 0;
+
+struct counts {
+	u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, unused;
+};
+
+struct cpu_counts {
+	struct counts group[GROUP_MAX];
+};
+
+/* One element a CPU. User space reads it through mmap: a bpf() call would disturb other tracers. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs, set before loading */
+	__type(key, u32);
+	__type(value, struct cpu_counts);
+} counters SEC(".maps");
+
+/*
+ * One word a thread, by tid: WANTED, and the time at which it entered the system call
+ * that it is in (0: none). A plain array: nothing to allocate, nothing that can fail.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* pid_max, set before loading */
+	__type(key, u32);
+	__type(value, u64);
+} threads SEC(".maps");
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+/* One ring a possible CPU, made by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* possible CPUs, set before loading */
+	__type(key, u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+#define count(c, what) ((void)__sync_fetch_and_add(&(c)->what, 1))
+
+/* The counters of this CPU and group after counting one event; NULL while not recording. */
+static __always_inline struct counts *count_seen(u32 group)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_counts *c;
+
+	if (!enabled)
+		return NULL;
+	c = bpf_map_lookup_elem(&counters, &cpu);
+	if (!c)
+		return NULL;
+	count(&c->group[group], seen);
+	return &c->group[group];
+}
+
+static __always_inline u64 *thread_word(u32 tid)
+{
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+static __always_inline bool wanted(u32 tid)
+{
+	u64 *word;
+
+	if (filter_all)
+		return true;
+	word = thread_word(tid);
+	return word && *word & WANTED;
+}
+
+/* Room for one record, with its header filled; NULL: lost, and counted. */
+static __always_inline void *reserve(struct counts *c, u64 ts, u32 tid, u16 type, const u32 size)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct ev_header *h;
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+
+	if (!ring) {
+		count(c, lost_other);
+		return NULL;
+	}
+	h = bpf_ringbuf_reserve(ring, size, 0);
+	if (!h) {
+		/* full, or refused: lock contention, another record not yet committed */
+		if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + size + 8 >
+		    bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
+			count(c, lost_full);
+		else
+			count(c, lost_other);
+		return NULL;
+	}
+	count(c, emitted);
+	h->ts = ts;
+	h->tid = tid;
+	h->type = type;
+	h->size = size;
+	return h;
+}
+
+#define ev_reserve(c, ts, tid, name)                                                               \
+	((struct ev_##name *)reserve(c, ts, tid, EV_##name, sizeof(struct ev_##name)))
+
+/* User space looks by itself: a wake-up would cost fifty times the record. */
+#define ev_submit(e) bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP)
+
+/*
+ * A field of a kernel object. In tp_btf programs (btf is a constant 1) it is loaded
+ * directly; raw_tp programs must copy it out.
+ */
+#define GET(btf, p, field) ((btf) ? (p)->field : BPF_CORE_READ(p, field))
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a CPU is doing: a wake-up from an interrupt must not be blamed on the thread
+ * that was interrupted. The kernel's preemption counter tells, where its symbol can be
+ * found (programs with __count in their name); elsewhere interrupts are followed by
+ * their tracepoints (programs with __irq), which costs some ns an interrupt.
+ */
+#ifndef OBS_CONTEXT_BPF_H
+#define OBS_CONTEXT_BPF_H
+
+#define NMI_BITS     0xf00000
+#define HARDIRQ_BITS 0x0f0000
+#define SOFTIRQ_BIT  0x000100
+
+#if defined(__TARGET_ARCH_x86)
+extern const int __preempt_count __ksym __weak;
+extern const struct pcpu_hot pcpu_hot __ksym __weak;
+#endif
+
+static __always_inline u8 context_by_count(void)
+{
+	u32 n = 0;
+
+#if defined(__TARGET_ARCH_x86)
+	if (&__preempt_count)
+		n = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
+	else if (&pcpu_hot)
+		n = ((const struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
+#elif defined(__TARGET_ARCH_arm64)
+	n = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread_info.preempt.count);
+#endif
+	if (n & NMI_BITS)
+		return CONTEXT_NMI;
+	if (n & HARDIRQ_BITS)
+		return CONTEXT_HARDIRQ;
+	return n & SOFTIRQ_BIT ? CONTEXT_SOFTIRQ : CONTEXT_TASK;
+}
+
+/* How many interrupts of each kind a CPU is in; only that CPU writes it. */
+struct depth {
+	u32 hard, soft;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* possible CPUs, set before loading */
+	__type(key, u32);
+	__type(value, struct depth);
+} depths SEC(".maps");
+
+static __always_inline struct depth *depth_here(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&depths, &cpu);
+}
+
+static __always_inline u8 context_by_depth(void)
+{
+	struct depth *d = depth_here();
+
+	if (d && d->hard)
+		return CONTEXT_HARDIRQ;
+	return d && d->soft ? CONTEXT_SOFTIRQ : CONTEXT_TASK;
+}
+
+static __always_inline int hard_enter(void)
+{
+	struct depth *d = depth_here();
+
+	if (d)
+		d->hard++;
+	return 0;
+}
+
+/* An interrupt that was entered before we were attached must not make the depth negative. */
+static __always_inline int hard_leave(void)
+{
+	struct depth *d = depth_here();
+
+	if (d && d->hard)
+		d->hard--;
+	return 0;
+}
+
+static __always_inline int soft_enter(void)
+{
+	struct depth *d = depth_here();
+
+	if (d)
+		d->soft++;
+	return 0;
+}
+
+static __always_inline int soft_leave(void)
+{
+	struct depth *d = depth_here();
+
+	if (d && d->soft)
+		d->soft--;
+	return 0;
+}
+
+#define FOLLOW(what, tracepoint, fn)                                                               \
+	SEC("?tp_btf/" tracepoint) int sched__##what##__irq(void *ctx)                             \
+	{                                                                                          \
+		return fn();                                                                       \
+	}                                                                                          \
+	SEC("?raw_tp/" tracepoint) int sched__##what##__irq__raw(void *ctx)                        \
+	{                                                                                          \
+		return fn();                                                                       \
+	}
+
+FOLLOW(softirq_entry, "softirq_entry", soft_enter)
+FOLLOW(softirq_exit, "softirq_exit", soft_leave)
+FOLLOW(irq_entry, "irq_handler_entry", hard_enter)
+FOLLOW(irq_exit, "irq_handler_exit", hard_leave)
+#if defined(__TARGET_ARCH_x86)
+/* the timer's interrupt and calls from other CPUs have vectors of their own */
+FOLLOW(timer_entry, "local_timer_entry", hard_enter)
+FOLLOW(timer_exit, "local_timer_exit", hard_leave)
+FOLLOW(ipi_entry, "call_function_single_entry", hard_enter)
+FOLLOW(ipi_exit, "call_function_single_exit", hard_leave)
+#endif
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's types, as far as our programs read them, written by hand so that
+ * building needs no kernel headers. Offsets here mean nothing: CO-RE relocates each
+ * access to the running kernel. ___old marks a field's former shape.
+ */
+#ifndef OBS_KERNEL_H
+#define OBS_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+/* names that libbpf's headers expect */
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u32 __wsum;
+typedef _Bool bool;
+
+#define __VMLINUX_H__ /* libbpf's macros then use the kernel's names of registers */
+#define NULL  ((void *)0)
+#define true  1
+#define false 0
+
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum { BPF_F_MMAPABLE = 1 << 10, BPF_F_NO_PREALLOC = 1 };
+enum { BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long r10, r9, r8, ax, dx, si, di, orig_ax, ip, sp;
+	unsigned long bx, bp, cx; /* libbpf's macros name them */
+	unsigned long r11, r12, r13, r14, r15;
+};
+struct thread_info {
+	u32 status; /* TS_COMPAT */
+	u32 cpu;    /* since 5.16 */
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	u64 regs[31];
+	u64 sp, pc, pstate;
+};
+struct pt_regs {
+	u64 regs[31];
+	u64 sp, pc, pstate, orig_x0;
+	s32 syscallno;
+};
+struct thread_info {
+	unsigned long flags; /* TIF_32BIT */
+	struct {
+		u32 count;
+	} preempt;
+	u32 cpu;
+};
+#endif
+
+struct cred {
+	struct {
+		u32 val;
+	} euid;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct super_block {
+	u32 s_dev;
+};
+
+struct inode {
+	u16 i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct fdtable {
+	u32 max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state; /* since 5.14 */
+	int prio;
+	s32 pid;
+	s32 tgid;
+	unsigned int in_iowait : 1;
+	const struct cred *cred;
+	char comm[16];
+	int exit_code;
+	struct files_struct *files;
+};
+
+struct task_struct___old {
+	long state;	  /* until 5.14 */
+	unsigned int cpu; /* until 5.16 */
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct in6_addr {
+	u8 in6_u[16];
+};
+
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	u16 skc_dport;
+	u16 skc_num;
+	u16 skc_family;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	short type;
+	struct sock *sk;
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+};
+
+struct request_queue {
+	struct gendisk *disk; /* since 5.15 */
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	u64 __sector;
+};
+
+struct request___old {
+	struct gendisk *rq_disk; /* until 5.17 */
+};
+
+struct pcpu_hot {
+	int preempt_count; /* 6.2 to 6.14 */
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * All programs as one object. A program is called <group>__<what>; the second
+ * flavour of one, with __raw at its end, is for kernels where tp_btf does not load.
+ * Sections begin with ?, so nothing is loaded that obsrec did not choose.
+ */
+#include "common.bpf.h"
+
+#include "block.bpf.c"
+#include "core.bpf.c"
+#include "sched.bpf.c"
+#include "syscalls.bpf.c"
+#include "uprobe.bpf.c"
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Group syscalls: one record a call, written when it returns. */
+
+#define SYSCALL_MASK   0x3ff
+#define X32_BIT	       0x40000000
+#define TS_COMPAT      2
+#define TIF_32BIT      22
+
+const volatile u8 shapes[1024] = {}; /* by number: format/shapes.h */
+
+#if defined(__TARGET_ARCH_x86)
+#define NATIVE_ABI	   ABI_X86_64
+#define SYSCALL_NR(btf, r) ((s64)GET(btf, r, orig_ax))
+#define SYSCALL_ARG0(btf, r) GET(btf, r, di)
+#define SYSCALL_ARG1(btf, r) GET(btf, r, si)
+#define SYSCALL_ARG2(btf, r) GET(btf, r, dx)
+#define SYSCALL_ARG3(btf, r) GET(btf, r, r10)
+#define SYSCALL_ARG4(btf, r) GET(btf, r, r8)
+#define SYSCALL_ARG5(btf, r) GET(btf, r, r9)
+#elif defined(__TARGET_ARCH_arm64)
+#define NATIVE_ABI	   ABI_AARCH64
+#define SYSCALL_NR(btf, r) ((s64)GET(btf, r, syscallno))
+#define SYSCALL_ARG0(btf, r) GET(btf, r, orig_x0)
+#define SYSCALL_ARG1(btf, r) GET(btf, r, regs[1])
+#define SYSCALL_ARG2(btf, r) GET(btf, r, regs[2])
+#define SYSCALL_ARG3(btf, r) GET(btf, r, regs[3])
+#define SYSCALL_ARG4(btf, r) GET(btf, r, regs[4])
+#define SYSCALL_ARG5(btf, r) GET(btf, r, regs[5])
+#endif
+
+#include "fd.bpf.h"
+
+/* Which table of numbers this call is from. */
+static __always_inline u8 abi_of(s64 nr)
+{
+	struct task_struct *t = (void *)bpf_get_current_task();
+
+#if defined(__TARGET_ARCH_x86)
+	if (nr & X32_BIT)
+		return ABI_X32;
+	if (BPF_CORE_READ(t, thread_info.status) & TS_COMPAT)
+		return ABI_I386;
+#elif defined(__TARGET_ARCH_arm64)
+	if (BPF_CORE_READ(t, thread_info.flags) & 1UL << TIF_32BIT)
+		return ABI_ARM;
+#endif
+	return NATIVE_ABI;
+}
+
+static __always_inline int on_enter(void)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	u64 *word;
+
+	if (!enabled || id >> 32 == self_tgid)
+		return 0;
+	word = thread_word(id);
+	if (word && (filter_all || *word & WANTED))
+		*word = (*word & WANTED) | bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("?tp_btf/sys_enter")
+int syscalls__enter(void *ctx)
+{
+	return on_enter();
+}
+
+SEC("?raw_tp/sys_enter")
+int syscalls__enter__raw(void *ctx)
+{
+	return on_enter();
+}
+
+/* What both kinds of record say of a call. */
+struct call {
+	u64 ts, dur;
+	s64 ret;
+	u32 tid;
+	u16 nr;
+	u8 abi, flags;
+};
+
+static __always_inline void emit_short(struct counts *c, const struct call *call,
+				       struct pt_regs *regs, const bool btf)
+{
+	u64 arg0 = SYSCALL_ARG0(btf, regs), arg2 = SYSCALL_ARG2(btf, regs);
+	struct ev_syscall *e = ev_reserve(c, call->ts, call->tid, syscall);
+
+	if (!e)
+		return;
+	e->dur = call->dur;
+	e->ret = call->ret;
+	e->count = arg2;
+	e->fd = arg0;
+	e->nr = call->nr;
+	e->abi = call->abi;
+	e->flags = call->flags;
+	ev_submit(e);
+}
+
+static __always_inline void emit_full(struct counts *c, const struct call *call,
+				      struct pt_regs *regs, const bool btf)
+{
+	u64 arg0 = SYSCALL_ARG0(btf, regs), arg1 = SYSCALL_ARG1(btf, regs);
+	u64 arg2 = SYSCALL_ARG2(btf, regs), arg3 = SYSCALL_ARG3(btf, regs);
+	u64 arg4 = SYSCALL_ARG4(btf, regs), arg5 = SYSCALL_ARG5(btf, regs);
+	struct ev_syscall_args *e = ev_reserve(c, call->ts, call->tid, syscall_args);
+
+	if (!e)
+		return;
+	e->dur = call->dur;
+	e->ret = call->ret;
+	e->arg0 = arg0;
+	e->arg1 = arg1;
+	e->arg2 = arg2;
+	e->arg3 = arg3;
+	e->arg4 = arg4;
+	e->arg5 = arg5;
+	e->unused = 0;
+	e->nr = call->nr;
+	e->abi = call->abi;
+	e->flags = call->flags;
+	ev_submit(e);
+}
+
+static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf)
+{
+	u64 id = bpf_get_current_pid_tgid(), entered;
+	s64 nr = SYSCALL_NR(btf, regs);
+	struct counts *c;
+	struct call call;
+	u64 *word;
+	u8 shape;
+
+	if (nr < 0) /* no system call: a debugger or seccomp took it away */
+		return 0;
+	c = count_seen(GROUP_syscalls);
+	if (!c)
+		return 0;
+	if (id >> 32 == self_tgid) {
+		count(c, self);
+		return 0;
+	}
+	word = thread_word(id);
+	if (!word || !(filter_all || *word & WANTED)) {
+		count(c, filtered);
+		return 0;
+	}
+	entered = *word & ~WANTED;
+	*word &= WANTED;
+	call.ts = bpf_ktime_get_ns();
+	call.tid = id;
+	call.ret = ret;
+	call.nr = nr & 0xffff;
+	call.abi = abi_of(nr);
+	call.flags = entered ? 0 : SYSCALL_NO_ENTRY;
+	call.dur = entered ? call.ts - entered : 0;
+	if (!entered)
+		count(c, nostate);
+	shape = call.abi == NATIVE_ABI ? shapes[nr & SYSCALL_MASK] : SHAPE_ARGS;
+	if (shape & SHAPE_ARGS)
+		emit_full(c, &call, regs, btf);
+	else
+		emit_short(c, &call, regs, btf);
+	if (shape & FD_SOURCE)
+		fds_changed(call.ts, id, shape, SYSCALL_ARG0(btf, regs), SYSCALL_ARG1(btf, regs),
+			    SYSCALL_ARG3(btf, regs), ret);
+	return 0;
+}
+
+SEC("?tp_btf/sys_exit")
+int BPF_PROG(syscalls__exit, struct pt_regs *regs, long ret)
+{
+	return on_exit(regs, ret, true);
+}
+
+SEC("?raw_tp/sys_exit")
+int BPF_PROG(syscalls__exit__raw, struct pt_regs *regs, long ret)
+{
+	return on_exit(regs, ret, false);
+}

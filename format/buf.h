@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A growable byte buffer. Zero-initialised it is empty; buf_free empties it again. */
+#ifndef OBS_BUF_H
+#define OBS_BUF_H
+
+#include "err.h"
+
+#include <stddef.h>
+
+struct buf {
+	char *data;
+	size_t len; /* bytes in use */
+	size_t cap; /* bytes allocated */
+};
+
+/* Makes room for more bytes beyond len. The limit guards against absurd requests: 1 GiB. */
+int buf_reserve(struct buf *b, size_t more, struct err *e);
+
+/* Appends n bytes; a NUL stands behind them, beyond len. */
+int buf_add(struct buf *b, const void *data, size_t n, struct err *e);
+
+/* Appends formatted text; a NUL stands behind it, beyond len. */
+int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Empties the buffer but keeps its memory. */
+void buf_clear(struct buf *b);
+
+void buf_free(struct buf *b);
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Makes bytes from a recording safe for where they go. */
+#include "escape.h"
+
+#include "event.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+struct target {
+	const char *backslash; /* ASCII characters that get a backslash before them */
+	bool json;	       /* controls as \u00XX */
+	bool html;	       /* & < > " ' as entities */
+	bool blanks;	       /* blanks and quotes are written as \xNN */
+};
+
+static const struct target targets[] = {
+	[ESCAPE_TEXT] = { "\\", false, false, false },
+	[ESCAPE_JSON] = { "\\\"", true, false, false },
+	[ESCAPE_MARKDOWN] = { "\\|`*_<>[]#~", false, false, false },
+	[ESCAPE_HTML] = { "", false, true, false },
+	[ESCAPE_CSV] = { "", false, false, false },
+	[ESCAPE_TSV] = { "\\", false, false, true },
+};
+
+static const struct {
+	char c;
+	const char *entity;
+} entities[] = {
+	{ '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" },
+};
+
+/* Length of the UTF-8 sequence at s (at most n bytes) and its code point; 0: not valid. */
+static int decode(const unsigned char *s, size_t n, u32 *ret)
+{
+	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	int len = s[0] < 0x80	? 1
+		  : s[0] < 0xc2 ? 0
+		  : s[0] < 0xe0 ? 2
+		  : s[0] < 0xf0 ? 3
+		  : s[0] < 0xf5 ? 4
+				: 0;
+	u32 c = len == 1 ? s[0] : s[0] & (0x7f >> len);
+	int i;
+
+	if (!len || (size_t)len > n)
+		return 0;
+	for (i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*ret = c;
+	return len;
+}
+
+/* Characters that do something instead of showing something, or that reorder text. */
+static bool acts(u32 c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c ||
+	       (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
+	       (c >= 0xe0000 && c <= 0xe007f);
+}
+
+static int add_code(struct buf *out, const struct target *t, u32 c, bool byte, struct err *e)
+{
+	if (t->json && c > 0xffff)
+		return buf_printf(out, e, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10),
+				  0xdc00 + (c & 0x3ff));
+	if (t->json)
+		return buf_printf(out, e, "\\u%04x", c);
+	if (byte || c < 0x100)
+		return buf_printf(out, e, "\\x%02x", c);
+	return buf_printf(out, e, "\\u{%x}", c);
+}
+
+static int add_ascii(struct buf *out, const struct target *t, char c, struct err *e)
+{
+	size_t i;
+
+	if (t->html)
+		for (i = 0; i < sizeof(entities) / sizeof(entities[0]); i++)
+			if (entities[i].c == c)
+				return buf_printf(out, e, "%s", entities[i].entity);
+	if (t->blanks && (c == ' ' || c == '"'))
+		return add_code(out, t, c, true, e);
+	if (strchr(t->backslash, c) && buf_add(out, "\\", 1, e) < 0)
+		return ERR_FAIL;
+	return buf_add(out, &c, 1, e);
+}
+
+static int add_all(struct buf *out, const struct target *t, const char *bytes, size_t n,
+		   struct err *e)
+{
+	const unsigned char *s = (const unsigned char *)bytes;
+	size_t at;
+	int len, ret = 0;
+	u32 c;
+
+	for (at = 0; at < n && ret == 0; at += len ? len : 1) {
+		len = decode(s + at, n - at, &c);
+		if (!len)
+			ret = add_code(out, t, s[at], true, e);
+		else if (acts(c))
+			ret = add_code(out, t, c, false, e);
+		else if (len == 1)
+			ret = add_ascii(out, t, c, e);
+		else
+			ret = buf_add(out, s + at, len, e);
+	}
+	return ret;
+}
+
+/* A cell with quotes around it and quotes inside doubled; a formula gets an apostrophe (RFC 4180).
+ */
+static int add_csv(struct buf *out, const char *bytes, size_t n, struct err *e)
+{
+	struct buf text = { 0 };
+	size_t i;
+	int ret = add_all(&text, &targets[ESCAPE_CSV], bytes, n, e);
+
+	if (ret == 0)
+		ret = buf_add(out, "\"", 1, e);
+	if (ret == 0 && text.len && strchr("=+-@", text.data[0]))
+		ret = buf_add(out, "'", 1, e);
+	for (i = 0; i < text.len && ret == 0; i++) {
+		if (text.data[i] == '"')
+			ret = buf_add(out, "\"", 1, e);
+		if (ret == 0)
+			ret = buf_add(out, text.data + i, 1, e);
+	}
+	if (ret == 0)
+		ret = buf_add(out, "\"", 1, e);
+	buf_free(&text);
+	return ret;
+}
+
+int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n, struct err *e)
+{
+	if (how == ESCAPE_CSV)
+		return add_csv(out, bytes, n, e);
+	return add_all(out, &targets[how], bytes, n, e);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The only door by which bytes from a recording reach a terminal, a document
+ * or a plot. Names, arguments and paths are chosen by whoever ran a program on
+ * the recorded host, so they may hold escape sequences, markup or formulas.
+ */
+#ifndef OBS_ESCAPE_H
+#define OBS_ESCAPE_H
+
+#include "buf.h"
+
+enum escape_for {
+	ESCAPE_TEXT,	 /* terminal: controls, bad UTF-8, bidi marks become \xNN or \u{N} */
+	ESCAPE_JSON,	 /* inside a JSON string, without the quotes */
+	ESCAPE_MARKDOWN, /* a table cell: as text, and | ` * _ < > [ ] # \ get a backslash */
+	ESCAPE_HTML,	 /* text or attribute value */
+	ESCAPE_CSV,	 /* a whole cell with its quotes; = + - @ at the start are defused */
+	ESCAPE_TSV,	 /* a cell for gnuplot: as text, blanks and quotes too */
+};
+
+/* Appends n bytes, made safe. The result has no control bytes and is valid UTF-8. */
+int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n, struct err *e);
+
+#endif

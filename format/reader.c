@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reads a recording as one stream of records in order of time: a heap of streams,
+ * each with at most one decoded block. A stream's next block is decoded only when
+ * its first timestamp comes up, so streams that do not overlap cost nothing.
+ */
+#include "catalog.h"
+#include "frame.h"
+#include "planes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct stream {
+	u32 id;
+	size_t *blocks; /* its blocks' numbers in the catalog, in file order */
+	size_t n_blocks;
+	size_t next_block;
+	struct buf records; /* the decoded block */
+	u32 *at;	    /* offsets of its records, in order of time */
+	size_t at_cap;
+	u32 n, next; /* records; the next one to give. next == n: block not decoded */
+	u64 key;     /* ts of the next record, or of the next block's first */
+};
+
+struct reader {
+	int fd;
+	struct catalog catalog;
+	struct schema *schema;
+	struct recording_state state;
+	struct block_decoder *dec;
+	struct buf packed;
+	struct stream *streams;
+	size_t n_streams;
+	struct stream **heap; /* streams that have something left, smallest key first */
+	size_t n_heap;
+	u64 from, to;
+	bool started;
+	bool given; /* the top stream's record is the caller's until the next call */
+	u64 memory; /* of decoded blocks */
+	u64 scratch[EV_SIZE_MAX / 8];
+};
+
+static bool spool(int to)
+{
+	char chunk[1 << 16];
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, chunk, sizeof(chunk))) > 0)
+		if (write(to, chunk, n) != n)
+			return false;
+	return n == 0;
+}
+
+/* A pipe cannot be read from the end, so standard input goes into a nameless file first. */
+static int open_stdin(struct err *e)
+{
+	FILE *f = tmpfile();
+	int fd;
+
+	if (!f)
+		return err_errno(e, ERR_FAIL, "cannot make a temporary file for standard input");
+	fd = dup(fileno(f));
+	if (fd >= 0 && !spool(fd)) {
+		err_errno(e, ERR_FAIL, "cannot read standard input into a temporary file");
+		close(fd);
+		fd = ERR_FAIL;
+	}
+	fclose(f);
+	return fd;
+}
+
+static struct stream *stream_of(struct reader *r, u32 id)
+{
+	struct stream *grown;
+	size_t i;
+
+	for (i = 0; i < r->n_streams; i++)
+		if (r->streams[i].id == id)
+			return &r->streams[i];
+	grown = realloc(r->streams, (r->n_streams + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	r->streams = grown;
+	grown[r->n_streams] = (struct stream){ .id = id };
+	return &grown[r->n_streams++];
+}
+
+/* Deals the catalog's blocks out to streams. */
+static int make_streams(struct reader *r, struct err *e)
+{
+	struct stream *s;
+	size_t i, *blocks;
+
+	for (i = 0; i < r->catalog.n; i++) {
+		s = stream_of(r, r->catalog.blocks[i].stream);
+		blocks = s && !(s->n_blocks & (s->n_blocks - 1))
+				 ? realloc(s->blocks, (2 * s->n_blocks + 1) * sizeof(*blocks))
+				 : (s ? s->blocks : NULL);
+		if (!blocks)
+			return err_set(e, ERR_FAIL, "out of memory for the list of blocks");
+		s->blocks = blocks;
+		blocks[s->n_blocks++] = i;
+	}
+	r->heap = calloc(r->n_streams + 1, sizeof(*r->heap));
+	return r->heap ? 0 : err_set(e, ERR_FAIL, "out of memory for the list of streams");
+}
+
+int reader_open(struct reader **ret, const char *path, struct err *e)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	int got = ERR_FAIL;
+
+	if (!r)
+		return err_set(e, ERR_FAIL, "out of memory for the recording");
+	r->to = UINT64_MAX;
+	r->fd = strcmp(path, "-") == 0 ? open_stdin(e) : open(path, O_RDONLY | O_CLOEXEC);
+	if (r->fd < 0) {
+		if (strcmp(path, "-") != 0)
+			err_errno(e, ERR_FAIL, "cannot open the recording %s", path);
+		goto out;
+	}
+	got = catalog_read(&r->catalog, &r->schema, &r->state, r->fd, e);
+	if (got == 0)
+		got = make_streams(r, e);
+	if (got < 0)
+		goto out;
+	r->dec = block_decoder_new(e);
+	if (!r->dec) {
+		got = ERR_FAIL;
+		goto out;
+	}
+	*ret = r;
+	r = NULL;
+out:
+	reader_free(r);
+	return got;
+}
+
+const struct recording_state *reader_state(const struct reader *r)
+{
+	return &r->state;
+}
+
+const struct schema *reader_schema(const struct reader *r)
+{
+	return r->schema;
+}
+
+const struct block_info *reader_blocks(const struct reader *r, size_t *ret_n)
+{
+	*ret_n = r->catalog.n;
+	return r->catalog.blocks;
+}
+
+void reader_limit(struct reader *r, u64 from, u64 to)
+{
+	r->from = from;
+	r->to = to;
+}
+
+/* ---- one stream ---- */
+
+struct by_time {
+	u64 ts;
+	u32 at;
+};
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct by_time *x = a, *y = b;
+
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at; /* equal times stay in the ring's order */
+}
+
+static int sort_records(struct stream *s, struct err *e)
+{
+	struct by_time *list = malloc(s->n * sizeof(*list));
+	u32 i;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for sorting a block");
+	for (i = 0; i < s->n; i++)
+		list[i] = (struct by_time){ le_get((u8 *)s->records.data + s->at[i], 8), s->at[i] };
+	qsort(list, s->n, sizeof(*list), compare_times);
+	for (i = 0; i < s->n; i++)
+		s->at[i] = list[i].at;
+	free(list);
+	return 0;
+}
+
+/* Finds the records of the decoded block, checks them against the schema, sorts if need be. */
+static int list_records(struct reader *r, struct stream *s, const struct block_info *b,
+			struct err *e)
+{
+	const u8 *data = (const u8 *)s->records.data;
+	bool sorted = true;
+	u64 ts, last = 0;
+	u32 *at;
+	u32 i, pos = 0;
+
+	if (b->records > s->at_cap) {
+		at = realloc(s->at, b->records * sizeof(*at));
+		if (!at)
+			return err_set(e, ERR_FAIL, "out of memory for a block");
+		s->at = at;
+		s->at_cap = b->records;
+	}
+	for (i = 0; i < b->records; i++) {
+		u16 type = le_get(data + pos + 12, 2), size = le_get(data + pos + 14, 2);
+
+		if (type >= SCHEMA_EVENT_MAX || !r->schema->by_id[type] ||
+		    size < r->schema->by_id[type]->size)
+			return err_set(e, ERR_DAMAGED, "a record does not fit the schema");
+		ts = planes_load(data + pos);
+		sorted &= ts >= last;
+		last = ts;
+		s->at[i] = pos;
+		pos += size;
+	}
+	s->n = b->records;
+	s->next = 0;
+	return sorted ? 0 : sort_records(s, e);
+}
+
+static int decode_block(struct reader *r, struct stream *s, size_t number, struct err *e)
+{
+	const struct block_info *b = &r->catalog.blocks[number];
+	size_t done = 0, before = s->records.cap;
+	ssize_t n;
+	int ret;
+
+	buf_clear(&r->packed);
+	ret = buf_reserve(&r->packed, b->packed, e);
+	for (; ret == 0 && done < b->packed; done += n) {
+		n = pread(r->fd, r->packed.data + done, b->packed - done,
+			  r->catalog.offsets[number] + done);
+		if (n <= 0)
+			ret = err_set(e, ERR_DAMAGED, "a block of the recording cannot be read");
+	}
+	if (ret == 0)
+		ret = block_decode(r->dec, b, r->packed.data, &s->records, e);
+	if (ret == 0)
+		ret = list_records(r, s, b, e);
+	r->memory += s->records.cap - before;
+	if (ret == 0 && r->memory > READER_MEMORY_MAX)
+		ret = err_set(e, ERR_FAIL, "the recording has too many CPUs for %u MiB of memory",
+			      READER_MEMORY_MAX >> 20);
+	return ret;
+}
+
+static bool wanted_block(const struct reader *r, const struct block_info *b)
+{
+	return b->records &&
+	       (b->stream == STREAM_RECORDER || (b->ts_max >= r->from && b->ts_min < r->to));
+}
+
+/* Makes key that of the next record or block; 0 when the stream has nothing left. */
+static int stream_key(struct reader *r, struct stream *s)
+{
+	if (s->next < s->n) {
+		s->key = planes_load((u8 *)s->records.data + s->at[s->next]);
+		return 1;
+	}
+	s->n = s->next = 0;
+	if (s->records.cap && r->n_streams > 64) { /* idle streams give their memory back */
+		r->memory -= s->records.cap;
+		buf_free(&s->records);
+	}
+	while (s->next_block < s->n_blocks &&
+	       !wanted_block(r, &r->catalog.blocks[s->blocks[s->next_block]]))
+		s->next_block++;
+	if (s->next_block == s->n_blocks)
+		return 0;
+	s->key = r->catalog.blocks[s->blocks[s->next_block]].ts_min;
+	return 1;
+}
+
+/* ---- all streams ---- */
+
+static bool before(const struct stream *a, const struct stream *b)
+{
+	return a->key != b->key ? a->key < b->key : a->id < b->id;
+}
+
+static void heap_down(struct reader *r, size_t i)
+{
+	struct stream *s = r->heap[i];
+	size_t child;
+
+	while ((child = 2 * i + 1) < r->n_heap) {
+		if (child + 1 < r->n_heap && before(r->heap[child + 1], r->heap[child]))
+			child++;
+		if (!before(r->heap[child], s))
+			break;
+		r->heap[i] = r->heap[child];
+		i = child;
+	}
+	r->heap[i] = s;
+}
+
+static void heap_start(struct reader *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->n_streams; i++)
+		if (stream_key(r, &r->streams[i]))
+			r->heap[r->n_heap++] = &r->streams[i];
+	for (i = r->n_heap; i-- > 0;)
+		heap_down(r, i);
+	r->started = true;
+}
+
+/* The top stream has moved on: puts it where it belongs now. */
+static void heap_moved(struct reader *r)
+{
+	if (!stream_key(r, r->heap[0]))
+		r->heap[0] = r->heap[--r->n_heap];
+	if (r->n_heap)
+		heap_down(r, 0);
+}
+
+/* Decodes the top stream's next block; a damaged one is counted and left out. */
+static int load_top(struct reader *r, struct err *e)
+{
+	struct stream *s = r->heap[0];
+	int ret = decode_block(r, s, s->blocks[s->next_block++], e);
+
+	if (ret == ERR_DAMAGED) {
+		r->state.damaged++;
+		s->n = s->next = 0;
+		ret = 0;
+	}
+	heap_moved(r);
+	return ret;
+}
+
+static void fill_record(struct reader *r, const struct stream *s, const u8 *raw, struct record *rec)
+{
+	rec->ts = s->key;
+	rec->tid = le_get(raw + 8, 4);
+	rec->type = le_get(raw + 12, 2);
+	rec->size = le_get(raw + 14, 2);
+	rec->stream = s->id;
+	rec->desc = r->schema->by_id[rec->type];
+	rec->raw = raw;
+	rec->event = schema_project(r->schema, rec->type, raw, r->scratch);
+	rec->tail = event_tail(rec->desc, raw, rec->size, &rec->tail_len);
+}
+
+int reader_next(struct reader *r, struct record *rec, struct err *e)
+{
+	struct stream *s;
+	const u8 *raw;
+	int ret;
+
+	if (!r->started)
+		heap_start(r);
+	for (;;) {
+		if (r->given) {
+			r->heap[0]->next++;
+			heap_moved(r);
+			r->given = false;
+		}
+		if (!r->n_heap)
+			return 0;
+		s = r->heap[0];
+		if (s->next == s->n) {
+			ret = load_top(r, e);
+			if (ret < 0)
+				return ret;
+			continue;
+		}
+		raw = (const u8 *)s->records.data + s->at[s->next];
+		fill_record(r, s, raw, rec);
+		r->given = true;
+		if (s->id == STREAM_RECORDER || (rec->ts >= r->from && rec->ts < r->to))
+			return 1;
+	}
+}
+
+void reader_rewind(struct reader *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->n_streams; i++)
+		r->streams[i].next_block = r->streams[i].n = r->streams[i].next = 0;
+	r->n_heap = 0;
+	r->started = r->given = false;
+	r->state.damaged = 0;
+}
+
+void reader_free(struct reader *r)
+{
+	size_t i;
+
+	if (!r)
+		return;
+	for (i = 0; i < r->n_streams; i++) {
+		free(r->streams[i].blocks);
+		free(r->streams[i].at);
+		buf_free(&r->streams[i].records);
+	}
+	free(r->streams);
+	free(r->heap);
+	catalog_free(&r->catalog);
+	schema_free(r->schema);
+	block_decoder_free(r->dec);
+	buf_free(&r->packed);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r);
+}

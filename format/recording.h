@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recording: what the writer promises and the reader relies on. The file is
+ * only ever appended to, so that a pipe and a file hold the same bytes, and a
+ * recording without its end is a recording that is shorter.
+ *
+ *   file frame | schema block | data blocks ... | index blocks | end frame
+ *
+ * man/obsrec.5 specifies every byte.
+ */
+#ifndef OBS_RECORDING_H
+#define OBS_RECORDING_H
+
+#include "block.h"
+#include "schema.h"
+
+#define RECORDING_MAJOR 1 /* another number: another reader is needed */
+#define RECORDING_MINOR 0
+
+/* ---- writing ---- */
+
+struct writer;
+
+/*
+ * Starts a recording on fd (a file, a pipe) and writes the file frame and the
+ * schema block. fd stays the caller's. ERR_FAIL when writing fails.
+ */
+int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e);
+
+/*
+ * Compresses and appends one block of whole records; info as for block_encode.
+ * Once an append has failed (full disk, closed pipe) the file ends with the
+ * last whole block, and every later call returns the same error.
+ */
+int writer_append(struct writer *w, struct block_info *info, const void *records, size_t len,
+		  struct err *e);
+
+/* Appends index and end. The file is complete only after this returned 0. */
+int writer_finish(struct writer *w, struct err *e);
+
+/* Bytes written so far. */
+u64 writer_bytes(const struct writer *w);
+
+void writer_free(struct writer *w);
+
+/* ---- reading ---- */
+
+struct reader;
+
+struct record {
+	u64 ts;
+	u32 tid;
+	u32 stream; /* CPU number, or STREAM_RECORDER */
+	u16 type;   /* id in the file's schema */
+	u16 size;
+	const struct event_desc *desc; /* from the file's schema; never NULL */
+	const u8 *raw;		       /* as in the file, header included */
+	const void *event;	       /* as this program's struct ev_*; NULL if it knows none */
+	const char *tail;	       /* text, not NUL-terminated */
+	size_t tail_len;
+};
+
+/* How whole the file is, known after reader_open; defects found later are added. */
+struct recording_state {
+	u8 uuid[16];
+	u16 major, minor;
+	bool complete; /* it has an index and an end */
+	u64 file_bytes;
+	u64 ignored;	    /* bytes at the end that belong to no whole block */
+	u64 blocks;	    /* data blocks */
+	u64 records;	    /* in them */
+	u64 raw;	    /* bytes of records */
+	u64 packed;	    /* bytes of data blocks on disk */
+	u64 ts_min, ts_max; /* of all streams but the recorder's; 0 if there are none */
+	u32 streams;	    /* without the recorder's */
+	u32 groups;	    /* bit mask of the groups that have records */
+	u64 lost;	    /* sum of the streams' counters */
+	u64 gaps;	    /* places where a stream's ring positions do not join */
+	u64 damaged;	    /* blocks that could not be decoded and were left out */
+};
+
+/*
+ * Opens a recording; path "-" reads standard input into an unnamed temporary
+ * file first. Uses the index if the file has a good one, else walks the block
+ * headers. ERR_FAIL if it cannot be opened, ERR_DAMAGED if it is no recording
+ * or holds no block, ERR_VERSION if it needs another reader.
+ */
+int reader_open(struct reader **ret, const char *path, struct err *e);
+
+const struct recording_state *reader_state(const struct reader *r);
+const struct schema *reader_schema(const struct reader *r);
+
+/* Every data block's header, in file order: for verify and info. */
+const struct block_info *reader_blocks(const struct reader *r, size_t *ret_n);
+
+/*
+ * Limits what reader_next returns to from <= ts < to (the recorder's own stream
+ * is always whole). Only blocks that overlap are read. Call before reader_next.
+ */
+void reader_limit(struct reader *r, u64 from, u64 to);
+
+/*
+ * The next record of all streams in order of time (ties: lower stream first; the
+ * recorder's last). 1, 0 at the end, negative on error. Two records of one CPU whose
+ * programs interrupted each other at a block's end may be out of order by that
+ * long: code that subtracts timestamps must bear it. A block
+ * that cannot be decoded is left out, counted in damaged, and reading goes on.
+ * rec is valid until the next call. Memory: one decoded block a stream, at
+ * most READER_MEMORY_MAX in all.
+ */
+int reader_next(struct reader *r, struct record *rec, struct err *e);
+
+#define READER_MEMORY_MAX (384u << 20)
+
+/* Back to the first record; limits may then be set anew. */
+void reader_rewind(struct reader *r);
+
+void reader_free(struct reader *r);
+
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of system calls and look-ups in it. Hot paths keep what they looked up. */
+#include "syscall.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct syscall_desc syscalls[] = {
+#define SYSCALL(name, x86_64, aarch64, shape, wait) \
+	{ #name, x86_64, aarch64, SHAPE_##shape, SYSWAIT_##wait },
+#include "syscalls.def"
+#undef SYSCALL
+	{ NULL, -1, -1, SHAPE_SHORT, SYSWAIT_OTHER },
+};
+
+const struct syscall_desc *syscall_find(u8 abi, u32 nr)
+{
+	const struct syscall_desc *s;
+
+	if ((abi != ABI_X86_64 && abi != ABI_AARCH64) || nr >= SYSCALL_NR_MAX)
+		return NULL;
+	for (s = syscalls; s->name; s++)
+		if ((abi == ABI_X86_64 ? s->x86_64 : s->aarch64) == (s32)nr)
+			return s;
+	return NULL;
+}
+
+const struct syscall_desc *syscall_by_name(const char *name)
+{
+	const struct syscall_desc *s;
+
+	for (s = syscalls; s->name; s++)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}
+
+const char *syscall_name(u8 abi, u32 nr, char *text, size_t size)
+{
+	static const char *const abis[] = { "x86_64", "i386", "x32", "aarch64", "arm" };
+	const struct syscall_desc *s = syscall_find(abi, nr);
+
+	if (s)
+		return s->name;
+	snprintf(text, size, "%s#%u", abi < sizeof(abis) / sizeof(abis[0]) ? abis[abi] : "abi?",
+		 nr);
+	return text;
+}

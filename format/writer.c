@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Appends a recording: file frame, schema block, data blocks, index blocks, end
+ * frame. Never seeks back, so a pipe will do.
+ */
+#include "frame.h"
+#include "recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ZSTD_LEVEL 1
+
+struct writer {
+	int fd;
+	u64 bytes; /* written, whole blocks only */
+	struct block_encoder *enc;
+	struct buf out;	   /* the block being written */
+	struct buf index;  /* an INDEX_ENTRY for each data block */
+	struct err failed; /* code 0 while all is well */
+};
+
+static int write_all(int fd, const char *data, size_t n)
+{
+	ssize_t done;
+
+	for (; n > 0; data += done, n -= done) {
+		done = write(fd, data, n);
+		if (done < 0 && errno == EINTR)
+			done = 0;
+		else if (done < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Writes w->out. On failure takes a half-written block off again, where fd is a file. */
+static int flush_out(struct writer *w, struct err *e)
+{
+	int ret = 0;
+
+	if (write_all(w->fd, w->out.data, w->out.len) < 0) {
+		ret = err_errno(&w->failed, ERR_FAIL, "cannot write the recording");
+		/* a pipe cannot be cut; the reader ignores half a block */
+		if (ftruncate(w->fd, w->bytes) < 0)
+			errno = 0;
+		if (e)
+			*e = w->failed;
+	} else {
+		w->bytes += w->out.len;
+	}
+	buf_clear(&w->out);
+	return ret;
+}
+
+static int append_opaque(struct writer *w, u16 kind, const void *data, size_t n, struct err *e)
+{
+	struct block_info info = { .kind = kind, .stream = STREAM_RECORDER };
+	int ret = block_encode(w->enc, &info, data, n, &w->out, e);
+
+	return ret < 0 ? ret : flush_out(w, e);
+}
+
+static int write_start(struct writer *w, const u8 uuid[16], struct err *e)
+{
+	struct file_frame file = {
+		RECORDING_MAJOR, RECORDING_MINOR, FRAME_COMPAT, FRAME_INCOMPAT, { 0 }
+	};
+	const struct schema *own = schema_own();
+	struct buf text = { 0 };
+	u8 frame[FRAME_SIZE];
+	int ret;
+
+	memcpy(file.uuid, uuid, sizeof(file.uuid));
+	file_frame_put(&file, frame);
+	ret = own ? schema_write(own, &text, e) : err_set(e, ERR_FAIL, "out of memory");
+	if (ret == 0)
+		ret = buf_add(&w->out, frame, sizeof(frame), e);
+	if (ret == 0)
+		ret = append_opaque(w, BLOCK_SCHEMA, text.data, text.len, e);
+	buf_free(&text);
+	return ret;
+}
+
+int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return err_set(e, ERR_FAIL, "out of memory for the recording");
+	w->fd = fd;
+	w->enc = block_encoder_new(ZSTD_LEVEL, e);
+	r = w->enc ? write_start(w, uuid, e) : ERR_FAIL;
+	if (r < 0)
+		writer_free(w);
+	else
+		*ret = w;
+	return r;
+}
+
+int writer_append(struct writer *w, struct block_info *info, const void *records, size_t len,
+		  struct err *e)
+{
+	u64 offset = w->bytes;
+	u8 entry[INDEX_ENTRY];
+	int ret;
+
+	if (w->failed.code) {
+		if (e)
+			*e = w->failed;
+		return w->failed.code;
+	}
+	info->kind = BLOCK_DATA;
+	ret = block_encode(w->enc, info, records, len, &w->out, e);
+	if (ret < 0) {
+		buf_clear(&w->out);
+		return ret;
+	}
+	le_put(entry, offset, 8);
+	memcpy(entry + 8, w->out.data, FRAME_SIZE);
+	ret = flush_out(w, e);
+	if (ret < 0)
+		return ret;
+	return buf_add(&w->index, entry, sizeof(entry), e);
+}
+
+int writer_finish(struct writer *w, struct err *e)
+{
+	struct end_frame end = { .index = w->bytes };
+	u8 frame[FRAME_SIZE];
+	size_t at = 0, n;
+	int ret;
+
+	if (w->failed.code) {
+		if (e)
+			*e = w->failed;
+		return w->failed.code;
+	}
+	do { /* at least one, so that an index is always found */
+		n = w->index.len - at;
+		n = n < INDEX_BLOCK_MAX ? n : INDEX_BLOCK_MAX;
+		ret = append_opaque(w, BLOCK_INDEX, n ? w->index.data + at : "", n, e);
+		at += n;
+	} while (ret == 0 && at < w->index.len);
+	if (ret < 0)
+		return ret;
+	end.size = w->bytes + sizeof(frame);
+	end_frame_put(&end, frame);
+	ret = buf_add(&w->out, frame, sizeof(frame), e);
+	return ret < 0 ? ret : flush_out(w, e);
+}
+
+u64 writer_bytes(const struct writer *w)
+{
+	return w->bytes;
+}
+
+void writer_free(struct writer *w)
+{
+	if (!w)
+		return;
+	block_encoder_free(w->enc);
+	buf_free(&w->out);
+	buf_free(&w->index);
+	free(w);
+}

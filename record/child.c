@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The command that is recorded. */
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_CANNOT_EXECUTE 127
+
+/* In the child: waits for the gate, then becomes the command. */
+static void become(char **argv, int gate, const sigset_t *mask)
+{
+	char go;
+	int why;
+
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (read(gate, &go, 1) == 1) {
+		execvp(argv[0], argv);
+		why = errno;
+		/* if nobody reads it, the exit status still tells */
+		if (write(gate, &why, sizeof(why)) < 0)
+			_exit(EXIT_CANNOT_EXECUTE);
+	}
+	_exit(EXIT_CANNOT_EXECUTE);
+}
+
+int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *e)
+{
+	int gate[2];
+
+	/* one pair serves both ways: the gate down, the error of execvp up */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate) < 0)
+		return err_errno(e, ERR_FAIL, "cannot make a socket pair");
+	c->pid = fork();
+	if (c->pid < 0) {
+		c->pid = 0;
+		close(gate[0]);
+		close(gate[1]);
+		return err_errno(e, ERR_FAIL, "cannot start %.100s", argv[0]);
+	}
+	if (c->pid == 0) {
+		close(gate[0]); /* else the end of obsrec would not be seen at the gate */
+		become(argv, gate[1], mask);
+	}
+	close(gate[1]);
+	c->gate = gate[0];
+	return 0;
+}
+
+int child_go(struct child *c, const char *name, struct err *e)
+{
+	int why = 0;
+	ssize_t n;
+
+	if (write(c->gate, "g", 1) != 1)
+		return err_errno(e, ERR_FAIL, "cannot start %.100s", name);
+	n = read(c->gate, &why, sizeof(why)); /* ends when execvp closes the other side */
+	close(c->gate);
+	c->gate = -1;
+	if (n != sizeof(why))
+		return 0;
+	errno = why;
+	return err_errno(e, ERR_FAIL, "cannot execute %.100s", name);
+}
+
+void child_poll(struct child *c)
+{
+	if (c->pid && !c->ended && waitpid(c->pid, &c->status, WNOHANG) == c->pid)
+		c->ended = true;
+}
+
+int child_status(const struct child *c)
+{
+	if (!c->ended)
+		return 0;
+	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
+}
+
+void child_end(struct child *c)
+{
+	if (!c->pid || c->ended)
+		return;
+	kill(c->pid, SIGTERM);
+	if (waitpid(c->pid, &c->status, 0) == c->pid)
+		c->ended = true;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command behind --: started, held until everything is attached, let go, waited for. */
+#ifndef OBS_CHILD_H
+#define OBS_CHILD_H
+
+#include "format/err.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct child {
+	pid_t pid; /* 0: none */
+	int gate;  /* written to let it go */
+	bool ended;
+	int status; /* as of wait(2), once ended */
+};
+
+/* Forks; the child waits at the gate with the signal mask given, then executes argv. */
+int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *e);
+
+/* Lets the child execute its command. ERR_FAIL if the command cannot be executed. */
+int child_go(struct child *c, const char *name, struct err *e);
+
+/* Reaps the child if it has ended. */
+void child_poll(struct child *c);
+
+/* The exit status that stands for the child's: 128 + n for signal n. */
+int child_status(const struct child *c);
+
+/* The recording ends before the child: it is told to end, and waited for. */
+void child_end(struct child *c);
+
+#endif

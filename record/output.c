@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The file that a recording goes to. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static void default_name(char *path, size_t size)
+{
+	char host[64] = "host", at[32] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, "/")] = '\0';
+	if (gmtime_r(&now, &tm))
+		strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", &tm);
+	snprintf(path, size, "obs-%s-%s.obs", host, at);
+}
+
+/* Under sudo the recording belongs to the person, not to root. */
+static int give_to_caller(int fd, struct err *e)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
+	if (!uid || !gid || geteuid() != 0)
+		return 0;
+	if (fchown(fd, strtoul(uid, NULL, 10), strtoul(gid, NULL, 10)) < 0)
+		return err_errno(e, ERR_FAIL, "cannot give the recording to user %s", uid);
+	return 0;
+}
+
+int output_open(struct output *ret, const char *path, struct err *e)
+{
+	struct output *o = ret;
+
+	if (path)
+		snprintf(o->path, sizeof(o->path), "%s", path);
+	else
+		default_name(o->path, sizeof(o->path));
+	if (getrandom(o->uuid, sizeof(o->uuid), 0) != sizeof(o->uuid))
+		return err_errno(e, ERR_FAIL, "cannot make a random id for the recording");
+	if (strcmp(o->path, "-") == 0) {
+		if (isatty(STDOUT_FILENO))
+			return err_set(e, ERR_FAIL,
+				       "a recording is not for a terminal: redirect "
+				       "standard output, or name a file with -o");
+		o->fd = STDOUT_FILENO;
+		return 0;
+	}
+	o->fd = open(o->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (o->fd < 0 && errno == EEXIST)
+		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
+			       o->path);
+	if (o->fd < 0)
+		return err_errno(e, ERR_FAIL, "cannot make the recording %.400s", o->path);
+	return give_to_caller(o->fd, e);
+}
+
+int output_close(struct output *o, struct err *e)
+{
+	struct stat sb;
+	int ret = 0;
+
+	if (o->fd < 0 || strcmp(o->path, "-") == 0)
+		return 0;
+	if (fsync(o->fd) < 0)
+		ret = err_errno(e, ERR_FAIL, "cannot write the recording %.400s to its disk",
+				o->path);
+	if (fstat(o->fd, &sb) == 0 && sb.st_size == 0)
+		unlink(o->path);
+	close(o->fd);
+	o->fd = -1;
+	return ret;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The file that a recording goes to. */
+#ifndef OBS_OUTPUT_H
+#define OBS_OUTPUT_H
+
+#include "format/err.h"
+#include "format/event.h"
+
+#include <limits.h>
+
+struct output {
+	char path[PATH_MAX]; /* "-": standard output */
+	int fd;
+	u8 uuid[16];
+};
+
+/*
+ * Creates the file: new, for its owner alone, not through a link, and owned by the user who called
+ * sudo. path NULL: obs-HOST-TIME.obs in the current directory. "-": standard output,
+ * unless that is a terminal.
+ */
+int output_open(struct output *ret, const char *path, struct err *e);
+
+/* Makes what was written safe and closes it. An empty file is taken away again. */
+int output_close(struct output *o, struct err *e);
+
+#endif

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From the rings to the file. */
+#include "pump.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POOL_BYTES     (32u << 20) /* chunks in use at most, all CPUs together */
+#define CHUNK_MAX      (1u << 20)
+#define CHUNK_MIN      (64u << 10)
+#define CHUNK_AGE      500000000ull /* ns: SIGKILL costs at most this and what is being written */
+#define PERIOD_MIN     1000000	    /* ns between two looks at the rings */
+#define PERIOD_MAX     20000000
+#define DRAIN_ATTEMPTS 1000 /* of 1 ms, for records that are reserved but not committed */
+
+/* A span of one ring on its way to a block. */
+struct chunk {
+	struct chunk *next;
+	u32 stream;
+	u8 *data;
+	size_t len, cap;
+	u64 pos_begin, pos_end;
+	u64 begun; /* when its first byte came */
+	u64 cut;   /* when counts were taken */
+	struct cpu_counts counts;
+};
+
+struct queue {
+	struct chunk *first, *last;
+};
+
+struct pump {
+	struct ring *rings;
+	int n_rings;
+	const struct cpu_counts *counts; /* the kernel's, live */
+	struct cpu_counts *written;	 /* those that the file has */
+	struct writer *writer;
+	struct chunk **filling; /* by CPU; NULL: none begun */
+	struct buf recorder;	/* records of the recorder's stream, not yet queued */
+	pthread_t drainer, compressor;
+	bool drainer_runs, compressor_runs;
+	pthread_mutex_t lock; /* for all below */
+	pthread_cond_t wake;
+	struct queue queue, pool;
+	size_t chunk_size;
+	size_t pool_left; /* chunks that may still be made */
+	bool stop_draining, stop_compressing;
+	struct err failed; /* code 0 while all is well */
+	u64 ring_bytes;
+	u64 file_bytes;
+	u64 drainer_cpu, compressor_cpu;
+};
+
+static u64 now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void push(struct queue *q, struct chunk *c)
+{
+	c->next = NULL;
+	if (q->last)
+		q->last->next = c;
+	else
+		q->first = c;
+	q->last = c;
+}
+
+static struct chunk *pop(struct queue *q)
+{
+	struct chunk *c = q->first;
+
+	if (!c)
+		return NULL;
+	q->first = c->next;
+	if (!q->first)
+		q->last = NULL;
+	return c;
+}
+
+static struct chunk *chunk_new(size_t cap)
+{
+	struct chunk *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->cap = cap;
+	c->data = malloc(cap);
+	if (!c->data) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static void chunk_free(struct chunk *c)
+{
+	if (c)
+		free(c->data);
+	free(c);
+}
+
+/* ---- the compressor ---- */
+
+static u64 lost_of(const struct cpu_counts *c)
+{
+	u64 lost = 0;
+	int g;
+
+	for (g = 0; g < GROUP_MAX; g++)
+		lost += c->group[g].lost_full + c->group[g].lost_other;
+	return lost;
+}
+
+/* Appends a counters record for each group whose counters have changed. */
+static int add_counters(struct pump *p, u32 cpu, u64 ts, const struct cpu_counts *c,
+			struct buf *records, struct err *e)
+{
+	struct ev_counters ev;
+	int g, ret = 0;
+
+	for (g = 0; g < GROUP_MAX && ret == 0; g++) {
+		if (memcmp(&p->written[cpu].group[g], &c->group[g], sizeof(c->group[g])) == 0)
+			continue;
+		ev = (struct ev_counters){
+			.h = { ts, 0, EV_counters, sizeof(ev) },
+			.seen = c->group[g].seen,
+			.emitted = c->group[g].emitted,
+			.lost_full = c->group[g].lost_full,
+			.lost_other = c->group[g].lost_other,
+			.self = c->group[g].self,
+			.filtered = c->group[g].filtered,
+			.nostate = c->group[g].nostate,
+			.cpu = cpu,
+			.group = g,
+		};
+		p->written[cpu].group[g] = c->group[g];
+		ret = buf_add(records, &ev, sizeof(ev), e);
+	}
+	return ret;
+}
+
+static u32 groups_in(const struct buf *records)
+{
+	const struct schema *own = schema_own();
+	const struct ev_header *h;
+	u32 groups = 0;
+	size_t at;
+
+	for (at = 0; at + sizeof(*h) <= records->len; at += h->size) {
+		h = (const struct ev_header *)(records->data + at);
+		if (h->type < SCHEMA_EVENT_MAX && own->by_id[h->type])
+			groups |= 1u << own->by_id[h->type]->group;
+		if (h->size < sizeof(*h))
+			break; /* block_encode refuses it with a sentence */
+	}
+	return groups;
+}
+
+static int write_chunk(struct pump *p, struct chunk *c, struct buf *records, struct err *e)
+{
+	struct block_info info = {
+		.stream = c->stream,
+		.pos_begin = c->pos_begin,
+		.pos_end = c->pos_end,
+	};
+	int ret;
+
+	buf_clear(records);
+	if (c->stream == STREAM_RECORDER) {
+		ret = buf_add(records, c->data, c->len, e);
+	} else {
+		ret = buf_add(records, c->data, ring_strip(c->data, c->len), e);
+		info.lost = lost_of(&c->counts);
+		if (ret == 0)
+			ret = add_counters(p, c->stream, c->cut, &c->counts, records, e);
+	}
+	info.groups = groups_in(records);
+	if (ret == 0 && records->len)
+		ret = writer_append(p->writer, &info, records->data, records->len, e);
+	return ret;
+}
+
+static void *compress(void *arg)
+{
+	struct pump *p = arg;
+	struct buf records = { 0 };
+	struct err e = { 0 };
+	struct chunk *c;
+	int ret = 0;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		c = pop(&p->queue);
+		if (!c && p->stop_compressing)
+			break;
+		if (!c) {
+			pthread_cond_wait(&p->wake, &p->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&p->lock);
+		if (ret == 0)
+			ret = write_chunk(p, c, &records, &e);
+		pthread_mutex_lock(&p->lock);
+		if (ret < 0)
+			p->failed = e;
+		p->file_bytes = writer_bytes(p->writer);
+		p->compressor_cpu = now(CLOCK_THREAD_CPUTIME_ID);
+		if (c->stream == STREAM_RECORDER)
+			chunk_free(c);
+		else
+			push(&p->pool, c);
+	}
+	pthread_mutex_unlock(&p->lock);
+	buf_free(&records);
+	return NULL;
+}
+
+/* ---- the drainer ---- */
+
+/* An empty chunk, or NULL when all are on their way. */
+static struct chunk *take_chunk(struct pump *p)
+{
+	struct chunk *c;
+
+	pthread_mutex_lock(&p->lock);
+	c = pop(&p->pool);
+	if (!c && p->pool_left) {
+		c = chunk_new(p->chunk_size);
+		p->pool_left -= c != NULL;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (c)
+		c->len = 0;
+	return c;
+}
+
+static void queue_chunk(struct pump *p, int cpu)
+{
+	struct chunk *c = p->filling[cpu];
+
+	p->filling[cpu] = NULL;
+	c->counts = p->counts[cpu];
+	c->cut = now(CLOCK_MONOTONIC);
+	pthread_mutex_lock(&p->lock);
+	push(&p->queue, c);
+	p->ring_bytes += c->len;
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Copies what one ring has; returns the share of the ring that was full, in 1/256. */
+static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
+{
+	struct ring *r = &p->rings[cpu];
+	unsigned int full = ring_fill(r) * 256 / r->size;
+	u64 left = ring_fill(r); /* what comes meanwhile is for the next pass */
+	struct chunk *c;
+	const u8 *data;
+	size_t n;
+	u64 pos;
+
+	while (left) {
+		c = p->filling[cpu];
+		if (!c) {
+			c = take_chunk(p);
+			if (!c)
+				break;
+			c->stream = cpu;
+			c->begun = ts;
+			c->pos_begin = c->pos_end = *r->consumer;
+			p->filling[cpu] = c;
+		}
+		n = ring_span(r, left < c->cap - c->len ? left : c->cap - c->len, &data, &pos);
+		memcpy(c->data + c->len, data, n);
+		ring_release(r, n);
+		c->len += n;
+		c->pos_end = pos + n;
+		left -= n;
+		if (c->len + EV_SIZE_MAX + RING_HEAD > c->cap)
+			queue_chunk(p, cpu);
+		else if (!n)
+			break; /* the next record is not committed yet */
+	}
+	c = p->filling[cpu];
+	if (c && c->len && ts - c->begun >= CHUNK_AGE)
+		queue_chunk(p, cpu);
+	return full;
+}
+
+static unsigned int drain_all(struct pump *p)
+{
+	u64 ts = now(CLOCK_MONOTONIC);
+	unsigned int full, most = 0;
+	int cpu;
+
+	for (cpu = 0; cpu < p->n_rings; cpu++) {
+		full = drain_ring(p, cpu, ts);
+		most = full > most ? full : most;
+	}
+	return most;
+}
+
+static bool all_empty(const struct pump *p)
+{
+	int cpu;
+
+	for (cpu = 0; cpu < p->n_rings; cpu++)
+		if (ring_fill(&p->rings[cpu]))
+			return false;
+	return true;
+}
+
+static void *drain(void *arg)
+{
+	struct timespec pause = { 0, PERIOD_MIN };
+	struct pump *p = arg;
+	unsigned int full;
+	bool stop = false;
+	int cpu, i;
+
+	while (!stop) {
+		full = drain_all(p);
+		if (full > 128) /* half full: look again at once */
+			pause.tv_nsec = 0;
+		else if (full > 32)
+			pause.tv_nsec =
+				pause.tv_nsec / 2 > PERIOD_MIN ? pause.tv_nsec / 2 : PERIOD_MIN;
+		else if (full < 8)
+			pause.tv_nsec = pause.tv_nsec * 2 + PERIOD_MIN < PERIOD_MAX
+						? pause.tv_nsec * 2 + PERIOD_MIN
+						: PERIOD_MAX;
+		pthread_mutex_lock(&p->lock);
+		stop = p->stop_draining;
+		p->drainer_cpu = now(CLOCK_THREAD_CPUTIME_ID);
+		pthread_mutex_unlock(&p->lock);
+		if (pause.tv_nsec && !stop)
+			nanosleep(&pause, NULL);
+	}
+	for (i = 0; i < DRAIN_ATTEMPTS && !all_empty(p); i++) {
+		drain_all(p);
+		usleep(1000);
+	}
+	for (cpu = 0; cpu < p->n_rings; cpu++)
+		if (p->filling[cpu])
+			queue_chunk(p, cpu);
+	return NULL;
+}
+
+/* ---- the caller's side ---- */
+
+int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct cpu_counts *counts,
+	       struct writer *writer, struct err *e)
+{
+	struct pump *p = calloc(1, sizeof(*p));
+	size_t size = POOL_BYTES / (4 * (size_t)n_rings);
+
+	if (!p)
+		return err_set(e, ERR_FAIL, "out of memory for the pump");
+	p->rings = rings;
+	p->n_rings = n_rings;
+	p->counts = counts;
+	p->writer = writer;
+	p->chunk_size = size > CHUNK_MAX ? CHUNK_MAX : size < CHUNK_MIN ? CHUNK_MIN : size;
+	p->pool_left = POOL_BYTES / p->chunk_size;
+	p->pool_left = p->pool_left < 2 * (size_t)n_rings ? 2 * (size_t)n_rings : p->pool_left;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->wake, NULL);
+	p->written = calloc(n_rings, sizeof(*p->written));
+	p->filling = calloc(n_rings, sizeof(*p->filling));
+	if (!p->written || !p->filling) {
+		pump_free(p);
+		return err_set(e, ERR_FAIL, "out of memory for the pump");
+	}
+	p->compressor_runs = pthread_create(&p->compressor, NULL, compress, p) == 0;
+	p->drainer_runs = p->compressor_runs && pthread_create(&p->drainer, NULL, drain, p) == 0;
+	if (!p->drainer_runs) {
+		pump_free(p);
+		return err_set(e, ERR_FAIL, "cannot start the recorder's threads");
+	}
+	*ret = p;
+	return 0;
+}
+
+/* Sends the gathered records of the recorder's stream on. */
+static int queue_recorder(struct pump *p, struct err *e)
+{
+	struct chunk *c;
+
+	if (!p->recorder.len)
+		return 0;
+	c = chunk_new(p->recorder.len);
+	if (!c)
+		return err_set(e, ERR_FAIL, "out of memory for a block");
+	memcpy(c->data, p->recorder.data, p->recorder.len);
+	c->len = p->recorder.len;
+	c->stream = STREAM_RECORDER;
+	buf_clear(&p->recorder);
+	pthread_mutex_lock(&p->lock);
+	push(&p->queue, c);
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+int pump_record(struct pump *p, const void *record, struct err *e)
+{
+	const struct ev_header *h = record;
+
+	if (p->recorder.len + h->size > CHUNK_MAX && queue_recorder(p, e) < 0)
+		return ERR_FAIL;
+	return buf_add(&p->recorder, record, h->size, e);
+}
+
+int pump_check(struct pump *p, struct err *e)
+{
+	int ret = queue_recorder(p, e);
+
+	pthread_mutex_lock(&p->lock);
+	if (ret == 0 && p->failed.code) {
+		ret = p->failed.code;
+		if (e)
+			*e = p->failed;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return ret;
+}
+
+void pump_stats(struct pump *p, struct pump_stats *ret)
+{
+	int cpu;
+
+	pthread_mutex_lock(&p->lock);
+	*ret = (struct pump_stats){
+		.drainer = p->drainer_cpu,
+		.compressor = p->compressor_cpu,
+		.ring_bytes = p->ring_bytes,
+		.file_bytes = p->file_bytes,
+	};
+	pthread_mutex_unlock(&p->lock);
+	for (cpu = 0; cpu < p->n_rings; cpu++)
+		if (p->rings[cpu].high_water > ret->high_water)
+			ret->high_water = p->rings[cpu].high_water;
+}
+
+int pump_stop(struct pump *p, struct err *e)
+{
+	int ret;
+
+	pthread_mutex_lock(&p->lock);
+	p->stop_draining = true;
+	pthread_mutex_unlock(&p->lock);
+	if (p->drainer_runs)
+		pthread_join(p->drainer, NULL);
+	p->drainer_runs = false;
+	ret = queue_recorder(p, e);
+	pthread_mutex_lock(&p->lock);
+	p->stop_compressing = true;
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+	if (p->compressor_runs)
+		pthread_join(p->compressor, NULL);
+	p->compressor_runs = false;
+	return ret < 0 ? ret : pump_check(p, e);
+}
+
+int pump_finish(struct pump *p, struct err *e)
+{
+	struct chunk c = { .stream = STREAM_RECORDER };
+	struct buf records = { 0 };
+	int cpu, ret;
+
+	c.data = (u8 *)p->recorder.data;
+	c.len = p->recorder.len;
+	ret = write_chunk(p, &c, &records, e);
+	for (cpu = 0; cpu < p->n_rings && ret == 0; cpu++) {
+		c = (struct chunk){ .stream = cpu, .cut = now(CLOCK_MONOTONIC) };
+		c.counts = p->counts[cpu];
+		c.pos_begin = c.pos_end = *p->rings[cpu].consumer;
+		ret = write_chunk(p, &c, &records, e);
+	}
+	p->file_bytes = writer_bytes(p->writer);
+	buf_free(&records);
+	return ret;
+}
+
+void pump_free(struct pump *p)
+{
+	struct chunk *c;
+	int cpu;
+
+	if (!p)
+		return;
+	if (p->drainer_runs || p->compressor_runs)
+		pump_stop(p, NULL);
+	while ((c = pop(&p->queue)) || (c = pop(&p->pool)))
+		chunk_free(c);
+	for (cpu = 0; p->filling && cpu < p->n_rings; cpu++)
+		chunk_free(p->filling[cpu]);
+	free(p->filling);
+	free(p->written);
+	buf_free(&p->recorder);
+	pthread_mutex_destroy(&p->lock);
+	pthread_cond_destroy(&p->wake);
+	free(p);
+}

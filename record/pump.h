@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the rings to the file, in two threads that never wait for each other: the
+ * drainer copies spans out of the rings, the compressor makes blocks of them. The
+ * pump knows the sizes of records, never their fields. When the compressor falls
+ * behind, spans stay in the rings; what the rings cannot hold is lost and counted
+ * there.
+ */
+#ifndef OBS_PUMP_H
+#define OBS_PUMP_H
+
+#include "format/recording.h"
+#include "ring.h"
+
+#include <stdbool.h>
+
+/* The kernel side's counters of one CPU, as bpf/common.bpf.h lays them out. */
+struct cpu_counts {
+	struct group_counts {
+		u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, unused;
+	} group[GROUP_MAX];
+};
+
+struct pump;
+
+/* What the pump has done and used so far. */
+struct pump_stats {
+	u64 drainer;	/* CPU time, ns */
+	u64 compressor; /* CPU time, ns */
+	u64 ring_bytes; /* taken out of the rings */
+	u64 file_bytes; /* written */
+	u64 high_water; /* most bytes found in one ring */
+};
+
+/*
+ * Starts both threads. rings and counts have one element a CPU and stay the
+ * caller's, as does writer.
+ */
+int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct cpu_counts *counts,
+	       struct writer *writer, struct err *e);
+
+/* Appends a record made by obsrec itself to the recorder's stream. From one thread only. */
+int pump_record(struct pump *p, const void *record, struct err *e);
+
+/* Fails with the reason once writing has failed: the recording then ends before it. */
+int pump_check(struct pump *p, struct err *e);
+
+void pump_stats(struct pump *p, struct pump_stats *ret);
+
+/*
+ * After the programs have been detached: empties the rings to the last record, then writes
+ * everything out. Afterwards only pump_record and pump_finish may be called.
+ */
+int pump_stop(struct pump *p, struct err *e);
+
+/* Last: the final counters of every CPU, and what pump_record has gathered. */
+int pump_finish(struct pump *p, struct err *e);
+
+void pump_free(struct pump *p);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How each system call of this machine is recorded (format/shapes.h). */
+#ifndef OBS_SHAPE_TABLE_H
+#define OBS_SHAPE_TABLE_H
+
+#include "format/event.h"
+
+#include <stddef.h>
+
+/* Fills one byte for each system call number below n. */
+void shape_table_fill(volatile u8 *shapes, size_t n);
+
+/* The native table of numbers: ABI_X86_64 or ABI_AARCH64. */
+u8 native_abi(void);
+
+#endif

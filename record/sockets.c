@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The tables of /proc/PID/net. */
+#include "sockets.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define SOCKETS_MAX 1000000
+#define TCP_LISTEN  10
+#define UNIX_LISTEN 0x10000 /* flag of a listening socket in /proc/net/unix */
+
+/* "0100007F:1F90": the words of an address stand in the host's byte order. */
+static bool parse_address(const char *text, u16 family, addr16 addr, u16 *port)
+{
+	unsigned int word[4] = { 0 }, p;
+	int n;
+
+	n = family == AF_INET
+		    ? sscanf(text, "%8x:%4x", &word[0], &p) - 1
+		    : sscanf(text, "%8x%8x%8x%8x:%4x", &word[0], &word[1], &word[2], &word[3], &p) -
+			      4;
+	if (n != 1)
+		return false;
+	memcpy(addr, word, family == AF_INET ? 4 : 16);
+	*port = p;
+	return true;
+}
+
+static int parse_unix(struct socket_info *ret, const char *line)
+{
+	unsigned int flags, type, state;
+	unsigned long long ino;
+
+	if (sscanf(line, "%*s %*x %*x %x %x %x %llu", &flags, &type, &state, &ino) != 4 || !ino)
+		return 0;
+	*ret = (struct socket_info){ .ino = ino, .family = AF_UNIX, .socktype = type };
+	ret->role = flags & UNIX_LISTEN ? ROLE_LISTENING : ROLE_UNKNOWN;
+	return 1;
+}
+
+int sockets_parse(struct socket_info *ret, const char *line, u16 family, u8 socktype)
+{
+	char local[64], remote[64];
+	unsigned long long ino;
+	unsigned int state;
+
+	if (family == AF_UNIX)
+		return parse_unix(ret, line);
+	if (sscanf(line, "%*d: %63s %63s %x %*s %*s %*s %*u %*u %llu", local, remote, &state,
+		   &ino) != 4 ||
+	    !ino)
+		return 0;
+	*ret = (struct socket_info){ .ino = ino, .family = family, .socktype = socktype };
+	if (!parse_address(local, family, ret->saddr, &ret->sport) ||
+	    !parse_address(remote, family, ret->daddr, &ret->dport))
+		return 0;
+	if (socktype == SOCK_STREAM)
+		ret->role = state == TCP_LISTEN ? ROLE_LISTENING
+			    : ret->dport	? ROLE_CONNECTED
+						: ROLE_UNKNOWN;
+	else
+		ret->role = ret->dport ? ROLE_CONNECTED : ret->sport ? ROLE_BOUND : ROLE_UNKNOWN;
+	return 1;
+}
+
+static int add(struct sockets *s, const struct socket_info *i, struct err *e)
+{
+	size_t cap = s->cap ? 2 * s->cap : 256;
+	struct socket_info *grown;
+
+	if (s->n == SOCKETS_MAX)
+		return 0;
+	if (s->n == s->cap) {
+		grown = realloc(s->list, cap * sizeof(*grown));
+		if (!grown)
+			return err_set(e, ERR_FAIL, "out of memory for sockets");
+		s->list = grown;
+		s->cap = cap;
+	}
+	s->list[s->n++] = *i;
+	return 0;
+}
+
+static int read_table(struct sockets *s, unsigned int pid, const char *table, u16 family,
+		      u8 socktype, struct err *e)
+{
+	struct socket_info info;
+	char path[64], line[1024];
+	int ret = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/net/%s", pid, table);
+	f = fopen(path, "re");
+	if (!f)
+		return 0; /* no such protocol here, or the process is gone */
+	while (ret == 0 && fgets(line, sizeof(line), f))
+		if (sockets_parse(&info, line, family, socktype))
+			ret = add(s, &info, e);
+	fclose(f);
+	return ret;
+}
+
+static int by_ino(const void *a, const void *b)
+{
+	const struct socket_info *x = a, *y = b;
+
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+static int by_port(const void *a, const void *b)
+{
+	return *(const u16 *)a - *(const u16 *)b;
+}
+
+/* A connection whose local port is listened on was accepted; others were made from here. */
+static int tell_accepted(struct sockets *s, struct err *e)
+{
+	u16 *ports = calloc(s->n + 1, sizeof(*ports));
+	size_t i, n = 0;
+
+	if (!ports)
+		return err_set(e, ERR_FAIL, "out of memory for sockets");
+	for (i = 0; i < s->n; i++)
+		if (s->list[i].role == ROLE_LISTENING && s->list[i].sport)
+			ports[n++] = s->list[i].sport;
+	qsort(ports, n, sizeof(*ports), by_port);
+	for (i = 0; i < s->n; i++)
+		if (s->list[i].role == ROLE_CONNECTED && s->list[i].socktype == SOCK_STREAM &&
+		    bsearch(&s->list[i].sport, ports, n, sizeof(*ports), by_port))
+			s->list[i].role = ROLE_ACCEPTED;
+	free(ports);
+	return 0;
+}
+
+int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
+{
+	static const struct {
+		const char *name;
+		u16 family;
+		u8 socktype;
+	} tables[] = {
+		{ "tcp", AF_INET, SOCK_STREAM }, { "tcp6", AF_INET6, SOCK_STREAM },
+		{ "udp", AF_INET, SOCK_DGRAM },	 { "udp6", AF_INET6, SOCK_DGRAM },
+		{ "unix", AF_UNIX, 0 },
+	};
+	char path[64];
+	struct stat sb;
+	size_t i;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
+	if (stat(path, &sb) < 0 || sb.st_ino == s->netns)
+		return 0;
+	s->n = 0;
+	s->netns = sb.st_ino;
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]) && ret == 0; i++)
+		ret = read_table(s, pid, tables[i].name, tables[i].family, tables[i].socktype, e);
+	if (ret == 0)
+		ret = tell_accepted(s, e);
+	if (s->n)
+		qsort(s->list, s->n, sizeof(*s->list), by_ino);
+	return ret;
+}
+
+const struct socket_info *sockets_find(const struct sockets *s, u64 ino)
+{
+	struct socket_info key = { .ino = ino };
+
+	return s->n ? bsearch(&key, s->list, s->n, sizeof(*s->list), by_ino) : NULL;
+}
+
+void sockets_free(struct sockets *s)
+{
+	free(s->list);
+	*s = (struct sockets){ 0 };
+}

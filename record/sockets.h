@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses and roles of the sockets that exist, from the tables under /proc/PID/net. */
+#ifndef OBS_SOCKETS_H
+#define OBS_SOCKETS_H
+
+#include "format/err.h"
+#include "format/event.h"
+
+#include <stddef.h>
+
+struct socket_info {
+	u64 ino;
+	u16 family, sport, dport;
+	u8 role; /* enum fd_role */
+	u8 socktype;
+	addr16 saddr, daddr;
+};
+
+struct sockets {
+	u64 netns; /* inode of the network namespace that the table is of; 0: none yet */
+	struct socket_info *list; /* by ino */
+	size_t n, cap;
+};
+
+/* Reads the sockets of the network namespace of process pid, unless they are there already. */
+int sockets_read(struct sockets *s, unsigned int pid, struct err *e);
+
+/* By inode number; NULL if it is no socket of that namespace. */
+const struct socket_info *sockets_find(const struct sockets *s, u64 ino);
+
+/*
+ * Parses one line of a table: family 2 or 10 (lines of tcp, udp) or 1 (unix). 0 if it holds
+ * no socket, else 1. Pure: for tests.
+ */
+int sockets_parse(struct socket_info *ret, const char *line, u16 family, u8 socktype);
+
+void sockets_free(struct sockets *s);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Each tracepoint has a typedef btf_trace_<name>: pointer to a function whose first argument is
+ * data. */
+#include "tracepoints.h"
+
+#include <bpf/btf.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The tracepoint's prototype; NULL if the kernel has none of that name. */
+static const struct btf_type *prototype(const struct btf *btf, const char *name)
+{
+	const struct btf_type *t;
+	char type[128];
+	int id;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	t = t ? btf__type_by_id(btf, t->type) : NULL;
+	if (!t || !btf_is_ptr(t))
+		return NULL;
+	t = btf__type_by_id(btf, t->type);
+	return t && btf_is_func_proto(t) ? t : NULL;
+}
+
+int tracepoint_args(const struct btf *btf, const char *name)
+{
+	const struct btf_type *t = prototype(btf, name);
+
+	return t ? btf_vlen(t) - 1 : -1;
+}
+
+bool tracepoint_status(const struct btf *btf)
+{
+	const struct btf_type *t = prototype(btf, "block_rq_complete");
+
+	if (!t || btf_vlen(t) < 3)
+		return false;
+	t = btf__type_by_id(btf, btf_params(t)[2].type);
+	return t && strcmp(btf__name_by_offset(btf, t->name_off), "blk_status_t") == 0;
+}
