@@ -3,9 +3,9 @@
  * Records to compressed block and back, side by side.
  *
  * Before zstd sees them, records are turned from rows into byte planes: records
- * of one type and size form a class, and the first bytes of all records of a class
- * stand together, then the second bytes, and so on; timestamps go apart, as
- * differences. Like bytes then lie beside like bytes.
+ * of one type and size (system calls: and number) form a class, and the first bytes of all records
+ * of a class stand together, then the second bytes, and so on; timestamps go apart, as differences.
+ * Like bytes then lie beside like bytes.
  *
  *   content: u32 number of classes
  *            class table: u16 type, u16 size, u32 records, for each class
@@ -17,6 +17,7 @@
 
 #include "frame.h"
 #include "planes.h"
+#include "schema.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct class
 {
 	u16 type;
 	u16 size;
+	u16 key; /* encoder only: value of the u16 that splits the type */
 	u32 records;
 	u32 first; /* of its records in order[] */
 	u32 next;  /* fill mark while order[] is made */
@@ -50,6 +52,7 @@ struct layout {
 
 struct block_encoder {
 	ZSTD_CCtx *zstd;
+	const u16 *split;
 	struct layout layout;
 	struct buf content;
 };
@@ -153,7 +156,7 @@ int block_header_get(struct block_info *info, const u8 *frame, struct err *e)
 
 /* ---- encoding ---- */
 
-struct block_encoder *block_encoder_new(int level, struct err *e)
+struct block_encoder *block_encoder_new(int level, const u16 *split, struct err *e)
 {
 	struct block_encoder *enc = calloc(1, sizeof(*enc));
 
@@ -161,6 +164,7 @@ struct block_encoder *block_encoder_new(int level, struct err *e)
 		free(enc);
 		return NULL;
 	}
+	enc->split = split;
 	enc->zstd = ZSTD_createCCtx();
 	if (!enc->zstd ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(enc->zstd, ZSTD_c_compressionLevel, level)) ||
@@ -182,28 +186,38 @@ void block_encoder_free(struct block_encoder *enc)
 	free(enc);
 }
 
-/* The class of (type, size), made if it is new; -1 when there are too many. */
-static int class_find(struct layout *l, u16 type, u16 size)
+/* The class of (type, size, key), made if it is new; -1 when there are too many. */
+static int class_find(struct layout *l, u16 type, u16 size, u16 key)
 {
-	u32 slot = (type * 31u + size / 8u) % CLASS_HASH;
+	u32 slot = (type * 31u + size / 8u + key * 7919u) % CLASS_HASH;
 	struct class *c;
 
 	for (; l->hash[slot]; slot = (slot + 1) % CLASS_HASH) {
 		c = &l->classes[l->hash[slot] - 1];
-		if (c->type == type && c->size == size)
+		if (c->type == type && c->size == size && c->key == key)
 			return l->hash[slot] - 1;
 	}
 	if (l->n_classes == CLASS_MAX)
 		return -1;
-	l->classes[l->n_classes] = (struct class){ .type = type, .size = size };
+	l->classes[l->n_classes] = (struct class){ .type = type, .size = size, .key = key };
 	l->hash[slot] = ++l->n_classes;
 	return l->n_classes - 1;
 }
 
-/* Walks the records: classes, differences of time, first and last time. */
-static int scan_records(struct layout *l, struct block_info *info, const u8 *records, size_t len,
-			struct err *e)
+/* The value of the u16 by which records of this type are split. */
+static u16 split_key(const struct block_encoder *enc, const u8 *record, u16 size)
 {
+	u16 type = le_get(record + 12, 2);
+	u16 at = enc->split && type < SCHEMA_EVENT_MAX ? enc->split[type] : 0;
+
+	return at && at + 2 <= size ? le_get(record + at, 2) : 0;
+}
+
+/* Walks the records: classes, differences of time, first and last time. */
+static int scan_records(struct block_encoder *enc, struct block_info *info, const u8 *records,
+			size_t len, struct err *e)
+{
+	struct layout *l = &enc->layout;
 	u64 ts, last = 0;
 	size_t at;
 	int c;
@@ -219,7 +233,7 @@ static int scan_records(struct layout *l, struct block_info *info, const u8 *rec
 		if (size < sizeof(struct ev_header) || size % 8 || size > len - at)
 			return err_set(e, ERR_FAIL, "a record of %u bytes does not fit its block",
 				       size);
-		c = class_find(l, le_get(r + 12, 2), size);
+		c = class_find(l, le_get(r + 12, 2), size, split_key(enc, r, size));
 		if (c < 0)
 			return err_set(e, ERR_FAIL, "too many kinds of records in one block");
 		l->classes[c].records++;
@@ -289,7 +303,7 @@ int block_encode(struct block_encoder *enc, struct block_info *info, const void 
 		return err_set(e, ERR_FAIL, "a block of %zu bytes is too large", len);
 	info->raw = len;
 	if (info->kind == BLOCK_DATA) {
-		ret = scan_records(&enc->layout, info, records, len, e);
+		ret = scan_records(enc, info, records, len, e);
 		if (ret == 0)
 			ret = planes_make(enc, records, len, e);
 		if (ret < 0)
@@ -384,8 +398,9 @@ static int layout_read(struct layout *l, const struct block_info *info, const st
 	for (i = 0; i < l->n_classes; i++, table += 8) {
 		struct class *c = &l->classes[i];
 
-		*c = (struct class){ le_get(table, 2), le_get(table + 2, 2), le_get(table + 4, 4),
-				     0, 0 };
+		*c = (struct class){ .type = le_get(table, 2),
+				     .size = le_get(table + 2, 2),
+				     .records = le_get(table + 4, 4) };
 		if (c->size < sizeof(struct ev_header) || c->size % 8 || c->size > EV_SIZE_MAX)
 			return contradiction(e);
 		records += c->records;

@@ -38,8 +38,12 @@ struct block_info {
 struct block_encoder;
 struct block_decoder;
 
-/* level: zstd's, 1 by default. */
-struct block_encoder *block_encoder_new(int level, struct err *e);
+/*
+ * level: zstd's. split, if not NULL, has SCHEMA_EVENT_MAX elements and stays the caller's: for a
+ * type of record the offset of a u16 by which its records differ most (0: none), so that
+ * those with the same value are compressed together. The decoder need not know it.
+ */
+struct block_encoder *block_encoder_new(int level, const u16 *split, struct err *e);
 void block_encoder_free(struct block_encoder *enc);
 
 /*

@@ -17,6 +17,7 @@ struct writer {
 	int fd;
 	u64 bytes; /* written, whole blocks only */
 	struct block_encoder *enc;
+	u16 split[SCHEMA_EVENT_MAX];
 	struct buf out;	   /* the block being written */
 	struct buf index;  /* an INDEX_ENTRY for each data block */
 	struct err failed; /* code 0 while all is well */
@@ -63,6 +64,17 @@ static int append_opaque(struct writer *w, u16 kind, const void *data, size_t n,
 	return ret < 0 ? ret : flush_out(w, e);
 }
 
+/* Records of system calls are alike by number. */
+static void fill_split(u16 *split, const struct schema *s)
+{
+	int i, f;
+
+	for (i = 0; i < SCHEMA_EVENT_MAX; i++)
+		for (f = 0; s->by_id[i] && f < s->by_id[i]->n_fields; f++)
+			if (s->by_id[i]->fields[f].kind == KIND_SYSCALL)
+				split[i] = s->by_id[i]->fields[f].offset;
+}
+
 static int write_start(struct writer *w, const u8 uuid[16], struct err *e)
 {
 	struct file_frame file = {
@@ -92,7 +104,9 @@ int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e)
 	if (!w)
 		return err_set(e, ERR_FAIL, "out of memory for the recording");
 	w->fd = fd;
-	w->enc = block_encoder_new(ZSTD_LEVEL, e);
+	if (schema_own())
+		fill_split(w->split, schema_own());
+	w->enc = block_encoder_new(ZSTD_LEVEL, w->split, e);
 	r = w->enc ? write_start(w, uuid, e) : ERR_FAIL;
 	if (r < 0)
 		writer_free(w);
