@@ -61,12 +61,13 @@ deps: ## install what building and testing need
 	$(Q)sh tests/deps.sh
 
 # each test program has all objects but the two mains
-$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
+$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
 	       $(filter-out %/obsrec.o,$(RECORD))
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
+$(OUT)/pack: $(OUT)/tests/textpack.o
 $(OUT)/pack $(OUT)/workload $(OUT)/bench_gen $(OUT)/bench_getppid: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lpthread -lm -o $@

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsanalyze: find the command in the table and run it. */
 #include "cmd.h"
-#include "format/escape.h"
 #include "format/recording.h"
 #include "format/version.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #define COMMAND(name) extern const struct command command_##name;
@@ -47,61 +44,6 @@ static void command_help(const struct command *c)
 		printf("\n");
 		opt_help(stdout, c->opts);
 	}
-}
-
-int cmd_words(const struct command *c, void *config, int argc, char **argv, int least, int most,
-	      struct err *e)
-{
-	int first = opt_parse(c->opts, config, argc, argv, e);
-
-	if (first < 0)
-		return first;
-	if (argc - first < least || argc - first > most)
-		return err_set(e, ERR_FAIL, "usage: obsanalyze %s [OPTION]... %s", c->name,
-			       c->words);
-	return first;
-}
-
-int cmd_write(const struct buf *b, const char *path, struct err *e)
-{
-	int fd = STDOUT_FILENO, ret = 0;
-	size_t at = 0;
-	ssize_t n;
-
-	if (path && strcmp(path, "-") != 0)
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST)
-		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
-			       path);
-	if (fd < 0)
-		return err_errno(e, ERR_FAIL, "cannot make %.400s", path);
-	for (; at < b->len; at += n) {
-		n = write(fd, b->data + at, b->len - at);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		else if (n < 0)
-			break;
-	}
-	/* a reader that has seen enough (head) is no failure */
-	if (at < b->len && errno != EPIPE)
-		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path ? path : "the output");
-	if (fd != STDOUT_FILENO && close(fd) < 0 && ret == 0)
-		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path);
-	return ret;
-}
-
-int cmd_damaged(const char *path)
-{
-	struct buf name = { 0 };
-
-	escape_add(&name, ESCAPE_TEXT, path, strlen(path), NULL);
-	buf_add(&name, "", 1, NULL);
-	fprintf(stderr,
-		"obsanalyze: %s is cut or damaged: everything up to there was used; "
-		"obsanalyze verify tells where\n",
-		name.data ? name.data : "the recording");
-	buf_free(&name);
-	return -ERR_DAMAGED;
 }
 
 static int run(const struct command *c, int argc, char **argv)

@@ -85,7 +85,8 @@ int record_json(struct buf *out, const struct record *rec, struct err *e)
 	if (rec->stream == STREAM_RECORDER)
 		ret = buf_printf(out, e, "{\"ts\": %" PRIu64 ", \"ring\": null", rec->ts);
 	else
-		ret = buf_printf(out, e, "{\"ts\": %" PRIu64 ", \"ring\": %u", rec->ts, rec->stream);
+		ret = buf_printf(out, e, "{\"ts\": %" PRIu64 ", \"ring\": %u", rec->ts,
+				 rec->stream);
 	if (ret == 0)
 		ret = buf_printf(out, e, ", \"tid\": %u, \"event\": \"%s\"", rec->tid,
 				 rec->desc->name);

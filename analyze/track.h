@@ -139,7 +139,7 @@ struct replay {
 	struct bulk *bulk;
 	struct reader *reader;
 	u64 begin, end;			     /* of the recording */
-	u64 stopped;	/* when the programs were switched off; 0: not known */
+	u64 stopped;			     /* when the programs were switched off; 0: not known */
 	u64 clock_monotonic, clock_realtime; /* the first reading; 0: none */
 	u32 groups;			     /* bit mask of the groups that were recorded */
 	bool everything;		     /* -a: no filter */
@@ -148,10 +148,10 @@ struct replay {
 	u32 n_targets;
 	struct loss_interval *losses;
 	size_t n_losses;
-	u64 window;		/* ns of one request window */
-	struct idmap threads;	/* tid -> struct thread */
-	struct thread *last;	/* most records come from the thread of the one before */
-	struct idmap processes; /* pid -> struct process */
+	u64 window;		 /* ns of one request window */
+	struct idmap threads;	 /* tid -> struct thread */
+	struct thread *last;	 /* most records come from the thread of the one before */
+	struct idmap processes;	 /* pid -> struct process */
 	u32 running[STREAM_MAX]; /* by CPU: thread that runs there; 0: idle or not known */
 	u64 n_files;
 	struct idmap syscall_stats;

@@ -213,9 +213,8 @@ static void enter_cpu(struct replay *r, struct thread *t, const struct record *r
 static void check_cpu(struct replay *r, const struct record *rec, u32 next)
 {
 	u32 *running = &r->running[rec->stream % STREAM_MAX];
-	struct thread *t = *running && *running != rec->tid ?
-				   idmap_get(&r->threads, *running) :
-				   NULL;
+	struct thread *t =
+		*running && *running != rec->tid ? idmap_get(&r->threads, *running) : NULL;
 
 	if (t && t->tracked && t->state == STATE_run && t->cpu == rec->stream) {
 		contradiction(r, t, rec->ts);

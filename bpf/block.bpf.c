@@ -4,9 +4,10 @@
  * is followed if a target submitted it: the set of these is kept in a map.
  */
 
-const volatile bool issue_has_queue = false;	 /* block_rq_issue(q, rq): until 5.11 */
-const volatile bool complete_has_status = true; /* block_rq_complete has a blk_status_t: since 5.16 */
-const volatile bool has_io_start = true;	 /* block_io_start exists: since 6.5 */
+const volatile bool issue_has_queue = false; /* block_rq_issue(q, rq): until 5.11 */
+const volatile bool complete_has_status =
+	true;				 /* block_rq_complete has a blk_status_t: since 5.16 */
+const volatile bool has_io_start = true; /* block_io_start exists: since 6.5 */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -134,7 +134,7 @@ static __always_inline void *reserve(struct counts *c, u64 ts, u32 tid, u16 type
 	return h;
 }
 
-#define ev_reserve(c, ts, tid, name)                                                               \
+#define ev_reserve(c, ts, tid, name) \
 	((struct ev_##name *)reserve(c, ts, tid, EV_##name, sizeof(struct ev_##name)))
 
 /* User space looks by itself: a wake-up would cost fifty times the record. */

@@ -101,14 +101,14 @@ static __always_inline int soft_leave(void)
 	return 0;
 }
 
-#define FOLLOW(what, tracepoint, fn)                                                               \
-	SEC("?tp_btf/" tracepoint) int sched__##what##__irq(void *ctx)                             \
-	{                                                                                          \
-		return fn();                                                                       \
-	}                                                                                          \
-	SEC("?raw_tp/" tracepoint) int sched__##what##__irq__raw(void *ctx)                        \
-	{                                                                                          \
-		return fn();                                                                       \
+#define FOLLOW(what, tracepoint, fn)                                        \
+	SEC("?tp_btf/" tracepoint) int sched__##what##__irq(void *ctx)      \
+	{                                                                   \
+		return fn();                                                \
+	}                                                                   \
+	SEC("?raw_tp/" tracepoint) int sched__##what##__irq__raw(void *ctx) \
+	{                                                                   \
+		return fn();                                                \
 	}
 
 FOLLOW(softirq_entry, "softirq_entry", soft_enter)

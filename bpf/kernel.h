@@ -29,8 +29,8 @@ typedef u32 __wsum;
 typedef _Bool bool;
 
 #define __VMLINUX_H__ /* libbpf's macros then use the kernel's names of registers */
-#define NULL  ((void *)0)
-#define true  1
+#define NULL	      ((void *)0)
+#define true 1
 #define false 0
 
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };

@@ -14,8 +14,8 @@ static __always_inline u16 state_of(struct task_struct *t)
 
 static __always_inline bool in_iowait(struct task_struct *t, const bool btf)
 {
-	return btf ? BPF_CORE_READ_BITFIELD(t, in_iowait) :
-		     BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
+	return btf ? BPF_CORE_READ_BITFIELD(t, in_iowait)
+		   : BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
 }
 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev,
@@ -104,26 +104,26 @@ static __always_inline int on_wake(struct task_struct *target, u16 type, u8 cont
 }
 
 /* A wake-up's program in all four flavours. */
-#define WAKE(what, tracepoint, type)                                                               \
-	SEC("?tp_btf/" tracepoint)                                                                 \
-	int BPF_PROG(sched__##what##__count, struct task_struct *target)                           \
-	{                                                                                          \
-		return on_wake(target, type, context_by_count(), true);                            \
-	}                                                                                          \
-	SEC("?raw_tp/" tracepoint)                                                                 \
-	int BPF_PROG(sched__##what##__count__raw, struct task_struct *target)                      \
-	{                                                                                          \
-		return on_wake(target, type, context_by_count(), false);                           \
-	}                                                                                          \
-	SEC("?tp_btf/" tracepoint)                                                                 \
-	int BPF_PROG(sched__##what##__irq, struct task_struct *target)                             \
-	{                                                                                          \
-		return on_wake(target, type, context_by_depth(), true);                            \
-	}                                                                                          \
-	SEC("?raw_tp/" tracepoint)                                                                 \
-	int BPF_PROG(sched__##what##__irq__raw, struct task_struct *target)                        \
-	{                                                                                          \
-		return on_wake(target, type, context_by_depth(), false);                           \
+#define WAKE(what, tracepoint, type)                                          \
+	SEC("?tp_btf/" tracepoint)                                            \
+	int BPF_PROG(sched__##what##__count, struct task_struct *target)      \
+	{                                                                     \
+		return on_wake(target, type, context_by_count(), true);       \
+	}                                                                     \
+	SEC("?raw_tp/" tracepoint)                                            \
+	int BPF_PROG(sched__##what##__count__raw, struct task_struct *target) \
+	{                                                                     \
+		return on_wake(target, type, context_by_count(), false);      \
+	}                                                                     \
+	SEC("?tp_btf/" tracepoint)                                            \
+	int BPF_PROG(sched__##what##__irq, struct task_struct *target)        \
+	{                                                                     \
+		return on_wake(target, type, context_by_depth(), true);       \
+	}                                                                     \
+	SEC("?raw_tp/" tracepoint)                                            \
+	int BPF_PROG(sched__##what##__irq__raw, struct task_struct *target)   \
+	{                                                                     \
+		return on_wake(target, type, context_by_depth(), false);      \
 	}
 
 WAKE(waking, "sched_waking", EV_waking)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Group syscalls: one record a call, written when it returns. */
 
-#define SYSCALL_MASK   0x3ff
-#define X32_BIT	       0x40000000
-#define TS_COMPAT      2
-#define TIF_32BIT      22
+#define SYSCALL_MASK 0x3ff
+#define X32_BIT	     0x40000000
+#define TS_COMPAT    2
+#define TIF_32BIT    22
 
 const volatile u8 shapes[1024] = {}; /* by number: format/shapes.h */
 
 #if defined(__TARGET_ARCH_x86)
-#define NATIVE_ABI	   ABI_X86_64
-#define SYSCALL_NR(btf, r) ((s64)GET(btf, r, orig_ax))
+#define NATIVE_ABI	     ABI_X86_64
+#define SYSCALL_NR(btf, r)   ((s64)GET(btf, r, orig_ax))
 #define SYSCALL_ARG0(btf, r) GET(btf, r, di)
 #define SYSCALL_ARG1(btf, r) GET(btf, r, si)
 #define SYSCALL_ARG2(btf, r) GET(btf, r, dx)
@@ -18,8 +18,8 @@ const volatile u8 shapes[1024] = {}; /* by number: format/shapes.h */
 #define SYSCALL_ARG4(btf, r) GET(btf, r, r8)
 #define SYSCALL_ARG5(btf, r) GET(btf, r, r9)
 #elif defined(__TARGET_ARCH_arm64)
-#define NATIVE_ABI	   ABI_AARCH64
-#define SYSCALL_NR(btf, r) ((s64)GET(btf, r, syscallno))
+#define NATIVE_ABI	     ABI_AARCH64
+#define SYSCALL_NR(btf, r)   ((s64)GET(btf, r, syscallno))
 #define SYSCALL_ARG0(btf, r) GET(btf, r, orig_x0)
 #define SYSCALL_ARG1(btf, r) GET(btf, r, regs[1])
 #define SYSCALL_ARG2(btf, r) GET(btf, r, regs[2])

@@ -53,7 +53,7 @@ int uprobe__return(struct pt_regs *regs)
 	if (!c || !call_wanted(c, id))
 		return 0;
 	site = bpf_get_attach_cookie(regs);
-	e = ev_reserve(c, ts, (u32)id, return);
+	e = ev_reserve(c, ts, (u32)id, return );
 	if (!e)
 		return 0;
 	e->sp = PT_REGS_SP(regs) - RETURN_POPS;

@@ -2,7 +2,6 @@
 /* The BPF programs of a recording. */
 #include "probes.h"
 
-#include "elfsym.h"
 #include "shape_table.h"
 #include "tracepoints.h"
 
@@ -11,7 +10,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +20,9 @@
 #include "bpf/obsrec.skel.h"
 
 #define PROGRAMS_MAX  64
-#define RAW_SUFFIX    "__raw"	/* for kernels where tp_btf does not load */
-#define COUNT_MARK    "__count" /* for kernels that show their preemption counter */
-#define IRQ_MARK      "__irq"	/* for those that do not: bpf/context.bpf.h */
+#define RAW_SUFFIX    "__raw"	   /* for kernels where tp_btf does not load */
+#define COUNT_MARK    "__count"	   /* for kernels that show their preemption counter */
+#define IRQ_MARK      "__irq"	   /* for those that do not: bpf/context.bpf.h */
 #define PID_MAX_LIMIT (4u << 20)   /* the kernel's own (include/linux/threads.h) */
 #define WANTED	      (1ull << 63) /* of a thread's word: bpf/common.bpf.h */
 #define GRACE	      20000	   /* us: longer than any of our programs runs */
@@ -32,13 +30,6 @@
 #define CAP_SYS_ADMIN_BIT 21
 #define CAP_PERFMON_BIT	  38
 #define CAP_BPF_BIT	  39
-
-struct site {
-	char *path;
-	const char *text;
-	struct elfsym sym;
-	struct bpf_link *entry, *back;
-};
 
 struct program {
 	struct bpf_program *prog;
@@ -57,8 +48,7 @@ struct probes {
 	u64 *threads;
 	u32 n_threads;
 	size_t counts_size, threads_size;
-	struct site sites[PROBES_MAX * ELFSYM_MAX];
-	int n_sites;
+	struct sites sites;
 	int stats_fd;
 	bool by_count; /* wake-ups tell their context by the preemption counter */
 };
@@ -303,60 +293,6 @@ static int attach_tracepoints(struct probes *p, struct err *e)
 	return 0;
 }
 
-/* Finds all functions first, so that a wrong name is known before anything is attached. */
-static int resolve_sites(struct probes *p, const struct options *o, struct err *e)
-{
-	struct elfsym found[ELFSYM_MAX];
-	char path[PATH_MAX], real[PATH_MAX];
-	const char *colon;
-	int i, k, n;
-
-	for (i = 0; i < o->n_functions; i++) {
-		colon = strrchr(o->functions[i], ':');
-		snprintf(path, sizeof(path), "%.*s", (int)(colon - o->functions[i]),
-			 o->functions[i]);
-		if (!realpath(path, real))
-			return err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
-		n = elfsym_find(found, real, colon + 1, e);
-		if (n < 0)
-			return n;
-		for (k = 0; k < n; k++) {
-			p->sites[p->n_sites] = (struct site){ .path = strdup(real),
-							      .text = o->functions[i],
-							      .sym = found[k] };
-			if (!p->sites[p->n_sites++].path)
-				return err_set(e, ERR_FAIL, "out of memory");
-		}
-	}
-	return 0;
-}
-
-/* To every process that runs the file: a filter by process is in the program, and cheaper there. */
-static struct bpf_link *attach_site(const struct site *s, struct bpf_program *prog, u64 cookie,
-				    bool back)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = back, .bpf_cookie = cookie);
-
-	return bpf_program__attach_uprobe_opts(prog, -1, s->path, s->sym.offset, &opts);
-}
-
-static int attach_sites(struct probes *p, struct err *e)
-{
-	struct obsrec_bpf *skel = p->skel;
-	struct site *s;
-	int i;
-
-	for (i = 0; i < p->n_sites; i++) {
-		s = &p->sites[i];
-		/* return first: an entry without return is then the rarer case */
-		s->back = attach_site(s, skel->progs.uprobe__return, i, true);
-		s->entry = s->back ? attach_site(s, skel->progs.uprobe__call, i, false) : NULL;
-		if (!s->entry)
-			return err_errno(e, ERR_ENV, "cannot attach to %s", s->text);
-	}
-	return 0;
-}
-
 static int open_all(struct probes *p, const struct options *o, struct err *e)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -385,7 +321,9 @@ static int open_all(struct probes *p, const struct options *o, struct err *e)
 	if (o->stats && p->stats_fd < 0)
 		return err_errno(e, ERR_ENV, "the kernel does not measure BPF programs (--stats)");
 	ret = attach_tracepoints(p, e);
-	return ret < 0 ? ret : attach_sites(p, e);
+	return ret < 0 ? ret
+		       : sites_attach(&p->sites, p->skel->progs.uprobe__call,
+				      p->skel->progs.uprobe__return, e);
 }
 
 int probes_open(struct probes **ret, const struct options *o, struct err *e)
@@ -405,7 +343,7 @@ int probes_open(struct probes **ret, const struct options *o, struct err *e)
 	if (p->n_rings <= 0 || p->n_rings > STREAM_MAX)
 		r = err_set(e, ERR_ENV, "cannot tell the number of CPUs");
 	else
-		r = resolve_sites(p, o, e);
+		r = sites_resolve(&p->sites, o, e);
 	if (r == 0)
 		r = check_rights(o, e);
 	if (r == 0)
@@ -476,18 +414,9 @@ bool probes_program(const struct probes *p, int i, struct program_info *ret)
 	return true;
 }
 
-bool probes_site(const struct probes *p, int i, struct site_info *ret)
+const struct sites *probes_sites(const struct probes *p)
 {
-	if (i >= p->n_sites)
-		return false;
-	*ret = (struct site_info){
-		.offset = p->sites[i].sym.offset,
-		.address = p->sites[i].sym.address,
-		.id = i,
-		.skipped_endbr = p->sites[i].sym.skipped_endbr,
-		.text = p->sites[i].text,
-	};
-	return true;
+	return &p->sites;
 }
 
 void probes_totals(const struct probes *p, u64 *ret_emitted, u64 *ret_lost)
@@ -509,11 +438,7 @@ void probes_free(struct probes *p)
 
 	if (!p)
 		return;
-	for (i = 0; i < p->n_sites; i++) {
-		bpf_link__destroy(p->sites[i].entry);
-		bpf_link__destroy(p->sites[i].back);
-		free(p->sites[i].path);
-	}
+	sites_free(&p->sites);
 	for (i = 0; i < p->n_programs; i++)
 		bpf_link__destroy(p->programs[i].link);
 	for (i = 0; p->rings && i < p->n_rings; i++)

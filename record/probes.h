@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "pump.h"
+#include "sites.h"
 
 struct probes;
 
@@ -17,14 +18,6 @@ struct program_info {
 	u32 group;
 	enum hook hook;
 	u64 runs, time, missed;
-};
-
-/* A probed function: event site. */
-struct site_info {
-	u64 offset, address;
-	u32 id;
-	bool skipped_endbr;
-	const char *text; /* FILE:FUNCTION */
 };
 
 /*
@@ -52,8 +45,8 @@ void probes_disable(struct probes *p);
 /* Each loaded program; i from 0; false behind the last. */
 bool probes_program(const struct probes *p, int i, struct program_info *ret);
 
-/* Each probed function; i from 0; false behind the last. */
-bool probes_site(const struct probes *p, int i, struct site_info *ret);
+/* The probed functions. */
+const struct sites *probes_sites(const struct probes *p);
 
 /* Events lost so far, all CPUs and groups; and records emitted. */
 void probes_totals(const struct probes *p, u64 *ret_emitted, u64 *ret_lost);

@@ -108,61 +108,6 @@ static void chunk_free(struct chunk *c)
 
 /* ---- the compressor ---- */
 
-static u64 lost_of(const struct cpu_counts *c)
-{
-	u64 lost = 0;
-	int g;
-
-	for (g = 0; g < GROUP_MAX; g++)
-		lost += c->group[g].lost_full + c->group[g].lost_other;
-	return lost;
-}
-
-/* Appends a counters record for each group whose counters have changed. */
-static int add_counters(struct pump *p, u32 cpu, u64 ts, const struct cpu_counts *c,
-			struct buf *records, struct err *e)
-{
-	struct ev_counters ev;
-	int g, ret = 0;
-
-	for (g = 0; g < GROUP_MAX && ret == 0; g++) {
-		if (memcmp(&p->written[cpu].group[g], &c->group[g], sizeof(c->group[g])) == 0)
-			continue;
-		ev = (struct ev_counters){
-			.h = { ts, 0, EV_counters, sizeof(ev) },
-			.seen = c->group[g].seen,
-			.emitted = c->group[g].emitted,
-			.lost_full = c->group[g].lost_full,
-			.lost_other = c->group[g].lost_other,
-			.self = c->group[g].self,
-			.filtered = c->group[g].filtered,
-			.nostate = c->group[g].nostate,
-			.cpu = cpu,
-			.group = g,
-		};
-		p->written[cpu].group[g] = c->group[g];
-		ret = buf_add(records, &ev, sizeof(ev), e);
-	}
-	return ret;
-}
-
-static u32 groups_in(const struct buf *records)
-{
-	const struct schema *own = schema_own();
-	const struct ev_header *h;
-	u32 groups = 0;
-	size_t at;
-
-	for (at = 0; at + sizeof(*h) <= records->len; at += h->size) {
-		h = (const struct ev_header *)(records->data + at);
-		if (h->type < SCHEMA_EVENT_MAX && own->by_id[h->type])
-			groups |= 1u << own->by_id[h->type]->group;
-		if (h->size < sizeof(*h))
-			break; /* block_encode refuses it with a sentence */
-	}
-	return groups;
-}
-
 static int write_chunk(struct pump *p, struct chunk *c, struct buf *records, struct err *e)
 {
 	struct block_info info = {
@@ -177,11 +122,12 @@ static int write_chunk(struct pump *p, struct chunk *c, struct buf *records, str
 		ret = buf_add(records, c->data, c->len, e);
 	} else {
 		ret = buf_add(records, c->data, ring_strip(c->data, c->len), e);
-		info.lost = lost_of(&c->counts);
+		info.lost = counts_lost(&c->counts);
 		if (ret == 0)
-			ret = add_counters(p, c->stream, c->cut, &c->counts, records, e);
+			ret = counts_add(&p->written[c->stream], &c->counts, c->stream, c->cut,
+					 records, e);
 	}
-	info.groups = groups_in(records);
+	info.groups = counts_groups(records);
 	if (ret == 0 && records->len)
 		ret = writer_append(p->writer, &info, records->data, records->len, e);
 	return ret;

@@ -9,17 +9,11 @@
 #ifndef OBS_PUMP_H
 #define OBS_PUMP_H
 
+#include "counts.h"
 #include "format/recording.h"
 #include "ring.h"
 
 #include <stdbool.h>
-
-/* The kernel side's counters of one CPU, as bpf/common.bpf.h lays them out. */
-struct cpu_counts {
-	struct group_counts {
-		u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, unused;
-	} group[GROUP_MAX];
-};
 
 struct pump;
 

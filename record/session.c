@@ -154,20 +154,21 @@ static int put_disks(struct pump *p, struct err *e)
 
 static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 {
-	struct site_info s;
+	const struct sites *sites = probes_sites(probes);
 	int i, ret = 0;
 
-	for (i = 0; ret == 0 && probes_site(probes, i, &s); i++) {
+	for (i = 0; ret == 0 && i < sites->n; i++) {
+		const struct site *s = &sites->list[i];
 		struct ev_site ev = {
 			.h = { .type = EV_site },
-			.offset = s.offset,
-			.address = s.address,
-			.id = s.id,
+			.offset = s->sym.offset,
+			.address = s->sym.address,
+			.id = i,
 			.flags = SITE_ENTRY | SITE_RETURN |
-				 (s.skipped_endbr ? SITE_SKIPPED_ENDBR : 0),
+				 (s->sym.skipped_endbr ? SITE_SKIPPED_ENDBR : 0),
 		};
 
-		ret = made_put(p, &ev, sizeof(ev), s.text, e);
+		ret = made_put(p, &ev, sizeof(ev), s->text, e);
 	}
 	return ret;
 }

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs what building, testing and the demo need, if something is missing.
+set -eu
+
+PATH=$PATH:/usr/sbin:/sbin
+
+# what must be there: commands, and headers below /usr/include
+commands='clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3'
+headers='bpf/libbpf.h gelf.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
+
+missing=''
+for c in $commands; do
+	command -v "$c" >/dev/null 2>&1 || missing="$missing $c"
+done
+command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || missing="$missing gcc"
+for h in $headers; do
+	[ -e "/usr/include/$h" ] || missing="$missing $h"
+done
+[ -n "$missing" ] || exit 0
+echo "Missing:$missing"
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null 2>&1; then
+		sudo "$@"
+	else
+		echo "deps: run this as root: $*" >&2
+		exit 1
+	fi
+}
+
+if command -v apt-get >/dev/null 2>&1; then
+	export DEBIAN_FRONTEND=noninteractive
+	packages='gcc make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev libzstd-dev
+		libsqlite3-dev libgsl-dev libcmocka-dev gnuplot-nox redis-server redis-tools pkg-config
+		mandoc clang-format python3-minimal strace procps'
+	# bpftool is a package of its own in Debian; Ubuntu has it in linux-tools-common
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+	if apt-cache policy bpftool 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+		packages="$packages bpftool"
+	else
+		packages="$packages linux-tools-common"
+	fi
+	# shellcheck disable=SC2086 # a list of words
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		$packages >/dev/null
+elif command -v dnf >/dev/null 2>&1; then
+	as_root dnf install -y -q gcc make clang llvm libbpf-devel elfutils-libelf-devel zlib-devel \
+		libzstd-devel sqlite-devel gsl-devel libcmocka-devel gnuplot-minimal redis pkgconf \
+		bpftool mandoc clang-tools-extra python3 strace procps-ng
+elif command -v zypper >/dev/null 2>&1; then
+	as_root zypper --non-interactive install gcc make clang llvm libbpf-devel libelf-devel \
+		zlib-devel libzstd-devel sqlite3-devel gsl-devel libcmocka-devel gnuplot redis \
+		pkg-config bpftool mandoc python3 strace procps
+elif command -v pacman >/dev/null 2>&1; then
+	as_root pacman -S --needed --noconfirm gcc make clang llvm libbpf libelf zlib zstd sqlite gsl \
+		cmocka gnuplot redis pkgconf bpf mandoc python strace procps-ng
+elif command -v apk >/dev/null 2>&1; then
+	as_root apk add gcc make musl-dev linux-headers clang llvm libbpf-dev elfutils-dev zlib-dev \
+		zstd-dev sqlite-dev gsl-dev cmocka-dev gnuplot redis pkgconf bpftool mandoc \
+		clang-extra-tools python3 strace procps
+else
+	cat >&2 <<-TEXT
+	deps: this distribution is not known here. Please install: a C compiler, make, clang with LLVM,
+	bpftool, the headers of libbpf, libelf, zlib, zstd, SQLite, GSL and cmocka, gnuplot, redis,
+	pkg-config, mandoc, clang-format, python3.
+	TEXT
+	exit 1
+fi

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The laws of the house that a machine can check (CONTRIBUTING.md). Each prints what breaks it.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+bad=0
+law() { # sentence; what breaks it on standard input
+	broken=$(cat)
+	if [ -n "$broken" ]; then
+		echo "not ok $1"
+		printf '%s\n' "$broken" | head -n 20
+		bad=1
+	else
+		echo "ok $1"
+	fi
+}
+sources=$(find format bpf record analyze tests \( -name '*.c' -o -name '*.h' \) | sort)
+includes() { grep -nE '^#include "' "$@" /dev/null; }
+
+# bpf/ knows the format's plain headers and its own
+includes bpf/* | grep -vE '"(format/(event|shapes)\.h|(kernel|common\.bpf|context\.bpf|fd\.bpf)\.h|[a-z]+\.bpf\.c)"' |
+	law "bpf/ includes format/event.h, format/shapes.h and its own"
+includes record/* | grep -E '"(analyze|tests)/' | law "record/ does not include analyze/"
+includes analyze/*.[ch] analyze/analyses/* | grep -E '"(record|bpf|tests)/' |
+	law "analyze/ does not include record/ or bpf/"
+includes format/* | grep -E '"(record|analyze|bpf|tests)/' | law "format/ includes no other room"
+grep -nE '#include <(linux|bpf|asm|gelf|libelf|sys/(signalfd|sysmacros|epoll))' format/*.[ch] analyze/*.[ch] \
+	analyze/analyses/*.c | law "format/ and analyze/ need no Linux headers, libbpf or libelf"
+
+# shellcheck disable=SC2086 # lists of words
+{
+	wc -l $sources | awk '$2 != "total" && $1 > 500 { print $2 ": " $1 " lines" }' |
+		law "files have at most 500 lines"
+	awk 'FNR == 1 { start = 0 }
+	     /^\{/ { start = FNR }
+	     /^\}/ { if (start && FNR - start > 60) print FILENAME ":" start ": " FNR - start " lines"
+		     start = 0 }' $sources | law "functions have at most 60 lines"
+	find . \( -path ./.git -o -path ./.output -o -path ./tests/golden -o -path ./demo \) -prune -o -type f \
+		\( -name '*.[ch]' -o -name '*.def' -o -name '*.sh' -o -name '*.gp' \) -print |
+		sed 's|.*/||' | sort | uniq -d | law "base names are unique"
+	grep -nE '(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|system|popen|strtok)\(' $sources |
+		law "no banned functions"
+	grep -niE 'keep in sync|\b(TODO|FIXME|XXX|HACK)\b' $sources Makefile README.md CONTRIBUTING.md man/* |
+		law "nothing is left for later, nothing is kept in sync by hand"
+	for f in $sources $(find . -path ./.output -prune -o \( -name '*.def' -o -name '*.sh' \) -print); do
+		head -n 3 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || echo "$f"
+	done | law "every source names its licence"
+	clang-format --dry-run -Werror $sources 2>&1 | head -n 20 | law "clang-format agrees"
+}
+for h in format/*.h record/*.h analyze/*.h; do
+	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -I. -fsyntax-only -x c "$h" 2>&1
+done | law "every header compiles alone"
+
+# the rooms in README.md are the rooms there are
+{
+	sed -n 's/^| `\([a-z]*\)\/` .*/\1/p' README.md | sort >.output/rooms.readme
+	for d in */; do
+		case $d in demo/) ;; *) echo "${d%/}" ;; esac
+	done | sort | diff .output/rooms.readme -
+} | law "README.md names every room, and no other"
+exit $bad

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Runs a list of tests and counts. run.sh check | live
+# A test prints "ok ...", "not ok ..." or "ok ... # SKIP why" lines; one that fails without
+# such a line, or prints none at all, counts as one failure. LIVE_MUST=1 makes a skip a failure.
+# The last line is "N passed, N failed".
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+out=.output
+log=$out/tests.log
+mkdir -p $out
+passed=0 failed=0 skipped=0
+
+one() { # name, command...
+	name=$1
+	shift
+	"$@" >"$log" 2>&1
+	status=$?
+	ok=$(grep -c '^ok' "$log")
+	bad=$(grep -c '^not ok' "$log")
+	skip=$(grep -ci '^ok.*# skip' "$log")
+	ok=$((ok - skip))
+	if [ $status -eq 77 ] && [ $((ok + bad + skip)) -eq 0 ]; then
+		skip=1
+	elif [ $status -ne 0 ] && [ "$bad" -eq 0 ]; then
+		bad=1
+	elif [ $((ok + bad + skip)) -eq 0 ]; then
+		bad=1
+	fi
+	if [ "${LIVE_MUST:-0}" = 1 ]; then
+		bad=$((bad + skip))
+		skip=0
+	fi
+	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+	if [ "$bad" -gt 0 ]; then
+		printf '  FAILED   %s (status %d)\n' "$name" $status
+		grep -v '^ok' "$log" | head -n 60 | sed 's/^/           /'
+	else
+		printf '  %-8s %s (%d%s)\n' passed "$name" "$ok" "$([ "$skip" -gt 0 ] && echo ", $skip skipped")"
+	fi
+}
+
+case ${1:-check} in
+check)
+	one laws sh tests/laws.sh
+	one freeze sh tests/freeze.sh
+	for sub in '' /san; do
+		for t in "$out$sub"/unit/test_*; do
+			case $t in *.o | *.d) continue ;; esac
+			[ -x "$t" ] && one "unit $sub $(basename "$t")" env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
+		done
+	done
+	for sub in '' /san; do
+		one "golden $sub" env SUB=$sub sh tests/golden.sh
+		one "bad files $sub" env SUB=$sub sh tests/bad.sh
+	done
+	one paper sh tests/paper.sh
+	;;
+live)
+	for t in tests/live/*.sh; do
+		case $t in */lib.sh) continue ;; esac
+		one "live $(basename "$t" .sh)" sh "$t"
+	done
+	;;
+esac
+
+if [ $skipped -gt 0 ]; then
+	echo "$passed passed, $failed failed, $skipped skipped"
+else
+	echo "$passed passed, $failed failed"
+fi
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Recordings written as text. */
+#include "textpack.h"
+
+#include "format/recording.h"
+#include "format/syscall.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAMS_MAX 64
+#define RING_HEAD   8 /* bytes that a record takes in a ring beside its own */
+
+struct packer {
+	struct writer *writer;
+	struct err *e;
+	int line;
+	u64 ts;
+	int stream; /* index */
+	struct {
+		u32 id;
+		u64 pos, lost;
+	} streams[STREAMS_MAX];
+	int n_streams;
+	struct buf block;
+	u32 groups;
+	int records;
+	u64 gap;
+	bool cut;
+};
+
+static int refuse(struct packer *p, const char *what, const char *word)
+{
+	return err_set(p->e, ERR_FAIL, "line %d: %s %.60s", p->line, what, word);
+}
+
+static int end_block(struct packer *p)
+{
+	struct block_info info = { .groups = p->groups };
+	int ret;
+
+	if (!p->block.len)
+		return 0;
+	info.stream = p->streams[p->stream].id;
+	info.lost = p->streams[p->stream].lost;
+	if (info.stream != STREAM_RECORDER) {
+		info.pos_begin = p->streams[p->stream].pos + p->gap;
+		info.pos_end = info.pos_begin + p->block.len + RING_HEAD * p->records;
+		p->streams[p->stream].pos = info.pos_end;
+	}
+	p->gap = 0;
+	ret = writer_append(p->writer, &info, p->block.data, p->block.len, p->e);
+	buf_clear(&p->block);
+	p->groups = p->records = 0;
+	return ret;
+}
+
+static int set_stream(struct packer *p, u32 id)
+{
+	int i, ret = end_block(p);
+
+	for (i = 0; i < p->n_streams && p->streams[i].id != id; i++)
+		;
+	if (i == STREAMS_MAX)
+		return refuse(p, "too many streams", "");
+	if (i == p->n_streams)
+		p->streams[p->n_streams++].id = id;
+	p->stream = i;
+	return ret;
+}
+
+static int directive(struct packer *p, const char *line)
+{
+	unsigned long long v = 0;
+
+	if (sscanf(line, "@cpu %llu", &v) == 1)
+		return set_stream(p, v);
+	if (strcmp(line, "@recorder") == 0)
+		return set_stream(p, STREAM_RECORDER);
+	if (strcmp(line, "@block") == 0)
+		return end_block(p);
+	if (sscanf(line, "@lost %llu", &v) == 1)
+		p->streams[p->stream].lost = v;
+	else if (sscanf(line, "@gap %llu", &v) == 1)
+		p->gap = v;
+	else if (strcmp(line, "@cut") == 0)
+		p->cut = true;
+	else
+		return refuse(p, "unknown directive", line);
+	return 0;
+}
+
+static bool number(const char *word, u64 *ret)
+{
+	char digits[40];
+	size_t n = 0;
+	char *end;
+
+	for (; *word && n + 1 < sizeof(digits); word++)
+		if (*word != '_')
+			digits[n++] = *word;
+	digits[n] = '\0';
+	*ret = digits[0] == '-' ? (u64)strtoll(digits, &end, 0) : strtoull(digits, &end, 0);
+	return n && end != digits && !*end && !*word;
+}
+
+/* Takes the escapes out of a quoted text, in place; returns its length or -1. */
+static long unquote(char *word)
+{
+	char *to = word, *from = word + 1;
+	unsigned int byte;
+
+	if (*word != '"')
+		return -1;
+	for (; *from && *from != '"'; from++) {
+		if (from[0] == '\\' && from[1] == 'x' && sscanf(from + 2, "%2x", &byte) == 1) {
+			*to++ = byte;
+			from += 3;
+		} else if (from[0] == '\\' && from[1]) {
+			*to++ = *++from;
+		} else {
+			*to++ = *from;
+		}
+	}
+	return *from == '"' ? to - word : -1;
+}
+
+static bool address(const char *word, u8 *out)
+{
+	unsigned int a[4];
+
+	if (sscanf(word, "%u.%u.%u.%u", &a[0], &a[1], &a[2], &a[3]) != 4)
+		return false;
+	for (int i = 0; i < 4; i++)
+		out[i] = a[i];
+	return true;
+}
+
+/* A word that stands for a number in a field of its kind. */
+static bool symbol(const struct field_desc *f, const char *word, u64 *ret)
+{
+	const struct schema *s = schema_own();
+	const struct syscall_desc *d;
+	int g;
+
+	if (f->kind == KIND_SYSCALL && (d = syscall_by_name(word)) && d->x86_64 >= 0) {
+		*ret = d->x86_64;
+		return true;
+	}
+	for (g = 0; f->kind == KIND_GROUP && g < GROUP_MAX; g++)
+		if (s->groups[g].name[0] && strcmp(s->groups[g].name, word) == 0) {
+			*ret = g;
+			return true;
+		}
+	return false;
+}
+
+static int set_field(struct packer *p, const struct field_desc *f, char *value, u8 *record)
+{
+	u64 v;
+	long n;
+	int i;
+
+	if (f->type == TYPE_comm16) {
+		n = unquote(value);
+		if (n < 0 || n > 16)
+			return refuse(p, "a name of at most 16 bytes in quotes is needed, not",
+				      value);
+		memcpy(record + f->offset, value, n);
+		return 0;
+	}
+	if (f->type == TYPE_addr16)
+		return address(value, record + f->offset)
+			       ? 0
+			       : refuse(p, "an address like 127.0.0.1 is needed, not", value);
+	if (!number(value, &v) && !symbol(f, value, &v))
+		return refuse(p, "a number is needed, not", value);
+	for (i = 0; i < f->size; i++)
+		record[f->offset + i] = v >> 8 * i;
+	return 0;
+}
+
+/* Splits off the next word; blanks inside quotes belong to it. */
+static char *next_word(char **line)
+{
+	char *word = *line + strspn(*line, " \t"), *at = word;
+	bool quoted = false;
+
+	if (!*word)
+		return NULL;
+	for (; *at && (quoted || !isspace((unsigned char)*at)); at++) {
+		if (*at == '\\' && at[1])
+			at++;
+		else if (*at == '"')
+			quoted = !quoted;
+	}
+	*line = *at ? at + 1 : at;
+	*at = '\0';
+	return word;
+}
+
+static int set_word(struct packer *p, const struct event_desc *ev, char *word, u8 *record,
+		    size_t *size)
+{
+	char *value = strchr(word, '=');
+	const struct field_desc *f;
+	long n;
+
+	if (!value)
+		return refuse(p, "field=value is needed, not", word);
+	*value++ = '\0';
+	f = event_field(ev, word);
+	if (f)
+		return set_field(p, f, value, record);
+	if (!ev->tail[0] || strcmp(ev->tail, word) != 0)
+		return refuse(p, "the event has no field", word);
+	n = unquote(value);
+	if (n < 0 || n + ev->size + 8 > EV_SIZE_MAX)
+		return refuse(p, "a text in quotes is needed, not", value);
+	memcpy(record + ev->size, value, n);
+	*size = (ev->size + n + 7) & ~(size_t)7;
+	return 0;
+}
+
+static int record(struct packer *p, char *line)
+{
+	char *ts = next_word(&line), *tid = next_word(&line), *name = next_word(&line), *word;
+	const struct event_desc *ev = name ? schema_event(schema_own(), name) : NULL;
+	u64 whole[EV_SIZE_MAX / 8] = { 0 }, v, id;
+	struct ev_header *h = (struct ev_header *)whole;
+	size_t size = ev ? ev->size : 0;
+
+	if (!ev)
+		return refuse(p, "ts, tid and the name of an event are needed;", name ? name : "");
+	if (!number(*ts == '+' ? ts + 1 : ts, &v) || !number(tid, &id))
+		return refuse(p, "ts and tid are numbers, not", ts);
+	p->ts = *ts == '+' ? p->ts + v : v;
+	while ((word = next_word(&line)))
+		if (set_word(p, ev, word, (u8 *)whole, &size) < 0)
+			return ERR_FAIL;
+	*h = (struct ev_header){ p->ts, id, ev->id, size };
+	p->groups |= 1u << ev->group;
+	p->records++;
+	return buf_add(&p->block, whole, size, p->e);
+}
+
+int textpack(const char *text, int fd, struct err *e)
+{
+	static const u8 uuid[16] = "text recording";
+	struct packer p = { .e = e };
+	char *copy = strdup(text), *rest = copy, *line;
+	int ret = copy ? writer_open(&p.writer, fd, uuid, e) : ERR_FAIL;
+
+	if (ret == 0)
+		ret = set_stream(&p, STREAM_RECORDER);
+	while (ret == 0 && (line = strsep(&rest, "\n"))) {
+		p.line++;
+		line += strspn(line, " \t");
+		if (*line == '@')
+			ret = directive(&p, line);
+		else if (*line && *line != '#')
+			ret = record(&p, line);
+	}
+	if (ret == 0)
+		ret = end_block(&p);
+	if (ret == 0 && !p.cut)
+		ret = writer_finish(p.writer, e);
+	writer_free(p.writer);
+	buf_free(&p.block);
+	free(copy);
+	return ret;
+}
