@@ -39,7 +39,7 @@ void hist_add(struct hist *h, u64 value)
 void hist_each(const struct hist *h, void (*fn)(void *arg, u64 low, u64 high, u64 n), void *arg)
 {
 	int octave, sub, shift;
-	u64 low;
+	u64 low, high;
 
 	for (octave = 0; octave < HIST_OCTAVES; octave++) {
 		if (!h->octave[octave])
@@ -49,7 +49,8 @@ void hist_each(const struct hist *h, void (*fn)(void *arg, u64 low, u64 high, u6
 			if (!h->octave[octave][sub])
 				continue;
 			low = (u64)(octave ? HIST_SUB + sub : sub) << shift;
-			fn(arg, low, low + (1ull << shift), h->octave[octave][sub]);
+			high = low + (1ull << shift);
+			fn(arg, low, high > low ? high : UINT64_MAX, h->octave[octave][sub]);
 		}
 	}
 }

@@ -64,11 +64,15 @@ static __always_inline u8 context_by_depth(void)
 	return d && d->soft ? CONTEXT_SOFTIRQ : CONTEXT_TASK;
 }
 
+/*
+ * Not before all programs are attached: an entry that is counted while its exit is not
+ * would stay for ever. An exit without entry is harmless.
+ */
 static __always_inline int hard_enter(void)
 {
 	struct depth *d = depth_here();
 
-	if (d)
+	if (d && enabled)
 		d->hard++;
 	return 0;
 }
@@ -87,7 +91,7 @@ static __always_inline int soft_enter(void)
 {
 	struct depth *d = depth_here();
 
-	if (d)
+	if (d && enabled)
 		d->soft++;
 	return 0;
 }

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A workload of exact prime counts is recorded, in both flavours of hooks: all must be found.
+. "$(dirname "$0")/lib.sh"
+w=$top/.output/workload
+
+for force in '' raw_tp; do
+	r=$work/counts$force.obs
+	# -u for each function; the whole life of the command is recorded
+	"$obsrec" -q ${force:+--force $force} -o "$r" -u "$w:probed_outer" -u "$w:probed_inner" \
+		-u "$w:probed_recursive" -- "$w" "$work" >"$work/told"
+	is "$force workload's exit status is passed on" $? 0
+	db=$work/counts$force.db
+	"$obsanalyze" load -o "$db" "$r"
+	holds "$force verify finds the recording complete" sh -c "'$obsanalyze' verify '$r' | grep -q '^COMPLETE'"
+	pid=$(told "$work/told" pid)
+	mine="tid IN (SELECT tid FROM thread WHERE pid=$pid)"
+	by_name() { ask "$db" "SELECT count(*) FROM syscall JOIN syscall_name USING(abi, nr) WHERE name='$1' AND $mine $2"; }
+	is "$force getppid calls" "$(by_name getppid '')" "$(told "$work/told" getppid)"
+	is "$force fsync calls" "$(by_name fsync '')" "$(told "$work/told" fsync)"
+	is "$force pwrite64 calls" "$(by_name pwrite64 'AND ret=4096')" "$(told "$work/told" writes)"
+	is "$force failed opens" "$(ask "$db" "SELECT sum(n) FROM syscall_error JOIN syscall_name USING(abi, nr) \
+		WHERE name='openat' AND error=2 AND pid=$pid AND n >= 53")" "$(told "$work/told" errors)"
+	is "$force opens of the file" "$(ask "$db" "SELECT count(*) FROM fd WHERE pid=$pid AND kind='file' AND ino = \
+		(SELECT ino FROM fd WHERE pid=$pid AND kind='file' GROUP BY ino ORDER BY count(*) DESC LIMIT 1)")" \
+		"$(($(told "$work/told" opens) + 1))"
+	is "$force calls of probed_outer" "$(ask "$db" "SELECT count(*) FROM call JOIN site ON site.id=call.site WHERE function='probed_outer'")" \
+		"$(told "$work/told" outer)"
+	is "$force nested calls of probed_inner" "$(ask "$db" "SELECT count(*) FROM call JOIN site ON site.id=call.site \
+		WHERE function='probed_inner' AND depth=1")" "$(told "$work/told" inner)"
+	is "$force recursive calls" "$(ask "$db" "SELECT count(*) || ' ' || max(depth) || ' ' || max(value) FROM call \
+		JOIN site ON site.id=call.site WHERE function='probed_recursive'")" "47 46 47"
+	is "$force calls without partner" "$(ask "$db" "SELECT count(*) FROM call_defect")" 0
+	partner=$(ask "$db" "SELECT tid FROM thread WHERE pid=$pid AND tid<>pid")
+	is "$force wake-ups of the partner by the main thread" "$("$obsanalyze" dump --event waking --tid "$pid" "$r" |
+		grep -c " target=$partner .* context=0 ")" "$(told "$work/told" woken)"
+done
+
+# block requests: O_DIRECT writes of 4096 bytes are one request each
+disk=$(ask "$db" "SELECT count(*) FROM block_io")
+if [ "$disk" -gt 0 ]; then
+	is "O_DIRECT writes as block requests" "$(ask "$db" "SELECT count(*) FROM block_io b WHERE bytes=4096 AND EXISTS( \
+		SELECT 1 FROM syscall s JOIN syscall_name n USING(abi, nr) WHERE n.name='pwrite64' AND s.tid=b.tid \
+		AND b.ts BETWEEN s.ts AND s.ts + s.dur)")" "$(told "$work/told" writes)"
+	is "requests without an end" "$(ask "$db" "SELECT count(*) FROM block_io WHERE dur IS NULL AND tid=$pid")" 0
+else
+	echo "not ok no block request seen: is $work on a disk?"
+fi

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# How recordings end: signals, kill, full disk, pipe, exit status; and what is refused.
+. "$(dirname "$0")/lib.sh"
+
+flood() { # a process that makes system calls until it is killed
+	dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+	flood=$!
+}
+
+flood
+for signal in INT TERM; do
+	"$obsrec" -p $flood -o "$work/$signal.obs" 2>"$work/err" &
+	rec=$!
+	sleep 1.5
+	kill -$signal $rec
+	wait $rec
+	is "SIG$signal: exit status" $? 0
+	says "SIG$signal: summary names the next command" "$(cat "$work/err")" 'obsanalyze report'
+	holds "SIG$signal: complete" sh -c "'$obsanalyze' verify '$work/$signal.obs' >/dev/null"
+done
+
+"$obsrec" -q -p $flood -o "$work/kill.obs" &
+rec=$!
+sleep 4
+kill -9 $rec
+wait $rec 2>/dev/null
+"$obsanalyze" verify "$work/kill.obs" >"$work/verify"
+is "SIGKILL: verify's exit status" $? 3
+says "SIGKILL: verify says it was cut" "$(cat "$work/verify")" 'was cut off'
+"$obsanalyze" report "$work/kill.obs" >"$work/report" 2>"$work/err"
+is "SIGKILL: report's exit status" $? 3
+says "SIGKILL: report says TRUNCATED" "$(cat "$work/report")" 'TRUNCATED'
+last=$("$obsanalyze" sql --csv "$work/kill.obs" "SELECT CAST(max(ts) / 1e6 AS INT) FROM syscall" 2>/dev/null | tail -n 1 | tr -d '\r')
+holds "SIGKILL: readable up to the last second (to $last ms of about 4000)" sh -c "[ $last -gt 2600 ]"
+
+mkdir "$work/small"
+if mount -t tmpfs -o size=600k none "$work/small" 2>/dev/null; then
+	"$obsrec" -q -p $flood -d 20 -o "$work/small/full.obs" 2>"$work/err"
+	is "full disk: exit status" $? 1
+	says "full disk: the sentence" "$(cat "$work/err")" 'No space left'
+	"$obsanalyze" verify "$work/small/full.obs" >"$work/verify"
+	is "full disk: readable" $? 3
+	says "full disk: records are there" "$(tail -n 1 "$work/verify")" ' [0-9]\{4,\} records'
+	umount "$work/small"
+else
+	echo "not ok cannot mount a small tmpfs"
+fi
+
+"$obsrec" -q -p $flood -d 1 -o - | "$obsanalyze" verify - >"$work/verify"
+says "pipe: complete on the other side" "$(tail -n 1 "$work/verify")" '^COMPLETE'
+"$obsrec" -q -p $flood -d 10 -o - 2>"$work/err" | head -c 1000 >/dev/null
+says "pipe: a reader that goes away ends it" "$(cat "$work/err")" 'Broken pipe'
+"$obsrec" -q -p $flood -d 10 --max-size 300K -o "$work/size.obs"
+holds "--max-size ends it" sh -c "[ $(stat -c %s "$work/size.obs") -lt 3000000 ] && '$obsanalyze' verify '$work/size.obs' >/dev/null"
+
+"$obsrec" -q -o "$work/c1.obs" -- sh -c 'exit 7'
+is "command's exit status" $? 7
+"$obsrec" -q -o "$work/c2.obs" -- sh -c 'kill -TERM $$'
+is "command's signal" $? 143
+"$obsrec" -q -o "$work/c3.obs" -- /no/such/command 2>"$work/err"
+is "command that does not exist: exit status" $? 1
+says "command that does not exist: sentence" "$(cat "$work/err")" 'cannot execute /no/such/command'
+
+refused() { # description, status, pattern, arguments...
+	what=$1 status=$2 pattern=$3
+	shift 3
+	"$obsrec" -q "$@" >"$work/out" 2>"$work/err"
+	is "$what: exit status" $? "$status"
+	says "$what: sentence" "$(cat "$work/err")" "$pattern"
+	is "$what: one line" "$(wc -l <"$work/err")" 1
+}
+refused "no such process" 1 'there is no process 999999' -p 999999 -d 1 -o "$work/x.obs"
+refused "no such function" 1 'nearest names are.*probed_outer' -d 1 -a -o "$work/x.obs" \
+	-u "$top/.output/workload:probed_outr"
+refused "no such binary" 1 'No such file' -d 1 -a -o "$work/x.obs" -u /no/such:main
+refused "no binary at all" 1 'is not an ELF' -d 1 -a -o "$work/x.obs" -u /etc/passwd:main
+refused "unknown group" 1 'there is no group of events bananas; there are syscalls' -a -e bananas -o "$work/x.obs"
+refused "existing output" 1 'exists already' -a -d 1 -o "$work/c1.obs"
+ln -s "$work/elsewhere" "$work/link.obs"
+refused "a link as output" 1 'link.obs' -a -d 1 -o "$work/link.obs"
+is "nothing was left behind" "$(ls "$work" | grep -c '^x.obs\|^elsewhere')" 0
+chmod 755 "$work"
+cp "$obsrec" "$work/obsrec.copy"
+if command -v setpriv >/dev/null; then
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$work/obsrec.copy" -q -a -d 1 -o /tmp/x.$$.obs 2>"$work/err"
+	is "no rights: exit status" $? 2
+	says "no rights: sentence names the capabilities" "$(cat "$work/err")" 'CAP_BPF and CAP_PERFMON'
+fi
+is "mode of a recording" "$(stat -c %a "$work/c1.obs")" 600
+kill $flood

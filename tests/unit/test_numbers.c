@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/stats.c, hist.c, number.c, idmap.c, db.c, bulk.c: small machines, checked by hand. */
+#include "tests/unit.h"
+
+#include "analyze/bulk.h"
+#include "analyze/hist.h"
+#include "analyze/idmap.h"
+#include "analyze/render.h"
+#include "analyze/stats.h"
+
+#include <math.h>
+
+static void near(double got, double want)
+{
+	if (fabs(got - want) > 1e-9 * fabs(want) + 1e-12)
+		fail_msg("%.12g is not %.12g", got, want);
+}
+
+static void moments(void **state)
+{
+	const double v[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
+
+	(void)state;
+	near(stats_mean(v, 8), 5);
+	near(stats_cv(v, 8), sqrt(32.0 / 7) / 5);
+	near(stats_dispersion(v, 8), 32.0 / 7 / 5);
+	assert_true(isnan(stats_mean(v, 0)));
+	assert_true(isnan(stats_dispersion(v, 1)));
+}
+
+/* 9 windows (8 degrees of freedom: t = 2.306004), 400 events, Poisson: 2.306 sqrt(1/400). */
+static void rate_interval(void **state)
+{
+	(void)state;
+	assert_true(fabs(stats_rate_error(1, 400, 9) - 2.306004 / 20) < 1e-6);
+	assert_true(isnan(stats_rate_error(1, 400, 1)));
+	near(stats_rate_error(0, 400, 9), 0);
+}
+
+/* Wilson's interval for 10 of 100: 0.0552 to 0.1744. */
+static void share_interval(void **state)
+{
+	double low, high;
+
+	(void)state;
+	stats_share_interval(10, 100, &low, &high);
+	assert_true(fabs(low - 0.05523) < 1e-4 && fabs(high - 0.17437) < 1e-4);
+	stats_share_interval(0, 0, &low, &high);
+	assert_true(isnan(low));
+}
+
+static void quantiles_from_buckets(void **state)
+{
+	const struct bucket b[] = { { 1, 2, 1 }, { 5, 6, 1 }, { 100, 110, 2 } };
+
+	(void)state;
+	near(stats_quantile(b, 3, 0.25), 1);
+	near(stats_quantile(b, 3, 0.5), 5);
+	near(stats_quantile(b, 3, 0.75), 102.5);
+	near(stats_quantile(b, 3, 0.99), 107.5);
+	assert_true(isnan(stats_quantile(b, 0, 0.5)));
+}
+
+struct tally {
+	u64 n, lowest, highest;
+	double widest;
+};
+
+static void tally(void *arg, u64 low, u64 high, u64 n)
+{
+	struct tally *t = arg;
+
+	assert_true(low >= t->highest && high > low);
+	t->n += n;
+	t->highest = high;
+	if (low >= HIST_SUB && (double)(high - low) / low > t->widest)
+		t->widest = (double)(high - low) / low;
+}
+
+static void histograms_keep_every_value(void **state)
+{
+	struct tally t = { 0 };
+	struct hist h = { 0 };
+	u64 v, n = 0;
+
+	(void)state;
+	for (v = 0; v < 1000; v++, n++)
+		hist_add(&h, v);
+	for (v = 1; v && v < 1ull << 62; v *= 3, n++)
+		hist_add(&h, v);
+	hist_add(&h, UINT64_MAX);
+	hist_each(&h, tally, &t);
+	assert_int_equal(t.n, n + 1);
+	assert_int_equal(h.n, n + 1);
+	assert_int_equal(h.max, UINT64_MAX);
+	assert_true(t.widest <= 1.0 / HIST_SUB);
+	hist_free(&h);
+}
+
+static void numbers_for_people(void **state)
+{
+	static const struct {
+		double v;
+		const char *unit, *want;
+	} cases[] = {
+		{ 999, "ns", "999 ns" },	{ 1500, "ns", "1.50 us" },
+		{ 25e6, "ns", "25.0 ms" },	{ 2e9, "ns", "2.00 s" },
+		{ 1234567, "", "1,234,567" },	{ 12.34, "%", "12.3" },
+		{ 75126.3, "1/s", "75,126" },	{ 1.5, "", "1.50" },
+		{ 5e6, "bytes", "5.00 MB" },	{ NAN, "ns", "-" },
+		{ -1234567, "", "-1,234,567" }, { 0, "", "0" },
+	};
+	char text[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		render_number(text, sizeof(text), cases[i].v, cases[i].unit);
+		assert_string_equal(text, cases[i].want);
+	}
+}
+
+static void idmap_finds_what_was_put(void **state)
+{
+	static char values[5000];
+	struct idmap m = { 0 };
+	struct err e = { 0 };
+	size_t at = 0, n = 0;
+	u64 i;
+
+	(void)state;
+	for (i = 0; i < 5000; i++)
+		assert_int_equal(idmap_put(&m, i * 4096, &values[i], 5000, &e), 0);
+	assert_int_equal(idmap_put(&m, 1, values, 5000, &e), ERR_DAMAGED);
+	for (i = 0; i < 5000; i += 2)
+		assert_ptr_equal(idmap_take(&m, i * 4096), &values[i]);
+	for (i = 0; i < 5000; i++)
+		assert_ptr_equal(idmap_get(&m, i * 4096), i % 2 ? &values[i] : NULL);
+	while (idmap_each(&m, &at))
+		n++;
+	assert_int_equal(n, 2500);
+	assert_null(idmap_take(&m, 7));
+	idmap_free(&m);
+}
+
+static void bulk_rows_arrive(void **state)
+{
+	struct err e = { 0 };
+	struct bulk *b;
+	sqlite3 *db;
+	s64 *row, v;
+	int i, c;
+
+	(void)state;
+	assert_int_equal(db_open(&db, NULL, true, &e), 0);
+	assert_int_equal(bulk_open(&b, db, &e), 0);
+	for (i = 0; i < 50000; i++) {
+		row = bulk_row(b, TABLE_syscall);
+		for (c = 0; c < tables[TABLE_syscall].n_columns; c++)
+			row[c] = i + c;
+		row[1] = i % 2 ? BULK_NULL : i;
+	}
+	assert_int_equal(bulk_close(b, &e), 0);
+	bulk_free(b);
+	db_int(db, &v, &e, "SELECT count(*) FROM syscall", "");
+	assert_int_equal(v, 50000);
+	db_int(db, &v, &e, "SELECT count(dur) FROM syscall", "");
+	assert_int_equal(v, 25000);
+	db_int(db, &v, &e, "SELECT ret FROM syscall WHERE ts=?", "i", (s64)49999);
+	assert_int_equal(v, 49999 + 6);
+	sqlite3_close(db);
+}
+
+static void databases_are_recognised(void **state)
+{
+	char path[] = "/tmp/obs-db-XXXXXX";
+	struct err e = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	close(mkstemp(path));
+	assert_false(db_is_database(path));
+	assert_int_equal(db_open(&db, path, true, &e), ERR_FAIL);
+	assert_non_null(strstr(e.text, "exists already"));
+	unlink(path);
+	assert_int_equal(db_open(&db, path, true, &e), 0);
+	sqlite3_close(db);
+	assert_true(db_is_database(path));
+	assert_int_equal(db_open(&db, path, false, &e), 0);
+	assert_int_equal(db_exec(db, &e, "DELETE FROM syscall"), ERR_FAIL);
+	sqlite3_close(db);
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "PRAGMA user_version=99", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(db_open(&db, path, false, &e), ERR_VERSION);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(moments),
+		T(rate_interval),
+		T(share_interval),
+		T(quantiles_from_buckets),
+		T(histograms_keep_every_value),
+		T(numbers_for_people),
+		T(idmap_finds_what_was_put),
+		T(bulk_rows_arrive),
+		T(databases_are_recognised),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* record/: ring.c, elfsym.c, snapshot.c, sockets.c, options.c, counts.c: what needs no kernel. */
+#include "tests/unit.h"
+
+#include "format/opt.h"
+#include "record/counts.h"
+#include "record/elfsym.h"
+#include "record/options.h"
+#include "record/ring.h"
+#include "record/snapshot.h"
+#include "record/sockets.h"
+
+#include <sys/socket.h>
+
+static void put_head(u8 *at, u32 head)
+{
+	memcpy(at, &head, 4);
+}
+
+static void spans_end_at_busy_records(void **state)
+{
+	u8 data[128] __attribute__((aligned(8))) = { 0 };
+
+	(void)state;
+	put_head(data, 16);
+	put_head(data + 24, 12); /* takes 16: rounded up */
+	put_head(data + 48, 1u << 31 | 8);
+	assert_int_equal(ring_committed(data, 128), 48);
+	assert_int_equal(ring_committed(data, 40), 24); /* not even a part of the second */
+	assert_int_equal(ring_committed(data, 7), 0);
+	put_head(data + 48, 8);
+	put_head(data + 64, 1u << 31);
+	assert_int_equal(ring_committed(data, 128), 64);
+}
+
+static void heads_are_stripped(void **state)
+{
+	u8 data[64] __attribute__((aligned(8))) = { 0 };
+
+	(void)state;
+	put_head(data, 8);
+	memset(data + 8, 'a', 8);
+	put_head(data + 16, 1u << 30 | 8); /* discarded */
+	memset(data + 24, 'x', 8);
+	put_head(data + 32, 16);
+	memset(data + 40, 'b', 16);
+	assert_int_equal(ring_strip(data, 56), 24);
+	assert_memory_equal(data, "aaaaaaaabbbbbbbbbbbbbbbb", 24);
+}
+
+static void names_are_near_or_far(void **state)
+{
+	(void)state;
+	assert_int_equal(elfsym_distance("malloc", "malloc", 9), 0);
+	assert_int_equal(elfsym_distance("malloc", "mallow", 9), 1);
+	assert_int_equal(elfsym_distance("kitten", "sitting", 9), 3);
+	assert_int_equal(elfsym_distance("", "abc", 9), 3);
+	assert_int_equal(elfsym_distance("abcdef", "uvwxyz", 4), 4);
+}
+
+__attribute__((noinline)) int probe_me_please(int x)
+{
+	__asm__ volatile("");
+	return x + 1;
+}
+
+static void own_functions_are_found(void **state)
+{
+	struct elfsym found[ELFSYM_MAX];
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(probe_me_please(1), 2);
+	assert_int_equal(elfsym_find(found, "/proc/self/exe", "probe_me_please", &e), 1);
+	assert_true(found[0].offset > 0);
+	assert_int_equal(elfsym_find(found, "/proc/self/exe", "probe_me_pleas", &e), ERR_FAIL);
+	assert_non_null(strstr(e.text, "probe_me_please"));
+	assert_int_equal(elfsym_find(found, "/etc/passwd", "main", &e), ERR_FAIL);
+	assert_non_null(strstr(e.text, "not an ELF"));
+	assert_int_equal(elfsym_find(found, "/no/such/file", "main", &e), ERR_FAIL);
+	assert_non_null(strstr(e.text, "No such file"));
+}
+
+static void stat_lines_are_parsed(void **state)
+{
+	struct ev_thread ev = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		snapshot_parse_stat(&ev,
+				    "42 (a) b) c) S 7 42 42 0 -1 4194560 1 0 0 0 3 4 0 0 20 0 "
+				    "1 0 500 1000 2",
+				    100),
+		0);
+	assert_string_equal(ev.comm, "a) b) c");
+	assert_int_equal(ev.state, 'S');
+	assert_int_equal(ev.parent, 7);
+	assert_int_equal(ev.start, 5000000000ull);
+	assert_int_equal(snapshot_parse_stat(&ev, "42 no brackets", 100), ERR_FAIL);
+	assert_int_equal(snapshot_parse_stat(&ev, "42 (x) S", 100), ERR_FAIL);
+}
+
+static void socket_tables_are_parsed(void **state)
+{
+	struct socket_info s;
+
+	(void)state;
+	assert_int_equal(sockets_parse(&s,
+				       "   0: 0100007F:18EB 0200007F:C350 01 00000000:00000000 "
+				       "00:00000000 00000000     0        0 12345 1",
+				       AF_INET, SOCK_STREAM),
+			 1);
+	assert_int_equal(s.ino, 12345);
+	assert_int_equal(s.sport, 6379);
+	assert_int_equal(s.dport, 50000);
+	assert_int_equal(s.role, ROLE_CONNECTED);
+	assert_int_equal(s.saddr[0], 127);
+	assert_int_equal(s.saddr[3], 1);
+	assert_int_equal(sockets_parse(&s,
+				       "   1: 00000000:0050 00000000:0000 0A 00000000:00000000 "
+				       "00:00000000 00000000     0        0 777 1",
+				       AF_INET, SOCK_STREAM),
+			 1);
+	assert_int_equal(s.role, ROLE_LISTENING);
+	assert_int_equal(sockets_parse(&s, "  sl  local_address rem_address   st", AF_INET, 1), 0);
+	assert_int_equal(sockets_parse(&s,
+				       "0000000000000000: 00000002 00000000 00010000 0001 01 99 /x",
+				       AF_UNIX, 0),
+			 1);
+	assert_int_equal(s.role, ROLE_LISTENING);
+}
+
+static int read_options(struct options *o, struct err *e, int argc, char **argv)
+{
+	return options_read(o, argc, argv, e);
+}
+
+#define OPTIONS(...)                                                                       \
+	read_options(&o, &e, sizeof((char *[]){ "obsrec", __VA_ARGS__ }) / sizeof(char *), \
+		     (char *[]){ "obsrec", __VA_ARGS__, NULL })
+
+static void options_are_read_and_refused(void **state)
+{
+	struct options o;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(OPTIONS("-p", "12,34", "-d", "0.5", "-o", "x", "-e", "sched", "-q"), 0);
+	assert_int_equal(o.n_pids, 2);
+	assert_int_equal(o.pids[1], 34);
+	assert_int_equal(o.duration, 500000000);
+	assert_true(o.quiet && o.groups & 1u << GROUP_sched && o.groups & 1u << GROUP_core);
+	assert_false(o.groups & 1u << GROUP_syscalls);
+	assert_int_equal(OPTIONS("--", "sleep", "1"), 0);
+	assert_string_equal(o.command[0], "sleep");
+	assert_int_equal(OPTIONS("-a", "-p", "1"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-d", "1"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-a", "-d", "-1"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-p", "abc"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-a", "-e", "nonsense"), ERR_FAIL);
+	assert_non_null(strstr(e.text, "syscalls, sched, block, uprobe"));
+	assert_int_equal(OPTIONS("-a", "--ring", "5000"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-a", "--ring", "64K"), 0);
+	assert_int_equal(o.ring, 65536);
+	assert_int_equal(OPTIONS("-a", "-u", "nocolon"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-a", "--no-such"), ERR_FAIL);
+	assert_non_null(strstr(e.text, "--no-such"));
+	assert_int_equal(OPTIONS("-o"), ERR_FAIL);
+	assert_int_equal(OPTIONS("sleep", "1"), ERR_FAIL);
+}
+
+static void only_changed_counters_are_written(void **state)
+{
+	struct cpu_counts now = { 0 }, written = { 0 };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	now.group[GROUP_sched].seen = 5;
+	now.group[GROUP_sched].emitted = 3;
+	now.group[GROUP_sched].lost_full = 2;
+	assert_int_equal(counts_add(&written, &now, 1, 99, &out, &e), 0);
+	assert_int_equal(out.len, sizeof(struct ev_counters));
+	assert_int_equal(((struct ev_counters *)out.data)->lost_full, 2);
+	assert_int_equal(((struct ev_counters *)out.data)->group, GROUP_sched);
+	assert_int_equal(counts_add(&written, &now, 1, 100, &out, &e), 0);
+	assert_int_equal(out.len, sizeof(struct ev_counters));
+	assert_int_equal(counts_lost(&now), 2);
+	assert_int_equal(counts_groups(&out), 1u << GROUP_recorder);
+	buf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(spans_end_at_busy_records),	 T(heads_are_stripped),
+		T(names_are_near_or_far),	 T(own_functions_are_found),
+		T(stat_lines_are_parsed),	 T(socket_tables_are_parsed),
+		T(options_are_read_and_refused), T(only_changed_counters_are_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/track_fds.c, track_syscalls.c, track_requests.c, track_block.c, track_loss.c,
+ * track_tasks.c, facts.c, load.c: rows from records, checked by hand.
+ */
+#include "tests/unit.h"
+
+#include "tests/loaded.h"
+
+#define START                                                                             \
+	"@recorder\n"                                                                     \
+	"900 0 info text=\"targets=100\"\n901 0 info text=\"follow=1\"\n"                 \
+	"902 0 info text=\"groups=core,syscalls,block\"\n903 0 info text=\"host=a\"\n"    \
+	"904 0 clock monotonic=904 realtime=1700000000000000000 boottime=904\n"           \
+	"905 100 thread pid=100 state=83 comm=\"server\" cmdline=\"server -x\"\n"         \
+	"906 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 sport=80 dport=999 " \
+	"saddr=127.0.0.1 daddr=10.0.0.7\n"                                                \
+	"1000 0 info text=\"begin=1000\"\n"
+
+static void system_calls_become_rows_and_sums(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n2000 100 syscall nr=read fd=5 dur=300 ret=64\n"
+				   "3000 100 syscall nr=read fd=5 dur=500 ret=-11\n"
+				   "4000 100 syscall nr=read fd=5 dur=0 flags=1 ret=-11\n"
+				   "5000 100 syscall_args nr=openat dur=700 ret=-2\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM syscall"), 4);
+	assert_int_equal(asked(db, "SELECT ts FROM syscall WHERE ret=64"), 700); /* entry */
+	assert_int_equal(asked(db, "SELECT n FROM syscall_stat WHERE nr=0"), 3);
+	assert_int_equal(asked(db, "SELECT errors FROM syscall_stat WHERE nr=0"), 2);
+	assert_int_equal(asked(db, "SELECT timed FROM syscall_stat WHERE nr=0"), 2);
+	assert_int_equal(asked(db, "SELECT total FROM syscall_stat WHERE nr=0"), 800);
+	assert_int_equal(asked(db, "SELECT max FROM syscall_stat WHERE nr=0"), 500);
+	assert_int_equal(asked(db, "SELECT bytes FROM syscall_stat WHERE nr=0"), 64);
+	assert_int_equal(asked(db, "SELECT n FROM syscall_error WHERE nr=0 AND error=11"), 2);
+	assert_int_equal(asked(db, "SELECT n FROM syscall_error WHERE nr=257 AND error=2"), 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM syscall WHERE dur IS NULL"), 1);
+	assert_int_equal(asked(db, "SELECT name='openat' FROM syscall_name WHERE nr=257"), 1);
+	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='syscall'"), 3);
+	sqlite3_close(db);
+}
+
+/* Three turns: 1 receive + 1 send; 2 receives + 3 sends; a push without request is no turn. */
+static void turns_are_cut_at_receives(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n1500 100 syscall nr=write fd=5 dur=10 ret=9\n"
+				   "2000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+				   "2500 100 syscall nr=write fd=5 dur=100 ret=20\n"
+				   "3000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+				   "3100 100 syscall nr=read fd=5 dur=50 ret=-11\n"
+				   "3200 100 syscall nr=read fd=5 dur=50 ret=1\n"
+				   "4000 100 syscall nr=write fd=5 dur=100 ret=20\n"
+				   "4100 100 syscall nr=write fd=5 dur=50 ret=20\n"
+				   "4200 100 syscall nr=write fd=5 dur=50 ret=20\n"
+				   "5000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+				   "5500 100 syscall nr=write fd=5 dur=100 ret=20\n"
+				   "6000 100 syscall nr=close fd=5 dur=10\n"
+				   "6500 100 syscall nr=write fd=5 dur=10 ret=5\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM turn"), 3);
+	assert_int_equal(asked(db, "SELECT dur FROM turn WHERE recvs=2"), 1200);
+	assert_int_equal(asked(db, "SELECT sends FROM turn WHERE recvs=2"), 3);
+	assert_int_equal(asked(db, "SELECT recv_bytes FROM turn WHERE recvs=2"), 11);
+	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE send=1 AND server=1"), 6);
+	assert_int_equal(asked(db, "SELECT first FROM socket_use WHERE send=1"), 500);
+	assert_int_equal(asked(db, "SELECT last FROM socket_use WHERE send=1"), 4500);
+	assert_int_equal(asked(db, "SELECT end FROM fd WHERE fd=5"), 5000);
+	assert_int_equal(asked(db, "SELECT local='127.0.0.1:80' AND remote='10.0.0.7:999' FROM fd"),
+			 1);
+	sqlite3_close(db);
+}
+
+/* Connected sockets are not a server's; forked children inherit; numbers are used again. */
+static void descriptors_are_followed(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"@cpu 0\n1500 100 fd pid=100 fd=7 mode=0140000 ino=90 role=3 family=2\n"
+		"2000 100 syscall nr=read fd=7 dur=1 ret=5\n2100 100 syscall nr=write fd=7 dur=1 ret=5\n"
+		"3000 100 fork child=101 child_pid=101 pid=100 comm=\"worker\"\n"
+		"4000 101 syscall nr=read fd=5 dur=1 ret=5\n4100 101 syscall nr=write fd=5 dur=1 ret=5\n"
+		"5000 100 fd pid=100 fd=7 mode=0100000 ino=91\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM turn WHERE pid=100"), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM turn WHERE pid=101"), 1);
+	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE server=0 AND send=0"), 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM fd WHERE pid=100 AND fd=7"), 2);
+	assert_int_equal(asked(db, "SELECT end FROM fd WHERE pid=100 AND fd=7 AND kind='socket'"),
+			 4000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM fd WHERE pid=101"), 2);
+	sqlite3_close(db);
+}
+
+/* One whole request, one completed in two parts, one that never completes, one from before. */
+static void block_requests_are_followed(void **state)
+{
+	sqlite3 *db = loaded(
+		START "@cpu 0\n"
+		      "2000 100 block_start request=1 sector=8 bytes=4096 dev=5\n"
+		      "2300 100 block_issue request=1 sector=8 bytes=4096 dev=5\n"
+		      "2900 0 block_complete request=1 sector=8 bytes=4096 dev=5\n"
+		      "3000 100 block_start request=2 sector=16 bytes=8192 dev=5\n"
+		      "3100 0 block_issue request=2 sector=16 bytes=8192 dev=5\n"
+		      "3200 0 block_complete request=2 sector=16 bytes=4096 dev=5\n"
+		      "3400 0 block_complete request=2 sector=24 bytes=4096 dev=5\n"
+		      "4000 100 block_start request=3 sector=32 bytes=512 dev=5\n"
+		      "5000 0 block_complete request=4 sector=40 bytes=512 error=-5 dev=5\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM block_io"), 4);
+	assert_int_equal(asked(db, "SELECT dur FROM block_io WHERE sector=8"), 900);
+	assert_int_equal(asked(db, "SELECT queued FROM block_io WHERE sector=8"), 300);
+	assert_int_equal(asked(db, "SELECT tid FROM block_io WHERE sector=8"), 100);
+	assert_int_equal(asked(db, "SELECT dur FROM block_io WHERE sector=16"), 400);
+	assert_int_equal(asked(db, "SELECT dur IS NULL FROM block_io WHERE sector=32"), 1);
+	assert_int_equal(asked(db, "SELECT error FROM block_io WHERE sector=40"), -5);
+	assert_int_equal(asked(db, "SELECT tid IS NULL FROM block_io WHERE sector=40"), 1);
+	sqlite3_close(db);
+}
+
+static void losses_are_located_and_judged(void **state)
+{
+	sqlite3 *db =
+		loaded(START "@cpu 0\n2000 100 syscall nr=getppid\n"
+			     "2500 0 counters group=syscalls seen=1 emitted=1\n@block\n@lost 7\n"
+			     "3000 100 syscall nr=getppid\n"
+			     "3500 0 counters group=syscalls seen=9 emitted=2 lost_full=7\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT n FROM loss WHERE grp='syscalls' AND reason='full'"), 7);
+	assert_int_equal(asked(db, "SELECT ts FROM loss"), 1500);
+	assert_int_equal(asked(db, "SELECT dur FROM loss"), 1000);
+	assert_int_equal(asked(db, "SELECT verdict='LOSSY' FROM coverage WHERE grp='syscalls'"), 1);
+	assert_int_equal(asked(db, "SELECT seen FROM coverage WHERE grp='syscalls'"), 9);
+	assert_int_equal(asked(db, "SELECT records FROM coverage WHERE grp='syscalls'"), 2);
+	assert_int_equal(asked(db, "SELECT verdict='COMPLETE' FROM coverage WHERE grp='block'"), 1);
+	assert_int_equal(asked(db, "SELECT verdict='ABSENT' FROM coverage WHERE grp='sched'"), 1);
+	sqlite3_close(db);
+}
+
+static void cut_recordings_are_truncated(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n2000 100 syscall nr=getppid\n@cut\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT verdict='TRUNCATED' FROM coverage WHERE grp='syscalls'"),
+			 1);
+	assert_int_equal(asked(db, "SELECT value FROM recording WHERE key='complete'"), 0);
+	sqlite3_close(db);
+}
+
+static void tasks_are_named_and_related(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"@cpu 0\n2000 100 fork child=101 child_pid=101 pid=100 uid=33 comm=\"server\"\n"
+		"3000 101 exec pid=101 old_tid=101 comm=\"ls\" filename=\"/bin/ls\"\n"
+		"3500 101 rename comm=\"renamed\"\n4000 101 exit pid=101\n"
+		"5000 100 fork child=102 child_pid=100 pid=100 comm=\"server\"\n");
+
+	(void)state;
+	assert_int_equal(
+		asked(db, "SELECT comm='renamed' AND cmdline='/bin/ls' AND uid=33 AND parent=100 "
+			  "FROM process WHERE pid=101"),
+		1);
+	assert_int_equal(asked(db, "SELECT end - start FROM process WHERE pid=101"), 2000);
+	assert_int_equal(asked(db, "SELECT pid FROM thread WHERE tid=102"), 100);
+	assert_int_equal(
+		asked(db,
+		      "SELECT value='2023-11-14T22:13:20.000Z' FROM recording WHERE key='start'"),
+		1);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(system_calls_become_rows_and_sums), T(turns_are_cut_at_receives),
+		T(descriptors_are_followed),	      T(block_requests_are_followed),
+		T(losses_are_located_and_judged),     T(cut_recordings_are_truncated),
+		T(tasks_are_named_and_related),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

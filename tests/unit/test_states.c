@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/track_states.c and track_calls.c: a thread's life by hand. All times below are
+ * chosen so that each sum can be checked on paper.
+ */
+#include "tests/unit.h"
+
+#include "tests/loaded.h"
+
+#define START                                                                                    \
+	"@recorder\n"                                                                            \
+	"900 0 info text=\"targets=all\"\n"                                                      \
+	"901 0 info text=\"groups=core,syscalls,sched,uprobe\"\n"                                \
+	"902 100 thread pid=100 state=83 comm=\"server\" cmdline=\"server --port 1\"\n"          \
+	"903 200 thread pid=200 state=83 comm=\"other\"\n"                                       \
+	"904 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 sport=80 saddr=127.0.0.1\n" \
+	"905 100 fd pid=100 fd=6 mode=0010000 ino=78\n"                                          \
+	"1000 0 info text=\"begin=1000\"\n"                                                      \
+	"20000 0 info text=\"stopped=20000\"\n"
+
+static void is(sqlite3 *db, const char *column, s64 want)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql), "SELECT %s FROM thread WHERE tid=100", column);
+	if (asked(db, sql) != want)
+		fail_msg("%s is %lld, not %lld", column, (long long)asked(db, sql),
+			 (long long)want);
+}
+
+/*
+ * 100 sleeps from the begin (1000) in a poll, is woken at 2000, gets the CPU at 2100, is
+ * preempted at 3000, runs again from 3500, reads a socket from 3900 on (off 4000, woken 6000,
+ * on 6200, returns 6300), waits for a futex (off 7000, woken 9000 by 200, on 9050, returns
+ * 9100), for a disk (off 10000 in I/O wait, woken 12000, on 12000), and runs to the end at 20000.
+ */
+static const char life[] =
+	START "@cpu 0\n"
+	      "2000 0 waking target=100 cpu=0 context=1\n"
+	      "2100 0 switch next=100\n"
+	      "2150 100 syscall_args nr=epoll_wait flags=1 ret=1 arg0=4\n"
+	      "3000 100 switch next=200 flags=1\n"
+	      "3500 200 switch next=100 state=1\n"
+	      "4000 100 switch next=0 state=1\n"
+	      "6000 0 waking target=100 cpu=0 context=1\n"
+	      "6200 0 switch next=100\n"
+	      "6300 100 syscall nr=read fd=5 dur=2400 ret=10\n"
+	      "7000 100 switch next=0 state=1\n"
+	      "@cpu 1\n"
+	      "9000 200 waking target=100 cpu=0 context=0\n"
+	      "@cpu 0\n"
+	      "9050 0 switch next=100\n"
+	      "9100 100 syscall_args nr=futex dur=2200 ret=0 arg0=0x1000 arg1=0x80\n"
+	      "10000 100 switch next=0 state=2 flags=2\n"
+	      "12000 0 waking target=100 cpu=0 context=2\n"
+	      "12000 0 switch next=100\n"
+	      "12100 100 syscall nr=fsync fd=3 dur=2200 ret=0\n";
+
+static void every_nanosecond_has_a_reason(void **state)
+{
+	sqlite3 *db = loaded(life);
+
+	(void)state;
+	is(db, "wall", 19000);
+	is(db, "poll", 1000);			     /* 1000..2000 */
+	is(db, "woken", 100 + 200 + 50);	     /* 2000..2100, 6000..6200, 9000..9050 */
+	is(db, "preempted", 500);		     /* 3000..3500 */
+	is(db, "socket", 2000);			     /* 4000..6000 */
+	is(db, "futex", 2000);			     /* 7000..9000 */
+	is(db, "disk", 2000);			     /* 10000..12000 */
+	is(db, "run", 900 + 500 + 800 + 950 + 8000); /* between them, and to the end */
+	is(db, "unknown", 0);
+	is(db, "defects", 0);
+	is(db, "switches", 4);
+	is(db, "preemptions", 1);
+	is(db, "wakeups", 4);
+	assert_int_equal(asked(db, "SELECT waker FROM thread_state WHERE tid=100 AND state=3"),
+			 200);
+	/* an interrupt's wake-up is nobody's */
+	assert_int_equal(asked(db, "SELECT waker IS NULL AND context=1 FROM thread_state "
+				   "WHERE tid=100 AND state=5"),
+			 1);
+	assert_int_equal(asked(db, "SELECT sum(dur) FROM thread_state WHERE tid=100"), 19000);
+	sqlite3_close(db);
+}
+
+/* Woken on the way to sleep, before the switch: no sleep at all, only a wait for the CPU. */
+static void early_wakeups_are_no_sleep(void **state)
+{
+	sqlite3 *db =
+		loaded(START "@cpu 0\n2000 0 waking target=100\n2000 0 switch next=100\n"
+			     "@cpu 1\n2990 200 waking target=100\n"
+			     "@cpu 0\n3000 100 switch next=200 state=1\n"
+			     "3400 200 switch next=100 state=1\n4000 100 switch next=0 state=1\n");
+
+	(void)state;
+	is(db, "woken", 400);
+	is(db, "defects", 0);
+	is(db, "wall", 19000);
+	sqlite3_close(db);
+}
+
+/* Second and third wake-ups of a thread that is awake change nothing. */
+static void duplicate_wakeups_are_ignored(void **state)
+{
+	sqlite3 *db =
+		loaded(START "@cpu 0\n2000 200 waking target=100\n2100 200 waking target=100\n"
+			     "2200 0 switch next=100\n2300 200 waking target=100\n"
+			     "2400 100 switch next=0 state=1\n");
+
+	(void)state;
+	is(db, "woken", 200);
+	is(db, "wakeups", 1);
+	sqlite3_close(db);
+}
+
+/* The CPU runs another thread, but nobody saw 100 leave it: from there on nothing is known. */
+static void missing_switches_are_told(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n2000 0 waking target=100\n2000 0 switch next=100\n"
+				   "5000 0 switch next=200\n6000 0 waking target=100\n"
+				   "6100 200 switch next=100 state=1\n");
+
+	(void)state;
+	is(db, "unknown", 4000); /* 2000..6000 */
+	is(db, "defects", 1);
+	is(db, "wall", 19000);
+	sqlite3_close(db);
+}
+
+/* D without I/O wait is not disk, unless a request of its own was in flight. */
+static void uninterruptible_is_not_disk(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n2000 0 waking target=100\n2000 0 switch next=100\n"
+				   "3000 100 switch next=0 state=2\n4000 0 waking target=100\n"
+				   "4000 0 switch next=100\n"
+				   "4500 100 block_start request=1 sector=8 bytes=4096\n"
+				   "5000 100 switch next=0 state=2\n"
+				   "6999 0 block_complete request=1 sector=8 bytes=4096\n"
+				   "7000 0 waking target=100\n7000 0 switch next=100\n");
+
+	(void)state;
+	is(db, "blocked", 1000);
+	is(db, "disk", 2000);
+	sqlite3_close(db);
+}
+
+/* A call that had not returned when the recording ended still explains the sleep. */
+static void open_calls_explain_the_last_sleep(void **state)
+{
+	sqlite3 *db = loaded(START "20100 100 syscall_args nr=futex flags=2 dur=17200 arg0=1\n"
+				   "@cpu 0\n2000 0 waking target=100\n2000 0 switch next=100\n"
+				   "3000 100 switch next=0 state=1\n");
+
+	(void)state;
+	is(db, "futex", 17000);
+	assert_int_equal(asked(db, "SELECT unfinished FROM syscall_stat"), 1);
+	sqlite3_close(db);
+}
+
+/* A thread that ends: its life is as long as it was, and its row says when. */
+static void threads_end_at_their_last_switch(void **state)
+{
+	sqlite3 *db =
+		loaded(START "@cpu 0\n2000 0 waking target=100\n2000 0 switch next=100\n"
+			     "2500 100 fork child=300 child_pid=300 pid=100 comm=\"child\"\n"
+			     "2600 100 wakeup_new target=300\n2700 100 switch next=300 state=0\n"
+			     "2900 300 exit pid=300 code=0\n3000 300 switch next=100 state=128\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT end - start FROM thread WHERE tid=300"), 500);
+	assert_int_equal(asked(db, "SELECT wall FROM thread WHERE tid=300"), 500);
+	assert_int_equal(asked(db, "SELECT run FROM thread WHERE tid=300"), 300);
+	assert_int_equal(asked(db, "SELECT parent FROM process WHERE pid=300"), 100);
+	assert_int_equal(asked(db, "SELECT end IS NOT NULL FROM process WHERE pid=300"), 1);
+	sqlite3_close(db);
+}
+
+/* Outer 2000..9000 sleeps in a futex (4000..6000); inner 5000 is recursion of the same site. */
+static void calls_are_split_by_reason(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"910 0 site id=0 text=\"/bin/x:outer\"\n911 0 site id=1 text=\"/bin/x:inner\"\n"
+		"@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"
+		"2000 100 call site=0 sp=900\n2500 100 call site=1 sp=800\n"
+		"2600 100 call site=1 sp=700\n2800 100 return site=1 sp=700 value=7\n"
+		"3000 100 return site=1 sp=800\n"
+		"4000 100 switch next=0 state=1\n6000 200 waking target=100\n"
+		"6100 0 switch next=100\n"
+		"6200 100 syscall_args nr=futex dur=2300\n"
+		"9000 100 return site=0 sp=900 value=42\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM call"), 3);
+	assert_int_equal(asked(db, "SELECT dur FROM call WHERE site=0"), 7000);
+	assert_int_equal(asked(db, "SELECT futex FROM call WHERE site=0"), 2000);
+	assert_int_equal(asked(db, "SELECT woken FROM call WHERE site=0"), 100);
+	assert_int_equal(asked(db, "SELECT run FROM call WHERE site=0"), 4900);
+	assert_int_equal(asked(db, "SELECT exclusive FROM call WHERE site=0"), 6500);
+	assert_int_equal(asked(db, "SELECT value FROM call WHERE site=0"), 42);
+	assert_int_equal(asked(db, "SELECT exclusive FROM call WHERE site=1 AND depth=1"), 300);
+	assert_int_equal(asked(db, "SELECT count(*) FROM call_defect"), 0);
+	sqlite3_close(db);
+}
+
+/* A longjmp over inner, a return whose entry was before the recording, and an open call. */
+static void calls_without_a_partner_are_counted(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n2000 100 return site=0 sp=950\n"
+				   "3000 100 call site=0 sp=900\n3100 100 call site=1 sp=800\n"
+				   "4000 100 return site=0 sp=900\n5000 100 call site=1 sp=700\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM call"), 1);
+	assert_int_equal(asked(db, "SELECT unmatched FROM call_defect WHERE site=0"), 1);
+	assert_int_equal(asked(db, "SELECT abandoned FROM call_defect WHERE site=1"), 1);
+	assert_int_equal(asked(db, "SELECT open FROM call_defect WHERE site=1"), 1);
+	assert_int_equal(asked(db, "SELECT oldest FROM call_defect WHERE site=1"), 15000);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(every_nanosecond_has_a_reason),	T(early_wakeups_are_no_sleep),
+		T(duplicate_wakeups_are_ignored),	T(missing_switches_are_told),
+		T(uninterruptible_is_not_disk),		T(open_calls_explain_the_last_sleep),
+		T(threads_end_at_their_last_switch),	T(calls_are_split_by_reason),
+		T(calls_without_a_partner_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
