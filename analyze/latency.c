@@ -4,10 +4,11 @@
 
 #include "stats.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, const double *at,
-		      double *ret, int n, struct err *e)
+		      double *ret, int n, double max, struct err *e)
 {
 	struct bucket *buckets = NULL, *grown;
 	size_t used = 0, cap = 0;
@@ -35,7 +36,7 @@ int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, cons
 					 sqlite3_column_int64(s, 2) };
 	}
 	for (i = 0; i < n; i++)
-		ret[i] = stats_quantile(buckets, used, at[i]);
+		ret[i] = fmin(stats_quantile(buckets, used, at[i]), used ? max : NAN);
 	sqlite3_finalize(s);
 	free(buckets);
 	return r < 0 ? r : 0;

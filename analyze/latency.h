@@ -7,9 +7,9 @@
 
 /*
  * ret[i] becomes the at[i]-quantile, in ns, of the durations of (kind, subject, item); NAN
- * where there are none. n is at most 8.
+ * where there are none. No quantile is above max, the longest duration that is known exactly.
  */
 int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, const double *at,
-		      double *ret, int n, struct err *e);
+		      double *ret, int n, double max, struct err *e);
 
 #endif

@@ -102,12 +102,26 @@ static int take_row(struct pivot *p, sqlite3_stmt *s, int max_rows, char *last, 
 	return 0;
 }
 
+/* True if column c holds each row's sample size. */
+static bool is_count(const struct pivot *p, int c)
+{
+	char n[48];
+	int r;
+
+	for (r = 0; r < p->n_rows; r++) {
+		render_number(n, sizeof(n), p->rows[r].n, "");
+		if (!p->rows[r].cell[c] || strcmp(p->rows[r].cell[c], n) != 0)
+			return false;
+	}
+	return true;
+}
+
 int pivot_read(struct pivot *p, sqlite3 *db, const char *analysis, int max_rows,
 	       enum escape_for how, struct err *e)
 {
 	char last[400] = "";
 	sqlite3_stmt *s;
-	int ret;
+	int ret, c;
 
 	*p = (struct pivot){ 0 };
 	ret = db_query(
@@ -123,6 +137,8 @@ int pivot_read(struct pivot *p, sqlite3 *db, const char *analysis, int max_rows,
 			break;
 		}
 	sqlite3_finalize(s);
+	for (c = 0; c < p->n_columns; c++)
+		p->counted |= p->used[c] && is_count(p, c);
 	return ret;
 }
 

@@ -19,6 +19,7 @@ struct pivot {
 	int n_rows;
 	int more;		  /* subjects that are not shown */
 	bool used[PIVOT_COLUMNS]; /* not all cells are zero or unknown */
+	bool counted; /* a column says the same as n in every row: n need not be shown */
 };
 
 /*

@@ -78,6 +78,12 @@ static int paragraph(struct drawing *d, const char *text, int indent)
 
 /* ---- tables ---- */
 
+/* Column c; the one behind the last is n. */
+static bool shown(const struct pivot *p, int c)
+{
+	return c == p->n_columns ? !p->counted : p->used[c];
+}
+
 static int table_markdown(struct drawing *d, const struct pivot *p)
 {
 	int r, c, ret = buf_printf(d->out, d->e, "|  |");
@@ -86,9 +92,9 @@ static int table_markdown(struct drawing *d, const struct pivot *p)
 		if (p->used[c])
 			ret = buf_printf(d->out, d->e, " %s |", p->name[c]);
 	if (ret == 0)
-		ret = buf_printf(d->out, d->e, " n |\n|---|");
+		ret = buf_printf(d->out, d->e, "%s\n|---|", p->counted ? "" : " n |");
 	for (c = 0; c <= p->n_columns && ret == 0; c++)
-		if (c == p->n_columns || p->used[c])
+		if (shown(p, c))
 			ret = buf_printf(d->out, d->e, "---:|");
 	for (r = 0; r < p->n_rows && ret == 0; r++) {
 		ret = buf_printf(d->out, d->e, "\n| %s |", p->rows[r].subject);
@@ -96,7 +102,7 @@ static int table_markdown(struct drawing *d, const struct pivot *p)
 			if (p->used[c])
 				ret = buf_printf(d->out, d->e, " %s |",
 						 p->rows[r].cell[c] ? p->rows[r].cell[c] : "-");
-		if (ret == 0)
+		if (ret == 0 && !p->counted)
 			ret = buf_printf(d->out, d->e, " %lld |", (long long)p->rows[r].n);
 	}
 	return ret < 0 ? ret : buf_printf(d->out, d->e, "\n");
@@ -143,7 +149,7 @@ static int table_part(struct drawing *d, const struct pivot *p, const int *width
 	char n[32];
 
 	for (last = first; last <= p->n_columns; last++) {
-		if (last < p->n_columns && !p->used[last])
+		if (!shown(p, last))
 			continue;
 		if (at + GAP + width[last] > d->o->width && at > subject)
 			break;
@@ -156,7 +162,7 @@ static int table_part(struct drawing *d, const struct pivot *p, const int *width
 		for (c = first; c < last && ret == 0; c++) {
 			const char *text = cell_text(p, r, c, n, sizeof(n));
 
-			if (c < p->n_columns && !p->used[c])
+			if (!shown(p, c))
 				continue;
 			ret = buf_printf(d->out, d->e, "%*s%s", GAP + width[c] - text_width(text),
 					 "", text);
@@ -275,7 +281,7 @@ static int fact(struct drawing *d, const char *before, const char *key, const ch
 	return ret;
 }
 
-/* "COMPLETE: 1,234 events in 10.00 s, none lost", by the worst group. */
+/* "COMPLETE: 1,234 events in 10.0 s, none lost.", by the worst group. */
 static int verdict_line(struct drawing *d)
 {
 	static const char sql[] =
@@ -286,7 +292,8 @@ static int verdict_line(struct drawing *d)
 		" (SELECT value FROM recording WHERE key='ignored_bytes'),"
 		" (SELECT value FROM recording WHERE key='damaged_blocks'),"
 		" (SELECT value FROM recording WHERE key='complete') FROM coverage";
-	char events[32], lost[32];
+	char events[32], lost[32], time[32];
+	struct buf text = { 0 };
 	sqlite3_stmt *s;
 	int ret = db_query(&s, d->db, d->e, sql, "");
 
@@ -296,7 +303,8 @@ static int verdict_line(struct drawing *d)
 	if (ret > 0) {
 		render_number(events, sizeof(events), sqlite3_column_double(s, 1), "");
 		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
-		ret = buf_printf(d->out, d->e, "%s%s%s: %s events in %.2f s, %s lost",
+		render_number(time, sizeof(time), sqlite3_column_double(s, 3), "ns");
+		ret = buf_printf(&text, d->e, "%s%s%s: %s events in %s, %s lost",
 				 d->markdown	? "**"
 				 : d->o->colour ? BOLD
 						: "",
@@ -304,21 +312,23 @@ static int verdict_line(struct drawing *d)
 				 d->markdown	? "**"
 				 : d->o->colour ? PLAIN
 						: "",
-				 events, sqlite3_column_double(s, 3) / 1e9,
-				 sqlite3_column_double(s, 2) > 0 ? lost : "none");
+				 events, time, sqlite3_column_double(s, 2) > 0 ? lost : "none");
 		if (ret == 0 && sqlite3_column_int64(s, 5))
-			ret = buf_printf(d->out, d->e, "; %lld damaged blocks were left out",
+			ret = buf_printf(&text, d->e, "; %lld damaged blocks were left out",
 					 sqlite3_column_int64(s, 5));
 		if (ret == 0 && !sqlite3_column_int64(s, 6))
 			ret = buf_printf(
-				d->out, d->e,
+				&text, d->e,
 				"; the recording was cut off (obsrec was killed, or the disk "
 				"was full), %lld bytes at its end are ignored",
 				sqlite3_column_int64(s, 4));
 		if (ret == 0)
-			ret = buf_printf(d->out, d->e, ".\n");
+			ret = buf_printf(&text, d->e, ".");
+		if (ret == 0)
+			ret = paragraph(d, text.data, 0);
 	}
 	sqlite3_finalize(s);
+	buf_free(&text);
 	return ret;
 }
 
@@ -349,7 +359,15 @@ static int coverage_line(struct drawing *d)
 
 static int head(struct drawing *d)
 {
+	static const struct {
+		const char *before, *key, *after;
+	} facts[] = {
+		{ "Begin ", "start", "" },	{ ", host ", "host", "" },
+		{ " (", "distribution", ", " }, { "kernel ", "kernel", ", " },
+		{ "", "cpus", " CPUs)" },	{ ", obsrec ", "obsrec", "" },
+	};
 	const char *end = d->markdown ? "  \n" : "\n";
+	size_t i, start;
 	int ret = 0;
 
 	if (d->markdown)
@@ -364,19 +382,10 @@ static int head(struct drawing *d)
 		ret = verdict_line(d);
 	if (ret == 0 && d->markdown)
 		ret = buf_printf(d->out, d->e, "\n");
-	if (ret == 0)
-		ret = fact(d, "Begin ", "start", "");
-	if (ret == 0)
-		ret = fact(d, ", host ", "host", "");
-	if (ret == 0)
-		ret = fact(d, " (", "distribution", ", ");
-	if (ret == 0)
-		ret = fact(d, "kernel ", "kernel", ", ");
-	if (ret == 0)
-		ret = fact(d, "", "cpus", " CPUs)");
-	if (ret == 0)
-		ret = fact(d, ", obsrec ", "obsrec", "");
-	if (ret == 0)
+	start = d->out->len;
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++)
+		ret = fact(d, facts[i].before, facts[i].key, facts[i].after);
+	if (ret == 0 && d->out->len > start)
 		ret = buf_printf(d->out, d->e, "%s", end);
 	if (ret == 0)
 		ret = fact(d, "Command: ", "command", end);

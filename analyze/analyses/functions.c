@@ -126,13 +126,14 @@ static int put_defects(struct analysis_ctx *c, s64 site, const char *name, struc
 	return ret < 0 ? ret : 0;
 }
 
-static int put_site(struct analysis_ctx *c, s64 site, const char *name, s64 lossy, struct err *e)
+static int put_site(struct analysis_ctx *c, s64 site, const char *name, s64 lossy, double longest,
+		    struct err *e)
 {
 	static const double at[] = { 0.5, 0.9, 0.99 };
 	struct split all = { 0 }, tail = { 0 };
 	double q[3];
 	size_t i;
-	int ret = latency_quantiles(c->db, "call", 0, site, at, q, 3, e);
+	int ret = latency_quantiles(c->db, "call", 0, site, at, q, 3, longest, e);
 
 	if (ret == 0)
 		ret = read_split(c, site, 0, &all, e);
@@ -169,7 +170,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
 		"SELECT s.id, s.function || '#' || s.id, count(c.ts), total(c.lossy),"
-		" (SELECT count(*) FROM site o WHERE o.function=s.function) > 1, s.function"
+		" (SELECT count(*) FROM site o WHERE o.function=s.function) > 1, s.function, max(c.dur)"
 		" FROM site s LEFT JOIN call c ON c.site=s.id GROUP BY s.id"
 		" ORDER BY total(c.dur) DESC, s.id";
 	sqlite3_stmt *q;
@@ -182,8 +183,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 		const char *name =
 			(const char *)sqlite3_column_text(q, sqlite3_column_int(q, 4) ? 1 : 5);
 
-		if (put_site(c, sqlite3_column_int64(q, 0), name, sqlite3_column_int64(q, 3), e) <
-		    0) {
+		if (put_site(c, sqlite3_column_int64(q, 0), name, sqlite3_column_int64(q, 3),
+			     sqlite3_column_double(q, 6), e) < 0) {
 			ret = ERR_FAIL;
 			break;
 		}

@@ -74,11 +74,17 @@ static int check_balance(struct analysis_ctx *c, struct err *e)
 		ret = db_int(c->db, &defects, e, "SELECT total(defects) FROM thread", "");
 	if (ret < 0 || (!bad && !defects))
 		return ret;
-	return put_finding(c, e, WARNING, "OBSERVED", sql,
-			   "The time of %lld threads does not balance to within 0.1 %% (%lld "
-			   "contradicting transitions): switches or wake-ups are missing from the "
-			   "recording.",
-			   (long long)bad, (long long)defects);
+	if (!bad)
+		return put_finding(
+			c, e, NOTE, "OBSERVED", sql,
+			"In %lld places a switch or wake-up of a thread is missing; the time "
+			"around it counts as unknown, less than 0.1 %% of any thread's.",
+			(long long)defects);
+	return put_finding(
+		c, e, WARNING, "OBSERVED", sql,
+		"Threads whose time does not balance to within 0.1 %%: %lld. In %lld places a "
+		"switch or wake-up is missing; the time around it counts as unknown.",
+		(long long)bad, (long long)defects);
 }
 
 static const struct {
@@ -130,7 +136,7 @@ static int put_losses(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(s, e)) > 0)
 		if (put_finding(
 			    c, e, PROBLEM, "OBSERVED", sql,
-			    "%lld events of group %s were lost (%s) on %lld CPUs between %.3f s "
+			    "%lld events of group %s were lost (%s; CPUs: %lld) between %.3f s "
 			    "and %.3f s; what overlaps is marked.",
 			    sqlite3_column_int64(s, 2), sqlite3_column_text(s, 0),
 			    sqlite3_column_text(s, 1), sqlite3_column_int64(s, 5),

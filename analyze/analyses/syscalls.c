@@ -82,7 +82,8 @@ static int put_row(struct analysis_ctx *c, sqlite3_stmt *s, struct err *e)
 	s64 n = sqlite3_column_int64(s, 1), timed = sqlite3_column_int64(s, 7);
 	double q[3];
 	int ret = latency_quantiles(c->db, "syscall", sqlite3_column_int64(s, 5),
-				    sqlite3_column_int64(s, 6), at, q, 3, e);
+				    sqlite3_column_int64(s, 6), at, q, 3,
+				    sqlite3_column_double(s, 4), e);
 	const struct {
 		const char *name;
 		double value;

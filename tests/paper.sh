@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The paper agrees with the programs: event chapter of obsrec(5), options in help and man pages.
+# --update writes the event chapter.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+out=.output/paper
+mkdir -p $out
+bad=0
+result() { if [ -s "$1" ]; then echo "not ok $2"; head -n 20 "$1"; bad=1; else echo "ok $2"; fi; }
+
+./obsanalyze schema --man >$out/events
+{
+	sed '/BEGIN EVENTS/q' man/obsrec.5
+	cat $out/events
+	sed -n '/END EVENTS/,$p' man/obsrec.5
+} >$out/obsrec.5
+if [ "${1:-}" = --update ]; then
+	cp $out/obsrec.5 man/obsrec.5
+	exit
+fi
+diff -u man/obsrec.5 $out/obsrec.5 >$out/diff
+result $out/diff "the event chapter of obsrec(5) is the schema's (else: make man)"
+
+longs() { grep -oE '(^|[^-a-z])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u; }
+man_longs() { grep -oE 'Fl -[a-z][a-z-]*' "$1" | sed 's/Fl -/--/' | sort -u; }
+./obsrec --help | longs | grep -v -e '^--port$' -e '^--$' >$out/help
+man_longs man/obsrec.8 | diff $out/help - >$out/diff
+result $out/diff "obsrec --help and obsrec(8) name the same options"
+{
+	./obsanalyze --help
+	for c in info report plot verify dump load sql schema; do ./obsanalyze $c --help; done
+} | longs | grep -v '^--$' | { cat; echo --version; } | sort -u >$out/help
+man_longs man/obsanalyze.1 | diff $out/help - >$out/diff
+result $out/diff "obsanalyze --help and obsanalyze(1) name the same options"
+for c in obsrec obsanalyze; do
+	"./$c" --help | awk 'length > 80' >$out/diff
+	result $out/diff "$c --help fits into 80 columns"
+	"./$c" --version | grep -q "$c [0-9]" || echo "no version" >$out/diff
+	result $out/diff "$c --version"
+done
+for m in man/*.[158]; do
+	mandoc -Tlint -Wwarning "$m" >$out/diff 2>&1
+	result $out/diff "$m has no errors"
+done
+# commands that README.md shows as examples exist
+grep -oE '(obsanalyze|obsanalyze\.?) (info|report|plot|verify|dump|load|sql|schema|[a-z]+) ' README.md |
+	awk '{ print $2 }' | sort -u | while read -r c; do
+	./obsanalyze "$c" --help >/dev/null 2>&1 || echo "README.md: no command $c"
+done >$out/diff
+result $out/diff "README.md names only commands that exist"
+exit $bad
