@@ -30,11 +30,11 @@ static void help(FILE *f)
 		   "Says what a recording made by obsrec shows, on any machine.\n\nCommands:\n");
 	for (c = commands; *c; c++)
 		fprintf(f, "  %-8s %s\n", (*c)->name, (*c)->doc);
-	fprintf(f,
-		"\nobsanalyze COMMAND --help tells the options of a command.\n"
-		"\nExit status: 0 done; 1 wrong usage or failure; 2 a program is missing here;\n"
-		"3 the recording is damaged or cut, what could be read was used; 4 too many events\n"
-		"lost; 5 the recording is of another version. See obsanalyze(1).\n");
+	fprintf(f, "\nobsanalyze COMMAND --help tells the options of a command.\n"
+		   "\nExit status: 0 done; 1 wrong usage or failure; 2 a program is missing here;\n"
+		   "3 the recording is damaged or was cut off, what could be read was used;\n"
+		   "4 too many events lost; 5 the recording is of another version.\n"
+		   "See obsanalyze(1).\n");
 }
 
 static void command_help(const struct command *c)

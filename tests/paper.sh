@@ -36,6 +36,7 @@ result $out/diff "obsanalyze --help and obsanalyze(1) name the same options"
 for c in obsrec obsanalyze; do
 	"./$c" --help | awk 'length > 80' >$out/diff
 	result $out/diff "$c --help fits into 80 columns"
+	: >$out/diff
 	"./$c" --version | grep -q "$c [0-9]" || echo "no version" >$out/diff
 	result $out/diff "$c --version"
 done

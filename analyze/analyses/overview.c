@@ -134,14 +134,13 @@ static int put_losses(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, e)) > 0)
-		if (put_finding(
-			    c, e, PROBLEM, "OBSERVED", sql,
-			    "%lld events of group %s were lost (%s; CPUs: %lld) between %.3f s "
-			    "and %.3f s; what overlaps is marked.",
-			    sqlite3_column_int64(s, 2), sqlite3_column_text(s, 0),
-			    sqlite3_column_text(s, 1), sqlite3_column_int64(s, 5),
-			    sqlite3_column_double(s, 3) / NANO,
-			    sqlite3_column_double(s, 4) / NANO) < 0)
+		if (put_finding(c, e, PROBLEM, "OBSERVED", sql,
+				"%lld events of group %s were lost (%s; CPUs: %lld) between %.3f s "
+				"and %.3f s; what overlaps is marked.",
+				sqlite3_column_int64(s, 2), sqlite3_column_text(s, 0),
+				sqlite3_column_text(s, 1), sqlite3_column_int64(s, 5),
+				sqlite3_column_double(s, 3) / NANO,
+				sqlite3_column_double(s, 4) / NANO) < 0)
 			break;
 	sqlite3_finalize(s);
 	return ret < 0 ? ret : 0;
