@@ -47,7 +47,7 @@ $(OUT)/%.o: %.c
 $(OUT)/analyze/cmd_plot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
 $(RECORD): $(SKEL)
 
-$(OUT)/bpf/%.o: bpf/%.c $(wildcard bpf/*) $(wildcard format/*.def) format/event.h format/shapes.h
+$(OUT)/%.bpf.o: %.bpf.c $(wildcard bpf/*) $(wildcard format/*.def) format/event.h format/shapes.h
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__bpf__ -D__TARGET_ARCH_$(ARCH) -I. -Wall -Wextra \
@@ -83,8 +83,12 @@ live: deps ## run the tests that record on this machine (root)
 	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload
 	$(Q)sh tests/run.sh live
 
-bench: deps ## measure costs, speed and size
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/bench_gen $(OUT)/bench_getppid
+$(OUT)/bench_empty: $(OUT)/tests/bench_empty.o
+	$(Q)$(CC) $(CFLAGS) $^ -lbpf -lelf -lz -o $@
+
+bench: deps ## measure costs, speed and size (root)
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/bench_gen $(OUT)/bench_getppid $(OUT)/bench_empty \
+		$(OUT)/tests/bench_empty.bpf.o
 	$(Q)sh tests/bench.sh
 
 demo: deps ## record a real server under load, and report on it

@@ -312,6 +312,13 @@ static struct thread **all_threads(struct replay *r, size_t *ret_n, struct err *
 	return list;
 }
 
+static int by_tid(const void *a, const void *b)
+{
+	const struct thread *x = *(struct thread *const *)a, *y = *(struct thread *const *)b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
 int tasks_finish(struct replay *r, struct err *e)
 {
 	struct thread **list;
@@ -321,6 +328,8 @@ int tasks_finish(struct replay *r, struct err *e)
 	list = all_threads(r, &n, e);
 	if (!list)
 		return ERR_FAIL;
+	/* the map's order is random; the same recording gives the same rows */
+	qsort(list, n, sizeof(*list), by_tid);
 	for (i = 0; i < n; i++) {
 		int one = thread_close(r, list[i], r->end, false, ret == 0 ? e : NULL);
 

@@ -97,7 +97,9 @@ static u64 request(struct buf *b, u64 ts)
 
 	if (noise(10) == 0) {
 		struct ev_switch off = { { ts += 300, PID, EV_switch, sizeof(off) }, 0, 1, 0, 120 };
-		struct ev_waking wake = { { ts += 9000, 0, EV_waking, sizeof(wake) }, PID, 0, 1, 120 };
+		struct ev_waking wake = {
+			{ ts += 9000, 0, EV_waking, sizeof(wake) }, PID, 0, 1, 120
+		};
 		struct ev_switch on = { { ts += 4000, 0, EV_switch, sizeof(on) }, PID, 0, 0, 120 };
 
 		put(b, &off, sizeof(off));
@@ -172,7 +174,8 @@ int main(int argc, char **argv)
 	if (writer_finish(w, &e) < 0)
 		die(&e);
 	printf("%llu records, %.2f bytes a record in the file, %.1f ns a record to pack and write\n",
-	       (unsigned long long)records, (double)writer_bytes(w) / records, spent * 1e9 / records);
+	       (unsigned long long)records, (double)writer_bytes(w) / records,
+	       spent * 1e9 / records);
 	floors(&b, BATCH * 3 / 3);
 	writer_free(w);
 	buf_free(&b);

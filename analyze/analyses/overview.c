@@ -29,7 +29,7 @@ static const struct metric metrics[] = {
 static int put_threads(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT coalesce(comm,'?') || '[' || tid || ']', wall, run, woken + preempted, futex,"
+		"SELECT coalesce(nullif(comm,''),'?') || '[' || tid || ']', wall, run, woken + preempted, futex,"
 		" poll, socket, pipe, disk, blocked, timer + child + lock + other + stopped,"
 		" unknown, switches FROM thread WHERE wall > 0 AND (switches > 0 OR run > 0)"
 		" ORDER BY run DESC, tid";

@@ -235,7 +235,7 @@ static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT u.pid, coalesce(max(p.comm),'?') || '[' || u.pid || ']' FROM socket_use u"
+		"SELECT u.pid, coalesce(nullif(max(p.comm),''),'?') || '[' || u.pid || ']' FROM socket_use u"
 		" LEFT JOIN process p USING(pid) WHERE u.server=1 GROUP BY u.pid"
 		" ORDER BY sum(u.n) DESC, u.pid";
 	sqlite3_stmt *q;

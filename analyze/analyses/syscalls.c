@@ -28,7 +28,7 @@ static const struct metric metrics[] = {
 };
 
 static const char stats_sql[] =
-	"SELECT coalesce(p.comm,'?') || '[' || s.pid || '] ' || n.name, s.n, s.errors, s.total, s.max,"
+	"SELECT coalesce(nullif(p.comm,''),'?') || '[' || s.pid || '] ' || n.name, s.n, s.errors, s.total, s.max,"
 	" s.pid, s.abi << 16 | s.nr, s.timed, s.abi, s.nr"
 	" FROM syscall_stat s JOIN syscall_name n USING(abi, nr)"
 	" LEFT JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p USING(pid)"
