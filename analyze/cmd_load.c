@@ -27,7 +27,7 @@ static const struct opt opts[] = {
 
 extern const struct command command_load;
 
-static int fill(const char *path, struct reader *reader, struct err *e)
+static int fill(const char *path, const char *recording, struct reader *reader, struct err *e)
 {
 	sqlite3 *db;
 	int ret = db_open(&db, path, true, e);
@@ -36,6 +36,8 @@ static int fill(const char *path, struct reader *reader, struct err *e)
 		return ret;
 	ret = load_recording(db, reader, NULL, e);
 	if (ret == 0)
+		ret = db_insert(db, TABLE_recording, e, "ss", "file", recording);
+	if (ret == 0)
 		ret = analyses_run(db, NULL, e);
 	if (sqlite3_close(db) != SQLITE_OK && ret == 0)
 		ret = err_set(e, ERR_FAIL, "cannot close the database %.400s", path);
@@ -43,7 +45,7 @@ static int fill(const char *path, struct reader *reader, struct err *e)
 }
 
 /* Under another name until it is whole. */
-static int make(const char *path, struct reader *reader, struct err *e)
+static int make(const char *path, const char *recording, struct reader *reader, struct err *e)
 {
 	struct buf part = { 0 };
 	int ret = buf_printf(&part, e, "%s.part-%ld", path, (long)getpid());
@@ -53,7 +55,7 @@ static int make(const char *path, struct reader *reader, struct err *e)
 			      path);
 	if (ret < 0)
 		goto out;
-	ret = fill(part.data, reader, e);
+	ret = fill(part.data, recording, reader, e);
 	if (ret == 0 && rename(part.data, path) < 0)
 		ret = err_errno(e, ERR_FAIL, "cannot make the database %.400s", path);
 	if (ret < 0)
@@ -78,7 +80,7 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret == 0)
 		ret = reader_open(&reader, argv[first], e);
 	if (ret == 0)
-		ret = make(c.output ? c.output : name.data, reader, e);
+		ret = make(c.output ? c.output : name.data, argv[first], reader, e);
 	if (ret == 0) {
 		st = reader_state(reader);
 		if (!st->complete || st->damaged)

@@ -374,7 +374,11 @@ static int head(struct drawing *d)
 		ret = buf_printf(d->out, d->e, "# Recording ");
 	else
 		ret = buf_printf(d->out, d->e, "Recording ");
+	start = d->out->len;
 	if (ret == 0)
+		ret = fact(d, "", "file",
+			   ""); /* a database names the recording that it was made of */
+	if (ret == 0 && d->out->len == start)
 		ret = add_trace(d, d->o->name);
 	if (ret == 0)
 		ret = buf_printf(d->out, d->e, "%s", d->markdown ? "\n\n" : "\n");

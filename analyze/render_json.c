@@ -65,7 +65,8 @@ static int add_rows(struct buf *out, sqlite3 *db, const char *sql, const char *o
 static int add_facts(struct buf *out, sqlite3 *db, const char *name, struct err *e)
 {
 	sqlite3_stmt *s;
-	int ret = db_query(&s, db, e, "SELECT key, value FROM recording ORDER BY rowid", "");
+	int ret = db_query(&s, db, e,
+			   "SELECT key, value FROM recording WHERE key<>'file' ORDER BY rowid", "");
 
 	if (ret < 0)
 		return ret;

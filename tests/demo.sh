@@ -11,9 +11,13 @@ demo=demo
 rm -rf $demo
 mkdir $demo
 work=$(mktemp -d)
-server='' recorder=''
+server='' recorder='' sudo=''
+# recording needs rights; a person at a terminal may have them through sudo
+if [ "$(id -u)" -ne 0 ] && [ -t 0 ] && command -v sudo >/dev/null 2>&1 && sudo -v; then
+	sudo=sudo
+fi
 clean() {
-	[ -n "$recorder" ] && kill -INT "$recorder" 2>/dev/null
+	[ -n "$recorder" ] && $sudo kill -INT "$recorder" 2>/dev/null
 	[ -n "$server" ] && kill "$server" 2>/dev/null
 	rm -rf "$work"
 }
@@ -43,19 +47,19 @@ record() {
 	}
 	echo "Recording redis-server (pid $server) while redis-benchmark sends $requests requests:"
 	echo "  ./obsrec -p $server -o $demo/redis.obs"
-	./obsrec -p $server -o $demo/redis.obs 2>"$work/recorder" &
+	$sudo ./obsrec -p $server -o $demo/redis.obs 2>"$work/recorder" &
 	recorder=$!
 	# it has begun when the file is there; then leave it a moment
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		[ -s $demo/redis.obs ] && break
-		kill -0 $recorder 2>/dev/null || return 1
+		$sudo kill -0 $recorder 2>/dev/null || return 1
 		sleep 0.2
 	done
 	sleep 0.5
-	kill -0 $recorder 2>/dev/null || return 1
+	$sudo kill -0 $recorder 2>/dev/null || return 1
 	# quoted CSV: "GET","75145.59",...
 	client=$(redis-benchmark -p $port -t get -n "$requests" -c 50 -q --csv | tail -n 1 | cut -d, -f 2 | tr -d '"')
-	kill -INT $recorder
+	$sudo kill -INT $recorder
 	wait $recorder
 	recorder=''
 	cat "$work/recorder"
