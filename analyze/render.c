@@ -281,7 +281,7 @@ static int fact(struct drawing *d, const char *before, const char *key, const ch
 	return ret;
 }
 
-/* "COMPLETE: 1,234 events in 10.0 s, none lost.", by the worst group. */
+/* "COMPLETE: 1,234 records in 10.0 s, none lost.", by the worst group. */
 static int verdict_line(struct drawing *d)
 {
 	static const char sql[] =
@@ -304,7 +304,7 @@ static int verdict_line(struct drawing *d)
 		render_number(events, sizeof(events), sqlite3_column_double(s, 1), "");
 		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
 		render_number(time, sizeof(time), sqlite3_column_double(s, 3), "ns");
-		ret = buf_printf(&text, d->e, "%s%s%s: %s events in %s, %s lost",
+		ret = buf_printf(&text, d->e, "%s%s%s: %s records in %s, %s lost",
 				 d->markdown	? "**"
 				 : d->o->colour ? BOLD
 						: "",

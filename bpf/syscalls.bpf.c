@@ -31,17 +31,17 @@ const volatile u8 shapes[1024] = {}; /* by number: format/shapes.h */
 #include "fd.bpf.h"
 
 /* Which table of numbers this call is from. */
-static __always_inline u8 abi_of(s64 nr)
+static __always_inline u8 abi_of(s64 nr, const bool btf)
 {
-	struct task_struct *t = (void *)bpf_get_current_task();
+	struct task_struct *t = btf ? bpf_get_current_task_btf() : (void *)bpf_get_current_task();
 
 #if defined(__TARGET_ARCH_x86)
 	if (nr & X32_BIT)
 		return ABI_X32;
-	if (BPF_CORE_READ(t, thread_info.status) & TS_COMPAT)
+	if (GET(btf, t, thread_info.status) & TS_COMPAT)
 		return ABI_I386;
 #elif defined(__TARGET_ARCH_arm64)
-	if (BPF_CORE_READ(t, thread_info.flags) & 1UL << TIF_32BIT)
+	if (GET(btf, t, thread_info.flags) & 1UL << TIF_32BIT)
 		return ABI_ARM;
 #endif
 	return NATIVE_ABI;
@@ -153,7 +153,7 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 	call.tid = id;
 	call.ret = ret;
 	call.nr = nr & 0xffff;
-	call.abi = abi_of(nr);
+	call.abi = abi_of(nr, btf);
 	call.flags = entered ? 0 : SYSCALL_NO_ENTRY;
 	call.dur = entered ? call.ts - entered : 0;
 	if (!entered)

@@ -176,20 +176,19 @@ static int finish(struct recorder *r, int ret, struct err *e)
 static void summary(const struct recorder *r)
 {
 	double seconds = (r->ended - r->begun) / 1e9, bytes = writer_bytes(r->writer);
-	u64 emitted, lost;
+	struct totals t = probes_totals(r->probes);
 
-	probes_totals(r->probes, &emitted, &lost);
 	fprintf(stderr,
-		"obsrec: %llu events in %.2f s (%.0f/s), %llu lost; %.1f MB in %s (%.2f bytes an "
-		"event).",
-		(unsigned long long)emitted, seconds, seconds > 0 ? emitted / seconds : 0,
-		(unsigned long long)lost, bytes / 1e6,
+		"obsrec: %llu events (%llu records) in %.2f s (%.0f/s), %llu lost; %.1f MB in %s "
+		"(%.2f bytes an event).",
+		(unsigned long long)t.events, (unsigned long long)t.records, seconds,
+		seconds > 0 ? t.events / seconds : 0, (unsigned long long)t.lost, bytes / 1e6,
 		strcmp(r->output.path, "-") == 0 ? "standard output" : r->output.path,
-		emitted ? bytes / emitted : 0);
+		t.events ? bytes / t.events : 0);
 	if (strcmp(r->output.path, "-") != 0)
 		fprintf(stderr, " Next: obsanalyze report %s", r->output.path);
 	fputc('\n', stderr);
-	if (lost)
+	if (t.lost)
 		fprintf(stderr,
 			"obsrec: the rings were too small for this rate: try a --ring above "
 			"%lluK, or fewer groups with -e.\n",

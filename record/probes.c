@@ -419,17 +419,21 @@ const struct sites *probes_sites(const struct probes *p)
 	return &p->sites;
 }
 
-void probes_totals(const struct probes *p, u64 *ret_emitted, u64 *ret_lost)
+struct totals probes_totals(const struct probes *p)
 {
+	struct totals t = { 0 };
 	int cpu, g;
 
-	*ret_emitted = *ret_lost = 0;
-	for (cpu = 0; cpu < p->n_rings; cpu++)
-		for (g = 0; g < GROUP_MAX; g++) {
-			*ret_emitted += p->counts[cpu].group[g].emitted;
-			*ret_lost += p->counts[cpu].group[g].lost_full +
-				     p->counts[cpu].group[g].lost_other;
-		}
+	for (cpu = 0; cpu < p->n_rings; cpu++) {
+		const struct group_counts *c = p->counts[cpu].group;
+
+		for (g = 0; g < GROUP_MAX; g++)
+			t.records += c[g].emitted;
+		t.events += c[GROUP_syscalls].emitted - c[GROUP_syscalls].nostate;
+		t.lost += counts_lost(&p->counts[cpu]);
+	}
+	t.events += t.records;
+	return t;
 }
 
 void probes_free(struct probes *p)

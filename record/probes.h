@@ -48,8 +48,13 @@ bool probes_program(const struct probes *p, int i, struct program_info *ret);
 /* The probed functions. */
 const struct sites *probes_sites(const struct probes *p);
 
-/* Events lost so far, all CPUs and groups; and records emitted. */
-void probes_totals(const struct probes *p, u64 *ret_emitted, u64 *ret_lost);
+/* What was recorded so far, all CPUs and groups. */
+struct totals {
+	u64 records;
+	u64 events; /* a record of a system call holds two: entry and exit */
+	u64 lost;
+};
+struct totals probes_totals(const struct probes *p);
 
 void probes_free(struct probes *p);
 

@@ -9,11 +9,8 @@
 #include "format/errnos.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define MANY_CALLS  100 /* below this a share of failures says little */
-#define MANY_ERRORS 0.05
+#define ERRORS_NAMED 8 /* in the sentence; the table has all */
 
 static const struct metric metrics[] = {
 	{ "calls", "", NEITHER_IS_BETTER, "calls that returned" },
@@ -29,50 +26,38 @@ static const struct metric metrics[] = {
 
 static const char stats_sql[] =
 	"SELECT coalesce(nullif(p.comm,''),'?') || '[' || s.pid || '] ' || n.name, s.n, s.errors, s.total, s.max,"
-	" s.pid, s.abi << 16 | s.nr, s.timed, s.abi, s.nr"
+	" s.pid, s.abi << 16 | s.nr, s.timed"
 	" FROM syscall_stat s JOIN syscall_name n USING(abi, nr)"
 	" LEFT JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p USING(pid)"
 	" WHERE s.n > 0 ORDER BY s.total DESC, s.n DESC, 1";
 
 static const char errors_sql[] =
-	"SELECT error, n FROM syscall_error WHERE pid=? AND abi=? AND nr=? ORDER BY n DESC, error";
+	"SELECT coalesce(nullif(p.comm,''),'?') || '[' || f.pid || '] ' || n.name, f.error, f.n, s.n"
+	" FROM syscall_error f JOIN syscall_name n USING(abi, nr) JOIN syscall_stat s USING(pid, abi, nr)"
+	" LEFT JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p USING(pid)"
+	" ORDER BY f.n DESC, 1, f.error";
 
-/* "ENOENT 30, EACCES 4" */
-static int list_errors(struct analysis_ctx *c, sqlite3_stmt *stat, char *text, size_t size,
-		       struct err *e)
+/* The most frequent failures by errno, as one sentence. */
+static int put_errors(struct analysis_ctx *c, struct err *e)
 {
+	char text[800] = "", name[32];
 	sqlite3_stmt *s;
-	char name[32];
 	size_t n = 0;
-	int ret = db_query(&s, c->db, e, errors_sql, "iii", (s64)sqlite3_column_int64(stat, 5),
-			   (s64)sqlite3_column_int64(stat, 8), (s64)sqlite3_column_int64(stat, 9));
+	int i, ret = db_query(&s, c->db, e, errors_sql, "");
 
 	if (ret < 0)
 		return ret;
-	text[0] = '\0';
-	while ((ret = db_step(s, e)) > 0 && n + 40 < size)
-		n += snprintf(text + n, size - n, "%s%s %lld", n ? ", " : "",
-			      errno_name(sqlite3_column_int(s, 0), name, sizeof(name)),
-			      sqlite3_column_int64(s, 1));
+	for (i = 0; i < ERRORS_NAMED && (ret = db_step(s, e)) > 0 && n + 100 < sizeof(text); i++)
+		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %s %lld of %lld", n ? "; " : "",
+			      sqlite3_column_text(s, 0),
+			      errno_name(sqlite3_column_int(s, 1), name, sizeof(name)),
+			      sqlite3_column_int64(s, 2), sqlite3_column_int64(s, 3));
 	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
-}
-
-static int put_errors(struct analysis_ctx *c, sqlite3_stmt *stat, struct err *e)
-{
-	double n = sqlite3_column_double(stat, 1), errors = sqlite3_column_double(stat, 2);
-	char list[200];
-	int ret;
-
-	if (n < MANY_CALLS || errors < MANY_ERRORS * n)
-		return 0;
-	ret = list_errors(c, stat, list, sizeof(list), e);
-	return ret < 0 ? ret
-		       : put_finding(c, e, NOTE, "OBSERVED",
-				     "SELECT * FROM syscall_error ORDER BY n DESC",
-				     "%s: %.0f of %.0f calls failed (%.1f %%: %s).",
-				     sqlite3_column_text(stat, 0), errors, n, 100 * errors / n,
-				     list);
+	if (ret < 0 || !n)
+		return ret < 0 ? ret : 0;
+	return put_finding(c, e, NOTE, "OBSERVED", errors_sql,
+			   "Calls that failed, most often first, of all calls of that kind: %s.",
+			   text);
 }
 
 static int put_row(struct analysis_ctx *c, sqlite3_stmt *s, struct err *e)
@@ -114,12 +99,12 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, e)) > 0)
-		if (put_row(c, s, e) < 0 || put_errors(c, s, e) < 0) {
+		if (put_row(c, s, e) < 0) {
 			ret = ERR_FAIL;
 			break;
 		}
 	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ret : put_errors(c, e);
 }
 
 const struct analysis analysis_syscalls = {
