@@ -55,6 +55,7 @@ check)
 		one "golden $sub" env SUB=$sub sh tests/golden.sh
 		one "bad files $sub" env SUB=$sub sh tests/bad.sh
 	done
+	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 150
 	one paper sh tests/paper.sh
 	;;
 live)
