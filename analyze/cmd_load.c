@@ -34,7 +34,7 @@ static int fill(const char *path, const char *recording, struct reader *reader, 
 
 	if (ret < 0)
 		return ret;
-	ret = load_recording(db, reader, NULL, e);
+	ret = load_recording(db, reader, e);
 	if (ret == 0)
 		ret = db_insert(db, TABLE_recording, e, "ss", "file", recording);
 	if (ret == 0)

@@ -85,7 +85,7 @@ static void make_waits(struct replay *r)
 	}
 }
 
-static int pass(struct replay *r, bool first, struct load_stats *stats, struct err *e)
+static int pass(struct replay *r, bool first, struct err *e)
 {
 	struct dispatch d;
 	struct record rec;
@@ -94,11 +94,8 @@ static int pass(struct replay *r, bool first, struct load_stats *stats, struct e
 
 	make_dispatch(&d, first);
 	while ((ret = reader_next(r->reader, &rec, e)) > 0) {
-		if (!first) {
-			stats->records++;
-			stats->unknown += !rec.event;
+		if (!first)
 			loss_count_record(r, &rec);
-		}
 		/* what the first pass took from the recorder's stream is not taken twice */
 		if (!rec.event || rec.type >= EVENTS_KNOWN ||
 		    (!first && rec.stream == STREAM_RECORDER && rec.type == EV_fd))
@@ -131,7 +128,7 @@ static int put_states(sqlite3 *db, struct err *e)
 	return ret;
 }
 
-static int replay(struct replay *r, struct load_stats *stats, struct err *e)
+static int replay(struct replay *r, struct err *e)
 {
 	const struct recording_state *st = reader_state(r->reader);
 	int ret;
@@ -146,7 +143,7 @@ static int replay(struct replay *r, struct load_stats *stats, struct err *e)
 		ret = put_states(r->db, e);
 	reader_limit(r->reader, UINT64_MAX, UINT64_MAX);
 	if (ret == 0)
-		ret = pass(r, true, stats, e);
+		ret = pass(r, true, e);
 	if (r->stopped) /* later records tell of the end itself */
 		r->end = r->stopped;
 	if (ret == 0)
@@ -154,7 +151,7 @@ static int replay(struct replay *r, struct load_stats *stats, struct err *e)
 	reader_rewind(r->reader);
 	reader_limit(r->reader, 0, UINT64_MAX);
 	if (ret == 0)
-		ret = pass(r, false, stats, e);
+		ret = pass(r, false, e);
 	return ret;
 }
 
@@ -176,10 +173,9 @@ static int finish(struct replay *r, struct err *e)
 	return ret;
 }
 
-int load_recording(sqlite3 *db, struct reader *reader, struct load_stats *ret_stats, struct err *e)
+int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
 {
 	struct replay *r = calloc(1, sizeof(*r));
-	struct load_stats stats = { 0 };
 	int ret;
 
 	if (!r)
@@ -188,13 +184,11 @@ int load_recording(sqlite3 *db, struct reader *reader, struct load_stats *ret_st
 	r->reader = reader;
 	ret = bulk_open(&r->bulk, db, e);
 	if (ret == 0)
-		ret = replay(r, &stats, e);
+		ret = replay(r, e);
 	if (ret == 0)
 		ret = finish(r, e);
 	if (ret == 0)
 		ret = bulk_close(r->bulk, e);
-	if (ret == 0 && ret_stats)
-		*ret_stats = stats;
 	tasks_free(r);
 	syscalls_free(r);
 	requests_free(r);
@@ -219,7 +213,7 @@ int load_any(sqlite3 **ret, const char *path, struct err *e)
 	if (r == 0)
 		r = db_open(&db, NULL, true, e);
 	if (r == 0)
-		r = load_recording(db, reader, NULL, e);
+		r = load_recording(db, reader, e);
 	reader_free(reader);
 	if (r == 0)
 		*ret = db;

@@ -9,14 +9,8 @@
 #include "db.h"
 #include "format/recording.h"
 
-/* Everything known once and for all about a replay that trackers may ask for. */
-struct load_stats {
-	u64 records; /* replayed */
-	u64 unknown; /* of events that this program does not know */
-};
-
 /* Fills all tables but metric and finding. db has been opened with create. */
-int load_recording(sqlite3 *db, struct reader *r, struct load_stats *ret, struct err *e);
+int load_recording(sqlite3 *db, struct reader *r, struct err *e);
 
 /*
  * For commands that take a recording or a database: opens the database that

@@ -31,13 +31,6 @@ double stats_mean(const double *v, size_t n)
 	return n ? gsl_stats_mean(v, 1, n) : NAN;
 }
 
-double stats_cv(const double *v, size_t n)
-{
-	double mean = stats_mean(v, n);
-
-	return n < 2 || mean == 0 ? NAN : gsl_stats_sd_m(v, 1, n, mean) / mean;
-}
-
 double stats_dispersion(const double *counts, size_t n)
 {
 	double mean = stats_mean(counts, n);
@@ -50,19 +43,4 @@ double stats_rate_error(double dispersion, double n_events, size_t n_windows)
 	if (n_windows < 2 || !(n_events > 0))
 		return NAN;
 	return gsl_cdf_tdist_Pinv(TWO_SIDED, n_windows - 1) * sqrt(dispersion / n_events);
-}
-
-void stats_share_interval(u64 k, u64 n, double *ret_low, double *ret_high)
-{
-	double z = gsl_cdf_ugaussian_Pinv(TWO_SIDED), p, centre, half;
-
-	if (n == 0) {
-		*ret_low = *ret_high = NAN;
-		return;
-	}
-	p = (double)k / n;
-	centre = (p + z * z / (2.0 * n)) / (1 + z * z / n);
-	half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4.0 * n * n));
-	*ret_low = centre - half < 0 ? 0 : centre - half;
-	*ret_high = centre + half > 1 ? 1 : centre + half;
 }

@@ -23,9 +23,6 @@ double stats_quantile(const struct bucket *b, size_t n_buckets, double q);
 /* Mean of n values; NAN if n is 0. */
 double stats_mean(const double *v, size_t n);
 
-/* Standard deviation (n - 1) over mean; NAN below 2 values or for a mean of 0. */
-double stats_cv(const double *v, size_t n);
-
 /*
  * Index of dispersion of counts in equal windows: variance over mean. 1 for a Poisson process,
  * 0 for a clock, above 1 for bursts (Cox and Lewis 1966). NAN below 2 windows or without counts.
@@ -39,11 +36,5 @@ double stats_dispersion(const double *counts, size_t n);
  * Student's with n_windows - 1 degrees of freedom. NAN below 2 windows.
  */
 double stats_rate_error(double dispersion, double n_events, size_t n_windows);
-
-/*
- * 95 % interval of a share estimated from n independent trials of which k had it (Wilson's
- * score interval): for error ratios.
- */
-void stats_share_interval(u64 k, u64 n, double *ret_low, double *ret_high);
 
 #endif

@@ -13,7 +13,6 @@
 
 struct cpu_counts {
 	u32 cpu;
-	u64 ts; /* of the last counters record */
 	struct ev_counters last[N_GROUPS];
 };
 
@@ -168,7 +167,6 @@ int loss_on_counters(struct replay *r, const struct record *rec, struct err *e)
 		ret = loss_row(r, from, rec->ts, ev->cpu, ev->group, "other",
 			       elapsed(last->lost_other, ev->lost_other), e);
 	memcpy(last, ev, sizeof(*last));
-	c->ts = rec->ts;
 	return ret;
 }
 

@@ -142,7 +142,7 @@ static void burn(void)
 {
 	volatile long i;
 
-	for (i = 0; i < 1500000000; i++)
+	for (i = 0; i < 600000000; i++)
 		;
 }
 

@@ -3,11 +3,11 @@
 # wall = run + run queue + waits for every thread, and run is what the kernel's own clock says.
 # A host may keep tracepoints from threads of its own (a sandbox's supervisor); a switch to one of
 # those is then missing and shows as unknown time. Such a round is told and repeated, at most
-# three times; the demand stays the same.
+# ten times; the demand stays the same.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/workload
 
-for round in 1 2 3; do
+for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/balance$round.obs
 	"$obsrec" -q -o "$r" -- "$w" "$work" >"$work/told"
 	db=$work/balance$round.db

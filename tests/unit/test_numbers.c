@@ -22,7 +22,6 @@ static void moments(void **state)
 
 	(void)state;
 	near(stats_mean(v, 8), 5);
-	near(stats_cv(v, 8), sqrt(32.0 / 7) / 5);
 	near(stats_dispersion(v, 8), 32.0 / 7 / 5);
 	assert_true(isnan(stats_mean(v, 0)));
 	assert_true(isnan(stats_dispersion(v, 1)));
@@ -35,18 +34,6 @@ static void rate_interval(void **state)
 	assert_true(fabs(stats_rate_error(1, 400, 9) - 2.306004 / 20) < 1e-6);
 	assert_true(isnan(stats_rate_error(1, 400, 1)));
 	near(stats_rate_error(0, 400, 9), 0);
-}
-
-/* Wilson's interval for 10 of 100: 0.0552 to 0.1744. */
-static void share_interval(void **state)
-{
-	double low, high;
-
-	(void)state;
-	stats_share_interval(10, 100, &low, &high);
-	assert_true(fabs(low - 0.05523) < 1e-4 && fabs(high - 0.17437) < 1e-4);
-	stats_share_interval(0, 0, &low, &high);
-	assert_true(isnan(low));
 }
 
 static void quantiles_from_buckets(void **state)
@@ -201,7 +188,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(moments),
 		T(rate_interval),
-		T(share_interval),
 		T(quantiles_from_buckets),
 		T(histograms_keep_every_value),
 		T(numbers_for_people),
