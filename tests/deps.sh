@@ -35,7 +35,7 @@ if command -v apt-get >/dev/null 2>&1; then
 	export DEBIAN_FRONTEND=noninteractive
 	packages='gcc make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev libzstd-dev
 		libsqlite3-dev libgsl-dev libcmocka-dev gnuplot-nox redis-server redis-tools pkg-config
-		mandoc clang-format python3-minimal strace procps'
+		mandoc clang-format python3 strace procps'
 	# bpftool is a package of its own in Debian; Ubuntu has it in linux-tools-common
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
 	if apt-cache policy bpftool 2>/dev/null | grep -q 'Candidate: [0-9]'; then

@@ -102,8 +102,8 @@ static const struct {
 static int put_limits(struct analysis_ctx *c, struct err *e)
 {
 	static const char *const always[] = {
-		"work that makes no system call between two switches (spinning, memory-mapped I/O) "
-		"shows only as time on a CPU, which includes interrupts and time stolen by a host",
+		("work that makes no system call between two switches (spinning, memory-mapped I/O) "
+		 "shows only as time on a CPU, which includes interrupts and time stolen by a host"),
 		"requests through io_uring are not followed",
 		"one recording cannot show variation from run to run",
 	};

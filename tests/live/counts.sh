@@ -36,13 +36,20 @@ for force in '' raw_tp; do
 		grep -c " target=$partner .* context=0 ")" "$(told "$work/told" woken)"
 done
 
-# block requests: O_DIRECT writes of 4096 bytes are one request each
-disk=$(ask "$db" "SELECT count(*) FROM block_io")
-if [ "$disk" -gt 0 ]; then
-	is "O_DIRECT writes as block requests" "$(ask "$db" "SELECT count(*) FROM block_io b WHERE bytes=4096 AND EXISTS( \
-		SELECT 1 FROM syscall s JOIN syscall_name n USING(abi, nr) WHERE n.name='pwrite64' AND s.tid=b.tid \
-		AND b.ts BETWEEN s.ts AND s.ts + s.dur)")" "$(told "$work/told" writes)"
-	is "requests without an end" "$(ask "$db" "SELECT count(*) FROM block_io WHERE dur IS NULL AND tid=$pid")" 0
-else
-	echo "not ok no block request seen: is $work on a disk?"
-fi
+# Block requests: O_DIRECT writes of 4096 bytes are one request each. They complete in interrupts,
+# which a host may hide while a thread of its own runs (see balance.sh): such a round is repeated.
+for round in 1 2 3 4 5; do
+	rm -f "$work/block.obs" "$work/block.db"
+	"$obsrec" -q -e syscalls,block -o "$work/block.obs" -- "$w" "$work" >"$work/told"
+	db=$work/block.db
+	"$obsanalyze" load -o "$db" "$work/block.obs"
+	pid=$(told "$work/told" pid)
+	open=$(ask "$db" "SELECT count(*) FROM block_io WHERE dur IS NULL AND tid=$pid")
+	[ "$open" = 0 ] && break
+	echo "# round $round: completions of $open requests are missing"
+done
+holds "block requests were seen: $work is on a disk" sh -c "[ $(ask "$db" "SELECT count(*) FROM block_io") -gt 0 ]"
+is "O_DIRECT writes as block requests" "$(ask "$db" "SELECT count(*) FROM block_io b WHERE bytes=4096 AND EXISTS( \
+	SELECT 1 FROM syscall s JOIN syscall_name n USING(abi, nr) WHERE n.name='pwrite64' AND s.tid=b.tid \
+	AND b.ts BETWEEN s.ts AND s.ts + s.dur)")" "$(told "$work/told" writes)"
+is "requests without an end" "$open" 0
