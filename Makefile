@@ -8,8 +8,8 @@ ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
 prefix    ?= /usr/local
 PLOTS     ?= $(CURDIR)/plots
 CFLAGS    ?= -O2 -g
-CFLAGS    += -std=gnu11 -Wall -Wextra -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
-CFLAGS    += $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+override CFLAGS += -std=gnu11 -Wall -Wextra -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
+override CFLAGS += $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 comma     := ,
 ANALYZE_LIBS := -lzstd -lsqlite3 -lgsl -lgslcblas -lm
 RECORD_LIBS  := -lbpf -lelf -lz -lzstd -lpthread -lm
@@ -68,9 +68,9 @@ $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
 $(OUT)/pack: $(OUT)/tests/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/bench_gen $(OUT)/bench_getppid: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload $(OUT)/bench_gen $(OUT)/bench_floor $(OUT)/bench_getppid: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lpthread -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
 check-build: all $(UNITS) $(OUT)/pack
 
@@ -87,8 +87,8 @@ $(OUT)/bench_empty: $(OUT)/tests/bench_empty.o
 	$(Q)$(CC) $(CFLAGS) $^ -lbpf -lelf -lz -o $@
 
 bench: deps ## measure costs, speed and size (root)
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/bench_gen $(OUT)/bench_getppid $(OUT)/bench_empty \
-		$(OUT)/tests/bench_empty.bpf.o
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/bench_gen $(OUT)/bench_floor $(OUT)/bench_getppid \
+		$(OUT)/bench_empty $(OUT)/tests/bench_empty.bpf.o
 	$(Q)sh tests/bench.sh
 
 demo: deps ## record a real server under load, and report on it
@@ -106,7 +106,7 @@ man: obsanalyze ## write the event chapter of obsrec(5)
 
 install: PLOTS = $(prefix)/share/obsrec/plots
 install: ## install below DESTDIR and prefix
-	$(Q)rm -f $(OUT)/analyze/cmd_plot.o
+	$(Q)rm -f $(OUT)/analyze/cmd_plot.o obsanalyze
 	$(Q)$(MAKE) --no-print-directory PLOTS=$(PLOTS) all
 	install -D -m 755 obsrec $(DESTDIR)$(prefix)/sbin/obsrec
 	install -D -m 755 obsanalyze $(DESTDIR)$(prefix)/bin/obsanalyze
@@ -114,7 +114,7 @@ install: ## install below DESTDIR and prefix
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/obsrec.8
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man1 man/obsanalyze.1
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 man/obsrec.5
-	$(Q)rm -f $(OUT)/analyze/cmd_plot.o
+	$(Q)rm -f $(OUT)/analyze/cmd_plot.o obsanalyze
 
 clean: ## remove what was built
 	rm -rf .output obsrec obsanalyze demo

@@ -65,7 +65,9 @@ echo "  report: $(taskset -c 0 python3 "$work/peak.py" ./obsanalyze report "$wor
 echo "  load:   $(taskset -c 0 python3 "$work/peak.py" ./obsanalyze load -o "$work/big.db" "$work/big.obs")"
 echo "  dump:   $(taskset -c 0 python3 "$work/peak.py" ./obsanalyze dump "$work/big.obs")"
 echo "  info:   $(taskset -c 0 python3 "$work/peak.py" ./obsanalyze info "$work/big.obs")"
-rm -f "$work"/big.*
+taskset -c 0 .output/bench_floor "$work/big.obs" "$work/floor.db" | awk '{
+	printf "  floor:  %s of the same records %.2f s, %.0f MB\n", $1 == "zstd" ? "zstd -1" : $1 == "sqlite" ? "one plain SQLite table of 7 columns" : $1, $2, $3 / 1e6 }'
+rm -f "$work"/big.* "$work/floor.db"
 echo
 echo "redis-server under redis-benchmark (GET, 50 connections, 200,000 requests), system calls and switches:"
 port=$((21000 + $$ % 20000))

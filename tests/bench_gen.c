@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * bench_gen FILE EVENTS: a recording of a server under load, as large as asked: reads and
- * writes on 50 connections, polls, switches and wake-ups, on 2 CPUs. Also prints the floors:
- * the same bytes through memcpy and through zstd -1 alone.
+ * writes on 50 connections, polls, switches and wake-ups, on 2 CPUs.
  */
 #include "format/recording.h"
 
@@ -12,7 +11,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #define BATCH 15000 /* records of one block */
 #define PID   1000
@@ -125,23 +123,6 @@ static u64 request(struct buf *b, u64 ts)
 	return ts;
 }
 
-static void floors(const struct buf *b, u64 records)
-{
-	size_t cap = ZSTD_compressBound(b->len);
-	char *copy = malloc(cap);
-	double t = now(), copied;
-	int i;
-
-	for (i = 0; i < 50; i++)
-		memcpy(copy, b->data, b->len);
-	copied = (now() - t) / 50;
-	t = now();
-	cap = ZSTD_compress(copy, cap, b->data, b->len, 1);
-	printf("floor: memcpy %.1f ns a record, zstd -1 of rows %.1f ns and %.2f bytes a record\n",
-	       copied * 1e9 / records, (now() - t) * 1e9 / records, (double)cap / records);
-	free(copy);
-}
-
 int main(int argc, char **argv)
 {
 	static const u8 uuid[16] = "benchmark";
@@ -176,7 +157,6 @@ int main(int argc, char **argv)
 	printf("%llu records, %.2f bytes a record in the file, %.1f ns a record to pack and write\n",
 	       (unsigned long long)records, (double)writer_bytes(w) / records,
 	       spent * 1e9 / records);
-	floors(&b, BATCH * 3 / 3);
 	writer_free(w);
 	buf_free(&b);
 	return 0;
