@@ -148,6 +148,16 @@ int snapshot_parse_stat(struct ev_thread *ev, const char *line, long ticks)
 	return 0;
 }
 
+static bool is_target(const struct options *o, unsigned int pid)
+{
+	int i;
+
+	for (i = 0; i < o->n_pids; i++)
+		if (o->pids[i] == pid)
+			return true;
+	return o->all;
+}
+
 /* Arguments with blanks between them instead of NULs. */
 static void read_cmdline(unsigned int pid, char *text, size_t size)
 {
@@ -160,6 +170,9 @@ static void read_cmdline(unsigned int pid, char *text, size_t size)
 	for (i = 0; i + 1 < n; i++)
 		if (!text[i])
 			text[i] = ' ';
+	/* programs that change their title leave blanks behind it */
+	for (i = strlen(text); i > 0 && text[i - 1] == ' '; i--)
+		text[i - 1] = '\0';
 }
 
 static int take_thread(void *arg, unsigned int tid, struct err *e)
@@ -177,7 +190,8 @@ static int take_thread(void *arg, unsigned int tid, struct err *e)
 	ev.pid = t->pid;
 	ev.uid = t->uid;
 	text[0] = '\0';
-	if (tid == t->pid)
+	/* of others, who may appear as wakers, the name is enough */
+	if (tid == t->pid && is_target(t->options, t->pid))
 		read_cmdline(t->pid, text, sizeof(text));
 	return made_put(t->pump, &ev, sizeof(ev), text, e);
 }
@@ -223,16 +237,6 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 	if (s)
 		fill_socket(&ev, s);
 	return made_put(t->pump, &ev, sizeof(ev), target, e);
-}
-
-static bool is_target(const struct options *o, unsigned int pid)
-{
-	int i;
-
-	for (i = 0; i < o->n_pids; i++)
-		if (o->pids[i] == pid)
-			return true;
-	return o->all;
 }
 
 static int take_process(void *arg, unsigned int pid, struct err *e)
