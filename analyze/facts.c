@@ -21,6 +21,9 @@ static int read_targets(struct replay *r, const char *value, struct err *e)
 	char *end;
 
 	r->everything = strcmp(value, "all") == 0;
+	r->chosen = strcmp(value, "chosen") == 0;
+	if (r->chosen)
+		return 0;
 	for (; !r->everything && *value && r->n_targets < TARGETS_MAX; value = end) {
 		unsigned long pid = strtoul(value, &end, 10);
 
@@ -52,6 +55,14 @@ static void read_groups(struct replay *r, const char *value)
 	}
 }
 
+/* A time given as text; what is no time before the record itself is the record's. */
+static u64 instant(const char *value, u64 ts)
+{
+	u64 t = strtoull(value, NULL, 10);
+
+	return t && t < ts ? t : ts;
+}
+
 int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	char *text = strndup(rec->tail, rec->tail_len), *value;
@@ -70,7 +81,11 @@ int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 		else if (strcmp(text, "follow") == 0)
 			r->follow = strcmp(value, "0") != 0;
 		else if (strcmp(text, "begin") == 0)
-			r->begin = rec->ts;
+			r->begin = instant(value, rec->ts);
+		else if (strcmp(text, "snapshot") == 0 && !r->snapshot_end)
+			r->snapshot_end = rec->ts;
+		else if (strcmp(text, "flight") == 0)
+			r->flight = true;
 		else if (strcmp(text, "stopped") == 0)
 			r->stopped = rec->ts;
 	}

@@ -23,6 +23,10 @@ static const struct {
 	{ EV_self, true, facts_on_self },
 	{ EV_thread, true, tasks_on_thread },
 	{ EV_fd, true, fds_on_fd },
+	{ EV_counters, true, loss_on_base },
+	/* later snapshots tell of their own time */
+	{ EV_info, false, fds_on_info },
+	{ EV_thread, false, tasks_on_thread },
 	{ EV_fd, false, fds_on_fd },
 	{ EV_counters, false, loss_on_counters },
 	{ EV_program, false, loss_on_program },
@@ -51,7 +55,7 @@ static const struct {
 
 #define HANDLERS     (sizeof(handlers) / sizeof(handlers[0]))
 #define PER_EVENT    5
-#define EVENTS_KNOWN 128
+#define EVENTS_KNOWN 160
 
 /* The handlers of each event, for one pass: the table turned round. */
 struct dispatch {
@@ -85,6 +89,18 @@ static void make_waits(struct replay *r)
 	}
 }
 
+/* The first snapshot belongs to the first pass, later ones and all events to the second. */
+static bool of_this_pass(const struct replay *r, const struct record *rec, bool first)
+{
+	bool later = r->snapshot_end && rec->ts > r->snapshot_end;
+
+	if (rec->stream != STREAM_RECORDER)
+		return true;
+	if (rec->type == EV_fd || rec->type == EV_thread)
+		return first != later;
+	return first || rec->type != EV_counters;
+}
+
 static int pass(struct replay *r, bool first, struct err *e)
 {
 	struct dispatch d;
@@ -96,9 +112,7 @@ static int pass(struct replay *r, bool first, struct err *e)
 	while ((ret = reader_next(r->reader, &rec, e)) > 0) {
 		if (!first)
 			loss_count_record(r, &rec);
-		/* what the first pass took from the recorder's stream is not taken twice */
-		if (!rec.event || rec.type >= EVENTS_KNOWN ||
-		    (!first && rec.stream == STREAM_RECORDER && rec.type == EV_fd))
+		if (!rec.event || rec.type >= EVENTS_KNOWN || !of_this_pass(r, &rec, first))
 			continue;
 		for (on = d.on[rec.type]; *on; on++) {
 			ret = (*on)(r, &rec, e);
@@ -138,12 +152,12 @@ static int replay(struct replay *r, struct err *e)
 	r->everything = true; /* until the recording names its targets */
 	r->groups = st->groups;
 	make_waits(r);
-	ret = loss_start(r, e);
-	if (ret == 0)
-		ret = put_states(r->db, e);
+	ret = put_states(r->db, e);
 	reader_limit(r->reader, UINT64_MAX, UINT64_MAX);
 	if (ret == 0)
 		ret = pass(r, true, e);
+	if (ret == 0)
+		ret = loss_start(r, e);
 	if (r->stopped) /* later records tell of the end itself */
 		r->end = r->stopped;
 	if (ret == 0)

@@ -76,6 +76,8 @@ struct file {
 	u16 sport, dport;
 	addr16 saddr, daddr;
 	char *path; /* NULL: not known */
+	bool cloexec;
+	u64 told; /* when a snapshot last told of it */
 	struct turn {
 		u64 first_recv; /* 0: none yet */
 		u64 last_send;	/* 0: none yet */
@@ -100,6 +102,9 @@ struct process {
 	u32 threads;   /* alive */
 	struct file **files;
 	u32 n_files;
+	char *directory;	/* working directory; NULL: not known */
+	u64 told;		/* when a snapshot last told of its descriptors */
+	u64 cgroup;		/* 0: not known */
 	struct window *windows; /* of requests; NULL unless it has any */
 	u32 n_windows;
 	struct hist runq; /* run-queue latency of its threads */
@@ -138,13 +143,17 @@ struct replay {
 	sqlite3 *db;
 	struct bulk *bulk;
 	struct reader *reader;
-	u64 begin, end;			     /* of the recording */
-	u64 stopped;			     /* when the programs were switched off; 0: not known */
+	u64 begin, end;	  /* of the recording */
+	u64 stopped;	  /* when the programs were switched off; 0: not known */
+	u64 snapshot_end; /* of the first snapshot of the host; 0: not told */
+	u64 resnapshot;	  /* begin of the later one that is being read; 0: none */
+	bool flight;	  /* cut out of a longer run: counters have a base */
 	u64 clock_monotonic, clock_realtime; /* the first reading; 0: none */
 	u32 groups;			     /* bit mask of the groups that were recorded */
 	bool everything;		     /* -a: no filter */
-	bool follow;			     /* children of targets are targets */
-	u32 *targets;			     /* pids */
+	bool chosen;  /* by name or control group: threads say whether they are */
+	bool follow;  /* children of targets are targets */
+	u32 *targets; /* pids */
 	u32 n_targets;
 	struct loss_interval *losses;
 	size_t n_losses;
@@ -215,6 +224,10 @@ struct file *file_of(const struct process *p, s32 fd);
 int fds_inherit(struct replay *r, struct process *child, const struct process *parent, u64 ts,
 		struct err *e);
 int fds_end(struct replay *r, struct process *p, u64 ts, struct err *e);
+/* exec: descriptors with the flag are closed. */
+int fds_exec(struct replay *r, struct process *p, u64 ts, struct err *e);
+/* Facts of the second pass: a later snapshot, which knows what is open, begins or ends. */
+int fds_on_info(struct replay *r, const struct record *rec, struct err *e);
 
 /* track_syscalls.c: system calls */
 int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *e);
@@ -244,6 +257,8 @@ enum family {
 	FAMILY_SEND_MANY,
 	FAMILY_CLOSE,
 	FAMILY_CLOSE_RANGE,
+	FAMILY_FCNTL,
+	FAMILY_FCHDIR,
 };
 int requests_start(struct replay *r, struct err *e);
 int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e);
@@ -273,6 +288,8 @@ void block_free(struct replay *r);
 
 /* track_loss.c: what was lost, where */
 int loss_start(struct replay *r, struct err *e);
+/* Counters in the recorder's stream: what they were before the recording begins. */
+int loss_on_base(struct replay *r, const struct record *rec, struct err *e);
 int loss_on_counters(struct replay *r, const struct record *rec, struct err *e);
 int loss_on_program(struct replay *r, const struct record *rec, struct err *e);
 void loss_count_record(struct replay *r, const struct record *rec);

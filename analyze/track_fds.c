@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Descriptors: what each number meant in each process, and since when. */
+#include "format/shapes.h"
 #include "track.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #define FAMILY_INET  2
 #define FAMILY_INET6 10
 #define ADDRESS_MAX  64
+#define FCNTL_SETFD  2
 
 static const struct {
 	u16 mode;
@@ -116,24 +118,44 @@ static struct file *file_new(struct replay *r, struct process *p, s32 fd, u64 ts
 	return f;
 }
 
-int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
+/* Another descriptor of the process for the same open file: dup tells no more than that. */
+static const struct file *sibling(const struct process *p, const struct file *f)
 {
-	const struct ev_fd *ev = rec->event;
-	struct process *p = idmap_get(&r->processes, ev->pid);
-	struct file *f, *old;
+	const struct file *o;
+	u32 fd;
+
+	for (fd = 0; fd < p->n_files && f->ino; fd++) {
+		o = p->files[fd];
+		if (o && o != f && o->ino == f->ino && o->dev == f->dev && (o->role || o->path))
+			return o;
+	}
+	return NULL;
+}
+
+/* What the program asked for, made absolute where its begin is known. */
+static char *absolute(const struct process *p, s32 dir, const char *text, size_t len)
+{
+	const struct file *f = file_of(p, dir);
+	const char *base = dir == WORKING_DIRECTORY ? p->directory : f ? f->path : NULL;
+	char *path;
+	size_t n;
+
+	if (len >= 2 && text[0] == '.' && text[1] == '/')
+		text += 2, len -= 2;
+	if (text[0] == '/' || !base || base[0] != '/')
+		return strndup(text, len);
+	n = strlen(base);
+	path = malloc(n + len + 2);
+	if (path)
+		snprintf(path, n + len + 2, "%s%s%.*s", base, base[n - 1] == '/' ? "" : "/",
+			 (int)len, text);
+	return path;
+}
+
+static void fill_file(struct file *f, const struct ev_fd *ev)
+{
 	size_t i;
 
-	if (!p || ev->fd < 0)
-		return 0;
-	old = file_of(p, ev->fd);
-	/* bind, listen and connect tell more of the same socket: the turn and its begin stay */
-	f = old && old->ino == ev->ino && old->dev == ev->dev && ev->ino
-		    ? old
-		    : file_new(r, p, ev->fd, rec->ts, e);
-	if (!f)
-		return ERR_FAIL;
-	if (f != old)
-		f->since = rec->stream == STREAM_RECORDER ? 0 : rec->ts;
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].mode == (ev->mode & MODE_TYPE))
 			f->kind = kinds[i].kind;
@@ -146,11 +168,105 @@ int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 	f->dport = ev->dport;
 	memcpy(f->saddr, ev->saddr, sizeof(f->saddr));
 	memcpy(f->daddr, ev->daddr, sizeof(f->daddr));
+	f->cloexec = ev->flags & FD_CLOSED_BY_EXEC;
+}
+
+static int set_directory(struct process *p, const struct ev_fd *ev, const struct record *rec)
+{
+	char *path = rec->tail_len ? absolute(p, ev->dir, rec->tail, rec->tail_len) : NULL;
+
+	free(p->directory);
+	p->directory = path;
+	return 0;
+}
+
+int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_fd *ev = rec->event;
+	struct process *p = idmap_get(&r->processes, ev->pid);
+	const struct file *twin;
+	struct file *f, *old;
+
+	if (p && ev->fd == WORKING_DIRECTORY)
+		return set_directory(p, ev, rec);
+	if (!p || ev->fd < 0)
+		return 0;
+	old = file_of(p, ev->fd);
+	/* bind, listen and connect tell more of the same socket: the turn and its begin stay */
+	f = old && old->ino == ev->ino && old->dev == ev->dev && ev->ino
+		    ? old
+		    : file_new(r, p, ev->fd, rec->ts, e);
+	if (!f)
+		return ERR_FAIL;
+	if (f != old)
+		f->since = rec->stream == STREAM_RECORDER ? r->resnapshot : rec->ts;
+	if (f == old && old->role && !ev->role)
+		return 0; /* it is known better */
+	fill_file(f, ev);
+	f->told = rec->stream == STREAM_RECORDER ? rec->ts : 0;
+	p->told = rec->stream == STREAM_RECORDER ? rec->ts : p->told;
 	if (rec->tail_len) {
 		free(f->path);
-		f->path = strndup(rec->tail, rec->tail_len);
+		f->path = absolute(p, ev->dir, rec->tail, rec->tail_len);
+		return 0;
 	}
+	twin = f->role ? NULL : sibling(p, f);
+	if (!twin)
+		return 0;
+	f->role = twin->role;
+	if (!f->path && twin->path)
+		f->path = strdup(twin->path);
 	return 0;
+}
+
+/* What a later snapshot of a process did not show is closed: its end was lost. */
+int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
+{
+	static const char begins[] = "snapshot_begin=", ends[] = "snapshot=";
+	struct process *p;
+	size_t at = 0;
+	u32 fd;
+
+	if (rec->stream != STREAM_RECORDER || rec->ts <= r->snapshot_end)
+		return 0;
+	if (rec->tail_len > sizeof(begins) && !memcmp(rec->tail, begins, sizeof(begins) - 1))
+		r->resnapshot = rec->ts;
+	if (!r->resnapshot || rec->tail_len < sizeof(ends) ||
+	    memcmp(rec->tail, ends, sizeof(ends) - 1) != 0)
+		return 0;
+	while ((p = idmap_each(&r->processes, &at)))
+		for (fd = 0; p->told >= r->resnapshot && fd < p->n_files; fd++)
+			if (p->files[fd] && p->files[fd]->since < r->resnapshot &&
+			    p->files[fd]->told < r->resnapshot &&
+			    file_end(r, p, fd, r->resnapshot, e) < 0)
+				return ERR_FAIL;
+	r->resnapshot = 0;
+	return 0;
+}
+
+int fds_exec(struct replay *r, struct process *p, u64 ts, struct err *e)
+{
+	u32 fd;
+
+	for (fd = 0; fd < p->n_files; fd++)
+		if (p->files[fd] && p->files[fd]->cloexec && file_end(r, p, fd, ts, e) < 0)
+			return ERR_FAIL;
+	return 0;
+}
+
+/* fcntl(2) sets the flag, fchdir(2) the working directory. */
+static void note_change(struct process *p, enum family family, const struct call_view *v)
+{
+	struct file *f = file_of(p, v->arg[0]);
+
+	if (!f)
+		return;
+	if (family == FAMILY_FCNTL && v->arg[1] == FCNTL_SETFD)
+		f->cloexec = v->arg[2] & 1;
+	if (family == FAMILY_FCHDIR && f->path) {
+		free(p->directory);
+		p->directory = strdup(f->path);
+	}
 }
 
 /* Closing is a system call like others; what is opened is told by fd events. */
@@ -167,6 +283,10 @@ int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 	t = task_thread(r, rec->tid, e);
 	if (!t)
 		return ERR_FAIL;
+	if (family == FAMILY_FCNTL || family == FAMILY_FCHDIR) {
+		note_change(t->process, family, &v);
+		return 0;
+	}
 	last = family == FAMILY_CLOSE_RANGE ? (s64)(u32)v.arg[1] : (s64)(s32)v.arg[0];
 	last = last < (s64)t->process->n_files ? last : (s64)t->process->n_files - 1;
 	for (fd = (s32)v.arg[0]; fd >= 0 && fd <= last; fd++)

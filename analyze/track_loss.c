@@ -13,6 +13,7 @@
 
 struct cpu_counts {
 	u32 cpu;
+	struct ev_counters base[N_GROUPS]; /* before the recording: 0 unless it is cut out */
 	struct ev_counters last[N_GROUPS];
 };
 
@@ -71,6 +72,55 @@ static int find_previous(const struct block_info *blocks, size_t n, size_t *prev
 	return ret;
 }
 
+/* The counters of a CPU, made if need be. */
+static struct cpu_counts *counts_of(struct replay *r, u32 cpu, struct err *e)
+{
+	struct cpu_counts *c;
+
+	if (!r->counts)
+		r->counts = calloc(1, sizeof(*r->counts));
+	c = r->counts ? idmap_get(&r->counts->cpus, cpu) : NULL;
+	if (c)
+		return c;
+	c = r->counts ? calloc(1, sizeof(*c)) : NULL;
+	if (!c) {
+		err_set(e, ERR_FAIL, "out of memory for counters");
+		return NULL;
+	}
+	*c = (struct cpu_counts){ .cpu = cpu };
+	if (idmap_put(&r->counts->cpus, cpu, c, STREAM_MAX, e) < 0) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+int loss_on_base(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_counters *ev = rec->event;
+	struct cpu_counts *c;
+
+	if (ev->group >= N_GROUPS)
+		return 0;
+	c = counts_of(r, ev->cpu, e);
+	if (!c)
+		return ERR_FAIL;
+	c->base[ev->group] = c->last[ev->group] = *ev;
+	return 0;
+}
+
+/* Events that a CPU had lost before the recording begins. */
+static u64 lost_before(const struct replay *r, u32 cpu)
+{
+	const struct cpu_counts *c = idmap_get(&r->counts->cpus, cpu);
+	u64 lost = 0;
+	int g;
+
+	for (g = 0; c && g < N_GROUPS; g++)
+		lost += c->base[g].lost_full + c->base[g].lost_other;
+	return lost;
+}
+
 int loss_start(struct replay *r, struct err *e)
 {
 	const struct block_info *blocks, *b, *prev;
@@ -78,7 +128,8 @@ int loss_start(struct replay *r, struct err *e)
 	int ret;
 
 	blocks = reader_blocks(r->reader, &n);
-	r->counts = calloc(1, sizeof(*r->counts));
+	if (!r->counts)
+		r->counts = calloc(1, sizeof(*r->counts));
 	r->losses = calloc(n + 1, sizeof(*r->losses));
 	previous = calloc(n + 1, sizeof(*previous));
 	if (!r->counts || !r->losses || !previous) {
@@ -89,7 +140,8 @@ int loss_start(struct replay *r, struct err *e)
 	for (i = 0; i < n && ret == 0; i++) {
 		b = &blocks[i];
 		prev = block_before(blocks, i, previous);
-		if (b->stream == STREAM_RECORDER || b->lost <= (prev ? prev->lost : 0))
+		if (b->stream == STREAM_RECORDER ||
+		    b->lost <= (prev ? prev->lost : lost_before(r, b->stream)))
 			continue;
 		r->losses[r->n_losses++] =
 			(struct loss_interval){ prev ? prev->ts_max : r->begin, b->ts_max };
@@ -140,23 +192,16 @@ static int loss_row(struct replay *r, u64 from, u64 to, u32 cpu, u32 group, cons
 int loss_on_counters(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_counters *ev = rec->event;
-	struct cpu_counts *c = idmap_get(&r->counts->cpus, ev->cpu);
 	struct ev_counters *last;
+	struct cpu_counts *c;
 	u64 from;
 	int ret;
 
 	if (ev->group >= N_GROUPS)
 		return 0;
-	if (!c) {
-		c = calloc(1, sizeof(*c));
-		if (!c)
-			return err_set(e, ERR_FAIL, "out of memory for counters");
-		*c = (struct cpu_counts){ .cpu = ev->cpu };
-		if (idmap_put(&r->counts->cpus, ev->cpu, c, STREAM_MAX, e) < 0) {
-			free(c);
-			return ERR_FAIL;
-		}
-	}
+	c = counts_of(r, ev->cpu, e);
+	if (!c)
+		return ERR_FAIL;
 	last = &c->last[ev->group];
 	/* counters are written when they change: nothing was lost before the last one of this CPU
 	 */
@@ -215,12 +260,15 @@ int loss_finish(struct replay *r, struct err *e)
 		if (!reader_schema(r->reader)->groups[group].name[0])
 			continue;
 		while ((c = idmap_each(&r->counts->cpus, &at))) {
-			seen += c->last[group].seen;
-			emitted += c->last[group].emitted;
-			lost += c->last[group].lost_full + c->last[group].lost_other;
-			self += c->last[group].self;
-			filtered += c->last[group].filtered;
-			nostate += c->last[group].nostate;
+			const struct ev_counters *b = &c->base[group], *l = &c->last[group];
+
+			seen += elapsed(b->seen, l->seen);
+			emitted += elapsed(b->emitted, l->emitted);
+			lost += elapsed(b->lost_full, l->lost_full) +
+				elapsed(b->lost_other, l->lost_other);
+			self += elapsed(b->self, l->self);
+			filtered += elapsed(b->filtered, l->filtered);
+			nostate += elapsed(b->nostate, l->nostate);
 		}
 		ret = db_insert(r->db, TABLE_coverage, e, "siiiiiiis", group_name(r, group),
 				(s64)(seen & INT64_MAX), (s64)(emitted & INT64_MAX),

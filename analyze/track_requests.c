@@ -30,6 +30,8 @@ static const struct {
 	{ "sendmmsg", FAMILY_SEND_MANY },
 	{ "close", FAMILY_CLOSE },
 	{ "close_range", FAMILY_CLOSE_RANGE },
+	{ "fcntl", FAMILY_FCNTL },
+	{ "fchdir", FAMILY_FCHDIR },
 };
 
 struct socket_use {

@@ -82,18 +82,38 @@ static void set_cmdline(struct process *p, const char *text, size_t len)
 	p->cmdline = copy;
 }
 
-/* Snapshot: these threads existed when the recording began. */
+/* A later snapshot: the thread may have become a target; what it did before is not known. */
+static void thread_again(struct replay *r, struct thread *t, const struct ev_thread *ev)
+{
+	if (ev->target && !t->tracked) {
+		t->tracked = true;
+		t->seen = false;
+		t->start = r->resnapshot;
+	}
+	t->process->cgroup = ev->cgroup;
+}
+
+/* Snapshot: these threads existed when the recording began, or later, when it was taken. */
 int tasks_on_thread(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_thread *ev = rec->event;
 	struct process *p;
 	struct thread *t;
 
-	if (!rec->tid || idmap_get(&r->threads, rec->tid))
+	if (!rec->tid)
+		return 0;
+	t = idmap_get(&r->threads, rec->tid);
+	if (t && t->process->pid == ev->pid) {
+		thread_again(r, t, ev);
+		return 0;
+	}
+	if (t) /* the snapshot knows better: an end and a begin were not seen */
 		return 0;
 	t = thread_new(r, rec->tid, ev->pid, e);
 	if (!t)
 		return ERR_FAIL;
+	t->tracked |= ev->target;
+	t->process->cgroup = ev->cgroup;
 	memcpy(t->comm, ev->comm, sizeof(t->comm));
 	t->snapshot = ev->state;
 	p = t->process;
@@ -112,7 +132,10 @@ static int new_process(struct replay *r, struct process *p, const struct thread 
 	p->start = ts;
 	p->parent = ev->pid;
 	p->uid = ev->uid;
+	p->cgroup = ev->cgroup;
 	memcpy(p->comm, ev->comm, sizeof(p->comm));
+	if (maker->process->directory && !p->directory)
+		p->directory = strdup(maker->process->directory);
 	if (maker->process->cmdline)
 		set_cmdline(p, maker->process->cmdline, strlen(maker->process->cmdline));
 	return fds_inherit(r, p, maker->process, ts, e);
@@ -142,7 +165,8 @@ int tasks_on_fork(struct replay *r, const struct record *rec, struct err *e)
 	if (!t)
 		return ERR_FAIL;
 	t->start = rec->ts;
-	t->tracked = r->everything || (maker->tracked && (r->follow || ev->child_pid == ev->pid));
+	t->tracked = r->everything || ev->target ||
+		     (!r->chosen && maker->tracked && (r->follow || ev->child_pid == ev->pid));
 	if (fresh)
 		memcpy(t->comm, ev->comm, sizeof(t->comm));
 	states_begin(t, rec->ts);
@@ -177,6 +201,8 @@ int tasks_on_exec(struct replay *r, const struct record *rec, struct err *e)
 	memcpy(t->comm, ev->comm, sizeof(t->comm));
 	memcpy(t->process->comm, ev->comm, sizeof(t->process->comm));
 	set_cmdline(t->process, rec->tail, rec->tail_len);
+	if (fds_exec(r, t->process, rec->ts, e) < 0)
+		return ERR_FAIL;
 	return calls_end(r, t, rec->ts, e);
 }
 
@@ -236,6 +262,7 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 	free(p->windows);
 	free(p->files);
 	free(p->cmdline);
+	free(p->directory);
 	free(p);
 	return ret;
 }

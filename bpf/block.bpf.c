@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Group block: requests from submission to completion. With targets, a request
- * is followed if a target submitted it: the set of these is kept in a map.
+ * Group block: requests from submission to completion, of all processes: a disk is
+ * shared, and who waits for it waits for what others have asked of it.
  */
 
 const volatile bool issue_has_queue = false; /* block_rq_issue(q, rq): until 5.11 */
 const volatile bool complete_has_status =
-	true;				 /* block_rq_complete has a blk_status_t: since 5.16 */
-const volatile bool has_io_start = true; /* block_io_start exists: since 6.5 */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u64);
-	__type(value, u8);
-} wanted_requests SEC(".maps");
+	true; /* block_rq_complete has a blk_status_t: since 5.16 */
 
 /* errno of a blk_status_t, by the kernel's own table (block/blk-core.c). */
 static const u8 status_errno[] = {
@@ -36,9 +27,7 @@ static __always_inline struct io describe(struct request *rq, const bool btf)
 		.op = GET(btf, rq, cmd_flags),
 	};
 
-	/* copied: the verifier forbids arithmetic on the pointer itself */
-	bpf_probe_read_kernel(&io.request, sizeof(io.request), &rq);
-	io.request ^= request_key;
+	io.request = name_of(rq);
 	if (bpf_core_field_exists(struct request___old, rq_disk))
 		disk = BPF_CORE_READ((struct request___old *)rq, rq_disk);
 	else
@@ -65,80 +54,41 @@ static __always_inline void emit_io(struct counts *c, u64 ts, u32 tid, u16 type,
 	ev_submit(e);
 }
 
-static __always_inline int on_start(struct request *rq, const bool btf)
+static __always_inline int on_io(struct request *rq, u16 type, const bool btf)
 {
 	struct counts *c = count_seen(GROUP_block);
 	u64 ts = bpf_ktime_get_ns();
-	u32 tid = bpf_get_current_pid_tgid();
 	struct io io;
-	u8 one = 1;
 
 	if (!c)
 		return 0;
-	if (!wanted(tid)) {
-		count(c, filtered);
-		return 0;
-	}
 	io = describe(rq, btf);
-	if (!filter_all)
-		bpf_map_update_elem(&wanted_requests, &io.request, &one, BPF_ANY);
-	emit_io(c, ts, tid, EV_block_start, &io);
+	emit_io(c, ts, (u32)bpf_get_current_pid_tgid(), type, &io);
 	return 0;
 }
 
 SEC("?tp_btf/block_io_start")
 int BPF_PROG(block__start, struct request *rq)
 {
-	return on_start(rq, true);
+	return on_io(rq, EV_block_start, true);
 }
 
 SEC("?raw_tp/block_io_start")
 int BPF_PROG(block__start__raw, struct request *rq)
 {
-	return on_start(rq, false);
-}
-
-/* Without block_io_start the thread that issues is taken for the submitter's group. */
-static __always_inline bool request_wanted(u64 request, u32 tid)
-{
-	if (filter_all)
-		return true;
-	if (!has_io_start && wanted(tid))
-		return true;
-	return bpf_map_lookup_elem(&wanted_requests, &request) != NULL;
-}
-
-static __always_inline int on_issue(struct request *rq, const bool btf)
-{
-	struct counts *c = count_seen(GROUP_block);
-	u64 ts = bpf_ktime_get_ns();
-	u32 tid = bpf_get_current_pid_tgid();
-	struct io io;
-	u8 one = 1;
-
-	if (!c)
-		return 0;
-	io = describe(rq, btf);
-	if (!request_wanted(io.request, tid)) {
-		count(c, filtered);
-		return 0;
-	}
-	if (!filter_all && !has_io_start)
-		bpf_map_update_elem(&wanted_requests, &io.request, &one, BPF_ANY);
-	emit_io(c, ts, tid, EV_block_issue, &io);
-	return 0;
+	return on_io(rq, EV_block_start, false);
 }
 
 SEC("?tp_btf/block_rq_issue")
 int block__issue(u64 *ctx)
 {
-	return on_issue(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], true);
+	return on_io(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], EV_block_issue, true);
 }
 
 SEC("?raw_tp/block_rq_issue")
 int block__issue__raw(u64 *ctx)
 {
-	return on_issue(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], false);
+	return on_io(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], EV_block_issue, false);
 }
 
 static __always_inline s32 error_of(s32 error)
@@ -163,12 +113,6 @@ static __always_inline int on_complete(struct request *rq, s32 error, u32 bytes,
 	if (!c)
 		return 0;
 	io = describe(rq, btf);
-	if (!filter_all && !bpf_map_lookup_elem(&wanted_requests, &io.request)) {
-		count(c, filtered);
-		return 0;
-	}
-	if (!filter_all && bytes >= io.bytes)
-		bpf_map_delete_elem(&wanted_requests, &io.request);
 	e = ev_reserve(c, ts, (u32)bpf_get_current_pid_tgid(), block_complete);
 	if (!e)
 		return 0;

@@ -26,10 +26,16 @@
 const volatile u32 self_tgid = 0;
 const volatile bool filter_all = true; /* no targets: everything is wanted */
 const volatile bool follow = true;     /* children of targets are targets */
-const volatile u64 request_key = 0;    /* hides addresses of block requests */
+const volatile u64 request_key = 0;    /* hides addresses of kernel objects */
+const volatile u32 asked = 0;	       /* bit mask of the groups that are recorded */
+const volatile u32 page_size = 4096;
+const volatile bool hide = false; /* --private: no paths, addresses, arguments */
 
 /* Programs do nothing until all of them are attached, and from the stop on. */
 volatile u32 enabled = 0;
+
+/* Grows when a thread became a target here: its descriptors are not known yet. */
+volatile u32 newcomers = 0;
 
 struct counts {
 	u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, unused;
@@ -103,6 +109,40 @@ static __always_inline bool wanted(u32 tid)
 		return true;
 	word = thread_word(tid);
 	return word && *word & WANTED;
+}
+
+/* From now on the thread is a target. */
+static __always_inline void want(u32 tid)
+{
+	u64 *word = thread_word(tid);
+
+	if (word && !(*word & WANTED)) {
+		*word |= WANTED;
+		__sync_fetch_and_add(&newcomers, 1);
+	}
+}
+
+/* Counts why not, unless events of this thread, which runs now, are to be recorded. */
+static __always_inline bool current_wanted(struct counts *c, u64 pid_tgid)
+{
+	if (pid_tgid >> 32 == self_tgid) {
+		count(c, self);
+		return false;
+	}
+	if (!wanted((u32)pid_tgid)) {
+		count(c, filtered);
+		return false;
+	}
+	return true;
+}
+
+/* Names a kernel object without telling its address. Copied: the verifier forbids arithmetic. */
+static __always_inline u64 name_of(const void *object)
+{
+	u64 name;
+
+	bpf_probe_read_kernel(&name, sizeof(name), &object);
+	return name ^ request_key;
 }
 
 /* Room for one record, with its header filled; NULL: lost, and counted. */

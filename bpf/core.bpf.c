@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Group core: threads being made, replaced, renamed and ended. */
+/* Group core: threads being made, replaced, renamed, moved and ended. */
 
 #define FILENAME_MAX 256
 
@@ -17,6 +17,21 @@ static __always_inline bool task_wanted(struct counts *c, u32 tid)
 	return true;
 }
 
+/* A thread of a target is one, too; a process if children are followed, or by its own right. */
+static __always_inline bool child_wanted(struct task_struct *child, bool maker, bool thread)
+{
+	char comm[16] = {};
+
+	if (by_cgroup && !cgroup_hierarchy)
+		return cgroup_wanted(BPF_CORE_READ(child, cgroups, dfl_cgrp));
+	if (maker && (thread || follow))
+		return true;
+	if (!by_comm)
+		return false;
+	bpf_probe_read_kernel(comm, sizeof(comm), child->comm);
+	return comm_wanted(comm);
+}
+
 static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child,
 				   const bool btf)
 {
@@ -27,12 +42,12 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	u32 uid = BPF_CORE_READ(child, cred, euid.val);
 	u64 *word = thread_word(tid);
 	struct ev_fork *e;
-	bool mark = !filter_all && wanted(maker) && (follow || child_pid == pid);
+	bool mark = !filter_all && child_wanted(child, wanted(maker), child_pid == pid);
 
 	/* the number may have had an owner before: its word starts anew */
 	if (word)
 		*word = mark ? WANTED : 0;
-	if (!c || !task_wanted(c, maker))
+	if (!c || !(mark || task_wanted(c, maker)))
 		return 0;
 	e = ev_reserve(c, ts, maker, fork);
 	if (!e)
@@ -41,6 +56,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	e->child_pid = child_pid;
 	e->pid = pid;
 	e->uid = uid;
+	e->cgroup = cgroup_of(child);
 	bpf_probe_read_kernel(e->comm, sizeof(e->comm), child->comm);
 	ev_submit(e);
 	return 0;
@@ -82,7 +98,8 @@ static __always_inline int on_exec(struct task_struct *t, u32 old_tid, struct li
 	e->pid = GET(btf, t, tgid);
 	e->old_tid = old_tid;
 	bpf_probe_read_kernel(e->comm, sizeof(e->comm), t->comm);
-	bpf_probe_read_kernel_str(e->filename, FILENAME_MAX, filename);
+	if (!hide)
+		bpf_probe_read_kernel_str(e->filename, FILENAME_MAX, filename);
 	ev_submit(e);
 	return 0;
 }
@@ -135,15 +152,20 @@ static __always_inline int on_rename(struct task_struct *t, const char *comm, co
 	struct counts *c = count_seen(GROUP_core);
 	u64 ts = bpf_ktime_get_ns();
 	u32 tid = GET(btf, t, pid);
+	char name[16] = {};
 	struct ev_rename *e;
 
-	if (!c || !task_wanted(c, tid))
+	if (!c)
+		return 0;
+	bpf_probe_read_kernel_str(name, sizeof(name), comm);
+	if (by_comm && comm_wanted(name))
+		want(tid);
+	if (!task_wanted(c, tid))
 		return 0;
 	e = ev_reserve(c, ts, tid, rename);
 	if (!e)
 		return 0;
-	__builtin_memset(e->comm, 0, sizeof(e->comm));
-	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), comm);
+	__builtin_memcpy(e->comm, name, sizeof(e->comm));
 	ev_submit(e);
 	return 0;
 }
@@ -158,4 +180,89 @@ SEC("?raw_tp/task_rename")
 int BPF_PROG(core__rename__raw, struct task_struct *t, const char *comm)
 {
 	return on_rename(t, comm, false);
+}
+
+static __always_inline int on_cgroup_made(struct cgroup *g, const char *path)
+{
+	struct counts *c;
+	u64 ts = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
+	struct ev_cgroup_made *e;
+
+	/* its numbers are those of thread.cgroup in one hierarchy only */
+	if (!cgroup_counts(g))
+		return 0;
+	c = count_seen(GROUP_core);
+	if (!c)
+		return 0;
+	e = reserve(c, ts, (u32)id, EV_cgroup_made, sizeof(*e) + FILENAME_MAX);
+	if (!e)
+		return 0;
+	e->id = BPF_CORE_READ(g, kn, id);
+	__builtin_memset(e->path, 0, FILENAME_MAX);
+	if (!hide)
+		bpf_probe_read_kernel_str(e->path, FILENAME_MAX, path);
+	ev_submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/cgroup_mkdir")
+int BPF_PROG(core__cgroup_made, struct cgroup *g, const char *path)
+{
+	return on_cgroup_made(g, path);
+}
+
+SEC("?raw_tp/cgroup_mkdir")
+int BPF_PROG(core__cgroup_made__raw, struct cgroup *g, const char *path)
+{
+	return on_cgroup_made(g, path);
+}
+
+/* Of a process that moves as a whole only the leader is told; obsrec finds the others. */
+static __always_inline int on_cgroup_move(struct cgroup *g, struct task_struct *t, bool whole)
+{
+	u32 tid = BPF_CORE_READ(t, pid);
+	u64 ts = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
+	u64 *word = thread_word(tid);
+	struct ev_cgroup_move *e;
+	struct counts *c;
+
+	if (by_cgroup && word && (u32)BPF_CORE_READ(g, root, hierarchy_id) == cgroup_hierarchy) {
+		if (cgroup_wanted(g))
+			want(tid);
+		else if (*word & WANTED) {
+			*word &= ~WANTED;
+			__sync_fetch_and_add(&newcomers, 1);
+		}
+	}
+	if (!cgroup_counts(g))
+		return 0;
+	c = count_seen(GROUP_core);
+	if (!c)
+		return 0;
+	if (!wanted(tid)) {
+		count(c, filtered);
+		return 0;
+	}
+	e = ev_reserve(c, ts, (u32)id, cgroup_move);
+	if (!e)
+		return 0;
+	e->cgroup = BPF_CORE_READ(g, kn, id);
+	e->target = tid;
+	e->whole = whole;
+	ev_submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/cgroup_attach_task")
+int BPF_PROG(core__cgroup_move, struct cgroup *g, const char *path, struct task_struct *t,
+	     bool whole)
+{
+	return on_cgroup_move(g, t, whole);
+}
+
+SEC("?raw_tp/cgroup_attach_task")
+int BPF_PROG(core__cgroup_move__raw, struct cgroup *g, const char *path, struct task_struct *t,
+	     bool whole)
+{
+	return on_cgroup_move(g, t, whole);
 }

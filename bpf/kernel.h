@@ -37,6 +37,7 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -95,18 +96,69 @@ struct inode {
 	unsigned long i_ino;
 };
 
+struct address_space {
+	struct inode *host;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct address_space *f_mapping;
 	void *private_data;
 };
 
 struct fdtable {
 	u32 max_fds;
 	struct file **fd;
+	unsigned long *close_on_exec;
 };
 
 struct files_struct {
 	struct fdtable *fdt;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+enum cgroup_subsys_id { cpu_cgrp_id = 1 };
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16];
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_io_accounting {
+	u64 read_bytes, write_bytes;
+};
+
+struct signal_struct {
+	struct {
+		int counter;
+	} live;
+	u64 utime, stime;
+	unsigned long maj_flt, maxrss;
+	struct task_io_accounting ioac;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
 };
 
 struct task_struct {
@@ -120,6 +172,14 @@ struct task_struct {
 	char comm[16];
 	int exit_code;
 	struct files_struct *files;
+	struct css_set *cgroups;
+	struct task_struct *real_parent;
+	struct signal_struct *signal;
+	struct mm_struct *mm;
+	u64 utime, stime;
+	unsigned long maj_flt;
+	u64 start_boottime; /* since 5.5 */
+	struct task_io_accounting ioac;
 };
 
 struct task_struct___old {
@@ -135,23 +195,87 @@ struct in6_addr {
 	u8 in6_u[16];
 };
 
+struct ns_common {
+	u32 inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
 struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
 	u16 skc_dport;
 	u16 skc_num;
 	u16 skc_family;
+	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	possible_net_t skc_net;
 };
+
+struct socket;
 
 struct sock {
 	struct sock_common __sk_common;
+	u32 sk_ack_backlog;
+	u16 sk_protocol; /* a bit field until 5.5 */
+	struct socket *sk_socket;
 };
 
 struct socket {
 	short type;
+	struct file *file;
 	struct sock *sk;
+};
+
+struct tcp_sock {
+	u32 srtt_us, total_retrans;
+	u64 bytes_acked, bytes_received;
+};
+
+struct folio {
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned long _flags_1;
+};
+
+struct page { /* what tracepoints passed until 5.16 */
+	struct address_space *mapping;
+	unsigned long index;
+};
+
+enum pageflags { PG_head = 6 };
+
+struct vm_fault;
+
+struct io_ring_ctx {
+	unsigned int flags;
+};
+
+struct io_cqe {
+	u64 user_data;
+};
+
+struct io_kiocb {
+	struct file *file;
+	u8 opcode;
+	struct io_cqe cqe; /* since 5.19 */
+	struct io_ring_ctx *ctx;
+};
+
+struct io_kiocb___old {
+	u64 user_data; /* until 5.18 */
+};
+
+struct io_uring_cqe {
+	u64 user_data;
+	s32 res;
 };
 
 struct gendisk {

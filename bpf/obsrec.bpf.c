@@ -6,8 +6,15 @@
  */
 #include "common.bpf.h"
 
+#include "cgroup.bpf.h"
+#include "comm.bpf.h"
+#include "trigger.bpf.h"
+
 #include "block.bpf.c"
 #include "core.bpf.c"
+#include "net.bpf.c"
+#include "pagecache.bpf.c"
+#include "process.bpf.c"
 #include "sched.bpf.c"
 #include "syscalls.bpf.c"
 #include "uprobe.bpf.c"

@@ -18,6 +18,63 @@ static __always_inline bool in_iowait(struct task_struct *t, const bool btf)
 		   : BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
 }
 
+/*
+ * A target that waits for a CPU waits for those who run there, so their switches are kept
+ * too: from its wake-up or preemption until it runs, or until the CPU has nothing to
+ * run. Written by several CPUs without order: at worst some switches more, or fewer.
+ */
+struct queued {
+	u32 tid;  /* target that waits for this CPU; 0: none */
+	u32 more; /* others wait, too */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* possible CPUs, set before loading */
+	__type(key, u32);
+	__type(value, struct queued);
+} queues SEC(".maps");
+
+static __always_inline void queue_target(u32 cpu, u32 tid)
+{
+	struct queued *q = bpf_map_lookup_elem(&queues, &cpu);
+
+	if (!q || q->tid == tid)
+		return;
+	q->more = q->tid != 0;
+	q->tid = tid;
+}
+
+static __always_inline void unqueue_target(u32 cpu, u32 tid)
+{
+	struct queued *q = bpf_map_lookup_elem(&queues, &cpu);
+
+	if (q && q->tid == tid && !q->more)
+		q->tid = 0;
+}
+
+/* True if a switch between two other threads has to be kept for a target that waits. */
+static __always_inline bool switch_wanted(u32 from, u32 to, bool runnable)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct queued *q;
+	bool keep;
+
+	if (filter_all)
+		return true;
+	q = bpf_map_lookup_elem(&queues, &cpu);
+	if (!q)
+		return true;
+	keep = q->tid || wanted(from) || wanted(to);
+	if (q->tid == to && !q->more)
+		q->tid = 0;
+	if (!to)
+		q->tid = q->more = 0;
+	else if (runnable && wanted(from))
+		queue_target(cpu, from);
+	return keep;
+}
+
 static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 				     struct task_struct *next, u16 state, const bool btf)
 {
@@ -31,7 +88,12 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		return 0;
 	from = GET(btf, prev, pid);
 	to = GET(btf, next, pid);
-	if (!wanted(from) && !wanted(to)) {
+	if (slow_runq) {
+		now_runs(to, ts);
+		if (from && (preempt || !state) && wanted(from))
+			now_runnable(from, ts);
+	}
+	if (!switch_wanted(from, to, preempt || !state)) {
 		count(c, filtered);
 		return 0;
 	}
@@ -91,6 +153,10 @@ static __always_inline int on_wake(struct task_struct *target, u16 type, u8 cont
 		return 0;
 	}
 	cpu = cpu_of(target);
+	if (!filter_all && wanted(tid))
+		queue_target(cpu, tid);
+	if (slow_runq && wanted(tid))
+		now_runnable(tid, ts);
 	prio = GET(btf, target, prio);
 	e = reserve(c, ts, waker, type, sizeof(*e));
 	if (!e)
@@ -128,3 +194,44 @@ static __always_inline int on_wake(struct task_struct *target, u16 type, u8 cont
 
 WAKE(waking, "sched_waking", EV_waking)
 WAKE(wakeup_new, "sched_wakeup_new", EV_wakeup_new)
+
+static __always_inline int on_migrate(struct task_struct *t, u32 to, const bool btf)
+{
+	struct counts *c = count_seen(GROUP_sched);
+	u64 ts = bpf_ktime_get_ns();
+	u32 tid = GET(btf, t, pid);
+	struct ev_migrate *e;
+	u32 from;
+
+	if (!c)
+		return 0;
+	if (!wanted(tid)) {
+		count(c, filtered);
+		return 0;
+	}
+	from = cpu_of(t);
+	if (!filter_all) {
+		unqueue_target(from, tid);
+		queue_target(to, tid);
+	}
+	e = ev_reserve(c, ts, (u32)bpf_get_current_pid_tgid(), migrate);
+	if (!e)
+		return 0;
+	e->target = tid;
+	e->from = from;
+	e->to = to;
+	ev_submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/sched_migrate_task")
+int BPF_PROG(sched__migrate, struct task_struct *t, s32 to)
+{
+	return on_migrate(t, to, true);
+}
+
+SEC("?raw_tp/sched_migrate_task")
+int BPF_PROG(sched__migrate__raw, struct task_struct *t, s32 to)
+{
+	return on_migrate(t, to, false);
+}

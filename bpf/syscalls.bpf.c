@@ -29,6 +29,8 @@ const volatile u8 shapes[1024] = {}; /* by number: format/shapes.h */
 #endif
 
 #include "fd.bpf.h"
+#include "path.bpf.h"
+#include "uring.bpf.h"
 
 /* Which table of numbers this call is from. */
 static __always_inline u8 abi_of(s64 nr, const bool btf)
@@ -124,29 +126,58 @@ static __always_inline void emit_full(struct counts *c, const struct call *call,
 	ev_submit(e);
 }
 
-static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf)
+/* Its descriptors and paths: for groups core and files, whether or not the call is recorded. */
+static __always_inline void follow_files(const struct call *call, u64 id, u8 shape, u8 form,
+					 struct pt_regs *regs, const bool btf)
 {
-	u64 id = bpf_get_current_pid_tgid(), entered;
-	s64 nr = SYSCALL_NR(btf, regs);
-	struct counts *c;
-	struct call call;
-	u64 *word;
-	u8 shape;
+	u64 arg[4] = { SYSCALL_ARG0(btf, regs), SYSCALL_ARG1(btf, regs), SYSCALL_ARG2(btf, regs),
+		       SYSCALL_ARG3(btf, regs) };
+	struct naming n = { call->ts, call->dur, call->ret, call->tid, call->nr, call->abi };
 
-	if (nr < 0) /* no system call: a debugger or seccomp took it away */
-		return 0;
-	c = count_seen(GROUP_syscalls);
-	if (!c)
-		return 0;
+	if (shape & FD_SOURCE)
+		fds_changed(call->ts, id, shape, form, arg, call->ret);
+	if (form & PATH_DIRECTORY && !call->ret)
+		directory_changed(call->ts, id, form, arg);
+	if (form && !(form & PATH_DIRECTORY) && asked & 1 << GROUP_files)
+		named(&n, form, arg);
+}
+
+/* The running thread's word if its calls are to be recorded, else NULL, which is counted. */
+static __always_inline u64 *calling(struct counts *c, u64 id)
+{
+	u64 *word;
+
 	if (id >> 32 == self_tgid) {
-		count(c, self);
-		return 0;
+		if (c)
+			count(c, self);
+		return NULL;
 	}
 	word = thread_word(id);
-	if (!word || !(filter_all || *word & WANTED)) {
+	if (word && (filter_all || *word & WANTED))
+		return word;
+	if (c)
 		count(c, filtered);
+	return NULL;
+}
+
+static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf)
+{
+	u64 id = bpf_get_current_pid_tgid(), entered, *word;
+	s64 nr = SYSCALL_NR(btf, regs);
+	struct counts *c = NULL;
+	struct call call;
+	u8 shape, form;
+
+	if (nr < 0 || !enabled) /* no system call: a debugger or seccomp took it away */
 		return 0;
+	if (asked & 1 << GROUP_syscalls) {
+		c = count_seen(GROUP_syscalls);
+		if (!c)
+			return 0;
 	}
+	word = calling(c, id);
+	if (!word)
+		return 0;
 	entered = *word & ~WANTED;
 	*word &= WANTED;
 	call.ts = bpf_ktime_get_ns();
@@ -156,16 +187,20 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 	call.abi = abi_of(nr, btf);
 	call.flags = entered ? 0 : SYSCALL_NO_ENTRY;
 	call.dur = entered ? call.ts - entered : 0;
-	if (!entered)
-		count(c, nostate);
+	if (slow_calls && entered)
+		check_syscall(call.nr, call.tid, call.ts, call.dur);
 	shape = call.abi == NATIVE_ABI ? shapes[nr & SYSCALL_MASK] : SHAPE_ARGS;
-	if (shape & SHAPE_ARGS)
+	form = call.abi == NATIVE_ABI ? paths[nr & SYSCALL_MASK] : 0;
+	if (c && shape & SHAPE_SKIP)
+		count(c, filtered);
+	else if (c && shape & SHAPE_ARGS)
 		emit_full(c, &call, regs, btf);
-	else
+	else if (c)
 		emit_short(c, &call, regs, btf);
-	if (shape & FD_SOURCE)
-		fds_changed(call.ts, id, shape, SYSCALL_ARG0(btf, regs), SYSCALL_ARG1(btf, regs),
-			    SYSCALL_ARG3(btf, regs), ret);
+	if (c && !entered && !(shape & SHAPE_SKIP))
+		count(c, nostate);
+	if (shape & FD_SOURCE || form)
+		follow_files(&call, id, shape, form, regs, btf);
 	return 0;
 }
 

@@ -32,6 +32,8 @@ int uprobe__call(struct pt_regs *regs)
 	if (!c || !call_wanted(c, id))
 		return 0;
 	site = bpf_get_attach_cookie(regs);
+	if (slow_functions)
+		call_begins(id, site, PT_REGS_SP(regs), ts);
 	e = ev_reserve(c, ts, (u32)id, call);
 	if (!e)
 		return 0;
@@ -53,6 +55,8 @@ int uprobe__return(struct pt_regs *regs)
 	if (!c || !call_wanted(c, id))
 		return 0;
 	site = bpf_get_attach_cookie(regs);
+	if (slow_functions)
+		call_ends(id, site, PT_REGS_SP(regs) - RETURN_POPS, ts);
 	e = ev_reserve(c, ts, (u32)id, return );
 	if (!e)
 		return 0;

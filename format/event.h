@@ -87,6 +87,9 @@ enum ev_group {
 #define SITE_RETURN	   2
 #define SITE_SKIPPED_ENDBR 4
 
+/* flags of fd */
+#define FD_CLOSED_BY_EXEC 1
+
 enum fd_role { ROLE_UNKNOWN, ROLE_LISTENING, ROLE_ACCEPTED, ROLE_CONNECTED, ROLE_BOUND };
 
 enum wake_context { CONTEXT_TASK, CONTEXT_SOFTIRQ, CONTEXT_HARDIRQ, CONTEXT_NMI };

@@ -35,6 +35,12 @@ int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e);
 int writer_append(struct writer *w, struct block_info *info, const void *records, size_t len,
 		  struct err *e);
 
+/* A block that was encoded before, by an encoder of writer_encoder(). */
+int writer_append_block(struct writer *w, const void *block, size_t len, struct err *e);
+
+/* An encoder that makes the blocks that writer_append would write. */
+struct block_encoder *writer_encoder(struct err *e);
+
 /* Appends index and end. The file is complete only after this returned 0. */
 int writer_finish(struct writer *w, struct err *e);
 

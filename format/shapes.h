@@ -18,5 +18,31 @@
 
 /* the role (enum fd_role) that this gives a socket */
 #define FD_ROLE_SHIFT 4
+#define FD_ROLE	      0x70
+
+#define SHAPE_SKIP 0x80 /* not asked for with --syscalls */
+
+/*
+ * Which arguments of a call are paths: a second byte for each number. A directory that
+ * a relative path starts from stands before it.
+ */
+enum path_form {
+	PATH_NONE,
+	PATH_0,	   /* the first argument */
+	PATH_1,	   /* the second, after its directory */
+	PATHS_0_1, /* two names */
+	PATHS_1_3, /* two names, each after its directory */
+	PATHS_0_2, /* a text, then directory and name */
+	PATH_FD,   /* no path: the first argument is a descriptor */
+	PATH_FORM = 0x07,
+};
+
+#define PATH_OPENS     0x08 /* the call opens the file */
+#define PATH_FLAGS     0x10 /* open: flags and mode are the two arguments behind the path */
+#define PATH_HOW       0x20 /* open: they are in memory that the argument behind points to */
+#define PATH_SIZE      0x40 /* the argument behind path or descriptor is a new size */
+#define PATH_DIRECTORY 0x80 /* changes the working directory */
+
+#define WORKING_DIRECTORY (-100) /* AT_FDCWD: as a descriptor */
 
 #endif

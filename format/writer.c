@@ -17,7 +17,6 @@ struct writer {
 	int fd;
 	u64 bytes; /* written, whole blocks only */
 	struct block_encoder *enc;
-	u16 split[SCHEMA_EVENT_MAX];
 	struct buf out;	   /* the block being written */
 	struct buf index;  /* an INDEX_ENTRY for each data block */
 	struct err failed; /* code 0 while all is well */
@@ -65,14 +64,22 @@ static int append_opaque(struct writer *w, u16 kind, const void *data, size_t n,
 }
 
 /* Records of system calls are alike by number. */
-static void fill_split(u16 *split, const struct schema *s)
+struct block_encoder *writer_encoder(struct err *e)
 {
+	static u16 split[SCHEMA_EVENT_MAX]; /* derived from the schema: always the same */
+	const struct schema *s = schema_own();
 	int i, f;
+
+	if (!s) {
+		err_set(e, ERR_FAIL, "out of memory");
+		return NULL;
+	}
 
 	for (i = 0; i < SCHEMA_EVENT_MAX; i++)
 		for (f = 0; s->by_id[i] && f < s->by_id[i]->n_fields; f++)
 			if (s->by_id[i]->fields[f].kind == KIND_SYSCALL)
 				split[i] = s->by_id[i]->fields[f].offset;
+	return block_encoder_new(ZSTD_LEVEL, split, e);
 }
 
 static int write_start(struct writer *w, const u8 uuid[16], struct err *e)
@@ -104,9 +111,7 @@ int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e)
 	if (!w)
 		return err_set(e, ERR_FAIL, "out of memory for the recording");
 	w->fd = fd;
-	if (schema_own())
-		fill_split(w->split, schema_own());
-	w->enc = block_encoder_new(ZSTD_LEVEL, w->split, e);
+	w->enc = writer_encoder(e);
 	r = w->enc ? write_start(w, uuid, e) : ERR_FAIL;
 	if (r < 0)
 		writer_free(w);
@@ -115,30 +120,51 @@ int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e)
 	return r;
 }
 
-int writer_append(struct writer *w, struct block_info *info, const void *records, size_t len,
-		  struct err *e)
+/* Writes the data block in w->out and notes it for the index. */
+static int append_out(struct writer *w, struct err *e)
 {
 	u64 offset = w->bytes;
 	u8 entry[INDEX_ENTRY];
 	int ret;
 
-	if (w->failed.code) {
-		if (e)
-			*e = w->failed;
-		return w->failed.code;
-	}
-	info->kind = BLOCK_DATA;
-	ret = block_encode(w->enc, info, records, len, &w->out, e);
-	if (ret < 0) {
-		buf_clear(&w->out);
-		return ret;
-	}
 	le_put(entry, offset, 8);
 	memcpy(entry + 8, w->out.data, FRAME_SIZE);
 	ret = flush_out(w, e);
 	if (ret < 0)
 		return ret;
 	return buf_add(&w->index, entry, sizeof(entry), e);
+}
+
+static int has_failed(const struct writer *w, struct err *e)
+{
+	if (w->failed.code && e)
+		*e = w->failed;
+	return w->failed.code;
+}
+
+int writer_append(struct writer *w, struct block_info *info, const void *records, size_t len,
+		  struct err *e)
+{
+	int ret = has_failed(w, e);
+
+	if (ret < 0)
+		return ret;
+	info->kind = BLOCK_DATA;
+	ret = block_encode(w->enc, info, records, len, &w->out, e);
+	if (ret < 0) {
+		buf_clear(&w->out);
+		return ret;
+	}
+	return append_out(w, e);
+}
+
+int writer_append_block(struct writer *w, const void *block, size_t len, struct err *e)
+{
+	int ret = has_failed(w, e);
+
+	if (ret == 0)
+		ret = buf_add(&w->out, block, len, e);
+	return ret < 0 ? ret : append_out(w, e);
 }
 
 int writer_finish(struct writer *w, struct err *e)
@@ -148,11 +174,9 @@ int writer_finish(struct writer *w, struct err *e)
 	size_t at = 0, n;
 	int ret;
 
-	if (w->failed.code) {
-		if (e)
-			*e = w->failed;
-		return w->failed.code;
-	}
+	ret = has_failed(w, e);
+	if (ret < 0)
+		return ret;
 	do { /* at least one, so that an index is always found */
 		n = w->index.len - at;
 		n = n < INDEX_BLOCK_MAX ? n : INDEX_BLOCK_MAX;

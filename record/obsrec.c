@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsrec: read the options, open, attach, pump until told to stop, finish. */
-#include "child.h"
+#include "doctor.h"
 #include "format/version.h"
 #include "made.h"
-#include "options.h"
-#include "output.h"
-#include "probes.h"
-#include "pump.h"
+#include "privileges.h"
+#include "recorder.h"
 #include "session.h"
 #include "snapshot.h"
 
@@ -17,20 +15,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define TICK 1000000000ull /* ns between clock readings */
-
-struct recorder {
-	struct options options;
-	struct output output;
-	struct child child;
-	struct probes *probes;
-	struct writer *writer;
-	struct pump *pump;
-	int signals; /* signalfd */
-	u64 begun;
-	u64 ended;
-	const char *why; /* it ended; NULL while it goes on */
-};
+#define TICK	     1000000000ull /* ns between clock readings */
+#define TRIGGER_LOOK 50000000ull   /* ns between two looks at the triggers */
+#define STATE_PERIOD 1000000000ull /* ns between two snapshots of the state, at least */
 
 /* From now on signals are read, not delivered; old is for the child. */
 static int take_signals(struct recorder *r, sigset_t *old, struct err *e)
@@ -42,92 +29,183 @@ static int take_signals(struct recorder *r, sigset_t *old, struct err *e)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, old);
 	signal(SIGPIPE, SIG_IGN);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return r->signals < 0 ? err_errno(e, ERR_FAIL, "cannot take signals") : 0;
 }
 
-static int start(struct recorder *r, int argc, char **argv, struct err *e)
+/* Attaches the programs; whom they are to record is marked. */
+static int attach(struct recorder *r, struct err *e)
 {
 	struct options *o = &r->options;
-	struct ring *rings;
 	sigset_t old;
-	int n, ret;
+	int ret = take_signals(r, &old, e);
 
-	ret = take_signals(r, &old, e);
+	if (ret == 0)
+		ret = targets_find(&r->targets, o, e);
 	if (ret == 0 && o->command)
 		ret = child_start(&r->child, o->command, &old, e);
 	if (ret == 0 && o->command)
 		o->pids[o->n_pids++] = r->child.pid;
 	if (ret == 0)
-		ret = probes_open(&r->probes, o, e);
-	if (ret == 0)
-		ret = snapshot_mark(r->probes, o, e);
-	if (ret == 0)
-		ret = output_open(&r->output, o->output, e);
-	if (ret == 0)
-		ret = writer_open(&r->writer, r->output.fd, r->output.uuid, e);
+		ret = probes_open(&r->probes, o, &r->targets, e);
+	return ret < 0 ? ret : targets_mark(&r->targets, r->probes, true, e);
+}
+
+static int open_output(struct recorder *r, int n_cpus, struct err *e)
+{
+	struct options *o = &r->options;
+	int ret;
+
+	if (options_flight(o)) {
+		r->flight = flight_new(o->last + o->after, o->last_bytes, n_cpus, e);
+		return r->flight ? output_try(o->output, e) : ERR_FAIL;
+	}
+	ret = output_open(&r->output, o->output, e);
+	return ret < 0 ? ret : writer_open(&r->writer, r->output.fd, r->output.uuid, e);
+}
+
+/* Tells of all threads and descriptors, now. */
+static int take_state(struct recorder *r, struct err *e)
+{
+	r->newcomers = probes_newcomers(r->probes);
+	r->lost_state = probes_lost(r->probes, GROUP_core);
+	r->state_taken = made_now();
+	if (r->flight)
+		flight_state_since(r->flight, r->state_taken);
+	return snapshot_take(r->pump, r->probes, &r->targets, e);
+}
+
+static int start(struct recorder *r, struct err *e)
+{
+	struct options *o = &r->options;
+	struct ring *rings;
+	int n, ret = attach(r, e);
+
 	if (ret < 0)
 		return ret;
 	rings = probes_rings(r->probes, &n);
-	ret = pump_start(&r->pump, rings, n, probes_counts(r->probes), r->writer, e);
+	ret = open_output(r, n, e);
 	if (ret == 0)
-		ret = session_begin(r->pump, r->probes, o, argc, argv, e);
+		ret = privileges_drop(o, e);
+	if (ret == 0)
+		ret = pump_start(&r->pump, rings, n, probes_counts(r->probes), r->writer, r->flight,
+				 e);
+	if (ret == 0 && !r->flight)
+		ret = session_begin(r->pump, r->probes, &r->targets, &r->quotas, r->argc, r->argv,
+				    e);
 	if (ret < 0)
 		return ret;
 	r->begun = made_now();
 	ret = made_info(r->pump, e, "begin=%llu", (unsigned long long)r->begun);
 	probes_enable(r->probes);
 	if (ret == 0)
-		ret = snapshot_take(r->pump, o, e);
+		ret = take_state(r, e);
 	if (ret == 0 && o->command)
 		ret = child_go(&r->child, o->command[0], e);
 	return ret;
 }
 
 /* Reads what signals have come; SIGCHLD only says that the child may have ended. */
-static void read_signals(struct recorder *r)
+static int read_signals(struct recorder *r, struct err *e)
 {
 	struct signalfd_siginfo s;
+	int ret = 0;
 
-	while (read(r->signals, &s, sizeof(s)) == sizeof(s))
-		if (s.ssi_signo != SIGCHLD)
+	while (ret == 0 && read(r->signals, &s, sizeof(s)) == sizeof(s)) {
+		if (s.ssi_signo == SIGUSR2 && r->flight)
+			ret = incident_write(r, "SIGUSR2", e);
+		else if (s.ssi_signo != SIGCHLD && s.ssi_signo != SIGUSR2)
 			r->why = "signal";
+	}
 	child_poll(&r->child);
 	if (r->child.ended)
 		r->why = "child";
+	return ret;
 }
 
-/* Waits, and once a second lets the recording speak of itself. */
+/*
+ * The state has to be told again: threads became targets that nobody had told of, events
+ * that tell it were lost, or what was told will soon be too old to be kept.
+ */
+static bool state_is_stale(const struct recorder *r)
+{
+	u64 now = made_now(), begin;
+
+	if (probes_newcomers(r->probes) != r->newcomers ||
+	    probes_lost(r->probes, GROUP_core) != r->lost_state)
+		return true;
+	if (!r->flight)
+		return false;
+	begin = flight_begin(r->flight);
+	return begin && r->state_taken < begin + (now - begin) / 2 &&
+	       now - r->state_taken > STATE_PERIOD;
+}
+
+/* Every second: the recording speaks of itself; does it have to end? */
+static int tick(struct recorder *r, struct err *e)
+{
+	const struct options *o = &r->options;
+	u64 lost = probes_lost(r->probes, GROUP_core);
+	struct pump_stats stats;
+	int ret = session_tick(r->pump, &r->targets, &r->quotas, e);
+
+	if (ret == 0 && lost != r->lost_state)
+		ret = made_info(r->pump, e, "lost_state=%llu",
+				(unsigned long long)(lost - r->lost_state));
+	if (ret == 0 && state_is_stale(r)) {
+		ret = targets_mark(&r->targets, r->probes, false, e);
+		if (ret == 0)
+			ret = take_state(r, e);
+	}
+	if (ret == 0)
+		ret = pump_check(r->pump, e);
+	pump_stats(r->pump, &stats);
+	if (!r->why && o->max_size && (r->flight ? r->bytes_made : stats.file_bytes) >= o->max_size)
+		r->why = "size";
+	if (!r->why && !r->flight && output_free(r->output.fd) < o->min_free)
+		r->why = "free space";
+	return ret;
+}
+
+/* A snapshot that cannot be written is no reason to stop watching. */
+static int survive(struct recorder *r, int ret, struct err *e)
+{
+	if (ret < 0 && r->flight && !pump_check(r->pump, NULL)) {
+		fprintf(stderr, "obsrec: %s\n", e->text);
+		*e = (struct err){ 0 };
+		return 0;
+	}
+	return ret;
+}
+
 static int run(struct recorder *r, struct err *e)
 {
-	u64 now = made_now(), tick = now + TICK, stop = r->options.duration;
+	u64 now = made_now(), next = now + TICK, stop = r->options.duration, until;
 	struct pollfd fd = { r->signals, POLLIN, 0 };
-	struct pump_stats stats;
-	u64 until;
 	int ret = pump_check(r->pump, e);
 
 	stop = stop ? r->begun + stop : UINT64_MAX;
 	while (ret == 0 && !r->why) {
 		now = made_now();
-		until = tick < stop ? tick : stop;
+		until = next < stop ? next : stop;
+		if (r->options.n_triggers && now + TRIGGER_LOOK < until)
+			until = now + TRIGGER_LOOK;
 		if (until > now && poll(&fd, 1, (until - now + 999999) / 1000000) < 0 &&
 		    errno != EINTR)
 			return err_errno(e, ERR_FAIL, "cannot wait");
-		read_signals(r);
+		ret = survive(r, read_signals(r, e), e);
+		if (ret == 0 && r->options.n_triggers)
+			ret = survive(r, incident_poll(r, e), e);
 		now = made_now();
 		if (!r->why && now >= stop)
 			r->why = "duration";
-		if (now < tick)
+		if (ret < 0 || now < next)
 			continue;
-		tick += TICK;
-		ret = session_tick(r->pump, e);
-		if (ret == 0)
-			ret = pump_check(r->pump, e);
-		pump_stats(r->pump, &stats);
-		if (!r->why && r->options.max_size && stats.file_bytes >= r->options.max_size)
-			r->why = "size";
+		next += TICK;
+		ret = tick(r, e);
 	}
 	return ret;
 }
@@ -159,11 +237,13 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		if (r2 == 0)
 			r2 = pump_stop(r->pump, first);
 		if (r2 == 0)
-			r2 = session_end(r->pump, r->probes, r->why ? r->why : "error", first);
+			r2 = session_end(r->pump, r->probes, &r->targets, &r->quotas,
+					 r->why ? r->why : "error", first);
 		if (r2 == 0)
 			r2 = pump_finish(r->pump, first);
 		if (r2 == 0)
-			r2 = writer_finish(r->writer, first);
+			r2 = r->flight ? incident_write(r, r->why ? r->why : "error", first)
+				       : writer_finish(r->writer, first);
 		ret = ret < 0 ? ret : r2;
 	}
 	if (r->output.fd >= 0) {
@@ -175,7 +255,8 @@ static int finish(struct recorder *r, int ret, struct err *e)
 
 static void summary(const struct recorder *r)
 {
-	double seconds = (r->ended - r->begun) / 1e9, bytes = writer_bytes(r->writer);
+	double seconds = (r->ended - r->begun) / 1e9;
+	double bytes = r->flight ? flight_bytes(r->flight) : writer_bytes(r->writer);
 	struct totals t = probes_totals(r->probes);
 
 	fprintf(stderr,
@@ -183,9 +264,11 @@ static void summary(const struct recorder *r)
 		"(%.2f bytes an event).",
 		(unsigned long long)t.events, (unsigned long long)t.records, seconds,
 		seconds > 0 ? t.events / seconds : 0, (unsigned long long)t.lost, bytes / 1e6,
-		strcmp(r->output.path, "-") == 0 ? "standard output" : r->output.path,
+		r->flight			   ? "memory"
+		: strcmp(r->output.path, "-") == 0 ? "standard output"
+						   : r->output.path,
 		t.events ? bytes / t.events : 0);
-	if (strcmp(r->output.path, "-") != 0)
+	if (!r->flight && strcmp(r->output.path, "-") != 0)
 		fprintf(stderr, " Next: obsanalyze report %s", r->output.path);
 	fputc('\n', stderr);
 	if (t.lost)
@@ -198,18 +281,40 @@ static void summary(const struct recorder *r)
 static void release(struct recorder *r)
 {
 	pump_free(r->pump);
+	flight_free(r->flight);
 	writer_free(r->writer);
+	quotas_free(&r->quotas);
+	targets_free(&r->targets);
 	probes_free(r->probes);
 	child_end(&r->child);
 	if (r->signals >= 0)
 		close(r->signals);
 }
 
+static int dry_run(struct recorder *r)
+{
+	struct err e = { 0 };
+	int ret = attach(r, &e);
+
+	if (ret == 0)
+		probes_plan(r->probes, &r->options, stdout);
+	release(r);
+	if (ret < 0)
+		fprintf(stderr, "obsrec: %s\n", e.text);
+	return ret < 0 ? err_status(&e) : 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct recorder r = { .signals = -1, .output.fd = -1, .child.gate = -1 };
+	struct recorder r = {
+		.argc = argc, .argv = argv, .signals = -1, .output.fd = -1, .child.gate = -1
+	};
 	struct err e = { 0 };
-	int ret = options_read(&r.options, argc, argv, &e);
+	int ret;
+
+	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+		return doctor_main(argc - 1, argv + 1);
+	ret = options_read(&r.options, argc, argv, &e);
 
 	if (ret == 0 && r.options.help) {
 		options_help(stdout);
@@ -220,8 +325,10 @@ int main(int argc, char **argv)
 		       libbpf_version_string(), RECORDING_MAJOR, RECORDING_MINOR);
 		return 0;
 	}
+	if (ret == 0 && r.options.dry_run)
+		return dry_run(&r);
 	if (ret == 0)
-		ret = start(&r, argc, argv, &e);
+		ret = start(&r, &e);
 	if (ret == 0)
 		ret = run(&r, &e);
 	ret = finish(&r, ret, &e);

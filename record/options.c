@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_DEFAULT (8ull << 20)
-#define RING_MIN     4096
-#define RING_MAX     (1ull << 30)
+#define RING_MIN   4096
+#define RING_MAX   (1ull << 30)
+#define LAST_MIN   (1ull << 20)
+#define LAST_BYTES (256ull << 20) /* flight mode keeps no more, if only a time is given */
+#define AFTER	   1000000000ull
+#define PAUSE	   60000000000ull
+#define MIN_FREE   (64ull << 20)
 
-static const struct group {
-	const char *name;
-	enum { ALWAYS, DEFAULT, TARGETS } asked;
-	const char *doc;
-} groups[GROUP_MAX] = {
+const struct group_row groups[GROUP_MAX] = {
 #define GROUP(id, name, asked, doc) [id] = { #name, asked, doc },
 #include "format/groups.def"
 #undef GROUP
@@ -81,14 +81,16 @@ static int unknown_group(const char *name, size_t n, struct err *e)
 		       n < 40 ? (int)n : 40, name, list);
 }
 
+/* "sched,block": these; "+pagecache": the usual ones and this. */
 static int set_events(void *config, const char *arg, struct err *e)
 {
 	struct options *o = config;
 	size_t n;
 	int i;
 
-	o->groups = 0;
-	for (;; arg += n + 1) {
+	o->required = 0;
+	o->add_groups = *arg == '+';
+	for (arg += o->add_groups;; arg += n + 1) {
 		n = strcspn(arg, ",");
 		for (i = 0; i < GROUP_MAX; i++)
 			if (groups[i].name && strlen(groups[i].name) == n &&
@@ -96,10 +98,100 @@ static int set_events(void *config, const char *arg, struct err *e)
 				break;
 		if (i == GROUP_MAX)
 			return unknown_group(arg, n, e);
-		o->groups |= 1u << i;
+		o->required |= 1u << i;
 		if (!arg[n])
 			return 0;
 	}
+}
+
+static int set_comm(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct options *)config)->comm = arg;
+	return 0;
+}
+
+static int add_cgroup(struct options *o, const char *arg, bool container, struct err *e)
+{
+	if (o->n_cgroups == CGROUPS_MAX || (o->n_cgroups && o->containers != container))
+		return err_set(
+			e, ERR_FAIL,
+			"--cgroup or --container can be given at most %d times, and not both",
+			CGROUPS_MAX);
+	o->containers = container;
+	o->cgroups[o->n_cgroups++] = arg;
+	return 0;
+}
+
+static int set_cgroup(void *config, const char *arg, struct err *e)
+{
+	return add_cgroup(config, arg, false, e);
+}
+
+static int set_container(void *config, const char *arg, struct err *e)
+{
+	return add_cgroup(config, arg, true, e);
+}
+
+static int set_label(void *config, const char *arg, struct err *e)
+{
+	struct options *o = config;
+	const char *equals = strchr(arg, '=');
+
+	if (!equals || equals == arg || strlen(arg) > 200)
+		return err_set(e, ERR_FAIL,
+			       "--label needs key=value of at most 200 bytes, not %.40s", arg);
+	if (o->n_labels == LABELS_MAX)
+		return err_set(e, ERR_FAIL, "--label can be given at most %d times", LABELS_MAX);
+	o->labels[o->n_labels++] = arg;
+	return 0;
+}
+
+static int set_min_free(void *config, const char *arg, struct err *e)
+{
+	unsigned long long size;
+	int ret = opt_size(&size, "min-free", arg, e);
+
+	((struct options *)config)->min_free = size;
+	return ret;
+}
+
+/* "60s" is a time, "256M" a size; both may be given. */
+static int set_last(void *config, const char *arg, struct err *e)
+{
+	struct options *o = config;
+	unsigned long long size;
+	size_t n = strlen(arg);
+	int ret;
+
+	if (n && strchr("KMGkg", arg[n - 1])) {
+		ret = opt_size(&size, "last", arg, e);
+		if (ret == 0 && size < LAST_MIN)
+			ret = err_set(e, ERR_FAIL, "--last needs at least 1M, not %.40s", arg);
+		o->last_bytes = size;
+		return ret;
+	}
+	return options_time(&o->last, "last", arg, e);
+}
+
+static int set_trigger(void *config, const char *arg, struct err *e)
+{
+	struct options *o = config;
+
+	if (o->n_triggers == TRIGGERS_MAX)
+		return err_set(e, ERR_FAIL, "--trigger can be given at most %d times",
+			       TRIGGERS_MAX);
+	return trigger_parse(&o->triggers[o->n_triggers++], arg, e);
+}
+
+static int set_after(void *config, const char *arg, struct err *e)
+{
+	return options_time(&((struct options *)config)->after, "after", arg, e);
+}
+
+static int set_pause(void *config, const char *arg, struct err *e)
+{
+	return options_time(&((struct options *)config)->pause, "pause", arg, e);
 }
 
 static int set_function(void *config, const char *arg, struct err *e)
@@ -162,25 +254,48 @@ SWITCH(set_quiet, quiet, true)
 SWITCH(set_stats, stats, true)
 SWITCH(set_verbose, verbose, true)
 SWITCH(set_no_follow, follow, false)
+SWITCH(set_private, hide, true)
+SWITCH(set_dry_run, dry_run, true)
 SWITCH(set_help, help, true)
 SWITCH(set_version, version, true)
 
 static const struct opt opts[] = {
 	{ "pid", 'p', "PID[,PID]", "record these processes, with their threads and children",
 	  set_pids },
+	{ "comm", 0, "GLOB", "record processes and threads of this name, for example 'nginx*'",
+	  set_comm },
+	{ "cgroup", 0, "PATH", "record the processes of this control group; repeatable",
+	  set_cgroup },
+	{ "container", 0, "NAME", "record this container, by name or id; repeatable",
+	  set_container },
 	{ "all", 'a', NULL, "record the whole host", set_all },
 	{ "no-follow", 0, NULL, "leave out the children of the processes", set_no_follow },
 	{ "duration", 'd', "SECONDS", "stop after this time; default: until Ctrl-C", set_duration },
 	{ "output", 'o', "FILE",
 	  "recording to make, - for standard output; default: obs-HOST-TIME.obs", set_output },
 	{ "events", 'e', "GROUP,...",
-	  "groups to record: syscalls, sched, block, uprobe; default: all that apply", set_events },
+	  "groups to record instead of the usual ones; +GROUP: in addition to them", set_events },
 	{ "uprobe", 'u', "FILE:FUNC", "record calls and returns of this function; repeatable",
 	  set_function },
+	{ "label", 0, "KEY=VALUE", "a note for the recording; repeatable", set_label },
+	{ "private", 0, NULL, "leave out command lines, paths and addresses", set_private },
 	{ "ring", 0, "SIZE", "memory between kernel and obsrec for each CPU; default: 8M",
 	  set_ring },
 	{ "max-size", 0, "SIZE", "stop when the recording has reached this size", set_max_size },
+	{ "min-free", 0, "SIZE", "stop when its file system has less room than this; default: 64M",
+	  set_min_free },
+	{ "last", 0, "TIME|SIZE",
+	  "flight mode: keep the last 60s or 256M in memory, write on SIGUSR2 or --trigger",
+	  set_last },
+	{ "trigger", 0, "WHEN",
+	  "write when 'syscall NAME|any > 100ms', 'runq > 50ms' or 'call FUNC > 20ms'",
+	  set_trigger },
+	{ "after", 0, "TIME", "record for this long after a trigger; default: 1s", set_after },
+	{ "pause", 0, "TIME", "least time between two triggered snapshots; default: 60s",
+	  set_pause },
 	{ "stats", 0, NULL, "measure the time spent in each BPF program", set_stats },
+	{ "dry-run", 0, NULL, "show what would be attached, and how much memory it takes",
+	  set_dry_run },
 	{ "quiet", 'q', NULL, "no summary at the end", set_quiet },
 	{ "verbose", 'v', NULL, "show what libbpf says", set_verbose },
 	{ "force", 0, "WAY", NULL, set_force },
@@ -193,14 +308,17 @@ void options_help(FILE *f)
 {
 	int i;
 
-	fprintf(f, "Usage: obsrec [OPTION]... -p PID | -a | -- COMMAND [ARG]...\n"
+	fprintf(f, "Usage: obsrec [OPTION]... -p PID | --comm GLOB | --cgroup PATH |\n"
+		   "                           --container NAME | -a | -- COMMAND [ARG]...\n"
+		   "       obsrec doctor [--json]\n"
 		   "Records what the kernel and chosen functions do into one compressed file,\n"
 		   "which obsanalyze reports on.\n\n");
 	opt_help(f, opts);
 	fprintf(f, "\nGroups of events:\n");
 	for (i = 0; i < GROUP_MAX; i++)
 		if (groups[i].name && groups[i].asked != ALWAYS)
-			fprintf(f, "  %-10s %s\n", groups[i].name, groups[i].doc);
+			fprintf(f, "  %-10s %s%s\n", groups[i].name, groups[i].doc,
+				groups[i].asked == ASKED ? " (only with -e)" : "");
 	fprintf(f, "\nExamples:\n"
 		   "  obsrec -p $(pidof redis-server) -d 30 -o incident.obs\n"
 		   "  obsrec -a -d 10\n"
@@ -211,9 +329,10 @@ void options_help(FILE *f)
 
 static void complete_groups(struct options *o)
 {
-	bool chosen = o->groups != 0;
+	bool chosen = o->required && !o->add_groups;
 	int i;
 
+	o->groups = o->required;
 	for (i = 0; i < GROUP_MAX; i++) {
 		if (!groups[i].name)
 			continue;
@@ -221,6 +340,31 @@ static void complete_groups(struct options *o)
 		    (groups[i].asked == TARGETS && o->n_functions))
 			o->groups |= 1u << i;
 	}
+	o->wished = o->groups;
+}
+
+/* Which options go together. */
+static int check(struct options *o, struct err *e)
+{
+	bool flight = options_flight(o);
+
+	if (!!o->n_pids + o->all + !!o->command + !!o->comm + !!o->n_cgroups != 1)
+		return err_set(e, ERR_FAIL,
+			       "say what to record, in one of these ways: -p PID, --comm GLOB, "
+			       "--cgroup PATH, --container NAME, -a (the whole host), or "
+			       "-- COMMAND; --help tells more");
+	if (o->required & 1u << GROUP_uprobe && !o->n_functions)
+		return err_set(e, ERR_FAIL, "the group uprobe needs functions: -u FILE:FUNCTION");
+	if (o->n_triggers && !flight)
+		return err_set(e, ERR_FAIL,
+			       "--trigger needs --last, for example --last 60s: it writes what is "
+			       "kept in memory");
+	if (flight && o->output && strcmp(o->output, "-") == 0)
+		return err_set(e, ERR_FAIL,
+			       "--last writes a file for each snapshot: -o needs a name");
+	if (flight && !o->last_bytes)
+		o->last_bytes = LAST_BYTES;
+	return 0;
 }
 
 int options_read(struct options *ret, int argc, char **argv, struct err *e)
@@ -228,7 +372,11 @@ int options_read(struct options *ret, int argc, char **argv, struct err *e)
 	struct options *o = ret;
 	int rest;
 
-	*o = (struct options){ .follow = true, .ring = RING_DEFAULT };
+	*o = (struct options){ .follow = true,
+			       .ring = RING_DEFAULT,
+			       .after = AFTER,
+			       .pause = PAUSE,
+			       .min_free = MIN_FREE };
 	rest = opt_parse(opts, o, argc, argv, e);
 	if (rest < 0)
 		return rest;
@@ -240,12 +388,8 @@ int options_read(struct options *ret, int argc, char **argv, struct err *e)
 		return err_set(e, ERR_FAIL,
 			       "%.60s is no option; a command to run and record stands behind --",
 			       argv[rest]);
-	if (!!o->n_pids + o->all + !!o->command != 1)
-		return err_set(e, ERR_FAIL,
-			       "say what to record, in one of three ways: -p PID, -a "
-			       "(the whole host), or -- COMMAND; --help tells more");
-	if (o->groups & 1u << GROUP_uprobe && !o->n_functions)
-		return err_set(e, ERR_FAIL, "the group uprobe needs functions: -u FILE:FUNCTION");
+	if (check(o, e) < 0)
+		return ERR_FAIL;
 	complete_groups(o);
 	return 0;
 }

@@ -9,26 +9,75 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define TARGETS_MAX 256 /* -p */
-#define PROBES_MAX  64	/* -u */
+#define TARGETS_MAX  256 /* -p */
+#define PROBES_MAX   64	 /* -u */
+#define CGROUPS_MAX  16	 /* --cgroup, --container */
+#define RING_DEFAULT (8ull << 20)
+#define LABELS_MAX   32 /* --label */
+#define TRIGGERS_MAX 8	/* --trigger */
+
+/* A threshold whose passing makes a snapshot. */
+struct trigger {
+	enum { TRIGGER_SYSCALL, TRIGGER_RUNQ, TRIGGER_CALL } kind;
+	const char *text; /* as given */
+	char name[64];	  /* system call or "any"; function */
+	u64 limit;	  /* ns */
+};
 
 struct options {
 	bool all; /* -a */
 	u32 pids[TARGETS_MAX];
 	int n_pids;
-	char **command;			   /* NULL: none */
-	bool follow;			   /* children of targets too */
-	u64 duration;			   /* ns; 0: until stopped */
-	u64 max_size;			   /* bytes of the file; 0: no limit */
-	const char *output;		   /* NULL: a name is made; "-": standard output */
-	u32 groups;			   /* bit mask */
+	const char *comm;		  /* --comm: a pattern; NULL: none */
+	const char *cgroups[CGROUPS_MAX]; /* --cgroup or --container */
+	int n_cgroups;
+	bool containers;		/* they are containers */
+	char **command;			/* NULL: none */
+	bool follow;			/* children of targets too */
+	u64 duration;			/* ns; 0: until stopped */
+	u64 max_size;			/* bytes of the file; 0: no limit */
+	u64 min_free;			/* bytes that must stay free on its file system */
+	const char *output;		/* NULL: a name is made; "-": standard output */
+	u32 wished;			/* groups, as a bit mask: what was asked for */
+	u32 groups;			/* of these, what this kernel has */
+	u32 required;			/* of these, named by -e: must be available */
+	bool add_groups;		/* -e +...: beside the usual ones */
+	const char *labels[LABELS_MAX]; /* key=value */
+	int n_labels;
+	bool hide;	/* --private: no command lines, paths, addresses */
+	u64 last;	/* flight mode: ns to keep; 0: no limit */
+	u64 last_bytes; /* flight mode: bytes to keep; 0: no limit */
+	struct trigger triggers[TRIGGERS_MAX];
+	int n_triggers;
+	u64 after;			   /* ns recorded after a trigger */
+	u64 pause;			   /* ns between two triggered snapshots */
 	const char *functions[PROBES_MAX]; /* FILE:FUNCTION */
 	int n_functions;
 	u64 ring; /* bytes a CPU, a power of two */
 	bool quiet, stats, verbose;
 	bool raw_tp; /* hidden: do not use tp_btf */
+	bool dry_run, json;
 	bool help, version;
 };
+
+/* True if blocks are kept in memory until a snapshot is asked for. */
+static inline bool options_flight(const struct options *o)
+{
+	return o->last || o->last_bytes;
+}
+
+/* "syscall read > 100ms", "runq > 50ms", "call FUNC > 20ms". */
+int trigger_parse(struct trigger *ret, const char *text, struct err *e);
+
+/* "250ms", "5s", "1.5" (seconds), "2m", as ns; what names the option in the error. */
+int options_time(u64 *ret, const char *what, const char *text, struct err *e);
+
+/* The names of groups; NULL where there is none. */
+extern const struct group_row {
+	const char *name;
+	enum { ALWAYS, DEFAULT, ASKED, TARGETS } asked;
+	const char *doc;
+} groups[GROUP_MAX];
 
 /* Reads the command line; checks what can be checked without the kernel. */
 int options_read(struct options *ret, int argc, char **argv, struct err *e);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,44 @@ static void default_name(char *path, size_t size)
 	if (gmtime_r(&now, &tm))
 		strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", &tm);
 	snprintf(path, size, "obs-%s-%s.obs", host, at);
+}
+
+void output_snapshot_path(char *ret, size_t size, const char *path, unsigned int n)
+{
+	char base[PATH_MAX], at[32] = "";
+	time_t now = time(NULL);
+	size_t len;
+	struct tm tm;
+
+	if (path)
+		snprintf(base, sizeof(base), "%s", path);
+	else
+		default_name(base, sizeof(base));
+	len = strlen(base);
+	if (len > 4 && strcmp(base + len - 4, ".obs") == 0)
+		base[len - 4] = '\0';
+	if (path && gmtime_r(&now, &tm))
+		strftime(at, sizeof(at), "-%Y%m%dT%H%M%SZ", &tm);
+	snprintf(ret, size, "%.3800s%s-%u.obs", base, at, n);
+}
+
+int output_try(const char *path, struct err *e)
+{
+	char dir[PATH_MAX] = ".";
+
+	if (path && strchr(path, '/'))
+		snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path + 1), path);
+	return access(dir, W_OK) < 0 ? err_errno(e, ERR_FAIL, "cannot write to %.300s", dir) : 0;
+}
+
+u64 output_free(int fd)
+{
+	struct statvfs v;
+	struct stat sb;
+
+	if (fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode) || fstatvfs(fd, &v) < 0)
+		return UINT64_MAX;
+	return (u64)v.f_bavail * v.f_frsize;
 }
 
 /* Under sudo the recording belongs to the person, not to root. */

@@ -2,7 +2,10 @@
 /* The BPF programs of a recording. */
 #include "probes.h"
 
-#include "shape_table.h"
+#include "privileges.h"
+#include "probe_config.h"
+#include "procfs.h"
+#include "programs.h"
 #include "tracepoints.h"
 
 #include <bpf/bpf.h>
@@ -14,34 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "bpf/obsrec.skel.h"
 
-#define PROGRAMS_MAX  64
-#define RAW_SUFFIX    "__raw"	   /* for kernels where tp_btf does not load */
-#define COUNT_MARK    "__count"	   /* for kernels that show their preemption counter */
-#define IRQ_MARK      "__irq"	   /* for those that do not: bpf/context.bpf.h */
 #define PID_MAX_LIMIT (4u << 20)   /* the kernel's own (include/linux/threads.h) */
 #define WANTED	      (1ull << 63) /* of a thread's word: bpf/common.bpf.h */
 #define GRACE	      20000	   /* us: longer than any of our programs runs */
 
-#define CAP_SYS_ADMIN_BIT 21
-#define CAP_PERFMON_BIT	  38
-#define CAP_BPF_BIT	  39
-
-struct program {
-	struct bpf_program *prog;
-	struct bpf_link *link; /* NULL: uprobes, whose links belong to sites */
-	u32 group;
-	enum hook hook;
-};
-
 struct probes {
 	struct obsrec_bpf *skel;
-	struct program programs[PROGRAMS_MAX];
-	int n_programs;
+	struct programs programs;
 	struct ring *rings;
 	int n_rings;
 	struct cpu_counts *counts;
@@ -49,8 +35,8 @@ struct probes {
 	u32 n_threads;
 	size_t counts_size, threads_size;
 	struct sites sites;
+	struct feature features[GROUP_MAX];
 	int stats_fd;
-	bool by_count; /* wake-ups tell their context by the preemption counter */
 };
 
 /*
@@ -71,164 +57,21 @@ static int collect(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* A number from the first line of a file under /proc or /sys. */
-static u64 read_number(const char *path, u64 fallback)
+static int load(struct probes *p, const struct options *o, const struct targets *t,
+		const struct btf *btf, bool raw, struct err *e)
 {
-	unsigned long long v;
-	FILE *f = fopen(path, "re");
-
-	if (!f)
-		return fallback;
-	if (fscanf(f, "%llu", &v) != 1)
-		v = fallback;
-	fclose(f);
-	return v;
-}
-
-/* Names the capabilities that are missing, before the kernel says only "not permitted". */
-static int check_rights(const struct options *o, struct err *e)
-{
-	bool uprobes = o->groups & 1u << GROUP_uprobe;
-	unsigned long long caps = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	if (f)
-		fclose(f);
-	if (caps & 1ull << CAP_SYS_ADMIN_BIT)
-		return 0;
-	if (uprobes)
-		return err_set(e, ERR_ENV,
-			       "no rights: recording functions needs the capability "
-			       "CAP_SYS_ADMIN; run obsrec as root, for example with sudo");
-	if (caps & 1ull << CAP_BPF_BIT && caps & 1ull << CAP_PERFMON_BIT)
-		return 0;
-	return err_set(e, ERR_ENV,
-		       "no rights: recording needs the capabilities CAP_BPF and "
-		       "CAP_PERFMON; run obsrec as root, for example with sudo");
-}
-
-/* Group of a program by the text before "__" in its name; -1: not a program of ours. */
-static int group_of(const char *name)
-{
-	static const char *const names[GROUP_MAX] = {
-#define GROUP(id, name, asked, doc) [id] = #name,
-#include "format/groups.def"
-#undef GROUP
-	};
-	int g;
-
-	for (g = 0; g < GROUP_MAX; g++)
-		if (names[g] && strncmp(name, names[g], strlen(names[g])) == 0 &&
-		    strncmp(name + strlen(names[g]), "__", 2) == 0)
-			return g;
-	return -1;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-/* Tracepoints that not every kernel has; without them the group tells less. */
-static bool optional_tracepoint(const char *name)
-{
-	return strcmp(name, "block_io_start") == 0 || strncmp(name, "local_timer_", 12) == 0 ||
-	       strncmp(name, "call_function_single_", 21) == 0;
-}
-
-/* True if the kernel can give a BPF program the address of its preemption counter. */
-static bool shows_preempt_count(void)
-{
-#if defined(__aarch64__)
-	return true; /* it is a field of the thread */
-#else
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[256];
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = strstr(line, " __preempt_count\n") || strstr(line, " pcpu_hot\n");
-	if (f)
-		fclose(f);
-	return found;
-#endif
-}
-
-static int choose_program(struct probes *p, struct bpf_program *prog, const struct options *o,
-			  const struct btf *btf, bool raw, struct err *e)
-{
-	const char *name = bpf_program__name(prog), *section = bpf_program__section_name(prog);
-	const char *tracepoint = strchr(section, '/');
-	int group = group_of(name);
-	enum hook hook = HOOK_TP_BTF;
-
-	if (group < 0 || !(o->groups & 1u << group))
-		return 0;
-	if (tracepoint) {
-		hook = raw ? HOOK_RAW_TP : HOOK_TP_BTF;
-		if (ends_with(name, RAW_SUFFIX) != raw ||
-		    strstr(name, p->by_count ? IRQ_MARK : COUNT_MARK))
-			return 0;
-		if (tracepoint_args(btf, tracepoint + 1) < 0) {
-			if (optional_tracepoint(tracepoint + 1))
-				return 0;
-			return err_set(
-				e, ERR_ENV,
-				"this kernel has no tracepoint %s, which the group %.*s needs; "
-				"leave the group out with -e",
-				tracepoint + 1, (int)strcspn(name, "_"), name);
-		}
-	} else {
-		hook = strcmp(section, "uretprobe") == 0 ? HOOK_URETPROBE : HOOK_UPROBE;
-	}
-	if (p->n_programs == PROGRAMS_MAX)
-		return err_set(e, ERR_FAIL, "too many BPF programs");
-	bpf_program__set_autoload(prog, true);
-	p->programs[p->n_programs++] = (struct program){ prog, NULL, group, hook };
-	return 0;
-}
-
-/* What the programs have to know of this kernel and of the options. */
-static void configure(struct probes *p, const struct options *o, const struct btf *btf)
-{
-	struct obsrec_bpf__rodata *ro = p->skel->rodata;
-	u64 key = 0;
-
-	/* without randomness, addresses of requests stay as they are: still right */
-	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) < 0)
-		key = 0;
-	ro->request_key = key;
-	ro->self_tgid = getpid();
-	ro->filter_all = o->all;
-	ro->follow = o->follow;
-	ro->switch_has_state = tracepoint_args(btf, "sched_switch") >= 4;
-	ro->issue_has_queue = tracepoint_args(btf, "block_rq_issue") >= 2;
-	ro->has_io_start = tracepoint_args(btf, "block_io_start") >= 1;
-	ro->complete_has_status = tracepoint_status(btf);
-	shape_table_fill(ro->shapes, sizeof(ro->shapes));
-}
-
-static int load(struct probes *p, const struct options *o, const struct btf *btf, bool raw,
-		struct err *e)
-{
-	struct bpf_program *prog;
-
-	p->n_programs = 0;
 	p->skel = obsrec_bpf__open();
 	if (!p->skel)
 		return err_errno(e, ERR_ENV, "cannot open the BPF programs");
-	bpf_object__for_each_program(prog, p->skel->obj) if (choose_program(p, prog, o, btf, raw,
-									    e) < 0) return ERR_FAIL;
-	configure(p, o, btf);
+	if (programs_choose(&p->programs, p->skel->obj, o, btf, raw, e) < 0)
+		return ERR_FAIL;
+	probe_config(p->skel, o, t, &p->sites, btf);
 	if (bpf_map__set_max_entries(p->skel->maps.counters, p->n_rings) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.threads, p->n_threads) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.depths, p->n_rings) < 0 ||
+	    bpf_map__set_max_entries(p->skel->maps.queues, p->n_rings) < 0 ||
+	    bpf_map__set_max_entries(p->skel->maps.runnable,
+				     p->skel->rodata->slow_runq ? p->n_threads : 1) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.rings, p->n_rings) < 0)
 		return err_errno(e, ERR_ENV, "cannot size the BPF maps");
 	if (obsrec_bpf__load(p->skel) == 0)
@@ -281,8 +124,8 @@ static int attach_tracepoints(struct probes *p, struct err *e)
 	struct program *g;
 	int i;
 
-	for (i = 0; i < p->n_programs; i++) {
-		g = &p->programs[i];
+	for (i = 0; i < p->programs.n; i++) {
+		g = &p->programs.list[i];
 		if (g->hook == HOOK_UPROBE || g->hook == HOOK_URETPROBE)
 			continue;
 		g->link = bpf_program__attach(g->prog);
@@ -293,7 +136,27 @@ static int attach_tracepoints(struct probes *p, struct err *e)
 	return 0;
 }
 
-static int open_all(struct probes *p, const struct options *o, struct err *e)
+/* Groups that the kernel lacks are left out, unless the user named them. */
+static int narrow(struct probes *p, struct options *o, const struct btf *btf, struct err *e)
+{
+	const struct feature *f = p->features;
+	int g;
+
+	features_find(p->features, btf);
+	for (g = 0; g < GROUP_MAX; g++) {
+		if (!(o->groups & 1u << g) || f[g].level != LEVEL_ABSENT)
+			continue;
+		if (o->required & 1u << g || groups[g].asked == ALWAYS ||
+		    groups[g].asked == TARGETS)
+			return err_set(e, ERR_ENV, "this kernel cannot record the group %s: %s%s%s",
+				       groups[g].name, f[g].why,
+				       f[g].remedy[0] ? "; it takes " : "", f[g].remedy);
+		o->groups &= ~(1u << g);
+	}
+	return 0;
+}
+
+static int open_all(struct probes *p, struct options *o, const struct targets *t, struct err *e)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	int ret;
@@ -302,10 +165,17 @@ static int open_all(struct probes *p, const struct options *o, struct err *e)
 		return err_set(e, ERR_ENV,
 			       "this kernel does not describe itself (no BTF in "
 			       "/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
-	ret = o->raw_tp ? ERR_ENV : load(p, o, btf, false, e);
+	ret = narrow(p, o, btf, e);
+	if (ret < 0) {
+		btf__free(btf);
+		return ret;
+	}
+	ret = o->raw_tp ? ERR_ENV : load(p, o, t, btf, false, e);
 	if (ret < 0 && (o->raw_tp || !p->skel))
-		ret = load(p, o, btf, true, e);
+		ret = load(p, o, t, btf, true, e);
 	btf__free(btf);
+	if (ret == 0)
+		ret = probe_config_cgroups(p->skel, t, e);
 	if (ret == 0)
 		ret = make_rings(p, o, e);
 	if (ret < 0)
@@ -316,6 +186,8 @@ static int open_all(struct probes *p, const struct options *o, struct err *e)
 			       &p->threads_size);
 	if (!p->counts || !p->threads)
 		return err_errno(e, ERR_ENV, "cannot map the counters");
+	if (o->dry_run)
+		return 0;
 	if (o->stats)
 		p->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (o->stats && p->stats_fd < 0)
@@ -326,33 +198,117 @@ static int open_all(struct probes *p, const struct options *o, struct err *e)
 				      p->skel->progs.uprobe__return, e);
 }
 
-int probes_open(struct probes **ret, const struct options *o, struct err *e)
+static int probes_new(struct probes **ret, struct err *e)
 {
-	struct probes *p;
+	struct probes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return err_set(e, ERR_FAIL, "out of memory");
+	*ret = p;
+	p->stats_fd = -1;
+	p->programs.by_count = programs_see_preempt_count();
+	p->n_rings = libbpf_num_possible_cpus();
+	p->n_threads = procfs_number("/proc/sys/kernel/pid_max", PID_MAX_LIMIT);
+	if (p->n_rings <= 0 || p->n_rings > STREAM_MAX)
+		return err_set(e, ERR_ENV, "cannot tell the number of CPUs");
+	return 0;
+}
+
+int probes_open(struct probes **ret, struct options *o, const struct targets *t, struct err *e)
+{
+	struct probes *p = NULL;
 	int r;
 
 	libbpf_aloud = o->verbose;
 	libbpf_set_print(collect);
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return err_set(e, ERR_FAIL, "out of memory");
-	p->stats_fd = -1;
-	p->by_count = shows_preempt_count();
-	p->n_rings = libbpf_num_possible_cpus();
-	p->n_threads = read_number("/proc/sys/kernel/pid_max", PID_MAX_LIMIT);
-	if (p->n_rings <= 0 || p->n_rings > STREAM_MAX)
-		r = err_set(e, ERR_ENV, "cannot tell the number of CPUs");
-	else
+	r = probes_new(&p, e);
+	if (r == 0)
 		r = sites_resolve(&p->sites, o, e);
 	if (r == 0)
-		r = check_rights(o, e);
+		r = privileges_check(o, e);
 	if (r == 0)
-		r = open_all(p, o, e);
+		r = open_all(p, o, t, e);
 	if (r < 0)
 		probes_free(p);
 	else
 		*ret = p;
 	return r;
+}
+
+/* Loads the programs of one group, in either form, and takes them out again. */
+static void try_group(struct probes *p, u32 group, const struct btf *btf, struct feature *f)
+{
+	struct options o = { .groups = 1u << group, .ring = RING_DEFAULT };
+	struct targets none = { .options = &o };
+	struct err e = { 0 };
+	bool raw = false;
+	int ret = load(p, &o, &none, btf, false, &e);
+
+	if (ret < 0) {
+		raw = true;
+		ret = load(p, &o, &none, btf, true, &e);
+	}
+	if (ret < 0) {
+		f->level = LEVEL_ABSENT;
+		snprintf(f->why, sizeof(f->why), "%.390s", e.text);
+	} else if (raw && f->level == LEVEL_AVAILABLE) {
+		snprintf(f->why, sizeof(f->why),
+			 "typed tracepoints do not load: raw ones are used");
+	}
+	if (p->skel)
+		obsrec_bpf__destroy(p->skel);
+	p->skel = NULL;
+}
+
+int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	struct options none = { 0 };
+	struct probes *p = NULL;
+	u32 g;
+	int r;
+
+	libbpf_set_print(collect);
+	if (!btf)
+		return err_set(e, ERR_ENV,
+			       "this kernel does not describe itself (no BTF in "
+			       "/sys/kernel/btf/vmlinux)");
+	features_find(ret, btf);
+	r = probes_new(&p, e);
+	for (g = 0; r == 0 && g < GROUP_MAX; g++)
+		if (groups[g].name && g != GROUP_recorder && ret[g].level != LEVEL_ABSENT &&
+		    privileges_check(&none, NULL) == 0)
+			try_group(p, g, btf, &ret[g]);
+	probes_free(p);
+	btf__free(btf);
+	return r;
+}
+
+void probes_plan(const struct probes *p, const struct options *o, FILE *f)
+{
+	static const char *const hooks[] = { "", "tp_btf", "raw_tp", "uprobe", "uretprobe" };
+	const char *section;
+	u32 tid, marked = 0;
+	int i;
+
+	for (i = 0; i < p->programs.n; i++) {
+		section = bpf_program__section_name(p->programs.list[i].prog);
+		section = strchr(section, '/') ? strchr(section, '/') + 1 : "every function below";
+		fprintf(f, "%-10s %-10s %s\n", groups[p->programs.list[i].group].name,
+			hooks[p->programs.list[i].hook], section);
+	}
+	for (i = 0; i < p->sites.n; i++)
+		fprintf(f, "%-10s %-10s %s at offset 0x%llx\n", "function", "",
+			p->sites.list[i].text, (unsigned long long)p->sites.list[i].sym.offset);
+	for (tid = 0; tid < p->n_threads; tid++)
+		marked += probes_marked(p, tid);
+	if (o->all)
+		fprintf(f, "%-10s all threads of the host\n", "targets");
+	else
+		fprintf(f, "%-10s %u threads now\n", "targets", marked);
+	fprintf(f, "%-10s %.1f MB: %d rings of %llu KB, %.1f MB of maps\n", "memory",
+		(p->n_rings * (double)o->ring + p->threads_size + p->counts_size) / 1e6, p->n_rings,
+		(unsigned long long)o->ring >> 10, (p->threads_size + p->counts_size) / 1e6);
 }
 
 struct ring *probes_rings(struct probes *p, int *ret_n)
@@ -372,6 +328,45 @@ void probes_mark(struct probes *p, u32 tid)
 		__atomic_fetch_or(&p->threads[tid], WANTED, __ATOMIC_RELAXED);
 }
 
+bool probes_marked(const struct probes *p, u32 tid)
+{
+	return tid < p->n_threads && __atomic_load_n(&p->threads[tid], __ATOMIC_RELAXED) & WANTED;
+}
+
+u32 probes_newcomers(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->newcomers, __ATOMIC_RELAXED);
+}
+
+u64 probes_lost(const struct probes *p, u32 group)
+{
+	u64 lost = 0;
+	int cpu;
+
+	for (cpu = 0; cpu < p->n_rings; cpu++)
+		lost += p->counts[cpu].group[group].lost_full +
+			p->counts[cpu].group[group].lost_other;
+	return lost;
+}
+
+bool probes_hit(const struct probes *p, u64 *seen, struct hit *ret)
+{
+	u64 count = __atomic_load_n(&p->skel->bss->hit.count, __ATOMIC_ACQUIRE);
+
+	if (count == *seen)
+		return false;
+	*ret = (struct hit){
+		.count = count - *seen,
+		.ts = p->skel->bss->hit.ts,
+		.dur = p->skel->bss->hit.dur,
+		.tid = p->skel->bss->hit.tid,
+		.kind = p->skel->bss->hit.kind,
+		.item = p->skel->bss->hit.item,
+	};
+	*seen = count;
+	return true;
+}
+
 u64 probes_entered(const struct probes *p, u32 tid)
 {
 	return tid < p->n_threads ? p->threads[tid] & ~WANTED : 0;
@@ -387,9 +382,9 @@ void probes_disable(struct probes *p)
 	int i;
 
 	__atomic_store_n(&p->skel->bss->enabled, 0, __ATOMIC_RELEASE);
-	for (i = 0; i < p->n_programs; i++) {
-		bpf_link__destroy(p->programs[i].link);
-		p->programs[i].link = NULL;
+	for (i = 0; i < p->programs.n; i++) {
+		bpf_link__destroy(p->programs.list[i].link);
+		p->programs.list[i].link = NULL;
 	}
 	usleep(GRACE);
 }
@@ -399,19 +394,24 @@ bool probes_program(const struct probes *p, int i, struct program_info *ret)
 	struct bpf_prog_info info = { 0 };
 	u32 size = sizeof(info);
 
-	if (i >= p->n_programs)
+	if (i >= p->programs.n)
 		return false;
 	*ret = (struct program_info){
-		.name = bpf_program__name(p->programs[i].prog),
-		.group = p->programs[i].group,
-		.hook = p->programs[i].hook,
+		.name = bpf_program__name(p->programs.list[i].prog),
+		.group = p->programs.list[i].group,
+		.hook = p->programs.list[i].hook,
 	};
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(p->programs[i].prog), &info, &size) == 0) {
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(p->programs.list[i].prog), &info, &size) == 0) {
 		ret->runs = info.run_cnt;
 		ret->time = info.run_time_ns;
 		ret->missed = info.recursion_misses;
 	}
 	return true;
+}
+
+const struct feature *probes_features(const struct probes *p)
+{
+	return p->features;
 }
 
 const struct sites *probes_sites(const struct probes *p)
@@ -443,8 +443,8 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	sites_free(&p->sites);
-	for (i = 0; i < p->n_programs; i++)
-		bpf_link__destroy(p->programs[i].link);
+	for (i = 0; i < p->programs.n; i++)
+		bpf_link__destroy(p->programs.list[i].link);
 	for (i = 0; p->rings && i < p->n_rings; i++)
 		ring_close(&p->rings[i]);
 	free(p->rings);
@@ -454,6 +454,7 @@ void probes_free(struct probes *p)
 		munmap(p->threads, p->threads_size);
 	if (p->stats_fd >= 0)
 		close(p->stats_fd);
-	obsrec_bpf__destroy(p->skel);
+	if (p->skel)
+		obsrec_bpf__destroy(p->skel);
 	free(p);
 }

@@ -4,14 +4,14 @@
 #ifndef OBS_PROBES_H
 #define OBS_PROBES_H
 
+#include "features.h"
 #include "options.h"
+#include "programs.h"
 #include "pump.h"
 #include "sites.h"
+#include "targets.h"
 
 struct probes;
-
-/* How a program is attached: the field hook of event program. */
-enum hook { HOOK_TP_BTF = 1, HOOK_RAW_TP, HOOK_UPROBE, HOOK_URETPROBE };
 
 struct program_info {
 	const char *name;
@@ -21,10 +21,17 @@ struct program_info {
 };
 
 /*
- * Loads and attaches the programs of the groups asked for. Nothing is recorded yet. ERR_ENV
+ * Loads and attaches the programs of the groups asked for; groups that the kernel lacks and that
+ * -e does not name are taken out of o->groups. Nothing is recorded yet. ERR_ENV
  * when rights or the kernel do not allow it, ERR_FAIL when a function cannot be probed.
  */
-int probes_open(struct probes **ret, const struct options *o, struct err *e);
+int probes_open(struct probes **ret, struct options *o, const struct targets *t, struct err *e);
+
+/* What this host offers, by group: by its BTF and, with the rights to, by loading programs. */
+int probes_survey(struct feature ret[GROUP_MAX], struct err *e);
+
+/* What would be attached where, with the memory that it takes (--dry-run). */
+void probes_plan(const struct probes *p, const struct options *o, FILE *f);
 
 /* One ring and one set of counters for each possible CPU. */
 struct ring *probes_rings(struct probes *p, int *ret_n);
@@ -32,6 +39,25 @@ const struct cpu_counts *probes_counts(const struct probes *p);
 
 /* Makes a thread a target. */
 void probes_mark(struct probes *p, u32 tid);
+
+/* True if the thread is a target now. */
+bool probes_marked(const struct probes *p, u32 tid);
+
+/* Grows when the kernel side has made or unmade a target by itself, other than by fork. */
+u32 probes_newcomers(const struct probes *p);
+
+/* Events of a group lost so far, on all CPUs. */
+u64 probes_lost(const struct probes *p, u32 group);
+
+/* A threshold that was passed (--trigger). */
+struct hit {
+	u64 count; /* how many since the last look */
+	u64 ts, dur;
+	u32 tid, kind, item; /* enum hit_kind of bpf/trigger.bpf.h; system call or site */
+};
+
+/* True if one was passed since *seen, which then is brought up to date. */
+bool probes_hit(const struct probes *p, u64 *seen, struct hit *ret);
 
 /* When the thread entered the system call that it is in; 0: it is in none. */
 u64 probes_entered(const struct probes *p, u32 tid);
@@ -44,6 +70,9 @@ void probes_disable(struct probes *p);
 
 /* Each loaded program; i from 0; false behind the last. */
 bool probes_program(const struct probes *p, int i, struct program_info *ret);
+
+/* What the kernel offers, by group. */
+const struct feature *probes_features(const struct probes *p);
 
 /* The probed functions. */
 const struct sites *probes_sites(const struct probes *p);

@@ -2,6 +2,8 @@
 /* From the rings to the file. */
 #include "pump.h"
 
+#include "chunk.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,36 +16,24 @@
 #define CHUNK_AGE      500000000ull /* ns: SIGKILL costs at most this and what is being written */
 #define PERIOD_MIN     1000000	    /* ns between two looks at the rings */
 #define PERIOD_MAX     20000000
+#define FLUSH_SECONDS  5
 #define DRAIN_ATTEMPTS 1000 /* of 1 ms, for records that are reserved but not committed */
-
-/* A span of one ring on its way to a block. */
-struct chunk {
-	struct chunk *next;
-	u32 stream;
-	u8 *data;
-	size_t len, cap;
-	u64 pos_begin, pos_end;
-	u64 begun; /* when its first byte came */
-	u64 cut;   /* when counts were taken */
-	struct cpu_counts counts;
-};
-
-struct queue {
-	struct chunk *first, *last;
-};
 
 struct pump {
 	struct ring *rings;
 	int n_rings;
 	const struct cpu_counts *counts; /* the kernel's, live */
 	struct cpu_counts *written;	 /* those that the file has */
-	struct writer *writer;
-	struct chunk **filling; /* by CPU; NULL: none begun */
-	struct buf recorder;	/* records of the recorder's stream, not yet queued */
+	struct writer *writer;		 /* NULL in flight mode */
+	struct flight *flight;		 /* NULL: blocks are written */
+	struct buf *diverted;		 /* where records of obsrec go; NULL: to recorder */
+	struct chunk **filling;		 /* by CPU; NULL: none begun */
+	struct buf recorder;		 /* records of the recorder's stream, not yet queued */
 	pthread_t drainer, compressor;
 	bool drainer_runs, compressor_runs;
 	pthread_mutex_t lock; /* for all below */
-	pthread_cond_t wake;
+	pthread_cond_t wake, done;
+	u64 flush, flushed; /* number of the last one that was asked for; that is done */
 	struct queue queue, pool;
 	size_t chunk_size;
 	size_t pool_left; /* chunks that may still be made */
@@ -60,50 +50,6 @@ static u64 now(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-static void push(struct queue *q, struct chunk *c)
-{
-	c->next = NULL;
-	if (q->last)
-		q->last->next = c;
-	else
-		q->first = c;
-	q->last = c;
-}
-
-static struct chunk *pop(struct queue *q)
-{
-	struct chunk *c = q->first;
-
-	if (!c)
-		return NULL;
-	q->first = c->next;
-	if (!q->first)
-		q->last = NULL;
-	return c;
-}
-
-static struct chunk *chunk_new(size_t cap)
-{
-	struct chunk *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->cap = cap;
-	c->data = malloc(cap);
-	if (!c->data) {
-		free(c);
-		return NULL;
-	}
-	return c;
-}
-
-static void chunk_free(struct chunk *c)
-{
-	if (c)
-		free(c->data);
-	free(c);
 }
 
 /* ---- the compressor ---- */
@@ -128,9 +74,18 @@ static int write_chunk(struct pump *p, struct chunk *c, struct buf *records, str
 					 records, e);
 	}
 	info.groups = counts_groups(records);
-	if (ret == 0 && records->len)
-		ret = writer_append(p->writer, &info, records->data, records->len, e);
-	return ret;
+	if (ret < 0 || !records->len)
+		return ret;
+	if (p->flight)
+		return flight_append(p->flight, &info,
+				     c->stream == STREAM_RECORDER ? NULL : &c->counts,
+				     records->data, records->len, e);
+	return writer_append(p->writer, &info, records->data, records->len, e);
+}
+
+static u64 bytes_out(struct pump *p)
+{
+	return p->flight ? flight_bytes(p->flight) : writer_bytes(p->writer);
 }
 
 static void *compress(void *arg)
@@ -143,11 +98,17 @@ static void *compress(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
-		c = pop(&p->queue);
+		c = chunk_pop(&p->queue);
 		if (!c && p->stop_compressing)
 			break;
 		if (!c) {
 			pthread_cond_wait(&p->wake, &p->lock);
+			continue;
+		}
+		if (c->barrier) { /* all that was queued before it is done */
+			p->flushed = c->barrier;
+			pthread_cond_broadcast(&p->done);
+			chunk_free(c);
 			continue;
 		}
 		pthread_mutex_unlock(&p->lock);
@@ -156,12 +117,12 @@ static void *compress(void *arg)
 		pthread_mutex_lock(&p->lock);
 		if (ret < 0)
 			p->failed = e;
-		p->file_bytes = writer_bytes(p->writer);
+		p->file_bytes = bytes_out(p);
 		p->compressor_cpu = now(CLOCK_THREAD_CPUTIME_ID);
 		if (c->stream == STREAM_RECORDER)
 			chunk_free(c);
 		else
-			push(&p->pool, c);
+			chunk_push(&p->pool, c);
 	}
 	pthread_mutex_unlock(&p->lock);
 	buf_free(&records);
@@ -176,7 +137,7 @@ static struct chunk *take_chunk(struct pump *p)
 	struct chunk *c;
 
 	pthread_mutex_lock(&p->lock);
-	c = pop(&p->pool);
+	c = chunk_pop(&p->pool);
 	if (!c && p->pool_left) {
 		c = chunk_new(p->chunk_size);
 		p->pool_left -= c != NULL;
@@ -195,7 +156,7 @@ static void queue_chunk(struct pump *p, int cpu)
 	c->counts = p->counts[cpu];
 	c->cut = now(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&p->lock);
-	push(&p->queue, c);
+	chunk_push(&p->queue, c);
 	p->ring_bytes += c->len;
 	pthread_cond_signal(&p->wake);
 	pthread_mutex_unlock(&p->lock);
@@ -263,16 +224,40 @@ static bool all_empty(const struct pump *p)
 	return true;
 }
 
+/* Hands on what has been gathered of every ring, then a barrier. */
+static void flush_all(struct pump *p, u64 number)
+{
+	struct chunk *c = chunk_new(1);
+	int cpu;
+
+	for (cpu = 0; cpu < p->n_rings; cpu++)
+		if (p->filling[cpu] && p->filling[cpu]->len)
+			queue_chunk(p, cpu);
+	if (!c)
+		return; /* the one who waits gives up in time */
+	c->barrier = number;
+	pthread_mutex_lock(&p->lock);
+	chunk_push(&p->queue, c);
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+}
+
 static void *drain(void *arg)
 {
 	struct timespec pause = { 0, PERIOD_MIN };
 	struct pump *p = arg;
 	unsigned int full;
+	u64 flush, flushed = 0;
 	bool stop = false;
 	int cpu, i;
 
 	while (!stop) {
+		pthread_mutex_lock(&p->lock);
+		flush = p->flush;
+		pthread_mutex_unlock(&p->lock);
 		full = drain_all(p);
+		if (flush != flushed)
+			flush_all(p, flushed = flush);
 		if (full > 128) /* half full: look again at once */
 			pause.tv_nsec = 0;
 		else if (full > 32)
@@ -302,7 +287,7 @@ static void *drain(void *arg)
 /* ---- the caller's side ---- */
 
 int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct cpu_counts *counts,
-	       struct writer *writer, struct err *e)
+	       struct writer *writer, struct flight *flight, struct err *e)
 {
 	struct pump *p = calloc(1, sizeof(*p));
 	size_t size = POOL_BYTES / (4 * (size_t)n_rings);
@@ -313,11 +298,13 @@ int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct 
 	p->n_rings = n_rings;
 	p->counts = counts;
 	p->writer = writer;
+	p->flight = flight;
 	p->chunk_size = size > CHUNK_MAX ? CHUNK_MAX : size < CHUNK_MIN ? CHUNK_MIN : size;
 	p->pool_left = POOL_BYTES / p->chunk_size;
 	p->pool_left = p->pool_left < 2 * (size_t)n_rings ? 2 * (size_t)n_rings : p->pool_left;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->wake, NULL);
+	pthread_cond_init(&p->done, NULL);
 	p->written = calloc(n_rings, sizeof(*p->written));
 	p->filling = calloc(n_rings, sizeof(*p->filling));
 	if (!p->written || !p->filling) {
@@ -349,7 +336,7 @@ static int queue_recorder(struct pump *p, struct err *e)
 	c->stream = STREAM_RECORDER;
 	buf_clear(&p->recorder);
 	pthread_mutex_lock(&p->lock);
-	push(&p->queue, c);
+	chunk_push(&p->queue, c);
 	pthread_cond_signal(&p->wake);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
@@ -359,9 +346,37 @@ int pump_record(struct pump *p, const void *record, struct err *e)
 {
 	const struct ev_header *h = record;
 
+	if (p->diverted)
+		return buf_add(p->diverted, record, h->size, e);
 	if (p->recorder.len + h->size > CHUNK_MAX && queue_recorder(p, e) < 0)
 		return ERR_FAIL;
 	return buf_add(&p->recorder, record, h->size, e);
+}
+
+void pump_divert(struct pump *p, struct buf *to)
+{
+	p->diverted = to;
+}
+
+int pump_flush(struct pump *p, struct err *e)
+{
+	struct timespec until;
+	int ret = queue_recorder(p, e), late = 0;
+	u64 number;
+
+	if (ret < 0)
+		return ret;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += FLUSH_SECONDS;
+	pthread_mutex_lock(&p->lock);
+	number = ++p->flush;
+	while (p->flushed < number && !late)
+		late = pthread_cond_timedwait(&p->done, &p->lock, &until);
+	ret = p->flushed < number ? ERR_FAIL : 0;
+	pthread_mutex_unlock(&p->lock);
+	return ret < 0 ? err_set(e, ret, "the compressor has fallen behind by more than %d s",
+				 FLUSH_SECONDS)
+		       : 0;
 }
 
 int pump_check(struct pump *p, struct err *e)
@@ -431,7 +446,7 @@ int pump_finish(struct pump *p, struct err *e)
 		c.pos_begin = c.pos_end = *p->rings[cpu].consumer;
 		ret = write_chunk(p, &c, &records, e);
 	}
-	p->file_bytes = writer_bytes(p->writer);
+	p->file_bytes = bytes_out(p);
 	buf_free(&records);
 	return ret;
 }
@@ -445,7 +460,7 @@ void pump_free(struct pump *p)
 		return;
 	if (p->drainer_runs || p->compressor_runs)
 		pump_stop(p, NULL);
-	while ((c = pop(&p->queue)) || (c = pop(&p->pool)))
+	while ((c = chunk_pop(&p->queue)) || (c = chunk_pop(&p->pool)))
 		chunk_free(c);
 	for (cpu = 0; p->filling && cpu < p->n_rings; cpu++)
 		chunk_free(p->filling[cpu]);

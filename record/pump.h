@@ -10,6 +10,7 @@
 #define OBS_PUMP_H
 
 #include "counts.h"
+#include "flight.h"
 #include "format/recording.h"
 #include "ring.h"
 
@@ -28,13 +29,22 @@ struct pump_stats {
 
 /*
  * Starts both threads. rings and counts have one element a CPU and stay the
- * caller's, as does writer.
+ * caller's, as do writer and flight, one of which is NULL: blocks go to the other.
  */
 int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct cpu_counts *counts,
-	       struct writer *writer, struct err *e);
+	       struct writer *writer, struct flight *flight, struct err *e);
 
 /* Appends a record made by obsrec itself to the recorder's stream. From one thread only. */
 int pump_record(struct pump *p, const void *record, struct err *e);
+
+/* Until NULL is given, records made by obsrec go to this buffer instead. */
+void pump_divert(struct pump *p, struct buf *to);
+
+/*
+ * Waits until all that happened before has been handed on in blocks. ERR_FAIL if that takes
+ * longer than some seconds.
+ */
+int pump_flush(struct pump *p, struct err *e);
 
 /* Fails with the reason once writing has failed: the recording then ends before it. */
 int pump_check(struct pump *p, struct err *e);

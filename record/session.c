@@ -3,87 +3,14 @@
 #include "session.h"
 
 #include "format/version.h"
+#include "host.h"
 #include "made.h"
 
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #define CLOCK_TRIES 20
-
-/* First line of a file, without its end; empty if there is none. */
-static void read_line(const char *path, char *line, int size)
-{
-	FILE *f = fopen(path, "re");
-
-	line[0] = '\0';
-	if (!f)
-		return;
-	if (fgets(line, size, f))
-		line[strcspn(line, "\n")] = '\0';
-	fclose(f);
-}
-
-/* PRETTY_NAME of os-release(5), without its quotes. */
-static void distribution(char *name, int size)
-{
-	static const char key[] = "PRETTY_NAME=";
-	FILE *f = fopen("/etc/os-release", "re");
-	char line[256];
-
-	name[0] = '\0';
-	while (f && fgets(line, sizeof(line), f)) {
-		char *v = line + sizeof(key) - 1;
-
-		if (strncmp(line, key, sizeof(key) - 1) != 0)
-			continue;
-		v += *v == '"';
-		v[strcspn(v, "\"\n")] = '\0';
-		snprintf(name, size, "%s", v);
-		break;
-	}
-	if (f)
-		fclose(f);
-}
-
-static int put_host(struct pump *p, struct err *e)
-{
-	static const struct {
-		const char *key, *path;
-	} files[] = {
-		{ "boot_id", "/proc/sys/kernel/random/boot_id" },
-		{ "clocksource",
-		  "/sys/devices/system/clocksource/clocksource0/current_clocksource" },
-		{ "cpus_online", "/sys/devices/system/cpu/online" },
-		{ "cpus_possible", "/sys/devices/system/cpu/possible" },
-	};
-	char line[256];
-	struct utsname u;
-	size_t i;
-	int ret;
-
-	if (uname(&u) < 0)
-		return err_errno(e, ERR_FAIL, "cannot tell the name of this host");
-	ret = made_info(p, e, "host=%s", u.nodename);
-	if (ret == 0)
-		ret = made_info(p, e, "kernel=%s", u.release);
-	if (ret == 0)
-		ret = made_info(p, e, "machine=%s", u.machine);
-	distribution(line, sizeof(line));
-	if (ret == 0)
-		ret = made_info(p, e, "distribution=%s", line);
-	if (ret == 0)
-		ret = made_info(p, e, "cpus=%ld", sysconf(_SC_NPROCESSORS_ONLN));
-	for (i = 0; i < sizeof(files) / sizeof(files[0]) && ret == 0; i++) {
-		read_line(files[i].path, line, sizeof(line));
-		ret = made_info(p, e, "%s=%s", files[i].key, line);
-	}
-	return ret;
-}
 
 static int put_command_line(struct pump *p, int argc, char **argv, struct err *e)
 {
@@ -100,55 +27,55 @@ static int put_command_line(struct pump *p, int argc, char **argv, struct err *e
 /* Who and what is recorded; the replay relies on these. */
 static int put_scope(struct pump *p, const struct options *o, struct err *e)
 {
-	static const char *const names[GROUP_MAX] = {
-#define GROUP(id, name, asked, doc) [id] = #name,
-#include "format/groups.def"
-#undef GROUP
-	};
 	char text[TARGETS_MAX * 11 + 8] = "";
 	int i, n = 0, ret;
 
 	for (i = 0; i < GROUP_MAX; i++)
-		if (names[i] && o->groups & 1u << i)
-			n += snprintf(text + n, sizeof(text) - n, "%s%s", n ? "," : "", names[i]);
+		if (groups[i].name && o->groups & 1u << i)
+			n += snprintf(text + n, sizeof(text) - n, "%s%s", n ? "," : "",
+				      groups[i].name);
 	ret = made_info(p, e, "groups=%s", text);
+	text[0] = '\0';
 	for (i = n = 0; i < o->n_pids; i++)
 		n += snprintf(text + n, sizeof(text) - n, "%s%u", n ? "," : "", o->pids[i]);
+	/* of names and control groups, the snapshot says which threads they have chosen */
 	if (ret == 0)
-		ret = made_info(p, e, "targets=%s", o->all ? "all" : text);
+		ret = made_info(p, e, "targets=%s", o->all ? "all" : n ? text : "chosen");
+	if (ret == 0 && o->comm)
+		ret = made_info(p, e, "target=comm %s", o->comm);
+	for (i = 0; i < o->n_cgroups && ret == 0; i++)
+		ret = made_info(p, e, "target=%s %s", o->containers ? "container" : "cgroup",
+				o->cgroups[i]);
 	if (ret == 0)
 		ret = made_info(p, e, "follow=%d", o->follow);
 	if (ret == 0)
 		ret = made_info(p, e, "ring=%llu", (unsigned long long)o->ring);
+	if (ret == 0)
+		ret = made_info(p, e, "private=%d", o->hide);
+	for (i = 0; i < o->n_labels && ret == 0; i++)
+		ret = made_info(p, e, "label.%s", o->labels[i]);
 	return ret;
 }
 
-static int put_disks(struct pump *p, struct err *e)
+/* What could be recorded here, and why not more. */
+static int put_doctor(struct pump *p, const struct probes *probes, const struct options *o,
+		      struct err *e)
 {
-	DIR *d = opendir("/sys/block");
-	unsigned int major, minor;
-	char path[512], line[64];
-	struct dirent *f;
-	int ret = 0;
+	const struct feature *f = probes_features(probes);
+	char text[700];
+	int g, ret = 0;
 
-	while (d && ret == 0 && (f = readdir(d))) {
-		struct ev_disk ev = { .h = { .type = EV_disk } };
+	for (g = 0; g < GROUP_MAX && ret == 0; g++) {
+		struct ev_doctor ev = { .h = { .type = EV_doctor },
+					.group = g,
+					.level = f[g].level };
 
-		snprintf(path, sizeof(path), "/sys/block/%s/dev", f->d_name);
-		read_line(path, line, sizeof(line));
-		if (sscanf(line, "%u:%u", &major, &minor) != 2)
+		if (!groups[g].name || !(o->wished & 1u << g))
 			continue;
-		ev.dev = major << 20 | minor;
-		snprintf(path, sizeof(path), "/sys/block/%s/size", f->d_name);
-		read_line(path, line, sizeof(line));
-		ev.sectors = strtoull(line, NULL, 10);
-		snprintf(path, sizeof(path), "/sys/block/%s/queue/rotational", f->d_name);
-		read_line(path, line, sizeof(line));
-		ev.rotational = line[0] == '1';
-		ret = made_put(p, &ev, sizeof(ev), f->d_name, e);
+		snprintf(text, sizeof(text), "%s%s%s", f[g].why, f[g].remedy[0] ? "; remedy: " : "",
+			 f[g].remedy);
+		ret = made_put(p, &ev, sizeof(ev), text, e);
 	}
-	if (d)
-		closedir(d);
 	return ret;
 }
 
@@ -173,23 +100,24 @@ static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 	return ret;
 }
 
-int session_begin(struct pump *p, const struct probes *probes, const struct options *o, int argc,
-		  char **argv, struct err *e)
+int session_begin(struct pump *p, const struct probes *probes, const struct targets *t,
+		  struct quotas *q, int argc, char **argv, struct err *e)
 {
+	const struct options *o = t->options;
 	int ret = made_info(p, e, "obsrec=%s", OBS_VERSION);
 
 	if (ret == 0)
-		ret = put_host(p, e);
-	if (ret == 0)
+		ret = host_put(p, t, e);
+	if (ret == 0 && !o->hide)
 		ret = put_command_line(p, argc, argv, e);
 	if (ret == 0)
 		ret = put_scope(p, o, e);
 	if (ret == 0)
-		ret = put_disks(p, e);
+		ret = put_doctor(p, probes, o, e);
 	if (ret == 0)
 		ret = put_sites(p, probes, e);
 	if (ret == 0)
-		ret = session_tick(p, e);
+		ret = session_tick(p, t, q, e);
 	return ret;
 }
 
@@ -241,19 +169,22 @@ static int put_self(struct pump *p, struct err *e)
 	return made_put(p, &ev, sizeof(ev), NULL, e);
 }
 
-int session_tick(struct pump *p, struct err *e)
+int session_tick(struct pump *p, const struct targets *t, struct quotas *q, struct err *e)
 {
 	int ret = put_clocks(p, e);
 
-	return ret < 0 ? ret : put_self(p, e);
+	if (ret == 0)
+		ret = put_self(p, e);
+	return ret < 0 ? ret : host_put_throttles(p, t, q, e);
 }
 
-int session_end(struct pump *p, const struct probes *probes, const char *why, struct err *e)
+int session_end(struct pump *p, const struct probes *probes, const struct targets *t,
+		struct quotas *q, const char *why, struct err *e)
 {
 	struct program_info info;
 	int i, ret;
 
-	ret = session_tick(p, e);
+	ret = session_tick(p, t, q, e);
 	for (i = 0; ret == 0 && probes_program(probes, i, &info); i++) {
 		struct ev_program ev = {
 			.h = { .type = EV_program },

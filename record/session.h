@@ -3,18 +3,20 @@
 #ifndef OBS_SESSION_H
 #define OBS_SESSION_H
 
+#include "host.h"
 #include "options.h"
 #include "probes.h"
 #include "pump.h"
 
-/* At the start: host, kernel, CPUs, command line, what is recorded, disks, probed functions. */
-int session_begin(struct pump *p, const struct probes *probes, const struct options *o, int argc,
-		  char **argv, struct err *e);
+/* At the start: host, command line, what is recorded, what could be, probed functions. */
+int session_begin(struct pump *p, const struct probes *probes, const struct targets *t,
+		  struct quotas *q, int argc, char **argv, struct err *e);
 
-/* Every second: clocks, own cost. */
-int session_tick(struct pump *p, struct err *e);
+/* Every second: clocks, own cost, throttling of control groups. */
+int session_tick(struct pump *p, const struct targets *t, struct quotas *q, struct err *e);
 
 /* At the end: why it ended, what each program did. */
-int session_end(struct pump *p, const struct probes *probes, const char *why, struct err *e);
+int session_end(struct pump *p, const struct probes *probes, const struct targets *t,
+		struct quotas *q, const char *why, struct err *e);
 
 #endif

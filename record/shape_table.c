@@ -41,6 +41,40 @@ static const struct {
 	{ "inotify_init1", FD_RETURNED, ROLE_UNKNOWN },
 	{ "io_uring_setup", FD_RETURNED, ROLE_UNKNOWN },
 	{ "pidfd_open", FD_RETURNED, ROLE_UNKNOWN },
+	{ "pidfd_getfd", FD_RETURNED, ROLE_UNKNOWN },
+	{ "open_by_handle_at", FD_RETURNED, ROLE_UNKNOWN },
+	{ "userfaultfd", FD_RETURNED, ROLE_UNKNOWN },
+	{ "fanotify_init", FD_RETURNED, ROLE_UNKNOWN },
+	{ "perf_event_open", FD_RETURNED, ROLE_UNKNOWN },
+	{ "memfd_secret", FD_RETURNED, ROLE_UNKNOWN },
+};
+
+static const struct {
+	const char *name;
+	u8 form;
+} namers[] = {
+	{ "open", PATH_0 | PATH_OPENS | PATH_FLAGS },
+	{ "openat", PATH_1 | PATH_OPENS | PATH_FLAGS },
+	{ "openat2", PATH_1 | PATH_OPENS | PATH_HOW },
+	{ "creat", PATH_0 | PATH_OPENS },
+	{ "unlink", PATH_0 },
+	{ "unlinkat", PATH_1 },
+	{ "rmdir", PATH_0 },
+	{ "mkdir", PATH_0 },
+	{ "mkdirat", PATH_1 },
+	{ "mknod", PATH_0 },
+	{ "mknodat", PATH_1 },
+	{ "truncate", PATH_0 | PATH_SIZE },
+	{ "ftruncate", PATH_FD | PATH_SIZE },
+	{ "rename", PATHS_0_1 },
+	{ "renameat", PATHS_1_3 },
+	{ "renameat2", PATHS_1_3 },
+	{ "link", PATHS_0_1 },
+	{ "linkat", PATHS_1_3 },
+	{ "symlink", PATHS_0_1 },
+	{ "symlinkat", PATHS_0_2 },
+	{ "chdir", PATH_0 | PATH_DIRECTORY },
+	{ "fchdir", PATH_FD | PATH_DIRECTORY },
 };
 
 u8 native_abi(void)
@@ -52,6 +86,30 @@ u8 native_abi(void)
 #endif
 }
 
+static s32 number_of(const struct syscall_desc *d)
+{
+	return native_abi() == ABI_AARCH64 ? d->aarch64 : d->x86_64;
+}
+
+s32 shape_table_number(const char *name)
+{
+	const struct syscall_desc *d = syscall_by_name(name);
+
+	return d ? number_of(d) : -1;
+}
+
+void path_table_fill(volatile u8 *paths, size_t n)
+{
+	size_t i;
+	s32 nr;
+
+	for (i = 0; i < sizeof(namers) / sizeof(namers[0]); i++) {
+		nr = shape_table_number(namers[i].name);
+		if (nr >= 0 && (size_t)nr < n)
+			paths[nr] = namers[i].form;
+	}
+}
+
 void shape_table_fill(volatile u8 *shapes, size_t n)
 {
 	const struct syscall_desc *d;
@@ -59,7 +117,7 @@ void shape_table_fill(volatile u8 *shapes, size_t n)
 	s32 nr;
 
 	for (d = syscalls; d->name; d++) {
-		nr = native_abi() == ABI_AARCH64 ? d->aarch64 : d->x86_64;
+		nr = number_of(d);
 		if (nr < 0 || (size_t)nr >= n)
 			continue;
 		shapes[nr] = d->shape == SHAPE_FULL ? SHAPE_ARGS : 0;

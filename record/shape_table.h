@@ -10,6 +10,12 @@
 /* Fills one byte for each system call number below n. */
 void shape_table_fill(volatile u8 *shapes, size_t n);
 
+/* Fills one byte for each system call number below n: which arguments are paths. */
+void path_table_fill(volatile u8 *paths, size_t n);
+
+/* The number of a system call on this machine; -1: there is none of that name. */
+s32 shape_table_number(const char *name);
+
 /* The native table of numbers: ABI_X86_64 or ABI_AARCH64. */
 u8 native_abi(void);
 

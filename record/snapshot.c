@@ -2,13 +2,12 @@
 /* What existed when the recording began. */
 #include "snapshot.h"
 
+#include "format/shapes.h"
 #include "made.h"
+#include "procfs.h"
 #include "shape_table.h"
 #include "sockets.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,112 +15,19 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define MARK_ROUNDS 100
 #define CMDLINE_MAX 4096
 #define FD_MAX	    65536
-
-/* Walks the numbers in a directory: 0 continues, negative stops. */
-typedef int (*number_fn)(void *arg, unsigned int number, struct err *e);
-
-static int each_number(const char *path, number_fn fn, void *arg, struct err *e)
-{
-	DIR *d = opendir(path);
-	struct dirent *f;
-	int ret = 0;
-
-	if (!d)
-		return 0; /* gone meanwhile */
-	while (ret == 0 && (f = readdir(d)))
-		if (isdigit((unsigned char)f->d_name[0]))
-			ret = fn(arg, strtoul(f->d_name, NULL, 10), e);
-	closedir(d);
-	return ret;
-}
-
-/* A whole small file; -1 if it cannot be read. */
-static ssize_t read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, size - 1);
-	close(fd);
-	if (n >= 0)
-		text[n] = '\0';
-	return n;
-}
-
-/* ---- targets ---- */
-
-struct marking {
-	struct probes *probes;
-	unsigned int *known; /* threads marked so far */
-	size_t n, cap;
-	bool fresh;
-};
-
-static int mark_thread(void *arg, unsigned int tid, struct err *e)
-{
-	struct marking *m = arg;
-	unsigned int *grown;
-	size_t i;
-
-	for (i = 0; i < m->n; i++)
-		if (m->known[i] == tid)
-			return 0;
-	if (m->n == m->cap) {
-		m->cap = m->cap ? 2 * m->cap : 64;
-		grown = realloc(m->known, m->cap * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for threads");
-		m->known = grown;
-	}
-	m->known[m->n++] = tid;
-	m->fresh = true;
-	probes_mark(m->probes, tid);
-	return 0;
-}
-
-static int mark_process(struct marking *m, unsigned int pid, struct err *e)
-{
-	char path[64];
-	int i, ret = 0;
-
-	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	if (access(path, R_OK) < 0)
-		return err_set(e, ERR_FAIL,
-			       "there is no process %u; pidof NAME or ps -e finds "
-			       "processes",
-			       pid);
-	/* threads made by marked ones are marked by the kernel side; repeat for the others */
-	m->fresh = true;
-	for (i = 0; i < MARK_ROUNDS && m->fresh && ret == 0; i++) {
-		m->fresh = false;
-		ret = each_number(path, mark_thread, m, e);
-	}
-	return ret;
-}
-
-int snapshot_mark(struct probes *probes, const struct options *o, struct err *e)
-{
-	struct marking m = { .probes = probes };
-	int i, ret = 0;
-
-	for (i = 0; i < o->n_pids && ret == 0; i++)
-		ret = mark_process(&m, o->pids[i], e);
-	free(m.known);
-	return ret;
-}
 
 /* ---- threads ---- */
 
 struct taking {
 	struct pump *pump;
 	const struct options *options;
+	const struct probes *probes;
+	const struct cgroups *cgroups;
 	unsigned int pid;
 	unsigned int uid;
+	bool target; /* the process, or one of its threads */
 	struct sockets sockets;
 	long ticks;
 };
@@ -148,16 +54,6 @@ int snapshot_parse_stat(struct ev_thread *ev, const char *line, long ticks)
 	return 0;
 }
 
-static bool is_target(const struct options *o, unsigned int pid)
-{
-	int i;
-
-	for (i = 0; i < o->n_pids; i++)
-		if (o->pids[i] == pid)
-			return true;
-	return o->all;
-}
-
 /* Arguments with blanks between them instead of NULs. */
 static void read_cmdline(unsigned int pid, char *text, size_t size)
 {
@@ -165,7 +61,7 @@ static void read_cmdline(unsigned int pid, char *text, size_t size)
 	ssize_t n, i;
 
 	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
-	n = read_file(path, text, size);
+	n = procfs_read(path, text, size);
 	text[n > 0 ? n : 0] = '\0';
 	for (i = 0; i + 1 < n; i++)
 		if (!text[i])
@@ -182,36 +78,71 @@ static int take_thread(void *arg, unsigned int tid, struct err *e)
 	char path[96], text[CMDLINE_MAX] = "";
 
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", t->pid, tid);
-	if (read_file(path, text, sizeof(text)) < 0 || snapshot_parse_stat(&ev, text, t->ticks) < 0)
+	if (procfs_read(path, text, sizeof(text)) < 0 ||
+	    snapshot_parse_stat(&ev, text, t->ticks) < 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/schedstat", t->pid, tid);
-	if (read_file(path, text, sizeof(text)) > 0)
+	if (procfs_read(path, text, sizeof(text)) > 0)
 		ev.runtime = strtoull(text, NULL, 10);
 	ev.pid = t->pid;
 	ev.uid = t->uid;
+	ev.cgroup = cgroups_of(t->cgroups, t->pid, tid);
+	ev.target = t->options->all || probes_marked(t->probes, tid);
+	t->target |= ev.target;
 	text[0] = '\0';
 	/* of others, who may appear as wakers, the name is enough */
-	if (tid == t->pid && is_target(t->options, t->pid))
+	if (tid == t->pid && ev.target && !t->options->hide)
 		read_cmdline(t->pid, text, sizeof(text));
 	return made_put(t->pump, &ev, sizeof(ev), text, e);
 }
 
 /* ---- descriptors ---- */
 
-static void fill_socket(struct ev_fd *ev, const struct socket_info *s)
+static void fill_socket(struct ev_fd *ev, const struct socket_info *s, bool hide)
 {
 	ev->family = s->family;
 	ev->sport = s->sport;
 	ev->dport = s->dport;
 	ev->role = s->role;
 	ev->socktype = s->socktype;
+	if (hide)
+		return;
 	memcpy(ev->saddr, s->saddr, sizeof(ev->saddr));
 	memcpy(ev->daddr, s->daddr, sizeof(ev->daddr));
 }
 
+/* True if the descriptor is closed by exec, from the flags in octal of its fdinfo. */
+static bool closed_by_exec(unsigned int pid, unsigned int fd)
+{
+	char path[64], text[512], *flags;
+
+	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%u", pid, fd);
+	if (procfs_read(path, text, sizeof(text)) < 0)
+		return false;
+	flags = strstr(text, "flags:");
+	return flags && strtoul(flags + strlen("flags:"), NULL, 8) & O_CLOEXEC;
+}
+
+/* The working directory, as descriptor -100. */
+static int take_directory(struct taking *t, struct err *e)
+{
+	struct ev_fd ev = { .h = { .type = EV_fd, .tid = t->pid }, .pid = t->pid };
+	char path[64], target[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/cwd", t->pid);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0 || t->options->hide)
+		return 0;
+	target[n] = '\0';
+	ev.fd = WORKING_DIRECTORY;
+	ev.mode = S_IFDIR;
+	return made_put(t->pump, &ev, sizeof(ev), target, e);
+}
+
 static int take_fd(void *arg, unsigned int fd, struct err *e)
 {
-	struct ev_fd ev = { .h = { .type = EV_fd } };
+	struct ev_fd ev = { .h = { .type = EV_fd }, .dir = WORKING_DIRECTORY };
 	const struct socket_info *s;
 	struct taking *t = arg;
 	char path[64], target[1024] = "";
@@ -235,8 +166,13 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 		ev.mode = 0;
 	s = S_ISSOCK(sb.st_mode) ? sockets_find(&t->sockets, sb.st_ino) : NULL;
 	if (s)
-		fill_socket(&ev, s);
-	return made_put(t->pump, &ev, sizeof(ev), target, e);
+		fill_socket(&ev, s, t->options->hide);
+	if (S_ISSOCK(sb.st_mode))
+		ev.netns = t->sockets.netns;
+	if (closed_by_exec(t->pid, fd))
+		ev.flags = FD_CLOSED_BY_EXEC;
+	return made_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
+			e);
 }
 
 static int take_process(void *arg, unsigned int pid, struct err *e)
@@ -247,24 +183,36 @@ static int take_process(void *arg, unsigned int pid, struct err *e)
 	int ret;
 
 	t->pid = pid;
+	t->target = false;
 	snprintf(path, sizeof(path), "/proc/%u", pid);
 	t->uid = stat(path, &sb) == 0 ? sb.st_uid : 0;
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	ret = each_number(path, take_thread, t, e);
-	if (ret < 0 || !is_target(t->options, pid))
+	ret = procfs_each(path, take_thread, t, e);
+	if (ret < 0 || !t->target)
 		return ret;
 	ret = sockets_read(&t->sockets, pid, e);
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
-	return ret < 0 ? ret : each_number(path, take_fd, t, e);
+	if (ret == 0)
+		ret = procfs_each(path, take_fd, t, e);
+	return ret < 0 ? ret : take_directory(t, e);
 }
 
-int snapshot_take(struct pump *p, const struct options *o, struct err *e)
+int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
+		  struct err *e)
 {
-	struct taking t = { .pump = p, .options = o, .ticks = sysconf(_SC_CLK_TCK) };
-	int ret = each_number("/proc", take_process, &t, e);
+	struct taking t = {
+		.pump = p,
+		.options = targets->options,
+		.probes = probes,
+		.cgroups = &targets->cgroups,
+		.ticks = sysconf(_SC_CLK_TCK),
+	};
+	int ret = made_info(p, e, "snapshot_begin=%llu", (unsigned long long)made_now());
 
+	if (ret == 0)
+		ret = procfs_each("/proc", take_process, &t, e);
 	sockets_free(&t.sockets);
-	return ret;
+	return ret < 0 ? ret : made_info(p, e, "snapshot=%llu", (unsigned long long)made_now());
 }
 
 /* ---- calls that have not returned ---- */
@@ -287,7 +235,7 @@ static int take_open_call(void *arg, unsigned int tid, struct err *e)
 	if (!entered || entered > ts)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/syscall", t->pid, tid);
-	if (read_file(path, text, sizeof(text)) < 0 ||
+	if (procfs_read(path, text, sizeof(text)) < 0 ||
 	    sscanf(text, "%d %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3], &a[4],
 		   &a[5]) != 7 ||
 	    nr < 0 || nr > 0xffff)
@@ -313,12 +261,12 @@ static int open_calls_of(void *arg, unsigned int pid, struct err *e)
 
 	t->pid = pid;
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	return each_number(path, take_open_call, t, e);
+	return procfs_each(path, take_open_call, t, e);
 }
 
 int snapshot_open_calls(struct pump *p, const struct probes *probes, struct err *e)
 {
 	struct opening t = { p, probes, 0 };
 
-	return each_number("/proc", open_calls_of, &t, e);
+	return procfs_each("/proc", open_calls_of, &t, e);
 }

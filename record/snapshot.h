@@ -9,16 +9,12 @@
 #include "pump.h"
 
 /*
- * Marks all threads of the target processes, again and again until no new one appears.
- * ERR_FAIL names the process that does not exist.
- */
-int snapshot_mark(struct probes *probes, const struct options *o, struct err *e);
-
-/*
  * Thread events for every thread of the host, fd events for the targets (with -a: for all
- * processes). Threads that end meanwhile are left out.
+ * processes), between the facts snapshot_begin=TIME and snapshot=TIME. Threads that end
+ * meanwhile are left out. May be taken again at any time.
  */
-int snapshot_take(struct pump *p, const struct options *o, struct err *e);
+int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
+		  struct err *e);
 
 /*
  * The calls that wanted threads are still in at the end: syscall_args events with the flag

@@ -40,3 +40,30 @@ bool tracepoint_status(const struct btf *btf)
 	t = btf__type_by_id(btf, btf_params(t)[2].type);
 	return t && strcmp(btf__name_by_offset(btf, t->name_off), "blk_status_t") == 0;
 }
+
+bool tracepoint_typedef(const struct btf *btf, const char *name)
+{
+	return btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) > 0;
+}
+
+/* (request), since 6.3; (request, ...) 5.19 to 6.2; (ring, request, ...); (ring, opcode, ...) */
+unsigned int tracepoint_uring_submit(const struct btf *btf)
+{
+	int n = tracepoint_args(btf, "io_uring_submit_sqe");
+
+	return n == 7 ? 1 : n == 5 ? 2 : 0;
+}
+
+/* (ring, request, entry) since 6.13; (ring, user_data, result) until 5.16; (ring, request, ...) */
+unsigned int tracepoint_uring_complete(const struct btf *btf)
+{
+	const struct btf_type *t = prototype(btf, "io_uring_complete");
+
+	if (!t)
+		return 0;
+	if (btf_vlen(t) - 1 == 3) {
+		t = btf__type_by_id(btf, btf_params(t)[3].type);
+		return t && btf_is_ptr(t) ? 0 : 2;
+	}
+	return btf_vlen(t) - 1 == 4 ? 2 : 1;
+}

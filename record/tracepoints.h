@@ -10,6 +10,13 @@ struct btf;
 /* Number of arguments of tracepoint name; -1 if the kernel has none of that name. */
 int tracepoint_args(const struct btf *btf, const char *name);
 
+/* True if the kernel has a type definition of that name. */
+bool tracepoint_typedef(const struct btf *btf, const char *name);
+
+/* What io_uring's tracepoints pass: values of submit_form and complete_form of bpf/uring.bpf.h. */
+unsigned int tracepoint_uring_submit(const struct btf *btf);
+unsigned int tracepoint_uring_complete(const struct btf *btf);
+
 /* True if block_rq_complete passes a blk_status_t (since 5.16), not an errno. */
 bool tracepoint_status(const struct btf *btf);
 

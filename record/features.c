@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the running kernel offers for each group of events. */
+#include "features.h"
+
+#include "procfs.h"
+#include "tracepoints.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COOKIE_TYPE "btf_bpf_get_attach_cookie_trace" /* helpers leave their prototypes in BTF */
+#define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
+
+const char *const level_names[] = { "available", "degraded", "absent" };
+
+/* lost: what is not seen without the tracepoint; NULL: the group needs it. */
+static const struct need {
+	u32 group;
+	const char *tracepoint;
+	const char * or ; /* an older kernel's name of it */
+	const char *lost, *remedy;
+} needs[] = {
+	{ GROUP_core, "sched_process_fork", NULL, NULL, NULL },
+	{ GROUP_core, "sched_process_exec", NULL, NULL, NULL },
+	{ GROUP_core, "sched_process_exit", NULL, NULL, NULL },
+	{ GROUP_core, "task_rename", NULL, NULL, NULL },
+	{ GROUP_core, "cgroup_mkdir", NULL, "control groups that are made later have no name",
+	  "a kernel with CONFIG_CGROUPS" },
+	{ GROUP_core, "cgroup_attach_task", NULL, "moves between control groups are not seen",
+	  "a kernel with CONFIG_CGROUPS" },
+	{ GROUP_syscalls, "sys_enter", NULL, NULL, "a kernel with CONFIG_FTRACE_SYSCALLS" },
+	{ GROUP_syscalls, "sys_exit", NULL, NULL, "a kernel with CONFIG_FTRACE_SYSCALLS" },
+	{ GROUP_syscalls, "io_uring_submit_req", "io_uring_submit_sqe",
+	  "requests through io_uring are not seen", "a kernel with CONFIG_IO_URING" },
+	{ GROUP_syscalls, "io_uring_complete", NULL, "completions of io_uring are not seen",
+	  "a kernel with CONFIG_IO_URING" },
+	{ GROUP_sched, "sched_switch", NULL, NULL, NULL },
+	{ GROUP_sched, "sched_waking", NULL, NULL, NULL },
+	{ GROUP_sched, "sched_wakeup_new", NULL, NULL, NULL },
+	{ GROUP_sched, "sched_migrate_task", NULL, "migrations are not seen",
+	  "a kernel with CONFIG_SMP" },
+	{ GROUP_block, "block_rq_issue", NULL, NULL, "a kernel with CONFIG_BLOCK" },
+	{ GROUP_block, "block_rq_complete", NULL, NULL, "a kernel with CONFIG_BLOCK" },
+	{ GROUP_block, "block_io_start", NULL,
+	  "the thread that issues a request is taken for the one that submitted it",
+	  "Linux 6.5 or later" },
+	{ GROUP_net, "inet_sock_set_state", NULL, NULL, "a kernel with CONFIG_INET" },
+	{ GROUP_net, "tcp_retransmit_skb", NULL, "retransmits are not seen", NULL },
+	{ GROUP_files, "sys_exit", NULL, NULL, "a kernel with CONFIG_FTRACE_SYSCALLS" },
+	{ GROUP_process, "sched_process_exec", NULL, NULL, NULL },
+	{ GROUP_process, "sched_process_exit", NULL, NULL, NULL },
+	{ GROUP_pagecache, "mm_filemap_add_to_page_cache", NULL, NULL, NULL },
+	{ GROUP_pagecache, "mm_filemap_delete_from_page_cache", NULL, NULL, NULL },
+	{ GROUP_pagecache, "mm_filemap_get_pages", NULL,
+	  "only misses are seen, no hits: pages that are read are not told",
+	  "Linux 6.13 or later" },
+	{ GROUP_pagecache, "mm_filemap_map_pages", NULL, "page faults that hit are not seen",
+	  "Linux 6.13 or later" },
+	{ GROUP_pagecache, "mm_filemap_fault", NULL, "page faults are not seen",
+	  "Linux 6.13 or later" },
+};
+
+#define NEEDS (sizeof(needs) / sizeof(needs[0]))
+
+/* Tracepoints of interrupts, each of which some machines lack. */
+static const char *const interrupts[] = { "local_timer_", "call_function_single_" };
+
+bool feature_optional(const char *tracepoint)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(interrupts) / sizeof(interrupts[0]); i++)
+		if (strncmp(tracepoint, interrupts[i], strlen(interrupts[i])) == 0)
+			return true;
+	for (i = 0; i < NEEDS; i++)
+		if (needs[i].lost && (strcmp(tracepoint, needs[i].tracepoint) == 0 ||
+				      (needs[i].or &&strcmp(tracepoint, needs[i].or) == 0)))
+			return true;
+	return false;
+}
+
+static void lacks(struct feature *f, enum level level, const char *why, const char *remedy)
+{
+	size_t n = strlen(f->why), m = strlen(f->remedy);
+
+	f->level = level > f->level ? level : f->level;
+	snprintf(f->why + n, sizeof(f->why) - n, "%s%s", n ? "; " : "", why);
+	if (remedy && !strstr(f->remedy, remedy))
+		snprintf(f->remedy + m, sizeof(f->remedy) - m, "%s%s", m ? "; " : "", remedy);
+}
+
+static void check_uprobes(struct feature *f, const struct btf *btf)
+{
+	if (procfs_number(UPROBE_TYPE, 0) == 0)
+		lacks(f, LEVEL_ABSENT, "the kernel has no uprobes",
+		      "a kernel with CONFIG_UPROBE_EVENTS");
+	else if (!tracepoint_typedef(btf, COOKIE_TYPE))
+		lacks(f, LEVEL_ABSENT, "the kernel does not tell programs which probe was hit",
+		      "Linux 5.15 or later");
+}
+
+void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
+{
+	char why[200];
+	size_t i;
+
+	memset(ret, 0, GROUP_MAX * sizeof(*ret));
+	for (i = 0; i < NEEDS; i++) {
+		const struct need *n = &needs[i];
+
+		if (tracepoint_args(btf, n->tracepoint) >= 0 ||
+		    (n->or &&tracepoint_args(btf, n->or) >= 0))
+			continue;
+		snprintf(why, sizeof(why), "%s%s%s", n->lost ? n->lost : "no tracepoint ",
+			 n->lost ? ": no tracepoint " : "", n->tracepoint);
+		lacks(&ret[n->group], n->lost ? LEVEL_DEGRADED : LEVEL_ABSENT, why, n->remedy);
+	}
+	check_uprobes(&ret[GROUP_uprobe], btf);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the running kernel offers for each group of events, told by its BTF, not by its version. */
+#ifndef OBS_FEATURES_H
+#define OBS_FEATURES_H
+
+#include "format/event.h"
+
+#include <stdbool.h>
+
+struct btf;
+
+enum level { LEVEL_AVAILABLE, LEVEL_DEGRADED, LEVEL_ABSENT };
+extern const char *const level_names[];
+
+struct feature {
+	enum level level;
+	char why[400];	  /* empty: nothing is missing */
+	char remedy[200]; /* empty: there is none */
+};
+
+/* One for each group; of those without name, level is LEVEL_AVAILABLE and why empty. */
+void features_find(struct feature ret[GROUP_MAX], const struct btf *btf);
+
+/* True if a group can do without the tracepoint: then it tells less. */
+bool feature_optional(const char *tracepoint);
+
+#endif

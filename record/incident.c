@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Flight mode: what makes a snapshot, and making one. */
+#include "made.h"
+#include "recorder.h"
+#include "session.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What passed a threshold, in words. */
+static void describe(const struct recorder *r, char *text, size_t size)
+{
+	static const char *const kinds[] = { "syscall", "runq", "call" };
+	const struct hit *h = &r->hit;
+
+	snprintf(text, size, "%s of thread %u took %.3f ms at %" PRIu64,
+		 kinds[h->kind < 3 ? h->kind : 0], h->tid, h->dur / 1e6, h->ts);
+}
+
+/* Facts hold for the whole of a recording: they come before all that happened in it. */
+static void date_back(struct buf *facts, u64 ts)
+{
+	struct ev_header *h;
+	size_t at;
+
+	for (at = 0; at < facts->len; at += h->size) {
+		h = (struct ev_header *)(facts->data + at);
+		h->ts = ts;
+	}
+}
+
+/* The facts of a recording of its own; they go into facts, not into the stream. */
+static int gather(struct recorder *r, const char *why, struct buf *facts, struct err *e)
+{
+	int ret, i;
+
+	pump_divert(r->pump, facts);
+	ret = session_begin(r->pump, r->probes, &r->targets, &r->quotas, r->argc, r->argv, e);
+	if (ret == 0)
+		ret = made_info(r->pump, e, "begin=%" PRIu64, flight_begin(r->flight));
+	if (ret == 0)
+		ret = made_info(r->pump, e, "flight=%u", r->n_made + 1);
+	if (ret == 0)
+		ret = made_info(r->pump, e, "end=%s", why);
+	for (i = 0; i < r->options.n_triggers && ret == 0; i++)
+		ret = made_info(r->pump, e, "trigger=%s", r->options.triggers[i].text);
+	if (ret == 0 && r->suppressed)
+		ret = made_info(r->pump, e, "triggers_suppressed=%" PRIu64, r->suppressed);
+	pump_divert(r->pump, NULL);
+	if (ret == 0)
+		date_back(facts, flight_begin(r->flight));
+	return ret;
+}
+
+static int write_file(struct recorder *r, const char *path, const struct buf *facts, u64 *bytes,
+		      struct err *e)
+{
+	struct output out = { .fd = -1 };
+	int ret = output_open(&out, path, e), r2;
+
+	if (ret < 0)
+		return ret;
+	if (output_free(out.fd) < r->options.min_free + flight_kept(r->flight))
+		ret = err_set(e, ERR_FAIL, "there is too little room for %.300s", path);
+	if (ret == 0)
+		ret = flight_write(r->flight, out.fd, out.uuid, facts, bytes, e);
+	r2 = output_close(&out, ret < 0 ? NULL : e);
+	return ret < 0 ? ret : r2;
+}
+
+int incident_write(struct recorder *r, const char *why, struct err *e)
+{
+	char path[PATH_MAX];
+	struct buf facts = { 0 };
+	u64 bytes = 0;
+	int ret = r->ended ? 0 : pump_flush(r->pump, e); /* at the end all is written out */
+
+	if (ret == 0)
+		ret = gather(r, why, &facts, e);
+	output_snapshot_path(path, sizeof(path), r->options.output, r->n_made + 1);
+	if (ret == 0)
+		ret = write_file(r, path, &facts, &bytes, e);
+	buf_free(&facts);
+	if (ret < 0)
+		return ret;
+	r->n_made++;
+	r->bytes_made += bytes;
+	if (!r->options.quiet)
+		fprintf(stderr, "obsrec: wrote %s (%.1f MB): %s\n", path, bytes / 1e6, why);
+	return 0;
+}
+
+int incident_poll(struct recorder *r, struct err *e)
+{
+	u64 now = made_now();
+	struct hit hit;
+	char why[200];
+
+	if (probes_hit(r->probes, &r->hits, &hit)) {
+		if (r->due || (r->triggered && now - r->triggered < r->options.pause)) {
+			r->suppressed += hit.count;
+		} else {
+			r->suppressed += hit.count - 1;
+			r->hit = hit;
+			r->due = hit.ts + r->options.after;
+			r->triggered = now;
+		}
+	}
+	if (!r->due || now < r->due)
+		return 0;
+	r->due = 0;
+	describe(r, why, sizeof(why));
+	return incident_write(r, why, e);
+}

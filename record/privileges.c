@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rights that recording needs, and giving them back. */
+#include "privileges.h"
+
+#include <bpf/bpf.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+#define BIT(cap) (1ull << (cap))
+
+struct caps {
+	struct __user_cap_header_struct header;
+	struct __user_cap_data_struct data[2];
+};
+
+static u64 effective(void)
+{
+	struct caps c = { { _LINUX_CAPABILITY_VERSION_3, 0 }, { { 0 } } };
+
+	if (syscall(SYS_capget, &c.header, c.data) < 0)
+		return 0;
+	return c.data[0].effective | (u64)c.data[1].effective << 32;
+}
+
+int privileges_check(const struct options *o, struct err *e)
+{
+	u64 caps = effective();
+
+	if (caps & BIT(CAP_SYS_ADMIN))
+		return 0;
+	if (o->groups & 1u << GROUP_uprobe)
+		return err_set(e, ERR_ENV,
+			       "no rights: recording functions needs the capability "
+			       "CAP_SYS_ADMIN; run obsrec as root, for example with sudo");
+	if (caps & BIT(CAP_BPF) && caps & BIT(CAP_PERFMON))
+		return 0;
+	return err_set(e, ERR_ENV,
+		       "no rights: recording needs the capabilities CAP_BPF and "
+		       "CAP_PERFMON; run obsrec as root, for example with sudo");
+}
+
+void privileges_missing(char *text, size_t size)
+{
+	u64 caps = effective();
+
+	text[0] = '\0';
+	if (!(caps & BIT(CAP_SYS_PTRACE)))
+		snprintf(text, size,
+			 "without CAP_SYS_PTRACE, descriptors that processes of other users had "
+			 "open before are not known");
+}
+
+/* Kernels before 5.19 let nobody without CAP_BPF ask what a program has missed. */
+static u64 kept(const struct options *o)
+{
+	u64 keep = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH);
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	if (o->command)
+		keep |= BIT(CAP_KILL);
+	if (options_flight(o)) /* makes more files later */
+		keep |= BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN);
+	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major < 5 ||
+	    (major == 5 && minor < 19))
+		keep |= BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN);
+	return keep;
+}
+
+int privileges_drop(const struct options *o, struct err *e)
+{
+	struct caps c = { { _LINUX_CAPABILITY_VERSION_3, 0 }, { { 0 } } };
+	u64 keep = kept(o) & effective();
+	int cap;
+
+	/* without the right to do so there is nothing that an exec could bring back */
+	for (cap = 0; cap < 64; cap++)
+		if (!(keep & BIT(cap)))
+			prctl(PR_CAPBSET_DROP, cap);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	c.data[0].effective = c.data[0].permitted = keep;
+	c.data[1].effective = c.data[1].permitted = keep >> 32;
+	if (syscall(SYS_capset, &c.header, c.data) < 0)
+		return err_errno(e, ERR_FAIL, "cannot give up rights");
+	return 0;
+}

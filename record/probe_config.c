@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the BPF programs have to know before they are loaded. */
+#include "probe_config.h"
+
+#include "shape_table.h"
+#include "tracepoints.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "bpf/obsrec.skel.h"
+
+/* Thresholds of --trigger. Those of functions name sites. */
+static void set_triggers(struct obsrec_bpf__rodata *ro, const struct options *o,
+			 const struct sites *sites)
+{
+	const struct trigger *t;
+	int i, k, nr;
+
+	for (i = 0; i < o->n_triggers; i++) {
+		t = &o->triggers[i];
+		if (t->kind == TRIGGER_RUNQ)
+			ro->slow_runq = t->limit;
+		if (t->kind == TRIGGER_SYSCALL && strcmp(t->name, "any") == 0)
+			ro->slow_any = t->limit;
+		nr = t->kind == TRIGGER_SYSCALL ? shape_table_number(t->name) : -1;
+		if (nr >= 0)
+			ro->slow_us[nr] = t->limit / 1000 + 1;
+		ro->slow_calls |= t->kind == TRIGGER_SYSCALL;
+		ro->slow_functions |= t->kind == TRIGGER_CALL;
+		for (k = 0; t->kind == TRIGGER_CALL && k < sites->n; k++)
+			if (strcmp(strrchr(sites->list[k].text, ':') + 1, t->name) == 0)
+				ro->slow_site_us[k] = t->limit / 1000 + 1;
+	}
+}
+
+void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct targets *t,
+		  const struct sites *sites, const struct btf *btf)
+{
+	struct obsrec_bpf__rodata *ro = skel->rodata;
+	u64 key = 0;
+
+	/* without randomness, addresses of objects stay as they are: still right */
+	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) < 0)
+		key = 0;
+	ro->request_key = key;
+	ro->self_tgid = getpid();
+	ro->filter_all = o->all;
+	ro->follow = o->follow;
+	ro->asked = o->groups;
+	ro->hide = o->hide;
+	ro->page_size = sysconf(_SC_PAGESIZE);
+	ro->switch_has_state = tracepoint_args(btf, "sched_switch") >= 4;
+	ro->issue_has_queue = tracepoint_args(btf, "block_rq_issue") >= 2;
+	ro->complete_has_status = tracepoint_status(btf);
+	ro->uring_submit_form = tracepoint_uring_submit(btf);
+	ro->uring_complete_form = tracepoint_uring_complete(btf);
+	if (t->cgroups.cpu) {
+		ro->cpu_is_v1 = !t->cgroups.cpu->version2;
+		ro->cpu_hierarchy = t->cgroups.cpu->hierarchy;
+	}
+	ro->by_cgroup = t->n_groups > 0;
+	if (t->n_groups)
+		ro->cgroup_hierarchy = t->groups[0].mount->hierarchy;
+	ro->by_comm = o->comm != NULL;
+	memcpy((void *)ro->comm_matches, t->comm.matches, sizeof(t->comm.matches));
+	ro->comm_loops = t->comm.loops;
+	ro->comm_accepts = t->comm.accepts;
+	set_triggers(ro, o, sites);
+	shape_table_fill(ro->shapes, sizeof(ro->shapes));
+	path_table_fill(ro->paths, sizeof(ro->paths));
+}
+
+int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struct err *e)
+{
+	int i, fd = bpf_map__fd(skel->maps.target_cgroups);
+	u8 one = 1;
+	u64 id;
+
+	for (i = 0; i < t->n_groups; i++) {
+		id = cgroups_id(t->groups[i].dir);
+		if (bpf_map_update_elem(fd, &id, &one, BPF_ANY) < 0)
+			return err_errno(e, ERR_ENV, "cannot hand %.200s to the BPF programs",
+					 t->groups[i].dir);
+	}
+	return 0;
+}

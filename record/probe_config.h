@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the BPF programs have to know before they are loaded: options, targets, this kernel. */
+#ifndef OBS_PROBE_CONFIG_H
+#define OBS_PROBE_CONFIG_H
+
+#include "sites.h"
+#include "targets.h"
+
+struct btf;
+struct obsrec_bpf;
+
+/* Fills the constants of programs that are open, but not loaded. */
+void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct targets *t,
+		  const struct sites *sites, const struct btf *btf);
+
+/* Hands the targets' control groups to loaded programs. */
+int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struct err *e);
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Small files and numbered directories, as /proc and /sys have them. */
+#include "procfs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int procfs_each(const char *path, procfs_fn fn, void *arg, struct err *e)
+{
+	DIR *d = opendir(path);
+	struct dirent *f;
+	int ret = 0;
+
+	if (!d)
+		return 0; /* gone meanwhile */
+	while (ret == 0 && (f = readdir(d)))
+		if (isdigit((unsigned char)f->d_name[0]))
+			ret = fn(arg, strtoul(f->d_name, NULL, 10), e);
+	closedir(d);
+	return ret;
+}
+
+ssize_t procfs_read(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t have = 0;
+	ssize_t n = -1;
+
+	text[0] = '\0';
+	if (fd < 0)
+		return -1;
+	while (have < size - 1 && (n = read(fd, text + have, size - 1 - have)) > 0)
+		have += n;
+	close(fd);
+	text[have] = '\0';
+	return n < 0 && !have ? -1 : (ssize_t)have;
+}
+
+void procfs_line(const char *path, char *line, size_t size)
+{
+	procfs_read(path, line, size);
+	line[strcspn(line, "\n")] = '\0';
+}
+
+unsigned long long procfs_number(const char *path, unsigned long long fallback)
+{
+	unsigned long long v;
+	char line[64], *end;
+
+	procfs_line(path, line, sizeof(line));
+	v = strtoull(line, &end, 10);
+	return end == line ? fallback : v;
+}

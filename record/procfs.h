@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Small files and numbered directories, as /proc and /sys have them. */
+#ifndef OBS_PROCFS_H
+#define OBS_PROCFS_H
+
+#include "format/err.h"
+
+#include <sys/types.h>
+
+/* Called with a number from a directory: 0 continues, negative stops. */
+typedef int (*procfs_fn)(void *arg, unsigned int number, struct err *e);
+
+/* Walks the numbers in a directory; one that is gone has none. */
+int procfs_each(const char *path, procfs_fn fn, void *arg, struct err *e);
+
+/* A small file as text, cut to size; -1 if it cannot be read. */
+ssize_t procfs_read(const char *path, char *text, size_t size);
+
+/* The first line of a file, without its end; empty if there is none. */
+void procfs_line(const char *path, char *line, size_t size);
+
+/* A number from the first line; fallback if there is none. */
+unsigned long long procfs_number(const char *path, unsigned long long fallback);
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which BPF programs a recording needs, by their names and sections. */
+#include "programs.h"
+
+#include "features.h"
+#include "tracepoints.h"
+
+#include <bpf/libbpf.h>
+#include <string.h>
+
+#define RAW_SUFFIX "__raw"   /* for kernels where tp_btf does not load */
+#define COUNT_MARK "__count" /* for kernels that show their preemption counter */
+#define IRQ_MARK   "__irq"   /* for those that do not: bpf/context.bpf.h */
+
+/* Group of a program by the text before "__" in its name; -1: not a program of ours. */
+static int group_of(const char *name)
+{
+	int g;
+
+	for (g = 0; g < GROUP_MAX; g++)
+		if (groups[g].name && strncmp(name, groups[g].name, strlen(groups[g].name)) == 0 &&
+		    strncmp(name + strlen(groups[g].name), "__", 2) == 0)
+			return g;
+	return -1;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* True if the kernel can give a BPF program the address of its preemption counter. */
+bool programs_see_preempt_count(void)
+{
+#if defined(__aarch64__)
+	return true; /* it is a field of the thread */
+#else
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char line[256];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, " __preempt_count\n") || strstr(line, " pcpu_hot\n");
+	if (f)
+		fclose(f);
+	return found;
+#endif
+}
+
+/* Calls are seen by the same programs, whether they, their paths or both are recorded. */
+static bool program_wanted(const struct options *o, const char *name, int group)
+{
+	if (o->groups & 1u << group)
+		return true;
+	return o->groups & 1u << GROUP_files && (strncmp(name, "syscalls__enter", 15) == 0 ||
+						 strncmp(name, "syscalls__exit", 14) == 0);
+}
+
+/* Adds the program if it is one of those that are needed. */
+static int choose(struct programs *list, struct bpf_program *prog, const struct options *o,
+		  const struct btf *btf, bool raw, struct err *e)
+{
+	const char *name = bpf_program__name(prog), *section = bpf_program__section_name(prog);
+	const char *tracepoint = strchr(section, '/');
+	int group = group_of(name);
+	enum hook hook = HOOK_TP_BTF;
+
+	if (group < 0 || !program_wanted(o, name, group))
+		return 0;
+	if (tracepoint) {
+		hook = raw ? HOOK_RAW_TP : HOOK_TP_BTF;
+		if (ends_with(name, RAW_SUFFIX) != raw ||
+		    strstr(name, list->by_count ? IRQ_MARK : COUNT_MARK))
+			return 0;
+		if (tracepoint_args(btf, tracepoint + 1) < 0) {
+			if (feature_optional(tracepoint + 1))
+				return 0;
+			return err_set(
+				e, ERR_ENV,
+				"this kernel has no tracepoint %s, which the group %.*s needs; "
+				"leave the group out with -e",
+				tracepoint + 1, (int)strcspn(name, "_"), name);
+		}
+	} else {
+		hook = strcmp(section, "uretprobe") == 0 ? HOOK_URETPROBE : HOOK_UPROBE;
+	}
+	if (list->n == PROGRAMS_MAX)
+		return err_set(e, ERR_FAIL, "too many BPF programs");
+	bpf_program__set_autoload(prog, true);
+	list->list[list->n++] = (struct program){ prog, NULL, group, hook };
+	return 0;
+}
+
+int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,
+		    const struct btf *btf, bool raw, struct err *e)
+{
+	struct bpf_program *prog = NULL;
+	int r = 0;
+
+	ret->n = 0;
+	while (r == 0 && (prog = bpf_object__next_program(object, prog)))
+		r = choose(ret, prog, o, btf, raw, e);
+	return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which BPF programs a recording needs: <group>__<what>, in the flavour that the kernel takes. */
+#ifndef OBS_PROGRAMS_H
+#define OBS_PROGRAMS_H
+
+#include "options.h"
+
+struct bpf_link;
+struct bpf_object;
+struct bpf_program;
+struct btf;
+
+#define PROGRAMS_MAX 64
+
+/* How a program is attached: the field hook of event program. */
+enum hook { HOOK_TP_BTF = 1, HOOK_RAW_TP, HOOK_UPROBE, HOOK_URETPROBE };
+
+struct programs {
+	struct program {
+		struct bpf_program *prog;
+		struct bpf_link *link; /* NULL: uprobes, whose links belong to sites */
+		u32 group;
+		enum hook hook;
+	} list[PROGRAMS_MAX];
+	int n;
+	bool by_count; /* wake-ups tell their context by the preemption counter */
+};
+
+/* True if the kernel can give a BPF program the address of its preemption counter. */
+bool programs_see_preempt_count(void);
+
+/* Sets those to load that the groups of o need; raw: raw_tp instead of tp_btf. */
+int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,
+		    const struct btf *btf, bool raw, struct err *e);
+
+#endif
