@@ -310,7 +310,7 @@ void options_help(FILE *f)
 
 	fprintf(f, "Usage: obsrec [OPTION]... -p PID | --comm GLOB | --cgroup PATH |\n"
 		   "                           --container NAME | -a | -- COMMAND [ARG]...\n"
-		   "       obsrec doctor [--json]\n"
+		   "       obsrec doctor\n"
 		   "Records what the kernel and chosen functions do into one compressed file,\n"
 		   "which obsanalyze reports on.\n\n");
 	opt_help(f, opts);
