@@ -87,6 +87,10 @@ enum ev_group {
 #define SITE_RETURN	   2
 #define SITE_SKIPPED_ENDBR 4
 
+/* a site's cookie: its id, and from this bit on how many arguments are recorded */
+#define SITE_COOKIE_ARGS 32
+#define SITE_ARGS_MAX	 4
+
 enum fd_role { ROLE_UNKNOWN, ROLE_LISTENING, ROLE_ACCEPTED, ROLE_CONNECTED, ROLE_BOUND };
 
 enum wake_context { CONTEXT_TASK, CONTEXT_SOFTIRQ, CONTEXT_HARDIRQ, CONTEXT_NMI };
