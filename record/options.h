@@ -24,6 +24,8 @@ struct options {
 	u32 groups;			   /* bit mask */
 	const char *functions[PROBES_MAX]; /* FILE:FUNCTION */
 	int n_functions;
+	u32 args; /* recorded of each call of a function */
+	enum { RETURNS_SAFE, RETURNS_ALWAYS, RETURNS_NEVER } returns;
 	u64 ring; /* bytes a CPU, a power of two */
 	bool quiet, stats, verbose;
 	bool raw_tp; /* hidden: do not use tp_btf */
@@ -32,6 +34,9 @@ struct options {
 
 /* Reads the command line; checks what can be checked without the kernel. */
 int options_read(struct options *ret, int argc, char **argv, struct err *e);
+
+/* Adds the processes of "123,456" to a list of up to TARGETS_MAX. */
+int options_pids(u32 *list, int *n, const char *text, struct err *e);
 
 void options_help(FILE *f);
 
