@@ -145,20 +145,21 @@ static int put_site(struct analysis_ctx *c, s64 site, const char *name, s64 loss
 	const struct {
 		const char *name;
 		double value;
+		s64 n;
 	} values[] = {
-		{ "calls", entries ? entries : all.calls },
-		{ "mean", all.calls ? all.wall / all.calls : NAN },
-		{ "p50", q[0] },
-		{ "p90", q[1] },
-		{ "p99", q[2] },
-		{ "max", all.max },
-		{ "own", percent(all.exclusive, all.wall) },
-		{ "lossy", lossy },
+		{ "calls", entries ? entries : all.calls, entries ? entries : (s64)all.calls },
+		{ "mean", all.calls ? all.wall / all.calls : NAN, all.calls },
+		{ "p50", q[0], all.calls },
+		{ "p90", q[1], all.calls },
+		{ "p99", q[2], all.calls },
+		{ "max", all.max, all.calls },
+		{ "own", percent(all.exclusive, all.wall), all.calls },
+		{ "lossy", lossy, all.calls },
 	};
 
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
 		ret = put_metric(c, e, name, values[i].name, values[i].value, NO_INTERVAL,
-				 (s64)all.calls);
+				 values[i].n);
 	for (i = 0; i < N_PARTS && ret == 0; i++)
 		ret = put_metric(c, e, name, parts[i], percent(all.part[i], all.wall), NO_INTERVAL,
 				 (s64)all.calls);
