@@ -12,7 +12,11 @@ override CFLAGS += -std=gnu11 -Wall -Wextra -I. $(if $(WERROR),-Werror) $(if $(D
 override CFLAGS += $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 comma     := ,
 ANALYZE_LIBS := -lzstd -lsqlite3 -lgsl -lgslcblas -lm
-RECORD_LIBS  := -lbpf -lelf -lz -lzstd -lpthread -lm
+# what obsrec has where the compiler has it: readable C++ names, packed symbol tables
+SUPCXX       := $(filter /%,$(shell $(CC) -print-file-name=libsupc++.a))
+LZMA         := $(if $(shell printf '\043include <lzma.h>\n' | $(CC) -E -xc - 2>/dev/null | grep -m 1 lzma_ret),-llzma)
+OPTIONAL     := $(if $(SUPCXX),-DHAVE_DEMANGLE) $(if $(LZMA),-DHAVE_LZMA)
+RECORD_LIBS  := -lbpf -lelf -lz -lzstd $(LZMA) $(SUPCXX) -lpthread -lm
 
 objects    = $(patsubst %.c,$(OUT)/%.o,$(1))
 FORMAT     = $(call objects,$(wildcard format/*.c))
@@ -44,6 +48,7 @@ $(OUT)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) -I$(OUT) -MMD -MP -c $< -o $@
 
+$(RECORD): EXTRA = $(OPTIONAL)
 $(OUT)/analyze/cmd_plot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
 $(RECORD): $(SKEL)
 
@@ -72,7 +77,11 @@ $(OUT)/pack $(OUT)/workload $(OUT)/bench_gen $(OUT)/bench_floor $(OUT)/bench_get
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
-check-build: all $(UNITS) $(OUT)/pack
+$(OUT)/fuzz_elf: $(OUT)/tests/fuzz_elf.o $(filter-out %/obsrec.o,$(RECORD)) $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+
+check-build: all $(UNITS) $(OUT)/pack $(OUT)/fuzz_elf
 
 check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory check-build

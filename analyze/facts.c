@@ -107,19 +107,34 @@ int facts_on_clock(struct replay *r, const struct record *rec, struct err *e)
 	return 0;
 }
 
+/* The colon behind the file: the first that is not a part of "::". */
+static char *end_of_file(char *text)
+{
+	for (; (text = strchr(text, ':')); text += strspn(text, ":"))
+		if (text[1] != ':')
+			return text;
+	return NULL;
+}
+
 int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_site *ev = rec->event;
-	char *text = strndup(rec->tail, rec->tail_len), *function;
+	char *text = strndup(rec->tail, rec->tail_len), *function, id[41] = "";
 	int ret;
 
 	if (!text)
 		return err_set(e, ERR_FAIL, "out of memory for facts");
-	function = strrchr(text, ':');
+	function = end_of_file(text);
 	if (function)
 		*function++ = '\0';
-	ret = db_insert(r->db, TABLE_site, e, "issi", (s64)ev->id, text, function ? function : "",
-			(s64) !!(ev->flags & SITE_RETURN));
+	if (ev->build_id0)
+		snprintf(id, sizeof(id), "%016llx%016llx%08x", (unsigned long long)ev->build_id0,
+			 (unsigned long long)ev->build_id1, ev->build_id2);
+	ret = db_insert(r->db, TABLE_site, e, "issiiis", (s64)ev->id, text,
+			function ? function : "", (s64) !!(ev->flags & SITE_RETURN), (s64)ev->args,
+			(s64)(ev->offset & INT64_MAX), id);
+	if (ret == 0 && ev->flags & SITE_ENTRY && !(ev->flags & SITE_RETURN))
+		ret = calls_entries_only(r, ev->id, e);
 	free(text);
 	return ret;
 }

@@ -47,6 +47,7 @@ static const struct {
 	{ EV_syscall_args, false, requests_on_syscall },
 	{ EV_syscall_args, false, fds_on_syscall },
 	{ EV_call, false, calls_on_call },
+	{ EV_call_args, false, calls_on_call_args },
 	{ EV_return, false, calls_on_return },
 	{ EV_block_start, false, block_on_start },
 	{ EV_block_issue, false, block_on_issue },

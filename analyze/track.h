@@ -57,7 +57,8 @@ struct frame {
 	u64 ts;
 	u64 sp;
 	u32 site;
-	u32 unused;
+	u32 n_args;
+	u64 args[SITE_ARGS_MAX];
 	u64 children;	     /* wall time of probed calls made from it */
 	u64 clock[N_STATES]; /* the thread's clocks at entry */
 };
@@ -273,6 +274,9 @@ void requests_free(struct replay *r);
 
 /* track_calls.c: probed functions */
 int calls_on_call(struct replay *r, const struct record *rec, struct err *e);
+int calls_on_call_args(struct replay *r, const struct record *rec, struct err *e);
+/* Of this site no returns are recorded: its calls have no ends. */
+int calls_entries_only(struct replay *r, u32 site, struct err *e);
 int calls_on_return(struct replay *r, const struct record *rec, struct err *e);
 /* The thread ends: what is open is counted. */
 int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e);

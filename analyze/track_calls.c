@@ -12,6 +12,7 @@
 
 struct call_stat {
 	u32 site;
+	bool entries_only; /* its returns are not recorded */
 	u64 open, unmatched, abandoned, oldest;
 	struct hist latency;
 };
@@ -70,20 +71,78 @@ static int room_for_frame(struct replay *r, struct thread *t, struct err *e)
 	return 0;
 }
 
-int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
+int calls_entries_only(struct replay *r, u32 site, struct err *e)
 {
-	const struct ev_call *ev = rec->event;
+	struct call_stat *s = stat_of(r, site, e);
+
+	if (!s)
+		return ERR_FAIL;
+	s->entries_only = true;
+	return 0;
+}
+
+static void args_to_row(s64 *row, const struct frame *f)
+{
+	u32 i;
+
+	for (i = 0; i < SITE_ARGS_MAX; i++)
+		row[8 + N_STATES + i] = i < f->n_args ? (s64)f->args[i] : BULK_NULL;
+}
+
+/* A call whose return is not recorded is a row at once, without times. */
+static int entry_row(struct replay *r, const struct thread *t, const struct frame *f, struct err *e)
+{
+	s64 *row = bulk_row(r->bulk, TABLE_call);
+	int i;
+
+	for (i = 0; i < 8 + N_STATES; i++)
+		row[i] = BULK_NULL;
+	row[0] = replay_time(r, f->ts);
+	row[2] = t->tid;
+	row[3] = f->site;
+	row[4] = t->n_frames;
+	row[7] = 0;
+	args_to_row(row, f);
+	return requests_count_call(r, t->process, f->ts, e);
+}
+
+static int enter(struct replay *r, const struct record *rec, struct frame *f, struct err *e)
+{
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	struct frame *f;
+	const struct call_stat *s;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
+	f->ts = rec->ts;
+	s = idmap_get(&r->call_stats, f->site);
+	if (s && s->entries_only)
+		return entry_row(r, t, f, e);
 	if (states_settle(r, t, NULL, e) < 0 || room_for_frame(r, t, e) < 0)
 		return ERR_FAIL;
-	f = &t->frames[t->n_frames++];
-	*f = (struct frame){ .ts = rec->ts, .sp = ev->sp, .site = ev->site };
 	memcpy(f->clock, t->clock, sizeof(f->clock));
+	t->frames[t->n_frames++] = *f;
 	return 0;
+}
+
+int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_call *ev = rec->event;
+	struct frame f = { .sp = ev->sp, .site = ev->site };
+
+	return enter(r, rec, &f, e);
+}
+
+int calls_on_call_args(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_call_args *ev = rec->event;
+	struct frame f = {
+		.sp = ev->sp,
+		.site = ev->site,
+		.n_args = ev->args,
+		.args = { ev->arg0, ev->arg1, ev->arg2, ev->arg3 },
+	};
+
+	return enter(r, rec, &f, e);
 }
 
 /* The row of a call: what its thread's clocks gained while it ran. */
@@ -109,6 +168,7 @@ static void call_row(struct replay *r, const struct thread *t, const struct fram
 		off += t->clock[i] - f->clock[i];
 	}
 	row[8 + STATE_run] = known ? (s64)elapsed(off, wall) : BULK_NULL;
+	args_to_row(row, f);
 }
 
 int calls_on_return(struct replay *r, const struct record *rec, struct err *e)

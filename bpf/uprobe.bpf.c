@@ -21,24 +21,45 @@ static __always_inline bool call_wanted(struct counts *c, u64 pid_tgid)
 	return true;
 }
 
+/* Integer arguments, as the calling convention of C has them in registers. */
+static __always_inline int call_with_args(struct pt_regs *regs, struct counts *c, u64 ts, u32 tid,
+					  u64 cookie)
+{
+	u32 args = cookie >> SITE_COOKIE_ARGS;
+	struct ev_call_args *e = ev_reserve(c, ts, tid, call_args);
+
+	if (!e)
+		return 0;
+	e->sp = PT_REGS_SP(regs);
+	e->arg0 = PT_REGS_PARM1(regs);
+	e->arg1 = args > 1 ? PT_REGS_PARM2(regs) : 0;
+	e->arg2 = args > 2 ? PT_REGS_PARM3(regs) : 0;
+	e->arg3 = args > 3 ? PT_REGS_PARM4(regs) : 0;
+	e->site = (u32)cookie;
+	e->args = args;
+	ev_submit(e);
+	return 0;
+}
+
 SEC("?uprobe")
 int uprobe__call(struct pt_regs *regs)
 {
 	struct counts *c = count_seen(GROUP_uprobe);
-	u64 ts = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
+	u64 ts = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid(), cookie;
 	struct ev_call *e;
-	u32 site;
 
 	if (!c || !call_wanted(c, id))
 		return 0;
-	site = bpf_get_attach_cookie(regs);
+	cookie = bpf_get_attach_cookie(regs);
 	if (slow_functions)
-		call_begins(id, site, PT_REGS_SP(regs), ts);
+		call_begins(id, (u32)cookie, PT_REGS_SP(regs), ts);
+	if (cookie >> SITE_COOKIE_ARGS)
+		return call_with_args(regs, c, ts, (u32)id, cookie);
 	e = ev_reserve(c, ts, (u32)id, call);
 	if (!e)
 		return 0;
 	e->sp = PT_REGS_SP(regs);
-	e->site = site;
+	e->site = (u32)cookie;
 	e->unused = 0;
 	ev_submit(e);
 	return 0;

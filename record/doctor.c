@@ -3,14 +3,13 @@
  * obsrec doctor. Each group is judged by what the kernel says of itself and, where rights
  * allow it, by loading its programs: what loads can be recorded.
  */
-#include "doctor.h"
-
 #include "format/buf.h"
 #include "format/escape.h"
 #include "format/opt.h"
 #include "privileges.h"
 #include "probes.h"
 #include "procfs.h"
+#include "verb.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -200,14 +199,13 @@ static bool unfit(const struct report *r)
 	return false;
 }
 
-int doctor_main(int argc, char **argv)
+int verb_doctor(int argc, char **argv, struct err *e)
 {
 	struct report r = { 0 };
-	struct err e = { 0 };
-	int rest = opt_parse(opts, &r, argc, argv, &e);
+	int rest = opt_parse(opts, &r, argc, argv, e);
 
 	if (rest >= 0 && rest < argc)
-		rest = err_set(&e, ERR_FAIL, "doctor takes no argument such as %.40s", argv[rest]);
+		return err_set(e, ERR_FAIL, "doctor takes no argument such as %.40s", argv[rest]);
 	if (rest >= 0 && r.help) {
 		printf("Usage: obsrec doctor [--json]\n"
 		       "Says for each group of events whether this host can record it, why not,\n"
@@ -216,20 +214,16 @@ int doctor_main(int argc, char **argv)
 		printf("\nThe exit status is 0, or 2 if nothing can be recorded here.\n");
 		return 0;
 	}
-	if (rest >= 0) {
-		check_rights(&r);
-		check_clock(&r);
-		check_jit(&r);
-		check_memory(&r);
-		check_groups(&r);
-		if (r.json)
-			rest = print_json(&r, &e);
-		else
-			print_text(&r);
-	}
-	if (rest < 0) {
-		fprintf(stderr, "obsrec: %s\n", e.text);
-		return err_status(&e);
-	}
+	if (rest < 0)
+		return rest;
+	check_rights(&r);
+	check_clock(&r);
+	check_jit(&r);
+	check_memory(&r);
+	check_groups(&r);
+	if (!r.json)
+		print_text(&r);
+	else if (print_json(&r, e) < 0)
+		return ERR_FAIL;
 	return unfit(&r) ? 2 : 0;
 }

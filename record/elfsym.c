@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions of a binary, by name. */
+/* Walks the symbol tables of a file and of what belongs to it, and says what a probe would meet. */
 #include "elfsym.h"
 
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
-#include <stdio.h>
+#include "elftable.h"
+
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define NAME_MAX_LEN 256 /* longer names are not compared for nearness */
-#define NEAREST	     3
-#define NEAR_LIMIT   6 /* edits */
 
-struct near {
-	char name[NAME_MAX_LEN];
-	int distance;
-};
-
-struct search {
-	const char *path;
-	const char *name;
-	int fd;
-	Elf *elf;
-	struct elfsym *found;
-	int n;
-	bool indirect; /* the name is an indirect function */
-	struct near near[NEAREST];
+struct walk {
+	const struct elffile *f; /* the file that is probed: addresses are looked up here */
+	struct elfsyms *all;
+	int (*visit)(void *arg, const struct elfsym *sym, struct err *e);
+	void *arg;
 };
 
 int elfsym_distance(const char *a, const char *b, int limit)
@@ -56,173 +44,208 @@ int elfsym_distance(const char *a, const char *b, int limit)
 	return row[n] < limit ? row[n] : limit;
 }
 
-static void note_near(struct search *s, const char *name)
+/*
+ * A return is caught by changing the return address on the stack. That ends badly where there
+ * is none (_start, the way back from a signal) or where it is kept and used a second time.
+ */
+bool elfsym_never_returns(const char *name)
 {
-	int distance = elfsym_distance(s->name, name, NEAR_LIMIT), i, at;
+	static const char *const names[] = {
+		"_start",
+		"__restore_rt",
+		"vfork",
+		"__vfork",
+		"setjmp",
+		"_setjmp",
+		"sigsetjmp",
+		"__sigsetjmp",
+		"getcontext",
+		"setcontext",
+		"__longjmp",
+		"swapcontext",
+		"clone",
+		"__clone",
+		"__clone3",
+		"clone3",
+		"longjmp",
+		"_longjmp",
+		"siglongjmp",
+		"__start_context",
+		"makecontext",
+		"__clone_internal",
+		"__libc_start_call_main",
+		"_dl_runtime_resolve*",
+		"_dl_start*",
+		"_Unwind_*",
+		"__cxa_throw",
+		"__cxa_rethrow",
+		"_dl_tlsdesc*",
+		"__tls_get_addr_slow",
+		"__morestack*",
+		"swtch*",
+		"jump_fcontext",
+		"make_fcontext",
+		"ontop_fcontext",
+	};
+	size_t i;
 
-	/* a name that contains the other is near, however long it is */
-	if (distance >= NEAR_LIMIT && strlen(s->name) > 3 && strstr(name, s->name))
-		distance = NEAR_LIMIT - 1;
-	if (distance >= NEAR_LIMIT || strlen(name) >= NAME_MAX_LEN)
-		return;
-	for (at = 0; at < NEAREST && s->near[at].name[0]; at++) {
-		if (strcmp(s->near[at].name, name) == 0)
-			return;
-		if (distance < s->near[at].distance)
-			break;
-	}
-	if (at == NEAREST)
-		return;
-	for (i = NEAREST - 1; i > at; i--)
-		s->near[i] = s->near[i - 1];
-	snprintf(s->near[at].name, NAME_MAX_LEN, "%s", name);
-	s->near[at].distance = distance;
-}
-
-/* Where in the file the code at this address lies: by the segments that are executed. */
-static bool file_offset(const struct search *s, u64 address, u64 *ret)
-{
-	GElf_Phdr ph;
-	size_t i, n;
-
-	if (elf_getphdrnum(s->elf, &n) != 0)
-		return false;
-	for (i = 0; i < n; i++) {
-		if (!gelf_getphdr(s->elf, i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
-			continue;
-		if (address >= ph.p_vaddr && address - ph.p_vaddr < ph.p_filesz) {
-			*ret = address - ph.p_vaddr + ph.p_offset;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (fnmatch(names[i], name, 0) == 0)
 			return true;
-		}
-	}
 	return false;
 }
 
-static void note_found(struct search *s, u64 address)
+/* "f.cold", "f.cold.3": a part that gcc moved away. It has a frame already when it begins. */
+static bool is_fragment(const char *name)
+{
+	const char *cold = strstr(name, ".cold");
+
+	return cold && (cold[5] == '\0' || cold[5] == '.');
+}
+
+/* Functions by which C++ code throws, other than in straits such as no memory. */
+static bool is_throw(const char *name)
+{
+	static const char *const names[] = {
+		"__cxa_throw",
+		"__cxa_throw@*",
+		"__cxa_rethrow*",
+		"_ZSt*__throw_out_of_range*",
+		"_ZSt*__throw_invalid_argument*",
+		"_ZSt*rethrow_exception*",
+	};
+	size_t i;
+
+	if (name[0] != '_')
+		return false;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (fnmatch(names[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* x86: arch_uprobe_analyze_insn() of the kernel. Branches, pushes and the short nop. */
+static enum probe_class classify(const struct elffile *f, const u8 *code, ssize_t n)
+{
+	GElf_Ehdr eh;
+	u8 c = n > 0 ? code[0] : 0;
+
+	if (n < 2 || !gelf_getehdr(f->elf, &eh) || eh.e_machine != EM_X86_64)
+		return CLASS_UNKNOWN;
+	if ((c & 0xf8) == 0x50 || (c == 0x41 && (code[1] & 0xf8) == 0x50))
+		return CLASS_EMULATED;
+	if (c == 0x90 || c == 0xe8 || c == 0xe9 || c == 0xeb || (c & 0xf0) == 0x70 ||
+	    (c == 0x0f && (code[1] & 0xf0) == 0x80))
+		return CLASS_EMULATED;
+	return CLASS_STEPPED;
+}
+
+/* Where the probe goes; false if the file has no code there. */
+static bool place(const struct elffile *f, struct elfsym *sym)
 {
 	static const u8 endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	struct elfsym sym = { .address = address };
-	u8 code[sizeof(endbr64)];
-	int i;
+	u8 code[sizeof(endbr64) + 8];
+	ssize_t n;
 
-	if (!file_offset(s, address, &sym.offset))
-		return;
-	if (pread(s->fd, code, sizeof(code), sym.offset) == sizeof(code) &&
-	    memcmp(code, endbr64, sizeof(code)) == 0) {
-		sym.offset += sizeof(endbr64);
-		sym.skipped_endbr = true;
+	if (!elffile_offset(f, sym->address, &sym->offset) || sym->offset > INT64_MAX)
+		return false;
+	n = pread(f->fd, code, sizeof(code), sym->offset);
+	sym->skipped_endbr =
+		n > (ssize_t)sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0;
+	if (sym->skipped_endbr) {
+		sym->offset += sizeof(endbr64);
+		n -= sizeof(endbr64);
+		memmove(code, code + sizeof(endbr64), n);
 	}
-	for (i = 0; i < s->n; i++) /* aliases are one function */
-		if (s->found[i].offset == sym.offset)
-			return;
-	if (s->n < ELFSYM_MAX)
-		s->found[s->n++] = sym;
+	sym->class = classify(f, code, n);
+	return n > 0;
 }
 
-/* Name without a version: "open@@GLIBC_2.2.5" is open. */
-static bool same_name(const char *symbol, const char *name)
+static int visit_symbol(struct walk *w, const GElf_Sym *s, struct elfsym *sym, struct err *e)
 {
-	size_t n = strlen(name);
+	char name[4096];
+	const char *at = strchr(sym->name, '@');
 
-	return strncmp(symbol, name, n) == 0 && (symbol[n] == '\0' || symbol[n] == '@');
-}
-
-static void search_table(struct search *s, Elf_Scn *scn, const GElf_Shdr *sh)
-{
-	Elf_Data *data = elf_getdata(scn, NULL);
-	const char *name;
-	GElf_Sym sym;
-	size_t i, n;
-
-	n = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
-	for (i = 0; i < n && gelf_getsym(data, i, &sym); i++) {
-		int type = GELF_ST_TYPE(sym.st_info);
-
-		name = elf_strptr(s->elf, sh->sh_link, sym.st_name);
-		if (!name || !*name || sym.st_shndx == SHN_UNDEF ||
-		    (type != STT_FUNC && type != STT_GNU_IFUNC))
-			continue;
-		if (!same_name(name, s->name))
-			note_near(s, name);
-		else if (type == STT_GNU_IFUNC)
-			s->indirect = true;
-		else
-			note_found(s, sym.st_value);
+	/* old linkers wrote "name@@version" into the full table */
+	if (at && at > sym->name && (size_t)(at - sym->name) < sizeof(name)) {
+		memcpy(name, sym->name, at - sym->name);
+		name[at - sym->name] = '\0';
+		sym->name = name;
+		sym->default_version = at[1] == '@';
+		sym->version = at + 1 + sym->default_version;
 	}
-}
-
-/* Walks the sections: symbol tables are searched, signs of Go are refused. */
-static int search_sections(struct search *s, struct err *e)
-{
-	Elf_Scn *scn = NULL;
-	const char *name;
-	GElf_Shdr sh;
-	size_t names;
-
-	if (elf_getshdrstrndx(s->elf, &names) != 0)
+	sym->address = s->st_value;
+	sym->size = s->st_size;
+	sym->indirect = GELF_ST_TYPE(s->st_info) == STT_GNU_IFUNC;
+	sym->fragment = is_fragment(sym->name);
+	if (!place(w->f, sym))
 		return 0;
-	while ((scn = elf_nextscn(s->elf, scn))) {
-		if (!gelf_getshdr(scn, &sh))
+	w->all->functions += !sym->indirect && !sym->fragment;
+	return w->visit(w->arg, sym, e);
+}
+
+static int walk_table(struct walk *w, const struct elftable *t, enum elf_source source,
+		      struct err *e)
+{
+	const char *name, *file = "";
+	GElf_Sym s;
+	int ret = 0;
+	u32 i;
+
+	w->all->source = source;
+	for (i = 0; ret == 0 && i < t->n && gelf_getsym(t->symbols, i, &s); i++) {
+		struct elfsym sym = { .source = source };
+		int type = GELF_ST_TYPE(s.st_info);
+
+		name = elftable_text(t, s.st_name);
+		if (type == STT_FILE) /* one without a name ends the last */
+			file = name ? name : "";
+		if (!name || !*name)
 			continue;
-		name = elf_strptr(s->elf, names, sh.sh_name);
-		if (name && (!strcmp(name, ".gopclntab") || !strcmp(name, ".go.buildinfo")))
-			return err_set(e, ERR_FAIL,
-				       "%s is a Go program: its stacks move, and recording returns "
-				       "of its functions would crash it",
-				       s->path);
-		if (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM)
-			search_table(s, scn, &sh);
+		w->all->throws |= is_throw(name);
+		if (s.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC))
+			continue;
+		sym.name = name;
+		sym.file = GELF_ST_BIND(s.st_info) == STB_LOCAL ? file : "";
+		sym.version = elftable_version(t, i, &sym.default_version);
+		ret = visit_symbol(w, &s, &sym, e);
 	}
-	return 0;
+	return ret;
 }
 
-static int not_found(const struct search *s, struct err *e)
+/* The table of all names: in the file, else in what belongs to it. */
+static int walk_full(struct walk *w, struct elftable *t, int root, struct err *e)
 {
-	const struct near *n = s->near;
+	struct elffile debug;
+	enum elf_source source;
+	int ret = 0;
 
-	if (s->indirect)
-		return err_set(
-			e, ERR_FAIL,
-			"%s in %s is an indirect function (chosen when the program starts) and "
-			"cannot be probed by this name",
-			s->name, s->path);
-	if (!n[0].name[0])
-		return err_set(e, ERR_FAIL,
-			       "%s has no function %.100s, and none with a name like it", s->path,
-			       s->name);
-	return err_set(e, ERR_FAIL, "%s has no function %.100s; the nearest names are %s%s%s%s%s",
-		       s->path, s->name, n[0].name, n[1].name[0] ? ", " : "", n[1].name,
-		       n[2].name[0] ? ", " : "", n[2].name);
+	if (elftable_full(t, w->f))
+		return walk_table(w, t, ELF_SYMTAB, e);
+	source = elfdebug_open(&debug, w->f, root);
+	if (source == ELF_NONE)
+		return 0;
+	if (elftable_full(t, &debug))
+		ret = walk_table(w, t, source, e);
+	elffile_close(&debug);
+	return ret;
 }
 
-int elfsym_find(struct elfsym ret[ELFSYM_MAX], const char *path, const char *name, struct err *e)
+int elfsym_each(const struct elffile *f, int root, struct elfsyms *ret,
+		int (*visit)(void *arg, const struct elfsym *sym, struct err *e), void *arg,
+		struct err *e)
 {
-	struct search *s = calloc(1, sizeof(*s));
-	int r = ERR_FAIL;
+	struct walk w = { .f = f, .all = ret, .visit = visit, .arg = arg };
+	struct elftable *t = malloc(sizeof(*t));
+	int r = 0;
 
-	if (!s)
+	*ret = (struct elfsyms){ 0 };
+	if (!t)
 		return err_set(e, ERR_FAIL, "out of memory");
-	s->path = path;
-	s->name = name;
-	s->found = ret;
-	elf_version(EV_CURRENT);
-	s->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (s->fd < 0) {
-		err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
-		goto out;
-	}
-	s->elf = elf_begin(s->fd, ELF_C_READ, NULL);
-	if (!s->elf || elf_kind(s->elf) != ELF_K_ELF) {
-		err_set(e, ERR_FAIL, "%s is not an ELF program or library", path);
-		goto out;
-	}
-	if (search_sections(s, e) < 0)
-		goto out;
-	r = s->n ? s->n : not_found(s, e);
-out:
-	elf_end(s->elf);
-	if (s->fd >= 0)
-		close(s->fd);
-	free(s);
+	if (elftable_dynamic(t, f))
+		r = walk_table(&w, t, ELF_DYNSYM, e);
+	if (r == 0)
+		r = walk_full(&w, t, root, e);
+	free(t);
 	return r;
 }

@@ -1,30 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Functions of a binary that can be probed, by name: symbol tables read with libelf. */
+/* Functions of a binary: every symbol table that can be found for it, read with libelf. */
 #ifndef OBS_ELFSYM_H
 #define OBS_ELFSYM_H
 
-#include "format/err.h"
-#include "format/event.h"
+#include "elfdebug.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#define ELFSYM_MAX 16 /* different functions of one name */
+/* How the kernel executes the instruction under a probe: what a hit costs depends on it. */
+enum probe_class { CLASS_UNKNOWN, CLASS_EMULATED, CLASS_STEPPED };
 
 struct elfsym {
-	u64 address;	    /* of the symbol */
-	u64 offset;	    /* in the file, where the probe goes */
-	bool skipped_endbr; /* the probe goes behind endbr64, where it is twelve times cheaper */
+	const char *name;    /* as linked, without a version */
+	const char *version; /* "" if it has none */
+	const char *file;    /* source file of a local symbol; "" if not known */
+	u64 address;
+	u64 size;
+	u64 offset; /* in the file, where the probe goes */
+	enum elf_source source;
+	enum probe_class class;
+	bool default_version; /* name@@version: what programs are linked with today */
+	bool indirect;	      /* chosen among others when the program starts: no place to probe */
+	bool fragment;	      /* the cold part of a function: jumped to, never called */
+	bool skipped_endbr;   /* the probe goes behind endbr64, where it is twelve times cheaper */
+};
+
+/* What the tables say of the file as a whole. */
+struct elfsyms {
+	u64 functions;
+	enum elf_source source; /* the best table */
+	bool throws;		/* its code throws C++ exceptions */
 };
 
 /*
- * Finds the functions called name in the file at path: all different ones, since
- * static functions may share a name. Returns how many (1 to ELFSYM_MAX). ERR_FAIL
- * names the nearest names if there is none, and says why if it cannot be probed: no
- * ELF file, an indirect function, a Go binary (its stacks move, which return probes
- * do not survive).
+ * Visits each symbol of f that is a function, aliases included, once for each table that has
+ * it. The texts live as long as the visit. Debug files are looked for below root. A visitor's
+ * negative result ends the walk and is returned.
  */
-int elfsym_find(struct elfsym ret[ELFSYM_MAX], const char *path, const char *name, struct err *e);
+int elfsym_each(const struct elffile *f, int root, struct elfsyms *ret,
+		int (*visit)(void *arg, const struct elfsym *sym, struct err *e), void *arg,
+		struct err *e);
+
+/* Returns of such a function do not come, or not to where it was called: they must not be probed.
+ */
+bool elfsym_never_returns(const char *name);
 
 /* Edit distance of two names, at most limit. For the nearest names. */
 int elfsym_distance(const char *a, const char *b, int limit);

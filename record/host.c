@@ -111,7 +111,7 @@ static int put_names(struct pump *p, struct err *e)
 		n += snprintf(line + n, sizeof(line) - n, " %d:%s", nr, d->name);
 		if (n < NAMES_LINE && d[1].name)
 			continue;
-		ret = made_info(p, e, "syscalls.%u=%s", native_abi(), line + 1);
+		ret = made_info(p, e, "syscalls.%u=%s", syscall_own_abi(), line + 1);
 		n = 0;
 	}
 	return ret;

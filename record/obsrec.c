@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsrec: read the options, open, attach, pump until told to stop, finish. */
-#include "doctor.h"
+#include "demangle.h"
+#include "elfdebug.h"
+#include "format/escape.h"
 #include "format/version.h"
 #include "made.h"
 #include "privileges.h"
 #include "recorder.h"
 #include "session.h"
 #include "snapshot.h"
+#include "verb.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -86,6 +89,8 @@ static int start(struct recorder *r, struct err *e)
 
 	if (ret < 0)
 		return ret;
+	if (!o->quiet && probes_sites(r->probes)->n)
+		sites_print(probes_sites(r->probes), stderr);
 	rings = probes_rings(r->probes, &n);
 	ret = open_output(r, n, e);
 	if (ret == 0)
@@ -291,6 +296,34 @@ static void release(struct recorder *r)
 		close(r->signals);
 }
 
+/* Names from files and processes may stand in the sentence. Returns the exit status. */
+static int say(const struct err *e)
+{
+	struct buf text = { 0 };
+	struct err ignored = { 0 };
+
+	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), &ignored) == 0)
+		fprintf(stderr, "obsrec: %.*s\n", (int)text.len, text.data);
+	buf_free(&text);
+	return err_status(e);
+}
+
+/* The first word may be something else than recording; -1: it is not. */
+static int run_verb(int argc, char **argv)
+{
+	const struct verb *v;
+	struct err e = { 0 };
+	int ret;
+
+	for (v = verbs; v->name; v++) {
+		if (argc < 2 || strcmp(v->name, argv[1]) != 0)
+			continue;
+		ret = v->run(argc - 1, argv + 1, &e);
+		return ret < 0 ? say(&e) : ret;
+	}
+	return -1;
+}
+
 static int dry_run(struct recorder *r)
 {
 	struct err e = { 0 };
@@ -299,9 +332,7 @@ static int dry_run(struct recorder *r)
 	if (ret == 0)
 		probes_plan(r->probes, &r->options, stdout);
 	release(r);
-	if (ret < 0)
-		fprintf(stderr, "obsrec: %s\n", e.text);
-	return ret < 0 ? err_status(&e) : 0;
+	return ret < 0 ? say(&e) : 0;
 }
 
 int main(int argc, char **argv)
@@ -310,19 +341,19 @@ int main(int argc, char **argv)
 		.argc = argc, .argv = argv, .signals = -1, .output.fd = -1, .child.gate = -1
 	};
 	struct err e = { 0 };
-	int ret;
+	int ret = run_verb(argc, argv);
 
-	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
-		return doctor_main(argc - 1, argv + 1);
+	if (ret >= 0)
+		return ret;
 	ret = options_read(&r.options, argc, argv, &e);
-
 	if (ret == 0 && r.options.help) {
 		options_help(stdout);
 		return 0;
 	}
 	if (ret == 0 && r.options.version) {
-		printf("obsrec %s (libbpf %s, recording format %d.%d)\n", OBS_VERSION,
-		       libbpf_version_string(), RECORDING_MAJOR, RECORDING_MINOR);
+		printf("obsrec %s (libbpf %s, recording format %d.%d%s%s)\n", OBS_VERSION,
+		       libbpf_version_string(), RECORDING_MAJOR, RECORDING_MINOR,
+		       demangle_possible() ? ", C++ names" : "", elfdebug_unpacks() ? ", xz" : "");
 		return 0;
 	}
 	if (ret == 0 && r.options.dry_run)
@@ -335,9 +366,7 @@ int main(int argc, char **argv)
 	if (ret == 0 && !r.options.quiet)
 		summary(&r);
 	release(&r);
-	if (ret < 0) {
-		fprintf(stderr, "obsrec: %s\n", e.text);
-		return err_status(&e);
-	}
+	if (ret < 0)
+		return say(&e);
 	return child_status(&r.child);
 }

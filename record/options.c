@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include "format/opt.h"
+#include "verb.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,8 @@ static int set_all(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
-static int set_pids(void *config, const char *arg, struct err *e)
+int options_pids(u32 *list, int *n, const char *arg, struct err *e)
 {
-	struct options *o = config;
 	unsigned long pid;
 	char *end;
 
@@ -42,13 +42,20 @@ static int set_pids(void *config, const char *arg, struct err *e)
 				       "--pid needs process ids such as 123 or 123,456, "
 				       "not %.40s",
 				       arg);
-		if (o->n_pids == TARGETS_MAX)
+		if (*n == TARGETS_MAX)
 			return err_set(e, ERR_FAIL, "--pid takes at most %d processes",
 				       TARGETS_MAX);
-		o->pids[o->n_pids++] = pid;
+		list[(*n)++] = pid;
 		if (!*end)
 			return 0;
 	}
+}
+
+static int set_pids(void *config, const char *arg, struct err *e)
+{
+	struct options *o = config;
+
+	return options_pids(o->pids, &o->n_pids, arg, e);
 }
 
 static int set_duration(void *config, const char *arg, struct err *e)
@@ -102,6 +109,14 @@ static int set_events(void *config, const char *arg, struct err *e)
 		if (!arg[n])
 			return 0;
 	}
+}
+
+static int set_syscalls(void *config, const char *arg, struct err *e)
+{
+	struct options *o = config;
+
+	o->some_syscalls = true;
+	return syscall_set(o->syscalls, syscall_own_abi(), arg, e);
 }
 
 static int set_comm(void *config, const char *arg, struct err *e)
@@ -197,7 +212,7 @@ static int set_pause(void *config, const char *arg, struct err *e)
 static int set_function(void *config, const char *arg, struct err *e)
 {
 	struct options *o = config;
-	const char *colon = strrchr(arg, ':');
+	const char *colon = strchr(arg, ':');
 
 	if (!colon || colon == arg || !colon[1])
 		return err_set(e, ERR_FAIL,
@@ -208,6 +223,32 @@ static int set_function(void *config, const char *arg, struct err *e)
 		return err_set(e, ERR_FAIL, "--uprobe can be given at most %d times", PROBES_MAX);
 	o->functions[o->n_functions++] = arg;
 	return 0;
+}
+
+static int set_args(void *config, const char *arg, struct err *e)
+{
+	if (arg[0] < '0' || arg[0] > '0' + SITE_ARGS_MAX || arg[1])
+		return err_set(e, ERR_FAIL, "--args needs a number from 0 to %d, not %.40s",
+			       SITE_ARGS_MAX, arg);
+	((struct options *)config)->args = arg[0] - '0';
+	return 0;
+}
+
+static int set_returns(void *config, const char *arg, struct err *e)
+{
+	static const char *const names[] = {
+		[RETURNS_SAFE] = "safe",
+		[RETURNS_ALWAYS] = "always",
+		[RETURNS_NEVER] = "never",
+	};
+	u32 i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(arg, names[i]) == 0) {
+			((struct options *)config)->returns = i;
+			return 0;
+		}
+	return err_set(e, ERR_FAIL, "--returns knows safe, always and never, not %.40s", arg);
 }
 
 static int set_ring(void *config, const char *arg, struct err *e)
@@ -275,8 +316,16 @@ static const struct opt opts[] = {
 	  "recording to make, - for standard output; default: obs-HOST-TIME.obs", set_output },
 	{ "events", 'e', "GROUP,...",
 	  "groups to record instead of the usual ones; +GROUP: in addition to them", set_events },
-	{ "uprobe", 'u', "FILE:FUNC", "record calls and returns of this function; repeatable",
+	{ "syscalls", 0, "SET",
+	  "system calls to record: names, globs, classes (obsrec list syscalls), !without",
+	  set_syscalls },
+	{ "uprobe", 'u', "FILE:FUNC",
+	  "record calls and returns of this function, or of all that a glob means; repeatable",
 	  set_function },
+	{ "args", 0, "N", "record the first N (up to 4) integer arguments of each call", set_args },
+	{ "returns", 0, "WHEN",
+	  "record returns: safe (default: not where an exception could end the process), always, never",
+	  set_returns },
 	{ "label", 0, "KEY=VALUE", "a note for the recording; repeatable", set_label },
 	{ "private", 0, NULL, "leave out command lines, paths and addresses", set_private },
 	{ "ring", 0, "SIZE", "memory between kernel and obsrec for each CPU; default: 8M",
@@ -306,12 +355,14 @@ static const struct opt opts[] = {
 
 void options_help(FILE *f)
 {
+	const struct verb *v;
 	int i;
 
 	fprintf(f, "Usage: obsrec [OPTION]... -p PID | --comm GLOB | --cgroup PATH |\n"
-		   "                           --container NAME | -a | -- COMMAND [ARG]...\n"
-		   "       obsrec doctor\n"
-		   "Records what the kernel and chosen functions do into one compressed file,\n"
+		   "                           --container NAME | -a | -- COMMAND [ARG]...\n");
+	for (v = verbs; v->name; v++)
+		fprintf(f, "       obsrec %s %s\n", v->name, v->words);
+	fprintf(f, "Records what the kernel and chosen functions do into one compressed file,\n"
 		   "which obsanalyze reports on.\n\n");
 	opt_help(f, opts);
 	fprintf(f, "\nGroups of events:\n");
@@ -323,6 +374,8 @@ void options_help(FILE *f)
 		   "  obsrec -p $(pidof redis-server) -d 30 -o incident.obs\n"
 		   "  obsrec -a -d 10\n"
 		   "  obsrec -u ./server:handle_request -- ./server --port 8080\n"
+		   "  obsrec -p 1234 -u libc.so.6:malloc --args 1 -u 'server:db::*'\n"
+		   "  obsrec list -u ./server:'handle_*'\n"
 		   "\nThe exit status is that of COMMAND, else 0; 1: wrong usage or failure;\n"
 		   "2: this host cannot record. See obsrec(8).\n");
 }

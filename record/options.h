@@ -5,6 +5,7 @@
 
 #include "format/err.h"
 #include "format/event.h"
+#include "syscall_set.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,10 +50,14 @@ struct options {
 	u64 last_bytes; /* flight mode: bytes to keep; 0: no limit */
 	struct trigger triggers[TRIGGERS_MAX];
 	int n_triggers;
-	u64 after;			   /* ns recorded after a trigger */
-	u64 pause;			   /* ns between two triggered snapshots */
+	u64 after;	    /* ns recorded after a trigger */
+	u64 pause;	    /* ns between two triggered snapshots */
+	bool some_syscalls; /* --syscalls: only those in the set */
+	u64 syscalls[SYSCALL_BITMAP_WORDS];
 	const char *functions[PROBES_MAX]; /* FILE:FUNCTION */
 	int n_functions;
+	u32 args; /* recorded of each call of a function */
+	enum { RETURNS_SAFE, RETURNS_ALWAYS, RETURNS_NEVER } returns;
 	u64 ring; /* bytes a CPU, a power of two */
 	bool quiet, stats, verbose;
 	bool raw_tp; /* hidden: do not use tp_btf */
@@ -81,6 +86,9 @@ extern const struct group_row {
 
 /* Reads the command line; checks what can be checked without the kernel. */
 int options_read(struct options *ret, int argc, char **argv, struct err *e);
+
+/* Adds the processes of "123,456" to a list of up to TARGETS_MAX. */
+int options_pids(u32 *list, int *n, const char *text, struct err *e);
 
 void options_help(FILE *f);
 

@@ -2,6 +2,7 @@
 /* What the BPF programs have to know before they are loaded. */
 #include "probe_config.h"
 
+#include "format/shapes.h"
 #include "shape_table.h"
 #include "tracepoints.h"
 
@@ -12,6 +13,14 @@
 #include <unistd.h>
 
 #include "bpf/obsrec.skel.h"
+
+/* True if the site's function has this name; that of a C++ function may lack what is before ::. */
+static bool is_named(const struct site *s, const char *name)
+{
+	size_t n = strlen(s->text), m = strlen(name);
+
+	return m < n && s->text[n - m - 1] == ':' && strcmp(s->text + n - m, name) == 0;
+}
 
 /* Thresholds of --trigger. Those of functions name sites. */
 static void set_triggers(struct obsrec_bpf__rodata *ro, const struct options *o,
@@ -32,7 +41,7 @@ static void set_triggers(struct obsrec_bpf__rodata *ro, const struct options *o,
 		ro->slow_calls |= t->kind == TRIGGER_SYSCALL;
 		ro->slow_functions |= t->kind == TRIGGER_CALL;
 		for (k = 0; t->kind == TRIGGER_CALL && k < sites->n; k++)
-			if (strcmp(strrchr(sites->list[k].text, ':') + 1, t->name) == 0)
+			if (is_named(&sites->list[k], t->name))
 				ro->slow_site_us[k] = t->limit / 1000 + 1;
 	}
 }
@@ -42,6 +51,7 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 {
 	struct obsrec_bpf__rodata *ro = skel->rodata;
 	u64 key = 0;
+	u32 nr;
 
 	/* without randomness, addresses of objects stay as they are: still right */
 	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) < 0)
@@ -71,6 +81,9 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 	ro->comm_accepts = t->comm.accepts;
 	set_triggers(ro, o, sites);
 	shape_table_fill(ro->shapes, sizeof(ro->shapes));
+	for (nr = 0; o->some_syscalls && nr < sizeof(ro->shapes); nr++)
+		if (!syscall_set_has(o->syscalls, nr))
+			ro->shapes[nr] |= SHAPE_SKIP;
 	path_table_fill(ro->paths, sizeof(ro->paths));
 }
 
@@ -85,6 +98,23 @@ int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struc
 		if (bpf_map_update_elem(fd, &id, &one, BPF_ANY) < 0)
 			return err_errno(e, ERR_ENV, "cannot hand %.200s to the BPF programs",
 					 t->groups[i].dir);
+	}
+	return 0;
+}
+
+int probe_config_check(const struct options *o, const struct sites *sites, struct err *e)
+{
+	int i, k;
+
+	for (i = 0; i < o->n_triggers; i++) {
+		if (o->triggers[i].kind != TRIGGER_CALL)
+			continue;
+		for (k = 0; k < sites->n && !is_named(&sites->list[k], o->triggers[i].name); k++)
+			;
+		if (k == sites->n)
+			return err_set(e, ERR_FAIL,
+				       "--trigger names the function %.60s, which no --uprobe does",
+				       o->triggers[i].name);
 	}
 	return 0;
 }

@@ -13,6 +13,9 @@ struct obsrec_bpf;
 void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct targets *t,
 		  const struct sites *sites, const struct btf *btf);
 
+/* Triggers on functions must name probed ones. */
+int probe_config_check(const struct options *o, const struct sites *sites, struct err *e);
+
 /* Hands the targets' control groups to loaded programs. */
 int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struct err *e);
 

@@ -225,6 +225,8 @@ int probes_open(struct probes **ret, struct options *o, const struct targets *t,
 	if (r == 0)
 		r = sites_resolve(&p->sites, o, e);
 	if (r == 0)
+		r = probe_config_check(o, &p->sites, e);
+	if (r == 0)
 		r = privileges_check(o, e);
 	if (r == 0)
 		r = open_all(p, o, t, e);
@@ -299,7 +301,7 @@ void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 	}
 	for (i = 0; i < p->sites.n; i++)
 		fprintf(f, "%-10s %-10s %s at offset 0x%llx\n", "function", "",
-			p->sites.list[i].text, (unsigned long long)p->sites.list[i].sym.offset);
+			p->sites.list[i].text, (unsigned long long)p->sites.list[i].offset);
 	for (tid = 0; tid < p->n_threads; tid++)
 		marked += probes_marked(p, tid);
 	if (o->all)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #define CLOCK_TRIES 20
@@ -79,6 +80,16 @@ static int put_doctor(struct pump *p, const struct probes *probes, const struct 
 	return ret;
 }
 
+/* Up to 8 bytes as one number, so that its hexadecimal digits are the build-id's. */
+static u64 digits(const u8 *bytes, u32 from, u32 to)
+{
+	u64 v = 0;
+
+	for (; from < to; from++)
+		v = v << 8 | bytes[from];
+	return v;
+}
+
 static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 {
 	const struct sites *sites = probes_sites(probes);
@@ -86,13 +97,22 @@ static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 
 	for (i = 0; ret == 0 && i < sites->n; i++) {
 		const struct site *s = &sites->list[i];
+		const u8 *id = s->binary->elf.build_id; /* zeros behind its end */
 		struct ev_site ev = {
 			.h = { .type = EV_site },
-			.offset = s->sym.offset,
-			.address = s->sym.address,
+			.offset = s->offset,
+			.address = s->address,
 			.id = i,
-			.flags = SITE_ENTRY | SITE_RETURN |
-				 (s->sym.skipped_endbr ? SITE_SKIPPED_ENDBR : 0),
+			.flags = SITE_ENTRY | (s->no_return ? 0 : SITE_RETURN) |
+				 (s->skipped_endbr ? SITE_SKIPPED_ENDBR : 0),
+			.bytes = s->size,
+			.ino = s->binary->ino,
+			.build_id0 = digits(id, 0, 8),
+			.build_id1 = digits(id, 8, 16),
+			.build_id2 = digits(id, 16, 20),
+			.dev = major(s->binary->dev) << 20 | minor(s->binary->dev),
+			.source = s->source,
+			.args = s->args,
 		};
 
 		ret = made_put(p, &ev, sizeof(ev), s->text, e);

@@ -4,6 +4,7 @@
 
 #include "format/shapes.h"
 #include "format/syscall.h"
+#include "syscall_set.h"
 
 #include <string.h>
 
@@ -77,18 +78,9 @@ static const struct {
 	{ "fchdir", PATH_FD | PATH_DIRECTORY },
 };
 
-u8 native_abi(void)
-{
-#if defined(__aarch64__)
-	return ABI_AARCH64;
-#else
-	return ABI_X86_64;
-#endif
-}
-
 static s32 number_of(const struct syscall_desc *d)
 {
-	return native_abi() == ABI_AARCH64 ? d->aarch64 : d->x86_64;
+	return syscall_own_abi() == ABI_AARCH64 ? d->aarch64 : d->x86_64;
 }
 
 s32 shape_table_number(const char *name)

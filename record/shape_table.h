@@ -16,7 +16,4 @@ void path_table_fill(volatile u8 *paths, size_t n);
 /* The number of a system call on this machine; -1: there is none of that name. */
 s32 shape_table_number(const char *name);
 
-/* The native table of numbers: ABI_X86_64 or ABI_AARCH64. */
-u8 native_abi(void);
-
 #endif

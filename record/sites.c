@@ -1,63 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The functions that the user named. */
+/* The functions that the user named: attached, described, taken off. */
 #include "sites.h"
 
+#include "format/buf.h"
+#include "format/escape.h"
+#include "probecost.h"
+
 #include <bpf/libbpf.h>
-#include <limits.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
-int sites_resolve(struct sites *s, const struct options *o, struct err *e)
-{
-	struct elfsym found[ELFSYM_MAX];
-	char path[PATH_MAX], real[PATH_MAX];
-	const char *colon;
-	int i, k, n;
-
-	for (i = 0; i < o->n_functions; i++) {
-		colon = strrchr(o->functions[i], ':');
-		snprintf(path, sizeof(path), "%.*s", (int)(colon - o->functions[i]),
-			 o->functions[i]);
-		if (!realpath(path, real))
-			return err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
-		n = elfsym_find(found, real, colon + 1, e);
-		if (n < 0)
-			return n;
-		for (k = 0; k < n; k++) {
-			s->list[s->n] = (struct site){ .path = strdup(real),
-						       .text = o->functions[i],
-						       .sym = found[k] };
-			if (!s->list[s->n++].path)
-				return err_set(e, ERR_FAIL, "out of memory");
-		}
-	}
-	return 0;
-}
-
-/* To every process that runs the file: a filter by process is in the program, and cheaper there. */
+/*
+ * To every process that runs the file: a filter by process is in the program, and cheaper there.
+ * By descriptor, so that it is the file that was read: a path may mean another one by now.
+ */
 static struct bpf_link *attach_site(const struct site *s, struct bpf_program *prog, u64 cookie,
 				    bool back)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = back, .bpf_cookie = cookie);
+	char path[64];
 
-	return bpf_program__attach_uprobe_opts(prog, -1, s->path, s->sym.offset, &opts);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->binary->elf.fd);
+	return bpf_program__attach_uprobe_opts(prog, -1, path, s->offset, &opts);
+}
+
+/* Each site takes four descriptors. */
+static void allow_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
 }
 
 int sites_attach(struct sites *sites, struct bpf_program *entry, struct bpf_program *back,
 		 struct err *e)
 {
 	struct site *s;
+	u64 cookie;
 	int i;
 
+	allow_descriptors();
 	for (i = 0; i < sites->n; i++) {
 		s = &sites->list[i];
+		cookie = i | (u64)s->args << SITE_COOKIE_ARGS;
 		/* return first: an entry without return is then the rarer case */
-		s->back = attach_site(s, back, i, true);
-		s->entry = s->back ? attach_site(s, entry, i, false) : NULL;
+		if (!s->no_return)
+			s->back = attach_site(s, back, cookie, true);
+		if (s->no_return || s->back)
+			s->entry = attach_site(s, entry, cookie, false);
 		if (!s->entry)
-			return err_errno(e, ERR_ENV, "cannot attach to %s", s->text);
+			return err_errno(e, ERR_ENV, "cannot attach to %.300s", s->text);
 	}
 	return 0;
+}
+
+static void print_site(const struct site *s, FILE *f)
+{
+	struct cost_range us = probecost(s->class, !s->no_return);
+	struct buf text = { 0 };
+	struct err e = { 0 };
+
+	if (escape_add(&text, ESCAPE_TEXT, s->text, strlen(s->text), &e) == 0 &&
+	    buf_add(&text, "", 1, &e) == 0)
+		fprintf(f, "  %s: ", (const char *)text.data);
+	buf_free(&text);
+	if (us.high > 0)
+		fprintf(f, "%.1f to %.1f us a call%s (%s)", us.low, us.high,
+			s->no_return ? "" : " with its return", probecost_class(s->class));
+	else
+		fprintf(f, "cost not known for this kind of machine");
+	if (s->no_return)
+		fprintf(f, "; no returns: %s", s->no_return);
+	fputc('\n', f);
+}
+
+void sites_print(const struct sites *s, FILE *f)
+{
+	int i;
+
+	fprintf(f, "obsrec: probing %d function%s; estimated costs:\n", s->n, s->n == 1 ? "" : "s");
+	for (i = 0; i < s->n; i++)
+		print_site(&s->list[i], f);
 }
 
 void sites_free(struct sites *s)
@@ -67,7 +95,9 @@ void sites_free(struct sites *s)
 	for (i = 0; i < s->n; i++) {
 		bpf_link__destroy(s->list[i].entry);
 		bpf_link__destroy(s->list[i].back);
-		free(s->list[i].path);
+		free(s->list[i].text);
+		free(s->list[i].longer);
 	}
 	s->n = 0;
+	binaries_free(&s->binaries);
 }

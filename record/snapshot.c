@@ -249,7 +249,7 @@ static int take_open_call(void *arg, unsigned int tid, struct err *e)
 	ev.arg4 = a[4];
 	ev.arg5 = a[5];
 	ev.nr = nr;
-	ev.abi = native_abi();
+	ev.abi = syscall_own_abi();
 	ev.flags = SYSCALL_UNFINISHED;
 	return made_put(t->pump, &ev, sizeof(ev), NULL, e);
 }

@@ -6,8 +6,9 @@ set -eu
 PATH=$PATH:/usr/sbin:/sbin
 
 # what must be there: commands, and headers below /usr/include
-commands='clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3'
-headers='bpf/libbpf.h gelf.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
+commands='clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3
+	g++ xz readelf'
+headers='bpf/libbpf.h gelf.h lzma.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
 
 missing=''
 for c in $commands; do
@@ -33,7 +34,7 @@ as_root() {
 
 if command -v apt-get >/dev/null 2>&1; then
 	export DEBIAN_FRONTEND=noninteractive
-	packages='gcc make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev libzstd-dev
+	packages='gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
 		libsqlite3-dev libgsl-dev libcmocka-dev gnuplot-nox redis-server redis-tools pkg-config
 		mandoc clang-format python3 strace procps'
 	# bpftool is a package of its own in Debian; Ubuntu has it in linux-tools-common
@@ -47,18 +48,19 @@ if command -v apt-get >/dev/null 2>&1; then
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		$packages >/dev/null
 elif command -v dnf >/dev/null 2>&1; then
-	as_root dnf install -y -q gcc make clang llvm libbpf-devel elfutils-libelf-devel zlib-devel \
+	as_root dnf install -y -q gcc gcc-c++ libstdc++-static make clang llvm libbpf-devel elfutils-libelf-devel zlib-devel \
+		xz xz-devel \
 		libzstd-devel sqlite-devel gsl-devel libcmocka-devel gnuplot-minimal redis pkgconf \
 		bpftool mandoc clang-tools-extra python3 strace procps-ng
 elif command -v zypper >/dev/null 2>&1; then
-	as_root zypper --non-interactive install gcc make clang llvm libbpf-devel libelf-devel \
+	as_root zypper --non-interactive install gcc gcc-c++ make clang llvm libbpf-devel libelf-devel xz xz-devel \
 		zlib-devel libzstd-devel sqlite3-devel gsl-devel libcmocka-devel gnuplot redis \
 		pkg-config bpftool mandoc python3 strace procps
 elif command -v pacman >/dev/null 2>&1; then
-	as_root pacman -S --needed --noconfirm gcc make clang llvm libbpf libelf zlib zstd sqlite gsl \
+	as_root pacman -S --needed --noconfirm gcc make clang llvm libbpf libelf zlib xz zstd sqlite gsl \
 		cmocka gnuplot redis pkgconf bpf mandoc python strace procps-ng
 elif command -v apk >/dev/null 2>&1; then
-	as_root apk add gcc make musl-dev linux-headers clang llvm libbpf-dev elfutils-dev zlib-dev \
+	as_root apk add gcc g++ make musl-dev linux-headers clang llvm libbpf-dev elfutils-dev zlib-dev xz xz-dev \
 		zstd-dev sqlite-dev gsl-dev cmocka-dev gnuplot redis pkgconf bpftool mandoc \
 		clang-extra-tools python3 strace procps
 else

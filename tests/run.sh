@@ -54,6 +54,7 @@ check)
 	for sub in '' /san; do
 		one "golden $sub" env SUB=$sub sh tests/golden.sh
 		one "bad files $sub" env SUB=$sub sh tests/bad.sh
+		one "functions $sub" env SUB=$sub sh tests/elf.sh
 	done
 	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 150
 	one paper sh tests/paper.sh

@@ -126,8 +126,9 @@ static int put_defects(struct analysis_ctx *c, s64 site, const char *name, struc
 	return ret < 0 ? ret : 0;
 }
 
+/* entries: calls of a site whose returns are not recorded; else 0. */
 static int put_site(struct analysis_ctx *c, s64 site, const char *name, s64 lossy, double longest,
-		    struct err *e)
+		    s64 entries, struct err *e)
 {
 	static const double at[] = { 0.5, 0.9, 0.99 };
 	struct split all = { 0 }, tail = { 0 };
@@ -144,20 +145,21 @@ static int put_site(struct analysis_ctx *c, s64 site, const char *name, s64 loss
 	const struct {
 		const char *name;
 		double value;
+		s64 n;
 	} values[] = {
-		{ "calls", all.calls },
-		{ "mean", all.calls ? all.wall / all.calls : NAN },
-		{ "p50", q[0] },
-		{ "p90", q[1] },
-		{ "p99", q[2] },
-		{ "max", all.max },
-		{ "own", percent(all.exclusive, all.wall) },
-		{ "lossy", lossy },
+		{ "calls", entries ? entries : all.calls, entries ? entries : (s64)all.calls },
+		{ "mean", all.calls ? all.wall / all.calls : NAN, all.calls },
+		{ "p50", q[0], all.calls },
+		{ "p90", q[1], all.calls },
+		{ "p99", q[2], all.calls },
+		{ "max", all.max, all.calls },
+		{ "own", percent(all.exclusive, all.wall), all.calls },
+		{ "lossy", lossy, all.calls },
 	};
 
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
 		ret = put_metric(c, e, name, values[i].name, values[i].value, NO_INTERVAL,
-				 (s64)all.calls);
+				 values[i].n);
 	for (i = 0; i < N_PARTS && ret == 0; i++)
 		ret = put_metric(c, e, name, parts[i], percent(all.part[i], all.wall), NO_INTERVAL,
 				 (s64)all.calls);
@@ -170,7 +172,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
 		"SELECT s.id, s.function || '#' || s.id, count(c.ts), total(c.lossy),"
-		" (SELECT count(*) FROM site o WHERE o.function=s.function) > 1, s.function, max(c.dur)"
+		" (SELECT count(*) FROM site o WHERE o.function=s.function) > 1, s.function, max(c.dur),"
+		" s.returns"
 		" FROM site s LEFT JOIN call c ON c.site=s.id GROUP BY s.id"
 		" ORDER BY total(c.dur) DESC, s.id";
 	sqlite3_stmt *q;
@@ -184,7 +187,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 			(const char *)sqlite3_column_text(q, sqlite3_column_int(q, 4) ? 1 : 5);
 
 		if (put_site(c, sqlite3_column_int64(q, 0), name, sqlite3_column_int64(q, 3),
-			     sqlite3_column_double(q, 6), e) < 0) {
+			     sqlite3_column_double(q, 6),
+			     sqlite3_column_int(q, 7) ? 0 : sqlite3_column_int64(q, 2), e) < 0) {
 			ret = ERR_FAIL;
 			break;
 		}

@@ -134,7 +134,7 @@ static int read_windows(struct analysis_ctx *c, struct server *s, struct err *e)
 static int read_calls(struct analysis_ctx *c, struct server *s, struct err *e)
 {
 	static const char sql[] =
-		"SELECT count(*), min(c.ts + c.dur), max(c.ts + c.dur) FROM call c"
+		"SELECT count(*), min(c.ts + coalesce(c.dur, 0)), max(c.ts + coalesce(c.dur, 0)) FROM call c"
 		" JOIN (SELECT DISTINCT tid FROM thread WHERE pid=?) t USING(tid)";
 	sqlite3_stmt *q;
 	double span;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* record/: ring.c, elfsym.c, snapshot.c, sockets.c, options.c, counts.c: what needs no kernel. */
+/* record/: ring.c, snapshot.c, sockets.c, options.c, counts.c: what needs no kernel. */
 #include "tests/unit.h"
 
 #include "format/opt.h"
@@ -56,29 +56,6 @@ static void names_are_near_or_far(void **state)
 	assert_int_equal(elfsym_distance("kitten", "sitting", 9), 3);
 	assert_int_equal(elfsym_distance("", "abc", 9), 3);
 	assert_int_equal(elfsym_distance("abcdef", "uvwxyz", 4), 4);
-}
-
-__attribute__((noinline)) int probe_me_please(int x)
-{
-	__asm__ volatile("");
-	return x + 1;
-}
-
-static void own_functions_are_found(void **state)
-{
-	struct elfsym found[ELFSYM_MAX];
-	struct err e = { 0 };
-
-	(void)state;
-	assert_int_equal(probe_me_please(1), 2);
-	assert_int_equal(elfsym_find(found, "/proc/self/exe", "probe_me_please", &e), 1);
-	assert_true(found[0].offset > 0);
-	assert_int_equal(elfsym_find(found, "/proc/self/exe", "probe_me_pleas", &e), ERR_FAIL);
-	assert_non_null(strstr(e.text, "probe_me_please"));
-	assert_int_equal(elfsym_find(found, "/etc/passwd", "main", &e), ERR_FAIL);
-	assert_non_null(strstr(e.text, "not an ELF"));
-	assert_int_equal(elfsym_find(found, "/no/such/file", "main", &e), ERR_FAIL);
-	assert_non_null(strstr(e.text, "No such file"));
 }
 
 static void stat_lines_are_parsed(void **state)
@@ -165,6 +142,11 @@ static void options_are_read_and_refused(void **state)
 	assert_int_equal(OPTIONS("-a", "-u", "nocolon"), ERR_FAIL);
 	assert_int_equal(OPTIONS("-a", "--no-such"), ERR_FAIL);
 	assert_non_null(strstr(e.text, "--no-such"));
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--args", "5"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--args", "4", "--returns", "always"), 0);
+	assert_int_equal(o.args, 4);
+	assert_int_equal(o.returns, RETURNS_ALWAYS);
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--returns", "perhaps"), ERR_FAIL);
 	assert_int_equal(OPTIONS("-o"), ERR_FAIL);
 	assert_int_equal(OPTIONS("sleep", "1"), ERR_FAIL);
 }
@@ -193,10 +175,13 @@ static void only_changed_counters_are_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(spans_end_at_busy_records),	 T(heads_are_stripped),
-		T(names_are_near_or_far),	 T(own_functions_are_found),
-		T(stat_lines_are_parsed),	 T(socket_tables_are_parsed),
-		T(options_are_read_and_refused), T(only_changed_counters_are_written),
+		T(spans_end_at_busy_records),
+		T(heads_are_stripped),
+		T(names_are_near_or_far),
+		T(stat_lines_are_parsed),
+		T(socket_tables_are_parsed),
+		T(options_are_read_and_refused),
+		T(only_changed_counters_are_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

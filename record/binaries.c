@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A path means what it means to the process that is recorded, which may live in a container. */
+#define _GNU_SOURCE /* asprintf, memmem */
+#include "binaries.h"
+
+#include "rootdir.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CACHE_MAX (16u << 20)
+
+struct search {
+	struct binaries *b;
+	int *ret;
+	int n;
+	const char *name;
+};
+
+static bool same_place(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* True if paths mean to a process what they mean to us. */
+static bool sees_our_files(u32 pid)
+{
+	char root[64], ns[64];
+
+	snprintf(root, sizeof(root), "/proc/%u/root", pid);
+	snprintf(ns, sizeof(ns), "/proc/%u/ns/mnt", pid);
+	return same_place(root, "/") && same_place(ns, "/proc/self/ns/mnt");
+}
+
+static void binary_free(struct binary *b)
+{
+	elffile_close(&b->elf);
+	if (b->root >= 0)
+		close(b->root);
+	free(b->path);
+	free(b->shown);
+	free(b);
+}
+
+static int remember(struct search *s, int index)
+{
+	int i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->ret[i] == index)
+			return 0;
+	s->ret[s->n++] = index;
+	return 0;
+}
+
+/* Takes fd over: the file at path as the process sees it (0: as we do). */
+static int add(struct search *s, int fd, u32 pid, const char *path, struct err *e)
+{
+	struct binary *b;
+	struct stat st;
+	int i, ret = ERR_FAIL;
+
+	if (fstat(fd, &st) == 0)
+		for (i = 0; i < s->b->n; i++)
+			if (s->b->list[i]->dev == st.st_dev && s->b->list[i]->ino == st.st_ino) {
+				close(fd);
+				return remember(s, i);
+			}
+	b = calloc(1, sizeof(*b));
+	if (!b || s->b->n == BINARIES_MAX) {
+		close(fd);
+		free(b);
+		return err_set(e, ERR_FAIL, "functions of at most %d files can be recorded",
+			       BINARIES_MAX);
+	}
+	b->dev = st.st_dev;
+	b->ino = st.st_ino;
+	b->elf.fd = -1;
+	b->root = rootdir_open(pid);
+	b->path = strdup(path);
+	if (!b->path || asprintf(&b->shown, "%s%.0u%s%s", pid ? "/proc/" : "", pid,
+				 pid ? "/root" : "", path) < 0) {
+		b->shown = NULL;
+		close(fd);
+		err_set(e, ERR_FAIL, "out of memory");
+		goto out;
+	}
+	ret = elffile_open(&b->elf, fd, b->path, e);
+	if (ret == 0) {
+		s->b->list[s->b->n] = b;
+		return remember(s, s->b->n++);
+	}
+out:
+	binary_free(b);
+	return ret;
+}
+
+/* An absolute path of this host; /proc/PID/exe too. */
+static int add_here(struct search *s, const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char real[PATH_MAX];
+
+	if (fd < 0)
+		return err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
+	return add(s, fd, 0, realpath(path, real) ? real : path, e);
+}
+
+/* An absolute path below the root of a process; 0: of this host. */
+static int add_below(struct search *s, u32 pid, const char *path, struct err *e)
+{
+	int root, fd;
+
+	if (!pid || sees_our_files(pid))
+		return add_here(s, path, e);
+	root = rootdir_open(pid);
+	fd = root < 0 ? -1 : rootdir_file(root, path);
+	if (fd < 0)
+		err_errno(e, ERR_FAIL,
+			  "cannot read the binary %s as process %u sees it (a path of this host is "
+			  "not meant with -p)",
+			  path, pid);
+	if (root >= 0)
+		close(root);
+	return fd < 0 ? ERR_FAIL : add(s, fd, pid, path, e);
+}
+
+bool binaries_name_fits(const char *name, const char *base)
+{
+	size_t n = strlen(name);
+	const char *rest = base + n;
+
+	if (strncmp(name, base, n) != 0)
+		return false;
+	if (!*rest)
+		return true;
+	/* libc.so.6, libc-2.31.so */
+	return !strstr(name, ".so") &&
+	       (strncmp(rest, ".so", 3) == 0 ||
+		(rest[0] == '-' && isdigit((unsigned char)rest[1]) && strstr(rest, ".so")));
+}
+
+/* One line of /proc/PID/maps: opens the very file that is mapped, even if it is deleted. */
+static int open_mapped(u32 pid, char *line, const char *name, const char **ret_path)
+{
+	char perms[8], path[128], *file, *end;
+	unsigned long from, to;
+	int at = 0, fd, root;
+
+	if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &from, &to, perms, &at) < 3 || !at ||
+	    !strchr(perms, 'x') || line[at] != '/')
+		return -1;
+	file = line + at;
+	file[strcspn(file, "\n")] = '\0';
+	end = strstr(file, " (deleted)");
+	if (end && !end[10])
+		*end = '\0';
+	if (!binaries_name_fits(name, strrchr(file, '/') + 1))
+		return -1;
+	*ret_path = file;
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%lx-%lx", pid, from, to);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	root = rootdir_open(pid);
+	fd = root < 0 ? -1 : rootdir_file(root, file);
+	if (root >= 0)
+		close(root);
+	return fd;
+}
+
+static int add_mapped(struct search *s, u32 pid, struct err *e)
+{
+	bool ours = sees_our_files(pid);
+	char path[64], *line = NULL;
+	const char *file;
+	size_t size = 0;
+	int fd, ret = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	f = fopen(path, "re");
+	while (f && ret == 0 && getline(&line, &size, f) > 0) {
+		fd = open_mapped(pid, line, s->name, &file);
+		if (fd >= 0)
+			ret = add(s, fd, ours ? 0 : pid, file, e);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+/* Opens a library whose path is in ld.so.cache: a file of strings, for us. */
+static bool add_cached(struct search *s, u32 pid, int root, struct err *e)
+{
+	int fd = rootdir_file(root, "/etc/ld.so.cache");
+	char *text = malloc(CACHE_MAX + 1), *at, *begin;
+	size_t n = strlen(s->name);
+	ssize_t size = fd >= 0 && text ? read(fd, text, CACHE_MAX) : 0;
+	bool found = false;
+
+	if (size > 0)
+		text[size] = '\0';
+	for (at = text; !found && size > 0 && (at = memmem(at, text + size - at, s->name, n));
+	     at++) {
+		for (begin = at; begin > text && begin[-1]; begin--)
+			;
+		if (*begin == '/' && at > begin && at[-1] == '/' &&
+		    binaries_name_fits(s->name, at) && !strstr(begin, "32/"))
+			found = add_below(s, pid, begin, e) == 0;
+	}
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+/* Below a directory of a list that is separated by colons. */
+static bool add_from_list(struct search *s, u32 pid, const char *list, struct err *e)
+{
+	char path[PATH_MAX];
+	size_t n;
+
+	for (; list && *list; list += n + (list[n] == ':')) {
+		n = strcspn(list, ":");
+		if (list[0] == '/' &&
+		    snprintf(path, sizeof(path), "%.*s/%s", (int)n, list, s->name) < PATH_MAX &&
+		    add_below(s, pid, path, e) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool add_library(struct search *s, u32 pid, struct err *e)
+{
+	static const char places[] = "/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib";
+	int root = rootdir_open(pid);
+	bool found = root >= 0 && add_cached(s, pid, root, e);
+
+	if (root >= 0)
+		close(root);
+	return found || add_from_list(s, pid, places, e);
+}
+
+/* A name without a slash. */
+static int add_by_name(struct search *s, const u32 *pids, int n_pids, struct err *e)
+{
+	struct err ignored = { 0 };
+	char real[PATH_MAX];
+	int i, ret = 0;
+
+	for (i = 0; i < n_pids && ret == 0; i++)
+		ret = add_mapped(s, pids[i], e);
+	if (ret < 0 || s->n)
+		return ret;
+	if (realpath(s->name, real))
+		return add_below(s, 0, real, e);
+	if (add_library(s, n_pids ? pids[0] : 0, &ignored) ||
+	    add_from_list(s, 0, getenv("PATH"), &ignored))
+		return 0;
+	return err_set(e, ERR_FAIL,
+		       "cannot read the binary %.100s: No such file here, and no such library or "
+		       "program%s",
+		       s->name, n_pids ? " of the processes" : "; a path finds others");
+}
+
+int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, const u32 *pids,
+		  int n_pids, struct err *e)
+{
+	struct search s = { .b = b, .ret = ret, .name = name };
+	char real[PATH_MAX];
+	int i, at = 0, r = 0;
+	u32 pid;
+
+	if (sscanf(name, "/proc/%u/root%n", &pid, &at) == 1 && at && name[at] == '/')
+		r = add_below(&s, pid, name + at, e);
+	else if (name[0] == '/' && n_pids)
+		for (i = 0; i < n_pids && r == 0; i++)
+			r = add_below(&s, pids[i], name, e);
+	else if (name[0] == '/')
+		r = add_below(&s, 0, name, e);
+	else if (!strchr(name, '/'))
+		r = add_by_name(&s, pids, n_pids, e);
+	else if (realpath(name, real))
+		r = add_below(&s, 0, real, e);
+	else
+		r = err_errno(e, ERR_FAIL, "cannot read the binary %s", name);
+	return r < 0 ? r : s.n;
+}
+
+void binaries_free(struct binaries *b)
+{
+	int i;
+
+	for (i = 0; i < b->n; i++)
+		binary_free(b->list[i]);
+	b->n = 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files that hold the functions of -u: found once, open until the recording ends. */
+#ifndef OBS_BINARIES_H
+#define OBS_BINARIES_H
+
+#include "elffile.h"
+
+#define BINARIES_MAX 64
+
+struct binary {
+	struct elffile elf; /* its path: as its users see it */
+	char *path;	    /* the same, absolute */
+	char *shown;	    /* the path from this host's root: /proc/PID/root/... in a container */
+	int root;	    /* the root of its users */
+	u64 dev, ino;
+};
+
+struct binaries {
+	struct binary *list[BINARIES_MAX];
+	int n;
+};
+
+/*
+ * Finds the file that name means:
+ *   /proc/PID/root/...   below the root of that process
+ *   /...                 below the roots of the processes, of this host without any
+ *   with a slash         from the current directory
+ *   else                 the program or a library of the processes, by its name (libc.so.6,
+ *                        libc), a file here, a library of the linker, a program of $PATH
+ * Several processes can mean several files. Writes their places in the list to ret and returns
+ * how many; ERR_FAIL with the reason if there is none.
+ */
+int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, const u32 *pids,
+		  int n_pids, struct err *e);
+
+void binaries_free(struct binaries *b);
+
+/* True if a library's or program's file is meant by this name: "libc" means libc.so.6. */
+bool binaries_name_fits(const char *name, const char *base);
+
+#endif

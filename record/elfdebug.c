@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Separate debug files, by build-id or link, and the small table that Fedora packs into programs.
+ */
+#include "elfdebug.h"
+
+#include "rootdir.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#ifdef HAVE_LZMA
+#include <lzma.h>
+#endif
+
+#define UNPACKED_MAX (64u << 20)
+#define PACKER_MAX   (128u << 20) /* memory that unpacking may take */
+
+const char *elf_source_name(enum elf_source source)
+{
+	static const char *const names[N_ELF_SOURCES] = {
+		[ELF_NONE] = "nowhere",
+		[ELF_DYNSYM] = "dynamic symbols",
+		[ELF_SYMTAB] = "symbol table",
+		[ELF_BUILD_ID] = "debug file by build-id",
+		[ELF_LINK] = "debug file by link",
+		[ELF_MINI] = ".gnu_debugdata",
+	};
+
+	return names[source < N_ELF_SOURCES ? source : ELF_NONE];
+}
+
+/* Checksum of a whole file as .gnu_debuglink has it. */
+static bool same_crc(const struct elffile *f, u32 wanted)
+{
+	u8 part[65536];
+	uLong crc = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(f->fd, part, sizeof(part), at)) > 0) {
+		crc = crc32(crc, part, n);
+		at += n;
+	}
+	return n == 0 && (u32)crc == wanted;
+}
+
+static bool same_build_id(const struct elffile *a, const struct elffile *b)
+{
+	return a->build_id_size && a->build_id_size == b->build_id_size &&
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+}
+
+/* Opens a candidate; it must say that it belongs to f, or have the checksum. */
+static bool try_file(struct elffile *ret, const struct elffile *f, int root, const char *path,
+		     const u32 *crc)
+{
+	struct err e = { 0 };
+	int fd = rootdir_file(root, path);
+
+	if (fd < 0 || elffile_open(ret, fd, path, &e) < 0)
+		return false;
+	ret->path = f->path;
+	if (same_build_id(ret, f) || (crc && !ret->build_id_size && same_crc(ret, *crc)) ||
+	    (crc && !f->build_id_size && same_crc(ret, *crc)))
+		return true;
+	elffile_close(ret);
+	return false;
+}
+
+/* In the root of the process, and on this host. */
+static bool try_roots(struct elffile *ret, const struct elffile *f, int root, const char *path,
+		      const u32 *crc)
+{
+	bool found = try_file(ret, f, root, path, crc);
+	int host = found ? -1 : rootdir_open(0);
+
+	if (host >= 0) {
+		found = try_file(ret, f, host, path, crc);
+		close(host);
+	}
+	return found;
+}
+
+static bool by_build_id(struct elffile *ret, const struct elffile *f, int root)
+{
+	char id[2 * BUILD_ID_MAX + 1], path[PATH_MAX];
+
+	elffile_build_id(f, id);
+	if (strlen(id) < 4)
+		return false;
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
+	return try_roots(ret, f, root, path, NULL);
+}
+
+/* The three places of a linked file: beside the program, in .debug there, in /usr/lib/debug. */
+static bool by_link(struct elffile *ret, const struct elffile *f, int root)
+{
+	static const char *const places[] = { "%.*s/%s", "%.*s/.debug/%s",
+					      "/usr/lib/debug%.*s/%s" };
+	GElf_Shdr sh;
+	const Elf_Data *d = elffile_data(f, elffile_section(f, ".gnu_debuglink", &sh));
+	const char *name = d ? d->d_buf : NULL, *slash = strrchr(f->path, '/');
+	size_t n = name ? strnlen(name, d->d_size) : 0, i;
+	char path[PATH_MAX];
+	u32 crc;
+
+	if (!n || !slash || (n & ~3ul) + 8 > d->d_size || memchr(name, '/', n))
+		return false;
+	memcpy(&crc, name + (n & ~3ul) + 4, sizeof(crc));
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int len = snprintf(path, sizeof(path), places[i], (int)(slash - f->path), f->path,
+				   name);
+
+		if (len < (int)sizeof(path) && try_roots(ret, f, root, path, &crc))
+			return true;
+	}
+	return false;
+}
+
+#ifdef HAVE_LZMA
+
+/* Unpacks into memory from malloc; NULL if that is not possible within the bounds. */
+static void *unpack(const Elf_Data *d, size_t *ret_size)
+{
+	lzma_stream s = LZMA_STREAM_INIT;
+	size_t cap = 1u << 20;
+	u8 *out = malloc(cap), *grown;
+	lzma_ret r = LZMA_OK;
+
+	if (!out || lzma_stream_decoder(&s, PACKER_MAX, 0) != LZMA_OK)
+		goto fail;
+	s.next_in = d->d_buf;
+	s.avail_in = d->d_size;
+	while (r == LZMA_OK) {
+		if (s.total_out == cap) {
+			grown = cap < UNPACKED_MAX ? realloc(out, 2 * cap) : NULL;
+			if (!grown)
+				goto fail;
+			out = grown;
+			cap *= 2;
+		}
+		s.next_out = out + s.total_out;
+		s.avail_out = cap - s.total_out;
+		r = lzma_code(&s, LZMA_FINISH);
+	}
+	*ret_size = s.total_out;
+	lzma_end(&s);
+	if (r == LZMA_STREAM_END)
+		return out;
+	free(out);
+	return NULL;
+fail:
+	lzma_end(&s);
+	free(out);
+	return NULL;
+}
+
+bool elfdebug_unpacks(void)
+{
+	return true;
+}
+
+#else
+
+static void *unpack(const Elf_Data *d, size_t *ret_size)
+{
+	(void)d;
+	*ret_size = 0;
+	return NULL;
+}
+
+bool elfdebug_unpacks(void)
+{
+	return false;
+}
+
+#endif
+
+static bool by_section(struct elffile *ret, const struct elffile *f)
+{
+	GElf_Shdr sh;
+	const Elf_Data *d = elffile_data(f, elffile_section(f, ".gnu_debugdata", &sh));
+	struct err e = { 0 };
+	size_t size;
+	void *image = d ? unpack(d, &size) : NULL;
+
+	return image && elffile_from_memory(ret, image, size, f->path, &e) == 0;
+}
+
+enum elf_source elfdebug_open(struct elffile *ret, const struct elffile *f, int root)
+{
+	if (by_build_id(ret, f, root))
+		return ELF_BUILD_ID;
+	if (by_link(ret, f, root))
+		return ELF_LINK;
+	return by_section(ret, f) ? ELF_MINI : ELF_NONE;
+}

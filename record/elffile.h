@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An ELF file that nobody vouches for: what its headers say, within bounds. */
+#ifndef OBS_ELFFILE_H
+#define OBS_ELFFILE_H
+
+#include "format/err.h"
+#include "format/event.h"
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define BUILD_ID_MAX 64
+
+struct elffile {
+	const char *path; /* for sentences; the caller's */
+	int fd;		  /* -1: in memory */
+	void *image;	  /* what was unpacked into memory */
+	Elf *elf;
+	u8 build_id[BUILD_ID_MAX];
+	u32 build_id_size; /* 0: has none */
+	bool go;
+};
+
+/* Takes fd over, whatever happens. ERR_FAIL if this is no sound ELF file. */
+int elffile_open(struct elffile *ret, int fd, const char *path, struct err *e);
+
+/* The same for an image in memory, which is taken over: it came from malloc. */
+int elffile_from_memory(struct elffile *ret, void *image, size_t size, const char *path,
+			struct err *e);
+
+void elffile_close(struct elffile *f);
+
+/* Where in the file the code at an address lies: by the segments that are executed. */
+bool elffile_offset(const struct elffile *f, u64 address, u64 *ret);
+
+/* Where in the file an address of any segment lies. */
+bool elffile_data_offset(const struct elffile *f, u64 address, u64 *ret);
+
+/* The section of this name; NULL if there is none. */
+Elf_Scn *elffile_section(const struct elffile *f, const char *name, GElf_Shdr *ret);
+
+/* What is in a section; NULL if it is absurdly large, or not in the file. */
+Elf_Data *elffile_data(const struct elffile *f, Elf_Scn *scn);
+
+/* A part of the file as an array of things of a type; NULL if it is not in the file. */
+Elf_Data *elffile_chunk(const struct elffile *f, u64 offset, u64 size, Elf_Type type);
+
+/* The build-id as hexadecimal digits; "" if there is none. */
+void elffile_build_id(const struct elffile *f, char ret[2 * BUILD_ID_MAX + 1]);
+
+#endif

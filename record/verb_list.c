@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* obsrec list: what can be recorded here, from the same tables that recording uses. */
+#include "format/escape.h"
+#include "format/opt.h"
+#include "format/schema.h"
+#include "list_functions.h"
+#include "options.h"
+#include "syscall_set.h"
+#include "verb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct config {
+	struct list_config functions;
+	bool help;
+};
+
+static int set_function(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->functions.what = arg;
+	return 0;
+}
+
+static int set_pids(void *config, const char *arg, struct err *e)
+{
+	struct list_config *c = &((struct config *)config)->functions;
+
+	return options_pids(c->pids, &c->n_pids, arg, e);
+}
+
+static int set_help(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->help = true;
+	return 0;
+}
+
+static const struct opt opts[] = {
+	{ "uprobe", 'u', "FILE[:FUNC]",
+	  "the functions of a program or library, or those a glob means", set_function },
+	{ "pid", 'p', "PID[,PID]", "FILE is what these processes see and use", set_pids },
+	{ "help", 'h', NULL, "show this help", set_help },
+	{ 0 },
+};
+
+static void help(void)
+{
+	printf("Usage: obsrec list [groups | events [EVENT]... | syscalls [SET]]\n"
+	       "       obsrec list [-p PID] -u FILE[:FUNC]\n"
+	       "Shows what can be recorded: groups of events, events with their fields, sets of\n"
+	       "system calls, functions of a file.\n\n");
+	opt_help(stdout, opts);
+}
+
+/* Groups with the names of their events. */
+static int list_groups(char **words, struct err *e)
+{
+	const struct schema *s = schema_own();
+	int g, id;
+
+	(void)words;
+	(void)e;
+	for (g = 0; g < GROUP_MAX; g++) {
+		if (!s->groups[g].name[0])
+			continue;
+		printf("%-10s %s\n          ", s->groups[g].name, s->groups[g].doc);
+		for (id = 0; id < SCHEMA_EVENT_MAX; id++)
+			if (s->by_id[id] && s->by_id[id]->group == g)
+				printf(" %s", s->by_id[id]->name);
+		putchar('\n');
+	}
+	return 0;
+}
+
+static void print_event(const struct schema *s, const struct event_desc *ev)
+{
+	int i;
+
+	printf("%s (group %s): %s\n", ev->name, s->groups[ev->group].name, ev->doc);
+	for (i = 0; i < ev->n_fields; i++) {
+		const struct field_desc *f = &ev->fields[i];
+		const char *unit = kind_unit(f->kind);
+
+		printf("    %-10s %-7s %s%s%s%s\n", f->name, type_name(f->type), f->doc,
+		       *unit ? " [" : "", unit, *unit ? "]" : "");
+	}
+	if (ev->tail[0])
+		printf("    %-10s %-7s %s\n", ev->tail, "text", ev->tail_doc);
+}
+
+static int list_events(char **words, struct err *e)
+{
+	const struct schema *s = schema_own();
+	const struct event_desc *ev;
+	int id;
+
+	for (id = 0; !*words && id < SCHEMA_EVENT_MAX; id++)
+		if (s->by_id[id])
+			print_event(s, s->by_id[id]);
+	for (; *words; words++) {
+		ev = schema_event(s, *words);
+		if (!ev)
+			return err_set(e, ERR_FAIL,
+				       "there is no event %.40s; obsrec list groups names them",
+				       *words);
+		print_event(s, ev);
+	}
+	return 0;
+}
+
+static int list_classes(void)
+{
+	const struct syscall_class *c;
+	const struct syscall_desc *s;
+	u64 set[SYSCALL_BITMAP_WORDS];
+	struct err e = { 0 };
+	int n;
+
+	for (c = syscall_classes; c->name; c++) {
+		n = 0;
+		if (syscall_set(set, syscall_own_abi(), c->name, &e) == 0)
+			for (s = syscalls; s->name; s++)
+				n += s->x86_64 >= 0 && syscall_class_has(c, s->name);
+		printf("%-10s %3d  %s\n", c->name, n, c->doc);
+	}
+	printf("obsrec list syscalls SET shows what is in a set, or in a list such as read,net,!send*\n");
+	return 0;
+}
+
+static int list_syscalls(char **words, struct err *e)
+{
+	u8 abi = syscall_own_abi();
+	u64 set[SYSCALL_BITMAP_WORDS];
+	const struct syscall_desc *s;
+	u32 nr;
+
+	if (!*words)
+		return list_classes();
+	if (syscall_set(set, abi, *words, e) < 0)
+		return ERR_FAIL;
+	for (nr = 0; nr < SYSCALL_NR_MAX; nr++) {
+		s = syscall_find(abi, nr);
+		if (s && syscall_set_has(set, nr))
+			printf("%4u  %s\n", nr, s->name);
+	}
+	return 0;
+}
+
+static int list_all(char **words, struct err *e)
+{
+	printf("Groups of events (-e), and their events:\n");
+	list_groups(words, e);
+	printf("\nobsrec list events shows the events' fields.\n\nSets of system calls:\n");
+	return list_classes();
+}
+
+static const struct what {
+	const char *name;
+	int (*list)(char **words, struct err *e);
+} whats[] = {
+	{ "groups", list_groups },
+	{ "events", list_events },
+	{ "syscalls", list_syscalls },
+};
+
+int verb_list(int argc, char **argv, struct err *e)
+{
+	struct config c = { 0 };
+	int rest = opt_parse(opts, &c, argc, argv, e);
+	size_t i;
+
+	if (rest < 0)
+		return rest;
+	if (c.help) {
+		help();
+		return 0;
+	}
+	if (c.functions.what)
+		return list_functions(&c.functions, e);
+	if (!argv[rest])
+		return list_all(argv + rest, e);
+	for (i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
+		if (strcmp(argv[rest], whats[i].name) == 0)
+			return whats[i].list(argv + rest + 1, e);
+	return err_set(e, ERR_FAIL,
+		       "list shows groups, events, syscalls, or functions with -u; not %.40s",
+		       argv[rest]);
+}
