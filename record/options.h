@@ -26,7 +26,8 @@ struct options {
 	int n_functions;
 	u64 ring; /* bytes a CPU, a power of two */
 	bool quiet, stats, verbose;
-	bool raw_tp; /* hidden: do not use tp_btf */
+	bool raw_tp;	 /* hidden: do not use tp_btf */
+	bool stock_ring; /* hidden: the kernel's kind of rings */
 	bool help, version;
 };
 

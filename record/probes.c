@@ -2,6 +2,7 @@
 /* The BPF programs of a recording. */
 #include "probes.h"
 
+#include "rings.h"
 #include "shape_table.h"
 #include "tracepoints.h"
 
@@ -42,7 +43,7 @@ struct probes {
 	struct obsrec_bpf *skel;
 	struct program programs[PROGRAMS_MAX];
 	int n_programs;
-	struct ring *rings;
+	struct rings rings;
 	int n_rings;
 	struct cpu_counts *counts;
 	u64 *threads;
@@ -207,6 +208,8 @@ static void configure(struct probes *p, const struct options *o, const struct bt
 	ro->self_tgid = getpid();
 	ro->filter_all = o->all;
 	ro->follow = o->follow;
+	ro->ring_own = p->rings.own;
+	ro->ring_size = o->ring;
 	ro->switch_has_state = tracepoint_args(btf, "sched_switch") >= 4;
 	ro->issue_has_queue = tracepoint_args(btf, "block_rq_issue") >= 2;
 	ro->has_io_start = tracepoint_args(btf, "block_io_start") >= 1;
@@ -226,10 +229,11 @@ static int load(struct probes *p, const struct options *o, const struct btf *btf
 	bpf_object__for_each_program(prog, p->skel->obj) if (choose_program(p, prog, o, btf, raw,
 									    e) < 0) return ERR_FAIL;
 	configure(p, o, btf);
+	if (rings_prepare(&p->rings, p->skel->obj, e) < 0)
+		return ERR_FAIL;
 	if (bpf_map__set_max_entries(p->skel->maps.counters, p->n_rings) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.threads, p->n_threads) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.depths, p->n_rings) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.rings, p->n_rings) < 0)
+	    bpf_map__set_max_entries(p->skel->maps.depths, p->n_rings) < 0)
 		return err_errno(e, ERR_ENV, "cannot size the BPF maps");
 	if (obsrec_bpf__load(p->skel) == 0)
 		return 0;
@@ -237,32 +241,6 @@ static int load(struct probes *p, const struct options *o, const struct btf *btf
 	obsrec_bpf__destroy(p->skel);
 	p->skel = NULL;
 	return ERR_ENV;
-}
-
-static int make_rings(struct probes *p, const struct options *o, struct err *e)
-{
-	int outer = bpf_map__fd(p->skel->maps.rings), fd;
-	u32 cpu;
-
-	p->rings = calloc(p->n_rings, sizeof(*p->rings));
-	if (!p->rings)
-		return err_set(e, ERR_FAIL, "out of memory for rings");
-	for (cpu = 0; cpu < (u32)p->n_rings; cpu++)
-		p->rings[cpu].map_fd = -1;
-	for (cpu = 0; cpu < (u32)p->n_rings; cpu++) {
-		fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "obsrec_ring", 0, 0, o->ring, NULL);
-		if (fd < 0)
-			return err_errno(
-				e, ERR_ENV,
-				"cannot make a ring of %llu bytes for each of %d CPUs; try "
-				"a smaller --ring",
-				(unsigned long long)o->ring, p->n_rings);
-		if (ring_open(&p->rings[cpu], fd, o->ring, e) < 0)
-			return ERR_FAIL;
-		if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) < 0)
-			return err_errno(e, ERR_ENV, "cannot hand a ring to the BPF programs");
-	}
-	return 0;
 }
 
 static void *map_array(struct bpf_map *map, size_t size, bool writable, size_t *ret_size)
@@ -302,12 +280,14 @@ static int open_all(struct probes *p, const struct options *o, struct err *e)
 		return err_set(e, ERR_ENV,
 			       "this kernel does not describe itself (no BTF in "
 			       "/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
-	ret = o->raw_tp ? ERR_ENV : load(p, o, btf, false, e);
+	ret = rings_choose(&p->rings, p->n_rings, o->ring, o->stock_ring, e);
+	if (ret == 0)
+		ret = o->raw_tp ? ERR_ENV : load(p, o, btf, false, e);
 	if (ret < 0 && (o->raw_tp || !p->skel))
 		ret = load(p, o, btf, true, e);
 	btf__free(btf);
 	if (ret == 0)
-		ret = make_rings(p, o, e);
+		ret = rings_open(&p->rings, p->skel->obj, e);
 	if (ret < 0)
 		return ret;
 	p->counts = map_array(p->skel->maps.counters, p->n_rings * sizeof(*p->counts), false,
@@ -358,7 +338,7 @@ int probes_open(struct probes **ret, const struct options *o, struct err *e)
 struct ring *probes_rings(struct probes *p, int *ret_n)
 {
 	*ret_n = p->n_rings;
-	return p->rings;
+	return p->rings.list;
 }
 
 const struct cpu_counts *probes_counts(const struct probes *p)
@@ -445,9 +425,7 @@ void probes_free(struct probes *p)
 	sites_free(&p->sites);
 	for (i = 0; i < p->n_programs; i++)
 		bpf_link__destroy(p->programs[i].link);
-	for (i = 0; p->rings && i < p->n_rings; i++)
-		ring_close(&p->rings[i]);
-	free(p->rings);
+	rings_free(&p->rings);
 	if (p->counts)
 		munmap(p->counts, p->counts_size);
 	if (p->threads)

@@ -121,7 +121,8 @@ static int write_chunk(struct pump *p, struct chunk *c, struct buf *records, str
 	if (c->stream == STREAM_RECORDER) {
 		ret = buf_add(records, c->data, c->len, e);
 	} else {
-		ret = buf_add(records, c->data, ring_strip(c->data, c->len), e);
+		ret = buf_add(records, c->data, ring_strip(&p->rings[c->stream], c->data, c->len),
+			      e);
 		info.lost = counts_lost(&c->counts);
 		if (ret == 0)
 			ret = counts_add(&p->written[c->stream], &c->counts, c->stream, c->cut,
@@ -208,9 +209,7 @@ static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
 	unsigned int full = ring_fill(r) * 256 / r->size;
 	u64 left = ring_fill(r); /* what comes meanwhile is for the next pass */
 	struct chunk *c;
-	const u8 *data;
 	size_t n;
-	u64 pos;
 
 	while (left) {
 		c = p->filling[cpu];
@@ -220,14 +219,12 @@ static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
 				break;
 			c->stream = cpu;
 			c->begun = ts;
-			c->pos_begin = c->pos_end = *r->consumer;
+			c->pos_begin = c->pos_end = *r->tail;
 			p->filling[cpu] = c;
 		}
-		n = ring_span(r, left < c->cap - c->len ? left : c->cap - c->len, &data, &pos);
-		memcpy(c->data + c->len, data, n);
-		ring_release(r, n);
+		n = ring_take(r, c->data + c->len, left < c->cap - c->len ? left : c->cap - c->len);
 		c->len += n;
-		c->pos_end = pos + n;
+		c->pos_end += n;
 		left -= n;
 		if (c->len + EV_SIZE_MAX + RING_HEAD > c->cap)
 			queue_chunk(p, cpu);
@@ -428,7 +425,7 @@ int pump_finish(struct pump *p, struct err *e)
 	for (cpu = 0; cpu < p->n_rings && ret == 0; cpu++) {
 		c = (struct chunk){ .stream = cpu, .cut = now(CLOCK_MONOTONIC) };
 		c.counts = p->counts[cpu];
-		c.pos_begin = c.pos_end = *p->rings[cpu].consumer;
+		c.pos_begin = c.pos_end = *p->rings[cpu].tail;
 		ret = write_chunk(p, &c, &records, e);
 	}
 	p->file_bytes = writer_bytes(p->writer);

@@ -18,7 +18,7 @@ sources=$(find format bpf record analyze tests \( -name '*.c' -o -name '*.h' \) 
 includes() { grep -nE '^#include "' "$@" /dev/null; }
 
 # bpf/ knows the format's plain headers and its own
-includes bpf/* | grep -vE '"(format/(event|shapes)\.h|(kernel|common\.bpf|context\.bpf|fd\.bpf)\.h|[a-z]+\.bpf\.c)"' |
+includes bpf/* | grep -vE '"(format/(event|shapes)\.h|(kernel|common\.bpf|context\.bpf|fd\.bpf|ring\.bpf)\.h|[a-z]+\.bpf\.c)"' |
 	law "bpf/ includes format/event.h, format/shapes.h and its own"
 includes record/* | grep -E '"(analyze|tests)/' | law "record/ does not include analyze/"
 includes analyze/*.[ch] analyze/analyses/* | grep -E '"(record|bpf|tests)/' |
