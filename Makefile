@@ -80,8 +80,17 @@ check: deps ## build, and run all tests that need no root
 	$(Q)sh tests/run.sh check
 
 live: deps ## run the tests that record on this machine (root)
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload $(OUT)/ringstress
 	$(Q)sh tests/run.sh live
+
+$(OUT)/tests/ringstress.skel.h: $(OUT)/tests/ringstress.bpf.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name ringstress > $@
+
+$(OUT)/tests/ringstress.o: $(OUT)/tests/ringstress.skel.h
+$(OUT)/ringstress: $(OUT)/tests/ringstress.o $(OUT)/record/ring.o $(OUT)/record/rings.o $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 
 $(OUT)/bench_empty: $(OUT)/tests/bench_empty.o
 	$(Q)$(CC) $(CFLAGS) $^ -lbpf -lelf -lz -o $@
