@@ -341,6 +341,11 @@ struct ring *probes_rings(struct probes *p, int *ret_n)
 	return p->rings.list;
 }
 
+bool probes_own_rings(const struct probes *p)
+{
+	return p->rings.own;
+}
+
 const struct cpu_counts *probes_counts(const struct probes *p)
 {
 	return p->counts;

@@ -185,6 +185,8 @@ int session_begin(struct pump *p, const struct probes *probes, const struct opti
 	if (ret == 0)
 		ret = put_scope(p, o, e);
 	if (ret == 0)
+		ret = made_info(p, e, "ring_kind=%s", probes_own_rings(probes) ? "own" : "ringbuf");
+	if (ret == 0)
 		ret = put_disks(p, e);
 	if (ret == 0)
 		ret = put_sites(p, probes, e);

@@ -225,10 +225,14 @@ static void only_changed_counters_are_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(stock_rings_are_taken_up_to_busy_records),	 T(own_rings_are_taken_and_cleared),
-		T(names_are_near_or_far),	 T(own_functions_are_found),
-		T(stat_lines_are_parsed),	 T(socket_tables_are_parsed),
-		T(options_are_read_and_refused), T(only_changed_counters_are_written),
+		T(stock_rings_are_taken_up_to_busy_records),
+		T(own_rings_are_taken_and_cleared),
+		T(names_are_near_or_far),
+		T(own_functions_are_found),
+		T(stat_lines_are_parsed),
+		T(socket_tables_are_parsed),
+		T(options_are_read_and_refused),
+		T(only_changed_counters_are_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
