@@ -33,7 +33,9 @@ const volatile u64 request_key = 0;    /* hides addresses of block requests */
 volatile u32 enabled = 0;
 
 struct counts {
-	u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, unused;
+	u64 seen, emitted;
+	struct ring_losses lost;
+	u64 self, filtered, nostate, unused;
 };
 
 struct cpu_counts {
@@ -93,27 +95,32 @@ static __always_inline bool wanted(u32 tid)
 	return word && *word & WANTED;
 }
 
-/* Room for one record, with its header filled; NULL: lost, and counted. */
-static __always_inline void *reserve(struct counts *c, u64 ts, u32 tid, u16 type, const u32 size)
+static __always_inline void *fill_header(struct counts *c, struct ev_header *h, u64 ts, u32 tid,
+					 u16 type, u16 size)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	enum ring_failure why;
-	struct ev_header *h =
-		ring_own ? own_reserve(cpu, size, &why) : stock_reserve(cpu, size, &why);
-
-	if (!h) {
-		if (why == RING_FULL)
-			count(c, lost_full);
-		else
-			count(c, lost_other);
-		return NULL;
-	}
 	count(c, emitted);
 	h->ts = ts;
 	h->tid = tid;
 	h->type = type;
-	h->size = ring_own ? size | RING_BUSY : size;
+	h->size = size;
 	return h;
+}
+
+/*
+ * Room for one record, with its header filled; NULL: lost, and counted. Old verifiers do not see
+ * that a record tested once is not NULL: success must not meet failure before it returns.
+ */
+static __always_inline void *reserve(struct counts *c, u64 ts, u32 tid, u16 type, const u32 size)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct ev_header *h;
+
+	if (ring_own) {
+		h = own_reserve(&c->lost, cpu, size);
+		return h ? fill_header(c, h, ts, tid, type, size | RING_BUSY) : NULL;
+	}
+	h = stock_reserve(&c->lost, cpu, size);
+	return h ? fill_header(c, h, ts, tid, type, size) : NULL;
 }
 
 #define ev_reserve(c, ts, tid, name) \

@@ -91,47 +91,58 @@ struct {
 	__uint(value_size, sizeof(struct stretch));
 } stretches SEC(".maps");
 
-/* Why there is no room for a record. */
-enum ring_failure { RING_FULL, RING_REFUSED };
+/* Where records are counted for which there was no room. */
+struct ring_losses {
+	u64 full, other;
+};
 
-static __always_inline void *own_reserve(u32 cpu, u32 size, enum ring_failure *why)
+#define ring_count(counter) ((void)__sync_fetch_and_add(counter, 1))
+
+static __always_inline void *own_reserve(struct ring_losses *lost, u32 cpu, u32 size)
 {
 	struct stretch *s = bpf_map_lookup_elem(&stretches, &cpu);
 	volatile u64 *head, *tail;
 	u64 h;
 	int i;
 
-	*why = RING_REFUSED;
-	if (!s)
+	if (!s) {
+		ring_count(&lost->other);
 		return NULL;
+	}
 	head = &s->head;
 	tail = &s->tail;
 #pragma clang loop unroll(disable)
 	for (i = 0; i < RING_TRIES; i++) {
 		h = *head;
 		if (h + size - *tail > ring_size) {
-			*why = RING_FULL;
+			ring_count(&lost->full);
 			return NULL;
 		}
 		if (__sync_val_compare_and_swap(&s->head, h, h + size) == h)
 			return s->data + (h & (ring_size - 8));
 	}
+	ring_count(&lost->other);
 	return NULL;
 }
 
-static __always_inline void *stock_reserve(u32 cpu, const u32 size, enum ring_failure *why)
+static __always_inline void *stock_reserve(struct ring_losses *lost, u32 cpu, const u32 size)
 {
 	void *ring = bpf_map_lookup_elem(&rings, &cpu), *room;
 
-	*why = RING_REFUSED;
-	if (!ring)
+	if (!ring) {
+		ring_count(&lost->other);
 		return NULL;
+	}
 	room = bpf_ringbuf_reserve(ring, size, 0);
-	/* NULL: full; or refused: lock contention, another record not yet committed */
-	if (!room && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + size + 8 >
-			     bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
-		*why = RING_FULL;
-	return room;
+	if (room)
+		return room;
+	/* full; or refused: lock contention, another record not yet committed */
+	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + size + 8 >
+	    bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
+		ring_count(&lost->full);
+	else
+		ring_count(&lost->other);
+	return NULL;
 }
 
 static __always_inline void own_commit(struct ev_header *h)
