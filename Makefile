@@ -31,7 +31,7 @@ msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps check check-build live bench demo freeze golden-update man install clean help
+.PHONY: all deps check check-build live bench bench-update demo freeze golden-update man install clean help
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
 
@@ -73,7 +73,7 @@ $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
 $(OUT)/pack: $(OUT)/tests/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/bench_gen $(OUT)/bench_floor $(OUT)/bench_getppid: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
@@ -89,16 +89,27 @@ check: deps ## build, and run all tests that need no root
 	$(Q)sh tests/run.sh check
 
 live: deps ## run the tests that record on this machine (root)
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload $(OUT)/ringstress
 	$(Q)sh tests/run.sh live
 
-$(OUT)/bench_empty: $(OUT)/tests/bench_empty.o
-	$(Q)$(CC) $(CFLAGS) $^ -lbpf -lelf -lz -o $@
+$(OUT)/tests/ringstress.skel.h: $(OUT)/tests/ringstress.bpf.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name ringstress > $@
 
-bench: deps ## measure costs, speed and size (root)
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/bench_gen $(OUT)/bench_floor $(OUT)/bench_getppid \
-		$(OUT)/bench_empty $(OUT)/tests/bench_empty.bpf.o
-	$(Q)sh tests/bench.sh
+$(OUT)/tests/ringstress.o: $(OUT)/tests/ringstress.skel.h
+$(OUT)/ringstress: $(OUT)/tests/ringstress.o $(OUT)/record/ring.o $(OUT)/record/rings.o $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+
+$(OUT)/tests/bench/bench_work.o: EXTRA = $(if $(filter x86,$(ARCH)),-fcf-protection=branch)
+$(OUT)/bench_%: $(OUT)/tests/bench/bench_%.o $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ -lsqlite3 $(RECORD_LIBS) -o $@
+
+bench bench-update: deps ## measure costs beside other tracers (root); -update: into README.md
+	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) \
+		$(OUT)/tests/bench/bench_empty.bpf.o
+	$(Q)sh tests/bench.sh $(if $(filter %-update,$@),update,run)
 
 demo: deps ## record a real server under load, and report on it
 	$(Q)$(MAKE) --no-print-directory all

@@ -19,6 +19,7 @@
 
 #include "format/event.h"
 #include "format/shapes.h"
+#include "ring.bpf.h"
 
 #define WANTED (1ULL << 63) /* of a thread's word: it is a target */
 
@@ -38,7 +39,9 @@ volatile u32 enabled = 0;
 volatile u32 newcomers = 0;
 
 struct counts {
-	u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, unused;
+	u64 seen, emitted;
+	struct ring_losses lost;
+	u64 self, filtered, nostate, unused;
 };
 
 struct cpu_counts {
@@ -65,19 +68,6 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } threads SEC(".maps");
-
-struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
-};
-
-/* One ring a possible CPU, made by user space. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1); /* possible CPUs, set before loading */
-	__type(key, u32);
-	__array(values, struct ring);
-} rings SEC(".maps");
 
 #define count(c, what) ((void)__sync_fetch_and_add(&(c)->what, 1))
 
@@ -145,27 +135,9 @@ static __always_inline u64 name_of(const void *object)
 	return name ^ request_key;
 }
 
-/* Room for one record, with its header filled; NULL: lost, and counted. */
-static __always_inline void *reserve(struct counts *c, u64 ts, u32 tid, u16 type, const u32 size)
+static __always_inline void *fill_header(struct counts *c, struct ev_header *h, u64 ts, u32 tid,
+					 u16 type, u16 size)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	struct ev_header *h;
-	void *ring = bpf_map_lookup_elem(&rings, &cpu);
-
-	if (!ring) {
-		count(c, lost_other);
-		return NULL;
-	}
-	h = bpf_ringbuf_reserve(ring, size, 0);
-	if (!h) {
-		/* full, or refused: lock contention, another record not yet committed */
-		if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + size + 8 >
-		    bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
-			count(c, lost_full);
-		else
-			count(c, lost_other);
-		return NULL;
-	}
 	count(c, emitted);
 	h->ts = ts;
 	h->tid = tid;
@@ -174,11 +146,42 @@ static __always_inline void *reserve(struct counts *c, u64 ts, u32 tid, u16 type
 	return h;
 }
 
+/*
+ * Room for one record, with its header filled; NULL: lost, and counted. Old verifiers do not see
+ * that a record tested once is not NULL: success must not meet failure before it returns.
+ */
+static __always_inline void *reserve(struct counts *c, u64 ts, u32 tid, u16 type, const u32 size)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct ev_header *h;
+
+	if (ring_own) {
+		h = own_reserve(&c->lost, cpu, size);
+		return h ? fill_header(c, h, ts, tid, type, size | RING_BUSY) : NULL;
+	}
+	h = stock_reserve(&c->lost, cpu, size);
+	return h ? fill_header(c, h, ts, tid, type, size) : NULL;
+}
+
 #define ev_reserve(c, ts, tid, name) \
 	((struct ev_##name *)reserve(c, ts, tid, EV_##name, sizeof(struct ev_##name)))
 
 /* User space looks by itself: a wake-up would cost fifty times the record. */
-#define ev_submit(e) bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP)
+static __always_inline void ev_submit(void *e)
+{
+	if (ring_own)
+		own_commit(e);
+	else
+		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+/* The thread that runs. Directly loaded in tp_btf programs (btf is a constant 1). */
+#define CURRENT(btf) \
+	((btf) ? bpf_get_current_task_btf() : (struct task_struct *)bpf_get_current_task())
+
+/* Its tgid and tid, as bpf_get_current_pid_tgid() has them. */
+#define THREAD_ID(btf, t) \
+	((btf) ? (u64)(u32)(t)->tgid << 32 | (u32)(t)->pid : bpf_get_current_pid_tgid())
 
 /*
  * A field of a kernel object. In tp_btf programs (btf is a constant 1) it is loaded

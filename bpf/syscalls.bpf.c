@@ -33,10 +33,8 @@ const volatile u8 shapes[1024] = {}; /* by number: format/shapes.h */
 #include "uring.bpf.h"
 
 /* Which table of numbers this call is from. */
-static __always_inline u8 abi_of(s64 nr, const bool btf)
+static __always_inline u8 abi_of(struct task_struct *t, s64 nr, const bool btf)
 {
-	struct task_struct *t = btf ? bpf_get_current_task_btf() : (void *)bpf_get_current_task();
-
 #if defined(__TARGET_ARCH_x86)
 	if (nr & X32_BIT)
 		return ABI_X32;
@@ -49,9 +47,14 @@ static __always_inline u8 abi_of(s64 nr, const bool btf)
 	return NATIVE_ABI;
 }
 
-static __always_inline int on_enter(void)
+/*
+ * The entry of a call, and below its exit, ask the kernel for the thread once each: a call
+ * of a helper costs as much as all our own instructions.
+ */
+static __always_inline int on_enter(const bool btf)
 {
-	u64 id = bpf_get_current_pid_tgid();
+	struct task_struct *t = btf ? bpf_get_current_task_btf() : NULL;
+	u64 id = THREAD_ID(btf, t);
 	u64 *word;
 
 	if (!enabled || id >> 32 == self_tgid)
@@ -65,13 +68,13 @@ static __always_inline int on_enter(void)
 SEC("?tp_btf/sys_enter")
 int syscalls__enter(void *ctx)
 {
-	return on_enter();
+	return on_enter(true);
 }
 
 SEC("?raw_tp/sys_enter")
 int syscalls__enter__raw(void *ctx)
 {
-	return on_enter();
+	return on_enter(false);
 }
 
 /* What both kinds of record say of a call. */
@@ -162,7 +165,8 @@ static __always_inline u64 *calling(struct counts *c, u64 id)
 
 static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf)
 {
-	u64 id = bpf_get_current_pid_tgid(), entered, *word;
+	struct task_struct *t = CURRENT(btf);
+	u64 id = THREAD_ID(btf, t), entered, *word;
 	s64 nr = SYSCALL_NR(btf, regs);
 	struct counts *c = NULL;
 	struct call call;
@@ -184,7 +188,7 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 	call.tid = id;
 	call.ret = ret;
 	call.nr = nr & 0xffff;
-	call.abi = abi_of(nr, btf);
+	call.abi = abi_of(t, nr, btf);
 	call.flags = entered ? 0 : SYSCALL_NO_ENTRY;
 	call.dur = entered ? call.ts - entered : 0;
 	if (slow_calls && entered)

@@ -205,12 +205,11 @@ static int class_find(struct layout *l, u16 type, u16 size, u16 key)
 }
 
 /* The value of the u16 by which records of this type are split. */
-static u16 split_key(const struct block_encoder *enc, const u8 *record, u16 size)
+static u16 split_key(const struct block_encoder *enc, const u8 *record, u16 type, u16 size)
 {
-	u16 type = le_get(record + 12, 2);
 	u16 at = enc->split && type < SCHEMA_EVENT_MAX ? enc->split[type] : 0;
 
-	return at && at + 2 <= size ? le_get(record + at, 2) : 0;
+	return at && at + 2 <= size ? record[at] | record[at + 1] << 8 : 0;
 }
 
 /* Walks the records: classes, differences of time, first and last time. */
@@ -228,12 +227,13 @@ static int scan_records(struct block_encoder *enc, struct block_info *info, cons
 	info->ts_max = 0;
 	for (at = 0; at < len; l->n++) {
 		const u8 *r = records + at;
-		u16 size = at + sizeof(struct ev_header) <= len ? le_get(r + 14, 2) : 0;
+		u64 head = at + sizeof(struct ev_header) <= len ? planes_load(r + 8) : 0;
+		u16 type = head >> 32, size = head >> 48;
 
 		if (size < sizeof(struct ev_header) || size % 8 || size > len - at)
 			return err_set(e, ERR_FAIL, "a record of %u bytes does not fit its block",
 				       size);
-		c = class_find(l, le_get(r + 12, 2), size, split_key(enc, r, size));
+		c = class_find(l, type, size, split_key(enc, r, type, size));
 		if (c < 0)
 			return err_set(e, ERR_FAIL, "too many kinds of records in one block");
 		l->classes[c].records++;

@@ -32,9 +32,7 @@ struct chunk *chunk_new(size_t cap)
 
 	if (!c)
 		return NULL;
-	c->cap = cap;
-	c->data = malloc(cap);
-	if (!c->data) {
+	if (buf_reserve(&c->data, cap, NULL) < 0) {
 		free(c);
 		return NULL;
 	}
@@ -44,6 +42,6 @@ struct chunk *chunk_new(size_t cap)
 void chunk_free(struct chunk *c)
 {
 	if (c)
-		free(c->data);
+		buf_free(&c->data);
 	free(c);
 }

@@ -9,8 +9,7 @@
 struct chunk {
 	struct chunk *next;
 	u32 stream;
-	u8 *data;
-	size_t len, cap;
+	struct buf data; /* records, as their ring has them until they are written */
 	u64 pos_begin, pos_end;
 	u64 begun;   /* when its first byte came */
 	u64 cut;     /* when counts were taken */

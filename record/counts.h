@@ -13,6 +13,9 @@ struct cpu_counts {
 	} group[GROUP_MAX];
 };
 
+/* Bytes that counts_add appends at most. */
+#define COUNTS_BYTES_MAX (GROUP_MAX * sizeof(struct ev_counters))
+
 /* Events lost on a CPU, all groups and reasons. */
 u64 counts_lost(const struct cpu_counts *c);
 

@@ -276,9 +276,14 @@ static int set_max_size(void *config, const char *arg, struct err *e)
 
 static int set_force(void *config, const char *arg, struct err *e)
 {
-	if (strcmp(arg, "raw_tp") != 0)
-		return err_set(e, ERR_FAIL, "--force knows raw_tp only");
-	((struct options *)config)->raw_tp = true;
+	struct options *o = config;
+
+	if (strcmp(arg, "raw_tp") == 0)
+		o->raw_tp = true;
+	else if (strcmp(arg, "ringbuf") == 0)
+		o->stock_ring = true;
+	else
+		return err_set(e, ERR_FAIL, "--force knows raw_tp and ringbuf only");
 	return 0;
 }
 

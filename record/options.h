@@ -60,8 +60,9 @@ struct options {
 	enum { RETURNS_SAFE, RETURNS_ALWAYS, RETURNS_NEVER } returns;
 	u64 ring; /* bytes a CPU, a power of two */
 	bool quiet, stats, verbose;
-	bool raw_tp; /* hidden: do not use tp_btf */
-	bool dry_run, json;
+	bool raw_tp;	 /* hidden: do not use tp_btf */
+	bool stock_ring; /* hidden: the kernel's kind of rings */
+	bool dry_run;
 	bool help, version;
 };
 

@@ -60,6 +60,7 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 	ro->self_tgid = getpid();
 	ro->filter_all = o->all;
 	ro->follow = o->follow;
+	ro->ring_size = o->ring;
 	ro->asked = o->groups;
 	ro->hide = o->hide;
 	ro->page_size = sysconf(_SC_PAGESIZE);

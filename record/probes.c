@@ -6,6 +6,7 @@
 #include "probe_config.h"
 #include "procfs.h"
 #include "programs.h"
+#include "rings.h"
 #include "tracepoints.h"
 
 #include <bpf/bpf.h>
@@ -28,7 +29,7 @@
 struct probes {
 	struct obsrec_bpf *skel;
 	struct programs programs;
-	struct ring *rings;
+	struct rings rings;
 	int n_rings;
 	struct cpu_counts *counts;
 	u64 *threads;
@@ -66,13 +67,15 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 	if (programs_choose(&p->programs, p->skel->obj, o, btf, raw, e) < 0)
 		return ERR_FAIL;
 	probe_config(p->skel, o, t, &p->sites, btf);
+	p->skel->rodata->ring_own = p->rings.own;
+	if (rings_prepare(&p->rings, p->skel->obj, e) < 0)
+		return ERR_FAIL;
 	if (bpf_map__set_max_entries(p->skel->maps.counters, p->n_rings) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.threads, p->n_threads) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.depths, p->n_rings) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.queues, p->n_rings) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.runnable,
-				     p->skel->rodata->slow_runq ? p->n_threads : 1) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.rings, p->n_rings) < 0)
+				     p->skel->rodata->slow_runq ? p->n_threads : 1) < 0)
 		return err_errno(e, ERR_ENV, "cannot size the BPF maps");
 	if (obsrec_bpf__load(p->skel) == 0)
 		return 0;
@@ -80,32 +83,6 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 	obsrec_bpf__destroy(p->skel);
 	p->skel = NULL;
 	return ERR_ENV;
-}
-
-static int make_rings(struct probes *p, const struct options *o, struct err *e)
-{
-	int outer = bpf_map__fd(p->skel->maps.rings), fd;
-	u32 cpu;
-
-	p->rings = calloc(p->n_rings, sizeof(*p->rings));
-	if (!p->rings)
-		return err_set(e, ERR_FAIL, "out of memory for rings");
-	for (cpu = 0; cpu < (u32)p->n_rings; cpu++)
-		p->rings[cpu].map_fd = -1;
-	for (cpu = 0; cpu < (u32)p->n_rings; cpu++) {
-		fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "obsrec_ring", 0, 0, o->ring, NULL);
-		if (fd < 0)
-			return err_errno(
-				e, ERR_ENV,
-				"cannot make a ring of %llu bytes for each of %d CPUs; try "
-				"a smaller --ring",
-				(unsigned long long)o->ring, p->n_rings);
-		if (ring_open(&p->rings[cpu], fd, o->ring, e) < 0)
-			return ERR_FAIL;
-		if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) < 0)
-			return err_errno(e, ERR_ENV, "cannot hand a ring to the BPF programs");
-	}
-	return 0;
 }
 
 static void *map_array(struct bpf_map *map, size_t size, bool writable, size_t *ret_size)
@@ -166,6 +143,8 @@ static int open_all(struct probes *p, struct options *o, const struct targets *t
 			       "this kernel does not describe itself (no BTF in "
 			       "/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
 	ret = narrow(p, o, btf, e);
+	if (ret == 0)
+		ret = rings_choose(&p->rings, p->n_rings, o->ring, o->stock_ring, e);
 	if (ret < 0) {
 		btf__free(btf);
 		return ret;
@@ -177,7 +156,7 @@ static int open_all(struct probes *p, struct options *o, const struct targets *t
 	if (ret == 0)
 		ret = probe_config_cgroups(p->skel, t, e);
 	if (ret == 0)
-		ret = make_rings(p, o, e);
+		ret = rings_open(&p->rings, p->skel->obj, e);
 	if (ret < 0)
 		return ret;
 	p->counts = map_array(p->skel->maps.counters, p->n_rings * sizeof(*p->counts), false,
@@ -277,6 +256,8 @@ int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 			       "/sys/kernel/btf/vmlinux)");
 	features_find(ret, btf);
 	r = probes_new(&p, e);
+	if (r == 0)
+		r = rings_choose(&p->rings, p->n_rings, RING_DEFAULT, false, e);
 	for (g = 0; r == 0 && g < GROUP_MAX; g++)
 		if (groups[g].name && g != GROUP_recorder && ret[g].level != LEVEL_ABSENT &&
 		    privileges_check(&none, NULL) == 0)
@@ -316,7 +297,12 @@ void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 struct ring *probes_rings(struct probes *p, int *ret_n)
 {
 	*ret_n = p->n_rings;
-	return p->rings;
+	return p->rings.list;
+}
+
+bool probes_own_rings(const struct probes *p)
+{
+	return p->rings.own;
 }
 
 const struct cpu_counts *probes_counts(const struct probes *p)
@@ -447,9 +433,7 @@ void probes_free(struct probes *p)
 	sites_free(&p->sites);
 	for (i = 0; i < p->programs.n; i++)
 		bpf_link__destroy(p->programs.list[i].link);
-	for (i = 0; p->rings && i < p->n_rings; i++)
-		ring_close(&p->rings[i]);
-	free(p->rings);
+	rings_free(&p->rings);
 	if (p->counts)
 		munmap(p->counts, p->counts_size);
 	if (p->threads)

@@ -35,6 +35,7 @@ void probes_plan(const struct probes *p, const struct options *o, FILE *f);
 
 /* One ring and one set of counters for each possible CPU. */
 struct ring *probes_rings(struct probes *p, int *ret_n);
+bool probes_own_rings(const struct probes *p); /* their kind: see rings.h */
 const struct cpu_counts *probes_counts(const struct probes *p);
 
 /* Makes a thread a target. */

@@ -54,33 +54,30 @@ static u64 now(clockid_t clock)
 
 /* ---- the compressor ---- */
 
-static int write_chunk(struct pump *p, struct chunk *c, struct buf *records, struct err *e)
+/* Compresses the chunk where it is, with its CPU's counters behind the records. */
+static int write_chunk(struct pump *p, struct chunk *c, struct err *e)
 {
 	struct block_info info = {
 		.stream = c->stream,
 		.pos_begin = c->pos_begin,
 		.pos_end = c->pos_end,
 	};
-	int ret;
+	int ret = 0;
 
-	buf_clear(records);
-	if (c->stream == STREAM_RECORDER) {
-		ret = buf_add(records, c->data, c->len, e);
-	} else {
-		ret = buf_add(records, c->data, ring_strip(c->data, c->len), e);
+	if (c->stream != STREAM_RECORDER) {
+		c->data.len = ring_strip(&p->rings[c->stream], (u8 *)c->data.data, c->data.len);
 		info.lost = counts_lost(&c->counts);
-		if (ret == 0)
-			ret = counts_add(&p->written[c->stream], &c->counts, c->stream, c->cut,
-					 records, e);
+		ret = counts_add(&p->written[c->stream], &c->counts, c->stream, c->cut, &c->data,
+				 e);
 	}
-	info.groups = counts_groups(records);
-	if (ret < 0 || !records->len)
+	info.groups = counts_groups(&c->data);
+	if (ret < 0 || !c->data.len)
 		return ret;
 	if (p->flight)
 		return flight_append(p->flight, &info,
-				     c->stream == STREAM_RECORDER ? NULL : &c->counts,
-				     records->data, records->len, e);
-	return writer_append(p->writer, &info, records->data, records->len, e);
+				     c->stream == STREAM_RECORDER ? NULL : &c->counts, c->data.data,
+				     c->data.len, e);
+	return writer_append(p->writer, &info, c->data.data, c->data.len, e);
 }
 
 static u64 bytes_out(struct pump *p)
@@ -91,7 +88,6 @@ static u64 bytes_out(struct pump *p)
 static void *compress(void *arg)
 {
 	struct pump *p = arg;
-	struct buf records = { 0 };
 	struct err e = { 0 };
 	struct chunk *c;
 	int ret = 0;
@@ -113,7 +109,7 @@ static void *compress(void *arg)
 		}
 		pthread_mutex_unlock(&p->lock);
 		if (ret == 0)
-			ret = write_chunk(p, c, &records, &e);
+			ret = write_chunk(p, c, &e);
 		pthread_mutex_lock(&p->lock);
 		if (ret < 0)
 			p->failed = e;
@@ -125,7 +121,6 @@ static void *compress(void *arg)
 			chunk_push(&p->pool, c);
 	}
 	pthread_mutex_unlock(&p->lock);
-	buf_free(&records);
 	return NULL;
 }
 
@@ -139,12 +134,12 @@ static struct chunk *take_chunk(struct pump *p)
 	pthread_mutex_lock(&p->lock);
 	c = chunk_pop(&p->pool);
 	if (!c && p->pool_left) {
-		c = chunk_new(p->chunk_size);
+		c = chunk_new(p->chunk_size + COUNTS_BYTES_MAX);
 		p->pool_left -= c != NULL;
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (c)
-		c->len = 0;
+		buf_clear(&c->data);
 	return c;
 }
 
@@ -157,7 +152,7 @@ static void queue_chunk(struct pump *p, int cpu)
 	c->cut = now(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&p->lock);
 	chunk_push(&p->queue, c);
-	p->ring_bytes += c->len;
+	p->ring_bytes += c->pos_end - c->pos_begin;
 	pthread_cond_signal(&p->wake);
 	pthread_mutex_unlock(&p->lock);
 }
@@ -169,9 +164,7 @@ static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
 	unsigned int full = ring_fill(r) * 256 / r->size;
 	u64 left = ring_fill(r); /* what comes meanwhile is for the next pass */
 	struct chunk *c;
-	const u8 *data;
-	size_t n;
-	u64 pos;
+	size_t n, space;
 
 	while (left) {
 		c = p->filling[cpu];
@@ -181,22 +174,21 @@ static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
 				break;
 			c->stream = cpu;
 			c->begun = ts;
-			c->pos_begin = c->pos_end = *r->consumer;
+			c->pos_begin = c->pos_end = *r->tail;
 			p->filling[cpu] = c;
 		}
-		n = ring_span(r, left < c->cap - c->len ? left : c->cap - c->len, &data, &pos);
-		memcpy(c->data + c->len, data, n);
-		ring_release(r, n);
-		c->len += n;
-		c->pos_end = pos + n;
+		space = p->chunk_size - c->data.len;
+		n = ring_take(r, (u8 *)c->data.data + c->data.len, left < space ? left : space);
+		c->data.len += n;
+		c->pos_end += n;
 		left -= n;
-		if (c->len + EV_SIZE_MAX + RING_HEAD > c->cap)
+		if (space - n < EV_SIZE_MAX + RING_HEAD)
 			queue_chunk(p, cpu);
 		else if (!n)
 			break; /* the next record is not committed yet */
 	}
 	c = p->filling[cpu];
-	if (c && c->len && ts - c->begun >= CHUNK_AGE)
+	if (c && c->data.len && ts - c->begun >= CHUNK_AGE)
 		queue_chunk(p, cpu);
 	return full;
 }
@@ -231,7 +223,7 @@ static void flush_all(struct pump *p, u64 number)
 	int cpu;
 
 	for (cpu = 0; cpu < p->n_rings; cpu++)
-		if (p->filling[cpu] && p->filling[cpu]->len)
+		if (p->filling[cpu] && p->filling[cpu]->data.len)
 			queue_chunk(p, cpu);
 	if (!c)
 		return; /* the one who waits gives up in time */
@@ -328,13 +320,12 @@ static int queue_recorder(struct pump *p, struct err *e)
 
 	if (!p->recorder.len)
 		return 0;
-	c = chunk_new(p->recorder.len);
+	c = chunk_new(0);
 	if (!c)
 		return err_set(e, ERR_FAIL, "out of memory for a block");
-	memcpy(c->data, p->recorder.data, p->recorder.len);
-	c->len = p->recorder.len;
+	c->data = p->recorder;
 	c->stream = STREAM_RECORDER;
-	buf_clear(&p->recorder);
+	p->recorder = (struct buf){ 0 };
 	pthread_mutex_lock(&p->lock);
 	chunk_push(&p->queue, c);
 	pthread_cond_signal(&p->wake);
@@ -433,21 +424,19 @@ int pump_stop(struct pump *p, struct err *e)
 
 int pump_finish(struct pump *p, struct err *e)
 {
-	struct chunk c = { .stream = STREAM_RECORDER };
-	struct buf records = { 0 };
-	int cpu, ret;
+	struct chunk c = { .stream = STREAM_RECORDER, .data = p->recorder };
+	int cpu, ret = write_chunk(p, &c, e);
 
-	c.data = (u8 *)p->recorder.data;
-	c.len = p->recorder.len;
-	ret = write_chunk(p, &c, &records, e);
 	for (cpu = 0; cpu < p->n_rings && ret == 0; cpu++) {
-		c = (struct chunk){ .stream = cpu, .cut = now(CLOCK_MONOTONIC) };
+		buf_clear(&c.data);
+		c.stream = cpu;
+		c.cut = now(CLOCK_MONOTONIC);
 		c.counts = p->counts[cpu];
-		c.pos_begin = c.pos_end = *p->rings[cpu].consumer;
-		ret = write_chunk(p, &c, &records, e);
+		c.pos_begin = c.pos_end = *p->rings[cpu].tail;
+		ret = write_chunk(p, &c, e);
 	}
+	p->recorder = c.data;
 	p->file_bytes = bytes_out(p);
-	buf_free(&records);
 	return ret;
 }
 

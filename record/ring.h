@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading a BPF ring buffer: its pages are mapped here, the kernel writes records
- * with an 8-byte head each, and positions only grow. Positions are what proves that
- * nothing was lost between the kernel and the file.
+ * Taking records out of one CPU's ring. bpf/ring.bpf.h says how both kinds are filled. Positions
+ * count bytes and only grow. They are what proves that nothing was lost between the kernel
+ * and the file.
  */
 #ifndef OBS_RING_H
 #define OBS_RING_H
@@ -10,44 +10,45 @@
 #include "format/err.h"
 #include "format/event.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#define RING_HEAD 8 /* bytes before each record: length, with two flags on top */
+#define RING_DATA  4096	       /* own kind: bytes before the records */
+#define RING_SLACK EV_SIZE_MAX /* and behind them, for the one that crosses the end */
+#define RING_HEAD  8 /* stock kind: bytes before each record: length, with two flags on top */
 
 struct ring {
-	int map_fd;
-	u64 size; /* bytes of data; a power of two */
-	u64 *consumer;
-	const u64 *producer;
-	const u8 *data; /* mapped twice in a row: a record never breaks */
+	bool own;   /* the kind */
+	int map_fd; /* stock kind; else -1 */
+	u64 size;   /* bytes of data; a power of two */
+	u64 *tail;  /* bytes taken; ours */
+	const u64 *head;
+	u8 *data;	/* stock kind: mapped twice in a row, so that no record breaks */
 	u64 high_water; /* most bytes found in it */
 };
 
-int ring_open(struct ring *r, int map_fd, u64 size, struct err *e);
+/* A ring of the stock kind. Takes map_fd over. */
+int ring_open_stock(struct ring *r, int map_fd, u64 size, struct err *e);
+
+/* A ring of the own kind in memory that stays the caller's: ring_stretch(size) bytes. */
+void ring_open_own(struct ring *r, void *stretch, u64 size);
+size_t ring_stretch(u64 size);
+
 void ring_close(struct ring *r);
 
-/* Bytes that the kernel has reserved and we have not taken. */
+/* Bytes that programs have reserved and we have not taken. */
 u64 ring_fill(const struct ring *r);
 
 /*
- * How many bytes from data on, up to limit, are whole committed records. heads are of
- * the form that the kernel writes. Pure: for tests, too.
+ * Moves whole committed records, in order, to to: at most max bytes of them, and not always
+ * all that there are. Returns their bytes; 0: the first is not committed yet, or larger than max.
  */
-size_t ring_committed(const u8 *data, size_t limit);
+size_t ring_take(struct ring *r, u8 *to, size_t max);
 
 /*
- * The span that can be taken now: its address, and its position in *ret_pos. At most max
- * bytes. 0 if there is none.
+ * Leaves of the taken bytes nothing but the records, one behind the other, in place. Returns the
+ * bytes left.
  */
-size_t ring_span(struct ring *r, size_t max, const u8 **ret_data, u64 *ret_pos);
-
-/* The span has been copied: gives its n bytes back to the kernel. */
-void ring_release(struct ring *r, size_t n);
-
-/*
- * Takes the heads off a copied span, in place: whole records stand one behind the
- * other afterwards. Returns the bytes left. Discarded records are dropped.
- */
-size_t ring_strip(u8 *span, size_t len);
+size_t ring_strip(const struct ring *r, u8 *taken, size_t len);
 
 #endif

@@ -133,6 +133,8 @@ int session_begin(struct pump *p, const struct probes *probes, const struct targ
 	if (ret == 0)
 		ret = put_scope(p, o, e);
 	if (ret == 0)
+		ret = made_info(p, e, "ring_kind=%s", probes_own_rings(probes) ? "own" : "ringbuf");
+	if (ret == 0)
 		ret = put_doctor(p, probes, o, e);
 	if (ret == 0)
 		ret = put_sites(p, probes, e);

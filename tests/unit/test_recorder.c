@@ -17,35 +17,67 @@ static void put_head(u8 *at, u32 head)
 	memcpy(at, &head, 4);
 }
 
-static void spans_end_at_busy_records(void **state)
+static void stock_rings_are_taken_up_to_busy_records(void **state)
 {
-	u8 data[128] __attribute__((aligned(8))) = { 0 };
+	static u64 memory[128 / 8 + 2];
+	u8 *data = (u8 *)(memory + 2), taken[128];
+	struct ring r = { .size = 128, .head = memory, .tail = memory + 1, .data = data };
 
 	(void)state;
+	memory[0] = 128;
 	put_head(data, 16);
-	put_head(data + 24, 12); /* takes 16: rounded up */
+	memset(data + 8, 'a', 16);
+	put_head(data + 24, 1u << 30 | 12); /* discarded; takes 16: rounded up */
 	put_head(data + 48, 1u << 31 | 8);
-	assert_int_equal(ring_committed(data, 128), 48);
-	assert_int_equal(ring_committed(data, 40), 24); /* not even a part of the second */
-	assert_int_equal(ring_committed(data, 7), 0);
+	assert_int_equal(ring_take(&r, taken, 7), 0);
+	assert_int_equal(ring_take(&r, taken, 40), 24); /* not even a part of the second */
+	assert_int_equal(ring_take(&r, taken + 24, 104), 24);
+	assert_int_equal(ring_take(&r, taken, 104), 0);
+	assert_int_equal(memory[1], 48);
+	assert_int_equal(ring_strip(&r, taken, 48), 16);
+	assert_memory_equal(taken, "aaaaaaaaaaaaaaaa", 16);
 	put_head(data + 48, 8);
 	put_head(data + 64, 1u << 31);
-	assert_int_equal(ring_committed(data, 128), 64);
+	assert_int_equal(ring_take(&r, taken, 128), 16);
+	assert_int_equal(r.high_water, 128);
 }
 
-static void heads_are_stripped(void **state)
+static void put_record(struct ring *r, u8 *at, u32 size, u32 flags)
 {
-	u8 data[64] __attribute__((aligned(8))) = { 0 };
+	struct ev_header h = { .ts = size, .tid = 7, .type = 3, .size = size | flags };
+
+	*(u64 *)r->head += size;
+	memset(at, 0xff, size); /* as if each byte could be taken for a mark */
+	memcpy(at, &h, sizeof(h));
+}
+
+/* bpf/ring.bpf.h: no record wraps, no stale byte is ever a mark. */
+static void own_rings_are_taken_and_cleared(void **state)
+{
+	static u64 stretch[(RING_DATA + 4096 + RING_SLACK) / 8];
+	u8 taken[8192], *data = (u8 *)stretch + RING_DATA;
+	struct ring r;
 
 	(void)state;
-	put_head(data, 8);
-	memset(data + 8, 'a', 8);
-	put_head(data + 16, 1u << 30 | 8); /* discarded */
-	memset(data + 24, 'x', 8);
-	put_head(data + 32, 16);
-	memset(data + 40, 'b', 16);
-	assert_int_equal(ring_strip(data, 56), 24);
-	assert_memory_equal(data, "aaaaaaaabbbbbbbbbbbbbbbb", 24);
+	assert_int_equal(ring_stretch(4096), sizeof(stretch));
+	ring_open_own(&r, stretch, 4096);
+	put_record(&r, data, 4000, 0);
+	put_record(&r, data + 4000, 48, 1); /* being filled */
+	put_record(&r, data + 4048, 24, 0);
+	assert_int_equal(ring_take(&r, taken, 3992), 0);
+	assert_int_equal(ring_take(&r, taken, sizeof(taken)), 4000);
+	assert_int_equal(ring_take(&r, taken, sizeof(taken)), 0);
+	data[4000 + 14] &= ~1;
+	put_record(&r, data + 4072, 64, 0); /* crosses the end by 40 bytes */
+	put_record(&r, data + 40, 32, 0);
+	assert_int_equal(ring_take(&r, taken, sizeof(taken)), 48 + 24 + 64);
+	assert_int_equal(ring_take(&r, taken, sizeof(taken)), 32);
+	assert_int_equal(ring_strip(&r, taken, 32), 32);
+	*(u64 *)r.head += 100 * 8; /* reserved, nothing written: whatever was there is gone */
+	assert_int_equal(ring_take(&r, taken, sizeof(taken)), 0);
+	assert_int_equal(ring_fill(&r), 800);
+	while (data < (u8 *)(stretch + sizeof(stretch) / 8))
+		assert_int_equal(*data++, 0);
 }
 
 static void names_are_near_or_far(void **state)
@@ -175,8 +207,8 @@ static void only_changed_counters_are_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(spans_end_at_busy_records),
-		T(heads_are_stripped),
+		T(stock_rings_are_taken_up_to_busy_records),
+		T(own_rings_are_taken_and_cleared),
 		T(names_are_near_or_far),
 		T(stat_lines_are_parsed),
 		T(socket_tables_are_parsed),
