@@ -10,8 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define N_PARTS 15  /* states of waits.def, run first */
 #define TELLING 5.0 /* percentage points by which the slowest calls must differ to be named */
+
+enum {
+#define STATE(id, name, off, doc) PART_##name = (id),
+#include "analyze/waits.def"
+#undef STATE
+	N_PARTS
+};
 
 static const struct metric metrics[] = {
 	{ "calls", "", NEITHER_IS_BETTER, "calls that returned, without loss" },
@@ -43,20 +49,19 @@ struct split {
 	bool known; /* switches were recorded */
 };
 
-#define SUMS                                                                                      \
-	"count(*), total(dur), total(exclusive), max(dur), count(run), total(run), total(woken)," \
-	" total(preempted), total(futex), total(poll), total(socket), total(pipe), total(disk),"  \
-	" total(blocked), total(timer), total(child), total(lock), total(other), total(stopped)," \
-	" total(unknown)"
+static const char split_sql[] =
+	"SELECT count(*), total(dur), total(exclusive), max(dur), count(run)"
+#define STATE(id, name, off, doc) ", total(" #name ")"
+#include "analyze/waits.def"
+#undef STATE
+	" FROM call WHERE site=? AND lossy=0 AND dur>=?";
 
 /* Sums over the calls of a site that took at least `floor` ns. */
 static int read_split(struct analysis_ctx *c, s64 site, double floor, struct split *ret,
 		      struct err *e)
 {
 	sqlite3_stmt *q;
-	int i, r = db_query(&q, c->db, e,
-			    "SELECT " SUMS " FROM call WHERE site=? AND lossy=0 AND dur>=?", "id",
-			    site, floor);
+	int i, r = db_query(&q, c->db, e, split_sql, "id", site, floor);
 
 	if (r < 0)
 		return r;
