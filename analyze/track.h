@@ -111,13 +111,10 @@ struct file {
 		u32 recvs, sends;
 		u64 recv_bytes, send_bytes;
 		u32 tid;
-		u64 upstream;  /* time in which an answer to its thread was outstanding */
-		bool split;    /* spent is known */
-		u32 first_tid; /* of the first receive */
-		u64 *clock;    /* N_STATES at the first receive, then N_STATES spent; or NULL */
 	} turn;
-	struct asking {			   /* a connected socket: what was asked and not answered */
-		u64 first_send, last_send; /* 0: nothing */
+	struct turn_time *time; /* where the turn's time goes; NULL: not known */
+	struct asking {		/* a connected socket: what was asked and not answered */
+		u64 last_send;
 		u32 sends;
 		u64 bytes;
 	} asking;
@@ -378,6 +375,17 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 int requests_end(struct replay *r, struct process *p, struct err *e);
 int requests_finish(struct replay *r, struct err *e);
 void requests_free(struct replay *r);
+
+/* track_turns.c: where the time of turns goes, and others' answers */
+
+/* A turn's first receive; each of its sends; its end, after the row of turn was made. */
+int turns_begin(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
+int turns_send(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
+void turns_end(struct replay *r, struct process *p, const struct file *f);
+bool turns_is_split(const struct file *f);
+/* A call on a connected socket that moved bytes. */
+void turns_exchange(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		    bool send, u64 bytes);
 
 /* track_calls.c: probed functions */
 int calls_on_call(struct replay *r, const struct record *rec, struct err *e);

@@ -45,7 +45,7 @@ void file_free(struct file *f)
 	if (!f)
 		return;
 	free(f->path);
-	free(f->turn.clock);
+	free(f->time);
 	free(f);
 }
 
@@ -319,6 +319,7 @@ int fds_inherit(struct replay *r, struct process *child, const struct process *p
 		f->since = ts;
 		f->path = f->path ? strdup(f->path) : NULL;
 		memset(&f->turn, 0, sizeof(f->turn));
+		f->time = NULL;
 		memset(&f->asking, 0, sizeof(f->asking));
 	}
 	return 0;

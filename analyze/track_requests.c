@@ -105,94 +105,16 @@ int requests_count_call(struct replay *r, struct process *p, u64 ts, struct err 
 	return 0;
 }
 
-/* Whose clocks can split turns: threads whose every switch is in the recording. */
-static bool is_timed(const struct replay *r, const struct thread *t)
-{
-	return t->tracked && r->groups & 1u << GROUP_sched;
-}
-
-/* The first receive: the receiving thread's clocks are remembered. */
-static int open_turn(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
-{
-	struct turn *turn = &f->turn;
-
-	turn->first_recv = ts;
-	turn->first_tid = t->tid;
-	if (!is_timed(r, t))
-		return 0;
-	if (!t->past && !(t->past = calloc(1, sizeof(*t->past))))
-		return err_set(e, ERR_FAIL, "out of memory for turns");
-	if (!turn->clock && !(turn->clock = calloc(2 * N_STATES, sizeof(*turn->clock))))
-		return err_set(e, ERR_FAIL, "out of memory for turns");
-	memcpy(turn->clock, t->clock, N_STATES * sizeof(*turn->clock));
-	return 0;
-}
-
-/*
- * A send: where the time since the first receive went, for the thread that sends. If that is
- * another one than the one that received, it tells its own past: what it did before it got to
- * this turn is what the turn waited for.
- */
-static int split_turn(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
-{
-	struct turn *turn = &f->turn;
-	u64 *spent = turn->clock ? turn->clock + N_STATES : NULL, off = 0;
-	int i;
-
-	turn->split = false;
-	if (!spent || !is_timed(r, t))
-		return 0;
-	if (!t->past && !(t->past = calloc(1, sizeof(*t->past))))
-		return err_set(e, ERR_FAIL, "out of memory for turns");
-	if (t->answered > turn->first_recv && t->asked >= turn->first_recv) {
-		turn->upstream += elapsed(t->asked, t->answered);
-		t->asked = t->answered = 0;
-	}
-	turn->split = true;
-	if (t->tid != turn->first_tid) {
-		states_since(t, turn->first_recv, ts, spent);
-		return 0;
-	}
-	for (i = STATE_run + 1; i < N_STATES; i++) {
-		spent[i] = elapsed(turn->clock[i], t->clock[i]);
-		off += spent[i];
-	}
-	spent[STATE_run] = elapsed(off, elapsed(turn->first_recv, ts));
-	return 0;
-}
-
-/* The states of a turn that are not time on a CPU. */
-static void split_rows(struct replay *r, const struct turn *t)
-{
-	u64 *spent = t->clock + N_STATES, moved;
-	s64 *row;
-	int i;
-
-	/* an answer that was waited for in poll */
-	moved = t->upstream < spent[STATE_poll] ? t->upstream : spent[STATE_poll];
-	spent[STATE_poll] -= moved;
-	spent[STATE_client] += moved;
-	for (i = STATE_run + 1; i < N_STATES; i++) {
-		if (!spent[i])
-			continue;
-		row = bulk_row(r->bulk, TABLE_turn_wait);
-		row[0] = r->n_turns;
-		row[1] = i;
-		row[2] = spent[i] & INT64_MAX;
-	}
-}
-
 int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	struct turn *t = &f->turn;
-	u64 *clock = t->clock, dur = elapsed(t->first_recv, t->last_send);
 	struct window *w;
 	s64 *row;
 
 	if (t->sends && t->recvs) {
 		row = bulk_row(r->bulk, TABLE_turn);
 		row[0] = replay_time(r, t->first_recv);
-		row[1] = dur;
+		row[1] = elapsed(t->first_recv, t->last_send);
 		row[2] = p->pid;
 		row[3] = t->tid;
 		row[4] = fd;
@@ -200,53 +122,16 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		row[6] = t->sends;
 		row[7] = t->recv_bytes & INT64_MAX;
 		row[8] = t->send_bytes & INT64_MAX;
-		row[9] = t->split;
+		row[9] = turns_is_split(f);
 		row[10] = loss_overlaps(r, t->first_recv, t->last_send);
-		r->n_turns++;
-		if (t->split)
-			split_rows(r, t);
-		hist_add(&p->turn_latency, dur);
+		turns_end(r, p, f);
 		w = window_of(r, p, t->last_send, e);
 		if (!w)
 			return ERR_FAIL;
 		w->turns++;
 	}
-	*t = (struct turn){ .clock = clock };
+	memset(t, 0, sizeof(*t));
 	return 0;
-}
-
-/* A connected socket: requests of our own, and their answers. */
-static void on_connected_socket(struct replay *r, struct thread *t, struct file *f,
-				const struct call_view *v, bool send, u64 bytes)
-{
-	struct asking *a = &f->asking;
-	u64 dur;
-	s64 *row;
-
-	if (send) {
-		a->first_send = a->first_send ? a->first_send : v->ts;
-		a->last_send = v->ts;
-		a->sends++;
-		a->bytes += bytes;
-		return;
-	}
-	if (!a->sends)
-		return; /* more of an answer, or nobody asked */
-	dur = elapsed(a->last_send, v->ts);
-	t->asked = a->last_send;
-	t->answered = v->ts;
-	row = bulk_row(r->bulk, TABLE_exchange);
-	row[0] = replay_time(r, a->last_send);
-	row[1] = dur;
-	row[2] = t->process->pid;
-	row[3] = t->tid;
-	row[4] = (s32)v->arg[0];
-	row[5] = a->sends;
-	row[6] = a->bytes & INT64_MAX;
-	row[7] = bytes & INT64_MAX;
-	row[8] = loss_overlaps(r, a->last_send, v->ts);
-	hist_add(&t->process->exchange_latency, dur);
-	*a = (struct asking){ 0 };
 }
 
 static int note_use(struct replay *r, u32 pid, const struct call_view *v, bool server, bool send,
@@ -289,13 +174,16 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 		turn->send_bytes += bytes;
 		turn->last_send = v->ts;
 		turn->tid = t->tid;
-		return split_turn(r, t, f, v->ts, e);
+		return turns_send(r, t, f, v->ts, e);
 	}
 	w->recvs++;
 	if (turn->sends && requests_end_turn(r, t->process, (s32)v->arg[0], f, e) < 0)
 		return ERR_FAIL;
-	if (!turn->recvs && open_turn(r, t, f, v->ts, e) < 0)
-		return ERR_FAIL;
+	if (!turn->recvs) {
+		turn->first_recv = v->ts;
+		if (turns_begin(r, t, f, v->ts, e) < 0)
+			return ERR_FAIL;
+	}
 	turn->recvs++;
 	turn->recv_bytes += bytes;
 	return 0;
@@ -324,7 +212,7 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 	if (note_use(r, t->process->pid, &v, is_server(f), send, bytes, e) < 0)
 		return ERR_FAIL;
 	if (f->role == ROLE_CONNECTED)
-		on_connected_socket(r, t, f, &v, send, bytes);
+		turns_exchange(r, t, f, &v, send, bytes);
 	return is_server(f) ? on_server_socket(r, t, f, &v, send, bytes, e) : 0;
 }
 
