@@ -28,6 +28,7 @@ enum state {
 #define REQUEST_LIMIT 1000000 /* block requests in flight */
 #define STAT_LIMIT    500000  /* (process, system call) pairs */
 #define FRAME_LIMIT   4096    /* open probed calls of one thread */
+#define FRAME_TOTAL   500000  /* of all threads */
 #define WAIT_LIMIT    65536   /* sleeps of one thread whose reason is not known yet */
 #define WINDOW_LIMIT  1000000 /* windows of one process */
 #define FUTEX_LIMIT   200000  /* futexes; what comes after them shares one row */
@@ -87,6 +88,7 @@ struct frame {
 	u64 args[SITE_ARGS_MAX];
 	u64 children;	     /* wall time of probed calls made from it */
 	u64 clock[N_STATES]; /* the thread's clocks at entry */
+	u64 inner[N_STATES]; /* time in each state of probed calls made from it */
 };
 
 enum fd_kind { FD_UNKNOWN, FD_FILE, FD_DIRECTORY, FD_SOCKET, FD_PIPE, FD_CHAR, FD_BLOCK, FD_ANON };
@@ -235,6 +237,7 @@ struct replay {
 	struct futexes *futexes;
 	struct idmap disk_ends; /* device -> struct disk_end */
 	struct idmap call_stats;
+	u32 n_frames;	       /* open probed calls of all threads */
 	struct idmap requests; /* block requests in flight */
 	struct idmap block_stats;
 	struct loss_counts *counts;
