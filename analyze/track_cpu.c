@@ -303,15 +303,16 @@ void cpu_row(struct replay *r, const struct thread *t)
 
 	row[0] = t->tid;
 	row[1] = t->process->pid;
-	row[2] = s->migrations;
-	row[3] = s->waits;
-	row[4] = s->longest & INT64_MAX;
-	row[5] = all ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
-	row[6] = all ? (s64)s->fair : BULK_NULL;
-	row[7] = all ? (s64)s->max_lag : BULK_NULL;
-	row[8] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
-	row[9] = (s64)s->serial;
-	row[10] = s->alone & INT64_MAX;
+	row[2] = replay_time(r, t->start ? t->start : r->begin);
+	row[3] = s->migrations;
+	row[4] = s->waits;
+	row[5] = s->longest & INT64_MAX;
+	row[6] = all ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
+	row[7] = all ? (s64)s->fair : BULK_NULL;
+	row[8] = all ? (s64)s->max_lag : BULK_NULL;
+	row[9] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
+	row[10] = (s64)s->serial;
+	row[11] = s->alone & INT64_MAX;
 }
 
 static int by_wait(const void *a, const void *b)
