@@ -55,32 +55,29 @@ static size_t best_split(const double *x, size_t a, size_t b, size_t shortest)
 	return at;
 }
 
-static void moments(const double *x, size_t n, double *mean, double *error)
+static void moments(const double *x, size_t n, double *mean, double *squares)
 {
-	double sum = 0, squares = 0;
+	double sum = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		sum += x[i];
 	*mean = sum / n;
-	for (i = 0; i < n; i++)
-		squares += (x[i] - *mean) * (x[i] - *mean);
-	*error = squares / (n - 1) / n;
+	for (*squares = 0, i = 0; i < n; i++)
+		*squares += (x[i] - *mean) * (x[i] - *mean);
 }
 
 static bool differ(const double *x, size_t a, size_t t, size_t b, double least)
 {
-	double m1, m2, e1, e2, df, p, m = t - a, n = b - t;
+	double m1, m2, s1, s2, error, m = t - a, n = b - t;
 
-	moments(x + a, t - a, &m1, &e1);
-	moments(x + t, b - t, &m2, &e2);
+	moments(x + a, t - a, &m1, &s1);
+	moments(x + t, b - t, &m2, &s2);
 	if (fabs(m1 - m2) < least)
 		return false;
-	if (e1 + e2 <= 0)
-		return true;
-	df = (e1 + e2) * (e1 + e2) / (e1 * e1 / (m - 1) + e2 * e2 / (n - 1));
-	p = 2 * gsl_cdf_tdist_Q(fabs(m1 - m2) / sqrt(e1 + e2), df);
-	return p < SIGNIFICANT;
+	/* one variance for both: a short part that happens to be quiet proves nothing */
+	error = sqrt((s1 + s2) / (m + n - 2) * (1 / m + 1 / n));
+	return error <= 0 || 2 * gsl_cdf_tdist_Q(fabs(m1 - m2) / error, m + n - 2) < SIGNIFICANT;
 }
 
 size_t stats_changes(const double *x, size_t n, double least, size_t shortest,

@@ -3,7 +3,7 @@
  * Who had the CPU, and how fairly. Each CPU remembers whom it ran last, so that when a
  * thread at last gets it, those that it waited for are known. If not all threads were
  * recorded, the switches between two strangers are missing: the time since the last
- * switch that was recorded then counts for the thread that left.
+ * switch that was recorded then counts for the more likely of the two that are seen.
  *
  * Fairness is that of a flat model: on each CPU the runnable threads share time by the
  * kernel's weights of their nice values. A CPU's virtual clock advances by dt / (sum of
@@ -22,6 +22,7 @@
 #define LONG_WAIT	  100000 /* ns: a shorter wait beside an idle CPU is that CPU being woken */
 #define TOLD_APART	  8	 /* threads that one wait is divided among */
 #define FIRST_NORMAL_PRIO 100
+#define KTHREADD	  2 /* parent of the kernel's threads */
 
 struct cpu {
 	u32 tid; /* runs now; 0: idle */
@@ -89,6 +90,28 @@ static void advance_process(struct process *p, u64 ts)
 	p->serial_at = ts;
 }
 
+/* A thread of the kernel, as far as the snapshot tells. */
+static bool is_kernel(const struct replay *r, u32 tid)
+{
+	const struct thread *t = idmap_get(&r->threads, tid);
+
+	return t && (t->process->parent == KTHREADD || t->process->pid == KTHREADD);
+}
+
+/*
+ * Who had the CPU since its last recorded switch, which went to c->tid, if now another
+ * one leaves it? Both did, with switches between strangers that are not recorded. Threads of the
+ * kernel run briefly; an idle CPU that went to one was mostly idle.
+ */
+static u32 between(const struct replay *r, const struct cpu *c, u32 leaves)
+{
+	if (!c->known || c->tid == leaves || r->everything)
+		return leaves;
+	if (!c->tid)
+		return is_kernel(r, leaves) ? 0 : leaves;
+	return is_kernel(r, c->tid) ? leaves : c->tid;
+}
+
 int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_switch *ev = rec->event;
@@ -101,7 +124,7 @@ int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 	r->idle_at = rec->ts;
 	r->n_idle -= c->known && !c->tid && r->n_idle;
 	r->n_idle += !ev->next;
-	c->past[c->n % CPU_PAST].tid = rec->tid;
+	c->past[c->n % CPU_PAST].tid = between(r, c, rec->tid);
 	c->past[c->n++ % CPU_PAST].end = rec->ts;
 	advance_cpu(c, rec->ts);
 	c->real_time = ev->next && ev->prio < FIRST_NORMAL_PRIO;

@@ -2,6 +2,7 @@
 /* Millions of units as sums in blocks of time. */
 #include "units.h"
 
+#include "hist.h"
 #include "latency.h"
 
 #include <math.h>
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_UNITS 30 /* fewer are no basis */
+#define LEAST_UNITS  30	     /* fewer are no basis */
+#define LEAST_WINDOW 1000000 /* ns */
 
 struct reading {
 	struct units *u;
@@ -77,10 +79,10 @@ static int read_limits(sqlite3 *db, struct units *u, const char *kind, s64 subje
 
 	u->q = at[3] = n >= 1000 ? 0.99 : n >= 200 ? 0.95 : 0.9;
 	ret = latency_quantiles(db, kind, subject, item, at, q, 4, INFINITY, e);
-	u->p25 = q[0];
-	u->p50 = q[1];
-	u->p75 = q[2];
-	u->slow = q[3];
+	/* out to the ends of their buckets */
+	u->p25 = q[0] * (1 - 1.0 / HIST_SUB);
+	u->p75 = q[2] * (1 + 1.0 / HIST_SUB);
+	u->slow = q[3] * (1 - 1.0 / HIST_SUB);
 	return ret;
 }
 
@@ -246,7 +248,7 @@ static int choose_windows(sqlite3 *db, struct reading *r, struct err *e)
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
-	if (ret > 0) {
+	if (ret > 0 && r->u[0].block >= LEAST_WINDOW) {
 		struct units *u = &r->u[r->n++];
 
 		u->kind = UNIT_WINDOW;

@@ -37,13 +37,13 @@ struct unit_block {
 
 struct units {
 	enum unit_kind kind;
-	s64 key;	/* pid, or site.id */
-	char name[120]; /* "turns of server[100]" */
-	double n;	/* units whose time is known */
-	double apart;	/* others: touched by loss, or by states that are not known */
-	double q;	/* the tail begins at this quantile */
-	double p25, p50, p75, slow;
-	s64 block; /* ns of one block */
+	s64 key;	       /* pid, or site.id */
+	char name[120];	       /* "turns of server[100]" */
+	double n;	       /* units whose time is known */
+	double apart;	       /* others: touched by loss, or by states that are not known */
+	double q;	       /* the tail begins at this quantile */
+	double p25, p75, slow; /* durations, ns */
+	s64 block;	       /* ns of one block */
 	struct unit_block blocks[UNIT_BLOCKS];
 };
 

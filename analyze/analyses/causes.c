@@ -18,6 +18,7 @@
 #define SATURATED_RUN  0.9  /* of a thread's time on a CPU */
 #define SATURATED_IDLE 0.06 /* of its time asleep for anything */
 #define SATURATED_LONG 5    /* blocks */
+#define SATURATED_NS   100000000
 #define APART_MOST     0.05 /* of the units */
 #define NANO	       1e9
 
@@ -59,7 +60,10 @@ static void say_basis(const struct telling *t, char *text, size_t size)
 			 100 * (1 - t->u->q), c->slow / 1e6, c->usual / 1e6);
 		break;
 	default:
-		snprintf(text, size, "all take about %.3f ms", c->slow / 1e6);
+		if (t->u->kind == UNIT_WINDOW)
+			snprintf(text, size, "the time of its busiest thread");
+		else
+			snprintf(text, size, "all take about %.3f ms", c->slow / 1e6);
 	}
 }
 
@@ -109,7 +113,7 @@ static void find_full(struct telling *t, double (*spent)[N_SPAN_STATES])
 			wall += all;
 			continue;
 		}
-		if (b - begin >= SATURATED_LONG && wall > best) {
+		if (b - begin >= SATURATED_LONG && wall > best && wall >= SATURATED_NS) {
 			best = wall;
 			t->run = run / wall;
 			t->idle = idle / wall;

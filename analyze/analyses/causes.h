@@ -47,7 +47,8 @@ struct comparison {
 	enum basis basis;
 	double n_slow, n_usual;
 	double slow, usual; /* mean wall time, ns */
-	struct moment when; /* of the slow windows, first and last; only BASIS_GIVEN and _CHANGE */
+	struct moment
+		when; /* of the slow windows, the longest stretch; only BASIS_GIVEN and _CHANGE */
 	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
 	struct excess of[N_CATEGORIES];
 };

@@ -18,6 +18,7 @@
 #define RISE	    1.3	 /* a level so much above the lowest is called degraded */
 #define NEAR	    1.15 /* a level so near to the lowest belongs to the baseline */
 #define SHORTEST    4	 /* blocks of one level */
+#define GAP_MOST    3	 /* blocks without slow units within one stretch */
 #define LONG_TAIL   1.5	 /* the tail's mean in the middle's: from here on there is a tail */
 
 const char *const category_names[N_CATEGORIES] = {
@@ -121,7 +122,9 @@ static double units_in(const struct units *u, const bool *marks)
 	return n;
 }
 
-/* Levels of the mean duration in time; true if some windows are clearly above the lowest level. */
+/*
+ * Levels of the typical duration (the geometric mean: a few slow units are a tail, no level) in
+ * time; true if some windows are clearly above the lowest level. */
 static bool find_change(const struct units *u, struct comparison *c)
 {
 	double x[UNIT_BLOCKS], level[CHANGES_MAX + 1], lowest = INFINITY;
@@ -131,7 +134,7 @@ static bool find_change(const struct units *u, struct comparison *c)
 
 	for (b = 0; b < UNIT_BLOCKS; b++)
 		if (u->blocks[b].all.n > 0) {
-			x[n] = log(u->blocks[b].all.wall / u->blocks[b].all.n + 1);
+			x[n] = u->blocks[b].logs / u->blocks[b].all.n;
 			at[n++] = b;
 		}
 	parts = stats_changes(x, n, log(NEAR), SHORTEST, changes) + 1;
@@ -205,12 +208,29 @@ static void fill_blocks(const struct units *u, const struct comparison *c, struc
 	r->against_nothing = c->basis == BASIS_ALL;
 }
 
+/* The longest stretch of slow windows, for people; short gaps do not end it. */
+static struct moment longest_stretch(const struct units *u, const struct comparison *c)
+{
+	struct moment best = { 0 };
+	int b, begin = -1, last = -1;
+
+	for (b = 0; b < UNIT_BLOCKS; b++) {
+		if (!c->is_slow[b] || u->blocks[b].all.n <= 0)
+			continue;
+		if (last < 0 || b - last > GAP_MOST)
+			begin = b;
+		last = b;
+		if ((b + 1 - begin) * u->block > best.to - best.from)
+			best = (struct moment){ begin * u->block, (b + 1) * u->block };
+	}
+	return best;
+}
+
 static void sum_up(const struct units *u, struct comparison *c, const struct resampling *r)
 {
 	struct part slow = { 0 }, usual = { 0 };
 	int b, i;
 
-	c->when = (struct moment){ INT64_MAX, 0 };
 	for (b = 0; b < UNIT_BLOCKS; b++) {
 		slow.n += r->slow[b].n;
 		usual.n += r->usual[b].n;
@@ -218,11 +238,8 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
 			slow.sum[i] += r->slow[b].sum[i];
 			usual.sum[i] += r->usual[b].sum[i];
 		}
-		if (c->is_slow[b] && r->slow[b].n > 0) {
-			c->when.from = b * u->block < c->when.from ? b * u->block : c->when.from;
-			c->when.to = (b + 1) * u->block;
-		}
 	}
+	c->when = longest_stretch(u, c);
 	c->n_slow = slow.n;
 	c->n_usual = usual.n;
 	c->slow = slow.n > 0 ? slow.sum[N_CATEGORIES] / slow.n : 0;

@@ -325,7 +325,9 @@ static int drill_futex(struct drill *d, struct found *f, struct err *e)
 	ret = read_futex(d, s->objects.n ? s->objects.of[0].key : -1, class, sizeof(class),
 			 &address, &observed, e);
 	f->label = observed >= MOSTLY ? "OBSERVED" : waker ? "CAUSAL" : "OVERLAP";
-	f->kind = strcmp(class, "contention") == 0 ? "lock" : class;
+	f->kind = strcmp(class, "contention") == 0 ? "lock"
+		  : strcmp(class, "timeout") == 0  ? "timeout"
+						   : "handoff";
 	f->culprit_id = address;
 	if (ret == 0)
 		ret = buf_printf(&f->text, e, " %#llx (%s; %.0f %% of these waits)",

@@ -141,7 +141,7 @@ static int put_antagonists(struct analysis_ctx *c, s64 pid, const char *name, do
 	static const char sql[] =
 		"SELECT CASE WHEN a.tid=0 THEN 'nobody (idle, or interrupts)' WHEN t.pid=?1 THEN 'itself'"
 		" ELSE coalesce((SELECT max(nullif(comm,'')) FROM process WHERE pid=t.pid),"
-		" max(t.comm),'?') || '[' || coalesce(t.pid, a.tid) || ']' END AS who,"
+		" nullif(max(t.comm),''),'?') || '[' || coalesce(t.pid, a.tid) || ']' END AS who,"
 		" sum(a.woken + a.preempted) AS ns FROM antagonist a LEFT JOIN (SELECT tid,"
 		" max(pid) AS pid, max(comm) AS comm FROM thread GROUP BY tid) t ON t.tid=a.tid"
 		" WHERE a.pid=?1 GROUP BY coalesce(t.pid, -a.tid) ORDER BY ns DESC LIMIT ?2";

@@ -98,7 +98,7 @@ static int put_releases(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
 		"SELECT f.id, f.class, f.address, r.waiter, (SELECT max(comm) FROM thread WHERE"
-		" tid=r.waiter), r.waker, (SELECT max(comm) FROM thread WHERE tid=r.waker), r.n,"
+		" tid=r.waiter), r.waker, (SELECT coalesce(nullif(max(comm),''),'?') FROM thread WHERE tid=r.waker), r.n,"
 		" max(r.total), r.observed, f.total FROM futex f JOIN futex_release r ON r.futex=f.id"
 		" WHERE f.total >= ? GROUP BY f.id ORDER BY f.total DESC, f.id LIMIT ?";
 	char proof[120];

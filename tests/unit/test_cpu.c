@@ -38,18 +38,26 @@ static void waits_are_divided_among_those_who_ran(void **state)
 	sqlite3_close(db);
 }
 
-/* Only 100 was recorded: 100 leaves to 200, and comes back from 300. */
-static void strangers_switches_count_for_the_last(void **state)
+/*
+ * Only 100 was recorded. It leaves to 200 and comes back from 300: 200 took the CPU. It leaves to a
+ * thread of the kernel, and comes back from 200; to nobody, and comes back from the kernel's.
+ */
+static void strangers_are_chosen_between(void **state)
 {
-	sqlite3 *db = loaded(START("100") "@cpu 0\n1500 0 switch next=100 prio=120\n"
-					  "2000 100 switch next=200 flags=1\n"
-					  "6000 300 switch next=100 prio=120\n"
-					  "7000 100 switch next=200 flags=1\n"
-					  "9000 200 switch next=100 prio=120\n");
+	sqlite3 *db = loaded(
+		START("100") "906 700 thread pid=700 parent=2 state=83 comm=\"kworker/0:1\"\n"
+			     "@cpu 0\n1500 0 switch next=100 prio=120\n"
+			     "2000 100 switch next=200 flags=1\n"
+			     "6000 300 switch next=100 prio=120\n"
+			     "7000 100 switch next=700 flags=1\n"
+			     "9000 200 switch next=100 prio=120\n"
+			     "10000 100 switch next=0\n"
+			     "15000 700 switch next=100 prio=120\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT preempted FROM antagonist WHERE tid=300"), 4000);
-	assert_int_equal(asked(db, "SELECT preempted FROM antagonist WHERE tid=200"), 2000);
+	assert_int_equal(asked(db, "SELECT preempted FROM antagonist WHERE tid=200"), 4000 + 2000);
+	assert_int_equal(asked(db, "SELECT preempted FROM antagonist WHERE tid=0"), 5000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM antagonist"), 2);
 	assert_int_equal(asked(db, "SELECT fair IS NULL FROM sched_stat WHERE tid=100"), 1);
 	sqlite3_close(db);
 }
@@ -135,7 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(waits_are_divided_among_those_who_ran),
-		T(strangers_switches_count_for_the_last),
+		T(strangers_are_chosen_between),
 		T(preemption_on_the_way_to_sleep_is_no_sleep),
 		T(fair_shares_follow_the_weights),
 		T(heavier_threads_are_due_more),
