@@ -48,7 +48,7 @@ struct comparison {
 	double n_slow, n_usual;
 	double slow, usual; /* mean wall time, ns */
 	struct moment
-		when; /* of the slow windows, the longest stretch; only BASIS_GIVEN and _CHANGE */
+		when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE */
 	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
 	struct excess of[N_CATEGORIES];
 };

@@ -127,7 +127,7 @@ static double units_in(const struct units *u, const bool *marks)
  * time; true if some windows are clearly above the lowest level. */
 static bool find_change(const struct units *u, struct comparison *c)
 {
-	double x[UNIT_BLOCKS], level[CHANGES_MAX + 1], lowest = INFINITY;
+	double x[UNIT_BLOCKS], level[CHANGES_MAX + 1], lowest = INFINITY, highest = 0, bar;
 	size_t at[UNIT_BLOCKS + 1], changes[CHANGES_MAX], n = 0, k, i, parts;
 	size_t edge[CHANGES_MAX + 2];
 	int b;
@@ -147,11 +147,14 @@ static bool find_change(const struct units *u, struct comparison *c)
 		for (level[k] = 0, i = edge[k]; i < edge[k + 1]; i++)
 			level[k] += x[i] / (edge[k + 1] - edge[k]);
 		lowest = fmin(lowest, level[k]);
+		highest = fmax(highest, level[k]);
 	}
+	/* nearer to the highest level than to the lowest, as ratios */
+	bar = fmax(lowest + log(RISE), (lowest + highest) / 2);
 	for (k = 0; k < parts; k++)
 		for (i = edge[k]; i < edge[k + 1]; i++) {
 			c->is_usual[at[i]] = level[k] <= lowest + log(NEAR);
-			c->is_slow[at[i]] = level[k] >= lowest + log(RISE);
+			c->is_slow[at[i]] = level[k] >= bar;
 		}
 	return units_in(u, c->is_slow) >= LEAST_SLOW && units_in(u, c->is_usual) >= LEAST_USUAL;
 }
@@ -208,20 +211,26 @@ static void fill_blocks(const struct units *u, const struct comparison *c, struc
 	r->against_nothing = c->basis == BASIS_ALL;
 }
 
-/* The longest stretch of slow windows, for people; short gaps do not end it. */
-static struct moment longest_stretch(const struct units *u, const struct comparison *c)
+/* The stretch of slow windows with most slow time, for people; short gaps do not end it. */
+static struct moment worst_stretch(const struct units *u, const struct comparison *c)
 {
 	struct moment best = { 0 };
+	double sum = 0, most = 0;
 	int b, begin = -1, last = -1;
 
 	for (b = 0; b < UNIT_BLOCKS; b++) {
 		if (!c->is_slow[b] || u->blocks[b].all.n <= 0)
 			continue;
-		if (last < 0 || b - last > GAP_MOST)
+		if (last < 0 || b - last > GAP_MOST) {
 			begin = b;
+			sum = 0;
+		}
 		last = b;
-		if ((b + 1 - begin) * u->block > best.to - best.from)
+		sum += u->blocks[b].all.wall;
+		if (sum > most) {
+			most = sum;
 			best = (struct moment){ begin * u->block, (b + 1) * u->block };
+		}
 	}
 	return best;
 }
@@ -239,7 +248,7 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
 			usual.sum[i] += r->usual[b].sum[i];
 		}
 	}
-	c->when = longest_stretch(u, c);
+	c->when = worst_stretch(u, c);
 	c->n_slow = slow.n;
 	c->n_usual = usual.n;
 	c->slow = slow.n > 0 ? slow.sum[N_CATEGORIES] / slow.n : 0;

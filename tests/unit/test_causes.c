@@ -38,9 +38,6 @@ struct script {
 };
 
 static void line(struct script *s, int cpu, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void line(struct script *s, int cpu, const char *fmt, ...)
 {
 	char text[300];
 	struct err e = { 0 };
@@ -168,7 +165,7 @@ static long held_fsync(struct script *s, long t)
 	return t + 2030000;
 }
 
-/* 100 waits for work of 101, which computes: a handoff, no lock. */
+/* 100 waits for work of 101, which computes. */
 static long handed_over(struct script *s, long t)
 {
 	line(s, 0, "%ld 100 waking target=101 cpu=1", t - 5000);
