@@ -41,7 +41,7 @@ int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const
 int put_finding(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
 		const char *sql, const char *fmt, ...)
 {
-	char text[1000];
+	char text[2000];
 	va_list ap;
 
 	va_start(ap, fmt);

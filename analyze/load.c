@@ -36,14 +36,17 @@ static const struct {
 	{ EV_rename, false, tasks_on_rename },
 	{ EV_switch, false, states_on_switch },
 	{ EV_waking, false, states_on_waking },
+	{ EV_waking, false, futex_on_waking },
 	{ EV_wakeup_new, false, states_on_wakeup_new },
 	/* the reason of a sleep is read from the descriptor before the call may close it */
 	{ EV_syscall, false, states_on_syscall },
 	{ EV_syscall, false, syscalls_on_syscall },
+	{ EV_syscall, false, futex_on_syscall },
 	{ EV_syscall, false, requests_on_syscall },
 	{ EV_syscall, false, fds_on_syscall },
 	{ EV_syscall_args, false, states_on_syscall },
 	{ EV_syscall_args, false, syscalls_on_syscall },
+	{ EV_syscall_args, false, futex_on_syscall },
 	{ EV_syscall_args, false, requests_on_syscall },
 	{ EV_syscall_args, false, fds_on_syscall },
 	{ EV_call, false, calls_on_call },
@@ -55,7 +58,7 @@ static const struct {
 };
 
 #define HANDLERS     (sizeof(handlers) / sizeof(handlers[0]))
-#define PER_EVENT    5
+#define PER_EVENT    8
 #define EVENTS_KNOWN 160
 
 /* The handlers of each event, for one pass: the table turned round. */
@@ -163,6 +166,8 @@ static int replay(struct replay *r, struct err *e)
 		r->end = r->stopped;
 	if (ret == 0)
 		ret = requests_start(r, e);
+	if (ret == 0)
+		ret = futex_start(r, e);
 	reader_rewind(r->reader);
 	reader_limit(r->reader, 0, UINT64_MAX);
 	if (ret == 0)
@@ -174,8 +179,8 @@ static int finish(struct replay *r, struct err *e)
 {
 	static int (*const finishers[])(struct replay *, struct err *) = {
 		tasks_finish, /* first: ends turns, calls and states */
-		syscalls_finish, requests_finish, calls_finish,
-		block_finish,	 loss_finish,	  facts_finish,
+		syscalls_finish, requests_finish, calls_finish, block_finish,
+		cpu_finish,	 futex_finish,	  loss_finish,	facts_finish,
 	};
 	size_t i;
 	int ret = 0;
@@ -209,6 +214,8 @@ int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
 	requests_free(r);
 	calls_free(r);
 	block_free(r);
+	cpu_free(r);
+	futex_free(r);
 	loss_free(r);
 	facts_free(r);
 	bulk_free(r->bulk);

@@ -28,8 +28,11 @@ enum state {
 #define REQUEST_LIMIT 1000000 /* block requests in flight */
 #define STAT_LIMIT    500000  /* (process, system call) pairs */
 #define FRAME_LIMIT   4096    /* open probed calls of one thread */
+#define FRAME_TOTAL   500000  /* of all threads */
 #define WAIT_LIMIT    65536   /* sleeps of one thread whose reason is not known yet */
 #define WINDOW_LIMIT  1000000 /* windows of one process */
+#define FUTEX_LIMIT   200000  /* futexes; what comes after them shares one row */
+#define PAIR_LIMIT    500000  /* (futex, thread), (process, antagonist): more are not told apart */
 
 /* A sleep that is over; its reason is known when the system call around it returns. */
 struct wait {
@@ -50,6 +53,30 @@ struct inside {
 	s32 nr; /* -1: none */
 	u8 abi;
 	s32 fd; /* first argument */
+	u64 arg0, arg1;
+};
+
+/* A wake-up that the thread caused in the call that it is in. */
+struct roused {
+	u64 ts;
+	u32 tid;
+};
+
+/* A wait on a futex whose waker has not returned from its call yet. */
+struct unpaired {
+	u64 wake; /* 0: none */
+	u32 futex;
+};
+
+/* The last intervals of a thread: enough to tell its clocks a while ago. */
+#define PAST_MAX 128
+struct past {
+	u32 n; /* ever added */
+	struct past_span {
+		u64 end;
+		u64 dur;
+		enum state state;
+	} span[PAST_MAX];
 };
 
 /* A probed call that has not returned. */
@@ -61,6 +88,7 @@ struct frame {
 	u64 args[SITE_ARGS_MAX];
 	u64 children;	     /* wall time of probed calls made from it */
 	u64 clock[N_STATES]; /* the thread's clocks at entry */
+	u64 inner[N_STATES]; /* time in each state of probed calls made from it */
 };
 
 enum fd_kind { FD_UNKNOWN, FD_FILE, FD_DIRECTORY, FD_SOCKET, FD_PIPE, FD_CHAR, FD_BLOCK, FD_ANON };
@@ -86,6 +114,12 @@ struct file {
 		u64 recv_bytes, send_bytes;
 		u32 tid;
 	} turn;
+	struct turn_time *time; /* where the turn's time goes; NULL: not known */
+	struct asking {		/* a connected socket: what was asked and not answered */
+		u64 last_send;
+		u32 sends;
+		u64 bytes;
+	} asking;
 };
 
 struct window {
@@ -109,6 +143,12 @@ struct process {
 	struct window *windows; /* of requests; NULL unless it has any */
 	u32 n_windows;
 	struct hist runq; /* run-queue latency of its threads */
+	struct hist turn_latency, exchange_latency;
+	u32 active;	      /* threads that run or are in the run queue */
+	double serial;	      /* sum of time / active */
+	u64 serial_at;	      /* up to when */
+	u64 alone;	      /* time in which exactly one was active */
+	struct idmap futexes; /* address -> struct futex */
 };
 
 struct thread {
@@ -129,6 +169,29 @@ struct thread {
 	struct inside open;  /* at the end of the recording */
 	u64 clock[N_STATES]; /* ns in each state; run is added at switch-out */
 	u64 switches, preemptions, wakeups, defects;
+	u32 last_waker; /* of the last wake-up, asleep or not */
+	u8 last_context;
+	u64 last_wake;	       /* 0: none */
+	u32 last_futex;	       /* on which that wake-up was called; 0: not known */
+	struct roused *roused; /* ROUSED_MAX of them, or NULL */
+	u32 n_roused;	       /* ever, since the last call returned */
+	struct unpaired unpaired;
+	struct past *past;   /* NULL unless its process serves requests */
+	u64 asked, answered; /* the last exchange on a connected socket */
+	struct served {
+		u64 migrations, waits, longest, idle_elsewhere;
+		u64 idle0;		 /* the idle clock when the wait began */
+		double fair0, fair, lag; /* see track_cpu.c */
+		u64 actual, starved;
+		double max_lag;
+		double serial0, serial;
+		u64 alone0, alone;
+		u16 weight; /* 0: real time, or not known */
+		u16 queue;  /* the CPU that it is counted on */
+		bool active, queued;
+		u64 active_run; /* clock of run when it became active */
+	} served;
+	u32 io_dev; /* of the last own request that completed */
 	u32 io_in_flight;
 	u64 io_end; /* last completion of an own request */
 	struct frame *frames;
@@ -166,7 +229,15 @@ struct replay {
 	u64 n_files;
 	struct idmap syscall_stats;
 	struct idmap socket_uses;
+	u64 n_turns;
+	struct cpu *cpus[STREAM_MAX];
+	struct idmap antagonists; /* (waiting process, running thread) -> struct antagonist */
+	u32 n_idle;		  /* CPUs that are known to be idle */
+	u64 idle_clock, idle_at;  /* time with an idle CPU, up to when */
+	struct futexes *futexes;
+	struct idmap disk_ends; /* device -> struct disk_end */
 	struct idmap call_stats;
+	u32 n_frames;	       /* open probed calls of all threads */
 	struct idmap requests; /* block requests in flight */
 	struct idmap block_stats;
 	struct loss_counts *counts;
@@ -207,6 +278,11 @@ int states_on_waking(struct replay *r, const struct record *rec, struct err *e);
 int states_on_wakeup_new(struct replay *r, const struct record *rec, struct err *e);
 int states_on_syscall(struct replay *r, const struct record *rec, struct err *e);
 /*
+ * How long the thread was in each state since then, up to now, a moment at which it is on a CPU and
+ * settled; states are unknown as far as nobody remembers. Only with sched, of tracked threads.
+ */
+void states_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES]);
+/*
  * The thread is in user mode, or has just left in (NULL: not known): sleeps since in->enter
  * were in that call, older ones in none. Afterwards its clocks are exact up to now.
  */
@@ -216,11 +292,42 @@ void states_begin(struct thread *t, u64 ts);
 /* Closes the thread's last state at ts. */
 int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e);
 
+/* track_cpu.c: who had the CPU, and how fairly */
+int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e);
+/* The thread becomes runnable (on the CPU of number queue), or goes to sleep or ends. */
+void cpu_active(struct replay *r, struct thread *t, u16 queue, u64 ts);
+void cpu_inactive(struct replay *r, struct thread *t, u64 ts);
+/* It gets a CPU, leaves it. */
+void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts);
+void cpu_leave(struct replay *r, struct thread *t, u64 ts);
+/*
+ * The thread waited for this CPU from then to now, the switch at hand: who had it is counted.
+ * *ret_who is the thread that had it longest, 0 if it was idle, BULK_NULL if that is not known.
+ */
+int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bool preempted,
+	       s64 *ret_who, struct err *e);
+/* Nice value as the kernel's weight, by kernel priority; 0 for real time. */
+u16 cpu_weight(u8 prio);
+void cpu_row(struct replay *r, const struct thread *t);
+int cpu_finish(struct replay *r, struct err *e);
+void cpu_free(struct replay *r);
+
+/* track_futex.c: who waited for whom on which futex */
+int futex_start(struct replay *r, struct err *e);
+int futex_on_syscall(struct replay *r, const struct record *rec, struct err *e);
+/* A task woke a thread. */
+int futex_on_waking(struct replay *r, const struct record *rec, struct err *e);
+/* Number of the futex at that address of the process, as column object of thread_state. */
+s64 futex_id(struct replay *r, struct process *p, u64 address, struct err *e);
+int futex_finish(struct replay *r, struct err *e);
+void futex_free(struct replay *r);
+
 /* track_fds.c: descriptors */
 int fds_on_fd(struct replay *r, const struct record *rec, struct err *e);
 int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e);
 /* What fd refers to in p; NULL: not known. */
 struct file *file_of(const struct process *p, s32 fd);
+void file_free(struct file *f);
 /* A forked process gets copies of its parent's descriptors. */
 int fds_inherit(struct replay *r, struct process *child, const struct process *parent, u64 ts,
 		struct err *e);
@@ -271,6 +378,17 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 int requests_end(struct replay *r, struct process *p, struct err *e);
 int requests_finish(struct replay *r, struct err *e);
 void requests_free(struct replay *r);
+
+/* track_turns.c: where the time of turns goes, and others' answers */
+
+/* A turn's first receive; each of its sends; its end, after the row of turn was made. */
+int turns_begin(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
+int turns_send(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
+void turns_end(struct replay *r, struct process *p, const struct file *f);
+bool turns_is_split(const struct file *f);
+/* A call on a connected socket that moved bytes. */
+void turns_exchange(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		    bool send, u64 bytes);
 
 /* track_calls.c: probed functions */
 int calls_on_call(struct replay *r, const struct record *rec, struct err *e);

@@ -14,6 +14,14 @@ struct request {
 	u32 bytes;
 	u32 done;
 	u32 op;
+	u32 depth;
+	bool sequential;
+};
+
+/* Where the last request of a device ended. */
+struct disk_end {
+	u64 sector;
+	u32 in_flight;
 };
 
 struct block_stat {
@@ -64,12 +72,37 @@ static int count_latency(struct replay *r, const struct request *q, u64 latency,
 static void release(struct replay *r, const struct request *q, u64 end)
 {
 	struct thread *t = q->tid ? idmap_get(&r->threads, q->tid) : NULL;
+	struct disk_end *d = idmap_get(&r->disk_ends, q->dev);
 
+	if (d && (q->start || q->issue))
+		d->in_flight -= d->in_flight > 0;
 	if (!t)
 		return;
 	t->io_in_flight -= t->io_in_flight > 0;
-	if (end)
+	if (end) {
 		t->io_end = end;
+		t->io_dev = q->dev;
+	}
+}
+
+/* The request is new to the device: does it go on where the one before it ended? */
+static int place(struct replay *r, struct request *q, struct err *e)
+{
+	struct disk_end *d = idmap_get(&r->disk_ends, q->dev);
+
+	if (!d) {
+		d = calloc(1, sizeof(*d));
+		if (!d)
+			return err_set(e, ERR_FAIL, "out of memory for block devices");
+		if (idmap_put(&r->disk_ends, q->dev, d, STAT_LIMIT, e) < 0) {
+			free(d);
+			return ERR_FAIL;
+		}
+	}
+	q->sequential = q->bytes && d->sector && q->sector == d->sector;
+	q->depth = d->in_flight++;
+	d->sector = q->sector + q->bytes / 512;
+	return 0;
 }
 
 /* Writes the request's row and forgets it. */
@@ -89,6 +122,8 @@ static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err 
 	row[6] = q->bytes;
 	row[7] = q->op;
 	row[8] = error;
+	row[9] = q->sequential;
+	row[10] = q->start || q->issue ? (s64)q->depth : BULK_NULL;
 	if (end && begin)
 		ret = count_latency(r, q, elapsed(begin, end), e);
 	release(r, q, end);
@@ -113,6 +148,8 @@ int block_on_start(struct replay *r, const struct record *rec, struct err *e)
 			       .dev = ev->dev,
 			       .bytes = ev->bytes,
 			       .op = ev->op };
+	if (place(r, q, e) < 0)
+		return ERR_FAIL;
 	t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
@@ -127,6 +164,13 @@ int block_on_issue(struct replay *r, const struct record *rec, struct err *e)
 
 	if (!q)
 		return ERR_FAIL;
+	if (!q->start && !q->issue) {
+		q->sector = ev->sector;
+		q->bytes = ev->bytes;
+		q->dev = ev->dev;
+		if (place(r, q, e) < 0)
+			return ERR_FAIL;
+	}
 	q->issue = rec->ts;
 	/* merging may have made it larger than it was when it was submitted */
 	q->sector = ev->sector;
@@ -179,6 +223,7 @@ int block_finish(struct replay *r, struct err *e)
 void block_free(struct replay *r)
 {
 	struct block_stat *s;
+	struct disk_end *d;
 	struct request *q;
 	size_t at = 0;
 
@@ -189,6 +234,10 @@ void block_free(struct replay *r)
 		hist_free(&s->latency);
 		free(s);
 	}
+	at = 0;
+	while ((d = idmap_each(&r->disk_ends, &at)))
+		free(d);
+	idmap_free(&r->disk_ends);
 	idmap_free(&r->requests);
 	idmap_free(&r->block_stats);
 }

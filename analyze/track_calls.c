@@ -14,7 +14,11 @@ struct call_stat {
 	u32 site;
 	bool entries_only; /* its returns are not recorded */
 	u64 open, unmatched, abandoned, oldest;
+	u64 n, apart, recursive, total, exclusive, entries;
+	bool split;
 	struct hist latency;
+	u64 inner[N_STATES]; /* time of probed functions called from it */
+	struct hist states[N_STATES];
 };
 
 static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
@@ -51,6 +55,7 @@ static int abandon(struct replay *r, struct thread *t, u32 from, u32 n, struct e
 	memmove(t->frames + from, t->frames + from + n,
 		(t->n_frames - from - n) * sizeof(*t->frames));
 	t->n_frames -= n;
+	r->n_frames -= n;
 	return 0;
 }
 
@@ -59,8 +64,11 @@ static int room_for_frame(struct replay *r, struct thread *t, struct err *e)
 	u32 cap = t->cap_frames ? 2 * t->cap_frames : 8;
 	struct frame *grown;
 
-	if (t->n_frames == FRAME_LIMIT)
-		return abandon(r, t, 0, FRAME_LIMIT / 2, e);
+	if (t->n_frames == FRAME_LIMIT || (r->n_frames >= FRAME_TOTAL && t->n_frames > 1))
+		return abandon(r, t, 0, t->n_frames / 2, e);
+	if (r->n_frames >= FRAME_TOTAL)
+		return err_set(e, ERR_DAMAGED, "the recording claims more than %d open calls",
+			       FRAME_TOTAL);
 	if (t->n_frames < t->cap_frames)
 		return 0;
 	grown = realloc(t->frames, cap * sizeof(*grown));
@@ -109,18 +117,21 @@ static int entry_row(struct replay *r, const struct thread *t, const struct fram
 static int enter(struct replay *r, const struct record *rec, struct frame *f, struct err *e)
 {
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	const struct call_stat *s;
+	struct call_stat *s;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
 	f->ts = rec->ts;
 	s = idmap_get(&r->call_stats, f->site);
-	if (s && s->entries_only)
+	if (s && s->entries_only) {
+		s->entries++;
 		return entry_row(r, t, f, e);
+	}
 	if (states_settle(r, t, NULL, e) < 0 || room_for_frame(r, t, e) < 0)
 		return ERR_FAIL;
 	memcpy(f->clock, t->clock, sizeof(f->clock));
 	t->frames[t->n_frames++] = *f;
+	r->n_frames++;
 	return 0;
 }
 
@@ -145,13 +156,26 @@ int calls_on_call_args(struct replay *r, const struct record *rec, struct err *e
 	return enter(r, rec, &f, e);
 }
 
-/* The row of a call: what its thread's clocks gained while it ran. */
+/* What the thread's clocks gained while the call ran; false: they do not tell. */
+static bool split_call(const struct replay *r, const struct thread *t, const struct frame *f,
+		       u64 wall, u64 spent[N_STATES])
+{
+	u64 off = 0;
+	int i;
+
+	for (i = STATE_run + 1; i < N_STATES; i++) {
+		spent[i] = elapsed(f->clock[i], t->clock[i]);
+		off += spent[i];
+	}
+	spent[STATE_run] = elapsed(off, wall);
+	return t->tracked && r->groups & 1u << GROUP_sched;
+}
+
 static void call_row(struct replay *r, const struct thread *t, const struct frame *f,
-		     const struct record *rec)
+		     const struct record *rec, bool lossy, const u64 *spent)
 {
 	const struct ev_return *ev = rec->event;
-	u64 wall = elapsed(f->ts, rec->ts), off = 0;
-	bool known = t->tracked && r->groups & 1u << GROUP_sched;
+	u64 wall = elapsed(f->ts, rec->ts);
 	s64 *row = bulk_row(r->bulk, TABLE_call);
 	int i;
 
@@ -162,13 +186,55 @@ static void call_row(struct replay *r, const struct thread *t, const struct fram
 	row[4] = t->n_frames;
 	row[5] = elapsed(f->children, wall);
 	row[6] = (s64)ev->value;
-	row[7] = loss_overlaps(r, f->ts, rec->ts);
-	for (i = STATE_run + 1; i < N_STATES; i++) {
-		row[8 + i] = known ? (s64)(t->clock[i] - f->clock[i]) : BULK_NULL;
-		off += t->clock[i] - f->clock[i];
-	}
-	row[8 + STATE_run] = known ? (s64)elapsed(off, wall) : BULK_NULL;
+	row[7] = lossy;
+	for (i = 0; i < N_STATES; i++)
+		row[8 + i] = spent ? (s64)(spent[i] & INT64_MAX) : BULK_NULL;
 	args_to_row(row, f);
+}
+
+/* The sums of its function; spent NULL: where the time went is not known. */
+static void count_call(struct call_stat *s, const struct thread *t, const struct frame *f, u64 wall,
+		       const u64 *spent)
+{
+	u32 k;
+	int i;
+
+	s->n++;
+	s->total += wall;
+	s->exclusive += elapsed(f->children, wall);
+	for (k = t->n_frames; k > 0; k--)
+		if (t->frames[k - 1].site == f->site) {
+			s->recursive++;
+			break;
+		}
+	hist_add(&s->latency, wall);
+	s->split |= spent != NULL;
+	for (i = 0; spent && i < N_STATES; i++) {
+		if (spent[i])
+			hist_add(&s->states[i], spent[i]);
+		s->inner[i] += f->inner[i] < spent[i] ? f->inner[i] : spent[i];
+	}
+}
+
+/* The call is done: its row, its function's sums, and its caller's. */
+static void end_call(struct replay *r, struct thread *t, const struct frame *f,
+		     const struct record *rec, struct call_stat *s)
+{
+	u64 wall = elapsed(f->ts, rec->ts), spent[N_STATES];
+	bool split = split_call(r, t, f, wall, spent), lossy = loss_overlaps(r, f->ts, rec->ts);
+	struct frame *caller = t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
+	int i;
+
+	call_row(r, t, f, rec, lossy, split ? spent : NULL);
+	if (lossy || (split && spent[STATE_unknown]))
+		s->apart++;
+	else
+		count_call(s, t, f, wall, split ? spent : NULL);
+	if (!caller)
+		return;
+	caller->children += wall;
+	for (i = 0; i < N_STATES; i++)
+		caller->inner[i] += spent[i];
 }
 
 int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
@@ -191,10 +257,8 @@ int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
 	if (states_settle(r, t, NULL, e) < 0 || abandon(r, t, i, t->n_frames - i, e) < 0)
 		return ERR_FAIL;
 	f = t->frames[--t->n_frames];
-	call_row(r, t, &f, rec);
-	hist_add(&s->latency, elapsed(f.ts, rec->ts));
-	if (t->n_frames)
-		t->frames[t->n_frames - 1].children += elapsed(f.ts, rec->ts);
+	r->n_frames--;
+	end_call(r, t, &f, rec, s);
 	return requests_count_call(r, t->process, rec->ts, e);
 }
 
@@ -212,24 +276,73 @@ int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 		s->open++;
 		s->oldest = age > s->oldest ? age : s->oldest;
 	}
+	r->n_frames -= t->n_frames;
 	t->n_frames = 0;
 	return 0;
 }
 
-int calls_finish(struct replay *r, struct err *e)
+static int by_site(const void *a, const void *b)
 {
-	const struct call_stat *s;
-	size_t at = 0;
+	const struct call_stat *x = *(struct call_stat *const *)a;
+	const struct call_stat *y = *(struct call_stat *const *)b;
+
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+/* Where the time went, state by state; calls that were never in a state have 0 of it. */
+static int state_rows(struct replay *r, const struct call_stat *s, struct err *e)
+{
+	const struct hist *h;
+	int i, ret = 0;
+
+	for (i = 0; i < N_STATES && ret == 0; i++) {
+		h = &s->states[i];
+		if (!h->n)
+			continue;
+		ret = db_insert(r->db, TABLE_call_state, e, "iiiiii", (s64)s->site, (s64)i,
+				(s64)h->n, (s64)(h->sum & INT64_MAX),
+				(s64)(elapsed(s->inner[i], h->sum) & INT64_MAX),
+				(s64)(h->max & INT64_MAX));
+		if (ret == 0 && s->n > h->n)
+			ret = db_insert(r->db, TABLE_latency, e, "siiiii", "call_state",
+					(s64)s->site, (s64)i, (s64)0, (s64)1, (s64)(s->n - h->n));
+		if (ret == 0)
+			ret = latency_rows(r, "call_state", s->site, i, h, e);
+	}
+	return ret;
+}
+
+static int stat_rows(struct replay *r, const struct call_stat *s, struct err *e)
+{
 	int ret = 0;
 
-	while (ret == 0 && (s = idmap_each(&r->call_stats, &at))) {
-		if (s->open || s->unmatched || s->abandoned)
-			ret = db_insert(r->db, TABLE_call_defect, e, "iiiii", (s64)s->site,
-					(s64)s->open, (s64)s->unmatched, (s64)s->abandoned,
-					(s64)(s->oldest & INT64_MAX));
-		if (ret == 0)
-			ret = latency_rows(r, "call", 0, s->site, &s->latency, e);
-	}
+	if (s->open || s->unmatched || s->abandoned)
+		ret = db_insert(r->db, TABLE_call_defect, e, "iiiii", (s64)s->site, (s64)s->open,
+				(s64)s->unmatched, (s64)s->abandoned, (s64)(s->oldest & INT64_MAX));
+	if (ret == 0)
+		ret = db_insert(r->db, TABLE_call_stat, e, "iiiiiiiii", (s64)s->site, (s64)s->n,
+				(s64)s->apart, (s64)s->recursive, (s64)(s->total & INT64_MAX),
+				(s64)(s->exclusive & INT64_MAX), (s64)(s->latency.max & INT64_MAX),
+				(s64)s->split, (s64)s->entries);
+	if (ret == 0)
+		ret = latency_rows(r, "call", 0, s->site, &s->latency, e);
+	return ret < 0 ? ret : state_rows(r, s, e);
+}
+
+int calls_finish(struct replay *r, struct err *e)
+{
+	struct call_stat **list = calloc(r->call_stats.n + 1, sizeof(*list)), *s;
+	size_t at = 0, n = 0, i;
+	int ret = 0;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for calls");
+	while ((s = idmap_each(&r->call_stats, &at)))
+		list[n++] = s;
+	qsort(list, n, sizeof(*list), by_site);
+	for (i = 0; i < n && ret == 0; i++)
+		ret = stat_rows(r, list[i], e);
+	free(list);
 	return ret;
 }
 
@@ -237,9 +350,12 @@ void calls_free(struct replay *r)
 {
 	struct call_stat *s;
 	size_t at = 0;
+	int i;
 
 	while ((s = idmap_each(&r->call_stats, &at))) {
 		hist_free(&s->latency);
+		for (i = 0; i < N_STATES; i++)
+			hist_free(&s->states[i]);
 		free(s);
 	}
 	idmap_free(&r->call_stats);

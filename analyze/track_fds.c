@@ -40,6 +40,15 @@ struct file *file_of(const struct process *p, s32 fd)
 	return fd >= 0 && (u32)fd < p->n_files ? p->files[fd] : NULL;
 }
 
+void file_free(struct file *f)
+{
+	if (!f)
+		return;
+	free(f->path);
+	free(f->time);
+	free(f);
+}
+
 /* "127.0.0.1:80", "[::1]:80", or "" for what is no internet address. */
 static void format_address(char *text, u16 family, const u8 *a, u16 port)
 {
@@ -78,8 +87,7 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 			     (s64)f->ino, f->path);
 	p->files[fd] = NULL;
 	r->n_files--;
-	free(f->path);
-	free(f);
+	file_free(f);
 	return ret;
 }
 
@@ -311,6 +319,8 @@ int fds_inherit(struct replay *r, struct process *child, const struct process *p
 		f->since = ts;
 		f->path = f->path ? strdup(f->path) : NULL;
 		memset(&f->turn, 0, sizeof(f->turn));
+		f->time = NULL;
+		memset(&f->asking, 0, sizeof(f->asking));
 	}
 	return 0;
 }

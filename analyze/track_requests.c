@@ -122,6 +122,9 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		row[6] = t->sends;
 		row[7] = t->recv_bytes & INT64_MAX;
 		row[8] = t->send_bytes & INT64_MAX;
+		row[9] = turns_is_split(f);
+		row[10] = loss_overlaps(r, t->first_recv, t->last_send);
+		turns_end(r, p, f);
 		w = window_of(r, p, t->last_send, e);
 		if (!w)
 			return ERR_FAIL;
@@ -171,13 +174,16 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 		turn->send_bytes += bytes;
 		turn->last_send = v->ts;
 		turn->tid = t->tid;
-		return 0;
+		return turns_send(r, t, f, v->ts, e);
 	}
 	w->recvs++;
 	if (turn->sends && requests_end_turn(r, t->process, (s32)v->arg[0], f, e) < 0)
 		return ERR_FAIL;
-	if (!turn->recvs)
+	if (!turn->recvs) {
 		turn->first_recv = v->ts;
+		if (turns_begin(r, t, f, v->ts, e) < 0)
+			return ERR_FAIL;
+	}
 	turn->recvs++;
 	turn->recv_bytes += bytes;
 	return 0;
@@ -205,6 +211,8 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v.ret : 0;
 	if (note_use(r, t->process->pid, &v, is_server(f), send, bytes, e) < 0)
 		return ERR_FAIL;
+	if (f->role == ROLE_CONNECTED)
+		turns_exchange(r, t, f, &v, send, bytes);
 	return is_server(f) ? on_server_socket(r, t, f, &v, send, bytes, e) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "track.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bits of a thread's state as the kernel has them (include/linux/sched.h, since 4.14). */
 #define TASK_UNINTERRUPTIBLE 0x0002
@@ -18,13 +19,18 @@
 
 /* A span of the thread, as a row and in its sums. */
 static void emit(struct replay *r, struct thread *t, enum state state, u64 from, u64 to,
-		 const struct wait *w, s64 nr)
+		 const struct wait *w, s64 nr, s64 object)
 {
+	struct past_span *past;
 	s64 *row;
 
 	if (to <= from)
 		return;
 	t->clock[state] += to - from;
+	if (t->past) {
+		past = &t->past->span[t->past->n++ % PAST_MAX];
+		*past = (struct past_span){ to, to - from, state };
+	}
 	row = bulk_row(r->bulk, TABLE_thread_state);
 	row[0] = replay_time(r, from);
 	row[1] = to - from;
@@ -34,6 +40,30 @@ static void emit(struct replay *r, struct thread *t, enum state state, u64 from,
 	row[5] = nr;
 	row[6] = w && w->waked && w->context == CONTEXT_TASK ? (s64)w->waker : BULK_NULL;
 	row[7] = w && w->waked ? w->context : BULK_NULL;
+	row[8] = object;
+}
+
+void states_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES])
+{
+	const struct past *p = t->past;
+	u64 oldest = now, off = 0, begin;
+	u32 k;
+	int i;
+
+	memset(spent, 0, N_STATES * sizeof(*spent));
+	/* not in order: a sleep is added when the call around it has returned */
+	for (k = 0; p && k < p->n && k < PAST_MAX; k++) {
+		const struct past_span *s = &p->span[k];
+
+		begin = elapsed(s->dur, s->end);
+		oldest = begin < oldest ? begin : oldest;
+		spent[s->state] += elapsed(begin > since ? begin : since, s->end);
+	}
+	if (oldest > since && p && p->n > PAST_MAX)
+		spent[STATE_unknown] += oldest - since;
+	for (i = 0; i < N_STATES; i++)
+		off += i == STATE_run ? 0 : spent[i];
+	spent[STATE_run] = elapsed(off, elapsed(since, now)); /* the present run is no span yet */
 }
 
 static enum state state_of_fd(const struct thread *t, s32 fd)
@@ -45,7 +75,27 @@ static enum state state_of_fd(const struct thread *t, s32 fd)
 	};
 	const struct file *f = file_of(t->process, fd);
 
+	if (f && f->kind == FD_SOCKET && f->role == ROLE_CONNECTED)
+		return STATE_client;
 	return f ? by_kind[f->kind] : STATE_other;
+}
+
+/* What the thread slept for, as column object of thread_state says it. */
+static s64 object_of(struct replay *r, const struct thread *t, enum state state,
+		     const struct inside *in, struct err *e)
+{
+	switch (state) {
+	case STATE_futex:
+		return in && in->arg0 ? futex_id(r, t->process, in->arg0, e) : BULK_NULL;
+	case STATE_socket:
+	case STATE_client:
+	case STATE_pipe:
+		return in ? in->fd : BULK_NULL;
+	case STATE_disk:
+		return t->io_dev ? (s64)t->io_dev : BULK_NULL;
+	default:
+		return BULK_NULL;
+	}
 }
 
 /* Why the thread slept, given the system call that it was in (NULL: in none). */
@@ -75,15 +125,16 @@ static enum state reason(const struct replay *r, const struct thread *t, const s
 int states_settle(struct replay *r, struct thread *t, const struct inside *in, struct err *e)
 {
 	const struct inside *around;
+	enum state state;
 	u32 i;
 
-	(void)e;
 	for (i = 0; i < t->n_waits; i++) {
 		const struct wait *w = &t->waits[i];
 
 		around = in && in->nr >= 0 && w->start >= in->enter ? in : NULL;
-		emit(r, t, reason(r, t, w, around), w->start, w->end, w,
-		     around ? around->nr : BULK_NULL);
+		state = reason(r, t, w, around);
+		emit(r, t, state, w->start, w->end, w, around ? around->nr : BULK_NULL,
+		     object_of(r, t, state, around, e));
 	}
 	t->n_waits = 0;
 	return 0;
@@ -128,7 +179,7 @@ static void states_first(struct replay *r, struct thread *t, enum state state)
 static void contradiction(struct replay *r, struct thread *t, u64 ts)
 {
 	t->defects++;
-	emit(r, t, STATE_unknown, t->since, ts, NULL, BULK_NULL);
+	emit(r, t, STATE_unknown, t->since, ts, NULL, BULK_NULL, BULK_NULL);
 	t->since = ts;
 }
 
@@ -142,10 +193,13 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 	if (t->state != STATE_run)
 		contradiction(r, t, rec->ts);
 	t->cpu = rec->stream;
-	emit(r, t, STATE_run, t->since, rec->ts, NULL, BULK_NULL);
+	cpu_leave(r, t, rec->ts);
+	emit(r, t, STATE_run, t->since, rec->ts, NULL, BULK_NULL, BULK_NULL);
 	t->switches++;
 	t->preemptions += runnable;
 	t->since = rec->ts;
+	if (!runnable && !t->early_wake)
+		cpu_inactive(r, t, rec->ts);
 	if (!runnable && ev->state & TASK_GONE)
 		return task_end(r, t, rec->ts, e);
 	if (runnable)
@@ -168,29 +222,46 @@ static void unwoken(struct replay *r, struct thread *t, u64 ts)
 	struct wait w = t->sleep;
 
 	if (t->early_wake) /* woken on the way to sleep */
-		emit(r, t, STATE_woken, t->since, ts, &w, BULK_NULL);
+		emit(r, t, STATE_woken, t->since, ts, &w, BULK_NULL, BULK_NULL);
 	else if (loss_overlaps(r, t->since, ts))
 		contradiction(r, t, ts);
 	else /* a pending signal kept it awake */
-		emit(r, t, STATE_preempted, t->since, ts, NULL, BULK_NULL);
+		emit(r, t, STATE_preempted, t->since, ts, NULL, BULK_NULL, BULK_NULL);
 }
 
-static void enter_cpu(struct replay *r, struct thread *t, const struct record *rec)
+/* The wait in the run queue ends; who had the CPU meanwhile. */
+static int leave_queue(struct replay *r, struct thread *t, const struct record *rec, struct err *e)
 {
+	bool preempted = t->state == STATE_preempted;
+	s64 who;
+
+	if (cpu_waited(r, t, rec->stream, t->since, rec->ts, preempted, &who, e) < 0)
+		return ERR_FAIL;
+	emit(r, t, t->state, t->since, rec->ts, preempted ? NULL : &t->sleep, BULK_NULL, who);
+	hist_add(&t->process->runq, elapsed(t->since, rec->ts));
+	return 0;
+}
+
+static int enter_cpu(struct replay *r, struct thread *t, const struct record *rec, struct err *e)
+{
+	const struct ev_switch *ev = rec->event;
+	int ret = 0;
+
 	if (!t->seen && t->snapshot && t->snapshot != 'R') {
 		states_first(r, t, STATE_unknown);
 		contradiction(r, t, rec->ts);
 	} else if (!t->seen) {
 		states_first(r, t, STATE_woken);
 	}
+	t->served.migrations += t->switches && t->cpu != rec->stream;
+	t->served.weight = t->served.queued ? t->served.weight : cpu_weight(ev->prio);
 	t->cpu = rec->stream;
 	t->sleep.cpu = rec->stream;
+	cpu_enter(r, t, rec->stream, rec->ts);
 	switch (t->state) {
 	case STATE_woken:
-		emit(r, t, STATE_woken, t->since, rec->ts, &t->sleep, BULK_NULL);
-		break;
 	case STATE_preempted:
-		emit(r, t, STATE_preempted, t->since, rec->ts, NULL, BULK_NULL);
+		ret = leave_queue(r, t, rec, e);
 		break;
 	case STATE_other:
 	case STATE_stopped:
@@ -199,11 +270,10 @@ static void enter_cpu(struct replay *r, struct thread *t, const struct record *r
 	default:
 		contradiction(r, t, rec->ts);
 	}
-	if (t->state == STATE_woken || t->state == STATE_preempted)
-		hist_add(&t->process->runq, elapsed(t->since, rec->ts));
 	t->state = STATE_run;
 	t->since = rec->ts;
 	t->early_wake = 0;
+	return ret;
 }
 
 /*
@@ -217,6 +287,8 @@ static void check_cpu(struct replay *r, const struct record *rec, u32 next)
 		*running && *running != rec->tid ? idmap_get(&r->threads, *running) : NULL;
 
 	if (t && t->tracked && t->state == STATE_run && t->cpu == rec->stream) {
+		cpu_leave(r, t, rec->ts);
+		cpu_inactive(r, t, rec->ts);
 		contradiction(r, t, rec->ts);
 		t->state = STATE_unknown;
 	}
@@ -229,7 +301,8 @@ int states_on_switch(struct replay *r, const struct record *rec, struct err *e)
 	struct thread *t;
 
 	check_cpu(r, rec, ev->next);
-
+	if (cpu_on_switch(r, rec, e) < 0)
+		return ERR_FAIL;
 	if (rec->tid) {
 		t = task_thread(r, rec->tid, e);
 		if (!t)
@@ -241,8 +314,8 @@ int states_on_switch(struct replay *r, const struct record *rec, struct err *e)
 		t = task_thread(r, ev->next, e);
 		if (!t)
 			return ERR_FAIL;
-		if (t->tracked)
-			enter_cpu(r, t, rec);
+		if (t->tracked && enter_cpu(r, t, rec, e) < 0)
+			return ERR_FAIL;
 	}
 	return 0;
 }
@@ -261,6 +334,10 @@ int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
 	t->sleep.waker = rec->tid;
 	t->sleep.context = ev->context;
 	t->sleep.waked = true;
+	t->last_wake = rec->ts;
+	t->last_waker = rec->tid;
+	t->last_context = ev->context;
+	t->last_futex = 0;
 	if (t->state == STATE_run) {
 		t->early_wake = rec->ts;
 		return 0;
@@ -272,9 +349,11 @@ int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
 	t->sleep.cpu = ev->cpu;
 	t->sleep.own_io = t->io_in_flight || t->io_end >= t->sleep.start;
 	if (t->state != STATE_other)
-		emit(r, t, t->state, t->since, rec->ts, &t->sleep, BULK_NULL);
+		emit(r, t, t->state, t->since, rec->ts, &t->sleep, BULK_NULL, BULK_NULL);
 	else if (keep_wait(r, t, e) < 0)
 		return ERR_FAIL;
+	t->served.weight = cpu_weight(ev->prio);
+	cpu_active(r, t, ev->cpu, rec->ts);
 	t->state = STATE_woken;
 	t->since = rec->ts;
 	return 0;
@@ -298,7 +377,7 @@ int states_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	struct call_view v = view_syscall(rec);
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	struct inside in = { elapsed(v.dur, v.ts), v.nr, v.abi, v.arg[0] };
+	struct inside in = { elapsed(v.dur, v.ts), v.nr, v.abi, v.arg[0], v.arg[0], v.arg[1] };
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
@@ -308,6 +387,8 @@ int states_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 		t->open = in;
 		return 0;
 	}
+	if (t->state == STATE_run)
+		t->early_wake = 0; /* it was for a sleep in this call that never came */
 	return t->n_waits ? states_settle(r, t, &in, e) : 0;
 }
 
@@ -332,6 +413,9 @@ int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 		return 0;
 	if (!t->seen)
 		silent(r, t);
+	if (t->state == STATE_run)
+		cpu_leave(r, t, ts);
+	cpu_inactive(r, t, ts);
 	if (t->state == STATE_other) {
 		t->sleep.end = ts;
 		t->sleep.cpu = t->cpu;
@@ -339,7 +423,7 @@ int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 		if (ts > t->sleep.start && keep_wait(r, t, e) < 0)
 			return ERR_FAIL;
 	} else {
-		emit(r, t, t->state, t->since, ts, NULL, BULK_NULL);
+		emit(r, t, t->state, t->since, ts, NULL, BULK_NULL, BULK_NULL);
 	}
 	t->since = ts;
 	return states_settle(r, t, t->open.nr >= 0 ? &t->open : NULL, e);

@@ -242,6 +242,32 @@ static struct name name_of(const comm16 comm)
 	return n;
 }
 
+static void process_free(struct process *p)
+{
+	u32 fd;
+
+	for (fd = 0; fd < p->n_files; fd++)
+		file_free(p->files[fd]);
+	free(p->files);
+	hist_free(&p->runq);
+	hist_free(&p->turn_latency);
+	hist_free(&p->exchange_latency);
+	idmap_free(&p->futexes);
+	free(p->windows);
+	free(p->cmdline);
+	free(p->directory);
+	free(p);
+}
+
+static void thread_free(struct thread *t)
+{
+	free(t->waits);
+	free(t->frames);
+	free(t->roused);
+	free(t->past);
+	free(t);
+}
+
 static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, struct err *e)
 {
 	struct name comm = name_of(p->comm);
@@ -254,18 +280,28 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 	if (ret == 0)
 		ret = latency_rows(r, "runq", p->pid, 0, &p->runq, e);
 	if (ret == 0)
+		ret = latency_rows(r, "turn", p->pid, 0, &p->turn_latency, e);
+	if (ret == 0)
+		ret = latency_rows(r, "exchange", p->pid, 0, &p->exchange_latency, e);
+	if (ret == 0)
 		ret = db_run(r->db, e, "INSERT INTO process VALUES(?,?,nullif(?,-1),?,?,?,?)",
 			     "iiiiiss", (s64)p->pid, replay_time(r, p->start),
 			     ended ? replay_time(r, ts) : (s64)-1, (s64)p->parent, (s64)p->uid,
 			     comm.text, p->cmdline);
-	hist_free(&p->runq);
-	free(p->windows);
-	free(p->files);
-	free(p->cmdline);
-	free(p->directory);
-	free(p);
+	process_free(p);
 	return ret;
 }
+
+static const char set_states[] = "UPDATE thread SET "
+#define STATE(id, name, off, doc) #name "=?,"
+#include "waits.def"
+#undef STATE
+				 "wall=wall WHERE rowid=last_insert_rowid()";
+static const char all_states[] =
+#define STATE(id, name, off, doc) "i"
+#include "waits.def"
+#undef STATE
+	;
 
 static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool ended, struct err *e)
 {
@@ -288,13 +324,13 @@ static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool end
 		     (s64)t->preemptions, (s64)t->wakeups, (s64)t->defects);
 	if (ret < 0)
 		return ret;
-	return db_run(r->db, e,
-		      "UPDATE thread SET run=?,woken=?,preempted=?,futex=?,poll=?,socket=?,pipe=?,"
-		      "disk=?,blocked=?,timer=?,child=?,lock=?,other=?,stopped=?,unknown=? "
-		      "WHERE rowid=last_insert_rowid()",
-		      "iiiiiiiiiiiiiii", (s64)c[0], (s64)c[1], (s64)c[2], (s64)c[3], (s64)c[4],
-		      (s64)c[5], (s64)c[6], (s64)c[7], (s64)c[8], (s64)c[9], (s64)c[10], (s64)c[11],
-		      (s64)c[12], (s64)c[13], (s64)c[14]);
+	if (r->groups & 1u << GROUP_sched)
+		cpu_row(r, t);
+	return db_run(r->db, e, set_states, all_states
+#define STATE(id, name, off, doc) , (s64)c[id]
+#include "waits.def"
+#undef STATE
+	);
 }
 
 static int thread_close(struct replay *r, struct thread *t, u64 ts, bool ended, struct err *e)
@@ -309,9 +345,7 @@ static int thread_close(struct replay *r, struct thread *t, u64 ts, bool ended, 
 		ret = calls_end(r, t, ts, e);
 	if (ret == 0)
 		ret = thread_row(r, t, ts, ended, e);
-	free(t->waits);
-	free(t->frames);
-	free(t);
+	thread_free(t);
 	if (--p->threads == 0) {
 		int last = process_end(r, p, ts, ended, ret == 0 ? e : NULL);
 
@@ -366,18 +400,6 @@ int tasks_finish(struct replay *r, struct err *e)
 	return ret;
 }
 
-static void free_files(struct process *p)
-{
-	u32 fd;
-
-	for (fd = 0; fd < p->n_files; fd++)
-		if (p->files[fd]) {
-			free(p->files[fd]->path);
-			free(p->files[fd]);
-		}
-	free(p->files);
-}
-
 /* After an error: what is left, without writing rows. */
 void tasks_free(struct replay *r)
 {
@@ -385,19 +407,11 @@ void tasks_free(struct replay *r)
 	struct thread *t;
 	size_t at = 0;
 
-	while ((t = idmap_each(&r->threads, &at))) {
-		free(t->waits);
-		free(t->frames);
-		free(t);
-	}
+	while ((t = idmap_each(&r->threads, &at)))
+		thread_free(t);
 	at = 0;
-	while ((p = idmap_each(&r->processes, &at))) {
-		free_files(p);
-		hist_free(&p->runq);
-		free(p->windows);
-		free(p->cmdline);
-		free(p);
-	}
+	while ((p = idmap_each(&r->processes, &at)))
+		process_free(p);
 	idmap_free(&r->threads);
 	idmap_free(&r->processes);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Where does the time of each probed function go? Wall time is split into time on a
- * CPU and the reasons for being off one; the slowest calls are compared with all. Calls
- * during which events were lost are left out of the shares.
+ * CPU and the reasons for being off one, each with its distribution over the calls; the
+ * slowest calls are compared with all. Calls during which events were lost, or the thread's
+ * state is not known, are set apart.
  */
 #include "analyze/analysis.h"
 #include "analyze/latency.h"
@@ -10,185 +11,243 @@
 #include <stdio.h>
 #include <string.h>
 
-#define N_PARTS 15  /* states of waits.def, run first */
-#define TELLING 5.0 /* percentage points by which the slowest calls must differ to be named */
+#define TELLING	    5.0 /* percentage points by which the slowest calls must differ to be named */
+#define TAIL_LEAST  5	/* slow calls, fewer tell nothing */
+#define UNIT_STATES 64
 
 static const struct metric metrics[] = {
-	{ "calls", "", NEITHER_IS_BETTER, "calls that returned, without loss" },
-	{ "mean", "ns", LOWER_IS_BETTER, "mean wall time" },
-	{ "p50", "ns", LOWER_IS_BETTER, "median wall time" },
+	{ "calls", "", NEITHER_IS_BETTER, "calls that returned; of a part: that had any of it" },
+	{ "share", "%", NEITHER_IS_BETTER, "of the function's wall time" },
+	{ "slow", "%", NEITHER_IS_BETTER, "share in the calls from the 99th percentile on" },
+	{ "own", "%", NEITHER_IS_BETTER,
+	  "of this, outside of probed functions called from it: exclusive" },
+	{ "mean", "ns", LOWER_IS_BETTER, "a call" },
+	{ "p50", "ns", LOWER_IS_BETTER, "median of the calls" },
 	{ "p90", "ns", LOWER_IS_BETTER, "90th percentile" },
 	{ "p99", "ns", LOWER_IS_BETTER, "99th percentile" },
-	{ "max", "ns", LOWER_IS_BETTER, "longest" },
-	{ "own", "%", NEITHER_IS_BETTER, "share outside of probed functions called from it" },
-#define STATE(id, name, off, doc) { #name, "%", NEITHER_IS_BETTER, doc },
-#include "analyze/waits.def"
-#undef STATE
-	{ "lossy", "", LOWER_IS_BETTER, "calls left out: events were lost while they ran" },
+	{ "max", "ns", LOWER_IS_BETTER, "most of one call" },
+	{ "recursive", "", NEITHER_IS_BETTER, "calls made while the function was already open" },
+	{ "apart", "", LOWER_IS_BETTER, "calls left out: events lost, or states not known" },
 	{ "open", "", NEITHER_IS_BETTER, "calls that had not returned" },
 	{ "unmatched", "", NEITHER_IS_BETTER, "returns without entry" },
 	{ "abandoned", "", NEITHER_IS_BETTER, "entries that never returned" },
 	{ 0 },
 };
 
-static const char *const parts[N_PARTS] = {
-#define STATE(id, name, off, doc) [id] = #name,
-#include "analyze/waits.def"
-#undef STATE
+struct part {
+	int state;
+	char name[24];
+	double calls, total, exclusive, longest;
+	double slow; /* share in the slowest calls, % */
 };
 
-struct split {
-	double calls, wall, exclusive, max;
-	double part[N_PARTS];
-	bool known; /* switches were recorded */
+struct function {
+	s64 site;
+	char name[200];
+	double calls, entries, apart, recursive, total, exclusive, longest;
+	double open, unmatched, abandoned;
+	double q[3]; /* p50, p90, p99 */
+	bool split;
+	double slow_calls, slow_total;
+	struct part parts[UNIT_STATES];
+	int n_parts;
 };
 
-#define SUMS                                                                                      \
-	"count(*), total(dur), total(exclusive), max(dur), count(run), total(run), total(woken)," \
-	" total(preempted), total(futex), total(poll), total(socket), total(pipe), total(disk),"  \
-	" total(blocked), total(timer), total(child), total(lock), total(other), total(stopped)," \
-	" total(unknown)"
-
-/* Sums over the calls of a site that took at least `floor` ns. */
-static int read_split(struct analysis_ctx *c, s64 site, double floor, struct split *ret,
-		      struct err *e)
-{
-	sqlite3_stmt *q;
-	int i, r = db_query(&q, c->db, e,
-			    "SELECT " SUMS " FROM call WHERE site=? AND lossy=0 AND dur>=?", "id",
-			    site, floor);
-
-	if (r < 0)
-		return r;
-	r = db_step(q, e);
-	if (r > 0) {
-		ret->calls = sqlite3_column_double(q, 0);
-		ret->wall = sqlite3_column_double(q, 1);
-		ret->exclusive = sqlite3_column_double(q, 2);
-		ret->max = ret->calls ? sqlite3_column_double(q, 3) : NAN;
-		ret->known = sqlite3_column_int64(q, 4) > 0;
-		for (i = 0; i < N_PARTS; i++)
-			ret->part[i] = ret->known ? sqlite3_column_double(q, 5 + i) : NAN;
-	}
-	sqlite3_finalize(q);
-	return r < 0 ? r : 0;
-}
+static const double quantiles[] = { 0.5, 0.9, 0.99 };
 
 static double percent(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : NAN;
 }
 
-/* What the slowest calls have more of than all have. */
-static int put_tail(struct analysis_ctx *c, const char *name, const struct split *all,
-		    const struct split *tail, double floor, struct err *e)
+static int read_parts(struct analysis_ctx *c, struct function *f, struct err *e)
 {
-	char text[400] = "";
-	size_t n = 0;
-	int i;
-
-	if (!tail->known || tail->calls < 5)
-		return 0;
-	for (i = 0; i < N_PARTS && n + 80 < sizeof(text); i++) {
-		double slow = percent(tail->part[i], tail->wall);
-
-		if (slow - percent(all->part[i], all->wall) >= TELLING)
-			n += snprintf(text + n, sizeof(text) - n, "%s%s %.0f %% (all: %.0f %%)",
-				      n ? ", " : "", parts[i], slow,
-				      percent(all->part[i], all->wall));
-	}
-	if (!n)
-		return 0;
-	return put_finding(
-		c, e, NOTE, "OBSERVED", "SELECT * FROM call ORDER BY dur DESC",
-		"%s: the slowest %.0f of %.0f calls (%.3f ms and more) spend more of their "
-		"time in: %s.",
-		name, tail->calls, all->calls, floor / 1e6, text);
-}
-
-static int put_defects(struct analysis_ctx *c, s64 site, const char *name, struct err *e)
-{
-	static const char *const names[] = { "open", "unmatched", "abandoned" };
 	sqlite3_stmt *q;
-	int i, ret = db_query(&q, c->db, e,
-			      "SELECT d.open, d.unmatched, d.abandoned FROM site s"
-			      " LEFT JOIN call_defect d ON d.site=s.id WHERE s.id=?",
-			      "i", site);
+	int ret = db_query(&q, c->db, e,
+			   "SELECT c.state, s.name, c.n, c.total, c.exclusive, c.longest"
+			   " FROM call_state c JOIN state s ON s.id=c.state WHERE c.site=?"
+			   " ORDER BY c.total DESC",
+			   "i", f->site);
 
 	if (ret < 0)
 		return ret;
-	ret = db_step(q, e);
-	for (i = 0; i < 3 && ret > 0; i++)
-		if (put_metric(c, e, name, names[i], sqlite3_column_double(q, i), NO_INTERVAL,
-			       sqlite3_column_int64(q, i)) < 0)
-			ret = ERR_FAIL;
+	while ((ret = db_step(q, e)) > 0 && f->n_parts < UNIT_STATES) {
+		struct part *p = &f->parts[f->n_parts++];
+
+		p->state = sqlite3_column_int(q, 0);
+		snprintf(p->name, sizeof(p->name), "%s", sqlite3_column_text(q, 1));
+		p->calls = sqlite3_column_double(q, 2);
+		p->total = sqlite3_column_double(q, 3);
+		p->exclusive = sqlite3_column_double(q, 4);
+		p->longest = sqlite3_column_double(q, 5);
+	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
 
-/* entries: calls of a site whose returns are not recorded; else 0. */
-static int put_site(struct analysis_ctx *c, s64 site, const char *name, s64 lossy, double longest,
-		    s64 entries, struct err *e)
+/* Sums over the calls from the 99th percentile on. */
+static int read_slow(struct analysis_ctx *c, struct function *f, struct err *e)
 {
-	static const double at[] = { 0.5, 0.9, 0.99 };
-	struct split all = { 0 }, tail = { 0 };
-	double q[3];
-	size_t i;
-	int ret = latency_quantiles(c->db, "call", 0, site, at, q, 3, longest, e);
+	static const char sql[] =
+		"SELECT count(*), total(dur)"
+#define STATE(id, name, off, doc) ", total(" #name ")"
+#include "analyze/waits.def"
+#undef STATE
+		" FROM call WHERE site=? AND lossy=0 AND coalesce(unknown,0)=0 AND dur>=?";
+	sqlite3_stmt *q;
+	int i, ret = db_query(&q, c->db, e, sql, "id", f->site, f->q[2]);
 
-	if (ret == 0)
-		ret = read_split(c, site, 0, &all, e);
-	if (ret == 0 && all.calls > 0)
-		ret = read_split(c, site, q[2], &tail, e);
 	if (ret < 0)
 		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		f->slow_calls = sqlite3_column_double(q, 0);
+		f->slow_total = sqlite3_column_double(q, 1);
+		for (i = 0; i < f->n_parts; i++)
+			f->parts[i].slow = percent(sqlite3_column_double(q, 2 + f->parts[i].state),
+						   f->slow_total);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* What the slowest calls have more of than all have. */
+static int put_tail(struct analysis_ctx *c, const struct function *f, struct err *e)
+{
+	char text[400] = "", sql[300];
+	size_t n = 0;
+	int i;
+
+	if (!f->split || f->slow_calls < TAIL_LEAST)
+		return 0;
+	for (i = 0; i < f->n_parts && n + 80 < sizeof(text); i++) {
+		double all = percent(f->parts[i].total, f->total);
+
+		if (f->parts[i].slow - all >= TELLING)
+			n += snprintf(text + n, sizeof(text) - n, "%s%s %.0f %% (all: %.0f %%)",
+				      n ? ", " : "", f->parts[i].name, f->parts[i].slow, all);
+	}
+	if (!n)
+		return 0;
+	snprintf(sql, sizeof(sql),
+		 "SELECT * FROM call WHERE site=%lld AND lossy=0 AND dur>=%.0f ORDER BY dur DESC",
+		 (long long)f->site, f->q[2]);
+	return put_finding(
+		c, e, NOTE, "OBSERVED", sql,
+		"%s: the slowest %.0f of %.0f calls (%.3f ms and more) spend more of their "
+		"time in: %s.",
+		f->name, f->slow_calls, f->calls, f->q[2] / 1e6, text);
+}
+
+static int put_function(struct analysis_ctx *c, const struct function *f, struct err *e)
+{
 	const struct {
 		const char *name;
 		double value;
-		s64 n;
 	} values[] = {
-		{ "calls", entries ? entries : all.calls, entries ? entries : (s64)all.calls },
-		{ "mean", all.calls ? all.wall / all.calls : NAN, all.calls },
-		{ "p50", q[0], all.calls },
-		{ "p90", q[1], all.calls },
-		{ "p99", q[2], all.calls },
-		{ "max", all.max, all.calls },
-		{ "own", percent(all.exclusive, all.wall), all.calls },
-		{ "lossy", lossy, all.calls },
+		{ "calls", f->calls + f->entries },
+		{ "share", f->calls ? 100 : NAN },
+		{ "slow", f->calls ? 100 : NAN },
+		{ "own", percent(f->exclusive, f->total) },
+		{ "mean", f->calls ? f->total / f->calls : NAN },
+		{ "p50", f->q[0] },
+		{ "p90", f->q[1] },
+		{ "p99", f->q[2] },
+		{ "max", f->calls ? f->longest : NAN },
+		{ "recursive", f->recursive },
+		{ "apart", f->apart },
+		{ "open", f->open },
+		{ "unmatched", f->unmatched },
+		{ "abandoned", f->abandoned },
 	};
+	size_t i;
+	int ret = 0;
 
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
-		ret = put_metric(c, e, name, values[i].name, values[i].value, NO_INTERVAL,
-				 values[i].n);
-	for (i = 0; i < N_PARTS && ret == 0; i++)
-		ret = put_metric(c, e, name, parts[i], percent(all.part[i], all.wall), NO_INTERVAL,
-				 (s64)all.calls);
+		ret = put_metric(c, e, f->name, values[i].name, values[i].value, NO_INTERVAL,
+				 (s64)(i ? f->calls : f->calls + f->entries));
+	return ret;
+}
+
+/* One row of the function: time on a CPU, or one reason for being off it. */
+static int put_part(struct analysis_ctx *c, const struct function *f, const struct part *p,
+		    struct err *e)
+{
+	char subject[240];
+	double q[3];
+	size_t i;
+	int ret = latency_quantiles(c->db, "call_state", f->site, p->state, quantiles, q, 3,
+				    p->longest, e);
+	const struct {
+		const char *name;
+		double value;
+	} values[] = {
+		{ "calls", p->calls },
+		{ "share", percent(p->total, f->total) },
+		{ "slow", p->slow },
+		{ "own", percent(p->exclusive, p->total) },
+		{ "mean", p->total / f->calls },
+		{ "p50", q[0] },
+		{ "p90", q[1] },
+		{ "p99", q[2] },
+		{ "max", p->longest },
+	};
+
+	snprintf(subject, sizeof(subject), "%s: %s", f->name, p->name);
+	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
+		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
+				 (s64)f->calls);
+	return ret;
+}
+
+static int analyse_function(struct analysis_ctx *c, struct function *f, struct err *e)
+{
+	int i, ret = latency_quantiles(c->db, "call", 0, f->site, quantiles, f->q, 3, f->longest,
+				       e);
+
 	if (ret == 0)
-		ret = put_defects(c, site, name, e);
-	return ret < 0 ? ret : put_tail(c, name, &all, &tail, q[2], e);
+		ret = read_parts(c, f, e);
+	if (ret == 0 && f->split && f->calls > 0)
+		ret = read_slow(c, f, e);
+	if (ret == 0)
+		ret = put_function(c, f, e);
+	for (i = 0; i < f->n_parts && ret == 0; i++)
+		ret = put_part(c, f, &f->parts[i], e);
+	return ret < 0 ? ret : put_tail(c, f, e);
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
+	/* functions that share a name are told apart by their site's number */
 	static const char sql[] =
-		"SELECT s.id, s.function || '#' || s.id, count(c.ts), total(c.lossy),"
-		" (SELECT count(*) FROM site o WHERE o.function=s.function) > 1, s.function, max(c.dur),"
-		" s.returns"
-		" FROM site s LEFT JOIN call c ON c.site=s.id GROUP BY s.id"
-		" ORDER BY total(c.dur) DESC, s.id";
+		"SELECT s.id, CASE WHEN (SELECT count(*) FROM site o WHERE o.function=s.function) > 1"
+		" THEN s.function || '#' || s.id ELSE s.function END, c.n, c.apart, c.recursive,"
+		" c.total, c.exclusive, c.longest, c.split, d.open, d.unmatched, d.abandoned, c.entries"
+		" FROM site s LEFT JOIN call_stat c ON c.site=s.id"
+		" LEFT JOIN call_defect d ON d.site=s.id ORDER BY coalesce(c.total,0) DESC, s.id";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "");
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		/* functions that share a name are told apart by their site's number */
-		const char *name =
-			(const char *)sqlite3_column_text(q, sqlite3_column_int(q, 4) ? 1 : 5);
+		struct function f = {
+			.site = sqlite3_column_int64(q, 0),
+			.calls = sqlite3_column_double(q, 2),
+			.apart = sqlite3_column_double(q, 3),
+			.recursive = sqlite3_column_double(q, 4),
+			.total = sqlite3_column_double(q, 5),
+			.exclusive = sqlite3_column_double(q, 6),
+			.longest = sqlite3_column_double(q, 7),
+			.split = sqlite3_column_int(q, 8),
+			.open = sqlite3_column_double(q, 9),
+			.unmatched = sqlite3_column_double(q, 10),
+			.abandoned = sqlite3_column_double(q, 11),
+			.entries = sqlite3_column_double(q, 12),
+		};
 
-		if (put_site(c, sqlite3_column_int64(q, 0), name, sqlite3_column_int64(q, 3),
-			     sqlite3_column_double(q, 6),
-			     sqlite3_column_int(q, 7) ? 0 : sqlite3_column_int64(q, 2), e) < 0) {
+		snprintf(f.name, sizeof(f.name), "%s", sqlite3_column_text(q, 1));
+		if (analyse_function(c, &f, e) < 0) {
 			ret = ERR_FAIL;
 			break;
 		}
@@ -202,6 +261,6 @@ const struct analysis analysis_functions = {
 	.doc = "Where does the time of each probed function go",
 	.needs = "uprobe",
 	.metrics = metrics,
-	.rows = 20,
+	.rows = 60,
 	.run = run,
 };

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Why were the slow ones slow? Units of work (calls of a probed function, else turns on
+ * server sockets, else windows of time) are split by the states of their thread; what the slow
+ * ones spend more time on than the usual ones is named, with what it waited for, what that did
+ * meanwhile, an example, and what speaks against it. At most three causes, each at least
+ * a fifth of the excess; otherwise there is no dominant cause, and that is said.
+ */
+#include "causes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAUSES_MAX     3
+#define LEAST_SHARE    0.2  /* of the excess */
+#define MOST_UNKNOWN   0.3  /* of the excess */
+#define SATURATED_RUN  0.9  /* of a thread's time on a CPU */
+#define SATURATED_IDLE 0.06 /* of its time asleep for anything */
+#define SATURATED_LONG 5    /* blocks */
+#define SATURATED_NS   100000000
+#define APART_MOST     0.05 /* of the units */
+#define NANO	       1e9
+
+static const struct metric metrics[] = {
+	{ "share", "%", NEITHER_IS_BETTER, "of what makes the slow units slow" },
+	{ "excess", "ns", LOWER_IS_BETTER, "time that a slow unit spends more than a usual one" },
+	{ "slow", "ns", LOWER_IS_BETTER, "mean of the slow units" },
+	{ "usual", "ns", NEITHER_IS_BETTER, "mean of the usual units" },
+	{ 0 },
+};
+
+/* What is said about the units of one subject. */
+struct telling {
+	struct analysis_ctx *c;
+	const struct units *u;
+	const struct comparison *cmp;
+	struct drill *d;
+	int rank;
+	double run, idle; /* of the main thread in the slow windows, or at its fullest */
+	struct moment full;
+	u32 thread;
+};
+
+/* "5.0..8.0 s of turns ..." : which units are slow, against which. */
+static void say_basis(const struct telling *t, char *text, size_t size)
+{
+	const struct comparison *c = t->cmp;
+
+	switch (c->basis) {
+	case BASIS_GIVEN:
+	case BASIS_CHANGE:
+		snprintf(text, size, "%.3f ms in %.2f..%.2f s against %.3f ms %s", c->slow / 1e6,
+			 c->when.from / NANO, c->when.to / NANO, c->usual / 1e6,
+			 c->basis == BASIS_GIVEN ? "in the baseline" : "before or after");
+		break;
+	case BASIS_TAIL:
+		snprintf(text, size,
+			 "the slowest %.0f %% take %.3f ms, the middle half %.3f ms, on average",
+			 100 * (1 - t->u->q), c->slow / 1e6, c->usual / 1e6);
+		break;
+	default:
+		if (t->u->kind == UNIT_WINDOW)
+			snprintf(text, size, "the time of its busiest thread");
+		else
+			snprintf(text, size, "all take about %.3f ms", c->slow / 1e6);
+	}
+}
+
+static int put_numbers(struct telling *t, struct err *e)
+{
+	const struct comparison *c = t->cmp;
+	char subject[200];
+	s64 n = c->n_slow;
+	int i, ret = 0;
+
+	for (i = 0; i < N_CATEGORIES && ret == 0; i++) {
+		const struct excess *x = &c->of[i];
+
+		if (x->slow <= 0 && x->usual <= 0)
+			continue;
+		snprintf(subject, sizeof(subject), "%s: %s", t->u->name, category_names[i]);
+		ret = put_metric(t->c, e, subject, "share", 100 * x->share, 100 * x->share_low,
+				 100 * x->share_high, n);
+		if (ret == 0)
+			ret = put_metric(t->c, e, subject, "excess", x->value, x->low, x->high, n);
+		if (ret == 0)
+			ret = put_metric(t->c, e, subject, "slow", x->slow, NO_INTERVAL, n);
+		if (ret == 0)
+			ret = put_metric(t->c, e, subject, "usual", x->usual, NO_INTERVAL,
+					 (s64)c->n_usual);
+	}
+	return ret;
+}
+
+/* ---- saturation of the thread that serves ---- */
+
+/* The longest stretch in which the thread did nothing but compute. */
+static void find_full(struct telling *t, double (*spent)[N_SPAN_STATES])
+{
+	double run = 0, idle = 0, wall = 0, best = 0, all, asleep;
+	int b, i, begin = 0;
+
+	for (b = 0; b <= UNIT_BLOCKS; b++) {
+		for (all = asleep = 0, i = 0; b < UNIT_BLOCKS && i < N_SPAN_STATES; i++) {
+			all += spent[b][i];
+			asleep += span_is_wait(i) ? spent[b][i] : 0;
+		}
+		if (b < UNIT_BLOCKS && all > 0 && spent[b][SPAN_run] >= SATURATED_RUN * all &&
+		    asleep <= SATURATED_IDLE * all) {
+			run += spent[b][SPAN_run];
+			idle += asleep;
+			wall += all;
+			continue;
+		}
+		if (b - begin >= SATURATED_LONG && wall > best && wall >= SATURATED_NS) {
+			best = wall;
+			t->run = run / wall;
+			t->idle = idle / wall;
+			t->full = (struct moment){ begin * t->u->block, b * t->u->block };
+		}
+		run = idle = wall = 0;
+		begin = b + 1;
+	}
+}
+
+static int find_saturation(struct telling *t, struct err *e)
+{
+	double(*spent)[N_SPAN_STATES] = calloc(UNIT_BLOCKS, sizeof(*spent));
+	int ret = 0;
+
+	if (!spent)
+		return err_set(e, ERR_FAIL, "out of memory for saturation");
+	t->thread = units_thread_of(t->u);
+	if (t->thread)
+		ret = units_thread(t->c->db, t->thread, t->u->block, spent, e);
+	if (ret == 0)
+		find_full(t, spent);
+	free(spent);
+	return ret;
+}
+
+static int put_cause(struct telling *t, enum category cat, const char *kind, const char *label,
+		     const char *culprit, s64 culprit_id, const char *second,
+		     const struct unit *example, const char *sentence, struct err *e)
+{
+	const struct excess *x = &t->cmp->of[cat];
+
+	t->rank++;
+	return db_insert(t->c->db, TABLE_cause, e, "issssddddssisiis", (s64)t->rank, t->u->name,
+			 kind, category_names[cat], label, x->share, x->share_low, x->share_high,
+			 x->value, sentence, culprit, culprit_id, second, example->ts, example->dur,
+			 t->c->verdict);
+}
+
+static int put_saturation(struct telling *t, struct err *e)
+{
+	static const struct unit none;
+	char name[64], text[500], sql[200];
+
+	thread_text(&t->d->names, t->thread, name, sizeof(name));
+	snprintf(
+		text, sizeof(text),
+		"%s: thread %s is saturated in %.2f..%.2f s: on a CPU for %.0f %% of the time, asleep "
+		"for %.0f %%; requests queue before it receives them, which their own time does not "
+		"show. Against it: interrupts and stolen time count as time on a CPU.",
+		t->u->name, name, t->full.from / NANO, t->full.to / NANO, 100 * t->run,
+		100 * t->idle);
+	snprintf(sql, sizeof(sql),
+		 "SELECT state, sum(dur) FROM thread_state WHERE tid=%u AND ts>=%lld AND ts<%lld "
+		 "GROUP BY state",
+		 t->thread, (long long)t->full.from, (long long)t->full.to);
+	if (put_cause(t, CATEGORY_cpu, "saturation", "OBSERVED", name, t->thread, "", &none, text,
+		      e) < 0)
+		return ERR_FAIL;
+	return put_finding(t->c, e, PROBLEM, "OBSERVED", sql, "%s", text);
+}
+
+/* ---- one cause ---- */
+
+static int say_against(const struct telling *t, enum category cat, struct found *f, struct err *e)
+{
+	const struct excess *x = &t->cmp->of[cat];
+	double apart = t->u->apart / (t->u->apart + t->u->n);
+	int ret = 0;
+
+	if (t->d->n && f->largest < 0.5)
+		ret = buf_printf(
+			&f->against, e,
+			"it is the largest part of only %.0f %% of the slow ones looked at. ",
+			100 * f->largest);
+	if (ret == 0 && !isnan(x->share_low) && x->share_low < LEAST_SHARE)
+		ret = buf_printf(&f->against, e, "its share may be as low as %.0f %%. ",
+				 100 * x->share_low);
+	if (ret == 0 && apart > APART_MOST)
+		ret = buf_printf(
+			&f->against, e,
+			"%.0f %% of the units are set apart: events were lost, or states are "
+			"not known. ",
+			100 * apart);
+	if (ret == 0 && !f->against.len)
+		ret = buf_printf(&f->against, e, "nothing was found. ");
+	f->against.data[f->against.len - 1] = '\0'; /* the last blank */
+	return ret;
+}
+
+/* A tail is found in every recording; what became worse, or waits most of the time, is not. */
+static enum severity severity_of(const struct telling *t, enum category cat)
+{
+	if (t->cmp->basis == BASIS_ALL)
+		return cat == CATEGORY_cpu ? NOTE : WARNING;
+	return t->cmp->basis != BASIS_TAIL && t->rank == 1 ? PROBLEM : WARNING;
+}
+
+static int put_found(struct telling *t, enum category cat, struct found *f, struct err *e)
+{
+	const struct excess *x = &t->cmp->of[cat];
+	struct buf text = { 0 };
+	char basis[200], sql[300], part[60] = "";
+	int ret;
+
+	say_basis(t, basis, sizeof(basis));
+	if (!isnan(x->share_low))
+		snprintf(part, sizeof(part), " (%.0f..%.0f)", 100 * x->share_low,
+			 100 * x->share_high);
+	ret = buf_printf(&text, e, "%s: %s; %.0f %%%s of %s is %s%s.", t->u->name, basis,
+			 100 * x->share, part,
+			 t->cmp->basis == BASIS_ALL ? "that" : "the difference", category_says[cat],
+			 f->text.data ? f->text.data : "");
+	if (ret == 0 && f->example_ns)
+		ret = buf_printf(&text, e, " Example: at %.6f s, %.3f of %.3f ms.",
+				 f->example.ts / NANO, f->example_ns / 1e6, f->example.dur / 1e6);
+	if (ret == 0)
+		ret = say_against(t, cat, f, e);
+	if (ret == 0)
+		ret = buf_printf(&text, e, " Against it: %s", f->against.data);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT s.*, n.name FROM thread_state s JOIN state n ON n.id=s.state WHERE tid=%u AND"
+		" ts<%lld AND ts+dur>%lld ORDER BY ts",
+		f->example.tid, (long long)(f->example.ts + f->example.dur),
+		(long long)f->example.ts);
+	if (ret == 0)
+		ret = put_cause(t, cat, f->kind, f->label, f->culprit, f->culprit_id, f->second,
+				&f->example, text.data, e);
+	if (ret == 0)
+		ret = put_finding(t->c, e, severity_of(t, cat), f->label, sql, "%s", text.data);
+	buf_free(&text);
+	return ret;
+}
+
+static int tell(struct telling *t, enum category cat, struct err *e)
+{
+	struct found f = { 0 };
+	int ret = drill_category(t->d, cat, &f, e);
+
+	if (ret == 0)
+		ret = put_found(t, cat, &f, e);
+	buf_free(&f.text);
+	buf_free(&f.against);
+	return ret;
+}
+
+/* ---- which ---- */
+
+static int put_none(struct telling *t, const enum category *order, struct err *e)
+{
+	const struct comparison *c = t->cmp;
+	char basis[200];
+
+	say_basis(t, basis, sizeof(basis));
+	if (c->of[CATEGORY_unknown].share > MOST_UNKNOWN)
+		return put_finding(
+			t->c, e, NOTE, "OVERLAP", NULL,
+			"%s: no dominant cause: %s, but %.0f %% of the difference is time "
+			"that the recording cannot explain.",
+			t->u->name, basis, 100 * c->of[CATEGORY_unknown].share);
+	return put_finding(t->c, e, NOTE, "OVERLAP", NULL,
+			   "%s: no dominant cause: %s; the largest part of the difference, %s, is "
+			   "%.0f %%.",
+			   t->u->name, basis, category_says[order[0]], 100 * c->of[order[0]].share);
+}
+
+/* Categories by their share, largest first. */
+static void rank(const struct comparison *c, enum category order[N_CATEGORIES])
+{
+	int i, k;
+
+	for (i = 0; i < N_CATEGORIES; i++) {
+		for (k = i; k > 0 && c->of[order[k - 1]].value < c->of[i].value; k--)
+			order[k] = order[k - 1];
+		order[k] = i;
+	}
+}
+
+/* Large enough, and more than nothing with confidence. */
+static bool counts(const struct comparison *c, enum category cat)
+{
+	const struct excess *x = &c->of[cat];
+
+	return cat != CATEGORY_unknown && x->share >= LEAST_SHARE && (isnan(x->low) || x->low > 0);
+}
+
+static int put_causes(struct telling *t, struct err *e)
+{
+	enum category order[N_CATEGORIES];
+	const struct comparison *c = t->cmp;
+	bool full = t->full.to > 0;
+	int i, told = 0, ret = 0;
+
+	rank(c, order);
+	if (full && (order[0] == CATEGORY_cpu || !counts(c, order[0]))) {
+		ret = put_saturation(t, e);
+		told++;
+	}
+	for (i = 0; i < N_CATEGORIES && told < CAUSES_MAX && ret == 0; i++) {
+		if (!counts(c, order[i]) || c->of[CATEGORY_unknown].share > MOST_UNKNOWN)
+			continue;
+		if (full && order[i] == CATEGORY_cpu && order[0] == CATEGORY_cpu)
+			continue; /* said */
+		ret = tell(t, order[i], e);
+		told++;
+	}
+	return ret < 0 || told ? ret : put_none(t, order, e);
+}
+
+static int analyse_units(struct analysis_ctx *c, const struct units *u, const struct windows *w,
+			 struct err *e)
+{
+	struct comparison *cmp = calloc(1, sizeof(*cmp));
+	struct drill *d = calloc(1, sizeof(*d));
+	struct telling t = { .c = c, .u = u, .cmp = cmp, .d = d };
+	int ret;
+
+	if (!cmp || !d) {
+		ret = err_set(e, ERR_FAIL, "out of memory for causes");
+		goto out;
+	}
+	causes_compare(u, w, cmp);
+	if (cmp->basis == BASIS_NOTHING) {
+		ret = put_finding(c, e, NOTE, "LIMIT", NULL,
+				  "no causes for %s: %.0f of them can be used, which is too few%s.",
+				  u->name, u->n, w->degraded.to ? " in these windows" : "");
+		goto out;
+	}
+	ret = drill_open(d, c->db, u, cmp, e);
+	if (ret == 0)
+		ret = find_saturation(&t, e);
+	if (ret == 0)
+		ret = put_causes(&t, e);
+	if (ret == 0)
+		ret = put_numbers(&t, e);
+	drill_close(d);
+out:
+	free(cmp);
+	free(d);
+	return ret;
+}
+
+/* What the user named, as facts of the recording (cmd_report.c). */
+static int read_window(sqlite3 *db, const char *key, struct moment *ret_window, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e,
+			   "SELECT substr(value, 1, instr(value,'..') - 1),"
+			   " substr(value, instr(value,'..') + 2) FROM recording WHERE key=?",
+			   "s", key);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0)
+		*ret_window =
+			(struct moment){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1) };
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int run(struct analysis_ctx *c, struct err *e)
+{
+	struct windows w = { 0 };
+	struct units *u = NULL;
+	size_t i, n = 0;
+	int ret = db_exec(c->db, e, "DELETE FROM cause");
+
+	if (ret == 0)
+		ret = read_window(c->db, "baseline_ns", &w.baseline, e);
+	if (ret == 0)
+		ret = read_window(c->db, "degraded_ns", &w.degraded, e);
+	if (ret == 0)
+		ret = units_read(c->db, c->duration, &u, &n, e);
+	for (i = 0; i < n && ret == 0; i++)
+		ret = analyse_units(c, &u[i], &w, e);
+	free(u);
+	if (ret == 0 && n == 0)
+		ret = put_finding(c, e, NOTE, "LIMIT", NULL,
+				  "no causes: nothing that was recorded can be taken for a unit of "
+				  "work.");
+	return ret;
+}
+
+const struct analysis analysis_causes = {
+	.name = "causes",
+	.doc = "Why were the slow ones slow",
+	.needs = "sched",
+	.metrics = metrics,
+	.rows = 24,
+	.run = run,
+};

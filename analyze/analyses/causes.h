@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of the analysis causes share: comparing slow units with usual ones
+ * (causes_compare.c), looking into what the slow ones waited for (causes_drill.c), and
+ * saying it (causes.c).
+ */
+#ifndef OBS_CAUSES_H
+#define OBS_CAUSES_H
+
+#include "analyze/analysis.h"
+#include "analyze/chain.h"
+#include "analyze/units.h"
+#include "format/buf.h"
+
+/* What time is spent on, as a cause: groups of states. */
+enum category {
+#define CATEGORY(name, says) CATEGORY_##name,
+#include "categories.def"
+#undef CATEGORY
+	N_CATEGORIES
+};
+
+extern const char *const category_names[N_CATEGORIES];
+extern const char *const category_says[N_CATEGORIES];
+enum category category_of(u8 state);
+
+enum basis {
+	BASIS_GIVEN,   /* --degraded against --baseline */
+	BASIS_CHANGE,  /* windows after a change of level against those before */
+	BASIS_TAIL,    /* the slowest against the middle half */
+	BASIS_ALL,     /* units are alike: all their time */
+	BASIS_NOTHING, /* too few units */
+};
+
+/* What the user names: ns since the begin; to 0: not named. */
+struct windows {
+	struct moment baseline, degraded;
+};
+
+struct excess {
+	double slow, usual;		     /* mean ns of a unit */
+	double value, low, high;	     /* slow - usual, with its 95 % interval */
+	double share, share_low, share_high; /* of all the excess */
+};
+
+struct comparison {
+	enum basis basis;
+	double n_slow, n_usual;
+	double slow, usual; /* mean wall time, ns */
+	struct moment
+		when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE */
+	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
+	struct excess of[N_CATEGORIES];
+};
+
+/* Which units are slow, against which, and what they spend more time on. */
+void causes_compare(const struct units *u, const struct windows *w, struct comparison *ret);
+
+#define SAMPLED_MAX (UNIT_BLOCKS * UNIT_SAMPLES)
+
+/* Slow units, with everybody's intervals around them. */
+struct drill {
+	sqlite3 *db;
+	const struct units *u;
+	const struct comparison *cmp;
+	struct unit slow[SAMPLED_MAX];
+	size_t n;
+	struct spans spans;
+	struct names names;
+	bool everything; /* all threads of the host were recorded */
+};
+
+/* What was found about one category. Texts hold bytes of the recording. */
+struct found {
+	const char *label;   /* evidence */
+	const char *kind;    /* what it is: lock, antagonist, ... as in table cause */
+	char culprit[120];   /* who or what; "" if nobody */
+	s64 culprit_id;	     /* pid, futex, port or device; 0: none */
+	char second[160];    /* what the one waited for did meanwhile; "" not known */
+	struct buf text;     /* how the sentence goes on */
+	struct buf against;  /* what speaks against it */
+	double largest;	     /* share of the slow units of which it is the largest part */
+	struct unit example; /* the slow unit with most of it */
+	s64 example_ns;	     /* its part */
+};
+
+int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct comparison *cmp,
+	       struct err *e);
+int drill_category(struct drill *d, enum category category, struct found *f, struct err *e);
+void drill_close(struct drill *d);
+
+/* Sums by a number, largest first after tally_sort. What does not fit is only in total. */
+#define TALLY_MAX 256
+struct tally {
+	struct {
+		s64 key;
+		double ns;
+		double n;
+	} of[TALLY_MAX];
+	int n;
+	double total;
+};
+
+void tally_add(struct tally *t, s64 key, double ns);
+void tally_sort(struct tally *t);
+
+/* causes_runq.c: who had the CPU */
+int drill_runq(struct drill *d, struct found *f, struct err *e);
+
+/* Sleeps within the slow units: for what, ended by whom, who did what meanwhile. */
+struct slept {
+	struct drill *d;
+	struct tally objects, wakers;
+	struct chain chain;
+	double unknown;	   /* nobody was seen to wake */
+	double interrupts; /* ended by them */
+};
+
+/* For drill_each; arg is a struct slept. */
+void drill_on_slept(void *arg, const struct unit *u, const struct span *p, s64 ns);
+/* The thread that ended most of the sleeps; 0: none. */
+u32 drill_waker(struct slept *s);
+/* The second hop: what that thread did meanwhile, and what was behind it. */
+int drill_second(struct drill *d, struct slept *s, u32 waker, struct found *f, struct err *e);
+/* Waits that nobody was seen to end speak against. */
+int drill_limits(struct slept *s, struct found *f, struct err *e);
+
+/* causes_resource.c: devices, peers and pipes of the slow units */
+int drill_disk(struct drill *d, struct found *f, struct err *e);
+int drill_client(struct drill *d, struct found *f, struct err *e);
+int drill_pipe(struct drill *d, struct found *f, struct err *e);
+
+/* Calls back for each interval of a category within the slow units. */
+typedef void (*each_fn)(void *arg, const struct unit *u, const struct span *p, s64 ns);
+void drill_each(struct drill *d, enum category category, each_fn fn, void *arg);
+
+/* "comm[pid]" of a thread's process, and of a thread. */
+const char *process_text(const struct names *names, u32 tid, char *text, size_t size);
+const char *thread_text(const struct names *names, u32 tid, char *text, size_t size);
+
+#endif

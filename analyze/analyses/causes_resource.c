@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Devices, other servers and pipes that slow units waited for. */
+#include "causes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Does the interval touch one of the slow units? With tid, only one of this thread. Returns how
+ * long. */
+static s64 touches(const struct drill *d, s64 from, s64 to, u32 tid)
+{
+	s64 most = 0, begin, end;
+	size_t i;
+
+	for (i = 0; i < d->n; i++) {
+		const struct unit *u = &d->slow[i];
+
+		if (tid && u->tid != tid)
+			continue;
+		begin = u->ts > from ? u->ts : from;
+		end = u->ts + u->dur < to ? u->ts + u->dur : to;
+		most = end - begin > most ? end - begin : most;
+	}
+	return most;
+}
+
+/* First begin and last end of the slow units: outside of them nothing is read. */
+static struct moment around(const struct drill *d)
+{
+	struct moment m = { INT64_MAX, 0 };
+	size_t i;
+
+	for (i = 0; i < d->n; i++) {
+		m.from = d->slow[i].ts < m.from ? d->slow[i].ts : m.from;
+		m.to = d->slow[i].ts + d->slow[i].dur > m.to ? d->slow[i].ts + d->slow[i].dur
+							     : m.to;
+	}
+	return m;
+}
+
+static u32 own_pid(const struct drill *d)
+{
+	return d->n ? names_of(&d->names, d->slow[0].tid).pid : 0;
+}
+
+/* ---- disk ---- */
+
+struct disk_use {
+	s64 dev;
+	struct tally bytes; /* by process; 0: not known */
+	double own, queued, service;
+	u32 process_tid; /* a thread of the process with most bytes, for its name */
+	double process_bytes;
+};
+
+static void on_disk(void *arg, const struct unit *u, const struct span *p, s64 ns)
+{
+	(void)u;
+	tally_add(arg, p->object, ns);
+}
+
+/* One request of the device that touches a slow unit. */
+static void take_request(struct drill *d, struct disk_use *use, sqlite3_stmt *q)
+{
+	u32 tid = sqlite3_column_int64(q, 3), own = own_pid(d);
+	u32 pid = tid ? names_of(&d->names, tid).pid : 0;
+	double dur = sqlite3_column_double(q, 1), queued = sqlite3_column_double(q, 2);
+
+	tally_add(&use->bytes, pid, sqlite3_column_double(q, 4));
+	if (pid == own) {
+		use->own++;
+		use->queued += queued;
+		use->service += dur - queued;
+	}
+}
+
+static int read_requests(struct drill *d, struct disk_use *use, struct err *e)
+{
+	static const char sql[] = "SELECT ts, coalesce(dur,0), coalesce(queued,0), tid, bytes"
+				  " FROM block_io WHERE dev=? AND ts<=? AND ts+coalesce(dur,0)>=?";
+	struct moment m = around(d);
+	sqlite3_stmt *q;
+	s64 ts, dur;
+	int ret = db_query(&q, d->db, e, sql, "iii", use->dev, m.to, m.from);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		ts = sqlite3_column_int64(q, 0);
+		dur = sqlite3_column_int64(q, 1);
+		if (touches(d, ts, ts + dur, 0))
+			take_request(d, use, q);
+	}
+	sqlite3_finalize(q);
+	tally_sort(&use->bytes);
+	return ret < 0 ? ret : 0;
+}
+
+static int disk_name(struct drill *d, s64 dev, char *text, size_t size, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret =
+		db_query(&q, d->db, e, "SELECT name FROM disk WHERE dev=? AND name<>''", "i", dev);
+
+	snprintf(text, size, "%lld:%lld", (long long)(dev >> 20), (long long)(dev & 0xfffff));
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0)
+		snprintf(text, size, "%s", sqlite3_column_text(q, 0));
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Name of a process, by its number. */
+static int pid_text(struct drill *d, s64 pid, char *text, size_t size, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, d->db, e, "SELECT max(comm) FROM process WHERE pid=?", "i", pid);
+
+	snprintf(text, size, "?[%lld]", (long long)pid);
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_text(q, 0))
+		snprintf(text, size, "%s[%lld]", sqlite3_column_text(q, 0), (long long)pid);
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int say_users(struct drill *d, const struct disk_use *use, struct found *f, struct err *e)
+{
+	u32 own = own_pid(d);
+	char name[64];
+	int i, ret = 0, told = 0;
+
+	for (i = 0; i < use->bytes.n && told < 3 && ret == 0; i++) {
+		double share = use->bytes.of[i].ns / use->bytes.total;
+
+		if (share < 0.05)
+			break;
+		snprintf(name, sizeof(name), "nobody known");
+		if (use->bytes.of[i].key)
+			ret = pid_text(d, use->bytes.of[i].key, name, sizeof(name), e);
+		if (ret == 0)
+			ret = buf_printf(&f->text, e, "%s %s %.0f %%%s",
+					 told++ ? "," : "; bytes moved meanwhile:", name,
+					 100 * share,
+					 use->bytes.of[i].key == own ? " (itself)" : "");
+		if (i == 0) {
+			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
+			f->culprit_id = use->bytes.of[i].key;
+		}
+	}
+	return ret;
+}
+
+int drill_disk(struct drill *d, struct found *f, struct err *e)
+{
+	struct disk_use use = { 0 };
+	struct tally devices = { 0 };
+	char name[64];
+	int ret;
+
+	f->kind = "disk";
+	f->label = "OBSERVED"; /* in_iowait, or a request of its own was in flight */
+	drill_each(d, CATEGORY_disk, on_disk, &devices);
+	tally_sort(&devices);
+	if (!devices.n || devices.of[0].key < 0)
+		return buf_printf(&f->against, e, "which device it was is not recorded. ");
+	use.dev = devices.of[0].key;
+	ret = disk_name(d, use.dev, name, sizeof(name), e);
+	if (ret == 0)
+		ret = buf_printf(&f->text, e, " %s", name);
+	if (ret == 0)
+		ret = read_requests(d, &use, e);
+	if (ret == 0 && use.bytes.total > 0)
+		ret = say_users(d, &use, f, e);
+	if (ret == 0 && use.own > 0)
+		ret = buf_printf(
+			&f->text, e,
+			"; its own %.0f requests took %.3f ms each before they were issued and "
+			"%.3f ms in the device",
+			use.own, use.queued / use.own / 1e6, use.service / use.own / 1e6);
+	if (ret == 0 && !d->everything)
+		ret = buf_printf(
+			&f->against, e,
+			"requests of processes that were not recorded may have been in front. ");
+	if (f->culprit_id && f->culprit_id != own_pid(d))
+		f->label = "OVERLAP";
+	return ret;
+}
+
+/* ---- other servers ---- */
+
+#define PEERS 64
+
+struct peers {
+	struct {
+		s64 pid, fd;
+		char remote[80];
+		double ns, n;
+	} of[PEERS];
+	int n;
+	double total;
+};
+
+static void add_peer(struct peers *p, s64 pid, s64 fd, double ns)
+{
+	int i;
+
+	p->total += ns;
+	for (i = 0; i < p->n && (p->of[i].pid != pid || p->of[i].fd != fd); i++)
+		;
+	if (i == PEERS)
+		return;
+	if (i == p->n) {
+		memset(&p->of[i], 0, sizeof(p->of[i]));
+		p->of[i].pid = pid;
+		p->of[i].fd = fd;
+		p->n++;
+	}
+	p->of[i].ns += ns;
+	p->of[i].n++;
+}
+
+static int read_exchanges(struct drill *d, struct peers *p, struct err *e)
+{
+	struct moment m = around(d);
+	sqlite3_stmt *q;
+	s64 ns, ts;
+	int ret = db_query(&q, d->db, e,
+			   "SELECT ts, dur, pid, tid, fd FROM exchange WHERE ts<=? AND ts+dur>=?",
+			   "ii", m.to, m.from);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		ts = sqlite3_column_int64(q, 0);
+		ns = touches(d, ts, ts + sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 3));
+		if (ns > 0)
+			add_peer(p, sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 4), ns);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int name_peers(struct drill *d, struct peers *p, struct err *e)
+{
+	sqlite3_stmt *q;
+	int i, ret = 0;
+
+	for (i = 0; i < p->n && ret >= 0; i++) {
+		ret = db_query(
+			&q, d->db, e,
+			"SELECT coalesce(nullif(remote,''),nullif(path,''),'?') FROM fd"
+			" WHERE pid=? AND fd=? AND role='connected' ORDER BY ts DESC LIMIT 1",
+			"ii", p->of[i].pid, p->of[i].fd);
+		if (ret < 0)
+			break;
+		ret = db_step(q, e);
+		snprintf(p->of[i].remote, sizeof(p->of[i].remote), "%s",
+			 ret > 0 ? (const char *)sqlite3_column_text(q, 0) : "?");
+		sqlite3_finalize(q);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* Descriptors with the same address are one peer; the one with most time becomes the first. */
+static void join_peers(struct peers *p)
+{
+	int i, k, best = 0;
+
+	for (i = 0; i < p->n; i++) {
+		for (k = 0; k < i && strcmp(p->of[k].remote, p->of[i].remote) != 0; k++)
+			;
+		if (k < i) {
+			p->of[k].ns += p->of[i].ns;
+			p->of[k].n += p->of[i].n;
+			p->of[i].ns = 0;
+		}
+	}
+	for (i = 1; i < p->n; i++)
+		best = p->of[i].ns > p->of[best].ns ? i : best;
+	if (best)
+		p->of[0] = p->of[best];
+}
+
+struct waits_on_fd {
+	struct drill *d;
+	struct peers *p;
+};
+
+static void on_client(void *arg, const struct unit *u, const struct span *p, s64 ns)
+{
+	struct waits_on_fd *w = arg;
+
+	(void)u;
+	if (p->object >= 0)
+		add_peer(w->p, names_of(&w->d->names, p->tid).pid, p->object, ns);
+}
+
+int drill_client(struct drill *d, struct found *f, struct err *e)
+{
+	struct peers *p = calloc(1, sizeof(*p));
+	struct waits_on_fd w = { d, p };
+	const char *port;
+	int ret;
+
+	if (!p)
+		return err_set(e, ERR_FAIL, "out of memory for peers");
+	f->kind = "peer";
+	f->label = "OBSERVED";
+	ret = read_exchanges(d, p, e);
+	if (ret == 0 && !p->n) /* it connects, or waits for more of an answer */
+		drill_each(d, CATEGORY_client, on_client, &w);
+	if (ret == 0)
+		ret = name_peers(d, p, e);
+	if (ret < 0 || !p->n)
+		goto out;
+	join_peers(p);
+	snprintf(f->culprit, sizeof(f->culprit), "%s", p->of[0].remote);
+	port = strrchr(p->of[0].remote, ':');
+	f->culprit_id = port ? strtol(port + 1, NULL, 10) : 0;
+	ret = buf_printf(
+		&f->text, e, ": the answer of %s took %.3f ms on average (%.0f %% of these waits)",
+		p->of[0].remote, p->of[0].ns / p->of[0].n / 1e6, 100 * p->of[0].ns / p->total);
+	if (ret == 0)
+		ret = buf_printf(&f->against, e,
+				 "the time on the network between is in it as well. ");
+out:
+	free(p);
+	return ret;
+}
+
+/* ---- pipes ---- */
+
+/* Who else has the pipe open: for a partner that was not seen to wake anybody. */
+static int other_end(struct drill *d, s64 fd, char *text, size_t size, struct err *e)
+{
+	static const char sql[] =
+		"SELECT o.pid, (SELECT max(comm) FROM process WHERE pid=o.pid) FROM fd m JOIN fd o"
+		" ON o.ino=m.ino AND o.dev=m.dev AND o.pid<>m.pid"
+		" WHERE m.pid=? AND m.fd=? AND m.kind='pipe' LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, d->db, e, sql, "ii", (s64)own_pid(d), fd);
+
+	text[0] = '\0';
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0)
+		snprintf(text, size, "%s[%lld]", sqlite3_column_text(q, 1),
+			 sqlite3_column_int64(q, 0));
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int drill_pipe(struct drill *d, struct found *f, struct err *e)
+{
+	struct slept *s = calloc(1, sizeof(*s));
+	char name[64] = "";
+	u32 waker;
+	int ret = 0;
+
+	if (!s)
+		return err_set(e, ERR_FAIL, "out of memory for waits");
+	s->d = d;
+	drill_each(d, CATEGORY_pipe, drill_on_slept, s);
+	tally_sort(&s->objects);
+	waker = drill_waker(s);
+	f->kind = "pipe";
+	f->label = waker ? "CAUSAL" : "OVERLAP";
+	if (waker)
+		process_text(&d->names, waker, name, sizeof(name));
+	else if (s->objects.n && s->objects.of[0].key >= 0)
+		ret = other_end(d, s->objects.of[0].key, name, sizeof(name), e);
+	if (ret == 0 && s->objects.n && s->objects.of[0].key >= 0)
+		ret = buf_printf(&f->text, e, ", descriptor %lld (%.0f %% of these waits)",
+				 (long long)s->objects.of[0].key,
+				 100 * s->objects.of[0].ns / s->objects.total);
+	if (ret == 0 && name[0]) {
+		snprintf(f->culprit, sizeof(f->culprit), "%s", name);
+		f->culprit_id = waker ? names_of(&d->names, waker).pid : 0;
+		ret = buf_printf(&f->text, e, "; at its other end is %s", name);
+	}
+	if (ret == 0 && waker)
+		ret = drill_second(d, s, waker, f, e);
+	if (ret == 0)
+		ret = drill_limits(s, f, e);
+	free(s);
+	return ret;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who talked to whom: connections by process, role and other end, and how long others took to
+ * answer: from the last send on a connected socket to the first receive behind it, the network
+ * included.
+ */
+#include "analyze/analysis.h"
+#include "analyze/latency.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct metric metrics[] = {
+	{ "connections", "", NEITHER_IS_BETTER, "descriptors; copies after fork count" },
+	{ "open", "", NEITHER_IS_BETTER, "of these, not closed" },
+	{ "exchanges", "", NEITHER_IS_BETTER, "requests to it that were answered" },
+	{ "rate", "1/s", NEITHER_IS_BETTER, "exchanges a second" },
+	{ "sent", "bytes", NEITHER_IS_BETTER, "in requests to it" },
+	{ "answer", "ns", LOWER_IS_BETTER, "mean time to its first answer" },
+	{ "max", "ns", LOWER_IS_BETTER, "longest" },
+	{ "apart", "", LOWER_IS_BETTER, "exchanges left out: events were lost meanwhile" },
+	{ "p50", "ns", LOWER_IS_BETTER, "median time to the answer, all of the process's peers" },
+	{ "p99", "ns", LOWER_IS_BETTER, "99th percentile" },
+	{ 0 },
+};
+
+#define NAME(pid) "(SELECT coalesce(nullif(max(comm),''),'?') FROM process WHERE pid=" pid ")"
+
+/* Accepted connections by local port, others by remote address. */
+static int put_connections(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] = "SELECT " NAME(
+		"f.pid") " || '[' || f.pid || '] ' || CASE f.role WHEN 'accepted' THEN"
+			 " 'accepts on ' || f.local WHEN 'connected' THEN 'connects to ' ||"
+			 " coalesce(nullif(f.remote,''),nullif(f.path,''),'?') WHEN 'listening' THEN 'listens on '"
+			 " || f.local ELSE 'is bound to ' || f.local END AS what, count(*), sum(f.end IS NULL),"
+			 " f.role FROM fd f WHERE f.kind='socket' AND f.role<>'' GROUP BY what"
+			 " ORDER BY count(*) DESC, what";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		const char *subject = (const char *)sqlite3_column_text(q, 0);
+		s64 n = sqlite3_column_int64(q, 1);
+
+		if (strcmp((const char *)sqlite3_column_text(q, 3), "connected") == 0)
+			continue; /* with its exchanges below */
+		ret = put_metric(c, e, subject, "connections", n, NO_INTERVAL, n);
+		if (ret == 0)
+			ret = put_metric(c, e, subject, "open", sqlite3_column_double(q, 2),
+					 NO_INTERVAL, n);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int put_peer(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
+{
+	const char *subject = (const char *)sqlite3_column_text(q, 0);
+	double n = sqlite3_column_double(q, 3);
+	const struct {
+		const char *name;
+		double value;
+	} values[] = {
+		{ "connections", sqlite3_column_double(q, 1) },
+		{ "open", sqlite3_column_double(q, 2) },
+		{ "exchanges", n },
+		{ "rate", n / (c->duration / 1e9) },
+		{ "sent", sqlite3_column_double(q, 4) },
+		{ "answer", n > 0 ? sqlite3_column_double(q, 5) : NAN },
+		{ "max", n > 0 ? sqlite3_column_double(q, 6) : NAN },
+		{ "apart", sqlite3_column_double(q, 7) },
+	};
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
+		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
+				 (s64)n);
+	return ret;
+}
+
+/* Connected sockets by remote address, with the exchanges on them. */
+static int put_peers(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] =
+		"WITH x AS (SELECT pid, fd, count(*) FILTER (WHERE NOT lossy) AS n,"
+		" total(send_bytes) AS bytes, total(dur) FILTER (WHERE NOT lossy) AS ns,"
+		" max(dur) FILTER (WHERE NOT lossy) AS most, sum(lossy) AS apart FROM exchange"
+		" GROUP BY pid, fd),"
+		" s AS (SELECT pid, fd, coalesce(nullif(remote,''),nullif(path,''),'?') AS peer,"
+		" count(*) AS sockets, sum(end IS NULL) AS still, row_number() OVER (PARTITION BY pid, fd"
+		" ORDER BY max(coalesce(end, 9223372036854775807) - ts) DESC) AS best FROM fd"
+		" WHERE kind='socket' AND role='connected' GROUP BY pid, fd, peer)"
+		" SELECT " NAME(
+			"s.pid") " || '[' || s.pid || '] connects to ' || s.peer, sum(s.sockets),"
+				 " sum(s.still), total(x.n), total(x.bytes), total(x.ns) / max(total(x.n), 1),"
+				 " max(x.most), total(x.apart) FROM s LEFT JOIN x ON x.pid=s.pid AND x.fd=s.fd AND s.best=1"
+				 " GROUP BY s.pid, s.peer ORDER BY total(x.ns) DESC, s.pid, s.peer";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		if (put_peer(c, q, e) < 0) {
+			ret = ERR_FAIL;
+			break;
+		}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int put_quantiles(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] = "SELECT l.subject, " NAME(
+		"l.subject") ", sum(l.n) FROM latency l"
+			     " WHERE l.kind='exchange' GROUP BY l.subject"
+			     " ORDER BY sum(l.n * l.low) DESC, l.subject LIMIT 5";
+	static const double at[] = { 0.5, 0.99 };
+	char subject[120];
+	sqlite3_stmt *q;
+	double v[2];
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		s64 n = sqlite3_column_int64(q, 2);
+
+		snprintf(subject, sizeof(subject), "%s[%lld], all answers",
+			 sqlite3_column_text(q, 1), sqlite3_column_int64(q, 0));
+		ret = latency_quantiles(c->db, "exchange", sqlite3_column_int64(q, 0), 0, at, v, 2,
+					INFINITY, e);
+		if (ret == 0)
+			ret = put_metric(c, e, subject, "exchanges", n, NO_INTERVAL, n);
+		if (ret == 0)
+			ret = put_metric(c, e, subject, "p50", v[0], NO_INTERVAL, n);
+		if (ret == 0)
+			ret = put_metric(c, e, subject, "p99", v[1], NO_INTERVAL, n);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int run(struct analysis_ctx *c, struct err *e)
+{
+	int ret = put_peers(c, e);
+
+	if (ret == 0)
+		ret = put_connections(c, e);
+	if (ret == 0)
+		ret = put_quantiles(c, e);
+	return ret < 0 ? ret
+		       : put_finding(c, e, NOTE, "LIMIT", NULL,
+				     "the time to an answer includes the network; a connection "
+				     "whose opening was not seen has no address.");
+}
+
+const struct analysis analysis_net = {
+	.name = "net",
+	.doc = "Who talked to whom, and how long answers took",
+	.needs = "syscalls",
+	.metrics = metrics,
+	.rows = 20,
+	.run = run,
+};

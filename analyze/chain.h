@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Why a thread that somebody waited for took so long: its own waits are followed along
+ * their wakers, as wPerf cascades them (Zhou et al., OSDI 2018), until something is found
+ * that waits for nobody. Each nanosecond of a wait ends in exactly one link.
+ */
+#ifndef OBS_CHAIN_H
+#define OBS_CHAIN_H
+
+#include "spans.h"
+
+#define CHAIN_DEPTH 16	  /* hops */
+#define CHAIN_LINKS 128	  /* told apart; more are put together */
+#define CHAIN_STEPS 50000 /* intervals looked at, for all waits added to one chain */
+
+enum chain_stop {
+#define STOP(name, doc) STOP_##name,
+#include "stops.def"
+#undef STOP
+	N_STOPS
+};
+
+extern const char *const stop_docs[N_STOPS];
+
+/* Where time ended: this thread, in this state, was found at this depth. */
+struct link {
+	u32 tid;
+	u8 state; /* enum span_state */
+	u8 stop;  /* enum chain_stop */
+	u8 depth; /* 0: the waiting thread itself */
+	s64 object;
+	u32 first;  /* the waker at depth 1 */
+	u8 through; /* its state meanwhile */
+	s32 nr;	    /* the system call that it was in; -1: none */
+	s64 ns;
+};
+
+struct chain {
+	struct link links[CHAIN_LINKS];
+	int n;
+	s64 total;
+	int steps;
+};
+
+/*
+ * Follows the part from..to of a wait. Zero-initialise the chain; add as many waits as you like.
+ * Afterwards links are in no order.
+ */
+void chain_follow(struct chain *c, const struct spans *s, const struct names *names,
+		  const struct span *wait, s64 from, s64 to);
+
+/* The links with the most time first. */
+void chain_sort(struct chain *c);
+
+/* Is this a sleep that somebody or something had to end? */
+bool span_is_wait(u8 state);
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Intervals of threads in memory, by thread and time. */
+#include "spans.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_MAX 400000
+#define KTHREADD    2 /* parent of the kernel's threads */
+
+static int by_from(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Sorts the moments and joins those that touch; returns how many are left. */
+static size_t join_moments(struct moment *m, size_t n)
+{
+	size_t i, k = 0;
+
+	if (!n)
+		return 0;
+	qsort(m, n, sizeof(*m), by_from);
+	for (i = 1; i < n; i++) {
+		if (m[i].from > m[k].to)
+			m[++k] = m[i];
+		else if (m[i].to > m[k].to)
+			m[k].to = m[i].to;
+	}
+	return k + 1;
+}
+
+static bool touches(const struct moment *m, size_t n, s64 from, s64 to)
+{
+	size_t low = 0, high = n, mid;
+
+	while (low < high) { /* the first that ends at or after from */
+		mid = (low + high) / 2;
+		if (m[mid].to < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < n && m[low].from <= to;
+}
+
+static s64 or_minus_one(sqlite3_stmt *q, int column)
+{
+	return sqlite3_column_type(q, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(q, column);
+}
+
+static int add(struct spans *s, size_t *cap, const struct span *p, struct err *e)
+{
+	struct span *grown;
+
+	if (s->n == *cap) {
+		*cap = *cap ? 2 * *cap : 4096;
+		grown = realloc(s->v, *cap * sizeof(*grown));
+		if (!grown)
+			return err_set(e, ERR_FAIL, "out of memory for intervals");
+		s->v = grown;
+	}
+	s->v[s->n++] = *p;
+	return 0;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->ts < y->ts ? -1 : x->ts > y->ts;
+}
+
+static int scan(struct spans *s, sqlite3 *db, const struct moment *m, size_t n, struct err *e)
+{
+	static const char sql[] = "SELECT ts, dur, tid, cpu, state, nr, waker, context, object"
+				  " FROM thread_state WHERE ts <= ?1 AND ts + dur >= ?2";
+	sqlite3_stmt *q;
+	size_t cap = 0;
+	int ret = db_query(&q, db, e, sql, "ii", m[n - 1].to, m[0].from);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct span p = { .ts = sqlite3_column_int64(q, 0),
+				  .dur = sqlite3_column_int64(q, 1) };
+
+		if (!touches(m, n, p.ts, p.ts + p.dur))
+			continue;
+		s->cut = s->n == SPANS_MAX;
+		if (s->cut)
+			break;
+		p.tid = sqlite3_column_int64(q, 2);
+		p.cpu = sqlite3_column_int64(q, 3);
+		p.state = sqlite3_column_int(q, 4) % N_SPAN_STATES;
+		p.nr = or_minus_one(q, 5);
+		p.waker = sqlite3_column_int64(q, 6);
+		p.context = or_minus_one(q, 7);
+		p.object = or_minus_one(q, 8);
+		ret = add(s, &cap, &p, e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int spans_load(struct spans *s, sqlite3 *db, struct moment *list, size_t n, struct err *e)
+{
+	size_t i;
+	int ret;
+
+	*s = (struct spans){ 0 };
+	n = join_moments(list, n);
+	if (!n)
+		return 0;
+	ret = scan(s, db, list, n, e);
+	if (ret == 0 && s->n)
+		qsort(s->v, s->n, sizeof(*s->v), by_thread);
+	for (i = 0; i < s->n && ret == 0; i++)
+		if (i == 0 || s->v[i].tid != s->v[i - 1].tid)
+			ret = idmap_put(&s->first, s->v[i].tid, (void *)(uintptr_t)(i + 1),
+					SPANS_MAX, e);
+	if (ret == 0)
+		spans_join(s);
+	return ret;
+}
+
+static bool is_wait(const struct span *p)
+{
+	return p->state != SPAN_run && p->state != SPAN_woken && p->state != SPAN_preempted &&
+	       p->state != SPAN_unknown;
+}
+
+/* The wait before span i of which i, a wait too, is the continuation; SIZE_MAX: it is none. */
+static size_t interrupted(const struct spans *s, size_t i)
+{
+	const struct span *p = &s->v[i];
+	size_t k = i;
+	s64 ran = 0;
+
+	if (!is_wait(p) || p->object < 0)
+		return SIZE_MAX;
+	while (k > 0 && s->v[k - 1].tid == p->tid) {
+		k--;
+		if (s->v[k].state == SPAN_run)
+			ran += s->v[k].dur;
+		else if (s->v[k].state != SPAN_woken && s->v[k].state != SPAN_preempted)
+			break;
+		if (ran >= SPURIOUS_MOST)
+			return SIZE_MAX;
+	}
+	return k < i && s->v[k].tid == p->tid && s->v[k].state == p->state &&
+			       s->v[k].object == p->object
+		       ? k
+		       : SIZE_MAX;
+}
+
+void spans_join(struct spans *s)
+{
+	size_t i, k;
+
+	for (i = s->n; i-- > 0;) { /* the last one first: its waker is everybody's */
+		k = interrupted(s, i);
+		if (k == SIZE_MAX)
+			continue;
+		s->v[k].waker = s->v[i].waker;
+		s->v[k].context = s->v[i].context;
+	}
+}
+
+const struct span *spans_at(const struct spans *s, u32 tid, s64 ts)
+{
+	size_t first = (uintptr_t)idmap_get(&s->first, tid), low, high, mid;
+
+	if (!first)
+		return NULL;
+	low = first - 1;
+	high = s->n;
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (s->v[mid].tid == tid && s->v[mid].ts + s->v[mid].dur <= ts)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < s->n && s->v[low].tid == tid ? &s->v[low] : NULL;
+}
+
+const struct span *spans_next(const struct spans *s, const struct span *p)
+{
+	const struct span *next = p + 1;
+
+	return next < s->v + s->n && next->tid == p->tid ? next : NULL;
+}
+
+s64 span_within(const struct span *p, s64 from, s64 to)
+{
+	s64 begin = p->ts > from ? p->ts : from;
+	s64 end = p->ts + p->dur < to ? p->ts + p->dur : to;
+
+	return end > begin ? end - begin : 0;
+}
+
+void spans_free(struct spans *s)
+{
+	free(s->v);
+	idmap_free(&s->first);
+	*s = (struct spans){ 0 };
+}
+
+static bool kernel_name(const char *comm)
+{
+	static const char *const names[] = { "kworker/", "ksoftirqd/", "kswapd",  "jbd2/",
+					     "rcu_",	 "migration/", "kblockd", "kcompactd" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(comm, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+int names_load(struct names *names, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT t.tid, t.pid, t.comm, max(coalesce(nullif(p.comm,''),t.comm)),"
+		" max(p.parent), t.wall IS NOT NULL FROM thread t LEFT JOIN process p USING(pid)"
+		" GROUP BY t.tid LIMIT ?";
+	sqlite3_stmt *q;
+	size_t cap = 0, i;
+	struct who *grown;
+	int ret = db_query(&q, db, e, sql, "i", (s64)THREADS_MAX);
+
+	*names = (struct names){ 0 };
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct who w = { .tid = sqlite3_column_int64(q, 0),
+				 .pid = sqlite3_column_int64(q, 1),
+				 .recorded = sqlite3_column_int(q, 5) };
+
+		snprintf(w.comm, sizeof(w.comm), "%s", (const char *)sqlite3_column_text(q, 2));
+		if (sqlite3_column_text(q, 3))
+			snprintf(w.process, sizeof(w.process), "%s",
+				 (const char *)sqlite3_column_text(q, 3));
+		w.kernel = sqlite3_column_int64(q, 4) == KTHREADD || w.pid == KTHREADD ||
+			   kernel_name(w.comm);
+		if (names->n == cap) {
+			cap = cap ? 2 * cap : 256;
+			grown = realloc(names->v, cap * sizeof(*grown));
+			if (!grown) {
+				ret = err_set(e, ERR_FAIL, "out of memory for names");
+				break;
+			}
+			names->v = grown;
+		}
+		names->v[names->n++] = w;
+	}
+	sqlite3_finalize(q);
+	for (i = 0; i < names->n && ret >= 0; i++)
+		ret = idmap_put(&names->by_tid, names->v[i].tid, &names->v[i], THREADS_MAX, e);
+	return ret < 0 ? ret : 0;
+}
+
+struct who names_of(const struct names *names, u32 tid)
+{
+	const struct who *w = idmap_get(&names->by_tid, tid);
+
+	return w ? *w : (struct who){ .tid = tid, .pid = tid, .comm = "?", .process = "?" };
+}
+
+void names_free(struct names *names)
+{
+	free(names->v);
+	idmap_free(&names->by_tid);
+	*names = (struct names){ 0 };
+}

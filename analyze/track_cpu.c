@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who had the CPU, and how fairly. Each CPU remembers whom it ran last, so that when a
+ * thread at last gets it, those that it waited for are known. If not all threads were
+ * recorded, the switches between two strangers are missing: the time since the last
+ * switch that was recorded then counts for the more likely of the two that are seen.
+ *
+ * Fairness is that of a flat model: on each CPU the runnable threads share time by the
+ * kernel's weights of their nice values. A CPU's virtual clock advances by dt / (sum of
+ * weights), so a thread's fair share over any interval is weight times the clock's gain; how
+ * far it is behind (its lag) can only peak where it gets or leaves the CPU.
+ *
+ * serial is GAPP's CMetric (Nair and Field, ICPE 2020): each instant is divided by the
+ * number of active threads of the process and given to those that run.
+ */
+#include "track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CPU_PAST	  64
+#define LONG_WAIT	  100000 /* ns: a shorter wait beside an idle CPU is that CPU being woken */
+#define TOLD_APART	  8	 /* threads that one wait is divided among */
+#define FIRST_NORMAL_PRIO 100
+#define KTHREADD	  2 /* parent of the kernel's threads */
+
+struct cpu {
+	u32 tid; /* runs now; 0: idle */
+	bool known;
+	bool real_time;
+	u32 n; /* entries of past, ever */
+	struct {
+		u32 tid;
+		u64 end;
+	} past[CPU_PAST];
+	u32 weight; /* of the threads that are runnable here */
+	double clock;
+	u64 clock_at;
+};
+
+struct antagonist {
+	u32 pid, tid;
+	u64 n, woken, preempted;
+};
+
+/* kernel/sched/core.c, sched_prio_to_weight: 1024 at nice 0, a quarter more for each step. */
+static const u32 weights[40] = {
+	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+	9548,  7620,  6100,  4904,  3906,  3121,  2501,	 1991,	1586,  1277,
+	1024,  820,   655,   526,   423,   335,	  272,	 215,	172,   137,
+	110,   87,    70,    56,    45,	   36,	  29,	 23,	18,    15,
+};
+
+u16 cpu_weight(u8 prio)
+{
+	u32 w;
+
+	if (prio < FIRST_NORMAL_PRIO || prio >= FIRST_NORMAL_PRIO + 40)
+		return 0;
+	w = weights[prio - FIRST_NORMAL_PRIO];
+	return w > UINT16_MAX ? UINT16_MAX : w;
+}
+
+static struct cpu *cpu_of(struct replay *r, u32 number, struct err *e)
+{
+	struct cpu **c = &r->cpus[number % STREAM_MAX];
+
+	if (!*c)
+		*c = calloc(1, sizeof(**c));
+	if (!*c)
+		err_set(e, ERR_FAIL, "out of memory for CPUs");
+	return *c;
+}
+
+static void advance_cpu(struct cpu *c, u64 ts)
+{
+	if (c->weight && !c->real_time && ts > c->clock_at)
+		c->clock += (double)(ts - c->clock_at) / c->weight;
+	c->clock_at = ts;
+}
+
+static void advance_process(struct process *p, u64 ts)
+{
+	u64 dt = elapsed(p->serial_at, ts);
+
+	if (p->active && p->serial_at) {
+		p->serial += (double)dt / p->active;
+		p->alone += p->active == 1 ? dt : 0;
+	}
+	p->serial_at = ts;
+}
+
+/* A thread of the kernel, as far as the snapshot tells. */
+static bool is_kernel(const struct replay *r, u32 tid)
+{
+	const struct thread *t = idmap_get(&r->threads, tid);
+
+	return t && (t->process->parent == KTHREADD || t->process->pid == KTHREADD);
+}
+
+/*
+ * Who had the CPU since its last recorded switch, which went to c->tid, if now another
+ * one leaves it? Both did, with switches between strangers that are not recorded. Threads of the
+ * kernel run briefly; an idle CPU that went to one was mostly idle.
+ */
+static u32 between(const struct replay *r, const struct cpu *c, u32 leaves)
+{
+	if (!c->known || c->tid == leaves || r->everything)
+		return leaves;
+	if (!c->tid)
+		return is_kernel(r, leaves) ? 0 : leaves;
+	return is_kernel(r, c->tid) ? leaves : c->tid;
+}
+
+int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_switch *ev = rec->event;
+	struct cpu *c = cpu_of(r, rec->stream, e);
+
+	if (!c)
+		return ERR_FAIL;
+	if (r->n_idle)
+		r->idle_clock += elapsed(r->idle_at, rec->ts);
+	r->idle_at = rec->ts;
+	r->n_idle -= c->known && !c->tid && r->n_idle;
+	r->n_idle += !ev->next;
+	c->past[c->n % CPU_PAST].tid = between(r, c, rec->tid);
+	c->past[c->n++ % CPU_PAST].end = rec->ts;
+	advance_cpu(c, rec->ts);
+	c->real_time = ev->next && ev->prio < FIRST_NORMAL_PRIO;
+	c->tid = ev->next;
+	c->known = true;
+	return 0;
+}
+
+/* The thread's fair share since it was looked at last. */
+static void settle_fair(struct replay *r, struct thread *t, u64 ts)
+{
+	struct served *s = &t->served;
+	struct cpu *c = s->queued ? r->cpus[s->queue % STREAM_MAX] : NULL;
+	double gain;
+
+	if (!c)
+		return;
+	advance_cpu(c, ts);
+	gain = s->weight * (c->clock - s->fair0);
+	s->fair += gain;
+	s->lag += gain;
+	s->fair0 = c->clock;
+}
+
+static void enqueue(struct replay *r, struct thread *t, u16 cpu, u64 ts)
+{
+	struct cpu *c = cpu_of(r, cpu, NULL);
+
+	if (!c || !r->everything || !t->served.weight)
+		return;
+	advance_cpu(c, ts);
+	c->weight += t->served.weight;
+	t->served.queue = cpu;
+	t->served.queued = true;
+	t->served.fair0 = c->clock;
+}
+
+static void dequeue(struct replay *r, struct thread *t, u64 ts)
+{
+	struct cpu *c = r->cpus[t->served.queue % STREAM_MAX];
+
+	if (!t->served.queued || !c)
+		return;
+	settle_fair(r, t, ts);
+	c->weight -= t->served.weight < c->weight ? t->served.weight : c->weight;
+	t->served.queued = false;
+}
+
+void cpu_active(struct replay *r, struct thread *t, u16 queue, u64 ts)
+{
+	struct served *s = &t->served;
+
+	if (s->active)
+		return;
+	advance_process(t->process, ts);
+	t->process->active++;
+	s->active = true;
+	s->lag = 0;
+	s->active_run = t->clock[STATE_run];
+	enqueue(r, t, queue, ts);
+	s->idle0 = r->idle_clock + (r->n_idle ? elapsed(r->idle_at, ts) : 0);
+}
+
+void cpu_inactive(struct replay *r, struct thread *t, u64 ts)
+{
+	if (!t->served.active)
+		return;
+	advance_process(t->process, ts);
+	t->process->active -= t->process->active > 0;
+	t->served.active = false;
+	dequeue(r, t, ts);
+}
+
+void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts)
+{
+	struct served *s = &t->served;
+	u64 wait = elapsed(t->since, ts);
+	double before = s->lag;
+
+	cpu_active(r, t, cpu, ts);
+	advance_process(t->process, ts);
+	s->serial0 = t->process->serial;
+	s->alone0 = t->process->alone;
+	settle_fair(r, t, ts);
+	if (s->queue != cpu || !s->queued) {
+		dequeue(r, t, ts);
+		enqueue(r, t, cpu, ts);
+	}
+	if (t->state != STATE_woken && t->state != STATE_preempted)
+		return;
+	s->waits++;
+	s->longest = wait > s->longest ? wait : s->longest;
+	s->max_lag = s->lag > s->max_lag ? s->lag : s->max_lag;
+	if (s->lag > 0)
+		s->starved += before >= 0 ? wait : wait * (s->lag / (s->lag - before));
+	if (wait >= LONG_WAIT)
+		s->idle_elsewhere += elapsed(s->idle0, r->idle_clock);
+}
+
+void cpu_leave(struct replay *r, struct thread *t, u64 ts)
+{
+	struct served *s = &t->served;
+	u64 run = elapsed(t->since, ts);
+
+	if (!s->active)
+		return;
+	advance_process(t->process, ts);
+	s->serial += t->process->serial - s->serial0;
+	s->alone += t->process->alone - s->alone0;
+	settle_fair(r, t, ts);
+	s->lag -= s->queued ? run : 0;
+	s->actual += s->queued ? run : 0;
+	s->idle0 = r->idle_clock;
+}
+
+static int count_antagonist(struct replay *r, u32 pid, u32 tid, u64 ns, bool preempted,
+			    struct err *e)
+{
+	u64 id = (u64)pid << 32 | tid;
+	struct antagonist *a = idmap_get(&r->antagonists, id);
+
+	if (!a) {
+		if (r->antagonists.n >= PAIR_LIMIT)
+			return 0;
+		a = calloc(1, sizeof(*a));
+		if (!a)
+			return err_set(e, ERR_FAIL, "out of memory for waits");
+		*a = (struct antagonist){ .pid = pid, .tid = tid };
+		if (idmap_put(&r->antagonists, id, a, PAIR_LIMIT, e) < 0) {
+			free(a);
+			return ERR_FAIL;
+		}
+	}
+	a->n++;
+	*(preempted ? &a->preempted : &a->woken) += ns;
+	return 0;
+}
+
+struct shares {
+	int n;
+	struct {
+		u32 tid;
+		u64 ns;
+	} of[TOLD_APART];
+};
+
+/* Adds to the share of a thread; what is too much for the table goes to its last entry's. */
+static void add_share(struct shares *s, u32 tid, u64 ns)
+{
+	int i;
+
+	for (i = 0; i < s->n && s->of[i].tid != tid; i++)
+		;
+	if (i == TOLD_APART)
+		return;
+	if (i == s->n) {
+		s->of[s->n].tid = tid;
+		s->of[s->n++].ns = 0;
+	}
+	s->of[i].ns += ns;
+}
+
+int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bool preempted,
+	       s64 *ret_who, struct err *e)
+{
+	const struct cpu *c = r->cpus[cpu % STREAM_MAX];
+	struct shares shares = { 0 };
+	u64 end = to, begin, most = 0;
+	u32 k, n = c ? c->n : 0;
+	int i;
+
+	*ret_who = BULK_NULL;
+	for (k = 0; k < n && k < CPU_PAST && end > from; k++) {
+		u32 at = (n - 1 - k) % CPU_PAST;
+
+		begin = k + 1 < n && k + 1 < CPU_PAST ? c->past[(n - 2 - k) % CPU_PAST].end : from;
+		begin = begin > from ? begin : from;
+		if (c->past[at].tid != t->tid)
+			add_share(&shares, c->past[at].tid, elapsed(begin, end));
+		end = begin;
+	}
+	for (i = 0; i < shares.n; i++) {
+		if (shares.of[i].ns > most) {
+			most = shares.of[i].ns;
+			*ret_who = shares.of[i].tid;
+		}
+		if (shares.of[i].ns && count_antagonist(r, t->process->pid, shares.of[i].tid,
+							shares.of[i].ns, preempted, e) < 0)
+			return ERR_FAIL;
+	}
+	return 0;
+}
+
+void cpu_row(struct replay *r, const struct thread *t)
+{
+	const struct served *s = &t->served;
+	s64 *row = bulk_row(r->bulk, TABLE_sched_stat);
+	bool all = r->everything;
+
+	row[0] = t->tid;
+	row[1] = t->process->pid;
+	row[2] = replay_time(r, t->start ? t->start : r->begin);
+	row[3] = s->migrations;
+	row[4] = s->waits;
+	row[5] = s->longest & INT64_MAX;
+	row[6] = all ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
+	row[7] = all ? (s64)s->fair : BULK_NULL;
+	row[8] = all ? (s64)s->max_lag : BULK_NULL;
+	row[9] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
+	row[10] = (s64)s->serial;
+	row[11] = s->alone & INT64_MAX;
+}
+
+static int by_wait(const void *a, const void *b)
+{
+	const struct antagonist *x = *(struct antagonist *const *)a;
+	const struct antagonist *y = *(struct antagonist *const *)b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+int cpu_finish(struct replay *r, struct err *e)
+{
+	struct antagonist **list = calloc(r->antagonists.n + 1, sizeof(*list)), *a;
+	size_t at = 0, n = 0, i;
+	s64 *row;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for waits");
+	while ((a = idmap_each(&r->antagonists, &at)))
+		list[n++] = a;
+	qsort(list, n, sizeof(*list), by_wait);
+	for (i = 0; i < n; i++) {
+		row = bulk_row(r->bulk, TABLE_antagonist);
+		row[0] = list[i]->pid;
+		row[1] = list[i]->tid;
+		row[2] = list[i]->n;
+		row[3] = list[i]->woken & INT64_MAX;
+		row[4] = list[i]->preempted & INT64_MAX;
+	}
+	free(list);
+	return 0;
+}
+
+void cpu_free(struct replay *r)
+{
+	struct antagonist *a;
+	size_t at = 0;
+	u32 i;
+
+	while ((a = idmap_each(&r->antagonists, &at)))
+		free(a);
+	idmap_free(&r->antagonists);
+	for (i = 0; i < STREAM_MAX; i++)
+		free(r->cpus[i]);
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who waited for whom on which futex. A wait is paired with the wake call that ended
+ * it: the wake-up of the waiter lies inside that call, and both name the same address (or
+ * the waiter had been requeued to the other). The two calls return in either order,
+ * so the one that returns first leaves a note: last_futex at the waiter, unpaired.
+ *
+ * A futex has no owner that the kernel knows of, and without contention neither side
+ * makes a system call: what is told is who released whom, never who held.
+ */
+#include "track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUSED_MAX 32 /* wake-ups remembered of one call */
+#define WAKERS_MAX 64 /* told apart for one waiter on one futex */
+/* enum of include/uapi/linux/futex.h */
+#define OP_MASK		   127
+#define OP_WAIT		   0
+#define OP_WAKE		   1
+#define OP_REQUEUE	   3
+#define OP_CMP_REQUEUE	   4
+#define OP_WAKE_OP	   5
+#define OP_LOCK_PI	   6
+#define OP_UNLOCK_PI	   7
+#define OP_WAIT_BITSET	   9
+#define OP_WAKE_BITSET	   10
+#define OP_WAIT_REQUEUE_PI 11
+#define OP_CMP_REQUEUE_PI  12
+#define OP_LOCK_PI2	   13
+#define FUTEX_EAGAIN	   11
+#define FUTEX_ETIMEDOUT	   110
+#define CYCLE_SHARE                                                                   \
+	4 /* a lock: at least 1 of so many waits is followed by the waiter's own wake \
+	   */
+
+struct futex {
+	u32 id, pid;
+	u64 address, moved_to;
+	u64 waits, total, longest, attempts, timeouts, interrupted;
+	u64 wakes, woken, unseen, cycles, requeued, lossy;
+	u64 signature;
+};
+
+struct user {
+	u32 futex, tid;
+	u64 waits, total, wakes;
+	bool waited; /* and has called no wake since */
+	struct release {
+		u32 waker;
+		u64 n, total, observed;
+	} * releases;
+	u32 n_releases;
+};
+
+struct futexes {
+	struct futex **list; /* by id; [0] stands for those beyond the limit */
+	u32 n, cap;
+	struct idmap users; /* futex << 32 | thread */
+	/* numbers of the calls: in both tables */
+	s32 futex[2], wait[2], wake[2], requeue[2];
+};
+
+int futex_start(struct replay *r, struct err *e)
+{
+	const struct syscall_desc *d;
+	struct futexes *f = calloc(1, sizeof(*f));
+	size_t i;
+
+	if (!f)
+		return err_set(e, ERR_FAIL, "out of memory for futexes");
+	const struct {
+		const char *name;
+		s32 *nr;
+	} calls[] = {
+		{ "futex", f->futex },
+		{ "futex_wait", f->wait },
+		{ "futex_wake", f->wake },
+		{ "futex_requeue", f->requeue },
+	};
+
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		d = syscall_by_name(calls[i].name);
+		calls[i].nr[0] = d ? d->x86_64 : -1;
+		calls[i].nr[1] = d ? d->aarch64 : -1;
+	}
+	r->futexes = f;
+	return 0;
+}
+
+static struct futex *new_futex(struct futexes *all, u32 pid, u64 address, struct err *e)
+{
+	u32 cap = all->cap ? 2 * all->cap : 64;
+	struct futex **grown, *f;
+
+	if (all->n == all->cap) {
+		grown = realloc(all->list, cap * sizeof(*grown));
+		if (!grown)
+			goto no_memory;
+		all->list = grown;
+		all->cap = cap;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		goto no_memory;
+	*f = (struct futex){ .id = all->n, .pid = pid, .address = address };
+	all->list[all->n++] = f;
+	return f;
+no_memory:
+	err_set(e, ERR_FAIL, "out of memory for futexes");
+	return NULL;
+}
+
+static struct futex *futex_of(struct replay *r, struct process *p, u64 address, struct err *e)
+{
+	struct futexes *all = r->futexes;
+	struct futex *f = idmap_get(&p->futexes, address);
+
+	if (f)
+		return f;
+	if (!all->n && !new_futex(all, 0, 0, e))
+		return NULL;
+	if (all->n > FUTEX_LIMIT)
+		return all->list[0];
+	f = new_futex(all, p->pid, address, e);
+	if (f && idmap_put(&p->futexes, address, f, FUTEX_LIMIT + 1, e) < 0)
+		return NULL;
+	return f;
+}
+
+s64 futex_id(struct replay *r, struct process *p, u64 address, struct err *e)
+{
+	const struct futex *f = futex_of(r, p, address, e);
+
+	return f ? (s64)f->id : BULK_NULL;
+}
+
+/* NULL when there are too many to tell apart. */
+static int user_of(struct replay *r, const struct futex *f, u32 tid, struct user **ret,
+		   struct err *e)
+{
+	u64 id = (u64)f->id << 32 | tid;
+	struct user *u = idmap_get(&r->futexes->users, id);
+
+	*ret = u;
+	if (u || r->futexes->users.n >= PAIR_LIMIT)
+		return 0;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return err_set(e, ERR_FAIL, "out of memory for futexes");
+	u->futex = f->id;
+	u->tid = tid;
+	if (idmap_put(&r->futexes->users, id, u, PAIR_LIMIT, e) < 0) {
+		free(u);
+		return ERR_FAIL;
+	}
+	*ret = u;
+	return 0;
+}
+
+/* The entry of the waker at its waiter; the last one takes what is too much. */
+static struct release *release_of(struct user *u, u32 waker, struct err *e)
+{
+	struct release *grown;
+	u32 i;
+
+	for (i = 0; i < u->n_releases; i++)
+		if (u->releases[i].waker == waker || i == WAKERS_MAX - 1)
+			return &u->releases[i];
+	grown = realloc(u->releases, (i + 1) * sizeof(*grown));
+	if (!grown) {
+		err_set(e, ERR_FAIL, "out of memory for futexes");
+		return NULL;
+	}
+	u->releases = grown;
+	grown[u->n_releases++] = (struct release){ .waker = waker };
+	return &grown[i];
+}
+
+/* Do a wait on f and a wake on the futex called other belong together? */
+static bool same_or_moved(struct replay *r, struct futex *f, u32 other)
+{
+	const struct futex *o = other < r->futexes->n ? r->futexes->list[other] : NULL;
+
+	if (f->id == other)
+		return true;
+	if (!o || !f->moved_to || o->address != f->moved_to || o->pid != f->pid)
+		return false;
+	f->requeued++;
+	return true;
+}
+
+/* A wait has returned, and somebody had woken the thread. */
+static int pair_wait(struct replay *r, struct thread *t, struct futex *f, struct user *u, u64 dur,
+		     struct err *e)
+{
+	struct release *rel = release_of(u, t->last_waker, e);
+
+	if (!rel)
+		return ERR_FAIL;
+	rel->n++;
+	rel->total += dur;
+	if (t->last_futex) {
+		rel->observed += same_or_moved(r, f, t->last_futex);
+		t->last_futex = 0;
+	} else { /* the waker's call has not returned yet */
+		t->unpaired = (struct unpaired){ t->last_wake, f->id };
+	}
+	return 0;
+}
+
+static int on_wait(struct replay *r, struct thread *t, u64 address, const struct call_view *v,
+		   struct err *e)
+{
+	struct futex *f = futex_of(r, t->process, address, e);
+	u64 enter = elapsed(v->dur, v->ts);
+	struct user *u;
+
+	if (!f || user_of(r, f, t->tid, &u, e) < 0)
+		return ERR_FAIL;
+	if (v->flags & SYSCALL_NO_ENTRY || loss_overlaps(r, enter, v->ts)) {
+		f->lossy++;
+		return 0;
+	}
+	if (u && (v->ret >= 0 || v->ret == -FUTEX_EAGAIN))
+		u->waited = true;
+	if (v->ret < 0) {
+		f->attempts += v->ret == -FUTEX_EAGAIN;
+		f->timeouts += v->ret == -FUTEX_ETIMEDOUT;
+		f->interrupted += v->ret != -FUTEX_EAGAIN && v->ret != -FUTEX_ETIMEDOUT;
+		return 0;
+	}
+	f->waits++;
+	f->total += v->dur;
+	f->longest = v->dur > f->longest ? v->dur : f->longest;
+	if (!u)
+		return 0;
+	u->waits++;
+	u->total += v->dur;
+	if (t->last_wake < enter || t->last_context != CONTEXT_TASK)
+		return 0;
+	return pair_wait(r, t, f, u, v->dur, e);
+}
+
+/* The threads that the call woke: those that returned before are paired now, others find a note. */
+static void pair_roused(struct replay *r, struct thread *waker, const struct futex *f)
+{
+	u32 i, n = waker->n_roused < ROUSED_MAX ? waker->n_roused : ROUSED_MAX;
+	struct release *rel;
+	struct thread *t;
+	struct user *u;
+
+	for (i = 0; i < n; i++) {
+		const struct roused *w = &waker->roused[i];
+
+		t = idmap_get(&r->threads, w->tid);
+		if (!t || t->last_wake != w->ts)
+			continue;
+		if (t->unpaired.wake != w->ts) {
+			t->last_futex = f->id;
+			continue;
+		}
+		u = idmap_get(&r->futexes->users, (u64)t->unpaired.futex << 32 | t->tid);
+		rel = u ? release_of(u, waker->tid, NULL) : NULL;
+		if (rel && same_or_moved(r, r->futexes->list[t->unpaired.futex], f->id))
+			rel->observed++;
+		t->unpaired.wake = 0;
+	}
+}
+
+static int on_wake(struct replay *r, struct thread *t, u64 address, s64 woken, bool exact,
+		   struct err *e)
+{
+	struct futex *f = futex_of(r, t->process, address, e);
+	struct user *u;
+
+	if (!f || user_of(r, f, t->tid, &u, e) < 0)
+		return ERR_FAIL;
+	if (u && u->waited) {
+		f->cycles++;
+		u->waited = false;
+	}
+	pair_roused(r, t, f);
+	if (woken <= 0)
+		return 0;
+	f->wakes++;
+	f->woken += woken;
+	if (u)
+		u->wakes++;
+	if (exact && r->groups & 1u << GROUP_sched)
+		f->unseen += elapsed(t->n_roused, woken);
+	return 0;
+}
+
+/* The call `futex` with its operations. */
+static int on_multiplexed(struct replay *r, struct thread *t, const struct ev_syscall_args *a,
+			  const struct call_view *v, struct err *e)
+{
+	struct futex *f;
+
+	switch (a->arg1 & OP_MASK) {
+	case OP_WAIT:
+	case OP_WAIT_BITSET:
+	case OP_LOCK_PI:
+	case OP_LOCK_PI2:
+	case OP_WAIT_REQUEUE_PI:
+		return on_wait(r, t, a->arg0, v, e);
+	case OP_WAKE:
+	case OP_WAKE_BITSET:
+		return on_wake(r, t, a->arg0, v->ret, true, e);
+	case OP_WAKE_OP:
+		if (on_wake(r, t, a->arg4, 0, false, e) < 0)
+			return ERR_FAIL;
+		return on_wake(r, t, a->arg0, v->ret, false, e);
+	case OP_UNLOCK_PI:
+		return on_wake(r, t, a->arg0, v->ret < 0 ? 0 : t->n_roused, false, e);
+	case OP_REQUEUE:
+	case OP_CMP_REQUEUE:
+	case OP_CMP_REQUEUE_PI:
+		f = futex_of(r, t->process, a->arg0, e);
+		if (!f)
+			return ERR_FAIL;
+		f->moved_to = v->ret > 0 ? a->arg4 : f->moved_to;
+		return on_wake(r, t, a->arg0, t->n_roused, false, e);
+	default:
+		return 0;
+	}
+}
+
+int futex_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+{
+	struct call_view v = view_syscall(rec);
+	const struct futexes *f = r->futexes;
+	int abi = abi_table(v.abi, v.nr), ret = 0;
+	struct thread *t;
+
+	if (!rec->tid || v.flags & SYSCALL_UNFINISHED)
+		return 0;
+	t = task_thread(r, rec->tid, e);
+	if (!t)
+		return ERR_FAIL;
+	if (abi >= 0 && r->waits[abi][v.nr] == SYSWAIT_FUTEX && rec->type == EV_syscall_args) {
+		if (v.nr == f->futex[abi])
+			ret = on_multiplexed(r, t, rec->event, &v, e);
+		else if (v.nr == f->wait[abi])
+			ret = on_wait(r, t, v.arg[0], &v, e);
+		else if (v.nr == f->wake[abi])
+			ret = on_wake(r, t, v.arg[0], v.ret, true, e);
+	}
+	t->n_roused = 0;
+	return ret;
+}
+
+int futex_on_waking(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_waking *ev = rec->event;
+	struct thread *t;
+
+	if (!rec->tid || ev->context != CONTEXT_TASK || !(r->groups & 1u << GROUP_syscalls))
+		return 0;
+	t = idmap_get(&r->threads, rec->tid);
+	if (!t) /* a stranger: it has no calls in the recording either */
+		return 0;
+	if (!t->roused && !(t->roused = calloc(ROUSED_MAX, sizeof(*t->roused))))
+		return err_set(e, ERR_FAIL, "out of memory for wake-ups");
+	if (t->n_roused < ROUSED_MAX)
+		t->roused[t->n_roused] = (struct roused){ rec->ts, ev->target };
+	t->n_roused++;
+	return 0;
+}
+
+static const char *class_of(const struct futex *f)
+{
+	if (f->cycles && f->cycles * CYCLE_SHARE >= f->waits)
+		return "contention";
+	return f->waits || f->wakes ? "handoff" : "timeout";
+}
+
+static int by_user(const void *a, const void *b)
+{
+	const struct user *x = *(struct user *const *)a, *y = *(struct user *const *)b;
+
+	if (x->futex != y->futex)
+		return x->futex < y->futex ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static void user_rows(struct replay *r, const struct user *u)
+{
+	s64 *row = bulk_row(r->bulk, TABLE_futex_user);
+	u32 i;
+
+	row[0] = u->futex;
+	row[1] = u->tid;
+	row[2] = u->waits;
+	row[3] = u->total & INT64_MAX;
+	row[4] = u->wakes;
+	for (i = 0; i < u->n_releases; i++) {
+		row = bulk_row(r->bulk, TABLE_futex_release);
+		row[0] = u->futex;
+		row[1] = u->tid;
+		row[2] = u->releases[i].waker;
+		row[3] = u->releases[i].n;
+		row[4] = u->releases[i].total & INT64_MAX;
+		row[5] = u->releases[i].observed;
+	}
+}
+
+/* The users' rows; each adds its thread and role to its futex's signature. */
+static int write_users(struct replay *r, struct err *e)
+{
+	struct futexes *all = r->futexes;
+	struct user **list = calloc(all->users.n + 1, sizeof(*list)), *u;
+	size_t at = 0, n = 0, i;
+	u64 role;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for futexes");
+	while ((u = idmap_each(&all->users, &at)))
+		list[n++] = u;
+	qsort(list, n, sizeof(*list), by_user);
+	for (i = 0; i < n; i++) {
+		u = list[i];
+		if (!u->waits && !u->wakes)
+			continue;
+		role = ((u64)u->tid << 2 | (u64)(u->waits > 0) << 1 | (u->wakes > 0)) *
+		       0x9e3779b97f4a7c15u;
+		all->list[u->futex]->signature += (role ^ role >> 29) * 0xbf58476d1ce4e5b9u;
+		user_rows(r, u);
+	}
+	free(list);
+	return 0;
+}
+
+int futex_finish(struct replay *r, struct err *e)
+{
+	struct idmap groups = { 0 };
+	struct futex *f, *first;
+	int ret = write_users(r, e);
+	u32 i;
+
+	for (i = 0; i < r->futexes->n && ret == 0; i++) {
+		f = r->futexes->list[i];
+		if (!f->waits && !f->wakes && !f->attempts && !f->timeouts && !f->lossy)
+			continue;
+		f->signature ^= (u64)f->pid << 40;
+		first = idmap_get(&groups, f->signature);
+		if (!first)
+			ret = idmap_put(&groups, f->signature, f, FUTEX_LIMIT + 1, e);
+		if (ret == 0)
+			ret = db_insert(r->db, TABLE_futex, e, "iiisiiiiiiiiiiiii", (s64)f->id,
+					(s64)f->pid, (s64)(f->address & INT64_MAX), class_of(f),
+					(s64)(first ? first->id : f->id), (s64)f->waits,
+					(s64)(f->total & INT64_MAX), (s64)(f->longest & INT64_MAX),
+					(s64)f->attempts, (s64)f->timeouts, (s64)f->interrupted,
+					(s64)f->wakes, (s64)f->woken, (s64)f->unseen,
+					(s64)f->cycles, (s64)f->requeued, (s64)f->lossy);
+	}
+	idmap_free(&groups);
+	return ret;
+}
+
+void futex_free(struct replay *r)
+{
+	struct futexes *all = r->futexes;
+	struct user *u;
+	size_t at = 0;
+	u32 i;
+
+	if (!all)
+		return;
+	while ((u = idmap_each(&all->users, &at))) {
+		free(u->releases);
+		free(u);
+	}
+	idmap_free(&all->users);
+	for (i = 0; i < all->n; i++)
+		free(all->list[i]);
+	free(all->list);
+	free(all);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where the time of turns goes, and how long others take to answer. A turn is split by the clocks
+ * of the thread that sends: it is what the turn waited for, also while it was still busy
+ * with another turn. An event loop waits for answers in poll; the time between its own
+ * request on a connected socket and the answer is therefore taken out of poll.
+ */
+#include "track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct turn_time {
+	u64 begin;
+	u64 upstream; /* time in which an answer to its thread was outstanding */
+	u32 tid;      /* of the first receive */
+	bool split;   /* spent is known */
+	u64 clock[N_STATES];
+	u64 spent[N_STATES];
+};
+
+/* Whose clocks can split turns: threads whose every switch is in the recording. */
+static bool is_timed(const struct replay *r, const struct thread *t)
+{
+	return t->tracked && r->groups & 1u << GROUP_sched;
+}
+
+static int remember_past(struct thread *t, struct err *e)
+{
+	if (!t->past && !(t->past = calloc(1, sizeof(*t->past))))
+		return err_set(e, ERR_FAIL, "out of memory for turns");
+	return 0;
+}
+
+int turns_begin(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
+{
+	if (f->time) {
+		f->time->split = false;
+		f->time->begin = 0;
+	}
+	if (!is_timed(r, t))
+		return 0;
+	if (!f->time && !(f->time = calloc(1, sizeof(*f->time))))
+		return err_set(e, ERR_FAIL, "out of memory for turns");
+	f->time->begin = ts;
+	f->time->tid = t->tid;
+	f->time->upstream = 0;
+	memcpy(f->time->clock, t->clock, sizeof(f->time->clock));
+	return remember_past(t, e);
+}
+
+int turns_send(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
+{
+	struct turn_time *turn = f->time;
+	u64 off = 0;
+	int i;
+
+	if (!turn || !turn->begin)
+		return 0;
+	turn->split = false;
+	if (!is_timed(r, t))
+		return 0;
+	if (remember_past(t, e) < 0)
+		return ERR_FAIL;
+	if (t->answered > turn->begin && t->asked >= turn->begin) {
+		turn->upstream += elapsed(t->asked, t->answered);
+		t->asked = t->answered = 0;
+	}
+	turn->split = true;
+	if (t->tid != turn->tid) {
+		states_since(t, turn->begin, ts, turn->spent);
+		return 0;
+	}
+	for (i = STATE_run + 1; i < N_STATES; i++) {
+		turn->spent[i] = elapsed(turn->clock[i], t->clock[i]);
+		off += turn->spent[i];
+	}
+	turn->spent[STATE_run] = elapsed(off, elapsed(turn->begin, ts));
+	return 0;
+}
+
+bool turns_is_split(const struct file *f)
+{
+	return f->time && f->time->split;
+}
+
+void turns_end(struct replay *r, struct process *p, const struct file *f)
+{
+	struct turn_time *t = f->time;
+	u64 moved;
+	s64 *row;
+	int i;
+
+	r->n_turns++;
+	hist_add(&p->turn_latency, elapsed(f->turn.first_recv, f->turn.last_send));
+	if (!turns_is_split(f))
+		return;
+	moved = t->upstream < t->spent[STATE_poll] ? t->upstream : t->spent[STATE_poll];
+	t->spent[STATE_poll] -= moved;
+	t->spent[STATE_client] += moved;
+	for (i = STATE_run + 1; i < N_STATES; i++) {
+		if (!t->spent[i])
+			continue;
+		row = bulk_row(r->bulk, TABLE_turn_wait);
+		row[0] = r->n_turns;
+		row[1] = i;
+		row[2] = t->spent[i] & INT64_MAX;
+	}
+	t->split = false;
+}
+
+void turns_exchange(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		    bool send, u64 bytes)
+{
+	struct asking *a = &f->asking;
+	u64 dur;
+	s64 *row;
+
+	if (send) {
+		a->last_send = v->ts;
+		a->sends++;
+		a->bytes += bytes;
+		return;
+	}
+	if (!a->sends)
+		return; /* more of an answer, or nobody asked */
+	dur = elapsed(a->last_send, v->ts);
+	t->asked = a->last_send;
+	t->answered = v->ts;
+	row = bulk_row(r->bulk, TABLE_exchange);
+	row[0] = replay_time(r, a->last_send);
+	row[1] = dur;
+	row[2] = t->process->pid;
+	row[3] = t->tid;
+	row[4] = (s32)v->arg[0];
+	row[5] = a->sends;
+	row[6] = a->bytes & INT64_MAX;
+	row[7] = bytes & INT64_MAX;
+	row[8] = loss_overlaps(r, a->last_send, v->ts);
+	hist_add(&t->process->exchange_latency, dur);
+	*a = (struct asking){ 0 };
+}

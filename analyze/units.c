@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Millions of units as sums in blocks of time. */
+#include "units.h"
+
+#include "hist.h"
+#include "latency.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_UNITS  30	     /* fewer are no basis */
+#define LEAST_WINDOW 1000000 /* ns */
+
+struct reading {
+	struct units *u;
+	size_t n;
+	s64 duration;
+	u64 seed; /* of the drawing of examples: the same for the same recording */
+};
+
+static double draw(struct reading *r)
+{
+	r->seed ^= r->seed << 13;
+	r->seed ^= r->seed >> 7;
+	r->seed ^= r->seed << 17;
+	return (double)(r->seed >> 11) / 9007199254740992.0;
+}
+
+static void add_sums(struct unit_sums *s, double wall, const double *spent)
+{
+	int i;
+
+	s->n++;
+	s->wall += wall;
+	for (i = 0; i < N_SPAN_STATES; i++)
+		s->spent[i] += spent[i];
+}
+
+/* Keeps one of n with the same chance for each, in UNIT_SAMPLES places. */
+static void keep(struct reading *r, struct unit *places, double n, const struct unit *x)
+{
+	double at = n <= UNIT_SAMPLES ? n - 1 : floor(draw(r) * n);
+
+	if (at < UNIT_SAMPLES)
+		places[(int)at] = *x;
+}
+
+/* One unit: spent holds all states, time on a CPU included. */
+static void take(struct reading *r, struct units *u, const struct unit *x, const double *spent)
+{
+	s64 at = u->block > 0 ? x->ts / u->block : 0;
+	struct unit_block *b = &u->blocks[at < 0 ? 0 : at >= UNIT_BLOCKS ? UNIT_BLOCKS - 1 : at];
+	double wall = x->dur;
+	int i;
+
+	u->n++;
+	add_sums(&b->all, wall, spent);
+	b->logs += log(wall + 1);
+	for (i = 0; i < UNIT_SAMPLES; i++) /* each place on its own: by duration */
+		if (draw(r) * b->all.wall < wall)
+			b->usual[i] = *x;
+	if (wall >= u->slow) {
+		add_sums(&b->tail, wall, spent);
+		keep(r, b->slow, b->tail.n, x);
+	} else if (wall >= u->p25 && wall <= u->p75) {
+		add_sums(&b->middle, wall, spent);
+		keep(r, b->calm, b->middle.n, x);
+	}
+}
+
+/* Thresholds from the histograms: tails of at least 10 units where possible. */
+static int read_limits(sqlite3 *db, struct units *u, const char *kind, s64 subject, s64 item,
+		       double n, struct err *e)
+{
+	double at[4] = { 0.25, 0.5, 0.75, 0.99 }, q[4];
+	int ret;
+
+	u->q = at[3] = n >= 1000 ? 0.99 : n >= 200 ? 0.95 : 0.9;
+	ret = latency_quantiles(db, kind, subject, item, at, q, 4, INFINITY, e);
+	/* out to the ends of their buckets */
+	u->p25 = q[0] * (1 - 1.0 / HIST_SUB);
+	u->p75 = q[2] * (1 + 1.0 / HIST_SUB);
+	u->slow = q[3] * (1 - 1.0 / HIST_SUB);
+	return ret;
+}
+
+/* ---- calls ---- */
+
+static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
+{
+	static const char sql[] =
+		"SELECT s.id, s.function, c.n FROM call_stat c JOIN site s ON s.id=c.site"
+		" WHERE c.split AND c.n >= ? ORDER BY c.total DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "i", (s64)LEAST_UNITS);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct units *u = &r->u[r->n++];
+
+		u->kind = UNIT_CALL;
+		u->key = sqlite3_column_int64(q, 0);
+		snprintf(u->name, sizeof(u->name), "calls of %s", sqlite3_column_text(q, 1));
+		ret = read_limits(db, u, "call", 0, u->key, sqlite3_column_double(q, 2), e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
+{
+	static const char sql[] = "SELECT ts, dur, tid, lossy"
+#define STATE(id, name, off, doc) ", " #name
+#include "waits.def"
+#undef STATE
+				  " FROM call WHERE site=? AND run IS NOT NULL";
+	double spent[N_SPAN_STATES];
+	sqlite3_stmt *q;
+	int i, ret = db_query(&q, db, e, sql, "i", r->u[0].key);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct unit x = { sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+				  sqlite3_column_int64(q, 2) };
+
+		for (i = 0; i < N_SPAN_STATES; i++)
+			spent[i] = sqlite3_column_double(q, 4 + i);
+		if (sqlite3_column_int(q, 3) || spent[SPAN_unknown] > 0)
+			r->u[0].apart++;
+		else
+			take(r, &r->u[0], &x, spent);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- turns ---- */
+
+static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
+{
+	static const char sql[] =
+		"SELECT l.subject, (SELECT max(comm) FROM process WHERE pid=l.subject), sum(l.n),"
+		" sum(l.n * l.low) AS wall FROM latency l WHERE l.kind='turn'"
+		" GROUP BY l.subject HAVING sum(l.n) >= ? ORDER BY wall DESC, l.subject LIMIT ?";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct units *u = &r->u[r->n++];
+		const char *comm = (const char *)sqlite3_column_text(q, 1);
+
+		u->kind = UNIT_TURN;
+		u->key = sqlite3_column_int64(q, 0);
+		snprintf(u->name, sizeof(u->name), "turns of %s[%lld]", comm && *comm ? comm : "?",
+			 (long long)u->key);
+		ret = read_limits(db, u, "turn", u->key, 0, sqlite3_column_double(q, 2), e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static struct units *of_key(struct reading *r, s64 key)
+{
+	size_t i;
+
+	for (i = 0; i < r->n; i++)
+		if (r->u[i].key == key)
+			return &r->u[i];
+	return NULL;
+}
+
+/* What turn_wait has of this turn; its rows are in the order of the turns. */
+static int read_split(sqlite3_stmt *w, int *ret_more, s64 turn, double *spent, struct err *e)
+{
+	while (*ret_more > 0 && sqlite3_column_int64(w, 0) <= turn) {
+		if (sqlite3_column_int64(w, 0) == turn)
+			spent[sqlite3_column_int(w, 1) % N_SPAN_STATES] +=
+				sqlite3_column_double(w, 2);
+		*ret_more = db_step(w, e);
+	}
+	return *ret_more < 0 ? *ret_more : 0;
+}
+
+/* One turn; the row of table turn is at hand. */
+static int take_turn(struct reading *r, sqlite3_stmt *q, sqlite3_stmt *w, int *more, struct err *e)
+{
+	struct units *u = of_key(r, sqlite3_column_int64(q, 3));
+	struct unit x = { sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
+			  sqlite3_column_int64(q, 4) };
+	double spent[N_SPAN_STATES] = { 0 }, off = 0;
+	int i;
+
+	if (!u)
+		return 0;
+	if (read_split(w, more, sqlite3_column_int64(q, 0), spent, e) < 0)
+		return ERR_FAIL;
+	for (i = SPAN_run + 1; i < N_SPAN_STATES; i++)
+		off += spent[i];
+	spent[SPAN_run] = x.dur > off ? x.dur - off : 0;
+	if (!sqlite3_column_int(q, 5) || sqlite3_column_int(q, 6) || spent[SPAN_unknown] > 0)
+		u->apart++;
+	else
+		take(r, u, &x, spent);
+	return 0;
+}
+
+static int read_turns(sqlite3 *db, struct reading *r, struct err *e)
+{
+	sqlite3_stmt *q = NULL, *w = NULL;
+	int more = 0, ret;
+
+	ret = db_query(&q, db, e,
+		       "SELECT rowid, ts, dur, pid, tid, split, lossy FROM turn ORDER BY rowid",
+		       "");
+	if (ret == 0)
+		ret = db_query(&w, db, e, "SELECT turn, state, dur FROM turn_wait ORDER BY rowid",
+			       "");
+	if (ret == 0)
+		ret = more = db_step(w, e);
+	while (ret >= 0 && (ret = db_step(q, e)) > 0)
+		ret = take_turn(r, q, w, &more, e);
+	sqlite3_finalize(q);
+	sqlite3_finalize(w);
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- windows ---- */
+
+static int choose_windows(sqlite3 *db, struct reading *r, struct err *e)
+{
+	static const char sql[] =
+		"SELECT t.pid, (SELECT max(comm) FROM process WHERE pid=t.pid) FROM thread t"
+		" WHERE t.wall > 0 AND t.switches > 0 GROUP BY t.pid"
+		" ORDER BY sum(t.run + t.woken + t.preempted + t.disk) DESC, t.pid LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && r->u[0].block >= LEAST_WINDOW) {
+		struct units *u = &r->u[r->n++];
+
+		u->kind = UNIT_WINDOW;
+		u->key = sqlite3_column_int64(q, 0);
+		u->slow = INFINITY;
+		u->q = NAN;
+		snprintf(u->name, sizeof(u->name), "windows of %s[%lld]", sqlite3_column_text(q, 1),
+			 (long long)u->key);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Adds the interval to the blocks that it touches. */
+static void spread(double (*spent)[N_SPAN_STATES], s64 block, int state, s64 ts, s64 dur)
+{
+	s64 i, first = ts / block, last = (ts + dur) / block;
+
+	for (i = first < 0 ? 0 : first; i <= last && i < UNIT_BLOCKS; i++) {
+		s64 from = ts > i * block ? ts : i * block;
+		s64 to = ts + dur < (i + 1) * block ? ts + dur : (i + 1) * block;
+
+		spent[i][state % N_SPAN_STATES] += to > from ? to - from : 0;
+	}
+}
+
+static int read_states(sqlite3 *db, const char *sql, s64 key, s64 block,
+		       double (*spent)[N_SPAN_STATES], struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "i", key);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		spread(spent, block, sqlite3_column_int(q, 2), sqlite3_column_int64(q, 0),
+		       sqlite3_column_int64(q, 1));
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e)
+{
+	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
+	if (block <= 0)
+		return 0;
+	return read_states(db, "SELECT ts, dur, state FROM thread_state WHERE tid=?", tid, block,
+			   spent, e);
+}
+
+/* The thread of the process that has most to tell, window by window. */
+static int read_windows(sqlite3 *db, struct reading *r, struct err *e)
+{
+	double(*spent)[N_SPAN_STATES] = calloc(UNIT_BLOCKS, sizeof(*spent)), wall;
+	struct units *u = &r->u[0];
+	s64 tid = 0;
+	int b, i, ret;
+
+	if (!spent)
+		return err_set(e, ERR_FAIL, "out of memory for windows");
+	ret = db_int(db, &tid, e,
+		     "SELECT tid FROM thread WHERE pid=? AND switches > 0 ORDER BY"
+		     " run + woken + preempted + disk + pipe + client + socket DESC, tid LIMIT 1",
+		     "i", u->key);
+	if (ret == 0)
+		ret = units_thread(db, tid, u->block, spent, e);
+	for (b = 0; b < UNIT_BLOCKS && ret == 0; b++) {
+		struct unit x = { b * u->block, u->block, tid };
+
+		for (wall = 0, i = 0; i < N_SPAN_STATES; i++)
+			wall += spent[b][i];
+		if (spent[b][SPAN_unknown] > 0 || wall < u->block / 2)
+			u->apart++;
+		else
+			take(r, u, &x, spent[b]);
+	}
+	free(spent);
+	return ret;
+}
+
+u32 units_thread_of(const struct units *u)
+{
+	u32 tids[64] = { 0 };
+	int counts[64] = { 0 }, b, i, k, best = 0;
+
+	for (b = 0; b < UNIT_BLOCKS; b++)
+		for (i = 0; i < UNIT_SAMPLES; i++) {
+			u32 tid = u->blocks[b].usual[i].tid;
+
+			for (k = 0; tid && k < 64 && tids[k] && tids[k] != tid; k++)
+				;
+			if (!tid || k == 64)
+				continue;
+			tids[k] = tid;
+			counts[k]++;
+		}
+	for (k = 1; k < 64; k++)
+		best = counts[k] > counts[best] ? k : best;
+	return tids[best];
+}
+
+int units_read(sqlite3 *db, s64 duration, struct units **ret_units, size_t *ret_n, struct err *e)
+{
+	static const struct {
+		int (*choose)(sqlite3 *db, struct reading *r, struct err *e);
+		int (*read)(sqlite3 *db, struct reading *r, struct err *e);
+	} kinds[] = {
+		{ choose_calls, read_calls },
+		{ choose_turns, read_turns },
+		{ choose_windows, read_windows },
+	};
+	struct reading r = { .duration = duration, .seed = 88172645463325252u };
+	size_t k, i;
+	int ret = 0;
+
+	r.u = calloc(UNIT_SUBJECTS, sizeof(*r.u));
+	if (!r.u)
+		return err_set(e, ERR_FAIL, "out of memory for units");
+	for (i = 0; i < UNIT_SUBJECTS; i++)
+		r.u[i].block = duration / UNIT_BLOCKS + 1;
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && ret == 0 && !r.n; k++) {
+		ret = kinds[k].choose(db, &r, e);
+		if (ret == 0 && r.n)
+			ret = kinds[k].read(db, &r, e);
+	}
+	if (ret < 0) {
+		free(r.u);
+		return ret;
+	}
+	*ret_units = r.u;
+	*ret_n = r.n;
+	return 0;
+}

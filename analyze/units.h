@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Units of work (calls of a probed function, turns on server sockets, or windows of time) with
+ * the time of each split by the states of its thread. What is kept of millions of units
+ * is their sums in UNIT_BLOCKS equal blocks of time, and a few examples of each block.
+ */
+#ifndef OBS_UNITS_H
+#define OBS_UNITS_H
+
+#include "spans.h"
+
+#define UNIT_BLOCKS   128
+#define UNIT_SUBJECTS 4 /* processes, or functions, at one time */
+#define UNIT_SAMPLES  4 /* of a block, of each kind */
+
+enum unit_kind { UNIT_CALL, UNIT_TURN, UNIT_WINDOW };
+
+struct unit {
+	s64 ts, dur;
+	u32 tid;
+};
+
+/* Sums over some of the units of one block. */
+struct unit_sums {
+	double n;
+	double wall;
+	double spent[N_SPAN_STATES];
+};
+
+struct unit_block {
+	struct unit_sums all, tail, middle;
+	double logs;			 /* sum of ln(duration) */
+	struct unit slow[UNIT_SAMPLES];	 /* of the tail, drawn evenly */
+	struct unit usual[UNIT_SAMPLES]; /* of all, drawn by their duration */
+	struct unit calm[UNIT_SAMPLES];	 /* of the middle */
+};
+
+struct units {
+	enum unit_kind kind;
+	s64 key;	       /* pid, or site.id */
+	char name[120];	       /* "turns of server[100]" */
+	double n;	       /* units whose time is known */
+	double apart;	       /* others: touched by loss, or by states that are not known */
+	double q;	       /* the tail begins at this quantile */
+	double p25, p75, slow; /* durations, ns */
+	s64 block;	       /* ns of one block */
+	struct unit_block blocks[UNIT_BLOCKS];
+};
+
+/*
+ * The units of the recording: what functions were probed, else the processes that answer
+ * turns, else windows of the busiest process; at most UNIT_SUBJECTS of them. *ret is freed with
+ * free(). 0 units if there is nothing to be found.
+ */
+int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, struct err *e);
+
+/* Time of one thread in each state and block: spent[block][state]. */
+int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);
+
+/* The thread that ends most of the units that were kept as examples; 0: none. */
+u32 units_thread_of(const struct units *u);
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/track_cpu.c: who had the CPU, and the shares, on paper. */
+#include "tests/unit.h"
+
+#include "tests/loaded.h"
+
+#define START(targets)                                      \
+	"@recorder\n"                                       \
+	"900 0 info text=\"targets=" targets "\"\n"         \
+	"901 0 info text=\"groups=core,syscalls,sched\"\n"  \
+	"902 100 thread pid=100 state=83 comm=\"a\"\n"      \
+	"903 101 thread pid=100 state=83 comm=\"b\"\n"      \
+	"904 200 thread pid=200 state=83 comm=\"burner\"\n" \
+	"905 300 thread pid=300 state=83 comm=\"other\"\n"  \
+	"1000 0 info text=\"begin=1000\"\n90000 0 info text=\"stopped=90000\"\n"
+
+/* 100 waits 2000..9000: 200 runs to 5000, 300 to 8000, then nobody. */
+static const char waiting[] =
+	"@cpu 0\n1500 0 switch next=200 prio=120\n@cpu 1\n2000 300 waking target=100 cpu=0 prio=120\n"
+	"@cpu 0\n5000 200 switch next=300 prio=120\n8000 300 switch next=0 state=1\n"
+	"9000 0 switch next=100 prio=120\n";
+
+static void waits_are_divided_among_those_who_ran(void **state)
+{
+	char text[4000];
+	sqlite3 *db;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", START("all"), waiting);
+	db = loaded(text);
+	assert_int_equal(asked(db, "SELECT woken FROM antagonist WHERE pid=100 AND tid=200"), 3000);
+	assert_int_equal(asked(db, "SELECT woken FROM antagonist WHERE pid=100 AND tid=300"), 3000);
+	assert_int_equal(asked(db, "SELECT woken FROM antagonist WHERE pid=100 AND tid=0"), 1000);
+	assert_int_equal(asked(db, "SELECT longest FROM sched_stat WHERE tid=100"), 7000);
+	assert_int_equal(asked(db, "SELECT object IN (200,300) FROM thread_state WHERE tid=100 "
+				   "AND state=1"),
+			 1);
+	sqlite3_close(db);
+}
+
+/*
+ * Only 100 was recorded. It leaves to 200 and comes back from 300: 200 took the CPU. It leaves to a
+ * thread of the kernel, and comes back from 200; to nobody, and comes back from the kernel's.
+ */
+static void strangers_are_chosen_between(void **state)
+{
+	sqlite3 *db = loaded(
+		START("100") "906 700 thread pid=700 parent=2 state=83 comm=\"kworker/0:1\"\n"
+			     "@cpu 0\n1500 0 switch next=100 prio=120\n"
+			     "2000 100 switch next=200 flags=1\n"
+			     "6000 300 switch next=100 prio=120\n"
+			     "7000 100 switch next=700 flags=1\n"
+			     "9000 200 switch next=100 prio=120\n"
+			     "10000 100 switch next=0\n"
+			     "15000 700 switch next=100 prio=120\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT preempted FROM antagonist WHERE tid=200"), 4000 + 2000);
+	assert_int_equal(asked(db, "SELECT preempted FROM antagonist WHERE tid=0"), 5000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM antagonist"), 2);
+	assert_int_equal(asked(db, "SELECT fair IS NULL FROM sched_stat WHERE tid=100"), 1);
+	sqlite3_close(db);
+}
+
+/* state bits say S, but the switch was a preemption: it could still run. */
+static void preemption_on_the_way_to_sleep_is_no_sleep(void **state)
+{
+	sqlite3 *db = loaded(START("100") "@cpu 0\n1500 0 switch next=100\n"
+					  "2000 100 switch next=200 state=1 flags=1\n"
+					  "6000 200 switch next=100\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT preempted FROM thread WHERE tid=100"), 4000);
+	assert_int_equal(asked(db, "SELECT other FROM thread WHERE tid=100"), 0);
+	sqlite3_close(db);
+}
+
+/*
+ * Nice 0 beside nice 0 from 2000 on, both runnable: 100 waits to 6000 while 200 runs, is 2000
+ * behind its half; then it runs to 10000 and is level.
+ */
+static void fair_shares_follow_the_weights(void **state)
+{
+	sqlite3 *db = loaded(START("all") "@cpu 0\n1500 0 waking target=200 cpu=0 prio=120\n"
+					  "1500 0 switch next=200 prio=120\n"
+					  "2000 200 waking target=100 cpu=0 prio=120\n"
+					  "6000 200 switch next=100 prio=120 flags=1\n"
+					  "10000 100 switch next=200 state=1 prio=120\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=100"), 2000);
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=100"), 4000);
+	assert_int_equal(asked(db, "SELECT starved FROM sched_stat WHERE tid=100"), 4000);
+	sqlite3_close(db);
+}
+
+/* nice 19 (weight 15) beside nice 0 (1024): nearly nothing is its due. */
+static void heavier_threads_are_due_more(void **state)
+{
+	sqlite3 *db = loaded(START("all") "@cpu 0\n1500 0 waking target=200 cpu=0 prio=120\n"
+					  "1500 0 switch next=200 prio=120\n"
+					  "2000 200 waking target=100 cpu=0 prio=139\n"
+					  "12390 200 switch next=100 state=1 prio=139\n"
+					  "12400 100 switch next=0 state=1\n");
+
+	(void)state;
+	/* 10390 * 15 / 1039, and the last 10 alone */
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=100"), 160);
+	sqlite3_close(db);
+}
+
+/* 0.2 ms in the queue of CPU 0 while CPU 1 is idle all the time. */
+static void idle_cpus_beside_long_waits_are_told(void **state)
+{
+	sqlite3 *db = loaded(START("all") "90000 0 info text=\"stopped=900000\"\n"
+					  "@cpu 0\n1500 0 switch next=200 prio=120\n"
+					  "@cpu 1\n1600 300 switch next=0 state=1\n"
+					  "@cpu 0\n2000 200 waking target=100 cpu=0 prio=120\n"
+					  "202000 200 switch next=100 state=1 prio=120\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT idle_elsewhere FROM sched_stat WHERE tid=100"), 200000);
+	sqlite3_close(db);
+}
+
+/* 100 alone 2000..4000, with 101 4000..8000 (both on a CPU): 2000 + 4000 / 2 and 4000 / 2. */
+static void serial_time_is_divided_by_the_active(void **state)
+{
+	sqlite3 *db = loaded(
+		START("all") "@cpu 0\n2000 0 waking target=100 cpu=0\n2000 0 switch next=100\n"
+			     "@cpu 1\n4000 0 waking target=101 cpu=1\n4000 0 switch next=101\n"
+			     "8000 101 switch next=0 state=1\n"
+			     "@cpu 0\n8000 100 switch next=0 state=1\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT serial FROM sched_stat WHERE tid=100"), 4000);
+	assert_int_equal(asked(db, "SELECT alone FROM sched_stat WHERE tid=100"), 2000);
+	assert_int_equal(asked(db, "SELECT serial FROM sched_stat WHERE tid=101"), 2000);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(waits_are_divided_among_those_who_ran),
+		T(strangers_are_chosen_between),
+		T(preemption_on_the_way_to_sleep_is_no_sleep),
+		T(fair_shares_follow_the_weights),
+		T(heavier_threads_are_due_more),
+		T(idle_cpus_beside_long_waits_are_told),
+		T(serial_time_is_divided_by_the_active),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/track_futex.c: each rule of pairing waits with wakes, by hand. */
+#include "tests/unit.h"
+
+#include "tests/loaded.h"
+
+#define START                                              \
+	"@recorder\n"                                      \
+	"900 0 info text=\"targets=all\"\n"                \
+	"901 0 info text=\"groups=core,syscalls,sched\"\n" \
+	"902 100 thread pid=100 state=83 comm=\"a\"\n"     \
+	"903 101 thread pid=100 state=83 comm=\"b\"\n"     \
+	"904 102 thread pid=100 state=83 comm=\"c\"\n"     \
+	"1000 0 info text=\"begin=1000\"\n90000 0 info text=\"stopped=90000\"\n"
+#define RUN(tid) "1500 0 waking target=" tid "\n1500 0 switch next=" tid "\n"
+/* 100 sleeps from 2000 in a wait that it entered at 1900, and is woken by 101 at 5000 */
+#define SLEEP                                                                                  \
+	"@cpu 0\n" RUN("100") "@cpu 1\n" RUN("101") "@cpu 0\n2000 100 switch next=0 state=1\n" \
+						    "@cpu 1\n5000 101 waking target=100 cpu=0\n"
+#define WAITER_RETURNS \
+	"@cpu 0\n5010 0 switch next=100\n5100 100 syscall_args nr=futex dur=3200 arg0=0x1000 arg1=0x80\n"
+#define WAKER_RETURNS "@cpu 1\n5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x1000 arg1=0x81\n"
+#define LATE_WAKER_RETURNS \
+	"@cpu 1\n5200 101 syscall_args nr=futex dur=300 ret=1 arg0=0x1000 arg1=0x81\n"
+
+static void pairs(const char *text, s64 n, s64 observed)
+{
+	sqlite3 *db = loaded(text);
+
+	assert_int_equal(asked(db, "SELECT total(n) FROM futex_release"), n);
+	assert_int_equal(asked(db, "SELECT total(observed) FROM futex_release"), observed);
+	sqlite3_close(db);
+}
+
+/* The two calls may return in either order. */
+static void waits_are_paired_with_their_wake(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	pairs(START SLEEP WAKER_RETURNS WAITER_RETURNS, 1, 1);
+	db = loaded(START SLEEP WAITER_RETURNS LATE_WAKER_RETURNS);
+	assert_int_equal(asked(db, "SELECT waker FROM futex_release WHERE waiter=100"), 101);
+	assert_int_equal(asked(db, "SELECT observed FROM futex_release"), 1);
+	assert_int_equal(asked(db, "SELECT total FROM futex_release"), 3200);
+	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE address=0x1000"), 1);
+	assert_int_equal(asked(db, "SELECT woken FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT unseen FROM futex"), 0);
+	/* the interval says which futex it was */
+	assert_int_equal(asked(db, "SELECT object=(SELECT id FROM futex) FROM thread_state "
+				   "WHERE tid=100 AND state=3"),
+			 1);
+	sqlite3_close(db);
+}
+
+/* Woken inside a call on another futex, or in no futex call at all: only woken. */
+static void other_wakes_are_not_observed(void **state)
+{
+	(void)state;
+	pairs(START SLEEP
+	      "5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x2000 arg1=0x81\n" WAITER_RETURNS,
+	      1, 0);
+	pairs(START SLEEP "5050 101 syscall_args nr=tgkill dur=100\n" WAITER_RETURNS, 1, 0);
+	pairs(START SLEEP WAITER_RETURNS "@cpu 1\n5200 101 syscall_args nr=tgkill dur=300\n", 1, 0);
+}
+
+/* A waiter that was requeued names the first futex, its waker the second. */
+static void requeued_waiters_are_followed(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n" RUN("100") "2000 100 switch next=0 state=1\n@cpu 1\n" RUN(
+		"101") "4000 101 syscall_args nr=futex dur=50 ret=1 arg0=0x1000 arg1=0x84 arg4=0x3000\n"
+		       "5000 101 waking target=100 cpu=0\n"
+		       "5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x3000 arg1=0x81\n" WAITER_RETURNS);
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT requeued FROM futex WHERE address=0x1000"), 1);
+	assert_int_equal(asked(db, "SELECT observed FROM futex_release"), 1);
+	sqlite3_close(db);
+}
+
+/* An interrupt's wake-up (a timer) releases nobody in the name of the thread it interrupted. */
+static void interrupts_release_nobody(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n" RUN(
+		"100") "2000 100 switch next=0 state=1\n"
+		       "@cpu 1\n5000 101 waking target=100 cpu=0 context=2\n"
+		       "@cpu 0\n5010 0 switch next=100\n"
+		       "5100 100 syscall_args nr=futex dur=3200 ret=-110 arg0=0x1000 arg1=0x80\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM futex_release"), 0);
+	assert_int_equal(asked(db, "SELECT timeouts FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT waits FROM futex"), 0);
+	assert_int_equal(asked(db, "SELECT class='timeout' FROM futex"), 1);
+	sqlite3_close(db);
+}
+
+/* EAGAIN never slept; EINTR was a signal; neither is a wait. */
+static void failures_are_no_waits(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n" RUN(
+		"100") "2000 100 syscall_args nr=futex dur=9 ret=-11 arg0=0x1000 arg1=0x80\n"
+		       "2100 100 syscall_args nr=futex dur=9 ret=-4 arg0=0x1000 arg1=0x80\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT attempts FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT interrupted FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT waits FROM futex"), 0);
+	sqlite3_close(db);
+}
+
+/* A call that says it woke two, with one wake-up in the recording. */
+static void missing_wakeups_are_counted(void **state)
+{
+	sqlite3 *db = loaded(
+		START SLEEP
+		"5050 101 syscall_args nr=futex dur=100 ret=2 arg0=0x1000 arg1=0x81\n" WAITER_RETURNS);
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT unseen FROM futex"), 1);
+	sqlite3_close(db);
+}
+
+/* As with a lock, 100 waits and later wakes; 102 only wakes another futex: a handoff. */
+static void locks_are_told_from_handoffs(void **state)
+{
+	sqlite3 *db =
+		loaded(START SLEEP WAKER_RETURNS WAITER_RETURNS
+		       "@cpu 0\n6000 100 syscall_args nr=futex dur=50 ret=0 arg0=0x1000 arg1=0x81\n"
+		       "@cpu 1\n7000 101 switch next=0 state=1\n"
+		       "@cpu 2\n1600 0 waking target=102\n1600 0 switch next=102\n"
+		       "8000 102 waking target=101 cpu=1\n"
+		       "8050 102 syscall_args nr=futex dur=100 ret=1 arg0=0x2000 arg1=0x81\n"
+		       "@cpu 1\n8100 0 switch next=101\n"
+		       "8200 101 syscall_args nr=futex dur=1300 arg0=0x2000 arg1=0x80\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT class='contention' FROM futex WHERE address=0x1000"), 1);
+	assert_int_equal(asked(db, "SELECT cycles FROM futex WHERE address=0x1000"), 1);
+	assert_int_equal(asked(db, "SELECT class='handoff' FROM futex WHERE address=0x2000"), 1);
+	assert_int_equal(asked(db, "SELECT wakes FROM futex_user WHERE tid=102"), 1);
+	sqlite3_close(db);
+}
+
+/* Two futexes with the same threads in the same roles share a signature, a third does not. */
+static void futexes_are_grouped_by_signature(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n" RUN(
+		"100") "2000 100 syscall_args nr=futex dur=9 ret=1 arg0=0x1000 arg1=0x81\n"
+		       "2100 100 syscall_args nr=futex dur=9 ret=1 arg0=0x2000 arg1=0x81\n"
+		       "2200 100 syscall_args nr=futex dur=9 ret=0 arg0=0x3000 arg1=0x80\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(DISTINCT signature) FROM futex"), 2);
+	assert_int_equal(asked(db, "SELECT signature FROM futex WHERE address=0x2000"),
+			 asked(db, "SELECT id FROM futex WHERE address=0x1000"));
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(waits_are_paired_with_their_wake),
+		T(other_wakes_are_not_observed),
+		T(requeued_waiters_are_followed),
+		T(interrupts_release_nobody),
+		T(failures_are_no_waits),
+		T(missing_wakeups_are_counted),
+		T(locks_are_told_from_handoffs),
+		T(futexes_are_grouped_by_signature),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

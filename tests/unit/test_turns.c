@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/track_requests.c: where the time of turns and exchanges goes. */
+#include "tests/unit.h"
+
+#include "tests/loaded.h"
+
+#define START                                                                                    \
+	"@recorder\n"                                                                            \
+	"900 0 info text=\"targets=all\"\n"                                                      \
+	"901 0 info text=\"groups=core,syscalls,sched\"\n"                                       \
+	"902 100 thread pid=100 state=83 comm=\"server\"\n"                                      \
+	"903 101 thread pid=100 state=83 comm=\"worker\"\n"                                      \
+	"904 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 sport=80 saddr=127.0.0.1\n" \
+	"905 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=3 dport=99 daddr=10.0.0.9\n"  \
+	"1000 0 info text=\"begin=1000\"\n90000 0 info text=\"stopped=90000\"\n"
+
+static s64 waited(sqlite3 *db, const char *state)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT total(dur) FROM turn_wait WHERE turn=1 AND state="
+		 "(SELECT id FROM state WHERE name='%s')",
+		 state);
+	return asked(db, sql);
+}
+
+/* Received at 2000, asleep for a lock 3000..6000, on a CPU again at 6100, sent at 7000. */
+static void turns_are_split_by_reason(void **state)
+{
+	sqlite3 *db =
+		loaded(START "@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"
+			     "2000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+			     "3000 100 switch next=0 state=1\n@cpu 1\n6000 0 waking target=100\n"
+			     "@cpu 0\n6100 0 switch next=100\n"
+			     "6200 100 syscall_args nr=futex dur=3300 arg0=0x1000\n"
+			     "7000 100 syscall nr=write fd=5 dur=100 ret=10\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT dur FROM turn"), 5000);
+	assert_int_equal(asked(db, "SELECT split FROM turn"), 1);
+	assert_int_equal(waited(db, "futex"), 3000);
+	assert_int_equal(waited(db, "woken"), 100);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_wait"), 3100);
+	sqlite3_close(db);
+}
+
+/*
+ * 100 receives at 2000, 101 sends at 9000. 101 was on another request: it read a file from 1000
+ * (disk) to 5000, was on a CPU from 5500, preempted 6000..7000.
+ */
+static void the_sender_tells_what_a_turn_waited_for(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"@cpu 1\n1100 0 waking target=101\n1100 0 switch next=101\n"
+		"1150 101 syscall nr=read fd=5 dur=1 ret=1\n1160 101 syscall nr=write fd=5 dur=1 ret=1\n"
+		"1200 101 switch next=0 state=2 flags=2\n"
+		"@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"
+		"2000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+		"@cpu 1\n5000 0 waking target=101 context=2\n5500 0 switch next=101\n"
+		"5600 101 syscall_args nr=pread64 arg0=9 dur=4500 ret=10\n"
+		"6000 101 switch next=0 flags=1\n7000 0 switch next=101\n"
+		"9000 101 syscall nr=write fd=5 dur=100 ret=10\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT tid FROM turn WHERE rowid=2"), 101);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_wait WHERE turn=2 AND state=7"),
+			 3000);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_wait WHERE turn=2 AND state=1"),
+			 500);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_wait WHERE turn=2 AND state=2"),
+			 1000);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_wait WHERE turn=2"), 4500);
+	sqlite3_close(db);
+}
+
+/* An event loop asks 10.0.0.9 at 2500 and polls 3000..6000; the answer comes at 6200. */
+static void answers_waited_for_in_poll_are_the_others_time(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"
+		"2000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+		"2500 100 syscall nr=write fd=6 dur=100 ret=20\n"
+		"3000 100 switch next=0 state=1\n6000 0 waking target=100 context=1\n"
+		"6100 0 switch next=100\n6150 100 syscall_args nr=epoll_wait arg0=4 dur=3300 ret=1\n"
+		"6200 100 syscall nr=read fd=6 dur=20 ret=30\n"
+		"6250 100 syscall nr=read fd=6 dur=20 ret=30\n"
+		"7000 100 syscall nr=write fd=5 dur=100 ret=10\n");
+
+	(void)state;
+	assert_int_equal(waited(db, "poll"), 0);
+	assert_int_equal(waited(db, "client"), 3000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM exchange"), 1);
+	assert_int_equal(asked(db, "SELECT dur FROM exchange"), 3700);
+	assert_int_equal(asked(db, "SELECT send_bytes FROM exchange"), 20);
+	sqlite3_close(db);
+}
+
+/* Asleep in a call on a connected socket: the state of its own. */
+static void a_clients_receive_is_told_from_a_servers(void **state)
+{
+	sqlite3 *db = loaded(
+		START "@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"
+		      "3000 100 switch next=0 state=1\n6000 0 waking target=100 context=1\n"
+		      "6000 0 switch next=100\n6150 100 syscall nr=read fd=6 dur=3300 ret=1\n"
+		      "7000 100 switch next=0 state=1\n8000 0 waking target=100 context=1\n"
+		      "8000 0 switch next=100\n8150 100 syscall nr=read fd=5 dur=1300 ret=1\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT client FROM thread WHERE tid=100"), 3000);
+	assert_int_equal(asked(db, "SELECT socket FROM thread WHERE tid=100"), 1000);
+	assert_int_equal(asked(db, "SELECT object FROM thread_state WHERE state=15"), 6);
+	sqlite3_close(db);
+}
+
+/* Events were lost while the second turn lasted. */
+static void turns_touched_by_loss_are_marked(void **state)
+{
+	sqlite3 *db = loaded(START "@cpu 0\n2000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+				   "2500 100 syscall nr=write fd=5 dur=100 ret=20\n"
+				   "3000 100 syscall nr=read fd=5 dur=100 ret=10\n@block\n@lost 3\n"
+				   "4000 100 syscall nr=write fd=5 dur=100 ret=20\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT group_concat(lossy)='0,1' FROM turn"), 1);
+	sqlite3_close(db);
+}
+
+/* Sectors 8..16, then 16..: the second goes on where the first ended; the third does not. */
+static void sequential_requests_are_marked(void **state)
+{
+	sqlite3 *db =
+		loaded(START "902 0 info text=\"groups=core,syscalls,block\"\n"
+			     "@cpu 0\n2000 100 block_start request=1 sector=8 bytes=4096 dev=5\n"
+			     "2100 100 block_start request=2 sector=16 bytes=4096 dev=5\n"
+			     "2200 100 block_start request=3 sector=99 bytes=4096 dev=5\n"
+			     "2900 0 block_complete request=1 sector=8 bytes=4096 dev=5\n"
+			     "3000 0 block_complete request=2 sector=16 bytes=4096 dev=5\n"
+			     "3100 0 block_complete request=3 sector=99 bytes=4096 dev=5\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT group_concat(sequential)='0,1,0' FROM block_io"), 1);
+	assert_int_equal(asked(db, "SELECT group_concat(depth)='0,1,2' FROM block_io"), 1);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(turns_are_split_by_reason),
+		T(the_sender_tells_what_a_turn_waited_for),
+		T(answers_waited_for_in_poll_are_the_others_time),
+		T(a_clients_receive_is_told_from_a_servers),
+		T(turns_touched_by_loss_are_marked),
+		T(sequential_requests_are_marked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
