@@ -35,6 +35,7 @@ struct bulk {
 	const s64 *shown; /* what feed shows now */
 	int shown_rows;
 	int shown_columns;
+	u32 shown_reals;   /* bit c: column c holds doubles */
 	struct err failed; /* code 0 while all is well */
 	s64 nowhere[COLUMNS_MAX];
 };
@@ -120,9 +121,14 @@ static int feed_column(sqlite3_vtab_cursor *c, sqlite3_context *ctx, int column)
 	const struct bulk *b = ((struct feed_table *)c->pVtab)->bulk;
 	size_t row = ((struct feed_cursor *)c)->row;
 	s64 v = b->shown[row * b->shown_columns + column];
+	double d;
 
-	if (v != BULK_NULL)
+	if (b->shown_reals & 1u << column) {
+		memcpy(&d, &v, sizeof(d)); /* SQLite makes NULL of NAN */
+		sqlite3_result_double(ctx, d);
+	} else if (v != BULK_NULL) {
 		sqlite3_result_int64(ctx, v);
+	}
 	return SQLITE_OK;
 }
 
@@ -192,10 +198,13 @@ static int make_writer(struct bulk *b, enum table_id t, struct err *e)
 static int write_rows(struct bulk *b, enum table_id t, struct err *e)
 {
 	struct rows *r = &b->tables[t];
-	int ret;
+	int c, ret;
 
 	if (!r->n)
 		return 0;
+	b->shown_reals = 0;
+	for (c = 0; c < tables[t].n_columns; c++)
+		b->shown_reals |= (u32)(tables[t].columns[c].type[0] == 'R') << c;
 	b->shown = r->values;
 	b->shown_rows = r->n;
 	b->shown_columns = tables[t].n_columns;

@@ -2,7 +2,8 @@
 /*
  * Rows into tables by the million. Rows are gathered in memory and fed to
  * SQLite through a virtual table, INSERT ... SELECT, which is about three times as
- * fast as binding and stepping an INSERT a row. Integer columns only.
+ * fast as binding and stepping an INSERT a row. Integer columns; in columns of type REAL
+ * a value is the bits of a double.
  */
 #ifndef OBS_BULK_H
 #define OBS_BULK_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* load: recording to SQLite database, answers included. Complete or not there at all. */
 #include "analysis.h"
+#include "ask.h"
 #include "cmd.h"
 #include "load.h"
 
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 struct config {
+	struct asked asked; /* first: options of ask.h */
 	const char *output;
 };
 
@@ -22,19 +24,24 @@ static int set_output(void *config, const char *arg, struct err *e)
 static const struct opt opts[] = {
 	{ "output", 'o', "FILE", "database to make; default: the recording's name and .db",
 	  set_output },
+	ASK_OPTIONS,
 	{ 0 },
 };
 
 extern const struct command command_load;
 
-static int fill(const char *path, const char *recording, struct reader *reader, struct err *e)
+static int fill(const char *path, const char *recording, struct reader *reader,
+		const struct asked *a, struct err *e)
 {
+	struct load_options o = { a->step };
 	sqlite3 *db;
 	int ret = db_open(&db, path, true, e);
 
 	if (ret < 0)
 		return ret;
-	ret = load_recording(db, reader, e);
+	ret = load_recording_with(db, reader, &o, e);
+	if (ret == 0)
+		ret = ask_store(db, a, e);
 	if (ret == 0)
 		ret = db_insert(db, TABLE_recording, e, "ss", "file", recording);
 	if (ret == 0)
@@ -45,7 +52,8 @@ static int fill(const char *path, const char *recording, struct reader *reader, 
 }
 
 /* Under another name until it is whole. */
-static int make(const char *path, const char *recording, struct reader *reader, struct err *e)
+static int make(const char *path, const char *recording, struct reader *reader,
+		const struct asked *a, struct err *e)
 {
 	struct buf part = { 0 };
 	int ret = buf_printf(&part, e, "%s.part-%ld", path, (long)getpid());
@@ -55,7 +63,7 @@ static int make(const char *path, const char *recording, struct reader *reader, 
 			      path);
 	if (ret < 0)
 		goto out;
-	ret = fill(part.data, recording, reader, e);
+	ret = fill(part.data, recording, reader, a, e);
 	if (ret == 0 && rename(part.data, path) < 0)
 		ret = err_errno(e, ERR_FAIL, "cannot make the database %.400s", path);
 	if (ret < 0)
@@ -80,7 +88,7 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret == 0)
 		ret = reader_open(&reader, argv[first], e);
 	if (ret == 0)
-		ret = make(c.output ? c.output : name.data, argv[first], reader, e);
+		ret = make(c.output ? c.output : name.data, argv[first], reader, &c.asked, e);
 	if (ret == 0) {
 		st = reader_state(reader);
 		if (!st->complete || st->damaged)

@@ -4,6 +4,7 @@
  * The rows come from the analysis's query; text in them is escaped.
  */
 #include "analysis.h"
+#include "ask.h"
 #include "cmd.h"
 #include "format/escape.h"
 #include "load.h"
@@ -24,6 +25,7 @@
 extern char **environ;
 
 struct config {
+	struct asked asked; /* first: options of ask.h */
 	const char *output; /* directory */
 	const char *format;
 	const char *only;
@@ -65,6 +67,7 @@ static const struct opt opts[] = {
 	{ "analysis", 'a', "NAME", "only the picture of this analysis", set_only },
 	{ "keep-data", 0, NULL, "keep the numbers that were drawn, as TSV", set_keep },
 	{ "note", 0, "TEXT", "a line to stand under the title", set_note },
+	ASK_STEP,
 	{ 0 },
 };
 
@@ -193,7 +196,7 @@ static int run(int argc, char **argv, struct err *e)
 		return first;
 	if (mkdir(c.output, 0777) < 0 && errno != EEXIST)
 		return err_errno(e, ERR_FAIL, "cannot make the directory %.400s", c.output);
-	ret = load_any(&db, argv[first], e);
+	ret = ask_load(&db, argv[first], &c.asked, e);
 	for (a = analyses; *a && ret >= 0; a++) {
 		if (!(*a)->plot.gp || (c.only && strcmp(c.only, (*a)->name) != 0))
 			continue;

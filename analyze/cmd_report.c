@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* report: what happened, as text, Markdown or JSON. */
 #include "analysis.h"
+#include "ask.h"
 #include "cmd.h"
 #include "load.h"
 #include "render.h"
@@ -12,13 +13,12 @@
 
 #define WIDTH_MIN     80
 #define WIDTH_MAX     160
-#define SECONDS_MAX   1e9
 #define WIDTH_DEFAULT 100 /* when it is not a terminal */
 
 struct config {
+	struct asked asked; /* first: options of ask.h */
 	struct render_options render;
 	const char *output;
-	s64 baseline[2], degraded[2]; /* ns since the begin; [1] is 0: not named */
 };
 
 static int set_markdown(void *config, const char *arg, struct err *e)
@@ -51,43 +51,13 @@ static int set_output(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
-/* "12.5..20": seconds after the first event. */
-static int read_window(s64 window[2], const char *arg, struct err *e)
-{
-	const char *dots = strstr(arg, "..");
-	double from, to;
-	char *end;
-
-	from = strtod(arg, &end); /* takes the first dot of "5..8" as well */
-	if (!dots || end == arg || (end != dots && end != dots + 1))
-		goto bad;
-	to = strtod(dots + 2, &end);
-	if (end == dots + 2 || *end || !(from >= 0) || !(to > from) || to > SECONDS_MAX)
-		goto bad;
-	window[0] = from * 1e9;
-	window[1] = to * 1e9;
-	return 0;
-bad:
-	return err_set(e, ERR_FAIL, "a window is FROM..TO in seconds after the first event");
-}
-
-static int set_baseline(void *config, const char *arg, struct err *e)
-{
-	return read_window(((struct config *)config)->baseline, arg, e);
-}
-
-static int set_degraded(void *config, const char *arg, struct err *e)
-{
-	return read_window(((struct config *)config)->degraded, arg, e);
-}
-
 static const struct opt opts[] = {
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
-	{ "analysis", 'a', "NAME", "only this one, for example causes", set_analysis },
-	{ "baseline", 0, "FROM..TO", "causes: seconds in which all was well", set_baseline },
-	{ "degraded", 0, "FROM..TO", "causes: seconds in which it was slow", set_degraded },
+	{ "analysis", 'a', "NAME", "only this one: overview, rps, saturation, ... (man page)",
+	  set_analysis },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
+	ASK_OPTIONS,
 	{ 0 },
 };
 
@@ -104,21 +74,6 @@ static int terminal_width(void)
 	return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
 }
 
-/* The windows become facts, which the analyses read. */
-static int put_windows(sqlite3 *db, const struct config *c, struct err *e)
-{
-	static const char sql[] = "INSERT INTO recording VALUES(?, ? || '..' || ?)";
-	int ret = 0;
-
-	if (!c->baseline[1] != !c->degraded[1])
-		return err_set(e, ERR_FAIL, "--baseline and --degraded need each other");
-	if (c->baseline[1])
-		ret = db_run(db, e, sql, "sii", "baseline_ns", c->baseline[0], c->baseline[1]);
-	if (ret == 0 && c->degraded[1])
-		ret = db_run(db, e, sql, "sii", "degraded_ns", c->degraded[0], c->degraded[1]);
-	return ret;
-}
-
 /* A recording is analysed now; a database was when it was made. */
 static int answer(sqlite3 *db, const struct config *c, const char *path, struct err *e)
 {
@@ -127,11 +82,6 @@ static int answer(sqlite3 *db, const struct config *c, const char *path, struct 
 	int ret;
 
 	if (db_is_database(path)) {
-		if (c->baseline[1] || c->degraded[1])
-			return err_set(
-				e, ERR_FAIL,
-				"the answers of a database were made with it; give --baseline "
-				"and --degraded with the recording");
 		ret = db_int(db, &known, e,
 			     "SELECT count(*) FROM metric WHERE ?1 IS NULL OR analysis=?1", "s",
 			     c->render.only);
@@ -140,9 +90,7 @@ static int answer(sqlite3 *db, const struct config *c, const char *path, struct 
 				      "the database has no answers of an analysis %.40s",
 				      c->render.only);
 	} else {
-		ret = put_windows(db, c, e);
-		if (ret == 0)
-			ret = analyses_run(db, c->render.only, e);
+		ret = analyses_run(db, c->render.only, e);
 	}
 	if (ret == 0)
 		ret = render_report(&out, db, &c->render, e);
@@ -165,7 +113,7 @@ static int run(int argc, char **argv, struct err *e)
 	c.render.name = argv[first];
 	c.render.width = terminal_width();
 	c.render.colour = isatty(STDOUT_FILENO) && !c.output && !getenv("NO_COLOR");
-	ret = load_any(&db, argv[first], e);
+	ret = ask_load(&db, argv[first], &c.asked, e);
 	if (ret == 0)
 		ret = answer(db, &c, argv[first], e);
 	if (ret == 0)

@@ -81,6 +81,7 @@ static void freeze_event(const struct schema *s, const struct event_desc *ev)
 
 static void print_tables(void)
 {
+	const struct view_desc *v;
 	int t, c;
 
 	for (t = 0; t < N_TABLES; t++) {
@@ -92,6 +93,8 @@ static void print_tables(void)
 			       *d->unit ? " [" : "", d->unit, *d->unit ? "]" : "");
 		}
 	}
+	for (v = views; v->name; v++)
+		printf("\n%s (view): %s\n", v->name, v->doc);
 }
 
 static int run(int argc, char **argv, struct err *e)

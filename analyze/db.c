@@ -34,6 +34,13 @@ const struct table_desc tables[N_TABLES] = {
 #undef END
 };
 
+const struct view_desc views[] = {
+#define VIEW(name, doc, sql) { #name, doc, sql },
+#include "views.def"
+#undef VIEW
+	{ 0 },
+};
+
 static int refuse(sqlite3 *db, struct err *e, const char *what)
 {
 	return err_set(e, ERR_FAIL, "%s: %s", what, sqlite3_errmsg(db));
@@ -149,6 +156,9 @@ int db_insert(sqlite3 *db, enum table_id t, struct err *e, const char *fmt, ...)
 	va_list ap;
 	int i, n, ret;
 
+	if (strlen(fmt) != (size_t)tables[t].n_columns)
+		return err_set(e, ERR_FAIL, "a row of table %s has %zu values", tables[t].name,
+			       strlen(fmt));
 	n = snprintf(sql, sizeof(sql), "INSERT INTO \"%s\" VALUES(?", tables[t].name);
 	for (i = 1; i < tables[t].n_columns && i < COLUMNS_MAX; i++)
 		n += snprintf(sql + n, sizeof(sql) - n, ",?");
@@ -161,6 +171,7 @@ int db_insert(sqlite3 *db, enum table_id t, struct err *e, const char *fmt, ...)
 
 static int make_tables(sqlite3 *db, struct err *e)
 {
+	const struct view_desc *v;
 	struct buf sql = { 0 };
 	int t, c, ret = 0;
 
@@ -172,6 +183,12 @@ static int make_tables(sqlite3 *db, struct err *e)
 					 tables[t].columns[c].name, tables[t].columns[c].type);
 		if (ret == 0)
 			ret = buf_printf(&sql, e, ")");
+		if (ret == 0)
+			ret = db_exec(db, e, sql.data);
+	}
+	for (v = views; v->name && ret == 0; v++) {
+		buf_clear(&sql);
+		ret = buf_printf(&sql, e, "CREATE VIEW %s AS %s", v->name, v->sql);
 		if (ret == 0)
 			ret = db_exec(db, e, sql.data);
 	}

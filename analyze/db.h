@@ -36,6 +36,15 @@ struct table_desc {
 
 extern const struct table_desc tables[N_TABLES];
 
+struct view_desc {
+	const char *name;
+	const char *doc;
+	const char *sql;
+};
+
+/* The views of views.def; ended by one without name. */
+extern const struct view_desc views[];
+
 /*
  * Opens a database. path NULL: a private one in memory and, when large, in an
  * unnamed temporary file. create: path must not exist; all tables are made.

@@ -36,6 +36,19 @@ void hist_add(struct hist *h, u64 value)
 		h->octave[octave][sub]++;
 }
 
+bool hist_take(struct hist *h, u64 value)
+{
+	int octave, sub;
+
+	place(value, &octave, &sub);
+	if (!h->octave[octave] || !h->octave[octave][sub])
+		return false;
+	h->octave[octave][sub]--;
+	h->n--;
+	h->sum -= value < h->sum ? value : h->sum;
+	return true;
+}
+
 void hist_each(const struct hist *h, void (*fn)(void *arg, u64 low, u64 high, u64 n), void *arg)
 {
 	int octave, sub, shift;

@@ -9,6 +9,8 @@
 
 #include "format/event.h"
 
+#include <stdbool.h>
+
 #define HIST_SUB     32 /* buckets of one octave */
 #define HIST_OCTAVES 60 /* enough for any u64 */
 
@@ -22,6 +24,9 @@ struct hist {
 
 /* Counts one value; silently keeps only n, sum, min and max when out of memory. */
 void hist_add(struct hist *h, u64 value);
+
+/* Takes a value back; false if none of its bucket is there. min and max stay. */
+bool hist_take(struct hist *h, u64 value);
 
 /* Calls back for each bucket that is not empty, in rising order: [low, high) holds n. */
 void hist_each(const struct hist *h, void (*fn)(void *arg, u64 low, u64 high, u64 n), void *arg);

@@ -6,7 +6,7 @@
  */
 #include "load.h"
 
-#include "track.h"
+#include "track_series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +39,13 @@ static const struct {
 	{ EV_waking, false, futex_on_waking },
 	{ EV_wakeup_new, false, states_on_wakeup_new },
 	/* the reason of a sleep is read from the descriptor before the call may close it */
+	{ EV_syscall, false, waits_on_syscall },
 	{ EV_syscall, false, states_on_syscall },
 	{ EV_syscall, false, syscalls_on_syscall },
 	{ EV_syscall, false, futex_on_syscall },
 	{ EV_syscall, false, requests_on_syscall },
 	{ EV_syscall, false, fds_on_syscall },
+	{ EV_syscall_args, false, waits_on_syscall },
 	{ EV_syscall_args, false, states_on_syscall },
 	{ EV_syscall_args, false, syscalls_on_syscall },
 	{ EV_syscall_args, false, futex_on_syscall },
@@ -58,7 +60,7 @@ static const struct {
 };
 
 #define HANDLERS     (sizeof(handlers) / sizeof(handlers[0]))
-#define PER_EVENT    8
+#define PER_EVENT    12
 #define EVENTS_KNOWN 160
 
 /* The handlers of each event, for one pass: the table turned round. */
@@ -165,6 +167,10 @@ static int replay(struct replay *r, struct err *e)
 	if (r->stopped) /* later records tell of the end itself */
 		r->end = r->stopped;
 	if (ret == 0)
+		ret = series_start(r, e);
+	if (ret == 0)
+		ret = waits_start(r, e);
+	if (ret == 0)
 		ret = requests_start(r, e);
 	if (ret == 0)
 		ret = futex_start(r, e);
@@ -179,8 +185,8 @@ static int finish(struct replay *r, struct err *e)
 {
 	static int (*const finishers[])(struct replay *, struct err *) = {
 		tasks_finish, /* first: ends turns, calls and states */
-		syscalls_finish, requests_finish, calls_finish, block_finish,
-		cpu_finish,	 futex_finish,	  loss_finish,	facts_finish,
+		syscalls_finish, uses_finish,	calls_finish, block_finish, cpu_finish,
+		futex_finish,	 epolls_finish, loss_finish,  facts_finish, series_finish,
 	};
 	size_t i;
 	int ret = 0;
@@ -195,6 +201,12 @@ static int finish(struct replay *r, struct err *e)
 
 int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
 {
+	return load_recording_with(db, reader, NULL, e);
+}
+
+int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_options *o,
+			struct err *e)
+{
 	struct replay *r = calloc(1, sizeof(*r));
 	int ret;
 
@@ -202,6 +214,7 @@ int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
 		return err_set(e, ERR_FAIL, "out of memory");
 	r->db = db;
 	r->reader = reader;
+	r->step = o ? o->step : 0;
 	ret = bulk_open(&r->bulk, db, e);
 	if (ret == 0)
 		ret = replay(r, e);
@@ -211,7 +224,10 @@ int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
 		ret = bulk_close(r->bulk, e);
 	tasks_free(r);
 	syscalls_free(r);
-	requests_free(r);
+	uses_free(r);
+	services_free(r);
+	series_free(r);
+	epolls_free(r);
 	calls_free(r);
 	block_free(r);
 	cpu_free(r);
@@ -225,6 +241,11 @@ int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
 
 int load_any(sqlite3 **ret, const char *path, struct err *e)
 {
+	return load_any_with(ret, path, NULL, e);
+}
+
+int load_any_with(sqlite3 **ret, const char *path, const struct load_options *o, struct err *e)
+{
 	struct reader *reader = NULL;
 	sqlite3 *db = NULL;
 	int r;
@@ -235,7 +256,7 @@ int load_any(sqlite3 **ret, const char *path, struct err *e)
 	if (r == 0)
 		r = db_open(&db, NULL, true, e);
 	if (r == 0)
-		r = load_recording(db, reader, e);
+		r = load_recording_with(db, reader, o, e);
 	reader_free(reader);
 	if (r == 0)
 		*ret = db;

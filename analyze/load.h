@@ -9,13 +9,19 @@
 #include "db.h"
 #include "format/recording.h"
 
-/* Fills all tables but metric and finding. db has been opened with create. */
+struct load_options {
+	u64 step; /* ns of one window of series; 0: the default, 1 s */
+};
+
+/* Fills all tables but metric and finding. db has been opened with create. options: or NULL. */
 int load_recording(sqlite3 *db, struct reader *r, struct err *e);
+int load_recording_with(sqlite3 *db, struct reader *r, const struct load_options *o, struct err *e);
 
 /*
  * For commands that take a recording or a database: opens the database that
  * path is, or loads the recording that path is into a private one.
  */
 int load_any(sqlite3 **ret, const char *path, struct err *e);
+int load_any_with(sqlite3 **ret, const char *path, const struct load_options *o, struct err *e);
 
 #endif

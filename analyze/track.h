@@ -21,6 +21,13 @@ enum state {
 	N_STATES
 };
 
+/* What series count: see series.def. */
+enum series_kind {
+#define SERIES(id, name, waits, doc) SERIES_##name = (id),
+#include "series.def"
+#undef SERIES
+};
+
 /* What hostile recordings may claim at most, at one time. */
 #define TASK_LIMIT    300000 /* threads; processes */
 #define FD_LIMIT      65536  /* descriptors of one process */
@@ -106,13 +113,21 @@ struct file {
 	addr16 saddr, daddr;
 	char *path; /* NULL: not known */
 	bool cloexec;
-	u64 told; /* when a snapshot last told of it */
+	u64 told;     /* when a snapshot last told of it */
+	u32 resource; /* number of its row in table resource; 0: none yet */
+	bool serves;  /* it is counted as a connection of its service */
 	struct turn {
-		u64 first_recv; /* 0: none yet */
-		u64 last_send;	/* 0: none yet */
+		struct service *service; /* NULL: not looked up yet */
+		u64 first_recv;		 /* 0: none yet */
+		u64 last_send;		 /* 0: none yet */
 		u32 recvs, sends;
 		u64 recv_bytes, send_bytes;
 		u32 tid;
+		u32 receiver; /* thread of the first receive */
+		struct turn_call {
+			struct socket_use *use;
+			u32 n;
+		} calls[4]; /* how often each system call occurred; a fifth is not counted */
 	} turn;
 	struct turn_time *time; /* where the turn's time goes; NULL: not known */
 	struct asking {		/* a connected socket: what was asked and not answered */
@@ -120,10 +135,6 @@ struct file {
 		u32 sends;
 		u64 bytes;
 	} asking;
-};
-
-struct window {
-	u32 recvs, sends, turns, calls;
 };
 
 struct process {
@@ -137,12 +148,11 @@ struct process {
 	u32 threads;   /* alive */
 	struct file **files;
 	u32 n_files;
-	char *directory;	/* working directory; NULL: not known */
-	u64 told;		/* when a snapshot last told of its descriptors */
-	u64 cgroup;		/* 0: not known */
-	struct window *windows; /* of requests; NULL unless it has any */
-	u32 n_windows;
-	struct hist runq; /* run-queue latency of its threads */
+	char *directory;	  /* working directory; NULL: not known */
+	u64 told;		  /* when a snapshot last told of its descriptors */
+	u64 cgroup;		  /* 0: not known */
+	struct service *services; /* what it answers requests on; NULL unless it has any */
+	struct hist runq;	  /* run-queue latency of its threads */
 	struct hist turn_latency, exchange_latency;
 	u32 active;	      /* threads that run or are in the run queue */
 	double serial;	      /* sum of time / active */
@@ -158,6 +168,7 @@ struct thread {
 	u64 start;	  /* 0: before the recording */
 	bool tracked;	  /* its switches and wake-ups are all in the recording */
 	bool seen;	  /* state and since are known */
+	bool called;	  /* a system call of it has returned */
 	enum state state; /* run, woken, preempted, stopped; other: asleep, reason not known yet */
 	u64 since;	  /* begin of state */
 	u16 cpu;
@@ -221,7 +232,8 @@ struct replay {
 	u32 n_targets;
 	struct loss_interval *losses;
 	size_t n_losses;
-	u64 window;		 /* ns of one request window */
+	u64 step;		 /* ns of one window of series; 0: the default */
+	u64 window;		 /* ns of one window of requests: a tenth of a step */
 	struct idmap threads;	 /* tid -> struct thread */
 	struct thread *last;	 /* most records come from the thread of the one before */
 	struct idmap processes;	 /* pid -> struct process */
@@ -236,6 +248,10 @@ struct replay {
 	u64 idle_clock, idle_at;  /* time with an idle CPU, up to when */
 	struct futexes *futexes;
 	struct idmap disk_ends; /* device -> struct disk_end */
+	struct idmap services;
+	u32 n_services;
+	struct series *series;
+	struct epolls *epolls;
 	struct idmap call_stats;
 	u32 n_frames;	       /* open probed calls of all threads */
 	struct idmap requests; /* block requests in flight */
@@ -243,6 +259,7 @@ struct replay {
 	struct loss_counts *counts;
 	u8 families[2][SYSCALL_NR_MAX]; /* enum family, for x86_64 and aarch64 */
 	u8 waits[2][SYSCALL_NR_MAX];	/* enum syscall_wait */
+	u8 classes[2][SYSCALL_NR_MAX];	/* enum call_class of track_waits.c */
 };
 
 /* ns since the begin of the recording; 0 for anything before. */
@@ -346,7 +363,7 @@ void syscalls_free(struct replay *r);
 struct call_view {
 	u64 ts, dur;
 	s64 ret;
-	u64 arg[3]; /* of a short record, arg[1] is 0 */
+	u64 arg[4]; /* of a short record, arg[1] and arg[3] are 0 */
 	u16 nr;
 	u8 abi, flags;
 };
@@ -370,14 +387,8 @@ enum family {
 };
 int requests_start(struct replay *r, struct err *e);
 int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e);
-/* A probed call returned. */
-int requests_count_call(struct replay *r, struct process *p, u64 ts, struct err *e);
 /* The socket is closed or the recording ends: its turn ends. */
 int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e);
-/* Writes the windows of a process that ends. */
-int requests_end(struct replay *r, struct process *p, struct err *e);
-int requests_finish(struct replay *r, struct err *e);
-void requests_free(struct replay *r);
 
 /* track_turns.c: where the time of turns goes, and others' answers */
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Block requests: from submission over the device's queue to completion. */
-#include "track.h"
+#include "track_series.h"
 
 #include <stdlib.h>
 
+#define SECTOR	512
 #define OP_MASK 0xff /* the operation; the rest are flags */
 
 struct request {
@@ -124,6 +125,10 @@ static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err 
 	row[8] = error;
 	row[9] = q->sequential;
 	row[10] = q->start || q->issue ? (s64)q->depth : BULK_NULL;
+	if (end && q->tid)
+		series_add(r, SERIES_sectors, q->tid,
+			   series_resource(r, RESOURCE_DISK, 0, q->dev, 0), end, end,
+			   q->bytes / SECTOR, 0);
 	if (end && begin)
 		ret = count_latency(r, q, elapsed(begin, end), e);
 	release(r, q, end);

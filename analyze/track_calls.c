@@ -5,7 +5,7 @@
  * exceptions) are found. A call's wall time is split by the thread's clocks at both
  * ends; both are in user mode, where all sleeps before are settled.
  */
-#include "track.h"
+#include "track_series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,7 @@ static int entry_row(struct replay *r, const struct thread *t, const struct fram
 	row[4] = t->n_frames;
 	row[7] = 0;
 	args_to_row(row, f);
-	return requests_count_call(r, t->process, f->ts, e);
+	return services_on_call(r, t->process, f->site, f->ts, UINT64_MAX, e);
 }
 
 static int enter(struct replay *r, const struct record *rec, struct frame *f, struct err *e)
@@ -259,7 +259,7 @@ int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
 	f = t->frames[--t->n_frames];
 	r->n_frames--;
 	end_call(r, t, &f, rec, s);
-	return requests_count_call(r, t->process, rec->ts, e);
+	return services_on_call(r, t->process, ev->site, rec->ts, elapsed(f.ts, rec->ts), e);
 }
 
 int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e)

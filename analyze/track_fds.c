@@ -318,6 +318,7 @@ int fds_inherit(struct replay *r, struct process *child, const struct process *p
 		*f = *parent->files[fd];
 		f->since = ts;
 		f->path = f->path ? strdup(f->path) : NULL;
+		f->serves = false;
 		memset(&f->turn, 0, sizeof(f->turn));
 		f->time = NULL;
 		memset(&f->asking, 0, sizeof(f->asking));

@@ -6,7 +6,7 @@
  * event comes late was until then in the state that this event ends: with all
  * switches and wake-ups recorded nothing else is possible.
  */
-#include "track.h"
+#include "track_series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,7 @@ static void emit(struct replay *r, struct thread *t, enum state state, u64 from,
 		past = &t->past->span[t->past->n++ % PAST_MAX];
 		*past = (struct past_span){ to, to - from, state };
 	}
+	series_state(r, t->tid, state, state == STATE_disk && w && w->iowait, from, to);
 	row = bulk_row(r->bulk, TABLE_thread_state);
 	row[0] = replay_time(r, from);
 	row[1] = to - from;

@@ -31,14 +31,14 @@ struct call_view view_syscall(const struct record *rec)
 		return (struct call_view){ .ts = rec->ts,
 					   .dur = s->dur,
 					   .ret = s->ret,
-					   .arg = { (u64)(s64)s->fd, 0, s->count },
+					   .arg = { (u64)(s64)s->fd, 0, s->count, 0 },
 					   .nr = s->nr,
 					   .abi = s->abi,
 					   .flags = s->flags };
 	return (struct call_view){ .ts = rec->ts,
 				   .dur = a->dur,
 				   .ret = a->ret,
-				   .arg = { a->arg0, a->arg1, a->arg2 },
+				   .arg = { a->arg0, a->arg1, a->arg2, a->arg3 },
 				   .nr = a->nr,
 				   .abi = a->abi,
 				   .flags = a->flags };

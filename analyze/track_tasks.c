@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Threads and processes: who exists, whose child it is, what it is called. */
-#include "track.h"
+#include "track_series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -253,7 +253,6 @@ static void process_free(struct process *p)
 	hist_free(&p->turn_latency);
 	hist_free(&p->exchange_latency);
 	idmap_free(&p->futexes);
-	free(p->windows);
 	free(p->cmdline);
 	free(p->directory);
 	free(p);
@@ -276,7 +275,7 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 	idmap_take(&r->processes, p->pid);
 	ret = fds_end(r, p, ts, e);
 	if (ret == 0)
-		ret = requests_end(r, p, e);
+		ret = services_end(r, p, e);
 	if (ret == 0)
 		ret = latency_rows(r, "runq", p->pid, 0, &p->runq, e);
 	if (ret == 0)

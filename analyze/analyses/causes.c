@@ -357,23 +357,13 @@ out:
 	return ret;
 }
 
-/* What the user named, as facts of the recording (cmd_report.c). */
-static int read_window(sqlite3 *db, const char *key, struct moment *ret_window, struct err *e)
+/* A part that the user named: facts NAME_from and NAME_to (ask.c). */
+static int read_part(sqlite3 *db, const char *name, struct moment *ret_part, struct err *e)
 {
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e,
-			   "SELECT substr(value, 1, instr(value,'..') - 1),"
-			   " substr(value, instr(value,'..') + 2) FROM recording WHERE key=?",
-			   "s", key);
+	static const char sql[] = "SELECT value FROM recording WHERE key=? || ?";
+	int ret = db_int(db, &ret_part->from, e, sql, "ss", name, "_from");
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		*ret_window =
-			(struct moment){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1) };
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ret : db_int(db, &ret_part->to, e, sql, "ss", name, "_to");
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
@@ -384,9 +374,9 @@ static int run(struct analysis_ctx *c, struct err *e)
 	int ret = db_exec(c->db, e, "DELETE FROM cause");
 
 	if (ret == 0)
-		ret = read_window(c->db, "baseline_ns", &w.baseline, e);
+		ret = read_part(c->db, "baseline", &w.baseline, e);
 	if (ret == 0)
-		ret = read_window(c->db, "degraded_ns", &w.degraded, e);
+		ret = read_part(c->db, "degraded", &w.degraded, e);
 	if (ret == 0)
 		ret = units_read(c->db, c->duration, &u, &n, e);
 	for (i = 0; i < n && ret == 0; i++)

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How many requests a second did each server process answer? Three series that need
- * nothing of the program itself: sends on its server sockets (the system call is
- * chosen by count), turns (receives, then sends, on one socket), and returns of probed
- * functions. r sends between the first and the last make (r - 1) / (t_r - t_1) a second.
+ * How many requests a second did each process answer on each server socket? Three
+ * series that need nothing of the program itself: sends (the system call is chosen by how
+ * steady its number in a turn is), turns (receives, then sends, on one connection), and returns
+ * of probed functions. r sends between the first and the last make (r - 1) / (t_r - t_1) a
+ * second. If events were lost, rates come from the windows without loss.
  *
- * Sends are requests only if each request is answered by one send: sends a turn and
- * their spread say so. The interval follows from the dispersion of the counts in
- * windows (stats.h); windows in which events were lost are left out of it.
+ * Sends are requests only if each request is answered by one send: sends a turn, their spread
+ * and the slope of a line through windows say so. Turns are requests unless several requests share
+ * a turn: how turns look says whether that is so. The interval of a rate follows from the
+ * dispersion of counts in windows (stats.h).
  */
 #include "analyze/analysis.h"
+#include "analyze/latency.h"
 #include "analyze/stats.h"
+#include "analyze/stats_series.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,44 +22,68 @@
 
 #define ENOUGH	    30	 /* events; fewer make no rate */
 #define STEADY	    0.25 /* spread of sends a turn up to which their number is called constant */
+#define COVERS	    0.5	 /* of the turns: a call in fewer of them is not what answers requests */
+#define NOTABLE	    0.05 /* share of turns of a shape that is worth a sentence */
 #define WINDOWS_MAX 1000000
 
 static const struct metric metrics[] = {
 	{ "turns", "1/s", HIGHER_IS_BETTER, "turns a second: requests, if they are not pipelined" },
 	{ "sends", "1/s", HIGHER_IS_BETTER, "sends a second by the chosen call" },
-	{ "calls", "1/s", HIGHER_IS_BETTER, "returns of probed functions a second" },
-	{ "sends/turn", "", NEITHER_IS_BETTER, "mean number of sends in a turn" },
-	{ "spread", "", LOWER_IS_BETTER, "coefficient of variation of sends in a turn" },
+	{ "calls", "1/s", HIGHER_IS_BETTER, "returns of the probed function a second" },
+	{ "sends/turn", "", NEITHER_IS_BETTER, "mean number of the chosen call in a turn" },
+	{ "spread", "", LOWER_IS_BETTER, "coefficient of variation of that number" },
+	{ "slope", "", NEITHER_IS_BETTER,
+	  "sends of all calls per turn: line through the origin and the counts in windows" },
 	{ "latency", "ns", LOWER_IS_BETTER, "mean duration of a turn, first receive to last send" },
+	{ "p50", "ns", LOWER_IS_BETTER, "its median" },
+	{ "p99", "ns", LOWER_IS_BETTER, "its 99th percentile" },
 	{ "dispersion", "", NEITHER_IS_BETTER,
 	  "of turns in windows: 1 random, 0 regular, above 1 bursts" },
+	{ "connections", "", NEITHER_IS_BETTER, "connections that moved bytes" },
+	{ "waiting", "", LOWER_IS_BETTER, "most turns that waited for their answer at one time" },
+	{ "1:N", "%", NEITHER_IS_BETTER, "turns of one receive and several sends" },
+	{ "N:1", "%", NEITHER_IS_BETTER, "turns of several receives and one send" },
+	{ "N:N", "%", NEITHER_IS_BETTER, "turns of several receives and several sends" },
 	{ 0 },
 };
 
 struct server {
-	s64 pid;
-	char name[64];
+	s64 id;
+	char name[96];
+	bool function;
 	char send_call[32], recv_call[32];
-	double sends, send_rate; /* of the chosen call */
-	double turns, turn_rate;
-	double sends_per_turn, spread;
-	double latency;
-	double calls, call_rate;
-	double dispersion; /* of turns */
-	size_t windows;	   /* between first and last turn, without loss */
+	double sends, send_rate;	  /* of the chosen call */
+	double sends_per_turn, spread;	  /* of the chosen call */
+	double all_per_turn, all_spread;  /* of all calls */
+	double turns, turn_rate, seconds; /* between the first and the last */
+	double first, last;		  /* turns, ns */
+	double latency, latency_max, q[2];
+	double one_many, many_one, many_many, paired, multiple, depth, handed_over; /* turns */
+	double connections, most_open;
+	double *counts[2];     /* turns, sends: of whole windows without loss, first to last turn */
+	size_t windows, lossy; /* how many; how many were left out */
+	double window;	       /* s */
+	double dispersion;     /* of turns */
+	struct line line;
 };
 
-/* The call that moved bytes most often, among sends or receives on server sockets. */
+/*
+ * The call of server sockets whose number in a turn is steadiest, among those that occur in
+ * most turns; of equals the one that moved bytes most often.
+ */
 static int choose_call(struct analysis_ctx *c, struct server *s, bool send, struct err *e)
 {
 	static const char sql[] =
-		"SELECT n.name, u.n, u.first, u.last FROM socket_use u"
-		" JOIN syscall_name n USING(abi, nr)"
-		" WHERE u.pid=? AND u.server=1 AND u.send=? ORDER BY u.n DESC, n.name LIMIT 1";
+		"SELECT n.name, u.n, u.first, u.last, u.turn_calls, u.turn_squares,"
+		" u.turns >= ?3 * max(max(u.turns) OVER (), 1) AS covers,"
+		" u.turn_squares * 1.0 * max(?4, 1) / nullif(u.turn_calls * 1.0 * u.turn_calls, 0) AS unsteady"
+		" FROM socket_use u JOIN syscall_name n USING(abi, nr)"
+		" WHERE u.service=?1 AND u.send=?2"
+		" ORDER BY covers DESC, round(unsteady, 3), u.n DESC, n.name LIMIT 1";
 	char *name = send ? s->send_call : s->recv_call;
 	sqlite3_stmt *q;
-	double span;
-	int ret = db_query(&q, c->db, e, sql, "ii", s->pid, (s64)send);
+	double span, mean;
+	int ret = db_query(&q, c->db, e, sql, "iidd", s->id, (s64)send, COVERS, s->turns);
 
 	if (ret < 0)
 		return ret;
@@ -63,93 +91,77 @@ static int choose_call(struct analysis_ctx *c, struct server *s, bool send, stru
 	if (ret > 0) {
 		snprintf(name, sizeof(s->send_call), "%s", sqlite3_column_text(q, 0));
 		span = sqlite3_column_double(q, 3) - sqlite3_column_double(q, 2);
-		if (send) {
+		if (send && s->turns) {
 			s->sends = sqlite3_column_double(q, 1);
 			s->send_rate = span > 0 ? (s->sends - 1) / span * 1e9 : NAN;
+			s->sends_per_turn = mean = sqlite3_column_double(q, 4) / s->turns;
+			s->spread = sqrt(fmax(sqlite3_column_double(q, 5) / s->turns - mean * mean,
+					      0)) /
+				    mean;
 		}
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
 
-static int read_turns(struct analysis_ctx *c, struct server *s, struct err *e)
+static bool room(struct server *s, size_t cap)
 {
-	static const char sql[] = "SELECT count(*), min(ts + dur), max(ts + dur), avg(sends),"
-				  " avg(sends * sends), avg(dur) FROM turn WHERE pid=?";
-	sqlite3_stmt *q;
-	double span, mean, square;
-	int ret = db_query(&q, c->db, e, sql, "i", s->pid);
+	double *turns = realloc(s->counts[0], cap * sizeof(*turns));
+	double *sends = turns ? realloc(s->counts[1], cap * sizeof(*sends)) : NULL;
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		s->turns = sqlite3_column_double(q, 0);
-		span = sqlite3_column_double(q, 2) - sqlite3_column_double(q, 1);
-		s->turn_rate = span > 0 ? (s->turns - 1) / span * 1e9 : NAN;
-		mean = sqlite3_column_double(q, 3);
-		square = sqlite3_column_double(q, 4);
-		s->sends_per_turn = s->turns ? mean : NAN;
-		s->spread = s->turns && mean > 0 ? sqrt(fmax(square - mean * mean, 0)) / mean : NAN;
-		s->latency = s->turns ? sqlite3_column_double(q, 5) : NAN;
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	s->counts[0] = turns ? turns : s->counts[0];
+	s->counts[1] = sends ? sends : s->counts[1];
+	return turns && sends;
 }
 
-/* Counts of turns in the whole windows between the first and the last turn. */
+/* Counts in the whole windows between the first and the last turn. */
 static int read_windows(struct analysis_ctx *c, struct server *s, struct err *e)
 {
 	static const char sql[] =
-		"SELECT w.turns FROM request_window w WHERE w.pid=?1"
-		" AND w.ts > (SELECT min(ts + dur) FROM turn WHERE pid=?1)"
-		" AND w.ts + w.dur < (SELECT max(ts + dur) FROM turn WHERE pid=?1)"
-		" AND NOT EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed'"
-		" AND l.ts < w.ts + w.dur AND l.ts + l.dur > w.ts)";
-	double *counts = NULL, *grown;
+		"WITH RECURSIVE g(step) AS (SELECT value / 10 FROM recording WHERE key='step_ns'),"
+		" w(ts) AS (SELECT (?2 / step + 1) * step FROM g UNION ALL"
+		" SELECT ts + step FROM w, g WHERE ts + 2 * step <= ?3 LIMIT 1000000)"
+		" SELECT coalesce(r.turns, 0), coalesce(r.sends, 0),"
+		" EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed'"
+		" AND l.grp=iif(?4, 'uprobe', 'syscalls')"
+		" AND l.ts < w.ts + g.step AND l.ts + l.dur >= w.ts), g.step"
+		" FROM w, g LEFT JOIN request_window r ON r.service=?1 AND r.ts=w.ts"
+		" WHERE w.ts + g.step <= ?3";
 	size_t cap = 0;
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "i", s->pid);
+	int ret = db_query(&q, c->db, e, sql, "iiii", s->id, (s64)s->first, (s64)s->last,
+			   (s64)s->function);
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0 && s->windows < WINDOWS_MAX) {
-		if (s->windows == cap) {
-			cap = cap ? 2 * cap : 256;
-			grown = realloc(counts, cap * sizeof(*grown));
-			if (!grown) {
-				ret = err_set(e, ERR_FAIL, "out of memory for windows");
-				break;
-			}
-			counts = grown;
+		if (s->windows == cap && !room(s, cap = cap ? 2 * cap : 256)) {
+			ret = err_set(e, ERR_FAIL, "out of memory for windows");
+			break;
 		}
-		counts[s->windows++] = sqlite3_column_double(q, 0);
+		s->window = sqlite3_column_double(q, 3) / 1e9;
+		s->counts[0][s->windows] = sqlite3_column_double(q, 0);
+		s->counts[1][s->windows] = sqlite3_column_double(q, 1);
+		if (sqlite3_column_int(q, 2))
+			s->lossy++;
+		else
+			s->windows++;
 	}
-	s->dispersion = stats_dispersion(counts, s->windows);
 	sqlite3_finalize(q);
-	free(counts);
 	return ret < 0 ? ret : 0;
 }
 
-static int read_calls(struct analysis_ctx *c, struct server *s, struct err *e)
+/* Rates where nothing was lost; what a lossy window lacks would make them too low. */
+static void use_windows(struct server *s)
 {
-	static const char sql[] =
-		"SELECT count(*), min(c.ts + coalesce(c.dur, 0)), max(c.ts + coalesce(c.dur, 0)) FROM call c"
-		" JOIN (SELECT DISTINCT tid FROM thread WHERE pid=?) t USING(tid)";
-	sqlite3_stmt *q;
-	double span;
-	int ret = db_query(&q, c->db, e, sql, "i", s->pid);
+	double turns = stats_mean(s->counts[0], s->windows) / s->window;
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		s->calls = sqlite3_column_double(q, 0);
-		span = sqlite3_column_double(q, 2) - sqlite3_column_double(q, 1);
-		s->call_rate = s->calls > 1 && span > 0 ? (s->calls - 1) / span * 1e9 : NAN;
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	s->dispersion = stats_dispersion(s->counts[0], s->windows);
+	s->line = stats_line(s->counts[0], s->counts[1], s->windows);
+	if (!s->lossy)
+		return;
+	s->send_rate *= s->turn_rate > 0 ? turns / s->turn_rate : NAN;
+	s->turn_rate = turns;
 }
 
 static int put_server(struct analysis_ctx *c, const struct server *s, struct err *e)
@@ -157,101 +169,185 @@ static int put_server(struct analysis_ctx *c, const struct server *s, struct err
 	double error = stats_rate_error(s->dispersion, s->turns, s->windows);
 	double send_error =
 		stats_rate_error(s->dispersion * s->sends_per_turn, s->sends, s->windows);
+	bool f = s->function;
 	const struct {
 		const char *name;
-		double value, error;
-		double n;
+		double value, low, high, n;
 	} values[] = {
-		{ "turns", s->turn_rate, error, s->turns },
-		{ "sends", s->send_rate, send_error, s->sends },
-		{ "calls", s->call_rate, NAN, s->calls },
-		{ "sends/turn", s->sends_per_turn, NAN, s->turns },
-		{ "spread", s->spread, NAN, s->turns },
-		{ "latency", s->latency, NAN, s->turns },
-		{ "dispersion", s->dispersion, NAN, s->windows },
+		{ "turns", f ? NAN : s->turn_rate, 1 - error, 1 + error, s->turns },
+		{ "sends", f ? NAN : s->send_rate, 1 - send_error, 1 + send_error, s->sends },
+		{ "calls", f ? s->turn_rate : NAN, 1 - error, 1 + error, s->turns },
+		{ "sends/turn", f ? NAN : s->sends_per_turn, NO_INTERVAL, s->turns },
+		{ "spread", f ? NAN : s->spread, NO_INTERVAL, s->turns },
+		{ "slope", f ? NAN : s->line.slope, s->line.low / s->line.slope,
+		  s->line.high / s->line.slope, s->windows },
+		{ "latency", s->latency, NO_INTERVAL, s->turns },
+		{ "p50", s->q[0], NO_INTERVAL, s->turns },
+		{ "p99", s->q[1], NO_INTERVAL, s->turns },
+		{ "dispersion", s->dispersion, NO_INTERVAL, s->windows },
+		{ "connections", f ? NAN : s->connections, NO_INTERVAL, s->turns },
+		{ "waiting", f ? NAN : s->most_open, NO_INTERVAL, s->turns },
+		{ "1:N", 100 * s->one_many / s->turns, NO_INTERVAL, s->turns },
+		{ "N:1", 100 * s->many_one / s->turns, NO_INTERVAL, s->turns },
+		{ "N:N", 100 * s->many_many / s->turns, NO_INTERVAL, s->turns },
 	};
 	size_t i;
 	int ret = 0;
 
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
 		ret = put_metric(c, e, s->name, values[i].name, values[i].value,
-				 values[i].value * (1 - values[i].error),
-				 values[i].value * (1 + values[i].error), (s64)values[i].n);
+				 values[i].value * values[i].low, values[i].value * values[i].high,
+				 (s64)values[i].n);
 	return ret;
 }
 
-static int put_sentences(struct analysis_ctx *c, const struct server *s, struct err *e)
-{
-	static const char sql[] = "SELECT ts / 1000000000 AS second, sum(turns) AS turns, "
-				  "sum(sends) AS sends FROM request_window GROUP BY pid, second";
-	int ret;
+static const char windows_sql[] =
+	"SELECT s.name, w.ts / 1000000000 AS second, sum(w.recvs) AS receives, sum(w.sends) AS sends,"
+	" sum(w.turns) AS turns FROM request_window w JOIN service s ON s.id=w.service"
+	" GROUP BY w.service, second";
+static const char shapes_sql[] =
+	"SELECT name, turns, one_many, many_one, many_many, paired, multiple, depth, handed_over,"
+	" most_open FROM service WHERE kind<>'function'";
 
-	ret = put_finding(
-		c, e, NOTE, "OBSERVED", sql,
-		"%s answered %.0f turns in %.2f s, %.0f a second; it receives by %s and "
-		"sends by %s, the calls that moved bytes most often on its server sockets.",
-		s->name, s->turns, (s->turns - 1) / s->turn_rate, s->turn_rate, s->recv_call,
-		s->send_call);
-	if (ret < 0)
-		return ret;
+/* Whether sends can stand for requests. */
+static int put_ratio(struct analysis_ctx *c, const struct server *s, struct err *e)
+{
 	if (s->spread > STEADY)
 		return put_finding(
-			c, e, WARNING, "OBSERVED", sql,
+			c, e, WARNING, "OBSERVED", windows_sql,
 			"%s sends %.2f times a turn with a spread of %.0f %%: the rate of "
 			"sends is only proportional to that of requests, and not steadily.",
 			s->name, s->sends_per_turn, 100 * s->spread);
 	if (fabs(s->sends_per_turn - 1) > 0.01)
-		return put_finding(c, e, NOTE, "OBSERVED", sql,
+		return put_finding(c, e, NOTE, "OBSERVED", windows_sql,
 				   "%s sends %.2f times a turn, nearly always: divide the rate of "
 				   "sends by it.",
 				   s->name, s->sends_per_turn);
 	return 0;
 }
 
+/* Whether turns can stand for requests. */
+static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err *e)
+{
+	double notable = NOTABLE * s->turns;
+	int ret = 0;
+
+	if (s->many_many > notable)
+		ret = put_finding(
+			c, e, WARNING, "OBSERVED", shapes_sql,
+			"%s: in %.0f %% of its turns several receives are followed by several sends%s: "
+			"requests are %s on its connections, so turns are fewer than requests.",
+			s->name, 100 * s->many_many / s->turns,
+			2 * s->paired > s->many_many ? ", as many as receives in most" : "",
+			2 * s->handed_over > s->turns ? "multiplexed (other threads answer)"
+						      : "pipelined or multiplexed");
+	if (ret == 0 && s->multiple > notable)
+		ret = put_finding(
+			c, e, WARNING, "OVERLAP", shapes_sql,
+			"%s: sizes of what turns receive are multiples of the smallest, in %.0f %% of "
+			"turns more than once it: requests are probably pipelined, %.1f in a turn "
+			"on average (probe the function that handles one to be sure).",
+			s->name, 100 * s->multiple / s->turns, s->depth);
+	if (ret == 0 && s->many_one > notable)
+		ret = put_finding(
+			c, e, NOTE, "OBSERVED", shapes_sql,
+			"%s: N:1, in %.0f %% of its turns several receives make one request.",
+			s->name, 100 * s->many_one / s->turns);
+	if (ret == 0 && s->one_many > notable)
+		ret = put_finding(
+			c, e, NOTE, "OBSERVED", shapes_sql,
+			"%s: 1:N, in %.0f %% of its turns several sends answer one request.",
+			s->name, 100 * s->one_many / s->turns);
+	return ret;
+}
+
+static int put_sentences(struct analysis_ctx *c, const struct server *s, struct err *e)
+{
+	char left_out[80] = "";
+	int ret;
+
+	if (s->lossy)
+		snprintf(left_out, sizeof(left_out),
+			 " (of the %zu windows without loss; %zu were left out)", s->windows,
+			 s->lossy);
+	if (s->function)
+		return put_finding(c, e, NOTE, "OBSERVED", windows_sql,
+				   "%s returned %.0f times in %.2f s, %.0f a second%s.", s->name,
+				   s->turns, s->seconds, s->turn_rate, left_out);
+	ret = put_finding(
+		c, e, NOTE, "OBSERVED", windows_sql,
+		"%s answered %.0f turns in %.2f s, %.0f a second%s, on %.0f connection%s; it receives "
+		"by %s and sends by %s, the calls whose number in a turn is steadiest.",
+		s->name, s->turns, s->seconds, s->turn_rate, left_out, s->connections,
+		s->connections == 1 ? "" : "s", s->recv_call, s->send_call);
+	if (ret == 0)
+		ret = put_ratio(c, s, e);
+	return ret < 0 ? ret : put_shapes(c, s, e);
+}
+
 static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *e)
 {
-	int ret = choose_call(c, s, true, e);
+	static const double at[] = { 0.5, 0.99 };
+	int ret;
 
+	if (s->turns < ENOUGH)
+		return put_finding(c, e, NOTE, "LIMIT", NULL,
+				   "%s answered only %.0f %s: too few for a rate (%d are needed).",
+				   s->name, s->turns, s->function ? "calls" : "turns", ENOUGH);
+	s->seconds = (s->last - s->first) / 1e9;
+	s->turn_rate = s->seconds > 0 ? (s->turns - 1) / s->seconds : NAN;
+	ret = choose_call(c, s, true, e);
 	if (ret == 0)
 		ret = choose_call(c, s, false, e);
 	if (ret == 0)
-		ret = read_turns(c, s, e);
-	if (ret == 0)
 		ret = read_windows(c, s, e);
 	if (ret == 0)
-		ret = read_calls(c, s, e);
+		ret = latency_quantiles(c->db, "service", s->id, 0, at, s->q, 2, s->latency_max, e);
 	if (ret < 0)
 		return ret;
-	if (s->turns < ENOUGH)
-		return put_finding(
-			c, e, NOTE, "LIMIT", NULL,
-			"%s answered only %.0f turns on its server sockets: too few for a "
-			"rate (%d are needed).",
-			s->name, s->turns, ENOUGH);
+	use_windows(s);
 	ret = put_server(c, s, e);
 	return ret < 0 ? ret : put_sentences(c, s, e);
+}
+
+static void read_server(struct server *s, sqlite3_stmt *q)
+{
+	double *const numbers[] = { &s->turns,	     &s->first,	   &s->last,	 &s->latency,
+				    &s->latency_max, &s->one_many, &s->many_one, &s->many_many,
+				    &s->paired,	     &s->multiple, &s->depth,	 &s->handed_over,
+				    &s->connections, &s->most_open };
+	size_t i;
+
+	s->id = sqlite3_column_int64(q, 0);
+	snprintf(s->name, sizeof(s->name), "%s", sqlite3_column_text(q, 1));
+	s->function = sqlite3_column_int(q, 2);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		*numbers[i] = sqlite3_column_double(q, 3 + (int)i);
+	s->latency = s->turns ? s->latency / s->turns : NAN;
+	s->sends_per_turn = s->spread = s->send_rate = NAN;
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT u.pid, coalesce(nullif(max(p.comm),''),'?') || '[' || u.pid || ']' FROM socket_use u"
-		" LEFT JOIN process p USING(pid) WHERE u.server=1 GROUP BY u.pid"
-		" ORDER BY sum(u.n) DESC, u.pid";
+		"SELECT id, name, kind='function', turns, first_turn, last_turn, latency_sum,"
+		" latency_max, one_many, many_one, many_many, paired, multiple, depth, handed_over,"
+		" connections, most_open FROM service ORDER BY kind='function', turns DESC, id";
 	sqlite3_stmt *q;
 	int n = 0, ret = db_query(&q, c->db, e, sql, "");
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		struct server s = { .pid = sqlite3_column_int64(q, 0) };
+		struct server s = { 0 };
 
-		snprintf(s.name, sizeof(s.name), "%s", sqlite3_column_text(q, 1));
-		n++;
-		if (analyse_server(c, &s, e) < 0) {
-			ret = ERR_FAIL;
+		read_server(&s, q);
+		n += !s.function;
+		ret = analyse_server(c, &s, e);
+		free(s.counts[0]);
+		free(s.counts[1]);
+		if (ret < 0)
 			break;
-		}
 	}
 	sqlite3_finalize(q);
 	if (ret == 0 && n == 0)
@@ -271,12 +367,19 @@ const struct analysis analysis_rps = {
 	.run = run,
 	.plot = {
 		.gp = "rps.gp",
-		.sql = "SELECT w.ts / 1e9, p.comm || '[' || w.pid || ']', w.turns * 1e9 / w.dur,"
-		       " w.sends * 1e9 / w.dur, w.calls * 1e9 / w.dur,"
-		       " EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed'"
-		       " AND l.ts < w.ts + w.dur AND l.ts + l.dur > w.ts)"
-		       " FROM request_window w JOIN process p USING(pid)"
-		       " WHERE w.pid = (SELECT pid FROM socket_use WHERE server=1 GROUP BY pid"
-		       " ORDER BY sum(n) DESC, pid LIMIT 1) ORDER BY w.ts",
+		/* all windows, those without requests as well, of the service with most turns */
+		.sql = "WITH RECURSIVE g(step, n) AS (SELECT value / 10,"
+		       " (SELECT CAST(value AS INTEGER) FROM recording WHERE key='duration_ns') FROM recording"
+		       " WHERE key='step_ns'),"
+		       " s AS (SELECT id, name FROM service WHERE kind<>'function' AND turns > 0"
+		       " ORDER BY turns DESC, id LIMIT 1),"
+		       " w(ts) AS (SELECT 0 UNION ALL SELECT ts + step FROM w, g"
+		       " WHERE ts + 2 * step <= n LIMIT 1000000)"
+		       " SELECT w.ts / 1e9, s.name, coalesce(r.turns, 0) * 1e9 / step,"
+		       " coalesce(r.sends, 0) * 1e9 / step, 0.0,"
+		       " EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed' AND l.grp='syscalls'"
+		       " AND l.ts < w.ts + step AND l.ts + l.dur >= w.ts)"
+		       " FROM s, g, w LEFT JOIN request_window r ON r.service=s.id AND r.ts=w.ts"
+		       " ORDER BY w.ts",
 	},
 };

@@ -108,6 +108,7 @@ static u64 request(struct buf *b, u64 ts)
 	poll.dur = ts - start;
 	poll.nr = 232;
 	poll.arg0 = 5;
+	poll.arg3 = UINT64_MAX; /* wait without end */
 	poll.ret = 1;
 	put(b, &poll, sizeof(poll));
 	call.h.ts = ts += 900 + noise(250);

@@ -422,8 +422,8 @@ static void windows_that_the_user_names_count(void **state)
 		     : i >= TURNS * 3 / 4 ? slow_peer
 					  : NULL);
 	db = analysed_as(&s, "all", BEGIN + TURNS * (long)PERIOD,
-			 "INSERT INTO recording VALUES('baseline_ns','400000000..800000000');"
-			 "INSERT INTO recording VALUES('degraded_ns','900000000..1200000000')");
+			 "INSERT INTO recording VALUES('baseline_from',4e8),('baseline_to',8e8),"
+			 "('degraded_from',9e8),('degraded_to',12e8)");
 	assert_int_equal(asked(db, "SELECT share > 0.95 FROM cause"), 1);
 	assert_int_equal(asked(db, "SELECT count(*) FROM cause"), 1);
 	first_is(db, "peer", "10.0.0.9:9000", "in the baseline");

@@ -63,7 +63,7 @@ static void turns_are_cut_at_receives(void **state)
 	assert_int_equal(asked(db, "SELECT dur FROM turn WHERE recvs=2"), 1200);
 	assert_int_equal(asked(db, "SELECT sends FROM turn WHERE recvs=2"), 3);
 	assert_int_equal(asked(db, "SELECT recv_bytes FROM turn WHERE recvs=2"), 11);
-	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE send=1 AND server=1"), 6);
+	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE send=1 AND service=1"), 6);
 	assert_int_equal(asked(db, "SELECT first FROM socket_use WHERE send=1"), 500);
 	assert_int_equal(asked(db, "SELECT last FROM socket_use WHERE send=1"), 4500);
 	assert_int_equal(asked(db, "SELECT end FROM fd WHERE fd=5"), 5000);
@@ -86,7 +86,7 @@ static void descriptors_are_followed(void **state)
 	(void)state;
 	assert_int_equal(asked(db, "SELECT count(*) FROM turn WHERE pid=100"), 0);
 	assert_int_equal(asked(db, "SELECT count(*) FROM turn WHERE pid=101"), 1);
-	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE server=0 AND send=0"), 1);
+	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE service IS NULL AND send=0"), 1);
 	assert_int_equal(asked(db, "SELECT count(*) FROM fd WHERE pid=100 AND fd=7"), 2);
 	assert_int_equal(asked(db, "SELECT end FROM fd WHERE pid=100 AND fd=7 AND kind='socket'"),
 			 4000);

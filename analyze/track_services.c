@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Services: what a process answers requests on, a server socket (all connections
+ * that were accepted on one port) or a probed function. Of each: how receives, sends
+ * and turns fall into windows, the gaps between them, and how turns look: how many
+ * receives and sends they have, by which threads, of which sizes.
+ *
+ * A turn is counted in the window in which its first answer is sent, so counts come in
+ * order of time and only one window of each service is open. Its duration, which later sends
+ * of the same turn prolong, is taken back and counted anew.
+ */
+#include "moments.h"
+#include "track_series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVICE_LIMIT 200000
+#define SIZES	      16 /* distinct sizes of requests that are told apart */
+#define SOCK_DGRAM    2
+#define FAMILY_UNIX   1
+
+enum { RECV, SEND };
+
+struct service {
+	struct service *next; /* of the same process */
+	u32 id, pid;
+	u64 key;
+	s64 site; /* of a function; else -1 */
+	u16 family, port;
+	u8 socktype;
+	u64 connections;
+	u32 open, most_open; /* turns that wait for their answer */
+	u64 n[2], first[2], last[2];
+	u64 turns, first_turn, last_turn;
+	u64 recv_sum, recv_squares, send_sum, send_squares; /* in turns */
+	u64 one_many, many_one, many_many, paired, handed_over;
+	struct {
+		u64 bytes, n;
+	} sizes[SIZES];
+	u64 other_sizes;
+	struct hist latency; /* of turns, or of calls */
+	/* the open window of requests */
+	u64 window, window_n[2], window_turns;
+	struct moments gaps[2];
+	/* the open step and the one before: durations of turns by the window of their last send */
+	u64 step;
+	struct hist durations[2];
+};
+
+u32 service_id(const struct service *s)
+{
+	return s->id;
+}
+
+static struct service *service_of(struct replay *r, struct process *p, u64 key, struct err *e)
+{
+	struct service *s = idmap_get(&r->services, key);
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		err_set(e, ERR_FAIL, "out of memory for services");
+		return NULL;
+	}
+	if (idmap_put(&r->services, key, s, SERVICE_LIMIT, e) < 0) {
+		free(s);
+		return NULL;
+	}
+	s->id = ++r->n_services;
+	s->pid = p->pid;
+	s->key = key;
+	s->site = -1;
+	s->next = p->services;
+	p->services = s;
+	return s;
+}
+
+int services_of_file(struct replay *r, struct process *p, struct file *f, struct err *e)
+{
+	u64 key = (u64)p->pid << 32 | (u64)(f->socktype & 0x7f) << 24 |
+		  (u64)(f->family & 0xff) << 16 | f->sport;
+	struct service *s = f->turn.service;
+
+	if (s)
+		return 0;
+	s = service_of(r, p, key, e);
+	if (!s)
+		return ERR_FAIL;
+	s->family = f->family;
+	s->port = f->sport;
+	s->socktype = f->socktype;
+	s->connections += !f->serves;
+	f->serves = true;
+	f->turn.service = s;
+	return 0;
+}
+
+/* ---- windows ---- */
+
+static s64 real(double v)
+{
+	s64 bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+
+static void write_window(struct replay *r, struct service *s)
+{
+	const struct moments *g = s->gaps;
+	s64 *row;
+
+	if (!s->window_n[RECV] && !s->window_n[SEND] && !s->window_turns)
+		return;
+	row = bulk_row(r->bulk, TABLE_request_window);
+	row[0] = s->id;
+	row[1] = (s64)(s->window * r->window);
+	row[2] = r->window;
+	row[3] = s->window_n[RECV];
+	row[4] = s->window_n[SEND];
+	row[5] = s->window_turns;
+	row[6] = g[RECV].n;
+	row[7] = real(g[RECV].mean);
+	row[8] = real(g[RECV].m2);
+	row[9] = g[SEND].n;
+	row[10] = real(g[SEND].mean);
+	row[11] = real(g[SEND].m2);
+	s->window_n[RECV] = s->window_n[SEND] = s->window_turns = 0;
+	memset(s->gaps, 0, sizeof(s->gaps));
+}
+
+struct quantiles {
+	u64 n, below; /* all; so far */
+	double at[4];
+	int next;
+	double value[4];
+};
+
+static void find_quantile(void *arg, u64 low, u64 high, u64 n)
+{
+	struct quantiles *q = arg;
+
+	while (q->next < 4) {
+		double rank = ceil(q->at[q->next] * q->n);
+
+		rank = rank < 1 ? 1 : rank;
+		if (rank > q->below + n)
+			break;
+		q->value[q->next++] =
+			high - low <= 1 ? low : low + (high - low) * (rank - q->below - 0.5) / n;
+	}
+	q->below += n;
+}
+
+/* Writes a step's quantiles of durations. */
+static void write_step(struct replay *r, struct service *s, u64 step)
+{
+	struct hist *h = &s->durations[step & 1];
+	struct quantiles q = { h->n, 0, { 0.5, 0.9, 0.95, 0.99 }, 0, { 0 } };
+	s64 *row;
+	int i;
+
+	if (h->n) {
+		hist_each(h, find_quantile, &q);
+		row = bulk_row(r->bulk, TABLE_turn_window);
+		row[0] = s->id;
+		row[1] = (s64)(step * r->step);
+		row[2] = r->step;
+		row[3] = h->n;
+		for (i = 0; i < 4; i++)
+			row[4 + i] = (s64)q.value[i];
+	}
+	hist_free(h);
+}
+
+static void go_to(struct replay *r, struct service *s, u64 ts)
+{
+	u64 at = elapsed(r->begin, ts), window = at / r->window, step = at / r->step;
+
+	if (window != s->window) {
+		write_window(r, s);
+		s->window = window;
+	}
+	if (step == s->step)
+		return;
+	if (step < s->step) /* out of order by a little: no row twice */
+		return;
+	write_step(r, s, s->step - 1);
+	if (step > s->step + 1)
+		write_step(r, s, s->step);
+	s->step = step;
+}
+
+/* Counts the duration of a turn in the window of its last send, instead of an earlier one. */
+static void count_duration(struct replay *r, struct service *s, u64 before, u64 before_ts, u64 dur)
+{
+	u64 step = elapsed(r->begin, before_ts) / r->step;
+
+	if (before_ts) {
+		if (step + 1 < s->step || step > s->step ||
+		    !hist_take(&s->durations[step & 1], before))
+			return; /* its window is written: there it stays */
+	}
+	hist_add(&s->durations[s->step & 1], dur);
+}
+
+static void note(struct replay *r, struct service *s, int way, u64 ts)
+{
+	go_to(r, s, ts);
+	/* a gap in which events were lost is none */
+	if (s->n[way] && !(r->n_losses && loss_overlaps(r, s->last[way], ts)))
+		moments_add(&s->gaps[way], elapsed(s->last[way], ts));
+	s->window_n[way]++;
+	if (!s->n[way]++)
+		s->first[way] = ts;
+	s->last[way] = ts;
+}
+
+void services_on_recv(struct replay *r, struct file *f, u64 ts)
+{
+	struct service *s = f->turn.service;
+
+	note(r, s, RECV, ts);
+	if (!f->turn.recvs && ++s->open > s->most_open)
+		s->most_open = s->open;
+}
+
+static void count_turn(struct service *s, u64 ts)
+{
+	s->window_turns++;
+	if (!s->turns++)
+		s->first_turn = ts;
+	s->last_turn = ts;
+}
+
+void services_on_send(struct replay *r, struct file *f, u64 ts)
+{
+	struct service *s = f->turn.service;
+	const struct turn *t = &f->turn;
+
+	note(r, s, SEND, ts);
+	if (!t->recvs)
+		return;
+	if (!t->sends) {
+		count_turn(s, ts);
+		s->open -= s->open > 0;
+	}
+	count_duration(r, s, elapsed(t->first_recv, t->last_send), t->sends ? t->last_send : 0,
+		       elapsed(t->first_recv, ts));
+}
+
+static void count_size(struct service *s, u64 bytes)
+{
+	int i;
+
+	for (i = 0; i < SIZES && s->sizes[i].n; i++)
+		if (s->sizes[i].bytes == bytes) {
+			s->sizes[i].n++;
+			return;
+		}
+	if (i == SIZES) {
+		s->other_sizes++;
+		return;
+	}
+	s->sizes[i].bytes = bytes;
+	s->sizes[i].n = 1;
+}
+
+void services_on_turn(struct file *f)
+{
+	struct turn *t = &f->turn;
+	struct service *s = t->service;
+
+	if (!t->sends) {
+		s->open -= s->open > 0;
+		return;
+	}
+	s->recv_sum += t->recvs;
+	s->recv_squares += (u64)t->recvs * t->recvs;
+	s->send_sum += t->sends;
+	s->send_squares += (u64)t->sends * t->sends;
+	s->one_many += t->recvs == 1 && t->sends > 1;
+	s->many_one += t->recvs > 1 && t->sends == 1;
+	s->many_many += t->recvs > 1 && t->sends > 1;
+	s->paired += t->recvs > 1 && t->recvs == t->sends;
+	s->handed_over += t->receiver != t->tid;
+	count_size(s, t->recv_bytes);
+	hist_add(&s->latency, elapsed(t->first_recv, t->last_send));
+}
+
+int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 dur, struct err *e)
+{
+	struct service *s =
+		service_of(r, p, (u64)p->pid << 32 | 0x80000000u | (site & 0x7fffffff), e);
+
+	if (!s)
+		return ERR_FAIL;
+	s->site = site;
+	go_to(r, s, ts);
+	count_turn(s, ts);
+	if (dur != UINT64_MAX) {
+		count_duration(r, s, 0, 0, dur);
+		hist_add(&s->latency, dur);
+	}
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/*
+ * Sizes of requests that are multiples of the smallest: in how many turns several requests
+ * came at once, and how many requests that makes of one turn.
+ */
+static void multiples(const struct service *s, u64 *ret_turns, double *ret_depth)
+{
+	u64 unit = 0, n = s->other_sizes, fit = 0, several = 0, requests = 0;
+	int i;
+
+	for (i = 0; i < SIZES && s->sizes[i].n; i++)
+		if (!unit || s->sizes[i].bytes < unit)
+			unit = s->sizes[i].bytes;
+	for (i = 0; i < SIZES && s->sizes[i].n; i++) {
+		n += s->sizes[i].n;
+		if (unit < 8 || s->sizes[i].bytes % unit)
+			continue;
+		fit += s->sizes[i].n;
+		several += s->sizes[i].bytes > unit ? s->sizes[i].n : 0;
+		requests += s->sizes[i].n * (s->sizes[i].bytes / unit);
+	}
+	*ret_turns = fit * 10 >= n * 9 ? several : 0; /* nearly all must fit */
+	*ret_depth = fit * 10 >= n * 9 && fit ? (double)requests / fit : NAN;
+}
+
+static const char *kind_of(const struct service *s)
+{
+	if (s->site >= 0)
+		return "function";
+	if (s->family == FAMILY_UNIX)
+		return "unix";
+	return s->socktype == SOCK_DGRAM ? "udp" : "tcp";
+}
+
+static int service_row(struct replay *r, const struct service *s, struct err *e)
+{
+	u64 several;
+	double depth;
+
+	multiples(s, &several, &depth);
+	return db_insert(
+		r->db, TABLE_service, e, "iisiniiiiiiiiiiiiiiiiiiiiiidi", (s64)s->id, (s64)s->pid,
+		kind_of(s), s->site >= 0 ? s->site : (s64)s->port, (s64)s->connections,
+		(s64)s->most_open, (s64)s->n[RECV], replay_time(r, s->first[RECV]),
+		replay_time(r, s->last[RECV]), (s64)s->n[SEND], replay_time(r, s->first[SEND]),
+		replay_time(r, s->last[SEND]), (s64)s->turns, replay_time(r, s->first_turn),
+		replay_time(r, s->last_turn), (s64)(s->latency.sum & INT64_MAX),
+		(s64)(s->latency.max & INT64_MAX), (s64)s->recv_sum, (s64)s->recv_squares,
+		(s64)s->send_sum, (s64)s->send_squares, (s64)s->one_many, (s64)s->many_one,
+		(s64)s->many_many, (s64)s->paired, (s64)several, depth, (s64)s->handed_over);
+}
+
+static void service_free(struct service *s)
+{
+	hist_free(&s->latency);
+	hist_free(&s->durations[0]);
+	hist_free(&s->durations[1]);
+	free(s);
+}
+
+int services_end(struct replay *r, struct process *p, struct err *e)
+{
+	struct service *s;
+	int ret = 0;
+
+	while ((s = p->services)) {
+		p->services = s->next;
+		idmap_take(&r->services, s->key);
+		write_window(r, s);
+		write_step(r, s, s->step - 1);
+		write_step(r, s, s->step);
+		if (ret == 0)
+			ret = service_row(r, s, e);
+		if (ret == 0)
+			ret = latency_rows(r, "service", s->id, 0, &s->latency, e);
+		service_free(s);
+	}
+	return ret;
+}
+
+/* After an error: what is left. */
+void services_free(struct replay *r)
+{
+	struct service *s;
+	size_t at = 0;
+
+	while ((s = idmap_each(&r->services, &at)))
+		service_free(s);
+	idmap_free(&r->services);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which system calls a process uses on its sockets, and how often in a turn: a call whose
+ * number in a turn is always the same has a rate that is proportional to that of requests.
+ */
+#include "track_series.h"
+
+#include <stdlib.h>
+
+struct socket_use {
+	u32 pid;
+	u32 service; /* 0: not a server's socket */
+	u16 nr;
+	u8 abi;
+	bool send;
+	u64 n, bytes, first, last;
+	u64 turns, turn_calls, turn_squares;
+};
+
+/* How often each system call occurred in the turn: a constant number makes its rate a request rate.
+ */
+void uses_on_turn(const struct turn *t)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(t->calls) / sizeof(t->calls[0]) && t->calls[i].use; i++) {
+		t->calls[i].use->turns++;
+		t->calls[i].use->turn_calls += t->calls[i].n;
+		t->calls[i].use->turn_squares += (u64)t->calls[i].n * t->calls[i].n;
+	}
+}
+
+static struct socket_use *use_of(struct replay *r, u32 pid, u32 service, const struct call_view *v,
+				 struct err *e)
+{
+	u64 id = (u64)(service ? service : pid) << 32 | (u64)(service > 0) << 31 |
+		 (u64)v->abi << 16 | v->nr;
+	struct socket_use *u = idmap_get(&r->socket_uses, id);
+
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u) {
+		err_set(e, ERR_FAIL, "out of memory for uses of sockets");
+		return NULL;
+	}
+	*u = (struct socket_use){
+		.pid = pid, .service = service, .nr = v->nr, .abi = v->abi, .first = v->ts
+	};
+	if (idmap_put(&r->socket_uses, id, u, STAT_LIMIT, e) < 0) {
+		free(u);
+		return NULL;
+	}
+	return u;
+}
+
+int uses_count(struct replay *r, struct socket_use **ret, u32 pid, u32 service,
+	       const struct call_view *v, bool send, u64 bytes, struct err *e)
+{
+	struct socket_use *u = *ret = use_of(r, pid, service, v, e);
+
+	if (!u)
+		return ERR_FAIL;
+	u->send = send;
+	u->n++;
+	u->bytes += bytes;
+	u->last = v->ts;
+	return 0;
+}
+
+void uses_note(struct turn *t, struct socket_use *u)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(t->calls) / sizeof(t->calls[0]); i++) {
+		if (t->calls[i].use && t->calls[i].use != u)
+			continue;
+		t->calls[i].use = u;
+		t->calls[i].n++;
+		return;
+	}
+}
+
+/* Functions and processes have their names only at the end. */
+static const char names_sql[] =
+	"UPDATE service SET name=(SELECT coalesce(nullif(max(p.comm),''),'?') FROM process p"
+	" WHERE p.pid=service.pid) || '[' || pid || ']:' || CASE kind"
+	" WHEN 'function' THEN coalesce((SELECT function FROM site WHERE id=service.port),'?')"
+	" WHEN 'unix' THEN 'unix' ELSE iif(kind='udp','udp:','') || port END";
+
+int uses_finish(struct replay *r, struct err *e)
+{
+	const struct socket_use *u;
+	size_t at = 0;
+	int ret = 0;
+
+	while (ret == 0 && (u = idmap_each(&r->socket_uses, &at)))
+		ret = db_run(r->db, e,
+			     "INSERT INTO socket_use VALUES(?,nullif(?,0),?,?,?,?,?,?,?,?,?,?)",
+			     "iiiiiiiiiiii", (s64)u->pid, (s64)u->service, (s64)u->abi, (s64)u->nr,
+			     (s64)u->send, (s64)u->n, (s64)(u->bytes & INT64_MAX),
+			     replay_time(r, u->first), replay_time(r, u->last), (s64)u->turns,
+			     (s64)u->turn_calls, (s64)(u->turn_squares & INT64_MAX));
+	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
+}
+
+void uses_free(struct replay *r)
+{
+	struct socket_use *u;
+	size_t at = 0;
+
+	while ((u = idmap_each(&r->socket_uses, &at)))
+		free(u);
+	idmap_free(&r->socket_uses);
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/track_series.c, track_waits.c, track_epoll.c: series by hand. Windows are 1 s; times in
+ * the recordings are ns, written as 1_500_000_000.
+ */
+#include "tests/unit.h"
+
+#include "format/buf.h"
+#include "tests/loaded.h"
+
+#define START                                                                                   \
+	"@recorder\n"                                                                           \
+	"0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,sched,block\"\n"   \
+	"2 100 thread pid=100 state=83 comm=\"server\"\n3 101 thread pid=100 state=83\n"        \
+	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 dev=8 family=2 role=2 sport=80 dport=999 "   \
+	"saddr=127.0.0.1 daddr=10.0.0.7\n"                                                      \
+	"5 100 fd pid=100 fd=6 mode=0010000 ino=78 dev=9\n6 100 fd pid=100 fd=4 mode=0 ino=3\n" \
+	"10 0 info text=\"begin=10\"\n6_000_000_010 0 info text=\"stopped=6000000010\"\n@cpu 0\n"
+
+static s64 sum(sqlite3 *db, const char *column, const char *kind, s64 ts)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT total(s.%s) FROM series s JOIN series_kind k ON k.id=s.kind "
+		 "WHERE k.name='%s' AND (%lld < 0 OR s.ts=%lld)",
+		 column, kind, (long long)ts, (long long)ts);
+	return asked(db, sql);
+}
+
+#define SECOND 1000000000ll
+
+/* One wait of 2.75 s from 0.5 s on: 0.5, 1, 1, 0.25 s; counted where it ends. */
+static void waits_are_cut_at_the_edges_of_windows(void **state)
+{
+	sqlite3 *db = loaded(START "3_250_000_010 100 syscall nr=read fd=5 dur=2750000000 ret=9\n");
+
+	(void)state;
+	assert_int_equal(sum(db, "time", "socket_recv", 0), 500000000);
+	assert_int_equal(sum(db, "time", "socket_recv", SECOND), SECOND);
+	assert_int_equal(sum(db, "time", "socket_recv", 2 * SECOND), SECOND);
+	assert_int_equal(sum(db, "time", "socket_recv", 3 * SECOND), 250000000);
+	assert_int_equal(sum(db, "n", "socket_recv", 2 * SECOND), 0);
+	assert_int_equal(sum(db, "n", "socket_recv", 3 * SECOND), 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM series WHERE kind=12"), 4);
+	assert_int_equal(asked(db, "SELECT name='accepted 127.0.0.1:80 - 10.0.0.7:999' AND "
+				   "alike='accepted 127.0.0.1:80' FROM resource"),
+			 1);
+	sqlite3_close(db);
+}
+
+/* In flight when the recording begins (no entry) and when it ends (not returned). */
+static void waits_in_flight_count_up_to_the_ends(void **state)
+{
+	sqlite3 *db =
+		loaded(START "1_500_000_010 100 syscall nr=read fd=6 flags=1 ret=1\n"
+			     "1_600_000_010 100 syscall nr=read fd=6 flags=1 ret=1\n"
+			     "6_000_000_011 101 syscall nr=read fd=6 dur=1500000001 flags=2\n");
+
+	(void)state;
+	/* the second call without entry cannot have begun before the recording */
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=10 AND tid=100"),
+			 1500000000);
+	assert_int_equal(asked(db, "SELECT sum(n) FROM series WHERE kind=10 AND tid=100"), 2);
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=10 AND tid=101"),
+			 1500000000);
+	assert_int_equal(asked(db, "SELECT sum(n) FROM series WHERE kind=10 AND tid=101"), 0);
+	sqlite3_close(db);
+}
+
+static void what_never_waited_is_apart(void **state)
+{
+	sqlite3 *db = loaded(
+		START "1000 100 syscall nr=read fd=5 dur=500 ret=-11\n"
+		      "2000 100 syscall nr=read fd=5 dur=300 ret=7\n"
+		      "3000 100 syscall nr=connect fd=5 dur=300 ret=-115\n"
+		      "4000 100 syscall_args nr=epoll_wait arg0=4 arg3=0 dur=100 ret=0\n"
+		      "5000 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=200 ret=1\n"
+		      "6000 100 syscall_args nr=poll arg2=0 dur=100 ret=0\n"
+		      "7000 100 syscall_args nr=poll arg2=50 dur=400 ret=0\n"
+		      "8000 100 syscall_args nr=futex arg0=0x5000 arg1=0x80 dur=100 ret=-11\n"
+		      "9000 100 syscall_args nr=futex arg0=0x5000 arg1=0x189 dur=600 ret=-110\n"
+		      "10000 100 syscall_args nr=futex arg0=0x5000 arg1=0x81 dur=50 ret=0\n"
+		      "11000 100 syscall_args nr=futex arg0=0x5000 arg1=0x81 dur=50 ret=3\n");
+	static const struct {
+		const char *kind;
+		s64 time, n, refused;
+	} want[] = {
+		{ "socket_recv", 300, 1, 1 }, { "socket_connect", 0, 0, 1 },
+		{ "epoll_wait", 200, 1, 1 },  { "poll_wait", 400, 1, 1 },
+		{ "futex_wait", 600, 1, 1 },  { "futex_wake", 0, 1, 0 },
+		{ "epoll_clock", 200, 0, 0 }, { "socket_send", 0, 0, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		assert_int_equal(sum(db, "time", want[i].kind, -1), want[i].time);
+		assert_int_equal(sum(db, "n", want[i].kind, -1), want[i].n);
+		assert_int_equal(sum(db, "refused", want[i].kind, -1), want[i].refused);
+	}
+	sqlite3_close(db);
+}
+
+static void directions_of_sockets_and_pipes_are_apart(void **state)
+{
+	sqlite3 *db = loaded(START "1000 100 syscall nr=recvfrom fd=5 dur=1 ret=7\n"
+				   "2000 100 syscall nr=write fd=5 dur=2 ret=7\n"
+				   "3000 100 syscall nr=accept fd=5 dur=4 ret=9\n"
+				   "4000 100 syscall nr=connect fd=5 dur=8 ret=0\n"
+				   "5000 100 syscall nr=read fd=6 dur=16 ret=7\n"
+				   "6000 100 syscall nr=writev fd=6 dur=32 ret=7\n"
+				   "7000 100 syscall nr=read fd=99 dur=64 ret=7\n");
+
+	(void)state;
+	assert_int_equal(sum(db, "time", "socket_recv", -1), 1);
+	assert_int_equal(sum(db, "time", "socket_send", -1), 2);
+	assert_int_equal(sum(db, "time", "socket_accept", -1), 4);
+	assert_int_equal(sum(db, "time", "socket_connect", -1), 8);
+	assert_int_equal(sum(db, "time", "pipe_read", -1), 16);
+	assert_int_equal(sum(db, "time", "pipe_write", -1), 32);
+	assert_int_equal(asked(db, "SELECT total(time) FROM series WHERE kind BETWEEN 10 AND 19"),
+			 63);
+	sqlite3_close(db);
+}
+
+/* 101 waits 1..3 s, 100 waits 2..4 s: each its own time, the instance 3 s. */
+static void the_clock_of_an_instance_counts_overlaps_once(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"3_000_000_010 101 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000000000 ret=1\n"
+		"4_000_000_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000000000 ret=1\n"
+		/* inside what is covered, then a gap, then one that covers all */
+		"4_000_000_011 101 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=500000000 ret=1\n"
+		"5_000_000_010 101 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=500000000 ret=1\n"
+		"5_500_000_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=5500000000 ret=1\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=18 AND tid=101"),
+			 3 * SECOND);
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=18 AND tid=100"),
+			 7500000000);
+	assert_int_equal(sum(db, "time", "epoll_clock", 0), SECOND);
+	assert_int_equal(sum(db, "time", "epoll_clock", 4 * SECOND), SECOND);
+	assert_int_equal(sum(db, "time", "epoll_clock", 5 * SECOND), 500000000);
+	assert_int_equal(sum(db, "time", "epoll_clock", -1), 5500000000);
+	sqlite3_close(db);
+}
+
+/* More waits of one thread than are kept, all inside one long wait of another. */
+static void a_long_wait_over_many_short_ones_covers_everything(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	assert_int_equal(buf_printf(&text, &e, "%s", START), 0);
+	for (i = 1; i <= 1000; i++)
+		buf_printf(&text, &e,
+			   "%lld 101 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000000 ret=1\n",
+			   10 + i * 5000000ll);
+	db = loaded(text.data);
+	assert_int_equal(sum(db, "time", "epoll_clock", -1), 2 * SECOND);
+	sqlite3_close(db);
+	buf_printf(
+		&text, &e,
+		"5_500_000_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=5000000000 ret=1\n");
+	db = loaded(text.data);
+	buf_free(&text);
+	assert_int_equal(sum(db, "time", "epoll_clock", SECOND), SECOND);
+	assert_int_equal(sum(db, "time", "epoll_clock", 2 * SECOND), SECOND);
+	assert_int_equal(sum(db, "time", "epoll_clock", 4 * SECOND), SECOND);
+	assert_int_equal(sum(db, "time", "epoll_clock", 5 * SECOND), 500000000);
+	/* half of the first window: in proportion, 0.2 s before and 0.5 s of which 0.3 were free */
+	assert_in_range(sum(db, "time", "epoll_clock", 0), 690000000, 710000000);
+	sqlite3_close(db);
+}
+
+static void files_are_charged_while_they_are_registered(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"1_500_000_010 100 syscall_args nr=epoll_ctl arg0=4 arg1=1 arg2=5\n"
+		"1_600_000_010 100 syscall_args nr=epoll_ctl arg0=4 arg1=2 arg2=6\n"
+		"4_000_000_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000000000 ret=1\n"
+		"4_500_000_010 100 syscall_args nr=epoll_ctl arg0=4 arg1=2 arg2=5\n"
+		"4_600_000_010 100 syscall_args nr=epoll_ctl arg0=4 arg1=1 arg2=8 ret=-9\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM epoll_file"), 2);
+	assert_int_equal(asked(db, "SELECT ts FROM epoll_file WHERE fd=5"), 1500000000);
+	assert_int_equal(asked(db, "SELECT end FROM epoll_file WHERE fd=5"), 4500000000);
+	assert_int_equal(asked(db, "SELECT ts FROM epoll_file WHERE fd=6"),
+			 0); /* was there before */
+	assert_int_equal(
+		asked(db, "SELECT round(1000 * sum(share)) FROM epoll_file_wait WHERE fd=5"), 2000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM epoll_file_wait WHERE fd=6"), 0);
+	sqlite3_close(db);
+}
+
+static void sectors_belong_to_who_submitted_them(void **state)
+{
+	sqlite3 *db = loaded(
+		START "@recorder\n7 0 disk dev=0x800010 name=\"sda\"\n@cpu 0\n"
+		      "900_000_000 101 block_start request=1 sector=8 bytes=4096 dev=0x800010\n"
+		      "1_100_000_010 0 block_complete request=1 sector=8 bytes=4096 dev=0x800010\n"
+		      "1_200_000_000 101 block_start request=2 sector=8 bytes=512 dev=0x800010\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT n FROM series WHERE kind=21 AND tid=101"), 8);
+	assert_int_equal(asked(db, "SELECT ts FROM series WHERE kind=21"), SECOND);
+	assert_int_equal(asked(db, "SELECT count(*) FROM series WHERE kind=21"), 1);
+	assert_int_equal(asked(db, "SELECT name='disk sda' FROM resource WHERE kind='disk'"), 1);
+	sqlite3_close(db);
+}
+
+/* What a thread's series of states add up to is what table thread says. */
+static void states_add_up_in_windows(void **state)
+{
+	sqlite3 *db = loaded(START "1_000_000_000 0 waking target=100 cpu=0\n"
+				   "1_100_000_000 0 switch next=100\n"
+				   "2_500_000_000 100 switch next=0 state=2 flags=2\n"
+				   "3_700_000_000 0 waking target=100 cpu=0\n"
+				   "3_800_000_000 0 switch next=100\n"
+				   "4_000_000_000 100 switch next=101 flags=1\n"
+				   "4_200_000_000 101 switch next=100 state=2\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=1"),
+			 asked(db, "SELECT run FROM thread WHERE tid=100"));
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=2"),
+			 asked(db, "SELECT woken + preempted FROM thread WHERE tid=100"));
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=3"),
+			 1200000000);
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=4"),
+			 1200000000);
+	/* 101 is blocked, but not in I/O wait */
+	assert_int_equal(asked(db, "SELECT total(time) FROM series WHERE tid=101 AND kind=4"), 0);
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=1 "
+				   "AND ts=2000000000"),
+			 500000000 - 10);
+	assert_int_equal(asked(db, "SELECT max(t) FROM (SELECT sum(time) AS t FROM series "
+				   "WHERE kind IN (1,2,3,5,6,7,8,9) GROUP BY tid, ts)"),
+			 SECOND);
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND "
+				   "kind IN (1,2,3,5,6,7,8,9)"),
+			 asked(db, "SELECT wall FROM thread WHERE tid=100"));
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(waits_are_cut_at_the_edges_of_windows),
+		T(waits_in_flight_count_up_to_the_ends),
+		T(what_never_waited_is_apart),
+		T(directions_of_sockets_and_pipes_are_apart),
+		T(the_clock_of_an_instance_counts_overlaps_once),
+		T(a_long_wait_over_many_short_ones_covers_everything),
+		T(files_are_charged_while_they_are_registered),
+		T(sectors_belong_to_who_submitted_them),
+		T(states_add_up_in_windows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/track_services.c, track_uses.c, qos_csv.c and the analyses on them: how turns look, the
+ * gaps between receives, which system call is chosen, and what is left out for loss.
+ */
+#include "tests/unit.h"
+
+#include "analyze/analysis.h"
+#include "analyze/ask.h"
+#include "format/buf.h"
+#include "tests/loaded.h"
+
+#define SERVER                                                                                    \
+	"@recorder\n"                                                                             \
+	"0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls\"\n"                 \
+	"2 100 thread pid=100 state=83 comm=\"server\"\n3 101 thread pid=100 state=83\n"          \
+	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80 dport=9\n" \
+	"5 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80 dport=8\n" \
+	"6 100 fd pid=100 fd=7 mode=0140000 ino=79 family=2 role=2 socktype=1 sport=81 dport=8\n" \
+	"7 100 fd pid=100 fd=8 mode=0140000 ino=80 family=2 role=4 socktype=2 sport=53\n"         \
+	"8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"                         \
+	"10 0 info text=\"begin=10\"\n"
+#define END_AT(seconds) seconds "_000_000_010 0 info text=\"stopped=" seconds "000000010\"\n"
+
+static const char *word(sqlite3 *db, const char *sql)
+{
+	static char text[200];
+	struct err e = { 0 };
+	sqlite3_stmt *s;
+
+	if (db_query(&s, db, &e, sql, "") < 0 || db_step(s, &e) <= 0)
+		fail_msg("%s: %s", sql, e.text);
+	snprintf(text, sizeof(text), "%s", (const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	return text;
+}
+
+static void shapes_of_turns_are_counted(void **state)
+{
+	sqlite3 *db = loaded(SERVER END_AT(
+		"1") "@cpu 0\n"
+		     /* 1:1, then 1:2 */
+		     "1000 100 syscall nr=read fd=5 ret=20\n2000 100 syscall nr=write fd=5 ret=5\n"
+		     "3000 100 syscall nr=read fd=5 ret=40\n4000 100 syscall nr=write fd=5 ret=5\n"
+		     "5000 100 syscall nr=write fd=5 ret=5\n"
+		     /* 2:1 while another connection waits as well, answered by another thread */
+		     "6000 100 syscall nr=read fd=5 ret=10\n6100 100 syscall nr=read fd=6 ret=20\n"
+		     "7000 100 syscall nr=read fd=5 ret=10\n8000 101 syscall nr=write fd=5 ret=5\n"
+		     "8100 100 syscall nr=write fd=6 ret=5\n"
+		     /* 2:2 */
+		     "9000 100 syscall nr=read fd=5 ret=30\n9100 100 syscall nr=read fd=5 ret=30\n"
+		     "9200 100 syscall nr=write fd=5 ret=5\n9300 100 syscall nr=write fd=5 ret=5\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT turns FROM service"), 5);
+	assert_int_equal(asked(db, "SELECT one_many FROM service"), 1);
+	assert_int_equal(asked(db, "SELECT many_one FROM service"), 1);
+	assert_int_equal(asked(db, "SELECT many_many FROM service"), 1);
+	assert_int_equal(asked(db, "SELECT paired FROM service"), 1);
+	assert_int_equal(asked(db, "SELECT handed_over FROM service"), 1);
+	assert_int_equal(asked(db, "SELECT most_open FROM service"), 2);
+	assert_int_equal(asked(db, "SELECT connections FROM service"), 2);
+	/* sizes 20, 40, 20, 20, 60: two are multiples, 8 requests in 5 turns */
+	assert_int_equal(asked(db, "SELECT multiple FROM service"), 2);
+	assert_int_equal(asked(db, "SELECT round(100 * depth) FROM service"), 160);
+	assert_int_equal(asked(db, "SELECT sum(turns) FROM request_window"), 5);
+	assert_int_equal(asked(db, "SELECT sum(n) FROM turn_window"), 5);
+	/* the turn of two sends is counted once, with its whole duration */
+	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='service'"), 5);
+	assert_int_equal(asked(db, "SELECT latency_sum FROM service"),
+			 1000 + 2000 + 2000 + 2000 + 300);
+	sqlite3_close(db);
+}
+
+static void ports_and_protocols_are_services_of_their_own(void **state)
+{
+	sqlite3 *db = loaded(SERVER END_AT(
+		"1") "@cpu 0\n"
+		     "1000 100 syscall nr=read fd=5 ret=20\n2000 100 syscall nr=write fd=5 ret=5\n"
+		     "3000 100 syscall nr=read fd=7 ret=20\n4000 100 syscall nr=write fd=7 ret=5\n"
+		     "5000 100 syscall nr=recvfrom fd=8 ret=20\n6000 100 syscall nr=sendto fd=8 ret=5\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM service WHERE turns=1"), 3);
+	assert_string_equal(
+		word(db,
+		     "SELECT group_concat(name, ' ') FROM (SELECT name FROM service ORDER BY port)"),
+		"server[100]:udp:53 server[100]:80 server[100]:81");
+	assert_int_equal(asked(db, "SELECT count(DISTINCT service) FROM turn"), 3);
+	sqlite3_close(db);
+}
+
+/* Receives at 1, 2, 4 and 7 ms: gaps 1, 2, 3 ms; mean 2 ms, squared deviations 2 (ms^2). */
+static void gaps_between_receives_have_moments(void **state)
+{
+	sqlite3 *db = loaded(SERVER END_AT("1") "@cpu 0\n1000000 100 syscall nr=read fd=5 ret=2\n"
+						"2000000 100 syscall nr=read fd=6 ret=2\n"
+						"4000000 100 syscall nr=read fd=5 ret=2\n"
+						"7000000 100 syscall nr=read fd=6 ret=2\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT recv_gaps FROM request_window"), 3);
+	assert_int_equal(asked(db, "SELECT recv_gap FROM request_window"), 2000000);
+	assert_int_equal(asked(db, "SELECT recv_m2 FROM request_window"), 2000000000000);
+	assert_int_equal(asked(db, "SELECT send_gaps FROM request_window"), 0);
+	sqlite3_close(db);
+}
+
+static void no_gap_spans_lost_events(void **state)
+{
+	sqlite3 *db = loaded(SERVER END_AT(
+		"1") "@cpu 0\n1000000 100 syscall nr=read fd=5 ret=2\n"
+		     "1500000 100 syscall nr=read fd=5 ret=2\n"
+		     "2000000 100 syscall nr=read fd=5 ret=2\n@block\n@lost 3\n"
+		     "9000000 100 syscall nr=read fd=5 ret=2\n"
+		     "9500000 0 counters group=syscalls seen=6 emitted=3 lost_full=3\n"
+		     "@block\n10000000 100 syscall nr=read fd=5 ret=2\n"
+		     "11000000 100 syscall nr=read fd=5 ret=2\n");
+
+	(void)state;
+	/* the loss lies between 2 and 9.5 ms: gaps that touch it are none */
+	assert_int_equal(asked(db, "SELECT sum(recv_gaps) FROM request_window"), 2);
+	assert_int_equal(asked(db, "SELECT sum(recv_gap * recv_gaps) FROM request_window"),
+			 1500000);
+	sqlite3_close(db);
+}
+
+/* n turns, 10 ms apart; after some of them, `extra` more lines. */
+static sqlite3 *server_of(int n, const char *seconds, bool varied)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i, k;
+
+	buf_printf(&text, &e, "%s%s_000_000_010 0 info text=\"stopped=%s000000010\"\n@cpu 0\n",
+		   SERVER, seconds, seconds);
+	for (i = 0; i < n; i++) {
+		long long ts = 1000000 + i * 10000000ll;
+
+		buf_printf(&text, &e, "%lld 100 syscall nr=read fd=5 ret=20\n", ts);
+		buf_printf(&text, &e, "+1000 100 syscall nr=sendmsg fd=5 ret=20\n");
+		for (k = 0; varied && k < i % 4 * 3; k++)
+			buf_printf(&text, &e, "+100 100 syscall nr=write fd=5 ret=20\n");
+	}
+	db = loaded(text.data);
+	buf_free(&text);
+	if (analyses_run(db, NULL, &e) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+#define METRIC(a, m) \
+	"SELECT round(1000 * value) FROM metric WHERE analysis='" a "' AND name='" m "'"
+
+static void the_steady_call_is_chosen(void **state)
+{
+	sqlite3 *db = server_of(200, "2", true);
+
+	(void)state;
+	/* one sendmsg in each turn; 0, 3, 6 or 9 writes, more in all */
+	assert_int_equal(asked(db,
+			       "SELECT n FROM socket_use JOIN syscall_name USING(abi, nr) WHERE "
+			       "name='write'"),
+			 900);
+	assert_int_equal(asked(db, METRIC("rps", "sends/turn")), 1000);
+	assert_int_equal(asked(db, METRIC("rps", "spread")), 0);
+	assert_int_equal(asked(db, METRIC("rps", "sends")), 100000);
+	assert_int_equal(asked(db, METRIC("rps", "turns")), 100000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence "
+				   "LIKE '%sends by sendmsg%'"),
+			 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence "
+				   "LIKE '%1:N, in 75 %%'"),
+			 1);
+	sqlite3_close(db);
+}
+
+static void regular_arrivals_have_no_variance(void **state)
+{
+	sqlite3 *db = server_of(1000, "10", false);
+
+	(void)state;
+	assert_int_equal(asked(db, METRIC("saturation", "recv CV2")), 0);
+	assert_int_equal(asked(db, METRIC("saturation", "windows")), 10000);
+	assert_int_equal(asked(db, "SELECT value IS NULL FROM metric WHERE name='recv knee'"), 1);
+	assert_int_equal(asked(db, METRIC("rps", "dispersion")), 0);
+	sqlite3_close(db);
+}
+
+/*
+ * 40 windows of 0.1 s at rates from 400 a second: regular up to 4000, then one gap in ten takes
+ * twenty times as long. The knee must lie between.
+ */
+static void the_knee_of_a_sweep_is_found(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	struct asked ask = { 0 };
+	const char *path;
+	sqlite3 *db = NULL;
+	int w, i;
+
+	(void)state;
+	buf_printf(&text, &e, "%s" END_AT("4") "@cpu 0\n", SERVER);
+	for (w = 0; w < 40; w++) {
+		int n = 40 + 18 * w;
+		double at = w * 1e8 + 1000, gap = 0.98e8 / n;
+		double rough = n > 400 ? (n - 400) / 500.0 : 0;
+
+		for (i = 0; i < n; i++) {
+			buf_printf(&text, &e, "%.0f 100 syscall nr=read fd=5 ret=20\n", at);
+			at += gap * (i % 10 ? 1 - rough * 0.9 : 1 + rough * 8.1);
+		}
+	}
+	path = packed(text.data);
+	buf_free(&text);
+	ask.step = 100000000;
+	if (ask_load(&db, path, &ask, &e) < 0 || analyses_run(db, "saturation", &e) < 0)
+		fail_msg("%s", e.text);
+	unlink(path);
+	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3900, 5600);
+	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3500, 5600);
+	assert_in_range(asked(db, "SELECT high FROM metric WHERE name='recv knee'"), 4000, 6500);
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%the knee of%'"), 1);
+	sqlite3_close(db);
+}
+
+static s64 qos_of(const char *csv, const char *sql, const char *refused)
+{
+	char path[] = "/tmp/obs-qos-XXXXXX";
+	sqlite3 *db = loaded(SERVER END_AT("5"));
+	struct err e = { 0 };
+	int fd = mkstemp(path), ret;
+	s64 got = 0;
+
+	assert_true(fd >= 0);
+	assert_true(write(fd, csv, strlen(csv)) == (ssize_t)strlen(csv));
+	close(fd);
+	ret = qos_csv(db, path, &e);
+	unlink(path);
+	if (refused) {
+		assert_true(ret < 0);
+		if (!strstr(e.text, refused))
+			fail_msg("%s", e.text);
+	} else if (ret < 0) {
+		fail_msg("%s", e.text);
+	} else {
+		got = asked(db, sql);
+	}
+	sqlite3_close(db);
+	return got;
+}
+
+static void a_users_series_is_read(void **state)
+{
+	(void)state;
+	assert_int_equal(qos_of("time,ms\n0.5,10\n0.7,20\n3.5,7\n",
+				"SELECT value FROM qos WHERE ts=0", NULL),
+			 15);
+	assert_int_equal(qos_of("0.5;10\n99;1\n", "SELECT count(*) FROM qos", NULL), 1);
+	/* the recording begins 2 ns after 2023-11-14T22:13:20Z */
+	assert_int_equal(qos_of("1700000003.5\t4\r\n", "SELECT ts FROM qos", NULL), 3000000000);
+	assert_int_equal(
+		qos_of("\"2023-11-14T22:13:22.25Z\",\"8\"\n", "SELECT ts + value FROM qos", NULL),
+		2000000008);
+	qos_of("99,1\n", NULL, "no line of");
+	qos_of("nonsense\nmore of it\n1,1\n", NULL, "2 lines without");
+	qos_of("1,nan\n2,inf\n3,1\n", NULL, "2 lines without");
+}
+
+static void options_are_checked(void **state)
+{
+	struct asked a = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(ask_baseline(&a, "1..2.5", &e), 0);
+	assert_true(a.baseline.from == 1 && a.baseline.to == 2.5);
+	assert_int_equal(ask_baseline(&a, "0.5..10", &e), 0);
+	assert_true(a.baseline.from == 0.5 && a.baseline.to == 10);
+	assert_true(ask_baseline(&a, "5..2", &e) < 0);
+	assert_true(ask_baseline(&a, "5", &e) < 0);
+	assert_true(ask_baseline(&a, "..5", &e) < 0);
+	assert_true(ask_baseline(&a, "1..x", &e) < 0);
+	assert_true(ask_baseline(&a, "-1..2", &e) < 0);
+	assert_true(ask_step(&a, "0.0001", &e) < 0);
+	assert_int_equal(ask_step(&a, "0.5", &e), 0);
+	assert_true(a.step == 500000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(shapes_of_turns_are_counted),
+		T(ports_and_protocols_are_services_of_their_own),
+		T(gaps_between_receives_have_moments),
+		T(no_gap_spans_lost_events),
+		T(the_steady_call_is_chosen),
+		T(regular_arrivals_have_no_variance),
+		T(the_knee_of_a_sweep_is_found),
+		T(a_users_series_is_read),
+		T(options_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
