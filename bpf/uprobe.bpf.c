@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Group uprobe: entry and return of the functions that the user named. */
 
+/* What the return instruction has taken off the stack. */
+static __always_inline u64 return_pops(u64 cookie)
+{
 #if defined(__TARGET_ARCH_x86)
-#define RETURN_POPS 8 /* the return instruction has taken the address off the stack */
+	return cookie & SITE_COOKIE_I386 ? 4 : 8;
 #else
-#define RETURN_POPS 0
+	return 0;
 #endif
+}
+
+/* The C programs of i386 have their arguments behind the return address. */
+static __always_inline void args_of_i386(struct ev_call_args *e, u64 sp, u32 args)
+{
+	u32 words[SITE_ARGS_MAX] = { 0 };
+
+	if (bpf_probe_read_user(words, sizeof(words), (const void *)(sp + 4)) < 0)
+		return; /* zeros: no such stack */
+	e->arg0 = words[0];
+	e->arg1 = args > 1 ? words[1] : 0;
+	e->arg2 = args > 2 ? words[2] : 0;
+	e->arg3 = args > 3 ? words[3] : 0;
+}
 
 /* Counts the event; true if it is to be recorded. */
 static __always_inline bool call_wanted(struct counts *c, u64 pid_tgid)
@@ -21,11 +38,11 @@ static __always_inline bool call_wanted(struct counts *c, u64 pid_tgid)
 	return true;
 }
 
-/* Integer arguments, as the calling convention of C has them in registers. */
+/* Integer arguments, as the calling convention of C has them. */
 static __always_inline int call_with_args(struct pt_regs *regs, struct counts *c, u64 ts, u32 tid,
 					  u64 cookie)
 {
-	u32 args = cookie >> SITE_COOKIE_ARGS;
+	u32 args = cookie >> SITE_COOKIE_ARGS & 0xff;
 	struct ev_call_args *e = ev_reserve(c, ts, tid, call_args);
 
 	if (!e)
@@ -37,6 +54,8 @@ static __always_inline int call_with_args(struct pt_regs *regs, struct counts *c
 	e->arg3 = args > 3 ? PT_REGS_PARM4(regs) : 0;
 	e->site = (u32)cookie;
 	e->args = args;
+	if (cookie & SITE_COOKIE_I386)
+		args_of_i386(e, e->sp, args);
 	ev_submit(e);
 	return 0;
 }
@@ -53,7 +72,7 @@ int uprobe__call(struct pt_regs *regs)
 	cookie = bpf_get_attach_cookie(regs);
 	if (slow_functions)
 		call_begins(id, (u32)cookie, PT_REGS_SP(regs), ts);
-	if (cookie >> SITE_COOKIE_ARGS)
+	if (cookie >> SITE_COOKIE_ARGS & 0xff)
 		return call_with_args(regs, c, ts, (u32)id, cookie);
 	e = ev_reserve(c, ts, (u32)id, call);
 	if (!e)
@@ -69,21 +88,20 @@ SEC("?uretprobe")
 int uprobe__return(struct pt_regs *regs)
 {
 	struct counts *c = count_seen(GROUP_uprobe);
-	u64 ts = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
+	u64 ts = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid(), cookie;
 	struct ev_return *e;
-	u32 site;
 
 	if (!c || !call_wanted(c, id))
 		return 0;
-	site = bpf_get_attach_cookie(regs);
+	cookie = bpf_get_attach_cookie(regs);
 	if (slow_functions)
-		call_ends(id, site, PT_REGS_SP(regs) - RETURN_POPS, ts);
+		call_ends(id, (u32)cookie, PT_REGS_SP(regs) - return_pops(cookie), ts);
 	e = ev_reserve(c, ts, (u32)id, return );
 	if (!e)
 		return 0;
-	e->sp = PT_REGS_SP(regs) - RETURN_POPS;
+	e->sp = PT_REGS_SP(regs) - return_pops(cookie);
 	e->value = PT_REGS_RC(regs);
-	e->site = site;
+	e->site = (u32)cookie;
 	e->unused = 0;
 	ev_submit(e);
 	return 0;

@@ -89,8 +89,10 @@ enum ev_group {
 
 /* flags of fd */
 #define FD_CLOSED_BY_EXEC 1
-/* a site's cookie: its id, and from this bit on how many arguments are recorded */
-#define SITE_COOKIE_ARGS 32
+
+/* a site's cookie: its id in 32 bits, how many arguments are recorded, and of which machine */
+#define SITE_COOKIE_ARGS 32 /* from this bit on, 8 bits */
+#define SITE_COOKIE_I386 (1ull << 63)
 #define SITE_ARGS_MAX	 4
 
 enum fd_role { ROLE_UNKNOWN, ROLE_LISTENING, ROLE_ACCEPTED, ROLE_CONNECTED, ROLE_BOUND };

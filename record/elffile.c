@@ -166,6 +166,13 @@ bool elffile_data_offset(const struct elffile *f, u64 address, u64 *ret)
 	return find_offset(f, address, 0, ret);
 }
 
+bool elffile_is_i386(const struct elffile *f)
+{
+	GElf_Ehdr eh;
+
+	return gelf_getehdr(f->elf, &eh) && eh.e_machine == EM_386;
+}
+
 Elf_Scn *elffile_section(const struct elffile *f, const char *name, GElf_Shdr *ret)
 {
 	Elf_Scn *scn = NULL;

@@ -37,6 +37,9 @@ bool elffile_offset(const struct elffile *f, u64 address, u64 *ret);
 /* Where in the file an address of any segment lies. */
 bool elffile_data_offset(const struct elffile *f, u64 address, u64 *ret);
 
+/* True for code of 32-bit x86: its stack and arguments are others. */
+bool elffile_is_i386(const struct elffile *f);
+
 /* The section of this name; NULL if there is none. */
 Elf_Scn *elffile_section(const struct elffile *f, const char *name, GElf_Shdr *ret);
 

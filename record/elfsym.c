@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ENDBR_SIZE   4
 #define NAME_MAX_LEN 256 /* longer names are not compared for nearness */
 
 struct walk {
@@ -143,19 +144,19 @@ static enum probe_class classify(const struct elffile *f, const u8 *code, ssize_
 /* Where the probe goes; false if the file has no code there. */
 static bool place(const struct elffile *f, struct elfsym *sym)
 {
-	static const u8 endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	u8 code[sizeof(endbr64) + 8];
+	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e }; /* fa: endbr64, fb: endbr32 */
+	u8 code[ENDBR_SIZE + 8];
 	ssize_t n;
 
 	if (!elffile_offset(f, sym->address, &sym->offset) || sym->offset > INT64_MAX)
 		return false;
 	n = pread(f->fd, code, sizeof(code), sym->offset);
 	sym->skipped_endbr =
-		n > (ssize_t)sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0;
+		n > ENDBR_SIZE && memcmp(code, endbr, sizeof(endbr)) == 0 && (code[3] | 1) == 0xfb;
 	if (sym->skipped_endbr) {
-		sym->offset += sizeof(endbr64);
-		n -= sizeof(endbr64);
-		memmove(code, code + sizeof(endbr64), n);
+		sym->offset += ENDBR_SIZE;
+		n -= ENDBR_SIZE;
+		memmove(code, code + ENDBR_SIZE, n);
 	}
 	sym->class = classify(f, code, n);
 	return n > 0;

@@ -47,7 +47,8 @@ int sites_attach(struct sites *sites, struct bpf_program *entry, struct bpf_prog
 	allow_descriptors();
 	for (i = 0; i < sites->n; i++) {
 		s = &sites->list[i];
-		cookie = i | (u64)s->args << SITE_COOKIE_ARGS;
+		cookie = i | (u64)s->args << SITE_COOKIE_ARGS |
+			 (elffile_is_i386(&s->binary->elf) ? SITE_COOKIE_I386 : 0);
 		/* return first: an entry without return is then the rarer case */
 		if (!s->no_return)
 			s->back = attach_site(s, back, cookie, true);

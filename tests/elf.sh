@@ -64,6 +64,7 @@ finds './libstripped.so:foo@@' 'foo@@V2'
 finds './libstripped.so:foo@@V2' 'foo@@V2'
 finds './libstripped.so:foo@V*' 'foo@@V2|foo@V1'
 finds './libheadless.so:*' 'foo|foo|plain|twin'
+[ ! -e lib32.so ] || finds './lib32.so:foo@*' 'foo@@V2|foo@V1'
 refuses './libstripped.so:foo@V3' 'foo@V3 is not in .*libstripped.so, but @.*V. is a version'
 refuses './libstripped.so:foo@@V1' '@@V1 is not in'
 same_offsets "aliases are one place" ./libstripped.so:plain ./libstripped.so:twin
@@ -102,7 +103,7 @@ if [ -s wanted ] && ! comm -23 out wanted | grep -q . && ! comm -13 out wanted |
 else
 	not_ok "the functions are those of nm"
 fi
-for f in cxx libstripped.so libheadless.so same.mini same.linked; do
+for f in $(ls lib32.so 2>/dev/null) cxx libstripped.so libheadless.so same.mini same.linked; do
 	if timeout 100 "$fuzz" $f "${ROUNDS:-1500}" >out 2>&1; then cat out; else not_ok "changed $f"; fi
 done
 exit $bad

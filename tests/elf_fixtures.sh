@@ -48,6 +48,11 @@ python3 - <<-'TEXT'
 	open('libheadless.so', 'wb').write(image)
 TEXT
 
+# 32 bits, where the compiler has them
+if $cc -m32 -O1 -fPIC -c -o lib32.o versions.c 2>/dev/null; then
+	ld -m elf_i386 -shared --version-script=versions.map -o lib32.so lib32.o
+fi
+
 cat >one.c <<-'TEXT'
 	#define KEEP __attribute__((noinline, used))
 	static KEEP int same(int x) { __asm__ volatile("" : "+r"(x)); return x + 1; }

@@ -84,6 +84,30 @@ is "calls without partner" "$(ask calls.db "SELECT count(*) FROM call_defect")" 
 "$obsanalyze" load -o plain.db plain.obs
 is "without --args there are none" "$(ask plain.db "SELECT count(*) || ' ' || count(arg0) FROM call")" "13 0"
 
+# a program of 32 bits has its arguments on the stack
+if [ "$(uname -m)" = x86_64 ]; then
+	# neither a library nor the kernel's i386 emulation is everywhere
+	cat >narrow.c <<-'TEXT'
+		__attribute__((noinline, used)) int seen(int x, int y) { __asm__ volatile("" : "+r"(x)); return x + y; }
+		void _start(void)
+		{
+			int i, s = 0;
+			for (i = 0; i < 37; i++)
+				s += seen(i, 3);
+			__asm__ volatile("int $0x80" : : "a"(1), "b"(s == 777 ? 0 : 1));
+		}
+	TEXT
+	gcc -m32 -O1 -fno-pic -fno-stack-protector -nostdlib -static -o narrow narrow.c 2>/dev/null
+fi
+if [ -x narrow ] && ./narrow; then
+	"$obsrec" -q -e uprobe -u ./narrow:seen --args 2 -o narrow.obs -- ./narrow
+	is "a program of 32 bits ends well" $? 0
+	"$obsanalyze" load -o narrow.db narrow.obs
+	is "its arguments and results" "$(ask narrow.db "SELECT count(dur) || ' ' || sum(arg0) || ' ' || sum(arg1) || ' ' || sum(value) || ' ' || count(arg2) FROM call")" \
+		"37 666 111 777 0"
+	is "its calls without partner" "$(ask narrow.db "SELECT count(*) FROM call_defect")" 0
+fi
+
 # exceptions pass through ns::passed
 "$obsrec" -e uprobe -u ./throws:ns::passed --args 1 -o throws.obs -- ./throws 2>said
 is "a program that throws survives" $? 0

@@ -220,6 +220,34 @@ static void calls_without_a_partner_are_counted(void **state)
 	sqlite3_close(db);
 }
 
+/* flags 1: only entries are recorded, so that they are no open calls and have no times. */
+static void entries_alone_are_calls_without_times(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"@recorder\n910 0 site id=0 flags=1 args=2 build_id0=0x1 text=\"/a/x:ns::f(int)\"\n"
+		"911 0 site id=1 flags=3 text=\"/bin/x:one.c:g\"\n@cpu 0\n"
+		"2000 100 call site=1 sp=900\n"
+		"2100 100 call_args site=0 sp=800 arg0=7 arg1=0xffffffffffffffff args=2\n"
+		"2200 100 call site=0 sp=700\n3000 100 return site=1 sp=900\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM call WHERE site=0"), 2);
+	assert_int_equal(asked(db, "SELECT count(dur) FROM call WHERE site=0"), 0);
+	assert_int_equal(asked(db, "SELECT depth FROM call WHERE arg0=7 AND arg1=-1"), 1);
+	assert_int_equal(asked(db, "SELECT count(arg0) + count(arg2) FROM call"), 1);
+	assert_int_equal(asked(db, "SELECT exclusive FROM call WHERE site=1"), 1000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM call_defect"), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM site WHERE id=0 AND returns=0 AND args=2"
+				   " AND build_id='00000000000000010000000000000000"
+				   "00000000'"),
+			 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM site WHERE file='/bin/x'"
+				   " AND function='one.c:g'"),
+			 1);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,7 +255,7 @@ int main(void)
 		T(duplicate_wakeups_are_ignored),	T(missing_switches_are_told),
 		T(uninterruptible_is_not_disk),		T(open_calls_explain_the_last_sleep),
 		T(threads_end_at_their_last_switch),	T(calls_are_split_by_reason),
-		T(calls_without_a_partner_are_counted),
+		T(calls_without_a_partner_are_counted), T(entries_alone_are_calls_without_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
