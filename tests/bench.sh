@@ -4,7 +4,8 @@
 # then what storing and loading cost. Root.
 #   bench.sh run [WORK...]      measures (all works by default) and prints
 #   bench.sh update [WORK...]   the same, and puts the table into README.md
-#   bench.sh table              prints what was measured last
+#   bench.sh files              only the second part
+#   bench.sh table | readme     prints what was measured last | puts it into README.md
 set -u
 cd "$(dirname "$0")/.." || exit 1
 rounds=${BENCH_ROUNDS:-5}
@@ -19,6 +20,7 @@ cleanup() {
 	rm -rf "$work"
 }
 trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
 for part in tools micro redis postgres table files; do . "tests/bench/$part.sh"; done
 
 # What one tool costs the present work, once.
@@ -79,6 +81,8 @@ what=${1:-run}
 [ $# -gt 0 ] && shift
 case $what in
 table) table ;;
+readme) table | update_readme ;;
+files) files >"$results/files" ;;
 run | update)
 	say_where
 	for w in ${*:-$works}; do bench "$w"; done

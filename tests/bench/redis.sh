@@ -20,7 +20,7 @@ begin_redis() {
 }
 go_redis() { # tool
 	n=200000
-	case $1 in strace | perf-trace) n=20000 ;; esac
+	case $1 in strace | perf-trace | bpftrace) n=20000 ;; esac
 	before=$(cpu_of "$pid")
 	rate=$(taskset -c 1 redis-benchmark -p "$redis_port" -t get -n $n -c 50 -q --csv 2>/dev/null | tail -n 1 |
 		cut -d, -f2 | tr -d '"')

@@ -81,18 +81,19 @@ count_perf_trace() {
 }
 
 can_bpftrace() { missing bpftrace; }
+plain() { printf '%s\n' "$@"; } # echo would turn \n into line ends
 run_bpftrace() {
 	mine="/comm == \"$comm\"/"
 	{
-		echo 'BEGIN { printf("ready\n"); }'
-		has syscalls && echo "tracepoint:raw_syscalls:sys_enter $mine { printf(\"%llu %d e %d\\n\", nsecs, tid, args->id); }" \
-			"tracepoint:raw_syscalls:sys_exit $mine { printf(\"%llu %d x %d %d\\n\", nsecs, tid, args->id, args->ret); }"
-		has sched && echo "tracepoint:sched:sched_switch /args->prev_comm == \"$comm\" || args->next_comm == \"$comm\"/ { printf(\"%llu %d s %d %d\\n\", nsecs, args->prev_pid, args->next_pid, args->prev_state); }" \
-			"tracepoint:sched:sched_waking /comm == \"$comm\" || args->comm == \"$comm\"/ { printf(\"%llu %d w %d\\n\", nsecs, tid, args->pid); }"
-		has block && echo "tracepoint:block:block_rq_issue { printf(\"%llu %d i %llu %d\\n\", nsecs, tid, args->sector, args->bytes); }" \
-			"tracepoint:block:block_rq_complete { printf(\"%llu %d c %llu\\n\", nsecs, tid, args->sector); }"
-		[ -z "$binary" ] || echo "uprobe:$binary:$function { printf(\"%llu %d e\\n\", nsecs, tid); }" \
-			"uretprobe:$binary:$function { printf(\"%llu %d x %d\\n\", nsecs, tid, retval); }"
+		plain 'BEGIN { printf("ready\n"); }'
+		has syscalls && plain "tracepoint:raw_syscalls:sys_enter $mine { printf(\"%llu %d e %d\n\", nsecs, tid, args->id); }" \
+			"tracepoint:raw_syscalls:sys_exit $mine { printf(\"%llu %d x %d %d\n\", nsecs, tid, args->id, args->ret); }"
+		has sched && plain "tracepoint:sched:sched_switch /args->prev_comm == \"$comm\" || args->next_comm == \"$comm\"/ { printf(\"%llu %d s %d %d\n\", nsecs, args->prev_pid, args->next_pid, args->prev_state); }" \
+			"tracepoint:sched:sched_waking /comm == \"$comm\" || args->comm == \"$comm\"/ { printf(\"%llu %d w %d\n\", nsecs, tid, args->pid); }"
+		has block && plain "tracepoint:block:block_rq_issue { printf(\"%llu %d i %llu %d\n\", nsecs, tid, args->sector, args->bytes); }" \
+			"tracepoint:block:block_rq_complete { printf(\"%llu %d c %llu\n\", nsecs, tid, args->sector); }"
+		[ -z "$binary" ] || plain "uprobe:$binary:$function { printf(\"%llu %d e\n\", nsecs, tid); }" \
+			"uretprobe:$binary:$function { printf(\"%llu %d x %d\n\", nsecs, tid, retval); }"
 	} >"$work/program.bt"
 	exec bpftrace -o "$trace" "$work/program.bt"
 }
