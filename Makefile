@@ -73,7 +73,7 @@ $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
 $(OUT)/pack: $(OUT)/tests/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/exchange: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/exchange $(OUT)/groupwork: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
@@ -90,7 +90,7 @@ check: deps ## build, and run all tests that need no root
 
 live: deps ## run the tests that record on this machine (root)
 	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload $(OUT)/ringstress $(OUT)/cputime \
-		$(OUT)/exchange
+		$(OUT)/exchange $(OUT)/groupwork
 	$(Q)sh tests/run.sh live
 
 $(OUT)/tests/ringstress.skel.h: $(OUT)/tests/ringstress.bpf.o

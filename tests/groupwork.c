@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Does so much of what the groups files, net, process, pagecache and io_uring tell of, in
+ * prime numbers: groupwork DIR. groupwork connect ADDRESS: one connection to where nobody
+ * answers, for some seconds.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	MADE = 19,	  /* files made, and opened once more by a relative path */
+	REMOVED = 13,	  /* of these */
+	RENAMED = 5,	  /* of the others */
+	CUT = 11,	  /* truncated, and ftruncated */
+	DIRECTORIES = 7,  /* made and removed */
+	CONNECTIONS = 17, /* over loopback */
+	SENT = 1009,	  /* bytes each, towards the server */
+	SPAWNED = 3,
+	PAGES = 61,  /* read from a file that is not cached */
+	URING = 101, /* reads through io_uring */
+	FAR_SECONDS = 4,
+};
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void check(int ret, const char *what)
+{
+	if (ret < 0)
+		die(what);
+}
+
+static void make_files(void)
+{
+	char name[32], other[32];
+	int i, fd;
+
+	for (i = 0; i < MADE; i++) {
+		snprintf(name, sizeof(name), "file%02d", i);
+		fd = open(name, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+		check(fd, "open");
+		if (i < CUT) {
+			check(ftruncate(fd, 4096 + i), "ftruncate");
+			check(truncate(name, 100 + i), "truncate");
+		}
+		close(fd);
+		fd = openat(AT_FDCWD, name, O_RDONLY);
+		check(fd, "openat");
+		close(fd);
+	}
+	for (i = 0; i < REMOVED; i++) {
+		snprintf(name, sizeof(name), "file%02d", i);
+		check(unlink(name), "unlink");
+	}
+	for (i = REMOVED; i < REMOVED + RENAMED; i++) {
+		snprintf(name, sizeof(name), "file%02d", i);
+		snprintf(other, sizeof(other), "moved%02d", i);
+		check(rename(name, other), "rename");
+	}
+	for (i = 0; i < DIRECTORIES; i++) {
+		check(mkdir("directory", 0700), "mkdir");
+		check(rmdir("directory"), "rmdir");
+	}
+}
+
+static void connect_all(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t len = sizeof(a);
+	char bytes[SENT] = "";
+	int server = socket(AF_INET, SOCK_STREAM, 0), client, accepted, i;
+	ssize_t got, n;
+
+	inet_pton(AF_INET, "127.0.0.1", &a.sin_addr);
+	check(bind(server, (struct sockaddr *)&a, sizeof(a)), "bind");
+	check(listen(server, 8), "listen");
+	check(getsockname(server, (struct sockaddr *)&a, &len), "getsockname");
+	for (i = 0; i < CONNECTIONS; i++) {
+		client = socket(AF_INET, SOCK_STREAM, 0);
+		check(connect(client, (struct sockaddr *)&a, sizeof(a)), "connect");
+		accepted = accept(server, NULL, NULL);
+		check(accepted, "accept");
+		check(send(client, bytes, sizeof(bytes), 0), "send");
+		for (got = 0; got < SENT; got += n) {
+			n = recv(accepted, bytes, sizeof(bytes), 0);
+			check(n > 0 ? 0 : -1, "recv");
+		}
+		close(client);
+		/* its end has come when there is nothing more to read */
+		check(recv(accepted, bytes, sizeof(bytes), 0), "recv");
+		close(accepted);
+	}
+	printf("port=%d ", ntohs(a.sin_port));
+	close(server);
+}
+
+static void spawn_all(void)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < SPAWNED; i++) {
+		pid = fork();
+		check(pid, "fork");
+		if (pid == 0) {
+			execlp("true", "true", "first word", "SECOND", NULL);
+			_exit(127);
+		}
+		check(waitpid(pid, &status, 0), "waitpid");
+	}
+}
+
+static void read_uncached(void)
+{
+	int fd = open("pages", O_CREAT | O_RDWR, 0600), i;
+	char page[4096];
+
+	check(fd, "open");
+	memset(page, 'p', sizeof(page));
+	for (i = 0; i < PAGES; i++)
+		check(write(fd, page, sizeof(page)), "write");
+	check(fsync(fd), "fsync");
+	check(-posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), "posix_fadvise");
+	check(lseek(fd, 0, SEEK_SET), "lseek");
+	check(-posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM), "posix_fadvise");
+	for (i = 0; i < PAGES; i++)
+		check(read(fd, page, sizeof(page)), "read");
+	close(fd);
+}
+
+/* One request after the other, each waited for. False if this kernel has no io_uring. */
+static int read_by_uring(void)
+{
+	struct io_uring_params p = { 0 };
+	int ring = syscall(SYS_io_uring_setup, 4, &p), fd, i;
+	struct io_uring_sqe *sqes;
+	unsigned int *tail, *array, *head;
+	static char bytes[512];
+	uint8_t *sq, *cq;
+
+	if (ring < 0)
+		return 0;
+	fd = open("pages", O_RDONLY);
+	check(fd, "open");
+	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(unsigned int),
+		  PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe),
+		  PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_CQ_RING);
+	sqes = mmap(NULL, p.sq_entries * sizeof(*sqes), PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+		    IORING_OFF_SQES);
+	if (sq == MAP_FAILED || cq == MAP_FAILED || sqes == MAP_FAILED)
+		die("mmap");
+	tail = (unsigned int *)(sq + p.sq_off.tail);
+	array = (unsigned int *)(sq + p.sq_off.array);
+	head = (unsigned int *)(cq + p.cq_off.head);
+	for (i = 0; i < URING; i++) {
+		unsigned int at = *tail & (p.sq_entries - 1);
+
+		memset(&sqes[at], 0, sizeof(sqes[at]));
+		sqes[at].opcode = IORING_OP_READ;
+		sqes[at].fd = fd;
+		sqes[at].addr = (uintptr_t)bytes;
+		sqes[at].len = sizeof(bytes);
+		sqes[at].user_data = 7000 + i;
+		array[at] = at;
+		__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+		check(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0),
+		      "io_uring_enter");
+		__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+	}
+	close(fd);
+	close(ring);
+	return 1;
+}
+
+static int connect_far(const char *address)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(9) };
+	int s = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	inet_pton(AF_INET, address, &a.sin_addr);
+	if (connect(s, (struct sockaddr *)&a, sizeof(a)) < 0 && errno != EINPROGRESS)
+		die("connect");
+	sleep(FAR_SECONDS);
+	close(s);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int uring;
+
+	if (argc == 3 && strcmp(argv[1], "connect") == 0)
+		return connect_far(argv[2]);
+	if (argc != 2)
+		return 1;
+	check(chdir(argv[1]), "chdir");
+	make_files();
+	connect_all();
+	spawn_all();
+	read_uncached();
+	uring = read_by_uring();
+	printf("made=%d removed=%d renamed=%d cut=%d directories=%d connections=%d sent=%d "
+	       "spawned=%d pages=%d uring=%d\n",
+	       MADE, REMOVED, RENAMED, CUT, DIRECTORIES, CONNECTIONS, SENT, SPAWNED, PAGES,
+	       uring ? URING : 0);
+	return 0;
+}

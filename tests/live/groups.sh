@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What the groups files, net, process, pagecache and io_uring say of a program that counts.
+. "$(dirname "$0")/lib.sh"
+w=$top/.output/groupwork
+
+# lines of the dump that have the event and all patterns
+n() {
+	event=$1
+	shift
+	out=$(grep " $event " "$work/dump")
+	for p; do out=$(printf '%s\n' "$out" | grep -- "$p"); done
+	printf '%s\n' "$out" | grep -c .
+}
+
+round() { # name, options...
+	name=$1
+	shift
+	mkdir "$work/dir"
+	"$obsrec" -q "$@" -e +pagecache -o "$work/$name.obs" -- "$w" "$work/dir" >"$work/told"
+	is "$name: workload's exit status" $? 0
+	rm -rf "$work/dir"
+	"$obsanalyze" verify "$work/$name.obs" >"$work/verify"
+	is "$name: verify finds the recording complete" $? 0
+	"$obsanalyze" dump "$work/$name.obs" >"$work/dump"
+	made=$(told "$work/told" made) port=$(told "$work/told" port)
+	is "$name: files made, with their paths" "$(n file_open 'path="file[0-9]*"' 'flags=524354')" "$made"
+	is "$name: opened again" "$(n file_open 'path="file[0-9]*"' 'flags=0 ')" "$made"
+	is "$name: removed" "$(n file_change 'nr=unlink ' 'path="file' 'ret=0')" "$(told "$work/told" removed)"
+	is "$name: renamed, old names" "$(n file_change 'nr=rename ' 'which=0' 'path="file')" "$(told "$work/told" renamed)"
+	is "$name: renamed, new names" "$(n file_change 'nr=rename ' 'which=1' 'path="moved')" "$(told "$work/told" renamed)"
+	is "$name: cut by path, with size" "$(n file_change 'nr=truncate ' 'size=1[01][0-9] ' 'path="file')" "$(told "$work/told" cut)"
+	is "$name: cut by descriptor, with size" "$(n file_change 'nr=ftruncate ' 'size=4[01][0-9][0-9] ')" "$(told "$work/told" cut)"
+	is "$name: directories made" "$(n file_change 'nr=mkdir ' 'path="directory"')" "$(told "$work/told" directories)"
+	is "$name: connections opened" "$(n tcp_state "dport=$port " 'from=2 to=1 ')" "$(told "$work/told" connections)"
+	is "$name: connections accepted" "$(n tcp_state "sport=$port " 'from=3 to=1 ')" "$(told "$work/told" connections)"
+	# the end of a stream counts as a byte
+	is "$name: bytes received by the server" \
+		"$(n tcp_state "sport=$port " 'from=1 to=8 ' "received=$(($(told "$work/told" sent) + 1)) ")" \
+		"$(told "$work/told" connections)"
+	is "$name: programs spawned, with arguments" "$(n spawn 'args="true first word SECOND"')" "$(told "$work/told" spawned)"
+	is "$name: processes ended" "$(n ended 'code=0 ')" $(($(told "$work/told" spawned) + 1))
+	is "$name: io_uring requests submitted" "$(n uring_submit 'user_data=0x1[0-9a-f]* ' 'opcode=22 ')" "$(told "$work/told" uring)"
+	is "$name: io_uring requests completed" "$(n uring_complete 'ret=512')" "$(told "$work/told" uring)"
+	# written once, dropped, read again; the inode may have been another file's before
+	is "$name: pages added" "$(awk '$3 == "fd" && /path="pages"/ && !ino { ino = $4 } $3 == "page_add" && $4 == ino { n++ }
+		END { print n }' "$work/dump")" $((2 * $(told "$work/told" pages)))
+	"$obsanalyze" load -o "$work/db" "$work/$name.obs"
+	is "$name: descriptors have absolute paths" \
+		"$(ask "$work/db" "SELECT count(*) FROM fd WHERE path LIKE '$work/dir/file__'")" $((2 * made))
+	is "$name: sockets of the server are accepted ones" \
+		"$(ask "$work/db" "SELECT count(*) FROM fd WHERE role='accepted' AND local LIKE '%:$port'")" \
+		"$(told "$work/told" connections)"
+	rm -f "$work/db"
+}
+round tp_btf
+round raw_tp --force raw_tp
+
+# an address from which nothing comes back: SYNs are sent again, as often as the kernel counts
+if unshare -n true 2>/dev/null && command -v ip >/dev/null; then
+	cat >"$work/far" <<-END
+		ip link add near type veth peer name far && ip addr add 10.99.0.1/24 dev near &&
+		ip link set near up && ip link set far up &&
+		ip neigh add 10.99.0.2 lladdr 02:00:00:00:00:01 dev near && $w connect 10.99.0.2
+		awk '/^Tcp:/ { for (i = 1; i <= NF; i++) if (\$i == "RetransSegs") at = i } END { print \$at }' \
+			/proc/net/snmp >"$work/resent"
+	END
+	"$obsrec" -q -e net,syscalls -o "$work/far.obs" -- unshare -n sh "$work/far"
+	"$obsanalyze" dump "$work/far.obs" >"$work/dump"
+	is "segments sent again to where nobody answers" "$(n tcp_retransmit 'dport=9 ' 'state=2 ')" "$(cat "$work/resent")"
+	holds "at least two" [ "$(cat "$work/resent")" -ge 2 ]
+else
+	echo "ok retransmits # SKIP no network namespaces, or no ip(8)"
+fi
+
+# --private
+mkdir "$work/SECRETDIR"
+"$obsrec" -q --private --label ticket=OPS-1 -o "$work/private.obs" -- \
+	sh -c "cd $work/SECRETDIR; echo > SECRETFILE; cat SECRETFILE; exec env true SECRETARG"
+"$obsanalyze" dump "$work/private.obs" >"$work/dump"
+is "--private: nothing of paths and arguments" "$(grep -c SECRET "$work/dump")" 0
+is "--private: the file says so" "$(ask "$work/private.obs" "SELECT value FROM recording WHERE key='private'")" 1
+is "labels are stored" "$(ask "$work/private.obs" "SELECT value FROM recording WHERE key='label.ticket'")" OPS-1
+
+# --syscalls
+"$obsrec" -q -e syscalls --syscalls 'file,!open*' -o "$work/some.obs" -- sh -c 'cat /dev/null; stat / >/dev/null'
+"$obsanalyze" load -o "$work/some.db" "$work/some.obs"
+is "--syscalls: classes without what is taken away" "$(ask "$work/some.db" "SELECT count(*) FROM syscall_name WHERE name
+	IN ('openat', 'read', 'mmap')")" 0
+holds "--syscalls: what is in the set" sh -c "[ $(ask "$work/some.db" "SELECT count(*) FROM syscall_name WHERE name
+	LIKE '%stat%' OR name LIKE '%access%'") -gt 0 ]"
