@@ -62,8 +62,8 @@ if unshare -n true 2>/dev/null && command -v ip >/dev/null; then
 		ip link add near type veth peer name far && ip addr add 10.99.0.1/24 dev near &&
 		ip link set near up && ip link set far up &&
 		ip neigh add 10.99.0.2 lladdr 02:00:00:00:00:01 dev near && $w connect 10.99.0.2
-		awk '/^Tcp:/ { for (i = 1; i <= NF; i++) if (\$i == "RetransSegs") at = i } END { print \$at }' \
-			/proc/net/snmp >"$work/resent"
+		awk '/^Tcp:/ { if (at) print \$at; for (i = 1; i <= NF; i++) if (\$i == "RetransSegs") at = i }' \
+			/proc/net/snmp >$work/resent
 	END
 	"$obsrec" -q -e net,syscalls -o "$work/far.obs" -- unshare -n sh "$work/far"
 	"$obsanalyze" dump "$work/far.obs" >"$work/dump"
