@@ -1,0 +1,2 @@
+def quick_sweep(row, name, suffix): print(row)
+def write(): pass
