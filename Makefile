@@ -126,7 +126,8 @@ $(OUT)/load $(OUT)/wire: $(OUT)/%: $(OUT)/tests/validate/%.o
 validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
 	$(Q)sh tests/validate/needs.sh
 	$(Q)$(MAKE) --no-print-directory all $(OUT)/load $(OUT)/wire $(OUT)/workload $(SCENARIOS)
-	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY))
+	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 
 demo: deps ## record a real server under load, and report on it
 	$(Q)$(MAKE) --no-print-directory all

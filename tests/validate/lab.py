@@ -172,7 +172,8 @@ class Server:
     def load(self, rate, seconds, seed, **settings):
         """rate: a number, or several, one after the other. Returns what the client counted, a row
         for each."""
-        rates = ",".join("%g" % r for r in rate) if isinstance(rate, (list, tuple)) else "%g" % rate
+        # sysbench knows whole numbers only
+        rates = ",".join("%.0f" % r for r in (rate if isinstance(rate, (list, tuple)) else [rate]))
         return [json.loads(line) for line in
                 self.call("load", rates, seconds, seed, **settings).splitlines()]
 

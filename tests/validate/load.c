@@ -325,6 +325,19 @@ static void start(void)
 	}
 }
 
+/* Connections are cut off: closed properly, the kernel would send requests again that were lost
+ * on the way, and the server would answer long after the count. */
+static void cut(void)
+{
+	struct linger none = { .l_onoff = 1 };
+	int i;
+
+	for (i = 0; i < o.n_conns; i++) {
+		setsockopt(conns[i].fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+		close(conns[i].fd);
+	}
+}
+
 /* REQUEST's backslash escapes, as printf(1) has them. */
 static char *unescape(const char *text)
 {
@@ -422,5 +435,6 @@ int main(int argc, char **argv)
 		run(o.rates[i], begin + o.seconds * 1e9);
 		print_step(o.rates[i], begin);
 	}
+	cut();
 	return 0;
 }

@@ -7,7 +7,7 @@ import figures
 import lab
 
 SERVERS = ["redis", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres", "mariadb", "http", "grpc"]
-LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3]  # of the rate of a closed loop
+LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
 SECONDS, CALIBRATION = 5, 2
 # connections of the client: enough that the network's delay does not limit the rate
 WIRE_CONNS = {"redis": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy": 800, "redis-lua": 400,
@@ -32,10 +32,14 @@ def rates(answers, pids):
             "sends_per_turn": average("sends/turn"), "spread": average("spread")}
 
 
-# what saturation and slack say of a recording: name here, analysis, metric, how rows become one
+def waits_in_poll(subject):
+    return subject.rstrip().endswith("poll")
+
+
+# what saturation and slack say of a recording: name here, analysis, metric, subjects
 SERIES = [
-    ("variance", "saturation", "variance", "mean"), ("cv2", "saturation", "cv2", "mean"),
-    ("wait", "slack", "wait", "mean"), ("idle", "slack", "idle", "mean"),
+    ("variance", "saturation", "recv var", None), ("cv2", "saturation", "recv CV2", None),
+    ("wait", "slack", "slack", waits_in_poll), ("idle", "slack", "idle", waits_in_poll),
 ]
 
 
@@ -51,10 +55,24 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
     row = {"offered": offered, "client": client, "cpu": cpu, "complete": answers.complete(),
            "latency": answers.quantiles("turn", "dur")}
     row.update(rates(answers, pids))
-    for key, analysis, metric, _ in SERIES:
-        values = [m["value"] for m in answers.metrics(analysis, metric)]
+    for key, analysis, metric, subjects in SERIES:
+        values = [m["value"] for m in answers.metrics(analysis, metric, subjects)]
         row[key] = figures.mean(values) if values else None
         row["has_" + analysis] = answers.has(analysis)
+    answers.close()
+    return row
+
+
+def ramp(server, limit, seed, directory):
+    """One recording in which the load rises past saturation: where does the report see the knee?"""
+    path = os.path.join(directory, "ramp.obs")
+    rates = [limit * step / 10 for step in range(1, 17)]
+    with lab.Recording(path, server.pids):
+        steps = server.load(rates, 1, seed)
+    answers = lab.Answers(path)
+    row = {"saturated": next((s["rate"] for s in steps if s["rate"] < .97 * s["offered"]), None),
+           "has": answers.has("saturation"),
+           "knees": [{k: m[k] for k in ("value", "low", "high")} for m in answers.metrics("saturation", "recv knee")]}
     answers.close()
     return row
 
@@ -79,8 +97,13 @@ def sweep(name, net_class, quick, seed, say):
                 100 * level, row["client"]["rate"], *("%.1f" % row[k] if row[k] is not None else "-"
                                                       for k in ("turns", "sends", "calls"))))
         rows.sort(key=lambda r: r["level"])
+        knee = None
+        # pgbench, sysbench and the gRPC client keep one rate
+        if not quick and name not in ("postgres", "mariadb", "grpc"):
+            knee = ramp(server, limit, seed, directory)
+            say("  ramp: %s" % knee)
         return {"server": name, "title": title, "net": net.name, "paper": paper, "probe": probe,
-                "limit": limit, "limit_cpu": top["cpu"], "rows": rows, "seconds": SECONDS}
+                "limit": limit, "knee": knee, "limit_cpu": top["cpu"], "rows": rows, "seconds": SECONDS}
 
 
 def fits(result):

@@ -3,6 +3,8 @@
 . "$(dirname "$0")/serving.sh"
 title() { echo "gRPC server on Node, calls multiplexed"; }
 paper() { echo "Triton gRPC|.9711|.9703"; }
+# each response is submitted once to the HTTP/2 library that Node holds
+probe() { echo "$(readlink -f "$(command -v node)"):nghttp2_submit_response"; }
 conns() { echo 8; }
 start() {
 	run "$DIR/log" node "$NODE/grpc-server.js" "$ADDR" "$PORT"

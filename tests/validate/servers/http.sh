@@ -2,6 +2,8 @@
 . "$(dirname "$0")/serving.sh"
 title() { echo "HTTP server on Node"; }
 paper() { echo "Triton HTTP|.9976|.9981"; }
+# the parser that Node holds: once a request
+probe() { echo "$(readlink -f "$(command -v node)"):llhttp__on_message_complete"; }
 conns() { echo 64; }
 start() {
 	run "$DIR/log" node "$NODE/http-server.js" "$ADDR" "$PORT"

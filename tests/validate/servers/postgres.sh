@@ -34,7 +34,7 @@ load() {
 	# shellcheck disable=SC2086
 	(cd "$DIR" && $ON_CLIENT pgbench -n ${SCRIPT:--S} -M simple -c "${CONNS:-$(conns)}" -j 1 -T "$2" \
 		--random-seed="$3" $rate -l --log-prefix="$DIR/ticks" -h "$ADDR" -p "$PORT" -U postgres \
-		postgres >"$DIR/log.load" 2>&1) || cat "$DIR/log.load" >&2
+		postgres >"$DIR/log.load" 2>&1) || { cat "$DIR/log.load" >&2; exit 1; }
 	python3 "$here/../ticks.py" pgbench "$1" "$DIR"/ticks.*
 }
 stop() {
