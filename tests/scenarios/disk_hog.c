@@ -14,8 +14,9 @@ static int data;
 
 static void hog(void)
 {
-	static char block[4 << 20];
-	int fd = stage_file("hog", 1 << 20, 0);
+	/* past the page cache as well: it is to need the disk, not the CPU */
+	static char block[4 << 20] __attribute__((aligned(4096)));
+	int fd = stage_file("hog", 1 << 20, O_DIRECT);
 	long at = 0;
 
 	while (!stage_faulty())

@@ -9,7 +9,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void *journal(void *arg)
 {
-	static char block[65536];
+	static char block[1 << 20];
 	int fd = stage_file("journal", 1 << 20, 0);
 	long at = 0;
 

@@ -44,8 +44,16 @@ class Fault:
 
 class Burner(Fault):
     """redis: another process computes on its CPU"""
+    server, settings = "redis-lua", {"CONNS": 32}
     expected, culprit = ("antagonist",), (r"\byes\b",)
     never = ("saturation", "throttle", "lock", "disk")
+    limit = None
+
+    def prepare(self, server):
+        """Two fifths of what it can do: half a CPU would be enough, were it given at once."""
+        if not self.limit:
+            type(self).limit = server.load(0, 1, 1)[0]["rate"]
+        self.rate = .4 * self.limit
 
     def begin(self, server):
         self.start("taskset", "-c", lab.SERVER_CPU, "yes")
@@ -53,7 +61,7 @@ class Burner(Fault):
 
 class BurnerMariadb(Burner):
     """MariaDB: another process computes on its CPU"""
-    server, rate = "mariadb", 1000
+    server, settings, limit = "mariadb", {"CONNS": 32}, None
 
 
 class Saturation(Fault):
@@ -108,7 +116,8 @@ class Quota(Fault):
 class RowLockPostgres(Fault):
     """PostgreSQL: one transaction holds rows that all others update"""
     server, settings, rate = "postgres", {"FSYNC": "off", "CONNS": 8}, 200
-    expected, culprit = ("lock",), ("postgres",)
+    # a backend waits for another one's transaction in epoll, and is woken by its signal
+    expected, culprit = ("lock", "poll"), (r"by postgres\[",)
     never = ("disk", "throttle", "antagonist")
 
     def prepare(self, server):
@@ -119,18 +128,20 @@ class RowLockPostgres(Fault):
         server.environment["SCRIPT"] = "-f " + script
 
     def begin(self, server):
+        # one statement, so that the one who holds the rows answers no turns of its own
         locker = self.start("psql", "-q", "-h", server.directory, "-p", str(server.port), "-U", "postgres",
                             stdin=subprocess.PIPE, text=True)
-        locker.stdin.write("BEGIN; SELECT aid FROM pgbench_accounts WHERE aid <= 20 FOR UPDATE;"
-                           "SELECT pg_sleep(0.05); COMMIT; SELECT pg_sleep(0.01);\n" * 100)
-        locker.stdin.flush()
+        locker.stdin.write("DO $$ BEGIN FOR i IN 1..%d LOOP PERFORM aid FROM pgbench_accounts WHERE aid <= 20 "
+                           "FOR UPDATE; PERFORM pg_sleep(0.05); COMMIT; PERFORM pg_sleep(0.01); END LOOP; END $$;\n"
+                           % (FAULT / .06))
+        locker.stdin.close()
 
 
 class RowLockMariadb(Fault):
     """MariaDB: one transaction holds rows that all others update"""
     server, rate = "mariadb", 200
     settings = {"CONNS": 8}
-    expected, culprit = ("lock",), ("mariadbd",)
+    expected, culprit = ("lock", "handoff"), (r"by .*\[",)
     never = ("disk", "throttle", "antagonist")
 
     def prepare(self, server):
@@ -150,8 +161,10 @@ class RowLockMariadb(Fault):
         return client
 
     def begin(self, server):
-        self.query(server, "START TRANSACTION; SELECT id FROM sbtest1 WHERE id <= 20 FOR UPDATE;"
-                           "SELECT SLEEP(0.05); COMMIT; SELECT SLEEP(0.01);\n" * 100)
+        self.query(server, "DELIMITER //\nBEGIN NOT ATOMIC DECLARE i INT DEFAULT 0; WHILE i < %d DO "
+                           "START TRANSACTION; SELECT count(*) INTO @n FROM (SELECT id FROM sbtest1 WHERE id <= 20 "
+                           "FOR UPDATE) rows_held; DO SLEEP(0.05); COMMIT; DO SLEEP(0.01); SET i = i + 1; "
+                           "END WHILE; END//\n" % (FAULT / .06))
 
 
 class DiskHog(Fault):
@@ -170,7 +183,7 @@ class DiskHog(Fault):
     def begin(self, server):
         for i in range(4):
             self.start("dd", "if=/dev/zero", "of=" + os.path.join(self.directory, "hog%d" % i), "bs=4M",
-                       "count=2000", "oflag=dsync")
+                       "count=2000", "oflag=direct,dsync")
 
 
 class SlowUpstream(Fault):
@@ -234,7 +247,7 @@ FAULTS = [Burner, BurnerMariadb, Saturation, Quota, RowLockPostgres, RowLockMari
 
 def one_run(fault, server, seed, directory, keep):
     name = type(fault).__name__.lower()
-    path = os.path.join(keep or directory, "%s-%d.obs" % (name, seed))
+    path = os.path.join(keep or directory, "fault-%s-%d.obs" % (name, seed))
     fault.prepare(server)
     timer = threading.Timer(CALM, fault.begin, [server])
     try:

@@ -1,47 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Is the cause that a report gives first the one that was made? Read from the findings alone."""
+"""Is the cause that a report gives first the one that was made?
+
+Read from the rows that the analysis causes leaves in table cause, in the order of the report. Its kind is
+compared, and the sentence, which is all that a reader sees, must name who is to blame.
+"""
 import re
 
-# What a sentence of the analysis causes blames, by its words; the first that matches counts.
-CLASSES = [
-    ("throttle", r"throttl|quota"),
-    ("saturation", r"saturat"),
-    ("burst", r"no dominant cause"),
-    ("pipe", r"\bpipe"),
-    ("peer", r"connected socket|other side|\bpeer\b|downstream|answer of"),
-    ("handoff", r"hand-?off|handed|waits? for work"),
-    ("lock", r"contention|contended|\block\b|\bmutex\b"),
-    ("disk", r"\bdisk\b|\bdevice\b|block request"),
-    ("antagonist", r"run queue|preempt|had the cpu"),
-    ("self", r"on a cpu|on-cpu|computing|cpu time"),
-]
-
-
-def blamed(sentence):
-    for name, pattern in CLASSES:
-        if re.search(pattern, sentence, re.I):
-            return name
-    return "other"
+COLUMNS = ("rank", "unit", "kind", "label", "share", "share_low", "share_high", "sentence")
 
 
 def causes(answers):
-    """The causes in the order of the report, without the sentences that only tell limits."""
-    return [f for f in answers.findings("causes") if f["label"] != "LIMIT"]
+    rows = answers.sql("SELECT %s FROM cause ORDER BY rowid" % ", ".join(COLUMNS))
+    return [dict(zip(COLUMNS, row)) for row in rows]
+
+
+def percent(value):
+    return 100 * float(value) if value not in ("", None) else None
 
 
 def judge(answers, expected, culprit=None, never=()):
-    """expected: classes, one of which must come first; culprit: words that the first cause must
-    hold, each a regular expression; never: classes that no cause may have."""
-    row = {"expected": "/".join(expected) + (" by " + " and ".join(culprit) if culprit else ""),
+    """expected: kinds, one of which must come first; culprit: regular expressions that its sentence
+    must match; never: kinds that no cause may have."""
+    row = {"expected": "/".join(expected) + (", named: " + ", ".join(culprit) if culprit else ""),
            "never": list(never), "complete": answers.complete()}
     if not answers.has("causes"):
         return dict(row, missing="analysis causes not in this build", right=False, forbidden=[])
     found = causes(answers)
-    first = found[0]["sentence"] if found else "no cause was reported"
-    share = re.search(r"([0-9.]+) %", first)
-    named = all(re.search(c, first) for c in culprit or ())
-    return dict(row, first=first, blamed=blamed(first) if found else "none",
-                label=found[0]["label"] if found else "", share=float(share.group(1)) if share else None,
-                named=named, right=bool(found) and blamed(first) in expected and named,
-                forbidden=[f["sentence"] for f in found if blamed(f["sentence"]) in never],
-                all=[f["sentence"] for f in found])
+    if not found:
+        said = [f["sentence"] for f in answers.findings("causes")]
+        return dict(row, first=said[0] if said else "no cause", blamed="none", right=False, forbidden=[])
+    first = found[0]
+    named = all(re.search(c, first["sentence"]) for c in culprit or ())
+    return dict(row, first=first["sentence"], blamed=first["kind"], label=first["label"],
+                share=percent(first["share"]), low=percent(first["share_low"]),
+                high=percent(first["share_high"]), named=named, right=first["kind"] in expected and named,
+                forbidden=["%s: %s" % (c["kind"], c["sentence"]) for c in found if c["kind"] in never],
+                all=[{k: c[k] for k in ("unit", "kind", "share", "sentence")} for c in found])

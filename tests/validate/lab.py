@@ -14,6 +14,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUT = os.path.join(TOP, ".output", "validate")
 HERE = os.path.join(TOP, "tests", "validate")
+OBSANALYZE = os.environ.get("OBSANALYZE", os.path.join(TOP, "obsanalyze"))
 SERVER_CPU, CLIENT_CPU = "0", "1"
 ON_SERVER = ["taskset", "-c", SERVER_CPU]
 ON_CLIENT = ["taskset", "-c", CLIENT_CPU]
@@ -50,13 +51,19 @@ def end(process, sig=signal.SIGTERM, timeout=20):
 
 @contextlib.contextmanager
 def machine():
-    """Others who measure on this machine wait for this file, if VALIDATE_LOCK names one."""
+    """Others who measure on this machine wait for this file, if VALIDATE_LOCK names one. Who holds
+    it longer than five minutes has died or forgotten it."""
     path = os.environ.get("VALIDATE_LOCK")
     if not path:
         yield
         return
     with open(path, "w", encoding="ascii") as f:
-        fcntl.flock(f, fcntl.LOCK_EX)
+        for _ in range(600):
+            try:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(.5)
         yield
 
 
@@ -191,6 +198,8 @@ class Recording:
     def __enter__(self):
         self.lock.__enter__()
         try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path)
             self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True)
             for _ in range(100):
                 if os.path.exists(self.path) and os.path.getsize(self.path) > 0:
@@ -199,15 +208,16 @@ class Recording:
                     raise Failed("obsrec: " + self.process.stderr.read().strip()[-300:])
                 time.sleep(0.05)
             time.sleep(0.4)
-        except BaseException:
-            self.__exit__()
+        except BaseException as e:
+            self.__exit__(type(e))
             raise
         return self
 
-    def __exit__(self, *_):
-        if self.process:
-            end(self.process, signal.SIGINT)
+    def __exit__(self, *broken):
+        status = end(self.process, signal.SIGINT) if self.process else 0
         self.lock.__exit__(None, None, None)
+        if status and not broken[0]:
+            raise Failed("obsrec: status %d: %s" % (status, self.process.stderr.read().strip()[-300:]))
         return False
 
 
@@ -215,7 +225,7 @@ class Answers:
     """What obsanalyze says about one recording."""
 
     def __init__(self, path, keep=False):
-        self.analyze = os.path.join(TOP, "obsanalyze")
+        self.analyze = OBSANALYZE
         self.db = path + ".db"
         run([self.analyze, "load", "-o", self.db, path], timeout=300)
         self.report = json.loads(run([self.analyze, "report", "--json", self.db], timeout=300))

@@ -12,7 +12,7 @@ WORK_US, RATE, SECONDS = 200, 2000, 6
 
 
 def available():
-    return subprocess.run([os.path.join(lab.TOP, "obsanalyze"), "compare", "--help"], stdout=subprocess.DEVNULL,
+    return subprocess.run([lab.OBSANALYZE, "compare", "--help"], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
@@ -29,7 +29,7 @@ def pair(scale, seed, directory):
         return dict(row, missing="compare not in this build")
     paths = [os.path.join(directory, "%s.obs" % n) for n in "ab"]
     clients = [recording(p, s, 2 * seed + i, directory) for i, (p, s) in enumerate(zip(paths, (1, scale)))]
-    done = subprocess.run([os.path.join(lab.TOP, "obsanalyze"), "compare", "--json"] + paths,
+    done = subprocess.run([lab.OBSANALYZE, "compare", "--json"] + paths,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
     for p in paths:
         os.unlink(p)

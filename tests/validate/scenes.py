@@ -11,9 +11,9 @@ import lab
 CALM, FAULT = 5, 3  # seconds before the fault begins, and with it
 
 # name; program and its options; requests a second before and with the fault; connections; whole host
-# recorded or only the server; classes of which one must come first; words that the first cause must
-# hold ({culprit}: pid that the program told, {peer}: port of the other server); classes never to be
-# reported
+# recorded or only the server; kinds of which one must come first; words that its sentence
+# must hold ({culprit}: pid that the program told, {peer}: port of the other server); kinds never to be
+# reported (judge.py)
 SCENES = [
     ("one thread at 100 %", "service", ["-w", "1000"], (400, 1500), 16, False, ("saturation", "self"), (),
      ("disk", "lock", "peer")),
@@ -31,7 +31,7 @@ SCENES = [
      ("lock", "peer")),
     ("slow server downstream", "slow_peer", ["-w", "200"], (100, 100), 4, False, ("peer",), ("{peer}",),
      ("self", "lock", "disk")),
-    ("pipe whose reader is slow", "full_pipe", ["-w", "200"], (80, 80), 4, False, ("pipe",), (),
+    ("pipe whose reader is slow", "full_pipe", ["-w", "200"], (150, 150), 4, False, ("pipe",), (),
      ("lock", "disk")),
     ("broadcast storm", "wake_storm", ["-w", "200"], (100, 100), 4, False, ("lock", "handoff"), ("number",),
      ("disk", "peer")),
@@ -100,7 +100,7 @@ def play(scene, seed, directory, keep):
     """One run of a scenario; returns its row."""
     name, program, options, rates, conns, everything, expected, culprit, never = scene
     group = cgroup_for(program) if program == "quota" else None
-    path = os.path.join(keep or directory, "%s-%d.obs" % (program, seed))
+    path = os.path.join(keep or directory, "scene-%s-%d.obs" % (program, seed))
     try:
         with Scene(program, directory, "-f", str(CALM), "-s", str(seed), *options,
                    *(["-g", group] if group else [])) as s:

@@ -127,7 +127,7 @@ def call_counts(answers, pid):
 def before_exec(path, pid):
     """Calls that a process made before it became the program: strace does not count those."""
     out = {}
-    dump = subprocess.Popen([os.path.join(lab.TOP, "obsanalyze"), "dump", "-j", "-t", str(pid), path],
+    dump = subprocess.Popen([lab.OBSANALYZE, "dump", "-j", "-t", str(pid), path],
                             stdout=subprocess.PIPE, text=True)
     for line in dump.stdout:
         record = json.loads(line)
