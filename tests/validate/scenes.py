@@ -46,7 +46,7 @@ class Scene:
         Scene.port += 3
         self.port = Scene.port
         self.process = subprocess.Popen(
-            [lab.program("scenarios/" + name), "-p", str(self.port), "-d", "60", "-t", directory] +
+            [lab.program("scenarios/" + name), "-p", str(self.port), "-d", "600", "-t", directory] +
             list(options), stdout=subprocess.PIPE, text=True)
         self.pid, self.told = self.process.pid, {}
 
