@@ -118,14 +118,14 @@ $(OUT)/scenarios/%: $(OUT)/tests/scenarios/%.o $(OUT)/tests/scenarios/stage.o
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $^ -lpthread -lm -o $@
 
-$(OUT)/load: $(OUT)/tests/validate/reply.o
-$(OUT)/load $(OUT)/wire: $(OUT)/%: $(OUT)/tests/validate/%.o
+$(OUT)/loadgen: $(OUT)/tests/validate/reply.o
+$(OUT)/loadgen $(OUT)/wire: $(OUT)/%: $(OUT)/tests/validate/%.o
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
 
 validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
 	$(Q)sh tests/validate/needs.sh
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/load $(OUT)/wire $(OUT)/workload $(SCENARIOS)
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/workload $(SCENARIOS)
 	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 

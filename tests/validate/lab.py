@@ -145,7 +145,7 @@ class Server:
         self.directory = os.path.join(directory, "%s.%d" % (name, self.port))
         self.environment = dict(os.environ, DIR=self.directory, ADDR=net.address, PORT=str(self.port),
                                 ON_SERVER=" ".join(net.on_server), ON_CLIENT=" ".join(net.on_client),
-                                CLIENT_CPU=CLIENT_CPU, LOAD=program("load"),
+                                CLIENT_CPU=CLIENT_CPU, LOAD=program("loadgen"),
                                 NODE=os.path.join(OUT, "node"),
                                 **{k: str(v) for k, v in settings.items()})
 

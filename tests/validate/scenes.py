@@ -71,7 +71,7 @@ class Scene:
         return False
 
     def load(self, rates, seconds, seed, conns, *options):
-        command = lab.ON_CLIENT + [lab.program("load"), "-P", "line", "-c", str(conns), "-r",
+        command = lab.ON_CLIENT + [lab.program("loadgen"), "-P", "line", "-c", str(conns), "-r",
                                    ",".join("%g" % r for r in rates), "-d", str(seconds), "-s", str(seed)]
         out = lab.run(command + list(options) + [lab.Loopback.address, str(self.port), "\\n"])
         return [json.loads(line) for line in out.splitlines()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What pgbench and sysbench counted, as the line of JSON that load.c prints.
+"""What pgbench and sysbench counted, as the line of JSON that loadgen.c prints.
 
 ticks.py pgbench OFFERED LOG... | sysbench OFFERED OUTPUT
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // grpc-client.js ADDRESS PORT RATE SECONDS SEED CHANNELS: exponential arrivals at RATE (0: 16 calls
-// under way on each channel), many calls at a time on one connection; prints what load.c prints
+// under way on each channel), many calls at a time on one connection; prints what loadgen.c prints
 'use strict';
 const grpc = require('@grpc/grpc-js');
 const [, , address, port, rateText, secondsText, seedText, channelsText] = process.argv;

@@ -2,7 +2,7 @@
 # What the servers share; each servers/NAME.sh sources it first and ends with `serve "$@"`.
 # A server's file defines: title (its name in the table), paper (the nearest row of the paper:
 # name, R2 on loopback, R2 with delay and loss), start (leaves the pids to record in $DIR/pids),
-# load RATE SECONDS SEED (0: as fast as it goes; prints a line of JSON, see load.c), and may
+# load RATE SECONDS SEED (0: as fast as it goes; prints a line of JSON, see loadgen.c), and may
 # define probe (FILE:FUNCTION that returns once a request) and conns (connections of the client).
 #
 # Environment: DIR of this server alone, ADDR and PORT to listen on, ON_SERVER and ON_CLIENT

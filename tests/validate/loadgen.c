@@ -196,7 +196,7 @@ static void on_bytes(struct conn *c, ssize_t n)
 		c->have += n;
 		length = reply_length(o.protocol, c->buffer, c->have, &error);
 		if (length < 0 || (length == 0 && c->have == BUFFER)) {
-			fprintf(stderr, "load: no reply: %.60s\n", c->buffer);
+			fprintf(stderr, "loadgen: no reply: %.60s\n", c->buffer);
 			exit(1);
 		}
 		if (length == 0)
@@ -320,7 +320,7 @@ static void start(void)
 	while (n_idle < o.n_conns && now_ns() < give_up)
 		poll_until(give_up);
 	if (n_idle < o.n_conns) {
-		fprintf(stderr, "load: only %d of %d connections\n", n_idle, o.n_conns);
+		fprintf(stderr, "loadgen: only %d of %d connections\n", n_idle, o.n_conns);
 		exit(1);
 	}
 }
@@ -360,7 +360,7 @@ static char *unescape(const char *text)
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: load [-P redis|memcached|http|line] [-c CONNECTIONS] [-r RATE,RATE,...]\n"
+		"usage: loadgen [-P redis|memcached|http|line] [-c CONNECTIONS] [-r RATE,RATE,...]\n"
 		"            [-d SECONDS_OF_EACH] [-k KEYS] [-s SEED] [-C] ADDRESS PORT REQUEST\n"
 		"-C: constant gaps between arrivals instead of exponential ones; rate 0: closed loop;\n"
 		"%%d in REQUEST becomes a random number below KEYS; \\r and \\n are known in it.\n");
