@@ -13,7 +13,7 @@ from scenes import CALM, FAULT, cgroup_for, remove_cgroup
 
 class Fault:
     """What goes wrong: begin() after the calm, end() when the run is over."""
-    server, settings = "redis", {}
+    server, settings = "redis-get", {}
     rate = 2000
     everything = False  # record the whole host
     expected, culprit, never = (), (), ()
@@ -115,7 +115,7 @@ class Quota(Fault):
 
 class RowLockPostgres(Fault):
     """PostgreSQL: one transaction holds rows that all others update"""
-    server, settings, rate = "postgres", {"FSYNC": "off", "CONNS": 8}, 200
+    server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
     # a backend waits for another one's transaction in epoll, and is woken by its signal
     expected, culprit = ("lock", "poll"), (r"by postgres\[",)
     never = ("disk", "throttle", "antagonist")
@@ -169,7 +169,7 @@ class RowLockMariadb(Fault):
 
 class DiskHog(Fault):
     """PostgreSQL: another process writes and syncs on the disk of its log"""
-    server, rate, everything = "postgres", 100, True
+    server, rate, everything = "postgres-select", 100, True
     settings = {"CONNS": 8}
     expected, culprit, never = ("disk",), (r"\bdd\b",), ("throttle", "antagonist", "peer")
 

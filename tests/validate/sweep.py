@@ -6,12 +6,12 @@ import random
 import figures
 import lab
 
-SERVERS = ["redis", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres", "mariadb", "http", "grpc"]
+SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc"]
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
 SECONDS, CALIBRATION = 5, 2
 # connections of the client: enough that the network's delay does not limit the rate
-WIRE_CONNS = {"redis": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy": 800, "redis-lua": 400,
-              "postgres": 100, "mariadb": 100, "http": 800, "grpc": 16}
+WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy": 800, "redis-lua": 400,
+              "postgres-select": 100, "mariadb": 100, "http": 800, "grpc": 16}
 
 
 def rates(answers, pids):
@@ -99,7 +99,7 @@ def sweep(name, net_class, quick, seed, say):
         rows.sort(key=lambda r: r["level"])
         knee = None
         # pgbench, sysbench and the gRPC client keep one rate
-        if not quick and name not in ("postgres", "mariadb", "grpc"):
+        if not quick and name not in ("postgres-select", "mariadb", "grpc"):
             knee = ramp(server, limit, seed, directory)
             say("  ramp: %s" % knee)
         return {"server": name, "title": title, "net": net.name, "paper": paper, "probe": probe,

@@ -166,7 +166,7 @@ def perf(directory, seed):
     """Calls of redis against perf stat of the system call tracepoints."""
     path = os.path.join(directory, "perf.obs")
     names = ["read", "write", "epoll_wait"]
-    with lab.Loopback() as net, lab.Server("redis", net, directory, CONNS=32) as server:
+    with lab.Loopback() as net, lab.Server("redis-get", net, directory, CONNS=32) as server:
         pid = server.pids[0]
         with lab.Recording(path, server.pids):
             counter = subprocess.Popen(
