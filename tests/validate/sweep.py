@@ -8,26 +8,22 @@ import lab
 
 SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc"]
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
-SECONDS, CALIBRATION = 5, 2
+SECONDS, CALIBRATION = 4, 2
 # connections of the client: enough that the network's delay does not limit the rate
 WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy": 800, "redis-lua": 400,
               "postgres-select": 100, "mariadb": 100, "http": 800, "grpc": 16}
 
 
-def rates(answers, pids):
-    """Sums over the server's processes of what the analysis rps says."""
-    def own(subject):
-        return lab.subject_pid(subject) is not None
-
+def rates(answers):
+    """What the analysis rps says, all processes and sockets of the server together."""
     def total(name):
-        rows = answers.metrics("rps", name, own)
+        rows = answers.metrics("rps", name)
         return sum(r["value"] for r in rows) if rows else None
 
     def average(name):
-        rows = answers.metrics("rps", name, own)
+        rows = answers.metrics("rps", name)
         n = sum(r["n"] for r in rows)
         return sum(r["value"] * r["n"] for r in rows) / n if n else None
-    del pids
     return {"turns": total("turns"), "sends": total("sends"), "calls": total("calls"),
             "sends_per_turn": average("sends/turn"), "spread": average("spread")}
 
@@ -54,7 +50,7 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
     answers = lab.Answers(path)
     row = {"offered": offered, "client": client, "cpu": cpu, "complete": answers.complete(),
            "latency": answers.quantiles("turn", "dur")}
-    row.update(rates(answers, pids))
+    row.update(rates(answers))
     for key, analysis, metric, subjects in SERIES:
         values = [m["value"] for m in answers.metrics(analysis, metric, subjects)]
         row[key] = figures.mean(values) if values else None
@@ -81,7 +77,7 @@ def sweep(name, net_class, quick, seed, say):
     settings = {"CONNS": WIRE_CONNS[name]} if net_class is lab.Wire else {}
     with lab.scratch() as directory, net_class() as net, lab.Server(name, net, directory, **settings) as server:
         probe = server.word("probe")
-        title, _, paper = server.word("title"), None, server.word("paper")
+        title, paper = server.word("title"), server.word("paper")
         server.load(0, 1, seed)  # warms up
         top = round_at(server, 0, CALIBRATION, seed, directory, probe)
         limit = top["client"]["rate"]
