@@ -31,7 +31,7 @@ msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps check check-build live bench bench-update demo freeze golden-update man install clean help
+.PHONY: all deps check check-build live bench bench-update validate demo freeze golden-update man install clean help
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
 
@@ -111,6 +111,24 @@ bench bench-update: deps ## measure costs beside other tracers (root); -update: 
 	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) \
 		$(OUT)/tests/bench/bench_empty.bpf.o
 	$(Q)sh tests/bench.sh $(if $(filter %-update,$@),update,run)
+
+SCENARIOS = $(patsubst tests/scenarios/%.c,$(OUT)/scenarios/%,$(filter-out %/stage.c,$(wildcard tests/scenarios/*.c)))
+
+$(OUT)/scenarios/%: $(OUT)/tests/scenarios/%.o $(OUT)/tests/scenarios/stage.o
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $^ -lpthread -lm -o $@
+
+$(OUT)/loadgen: $(OUT)/tests/validate/reply.o
+$(OUT)/loadgen $(OUT)/wire: $(OUT)/%: $(OUT)/tests/validate/%.o
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
+
+validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
+	$(Q)sh tests/validate/needs.sh
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/workload $(SCENARIOS)
+	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 
 demo: deps ## record a real server under load, and report on it
 	$(Q)$(MAKE) --no-print-directory all

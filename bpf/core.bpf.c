@@ -3,13 +3,25 @@
 
 #define FILENAME_MAX 256
 
-/* Counts the event; true if the thread's events are to be recorded. */
-static __always_inline bool task_wanted(struct counts *c, u32 tid)
+/*
+ * Counts the event; true unless it is of this recorder. Threads being made, named and ended are
+ * recorded of the whole host: those that take a target's CPU, or wake it, are often no
+ * targets, and without a name nobody can be told whom to look at.
+ */
+static __always_inline bool task_foreign(struct counts *c)
 {
 	if (bpf_get_current_pid_tgid() >> 32 == self_tgid) {
 		count(c, self);
 		return false;
 	}
+	return true;
+}
+
+/* The same; true if the thread is a target. */
+static __always_inline bool task_wanted(struct counts *c, u32 tid)
+{
+	if (!task_foreign(c))
+		return false;
 	if (!wanted(tid)) {
 		count(c, filtered);
 		return false;
@@ -47,7 +59,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	/* the number may have had an owner before: its word starts anew */
 	if (word)
 		*word = mark ? WANTED : 0;
-	if (!c || !(mark || task_wanted(c, maker)))
+	if (!c || !(mark || task_foreign(c)))
 		return 0;
 	e = ev_reserve(c, ts, maker, fork);
 	if (!e)
@@ -57,6 +69,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	e->pid = pid;
 	e->uid = uid;
 	e->cgroup = cgroup_of(child);
+	e->target = filter_all || mark;
 	bpf_probe_read_kernel(e->comm, sizeof(e->comm), child->comm);
 	ev_submit(e);
 	return 0;
@@ -124,7 +137,7 @@ static __always_inline int on_task_exit(struct task_struct *t, const bool btf)
 	u32 tid = GET(btf, t, pid), pid = GET(btf, t, tgid), code = GET(btf, t, exit_code);
 	struct ev_exit *e;
 
-	if (!c || !task_wanted(c, tid))
+	if (!c || !task_foreign(c))
 		return 0;
 	e = ev_reserve(c, ts, tid, exit);
 	if (!e)
@@ -160,7 +173,7 @@ static __always_inline int on_rename(struct task_struct *t, const char *comm, co
 	bpf_probe_read_kernel_str(name, sizeof(name), comm);
 	if (by_comm && comm_wanted(name))
 		want(tid);
-	if (!task_wanted(c, tid))
+	if (!task_foreign(c))
 		return 0;
 	e = ev_reserve(c, ts, tid, rename);
 	if (!e)

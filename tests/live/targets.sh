@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Whom --comm, --cgroup, --container and -p record, and whom not; what of others is kept.
+. "$(dirname "$0")/lib.sh"
+cp "$(command -v sleep)" "$work/tgtAsleep"
+cp "$(command -v sleep)" "$work/tgtBsleep"
+
+# threads that were recorded, by name; their wall time is known
+recorded() { ask "$1" "SELECT count(*) FROM thread WHERE wall IS NOT NULL AND comm LIKE '$2'"; }
+others() { ask "$1" "SELECT count(*) FROM thread WHERE wall IS NOT NULL AND comm NOT LIKE '$2'"; }
+
+# --comm: those that exist, one that comes, one that takes such a name by exec
+"$work/tgtAsleep" 30 &
+one=$!
+"$work/tgtBsleep" 30 &
+two=$!
+"$obsrec" -q --comm 'tgt?sleep' -d 2.5 -o "$work/comm.obs" &
+rec=$!
+sleep 1
+"$work/tgtAsleep" 0.5
+wait $rec
+is "--comm: processes that match" "$(recorded "$work/comm.obs" 'tgt_sleep')" 3
+is "--comm: others" "$(others "$work/comm.obs" 'tgt_sleep')" 0
+is "--comm: descriptors that were open before" "$(ask "$work/comm.obs" "SELECT count(DISTINCT pid) FROM fd WHERE pid IN ($one, $two)
+	AND fd=1 AND ts=0")" 2
+kill $one $two
+
+# -p: children that exist, and those that are made; with --no-follow neither
+sh -c "$work/tgtAsleep 30 & sleep 1.5; $work/tgtBsleep 0.2; wait" &
+parent=$!
+sleep 0.5
+"$obsrec" -q -p $parent -d 2 -o "$work/follow.obs" &
+rec=$!
+"$obsrec" -q -p $parent --no-follow -d 2 -o "$work/alone.obs"
+wait $rec
+is "-p: a child that exists" "$(recorded "$work/follow.obs" tgtAsleep)" 1
+is "-p: a child that is made" "$(recorded "$work/follow.obs" tgtBsleep)" 1
+is "--no-follow: the process alone" "$(ask "$work/alone.obs" "SELECT count(*) FROM thread WHERE wall IS NOT NULL")" 1
+pkill -P $parent
+kill $parent 2>/dev/null
+
+# --cgroup and --container, in whichever versions are mounted
+id=$(printf '%064d' $$ | tr 0-4 a-e)
+for mount in $(awk '$3 == "cgroup2" { print $2 } $3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2 }' /proc/mounts); do
+	group=$mount/obstest.$$/docker-$id.scope
+	mkdir -p "$group" 2>/dev/null || continue
+	what=$(awk -v m="$mount" '$2 == m { print $3 }' /proc/mounts)
+	sh -c "echo \$\$ >$group/cgroup.procs && exec $work/tgtAsleep 30" &
+	inside=$!
+	"$work/tgtBsleep" 4 &
+	outside=$!
+	sleep 0.5
+	"$obsrec" -q --cgroup "$mount/obstest.$$" -d 3 -o "$work/cgroup.obs" &
+	rec=$!
+	"$obsrec" -q --container "$(echo "$id" | cut -c 1-12)" -d 1 -o "$work/container.obs"
+	echo $outside >"$group/cgroup.procs"
+	wait $rec
+	is "$what: --cgroup: who is in a group below it" "$(recorded "$work/cgroup.obs" tgtAsleep)" 1
+	is "$what: --cgroup: who enters it" "$(recorded "$work/cgroup.obs" tgtBsleep)" 1
+	is "$what: --cgroup: others" "$(others "$work/cgroup.obs" 'tgt_sleep')" 0
+	is "$what: --container by the begin of its id" "$(recorded "$work/container.obs" tgtAsleep)" 1
+	is "$what: --container: others" "$(others "$work/container.obs" tgtAsleep)" 0
+	kill $inside $outside 2>/dev/null
+	wait $inside $outside 2>/dev/null
+	rm -f "$work/cgroup.obs" "$work/container.obs"
+	rmdir "$group" "$mount/obstest.$$"
+	done_one=1
+done
+[ "${done_one:-0}" = 1 ] || echo "ok control groups # SKIP none can be made here"
+
+# who had the CPU while the target waited for it: all of them, though they are no targets
+for i in 1 2 3; do
+	cp "$(command -v sh)" "$work/burner$i"
+	taskset -c 0 "$work/burner$i" -c 'while :; do :; done' &
+	burners="${burners:-} $!"
+done
+cp "$(command -v sh)" "$work/tgtworker"
+taskset -c 0 "$work/tgtworker" -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; read line' <"$work" 2>/dev/null &
+worker=$!
+"$obsrec" -q -p $worker -d 3 -o "$work/wait.obs"
+# shellcheck disable=SC2086 # a list
+kill $burners $worker 2>/dev/null
+"$obsanalyze" load -o "$work/wait.db" "$work/wait.obs"
+is "who ran instead of the target" "$(ask "$work/wait.db" "SELECT count(DISTINCT a.tid) FROM antagonist a
+	JOIN thread t USING(tid) WHERE t.comm LIKE 'burner_'")" 3
+holds "their time explains at least 95 % of the target's waits in the run queue" [ "$(ask "$work/wait.db" "SELECT
+	100 * sum(a.woken + a.preempted) / (SELECT sum(woken + preempted) FROM thread WHERE pid=$worker)
+	FROM antagonist a JOIN thread t USING(tid) WHERE t.comm LIKE 'burner_'")" -ge 95 ]
+
+"$obsrec" -q --container no-such-thing -d 1 -o "$work/x.obs" 2>"$work/err"
+is "no such container: exit status" $? 1
+says "no such container: sentence" "$(cat "$work/err")" 'no running container has the id or name no-such-thing'
+"$obsrec" -q --cgroup /no/such/group -d 1 -o "$work/x.obs" 2>"$work/err"
+is "no such control group: exit status" $? 1

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Requests need a mutex that a journal thread holds while it waits for the disk. */
+#include "stage.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *journal(void *arg)
+{
+	static char block[1 << 20];
+	int fd = stage_file("journal", 1 << 20, 0);
+	long at = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&mutex);
+		if (stage_faulty()) {
+			if (pwrite(fd, block, sizeof(block), at % (64 << 20)) < 0 || fsync(fd) < 0)
+				stage_die("journal");
+			at += sizeof(block);
+		}
+		pthread_mutex_unlock(&mutex);
+		stage_sleep(1000000 + stage_exponential(1000000));
+	}
+	return arg;
+}
+
+static void handle(void)
+{
+	pthread_mutex_lock(&mutex);
+	stage_spin(stage.work / 4);
+	pthread_mutex_unlock(&mutex);
+	stage_spin(stage.work * 3 / 4);
+}
+
+int main(int argc, char **argv)
+{
+	stage_start(argc, argv);
+	stage_thread(journal, "journal");
+	stage_serve_threads(handle);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// grpc-client.js ADDRESS PORT RATE SECONDS SEED CHANNELS: exponential arrivals at RATE (0: 16 calls
+// under way on each channel), many calls at a time on one connection; prints what loadgen.c prints
+'use strict';
+const grpc = require('@grpc/grpc-js');
+const [, , address, port, rateText, secondsText, seedText, channelsText] = process.argv;
+const rate = Number(rateText), ns = Number(secondsText) * 1e9, channels = Number(channelsText);
+const LIMIT = 2000; // calls under way
+const Client = grpc.makeGenericClientConstructor(require('./service.js').definition, 'Echo');
+const clients = [];
+for (let i = 0; i < channels; i++)
+  clients.push(new Client(`${address}:${port}`, grpc.credentials.createInsecure(),
+    { 'grpc.use_local_subchannel_pool': 1 }));
+const now = () => Number(process.hrtime.bigint());
+let state = (Number(seedText) * 2654435761 + 1) >>> 0; // mulberry32
+function random() {
+  state = (state + 0x6D2B79F5) >>> 0;
+  let t = Math.imul(state ^ (state >>> 15), state | 1);
+  t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+  return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+}
+const message = Buffer.alloc(100, 'x');
+const dueTimes = [], sentTimes = [];
+let errors = 0, under = 0, first = 0, last = 0, begin = 0, turn = 0, ended = false;
+const waiting = [];
+let waitingAt = 0;
+function ask(due) {
+  const sent = now();
+  if (!first) first = sent;
+  under++;
+  clients[turn++ % channels].echo(message, (e) => {
+    under--;
+    if (ended) return;
+    last = now();
+    if (e) errors++;
+    dueTimes.push(last - due);
+    sentTimes.push(last - sent);
+    if (waitingAt < waiting.length) ask(waiting[waitingAt++]);
+    else if (rate === 0 && last < begin + ns) ask(last);
+  });
+}
+function quantiles(values) {
+  values.sort((a, b) => a - b);
+  const at = (q) => values.length ? values[Math.floor(q * (values.length - 1))] : 0;
+  return { mean: values.reduce((a, b) => a + b, 0) / (values.length || 1),
+    p50: at(.5), p90: at(.9), p99: at(.99), p999: at(.999) };
+}
+function finish() {
+  ended = true;
+  const seconds = (last - first) / 1e9, requests = dueTimes.length;
+  console.log(JSON.stringify({ offered: rate, requests, errors, broken: 0,
+    unasked: waiting.length - waitingAt, unanswered: under, seconds, rate: seconds > 0 ? requests / seconds : 0,
+    from_due: quantiles(dueTimes), from_sent: quantiles(sentTimes) }));
+  process.exit(0);
+}
+let next;
+function tick() {
+  const t = now();
+  if (t >= begin + ns) return finish();
+  for (; next <= t; next -= Math.log(1 - random()) * 1e9 / rate)
+    if (under < LIMIT) ask(next);
+    else waiting.push(next);
+  // the timer's grain is 1 ms: below that, turns of the event loop
+  if (next - t > 2e6) setTimeout(tick, 1);
+  else setImmediate(tick);
+}
+Promise.all(clients.map((c) => new Promise((ok, bad) =>
+  c.waitForReady(Date.now() + 10000, (e) => e ? bad(e) : ok())))).then(() => {
+  begin = next = now();
+  if (rate > 0) return tick();
+  for (let i = 0; i < 16 * channels; i++) ask(now());
+  setTimeout(finish, ns / 1e6);
+});

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// grpc-server.js ADDRESS PORT: answers with what it was sent
+'use strict';
+const grpc = require('@grpc/grpc-js');
+const server = new grpc.Server({ 'grpc.max_concurrent_streams': 10000 });
+server.addService(require('./service.js').definition, { echo: (call, done) => done(null, call.request) });
+server.bindAsync(`${process.argv[2]}:${process.argv[3]}`, grpc.ServerCredentials.createInsecure(), (e) => {
+  if (e) throw e;
+});

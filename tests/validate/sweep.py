@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Load sweeps: rates from system calls against what the client counted, up to and past saturation."""
+import os
+import random
+
+import figures
+import lab
+
+SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc"]
+LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
+SECONDS, CALIBRATION = 4, 2
+# connections of the client: enough that the network's delay does not limit the rate
+WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy": 800, "redis-lua": 400,
+              "postgres-select": 100, "mariadb": 100, "http": 800, "grpc": 16}
+
+
+def rates(answers):
+    """What the analysis rps says, all processes and sockets of the server together."""
+    def total(name):
+        rows = answers.metrics("rps", name)
+        return sum(r["value"] for r in rows) if rows else None
+
+    def average(name):
+        rows = answers.metrics("rps", name)
+        n = sum(r["n"] for r in rows)
+        return sum(r["value"] * r["n"] for r in rows) / n if n else None
+    return {"turns": total("turns"), "sends": total("sends"), "calls": total("calls"),
+            "sends_per_turn": average("sends/turn"), "spread": average("spread")}
+
+
+def waits_in_poll(subject):
+    return subject.rstrip().endswith("poll")
+
+
+# what saturation and slack say of a recording: name here, analysis, metric, subjects
+SERIES = [
+    ("variance", "saturation", "recv var", None), ("cv2", "saturation", "recv CV2", None),
+    ("wait", "slack", "slack", waits_in_poll), ("idle", "slack", "idle", waits_in_poll),
+]
+
+
+def round_at(server, offered, seconds, seed, directory, probe=None):
+    path = os.path.join(directory, "round.obs")
+    pids = server.pids
+    options = ["-u", probe] if probe else []
+    with lab.Recording(path, pids, options):
+        before = lab.cpu_seconds(pids)
+        client = server.load(offered, seconds, seed)[-1]
+        cpu = (lab.cpu_seconds(pids) - before) / seconds
+    answers = lab.Answers(path)
+    row = {"offered": offered, "client": client, "cpu": cpu, "complete": answers.complete(),
+           "latency": answers.quantiles("turn", "dur")}
+    row.update(rates(answers))
+    for key, analysis, metric, subjects in SERIES:
+        values = [m["value"] for m in answers.metrics(analysis, metric, subjects)]
+        row[key] = figures.mean(values) if values else None
+        row["has_" + analysis] = answers.has(analysis)
+    answers.close()
+    return row
+
+
+def ramp(server, limit, seed, directory):
+    """One recording in which the load rises past saturation: where does the report see the knee?"""
+    path = os.path.join(directory, "ramp.obs")
+    rates = [limit * step / 10 for step in range(1, 17)]
+    with lab.Recording(path, server.pids):
+        steps = server.load(rates, 1, seed)
+    answers = lab.Answers(path)
+    row = {"saturated": next((s["rate"] for s in steps if s["rate"] < .97 * s["offered"]), None),
+           "has": answers.has("saturation"),
+           "knees": [{k: m[k] for k in ("value", "low", "high")} for m in answers.metrics("saturation", "recv knee")]}
+    answers.close()
+    return row
+
+
+def sweep(name, net_class, quick, seed, say):
+    settings = {"CONNS": WIRE_CONNS[name]} if net_class is lab.Wire else {}
+    with lab.scratch() as directory, net_class() as net, lab.Server(name, net, directory, **settings) as server:
+        probe = server.word("probe")
+        title, paper = server.word("title"), server.word("paper")
+        server.load(0, 1, seed)  # warms up
+        top = round_at(server, 0, CALIBRATION, seed, directory, probe)
+        limit = top["client"]["rate"]
+        say("%s, %s: at most %.0f requests/s (server CPU %.0f %%)" % (title, net.name, limit, 100 * top["cpu"]))
+        levels = [.5] if quick else list(LEVELS)
+        random.Random(seed).shuffle(levels)  # so that a drift of the machine is no trend
+        rows = []
+        for i, level in enumerate(levels):
+            row = round_at(server, level * limit, 2 if quick else SECONDS, seed + i + 1, directory, probe)
+            row["level"] = level
+            rows.append(row)
+            say("  %4.0f %%: client %.1f/s, turns %s, sends %s, calls %s" % (
+                100 * level, row["client"]["rate"], *("%.1f" % row[k] if row[k] is not None else "-"
+                                                      for k in ("turns", "sends", "calls"))))
+        rows.sort(key=lambda r: r["level"])
+        knee = None
+        # pgbench, sysbench and the gRPC client keep one rate
+        if not quick and name not in ("postgres-select", "mariadb", "grpc"):
+            knee = ramp(server, limit, seed, directory)
+            say("  ramp: %s" % knee)
+        return {"server": name, "title": title, "net": net.name, "paper": paper, "probe": probe,
+                "limit": limit, "knee": knee, "limit_cpu": top["cpu"], "rows": rows, "seconds": SECONDS}
+
+
+def fits(result):
+    """For each of the rates: slope, R2 of the line, R2 of identity, largest deviation from the line."""
+    out = {}
+    for key in ("sends", "turns", "calls"):
+        rows = [r for r in result["rows"] if r[key] is not None]
+        x, y = [r["client"]["rate"] for r in rows], [r[key] for r in rows]
+        if len(rows) >= 3:
+            slope, r2 = figures.line(x, y)
+            out[key] = {"slope": slope, "line": r2, "identity": figures.identity(x, y), "n": len(rows)}
+    return out
+
+
+def saturated_at(result):
+    """The lowest level at which the server answered less than 97 % of what was asked for."""
+    for row in result["rows"]:
+        if row["client"]["rate"] < .97 * row["offered"]:
+            return row["level"]
+    return None

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Totals of a recording against those that the kernel and other tools counted at the same time. The
+server is idle when counting begins and ends, so the edges do not matter."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import lab
+
+
+def compared(what, ours, theirs, unit, allowed):
+    """allowed: largest difference, as a share of theirs."""
+    off = abs(ours - theirs) / theirs if theirs else (0 if ours == theirs else float("inf"))
+    return {"what": what, "ours": ours, "theirs": theirs, "unit": unit, "off": off, "allowed": allowed,
+            "right": off <= allowed}
+
+
+def schedstat(pids):
+    """Run time and run queue time of all threads, ns."""
+    run = wait = 0
+    for pid in pids:
+        for tid in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as f:
+                a, b, _ = f.read().split()
+            run, wait = run + int(a), wait + int(b)
+    return run, wait
+
+
+def against_schedstat(what, pids, path, before, after):
+    answers = lab.Answers(path)
+    run, wait, unknown, switches = (float(v or 0) for v in answers.sql(
+        "SELECT sum(run), sum(woken + preempted), sum(unknown), sum(switches) FROM thread WHERE pid IN (%s)" %
+        ",".join(str(p) for p in pids))[0])
+    answers.close()
+    kernel_run, kernel_wait = after[0] - before[0], after[1] - before[1]
+    rows = [compared("%s: time on a CPU, schedstat" % what, run / 1e9, kernel_run / 1e9, "s", .01),
+            compared("%s: time in the run queue, schedstat" % what, wait / 1e9, kernel_wait / 1e9, "s", .01),
+            compared("%s: both, schedstat" % what, (run + wait) / 1e9, (kernel_run + kernel_wait) / 1e9, "s", .05)]
+    # The kernel does not update its clock between a wake-up that preempts and the switch that follows
+    # (rq_clock_skip_update), so it bills that time to the thread that is about to run; the
+    # recording has the moment of the switch itself, and that of the wake-up on the waker's CPU.
+    note = "%.1f us a switch less on the CPU than the kernel bills: its clock stands from the wake-up to the " \
+        "switch; %.3f s unknown" % ((kernel_run - run) / switches / 1e3 if switches else 0, unknown / 1e9)
+    for row in rows:
+        row["note"] = note
+    return rows
+
+
+def times(name, rate, directory, seed):
+    """Time on a CPU and in the run queue of a server against /proc/PID/task/*/schedstat."""
+    path = os.path.join(directory, "times.obs")
+    with lab.Loopback() as net, lab.Server(name, net, directory, CONNS=32) as server:
+        pids = server.pids
+        with lab.Recording(path, pids):
+            time.sleep(.3)
+            before = schedstat(pids)
+            server.load(rate, 5, seed)
+            time.sleep(.3)
+            after = schedstat(pids)
+    return against_schedstat(name, pids, path, before, after)
+
+
+def burners(directory):
+    """The same for two processes that compute on one CPU: hardly a wake-up."""
+    path = os.path.join(directory, "burners.obs")
+    processes = [subprocess.Popen(lab.ON_SERVER + ["sh", "-c", "kill -STOP $$; while :; do :; done"]) for _ in "ab"]
+    pids = [p.pid for p in processes]
+    try:
+        time.sleep(.3)
+        with lab.Recording(path, pids):
+            before = schedstat(pids)
+            for p in processes:
+                p.send_signal(signal.SIGCONT)
+            time.sleep(4)
+            for p in processes:
+                p.send_signal(signal.SIGSTOP)
+            time.sleep(.3)
+            after = schedstat(pids)
+    finally:
+        for p in processes:
+            p.kill()
+            p.wait()
+    return against_schedstat("two loops on one CPU", pids, path, before, after)
+
+
+def sectors():
+    total = 0
+    for disk in os.listdir("/sys/block"):
+        with open("/sys/block/%s/stat" % disk, encoding="ascii") as f:
+            fields = [int(v) for v in f.read().split()]
+        total += fields[2] + fields[6]
+    return total
+
+
+def blocks(directory):
+    """Sectors read and written against /sys/block/*/stat, whole host."""
+    path = os.path.join(directory, "blocks.obs")
+    os.sync()
+    with lab.Recording(path):
+        begin, before = time.monotonic_ns(), sectors()
+        lab.run(["dd", "if=/dev/zero", "of=" + os.path.join(directory, "data"), "bs=256k", "count=200",
+                 "oflag=direct"])
+        lab.run(["dd", "if=" + os.path.join(directory, "data"), "of=/dev/null", "bs=64k", "iflag=direct"])
+        os.sync()
+        after, finish = sectors(), time.monotonic_ns()
+    answers = lab.Answers(path)
+    zero = int(answers.report["recording"]["begin"])
+    ours = float(answers.sql("SELECT sum(bytes) / 512 FROM block_io WHERE ts + dur BETWEEN %d AND %d" %
+                             (begin - zero, finish - zero))[0][0] or 0)
+    answers.close()
+    return [compared("dd, direct writes and reads: sectors, /sys/block/*/stat", ours, after - before,
+                     "sectors", .01)]
+
+
+def call_counts(answers, pid):
+    """Calls of a process by name."""
+    mine = {}
+    for m in answers.metrics("syscalls", "calls"):
+        if lab.subject_pid(m["subject"]) == pid:
+            mine[m["subject"].rpartition(" ")[2]] = int(m["value"])
+    return mine
+
+
+def before_exec(path, pid):
+    """Calls that a process made before it became the program: strace does not count those."""
+    out = {}
+    dump = subprocess.Popen([lab.OBSANALYZE, "dump", "-j", "-t", str(pid), path],
+                            stdout=subprocess.PIPE, text=True)
+    for line in dump.stdout:
+        record = json.loads(line)
+        if record["event"] == "exec":
+            break
+        if record["event"].startswith("syscall"):
+            out[record["nr"]] = out.get(record["nr"], 0) + 1
+    dump.stdout.close()
+    lab.end(dump)
+    return out
+
+
+def strace(directory):
+    """Calls of the live tests' workload against strace -c of the same run."""
+    path, table = os.path.join(directory, "strace.obs"), os.path.join(directory, "strace.txt")
+    with lab.Recording(path):
+        told = lab.run(["strace", "-f", "-c", "-o", table, lab.program("workload"), directory])
+    pid = int(re.search(r"pid=([0-9]+)", told).group(1))
+    early = before_exec(path, pid)
+    answers = lab.Answers(path)
+    mine = call_counts(answers, pid)
+    for name, nr in answers.sql("SELECT name, nr FROM syscall_name WHERE abi=0"):
+        mine[name] = mine.get(name, 0) - early.get(int(nr), 0)
+    answers.close()
+    rows = []
+    with open(table, encoding="ascii") as f:
+        for line in f:
+            c = line.split()
+            if len(c) in (5, 6) and c[3].isdigit() and c[-1] != "total" and int(c[3]) >= 20:
+                rows.append(compared("workload: %s, strace -c" % c[-1], mine.get(c[-1], 0), int(c[3]),
+                                     "calls", 0))
+    return rows or [{"what": "strace -c", "failed": "it counted nothing"}]
+
+
+def perf(directory, seed):
+    """Calls of redis against perf stat of the system call tracepoints."""
+    path = os.path.join(directory, "perf.obs")
+    names = ["read", "write", "epoll_wait"]
+    with lab.Loopback() as net, lab.Server("redis-get", net, directory, CONNS=32) as server:
+        pid = server.pids[0]
+        with lab.Recording(path, server.pids):
+            counter = subprocess.Popen(
+                ["perf", "stat", "-x", ",", "-e", ",".join("syscalls:sys_enter_" + n for n in names), "-p",
+                 str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            time.sleep(.5)
+            server.load(10000, 3, seed)
+            time.sleep(.3)
+            counter.send_signal(signal.SIGINT)
+            text = counter.communicate(timeout=10)[1]
+    answers = lab.Answers(path)
+    mine = call_counts(answers, pid)
+    answers.close()
+    rows = []
+    for name in names:
+        found = re.search(r"^([0-9]+),[^,]*,syscalls:sys_enter_%s," % name, text, re.M)
+        if not found:
+            return [{"what": "perf stat", "failed": "it counted nothing: " + text.strip()[-200:]}]
+        # redis' own timer goes on for the moment by which the two began and ended apart
+        rows.append(compared("redis: %s, perf stat" % name, mine.get(name, 0), int(found.group(1)), "calls",
+                             .002))
+    return rows

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""make validate: proves the answers of obsanalyze on real servers and on programs with known truth.
+
+Each part leaves its rows in .output/validate/PART.json; RESULTS.md is written from the rows of all parts
+that there are. --quick makes one short round of each, prints ok and not ok, and leaves RESULTS.md alone.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import faults
+import lab
+import pairs
+import results
+import scenes
+import sweep
+import totals
+
+SEED = 20240
+
+
+def say(text):
+    print("# " + text, flush=True)
+
+
+def provenance():
+    def git(*words):
+        return subprocess.run(["git", "-C", lab.TOP] + list(words), stdout=subprocess.PIPE, text=True,
+                              check=False).stdout.strip()
+    commit = git("rev-parse", "--short=10", "HEAD") or "unknown"
+    # what the table itself changes does not count
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!tests/validate/RESULTS.md")
+    return {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "kernel": os.uname().release,
+            "cpus": os.cpu_count(), "commit": commit + ("+" if changed else "")}
+
+
+def store(part, rows):
+    path = os.path.join(lab.OUT, part + ".json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"provenance": provenance(), "rows": rows}, f, indent=1)
+
+
+def attempt(rows, what, function, *arguments):
+    """A row that cannot be made is a row that says why."""
+    try:
+        rows.append(function(*arguments))
+    except (lab.Failed, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as e:
+        say("%s: %s" % (what, e))
+        rows.append({"failed": "%s: %s" % (what, e)})
+
+
+def wanted(options, *names):
+    return not options.only or any(n in options.only.split(",") for n in names)
+
+
+def ok(what, good, detail=""):
+    """A line that tests/run.sh counts."""
+    print("%s %s%s" % ("ok" if good else "not ok", what, ": " + detail if detail else ""), flush=True)
+
+
+def part_sweep(options):
+    for net, suffix in ((lab.Loopback, "loopback"), (lab.Wire, "wire")):
+        for name in sweep.SERVERS:
+            if not wanted(options, name, suffix):
+                continue
+            rows = []
+            attempt(rows, "%s, %s" % (name, suffix), sweep.sweep, name, net, options.quick, SEED, say)
+            if options.quick:
+                results.quick_sweep(rows[0], name, suffix, ok)
+            else:
+                store("sweep-%s-%s" % (suffix, name), rows)
+
+
+def told(options):
+    """What is shown of a run with a cause."""
+    def show(row):
+        detail = row.get("failed") or row.get("missing") or row["first"]
+        if options.quick:
+            ok("%s: cause" % row["case"], row["right"] and not row["forbidden"], detail[:200])
+        else:
+            say("%s, seed %d: %s: %s" % (row["case"], row["seed"], "right" if row["right"] else "WRONG", detail[:160]))
+    return show
+
+
+def keep(options):
+    path = options.keep
+    if path:
+        os.makedirs(path, exist_ok=True)
+    return path
+
+
+def part_scenes(options):
+    rows, show = [], told(options)
+    with lab.scratch() as directory:
+        for scene in scenes.SCENES:
+            if not wanted(options, scene[1]):
+                continue
+            for seed in range(1, (1 if options.quick else options.repeat) + 1):
+                attempt(rows, scene[0], scenes.play, scene, seed, directory, keep(options))
+                rows[-1].update(case=scene[0], seed=seed, right=rows[-1].get("right", False),
+                                forbidden=rows[-1].get("forbidden", []))
+                show(rows[-1])
+    if not options.quick and not options.only:
+        store("scenes", rows)
+
+
+def part_small(options):
+    rows = []
+    with lab.scratch() as directory:
+        for k in (1, 2, 3):
+            attempt(rows, "%d sends" % k, scenes.sends, k, k, directory)
+            say("%d sends a request: %s" % (k, rows[-1].get("rows", rows[-1])))
+        for poisson in (True, False):
+            attempt(rows, "arrivals", scenes.arrivals, poisson, 7, directory)
+            say("%s" % rows[-1])
+    if not options.quick:
+        store("small", rows)
+
+
+def part_faults(options):
+    rows = []
+    with lab.scratch() as directory:
+        for kind in faults.FAULTS:
+            if not wanted(options, kind.__name__.lower()):
+                continue
+            seeds = range(1, (1 if options.quick else options.repeat) + 1)
+            try:
+                rows += faults.runs(kind, seeds, directory, keep(options), told(options))
+            except (lab.Failed, subprocess.TimeoutExpired, OSError) as e:
+                rows.append({"case": kind.__doc__, "seed": 0, "failed": str(e), "right": False, "forbidden": []})
+                told(options)(rows[-1])
+    if not options.quick and not options.only:
+        store("faults", rows)
+
+
+def part_pairs(options):
+    rows = []
+    plan = [1] * (1 if options.quick else 20) + [1.1] * (0 if options.quick else 5) + [1.3] * (1 if options.quick else 5)
+    with lab.scratch() as directory:
+        for seed, scale in enumerate(plan, 1):
+            attempt(rows, "pair", pairs.pair, scale, seed, directory)
+            say("pair x%g, %d: %s" % (scale, seed, rows[-1].get("alarms", rows[-1].get("missing", rows[-1]))))
+            if options.quick and "verdicts" in rows[-1]:
+                ok("a pair of recordings, service time x%g" % scale, bool(rows[-1]["alarms"]) == (scale > 1))
+    if not options.quick:
+        store("pairs", rows)
+
+
+def part_totals(options):
+    rows = []
+
+    def add(what, function, *arguments):
+        some = []
+        attempt(some, what, function, *arguments)
+        rows.extend(some[0] if isinstance(some[0], list) else some)
+    with lab.scratch() as directory:
+        add("times of redis", totals.times, "redis-get", 10000, directory, 1)
+        if not options.quick:
+            add("times of MariaDB", totals.times, "mariadb", 2000, directory, 1)
+            add("times of memcached", totals.times, "memcached", 10000, directory, 1)
+        add("times of two loops", totals.burners, directory)
+        add("blocks", totals.blocks, directory)
+        add("strace", totals.strace, directory)
+        add("perf", totals.perf, directory, 1)
+    for row in rows:
+        ok(row.get("what", "total"), row.get("right", False), row.get("failed") or "%g, elsewhere %g %s, off %.3f %% %s" % (
+            row["ours"], row["theirs"], row["unit"], 100 * row["off"], row.get("note", "")))
+    if not options.quick:
+        store("totals", rows)
+
+
+PARTS = {"sweep": part_sweep, "totals": part_totals, "small": part_small, "scenes": part_scenes,
+         "faults": part_faults, "pairs": part_pairs}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one short round of each")
+    parser.add_argument("--part", default=",".join(PARTS), help="some of " + ", ".join(PARTS))
+    parser.add_argument("--only", help="only rows of these names")
+    parser.add_argument("--repeat", type=int, default=5, help="runs of each scenario and fault")
+    parser.add_argument("--keep", help="directory to keep the recordings of scenarios and faults in")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("validate: recording needs root")
+    # what else runs on this machine shall disturb little; what is measured keeps its proportions
+    os.nice(-10)
+    os.makedirs(lab.OUT, exist_ok=True)
+    for part in options.part.split(","):
+        if part not in PARTS:
+            sys.exit("validate: there is no part %s; there are %s" % (part, ", ".join(PARTS)))
+        PARTS[part](options)
+        if not options.quick:
+            results.write()
+
+
+main()
