@@ -34,6 +34,7 @@ static const struct {
 	{ EV_exec, false, tasks_on_exec },
 	{ EV_exit, false, tasks_on_exit },
 	{ EV_rename, false, tasks_on_rename },
+	{ EV_cgroup_move, false, tasks_on_move },
 	{ EV_switch, false, states_on_switch },
 	{ EV_waking, false, states_on_waking },
 	{ EV_waking, false, futex_on_waking },

@@ -281,6 +281,7 @@ int tasks_on_thread(struct replay *r, const struct record *rec, struct err *e);
 int tasks_on_fork(struct replay *r, const struct record *rec, struct err *e);
 int tasks_on_exec(struct replay *r, const struct record *rec, struct err *e);
 int tasks_on_exit(struct replay *r, const struct record *rec, struct err *e);
+int tasks_on_move(struct replay *r, const struct record *rec, struct err *e);
 int tasks_on_rename(struct replay *r, const struct record *rec, struct err *e);
 /* The thread, made if need be; NULL: see e. tid must not be 0. */
 struct thread *task_thread(struct replay *r, u32 tid, struct err *e);

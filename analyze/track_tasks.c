@@ -82,14 +82,21 @@ static void set_cmdline(struct process *p, const char *text, size_t len)
 	p->cmdline = copy;
 }
 
+/* The thread is a target from now on: what it did before is not known. */
+static void now_tracked(struct thread *t, u64 ts)
+{
+	if (t->tracked)
+		return;
+	t->tracked = true;
+	t->seen = false;
+	t->start = ts;
+}
+
 /* A later snapshot: the thread may have become a target; what it did before is not known. */
 static void thread_again(struct replay *r, struct thread *t, const struct ev_thread *ev)
 {
-	if (ev->target && !t->tracked) {
-		t->tracked = true;
-		t->seen = false;
-		t->start = r->resnapshot;
-	}
+	if (ev->target)
+		now_tracked(t, r->resnapshot);
 	t->process->cgroup = ev->cgroup;
 }
 
@@ -216,6 +223,20 @@ int tasks_on_exit(struct replay *r, const struct record *rec, struct err *e)
 	return task_end(r, t, rec->ts, e);
 }
 
+/* To another control group, which may be what makes it a target. */
+int tasks_on_move(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_cgroup_move *ev = rec->event;
+	struct thread *t = ev->target ? task_thread(r, ev->target, e) : NULL;
+
+	if (!t)
+		return ev->target ? ERR_FAIL : 0;
+	t->process->cgroup = ev->cgroup;
+	if (ev->wanted)
+		now_tracked(t, rec->ts);
+	return 0;
+}
+
 int tasks_on_rename(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_rename *ev = rec->event;
@@ -223,6 +244,8 @@ int tasks_on_rename(struct replay *r, const struct record *rec, struct err *e)
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
+	if (ev->target)
+		now_tracked(t, rec->ts);
 	memcpy(t->comm, ev->comm, sizeof(t->comm));
 	if (t->process->pid == t->tid)
 		memcpy(t->process->comm, ev->comm, sizeof(t->process->comm));

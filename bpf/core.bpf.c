@@ -70,6 +70,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	e->uid = uid;
 	e->cgroup = cgroup_of(child);
 	e->target = filter_all || mark;
+	e->unused = 0;
 	bpf_probe_read_kernel(e->comm, sizeof(e->comm), child->comm);
 	ev_submit(e);
 	return 0;
@@ -179,6 +180,8 @@ static __always_inline int on_rename(struct task_struct *t, const char *comm, co
 	if (!e)
 		return 0;
 	__builtin_memcpy(e->comm, name, sizeof(e->comm));
+	e->target = wanted(tid);
+	e->unused = 0;
 	ev_submit(e);
 	return 0;
 }
@@ -262,6 +265,8 @@ static __always_inline int on_cgroup_move(struct cgroup *g, struct task_struct *
 	e->cgroup = BPF_CORE_READ(g, kn, id);
 	e->target = tid;
 	e->whole = whole;
+	e->wanted = true;
+	e->unused = 0;
 	ev_submit(e);
 	return 0;
 }
