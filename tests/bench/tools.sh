@@ -135,14 +135,15 @@ tool_start() { # tool
 	kill -USR1 $tracer
 }
 
-# Ends it; adds what it did to the results: events, lost, bytes, CPU ns, KiB.
+# Ends it; adds what it did to the results: events, lost, bytes, CPU ns, KiB. Fails if it saw nothing.
 tool_stop() { # tool
-	[ -n "$tracer" ] || return
-	kill -INT $tracer
+	[ -n "$tracer" ] || return 0
+	kill -INT $tracer 2>/dev/null
 	wait $tracer
-	[ "$1" = empty ] && return
+	[ "$1" = empty ] && return 0
 	# shellcheck disable=SC2046 # words
 	set -- "$1" $(tool_does count "$1") 0 0
-	echo "$2 $3 $(stat -c %s "$trace" 2>/dev/null || echo 0) $(cut -d' ' -f1,2 "$work/used")" >>"$results/$present.$1.did"
+	[ "$2" -gt 0 ] && echo "$2 $3 $(stat -c %s "$trace" 2>/dev/null || echo 0) $(cut -d' ' -f1,2 "$work/used")" >>"$results/$present.$1.did"
 	rm -f "$trace" "$trace".*
+	[ "$2" -gt 0 ]
 }
