@@ -12,33 +12,10 @@
 #define HARDIRQ_BITS 0x0f0000
 #define SOFTIRQ_BIT  0x000100
 
-#if defined(__TARGET_ARCH_x86)
-extern const int __preempt_count __ksym __weak;
-extern const struct pcpu_hot pcpu_hot __ksym __weak;
-#endif
-
-static __always_inline u8 context_by_count(void)
-{
-	u32 n = 0;
-
-#if defined(__TARGET_ARCH_x86)
-	if (&__preempt_count)
-		n = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
-	else if (&pcpu_hot)
-		n = ((const struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
-#elif defined(__TARGET_ARCH_arm64)
-	n = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread_info.preempt.count);
-#endif
-	if (n & NMI_BITS)
-		return CONTEXT_NMI;
-	if (n & HARDIRQ_BITS)
-		return CONTEXT_HARDIRQ;
-	return n & SOFTIRQ_BIT ? CONTEXT_SOFTIRQ : CONTEXT_TASK;
-}
-
 /* How many interrupts of each kind a CPU is in; only that CPU writes it. */
 struct depth {
 	u32 hard, soft;
+	u64 base; /* of the CPU's own variables; 0: not read yet */
 };
 
 struct {
@@ -53,6 +30,39 @@ static __always_inline struct depth *depth_here(void)
 	u32 cpu = bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&depths, &cpu);
+}
+
+/*
+ * Addresses of the kernel's variables, which user space finds: as symbols of this object they
+ * would have to be looked up in the BTF of modules, which takes more rights than recording.
+ */
+const volatile u64 preempt_count_at = 0; /* in the CPU's own variables; 0: not known */
+const volatile u64 per_cpu_offsets_at = 0;
+
+static __always_inline u8 context_by_count(void)
+{
+	u32 n = 0;
+
+#if defined(__TARGET_ARCH_x86)
+	u32 cpu = bpf_get_smp_processor_id();
+	struct depth *d = depth_here();
+	u64 base = 0;
+
+	if (!d)
+		return CONTEXT_TASK;
+	if (!d->base) {
+		bpf_probe_read_kernel(&base, sizeof(base), (void *)(per_cpu_offsets_at + cpu * 8));
+		d->base = base;
+	}
+	bpf_probe_read_kernel(&n, sizeof(n), (void *)(preempt_count_at + d->base));
+#elif defined(__TARGET_ARCH_arm64)
+	n = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread_info.preempt.count);
+#endif
+	if (n & NMI_BITS)
+		return CONTEXT_NMI;
+	if (n & HARDIRQ_BITS)
+		return CONTEXT_HARDIRQ;
+	return n & SOFTIRQ_BIT ? CONTEXT_SOFTIRQ : CONTEXT_TASK;
 }
 
 static __always_inline u8 context_by_depth(void)

@@ -298,10 +298,6 @@ struct request___old {
 	struct gendisk *rq_disk; /* until 5.17 */
 };
 
-struct pcpu_hot {
-	int preempt_count; /* 6.2 to 6.14 */
-};
-
 #pragma clang attribute pop
 
 #endif

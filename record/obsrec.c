@@ -67,6 +67,11 @@ static int open_output(struct recorder *r, int n_cpus, struct err *e)
 		return r->flight ? output_try(o->output, e) : ERR_FAIL;
 	}
 	ret = output_open(&r->output, o->output, e);
+	if (ret == 0 && output_free(r->output.fd) < o->min_free)
+		ret = err_set(e, ERR_FAIL,
+			      "the file system of %.200s has less than %llu MB free; choose another "
+			      "place, or a smaller --min-free",
+			      r->output.path, (unsigned long long)o->min_free >> 20);
 	return ret < 0 ? ret : writer_open(&r->writer, r->output.fd, r->output.uuid, e);
 }
 
@@ -276,6 +281,8 @@ static void summary(const struct recorder *r)
 	if (!r->flight && strcmp(r->output.path, "-") != 0)
 		fprintf(stderr, " Next: obsanalyze report %s", r->output.path);
 	fputc('\n', stderr);
+	if (r->why && strcmp(r->why, "free space") == 0)
+		fprintf(stderr, "obsrec: it ended early: free space fell below --min-free.\n");
 	if (t.lost)
 		fprintf(stderr,
 			"obsrec: the rings were too small for this rate: try a --ring above "

@@ -64,10 +64,13 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 	p->skel = obsrec_bpf__open();
 	if (!p->skel)
 		return err_errno(e, ERR_ENV, "cannot open the BPF programs");
+	programs_find_preempt_count(&p->programs, btf);
 	if (programs_choose(&p->programs, p->skel->obj, o, btf, raw, e) < 0)
 		return ERR_FAIL;
 	probe_config(p->skel, o, t, &p->sites, btf);
 	p->skel->rodata->ring_own = p->rings.own;
+	p->skel->rodata->preempt_count_at = p->programs.preempt_count_at;
+	p->skel->rodata->per_cpu_offsets_at = p->programs.per_cpu_offsets_at;
 	if (rings_prepare(&p->rings, p->skel->obj, e) < 0)
 		return ERR_FAIL;
 	if (bpf_map__set_max_entries(p->skel->maps.counters, p->n_rings) < 0 ||
@@ -185,7 +188,6 @@ static int probes_new(struct probes **ret, struct err *e)
 		return err_set(e, ERR_FAIL, "out of memory");
 	*ret = p;
 	p->stats_fd = -1;
-	p->programs.by_count = programs_see_preempt_count();
 	p->n_rings = libbpf_num_possible_cpus();
 	p->n_threads = procfs_number("/proc/sys/kernel/pid_max", PID_MAX_LIMIT);
 	if (p->n_rings <= 0 || p->n_rings > STREAM_MAX)

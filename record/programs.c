@@ -6,6 +6,7 @@
 #include "tracepoints.h"
 
 #include <bpf/libbpf.h>
+#include <stdio.h>
 #include <string.h>
 
 #define RAW_SUFFIX "__raw"   /* for kernels where tp_btf does not load */
@@ -31,22 +32,44 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* True if the kernel can give a BPF program the address of its preemption counter. */
-bool programs_see_preempt_count(void)
+/* Address of a symbol by a line of /proc/kallsyms; others see zeros there than who may see them. */
+static bool symbol(const char *line, const char *name, u64 *ret)
 {
-#if defined(__aarch64__)
-	return true; /* it is a field of the thread */
-#else
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[256];
-	bool found = false;
+	char type, found[64];
+	unsigned long long address;
 
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = strstr(line, " __preempt_count\n") || strstr(line, " pcpu_hot\n");
+	if (!strstr(line, name) || sscanf(line, "%llx %c %63s", &address, &type, found) != 3 ||
+	    strcmp(found, name) != 0 || !address)
+		return false;
+	*ret = address;
+	return true;
+}
+
+void programs_find_preempt_count(struct programs *ret, const struct btf *btf)
+{
+	FILE *f;
+	char line[256];
+	u64 hot = 0;
+	int member;
+
+	ret->by_count = true;
+#if defined(__aarch64__)
+	(void)btf;
+	return; /* it is a field of the thread */
+#endif
+	f = fopen("/proc/kallsyms", "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		symbol(line, "__preempt_count", &ret->preempt_count_at);
+		symbol(line, "__per_cpu_offset", &ret->per_cpu_offsets_at);
+		symbol(line, "pcpu_hot", &hot);
+	}
 	if (f)
 		fclose(f);
-	return found;
-#endif
+	/* from 6.2 to 6.14 it was a member of that */
+	member = tracepoint_member(btf, "pcpu_hot", "preempt_count");
+	if (!ret->preempt_count_at && hot && member >= 0)
+		ret->preempt_count_at = hot + member;
+	ret->by_count = ret->preempt_count_at && ret->per_cpu_offsets_at;
 }
 
 /* Calls are seen by the same programs, whether they, their paths or both are recorded. */

@@ -24,10 +24,11 @@ struct programs {
 	} list[PROGRAMS_MAX];
 	int n;
 	bool by_count; /* wake-ups tell their context by the preemption counter */
+	u64 preempt_count_at, per_cpu_offsets_at; /* where it is (bpf/context.bpf.h) */
 };
 
-/* True if the kernel can give a BPF program the address of its preemption counter. */
-bool programs_see_preempt_count(void);
+/* Looks for the kernel's preemption counter; btf: of the kernel. */
+void programs_find_preempt_count(struct programs *ret, const struct btf *btf);
 
 /* Sets those to load that the groups of o need; raw: raw_tp instead of tp_btf. */
 int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,

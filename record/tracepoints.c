@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DEPTH_MAX 8 /* anonymous structs in each other */
+
 /* The tracepoint's prototype; NULL if the kernel has none of that name. */
 static const struct btf_type *prototype(const struct btf *btf, const char *name)
 {
@@ -66,4 +68,29 @@ unsigned int tracepoint_uring_complete(const struct btf *btf)
 		return t && btf_is_ptr(t) ? 0 : 2;
 	}
 	return btf_vlen(t) - 1 == 4 ? 2 : 1;
+}
+
+static int member_of(const struct btf *btf, unsigned int id, const char *name, int depth)
+{
+	const struct btf_type *t = btf__type_by_id(btf, id);
+	const struct btf_member *m = t && btf_is_composite(t) ? btf_members(t) : NULL;
+	int i, below;
+
+	for (i = 0; m && depth < DEPTH_MAX && i < btf_vlen(t); i++) {
+		const char *own = btf__name_by_offset(btf, m[i].name_off);
+
+		if (own && strcmp(own, name) == 0)
+			return btf_member_bit_offset(t, i) / 8;
+		below = own && own[0] ? -1 : member_of(btf, m[i].type, name, depth + 1);
+		if (below >= 0)
+			return btf_member_bit_offset(t, i) / 8 + below;
+	}
+	return -1;
+}
+
+int tracepoint_member(const struct btf *btf, const char *type, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+
+	return id > 0 ? member_of(btf, id, member, 0) : -1;
 }

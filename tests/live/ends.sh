@@ -40,12 +40,21 @@ holds "SIGKILL: readable up to the last second (the last $missing ms are missing
 
 mkdir "$work/small"
 if mount -t tmpfs -o size=600k none "$work/small" 2>/dev/null; then
-	"$obsrec" -q -p $flood -d 20 -o "$work/small/full.obs" 2>"$work/err"
+	"$obsrec" -q --min-free 1 -p $flood -d 20 -o "$work/small/full.obs" 2>"$work/err"
 	is "full disk: exit status" $? 1
 	says "full disk: the sentence" "$(cat "$work/err")" 'No space left'
 	"$obsanalyze" verify "$work/small/full.obs" >"$work/verify"
 	is "full disk: readable" $? 3
 	says "full disk: records are there" "$(tail -n 1 "$work/verify")" ' [0-9]\{4,\} records'
+	umount "$work/small"
+	mount -t tmpfs -o size=4m none "$work/small"
+	"$obsrec" -q -p $flood -d 20 -o "$work/small/least.obs" 2>"$work/err"
+	is "--min-free by default: exit status" $? 1
+	says "--min-free by default: the sentence" "$(cat "$work/err")" '--min-free'
+	"$obsrec" --min-free 3M -p $flood -d 20 -o "$work/small/least.obs" 2>"$work/err"
+	is "--min-free: exit status" $? 0
+	says "--min-free: the reason" "$(cat "$work/err")" 'free space'
+	holds "--min-free: complete" sh -c "'$obsanalyze' verify '$work/small/least.obs' >/dev/null"
 	umount "$work/small"
 else
 	echo "not ok cannot mount a small tmpfs"
