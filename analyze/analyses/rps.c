@@ -323,7 +323,7 @@ static void read_server(struct server *s, sqlite3_stmt *q)
 	s->function = sqlite3_column_int(q, 2);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		*numbers[i] = sqlite3_column_double(q, 3 + (int)i);
-	s->latency = s->turns ? s->latency / s->turns : NAN;
+	s->latency = s->turns && s->latency_max > 0 ? s->latency / s->turns : NAN;
 	s->sends_per_turn = s->spread = s->send_rate = NAN;
 }
 
