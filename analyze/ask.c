@@ -2,8 +2,6 @@
 /* What users tell beside the recording. */
 #include "ask.h"
 
-#include "load.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,23 +97,7 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 	return ret < 0 ? ret : db_insert(db, TABLE_recording, e, "ss", "qos", name ? name : a->qos);
 }
 
-int ask_load(sqlite3 **ret, const char *path, const struct asked *a, struct err *e)
+bool ask_special(const struct asked *a)
 {
-	struct load_options o = { a->step };
-	sqlite3 *db = NULL;
-	int r;
-
-	if (db_is_database(path) && (a->step || a->qos || a->baseline.to > 0))
-		return err_set(
-			e, ERR_FAIL,
-			"--step, --baseline, --degraded and --qos need a recording: a database has its "
-			"answers already");
-	r = load_any_with(&db, path, &o, e);
-	if (r == 0)
-		r = ask_store(db, a, e);
-	if (r == 0)
-		*ret = db;
-	else
-		sqlite3_close(db);
-	return r;
+	return a->step || a->qos || a->baseline.to > 0 || a->degraded.to > 0;
 }

@@ -7,10 +7,11 @@
 #define OBS_ASK_H
 
 #include "db.h"
-#include "format/opt.h"
+#include "filter.h"
 
-/* The first member of the configuration of a command that takes ASK_OPTIONS. */
+/* The first member of the configuration of a command that takes ASK_OPTIONS or FILTER_OPTS. */
 struct asked {
+	struct filter filter;	 /* first: options of filter.h look for it there */
 	unsigned long long step; /* ns; 0: the default */
 	const char *qos;	 /* name of a series, or a CSV file; NULL: the default */
 	struct asked_part {
@@ -38,8 +39,8 @@ int ask_degraded(void *config, const char *arg, struct err *e);
 	  "p99 (of turns), calls, call-p95, or a CSV file of times and values", ask_qos }
 /* clang-format on */
 
-/* load_any with this step; what was asked is in the database afterwards. */
-int ask_load(sqlite3 **ret, const char *path, const struct asked *a, struct err *e);
+/* True if anything was asked that changes tables or answers, beside the filter. */
+bool ask_special(const struct asked *a);
 
 /* Puts what was asked into a database that has just been loaded. */
 int ask_store(sqlite3 *db, const struct asked *a, struct err *e);

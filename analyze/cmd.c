@@ -57,7 +57,7 @@ int cmd_damaged(const char *path)
 	escape_add(&name, ESCAPE_TEXT, path, strlen(path), NULL);
 	buf_add(&name, "", 1, NULL);
 	fprintf(stderr,
-		"obsanalyze: %s is cut or damaged: everything up to there was used; "
+		"obsanalyze: %s is cut or damaged: all that can be read was used; "
 		"obsanalyze verify tells where\n",
 		name.data ? name.data : "the recording");
 	buf_free(&name);

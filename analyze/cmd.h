@@ -6,6 +6,25 @@
 #include "format/buf.h"
 #include "format/opt.h"
 
+#include <stdbool.h>
+
+/* Setters of options that only fill a member of the command's struct config. */
+#define CMD_SET_TEXT(function, member)                                    \
+	static int function(void *config, const char *arg, struct err *e) \
+	{                                                                 \
+		(void)e;                                                  \
+		((struct config *)config)->member = arg;                  \
+		return 0;                                                 \
+	}
+#define CMD_SET_FLAG(function, member)                                    \
+	static int function(void *config, const char *arg, struct err *e) \
+	{                                                                 \
+		(void)arg;                                                \
+		(void)e;                                                  \
+		((struct config *)config)->member = true;                 \
+		return 0;                                                 \
+	}
+
 struct command {
 	const char *name;
 	const char *words;	/* what follows the options, for --help */

@@ -171,7 +171,7 @@ static int run(int argc, char **argv, struct err *e)
 	ret = put_all(&i, argv[first], r);
 	if (ret == 0)
 		ret = cmd_write(&out, NULL, e);
-	if (ret == 0 && (!reader_state(r)->complete || reader_state(r)->damaged))
+	if (ret == 0 && (!reader_state(r)->sound || reader_state(r)->damaged))
 		ret = cmd_damaged(argv[first]);
 	buf_free(&out);
 	reader_free(r);

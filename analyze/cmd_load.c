@@ -2,15 +2,16 @@
 /* load: recording to SQLite database, answers included. Complete or not there at all. */
 #include "analysis.h"
 #include "ask.h"
+#include "cache.h"
 #include "cmd.h"
-#include "load.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct config {
-	struct asked asked; /* first: options of ask.h */
+	struct asked asked; /* first: options of ask.h and filter.h */
+	bool force;
 	const char *output;
 };
 
@@ -21,27 +22,28 @@ static int set_output(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
+CMD_SET_FLAG(set_force, force)
+
 static const struct opt opts[] = {
 	{ "output", 'o', "FILE", "database to make; default: the recording's name and .db",
 	  set_output },
 	ASK_OPTIONS,
+	{ "force", 0, NULL, "replace the database if it is there", set_force },
+	FILTER_OPTS,
 	{ 0 },
 };
 
 extern const struct command command_load;
 
 static int fill(const char *path, const char *recording, struct reader *reader,
-		const struct asked *a, struct err *e)
+		const struct config *c, struct err *e)
 {
-	struct load_options o = { a->step };
 	sqlite3 *db;
 	int ret = db_open(&db, path, true, e);
 
 	if (ret < 0)
 		return ret;
-	ret = load_recording_with(db, reader, &o, e);
-	if (ret == 0)
-		ret = ask_store(db, a, e);
+	ret = cache_load(db, reader, &c->asked, e);
 	if (ret == 0)
 		ret = db_insert(db, TABLE_recording, e, "ss", "file", recording);
 	if (ret == 0)
@@ -53,17 +55,18 @@ static int fill(const char *path, const char *recording, struct reader *reader,
 
 /* Under another name until it is whole. */
 static int make(const char *path, const char *recording, struct reader *reader,
-		const struct asked *a, struct err *e)
+		const struct config *c, struct err *e)
 {
 	struct buf part = { 0 };
 	int ret = buf_printf(&part, e, "%s.part-%ld", path, (long)getpid());
 
-	if (ret == 0 && access(path, F_OK) == 0)
-		ret = err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
+	if (ret == 0 && !c->force && access(path, F_OK) == 0)
+		ret = err_set(e, ERR_FAIL,
+			      "%.400s exists already; name another file with -o, or use --force",
 			      path);
 	if (ret < 0)
 		goto out;
-	ret = fill(part.data, recording, reader, a, e);
+	ret = fill(part.data, recording, reader, c, e);
 	if (ret == 0 && rename(part.data, path) < 0)
 		ret = err_errno(e, ERR_FAIL, "cannot make the database %.400s", path);
 	if (ret < 0)
@@ -88,10 +91,10 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret == 0)
 		ret = reader_open(&reader, argv[first], e);
 	if (ret == 0)
-		ret = make(c.output ? c.output : name.data, argv[first], reader, &c.asked, e);
+		ret = make(c.output ? c.output : name.data, argv[first], reader, &c, e);
 	if (ret == 0) {
 		st = reader_state(reader);
-		if (!st->complete || st->damaged)
+		if (!st->sound || st->damaged)
 			ret = cmd_damaged(argv[first]);
 	}
 	reader_free(reader);

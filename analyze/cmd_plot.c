@@ -5,9 +5,9 @@
  */
 #include "analysis.h"
 #include "ask.h"
+#include "cache.h"
 #include "cmd.h"
 #include "format/escape.h"
-#include "load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 extern char **environ;
 
 struct config {
-	struct asked asked; /* first: options of ask.h */
+	struct asked asked; /* first: options of ask.h and filter.h */
 	const char *output; /* directory */
 	const char *format;
 	const char *only;
@@ -68,6 +68,8 @@ static const struct opt opts[] = {
 	{ "keep-data", 0, NULL, "keep the numbers that were drawn, as TSV", set_keep },
 	{ "note", 0, "TEXT", "a line to stand under the title", set_note },
 	ASK_STEP,
+	FILTER_OPTS,
+	CACHE_OPTS,
 	{ 0 },
 };
 
@@ -190,13 +192,14 @@ static int run(int argc, char **argv, struct err *e)
 	int first = cmd_words(&command_plot, &c, argc, argv, 1, 1, e);
 	const struct analysis *const *a;
 	sqlite3 *db = NULL;
+	bool answered;
 	int ret, drawn = 0;
 
 	if (first < 0)
 		return first;
 	if (mkdir(c.output, 0777) < 0 && errno != EEXIST)
 		return err_errno(e, ERR_FAIL, "cannot make the directory %.400s", c.output);
-	ret = ask_load(&db, argv[first], &c.asked, e);
+	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
 	for (a = analyses; *a && ret >= 0; a++) {
 		if (!(*a)->plot.gp || (c.only && strcmp(c.only, (*a)->name) != 0))
 			continue;

@@ -2,8 +2,8 @@
 /* report: what happened, as text, Markdown or JSON. */
 #include "analysis.h"
 #include "ask.h"
+#include "cache.h"
 #include "cmd.h"
-#include "load.h"
 #include "render.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define WIDTH_DEFAULT 100 /* when it is not a terminal */
 
 struct config {
-	struct asked asked; /* first: options of ask.h */
+	struct asked asked; /* first: options of ask.h and filter.h */
 	struct render_options render;
 	const char *output;
 };
@@ -58,6 +58,8 @@ static const struct opt opts[] = {
 	  set_analysis },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
 	ASK_OPTIONS,
+	FILTER_OPTS,
+	CACHE_OPTS,
 	{ 0 },
 };
 
@@ -75,19 +77,18 @@ static int terminal_width(void)
 }
 
 /* A recording is analysed now; a database was when it was made. */
-static int answer(sqlite3 *db, const struct config *c, const char *path, struct err *e)
+static int answer(sqlite3 *db, const struct config *c, bool answered, struct err *e)
 {
 	struct buf out = { 0 };
 	s64 known = 0;
 	int ret;
 
-	if (db_is_database(path)) {
+	if (answered) {
 		ret = db_int(db, &known, e,
 			     "SELECT count(*) FROM metric WHERE ?1 IS NULL OR analysis=?1", "s",
 			     c->render.only);
 		if (ret == 0 && !known && c->render.only)
-			ret = err_set(e, ERR_FAIL,
-				      "the database has no answers of an analysis %.40s",
+			ret = err_set(e, ERR_FAIL, "there are no answers of an analysis %.40s",
 				      c->render.only);
 	} else {
 		ret = analyses_run(db, c->render.only, e);
@@ -105,6 +106,7 @@ static int run(int argc, char **argv, struct err *e)
 	struct config c = { .render.format = RENDER_TEXT };
 	int first = cmd_words(&command_report, &c, argc, argv, 1, 1, e);
 	sqlite3 *db = NULL;
+	bool answered = false;
 	s64 whole = 0;
 	int ret;
 
@@ -113,12 +115,12 @@ static int run(int argc, char **argv, struct err *e)
 	c.render.name = argv[first];
 	c.render.width = terminal_width();
 	c.render.colour = isatty(STDOUT_FILENO) && !c.output && !getenv("NO_COLOR");
-	ret = ask_load(&db, argv[first], &c.asked, e);
+	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
 	if (ret == 0)
-		ret = answer(db, &c, argv[first], e);
+		ret = answer(db, &c, answered, e);
 	if (ret == 0)
 		ret = db_int(db, &whole, e,
-			     "SELECT count(*) FROM recording WHERE (key='complete' AND value='1')"
+			     "SELECT count(*) FROM recording WHERE (key='sound' AND value='1')"
 			     " OR (key='damaged_blocks' AND value='0')",
 			     "");
 	if (ret == 0 && whole < 2)

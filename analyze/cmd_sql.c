@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* sql: a read-only query over a recording or a database. */
+#include "ask.h"
+#include "cache.h"
 #include "cmd.h"
 #include "format/escape.h"
-#include "load.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 enum form { TABLE_FORM, CSV_FORM, JSON_FORM };
 
 struct config {
+	struct asked asked; /* first: options of filter.h look for it there */
 	enum form form;
 };
 
@@ -37,6 +39,8 @@ static int set_json(void *config, const char *arg, struct err *e)
 static const struct opt opts[] = {
 	{ "csv", 'c', NULL, "comma-separated values, RFC 4180", set_csv },
 	{ "json", 'j', NULL, "one JSON object a line", set_json },
+	FILTER_OPTS,
+	CACHE_OPTS,
 	{ 0 },
 };
 
@@ -228,19 +232,19 @@ static int query(sqlite3 *db, const char *sql, enum form form, struct err *e)
 
 static int run(int argc, char **argv, struct err *e)
 {
-	struct config c = { TABLE_FORM };
+	struct config c = { .form = TABLE_FORM };
 	int first = cmd_words(&command_sql, &c, argc, argv, 2, 2, e);
 	sqlite3 *db = NULL;
+	bool answered;
 	s64 whole = 0;
 	int ret;
 
 	if (first < 0)
 		return first;
-	ret = load_any(&db, argv[first], e);
+	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
 	if (ret == 0)
 		ret = db_int(db, &whole, e,
-			     "SELECT count(*) FROM recording WHERE key='complete' AND value='1'",
-			     "");
+			     "SELECT count(*) FROM recording WHERE key='sound' AND value='1'", "");
 	if (ret == 0)
 		ret = query(db, argv[first + 1], c.form, e);
 	sqlite3_close(db);

@@ -7,6 +7,7 @@
 #include "cmd.h"
 #include "format/recording.h"
 #include "idmap.h"
+#include "progress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -192,8 +193,10 @@ static int conclude(const struct audit *a, const struct reader *r, const struct 
 	if (a->cut_out)
 		printf("This is a part of a longer run: its sums cannot be checked against the "
 		       "counters of the kernel side; that blocks join was checked.\n");
-	if (!st->complete)
-		printf("The recording was cut off: it has no index; %llu bytes at its end belong to no "
+	if (!st->complete && st->sound)
+		printf("The recording is not whole: what was left of it was repaired.\n");
+	else if (!st->complete)
+		printf("The recording was cut off: it has no index; %llu bytes belong to no "
 		       "whole block.\n",
 		       (unsigned long long)st->ignored);
 	if (st->damaged)
@@ -219,12 +222,18 @@ static int audit_all(struct audit *a, struct reader *r, const struct config *c, 
 	struct record rec;
 	size_t at = 0;
 	struct cpu *cpu;
+	struct progress p;
 	bool whole;
 	int ret;
 
-	while ((ret = reader_next(r, &rec, e)) > 0)
-		if (take(a, &rec, e) < 0)
-			return ERR_FAIL;
+	progress_show(&p, "verifying", "records");
+	reader_watch(r, progress_tick, &p);
+	while ((ret = reader_next(r, &rec, e)) > 0) {
+		ret = take(a, &rec, e);
+		if (ret < 0)
+			break;
+	}
+	progress_end(&p);
 	if (ret < 0)
 		return ret;
 	whole = reader_state(r)->complete && !reader_state(r)->damaged && !a->cut_out;

@@ -4,6 +4,7 @@
 
 #include "format/buf.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -230,6 +231,17 @@ static int check(sqlite3 *db, const char *path, struct err *e)
 	return 0;
 }
 
+/* A recording is its owner's alone, and so are its tables. SQLite takes an empty file for a new
+ * one. */
+static bool make_empty(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 {
 	int flags = make ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
@@ -238,6 +250,8 @@ int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 
 	if (make && path && access(path, F_OK) == 0)
 		return err_set(e, ERR_FAIL, "%.400s exists already; name another file", path);
+	if (make && path && !make_empty(path))
+		return err_errno(e, ERR_FAIL, "cannot make the database %.400s", path);
 	if (sqlite3_open_v2(path ? path : "", &db, flags, NULL) != SQLITE_OK)
 		r = err_set(e, ERR_FAIL, "cannot open the database %.400s: %s", path ? path : "",
 			    db ? sqlite3_errmsg(db) : "out of memory");

@@ -198,6 +198,7 @@ int facts_finish(struct replay *r, struct err *e)
 	} numbers[] = {
 		{ "duration_ns", elapsed(r->begin, r->end) },
 		{ "complete", st->complete },
+		{ "sound", st->sound },
 		{ "file_bytes", st->file_bytes },
 		{ "ignored_bytes", st->ignored },
 		{ "records", st->records },

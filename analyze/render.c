@@ -291,7 +291,8 @@ static int verdict_line(struct drawing *d)
 		" (SELECT value FROM recording WHERE key='duration_ns'),"
 		" (SELECT value FROM recording WHERE key='ignored_bytes'),"
 		" (SELECT value FROM recording WHERE key='damaged_blocks'),"
-		" (SELECT value FROM recording WHERE key='complete') FROM coverage";
+		" (SELECT value FROM recording WHERE key='complete'),"
+		" (SELECT value FROM recording WHERE key='sound') FROM coverage";
 	char events[32], lost[32], time[32];
 	struct buf text = { 0 };
 	sqlite3_stmt *s;
@@ -316,11 +317,13 @@ static int verdict_line(struct drawing *d)
 		if (ret == 0 && sqlite3_column_int64(s, 5))
 			ret = buf_printf(&text, d->e, "; %lld damaged blocks were left out",
 					 sqlite3_column_int64(s, 5));
-		if (ret == 0 && !sqlite3_column_int64(s, 6))
+		if (ret == 0 && !sqlite3_column_int64(s, 6) && sqlite3_column_int64(s, 7))
+			ret = buf_printf(&text, d->e, "; parts are missing: it was repaired");
+		else if (ret == 0 && !sqlite3_column_int64(s, 6))
 			ret = buf_printf(
 				&text, d->e,
 				"; the recording was cut off (obsrec was killed, or the disk "
-				"was full), %lld bytes at its end are ignored",
+				"was full), %lld bytes of it are ignored",
 				sqlite3_column_int64(s, 4));
 		if (ret == 0)
 			ret = buf_printf(&text, d->e, ".");
@@ -366,6 +369,15 @@ static int head(struct drawing *d)
 		{ " (", "distribution", ", " }, { "kernel ", "kernel", ", " },
 		{ "", "cpus", " CPUs)" },	{ ", obsrec ", "obsrec", "" },
 	};
+	/* what was done to the recording afterwards */
+	static const struct {
+		const char *before, *key;
+	} made[] = {
+		{ "Only a part of the recording: ", "excerpt" },
+		{ "Repaired: ", "repaired" },
+		{ "Merged: ", "merged" },
+		{ "Redacted: ", "redacted" },
+	};
 	const char *end = d->markdown ? "  \n" : "\n";
 	size_t i, start;
 	int ret = 0;
@@ -393,6 +405,8 @@ static int head(struct drawing *d)
 		ret = buf_printf(d->out, d->e, "%s", end);
 	if (ret == 0)
 		ret = fact(d, "Command: ", "command", end);
+	for (i = 0; i < sizeof(made) / sizeof(made[0]) && ret == 0; i++)
+		ret = fact(d, made[i].before, made[i].key, end);
 	return ret < 0 ? ret : coverage_line(d);
 }
 

@@ -126,21 +126,59 @@ static bool use_index(struct catalog *c, int fd, u64 first, u64 size)
 	return false;
 }
 
-/* Walks headers up to the first place where no whole data block stands; returns that place. */
-static int walk(struct catalog *c, int fd, u64 first, u64 size, u64 *ret_end, struct err *e)
+/*
+ * The first place from at on where a sound block header stands, or size. Damage in the middle of a
+ * file costs the blocks that it hit, not those behind it.
+ */
+static u64 next_header(int fd, u64 at, u64 size)
+{
+	static const u8 magic[8] = { FRAME_ZSTD & 0xff,
+				     FRAME_ZSTD >> 8 & 0xff,
+				     FRAME_ZSTD >> 16 & 0xff,
+				     FRAME_ZSTD >> 24,
+				     FRAME_BODY,
+				     0,
+				     0,
+				     0 };
+	struct block_info info;
+	u8 chunk[65536], frame[FRAME_SIZE];
+	size_t n, i;
+
+	for (; at + FRAME_SIZE <= size; at += n - sizeof(magic) + 1) {
+		n = size - at < sizeof(chunk) ? size - at : sizeof(chunk);
+		if (!read_at(fd, chunk, n, at))
+			return size;
+		for (i = 0; i + sizeof(magic) <= n; i++)
+			if (memcmp(chunk + i, magic, sizeof(magic)) == 0 &&
+			    read_at(fd, frame, sizeof(frame), at + i) &&
+			    block_header_get(&info, frame, NULL) == 0)
+				return at + i;
+	}
+	return size;
+}
+
+/* Walks headers to the end of the file and over what is none; counts the bytes of that. */
+static int walk(struct catalog *c, int fd, u64 first, u64 size, u64 *ret_ignored, struct err *e)
 {
 	struct block_info info;
 	u8 frame[FRAME_SIZE];
-	u64 at = first;
+	u64 at = first, next;
 	int ret = 0;
 
-	while (ret == 0 && read_at(fd, frame, sizeof(frame), at) &&
-	       block_header_get(&info, frame, NULL) == 0 && info.kind == BLOCK_DATA &&
-	       info.packed <= size - at - FRAME_SIZE) {
-		ret = catalog_add(c, &info, at + FRAME_SIZE, e);
-		at += FRAME_SIZE + info.packed;
+	*ret_ignored = 0;
+	while (ret == 0 && at < size) {
+		if (read_at(fd, frame, sizeof(frame), at) &&
+		    block_header_get(&info, frame, NULL) == 0 &&
+		    info.packed <= size - at - FRAME_SIZE) {
+			if (info.kind == BLOCK_DATA)
+				ret = catalog_add(c, &info, at + FRAME_SIZE, e);
+			at += FRAME_SIZE + info.packed;
+			continue;
+		}
+		next = next_header(fd, at + 1, size);
+		*ret_ignored += next - at;
+		at = next;
 	}
-	*ret_end = at;
 	return ret;
 }
 
@@ -215,7 +253,7 @@ int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording
 	struct buf text = { 0 };
 	u8 frame[FRAME_SIZE];
 	struct stat sb;
-	u64 first, end;
+	u64 first;
 	int ret;
 
 	if (fstat(fd, &sb) < 0)
@@ -236,11 +274,11 @@ int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording
 	memcpy(st.uuid, file.uuid, sizeof(st.uuid));
 	st.major = file.major;
 	st.minor = file.minor;
-	st.complete = use_index(c, fd, first, st.file_bytes);
-	if (!st.complete) {
-		ret = walk(c, fd, first, st.file_bytes, &end, e);
-		st.ignored = st.file_bytes - end;
-	}
+	st.made = file.compat;
+	st.sound = use_index(c, fd, first, st.file_bytes);
+	st.complete = st.sound && !(st.made & FRAME_REPAIRED);
+	if (!st.sound)
+		ret = walk(c, fd, first, st.file_bytes, &st.ignored, e);
 	if (ret == 0)
 		ret = sum_up(c, &st, e);
 	if (ret == 0)

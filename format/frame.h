@@ -16,8 +16,14 @@
 #define FRAME_BODY     96
 #define FRAME_SIZE     (8 + FRAME_BODY) /* with the skippable frame's own magic and size */
 #define FRAME_ZSTD     0x184D2A5Bu	/* one of zstd's 16 magics for skippable frames */
-#define FRAME_COMPAT   0u		/* feature bits that an older reader may ignore: none yet */
 #define FRAME_INCOMPAT 0u		/* feature bits that a reader must know: none yet */
+
+/* Feature bits that an older reader may ignore: what was done to a recording after it was made. */
+#define FRAME_REPAIRED 1u  /* its end is missing: the index was made later */
+#define FRAME_EXCERPT  2u  /* only a part of what was recorded */
+#define FRAME_MERGED   4u  /* of several recordings */
+#define FRAME_REDACTED 8u  /* text and addresses were replaced */
+#define FRAME_MIGRATED 16u /* laid out anew by a newer schema */
 
 /* One entry of an index block: offset of a data block in the file, and its header frame. */
 #define INDEX_ENTRY	(8 + FRAME_SIZE)

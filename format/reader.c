@@ -15,11 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TICK_RECORDS 65536 /* between two calls of tick */
+
 struct stream {
 	u32 id;
 	size_t *blocks; /* its blocks' numbers in the catalog, in file order */
 	size_t n_blocks;
 	size_t next_block;
+	u32 block;	    /* number of the decoded one */
 	struct buf records; /* the decoded block */
 	u32 *at;	    /* offsets of its records, in order of time */
 	size_t at_cap;
@@ -39,6 +42,11 @@ struct reader {
 	struct stream **heap; /* streams that have something left, smallest key first */
 	size_t n_heap;
 	u64 from, to;
+	bool whole; /* records beside from and to of the blocks that overlap are given, too */
+	u32 early;  /* groups for which blocks before from are read */
+	reader_tick tick;
+	void *tick_arg;
+	u64 done; /* records given */
 	bool started;
 	bool given; /* the top stream's record is the caller's until the next call */
 	u64 memory; /* of decoded blocks */
@@ -112,18 +120,24 @@ static int make_streams(struct reader *r, struct err *e)
 
 int reader_open(struct reader **ret, const char *path, struct err *e)
 {
+	int fd = strcmp(path, "-") == 0 ? open_stdin(e) : open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 && strcmp(path, "-") != 0)
+		return err_errno(e, ERR_FAIL, "cannot open the recording %s", path);
+	return fd < 0 ? ERR_FAIL : reader_open_fd(ret, fd, e);
+}
+
+int reader_open_fd(struct reader **ret, int fd, struct err *e)
+{
 	struct reader *r = calloc(1, sizeof(*r));
 	int got = ERR_FAIL;
 
-	if (!r)
+	if (!r) {
+		close(fd);
 		return err_set(e, ERR_FAIL, "out of memory for the recording");
-	r->to = UINT64_MAX;
-	r->fd = strcmp(path, "-") == 0 ? open_stdin(e) : open(path, O_RDONLY | O_CLOEXEC);
-	if (r->fd < 0) {
-		if (strcmp(path, "-") != 0)
-			err_errno(e, ERR_FAIL, "cannot open the recording %s", path);
-		goto out;
 	}
+	r->to = UINT64_MAX;
+	r->fd = fd;
 	got = catalog_read(&r->catalog, &r->schema, &r->state, r->fd, e);
 	if (got == 0)
 		got = make_streams(r, e);
@@ -161,6 +175,21 @@ void reader_limit(struct reader *r, u64 from, u64 to)
 {
 	r->from = from;
 	r->to = to;
+	r->whole = false;
+	r->early = 0;
+}
+
+void reader_excerpt(struct reader *r, u64 from, u64 to, u32 early)
+{
+	reader_limit(r, from, to);
+	r->whole = true;
+	r->early = early;
+}
+
+void reader_watch(struct reader *r, reader_tick tick, void *arg)
+{
+	r->tick = tick;
+	r->tick_arg = arg;
 }
 
 /* ---- one stream ---- */
@@ -229,25 +258,36 @@ static int list_records(struct reader *r, struct stream *s, const struct block_i
 	return sorted ? 0 : sort_records(s, e);
 }
 
-static int decode_block(struct reader *r, struct stream *s, size_t number, struct err *e)
+static int read_packed(const struct reader *r, size_t number, struct buf *packed, struct err *e)
 {
 	const struct block_info *b = &r->catalog.blocks[number];
-	size_t done = 0, before = s->records.cap;
+	size_t done = 0;
 	ssize_t n;
 	int ret;
 
-	buf_clear(&r->packed);
-	ret = buf_reserve(&r->packed, b->packed, e);
+	buf_clear(packed);
+	ret = buf_reserve(packed, b->packed, e);
 	for (; ret == 0 && done < b->packed; done += n) {
-		n = pread(r->fd, r->packed.data + done, b->packed - done,
+		n = pread(r->fd, packed->data + done, b->packed - done,
 			  r->catalog.offsets[number] + done);
 		if (n <= 0)
 			ret = err_set(e, ERR_DAMAGED, "a block of the recording cannot be read");
 	}
+	return ret;
+}
+
+static int decode_block(struct reader *r, struct stream *s, size_t number, struct err *e)
+{
+	const struct block_info *b = &r->catalog.blocks[number];
+	size_t before = s->records.cap;
+	int ret = read_packed(r, number, &r->packed, e);
+
 	if (ret == 0)
 		ret = block_decode(r->dec, b, r->packed.data, &s->records, e);
 	if (ret == 0)
 		ret = list_records(r, s, b, e);
+	s->block = number;
+	r->state.decoded++;
 	r->memory += s->records.cap - before;
 	if (ret == 0 && r->memory > READER_MEMORY_MAX)
 		ret = err_set(e, ERR_FAIL, "the recording has too many CPUs for %u MiB of memory",
@@ -255,10 +295,27 @@ static int decode_block(struct reader *r, struct stream *s, size_t number, struc
 	return ret;
 }
 
+int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf *records,
+		 struct err *e)
+{
+	struct stream s = { .records = *records };
+	int ret = read_packed(r, number, packed, e);
+
+	if (ret == 0)
+		ret = block_decode(r->dec, &r->catalog.blocks[number], packed->data, &s.records, e);
+	if (ret == 0)
+		ret = list_records(r, &s, &r->catalog.blocks[number], e);
+	*records = s.records;
+	free(s.at);
+	r->state.decoded++;
+	return ret;
+}
+
 static bool wanted_block(const struct reader *r, const struct block_info *b)
 {
 	return b->records &&
-	       (b->stream == STREAM_RECORDER || (b->ts_max >= r->from && b->ts_min < r->to));
+	       (b->stream == STREAM_RECORDER || (b->ts_max >= r->from && b->ts_min < r->to) ||
+		(b->ts_max < r->from && b->groups & r->early));
 }
 
 /* Makes key that of the next record or block; 0 when the stream has nothing left. */
@@ -348,6 +405,7 @@ static void fill_record(struct reader *r, const struct stream *s, const u8 *raw,
 	rec->type = le_get(raw + 12, 2);
 	rec->size = le_get(raw + 14, 2);
 	rec->stream = s->id;
+	rec->block = s->block;
 	rec->desc = r->schema->by_id[rec->type];
 	rec->raw = raw;
 	rec->event = schema_project(r->schema, rec->type, raw, r->scratch);
@@ -380,7 +438,12 @@ int reader_next(struct reader *r, struct record *rec, struct err *e)
 		raw = (const u8 *)s->records.data + s->at[s->next];
 		fill_record(r, s, raw, rec);
 		r->given = true;
-		if (s->id == STREAM_RECORDER || (rec->ts >= r->from && rec->ts < r->to))
+		if (++r->done % TICK_RECORDS == 0 && r->tick) {
+			ret = r->tick(r->tick_arg, r->done, r->state.records, e);
+			if (ret < 0)
+				return ret;
+		}
+		if (r->whole || s->id == STREAM_RECORDER || (rec->ts >= r->from && rec->ts < r->to))
 			return 1;
 	}
 }
@@ -394,6 +457,7 @@ void reader_rewind(struct reader *r)
 	r->n_heap = 0;
 	r->started = r->given = false;
 	r->state.damaged = 0;
+	r->done = 0;
 }
 
 void reader_free(struct reader *r)

@@ -28,6 +28,13 @@ struct writer;
 int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e);
 
 /*
+ * As writer_open, for a recording made of another one: with that schema (NULL: the program's own)
+ * and with feature bits FRAME_* (frame.h) in the file frame.
+ */
+int writer_open_as(struct writer **ret, int fd, const u8 uuid[16], u32 flags,
+		   const struct schema *schema, struct err *e);
+
+/*
  * Compresses and appends one block of whole records; info as for block_encode.
  * Once an append has failed (full disk, closed pipe) the file ends with the
  * last whole block, and every later call returns the same error.
@@ -40,6 +47,9 @@ int writer_append_block(struct writer *w, const void *block, size_t len, struct 
 
 /* An encoder that makes the blocks that writer_append would write. */
 struct block_encoder *writer_encoder(struct err *e);
+
+/* Appends a data block as it was read: header and the packed bytes behind it (reader_block). */
+int writer_copy(struct writer *w, const struct block_info *info, const void *packed, struct err *e);
 
 /* Appends index and end. The file is complete only after this returned 0. */
 int writer_finish(struct writer *w, struct err *e);
@@ -57,6 +67,7 @@ struct record {
 	u64 ts;
 	u32 tid;
 	u32 stream; /* CPU number, or STREAM_RECORDER */
+	u32 block;  /* number of its block, as in reader_blocks */
 	u16 type;   /* id in the file's schema */
 	u16 size;
 	const struct event_desc *desc; /* from the file's schema; never NULL */
@@ -70,9 +81,11 @@ struct record {
 struct recording_state {
 	u8 uuid[16];
 	u16 major, minor;
-	bool complete; /* it has an index and an end */
+	u32 made;      /* FRAME_* bits: what was done to it after it was recorded */
+	bool sound;    /* it has an index and an end */
+	bool complete; /* and these are of the recorder: nothing is missing at its end */
 	u64 file_bytes;
-	u64 ignored;	    /* bytes at the end that belong to no whole block */
+	u64 ignored;	    /* bytes that belong to no whole block */
 	u64 blocks;	    /* data blocks */
 	u64 records;	    /* in them */
 	u64 raw;	    /* bytes of records */
@@ -83,6 +96,7 @@ struct recording_state {
 	u64 lost;	    /* sum of the streams' counters */
 	u64 gaps;	    /* places where a stream's ring positions do not join */
 	u64 damaged;	    /* blocks that could not be decoded and were left out */
+	u64 decoded;	    /* blocks decoded so far */
 };
 
 /*
@@ -92,6 +106,9 @@ struct recording_state {
  * or holds no block, ERR_VERSION if it needs another reader.
  */
 int reader_open(struct reader **ret, const char *path, struct err *e);
+
+/* As reader_open, of an open file that can seek; fd becomes the reader's, also on error. */
+int reader_open_fd(struct reader **ret, int fd, struct err *e);
 
 const struct recording_state *reader_state(const struct reader *r);
 const struct schema *reader_schema(const struct reader *r);
@@ -104,6 +121,26 @@ const struct block_info *reader_blocks(const struct reader *r, size_t *ret_n);
  * is always whole). Only blocks that overlap are read. Call before reader_next.
  */
 void reader_limit(struct reader *r, u64 from, u64 to);
+
+/*
+ * For making an excerpt: reader_next gives whole blocks, those that overlap from <= ts < to and,
+ * of the time before, those that have records of one of these groups (bit mask).
+ */
+void reader_excerpt(struct reader *r, u64 from, u64 to, u32 early);
+
+/*
+ * Decodes one data block by its number, apart from reader_next: its packed bytes and its records,
+ * checked against the schema. ERR_DAMAGED if it cannot be decoded.
+ */
+int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf *records,
+		 struct err *e);
+
+/*
+ * Has reader_next call tick now and then with the records read so far, and all that there are. A
+ * negative value ends the reading; tick has then filled e.
+ */
+typedef int (*reader_tick)(void *arg, u64 done, u64 all, struct err *e);
+void reader_watch(struct reader *r, reader_tick tick, void *arg);
 
 /*
  * The next record of all streams in order of time (ties: lower stream first; the

@@ -17,6 +17,7 @@ struct writer {
 	int fd;
 	u64 bytes; /* written, whole blocks only */
 	struct block_encoder *enc;
+	u16 split[SCHEMA_EVENT_MAX];
 	struct buf out;	   /* the block being written */
 	struct buf index;  /* an INDEX_ENTRY for each data block */
 	struct err failed; /* code 0 while all is well */
@@ -64,37 +65,39 @@ static int append_opaque(struct writer *w, u16 kind, const void *data, size_t n,
 }
 
 /* Records of system calls are alike by number. */
-struct block_encoder *writer_encoder(struct err *e)
+static void fill_split(u16 *split, const struct schema *s)
 {
-	static u16 split[SCHEMA_EVENT_MAX]; /* derived from the schema: always the same */
-	const struct schema *s = schema_own();
 	int i, f;
-
-	if (!s) {
-		err_set(e, ERR_FAIL, "out of memory");
-		return NULL;
-	}
 
 	for (i = 0; i < SCHEMA_EVENT_MAX; i++)
 		for (f = 0; s->by_id[i] && f < s->by_id[i]->n_fields; f++)
 			if (s->by_id[i]->fields[f].kind == KIND_SYSCALL)
 				split[i] = s->by_id[i]->fields[f].offset;
+}
+
+struct block_encoder *writer_encoder(struct err *e)
+{
+	static u16 split[SCHEMA_EVENT_MAX]; /* derived from the schema: always the same */
+
+	if (!schema_own()) {
+		err_set(e, ERR_FAIL, "out of memory");
+		return NULL;
+	}
+	fill_split(split, schema_own());
 	return block_encoder_new(ZSTD_LEVEL, split, e);
 }
 
-static int write_start(struct writer *w, const u8 uuid[16], struct err *e)
+static int write_start(struct writer *w, const u8 uuid[16], u32 flags, const struct schema *schema,
+		       struct err *e)
 {
-	struct file_frame file = {
-		RECORDING_MAJOR, RECORDING_MINOR, FRAME_COMPAT, FRAME_INCOMPAT, { 0 }
-	};
-	const struct schema *own = schema_own();
+	struct file_frame file = { RECORDING_MAJOR, RECORDING_MINOR, flags, FRAME_INCOMPAT, { 0 } };
 	struct buf text = { 0 };
 	u8 frame[FRAME_SIZE];
 	int ret;
 
 	memcpy(file.uuid, uuid, sizeof(file.uuid));
 	file_frame_put(&file, frame);
-	ret = own ? schema_write(own, &text, e) : err_set(e, ERR_FAIL, "out of memory");
+	ret = schema ? schema_write(schema, &text, e) : err_set(e, ERR_FAIL, "out of memory");
 	if (ret == 0)
 		ret = buf_add(&w->out, frame, sizeof(frame), e);
 	if (ret == 0)
@@ -105,14 +108,23 @@ static int write_start(struct writer *w, const u8 uuid[16], struct err *e)
 
 int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e)
 {
+	return writer_open_as(ret, fd, uuid, 0, NULL, e);
+}
+
+int writer_open_as(struct writer **ret, int fd, const u8 uuid[16], u32 flags,
+		   const struct schema *schema, struct err *e)
+{
 	struct writer *w = calloc(1, sizeof(*w));
 	int r;
 
 	if (!w)
 		return err_set(e, ERR_FAIL, "out of memory for the recording");
 	w->fd = fd;
-	w->enc = writer_encoder(e);
-	r = w->enc ? write_start(w, uuid, e) : ERR_FAIL;
+	schema = schema ? schema : schema_own();
+	if (schema)
+		fill_split(w->split, schema);
+	w->enc = block_encoder_new(ZSTD_LEVEL, w->split, e);
+	r = w->enc ? write_start(w, uuid, flags, schema, e) : ERR_FAIL;
 	if (r < 0)
 		writer_free(w);
 	else
@@ -123,16 +135,13 @@ int writer_open(struct writer **ret, int fd, const u8 uuid[16], struct err *e)
 /* Writes the data block in w->out and notes it for the index. */
 static int append_out(struct writer *w, struct err *e)
 {
-	u64 offset = w->bytes;
 	u8 entry[INDEX_ENTRY];
 	int ret;
 
-	le_put(entry, offset, 8);
+	le_put(entry, w->bytes, 8);
 	memcpy(entry + 8, w->out.data, FRAME_SIZE);
 	ret = flush_out(w, e);
-	if (ret < 0)
-		return ret;
-	return buf_add(&w->index, entry, sizeof(entry), e);
+	return ret < 0 ? ret : buf_add(&w->index, entry, sizeof(entry), e);
 }
 
 static int has_failed(const struct writer *w, struct err *e)
@@ -164,6 +173,19 @@ int writer_append_block(struct writer *w, const void *block, size_t len, struct 
 
 	if (ret == 0)
 		ret = buf_add(&w->out, block, len, e);
+	return ret < 0 ? ret : append_out(w, e);
+}
+
+int writer_copy(struct writer *w, const struct block_info *info, const void *packed, struct err *e)
+{
+	u8 frame[FRAME_SIZE];
+	int ret = has_failed(w, e);
+
+	block_header_put(info, frame);
+	if (ret == 0)
+		ret = buf_add(&w->out, frame, sizeof(frame), e);
+	if (ret == 0)
+		ret = buf_add(&w->out, packed, info->packed, e);
 	return ret < 0 ? ret : append_out(w, e);
 }
 

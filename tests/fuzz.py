@@ -21,6 +21,9 @@ for name in sorted(os.listdir(os.path.join(here, '..', 'testdata'))):
         texts.append(open(os.path.join(here, '..', 'testdata', name)).read().split('\n'))
 
 
+bad = tried = 0
+
+
 def nonsense():
     lines = list(rng.choice(texts))
     for _ in range(rng.randint(1, 30)):
@@ -42,9 +45,15 @@ def nonsense():
     return '\n'.join(lines)
 
 
-bad = tried = 0
-commands = [['report'], ['verify'], ['dump', '--json'], ['info'], ['report', '--json']]
 with tempfile.TemporaryDirectory() as work:
+    good = os.path.join(work, 'good')
+    other = next(t for t in texts if any(' clock ' in line for line in t))
+    open(os.path.join(work, 'other-host'), 'w').write('@recorder\n1 0 info text="boot_id=x"\n' + '\n'.join(other))
+    subprocess.run([pack, os.path.join(work, 'other-host'), good], check=True)
+    commands = [['report'], ['verify'], ['dump', '--json'], ['info'], ['report', '--json'],
+                ['report', '--from', '1us', '--to', '200ms', '--pid', '100,1'], ['dump', '--comm', '*', '--to', '1s'],
+                ['cut', '--comm', '[a-s]*', '-o', '-'], ['cut', '--from', '5ms', '--to', '77ms', '-o', '-'],
+                ['redact', '--names', '-o', '-'], ['migrate', '-o', '-'], ['repair', '-o', '-'], ['merge', '-o', '-', good]]
     text, obs = os.path.join(work, 'text'), os.path.join(work, 'obs')
     for r in range(rounds):
         open(text, 'w').write(nonsense())
@@ -57,6 +66,12 @@ with tempfile.TemporaryDirectory() as work:
             status = p.returncode
         except subprocess.TimeoutExpired:
             status, p = 'hang', None
+        made = b'OBSREC' in (p.stdout if p else b'')[:32]
+        if status == 0 and made:  # what a verb makes can be read like others
+            open(text + '.made', 'wb').write(p.stdout)
+            again = subprocess.run([obsanalyze, 'report', text + '.made'], capture_output=True, timeout=30)
+            if again.returncode not in (0, 1, 3) or again.stderr.count(b'\n') > 1:
+                status, p = 'made a recording that ends with %d' % again.returncode, again
         if status not in (0, 1, 3) or (status == 1 and p.stderr.count(b'\n') != 1):
             bad += 1
             kept = '/tmp/fuzz-%d.txt' % r

@@ -29,7 +29,7 @@ man_longs man/obsrec.8 | diff $out/help - >$out/diff
 result $out/diff "obsrec --help and obsrec(8) name the same options"
 {
 	./obsanalyze --help
-	for c in info report plot verify dump load sql schema; do ./obsanalyze $c --help; done
+	for c in $(sed -n 's/^COMMAND(\(.*\))/\1/p' analyze/commands.def); do ./obsanalyze $c --help; done
 } | longs | grep -v '^--$' | { cat; echo --version; } | sort -u >$out/help
 man_longs man/obsanalyze.1 | diff $out/help - >$out/diff
 result $out/diff "obsanalyze --help and obsanalyze(1) name the same options"

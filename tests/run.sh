@@ -56,7 +56,8 @@ check)
 		one "bad files $sub" env SUB=$sub sh tests/bad.sh
 		one "functions $sub" env SUB=$sub sh tests/elf.sh
 	done
-	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 150
+	one "verbs" sh tests/verbs.sh
+	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
 	one paper sh tests/paper.sh
 	;;
 live)

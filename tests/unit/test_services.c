@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/ask.h"
+#include "analyze/cache.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 
@@ -196,6 +197,7 @@ static void the_knee_of_a_sweep_is_found(void **state)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
+	bool answered;
 	struct asked ask = { 0 };
 	const char *path;
 	sqlite3 *db = NULL;
@@ -216,7 +218,8 @@ static void the_knee_of_a_sweep_is_found(void **state)
 	path = packed(text.data);
 	buf_free(&text);
 	ask.step = 100000000;
-	if (ask_load(&db, path, &ask, &e) < 0 || analyses_run(db, "saturation", &e) < 0)
+	if (cache_open(&db, &answered, path, &ask, &e) < 0 ||
+	    analyses_run(db, "saturation", &e) < 0)
 		fail_msg("%s", e.text);
 	unlink(path);
 	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3900, 5600);

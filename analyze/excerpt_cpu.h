@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The streams of an excerpt: blocks, positions, losses and counters of each CPU. Part of excerpt.c.
+ */
+#ifndef OBS_EXCERPT_CPU_H
+#define OBS_EXCERPT_CPU_H
+
+#include "census.h"
+#include "excerpt.h"
+#include "format/convert.h"
+
+struct excerpt {
+	struct reader *reader;
+	const struct filter *filter;
+	struct err *e;
+	struct origin origin;
+	u64 from, to; /* on the recording's clock */
+	u32 early;    /* groups that are read before from */
+	struct census *census;
+	struct schema *schema;
+	struct conversion conversion;
+	struct writer *writer;
+	struct buf own;	  /* records of the recorder's stream, not yet a block */
+	struct buf clock; /* the last reading before from */
+	bool headed;	  /* the snapshot is written */
+	struct idmap cpus;
+	size_t bytes; /* of records that wait for their blocks */
+	u64 records;
+};
+
+/* Looks up what was lost before the part, and whether any was lost within. */
+int excerpt_cpus_begin(struct excerpt *x);
+
+/* A record of a CPU within the part, to be kept or left out. */
+int excerpt_record(struct excerpt *x, const struct record *rec, bool keep);
+
+/* Counters that a recording cut out of a longer run begins with. */
+int excerpt_base(struct excerpt *x, const struct record *rec);
+
+/* A counters record: told anew when it is within. */
+int excerpt_counters(struct excerpt *x, const struct record *rec, bool within);
+
+/* Writes what waits, and the counters that hold at the end. */
+int excerpt_cpus_end(struct excerpt *x);
+
+/* Writes the recorder's records if there are enough for a block, or all. */
+int excerpt_flush_own(struct excerpt *x, bool all);
+
+void excerpt_cpus_free(struct excerpt *x);
+
+#endif

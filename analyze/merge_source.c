@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One of the recordings that are merged. */
+#include "merge_source.h"
+
+#include "format/escape.h"
+#include "format/frame.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READINGS_MAX 65536
+
+static int by_value(const void *a, const void *b)
+{
+	const s64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Copies the value of a fact; longer ones are cut. */
+static void take_fact(const struct record *rec, const char *key, char *to, size_t size)
+{
+	size_t k = strlen(key), n = rec->tail_len;
+
+	if (n <= k || memcmp(rec->tail, key, k) != 0 || rec->tail[k] != '=')
+		return;
+	n -= k + 1;
+	n = n < size ? n : size - 1;
+	memcpy(to, rec->tail + k + 1, n);
+	to[n] = '\0';
+}
+
+static void take_facts(struct source *s, const struct record *rec)
+{
+	char follow[8] = "";
+
+	if (rec->tail_len > 7 && memcmp(rec->tail, "flight=", 7) == 0)
+		s->flight = true;
+	if (rec->tail_len > 9 && memcmp(rec->tail, "snapshot=", 9) == 0 && !s->snapshot_end)
+		s->snapshot_end = rec->ts;
+	take_fact(rec, "host", s->host, sizeof(s->host));
+	take_fact(rec, "boot_id", s->boot, sizeof(s->boot));
+	take_fact(rec, "targets", s->targets, sizeof(s->targets));
+	take_fact(rec, "groups", s->groups, sizeof(s->groups));
+	take_fact(rec, "follow", follow, sizeof(follow));
+	if (follow[0])
+		s->follow = strcmp(follow, "0") != 0;
+}
+
+/* How far wall clock and the clock of the events are apart: the median of all readings. */
+static int read_clocks(struct source *s, struct err *e)
+{
+	s64 *apart = calloc(READINGS_MAX, sizeof(*apart));
+	const struct ev_clock *clock;
+	struct record rec;
+	u64 spread = 0;
+	size_t n = 0;
+	int ret;
+
+	if (!apart)
+		return err_set(e, ERR_FAIL, "out of memory for clocks");
+	reader_limit(s->reader, UINT64_MAX, UINT64_MAX);
+	while ((ret = reader_next(s->reader, &rec, e)) > 0) {
+		clock = rec.event;
+		if (rec.event && rec.type == EV_info)
+			take_facts(s, &rec);
+		if (!rec.event || rec.type != EV_clock || n == READINGS_MAX)
+			continue;
+		apart[n++] = (s64)(clock->realtime - clock->monotonic);
+		spread = clock->spread > spread ? clock->spread : spread;
+	}
+	qsort(apart, n, sizeof(*apart), by_value);
+	if (n) {
+		s->realtime = apart[n / 2];
+		s->error = (u64)(apart[n - 1] - apart[0]) / 2 + spread;
+	}
+	s->readings = n;
+	free(apart);
+	reader_rewind(s->reader);
+	return ret;
+}
+
+int source_open(struct source *s, const char *path, struct err *e)
+{
+	int ret;
+
+	s->path = path;
+	s->follow = true;
+	ret = reader_open(&s->reader, path, e);
+	if (ret == 0)
+		ret = origin_read(&s->origin, s->reader, e);
+	return ret < 0 ? ret : read_clocks(s, e);
+}
+
+/* Numbers that name something within one host, whose kind does not tell so. */
+static const struct {
+	const char *event, *field; /* event NULL: of any */
+	u64 step;
+	bool flip; /* exclusive or, for numbers that use all their bits */
+} names[] = {
+	{ "site", "id", MERGE_SITES, false },	   { NULL, "site", MERGE_SITES, false },
+	{ NULL, "request", 1ull << 48, true },	   { NULL, "ring", 1ull << 48, true },
+	{ NULL, "sock", 1ull << 48, true },	   { "cgroup", "id", 1ull << 48, true },
+	{ "cgroup_made", "id", 1ull << 48, true }, { NULL, "cgroup", 1ull << 48, true },
+	{ NULL, "netns", 1ull << 25, true }, /* these inodes begin at 0xf0000000 */
+};
+
+static u64 move_name(const struct source *s, const struct event_desc *ev,
+		     const struct field_desc *f, u64 v)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if ((!names[i].event || strcmp(names[i].event, ev->name) == 0) &&
+		    strcmp(names[i].field, f->name) == 0)
+			return names[i].flip ? v ^ names[i].step * s->number
+					     : v + names[i].step * s->number;
+	return v;
+}
+
+/* A time on another clock than that of the events. */
+static bool other_clock(const struct event_desc *ev, const struct field_desc *f)
+{
+	(void)ev;
+	return strcmp(f->name, "start") == 0 || strcmp(f->name, "boottime") == 0 ||
+	       strcmp(f->name, "realtime") == 0;
+}
+
+static int move_field(const struct source *s, const struct event_desc *ev,
+		      const struct field_desc *f, u8 *record, struct err *e)
+{
+	u64 v = field_value(f, record), old = v;
+
+	if (f->kind == KIND_PID && v >= MERGE_PIDS)
+		return err_set(e, ERR_DAMAGED, "a recording claims a process %llu",
+			       (unsigned long long)v);
+	if (f->kind == KIND_CPU && v >= MERGE_CPUS)
+		return err_set(e, ERR_FAIL,
+			       "recordings of hosts with more than %u CPUs cannot be "
+			       "merged",
+			       MERGE_CPUS);
+	if (f->kind == KIND_PID && v)
+		v += (u64)MERGE_PIDS * s->number;
+	else if (f->kind == KIND_CPU)
+		v += (u64)MERGE_CPUS * s->number;
+	else if (f->kind == KIND_DEV && v)
+		v ^= (u64)s->number << MERGE_DEV_BIT;
+	else if (f->kind == KIND_ID)
+		v = move_name(s, ev, f, v);
+	else if (f->kind == KIND_TIME && !other_clock(ev, f))
+		v += (u64)s->shift;
+	if (v != old)
+		le_put(record + f->offset, v, f->size);
+	return 0;
+}
+
+int source_move(const struct source *s, const struct event_desc *ev, u8 *record, struct err *e)
+{
+	u32 tid = (u32)le_get(record + 8, 4);
+	int i, ret = 0;
+
+	if (!s->number && !s->shift)
+		return 0;
+	if (tid >= MERGE_PIDS)
+		return err_set(e, ERR_DAMAGED, "a recording claims a thread %u", tid);
+	le_put(record, le_get(record, 8) + (u64)s->shift, 8);
+	le_put(record + 8, tid ? tid + MERGE_PIDS * s->number : 0, 4);
+	for (i = 0; i < ev->n_fields && ret == 0; i++)
+		if (ev->fields[i].size <= 8)
+			ret = move_field(s, ev, &ev->fields[i], record, e);
+	return ret;
+}
+
+void source_close(struct source *s)
+{
+	reader_free(s->reader);
+	s->reader = NULL;
+}

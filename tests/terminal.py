@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""terminal.py OBSANALYZE PACK DIR: loading at a terminal shows progress, and breaks off cleanly."""
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+obsanalyze, pack, work = sys.argv[1:4]
+text, obs = os.path.join(work, 'long.txt'), os.path.join(work, 'long.obs')
+with open(text, 'w') as f:
+    f.write('@recorder\n900 0 info text="targets=all"\n900 0 info text="groups=core,syscalls"\n@cpu 0\n')
+    for i in range(1500000):
+        if i % 10000 == 0:
+            f.write('@block\n')
+        f.write('+%d %d syscall nr=read fd=3 ret=%d dur=%d\n' % (900 + i * 7919 % 97, 7 + i % 3, i % 65536, i * 31 % 4001))
+subprocess.run([pack, text, obs], check=True)
+os.unlink(text)
+env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, 'cache2'))
+
+
+def run(command, stop=None):
+    """Runs with standard error at a terminal, and holds it up for a while; stop: signal sent meanwhile."""
+    master, slave = pty.openpty()
+    p = subprocess.Popen([obsanalyze] + command, stdout=subprocess.DEVNULL, stderr=slave, env=env, cwd=work)
+    os.close(slave)
+    time.sleep(0.1)
+    p.send_signal(signal.SIGSTOP)
+    time.sleep(0.6)
+    if stop:
+        p.send_signal(stop)
+    p.send_signal(signal.SIGCONT)
+    seen = b''
+    while select.select([master], [], [], 60)[0]:
+        try:
+            got = os.read(master, 65536)
+        except OSError:
+            break
+        if not got:
+            break
+        seen += got
+    status = p.wait(60)
+    os.close(master)
+    return status, seen
+
+
+def check(good, name, what):
+    print('%s %s' % ('ok' if good else 'not ok', name))
+    if not good:
+        print('#', repr(what)[:600])
+
+
+def broken_off(status, seen):
+    """By the program, or by the signal itself when it came before anything had begun."""
+    return (status == 1 and b'interrupted' in seen) or status in (-signal.SIGINT, -signal.SIGTERM)
+
+
+def left():
+    return sorted(f for d, _, files in os.walk(work) for f in files if '.part-' in f or f.startswith('long.obs.'))
+
+
+status, seen = run(['load', '-o', 'long.db', 'long.obs'])
+check(status == 0 and b'loading: ' in seen and b'million records/s' in seen and b's left' in seen,
+      'progress with rate and remaining time', (status, seen))
+check(seen.endswith(b'\r\x1b[K'), 'the line is taken away', seen[-80:])
+os.unlink(os.path.join(work, 'long.db'))
+for number in signal.SIGINT, signal.SIGTERM:
+    status, seen = run(['load', 'long.obs'], number)
+    check(broken_off(status, seen) and not left(), '%s leaves no half database' % number.name,
+          (status, seen, left()))
+status, seen = run(['report', 'long.obs'], signal.SIGINT)
+check(broken_off(status, seen) and not left(), 'nor in the cache', (status, seen, left()))
+status, seen = run(['cut', '--from', '1ms', '-o', 'long.obs.cut', 'long.obs'], signal.SIGINT)
+check(broken_off(status, seen) and not left(), 'nor half a recording', (status, seen, left()))

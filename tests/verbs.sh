@@ -1,0 +1,278 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The file verbs, the filters and the cache of obsanalyze, on a real recording: a part equals the
+# same interval of the whole, parts merge to the whole again, redacting changes no number.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+sub=${SUB:-}
+if [ -n "$sub" ]; then o=$top/.output$sub/obsanalyze; else o=$top/obsanalyze; fi
+pack=$top/.output$sub/pack
+whole=$top/testdata/demo.obs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME="$work/cache"
+cd "$work" || exit 1
+bad=0
+is() { # sentence, what is, what should be
+	if [ "$2" = "$3" ]; then
+		echo "ok $1"
+	else
+		echo "not ok $1"
+		printf '%s\n' "is:     $2" "should: $3" | cut -c1-1500 | sed 's/^/# /'
+		bad=1
+	fi
+}
+# what was measured and found, without what a file is called and how large it is
+numbers() { $o report --json --no-cache "$@" | grep -E '"(analysis|subject|value|sentence)"'; }
+all="SELECT tid, state.name, sum(min(ts + dur, 1200000000) - max(ts, 800000000)) FROM thread_state"
+all="$all JOIN state ON state.id = state WHERE ts < 1200000000 AND ts + dur > 800000000 GROUP BY 1, 2"
+
+numbers "$whole" >numbers
+lines=$(wc -l <numbers)
+is "the whole has numbers" "$([ "$lines" -gt 100 ] && echo yes)" yes
+
+# cut
+$o cut -o all.obs "$whole" 2>/dev/null
+is "a part without limits is the whole" "$(numbers all.obs | cmp - numbers 2>&1)" ""
+is "cut makes a file for its owner only" "$(stat -c %a all.obs)" 600
+$o cut --from 800ms --to +1.2s -o part.obs "$whole" 2>/dev/null
+is "a part is whole" "$($o verify part.obs | tail -n 1 | cut -d: -f1)" COMPLETE
+is "states in a part are those of the interval, to the ns" \
+	"$($o sql --csv part.obs "SELECT tid, state.name, sum(dur) FROM thread_state JOIN state ON state.id = state GROUP BY 1, 2" | tail -n +2)" \
+	"$($o sql --csv "$whole" "$all" | tail -n +2)"
+is "calls in a part are those that return in the interval" \
+	"$($o sql --csv part.obs "SELECT nr, count(*) FROM syscall WHERE ts + dur < 400000000 GROUP BY 1" | tail -n +2)" \
+	"$($o dump --json --from 800ms --to 1.2s "$whole" | grep -E '"event": "syscall(_args)?"' |
+		grep -oE '"nr": [0-9]+' | sort | uniq -c | awk '{ printf "%d,%d\r\n", $3, $1 }' | sort -n)"
+is "report --from --to is the report of the part" "$(numbers --from 0.8 --to 1.2 "$whole" | md5sum)" \
+	"$(numbers part.obs | md5sum)"
+is "the head says that it is a part" "$($o report part.obs | grep -c '^Only a part of the recording: from 0.8 s, to 1.2 s$')" 1
+is "who is there is known at the begin of a part" \
+	"$($o sql --csv part.obs "SELECT pid, cmdline FROM process WHERE pid = 6395" | tail -n 1)" \
+	"$($o sql --csv "$whole" "SELECT pid, cmdline FROM process WHERE pid = 6395" | tail -n 1)"
+
+# losses stay where they were, and who is there is known, whatever happened before
+cat >loss.txt <<-'END'
+	@recorder
+	900 0 info text="targets=all"
+	902 0 info text="begin=1000"
+	@cpu 0
+	@lost 4
+	1000 7 syscall nr=read fd=3 ret=1 dur=10
+	1500 0 counters group=syscalls seen=5 emitted=1 lost_full=4
+	@block
+	2000 7 syscall nr=read fd=3 ret=1 dur=10
+	2500 0 counters group=syscalls seen=6 emitted=2 lost_full=4
+	@block
+	@lost 9
+	3000 7 syscall nr=read fd=3 ret=1 dur=10
+	3200 7 syscall nr=read fd=3 ret=1 dur=10
+	3500 0 counters group=syscalls seen=13 emitted=4 lost_full=9
+	@block
+	4000 7 syscall nr=read fd=3 ret=1 dur=10
+	5000 0 counters group=syscalls seen=14 emitted=5 lost_full=9
+END
+"$pack" loss.txt loss.obs
+is "losses stay where they were" "$(for t in '--to 500ns' '--from 900ns --to 1800ns' '--from 900ns' '--from 2100ns --to 2500ns' '--from 2700ns'; do
+	# shellcheck disable=SC2086 # two words each
+	$o cut --force $t -o loss-cut.obs loss.obs 2>/dev/null
+	$o verify loss-cut.obs | sed -n 's/.*: \([0-9]* records\) in .*, \([0-9]* events lost\).*/\2/p'
+done)" "4 events lost
+0 events lost
+5 events lost
+5 events lost
+0 events lost"
+cat >who.txt <<-'END'
+	@recorder
+	900 0 info text="targets=100"
+	900 0 info text="follow=1"
+	901 100 thread pid=100 state=83 uid=33 comm="parent" cmdline="parent -x"
+	901 100 fd pid=100 fd=3 mode=0100000 ino=5 path="/a"
+	902 0 info text="begin=1000"
+	@cpu 0
+	2000 100 fork child=101 child_pid=101 pid=100 uid=33 comm="parent"
+	2100 101 exec pid=101 old_tid=101 comm="child" filename="/bin/child"
+	2200 100 syscall nr=close fd=3 ret=0
+	2300 101 rename comm="renamed"
+	2400 100 fork child=102 child_pid=100 pid=100 comm="short"
+	2500 102 exit pid=100
+	2600 101 fd pid=101 fd=4 mode=0100000 ino=6 path="/b"
+	3000 101 syscall nr=read fd=4 ret=1 dur=10
+	3100 100 syscall nr=read fd=0 ret=1 dur=10
+END
+"$pack" who.txt who.obs
+$o cut --from 1900ns -o who-cut.obs who.obs 2>/dev/null
+is "threads and descriptors at the begin of a part" \
+	"$($o dump who-cut.obs | sed -n 's/^2802 \([0-9]* thread\) .* pid=\([0-9]*\) parent=\([0-9]*\) uid=\([0-9]*\) .*\(comm="[^"]*"\).* \(target=.\).* \(cmdline=.*\)/\1 \2 \3 \4 \5 \6 \7/p; s/^2802 [0-9]* fd .* \(pid=[0-9]* fd=[0-9]*\) .* \(path=.*\)/\1 \2/p')" \
+'100 thread 100 0 33 comm="parent" target=1 cmdline="parent -x"
+101 thread 101 100 33 comm="renamed" target=1 cmdline="/bin/child"
+pid=101 fd=3 path="/a"
+pid=101 fd=4 path="/b"'
+is "children come with their parent" "$($o dump --pid 100 -e syscall --from 1900ns who.obs | cut -d' ' -f2 | tr '\n' ' ')" "101 100 "
+is "and stay away with --no-follow" "$($o dump --pid 100 --no-follow -e syscall --from 1900ns who.obs | cut -d' ' -f2)" 100
+is "a filtered report has them, too" "$($o sql --csv --pid 100 who.obs 'SELECT pid, sum(n) FROM syscall_stat GROUP BY 1' 2>&1 | tail -n +2 | tr -d '\r')" "100,2
+101,1"
+
+cat >groups.txt <<-'END'
+	@recorder
+	900 0 info text="targets=all"
+	901 0 cgroup id=5 path="/system.slice/web.service"
+	901 0 cgroup id=6 path="/system.slice/web.service/worker"
+	901 0 cgroup id=7 path="/system.slice/webmail.service"
+	902 100 thread pid=100 state=83 comm="a" cgroup=5 target=1
+	902 200 thread pid=200 state=83 comm="b" cgroup=7 target=1
+	902 300 thread pid=300 state=83 comm="c" cgroup=6 target=1
+	902 400 thread pid=400 state=83 comm="d" cgroup=7 target=1
+	@cpu 0
+	1000 100 syscall nr=read fd=3 ret=1 dur=10
+	1100 200 syscall nr=read fd=3 ret=1 dur=10
+	1200 300 syscall nr=read fd=3 ret=1 dur=10
+	1300 1 cgroup_move cgroup=6 target=400
+	1400 400 syscall nr=read fd=3 ret=1 dur=10
+END
+"$pack" groups.txt groups.obs
+for g in /system.slice/web.service /sys/fs/cgroup/system.slice/web.service/; do
+	is "threads of a control group and those below: $g" \
+		"$($o dump --cgroup $g -e syscall groups.obs | cut -d' ' -f2 | tr '\n' ' ')" "100 300 400 "
+done
+is "a control group that is not there" "$($o cut --cgroup /x -o x.obs groups.obs 2>&1; echo $?)" \
+	"obsanalyze: the recording knows no control group /x
+1"
+
+# cut and merge
+$o cut --to 0.9 -o a.obs "$whole" 2>/dev/null
+$o cut --from 0.9 -o b.obs "$whole" 2>/dev/null
+$o merge -o ab.obs b.obs a.obs 2>/dev/null
+is "two parts merge to the whole" "$(numbers ab.obs | cmp - numbers 2>&1)" ""
+is "and hold" "$($o verify ab.obs >/dev/null; echo $?)" 0
+is "recordings of one time and host are not merged" \
+	"$($o merge -o x.obs "$whole" part.obs 2>&1 | grep -c 'on one host at the same time'; ls x.obs* 2>&1 | grep -c cannot)" "1
+1"
+
+# two hosts: the same, redacted (another boot id), one second apart by the wall clock
+cat >host.txt <<-'END'
+	@recorder
+	900 0 info text="targets=all"
+	900 0 info text="boot_id=one"
+	900 0 clock monotonic=900 realtime=5000000900 spread=10
+	@cpu 0
+	1000 7 rename comm="seven"
+	2000 7 syscall nr=read fd=3 ret=1 dur=10
+END
+sed 's/boot_id=one/boot_id=two/; s/realtime=5000000900/realtime=6000000900/; s/cpu 0/cpu 3/' host.txt >host2.txt
+"$pack" host.txt h1.obs && "$pack" host2.txt h2.obs
+$o merge -o hh.obs h1.obs h2.obs 2>offsets
+is "hosts are told apart, on one clock" "$($o dump -e syscall hh.obs | cut -d' ' -f1,2)" "2000 7
+1000002000 10000007"
+is "the offset is printed" "$(grep -c '^h2.obs: host unknown, process ids +10000000, CPUs +1000, clock +1.000000000 s' offsets)" 1
+is "the offset is stored" "$($o info hh.obs | grep clock_shift)" "1.clock_shift_ns: 0
+2.clock_shift_ns: 1000000000"
+
+for h in 1 2; do
+	sed "0,/^@recorder/s//@recorder\n899 0 info text=\"boot_id=b$h\"\n899 0 clock monotonic=899 realtime=1700000000000 spread=3/" \
+		"$top/testdata/calls.txt" >calls$h.txt
+	"$pack" calls$h.txt calls$h.obs
+done
+$o merge -o calls.obs calls1.obs calls2.obs 2>/dev/null
+calls="FROM call JOIN site ON site = id GROUP BY tid, function ORDER BY tid, function"
+is "functions of each host are timed apart" \
+	"$($o sql --csv calls.obs "SELECT tid % 10000000, function, count(*), sum(dur), sum(run), sum(futex) $calls")" \
+	"$($o sql --csv calls1.obs "SELECT tid, function, count(*), sum(dur), sum(run), sum(futex) $calls" |
+		awk 'NR == 1 { sub("\"tid\"", "\"tid % 10000000\"") } { print } NR > 1 { all = all $0 "\n" } END { printf "%s", all }')"
+
+# redact
+$o redact -o r.obs "$whole" 2>/dev/null
+is "redacting changes no number" "$(numbers r.obs | cmp - numbers 2>&1)" ""
+is "redacted words are gone" "$($o dump r.obs | grep -cE 'demo/redis|redis-server 127|/proc|"host=vm"')" 0
+is "the report says so" "$($o report r.obs | grep -c '^Redacted: command lines, paths, addresses, host name$')" 1
+is "what was one file is one file" \
+	"$($o sql --csv r.obs "SELECT count(DISTINCT path) FROM fd")" "$($o sql --csv "$whole" "SELECT count(DISTINCT path) FROM fd")"
+head -c 32 /dev/urandom >key
+$o redact --names --key key -o k1.obs "$whole" 2>/dev/null
+$o redact --names --key key -o k2.obs "$whole" 2>/dev/null
+is "one key, the same words" "$($o dump k1.obs | md5sum)" "$($o dump k2.obs | md5sum)"
+is "names go with --names" "$($o dump k1.obs | grep -c '"redis-server"')" 0
+
+# migrate
+$o migrate -o m.obs "$whole" 2>/dev/null
+is "migrating changes no number" "$(numbers m.obs | cmp - numbers 2>&1)" ""
+
+# repair: wherever it is cut, all that could be read is in the repaired one
+size=$(stat -c %s "$whole")
+lost=0
+for i in 1 2 3 4 5 6; do
+	head -c $((size * i / 7 + i)) "$whole" >cut.obs
+	$o dump cut.obs 2>/dev/null | grep -v ' info text="repaired=' >before
+	$o repair --force -o repaired.obs cut.obs 2>/dev/null || lost=1
+	$o dump repaired.obs 2>/dev/null | grep -v ' info text="repaired=' | cmp -s - before || lost=1
+	[ -s before ] || lost=1
+	$o report repaired.obs >report || lost=1
+	grep -q '^TRUNCATED' report || lost=1
+done
+is "repairing loses nothing and hides nothing" $lost 0
+python3 -c "import sys; d = bytearray(open('$whole', 'rb').read()); d[300000] ^= 255; sys.stdout.buffer.write(d)" >damaged.obs
+is "redacting a damaged recording asks to repair it" "$($o redact -o x.obs damaged.obs 2>&1; echo $?)" \
+	"obsanalyze: block 10 of the recording is damaged: obsanalyze repair makes a recording without it
+3"
+$o repair -o x.obs damaged.obs 2>/dev/null
+is "a damaged block is left out and missed" "$($o verify x.obs | grep -c 'do not join')" 1
+
+# files
+is "nothing is replaced" "$($o cut -o part.obs "$whole" 2>&1; echo $?)" \
+	"obsanalyze: part.obs exists already; name another file with -o, or use --force
+1"
+$o cut --to 1 --force -o part.obs "$whole" 2>/dev/null
+is "unless that was asked for" "$($o info part.obs | grep -c '^excerpt: to 1 s$')" 1
+$o cut --to 1 -o - "$whole" 2>/dev/null >pipe.obs
+is "standard output is a file like others" "$($o dump pipe.obs | md5sum)" "$($o dump part.obs | md5sum)"
+ln -s part.obs link.obs
+is "a link is not followed" "$($o cut -o link.obs "$whole" 2>&1 | grep -c 'exists already')" 1
+is "nothing half is left" "$(find . -name '*.part-*' | wc -l)" 0
+
+# filters
+is "threads by name" "$($o dump --comm 'jemalloc*' -e syscall_args "$whole" | cut -d' ' -f2 | sort -u)" 6402
+is "threads by number" "$($o dump --thread 6402 --json "$whole" | grep -c '"tid": 6402, "event": "syscall')" \
+	"$($o dump --tid 6402 --json "$whole" | grep -c '"event": "syscall')"
+is "a name that is nobody's is refused" "$($o report --comm nobody "$whole" 2>&1; echo $?)" \
+	"obsanalyze: the filter means no process or thread of which the recording has events
+1"
+# shellcheck disable=SC2046 # two numbers
+set -- $($o dump -e clock "$whole" | head -n 1 | sed 's/.* monotonic=\([0-9]*\).* realtime=\([0-9]*\).*/\1 \2/')
+begin=$($o info "$whole" | sed -n 's/^begin: //p')
+from=$((1795244406500000000 - $2 + $1)) # 2026-11-21T07:00:06.5Z
+$o dump --from 07:00:06.5 --to 2026-11-21T08:00:07+01:00 "$whole" >by-wall
+is "a time of day" "$($o dump "$whole" | awk -v f=$from '$1 >= f && $1 < f + 500000000' | cmp - by-wall 2>&1; [ -s by-wall ] && echo some)" some
+is "a time after the begin" "$($o dump --from $((from - begin))ns --to $((from - begin + 500000000))ns "$whole" | cmp - by-wall 2>&1)" ""
+
+# the cache: only of recordings of 1 MiB and more
+$o redact -o other.obs "$whole" 2>/dev/null # another boot id: another host
+$o merge -o large.obs "$whole" other.obs 2>/dev/null
+rm -rf cache
+$o report "$whole" >/dev/null
+is "small recordings are not kept" "$(find cache -name '*.db' 2>/dev/null | wc -l)" 0
+$o report large.obs >first
+is "a database is kept" "$(find cache -name '*.db' -perm 600 | wc -l)" 1
+db=$(find cache -name '*.db')
+python3 -c "import sqlite3; d = sqlite3.connect('$db'); d.execute(\"UPDATE finding SET sentence = 'from the cache'\"); d.commit()"
+is "and used" "$($o report large.obs | grep -q 'from the cache' && echo yes)" yes
+is "unless it must not be" "$($o report --no-cache large.obs | cmp - first 2>&1)" ""
+touch -d '2020-01-01' large.obs
+is "or the recording changed" "$($o report large.obs | cmp - first 2>&1)" ""
+rm -rf cache
+: >cache # no directory: nobody, not even root, can write there
+is "where nothing can be written, nothing is kept" "$($o report large.obs | cmp - first 2>&1)" ""
+rm cache
+is "without a home, too" "$(env -u XDG_CACHE_HOME -u HOME "$o" report large.obs | cmp - first 2>&1)" ""
+rm -rf cache
+$o report large.obs >/dev/null 2>err
+is "no progress where no terminal is" "$(cat err)" ""
+mkdir alone && cp large.obs alone
+$o report alone/large.obs >/dev/null
+is "nothing is written beside a recording" "$(ls alone)" large.obs
+
+# patience: at a terminal progress is shown; a signal leaves nothing
+python3 "$top/tests/terminal.py" "$o" "$pack" "$work" >terminal 2>&1
+cat terminal
+grep -q '^ok' terminal && ! grep -q '^not ok' terminal || bad=1
+exit $bad
