@@ -66,7 +66,7 @@ deps: ## install what building and testing need
 	$(Q)sh tests/deps.sh
 
 # each test program has all objects but the two mains
-$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
+$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded.o $(OUT)/tests/slowed.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
 	       $(filter-out %/obsrec.o,$(RECORD))
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
