@@ -197,10 +197,10 @@ static void burner(void)
 {
 	pin(0);
 	for (;;) {
-		if (*slow)
-			spin(1000);
-		else
+		if (!*slow)
 			usleep(1000);
+		spin(*slow ? 1000 : 1);
+		sched_yield();
 	}
 }
 
@@ -210,9 +210,15 @@ static void start_antagonist(void)
 	pin(0);
 }
 
+/* Yields, because threads of real-time priority are not preempted by their equals for long. */
 static void request_antagonist(void)
 {
-	spin(1500);
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		spin(100);
+		sched_yield();
+	}
 }
 
 static const struct mode {

@@ -1,14 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Calls that become slow for one known reason: that reason comes first. Other work on this machine
-# can be a reason too, so they go before others, and each is tried up to three times.
+# is a reason too, so they run with real-time priority if they may, and each is tried up to three times.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/slowly
+
+first=
+chrt -r 5 true 2>/dev/null && first="chrt -r 5"
 
 judge() { # mode, kind, culprit's name
 	for round in 1 2 3; do
 		r=$work/$1$round.obs
-		nice -n -20 "$obsrec" -q -u "$w:probed_request" -o "$r" -- "$w" "$1" "$work" >"$work/told"
+		# shellcheck disable=SC2086 # words
+		"$obsrec" -q -u "$w:probed_request" -o "$r" -- $first "$w" "$1" "$work" >"$work/told"
 		"$obsanalyze" load -o "$r.db" "$r"
 		kind=$(ask "$r.db" "SELECT kind FROM cause WHERE rank=1")
 		culprit=$(ask "$r.db" "SELECT culprit FROM cause WHERE rank=1")
