@@ -66,14 +66,14 @@ deps: ## install what building and testing need
 	$(Q)sh tests/deps.sh
 
 # each test program has all objects but the two mains
-$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
+$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded.o $(OUT)/tests/slowed.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
 	       $(filter-out %/obsrec.o,$(RECORD))
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
 $(OUT)/pack: $(OUT)/tests/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/exchange $(OUT)/groupwork: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
@@ -89,7 +89,7 @@ check: deps ## build, and run all tests that need no root
 	$(Q)sh tests/run.sh check
 
 live: deps ## run the tests that record on this machine (root)
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload $(OUT)/ringstress $(OUT)/cputime \
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload $(OUT)/ringstress $(OUT)/cputime $(OUT)/slowly \
 		$(OUT)/exchange $(OUT)/groupwork
 	$(Q)sh tests/run.sh live
 

@@ -28,16 +28,26 @@ bool span_is_wait(u8 state)
 	       state != SPAN_unknown;
 }
 
+static bool same(const struct link *a, const struct link *b)
+{
+	return a->tid == b->tid && a->by == b->by && a->call == b->call && a->state == b->state &&
+	       a->stop == b->stop && a->object == b->object && a->first == b->first &&
+	       a->through == b->through && a->nr == b->nr;
+}
+
+/* by: a stranger that the chain would go on with; 0: none. */
 static void end(struct walk *w, int depth, const struct span *p, u32 tid, enum chain_stop stop,
-		s64 ns)
+		u32 by, s64 ns)
 {
 	struct link l = { .tid = tid,
+			  .by = by,
+			  .call = p ? p->nr : -1,
 			  .state = p ? p->state : SPAN_unknown,
 			  .stop = stop,
 			  .depth = depth,
 			  .object = p ? p->object : -1,
-			  .first = depth ? w->path[1] : 0,
-			  .through = depth ? w->through : 0,
+			  .first = depth ? w->path[1] : by,
+			  .through = depth ? w->through : (u8)SPAN_unknown,
 			  .nr = depth ? w->nr : -1,
 			  .ns = ns };
 	struct chain *c = w->c;
@@ -46,17 +56,11 @@ static void end(struct walk *w, int depth, const struct span *p, u32 tid, enum c
 	if (ns <= 0)
 		return;
 	c->total += ns;
-	for (i = 0; i < c->n; i++) {
-		struct link *o = &c->links[i];
-
-		if ((o->tid == l.tid && o->state == l.state && o->stop == l.stop &&
-		     o->object == l.object && o->first == l.first && o->through == l.through &&
-		     o->nr == l.nr) ||
-		    i == CHAIN_LINKS - 1) {
-			o->ns += ns;
+	for (i = 0; i < c->n; i++)
+		if (same(&c->links[i], &l) || i == CHAIN_LINKS - 1) {
+			c->links[i].ns += ns;
 			return;
 		}
-	}
 	c->links[c->n++] = l;
 }
 
@@ -105,11 +109,11 @@ static void follow_waker(struct walk *w, int depth, u32 tid, s64 from, s64 to)
 			w->nr = p->nr;
 		}
 		if (p->state == SPAN_run)
-			end(w, depth, p, tid, STOP_running, ns);
+			end(w, depth, p, tid, STOP_running, 0, ns);
 		else if (p->state == SPAN_unknown)
-			end(w, depth, p, tid, STOP_loss, ns);
+			end(w, depth, p, tid, STOP_loss, 0, ns);
 		else if (!span_is_wait(p->state))
-			end(w, depth, p, tid, STOP_queued, ns);
+			end(w, depth, p, tid, STOP_queued, 0, ns);
 		else
 			follow(w, depth, p, p->ts > from ? p->ts : from,
 			       p->ts + p->dur < to ? p->ts + p->dur : to);
@@ -118,7 +122,7 @@ static void follow_waker(struct walk *w, int depth, u32 tid, s64 from, s64 to)
 		w->through = SPAN_unknown;
 		w->nr = -1;
 	}
-	end(w, depth, NULL, tid, w->c->steps < CHAIN_STEPS ? STOP_history : STOP_depth,
+	end(w, depth, NULL, tid, w->c->steps < CHAIN_STEPS ? STOP_history : STOP_depth, 0,
 	    to - from - covered);
 }
 
@@ -131,25 +135,21 @@ static void follow(struct walk *w, int depth, const struct span *wait, s64 from,
 	if (ns <= 0)
 		return;
 	if (wait->context == SPAN_NO_WAKE)
-		end(w, depth, wait, wait->tid, STOP_nobody, ns);
+		end(w, depth, wait, wait->tid, STOP_nobody, 0, ns);
 	else if (wait->context != CONTEXT_TASK)
-		end(w, depth, wait, wait->tid, by_interrupt(wait->state), ns);
+		end(w, depth, wait, wait->tid, by_interrupt(wait->state), 0, ns);
 	else if (!wait->waker) /* the idle task: what woke it ran before interrupts were over */
-		end(w, depth, wait, wait->tid, by_interrupt(wait->state), ns);
+		end(w, depth, wait, wait->tid, by_interrupt(wait->state), 0, ns);
 	else if (on_path(w, depth, wait->waker))
-		end(w, depth, wait, wait->waker, STOP_cycle, ns);
+		end(w, depth, wait, wait->waker, STOP_cycle, 0, ns);
 	else if (depth == CHAIN_DEPTH || w->c->steps >= CHAIN_STEPS)
-		end(w, depth, wait, wait->tid, STOP_depth, ns);
+		end(w, depth, wait, wait->tid, STOP_depth, 0, ns);
 	else if (spans_at(w->s, wait->waker, from - CAUSALITY))
 		follow_waker(w, depth + 1, wait->waker, from, to);
 	else {
 		who = names_of(w->names, wait->waker);
-		w->path[depth + 1] = wait->waker;
-		if (!depth) {
-			w->through = SPAN_unknown;
-			w->nr = -1;
-		}
-		end(w, depth + 1, NULL, wait->waker, who.kernel ? STOP_worker : STOP_stranger, ns);
+		end(w, depth, wait, wait->tid, who.kernel ? STOP_worker : STOP_stranger,
+		    wait->waker, ns);
 	}
 }
 

@@ -25,11 +25,13 @@ extern const char *const stop_docs[N_STOPS];
 /* Where time ended: this thread, in this state, was found at this depth. */
 struct link {
 	u32 tid;
+	u32 by;	  /* who ended its wait, where the chain stops at a stranger; 0 */
+	s32 call; /* the system call that it was in; -1: none */
 	u8 state; /* enum span_state */
 	u8 stop;  /* enum chain_stop */
 	u8 depth; /* 0: the waiting thread itself */
 	s64 object;
-	u32 first;  /* the waker at depth 1 */
+	u32 first;  /* who ended the wait that was followed */
 	u8 through; /* its state meanwhile */
 	s32 nr;	    /* the system call that it was in; -1: none */
 	s64 ns;

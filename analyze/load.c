@@ -21,6 +21,14 @@ static const struct {
 	{ EV_site, true, facts_on_site },
 	{ EV_disk, true, facts_on_disk },
 	{ EV_self, true, facts_on_self },
+	{ EV_cgroup, true, groups_on_cgroup },
+	{ EV_container, true, groups_on_container },
+	{ EV_throttle, true, groups_on_throttle },
+	{ EV_cgroup_made, false, groups_on_cgroup_made },
+	{ EV_migrate, false, cpu_on_migrate },
+	{ EV_fd, false, tcp_on_fd },
+	{ EV_tcp_state, false, tcp_on_state },
+	{ EV_tcp_retransmit, false, tcp_on_retransmit },
 	{ EV_thread, true, tasks_on_thread },
 	{ EV_fd, true, fds_on_fd },
 	{ EV_counters, true, loss_on_base },
@@ -186,8 +194,9 @@ static int finish(struct replay *r, struct err *e)
 {
 	static int (*const finishers[])(struct replay *, struct err *) = {
 		tasks_finish, /* first: ends turns, calls and states */
-		syscalls_finish, uses_finish,	calls_finish, block_finish, cpu_finish,
-		futex_finish,	 epolls_finish, loss_finish,  facts_finish, series_finish,
+		syscalls_finish, uses_finish,  calls_finish,  block_finish,
+		cpu_finish,	 futex_finish, epolls_finish, tcp_finish,
+		loss_finish,	 facts_finish, series_finish,
 	};
 	size_t i;
 	int ret = 0;
@@ -232,6 +241,8 @@ int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_op
 	calls_free(r);
 	block_free(r);
 	cpu_free(r);
+	groups_free(r);
+	tcp_free(r);
 	futex_free(r);
 	loss_free(r);
 	facts_free(r);

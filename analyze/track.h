@@ -37,6 +37,7 @@ enum series_kind {
 #define FRAME_LIMIT   4096    /* open probed calls of one thread */
 #define FRAME_TOTAL   500000  /* of all threads */
 #define WAIT_LIMIT    65536   /* sleeps of one thread whose reason is not known yet */
+#define SOCKET_LIMIT  500000  /* TCP connections at one time */
 #define WINDOW_LIMIT  1000000 /* windows of one process */
 #define FUTEX_LIMIT   200000  /* futexes; what comes after them shares one row */
 #define PAIR_LIMIT    500000  /* (futex, thread), (process, antagonist): more are not told apart */
@@ -247,7 +248,10 @@ struct replay {
 	u32 n_idle;		  /* CPUs that are known to be idle */
 	u64 idle_clock, idle_at;  /* time with an idle CPU, up to when */
 	struct futexes *futexes;
-	struct idmap disk_ends; /* device -> struct disk_end */
+	struct idmap disk_ends;	  /* device -> struct disk_end */
+	struct idmap throttles;	  /* control group -> its last reading */
+	struct idmap connections; /* socket -> struct connection */
+	struct idmap accepting;	  /* addresses -> connection that nobody has accepted yet */
 	struct idmap services;
 	u32 n_services;
 	struct series *series;
@@ -330,6 +334,24 @@ void cpu_row(struct replay *r, const struct thread *t);
 int cpu_finish(struct replay *r, struct err *e);
 void cpu_free(struct replay *r);
 
+/* A thread that is not running was moved to another CPU's run queue. */
+int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e);
+
+/* track_groups.c: control groups, their quotas and containers */
+int groups_on_cgroup(struct replay *r, const struct record *rec, struct err *e);
+int groups_on_cgroup_made(struct replay *r, const struct record *rec, struct err *e);
+int groups_on_container(struct replay *r, const struct record *rec, struct err *e);
+int groups_on_throttle(struct replay *r, const struct record *rec, struct err *e);
+void groups_free(struct replay *r);
+
+/* track_tcp.c: connections as TCP sees them */
+int tcp_on_state(struct replay *r, const struct record *rec, struct err *e);
+/* A descriptor was made: is it a connection that was waiting to be accepted? */
+int tcp_on_fd(struct replay *r, const struct record *rec, struct err *e);
+int tcp_on_retransmit(struct replay *r, const struct record *rec, struct err *e);
+int tcp_finish(struct replay *r, struct err *e);
+void tcp_free(struct replay *r);
+
 /* track_futex.c: who waited for whom on which futex */
 int futex_start(struct replay *r, struct err *e);
 int futex_on_syscall(struct replay *r, const struct record *rec, struct err *e);
@@ -346,6 +368,9 @@ int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e);
 /* What fd refers to in p; NULL: not known. */
 struct file *file_of(const struct process *p, s32 fd);
 void file_free(struct file *f);
+/* "127.0.0.1:80", "[::1]:80", or "" for what is no internet address. */
+#define ADDRESS_MAX 64
+void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port);
 /* A forked process gets copies of its parent's descriptors. */
 int fds_inherit(struct replay *r, struct process *child, const struct process *parent, u64 ts,
 		struct err *e);

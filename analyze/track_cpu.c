@@ -31,6 +31,7 @@ struct cpu {
 	u32 n; /* entries of past, ever */
 	struct {
 		u32 tid;
+		bool guessed;
 		u64 end;
 	} past[CPU_PAST];
 	u32 weight; /* of the threads that are runnable here */
@@ -40,7 +41,7 @@ struct cpu {
 
 struct antagonist {
 	u32 pid, tid;
-	u64 n, woken, preempted;
+	u64 n, woken, preempted, guessed;
 };
 
 /* kernel/sched/core.c, sched_prio_to_weight: 1024 at nice 0, a quarter more for each step. */
@@ -125,6 +126,7 @@ int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 	r->n_idle -= c->known && !c->tid && r->n_idle;
 	r->n_idle += !ev->next;
 	c->past[c->n % CPU_PAST].tid = between(r, c, rec->tid);
+	c->past[c->n % CPU_PAST].guessed = c->known && c->tid != rec->tid && !r->everything;
 	c->past[c->n++ % CPU_PAST].end = rec->ts;
 	advance_cpu(c, rec->ts);
 	c->real_time = ev->next && ev->prio < FIRST_NORMAL_PRIO;
@@ -240,10 +242,33 @@ void cpu_leave(struct replay *r, struct thread *t, u64 ts)
 	s->idle0 = r->idle_clock;
 }
 
-static int count_antagonist(struct replay *r, u32 pid, u32 tid, u64 ns, bool preempted,
+int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_migrate *ev = rec->event;
+	struct thread *t = idmap_get(&r->threads, ev->target);
+
+	(void)e;
+	if (!t || !t->served.queued || t->state == STATE_run)
+		return 0;
+	dequeue(r, t, rec->ts);
+	enqueue(r, t, ev->to, rec->ts);
+	return 0;
+}
+
+struct share {
+	u32 tid;
+	u64 ns, guessed;
+};
+
+struct shares {
+	int n;
+	struct share of[TOLD_APART];
+};
+
+static int count_antagonist(struct replay *r, u32 pid, const struct share *s, bool preempted,
 			    struct err *e)
 {
-	u64 id = (u64)pid << 32 | tid;
+	u64 id = (u64)pid << 32 | s->tid;
 	struct antagonist *a = idmap_get(&r->antagonists, id);
 
 	if (!a) {
@@ -252,27 +277,20 @@ static int count_antagonist(struct replay *r, u32 pid, u32 tid, u64 ns, bool pre
 		a = calloc(1, sizeof(*a));
 		if (!a)
 			return err_set(e, ERR_FAIL, "out of memory for waits");
-		*a = (struct antagonist){ .pid = pid, .tid = tid };
+		*a = (struct antagonist){ .pid = pid, .tid = s->tid };
 		if (idmap_put(&r->antagonists, id, a, PAIR_LIMIT, e) < 0) {
 			free(a);
 			return ERR_FAIL;
 		}
 	}
 	a->n++;
-	*(preempted ? &a->preempted : &a->woken) += ns;
+	a->guessed += s->guessed;
+	*(preempted ? &a->preempted : &a->woken) += s->ns;
 	return 0;
 }
 
-struct shares {
-	int n;
-	struct {
-		u32 tid;
-		u64 ns;
-	} of[TOLD_APART];
-};
-
 /* Adds to the share of a thread; what is too much for the table goes to its last entry's. */
-static void add_share(struct shares *s, u32 tid, u64 ns)
+static void add_share(struct shares *s, u32 tid, u64 ns, bool guessed)
 {
 	int i;
 
@@ -280,11 +298,10 @@ static void add_share(struct shares *s, u32 tid, u64 ns)
 		;
 	if (i == TOLD_APART)
 		return;
-	if (i == s->n) {
-		s->of[s->n].tid = tid;
-		s->of[s->n++].ns = 0;
-	}
+	if (i == s->n)
+		s->of[s->n++] = (struct share){ .tid = tid };
 	s->of[i].ns += ns;
+	s->of[i].guessed += guessed ? ns : 0;
 }
 
 int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bool preempted,
@@ -303,7 +320,8 @@ int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bo
 		begin = k + 1 < n && k + 1 < CPU_PAST ? c->past[(n - 2 - k) % CPU_PAST].end : from;
 		begin = begin > from ? begin : from;
 		if (c->past[at].tid != t->tid)
-			add_share(&shares, c->past[at].tid, elapsed(begin, end));
+			add_share(&shares, c->past[at].tid, elapsed(begin, end),
+				  c->past[at].guessed);
 		end = begin;
 	}
 	for (i = 0; i < shares.n; i++) {
@@ -311,8 +329,8 @@ int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bo
 			most = shares.of[i].ns;
 			*ret_who = shares.of[i].tid;
 		}
-		if (shares.of[i].ns && count_antagonist(r, t->process->pid, shares.of[i].tid,
-							shares.of[i].ns, preempted, e) < 0)
+		if (shares.of[i].ns &&
+		    count_antagonist(r, t->process->pid, &shares.of[i], preempted, e) < 0)
 			return ERR_FAIL;
 	}
 	return 0;
@@ -366,6 +384,7 @@ int cpu_finish(struct replay *r, struct err *e)
 		row[2] = list[i]->n;
 		row[3] = list[i]->woken & INT64_MAX;
 		row[4] = list[i]->preempted & INT64_MAX;
+		row[5] = list[i]->guessed & INT64_MAX;
 	}
 	free(list);
 	return 0;

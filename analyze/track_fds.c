@@ -11,7 +11,6 @@
 #define MODE_TYPE    0170000
 #define FAMILY_INET  2
 #define FAMILY_INET6 10
-#define ADDRESS_MAX  64
 #define FCNTL_SETFD  2
 
 static const struct {
@@ -50,7 +49,7 @@ void file_free(struct file *f)
 }
 
 /* "127.0.0.1:80", "[::1]:80", or "" for what is no internet address. */
-static void format_address(char *text, u16 family, const u8 *a, u16 port)
+void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port)
 {
 	int i, n = 0;
 
@@ -75,8 +74,8 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 
 	if (!f)
 		return 0;
-	format_address(local, f->family, f->saddr, f->sport);
-	format_address(remote, f->family, f->daddr, f->dport);
+	address_text(local, f->family, f->saddr, f->sport);
+	address_text(remote, f->family, f->daddr, f->dport);
 	ret = requests_end_turn(r, p, fd, f, e);
 	if (ret == 0)
 		ret = db_run(r->db, e, "INSERT INTO fd VALUES(?,?,?,nullif(?,-1),?,?,?,?,?,?,?)",

@@ -306,10 +306,11 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 	if (ret == 0)
 		ret = latency_rows(r, "exchange", p->pid, 0, &p->exchange_latency, e);
 	if (ret == 0)
-		ret = db_run(r->db, e, "INSERT INTO process VALUES(?,?,nullif(?,-1),?,?,?,?)",
-			     "iiiiiss", (s64)p->pid, replay_time(r, p->start),
+		ret = db_run(r->db, e,
+			     "INSERT INTO process VALUES(?,?,nullif(?,-1),?,?,?,?,nullif(?,0))",
+			     "iiiiissi", (s64)p->pid, replay_time(r, p->start),
 			     ended ? replay_time(r, ts) : (s64)-1, (s64)p->parent, (s64)p->uid,
-			     comm.text, p->cmdline);
+			     comm.text, p->cmdline, (s64)(p->cgroup & INT64_MAX));
 	process_free(p);
 	return ret;
 }

@@ -65,6 +65,8 @@ struct drill {
 	const struct comparison *cmp;
 	struct unit slow[SAMPLED_MAX];
 	size_t n;
+	struct unit usual[SAMPLED_MAX]; /* some of those that they are compared with */
+	size_t n_usual;
 	struct spans spans;
 	struct names names;
 	bool everything; /* all threads of the host were recorded */
@@ -133,6 +135,13 @@ int drill_pipe(struct drill *d, struct found *f, struct err *e);
 /* Calls back for each interval of a category within the slow units. */
 typedef void (*each_fn)(void *arg, const struct unit *u, const struct span *p, s64 ns);
 void drill_each(struct drill *d, enum category category, each_fn fn, void *arg);
+/* The same within the usual ones. */
+void drill_each_usual(struct drill *d, enum category category, each_fn fn, void *arg);
+/*
+ * What 1 ns within this example stands for in the mean of all units of its kind: examples of the
+ * tail were drawn evenly, others by their duration.
+ */
+double drill_weight(const struct drill *d, const struct unit *u, bool usual);
 
 /* "comm[pid]" of a thread's process, and of a thread. */
 const char *process_text(const struct names *names, u32 tid, char *text, size_t size);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOSTLY 0.5 /* of a time */
+#define MOSTLY	     0.5 /* of a time */
+#define FUTEXES_TOLD 16
 
 void tally_add(struct tally *t, s64 key, double ns)
 {
@@ -61,21 +62,46 @@ const char *thread_text(const struct names *names, u32 tid, char *text, size_t s
 
 /* ---- the slow units ---- */
 
-static void choose_slow(struct drill *d)
+static size_t take_examples(struct unit *to, size_t n, const struct unit *from)
 {
-	enum basis basis = d->cmp->basis;
-	int b, i;
+	int i;
+
+	for (i = 0; i < UNIT_SAMPLES; i++)
+		if (from[i].tid && from[i].dur > 0)
+			to[n++] = from[i];
+	return n;
+}
+
+static void choose_examples(struct drill *d)
+{
+	const struct comparison *c = d->cmp;
+	int b;
 
 	for (b = 0; b < UNIT_BLOCKS; b++) {
 		const struct unit_block *k = &d->u->blocks[b];
-		const struct unit *from = basis == BASIS_TAIL ? k->slow : k->usual;
 
-		if ((basis == BASIS_GIVEN || basis == BASIS_CHANGE) && !d->cmp->is_slow[b])
-			continue;
-		for (i = 0; i < UNIT_SAMPLES; i++)
-			if (from[i].tid && from[i].dur > 0)
-				d->slow[d->n++] = from[i];
+		if (c->basis == BASIS_TAIL) {
+			d->n = take_examples(d->slow, d->n, k->slow);
+			d->n_usual = take_examples(d->usual, d->n_usual, k->calm);
+		} else if (c->basis == BASIS_ALL || c->is_slow[b]) {
+			d->n = take_examples(d->slow, d->n, k->usual);
+		} else if (c->is_usual[b]) {
+			d->n_usual = take_examples(d->usual, d->n_usual, k->usual);
+		}
 	}
+}
+
+/* Every step-th of the examples stays, and becomes a moment to look at. */
+static size_t thin(struct unit *u, size_t *n, size_t step, struct moment *to)
+{
+	size_t i, k;
+
+	for (k = 0, i = 0; i < *n; i += step, k++) {
+		u[k] = u[i];
+		to[k] = (struct moment){ u[k].ts, u[k].ts + u[k].dur };
+	}
+	*n = k;
+	return k;
 }
 
 int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct comparison *cmp,
@@ -83,21 +109,17 @@ int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct
 {
 	struct moment *moments;
 	s64 filtered = 0;
-	size_t i, k, step = 1;
+	size_t k, step = 1;
 	int ret = 0;
 
 	*d = (struct drill){ .db = db, .u = u, .cmp = cmp };
-	choose_slow(d);
-	moments = calloc(d->n + 1, sizeof(*moments));
+	choose_examples(d);
+	moments = calloc(2 * SAMPLED_MAX, sizeof(*moments));
 	if (!moments)
 		return err_set(e, ERR_FAIL, "out of memory for examples");
 	do { /* if there are too many intervals around all of them, take fewer units */
-		for (k = 0, i = 0; i < d->n; i += step, k++) {
-			d->slow[k] = d->slow[i];
-			moments[k] =
-				(struct moment){ d->slow[k].ts, d->slow[k].ts + d->slow[k].dur };
-		}
-		d->n = k;
+		k = thin(d->slow, &d->n, step, moments);
+		k += thin(d->usual, &d->n_usual, step, moments + k);
 		step = 4;
 		spans_free(&d->spans);
 		ret = spans_load(&d->spans, db, moments, k, e);
@@ -119,14 +141,15 @@ void drill_close(struct drill *d)
 	names_free(&d->names);
 }
 
-void drill_each(struct drill *d, enum category category, each_fn fn, void *arg)
+static void each(struct drill *d, const struct unit *units, size_t n, enum category category,
+		 each_fn fn, void *arg)
 {
 	const struct span *p;
 	size_t i;
 	s64 ns;
 
-	for (i = 0; i < d->n; i++) {
-		const struct unit *u = &d->slow[i];
+	for (i = 0; i < n; i++) {
+		const struct unit *u = &units[i];
 
 		for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < u->ts + u->dur;
 		     p = spans_next(&d->spans, p)) {
@@ -135,6 +158,25 @@ void drill_each(struct drill *d, enum category category, each_fn fn, void *arg)
 				fn(arg, u, p, ns);
 		}
 	}
+}
+
+void drill_each(struct drill *d, enum category category, each_fn fn, void *arg)
+{
+	each(d, d->slow, d->n, category, fn, arg);
+}
+
+void drill_each_usual(struct drill *d, enum category category, each_fn fn, void *arg)
+{
+	each(d, d->usual, d->n_usual, category, fn, arg);
+}
+
+double drill_weight(const struct drill *d, const struct unit *u, bool usual)
+{
+	double n = usual ? d->n_usual : d->n;
+
+	if (d->cmp->basis == BASIS_TAIL)
+		return 1 / n;
+	return (usual ? d->cmp->usual : d->cmp->slow) / n / u->dur;
 }
 
 /* ---- the example, and how general it is ---- */
@@ -185,84 +227,6 @@ void drill_on_slept(void *arg, const struct unit *u, const struct span *p, s64 n
 	chain_follow(&s->chain, &s->d->spans, &s->d->names, p, from, from + ns);
 }
 
-static const char *const meanwhile[N_SPAN_STATES] = {
-	[SPAN_run] = "computing",
-	[SPAN_woken] = "queued for a CPU",
-	[SPAN_preempted] = "queued for a CPU",
-	[SPAN_futex] = "waiting for a futex",
-	[SPAN_poll] = "waiting in poll",
-	[SPAN_socket] = "waiting on a socket",
-	[SPAN_pipe] = "waiting for input",
-	[SPAN_disk] = "waiting for the disk",
-	[SPAN_blocked] = "uninterruptible",
-	[SPAN_timer] = "asleep until a timer",
-	[SPAN_child] = "waiting for a child process",
-	[SPAN_lock] = "waiting for a file lock",
-	[SPAN_other] = "asleep",
-	[SPAN_stopped] = "stopped",
-	[SPAN_unknown] = "not recorded",
-	[SPAN_client] = "waiting for another server",
-};
-
-/* Name of a system call of the recording; "" if there is none. */
-static int call_name(struct drill *d, s32 nr, char *text, size_t size, struct err *e)
-{
-	sqlite3_stmt *q;
-	int ret;
-
-	text[0] = '\0';
-	if (nr < 0)
-		return 0;
-	ret = db_query(&q, d->db, e, "SELECT name FROM syscall_name WHERE nr=? LIMIT 1", "i",
-		       (s64)nr);
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		snprintf(text, size, "%s", sqlite3_column_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-/* The second hop: what the thread that was waited for did meanwhile, and why that took long. */
-int drill_second(struct drill *d, struct slept *s, u32 waker, struct found *f, struct err *e)
-{
-	struct tally states = { 0 };
-	const struct link *deepest = NULL;
-	char name[64], call[40];
-	int i, ret;
-
-	for (i = 0; i < s->chain.n; i++) {
-		const struct link *l = &s->chain.links[i];
-
-		if (l->first != waker)
-			continue;
-		tally_add(&states, (s64)l->through << 16 | (l->nr + 1), l->ns);
-		if (l->depth > 1 && (!deepest || l->ns > deepest->ns))
-			deepest = l;
-	}
-	tally_sort(&states);
-	for (i = 0; i < states.n && i < 2; i++) {
-		if (states.of[i].ns < 0.15 * states.total)
-			break;
-		ret = call_name(d, (s32)(states.of[i].key & 0xffff) - 1, call, sizeof(call), e);
-		if (ret < 0)
-			return ret;
-		snprintf(f->second + strlen(f->second), sizeof(f->second) - strlen(f->second),
-			 "%s%s%s%s %.0f %%", i ? ", " : "",
-			 meanwhile[(states.of[i].key >> 16) % N_SPAN_STATES], call[0] ? " in " : "",
-			 call, 100 * states.of[i].ns / states.total);
-	}
-	if (!f->second[0])
-		return 0;
-	ret = buf_printf(&f->text, e, "; meanwhile that thread was %s", f->second);
-	if (ret == 0 && deepest && deepest->ns >= 0.2 * states.total)
-		ret = buf_printf(&f->text, e, "; behind it %s %s",
-				 thread_text(&d->names, deepest->tid, name, sizeof(name)),
-				 stop_docs[deepest->stop]);
-	return ret;
-}
-
 /* The thread that ended most of the sleeps; 0: none. */
 u32 drill_waker(struct slept *s)
 {
@@ -281,38 +245,66 @@ int drill_limits(struct slept *s, struct found *f, struct err *e)
 	return 0;
 }
 
-/* Class of the futex, and how many of its releases were seen in a call on the same address. */
-static int read_futex(struct drill *d, s64 id, char *class, size_t size, s64 *address,
-		      double *observed, struct err *e)
-{
-	sqlite3_stmt *q;
-	int ret = db_query(
-		&q, d->db, e,
-		"SELECT f.class, f.address, (SELECT total(observed) / max(total(n), 1) FROM"
-		" futex_release WHERE futex=f.id) FROM futex f WHERE f.id=?",
-		"i", id);
+struct futexes_seen {
+	s64 address;	   /* of the one with most waiting */
+	double contention; /* share of the waiting on futexes used like locks */
+	double observed; /* share of their releases that were seen in a call on the same address */
+};
 
-	snprintf(class, size, "handoff");
-	*address = 0;
-	*observed = 0;
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		snprintf(class, size, "%s", sqlite3_column_text(q, 0));
-		*address = sqlite3_column_int64(q, 1);
-		*observed = sqlite3_column_double(q, 2);
+/* Classes of the futexes, weighted by the waiting on them. */
+static int read_futexes(struct drill *d, struct tally *objects, struct futexes_seen *ret_seen,
+			struct err *e)
+{
+	double all = 0;
+	sqlite3_stmt *q;
+	int i, ret = 0;
+
+	*ret_seen = (struct futexes_seen){ 0 };
+	for (i = 0; i < objects->n && i < FUTEXES_TOLD && ret >= 0; i++) {
+		ret = db_query(&q, d->db, e,
+			       "SELECT f.class='contention', f.address, (SELECT total(observed) /"
+			       " max(total(n), 1) FROM futex_release WHERE futex=f.id) FROM futex f"
+			       " WHERE f.id=?",
+			       "i", objects->of[i].key);
+		if (ret < 0)
+			break;
+		ret = db_step(q, e);
+		if (ret > 0) {
+			all += objects->of[i].ns;
+			ret_seen->contention += objects->of[i].ns * sqlite3_column_int(q, 0);
+			ret_seen->observed += objects->of[i].ns * sqlite3_column_double(q, 2);
+			if (!i)
+				ret_seen->address = sqlite3_column_int64(q, 1);
+		}
+		sqlite3_finalize(q);
 	}
-	sqlite3_finalize(q);
+	if (all > 0) {
+		ret_seen->contention /= all;
+		ret_seen->observed /= all;
+	}
 	return ret < 0 ? ret : 0;
+}
+
+static int say_futexes(struct slept *s, const struct futexes_seen *seen, struct found *f,
+		       struct err *e)
+{
+	bool lock = seen->contention >= MOSTLY;
+	const char *use =
+		lock ? "contention, as for a lock" : "handoff: it waits for work of others";
+
+	f->kind = lock ? "lock" : "handoff";
+	f->culprit_id = seen->address;
+	if (s->objects.n > 1 && s->objects.of[0].ns < 0.9 * s->objects.total)
+		return buf_printf(&f->text, e, ": %d of them, %#llx most (%s)", s->objects.n,
+				  (unsigned long long)seen->address, use);
+	return buf_printf(&f->text, e, " %#llx (%s)", (unsigned long long)seen->address, use);
 }
 
 static int drill_futex(struct drill *d, struct found *f, struct err *e)
 {
 	struct slept *s = calloc(1, sizeof(*s));
-	char class[20], name[64];
-	double observed;
-	s64 address;
+	struct futexes_seen seen;
+	char name[64];
 	u32 waker;
 	int ret;
 
@@ -322,21 +314,10 @@ static int drill_futex(struct drill *d, struct found *f, struct err *e)
 	drill_each(d, CATEGORY_futex, drill_on_slept, s);
 	tally_sort(&s->objects);
 	waker = drill_waker(s);
-	ret = read_futex(d, s->objects.n ? s->objects.of[0].key : -1, class, sizeof(class),
-			 &address, &observed, e);
-	f->label = observed >= MOSTLY ? "OBSERVED" : waker ? "CAUSAL" : "OVERLAP";
-	f->kind = strcmp(class, "contention") == 0 ? "lock"
-		  : strcmp(class, "timeout") == 0  ? "timeout"
-						   : "handoff";
-	f->culprit_id = address;
+	ret = read_futexes(d, &s->objects, &seen, e);
+	f->label = seen.observed >= MOSTLY ? "OBSERVED" : waker ? "CAUSAL" : "OVERLAP";
 	if (ret == 0)
-		ret = buf_printf(&f->text, e, " %#llx (%s; %.0f %% of these waits)",
-				 (unsigned long long)address,
-				 f->kind[0] == 'l' ? "contention, as for a lock"
-						   : "handoff: it waits for work of others",
-				 s->objects.total > 0 && s->objects.n
-					 ? 100 * s->objects.of[0].ns / s->objects.total
-					 : 0);
+		ret = say_futexes(s, &seen, f, e);
 	if (ret == 0 && waker) {
 		thread_text(&d->names, waker, name, sizeof(name));
 		snprintf(f->culprit, sizeof(f->culprit), "%s", name);

@@ -170,7 +170,7 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
 		"SELECT a.pid, (SELECT coalesce(nullif(max(comm),''),'?') FROM process WHERE pid=a.pid)"
-		" || '[' || a.pid || ']', sum(a.woken + a.preempted) AS ns FROM antagonist a"
+		" || '[' || a.pid || ']', sum(a.woken + a.preempted) AS ns, sum(a.guessed) FROM antagonist a"
 		" GROUP BY a.pid HAVING ns >= ? ORDER BY ns DESC, a.pid LIMIT 3";
 	sqlite3_stmt *q;
 	s64 filtered = 0;
@@ -185,7 +185,11 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 		/* without strangers' switches it is only known who was there at both ends */
 		ret = put_antagonists(
 			c, sqlite3_column_int64(q, 0), (const char *)sqlite3_column_text(q, 1),
-			sqlite3_column_double(q, 2), filtered ? "OVERLAP" : "OBSERVED", e);
+			sqlite3_column_double(q, 2),
+			sqlite3_column_double(q, 3) > 0.1 * sqlite3_column_double(q, 2)
+				? "OVERLAP"
+				: "OBSERVED",
+			e);
 		if (ret < 0)
 			break;
 	}

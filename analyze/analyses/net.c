@@ -19,6 +19,11 @@ static const struct metric metrics[] = {
 	{ "answer", "ns", LOWER_IS_BETTER, "mean time to its first answer" },
 	{ "max", "ns", LOWER_IS_BETTER, "longest" },
 	{ "apart", "", LOWER_IS_BETTER, "exchanges left out: events were lost meanwhile" },
+	{ "handshake", "ns", LOWER_IS_BETTER, "mean time to establish a connection to it" },
+	{ "backlog", "ns", LOWER_IS_BETTER, "mean time from established to accepted" },
+	{ "failed", "", LOWER_IS_BETTER, "connections closed before they were established" },
+	{ "retransmits", "", LOWER_IS_BETTER, "segments sent again" },
+	{ "rtt", "ns", LOWER_IS_BETTER, "mean of the kernel's smoothed round-trip times" },
 	{ "p50", "ns", LOWER_IS_BETTER, "median time to the answer, all of the process's peers" },
 	{ "p99", "ns", LOWER_IS_BETTER, "99th percentile" },
 	{ 0 },
@@ -115,6 +120,58 @@ static int put_peers(struct analysis_ctx *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+/* What TCP says: handshakes, waits for accept, segments sent again. Needs group net. */
+static int put_tcp(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] = "SELECT coalesce(" NAME(
+		"c.pid") " || '[' || c.pid || '] ', '') || CASE c.role WHEN"
+			 " 'accepted' THEN 'TCP on ' || c.local WHEN 'connected' THEN 'TCP to ' || c.remote ELSE"
+			 " 'TCP from before' END AS what, count(*), sum(c.end IS NULL), avg(c.handshake),"
+			 " avg(c.backlog), sum(c.failed), sum(c.retransmits), avg(nullif(c.srtt,0)),"
+			 " count(c.handshake), count(c.backlog) FROM connection c GROUP BY what"
+			 " ORDER BY sum(c.retransmits) DESC, count(*) DESC, what";
+	static const struct {
+		const char *name;
+		int column, n; /* columns of the value and its sample size */
+	} values[] = {
+		{ "connections", 1, 1 }, { "open", 2, 1 },   { "handshake", 3, 8 },
+		{ "backlog", 4, 9 },	 { "failed", 5, 1 }, { "retransmits", 6, 1 },
+		{ "rtt", 7, 1 },
+	};
+	sqlite3_stmt *q;
+	size_t i;
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0)
+		for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret >= 0; i++)
+			if (sqlite3_column_type(q, values[i].column) != SQLITE_NULL)
+				ret = put_metric(c, e, (const char *)sqlite3_column_text(q, 0),
+						 values[i].name,
+						 sqlite3_column_double(q, values[i].column),
+						 NO_INTERVAL, sqlite3_column_int64(q, values[i].n));
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int put_retransmits(struct analysis_ctx *c, struct err *e)
+{
+	s64 again = 0, failed = 0;
+	int ret = db_int(c->db, &again, e, "SELECT total(retransmits) FROM connection", "");
+
+	if (ret == 0)
+		ret = db_int(c->db, &failed, e, "SELECT total(failed) FROM connection", "");
+	if (ret < 0 || (!again && !failed))
+		return ret;
+	return put_finding(
+		c, e, WARNING, "OBSERVED",
+		"SELECT * FROM connection WHERE retransmits > 0 OR failed ORDER BY"
+		" retransmits DESC",
+		"TCP sent %lld segments again; connections that were never established: %lld.",
+		(long long)again, (long long)failed);
+}
+
 static int put_quantiles(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] = "SELECT l.subject, " NAME(
@@ -155,6 +212,10 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 	if (ret == 0)
 		ret = put_connections(c, e);
+	if (ret == 0)
+		ret = put_tcp(c, e);
+	if (ret == 0)
+		ret = put_retransmits(c, e);
 	if (ret == 0)
 		ret = put_quantiles(c, e);
 	return ret < 0 ? ret

@@ -146,6 +146,41 @@ static void sequential_requests_are_marked(void **state)
 	sqlite3_close(db);
 }
 
+/* Connects to 10.0.0.9: 700 ns of handshake, two segments again; one is refused; one is accepted.
+ */
+static void connections_are_timed(void **state)
+{
+#define ENDS "family=2 sport=4000 dport=99 saddr=10.0.0.1 daddr=10.0.0.9"
+	sqlite3 *db = loaded(
+		START
+		"903 0 info text=\"groups=core,syscalls,sched,net\"\n@cpu 0\n"
+		"2000 100 tcp_state sock=1 from=7 to=2 " ENDS "\n"
+		"2700 0 tcp_state sock=1 from=2 to=1 " ENDS "\n"
+		"3000 0 tcp_retransmit sock=1 " ENDS "\n3100 0 tcp_retransmit sock=1 " ENDS "\n"
+		"4000 0 tcp_state sock=1 from=1 to=7 sent=10 received=20 srtt=55 " ENDS "\n"
+		"5000 100 tcp_state sock=2 from=7 to=2 family=2 sport=4001 dport=98 "
+		"saddr=10.0.0.1 daddr=10.0.0.9\n"
+		"5500 0 tcp_state sock=2 from=2 to=7 family=2 sport=4001 dport=98 "
+		"saddr=10.0.0.1 daddr=10.0.0.9\n"
+		"6000 0 tcp_state sock=3 from=3 to=1 family=2 sport=80 dport=5000 "
+		"saddr=127.0.0.1 daddr=127.0.0.1\n"
+		"6900 100 fd pid=100 fd=9 mode=0140000 ino=90 family=2 role=2 sport=80 dport=5000 "
+		"saddr=127.0.0.1 daddr=127.0.0.1\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM connection"), 3);
+	assert_int_equal(asked(db, "SELECT handshake FROM connection WHERE retransmits=2"), 700);
+	assert_int_equal(asked(db,
+			       "SELECT end=3000 AND srtt=55000 AND remote='10.0.0.9:99' AND pid=100"
+			       " FROM connection WHERE retransmits=2"),
+			 1);
+	assert_int_equal(asked(db, "SELECT failed FROM connection WHERE handshake IS NULL AND "
+				   "role='connected'"),
+			 1);
+	assert_int_equal(asked(db, "SELECT backlog FROM connection WHERE role='accepted'"), 900);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +190,7 @@ int main(void)
 		T(a_clients_receive_is_told_from_a_servers),
 		T(turns_touched_by_loss_are_marked),
 		T(sequential_requests_are_marked),
+		T(connections_are_timed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Recordings of a server whose turns become slow for one known reason, written as text. Thread 100
+ * answers a request every PERIOD ns.
+ */
+#ifndef OBS_SLOWED_H
+#define OBS_SLOWED_H
+
+#include "analyze/db.h"
+#include "format/buf.h"
+
+#define TURNS  240
+#define PERIOD 5000000 /* ns */
+#define BEGIN  1000000
+
+/* A recording in the making: the lines of each CPU, and more of the recorder's own. */
+struct script {
+	struct buf cpu[4];
+	const char *facts;
+};
+
+/* What happens to a slow turn between its receive at t and its send; returns when it goes on. */
+typedef long (*fault_fn)(struct script *s, long t);
+
+long held_lock(struct script *s, long t);
+long held_fsync(struct script *s, long t);
+long handed_over(struct script *s, long t);
+long woken_in_vain(struct script *s, long t);
+long preempted(struct script *s, long t);
+long preempted_by_two(struct script *s, long t);
+long throttled(struct script *s, long t);
+long slow_disk(struct script *s, long t);
+long slow_peer(struct script *s, long t);
+long full_pipe(struct script *s, long t);
+long computes(struct script *s, long t);
+long of_all_kinds(struct script *s, long t);
+
+void script_line(struct script *s, int cpu, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A request that comes at t; fault NULL: none. */
+void script_turn(struct script *s, long t, fault_fn fault);
+/* Loads it; windows: statements to run before; then runs the analysis causes. */
+sqlite3 *script_play(struct script *s, const char *targets, long end, const char *windows);
+
+/* TURNS turns; every 0: the second half is slow; else each of so many. facts may be NULL. */
+sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *facts);
+
+#endif
