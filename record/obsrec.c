@@ -68,10 +68,11 @@ static int open_output(struct recorder *r, int n_cpus, struct err *e)
 	}
 	ret = output_open(&r->output, o->output, e);
 	if (ret == 0 && output_free(r->output.fd) < o->min_free)
-		ret = err_set(e, ERR_FAIL,
-			      "the file system of %.200s has less than %llu MB free; choose another "
-			      "place, or a smaller --min-free",
-			      r->output.path, (unsigned long long)o->min_free >> 20);
+		ret = err_set(
+			e, ERR_FAIL,
+			"the file system of %.200s has less than %llu MB free; choose another "
+			"place, or a smaller --min-free",
+			r->output.path, (unsigned long long)o->min_free >> 20);
 	return ret < 0 ? ret : writer_open(&r->writer, r->output.fd, r->output.uuid, e);
 }
 
