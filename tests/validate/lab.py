@@ -57,13 +57,15 @@ def machine():
     if not path:
         yield
         return
+    def give_up(*_):
+        raise TimeoutError
     with open(path, "w", encoding="ascii") as f:
-        for _ in range(600):
-            try:
-                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(.5)
+        before = signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(300)
+        with contextlib.suppress(TimeoutError):
+            fcntl.flock(f, fcntl.LOCK_EX)
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
         yield
 
 
