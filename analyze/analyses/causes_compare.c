@@ -122,6 +122,19 @@ static double units_in(const struct units *u, const bool *marks)
 	return n;
 }
 
+static double mean_in(const struct units *u, const bool *marks)
+{
+	double wall = 0, n = 0;
+	int b;
+
+	for (b = 0; b < UNIT_BLOCKS; b++)
+		if (marks[b]) {
+			wall += u->blocks[b].all.wall;
+			n += u->blocks[b].all.n;
+		}
+	return n > 0 ? wall / n : 0;
+}
+
 /*
  * Levels of the typical duration (the geometric mean: a few slow units are a tail, no level) in
  * time; true if some windows are clearly above the lowest level. */
@@ -156,7 +169,10 @@ static bool find_change(const struct units *u, struct comparison *c)
 			c->is_usual[at[i]] = level[k] <= lowest + log(NEAR);
 			c->is_slow[at[i]] = level[k] >= bar;
 		}
-	return units_in(u, c->is_slow) >= LEAST_SLOW && units_in(u, c->is_usual) >= LEAST_USUAL;
+	/* a typical unit may be shorter while many wait: a server that is stopped now and then
+	 * finds its requests in batches; what is then slow is the tail */
+	return units_in(u, c->is_slow) >= LEAST_SLOW && units_in(u, c->is_usual) >= LEAST_USUAL &&
+	       mean_in(u, c->is_slow) > mean_in(u, c->is_usual);
 }
 
 static void choose(const struct units *u, const struct windows *w, struct comparison *c)

@@ -131,7 +131,7 @@ def arrivals(poisson, seed, directory):
         with lab.Recording(path, [s.pid]):
             s.load([500], 6, seed, 64, *([] if poisson else ["-C"]))
     answers = lab.Answers(path)
-    values = [m["value"] for m in answers.metrics("saturation", "cv2")]
+    values = [m["value"] for m in answers.metrics("saturation", "recv CV2")]
     missing = None if answers.has("saturation") else "analysis saturation not in this build"
     answers.close()
     return {"case": "Poisson arrivals" if poisson else "regular arrivals", "seed": seed, "cv2": values,

@@ -187,7 +187,7 @@ def main():
     if os.geteuid() != 0:
         sys.exit("validate: recording needs root")
     # what else runs on this machine shall disturb little; what is measured keeps its proportions
-    os.nice(-10)
+    lab.prefer()
     os.makedirs(lab.OUT, exist_ok=True)
     for part in options.part.split(","):
         if part not in PARTS:

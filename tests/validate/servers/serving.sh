@@ -21,7 +21,8 @@ run() {
 	log=$1
 	shift
 	# shellcheck disable=SC2086 # a list of words
-	setsid $ON_SERVER "$@" >"$log" 2>&1 </dev/null &
+	setsid sh -c 'echo -10 2>/dev/null >/proc/self/autogroup; exec "$@"' sh $ON_SERVER "$@" \
+		>"$log" 2>&1 </dev/null &
 	echo $! >>"$DIR/started"
 }
 
