@@ -10,6 +10,7 @@
 #include "db.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 enum better { NEITHER_IS_BETTER, LOWER_IS_BETTER, HIGHER_IS_BETTER };
 enum severity { NOTE, WARNING, PROBLEM };
@@ -30,6 +31,7 @@ struct analysis {
 	const struct metric
 		*metrics; /* ended by one without name; columns of its table, in order */
 	int rows;	  /* subjects that a report shows; the rest is counted */
+	bool aside;	  /* its table is long: a report shows it only when asked for it alone */
 	int (*run)(struct analysis_ctx *c, struct err *e);
 	struct {
 		const char *gp;	 /* file in plots/, or NULL */

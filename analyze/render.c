@@ -207,6 +207,11 @@ static int section(struct drawing *d, const struct analysis *a)
 	sqlite3_finalize(s);
 	snprintf(title, sizeof(title), "%s? (%s)%s", a->doc, a->name, verdict);
 	ret = heading(d, title);
+	if (ret == 0 && a->aside && !d->o->only) {
+		ret = buf_printf(d->out, d->e, "%d rows: obsanalyze report -a %s\n",
+				 p.n_rows + p.more, a->name);
+		goto out;
+	}
 	if (ret == 0)
 		ret = d->markdown ? table_markdown(d, &p) : table_text(d, &p);
 	if (ret == 0 && p.more)

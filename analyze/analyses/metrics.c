@@ -159,5 +159,6 @@ const struct analysis analysis_metrics = {
 	.needs = "syscalls",
 	.metrics = metrics,
 	.rows = THREADS + RESOURCES + INSTANCES,
+	.aside = true,
 	.run = run,
 };
