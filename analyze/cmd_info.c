@@ -66,7 +66,53 @@ static int put_number(struct info *i, const char *key, u64 value, const char *un
 	return buf_printf(i->out, i->e, "%s: %llu%s\n", key, (unsigned long long)value, unit);
 }
 
-static int put_record(struct info *i, const struct record *rec)
+/* Facts that are for the replay, or told again and again. */
+static bool is_noise(const char *text, size_t n)
+{
+	static const char *const noise[] = { "syscalls.",
+					     "snapshot_begin=", "snapshot=", "lost_state=" };
+	size_t i, m;
+
+	for (i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
+		m = strlen(noise[i]);
+		if (n >= m && memcmp(text, noise[i], m) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "program.sched__switch: 12345 runs, 210 ns each, 0 missed" */
+static int put_program(struct info *i, const struct record *rec)
+{
+	const struct ev_program *p = rec->event;
+	char key[80], value[128];
+
+	snprintf(key, sizeof(key), "program.%.*s", (int)(rec->tail_len < 60 ? rec->tail_len : 60),
+		 rec->tail);
+	if (p->runs)
+		snprintf(value, sizeof(value), "%llu runs, %llu ns each, %llu missed",
+			 (unsigned long long)p->runs, (unsigned long long)(p->time / p->runs),
+			 (unsigned long long)p->missed);
+	else
+		snprintf(value, sizeof(value), "0 runs counted (--stats counts them), %llu missed",
+			 (unsigned long long)p->missed);
+	return put_text(i, key, value);
+}
+
+/* What the host could not record, and why. */
+static int put_lack(struct info *i, const struct record *rec, const struct schema *s)
+{
+	static const char *const levels[] = { "available", "degraded", "absent" };
+	const struct ev_doctor *d = rec->event;
+	char key[SCHEMA_NAME_MAX + 16];
+
+	if (!d->level || d->level > 2 || d->group >= GROUP_MAX)
+		return 0;
+	snprintf(key, sizeof(key), "%s.%s", levels[d->level], s->groups[d->group].name);
+	return put(i, key, strlen(key), rec->tail, rec->tail_len);
+}
+
+static int put_record(struct info *i, const struct record *rec, const struct schema *s)
 {
 	const struct ev_clock *clock = rec->event;
 	const char *equals;
@@ -77,7 +123,11 @@ static int put_record(struct info *i, const struct record *rec)
 		i->clock_offset = clock->realtime - clock->monotonic;
 	if (rec->type == EV_self)
 		i->self = *(const struct ev_self *)rec->event;
-	if (rec->type != EV_info)
+	if (rec->type == EV_program)
+		return put_program(i, rec);
+	if (rec->type == EV_doctor)
+		return put_lack(i, rec, s);
+	if (rec->type != EV_info || is_noise(rec->tail, rec->tail_len))
 		return 0;
 	equals = memchr(rec->tail, '=', rec->tail_len);
 	if (!equals)
@@ -113,7 +163,32 @@ static int put_start(struct info *i, u64 ts)
 	return put_text(i, "first_event", text);
 }
 
-static int put_all(struct info *i, const char *path, struct reader *r)
+/* What recording has cost: computation and communication. */
+static int put_cost(struct info *i, const struct recording_state *st)
+{
+	u64 ns = st->ts_max > st->ts_min ? st->ts_max - st->ts_min : 1;
+	const struct {
+		const char *key;
+		u64 value;
+	} numbers[] = {
+		{ "recorder_cpu_ns", i->self.process },
+		{ "recorder_drainer_cpu_ns", i->self.drainer },
+		{ "recorder_compressor_cpu_ns", i->self.compressor },
+		{ "recorder_memory_bytes", i->self.rss },
+		{ "ring_bytes", i->self.ring_bytes },
+		{ "ring_bytes_per_second", (u64)(i->self.ring_bytes / (ns / 1e9)) },
+		{ "ring_high_water_bytes", i->self.high_water },
+		{ "file_bytes_per_second", (u64)(st->file_bytes / (ns / 1e9)) },
+	};
+	size_t k;
+	int ret = 0;
+
+	for (k = 0; k < sizeof(numbers) / sizeof(numbers[0]) && ret == 0; k++)
+		ret = put_number(i, numbers[k].key, numbers[k].value, "");
+	return ret;
+}
+
+static int put_contents(struct info *i, const char *path, struct reader *r)
 {
 	const struct recording_state *st = reader_state(r);
 	const struct {
@@ -144,15 +219,18 @@ static int put_all(struct info *i, const char *path, struct reader *r)
 		ret = put_number(i, numbers[k].key, numbers[k].value, numbers[k].unit);
 	reader_limit(r, UINT64_MAX, UINT64_MAX); /* the recorder's own stream only */
 	while (ret == 0 && (ret = reader_next(r, &rec, i->e)) > 0)
-		ret = put_record(i, &rec);
+		ret = put_record(i, &rec, reader_schema(r));
 	if (ret == 0)
 		ret = put_start(i, st->ts_min);
 	if (ret == 0)
 		ret = put_groups(i, r);
-	if (ret == 0)
-		ret = put_number(i, "recorder_cpu_ns", i->self.process, "");
-	if (ret == 0)
-		ret = put_number(i, "ring_high_water_bytes", i->self.high_water, "");
+	return ret < 0 ? ret : put_cost(i, st);
+}
+
+static int put_all(struct info *i, const char *path, struct reader *r)
+{
+	int ret = put_contents(i, path, r);
+
 	return ret < 0 ? ret : buf_printf(i->out, i->e, i->json ? "\n}\n" : "");
 }
 

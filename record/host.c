@@ -100,21 +100,20 @@ static int put_facts(struct pump *p, struct err *e)
 static int put_names(struct pump *p, struct err *e)
 {
 	const struct syscall_desc *d;
-	char line[NAMES_LINE + 64];
+	char line[NAMES_LINE + 64] = "";
 	int ret = 0, n = 0;
 	s32 nr;
 
 	for (d = syscalls; d->name && ret == 0; d++) {
 		nr = shape_table_number(d->name);
-		if (nr < 0)
-			continue;
-		n += snprintf(line + n, sizeof(line) - n, " %d:%s", nr, d->name);
-		if (n < NAMES_LINE && d[1].name)
+		if (nr >= 0)
+			n += snprintf(line + n, sizeof(line) - n, " %d:%s", nr, d->name);
+		if (n < NAMES_LINE)
 			continue;
 		ret = made_info(p, e, "syscalls.%u=%s", syscall_own_abi(), line + 1);
 		n = 0;
 	}
-	return ret;
+	return ret < 0 || !n ? ret : made_info(p, e, "syscalls.%u=%s", syscall_own_abi(), line + 1);
 }
 
 static int put_disks(struct pump *p, struct err *e)

@@ -43,7 +43,7 @@ static int gather(struct recorder *r, const char *why, struct buf *facts, struct
 	if (ret == 0)
 		ret = made_info(r->pump, e, "end=%s", why);
 	for (i = 0; i < r->options.n_triggers && ret == 0; i++)
-		ret = made_info(r->pump, e, "trigger=%s", r->options.triggers[i].text);
+		ret = made_info(r->pump, e, "trigger.%d=%s", i, r->options.triggers[i].text);
 	if (ret == 0 && r->suppressed)
 		ret = made_info(r->pump, e, "triggers_suppressed=%" PRIu64, r->suppressed);
 	pump_divert(r->pump, NULL);

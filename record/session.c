@@ -43,9 +43,9 @@ static int put_scope(struct pump *p, const struct options *o, struct err *e)
 	if (ret == 0)
 		ret = made_info(p, e, "targets=%s", o->all ? "all" : n ? text : "chosen");
 	if (ret == 0 && o->comm)
-		ret = made_info(p, e, "target=comm %s", o->comm);
+		ret = made_info(p, e, "target.0=comm %s", o->comm);
 	for (i = 0; i < o->n_cgroups && ret == 0; i++)
-		ret = made_info(p, e, "target=%s %s", o->containers ? "container" : "cgroup",
+		ret = made_info(p, e, "target.%d=%s %s", i, o->containers ? "container" : "cgroup",
 				o->cgroups[i]);
 	if (ret == 0)
 		ret = made_info(p, e, "follow=%d", o->follow);

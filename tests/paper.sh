@@ -44,6 +44,16 @@ for m in man/*.[158]; do
 	mandoc -Tlint -Wwarning "$m" >$out/diff 2>&1
 	result $out/diff "$m has no errors"
 done
+if command -v systemd-analyze >/dev/null; then
+	sed "s|@sbindir@|$PWD|; /^Documentation/d" record/obsrec.service >$out/obsrec.service
+	systemd-analyze verify "$PWD/$out/obsrec.service" 2>&1 | grep obsrec >$out/diff
+	result $out/diff "the systemd unit is sound"
+	: >$out/diff
+	# shellcheck disable=SC2046 # words
+	./obsrec $(sed -n '/^ExecStart/,/[^\\]$/p' record/obsrec.service | tr -d '\\\n' |
+		sed 's/^[^ ]*//; s/\$OBSREC_OPTIONS//; s|/var/lib/obsrec/|'$out'/|') --dry-run --help >/dev/null 2>$out/diff
+	result $out/diff "its options are obsrec's"
+fi
 # commands that README.md shows as examples exist
 grep -oE '(obsanalyze|obsanalyze\.?) (info|report|plot|verify|dump|load|sql|schema|[a-z]+) ' README.md |
 	awk '{ print $2 }' | sort -u | while read -r c; do

@@ -13,9 +13,12 @@ for signal in INT TERM; do
 	"$obsrec" -p $flood -o "$work/$signal.obs" 2>"$work/err" &
 	rec=$!
 	sleep 1.5
+	killed=$(date +%s%N)
 	kill -$signal $rec
 	wait $rec
 	is "SIG$signal: exit status" $? 0
+	took=$((($(date +%s%N) - killed) / 1000000))
+	holds "SIG$signal: finished within 2 s ($took ms)" [ $took -lt 2000 ]
 	says "SIG$signal: summary names the next command" "$(cat "$work/err")" 'obsanalyze report'
 	holds "SIG$signal: complete" sh -c "'$obsanalyze' verify '$work/$signal.obs' >/dev/null"
 done

@@ -58,3 +58,10 @@ says "--dry-run: hooks" "$(cat "$work/plan")" 'sched *tp_btf *sched_switch'
 says "--dry-run: functions" "$(cat "$work/plan")" 'probed_outer at offset 0x'
 says "--dry-run: memory" "$(cat "$work/plan")" 'memory .* rings of 8192 KB'
 is "--dry-run: nothing is written" "$(cd "$work" && ls | grep -c '^obs-.*\.obs$')" 0
+
+# the cost of each program, on request
+"$obsrec" -q --stats -e syscalls -o "$work/stats.obs" -- "$top/.output/workload" flood
+runs=$("$obsanalyze" info "$work/stats.obs" | sed -n 's/^program.syscalls__exit: \([0-9]*\) runs.*/\1/p')
+seen=$(ask "$work/stats.obs" "SELECT seen FROM coverage WHERE grp='syscalls'")
+holds "--stats: the program ran for every event that was seen ($runs, $seen)" [ "$runs" -ge "$seen" ]
+says "info: computation and communication" "$("$obsanalyze" info "$work/stats.obs")" '^recorder_compressor_cpu_ns: [1-9]'
