@@ -5,12 +5,15 @@
 #include "features.h"
 #include "tracepoints.h"
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <stdio.h>
 #include <string.h>
 
-#define RAW_SUFFIX "__raw"   /* for kernels where tp_btf does not load */
-#define COUNT_MARK "__count" /* for kernels that show their preemption counter */
-#define IRQ_MARK   "__irq"   /* for those that do not: bpf/context.bpf.h */
+#define RAW_SUFFIX  "__raw"    /* for kernels where tp_btf does not load */
+#define COUNT_MARK  "__count"  /* for kernels that show their preemption counter */
+#define IRQ_MARK    "__irq"    /* for those that do not: bpf/context.bpf.h */
+#define INSERT_MARK "__insert" /* for those without block_io_start: bpf/insert.bpf.c */
 
 /* Group of a program by the text before "__" in its name; -1: not a program of ours. */
 static int group_of(const char *name)
@@ -31,22 +34,39 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* True if the kernel can give a BPF program the address of its preemption counter. */
-bool programs_see_preempt_count(void)
+/*
+ * True if the kernel can give a BPF program the address of its preemption counter: BTF must know
+ * the variable (5.10's does not), and the kernel must find it by its name.
+ */
+static bool shows_preempt_count(const struct btf *btf)
 {
 #if defined(__aarch64__)
+	(void)btf;
 	return true; /* it is a field of the thread */
 #else
-	FILE *f = fopen("/proc/kallsyms", "re");
+	bool old = btf__find_by_name_kind(btf, "__preempt_count", BTF_KIND_VAR) > 0;
+	bool hot = btf__find_by_name_kind(btf, "pcpu_hot", BTF_KIND_VAR) > 0;
+	FILE *f = old || hot ? fopen("/proc/kallsyms", "re") : NULL;
 	char line[256];
 	bool found = false;
 
 	while (f && !found && fgets(line, sizeof(line), f))
-		found = strstr(line, " __preempt_count\n") || strstr(line, " pcpu_hot\n");
+		found = (old && strstr(line, " __preempt_count\n")) ||
+			(hot && strstr(line, " pcpu_hot\n"));
 	if (f)
 		fclose(f);
 	return found;
 #endif
+}
+
+/* Whether this kernel takes the flavour that a program's name tells, if it tells one. */
+static bool flavour_fits(const struct programs *list, const char *name, const char *tracepoint)
+{
+	if (strstr(name, list->by_count ? IRQ_MARK : COUNT_MARK))
+		return false;
+	if (strcmp(tracepoint, "block_io_start") == 0)
+		return !list->no_start;
+	return list->no_start || !strstr(name, INSERT_MARK);
 }
 
 /* Calls are seen by the same programs, whether they, their paths or both are recorded. */
@@ -71,8 +91,7 @@ static int choose(struct programs *list, struct bpf_program *prog, const struct 
 		return 0;
 	if (tracepoint) {
 		hook = raw ? HOOK_RAW_TP : HOOK_TP_BTF;
-		if (ends_with(name, RAW_SUFFIX) != raw ||
-		    strstr(name, list->by_count ? IRQ_MARK : COUNT_MARK))
+		if (ends_with(name, RAW_SUFFIX) != raw || !flavour_fits(list, name, tracepoint + 1))
 			return 0;
 		if (tracepoint_args(btf, tracepoint + 1) < 0) {
 			if (feature_optional(tracepoint + 1))
@@ -100,6 +119,8 @@ int programs_choose(struct programs *ret, struct bpf_object *object, const struc
 	int r = 0;
 
 	ret->n = 0;
+	ret->by_count = !o->by_irq && shows_preempt_count(btf);
+	ret->no_start = o->no_start || tracepoint_args(btf, "block_io_start") < 0;
 	while (r == 0 && (prog = bpf_object__next_program(object, prog)))
 		r = choose(ret, prog, o, btf, raw, e);
 	return r;

@@ -23,11 +23,9 @@ struct programs {
 		enum hook hook;
 	} list[PROGRAMS_MAX];
 	int n;
+	bool no_start; /* requests start where they are inserted or issued */
 	bool by_count; /* wake-ups tell their context by the preemption counter */
 };
-
-/* True if the kernel can give a BPF program the address of its preemption counter. */
-bool programs_see_preempt_count(void);
 
 /* Sets those to load that the groups of o need; raw: raw_tp instead of tp_btf. */
 int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,
