@@ -1,10 +1,15 @@
 # obsrec and obsanalyze. `make help` lists what can be made.
 
-OUT       := .output$(if $(SAN),/san)
+OUT       := .output$(if $(SAN),/san)$(CROSS:%=/%)
 CC        ?= gcc
 CLANG     ?= clang
 BPFTOOL   ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
-ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+# CROSS=arm64 or s390x builds for another processor, for s390x only what replays
+ifdef CROSS
+CC        := $(subst arm64,aarch64,$(CROSS))-linux-gnu-gcc --sysroot=$(CURDIR)/.output/sysroot/$(CROSS)
+ANALYZE_ONLY := $(filter s390x,$(CROSS))
+endif
+ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(patsubst arm64,aarch64,$(or $(CROSS),$(shell uname -m)))))
 prefix    ?= /usr/local
 PLOTS     ?= $(CURDIR)/plots
 CFLAGS    ?= -O2 -g
@@ -16,22 +21,23 @@ ANALYZE_LIBS := -lzstd -lsqlite3 -lgsl -lgslcblas -lm
 SUPCXX       := $(filter /%,$(shell $(CC) -print-file-name=libsupc++.a))
 LZMA         := $(if $(shell printf '\043include <lzma.h>\n' | $(CC) -E -xc - 2>/dev/null | grep -m 1 lzma_ret),-llzma)
 OPTIONAL     := $(if $(SUPCXX),-DHAVE_DEMANGLE) $(if $(LZMA),-DHAVE_LZMA)
-RECORD_LIBS  := -lbpf -lelf -lz -lzstd $(LZMA) $(SUPCXX) -lpthread -lm
+RECORD_LIBS  := $(if $(ANALYZE_ONLY),,-lbpf -lelf -lz -lzstd $(LZMA) $(SUPCXX) -lpthread -lm)
 
 objects    = $(patsubst %.c,$(OUT)/%.o,$(1))
 FORMAT     = $(call objects,$(wildcard format/*.c))
 ANALYZE    = $(call objects,$(wildcard analyze/*.c analyze/analyses/*.c))
-RECORD     = $(call objects,$(wildcard record/*.c))
+RECORD     = $(if $(ANALYZE_ONLY),,$(call objects,$(wildcard record/*.c)))
 SKEL       = $(OUT)/bpf/obsrec.skel.h
-PROGRAMS   = $(if $(SAN),$(OUT)/)obsrec $(if $(SAN),$(OUT)/)obsanalyze
-UNITS      = $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(wildcard tests/unit/*.c))
+PROGRAMS   = $(addprefix $(if $(SAN)$(CROSS),$(OUT)/),$(if $(ANALYZE_ONLY),,obsrec) obsanalyze)
+UNIT_SRC   = $(if $(ANALYZE_ONLY),$(shell grep -L '"record/' tests/unit/*.c),$(wildcard tests/unit/*.c))
+UNITS      = $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 
 Q   := $(if $(V),,@)
 msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps check check-build live bench bench-update validate demo freeze golden-update man install clean help
+.PHONY: all deps check check-build live static kernels cross bench bench-update validate demo freeze golden-update man install clean help
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
 
@@ -88,10 +94,29 @@ check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-build
 	$(Q)sh tests/run.sh check
 
+LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork)
+
 live: deps ## run the tests that record on this machine (root)
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/workload $(OUT)/ringstress $(OUT)/cputime $(OUT)/slowly \
-		$(OUT)/exchange $(OUT)/groupwork
+	$(Q)$(MAKE) --no-print-directory all $(LIVE)
 	$(Q)sh tests/run.sh live
+
+$(OUT)/obsrec-static: $(RECORD) $(FORMAT)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -static $^ $(RECORD_LIBS) -o $@
+
+static: $(OUT)/obsrec-static ## build .output/obsrec-static, which needs no library (make kernels tests it)
+
+cross: deps ## build for arm64 and s390x (big-endian), and run unit and golden tests there
+	$(Q)sh tests/deps.sh cross
+	$(Q)for c in arm64 s390x; do \
+		sh tests/sysroot.sh $$c .output/sysroot/$$c && \
+		$(MAKE) --no-print-directory CROSS=$$c check-build || exit 1; done
+	$(Q)sh tests/run.sh cross
+
+kernels: deps ## run the live tests in virtual machines, on older kernels
+	$(Q)sh tests/deps.sh kernels
+	$(Q)$(MAKE) --no-print-directory all static $(LIVE)
+	$(Q)sh tests/run.sh kernels $(SUITES)
 
 $(OUT)/tests/ringstress.skel.h: $(OUT)/tests/ringstress.bpf.o
 	$(call msg,SKEL,$@)
@@ -161,4 +186,4 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
--include $(shell find $(OUT) -name '*.d' 2>/dev/null)
+-include $(shell find $(OUT) -type f -name '*.d' -not -path '*/sysroot/*' 2>/dev/null)

@@ -117,7 +117,11 @@ static int run_gnuplot(const char *const *argv, struct err *e)
 	pid_t pid;
 
 	why = posix_spawnp(&pid, "gnuplot", NULL, NULL, (char *const *)argv, environ);
-	if (why == ENOENT)
+	while (why == 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_errno(e, ERR_FAIL, "cannot wait for gnuplot");
+	/* 127: the same, where the new process cannot tell why it did not begin (POSIX) */
+	if (why == ENOENT || (why == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127))
 		return err_set(e, ERR_ENV,
 			       "pictures need gnuplot, which is not installed here "
 			       "(Debian: gnuplot-nox)");
@@ -125,10 +129,7 @@ static int run_gnuplot(const char *const *argv, struct err *e)
 		errno = why;
 		return err_errno(e, ERR_ENV, "cannot run gnuplot");
 	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_errno(e, ERR_FAIL, "cannot wait for gnuplot");
-	if (!WIFEXITED(status) || WEXITSTATUS(status) == 127)
+	if (!WIFEXITED(status))
 		return err_set(e, ERR_ENV, "pictures need gnuplot, which cannot be run here");
 	return WEXITSTATUS(status) == 0 ? 0 : err_set(e, ERR_FAIL, "gnuplot failed");
 }

@@ -79,6 +79,8 @@ int BPF_PROG(block__start__raw, struct request *rq)
 	return on_io(rq, EV_block_start, false);
 }
 
+#include "insert.bpf.c"
+
 SEC("?tp_btf/block_rq_issue")
 int block__issue(u64 *ctx)
 {

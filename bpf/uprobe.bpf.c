@@ -24,6 +24,19 @@ static __always_inline void args_of_i386(struct ev_call_args *e, u64 sp, u32 arg
 	e->arg3 = args > 3 ? words[3] : 0;
 }
 
+const volatile bool has_cookies = true; /* bpf_get_attach_cookie exists: since 5.15 */
+
+static __always_inline u64 cookie_of(struct pt_regs *regs)
+{
+	u64 cookie;
+
+	if (has_cookies)
+		return bpf_get_attach_cookie(regs);
+	/* found and replaced in a copy of the program for each site */
+	asm volatile("%0 = %1 ll" : "=r"(cookie) : "i"(SITE_COOKIE_UNSET));
+	return cookie;
+}
+
 /* Counts the event; true if it is to be recorded. */
 static __always_inline bool call_wanted(struct counts *c, u64 pid_tgid)
 {
@@ -69,7 +82,7 @@ int uprobe__call(struct pt_regs *regs)
 
 	if (!c || !call_wanted(c, id))
 		return 0;
-	cookie = bpf_get_attach_cookie(regs);
+	cookie = cookie_of(regs);
 	if (slow_functions)
 		call_begins(id, (u32)cookie, PT_REGS_SP(regs), ts);
 	if (cookie >> SITE_COOKIE_ARGS & 0xff)
@@ -93,7 +106,7 @@ int uprobe__return(struct pt_regs *regs)
 
 	if (!c || !call_wanted(c, id))
 		return 0;
-	cookie = bpf_get_attach_cookie(regs);
+	cookie = cookie_of(regs);
 	if (slow_functions)
 		call_ends(id, (u32)cookie, PT_REGS_SP(regs) - return_pops(cookie), ts);
 	e = ev_reserve(c, ts, (u32)id, return );

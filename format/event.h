@@ -28,6 +28,10 @@ struct ev_header {
 	u16 size; /* of the whole record, header and tail included; a multiple of 8 */
 };
 
+/* Stands in a program for uprobes where a kernel without cookies needs the site's
+ * (record/cookieless.c). */
+#define SITE_COOKIE_UNSET 0x0b5eb0a7c00c1e5aull
+
 #define EV_SIZE_MAX 8192 /* no record is longer */
 
 enum ev_type {

@@ -43,7 +43,7 @@ static const struct need {
 	{ GROUP_block, "block_rq_issue", NULL, NULL, "a kernel with CONFIG_BLOCK" },
 	{ GROUP_block, "block_rq_complete", NULL, NULL, "a kernel with CONFIG_BLOCK" },
 	{ GROUP_block, "block_io_start", NULL,
-	  "the thread that issues a request is taken for the one that submitted it",
+	  "requests start where they enter the queue of the device, or where they are issued",
 	  "Linux 6.5 or later" },
 	{ GROUP_net, "inet_sock_set_state", NULL, NULL, "a kernel with CONFIG_INET" },
 	{ GROUP_net, "tcp_retransmit_skb", NULL, "retransmits are not seen", NULL },
@@ -90,14 +90,16 @@ static void lacks(struct feature *f, enum level level, const char *why, const ch
 		snprintf(f->remedy + m, sizeof(f->remedy) - m, "%s%s", m ? "; " : "", remedy);
 }
 
-static void check_uprobes(struct feature *f, const struct btf *btf)
+bool feature_cookies(const struct btf *btf)
+{
+	return tracepoint_typedef(btf, COOKIE_TYPE);
+}
+
+static void check_uprobes(struct feature *f)
 {
 	if (procfs_number(UPROBE_TYPE, 0) == 0)
 		lacks(f, LEVEL_ABSENT, "the kernel has no uprobes",
 		      "a kernel with CONFIG_UPROBE_EVENTS");
-	else if (!tracepoint_typedef(btf, COOKIE_TYPE))
-		lacks(f, LEVEL_ABSENT, "the kernel does not tell programs which probe was hit",
-		      "Linux 5.15 or later");
 }
 
 void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
@@ -116,5 +118,5 @@ void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
 			 n->lost ? ": no tracepoint " : "", n->tracepoint);
 		lacks(&ret[n->group], n->lost ? LEVEL_DEGRADED : LEVEL_ABSENT, why, n->remedy);
 	}
-	check_uprobes(&ret[GROUP_uprobe], btf);
+	check_uprobes(&ret[GROUP_uprobe]);
 }

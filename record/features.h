@@ -21,6 +21,9 @@ struct feature {
 /* One for each group; of those without name, level is LEVEL_AVAILABLE and why empty. */
 void features_find(struct feature ret[GROUP_MAX], const struct btf *btf);
 
+/* True if programs are told which probe was hit (since 5.15). */
+bool feature_cookies(const struct btf *btf);
+
 /* True if a group can do without the tracepoint: then it tells less. */
 bool feature_optional(const char *tracepoint);
 

@@ -277,14 +277,22 @@ static int set_max_size(void *config, const char *arg, struct err *e)
 static int set_force(void *config, const char *arg, struct err *e)
 {
 	struct options *o = config;
+	const struct {
+		const char *name;
+		bool *flag;
+	} ways[] = {
+		{ "raw_tp", &o->raw_tp },     { "ringbuf", &o->stock_ring },
+		{ "irq", &o->by_irq },	      { "no_cookie", &o->no_cookie },
+		{ "no_start", &o->no_start },
+	};
+	size_t i;
 
-	if (strcmp(arg, "raw_tp") == 0)
-		o->raw_tp = true;
-	else if (strcmp(arg, "ringbuf") == 0)
-		o->stock_ring = true;
-	else
-		return err_set(e, ERR_FAIL, "--force knows raw_tp and ringbuf only");
-	return 0;
+	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+		if (strcmp(arg, ways[i].name) == 0) {
+			*ways[i].flag = true;
+			return 0;
+		}
+	return err_set(e, ERR_FAIL, "--force does not know %.40s", arg);
 }
 
 #define SWITCH(function, member, value)                                   \

@@ -60,9 +60,13 @@ struct options {
 	enum { RETURNS_SAFE, RETURNS_ALWAYS, RETURNS_NEVER } returns;
 	u64 ring; /* bytes a CPU, a power of two */
 	bool quiet, stats, verbose;
-	bool raw_tp;	 /* hidden: do not use tp_btf */
-	bool stock_ring; /* hidden: the kernel's kind of rings */
 	bool dry_run;
+	/* hidden: take the way of older kernels, or of those that show less */
+	bool raw_tp;	 /* without tp_btf */
+	bool stock_ring; /* the kernel's kind of rings */
+	bool by_irq;	 /* without the preemption counter */
+	bool no_cookie;	 /* uprobes without cookies */
+	bool no_start;	 /* without block_io_start */
 	bool help, version;
 };
 

@@ -58,19 +58,32 @@ static int collect(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
+/*
+ * Maps that take memory as they grow do so safely from any context since 6.1; older kernels
+ * warn of them, and can lock up. There all of it is taken at once.
+ */
+static void avoid_late_memory(struct obsrec_bpf *skel, const struct btf *btf)
+{
+	if (btf__find_by_name_kind(btf, "bpf_mem_alloc", BTF_KIND_STRUCT) > 0)
+		return;
+	bpf_map__set_map_flags(skel->maps.wanted_socks, 0);
+	bpf_map__set_map_flags(skel->maps.wanted_uring, 0);
+}
+
 static int load(struct probes *p, const struct options *o, const struct targets *t,
 		const struct btf *btf, bool raw, struct err *e)
 {
 	p->skel = obsrec_bpf__open();
 	if (!p->skel)
 		return err_errno(e, ERR_ENV, "cannot open the BPF programs");
-	programs_find_preempt_count(&p->programs, btf);
 	if (programs_choose(&p->programs, p->skel->obj, o, btf, raw, e) < 0)
 		return ERR_FAIL;
 	probe_config(p->skel, o, t, &p->sites, btf);
 	p->skel->rodata->ring_own = p->rings.own;
 	p->skel->rodata->preempt_count_at = p->programs.preempt_count_at;
 	p->skel->rodata->per_cpu_offsets_at = p->programs.per_cpu_offsets_at;
+	p->sites.no_cookies = o->no_cookie || !feature_cookies(btf);
+	p->skel->rodata->has_cookies = !p->sites.no_cookies;
 	if (rings_prepare(&p->rings, p->skel->obj, e) < 0)
 		return ERR_FAIL;
 	if (bpf_map__set_max_entries(p->skel->maps.counters, p->n_rings) < 0 ||
@@ -80,6 +93,7 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 	    bpf_map__set_max_entries(p->skel->maps.runnable,
 				     p->skel->rodata->slow_runq ? p->n_threads : 1) < 0)
 		return err_errno(e, ERR_ENV, "cannot size the BPF maps");
+	avoid_late_memory(p->skel, btf);
 	if (obsrec_bpf__load(p->skel) == 0)
 		return 0;
 	err_errno(e, ERR_ENV, "the kernel refuses the BPF programs (%.200s)", libbpf_says);

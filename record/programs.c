@@ -5,13 +5,15 @@
 #include "features.h"
 #include "tracepoints.h"
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RAW_SUFFIX "__raw"   /* for kernels where tp_btf does not load */
-#define COUNT_MARK "__count" /* for kernels that show their preemption counter */
-#define IRQ_MARK   "__irq"   /* for those that do not: bpf/context.bpf.h */
+#define RAW_SUFFIX  "__raw"    /* for kernels where tp_btf does not load */
+#define COUNT_MARK  "__count"  /* for kernels that show their preemption counter */
+#define IRQ_MARK    "__irq"    /* for those that do not: bpf/context.bpf.h */
+#define INSERT_MARK "__insert" /* for those without block_io_start: bpf/insert.bpf.c */
 
 /* Group of a program by the text before "__" in its name; -1: not a program of ours. */
 static int group_of(const char *name)
@@ -45,7 +47,8 @@ static bool symbol(const char *line, const char *name, u64 *ret)
 	return true;
 }
 
-void programs_find_preempt_count(struct programs *ret, const struct btf *btf)
+/* Looks for the kernel's preemption counter and where each CPU's own variables begin. */
+static void find_preempt_count(struct programs *ret, const struct btf *btf)
 {
 	FILE *f;
 	char line[256];
@@ -72,6 +75,16 @@ void programs_find_preempt_count(struct programs *ret, const struct btf *btf)
 	ret->by_count = ret->preempt_count_at && ret->per_cpu_offsets_at;
 }
 
+/* Whether this kernel takes the flavour that a program's name tells, if it tells one. */
+static bool flavour_fits(const struct programs *list, const char *name, const char *tracepoint)
+{
+	if (strstr(name, list->by_count ? IRQ_MARK : COUNT_MARK))
+		return false;
+	if (strcmp(tracepoint, "block_io_start") == 0)
+		return !list->no_start;
+	return list->no_start || !strstr(name, INSERT_MARK);
+}
+
 /* Calls are seen by the same programs, whether they, their paths or both are recorded. */
 static bool program_wanted(const struct options *o, const char *name, int group)
 {
@@ -94,8 +107,7 @@ static int choose(struct programs *list, struct bpf_program *prog, const struct 
 		return 0;
 	if (tracepoint) {
 		hook = raw ? HOOK_RAW_TP : HOOK_TP_BTF;
-		if (ends_with(name, RAW_SUFFIX) != raw ||
-		    strstr(name, list->by_count ? IRQ_MARK : COUNT_MARK))
+		if (ends_with(name, RAW_SUFFIX) != raw || !flavour_fits(list, name, tracepoint + 1))
 			return 0;
 		if (tracepoint_args(btf, tracepoint + 1) < 0) {
 			if (feature_optional(tracepoint + 1))
@@ -123,6 +135,9 @@ int programs_choose(struct programs *ret, struct bpf_object *object, const struc
 	int r = 0;
 
 	ret->n = 0;
+	find_preempt_count(ret, btf);
+	ret->by_count &= !o->by_irq;
+	ret->no_start = o->no_start || tracepoint_args(btf, "block_io_start") < 0;
 	while (r == 0 && (prog = bpf_object__next_program(object, prog)))
 		r = choose(ret, prog, o, btf, raw, e);
 	return r;

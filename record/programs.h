@@ -23,12 +23,10 @@ struct programs {
 		enum hook hook;
 	} list[PROGRAMS_MAX];
 	int n;
+	bool no_start; /* requests start where they are inserted or issued */
 	bool by_count; /* wake-ups tell their context by the preemption counter */
 	u64 preempt_count_at, per_cpu_offsets_at; /* where it is (bpf/context.bpf.h) */
 };
-
-/* Looks for the kernel's preemption counter; btf: of the kernel. */
-void programs_find_preempt_count(struct programs *ret, const struct btf *btf);
 
 /* Sets those to load that the groups of o need; raw: raw_tp instead of tp_btf. */
 int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,

@@ -26,6 +26,19 @@ static struct bpf_link *attach_site(const struct site *s, struct bpf_program *pr
 	return bpf_program__attach_uprobe_opts(prog, -1, path, s->offset, &opts);
 }
 
+/* The same on a kernel without cookies. */
+static int attach_copies(struct cookieless *c, const struct site *s,
+			 const struct bpf_program *entry, const struct bpf_program *back,
+			 u64 cookie, struct err *e)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->binary->elf.fd);
+	if (!s->no_return && cookieless_attach(c, back, path, s->offset, cookie, true, e) < 0)
+		return ERR_FAIL;
+	return cookieless_attach(c, entry, path, s->offset, cookie, false, e);
+}
+
 /* Each site takes four descriptors. */
 static void allow_descriptors(void)
 {
@@ -49,6 +62,11 @@ int sites_attach(struct sites *sites, struct bpf_program *entry, struct bpf_prog
 		s = &sites->list[i];
 		cookie = i | (u64)s->args << SITE_COOKIE_ARGS |
 			 (elffile_is_i386(&s->binary->elf) ? SITE_COOKIE_I386 : 0);
+		if (sites->no_cookies) {
+			if (attach_copies(&sites->cookieless, s, entry, back, cookie, e) < 0)
+				return ERR_FAIL;
+			continue;
+		}
 		/* return first: an entry without return is then the rarer case */
 		if (!s->no_return)
 			s->back = attach_site(s, back, cookie, true);
@@ -93,6 +111,7 @@ void sites_free(struct sites *s)
 {
 	int i;
 
+	cookieless_free(&s->cookieless);
 	for (i = 0; i < s->n; i++) {
 		bpf_link__destroy(s->list[i].entry);
 		bpf_link__destroy(s->list[i].back);

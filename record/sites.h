@@ -4,6 +4,7 @@
 #define OBS_SITES_H
 
 #include "binaries.h"
+#include "cookieless.h"
 #include "elfsym.h"
 #include "options.h"
 
@@ -30,6 +31,8 @@ struct sites {
 	} list[SITES_MAX]; /* a site's index is its id */
 	int n;
 	struct binaries binaries;
+	bool no_cookies; /* set before attaching: this kernel has none */
+	struct cookieless cookieless;
 };
 
 /* Finds all functions, so that a wrong name is known before anything is attached. */

@@ -13,7 +13,8 @@ int tracepoint_args(const struct btf *btf, const char *name);
 /* True if the kernel has a type definition of that name. */
 bool tracepoint_typedef(const struct btf *btf, const char *name);
 
-/* Offset of a member of a struct in bytes, -1 if there is none; members of anonymous structs too. */
+/* Offset of a member of a struct in bytes, -1 if there is none; members of anonymous structs too.
+ */
 int tracepoint_member(const struct btf *btf, const char *type, const char *member);
 
 /* What io_uring's tracepoints pass: values of submit_form and complete_form of bpf/uring.bpf.h. */

@@ -10,6 +10,20 @@ commands='clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc c
 	g++ xz readelf'
 headers='bpf/libbpf.h gelf.h lzma.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
 
+# what only make kernels and make cross need; both fetch with apt
+case ${1:-} in
+kernels)
+	commands='qemu-system-x86_64 busybox depmod mke2fs xz apt-get dpkg-deb' headers=''
+	packages='qemu-system-x86 busybox-static kmod e2fsprogs xz-utils debian-archive-keyring'
+	;;
+cross)
+	commands='aarch64-linux-gnu-gcc s390x-linux-gnu-gcc qemu-aarch64-static qemu-s390x-static apt-get dpkg-deb' headers=''
+	packages='gcc-aarch64-linux-gnu gcc-s390x-linux-gnu libc6-dev-arm64-cross libc6-dev-s390x-cross
+		qemu-user-static debian-archive-keyring'
+	;;
+*) packages='' ;;
+esac
+
 missing=''
 for c in $commands; do
 	command -v "$c" >/dev/null 2>&1 || missing="$missing $c"
@@ -34,19 +48,22 @@ as_root() {
 
 if command -v apt-get >/dev/null 2>&1; then
 	export DEBIAN_FRONTEND=noninteractive
-	packages='gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
+	base='gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
 		libsqlite3-dev libgsl-dev libcmocka-dev gnuplot-nox redis-server redis-tools pkg-config
 		mandoc clang-format python3 strace procps'
 	# bpftool is a package of its own in Debian; Ubuntu has it in linux-tools-common
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
 	if apt-cache policy bpftool 2>/dev/null | grep -q 'Candidate: [0-9]'; then
-		packages="$packages bpftool"
+		base="$base bpftool"
 	else
-		packages="$packages linux-tools-common"
+		base="$base linux-tools-common"
 	fi
 	# shellcheck disable=SC2086 # a list of words
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-		$packages >/dev/null
+		${packages:-$base} >/dev/null
+elif [ -n "$packages" ]; then
+	echo "deps: make $1 needs a Debian or Ubuntu host with: $packages" >&2
+	exit 1
 elif command -v dnf >/dev/null 2>&1; then
 	as_root dnf install -y -q gcc gcc-c++ libstdc++-static make clang llvm libbpf-devel elfutils-libelf-devel zlib-devel \
 		xz xz-devel \

@@ -11,6 +11,13 @@ export PACK="$top/.output$sub/pack" TESTDATA="$top/testdata" PAGER=cat NO_COLOR=
 if [ -n "$sub" ]; then OBSANALYZE="$top/.output$sub/obsanalyze"; else OBSANALYZE="$top/obsanalyze"; fi
 export OBSANALYZE
 work=$(mktemp -d)
+if [ -n "${EMULATED:-}" ]; then # another processor's: behind a script of one word
+	for p in "$PACK" "$OBSANALYZE"; do
+		printf '#!/bin/sh\nexec /bin/sh "%s" "%s" "$@"\n' "$EMULATED" "$p" >"$work/$(basename "$p")"
+		chmod 755 "$work/$(basename "$p")"
+	done
+	PACK=$work/pack OBSANALYZE=$work/obsanalyze
+fi
 trap 'rm -rf "$work"' EXIT
 bad=0
 for dir in tests/golden/*/; do

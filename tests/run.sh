@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs a list of tests and counts. run.sh check | live
+# Runs a list of tests and counts. run.sh check | live | kernels [SUITE...] | cross
 # A test prints "ok ...", "not ok ..." or "ok ... # SKIP why" lines; one that fails without
 # such a line, or prints none at all, counts as one failure. LIVE_MUST=1 makes a skip a failure.
 # The last line is "N passed, N failed".
@@ -8,8 +8,9 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 out=.output
-log=$out/tests.log
 mkdir -p $out
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 passed=0 failed=0 skipped=0
 
 one() { # name, command...
@@ -64,6 +65,29 @@ live)
 	for t in tests/live/*.sh; do
 		case $t in */lib.sh) continue ;; esac
 		one "live $(basename "$t" .sh)" sh "$t"
+	done
+	;;
+cross)
+	for arch in arm64 s390x; do
+		for t in "$out/$arch"/unit/test_*; do
+			case $t in *.o | *.d) continue ;; esac
+			one "$arch unit $(basename "$t")" env CMOCKA_MESSAGE_OUTPUT=TAP sh tests/emulated.sh "$t"
+		done
+		one "$arch golden" env SUB=/$arch EMULATED="$PWD/tests/emulated.sh" sh tests/golden.sh
+	done
+	;;
+kernels)
+	# in a virtual machine nothing may be missing
+	LIVE_MUST=1
+	shift
+	for suite in ${*:-bullseye bookworm trixie}; do
+		one "kernel of $suite" sh tests/kernels/boot.sh "$suite"
+		sed -n 's/^ok/           &/p' "$log"
+		one "$suite static" sh tests/kernels/static.sh "$suite"
+		for result in "$out/kernels/$suite/results"/*; do
+			[ -f "$result" ] || continue
+			one "$suite live $(basename "$result")" sh -c 'sed \$d "$1"; exit "$(sed -n "\$s/^status //p" "$1")"' sh "$result"
+		done
 	done
 	;;
 esac

@@ -2,10 +2,12 @@
 /* Recordings written as text. */
 #include "textpack.h"
 
+#include "format/frame.h"
 #include "format/recording.h"
 #include "format/syscall.h"
 
 #include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,12 +226,21 @@ static int set_word(struct packer *p, const struct event_desc *ev, char *word, u
 	return 0;
 }
 
+void textpack_header(void *record, u64 ts, u32 tid, u16 type, u16 size)
+{
+	u8 *at = record;
+
+	le_put(at + offsetof(struct ev_header, ts), ts, 8);
+	le_put(at + offsetof(struct ev_header, tid), tid, 4);
+	le_put(at + offsetof(struct ev_header, type), type, 2);
+	le_put(at + offsetof(struct ev_header, size), size, 2);
+}
+
 static int record(struct packer *p, char *line)
 {
 	char *ts = next_word(&line), *tid = next_word(&line), *name = next_word(&line), *word;
 	const struct event_desc *ev = name ? schema_event(schema_own(), name) : NULL;
 	u64 whole[EV_SIZE_MAX / 8] = { 0 }, v, id;
-	struct ev_header *h = (struct ev_header *)whole;
 	size_t size = ev ? ev->size : 0;
 
 	if (!ev)
@@ -240,7 +251,7 @@ static int record(struct packer *p, char *line)
 	while ((word = next_word(&line)))
 		if (set_word(p, ev, word, (u8 *)whole, &size) < 0)
 			return ERR_FAIL;
-	*h = (struct ev_header){ p->ts, id, ev->id, size };
+	textpack_header(whole, p->ts, id, ev->id, size);
 	p->groups |= 1u << ev->group;
 	p->records++;
 	return buf_add(&p->block, whole, size, p->e);

@@ -19,8 +19,12 @@
 #define OBS_TEXTPACK_H
 
 #include "format/err.h"
+#include "format/event.h"
 
 /* Writes the recording that text describes to fd. The error names the line. */
 int textpack(const char *text, int fd, struct err *e);
+
+/* A record's first 16 bytes as a recording has them, little-endian on every machine. */
+void textpack_header(void *record, u64 ts, u32 tid, u16 type, u16 size);
 
 #endif

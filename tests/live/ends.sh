@@ -12,6 +12,7 @@ flood
 for signal in INT TERM; do
 	"$obsrec" -p $flood -o "$work/$signal.obs" 2>"$work/err" &
 	rec=$!
+	until_begun "$work/$signal.obs"
 	sleep 1.5
 	killed=$(date +%s%N)
 	kill -$signal $rec
@@ -25,6 +26,7 @@ done
 
 "$obsrec" -q -p $flood -o "$work/kill.obs" &
 rec=$!
+until_begun "$work/kill.obs"
 sleep 4
 killed=$(date +%s.%N)
 kill -9 $rec

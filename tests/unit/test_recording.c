@@ -5,6 +5,7 @@
 #include "format/frame.h"
 #include "format/recording.h"
 #include "tests/loaded.h"
+#include "tests/textpack.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -29,12 +30,11 @@ static size_t make_records(u8 *to, int n, u64 *ts)
 		static const u16 sizes[] = { sizeof(struct ev_syscall), sizeof(struct ev_switch),
 					     sizeof(struct ev_syscall_args) };
 		int kind = random_u64() % 3;
-		struct ev_header h = { *ts += random_u64() % 1000, random_u64() % 5, types[kind],
-				       sizes[kind] };
 
+		*ts += random_u64() % 1000;
 		for (k = 16; k < sizes[kind]; k++)
 			to[at + k] = random_u64() % 7;
-		memcpy(to + at, &h, sizeof(h));
+		textpack_header(to + at, *ts, random_u64() % 5, types[kind], sizes[kind]);
 		at += sizes[kind];
 	}
 	return at;
@@ -77,7 +77,7 @@ static void blocks_survive_the_round_trip(void **state)
 
 static void records_that_do_not_fit_are_refused(void **state)
 {
-	struct ev_switch ev = { .h = { 1, 2, EV_switch, sizeof(ev) } };
+	struct ev_switch ev = { 0 };
 	struct block_info info = { .kind = BLOCK_DATA };
 	struct err e = { 0 };
 	struct block_encoder *enc = block_encoder_new(1, NULL, &e);
@@ -87,7 +87,7 @@ static void records_that_do_not_fit_are_refused(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		ev.h.size = sizes[i];
+		textpack_header(&ev, 1, 2, EV_switch, sizes[i]);
 		assert_int_equal(block_encode(enc, &info, &ev, sizeof(ev), &out, &e), ERR_FAIL);
 	}
 	block_encoder_free(enc);

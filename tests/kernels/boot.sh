@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# boot.sh SUITE: runs the live tests in a virtual machine with the kernel of a Debian suite.
+# Leaves .output/kernels/SUITE/results/<test>, one file a test, its exit status in the last line.
+set -eu
+cd "$(dirname "$0")/../.."
+suite=$1
+dir=.output/kernels/$suite
+sh tests/kernels/fetch.sh "$suite" "$dir"
+. tests/kernels/machine.sh
+root=$dir/root disk=$dir/disk
+rm -rf "$root" "$disk" "$dir/results" "$dir/serial"
+PATH=$PATH:/usr/sbin:/sbin
+
+# what the live tests call; the rest is busybox
+tools='dash awk basename cat chmod cp cut date dd dirname env false find grep head id kill ln ls mkdir
+	mkfifo mktemp mount mv nproc od pgrep printf ps readlink realpath rm sed seq setpriv sleep sort
+	stat tail taskset tee timeout touch tr true truncate umount uname uniq wc xargs bash'
+
+with_libraries() { # the shared libraries of programs, into the root
+	ldd "$@" 2>/dev/null | grep -o '/[^ ]*\.so[^ ]*' | sort -u | while read -r lib; do
+		mkdir -p "$root$(dirname "$lib")"
+		cp -L "$lib" "$root$lib"
+	done
+}
+
+mkdir -p "$root/usr/bin" "$root/usr/sbin" "$root/usr/lib" "$root/usr/lib64" "$root/etc" "$root/root"
+for d in bin sbin lib lib64; do ln -s usr/$d "$root/$d"; done
+cp "$(command -v busybox)" "$root/bin/busybox"
+for t in $tools; do
+	path=$(command -v "$t") || continue
+	case $path in /*) ;; *) path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin which "$t") ;; esac
+	cp -L "$path" "$root/usr/bin/$t"
+done
+ln -s dash "$root/usr/bin/sh"
+with_libraries "$root"/usr/bin/* obsrec obsanalyze $(find .output -maxdepth 1 -type f -perm -u+x)
+printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
+printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+cp /etc/ld.so.cache "$root/etc/"
+cp -r "$dir/modules" "$root/modules"
+cp tests/kernels/init "$root/init"
+cp tests/kernels/guest.sh "$root/run.sh"
+chmod 755 "$root/init"
+
+# the tree, as far as tests need it, on a disk: block requests need a real one
+initramfs=$root
+root=$dir/tree
+rm -rf "$root"
+mkdir -p "$root/.output"
+cp obsrec obsanalyze "$root/"
+find .output -maxdepth 1 -type f -perm -u+x -exec cp {} "$root/.output/" \;
+cp -r tests "$root/tests"
+mke2fs -q -q -t ext4 -E lazy_itable_init=0 -d "$root" "$disk" 1G >/dev/null
+rm -rf "$root"
+
+machine "$initramfs" -drive "file=$disk,if=virtio,format=raw,cache=unsafe"
+rm -rf "$initramfs" "$disk"
+
+mkdir -p "$dir/results"
+tr -d '\r' <"$dir/serial" | awk -v dir="$dir/results" '
+	/^=== begin / { name = $3; tests++; next }
+	/^=== end / { print "status", $3 > (dir "/" name); close(dir "/" name); name = ""; ended++; next }
+	/^=== off / { print "ok all " ended " live tests ended on Linux " $3; off = (ended == tests); next }
+	name { print > (dir "/" name) }
+	END { if (!off) print "not ok all live tests end: " ended " of " tests " did; see " dir "/../console" }'

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# fetch.sh SUITE DIR: the kernel of a Debian suite. Leaves in DIR: vmlinuz, version, and modules/
+# with what a virtio disk needs, in the order of modules/order.
+# From the mirror that this host's apt uses already (tests/private_apt.sh).
+set -eu
+suite=$1
+mkdir -p "$2"
+dir=$(cd "$2" && pwd)
+[ -s "$dir/version" ] && exit 0 # fetched before
+cd "$(dirname "$0")/../.."
+. tests/private_apt.sh
+private_apt "$dir/apt" "$suite" amd64
+package=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\)/\1/p')
+cd "$dir"
+rm -rf ./*.deb unpacked modules
+apt-get download -qq "$package"
+
+mkdir unpacked modules
+dpkg-deb -x ./*.deb unpacked
+cp unpacked/boot/vmlinuz-* vmlinuz
+version=$(basename unpacked/boot/vmlinuz-* | sed 's/^vmlinuz-//')
+if [ ! -d unpacked/lib/modules ]; then
+	mkdir -p unpacked/lib
+	ln -s ../usr/lib/modules unpacked/lib/modules
+fi
+PATH=$PATH:/usr/sbin:/sbin
+depmod -b unpacked "$version"
+for m in virtio_pci virtio_blk crc32c_generic ext4 loop; do
+	modprobe -d "$dir/unpacked" -S "$version" --show-depends "$m" 2>/dev/null || true
+done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r path; do
+	name=$(basename "$path")
+	case $name in
+	*.xz) xz -dc "$path" >"modules/${name%.xz}" ;;
+	*) cp "$path" modules/ ;;
+	esac
+	echo "${name%.xz}" >>modules/order
+done
+rm -rf unpacked ./*.deb apt
+echo "$version" >version

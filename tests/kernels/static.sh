@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# static.sh SUITE: the static obsrec, alone beside a busybox in an initramfs, records the life of
+# a shell that starts 29 programs. The recording comes back over the serial port.
+set -eu
+cd "$(dirname "$0")/../.."
+dir=.output/kernels/$1
+sh tests/kernels/fetch.sh "$1" "$dir"
+. tests/kernels/machine.sh
+root=$dir/root
+rm -rf "$root"
+mkdir -p "$root/bin"
+cp "$(command -v busybox)" "$root/bin/busybox"
+cp .output/obsrec-static "$root/bin/obsrec"
+cp tests/kernels/init "$root/init"
+chmod 755 "$root/init"
+cat >"$root/run.sh" <<'TEXT'
+/bin/obsrec -q -o - -- /busybox/sh -c 'i=0; while [ $i -lt 29 ]; do /busybox/true; i=$((i + 1)); done' | /busybox/base64
+TEXT
+machine "$root"
+rm -rf "$root"
+tr -d '\r' <"$dir/serial" | base64 -d >"$dir/static.obs" || echo "not ok a recording comes back: $(head -c 200 "$dir/serial")"
+verdict=$(./obsanalyze verify "$dir/static.obs" | tail -n 1)
+case $verdict in
+COMPLETE*) echo "ok static obsrec: $verdict" ;;
+*) echo "not ok static obsrec: $verdict" ;;
+esac
+programs=$(./obsanalyze dump --event exec "$dir/static.obs" | grep -c 'filename="/busybox/true"' || true)
+if [ "$programs" = 29 ]; then echo "ok programs that the shell started (29)"; else echo "not ok programs that the shell started: $programs, not 29"; fi
+rm -f "$dir/static.obs"
