@@ -151,6 +151,8 @@ static char *absolute(const struct process *p, s32 dir, const char *text, size_t
 		text += 2, len -= 2;
 	if (text[0] == '/' || !base || base[0] != '/')
 		return strndup(text, len);
+	if (len == 1 && text[0] == '.')
+		return strdup(base);
 	n = strlen(base);
 	path = malloc(n + len + 2);
 	if (path)
@@ -192,23 +194,23 @@ int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 	const struct ev_fd *ev = rec->event;
 	struct process *p = idmap_get(&r->processes, ev->pid);
 	const struct file *twin;
-	struct file *f, *old;
+	struct file *f;
 
 	if (p && ev->fd == WORKING_DIRECTORY)
 		return set_directory(p, ev, rec);
 	if (!p || ev->fd < 0)
 		return 0;
-	old = file_of(p, ev->fd);
+	f = file_of(p, ev->fd);
 	/* bind, listen and connect tell more of the same socket: the turn and its begin stay */
-	f = old && old->ino == ev->ino && old->dev == ev->dev && ev->ino
-		    ? old
-		    : file_new(r, p, ev->fd, rec->ts, e);
-	if (!f)
-		return ERR_FAIL;
-	if (f != old)
+	if (f && f->ino == ev->ino && f->dev == ev->dev && ev->ino) {
+		if (f->role && !ev->role)
+			return 0; /* it is known better */
+	} else {
+		f = file_new(r, p, ev->fd, rec->ts, e);
+		if (!f)
+			return ERR_FAIL;
 		f->since = rec->stream == STREAM_RECORDER ? r->resnapshot : rec->ts;
-	if (f == old && old->role && !ev->role)
-		return 0; /* it is known better */
+	}
 	fill_file(f, ev);
 	f->told = rec->stream == STREAM_RECORDER ? rec->ts : 0;
 	p->told = rec->stream == STREAM_RECORDER ? rec->ts : p->told;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Does so much of what the groups files, net, process, pagecache and io_uring tell of, in
- * prime numbers: groupwork DIR. groupwork connect ADDRESS: one connection to where nobody
- * answers, for some seconds.
+ * prime numbers: groupwork DIR. groupwork connect: a connection that is not answered, for some
+ * seconds. groupwork descriptors DIR: reads from descriptors of all origins.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ enum {
 	SPAWNED = 3,
 	PAGES = 61,  /* read from a file that is not cached */
 	URING = 101, /* reads through io_uring */
-	FAR_SECONDS = 4,
+	VAIN_SECONDS = 4,
 };
 
 static void die(const char *what)
@@ -189,25 +189,133 @@ static int read_by_uring(void)
 	return 1;
 }
 
-static int connect_far(const char *address)
+static int loopback_server(int backlog, struct sockaddr_in *a)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(9) };
-	int s = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	socklen_t len = sizeof(*a);
+	int server = socket(AF_INET, SOCK_STREAM, 0);
 
-	inet_pton(AF_INET, address, &a.sin_addr);
-	if (connect(s, (struct sockaddr *)&a, sizeof(a)) < 0 && errno != EINPROGRESS)
+	*a = (struct sockaddr_in){ .sin_family = AF_INET };
+	inet_pton(AF_INET, "127.0.0.1", &a->sin_addr);
+	check(bind(server, (struct sockaddr *)a, sizeof(*a)), "bind");
+	check(listen(server, backlog), "listen");
+	check(getsockname(server, (struct sockaddr *)a, &len), "getsockname");
+	return server;
+}
+
+static int connected(const struct sockaddr_in *a, int flags)
+{
+	int s = socket(AF_INET, SOCK_STREAM | flags, 0);
+
+	if (connect(s, (const struct sockaddr *)a, sizeof(*a)) < 0 && errno != EINPROGRESS)
 		die("connect");
-	sleep(FAR_SECONDS);
-	close(s);
+	return s;
+}
+
+/* A server that accepts nobody lets one connection wait; the next one's SYN gets no answer. */
+static int connect_in_vain(void)
+{
+	struct sockaddr_in a, own;
+	socklen_t len = sizeof(own);
+	int server = loopback_server(0, &a), first = connected(&a, 0), last;
+
+	last = connected(&a, SOCK_NONBLOCK);
+	sleep(1);
+	check(getsockname(last, (struct sockaddr *)&own, &len), "getsockname");
+	sleep(VAIN_SECONDS);
+	printf("port=%d\n", ntohs(own.sin_port));
+	close(last);
+	close(first);
+	close(server);
 	return 0;
+}
+
+static void read_bytes(int fd, int n)
+{
+	static char bytes[4096];
+
+	check(read(fd, bytes, n) == n ? 0 : -1, "read");
+}
+
+static void send_bytes(int fd, int n)
+{
+	static char bytes[4096];
+
+	check(write(fd, bytes, n) == n ? 0 : -1, "write");
+}
+
+static void make(const char *name)
+{
+	int fd = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	check(fd, name);
+	send_bytes(fd, 4096);
+	close(fd);
+}
+
+/* Reads so many bytes from each descriptor that their number names the case. */
+static int use_descriptors(const char *dir)
+{
+	struct sockaddr_in a;
+	int before, server, early, early_accepted, first, second, late, accepted, copy, pipes[2];
+	char name[64];
+	pid_t pid;
+
+	check(chdir(dir), "chdir");
+	check(mkdir("below", 0700), "mkdir");
+	make("before");
+	make("dupped");
+	make("reused");
+	make("below/deep");
+	before = open("before", O_RDONLY);
+	server = loopback_server(8, &a);
+	early = connected(&a, SOCK_CLOEXEC);
+	early_accepted = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+	fcntl(server, F_SETFD, FD_CLOEXEC);
+	make("ready");
+	while (access("go", F_OK) < 0)
+		usleep(20000);
+	read_bytes(before, 101);
+	send_bytes(early, 103);
+	read_bytes(early_accepted, 103);
+	first = open("dupped", O_RDONLY);
+	second = fcntl(first, F_DUPFD_CLOEXEC, 0);
+	close(first);
+	read_bytes(second, 107);
+	/* takes the number of first */
+	check(open("reused", O_RDONLY | O_CLOEXEC) == first ? 0 : -1, "open");
+	read_bytes(first, 109);
+	pid = fork();
+	if (pid == 0) {
+		read_bytes(before, 113);
+		check(chdir("below"), "chdir");
+		read_bytes(open("deep", O_RDONLY), 127);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	late = connected(&a, SOCK_CLOEXEC);
+	accepted = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+	copy = fcntl(accepted, F_DUPFD_CLOEXEC, 0);
+	send_bytes(late, 131);
+	read_bytes(copy, 131);
+	read_bytes(openat(open(".", O_RDONLY | O_CLOEXEC), "below/deep", O_RDONLY | O_CLOEXEC),
+		   137);
+	check(pipe2(pipes, O_CLOEXEC), "pipe2");
+	send_bytes(pipes[1], 139);
+	read_bytes(pipes[0], 139);
+	snprintf(name, sizeof(name), "if=/dev/fd/%d", before);
+	execlp("dd", "dd", name, "of=/dev/null", "bs=149", "count=1", NULL);
+	die("dd");
+	return 1;
 }
 
 int main(int argc, char **argv)
 {
 	int uring;
 
-	if (argc == 3 && strcmp(argv[1], "connect") == 0)
-		return connect_far(argv[2]);
+	if (argc == 2 && strcmp(argv[1], "connect") == 0)
+		return connect_in_vain();
+	if (argc == 3 && strcmp(argv[1], "descriptors") == 0)
+		return use_descriptors(argv[2]);
 	if (argc != 2)
 		return 1;
 	check(chdir(argv[1]), "chdir");

@@ -44,6 +44,8 @@ for m in man/*.[158]; do
 	mandoc -Tlint -Wwarning "$m" >$out/diff 2>&1
 	result $out/diff "$m has no errors"
 done
+./obsrec doctor --json | python3 -c 'import json, sys; assert len(json.load(sys.stdin)["checks"]) > 4' 2>$out/diff
+result $out/diff "obsrec doctor --json is JSON"
 if command -v systemd-analyze >/dev/null; then
 	sed "s|@sbindir@|$PWD|; /^Documentation/d" record/obsrec.service >$out/obsrec.service
 	systemd-analyze verify "$PWD/$out/obsrec.service" 2>&1 | grep obsrec >$out/diff

@@ -66,7 +66,7 @@ if command -v bpftrace >/dev/null; then
 	is "beside bpftrace: calls recorded" "$(ask "$work/beside.obs" "SELECT emitted FROM coverage WHERE grp='syscalls'")" "$want"
 	sums beside
 else
-	echo "ok another tracer # SKIP bpftrace is not installed"
+	echo "# bpftrace is not installed: only beside another obsrec"
 fi
 "$obsrec" -q -a -d 8 -o "$work/first.obs" &
 rec=$!

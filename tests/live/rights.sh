@@ -51,7 +51,7 @@ fi
 
 "$obsrec" doctor --json >"$work/doctor"
 is "doctor as root: exit status" $? 0
-holds "doctor: JSON" python3 -c "import json; c = json.load(open('$work/doctor'))['checks']; assert len(c) > 10, c"
+says "doctor: JSON names the groups" "$(cat "$work/doctor")" '{"name":"pagecache","level":"'
 "$obsrec" --dry-run -a -u "$top/.output/workload:probed_outer" >"$work/plan"
 is "--dry-run: exit status" $? 0
 says "--dry-run: hooks" "$(cat "$work/plan")" 'sched *tp_btf *sched_switch'
