@@ -62,11 +62,15 @@ static struct pivot_row *row_of(struct pivot *p, const char *subject, int max_ro
 
 static char *make_cell(double value, double low, double high, const char *unit)
 {
-	char text[CELL_MAX], number[48];
+	char text[CELL_MAX], number[24], from[24], to[24];
 	double half = (high - low) / 2;
 
 	render_number(number, sizeof(number), value, unit);
-	if (!isnan(half) && value != 0)
+	render_number(from, sizeof(from), low, unit);
+	render_number(to, sizeof(to), high, unit);
+	if (!isnan(half) && half > fabs(value)) /* a share of the value would say little */
+		snprintf(text, sizeof(text), "%s (%s..%s)", number, from, to);
+	else if (!isnan(half) && value != 0)
 		snprintf(text, sizeof(text), "%s +-%.2g%%", number, 100 * half / fabs(value));
 	else
 		snprintf(text, sizeof(text), "%s", number);

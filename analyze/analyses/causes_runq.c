@@ -11,7 +11,8 @@
 #define MOSTLY	      0.5	/* of a time */
 #define THROTTLE_LONG 2000000	/* ns: a wait so long beside an idle CPU is no wake-up latency */
 #define PERIOD	      100000000 /* ns: of CPU quotas, unless somebody changed it */
-#define FOCUS	      0.9	/* of the phases of ends of long waits: all at the same one is 1 */
+#define FOCUS	      0.8	/* of the phases of ends of long waits: all at the same one is 1 */
+#define SOME_PERIODS  0.2	/* of a quota's periods in the readings around slow units */
 #define FEW	      5		/* long waits: fewer have no phase */
 #define GUESSED_MOST  0.1	/* of the waits */
 
@@ -20,7 +21,7 @@ struct queued {
 	struct tally who; /* threads that had the CPU; -1 not known, 0 nobody: ns of a mean unit */
 	double woken, preempted;
 	double long_waits, long_idle, n_long;
-	double cosine, sine; /* of the phases of the ends of long waits */
+	double cosine, sine; /* of the phases of the ends of long waits, by their length */
 };
 
 static void on_queued(void *arg, const struct unit *u, const struct span *p, s64 ns)
@@ -35,8 +36,8 @@ static void on_queued(void *arg, const struct unit *u, const struct span *p, s64
 	q->n_long++;
 	q->long_waits += ns;
 	q->long_idle += p->object == 0 ? ns : 0;
-	q->cosine += cos(phase);
-	q->sine += sin(phase);
+	q->cosine += ns * cos(phase);
+	q->sine += ns * sin(phase);
 }
 
 /* What usual units wait for as well makes nobody slow. */
@@ -65,8 +66,7 @@ static void by_process(const struct drill *d, const struct tally *threads, struc
 
 /* What the quotas of the process's control groups did while units were slow. */
 struct quota {
-	bool known; /* the recording has control groups */
-	bool any;   /* and one of ours has a quota */
+	bool any; /* one of our control groups has a quota, and readings of it */
 	char path[120];
 	double limit, period; /* ns */
 	double periods, throttled, time;
@@ -81,7 +81,7 @@ static int read_quota(struct drill *d, struct quota *ret_quota, struct err *e)
 		" t.ts + t.dur > ?1 AND t.quota > 0 AND EXISTS(SELECT 1 FROM process p JOIN cgroup m ON"
 		" m.id=p.cgroup WHERE p.pid=?3 AND (m.path=g.path OR m.path LIKE"
 		" rtrim(g.path,'/') || '/%')) GROUP BY g.id ORDER BY sum(t.time) DESC LIMIT 1";
-	s64 from = INT64_MAX, to = 0, groups = 0;
+	s64 from = INT64_MAX, to = 0;
 	sqlite3_stmt *q;
 	size_t i;
 	int ret;
@@ -91,13 +91,10 @@ static int read_quota(struct drill *d, struct quota *ret_quota, struct err *e)
 		from = d->slow[i].ts < from ? d->slow[i].ts : from;
 		to = d->slow[i].ts + d->slow[i].dur > to ? d->slow[i].ts + d->slow[i].dur : to;
 	}
-	ret = db_int(d->db, &groups, e, "SELECT count(*) FROM cgroup", "");
-	if (ret == 0)
-		ret = db_query(&q, d->db, e, sql, "iii", from, to,
-			       d->n ? (s64)names_of(&d->names, d->slow[0].tid).pid : (s64)0);
+	ret = db_query(&q, d->db, e, sql, "iii", from, to,
+		       d->n ? (s64)names_of(&d->names, d->slow[0].tid).pid : (s64)0);
 	if (ret < 0)
 		return ret;
-	ret_quota->known = groups > 0;
 	ret = db_step(q, e);
 	if (ret > 0) {
 		ret_quota->any = true;
@@ -113,20 +110,19 @@ static int read_quota(struct drill *d, struct quota *ret_quota, struct err *e)
 }
 
 /*
- * Is it the quota? Most of the time must be in long waits. Counters that say so decide; without
- * any in the recording it is the shape of the waits: beside an idle CPU, or ending with a period.
+ * Is it the quota? Most of the time must be in long waits. Counters decide; where there are
+ * none (a new quota is found late) it is the shape of the waits: beside an idle CPU, or ending with
+ * a period.
  */
 static bool is_throttled(const struct queued *q, const struct quota *quota)
 {
 	double all = q->woken + q->preempted;
-	double focus = q->n_long >= FEW ? hypot(q->cosine, q->sine) / q->n_long : 0;
+	double focus = q->n_long >= FEW ? hypot(q->cosine, q->sine) / q->long_waits : 0;
 
 	if (all <= 0 || q->long_waits < MOSTLY * all)
 		return false;
-	if (quota->known && !(quota->any && quota->throttled > 0))
-		return false;
-	if (quota->any && quota->throttled >= MOSTLY * quota->periods)
-		return true;
+	if (quota->any) /* readings come once a second: a part of them may be from before */
+		return quota->throttled >= SOME_PERIODS * quota->periods && quota->throttled > 0;
 	return q->long_idle >= MOSTLY * q->long_waits || focus >= FOCUS;
 }
 

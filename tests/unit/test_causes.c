@@ -104,9 +104,14 @@ static void counters_of_quotas_decide(void **state)
 		"112 0 cgroup id=7 path=\"/a/web\"\n113 0 cgroup id=8 path=\"/a\"\n"
 		"114 100 thread pid=100 state=83 cgroup=7 comm=\"server\"\n";
 	char facts[1000];
-	sqlite3 *db = slowed(throttled, 0, "100", group);
+	sqlite3 *db;
 
 	(void)state;
+	snprintf(facts, sizeof(facts),
+		 "%s115 0 throttle cgroup=8 quota=1000000 period=100000000\n"
+		 "1300000000 0 throttle cgroup=8 quota=1000000 period=100000000 periods=13\n",
+		 group);
+	db = slowed(throttled, 0, "100", facts);
 	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='throttle'"), 0);
 	sqlite3_close(db);
 	snprintf(facts, sizeof(facts),
