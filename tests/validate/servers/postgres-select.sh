@@ -29,10 +29,12 @@ start() {
 }
 load() {
 	rm -f "$DIR"/ticks.*
+	# a thread for each connection: one after the other they would take longer to open than the test
+	# lasts, on a slow network
 	rate=
 	[ "$1" = 0 ] || rate="-R $1"
 	# shellcheck disable=SC2086
-	(cd "$DIR" && $ON_CLIENT pgbench -n ${SCRIPT:--S} -M simple -c "${CONNS:-$(conns)}" -j 1 -T "$2" \
+	(cd "$DIR" && $ON_CLIENT pgbench -n ${SCRIPT:--S} -M simple -c "${CONNS:-$(conns)}" -j "${CONNS:-$(conns)}" -T "$2" \
 		--random-seed="$3" $rate -l --log-prefix="$DIR/ticks" -h "$ADDR" -p "$PORT" -U postgres \
 		postgres >"$DIR/log.load" 2>&1) || { cat "$DIR/log.load" >&2; exit 1; }
 	python3 "$here/../ticks.py" pgbench "$1" "$DIR"/ticks.*
