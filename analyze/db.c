@@ -3,6 +3,7 @@
 #include "db.h"
 
 #include "format/buf.h"
+#include "names.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -257,6 +258,8 @@ int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 			    db ? sqlite3_errmsg(db) : "out of memory");
 	else
 		r = make ? create(db, e) : check(db, path, e);
+	if (r == 0)
+		r = names_register(db, e);
 	if (r < 0)
 		sqlite3_close(db);
 	else

@@ -55,7 +55,7 @@ if command -v systemd-analyze >/dev/null; then
 	result $out/diff "its options are obsrec's"
 fi
 # commands that README.md shows as examples exist
-grep -oE '(obsanalyze|obsanalyze\.?) (info|report|plot|verify|dump|load|sql|schema|[a-z]+) ' README.md |
+grep -oE '(obsanalyze|obsanalyze\.?) (info|report|plot|verify|dump|load|sql|export|schema|[a-z]+) ' README.md |
 	awk '{ print $2 }' | sort -u | while read -r c; do
 	./obsanalyze "$c" --help >/dev/null 2>&1 || echo "README.md: no command $c"
 done >$out/diff

@@ -56,6 +56,7 @@ check)
 		one "golden $sub" env SUB=$sub sh tests/golden.sh
 		one "bad files $sub" env SUB=$sub sh tests/bad.sh
 		one "functions $sub" env SUB=$sub sh tests/elf.sh
+		one "export $sub" env SUB=$sub sh tests/export.sh
 	done
 	one "verbs" sh tests/verbs.sh
 	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
