@@ -177,7 +177,7 @@ install: ## install below DESTDIR and prefix
 	install -D -m 644 -t $(DESTDIR)$(PLOTS) plots/*.gp
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/obsrec.8
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man1 man/obsanalyze.1
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 man/obsrec.5
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 man/obsrec.5 man/obs-schema.5
 	$(Q)rm -f $(OUT)/analyze/cmd_plot.o obsanalyze
 
 clean: ## remove what was built

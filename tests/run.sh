@@ -57,6 +57,7 @@ check)
 		one "bad files $sub" env SUB=$sub sh tests/bad.sh
 		one "functions $sub" env SUB=$sub sh tests/elf.sh
 		one "export $sub" env SUB=$sub sh tests/export.sh
+		one "sql $sub" env SUB=$sub sh tests/sql.sh
 	done
 	one "verbs" sh tests/verbs.sh
 	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
