@@ -24,8 +24,8 @@ CMD_SET_TEXT(set_output, output)
 CMD_SET_TEXT(set_table, table)
 
 static const struct opt opts[] = {
-	{ "format", 'f', "FORMAT",
-	  "perfetto (the default), csv, folded, folded-calls or openmetrics", set_format },
+	{ "format", 'f', "perfetto|csv|folded|folded-calls|openmetrics", "default: perfetto",
+	  set_format },
 	{ "output", 'o', "FILE", "write to this new file (csv: files in this directory)",
 	  set_output },
 	{ "table", 't', "NAME", "csv: only this table or view, to the file", set_table },
