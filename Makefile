@@ -37,7 +37,8 @@ msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps check check-build live static kernels cross bench bench-update validate demo freeze golden-update man install clean help
+.PHONY: all deps check check-build live static kernels cross bench bench-update validate demo freeze golden-update man \
+	install deb check-packages clean help
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
 
@@ -87,7 +88,7 @@ $(OUT)/fuzz_elf: $(OUT)/tests/fuzz_elf.o $(filter-out %/obsrec.o,$(RECORD)) $(FO
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 
-check-build: all $(UNITS) $(OUT)/pack $(OUT)/fuzz_elf
+check-build: all $(UNITS) $(OUT)/pack $(OUT)/fuzz_elf $(OUT)/bench_gen
 
 check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory check-build
@@ -168,17 +169,32 @@ golden-update: check-build ## accept the present output of the golden tests
 man: obsanalyze ## write the event chapter of obsrec(5)
 	$(Q)sh tests/paper.sh --update
 
-install: PLOTS = $(prefix)/share/obsrec/plots
+# apart from the programs in the tree, which find the pictures there
+install: built = $(OUT)/install$(prefix)
+install: share = $(DESTDIR)$(prefix)/share
+install: units = $(DESTDIR)$(patsubst /usr,,$(prefix))/lib/systemd/system
 install: ## install below DESTDIR and prefix
-	$(Q)rm -f $(OUT)/analyze/cmd_plot.o obsanalyze
-	$(Q)$(MAKE) --no-print-directory PLOTS=$(PLOTS) all
-	install -D -m 755 obsrec $(DESTDIR)$(prefix)/sbin/obsrec
-	install -D -m 755 obsanalyze $(DESTDIR)$(prefix)/bin/obsanalyze
-	install -D -m 644 -t $(DESTDIR)$(PLOTS) plots/*.gp
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 man/obsrec.8
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man1 man/obsanalyze.1
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 man/obsrec.5
-	$(Q)rm -f $(OUT)/analyze/cmd_plot.o obsanalyze
+	$(Q)$(MAKE) --no-print-directory OUT=$(built) PLOTS=$(prefix)/share/obsrec/plots \
+		$(built)/obsrec $(built)/obsanalyze
+	install -D -m 755 $(built)/obsrec $(DESTDIR)$(prefix)/sbin/obsrec
+	install -D -m 755 $(built)/obsanalyze $(DESTDIR)$(prefix)/bin/obsanalyze
+	install -D -m 644 -t $(share)/obsrec/plots plots/*.gp
+	install -D -m 644 -t $(share)/obsrec packaging/magic
+	install -D -m 644 -t $(share)/man/man8 man/obsrec.8
+	install -D -m 644 -t $(share)/man/man1 man/obsanalyze.1
+	install -D -m 644 -t $(share)/man/man5 man/obsrec.5 man/obs-schema.5
+	install -d $(share)/bash-completion/completions
+	sh packaging/completion.sh obsrec $(built)/obsrec >$(share)/bash-completion/completions/obsrec
+	sh packaging/completion.sh obsanalyze $(built)/obsanalyze >$(share)/bash-completion/completions/obsanalyze
+	install -d $(units)
+	sed 's|@sbindir@|$(prefix)/sbin|' record/obsrec.service >$(units)/obsrec.service
+
+check-packages: ## build the packages, install and use them in bare Debian roots (root)
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)sh tests/run.sh package
+
+deb: ## build the Debian packages into .output/deb
+	$(Q)sh packaging/deb.sh
 
 clean: ## remove what was built
 	rm -rf .output obsrec obsanalyze demo

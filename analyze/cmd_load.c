@@ -4,6 +4,7 @@
 #include "ask.h"
 #include "cache.h"
 #include "cmd.h"
+#include "raw_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ struct config {
 	struct asked asked; /* first: options of ask.h and filter.h */
 	bool force;
 	const char *output;
+	bool raw;
 };
 
 static int set_output(void *config, const char *arg, struct err *e)
@@ -23,10 +25,12 @@ static int set_output(void *config, const char *arg, struct err *e)
 }
 
 CMD_SET_FLAG(set_force, force)
+CMD_SET_FLAG(set_raw, raw)
 
 static const struct opt opts[] = {
 	{ "output", 'o', "FILE", "database to make; default: the recording's name and .db",
 	  set_output },
+	{ "raw", 0, NULL, "copy the raw events too, into plain tables event_NAME", set_raw },
 	ASK_OPTIONS,
 	{ "force", 0, NULL, "replace the database if it is there", set_force },
 	FILTER_OPTS,
@@ -48,6 +52,8 @@ static int fill(const char *path, const char *recording, struct reader *reader,
 		ret = db_insert(db, TABLE_recording, e, "ss", "file", recording);
 	if (ret == 0)
 		ret = analyses_run(db, NULL, e);
+	if (ret == 0 && c->raw)
+		ret = raw_tables_copy(db, reader, e);
 	if (sqlite3_close(db) != SQLITE_OK && ret == 0)
 		ret = err_set(e, ERR_FAIL, "cannot close the database %.400s", path);
 	return ret;

@@ -1,44 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* sql: a read-only query over a recording or a database. */
+/*
+ * sql: a read-only query over a recording or a database. The tables of a recording are made only
+ * if the query reads one: its raw events are there without that.
+ */
+#include "analysis.h"
 #include "ask.h"
 #include "cache.h"
 #include "cmd.h"
 #include "format/escape.h"
+#include "raw_tables.h"
+#include "rows.h"
+#include "vtab_event.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define ROWS_MEASURED 1000 /* rows held back to find the widths of columns */
-#define COLUMNS_MAX   64
-#define CELL_MAX      60 /* columns of a terminal; longer cells are not padded */
-
-enum form { TABLE_FORM, CSV_FORM, JSON_FORM };
+#define HEAP_MAX   (512 << 20) /* bytes that a query may take; sorting goes to temporary files */
+#define LENGTH_MAX (64 << 20)  /* bytes of one value */
+#define QUERY_MAX  (1 << 20)
 
 struct config {
 	struct asked asked; /* first: options of filter.h look for it there */
-	enum form form;
+	enum rows_form form;
+	bool stats;
 };
 
-static int set_csv(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->form = CSV_FORM;
-	return 0;
-}
+#define CHOOSE(function, member, choice)                                  \
+	static int function(void *config, const char *arg, struct err *e) \
+	{                                                                 \
+		(void)arg;                                                \
+		(void)e;                                                  \
+		((struct config *)config)->member = choice;               \
+		return 0;                                                 \
+	}
 
-static int set_json(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->form = JSON_FORM;
-	return 0;
-}
+CHOOSE(set_csv, form, ROWS_CSV)
+CHOOSE(set_json, form, ROWS_JSON)
+CHOOSE(set_line, form, ROWS_LINE)
+CHOOSE(set_stats, stats, true)
 
 static const struct opt opts[] = {
 	{ "csv", 'c', NULL, "comma-separated values, RFC 4180", set_csv },
 	{ "json", 'j', NULL, "one JSON object a line", set_json },
+	{ "line", 'l', NULL, "one value a line, as column = value", set_line },
+	{ "stats", 0, NULL, "say on standard error how much of the recording was read", set_stats },
 	FILTER_OPTS,
 	CACHE_OPTS,
 	{ 0 },
@@ -46,215 +52,286 @@ static const struct opt opts[] = {
 
 extern const struct command command_sql;
 
+/* What a query is asked of. */
+struct subject {
+	sqlite3 *db;
+	const char *path;
+	const struct asked *asked;
+	struct reader *reader; /* NULL: of a database */
+	struct event_source events;
+	bool loaded; /* the tables are filled */
+};
+
 /* Only reading is let through, whatever the words are. */
 static int only_reading(void *arg, int action, const char *a, const char *b, const char *c,
 			const char *d)
 {
+	static const char *const pragmas[] = { "table_info",	"table_xinfo",	"table_list",
+					       "index_list",	"index_info",	"index_xinfo",
+					       "database_list", "function_list" };
+	size_t i;
+
 	(void)arg;
-	(void)a;
-	(void)b;
 	(void)c;
 	(void)d;
-	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
-			       action == SQLITE_RECURSIVE
-		       ? SQLITE_OK
-		       : SQLITE_DENY;
+	if (action == SQLITE_READ || action == SQLITE_SELECT || action == SQLITE_RECURSIVE)
+		return SQLITE_OK;
+	if (action == SQLITE_FUNCTION)
+		return sqlite3_stricmp(b, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+	/* these tell of tables and set nothing */
+	for (i = 0; action == SQLITE_PRAGMA && i < sizeof(pragmas) / sizeof(pragmas[0]); i++)
+		if (sqlite3_stricmp(a, pragmas[i]) == 0)
+			return SQLITE_OK;
+	return SQLITE_DENY;
 }
 
-static int add_cell(struct buf *out, sqlite3_stmt *s, int i, enum form form, struct err *e)
+static int prepare(struct subject *s, sqlite3_stmt **ret, const char *sql, struct err *e)
 {
-	static const enum escape_for how[] = { ESCAPE_TEXT, ESCAPE_CSV, ESCAPE_JSON };
-	const char *text = (const char *)sqlite3_column_text(s, i);
-	int type = sqlite3_column_type(s, i), ret = 0;
-	size_t n = sqlite3_column_bytes(s, i);
-
-	if (type == SQLITE_NULL)
-		return form == JSON_FORM ? buf_add(out, "null", 4, e) : 0;
-	if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
-		return buf_add(out, text, n, e);
-	if (form == JSON_FORM)
-		ret = buf_add(out, "\"", 1, e);
-	if (ret == 0)
-		ret = escape_add(out, how[form], text ? text : "", n, e);
-	if (ret == 0 && form == JSON_FORM)
-		ret = buf_add(out, "\"", 1, e);
-	return ret;
-}
-
-static int add_line(struct buf *out, sqlite3_stmt *s, enum form form, struct err *e)
-{
-	int i, ret = form == JSON_FORM ? buf_add(out, "{", 1, e) : 0;
-
-	for (i = 0; i < sqlite3_column_count(s) && ret == 0; i++) {
-		const char *name = sqlite3_column_name(s, i);
-
-		if (i)
-			ret = buf_printf(out, e, form == JSON_FORM ? ", " : ",");
-		if (ret == 0 && form == JSON_FORM) {
-			ret = buf_add(out, "\"", 1, e);
-			if (ret == 0)
-				ret = escape_add(out, ESCAPE_JSON, name, strlen(name), e);
-			if (ret == 0)
-				ret = buf_printf(out, e, "\": ");
-		}
-		if (ret == 0)
-			ret = add_cell(out, s, i, form, e);
-	}
-	return ret < 0 ? ret : buf_printf(out, e, form == JSON_FORM ? "}\n" : "\r\n");
-}
-
-/* False when nobody reads any more. */
-static bool flush(struct buf *out)
-{
-	bool more = fwrite(out->data, 1, out->len, stdout) == out->len;
-
-	buf_clear(out);
-	return more;
-}
-
-static int print_lines(sqlite3_stmt *s, enum form form, struct err *e)
-{
-	struct buf out = { 0 };
-	int i, ret = 0;
-
-	for (i = 0; form == CSV_FORM && i < sqlite3_column_count(s) && ret == 0; i++) {
-		const char *name = sqlite3_column_name(s, i);
-
-		ret = i ? buf_add(&out, ",", 1, e) : 0;
-		if (ret == 0)
-			ret = escape_add(&out, ESCAPE_CSV, name, strlen(name), e);
-	}
-	if (ret == 0 && form == CSV_FORM)
-		ret = buf_printf(&out, e, "\r\n");
-	while (ret == 0 && (ret = db_step(s, e)) > 0) {
-		ret = add_line(&out, s, form, e);
-		if (ret == 0 && !flush(&out))
-			break;
-	}
-	flush(&out);
-	buf_free(&out);
-	return ret;
-}
-
-/* Up to ROWS_MEASURED rows of cells, to be aligned. */
-struct sheet {
-	char **cells;
-	int rows, columns;
-	int width[COLUMNS_MAX];
-	bool number[COLUMNS_MAX];
-};
-
-static int take_cells(struct sheet *t, sqlite3_stmt *s, struct err *e)
-{
-	int i, ret = 0, n;
-
-	for (i = 0; i < t->columns && ret == 0; i++) {
-		struct buf cell = { 0 };
-
-		ret = add_cell(&cell, s, i, TABLE_FORM, e);
-		if (ret == 0)
-			ret = buf_add(&cell, "", 1, e);
-		t->cells[t->rows * t->columns + i] = cell.data;
-		n = cell.len ? (int)cell.len - 1 : 0;
-		if (n > t->width[i])
-			t->width[i] = n < CELL_MAX ? n : CELL_MAX;
-		t->number[i] &= sqlite3_column_type(s, i) != SQLITE_TEXT;
-	}
-	t->rows++;
-	return ret;
-}
-
-static void print_sheet(struct sheet *t)
-{
-	int r, i;
-
-	for (r = 0; r < t->rows; r++) {
-		for (i = 0; i < t->columns; i++) {
-			char *cell = t->cells[r * t->columns + i];
-			int width = t->number[i] ? t->width[i] : -t->width[i];
-
-			printf("%s%*s", i ? "  " : "", i + 1 == t->columns && width < 0 ? 0 : width,
-			       cell ? cell : "");
-			free(cell);
-		}
-		printf("\n");
-	}
-	t->rows = 0;
-}
-
-static int print_table(sqlite3_stmt *s, struct err *e)
-{
-	struct sheet t = { .columns = sqlite3_column_count(s) };
-	int i, ret = 0;
-
-	if (t.columns > COLUMNS_MAX)
-		return err_set(e, ERR_FAIL, "the query has more than %d columns", COLUMNS_MAX);
-	t.cells = calloc((size_t)ROWS_MEASURED * t.columns + t.columns, sizeof(*t.cells));
-	if (!t.cells)
-		return err_set(e, ERR_FAIL, "out of memory for a table");
-	for (i = 0; i < t.columns; i++) {
-		t.cells[i] = strdup(sqlite3_column_name(s, i));
-		t.width[i] = strlen(sqlite3_column_name(s, i));
-		t.number[i] = true;
-	}
-	t.rows = 1;
-	while (ret == 0 && (ret = db_step(s, e)) > 0) {
-		ret = take_cells(&t, s, e);
-		if (t.rows == ROWS_MEASURED)
-			print_sheet(&t);
-	}
-	print_sheet(&t);
-	free(t.cells);
-	return ret;
-}
-
-static int query(sqlite3 *db, const char *sql, enum form form, struct err *e)
-{
-	sqlite3_stmt *s = NULL;
 	const char *rest = "";
+	struct buf safe = { 0 };
+	int r = 0;
+
+	sqlite3_set_authorizer(s->db, only_reading, s);
+	if (sqlite3_prepare_v2(s->db, sql, -1, ret, &rest) != SQLITE_OK) {
+		bool no_event = strstr(sqlite3_errmsg(s->db), "no such table: event");
+
+		r = err_set(e, ERR_FAIL, "%s%s", sqlite3_errmsg(s->db),
+			    sqlite3_errcode(s->db) == SQLITE_AUTH ? ": only SELECT is allowed"
+			    : no_event && !s->reader
+				    ? ": a database has raw events if it was made by load --raw"
+				    : "");
+	} else if (!*ret) {
+		r = err_set(e, ERR_FAIL, "the query is empty");
+	} else if (!sqlite3_stmt_readonly(*ret)) {
+		r = err_set(e, ERR_FAIL, "only SELECT is allowed");
+	} else if (rest[strspn(rest, " \t\r\n;")]) {
+		escape_add(&safe, ESCAPE_TEXT, rest, strnlen(rest, 60), NULL);
+		buf_add(&safe, "", 1, NULL);
+		r = err_set(e, ERR_FAIL, "one query at a time: %s is left over", safe.data);
+	}
+	buf_free(&safe);
+	sqlite3_set_authorizer(s->db, NULL, NULL);
+	if (r < 0) {
+		sqlite3_finalize(*ret);
+		*ret = NULL;
+	}
+	return r;
+}
+
+/*
+ * Which tables of the database the query opens, by its byte code: the authorizer is not told of
+ * those that only a USING names.
+ */
+static int find_tables(struct subject *s, const char *sql, bool *tables, bool *answers,
+		       struct err *e)
+{
+	enum { OPCODE = 1, ROOT = 3, DATABASE = 4 };
+	struct buf explain = { 0 };
+	sqlite3_stmt *st = NULL;
+	const char *op;
+	s64 n = 0;
+	int ret = buf_printf(&explain, e, "EXPLAIN %s", sql);
+
+	if (ret == 0)
+		ret = db_query(&st, s->db, e, explain.data, "");
+	while (ret == 0 && (ret = db_step(st, e)) > 0) {
+		ret = 0;
+		op = (const char *)sqlite3_column_text(st, OPCODE);
+		if ((strcmp(op, "OpenRead") != 0 && strcmp(op, "ReopenIdx") != 0) ||
+		    sqlite3_column_int(st, DATABASE) != 0)
+			continue;
+		*tables = true;
+		ret = db_int(s->db, &n, e,
+			     "SELECT count(*) FROM sqlite_schema WHERE rootpage = ? AND tbl_name IN"
+			     " ('metric', 'finding')",
+			     "i", (s64)sqlite3_column_int64(st, ROOT));
+		*answers |= n > 0;
+	}
+	sqlite3_finalize(st);
+	buf_free(&explain);
+	return ret;
+}
+
+/*
+ * SQLite connects its own virtual tables when they are first used, by words that the authorizer
+ * would not let through: they are used once before.
+ */
+static void connect_own(sqlite3 *db)
+{
+	static const char *const names[] = { "json_each('[]')",	       "json_tree('[]')",
+					     "pragma_table_info('x')", "pragma_table_xinfo('x')",
+					     "pragma_table_list",      "pragma_index_list('x')",
+					     "pragma_index_info('x')", "pragma_index_xinfo('x')",
+					     "pragma_database_list",   "pragma_function_list" };
+	char sql[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(sql, sizeof(sql), "SELECT 1 FROM %s LIMIT 0", names[i]);
+		db_exec(db, NULL, sql); /* an older SQLite may lack one */
+	}
+}
+
+/* The tables of a recording, made now or found in the cache, take the place of empty ones. */
+static int load(struct subject *s, bool *answered, struct err *e)
+{
 	int ret;
 
-	sqlite3_set_authorizer(db, only_reading, NULL);
-	if (sqlite3_prepare_v2(db, sql, -1, &s, &rest) != SQLITE_OK)
-		return err_set(e, ERR_FAIL, "%s%s", sqlite3_errmsg(db),
-			       sqlite3_errcode(db) == SQLITE_AUTH ? ": only SELECT is allowed"
-								  : "");
-	if (!s)
-		return err_set(e, ERR_FAIL, "the query is empty");
-	rest += strspn(rest, " \t\r\n;");
-	if (*rest)
-		ret = err_set(e, ERR_FAIL, "one query at a time: %.60s is left over", rest);
-	else
-		ret = form == TABLE_FORM ? print_table(s, e) : print_lines(s, form, e);
-	sqlite3_finalize(s);
+	s->loaded = true;
+	*answered = false;
+	if (strcmp(s->path, "-") == 0) /* it has been read already */
+		return cache_load(s->db, s->reader, s->asked, e);
+	sqlite3_close(s->db);
+	s->db = NULL;
+	ret = cache_open(&s->db, answered, s->path, s->asked, e);
+	if (ret == 0)
+		ret = db_exec(s->db, e, "PRAGMA query_only=0"); /* for the virtual tables alone */
+	if (ret < 0)
+		return ret;
+	connect_own(s->db);
+	return vtab_event_register(s->db, &s->events, e);
+}
+
+/* Fills the tables of a recording if the query reads one, and the answers if it reads those. */
+static int load_needed(struct subject *s, const char *sql, struct err *e)
+{
+	bool tables = false, answers = false, answered = false;
+	int ret = find_tables(s, sql, &tables, &answers, e);
+
+	if (ret == 0 && tables)
+		ret = load(s, &answered, e);
+	return ret == 0 && answers && !answered ? analyses_run(s->db, NULL, e) : ret;
+}
+
+static int ask(struct subject *s, const char *sql, enum rows_form form, struct err *e)
+{
+	struct sink out;
+	sqlite3_stmt *st = NULL;
+	int ret = prepare(s, &st, sql, e), closed;
+
+	if (ret == 0 && s->reader && !sqlite3_stmt_isexplain(st)) {
+		sqlite3_finalize(st);
+		st = NULL;
+		ret = load_needed(s, sql, e);
+		if (ret == 0)
+			ret = prepare(s, &st, sql, e);
+	}
+	if (ret < 0)
+		return ret;
+	/* the query may be anybody's: what it can reach was settled above, what it can use is here
+	 */
+	sqlite3_hard_heap_limit64(HEAP_MAX);
+	sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
+	sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
+	ret = db_exec(s->db, e, "PRAGMA query_only=1");
+	if (ret == 0)
+		ret = sink_open(&out, NULL, e);
+	if (ret == 0) {
+		ret = rows_write(&out, st, form, e);
+		/* rows that came before a failure are shown */
+		closed = sink_close(&out, true, ret < 0 ? NULL : e);
+		ret = ret < 0 ? ret : closed;
+	}
+	sqlite3_finalize(st);
 	return ret;
+}
+
+/* The query's words, from standard input if they are not on the command line. */
+static int read_query(struct buf *b, struct err *e)
+{
+	char chunk[4096];
+	ssize_t n = 0;
+	int ret = 0;
+
+	while (ret == 0 && b->len < QUERY_MAX && (n = read(STDIN_FILENO, chunk, sizeof(chunk))) > 0)
+		ret = buf_add(b, chunk, n, e);
+	if (ret == 0 && n < 0)
+		ret = err_errno(e, ERR_FAIL, "cannot read the query");
+	return ret < 0 ? ret : buf_add(b, "", 1, e);
+}
+
+static int open_subject(struct subject *s, const char *path, struct err *e)
+{
+	bool answered;
+	int ret;
+
+	if (db_is_database(path)) {
+		ret = cache_open(&s->db, &answered, path, s->asked, e); /* refuses filters */
+		if (ret == 0)
+			ret = db_exec(s->db, e, "PRAGMA query_only=0"); /* for the view alone */
+		return ret < 0 ? ret : raw_tables_view(s->db, "temp", e);
+	}
+	ret = reader_open(&s->reader, path, e);
+	if (ret == 0)
+		ret = db_open(&s->db, NULL, true, e);
+	s->events.reader = s->reader;
+	return ret < 0 ? ret : vtab_event_register(s->db, &s->events, e);
+}
+
+/* 1 if the recording was cut or is damaged, as far as the query looked. */
+static int is_damaged(struct subject *s, struct err *e)
+{
+	const struct recording_state *st;
+	s64 whole = 0;
+	int ret;
+
+	if (s->reader) {
+		st = reader_state(s->reader);
+		return !st->sound || st->damaged || s->events.damaged;
+	}
+	ret = db_int(s->db, &whole, e,
+		     "SELECT count(*) FROM recording WHERE key='sound' AND value='1'", "");
+	return ret < 0 ? ret : !whole;
+}
+
+static void tell_stats(const struct subject *s)
+{
+	const struct recording_state *st = s->reader ? reader_state(s->reader) : NULL;
+
+	if (!st) {
+		fprintf(stderr, "obsanalyze: a database: no recording was read\n");
+		return;
+	}
+	fprintf(stderr,
+		"obsanalyze: tables %s; raw events: %llu scans read %llu of %llu blocks, %llu "
+		"records\n",
+		s->loaded ? "made of the recording" : "not needed",
+		(unsigned long long)s->events.scans, (unsigned long long)s->events.blocks,
+		(unsigned long long)st->blocks, (unsigned long long)s->events.records);
 }
 
 static int run(int argc, char **argv, struct err *e)
 {
-	struct config c = { .form = TABLE_FORM };
-	int first = cmd_words(&command_sql, &c, argc, argv, 2, 2, e);
-	sqlite3 *db = NULL;
-	bool answered;
-	s64 whole = 0;
-	int ret;
+	struct config c = { .form = ROWS_TABLE };
+	int first = cmd_words(&command_sql, &c, argc, argv, 1, 2, e);
+	struct subject s = { .asked = &c.asked };
+	struct buf words = { 0 };
+	int ret = first, damaged = 0;
 
 	if (first < 0)
 		return first;
-	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
+	s.path = argv[first];
+	ret = argc - first > 1 ? 0 : read_query(&words, e);
 	if (ret == 0)
-		ret = db_int(db, &whole, e,
-			     "SELECT count(*) FROM recording WHERE key='sound' AND value='1'", "");
+		ret = open_subject(&s, argv[first], e);
+	if (ret == 0) {
+		connect_own(s.db);
+		ret = ask(&s, words.data ? words.data : argv[first + 1], c.form, e);
+	}
 	if (ret == 0)
-		ret = query(db, argv[first + 1], c.form, e);
-	sqlite3_close(db);
-	return ret == 0 && !whole ? cmd_damaged(argv[first]) : ret;
+		ret = damaged = is_damaged(&s, e);
+	sqlite3_close(s.db); /* ends the scans: their counts are whole */
+	if (ret >= 0 && c.stats)
+		tell_stats(&s);
+	reader_free(s.reader);
+	buf_free(&words);
+	return ret >= 0 && damaged ? cmd_damaged(argv[first]) : ret;
 }
 
 const struct command command_sql = {
 	.name = "sql",
-	.words = "RECORDING|DATABASE 'SELECT ...'",
-	.doc = "ask the tables (obsanalyze schema --tables lists them)",
+	.words = "RECORDING|DATABASE ['SELECT ...']",
+	.doc = "ask the tables and the raw events: see obs-schema(5)",
 	.opts = opts,
 	.run = run,
 };

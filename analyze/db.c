@@ -3,6 +3,7 @@
 #include "db.h"
 
 #include "format/buf.h"
+#include "names.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -35,10 +36,25 @@ const struct table_desc tables[N_TABLES] = {
 #undef END
 };
 
-const struct view_desc views[] = {
-#define VIEW(name, doc, sql) { #name, doc, sql },
+#define VIEW(name, doc, sql)	      static const struct column_desc columns_##name[] = {
+#define COLUMN(name, type, unit, doc) { #name, #type, unit, doc },
+#define END \
+	}   \
+	;
 #include "views.def"
 #undef VIEW
+#undef COLUMN
+#undef END
+
+const struct view_desc views[] = {
+#define VIEW(name, doc, sql) \
+	{ #name, doc, sql, columns_##name, sizeof(columns_##name) / sizeof(columns_##name[0]) },
+#define COLUMN(name, type, unit, doc)
+#define END
+#include "views.def"
+#undef VIEW
+#undef COLUMN
+#undef END
 	{ 0 },
 };
 
@@ -172,7 +188,6 @@ int db_insert(sqlite3 *db, enum table_id t, struct err *e, const char *fmt, ...)
 
 static int make_tables(sqlite3 *db, struct err *e)
 {
-	const struct view_desc *v;
 	struct buf sql = { 0 };
 	int t, c, ret = 0;
 
@@ -187,6 +202,20 @@ static int make_tables(sqlite3 *db, struct err *e)
 		if (ret == 0)
 			ret = db_exec(db, e, sql.data);
 	}
+	buf_free(&sql);
+	return ret;
+}
+
+static int make_views(sqlite3 *db, struct err *e)
+{
+	/* views find names by id and time */
+	int ret = db_exec(db, e,
+			  "CREATE INDEX thread_of ON thread(tid, start);"
+			  "CREATE INDEX fd_at ON fd(pid, fd, ts);"
+			  "CREATE INDEX syscall_name_of ON syscall_name(nr, abi)");
+	struct buf sql = { 0 };
+	const struct view_desc *v;
+
 	for (v = views; v->name && ret == 0; v++) {
 		buf_clear(&sql);
 		ret = buf_printf(&sql, e, "CREATE VIEW %s AS %s", v->name, v->sql);
@@ -209,7 +238,9 @@ static int create(sqlite3 *db, struct err *e)
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d",
 		 APPLICATION_ID, USER_VERSION);
 	ret = db_exec(db, e, sql);
-	return ret < 0 ? ret : make_tables(db, e);
+	if (ret == 0)
+		ret = make_tables(db, e);
+	return ret < 0 ? ret : make_views(db, e);
 }
 
 /* Others may have made the file: it must be one of ours, and must not run anything. */
@@ -219,6 +250,9 @@ static int check(sqlite3 *db, const char *path, struct err *e)
 
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	if (db_exec(db, e, "PRAGMA cell_size_check=1; PRAGMA mmap_size=0; PRAGMA query_only=1") < 0)
+		return ERR_FAIL;
 	if (db_int(db, &id, NULL, "PRAGMA application_id", "") < 0 || id != APPLICATION_ID)
 		return err_set(e, ERR_FAIL, "%.400s is not a database that obsanalyze made", path);
 	if (db_int(db, &version, e, "PRAGMA user_version", "") < 0)
@@ -257,6 +291,8 @@ int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 			    db ? sqlite3_errmsg(db) : "out of memory");
 	else
 		r = make ? create(db, e) : check(db, path, e);
+	if (r == 0)
+		r = names_register(db, e);
 	if (r < 0)
 		sqlite3_close(db);
 	else

@@ -40,9 +40,11 @@ struct view_desc {
 	const char *name;
 	const char *doc;
 	const char *sql;
+	const struct column_desc *columns;
+	int n_columns;
 };
 
-/* The views of views.def; ended by one without name. */
+/* Of views.def; ended by one without name. */
 extern const struct view_desc views[];
 
 /*

@@ -11,16 +11,18 @@ struct target {
 	const char *backslash; /* ASCII characters that get a backslash before them */
 	bool json;	       /* controls as \u00XX */
 	bool html;	       /* & < > " ' as entities */
-	bool blanks;	       /* blanks and quotes are written as \xNN */
+	const char *coded;     /* ASCII characters that are written as \xNN */
 };
 
 static const struct target targets[] = {
-	[ESCAPE_TEXT] = { "\\", false, false, false },
-	[ESCAPE_JSON] = { "\\\"", true, false, false },
-	[ESCAPE_MARKDOWN] = { "\\|`*_<>[]#~", false, false, false },
-	[ESCAPE_HTML] = { "", false, true, false },
-	[ESCAPE_CSV] = { "", false, false, false },
-	[ESCAPE_TSV] = { "\\", false, false, true },
+	[ESCAPE_TEXT] = { "\\", false, false, "" },
+	[ESCAPE_JSON] = { "\\\"", true, false, "" },
+	[ESCAPE_MARKDOWN] = { "\\|`*_<>[]#~", false, false, "" },
+	[ESCAPE_HTML] = { "", false, true, "" },
+	[ESCAPE_CSV] = { "", false, false, "" },
+	[ESCAPE_TSV] = { "\\", false, false, " \"" },
+	[ESCAPE_FOLDED] = { "\\", false, false, ";" },
+	[ESCAPE_LABEL] = { "\\", false, false, "" },
 };
 
 static const struct {
@@ -85,7 +87,7 @@ static int add_ascii(struct buf *out, const struct target *t, char c, struct err
 		for (i = 0; i < sizeof(entities) / sizeof(entities[0]); i++)
 			if (entities[i].c == c)
 				return buf_printf(out, e, "%s", entities[i].entity);
-	if (t->blanks && (c == ' ' || c == '"'))
+	if (strchr(t->coded, c))
 		return add_code(out, t, c, true, e);
 	if (strchr(t->backslash, c) && buf_add(out, "\\", 1, e) < 0)
 		return ERR_FAIL;
@@ -138,9 +140,28 @@ static int add_csv(struct buf *out, const char *bytes, size_t n, struct err *e)
 	return ret;
 }
 
+/* Safe text first, then the format's own escapes for what that left: backslashes and quotes. */
+static int add_label(struct buf *out, const char *bytes, size_t n, struct err *e)
+{
+	struct buf text = { 0 };
+	size_t i;
+	int ret = add_all(&text, &targets[ESCAPE_LABEL], bytes, n, e);
+
+	for (i = 0; i < text.len && ret == 0; i++) {
+		if (text.data[i] == '"' || text.data[i] == '\\')
+			ret = buf_add(out, "\\", 1, e);
+		if (ret == 0)
+			ret = buf_add(out, text.data + i, 1, e);
+	}
+	buf_free(&text);
+	return ret;
+}
+
 int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n, struct err *e)
 {
 	if (how == ESCAPE_CSV)
 		return add_csv(out, bytes, n, e);
+	if (how == ESCAPE_LABEL)
+		return add_label(out, bytes, n, e);
 	return add_all(out, &targets[how], bytes, n, e);
 }

@@ -16,6 +16,8 @@ enum escape_for {
 	ESCAPE_HTML,	 /* text or attribute value */
 	ESCAPE_CSV,	 /* a whole cell with its quotes; = + - @ at the start are defused */
 	ESCAPE_TSV,	 /* a cell for gnuplot: as text, blanks and quotes too */
+	ESCAPE_FOLDED,	 /* a frame of a folded stack: as text, and ; becomes \x3b */
+	ESCAPE_LABEL, /* inside the quotes of an OpenMetrics label: as text, then \ and " escaped */
 };
 
 /* Appends n bytes, made safe. The result has no control bytes and is valid UTF-8. */

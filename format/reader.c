@@ -7,6 +7,7 @@
 #include "catalog.h"
 #include "frame.h"
 #include "planes.h"
+#include "spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,41 +47,13 @@ struct reader {
 	u32 early;  /* groups for which blocks before from are read */
 	reader_tick tick;
 	void *tick_arg;
-	u64 done; /* records given */
+	u64 done;			      /* records given */
+	struct reader_choice chosen, *choice; /* NULL: from and to alone */
 	bool started;
 	bool given; /* the top stream's record is the caller's until the next call */
 	u64 memory; /* of decoded blocks */
 	u64 scratch[EV_SIZE_MAX / 8];
 };
-
-static bool spool(int to)
-{
-	char chunk[1 << 16];
-	ssize_t n;
-
-	while ((n = read(STDIN_FILENO, chunk, sizeof(chunk))) > 0)
-		if (write(to, chunk, n) != n)
-			return false;
-	return n == 0;
-}
-
-/* A pipe cannot be read from the end, so standard input goes into a nameless file first. */
-static int open_stdin(struct err *e)
-{
-	FILE *f = tmpfile();
-	int fd;
-
-	if (!f)
-		return err_errno(e, ERR_FAIL, "cannot make a temporary file for standard input");
-	fd = dup(fileno(f));
-	if (fd >= 0 && !spool(fd)) {
-		err_errno(e, ERR_FAIL, "cannot read standard input into a temporary file");
-		close(fd);
-		fd = ERR_FAIL;
-	}
-	fclose(f);
-	return fd;
-}
 
 static struct stream *stream_of(struct reader *r, u32 id)
 {
@@ -120,11 +93,19 @@ static int make_streams(struct reader *r, struct err *e)
 
 int reader_open(struct reader **ret, const char *path, struct err *e)
 {
-	int fd = strcmp(path, "-") == 0 ? open_stdin(e) : open(path, O_RDONLY | O_CLOEXEC);
+	int fd = strcmp(path, "-") == 0 ? spool_stdin(e) : open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 && strcmp(path, "-") != 0)
 		return err_errno(e, ERR_FAIL, "cannot open the recording %s", path);
 	return fd < 0 ? ERR_FAIL : reader_open_fd(ret, fd, e);
+}
+
+int reader_twin(struct reader **ret, const struct reader *of, struct err *e)
+{
+	int fd = fcntl(of->fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? err_errno(e, ERR_FAIL, "cannot open the recording once more")
+		      : reader_open_fd(ret, fd, e);
 }
 
 int reader_open_fd(struct reader **ret, int fd, struct err *e)
@@ -177,6 +158,14 @@ void reader_limit(struct reader *r, u64 from, u64 to)
 	r->to = to;
 	r->whole = false;
 	r->early = 0;
+	r->choice = NULL;
+}
+
+void reader_choose(struct reader *r, const struct reader_choice *choice)
+{
+	reader_limit(r, choice->from, choice->to);
+	r->chosen = *choice;
+	r->choice = &r->chosen;
 }
 
 void reader_excerpt(struct reader *r, u64 from, u64 to, u32 early)
@@ -313,6 +302,11 @@ int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf
 
 static bool wanted_block(const struct reader *r, const struct block_info *b)
 {
+	const struct reader_choice *c = r->choice;
+
+	if (c && (!(b->groups & c->groups) || (c->stream >= 0 && c->stream != b->stream) ||
+		  b->ts_max < c->from || b->ts_min >= c->to))
+		return false;
 	return b->records &&
 	       (b->stream == STREAM_RECORDER || (b->ts_max >= r->from && b->ts_min < r->to) ||
 		(b->ts_max < r->from && b->groups & r->early));
@@ -443,7 +437,8 @@ int reader_next(struct reader *r, struct record *rec, struct err *e)
 			if (ret < 0)
 				return ret;
 		}
-		if (r->whole || s->id == STREAM_RECORDER || (rec->ts >= r->from && rec->ts < r->to))
+		if (r->whole || (s->id == STREAM_RECORDER && !r->choice) ||
+		    (rec->ts >= r->from && rec->ts < r->to))
 			return 1;
 	}
 }

@@ -110,6 +110,9 @@ int reader_open(struct reader **ret, const char *path, struct err *e);
 /* As reader_open, of an open file that can seek; fd becomes the reader's, also on error. */
 int reader_open_fd(struct reader **ret, int fd, struct err *e);
 
+/* Another reader of the same recording. */
+int reader_twin(struct reader **ret, const struct reader *of, struct err *e);
+
 const struct recording_state *reader_state(const struct reader *r);
 const struct schema *reader_schema(const struct reader *r);
 
@@ -121,6 +124,16 @@ const struct block_info *reader_blocks(const struct reader *r, size_t *ret_n);
  * is always whole). Only blocks that overlap are read. Call before reader_next.
  */
 void reader_limit(struct reader *r, u64 from, u64 to);
+
+/* What reader_choose leaves in. */
+struct reader_choice {
+	u64 from, to; /* from <= ts < to, of the recorder's own stream too */
+	u32 groups;   /* bit mask: blocks without records of these groups are not read */
+	s64 stream;   /* only this one; -1: all */
+};
+
+/* As reader_limit, more narrowly. Records of other groups in the blocks that are read are given. */
+void reader_choose(struct reader *r, const struct reader_choice *choice);
 
 /*
  * For making an excerpt: reader_next gives whole blocks, those that overlap from <= ts < to and,

@@ -53,7 +53,9 @@ with tempfile.TemporaryDirectory() as work:
     commands = [['report'], ['verify'], ['dump', '--json'], ['info'], ['report', '--json'],
                 ['report', '--from', '1us', '--to', '200ms', '--pid', '100,1'], ['dump', '--comm', '*', '--to', '1s'],
                 ['cut', '--comm', '[a-s]*', '-o', '-'], ['cut', '--from', '5ms', '--to', '77ms', '-o', '-'],
-                ['redact', '--names', '-o', '-'], ['migrate', '-o', '-'], ['repair', '-o', '-'], ['merge', '-o', '-', good]]
+                ['redact', '--names', '-o', '-'], ['migrate', '-o', '-'], ['repair', '-o', '-'], ['merge', '-o', '-', good],
+                ['export'], ['export', '-f', 'folded'], ['export', '-f', 'openmetrics'],
+                ['export', '-f', 'folded-calls']]
     text, obs = os.path.join(work, 'text'), os.path.join(work, 'obs')
     for r in range(rounds):
         open(text, 'w').write(nonsense())

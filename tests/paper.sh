@@ -15,10 +15,19 @@ result() { if [ -s "$1" ]; then echo "not ok $2"; head -n 20 "$1"; bad=1; else e
 	cat $out/events
 	sed -n '/END EVENTS/,$p' man/obsrec.5
 } >$out/obsrec.5
+./obsanalyze schema --man-tables >$out/tables
+{
+	sed '/BEGIN TABLES/q' man/obs-schema.5
+	cat $out/tables
+	sed -n '/END TABLES/,$p' man/obs-schema.5
+} >$out/obs-schema.5
 if [ "${1:-}" = --update ]; then
 	cp $out/obsrec.5 man/obsrec.5
+	cp $out/obs-schema.5 man/obs-schema.5
 	exit
 fi
+diff -u man/obs-schema.5 $out/obs-schema.5 >$out/diff
+result $out/diff "the tables of obs-schema(5) are the program's (else: make man)"
 diff -u man/obsrec.5 $out/obsrec.5 >$out/diff
 result $out/diff "the event chapter of obsrec(5) is the schema's (else: make man)"
 
@@ -57,7 +66,7 @@ if command -v systemd-analyze >/dev/null; then
 	result $out/diff "its options are obsrec's"
 fi
 # commands that README.md shows as examples exist
-grep -oE '(obsanalyze|obsanalyze\.?) (info|report|plot|verify|dump|load|sql|schema|[a-z]+) ' README.md |
+grep -oE '(obsanalyze|obsanalyze\.?) (info|report|plot|verify|dump|load|sql|export|schema|[a-z]+) ' README.md |
 	awk '{ print $2 }' | sort -u | while read -r c; do
 	./obsanalyze "$c" --help >/dev/null 2>&1 || echo "README.md: no command $c"
 done >$out/diff

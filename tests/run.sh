@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs a list of tests and counts. run.sh check | live | kernels [SUITE...] | cross
+# Runs a list of tests and counts. run.sh check | live | package | kernels [SUITE...] | cross
 # A test prints "ok ...", "not ok ..." or "ok ... # SKIP why" lines; one that fails without
 # such a line, or prints none at all, counts as one failure. LIVE_MUST=1 makes a skip a failure.
 # The last line is "N passed, N failed".
@@ -56,6 +56,8 @@ check)
 		one "golden $sub" env SUB=$sub sh tests/golden.sh
 		one "bad files $sub" env SUB=$sub sh tests/bad.sh
 		one "functions $sub" env SUB=$sub sh tests/elf.sh
+		one "export $sub" env SUB=$sub sh tests/export.sh
+		one "sql $sub" env SUB=$sub sh tests/sql.sh
 	done
 	one "verbs" sh tests/verbs.sh
 	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
@@ -89,6 +91,9 @@ kernels)
 			one "$suite live $(basename "$result")" sh -c 'sed \$d "$1"; exit "$(sed -n "\$s/^status //p" "$1")"' sh "$result"
 		done
 	done
+	;;
+package)
+	one package bash tests/package.sh
 	;;
 esac
 

@@ -60,7 +60,7 @@ static void info(struct buf *b, u64 ts, const char *text)
 /* What obsrec says at the beginning: whom it records, and the server's connections. */
 static void begin(struct writer *w)
 {
-	struct block_info block = { .stream = STREAM_RECORDER, .groups = 1 };
+	struct block_info block = { .stream = STREAM_RECORDER, .groups = 3 };
 	struct ev_thread thread = { .h = { 905, PID, EV_thread, sizeof(thread) }, .pid = PID };
 	struct buf b = { 0 };
 	struct err e = { 0 };

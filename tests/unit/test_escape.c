@@ -47,7 +47,12 @@ static void each_target_is_safe(void **state)
 	CHECK(ESCAPE_CSV, "say \"x\", y", "\"say \"\"x\"\", y\"");
 	CHECK(ESCAPE_CSV, "=1+1", "\"'=1+1\"");
 	CHECK(ESCAPE_CSV, "", "\"\"");
+	CHECK(ESCAPE_CSV, "\t=1", "\"\\x09=1\"");
+	CHECK(ESCAPE_CSV, "\r@x", "\"\\x0d@x\"");
+	CHECK(ESCAPE_CSV, "-1", "\"'-1\"");
 	CHECK(ESCAPE_TSV, "a b\t\"c", "a\\x20b\\x09\\x22c");
+	CHECK(ESCAPE_FOLDED, "a;b 5\n", "a\\x3bb 5\\x0a");
+	CHECK(ESCAPE_LABEL, "a\"b\\c\n", "a\\\"b\\\\\\\\c\\\\x0a");
 }
 
 /* Any bytes, any target: the result has no control byte and is ASCII or valid UTF-8. */
@@ -66,7 +71,7 @@ static void random_bytes_never_act(void **state)
 			seed = seed * 1103515245u + 12345u;
 			in[k] = seed >> 16;
 		}
-		for (how = ESCAPE_TEXT; how <= ESCAPE_TSV; how++) {
+		for (how = ESCAPE_TEXT; how <= ESCAPE_LABEL; how++) {
 			buf_clear(&b);
 			assert_int_equal(escape_add(&b, how, in, sizeof(in), &e), 0);
 			for (k = 0; k < b.len; k++)

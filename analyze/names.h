@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Functions for SQL that name numbers: syscall_name(abi, nr), errno_name(n) (negative too),
+ * block_op(op), state_name(id). NULL for NULL.
+ */
+#ifndef OBS_NAMES_H
+#define OBS_NAMES_H
+
+#include "db.h"
+
+/* Makes them known to a connection. Nothing in a database may depend on them. */
+int names_register(sqlite3 *db, struct err *e);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A long result on its way out. */
+#include "sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ENOUGH (64u << 10)
+
+int sink_open(struct sink *s, const char *path, struct err *e)
+{
+	*s = (struct sink){ .fd = STDOUT_FILENO };
+	if (!path || strcmp(path, "-") == 0)
+		return 0;
+	s->path = path;
+	s->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (s->fd >= 0)
+		return 0;
+	if (errno == EEXIST)
+		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
+			       path);
+	return err_errno(e, ERR_FAIL, "cannot make %.400s", path);
+}
+
+static int write_all(struct sink *s, struct err *e)
+{
+	size_t at = 0;
+	ssize_t n;
+
+	while (at < s->b.len && !s->gone) {
+		n = write(s->fd, s->b.data + at, s->b.len - at);
+		if (n >= 0)
+			at += n;
+		else if (errno == EPIPE)
+			s->gone = true;
+		else if (errno != EINTR)
+			return err_errno(e, ERR_FAIL, "cannot write %.400s",
+					 s->path ? s->path : "the output");
+	}
+	buf_clear(&s->b);
+	return s->gone;
+}
+
+int sink_more(struct sink *s, struct err *e)
+{
+	return s->b.len < ENOUGH ? s->gone : write_all(s, e);
+}
+
+int sink_close(struct sink *s, bool good, struct err *e)
+{
+	int ret = good ? write_all(s, e) : 0;
+
+	if (s->path && s->fd >= 0) {
+		if (close(s->fd) < 0 && ret >= 0)
+			ret = err_errno(e, ERR_FAIL, "cannot write %.400s", s->path);
+		if (!good || ret < 0)
+			unlink(s->path);
+	}
+	buf_free(&s->b);
+	return ret < 0 ? ret : 0;
+}

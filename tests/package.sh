@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The Debian packages: made, checked, installed in two bare roots of this release of Debian. One
+# records, the other has the analyzer alone and reports. Also shell completion and file(1) magic.
+# Needs root, debootstrap and a reachable mirror: the one that apt uses here. Bare roots are kept in
+# .output/package, so that a second run is quick.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+out=$top/.output/package
+mkdir -p "$out"
+work=$(mktemp -d "$out/run.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+bad=0
+ok() { printf 'ok %s\n' "$*"; }
+fail() {
+	printf 'not ok %s\n' "$*"
+	bad=1
+}
+holds() { # sentence, command...
+	what=$1
+	shift
+	if "$@" >"$work/said" 2>&1; then ok "$what"; else fail "$what: $(tail -n 3 "$work/said")"; fi
+}
+skip() {
+	echo "ok the packages # SKIP $*"
+	exit $bad
+}
+
+command -v dpkg-deb >/dev/null || skip "this is no Debian"
+for tool in dpkg-shlibdeps lintian debootstrap file; do
+	command -v $tool >/dev/null || missing=1
+done
+if [ -n "${missing:-}" ] && [ "$(id -u)" -eq 0 ]; then
+	apt-get update -qq >/dev/null 2>&1
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends dpkg-dev lintian \
+		debootstrap file >/dev/null 2>&1
+fi
+
+# ---- install ----
+holds "make install with a prefix and DESTDIR" make install prefix=/opt/obs DESTDIR="$work/installed"
+holds "installed programs run" "$work/installed/opt/obs/bin/obsanalyze" --version
+holds "installed programs know where pictures are described" sh -c \
+	"strings '$work/installed/opt/obs/bin/obsanalyze' | grep -qx /opt/obs/share/obsrec/plots"
+
+# ---- completion ----
+complete_words() { # program, words...: what is offered for the last one
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+	"_$1"
+	echo "${COMPREPLY[*]}"
+}
+offers() { # wanted word, then the words
+	wanted=$1
+	shift
+	got=$(complete_words "$@")
+	case " $got " in *" $wanted "*) ok "completion: $* -> $wanted" ;; *) fail "completion: $*: $got, not $wanted" ;; esac
+}
+for p in obsrec obsanalyze; do
+	# shellcheck disable=SC1090 # made above
+	. "$work/installed/opt/obs/share/bash-completion/completions/$p" || bad=1
+done
+offers export obsanalyze ex
+offers openmetrics obsanalyze export --format ''
+offers folded-calls obsanalyze export -f folded-
+offers png obsanalyze plot -f p
+offers --duration obsrec --du
+holds "completion offers nothing that is not there" [ -z "$(complete_words obsanalyze nonsense)" ]
+asked=0
+for c in $(complete_words obsanalyze ''); do
+	case $c in --*) continue ;; esac
+	"$work/installed/opt/obs/bin/obsanalyze" "$c" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' |
+		grep -oE -- '--[a-z-]+' >"$work/options"
+	while read -r o; do
+		case " $(complete_words obsanalyze "$c" --) " in
+		*" $o "*) asked=$((asked + 1)) ;;
+		*) fail "completion of $c knows $o" ;;
+		esac
+	done <"$work/options"
+done
+[ $asked -gt 30 ] && ok "completion knows all $asked options of all commands"
+
+# ---- file(1) ----
+says_file() { # pattern, file
+	if file -m packaging/magic "$2" | grep -q "$1"; then ok "file says $1"; else fail "file: $(file -m packaging/magic "$2")"; fi
+}
+./obsanalyze load -o "$work/demo.db" testdata/demo.obs
+says_file 'obsrec recording, format 1\.0' testdata/demo.obs
+says_file 'obsanalyze database, version [0-9]' "$work/demo.db"
+python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("CREATE TABLE a(b)")' "$work/other.db"
+holds "file does not take another database for ours" sh -c \
+	"! file -m packaging/magic '$work/other.db' | grep -q obsanalyze"
+
+# ---- packages ----
+holds "make deb" make deb
+debs=$(ls .output/deb/obsrec_*.deb .output/deb/obsanalyze_*.deb)
+# shellcheck disable=SC2086 # two names
+holds "lintian has nothing to say" lintian --allow-root --fail-on error,warning $debs
+for c in obsrec obsanalyze; do
+	dpkg-deb -f .output/deb/${c}_*.deb Depends | tr ',' '\n' | sed 's/(.*//; s/|.*//; s/ //g' >"$work/$c.needs"
+	ok "$c depends on $(tr '\n' ' ' <"$work/$c.needs")"
+done
+holds "the analyzer needs no BPF" sh -c "! grep -qE 'bpf|elf' '$work/obsanalyze.needs'"
+
+# ---- two bare roots ----
+[ "$(id -u)" -eq 0 ] || skip "bare roots need root"
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $suite" 'Created-By: Packages' 2>/dev/null | head -n 1)
+[ -n "$mirror" ] || skip "apt here knows no mirror"
+
+root() { # package: its bare root below $work, with the package in it
+	needs=$(paste -sd, "$work/$1.needs")
+	kept=$out/$suite-$(echo "$needs" | cksum | cut -d' ' -f1).tar
+	if [ ! -e "$kept" ]; then
+		timeout 400 debootstrap --variant=minbase --include="$needs" "$suite" "$work/new" "$mirror" \
+			>"$work/debootstrap.log" 2>&1 || return 1
+		rm -rf "$work"/new/var/cache/apt/archives/*.deb "$work"/new/var/lib/apt/lists/*
+		tar -C "$work/new" --one-file-system -cf "$kept.part" . && mv "$kept.part" "$kept"
+		rm -rf --one-file-system "$work/new"
+	fi
+	mkdir "$work/$1"
+	tar -C "$work/$1" -xf "$kept" || return 1
+	cp .output/deb/"$1"_*.deb "$work/$1/tmp/"
+	chroot "$work/$1" sh -c "dpkg -i /tmp/$1_*.deb" >"$work/dpkg.log" 2>&1
+}
+for c in obsrec obsanalyze; do
+	if root $c; then ok "$c installs in a bare $suite"; else
+		fail "$c installs in a bare $suite: $(tail -n 2 "$work/debootstrap.log" "$work/dpkg.log" 2>/dev/null)"
+		exit 1
+	fi
+done
+holds "the recorder's root has no analyzer" sh -c "! chroot '$work/obsrec' sh -c 'command -v obsanalyze'"
+holds "the analyzer's root has no recorder" sh -c "! chroot '$work/obsanalyze' sh -c 'command -v obsrec'"
+# the mounts are seen by this one command alone, and go with it
+unshare -m sh -c '
+	mount --make-rprivate / && mount --rbind /sys "$1/sys" && mount -t proc proc "$1/proc" &&
+	mount --rbind /dev "$1/dev" &&
+	chroot "$1" obsrec -o /tmp/made.obs -- sh -c "for i in 1 2 3 4 5; do cat /etc/passwd >/dev/null; done"
+' sh "$work/obsrec" >"$work/recorded" 2>&1
+if [ -s "$work/obsrec/tmp/made.obs" ]; then ok "it records there"; else
+	why=$(tail -n 1 "$work/recorded")
+	if ./obsrec -q -d 0.1 -a -o "$work/probe.obs" 2>/dev/null; then fail "it records there: $why"; else skip "$why"; fi
+	exit $bad
+fi
+cp "$work/obsrec/tmp/made.obs" "$work/obsanalyze/tmp/"
+chroot "$work/obsanalyze" obsanalyze report /tmp/made.obs >"$work/report" 2>&1
+holds "the other one reports on it" grep -qE '^(COMPLETE|LOSSY): [0-9,]+ records' "$work/report"
+n=$(chroot "$work/obsanalyze" obsanalyze sql --csv /tmp/made.obs \
+	"SELECT count(DISTINCT pid) FROM process WHERE comm = 'cat'" | tail -n 1 | tr -d '\r')
+if [ "$n" = 5 ]; then ok "it counts the 5 commands that ran there"; else fail "it counts $n, not 5 commands"; fi
+holds "man pages are there" sh -c "ls '$work/obsrec/usr/share/man/man8/obsrec.8.gz' \
+	'$work/obsanalyze/usr/share/man/man5/obs-schema.5.gz'"
+for c in obsrec obsanalyze; do
+	chroot "$work/$c" dpkg --purge $c >"$work/said" 2>&1
+	holds "$c goes without a trace" sh -c "! find '$work/$c/usr' -name '*obsrec*' -o -name '*obsanalyze*' | grep -q ."
+done
+exit $bad

@@ -1,0 +1,134 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# sql: raw events without copying, reading only, and only what is needed. SUB=/san: sanitizers.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+sub=${SUB:-}
+pack=$top/.output$sub/pack
+if [ -n "$sub" ]; then analyze=$top/.output$sub/obsanalyze; else analyze=$top/obsanalyze; fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+fail() {
+	printf 'not ok %s\n' "$*"
+	bad=1
+}
+says() { # sentence, status, pattern, command...
+	what=$1 want=$2 pattern=$3
+	shift 3
+	"$@" >said 2>&1
+	got=$?
+	if [ $got -eq "$want" ] && grep -q -e "$pattern" said; then echo "ok $what"; else
+		fail "$what: status $got: $(head -n 3 said)"
+	fi
+}
+blocks() { # "at most" number, file, query: how many blocks it read
+	n=$("$analyze" sql --stats "$2" "$3" 2>&1 >rows | sed -n 's/.*scans read \([0-9]*\) of.*/\1/p')
+	all=$("$analyze" sql --stats "$2" "SELECT count(*) FROM event" 2>&1 >all |
+		sed -n 's/.*scans read \([0-9]*\) of.*/\1/p')
+	if [ -n "$n" ] && [ "$n" -le "$1" ]; then
+		echo "ok $n of $all blocks, $(tail -n 1 rows) rows: $3"
+	else
+		fail "$n of $all blocks, not $1: $3"
+	fi
+}
+"$pack" "$top/testdata/shop.txt" shop.obs
+"$analyze" load -o plain.db shop.obs 2>/dev/null
+"$analyze" load --raw -o raw.db shop.obs 2>/dev/null
+
+# ---- the same rows ----
+"$analyze" sql --csv shop.obs "SELECT * FROM event ORDER BY ts, event" >vtab
+"$analyze" sql --csv raw.db "SELECT * FROM event ORDER BY ts, event" >copy
+[ "$(wc -l <vtab)" -gt 40 ] && cmp vtab copy && echo "ok event is the same in a recording and in a database" ||
+	fail "event is the same in a recording and in a database"
+same=0
+for e in $("$analyze" sql --csv shop.obs "SELECT DISTINCT event FROM event" | tail -n +2 | tr -d '"\r'); do
+	"$analyze" sql --csv shop.obs "SELECT * FROM event_$e" >vtab
+	"$analyze" sql --csv raw.db "SELECT * FROM event_$e" >copy
+	cmp vtab copy && same=$((same + 1)) || fail "event_$e is the same in recording and database"
+done
+[ $same -gt 10 ] && echo "ok $same tables of events are the same in a recording and in a database"
+"$analyze" dump --json shop.obs | python3 -c '
+import json, sqlite3, sys
+copied = sqlite3.connect("raw.db").execute("SELECT ts, cpu, tid, event, args FROM event").fetchall()
+copied = sorted((t, c, i, e, json.loads(a).get("dur")) for t, c, i, e, a in copied)
+dumped = [json.loads(line) for line in sys.stdin]
+dumped = sorted((d["ts"] - 1000, d["ring"], d["tid"], d["event"], d.get("dur")) for d in dumped)
+key = lambda r: tuple(str(x) for x in r)
+sys.exit(sorted(copied, key=key) != sorted(dumped, key=key))' && echo "ok they are what dump prints" ||
+	fail "they are what dump prints"
+
+# ---- few blocks ----
+if [ -z "$sub" ]; then
+	"$top/.output/bench_gen" large.obs 600000 >/dev/null
+	"$analyze" load --raw -o large.db large.obs
+	blocks 3 large.obs "SELECT count(*) FROM event WHERE ts BETWEEN 100000000 AND 100100000"
+	blocks 3 large.obs "SELECT count(*) FROM event_syscall WHERE ts >= 500000000 AND ts < 500100000 AND tid = 1000"
+	blocks 0 large.obs "SELECT count(*) FROM event WHERE event = 'block_start'"
+	blocks 1 large.obs "SELECT count(*) FROM event_fd"
+	blocks 1 large.obs "SELECT count(*) FROM event WHERE event IN ('fd', 'thread', 'info')"
+	blocks 20 large.obs "SELECT count(*) FROM event WHERE cpu = 1"
+	blocks 0 large.obs "SELECT count(*) FROM event WHERE cpu = 77"
+	blocks 3 large.obs "SELECT count(*) FROM (SELECT 1 FROM event_switch LIMIT 5)"
+	says "tables are not made for that" 0 'tables not needed' "$analyze" sql --stats large.obs \
+		"SELECT count(*) FROM event WHERE ts < 1000"
+	says "but where they are read" 0 'tables made' "$analyze" sql --stats large.obs \
+		"SELECT count(*) FROM event e JOIN thread t USING (tid) WHERE e.ts < 1000"
+	python3 "$top/tests/pushdown.py" "$analyze" large.obs large.db 40 || bad=1
+fi
+python3 "$top/tests/pushdown.py" "$analyze" shop.obs raw.db 150 || bad=1
+
+# ---- forms ----
+says "a value a line" 0 '^comm = shop;io 7$' "$analyze" sql -l shop.obs "SELECT tid, comm FROM thread"
+says "JSON of what JSON cannot say" 0 '"a": null, "b": "x.00ff.", "c": 0.5' "$analyze" sql -j shop.obs \
+	"SELECT 9e999 AS a, x'00ff' AS b, 0.5 AS c"
+says "the query from standard input" 0 '3$' sh -c "echo 'SELECT count(*) FROM thread' | '$analyze' sql shop.obs"
+says "a recording from standard input" 0 '15$' sh -c \
+	"'$analyze' sql - \"SELECT count(*) FROM event WHERE event IN ('switch','waking')\" <shop.obs"
+says "answers are made where they are asked for" 0 '[1-9]' "$analyze" sql shop.obs \
+	"SELECT count(*) FROM metric WHERE analysis = 'overview' HAVING count(*) > 5"
+
+# ---- only reading ----
+cp raw.db kept.db
+for file in shop.obs raw.db; do
+	for query in "DELETE FROM thread" "UPDATE thread SET tid = 1" "DROP TABLE thread" "CREATE TABLE x(a)" \
+		"CREATE TEMP TABLE x(a)" "ATTACH 'x' AS y" "VACUUM" "VACUUM INTO 'x'" "BEGIN" "SAVEPOINT s" \
+		"PRAGMA query_only=0" "PRAGMA writable_schema=1" "PRAGMA journal_mode=wal" "REINDEX" "ANALYZE" \
+		"SELECT load_extension('x')" "SELECT 1; SELECT 2" ""; do
+		"$analyze" sql $file "$query" >said 2>&1 </dev/null
+		[ $? -eq 1 ] || fail "refuses $query"
+		[ -e x ] && fail "no file comes of $query"
+	done
+done
+cmp raw.db kept.db && echo "ok 18 queries that do not read are refused, and nothing changes" || fail "a database changed"
+says "what PRAGMA tells is let through" 0 'woken' "$analyze" sql shop.obs "SELECT name FROM pragma_table_info('thread')"
+says "JSON can be taken apart" 0 'shop --port 80' "$analyze" sql shop.obs \
+	"SELECT j.value FROM event e, json_each(e.args) j WHERE j.key = 'cmdline'"
+says "a table that only a join names is made" 0 '^ *[1-9]' "$analyze" sql shop.obs \
+	"SELECT count(*) FROM event e JOIN thread t USING (tid) WHERE e.ts > 1000"
+says "a database without raw events says so" 1 'load --raw' "$analyze" sql plain.db "SELECT * FROM event"
+says "values have a limit" 1 'too big' "$analyze" sql shop.obs "SELECT zeroblob(100000000)"
+if [ -z "$sub" ]; then
+	blob='randomblob(60000000)'
+	says "memory has a limit" 1 'out of memory' "$analyze" sql shop.obs \
+		"SELECT max($blob, $blob, $blob, $blob, $blob, $blob, $blob, $blob, $blob, $blob) IS NULL"
+fi
+timeout --preserve-status -k 5 -s INT 1 "$analyze" sql shop.obs \
+	"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+[ $? -eq 130 ] && echo "ok Ctrl-C ends a query" || fail "Ctrl-C ends a query"
+cp plain.db evil.db
+python3 - <<'P'
+import sqlite3
+db = sqlite3.connect('evil.db')
+db.executescript("""DROP TABLE site; CREATE VIEW site AS SELECT load_extension('./evil') AS id;
+	CREATE TABLE "event_x'; DROP" (ts, cpu, tid); CREATE TABLE event_bad (a);""")
+P
+says "a database that lays a trap" 1 'unsafe use\|not authorized' "$analyze" sql evil.db "SELECT * FROM site"
+says "is asked all the same" 0 'shop' "$analyze" sql evil.db "SELECT comm FROM thread"
+says "somebody's database is not ours" 1 'not a database' sh -c \
+	"python3 -c 'import sqlite3; sqlite3.connect(\"other.db\").execute(\"CREATE TABLE a(b)\")'; '$analyze' sql other.db 'SELECT 1'"
+"$pack" "$top/testdata/killed.txt" killed.obs
+says "a cut recording ends with status 3" 3 'cut' "$analyze" sql killed.obs "SELECT count(*) FROM event"
+exit $bad
