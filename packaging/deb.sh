@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 out=$PWD/.output/deb
 version=$(sed -n 's/.*OBS_VERSION "\(.*\)"/\1/p' format/version.h)-1
 arch=$(dpkg --print-architecture)
-who="${DEBFULLNAME:-obsrec maintainers} <${DEBEMAIL:-obsrec@packages.debian.org}>"
+who="${DEBFULLNAME:-obsrec maintainers} <${DEBEMAIL:-obsrec@localhost.localdomain}>"
 export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 umask 022
 
