@@ -17,7 +17,7 @@ rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
 # a flood for some seconds, far more than is kept
 dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
 flood=$!
-"$obsrec" --last 1M -p $flood -o size.obs 2>told &
+"$obsrec" --ring 1M --last 1M -p $flood -o size.obs 2>told &
 rec=$!
 sleep 2
 early=$(rss $rec)

@@ -59,6 +59,10 @@ says "--dry-run: functions" "$(cat "$work/plan")" 'probed_outer at offset 0x'
 says "--dry-run: memory" "$(cat "$work/plan")" 'memory .* rings of 8192 KB'
 is "--dry-run: nothing is written" "$(cd "$work" && ls | grep -c '^obs-.*\.obs$')" 0
 
+# under sudo the recording belongs to who called it
+SUDO_UID=65534 SUDO_GID=65534 "$obsrec" -q -a -d 0.2 -o "$work/sudo.obs"
+is "the owner under sudo" "$(stat -c '%u %a' "$work/sudo.obs")" '65534 600'
+
 # the cost of each program, on request
 "$obsrec" -q --stats -e syscalls -o "$work/stats.obs" -- "$top/.output/workload" flood
 runs=$("$obsanalyze" info "$work/stats.obs" | sed -n 's/^program.syscalls__exit: \([0-9]*\) runs.*/\1/p')
