@@ -63,6 +63,36 @@ static u64 instant(const char *value, u64 ts)
 	return t && t < ts ? t : ts;
 }
 
+/* "syscalls.0=0:read 1:write": names of the recording's own table, for calls that ours lacks. */
+static int read_names(struct replay *r, u8 abi, const char *value, struct err *e)
+{
+	const char *name;
+	char *end, *copy;
+	size_t n;
+	u64 id;
+
+	for (; *value; value = name + n + (name[n] == ' ')) {
+		unsigned long nr = strtoul(value, &end, 10);
+
+		if (end == value || *end != ':' || nr >= SYSCALL_NR_MAX)
+			return err_set(e, ERR_DAMAGED,
+				       "the recording's names of system calls are damaged");
+		name = end + 1;
+		n = strcspn(name, " ");
+		id = (u64)abi << 16 | nr;
+		if (n > 31 || idmap_get(&r->call_names, id))
+			continue;
+		copy = strndup(name, n);
+		if (!copy)
+			return err_set(e, ERR_FAIL, "out of memory for facts");
+		if (idmap_put(&r->call_names, id, copy, STAT_LIMIT, e) < 0) {
+			free(copy);
+			return ERR_FAIL;
+		}
+	}
+	return 0;
+}
+
 int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	char *text = strndup(rec->tail, rec->tail_len), *value;
@@ -71,7 +101,9 @@ int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 	if (!text)
 		return err_set(e, ERR_FAIL, "out of memory for facts");
 	value = strchr(text, '=');
-	if (value) {
+	if (value && strncmp(text, "syscalls.", 9) == 0) {
+		ret = read_names(r, strtoul(text + 9, NULL, 10), value + 1, e);
+	} else if (value) {
 		*value++ = '\0';
 		ret = put_fact(r, text, value, e);
 		if (ret == 0 && strcmp(text, "targets") == 0)
@@ -103,6 +135,7 @@ int facts_on_clock(struct replay *r, const struct record *rec, struct err *e)
 	if (!r->clock_monotonic) {
 		r->clock_monotonic = now;
 		r->clock_realtime = ev->realtime;
+		r->clock_boottime = ev->boottime;
 	}
 	return 0;
 }
@@ -147,6 +180,40 @@ int facts_on_disk(struct replay *r, const struct record *rec, struct err *e)
 	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
 	return db_insert(r->db, TABLE_disk, e, "isii", (s64)ev->dev, name, (s64)ev->rotational,
 			 (s64)(ev->sectors & INT64_MAX));
+}
+
+int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_doctor *ev = rec->event;
+	const struct schema *s = reader_schema(r->reader);
+	char why[700] = "";
+
+	memcpy(why, rec->tail, rec->tail_len < sizeof(why) ? rec->tail_len : sizeof(why) - 1);
+	return db_insert(r->db, TABLE_doctor, e, "sis",
+			 ev->group < GROUP_MAX ? s->groups[ev->group].name : "unknown",
+			 (s64)ev->level, why);
+}
+
+/* "type source mount-point" */
+int facts_on_mount(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_mount *ev = rec->event;
+	char *text = strndup(rec->tail, rec->tail_len), *source, *target;
+	int ret;
+
+	if (!text)
+		return err_set(e, ERR_FAIL, "out of memory for facts");
+	source = text + strcspn(text, " ");
+	source += *source == ' ';
+	target = source + strcspn(source, " ");
+	target += *target == ' ';
+	if (source > text)
+		source[-1] = '\0';
+	if (target > source)
+		target[-1] = '\0';
+	ret = db_insert(r->db, TABLE_mount, e, "isss", (s64)ev->dev, text, source, target);
+	free(text);
+	return ret;
 }
 
 int facts_on_self(struct replay *r, const struct record *rec, struct err *e)
@@ -219,5 +286,11 @@ int facts_finish(struct replay *r, struct err *e)
 
 void facts_free(struct replay *r)
 {
+	char *name;
+	size_t at = 0;
+
+	while ((name = idmap_each(&r->call_names, &at)))
+		free(name);
+	idmap_free(&r->call_names);
 	free(r->targets);
 }

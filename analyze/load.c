@@ -7,6 +7,7 @@
 #include "load.h"
 
 #include "track_series.h"
+#include "track_usage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ static const struct {
 	{ EV_site, true, facts_on_site },
 	{ EV_disk, true, facts_on_disk },
 	{ EV_self, true, facts_on_self },
+	{ EV_doctor, true, facts_on_doctor },
+	{ EV_mount, true, facts_on_mount },
 	{ EV_cgroup, true, groups_on_cgroup },
 	{ EV_container, true, groups_on_container },
 	{ EV_throttle, true, groups_on_throttle },
@@ -53,13 +56,24 @@ static const struct {
 	{ EV_syscall, false, syscalls_on_syscall },
 	{ EV_syscall, false, futex_on_syscall },
 	{ EV_syscall, false, requests_on_syscall },
+	{ EV_syscall, false, files_on_syscall },
 	{ EV_syscall, false, fds_on_syscall },
 	{ EV_syscall_args, false, waits_on_syscall },
 	{ EV_syscall_args, false, states_on_syscall },
 	{ EV_syscall_args, false, syscalls_on_syscall },
 	{ EV_syscall_args, false, futex_on_syscall },
 	{ EV_syscall_args, false, requests_on_syscall },
+	{ EV_syscall_args, false, files_on_syscall },
 	{ EV_syscall_args, false, fds_on_syscall },
+	{ EV_uring_submit, false, uring_on_submit },
+	{ EV_uring_complete, false, uring_on_complete },
+	{ EV_file_open, false, files_on_open },
+	{ EV_file_change, false, files_on_change },
+	{ EV_spawn, false, process_on_spawn },
+	{ EV_ended, false, process_on_ended },
+	{ EV_page_add, false, pagecache_on_add },
+	{ EV_page_remove, false, pagecache_on_remove },
+	{ EV_page_get, false, pagecache_on_get },
 	{ EV_call, false, calls_on_call },
 	{ EV_call_args, false, calls_on_call_args },
 	{ EV_return, false, calls_on_return },
@@ -183,6 +197,8 @@ static int replay(struct replay *r, struct err *e)
 		ret = requests_start(r, e);
 	if (ret == 0)
 		ret = futex_start(r, e);
+	if (ret == 0)
+		ret = files_start(r, e);
 	reader_rewind(r->reader);
 	reader_limit(r->reader, 0, UINT64_MAX);
 	if (ret == 0)
@@ -194,9 +210,9 @@ static int finish(struct replay *r, struct err *e)
 {
 	static int (*const finishers[])(struct replay *, struct err *) = {
 		tasks_finish, /* first: ends turns, calls and states */
-		syscalls_finish, uses_finish,  calls_finish,  block_finish,
-		cpu_finish,	 futex_finish, epolls_finish, tcp_finish,
-		loss_finish,	 facts_finish, series_finish,
+		syscalls_finish,  uses_finish,	 calls_finish, block_finish,  cpu_finish,
+		futex_finish,	  epolls_finish, tcp_finish,   uring_finish,  files_finish,
+		pagecache_finish, loss_finish,	 facts_finish, series_finish,
 	};
 	size_t i;
 	int ret = 0;
@@ -205,7 +221,9 @@ static int finish(struct replay *r, struct err *e)
 		ret = finishers[i](r, e);
 	if (ret == 0)
 		ret = db_exec(r->db, e,
-			      "CREATE INDEX latency_of ON latency(kind, subject, item, low)");
+			      "CREATE INDEX latency_of ON latency(kind, subject, item, low);"
+			      "CREATE INDEX process_of ON process(pid);"
+			      "CREATE INDEX thread_of ON thread(pid)");
 	return ret;
 }
 
@@ -242,6 +260,9 @@ int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_op
 	block_free(r);
 	cpu_free(r);
 	groups_free(r);
+	files_free(r);
+	pagecache_free(r);
+	uring_free(r);
 	tcp_free(r);
 	futex_free(r);
 	loss_free(r);

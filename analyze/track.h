@@ -114,9 +114,10 @@ struct file {
 	addr16 saddr, daddr;
 	char *path; /* NULL: not known */
 	bool cloexec;
-	u64 told;     /* when a snapshot last told of it */
-	u32 resource; /* number of its row in table resource; 0: none yet */
-	bool serves;  /* it is counted as a connection of its service */
+	u64 told;	      /* when a snapshot last told of it */
+	u32 resource;	      /* number of its row in table resource; 0: none yet */
+	struct file_use *use; /* of a regular file; NULL: none yet */
+	bool serves;	      /* it is counted as a connection of its service */
 	struct turn {
 		struct service *service; /* NULL: not looked up yet */
 		u64 first_recv;		 /* 0: none yet */
@@ -144,6 +145,7 @@ struct process {
 	u32 uid;
 	comm16 comm;
 	char *cmdline; /* NULL: not known */
+	bool has_args; /* and it is what the program that begins was given */
 	u64 start;     /* 0: before the recording */
 	u64 end;       /* 0: had not ended */
 	u32 threads;   /* alive */
@@ -188,8 +190,10 @@ struct thread {
 	struct roused *roused; /* ROUSED_MAX of them, or NULL */
 	u32 n_roused;	       /* ever, since the last call returned */
 	struct unpaired unpaired;
-	struct past *past;   /* NULL unless its process serves requests */
-	u64 asked, answered; /* the last exchange on a connected socket */
+	struct past *past;	  /* NULL unless its process serves requests */
+	u64 asked, answered;	  /* the last exchange on a connected socket */
+	u64 returned;		  /* when the last system call did; 0: none yet */
+	struct page_watch *pages; /* what it does with the page cache; NULL: nothing yet */
 	struct served {
 		u64 migrations, waits, longest, idle_elsewhere;
 		u64 idle0;		 /* the idle clock when the wait began */
@@ -224,12 +228,12 @@ struct replay {
 	u64 snapshot_end; /* of the first snapshot of the host; 0: not told */
 	u64 resnapshot;	  /* begin of the later one that is being read; 0: none */
 	bool flight;	  /* cut out of a longer run: counters have a base */
-	u64 clock_monotonic, clock_realtime; /* the first reading; 0: none */
-	u32 groups;			     /* bit mask of the groups that were recorded */
-	bool everything;		     /* -a: no filter */
-	bool chosen;  /* by name or control group: threads say whether they are */
-	bool follow;  /* children of targets are targets */
-	u32 *targets; /* pids */
+	u64 clock_monotonic, clock_realtime, clock_boottime; /* the first reading; 0: none */
+	u32 groups;	 /* bit mask of the groups that were recorded */
+	bool everything; /* -a: no filter */
+	bool chosen;	 /* by name or control group: threads say whether they are */
+	bool follow;	 /* children of targets are targets */
+	u32 *targets;	 /* pids */
 	u32 n_targets;
 	struct loss_interval *losses;
 	size_t n_losses;
@@ -260,6 +264,11 @@ struct replay {
 	u32 n_frames;	       /* open probed calls of all threads */
 	struct idmap requests; /* block requests in flight */
 	struct idmap block_stats;
+	struct file_log *file_log;
+	struct idmap page_uses;
+	struct uring_log *uring;
+	struct idmap call_names; /* abi << 16 | number -> name, as the recording has it */
+	struct idmap named;	 /* system calls that have a row in syscall_name */
 	struct loss_counts *counts;
 	u8 families[2][SYSCALL_NR_MAX]; /* enum family, for x86_64 and aarch64 */
 	u8 waits[2][SYSCALL_NR_MAX];	/* enum syscall_wait */
@@ -368,6 +377,8 @@ int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e);
 /* What fd refers to in p; NULL: not known. */
 struct file *file_of(const struct process *p, s32 fd);
 void file_free(struct file *f);
+/* A path as the program gave it, made absolute where its begin is known; NULL: no memory. */
+char *path_absolute(const struct process *p, s32 dir, const char *text, size_t len);
 /* "127.0.0.1:80", "[::1]:80", or "" for what is no internet address. */
 #define ADDRESS_MAX 64
 void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port);
@@ -384,6 +395,8 @@ int fds_on_info(struct replay *r, const struct record *rec, struct err *e);
 int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *e);
 int syscalls_finish(struct replay *r, struct err *e);
 void syscalls_free(struct replay *r);
+/* Puts the call's name into syscall_name, once. */
+int syscalls_name(struct replay *r, u8 abi, u16 nr, struct err *e);
 
 /* A record of either kind of system call, seen alike. */
 struct call_view {
@@ -462,6 +475,8 @@ int facts_on_info(struct replay *r, const struct record *rec, struct err *e);
 int facts_on_clock(struct replay *r, const struct record *rec, struct err *e);
 int facts_on_site(struct replay *r, const struct record *rec, struct err *e);
 int facts_on_disk(struct replay *r, const struct record *rec, struct err *e);
+int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e);
+int facts_on_mount(struct replay *r, const struct record *rec, struct err *e);
 int facts_on_self(struct replay *r, const struct record *rec, struct err *e);
 int facts_finish(struct replay *r, struct err *e);
 void facts_free(struct replay *r);

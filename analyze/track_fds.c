@@ -139,8 +139,7 @@ static const struct file *sibling(const struct process *p, const struct file *f)
 	return NULL;
 }
 
-/* What the program asked for, made absolute where its begin is known. */
-static char *absolute(const struct process *p, s32 dir, const char *text, size_t len)
+char *path_absolute(const struct process *p, s32 dir, const char *text, size_t len)
 {
 	const struct file *f = file_of(p, dir);
 	const char *base = dir == WORKING_DIRECTORY ? p->directory : f ? f->path : NULL;
@@ -182,7 +181,7 @@ static void fill_file(struct file *f, const struct ev_fd *ev)
 
 static int set_directory(struct process *p, const struct ev_fd *ev, const struct record *rec)
 {
-	char *path = rec->tail_len ? absolute(p, ev->dir, rec->tail, rec->tail_len) : NULL;
+	char *path = rec->tail_len ? path_absolute(p, ev->dir, rec->tail, rec->tail_len) : NULL;
 
 	free(p->directory);
 	p->directory = path;
@@ -216,7 +215,7 @@ int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 	p->told = rec->stream == STREAM_RECORDER ? rec->ts : p->told;
 	if (rec->tail_len) {
 		free(f->path);
-		f->path = absolute(p, ev->dir, rec->tail, rec->tail_len);
+		f->path = path_absolute(p, ev->dir, rec->tail, rec->tail_len);
 		return 0;
 	}
 	twin = f->role ? NULL : sibling(p, f);
@@ -320,6 +319,7 @@ int fds_inherit(struct replay *r, struct process *child, const struct process *p
 		f->since = ts;
 		f->path = f->path ? strdup(f->path) : NULL;
 		f->serves = false;
+		f->use = NULL;
 		memset(&f->turn, 0, sizeof(f->turn));
 		f->time = NULL;
 		memset(&f->asking, 0, sizeof(f->asking));

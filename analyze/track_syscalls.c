@@ -113,6 +113,7 @@ int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *
 	s = stat_of(r, t->process->pid, &v, e);
 	if (!s)
 		return ERR_FAIL;
+	t->returned = rec->ts;
 	row = bulk_row(r->bulk, TABLE_syscall);
 	row[0] = replay_time(r, elapsed(v.dur, v.ts));
 	row[1] = timed ? (s64)(v.dur & INT64_MAX) : BULK_NULL;
@@ -177,21 +178,32 @@ static int write_stat(struct replay *r, const struct syscall_stat *s, struct err
 	return ret;
 }
 
+int syscalls_name(struct replay *r, u8 abi, u16 nr, struct err *e)
+{
+	u64 id = (u64)abi << 16 | nr;
+	const char *told = idmap_get(&r->call_names, id);
+	char name[32];
+
+	if (idmap_get(&r->named, id))
+		return 0;
+	/* our table first; the recording may be of a newer kernel and know more */
+	if (syscall_find(abi, nr) || !told)
+		told = syscall_name(abi, nr, name, sizeof(name));
+	if (idmap_put(&r->named, id, r, STAT_LIMIT, e) < 0)
+		return ERR_FAIL;
+	return db_insert(r->db, TABLE_syscall_name, e, "iis", (s64)abi, (s64)nr, told);
+}
+
 int syscalls_finish(struct replay *r, struct err *e)
 {
 	const struct syscall_stat *s;
-	char name[32];
 	size_t at = 0;
 	int ret = 0;
 
 	while (ret == 0 && (s = idmap_each(&r->syscall_stats, &at))) {
 		ret = write_stat(r, s, e);
 		if (ret == 0)
-			ret = db_run(r->db, e,
-				     "INSERT INTO syscall_name SELECT ?1,?2,?3 WHERE NOT EXISTS("
-				     "SELECT 1 FROM syscall_name WHERE abi=?1 AND nr=?2)",
-				     "iis", (s64)s->abi, (s64)s->nr,
-				     syscall_name(s->abi, s->nr, name, sizeof(name)));
+			ret = syscalls_name(r, s->abi, s->nr, e);
 	}
 	return ret;
 }
@@ -207,4 +219,5 @@ void syscalls_free(struct replay *r)
 		free(s);
 	}
 	idmap_free(&r->syscall_stats);
+	idmap_free(&r->named);
 }

@@ -207,7 +207,10 @@ int tasks_on_exec(struct replay *r, const struct record *rec, struct err *e)
 		return ERR_FAIL;
 	memcpy(t->comm, ev->comm, sizeof(t->comm));
 	memcpy(t->process->comm, ev->comm, sizeof(t->process->comm));
-	set_cmdline(t->process, rec->tail, rec->tail_len);
+	/* group process tells the arguments, at the same tracepoint: the file's name is less */
+	if (!t->process->has_args)
+		set_cmdline(t->process, rec->tail, rec->tail_len);
+	t->process->has_args = false;
 	if (fds_exec(r, t->process, rec->ts, e) < 0)
 		return ERR_FAIL;
 	return calls_end(r, t, rec->ts, e);
@@ -287,6 +290,7 @@ static void thread_free(struct thread *t)
 	free(t->frames);
 	free(t->roused);
 	free(t->past);
+	free(t->pages);
 	free(t);
 }
 

@@ -31,6 +31,8 @@ static const struct metric metrics[] = {
 	{ "starved", "ns", LOWER_IS_BETTER, "waits while behind its fair share" },
 	{ "serial", "%", NEITHER_IS_BETTER, "of the active time of its process, by GAPP's weight" },
 	{ "alone", "%", NEITHER_IS_BETTER, "of its time on a CPU, the only active of its process" },
+	{ "throttled", "%", LOWER_IS_BETTER, "periods in which a quota stopped the control group" },
+	{ "stopped", "ns", LOWER_IS_BETTER, "time for which it stopped CPUs, all together" },
 	{ "p50", "ns", LOWER_IS_BETTER, "median wait in the run queue; of the process" },
 	{ "p99", "ns", LOWER_IS_BETTER, "99th percentile; of the process" },
 	{ 0 },
@@ -230,10 +232,64 @@ static int put_serial(struct analysis_ctx *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+/* A quota's row, and a sentence if it stopped anybody. */
+static int put_quota(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
+{
+	double periods = sqlite3_column_double(q, 3), throttled = sqlite3_column_double(q, 4);
+	double stopped = sqlite3_column_double(q, 5);
+	char subject[200];
+	int ret;
+
+	snprintf(subject, sizeof(subject), "quota of %.160s", sqlite3_column_text(q, 0));
+	ret = put_metric(c, e, subject, "throttled", periods > 0 ? 100 * throttled / periods : NAN,
+			 NO_INTERVAL, (s64)periods);
+	if (ret == 0)
+		ret = put_metric(c, e, subject, "stopped", stopped, NO_INTERVAL, (s64)periods);
+	if (ret < 0 || throttled <= 0)
+		return ret;
+	return put_finding(
+		c, e, WARNING, "OBSERVED", "SELECT * FROM throttle ORDER BY time DESC",
+		"Control group %.160s, which may use %.1f ms of CPU in %.0f ms, was stopped by this "
+		"quota in %.0f of %.0f periods, CPUs for %.3g ms together; in it: %.300s. Waits for a "
+		"CPU that end with a period are the quota's doing, not a neighbour's.",
+		sqlite3_column_text(q, 0), sqlite3_column_double(q, 1) / 1e6,
+		sqlite3_column_double(q, 2) / 1e6, throttled, periods, stopped / 1e6,
+		sqlite3_column_text(q, 6));
+}
+
+/* Quotas of control groups that recorded processes are in, at any depth. */
+static int put_quotas(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] =
+		"WITH g AS (SELECT id, max(path) AS path, max(container) AS container FROM cgroup GROUP BY"
+		" id), m AS (SELECT DISTINCT g.path, coalesce(nullif(p.comm,''),'?') || '[' || p.pid || ']'"
+		" AS who FROM process p JOIN g ON g.id=p.cgroup WHERE EXISTS(SELECT 1 FROM thread t WHERE"
+		" t.pid=p.pid AND t.wall IS NOT NULL)) SELECT g.path || coalesce(' (' || g.container || ')',"
+		" ''), max(t.quota), max(t.period), sum(t.periods), sum(t.throttled), sum(t.time), (SELECT"
+		" group_concat(who, ', ') FROM (SELECT who FROM m WHERE m.path=g.path OR substr(m.path, 1,"
+		" length(rtrim(g.path,'/')) + 1)=rtrim(g.path,'/') || '/' ORDER BY who LIMIT 5)) AS members"
+		" FROM throttle t JOIN g ON g.id=t.cgroup WHERE t.quota > 0 GROUP BY g.id HAVING members IS"
+		" NOT NULL ORDER BY sum(t.time) DESC, g.path";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		if (put_quota(c, q, e) < 0) {
+			ret = ERR_FAIL;
+			break;
+		}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
 static int run(struct analysis_ctx *c, struct err *e)
 {
-	int ret = put_waits(c, e);
+	int ret = put_quotas(c, e);
 
+	if (ret == 0)
+		ret = put_waits(c, e);
 	if (ret == 0)
 		ret = put_serial(c, e);
 	if (ret == 0)

@@ -15,12 +15,15 @@ static const struct metric metrics[] = {
 	{ "open", "", NEITHER_IS_BETTER, "of these, not closed" },
 	{ "exchanges", "", NEITHER_IS_BETTER, "requests to it that were answered" },
 	{ "rate", "1/s", NEITHER_IS_BETTER, "exchanges a second" },
-	{ "sent", "bytes", NEITHER_IS_BETTER, "in requests to it" },
+	{ "sent", "bytes", NEITHER_IS_BETTER, "in requests to it; of TCP, acknowledged" },
+	{ "received", "bytes", NEITHER_IS_BETTER, "of TCP: from the other end" },
 	{ "answer", "ns", LOWER_IS_BETTER, "mean time to its first answer" },
 	{ "max", "ns", LOWER_IS_BETTER, "longest" },
 	{ "apart", "", LOWER_IS_BETTER, "exchanges left out: events were lost meanwhile" },
 	{ "handshake", "ns", LOWER_IS_BETTER, "mean time to establish a connection to it" },
+	{ "handshake_max", "ns", LOWER_IS_BETTER, "longest" },
 	{ "backlog", "ns", LOWER_IS_BETTER, "mean time from established to accepted" },
+	{ "backlog_max", "ns", LOWER_IS_BETTER, "longest" },
 	{ "failed", "", LOWER_IS_BETTER, "connections closed before they were established" },
 	{ "retransmits", "", LOWER_IS_BETTER, "segments sent again" },
 	{ "rtt", "ns", LOWER_IS_BETTER, "mean of the kernel's smoothed round-trip times" },
@@ -128,15 +131,16 @@ static int put_tcp(struct analysis_ctx *c, struct err *e)
 			 " 'accepted' THEN 'TCP on ' || c.local WHEN 'connected' THEN 'TCP to ' || c.remote ELSE"
 			 " 'TCP from before' END AS what, count(*), sum(c.end IS NULL), avg(c.handshake),"
 			 " avg(c.backlog), sum(c.failed), sum(c.retransmits), avg(nullif(c.srtt,0)),"
-			 " count(c.handshake), count(c.backlog) FROM connection c GROUP BY what"
+			 " count(c.handshake), count(c.backlog), max(c.handshake), max(c.backlog), sum(c.sent), sum(c.received) FROM connection c GROUP BY what"
 			 " ORDER BY sum(c.retransmits) DESC, count(*) DESC, what";
 	static const struct {
 		const char *name;
 		int column, n; /* columns of the value and its sample size */
 	} values[] = {
-		{ "connections", 1, 1 }, { "open", 2, 1 },   { "handshake", 3, 8 },
-		{ "backlog", 4, 9 },	 { "failed", 5, 1 }, { "retransmits", 6, 1 },
-		{ "rtt", 7, 1 },
+		{ "connections", 1, 1 }, { "open", 2, 1 },	     { "handshake", 3, 8 },
+		{ "backlog", 4, 9 },	 { "failed", 5, 1 },	     { "retransmits", 6, 1 },
+		{ "rtt", 7, 1 },	 { "handshake_max", 10, 8 }, { "backlog_max", 11, 9 },
+		{ "sent", 12, 1 },	 { "received", 13, 1 },
 	};
 	sqlite3_stmt *q;
 	size_t i;
@@ -155,21 +159,56 @@ static int put_tcp(struct analysis_ctx *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+/* "10.0.0.9:80 12, ...": the other ends with most of it. */
+static int name_peers(struct analysis_ctx *c, const char *column, char *text, size_t size,
+		      struct err *e)
+{
+	char sql[300];
+	sqlite3_stmt *q;
+	size_t n = 0;
+	int ret;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT coalesce(nullif(remote,''),'?'), sum(%s) AS v FROM connection GROUP BY 1"
+		 " HAVING v > 0 ORDER BY v DESC, 1 LIMIT 4",
+		 column);
+	ret = db_query(&q, c->db, e, sql, "");
+	if (ret < 0)
+		return ret;
+	text[0] = '\0';
+	while ((ret = db_step(q, e)) > 0 && n + 80 < size)
+		n += snprintf(text + n, size - n, "%s%.60s %lld", n ? ", " : "",
+			      sqlite3_column_text(q, 0), sqlite3_column_int64(q, 1));
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
 static int put_retransmits(struct analysis_ctx *c, struct err *e)
 {
-	s64 again = 0, failed = 0;
-	int ret = db_int(c->db, &again, e, "SELECT total(retransmits) FROM connection", "");
+	static const struct {
+		const char *column, *what;
+	} bad[] = {
+		{ "retransmits", "Segments that TCP sent again" },
+		{ "failed", "Connections that were never established" },
+	};
+	char peers[400], sql[120];
+	size_t i;
+	s64 n;
+	int ret = 0;
 
-	if (ret == 0)
-		ret = db_int(c->db, &failed, e, "SELECT total(failed) FROM connection", "");
-	if (ret < 0 || (!again && !failed))
-		return ret;
-	return put_finding(
-		c, e, WARNING, "OBSERVED",
-		"SELECT * FROM connection WHERE retransmits > 0 OR failed ORDER BY"
-		" retransmits DESC",
-		"TCP sent %lld segments again; connections that were never established: %lld.",
-		(long long)again, (long long)failed);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]) && ret == 0; i++) {
+		snprintf(sql, sizeof(sql), "SELECT total(%s) FROM connection", bad[i].column);
+		ret = db_int(c->db, &n, e, sql, "");
+		if (ret < 0 || !n)
+			continue;
+		ret = name_peers(c, bad[i].column, peers, sizeof(peers), e);
+		snprintf(sql, sizeof(sql), "SELECT * FROM connection WHERE %s > 0", bad[i].column);
+		if (ret == 0)
+			ret = put_finding(c, e, WARNING, "OBSERVED", sql,
+					  "%s: %lld, by other end: %s.", bad[i].what, (long long)n,
+					  peers);
+	}
+	return ret;
 }
 
 static int put_quantiles(struct analysis_ctx *c, struct err *e)

@@ -99,12 +99,36 @@ static const struct {
 	  "block requests were not recorded: which device a thread waited for is not known" },
 };
 
+/* What obsrec knew beforehand that it would not see. */
+static int put_doctor(struct analysis_ctx *c, struct err *e)
+{
+	sqlite3_stmt *s;
+	int ret =
+		db_query(&s, c->db, e,
+			 "SELECT grp, level, why FROM doctor WHERE level > 0 AND grp IN (SELECT grp"
+			 " FROM coverage) ORDER BY rowid",
+			 "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, e)) > 0) {
+		ret = put_finding(c, e, NOTE, "LIMIT", "SELECT * FROM doctor WHERE level > 0",
+				  "group %s could %s: %s.", sqlite3_column_text(s, 0),
+				  sqlite3_column_int(s, 1) > 1 ? "not be recorded"
+							       : "only be recorded in part",
+				  sqlite3_column_text(s, 2));
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : 0;
+}
+
 static int put_limits(struct analysis_ctx *c, struct err *e)
 {
 	static const char *const always[] = {
 		("work that makes no system call between two switches (spinning, memory-mapped I/O) "
 		 "shows only as time on a CPU, which includes interrupts and time stolen by a host"),
-		"requests through io_uring are not followed",
 		"one recording cannot show variation from run to run",
 	};
 	size_t i;
@@ -118,6 +142,8 @@ static int put_limits(struct analysis_ctx *c, struct err *e)
 		if (ret == 0 && !n)
 			ret = put_finding(c, e, NOTE, "LIMIT", NULL, "%s.", groups[i].without);
 	}
+	if (ret == 0)
+		ret = put_doctor(c, e);
 	for (i = 0; i < sizeof(always) / sizeof(always[0]) && ret == 0; i++)
 		ret = put_finding(c, e, NOTE, "LIMIT", NULL, "%s.", always[i]);
 	return ret;
