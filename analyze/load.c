@@ -223,7 +223,7 @@ static int finish(struct replay *r, struct err *e)
 		ret = db_exec(r->db, e,
 			      "CREATE INDEX latency_of ON latency(kind, subject, item, low);"
 			      "CREATE INDEX process_of ON process(pid);"
-			      "CREATE INDEX thread_of ON thread(pid)");
+			      "CREATE INDEX thread_of_process ON thread(pid)");
 	return ret;
 }
 
