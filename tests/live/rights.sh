@@ -4,9 +4,10 @@
 . "$(dirname "$0")/lib.sh"
 caps() { sed -n 's/^CapEff:[^0-9a-f]*\([0-9a-f]*\).*/\1/p' "/proc/$1/task/$2/status"; }
 
-"$obsrec" -q -a -d 3 -o "$work/root.obs" &
+"$obsrec" -q -a -d 5 -o "$work/root.obs" &
 rec=$!
-sleep 1.5
+until_begun "$work/root.obs"
+sleep 1
 # CAP_DAC_READ_SEARCH is bit 2, CAP_SYS_PTRACE bit 19; before 5.19 three more stay
 major=$(uname -r | cut -d. -f1) minor=$(uname -r | cut -d. -f2)
 may=$((1 << 2 | 1 << 19))
