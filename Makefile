@@ -88,7 +88,7 @@ $(OUT)/fuzz_elf: $(OUT)/tests/fuzz_elf.o $(filter-out %/obsrec.o,$(RECORD)) $(FO
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 
-check-build: all $(UNITS) $(OUT)/pack $(OUT)/fuzz_elf $(OUT)/bench_gen
+check-build: all $(UNITS) $(OUT)/pack $(if $(ANALYZE_ONLY),,$(OUT)/fuzz_elf) $(OUT)/bench_gen
 
 check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory check-build

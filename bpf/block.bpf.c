@@ -84,13 +84,13 @@ int BPF_PROG(block__start__raw, struct request *rq)
 SEC("?tp_btf/block_rq_issue")
 int block__issue(u64 *ctx)
 {
-	return on_io(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], EV_block_issue, true);
+	return on_io(issue_has_queue ? second_arg(ctx) : (void *)ctx[0], EV_block_issue, true);
 }
 
 SEC("?raw_tp/block_rq_issue")
 int block__issue__raw(u64 *ctx)
 {
-	return on_io(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], EV_block_issue, false);
+	return on_io(issue_has_queue ? second_arg(ctx) : (void *)ctx[0], EV_block_issue, false);
 }
 
 static __always_inline s32 error_of(s32 error)

@@ -189,4 +189,16 @@ static __always_inline void ev_submit(void *e)
  */
 #define GET(btf, p, field) ((btf) ? (p)->field : BPF_CORE_READ(p, field))
 
+/*
+ * ctx[1], of a program that takes another argument on another kernel: two loads, not one from a
+ * chosen address, which the verifier forbids.
+ */
+static __always_inline void *second_arg(const u64 *ctx)
+{
+	void *v;
+
+	asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(v) : "r"(ctx));
+	return v;
+}
+
 #endif

@@ -41,14 +41,14 @@ static __always_inline int forget(struct request *rq, u32 bytes, const bool btf)
 }
 
 /* Attached in the order of the names in the object: a start comes before its issue. */
-#define INSERT(what, tracepoint)                                                              \
-	SEC("?tp_btf/" tracepoint) int block__##what##__insert(u64 *ctx)                      \
-	{                                                                                     \
-		return starts_once(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], true);  \
-	}                                                                                     \
-	SEC("?raw_tp/" tracepoint) int block__##what##__insert__raw(u64 *ctx)                 \
-	{                                                                                     \
-		return starts_once(issue_has_queue ? (void *)ctx[1] : (void *)ctx[0], false); \
+#define INSERT(what, tracepoint)                                                               \
+	SEC("?tp_btf/" tracepoint) int block__##what##__insert(u64 *ctx)                       \
+	{                                                                                      \
+		return starts_once(issue_has_queue ? second_arg(ctx) : (void *)ctx[0], true);  \
+	}                                                                                      \
+	SEC("?raw_tp/" tracepoint) int block__##what##__insert__raw(u64 *ctx)                  \
+	{                                                                                      \
+		return starts_once(issue_has_queue ? second_arg(ctx) : (void *)ctx[0], false); \
 	}
 
 INSERT(queued, "block_rq_insert")

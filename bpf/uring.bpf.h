@@ -66,7 +66,7 @@ static __always_inline int on_uring_submit(u64 *ctx)
 
 	if (uring_submit_form == SUBMIT_VALUES)
 		return emit_submit((void *)ctx[0], NULL, ctx[2], ctx[1]);
-	req = uring_submit_form == SUBMIT_REQUEST ? (void *)ctx[0] : (void *)ctx[1];
+	req = uring_submit_form == SUBMIT_REQUEST ? (void *)ctx[0] : second_arg(ctx);
 	return emit_submit(BPF_CORE_READ(req, ctx), req, user_data_of(req),
 			   BPF_CORE_READ(req, opcode));
 }
