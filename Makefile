@@ -56,7 +56,7 @@ $(OUT)/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) -I$(OUT) -MMD -MP -c $< -o $@
 
 $(RECORD): EXTRA = $(OPTIONAL)
-$(OUT)/analyze/cmd_plot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
+$(OUT)/analyze/gnuplot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
 $(RECORD): $(SKEL)
 
 $(OUT)/%.bpf.o: %.bpf.c $(wildcard bpf/*) $(wildcard format/*.def) format/event.h format/shapes.h

@@ -33,10 +33,6 @@ struct analysis {
 	int rows;	  /* subjects that a report shows; the rest is counted */
 	bool aside;	  /* its table is long: a report shows it only when asked for it alone */
 	int (*run)(struct analysis_ctx *c, struct err *e);
-	struct {
-		const char *gp;	 /* file in plots/, or NULL */
-		const char *sql; /* query whose rows are the picture's TSV */
-	} plot;
 };
 
 /* One run of one analysis. */

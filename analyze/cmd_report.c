@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* report: what happened, as text, Markdown or JSON. */
+/* report: what happened, as text, Markdown, JSON or HTML. */
 #include "analysis.h"
 #include "ask.h"
 #include "cache.h"
@@ -19,6 +19,7 @@ struct config {
 	struct asked asked; /* first: options of ask.h and filter.h */
 	struct render_options render;
 	const char *output;
+	bool schema;
 };
 
 static int set_markdown(void *config, const char *arg, struct err *e)
@@ -34,6 +35,22 @@ static int set_json(void *config, const char *arg, struct err *e)
 	(void)arg;
 	(void)e;
 	((struct config *)config)->render.format = RENDER_JSON;
+	return 0;
+}
+
+static int set_html(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->render.format = RENDER_HTML;
+	((struct config *)config)->output = arg;
+	return 0;
+}
+
+static int set_schema(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->schema = true;
 	return 0;
 }
 
@@ -54,6 +71,9 @@ static int set_output(void *config, const char *arg, struct err *e)
 static const struct opt opts[] = {
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
+	{ "json-schema", 0, NULL, "tell the form of --json, as JSON Schema; needs no file",
+	  set_schema },
+	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
 	{ "analysis", 'a', "NAME", "only this one: overview, rps, saturation, ... (man page)",
 	  set_analysis },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
@@ -101,10 +121,21 @@ static int answer(sqlite3 *db, const struct config *c, bool answered, struct err
 	return ret;
 }
 
+static int tell_schema(const char *output, struct err *e)
+{
+	struct buf out = { 0 };
+	int ret = render_json_schema(&out, e);
+
+	if (ret == 0)
+		ret = cmd_write(&out, output, e);
+	buf_free(&out);
+	return ret;
+}
+
 static int run(int argc, char **argv, struct err *e)
 {
 	struct config c = { .render.format = RENDER_TEXT };
-	int first = cmd_words(&command_report, &c, argc, argv, 1, 1, e);
+	int first = cmd_words(&command_report, &c, argc, argv, 0, 1, e);
 	sqlite3 *db = NULL;
 	bool answered = false;
 	s64 whole = 0;
@@ -112,6 +143,11 @@ static int run(int argc, char **argv, struct err *e)
 
 	if (first < 0)
 		return first;
+	if (c.schema)
+		return tell_schema(c.output, e);
+	if (first == argc)
+		return err_set(e, ERR_FAIL, "usage: obsanalyze report [OPTION]... %s",
+			       command_report.words);
 	c.render.name = argv[first];
 	c.render.width = terminal_width();
 	c.render.colour = isatty(STDOUT_FILENO) && !c.output && !getenv("NO_COLOR");

@@ -4,6 +4,8 @@
 
 #include "analysis.h"
 #include "pivot.h"
+#include "render_html.h"
+#include "verdict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -224,17 +226,22 @@ out:
 
 /* ---- findings ---- */
 
-static int findings(struct drawing *d, bool limits, const char *title)
+enum which { CAUSES, FINDINGS, LIMITS };
+
+static int findings(struct drawing *d, enum which w)
 {
+	static const char *const titles[] = { "Causes", "Findings",
+					      "What this recording cannot show" };
 	static const char *const marks[] = { "-", "!", "!!" };
 	struct buf text = { 0 };
 	sqlite3_stmt *s;
 	bool any = false;
 	int ret = db_query(&s, d->db, d->e,
 			   "SELECT severity, label, sentence FROM finding"
-			   " WHERE (label='LIMIT')=?1 AND (?2 IS NULL OR analysis=?2)"
+			   " WHERE CASE WHEN label='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
+			   " AND (?2 IS NULL OR analysis=?2)"
 			   " ORDER BY severity DESC, rowid",
-			   "is", (s64)limits, d->o->only);
+			   "is", (s64)w, d->o->only);
 
 	if (ret < 0)
 		return ret;
@@ -242,19 +249,19 @@ static int findings(struct drawing *d, bool limits, const char *title)
 		const char *sentence = (const char *)sqlite3_column_text(s, 2);
 		int severity = sqlite3_column_int(s, 0) % 3;
 
-		if (!any && heading(d, title) < 0)
+		if (!any && heading(d, titles[w]) < 0)
 			break;
 		any = true;
 		buf_clear(&text);
 		if (d->markdown)
 			buf_printf(&text, d->e, "- %s", severity ? "**" : "");
 		else
-			buf_printf(&text, d->e, "%-2s ", limits ? "-" : marks[severity]);
+			buf_printf(&text, d->e, "%-2s ", w == LIMITS ? "-" : marks[severity]);
 		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
 				 strlen(sentence), d->e);
 		if (ret == 0 && d->markdown && severity)
 			ret = buf_printf(&text, d->e, "**");
-		if (ret == 0 && !limits)
+		if (ret == 0 && w != LIMITS)
 			ret = buf_printf(&text, d->e, " [%s]", sqlite3_column_text(s, 1));
 		if (ret == 0)
 			ret = paragraph(d, text.data, d->markdown ? 0 : 3);
@@ -365,6 +372,29 @@ static int coverage_line(struct drawing *d)
 	return ret < 0 ? ret : buf_printf(d->out, d->e, "%s", n ? ".\n" : "");
 }
 
+/* The two sentences that come first. */
+static int verdict(struct drawing *d)
+{
+	struct buf service = { 0 }, text = { 0 }, complete = { 0 };
+	int ret = verdict_make(&service, &complete, d->db, d->e);
+
+	if (ret == 0)
+		ret = buf_printf(&service, d->e, " %s", complete.data);
+	if (ret == 0)
+		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, service.data,
+				 service.len, d->e);
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s", d->o->colour ? BOLD : "");
+	if (ret == 0)
+		ret = paragraph(d, text.data, 0);
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s\n", d->o->colour ? PLAIN : "");
+	buf_free(&service);
+	buf_free(&complete);
+	buf_free(&text);
+	return ret;
+}
+
 static int head(struct drawing *d)
 {
 	static const struct {
@@ -423,11 +453,17 @@ int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, 
 
 	if (o->format == RENDER_JSON)
 		return render_json(out, db, o, e);
-	ret = head(&d);
+	if (o->format == RENDER_HTML)
+		return render_html(out, db, o, e);
+	ret = o->only ? 0 : verdict(&d);
 	if (ret == 0)
-		ret = findings(&d, false, "Findings");
+		ret = head(&d);
+	if (ret == 0)
+		ret = findings(&d, CAUSES);
+	if (ret == 0)
+		ret = findings(&d, FINDINGS);
 	for (a = analyses; *a && ret == 0; a++)
 		if (!o->only || strcmp(o->only, (*a)->name) == 0)
 			ret = section(&d, *a);
-	return ret < 0 ? ret : findings(&d, true, "What this recording cannot show");
+	return ret < 0 ? ret : findings(&d, LIMITS);
 }

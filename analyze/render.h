@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Metrics and findings as text for a terminal, Markdown for a ticket, or JSON. The only
+ * Metrics and findings as text for a terminal, Markdown for a ticket, JSON, or HTML. The only
  * code that formats answers; it knows rows, no analysis.
  */
 #ifndef OBS_RENDER_H
@@ -9,7 +9,7 @@
 #include "db.h"
 #include "format/buf.h"
 
-enum render_format { RENDER_TEXT, RENDER_MARKDOWN, RENDER_JSON };
+enum render_format { RENDER_TEXT, RENDER_MARKDOWN, RENDER_JSON, RENDER_HTML };
 
 struct render_options {
 	enum render_format format;
@@ -21,6 +21,9 @@ struct render_options {
 
 /* Appends the whole report. analyses_run has been called before. */
 int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+/* Appends the JSON Schema of the report's JSON form. */
+int render_json_schema(struct buf *out, struct err *e);
 
 /*
  * A number with its unit, for people: ns as ns, us, ms or s; 1/s and counts with separators; bytes

@@ -3,6 +3,7 @@
 #include "render.h"
 
 #include "format/escape.h"
+#include "verdict.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,6 +87,29 @@ static int add_facts(struct buf *out, sqlite3 *db, const char *name, struct err 
 	return ret < 0 ? ret : buf_printf(out, e, "}");
 }
 
+/* {"completeness": ..., "service": ..., "recording": ...} */
+static int add_verdict(struct buf *out, sqlite3 *db, struct err *e)
+{
+	struct buf service = { 0 }, complete = { 0 };
+	const char *worst = "";
+	int ret = verdict_make(&service, &complete, db, e);
+
+	if (ret == 0)
+		ret = verdict_worst(db, &worst, e);
+	if (ret == 0)
+		ret = buf_printf(out, e,
+				 "{\n    \"completeness\": \"%s\",\n    \"service\": ", worst);
+	if (ret == 0)
+		ret = add_string(out, service.data, e);
+	if (ret == 0)
+		ret = buf_printf(out, e, ",\n    \"recording\": ");
+	if (ret == 0)
+		ret = add_string(out, complete.data, e);
+	buf_free(&service);
+	buf_free(&complete);
+	return ret < 0 ? ret : buf_printf(out, e, "}");
+}
+
 int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
 {
 	static const struct {
@@ -93,6 +117,7 @@ int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, st
 	} parts[] = {
 		{ "coverage", "SELECT * FROM coverage" },
 		{ "loss", "SELECT * FROM loss ORDER BY ts, cpu" },
+		{ "causes", "SELECT * FROM cause WHERE ?1 IS NULL OR ?1='causes' ORDER BY rowid" },
 		{ "findings",
 		  "SELECT * FROM finding WHERE ?1 IS NULL OR analysis=?1 ORDER BY severity DESC, rowid" },
 		{ "metrics",
@@ -103,6 +128,10 @@ int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, st
 
 	if (ret == 0)
 		ret = add_facts(out, db, o->name, e);
+	if (ret == 0)
+		ret = buf_printf(out, e, ",\n  \"verdict\": ");
+	if (ret == 0)
+		ret = add_verdict(out, db, e);
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && ret == 0; i++) {
 		ret = buf_printf(out, e, ",\n  \"%s\": ", parts[i].key);
 		if (ret == 0)

@@ -1,25 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Requests a second over time. Called: gnuplot -c rps.gp DATA PICTURE FORMAT NOTE
-# DATA: time [s], process, turns/s, sends/s, calls/s, events lost in the window (0, 1)
-data = ARG1
-png = ARG3 eq "png"
-if (png) set terminal pngcairo size 900,440 font "sans,11"
-if (!png) set terminal svg size 900,440 font "sans,12" background "white"
-set output ARG2
-set datafile separator "\t"
-process = system(sprintf("head -n 1 '%s' | cut -f 2", data))
-set title sprintf("Requests answered by %s\n%s", process, ARG4) noenhanced
-set xlabel "time since the begin of the recording [s]"
+# Requests a second and their latency over time. Called: gnuplot -c rps.gp DATA PICTURE FORMAT NOTE
+# DATA: time [s], service, turns/s, sends/s, length of the window [s], events lost in it (0, 1),
+# median and 99th percentile of the latency in the step around it [ms]
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 520
+load ARG0[1:strstrt(ARG0, "rps.gp") - 1]."style.gp"
+set multiplot layout 2,1 title sprintf("Requests answered by %s, and how long they took%s", cell(2), under) noenhanced
+set lmargin 11
+set rmargin 3
 set ylabel "requests [1/s]"
 set yrange [0:*]
-set grid ytics lc rgb "#dddddd"
-set key below
-set border 3
-set tics nomirror
-set style fill pattern 4
-stats data using 4 nooutput name "SENDS"
-stats data using 3 nooutput name "TURNS"
-top = (SENDS_max > TURNS_max ? SENDS_max : TURNS_max) * 1.1
-plot data using 1:($6 > 0 ? top : 1/0) with boxes lc rgb "#999999" title "events lost", \
-     data using 1:4 with steps lw 5 lc rgb "#f0c36d" title "sends", \
-     data using 1:3 with steps lw 2 lc rgb "#0072b2" title "turns (receive, then send)"
+set xrange [0:*]
+stats data using (column(4) > column(3) ? column(4) : column(3)) nooutput name "R"
+stats data using 6 nooutput name "L"
+stats data using (stringcolumn(8) eq "nan" ? 0 : $8) nooutput name "P"
+top = R_max * 1.1
+set format y "%.0s%c"
+if (L_max > 0) {
+	plot data using ($1 + $5 / 2):($6 > 0 ? top : 1/0):5 with boxes fs pattern 4 lc rgb lost title "events lost", \
+	     data using 1:4 with steps lw 4 lc rgb orange title "sends", \
+	     data using 1:3 with steps lw 1.6 lc rgb blue title "turns (receive, then send)"
+} else {
+	plot data using 1:4 with steps lw 4 lc rgb orange title "sends", \
+	     data using 1:3 with steps lw 1.6 lc rgb blue title "turns (receive, then send)"
+}
+set xlabel "time since the begin of the recording [s]"
+set ylabel "latency [ms]"
+set format y "%g"
+set yrange [*:*]
+set logscale y
+if (L_max > 0 && P_max > 0) {
+	plot data using ($1 + $5 / 2):($6 > 0 ? P_max * 1.5 : 1/0):5 with boxes fs pattern 4 lc rgb lost notitle, \
+	     data using 1:8 with steps lw 2 lc rgb red title "99th percentile", \
+	     data using 1:7 with steps lw 2 lc rgb green title "median"
+}
+if (L_max == 0 && P_max > 0) {
+	plot data using 1:8 with steps lw 2 lc rgb red title "99th percentile", \
+	     data using 1:7 with steps lw 2 lc rgb green title "median"
+}
+unset multiplot

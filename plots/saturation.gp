@@ -1,38 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Spacing of requests: variance against rate, and CV^2 over time.
+# Spacing of requests: variance against rate, with the knee, and CV^2 over time.
 # Called: gnuplot -c saturation.gp DATA PICTURE FORMAT NOTE
 # DATA: time [s], service, receives/s, variance of gaps between receives [us^2], over its largest,
-# CV^2, the same three of sends, events lost in the window (0, 1), length of the window [s]
-data = ARG1
-png = ARG3 eq "png"
-if (png) set terminal pngcairo size 1000,460 font "sans,11"
-if (!png) set terminal svg size 1000,460 font "sans,12" background "white"
-set output ARG2
-set datafile separator "\t"
-service = system(sprintf("head -n 1 '%s' | cut -f 2", data))
-set grid lc rgb "#dddddd"
-set key below
-set border 3
-set tics nomirror
-set multiplot layout 1,2 title sprintf("Spacing of requests at %s\n%s", service, ARG4) noenhanced
+# CV^2, the same three of sends, events lost in the window (0, 1), length of the window [s],
+# knee of receives [1/s] and its interval, or nan
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 420
+load ARG0[1:strstrt(ARG0, "saturation.gp") - 1]."style.gp"
+stats data using 6 nooutput name "RECV"
+stats data using 9 nooutput name "SEND"
+stats data using 10 nooutput name "L"
+set grid xtics ytics lc rgb "#909090" lw 0.4 dt 3
+set multiplot layout 1,2 title sprintf("Spacing of requests at %s%s", cell(2), under) noenhanced
 set xlabel "receives [1/s], windows without loss"
 set ylabel "variance of gaps / its largest [1]"
 set xrange [0:*]
 set yrange [0:1.05]
 set format x "%.0s%c"
-plot data using ($10 > 0 ? 1/0 : $3):5 with points pt 7 ps 0.7 lc rgb "#0072b2" title "receives", \
-     data using ($10 > 0 ? 1/0 : $3):8 with points pt 6 ps 0.8 lc rgb "#d55e00" title "sends"
+
+knee = cell(12)
+if (knee ne "nan" && knee ne "") {
+	set object 1 rectangle from real(cell(13)), graph 0 to real(cell(14)), graph 1 behind fc rgb purple fs solid 0.25 noborder
+	set arrow 1 from real(knee), graph 0 to real(knee), graph 1 nohead lw 2 lc rgb purple
+	set label 1 sprintf(" knee %.0f/s", real(knee)) at real(knee), graph 0.96
+}
+plot data using ($10 > 0 ? 1/0 : $3):5 with points pt 7 ps 0.6 lc rgb blue title "receives", \
+     data using ($10 > 0 ? 1/0 : $3):8 with points pt 6 ps 0.7 lc rgb red title "sends"
+unset object
+unset arrow
+unset label
 set format x "%g"
+
 set xlabel "time since the begin of the recording [s]"
-set ylabel "CV^2 of gaps [1]; 1: random"
-set yrange [0:*]
-set style fill pattern 4
-stats data using 6 nooutput name "RECV"
-stats data using 9 nooutput name "SEND"
+set ylabel "CV² of gaps [1]; 1: random"
 top = (RECV_max > SEND_max ? RECV_max : SEND_max) * 1.1
-set yrange [0:top > 1.2 ? top : 1.2]
-plot data using ($1 + $11 / 2):($10 > 0 ? top : 1/0):11 with boxes lc rgb "#999999" title "events lost", \
-     1 with lines lw 1 dt 2 lc rgb "#666666" notitle, \
-     data using 1:6 with steps lw 2 lc rgb "#0072b2" title "receives", \
-     data using 1:9 with steps lw 2 lc rgb "#d55e00" title "sends"
+top = top > 1.2 ? top : 1.2
+set yrange [0:top]
+set arrow 2 from graph 0, first 1 to graph 1, first 1 nohead dt 2 lw 1 lc rgb dark
+if (L_max > 0) {
+	plot data using ($1 + $11 / 2):($10 > 0 ? top : 1/0):11 with boxes fs pattern 4 lc rgb lost title "events lost", \
+	     data using 1:6 with steps lw 2 lc rgb blue title "receives", \
+	     data using 1:9 with steps lw 2 lc rgb red title "sends"
+} else {
+	plot data using 1:6 with steps lw 2 lc rgb blue title "receives", \
+	     data using 1:9 with steps lw 2 lc rgb red title "sends"
+}
 unset multiplot

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make demo: a real redis-server under redis-benchmark is recorded and reported on. Without
 # the rights or the kernel for that, a recording made the same way elsewhere is used.
-# Leaves in demo/: the recording, report.md, rps.svg, rps.png.
+# Leaves in demo/: the recording, report.md, report.html, the pictures as svg and png.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -86,6 +86,7 @@ echo
 ./obsanalyze report $demo/redis.db
 ./obsanalyze report --markdown $demo/redis.db >$demo/report.md
 printf '\n## Against the client\n\nRedis %s.\n\n![requests over time](rps.png)\n' "$line" >>$demo/report.md
+./obsanalyze report --html $demo/report.html $demo/redis.db || echo "demo: no HTML report was made" >&2
 if ! ./obsanalyze plot -o $demo --note "$line" $demo/redis.db >/dev/null ||
 	! ./obsanalyze plot -o $demo --format png --note "$line" $demo/redis.db >/dev/null; then
 	echo "demo: no picture was drawn" >&2
@@ -96,6 +97,7 @@ cat <<TEXT
 
 Redis $line.
 
-In $demo/: redis.obs (the recording), report.md (for a ticket), rps.svg and rps.png (the picture).
+In $demo/: redis.obs (the recording), report.md (for a ticket), pictures as .svg and .png.
 Next: ./obsanalyze report $demo/redis.obs, or ./obsanalyze --help.
+The report with its pictures, for a browser: $demo/report.html
 TEXT

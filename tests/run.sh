@@ -61,6 +61,7 @@ check)
 	done
 	one "verbs" sh tests/verbs.sh
 	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
+	one report sh tests/report.sh
 	one paper sh tests/paper.sh
 	;;
 live)

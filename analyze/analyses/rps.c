@@ -365,21 +365,4 @@ const struct analysis analysis_rps = {
 	.metrics = metrics,
 	.rows = 10,
 	.run = run,
-	.plot = {
-		.gp = "rps.gp",
-		/* all windows, those without requests as well, of the service with most turns */
-		.sql = "WITH RECURSIVE g(step, n) AS (SELECT value / 10,"
-		       " (SELECT CAST(value AS INTEGER) FROM recording WHERE key='duration_ns') FROM recording"
-		       " WHERE key='step_ns'),"
-		       " s AS (SELECT id, name FROM service WHERE kind<>'function' AND turns > 0"
-		       " ORDER BY turns DESC, id LIMIT 1),"
-		       " w(ts) AS (SELECT 0 UNION ALL SELECT ts + step FROM w, g"
-		       " WHERE ts + 2 * step <= n LIMIT 1000000)"
-		       " SELECT w.ts / 1e9, s.name, coalesce(r.turns, 0) * 1e9 / step,"
-		       " coalesce(r.sends, 0) * 1e9 / step, 0.0,"
-		       " EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed' AND l.grp='syscalls'"
-		       " AND l.ts < w.ts + step AND l.ts + l.dur >= w.ts)"
-		       " FROM s, g, w LEFT JOIN request_window r ON r.service=s.id AND r.ts=w.ts"
-		       " ORDER BY w.ts",
-	},
 };

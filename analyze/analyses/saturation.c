@@ -390,27 +390,4 @@ const struct analysis analysis_saturation = {
 	.metrics = metrics,
 	.rows = 10,
 	.run = run,
-	.plot = {
-		.gp = "saturation.gp",
-		/* by window of the service with most turns: variances of gaps, of at least 30 */
-		.sql = "WITH g(step, whole) AS (SELECT CAST(value AS INTEGER), (SELECT CAST(value AS INTEGER)"
-		       " FROM recording WHERE key='duration_ns') FROM recording WHERE key='step_ns'),"
-		       " s AS (SELECT id, name FROM service WHERE kind<>'function' AND turns > 0"
-		       " ORDER BY turns DESC, id LIMIT 1),"
-		       " p AS (SELECT w.ts / step AS i, step, s.name, w.* FROM s JOIN request_window w"
-		       " ON w.service=s.id, g WHERE (w.ts / step + 1) * step <= whole),"
-		       " m AS (SELECT i, step, name, sum(recv_gaps) AS rn, sum(send_gaps) AS sn,"
-		       " sum(recv_gap * recv_gaps) / sum(recv_gaps) AS rm,"
-		       " sum(send_gap * send_gaps) / sum(send_gaps) AS sm FROM p GROUP BY i),"
-		       " v AS (SELECT m.*,"
-		       " (SELECT sum(recv_m2 + recv_gaps * (recv_gap - rm) * (recv_gap - rm)) / rn"
-		       " FROM p WHERE p.i=m.i) AS rv,"
-		       " (SELECT sum(send_m2 + send_gaps * (send_gap - sm) * (send_gap - sm)) / sn"
-		       " FROM p WHERE p.i=m.i) AS sv FROM m WHERE rn >= 30 AND sn >= 30)"
-		       " SELECT i * step / 1e9, name, rn * 1e9 / step, rv / 1e6, rv / max(rv) OVER (),"
-		       " rv / (rm * rm), sv / 1e6, sv / max(sv) OVER (), sv / (sm * sm),"
-		       " EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed' AND l.grp='syscalls'"
-		       " AND l.ts < (i + 1) * step AND l.ts + l.dur >= i * step), step / 1e9"
-		       " FROM v ORDER BY i",
-	},
 };

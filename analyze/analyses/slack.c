@@ -276,27 +276,4 @@ const struct analysis analysis_slack = {
 	.metrics = metrics,
 	.rows = 8,
 	.run = run,
-	.plot = {
-		.gp = "slack.gp",
-		/* by window: the process with most turns, else with most time in poll */
-		.sql = "WITH g(step, whole) AS (SELECT CAST(value AS INTEGER), (SELECT CAST(value AS INTEGER)"
-		       " FROM recording WHERE key='duration_ns') FROM recording WHERE key='step_ns'),"
-		       " t AS (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid),"
-		       " o AS (SELECT t.pid, total(time) AS time,"
-		       " (SELECT total(turns) FROM service v WHERE v.pid=t.pid) AS turns FROM series"
-		       " JOIN t USING(tid) WHERE kind IN (18,19) GROUP BY t.pid"
-		       " ORDER BY turns DESC, time DESC, t.pid LIMIT 1),"
-		       " w AS (SELECT DISTINCT tid FROM series WHERE kind IN (18,19) AND (n OR time)"
-		       " AND tid IN (SELECT tid FROM t JOIN o USING(pid)))"
-		       " SELECT s.ts / 1e9, (SELECT max(comm) FROM process p JOIN o USING(pid)) || '[' ||"
-		       " (SELECT pid FROM o) || ']',"
-		       " total(iif(kind IN (18,19), s.time, 0)) / nullif(total(iif(kind IN (18,19), s.n, 0)), 0) / 1e6,"
-		       " 100.0 * total(iif(kind=iif((SELECT records FROM coverage WHERE grp='sched') > 0,"
-		       " 6, 18), s.time, 0)) / step / (SELECT count(*) FROM w),"
-		       " EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed'"
-		       " AND l.grp IN ('syscalls','sched')"
-		       " AND l.ts < s.ts + step AND l.ts + l.dur >= s.ts), step / 1e9"
-		       " FROM series s, g WHERE kind IN (6,18,19) AND tid IN (SELECT tid FROM w)"
-		       " AND s.ts + step <= whole GROUP BY s.ts ORDER BY s.ts",
-	},
 };

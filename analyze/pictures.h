@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pictures: a query of pictures.def, whose rows gnuplot draws as plots/<name>.gp says. Text from
+ * the recording is escaped in the rows already.
+ */
+#ifndef OBS_PICTURES_H
+#define OBS_PICTURES_H
+
+#include "db.h"
+#include "format/buf.h"
+
+struct picture {
+	const char *name;
+	const char *analysis; /* whose answers it shows */
+	const char *shows;    /* what there is to see, as a sentence without full stop */
+	const char *sql;
+};
+
+/* In the order of pictures.def; ended by one without name. */
+extern const struct picture pictures[];
+
+/* Appends the picture's rows as TSV; returns how many, negative on error. */
+int picture_data(struct buf *tsv, sqlite3 *db, const struct picture *p, struct err *e);
+
+/*
+ * Runs gnuplot. format: svg, png, or inline (svg without ground). note: a line below the title, of
+ * the user's. quiet: what gnuplot says is dropped. ERR_ENV if there is no gnuplot here.
+ */
+int picture_draw(const struct picture *p, const char *data, const char *file, const char *format,
+		 const char *note, bool quiet, struct err *e);
+
+/*
+ * Appends the picture as an <svg> element for a document with light and dark colours: 1; 0 if the
+ * recording has nothing to draw.
+ */
+int picture_inline(struct buf *out, sqlite3 *db, const struct picture *p, struct err *e);
+
+/*
+ * Appends gnuplot's SVG as an element that can stand in HTML beside others: only known elements and
+ * attributes, no references but to itself, ids that begin with id, black as the text's colour.
+ */
+int svg_inline(struct buf *out, const char *svg, size_t n, const char *id, const char *title,
+	       const char *desc, struct err *e);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report as one HTML file that fetches nothing and needs no scripts. */
+#ifndef OBS_RENDER_HTML_H
+#define OBS_RENDER_HTML_H
+
+#include "render.h"
+
+#define HTML_MAX 1950000 /* bytes: pictures beyond it are left out, and that is said */
+
+extern const char html_style[];
+
+/* As render_report. */
+int render_html(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+#endif

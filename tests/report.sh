@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Reports as JSON (against the schema that the program prints) and as HTML (whole, small, safe).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+pack=$PWD/.output/pack oa=$PWD/obsanalyze tests=$PWD/tests
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+check() { # sentence, command...: ok if it succeeds
+	name=$1
+	shift
+	if "$@" >"$work/log" 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		head -n 10 "$work/log"
+		bad=1
+	fi
+}
+no() { ! "$@"; }
+small() { [ "$(wc -c <"$1")" -lt 2000000 ]; }
+
+for t in redis-turns lossy killed calls two-cpus; do
+	"$pack" testdata/$t.txt "$work/$t.obs" || exit 1
+done
+cp testdata/demo.obs "$work/demo.obs"
+# names that try to leave their place
+sed 's|comm="server"|comm="<script>x()"|; s|cmdline="server --port 80"|cmdline="</title><img src=x onerror=alert(1)>"|
+	s|host=testhost|host=</dd><script>alert(1)</script>|' testdata/redis-turns.txt >"$work/hostile.txt"
+"$pack" "$work/hostile.txt" "$work/hostile.obs" || exit 1
+
+$oa report --json-schema >"$work/schema.json" || exit 1
+for t in redis-turns lossy killed calls two-cpus demo hostile; do
+	$oa report --json "$work/$t.obs" >"$work/$t.json" 2>/dev/null
+	check "report --json of $t follows --json-schema" python3 tests/json_schema.py "$work/schema.json" "$work/$t.json"
+	rm -f "$work/$t.html"
+	$oa report --html "$work/$t.html" "$work/$t.obs" 2>/dev/null
+	check "report --html of $t is whole" sh -c "tail -n 1 '$work/$t.html' | grep -qx '</html>'"
+	check "report --html of $t is below 2 MB" small "$work/$t.html"
+	check "report --html of $t is well-formed, has what readers need and fetches nothing" \
+		python3 "$tests/html_rules.py" "$work/$t.html"
+done
+# the validator and the rules must be able to fail
+for change in 's/"metrics"/"metricz"/' 's/"severity": 0/"severity": "0"/' 's/"label": "OBSERVED"/"label": "SURE"/' \
+	's/"completeness": "COMPLETE"/"completeness": "FINE"/'; do
+	sed "$change" "$work/demo.json" >"$work/broken.json"
+	check "a report changed by $change does not" no python3 tests/json_schema.py "$work/schema.json" "$work/broken.json"
+done
+for change in 's|<h2 id="verdict-h">|<h2 id="verdict-h"><script>1</script>|' 's|<main>|<main><img src="http://example.org/x.png">|' \
+	's|href="#limits"|href="#nowhere"|' 's|<th scope="row">|<th>|' 's|<caption>|<p>|' 's|</figcaption>||' "s|default-src 'none'|default-src *|"; do
+	sed "$change" "$work/demo.html" >"$work/broken.html"
+	check "a page changed by $change breaks the rules" no python3 tests/html_rules.py "$work/broken.html"
+done
+
+mkdir "$work/bin"
+PATH=$work/bin $oa report --html "$work/plain.html" "$work/demo.obs" 2>"$work/err"
+check "without gnuplot the page is made" sh -c "tail -n 1 '$work/plain.html' | grep -qx '</html>'"
+check "and says what is missing" grep -q 'pictures are missing: pictures need gnuplot' "$work/plain.html"
+check "with gnuplot nothing is missing" no grep -q 'pictures are missing' "$work/demo.html"
+check "and all that the recording has are drawn" test "$(grep -c '<figure ' "$work/demo.html")" -ge 6
+first=$($oa report "$work/demo.obs" 2>/dev/null | head -n 1)
+check "the text begins with the service" sh -c "echo '$first' | grep -q '^redis-server.* answered [0-9,]* requests a second'"
+exit $bad
