@@ -7,7 +7,7 @@ w=$top/.output/exchange
 
 # A host may hide switches (balance.sh): such a round is repeated, the demands stay the same.
 near() { awk -v a="$1" -v b="$2" -v share="$3" -v least="$4" \
-	'BEGIN { d = a > b ? a - b : b - a; m = share * b; exit !(d <= (m > least ? m : least)) }'; }
+	'BEGIN { d = a > b ? a - b : b - a; m = share * b; exit !(a != "" && b != "" && d <= (m > least ? m : least)) }'; }
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/exchange$round.obs db=$work/exchange$round.db
 	"$obsrec" -q -o "$r" -- "$w" >"$work/told"
