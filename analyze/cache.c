@@ -137,36 +137,34 @@ static void prune(const char *keep)
 	} while (all > CACHE_LIMIT && oldest[0] && unlink(oldest) == 0);
 }
 
-int cache_load(sqlite3 *db, struct reader *r, const struct asked *a, struct err *e)
+int cache_load(sqlite3 *db, struct reader *r, const struct asked *a, struct progress *p,
+	       struct err *e)
 {
 	struct reader *part = NULL;
 	struct load_options o = { a->step };
-	struct progress p;
 	int ret = 0;
 
-	progress_start(&p, "loading", "records");
 	progress_guard(db);
-	reader_watch(r, progress_tick, &p);
+	reader_watch(r, progress_tick, p);
 	if (filter_active(&a->filter)) {
-		p.what = "choosing";
+		p->what = "choosing";
 		ret = excerpt_open(&part, r, &a->filter, e);
-		p.what = "loading";
+		p->what = "loading";
 		if (ret == 0)
-			reader_watch(part, progress_tick, &p);
+			reader_watch(part, progress_tick, p);
 	}
 	if (ret == 0)
 		ret = load_recording_with(db, part ? part : r, &o, e);
 	if (ret == 0)
 		ret = ask_store(db, a, e);
-	progress_end(&p);
 	reader_watch(r, NULL, NULL);
-	sqlite3_progress_handler(db, 0, NULL, NULL);
 	reader_free(part);
 	return ret;
 }
 
 /* Loads into the cache, under another name until it is whole. */
-static int fill(const char *name, struct reader *r, const struct asked *a, struct err *e)
+static int fill(const char *name, struct reader *r, const struct asked *a, struct progress *p,
+		struct err *e)
 {
 	char part[PATH_SIZE + 32];
 	sqlite3 *db = NULL;
@@ -175,7 +173,7 @@ static int fill(const char *name, struct reader *r, const struct asked *a, struc
 	snprintf(part, sizeof(part), "%s.part-%ld", name, (long)getpid());
 	ret = db_open(&db, part, true, e);
 	if (ret == 0)
-		ret = cache_load(db, r, a, e);
+		ret = cache_load(db, r, a, p, e);
 	if (ret == 0)
 		ret = analyses_run(db, NULL, e);
 	if (sqlite3_close(db) != SQLITE_OK && ret == 0)
@@ -189,13 +187,16 @@ static int fill(const char *name, struct reader *r, const struct asked *a, struc
 	return ret;
 }
 
-static int load_private(sqlite3 **ret, struct reader *r, const struct asked *a, struct err *e)
+static int load_private(sqlite3 **ret, struct reader *r, const struct asked *a, struct progress *p,
+			struct err *e)
 {
 	sqlite3 *db = NULL;
 	int got = db_open(&db, NULL, true, e);
 
 	if (got == 0)
-		got = cache_load(db, r, a, e);
+		got = cache_load(db, r, a, p, e);
+	if (got == 0)
+		sqlite3_progress_handler(db, 0, NULL, NULL);
 	if (got == 0)
 		*ret = db;
 	else
@@ -207,6 +208,7 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
 	       struct err *e)
 {
 	struct reader *r = NULL;
+	struct progress p;
 	char name[PATH_SIZE];
 	bool kept;
 	int got;
@@ -231,11 +233,14 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
 		utimensat(AT_FDCWD, name, NULL, 0); /* it was used now */
 		goto out;
 	}
-	if (kept && fill(name, r, a, e) == 0 && db_open(ret, name, false, NULL) == 0)
-		goto out;
+	progress_start(&p, "loading", "records"); /* before a file is made that would be left */
+	if (kept && fill(name, r, a, &p, e) == 0 && db_open(ret, name, false, NULL) == 0)
+		goto loaded;
 	/* a full disk, or no right to write: no reason to give no answer */
 	*ret_answered = false;
-	got = kept && progress_interrupted() ? ERR_FAIL : load_private(ret, r, a, e);
+	got = kept && progress_interrupted() ? ERR_FAIL : load_private(ret, r, a, &p, e);
+loaded:
+	progress_end(&p);
 out:
 	reader_free(r);
 	return got;

@@ -8,6 +8,7 @@
 
 #include "ask.h"
 #include "format/recording.h"
+#include "progress.h"
 
 /*
  * Opens what path is; a says what of a recording to load, and whether to use the cache. Small,
@@ -18,8 +19,10 @@
 int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct asked *a,
 	       struct err *e);
 
-/* Loads what the filter leaves in, and what was asked, into db, which has been opened with create.
+/*
+ * Loads what the filter leaves in, and what was asked, into db, which has been opened with create.
  */
-int cache_load(sqlite3 *db, struct reader *r, const struct asked *a, struct err *e);
+int cache_load(sqlite3 *db, struct reader *r, const struct asked *a, struct progress *p,
+	       struct err *e);
 
 #endif

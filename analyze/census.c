@@ -206,14 +206,40 @@ static int on_exec(struct census *c, const struct record *rec, struct err *e)
 	return 0;
 }
 
+/* It is a target from now on. */
+static void now_tracked(struct census *c, struct member *m)
+{
+	if (m->tracked)
+		return;
+	m->tracked = true;
+	choose(c, m, NULL);
+}
+
+static int on_move(struct census *c, const struct record *rec, struct err *e)
+{
+	const struct ev_cgroup_move *ev = rec->event;
+	struct member *m = idmap_get(&c->members, ev->target);
+
+	(void)e;
+	if (!m)
+		return 0;
+	m->ev.cgroup = ev->cgroup;
+	if (ev->wanted)
+		now_tracked(c, m);
+	return 0;
+}
+
 static int on_rename(struct census *c, const struct record *rec, struct err *e)
 {
 	const struct ev_rename *ev = rec->event;
 	struct member *m = idmap_get(&c->members, rec->tid);
 
 	(void)e;
-	if (m)
-		memcpy(m->ev.comm, ev->comm, sizeof(m->ev.comm));
+	if (!m)
+		return 0;
+	memcpy(m->ev.comm, ev->comm, sizeof(m->ev.comm));
+	if (ev->target)
+		now_tracked(c, m);
 	return 0;
 }
 
@@ -315,6 +341,7 @@ static const struct {
 	{ EV_fd, on_fd },
 	{ EV_fork, on_fork },
 	{ EV_exec, on_exec },
+	{ EV_cgroup_move, on_move },
 	{ EV_thread, on_thread },
 	{ EV_exit, on_end },
 	{ EV_rename, on_rename },

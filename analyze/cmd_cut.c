@@ -31,20 +31,22 @@ static int cut(struct reader *r, const struct config *c, struct err *e)
 	struct excerpt_summary s;
 	struct outfile o;
 	struct progress p;
-	int ret = outfile_open(&o, c->output, c->force, e);
+	int ret;
 
+	progress_start(&p, "cutting", "records"); /* before a file is made that would be left */
+	ret = outfile_open(&o, c->output, c->force, e);
 	if (ret == 0) {
-		progress_start(&p, "cutting", "records");
 		reader_watch(r, progress_tick, &p);
 		ret = excerpt_make(&s, r, &c->filter, o.fd, e);
-		progress_end(&p);
 	}
 	if (ret == 0)
 		ret = outfile_keep(&o, e);
+	progress_clear(&p);
 	if (ret == 0)
 		fprintf(stderr, "%llu records, from %.6f s to %.6f s\n",
 			(unsigned long long)s.records, (double)s.from / 1e9, (double)s.to / 1e9);
 	outfile_close(&o);
+	progress_end(&p);
 	return ret;
 }
 

@@ -40,14 +40,14 @@ static const struct opt opts[] = {
 extern const struct command command_load;
 
 static int fill(const char *path, const char *recording, struct reader *reader,
-		const struct config *c, struct err *e)
+		const struct config *c, struct progress *p, struct err *e)
 {
 	sqlite3 *db;
 	int ret = db_open(&db, path, true, e);
 
 	if (ret < 0)
 		return ret;
-	ret = cache_load(db, reader, &c->asked, e);
+	ret = cache_load(db, reader, &c->asked, p, e);
 	if (ret == 0)
 		ret = db_insert(db, TABLE_recording, e, "ss", "file", recording);
 	if (ret == 0)
@@ -64,6 +64,7 @@ static int make(const char *path, const char *recording, struct reader *reader,
 		const struct config *c, struct err *e)
 {
 	struct buf part = { 0 };
+	struct progress p;
 	int ret = buf_printf(&part, e, "%s.part-%ld", path, (long)getpid());
 
 	if (ret == 0 && !c->force && access(path, F_OK) == 0)
@@ -72,11 +73,13 @@ static int make(const char *path, const char *recording, struct reader *reader,
 			      path);
 	if (ret < 0)
 		goto out;
-	ret = fill(part.data, recording, reader, c, e);
+	progress_start(&p, "loading", "records"); /* before a file is made that would be left */
+	ret = fill(part.data, recording, reader, c, &p, e);
 	if (ret == 0 && rename(part.data, path) < 0)
 		ret = err_errno(e, ERR_FAIL, "cannot make the database %.400s", path);
 	if (ret < 0)
 		unlink(part.data);
+	progress_end(&p);
 out:
 	buf_free(&part);
 	return ret;

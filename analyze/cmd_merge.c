@@ -339,18 +339,18 @@ static int merge(struct merge *m, const struct config *c, char **paths, struct e
 
 	for (i = 0; i < m->n && ret == 0; i++)
 		ret = source_open(&m->sources[i], paths[i], e);
+	progress_start(&p, "merging", "records"); /* before a file is made that would be left */
 	if (ret == 0)
 		ret = outfile_open(&o, c->out.output, c->out.force, e);
-	if (ret == 0) {
-		progress_start(&p, "merging", "records");
+	if (ret == 0)
 		ret = make(m, o.fd, &p, e);
-		progress_end(&p);
-	}
 	if (ret == 0)
 		ret = outfile_keep(&o, e);
+	progress_clear(&p);
 	if (ret == 0)
 		print_sources(m);
 	outfile_close(&o);
+	progress_end(&p);
 	return ret;
 }
 

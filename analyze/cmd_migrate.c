@@ -52,6 +52,7 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 				   st->minor, events_changed(&w.conversion));
 	if (ret == 0)
 		ret = writer_finish(w.writer, e);
+	progress_clear(p);
 	if (ret == 0)
 		fprintf(stderr, "%llu records; %d events laid out anew\n",
 			(unsigned long long)w.done, events_changed(&w.conversion));

@@ -250,6 +250,7 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 				   c->names ? ", names of threads" : "");
 	if (ret == 0)
 		ret = writer_finish(w.writer, e);
+	progress_clear(p);
 	if (ret == 0)
 		fprintf(stderr, "%llu records; left as they were: %sfunctions, ports, numbers\n",
 			(unsigned long long)w.done, c->names ? "" : "names of threads, ");

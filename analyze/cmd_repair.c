@@ -99,6 +99,7 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 			n - n_bad, n, (unsigned long long)st->ignored);
 	if (ret == 0)
 		ret = writer_finish(w, e);
+	progress_clear(p);
 	if (ret == 0 && whole)
 		fprintf(stderr, "the recording was whole: this is a copy\n");
 	else if (ret == 0)

@@ -175,12 +175,18 @@ static void connect_own(sqlite3 *db)
 /* The tables of a recording, made now or found in the cache, take the place of empty ones. */
 static int load(struct subject *s, bool *answered, struct err *e)
 {
+	struct progress p;
 	int ret;
 
 	s->loaded = true;
 	*answered = false;
-	if (strcmp(s->path, "-") == 0) /* it has been read already */
-		return cache_load(s->db, s->reader, s->asked, e);
+	if (strcmp(s->path, "-") == 0) { /* it has been read already */
+		progress_start(&p, "loading", "records");
+		ret = cache_load(s->db, s->reader, s->asked, &p, e);
+		progress_end(&p);
+		sqlite3_progress_handler(s->db, 0, NULL, NULL); /* signals kill again */
+		return ret;
+	}
 	sqlite3_close(s->db);
 	s->db = NULL;
 	ret = cache_open(&s->db, answered, s->path, s->asked, e);

@@ -86,6 +86,13 @@ void progress_guard(sqlite3 *db)
 	sqlite3_progress_handler(db, OPCODES, look, NULL);
 }
 
+void progress_clear(struct progress *p)
+{
+	if (p->shown)
+		fprintf(stderr, "\r\033[K");
+	p->shown = false;
+}
+
 void progress_end(struct progress *p)
 {
 	struct sigaction act = { .sa_handler = SIG_DFL }, old;
@@ -94,7 +101,5 @@ void progress_end(struct progress *p)
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == note)
 			sigaction(signals[i], &act, NULL);
-	if (p->shown)
-		fprintf(stderr, "\r\033[K");
-	p->shown = false;
+	progress_clear(p);
 }

@@ -38,6 +38,9 @@ void progress_guard(sqlite3 *db);
 /* True if a signal has come since progress_start. */
 bool progress_interrupted(void);
 
+/* Takes the line away, for words of the command's own. */
+void progress_clear(struct progress *p);
+
 /* Takes the line away; signals kill again. */
 void progress_end(struct progress *p);
 

@@ -134,16 +134,15 @@ int rewrite_command(const char *path, const struct rewrite_config *c, const char
 	if (!c->output)
 		return err_set(e, ERR_FAIL, "name the recording to make with -o");
 	ret = reader_open(&r, path, e);
+	progress_start(&p, doing, "records"); /* before a file is made that would be left */
 	if (ret == 0)
 		ret = outfile_open(&o, c->output, c->force, e);
-	if (ret == 0) {
-		progress_start(&p, doing, "records");
+	if (ret == 0)
 		ret = make(arg, r, o.fd, &p, e);
-		progress_end(&p);
-	}
 	if (ret == 0)
 		ret = outfile_keep(&o, e);
 	outfile_close(&o);
+	progress_end(&p);
 	reader_free(r);
 	return ret;
 }

@@ -136,6 +136,9 @@ for g in /system.slice/web.service /sys/fs/cgroup/system.slice/web.service/; do
 	is "threads of a control group and those below: $g" \
 		"$($o dump --cgroup $g -e syscall groups.obs | cut -d' ' -f2 | tr '\n' ' ')" "100 300 400 "
 done
+printf '@recorder\n900 0 info text="targets=chosen"\n901 100 thread pid=100 comm="a"\n@cpu 0\n1000 100 rename comm="b" target=1\n1100 100 syscall nr=read fd=3 ret=1\n' >late.txt
+"$pack" late.txt late.obs
+is "who becomes a target later can be chosen from then on" "$($o dump --comm b late.obs | cut -d' ' -f1,3 | tr '\n' ' ')" "1000 rename 1100 syscall "
 is "a control group that is not there" "$($o cut --cgroup /x -o x.obs groups.obs 2>&1; echo $?)" \
 	"obsanalyze: the recording knows no control group /x
 1"
