@@ -49,7 +49,7 @@ const char html_style[] =
 "@media (min-width:48rem){th[scope=row]{min-width:17rem}}\n"
 "figure{margin:1rem 0;padding:0}\n"
 "figure .wide,figcaption{max-width:56rem}\n"
-"figure svg{display:block;width:100%;min-width:40rem;height:auto}\n"
+"figure svg{display:block;width:100%;min-width:44rem;height:auto}\n"
 "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
 "@media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--band:#fff;--link:#000;--good:#000;--good-ground:#fff;"
 "--warn:#000;--warn-ground:#fff;--bad:#000;--bad-ground:#fff}html{font-size:10pt}body{max-width:none;padding:0}nav,.skip{display:none}"

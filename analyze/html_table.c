@@ -114,6 +114,11 @@ int html_table(struct buf *out, sqlite3 *db, const struct analysis *a, struct er
 
 	if (ret < 0 || !p.n_rows)
 		goto out;
+	if (a->aside)
+		ret = buf_printf(out, e, "<details><summary>%d rows</summary>\n",
+				 p.n_rows + p.more);
+	if (ret < 0)
+		goto out;
 	ret = buf_printf(out, e,
 			 "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Table of "
 			 "%s\"><table><caption>%s; events: ",
@@ -129,7 +134,8 @@ int html_table(struct buf *out, sqlite3 *db, const struct analysis *a, struct er
 	for (r = 0; r < p.n_rows && ret == 0; r++)
 		ret = put_row(out, &p, r, e);
 	if (ret == 0)
-		ret = buf_printf(out, e, "</tbody></table></div>\n");
+		ret = buf_printf(out, e, "</tbody></table></div>\n%s",
+				 a->aside ? "</details>\n" : "");
 	if (ret == 0)
 		ret = put_meanings(out, a, &p, e);
 out:

@@ -53,6 +53,7 @@ static const char *const attributes[] = { "d",
 					  "stroke-linejoin",
 					  "patternUnits",
 					  "font-family",
+					  "color",
 					  "patternContentUnits",
 					  NULL };
 
@@ -74,7 +75,11 @@ struct cleaning {
 /* One value: gnuplot's black becomes the text's colour, url(#x) names our x, others leave. */
 static int add_value(struct cleaning *c, const char *name, size_t name_n, const char *v, size_t n)
 {
-	static const char *const blacks[] = { "black", "#000000", "rgb(  0,   0,   0)", NULL };
+	static const char *const blacks[] = { "black", "#000000", "rgb(  0,   0,   0)",
+					      "rgb(0,0,0)", NULL };
+	/* gnuplot's ground for text; what is inside names its own colour or means black */
+	bool ground = name_n == 5 && memcmp(name, "color", 5) == 0 && n == 5 &&
+		      memcmp(v, "white", 5) == 0;
 	int ret = buf_printf(c->out, c->e, " %.*s=\"", (int)name_n, name);
 
 	if (ret < 0)
@@ -83,7 +88,7 @@ static int add_value(struct cleaning *c, const char *name, size_t name_n, const 
 		v++;
 		n--;
 	}
-	if (on_list(blacks, v, n))
+	if (ground || on_list(blacks, v, n))
 		ret = buf_printf(c->out, c->e, "currentColor");
 	else if (n > 6 && memcmp(v, "url(#", 5) == 0)
 		ret = buf_printf(c->out, c->e, "url(#%s-%.*s", c->id, (int)(n - 5), v + 5);

@@ -20,6 +20,6 @@ label(i) = word(names, i) eq "-" ? sprintf("n = %s", cell(5)) : word(names, i)
 is(i) = (stringcolumn(1) eq word(names, i)) || (word(names, i) eq "-") ? 1 : 0
 do for [q in "50 90 99"] {
 	set arrow from graph 0, first q + 0 to graph 1, first q + 0 nohead dt 2 lw 0.7 lc rgb dark
-	set label q." %" at graph 0.005, first q - 2.5 font ",10"
+	set label q." %" at graph 0.005, first q - 2.5
 }
 plot for [i = 1:n] data using (is(i) ? $3 : 1/0):4 with steps lw 2 lc rgb colour[(i - 1) % 4 + 1] title label(i) noenhanced

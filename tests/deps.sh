@@ -6,7 +6,10 @@ set -eu
 PATH=$PATH:/usr/sbin:/sbin
 
 # what must be there: commands, and headers below /usr/include
-commands='clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3
+# chromium is wanted for tests/browser.sh; only continuous integration insists (BROWSER_MUST=1)
+browser=''
+[ "${BROWSER_MUST:-0}" = 1 ] && browser=chromium
+commands="$browser"' clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3
 	g++ xz readelf'
 headers='bpf/libbpf.h gelf.h lzma.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
 
@@ -48,7 +51,7 @@ as_root() {
 
 if command -v apt-get >/dev/null 2>&1; then
 	export DEBIAN_FRONTEND=noninteractive
-	base='gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
+	base="$browser"' gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
 		libsqlite3-dev libgsl-dev libcmocka-dev gnuplot-nox redis-server redis-tools pkg-config
 		mandoc clang-format python3 strace procps'
 	# bpftool is a package of its own in Debian; Ubuntu has it in linux-tools-common
@@ -65,19 +68,19 @@ elif [ -n "$packages" ]; then
 	echo "deps: make $1 needs a Debian or Ubuntu host with: $packages" >&2
 	exit 1
 elif command -v dnf >/dev/null 2>&1; then
-	as_root dnf install -y -q gcc gcc-c++ libstdc++-static make clang llvm libbpf-devel elfutils-libelf-devel zlib-devel \
+	as_root dnf install -y -q $browser gcc gcc-c++ libstdc++-static make clang llvm libbpf-devel elfutils-libelf-devel zlib-devel \
 		xz xz-devel \
 		libzstd-devel sqlite-devel gsl-devel libcmocka-devel gnuplot-minimal redis pkgconf \
 		bpftool mandoc clang-tools-extra python3 strace procps-ng
 elif command -v zypper >/dev/null 2>&1; then
-	as_root zypper --non-interactive install gcc gcc-c++ make clang llvm libbpf-devel libelf-devel xz xz-devel \
+	as_root zypper --non-interactive install $browser gcc gcc-c++ make clang llvm libbpf-devel libelf-devel xz xz-devel \
 		zlib-devel libzstd-devel sqlite3-devel gsl-devel libcmocka-devel gnuplot redis \
 		pkg-config bpftool mandoc python3 strace procps
 elif command -v pacman >/dev/null 2>&1; then
-	as_root pacman -S --needed --noconfirm gcc make clang llvm libbpf libelf zlib xz zstd sqlite gsl \
+	as_root pacman -S --needed --noconfirm $browser gcc make clang llvm libbpf libelf zlib xz zstd sqlite gsl \
 		cmocka gnuplot redis pkgconf bpf mandoc python strace procps-ng
 elif command -v apk >/dev/null 2>&1; then
-	as_root apk add gcc g++ make musl-dev linux-headers clang llvm libbpf-dev elfutils-dev zlib-dev xz xz-dev \
+	as_root apk add $browser gcc g++ make musl-dev linux-headers clang llvm libbpf-dev elfutils-dev zlib-dev xz xz-dev \
 		zstd-dev sqlite-dev gsl-dev cmocka-dev gnuplot redis pkgconf bpftool mandoc \
 		clang-extra-tools python3 strace procps
 else

@@ -62,6 +62,7 @@ check)
 	one "verbs" sh tests/verbs.sh
 	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
 	one report sh tests/report.sh
+	one browser sh tests/browser.sh
 	one paper sh tests/paper.sh
 	;;
 live)

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# HTML reports in a real browser: Chromium without a window. Skipped without one, unless
+# BROWSER_MUST=1, which continuous integration sets.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+browser=''
+for b in chromium chromium-browser google-chrome; do
+	command -v $b >/dev/null 2>&1 && browser=$b && break
+done
+if [ -z "$browser" ]; then
+	[ "${BROWSER_MUST:-0}" = 1 ] && echo "not ok there is no chromium here" && exit 1
+	echo "ok browser # SKIP no chromium here (Debian: chromium)"
+	exit 0
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME="$work/cache"
+./obsanalyze report --html "$work/demo.html" testdata/demo.obs || exit 1
+for t in lossy calls; do
+	.output/pack testdata/$t.txt "$work/$t.obs" && ./obsanalyze report --html "$work/$t.html" "$work/$t.obs" || exit 1
+done
+python3 tests/browser.py $browser "$work/demo.html" "$work/lossy.html" "$work/calls.html"
