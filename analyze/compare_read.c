@@ -29,8 +29,10 @@ static const char *const fact_sql[N_COMPARE_FACTS] = {
 	[FACT_kernel] = "SELECT value FROM recording WHERE key='kernel'",
 	[FACT_host] = "SELECT value FROM recording WHERE key='host'",
 	[FACT_obsrec] = "SELECT value FROM recording WHERE key='obsrec'",
-	[FACT_uuid] = "SELECT max(value) FILTER (WHERE key='uuid') || ' ' || max(value) FILTER"
-		      " (WHERE key='duration_ns') FROM recording",
+	[FACT_uuid] =
+		"SELECT max(value) FILTER (WHERE key='uuid') || ' ' || max(value) FILTER"
+		" (WHERE key='duration_ns') || ' ' || max(value) FILTER (WHERE key='file_bytes')"
+		" FROM recording",
 };
 
 void compare_strip(char *ret, size_t size, const char *name)
@@ -47,8 +49,11 @@ void compare_strip(char *ret, size_t size, const char *name)
 		else
 			ret[n++] = *at++;
 	}
-	while (n && *at && (ret[n - 1] & 0xc0) == 0x80) /* no half characters */
-		n--;
+	if ((*at & 0xc0) == 0x80) { /* no half characters */
+		while (n && (ret[n - 1] & 0xc0) == 0x80)
+			n--;
+		n -= n > 0;
+	}
 	ret[n] = '\0';
 	buf_free(&safe);
 }
