@@ -33,7 +33,8 @@ static void help(FILE *f)
 	fprintf(f, "\nobsanalyze COMMAND --help tells the options of a command.\n"
 		   "\nExit status: 0 done; 1 wrong usage or failure; 2 a program is missing here;\n"
 		   "3 the recording is damaged or was cut off, what could be read was used;\n"
-		   "4 too many events lost; 5 the recording is of another version.\n"
+		   "4 too many events lost; 5 the recording is of another version;\n"
+		   "6 what is to be compared is not alike; 7 compare found what --fail-on names.\n"
 		   "See obsanalyze(1).\n");
 }
 

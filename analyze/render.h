@@ -25,6 +25,13 @@ int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, 
 /* Appends the JSON Schema of the report's JSON form. */
 int render_json_schema(struct buf *out, struct err *e);
 
+/* Appends what compare put into db (compare.h); threshold: what counts as a change. */
+int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o, double threshold,
+		   struct err *e);
+
+/* Appends a query's rows as a JSON array of objects; only is bound to the query's parameter. */
+int render_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e);
+
 /*
  * A number with its unit, for people: ns as ns, us, ms or s; 1/s and counts with separators; bytes
  * as kB, MB, GB; % with one decimal. "-" for NAN.

@@ -35,8 +35,7 @@ static int add_value(struct buf *out, sqlite3_stmt *s, int i, struct err *e)
 	}
 }
 
-/* A query's rows as an array of objects. */
-static int add_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e)
+int render_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e)
 {
 	sqlite3_stmt *s;
 	int i, n = 0, ret = db_query(&s, db, e, sql, strchr(sql, '?') ? "s" : "", only);
@@ -135,7 +134,7 @@ int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, st
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && ret == 0; i++) {
 		ret = buf_printf(out, e, ",\n  \"%s\": ", parts[i].key);
 		if (ret == 0)
-			ret = add_rows(out, db, parts[i].sql, o->only, e);
+			ret = render_rows(out, db, parts[i].sql, o->only, e);
 	}
 	return ret < 0 ? ret : buf_printf(out, e, "\n}\n");
 }

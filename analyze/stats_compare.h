@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Statistics for "is B slower than A": samples whose neighbours depend on each other, ratios
+ * with intervals, many questions at a time. Pure functions; distributions come from GSL.
+ */
+#ifndef OBS_STATS_COMPARE_H
+#define OBS_STATS_COMPARE_H
+
+#include "format/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WINDOWS_LEAST 10
+#define WINDOWS_MOST  30
+
+/*
+ * Integrated autocorrelation time of n values in order of time, 1 + 2 sum rho_k up to the first
+ * rho_k below 0.05 (Sokal 1997): n values are worth n / tau independent ones. At least 1. Of long
+ * series it is the mean over up to 8 pieces of 65536 values. NAN: out of memory, or n < 3.
+ */
+double stats_tau(const double *x, size_t n);
+
+/*
+ * Windows into which n values with this tau are cut for the q-quantile: n / (20 tau), from
+ * WINDOWS_LEAST to WINDOWS_MOST, fewer where windows would have less than 10 values above
+ * the quantile; 0 where fewer than WINDOWS_LEAST remain: not enough data.
+ */
+int stats_window_count(double n, double tau, double q);
+
+/*
+ * The q-quantiles of k windows of equal time; ts rises. Windows with less than half of what
+ * stats_window_count wants are left out. Returns how many were written to ret.
+ */
+int stats_window_quantiles(const s64 *ts, const double *x, size_t n, int k, double q, double *ret);
+
+/* An estimate with its standard error; df: degrees of freedom of the error. */
+struct estimate {
+	double value, error, df;
+	bool dependent; /* neighbours depended on each other: the error is the long-run one */
+};
+
+/*
+ * Mean of k windows. If their autocorrelation at lag 1 is above 2 / sqrt(k), the error comes from
+ * the long-run variance (a Tukey-Hanning window of k^0.66 lags, as in latte). error is NAN below 2.
+ */
+struct estimate stats_mean_of(const double *x, size_t k);
+
+/*
+ * Logarithm of sum(num) / sum(den) over k windows, with the error that the windows' own deviations
+ * from the ratio give (ratio estimator, delta method): overdispersed counts are no Poisson. counts:
+ * num counts events, and the error is at least Poisson's. NAN where sum(num) or sum(den) is 0.
+ */
+struct estimate stats_log_ratio(const double *num, const double *den, size_t k, bool counts);
+
+struct contrast {
+	double diff;	      /* of b minus a */
+	double low, high;     /* 95 % interval */
+	double low90, high90; /* 90 % interval: in it as a whole, b is equivalent at 5 % */
+	double p;	      /* two-sided, of no difference */
+	double df;
+};
+
+/* Welch's t, Satterthwaite's degrees of freedom. NAN where an error is not known. */
+struct contrast stats_welch(const struct estimate *a, const struct estimate *b);
+
+/* Holm (1979): ret[i] is p[i] adjusted for n questions. p that are NAN stay so and do not count.
+ * False: out of memory. */
+bool stats_holm(const double *p, size_t n, double *ret);
+
+enum verdict {
+	VERDICT_NO_DATA,
+	VERDICT_INCONCLUSIVE,
+	VERDICT_EQUIVALENT,
+	VERDICT_HIGHER,
+	VERDICT_LOWER,
+};
+
+/*
+ * c is a difference of logarithms; p is its p, adjusted for all that was asked. Higher or lower: p
+ * is below 0.05 and the ratio is off by the threshold (0.05: 5 %, up or down by as much on a
+ * logarithmic scale) or more. Equivalent: the 90 % interval lies within the threshold (two
+ * one-sided tests at 5 %).
+ */
+enum verdict stats_judge(const struct contrast *c, double p, double threshold);
+
+/*
+ * Two-sided p of the Mann-Whitney U test: exact where there are no equal values and m + n <= 40,
+ * else by the normal distribution with the correction for ties. NAN if a side is empty, or
+ * out of memory.
+ */
+double stats_mann_whitney(const double *x, size_t m, const double *y, size_t n);
+
+/*
+ * The quantiles at[0..n_at) of n values in order of time: exactly in ret, and from reps repetitions
+ * of a block bootstrap (equal blocks of at least `block` neighbours, at most 256 blocks) in
+ * boot[rep * n_at + i]. seed decides the draws. False: out of memory, or fewer than 4 blocks: then
+ * boot is not written.
+ */
+bool stats_quantile_boot(const double *x, size_t n, double block, const double *at, size_t n_at,
+			 int reps, unsigned long seed, double *ret, double *boot);
+
+/* Largest distance between two distribution functions given as sorted values (Kolmogorov). */
+double stats_kolmogorov(const double *x, size_t m, const double *y, size_t n);
+
+#endif
