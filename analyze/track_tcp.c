@@ -102,10 +102,14 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 	const struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
 
 	c->family = ev->family;
-	c->sport = ev->sport;
-	c->dport = ev->dport;
-	memcpy(c->saddr, ev->saddr, sizeof(c->saddr));
-	memcpy(c->daddr, ev->daddr, sizeof(c->daddr));
+	if (ev->sport || !c->sport) { /* a closed socket forgets its own end */
+		c->sport = ev->sport;
+		memcpy(c->saddr, ev->saddr, sizeof(c->saddr));
+	}
+	if (ev->dport || !c->dport) {
+		c->dport = ev->dport;
+		memcpy(c->daddr, ev->daddr, sizeof(c->daddr));
+	}
 	c->sent = ev->sent;
 	c->received = ev->received;
 	c->srtt = (u64)ev->srtt * 1000;

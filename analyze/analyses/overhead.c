@@ -22,6 +22,8 @@ static const struct metric metrics[] = {
 /* What obsrec's own clocks said last. */
 struct cost {
 	double drainer, compressor, process, ring, file, high_water, rss;
+	double starting;       /* before the recording began; 0: not known */
+	double wall;	       /* between the first and the last reading */
 	double programs, runs; /* 0 without --stats */
 	s64 events, cpus;
 };
@@ -62,11 +64,16 @@ static int put_programs(struct analysis_ctx *c, struct err *e)
 
 static int read_cost(struct analysis_ctx *c, struct cost *ret_cost, struct err *e)
 {
+	/* the first reading is that of the begin: loading the programs comes before it */
 	static const char sql[] =
-		"SELECT max(drainer), max(compressor), max(process), max(ring_bytes),"
-		" max(file_bytes), max(high_water), max(rss), (SELECT total(time) FROM program),"
-		" (SELECT total(runs) FROM program), (SELECT total(records) FROM coverage),"
-		" (SELECT CAST(value AS INTEGER) FROM recording WHERE key='cpus') FROM overhead";
+		"WITH o AS (SELECT *, count(*) OVER () > 1 AS many FROM overhead) SELECT"
+		" max(drainer) - min(drainer * many), max(compressor) - min(compressor * many),"
+		" max(process) - min(process * many), max(ring_bytes) - min(ring_bytes * many),"
+		" max(file_bytes) - min(file_bytes * many), max(high_water), max(rss),"
+		" min(process * many), max(ts) - min(ts),"
+		" (SELECT total(time) FROM program), (SELECT total(runs) FROM program),"
+		" (SELECT total(records) FROM coverage),"
+		" (SELECT CAST(value AS INTEGER) FROM recording WHERE key='cpus') FROM o";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "");
 
@@ -81,11 +88,15 @@ static int read_cost(struct analysis_ctx *c, struct cost *ret_cost, struct err *
 					   .file = sqlite3_column_double(q, 4),
 					   .high_water = sqlite3_column_double(q, 5),
 					   .rss = sqlite3_column_double(q, 6),
-					   .programs = sqlite3_column_double(q, 7),
-					   .runs = sqlite3_column_double(q, 8),
-					   .events = sqlite3_column_int64(q, 9),
-					   .cpus = sqlite3_column_int64(q, 10) };
+					   .starting = sqlite3_column_double(q, 7),
+					   .wall = sqlite3_column_double(q, 8),
+					   .programs = sqlite3_column_double(q, 9),
+					   .runs = sqlite3_column_double(q, 10),
+					   .events = sqlite3_column_int64(q, 11),
+					   .cpus = sqlite3_column_int64(q, 12) };
 	sqlite3_finalize(q);
+	if (ret_cost->wall <= 0)
+		ret_cost->wall = c->duration ? (double)c->duration : NAN;
 	return ret < 0 ? ret : 0;
 }
 
@@ -99,20 +110,20 @@ static int put_part(struct analysis_ctx *c, const struct cost *k, const char *su
 		ret = put_metric(c, e, subject, "time/event", k->events ? ns / k->events : NAN,
 				 NO_INTERVAL, k->events);
 	if (ret == 0)
-		ret = put_metric(c, e, subject, "share", c->duration ? 100 * ns / c->duration : NAN,
-				 NO_INTERVAL, k->events);
+		ret = put_metric(c, e, subject, "share", 100 * ns / k->wall, NO_INTERVAL,
+				 k->events);
 	return ret < 0 ? ret : put_metric(c, e, subject, "bytes", bytes, NO_INTERVAL, k->events);
 }
 
 static int put_sentence(struct analysis_ctx *c, const struct cost *k, struct err *e)
 {
-	double wall = c->duration ? c->duration : NAN, events = k->events ? (double)k->events : NAN;
+	double wall = k->wall, events = k->events ? (double)k->events : NAN;
 	char kernel[160] = "computation in the kernel is not known";
 
 	if (k->runs > 0)
 		snprintf(kernel, sizeof(kernel),
 			 "computation in the kernel %.2f %% of one CPU (%.0f ns an event)",
-			 100 * k->programs / wall, k->programs / events);
+			 100 * k->programs / c->duration, k->programs / events);
 	return put_finding(
 		c, e, NOTE, "OBSERVED", "SELECT * FROM overhead ORDER BY ts",
 		"Recording cost: %s, communication %.2f %% of one CPU (%.0f ns an event): draining "
@@ -139,6 +150,9 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = put_part(c, &k, "obsrec: compressing, writing", k.compressor, k.file, e);
 	if (ret == 0 && rows)
 		ret = put_part(c, &k, "obsrec: all of it", k.process, NAN, e);
+	if (ret == 0 && k.starting > 0)
+		ret = put_metric(c, e, "obsrec: starting, before the begin", "time", k.starting,
+				 NO_INTERVAL, 1);
 	if (ret == 0)
 		ret = put_programs(c, e);
 	if (ret == 0 && rows)

@@ -26,6 +26,7 @@ static const struct metric metrics[] = {
 };
 
 /*
+ * Strangers that were not recorded are left out, but for parents of those that were.
  * x: every process with its parent's row, what it used, and how it ended. CPU time is that of
  * its threads' states, which switches tell exactly, else what the kernel accounted.
  */
@@ -39,7 +40,8 @@ static const struct metric metrics[] = {
 	" q.start <= p.start AND coalesce(q.end, 9e18) >= p.start ORDER BY q.start DESC LIMIT 1) AS"                         \
 	" up, p.parent FROM process p LEFT JOIN process_exit e ON e.pid=p.pid AND e.ts >= p.start AND"                       \
 	" e.ts <= coalesce(p.end, 9e18) + 1000000),"                                                                         \
-	" began AS (SELECT * FROM x WHERE start > 0 OR told),"                                                               \
+	" began AS (SELECT * FROM x WHERE told OR (start > 0 AND (pid IN (SELECT pid FROM spawn) OR"                         \
+	" EXISTS(SELECT 1 FROM thread t WHERE t.pid=x.pid AND t.wall IS NOT NULL)))),"                                       \
 	" brief AS (SELECT * FROM began WHERE end IS NOT NULL AND life < " SHORT_MOST                                        \
 	" AND id NOT IN (SELECT up FROM began WHERE up IS NOT NULL))"
 

@@ -54,7 +54,7 @@ static int put_row(struct analysis_ctx *c, sqlite3_stmt *s, struct err *e)
 
 static int put_limits(struct analysis_ctx *c, struct err *e)
 {
-	s64 sockets = 0, unseen = 0, again = 0;
+	s64 sockets = 0, unseen = 0, again = 0, nameless = 0;
 	int ret = db_int(c->db, &sockets, e, "SELECT total(sockets) FROM uring_stat", "");
 
 	if (ret == 0)
@@ -65,6 +65,20 @@ static int put_limits(struct analysis_ctx *c, struct err *e)
 			     "SELECT count(*) FROM uring_io WHERE dur IS NULL AND ret IS NOT NULL"
 			     " AND tid IS NOT NULL",
 			     "");
+	if (ret == 0)
+		ret = db_int(
+			c->db, &nameless, e,
+			"SELECT count(*) FROM uring_io u JOIN uring_op o ON o.id=u.opcode WHERE"
+			" u.ino=0 AND (o.name LIKE 'read%' OR o.name LIKE 'write%' OR o.name LIKE"
+			" 'send%' OR o.name LIKE 'recv%')",
+			"");
+	if (ret == 0 && nameless)
+		ret = put_finding(
+			c, e, NOTE, "LIMIT", NULL,
+			"reads and writes through io_uring whose file or socket is not known, "
+			"as this kernel had not looked it up when it told of them: %lld; they "
+			"are in no file's sums.",
+			(long long)nameless);
 	if (ret == 0 && sockets)
 		ret = put_finding(
 			c, e, NOTE, "LIMIT", NULL,
