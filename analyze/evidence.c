@@ -45,7 +45,7 @@ static int add_names(struct buf *out, sqlite3_stmt *s, int columns, struct err *
 	int i, ret = buf_printf(
 		       out, e,
 		       "<div class=\"wide\" role=\"region\" tabindex=\"0\" "
-		       "aria-label=\"Rows of the evidence\"><table><caption>The first rows of this "
+		       "aria-label=\"Rows of the evidence\"><table class=\"rows\"><caption>The first rows of this "
 		       "query; times in ns</caption><thead><tr>");
 
 	for (i = 0; i < columns && ret == 0; i++) {

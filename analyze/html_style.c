@@ -44,6 +44,7 @@ const char html_style[] =
 "thead th{background:var(--band);vertical-align:bottom}\n"
 "tbody tr:nth-child(even) td,tbody tr:nth-child(even) th{background:var(--band)}\n"
 "th[scope=row],td.word,thead th:first-child{text-align:left}\n"
+".rows thead th:first-child{text-align:right}\n"
 "tbody th{font-weight:600}\n"
 "th[scope=row],td.word{white-space:normal;min-width:10rem}\n"
 "@media (min-width:48rem){th[scope=row]{min-width:17rem}}\n"
@@ -54,6 +55,6 @@ const char html_style[] =
 "@media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--band:#fff;--link:#000;--good:#000;--good-ground:#fff;"
 "--warn:#000;--warn-ground:#fff;--bad:#000;--bad-ground:#fff}html{font-size:10pt}body{max-width:none;padding:0}nav,.skip{display:none}"
 ".wide{overflow:visible;border:0}table{font-size:7pt;width:100%}th,td{padding:.1rem .25rem;white-space:normal;overflow-wrap:anywhere}"
-"th[scope=row],td.word{min-width:5rem}figure svg{min-width:0;max-width:100%}figure,.said>li,tr{break-inside:avoid}h2,h3,caption{break-after:avoid}"
+"th[scope=row],td.word{min-width:5rem}figure svg{min-width:0;max-width:100%}figure,tr{break-inside:avoid}h2,h3,caption{break-after:avoid}"
 "details::details-content{content-visibility:visible;display:block;block-size:auto}@page{margin:14mm}}\n";
 /* clang-format on */

@@ -11,7 +11,7 @@ set title sprintf("%s, at %s s%s", cell(1), cell(2), under) noenhanced
 set xlabel "time since its begin [ms]"
 unset grid
 set border 1
-set style fill solid 1 noborder
+set style fill solid 1 border
 set key below maxrows 3
 stats data using 6 nooutput name "X"
 array name[10] = ["on a CPU", "run queue", "futex", "disk", "socket", "pipe", "uninterruptible", "timer, child, other", \
