@@ -16,6 +16,9 @@ if ! why=$("$obsrec" -q -d 0.1 -a -o "$probe" 2>&1); then
 fi
 rm -f "$probe"
 
+# how much slower than a usual one this machine is: an emulated processor's limits of time are wider
+slow=${LIVE_SLOW:-1}
+
 # waits until a recording that was started in the background has begun, at most 20 s
 until_begun() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

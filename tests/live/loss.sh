@@ -11,6 +11,10 @@ is "events lost with rings of the usual size" "$(ask "$work/whole.db" "SELECT su
 is "getppid calls then" "$(ask "$work/whole.db" "SELECT sum(n) FROM syscall_stat JOIN syscall_name USING(abi, nr) \
 	WHERE name='getppid'")" 400009
 for way in own ringbuf; do
+	# our own kind needs an atomic swap, which programs have since 5.12
+	case $way-$(uname -r) in
+	own-5.[0-9].* | own-5.1[01].*) continue ;;
+	esac
 	rm -f "$work/loss.obs" "$work/loss.db"
 	# shellcheck disable=SC2046 # two words or none
 	"$obsrec" -q --ring 4K $([ $way = own ] || echo "--force $way") -e syscalls -o "$work/loss.obs" -- "$w" flood

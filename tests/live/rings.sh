@@ -4,7 +4,13 @@
 # made was received or lost, exactly, and every record is whole.
 . "$(dirname "$0")/lib.sh"
 for kind in own stock; do
+	# our own kind needs an atomic swap, which programs have since 5.12
+	case $kind-$(uname -r) in
+	own-5.[0-9].* | own-5.1[01].*) continue ;;
+	esac
 	for size in 4096 65536; do
+		# an emulated processor does not fill so much faster than it is emptied
+		[ $slow -gt 1 ] && [ $size -gt 4096 ] && continue
 		# a run in which nothing was lost or nothing nested would prove nothing
 		for _ in 1 2 3; do
 			"$top/.output/ringstress" $kind $size 2 >"$work/told" 2>"$work/why"
