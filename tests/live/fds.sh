@@ -7,11 +7,14 @@ mkdir "$work/d"
 "$top/.output/groupwork" descriptors "$work/d" 2>/dev/null &
 program=$!
 while [ ! -e "$work/d/ready" ]; do sleep 0.1; done
-"$obsrec" -q -p $program -d 6 -o "$work/fds.obs" &
+"$obsrec" -q -p $program -o "$work/fds.obs" &
 rec=$!
+until_begun "$work/fds.obs"
 sleep 2
 touch "$work/d/go"
 wait $program
+sleep 0.5
+kill -INT $rec
 wait $rec
 "$obsanalyze" load -o "$work/db" "$work/fds.obs"
 

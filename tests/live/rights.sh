@@ -31,6 +31,7 @@ if setpriv --help 2>/dev/null | grep -q ambient-caps; then
 	mkdir "$work/user"
 	chown 65534 "$work/user"
 	cp "$obsrec" "$work/user/obsrec"
+	ulimit -l unlimited # before 5.11, rings and maps count as locked memory
 	few() { setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all,+bpf,+perfmon \
 		--ambient-caps=-all,+bpf,+perfmon "$@"; }
 	(cd "$work/user" && few ./obsrec -q -d 3 -o few.obs -- sh -c 'cat /dev/null; cat /dev/null') 2>"$work/err"
