@@ -12,17 +12,17 @@ whole() { # description, file
 	"$obsanalyze" report "$2" >report 2>err
 	is "$1: report" $? 0
 }
-rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
+anonymous() { sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; } # without the rings
 
 # a flood for some seconds, far more than is kept
 dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
 flood=$!
-"$obsrec" --ring 1M --last 1M -p $flood -o size.obs 2>told &
+"$obsrec" --last 1M -p $flood -o size.obs 2>told &
 rec=$!
 sleep 2
-early=$(rss $rec)
+early=$(anonymous $rec)
 sleep 4
-late=$(rss $rec)
+late=$(anonymous $rec)
 holds "memory is bounded ($early KB, then $late KB)" [ $((late - early)) -lt 3000 ]
 is "nothing is written before it is asked for" "$(ls | grep -c 'size-')" 0
 kill -USR2 $rec
