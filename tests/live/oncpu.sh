@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/cputime
 
-for round in 1 2 3 4 5; do
+for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	r=$work/oncpu$round.obs
 	"$obsrec" -q -u "$w:probed_work" -o "$r" -- "$w" >"$work/told"
 	db=$work/oncpu$round.db
