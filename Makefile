@@ -131,7 +131,7 @@ $(OUT)/ringstress: $(OUT)/tests/ringstress.o $(OUT)/record/ring.o $(OUT)/record/
 $(OUT)/tests/bench/bench_work.o: EXTRA = $(if $(filter x86,$(ARCH)),-fcf-protection=branch)
 $(OUT)/bench_%: $(OUT)/tests/bench/bench_%.o $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ -lsqlite3 $(RECORD_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $^ -lsqlite3 $(RECORD_LIBS) -lzstd -lm -o $@
 
 bench bench-update: deps ## measure costs beside other tracers (root); -update: into README.md
 	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) \
