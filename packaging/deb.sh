@@ -77,7 +77,8 @@ package() { # name, program
 		echo " -- $who  $(date -uRd "@$SOURCE_DATE_EPOCH")"
 	} | gzip -9n >"$doc/changelog.Debian.gz"
 	# nobody has asked Debian for these packages, and who builds them without DEBEMAIL has no address
-	printf '%s\n' "$1: initial-upload-closes-no-bugs" "$1: bogus-mail-host *" >"$root/usr/share/lintian/overrides/$1"
+	printf '%s\n' "$1: initial-upload-closes-no-bugs" "$1: bogus-mail-host *" \
+		"$1: bogus-mail-host-in-debian-changelog *" >"$root/usr/share/lintian/overrides/$1"
 	{
 		printf 'Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' "$1" "$version" "$arch" "$who"
 		printf 'Installed-Size: %s\nPriority: optional\nDepends: %s\n' "$(du -sk "$root" | cut -f1)" \
