@@ -12,7 +12,10 @@ for t in tests/live/*.sh; do
 	name=$(basename "$t" .sh)
 	case $name in lib | causes | metrics | oncpu | flight | functions | losses) continue ;; esac
 	echo "=== begin $name"
-	timeout 300 sh "$t" 2>&1
-	echo "=== end $?"
+	# not to the terminal itself, which would call for progress bars
+	timeout 600 sh "$t" >/tmp/output 2>&1
+	status=$?
+	cat /tmp/output
+	echo "=== end $status"
 done
 echo "=== off $(uname -r)"

@@ -10,10 +10,7 @@ sh -c 'read -r _ <"$1"; "$2" "$3" >"$4"; exit 0' sh "$work/go" "$w" "$work" "$wo
 parent=$!
 "$obsrec" -q -p $parent -o "$work/attach.obs" &
 rec=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	[ -s "$work/attach.obs" ] && break
-	sleep 0.2
-done
+until_begun "$work/attach.obs"
 sleep 0.5
 "$w" flood # not its child: must not be recorded
 echo go >"$work/go"
