@@ -114,10 +114,10 @@ cross: deps ## build for arm64 and s390x (big-endian), and run unit and golden t
 		$(MAKE) --no-print-directory CROSS=$$c check-build || exit 1; done
 	$(Q)sh tests/run.sh cross
 
-kernels: deps ## run the live tests in virtual machines, on older kernels
+kernels: deps ## run the live tests in virtual machines with older kernels: SUITES=..., TESTS=...
 	$(Q)sh tests/deps.sh kernels
 	$(Q)$(MAKE) --no-print-directory all static $(LIVE)
-	$(Q)sh tests/run.sh kernels $(SUITES)
+	$(Q)TESTS=$(TESTS) sh tests/run.sh kernels $(SUITES)
 
 $(OUT)/tests/ringstress.skel.h: $(OUT)/tests/ringstress.bpf.o
 	$(call msg,SKEL,$@)

@@ -46,7 +46,9 @@ static __always_inline int emit_submit(void *ring, struct io_kiocb *req, u64 use
 	e = ev_reserve(c, ts, (u32)id, uring_submit);
 	if (!e)
 		return 0;
-	e->request = req ? name_of(req) : 0;
+	/* named at both ends or at neither: 5.15, and 5.10 with its io_uring, do not at the second
+	 */
+	e->request = req && uring_complete_form != COMPLETE_VALUES ? name_of(req) : 0;
 	e->ring = name;
 	e->user_data = user_data;
 	e->opcode = opcode;

@@ -56,7 +56,7 @@ is "doctor as root: exit status" $? 0
 says "doctor: JSON names the groups" "$(cat "$work/doctor")" '{"name":"pagecache","level":"'
 "$obsrec" --dry-run -a -u "$top/.output/workload:probed_outer" >"$work/plan"
 is "--dry-run: exit status" $? 0
-says "--dry-run: hooks" "$(cat "$work/plan")" 'sched *tp_btf *sched_switch'
+says "--dry-run: hooks" "$(cat "$work/plan")" 'sched *\(tp_btf\|raw_tp\) *sched_switch'
 says "--dry-run: functions" "$(cat "$work/plan")" 'probed_outer at offset 0x'
 says "--dry-run: memory" "$(cat "$work/plan")" 'memory .* rings of 8192 KB'
 is "--dry-run: nothing is written" "$(cd "$work" && ls | grep -c '^obs-.*\.obs$')" 0
@@ -67,7 +67,7 @@ is "the owner under sudo" "$(stat -c '%u %a' "$work/sudo.obs")" '65534 600'
 
 # the cost of each program, on request
 "$obsrec" -q --stats -e syscalls -o "$work/stats.obs" -- "$top/.output/workload" flood
-runs=$("$obsanalyze" info "$work/stats.obs" | sed -n 's/^program.syscalls__exit: \([0-9]*\) runs.*/\1/p')
+runs=$("$obsanalyze" info "$work/stats.obs" | sed -n 's/^program.syscalls__exit[_raw]*: \([0-9]*\) runs.*/\1/p')
 seen=$(ask "$work/stats.obs" "SELECT seen FROM coverage WHERE grp='syscalls'")
 holds "--stats: the program ran for every event that was seen ($runs, $seen)" [ "$runs" -ge "$seen" ]
 says "info: computation and communication" "$("$obsanalyze" info "$work/stats.obs")" '^recorder_compressor_cpu_ns: [1-9]'

@@ -10,13 +10,14 @@ recorded() { ask "$1" "SELECT count(*) FROM thread WHERE wall IS NOT NULL AND co
 others() { ask "$1" "SELECT count(*) FROM thread WHERE wall IS NOT NULL AND comm NOT LIKE '$2'"; }
 
 # --comm: those that exist, one that comes, one that takes such a name by exec
-"$work/tgtAsleep" 30 &
+"$work/tgtAsleep" 90 &
 one=$!
-"$work/tgtBsleep" 30 &
+"$work/tgtBsleep" 90 &
 two=$!
-"$obsrec" -q --comm 'tgt?sleep' -d 2.5 -o "$work/comm.obs" &
+"$obsrec" -q --comm 'tgt?sleep' -d $((3 * slow)) -o "$work/comm.obs" &
 rec=$!
-sleep 1
+until_begun "$work/comm.obs"
+sleep 0.5
 "$work/tgtAsleep" 0.5
 wait $rec
 is "--comm: processes that match" "$(recorded "$work/comm.obs" 'tgt_sleep')" 3
@@ -26,13 +27,21 @@ is "--comm: descriptors that were open before" "$(ask "$work/comm.obs" "SELECT c
 kill $one $two
 
 # -p: children that exist, and those that are made; with --no-follow neither
-sh -c "$work/tgtAsleep 30 & sleep 3; $work/tgtBsleep 0.2; wait" &
+sh -c "$work/tgtAsleep 90 & while [ ! -e $work/go ]; do sleep 0.2; done; $work/tgtBsleep 0.2; wait" &
 parent=$!
 sleep 0.5
-"$obsrec" -q -p $parent -d 5 -o "$work/follow.obs" &
+"$obsrec" -q -p $parent -o "$work/follow.obs" &
 rec=$!
-"$obsrec" -q -p $parent --no-follow -d 4 -o "$work/alone.obs"
+"$obsrec" -q -p $parent --no-follow -o "$work/alone.obs" &
+alone=$!
+until_begun "$work/follow.obs"
+until_begun "$work/alone.obs"
+sleep 0.5
+touch "$work/go"
+sleep $((2 * slow))
+kill -INT $rec $alone
 wait $rec
+wait $alone
 is "-p: a child that exists" "$(recorded "$work/follow.obs" tgtAsleep)" 1
 is "-p: a child that is made" "$(recorded "$work/follow.obs" tgtBsleep)" 1
 is "--no-follow: the process alone" "$(ask "$work/alone.obs" "SELECT count(*) FROM thread WHERE wall IS NOT NULL")" 1
@@ -45,12 +54,12 @@ for mount in $(awk '$3 == "cgroup2" { print $2 } $3 == "cgroup" && $4 ~ /(^|,)cp
 	group=$mount/obstest.$$/docker-$id.scope
 	mkdir -p "$group" 2>/dev/null || continue
 	what=$(awk -v m="$mount" '$2 == m { print $3 }' /proc/mounts)
-	sh -c "echo \$\$ >$group/cgroup.procs && exec $work/tgtAsleep 30" &
+	sh -c "echo \$\$ >$group/cgroup.procs && exec $work/tgtAsleep 90" &
 	inside=$!
-	"$work/tgtBsleep" 8 &
+	"$work/tgtBsleep" $((8 * slow)) &
 	outside=$!
 	sleep 0.5
-	"$obsrec" -q --cgroup "$mount/obstest.$$" -d 5 -o "$work/cgroup.obs" &
+	"$obsrec" -q --cgroup "$mount/obstest.$$" -d $((5 * slow)) -o "$work/cgroup.obs" &
 	rec=$!
 	"$obsrec" -q --container "$(echo "$id" | cut -c 1-12)" -d 1 -o "$work/container.obs"
 	echo $outside >"$group/cgroup.procs"
