@@ -111,20 +111,27 @@ static void choose(struct census *c, struct member *m, const struct member *make
 
 static int on_thread(struct census *c, const struct record *rec, struct err *e)
 {
+	const struct ev_thread *ev = rec->event;
 	struct member *m;
 
-	m = rec->tid ? idmap_get(&c->members, rec->tid) : NULL;
-	if (m && m->ev.pid == ((const struct ev_thread *)rec->event)->pid) {
-		/* a later snapshot: it may have become a target */
-		m->tracked |= ((const struct ev_thread *)rec->event)->target != 0;
-		choose(c, m, NULL);
-	}
-	if (!rec->tid || m)
+	if (!rec->tid)
 		return 0;
-	m = join(c, rec->event, e);
+	m = idmap_get(&c->members, rec->tid);
+	/* a later snapshot knows better: whose it is, its name, whether it has become a target */
+	if (m && m->ev.pid != ev->pid) {
+		leave(c, m);
+		m = NULL;
+	}
+	if (m) {
+		m->tracked |= ev->target != 0;
+		memcpy(m->ev.comm, ev->comm, sizeof(m->ev.comm));
+	} else {
+		m = join(c, ev, e);
+	}
 	if (!m)
 		return ERR_FAIL;
-	choose(c, m, NULL);
+	if (!m->chosen) /* one that came with its parent stays */
+		choose(c, m, NULL);
 	if (rec->tid == m->ev.pid)
 		household_text(&m->home->cmdline, rec->tail, rec->tail_len);
 	return 0;

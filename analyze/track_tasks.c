@@ -92,44 +92,59 @@ static void now_tracked(struct thread *t, u64 ts)
 	t->start = ts;
 }
 
-/* A later snapshot: the thread may have become a target; what it did before is not known. */
-static void thread_again(struct replay *r, struct thread *t, const struct ev_thread *ev)
+/* What a snapshot tells of a thread replaces what was believed: it is told again after losses. */
+static void take_names(struct thread *t, const struct ev_thread *ev, const struct record *rec)
 {
+	struct process *p = t->process;
+
+	memcpy(t->comm, ev->comm, sizeof(t->comm));
+	p->cgroup = ev->cgroup;
+	p->parent = ev->parent;
+	p->uid = ev->uid;
+	if (rec->tid != ev->pid)
+		return;
+	memcpy(p->comm, ev->comm, sizeof(p->comm));
+	set_cmdline(p, rec->tail, rec->tail_len);
+}
+
+/* A later snapshot: the thread may have become a target; what it did before is not known. */
+static void thread_again(struct replay *r, struct thread *t, const struct record *rec)
+{
+	const struct ev_thread *ev = rec->event;
+
 	if (ev->target)
 		now_tracked(t, r->resnapshot);
-	t->process->cgroup = ev->cgroup;
+	take_names(t, ev, rec);
 }
 
 /* Snapshot: these threads existed when the recording began, or later, when it was taken. */
 int tasks_on_thread(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_thread *ev = rec->event;
-	struct process *p;
 	struct thread *t;
+	bool other;
 
 	if (!rec->tid)
 		return 0;
 	t = idmap_get(&r->threads, rec->tid);
 	if (t && t->process->pid == ev->pid) {
-		thread_again(r, t, ev);
+		thread_again(r, t, rec);
 		return 0;
 	}
-	if (t) /* the snapshot knows better: an end and a begin were not seen */
-		return 0;
+	/* its fork was lost, and it was taken for a process of its own; or a begin and an end were
+	 */
+	other = t;
+	if (other && task_end(r, t, rec->ts, e) < 0)
+		return ERR_FAIL;
 	t = thread_new(r, rec->tid, ev->pid, e);
 	if (!t)
 		return ERR_FAIL;
 	t->tracked |= ev->target;
-	t->process->cgroup = ev->cgroup;
-	memcpy(t->comm, ev->comm, sizeof(t->comm));
-	t->snapshot = ev->state;
-	p = t->process;
-	p->parent = ev->parent;
-	p->uid = ev->uid;
-	if (rec->tid == ev->pid) {
-		memcpy(p->comm, ev->comm, sizeof(p->comm));
-		set_cmdline(p, rec->tail, rec->tail_len);
-	}
+	if (other)
+		t->start = rec->ts;
+	else
+		t->snapshot = ev->state;
+	take_names(t, ev, rec);
 	return 0;
 }
 

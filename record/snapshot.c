@@ -73,7 +73,8 @@ static void read_cmdline(unsigned int pid, char *text, size_t size)
 
 static int take_thread(void *arg, unsigned int tid, struct err *e)
 {
-	struct ev_thread ev = { .h = { .type = EV_thread, .tid = tid } };
+	/* the time before it is read: what happens meanwhile comes after it, and wins */
+	struct ev_thread ev = { .h = { .ts = made_now(), .type = EV_thread, .tid = tid } };
 	struct taking *t = arg;
 	char path[96], text[CMDLINE_MAX] = "";
 
