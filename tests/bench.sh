@@ -89,6 +89,6 @@ run | update)
 	for w in ${*:-$works}; do bench "$w"; done
 	[ $# -eq 0 ] && files >"$results/files"
 	table
-	[ "$what" = update ] && table | update_readme
+	if [ "$what" = update ]; then table | update_readme; fi
 	;;
 esac

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The results of tests/bench.sh as one table in Markdown.
 
-median() { sort -n "$1" | awk '{ v[NR] = $1 } END { printf "%.4g", NR ? (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 : 0 }'; }
+# Numbers with three digits at least, and no exponents.
+digits='function digits(v) { return sprintf(v >= 100 || v <= -100 ? "%.0f" : v >= 10 || v <= -10 ? "%.1f" : "%.2f", v) }'
 
-# One row. Costs are medians of the rounds; the numbers of a tracer are sums over them.
+# The middle, the least and the most of the first column.
+spread() { sort -n "$1" | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, v[1], v[NR] }'; }
+
+# One row. Costs are medians of the rounds; the numbers of a tracer are means over them. What is not
+# above the spread of the untraced rounds is not called a cost, and nothing is divided by it.
 row() { # work, tool
 	cost=$results/$1.$2.cost
 	if [ ! -s "$cost" ]; then
@@ -11,24 +16,28 @@ row() { # work, tool
 		return
 	fi
 	eval "unit=\$unit_$1"
-	base=$(median "$results/$1.untraced.cost")
-	floor=$(median "$results/$1.empty.cost")
-	rate=$(awk 'NF > 1 { print $2 }' "$cost" >"$work/rates" && [ -s "$work/rates" ] && median "$work/rates")
-	rate=${rate:+; $rate $(awk 'NF > 2 { print $3; exit }' "$cost")}
-	cat "$results/$1.$2.did" 2>/dev/null | sort -k5n | awk -v name="$(name_of "$2")" -v unit="$unit" -v cost="$(median "$cost")" \
-		-v least="$(sort -n "$cost" | head -n 1 | cut -d' ' -f1)" -v most="$(sort -n "$cost" | tail -n 1 | cut -d' ' -f1)" \
-		-v base="$base" -v floor="$floor" -v tool="$2" -v rate="$rate" '
-		{ events += $1; lost += $2; bytes += $3; cpu += $4; rss = $5 }
-		function times() { return floor > base && tool != "untraced" && tool != "empty" ? sprintf("%.1f", (cost - base) / (floor - base)) : "" }
+	rate=$(awk 'NF > 1 { print $2 }' "$cost" >"$work/rates" && [ -s "$work/rates" ] && spread "$work/rates" | cut -d' ' -f1)
+	cat "$results/$1.$2.did" 2>/dev/null | awk -v name="$(name_of "$2")" -v unit="$unit" -v tool="$2" \
+		-v own="$(spread "$cost")" -v untraced="$(spread "$results/$1.untraced.cost")" -v empty="$(spread "$results/$1.empty.cost")" \
+		-v rate="$rate" -v of="$(awk 'NF > 2 { print $3; exit }' "$cost")" "$digits"'
+		{ events += $1; lost += $2; bytes += $3; cpu += $4; rss = $5 > rss ? $5 : rss }
 		END {
-			printf "| %s | %s %s (%s-%s)%s | %s | %s", name, cost + 0, unit, least + 0, most + 0, rate,
-				tool == "untraced" ? "" : sprintf("%+.4g", cost - base), times()
+			split(own, c); split(untraced, u); split(empty, m)
+			printf "| %s | %s %s (%s-%s)%s |", name, digits(c[1]), unit, digits(c[2]), digits(c[3]),
+				rate ? "; " digits(rate) " " of : ""
+			if (tool == "untraced")
+				printf " | |"
+			else if (c[2] <= u[3])
+				printf " %+.3g, in the noise | |", c[1] - u[1]
+			else
+				printf(" +%s | %s |", digits(c[1] - u[1]), tool == "empty" ? "" : m[2] <= u[3] ? \
+					"their cost is in the noise" : sprintf("%.1f", (c[1] - u[1]) / (m[1] - u[1])))
 			if (NR && events)
-				printf " | %d | %s | %.1f | %.0f | %.0f |\n", events / NR,
+				printf " %d | %s | %.1f | %.0f | %.0f |\n", events / NR,
 					lost ? sprintf("%d (%.1f %%)", lost / NR, 100 * lost / (events + lost)) : "0",
 					bytes / events, cpu / events, rss / 1024
 			else
-				printf " | | | | | |\n"
+				printf " | | | | |\n"
 		}'
 }
 

@@ -74,6 +74,7 @@ count_perf_z() { count_perf; }
 can_perf_trace() {
 	missing perf
 	has syscalls || echo "traces system calls only"
+	[ "$comm" = postgres ] && echo "with -p it does not follow the processes that the server makes"
 }
 run_perf_trace() { exec perf trace -o "$trace" -p "$pid"; }
 count_perf_trace() {
