@@ -4,11 +4,14 @@
 # Numbers with three digits at least, and no exponents.
 digits='function digits(v) { return sprintf(v >= 100 || v <= -100 ? "%.0f" : v >= 10 || v <= -10 ? "%.1f" : "%.2f", v) }'
 
-# The middle, the least and the most of the first column.
-spread() { sort -n "$1" | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, v[1], v[NR] }'; }
+# The middle, the least and the most of the first column; then both without the one extreme, from five on.
+spread() {
+	sort -n "$1" | awk '{ v[NR] = $1 } END { out = NR > 4
+		print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, v[1], v[NR], v[1 + out], v[NR - out] }'
+}
 
 # One row. Costs are medians of the rounds; the numbers of a tracer are means over them. What is not
-# above the spread of the untraced rounds is not called a cost, and nothing is divided by it.
+# above the spread of the untraced rounds, but for one outlier of five, is not called a cost, and nothing is divided by it.
 row() { # work, tool
 	cost=$results/$1.$2.cost
 	if [ ! -s "$cost" ]; then
@@ -27,11 +30,11 @@ row() { # work, tool
 				rate ? "; " digits(rate) " " of : ""
 			if (tool == "untraced")
 				printf " | |"
-			else if (c[2] <= u[3])
-				printf " %+.3g, in the noise | |", c[1] - u[1]
+			else if (c[4] <= u[5])
+				printf " %s%s, in the noise | |", c[1] < u[1] ? "" : "+", digits(c[1] - u[1])
 			else
-				printf(" +%s | %s |", digits(c[1] - u[1]), tool == "empty" ? "" : m[2] <= u[3] ? \
-					"their cost is in the noise" : sprintf("%.1f", (c[1] - u[1]) / (m[1] - u[1])))
+				printf(" +%s | %s |", digits(c[1] - u[1]), tool == "empty" ? "" : m[4] <= u[5] ? \
+					"empty hooks in the noise" : sprintf("%.1f", (c[1] - u[1]) / (m[1] - u[1])))
 			if (NR && events)
 				printf " %d | %s | %.1f | %.0f | %.0f |\n", events / NR,
 					lost ? sprintf("%d (%.1f %%)", lost / NR, 100 * lost / (events + lost)) : "0",
