@@ -132,6 +132,7 @@ struct file {
 		} calls[4]; /* how often each system call occurred; a fifth is not counted */
 	} turn;
 	struct turn_time *time; /* where the turn's time goes; NULL: not known */
+	u64 polled;		/* an epoll instance: return of the last call; 0: none */
 	struct asking {		/* a connected socket: what was asked and not answered */
 		u64 last_send;
 		u32 sends;
@@ -156,7 +157,7 @@ struct process {
 	u64 cgroup;		  /* 0: not known */
 	struct service *services; /* what it answers requests on; NULL unless it has any */
 	struct hist runq;	  /* run-queue latency of its threads */
-	struct hist turn_latency, exchange_latency;
+	struct hist turn_latency, served_latency, exchange_latency;
 	u32 active;	      /* threads that run or are in the run queue */
 	double serial;	      /* sum of time / active */
 	u64 serial_at;	      /* up to when */
@@ -191,6 +192,7 @@ struct thread {
 	u32 n_roused;	       /* ever, since the last call returned */
 	struct unpaired unpaired;
 	struct past *past;	  /* NULL unless its process serves requests */
+	struct ready *ready;	  /* the same; track_ready.h */
 	u64 asked, answered;	  /* the last exchange on a connected socket */
 	u64 returned;		  /* when the last system call did; 0: none yet */
 	struct page_watch *pages; /* what it does with the page cache; NULL: nothing yet */
@@ -423,6 +425,8 @@ enum family {
 	FAMILY_CLOSE_RANGE,
 	FAMILY_FCNTL,
 	FAMILY_FCHDIR,
+	FAMILY_EPOLL,
+	FAMILY_POLL,
 };
 int requests_start(struct replay *r, struct err *e);
 int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e);
@@ -431,11 +435,17 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 
 /* track_turns.c: where the time of turns goes, and others' answers */
 
-/* A turn's first receive; each of its sends; its end, after the row of turn was made. */
-int turns_begin(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
+/*
+ * A turn's first receive (last: what happened on the connection before; 0: nothing); each of its
+ * sends; its end, after the row of turn was made.
+ */
+int turns_begin(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		u64 last, struct err *e);
 int turns_send(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
 void turns_end(struct replay *r, struct process *p, const struct file *f);
 bool turns_is_split(const struct file *f);
+/* How long its request waited before the first receive, as far as that is known; ns. */
+u64 turns_queued(const struct file *f);
 /* A call on a connected socket that moved bytes. */
 void turns_exchange(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		    bool send, u64 bytes);

@@ -286,7 +286,8 @@ int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 	struct thread *t;
 	s64 fd, last;
 
-	if (family < FAMILY_CLOSE || v.ret != 0 || v.flags & SYSCALL_UNFINISHED || !rec->tid)
+	if (family < FAMILY_CLOSE || family >= FAMILY_EPOLL || v.ret != 0 ||
+	    v.flags & SYSCALL_UNFINISHED || !rec->tid)
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)

@@ -5,6 +5,7 @@
  * sends that follow its end; the next receive begins the next turn. A turn is a request
  * unless requests are pipelined or multiplexed on the connection.
  */
+#include "track_ready.h"
 #include "track_series.h"
 
 #define SOCK_DGRAM     2
@@ -29,6 +30,13 @@ static const struct {
 	{ "close_range", FAMILY_CLOSE_RANGE },
 	{ "fcntl", FAMILY_FCNTL },
 	{ "fchdir", FAMILY_FCHDIR },
+	{ "epoll_wait", FAMILY_EPOLL },
+	{ "epoll_pwait", FAMILY_EPOLL },
+	{ "epoll_pwait2", FAMILY_EPOLL },
+	{ "poll", FAMILY_POLL },
+	{ "ppoll", FAMILY_POLL },
+	{ "select", FAMILY_POLL },
+	{ "pselect6", FAMILY_POLL },
 };
 
 int requests_start(struct replay *r, struct err *e)
@@ -80,6 +88,7 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		row[9] = turns_is_split(f);
 		row[10] = loss_overlaps(r, t->first_recv, t->last_send);
 		row[11] = service_id(service);
+		row[12] = (s64)(turns_queued(f) & INT64_MAX);
 		turns_end(r, p, f);
 	}
 	*t = (struct turn){ .service = service };
@@ -91,6 +100,7 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 			    struct err *e)
 {
 	struct turn *turn = &f->turn;
+	u64 last = turn->last_send > f->since ? turn->last_send : f->since;
 
 	if (send) {
 		services_on_send(r, f, v->ts);
@@ -109,7 +119,7 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 	if (!turn->recvs) {
 		turn->first_recv = v->ts;
 		turn->receiver = t->tid;
-		if (turns_begin(r, t, f, v->ts, e) < 0)
+		if (turns_begin(r, t, f, v, last, e) < 0)
 			return ERR_FAIL;
 	}
 	turn->recvs++;
@@ -129,12 +139,17 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 	struct file *f;
 	u64 bytes;
 
-	if (family == FAMILY_NONE || family >= FAMILY_CLOSE || v.ret <= 0 || !rec->tid ||
-	    v.flags & SYSCALL_UNFINISHED)
+	if (family == FAMILY_NONE || (family >= FAMILY_CLOSE && family < FAMILY_EPOLL) ||
+	    !rec->tid || v.flags & SYSCALL_UNFINISHED)
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)
 		return ERR_FAIL;
+	if (family >= FAMILY_EPOLL)
+		ready_polled(t, family == FAMILY_EPOLL ? file_of(t->process, (s32)v.arg[0]) : NULL,
+			     &v);
+	if (family >= FAMILY_EPOLL || v.ret <= 0)
+		return 0;
 	f = file_of(t->process, (s32)v.arg[0]);
 	if (!f || f->kind != FD_SOCKET)
 		return 0;

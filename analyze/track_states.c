@@ -6,6 +6,7 @@
  * event comes late was until then in the state that this event ends: with all
  * switches and wake-ups recorded nothing else is possible.
  */
+#include "track_ready.h"
 #include "track_series.h"
 
 #include <stdlib.h>
@@ -355,6 +356,7 @@ int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
 		return ERR_FAIL;
 	t->served.weight = cpu_weight(ev->prio);
 	cpu_active(r, t, ev->cpu, rec->ts);
+	ready_woken(t, rec->ts);
 	t->state = STATE_woken;
 	t->since = rec->ts;
 	return 0;

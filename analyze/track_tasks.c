@@ -292,6 +292,7 @@ static void process_free(struct process *p)
 	free(p->files);
 	hist_free(&p->runq);
 	hist_free(&p->turn_latency);
+	hist_free(&p->served_latency);
 	hist_free(&p->exchange_latency);
 	idmap_free(&p->futexes);
 	free(p->cmdline);
@@ -305,6 +306,7 @@ static void thread_free(struct thread *t)
 	free(t->frames);
 	free(t->roused);
 	free(t->past);
+	free(t->ready);
 	free(t->pages);
 	free(t);
 }
@@ -322,6 +324,8 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 		ret = latency_rows(r, "runq", p->pid, 0, &p->runq, e);
 	if (ret == 0)
 		ret = latency_rows(r, "turn", p->pid, 0, &p->turn_latency, e);
+	if (ret == 0)
+		ret = latency_rows(r, "served", p->pid, 0, &p->served_latency, e);
 	if (ret == 0)
 		ret = latency_rows(r, "exchange", p->pid, 0, &p->exchange_latency, e);
 	if (ret == 0)

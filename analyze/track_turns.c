@@ -3,9 +3,10 @@
  * Where the time of turns goes, and how long others take to answer. A turn is split by the clocks
  * of the thread that sends: it is what the turn waited for, also while it was still busy
  * with another turn. An event loop waits for answers in poll; the time between its own
- * request on a connected socket and the answer is therefore taken out of poll.
+ * request on a connected socket and the answer is therefore taken out of poll. What a request
+ * waited before its first receive is kept apart (track_ready.c).
  */
-#include "track.h"
+#include "track_ready.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@ struct turn_time {
 	bool split;   /* spent is known */
 	u64 clock[N_STATES];
 	u64 spent[N_STATES];
+	u64 queued; /* before the first receive, and where that time went */
+	u64 before[N_STATES];
 };
 
 /* Whose clocks can split turns: threads whose every switch is in the recording. */
@@ -29,22 +32,24 @@ static int remember_past(struct thread *t, struct err *e)
 {
 	if (!t->past && !(t->past = calloc(1, sizeof(*t->past))))
 		return err_set(e, ERR_FAIL, "out of memory for turns");
-	return 0;
+	return ready_begin(t, e);
 }
 
-int turns_begin(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
+int turns_begin(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		u64 last, struct err *e)
 {
 	if (f->time) {
 		f->time->split = false;
-		f->time->begin = 0;
+		f->time->begin = f->time->queued = 0;
 	}
 	if (!is_timed(r, t))
 		return 0;
 	if (!f->time && !(f->time = calloc(1, sizeof(*f->time))))
 		return err_set(e, ERR_FAIL, "out of memory for turns");
-	f->time->begin = ts;
+	f->time->begin = v->ts;
 	f->time->tid = t->tid;
 	f->time->upstream = 0;
+	f->time->queued = ready_take(r, t, v, last, f->time->before);
 	memcpy(f->time->clock, t->clock, sizeof(f->time->clock));
 	return remember_past(t, e);
 }
@@ -84,28 +89,43 @@ bool turns_is_split(const struct file *f)
 	return f->time && f->time->split;
 }
 
-void turns_end(struct replay *r, struct process *p, const struct file *f)
+u64 turns_queued(const struct file *f)
 {
-	struct turn_time *t = f->time;
-	u64 moved;
+	/* seen by the thread that received; a turn's time is told by the one that sends */
+	return turns_is_split(f) && f->turn.tid == f->time->tid ? f->time->queued : 0;
+}
+
+static void write_states(struct replay *r, enum table_id table, const u64 spent[N_STATES])
+{
 	s64 *row;
 	int i;
 
+	for (i = STATE_run + 1; i < N_STATES; i++) {
+		if (!spent[i])
+			continue;
+		row = bulk_row(r->bulk, table);
+		row[0] = r->n_turns;
+		row[1] = i;
+		row[2] = spent[i] & INT64_MAX;
+	}
+}
+
+void turns_end(struct replay *r, struct process *p, const struct file *f)
+{
+	struct turn_time *t = f->time;
+	u64 moved, dur = elapsed(f->turn.first_recv, f->turn.last_send);
+
 	r->n_turns++;
-	hist_add(&p->turn_latency, elapsed(f->turn.first_recv, f->turn.last_send));
+	hist_add(&p->turn_latency, dur);
+	hist_add(&p->served_latency, turns_queued(f) + dur);
 	if (!turns_is_split(f))
 		return;
 	moved = t->upstream < t->spent[STATE_poll] ? t->upstream : t->spent[STATE_poll];
 	t->spent[STATE_poll] -= moved;
 	t->spent[STATE_client] += moved;
-	for (i = STATE_run + 1; i < N_STATES; i++) {
-		if (!t->spent[i])
-			continue;
-		row = bulk_row(r->bulk, TABLE_turn_wait);
-		row[0] = r->n_turns;
-		row[1] = i;
-		row[2] = t->spent[i] & INT64_MAX;
-	}
+	write_states(r, TABLE_turn_wait, t->spent);
+	if (turns_queued(f))
+		write_states(r, TABLE_turn_before, t->before);
 	t->split = false;
 }
 

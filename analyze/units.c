@@ -28,12 +28,13 @@ static double draw(struct reading *r)
 	return (double)(r->seed >> 11) / 9007199254740992.0;
 }
 
-static void add_sums(struct unit_sums *s, double wall, const double *spent)
+static void add_sums(struct unit_sums *s, double wall, double queued, const double *spent)
 {
 	int i;
 
 	s->n++;
 	s->wall += wall;
+	s->queued += queued;
 	for (i = 0; i < N_SPAN_STATES; i++)
 		s->spent[i] += spent[i];
 }
@@ -56,16 +57,16 @@ static void take(struct reading *r, struct units *u, const struct unit *x, const
 	int i;
 
 	u->n++;
-	add_sums(&b->all, wall, spent);
+	add_sums(&b->all, wall, x->queued, spent);
 	b->logs += log(wall + 1);
 	for (i = 0; i < UNIT_SAMPLES; i++) /* each place on its own: by duration */
 		if (draw(r) * b->all.wall < wall)
 			b->usual[i] = *x;
 	if (wall >= u->slow) {
-		add_sums(&b->tail, wall, spent);
+		add_sums(&b->tail, wall, x->queued, spent);
 		keep(r, b->slow, b->tail.n, x);
 	} else if (wall >= u->p25 && wall <= u->p75) {
-		add_sums(&b->middle, wall, spent);
+		add_sums(&b->middle, wall, x->queued, spent);
 		keep(r, b->calm, b->middle.n, x);
 	}
 }
@@ -127,7 +128,7 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		struct unit x = { sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-				  sqlite3_column_int64(q, 2) };
+				  sqlite3_column_int64(q, 2), 0 };
 
 		for (i = 0; i < N_SPAN_STATES; i++)
 			spent[i] = sqlite3_column_double(q, 4 + i);
@@ -146,7 +147,7 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] =
 		"SELECT l.subject, (SELECT max(comm) FROM process WHERE pid=l.subject), sum(l.n),"
-		" sum(l.n * l.low) AS wall FROM latency l WHERE l.kind='turn'"
+		" sum(l.n * l.low) AS wall FROM latency l WHERE l.kind='served'"
 		" GROUP BY l.subject HAVING sum(l.n) >= ? ORDER BY wall DESC, l.subject LIMIT ?";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
@@ -161,7 +162,7 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 		u->key = sqlite3_column_int64(q, 0);
 		snprintf(u->name, sizeof(u->name), "turns of %s[%lld]", comm && *comm ? comm : "?",
 			 (long long)u->key);
-		ret = read_limits(db, u, "turn", u->key, 0, sqlite3_column_double(q, 2), e);
+		ret = read_limits(db, u, "served", u->key, 0, sqlite3_column_double(q, 2), e);
 		if (ret < 0)
 			break;
 	}
@@ -179,31 +180,46 @@ static struct units *of_key(struct reading *r, s64 key)
 	return NULL;
 }
 
-/* What turn_wait has of this turn; its rows are in the order of the turns. */
-static int read_split(sqlite3_stmt *w, int *ret_more, s64 turn, double *spent, struct err *e)
+/* turn_wait or turn_before: rows in the order of the turns. */
+struct split {
+	sqlite3_stmt *q;
+	int more;
+};
+
+static int split_open(struct split *s, sqlite3 *db, const char *sql, struct err *e)
 {
-	while (*ret_more > 0 && sqlite3_column_int64(w, 0) <= turn) {
-		if (sqlite3_column_int64(w, 0) == turn)
-			spent[sqlite3_column_int(w, 1) % N_SPAN_STATES] +=
-				sqlite3_column_double(w, 2);
-		*ret_more = db_step(w, e);
-	}
-	return *ret_more < 0 ? *ret_more : 0;
+	int ret = db_query(&s->q, db, e, sql, "");
+
+	return ret < 0 ? ret : (s->more = db_step(s->q, e));
 }
 
-/* One turn; the row of table turn is at hand. */
-static int take_turn(struct reading *r, sqlite3_stmt *q, sqlite3_stmt *w, int *more, struct err *e)
+/* Adds what the table has of this turn. */
+static int split_read(struct split *s, s64 turn, double *spent, struct err *e)
+{
+	while (s->more > 0 && sqlite3_column_int64(s->q, 0) <= turn) {
+		if (sqlite3_column_int64(s->q, 0) == turn)
+			spent[sqlite3_column_int(s->q, 1) % N_SPAN_STATES] +=
+				sqlite3_column_double(s->q, 2);
+		s->more = db_step(s->q, e);
+	}
+	return s->more < 0 ? s->more : 0;
+}
+
+/* One turn, from when its request was ready on; the row of table turn is at hand. */
+static int take_turn(struct reading *r, sqlite3_stmt *q, struct split *s, struct err *e)
 {
 	struct units *u = of_key(r, sqlite3_column_int64(q, 3));
-	struct unit x = { sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
-			  sqlite3_column_int64(q, 4) };
+	s64 queued = sqlite3_column_int64(q, 7);
+	struct unit x = { sqlite3_column_int64(q, 1) - queued, sqlite3_column_int64(q, 2) + queued,
+			  sqlite3_column_int64(q, 4), queued };
 	double spent[N_SPAN_STATES] = { 0 }, off = 0;
 	int i;
 
 	if (!u)
 		return 0;
-	if (read_split(w, more, sqlite3_column_int64(q, 0), spent, e) < 0)
-		return ERR_FAIL;
+	for (i = 0; i < 2; i++)
+		if (split_read(&s[i], sqlite3_column_int64(q, 0), spent, e) < 0)
+			return ERR_FAIL;
 	for (i = SPAN_run + 1; i < N_SPAN_STATES; i++)
 		off += spent[i];
 	spent[SPAN_run] = x.dur > off ? x.dur - off : 0;
@@ -216,21 +232,25 @@ static int take_turn(struct reading *r, sqlite3_stmt *q, sqlite3_stmt *w, int *m
 
 static int read_turns(sqlite3 *db, struct reading *r, struct err *e)
 {
-	sqlite3_stmt *q = NULL, *w = NULL;
-	int more = 0, ret;
+	struct split s[2] = { 0 };
+	sqlite3_stmt *q = NULL;
+	int ret;
 
-	ret = db_query(&q, db, e,
-		       "SELECT rowid, ts, dur, pid, tid, split, lossy FROM turn ORDER BY rowid",
-		       "");
+	ret = db_query(
+		&q, db, e,
+		"SELECT rowid, ts, dur, pid, tid, split, lossy, queued FROM turn ORDER BY rowid",
+		"");
 	if (ret == 0)
-		ret = db_query(&w, db, e, "SELECT turn, state, dur FROM turn_wait ORDER BY rowid",
-			       "");
-	if (ret == 0)
-		ret = more = db_step(w, e);
+		ret = split_open(&s[0], db, "SELECT turn, state, dur FROM turn_wait ORDER BY rowid",
+				 e);
+	if (ret >= 0)
+		ret = split_open(&s[1], db,
+				 "SELECT turn, state, dur FROM turn_before ORDER BY rowid", e);
 	while (ret >= 0 && (ret = db_step(q, e)) > 0)
-		ret = take_turn(r, q, w, &more, e);
+		ret = take_turn(r, q, s, e);
 	sqlite3_finalize(q);
-	sqlite3_finalize(w);
+	sqlite3_finalize(s[0].q);
+	sqlite3_finalize(s[1].q);
 	return ret < 0 ? ret : 0;
 }
 
@@ -299,6 +319,17 @@ int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES]
 			   spent, e);
 }
 
+int units_process(sqlite3 *db, u32 pid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e)
+{
+	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
+	if (block <= 0)
+		return 0;
+	return read_states(db,
+			   "SELECT ts, dur, state FROM thread_state WHERE tid IN"
+			   " (SELECT tid FROM thread WHERE pid=?)",
+			   pid, block, spent, e);
+}
+
 /* The thread of the process that has most to tell, window by window. */
 static int read_windows(sqlite3 *db, struct reading *r, struct err *e)
 {
@@ -316,7 +347,7 @@ static int read_windows(sqlite3 *db, struct reading *r, struct err *e)
 	if (ret == 0)
 		ret = units_thread(db, tid, u->block, spent, e);
 	for (b = 0; b < UNIT_BLOCKS && ret == 0; b++) {
-		struct unit x = { b * u->block, u->block, tid };
+		struct unit x = { b * u->block, u->block, tid, 0 };
 
 		for (wall = 0, i = 0; i < N_SPAN_STATES; i++)
 			wall += spent[b][i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Units of work (calls of a probed function, turns on server sockets, or windows of time) with
+ * Units of work (calls of a probed function, turns on server sockets with the wait of their
+ * request before them, or windows of time) with
  * the time of each split by the states of its thread. What is kept of millions of units
  * is their sums in UNIT_BLOCKS equal blocks of time, and a few examples of each block.
  */
@@ -18,12 +19,13 @@ enum unit_kind { UNIT_CALL, UNIT_TURN, UNIT_WINDOW };
 struct unit {
 	s64 ts, dur;
 	u32 tid;
+	s64 queued; /* of dur: before its request was received */
 };
 
 /* Sums over some of the units of one block. */
 struct unit_sums {
 	double n;
-	double wall;
+	double wall, queued;
 	double spent[N_SPAN_STATES];
 };
 
@@ -56,6 +58,9 @@ int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, str
 
 /* Time of one thread in each state and block: spent[block][state]. */
 int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);
+
+/* The same of all threads of a process together. */
+int units_process(sqlite3 *db, u32 pid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);
 
 /* The thread that ends most of the units that were kept as examples; 0: none. */
 u32 units_thread_of(const struct units *u);

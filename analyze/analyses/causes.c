@@ -20,6 +20,7 @@
 #define SATURATED_LONG 5    /* blocks */
 #define SATURATED_NS   100000000
 #define APART_MOST     0.05 /* of the units */
+#define QUEUED_LEAST   0.1  /* of the slow units' time: less is not told */
 #define NANO	       1e9
 
 static const struct metric metrics[] = {
@@ -39,6 +40,7 @@ struct telling {
 	int rank;
 	double run, idle; /* of the main thread in the slow windows, or at its fullest */
 	struct moment full;
+	struct queueing queueing;
 	u32 thread;
 };
 
@@ -65,6 +67,33 @@ static void say_basis(const struct telling *t, char *text, size_t size)
 		else
 			snprintf(text, size, "all take about %.3f ms", c->slow / 1e6);
 	}
+}
+
+/* "of it 1.2 ms before they were received": what the turns themselves do not show. */
+static void say_queued(const struct telling *t, char *text, size_t size)
+{
+	const struct comparison *c = t->cmp;
+
+	text[0] = '\0';
+	if (t->u->kind == UNIT_TURN && c->slow_queued >= QUEUED_LEAST * c->slow)
+		snprintf(text, size, " (%.3f ms and %.3f ms of it before they were received)",
+			 c->slow_queued / 1e6, c->usual_queued / 1e6);
+}
+
+static int put_queued(struct telling *t, struct err *e)
+{
+	const struct comparison *c = t->cmp;
+	char subject[200];
+	int ret;
+
+	if (t->u->kind != UNIT_TURN)
+		return 0;
+	snprintf(subject, sizeof(subject), "%s: before the first receive", t->u->name);
+	ret = put_metric(t->c, e, subject, "slow", c->slow_queued, NO_INTERVAL, (s64)c->n_slow);
+	if (ret == 0 && c->basis != BASIS_ALL)
+		ret = put_metric(t->c, e, subject, "usual", c->usual_queued, NO_INTERVAL,
+				 (s64)c->n_usual);
+	return ret;
 }
 
 static int put_numbers(struct telling *t, struct err *e)
@@ -216,17 +245,24 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 {
 	const struct excess *x = &t->cmp->of[cat];
 	struct buf text = { 0 };
-	char basis[200], sql[300], part[60] = "";
+	char basis[200], queued[100], sql[300], part[60] = "";
 	int ret;
 
 	say_basis(t, basis, sizeof(basis));
+	say_queued(t, queued, sizeof(queued));
 	if (!isnan(x->share_low))
 		snprintf(part, sizeof(part), " (%.0f..%.0f)", 100 * x->share_low,
 			 100 * x->share_high);
-	ret = buf_printf(&text, e, "%s: %s; %.0f %%%s of %s is %s%s.", t->u->name, basis,
+	ret = buf_printf(&text, e, "%s: %s%s; %.0f %%%s of %s is %s%s.", t->u->name, basis, queued,
 			 100 * x->share, part,
 			 t->cmp->basis == BASIS_ALL ? "that" : "the difference", category_says[cat],
 			 f->text.data ? f->text.data : "");
+	if (ret == 0 && t->queueing.held_up && t->cmp->of[CATEGORY_cpu].share >= LEAST_SHARE)
+		ret = buf_printf(
+			&text, e,
+			" %.0f %% is time on a CPU, of requests in front that were held up as well: "
+			"with %.2f times as many turns a second, each takes %.2f times the CPU time.",
+			100 * t->cmp->of[CATEGORY_cpu].share, t->queueing.rate, t->queueing.cpu);
 	if (ret == 0 && f->example_ns)
 		ret = buf_printf(&text, e, " Example: at %.6f s, %.3f of %.3f ms.",
 				 f->example.ts / NANO, f->example_ns / 1e6, f->example.dur / 1e6);
@@ -301,6 +337,17 @@ static bool counts(const struct comparison *c, enum category cat)
 	return cat != CATEGORY_unknown && x->share >= LEAST_SHARE && (isnan(x->low) || x->low > 0);
 }
 
+/* Computing for others in front of it, while something else holds up the thread, is no cause. */
+static bool is_queueing(const struct telling *t)
+{
+	int i;
+
+	for (i = 0; t->queueing.held_up && i < N_CATEGORIES; i++)
+		if (i != CATEGORY_cpu && counts(t->cmp, i))
+			return true;
+	return false;
+}
+
 static int put_causes(struct telling *t, struct err *e)
 {
 	enum category order[N_CATEGORIES];
@@ -309,7 +356,8 @@ static int put_causes(struct telling *t, struct err *e)
 	int i, told = 0, ret = 0;
 
 	rank(c, order);
-	if (full && (order[0] == CATEGORY_cpu || !counts(c, order[0]))) {
+	t->queueing.held_up = is_queueing(t);
+	if (full && !t->queueing.held_up && (order[0] == CATEGORY_cpu || !counts(c, order[0]))) {
 		ret = put_saturation(t, e);
 		told++;
 	}
@@ -318,6 +366,8 @@ static int put_causes(struct telling *t, struct err *e)
 			continue;
 		if (full && order[i] == CATEGORY_cpu && order[0] == CATEGORY_cpu)
 			continue; /* said */
+		if (order[i] == CATEGORY_cpu && t->queueing.held_up)
+			continue; /* said with the other */
 		ret = tell(t, order[i], e);
 		told++;
 	}
@@ -347,9 +397,13 @@ static int analyse_units(struct analysis_ctx *c, const struct units *u, const st
 	if (ret == 0)
 		ret = find_saturation(&t, e);
 	if (ret == 0)
+		ret = causes_queueing(c->db, u, cmp, &t.queueing, e);
+	if (ret == 0)
 		ret = put_causes(&t, e);
 	if (ret == 0)
 		ret = put_numbers(&t, e);
+	if (ret == 0)
+		ret = put_queued(&t, e);
 	drill_close(d);
 out:
 	free(cmp);

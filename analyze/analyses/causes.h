@@ -46,12 +46,23 @@ struct excess {
 struct comparison {
 	enum basis basis;
 	double n_slow, n_usual;
-	double slow, usual; /* mean wall time, ns */
+	double slow, usual;		  /* mean wall time, ns */
+	double slow_queued, usual_queued; /* of it, before the first receive */
 	struct moment
 		when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE */
 	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
 	struct excess of[N_CATEGORIES];
 };
+
+/* Turns a second and CPU time a turn of the process, slow over usual; 0: not known. */
+struct queueing {
+	double rate, cpu;
+	bool held_up; /* neither rose: longer time on a CPU is that of requests in front */
+};
+
+/* causes_queue.c: is it the requests in front? */
+int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison *c,
+		    struct queueing *ret_queueing, struct err *e);
 
 /* Which units are slow, against which, and what they spend more time on. */
 void causes_compare(const struct units *u, const struct windows *w, struct comparison *ret);

@@ -52,6 +52,7 @@ enum category category_of(u8 state)
 /* Sums of one block as categories; [N_CATEGORIES] is the wall time. */
 struct part {
 	double n;
+	double queued;
 	double sum[N_CATEGORIES + 1];
 };
 
@@ -66,7 +67,7 @@ static void fill(struct part *p, const struct unit_sums *s)
 {
 	int i;
 
-	*p = (struct part){ .n = s->n };
+	*p = (struct part){ .n = s->n, .queued = s->queued };
 	for (i = 0; i < N_SPAN_STATES; i++)
 		p->sum[category_of(i)] += s->spent[i];
 	p->sum[N_CATEGORIES] = s->wall;
@@ -172,7 +173,7 @@ static bool find_change(const struct units *u, struct comparison *c)
 	/* a typical unit may be shorter while many wait: a server that is stopped now and then
 	 * finds its requests in batches; what is then slow is the tail */
 	return units_in(u, c->is_slow) >= LEAST_SLOW && units_in(u, c->is_usual) >= LEAST_USUAL &&
-	       mean_in(u, c->is_slow) > mean_in(u, c->is_usual);
+	       mean_in(u, c->is_slow) > NEAR * mean_in(u, c->is_usual);
 }
 
 static void choose(const struct units *u, const struct windows *w, struct comparison *c)
@@ -259,6 +260,8 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
 	for (b = 0; b < UNIT_BLOCKS; b++) {
 		slow.n += r->slow[b].n;
 		usual.n += r->usual[b].n;
+		slow.queued += r->slow[b].queued;
+		usual.queued += r->usual[b].queued;
 		for (i = 0; i <= N_CATEGORIES; i++) {
 			slow.sum[i] += r->slow[b].sum[i];
 			usual.sum[i] += r->usual[b].sum[i];
@@ -269,6 +272,8 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
 	c->n_usual = usual.n;
 	c->slow = slow.n > 0 ? slow.sum[N_CATEGORIES] / slow.n : 0;
 	c->usual = usual.n > 0 ? usual.sum[N_CATEGORIES] / usual.n : 0;
+	c->slow_queued = slow.n > 0 ? slow.queued / slow.n : 0;
+	c->usual_queued = usual.n > 0 ? usual.queued / usual.n : 0;
 	for (i = 0; i < N_CATEGORIES; i++) {
 		c->of[i].slow = slow.n > 0 ? slow.sum[i] / slow.n : 0;
 		c->of[i].usual = usual.n > 0 ? usual.sum[i] / usual.n : 0;

@@ -78,7 +78,7 @@ static int choose(struct drawing *d, struct err *e)
 {
 	static const char causes[] =
 		"SELECT c.unit || ', example of ' || c.kind, c.example, c.example_dur, coalesce("
-		"(SELECT tid FROM turn WHERE ts=c.example AND dur=c.example_dur LIMIT 1),"
+		"(SELECT tid FROM turn WHERE ts-queued=c.example AND dur+queued=c.example_dur LIMIT 1),"
 		"(SELECT tid FROM call WHERE ts=c.example AND dur=c.example_dur LIMIT 1), 0)"
 		" FROM cause c WHERE c.example_dur > 0 ORDER BY c.rank";
 	static const char calls[] =
@@ -86,8 +86,8 @@ static int choose(struct drawing *d, struct err *e)
 		" site s ON s.id=c.site WHERE c.lossy=0 AND c.run IS NOT NULL AND c.site=(SELECT site"
 		" FROM call_stat ORDER BY total DESC LIMIT 1) ORDER BY c.dur DESC LIMIT 3";
 	static const char turns[] =
-		"SELECT 'turn of process ' || pid || ', the slowest', ts, dur, tid FROM turn"
-		" WHERE lossy=0 AND split=1 ORDER BY dur DESC LIMIT 3";
+		"SELECT 'turn of process ' || pid || ', the slowest', ts-queued, dur+queued, tid FROM turn"
+		" WHERE lossy=0 AND split=1 ORDER BY dur+queued DESC LIMIT 3";
 	int ret = add_units(d, causes, 3, e);
 
 	if (ret == 0)

@@ -88,6 +88,46 @@ static void antagonists_are_named(void **state)
 	first_is(db, "antagonist", "burner[200]", "only the first and the last user");
 }
 
+/*
+ * From the second half on 200 has the CPU when the server is woken; it then finds eight requests
+ * where before it found one, each a slice of 200 us, at the same rate: seven wait for those in
+ * front.
+ */
+static void neighbours_hold_up_before_the_receive(void **state)
+{
+	struct script s = { 0 };
+	long t, i, k, n, at;
+
+	for (i = 8; i < 16; i++)
+		script_line(&s, 3,
+			    "%ld 100 fd pid=100 fd=%ld mode=0140000 ino=%ld family=2 role=2 "
+			    "sport=80 saddr=127.0.0.1",
+			    2000 + i, i, 100 + i);
+	for (i = 0; i < TURNS; i++) {
+		t = BEGIN + i * PERIOD;
+		n = i < TURNS / 2 ? 1 : i % 8 ? 0 : 8;
+		if (!n)
+			continue;
+		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
+		at = t + (n == 1 ? 1000 : 4000000);
+		if (n > 1)
+			script_line(&s, 0, "%ld 0 switch next=200 prio=120", t - 500);
+		script_line(&s, 0, "%ld %d switch next=100 prio=120 flags=1", at, n > 1 ? 200 : 0);
+		script_line(&s, 0, "%ld 100 syscall_args nr=epoll_wait arg0=4 dur=%ld ret=%ld",
+			    at + 1000, at - t + 20000, n);
+		for (k = 0; k < n; k++)
+			script_line(&s, 0, "%ld 100 syscall nr=read fd=%ld dur=1000 ret=10",
+				    at + 5000 + 200000 * k, 8 + k);
+		for (k = 0; k < n; k++)
+			script_line(&s, 0, "%ld 100 syscall nr=write fd=%ld dur=1000 ret=10",
+				    at + 5000 + 200000 * n + 1000 * k, 8 + k);
+		script_line(&s, 0, "%ld 100 switch next=0 state=1", at + 20000 + 200000 * n);
+	}
+	(void)state;
+	first_is(script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL), "antagonist",
+		 "burner[200]", "requests in front that were held up as well");
+}
+
 static void quotas_are_no_neighbours(void **state)
 {
 	sqlite3 *db = slowed(throttled, 0, "100", NULL);
@@ -255,6 +295,7 @@ int main(void)
 		T(handoffs_are_no_locks),
 		T(the_last_waker_counts),
 		T(antagonists_are_named),
+		T(neighbours_hold_up_before_the_receive),
 		T(quotas_are_no_neighbours),
 		T(counters_of_quotas_decide),
 		T(disks_name_who_used_them),

@@ -115,6 +115,117 @@ static void a_clients_receive_is_told_from_a_servers(void **state)
 	sqlite3_close(db);
 }
 
+/* A turn before, so that the thread is known to serve; then it sleeps in epoll until it is woken.
+ */
+#define SERVED                                                                                   \
+	"906 100 fd pid=100 fd=8 mode=0140000 ino=79 family=2 role=2 sport=80 saddr=127.0.0.1\n" \
+	"@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"                             \
+	"2000 100 syscall nr=read fd=5 dur=100 ret=10\n"                                         \
+	"2500 100 syscall nr=write fd=5 dur=100 ret=20\n"                                        \
+	"3000 100 switch next=0 state=1\n10000 0 waking target=100 context=1\n"                  \
+	"13000 0 switch next=100\n"
+
+static s64 before(sqlite3 *db, int turn, int state)
+{
+	char sql[100];
+
+	snprintf(sql, sizeof(sql), "SELECT total(dur) FROM turn_before WHERE turn=%d AND state=%d",
+		 turn, state);
+	return asked(db, sql);
+}
+
+/*
+ * Two requests that one epoll told of, the first at the wake-up, the second half way to its
+ * return; a third that came before epoll was asked again: half way from its last return. All
+ * the time belongs to no turn.
+ */
+static void requests_wait_from_the_wakeup_on(void **state)
+{
+	sqlite3 *db =
+		loaded(START SERVED "13100 100 syscall_args nr=epoll_wait arg0=4 dur=10200 ret=2\n"
+				    "13200 100 syscall nr=read fd=5 dur=50 ret=10\n"
+				    "13300 100 syscall nr=write fd=5 dur=50 ret=10\n"
+				    "13400 100 syscall nr=read fd=8 dur=50 ret=10\n"
+				    "13450 100 syscall nr=write fd=8 dur=40 ret=10\n"
+				    "13900 100 syscall_args nr=epoll_wait arg0=4 dur=100 ret=1\n"
+				    "14000 100 syscall nr=read fd=8 dur=50 ret=10\n"
+				    "14100 100 syscall nr=write fd=8 dur=50 ret=10\n"
+				    "14200 100 syscall nr=read fd=8 dur=50 ret=10\n"
+				    "14300 100 syscall nr=write fd=8 dur=50 ret=10\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=12200"), 3200);
+	assert_int_equal(asked(db, "SELECT dur FROM turn WHERE ts=12200"), 100);
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=12400"), 1550 + 300);
+	/* epoll has no descriptor here whose last return could be known */
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=13000"), 100);
+	/* received again without asking epoll: it was not told of */
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=13200"), 0);
+	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='served'"), 5);
+	sqlite3_close(db);
+}
+
+static void requests_wait_in_the_run_queue(void **state)
+{
+	static const char rest[] = "13100 100 syscall_args nr=epoll_wait arg0=4 dur=10200 ret=2\n"
+				   "13200 100 syscall nr=read fd=5 dur=50 ret=10\n"
+				   "13300 100 syscall nr=write fd=5 dur=50 ret=10\n"
+				   "13400 100 syscall nr=read fd=8 dur=50 ret=10\n"
+				   "13450 100 syscall nr=write fd=8 dur=50 ret=10\n";
+	char text[3000];
+	sqlite3 *db;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", START SERVED, rest);
+	db = loaded(text);
+	assert_int_equal(asked(db, "SELECT count(*) FROM turn"), 3);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_wait WHERE turn<>1"), 0);
+	/* turns are numbered as they end: 5, 5, 8 */
+	assert_int_equal(before(db, 2, 1), 3000);
+	assert_int_equal(before(db, 3, 1), 1500);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_before"), 4500);
+	sqlite3_close(db);
+}
+
+static void an_epoll_that_does_not_sleep_goes_on_from_the_last_one(void **state)
+{
+	sqlite3 *db =
+		loaded(START "907 100 fd pid=100 fd=4 mode=0 ino=9\n" SERVED
+			     "13100 100 syscall_args nr=epoll_wait arg0=4 dur=10200 ret=1\n"
+			     "13200 100 syscall nr=read fd=5 dur=50 ret=10\n"
+			     "13300 100 syscall nr=write fd=5 dur=50 ret=10\n"
+			     "13900 100 syscall_args nr=epoll_wait arg0=4 dur=100 ret=2\n"
+			     "14000 100 syscall nr=read fd=8 dur=50 ret=10\n"
+			     "14010 100 syscall nr=write fd=8 dur=10 ret=10\n"
+			     "14100 100 syscall nr=read fd=5 dur=50 ret=10\n"
+			     "14110 100 syscall nr=write fd=5 dur=10 ret=10\n"
+			     /* another thread asks the same epoll, and then ours again */
+			     "@cpu 1\n15000 0 waking target=101\n15000 0 switch next=101\n"
+			     "15100 101 syscall_args nr=epoll_wait arg0=4 dur=50 ret=0\n"
+			     "@cpu 0\n15200 100 syscall_args nr=epoll_wait arg0=4 dur=50 ret=1\n"
+			     "15300 100 syscall nr=read fd=5 dur=50 ret=10\n"
+			     "15400 100 syscall nr=write fd=5 dur=10 ret=10\n");
+
+	(void)state;
+	/* 13100 + 800 / 3 and two thirds; received at 14000 and 14100 */
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=13000"), 634);
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=13100"), 467);
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=14300"), 100);
+	sqlite3_close(db);
+}
+
+static void receives_that_block_begin_at_their_wakeup(void **state)
+{
+	sqlite3 *db = loaded(START SERVED "13100 100 syscall nr=read fd=5 dur=10200 ret=10\n"
+					  "13300 100 syscall nr=write fd=5 dur=50 ret=10\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT queued FROM turn WHERE ts=12100"), 3100);
+	assert_int_equal(before(db, 2, 1), 3000);
+	assert_int_equal(asked(db, "SELECT total(dur) FROM turn_before"), 3000);
+	sqlite3_close(db);
+}
+
 /* Events were lost while the second turn lasted. */
 static void turns_touched_by_loss_are_marked(void **state)
 {
@@ -188,6 +299,10 @@ int main(void)
 		T(the_sender_tells_what_a_turn_waited_for),
 		T(answers_waited_for_in_poll_are_the_others_time),
 		T(a_clients_receive_is_told_from_a_servers),
+		T(requests_wait_from_the_wakeup_on),
+		T(requests_wait_in_the_run_queue),
+		T(an_epoll_that_does_not_sleep_goes_on_from_the_last_one),
+		T(receives_that_block_begin_at_their_wakeup),
 		T(turns_touched_by_loss_are_marked),
 		T(sequential_requests_are_marked),
 		T(connections_are_timed),
