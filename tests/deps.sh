@@ -20,8 +20,8 @@ kernels)
 	packages='qemu-system-x86 busybox-static kmod e2fsprogs xz-utils debian-archive-keyring'
 	;;
 cross)
-	commands='aarch64-linux-gnu-gcc s390x-linux-gnu-gcc qemu-aarch64-static qemu-s390x-static apt-get dpkg-deb' headers=''
-	packages='gcc-aarch64-linux-gnu gcc-s390x-linux-gnu libc6-dev-arm64-cross libc6-dev-s390x-cross
+	commands='aarch64-linux-gnu-g++ s390x-linux-gnu-gcc qemu-aarch64-static qemu-s390x-static apt-get dpkg-deb' headers=''
+	packages='g++-aarch64-linux-gnu gcc-s390x-linux-gnu libc6-dev-arm64-cross libc6-dev-s390x-cross
 		qemu-user-static debian-archive-keyring'
 	;;
 *) packages='' ;;
