@@ -7,10 +7,13 @@
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define TWO_SIDED  0.975
-#define KNEES	   40	/* candidates */
+#define KNEES	   24	/* candidates */
+#define LOWEST	   0.02 /* quantiles of x between which they lie */
+#define HIGHEST	   0.98
 #define RISE_LEAST 1e-9 /* of a hinge, relative: less is rounding */
 
 static double bounded(double v, double low, double high)
@@ -122,50 +125,106 @@ struct line stats_line(const double *x, const double *y, size_t n)
 	return l;
 }
 
-/* Least squares of y on max(0, x - knee). */
-static struct hinge fit_at(const double *x, const double *y, const size_t *order, size_t n,
-			   double knee)
+/* Points sorted by x, about their means, and sums over the first i of them. */
+struct prefix {
+	double *x, *y;
+	double *sx, *sy, *sxx, *sxy;
+	double mean_x, mean_y, syy;
+	size_t n;
+};
+
+static bool prefix_open(struct prefix *p, const double *x, const double *y, const size_t *order,
+			size_t n)
 {
-	double sh = 0, sy = 0, shh = 0, shy = 0, syy = 0, h, v, my, mh, spread;
-	struct hinge f = { knee, NAN, NAN, 0 };
+	double *all = calloc(6 * (n + 1), sizeof(*all));
 	size_t i;
 
+	*p = (struct prefix){ .x = all, .n = n };
+	if (!all)
+		return false;
+	p->y = all + (n + 1);
+	p->sx = all + 2 * (n + 1);
+	p->sy = all + 3 * (n + 1);
+	p->sxx = all + 4 * (n + 1);
+	p->sxy = all + 5 * (n + 1);
 	for (i = 0; i < n; i++) {
-		sh += fmax(x[order[i]] - knee, 0);
-		sy += y[order[i]];
+		p->x[i] = x[order[i]];
+		p->y[i] = y[order[i]];
 	}
-	mh = sh / n;
-	my = sy / n;
-	for (i = 0; i < n; i++) { /* about the means: no difference of large squares */
-		h = fmax(x[order[i]] - knee, 0) - mh;
-		v = y[order[i]] - my;
-		shh += h * h;
-		shy += h * v;
-		syy += v * v;
+	gsl_sort2(p->x, 1, p->y, 1, n);
+	p->mean_x = gsl_stats_mean(p->x, 1, n);
+	p->mean_y = gsl_stats_mean(p->y, 1, n);
+	for (i = 0; i < n; i++) {
+		p->x[i] -= p->mean_x;
+		p->y[i] -= p->mean_y;
+		p->sx[i + 1] = p->sx[i] + p->x[i];
+		p->sy[i + 1] = p->sy[i] + p->y[i];
+		p->sxx[i + 1] = p->sxx[i] + p->x[i] * p->x[i];
+		p->sxy[i + 1] = p->sxy[i] + p->x[i] * p->y[i];
+		p->syy += p->y[i] * p->y[i];
 	}
-	spread = shh * syy;
+	return true;
+}
+
+static size_t points_below(const struct prefix *p, double x)
+{
+	size_t low = 0, high = p->n, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (p->x[middle] < x)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Least squares of y on 0 up to knee, x - knee up to top, and top - knee above; a step if equal. */
+static struct hinge fit_at(const struct prefix *p, double knee, double top)
+{
+	size_t i = points_below(p, knee), k = points_below(p, top);
+	double w = top > knee ? top - knee : 1, n = p->n, above = n - k, between = k - i;
+	double bx = p->sx[k] - p->sx[i], by = p->sy[k] - p->sy[i];
+	double sh = bx - knee * between + w * above;
+	double shh = p->sxx[k] - p->sxx[i] - 2 * knee * bx + knee * knee * between + w * w * above;
+	double shy = p->sxy[k] - p->sxy[i] - knee * by + w * (p->sy[p->n] - p->sy[k]);
+	struct hinge f = { knee + p->mean_x, NAN, NAN, 0, 0 };
+
+	shh -= sh * sh / n;
 	f.slope = shh > 0 ? shy / shh : 0;
-	f.level = my - f.slope * mh;
-	f.explained = spread > 0 ? shy * shy / spread : 0;
+	f.level = p->mean_y - f.slope * sh / n;
+	f.explained = shh > 0 && p->syy > 0 ? shy * shy / (shh * p->syy) : 0;
 	return f;
 }
 
 struct hinge stats_hinge(const double *x, const double *y, const size_t *order, size_t n)
 {
-	struct hinge best = { NAN, NAN, NAN, 0 }, f;
-	double *sorted = malloc((n + 1) * sizeof(*sorted));
-	size_t i;
+	struct hinge best = { NAN, NAN, NAN, 0, 0 }, f;
+	size_t few = n / 20 > 3 ? n / 20 : 3;
+	double low, step, knee, line = 0;
+	struct prefix p;
+	int i, k;
 
-	for (i = 0; sorted && i < n; i++)
-		sorted[i] = x[order[i]];
-	if (sorted)
-		gsl_sort(sorted, 1, n);
-	for (i = 0; sorted && n >= 3 && i < KNEES; i++) {
-		f = fit_at(x, y, order, n,
-			   gsl_stats_quantile_from_sorted_data(sorted, 1, n, (double)i / KNEES));
-		if (f.slope > 0 && f.explained > best.explained + RISE_LEAST)
-			best = f;
-	}
-	free(sorted);
+	if (n < 2 * few || !prefix_open(&p, x, y, order, n))
+		return best;
+	low = gsl_stats_quantile_from_sorted_data(p.x, 1, n, LOWEST);
+	step = (gsl_stats_quantile_from_sorted_data(p.x, 1, n, HIGHEST) - low) / KNEES;
+	for (i = 0; i < KNEES && step > 0; i++)
+		for (k = i; k <= KNEES; k++) {
+			/* what rises from the lowest x on has no knee, wherever it ends */
+			knee = i ? low + i * step : p.x[0];
+			f = fit_at(&p, knee, k == KNEES ? p.x[n - 1] : low + k * step);
+			if (f.slope <= 0 || (!i && k == i))
+				continue;
+			if (!i && f.explained > line)
+				line = f.explained;
+			if (points_below(&p, knee) + few > n || (i && points_below(&p, knee) < few))
+				continue;
+			if (f.explained > best.explained + RISE_LEAST)
+				best = f;
+		}
+	free(p.x);
+	best.line = line;
 	return best;
 }

@@ -52,11 +52,14 @@ struct hinge {
 	double level;	  /* y below it */
 	double slope;	  /* of y above it */
 	double explained; /* share of the variance of y that the hinge explains */
+	double line;	  /* the same of what rises from the lowest x on, which has no knee */
 };
 
 /*
- * The hinge y = level + slope max(0, x - knee) of least squares, with slope above 0, among knees
- * at quantiles of x. order: indices of the points (repeats allowed), as a bootstrap draws them.
+ * The hinge y = level + slope min(top - knee, max(0, x - knee)) of least squares, with slope above
+ * 0, among 24 knees and tops over the range of x: y is level, rises, and may be level again; with
+ * top at the knee it is a step. order: indices of the points (repeats allowed), as a bootstrap
+ * draws them.
  */
 struct hinge stats_hinge(const double *x, const double *y, const size_t *order, size_t n);
 

@@ -5,7 +5,8 @@
  * raw, as a share of its largest window, and as CV^2 = variance / mean^2, which is 1 for random
  * arrivals at any rate. Windows are compared with a baseline: the part that the user names, or
  * the windows of the lowest quarter of rates. The knee is where variance begins to rise with the
- * rate, if the rate varies enough to see it; its interval is a block bootstrap.
+ * rate, if the rate varies enough to see it and if below it the variance is level; its interval is
+ * a block bootstrap.
  *
  * Windows with fewer than 30 gaps, and those that overlap lost system calls, are left out.
  */
@@ -26,10 +27,16 @@
 	1.5	     /* 90th percentile of rates over the 10th: less, and no knee can be seen \
 		      */
 #define EXPLAINS 0.5 /* of the variance between windows: a knee that explains less is none */
-#define NARROW	 0.5 /* of the range of rates: a wider interval finds no knee */
-#define QUARTER	 0.25
-#define REPS	 1000
-#define CHANGE	 1.5 /* times the baseline's: worth a sentence */
+/* Of what a line leaves that rises from the lowest rate on; if it leaves more, that is no knee. */
+#define LEAVES	   0.8
+#define UNSURE	   0.2 /* at most, of the repetitions that find no knee */
+#define FINE_MOST  400 /* windows for the knee */
+#define FINE_LEAST 0.9 /* of them need enough gaps */
+#define NARROW	   0.5 /* of the range of rates: a wider interval finds no knee */
+#define QUARTER	   0.25
+#define REPS	   1000
+#define CV2_LEAST  0.25 /* less is regular: how regular tells nothing of saturation */
+#define CHANGE	   1.5	/* times the baseline's: worth a sentence */
 
 static const struct metric metrics[] = {
 	{ "recv var", "us^2", NEITHER_IS_BETTER,
@@ -56,6 +63,7 @@ struct spacing {
 	double *rate;	  /* events a second */
 	double *variance; /* ns^2 */
 	double *cv2;
+	double *log_cv2; /* its spread is about the same at all rates */
 	bool *base;
 };
 
@@ -64,8 +72,9 @@ static int spacing_alloc(struct spacing *x, size_t n, struct err *e)
 	x->rate = calloc(n + 1, sizeof(double));
 	x->variance = calloc(n + 1, sizeof(double));
 	x->cv2 = calloc(n + 1, sizeof(double));
+	x->log_cv2 = calloc(n + 1, sizeof(double));
 	x->base = calloc(n + 1, sizeof(bool));
-	if (!x->rate || !x->variance || !x->cv2 || !x->base)
+	if (!x->rate || !x->variance || !x->cv2 || !x->log_cv2 || !x->base)
 		return err_set(e, ERR_FAIL, "out of memory for windows");
 	return 0;
 }
@@ -75,6 +84,7 @@ static void spacing_free(struct spacing *x)
 	free(x->rate);
 	free(x->variance);
 	free(x->cv2);
+	free(x->log_cv2);
 	free(x->base);
 }
 
@@ -153,6 +163,7 @@ static int read_spacing(struct analysis_ctx *c, const struct grid *g, s64 servic
 		x->rate[x->n] = all[i].n * 1e9 / g->step;
 		x->variance[x->n] = moments_variance(&all[i]);
 		x->cv2[x->n] = moments_cv2(&all[i]);
+		x->log_cv2[x->n] = log(fmax(x->cv2[x->n], CV2_LEAST));
 		window[x->n++] = i;
 	}
 	if (ret == 0)
@@ -189,9 +200,9 @@ static double ratio(void *arg, const size_t *order, size_t n)
 static double knee(void *arg, const size_t *order, size_t n)
 {
 	const struct spacing *x = arg;
-	struct hinge h = stats_hinge(x->rate, x->cv2, order, n);
+	struct hinge h = stats_hinge(x->rate, x->log_cv2, order, n);
 
-	return h.explained >= EXPLAINS ? h.knee : NAN;
+	return h.explained >= EXPLAINS && 1 - h.explained <= LEAVES * (1 - h.line) ? h.knee : NAN;
 }
 
 static double spread_of_rates(const struct spacing *x, double *range)
@@ -219,6 +230,7 @@ struct answer {
 	double variance, max, cv2, base;
 	struct boot ratio, knee;
 	double spread; /* of rates */
+	size_t n_fine; /* windows in which the knee was looked for */
 	bool named;
 };
 
@@ -249,11 +261,63 @@ static void answer_of(struct spacing *x, struct answer *a)
 		return;
 	if (a->named || a->spread >= LOAD_VARIES)
 		a->ratio = stats_boot(x->n, block, REPS, ratio, x);
-	if (a->spread < LOAD_VARIES)
+}
+
+/* The knee is looked for in shorter windows: of a load that rises, they see more rates. */
+static void find_knee(struct spacing *x, struct answer *a)
+{
+	double range;
+
+	a->n_fine = x->n;
+	if (x->n < WINDOWS_LEAST || !(spread_of_rates(x, &range) >= LOAD_VARIES))
 		return;
-	a->knee = stats_boot(x->n, block, REPS, knee, x);
-	if (!(a->knee.high - a->knee.low <= NARROW * range))
-		a->knee = none;
+	a->knee = stats_boot(x->n, stats_boot_block(x->n), REPS, knee, x);
+	if (!(a->knee.high - a->knee.low <= NARROW * range) || a->knee.failed > UNSURE)
+		a->knee = (struct boot){ NAN, NAN, NAN, 0 };
+}
+
+static int split_grid(const struct grid *g, size_t parts, struct grid *ret, struct err *e)
+{
+	size_t i;
+
+	*ret = (struct grid){ .step = g->step / (s64)parts, .n = g->n * parts };
+	ret->lossy = calloc(ret->n + 1, sizeof(bool));
+	if (!ret->lossy)
+		return err_set(e, ERR_FAIL, "out of memory for windows");
+	for (i = 0; i < ret->n; i++)
+		ret->lossy[i] = g->lossy[i / parts];
+	return 0;
+}
+
+/* Windows as short as leaves enough gaps in nearly all of them, at low rates too. */
+static int read_fine(struct analysis_ctx *c, const struct grid *g, s64 service, bool send,
+		     const struct spacing *coarse, struct answer *a, struct err *e)
+{
+	static const size_t parts[] = { 10, 5, 2, 1 }; /* of table request_window's windows */
+	struct spacing x = { 0 };
+	struct grid f;
+	bool fits;
+	size_t i;
+	int ret;
+
+	for (i = 0, fits = false; i < sizeof(parts) / sizeof(parts[0]) && !fits; i++) {
+		if (parts[i] > 1 && g->n * parts[i] > FINE_MOST)
+			continue;
+		ret = split_grid(g, parts[i], &f, e);
+		if (ret == 0)
+			ret = spacing_alloc(&x, f.n, e);
+		if (ret == 0)
+			ret = read_spacing(c, &f, service, send, &x, &a->named, e);
+		fits = ret < 0 || parts[i] == 1 || x.n >= FINE_LEAST * parts[i] * coarse->n;
+		if (ret == 0 && fits)
+			find_knee(&x, a);
+		spacing_free(&x);
+		x = (struct spacing){ 0 };
+		grid_free(&f);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
 }
 
 static int put_side(struct analysis_ctx *c, const char *name, const char *side,
@@ -298,7 +362,7 @@ static int put_sentences(struct analysis_ctx *c, const char *name, const char *s
 			c, e, WARNING, "OBSERVED", evidence_sql,
 			"%s: the spacing of %s becomes irregular from %.0f a second on (95 %% "
 			"interval %.0f to %.0f; %zu windows): the knee of saturation.",
-			name, side, a->knee.value, a->knee.low, a->knee.high, a->n);
+			name, side, a->knee.value, a->knee.low, a->knee.high, a->n_fine);
 	if (ret == 0 && (a->ratio.low >= CHANGE || a->ratio.high <= 1 / CHANGE))
 		ret = put_finding(
 			c, e, a->ratio.low >= CHANGE ? WARNING : NOTE, "OBSERVED", evidence_sql,
@@ -344,6 +408,8 @@ static int analyse_service(struct analysis_ctx *c, const struct grid *g, s64 id,
 			ret = read_spacing(c, g, id, i, &x[i], &a[i].named, e);
 		if (ret == 0)
 			answer_of(&x[i], &a[i]);
+		if (ret == 0)
+			ret = read_fine(c, g, id, i, &x[i], &a[i], e);
 	}
 	for (i = 0; i < 2 && ret == 0 && (a[0].n || a[1].n); i++) {
 		ret = put_side(c, name, sides[i], &a[i], e);

@@ -11,6 +11,8 @@
 #include "format/buf.h"
 #include "tests/loaded.h"
 
+#include <math.h>
+
 #define SERVER                                                                                    \
 	"@recorder\n"                                                                             \
 	"0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls\"\n"                 \
@@ -189,11 +191,35 @@ static void regular_arrivals_have_no_variance(void **state)
 	sqlite3_close(db);
 }
 
-/*
- * 40 windows of 0.1 s at rates from 400 a second: regular up to 4000, then one gap in ten takes
- * twenty times as long. The knee must lie between.
+/* Receives in a window, and how long one gap in ten is: CV^2 is 7.3 rough^2. */
+struct load {
+	int n;
+	double rough;
+};
+
+/* From 400 a second on: regular up to 4000, then one gap in ten takes up to twenty times as long.
  */
-static void the_knee_of_a_sweep_is_found(void **state)
+static struct load regular_first(int w)
+{
+	int n = 40 + 18 * w;
+
+	return (struct load){ n, n > 400 ? (n - 400) / 500.0 : 0 };
+}
+
+/* CV^2 rises from the lowest rate on, from 0.3 to 6, each time by the same share. */
+static struct load rougher_and_rougher(int w)
+{
+	return (struct load){ 40 + 18 * w, sqrt(0.3 * pow(20, w / 40.0) / 7.3) };
+}
+
+/* More is asked for than 4000 a second from 2 s on: the rate stays, only its spacing tells. */
+static struct load at_most_4000(int w)
+{
+	return (struct load){ w < 20 ? 40 + 18 * w : 400, w < 20 ? 0.37 : 0.83 };
+}
+
+/* 40 windows of 0.1 s. */
+static sqlite3 *swept(struct load (*load)(int w))
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
@@ -203,16 +229,14 @@ static void the_knee_of_a_sweep_is_found(void **state)
 	sqlite3 *db = NULL;
 	int w, i;
 
-	(void)state;
 	buf_printf(&text, &e, "%s" END_AT("4") "@cpu 0\n", SERVER);
 	for (w = 0; w < 40; w++) {
-		int n = 40 + 18 * w;
-		double at = w * 1e8 + 1000, gap = 0.98e8 / n;
-		double rough = n > 400 ? (n - 400) / 500.0 : 0;
+		struct load l = load(w);
+		double at = w * 1e8 + 1000, gap = 0.98e8 / l.n;
 
-		for (i = 0; i < n; i++) {
+		for (i = 0; i < l.n; i++) {
 			buf_printf(&text, &e, "%.0f 100 syscall nr=read fd=5 ret=20\n", at);
-			at += gap * (i % 10 ? 1 - rough * 0.9 : 1 + rough * 8.1);
+			at += gap * (i % 10 ? 1 - l.rough * 0.9 : 1 + l.rough * 8.1);
 		}
 	}
 	path = packed(text.data);
@@ -222,11 +246,40 @@ static void the_knee_of_a_sweep_is_found(void **state)
 	    analyses_run(db, "saturation", &e) < 0)
 		fail_msg("%s", e.text);
 	unlink(path);
+	return db;
+}
+
+#define KNEES "SELECT count(*) FROM finding WHERE sentence LIKE '%the knee of%'"
+
+static void the_knee_of_a_sweep_is_found(void **state)
+{
+	sqlite3 *db = swept(regular_first);
+
+	(void)state;
 	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3900, 5600);
 	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3500, 5600);
 	assert_in_range(asked(db, "SELECT high FROM metric WHERE name='recv knee'"), 4000, 6500);
-	assert_int_equal(
-		asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%the knee of%'"), 1);
+	assert_int_equal(asked(db, KNEES), 1);
+	sqlite3_close(db);
+}
+
+static void what_rises_from_the_lowest_rate_on_has_no_knee(void **state)
+{
+	sqlite3 *db = swept(rougher_and_rougher);
+
+	(void)state;
+	assert_int_equal(asked(db, KNEES), 0);
+	sqlite3_close(db);
+}
+
+static void a_rate_that_cannot_grow_has_its_knee_there(void **state)
+{
+	sqlite3 *db = swept(at_most_4000);
+
+	(void)state;
+	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3500, 4100);
+	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3000, 4100);
+	assert_int_equal(asked(db, KNEES), 1);
 	sqlite3_close(db);
 }
 
@@ -303,6 +356,8 @@ int main(void)
 		T(the_steady_call_is_chosen),
 		T(regular_arrivals_have_no_variance),
 		T(the_knee_of_a_sweep_is_found),
+		T(what_rises_from_the_lowest_rate_on_has_no_knee),
+		T(a_rate_that_cannot_grow_has_its_knee_there),
 		T(a_users_series_is_read),
 		T(options_are_checked),
 	};
