@@ -205,7 +205,7 @@ static int put_recordings(sqlite3 *db, const struct sides *s, struct err *e)
 	return ret;
 }
 
-static int fill(sqlite3 *db, const struct sides *s, const struct config *c, struct err *e)
+static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err *e)
 {
 	struct buf refused = { 0 };
 	int ret = put_recordings(db, s, e);
@@ -213,6 +213,8 @@ static int fill(sqlite3 *db, const struct sides *s, const struct config *c, stru
 	if (ret == 0) /* for pictures */
 		ret = db_run(db, e, "INSERT INTO recording VALUES ('threshold', ?)", "d",
 			     c->threshold);
+	if (ret == 0)
+		ret = compare_pair(db, s, e);
 	if (ret == 0)
 		ret = compare_check(db, s, &refused, e);
 	if (ret == 0 && refused.len && !c->force)
