@@ -47,6 +47,14 @@ static int set_json(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
+static int set_html(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->render.format = RENDER_HTML;
+	((struct config *)config)->output = arg;
+	return 0;
+}
+
 /* "5", "2.5", "10%": as a share. */
 static int read_percent(double *ret, const char *option, const char *text, struct err *e)
 {
@@ -109,6 +117,7 @@ static const struct opt opts[] = {
 	  set_force },
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
+	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
 	FILTER_OPTS,
 	CACHE_OPTS,
@@ -196,11 +205,16 @@ static int put_recordings(sqlite3 *db, const struct sides *s, struct err *e)
 	return ret;
 }
 
-static int fill(sqlite3 *db, const struct sides *s, const struct config *c, struct err *e)
+static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err *e)
 {
 	struct buf refused = { 0 };
 	int ret = put_recordings(db, s, e);
 
+	if (ret == 0) /* for pictures */
+		ret = db_run(db, e, "INSERT INTO recording VALUES ('threshold', ?)", "d",
+			     c->threshold);
+	if (ret == 0)
+		ret = compare_pair(db, s, e);
 	if (ret == 0)
 		ret = compare_check(db, s, &refused, e);
 	if (ret == 0 && refused.len && !c->force)

@@ -31,6 +31,7 @@ struct compare_desc {
 	const char *unit;
 	double quantile;	    /* of durations; 0: a ratio of sums */
 	const char *higher, *lower; /* the verdict's word */
+	bool service;		    /* of services; others are of processes, functions, ... */
 };
 
 extern const struct compare_desc compare_metrics[N_COMPARE_METRICS];
@@ -49,7 +50,8 @@ struct sample {
 /* The distribution of one kind of duration of one subject. */
 struct shape {
 	char subject[COMPARE_SUBJECT];
-	const char *what; /* turn, call or block */
+	char process[COMPARE_SUBJECT]; /* of a service; else empty */
+	const char *what;	       /* turn, call or block */
 	double n, tau;
 	double at[SHAPE_POINTS]; /* ns */
 	double *boot;		 /* [SHAPE_REPS][SHAPE_POINTS] of ln ns; NULL: not enough data */
@@ -111,6 +113,12 @@ const struct sample *compare_find(const struct measured *m, const char *subject,
 
 /* "server[123]:80" without "[123]", made safe to print. */
 void compare_strip(char *ret, size_t size, const char *name);
+
+/*
+ * Gives services that belong together one subject, and says so in db if that took away their port.
+ * Before the others.
+ */
+int compare_pair(sqlite3 *db, struct sides *s, struct err *e);
 
 /*
  * Puts rows into db. refused: receives the reasons why the sides cannot be compared, as one

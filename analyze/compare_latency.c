@@ -38,6 +38,7 @@ struct point {
 
 struct series {
 	char subject[COMPARE_SUBJECT];
+	char process[COMPARE_SUBJECT]; /* of a service */
 	struct point *v;
 	size_t n, seen;
 	unsigned int every;
@@ -45,7 +46,7 @@ struct series {
 
 struct kind {
 	const char *what;
-	const char *subjects;	   /* id, name; at most SOURCES_MOST */
+	const char *subjects;	   /* id, name, process of a service; at most SOURCES_MOST */
 	const char *rows;	   /* id, end, duration */
 	enum compare_metric first; /* p50; p90 and p99 follow */
 	enum compare_metric rate;  /* N_COMPARE_METRICS: none */
@@ -53,18 +54,18 @@ struct kind {
 
 static const struct kind kinds[] = {
 	{ "turn",
-	  "SELECT id, name FROM service WHERE kind<>'function' AND turns>=30"
+	  "SELECT id, name, substr(name, 1, instr(name, '[' || pid || ']') - 1) FROM service WHERE kind<>'function' AND turns>=30"
 	  " ORDER BY turns DESC, id LIMIT 64",
 	  "SELECT service, ts + dur, dur FROM turn WHERE NOT lossy", COMPARE_turn_p50,
 	  COMPARE_turn_rate },
 	{ "call",
-	  "SELECT s.id, s.function FROM call_stat c JOIN site s ON s.id=c.site WHERE c.n>=30"
+	  "SELECT s.id, s.function, '' FROM call_stat c JOIN site s ON s.id=c.site WHERE c.n>=30"
 	  " ORDER BY c.total DESC, s.id LIMIT 64",
 	  "SELECT site, ts + dur, dur FROM call WHERE dur IS NOT NULL AND NOT lossy",
 	  COMPARE_call_p50, COMPARE_call_rate },
 	{ "block",
 	  "SELECT b.dev << 8 | b.op & 255, coalesce(d.name, 'device ' || b.dev) || CASE b.op & 255"
-	  " WHEN 0 THEN ' read' WHEN 1 THEN ' write' ELSE ' operation ' || (b.op & 255) END"
+	  " WHEN 0 THEN ' read' WHEN 1 THEN ' write' ELSE ' operation ' || (b.op & 255) END, ''"
 	  " FROM block_io b LEFT JOIN disk d ON d.dev=b.dev GROUP BY 1 HAVING count(b.dur)>=30"
 	  " ORDER BY count(b.dur) DESC, 1 LIMIT 64",
 	  "SELECT dev << 8 | op & 255, ts + dur, dur FROM block_io WHERE dur IS NOT NULL",
@@ -82,7 +83,7 @@ struct reading {
 	size_t n_sources;
 };
 
-static struct series *series_of(struct reading *r, const char *name)
+static struct series *series_of(struct reading *r, const char *name, const char *process)
 {
 	char subject[COMPARE_SUBJECT];
 	size_t i;
@@ -92,6 +93,7 @@ static struct series *series_of(struct reading *r, const char *name)
 		if (strcmp(r->series[i].subject, subject) == 0)
 			return &r->series[i];
 	snprintf(r->series[i].subject, COMPARE_SUBJECT, "%s", subject);
+	compare_strip(r->series[i].process, COMPARE_SUBJECT, process);
 	r->series[i].every = 1;
 	r->n_series++;
 	return &r->series[i];
@@ -106,9 +108,11 @@ static int read_sources(struct reading *r, sqlite3 *db, struct err *e)
 		return ret;
 	while ((ret = db_step(q, e)) > 0 && r->n_sources < SOURCES_MOST) {
 		const char *name = (const char *)sqlite3_column_text(q, 1);
+		const char *process = (const char *)sqlite3_column_text(q, 2);
 
 		r->sources[r->n_sources].id = sqlite3_column_int64(q, 0);
-		r->sources[r->n_sources++].series = series_of(r, name ? name : "?");
+		r->sources[r->n_sources++].series =
+			series_of(r, name ? name : "?", process ? process : "");
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
@@ -222,6 +226,7 @@ static int put_shape(struct measured *m, const struct reading *r, const struct s
 	s = &grown[m->n_shapes++];
 	*s = (struct shape){ .what = r->kind->what, .n = o->n * o->scale, .tau = o->tau };
 	snprintf(s->subject, sizeof(s->subject), "%s", v->subject);
+	snprintf(s->process, sizeof(s->process), "%s", v->process);
 	s->boot = malloc(bytes);
 	if (!s->boot)
 		return err_set(e, ERR_FAIL, "out of memory for distributions");

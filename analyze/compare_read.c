@@ -10,7 +10,9 @@
 #include <string.h>
 
 const struct compare_desc compare_metrics[N_COMPARE_METRICS] = {
-#define METRIC(id, name, unit, quantile, higher, lower) { name, unit, quantile, higher, lower },
+#define METRIC(id, name, unit, quantile, higher, lower) \
+	{ name,	  unit,	 quantile,                      \
+	  higher, lower, COMPARE_##id <= COMPARE_turn_p99 || COMPARE_##id == COMPARE_turn_rate },
 #include "compare.def"
 #undef METRIC
 };

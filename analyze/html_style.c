@@ -43,7 +43,7 @@ const char html_style[] =
 "th,td{padding:.25rem .6rem;text-align:right;vertical-align:top;white-space:nowrap;border-top:1px solid var(--line)}\n"
 "thead th{background:var(--band);vertical-align:bottom}\n"
 "tbody tr:nth-child(even) td,tbody tr:nth-child(even) th{background:var(--band)}\n"
-"th[scope=row],td.word,thead th:first-child{text-align:left}\n"
+"th[scope=row],.word,thead th:first-child{text-align:left}\n"
 ".rows thead th:first-child{text-align:right}\n"
 "tbody th{font-weight:600}\n"
 "th[scope=row],td.word{white-space:normal;min-width:10rem}\n"

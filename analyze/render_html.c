@@ -5,6 +5,7 @@
 #include "analysis.h"
 #include "evidence.h"
 #include "format/escape.h"
+#include "html_parts.h"
 #include "html_table.h"
 #include "pictures.h"
 #include "verdict.h"
@@ -17,8 +18,7 @@ struct page {
 	sqlite3 *db;
 	const struct render_options *o;
 	struct err *e;
-	char missing[sizeof(((struct err *)0)->text)]; /* why there are no pictures */
-	int left_out;				       /* pictures */
+	struct html_missing missing;
 };
 
 static int put(struct page *p, const char *markup)
@@ -32,44 +32,32 @@ static int put_trace(struct page *p, const char *text)
 	return text ? escape_add(p->out, ESCAPE_HTML, text, strlen(text), p->e) : 0;
 }
 
-static int put_name(struct page *p)
+static int take_name(struct buf *name, struct page *p)
 {
 	sqlite3_stmt *s;
+	const char *text;
 	int ret = db_query(&s, p->db, p->e, "SELECT value FROM recording WHERE key='file'", "");
 
 	if (ret < 0)
 		return ret;
 	ret = db_step(s, p->e);
-	if (ret >= 0)
-		ret = put_trace(p, ret > 0 ? (const char *)sqlite3_column_text(s, 0) : p->o->name);
+	if (ret >= 0) {
+		text = ret > 0 ? (const char *)sqlite3_column_text(s, 0) : p->o->name;
+		ret = buf_printf(name, p->e, "%s", text ? text : "");
+	}
 	sqlite3_finalize(s);
 	return ret;
 }
 
 static int put_head(struct page *p)
 {
-	int ret =
-		put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		       "style-src 'unsafe-inline'; img-src data:\">\n"
-		       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		       "<meta name=\"color-scheme\" content=\"light dark\">\n"
-		       "<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
+	struct buf name = { 0 };
+	int ret = take_name(&name, p);
 
 	if (ret == 0)
-		ret = put_name(p);
-	if (ret == 0)
-		ret = put(p, " - obsanalyze report</title>\n<style>\n");
-	if (ret == 0)
-		ret = put(p, html_style);
-	if (ret == 0)
-		ret = put(
-			p,
-			"</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#verdict\">Skip to the "
-			"verdict</a>\n<header>\n<h1>Recording ");
-	if (ret == 0)
-		ret = put_name(p);
-	return ret < 0 ? ret : put(p, "</h1>\n</header>\n<main>\n");
+		ret = html_head(p->out, name.data ? name.data : "", "report", "Recording ", p->e);
+	buf_free(&name);
+	return ret;
 }
 
 static int put_verdict(struct page *p)
@@ -271,38 +259,6 @@ static int put_list(struct page *p, enum which w)
 
 /* ---- questions ---- */
 
-static int put_picture(struct page *p, const struct picture *pic)
-{
-	struct buf svg = { 0 };
-	struct err why = { 0 };
-	int ret = picture_inline(&svg, p->db, pic, &why);
-
-	if (ret < 0) {
-		/* the report is worth reading without */
-		if (!p->missing[0])
-			snprintf(p->missing, sizeof(p->missing), "%s", why.text);
-		p->left_out++;
-		ret = 0;
-	} else if (ret > 0 && p->out->len + svg.len > HTML_MAX) {
-		snprintf(p->missing, sizeof(p->missing), "the file would be too large");
-		p->left_out++;
-		ret = 0;
-	} else if (ret > 0) {
-		ret = buf_printf(p->out, p->e,
-				 "<figure id=\"picture-%s\"><div class=\"wide\" role=\"region\" "
-				 "tabindex=\"0\" aria-label=\"Picture %s\">",
-				 pic->name, pic->name);
-		if (ret == 0)
-			ret = buf_add(p->out, svg.data, svg.len, p->e);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e,
-					 "</div><figcaption>%s.</figcaption></figure>\n",
-					 pic->shows);
-	}
-	buf_free(&svg);
-	return ret;
-}
-
 static int put_question(struct page *p, const struct analysis *a)
 {
 	const struct picture *pic;
@@ -317,7 +273,7 @@ static int put_question(struct page *p, const struct analysis *a)
 		ret = html_table(p->out, p->db, a, p->e);
 	for (pic = pictures; pic->name && ret == 0; pic++)
 		if (strcmp(pic->analysis, a->name) == 0)
-			ret = put_picture(p, pic);
+			ret = html_picture(p->out, p->db, pic, &p->missing, p->e);
 	if (ret == 0 && p->out->len == begun) {
 		p->out->len = start; /* nothing to say */
 		return 0;
@@ -333,15 +289,7 @@ static int put_questions(struct page *p)
 	for (a = analyses; *a && ret == 0; a++)
 		if (!p->o->only || strcmp(p->o->only, (*a)->name) == 0)
 			ret = put_question(p, *a);
-	if (ret == 0 && p->left_out) {
-		ret = buf_printf(p->out, p->e,
-				 "<p class=\"missing\">%d pictures are missing: ", p->left_out);
-		if (ret == 0)
-			ret = put_trace(p, p->missing);
-		if (ret == 0)
-			ret = put(p, ".</p>\n");
-	}
-	return ret;
+	return ret < 0 ? ret : html_say_missing(p->out, &p->missing, p->e);
 }
 
 /* Only of sections that there are. */

@@ -20,4 +20,11 @@ export XDG_CACHE_HOME="$work/cache"
 for t in lossy calls; do
 	.output/pack testdata/$t.txt "$work/$t.obs" && ./obsanalyze report --html "$work/$t.html" "$work/$t.obs" || exit 1
 done
-python3 tests/browser.py $browser "$work/demo.html" "$work/lossy.html" "$work/calls.html"
+for g in "a 1 0" "b 3 0.0004"; do
+	# shellcheck disable=SC2086 # three words
+	set -- $g
+	awk -v seed=$2 -v n=2000 -v work=0.0002 -v lock=$3 -f testdata/server.awk >"$work/$1.txt" &&
+		.output/pack "$work/$1.txt" "$work/$1.obs" || exit 1
+done
+./obsanalyze compare --html "$work/compare.html" "$work/a.obs" "$work/b.obs" || exit 1
+python3 tests/browser.py $browser "$work/demo.html" "$work/lossy.html" "$work/calls.html" "$work/compare.html"

@@ -53,10 +53,35 @@ for change in 's|<h2 id="verdict-h">|<h2 id="verdict-h"><script>1</script>|' 's|
 	check "a page changed by $change breaks the rules" no python3 tests/html_rules.py "$work/broken.html"
 done
 
+# comparisons: of a server that became slower, of names that try to leave their place, of losses
+for g in "before 1 0" "after 3 0.0004"; do
+	# shellcheck disable=SC2086 # three words
+	set -- $g
+	awk -v seed=$2 -v n=2000 -v work=0.0002 -v lock=$3 -f testdata/server.awk >"$work/$1.txt" && "$pack" "$work/$1.txt" "$work/$1.obs" || exit 1
+	sed 's|comm="server"|comm="<script>x()"|' "$work/$1.txt" >"$work/evil.txt" && "$pack" "$work/evil.txt" "$work/<b>$1.obs" || exit 1
+done
+$oa compare --html "$work/compare.html" "$work/before.obs" "$work/after.obs"
+$oa compare --html "$work/evil.html" "$work/<b>before.obs" "$work/<b>after.obs"
+$oa compare --html "$work/several.html" --before "$work/before.obs" "$work/before.obs" --after "$work/after.obs" "$work/after.obs"
+$oa compare --force --html "$work/losses.html" "$work/lossy.obs" "$work/lossy.obs"
+for t in compare evil several losses; do
+	check "compare --html ($t) is whole" sh -c "tail -n 1 '$work/$t.html' | grep -qx '</html>'"
+	check "compare --html ($t) is well-formed, has what readers need and fetches nothing" \
+		python3 "$tests/html_rules.py" "$work/$t.html"
+done
+for p in ratios excess compare; do
+	check "compare --html has picture $p" grep -q "figure id=\"picture-$p\"" "$work/compare.html"
+done
+check "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compare.html' | grep -q 'tag bad\">slower<'"
+check "and says which recordings are lossy" grep -q 'tag bad">LOSSY' "$work/losses.html"
+check "names cannot become elements" no grep -q '<script>x\|<b>before' "$work/evil.html"
+
 mkdir "$work/bin"
 PATH=$work/bin $oa report --html "$work/plain.html" "$work/demo.obs" 2>"$work/err"
 check "without gnuplot the page is made" sh -c "tail -n 1 '$work/plain.html' | grep -qx '</html>'"
 check "and says what is missing" grep -q 'pictures are missing: pictures need gnuplot' "$work/plain.html"
+PATH=$work/bin $oa compare --html "$work/bare.html" "$work/before.obs" "$work/after.obs" 2>"$work/err"
+check "so does a comparison" grep -q '3 pictures are missing: pictures need gnuplot' "$work/bare.html"
 check "with gnuplot nothing is missing" no grep -q 'pictures are missing' "$work/demo.html"
 check "and all that the recording has are drawn" test "$(grep -c '<figure ' "$work/demo.html")" -ge 6
 first=$($oa report "$work/demo.obs" 2>/dev/null | head -n 1)

@@ -152,12 +152,69 @@ static void nothing_changed(void **state)
 	sqlite3_close(db);
 }
 
+/* One recording with a service for each name, of process server. */
+static struct measured with_services(const char *const *names)
+{
+	struct measured m = { 0 };
+	struct shape *x;
+
+	m.shapes = calloc(4, sizeof(*m.shapes));
+	for (; *names; names++) {
+		x = &m.shapes[m.n_shapes++];
+		x->what = "turn";
+		snprintf(x->process, sizeof(x->process), "server");
+		snprintf(x->subject, sizeof(x->subject), "%s", *names);
+		assert_non_null(compare_add(&m, *names, COMPARE_turn_p50, NULL));
+		assert_non_null(compare_add(&m, *names, COMPARE_run_turn, NULL));
+	}
+	return m;
+}
+
+static bool paired(const char *const *before, const char *const *after)
+{
+	struct measured a = with_services(before), b = with_services(after);
+	struct sides s = { { &a, &b }, { 1, 1 } };
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+	bool both;
+
+	assert_int_equal(db_open(&db, NULL, true, &e), 0);
+	assert_int_equal(compare_pair(db, &s, &e), 0);
+	both = compare_find(&a, "server", COMPARE_turn_p50) &&
+	       compare_find(&b, "server", COMPARE_turn_p50);
+	/* it is said; what is not of the service keeps its name */
+	assert_int_equal(asked(db, "SELECT count(*) FROM comparability WHERE what='service'"),
+			 both);
+	assert_null(compare_find(&a, "server", COMPARE_run_turn));
+	sqlite3_close(db);
+	compare_free(&a);
+	compare_free(&b);
+	return both;
+}
+
+static void services_pair_by_port_or_alone(void **state)
+{
+	static const char *const one[] = { "server:80", NULL }, *const other[] = { "server:81",
+										   NULL };
+	static const char *const two[] = { "server:81", "server:82", NULL }, *const none[] = {
+		NULL
+	};
+
+	(void)state;
+	assert_true(paired(one, other));
+	assert_false(paired(one, one)); /* by port */
+	assert_false(paired(one, two));
+	assert_false(paired(two, one));
+	assert_false(paired(one, none));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(names_lose_their_process),
 		T(parts_add_up_to_the_whole),
 		T(nothing_changed),
+		T(services_pair_by_port_or_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

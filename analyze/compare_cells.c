@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What compare put into its tables, as cells. */
+#include "compare_cells.h"
+
+#include "format/escape.h"
+#include "render.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS_OF "%.3g"
+
+struct drawing {
+	sqlite3 *db;
+	cells_draw_fn draw;
+	void *arg;
+	struct err *e;
+};
+
+static void cell(struct cells *t, int column, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void cell(struct cells *t, int column, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(t->cells[t->rows][column], CELL_SIZE, fmt, ap);
+	va_end(ap);
+}
+
+/* Fills the table from a query, draws it if it has rows. */
+static int section(const struct drawing *d, const char *id, const char *title,
+		   const char *const *head, int left, const char *sql,
+		   void (*fill)(struct cells *t, sqlite3_stmt *q))
+{
+	struct cells *t = calloc(1, sizeof(*t));
+	sqlite3_stmt *q = NULL;
+	int c, ret = t ? db_query(&q, d->db, d->e, sql, "")
+		       : err_set(d->e, ERR_FAIL, "out of memory for a table");
+
+	if (ret < 0)
+		goto out;
+	for (c = 0; head[c]; c++)
+		snprintf(t->cells[0][c], CELL_SIZE, "%s", head[c]);
+	t->id = id;
+	t->title = title;
+	t->columns = c;
+	t->left = left;
+	t->rows = 1;
+	while (t->rows < CELL_ROWS && (ret = db_step(q, d->e)) > 0) {
+		fill(t, q);
+		t->rows++;
+	}
+	if (ret >= 0 && t->rows > 1)
+		ret = d->draw(d->arg, t, d->e);
+out:
+	sqlite3_finalize(q);
+	free(t);
+	return ret < 0 ? ret : 0;
+}
+
+static const char *text_of(sqlite3_stmt *q, int c)
+{
+	const char *text = (const char *)sqlite3_column_text(q, c);
+
+	return text ? text : "";
+}
+
+static double number_of(sqlite3_stmt *q, int c)
+{
+	return sqlite3_column_type(q, c) == SQLITE_NULL ? NAN : sqlite3_column_double(q, c);
+}
+
+static void value(struct cells *t, int column, sqlite3_stmt *q, int from, const char *unit)
+{
+	char text[64];
+	double v = number_of(q, from);
+
+	render_number(text, sizeof(text), v, unit);
+	if (strcmp(unit, "%") == 0 && !isnan(v))
+		snprintf(text, sizeof(text), DIGITS_OF " %%", v);
+	cell(t, column, "%s", text);
+}
+
+/* "+12.0 us (+10.1 us .. +14.0 us)" */
+static void moved(struct cells *t, int column, sqlite3_stmt *q, int from)
+{
+	char text[3][32];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		render_number(text[i], sizeof(text[i]), number_of(q, from + i), "ns");
+	if (isnan(number_of(q, from + 1)))
+		cell(t, column, "%s", text[0]);
+	else
+		cell(t, column, "%s%s (%s%s .. %s%s)", number_of(q, from) > 0 ? "+" : "", text[0],
+		     number_of(q, from + 1) > 0 ? "+" : "", text[1],
+		     number_of(q, from + 2) > 0 ? "+" : "", text[2]);
+}
+
+static void fill_change(struct cells *t, sqlite3_stmt *q)
+{
+	const char *unit = text_of(q, 2), *note = text_of(q, 9);
+
+	cell(t, 0, "%s", text_of(q, 0));
+	cell(t, 1, "%s", text_of(q, 1));
+	value(t, 2, q, 3, unit);
+	value(t, 3, q, 4, unit);
+	if (isnan(number_of(q, 6)))
+		cell(t, 4, "-");
+	else
+		cell(t, 4, "%.3f (%.3f .. %.3f)", number_of(q, 5), number_of(q, 6),
+		     number_of(q, 7));
+	cell(t, 5, "%s%s%s", text_of(q, 8), *note ? ": " : "", note);
+}
+
+static void fill_samples(struct cells *t, sqlite3_stmt *q)
+{
+	char n[32], eff[32];
+	int side;
+
+	cell(t, 0, "%s", text_of(q, 0));
+	cell(t, 1, "%s", text_of(q, 1));
+	for (side = 0; side < 2; side++) {
+		render_number(n, sizeof(n), floor(number_of(q, 2 + side)), "");
+		render_number(eff, sizeof(eff), floor(number_of(q, 4 + side)), "");
+		cell(t, 2 + 2 * side, "%s", n);
+		if (isnan(number_of(q, 4 + side)))
+			cell(t, 3 + 2 * side, "%lld", sqlite3_column_int64(q, 6 + side));
+		else
+			cell(t, 3 + 2 * side, "%s, %lld", eff, sqlite3_column_int64(q, 6 + side));
+	}
+	if (isnan(number_of(q, 8)))
+		cell(t, 6, "-");
+	else
+		cell(t, 6, number_of(q, 8) < 0.0001 ? "<0.0001" : "%.4f", number_of(q, 8));
+}
+
+static void fill_excess(struct cells *t, sqlite3_stmt *q)
+{
+	cell(t, 0, "%s", text_of(q, 0));
+	cell(t, 1, "%s", text_of(q, 1));
+	value(t, 2, q, 2, "ns");
+	value(t, 3, q, 3, "ns");
+	moved(t, 4, q, 4);
+}
+
+static void fill_shift(struct cells *t, sqlite3_stmt *q)
+{
+	cell(t, 0, "%s of %s", text_of(q, 1), text_of(q, 0));
+	cell(t, 1, "p%.4g", 100 * number_of(q, 2));
+	value(t, 2, q, 3, "ns");
+	value(t, 3, q, 4, "ns");
+	moved(t, 4, q, 5);
+}
+
+static void fill_check(struct cells *t, sqlite3_stmt *q)
+{
+	cell(t, 0, "%s", text_of(q, 0));
+	cell(t, 1, "%s", text_of(q, 3));
+	cell(t, 2, "%.60s", text_of(q, 1));
+	cell(t, 3, "%.60s", text_of(q, 2));
+}
+
+int compare_recording(struct buf *line, sqlite3_stmt *q, struct err *e)
+{
+	char time[32], seen[32], lost[32];
+	int ret;
+
+	render_number(time, sizeof(time), number_of(q, 2), "ns");
+	render_number(seen, sizeof(seen), number_of(q, 3), "");
+	render_number(lost, sizeof(lost), number_of(q, 4), "");
+	ret = buf_printf(line, e, "%s: ", strcmp(text_of(q, 0), "after") ? "Before" : "After");
+	if (ret == 0)
+		ret = escape_add(line, ESCAPE_TEXT, text_of(q, 1), strlen(text_of(q, 1)), e);
+	return ret < 0 ? ret
+		       : buf_printf(line, e, ": %s, %s events, %s lost%s", time, seen,
+				    number_of(q, 4) > 0 ? lost : "none",
+				    sqlite3_column_int(q, 5) ? "" : ", cut or damaged");
+}
+
+int compare_cells(sqlite3 *db, double threshold, cells_draw_fn draw, void *arg, struct err *e)
+{
+	static const char *const change[] = {
+		"subject", "metric", "before", "after", "ratio (95 % interval)", "verdict", NULL
+	};
+	static const char *const excess[] = {
+		"unit", "time", "before", "after", "more (95 % interval)", NULL
+	};
+	static const char *const shift[] = {
+		"durations", "quantile", "before", "after", "more (95 % interval)", NULL
+	};
+	static const char *const samples[] = { "subject",	"metric",  "n before",
+					       "eff., windows", "n after", "eff., windows",
+					       "p (Holm)",	NULL };
+	static const char *const check[] = { "", "verdict", "before", "after", NULL };
+	const struct drawing d = { db, draw, arg, e };
+	char title[100];
+	s64 asked = 0;
+	int ret = db_int(db, &asked, e, "SELECT count(p) FROM change", "");
+
+	snprintf(title, sizeof(title), "What changed (threshold %.3g %%, Holm over %lld metrics)",
+		 100 * threshold, (long long)asked);
+	if (ret == 0)
+		ret = section(
+			&d, "changes", title, change, 2,
+			"SELECT subject, name, unit, before, after, ratio, low, high, verdict, note"
+			" FROM change ORDER BY rowid",
+			fill_change);
+	if (ret == 0)
+		ret = section(&d, "where", "Where the time of a unit of work went (means)", excess,
+			      2,
+			      "SELECT subject, says, before, after, diff, low, high FROM excess"
+			      " ORDER BY rowid",
+			      fill_excess);
+	if (ret == 0)
+		ret = section(&d, "moved", "Which durations moved (shift function)", shift, 2,
+			      "SELECT subject, what, q, before, after, diff, low, high FROM shift"
+			      " ORDER BY rowid",
+			      fill_shift);
+	if (ret == 0)
+		ret = section(&d, "samples", "What stands behind it", samples, 2,
+			      "SELECT subject, name, n_before, n_after, eff_before, eff_after,"
+			      " units_before, units_after, p FROM change ORDER BY rowid",
+			      fill_samples);
+	if (ret == 0)
+		ret = section(&d, "alike", "Are they alike?", check, 4,
+			      "SELECT what, before, after, verdict FROM comparability"
+			      " ORDER BY rowid",
+			      fill_check);
+	return ret;
+}
