@@ -12,7 +12,7 @@
 int cmd_words(const struct command *c, void *config, int argc, char **argv, int least, int most,
 	      struct err *e)
 {
-	int first = opt_parse(c->opts, config, argc, argv, e);
+	int first = opt_parse_anywhere(c->opts, config, argc, argv, e);
 
 	if (first < 0)
 		return first;

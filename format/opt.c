@@ -27,13 +27,17 @@ static int refuse(const struct opt *opts, int argc, char **argv, int got, struct
 	return err_set(e, ERR_FAIL, "option %.60s needs an argument", word);
 }
 
-int opt_parse(const struct opt *opts, void *config, int argc, char **argv, struct err *e)
+/* how: "+:" stops at the first word, ":" moves words behind the options. */
+static int parse(const char *how, const struct opt *opts, void *config, int argc, char **argv,
+		 struct err *e)
 {
 	struct option longs[OPTS_MAX + 1] = { 0 };
-	char letters[2 * OPTS_MAX + 3] = "+:";
-	size_t n = 2;
+	char letters[2 * OPTS_MAX + 3];
+	size_t n = strlen(how);
 	int i, got, index, ret;
 
+	memset(letters, 0, sizeof(letters));
+	memcpy(letters, how, n);
 	for (i = 0; opts[i].name && i < OPTS_MAX; i++) {
 		longs[i].name = opts[i].name;
 		longs[i].has_arg = opts[i].arg ? required_argument : no_argument;
@@ -45,7 +49,7 @@ int opt_parse(const struct opt *opts, void *config, int argc, char **argv, struc
 			letters[n++] = ':';
 	}
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* 1 would keep the way of an earlier call */
 	while ((got = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		if (got == '?' || got == ':')
 			return refuse(opts, argc, argv, got, e);
@@ -57,6 +61,16 @@ int opt_parse(const struct opt *opts, void *config, int argc, char **argv, struc
 			return ret;
 	}
 	return optind;
+}
+
+int opt_parse(const struct opt *opts, void *config, int argc, char **argv, struct err *e)
+{
+	return parse("+:", opts, config, argc, argv, e);
+}
+
+int opt_parse_anywhere(const struct opt *opts, void *config, int argc, char **argv, struct err *e)
+{
+	return parse(":", opts, config, argc, argv, e);
 }
 
 /* Prints words from column on, breaking lines before HELP_WIDTH. */

@@ -22,6 +22,10 @@ struct opt {
  */
 int opt_parse(const struct opt *opts, void *config, int argc, char **argv, struct err *e);
 
+/* The same, but options may stand behind words too, up to "--": the words in argv move to the end.
+ */
+int opt_parse_anywhere(const struct opt *opts, void *config, int argc, char **argv, struct err *e);
+
 /* The rows as lines of at most 80 columns. */
 void opt_help(FILE *f, const struct opt *opts);
 

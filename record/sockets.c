@@ -12,6 +12,7 @@
 #define SOCKETS_MAX 1000000
 #define TCP_LISTEN  10
 #define UNIX_LISTEN 0x10000 /* flag of a listening socket in /proc/net/unix */
+#define UNIX_JOINED 3	    /* state of a connected one */
 
 /* "0100007F:1F90": the words of an address stand in the host's byte order. */
 static bool parse_address(const char *text, u16 family, addr16 addr, u16 *port)
@@ -30,15 +31,31 @@ static bool parse_address(const char *text, u16 family, addr16 addr, u16 *port)
 	return true;
 }
 
+/* FNV-1a of a path up to the end of its line; 0 for none. */
+static u64 hash_path(const char *path)
+{
+	u64 h = 14695981039346656037ull;
+
+	if (!*path || *path == '\n')
+		return 0;
+	for (; *path && *path != '\n'; path++)
+		h = (h ^ (unsigned char)*path) * 1099511628211ull;
+	return h ? h : 1;
+}
+
 static int parse_unix(struct socket_info *ret, const char *line)
 {
 	unsigned int flags, type, state;
 	unsigned long long ino;
+	int end = 0;
 
-	if (sscanf(line, "%*s %*x %*x %x %x %x %llu", &flags, &type, &state, &ino) != 4 || !ino)
+	if (sscanf(line, "%*s %*x %*x %x %x %x %llu %n", &flags, &type, &state, &ino, &end) != 4 ||
+	    !ino)
 		return 0;
 	*ret = (struct socket_info){ .ino = ino, .family = AF_UNIX, .socktype = type };
 	ret->role = flags & UNIX_LISTEN ? ROLE_LISTENING : ROLE_UNKNOWN;
+	if (end && (ret->role == ROLE_LISTENING || state == UNIX_JOINED))
+		ret->path = hash_path(line + end);
 	return 1;
 }
 
@@ -111,28 +128,45 @@ static int by_ino(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-static int by_port(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
-	return *(const u16 *)a - *(const u16 *)b;
+	const u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
 }
 
-/* A connection whose local port is listened on was accepted; others were made from here. */
-static int tell_accepted(struct sockets *s, struct err *e)
+/* Where a stream socket is reached: its local port, or the path of a unix socket; 0: nowhere. */
+static u64 reached_at(const struct socket_info *i)
 {
-	u16 *ports = calloc(s->n + 1, sizeof(*ports));
+	if (i->family == AF_UNIX)
+		return i->path;
+	return i->socktype == SOCK_STREAM ? i->sport : 0;
+}
+
+/*
+ * A connection whose local port is listened on was accepted; others were made from here. An
+ * accepted unix socket has the path of the listening one; that of the peer has none, as nearly
+ * nobody binds before connecting.
+ */
+int sockets_tell_accepted(struct socket_info *list, size_t count, struct err *e)
+{
+	u64 *places = calloc(count + 1, sizeof(*places)), place;
 	size_t i, n = 0;
 
-	if (!ports)
+	if (!places)
 		return err_set(e, ERR_FAIL, "out of memory for sockets");
-	for (i = 0; i < s->n; i++)
-		if (s->list[i].role == ROLE_LISTENING && s->list[i].sport)
-			ports[n++] = s->list[i].sport;
-	qsort(ports, n, sizeof(*ports), by_port);
-	for (i = 0; i < s->n; i++)
-		if (s->list[i].role == ROLE_CONNECTED && s->list[i].socktype == SOCK_STREAM &&
-		    bsearch(&s->list[i].sport, ports, n, sizeof(*ports), by_port))
-			s->list[i].role = ROLE_ACCEPTED;
-	free(ports);
+	for (i = 0; i < count; i++)
+		if (list[i].role == ROLE_LISTENING && reached_at(&list[i]))
+			places[n++] = reached_at(&list[i]);
+	qsort(places, n, sizeof(*places), by_value);
+	for (i = 0; i < count; i++) {
+		place = reached_at(&list[i]);
+		if (place && bsearch(&place, places, n, sizeof(*places), by_value) &&
+		    (list[i].role == ROLE_CONNECTED ||
+		     (list[i].role == ROLE_UNKNOWN && list[i].family == AF_UNIX)))
+			list[i].role = ROLE_ACCEPTED;
+	}
+	free(places);
 	return 0;
 }
 
@@ -160,7 +194,7 @@ int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]) && ret == 0; i++)
 		ret = read_table(s, pid, tables[i].name, tables[i].family, tables[i].socktype, e);
 	if (ret == 0)
-		ret = tell_accepted(s, e);
+		ret = sockets_tell_accepted(s->list, s->n, e);
 	if (s->n)
 		qsort(s->list, s->n, sizeof(*s->list), by_ino);
 	return ret;

@@ -14,6 +14,7 @@ struct socket_info {
 	u8 role; /* enum fd_role */
 	u8 socktype;
 	addr16 saddr, daddr;
+	u64 path; /* of a connected unix socket with a path, or a listening one: hash; else 0 */
 };
 
 struct sockets {
@@ -33,6 +34,9 @@ const struct socket_info *sockets_find(const struct sockets *s, u64 ino);
  * no socket, else 1. Pure: for tests.
  */
 int sockets_parse(struct socket_info *ret, const char *line, u16 family, u8 socktype);
+
+/* Marks which connections of a list were accepted, by the listening sockets in it. Pure. */
+int sockets_tell_accepted(struct socket_info *list, size_t count, struct err *e);
 
 void sockets_free(struct sockets *s);
 

@@ -25,6 +25,10 @@ for t in redis-turns lossy killed calls two-cpus; do
 	"$pack" testdata/$t.txt "$work/$t.obs" || exit 1
 done
 cp testdata/demo.obs "$work/demo.obs"
+"$oa" report -o "$work/before.txt" "$work/calls.obs"
+check "options may stand behind the recording" "$oa" report "$work/calls.obs" -o "$work/behind.txt"
+check "and mean the same there" cmp "$work/before.txt" "$work/behind.txt"
+check "behind -- there are none" no "$oa" report -- "$work/calls.obs" -o "$work/ended.txt"
 # names that try to leave their place
 sed 's|comm="server"|comm="<script>x()"|; s|cmdline="server --port 80"|cmdline="</title><img src=x onerror=alert(1)>"|
 	s|host=testhost|host=</dd><script>alert(1)</script>|' testdata/redis-turns.txt >"$work/hostile.txt"

@@ -139,6 +139,39 @@ static void socket_tables_are_parsed(void **state)
 	assert_int_equal(s.role, ROLE_LISTENING);
 }
 
+/* The server's end of a unix connection has the path of the listening socket, the client's none. */
+static void connections_of_before_are_told_apart(void **state)
+{
+	static const struct {
+		const char *line;
+		u16 family;
+		u8 role;
+	} rows[] = {
+		{ "0: 00000002 00000000 00010000 0001 01 91 /run/x.sock\n", AF_UNIX,
+		  ROLE_LISTENING },
+		{ "0: 00000003 00000000 00000000 0001 03 92 /run/x.sock\n", AF_UNIX,
+		  ROLE_ACCEPTED },
+		{ "0: 00000003 00000000 00000000 0001 03 93\n", AF_UNIX, ROLE_UNKNOWN },
+		{ "0: 00000003 00000000 00000000 0001 03 94 /run/x.socket\n", AF_UNIX,
+		  ROLE_UNKNOWN },
+		{ "0: 00000003 00000000 00000000 0001 01 95 /run/x.sock\n", AF_UNIX, ROLE_UNKNOWN },
+		{ "0: 0100007F:0050 00000000:0000 0A 0:0 0:0 0 0 0 96 1", AF_INET, ROLE_LISTENING },
+		{ "1: 0100007F:0050 0100007F:C350 01 0:0 0:0 0 0 0 97 1", AF_INET, ROLE_ACCEPTED },
+		{ "2: 0100007F:C350 0100007F:0050 01 0:0 0:0 0 0 0 98 1", AF_INET, ROLE_CONNECTED },
+	};
+	struct socket_info list[sizeof(rows) / sizeof(rows[0])];
+	struct err e = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(sockets_parse(&list[i], rows[i].line, rows[i].family, SOCK_STREAM),
+				 1);
+	assert_int_equal(sockets_tell_accepted(list, i, &e), 0);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(list[i].role, rows[i].role);
+}
+
 static int read_options(struct options *o, struct err *e, int argc, char **argv)
 {
 	return options_read(o, argc, argv, e);
