@@ -16,9 +16,11 @@ for t in tests/live/*.sh; do
 	case ,$only, in ,, | *,$name,*) ;; *) continue ;; esac
 	echo "=== begin $name"
 	# not to the terminal itself, which would call for progress bars
+	began=$(date +%s)
 	timeout 600 sh "$t" >/tmp/output 2>&1
 	status=$?
 	cat /tmp/output
+	echo "# $name took $(($(date +%s) - began)) s"
 	echo "=== end $status"
 done
 echo "=== off $(uname -r)"

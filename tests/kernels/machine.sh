@@ -30,7 +30,7 @@ machine() { # directory that becomes the initramfs, argument...: its second seri
 	# one thread for all processors: with one each, QEMU 7.2 loops in code that the kernel has just patched
 	rm -f "$dir/console" "$dir/serial"
 	case $accel in kvm) slow=1 ;; *) slow=3 ;; esac
-	qemu "$accel" "${KERNELS_SECONDS:-1200}" -initrd "$dir/initrd" \
+	qemu "$accel" "${KERNELS_SECONDS:-2400}" -initrd "$dir/initrd" \
 		-append "console=ttyS0 loglevel=5 panic=-1 live_slow=$slow live_tests=${TESTS:-}" "$@" \
 		-serial "file:$dir/console" -serial "file:$dir/serial" ||
 		echo "not ok the machine switches itself off; see $dir/console"

@@ -72,6 +72,8 @@ says "pipe: a reader that goes away ends it" "$(cat "$work/err")" 'Broken pipe'
 "$obsrec" -q -p $flood -d 10 --max-size 300K -o "$work/size.obs"
 holds "--max-size ends it" sh -c "[ $(stat -c %s "$work/size.obs") -lt 3000000 ] && '$obsanalyze' verify '$work/size.obs' >/dev/null"
 
+kill $flood
+
 "$obsrec" -q -o "$work/c1.obs" -- sh -c 'exit 7'
 is "command's exit status" $? 7
 "$obsrec" -q -o "$work/c2.obs" -- sh -c 'kill -TERM $$'
@@ -106,4 +108,3 @@ if command -v setpriv >/dev/null; then
 	says "no rights: sentence names the capabilities" "$(cat "$work/err")" 'CAP_BPF and CAP_PERFMON'
 fi
 is "mode of a recording" "$(stat -c %a "$work/c1.obs")" 600
-kill $flood
