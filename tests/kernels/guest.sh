@@ -17,7 +17,7 @@ for t in tests/live/*.sh; do
 	echo "=== begin $name"
 	# not to the terminal itself, which would call for progress bars
 	began=$(date +%s)
-	timeout 600 sh "$t" >/tmp/output 2>&1
+	timeout 900 sh "$t" >/tmp/output 2>&1
 	status=$?
 	cat /tmp/output
 	echo "# $name took $(($(date +%s) - began)) s"
