@@ -228,7 +228,7 @@ def section_totals():
     if not rows:
         return ""
     lines = [[row["what"], "%.6g %s" % (row["ours"], row["unit"]), "%.6g" % row["theirs"], "%.3f %%" % (100 * row["off"]),
-              "%g %%" % (100 * row["allowed"]), "ok" if row["right"] else "MISS: " + row.get("note", "")]
+              "%.3g %%" % (100 * row["allowed"]), ("ok" if row["right"] else "MISS") + (": " + row["note"] if row.get("note") else "")]
              for _, row in rows if "failed" not in row]
     return "## Totals against the kernel and other tools\n\n" + table(
         ["what", "recording", "counted elsewhere", "off", "allowed", ""], lines) + failures(rows)
