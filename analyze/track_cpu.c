@@ -234,8 +234,10 @@ void cpu_leave(struct replay *r, struct thread *t, u64 ts)
 	if (!s->active)
 		return;
 	advance_process(t->process, ts);
-	s->serial += t->process->serial - s->serial0;
-	s->alone += t->process->alone - s->alone0;
+	if (run) { /* it is known to have run since it got the CPU */
+		s->serial += t->process->serial - s->serial0;
+		s->alone += t->process->alone - s->alone0;
+	}
 	settle_fair(r, t, ts);
 	s->lag -= s->queued ? run : 0;
 	s->actual += s->queued ? run : 0;

@@ -289,9 +289,9 @@ static void check_cpu(struct replay *r, const struct record *rec, u32 next)
 		*running && *running != rec->tid ? idmap_get(&r->threads, *running) : NULL;
 
 	if (t && t->tracked && t->state == STATE_run && t->cpu == rec->stream) {
+		contradiction(r, t, rec->ts); /* not to be counted as time on a CPU */
 		cpu_leave(r, t, rec->ts);
 		cpu_inactive(r, t, rec->ts);
-		contradiction(r, t, rec->ts);
 		t->state = STATE_unknown;
 	}
 	*running = next;

@@ -93,12 +93,15 @@ static double difference(const struct resampling *r, const size_t *order, size_t
 static double estimate(void *arg, const size_t *order, size_t n)
 {
 	const struct resampling *r = arg;
-	double d = difference(r, order, n, r->category), whole;
+	double d = difference(r, order, n, r->category), whole = 0;
+	int i;
 
 	if (!r->share)
 		return d;
-	whole = difference(r, order, n, N_CATEGORIES);
-	return whole > 0 ? d / whole : NAN;
+	/* of all that became more: what became less is no cause, and shares stay below 1 */
+	for (i = 0; i < N_CATEGORIES; i++)
+		whole += fmax(difference(r, order, n, i), 0);
+	return whole > 0 && d > -whole ? d / whole : NAN;
 }
 
 /* The blocks whose middle lies in the window. */

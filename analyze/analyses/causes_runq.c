@@ -13,7 +13,7 @@
 #define PERIOD	      100000000 /* ns: of CPU quotas, unless somebody changed it */
 #define FOCUS	      0.8	/* of the phases of ends of long waits: all at the same one is 1 */
 #define SOME_PERIODS  0.2	/* of a quota's periods in the readings around slow units */
-#define FEW	      5		/* long waits: fewer have no phase */
+#define FEW	      5		/* periods with the end of a long wait: fewer have no phase */
 #define GUESSED_MOST  0.1	/* of the waits */
 
 struct queued {
@@ -22,12 +22,16 @@ struct queued {
 	double woken, preempted;
 	double long_waits, long_idle, n_long;
 	double cosine, sine; /* of the phases of the ends of long waits, by their length */
+	s64 ends[FEW];	     /* periods in which long waits ended, as many as are needed */
+	int n_ends;
 };
 
 static void on_queued(void *arg, const struct unit *u, const struct span *p, s64 ns)
 {
 	struct queued *q = arg;
 	double phase = 2 * M_PI * (double)((p->ts + p->dur) % PERIOD) / PERIOD;
+	s64 period = (p->ts + p->dur) / PERIOD;
+	int i;
 
 	tally_add(&q->who, p->object, ns * drill_weight(q->d, u, false));
 	*(p->state == SPAN_woken ? &q->woken : &q->preempted) += ns;
@@ -38,6 +42,10 @@ static void on_queued(void *arg, const struct unit *u, const struct span *p, s64
 	q->long_idle += p->object == 0 ? ns : 0;
 	q->cosine += ns * cos(phase);
 	q->sine += ns * sin(phase);
+	for (i = 0; i < q->n_ends && q->ends[i] != period; i++)
+		;
+	if (i == q->n_ends && i < FEW)
+		q->ends[q->n_ends++] = period;
 }
 
 /* What usual units wait for as well makes nobody slow. */
@@ -117,7 +125,8 @@ static int read_quota(struct drill *d, struct quota *ret_quota, struct err *e)
 static bool is_throttled(const struct queued *q, const struct quota *quota)
 {
 	double all = q->woken + q->preempted;
-	double focus = q->n_long >= FEW ? hypot(q->cosine, q->sine) / q->long_waits : 0;
+	/* waits that end together, of several threads or one after the other, are no pattern */
+	double focus = q->n_ends == FEW ? hypot(q->cosine, q->sine) / q->long_waits : 0;
 
 	if (all <= 0 || q->long_waits < MOSTLY * all)
 		return false;

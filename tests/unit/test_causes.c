@@ -128,6 +128,22 @@ static void neighbours_hold_up_before_the_receive(void **state)
 		 "burner[200]", "requests in front that were held up as well");
 }
 
+/* Three waits in each of four periods of 100 ms, always early in them: that is too little. */
+static void few_periods_are_no_quota(void **state)
+{
+	struct script s = { 0 };
+	sqlite3 *db;
+	long i;
+
+	for (i = 0; i < TURNS; i++)
+		script_turn(&s, BEGIN + i * PERIOD,
+			    i >= 160 && i % 20 >= 4 && i % 20 < 7 ? preempted : NULL);
+	(void)state;
+	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
+	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='throttle'"), 0);
+	first_is(db, "antagonist", "burner[200]", NULL);
+}
+
 static void quotas_are_no_neighbours(void **state)
 {
 	sqlite3 *db = slowed(throttled, 0, "100", NULL);
@@ -296,6 +312,7 @@ int main(void)
 		T(the_last_waker_counts),
 		T(antagonists_are_named),
 		T(neighbours_hold_up_before_the_receive),
+		T(few_periods_are_no_quota),
 		T(quotas_are_no_neighbours),
 		T(counters_of_quotas_decide),
 		T(disks_name_who_used_them),

@@ -139,6 +139,25 @@ static void serial_time_is_divided_by_the_active(void **state)
 	sqlite3_close(db);
 }
 
+/*
+ * 100 runs 2000..3000 and from 4000 on; the switch away from it is not recorded, and 200 leaves the
+ * CPU at 8000; later 100 leaves a CPU that it was not seen to get. What is not known is not alone.
+ */
+static void time_that_is_not_known_is_not_alone(void **state)
+{
+	sqlite3 *db = loaded(START("all") "@cpu 0\n2000 0 switch next=100 prio=120\n"
+					  "3000 100 switch next=0 state=1\n"
+					  "4000 0 waking target=100 cpu=0 prio=120\n"
+					  "4000 0 switch next=100 prio=120\n"
+					  "8000 200 switch next=0 state=1\n"
+					  "9000 100 switch next=0 state=1\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT run FROM thread WHERE tid=100"), 1000);
+	assert_int_equal(asked(db, "SELECT alone FROM sched_stat WHERE tid=100"), 1000);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +168,7 @@ int main(void)
 		T(heavier_threads_are_due_more),
 		T(idle_cpus_beside_long_waits_are_told),
 		T(serial_time_is_divided_by_the_active),
+		T(time_that_is_not_known_is_not_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

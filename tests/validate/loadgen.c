@@ -68,6 +68,11 @@ static uint64_t *waiting; /* when the arrivals that found no connection were due
 static size_t waiting_at, n_waiting;
 static struct samples from_due, from_sent;
 static uint64_t requests, errors, broken, first_sent, last_done;
+/* gaps between sends, all connections together (Welford): arrivals as they were, not as due */
+static struct {
+	uint64_t n, last;
+	double mean, m2;
+} gaps;
 
 static void die(const char *what)
 {
@@ -129,6 +134,17 @@ static void open_conn(struct conn *c)
 		die("epoll_ctl");
 }
 
+static void count_gap(uint64_t sent)
+{
+	double gap = sent - gaps.last, off = gap - gaps.mean;
+
+	if (gaps.last) {
+		gaps.mean += off / ++gaps.n;
+		gaps.m2 += off * (gap - gaps.mean);
+	}
+	gaps.last = sent;
+}
+
 static void ask(struct conn *c, uint64_t due)
 {
 	char text[REQUEST_MAX];
@@ -139,6 +155,7 @@ static void ask(struct conn *c, uint64_t due)
 	c->due = due;
 	c->sent = now_ns();
 	c->busy = true;
+	count_gap(c->sent);
 	if (!first_sent)
 		first_sent = c->sent;
 	/* requests are small and the socket is empty: a short write does not happen */
@@ -299,9 +316,13 @@ static void print_step(double rate, uint64_t begin)
 	       seconds > 0 ? requests / seconds : 0);
 	print_samples("from_due", &from_due);
 	print_samples("from_sent", &from_sent);
+	if (gaps.n > 1)
+		printf(", \"sent_cv2\": %.4f", gaps.m2 / (gaps.n - 1) / gaps.mean / gaps.mean);
 	printf("}\n");
 	fflush(stdout);
 	requests = errors = broken = first_sent = last_done = 0;
+	gaps.n = 0;
+	gaps.mean = gaps.m2 = 0;
 }
 
 static void start(void)

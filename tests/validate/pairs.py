@@ -9,6 +9,9 @@ import lab
 from scenes import Scene
 
 WORK_US, RATE, SECONDS = 200, 2000, 6
+# rates become more or less, times slower or faster
+ALARMS = ("slower", "faster", "more", "less")
+JUDGED = ALARMS + ("equivalent", "inconclusive")
 
 
 def available():
@@ -36,8 +39,12 @@ def pair(scale, seed, directory):
     if done.returncode:
         return dict(row, failed="compare: status %d: %s" % (done.returncode, done.stderr.strip()[-200:]))
     report = json.loads(done.stdout)
-    rows = report.get("changes") or report.get("metrics") or []
-    row["verdicts"] = [{k: r.get(k) for k in ("subject", "name", "ratio", "low", "high", "verdict")} for r in rows]
-    row["alarms"] = [r for r in row["verdicts"] if r["verdict"] in ("slower", "faster")]
+    row["verdicts"] = [{k: r[k] for k in ("subject", "name", "ratio", "low", "high", "verdict")}
+                       for r in report["changes"]]
+    judged = [r for r in row["verdicts"] if r["verdict"] in JUDGED]
+    if not judged:
+        return dict(row, failed="compare judged nothing: " + "; ".join(f["sentence"] for f in report["findings"])[:200])
+    row["alarms"] = [r for r in judged if r["verdict"] in ALARMS]
+    row["slower"] = [r for r in judged if r["verdict"] == "slower"]
     row["client"] = [c["from_sent"]["p50"] for c in clients]
     return row

@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 
+import figures
 import judge
 import lab
 
@@ -125,17 +126,22 @@ def median_of(steps):
 
 
 def arrivals(poisson, seed, directory):
-    """Variation of the gaps between receives: 1 for random arrivals, 0 for regular ones."""
+    """Variation of the gaps between receives: 1 for random arrivals, 0 for regular ones. The client's own
+    gaps are counted too: when others keep its CPU busy, it sends in bursts, and the server must see that."""
+    rate, seconds = 500, 8
     path = os.path.join(directory, "arrivals.obs")
     with Scene("service", directory, "-w", "50", "-s", str(seed)) as s:
         with lab.Recording(path, [s.pid]):
-            s.load([500], 6, seed, 64, *([] if poisson else ["-C"]))
+            steps = s.load([rate] * seconds, 1, seed, 64, *([] if poisson else ["-C"]))
     answers = lab.Answers(path)
     values = [m["value"] for m in answers.metrics("saturation", "recv CV2")]
     missing = None if answers.has("saturation") else "analysis saturation not in this build"
     answers.close()
+    # CV^2 of n exponential gaps has the standard error 2 / sqrt(n) (delta method), that of constant ones
+    # none; the median of k windows has 1.2533 / sqrt(k) of it
+    error = 2 / rate ** .5 * 1.2533 / seconds ** .5 if poisson else 0
     return {"case": "Poisson arrivals" if poisson else "regular arrivals", "seed": seed, "cv2": values,
-            "missing": missing}
+            "sent": figures.median([s["sent_cv2"] for s in steps]), "error": error, "missing": missing}
 
 
 def sends(k, seed, directory):
