@@ -238,7 +238,8 @@ static int judge_exit(sqlite3 *db, const struct config *c, struct err *e)
 
 	if (c->fail_on_slower)
 		ret = db_int(db, &slower, e,
-			     "SELECT count(*) FROM change WHERE verdict='slower' AND ratio>=1 + ?",
+			     "SELECT count(*) FROM change WHERE verdict='slower' AND gates"
+			     " AND ratio>=1 + ?",
 			     "d", c->fail_at);
 	if (ret == 0 && slower)
 		ret = err_set(e, ERR_SLOWER, "%lld metrics are slower", (long long)slower);

@@ -45,6 +45,7 @@ struct sample {
 	double tau;	     /* neighbours that are worth one; NAN: not known */
 	int windows;	     /* behind log; 0: not enough data for an interval */
 	struct estimate log; /* of ln(value) */
+	double wander; /* its level within the recording: a variance of ln(value); NAN: not known */
 };
 
 /* The distribution of one kind of duration of one subject. */
@@ -57,6 +58,7 @@ struct shape {
 	double *boot;		 /* [SHAPE_REPS][SHAPE_POINTS] of ln ns; NULL: not enough data */
 	double cdf[CDF_POINTS];	 /* ns, at the quantiles of compare_cdf_at */
 	int levels;		 /* stretches of time between which its level changes */
+	double apart;		 /* ln of the highest level over the lowest */
 };
 
 /* What recordings must, or should, have in common. */
@@ -106,6 +108,10 @@ int compare_bins(struct measured *m, sqlite3 *db, struct err *e);
 /* A new sample, or NULL: out of memory. The subject's bytes come from the recording. */
 struct sample *compare_add(struct measured *m, const char *subject, enum compare_metric metric,
 			   struct err *e);
+
+/* stats_wander of ln(num / den) over k windows, WINDOWS_MOST at most; NAN if one has no such ratio.
+ */
+double compare_wander(const double *num, const double *den, size_t k);
 
 /* The sample of the subject and metric, or NULL. */
 const struct sample *compare_find(const struct measured *m, const char *subject,

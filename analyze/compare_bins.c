@@ -307,6 +307,8 @@ static int put_ratio(struct bins *b, const char *subject, enum compare_metric me
 	s->windows = k >= WINDOWS_LEAST ? k : 0;
 	s->log = stats_log_ratio(n, d, s->windows, metric == COMPARE_errors);
 	s->log.value += log(scale);
+	if (metric != COMPARE_errors)
+		s->wander = compare_wander(n, d, s->windows);
 	return 0;
 }
 

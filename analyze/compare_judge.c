@@ -13,15 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MOST    400
-#define ERRORS_LEAST 10	 /* fewer on both sides are no metric */
-#define MANY	     1e6 /* degrees of freedom: nothing was estimated */
-#define ENOUGH	     5	 /* recordings a side */
+#define ROWS_MOST	400
+#define ERRORS_LEAST	10  /* fewer on both sides are no metric */
+#define MANY		1e6 /* degrees of freedom: nothing was estimated */
+#define ENOUGH		5   /* recordings a side */
+#define SAMPLES_LEAST	300 /* below, --fail-on does not count it */
+#define EFFECTIVE_LEAST 100
+#define WANDER_DF	6 /* of the pooled variance of 4 quarters of 2 recordings */
 
 struct side_of_row {
 	double value, n, eff;
 	int units;
 	struct estimate log;
+	double wander;
 	double logs[COMPARE_SIDE_MOST];
 };
 
@@ -32,6 +36,8 @@ struct row {
 	struct contrast c;
 	double p, mann_whitney;
 	enum verdict verdict;
+	bool gates;   /* counts for --fail-on */
+	bool wanders; /* its level, by more than the windows scatter */
 	char note[120];
 };
 
@@ -57,6 +63,7 @@ static void from_windows(struct side_of_row *r, const struct sample *s)
 	r->eff = s->tau > 0 ? s->n / s->tau : NAN;
 	r->units = s->windows;
 	r->log = s->log;
+	r->wander = s->wander;
 	if (s->metric == COMPARE_errors && s->value == 0)
 		without_errors(r);
 }
@@ -167,6 +174,59 @@ static bool confirmed(const struct rows *r, const struct row *row)
 	return gsl_stats_quantile_from_sorted_data(diff, 1, SHAPE_REPS, 0.975) < 0;
 }
 
+/* A difference no larger than what one recording does by itself, of durations or of their process.
+ */
+static bool within_levels(const struct rows *r, const struct row *row)
+{
+	const struct measured *m;
+	size_t i;
+	int side;
+
+	for (side = 0; side < 2; side++)
+		for (m = &r->s->of[side][0], i = 0; i < m->n_shapes; i++)
+			if ((strcmp(m->shapes[i].subject, row->subject) == 0 ||
+			     strcmp(m->shapes[i].process, row->subject) == 0) &&
+			    m->shapes[i].apart >= fabs(row->c.diff))
+				return true;
+	return false;
+}
+
+/*
+ * The method needs 20 tau in each of 10 windows. With less than half of it, the windows hardly hold
+ * more than one independent duration, and what they scatter by says little about the next
+ * recording.
+ */
+static bool few_independent(const struct rows *r, const struct row *row)
+{
+	const struct measured *m;
+	size_t i;
+	int side;
+
+	for (side = 0; side < 2; side++)
+		for (m = &r->s->of[side][0], i = 0; i < m->n_shapes; i++)
+			if ((strcmp(m->shapes[i].subject, row->subject) == 0 ||
+			     strcmp(m->shapes[i].process, row->subject) == 0) &&
+			    m->shapes[i].n < EFFECTIVE_LEAST * m->shapes[i].tau)
+				return true;
+	return false;
+}
+
+/* Why --fail-on leaves it out; NULL: it counts. */
+static const char *left_out(const struct rows *r, const struct row *row)
+{
+	const struct side_of_row *a = &row->of[0], *b = &row->of[1];
+
+	if (row->metric >= COMPARE_block_p50 && row->metric <= COMPARE_block_p99) {
+		if (strstr(row->subject, " operation "))
+			return "neither read nor write";
+		if (strncmp(r->s->of[0][0].facts[FACT_targets], "chosen", 6) == 0)
+			return "disks serve other processes, too";
+	}
+	if (fmin(a->n, b->n) < SAMPLES_LEAST)
+		return "few samples";
+	return NULL;
+}
+
 /* Waits for a CPU that hardly exist beside the time on it: their ratio means nothing. */
 static bool negligible(const struct rows *r, const struct row *row)
 {
@@ -182,11 +242,29 @@ static bool negligible(const struct rows *r, const struct row *row)
 	       row->of[1].value < r->threshold * b->value;
 }
 
+/*
+ * One recording a side: how far levels wander within the two is pooled and counts as their
+ * least variance from run to run. Without it, pairs of the same server and load differ
+ * significantly as soon as the machine has slower and faster seconds.
+ */
+static void widen(struct row *row)
+{
+	double pooled = (row->of[0].wander + row->of[1].wander) / 2;
+	int side;
+
+	row->wanders = pooled > row->of[0].log.error * row->of[0].log.error +
+					row->of[1].log.error * row->of[1].log.error;
+	for (side = 0; side < 2 && pooled > 0; side++)
+		stats_widen(&row->of[side].log, pooled, WANDER_DF);
+}
+
 static void judge_row(const struct rows *r, struct row *row)
 {
-	bool dependent = row->of[0].log.dependent || row->of[1].log.dependent;
+	bool dependent = row->of[0].log.dependent || row->of[1].log.dependent, moved;
+	const char *why;
 
 	row->verdict = stats_judge(&row->c, row->p, r->threshold);
+	moved = row->verdict == VERDICT_HIGHER || row->verdict == VERDICT_LOWER;
 	if (row->verdict == VERDICT_NO_DATA)
 		snprintf(row->note, sizeof(row->note), "%s",
 			 r->single ? "too few for windows" : "in too few recordings");
@@ -194,14 +272,25 @@ static void judge_row(const struct rows *r, struct row *row)
 		row->verdict = VERDICT_EQUIVALENT;
 		snprintf(row->note, sizeof(row->note), "below %.3g %% of the CPU time",
 			 100 * r->threshold);
-	} else if (r->single && (row->verdict == VERDICT_HIGHER || row->verdict == VERDICT_LOWER) &&
-		   !confirmed(r, row)) {
+	} else if (r->single && moved && within_levels(r, row)) {
+		row->verdict = VERDICT_INCONCLUSIVE;
+		snprintf(row->note, sizeof(row->note), "its level changes as much in one of them");
+	} else if (r->single && moved && few_independent(r, row)) {
+		row->verdict = VERDICT_INCONCLUSIVE;
+		snprintf(row->note, sizeof(row->note), "too few independent durations");
+	} else if (r->single && moved && !confirmed(r, row)) {
 		row->verdict = VERDICT_INCONCLUSIVE;
 		snprintf(row->note, sizeof(row->note), "the bootstrap does not confirm it");
 	} else if (!r->single && (row->of[0].units < ENOUGH || row->of[1].units < ENOUGH))
 		snprintf(row->note, sizeof(row->note), "fewer than %d recordings a side", ENOUGH);
+	else if (row->wanders)
+		snprintf(row->note, sizeof(row->note), "its level wanders");
 	else if (dependent && r->single)
 		snprintf(row->note, sizeof(row->note), "windows depend on each other");
+	why = left_out(r, row);
+	row->gates = !why;
+	if (why && row->verdict == VERDICT_HIGHER)
+		snprintf(row->note, sizeof(row->note), "not for --fail-on: %s", why);
 }
 
 static bool judge_all(struct rows *r)
@@ -212,6 +301,8 @@ static bool judge_all(struct rows *r)
 	for (i = 0; i < r->n; i++) {
 		struct row *row = &r->of[i];
 
+		if (r->single)
+			widen(row);
 		row->c = stats_welch(&row->of[0].log, &row->of[1].log);
 		p[i] = row->c.p;
 		if (!r->single)
@@ -252,11 +343,11 @@ static int put_row(sqlite3 *db, const struct row *r, struct err *e)
 				[VERDICT_HIGHER] = d->higher,
 				[VERDICT_LOWER] = d->lower };
 
-	return db_insert(db, TABLE_change, e, "sssdddddddssddddii", r->subject, d->name, d->unit,
+	return db_insert(db, TABLE_change, e, "sssdddddddssddddiii", r->subject, d->name, d->unit,
 			 r->of[0].value, r->of[1].value, exp(r->c.diff), exp(r->c.low),
 			 exp(r->c.high), r->p, r->mann_whitney, words[r->verdict], r->note,
 			 r->of[0].n, r->of[1].n, r->of[0].eff, r->of[1].eff, (s64)r->of[0].units,
-			 (s64)r->of[1].units);
+			 (s64)r->of[1].units, (s64)r->gates);
 }
 
 int compare_judge(sqlite3 *db, const struct sides *s, double threshold, struct err *e)

@@ -190,6 +190,7 @@ static void put_quantile(const struct ordered *o, struct sample *s)
 	k = k ? stats_window_quantiles(o->ts, o->x, o->n, k, q, w) : 0;
 	s->windows = k >= WINDOWS_LEAST / 2 ? k : 0;
 	s->log = stats_mean_of(w, s->windows);
+	s->wander = stats_wander(w, s->windows);
 }
 
 static void put_rate(const struct ordered *o, struct sample *s)
@@ -210,13 +211,32 @@ static void put_rate(const struct ordered *o, struct sample *s)
 	s->tau = o->tau;
 	s->windows = k;
 	s->log = stats_log_ratio(num, den, k, false);
+	s->wander = compare_wander(num, den, k);
+}
+
+/* Where the level changes, and by how much. */
+static void put_levels(struct shape *s, const double *steps, int n)
+{
+	size_t changes[CHANGES_MAX],
+		k = stats_changes(steps, n, log(LEVEL_NEAR), LEVEL_SHORT, changes);
+	double level, low = INFINITY, high = -INFINITY;
+	size_t i, from = 0, to;
+
+	s->levels = 1 + (int)k;
+	for (i = 0; i <= k && k; i++, from = to) {
+		to = i < k ? changes[i] : (size_t)n;
+		level = gsl_stats_mean(steps + from, 1, to - from);
+		low = fmin(low, level);
+		high = fmax(high, level);
+	}
+	s->apart = k ? high - low : 0;
 }
 
 static int put_shape(struct measured *m, const struct reading *r, const struct series *v,
 		     const struct ordered *o, struct err *e)
 {
 	struct shape *grown = realloc(m->shapes, (m->n_shapes + 1) * sizeof(*grown)), *s;
-	size_t changes[CHANGES_MAX], bytes = sizeof(double) * SHAPE_REPS * SHAPE_POINTS;
+	size_t bytes = sizeof(double) * SHAPE_REPS * SHAPE_POINTS;
 	double steps[LEVEL_STEPS];
 	int i;
 
@@ -241,7 +261,7 @@ static int put_shape(struct measured *m, const struct reading *r, const struct s
 		s->cdf[i] = exp(
 			gsl_stats_quantile_from_sorted_data(o->sorted, 1, o->n, compare_cdf_at(i)));
 	i = stats_window_quantiles(o->ts, o->x, o->n, LEVEL_STEPS, 0.5, steps);
-	s->levels = 1 + (int)stats_changes(steps, i, log(LEVEL_NEAR), LEVEL_SHORT, changes);
+	put_levels(s, steps, i);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "format/escape.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ struct sample *compare_add(struct measured *m, const char *subject, enum compare
 	}
 	m->samples = grown;
 	s = &grown[m->n_samples++];
-	*s = (struct sample){ .metric = metric };
+	*s = (struct sample){ .metric = metric, .wander = NAN };
 	snprintf(s->subject, sizeof(s->subject), "%s", subject);
 	return s;
 }
@@ -85,6 +86,19 @@ const struct sample *compare_find(const struct measured *m, const char *subject,
 		if (m->samples[i].metric == metric && strcmp(m->samples[i].subject, subject) == 0)
 			return &m->samples[i];
 	return NULL;
+}
+
+double compare_wander(const double *num, const double *den, size_t k)
+{
+	double x[WINDOWS_MOST];
+	size_t i;
+
+	for (i = 0; i < k && i < WINDOWS_MOST; i++) {
+		if (!(num[i] > 0) || !(den[i] > 0))
+			return NAN;
+		x[i] = log(num[i] / den[i]);
+	}
+	return stats_wander(x, i);
 }
 
 static int read_facts(struct measured *m, sqlite3 *db, struct err *e)

@@ -21,6 +21,10 @@
 #define LOST(grp, ts, dur)                                                                   \
 	"EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed' AND l.grp=" grp " AND l.ts < " \
 	"(" ts ") + " dur " AND l.ts + l.dur >= " ts ")"
+/* for pictures without time on an axis: a line for their head, empty if nothing was lost */
+#define LOSSY                                                                              \
+	"(SELECT iif(sum(lost) > 0, 'LOSSY: ' || sum(lost) || ' events were lost in this " \
+	"recording', '') FROM coverage)"
 /* states of waits.def as the ten kinds that plots/waits.gp names */
 #define STATE_KIND(state)                                                                    \
 	"CASE " state " WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 2 WHEN 3 THEN 3 WHEN 4 THEN" \

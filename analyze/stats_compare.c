@@ -20,6 +20,7 @@
 #define TWO_SIDED   0.975
 #define SIGNIFICANT 0.05
 #define EXACT_MOST  40
+#define QUARTERS    4
 
 /* Adds up correlations from lag 1 on; true once one is small. */
 static bool add_lags(const double *cov, size_t from, size_t to, double *tau)
@@ -136,6 +137,34 @@ struct estimate stats_mean_of(const double *x, size_t k)
 		r.dependent = true;
 	}
 	return r;
+}
+
+double stats_wander(const double *x, size_t k)
+{
+	double mean[QUARTERS], within = 0, expected = 0;
+	size_t q, from, n;
+
+	if (k < 2 * QUARTERS)
+		return NAN;
+	for (q = 0; q < QUARTERS; q++) {
+		from = q * k / QUARTERS;
+		n = (q + 1) * k / QUARTERS - from;
+		mean[q] = gsl_stats_mean(x + from, 1, n);
+		within += gsl_stats_tss_m(x + from, 1, n, mean[q]);
+		expected += 1.0 / n / QUARTERS;
+	}
+	return gsl_stats_variance(mean, 1, QUARTERS) - expected * within / (k - QUARTERS);
+}
+
+void stats_widen(struct estimate *a, double variance, double df)
+{
+	double own = a->error * a->error, both = own + variance;
+
+	if (!(variance > 0) || isnan(a->error))
+		return;
+	if (a->df > 0)
+		a->df = both * both / (own * own / a->df + variance * variance / df);
+	a->error = sqrt(both);
 }
 
 struct estimate stats_log_ratio(const double *num, const double *den, size_t k, bool counts)

@@ -47,6 +47,18 @@ struct estimate {
 struct estimate stats_mean_of(const double *x, size_t k);
 
 /*
+ * How far the level of k windows wanders within a recording: the variance of the means of its four
+ * quarters, less what the scatter of windows within quarters explains; on average 0, and so as
+ * often below as above, if windows are independent. NAN below 8 windows. What a recording does
+ * within seconds it does between recordings too, so this is a lower bound for the variance from run
+ * to run.
+ */
+double stats_wander(const double *x, size_t k);
+
+/* Adds variance to the error of an estimate; df: of that variance (Satterthwaite). */
+void stats_widen(struct estimate *a, double variance, double df);
+
+/*
  * Logarithm of sum(num) / sum(den) over k windows, with the error that the windows' own deviations
  * from the ratio give (ratio estimator, delta method): overdispersed counts are no Poisson. counts:
  * num counts events, and the error is at least Poisson's. NAN where sum(num) or sum(den) is 0.

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What slow units of work spend their time on, and what usual ones do. Called: gnuplot -c causes.gp DATA PICTURE FORMAT NOTE
-# DATA: unit, category, time of it in a usual unit [ms], in a slow one [ms], usual units, slow units, its colour (1-10)
+# DATA: unit, category, time of it in a usual unit [ms], in a slow one [ms], usual units, slow units, its colour (1-10),
+# what was lost or empty
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 stats data using 3 nooutput name "N"
 rows = N_records
 high = 250 + 12 * rows
 load ARG0[1:strstrt(ARG0, "causes.gp") - 1]."style.gp"
-set title sprintf("Slow and usual %s: what their time is%s", field(1, 1), under) noenhanced
+gone = strlen(cell(8)) ? "\n".cell(8) : ""
+set title sprintf("Slow and usual %s: what their time is%s%s", field(1, 1), gone, under) noenhanced
 set xlabel "mean time of one [ms]"
 set yrange [-0.6:1.6]
 set xrange [0:*]

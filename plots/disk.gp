@@ -12,13 +12,13 @@ set ylabel "latency [ms]"
 set logscale y
 stats data using 4 nooutput name "L"
 stats data using (stringcolumn(7) eq "nan" ? 0 : $7) nooutput name "P"
-stats data using 8 nooutput name "Q"
+stats data using (stringcolumn(8) eq "nan" ? 0 : $8) nooutput name "Q"
 hatch = L_max > 0 ? 1 : 0
 queued = Q_max > 0 ? 1 : 0
 plot for [i = 1:hatch] data using ($1 + $3 / 2):($4 > 0 ? P_max * 1.2 : 1/0):3 with boxes fs pattern 4 lc rgb lost title "events lost", \
-     data using 1:7 with steps lw 2 lc rgb red title "99th percentile", \
-     data using 1:6 with steps lw 2 lc rgb green title "median", \
-     for [i = 1:queued] data using 1:($8 > 0 ? $8 : 1/0) with steps lw 1.5 lc rgb blue title "of it, before the device got it (mean)"
+     data using 1:7:3:(0) with vectors nohead lw 2 lc rgb red title "99th percentile", \
+     data using 1:6:3:(0) with vectors nohead lw 2 lc rgb green title "median", \
+     for [i = 1:queued] data using 1:($8 > 0 ? $8 : 1/0):3:(0) with vectors nohead lw 1.5 lc rgb blue title "of it, before the device got it (mean)"
 unset logscale y
 set xlabel "time since the begin of the recording [s]"
 set ylabel "in flight [mean number]"
@@ -28,6 +28,6 @@ set yrange [0:*]
 set y2tics
 set format y2 "%.0s%c"
 set border 11
-plot data using 1:9 with steps lw 2 lc rgb purple title "others in flight (left)", \
+plot data using 1:9:3:(0) with vectors nohead lw 2 lc rgb purple title "others in flight (left)", \
      data using 1:5 axes x1y2 with steps lw 1.5 lc rgb orange title "requests (right)"
 unset multiplot

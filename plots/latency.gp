@@ -2,10 +2,11 @@
 # Which share of requests took at most how long; of each recording, if several are compared.
 # Called: gnuplot -c latency.gp DATA PICTURE FORMAT NOTE
 # DATA: recording (a name; empty if there is one only), service, latency [ms], share of requests that took
-# at most so long [%], number of requests in all; sorted by recording and latency
+# at most so long [%], number of requests in all, what was lost or empty; sorted by recording and latency
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 load ARG0[1:strstrt(ARG0, "latency.gp") - 1]."style.gp"
-set title sprintf("How long requests to %s took%s", cell(2), under) noenhanced
+gone = strlen(cell(6)) ? "\n".cell(6) : ""
+set title sprintf("How long requests to %s took%s%s", cell(2), gone, under) noenhanced
 set xlabel "latency [ms]"
 set ylabel "requests that took at most so long [%]"
 stats data using 3 nooutput name "X"

@@ -38,7 +38,7 @@ set ytics () scale 0
 do for [r = 1:rows] { set ytics add (sprintf("%s: %.3g", field(r, 2), real(field(r, 3))) r) }
 set yrange [rows + 0.6:0.4]
 set border 1
-set key below maxrows 2 width 1
+set key below maxcols 2 maxrows 3
 unset grid
 set grid xtics lc rgb "#909090" lw 0.4 dt 3
 set object 1 rectangle from 1 / (1 + real(cell(7))), graph 0 to 1 + real(cell(7)), graph 1 behind fc rgb sky fs solid 0.25 noborder

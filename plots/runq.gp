@@ -11,13 +11,14 @@ set cblabel "waits of this length in the window [number]"
 set logscale y
 set logscale cb
 set xrange [0:*]
-stats data using 5 nooutput name "Y"
+stats data using (stringcolumn(5) eq "nan" ? 0 : $5) nooutput name "Y"
 stats data using 7 nooutput name "L"
-stats data using 6 nooutput name "N"
+stats data using (stringcolumn(6) eq "nan" ? 0 : $6) nooutput name "N"
 set cbrange [1:N_max < 10 ? 10 : N_max]
 set yrange [*:Y_max]
 unset key
 set palette defined (0 "#56b4e9", 0.35 "#0072b2", 0.65 "#cc79a7", 1 "#d55e00")
+if (L_max > 0) { set xlabel "time since the begin of the recording [s]; hatched: events lost" }
 hatch = L_max > 0 ? 1 : 0
 plot data using ($1 + $3 / 2):(sqrt($4 * $5)):1:($1 + $3):4:5:6 with boxxyerror fs solid 1 lc palette notitle, \
      for [i = 1:hatch] data using ($1 + $3 / 2):($7 > 0 ? Y_max : 1/0):3 with boxes fs pattern 4 lc rgb lost notitle

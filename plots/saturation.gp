@@ -6,8 +6,8 @@
 # knee of receives [1/s] and its interval, or nan
 data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 420
 load ARG0[1:strstrt(ARG0, "saturation.gp") - 1]."style.gp"
-stats data using 6 nooutput name "RECV"
-stats data using 9 nooutput name "SEND"
+stats data using (stringcolumn(6) eq "nan" ? 0 : $6) nooutput name "RECV"
+stats data using (stringcolumn(9) eq "nan" ? 0 : $9) nooutput name "SEND"
 stats data using 10 nooutput name "L"
 set grid xtics ytics lc rgb "#909090" lw 0.4 dt 3
 set multiplot layout 1,2 title sprintf("Spacing of requests at %s%s", cell(2), under) noenhanced
@@ -23,11 +23,17 @@ if (knee ne "nan" && knee ne "") {
 	set arrow 1 from real(knee), graph 0 to real(knee), graph 1 nohead lw 2 lc rgb purple
 	set label 1 sprintf(" knee %.0f/s", real(knee)) at real(knee), graph 0.96
 }
+stats data using ($10 > 0 || stringcolumn(3) eq "nan" ? 0 : 1) nooutput name "V"
+if (V_max == 0) {
+	set xrange [0:1]
+	set label 2 "no window without loss" at graph 0.5, graph 0.5 center
+}
 plot data using ($10 > 0 ? 1/0 : $3):5 with points pt 7 ps 0.6 lc rgb blue title "receives", \
      data using ($10 > 0 ? 1/0 : $3):8 with points pt 6 ps 0.7 lc rgb red title "sends"
 unset object
 unset arrow
 unset label
+set xrange [0:*]
 set format x "%g"
 
 set xlabel "time since the begin of the recording [s]"
@@ -38,10 +44,10 @@ set yrange [0:top]
 set arrow 2 from graph 0, first 1 to graph 1, first 1 nohead dt 2 lw 1 lc rgb dark
 if (L_max > 0) {
 	plot data using ($1 + $11 / 2):($10 > 0 ? top : 1/0):11 with boxes fs pattern 4 lc rgb lost title "events lost", \
-	     data using 1:6 with steps lw 2 lc rgb blue title "receives", \
-	     data using 1:9 with steps lw 2 lc rgb red title "sends"
+	     data using 1:6:11:(0) with vectors nohead lw 2 lc rgb blue title "receives", \
+	     data using 1:9:11:(0) with vectors nohead lw 2 lc rgb red title "sends"
 } else {
-	plot data using 1:6 with steps lw 2 lc rgb blue title "receives", \
-	     data using 1:9 with steps lw 2 lc rgb red title "sends"
+	plot data using 1:6:11:(0) with vectors nohead lw 2 lc rgb blue title "receives", \
+	     data using 1:9:11:(0) with vectors nohead lw 2 lc rgb red title "sends"
 }
 unset multiplot

@@ -18,9 +18,9 @@ set border 11
 set y2tics
 if (L_max > 0) {
 	plot data using ($1 + $6 / 2):($5 > 0 ? 105 : 1/0):6 with boxes fs pattern 4 lc rgb lost title "events lost", \
-	     data using 1:4 with steps lw 3 lc rgb blue title "idle share (left)", \
-	     data using 1:3 axes x1y2 with points pt 7 ps 0.6 lc rgb red title "mean wait (right)"
+	     data using 1:4:6:(0) with vectors nohead lw 3 lc rgb blue title "idle share (left)", \
+	     data using ($1 + $6 / 2):3 axes x1y2 with points pt 7 ps 0.6 lc rgb red title "mean wait (right)"
 } else {
-	plot data using 1:4 with steps lw 3 lc rgb blue title "idle share (left)", \
-	     data using 1:3 axes x1y2 with points pt 7 ps 0.6 lc rgb red title "mean wait (right)"
+	plot data using 1:4:6:(0) with vectors nohead lw 3 lc rgb blue title "idle share (left)", \
+	     data using ($1 + $6 / 2):3 axes x1y2 with points pt 7 ps 0.6 lc rgb red title "mean wait (right)"
 }

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Who ran, who waited and who woke whom while one unit of work lasted. Called: gnuplot -c timeline.gp DATA PICTURE FORMAT NOTE
 # DATA: unit, its begin [s], row of the thread (0: at the top), its name, from [ms after the begin], to,
-# kind of state (1-10), row of the thread that ended the wait or nan
+# kind of state (1-10), row of the thread that ended the wait or nan, what was lost or empty
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 stats data using 3 nooutput name "R"
 rows = R_max + 1
-high = 190 + 26 * rows
+high = 205 + 26 * rows
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."style.gp"
-set title sprintf("%s, at %s s%s", cell(1), cell(2), under) noenhanced
+gone = strlen(cell(9)) ? "\n".cell(9) : ""
+set title sprintf("%s, at %s s%s%s", cell(1), cell(2), gone, under) noenhanced
 set xlabel "time since its begin [ms]"
 unset grid
 set border 1

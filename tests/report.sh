@@ -80,6 +80,20 @@ check "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compa
 check "and says which recordings are lossy" grep -q 'tag bad">LOSSY' "$work/losses.html"
 check "names cannot become elements" no grep -q '<script>x\|<b>before' "$work/evil.html"
 
+# losses show in every picture: hatched where time is an axis, else in the head
+awk '{ print } NR == 3000 { print "+1 0 counters group=syscalls seen=1 emitted=1\n+1 0 counters group=sched seen=1 emitted=1" }
+	NR == 5000 { print "@block\n@lost 50\n+1 0 counters group=syscalls seen=41 emitted=1 lost_full=40"
+		print "+1 0 counters group=sched seen=11 emitted=1 lost_full=10" }' "$work/after.txt" >"$work/gaps.txt" &&
+	"$pack" "$work/gaps.txt" "$work/gaps.obs" || exit 1
+for t in gaps after; do
+	$oa plot -o "$work/$t" "$work/$t.obs" >/dev/null 2>&1
+done
+check "pictures of a lossy recording are drawn" test "$(find "$work/gaps" -name '*.svg' | wc -l)" -ge 6
+for p in "$work"/gaps/*.svg; do
+	check "$(basename "$p") of a lossy recording shows losses" grep -q -e 'LOSSY: 50 events were lost' -e 'events lost' "$p"
+	check "$(basename "$p") of a whole one shows none" no grep -q -e LOSSY -e 'events lost' "$work/after/$(basename "$p")"
+done
+
 mkdir "$work/bin"
 PATH=$work/bin $oa report --html "$work/plain.html" "$work/demo.obs" 2>"$work/err"
 check "without gnuplot the page is made" sh -c "tail -n 1 '$work/plain.html' | grep -qx '</html>'"

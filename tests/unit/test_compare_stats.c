@@ -295,9 +295,29 @@ static void bootstrap_of_quantiles_covers(void **state)
 	assert_false(stats_quantile_boot(q.x, 100, 50, at, 3, 400, 1, got, boot));
 }
 
+static void levels_wander_or_do_not(void **state)
+{
+	/* quarters of 1, 3, 1, 3: variance 4/3 of their means, less 1/3 of 0.5 from the scatter
+	 * within */
+	double moved[8] = { 0.5, 1.5, 2.5, 3.5, 0.5, 1.5, 2.5, 3.5 },
+	       flat[8] = { 1, 2, 2, 1, 1, 2, 2, 1 };
+	struct estimate a = { 0, 3, 7, false };
+
+	(void)state;
+	near(stats_wander(moved, 8), 4 / 3.0 - 0.5 * 0.5, 1e-12);
+	near(stats_wander(flat, 8), -0.5 * 0.5, 1e-12);
+	assert_true(isnan(stats_wander(moved, 7)));
+	stats_widen(&a, 16, 6);
+	near(a.error, 5, 1e-12);
+	near(a.df, 625 / (81 / 7.0 + 256 / 6.0), 1e-9);
+	stats_widen(&a, -1, 6);
+	near(a.error, 5, 1e-12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(levels_wander_or_do_not),
 		T(welch_is_the_textbooks),
 		T(without_spread_there_is_no_doubt),
 		T(windows_that_depend_widen_the_error),

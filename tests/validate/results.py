@@ -223,6 +223,17 @@ def section_pairs():
          "not compared because"], lines) + failures([r for r in rows if "verdicts" not in r[1]])
 
 
+def section_repeats():
+    rows = load("repeats.json")
+    if not rows:
+        return ""
+    lines = [[r["what"], r["compared"], r["gate"], r["failed_on"], r["said"]] for _, r in rows if "compared" in r]
+    return "## Comparing the same with itself\n\nredis under a steady load, 3 s a recording. Every change that is found " \
+        "is a false alarm; at most 5 % may raise one, within the error of so many.\n\n" + table(
+            ["what", "compared", "raise an alarm", "with --fail-on slower", "with metrics that --fail-on leaves out"],
+            lines) + failures(rows)
+
+
 def section_totals():
     rows = load("totals.json")
     if not rows:
@@ -251,6 +262,6 @@ def write():
         section_small(),
         section_causes("faults", "Faults on real servers", "Calm for 5 s, then 3 s with the fault; each run with "
                        "another seed."),
-        section_pairs(), section_totals()]))
+        section_pairs(), section_repeats(), section_totals()]))
     with open(PATH, "w", encoding="utf-8") as f:
         f.write(text)

@@ -14,6 +14,7 @@ import time
 import faults
 import lab
 import pairs
+import repeats
 import results
 import scenes
 import sweep
@@ -149,6 +150,21 @@ def part_pairs(options):
         store("pairs", rows)
 
 
+def part_repeats(options):
+    rows = []
+    with lab.scratch() as directory:
+        attempt(rows, "repeats", repeats.repeats, *((4, 2, 0) if options.quick else (20, 3, 40)), directory)
+    rows = rows[0] if isinstance(rows[0], list) else rows
+    for row in rows:
+        ok("repeats: " + row.get("what", "recorded"), row.get("right", False), row.get("failed") or
+           "%(gate)d of %(compared)d raise a false alarm, %(failed_on)d of them as slower; %(said)d with what is not "
+           "counted" % row)
+        for r in row.get("which", []):
+            say("%(verdict)s: %(name)s of %(subject)s %(ratio).3f (%(low).3f .. %(high).3f)" % r)
+    if not options.quick:
+        store("repeats", rows)
+
+
 def part_totals(options):
     rows = []
 
@@ -176,7 +192,7 @@ def part_totals(options):
 
 
 PARTS = {"sweep": part_sweep, "totals": part_totals, "small": part_small, "scenes": part_scenes,
-         "faults": part_faults, "pairs": part_pairs}
+         "faults": part_faults, "pairs": part_pairs, "repeats": part_repeats}
 
 
 def main():
