@@ -410,9 +410,7 @@ static int put_head(struct trace *t)
 	int ret = export_verdict(text, sizeof(text), t->db, t->e);
 
 	if (ret == 0)
-		ret = buf_printf(b, t->e,
-				 "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"verdict\":\"%s\"",
-				 text);
+		ret = buf_printf(b, t->e, "{\"otherData\":{\"verdict\":\"%s\"", text);
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]) && ret == 0; i++) {
 		ret = export_fact(text, sizeof(text), t->db, keys[i], t->e);
 		if (ret == 0)
