@@ -254,18 +254,40 @@ enum pageflags { PG_head = 6 };
 
 struct vm_fault;
 
+struct io_rsrc_node { /* since 6.13 */
+	unsigned long file_ptr;
+};
+
+struct io_rsrc_data {
+	unsigned int nr;
+	struct io_rsrc_node **nodes;
+};
+
+struct io_fixed_file { /* until 6.12 */
+	unsigned long file_ptr;
+};
+
+struct io_file_table {
+	struct io_rsrc_data data;
+	struct io_fixed_file *files;
+};
+
 struct io_ring_ctx {
 	unsigned int flags;
+	unsigned int nr_user_files; /* until 6.12 */
+	struct io_file_table file_table;
 };
 
 struct io_cqe {
 	u64 user_data;
+	int fd;
 };
 
 struct io_kiocb {
 	struct file *file;
 	u8 opcode;
-	struct io_cqe cqe; /* since 5.19 */
+	unsigned int flags; /* as wide as two since 6.8 */
+	struct io_cqe cqe;  /* since 5.19 */
 	struct io_ring_ctx *ctx;
 };
 

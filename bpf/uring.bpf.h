@@ -7,6 +7,11 @@
 #define OBS_URING_BPF_H
 
 #define IORING_SETUP_SQPOLL 2
+#define REQ_F_FIXED_FILE    1
+#define FILE_PTR_FLAGS	    7UL /* low bits of a registered file's address */
+
+/* By IORING_OP_*: those that work on a descriptor; of others that field is left over. */
+#define OPS_WITH_FILE 0x3fc3cb064dc3277eULL
 
 /* What the tracepoints pass: record/tracepoints.c tells by their arity. */
 enum submit_form { SUBMIT_REQUEST, SUBMIT_REQUEST_SECOND, SUBMIT_VALUES };
@@ -28,6 +33,42 @@ static __always_inline u64 user_data_of(struct io_kiocb *req)
 	if (bpf_core_field_exists(req->cqe))
 		return BPF_CORE_READ(req, cqe.user_data);
 	return BPF_CORE_READ((struct io_kiocb___old *)req, user_data);
+}
+
+/* The file that the program has registered with the ring under this number. */
+static __always_inline struct file *registered_file(struct io_ring_ctx *ring, u32 slot)
+{
+	struct io_fixed_file *files;
+	struct io_rsrc_node **nodes, *node = NULL;
+	unsigned long file = 0;
+
+	if (bpf_core_field_exists(ring->file_table.data.nodes)) {
+		nodes = BPF_CORE_READ(ring, file_table.data.nodes);
+		if (slot < BPF_CORE_READ(ring, file_table.data.nr))
+			bpf_probe_read_kernel(&node, sizeof(node), nodes + slot);
+		file = node ? BPF_CORE_READ(node, file_ptr) : 0;
+	} else if (bpf_core_field_exists(ring->file_table.files) &&
+		   bpf_core_field_exists(ring->nr_user_files)) {
+		files = BPF_CORE_READ(ring, file_table.files);
+		if (slot < BPF_CORE_READ(ring, nr_user_files))
+			bpf_probe_read_kernel(&file, sizeof(file), files + slot);
+	}
+	return (void *)(file & ~FILE_PTR_FLAGS);
+}
+
+/* Since 5.18 the kernel looks the file up after it has told of the submission. */
+static __always_inline struct file *uring_file(struct io_kiocb *req, u8 opcode)
+{
+	struct file *f = BPF_CORE_READ(req, file);
+	int fd;
+
+	if (f || !bpf_core_field_exists(req->cqe.fd) || opcode > 63 ||
+	    !(OPS_WITH_FILE >> opcode & 1))
+		return f;
+	fd = BPF_CORE_READ(req, cqe.fd);
+	if (BPF_CORE_READ(req, flags) & REQ_F_FIXED_FILE)
+		return registered_file(BPF_CORE_READ(req, ctx), fd);
+	return file_at(fd);
 }
 
 static __always_inline int emit_submit(void *ring, struct io_kiocb *req, u64 user_data, u8 opcode)
@@ -54,7 +95,7 @@ static __always_inline int emit_submit(void *ring, struct io_kiocb *req, u64 use
 	e->opcode = opcode;
 	e->sq_thread = !!(BPF_CORE_READ((struct io_ring_ctx *)ring, flags) & IORING_SETUP_SQPOLL);
 	if (req)
-		f = BPF_CORE_READ(req, file);
+		f = uring_file(req, opcode);
 	e->ino = f ? BPF_CORE_READ(f, f_inode, i_ino) : 0;
 	e->dev = f ? BPF_CORE_READ(f, f_inode, i_sb, s_dev) : 0;
 	e->mode = f ? BPF_CORE_READ(f, f_inode, i_mode) & S_IFMT : 0;

@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +30,38 @@ static void become(char **argv, int gate, const sigset_t *mask)
 			_exit(EXIT_CANNOT_EXECUTE);
 	}
 	_exit(EXIT_CANNOT_EXECUTE);
+}
+
+static bool executable(const char *path)
+{
+	struct stat sb;
+
+	if (stat(path, &sb) < 0 || access(path, X_OK) < 0)
+		return false;
+	errno = EACCES;
+	return S_ISREG(sb.st_mode);
+}
+
+/* Looks where execvp(3) will look. */
+int child_possible(const char *name, struct err *e)
+{
+	const char *at = getenv("PATH"), *end;
+	char path[PATH_MAX];
+	int why = ENOENT;
+
+	if (strchr(name, '/') || !*name)
+		return executable(name) ? 0 : err_errno(e, ERR_FAIL, "cannot execute %.100s", name);
+	for (at = at ? at : "/bin:/usr/bin"; at; at = *end ? end + 1 : NULL) {
+		end = at + strcspn(at, ":");
+		snprintf(path, sizeof(path), "%.*s%s%.255s", (int)(end - at), at,
+			 end == at ? "" : "/", name);
+		if (executable(path))
+			return 0;
+		if (errno == EACCES)
+			why = EACCES;
+	}
+	errno = why;
+	return err_errno(e, ERR_FAIL, "cannot execute %.100s", name);
 }
 
 int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *e)

@@ -16,6 +16,9 @@ struct child {
 	int status; /* as of wait(2), once ended */
 };
 
+/* Fails if the command cannot be found or executed: said before anything is attached or written. */
+int child_possible(const char *name, struct err *e);
+
 /* Forks; the child waits at the gate with the signal mask given, then executes argv. */
 int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *e);
 

@@ -66,6 +66,12 @@ int comm_glob_make(struct comm_glob *ret, const char *pattern, struct err *e)
 		return err_set(e, ERR_FAIL,
 			       "--comm needs a pattern such as 'nginx' or 'postgres*', not %.40s",
 			       pattern[0] ? pattern : "nothing");
+	if (n > COMM_MAX)
+		return err_set(
+			e, ERR_FAIL,
+			"no name has the %d characters of %.60s: the kernel keeps 15 bytes of "
+			"each; ps -o comm shows them",
+			n, pattern);
 	return 0;
 }
 

@@ -60,6 +60,14 @@ static void check_rights(struct report *r)
 	    text[0] ? "run as root, or with CAP_SYS_PTRACE" : "");
 }
 
+static void check_numbers(struct report *r)
+{
+	bool host = procfs_host_pids();
+
+	add(r, "pids", host ? LEVEL_AVAILABLE : LEVEL_ABSENT, host ? "" : NOT_HOST_PIDS,
+	    host ? "" : NOT_HOST_PIDS_REMEDY);
+}
+
 /* Reading the clock is the dearest part of a record: only these are read without a trap. */
 static void check_clock(struct report *r)
 {
@@ -187,7 +195,7 @@ static int print_json(const struct report *r, struct err *e)
 /* Without these nothing can be recorded. */
 static bool unfit(const struct report *r)
 {
-	static const char *const vital[] = { "rights", "kernel", "core" };
+	static const char *const vital[] = { "rights", "pids", "kernel", "core" };
 	size_t k;
 	int i;
 
@@ -217,6 +225,7 @@ int verb_doctor(int argc, char **argv, struct err *e)
 	if (rest < 0)
 		return rest;
 	check_rights(&r);
+	check_numbers(&r);
 	check_clock(&r);
 	check_jit(&r);
 	check_memory(&r);

@@ -6,6 +6,7 @@
 #include "format/version.h"
 #include "made.h"
 #include "privileges.h"
+#include "procfs.h"
 #include "recorder.h"
 #include "session.h"
 #include "snapshot.h"
@@ -31,6 +32,7 @@ static int take_signals(struct recorder *r, sigset_t *old, struct err *e)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, old);
@@ -46,6 +48,10 @@ static int attach(struct recorder *r, struct err *e)
 	sigset_t old;
 	int ret = take_signals(r, &old, e);
 
+	if (ret == 0 && !procfs_host_pids())
+		ret = err_set(e, ERR_ENV, "%s; %s", NOT_HOST_PIDS, NOT_HOST_PIDS_REMEDY);
+	if (ret == 0 && o->command)
+		ret = child_possible(o->command[0], e);
 	if (ret == 0)
 		ret = targets_find(&r->targets, o, e);
 	if (ret == 0 && o->command)
@@ -114,6 +120,9 @@ static int start(struct recorder *r, struct err *e)
 	probes_enable(r->probes);
 	if (ret == 0)
 		ret = take_state(r, e);
+	if (ret == 0 && !o->quiet && !o->all && !probes_targets(r->probes))
+		fprintf(stderr,
+			"obsrec: nobody is meant yet; who comes is recorded from then on\n");
 	if (ret == 0 && o->command)
 		ret = child_go(&r->child, o->command[0], e);
 	return ret;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define RING_MIN   4096
-#define RING_MAX   (1ull << 30)
+#define RING_MAX   (1ull << 29) /* the verifier knows no larger offset into a map */
 #define LAST_MIN   (1ull << 20)
 #define LAST_BYTES (256ull << 20) /* flight mode keeps no more, if only a time is given */
 #define AFTER	   1000000000ull
@@ -133,6 +133,9 @@ static int add_cgroup(struct options *o, const char *arg, bool container, struct
 			e, ERR_FAIL,
 			"--cgroup or --container can be given at most %d times, and not both",
 			CGROUPS_MAX);
+	if (!*arg)
+		return err_set(e, ERR_FAIL, "--%s needs a name, not nothing",
+			       container ? "container" : "cgroup");
 	o->containers = container;
 	o->cgroups[o->n_cgroups++] = arg;
 	return 0;
@@ -259,8 +262,8 @@ static int set_ring(void *config, const char *arg, struct err *e)
 	if (ret < 0)
 		return ret;
 	if (size < RING_MIN || size > RING_MAX || size & (size - 1))
-		return err_set(e, ERR_FAIL, "--ring needs a power of two from 4K to 1G, not %.40s",
-			       arg);
+		return err_set(e, ERR_FAIL,
+			       "--ring needs a power of two from 4K to 512M, not %.40s", arg);
 	((struct options *)config)->ring = size;
 	return 0;
 }

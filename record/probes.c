@@ -287,7 +287,6 @@ void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 {
 	static const char *const hooks[] = { "", "tp_btf", "raw_tp", "uprobe", "uretprobe" };
 	const char *section;
-	u32 tid, marked = 0;
 	int i;
 
 	for (i = 0; i < p->programs.n; i++) {
@@ -299,12 +298,10 @@ void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 	for (i = 0; i < p->sites.n; i++)
 		fprintf(f, "%-10s %-10s %s at offset 0x%llx\n", "function", "",
 			p->sites.list[i].text, (unsigned long long)p->sites.list[i].offset);
-	for (tid = 0; tid < p->n_threads; tid++)
-		marked += probes_marked(p, tid);
 	if (o->all)
 		fprintf(f, "%-10s all threads of the host\n", "targets");
 	else
-		fprintf(f, "%-10s %u threads now\n", "targets", marked);
+		fprintf(f, "%-10s %u threads now\n", "targets", probes_targets(p));
 	fprintf(f, "%-10s %.1f MB: %d rings of %llu KB, %.1f MB of maps\n", "memory",
 		(p->n_rings * (double)o->ring + p->threads_size + p->counts_size) / 1e6, p->n_rings,
 		(unsigned long long)o->ring >> 10, (p->threads_size + p->counts_size) / 1e6);
@@ -335,6 +332,15 @@ void probes_mark(struct probes *p, u32 tid)
 bool probes_marked(const struct probes *p, u32 tid)
 {
 	return tid < p->n_threads && __atomic_load_n(&p->threads[tid], __ATOMIC_RELAXED) & WANTED;
+}
+
+u32 probes_targets(const struct probes *p)
+{
+	u32 tid, n = 0;
+
+	for (tid = 0; tid < p->n_threads; tid++)
+		n += probes_marked(p, tid);
+	return n;
 }
 
 u32 probes_newcomers(const struct probes *p)

@@ -44,6 +44,9 @@ void probes_mark(struct probes *p, u32 tid);
 /* True if the thread is a target now. */
 bool probes_marked(const struct probes *p, u32 tid);
 
+/* How many threads are targets. */
+u32 probes_targets(const struct probes *p);
+
 /* Grows when the kernel side has made or unmade a target by itself, other than by fork. */
 u32 probes_newcomers(const struct probes *p);
 

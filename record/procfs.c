@@ -7,7 +7,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define INITIAL_PID_NAMESPACE 0xeffffffc /* the kernel's PROC_PID_INIT_INO */
 
 int procfs_each(const char *path, procfs_fn fn, void *arg, struct err *e)
 {
@@ -54,4 +57,11 @@ unsigned long long procfs_number(const char *path, unsigned long long fallback)
 	procfs_line(path, line, sizeof(line));
 	v = strtoull(line, &end, 10);
 	return end == line ? fallback : v;
+}
+
+bool procfs_host_pids(void)
+{
+	struct stat sb;
+
+	return stat("/proc/self/ns/pid", &sb) < 0 || sb.st_ino == INITIAL_PID_NAMESPACE;
 }

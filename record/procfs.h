@@ -5,6 +5,7 @@
 
 #include "format/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Called with a number from a directory: 0 continues, negative stops. */
@@ -21,5 +22,13 @@ void procfs_line(const char *path, char *line, size_t size);
 
 /* A number from the first line; fallback if there is none. */
 unsigned long long procfs_number(const char *path, unsigned long long fallback);
+
+#define NOT_HOST_PIDS                                                                           \
+	"the process numbers here are a container's own, but the kernel side has those of the " \
+	"host: others would be recorded"
+#define NOT_HOST_PIDS_REMEDY "run obsrec on the host, or in a container with --pid=host"
+
+/* False if the numbers in /proc are not those of the host. */
+bool procfs_host_pids(void);
 
 #endif

@@ -166,6 +166,8 @@ static int read_by_uring(void)
 		    IORING_OFF_SQES);
 	if (sq == MAP_FAILED || cq == MAP_FAILED || sqes == MAP_FAILED)
 		die("mmap");
+	check(syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &fd, 1),
+	      "io_uring_register");
 	tail = (unsigned int *)(sq + p.sq_off.tail);
 	array = (unsigned int *)(sq + p.sq_off.array);
 	head = (unsigned int *)(cq + p.cq_off.head);
@@ -174,7 +176,8 @@ static int read_by_uring(void)
 
 		memset(&sqes[at], 0, sizeof(sqes[at]));
 		sqes[at].opcode = IORING_OP_READ;
-		sqes[at].fd = fd;
+		sqes[at].flags = i & 1 ? IOSQE_FIXED_FILE : 0;
+		sqes[at].fd = i & 1 ? 0 : fd; /* every second one by its registered number */
 		sqes[at].addr = (uintptr_t)bytes;
 		sqes[at].len = sizeof(bytes);
 		sqes[at].user_data = 7000 + i;

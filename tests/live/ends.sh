@@ -9,7 +9,7 @@ flood() { # a process that makes system calls until it is killed
 }
 
 flood
-for signal in INT TERM; do
+for signal in INT TERM HUP QUIT; do
 	"$obsrec" -p $flood -o "$work/$signal.obs" 2>"$work/err" &
 	rec=$!
 	until_begun "$work/$signal.obs"
@@ -81,6 +81,12 @@ is "command's signal" $? 143
 "$obsrec" -q -o "$work/c3.obs" -- /no/such/command 2>"$work/err"
 is "command that does not exist: exit status" $? 1
 says "command that does not exist: sentence" "$(cat "$work/err")" 'cannot execute /no/such/command'
+"$obsrec" -q -o "$work/c3.obs" -- no-such-command 2>"$work/err"
+is "command that is not in PATH: exit status" $? 1
+says "command that is not in PATH: sentence" "$(cat "$work/err")" 'cannot execute no-such-command: No such file'
+"$obsrec" -q -o "$work/c3.obs" -- /etc/passwd 2>"$work/err"
+says "command that is no program: sentence" "$(cat "$work/err")" 'cannot execute /etc/passwd: Permission denied'
+is "such a command leaves no recording" "$(ls "$work" | grep -c '^c3')" 0
 
 refused() { # description, status, pattern, arguments...
 	what=$1 status=$2 pattern=$3
@@ -96,6 +102,14 @@ refused "no such function" 1 'nearest names are.*probed_outer' -d 1 -a -o "$work
 refused "no such binary" 1 'No such file' -d 1 -a -o "$work/x.obs" -u /no/such:main
 refused "no binary at all" 1 'is not an ELF' -d 1 -a -o "$work/x.obs" -u /etc/passwd:main
 refused "unknown group" 1 'there is no group of events bananas; there are syscalls' -a -e bananas -o "$work/x.obs"
+refused "no duration" 1 'needs seconds' -a -d 0 -o "$work/x.obs"
+refused "a duration below zero" 1 'needs seconds' -a -d -1 -o "$work/x.obs"
+refused "no number of a process" 1 'needs process ids' -p 0 -o "$work/x.obs"
+refused "a name that no thread can have" 1 'keeps 15 bytes' --comm sixteen-letters- -d 1 -o "$work/x.obs"
+refused "a control group without a name" 1 'needs a name' --cgroup '' -d 1 -o "$work/x.obs"
+refused "rings too large" 1 'from 4K to 512M' -a -d 1 --ring 1G -o "$work/x.obs"
+refused "more room than there is" 1 'smaller --min-free' -a -d 1 --min-free 999999G -o "$work/x.obs"
+refused "a file system that takes no files" 1 'cannot make the recording' -a -d 1 -o /proc/x.obs
 refused "existing output" 1 'exists already' -a -d 1 -o "$work/c1.obs"
 ln -s "$work/elsewhere" "$work/link.obs"
 refused "a link as output" 1 'link.obs' -a -d 1 -o "$work/link.obs"
@@ -107,4 +121,14 @@ if command -v setpriv >/dev/null; then
 	is "no rights: exit status" $? 2
 	says "no rights: sentence names the capabilities" "$(cat "$work/err")" 'CAP_BPF and CAP_PERFMON'
 fi
+if unshare -p -f --mount-proc true 2>/dev/null; then
+	unshare -p -f --mount-proc "$obsrec" -q -o "$work/x.obs" -- true 2>"$work/err"
+	is "a container's process numbers: exit status" $? 2
+	says "a container's process numbers: sentence" "$(cat "$work/err")" 'pid=host'
+	unshare -p -f --mount-proc "$obsrec" doctor --json >"$work/doctor"
+	is "a container's process numbers: doctor's exit status" $? 2
+fi
+"$obsrec" --comm nobody-has-it -d 0.2 -o "$work/nobody.obs" 2>"$work/err"
+is "nobody has the name: exit status" $? 0
+says "nobody has the name: it is told" "$(cat "$work/err")" 'nobody is meant yet'
 is "mode of a recording" "$(stat -c %a "$work/c1.obs")" 600

@@ -64,6 +64,14 @@ round() { # name, options...
 	is "$name: replayed: io_uring requests with a duration" \
 		"$(ask "$work/db" "SELECT count(*) FROM uring_io WHERE dur > 0 AND ret=512 AND opcode=22")" \
 		"$(told "$work/told" uring)"
+	if [ "$(n uring_submit 'request=0x0 ')" = 0 ]; then
+		is "$name: replayed: io_uring requests know their file, registered or not" \
+			"$(ask "$work/db" "SELECT count(*) FROM uring_io u WHERE opcode=22 AND EXISTS(SELECT 1 FROM fd
+				WHERE fd.dev=u.dev AND fd.ino=u.ino AND fd.path='$work/dir/pages')")" \
+			"$(told "$work/told" uring)"
+	else
+		echo "ok $name: files of io_uring requests # SKIP this kernel tells of none"
+	fi
 	is "$name: replayed: processes ended well" \
 		"$(ask "$work/db" "SELECT count(*) FROM process_exit WHERE code=0 AND life > 0")" \
 		$(($(told "$work/told" spawned) + 1))
