@@ -245,6 +245,7 @@ int main(void)
 		T(names_are_near_or_far),
 		T(stat_lines_are_parsed),
 		T(socket_tables_are_parsed),
+		T(connections_of_before_are_told_apart),
 		T(options_are_read_and_refused),
 		T(only_changed_counters_are_written),
 	};
