@@ -185,14 +185,10 @@ static void futexes_are_grouped_by_signature(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(waits_are_paired_with_their_wake),
-		T(other_wakes_are_not_observed),
-		T(shared_futexes_are_one),
-		T(requeued_waiters_are_followed),
-		T(interrupts_release_nobody),
-		T(failures_are_no_waits),
-		T(missing_wakeups_are_counted),
-		T(locks_are_told_from_handoffs),
+		T(waits_are_paired_with_their_wake), T(other_wakes_are_not_observed),
+		T(shared_futexes_are_one),	     T(requeued_waiters_are_followed),
+		T(interrupts_release_nobody),	     T(failures_are_no_waits),
+		T(missing_wakeups_are_counted),	     T(locks_are_told_from_handoffs),
 		T(futexes_are_grouped_by_signature),
 	};
 
