@@ -7,20 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, const double *at,
-		      double *ret, int n, double max, struct err *e)
+int latency_of(sqlite3_stmt *s, const double *at, double *ret, int n, double max, struct err *e)
 {
 	struct bucket *buckets = NULL, *grown;
 	size_t used = 0, cap = 0;
-	sqlite3_stmt *s;
-	int i, r = db_query(
-		       &s, db, e,
-		       "SELECT low, high, n FROM latency WHERE kind=? AND subject=? AND item=? "
-		       "ORDER BY low",
-		       "sii", kind, subject, item);
+	int i, r;
 
-	if (r < 0)
-		return r;
 	while ((r = db_step(s, e)) > 0) {
 		if (used == cap) {
 			cap = cap ? 2 * cap : 64;
@@ -40,4 +32,16 @@ int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, cons
 	sqlite3_finalize(s);
 	free(buckets);
 	return r < 0 ? r : 0;
+}
+
+int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, const double *at,
+		      double *ret, int n, double max, struct err *e)
+{
+	sqlite3_stmt *s;
+	int r = db_query(&s, db, e,
+			 "SELECT low, high, n FROM latency WHERE kind=? AND subject=? AND item=? "
+			 "ORDER BY low",
+			 "sii", kind, subject, item);
+
+	return r < 0 ? r : latency_of(s, at, ret, n, max, e);
 }

@@ -12,4 +12,7 @@
 int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, const double *at,
 		      double *ret, int n, double max, struct err *e);
 
+/* The same for a query of low, high and n, in the order of low, which is finalized. */
+int latency_of(sqlite3_stmt *s, const double *at, double *ret, int n, double max, struct err *e);
+
 #endif

@@ -11,15 +11,18 @@
 
 #define CELL_MAX 80
 
+/* Times and sizes have their unit in each cell, other numbers in the head. */
 static int column_of(struct pivot *p, const char *metric, const char *unit)
 {
+	bool in_cells = strcmp(unit, "ns") == 0 || strcmp(unit, "bytes") == 0;
+	bool rate = strcmp(unit, "1/s") == 0;
 	char name[sizeof(p->name[0])];
 	int i;
 
-	snprintf(name, sizeof(name), "%s%s", metric,
-		 strcmp(unit, "%") == 0	    ? " %"
-		 : strcmp(unit, "1/s") == 0 ? "/s"
-					    : "");
+	snprintf(name, sizeof(name), "%s%s%s", metric, rate || in_cells || !*unit ? "" : " ",
+		 rate	    ? "/s"
+		 : in_cells ? ""
+			    : unit);
 	for (i = 0; i < p->n_columns; i++)
 		if (strcmp(p->name[i], name) == 0)
 			return i;

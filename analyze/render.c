@@ -144,6 +144,17 @@ static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_
 }
 
 /* The columns from `first` on that fit beside the subjects; returns the first that does not. */
+/* Has the row something in these columns? Its name is in the first part, at least. */
+static bool says(const struct pivot *p, int r, int first, int last)
+{
+	int c;
+
+	for (c = first; r >= 0 && first > 0 && c < last; c++)
+		if (c == p->n_columns ? shown(p, c) : p->used[c] && p->rows[r].cell[c])
+			return true;
+	return r < 0 || first == 0;
+}
+
 static int table_part(struct drawing *d, const struct pivot *p, const int *width, int subject,
 		      int first, int *ret_next)
 {
@@ -160,6 +171,8 @@ static int table_part(struct drawing *d, const struct pivot *p, const int *width
 	for (r = -1; r < p->n_rows && ret == 0; r++) {
 		const char *name = r < 0 ? "" : p->rows[r].subject;
 
+		if (!says(p, r, first, last))
+			continue;
 		ret = buf_printf(d->out, d->e, "%s%*s", name, subject - text_width(name), "");
 		for (c = first; c < last && ret == 0; c++) {
 			const char *text = cell_text(p, r, c, n, sizeof(n));

@@ -5,10 +5,14 @@
  * the waiter had been requeued to the other). The two calls return in either order,
  * so the one that returns first leaves a note: last_futex at the waiter, unpaired.
  *
+ * In memory that processes share, one futex has a name in each. A wake call that woke the waiter
+ * of another process proves that both are one: a name that nobody waited under then counts as
+ * that of the waiter.
+ *
  * A futex has no owner that the kernel knows of, and without contention neither side
  * makes a system call: what is told is who released whom, never who held.
  */
-#include "track.h"
+#include "futexes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,36 +35,6 @@
 #define OP_LOCK_PI2	   13
 #define FUTEX_EAGAIN	   11
 #define FUTEX_ETIMEDOUT	   110
-#define CYCLE_SHARE                                                                   \
-	4 /* a lock: at least 1 of so many waits is followed by the waiter's own wake \
-	   */
-
-struct futex {
-	u32 id, pid;
-	u64 address, moved_to;
-	u64 waits, total, longest, attempts, timeouts, interrupted;
-	u64 wakes, woken, unseen, cycles, requeued, lossy;
-	u64 signature;
-};
-
-struct user {
-	u32 futex, tid;
-	u64 waits, total, wakes;
-	bool waited; /* and has called no wake since */
-	struct release {
-		u32 waker;
-		u64 n, total, observed;
-	} * releases;
-	u32 n_releases;
-};
-
-struct futexes {
-	struct futex **list; /* by id; [0] stands for those beyond the limit */
-	u32 n, cap;
-	struct idmap users; /* futex << 32 | thread */
-	/* numbers of the calls: in both tables */
-	s32 futex[2], wait[2], wake[2], requeue[2];
-};
 
 int futex_start(struct replay *r, struct err *e)
 {
@@ -181,10 +155,14 @@ static struct release *release_of(struct user *u, u32 waker, struct err *e)
 /* Do a wait on f and a wake on the futex called other belong together? */
 static bool same_or_moved(struct replay *r, struct futex *f, u32 other)
 {
-	const struct futex *o = other < r->futexes->n ? r->futexes->list[other] : NULL;
+	struct futex *o = other < r->futexes->n ? r->futexes->list[other] : NULL;
 
 	if (f->id == other)
 		return true;
+	if (o && o->id && f->id && o->pid != f->pid) {
+		o->same = f->id;
+		return true;
+	}
 	if (!o || !f->moved_to || o->address != f->moved_to || o->pid != f->pid)
 		return false;
 	f->requeued++;
@@ -368,97 +346,6 @@ int futex_on_waking(struct replay *r, const struct record *rec, struct err *e)
 		t->roused[t->n_roused] = (struct roused){ rec->ts, ev->target };
 	t->n_roused++;
 	return 0;
-}
-
-static const char *class_of(const struct futex *f)
-{
-	if (f->cycles && f->cycles * CYCLE_SHARE >= f->waits)
-		return "contention";
-	return f->waits || f->wakes ? "handoff" : "timeout";
-}
-
-static int by_user(const void *a, const void *b)
-{
-	const struct user *x = *(struct user *const *)a, *y = *(struct user *const *)b;
-
-	if (x->futex != y->futex)
-		return x->futex < y->futex ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-static void user_rows(struct replay *r, const struct user *u)
-{
-	s64 *row = bulk_row(r->bulk, TABLE_futex_user);
-	u32 i;
-
-	row[0] = u->futex;
-	row[1] = u->tid;
-	row[2] = u->waits;
-	row[3] = u->total & INT64_MAX;
-	row[4] = u->wakes;
-	for (i = 0; i < u->n_releases; i++) {
-		row = bulk_row(r->bulk, TABLE_futex_release);
-		row[0] = u->futex;
-		row[1] = u->tid;
-		row[2] = u->releases[i].waker;
-		row[3] = u->releases[i].n;
-		row[4] = u->releases[i].total & INT64_MAX;
-		row[5] = u->releases[i].observed;
-	}
-}
-
-/* The users' rows; each adds its thread and role to its futex's signature. */
-static int write_users(struct replay *r, struct err *e)
-{
-	struct futexes *all = r->futexes;
-	struct user **list = calloc(all->users.n + 1, sizeof(*list)), *u;
-	size_t at = 0, n = 0, i;
-	u64 role;
-
-	if (!list)
-		return err_set(e, ERR_FAIL, "out of memory for futexes");
-	while ((u = idmap_each(&all->users, &at)))
-		list[n++] = u;
-	qsort(list, n, sizeof(*list), by_user);
-	for (i = 0; i < n; i++) {
-		u = list[i];
-		if (!u->waits && !u->wakes)
-			continue;
-		role = ((u64)u->tid << 2 | (u64)(u->waits > 0) << 1 | (u->wakes > 0)) *
-		       0x9e3779b97f4a7c15u;
-		all->list[u->futex]->signature += (role ^ role >> 29) * 0xbf58476d1ce4e5b9u;
-		user_rows(r, u);
-	}
-	free(list);
-	return 0;
-}
-
-int futex_finish(struct replay *r, struct err *e)
-{
-	struct idmap groups = { 0 };
-	struct futex *f, *first;
-	int ret = write_users(r, e);
-	u32 i;
-
-	for (i = 0; i < r->futexes->n && ret == 0; i++) {
-		f = r->futexes->list[i];
-		if (!f->waits && !f->wakes && !f->attempts && !f->timeouts && !f->lossy)
-			continue;
-		f->signature ^= (u64)f->pid << 40;
-		first = idmap_get(&groups, f->signature);
-		if (!first)
-			ret = idmap_put(&groups, f->signature, f, FUTEX_LIMIT + 1, e);
-		if (ret == 0)
-			ret = db_insert(r->db, TABLE_futex, e, "iiisiiiiiiiiiiiii", (s64)f->id,
-					(s64)f->pid, (s64)(f->address & INT64_MAX), class_of(f),
-					(s64)(first ? first->id : f->id), (s64)f->waits,
-					(s64)(f->total & INT64_MAX), (s64)(f->longest & INT64_MAX),
-					(s64)f->attempts, (s64)f->timeouts, (s64)f->interrupted,
-					(s64)f->wakes, (s64)f->woken, (s64)f->unseen,
-					(s64)f->cycles, (s64)f->requeued, (s64)f->lossy);
-	}
-	idmap_free(&groups);
-	return ret;
 }
 
 void futex_free(struct replay *r)

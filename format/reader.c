@@ -2,12 +2,14 @@
 /*
  * Reads a recording as one stream of records in order of time: a heap of streams,
  * each with at most one decoded block. A stream's next block is decoded only when
- * its first timestamp comes up, so streams that do not overlap cost nothing.
+ * its first timestamp comes up, so streams that do not overlap cost nothing. Blocks of one stream
+ * may overlap a little: what is later than the begin of a later block waits for that one.
  */
 #include "catalog.h"
 #include "frame.h"
 #include "planes.h"
 #include "spool.h"
+#include "timesort.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #define TICK_RECORDS 65536 /* between two calls of tick */
+#define LOOK_AHEAD   8	   /* blocks of a stream that may begin before one of it ends */
 
 struct stream {
 	u32 id;
@@ -27,8 +30,11 @@ struct stream {
 	struct buf records; /* the decoded block */
 	u32 *at;	    /* offsets of its records, in order of time */
 	size_t at_cap;
-	u32 n, next; /* records; the next one to give. next == n: block not decoded */
-	u64 key;     /* ts of the next record, or of the next block's first */
+	u32 n, next;	 /* records; the next one to give. next == n: block not decoded */
+	u64 key;	 /* ts of the next record, or of the next block's first */
+	struct buf held; /* records from behind the begin of a later block */
+	u32 n_held;
+	u64 held_ts; /* of the first of them */
 };
 
 struct reader {
@@ -183,39 +189,8 @@ void reader_watch(struct reader *r, reader_tick tick, void *arg)
 
 /* ---- one stream ---- */
 
-struct by_time {
-	u64 ts;
-	u32 at;
-};
-
-static int compare_times(const void *a, const void *b)
-{
-	const struct by_time *x = a, *y = b;
-
-	if (x->ts != y->ts)
-		return x->ts < y->ts ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at; /* equal times stay in the ring's order */
-}
-
-static int sort_records(struct stream *s, struct err *e)
-{
-	struct by_time *list = malloc(s->n * sizeof(*list));
-	u32 i;
-
-	if (!list)
-		return err_set(e, ERR_FAIL, "out of memory for sorting a block");
-	for (i = 0; i < s->n; i++)
-		list[i] = (struct by_time){ le_get((u8 *)s->records.data + s->at[i], 8), s->at[i] };
-	qsort(list, s->n, sizeof(*list), compare_times);
-	for (i = 0; i < s->n; i++)
-		s->at[i] = list[i].at;
-	free(list);
-	return 0;
-}
-
-/* Finds the records of the decoded block, checks them against the schema, sorts if need be. */
-static int list_records(struct reader *r, struct stream *s, const struct block_info *b,
-			struct err *e)
+/* Finds n decoded records, checks them against the schema, sorts if need be. */
+static int list_records(struct reader *r, struct stream *s, u32 n, struct err *e)
 {
 	const u8 *data = (const u8 *)s->records.data;
 	bool sorted = true;
@@ -223,14 +198,14 @@ static int list_records(struct reader *r, struct stream *s, const struct block_i
 	u32 *at;
 	u32 i, pos = 0;
 
-	if (b->records > s->at_cap) {
-		at = realloc(s->at, b->records * sizeof(*at));
+	if (n > s->at_cap) {
+		at = realloc(s->at, n * sizeof(*at));
 		if (!at)
 			return err_set(e, ERR_FAIL, "out of memory for a block");
 		s->at = at;
-		s->at_cap = b->records;
+		s->at_cap = n;
 	}
-	for (i = 0; i < b->records; i++) {
+	for (i = 0; i < n; i++) {
 		u16 type = le_get(data + pos + 12, 2), size = le_get(data + pos + 14, 2);
 
 		if (type >= SCHEMA_EVENT_MAX || !r->schema->by_id[type] ||
@@ -242,9 +217,9 @@ static int list_records(struct reader *r, struct stream *s, const struct block_i
 		s->at[i] = pos;
 		pos += size;
 	}
-	s->n = b->records;
+	s->n = n;
 	s->next = 0;
-	return sorted ? 0 : sort_records(s, e);
+	return sorted ? 0 : timesort(s->at, n, data, e);
 }
 
 static int read_packed(const struct reader *r, size_t number, struct buf *packed, struct err *e)
@@ -265,6 +240,60 @@ static int read_packed(const struct reader *r, size_t number, struct buf *packed
 	return ret;
 }
 
+static bool wanted_block(const struct reader *r, const struct block_info *b)
+{
+	const struct reader_choice *c = r->choice;
+
+	if (c && (!(b->groups & c->groups) || (c->stream >= 0 && c->stream != b->stream) ||
+		  b->ts_max < c->from || b->ts_min >= c->to))
+		return false;
+	return b->records &&
+	       (b->stream == STREAM_RECORDER || (b->ts_max >= r->from && b->ts_min < r->to) ||
+		(b->ts_max < r->from && b->groups & r->early));
+}
+
+/* Records that were held back join those of the block, n of them. */
+static int add_held(struct reader *r, struct stream *s, u32 n, struct err *e)
+{
+	if (n == 0) /* a damaged block */
+		s->records.len = s->n = s->next = 0;
+	if (s->n_held == 0)
+		return 0;
+	if (buf_add(&s->records, s->held.data, s->held.len, e) < 0)
+		return ERR_FAIL;
+	n += s->n_held;
+	s->n_held = 0;
+	return list_records(r, s, n, e);
+}
+
+/* Of the listed records, those behind the begin of a later block wait for it. */
+static int hold_back(struct reader *r, struct stream *s, struct err *e)
+{
+	u64 limit = UINT64_MAX;
+	size_t i, seen = 0;
+	u32 keep = s->n;
+
+	for (i = s->next_block; i < s->n_blocks && seen < LOOK_AHEAD; i++) {
+		const struct block_info *b = &r->catalog.blocks[s->blocks[i]];
+
+		if (wanted_block(r, b) && ++seen && b->ts_min < limit)
+			limit = b->ts_min;
+	}
+	buf_clear(&s->held);
+	while (keep > 0 && planes_load((u8 *)s->records.data + s->at[keep - 1]) > limit)
+		keep--;
+	if (keep < s->n)
+		s->held_ts = planes_load((u8 *)s->records.data + s->at[keep]);
+	for (s->n_held = s->n - keep, i = keep; i < s->n; i++) {
+		const u8 *data = (const u8 *)s->records.data + s->at[i];
+
+		if (buf_add(&s->held, data, le_get(data + 14, 2), e) < 0)
+			return ERR_FAIL;
+	}
+	s->n = keep;
+	return 0;
+}
+
 static int decode_block(struct reader *r, struct stream *s, size_t number, struct err *e)
 {
 	const struct block_info *b = &r->catalog.blocks[number];
@@ -274,7 +303,10 @@ static int decode_block(struct reader *r, struct stream *s, size_t number, struc
 	if (ret == 0)
 		ret = block_decode(r->dec, b, r->packed.data, &s->records, e);
 	if (ret == 0)
-		ret = list_records(r, s, b, e);
+		ret = list_records(r, s, b->records, e);
+	if ((ret == 0 || ret == ERR_DAMAGED) &&
+	    (add_held(r, s, ret == 0 ? b->records : 0, e) < 0 || hold_back(r, s, e) < 0))
+		ret = ERR_FAIL;
 	s->block = number;
 	r->state.decoded++;
 	r->memory += s->records.cap - before;
@@ -293,23 +325,11 @@ int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf
 	if (ret == 0)
 		ret = block_decode(r->dec, &r->catalog.blocks[number], packed->data, &s.records, e);
 	if (ret == 0)
-		ret = list_records(r, &s, &r->catalog.blocks[number], e);
+		ret = list_records(r, &s, r->catalog.blocks[number].records, e);
 	*records = s.records;
 	free(s.at);
 	r->state.decoded++;
 	return ret;
-}
-
-static bool wanted_block(const struct reader *r, const struct block_info *b)
-{
-	const struct reader_choice *c = r->choice;
-
-	if (c && (!(b->groups & c->groups) || (c->stream >= 0 && c->stream != b->stream) ||
-		  b->ts_max < c->from || b->ts_min >= c->to))
-		return false;
-	return b->records &&
-	       (b->stream == STREAM_RECORDER || (b->ts_max >= r->from && b->ts_min < r->to) ||
-		(b->ts_max < r->from && b->groups & r->early));
 }
 
 /* Makes key that of the next record or block; 0 when the stream has nothing left. */
@@ -330,6 +350,8 @@ static int stream_key(struct reader *r, struct stream *s)
 	if (s->next_block == s->n_blocks)
 		return 0;
 	s->key = r->catalog.blocks[s->blocks[s->next_block]].ts_min;
+	if (s->n_held && s->held_ts < s->key)
+		s->key = s->held_ts;
 	return 1;
 }
 
@@ -385,7 +407,6 @@ static int load_top(struct reader *r, struct err *e)
 
 	if (ret == ERR_DAMAGED) {
 		r->state.damaged++;
-		s->n = s->next = 0;
 		ret = 0;
 	}
 	heap_moved(r);
@@ -448,7 +469,7 @@ void reader_rewind(struct reader *r)
 	size_t i;
 
 	for (i = 0; i < r->n_streams; i++)
-		r->streams[i].next_block = r->streams[i].n = r->streams[i].next = 0;
+		r->streams[i].next_block = r->streams[i].n = r->streams[i].n_held = 0;
 	r->n_heap = 0;
 	r->started = r->given = false;
 	r->state.damaged = 0;
@@ -465,6 +486,7 @@ void reader_free(struct reader *r)
 		free(r->streams[i].blocks);
 		free(r->streams[i].at);
 		buf_free(&r->streams[i].records);
+		buf_free(&r->streams[i].held);
 	}
 	free(r->streams);
 	free(r->heap);

@@ -10,6 +10,9 @@
  * and the slope of a line through windows say so. Turns are requests unless several requests share
  * a turn: how turns look says whether that is so. The interval of a rate follows from the
  * dispersion of counts in windows (stats.h).
+ *
+ * Where several processes share one socket (workers, a process for each connection), who asks
+ * wants to know about the server: all of them are one more row, and the sentences are about that.
  */
 #include "analyze/analysis.h"
 #include "analyze/latency.h"
@@ -25,6 +28,11 @@
 #define COVERS	    0.5	 /* of the turns: a call in fewer of them is not what answers requests */
 #define NOTABLE	    0.05 /* share of turns of a shape that is worth a sentence */
 #define WINDOWS_MAX 1000000
+
+/* What processes that do the same have in common: their service's name without the process id. */
+#define COMMON "replace(name, '[' || pid || ']', '')"
+/* Services that a row is about: the one with id ?1, or, if that is negative, all of the name ?2. */
+#define MEMBERS "(SELECT id FROM service WHERE iif(?1 >= 0, id=?1, turns > 0 AND " COMMON "=?2))"
 
 static const struct metric metrics[] = {
 	{ "turns", "1/s", HIGHER_IS_BETTER, "turns a second: requests, if they are not pipelined" },
@@ -48,9 +56,9 @@ static const struct metric metrics[] = {
 };
 
 struct server {
-	s64 id;
-	char name[96];
-	bool function;
+	s64 id; /* -1: several processes */
+	char name[128], common[96];
+	bool function, member; /* member: another row is about this and others */
 	char send_call[32], recv_call[32];
 	double sends, send_rate;	  /* of the chosen call */
 	double sends_per_turn, spread;	  /* of the chosen call */
@@ -74,16 +82,19 @@ struct server {
 static int choose_call(struct analysis_ctx *c, struct server *s, bool send, struct err *e)
 {
 	static const char sql[] =
-		"SELECT n.name, u.n, u.first, u.last, u.turn_calls, u.turn_squares,"
-		" u.turns >= ?3 * max(max(u.turns) OVER (), 1) AS covers,"
-		" u.turn_squares * 1.0 * max(?4, 1) / nullif(u.turn_calls * 1.0 * u.turn_calls, 0) AS unsteady"
-		" FROM socket_use u JOIN syscall_name n USING(abi, nr)"
-		" WHERE u.service=?1 AND u.send=?2"
+		"WITH u AS (SELECT abi, nr, sum(n) AS n, min(first) AS first, max(last) AS last,"
+		" sum(turns) AS turns, sum(turn_calls) AS turn_calls, sum(turn_squares) AS turn_squares"
+		" FROM socket_use WHERE service IN " MEMBERS " AND send=?3 GROUP BY abi, nr)"
+		" SELECT n.name, u.n, u.first, u.last, u.turn_calls, u.turn_squares,"
+		" u.turns >= ?4 * max(max(u.turns) OVER (), 1) AS covers,"
+		" u.turn_squares * 1.0 * max(?5, 1) / nullif(u.turn_calls * 1.0 * u.turn_calls, 0) AS unsteady"
+		" FROM u JOIN syscall_name n USING(abi, nr)"
 		" ORDER BY covers DESC, round(unsteady, 3), u.n DESC, n.name LIMIT 1";
 	char *name = send ? s->send_call : s->recv_call;
 	sqlite3_stmt *q;
 	double span, mean;
-	int ret = db_query(&q, c->db, e, sql, "iidd", s->id, (s64)send, COVERS, s->turns);
+	int ret =
+		db_query(&q, c->db, e, sql, "isidd", s->id, s->common, (s64)send, COVERS, s->turns);
 
 	if (ret < 0)
 		return ret;
@@ -119,18 +130,20 @@ static int read_windows(struct analysis_ctx *c, struct server *s, struct err *e)
 {
 	static const char sql[] =
 		"WITH RECURSIVE g(step) AS (SELECT value / 10 FROM recording WHERE key='step_ns'),"
-		" w(ts) AS (SELECT (?2 / step + 1) * step FROM g UNION ALL"
-		" SELECT ts + step FROM w, g WHERE ts + 2 * step <= ?3 LIMIT 1000000)"
+		" w(ts) AS (SELECT (?3 / step + 1) * step FROM g UNION ALL"
+		" SELECT ts + step FROM w, g WHERE ts + 2 * step <= ?4 LIMIT 1000000),"
+		" r AS MATERIALIZED (SELECT ts, sum(turns) AS turns, sum(sends) AS sends"
+		" FROM request_window WHERE service IN " MEMBERS " GROUP BY ts)"
 		" SELECT coalesce(r.turns, 0), coalesce(r.sends, 0),"
 		" EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed'"
-		" AND l.grp=iif(?4, 'uprobe', 'syscalls')"
+		" AND l.grp=iif(?5, 'uprobe', 'syscalls')"
 		" AND l.ts < w.ts + g.step AND l.ts + l.dur >= w.ts), g.step"
-		" FROM w, g LEFT JOIN request_window r ON r.service=?1 AND r.ts=w.ts"
-		" WHERE w.ts + g.step <= ?3";
+		" FROM w, g LEFT JOIN r ON r.ts=w.ts"
+		" WHERE w.ts + g.step <= ?4";
 	size_t cap = 0;
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "iiii", s->id, (s64)s->first, (s64)s->last,
-			   (s64)s->function);
+	int ret = db_query(&q, c->db, e, sql, "isiii", s->id, s->common, (s64)s->first,
+			   (s64)s->last, (s64)s->function);
 
 	if (ret < 0)
 		return ret;
@@ -285,11 +298,25 @@ static int put_sentences(struct analysis_ctx *c, const struct server *s, struct 
 	return ret < 0 ? ret : put_shapes(c, s, e);
 }
 
-static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *e)
+static int read_quantiles(struct analysis_ctx *c, struct server *s, struct err *e)
 {
 	static const double at[] = { 0.5, 0.99 };
+	sqlite3_stmt *q;
+	int ret = db_query(
+		&q, c->db, e,
+		"SELECT low, max(high), sum(n) FROM latency WHERE kind='service' AND item=0"
+		" AND subject IN " MEMBERS " GROUP BY low ORDER BY low",
+		"is", s->id, s->common);
+
+	return ret < 0 ? ret : latency_of(q, at, s->q, 2, s->latency_max, e);
+}
+
+static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *e)
+{
 	int ret;
 
+	if (s->turns < ENOUGH && s->member)
+		return 0;
 	if (s->turns < ENOUGH)
 		return put_finding(c, e, NOTE, "LIMIT", NULL,
 				   "%s answered only %.0f %s: too few for a rate (%d are needed).",
@@ -302,12 +329,12 @@ static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *
 	if (ret == 0)
 		ret = read_windows(c, s, e);
 	if (ret == 0)
-		ret = latency_quantiles(c->db, "service", s->id, 0, at, s->q, 2, s->latency_max, e);
+		ret = read_quantiles(c, s, e);
 	if (ret < 0)
 		return ret;
 	use_windows(s);
 	ret = put_server(c, s, e);
-	return ret < 0 ? ret : put_sentences(c, s, e);
+	return ret < 0 || s->member ? ret : put_sentences(c, s, e);
 }
 
 static void read_server(struct server *s, sqlite3_stmt *q)
@@ -321,8 +348,12 @@ static void read_server(struct server *s, sqlite3_stmt *q)
 	s->id = sqlite3_column_int64(q, 0);
 	snprintf(s->name, sizeof(s->name), "%s", sqlite3_column_text(q, 1));
 	s->function = sqlite3_column_int(q, 2);
+	snprintf(s->common, sizeof(s->common), "%s", sqlite3_column_text(q, 3));
+	s->member = sqlite3_column_int(q, 4);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		*numbers[i] = sqlite3_column_double(q, 3 + (int)i);
+		*numbers[i] = sqlite3_column_double(q, 5 + (int)i);
+	if (s->id < 0) /* maxima of several processes need not be of one time */
+		s->most_open = NAN;
 	s->latency = s->turns && s->latency_max > 0 ? s->latency / s->turns : NAN;
 	s->sends_per_turn = s->spread = s->send_rate = NAN;
 }
@@ -330,9 +361,20 @@ static void read_server(struct server *s, sqlite3_stmt *q)
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT id, name, kind='function', turns, first_turn, last_turn, latency_sum,"
-		" latency_max, one_many, many_one, many_many, paired, multiple, depth, handed_over,"
-		" connections, most_open FROM service ORDER BY kind='function', turns DESC, id";
+		"WITH s AS MATERIALIZED (SELECT *, kind='function' AS function, " COMMON
+		" AS common FROM service),"
+		" several AS MATERIALIZED (SELECT common, count(*) AS n FROM s WHERE turns > 0"
+		" GROUP BY common HAVING count(DISTINCT pid) > 1)"
+		" SELECT -1, common || ' (' || g.n || ' processes)', function, common, 0, sum(turns) AS turns,"
+		" min(first_turn), max(last_turn), sum(latency_sum), max(latency_max), sum(one_many),"
+		" sum(many_one), sum(many_many), sum(paired), sum(multiple),"
+		" sum(depth * turns) / sum(turns) FILTER (WHERE depth IS NOT NULL), sum(handed_over),"
+		" sum(connections), NULL FROM several g JOIN s USING(common) WHERE turns > 0"
+		" GROUP BY common UNION ALL"
+		" SELECT id, name, function, common, g.n IS NOT NULL, turns, first_turn, last_turn,"
+		" latency_sum, latency_max, one_many, many_one, many_many, paired, multiple, depth,"
+		" handed_over, connections, most_open FROM s LEFT JOIN several g USING(common)"
+		" ORDER BY 3, turns DESC, 1";
 	sqlite3_stmt *q;
 	int n = 0, ret = db_query(&q, c->db, e, sql, "");
 

@@ -86,7 +86,8 @@ static int choose(struct drawing *d, struct err *e)
 		" site s ON s.id=c.site WHERE c.lossy=0 AND c.run IS NOT NULL AND c.site=(SELECT site"
 		" FROM call_stat ORDER BY total DESC LIMIT 1) ORDER BY c.dur DESC LIMIT 3";
 	static const char turns[] =
-		"SELECT 'turn of process ' || pid || ', the slowest', ts-queued, dur+queued, tid FROM turn"
+		"SELECT 'turn of ' || coalesce((SELECT nullif(max(comm),'') FROM process p WHERE"
+		" p.pid=turn.pid),'?') || '[' || pid || '], the slowest', ts-queued, dur+queued, tid FROM turn"
 		" WHERE lossy=0 AND split=1 ORDER BY dur+queued DESC LIMIT 3";
 	int ret = add_units(d, causes, 3, e);
 

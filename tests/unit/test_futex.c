@@ -64,6 +64,31 @@ static void other_wakes_are_not_observed(void **state)
 	pairs(START SLEEP WAITER_RETURNS "@cpu 1\n5200 101 syscall_args nr=tgkill dur=300\n", 1, 0);
 }
 
+/*
+ * A semaphore in memory that two processes share: the waker names it by its own process, at this
+ * address or another. Woken from inside the call, so it is one futex, and its row the waiter's.
+ */
+static void shared_futexes_are_one(void **state)
+{
+	sqlite3 *db = loaded(START "@recorder\n905 201 thread pid=201 state=83 comm=\"d\"\n"
+				   "@cpu 0\n" RUN("100") "@cpu 1\n" RUN(
+					   "201") "@cpu 0\n2000 100 switch next=0 state=1\n"
+						  "@cpu 1\n5000 201 waking target=100 cpu=0\n"
+						  "5050 201 syscall_args nr=futex dur=100 ret=1 "
+						  "arg0=0x9000 arg1=1\n" WAITER_RETURNS);
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE pid=100 AND address=0x1000"), 1);
+	assert_int_equal(asked(db, "SELECT wakes FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT woken FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT observed FROM futex_release WHERE waker=201"), 1);
+	assert_int_equal(asked(db, "SELECT futex=(SELECT id FROM futex) FROM futex_user"
+				   " WHERE tid=201 AND wakes=1"),
+			 1);
+	sqlite3_close(db);
+}
+
 /* A waiter that was requeued names the first futex, its waker the second. */
 static void requeued_waiters_are_followed(void **state)
 {
@@ -160,13 +185,10 @@ static void futexes_are_grouped_by_signature(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(waits_are_paired_with_their_wake),
-		T(other_wakes_are_not_observed),
-		T(requeued_waiters_are_followed),
-		T(interrupts_release_nobody),
-		T(failures_are_no_waits),
-		T(missing_wakeups_are_counted),
-		T(locks_are_told_from_handoffs),
+		T(waits_are_paired_with_their_wake), T(other_wakes_are_not_observed),
+		T(shared_futexes_are_one),	     T(requeued_waiters_are_followed),
+		T(interrupts_release_nobody),	     T(failures_are_no_waits),
+		T(missing_wakeups_are_counted),	     T(locks_are_told_from_handoffs),
 		T(futexes_are_grouped_by_signature),
 	};
 

@@ -96,13 +96,16 @@ static void records_that_do_not_fit_are_refused(void **state)
 
 #define STREAMS 5
 
-/* A recording of many blocks in several streams that overlap in time. */
+/*
+ * A recording of many blocks in several streams that overlap in time. A block begins before the
+ * last one of its stream has ended: rings are emptied while records are still being written.
+ */
 static const char *make_recording(u64 *ret_records, bool finish)
 {
 	static char path[] = "/tmp/obs-unit-XXXXXX";
 	u8 uuid[16] = "uuid";
 	u8 *records = malloc(1 << 20);
-	u64 ts[STREAMS], pos[STREAMS] = { 0 };
+	u64 ts[STREAMS], begin[STREAMS], pos[STREAMS] = { 0 };
 	struct writer *w;
 	struct err e = { 0 };
 	int fd, i;
@@ -110,17 +113,18 @@ static const char *make_recording(u64 *ret_records, bool finish)
 	snprintf(path, sizeof(path), "/tmp/obs-unit-XXXXXX");
 	fd = mkstemp(path);
 	for (i = 0; i < STREAMS; i++)
-		ts[i] = 1000 + i;
+		begin[i] = ts[i] = 1000 + i;
 	*ret_records = 0;
 	assert_int_equal(writer_open(&w, fd, uuid, &e), 0);
 	for (i = 0; i < 60; i++) {
 		int s = random_u64() % STREAMS, n = 1 + random_u64() % 300;
-		size_t len = make_records(records, n, &ts[s]);
-		struct block_info info = { .stream = s,
-					   .pos_begin = pos[s],
-					   .pos_end = pos[s] + len };
+		size_t len;
+		struct block_info info = { .stream = s, .pos_begin = pos[s] };
 
-		pos[s] += len;
+		ts[s] -= (ts[s] - begin[s]) / 3;
+		begin[s] = ts[s];
+		len = make_records(records, n, &ts[s]);
+		info.pos_end = pos[s] += len;
 		assert_int_equal(writer_append(w, &info, records, len, &e), 0);
 		*ret_records += n;
 	}

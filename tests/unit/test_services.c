@@ -179,6 +179,64 @@ static void the_steady_call_is_chosen(void **state)
 	sqlite3_close(db);
 }
 
+/* Turns every gap ns from first on, answered within dur, by a process with one connection. */
+static void worker(struct buf *text, int pid, int n, long long first, long long gap, int dur)
+{
+	struct err e = { 0 };
+	int i;
+
+	for (i = 0; i < n; i++) {
+		buf_printf(text, &e, "%lld %d syscall nr=read fd=5 ret=20\n", first + i * gap, pid);
+		buf_printf(text, &e, "+%d %d syscall nr=write fd=5 ret=20\n", dur, pid);
+	}
+}
+
+#define WORKER(pid)                                                                  \
+	"1 " pid " thread pid=" pid " state=83 comm=\"work\"\n1 " pid " fd pid=" pid \
+	" fd=5 mode=0140000 ino=" pid " family=2 role=2 socktype=1 sport=90 dport=9\n"
+#define OF_ALL(m)                                                                           \
+	"SELECT round(1000 * value) FROM metric WHERE analysis='rps' AND name='" m "' AND " \
+	"subject='work:90 (3 processes)'"
+
+/* Three workers: 200 turns of 1 us, 100 of 2 us and 10, too few for a rate of their own. */
+static void workers_of_one_socket_are_one_server(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	buf_printf(&text, &e, "%s%s\n",
+		   SERVER WORKER("200") WORKER("201") WORKER("202") END_AT("2"), "@cpu 0");
+	worker(&text, 200, 200, 1000000, 10000000, 1000);
+	buf_printf(&text, &e, "@cpu 1\n");
+	worker(&text, 201, 100, 3000000, 20000000, 2000);
+	buf_printf(&text, &e, "@cpu 2\n");
+	worker(&text, 202, 10, 6000000, 100000000, 1000);
+	buf_printf(&text, &e, "@cpu 3\n");
+	worker(&text, 100, 50, 7000000, 20000000, 1000);
+	db = loaded(text.data);
+	buf_free(&text);
+	if (analyses_run(db, NULL, &e) < 0)
+		fail_msg("%s", e.text);
+	/* 309 gaps in 1.99 s */
+	assert_int_equal(asked(db, OF_ALL("turns")), 155276);
+	assert_int_equal(asked(db, OF_ALL("sends")), 155276);
+	assert_int_equal(asked(db, OF_ALL("connections")), 3000);
+	assert_int_equal(asked(db, OF_ALL("latency")), 1322581);
+	assert_true(asked(db, OF_ALL("p50")) <= 1032000 && asked(db, OF_ALL("p99")) >= 1968000);
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM metric WHERE analysis='rps' AND name='turns'"), 4);
+	/* one sentence for them, one for the server on port 80; none says that 10 turns are too few
+	 */
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps'"), 2);
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence LIKE "
+			  "'work:90 (3 processes) answered 310 turns %'"),
+		1);
+	sqlite3_close(db);
+}
+
 static void regular_arrivals_have_no_variance(void **state)
 {
 	sqlite3 *db = server_of(1000, "10", false);
@@ -354,6 +412,7 @@ int main(void)
 		T(gaps_between_receives_have_moments),
 		T(no_gap_spans_lost_events),
 		T(the_steady_call_is_chosen),
+		T(workers_of_one_socket_are_one_server),
 		T(regular_arrivals_have_no_variance),
 		T(the_knee_of_a_sweep_is_found),
 		T(what_rises_from_the_lowest_rate_on_has_no_knee),

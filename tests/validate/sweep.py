@@ -14,14 +14,19 @@ WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy"
               "postgres-select": 100, "mariadb": 100, "http": 800, "grpc": 16}
 
 
+def each(answers, name):
+    """Rows of single processes: those of several together are called "NAME (N processes)"."""
+    return [r for r in answers.metrics("rps", name) if not r["subject"].endswith(" processes)")]
+
+
 def rates(answers):
     """What the analysis rps says, all processes and sockets of the server together."""
     def total(name):
-        rows = answers.metrics("rps", name)
+        rows = each(answers, name)
         return sum(r["value"] for r in rows) if rows else None
 
     def average(name):
-        rows = answers.metrics("rps", name)
+        rows = each(answers, name)
         n = sum(r["n"] for r in rows)
         return sum(r["value"] * r["n"] for r in rows) / n if n else None
     return {"turns": total("turns"), "sends": total("sends"), "calls": total("calls"),
