@@ -66,6 +66,7 @@ check)
 	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
 	one report sh tests/report.sh
 	one browser sh tests/browser.sh
+	one readme sh tests/readme.sh
 	one paper sh tests/paper.sh
 	;;
 live)
