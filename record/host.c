@@ -16,7 +16,7 @@
 
 #define CPU_DIR	     "/sys/devices/system/cpu"
 #define QUOTAS_MAX   1000
-#define QUOTAS_TICKS 10	  /* control groups are searched for new quotas this often */
+#define SEARCH_SHARE 1000 /* of the time goes to searching control groups for new quotas */
 #define NAMES_LINE   3800 /* bytes of names of system calls in one fact */
 
 /* What stands behind a key at the begin of a line, without quotes; empty if there is none. */
@@ -291,15 +291,16 @@ int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q
 {
 	const struct cgroup_mount *cpu = t->cgroups.cpu;
 	struct seeking s = { t, q };
+	u64 begin = made_now();
 	size_t i;
 	int ret = 0;
 
 	if (!cpu)
 		return 0;
-	if (q->age++ % QUOTAS_TICKS == 0) {
+	if (begin >= q->due) {
 		quotas_free(q);
-		q->age = 1;
 		ret = cgroups_walk(cpu, cpu->path, add_quota, &s, e);
+		q->due = made_now() + (made_now() - begin) * SEARCH_SHARE;
 	}
 	for (i = 0; i < q->n && ret == 0; i++)
 		ret = put_throttle(p, q->dirs[i], cpu->version2, e);

@@ -13,7 +13,7 @@ int host_put(struct pump *p, const struct targets *t, struct err *e);
 struct quotas {
 	char **dirs;
 	size_t n;
-	unsigned int age; /* ticks since the last search */
+	u64 due; /* when to search again, as made_now */
 };
 void quotas_free(struct quotas *q);
 

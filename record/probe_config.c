@@ -103,19 +103,34 @@ int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struc
 	return 0;
 }
 
+/* A call's length is known when it returns: one site at least has to record that. */
+static int check_call_trigger(const struct sites *sites, const char *name, struct err *e)
+{
+	const char *why = NULL;
+	int k, named = 0;
+
+	for (k = 0; k < sites->n; k++) {
+		if (!is_named(&sites->list[k], name))
+			continue;
+		if (!sites->list[k].no_return)
+			return 0;
+		why = sites->list[k].no_return;
+		named++;
+	}
+	if (!named)
+		return err_set(e, ERR_FAIL,
+			       "--trigger names the function %.60s, which no --uprobe does", name);
+	return err_set(e, ERR_FAIL,
+		       "--trigger needs to see %.60s return, and returns are not recorded: %s",
+		       name, why);
+}
+
 int probe_config_check(const struct options *o, const struct sites *sites, struct err *e)
 {
-	int i, k;
+	int i, ret = 0;
 
-	for (i = 0; i < o->n_triggers; i++) {
-		if (o->triggers[i].kind != TRIGGER_CALL)
-			continue;
-		for (k = 0; k < sites->n && !is_named(&sites->list[k], o->triggers[i].name); k++)
-			;
-		if (k == sites->n)
-			return err_set(e, ERR_FAIL,
-				       "--trigger names the function %.60s, which no --uprobe does",
-				       o->triggers[i].name);
-	}
-	return 0;
+	for (i = 0; i < o->n_triggers && ret == 0; i++)
+		if (o->triggers[i].kind == TRIGGER_CALL)
+			ret = check_call_trigger(sites, o->triggers[i].name, e);
+	return ret;
 }

@@ -95,3 +95,6 @@ is "--trigger without --last: exit status" $? 1
 says "a trigger that means nothing" "$(cat err)" 'needs .syscall NAME > 100ms'
 "$obsrec" -q --last 5s --trigger 'call nowhere > 1ms' -u "$w:probed_outer" -a 2>err
 says "a trigger on what is not probed" "$(cat err)" 'which no --uprobe does'
+"$obsrec" -q --last 5s --trigger 'call probed_outer > 1ms' -u "$w:probed_outer" --returns never -a 2>err
+is "a trigger on a function without returns: exit status" $? 1
+says "a trigger on a function without returns" "$(cat err)" 'returns are not recorded: --returns never'
