@@ -51,7 +51,8 @@ struct audit {
 	bool cut_out; /* of a longer run: its counters go on from a base, and were read under way */
 	struct idmap cpus; /* id -> struct cpu */
 	struct totals group[GROUP_MAX];
-	u64 wrong; /* sums that do not hold */
+	u64 wrong;    /* sums that do not hold */
+	bool locates; /* a recorder that tells when programs were missed */
 };
 
 static struct cpu *cpu_of(struct audit *a, u32 id, struct err *e)
@@ -81,7 +82,13 @@ static int take(struct audit *a, const struct record *rec, struct err *e)
 	if (rec->type == EV_program && rec->event) {
 		const struct ev_program *p = rec->event;
 
-		a->group[p->group % GROUP_MAX].missed += p->missed;
+		if (!a->locates) /* an older recorder, which did not look when that was */
+			a->group[p->group % GROUP_MAX].missed += p->missed;
+	}
+	if (rec->type == EV_missed && rec->event) {
+		const struct ev_missed *m = rec->event;
+
+		a->group[m->group % GROUP_MAX].missed += m->count;
 	}
 	if (rec->type == EV_info && rec->tail_len > 7 && memcmp(rec->tail, "flight=", 7) == 0)
 		a->cut_out = true;
@@ -226,6 +233,7 @@ static int audit_all(struct audit *a, struct reader *r, const struct config *c, 
 	bool whole;
 	int ret;
 
+	a->locates = reader_schema(r)->by_id[EV_missed];
 	progress_show(&p, "verifying", "records");
 	reader_watch(r, progress_tick, &p);
 	while ((ret = reader_next(r, &rec, e)) > 0) {

@@ -77,8 +77,8 @@ static int first_pass(struct excerpt *x)
 	reader_limit(x->reader, UINT64_MAX, UINT64_MAX);
 	while ((ret = reader_next(x->reader, &rec, x->e)) > 0) {
 		bool timed = rec.event && (rec.type == EV_clock || rec.type == EV_self ||
-					   rec.type == EV_program || rec.type == EV_syscall ||
-					   rec.type == EV_syscall_args);
+					   rec.type == EV_missed || rec.type == EV_program ||
+					   rec.type == EV_syscall || rec.type == EV_syscall_args);
 		bool state = rec.event && (rec.type == EV_thread || rec.type == EV_fd ||
 					   rec.type == EV_counters);
 
@@ -270,8 +270,8 @@ static int take_own(struct excerpt *x, const struct record *rec)
 		return put_unfinished(x, rec);
 	if (is_call(rec))
 		return rec->ts >= x->from && census_wants(x->census, rec) ? copy_own(x, rec) : 0;
-	if ((rec->type == EV_clock || rec->type == EV_self) && rec->ts >= x->from &&
-	    (rec->ts < x->to || !x->filter->to.kind))
+	if ((rec->type == EV_clock || rec->type == EV_self || rec->type == EV_missed) &&
+	    rec->ts >= x->from && (rec->ts < x->to || !x->filter->to.kind))
 		return copy_own(x, rec);
 	return 0;
 }

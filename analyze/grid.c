@@ -8,13 +8,13 @@
 
 #define WINDOWS_MAX 1000000
 
-/* "missed" says neither when nor where: the verdict tells of it, no window does. */
+/* "unlocated" says neither when nor where: the verdict tells of it, no window does. */
 static int mark(struct grid *g, sqlite3 *db, const char *group, struct err *e)
 {
 	sqlite3_stmt *s;
 	s64 i, from, to;
 	int ret = db_query(&s, db, e,
-			   "SELECT ts, ts + dur FROM loss WHERE grp=? AND reason<>'missed'", "s",
+			   "SELECT ts, ts + dur FROM loss WHERE grp=? AND reason<>'unlocated'", "s",
 			   group);
 
 	if (ret < 0)

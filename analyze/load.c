@@ -35,6 +35,7 @@ static const struct {
 	{ EV_thread, true, tasks_on_thread },
 	{ EV_fd, true, fds_on_fd },
 	{ EV_counters, true, loss_on_base },
+	{ EV_missed, true, loss_on_missed },
 	/* later snapshots tell of their own time */
 	{ EV_info, false, fds_on_info },
 	{ EV_thread, false, tasks_on_thread },

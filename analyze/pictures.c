@@ -18,8 +18,8 @@
 	" turns DESC, id LIMIT 1), (SELECT pid FROM thread WHERE pid > 0 GROUP BY pid"        \
 	" ORDER BY sum(run) DESC, pid LIMIT 1)))"
 /* 1 if a window overlaps loss in this group */
-#define LOST(grp, ts, dur)                                                                   \
-	"EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed' AND l.grp=" grp " AND l.ts < " \
+#define LOST(grp, ts, dur)                                                                      \
+	"EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'unlocated' AND l.grp=" grp " AND l.ts < " \
 	"(" ts ") + " dur " AND l.ts + l.dur >= " ts ")"
 /* for pictures without time on an axis: a line for their head, empty if nothing was lost */
 #define LOSSY                                                                              \

@@ -474,6 +474,7 @@ int loss_start(struct replay *r, struct err *e);
 int loss_on_base(struct replay *r, const struct record *rec, struct err *e);
 int loss_on_counters(struct replay *r, const struct record *rec, struct err *e);
 int loss_on_program(struct replay *r, const struct record *rec, struct err *e);
+int loss_on_missed(struct replay *r, const struct record *rec, struct err *e);
 void loss_count_record(struct replay *r, const struct record *rec);
 /* True if events were lost in [from, to], on any CPU, in any group. */
 bool loss_overlaps(const struct replay *r, u64 from, u64 to);

@@ -72,17 +72,26 @@ static int find_previous(const struct block_info *blocks, size_t n, size_t *prev
 	return ret;
 }
 
+static bool counts_made(struct replay *r, struct err *e)
+{
+	if (!r->counts)
+		r->counts = calloc(1, sizeof(*r->counts));
+	if (!r->counts)
+		err_set(e, ERR_FAIL, "out of memory for counters");
+	return r->counts;
+}
+
 /* The counters of a CPU, made if need be. */
 static struct cpu_counts *counts_of(struct replay *r, u32 cpu, struct err *e)
 {
 	struct cpu_counts *c;
 
-	if (!r->counts)
-		r->counts = calloc(1, sizeof(*r->counts));
-	c = r->counts ? idmap_get(&r->counts->cpus, cpu) : NULL;
+	if (!counts_made(r, e))
+		return NULL;
+	c = idmap_get(&r->counts->cpus, cpu);
 	if (c)
 		return c;
-	c = r->counts ? calloc(1, sizeof(*c)) : NULL;
+	c = calloc(1, sizeof(*c));
 	if (!c) {
 		err_set(e, ERR_FAIL, "out of memory for counters");
 		return NULL;
@@ -121,21 +130,35 @@ static u64 lost_before(const struct replay *r, u32 cpu)
 	return lost;
 }
 
+/* Adds to the list, or to its last interval. */
+static int add_interval(struct replay *r, u64 from, u64 to, struct err *e)
+{
+	struct loss_interval *last = r->n_losses ? &r->losses[r->n_losses - 1] : NULL, *grown;
+
+	if (last && from <= last->to && from >= last->from) {
+		last->to = to > last->to ? to : last->to;
+		return 0;
+	}
+	grown = realloc(r->losses, (r->n_losses + 1) * sizeof(*grown));
+	if (!grown)
+		return err_set(e, ERR_FAIL, "out of memory for the list of losses");
+	r->losses = grown;
+	r->losses[r->n_losses++] = (struct loss_interval){ from, to };
+	return 0;
+}
+
 int loss_start(struct replay *r, struct err *e)
 {
 	const struct block_info *blocks, *b, *prev;
 	size_t i, n, *previous;
-	int ret;
+	int ret = 0;
 
+	if (!counts_made(r, e))
+		return ERR_FAIL;
 	blocks = reader_blocks(r->reader, &n);
-	if (!r->counts)
-		r->counts = calloc(1, sizeof(*r->counts));
-	r->losses = calloc(n + 1, sizeof(*r->losses));
 	previous = calloc(n + 1, sizeof(*previous));
-	if (!r->counts || !r->losses || !previous) {
-		free(previous);
+	if (!previous)
 		return err_set(e, ERR_FAIL, "out of memory for the list of losses");
-	}
 	ret = find_previous(blocks, n, previous, e);
 	for (i = 0; i < n && ret == 0; i++) {
 		b = &blocks[i];
@@ -143,8 +166,7 @@ int loss_start(struct replay *r, struct err *e)
 		if (b->stream == STREAM_RECORDER ||
 		    b->lost <= (prev ? prev->lost : lost_before(r, b->stream)))
 			continue;
-		r->losses[r->n_losses++] =
-			(struct loss_interval){ prev ? prev->ts_max : r->begin, b->ts_max };
+		ret = add_interval(r, prev ? prev->ts_max : r->begin, b->ts_max, e);
 	}
 	free(previous);
 	join_intervals(r);
@@ -222,17 +244,36 @@ int loss_on_program(struct replay *r, const struct record *rec, struct err *e)
 	char name[64] = "";
 
 	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
-	r->counts->missed[group] += ev->missed;
 	if (db_insert(r->db, TABLE_program, e, "ssiii", name, group_name(r, group),
 		      (s64)(ev->runs & INT64_MAX), (s64)(ev->time & INT64_MAX),
 		      (s64)(ev->missed & INT64_MAX)) < 0)
 		return ERR_FAIL;
-	/* a program that was already running on the CPU: when and where is not known */
-	if (!ev->missed)
+	/* older recorders did not look when that was */
+	if (!ev->missed || reader_schema(r->reader)->by_id[EV_missed])
 		return 0;
-	return db_run(r->db, e, "INSERT INTO loss VALUES(0,?,NULL,?,'missed',?)", "isi",
+	r->counts->missed[group] += ev->missed;
+	return db_run(r->db, e, "INSERT INTO loss VALUES(0,?,NULL,?,'unlocated',?)", "isi",
 		      (s64)elapsed(r->begin, r->end), group_name(r, group),
 		      (s64)(ev->missed & INT64_MAX));
+}
+
+/* A program that was already running on the CPU; on which is not known. */
+int loss_on_missed(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_missed *ev = rec->event;
+	u32 group = ev->group < N_GROUPS ? ev->group : 0;
+	u64 from = ev->since > r->begin ? ev->since : r->begin;
+
+	if (!counts_made(r, e))
+		return ERR_FAIL;
+	if (!ev->count || rec->ts < from)
+		return 0;
+	r->counts->missed[group] += ev->count;
+	if (add_interval(r, from, rec->ts, e) < 0)
+		return ERR_FAIL;
+	return db_run(r->db, e, "INSERT INTO loss VALUES(?,?,NULL,?,'missed',?)", "iisi",
+		      replay_time(r, from), (s64)elapsed(from, rec->ts), group_name(r, group),
+		      (s64)(ev->count & INT64_MAX));
 }
 
 static const char *verdict(const struct replay *r, u32 group, u64 lost)

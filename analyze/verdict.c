@@ -189,8 +189,8 @@ static int say_complete(struct buf *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
 		"SELECT total(records), total(lost), max((SELECT value FROM recording WHERE"
-		" key='duration_ns')), (SELECT min(ts) FROM loss WHERE reason<>'missed'),"
-		" (SELECT max(ts + dur) FROM loss WHERE reason<>'missed'),"
+		" key='duration_ns')), (SELECT min(ts) FROM loss WHERE reason<>'unlocated'),"
+		" (SELECT max(ts + dur) FROM loss WHERE reason<>'unlocated'),"
 		" (SELECT group_concat(grp, ', ') FROM coverage WHERE lost > 0) FROM coverage";
 	char records[32], lost[32], time[32];
 	const char *worst;

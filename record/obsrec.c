@@ -170,7 +170,7 @@ static int tick(struct recorder *r, struct err *e)
 	const struct options *o = &r->options;
 	u64 lost = probes_lost(r->probes, GROUP_core);
 	struct pump_stats stats;
-	int ret = session_tick(r->pump, &r->targets, &r->quotas, e);
+	int ret = session_tick(r->pump, r->probes, &r->targets, &r->quotas, e);
 
 	if (ret == 0 && lost != r->lost_state)
 		ret = made_info(r->pump, e, "lost_state=%llu",

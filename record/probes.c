@@ -38,6 +38,7 @@ struct probes {
 	struct sites sites;
 	struct feature features[GROUP_MAX];
 	int stats_fd;
+	u64 looked_missed; /* when probes_look_missed was last called */
 };
 
 /*
@@ -410,6 +411,7 @@ bool probes_program(const struct probes *p, int i, struct program_info *ret)
 		.name = bpf_program__name(p->programs.list[i].prog),
 		.group = p->programs.list[i].group,
 		.hook = p->programs.list[i].hook,
+		.newly = p->programs.list[i].newly,
 	};
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(p->programs.list[i].prog), &info, &size) == 0) {
 		ret->runs = info.run_cnt;
@@ -417,6 +419,24 @@ bool probes_program(const struct probes *p, int i, struct program_info *ret)
 		ret->missed = info.recursion_misses;
 	}
 	return true;
+}
+
+u64 probes_look_missed(struct probes *p, u64 now, u64 *ret_since)
+{
+	struct program_info info;
+	struct program *program;
+	u64 all = 0;
+	int i;
+
+	for (i = 0; probes_program(p, i, &info); i++) {
+		program = &p->programs.list[i];
+		program->newly = p->looked_missed ? info.missed - program->missed : 0;
+		program->missed = info.missed;
+		all += program->newly;
+	}
+	*ret_since = p->looked_missed;
+	p->looked_missed = now;
+	return all;
 }
 
 const struct feature *probes_features(const struct probes *p)

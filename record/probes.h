@@ -18,6 +18,7 @@ struct program_info {
 	u32 group;
 	enum hook hook;
 	u64 runs, time, missed;
+	u64 newly; /* missed between the last two calls of probes_look_missed */
 };
 
 /*
@@ -71,6 +72,10 @@ void probes_enable(struct probes *p);
 
 /* No more events; returns when no program runs any more. */
 void probes_disable(struct probes *p);
+
+/* Asks how often programs were not run; returns how often since the last call, and when that was.
+ */
+u64 probes_look_missed(struct probes *p, u64 now, u64 *ret_since);
 
 /* Each loaded program; i from 0; false behind the last. */
 bool probes_program(const struct probes *p, int i, struct program_info *ret);

@@ -124,7 +124,7 @@ static int choose(struct programs *list, struct bpf_program *prog, const struct 
 	if (list->n == PROGRAMS_MAX)
 		return err_set(e, ERR_FAIL, "too many BPF programs");
 	bpf_program__set_autoload(prog, true);
-	list->list[list->n++] = (struct program){ prog, NULL, group, hook };
+	list->list[list->n++] = (struct program){ .prog = prog, .group = group, .hook = hook };
 	return 0;
 }
 

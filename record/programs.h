@@ -21,6 +21,7 @@ struct programs {
 		struct bpf_link *link; /* NULL: uprobes, whose links belong to sites */
 		u32 group;
 		enum hook hook;
+		u64 missed, newly; /* see probes_look_missed */
 	} list[PROGRAMS_MAX];
 	int n;
 	bool no_start; /* requests start where they are inserted or issued */

@@ -120,8 +120,8 @@ static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 	return ret;
 }
 
-int session_begin(struct pump *p, const struct probes *probes, const struct targets *t,
-		  struct quotas *q, int argc, char **argv, struct err *e)
+int session_begin(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		  int argc, char **argv, struct err *e)
 {
 	const struct options *o = t->options;
 	int ret = made_info(p, e, "obsrec=%s", OBS_VERSION);
@@ -139,7 +139,7 @@ int session_begin(struct pump *p, const struct probes *probes, const struct targ
 	if (ret == 0)
 		ret = put_sites(p, probes, e);
 	if (ret == 0)
-		ret = session_tick(p, t, q, e);
+		ret = session_tick(p, probes, t, q, e);
 	return ret;
 }
 
@@ -191,22 +191,43 @@ static int put_self(struct pump *p, struct err *e)
 	return made_put(p, &ev, sizeof(ev), NULL, e);
 }
 
-int session_tick(struct pump *p, const struct targets *t, struct quotas *q, struct err *e)
+/* Programs that were not run: the kernel counts that, looking every second locates it. */
+static int put_missed(struct pump *p, struct probes *probes, struct err *e)
+{
+	struct ev_missed ev = { .h = { .ts = made_now(), .type = EV_missed } };
+	struct program_info info;
+	int i, ret = 0;
+
+	if (!probes_look_missed(probes, ev.h.ts, &ev.since))
+		return 0;
+	for (i = 0; ret == 0 && probes_program(probes, i, &info); i++) {
+		ev.count = info.newly;
+		ev.group = info.group;
+		if (info.newly)
+			ret = made_put(p, &ev, sizeof(ev), info.name, e);
+	}
+	return ret;
+}
+
+int session_tick(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		 struct err *e)
 {
 	int ret = put_clocks(p, e);
 
+	if (ret == 0)
+		ret = put_missed(p, probes, e);
 	if (ret == 0)
 		ret = put_self(p, e);
 	return ret < 0 ? ret : host_put_throttles(p, t, q, e);
 }
 
-int session_end(struct pump *p, const struct probes *probes, const struct targets *t,
-		struct quotas *q, const char *why, struct err *e)
+int session_end(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		const char *why, struct err *e)
 {
 	struct program_info info;
 	int i, ret;
 
-	ret = session_tick(p, t, q, e);
+	ret = session_tick(p, probes, t, q, e);
 	for (i = 0; ret == 0 && probes_program(probes, i, &info); i++) {
 		struct ev_program ev = {
 			.h = { .type = EV_program },

@@ -9,14 +9,15 @@
 #include "pump.h"
 
 /* At the start: host, command line, what is recorded, what could be, probed functions. */
-int session_begin(struct pump *p, const struct probes *probes, const struct targets *t,
-		  struct quotas *q, int argc, char **argv, struct err *e);
+int session_begin(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		  int argc, char **argv, struct err *e);
 
-/* Every second: clocks, own cost, throttling of control groups. */
-int session_tick(struct pump *p, const struct targets *t, struct quotas *q, struct err *e);
+/* Every second: clocks, own cost, what programs missed, throttling of control groups. */
+int session_tick(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		 struct err *e);
 
 /* At the end: why it ended, what each program did. */
-int session_end(struct pump *p, const struct probes *probes, const struct targets *t,
-		struct quotas *q, const char *why, struct err *e);
+int session_end(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		const char *why, struct err *e);
 
 #endif

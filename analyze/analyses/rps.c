@@ -135,7 +135,7 @@ static int read_windows(struct analysis_ctx *c, struct server *s, struct err *e)
 		" r AS MATERIALIZED (SELECT ts, sum(turns) AS turns, sum(sends) AS sends"
 		" FROM request_window WHERE service IN " MEMBERS " GROUP BY ts)"
 		" SELECT coalesce(r.turns, 0), coalesce(r.sends, 0),"
-		" EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'missed'"
+		" EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'unlocated'"
 		" AND l.grp=iif(?5, 'uprobe', 'syscalls')"
 		" AND l.ts < w.ts + g.step AND l.ts + l.dur >= w.ts), g.step"
 		" FROM w, g LEFT JOIN r ON r.ts=w.ts"

@@ -131,6 +131,32 @@ static void lost_names_are_told_again(void **state)
 	sqlite3_close(db);
 }
 
+/* The recorder looks every second for programs that were not run: a loss with a begin and an end.
+ */
+static void missed_programs_are_losses(void **state)
+{
+	sqlite3 *db = loaded(HOST BEGIN
+			     "5000 0 missed since=3000 count=3 group=sched name=\"sched__switch\"\n"
+			     "6000 0 missed since=5000 count=1 group=sched name=\"sched__waking\"\n"
+			     "19000 0 program group=sched missed=3 name=\"sched__switch\"\n"
+			     "19000 0 program group=sched missed=1 name=\"sched__waking\"\n" END
+			     "@cpu 0\n2000 0 switch next=100\n7000 100 switch next=0 state=1\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM loss WHERE reason='missed' AND "
+				   "grp='sched' AND cpu IS NULL"),
+			 2);
+	assert_int_equal(asked(db, "SELECT count(*) FROM loss WHERE ts=2000 AND dur=2000 AND n=3"),
+			 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM coverage WHERE grp='sched' AND lost=4 "
+				   "AND verdict='LOSSY'"),
+			 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM coverage WHERE grp='syscalls' AND lost=0 "
+				   "AND verdict='COMPLETE'"),
+			 1);
+	sqlite3_close(db);
+}
+
 /* Second and third wake-ups of a thread that is awake change nothing. */
 static void duplicate_wakeups_are_ignored(void **state)
 {
@@ -282,17 +308,12 @@ static void entries_alone_are_calls_without_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(every_nanosecond_has_a_reason),
-		T(early_wakeups_are_no_sleep),
-		T(lost_names_are_told_again),
-		T(duplicate_wakeups_are_ignored),
-		T(missing_switches_are_told),
-		T(uninterruptible_is_not_disk),
-		T(open_calls_explain_the_last_sleep),
-		T(threads_end_at_their_last_switch),
-		T(calls_are_split_by_reason),
-		T(calls_without_a_partner_are_counted),
-		T(entries_alone_are_calls_without_times),
+		T(every_nanosecond_has_a_reason),	T(early_wakeups_are_no_sleep),
+		T(lost_names_are_told_again),		T(missed_programs_are_losses),
+		T(duplicate_wakeups_are_ignored),	T(missing_switches_are_told),
+		T(uninterruptible_is_not_disk),		T(open_calls_explain_the_last_sleep),
+		T(threads_end_at_their_last_switch),	T(calls_are_split_by_reason),
+		T(calls_without_a_partner_are_counted), T(entries_alone_are_calls_without_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
