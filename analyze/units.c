@@ -71,20 +71,20 @@ static void take(struct reading *r, struct units *u, const struct unit *x, const
 	}
 }
 
-/* Thresholds from the histograms: tails of at least 10 units where possible. */
-static int read_limits(sqlite3 *db, struct units *u, const char *kind, s64 subject, s64 item,
-		       double n, struct err *e)
+/* The quantiles that part n units: tails of at least 10 where possible. */
+static void limits_at(struct units *u, double n, double at[3])
 {
-	double at[4] = { 0.25, 0.5, 0.75, 0.99 }, q[4];
-	int ret;
+	at[0] = 0.25;
+	at[1] = 0.75;
+	at[2] = u->q = n >= 1000 ? 0.99 : n >= 200 ? 0.95 : 0.9;
+}
 
-	u->q = at[3] = n >= 1000 ? 0.99 : n >= 200 ? 0.95 : 0.9;
-	ret = latency_quantiles(db, kind, subject, item, at, q, 4, INFINITY, e);
-	/* out to the ends of their buckets */
+/* Their durations, out to the ends of their buckets. */
+static void set_limits(struct units *u, const double q[3])
+{
 	u->p25 = q[0] * (1 - 1.0 / HIST_SUB);
-	u->p75 = q[2] * (1 + 1.0 / HIST_SUB);
-	u->slow = q[3] * (1 - 1.0 / HIST_SUB);
-	return ret;
+	u->p75 = q[1] * (1 + 1.0 / HIST_SUB);
+	u->slow = q[2] * (1 - 1.0 / HIST_SUB);
 }
 
 /* ---- calls ---- */
@@ -94,6 +94,7 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 	static const char sql[] =
 		"SELECT s.id, s.function, c.n FROM call_stat c JOIN site s ON s.id=c.site"
 		" WHERE c.split AND c.n >= ? ORDER BY c.total DESC LIMIT 1";
+	double at[3], limits[3];
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "i", (s64)LEAST_UNITS);
 
@@ -105,9 +106,11 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 		u->kind = UNIT_CALL;
 		u->key = sqlite3_column_int64(q, 0);
 		snprintf(u->name, sizeof(u->name), "calls of %s", sqlite3_column_text(q, 1));
-		ret = read_limits(db, u, "call", 0, u->key, sqlite3_column_double(q, 2), e);
+		limits_at(u, sqlite3_column_double(q, 2), at);
+		ret = latency_quantiles(db, "call", 0, u->key, at, limits, 3, INFINITY, e);
 		if (ret < 0)
 			break;
+		set_limits(u, limits);
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
@@ -143,26 +146,66 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 
 /* ---- turns ---- */
 
+/* Workers are led by their parent, if that has the same name: they are one server. */
+static int find_leaders(sqlite3 *db, struct err *e)
+{
+	return db_exec(
+		db, e,
+		"CREATE TEMP TABLE IF NOT EXISTS led(pid INTEGER PRIMARY KEY, leader INT);"
+		"DELETE FROM led;"
+		"INSERT OR IGNORE INTO led SELECT p.pid, coalesce((SELECT l.pid FROM process l"
+		" WHERE l.pid=p.parent AND l.comm=p.comm AND l.comm<>''), p.pid) FROM process p");
+}
+
+/* As read_limits, of all turns of a leader's processes. */
+static int read_turn_limits(sqlite3 *db, struct units *u, double n, struct err *e)
+{
+	double at[3], q[3];
+	sqlite3_stmt *s;
+	int ret =
+		db_query(&s, db, e,
+			 "SELECT low, high, sum(n) FROM latency WHERE kind='served' AND subject IN "
+			 "(SELECT pid FROM led WHERE leader=?) GROUP BY low, high ORDER BY low",
+			 "i", u->key);
+
+	if (ret < 0)
+		return ret;
+	limits_at(u, n, at);
+	ret = latency_of(s, at, q, 3, INFINITY, e);
+	if (ret == 0)
+		set_limits(u, q);
+	return ret;
+}
+
 static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] =
-		"SELECT l.subject, (SELECT max(comm) FROM process WHERE pid=l.subject), sum(l.n),"
-		" sum(l.n * l.low) AS wall FROM latency l WHERE l.kind='served'"
-		" GROUP BY l.subject HAVING sum(l.n) >= ? ORDER BY wall DESC, l.subject LIMIT ?";
+		"SELECT w.leader, (SELECT max(comm) FROM process WHERE pid=l.subject), sum(l.n),"
+		" sum(l.n * l.low) AS wall, count(DISTINCT l.subject), l.subject FROM latency l"
+		" JOIN led w ON w.pid=l.subject WHERE l.kind='served'"
+		" GROUP BY w.leader HAVING sum(l.n) >= ? ORDER BY wall DESC, w.leader LIMIT ?";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
+	int ret = find_leaders(db, e);
 
+	if (ret == 0)
+		ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		struct units *u = &r->u[r->n++];
 		const char *comm = (const char *)sqlite3_column_text(q, 1);
+		const char *name = comm && *comm ? comm : "?";
 
 		u->kind = UNIT_TURN;
 		u->key = sqlite3_column_int64(q, 0);
-		snprintf(u->name, sizeof(u->name), "turns of %s[%lld]", comm && *comm ? comm : "?",
-			 (long long)u->key);
-		ret = read_limits(db, u, "served", u->key, 0, sqlite3_column_double(q, 2), e);
+		u->processes = sqlite3_column_int(q, 4);
+		if (u->processes == 1)
+			snprintf(u->name, sizeof(u->name), "turns of %s[%lld]", name,
+				 (long long)sqlite3_column_int64(q, 5));
+		else
+			snprintf(u->name, sizeof(u->name), "turns of %s (%d processes of %lld)",
+				 name, u->processes, (long long)u->key);
+		ret = read_turn_limits(db, u, sqlite3_column_double(q, 2), e);
 		if (ret < 0)
 			break;
 	}
@@ -238,7 +281,8 @@ static int read_turns(sqlite3 *db, struct reading *r, struct err *e)
 
 	ret = db_query(
 		&q, db, e,
-		"SELECT rowid, ts, dur, pid, tid, split, lossy, queued FROM turn ORDER BY rowid",
+		"SELECT rowid, ts, dur, (SELECT leader FROM led WHERE led.pid=turn.pid), tid, "
+		"split, lossy, queued FROM turn ORDER BY rowid",
 		"");
 	if (ret == 0)
 		ret = split_open(&s[0], db, "SELECT turn, state, dur FROM turn_wait ORDER BY rowid",
@@ -319,15 +363,17 @@ int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES]
 			   spent, e);
 }
 
-int units_process(sqlite3 *db, u32 pid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e)
+int units_processes(sqlite3 *db, u32 leader, s64 block, double (*spent)[N_SPAN_STATES],
+		    struct err *e)
 {
 	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
 	if (block <= 0)
 		return 0;
-	return read_states(db,
-			   "SELECT ts, dur, state FROM thread_state WHERE tid IN"
-			   " (SELECT tid FROM thread WHERE pid=?)",
-			   pid, block, spent, e);
+	return read_states(
+		db,
+		"SELECT ts, dur, state FROM thread_state WHERE tid IN"
+		" (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM led WHERE leader=?))",
+		leader, block, spent, e);
 }
 
 /* The thread of the process that has most to tell, window by window. */

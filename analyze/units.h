@@ -39,8 +39,9 @@ struct unit_block {
 
 struct units {
 	enum unit_kind kind;
-	s64 key;	       /* pid, or site.id */
-	char name[120];	       /* "turns of server[100]" */
+	s64 key;	       /* pid, of turns that of the leader, or site.id */
+	int processes;	       /* that answer its turns */
+	char name[120];	       /* "turns of server[100]", "turns of server (8 processes of 100)" */
 	double n;	       /* units whose time is known */
 	double apart;	       /* others: touched by loss, or by states that are not known */
 	double q;	       /* the tail begins at this quantile */
@@ -50,8 +51,9 @@ struct units {
 };
 
 /*
- * The units of the recording: what functions were probed, else the processes that answer
- * turns, else windows of the busiest process; at most UNIT_SUBJECTS of them. *ret is freed with
+ * The units of the recording: what functions were probed, else the servers that answer
+ * turns, else windows of the busiest process; at most UNIT_SUBJECTS of them. A server is a process,
+ * or the workers of the same name that one leader made. *ret is freed with
  * free(). 0 units if there is nothing to be found.
  */
 int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, struct err *e);
@@ -59,8 +61,9 @@ int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, str
 /* Time of one thread in each state and block: spent[block][state]. */
 int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);
 
-/* The same of all threads of a process together. */
-int units_process(sqlite3 *db, u32 pid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);
+/* The same of all threads of the leader's processes together. */
+int units_processes(sqlite3 *db, u32 leader, s64 block, double (*spent)[N_SPAN_STATES],
+		    struct err *e);
 
 /* The thread that ends most of the units that were kept as examples; 0: none. */
 u32 units_thread_of(const struct units *u);

@@ -160,7 +160,8 @@ static int find_saturation(struct telling *t, struct err *e)
 
 	if (!spent)
 		return err_set(e, ERR_FAIL, "out of memory for saturation");
-	t->thread = units_thread_of(t->u);
+	/* one of several workers that is full leaves the others */
+	t->thread = t->u->processes > 1 ? 0 : units_thread_of(t->u);
 	if (t->thread)
 		ret = units_thread(t->c->db, t->thread, t->u->block, spent, e);
 	if (ret == 0)
@@ -216,11 +217,11 @@ static int say_against(const struct telling *t, enum category cat, struct found 
 	if (t->d->n && f->largest < 0.5)
 		ret = buf_printf(
 			&f->against, e,
-			"it is the largest part of only %.0f %% of the slow ones looked at. ",
-			100 * f->largest);
+			"%ct is the largest part of only %.0f %% of the slow ones looked at. ",
+			f->against.len ? 'I' : 'i', 100 * f->largest);
 	if (ret == 0 && !isnan(x->share_low) && x->share_low < LEAST_SHARE)
-		ret = buf_printf(&f->against, e, "its share may be as low as %.0f %%. ",
-				 100 * x->share_low);
+		ret = buf_printf(&f->against, e, "%cts share may be as low as %.0f %%. ",
+				 f->against.len ? 'I' : 'i', 100 * x->share_low);
 	if (ret == 0 && apart > APART_MOST)
 		ret = buf_printf(
 			&f->against, e,

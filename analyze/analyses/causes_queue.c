@@ -37,7 +37,7 @@ int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison 
 	spent = calloc(UNIT_BLOCKS, sizeof(*spent));
 	if (!spent)
 		return err_set(e, ERR_FAIL, "out of memory for blocks");
-	ret = units_process(db, u->key, u->block, spent, e);
+	ret = units_processes(db, u->key, u->block, spent, e);
 	for (b = 0; b < UNIT_BLOCKS && ret == 0; b++) {
 		/* time without turns belongs to those before it */
 		if (u->blocks[b].all.n > 0)

@@ -128,6 +128,40 @@ static void neighbours_hold_up_before_the_receive(void **state)
 		 "burner[200]", "requests in front that were held up as well");
 }
 
+/* Workers of one leader with the same name answer in turn: one server, with one cause. */
+static void workers_are_one_server(void **state)
+{
+	struct script s = {
+		.facts = "112 600 thread pid=600 parent=100 state=83 comm=\"server\"\n"
+			 "113 601 thread pid=601 parent=100 state=83 comm=\"server\"\n"
+			 "114 600 fd pid=600 fd=5 mode=0140000 ino=80 family=2 role=2 sport=80 "
+			 "saddr=127.0.0.1\n"
+			 "115 601 fd pid=601 fd=5 mode=0140000 ino=81 family=2 role=2 sport=80 "
+			 "saddr=127.0.0.1\n",
+	};
+	sqlite3 *db;
+	long i, t;
+
+	for (i = 0; i < TURNS; i++) {
+		t = BEGIN + i * PERIOD;
+		script_line(&s, 0, "%ld 0 switch next=%ld prio=120", t, 600 + i % 2);
+		script_line(&s, 0, "%ld %ld syscall nr=read fd=5 dur=1000 ret=10", t + 5000,
+			    600 + i % 2);
+		t += i < TURNS / 2 ? 0 : 500000;
+		script_line(&s, 0, "%ld %ld syscall nr=write fd=5 dur=1000 ret=10", t + 50000,
+			    600 + i % 2);
+		script_line(&s, 0, "%ld %ld switch next=0 state=1", t + 60000, 600 + i % 2);
+	}
+	(void)state;
+	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
+	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='self'"), 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE "
+				   "unit='turns of server (2 processes of 100)'"),
+			 1);
+	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='served'"), TURNS);
+	sqlite3_close(db);
+}
+
 /* Three waits in each of four periods of 100 ms, always early in them: that is too little. */
 static void few_periods_are_no_quota(void **state)
 {
@@ -312,6 +346,7 @@ int main(void)
 		T(the_last_waker_counts),
 		T(antagonists_are_named),
 		T(neighbours_hold_up_before_the_receive),
+		T(workers_are_one_server),
 		T(few_periods_are_no_quota),
 		T(quotas_are_no_neighbours),
 		T(counters_of_quotas_decide),
