@@ -3,7 +3,9 @@
 #include "units.h"
 
 #include "hist.h"
+#include "idmap.h"
 #include "latency.h"
+#include "track.h" /* TASK_LIMIT */
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +19,8 @@ struct reading {
 	struct units *u;
 	size_t n;
 	s64 duration;
-	u64 seed; /* of the drawing of examples: the same for the same recording */
+	struct idmap of_pid; /* process -> struct units, of turns */
+	u64 seed;	     /* of the drawing of examples: the same for the same recording */
 };
 
 static double draw(struct reading *r)
@@ -147,17 +150,28 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 /* ---- turns ---- */
 
 /* Workers are led by their parent, if that has the same name: they are one server. */
-static int find_leaders(sqlite3 *db, struct err *e)
+#define LED                                                                                    \
+	"(SELECT p.pid AS pid, max(coalesce(l.pid, p.pid)) AS leader FROM process p LEFT JOIN" \
+	" process l ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>'' GROUP BY p.pid)"
+
+/* Puts the leader's processes on the map to its units. */
+static int map_processes(sqlite3 *db, struct reading *r, struct units *u, struct err *e)
 {
-	return db_exec(
-		db, e,
-		"CREATE TEMP TABLE IF NOT EXISTS led(pid INTEGER PRIMARY KEY, leader INT);"
-		"DELETE FROM led;"
-		"INSERT OR IGNORE INTO led SELECT p.pid, coalesce((SELECT l.pid FROM process l"
-		" WHERE l.pid=p.parent AND l.comm=p.comm AND l.comm<>''), p.pid) FROM process p");
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, "SELECT pid FROM " LED " WHERE leader=?", "i", u->key);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		ret = idmap_put(&r->of_pid, sqlite3_column_int64(q, 0), u, TASK_LIMIT, e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
 }
 
-/* As read_limits, of all turns of a leader's processes. */
+/* The durations that part all turns of a leader's processes. */
 static int read_turn_limits(sqlite3 *db, struct units *u, double n, struct err *e)
 {
 	double at[3], q[3];
@@ -165,7 +179,7 @@ static int read_turn_limits(sqlite3 *db, struct units *u, double n, struct err *
 	int ret =
 		db_query(&s, db, e,
 			 "SELECT low, high, sum(n) FROM latency WHERE kind='served' AND subject IN "
-			 "(SELECT pid FROM led WHERE leader=?) GROUP BY low, high ORDER BY low",
+			 "(SELECT pid FROM " LED " WHERE leader=?) GROUP BY low, high ORDER BY low",
 			 "i", u->key);
 
 	if (ret < 0)
@@ -182,13 +196,11 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 	static const char sql[] =
 		"SELECT w.leader, (SELECT max(comm) FROM process WHERE pid=l.subject), sum(l.n),"
 		" sum(l.n * l.low) AS wall, count(DISTINCT l.subject), l.subject FROM latency l"
-		" JOIN led w ON w.pid=l.subject WHERE l.kind='served'"
+		" JOIN " LED " w ON w.pid=l.subject WHERE l.kind='served'"
 		" GROUP BY w.leader HAVING sum(l.n) >= ? ORDER BY wall DESC, w.leader LIMIT ?";
 	sqlite3_stmt *q;
-	int ret = find_leaders(db, e);
+	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
 
-	if (ret == 0)
-		ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
@@ -206,21 +218,13 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 			snprintf(u->name, sizeof(u->name), "turns of %s (%d processes of %lld)",
 				 name, u->processes, (long long)u->key);
 		ret = read_turn_limits(db, u, sqlite3_column_double(q, 2), e);
+		if (ret == 0)
+			ret = map_processes(db, r, u, e);
 		if (ret < 0)
 			break;
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
-}
-
-static struct units *of_key(struct reading *r, s64 key)
-{
-	size_t i;
-
-	for (i = 0; i < r->n; i++)
-		if (r->u[i].key == key)
-			return &r->u[i];
-	return NULL;
 }
 
 /* turn_wait or turn_before: rows in the order of the turns. */
@@ -251,7 +255,7 @@ static int split_read(struct split *s, s64 turn, double *spent, struct err *e)
 /* One turn, from when its request was ready on; the row of table turn is at hand. */
 static int take_turn(struct reading *r, sqlite3_stmt *q, struct split *s, struct err *e)
 {
-	struct units *u = of_key(r, sqlite3_column_int64(q, 3));
+	struct units *u = idmap_get(&r->of_pid, sqlite3_column_int64(q, 3));
 	s64 queued = sqlite3_column_int64(q, 7);
 	struct unit x = { sqlite3_column_int64(q, 1) - queued, sqlite3_column_int64(q, 2) + queued,
 			  sqlite3_column_int64(q, 4), queued };
@@ -281,8 +285,7 @@ static int read_turns(sqlite3 *db, struct reading *r, struct err *e)
 
 	ret = db_query(
 		&q, db, e,
-		"SELECT rowid, ts, dur, (SELECT leader FROM led WHERE led.pid=turn.pid), tid, "
-		"split, lossy, queued FROM turn ORDER BY rowid",
+		"SELECT rowid, ts, dur, pid, tid, split, lossy, queued FROM turn ORDER BY rowid",
 		"");
 	if (ret == 0)
 		ret = split_open(&s[0], db, "SELECT turn, state, dur FROM turn_wait ORDER BY rowid",
@@ -369,11 +372,11 @@ int units_processes(sqlite3 *db, u32 leader, s64 block, double (*spent)[N_SPAN_S
 	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
 	if (block <= 0)
 		return 0;
-	return read_states(
-		db,
-		"SELECT ts, dur, state FROM thread_state WHERE tid IN"
-		" (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM led WHERE leader=?))",
-		leader, block, spent, e);
+	return read_states(db,
+			   "SELECT ts, dur, state FROM thread_state WHERE tid IN"
+			   " (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " LED
+			   " WHERE leader=?))",
+			   leader, block, spent, e);
 }
 
 /* The thread of the process that has most to tell, window by window. */
@@ -451,6 +454,7 @@ int units_read(sqlite3 *db, s64 duration, struct units **ret_units, size_t *ret_
 		if (ret == 0 && r.n)
 			ret = kinds[k].read(db, &r, e);
 	}
+	idmap_free(&r.of_pid);
 	if (ret < 0) {
 		free(r.u);
 		return ret;
