@@ -78,21 +78,19 @@ done
 [ "${done_one:-0}" = 1 ] || echo "ok control groups # SKIP none can be made here"
 
 # Who had the CPU while the target waited for it: all of them, though they are no targets. A host can
-# hide threads of its own, whose switches are then missing: with real-time priority they are rare, and a
-# round with many is repeated.
-first=$(chrt -r 5 true 2>/dev/null && echo 'chrt -r 5')
+# hide threads of its own, whose switches are then missing: a round with many is repeated. (With
+# real-time priority they would get the share of a CPU that the kernel keeps for all others.)
 cp "$(command -v sh)" "$work/tgtworker"
 for i in 1 2 3; do
 	cp "$(command -v sh)" "$work/burner$i"
 done
 for round in 1 2 3 4 5 6; do
 	burners=
-	# shellcheck disable=SC2086 # words, or none
 	for i in 1 2 3; do
-		$first taskset -c 0 "$work/burner$i" -c 'while :; do :; done' &
+		taskset -c 0 "$work/burner$i" -c 'while :; do :; done' &
 		burners="$burners $!"
 	done
-	$first taskset -c 0 "$work/tgtworker" -c 'while :; do :; done' &
+	taskset -c 0 "$work/tgtworker" -c 'while :; do :; done' &
 	worker=$!
 	"$obsrec" -q -p $worker -d 2 -o "$work/wait$round.obs"
 	# shellcheck disable=SC2086 # a list
