@@ -8,13 +8,15 @@ w=$top/.output/exchange
 # A host may hide switches (balance.sh): such a round is repeated, the demands stay the same.
 near() { awk -v a="$1" -v b="$2" -v share="$3" -v least="$4" \
 	'BEGIN { d = a > b ? a - b : b - a; m = share * b; exit !(a != "" && b != "" && d <= (m > least ? m : least)) }'; }
+# time on a CPU and in the run queue together, here and there
+clocks() { ask "$db" "SELECT sum(time) FROM series WHERE kind IN (1, 2) AND tid=$(told "$work/told" "$1_tid")"; }
+schedstat() { echo $(($(told "$work/told" "$1_run") + $(told "$work/told" "$1_wait"))); }
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/exchange$round.obs db=$work/exchange$round.db
 	"$obsrec" -q -o "$r" -- "$w" >"$work/told"
 	"$obsanalyze" load --step 0.1 -o "$db" "$r"
 	bad=$(ask "$db" "SELECT total(defects) FROM thread WHERE pid=$(told "$work/told" pid)")
-	near "$(ask "$db" "SELECT sum(time) FROM series WHERE kind=1 AND tid=$(told "$work/told" server_tid)")" \
-		"$(told "$work/told" server_run)" 0.02 2000000 && [ "$bad" = 0.0 ] && break
+	near "$(clocks server)" "$(schedstat server)" 0.02 $(($(told "$work/told" server_slices) * 4000)) && [ "$bad" = 0.0 ] && break
 	echo "# round $round: switches are missing or time was stolen"
 done
 pid=$(told "$work/told" pid)
@@ -38,17 +40,18 @@ is "turns of the server" "$(ask "$db" "SELECT turns FROM service WHERE pid=$pid 
 is "the connection is registered with the instance" "$(ask "$db" "SELECT count(*) FROM epoll_file WHERE pid=$pid AND ts > 0")" 1
 is "one waiter: its clock is the instance's" "$(total time epoll_wait)" "$(ask "$db" "SELECT sum(time) FROM series WHERE kind=20")"
 
-# The kernel's clocks, in ns, of threads that switch 2,000 times. They turn at another instant of a switch
-# than the tracepoint (a wake-up of another CPU is announced before it is queued there): measured 3 to 9
-# us a switch on a virtual machine, so 12 us a switch are allowed; the busy process below has few switches.
+# The kernel's clocks, in ns, of threads that switch 2,000 times. After a wake-up for which a CPU will
+# switch at once, the kernel does not read its clock again for the switch (rq_clock_skip_update): that wait
+# in the run queue, 8 to 15 us on a virtual machine, it bills as run time. So the two are compared together,
+# where 4 us a switch are allowed (measured: 0.7 to 2.4), and each alone by the busy process below.
 for t in server client; do
 	tid=$(told "$work/told" ${t}_tid)
-	run=$(ask "$db" "SELECT sum(time) FROM series WHERE kind=1 AND tid=$tid")
 	slices=$(told "$work/told" ${t}_slices)
 	queue=$(ask "$db" "SELECT CAST(total(time) AS INTEGER) FROM series WHERE kind=2 AND tid=$tid")
-	holds "$t: $run ns on a CPU, schedstat says $(told "$work/told" ${t}_run)" near "$run" "$(told "$work/told" ${t}_run)" 0.02 $((slices * 12000))
-	holds "$t: $queue ns in the run queue, schedstat says $(told "$work/told" ${t}_wait)" \
-		near "$queue" "$(told "$work/told" ${t}_wait)" 0.02 $((slices * 12000))
+	holds "$t: $(clocks $t) ns on a CPU and in the run queue, schedstat says $(schedstat $t)" \
+		near "$(clocks $t)" "$(schedstat $t)" 0.02 $((slices * 4000))
+	holds "$t: not less in the run queue ($queue ns) than schedstat says ($(told "$work/told" ${t}_wait))" \
+		[ $((queue + slices * 4000)) -ge "$(told "$work/told" ${t}_wait)" ]
 	is "$t: windows in which states do not add up to the window" "$(ask "$db" "SELECT count(*) FROM (SELECT sum(time) AS t FROM series
 		WHERE tid=$tid AND kind IN (1,2,3,5,6,7,8,9) GROUP BY ts) WHERE t > 100000000")" 0
 done
@@ -105,7 +108,7 @@ holds "$queue ns in the run queue, schedstat says $(gained 2)" near "$queue" "$(
 
 # what the disks say they did. A host may hide completions (counts.sh): such a round is repeated.
 stats() { for d in /sys/block/*; do echo "${d##*/} $(awk '{ print $3 + $7 }' "$d/stat")"; done; }
-for round in 1 2 3; do
+for round in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f "$work/disk.obs"
 	"$obsrec" -q -a -e block -d 4 -o "$work/disk.obs" &
 	recorder=$!
