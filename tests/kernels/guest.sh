@@ -19,6 +19,12 @@ for t in tests/live/*.sh; do
 	began=$(date +%s)
 	timeout 900 sh "$t" >/tmp/output 2>&1
 	status=$?
+	# an emulated processor stands still when the host is busy, and limits of time pass by: once more, and said
+	if [ "${LIVE_SLOW:-1}" -gt 1 ] && { [ $status -ne 0 ] || grep -q '^not ok' /tmp/output; }; then
+		sed -n 's/^not ok/# the first time:/p' /tmp/output
+		timeout 900 sh "$t" >/tmp/output 2>&1
+		status=$?
+	fi
 	cat /tmp/output
 	echo "# $name took $(($(date +%s) - began)) s"
 	echo "=== end $status"

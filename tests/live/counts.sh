@@ -57,7 +57,7 @@ done
 # Block requests: O_DIRECT writes of 4096 bytes are one request each. They complete in interrupts,
 # which a host may hide while a thread of its own runs (see balance.sh): such a round is repeated.
 for start in '' no_start; do
-	for round in 1 2 3 4 5; do
+	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/block.obs" "$work/block.db"
 		"$obsrec" -q ${start:+--force $start} -e syscalls,block -o "$work/block.obs" -- "$w" "$work" >"$work/told"
 		db=$work/block.db
