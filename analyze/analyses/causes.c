@@ -28,6 +28,8 @@ static const struct metric metrics[] = {
 	{ "excess", "ns", LOWER_IS_BETTER, "time that a slow unit spends more than a usual one" },
 	{ "slow", "ns", LOWER_IS_BETTER, "mean of the slow units" },
 	{ "usual", "ns", NEITHER_IS_BETTER, "mean of the usual units" },
+	{ "queued", "ns", LOWER_IS_BETTER, "of the slow turns, before the first receive" },
+	{ "queued usual", "ns", NEITHER_IS_BETTER, "the same of the usual turns" },
 	{ 0 },
 };
 
@@ -83,15 +85,14 @@ static void say_queued(const struct telling *t, char *text, size_t size)
 static int put_queued(struct telling *t, struct err *e)
 {
 	const struct comparison *c = t->cmp;
-	char subject[200];
 	int ret;
 
 	if (t->u->kind != UNIT_TURN)
 		return 0;
-	snprintf(subject, sizeof(subject), "%s: before the first receive", t->u->name);
-	ret = put_metric(t->c, e, subject, "slow", c->slow_queued, NO_INTERVAL, (s64)c->n_slow);
+	ret = put_metric(t->c, e, t->u->name, "queued", c->slow_queued, NO_INTERVAL,
+			 (s64)c->n_slow);
 	if (ret == 0 && c->basis != BASIS_ALL)
-		ret = put_metric(t->c, e, subject, "usual", c->usual_queued, NO_INTERVAL,
+		ret = put_metric(t->c, e, t->u->name, "queued usual", c->usual_queued, NO_INTERVAL,
 				 (s64)c->n_usual);
 	return ret;
 }
