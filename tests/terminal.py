@@ -8,6 +8,9 @@ import subprocess
 import sys
 import time
 
+# who started the tests may have chosen to ignore it, which programs inherit
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 obsanalyze, pack, work = sys.argv[1:4]
 text, obs = os.path.join(work, 'long.txt'), os.path.join(work, 'long.obs')
 with open(text, 'w') as f:
