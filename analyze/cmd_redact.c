@@ -47,7 +47,7 @@ static const struct {
 } tails[] = {
 	{ "info", FACT },      { "fd", PATH },		{ "exec", PATH },   { "site", PATH_COLON },
 	{ "disk", KEEP },      { "program", KEEP },	{ "cgroup", PATH }, { "cgroup_made", PATH },
-	{ "file_open", PATH }, { "file_change", PATH }, { "doctor", KEEP },
+	{ "file_open", PATH }, { "file_change", PATH }, { "doctor", KEEP }, { "missed", KEEP },
 };
 
 /* Facts that tell of no user; the values of all others become WORDs. */
