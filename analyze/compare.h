@@ -46,6 +46,7 @@ struct sample {
 	int windows;	     /* behind log; 0: not enough data for an interval */
 	struct estimate log; /* of ln(value) */
 	double wander; /* its level within the recording: a variance of ln(value); NAN: not known */
+	double burst;  /* share of what is counted that is in the fullest window */
 };
 
 /* The distribution of one kind of duration of one subject. */

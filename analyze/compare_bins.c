@@ -280,7 +280,7 @@ static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
 static int put_ratio(struct bins *b, const char *subject, enum compare_metric metric,
 		     const double *num, const double *den, double scale, struct err *e)
 {
-	double n[WINDOWS] = { 0 }, d[WINDOWS] = { 0 }, top = 0, bottom = 0;
+	double n[WINDOWS] = { 0 }, d[WINDOWS] = { 0 }, top = 0, bottom = 0, most = 0;
 	struct sample *s = compare_add(b->m, subject, metric, e);
 	size_t i, k = 0, w;
 
@@ -295,6 +295,7 @@ static int put_ratio(struct bins *b, const char *subject, enum compare_metric me
 	}
 	for (w = 0; w < WINDOWS; w++) {
 		top += n[w];
+		most = fmax(most, n[w]);
 		bottom += d[w];
 		if (!(d[w] > 0))
 			continue;
@@ -304,6 +305,7 @@ static int put_ratio(struct bins *b, const char *subject, enum compare_metric me
 	s->value = bottom > 0 ? scale * top / bottom : NAN;
 	s->n = metric == COMPARE_errors ? bottom : den ? bottom : k;
 	s->tau = NAN;
+	s->burst = top > 0 ? most / top : 0;
 	s->windows = k >= WINDOWS_LEAST ? k : 0;
 	s->log = stats_log_ratio(n, d, s->windows, metric == COMPARE_errors);
 	s->log.value += log(scale);

@@ -19,13 +19,14 @@
 #define ENOUGH		5   /* recordings a side */
 #define SAMPLES_LEAST	300 /* below, --fail-on does not count it */
 #define EFFECTIVE_LEAST 100
-#define WANDER_DF	6 /* of the pooled variance of 4 quarters of 2 recordings */
+#define MOSTLY		0.5 /* of the errors */
+#define WANDER_DF	6   /* of the pooled variance of 4 quarters of 2 recordings */
 
 struct side_of_row {
 	double value, n, eff;
 	int units;
 	struct estimate log;
-	double wander;
+	double wander, burst;
 	double logs[COMPARE_SIDE_MOST];
 };
 
@@ -64,6 +65,7 @@ static void from_windows(struct side_of_row *r, const struct sample *s)
 	r->units = s->windows;
 	r->log = s->log;
 	r->wander = s->wander;
+	r->burst = s->burst;
 	if (s->metric == COMPARE_errors && s->value == 0)
 		without_errors(r);
 }
@@ -174,21 +176,32 @@ static bool confirmed(const struct rows *r, const struct row *row)
 	return gsl_stats_quantile_from_sorted_data(diff, 1, SHAPE_REPS, 0.975) < 0;
 }
 
-/* A difference no larger than what one recording does by itself, of durations or of their process.
- */
-static bool within_levels(const struct rows *r, const struct row *row)
+/* True if the durations of the row's subject, or those of its process, are so on either side. */
+static bool any_shape(const struct rows *r, const struct row *row,
+		      bool (*is_so)(const struct shape *s, const struct row *row))
 {
 	const struct measured *m;
+	const struct shape *s;
 	size_t i;
 	int side;
 
-	for (side = 0; side < 2; side++)
-		for (m = &r->s->of[side][0], i = 0; i < m->n_shapes; i++)
-			if ((strcmp(m->shapes[i].subject, row->subject) == 0 ||
-			     strcmp(m->shapes[i].process, row->subject) == 0) &&
-			    m->shapes[i].apart >= fabs(row->c.diff))
+	for (side = 0; side < 2; side++) {
+		m = &r->s->of[side][0];
+		for (i = 0; i < m->n_shapes; i++) {
+			s = &m->shapes[i];
+			if ((strcmp(s->subject, row->subject) == 0 ||
+			     strcmp(s->process, row->subject) == 0) &&
+			    is_so(s, row))
 				return true;
+		}
+	}
 	return false;
+}
+
+/* A difference no larger than what one recording does by itself. */
+static bool within_levels(const struct shape *s, const struct row *row)
+{
+	return s->apart >= fabs(row->c.diff);
 }
 
 /*
@@ -196,19 +209,18 @@ static bool within_levels(const struct rows *r, const struct row *row)
  * more than one independent duration, and what they scatter by says little about the next
  * recording.
  */
-static bool few_independent(const struct rows *r, const struct row *row)
+static bool few_independent(const struct shape *s, const struct row *row)
 {
-	const struct measured *m;
-	size_t i;
-	int side;
+	(void)row;
+	return s->n < EFFECTIVE_LEAST * s->tau;
+}
 
-	for (side = 0; side < 2; side++)
-		for (m = &r->s->of[side][0], i = 0; i < m->n_shapes; i++)
-			if ((strcmp(m->shapes[i].subject, row->subject) == 0 ||
-			     strcmp(m->shapes[i].process, row->subject) == 0) &&
-			    m->shapes[i].n < EFFECTIVE_LEAST * m->shapes[i].tau)
-				return true;
-	return false;
+/* Errors of one moment (clients that hang up) are one event, however many calls it fails. */
+static bool one_moment(const struct row *row)
+{
+	const struct side_of_row *more = &row->of[row->verdict == VERDICT_HIGHER];
+
+	return row->metric == COMPARE_errors && more->burst > MOSTLY;
 }
 
 /* Why --fail-on leaves it out; NULL: it counts. */
@@ -272,12 +284,15 @@ static void judge_row(const struct rows *r, struct row *row)
 		row->verdict = VERDICT_EQUIVALENT;
 		snprintf(row->note, sizeof(row->note), "below %.3g %% of the CPU time",
 			 100 * r->threshold);
-	} else if (r->single && moved && within_levels(r, row)) {
+	} else if (r->single && moved && any_shape(r, row, within_levels)) {
 		row->verdict = VERDICT_INCONCLUSIVE;
 		snprintf(row->note, sizeof(row->note), "its level changes as much in one of them");
-	} else if (r->single && moved && few_independent(r, row)) {
+	} else if (r->single && moved && any_shape(r, row, few_independent)) {
 		row->verdict = VERDICT_INCONCLUSIVE;
 		snprintf(row->note, sizeof(row->note), "too few independent durations");
+	} else if (r->single && moved && one_moment(row)) {
+		row->verdict = VERDICT_INCONCLUSIVE;
+		snprintf(row->note, sizeof(row->note), "most of them in one of the windows");
 	} else if (r->single && moved && !confirmed(r, row)) {
 		row->verdict = VERDICT_INCONCLUSIVE;
 		snprintf(row->note, sizeof(row->note), "the bootstrap does not confirm it");
