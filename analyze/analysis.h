@@ -57,6 +57,12 @@ int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const
 int put_finding(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
 		const char *sql, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
+/*
+ * SQL over table service: its name without the process, which is what the workers of one server
+ * have in common.
+ */
+#define SERVICE_COMMON "replace(name, '[' || pid || ']', '')"
+
 /* The questions, in the order of the report; ended by NULL. */
 extern const struct analysis *const analyses[];
 

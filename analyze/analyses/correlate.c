@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Which kernel metrics move with the quality of service? Every series of a thread, and of a
- * thread and resource, is correlated window by window with one series that matters: turns
- * a second or a percentile of their duration of the service with most turns, calls of
- * a probed function, or the user's own. Spearman's coefficient; neighbouring windows are not
+ * thread and resource, is correlated window by window with one series that matters
+ * (correlate.h). Spearman's coefficient; neighbouring windows are not
  * independent, so the effective number of windows counts; with many series some correlate by
  * chance, so Benjamini and Hochberg bound the share of false ones. Sleep is left out (it is the
  * complement of the rest), and so are counts of the very events that a rate is made of.
  *
  * A single step up of everything makes everything correlate: the shift says how much.
  */
+#include "correlate.h"
+
 #include "analyze/analysis.h"
-#include "analyze/grid.h"
 #include "analyze/stats_series.h"
 
 #include <stdio.h>
@@ -54,131 +54,12 @@ struct candidate {
 
 struct work {
 	struct grid grid;
-	double *qos;   /* by window; NAN: not known */
+	struct quality qos;
 	double *value; /* of the candidate at hand */
 	double *x, *y, *scratch;
 	struct candidate *all;
 	size_t n;
-	char what[160]; /* the quality series */
-	bool rate;
-	s64 pid; /* that it is of; -1: none */
 };
-
-/* ---- the quality series ---- */
-
-static const struct {
-	const char *name, *kind, *sql, *says;
-	bool rate;
-} choices[] = {
-	{ "rps", "<>'function'", "SELECT ts, turns * 10.0 FROM request_window WHERE service=?",
-	  "turns a second", true },
-	{ "p50", "<>'function'", "SELECT ts, p50 FROM turn_window WHERE service=?",
-	  "median turn latency", false },
-	{ "p90", "<>'function'", "SELECT ts, p90 FROM turn_window WHERE service=?",
-	  "p90 of turn latency", false },
-	{ "p95", "<>'function'", "SELECT ts, p95 FROM turn_window WHERE service=?",
-	  "p95 of turn latency", false },
-	{ "p99", "<>'function'", "SELECT ts, p99 FROM turn_window WHERE service=?",
-	  "p99 of turn latency", false },
-	{ "calls", "='function'", "SELECT ts, turns * 10.0 FROM request_window WHERE service=?",
-	  "calls a second", true },
-	{ "call-p95", "='function'", "SELECT ts, p95 FROM turn_window WHERE service=?",
-	  "p95 of call latency", false },
-};
-
-#define N_CHOICES (sizeof(choices) / sizeof(choices[0]))
-
-/* Fills w->qos from a query; windows without a row are not known, or 0 for a rate. */
-static int read_qos(struct analysis_ctx *c, struct work *w, const char *sql, s64 service,
-		    struct err *e)
-{
-	sqlite3_stmt *q;
-	size_t i, at;
-	int ret;
-
-	for (i = 0; i < w->grid.n; i++)
-		w->qos[i] = w->rate ? 0 : NAN;
-	ret = db_query(&q, c->db, e, sql, "i", service);
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		at = (size_t)(sqlite3_column_int64(q, 0) / w->grid.step);
-		if (at < w->grid.n)
-			w->qos[at] =
-				(isnan(w->qos[at]) ? 0 : w->qos[at]) + sqlite3_column_double(q, 1);
-	}
-	sqlite3_finalize(q);
-	return ret;
-}
-
-/* The service with most turns, or the function with most calls. */
-static int busiest(struct analysis_ctx *c, struct work *w, const char *kind, s64 *ret_id,
-		   struct err *e)
-{
-	char sql[160], says[40];
-	sqlite3_stmt *q;
-	int ret;
-
-	*ret_id = 0;
-	snprintf(sql, sizeof(sql),
-		 "SELECT id, name, pid FROM service WHERE kind%s AND turns > 0"
-		 " ORDER BY turns DESC, id LIMIT 1",
-		 kind);
-	ret = db_query(&q, c->db, e, sql, "");
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		*ret_id = sqlite3_column_int64(q, 0);
-		snprintf(says, sizeof(says), "%.39s", w->what);
-		snprintf(w->what, sizeof(w->what), "%s of %.90s", says, sqlite3_column_text(q, 1));
-		w->pid = sqlite3_column_int64(q, 2);
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-static int take_choice(struct analysis_ctx *c, struct work *w, size_t i, bool *found, struct err *e)
-{
-	s64 service;
-	int ret;
-
-	w->rate = choices[i].rate;
-	snprintf(w->what, sizeof(w->what), "%s", choices[i].says);
-	ret = busiest(c, w, choices[i].kind, &service, e);
-	*found = service > 0;
-	return ret < 0 || !service ? ret : read_qos(c, w, choices[i].sql, service, e);
-}
-
-static int choose_qos(struct analysis_ctx *c, struct work *w, bool *found, struct err *e)
-{
-	static const char *const defaults[] = { "p95", "call-p95" };
-	char asked[160] = "";
-	size_t i, k;
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, "SELECT value FROM recording WHERE key='qos'", "");
-
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		snprintf(asked, sizeof(asked), "%s", sqlite3_column_text(q, 0));
-	sqlite3_finalize(q);
-	*found = false;
-	for (k = 0; k < 2 && ret >= 0 && !*found; k++)
-		for (i = 0; i < N_CHOICES && ret >= 0; i++)
-			if (strcmp(choices[i].name, asked[0] ? asked : defaults[k]) == 0)
-				ret = take_choice(c, w, i, found, e);
-	if (ret < 0 || *found || !asked[0])
-		return ret < 0 ? ret : 0;
-	for (i = 0; i < N_CHOICES; i++)
-		if (strcmp(choices[i].name, asked) == 0)
-			return 0; /* no such service */
-	*found = true;
-	w->rate = false;
-	snprintf(w->what, sizeof(w->what), "%s", asked);
-	return read_qos(c, w, "SELECT ts, value FROM qos WHERE ?1=?1", 0, e);
-}
 
 /* ---- the candidates ---- */
 
@@ -203,13 +84,14 @@ static const char candidates_sql[] =
 	" FROM a JOIN series_kind k ON k.id=a.kind LEFT JOIN t USING(tid),"
 	" (SELECT 0 AS count UNION ALL SELECT 1) m"
 	" WHERE iif(m.count, a.kind >= 10 AND a.n > 0 AND a.kind<>20, a.time > 0)"
-	" AND NOT (?1 AND m.count AND a.kind IN (12,13) AND t.pid=?2)"
-	" ORDER BY a.resource >= 0, a.time DESC, a.n DESC, a.kind, a.tid, m.count LIMIT ?3";
+	" AND NOT (?1 AND m.count AND a.kind IN (12,13) AND t.pid IN " SERVICE_PIDS(
+		"?2") ")"
+		      " ORDER BY a.resource >= 0, a.time DESC, a.n DESC, a.kind, a.tid, m.count LIMIT ?3";
 
 static int read_candidates(struct analysis_ctx *c, struct work *w, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, candidates_sql, "iii", (s64)w->rate, w->pid,
+	int ret = db_query(&q, c->db, e, candidates_sql, "isi", (s64)w->qos.rate, w->qos.common,
 			   (s64)SERIES_MAX);
 
 	if (ret < 0)
@@ -279,10 +161,10 @@ static size_t pair(struct work *w, size_t from, size_t to, int lag)
 		s64 at = (s64)i + lag;
 
 		if (at < (s64)from || at >= (s64)to || w->grid.lossy[i] || w->grid.lossy[at] ||
-		    isnan(w->qos[at]))
+		    isnan(w->qos.value[at]))
 			continue;
 		w->x[n] = w->value[i];
-		w->y[n++] = w->qos[at];
+		w->y[n++] = w->qos.value[at];
 	}
 	return n;
 }
@@ -431,12 +313,12 @@ static int put_answers(struct analysis_ctx *c, struct work *w, struct err *e)
 			c, e, NOTE, "LIMIT", NULL,
 			"no correlation with %s: no series has %d independent windows of %.3g s "
 			"without loss (%zu windows in all; --step makes them shorter).",
-			w->what, N_EFF_LEAST, w->grid.step / 1e9, w->grid.n);
+			w->qos.what, N_EFF_LEAST, w->grid.step / 1e9, w->grid.n);
 	return put_finding(
 		c, e, NOTE, "CORRELATED", sql,
 		"Of %zu series of kernel metrics, %zu move with %s (Spearman, false discovery "
 		"rate 5 %%)%s. That is no cause.",
-		w->n, found, w->what, first);
+		w->n, found, w->qos.what, first);
 }
 
 static int prepare(struct analysis_ctx *c, struct work *w, struct err *e)
@@ -449,14 +331,13 @@ static int prepare(struct analysis_ctx *c, struct work *w, struct err *e)
 	if (w->grid.n > WINDOWS_MOST)
 		w->grid.n = WINDOWS_MOST;
 	n = w->grid.n + 2;
-	w->pid = -1;
-	w->qos = calloc(n, sizeof(double));
+	w->qos.value = calloc(n, sizeof(double));
 	w->value = calloc(2 * n, sizeof(double));
 	w->x = calloc(n, sizeof(double));
 	w->y = calloc(n, sizeof(double));
 	w->scratch = calloc(2 * n, sizeof(double));
 	w->all = calloc(SERIES_MAX, sizeof(*w->all));
-	if (!w->qos || !w->value || !w->x || !w->y || !w->scratch || !w->all)
+	if (!w->qos.value || !w->value || !w->x || !w->y || !w->scratch || !w->all)
 		return err_set(e, ERR_FAIL, "out of memory for correlations");
 	return 0;
 }
@@ -468,7 +349,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	int ret = prepare(c, &w, e);
 
 	if (ret == 0)
-		ret = choose_qos(c, &w, &found, e);
+		ret = quality_read(c->db, &w.grid, &w.qos, &found, e);
 	if (ret == 0 && !found)
 		ret = put_finding(
 			c, e, NOTE, "LIMIT", NULL,
@@ -481,7 +362,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0 && found)
 		ret = put_answers(c, &w, e);
 	grid_free(&w.grid);
-	free(w.qos);
+	free(w.qos.value);
 	free(w.value);
 	free(w.x);
 	free(w.y);

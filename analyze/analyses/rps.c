@@ -29,10 +29,9 @@
 #define NOTABLE	    0.05 /* share of turns of a shape that is worth a sentence */
 #define WINDOWS_MAX 1000000
 
-/* What processes that do the same have in common: their service's name without the process id. */
-#define COMMON "replace(name, '[' || pid || ']', '')"
 /* Services that a row is about: the one with id ?1, or, if that is negative, all of the name ?2. */
-#define MEMBERS "(SELECT id FROM service WHERE iif(?1 >= 0, id=?1, turns > 0 AND " COMMON "=?2))"
+#define MEMBERS \
+	"(SELECT id FROM service WHERE iif(?1 >= 0, id=?1, turns > 0 AND " SERVICE_COMMON "=?2))"
 
 static const struct metric metrics[] = {
 	{ "turns", "1/s", HIGHER_IS_BETTER, "turns a second: requests, if they are not pipelined" },
@@ -361,7 +360,7 @@ static void read_server(struct server *s, sqlite3_stmt *q)
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"WITH s AS MATERIALIZED (SELECT *, kind='function' AS function, " COMMON
+		"WITH s AS MATERIALIZED (SELECT *, kind='function' AS function, " SERVICE_COMMON
 		" AS common FROM service),"
 		" several AS MATERIALIZED (SELECT common, count(*) AS n FROM s WHERE turns > 0"
 		" GROUP BY common HAVING count(DISTINCT pid) > 1)"
