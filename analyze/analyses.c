@@ -83,7 +83,61 @@ static int judge(sqlite3 *db, const char *needs, const char **ret_verdict, char 
 	return 0;
 }
 
-static int run_one(sqlite3 *db, const struct analysis *a, struct err *e)
+/*
+ * Limits that differ only in their subject, the words before the first colon, become one sentence.
+ */
+static int join_limits(sqlite3 *db, const struct analysis *a, struct err *e)
+{
+	static const char join[] =
+		"CREATE TEMP TABLE alike AS SELECT min(id) AS id, count(*) AS n, rest, group_concat(subject,"
+		" ', ') FILTER (WHERE k <= 3) AS subjects FROM (SELECT rowid AS id, substr(sentence, 1,"
+		" instr(sentence, ': ') - 1) AS subject, substr(sentence, instr(sentence, ': ')) AS rest,"
+		" row_number() OVER (PARTITION BY substr(sentence, instr(sentence, ': ')) ORDER BY rowid)"
+		" AS k FROM finding WHERE analysis=? AND label='LIMIT' AND instr(sentence, ': ') > 0"
+		" ORDER BY rowid) GROUP BY rest HAVING n > 1";
+	static const char say[] =
+		"UPDATE finding SET sentence=(SELECT subjects || iif(n > 3, ' and ' || (n - 3) || ' more', '')"
+		" || rest FROM temp.alike l WHERE l.id=finding.rowid) WHERE rowid IN (SELECT id FROM temp.alike)";
+	static const char drop[] =
+		"DELETE FROM finding WHERE analysis=? AND label='LIMIT' AND EXISTS (SELECT 1 FROM temp.alike l"
+		" WHERE l.id<>finding.rowid AND substr(sentence, instr(sentence, ': '))=l.rest)";
+	int ret = db_run(db, e, join, "s", a->name);
+
+	if (ret == 0)
+		ret = db_run(db, e, drop, "s", a->name);
+	if (ret == 0)
+		ret = db_exec(db, e, say);
+	db_exec(db, NULL, "DROP TABLE IF EXISTS temp.alike");
+	return ret;
+}
+
+/* Questions whose events were not recorded. */
+struct unanswered {
+	struct buf questions;
+	const struct analysis *first;
+};
+
+static int leave_out(struct unanswered *u, const struct analysis *a, const char *group,
+		     struct err *e)
+{
+	u->first = u->first ? u->first : a;
+	return buf_printf(&u->questions, e, "%s%s (group %s)", u->questions.len ? "; " : "", a->doc,
+			  group);
+}
+
+static int put_unanswered(sqlite3 *db, const struct unanswered *u, struct err *e)
+{
+	struct analysis_ctx c = { .db = db, .analysis = u->first };
+
+	if (!u->first)
+		return 0;
+	return put_finding(&c, e, NOTE, "LIMIT", NULL,
+			   "not answered, because the recording has no such events: %s.",
+			   u->questions.data);
+}
+
+static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *unanswered,
+		   struct err *e)
 {
 	struct analysis_ctx c = { .db = db, .analysis = a };
 	char missing[64];
@@ -100,15 +154,15 @@ static int run_one(sqlite3 *db, const struct analysis *a, struct err *e)
 	if (ret < 0)
 		return ret;
 	if (missing[0])
-		return put_finding(&c, e, NOTE, "LIMIT", NULL,
-				   "%s: not answered, the recording has no events of group %s.",
-				   a->doc, missing);
-	return a->run(&c, e);
+		return leave_out(unanswered, a, missing, e);
+	ret = a->run(&c, e);
+	return ret < 0 ? ret : join_limits(db, a, e);
 }
 
 int analyses_run(sqlite3 *db, const char *name, struct err *e)
 {
 	const struct analysis *const *a;
+	struct unanswered unanswered = { 0 };
 	struct buf list = { 0 };
 	bool found = false;
 	int ret = db_exec(db, e, "SAVEPOINT analyses");
@@ -117,8 +171,10 @@ int analyses_run(sqlite3 *db, const char *name, struct err *e)
 		if (name && strcmp(name, (*a)->name) != 0)
 			continue;
 		found = true;
-		ret = run_one(db, *a, e);
+		ret = run_one(db, *a, &unanswered, e);
 	}
+	if (ret == 0)
+		ret = put_unanswered(db, &unanswered, e);
 	if (ret == 0 && !found) {
 		for (a = analyses; *a; a++)
 			buf_printf(&list, NULL, "%s%s", list.len ? ", " : "", (*a)->name);
@@ -126,6 +182,7 @@ int analyses_run(sqlite3 *db, const char *name, struct err *e)
 			      list.data ? list.data : "");
 		buf_free(&list);
 	}
+	buf_free(&unanswered.questions);
 	db_exec(db, NULL, ret == 0 ? "RELEASE analyses" : "ROLLBACK TO analyses; RELEASE analyses");
 	return ret;
 }
