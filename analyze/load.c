@@ -66,6 +66,7 @@ static const struct {
 	{ EV_syscall_args, false, requests_on_syscall },
 	{ EV_syscall_args, false, files_on_syscall },
 	{ EV_syscall_args, false, fds_on_syscall },
+	{ EV_syscall_args, false, cpu_on_syscall },
 	{ EV_uring_submit, false, uring_on_submit },
 	{ EV_uring_complete, false, uring_on_complete },
 	{ EV_file_open, false, files_on_open },
@@ -117,6 +118,9 @@ static void make_waits(struct replay *r)
 		if (d->aarch64 >= 0)
 			r->waits[1][d->aarch64] = d->wait;
 	}
+	d = syscall_by_name("sched_setaffinity");
+	r->setaffinity[0] = d->x86_64;
+	r->setaffinity[1] = d->aarch64;
 }
 
 /* The first snapshot belongs to the first pass, later ones and all events to the second. */

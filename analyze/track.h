@@ -207,11 +207,13 @@ struct thread {
 		u16 weight; /* 0: real time, or not known */
 		u16 queue;  /* the CPU that it is counted on */
 		bool active, queued;
-		u64 active_run; /* clock of run when it became active */
+		u8 bound;	   /* enum bound */
+		bool idle_unknown; /* a long wait while it was bound to some CPUs */
+		u64 active_run;	   /* clock of run when it became active */
 	} served;
-	u32 io_dev; /* of the last own request that completed */
+	u32 io_dev; /* of the last own request that completed, */
+	u64 io_end; /* and when it did */
 	u32 io_in_flight;
-	u64 io_end; /* last completion of an own request */
 	struct frame *frames;
 	u32 n_frames, cap_frames;
 };
@@ -274,19 +276,20 @@ struct replay {
 	struct loss_counts *counts;
 	u8 families[2][SYSCALL_NR_MAX]; /* enum family, for x86_64 and aarch64 */
 	u8 waits[2][SYSCALL_NR_MAX];	/* enum syscall_wait */
+	s32 setaffinity[2];		/* number of sched_setaffinity in the same tables */
 	u8 classes[2][SYSCALL_NR_MAX];	/* enum call_class of track_waits.c */
 };
-
-/* ns since the begin of the recording; 0 for anything before. */
-static inline s64 replay_time(const struct replay *r, u64 ts)
-{
-	return ts > r->begin ? (s64)((ts - r->begin) & INT64_MAX) : 0;
-}
 
 /* Later minus earlier, 0 if they are out of order. */
 static inline u64 elapsed(u64 from, u64 to)
 {
 	return to > from ? to - from : 0;
+}
+
+/* ns since the begin of the recording; 0 for anything before. */
+static inline s64 replay_time(const struct replay *r, u64 ts)
+{
+	return (s64)(elapsed(r->begin, ts) & INT64_MAX);
 }
 
 typedef int (*track_fn)(struct replay *r, const struct record *rec, struct err *e);
@@ -320,13 +323,14 @@ void states_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES
  * were in that call, older ones in none. Afterwards its clocks are exact up to now.
  */
 int states_settle(struct replay *r, struct thread *t, const struct inside *in, struct err *e);
-/* A new thread: runnable from ts on. */
+/* A new thread: runnable from ts on. Its end: closes the last state at ts. */
 void states_begin(struct thread *t, u64 ts);
-/* Closes the thread's last state at ts. */
 int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e);
 
-/* track_cpu.c: who had the CPU, and how fairly */
+/* track_cpu.c: who had the CPU, how fairly, and who may run on which */
 int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e);
+int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e);
+int cpu_on_syscall(struct replay *r, const struct record *rec, struct err *e);
 /* The thread becomes runnable (on the CPU of number queue), or goes to sleep or ends. */
 void cpu_active(struct replay *r, struct thread *t, u16 queue, u64 ts);
 void cpu_inactive(struct replay *r, struct thread *t, u64 ts);
@@ -344,9 +348,6 @@ u16 cpu_weight(u8 prio);
 void cpu_row(struct replay *r, const struct thread *t);
 int cpu_finish(struct replay *r, struct err *e);
 void cpu_free(struct replay *r);
-
-/* A thread that is not running was moved to another CPU's run queue. */
-int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e);
 
 /* track_groups.c: control groups, their quotas and containers */
 int groups_on_cgroup(struct replay *r, const struct record *rec, struct err *e);

@@ -222,8 +222,10 @@ void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts)
 	s->max_lag = s->lag > s->max_lag ? s->lag : s->max_lag;
 	if (s->lag > 0)
 		s->starved += before >= 0 ? wait : wait * (s->lag / (s->lag - before));
-	if (wait >= LONG_WAIT)
-		s->idle_elsewhere += elapsed(s->idle0, r->idle_clock);
+	if (wait < LONG_WAIT || s->bound == BOUND_TO_ONE)
+		return;
+	s->idle_elsewhere += elapsed(s->idle0, r->idle_clock);
+	s->idle_unknown |= s->bound == BOUND_TO_SOME;
 }
 
 void cpu_leave(struct replay *r, struct thread *t, u64 ts)
@@ -254,6 +256,21 @@ int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
 		return 0;
 	dequeue(r, t, rec->ts);
 	enqueue(r, t, ev->to, rec->ts);
+	return 0;
+}
+
+int cpu_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_syscall_args *ev = rec->event;
+	int abi = abi_table(ev->abi, ev->nr);
+	struct thread *t;
+
+	(void)e;
+	if (abi < 0 || ev->nr != r->setaffinity[abi] || ev->ret != 0)
+		return 0;
+	t = idmap_get(&r->threads, ev->arg0 ? (u32)ev->arg0 : rec->tid);
+	if (t) /* to which is in memory that is not recorded; a later snapshot tells */
+		t->served.bound = BOUND_TO_SOME;
 	return 0;
 }
 
@@ -350,7 +367,7 @@ void cpu_row(struct replay *r, const struct thread *t)
 	row[3] = s->migrations;
 	row[4] = s->waits;
 	row[5] = s->longest & INT64_MAX;
-	row[6] = all ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
+	row[6] = all && !s->idle_unknown ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
 	row[7] = all ? (s64)s->fair : BULK_NULL;
 	row[8] = all ? (s64)s->max_lag : BULK_NULL;
 	row[9] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;

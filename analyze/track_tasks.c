@@ -98,6 +98,7 @@ static void take_names(struct thread *t, const struct ev_thread *ev, const struc
 	struct process *p = t->process;
 
 	memcpy(t->comm, ev->comm, sizeof(t->comm));
+	t->served.bound = ev->bound;
 	p->cgroup = ev->cgroup;
 	p->parent = ev->parent;
 	p->uid = ev->uid;
@@ -191,6 +192,7 @@ int tasks_on_fork(struct replay *r, const struct record *rec, struct err *e)
 		     (!r->chosen && maker->tracked && (r->follow || ev->child_pid == ev->pid));
 	if (fresh)
 		memcpy(t->comm, ev->comm, sizeof(t->comm));
+	t->served.bound = maker->served.bound;
 	states_begin(t, rec->ts);
 	if (ev->child == ev->child_pid && maker->process != t->process)
 		return new_process(r, t->process, maker, ev, rec->ts, e);

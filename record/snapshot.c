@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What existed when the recording began. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "snapshot.h"
 
 #include "format/shapes.h"
@@ -9,6 +10,7 @@
 #include "sockets.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +19,7 @@
 
 #define CMDLINE_MAX 4096
 #define FD_MAX	    65536
+#define CPUS_MAX    8192
 
 /* ---- threads ---- */
 
@@ -29,7 +32,7 @@ struct taking {
 	unsigned int uid;
 	bool target; /* the process, or one of its threads */
 	struct sockets sockets;
-	long ticks;
+	long ticks, cpus;
 };
 
 int snapshot_parse_stat(struct ev_thread *ev, const char *line, long ticks)
@@ -71,6 +74,18 @@ static void read_cmdline(unsigned int pid, char *text, size_t size)
 		text[i - 1] = '\0';
 }
 
+/* On how many of the CPUs the thread may run. */
+static enum bound bound_of(const struct taking *t, unsigned int tid)
+{
+	cpu_set_t set[CPUS_MAX / CPU_SETSIZE];
+	int n;
+
+	if (sched_getaffinity(tid, sizeof(set), set) < 0)
+		return BOUND_UNKNOWN;
+	n = CPU_COUNT_S(sizeof(set), set);
+	return n == 1 ? BOUND_TO_ONE : n < t->cpus ? BOUND_TO_SOME : BOUND_TO_ALL;
+}
+
 static int take_thread(void *arg, unsigned int tid, struct err *e)
 {
 	/* the time before it is read: what happens meanwhile comes after it, and wins */
@@ -88,6 +103,7 @@ static int take_thread(void *arg, unsigned int tid, struct err *e)
 	ev.pid = t->pid;
 	ev.uid = t->uid;
 	ev.cgroup = cgroups_of(t->cgroups, t->pid, tid);
+	ev.bound = bound_of(t, tid);
 	ev.target = t->options->all || probes_marked(t->probes, tid);
 	t->target |= ev.target;
 	text[0] = '\0';
@@ -207,6 +223,7 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 		.probes = probes,
 		.cgroups = &targets->cgroups,
 		.ticks = sysconf(_SC_CLK_TCK),
+		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
 	};
 	int ret = made_info(p, e, "snapshot_begin=%llu", (unsigned long long)made_now());
 

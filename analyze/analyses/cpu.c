@@ -25,7 +25,7 @@ static const struct metric metrics[] = {
 	{ "longest", "ns", LOWER_IS_BETTER, "longest wait" },
 	{ "migrations", "", LOWER_IS_BETTER, "times it ran on another CPU than before" },
 	{ "idle", "ns", LOWER_IS_BETTER,
-	  "waits of 0.1 ms and more while another CPU was idle; it may be bound to its own" },
+	  "waits of 0.1 ms and more while another CPU was idle that it may run on" },
 	{ "fair", "", HIGHER_IS_BETTER, "time on a CPU divided by its fair share; 1: just" },
 	{ "lag", "ns", LOWER_IS_BETTER, "most that it was ever behind its fair share" },
 	{ "starved", "ns", LOWER_IS_BETTER, "waits while behind its fair share" },

@@ -110,16 +110,40 @@ static void heavier_threads_are_due_more(void **state)
 }
 
 /* 0.2 ms in the queue of CPU 0 while CPU 1 is idle all the time. */
+#define IDLE_BESIDE(more)                                     \
+	START("all")                                          \
+	"90000 0 info text=\"stopped=900000\"\n"              \
+	"@cpu 0\n1500 0 switch next=200 prio=120\n"           \
+	"@cpu 1\n1600 300 switch next=0 state=1\n" more       \
+	"@cpu 0\n2000 200 waking target=100 cpu=0 prio=120\n" \
+	"202000 200 switch next=100 state=1 prio=120\n"
+
 static void idle_cpus_beside_long_waits_are_told(void **state)
 {
-	sqlite3 *db = loaded(START("all") "90000 0 info text=\"stopped=900000\"\n"
-					  "@cpu 0\n1500 0 switch next=200 prio=120\n"
-					  "@cpu 1\n1600 300 switch next=0 state=1\n"
-					  "@cpu 0\n2000 200 waking target=100 cpu=0 prio=120\n"
-					  "202000 200 switch next=100 state=1 prio=120\n");
+	sqlite3 *db = loaded(IDLE_BESIDE(""));
 
 	(void)state;
 	assert_int_equal(asked(db, "SELECT idle_elsewhere FROM sched_stat WHERE tid=100"), 200000);
+	sqlite3_close(db);
+}
+
+static void idle_cpus_do_not_count_for_who_is_bound_to_another(void **state)
+{
+	sqlite3 *db = loaded(IDLE_BESIDE("@recorder\n906 100 thread pid=100 state=83 bound=1\n"));
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT idle_elsewhere FROM sched_stat WHERE tid=100"), 0);
+	sqlite3_close(db);
+}
+
+/* 203: sched_setaffinity. To which CPUs is not recorded. */
+static void idle_cpus_are_not_known_of_who_was_bound_meanwhile(void **state)
+{
+	sqlite3 *db = loaded(IDLE_BESIDE("1700 300 syscall_args dur=10 nr=203 arg0=100 ret=0\n"));
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT idle_elsewhere IS NULL FROM sched_stat WHERE tid=100"),
+			 1);
 	sqlite3_close(db);
 }
 
@@ -167,6 +191,8 @@ int main(void)
 		T(fair_shares_follow_the_weights),
 		T(heavier_threads_are_due_more),
 		T(idle_cpus_beside_long_waits_are_told),
+		T(idle_cpus_do_not_count_for_who_is_bound_to_another),
+		T(idle_cpus_are_not_known_of_who_was_bound_meanwhile),
 		T(serial_time_is_divided_by_the_active),
 		T(time_that_is_not_known_is_not_alone),
 	};
