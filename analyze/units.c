@@ -31,15 +31,21 @@ static double draw(struct reading *r)
 	return (double)(r->seed >> 11) / 9007199254740992.0;
 }
 
-static void add_sums(struct unit_sums *s, double wall, double queued, const double *spent)
+/* sign: 1 adds a unit, -1 takes it out. */
+static void add_sums(struct unit_sums *s, double sign, const struct unit *x, const double *spent)
 {
 	int i;
 
-	s->n++;
-	s->wall += wall;
-	s->queued += queued;
+	s->n += sign;
+	s->wall += sign * x->dur;
+	s->queued += sign * x->queued;
 	for (i = 0; i < N_SPAN_STATES; i++)
-		s->spent[i] += spent[i];
+		s->spent[i] += sign * spent[i];
+}
+
+static bool in_middle(const struct units *u, const struct unit *x)
+{
+	return x->dur >= u->p25 && x->dur <= u->p75;
 }
 
 /* Keeps one of n with the same chance for each, in UNIT_SAMPLES places. */
@@ -60,18 +66,54 @@ static void take(struct reading *r, struct units *u, const struct unit *x, const
 	int i;
 
 	u->n++;
-	add_sums(&b->all, wall, x->queued, spent);
+	if (x->dur > b->longest.dur) {
+		b->longest = *x;
+		memcpy(b->longest_spent, spent, sizeof(b->longest_spent));
+	}
+	add_sums(&b->all, 1, x, spent);
 	b->logs += log(wall + 1);
 	for (i = 0; i < UNIT_SAMPLES; i++) /* each place on its own: by duration */
 		if (draw(r) * b->all.wall < wall)
 			b->usual[i] = *x;
 	if (wall >= u->slow) {
-		add_sums(&b->tail, wall, x->queued, spent);
+		add_sums(&b->tail, 1, x, spent);
 		keep(r, b->slow, b->tail.n, x);
-	} else if (wall >= u->p25 && wall <= u->p75) {
-		add_sums(&b->middle, wall, x->queued, spent);
+	} else if (in_middle(u, x)) {
+		add_sums(&b->middle, 1, x, spent);
 		keep(r, b->calm, b->middle.n, x);
 	}
+}
+
+static void forget(struct unit places[UNIT_SAMPLES], const struct unit *x)
+{
+	int i;
+
+	for (i = 0; i < UNIT_SAMPLES; i++)
+		if (places[i].tid == x->tid && places[i].ts == x->ts)
+			places[i] = (struct unit){ 0 };
+}
+
+void units_set_aside(struct units *u, int block)
+{
+	struct unit_block *b = &u->blocks[block];
+	const struct unit x = b->longest;
+
+	if (!x.dur)
+		return;
+	u->n--;
+	u->n_aside++;
+	if (x.dur > u->aside.dur)
+		u->aside = x;
+	b->logs -= log(x.dur + 1.0);
+	add_sums(&b->all, -1, &x, b->longest_spent);
+	if (x.dur >= u->slow)
+		add_sums(&b->tail, -1, &x, b->longest_spent);
+	else if (in_middle(u, &x))
+		add_sums(&b->middle, -1, &x, b->longest_spent);
+	forget(b->slow, &x);
+	forget(b->usual, &x);
+	forget(b->calm, &x);
+	b->longest = (struct unit){ 0 };
 }
 
 /* The quantiles that part n units: tails of at least 10 where possible. */
@@ -149,16 +191,11 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 
 /* ---- turns ---- */
 
-/* Workers are led by their parent, if that has the same name: they are one server. */
-#define LED                                                                                    \
-	"(SELECT p.pid AS pid, max(coalesce(l.pid, p.pid)) AS leader FROM process p LEFT JOIN" \
-	" process l ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>'' GROUP BY p.pid)"
-
 /* Puts the leader's processes on the map to its units. */
 static int map_processes(sqlite3 *db, struct reading *r, struct units *u, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, "SELECT pid FROM " LED " WHERE leader=?", "i", u->key);
+	int ret = db_query(&q, db, e, "SELECT pid FROM " UNITS_LED " WHERE leader=?", "i", u->key);
 
 	if (ret < 0)
 		return ret;
@@ -176,11 +213,11 @@ static int read_turn_limits(sqlite3 *db, struct units *u, double n, struct err *
 {
 	double at[3], q[3];
 	sqlite3_stmt *s;
-	int ret =
-		db_query(&s, db, e,
-			 "SELECT low, high, sum(n) FROM latency WHERE kind='served' AND subject IN "
-			 "(SELECT pid FROM " LED " WHERE leader=?) GROUP BY low, high ORDER BY low",
-			 "i", u->key);
+	int ret = db_query(
+		&s, db, e,
+		"SELECT low, high, sum(n) FROM latency WHERE kind='served' AND subject IN "
+		"(SELECT pid FROM " UNITS_LED " WHERE leader=?) GROUP BY low, high ORDER BY low",
+		"i", u->key);
 
 	if (ret < 0)
 		return ret;
@@ -196,7 +233,7 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 	static const char sql[] =
 		"SELECT w.leader, (SELECT max(comm) FROM process WHERE pid=l.subject), sum(l.n),"
 		" sum(l.n * l.low) AS wall, count(DISTINCT l.subject), l.subject FROM latency l"
-		" JOIN " LED " w ON w.pid=l.subject WHERE l.kind='served'"
+		" JOIN " UNITS_LED " w ON w.pid=l.subject WHERE l.kind='served'"
 		" GROUP BY w.leader HAVING sum(l.n) >= ? ORDER BY wall DESC, w.leader LIMIT ?";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
@@ -327,56 +364,6 @@ static int choose_windows(sqlite3 *db, struct reading *r, struct err *e)
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
-}
-
-/* Adds the interval to the blocks that it touches. */
-static void spread(double (*spent)[N_SPAN_STATES], s64 block, int state, s64 ts, s64 dur)
-{
-	s64 i, first = ts / block, last = (ts + dur) / block;
-
-	for (i = first < 0 ? 0 : first; i <= last && i < UNIT_BLOCKS; i++) {
-		s64 from = ts > i * block ? ts : i * block;
-		s64 to = ts + dur < (i + 1) * block ? ts + dur : (i + 1) * block;
-
-		spent[i][state % N_SPAN_STATES] += to > from ? to - from : 0;
-	}
-}
-
-static int read_states(sqlite3 *db, const char *sql, s64 key, s64 block,
-		       double (*spent)[N_SPAN_STATES], struct err *e)
-{
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "i", key);
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0)
-		spread(spent, block, sqlite3_column_int(q, 2), sqlite3_column_int64(q, 0),
-		       sqlite3_column_int64(q, 1));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e)
-{
-	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
-	if (block <= 0)
-		return 0;
-	return read_states(db, "SELECT ts, dur, state FROM thread_state WHERE tid=?", tid, block,
-			   spent, e);
-}
-
-int units_processes(sqlite3 *db, u32 leader, s64 block, double (*spent)[N_SPAN_STATES],
-		    struct err *e)
-{
-	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
-	if (block <= 0)
-		return 0;
-	return read_states(db,
-			   "SELECT ts, dur, state FROM thread_state WHERE tid IN"
-			   " (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " LED
-			   " WHERE leader=?))",
-			   leader, block, spent, e);
 }
 
 /* The thread of the process that has most to tell, window by window. */

@@ -14,6 +14,14 @@
 #define UNIT_SUBJECTS 4 /* processes, or functions, at one time */
 #define UNIT_SAMPLES  4 /* of a block, of each kind */
 
+/*
+ * SQL: processes with their leaders. Workers are led by their parent, if that has the same name:
+ * they are one server.
+ */
+#define UNITS_LED                                                                              \
+	"(SELECT p.pid AS pid, max(coalesce(l.pid, p.pid)) AS leader FROM process p LEFT JOIN" \
+	" process l ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>'' GROUP BY p.pid)"
+
 enum unit_kind { UNIT_CALL, UNIT_TURN, UNIT_WINDOW };
 
 struct unit {
@@ -35,6 +43,8 @@ struct unit_block {
 	struct unit slow[UNIT_SAMPLES];	 /* of the tail, drawn evenly */
 	struct unit usual[UNIT_SAMPLES]; /* of all, drawn by their duration */
 	struct unit calm[UNIT_SAMPLES];	 /* of the middle */
+	struct unit longest;
+	double longest_spent[N_SPAN_STATES];
 };
 
 struct units {
@@ -46,6 +56,8 @@ struct units {
 	double apart;	       /* others: touched by loss, or by states that are not known */
 	double q;	       /* the tail begins at this quantile */
 	double p25, p75, slow; /* durations, ns */
+	int n_aside;	       /* taken out by units_set_aside */
+	struct unit aside;     /* the longest of them */
 	s64 block;	       /* ns of one block */
 	struct unit_block blocks[UNIT_BLOCKS];
 };
@@ -57,6 +69,12 @@ struct units {
  * free(). 0 units if there is nothing to be found.
  */
 int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, struct err *e);
+
+/*
+ * Takes the longest unit of a block out of all sums and examples: one that lasts for as long as
+ * what is looked at is not one of those that were slow meanwhile.
+ */
+void units_set_aside(struct units *u, int block);
 
 /* Time of one thread in each state and block: spent[block][state]. */
 int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);

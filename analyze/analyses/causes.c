@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define CAUSES_MAX     3
-#define LEAST_SHARE    0.2  /* of the excess */
 #define MOST_UNKNOWN   0.3  /* of the excess */
 #define SATURATED_RUN  0.9  /* of a thread's time on a CPU */
 #define SATURATED_IDLE 0.06 /* of its time asleep for anything */
@@ -21,6 +20,7 @@
 #define SATURATED_NS   100000000
 #define APART_MOST     0.05 /* of the units */
 #define QUEUED_LEAST   0.1  /* of the slow units' time: less is not told */
+#define PASSED_LEAST   0.02 /* of the excess: less is not told */
 #define NANO	       1e9
 
 static const struct metric metrics[] = {
@@ -44,6 +44,7 @@ struct telling {
 	struct moment full;
 	struct queueing queueing;
 	u32 thread;
+	double passed[N_CATEGORIES]; /* share of the excess: waits for threads that wait for this */
 };
 
 /* "5.0..8.0 s of turns ..." : which units are slow, against which. */
@@ -265,9 +266,20 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 			" %.0f %% is time on a CPU, of requests in front that were held up as well: "
 			"with %.2f times as many turns a second, each takes %.2f times the CPU time.",
 			100 * t->cmp->of[CATEGORY_cpu].share, t->queueing.rate, t->queueing.cpu);
+	if (ret == 0 && t->passed[cat] >= PASSED_LEAST)
+		ret = buf_printf(
+			&text, e,
+			" A further %.0f %% is waiting for threads that were held up by the same.",
+			100 * t->passed[cat]);
 	if (ret == 0 && f->example_ns)
 		ret = buf_printf(&text, e, " Example: at %.6f s, %.3f of %.3f ms.",
 				 f->example.ts / NANO, f->example_ns / 1e6, f->example.dur / 1e6);
+	if (ret == 0 && t->u->n_aside)
+		ret = buf_printf(
+			&text, e,
+			" Left out: %d that last%s through all of it, for %.3f ms at %.6f s.",
+			t->u->n_aside, t->u->n_aside == 1 ? "s" : "", t->u->aside.dur / 1e6,
+			t->u->aside.ts / NANO);
 	if (ret == 0)
 		ret = say_against(t, cat, f, e);
 	if (ret == 0)
@@ -319,33 +331,13 @@ static int put_none(struct telling *t, const enum category *order, struct err *e
 			   t->u->name, basis, category_says[order[0]], 100 * c->of[order[0]].share);
 }
 
-/* Categories by their share, largest first. */
-static void rank(const struct comparison *c, enum category order[N_CATEGORIES])
-{
-	int i, k;
-
-	for (i = 0; i < N_CATEGORIES; i++) {
-		for (k = i; k > 0 && c->of[order[k - 1]].value < c->of[i].value; k--)
-			order[k] = order[k - 1];
-		order[k] = i;
-	}
-}
-
-/* Large enough, and more than nothing with confidence. */
-static bool counts(const struct comparison *c, enum category cat)
-{
-	const struct excess *x = &c->of[cat];
-
-	return cat != CATEGORY_unknown && x->share >= LEAST_SHARE && (isnan(x->low) || x->low > 0);
-}
-
 /* Computing for others in front of it, while something else holds up the thread, is no cause. */
 static bool is_queueing(const struct telling *t)
 {
 	int i;
 
 	for (i = 0; t->queueing.held_up && i < N_CATEGORIES; i++)
-		if (i != CATEGORY_cpu && counts(t->cmp, i))
+		if (i != CATEGORY_cpu && causes_counts(t->cmp, i))
 			return true;
 	return false;
 }
@@ -355,16 +347,18 @@ static int put_causes(struct telling *t, struct err *e)
 	enum category order[N_CATEGORIES];
 	const struct comparison *c = t->cmp;
 	bool full = t->full.to > 0;
-	int i, told = 0, ret = 0;
+	int i, told = 0, ret = causes_rank(t->d, c, order, t->passed, e);
 
-	rank(c, order);
+	if (ret < 0)
+		return ret;
 	t->queueing.held_up = is_queueing(t);
-	if (full && !t->queueing.held_up && (order[0] == CATEGORY_cpu || !counts(c, order[0]))) {
+	if (full && !t->queueing.held_up &&
+	    (order[0] == CATEGORY_cpu || !causes_counts(c, order[0]))) {
 		ret = put_saturation(t, e);
 		told++;
 	}
 	for (i = 0; i < N_CATEGORIES && told < CAUSES_MAX && ret == 0; i++) {
-		if (!counts(c, order[i]) || c->of[CATEGORY_unknown].share > MOST_UNKNOWN)
+		if (!causes_counts(c, order[i]) || c->of[CATEGORY_unknown].share > MOST_UNKNOWN)
 			continue;
 		if (full && order[i] == CATEGORY_cpu && order[0] == CATEGORY_cpu)
 			continue; /* said */
@@ -376,7 +370,7 @@ static int put_causes(struct telling *t, struct err *e)
 	return ret < 0 || told ? ret : put_none(t, order, e);
 }
 
-static int analyse_units(struct analysis_ctx *c, const struct units *u, const struct windows *w,
+static int analyse_units(struct analysis_ctx *c, struct units *u, const struct windows *w,
 			 struct err *e)
 {
 	struct comparison *cmp = calloc(1, sizeof(*cmp));

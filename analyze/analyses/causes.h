@@ -64,8 +64,16 @@ struct queueing {
 int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison *c,
 		    struct queueing *ret_queueing, struct err *e);
 
-/* Which units are slow, against which, and what they spend more time on. */
-void causes_compare(const struct units *u, const struct windows *w, struct comparison *ret);
+/*
+ * Which units are slow, against which, and what they spend more time on. Single ones that last
+ * through all of it are set aside in u.
+ */
+void causes_compare(struct units *u, const struct windows *w, struct comparison *ret);
+
+#define LEAST_SHARE 0.2 /* of the excess: less is no cause */
+
+/* Large enough to be a cause, and more than nothing with confidence. */
+bool causes_counts(const struct comparison *c, enum category cat);
 
 #define SAMPLED_MAX (UNIT_BLOCKS * UNIT_SAMPLES)
 
@@ -102,6 +110,15 @@ int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct
 int drill_category(struct drill *d, enum category category, struct found *f, struct err *e);
 void drill_close(struct drill *d);
 
+/*
+ * causes_rank.c: categories by their excess. Waits for a thread that itself waited for a shared
+ * thing (a disk, a CPU, another server) count there, if slow units also wait for it directly: who
+ * waits for the flush of another waits for the disk. passed: how much of all the excess a category
+ * got that way.
+ */
+int causes_rank(struct drill *d, const struct comparison *c, enum category order[N_CATEGORIES],
+		double passed[N_CATEGORIES], struct err *e);
+
 /* Sums by a number, largest first after tally_sort. What does not fit is only in total. */
 #define TALLY_MAX 256
 struct tally {
@@ -135,6 +152,12 @@ void drill_on_slept(void *arg, const struct unit *u, const struct span *p, s64 n
 u32 drill_waker(struct slept *s);
 /* The second hop: what that thread did meanwhile, and what was behind it. */
 int drill_second(struct drill *d, struct slept *s, u32 waker, struct found *f, struct err *e);
+/*
+ * What those did who ended a category's waits, behind all hops: shares of these waits by
+ * category, 0 for what ends with the slow units themselves.
+ */
+int drill_ends(struct drill *d, enum category category, double ret_share[N_CATEGORIES],
+	       struct err *e);
 /* Waits that nobody was seen to end speak against. */
 int drill_limits(struct slept *s, struct found *f, struct err *e);
 

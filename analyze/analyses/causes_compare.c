@@ -19,6 +19,8 @@
 #define NEAR	    1.15 /* a level so near to the lowest belongs to the baseline */
 #define SHORTEST    4	 /* blocks of one level */
 #define GAP_MOST    3	 /* blocks without slow units within one stretch */
+#define SPANS	    0.5	 /* of the time looked at: a unit so long is none of the slow ones in it */
+#define SPANS_MOST  0.02 /* of the units; if more are so long, that is how they are */
 #define LONG_TAIL   1.5	 /* the tail's mean in the middle's: from here on there is a tail */
 
 const char *const category_names[N_CATEGORIES] = {
@@ -283,7 +285,28 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
 	}
 }
 
-void causes_compare(const struct units *u, const struct windows *w, struct comparison *c)
+/*
+ * A unit that lasts through the time looked at (a transaction that holds what others wait for, a
+ * request that subscribes) would outweigh all others in their means.
+ */
+static void set_aside(struct units *u, const struct comparison *c)
+{
+	struct moment all = { 0, UNIT_BLOCKS * u->block };
+	bool long_one[UNIT_BLOCKS] = { 0 };
+	int b, n = 0;
+
+	if (c->basis == BASIS_GIVEN || c->basis == BASIS_CHANGE)
+		all = worst_stretch(u, c);
+	for (b = 0; b < UNIT_BLOCKS; b++) {
+		long_one[b] = u->blocks[b].longest.dur >= SPANS * (all.to - all.from);
+		n += long_one[b];
+	}
+	for (b = 0; b < UNIT_BLOCKS && n <= SPANS_MOST * u->n; b++)
+		if (long_one[b])
+			units_set_aside(u, b);
+}
+
+void causes_compare(struct units *u, const struct windows *w, struct comparison *c)
 {
 	static struct resampling none;
 	struct resampling r = none;
@@ -298,6 +321,8 @@ void causes_compare(const struct units *u, const struct windows *w, struct compa
 		memset(c->is_slow, 0, sizeof(c->is_slow));
 		memset(c->is_usual, 0, sizeof(c->is_usual));
 	}
+	if (u->kind != UNIT_WINDOW)
+		set_aside(u, c);
 	fill_blocks(u, c, &r);
 	sum_up(u, c, &r);
 	for (i = 0; i < N_CATEGORIES; i++) {

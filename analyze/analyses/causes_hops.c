@@ -3,6 +3,7 @@
 #include "causes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char *const meanwhile[N_SPAN_STATES] = {
 	[SPAN_run] = "computing",
@@ -112,4 +113,24 @@ int drill_second(struct drill *d, struct slept *s, u32 waker, struct found *f, s
 	if (ret == 0 && f->second[0])
 		ret = buf_printf(&f->text, e, "; meanwhile that thread was %s", f->second);
 	return ret < 0 ? ret : say_end(d, s, waker, f, e);
+}
+
+int drill_ends(struct drill *d, enum category category, double ret_share[N_CATEGORIES],
+	       struct err *e)
+{
+	struct slept *s = calloc(1, sizeof(*s));
+	int i;
+
+	for (i = 0; i < N_CATEGORIES; i++)
+		ret_share[i] = 0;
+	if (!s)
+		return err_set(e, ERR_FAIL, "out of memory for waits");
+	s->d = d;
+	drill_each(d, category, drill_on_slept, s);
+	for (i = 0; i < s->chain.n; i++)
+		if (s->chain.links[i].depth)
+			ret_share[category_of(s->chain.links[i].state)] +=
+				(double)s->chain.links[i].ns / s->chain.total;
+	free(s);
+	return 0;
 }

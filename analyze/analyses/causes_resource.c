@@ -48,8 +48,8 @@ static u32 own_pid(const struct drill *d)
 
 struct disk_use {
 	s64 dev;
-	struct tally bytes; /* by process; 0: not known */
-	double own, queued, service;
+	struct tally bytes;		    /* by process; 0: not known */
+	double own, reads, queued, service; /* requests of its own; of these, reads; their times */
 	u32 process_tid; /* a thread of the process with most bytes, for its name */
 	double process_bytes;
 };
@@ -70,6 +70,7 @@ static void take_request(struct drill *d, struct disk_use *use, sqlite3_stmt *q)
 	tally_add(&use->bytes, pid, sqlite3_column_double(q, 4));
 	if (pid == own) {
 		use->own++;
+		use->reads += sqlite3_column_int(q, 5);
 		use->queued += queued;
 		use->service += dur - queued;
 	}
@@ -77,8 +78,9 @@ static void take_request(struct drill *d, struct disk_use *use, sqlite3_stmt *q)
 
 static int read_requests(struct drill *d, struct disk_use *use, struct err *e)
 {
-	static const char sql[] = "SELECT ts, coalesce(dur,0), coalesce(queued,0), tid, bytes"
-				  " FROM block_io WHERE dev=? AND ts<=? AND ts+coalesce(dur,0)>=?";
+	static const char sql[] =
+		"SELECT ts, coalesce(dur,0), coalesce(queued,0), tid, bytes, block_op(op)='read'"
+		" FROM block_io WHERE dev=? AND ts<=? AND ts+coalesce(dur,0)>=?";
 	struct moment m = around(d);
 	sqlite3_stmt *q;
 	s64 ts, dur;
@@ -156,6 +158,49 @@ static int say_users(struct drill *d, const struct disk_use *use, struct found *
 	return ret;
 }
 
+/* Where its own reads came from: what the page cache did not have. */
+static int say_cache(struct drill *d, struct found *f, struct err *e)
+{
+	static const char sql[] =
+		"SELECT u.missed + u.fault_misses, (SELECT total(missed + fault_misses) FROM page_use WHERE"
+		" pid=u.pid), (SELECT max(path) FROM fd WHERE fd.dev=u.dev AND fd.ino=u.ino AND kind='file')"
+		" FROM page_use u WHERE u.pid=? ORDER BY 1 DESC, u.ino LIMIT 1";
+	sqlite3_stmt *q;
+	double most, all;
+	int ret = db_query(&q, d->db, e, sql, "i", (s64)own_pid(d));
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	most = ret > 0 ? sqlite3_column_double(q, 0) : 0;
+	all = ret > 0 ? sqlite3_column_double(q, 1) : 0;
+	if (ret >= 0 && most <= 0)
+		ret = buf_printf(&f->text, e,
+				 " (what is read is not in the page cache, or goes around it)");
+	else if (ret > 0)
+		ret = buf_printf(
+			&f->text, e,
+			" (in the whole recording %.0f pages that it read or touched were not in the page "
+			"cache, %.0f %% of them of %.200s)",
+			all, 100 * most / all,
+			sqlite3_column_text(q, 2) ? (const char *)sqlite3_column_text(q, 2)
+						  : "a file not known");
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* What became of the requests of its own. */
+static int say_own(struct drill *d, const struct disk_use *use, struct found *f, struct err *e)
+{
+	int ret = buf_printf(
+		&f->text, e,
+		"; its own %.0f requests took %.3f ms each before they were issued and "
+		"%.3f ms in the device, %.0f of them reads",
+		use->own, use->queued / use->own / 1e6, use->service / use->own / 1e6, use->reads);
+
+	return ret < 0 || 2 * use->reads < use->own ? ret : say_cache(d, f, e);
+}
+
 int drill_disk(struct drill *d, struct found *f, struct err *e)
 {
 	struct disk_use use = { 0 };
@@ -178,11 +223,7 @@ int drill_disk(struct drill *d, struct found *f, struct err *e)
 	if (ret == 0 && use.bytes.total > 0)
 		ret = say_users(d, &use, f, e);
 	if (ret == 0 && use.own > 0)
-		ret = buf_printf(
-			&f->text, e,
-			"; its own %.0f requests took %.3f ms each before they were issued and "
-			"%.3f ms in the device",
-			use.own, use.queued / use.own / 1e6, use.service / use.own / 1e6);
+		ret = say_own(d, &use, f, e);
 	if (ret == 0 && !d->everything)
 		ret = buf_printf(
 			&f->against, e,

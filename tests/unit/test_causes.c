@@ -48,6 +48,35 @@ static void locks_name_who_releases_and_what_he_did(void **state)
 	first_is(db, "lock", "housekeeper[300]", "contention");
 }
 
+/* Another thread answers one request from the first slow turn to the last: asleep, by a timer. */
+static void units_as_long_as_all_of_it_are_left_out(void **state)
+{
+	long i, from = BEGIN + TURNS / 2 * (long)PERIOD, to = BEGIN + (TURNS - 1) * (long)PERIOD;
+	struct script s = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	for (i = 0; i < TURNS; i++)
+		script_turn(&s, BEGIN + i * (long)PERIOD, i >= TURNS / 2 ? held_lock : NULL);
+	script_line(&s, 2,
+		    "2000 100 fd pid=100 fd=8 mode=0140000 ino=108 family=2 role=2 sport=80 "
+		    "saddr=127.0.0.1");
+	script_line(&s, 2, "%ld 0 waking target=101 cpu=2 context=1 prio=120", from);
+	script_line(&s, 2, "%ld 0 switch next=101 prio=120", from + 1000);
+	script_line(&s, 2, "%ld 101 syscall nr=read fd=8 dur=1000 ret=10", from + 5000);
+	script_line(&s, 2, "%ld 101 switch next=0 state=1", from + 9000);
+	script_line(&s, 2, "%ld 0 waking target=101 cpu=2 context=2", to);
+	script_line(&s, 2, "%ld 0 switch next=101", to + 1000);
+	script_line(&s, 2, "%ld 101 syscall_args nr=nanosleep dur=%ld", to + 2000,
+		    to - from - 5000);
+	script_line(&s, 2, "%ld 101 syscall nr=write fd=8 dur=1000 ret=10", to + 5000);
+	script_line(&s, 2, "%ld 101 switch next=0 state=1", to + 9000);
+	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
+	assert_int_equal(asked(db, "SELECT max(dur) FROM turn") > 9000000, 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM cause"), 1);
+	first_is(db, "lock", "housekeeper[300]", "Left out: 1 that lasts through all of it");
+}
+
 static void chains_go_on_behind_locks(void **state)
 {
 	(void)state;
@@ -340,6 +369,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(locks_name_who_releases_and_what_he_did),
+		T(units_as_long_as_all_of_it_are_left_out),
 		T(chains_go_on_behind_locks),
 		T(workers_of_the_kernel_end_chains),
 		T(handoffs_are_no_locks),
