@@ -18,6 +18,8 @@ OBSANALYZE = os.environ.get("OBSANALYZE", os.path.join(TOP, "obsanalyze"))
 SERVER_CPU, CLIENT_CPU = "0", "1"
 ON_SERVER = ["taskset", "-c", SERVER_CPU]
 ON_CLIENT = ["taskset", "-c", CLIENT_CPU]
+# with real-time priority, so that others on this machine take no time from what is compared with itself
+FIRST_ON_SERVER, FIRST_ON_CLIENT = ["chrt", "-f", "50"] + ON_SERVER, ["chrt", "-f", "40"] + ON_CLIENT
 
 
 class Failed(Exception):

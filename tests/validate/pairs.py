@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two recordings of the same, and of a service that became slower by a known share: what does
-compare say? The service time is exponential with a known mean, arrivals are Poisson."""
+compare say? The service time is exponential with a known mean, arrivals are Poisson; both sides of the
+connection run with real-time priority (repeats.py says why)."""
 import json
 import os
 import subprocess
@@ -20,7 +21,7 @@ def available():
 
 
 def recording(path, scale, seed, directory):
-    with Scene("service", directory, "-w", "%g" % (WORK_US * scale), "-s", str(seed)) as s:
+    with Scene("service", directory, "-w", "%g" % (WORK_US * scale), "-s", str(seed), first=True) as s:
         with lab.Recording(path, [s.pid]):
             return s.load([RATE], SECONDS, seed, 128)[0]
 
@@ -39,7 +40,8 @@ def pair(scale, seed, directory):
     if done.returncode:
         return dict(row, failed="compare: status %d: %s" % (done.returncode, done.stderr.strip()[-200:]))
     report = json.loads(done.stdout)
-    row["verdicts"] = [{k: r[k] for k in ("subject", "name", "ratio", "low", "high", "verdict")}
+    row["verdicts"] = [{k: r[k] for k in ("subject", "name", "before", "after", "ratio", "low", "high",
+                                                    "verdict")}
                        for r in report["changes"]]
     judged = [r for r in row["verdicts"] if r["verdict"] in JUDGED]
     if not judged:

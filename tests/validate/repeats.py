@@ -19,8 +19,7 @@ RATE, SIDE, LEAST = 8000, 5, 0.05
 
 
 class Calm(lab.Loopback):
-    on_server = ["chrt", "-f", "50"] + lab.ON_SERVER
-    on_client = ["chrt", "-f", "40"] + lab.ON_CLIENT
+    on_server, on_client = lab.FIRST_ON_SERVER, lab.FIRST_ON_CLIENT
 
 
 def too_many(alarms, n, share=LEAST):

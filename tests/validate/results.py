@@ -203,6 +203,15 @@ def section_small():
     return "## Sends a request, and arrivals\n\n" + table(["case", "found", ""], lines) + failures(rows)
 
 
+def held(done, name):
+    """Of how many pairs does the interval hold the ratio that all recordings together have?"""
+    rows = [v for r in done for v in r["verdicts"] if v["name"] == name and v["low"] is not None]
+    if not rows:
+        return "-"
+    ratio = figures.median([v["after"] for v in rows]) / figures.median([v["before"] for v in rows])
+    return "%d of %d (%.3f)" % (sum(v["low"] <= ratio <= v["high"] for v in rows), len(rows), ratio)
+
+
 def section_pairs():
     rows = load("pairs.json")
     if not rows:
@@ -212,15 +221,14 @@ def section_pairs():
         mine = [row for _, row in rows if row.get("scale") == scale]
         done = [r for r in mine if "alarms" in r]
         alarms, slower = (sum(bool(r[k]) for r in done) for k in ("alarms", "slower"))
-        ratios = [v["ratio"] for r in done for v in r["verdicts"] if v["name"] == "CPU a turn" and v["ratio"]]
         why = next((r.get("missing") or r.get("failed") for r in mine if "verdicts" not in r or "failed" in r), "")
         lines.append(["A/A" if scale == 1 else "+%.0f %% service time" % (100 * (scale - 1)), len(mine), len(done)] + (
             ["%d (%.0f %%, 95 %% interval %.0f to %.0f)" % (n, 100 * n / len(done), *figures.wilson(n, len(done)))
              for n in (alarms, slower)] if done else ["-", "-"]) + [
-            "%.3f" % figures.median(ratios) if ratios else "-", why or "-"])
+            *(held(done, name) for name in ("CPU a turn", "turn p50", "turn p90")), why or "-"])
     return "## Two recordings of the same, and of a slower service\n\n" + table(
-        ["pair", "pairs", "compared", "with any change told", "with something slower", "CPU a turn, median ratio",
-         "not compared because"], lines) + failures([r for r in rows if "verdicts" not in r[1]])
+        ["pair", "pairs", "compared", "with any change told", "with something slower", "intervals that hold the ratio of "
+         "all recordings: CPU a turn", "turn p50", "turn p90", "not compared because"], lines) + failures([r for r in rows if "verdicts" not in r[1]])
 
 
 def section_repeats():

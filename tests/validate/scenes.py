@@ -43,12 +43,14 @@ class Scene:
     """A running scenario program."""
     port = 26000 + os.getpid() % 400 * 10
 
-    def __init__(self, name, directory, *options):
+    def __init__(self, name, directory, *options, first=False):
+        """first: server and client run with real-time priority."""
         Scene.port += 3
-        self.port = Scene.port
+        self.port, self.on_client = Scene.port, lab.FIRST_ON_CLIENT if first else lab.ON_CLIENT
+        command = (lab.FIRST_ON_SERVER if first else []) + [lab.program("scenarios/" + name)]
         self.process = subprocess.Popen(
-            [lab.program("scenarios/" + name), "-p", str(self.port), "-d", "600", "-t", directory] +
-            list(options), stdout=subprocess.PIPE, text=True)
+            command + ["-p", str(self.port), "-d", "600", "-t", directory] + list(options), stdout=subprocess.PIPE,
+            text=True)
         self.pid, self.told = self.process.pid, {}
 
     def __enter__(self):
@@ -72,7 +74,7 @@ class Scene:
         return False
 
     def load(self, rates, seconds, seed, conns, *options):
-        command = lab.ON_CLIENT + [lab.program("loadgen"), "-P", "line", "-c", str(conns), "-r",
+        command = self.on_client + [lab.program("loadgen"), "-P", "line", "-c", str(conns), "-r",
                                    ",".join("%g" % r for r in rates), "-d", str(seconds), "-s", str(seed)]
         out = lab.run(command + list(options) + [lab.Loopback.address, str(self.port), "\\n"])
         return [json.loads(line) for line in out.splitlines()]
