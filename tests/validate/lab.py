@@ -259,8 +259,8 @@ class Answers:
         return [f for f in self.report["findings"] if f["analysis"] == analysis]
 
     def complete(self):
-        return all(row.get("verdict") == "COMPLETE" for row in self.report["coverage"]
-                   if row.get("verdict"))
+        """Nothing was lost of what was asked for."""
+        return all(row["verdict"] in ("COMPLETE", "ABSENT") for row in self.report["coverage"])
 
     def sql(self, query):
         text = run([self.analyze, "sql", "--csv", self.db, query], timeout=300)

@@ -2,31 +2,38 @@
 """Load sweeps: rates from system calls against what the client counted, up to and past saturation."""
 import os
 import random
+import re
 
 import figures
 import lab
 
 SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc"]
+FLOOR = 6  # points of the idle share
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
 SECONDS, CALIBRATION = 4, 2
+# a server that answers less of what it is asked for is saturated; in a step of a second, what is under way at
+# its end is counted in the next: 2 % of it at 20 ms, and what is sent again later than that
+ANSWERED, ANSWERED_IN_STEP = .97, {"loopback": .97}
 # connections of the client: enough that the network's delay does not limit the rate
 WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy": 800, "redis-lua": 400,
-              "postgres-select": 100, "mariadb": 100, "http": 800, "grpc": 16}
+              "postgres-select": 100, "mariadb": 64, "http": 800, "grpc": 16}
 
 
-def each(answers, name):
-    """Rows of single processes: those of several together are called "NAME (N processes)"."""
-    return [r for r in answers.metrics("rps", name) if not r["subject"].endswith(" processes)")]
+def servers(answers, name):
+    """Rows of servers: "NAME (N processes)" stands for its processes, "NAME[PID]..."."""
+    rows = answers.metrics("rps", name)
+    whole = {r["subject"].rpartition(" (")[0] for r in rows if r["subject"].endswith(" processes)")}
+    return [r for r in rows if re.sub(r"\[[0-9]+\]", "", r["subject"], count=1) not in whole]
 
 
 def rates(answers):
     """What the analysis rps says, all processes and sockets of the server together."""
     def total(name):
-        rows = each(answers, name)
+        rows = servers(answers, name)
         return sum(r["value"] for r in rows) if rows else None
 
     def average(name):
-        rows = each(answers, name)
+        rows = servers(answers, name)
         n = sum(r["n"] for r in rows)
         return sum(r["value"] * r["n"] for r in rows) / n if n else None
     return {"turns": total("turns"), "sends": total("sends"), "calls": total("calls"),
@@ -64,14 +71,14 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
     return row
 
 
-def ramp(server, limit, seed, directory):
+def ramp(server, limit, seed, directory, least):
     """One recording in which the load rises past saturation: where does the report see the knee?"""
     path = os.path.join(directory, "ramp.obs")
     rates = [limit * step / 10 for step in range(1, 17)]
     with lab.Recording(path, server.pids):
         steps = server.load(rates, 1, seed)
     answers = lab.Answers(path)
-    row = {"saturated": next((s["rate"] for s in steps if s["rate"] < .97 * s["offered"]), None),
+    row = {"saturated": next((s["rate"] for s in steps if s["rate"] < least * s["offered"]), None),
            "has": answers.has("saturation"),
            "knees": [{k: m[k] for k in ("value", "low", "high")} for m in answers.metrics("saturation", "recv knee")]}
     answers.close()
@@ -101,7 +108,7 @@ def sweep(name, net_class, quick, seed, say):
         knee = None
         # pgbench, sysbench and the gRPC client keep one rate
         if not quick and name not in ("postgres-select", "mariadb", "grpc"):
-            knee = ramp(server, limit, seed, directory)
+            knee = ramp(server, limit, seed, directory, ANSWERED_IN_STEP.get(net.name, .9))
             say("  ramp: %s" % knee)
         return {"server": name, "title": title, "net": net.name, "paper": paper, "probe": probe,
                 "limit": limit, "knee": knee, "limit_cpu": top["cpu"], "rows": rows, "seconds": SECONDS}
@@ -120,8 +127,13 @@ def fits(result):
 
 
 def saturated_at(result):
-    """The lowest level at which the server answered less than 97 % of what was asked for."""
-    for row in result["rows"]:
-        if row["client"]["rate"] < .97 * row["offered"]:
-            return row["level"]
-    return None
+    """The lowest level at which the server answered less than of what it was asked for."""
+    return next((r["level"] for r in result["rows"] if r["client"]["rate"] < ANSWERED * r["offered"]), None)
+
+
+def full_from(result):
+    """The lowest level from which on the idle share stays within FLOOR of its lowest."""
+    rows = [r for r in result["rows"] if r.get("idle") is not None]
+    lowest = min((r["idle"] for r in rows), default=0)
+    above = [i for i, r in enumerate(rows) if r["idle"] > lowest + FLOOR]
+    return rows[above[-1] + 1]["level"] if above and above[-1] + 1 < len(rows) else None
