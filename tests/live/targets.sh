@@ -104,6 +104,7 @@ for round in 1 2 3 4 5 6; do
 	rm -f "$work/wait.db"
 done
 is "who ran instead of the target" "$ran" 3
+is "that it is bound to one CPU" "$(ask "$work/wait$round.obs" "SELECT DISTINCT bound FROM event_thread WHERE tid=$worker")" 1
 holds "that explains at least 95 % of its waits in the run queue ($share %, round $round)" [ "$share" -ge 95 ]
 
 "$obsrec" -q --container no-such-thing -d 1 -o "$work/x.obs" 2>"$work/err"
