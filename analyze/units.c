@@ -57,6 +57,22 @@ static void keep(struct reading *r, struct unit *places, double n, const struct 
 		places[(int)at] = *x;
 }
 
+/* The shortest of the longest gives way. */
+static void keep_longest(struct long_unit longest[UNIT_SAMPLES], const struct unit *x,
+			 const double *spent)
+{
+	struct long_unit *least = longest;
+	int i;
+
+	for (i = 1; i < UNIT_SAMPLES; i++)
+		if (longest[i].unit.dur < least->unit.dur)
+			least = &longest[i];
+	if (x->dur <= least->unit.dur)
+		return;
+	least->unit = *x;
+	memcpy(least->spent, spent, sizeof(least->spent));
+}
+
 /* One unit: spent holds all states, time on a CPU included. */
 static void take(struct reading *r, struct units *u, const struct unit *x, const double *spent)
 {
@@ -66,10 +82,7 @@ static void take(struct reading *r, struct units *u, const struct unit *x, const
 	int i;
 
 	u->n++;
-	if (x->dur > b->longest.dur) {
-		b->longest = *x;
-		memcpy(b->longest_spent, spent, sizeof(b->longest_spent));
-	}
+	keep_longest(b->longest, x, spent);
 	add_sums(&b->all, 1, x, spent);
 	b->logs += log(wall + 1);
 	for (i = 0; i < UNIT_SAMPLES; i++) /* each place on its own: by duration */
@@ -93,27 +106,35 @@ static void forget(struct unit places[UNIT_SAMPLES], const struct unit *x)
 			places[i] = (struct unit){ 0 };
 }
 
-void units_set_aside(struct units *u, int block)
+static void set_aside(struct units *u, struct unit_block *b, const struct long_unit *l)
 {
-	struct unit_block *b = &u->blocks[block];
-	const struct unit x = b->longest;
+	const struct unit *x = &l->unit;
 
-	if (!x.dur)
-		return;
 	u->n--;
 	u->n_aside++;
-	if (x.dur > u->aside.dur)
-		u->aside = x;
-	b->logs -= log(x.dur + 1.0);
-	add_sums(&b->all, -1, &x, b->longest_spent);
-	if (x.dur >= u->slow)
-		add_sums(&b->tail, -1, &x, b->longest_spent);
-	else if (in_middle(u, &x))
-		add_sums(&b->middle, -1, &x, b->longest_spent);
-	forget(b->slow, &x);
-	forget(b->usual, &x);
-	forget(b->calm, &x);
-	b->longest = (struct unit){ 0 };
+	if (x->dur > u->aside.dur)
+		u->aside = *x;
+	b->logs -= log(x->dur + 1.0);
+	add_sums(&b->all, -1, x, l->spent);
+	if (x->dur >= u->slow)
+		add_sums(&b->tail, -1, x, l->spent);
+	else if (in_middle(u, x))
+		add_sums(&b->middle, -1, x, l->spent);
+	forget(b->slow, x);
+	forget(b->usual, x);
+	forget(b->calm, x);
+}
+
+void units_set_aside(struct units *u, int block, double least)
+{
+	struct unit_block *b = &u->blocks[block];
+	int i;
+
+	for (i = 0; i < UNIT_SAMPLES; i++)
+		if (b->longest[i].unit.dur > 0 && b->longest[i].unit.dur >= least) {
+			set_aside(u, b, &b->longest[i]);
+			b->longest[i].unit.dur = 0;
+		}
 }
 
 /* The quantiles that part n units: tails of at least 10 where possible. */

@@ -43,8 +43,10 @@ struct unit_block {
 	struct unit slow[UNIT_SAMPLES];	 /* of the tail, drawn evenly */
 	struct unit usual[UNIT_SAMPLES]; /* of all, drawn by their duration */
 	struct unit calm[UNIT_SAMPLES];	 /* of the middle */
-	struct unit longest;
-	double longest_spent[N_SPAN_STATES];
+	struct long_unit {
+		struct unit unit; /* dur 0: none */
+		double spent[N_SPAN_STATES];
+	} longest[UNIT_SAMPLES];
 };
 
 struct units {
@@ -71,10 +73,11 @@ struct units {
 int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, struct err *e);
 
 /*
- * Takes the longest unit of a block out of all sums and examples: one that lasts for as long as
- * what is looked at is not one of those that were slow meanwhile.
+ * Takes a block's units of this length (ns) and longer, up to UNIT_SAMPLES of them, out of all sums
+ * and examples: those that last for as long as what is looked at are not among those that were slow
+ * meanwhile.
  */
-void units_set_aside(struct units *u, int block);
+void units_set_aside(struct units *u, int block, double least);
 
 /* Time of one thread in each state and block: spent[block][state]. */
 int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);

@@ -277,9 +277,9 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 	if (ret == 0 && t->u->n_aside)
 		ret = buf_printf(
 			&text, e,
-			" Left out: %d that last%s through all of it, for %.3f ms at %.6f s.",
-			t->u->n_aside, t->u->n_aside == 1 ? "s" : "", t->u->aside.dur / 1e6,
-			t->u->aside.ts / NANO);
+			" Left out: %d as long as half of this time or longer, the longest %.3f ms "
+			"at %.6f s.",
+			t->u->n_aside, t->u->aside.dur / 1e6, t->u->aside.ts / NANO);
 	if (ret == 0)
 		ret = say_against(t, cat, f, e);
 	if (ret == 0)

@@ -20,7 +20,7 @@
 #define SHORTEST    4	 /* blocks of one level */
 #define GAP_MOST    3	 /* blocks without slow units within one stretch */
 #define SPANS	    0.5	 /* of the time looked at: a unit so long is none of the slow ones in it */
-#define SPANS_MOST  0.02 /* of the units; if more are so long, that is how they are */
+#define SPANS_MOST  0.1	 /* of the units; if more are so long, that is how they are */
 #define LONG_TAIL   1.5	 /* the tail's mean in the middle's: from here on there is a tail */
 
 const char *const category_names[N_CATEGORIES] = {
@@ -292,18 +292,19 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
 static void set_aside(struct units *u, const struct comparison *c)
 {
 	struct moment all = { 0, UNIT_BLOCKS * u->block };
-	bool long_one[UNIT_BLOCKS] = { 0 };
-	int b, n = 0;
+	double least;
+	int b, i, n = 0;
 
 	if (c->basis == BASIS_GIVEN || c->basis == BASIS_CHANGE)
 		all = worst_stretch(u, c);
-	for (b = 0; b < UNIT_BLOCKS; b++) {
-		long_one[b] = u->blocks[b].longest.dur >= SPANS * (all.to - all.from);
-		n += long_one[b];
-	}
-	for (b = 0; b < UNIT_BLOCKS && n <= SPANS_MOST * u->n; b++)
-		if (long_one[b])
-			units_set_aside(u, b);
+	least = SPANS * (all.to - all.from);
+	for (b = 0; b < UNIT_BLOCKS; b++)
+		for (i = 0; i < UNIT_SAMPLES; i++)
+			n += u->blocks[b].longest[i].unit.dur >= least;
+	if (least <= 0 || n > SPANS_MOST * u->n)
+		return;
+	for (b = 0; b < UNIT_BLOCKS; b++)
+		units_set_aside(u, b, least);
 }
 
 void causes_compare(struct units *u, const struct windows *w, struct comparison *c)
