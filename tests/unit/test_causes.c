@@ -243,11 +243,26 @@ static void counters_of_quotas_decide(void **state)
 	first_is(db, "throttle", "CPU quota of /a", "stopped in 12 of 13 periods, for 0.360 s");
 }
 
+/* And two pages that were not there. */
+static long slow_disk_missed(struct script *s, long t)
+{
+	t = slow_disk(s, t);
+	script_line(s, 0, "%ld 100 page_add ino=80 dev=8 index=0 pages=2", t + 1000);
+	script_line(s, 0, "%ld 100 page_get ino=80 dev=8 first=0 last=1", t + 2000);
+	script_line(s, 0, "%ld 100 syscall nr=read fd=9 dur=2000 ret=8192", t + 3000);
+	return t + 3000;
+}
+
 static void disks_name_who_used_them(void **state)
 {
 	first_is(slowed(slow_disk, 0, "all", NULL), "disk", "burner[200]", "vda");
 	(void)state;
 	first_is(slowed(slow_disk, 0, "all", NULL), "disk", "burner[200]", "1.801 ms each before");
+	/* its own requests are reads */
+	first_is(slowed(slow_disk, 0, "all", NULL), "disk", "burner[200]",
+		 "is not in the page cache");
+	first_is(slowed(slow_disk_missed, 0, "all", NULL), "disk", "burner[200]",
+		 "240 pages that it read or touched were not in the page cache, 100 % of them");
 }
 
 static void peers_have_addresses(void **state)
