@@ -177,7 +177,7 @@ def section_causes(name, title, words):
         said = "-" if not example else example.get("missing") or example["first"]
         lines.append([case, runs[0].get("expected", "-"), "%d of %d" % (right, len(runs)),
                       "%.0f %%" % figures.median(shares) if shares else "-",
-                      "%d of %d" % (clean, len(done)), said[:300]])
+                      "%d of %d" % (clean, len(done)), said[:600]])
     total = sum(len(r) for r in cases.values())
     hits = sum(r.get("right", False) for runs in cases.values() for r in runs)
     low, high = figures.wilson(hits, total)
