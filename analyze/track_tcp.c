@@ -20,8 +20,8 @@ struct connection {
 	u64 sock, addresses;
 	u64 first, syn, established, accepted; /* 0: not seen */
 	u64 sent, received;
-	u64 retransmits;
-	u64 srtt; /* ns */
+	u64 retransmits, told; /* events; the kernel's count, if all of it was recorded */
+	u64 srtt;	       /* ns */
 	u32 pid;
 	u16 family, sport, dport;
 	addr16 saddr, daddr;
@@ -70,7 +70,8 @@ static int connection_end(struct replay *r, struct connection *c, u64 end, struc
 			     ? (s64)elapsed(c->established, c->accepted)
 			     : (s64)-1,
 		     (s64)(c->syn && end && !c->established), (s64)(c->sent & INT64_MAX),
-		     (s64)(c->received & INT64_MAX), (s64)c->retransmits,
+		     (s64)(c->received & INT64_MAX),
+		     (s64)(c->retransmits > c->told ? c->retransmits : c->told),
 		     (s64)(c->srtt & INT64_MAX));
 	free(c);
 	return ret;
@@ -118,12 +119,15 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 		c->connects = true;
 		c->pid = t ? t->process->pid : 0;
 	}
+	/* the kernel counts answers to a SYN too, of which it tells nothing when it sends them */
+	c->accepts |= ev->to == TCP_ESTABLISHED && ev->from == TCP_SYN_RECV;
+	if (c->syn || c->accepts)
+		c->told = ev->retransmits;
 	if (ev->to != TCP_ESTABLISHED)
 		return 0;
 	c->established = rec->ts;
-	if (ev->from != TCP_SYN_RECV)
+	if (!c->accepts)
 		return 0;
-	c->accepts = true;
 	c->addresses = addresses_of(c->sport, c->dport, c->saddr, c->daddr);
 	return idmap_put(&r->accepting, c->addresses, c, SOCKET_LIMIT, e);
 }

@@ -2,6 +2,7 @@
 /* obsrec: read the options, open, attach, pump until told to stop, finish. */
 #include "demangle.h"
 #include "elfdebug.h"
+#include "follow.h"
 #include "format/escape.h"
 #include "format/version.h"
 #include "made.h"
@@ -105,6 +106,8 @@ static int start(struct recorder *r, struct err *e)
 		sites_print(probes_sites(r->probes), stderr);
 	rings = probes_rings(r->probes, &n);
 	ret = open_output(r, n, e);
+	if (ret == 0)
+		ret = follow_sockets(r->probes, &r->targets, e);
 	if (ret == 0)
 		ret = privileges_drop(o, e);
 	if (ret == 0)

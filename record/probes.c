@@ -335,6 +335,11 @@ bool probes_marked(const struct probes *p, u32 tid)
 	return tid < p->n_threads && __atomic_load_n(&p->threads[tid], __ATOMIC_RELAXED) & WANTED;
 }
 
+int probes_socket_map(const struct probes *p)
+{
+	return bpf_map__fd(p->skel->maps.wanted_socks);
+}
+
 u32 probes_targets(const struct probes *p)
 {
 	u32 tid, n = 0;

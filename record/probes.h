@@ -45,6 +45,9 @@ void probes_mark(struct probes *p, u32 tid);
 /* True if the thread is a target now. */
 bool probes_marked(const struct probes *p, u32 tid);
 
+/* The map of sockets that are followed (record/follow.c). */
+int probes_socket_map(const struct probes *p);
+
 /* How many threads are targets. */
 u32 probes_targets(const struct probes *p);
 

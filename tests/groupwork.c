@@ -2,7 +2,8 @@
 /*
  * Does so much of what the groups files, net, process, pagecache and io_uring tell of, in
  * prime numbers: groupwork DIR. groupwork connect: a connection that is not answered, for some
- * seconds. groupwork descriptors DIR: reads from descriptors of all origins.
+ * seconds. groupwork descriptors DIR: reads from descriptors of all origins. groupwork serve: has a
+ * listening socket and a connection, and uses them once there is a line to read.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -214,6 +215,33 @@ static int connected(const struct sockaddr_in *a, int flags)
 	return s;
 }
 
+/* Sends on a connection that it was waited with, and on connections that come then. */
+static int serve(void)
+{
+	char bytes[SENT] = "";
+	struct sockaddr_in a;
+	int server = loopback_server(8, &a), client = connected(&a, 0), i;
+	int accepted = accept(server, NULL, NULL);
+
+	check(accepted, "accept");
+	printf("port=%d connections=%d sent=%d\n", ntohs(a.sin_port), CONNECTIONS, SENT);
+	fflush(stdout);
+	getchar();
+	for (i = 0;; i++) {
+		check(send(accepted, bytes, sizeof(bytes), 0), "send");
+		check(recv(client, bytes, sizeof(bytes), MSG_WAITALL), "recv");
+		close(accepted);
+		close(client);
+		if (i == CONNECTIONS)
+			break;
+		client = connected(&a, 0);
+		accepted = accept(server, NULL, NULL);
+		check(accepted, "accept");
+	}
+	close(server);
+	return 0;
+}
+
 /* A server that accepts nobody lets one connection wait; the next one's SYN gets no answer. */
 static int connect_in_vain(void)
 {
@@ -319,6 +347,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "connect") == 0)
 		return connect_in_vain();
+	if (argc == 2 && strcmp(argv[1], "serve") == 0)
+		return serve();
 	if (argc == 3 && strcmp(argv[1], "descriptors") == 0)
 		return use_descriptors(argv[2]);
 	if (argc != 2)

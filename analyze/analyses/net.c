@@ -159,7 +159,7 @@ static int put_tcp(struct analysis_ctx *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* "10.0.0.9:80 12, ...": the other ends with most of it. */
+/* "10.0.0.9:80 12, ...": the other ends with most of it; ports of clients tell nothing. */
 static int name_peers(struct analysis_ctx *c, const char *column, char *text, size_t size,
 		      struct err *e)
 {
@@ -168,10 +168,12 @@ static int name_peers(struct analysis_ctx *c, const char *column, char *text, si
 	size_t n = 0;
 	int ret;
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT coalesce(nullif(remote,''),'?'), sum(%s) AS v FROM connection GROUP BY 1"
-		 " HAVING v > 0 ORDER BY v DESC, 1 LIMIT 4",
-		 column);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT coalesce(nullif(iif(role='accepted', rtrim(rtrim(remote,'0123456789'),':'),"
+		" remote),''),'?'), sum(%s) AS v FROM connection GROUP BY 1"
+		" HAVING v > 0 ORDER BY v DESC, 1 LIMIT 4",
+		column);
 	ret = db_query(&q, c->db, e, sql, "");
 	if (ret < 0)
 		return ret;

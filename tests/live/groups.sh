@@ -100,6 +100,23 @@ holds "segments sent again to where nobody answers ($again)" [ "$again" -ge 2 ]
 is "as many as the kernel counts" "$(grep ' tcp_state ' "$work/dump" | grep "dport=$(grep -m 1 "sport=$port " "$work/dump" |
 	sed 's/.*dport=\([0-9]*\) .*/\1/') " | grep 'to=7 ' | sed 's/.*retransmits=\([0-9]*\) .*/\1/' | sort -n | tail -n 1)" "$again"
 
+# sockets that the target had before: a connection, and one on which others come; all change in interrupts
+mkfifo "$work/go"
+"$w" serve <"$work/go" >"$work/told" &
+server=$!
+exec 9>"$work/go"
+"$obsrec" -q -e net,syscalls -p "$server" -d $((4 * slow)) -o "$work/serve.obs" &
+recorder=$!
+until_begun "$work/serve.obs"
+sleep "$slow"
+echo >&9
+exec 9>&-
+wait "$recorder"
+"$obsanalyze" dump "$work/serve.obs" >"$work/dump"
+port=$(told "$work/told" port)
+is "connections that come to a socket of before" "$(n tcp_state "sport=$port " 'from=3 to=1 ')" "$(told "$work/told" connections)"
+is "ends of these, and of the one of before" "$(n tcp_state "sport=$port " 'from=1 to=4 ')" $(($(told "$work/told" connections) + 1))
+
 # --private
 mkdir "$work/SECRETDIR"
 "$obsrec" -q --private --label ticket=OPS-1 -o "$work/private.obs" -- \

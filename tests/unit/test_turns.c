@@ -275,6 +275,8 @@ static void connections_are_timed(void **state)
 		"saddr=10.0.0.1 daddr=10.0.0.9\n"
 		"6000 0 tcp_state sock=3 from=3 to=1 family=2 sport=80 dport=5000 "
 		"saddr=127.0.0.1 daddr=127.0.0.1\n"
+		"6800 0 tcp_state sock=3 from=1 to=8 retransmits=3 family=2 sport=80 dport=5000 "
+		"saddr=127.0.0.1 daddr=127.0.0.1\n"
 		"6900 100 fd pid=100 fd=9 mode=0140000 ino=90 family=2 role=2 sport=80 dport=5000 "
 		"saddr=127.0.0.1 daddr=127.0.0.1\n");
 
@@ -289,6 +291,8 @@ static void connections_are_timed(void **state)
 				   "role='connected'"),
 			 1);
 	assert_int_equal(asked(db, "SELECT backlog FROM connection WHERE role='accepted'"), 900);
+	/* answers to its SYN, which no event told of */
+	assert_int_equal(asked(db, "SELECT retransmits FROM connection WHERE role='accepted'"), 3);
 	sqlite3_close(db);
 }
 
