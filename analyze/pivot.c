@@ -71,7 +71,7 @@ static char *make_cell(double value, double low, double high, const char *unit)
 	render_number(number, sizeof(number), value, unit);
 	render_number(from, sizeof(from), low, unit);
 	render_number(to, sizeof(to), high, unit);
-	if (!isnan(half) && half > fabs(value)) /* a share of the value would say little */
+	if (!isnan(half) && half > 0.99 * fabs(value)) /* a share of the value would say little */
 		snprintf(text, sizeof(text), "%s (%s..%s)", number, from, to);
 	else if (!isnan(half) && value != 0)
 		snprintf(text, sizeof(text), "%s +-%.2g%%", number, 100 * half / fabs(value));

@@ -182,10 +182,22 @@ static int other_group(struct drill *d, s64 pid, char *text, size_t size, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* The processes that had the CPU, largest first. */
-static int say_antagonists(struct drill *d, const struct tally *process, double all,
-			   struct found *f, struct err *e)
+/* What all of them had more of; who had the CPU less than in usual units is no part of it. */
+static double more_of(const struct tally *process)
 {
+	double sum = 0;
+	int i;
+
+	for (i = 0; i < process->n; i++)
+		sum += process->of[i].ns > 0 ? process->of[i].ns : 0;
+	return sum > process->total ? sum : process->total;
+}
+
+/* The processes that had the CPU, largest first. */
+static int say_antagonists(struct drill *d, const struct tally *process, struct found *f,
+			   struct err *e)
+{
+	double all = more_of(process);
 	u32 own = d->n ? names_of(&d->names, d->slow[0].tid).pid : 0;
 	char name[64], group[100];
 	int i, told = 0, ret = 0;
@@ -258,7 +270,7 @@ int drill_runq(struct drill *d, struct found *f, struct err *e)
 	ret = buf_printf(&f->text, e, " (%.0f %% of it after preemption)",
 			 all > 0 ? 100 * q.preempted / all : 0);
 	if (ret == 0)
-		ret = say_antagonists(d, &process, q.who.total, f, e);
+		ret = say_antagonists(d, &process, f, e);
 	if (ret == 0 && guessed >= GUESSED_MOST)
 		ret = buf_printf(
 			&f->against, e,

@@ -314,10 +314,15 @@ static int put_answers(struct analysis_ctx *c, struct work *w, struct err *e)
 			"no correlation with %s: no series has %d independent windows of %.3g s "
 			"without loss (%zu windows in all; --step makes them shorter).",
 			w->qos.what, N_EFF_LEAST, w->grid.step / 1e9, w->grid.n);
+	if (!found)
+		return put_finding(c, e, NOTE, "CORRELATED", sql,
+				   "Of %zu series of kernel metrics, none moves with %s (Spearman, "
+				   "false discovery rate 5 %%).",
+				   w->n, w->qos.what);
 	return put_finding(
 		c, e, NOTE, "CORRELATED", sql,
 		"Of %zu series of kernel metrics, %zu move with %s (Spearman, false discovery "
-		"rate 5 %%)%s. That is no cause.",
+		"rate 5 %%)%s. That they move together does not make one the cause.",
 		w->n, found, w->qos.what, first);
 }
 

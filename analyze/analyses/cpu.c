@@ -29,7 +29,8 @@ static const struct metric metrics[] = {
 	{ "fair", "", HIGHER_IS_BETTER, "time on a CPU divided by its fair share; 1: just" },
 	{ "lag", "ns", LOWER_IS_BETTER, "most that it was ever behind its fair share" },
 	{ "starved", "ns", LOWER_IS_BETTER, "waits while behind its fair share" },
-	{ "serial", "%", NEITHER_IS_BETTER, "of the active time of its process, by GAPP's weight" },
+	{ "serial", "%", NEITHER_IS_BETTER,
+	  "of the active time of its process, by GAPP's weight; of several threads" },
 	{ "alone", "%", NEITHER_IS_BETTER, "of its time on a CPU, the only active of its process" },
 	{ "throttled", "%", LOWER_IS_BETTER, "periods in which a quota stopped the control group" },
 	{ "stopped", "ns", LOWER_IS_BETTER, "time for which it stopped CPUs, all together" },
@@ -69,7 +70,7 @@ static int put_thread(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 		{ "lag", column(q, 10) },
 		{ "starved", column(q, 11) },
 		{ "serial", percent(column(q, 12), column(q, 14)) },
-		{ "alone", percent(column(q, 13), run) },
+		{ "alone", isnan(column(q, 14)) ? NAN : percent(column(q, 13), run) },
 	};
 	size_t i;
 	int ret = 0;
@@ -84,9 +85,9 @@ static int put_threads(struct analysis_ctx *c, struct err *e)
 	static const char sql[] =
 		"SELECT coalesce(nullif(t.comm,''),'?') || '[' || t.tid || ']', t.wall, t.run, t.woken,"
 		" t.preempted, s.waits, s.longest, s.migrations, s.idle_elsewhere, s.fair, s.lag,"
-		" s.starved, s.serial, s.alone, p.serial FROM sched_stat s JOIN thread t ON"
-		" t.tid=s.tid AND t.start=s.start JOIN (SELECT pid, sum(serial) AS serial FROM sched_stat GROUP BY pid) p"
-		" ON p.pid=s.pid WHERE s.waits > 0 ORDER BY t.woken + t.preempted DESC, t.tid";
+		" s.starved, s.serial, s.alone, iif(p.threads > 1, p.serial, NULL) FROM sched_stat s JOIN thread t ON"
+		" t.tid=s.tid AND t.start=s.start JOIN (SELECT pid, sum(serial) AS serial, count(*) AS threads FROM"
+		" sched_stat GROUP BY pid) p ON p.pid=s.pid WHERE s.waits > 0 ORDER BY t.woken + t.preempted DESC, t.tid";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "");
 

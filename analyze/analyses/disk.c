@@ -11,7 +11,8 @@
 #define WRITE_OPS "(1,3,5,9)" /* REQ_OP_WRITE, discard, secure erase, write zeroes */
 
 static const struct metric metrics[] = {
-	{ "requests", "", NEITHER_IS_BETTER, "that completed" },
+	{ "requests", "", NEITHER_IS_BETTER,
+	  "that completed, without flushes of the device's cache" },
 	{ "rate", "1/s", NEITHER_IS_BETTER, "requests a second" },
 	{ "bytes", "bytes", NEITHER_IS_BETTER, "moved" },
 	{ "share", "%", NEITHER_IS_BETTER, "of the device's bytes" },
@@ -26,24 +27,37 @@ static const struct metric metrics[] = {
 	{ "max", "ns", LOWER_IS_BETTER, "longest" },
 	{ "errors", "", LOWER_IS_BETTER, "requests that failed" },
 	{ "open", "", NEITHER_IS_BETTER, "requests that were not seen to complete" },
+	{ "flushes", "", NEITHER_IS_BETTER, "of the device's cache, as often as asked for" },
+	{ "flush", "ns", LOWER_IS_BETTER, "mean time until one was done" },
 	{ 0 },
 };
 
-#define SUMS                                                                                \
-	"count(b.dur), total(b.bytes), total(CASE WHEN b.op & 255 IN " WRITE_OPS            \
-	" THEN b.bytes END), total(b.sequential), avg(b.depth), avg(b.dur), avg(b.queued)," \
-	" avg(b.dur - b.queued), max(b.dur), total(b.error < 0), count(*) - count(b.dur)"
+/*
+ * A flush of the device's cache moves nothing. The kernel makes one request of its own (of no
+ * thread) of what several have asked for, and that is not counted again.
+ */
+#define FLUSHES "(b.bytes=0 AND b.op & 255 IN (1,2))" /* an empty write, REQ_OP_FLUSH */
+#define OWN	"(b.op & 255=2 AND b.tid IS NULL)"
+#define MOVES	" FILTER (WHERE NOT " FLUSHES ")"
+#define ASKED	" FILTER (WHERE " FLUSHES " AND NOT " OWN ")"
+
+#define SUMS                                                                               \
+	"count(b.dur)" MOVES ", total(b.bytes), total(CASE WHEN b.op & 255 IN " WRITE_OPS  \
+	" THEN b.bytes END), total(b.sequential), avg(b.depth)" MOVES ", avg(b.dur)" MOVES \
+	", avg(b.queued)" MOVES ", avg(b.dur - b.queued)" MOVES ", max(b.dur)" MOVES       \
+	", total(b.error < 0), count(*)" MOVES " - count(b.dur)" MOVES ", count(*)" ASKED  \
+	", avg(b.dur)" ASKED
 
 /* Columns of SUMS begin at `at`. device_bytes 0: this row is the device. */
 static int put_row(struct analysis_ctx *c, const char *subject, sqlite3_stmt *q, int at,
 		   double device_bytes, double p99, struct err *e)
 {
 	double n = sqlite3_column_double(q, at), bytes = sqlite3_column_double(q, at + 1);
-	double known[12];
+	double known[13];
 	size_t i;
 	int ret = 0;
 
-	for (i = 0; i < 11; i++)
+	for (i = 0; i < 13; i++)
 		known[i] = sqlite3_column_type(q, at + i) == SQLITE_NULL
 				   ? NAN
 				   : sqlite3_column_double(q, at + i);
@@ -66,6 +80,8 @@ static int put_row(struct analysis_ctx *c, const char *subject, sqlite3_stmt *q,
 		{ "max", known[8] },
 		{ "errors", known[9] },
 		{ "open", known[10] },
+		{ "flushes", known[11] },
+		{ "flush", known[12] },
 	};
 
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
@@ -79,7 +95,8 @@ static int put_users(struct analysis_ctx *c, s64 dev, const char *name, double b
 	static const char sql[] =
 		"SELECT t.pid, (SELECT max(comm) FROM process WHERE pid=t.pid), " SUMS
 		" FROM block_io b LEFT JOIN (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid) t"
-		" ON t.tid=b.tid WHERE b.dev=? GROUP BY t.pid ORDER BY sum(b.bytes) DESC, t.pid";
+		" ON t.tid=b.tid WHERE b.dev=? AND NOT " OWN
+		" GROUP BY t.pid ORDER BY sum(b.bytes) DESC, t.pid";
 	char subject[160];
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", dev);
@@ -91,6 +108,8 @@ static int put_users(struct analysis_ctx *c, s64 dev, const char *name, double b
 
 		snprintf(subject, sizeof(subject), "%s %s[%lld]", name, comm && *comm ? comm : "?",
 			 sqlite3_column_int64(q, 0));
+		if (sqlite3_column_type(q, 0) == SQLITE_NULL)
+			snprintf(subject, sizeof(subject), "%s, who asked was not seen", name);
 		ret = put_row(c, subject, q, 2, bytes, NAN, e);
 		if (ret < 0)
 			break;
@@ -103,8 +122,10 @@ static int put_users(struct analysis_ctx *c, s64 dev, const char *name, double b
 static int read_p99(struct analysis_ctx *c, s64 dev, double *ret_p99, struct err *e)
 {
 	s64 rows = 0;
-	int ret = db_int(c->db, &rows, e,
-			 "SELECT count(*) FROM block_io WHERE dev=? AND dur IS NOT NULL", "i", dev);
+	int ret = db_int(
+		c->db, &rows, e,
+		"SELECT count(*) FROM block_io b WHERE dev=? AND dur IS NOT NULL AND NOT " FLUSHES,
+		"i", dev);
 
 	*ret_p99 = NAN;
 	if (ret == 0 && rows > 0) {
@@ -112,7 +133,8 @@ static int read_p99(struct analysis_ctx *c, s64 dev, double *ret_p99, struct err
 
 		ret = db_int(
 			c->db, &value, e,
-			"SELECT dur FROM block_io WHERE dev=?1 AND dur IS NOT NULL ORDER BY dur"
+			"SELECT dur FROM block_io b WHERE dev=?1 AND dur IS NOT NULL AND NOT " FLUSHES
+			" ORDER BY dur"
 			" LIMIT 1 OFFSET ?2",
 			"ii", dev, (s64)ceil(0.99 * rows) - 1);
 		*ret_p99 = value;

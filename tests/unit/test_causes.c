@@ -117,6 +117,27 @@ static void antagonists_are_named(void **state)
 	first_is(db, "antagonist", "burner[200]", "only the first and the last user");
 }
 
+static long beside_a_reader(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 switch next=400 flags=1 prio=120", t);
+	script_line(s, 0, "%ld 400 switch next=100 flags=1 prio=120", t + 1000000);
+	return t + 1000000;
+}
+
+/* Where one took 1 ms another takes 2: of the 1 ms more it has all, not twice as much. */
+static void nobody_has_more_than_all_of_an_excess(void **state)
+{
+	struct script s = { 0 };
+	long i;
+
+	(void)state;
+	for (i = 0; i < TURNS; i++)
+		script_turn(&s, BEGIN + i * (long)PERIOD,
+			    i >= TURNS / 2 ? preempted : beside_a_reader);
+	first_is(script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL), "antagonist",
+		 "burner[200]", "burner[200] 100 %");
+}
+
 /*
  * From the second half on 200 has the CPU when the server is woken; it then finds eight requests
  * where before it found one, each a slice of 200 us, at the same rate: seven wait for those in
@@ -390,6 +411,7 @@ int main(void)
 		T(handoffs_are_no_locks),
 		T(the_last_waker_counts),
 		T(antagonists_are_named),
+		T(nobody_has_more_than_all_of_an_excess),
 		T(neighbours_hold_up_before_the_receive),
 		T(workers_are_one_server),
 		T(few_periods_are_no_quota),

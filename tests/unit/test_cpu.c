@@ -2,6 +2,7 @@
 /* analyze/track_cpu.c: who had the CPU, and the shares, on paper. */
 #include "tests/unit.h"
 
+#include "analyze/analysis.h"
 #include "tests/loaded.h"
 
 #define START(targets)                                      \
@@ -150,6 +151,7 @@ static void idle_cpus_are_not_known_of_who_was_bound_meanwhile(void **state)
 /* 100 alone 2000..4000, with 101 4000..8000 (both on a CPU): 2000 + 4000 / 2 and 4000 / 2. */
 static void serial_time_is_divided_by_the_active(void **state)
 {
+	struct err e = { 0 };
 	sqlite3 *db = loaded(
 		START("all") "@cpu 0\n2000 0 waking target=100 cpu=0\n2000 0 switch next=100\n"
 			     "@cpu 1\n4000 0 waking target=101 cpu=1\n4000 0 switch next=101\n"
@@ -160,6 +162,21 @@ static void serial_time_is_divided_by_the_active(void **state)
 	assert_int_equal(asked(db, "SELECT serial FROM sched_stat WHERE tid=100"), 4000);
 	assert_int_equal(asked(db, "SELECT alone FROM sched_stat WHERE tid=100"), 2000);
 	assert_int_equal(asked(db, "SELECT serial FROM sched_stat WHERE tid=101"), 2000);
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_in_range(
+		asked(db, "SELECT value FROM metric WHERE subject='a[100]' AND name='alone'"), 33,
+		34);
+	sqlite3_close(db);
+	/* a process of one thread holds nobody up */
+	db = loaded(START("all") "@cpu 0\n2000 0 waking target=200 cpu=0\n2500 0 switch next=200\n"
+				 "8000 200 switch next=0 state=1\n");
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE subject='burner[200]' AND"
+				   " name='wait' AND value IS NOT NULL"),
+			 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE subject='burner[200]' AND"
+				   " name IN ('alone','serial') AND value IS NOT NULL"),
+			 0);
 	sqlite3_close(db);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "tests/unit.h"
 
+#include "analyze/analysis.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 
@@ -217,6 +218,28 @@ static void sectors_belong_to_who_submitted_them(void **state)
 	sqlite3_close(db);
 }
 
+/* A number that two threads had, one after the other, each running for its whole second of life. */
+static void lives_of_one_number_add_up(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db = loaded(
+		START
+		"1_000_000_000 100 fork child=200 child_pid=200 pid=100 comm=\"first\"\n"
+		"1_000_000_000 0 switch next=200\n1_500_000_000 200 syscall nr=read fd=5 dur=10 ret=1\n"
+		"2_000_000_000 200 exit pid=200\n2_000_000_000 200 switch next=0 state=128\n"
+		"3_000_000_000 100 fork child=200 child_pid=200 pid=100 comm=\"second\"\n"
+		"3_000_000_000 0 switch next=200\n"
+		"4_500_000_000 200 exit pid=200\n4_500_000_000 200 switch next=0 state=128\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM thread WHERE tid=200"), 2);
+	assert_int_equal(analyses_run(db, "metrics", &e), 0);
+	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='runtime' AND"
+				  " subject='second and 1 more[200]'"),
+			99, 100);
+	sqlite3_close(db);
+}
+
 /* What a thread's series of states add up to is what table thread says. */
 static void states_add_up_in_windows(void **state)
 {
@@ -262,6 +285,7 @@ int main(void)
 		T(a_long_wait_over_many_short_ones_covers_everything),
 		T(files_are_charged_while_they_are_registered),
 		T(sectors_belong_to_who_submitted_them),
+		T(lives_of_one_number_add_up),
 		T(states_add_up_in_windows),
 	};
 

@@ -2,6 +2,7 @@
 /* analyze/track_requests.c: where the time of turns and exchanges goes. */
 #include "tests/unit.h"
 
+#include "analyze/analysis.h"
 #include "tests/loaded.h"
 
 #define START                                                                                    \
@@ -257,6 +258,39 @@ static void sequential_requests_are_marked(void **state)
 	sqlite3_close(db);
 }
 
+/*
+ * A write of 300 ns, 100 of them queued; then two ask for a flush, which the kernel makes once.
+ * What a flush takes is no part of what requests take, which is what they queue and are in the
+ * device.
+ */
+static void flushes_are_apart(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db = loaded(
+		START
+		"902 0 info text=\"groups=core,syscalls,block\"\n"
+		"@cpu 0\n2000 100 block_start request=1 sector=8 bytes=4096 dev=5 op=1\n"
+		"2100 100 block_issue request=1 sector=8 bytes=4096 dev=5 op=1\n"
+		"2300 0 block_complete request=1 sector=8 bytes=4096 dev=5\n"
+		"3000 100 block_start request=2 dev=5 op=0x40801\n"
+		"3000 101 block_start request=3 dev=5 op=0x40801\n"
+		"3100 0 block_issue request=4 dev=5 op=0x40002\n"
+		"5000 0 block_complete request=4 dev=5 op=0x40002\n"
+		"5000 0 block_complete request=2 dev=5\n5000 0 block_complete request=3 dev=5\n");
+
+	(void)state;
+	assert_int_equal(analyses_run(db, "disk", &e), 0);
+#define OF_DISK(name) "SELECT value FROM metric WHERE subject='0:5' AND name='" name "'"
+	assert_int_equal(asked(db, OF_DISK("requests")), 1);
+	assert_int_equal(asked(db, OF_DISK("latency")), 300);
+	assert_int_equal(asked(db, OF_DISK("queued")), 100);
+	assert_int_equal(asked(db, OF_DISK("service")), 200);
+	assert_int_equal(asked(db, OF_DISK("flushes")), 2);
+	assert_int_equal(asked(db, OF_DISK("flush")), 2000);
+	assert_int_equal(asked(db, "SELECT count(DISTINCT subject) FROM metric"), 2);
+	sqlite3_close(db);
+}
+
 /* Connects to 10.0.0.9: 700 ns of handshake, two segments again; one is refused; one is accepted.
  */
 static void connections_are_timed(void **state)
@@ -309,6 +343,7 @@ int main(void)
 		T(receives_that_block_begin_at_their_wakeup),
 		T(turns_touched_by_loss_are_marked),
 		T(sequential_requests_are_marked),
+		T(flushes_are_apart),
 		T(connections_are_timed),
 	};
 
