@@ -12,6 +12,7 @@
 
 #define MOSTLY	     0.5 /* of a time */
 #define FUTEXES_TOLD 16
+#define NOTABLE	     0.25 /* of the time: who ended less of it is not whom they waited for */
 
 void tally_add(struct tally *t, s64 key, double ns)
 {
@@ -320,7 +321,8 @@ static int drill_futex(struct drill *d, struct found *f, struct err *e)
 		ret = say_futexes(s, &seen, f, e);
 	if (ret == 0 && waker) {
 		thread_text(&d->names, waker, name, sizeof(name));
-		snprintf(f->culprit, sizeof(f->culprit), "%s", name);
+		if (s->wakers.of[0].ns >= NOTABLE * s->objects.total)
+			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
 		ret = buf_printf(&f->text, e, ", released by %s (%.0f %%)", name,
 				 100 * s->wakers.of[0].ns / s->objects.total);
 		if (ret == 0)
@@ -349,7 +351,8 @@ static int drill_sleep(struct drill *d, enum category category, struct found *f,
 	f->label = waker ? "CAUSAL" : "OBSERVED";
 	if (waker && s->wakers.of[0].ns >= s->interrupts) {
 		thread_text(&d->names, waker, name, sizeof(name));
-		snprintf(f->culprit, sizeof(f->culprit), "%s", name);
+		if (s->wakers.of[0].ns >= NOTABLE * s->objects.total)
+			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
 		f->culprit_id = waker;
 		ret = buf_printf(&f->text, e, "; ended by %s (%.0f %%)", name,
 				 100 * s->wakers.of[0].ns / s->objects.total);

@@ -176,7 +176,7 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 		" || '[' || a.pid || ']', sum(a.woken + a.preempted) AS ns, sum(a.guessed) FROM antagonist a"
 		" GROUP BY a.pid HAVING ns >= ? ORDER BY ns DESC, a.pid LIMIT 3";
 	sqlite3_stmt *q;
-	s64 filtered = 0;
+	s64 filtered = 0, groups = 0;
 	int ret = db_int(c->db, &filtered, e,
 			 "SELECT count(*) FROM recording WHERE key='targets' AND value<>'all'", "");
 
@@ -202,6 +202,14 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 			c, e, NOTE, "LIMIT", NULL,
 			"fair shares and idle CPUs: not known, only some threads of the host "
 			"were recorded.");
+	if (ret == 0 && !filtered)
+		ret = db_int(c->db, &groups, e, "SELECT count(DISTINCT cgroup) FROM process", "");
+	if (ret == 0 && groups > 1)
+		ret = put_finding(
+			c, e, NOTE, "LIMIT", NULL,
+			"fair shares are those of threads by their nice values alone: weights of "
+			"the %lld control groups and real-time priorities are not in them.",
+			(long long)groups);
 	return ret < 0 ? ret : 0;
 }
 

@@ -48,6 +48,34 @@ static void locks_name_who_releases_and_what_he_did(void **state)
 	first_is(db, "lock", "housekeeper[300]", "contention");
 }
 
+/* As held_lock, but another thread lets go each time. */
+static long held_by_many(struct script *s, long t)
+{
+	static const int holders[] = { 101, 200, 300, 400, 500, 600, 700 };
+	int holder = holders[t / PERIOD % 7];
+
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	script_line(s, 1, "%ld 0 switch next=%d", t + 1000000, holder);
+	script_line(s, 1, "%ld %d waking target=100 cpu=0", t + 2010000, holder);
+	script_line(s, 1, "%ld %d syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
+		    t + 2012000, holder);
+	script_line(s, 1, "%ld %d switch next=0 state=1", t + 2020000, holder);
+	script_line(s, 0, "%ld 0 switch next=100", t + 2013000);
+	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=2020000",
+		    t + 2015000);
+	return t + 2030000;
+}
+
+/* The first of seven that did about a seventh each is not the one to blame. */
+static void nobody_is_blamed_for_a_seventh(void **state)
+{
+	sqlite3 *db = slowed(held_by_many, 0, "all", NULL);
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT culprit='' FROM cause WHERE rank=1"), 1);
+	first_is(db, "handoff", NULL, "released by");
+}
+
 /* Another thread answers one request from the first slow turn to the last: asleep, by a timer. */
 static void units_as_long_as_all_of_it_are_left_out(void **state)
 {
@@ -405,6 +433,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(locks_name_who_releases_and_what_he_did),
+		T(nobody_is_blamed_for_a_seventh),
 		T(units_as_long_as_all_of_it_are_left_out),
 		T(chains_go_on_behind_locks),
 		T(workers_of_the_kernel_end_chains),

@@ -110,6 +110,28 @@ static void heavier_threads_are_due_more(void **state)
 	sqlite3_close(db);
 }
 
+/* Groups have weights of their own, which fair shares know nothing of: the answer says so. */
+static void fair_shares_do_not_know_of_groups(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db =
+		loaded(START("all") "904 100 thread pid=100 state=83 cgroup=7 comm=\"a\"\n"
+				    "905 200 thread pid=200 state=83 cgroup=8 comm=\"burner\"\n"
+				    "@cpu 0\n1500 0 switch next=200 prio=120\n");
+
+	(void)state;
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db,
+			       "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence LIKE"
+			       " '%weights of the % control groups%'"),
+			 1);
+	sqlite3_close(db);
+	db = loaded(START("all") "@cpu 0\n1500 0 switch next=200 prio=120\n");
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE label='LIMIT'"), 0);
+	sqlite3_close(db);
+}
+
 /* 0.2 ms in the queue of CPU 0 while CPU 1 is idle all the time. */
 #define IDLE_BESIDE(more)                                     \
 	START("all")                                          \
@@ -207,6 +229,7 @@ int main(void)
 		T(preemption_on_the_way_to_sleep_is_no_sleep),
 		T(fair_shares_follow_the_weights),
 		T(heavier_threads_are_due_more),
+		T(fair_shares_do_not_know_of_groups),
 		T(idle_cpus_beside_long_waits_are_told),
 		T(idle_cpus_do_not_count_for_who_is_bound_to_another),
 		T(idle_cpus_are_not_known_of_who_was_bound_meanwhile),
