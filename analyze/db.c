@@ -278,7 +278,8 @@ static bool make_empty(const char *path)
 
 int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 {
-	int flags = make ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+	int flags = SQLITE_OPEN_NOMUTEX /* one thread */ |
+		    (make ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
 	sqlite3 *db = NULL;
 	int r;
 

@@ -148,6 +148,8 @@ static int pass(struct replay *r, bool first, struct err *e)
 			loss_count_record(r, &rec);
 		if (!rec.event || rec.type >= EVENTS_KNOWN || !of_this_pass(r, &rec, first))
 			continue;
+		if (rec.type == EV_syscall || rec.type == EV_syscall_args)
+			r->call = view_syscall(&rec);
 		for (on = d.on[rec.type]; *on; on++) {
 			ret = (*on)(r, &rec, e);
 			if (ret < 0)

@@ -223,15 +223,25 @@ struct loss_interval {
 	u64 from, to;
 };
 
+/* A record of either kind of system call, seen alike. */
+struct call_view {
+	u64 ts, dur;
+	s64 ret;
+	u64 arg[4]; /* of a short record, arg[1] and arg[3] are 0 */
+	u16 nr;
+	u8 abi, flags;
+};
+
 struct replay {
 	sqlite3 *db;
 	struct bulk *bulk;
 	struct reader *reader;
-	u64 begin, end;	  /* of the recording */
-	u64 stopped;	  /* when the programs were switched off; 0: not known */
-	u64 snapshot_end; /* of the first snapshot of the host; 0: not told */
-	u64 resnapshot;	  /* begin of the later one that is being read; 0: none */
-	bool flight;	  /* cut out of a longer run: counters have a base */
+	struct call_view call; /* the record at hand, where it is a system call's */
+	u64 begin, end;	       /* of the recording */
+	u64 stopped;	       /* when the programs were switched off; 0: not known */
+	u64 snapshot_end;      /* of the first snapshot of the host; 0: not told */
+	u64 resnapshot;	       /* begin of the later one that is being read; 0: none */
+	bool flight;	       /* cut out of a longer run: counters have a base */
 	u64 clock_monotonic, clock_realtime, clock_boottime; /* the first reading; 0: none */
 	u32 groups;	 /* bit mask of the groups that were recorded */
 	bool everything; /* -a: no filter */
@@ -401,14 +411,7 @@ void syscalls_free(struct replay *r);
 /* Puts the call's name into syscall_name, once. */
 int syscalls_name(struct replay *r, u8 abi, u16 nr, struct err *e);
 
-/* A record of either kind of system call, seen alike. */
-struct call_view {
-	u64 ts, dur;
-	s64 ret;
-	u64 arg[4]; /* of a short record, arg[1] and arg[3] are 0 */
-	u16 nr;
-	u8 abi, flags;
-};
+/* A record of either kind of system call. */
 struct call_view view_syscall(const struct record *rec);
 /* Index into replay's tables by number: 0 x86_64, 1 aarch64; -1: none. */
 int abi_table(u8 abi, u16 nr);

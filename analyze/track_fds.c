@@ -280,25 +280,25 @@ static void note_change(struct process *p, enum family family, const struct call
 /* Closing is a system call like others; what is opened is told by fd events. */
 int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	struct call_view v = view_syscall(rec);
-	int abi = abi_table(v.abi, v.nr);
-	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v.nr];
+	const struct call_view *v = &r->call;
+	int abi = abi_table(v->abi, v->nr);
+	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v->nr];
 	struct thread *t;
 	s64 fd, last;
 
-	if (family < FAMILY_CLOSE || family >= FAMILY_EPOLL || v.ret != 0 ||
-	    v.flags & SYSCALL_UNFINISHED || !rec->tid)
+	if (family < FAMILY_CLOSE || family >= FAMILY_EPOLL || v->ret != 0 ||
+	    v->flags & SYSCALL_UNFINISHED || !rec->tid)
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)
 		return ERR_FAIL;
 	if (family == FAMILY_FCNTL || family == FAMILY_FCHDIR) {
-		note_change(t->process, family, &v);
+		note_change(t->process, family, v);
 		return 0;
 	}
-	last = family == FAMILY_CLOSE_RANGE ? (s64)(u32)v.arg[1] : (s64)(s32)v.arg[0];
+	last = family == FAMILY_CLOSE_RANGE ? (s64)(u32)v->arg[1] : (s64)(s32)v->arg[0];
 	last = last < (s64)t->process->n_files ? last : (s64)t->process->n_files - 1;
-	for (fd = (s32)v.arg[0]; fd >= 0 && fd <= last; fd++)
+	for (fd = (s32)v->arg[0]; fd >= 0 && fd <= last; fd++)
 		if (file_end(r, t->process, fd, rec->ts, e) < 0)
 			return ERR_FAIL;
 	return 0;

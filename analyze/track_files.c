@@ -212,24 +212,24 @@ static int on_file(struct replay *r, const struct process *p, s32 fd, bool write
 
 int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	struct call_view v = view_syscall(rec);
-	int abi = abi_table(v.abi, v.nr), ret = 0;
-	enum io io = abi < 0 ? IO_NONE : r->file_log->io[abi][v.nr];
+	const struct call_view *v = &r->call;
+	int abi = abi_table(v->abi, v->nr), ret = 0;
+	enum io io = abi < 0 ? IO_NONE : r->file_log->io[abi][v->nr];
 	struct thread *t;
 
-	if (io == IO_NONE || !rec->tid || v.flags & SYSCALL_UNFINISHED)
+	if (io == IO_NONE || !rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)
 		return ERR_FAIL;
 	if (io == IO_SENDFILE) /* to, from */
-		ret = on_file(r, t->process, (s32)v.arg[1], false, &v, e);
+		ret = on_file(r, t->process, (s32)v->arg[1], false, v, e);
 	else if (io != IO_WRITE)
-		ret = on_file(r, t->process, (s32)v.arg[0], false, &v, e);
+		ret = on_file(r, t->process, (s32)v->arg[0], false, v, e);
 	if (ret == 0 && (io == IO_WRITE || io == IO_SENDFILE))
-		ret = on_file(r, t->process, (s32)v.arg[0], true, &v, e);
+		ret = on_file(r, t->process, (s32)v->arg[0], true, v, e);
 	if (ret == 0 && io == IO_COPY)
-		ret = on_file(r, t->process, (s32)v.arg[2], true, &v, e);
+		ret = on_file(r, t->process, (s32)v->arg[2], true, v, e);
 	return ret;
 }
 

@@ -308,23 +308,23 @@ static int on_multiplexed(struct replay *r, struct thread *t, const struct ev_sy
 
 int futex_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	struct call_view v = view_syscall(rec);
+	const struct call_view *v = &r->call;
 	const struct futexes *f = r->futexes;
-	int abi = abi_table(v.abi, v.nr), ret = 0;
+	int abi = abi_table(v->abi, v->nr), ret = 0;
 	struct thread *t;
 
-	if (!rec->tid || v.flags & SYSCALL_UNFINISHED)
+	if (!rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)
 		return ERR_FAIL;
-	if (abi >= 0 && r->waits[abi][v.nr] == SYSWAIT_FUTEX && rec->type == EV_syscall_args) {
-		if (v.nr == f->futex[abi])
-			ret = on_multiplexed(r, t, rec->event, &v, e);
-		else if (v.nr == f->wait[abi])
-			ret = on_wait(r, t, v.arg[0], &v, e);
-		else if (v.nr == f->wake[abi])
-			ret = on_wake(r, t, v.arg[0], v.ret, true, e);
+	if (abi >= 0 && r->waits[abi][v->nr] == SYSWAIT_FUTEX && rec->type == EV_syscall_args) {
+		if (v->nr == f->futex[abi])
+			ret = on_multiplexed(r, t, rec->event, v, e);
+		else if (v->nr == f->wait[abi])
+			ret = on_wait(r, t, v->arg[0], v, e);
+		else if (v->nr == f->wake[abi])
+			ret = on_wake(r, t, v->arg[0], v->ret, true, e);
 	}
 	t->n_roused = 0;
 	return ret;

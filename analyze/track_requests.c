@@ -130,9 +130,9 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 
 int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	struct call_view v = view_syscall(rec);
-	int abi = abi_table(v.abi, v.nr);
-	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v.nr];
+	const struct call_view *v = &r->call;
+	int abi = abi_table(v->abi, v->nr);
+	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v->nr];
 	bool send = family == FAMILY_SEND || family == FAMILY_SEND_MANY, server;
 	struct socket_use *u;
 	struct thread *t;
@@ -140,27 +140,27 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 	u64 bytes;
 
 	if (family == FAMILY_NONE || (family >= FAMILY_CLOSE && family < FAMILY_EPOLL) ||
-	    !rec->tid || v.flags & SYSCALL_UNFINISHED)
+	    !rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)
 		return ERR_FAIL;
 	if (family >= FAMILY_EPOLL)
-		ready_polled(t, family == FAMILY_EPOLL ? file_of(t->process, (s32)v.arg[0]) : NULL,
-			     &v);
-	if (family >= FAMILY_EPOLL || v.ret <= 0)
+		ready_polled(t, family == FAMILY_EPOLL ? file_of(t->process, (s32)v->arg[0]) : NULL,
+			     v);
+	if (family >= FAMILY_EPOLL || v->ret <= 0)
 		return 0;
-	f = file_of(t->process, (s32)v.arg[0]);
+	f = file_of(t->process, (s32)v->arg[0]);
 	if (!f || f->kind != FD_SOCKET)
 		return 0;
-	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v.ret : 0;
+	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v->ret : 0;
 	server = is_server(f);
 	if (server && services_of_file(r, t->process, f, e) < 0)
 		return ERR_FAIL;
-	if (uses_count(r, &u, t->process->pid, server ? service_id(f->turn.service) : 0, &v, send,
+	if (uses_count(r, &u, t->process->pid, server ? service_id(f->turn.service) : 0, v, send,
 		       bytes, e) < 0)
 		return ERR_FAIL;
 	if (f->role == ROLE_CONNECTED)
-		turns_exchange(r, t, f, &v, send, bytes);
-	return server ? on_server_socket(r, t, f, &v, u, send, bytes, e) : 0;
+		turns_exchange(r, t, f, v, send, bytes);
+	return server ? on_server_socket(r, t, f, v, u, send, bytes, e) : 0;
 }

@@ -378,15 +378,17 @@ int states_on_wakeup_new(struct replay *r, const struct record *rec, struct err 
 
 int states_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	struct call_view v = view_syscall(rec);
+	const struct call_view *v = &r->call;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	struct inside in = { elapsed(v.dur, v.ts), v.nr, v.abi, v.arg[0], v.arg[0], v.arg[1] };
+	struct inside in = {
+		elapsed(v->dur, v->ts), v->nr, v->abi, v->arg[0], v->arg[0], v->arg[1]
+	};
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
-	if (v.flags & SYSCALL_NO_ENTRY)
+	if (v->flags & SYSCALL_NO_ENTRY)
 		in.enter = 0;
-	if (v.flags & SYSCALL_UNFINISHED) {
+	if (v->flags & SYSCALL_UNFINISHED) {
 		t->open = in;
 		return 0;
 	}

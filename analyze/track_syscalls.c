@@ -102,36 +102,36 @@ static bool takes_fd(const struct replay *r, const struct call_view *v)
 
 int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	struct call_view v = view_syscall(rec);
-	bool open = v.flags & SYSCALL_UNFINISHED, timed = !(v.flags & SYSCALL_NO_ENTRY);
+	const struct call_view *v = &r->call;
+	bool open = v->flags & SYSCALL_UNFINISHED, timed = !(v->flags & SYSCALL_NO_ENTRY);
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct syscall_stat *s;
 	s64 *row;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
-	s = stat_of(r, t->process->pid, &v, e);
+	s = stat_of(r, t->process->pid, v, e);
 	if (!s)
 		return ERR_FAIL;
 	t->returned = rec->ts;
 	row = bulk_row(r->bulk, TABLE_syscall);
-	row[0] = replay_time(r, elapsed(v.dur, v.ts));
-	row[1] = timed ? (s64)(v.dur & INT64_MAX) : BULK_NULL;
+	row[0] = replay_time(r, elapsed(v->dur, v->ts));
+	row[1] = timed ? (s64)(v->dur & INT64_MAX) : BULK_NULL;
 	row[2] = rec->tid;
-	row[3] = v.abi;
-	row[4] = v.nr;
-	row[5] = takes_fd(r, &v) ? (s64)(s32)v.arg[0] : BULK_NULL;
-	row[6] = open ? BULK_NULL : v.ret;
+	row[3] = v->abi;
+	row[4] = v->nr;
+	row[5] = takes_fd(r, v) ? (s64)(s32)v->arg[0] : BULK_NULL;
+	row[6] = open ? BULK_NULL : v->ret;
 	if (open) {
 		s->unfinished++;
 		return 0;
 	}
 	s->n++;
 	if (timed)
-		hist_add(&s->latency, v.dur);
-	if (v.ret > 0 && row[5] != BULK_NULL)
-		s->bytes += v.ret;
-	return v.ret < 0 && v.ret >= -ERRNO_MAX ? count_failure(s, -v.ret, e) : 0;
+		hist_add(&s->latency, v->dur);
+	if (v->ret > 0 && row[5] != BULK_NULL)
+		s->bytes += v->ret;
+	return v->ret < 0 && v->ret >= -ERRNO_MAX ? count_failure(s, -v->ret, e) : 0;
 }
 
 struct latency_arg {

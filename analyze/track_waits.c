@@ -205,22 +205,22 @@ static int dispatch(struct replay *r, struct waiting *w, enum call_class class, 
 
 int waits_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	struct call_view v = view_syscall(rec);
-	int abi = abi_table(v.abi, v.nr);
-	enum call_class class = abi < 0 ? CALL_NONE : r->classes[abi][v.nr];
+	const struct call_view *v = &r->call;
+	int abi = abi_table(v->abi, v->nr);
+	enum call_class class = abi < 0 ? CALL_NONE : r->classes[abi][v->nr];
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	struct waiting w = { t, &v, elapsed(v.dur, v.ts), v.ts, .over = true };
+	struct waiting w = { t, v, elapsed(v->dur, v->ts), v->ts, .over = true };
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
-	if (v.flags & SYSCALL_UNFINISHED) {
-		w.to = r->end > v.ts ? r->end : v.ts;
+	if (v->flags & SYSCALL_UNFINISHED) {
+		w.to = r->end > v->ts ? r->end : v->ts;
 		w.over = false;
 	}
 	/* its first call, and no entry: the thread was in it when the recording began */
-	if (v.flags & SYSCALL_NO_ENTRY)
-		w.from =
-			t->called || t->start || loss_overlaps(r, r->begin, v.ts) ? w.to : r->begin;
+	if (v->flags & SYSCALL_NO_ENTRY)
+		w.from = t->called || t->start || loss_overlaps(r, r->begin, v->ts) ? w.to
+										    : r->begin;
 	t->called = true;
 	return class == CALL_NONE ? 0 : dispatch(r, &w, class, e);
 }

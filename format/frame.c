@@ -11,15 +11,6 @@
 #define TAG_LEN	 8
 #define CHECK_AT (FRAME_BODY - 8)
 
-u64 le_get(const u8 *at, int bytes)
-{
-	u64 v = 0;
-
-	while (bytes-- > 0)
-		v = v << 8 | at[bytes];
-	return v;
-}
-
 void le_put(u8 *at, u64 v, int bytes)
 {
 	int i;

@@ -43,7 +43,14 @@ struct end_frame {
 };
 
 /* Little-endian numbers at any address. */
-u64 le_get(const u8 *at, int bytes);
+static inline u64 le_get(const u8 *at, int bytes)
+{
+	u64 v = 0;
+
+	while (bytes-- > 0)
+		v = v << 8 | at[bytes];
+	return v;
+}
 void le_put(u8 *at, u64 v, int bytes);
 
 /* Writes the skippable frame's head, and the checksum over a body that is otherwise complete. */

@@ -36,17 +36,6 @@ static inline __attribute__((always_inline)) void turn(vec v[8], int bit)
 	}
 }
 
-u64 planes_load(const u8 *at)
-{
-	u64 v;
-
-	memcpy(&v, at, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 void planes_store(u8 *at, u64 v)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

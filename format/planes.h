@@ -9,6 +9,8 @@
 
 #include "event.h"
 
+#include <string.h>
+
 /* rows -> planes: writes 8 * n bytes. */
 void planes_split(u8 *planes, const u8 *rows, const u32 *order, u32 n, u32 at);
 
@@ -16,7 +18,17 @@ void planes_split(u8 *planes, const u8 *rows, const u32 *order, u32 n, u32 at);
 void planes_join(const u8 *planes, u8 *rows, const u32 *order, u32 n, u32 at);
 
 /* A little-endian u64 at any address, in the host's order. */
-u64 planes_load(const u8 *at);
+static inline u64 planes_load(const u8 *at)
+{
+	u64 v;
+
+	memcpy(&v, at, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
 void planes_store(u8 *at, u64 v);
 
 #endif

@@ -252,18 +252,12 @@ static bool wanted_block(const struct reader *r, const struct block_info *b)
 		(b->ts_max < r->from && b->groups & r->early));
 }
 
-/* Records that were held back join those of the block, n of them. */
-static int add_held(struct reader *r, struct stream *s, u32 n, struct err *e)
+/* Lists the block's records, n of them, and with them those that were held back. */
+static int list_all(struct reader *r, struct stream *s, u32 n, struct err *e)
 {
-	if (n == 0) /* a damaged block */
-		s->records.len = s->n = s->next = 0;
-	if (s->n_held == 0)
-		return 0;
-	if (buf_add(&s->records, s->held.data, s->held.len, e) < 0)
+	if (s->n_held && buf_add(&s->records, s->held.data, s->held.len, e) < 0)
 		return ERR_FAIL;
-	n += s->n_held;
-	s->n_held = 0;
-	return list_records(r, s, n, e);
+	return list_records(r, s, n + s->n_held, e);
 }
 
 /* Of the listed records, those behind the begin of a later block wait for it. */
@@ -303,9 +297,13 @@ static int decode_block(struct reader *r, struct stream *s, size_t number, struc
 	if (ret == 0)
 		ret = block_decode(r->dec, b, r->packed.data, &s->records, e);
 	if (ret == 0)
-		ret = list_records(r, s, b->records, e);
-	if ((ret == 0 || ret == ERR_DAMAGED) &&
-	    (add_held(r, s, ret == 0 ? b->records : 0, e) < 0 || hold_back(r, s, e) < 0))
+		ret = list_all(r, s, b->records, e);
+	if (ret == ERR_DAMAGED) { /* none of it, then */
+		buf_clear(&s->records);
+		if (list_all(r, s, 0, e) < 0)
+			ret = ERR_FAIL;
+	}
+	if (ret != ERR_FAIL && hold_back(r, s, e) < 0)
 		ret = ERR_FAIL;
 	s->block = number;
 	r->state.decoded++;
