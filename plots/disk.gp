@@ -7,7 +7,7 @@ load ARG0[1:strstrt(ARG0, "disk.gp") - 1]."style.gp"
 set multiplot layout 2,1 title sprintf("Requests to disk %s%s", cell(2), under) noenhanced
 set lmargin 11
 set rmargin 10
-set xrange [0:*]
+set xrange [0:*] noextend
 set ylabel "latency [ms]"
 set logscale y
 stats data using 4 nooutput name "L"
