@@ -24,7 +24,8 @@ set xlabel "time since the begin of the recording [s]"
 set ylabel "in flight [mean number]"
 set y2label "requests [1/s]"
 set y2range [0:*]
-set yrange [0:*]
+stats data using (stringcolumn(9) eq "nan" ? 0 : $9) nooutput name "D"
+set yrange [0:(D_max > 0 ? D_max * 1.05 : 1)]
 set y2tics
 set format y2 "%.0s%c"
 set border 11
