@@ -63,3 +63,14 @@ int cmd_damaged(const char *path)
 	buf_free(&name);
 	return -ERR_DAMAGED;
 }
+
+int cmd_end(sqlite3 *db, const char *path, struct err *e)
+{
+	s64 whole = 0;
+	int ret = db_int(db, &whole, e,
+			 "SELECT count(*) FROM recording WHERE (key='sound' AND value='1')"
+			 " OR (key='damaged_blocks' AND value='0')",
+			 "");
+
+	return ret == 0 && whole < 2 ? cmd_damaged(path) : ret;
+}

@@ -3,6 +3,7 @@
 #ifndef OBS_CMD_H
 #define OBS_CMD_H
 
+#include "db.h"
 #include "format/buf.h"
 #include "format/opt.h"
 
@@ -50,5 +51,8 @@ int cmd_write(const struct buf *b, const char *path, struct err *e);
 
 /* The last words of a command on a recording that is cut or damaged: exit status 3, and why. */
 int cmd_damaged(const char *path);
+
+/* The same for a command that asked a database, if the recording in it is so: else 0. */
+int cmd_end(sqlite3 *db, const char *path, struct err *e);
 
 #endif

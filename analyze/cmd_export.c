@@ -182,7 +182,6 @@ static int run(int argc, char **argv, struct err *e)
 	bool csv = strcmp(c.format, "csv") == 0;
 	sqlite3 *db = NULL;
 	bool answered = true;
-	s64 whole = 0;
 	int ret;
 
 	if (first < 0)
@@ -204,12 +203,9 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret == 0)
 		ret = say_verdict(db, e);
 	if (ret == 0)
-		ret = db_int(db, &whole, e,
-			     "SELECT count(*) FROM recording WHERE (key='sound' AND value='1')"
-			     " OR (key='damaged_blocks' AND value='0')",
-			     "");
+		ret = cmd_end(db, argv[first], e);
 	sqlite3_close(db);
-	return ret == 0 && whole < 2 ? cmd_damaged(argv[first]) : ret;
+	return ret;
 }
 
 const struct command command_export = {

@@ -112,11 +112,13 @@ static int run(int argc, char **argv, struct err *e)
 		ret = draw(db, p, &c, e);
 		drawn += ret > 0;
 	}
-	sqlite3_close(db);
 	if (ret >= 0 && !drawn)
 		ret = err_set(e, ERR_FAIL, "the recording has nothing to draw%s%.40s",
 			      c.only ? " for " : "", c.only ? c.only : "");
-	return ret < 0 ? ret : 0;
+	if (ret >= 0)
+		ret = cmd_end(db, argv[first], e);
+	sqlite3_close(db);
+	return ret;
 }
 
 const struct command command_plot = {

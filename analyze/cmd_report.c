@@ -138,7 +138,6 @@ static int run(int argc, char **argv, struct err *e)
 	int first = cmd_words(&command_report, &c, argc, argv, 0, 1, e);
 	sqlite3 *db = NULL;
 	bool answered = false;
-	s64 whole = 0;
 	int ret;
 
 	if (first < 0)
@@ -155,12 +154,7 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret == 0)
 		ret = answer(db, &c, answered, e);
 	if (ret == 0)
-		ret = db_int(db, &whole, e,
-			     "SELECT count(*) FROM recording WHERE (key='sound' AND value='1')"
-			     " OR (key='damaged_blocks' AND value='0')",
-			     "");
-	if (ret == 0 && whole < 2)
-		ret = cmd_damaged(argv[first]);
+		ret = cmd_end(db, argv[first], e);
 	sqlite3_close(db);
 	return ret;
 }

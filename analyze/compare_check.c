@@ -31,13 +31,17 @@ static int put(struct check *c, const char *what, const char *before, const char
 	       enum finding f, const char *sentence)
 {
 	static const char *const words[] = { "alike", "differs", "refused" };
-	int ret = db_insert(c->db, TABLE_comparability, c->e, "sssss", what, before, after,
-			    words[f], f == ALIKE ? "" : sentence);
+	int ret;
 
+	if (f != ALIKE) {
+		before = *before ? before : "none";
+		after = *after ? after : "none";
+	}
+	ret = db_insert(c->db, TABLE_comparability, c->e, "sssss", what, before, after, words[f],
+			f == ALIKE ? "" : sentence);
 	if (ret == 0 && f == REFUSED)
-		ret = buf_printf(c->refused, c->e, "%s%s (%.60s before, %.60s after)",
-				 c->refused->len ? "; " : "", sentence, *before ? before : "none",
-				 *after ? after : "none");
+		ret = buf_printf(c->refused, c->e, "%s%s (%.100s before, %.100s after)",
+				 c->refused->len ? "; " : "", sentence, before, after);
 	return ret;
 }
 

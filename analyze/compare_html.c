@@ -85,7 +85,8 @@ static int put_tag(struct page *p)
 {
 	static const char sql[] =
 		"SELECT total(verdict='slower'), total(verdict='faster'),"
-		" total(verdict IN ('more', 'less')), total(verdict='equivalent'), count(*) FROM change";
+		" total(verdict IN ('more', 'less')), total(verdict='equivalent'), count(*),"
+		" total(verdict IN ('inconclusive', 'no data')) FROM change";
 	const char *word = "no change found", *class = "";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, p->db, p->e, sql, "");
@@ -106,6 +107,8 @@ static int put_tag(struct page *p)
 		   sqlite3_column_int(q, 3) == sqlite3_column_int(q, 4)) {
 		word = "equivalent";
 		class = " good";
+	} else if (ret > 0 && sqlite3_column_int(q, 5) == sqlite3_column_int(q, 4)) {
+		word = "inconclusive";
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret

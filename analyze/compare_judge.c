@@ -223,13 +223,20 @@ static bool one_moment(const struct row *row)
 	return row->metric == COMPARE_errors && more->burst > MOSTLY;
 }
 
+static bool reads_or_writes(const char *subject)
+{
+	const char *last = strrchr(subject, ' ');
+
+	return last && (strcmp(last, " read") == 0 || strcmp(last, " write") == 0);
+}
+
 /* Why --fail-on leaves it out; NULL: it counts. */
 static const char *left_out(const struct rows *r, const struct row *row)
 {
 	const struct side_of_row *a = &row->of[0], *b = &row->of[1];
 
 	if (row->metric >= COMPARE_block_p50 && row->metric <= COMPARE_block_p99) {
-		if (strstr(row->subject, " operation "))
+		if (!reads_or_writes(row->subject))
 			return "neither read nor write";
 		if (strncmp(r->s->of[0][0].facts[FACT_targets], "chosen", 6) == 0)
 			return "disks serve other processes, too";

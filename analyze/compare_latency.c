@@ -65,7 +65,8 @@ static const struct kind kinds[] = {
 	  COMPARE_call_p50, COMPARE_call_rate },
 	{ "block",
 	  "SELECT b.dev << 8 | b.op & 255, coalesce(d.name, 'device ' || b.dev) || CASE b.op & 255"
-	  " WHEN 0 THEN ' read' WHEN 1 THEN ' write' ELSE ' operation ' || (b.op & 255) END, ''"
+	  " WHEN 0 THEN ' read' WHEN 1 THEN ' write' WHEN 2 THEN ' flush' WHEN 3 THEN ' discard'"
+	  " ELSE ' operation ' || (b.op & 255) END, ''"
 	  " FROM block_io b LEFT JOIN disk d ON d.dev=b.dev GROUP BY 1 HAVING count(b.dur)>=30"
 	  " ORDER BY count(b.dur) DESC, 1 LIMIT 64",
 	  "SELECT dev << 8 | op & 255, ts + dur, dur FROM block_io WHERE dur IS NOT NULL",

@@ -84,11 +84,15 @@ static int say_verdict(sqlite3 *db, double threshold, struct err *e)
 	all = slower + faster + other + same + unsure;
 	if (ret == 0)
 		ret = buf_printf(&text, e, "%s",
-				 slower && faster     ? "Slower in some, faster in others: "
-				 : slower	      ? "Slower: "
-				 : faster	      ? "Faster: "
-				 : all && same == all ? "Equivalent"
-						      : "No change was found");
+				 slower && faster ? "Slower in some, faster in others: "
+				 : slower	  ? "Slower: "
+				 : faster	  ? "Faster: "
+				 : !all		  ? "Nothing could be compared"
+				 : same == all	  ? "Equivalent"
+				 : unsure == all
+					 ? "Inconclusive: these recordings can tell neither that "
+					   "anything changed nor that nothing did"
+					 : "No change was found");
 	if (ret == 0 && (slower || faster))
 		ret = name_rows(&text, db, "|slower|faster|", e);
 	if (ret == 0 && other)

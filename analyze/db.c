@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define APPLICATION_ID 0x4f425344 /* "OBSD" */
@@ -305,9 +306,14 @@ bool db_is_database(const char *path)
 {
 	static const char magic[] = "SQLite format 3";
 	char start[sizeof(magic)] = "";
-	FILE *f = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+	struct stat sb;
+	FILE *f;
 	bool yes;
 
+	/* what a pipe brings can be read only once */
+	if (stat(path, &sb) < 0 || !S_ISREG(sb.st_mode))
+		return false;
+	f = fopen(path, "rb");
 	if (!f)
 		return false;
 	yes = fread(start, 1, sizeof(start), f) == sizeof(start) &&

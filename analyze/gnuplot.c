@@ -70,6 +70,27 @@ static int find_gp(struct buf *path, const char *name, struct err *e)
 	return 0;
 }
 
+/* gnuplot does not say that a disk is full: only the end of the file tells. */
+static int check_end(const char *file, const char *format, struct err *e)
+{
+	const char *mark = strcmp(format, "png") == 0 ? "IEND" : "</svg>";
+	char end[17] = "";
+	FILE *f = fopen(file, "rb");
+	bool whole = f && fseek(f, -16, SEEK_END) == 0 && fread(end, 1, 16, f) == 16;
+	size_t i;
+
+	for (i = 0; i < 16; i++)
+		end[i] = end[i] ? end[i] : ' ';
+	whole = whole && strstr(end, mark);
+	if (f)
+		fclose(f);
+	if (whole)
+		return 0;
+	unlink(file);
+	return err_set(e, ERR_FAIL,
+		       "gnuplot could not write the whole of %.400s: is the disk full?", file);
+}
+
 int picture_draw(const struct picture *p, const char *data, const char *file, const char *format,
 		 const char *note, bool quiet, struct err *e)
 {
@@ -86,6 +107,8 @@ int picture_draw(const struct picture *p, const char *data, const char *file, co
 		};
 
 		ret = run_gnuplot(argv, quiet, e);
+		if (ret == 0)
+			ret = check_end(file, format, e);
 	}
 	buf_free(&gp);
 	buf_free(&text);

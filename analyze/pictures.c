@@ -2,6 +2,7 @@
 /* The table of pictures, and their numbers. */
 #include "pictures.h"
 
+#include "analysis.h"
 #include "format/escape.h"
 
 #include <math.h>
@@ -10,13 +11,23 @@
 #define DURATION "(SELECT CAST(value AS INTEGER) FROM recording WHERE key='duration_ns')"
 /* whole milliseconds if that is fine enough */
 #define PICTURE_STEP "max(" DURATION " / 120, 1)"
+/* The server that answers most, all its workers together as in the verdict; else the function
+ * called most */
+#define SERVED "iif(kind='function', name, " SERVICE_COMMON ")"
 #define SERVICE                                                                        \
-	"SELECT id, pid, name, latency_max FROM service WHERE turns > 0 ORDER BY kind" \
-	"='function', turns DESC, id LIMIT 1"
-#define WATCHED                                                                               \
-	"(SELECT coalesce((SELECT pid FROM service WHERE turns > 0 ORDER BY kind='function'," \
-	" turns DESC, id LIMIT 1), (SELECT pid FROM thread WHERE pid > 0 GROUP BY pid"        \
-	" ORDER BY sum(run) DESC, pid LIMIT 1)))"
+	"SELECT " SERVED " AS common, iif(count(*)=1, name, " SERVED " || ' (' ||"     \
+	" count(DISTINCT pid) || ' processes)') AS title, max(latency_max) AS longest" \
+	" FROM service WHERE turns > 0 GROUP BY common ORDER BY min(kind='function')," \
+	" sum(turns) DESC, min(id) LIMIT 1"
+/* its rows of service; s: SERVICE */
+#define WORKERS "SELECT id, pid FROM service, s WHERE turns > 0 AND " SERVED "=s.common"
+/* s, and p: its processes, else the busiest one */
+#define WATCHED                                                                                          \
+	"s AS (" SERVICE "), p AS MATERIALIZED (SELECT DISTINCT pid FROM (" WORKERS ") UNION"            \
+	" SELECT pid FROM (SELECT pid FROM thread WHERE pid > 0 AND NOT EXISTS (SELECT 1 FROM s)"        \
+	" GROUP BY pid ORDER BY sum(run) DESC, pid LIMIT 1)),"                                           \
+	" who(title) AS MATERIALIZED (SELECT max(comm) || iif(count(DISTINCT pid)=1, '[' || pid || ']'," \
+	" ' (' || count(DISTINCT pid) || ' processes)') FROM process JOIN p USING(pid))"
 /* 1 if a window overlaps loss in this group */
 #define LOST(grp, ts, dur)                                                                      \
 	"EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'unlocated' AND l.grp=" grp " AND l.ts < " \

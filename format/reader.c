@@ -99,11 +99,11 @@ static int make_streams(struct reader *r, struct err *e)
 
 int reader_open(struct reader **ret, const char *path, struct err *e)
 {
-	int fd = strcmp(path, "-") == 0 ? spool_stdin(e) : open(path, O_RDONLY | O_CLOEXEC);
+	struct err why = { 0 };
+	int fd = spool_open(path, e);
+	int got = fd < 0 ? fd : reader_open_fd(ret, fd, &why);
 
-	if (fd < 0 && strcmp(path, "-") != 0)
-		return err_errno(e, ERR_FAIL, "cannot open the recording %s", path);
-	return fd < 0 ? ERR_FAIL : reader_open_fd(ret, fd, e);
+	return fd >= 0 && got < 0 ? err_set(e, got, "%.300s: %s", path, why.text) : got;
 }
 
 int reader_twin(struct reader **ret, const struct reader *of, struct err *e)

@@ -7,7 +7,7 @@ load ARG0[1:strstrt(ARG0, "disk.gp") - 1]."style.gp"
 set multiplot layout 2,1 title sprintf("Requests to disk %s%s", cell(2), under) noenhanced
 set lmargin 11
 set rmargin 10
-set xrange [0:*]
+set xrange [0:*] noextend
 set ylabel "latency [ms]"
 set logscale y
 stats data using 4 nooutput name "L"
@@ -24,7 +24,8 @@ set xlabel "time since the begin of the recording [s]"
 set ylabel "in flight [mean number]"
 set y2label "requests [1/s]"
 set y2range [0:*]
-set yrange [0:*]
+stats data using (stringcolumn(9) eq "nan" ? 0 : $9) nooutput name "D"
+set yrange [0:(D_max > 0 ? D_max * 1.05 : 1)]
 set y2tics
 set format y2 "%.0s%c"
 set border 11

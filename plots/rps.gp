@@ -27,6 +27,8 @@ set xlabel "time since the begin of the recording [s]"
 set ylabel "latency [ms]"
 set format y "%g"
 set yrange [*:*]
+stats data using (stringcolumn(7) eq "nan" ? P_max : $7) nooutput name "M"
+if (P_max > 0 && M_min >= P_max) { set yrange [P_max / 2:P_max * 2] }
 set logscale y
 if (L_max > 0 && P_max > 0) {
 	plot data using ($1 + $5 / 2):($6 > 0 ? P_max * 1.5 : 1/0):5 with boxes fs pattern 4 lc rgb lost notitle, \

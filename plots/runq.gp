@@ -10,7 +10,7 @@ set ylabel "wait in the run queue [us]"
 set cblabel "waits of this length in the window [number]"
 set logscale y
 set logscale cb
-set xrange [0:*]
+set xrange [0:*] noextend
 stats data using (stringcolumn(5) eq "nan" ? 0 : $5) nooutput name "Y"
 stats data using 7 nooutput name "L"
 stats data using (stringcolumn(6) eq "nan" ? 0 : $6) nooutput name "N"

@@ -33,7 +33,7 @@ plot data using ($10 > 0 ? 1/0 : $3):5 with points pt 7 ps 0.6 lc rgb blue title
 unset object
 unset arrow
 unset label
-set xrange [0:*]
+set xrange [0:*] noextend
 set format x "%g"
 
 set xlabel "time since the begin of the recording [s]"

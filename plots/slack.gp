@@ -10,11 +10,13 @@ set title sprintf("Room left in %s: waits in epoll, poll and select%s", cell(2),
 set xlabel "time since the begin of the recording [s]"
 set ylabel "idle share [%]"
 set y2label "mean duration of a wait [ms]"
-set xrange [0:*]
+set xrange [0:*] noextend
 set yrange [0:105]
-set logscale y2
 stats data using 3 nooutput name "W"
-if (W_records > 0 && W_min > 0) { set y2range [W_min * 0.8:W_max * 1.25] }
+# a logarithmic axis has marks at powers of ten only: one with none of them between its ends says nothing
+wide = W_records > 0 && W_min > 0 && W_max > 10 * W_min
+if (wide) { set logscale y2; set y2range [W_min * 0.8:W_max * 1.25] }
+if (!wide && W_records > 0 && W_max > 0) { set y2range [0:W_max * 1.25] }
 set border 11
 set y2tics
 if (L_max > 0) {

@@ -7,7 +7,7 @@ load ARG0[1:strstrt(ARG0, "waits.gp") - 1]."style.gp"
 set title sprintf("Where the time of %s went%s", cell(2), under) noenhanced
 set xlabel "time since the begin of the recording [s]"
 set ylabel "threads in this state [mean number]"
-set xrange [0:*]
+set xrange [0:*] noextend
 set yrange [0:*]
 set style fill solid 1 noborder
 set key below maxrows 3

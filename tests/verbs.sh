@@ -232,6 +232,14 @@ is "standard output is a file like others" "$($o dump pipe.obs | md5sum)" "$($o 
 ln -s part.obs link.obs
 is "a link is not followed" "$($o cut -o link.obs "$whole" 2>&1 | grep -c 'exists already')" 1
 is "nothing half is left" "$(find . -name '*.part-*' | wc -l)" 0
+is "a pipe with a name is a recording like others" \
+	"$(mkfifo fifo && { cat part.obs >fifo & } && numbers fifo | md5sum)" "$(numbers part.obs | md5sum)"
+is "a directory is none, and errors name the file" \
+	"$($o info . 2>&1; echo $?; : >nothing; $o compare part.obs nothing 2>&1; echo $?)" \
+	"obsanalyze: . is a directory, not a recording
+1
+obsanalyze: nothing: the file is empty
+3"
 
 # filters
 is "threads by name" "$($o dump --comm 'jemalloc*' -e syscall_args "$whole" | cut -d' ' -f2 | sort -u)" 6402

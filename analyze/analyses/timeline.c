@@ -77,7 +77,7 @@ static int add_units(struct drawing *d, const char *sql, int most, struct err *e
 static int choose(struct drawing *d, struct err *e)
 {
 	static const char causes[] =
-		"SELECT c.unit || ', example of ' || c.kind, c.example, c.example_dur, coalesce("
+		"SELECT c.unit || ': example of cause ' || c.rank, c.example, c.example_dur, coalesce("
 		"(SELECT tid FROM turn WHERE ts-queued=c.example AND dur+queued=c.example_dur LIMIT 1),"
 		"(SELECT tid FROM call WHERE ts=c.example AND dur=c.example_dur LIMIT 1), 0)"
 		" FROM cause c WHERE c.example_dur > 0 ORDER BY c.rank";
