@@ -31,7 +31,7 @@ const char html_style[] =
 ".bad{color:var(--bad);background:var(--bad-ground)}\n"
 "dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:.8rem 0}\n"
 "dt{color:var(--soft)}dd{margin:0}\n"
-"nav ul{columns:16rem;padding-left:1.2rem;margin:.4rem 0}\n"
+"nav ul{columns:16rem;column-gap:2rem;padding-left:1.2rem;margin:.4rem 0}\n"
 ".said{list-style:none;padding:0}\n"
 ".said>li{padding:.6rem 0;border-bottom:1px solid var(--line)}\n"
 "details{margin:.4rem 0}\n"

@@ -182,10 +182,22 @@ static int other_group(struct drill *d, s64 pid, char *text, size_t size, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* The processes that had the CPU, largest first. */
-static int say_antagonists(struct drill *d, const struct tally *process, double all,
-			   struct found *f, struct err *e)
+/* What had the CPU longer than in usual units: those who had it less are no part of the excess. */
+static double sum_more(const struct tally *process)
 {
+	double all = 0;
+	int i;
+
+	for (i = 0; i < process->n; i++)
+		all += fmax(process->of[i].ns, 0);
+	return all;
+}
+
+/* The processes that had the CPU, largest first. */
+static int say_antagonists(struct drill *d, const struct tally *process, struct found *f,
+			   struct err *e)
+{
+	double all = sum_more(process);
 	u32 own = d->n ? names_of(&d->names, d->slow[0].tid).pid : 0;
 	char name[64], group[100];
 	int i, told = 0, ret = 0;
@@ -193,7 +205,7 @@ static int say_antagonists(struct drill *d, const struct tally *process, double 
 
 	for (i = 0; i < process->n && told < 3 && ret == 0; i++) {
 		pid = process->of[i].key;
-		if (pid < 0 || process->of[i].ns < 0.05 * all)
+		if (pid < 0 || process->of[i].ns <= 0.05 * all)
 			continue;
 		snprintf(name, sizeof(name), "nobody, it was idle or busy with interrupts");
 		group[0] = '\0';
@@ -209,6 +221,8 @@ static int say_antagonists(struct drill *d, const struct tally *process, double 
 		if (!told++ && pid > 0) {
 			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
 			f->culprit_id = pid;
+			f->part = process->of[i].ns / all;
+			f->itself = pid == own;
 		}
 	}
 	return ret;
@@ -258,7 +272,7 @@ int drill_runq(struct drill *d, struct found *f, struct err *e)
 	ret = buf_printf(&f->text, e, " (%.0f %% of it after preemption)",
 			 all > 0 ? 100 * q.preempted / all : 0);
 	if (ret == 0)
-		ret = say_antagonists(d, &process, q.who.total, f, e);
+		ret = say_antagonists(d, &process, f, e);
 	if (ret == 0 && guessed >= GUESSED_MOST)
 		ret = buf_printf(
 			&f->against, e,

@@ -199,8 +199,8 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 	if (ret == 0 && filtered)
 		ret = put_finding(
 			c, e, NOTE, "LIMIT", NULL,
-			"fair shares and idle CPUs: not known, only some threads of the host "
-			"were recorded.");
+			"fair shares and idle CPUs: only some threads of the host were recorded "
+			"(obsrec -a records all).");
 	return ret < 0 ? ret : 0;
 }
 
@@ -299,7 +299,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_cpu = {
 	.name = "cpu",
-	.doc = "How threads were served by the CPUs",
+	.doc = "How long did threads wait for a CPU",
 	.needs = "sched",
 	.metrics = metrics,
 	.rows = 12,

@@ -165,7 +165,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_disk = {
 	.name = "disk",
-	.doc = "Who used which disk, and how long requests took",
+	.doc = "Who used which disk, and how long did requests take",
 	.needs = "block",
 	.metrics = metrics,
 	.rows = 20,
