@@ -62,7 +62,7 @@ static int name_len(const char *subject)
 	return end && end - subject > NAME_LONG ? (int)(end - subject) : 0;
 }
 
-static bool same_name(const struct pivot *p, int a, int b)
+bool table_same_name(const struct pivot *p, int a, int b)
 {
 	int n = name_len(p->rows[a].subject);
 
@@ -70,11 +70,10 @@ static bool same_name(const struct pivot *p, int a, int b)
 	       strncmp(p->rows[a].subject, p->rows[b].subject, n) == 0;
 }
 
-/* Bytes of row r's name if it stands above the row and others; 0 if the row has all of it. */
-static int shared(const struct pivot *p, int r)
+int table_shared_name(const struct pivot *p, int r)
 {
-	bool any =
-		(r > 0 && same_name(p, r - 1, r)) || (r + 1 < p->n_rows && same_name(p, r, r + 1));
+	bool any = (r > 0 && table_same_name(p, r - 1, r)) ||
+		   (r + 1 < p->n_rows && table_same_name(p, r, r + 1));
 
 	return any ? name_len(p->rows[r].subject) : 0;
 }
@@ -82,7 +81,7 @@ static int shared(const struct pivot *p, int r)
 /* What stands at the begin of row r. */
 static const char *label_of(const struct pivot *p, int r, int *ret_indent)
 {
-	int n = r < 0 ? 0 : shared(p, r);
+	int n = r < 0 ? 0 : table_shared_name(p, r);
 
 	*ret_indent = n ? INDENT : 0;
 	return r < 0 ? "" : p->rows[r].subject + (n ? n + 2 : 0);
@@ -169,7 +168,8 @@ static int table_part(struct buf *out, const struct pivot *p, const int *width, 
 	for (r = -1; r < p->n_rows && ret == 0; r++) {
 		if (!says(p, r, first, last))
 			continue;
-		if (r >= 0 && shared(p, r) && (named < 0 || !same_name(p, named, r))) {
+		if (r >= 0 && table_shared_name(p, r) &&
+		    (named < 0 || !table_same_name(p, named, r))) {
 			ret = buf_printf(out, e, "%.*s:\n", name_len(p->rows[r].subject),
 					 p->rows[r].subject);
 			named = r;

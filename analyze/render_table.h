@@ -16,4 +16,9 @@ int table_markdown(struct buf *out, const struct pivot *p, struct err *e);
  */
 int table_text(struct buf *out, const struct pivot *p, int width, struct err *e);
 
+/* Bytes of "name" in row r's "name: part", if a neighbour has the same; 0: the row is told whole.
+ */
+int table_shared_name(const struct pivot *p, int r);
+bool table_same_name(const struct pivot *p, int a, int b);
+
 #endif

@@ -26,7 +26,7 @@ set y2label "requests [1/s]"
 set y2range [0:*]
 set yrange [0:*]
 set y2tics
-set format y2 "%.0s%c"
+set format y2 "%.10g"
 set border 11
 plot data using 1:9:3:(0) with vectors nohead lw 2 lc rgb purple title "others in flight (left)", \
      data using 1:5 axes x1y2 with steps lw 1.5 lc rgb orange title "requests (right)"

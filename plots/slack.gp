@@ -12,9 +12,12 @@ set ylabel "idle share [%]"
 set y2label "mean duration of a wait [ms]"
 set xrange [0:*]
 set yrange [0:105]
-set logscale y2
 stats data using 3 nooutput name "W"
-if (W_records > 0 && W_min > 0) { set y2range [W_min * 0.8:W_max * 1.25] }
+# a scale of powers of ten has no number in a range of less than one
+if (W_records > 0 && W_min > 0 && W_max >= 10 * W_min) {
+	set logscale y2
+	set y2range [W_min * 0.8:W_max * 1.25]
+} else { set y2range [0:*] }
 set border 11
 set y2tics
 if (L_max > 0) {

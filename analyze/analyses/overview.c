@@ -82,9 +82,10 @@ static int check_balance(struct analysis_ctx *c, struct err *e)
 			(long long)defects);
 	return put_finding(
 		c, e, WARNING, "OBSERVED", sql,
-		"The time of %lld thread%s adds up only with more than 0.1 %% of it unknown: in %lld "
-		"place%s a switch or wake-up is missing, and the time around it counts as unknown.",
-		(long long)bad, bad == 1 ? "" : "s", (long long)defects, defects == 1 ? "" : "s");
+		"%lld thread%s more than 0.1 %% of unknown time: in %lld place%s a switch or wake-up is "
+		"missing, and the time around it is not known.",
+		(long long)bad, bad == 1 ? " has" : "s have", (long long)defects,
+		defects == 1 ? "" : "s");
 }
 
 static const struct {
