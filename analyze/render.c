@@ -112,6 +112,7 @@ static int findings(struct drawing *d, enum which w)
 	static const char *const titles[] = { "Causes", "Findings",
 					      "What this recording cannot show" };
 	static const char *const marks[] = { "-", "!", "!!" };
+	static const char *const words[] = { "", "**warning** ", "**problem** " };
 	struct buf text = { 0 };
 	sqlite3_stmt *s;
 	bool any = false;
@@ -133,13 +134,11 @@ static int findings(struct drawing *d, enum which w)
 		any = true;
 		buf_clear(&text);
 		if (d->markdown)
-			buf_printf(&text, d->e, "- %s", severity ? "**" : "");
+			buf_printf(&text, d->e, "- %s", words[severity]);
 		else
 			buf_printf(&text, d->e, "%-2s ", w == LIMITS ? "-" : marks[severity]);
 		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
 				 strlen(sentence), d->e);
-		if (ret == 0 && d->markdown && severity)
-			ret = buf_printf(&text, d->e, "**");
 		if (ret == 0 && w != LIMITS)
 			ret = buf_printf(&text, d->e, " [%s]", sqlite3_column_text(s, 1));
 		if (ret == 0)

@@ -28,9 +28,20 @@ static bool shown(const struct pivot *p, int c)
 	return c == p->n_columns ? !p->counted : p->used[c];
 }
 
+static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_t size)
+{
+	if (c == p->n_columns && r < 0)
+		return "n";
+	if (c < p->n_columns)
+		return r < 0 ? p->name[c] : p->rows[r].cell[c] ? p->rows[r].cell[c] : "-";
+	render_number(n, size, p->rows[r].n, "");
+	return n;
+}
+
 int table_markdown(struct buf *out, const struct pivot *p, struct err *e)
 {
 	int r, c, ret = buf_printf(out, e, "|  |");
+	char n[32];
 
 	for (c = 0; c < p->n_columns && ret == 0; c++)
 		if (p->used[c])
@@ -47,7 +58,8 @@ int table_markdown(struct buf *out, const struct pivot *p, struct err *e)
 				ret = buf_printf(out, e, " %s |",
 						 p->rows[r].cell[c] ? p->rows[r].cell[c] : "-");
 		if (ret == 0 && !p->counted)
-			ret = buf_printf(out, e, " %lld |", (long long)p->rows[r].n);
+			ret = buf_printf(out, e, " %s |",
+					 cell_text(p, r, p->n_columns, n, sizeof(n)));
 	}
 	return ret < 0 ? ret : buf_printf(out, e, "\n");
 }
@@ -110,16 +122,6 @@ static int measure(const struct pivot *p, int *width)
 		width[p->n_columns] = w > width[p->n_columns] ? w : width[p->n_columns];
 	}
 	return subject;
-}
-
-static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_t size)
-{
-	if (c == p->n_columns && r < 0)
-		return "n";
-	if (c < p->n_columns)
-		return r < 0 ? p->name[c] : p->rows[r].cell[c] ? p->rows[r].cell[c] : "-";
-	render_number(n, size, p->rows[r].n, "");
-	return n;
 }
 
 /* Has the row something in these columns? Its name is in the first part, at least. */

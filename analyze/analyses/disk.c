@@ -89,8 +89,11 @@ static int put_users(struct analysis_ctx *c, s64 dev, const char *name, double b
 	while ((ret = db_step(q, e)) > 0) {
 		const char *comm = (const char *)sqlite3_column_text(q, 1);
 
-		snprintf(subject, sizeof(subject), "%s %s[%lld]", name, comm && *comm ? comm : "?",
-			 sqlite3_column_int64(q, 0));
+		if (sqlite3_column_int64(q, 0)) /* not so: the kernel's own, from an interrupt */
+			snprintf(subject, sizeof(subject), "%s %s[%lld]", name,
+				 comm && *comm ? comm : "?", sqlite3_column_int64(q, 0));
+		else
+			snprintf(subject, sizeof(subject), "%s nobody known", name);
 		ret = put_row(c, subject, q, 2, bytes, NAN, e);
 		if (ret < 0)
 			break;
