@@ -34,14 +34,17 @@ static const struct metric metrics[] = {
 
 #define NAME(pid) "(SELECT coalesce(nullif(max(comm),''),'?') FROM process WHERE pid=" pid ")"
 
+#define LOCAL "coalesce(nullif(f.local,''),'a unix socket')"
+
 /* Accepted connections by local port, others by remote address. */
 static int put_connections(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] = "SELECT " NAME(
 		"f.pid") " || '[' || f.pid || '] ' || CASE f.role WHEN 'accepted' THEN"
-			 " 'accepts on ' || f.local WHEN 'connected' THEN 'connects to ' ||"
+			 " 'accepts on ' || " LOCAL " WHEN 'connected' THEN 'connects to ' ||"
 			 " coalesce(nullif(f.remote,''),nullif(f.path,''),'?') WHEN 'listening' THEN 'listens on '"
-			 " || f.local ELSE 'is bound to ' || f.local END AS what, count(*), sum(f.end IS NULL),"
+			 " || " LOCAL " ELSE 'is bound to ' || " LOCAL
+			 " END AS what, count(*), sum(f.end IS NULL),"
 			 " f.role FROM fd f WHERE f.kind='socket' AND f.role<>'' GROUP BY what"
 			 " ORDER BY count(*) DESC, what";
 	sqlite3_stmt *q;
