@@ -132,8 +132,7 @@ static int put_unanswered(sqlite3 *db, const struct unanswered *u, struct err *e
 	if (!u->first)
 		return 0;
 	return put_finding(&c, e, NOTE, "LIMIT", NULL,
-			   "not answered, because the recording has no such events: %s.",
-			   u->questions.data);
+			   "questions whose events were not recorded: %s.", u->questions.data);
 }
 
 static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *unanswered,

@@ -25,7 +25,7 @@ static int count(sqlite3 *db, s64 *ret, const char *verdicts, struct err *e)
 		      verdicts);
 }
 
-/* "turn p50 +10.2 % (+8.1 to +12.4)", or "errors 158 times (9.8 to 2.55e+03)" */
+/* "turn p50 +10.2 % (+8.1 to +12.4)", or "errors 158 times (10 to 2548)" */
 static int name_ratio(struct buf *out, sqlite3_stmt *q, struct err *e)
 {
 	double v[3];
@@ -34,7 +34,7 @@ static int name_ratio(struct buf *out, sqlite3_stmt *q, struct err *e)
 	for (i = 0; i < 3; i++)
 		v[i] = sqlite3_column_double(q, 2 + i);
 	if (v[0] >= TIMES_FROM)
-		return buf_printf(out, e, "%s %s %.3g times (%.3g to %.3g)",
+		return buf_printf(out, e, "%s %s %.0f times (%.0f to %.0f)",
 				  sqlite3_column_text(q, 0), sqlite3_column_text(q, 1), v[0], v[1],
 				  v[2]);
 	return buf_printf(out, e, "%s %s %+.1f %% (%+.1f to %+.1f)", sqlite3_column_text(q, 0),

@@ -4,6 +4,7 @@
 
 #include "pivot.h"
 #include "render.h"
+#include "render_table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,10 +44,28 @@ static int put_columns(struct buf *out, const struct pivot *p, struct err *e)
 				    p->counted ? "" : "<th scope=\"col\">n</th>");
 }
 
+/* The name that this row and its neighbours share, above the first of them. */
+static int put_name(struct buf *out, const struct pivot *p, int r, struct err *e)
+{
+	int c, name = table_shared_name(p, r), columns = !p->counted;
+
+	if (!name || (r > 0 && table_same_name(p, r - 1, r)))
+		return 0;
+	for (c = 0; c < p->n_columns; c++)
+		columns += p->used[c];
+	return buf_printf(out, e, "<tr><th scope=\"rowgroup\" colspan=\"%d\">%.*s</th></tr>\n",
+			  columns + 1, name, p->rows[r].subject);
+}
+
 static int put_row(struct buf *out, const struct pivot *p, int r, struct err *e)
 {
 	char n[32];
-	int c, ret = buf_printf(out, e, "<tr><th scope=\"row\">%s</th>", p->rows[r].subject);
+	int c, name = table_shared_name(p, r), ret = put_name(out, p, r, e);
+
+	if (ret == 0)
+		ret = buf_printf(out, e, "<tr><th scope=\"row\"%s>%s</th>",
+				 name ? " class=\"part\"" : "",
+				 p->rows[r].subject + (name ? name + 2 : 0));
 
 	for (c = 0; c < p->n_columns && ret == 0; c++) {
 		if (!p->used[c])

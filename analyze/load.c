@@ -6,6 +6,7 @@
  */
 #include "load.h"
 
+#include "track_cpu.h"
 #include "track_series.h"
 #include "track_usage.h"
 

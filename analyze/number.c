@@ -33,6 +33,13 @@ static void separate(char *text, size_t size, double value)
 	text[k] = '\0';
 }
 
+/* "-0.0" is what is left of -0.04: zero has no sign. */
+static void drop_sign(char *text)
+{
+	if (text[0] == '-' && strpbrk(text, "123456789") == NULL)
+		memmove(text, text + 1, strlen(text));
+}
+
 void render_number(char *text, size_t size, double value, const char *unit)
 {
 	double magnitude = fabs(value), v;
@@ -52,10 +59,12 @@ void render_number(char *text, size_t size, double value, const char *unit)
 			 : fabs(v) < 10		 ? 2
 						 : 1,
 			 v, scales[i].suffix);
+		drop_sign(text);
 		return;
 	}
 	if (value == floor(value) || magnitude >= 1000)
 		separate(text, size, value);
 	else
 		snprintf(text, size, "%.*f", magnitude < 10 ? 2 : 1, value);
+	drop_sign(text);
 }

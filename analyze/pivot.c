@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CELL_MAX 80
+#define CELL_MAX   80
+#define RANGE_FROM 30 /* percent of a value: wider intervals are told by their ends */
 
 /* Times and sizes have their unit in each cell, other numbers in the head. */
 static int column_of(struct pivot *p, const char *metric, const char *unit)
@@ -63,20 +64,24 @@ static struct pivot_row *row_of(struct pivot *p, const char *subject, int max_ro
 	return &grown[p->n_rows++];
 }
 
+/*
+ * A narrow interval is half of its width in percent of the value. Percent of percent nobody
+ * reads, and a wide interval is seldom symmetric: then both ends stand there.
+ */
 static char *make_cell(double value, double low, double high, const char *unit)
 {
 	char text[CELL_MAX], number[24], from[24], to[24];
-	double half = (high - low) / 2;
+	double half = 100 * (high - low) / 2 / fabs(value); /* in percent of the value */
 
 	render_number(number, sizeof(number), value, unit);
 	render_number(from, sizeof(from), low, unit);
 	render_number(to, sizeof(to), high, unit);
-	if (!isnan(half) && half > 0.99 * fabs(value)) /* a share of the value would say little */
-		snprintf(text, sizeof(text), "%s (%s..%s)", number, from, to);
-	else if (!isnan(half) && value != 0)
-		snprintf(text, sizeof(text), "%s +-%.2g%%", number, 100 * half / fabs(value));
-	else
+	if (isnan(low) || isnan(high) || low == high)
 		snprintf(text, sizeof(text), "%s", number);
+	else if (strcmp(unit, "%") == 0 || value == 0 || half > RANGE_FROM)
+		snprintf(text, sizeof(text), "%s (%s..%s)", number, from, to);
+	else
+		snprintf(text, sizeof(text), "%s +-%.*f%%", number, half < 9.95 ? 1 : 0, half);
 	return strdup(text);
 }
 

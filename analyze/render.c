@@ -5,15 +5,14 @@
 #include "analysis.h"
 #include "pivot.h"
 #include "render_html.h"
+#include "render_table.h"
 #include "verdict.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BOLD	    "\033[1m"
-#define PLAIN	    "\033[0m"
-#define GAP	    2 /* blanks between columns */
-#define SUBJECT_MIN 12
+#define BOLD  "\033[1m"
+#define PLAIN "\033[0m"
 
 int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
 
@@ -42,16 +41,6 @@ static int heading(struct drawing *d, const char *text)
 			  d->o->colour ? PLAIN : "");
 }
 
-/* Columns that text takes on a terminal: UTF-8 sequences count once. */
-static int text_width(const char *text)
-{
-	int n = 0;
-
-	for (; text && *text; text++)
-		n += (*text & 0xc0) != 0x80;
-	return n;
-}
-
 /* Adds a paragraph, broken before the terminal's width; later lines are indented. */
 static int paragraph(struct drawing *d, const char *text, int indent)
 {
@@ -76,130 +65,6 @@ static int paragraph(struct drawing *d, const char *text, int indent)
 		text += *text == ' ';
 	}
 	return ret < 0 ? ret : buf_printf(d->out, d->e, "\n");
-}
-
-/* ---- tables ---- */
-
-/* Column c; the one behind the last is n. */
-static bool shown(const struct pivot *p, int c)
-{
-	return c == p->n_columns ? !p->counted : p->used[c];
-}
-
-static int table_markdown(struct drawing *d, const struct pivot *p)
-{
-	int r, c, ret = buf_printf(d->out, d->e, "|  |");
-
-	for (c = 0; c < p->n_columns && ret == 0; c++)
-		if (p->used[c])
-			ret = buf_printf(d->out, d->e, " %s |", p->name[c]);
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e, "%s\n|---|", p->counted ? "" : " n |");
-	for (c = 0; c <= p->n_columns && ret == 0; c++)
-		if (shown(p, c))
-			ret = buf_printf(d->out, d->e, "---:|");
-	for (r = 0; r < p->n_rows && ret == 0; r++) {
-		ret = buf_printf(d->out, d->e, "\n| %s |", p->rows[r].subject);
-		for (c = 0; c < p->n_columns && ret == 0; c++)
-			if (p->used[c])
-				ret = buf_printf(d->out, d->e, " %s |",
-						 p->rows[r].cell[c] ? p->rows[r].cell[c] : "-");
-		if (ret == 0 && !p->counted)
-			ret = buf_printf(d->out, d->e, " %lld |", (long long)p->rows[r].n);
-	}
-	return ret < 0 ? ret : buf_printf(d->out, d->e, "\n");
-}
-
-/* Widths of the columns; the last is that of n. */
-static int measure(const struct pivot *p, int *width)
-{
-	int r, c, w, subject = SUBJECT_MIN;
-	char n[32];
-
-	for (c = 0; c < p->n_columns; c++)
-		width[c] = text_width(p->name[c]);
-	width[p->n_columns] = 1;
-	for (r = 0; r < p->n_rows; r++) {
-		w = text_width(p->rows[r].subject);
-		subject = w > subject ? w : subject;
-		for (c = 0; c < p->n_columns; c++) {
-			w = text_width(p->rows[r].cell[c]);
-			width[c] = w > width[c] ? w : width[c];
-		}
-		render_number(n, sizeof(n), p->rows[r].n, "");
-		w = text_width(n);
-		width[p->n_columns] = w > width[p->n_columns] ? w : width[p->n_columns];
-	}
-	return subject;
-}
-
-static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_t size)
-{
-	if (c == p->n_columns && r < 0)
-		return "n";
-	if (c < p->n_columns)
-		return r < 0 ? p->name[c] : p->rows[r].cell[c] ? p->rows[r].cell[c] : "-";
-	render_number(n, size, p->rows[r].n, "");
-	return n;
-}
-
-/* The columns from `first` on that fit beside the subjects; returns the first that does not. */
-/* Has the row something in these columns? Its name is in the first part, at least. */
-static bool says(const struct pivot *p, int r, int first, int last)
-{
-	int c;
-
-	for (c = first; r >= 0 && first > 0 && c < last; c++)
-		if (c == p->n_columns ? shown(p, c) : p->used[c] && p->rows[r].cell[c])
-			return true;
-	return r < 0 || first == 0;
-}
-
-static int table_part(struct drawing *d, const struct pivot *p, const int *width, int subject,
-		      int first, int *ret_next)
-{
-	int last, at = subject, r, c, ret = 0;
-	char n[32];
-
-	for (last = first; last <= p->n_columns; last++) {
-		if (!shown(p, last))
-			continue;
-		if (at + GAP + width[last] > d->o->width && at > subject)
-			break;
-		at += GAP + width[last];
-	}
-	for (r = -1; r < p->n_rows && ret == 0; r++) {
-		const char *name = r < 0 ? "" : p->rows[r].subject;
-
-		if (!says(p, r, first, last))
-			continue;
-		ret = buf_printf(d->out, d->e, "%s%*s", name, subject - text_width(name), "");
-		for (c = first; c < last && ret == 0; c++) {
-			const char *text = cell_text(p, r, c, n, sizeof(n));
-
-			if (!shown(p, c))
-				continue;
-			ret = buf_printf(d->out, d->e, "%*s%s", GAP + width[c] - text_width(text),
-					 "", text);
-		}
-		if (ret == 0)
-			ret = buf_printf(d->out, d->e, "\n");
-	}
-	*ret_next = last;
-	return ret;
-}
-
-static int table_text(struct drawing *d, const struct pivot *p)
-{
-	int width[PIVOT_COLUMNS + 1], subject = measure(p, width), next = 0, ret = 0;
-
-	while (next <= p->n_columns && ret == 0) {
-		if (next)
-			ret = buf_printf(d->out, d->e, "\n");
-		if (ret == 0)
-			ret = table_part(d, p, width, subject, next, &next);
-	}
-	return ret;
 }
 
 static int section(struct drawing *d, const struct analysis *a)
@@ -228,7 +93,8 @@ static int section(struct drawing *d, const struct analysis *a)
 		goto out;
 	}
 	if (ret == 0)
-		ret = d->markdown ? table_markdown(d, &p) : table_text(d, &p);
+		ret = d->markdown ? table_markdown(d->out, &p, d->e)
+				  : table_text(d->out, &p, d->o->width, d->e);
 	if (ret == 0 && p.more)
 		ret = buf_printf(d->out, d->e, "%s... and %d more\n", d->markdown ? "\n" : "",
 				 p.more);
@@ -246,6 +112,7 @@ static int findings(struct drawing *d, enum which w)
 	static const char *const titles[] = { "Causes", "Findings",
 					      "What this recording cannot show" };
 	static const char *const marks[] = { "-", "!", "!!" };
+	static const char *const words[] = { "", "**warning** ", "**problem** " };
 	struct buf text = { 0 };
 	sqlite3_stmt *s;
 	bool any = false;
@@ -267,13 +134,11 @@ static int findings(struct drawing *d, enum which w)
 		any = true;
 		buf_clear(&text);
 		if (d->markdown)
-			buf_printf(&text, d->e, "- %s", severity ? "**" : "");
+			buf_printf(&text, d->e, "- %s", words[severity]);
 		else
 			buf_printf(&text, d->e, "%-2s ", w == LIMITS ? "-" : marks[severity]);
 		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
 				 strlen(sentence), d->e);
-		if (ret == 0 && d->markdown && severity)
-			ret = buf_printf(&text, d->e, "**");
 		if (ret == 0 && w != LIMITS)
 			ret = buf_printf(&text, d->e, " [%s]", sqlite3_column_text(s, 1));
 		if (ret == 0)
@@ -362,6 +227,7 @@ static int verdict_line(struct drawing *d)
 
 static int coverage_line(struct drawing *d)
 {
+	struct buf text = { 0 };
 	char records[32], lost[32];
 	sqlite3_stmt *s;
 	int n = 0, ret = db_query(&s, d->db, d->e,
@@ -374,15 +240,20 @@ static int coverage_line(struct drawing *d)
 	while ((ret = db_step(s, d->e)) > 0) {
 		render_number(records, sizeof(records), sqlite3_column_double(s, 1), "");
 		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
-		ret = buf_printf(d->out, d->e, "%s%s %s",
+		ret = buf_printf(&text, d->e, "%s%s %s",
 				 n++ ? ", " : "Groups: ", sqlite3_column_text(s, 0), records);
 		if (ret == 0 && sqlite3_column_int64(s, 2))
-			ret = buf_printf(d->out, d->e, " (LOSSY: %s lost)", lost);
+			ret = buf_printf(&text, d->e, " (LOSSY: %s lost)", lost);
 		if (ret < 0)
 			break;
 	}
 	sqlite3_finalize(s);
-	return ret < 0 ? ret : buf_printf(d->out, d->e, "%s", n ? ".\n" : "");
+	if (ret == 0 && n)
+		ret = buf_printf(&text, d->e, ".");
+	if (ret == 0 && n)
+		ret = paragraph(d, text.data, 0);
+	buf_free(&text);
+	return ret;
 }
 
 /* The two sentences that come first. */
@@ -408,7 +279,8 @@ static int verdict(struct drawing *d)
 	return ret;
 }
 
-static int head(struct drawing *d)
+/* When, where and by what it was recorded. */
+static int origin(struct drawing *d)
 {
 	static const struct {
 		const char *before, *key, *after;
@@ -417,6 +289,24 @@ static int head(struct drawing *d)
 		{ " (", "distribution", ", " }, { "kernel ", "kernel", ", " },
 		{ "", "cpus", " CPUs)" },	{ ", obsrec ", "obsrec", "" },
 	};
+	struct buf text = { 0 };
+	struct drawing line = *d;
+	size_t i;
+	int ret = 0;
+
+	line.out = &text;
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++)
+		ret = fact(&line, facts[i].before, facts[i].key, facts[i].after);
+	if (ret == 0 && text.len && d->markdown)
+		ret = buf_printf(&text, d->e, "  ");
+	if (ret == 0 && text.len)
+		ret = paragraph(d, text.data, 0);
+	buf_free(&text);
+	return ret;
+}
+
+static int head(struct drawing *d)
+{
 	/* what was done to the recording afterwards */
 	static const struct {
 		const char *before, *key;
@@ -446,11 +336,8 @@ static int head(struct drawing *d)
 		ret = verdict_line(d);
 	if (ret == 0 && d->markdown)
 		ret = buf_printf(d->out, d->e, "\n");
-	start = d->out->len;
-	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++)
-		ret = fact(d, facts[i].before, facts[i].key, facts[i].after);
-	if (ret == 0 && d->out->len > start)
-		ret = buf_printf(d->out, d->e, "%s", end);
+	if (ret == 0)
+		ret = origin(d);
 	if (ret == 0)
 		ret = fact(d, "Command: ", "command", end);
 	for (i = 0; i < sizeof(made) / sizeof(made[0]) && ret == 0; i++)

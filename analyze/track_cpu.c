@@ -13,7 +13,7 @@
  * serial is GAPP's CMetric (Nair and Field, ICPE 2020): each instant is divided by the
  * number of active threads of the process and given to those that run.
  */
-#include "track.h"
+#include "track_cpu.h"
 
 #include <stdlib.h>
 #include <string.h>

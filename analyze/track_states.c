@@ -6,6 +6,7 @@
  * event comes late was until then in the state that this event ends: with all
  * switches and wake-ups recorded nothing else is possible.
  */
+#include "track_cpu.h"
 #include "track_ready.h"
 #include "track_series.h"
 

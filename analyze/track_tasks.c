@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Threads and processes: who exists, whose child it is, what it is called. */
+#include "track_cpu.h"
 #include "track_series.h"
 
 #include <stdlib.h>

@@ -96,8 +96,7 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 	static const char sql[] = "SELECT total(value) FILTER (WHERE name='slow'),"
 				  " total(value) FILTER (WHERE name='usual'),"
 				  " max(n) FILTER (WHERE name='slow') FROM metric"
-				  " WHERE analysis='causes' AND substr(subject, 1, length(?1) + 2)"
-				  "=?1 || ': '";
+				  " WHERE analysis='causes' AND subject=?1 || ': whole'";
 	char slow[32], usual[32], n[32];
 	sqlite3_stmt *s;
 	int ret = db_query(&s, db, e, sql, "s", unit);
@@ -120,10 +119,26 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 	return ret;
 }
 
+/* Who: the one behind all hops, else the culprit with its part of the time. */
+static int say_culprit(struct buf *b, const char *culprit, double part, bool itself,
+		       const char *behind, struct err *e)
+{
+	if (*behind)
+		return buf_printf(b, e, ", behind it mostly %s", behind);
+	if (!*culprit)
+		return 0;
+	if (part <= 0)
+		return buf_printf(b, e, ", because of %s", culprit);
+	return buf_printf(b, e, ", %s of it because of %s%s (%.0f %%)",
+			  part >= 0.5 ? "most" : "the largest part", culprit,
+			  itself ? " itself" : "", 100 * part);
+}
+
 static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 {
 	static const char sql[] =
-		"SELECT unit, category, label, share, share_low, share_high, culprit FROM cause"
+		"SELECT unit, category, label, share, share_low, share_high, culprit,"
+		" part, itself, behind FROM cause"
 		" ORDER BY rank, rowid LIMIT 1";
 	bool alike = false;
 	sqlite3_stmt *s;
@@ -138,16 +153,17 @@ static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 
 		ret = say_basis(b, db, text_of(s, 0), &alike, e);
 		if (ret == 0)
-			ret = buf_printf(b, e, ", %.0f %%", 100 * sqlite3_column_double(s, 3));
+			ret = buf_printf(b, e, "; %.0f %%", 100 * sqlite3_column_double(s, 3));
 		if (ret == 0 && sqlite3_column_type(s, 4) != SQLITE_NULL)
 			ret = buf_printf(b, e, " (95 %% interval %.0f to %.0f)",
 					 100 * sqlite3_column_double(s, 4),
 					 100 * sqlite3_column_double(s, 5));
 		if (ret == 0)
-			ret = buf_printf(b, e, " of %s %s", alike ? "that" : "the difference",
+			ret = buf_printf(b, e, " of %s is %s", alike ? "that" : "the difference",
 					 says_category(text_of(s, 1)));
-		if (ret == 0 && *culprit)
-			ret = buf_printf(b, e, ", because of %s above all", culprit);
+		if (ret == 0)
+			ret = say_culprit(b, culprit, sqlite3_column_double(s, 7),
+					  sqlite3_column_int(s, 8), text_of(s, 9), e);
 		if (ret == 0)
 			ret = buf_printf(b, e, " [%s: %s].", label, says_label(label));
 	}

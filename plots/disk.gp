@@ -27,7 +27,7 @@ set y2range [0:*]
 stats data using (stringcolumn(9) eq "nan" ? 0 : $9) nooutput name "D"
 set yrange [0:(D_max > 0 ? D_max * 1.05 : 1)]
 set y2tics
-set format y2 "%.0s%c"
+set format y2 "%.10g"
 set border 11
 plot data using 1:9:3:(0) with vectors nohead lw 2 lc rgb purple title "others in flight (left)", \
      data using 1:5 axes x1y2 with steps lw 1.5 lc rgb orange title "requests (right)"

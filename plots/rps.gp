@@ -14,7 +14,7 @@ stats data using (column(4) > column(3) ? column(4) : column(3)) nooutput name "
 stats data using 6 nooutput name "L"
 stats data using (stringcolumn(8) eq "nan" ? 0 : $8) nooutput name "P"
 top = R_max * 1.1
-set format y "%.0s%c"
+set format y "%.10g"
 if (L_max > 0) {
 	plot data using ($1 + $5 / 2):($6 > 0 ? top : 1/0):5 with boxes fs pattern 4 lc rgb lost title "events lost", \
 	     data using 1:4 with steps lw 4 lc rgb orange title "sends", \

@@ -283,10 +283,11 @@ static void summary(const struct recorder *r)
 	struct totals t = probes_totals(r->probes);
 
 	fprintf(stderr,
-		"obsrec: %llu events (%llu records) in %.2f s (%.0f/s), %llu records lost; %.1f MB in %s "
+		"obsrec: %llu events (%llu records) in %.2f s (%.0f/s), %llu records lost; %.1f %s in %s "
 		"(%.2f bytes an event).",
 		(unsigned long long)t.events, (unsigned long long)t.records, seconds,
-		seconds > 0 ? t.events / seconds : 0, (unsigned long long)t.lost, bytes / 1e6,
+		seconds > 0 ? t.events / seconds : 0, (unsigned long long)t.lost,
+		bytes < 1e6 ? bytes / 1e3 : bytes / 1e6, bytes < 1e6 ? "kB" : "MB",
 		r->flight			   ? "memory"
 		: strcmp(r->output.path, "-") == 0 ? "standard output"
 						   : r->output.path,

@@ -28,8 +28,6 @@ static const struct metric metrics[] = {
 	{ "excess", "ns", LOWER_IS_BETTER, "time that a slow unit spends more than a usual one" },
 	{ "slow", "ns", LOWER_IS_BETTER, "mean of the slow units" },
 	{ "usual", "ns", NEITHER_IS_BETTER, "mean of the usual units" },
-	{ "queued", "ns", LOWER_IS_BETTER, "of the slow turns, before the first receive" },
-	{ "queued usual", "ns", NEITHER_IS_BETTER, "the same of the usual turns" },
 	{ 0 },
 };
 
@@ -83,18 +81,29 @@ static void say_queued(const struct telling *t, char *text, size_t size)
 			 c->slow_queued / 1e6, c->usual_queued / 1e6);
 }
 
-static int put_queued(struct telling *t, struct err *e)
+/* Slow and usual units: all of their time, or a part that the categories divide in another way. */
+static int put_pair(struct telling *t, const char *what, double slow, double usual, struct err *e)
 {
 	const struct comparison *c = t->cmp;
+	char subject[200];
 	int ret;
 
-	if (t->u->kind != UNIT_TURN)
-		return 0;
-	ret = put_metric(t->c, e, t->u->name, "queued", c->slow_queued, NO_INTERVAL,
-			 (s64)c->n_slow);
+	snprintf(subject, sizeof(subject), "%s: %s", t->u->name, what);
+	ret = put_metric(t->c, e, subject, "excess", slow - usual, NO_INTERVAL, (s64)c->n_slow);
+	if (ret == 0)
+		ret = put_metric(t->c, e, subject, "slow", slow, NO_INTERVAL, (s64)c->n_slow);
 	if (ret == 0 && c->basis != BASIS_ALL)
-		ret = put_metric(t->c, e, t->u->name, "queued usual", c->usual_queued, NO_INTERVAL,
-				 (s64)c->n_usual);
+		ret = put_metric(t->c, e, subject, "usual", usual, NO_INTERVAL, (s64)c->n_usual);
+	return ret;
+}
+
+static int put_whole(struct telling *t, struct err *e)
+{
+	const struct comparison *c = t->cmp;
+	int ret = put_pair(t, "whole", c->slow, c->usual, e);
+
+	if (ret == 0 && t->u->kind == UNIT_TURN && c->slow_queued > 0)
+		ret = put_pair(t, "of it, before the receive", c->slow_queued, c->usual_queued, e);
 	return ret;
 }
 
@@ -172,25 +181,26 @@ static int find_saturation(struct telling *t, struct err *e)
 	return ret;
 }
 
-static int put_cause(struct telling *t, enum category cat, const char *kind, const char *label,
-		     const char *culprit, s64 culprit_id, const char *second,
-		     const struct unit *example, const char *sentence, struct err *e)
+static int put_cause(struct telling *t, enum category cat, const struct found *f,
+		     const char *sentence, struct err *e)
 {
 	const struct excess *x = &t->cmp->of[cat];
 
 	t->rank++;
-	return db_insert(t->c->db, TABLE_cause, e, "issssddddssisiis", (s64)t->rank, t->u->name,
-			 kind, category_names[cat], label, x->share, x->share_low, x->share_high,
-			 x->value, sentence, culprit, culprit_id, second, example->ts, example->dur,
-			 t->c->verdict);
+	return db_insert(t->c->db, TABLE_cause, e, "issssddddssisiisdis", (s64)t->rank, t->u->name,
+			 f->kind, category_names[cat], f->label, x->share, x->share_low,
+			 x->share_high, x->value, sentence, f->culprit, f->culprit_id, f->second,
+			 f->example.ts, f->example.dur, t->c->verdict, f->part, (s64)f->itself,
+			 f->behind);
 }
 
 static int put_saturation(struct telling *t, struct err *e)
 {
-	static const struct unit none;
+	struct found f = { .kind = "saturation", .label = "OBSERVED", .culprit_id = t->thread };
 	char name[64], text[500], sql[200];
 
 	thread_text(&t->d->names, t->thread, name, sizeof(name));
+	snprintf(f.culprit, sizeof(f.culprit), "%s", name);
 	snprintf(
 		text, sizeof(text),
 		"%s: thread %s is saturated in %.2f..%.2f s: on a CPU for %.0f %% of the time, asleep "
@@ -202,8 +212,7 @@ static int put_saturation(struct telling *t, struct err *e)
 		 "SELECT state, sum(dur) FROM thread_state WHERE tid=%u AND ts>=%lld AND ts<%lld "
 		 "GROUP BY state",
 		 t->thread, (long long)t->full.from, (long long)t->full.to);
-	if (put_cause(t, CATEGORY_cpu, "saturation", "OBSERVED", name, t->thread, "", &none, text,
-		      e) < 0)
+	if (put_cause(t, CATEGORY_cpu, &f, text, e) < 0)
 		return ERR_FAIL;
 	return put_finding(t->c, e, PROBLEM, "OBSERVED", sql, "%s", text);
 }
@@ -253,6 +262,8 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 
 	say_basis(t, basis, sizeof(basis));
 	say_queued(t, queued, sizeof(queued));
+	if (t->rank) /* it stands in the sentence before this one */
+		snprintf(basis, sizeof(basis), "the same slow ones"), queued[0] = '\0';
 	if (!isnan(x->share_low))
 		snprintf(part, sizeof(part), " (%.0f..%.0f)", 100 * x->share_low,
 			 100 * x->share_high);
@@ -291,8 +302,7 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 		f->example.tid, (long long)(f->example.ts + f->example.dur),
 		(long long)f->example.ts);
 	if (ret == 0)
-		ret = put_cause(t, cat, f->kind, f->label, f->culprit, f->culprit_id, f->second,
-				&f->example, text.data, e);
+		ret = put_cause(t, cat, f, text.data, e);
 	if (ret == 0)
 		ret = put_finding(t->c, e, severity_of(t, cat), f->label, sql, "%s", text.data);
 	buf_free(&text);
@@ -399,7 +409,7 @@ static int analyse_units(struct analysis_ctx *c, struct units *u, const struct w
 	if (ret == 0)
 		ret = put_numbers(&t, e);
 	if (ret == 0)
-		ret = put_queued(&t, e);
+		ret = put_whole(&t, e);
 	drill_close(d);
 out:
 	free(cmp);

@@ -93,12 +93,15 @@ struct drill {
 
 /* What was found about one category. Texts hold bytes of the recording. */
 struct found {
-	const char *label;   /* evidence */
-	const char *kind;    /* what it is: lock, antagonist, ... as in table cause */
-	char culprit[120];   /* who or what; "" if nobody */
-	s64 culprit_id;	     /* pid, futex, port or device; 0: none */
-	char second[160];    /* what the one waited for did meanwhile; "" not known */
-	struct buf text;     /* how the sentence goes on */
+	const char *label; /* evidence */
+	const char *kind;  /* what it is: lock, antagonist, ... as in table cause */
+	char culprit[120]; /* who or what; "" if nobody */
+	double part;	   /* the culprit's, of this category's time; 0: not known */
+	bool itself;	   /* the culprit is the process that was slow */
+	s64 culprit_id;	   /* pid, futex, port or device; 0: none */
+	char second[160];  /* what the one waited for did meanwhile; "" not known */
+	char behind[200];  /* who is behind all hops, and what it did; "" if no further than that */
+	struct buf text;   /* how the sentence goes on */
 	struct buf against;  /* what speaks against it */
 	double largest;	     /* share of the slow units of which it is the largest part */
 	struct unit example; /* the slow unit with most of it */

@@ -321,10 +321,10 @@ static int drill_futex(struct drill *d, struct found *f, struct err *e)
 		ret = say_futexes(s, &seen, f, e);
 	if (ret == 0 && waker) {
 		thread_text(&d->names, waker, name, sizeof(name));
-		if (s->wakers.of[0].ns >= NOTABLE * s->objects.total)
+		f->part = s->wakers.of[0].ns / s->objects.total;
+		if (f->part >= NOTABLE)
 			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
-		ret = buf_printf(&f->text, e, ", released by %s (%.0f %%)", name,
-				 100 * s->wakers.of[0].ns / s->objects.total);
+		ret = buf_printf(&f->text, e, ", released by %s (%.0f %%)", name, 100 * f->part);
 		if (ret == 0)
 			ret = drill_second(d, s, waker, f, e);
 	}
@@ -351,11 +351,11 @@ static int drill_sleep(struct drill *d, enum category category, struct found *f,
 	f->label = waker ? "CAUSAL" : "OBSERVED";
 	if (waker && s->wakers.of[0].ns >= s->interrupts) {
 		thread_text(&d->names, waker, name, sizeof(name));
-		if (s->wakers.of[0].ns >= NOTABLE * s->objects.total)
+		f->part = s->wakers.of[0].ns / s->objects.total;
+		if (f->part >= NOTABLE)
 			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
 		f->culprit_id = waker;
-		ret = buf_printf(&f->text, e, "; ended by %s (%.0f %%)", name,
-				 100 * s->wakers.of[0].ns / s->objects.total);
+		ret = buf_printf(&f->text, e, "; ended by %s (%.0f %%)", name, 100 * f->part);
 		if (ret == 0)
 			ret = drill_second(d, s, waker, f, e);
 	} else if (s->interrupts > 0) {

@@ -91,10 +91,13 @@ static int say_end(struct drill *d, struct slept *s, u32 waker, struct found *f,
 		return ret;
 	if (l->by)
 		thread_text(&d->names, l->by, by, sizeof(by));
-	return buf_printf(&f->text, e, "; behind all hops it is %s, %s%s%s (%.0f %%: %s%s%s)",
-			  thread_text(&d->names, l->tid, name, sizeof(name)), meanwhile[l->state],
-			  call[0] ? " in " : "", call, 100 * ends.of[0].ns / ends.total,
-			  stop_docs[l->stop], by[0] ? ", " : "", by);
+	thread_text(&d->names, l->tid, name, sizeof(name));
+	snprintf(f->behind, sizeof(f->behind), "%s, %s%s%s (%.0f %%)", name, meanwhile[l->state],
+		 call[0] ? " in " : "", call, 100 * ends.of[0].ns / ends.total);
+	return buf_printf(&f->text, e, "; behind all hops it is %s, %s%s%s (%.0f %%: %s%s%s)", name,
+			  meanwhile[l->state], call[0] ? " in " : "", call,
+			  100 * ends.of[0].ns / ends.total, stop_docs[l->stop], by[0] ? ", " : "",
+			  by);
 }
 
 int drill_second(struct drill *d, struct slept *s, u32 waker, struct found *f, struct err *e)

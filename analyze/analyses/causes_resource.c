@@ -153,6 +153,8 @@ static int say_users(struct drill *d, const struct disk_use *use, struct found *
 		if (i == 0) {
 			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
 			f->culprit_id = use->bytes.of[i].key;
+			f->part = share;
+			f->itself = use->bytes.of[i].key == own;
 		}
 	}
 	return ret;
@@ -364,9 +366,10 @@ int drill_client(struct drill *d, struct found *f, struct err *e)
 	snprintf(f->culprit, sizeof(f->culprit), "%s", p->of[0].remote);
 	port = strrchr(p->of[0].remote, ':');
 	f->culprit_id = port ? strtol(port + 1, NULL, 10) : 0;
-	ret = buf_printf(
-		&f->text, e, ": the answer of %s took %.3f ms on average (%.0f %% of these waits)",
-		p->of[0].remote, p->of[0].ns / p->of[0].n / 1e6, 100 * p->of[0].ns / p->total);
+	f->part = p->of[0].ns / p->total;
+	ret = buf_printf(&f->text, e,
+			 ": the answer of %s took %.3f ms on average (%.0f %% of these waits)",
+			 p->of[0].remote, p->of[0].ns / p->of[0].n / 1e6, 100 * f->part);
 	if (ret == 0)
 		ret = buf_printf(&f->against, e,
 				 "the time on the network between is in it as well. ");

@@ -205,7 +205,7 @@ static int say_antagonists(struct drill *d, const struct tally *process, struct 
 
 	for (i = 0; i < process->n && told < 3 && ret == 0; i++) {
 		pid = process->of[i].key;
-		if (pid < 0 || process->of[i].ns < 0.05 * all)
+		if (pid < 0 || process->of[i].ns <= 0.05 * all)
 			continue;
 		snprintf(name, sizeof(name), "nobody, it was idle or busy with interrupts");
 		group[0] = '\0';
@@ -221,6 +221,8 @@ static int say_antagonists(struct drill *d, const struct tally *process, struct 
 		if (!told++ && pid > 0) {
 			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
 			f->culprit_id = pid;
+			f->part = process->of[i].ns / all;
+			f->itself = pid == own;
 		}
 	}
 	return ret;

@@ -311,8 +311,8 @@ static int put_answers(struct analysis_ctx *c, struct work *w, struct err *e)
 	if (!w->n)
 		return put_finding(
 			c, e, NOTE, "LIMIT", NULL,
-			"no correlation with %s: no series has %d independent windows of %.3g s "
-			"without loss (%zu windows in all; --step makes them shorter).",
+			"correlation with %s: no series has the %d independent windows of %.3g s that are "
+			"needed (%zu windows in all). Record longer, or use --step.",
 			w->qos.what, N_EFF_LEAST, w->grid.step / 1e9, w->grid.n);
 	if (!found)
 		return put_finding(c, e, NOTE, "CORRELATED", sql,

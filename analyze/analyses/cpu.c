@@ -200,8 +200,8 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 	if (ret == 0 && filtered)
 		ret = put_finding(
 			c, e, NOTE, "LIMIT", NULL,
-			"fair shares and idle CPUs: not known, only some threads of the host "
-			"were recorded.");
+			"fair shares and idle CPUs: only some threads of the host were recorded "
+			"(obsrec -a records all).");
 	if (ret == 0 && !filtered)
 		ret = db_int(c->db, &groups, e, "SELECT count(DISTINCT cgroup) FROM process", "");
 	if (ret == 0 && groups > 1)
@@ -308,7 +308,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_cpu = {
 	.name = "cpu",
-	.doc = "How threads were served by the CPUs",
+	.doc = "How long did threads wait for a CPU",
 	.needs = "sched",
 	.metrics = metrics,
 	.rows = 12,

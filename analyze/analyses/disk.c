@@ -106,9 +106,10 @@ static int put_users(struct analysis_ctx *c, s64 dev, const char *name, double b
 	while ((ret = db_step(q, e)) > 0) {
 		const char *comm = (const char *)sqlite3_column_text(q, 1);
 
-		snprintf(subject, sizeof(subject), "%s %s[%lld]", name, comm && *comm ? comm : "?",
-			 sqlite3_column_int64(q, 0));
-		if (sqlite3_column_type(q, 0) == SQLITE_NULL)
+		if (sqlite3_column_int64(q, 0)) /* not so: the kernel's own, from an interrupt */
+			snprintf(subject, sizeof(subject), "%s %s[%lld]", name,
+				 comm && *comm ? comm : "?", sqlite3_column_int64(q, 0));
+		else
 			snprintf(subject, sizeof(subject), "%s, who asked was not seen", name);
 		ret = put_row(c, subject, q, 2, bytes, NAN, e);
 		if (ret < 0)
@@ -187,7 +188,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_disk = {
 	.name = "disk",
-	.doc = "Who used which disk, and how long requests took",
+	.doc = "Who used which disk, and how long did requests take",
 	.needs = "block",
 	.metrics = metrics,
 	.rows = 20,

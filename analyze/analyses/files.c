@@ -177,8 +177,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0 && !told)
 		ret = put_finding(
 			c, e, NOTE, "LIMIT", NULL,
-			"files: which were opened, removed, renamed or made is not known, "
-			"group files was not recorded.");
+			"which files were opened, removed, renamed or made: group files was not "
+			"recorded.");
 	if (ret == 0 && !calls)
 		ret = put_finding(
 			c, e, NOTE, "LIMIT", NULL,

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define TOLD	 5    /* futexes that get a sentence */
+#define TOLD	 3    /* futexes that get a sentence */
 #define MATTERS	 1e-3 /* of the recording's duration: less waiting needs no sentence */
 #define MISMATCH 0.01 /* of the threads that wake calls say they woke */
 
@@ -117,11 +117,12 @@ static int put_releases(struct analysis_ctx *c, struct err *e)
 		ret = put_finding(
 			c, e, NOTE, observed >= n / 2 ? "OBSERVED" : "CAUSAL", proof,
 			"Futex %#llx (%s): threads waited %.3f s in all; most of it %s[%lld] until %s[%lld]"
-			" released it, %.0f times, %.3f s.",
+			" released it, %.0f time%s, %.3f s.",
 			(unsigned long long)sqlite3_column_int64(q, 2), class,
 			sqlite3_column_double(q, 10) / 1e9, sqlite3_column_text(q, 4),
 			sqlite3_column_int64(q, 3), sqlite3_column_text(q, 6),
-			sqlite3_column_int64(q, 5), n, sqlite3_column_double(q, 8) / 1e9);
+			sqlite3_column_int64(q, 5), n, n == 1 ? "" : "s",
+			sqlite3_column_double(q, 8) / 1e9);
 		if (ret < 0)
 			break;
 	}

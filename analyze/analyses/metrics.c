@@ -143,10 +143,8 @@ static int put_instances(struct analysis_ctx *c, struct err *e)
 	if (ret == 0 && n)
 		ret = put_finding(
 			c, e, NOTE, "LIMIT", NULL,
-			"epoll_file_wait charges every file with the whole time in which "
-			"somebody waited for its epoll instance: a thread that could serve the "
-			"file was idle, not that the file was slow. Files that were registered "
-			"before the recording are not known unless they are changed or removed.");
+			"epoll_file_wait: how slow a file is (it is the time in which a thread was idle "
+			"that could serve it), and files that were registered before the recording.");
 	return ret < 0 ? ret : 0;
 }
 

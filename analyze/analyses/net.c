@@ -263,14 +263,15 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = put_quantiles(c, e);
 	return ret < 0 ? ret
-		       : put_finding(c, e, NOTE, "LIMIT", NULL,
-				     "the time to an answer includes the network; a connection "
-				     "whose opening was not seen has no address.");
+		       : put_finding(
+				 c, e, NOTE, "LIMIT", NULL,
+				 "the network's part of the time to an answer, and addresses of "
+				 "connections whose opening was not seen.");
 }
 
 const struct analysis analysis_net = {
 	.name = "net",
-	.doc = "Who talked to whom, and how long answers took",
+	.doc = "Who talked to whom, and how long did answers take",
 	.needs = "syscalls",
 	.metrics = metrics,
 	.rows = 20,

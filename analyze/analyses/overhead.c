@@ -118,15 +118,15 @@ static int put_part(struct analysis_ctx *c, const struct cost *k, const char *su
 static int put_sentence(struct analysis_ctx *c, const struct cost *k, struct err *e)
 {
 	double wall = k->wall, events = k->events ? (double)k->events : NAN;
-	char kernel[160] = "computation in the kernel is not known";
+	char kernel[160] = "in the kernel not known";
 
 	if (k->runs > 0)
 		snprintf(kernel, sizeof(kernel),
-			 "computation in the kernel %.2f %% of one CPU (%.0f ns an event)",
+			 "in the kernel %.2f %% of one CPU (%.0f ns an event)",
 			 100 * k->programs / c->duration, k->programs / events);
 	return put_finding(
 		c, e, NOTE, "OBSERVED", "SELECT * FROM overhead ORDER BY ts",
-		"Recording cost: %s, communication %.2f %% of one CPU (%.0f ns an event): draining "
+		"Recording cost: %s, by obsrec %.2f %% of one CPU (%.0f ns an event), of it draining "
 		"rings %.2f %%, compressing and writing %.2f %%; %.1f bytes an event in rings, %.2f "
 		"in the file; at most %.0f KiB waited in one ring; obsrec took %.0f MiB. CPUs: %lld.",
 		kernel, 100 * k->process / wall, k->process / events, 100 * k->drainer / wall,
@@ -164,8 +164,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		return ret;
 	return put_finding(
 		c, e, NOTE, "LIMIT", NULL,
-		"how often BPF programs ran and how long is not known: obsrec ran without "
-		"--stats, or did not come to its end.");
+		"the cost of BPF programs: obsrec ran without --stats, or did not come to its end.");
 }
 
 const struct analysis analysis_overhead = {

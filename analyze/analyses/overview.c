@@ -82,9 +82,10 @@ static int check_balance(struct analysis_ctx *c, struct err *e)
 			(long long)defects);
 	return put_finding(
 		c, e, WARNING, "OBSERVED", sql,
-		"Threads whose time does not balance to within 0.1 %%: %lld. In %lld places a "
-		"switch or wake-up is missing; the time around it counts as unknown.",
-		(long long)bad, (long long)defects);
+		"%lld thread%s more than 0.1 %% of unknown time: in %lld place%s a switch or wake-up is "
+		"missing, and the time around it is not known.",
+		(long long)bad, bad == 1 ? " has" : "s have", (long long)defects,
+		defects == 1 ? "" : "s");
 }
 
 static const struct {
@@ -127,9 +128,9 @@ static int put_doctor(struct analysis_ctx *c, struct err *e)
 static int put_limits(struct analysis_ctx *c, struct err *e)
 {
 	static const char *const always[] = {
-		("work that makes no system call between two switches (spinning, memory-mapped I/O) "
-		 "shows only as time on a CPU, which includes interrupts and time stolen by a host"),
-		"one recording cannot show variation from run to run",
+		("what a thread does on a CPU without system calls (computing, spinning, memory-mapped "
+		 "I/O); interrupts and time stolen by a host count as time on a CPU"),
+		"how much runs differ: for that, compare several recordings",
 	};
 	size_t i;
 	s64 n;

@@ -105,7 +105,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_pagecache = {
 	.name = "pagecache",
-	.doc = "How often what was read was in the page cache",
+	.doc = "How much of what was read was in the page cache",
 	.needs = "pagecache",
 	.metrics = metrics,
 	.rows = 20,

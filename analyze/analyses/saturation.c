@@ -377,18 +377,21 @@ static int put_sentences(struct analysis_ctx *c, const char *name, const char *s
 static int put_limit(struct analysis_ctx *c, const char *name, const struct answer *a,
 		     const struct grid *g, struct err *e)
 {
+	char lossy[48] = "";
+
+	if (g->n_lossy)
+		snprintf(lossy, sizeof(lossy), ", %zu overlap loss", g->n_lossy);
 	if (a->n < WINDOWS_LEAST)
 		return put_finding(
 			c, e, NOTE, "LIMIT", NULL,
-			"%s: variance in %zu windows of %.3g s with at least %d gaps and "
-			"without loss (%zu overlap loss): no knee, no comparison with a "
-			"baseline (%d are needed; --step makes windows shorter).",
-			name, a->n, g->step / 1e9, GAPS_LEAST, g->n_lossy, WINDOWS_LEAST);
+			"%s: no knee of saturation and no baseline: %zu windows of %.3g s have %d gaps "
+			"and no loss%s; %d are needed. Record longer, or use --step.",
+			name, a->n, g->step / 1e9, GAPS_LEAST, lossy, WINDOWS_LEAST);
 	if (a->spread < LOAD_VARIES && !a->named)
 		return put_finding(
 			c, e, NOTE, "LIMIT", NULL,
-			"%s: its rate varied only %.2f-fold between windows: a knee of saturation "
-			"cannot be seen (%.1f-fold is needed).",
+			"%s: no knee of saturation: its rate varied only %.2f-fold between windows "
+			"(%.1f-fold is needed).",
 			name, a->spread, LOAD_VARIES);
 	return 0;
 }

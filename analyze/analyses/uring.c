@@ -118,7 +118,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_uring = {
 	.name = "uring",
-	.doc = "Which requests went through io_uring, and how long they took",
+	.doc = "Which requests went through io_uring, and how long did they take",
 	.needs = "syscalls",
 	.metrics = metrics,
 	.rows = 15,

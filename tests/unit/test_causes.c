@@ -362,6 +362,29 @@ static void many_small_parts_are_no_cause(void **state)
 	sqlite3_close(db);
 }
 
+static long briefly_by_another(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 switch next=400 flags=1 prio=120", t);
+	script_line(s, 0, "%ld 400 switch next=100 flags=1 prio=120", t + 500000);
+	return t + 500000;
+}
+
+/* Who was in front of usual turns only is no part of the excess: nobody had more than all of it. */
+static void shares_of_neighbours_add_up(void **state)
+{
+	struct script s = { 0 };
+	sqlite3 *db;
+	long i;
+
+	(void)state;
+	for (i = 0; i < TURNS; i++)
+		script_turn(&s, BEGIN + i * PERIOD, i < TURNS / 2 ? briefly_by_another : preempted);
+	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
+	assert_int_equal(asked(db, "SELECT 1000 * part FROM cause"), 1000);
+	assert_int_equal(asked(db, "SELECT itself FROM cause"), 0);
+	first_is(db, "antagonist", "burner[200]", "burner[200] 100 %");
+}
+
 /* The first quarter is slow for another reason; the user names the last one. */
 static void windows_that_the_user_names_count(void **state)
 {
@@ -455,6 +478,7 @@ int main(void)
 		T(windows_that_the_user_names_count),
 		T(saturated_threads_are_told),
 		T(units_touched_by_loss_are_apart),
+		T(shares_of_neighbours_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "analyze/bulk.h"
 #include "analyze/hist.h"
 #include "analyze/idmap.h"
+#include "analyze/pivot.h"
 #include "analyze/render.h"
 #include "analyze/stats.h"
 
@@ -183,10 +184,45 @@ static void databases_are_recognised(void **state)
 	unlink(path);
 }
 
+/* What a cell says of a value, its interval and unit. */
+static const char *cell(double value, double low, double high, const char *unit)
+{
+	static char text[80];
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+	struct pivot p;
+
+	assert_int_equal(db_open(&db, NULL, true, &e), 0);
+	assert_int_equal(db_insert(db, TABLE_metric, &e, "sssssdddis", "a", "who", "m", unit, "",
+				   value, low, high, (s64)1, "COMPLETE"),
+			 0);
+	assert_int_equal(pivot_read(&p, db, "a", 9, ESCAPE_TEXT, &e), 0);
+	snprintf(text, sizeof(text), "%s", p.rows[0].cell[0]);
+	pivot_free(&p);
+	sqlite3_close(db);
+	return text;
+}
+
+static void intervals_in_cells(void **state)
+{
+	(void)state;
+	assert_string_equal(cell(200, 190, 210, "1/s"), "200 +-5.0%");
+	assert_string_equal(cell(200, 160, 240, "1/s"), "200 +-20%");
+	/* wide ones have two ends, and percents always */
+	assert_string_equal(cell(2e6, 5e5, 4.5e6, "ns"), "2.00 ms (500.0 us..4.50 ms)");
+	assert_string_equal(cell(50, 45, 100, "%"), "50.0 (45.0..100.0)");
+	/* nothing to say */
+	assert_string_equal(cell(50, NAN, NAN, "%"), "50.0");
+	assert_string_equal(cell(100, 100, 100, "1/s"), "100");
+	assert_string_equal(cell(-0.04, NAN, NAN, "%"), "0.0");
+	assert_string_equal(cell(-0.06, NAN, NAN, "%"), "-0.1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(moments),
+		T(intervals_in_cells),
 		T(rate_interval),
 		T(quantiles_from_buckets),
 		T(histograms_keep_every_value),

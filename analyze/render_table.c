@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "render_table.h"
+
+#include "render.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GAP	    2 /* blanks between columns */
+#define SUBJECT_MIN 12
+#define NAME_LONG   20 /* bytes: shorter ones may stand in each row */
+#define INDENT	    2
+
+/* Columns that text takes on a terminal: UTF-8 sequences count once. */
+static int text_width(const char *text)
+{
+	int n = 0;
+
+	for (; text && *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* Column c; the one behind the last is n. */
+static bool shown(const struct pivot *p, int c)
+{
+	return c == p->n_columns ? !p->counted : p->used[c];
+}
+
+static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_t size)
+{
+	if (c == p->n_columns && r < 0)
+		return "n";
+	if (c < p->n_columns)
+		return r < 0 ? p->name[c] : p->rows[r].cell[c] ? p->rows[r].cell[c] : "-";
+	render_number(n, size, p->rows[r].n, "");
+	return n;
+}
+
+int table_markdown(struct buf *out, const struct pivot *p, struct err *e)
+{
+	int r, c, ret = buf_printf(out, e, "|  |");
+	char n[32];
+
+	for (c = 0; c < p->n_columns && ret == 0; c++)
+		if (p->used[c])
+			ret = buf_printf(out, e, " %s |", p->name[c]);
+	if (ret == 0)
+		ret = buf_printf(out, e, "%s\n|---|", p->counted ? "" : " n |");
+	for (c = 0; c <= p->n_columns && ret == 0; c++)
+		if (shown(p, c))
+			ret = buf_printf(out, e, "---:|");
+	for (r = 0; r < p->n_rows && ret == 0; r++) {
+		ret = buf_printf(out, e, "\n| %s |", p->rows[r].subject);
+		for (c = 0; c < p->n_columns && ret == 0; c++)
+			if (p->used[c])
+				ret = buf_printf(out, e, " %s |",
+						 p->rows[r].cell[c] ? p->rows[r].cell[c] : "-");
+		if (ret == 0 && !p->counted)
+			ret = buf_printf(out, e, " %s |",
+					 cell_text(p, r, p->n_columns, n, sizeof(n)));
+	}
+	return ret < 0 ? ret : buf_printf(out, e, "\n");
+}
+
+/* ---- names that several rows share ---- */
+
+/* Bytes of "name" in "name: part"; 0 if it is none, or short. */
+static int name_len(const char *subject)
+{
+	const char *end = strstr(subject, ": ");
+
+	return end && end - subject > NAME_LONG ? (int)(end - subject) : 0;
+}
+
+bool table_same_name(const struct pivot *p, int a, int b)
+{
+	int n = name_len(p->rows[a].subject);
+
+	return n && name_len(p->rows[b].subject) == n &&
+	       strncmp(p->rows[a].subject, p->rows[b].subject, n) == 0;
+}
+
+int table_shared_name(const struct pivot *p, int r)
+{
+	bool any = (r > 0 && table_same_name(p, r - 1, r)) ||
+		   (r + 1 < p->n_rows && table_same_name(p, r, r + 1));
+
+	return any ? name_len(p->rows[r].subject) : 0;
+}
+
+/* What stands at the begin of row r. */
+static const char *label_of(const struct pivot *p, int r, int *ret_indent)
+{
+	int n = r < 0 ? 0 : table_shared_name(p, r);
+
+	*ret_indent = n ? INDENT : 0;
+	return r < 0 ? "" : p->rows[r].subject + (n ? n + 2 : 0);
+}
+
+/* ---- drawing ---- */
+
+/* Widths of the columns, the last is that of n; returns that of the labels. */
+static int measure(const struct pivot *p, int *width)
+{
+	int r, c, w, indent, subject = SUBJECT_MIN;
+	char n[32];
+
+	for (c = 0; c < p->n_columns; c++)
+		width[c] = text_width(p->name[c]);
+	width[p->n_columns] = 1;
+	for (r = 0; r < p->n_rows; r++) {
+		w = text_width(label_of(p, r, &indent)) + indent;
+		subject = w > subject ? w : subject;
+		for (c = 0; c < p->n_columns; c++) {
+			w = text_width(p->rows[r].cell[c]);
+			width[c] = w > width[c] ? w : width[c];
+		}
+		render_number(n, sizeof(n), p->rows[r].n, "");
+		w = text_width(n);
+		width[p->n_columns] = w > width[p->n_columns] ? w : width[p->n_columns];
+	}
+	return subject;
+}
+
+/* Has the row something in these columns? Its name is in the first part, at least. */
+static bool says(const struct pivot *p, int r, int first, int last)
+{
+	int c;
+
+	for (c = first; r >= 0 && first > 0 && c < last; c++)
+		if (c == p->n_columns ? shown(p, c) : p->used[c] && p->rows[r].cell[c])
+			return true;
+	return r < 0 || first == 0;
+}
+
+static int row_text(struct buf *out, const struct pivot *p, const int *width, int subject, int r,
+		    int first, int last, struct err *e)
+{
+	int c, indent, ret;
+	const char *label = label_of(p, r, &indent);
+	char n[32];
+
+	ret = buf_printf(out, e, "%*s%s%*s", indent, "", label,
+			 subject - indent - text_width(label), "");
+	for (c = first; c < last && ret == 0; c++) {
+		const char *text = cell_text(p, r, c, n, sizeof(n));
+
+		if (shown(p, c))
+			ret = buf_printf(out, e, "%*s%s", GAP + width[c] - text_width(text), "",
+					 text);
+	}
+	return ret < 0 ? ret : buf_printf(out, e, "\n");
+}
+
+/* The columns from `first` on that fit beside the subjects; tells the first that does not. */
+static int table_part(struct buf *out, const struct pivot *p, const int *width, int subject,
+		      int screen, int first, int *ret_next, struct err *e)
+{
+	int last, at = subject, r, named = -1, ret = 0;
+
+	for (last = first; last <= p->n_columns; last++) {
+		if (!shown(p, last))
+			continue;
+		if (at + GAP + width[last] > screen && at > subject)
+			break;
+		at += GAP + width[last];
+	}
+	for (r = -1; r < p->n_rows && ret == 0; r++) {
+		if (!says(p, r, first, last))
+			continue;
+		if (r >= 0 && table_shared_name(p, r) &&
+		    (named < 0 || !table_same_name(p, named, r))) {
+			ret = buf_printf(out, e, "%.*s:\n", name_len(p->rows[r].subject),
+					 p->rows[r].subject);
+			named = r;
+		}
+		if (ret == 0)
+			ret = row_text(out, p, width, subject, r, first, last, e);
+	}
+	*ret_next = last;
+	return ret;
+}
+
+int table_text(struct buf *out, const struct pivot *p, int width, struct err *e)
+{
+	int columns[PIVOT_COLUMNS + 1], subject = measure(p, columns), next = 0, ret = 0;
+
+	while (next <= p->n_columns && ret == 0) {
+		if (next)
+			ret = buf_printf(out, e, "\n");
+		if (ret == 0)
+			ret = table_part(out, p, columns, subject, width, next, &next, e);
+	}
+	return ret;
+}
