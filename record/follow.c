@@ -9,6 +9,7 @@
 #include "sockets.h"
 
 #include <bpf/bpf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,7 +47,8 @@ static int follow_fd(void *arg, unsigned int fd, struct err *e)
 	id = s->role == ROLE_LISTENING
 		     ? (struct sock_id){ f->sockets.netns << 16 | s->sport, KEY_PORT }
 		     : (struct sock_id){ s->ino, KEY_INO };
-	if (bpf_map_update_elem(f->map, &id, &one, BPF_ANY) < 0)
+	/* a full map stops nothing: the kernel side counts sockets that it then cannot follow */
+	if (bpf_map_update_elem(f->map, &id, &one, BPF_ANY) < 0 && errno != E2BIG)
 		return err_errno(e, ERR_ENV, "cannot hand sockets to the BPF programs");
 	return 0;
 }
