@@ -120,15 +120,22 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 }
 
 /* Who: the one behind all hops, else the culprit with its part of the time. */
-static int say_culprit(struct buf *b, const char *culprit, double part, bool itself,
-		       const char *behind, struct err *e)
+static int say_culprit(struct buf *b, sqlite3_stmt *s, struct err *e)
 {
+	const char *culprit = text_of(s, 6), *behind = text_of(s, 9);
+	double part = sqlite3_column_double(s, 7);
+	bool itself = sqlite3_column_int(s, 8);
+
 	if (*behind)
 		return buf_printf(b, e, ", behind it mostly %s", behind);
 	if (!*culprit)
 		return 0;
 	if (part <= 0)
 		return buf_printf(b, e, ", because of %s", culprit);
+	if (strcmp(text_of(s, 1), "disk") ==
+	    0) /* what it moved is known, not what waited for that */
+		return buf_printf(b, e, ", while %.0f %% of the bytes were moved by %s%s",
+				  100 * part, culprit, itself ? " itself" : "");
 	return buf_printf(b, e, ", %s of it because of %s%s (%.0f %%)",
 			  part >= 0.5 ? "most" : "the largest part", culprit,
 			  itself ? " itself" : "", 100 * part);
@@ -149,7 +156,7 @@ static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 	ret = db_step(s, e);
 	*ret_any = ret > 0;
 	if (ret > 0) {
-		const char *culprit = text_of(s, 6), *label = text_of(s, 2);
+		const char *label = text_of(s, 2);
 
 		ret = say_basis(b, db, text_of(s, 0), &alike, e);
 		if (ret == 0)
@@ -162,8 +169,7 @@ static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 			ret = buf_printf(b, e, " of %s is %s", alike ? "that" : "the difference",
 					 says_category(text_of(s, 1)));
 		if (ret == 0)
-			ret = say_culprit(b, culprit, sqlite3_column_double(s, 7),
-					  sqlite3_column_int(s, 8), text_of(s, 9), e);
+			ret = say_culprit(b, s, e);
 		if (ret == 0)
 			ret = buf_printf(b, e, " [%s: %s].", label, says_label(label));
 	}
