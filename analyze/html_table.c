@@ -44,12 +44,17 @@ static int put_columns(struct buf *out, const struct pivot *p, struct err *e)
 				    p->counted ? "" : "<th scope=\"col\">n</th>");
 }
 
-/* The name that this row and its neighbours share, above the first of them. */
+/* The name that this row and its neighbours share, above the first of them, as a group of rows. */
 static int put_name(struct buf *out, const struct pivot *p, int r, struct err *e)
 {
 	int c, name = table_shared_name(p, r), columns = !p->counted;
+	bool after = r > 0 && table_shared_name(p, r - 1);
 
-	if (!name || (r > 0 && table_same_name(p, r - 1, r)))
+	if (after && name && table_same_name(p, r - 1, r))
+		return 0;
+	if (r > 0 && (name || after) && buf_printf(out, e, "</tbody><tbody>\n") < 0)
+		return ERR_FAIL;
+	if (!name)
 		return 0;
 	for (c = 0; c < p->n_columns; c++)
 		columns += p->used[c];

@@ -33,7 +33,7 @@ class Page(html.parser.HTMLParser):
         self.seen[tag] = self.seen.get(tag, 0) + 1
         if tag not in ELEMENTS:
             self.say(f"element {tag}")
-        if tag == "th" and a.get("scope") not in ("col", "row"):
+        if tag == "th" and a.get("scope") not in ("col", "row", "rowgroup"):
             self.say("th without scope")
         if tag == "svg" and (a.get("role") != "img" or not a.get("aria-labelledby")):
             self.say("svg without a name")
