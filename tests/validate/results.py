@@ -97,8 +97,7 @@ def sweep_rows(results):
         name, loopback, wire = result["paper"].split("|")
         paper = loopback if result["net"] == "loopback" else wire
         fits = sweep.fits(result)
-        cells = [result["title"], result["net"], "%d, %d complete" % (
-            len(result["rows"]), sum(r["complete"] for r in result["rows"])), "%.0f" % result["limit"], name + " " + paper]
+        cells = [result["title"], result["net"], len(result["rows"]), "%.0f" % result["limit"], name + " " + paper]
         for key in ("sends", "turns", "calls"):
             fit = fits.get(key)
             cells += [r2(fit["line"]), "%.4f" % fit["slope"], r2(fit["identity"])] if fit else ["-", "-", "-"]
