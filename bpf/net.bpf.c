@@ -14,14 +14,7 @@
 #define TCP_CLOSE	7
 #define TCP_LISTEN	10
 
-/* Sockets that belong to targets: by address, by inode, by namespace and port they listen on. */
-enum sock_key { KEY_SOCK = 0, KEY_INO = 1, KEY_PORT = 2 };
-
-struct sock_id {
-	u64 value;
-	u64 kind;
-};
-
+/* Sockets that belong to targets. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 262144);

@@ -103,6 +103,16 @@ enum fd_role { ROLE_UNKNOWN, ROLE_LISTENING, ROLE_ACCEPTED, ROLE_CONNECTED, ROLE
 
 enum bound { BOUND_UNKNOWN, BOUND_TO_ONE, BOUND_TO_SOME, BOUND_TO_ALL };
 
+/*
+ * Keys of the map of sockets that belong to targets, which both sides fill: by address, by inode,
+ * by network namespace << 16 | port that they listen on.
+ */
+enum sock_key { KEY_SOCK, KEY_INO, KEY_PORT };
+
+struct sock_id {
+	u64 value, kind;
+};
+
 enum wake_context { CONTEXT_TASK, CONTEXT_SOFTIRQ, CONTEXT_HARDIRQ, CONTEXT_NMI };
 
 enum syscall_abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_ARM };

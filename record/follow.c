@@ -14,13 +14,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* As in bpf/net.bpf.c. */
-enum sock_key { KEY_INO = 1, KEY_PORT = 2 };
-
-struct sock_id {
-	u64 value, kind;
-};
-
 struct following {
 	const struct probes *probes;
 	struct sockets sockets;
