@@ -2,14 +2,16 @@
 /*
  * A thread that is held up finds several requests when it goes on, and each of them then waits for
  * those in front of it, which looks like its own computing. If the process is asked no more often
- * than in the usual time, and takes no more CPU time for each, then the computing is not what makes
- * turns slow: what held the thread up is.
+ * than in the usual time, and needs no more CPU time for all of it, then the computing is not what
+ * makes turns slow: what held the thread up is. Each may take somewhat more CPU time: who shares a
+ * CPU finds its caches cold.
  */
 #include "causes.h"
 
 #include <stdlib.h>
 
 #define SAME 1.15 /* a ratio up to here is no rise */
+#define COLD 1.3  /* of CPU time a turn */
 
 /* Turns and CPU time in blocks of one kind. */
 struct work {
@@ -50,6 +52,6 @@ int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison 
 		return ret;
 	q->rate = slow.turns / slow.blocks / (usual.turns / usual.blocks);
 	q->cpu = slow.run / slow.turns / (usual.run / usual.turns);
-	q->held_up = q->rate <= SAME && q->cpu <= SAME;
+	q->held_up = q->rate <= SAME && q->cpu <= COLD && q->rate * q->cpu <= SAME;
 	return 0;
 }
