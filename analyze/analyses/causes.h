@@ -57,7 +57,7 @@ struct comparison {
 /* Turns a second and CPU time a turn of the process, slow over usual; 0: not known. */
 struct queueing {
 	double rate, cpu;
-	bool held_up; /* neither rose: longer time on a CPU is that of requests in front */
+	bool held_up; /* they explain little: longer time on a CPU is that of requests in front */
 };
 
 /* causes_queue.c: is it the requests in front? */

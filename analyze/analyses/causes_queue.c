@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A thread that is held up finds several requests when it goes on, and each of them then waits for
- * those in front of it, which looks like its own computing. If the process is asked no more often
- * than in the usual time, and needs no more CPU time for all of it, then the computing is not what
- * makes turns slow: what held the thread up is. Each may take somewhat more CPU time: who shares a
- * CPU finds its caches cold.
+ * those in front of it, which looks like its own computing. How much of that its own work explains
+ * is estimated as for a queue with one server (M/M/1: time in it is s / (1 - rho), with s CPU time
+ * a turn and rho the share of time on a CPU). If that is little, the computing is not what makes
+ * turns slow: what held the thread up is.
  */
 #include "causes.h"
 
 #include <stdlib.h>
 
-#define SAME 1.15 /* a ratio up to here is no rise */
-#define COLD 1.3  /* of CPU time a turn */
+#define SAME	  1.15 /* a ratio up to here is no rise */
+#define EXPLAINED 0.25 /* of the time on a CPU that is more: with less it is that of others */
 
 /* Turns and CPU time in blocks of one kind. */
 struct work {
@@ -23,6 +23,18 @@ static void add_block(struct work *w, const struct unit_block *b, const double *
 	w->blocks++;
 	w->turns += b->all.n;
 	w->run += spent[SPAN_run];
+}
+
+/* Does the server's own work explain little of the computing that slow turns have more of? */
+static bool is_held_up(const struct queueing *q, const struct comparison *c,
+		       const struct work *slow, const struct work *usual, double block)
+{
+	const struct excess *cpu = &c->of[CATEGORY_cpu];
+	double rho = usual->run / (usual->blocks * block), now = slow->run / (slow->blocks * block);
+
+	if (rho >= 1 || now >= 1) /* several CPUs: no such queue */
+		return q->rate <= SAME && q->cpu <= SAME;
+	return (q->cpu * (1 - rho) / (1 - now) - 1) * cpu->usual < EXPLAINED * cpu->value;
 }
 
 int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison *c,
@@ -52,6 +64,6 @@ int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison 
 		return ret;
 	q->rate = slow.turns / slow.blocks / (usual.turns / usual.blocks);
 	q->cpu = slow.run / slow.turns / (usual.run / usual.turns);
-	q->held_up = q->rate <= SAME && q->cpu <= COLD && q->rate * q->cpu <= SAME;
+	q->held_up = is_held_up(q, c, &slow, &usual, u->block);
 	return 0;
 }
