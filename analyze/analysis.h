@@ -62,6 +62,9 @@ int put_finding(struct analysis_ctx *c, struct err *e, enum severity severity, c
  * have in common.
  */
 #define SERVICE_COMMON "replace(name, '[' || pid || ']', '')"
+/* The same of rows grouped by it: "server:80 (8 processes)", or the only one's own name. */
+#define SERVICE_TITLE \
+	"iif(count(*)=1, name, " SERVICE_COMMON " || ' (' || count(DISTINCT pid) || ' processes)')"
 
 /* The questions, in the order of the report; ended by NULL. */
 extern const struct analysis *const analyses[];

@@ -14,10 +14,9 @@
 /* The server that answers most, all its workers together as in the verdict; else the function
  * called most */
 #define SERVED "iif(kind='function', name, " SERVICE_COMMON ")"
-#define SERVICE                                                                        \
-	"SELECT " SERVED " AS common, iif(count(*)=1, name, " SERVED " || ' (' ||"     \
-	" count(DISTINCT pid) || ' processes)') AS title, max(latency_max) AS longest" \
-	" FROM service WHERE turns > 0 GROUP BY common ORDER BY min(kind='function')," \
+#define SERVICE                                                                                \
+	"SELECT " SERVED " AS common, " SERVICE_TITLE " AS title, max(latency_max) AS longest" \
+	" FROM service WHERE turns > 0 GROUP BY common ORDER BY min(kind='function'),"         \
 	" sum(turns) DESC, min(id) LIMIT 1"
 /* its rows of service; s: SERVICE */
 #define WORKERS "SELECT id, pid FROM service, s WHERE turns > 0 AND " SERVED "=s.common"

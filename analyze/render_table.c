@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A pivot as text for terminals and as Markdown. */
 #include "render_table.h"
 
 #include "render.h"

@@ -211,9 +211,9 @@ struct thread {
 		bool idle_unknown; /* a long wait while it was bound to some CPUs */
 		u64 active_run;	   /* clock of run when it became active */
 	} served;
-	u32 io_dev; /* of the last own request that completed, */
-	u64 io_end; /* and when it did */
+	u32 io_dev; /* of the last own request that completed */
 	u32 io_in_flight;
+	u64 io_end; /* last completion of an own request */
 	struct frame *frames;
 	u32 n_frames, cap_frames;
 };
@@ -333,8 +333,9 @@ void states_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES
  * were in that call, older ones in none. Afterwards its clocks are exact up to now.
  */
 int states_settle(struct replay *r, struct thread *t, const struct inside *in, struct err *e);
-/* A new thread: runnable from ts on. Its end: closes the last state at ts. */
+/* A new thread: runnable from ts on. */
 void states_begin(struct thread *t, u64 ts);
+/* Closes the thread's last state at ts. */
 int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e);
 
 /* track_groups.c: control groups, their quotas and containers */

@@ -261,14 +261,14 @@ int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
 
 int cpu_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
-	const struct ev_syscall_args *ev = rec->event;
-	int abi = abi_table(ev->abi, ev->nr);
+	const struct call_view *v = &r->call;
+	int abi = abi_table(v->abi, v->nr);
 	struct thread *t;
 
 	(void)e;
-	if (abi < 0 || ev->nr != r->setaffinity[abi] || ev->ret != 0)
+	if (abi < 0 || v->nr != r->setaffinity[abi] || v->ret != 0 || v->flags & SYSCALL_UNFINISHED)
 		return 0;
-	t = idmap_get(&r->threads, ev->arg0 ? (u32)ev->arg0 : rec->tid);
+	t = idmap_get(&r->threads, v->arg[0] ? (u32)v->arg[0] : rec->tid);
 	if (t) /* to which is in memory that is not recorded; a later snapshot tells */
 		t->served.bound = BOUND_TO_SOME;
 	return 0;

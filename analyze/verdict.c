@@ -132,8 +132,8 @@ static int say_culprit(struct buf *b, sqlite3_stmt *s, struct err *e)
 		return 0;
 	if (part <= 0)
 		return buf_printf(b, e, ", because of %s", culprit);
-	if (strcmp(text_of(s, 1), "disk") ==
-	    0) /* what it moved is known, not what waited for that */
+	/* what it moved is known, not what waited for that */
+	if (strcmp(text_of(s, 1), "disk") == 0)
 		return buf_printf(b, e, ", while %.0f %% of the bytes were moved by %s%s",
 				  100 * part, culprit, itself ? " itself" : "");
 	return buf_printf(b, e, ", %s of it because of %s%s (%.0f %%)",

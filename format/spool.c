@@ -30,9 +30,10 @@ static int spool_pipe(int from, struct err *e)
 		return err_errno(e, ERR_FAIL,
 				 "cannot make a temporary file for what the pipe brings");
 	fd = dup(fileno(f));
-	if (fd >= 0 && !spool(fd, from)) {
+	if (fd < 0 || !spool(fd, from)) {
 		err_errno(e, ERR_FAIL, "cannot read the pipe into a temporary file");
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		fd = ERR_FAIL;
 	}
 	fclose(f);

@@ -262,8 +262,10 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 
 	say_basis(t, basis, sizeof(basis));
 	say_queued(t, queued, sizeof(queued));
-	if (t->rank) /* it stands in the sentence before this one */
-		snprintf(basis, sizeof(basis), "the same slow ones"), queued[0] = '\0';
+	if (t->rank) { /* it stands in the sentence before this one */
+		snprintf(basis, sizeof(basis), "the same slow ones");
+		queued[0] = '\0';
+	}
 	if (!isnan(x->share_low))
 		snprintf(part, sizeof(part), " (%.0f..%.0f)", 100 * x->share_low,
 			 100 * x->share_high);
@@ -285,7 +287,7 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 	if (ret == 0 && f->example_ns)
 		ret = buf_printf(&text, e, " Example: at %.6f s, %.3f of %.3f ms.",
 				 f->example.ts / NANO, f->example_ns / 1e6, f->example.dur / 1e6);
-	if (ret == 0 && t->u->n_aside)
+	if (ret == 0 && t->u->n_aside && !t->rank)
 		ret = buf_printf(
 			&text, e,
 			" Left out: %d as long as half of this time or longer, the longest %.3f ms "

@@ -301,11 +301,25 @@ static int say_futexes(struct slept *s, const struct futexes_seen *seen, struct 
 	return buf_printf(&f->text, e, " %#llx (%s)", (unsigned long long)seen->address, use);
 }
 
+/* Who ended most of the sleeps, as culprit if that is much, and what he did meanwhile. */
+static int blame_waker(struct drill *d, struct slept *s, u32 waker, const char *how,
+		       struct found *f, struct err *e)
+{
+	char name[64];
+	int ret;
+
+	thread_text(&d->names, waker, name, sizeof(name));
+	f->part = s->wakers.of[0].ns / s->objects.total;
+	if (f->part >= NOTABLE)
+		snprintf(f->culprit, sizeof(f->culprit), "%s", name);
+	ret = buf_printf(&f->text, e, "%s by %s (%.0f %%)", how, name, 100 * f->part);
+	return ret < 0 ? ret : drill_second(d, s, waker, f, e);
+}
+
 static int drill_futex(struct drill *d, struct found *f, struct err *e)
 {
 	struct slept *s = calloc(1, sizeof(*s));
 	struct futexes_seen seen;
-	char name[64];
 	u32 waker;
 	int ret;
 
@@ -319,15 +333,8 @@ static int drill_futex(struct drill *d, struct found *f, struct err *e)
 	f->label = seen.observed >= MOSTLY ? "OBSERVED" : waker ? "CAUSAL" : "OVERLAP";
 	if (ret == 0)
 		ret = say_futexes(s, &seen, f, e);
-	if (ret == 0 && waker) {
-		thread_text(&d->names, waker, name, sizeof(name));
-		f->part = s->wakers.of[0].ns / s->objects.total;
-		if (f->part >= NOTABLE)
-			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
-		ret = buf_printf(&f->text, e, ", released by %s (%.0f %%)", name, 100 * f->part);
-		if (ret == 0)
-			ret = drill_second(d, s, waker, f, e);
-	}
+	if (ret == 0 && waker)
+		ret = blame_waker(d, s, waker, ", released", f, e);
 	if (ret == 0)
 		ret = drill_limits(s, f, e);
 	free(s);
@@ -338,7 +345,6 @@ static int drill_futex(struct drill *d, struct found *f, struct err *e)
 static int drill_sleep(struct drill *d, enum category category, struct found *f, struct err *e)
 {
 	struct slept *s = calloc(1, sizeof(*s));
-	char name[64];
 	u32 waker;
 	int ret = 0;
 
@@ -350,14 +356,8 @@ static int drill_sleep(struct drill *d, enum category category, struct found *f,
 	f->kind = category_names[category];
 	f->label = waker ? "CAUSAL" : "OBSERVED";
 	if (waker && s->wakers.of[0].ns >= s->interrupts) {
-		thread_text(&d->names, waker, name, sizeof(name));
-		f->part = s->wakers.of[0].ns / s->objects.total;
-		if (f->part >= NOTABLE)
-			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
 		f->culprit_id = waker;
-		ret = buf_printf(&f->text, e, "; ended by %s (%.0f %%)", name, 100 * f->part);
-		if (ret == 0)
-			ret = drill_second(d, s, waker, f, e);
+		ret = blame_waker(d, s, waker, "; ended", f, e);
 	} else if (s->interrupts > 0) {
 		ret = buf_printf(&f->text, e, "; ended by interrupts (%.0f %%)",
 				 100 * s->interrupts / s->objects.total);

@@ -52,8 +52,7 @@ static int busiest(sqlite3 *db, const struct choice *choice, struct quality *q, 
 	int ret;
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT " SERVICE_COMMON " AS common, iif(count(*)=1, name, " SERVICE_COMMON
-		 " || ' (' || count(DISTINCT pid) || ' processes)') FROM service WHERE kind%s"
+		 "SELECT " SERVICE_COMMON " AS common, " SERVICE_TITLE " FROM service WHERE kind%s"
 		 " AND turns > 0 GROUP BY common ORDER BY sum(turns) DESC, min(id) LIMIT 1",
 		 choice->kind);
 	q->common[0] = '\0';
