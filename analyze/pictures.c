@@ -20,13 +20,15 @@
 	" sum(turns) DESC, min(id) LIMIT 1"
 /* its rows of service; s: SERVICE */
 #define WORKERS "SELECT id, pid FROM service, s WHERE turns > 0 AND " SERVED "=s.common"
-/* s, and p: its processes, else the busiest one */
-#define WATCHED                                                                                          \
-	"s AS (" SERVICE "), p AS MATERIALIZED (SELECT DISTINCT pid FROM (" WORKERS ") UNION"            \
-	" SELECT pid FROM (SELECT pid FROM thread WHERE pid > 0 AND NOT EXISTS (SELECT 1 FROM s)"        \
-	" GROUP BY pid ORDER BY sum(run) DESC, pid LIMIT 1)),"                                           \
-	" who(title) AS MATERIALIZED (SELECT max(comm) || iif(count(DISTINCT pid)=1, '[' || pid || ']'," \
+/* the name of processes p */
+#define WHO                                                                                             \
+	"who(title) AS MATERIALIZED (SELECT max(comm) || iif(count(DISTINCT pid)=1, '[' || pid || ']'," \
 	" ' (' || count(DISTINCT pid) || ' processes)') FROM process JOIN p USING(pid))"
+/* s, and p: its processes, else the busiest one */
+#define WATCHED                                                                                   \
+	"s AS (" SERVICE "), p AS MATERIALIZED (SELECT DISTINCT pid FROM (" WORKERS ") UNION"     \
+	" SELECT pid FROM (SELECT pid FROM thread WHERE pid > 0 AND NOT EXISTS (SELECT 1 FROM s)" \
+	" GROUP BY pid ORDER BY sum(run) DESC, pid LIMIT 1)), " WHO
 /* 1 if a window overlaps loss in this group */
 #define LOST(grp, ts, dur)                                                                      \
 	"EXISTS(SELECT 1 FROM loss l WHERE l.reason<>'unlocated' AND l.grp=" grp " AND l.ts < " \

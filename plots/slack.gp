@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Slack over time: mean wait in epoll, poll, select, and the idle share of the threads that wait there.
 # Called: gnuplot -c slack.gp DATA PICTURE FORMAT NOTE
-# DATA: time [s], process, mean wait [ms], idle share [%], events lost in the window (0, 1),
+# DATA: time [s], the server's processes, mean wait [ms], idle share [%], events lost in the window (0, 1),
 # length of the window [s]
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 load ARG0[1:strstrt(ARG0, "slack.gp") - 1]."style.gp"
