@@ -86,7 +86,7 @@ static int print(struct reader *r, struct census *census, const struct config *c
 {
 	struct buf line = { 0 };
 	struct record rec;
-	bool before;
+	bool before, none = true;
 	int ret;
 
 	while ((ret = reader_next(r, &rec, e)) > 0) {
@@ -96,11 +96,15 @@ static int print(struct reader *r, struct census *census, const struct config *c
 				 (rec.type == EV_thread && census_later(census, &rec)))
 			      ? census_take(census, &rec, e)
 			      : 0;
-		if (ret == 0 && (before || wanted(census, &rec, c, from, to)))
+		if (ret == 0 && (before || wanted(census, &rec, c, from, to))) {
 			ret = print_line(&line, &rec, reader_schema(r), c, e);
+			none = false;
+		}
 		if (ret != 0)
 			break;
 	}
+	if (ret == 0 && none) /* silence could be taken for a failure */
+		fprintf(stderr, "obsanalyze: no record is of what was asked for\n");
 	buf_free(&line);
 	return ret > 0 ? 0 : ret;
 }

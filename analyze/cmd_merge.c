@@ -351,6 +351,9 @@ static int merge(struct merge *m, const struct config *c, char **paths, struct e
 		print_sources(m);
 	outfile_close(&o);
 	progress_end(&p);
+	for (i = 0; i < m->n && ret == 0; i++)
+		if (!reader_state(m->sources[i].reader)->sound)
+			ret = cmd_damaged(paths[i]);
 	return ret;
 }
 

@@ -112,7 +112,7 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 
 static int run(int argc, char **argv, struct err *e)
 {
-	struct config c = { 0 };
+	struct config c = { .out.mends = true };
 	int first = cmd_words(&command_repair, &c, argc, argv, 1, 1, e);
 
 	return first < 0 ? first : rewrite_command(argv[first], &c.out, "repairing", make, NULL, e);

@@ -143,6 +143,9 @@ int rewrite_command(const char *path, const struct rewrite_config *c, const char
 		ret = outfile_keep(&o, e);
 	outfile_close(&o);
 	progress_end(&p);
+	/* damaged blocks have ended it above */
+	if (ret == 0 && !c->mends && !reader_state(r)->sound)
+		ret = cmd_damaged(path);
 	reader_free(r);
 	return ret;
 }

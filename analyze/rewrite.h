@@ -42,11 +42,12 @@ int rewrite_info(struct writer *w, const struct schema *s, u64 ts, struct err *e
 
 /*
  * A command that makes one recording out of one: options -o and --force, output, progress.
- * make writes to fd, and is called with what words prints while it works.
+ * make writes to fd; doing is what progress says.
  */
 struct rewrite_config {
 	const char *output;
 	bool force;
+	bool mends; /* a cut recording is what it is for, and no failure */
 };
 
 int rewrite_command(const char *path, const struct rewrite_config *c, const char *doing,

@@ -61,6 +61,9 @@ int file_frame_get(struct file_frame *f, const u8 *frame, struct err *e)
 {
 	const u8 *b = frame + 8;
 
+	if (memcmp(frame, "SQLite format 3", 16) == 0)
+		return err_set(e, ERR_DAMAGED,
+			       "this is a database; what is asked for needs the recording itself");
 	/* the tag alone tells whose file it is; a wrong sum then means damage */
 	if (memcmp(b, FILE_TAG, TAG_LEN) != 0)
 		return err_set(e, ERR_DAMAGED, "this is not a recording made by obsrec");

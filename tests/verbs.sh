@@ -213,6 +213,15 @@ for i in 1 2 3 4 5 6; do
 	$o report repaired.obs >report || lost=1
 	grep -q '^TRUNCATED' report || lost=1
 done
+for verb in redact migrate merge; do
+	other=
+	[ $verb = merge ] && other=r.obs
+	# shellcheck disable=SC2086 # none or one
+	is "$verb takes what can be read of a cut recording, and says so" \
+		"$($o $verb --force -o taken.obs cut.obs $other 2>&1 | grep -c '^obsanalyze: cut.obs is cut or damaged')
+$($o $verb --force -o taken.obs cut.obs $other >/dev/null 2>&1; echo $?) $($o verify taken.obs | tail -n 1 | cut -d: -f1)" "1
+3 TRUNCATED"
+done
 is "repairing loses nothing and hides nothing" $lost 0
 python3 -c "import sys; d = bytearray(open('$whole', 'rb').read()); d[300000] ^= 255; sys.stdout.buffer.write(d)" >damaged.obs
 is "redacting a damaged recording asks to repair it" "$($o redact -o x.obs damaged.obs 2>&1; echo $?)" \
@@ -240,6 +249,13 @@ is "a directory is none, and errors name the file" \
 1
 obsanalyze: nothing: the file is empty
 3"
+$o load -o part.db part.obs 2>/dev/null
+is "a database is no recording" "$($o redact -o x2.obs part.db 2>&1; echo $?)" \
+	"obsanalyze: part.db: this is a database; what is asked for needs the recording itself
+3"
+is "printing nothing is explained" "$($o dump --tid 4000000 "$whole" 2>&1; echo $?)" \
+	"obsanalyze: no record is of what was asked for
+0"
 
 # filters
 is "threads by name" "$($o dump --comm 'jemalloc*' -e syscall_args "$whole" | cut -d' ' -f2 | sort -u)" 6402
