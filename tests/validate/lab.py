@@ -236,10 +236,12 @@ class Recording:
 class Answers:
     """What obsanalyze says about one recording."""
 
-    def __init__(self, path, keep=False):
+    def __init__(self, path, keep=False, counted=None):
+        """counted: from and to in ns since 1970; only what happened between them."""
         self.analyze = OBSANALYZE
         self.db = path + ".db"
-        run([self.analyze, "load", "-o", self.db, path], timeout=300)
+        part = ["--from", date(counted["from"]), "--to", date(counted["to"])] if counted else []
+        run([self.analyze, "load", "-o", self.db] + part + [path], timeout=300)
         self.report = json.loads(run([self.analyze, "report", "--json", self.db], timeout=300))
         self.analyses = {row["analysis"] for row in self.report["metrics"] + self.report["findings"]}
         if not keep:
@@ -275,6 +277,10 @@ class Answers:
                             (column, table, where, int(q * (n - 1)))) if n else []
             out[name] = float(rows[0][0]) if rows else None
         return out
+
+
+def date(ns):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ns // 10**9)) + ".%09dZ" % (ns % 10**9)
 
 
 def subject_pid(subject):

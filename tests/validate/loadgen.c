@@ -7,7 +7,7 @@
  *
  * One connection has at most one request under way. When the time is over nothing is waited for:
  * the rate is that of answers between the first request and the last answer. Prints one line
- * of JSON for each rate.
+ * of JSON for each rate; "from" and "to" in it are ns since 1970.
  */
 #define _GNU_SOURCE /* epoll_pwait2 */
 #include "reply.h"
@@ -68,6 +68,11 @@ static uint64_t *waiting; /* when the arrivals that found no connection were due
 static size_t waiting_at, n_waiting;
 static struct samples from_due, from_sent;
 static uint64_t requests, errors, broken, first_sent, last_done;
+/* Answers within the step but for a tenth of it at either end: of a load that is steady, on the
+ * server's side too, wherever on the way the first and the last requests are. */
+static struct {
+	uint64_t from, to, requests;
+} counted;
 /* gaps between sends, all connections together (Welford): arrivals as they were, not as due */
 static struct {
 	uint64_t n, last;
@@ -80,12 +85,17 @@ static void die(const char *what)
 	exit(1);
 }
 
-static uint64_t now_ns(void)
+static uint64_t ns_of(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return ns_of(CLOCK_MONOTONIC);
 }
 
 /* splitmix64: the same seed gives the same arrivals */
@@ -183,6 +193,7 @@ static void answered(struct conn *c)
 	uint64_t now = now_ns();
 
 	requests++;
+	counted.requests += now >= counted.from && now < counted.to;
 	last_done = now;
 	add_sample(&from_due, now - c->due);
 	add_sample(&from_sent, now - c->sent);
@@ -309,18 +320,21 @@ static void print_samples(const char *name, struct samples *s)
 static void print_step(double rate, uint64_t begin)
 {
 	double seconds = last_done > first_sent ? (last_done - first_sent) / 1e9 : 0;
+	uint64_t epoch = ns_of(CLOCK_REALTIME) - now_ns();
 
 	printf("{\"offered\": %.1f, \"requests\": %lu, \"errors\": %lu, \"broken\": %lu, "
 	       "\"unasked\": %zu, \"unanswered\": %d, \"begin\": %lu, \"seconds\": %.6f, \"rate\": %.3f",
 	       rate, requests, errors, broken, n_waiting, o.n_conns - n_idle, begin, seconds,
 	       seconds > 0 ? requests / seconds : 0);
+	printf(", \"counted\": {\"from\": %lu, \"to\": %lu, \"rate\": %.3f}", epoch + counted.from,
+	       epoch + counted.to, counted.requests * 1e9 / (counted.to - counted.from));
 	print_samples("from_due", &from_due);
 	print_samples("from_sent", &from_sent);
 	if (gaps.n > 1)
 		printf(", \"sent_cv2\": %.4f", gaps.m2 / (gaps.n - 1) / gaps.mean / gaps.mean);
 	printf("}\n");
 	fflush(stdout);
-	requests = errors = broken = first_sent = last_done = 0;
+	requests = errors = broken = first_sent = last_done = counted.requests = 0;
 	gaps.n = 0;
 	gaps.mean = gaps.m2 = 0;
 }
@@ -453,6 +467,8 @@ int main(int argc, char **argv)
 	start();
 	for (i = 0; i < o.n_rates; i++) {
 		begin = now_ns();
+		counted.from = begin + o.seconds * 1e8;
+		counted.to = begin + o.seconds * 9e8;
 		run(o.rates[i], begin + o.seconds * 1e9);
 		print_step(o.rates[i], begin);
 	}

@@ -10,12 +10,12 @@ import lab
 SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc"]
 FLOOR = 6  # points of the idle share
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
-SECONDS, CALIBRATION = 4, 2
+SECONDS, CALIBRATION = 5, 2
 # a server that answers less of what it is asked for is saturated; in a step of a second, what is under way at
 # its end is counted in the next: 2 % of it at 20 ms, and what is sent again later than that
 ANSWERED, ANSWERED_IN_STEP = .97, {"loopback": .97}
 # connections of the client: enough that the network's delay does not limit the rate
-WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 1500, "nginx-proxy": 800, "redis-lua": 400,
+WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 800, "nginx-proxy": 800, "redis-lua": 400,
               "postgres-select": 100, "mariadb": 64, "http": 800, "grpc": 16}
 
 
@@ -59,7 +59,8 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
         before = lab.cpu_seconds(pids)
         client = server.load(offered, seconds, seed)[-1]
         cpu = (lab.cpu_seconds(pids) - before) / seconds
-    answers = lab.Answers(path)
+    # both sides count in the same seconds, in which the load is steady
+    answers = lab.Answers(path, counted=client["counted"])
     row = {"offered": offered, "client": client, "cpu": cpu, "complete": answers.complete(),
            "latency": answers.quantiles("turn", "dur")}
     row.update(rates(answers))
@@ -102,7 +103,7 @@ def sweep(name, net_class, quick, seed, say):
             row["level"] = level
             rows.append(row)
             say("  %4.0f %%: client %.1f/s, turns %s, sends %s, calls %s" % (
-                100 * level, row["client"]["rate"], *("%.1f" % row[k] if row[k] is not None else "-"
+                100 * level, row["client"]["counted"]["rate"], *("%.1f" % row[k] if row[k] is not None else "-"
                                                       for k in ("turns", "sends", "calls"))))
         rows.sort(key=lambda r: r["level"])
         knee = None
@@ -119,7 +120,7 @@ def fits(result):
     out = {}
     for key in ("sends", "turns", "calls"):
         rows = [r for r in result["rows"] if r[key] is not None]
-        x, y = [r["client"]["rate"] for r in rows], [r[key] for r in rows]
+        x, y = [r["client"]["counted"]["rate"] for r in rows], [r[key] for r in rows]
         if len(rows) >= 3:
             slope, r2 = figures.line(x, y)
             out[key] = {"slope": slope, "line": r2, "identity": figures.identity(x, y), "n": len(rows)}
@@ -128,7 +129,7 @@ def fits(result):
 
 def saturated_at(result):
     """The lowest level at which the server answered less than of what it was asked for."""
-    return next((r["level"] for r in result["rows"] if r["client"]["rate"] < ANSWERED * r["offered"]), None)
+    return next((r["level"] for r in result["rows"] if r["client"]["counted"]["rate"] < ANSWERED * r["offered"]), None)
 
 
 def full_from(result):

@@ -21,7 +21,7 @@ function random() {
 }
 const message = Buffer.alloc(100, 'x');
 const dueTimes = [], sentTimes = [];
-let errors = 0, under = 0, first = 0, last = 0, begin = 0, turn = 0, ended = false;
+let errors = 0, under = 0, first = 0, last = 0, begin = 0, turn = 0, counted = 0, ended = false;
 const waiting = [];
 let waitingAt = 0;
 function ask(due) {
@@ -33,6 +33,7 @@ function ask(due) {
     if (ended) return;
     last = now();
     if (e) errors++;
+    if (last >= begin + ns / 10 && last < begin + 9 * ns / 10) counted++;
     dueTimes.push(last - due);
     sentTimes.push(last - sent);
     if (waitingAt < waiting.length) ask(waiting[waitingAt++]);
@@ -48,8 +49,11 @@ function quantiles(values) {
 function finish() {
   ended = true;
   const seconds = (last - first) / 1e9, requests = dueTimes.length;
+  const epoch = (performance.timeOrigin + performance.now()) * 1e6 - now();
   console.log(JSON.stringify({ offered: rate, requests, errors, broken: 0,
     unasked: waiting.length - waitingAt, unanswered: under, seconds, rate: seconds > 0 ? requests / seconds : 0,
+    counted: { from: Math.round(epoch + begin + ns / 10), to: Math.round(epoch + begin + 9 * ns / 10),
+      rate: counted / (.8 * ns / 1e9) },
     from_due: quantiles(dueTimes), from_sent: quantiles(sentTimes) }));
   process.exit(0);
 }

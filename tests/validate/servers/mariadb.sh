@@ -27,7 +27,7 @@ load() {
 	# shellcheck disable=SC2046,SC2086
 	$ON_CLIENT sysbench "${TEST:-oltp_point_select}" $(options) --mysql-host="$ADDR" --mysql-port="$PORT" \
 		--threads="${CONNS:-$(conns)}" --time="$2" --rate="$1" --rand-seed="$3" --histogram=on \
-		--mysql-ignore-errors=1205,1213,1020 --events=0 run >"$DIR/log.load" 2>&1 || { cat "$DIR/log.load" >&2; exit 1; }
-	python3 "$here/../ticks.py" sysbench "$1" "$DIR/log.load"
+		--mysql-ignore-errors=1205,1213,1020 --events=0 --report-interval=1 run 2>&1 |
+		python3 "$here/../ticks.py" sysbench "$1"
 }
 serve "$@"
