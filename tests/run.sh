@@ -9,13 +9,12 @@ cd "$(dirname "$0")/.." || exit 1
 
 out=.output
 mkdir -p $out
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-passed=0 failed=0 skipped=0
 
+# Runs a test, prints what became of it, and adds its counts to a line of $counts.
 one() { # name, command...
 	name=$1
 	shift
+	log=$(mktemp)
 	"$@" >"$log" 2>&1
 	status=$?
 	ok=$(grep -c '^ok' "$log")
@@ -36,38 +35,60 @@ one() { # name, command...
 		bad=$((bad + skip))
 		skip=0
 	fi
-	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-	if [ "$bad" -gt 0 ]; then
-		printf '  FAILED   %s (status %d)\n' "$name" $status
-		grep -v '^ok' "$log" | head -n 60 | sed 's/^/           /'
+	echo "$ok $bad $skip" >>"$counts"
+	if [ "$bad" -gt 0 ]; then # in one piece: another may be printed at the same time
+		printf '  FAILED   %s (status %d)\n%s\n' "$name" $status \
+			"$(grep -v '^ok' "$log" | head -n 60 | sed 's/^/           /')"
 	else
 		printf '  %-8s %s (%d%s)\n' passed "$name" "$ok" "$([ "$skip" -gt 0 ] && echo ", $skip skipped")"
 	fi
+	rm -f "$log"
 }
+
+# Tests that do not mind company: as often as you like, then all of them two at a time.
+later() { # name, command...
+	printf '%s\0' "$*" >>"$counts.later"
+}
+together() {
+	export counts
+	# no word of the commands has a space in it, a name may; one that is killed has counted nothing
+	# shellcheck disable=SC2016 # the inner shell's
+	xargs -0 -P 2 -I JOB sh -c 'exec sh tests/run.sh one "${1%% -- *}" ${1#* -- }' sh JOB <"$counts.later" ||
+		echo 0 1 0 >>"$counts"
+}
+
+if [ "${1:-}" = one ]; then
+	shift
+	one "$@"
+	exit 0
+fi
+counts=$(mktemp)
+trap 'rm -f "$counts" "$counts.later"' EXIT
 
 case ${1:-check} in
 check)
-	one laws sh tests/laws.sh
-	one freeze sh tests/freeze.sh
+	later laws -- sh tests/laws.sh
+	later freeze -- sh tests/freeze.sh
 	for sub in '' /san; do
 		for t in "$out$sub"/unit/test_*; do
 			case $t in *.o | *.d) continue ;; esac
-			[ -x "$t" ] && one "unit $sub $(basename "$t")" env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
+			[ -x "$t" ] && later "unit $sub $(basename "$t")" -- env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
 		done
 	done
 	for sub in '' /san; do
-		one "golden $sub" env SUB=$sub sh tests/golden.sh
-		one "bad files $sub" env SUB=$sub sh tests/bad.sh
-		one "functions $sub" env SUB=$sub sh tests/elf.sh
-		one "export $sub" env SUB=$sub sh tests/export.sh
-		one "sql $sub" env SUB=$sub sh tests/sql.sh
+		later "golden $sub" -- env SUB=$sub sh tests/golden.sh
+		later "bad files $sub" -- env SUB=$sub sh tests/bad.sh
+		later "functions $sub" -- env SUB=$sub sh tests/elf.sh
+		later "export $sub" -- env SUB=$sub sh tests/export.sh
+		later "sql $sub" -- env SUB=$sub sh tests/sql.sh
 	done
-	one "verbs" sh tests/verbs.sh
-	one fuzz python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
-	one report sh tests/report.sh
-	one browser sh tests/browser.sh
-	one readme sh tests/readme.sh
-	one paper sh tests/paper.sh
+	later "verbs" -- sh tests/verbs.sh
+	later fuzz -- python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
+	later report -- sh tests/report.sh
+	later browser -- sh tests/browser.sh
+	later readme -- sh tests/readme.sh
+	later paper -- sh tests/paper.sh
+	together
 	;;
 live)
 	for t in tests/live/*.sh; do
@@ -79,10 +100,11 @@ cross)
 	for arch in arm64 s390x; do
 		for t in "$out/$arch"/unit/test_*; do
 			case $t in *.o | *.d) continue ;; esac
-			one "$arch unit $(basename "$t")" env CMOCKA_MESSAGE_OUTPUT=TAP sh tests/emulated.sh "$t"
+			later "$arch unit $(basename "$t")" -- env CMOCKA_MESSAGE_OUTPUT=TAP sh tests/emulated.sh "$t"
 		done
-		one "$arch golden" env SUB=/$arch EMULATED="$PWD/tests/emulated.sh" sh tests/golden.sh
+		later "$arch golden" -- env SUB=/$arch EMULATED="$PWD/tests/emulated.sh" sh tests/golden.sh
 	done
+	together
 	;;
 kernels)
 	# in a virtual machine nothing may be missing but what its kernel lacks
@@ -108,9 +130,12 @@ package)
 	;;
 esac
 
-if [ $skipped -gt 0 ]; then
+read -r passed failed skipped <<-END
+	$(awk '{ ok += $1; bad += $2; skip += $3 } END { print ok + 0, bad + 0, skip + 0 }' "$counts")
+END
+if [ "$skipped" -gt 0 ]; then
 	echo "$passed passed, $failed failed, $skipped skipped"
 else
 	echo "$passed passed, $failed failed"
 fi
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
