@@ -53,20 +53,24 @@ static void say_basis(const struct telling *t, char *text, size_t size)
 	switch (c->basis) {
 	case BASIS_GIVEN:
 	case BASIS_CHANGE:
-		snprintf(text, size, "%.3f ms in %.2f..%.2f s against %.3f ms %s", c->slow / 1e6,
-			 c->when.from / NANO, c->when.to / NANO, c->usual / 1e6,
-			 c->basis == BASIS_GIVEN ? "in the baseline" : "before or after");
+		snprintf(text, size, "%.3f ms in %.2f..%.2f s (n %.0f) against %.3f ms %s (n %.0f)",
+			 c->slow / 1e6, c->when.from / NANO, c->when.to / NANO, c->n_slow,
+			 c->usual / 1e6,
+			 c->basis == BASIS_GIVEN ? "in the baseline" : "before or after",
+			 c->n_usual);
 		break;
 	case BASIS_TAIL:
 		snprintf(text, size,
-			 "the slowest %.0f %% take %.3f ms, the middle half %.3f ms, on average",
-			 100 * (1 - t->u->q), c->slow / 1e6, c->usual / 1e6);
+			 "the slowest %.0f %% (n %.0f) take %.3f ms, the middle half (n %.0f) %.3f "
+			 "ms, on average",
+			 100 * (1 - t->u->q), c->n_slow, c->slow / 1e6, c->n_usual, c->usual / 1e6);
 		break;
 	default:
 		if (t->u->kind == UNIT_WINDOW)
 			snprintf(text, size, "the time of its busiest thread");
 		else
-			snprintf(text, size, "all take about %.3f ms", c->slow / 1e6);
+			snprintf(text, size, "all (n %.0f) take about %.3f ms", c->n_slow,
+				 c->slow / 1e6);
 	}
 }
 
