@@ -60,11 +60,7 @@ static int set_pids(void *config, const char *arg, struct err *e)
 
 static int set_duration(void *config, const char *arg, struct err *e)
 {
-	unsigned long long ns;
-	int ret = opt_seconds(&ns, "duration", arg, e);
-
-	((struct options *)config)->duration = ns;
-	return ret;
+	return options_time(&((struct options *)config)->duration, "duration", arg, e);
 }
 
 static int set_output(void *config, const char *arg, struct err *e)
@@ -88,16 +84,15 @@ static int unknown_group(const char *name, size_t n, struct err *e)
 		       n < 40 ? (int)n : 40, name, list);
 }
 
-/* "sched,block": these; "+pagecache": the usual ones and this. */
+/* "sched,block": these; "+pagecache": the usual ones and this. Given again, it adds. */
 static int set_events(void *config, const char *arg, struct err *e)
 {
 	struct options *o = config;
 	size_t n;
 	int i;
 
-	o->required = 0;
-	o->add_groups = *arg == '+';
-	for (arg += o->add_groups;; arg += n + 1) {
+	o->add_groups = *arg == '+' && (o->add_groups || !o->required);
+	for (arg += *arg == '+';; arg += n + 1) {
 		n = strcspn(arg, ",");
 		for (i = 0; i < GROUP_MAX; i++)
 			if (groups[i].name && strlen(groups[i].name) == n &&
@@ -115,14 +110,23 @@ static int set_syscalls(void *config, const char *arg, struct err *e)
 {
 	struct options *o = config;
 
+	if (o->some_syscalls)
+		return err_set(e, ERR_FAIL,
+			       "--syscalls can be given once: commas divide names, globs and "
+			       "classes");
 	o->some_syscalls = true;
 	return syscall_set(o->syscalls, syscall_own_abi(), arg, e);
 }
 
 static int set_comm(void *config, const char *arg, struct err *e)
 {
-	(void)e;
-	((struct options *)config)->comm = arg;
+	struct options *o = config;
+
+	if (o->comm)
+		return err_set(e, ERR_FAIL,
+			       "--comm can be given once; a pattern such as 'post*' means several "
+			       "names, and so does -p $(pidof ONE OTHER)");
+	o->comm = arg;
 	return 0;
 }
 
@@ -327,7 +331,8 @@ static const struct opt opts[] = {
 	  set_container },
 	{ "all", 'a', NULL, "record the whole host", set_all },
 	{ "no-follow", 0, NULL, "leave out the children of the processes", set_no_follow },
-	{ "duration", 'd', "SECONDS", "stop after this time; default: until Ctrl-C", set_duration },
+	{ "duration", 'd', "TIME", "stop after 30 (seconds), 5m; default: until Ctrl-C",
+	  set_duration },
 	{ "output", 'o', "FILE",
 	  "recording to make, - for standard output; default: obs-HOST-TIME.obs", set_output },
 	{ "events", 'e', "GROUP,...",

@@ -27,7 +27,8 @@ int options_time(u64 *ret, const char *what, const char *text, struct err *e)
 			*ret = v * units[i].ns;
 			return 0;
 		}
-	return err_set(e, ERR_FAIL, "--%s needs a time such as 250ms, 5s or 10m, not %.40s", what,
+	return err_set(e, ERR_FAIL,
+		       "--%s needs a time such as 30 (seconds), 250ms, 5s or 10m, not %.40s", what,
 		       text);
 }
 

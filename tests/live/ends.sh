@@ -102,8 +102,8 @@ refused "no such function" 1 'nearest names are.*probed_outer' -d 1 -a -o "$work
 refused "no such binary" 1 'No such file' -d 1 -a -o "$work/x.obs" -u /no/such:main
 refused "no binary at all" 1 'is not an ELF' -d 1 -a -o "$work/x.obs" -u /etc/passwd:main
 refused "unknown group" 1 'there is no group of events bananas; there are syscalls' -a -e bananas -o "$work/x.obs"
-refused "no duration" 1 'needs seconds' -a -d 0 -o "$work/x.obs"
-refused "a duration below zero" 1 'needs seconds' -a -d -1 -o "$work/x.obs"
+refused "no duration" 1 'needs a time' -a -d 0 -o "$work/x.obs"
+refused "a duration below zero" 1 'needs a time' -a -d -1 -o "$work/x.obs"
 refused "no number of a process" 1 'needs process ids' -p 0 -o "$work/x.obs"
 refused "a name that no thread can have" 1 'keeps 15 bytes' --comm sixteen-letters- -d 1 -o "$work/x.obs"
 refused "a control group without a name" 1 'needs a name' --cgroup '' -d 1 -o "$work/x.obs"

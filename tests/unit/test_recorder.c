@@ -193,6 +193,10 @@ static void options_are_read_and_refused(void **state)
 	assert_int_equal(o.duration, 500000000);
 	assert_true(o.quiet && o.groups & 1u << GROUP_sched && o.groups & 1u << GROUP_core);
 	assert_false(o.groups & 1u << GROUP_syscalls);
+	assert_int_equal(OPTIONS("-a", "-d", "5m"), 0);
+	assert_int_equal(o.duration, 300000000000);
+	assert_int_equal(OPTIONS("-a", "-d", "30s"), 0);
+	assert_int_equal(o.duration, 30000000000);
 	assert_int_equal(OPTIONS("--", "sleep", "1"), 0);
 	assert_string_equal(o.command[0], "sleep");
 	assert_int_equal(OPTIONS("-a", "-p", "1"), ERR_FAIL);
@@ -213,7 +217,29 @@ static void options_are_read_and_refused(void **state)
 	assert_int_equal(o.returns, RETURNS_ALWAYS);
 	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--returns", "perhaps"), ERR_FAIL);
 	assert_int_equal(OPTIONS("-o"), ERR_FAIL);
+	assert_int_equal(OPTIONS("--comm", "nginx", "--comm", "php-fpm"), ERR_FAIL);
+	assert_non_null(strstr(e.text, "once"));
+	assert_int_equal(OPTIONS("-a", "--syscalls", "file", "--syscalls", "futex"), ERR_FAIL);
+	assert_non_null(strstr(e.text, "once"));
 	assert_int_equal(OPTIONS("sleep", "1"), ERR_FAIL);
+}
+
+#define HAS(group) (!!(o.groups & 1u << GROUP_##group))
+
+static void groups_add_up(void **state)
+{
+	struct options o;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(OPTIONS("-a", "-e", "sched", "-e", "block"), 0);
+	assert_true(HAS(sched) && HAS(block) && !HAS(syscalls));
+	assert_int_equal(OPTIONS("-a", "-e", "+pagecache", "-e", "+net"), 0);
+	assert_true(HAS(pagecache) && HAS(net) && HAS(syscalls));
+	assert_int_equal(OPTIONS("-a", "-e", "+pagecache", "-e", "sched"), 0);
+	assert_true(HAS(pagecache) && HAS(sched) && !HAS(syscalls));
+	assert_int_equal(OPTIONS("-a", "-e", "sched", "-e", "+pagecache"), 0);
+	assert_true(HAS(pagecache) && HAS(sched) && !HAS(syscalls));
 }
 
 static void only_changed_counters_are_written(void **state)
@@ -247,6 +273,7 @@ int main(void)
 		T(socket_tables_are_parsed),
 		T(connections_of_before_are_told_apart),
 		T(options_are_read_and_refused),
+		T(groups_add_up),
 		T(only_changed_counters_are_written),
 	};
 
