@@ -1,20 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Flight mode: what makes a snapshot, and making one. */
+#include "format/syscall.h"
 #include "made.h"
 #include "recorder.h"
 #include "session.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
-/* What passed a threshold, in words. */
+#define SECOND 1000000000ull
+
+/* The name of what took too long; a wait in the run queue has none. */
+static const char *name_of(const struct recorder *r, const struct hit *h, char *text, size_t size)
+{
+	const struct sites *sites = probes_sites(r->probes);
+
+	if (h->kind == TRIGGER_SYSCALL)
+		return syscall_name(syscall_own_abi(), h->item, text, size);
+	if (h->kind == TRIGGER_CALL && h->item < (u32)sites->n)
+		return site_function(&sites->list[h->item]);
+	return "";
+}
+
+/* What passed a threshold, in words, with the time of day that --from of obsanalyze takes. */
 static void describe(const struct recorder *r, char *text, size_t size)
 {
 	static const char *const kinds[] = { "syscall", "runq", "call" };
 	const struct hit *h = &r->hit;
+	char name[64], at[32] = "";
+	struct timespec now;
+	struct tm tm;
+	time_t second;
+	u64 real;
 
-	snprintf(text, size, "%s of thread %u took %.3f ms at %" PRIu64,
-		 kinds[h->kind < 3 ? h->kind : 0], h->tid, h->dur / 1e6, h->ts);
+	clock_gettime(CLOCK_REALTIME, &now);
+	real = now.tv_sec * SECOND + now.tv_nsec - (made_now() - h->ts);
+	second = real / SECOND;
+	if (gmtime_r(&second, &tm))
+		strftime(at, sizeof(at), "%H:%M:%S", &tm);
+	snprintf(text, size, "%s%s%.60s of thread %u took %.3f ms, until %s.%03u UTC",
+		 kinds[h->kind < 3 ? h->kind : 0], h->kind == TRIGGER_RUNQ ? "" : " ",
+		 name_of(r, h, name, sizeof(name)), h->tid, h->dur / 1e6, at,
+		 (unsigned int)(real % SECOND / 1000000));
 }
 
 /* Facts hold for the whole of a recording: they come before all that happened in it. */

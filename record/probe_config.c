@@ -14,12 +14,25 @@
 
 #include "bpf/obsrec.skel.h"
 
-/* True if the site's function has this name; that of a C++ function may lack what is before ::. */
+/*
+ * True if the site's function has this name, with its file before it, as for -u, or without.
+ * That of a C++ function may lack what is before ::, that of a library's symbol its version.
+ */
 static bool is_named(const struct site *s, const char *name)
 {
-	size_t n = strlen(s->text), m = strlen(name);
+	const char *file = strrchr(s->binary->shown, '/'), *function = site_function(s);
+	const char *slash = strrchr(name, '/');
+	size_t n, m;
 
-	return m < n && s->text[n - m - 1] == ':' && strcmp(s->text + n - m, name) == 0;
+	file = file ? file + 1 : s->binary->shown;
+	n = strlen(file);
+	slash = slash ? slash + 1 : name;
+	if (strncmp(slash, file, n) == 0 && slash[n] == ':')
+		name = slash + n + 1;
+	n = strchr(name, '@') ? strlen(function) : strcspn(function, "@");
+	m = strlen(name);
+	return m && m <= n && memcmp(function + n - m, name, m) == 0 &&
+	       (m == n || function[n - m - 1] == ':');
 }
 
 /* Thresholds of --trigger. Those of functions name sites. */
@@ -119,7 +132,8 @@ static int check_call_trigger(const struct sites *sites, const char *name, struc
 	}
 	if (!named)
 		return err_set(e, ERR_FAIL,
-			       "--trigger names the function %.60s, which no --uprobe does", name);
+			       "--trigger names the function %.60s, which no --uprobe does%s", name,
+			       sites->n ? "" : ": there is none");
 	return err_set(e, ERR_FAIL,
 		       "--trigger needs to see %.60s return, and returns are not recorded: %s",
 		       name, why);

@@ -107,6 +107,11 @@ void sites_print(const struct sites *s, FILE *f)
 		print_site(&s->list[i], f);
 }
 
+const char *site_function(const struct site *s)
+{
+	return s->text + strlen(s->binary->shown) + 1;
+}
+
 void sites_free(struct sites *s)
 {
 	int i;

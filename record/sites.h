@@ -45,6 +45,9 @@ int sites_resolve(struct sites *s, const struct options *o, struct err *e);
 int sites_find_files(struct binaries *b, int files[BINARIES_MAX], const char *text, const u32 *pids,
 		     int n_pids, const char **ret_function, struct err *e);
 
+/* Its name behind the file's: NAME or SOURCE:NAME, with the version of a symbol. */
+const char *site_function(const struct site *s);
+
 /* One line for each: what is probed, and what it is estimated to cost. */
 void sites_print(const struct sites *s, FILE *f);
 

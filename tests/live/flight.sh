@@ -57,12 +57,18 @@ after=$(ask trig-*-1.obs "SELECT CAST((max(s.ts + s.dur) - (SELECT min(ts + dur)
 	WHERE name='clock_nanosleep')) / 1e6 AS INT) FROM thread_state s")
 holds "and what came in the time after ($after ms)" [ "$after" -ge 300 ]
 is "what the pause kept back is told" "$(ask trig-*-2.obs "SELECT value FROM recording WHERE key='triggers_suppressed'")" 1
-says "why is told" "$(ask trig-*-1.obs "SELECT value FROM recording WHERE key='end'")" 'syscall of thread [0-9]* took 100[0-9]'
+says "why is told" "$(ask trig-*-1.obs "SELECT value FROM recording WHERE key='end'")" 'syscall clock_nanosleep of thread [0-9]* took 100[0-9]'
+said=$(ask trig-*-1.obs "SELECT value FROM recording WHERE key='end'" | sed -n 's/.*, until \([0-9:.]*\) UTC$/\1/p')
+is "when is told" "$(ask trig-*-1.obs "SELECT abs((julianday(date(value) || ' ${said:-none}') - julianday(value)) * 86400e9 -
+	ts - dur) < 5e6 FROM recording, syscall JOIN syscall_name USING(abi, nr)
+	WHERE key='start' AND name='clock_nanosleep' AND dur > 7e8")" 1
+is "so that --from takes it" "$("$obsanalyze" sql --csv --from "${said:-none}" trig-*-1.obs \
+	'SELECT min(ts) FROM thread_state' | tail -n 1 | tr -d '\r')" 0
 
 # a function that takes its time, and a wait for the CPU
 "$obsrec" -q --last 30s -u "$w:probed_outer" --trigger 'call probed_outer > 1us' --after 100ms -e uprobe -o call.obs -- \
 	"$w" "$work" >/dev/null
-says "a slow function triggers" "$(ask call-*-1.obs "SELECT value FROM recording WHERE key='end'")" '^call of thread'
+says "a slow function triggers" "$(ask call-*-1.obs "SELECT value FROM recording WHERE key='end'")" '^call probed_outer of thread'
 for i in 1 2; do
 	taskset -c 0 sh -c 'while :; do :; done' &
 	burners="${burners:-} $!"
@@ -95,6 +101,11 @@ is "--trigger without --last: exit status" $? 1
 says "a trigger that means nothing" "$(cat err)" 'needs .syscall NAME > 100ms'
 "$obsrec" -q --last 5s --trigger 'call nowhere > 1ms' -u "$w:probed_outer" -a 2>err
 says "a trigger on what is not probed" "$(cat err)" 'which no --uprobe does'
+for name in workload:probed_outer "$w:probed_outer" malloc libc.so.6:malloc; do
+	"$obsrec" -q --last 5s --trigger "call $name > 1m" -u "$w:probed_outer" -u libc.so.6:malloc -o "named$((n += 1)).obs" -- \
+		true 2>err
+	is "a trigger on $name: exit status" $? 0
+done
 "$obsrec" -q --last 5s --trigger 'call probed_outer > 1ms' -u "$w:probed_outer" --returns never -a 2>err
 is "a trigger on a function without returns: exit status" $? 1
 says "a trigger on a function without returns" "$(cat err)" 'returns are not recorded: --returns never'
