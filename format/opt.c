@@ -81,18 +81,16 @@ static void wrap(FILE *f, const char *text, int column)
 
 	while (*text) {
 		n = strcspn(text, " ");
-		if (at + (int)n > HELP_WIDTH && at > column) {
+		if (at > column && at + 1 + (int)n > HELP_WIDTH) {
 			fprintf(f, "\n%*s", column, "");
 			at = column;
+		} else if (at > column) {
+			at += fprintf(f, " ");
 		}
 		fprintf(f, "%.*s", (int)n, text);
 		at += n;
 		text += n;
-		if (*text) {
-			text++;
-			if (at + 1 < HELP_WIDTH)
-				at += fprintf(f, " ");
-		}
+		text += *text == ' ';
 	}
 	fputc('\n', f);
 }
