@@ -42,8 +42,13 @@ result $out/diff "obsrec --help and obsrec(8) name the same options"
 } | longs | grep -v '^--$' | { cat; echo --version; } | sort -u >$out/help
 man_longs man/obsanalyze.1 | diff $out/help - >$out/diff
 result $out/diff "obsanalyze --help and obsanalyze(1) name the same options"
+for c in $(sed -n 's/^COMMAND(\(.*\))/\1/p' analyze/commands.def); do
+	./obsanalyze "$c" --help | grep -q -e '--from ' && echo "$c"
+done >$out/help
+sed -n '/^\.Ss Filters/{n;s/ take a part .*//;s/,//g;s/ and / /;p}' man/obsanalyze.1 | tr ' ' '\n' | diff $out/help - >$out/diff
+result $out/diff "obsanalyze(1) names the commands that take filters"
 for c in obsrec obsanalyze; do
-	"./$c" --help | awk 'length > 80' >$out/diff
+	"./$c" --help | awk 'length > 80 || / $/' >$out/diff
 	result $out/diff "$c --help fits into 80 columns"
 	: >$out/diff
 	"./$c" --version | grep -q "$c [0-9]" || echo "no version" >$out/diff
@@ -62,8 +67,12 @@ if command -v systemd-analyze >/dev/null; then
 	: >$out/diff
 	# shellcheck disable=SC2046 # words
 	./obsrec $(sed -n '/^ExecStart/,/[^\\]$/p' record/obsrec.service | tr -d '\\\n' |
-		sed 's/^[^ ]*//; s/\$OBSREC_OPTIONS//; s|/var/lib/obsrec/|'$out'/|') --dry-run --help >/dev/null 2>$out/diff
+		sed 's/^[^ ]*//; s/\$OBSREC_OPTIONS//; s/\$OBSREC_TARGETS/--all/; s|/var/lib/obsrec/|'$out'/|') --dry-run --help >/dev/null 2>$out/diff
 	result $out/diff "its options are obsrec's"
+	# those that obsrec(8) shows for it
+	eval "$(grep '^OBSREC_[A-Z]*=' man/obsrec.8)"
+	eval "./obsrec ${OBSREC_TARGETS:-none} ${OBSREC_OPTIONS:-none} --dry-run --help" >/dev/null 2>$out/diff
+	result $out/diff "and so are those that obsrec(8) adds"
 fi
 # commands that README.md shows as examples exist
 grep -oE '(obsanalyze|obsanalyze\.?) (info|report|plot|verify|dump|load|sql|export|schema|[a-z]+) ' README.md |
