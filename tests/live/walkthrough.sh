@@ -23,7 +23,9 @@ while read -r command; do
 	case $command in *--cgroup* | *--container*)
 		[ -n "$group" ] || { echo "ok README: $command # SKIP no control group can be made here" && continue; } ;;
 	esac
-	now=$(echo "$command" | sed "s/ -d [0-9]*//; s/^obsrec/obsrec -q -d 1/; s/\$(pidof redis-server)\|123/$target/
+	limit='-d 1'
+	case $command in *' -- '*) limit='' ;; esac # that ends with its command
+	now=$(echo "$command" | sed "s/ -d [0-9]*//; s/^obsrec/obsrec -q $limit/; s/\$(pidof redis-server)\|123/$target/
 		s/--container web/--container $(echo "$id" | cut -c 1-12)/; s|system.slice/nginx.service|$group|
 		s|-- ./server .*|-- ./server flood|; s/server:db::\*/server:probed_*/")
 	rm -f ./*.obs
