@@ -69,8 +69,8 @@ static void say_basis(const struct telling *t, char *text, size_t size)
 		if (t->u->kind == UNIT_WINDOW)
 			snprintf(text, size, "the time of its busiest thread");
 		else
-			snprintf(text, size, "all (n %.0f) take about %.3f ms", c->n_slow,
-				 c->slow / 1e6);
+			snprintf(text, size, "all take about %.3f ms (n %.0f)", c->slow / 1e6,
+				 c->n_slow);
 	}
 }
 
@@ -257,6 +257,19 @@ static enum severity severity_of(const struct telling *t, enum category cat)
 	return t->cmp->basis != BASIS_TAIL && t->rank == 1 ? PROBLEM : WARNING;
 }
 
+/* Whose the longest is matters: it may be the one that held up all others. */
+static int say_aside(const struct telling *t, struct buf *text, struct err *e)
+{
+	const struct unit *longest = &t->u->aside;
+	char name[64];
+
+	return buf_printf(text, e,
+			  " Left out: %d as long as half of this time or longer, the longest %.3f "
+			  "ms at %.6f s, of %s.",
+			  t->u->n_aside, longest->dur / 1e6, longest->ts / NANO,
+			  thread_text(&t->d->names, longest->tid, name, sizeof(name)));
+}
+
 static int put_found(struct telling *t, enum category cat, struct found *f, struct err *e)
 {
 	const struct excess *x = &t->cmp->of[cat];
@@ -292,11 +305,7 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 		ret = buf_printf(&text, e, " Example: at %.6f s, %.3f of %.3f ms.",
 				 f->example.ts / NANO, f->example_ns / 1e6, f->example.dur / 1e6);
 	if (ret == 0 && t->u->n_aside && !t->rank)
-		ret = buf_printf(
-			&text, e,
-			" Left out: %d as long as half of this time or longer, the longest %.3f ms "
-			"at %.6f s.",
-			t->u->n_aside, t->u->aside.dur / 1e6, t->u->aside.ts / NANO);
+		ret = say_aside(t, &text, e);
 	if (ret == 0)
 		ret = say_against(t, cat, f, e);
 	if (ret == 0)
