@@ -62,31 +62,45 @@ static const struct opt opts[] = {
 
 extern const struct command command_plot;
 
-/* A row for each picture: 0 if there is nothing to draw. */
+static int draw_rows(const struct buf *tsv, const struct picture *p, const struct config *c,
+		     struct err *e)
+{
+	struct buf data = { 0 }, path = { 0 }, file = { 0 };
+	/* rows that are not kept take no name that a file of the user's may have */
+	int ret = c->keep ? buf_printf(&data, e, "%s.tsv", p->name)
+			  : buf_printf(&data, e, ".%s-%ld.tsv", p->name, (long)getpid());
+
+	if (ret == 0)
+		ret = buf_printf(&path, e, "%s/%s", c->output, data.data);
+	if (ret == 0)
+		ret = buf_printf(&file, e, "%s.%s", p->name, c->format);
+	if (ret == 0)
+		unlink(path.data);
+	if (ret == 0)
+		ret = cmd_write(tsv, path.data, e);
+	if (ret == 0)
+		ret = picture_draw(p, c->output, data.data, file.data, c->format, c->note, false,
+				   e);
+	if (path.data && (!c->keep || ret < 0))
+		unlink(path.data);
+	if (ret == 0)
+		printf("%s/%s\n", c->output, file.data);
+	buf_free(&data);
+	buf_free(&path);
+	buf_free(&file);
+	return ret;
+}
+
+/* 1; 0 if there is nothing to draw. */
 static int draw(sqlite3 *db, const struct picture *p, const struct config *c, struct err *e)
 {
-	struct buf tsv = { 0 }, data = { 0 }, file = { 0 };
-	int ret, rows = picture_data(&tsv, db, p, e);
+	struct buf tsv = { 0 };
+	int ret = picture_data(&tsv, db, p, e), drawn = ret > 0;
 
-	ret = rows;
-	if (ret > 0) {
-		ret = buf_printf(&data, e, "%s/%s.tsv", c->output, p->name);
-		if (ret == 0)
-			ret = buf_printf(&file, e, "%s/%s.%s", c->output, p->name, c->format);
-		unlink(ret == 0 ? data.data : "");
-		if (ret == 0)
-			ret = cmd_write(&tsv, data.data, e);
-		if (ret == 0)
-			ret = picture_draw(p, data.data, file.data, c->format, c->note, false, e);
-		if (data.data && (!c->keep || ret < 0))
-			unlink(data.data);
-		if (ret == 0)
-			printf("%s\n", file.data);
-	}
+	if (drawn)
+		ret = draw_rows(&tsv, p, c, e);
 	buf_free(&tsv);
-	buf_free(&data);
-	buf_free(&file);
-	return ret < 0 ? ret : rows;
+	return ret < 0 ? ret : drawn;
 }
 
 static int run(int argc, char **argv, struct err *e)

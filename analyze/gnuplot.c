@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Running gnuplot on a picture's rows. */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np */
 #include "cmd.h"
 #include "format/escape.h"
 #include "pictures.h"
@@ -20,7 +21,11 @@
 
 extern char **environ;
 
-static int spawn(pid_t *pid, const char *const *argv, bool quiet)
+/*
+ * In the directory of its files: then no name that the user chose reaches gnuplot, which runs a
+ * name that begins with < or |, or the shell, by which it reads single cells.
+ */
+static int spawn(pid_t *pid, const char *dir, const char *const *argv, bool quiet)
 {
 	posix_spawn_file_actions_t actions;
 	int why = posix_spawn_file_actions_init(&actions);
@@ -29,17 +34,19 @@ static int spawn(pid_t *pid, const char *const *argv, bool quiet)
 		why = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
 						       O_WRONLY, 0);
 	if (why == 0)
+		why = posix_spawn_file_actions_addchdir_np(&actions, dir);
+	if (why == 0)
 		why = posix_spawnp(pid, "gnuplot", &actions, NULL, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return why;
 }
 
-static int run_gnuplot(const char *const *argv, bool quiet, struct err *e)
+static int run_gnuplot(const char *dir, const char *const *argv, bool quiet, struct err *e)
 {
 	int why, status;
 	pid_t pid;
 
-	why = spawn(&pid, argv, quiet);
+	why = spawn(&pid, dir, argv, quiet);
 	while (why == 0 && waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_errno(e, ERR_FAIL, "cannot wait for gnuplot");
@@ -61,17 +68,18 @@ static int run_gnuplot(const char *const *argv, bool quiet, struct err *e)
 static int find_gp(struct buf *path, const char *name, struct err *e)
 {
 	const char *dir = getenv("OBS_PLOTS");
+	char *whole = realpath(dir ? dir : PLOTS_DIR, NULL); /* gnuplot runs elsewhere */
+	int ret = buf_printf(path, e, "%s/%s.gp", whole ? whole : dir ? dir : PLOTS_DIR, name);
 
-	if (buf_printf(path, e, "%s/%s.gp", dir ? dir : PLOTS_DIR, name) < 0)
-		return ERR_FAIL;
-	if (access(path->data, R_OK) < 0)
-		return err_errno(e, ERR_FAIL, "cannot read the drawing instructions %.400s",
-				 path->data);
-	return 0;
+	free(whole);
+	if (ret == 0 && access(path->data, R_OK) < 0)
+		ret = err_errno(e, ERR_FAIL, "cannot read the drawing instructions %.400s",
+				path->data);
+	return ret;
 }
 
 /* gnuplot does not say that a disk is full: only the end of the file tells. */
-static int check_end(const char *file, const char *format, struct err *e)
+static bool is_whole(const char *file, const char *format)
 {
 	const char *mark = strcmp(format, "png") == 0 ? "IEND" : "</svg>";
 	char end[17] = "";
@@ -81,18 +89,34 @@ static int check_end(const char *file, const char *format, struct err *e)
 
 	for (i = 0; i < 16; i++)
 		end[i] = end[i] ? end[i] : ' ';
-	whole = whole && strstr(end, mark);
 	if (f)
 		fclose(f);
-	if (whole)
-		return 0;
-	unlink(file);
-	return err_set(e, ERR_FAIL,
-		       "gnuplot could not write the whole of %.400s: is the disk full?", file);
+	return whole && strstr(end, mark);
 }
 
-int picture_draw(const struct picture *p, const char *data, const char *file, const char *format,
-		 const char *note, bool quiet, struct err *e)
+/* No half picture is left. drawn: what became of gnuplot. */
+static int check_end(int drawn, const char *dir, const char *name, const char *format,
+		     struct err *e)
+{
+	struct buf file = { 0 };
+	int ret = drawn;
+
+	if (drawn != 0 && drawn != ERR_FAIL) /* it never ran */
+		return drawn;
+	if (buf_printf(&file, e, "%s/%s", dir, name) < 0)
+		return ERR_FAIL;
+	if (drawn == 0 && !is_whole(file.data, format))
+		ret = err_set(e, ERR_FAIL,
+			      "gnuplot could not write the whole of %.400s: is the disk full?",
+			      file.data);
+	if (ret < 0)
+		unlink(file.data);
+	buf_free(&file);
+	return ret;
+}
+
+int picture_draw(const struct picture *p, const char *dir, const char *data, const char *file,
+		 const char *format, const char *note, bool quiet, struct err *e)
 {
 	struct buf gp = { 0 }, text = { 0 };
 	int ret = find_gp(&gp, p->name, e);
@@ -106,9 +130,7 @@ int picture_draw(const struct picture *p, const char *data, const char *file, co
 			"gnuplot", "-c", gp.data, data, file, format, text.data, NULL
 		};
 
-		ret = run_gnuplot(argv, quiet, e);
-		if (ret == 0)
-			ret = check_end(file, format, e);
+		ret = check_end(run_gnuplot(dir, argv, quiet, e), dir, file, format, e);
 	}
 	buf_free(&gp);
 	buf_free(&text);
@@ -150,7 +172,7 @@ static int draw_inline(struct buf *svg, const struct buf *tsv, const struct pict
 	if (ret == 0)
 		ret = cmd_write(tsv, data.data, e);
 	if (ret == 0)
-		ret = picture_draw(p, data.data, file.data, "inline", NULL, true, e);
+		ret = picture_draw(p, dir.data, "data.tsv", "picture.svg", "inline", NULL, true, e);
 	if (ret == 0)
 		ret = read_svg(svg, file.data, e);
 	if (data.data)

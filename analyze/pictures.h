@@ -23,11 +23,12 @@ extern const struct picture pictures[];
 int picture_data(struct buf *tsv, sqlite3 *db, const struct picture *p, struct err *e);
 
 /*
- * Runs gnuplot. format: svg, png, or inline (svg without ground). note: a line below the title, of
- * the user's. quiet: what gnuplot says is dropped. ERR_ENV if there is no gnuplot here.
+ * Runs gnuplot in dir, where data lies and file is made: plain names without blanks or signs.
+ * format: svg, png, or inline (svg without ground). note: a line below the title, of the user's.
+ * quiet: what gnuplot says is dropped. ERR_ENV if there is no gnuplot here.
  */
-int picture_draw(const struct picture *p, const char *data, const char *file, const char *format,
-		 const char *note, bool quiet, struct err *e);
+int picture_draw(const struct picture *p, const char *dir, const char *data, const char *file,
+		 const char *format, const char *note, bool quiet, struct err *e);
 
 /*
  * Appends the picture as an <svg> element for a document with light and dark colours: 1; 0 if the

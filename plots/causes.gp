@@ -5,7 +5,7 @@
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 stats data using 3 nooutput name "N"
 rows = N_records
-high = 250 + 12 * rows
+high = 262 + 12 * rows
 load ARG0[1:strstrt(ARG0, "causes.gp") - 1]."style.gp"
 gone = strlen(cell(8)) ? "\n".cell(8) : ""
 set title sprintf("Slow and usual %s: what their time is%s%s", field(1, 1), gone, under) noenhanced

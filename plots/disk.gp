@@ -2,7 +2,7 @@
 # Latency of block requests and how many were in flight, over time. Called: gnuplot -c disk.gp DATA PICTURE FORMAT NOTE
 # DATA: time [s], device, length of the window [s], events lost in it (0, 1), requests/s, median and 99th percentile of the
 # latency [ms], mean wait before the device got it [ms], mean number of others in flight
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 520
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 560
 load ARG0[1:strstrt(ARG0, "disk.gp") - 1]."style.gp"
 set multiplot layout 2,1 title sprintf("Requests to disk %s%s", cell(2), under) noenhanced
 set lmargin 11

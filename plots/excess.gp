@@ -4,7 +4,7 @@
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 stats data using 3 nooutput name "N"
 rows = N_records
-high = 250 + 12 * rows
+high = 262 + 12 * rows
 load ARG0[1:strstrt(ARG0, "excess.gp") - 1]."style.gp"
 gone = cell(8) + 0 > 0 ? sprintf("; %s events lost", cell(8)) : ""
 set title sprintf("Before and after: where the time of %s went%s%s", cell(1), gone, under) noenhanced

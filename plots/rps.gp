@@ -2,7 +2,7 @@
 # Requests a second and their latency over time. Called: gnuplot -c rps.gp DATA PICTURE FORMAT NOTE
 # DATA: time [s], service, turns/s, sends/s, length of the window [s], events lost in it (0, 1),
 # median and 99th percentile of the latency in the step around it [ms]
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 520
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 560
 load ARG0[1:strstrt(ARG0, "rps.gp") - 1]."style.gp"
 set multiplot layout 2,1 title sprintf("Requests answered by %s, and how long they took%s", cell(2), under) noenhanced
 set lmargin 11

@@ -2,7 +2,7 @@
 # Waits in the run queue: how many of which length, over time. Called: gnuplot -c runq.gp DATA PICTURE FORMAT NOTE
 # DATA: time [s], process, length of the window [s], shortest wait of the class [us], longest, waits,
 # events lost in the window (0, 1)
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 420
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 440
 load ARG0[1:strstrt(ARG0, "runq.gp") - 1]."style.gp"
 set title sprintf("How long %s waited for a CPU%s", cell(2), under) noenhanced
 set xlabel "time since the begin of the recording [s]"

@@ -12,11 +12,13 @@ set ylabel "idle share [%]"
 set y2label "mean duration of a wait [ms]"
 set xrange [0:*] noextend
 set yrange [0:105]
-stats data using 3 nooutput name "W"
+# in no window may a wait have ended: then there is no mean, and gnuplot's stats would have no result
+stats data using (stringcolumn(3) eq "nan" ? 0 : $3) nooutput name "H"
+stats data using (stringcolumn(3) eq "nan" ? H_max : $3) nooutput name "W"
 # a logarithmic axis has marks at powers of ten only: one with none of them between its ends says nothing
-wide = W_records > 0 && W_min > 0 && W_max > 10 * W_min
+wide = W_min > 0 && W_max > 10 * W_min
 if (wide) { set logscale y2; set y2range [W_min * 0.8:W_max * 1.25] }
-if (!wide && W_records > 0 && W_max > 0) { set y2range [0:W_max * 1.25] }
+if (!wide) { set y2range [0:W_max > 0 ? W_max * 1.25 : 1] }
 set border 11
 set y2tics
 if (L_max > 0) {

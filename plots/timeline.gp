@@ -5,7 +5,7 @@
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 stats data using 3 nooutput name "R"
 rows = R_max + 1
-high = 205 + 26 * rows
+high = 217 + 26 * rows
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."style.gp"
 gone = strlen(cell(9)) ? "\n".cell(9) : ""
 set title sprintf("%s, at %s s%s%s", cell(1), cell(2), gone, under) noenhanced

@@ -2,7 +2,7 @@
 # Where the time of a process's threads went, stacked, over time. Called: gnuplot -c waits.gp DATA PICTURE FORMAT NOTE
 # DATA: time [s], process, length of the window [s], events lost in it (0, 1), then the mean number of
 # threads: on a CPU, in the run queue, futex, disk, sockets, pipe, blocked, other sleep, unknown, poll
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 420
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 440
 load ARG0[1:strstrt(ARG0, "waits.gp") - 1]."style.gp"
 set title sprintf("Where the time of %s went%s", cell(2), under) noenhanced
 set xlabel "time since the begin of the recording [s]"

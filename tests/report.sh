@@ -94,6 +94,36 @@ for p in "$work"/gaps/*.svg; do
 	check "$(basename "$p") of a whole one shows none" no grep -q -e LOSSY -e 'events lost' "$work/after/$(basename "$p")"
 done
 
+for t in gaps after; do
+	check "no texts in pictures touch each other ($t)" python3 tests/overlaps.py "$work/$t"/*.svg
+done
+$oa plot -o "$work/demo" "$work/demo.obs" >/dev/null 2>&1
+check "nor in those of a real server" python3 tests/overlaps.py "$work"/demo/*.svg
+sed 's/height 1$//' plots/style.gp >"$work/style.gp" && cp plots/rps.gp "$work"
+OBS_PLOTS=$work $oa plot -a rps -o "$work/close" "$work/demo.obs" >/dev/null 2>&1
+check "a key that touches is found" no python3 tests/overlaps.py "$work/close/rps.svg"
+# no wait ended in any window: no mean to draw
+"$oa" load -o "$work/idle.db" "$work/demo.obs" && python3 - "$work/idle.db" <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE series SET n = 0 WHERE kind IN (18, 19)")
+db.commit()
+END
+check "waits of which none ended are drawn" "$oa" plot -a slack -o "$work/idle" "$work/idle.db"
+# names that gnuplot, or the shell that it asks for cells, would take for commands
+for d in "it's" '-v' '<x' '| touch made' 'a b' "$(printf 'two\nlines')" 'grün'; do
+	check "pictures in a directory called $d" sh -c 'cd "$1" && "$2" plot -a latency -o "./$3" demo.obs &&
+		"$2" plot -a latency --keep-data -f png "--output=$3" demo.obs && cd "./$3" && ls -A >../names && rm -r ../"$3" &&
+		[ "$(cat ../names)" = "$(printf "latency.png\nlatency.svg\nlatency.tsv")" ]' sh "$work" "$oa" "$d"
+done
+mkdir "$work/own"
+echo mine >"$work/own/latency.tsv"
+$oa plot -a latency -o "$work/own" "$work/demo.obs" >/dev/null
+check "a file of the user's stays" grep -qx mine "$work/own/latency.tsv"
+printf '#!/bin/sh\n: >"$4"; exit 1\n' >"$work/gnuplot" && chmod 755 "$work/gnuplot"
+PATH=$work:$PATH $oa plot -a latency -o "$work/none" "$work/demo.obs" >/dev/null 2>&1
+check "what gnuplot could not draw is not left" test -z "$(ls -A "$work/none")"
+
 mkdir "$work/bin"
 PATH=$work/bin $oa report --html "$work/plain.html" "$work/demo.obs" 2>"$work/err"
 check "without gnuplot the page is made" sh -c "tail -n 1 '$work/plain.html' | grep -qx '</html>'"
