@@ -6,8 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#define WIDTH_MIN     80
+#define WIDTH_MAX     160
+#define WIDTH_DEFAULT 100 /* when it is not a terminal */
 
 int cmd_words(const struct command *c, void *config, int argc, char **argv, int least, int most,
 	      struct err *e)
@@ -47,7 +53,27 @@ int cmd_write(const struct buf *b, const char *path, struct err *e)
 		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path ? path : "the output");
 	if (fd != STDOUT_FILENO && close(fd) < 0 && ret == 0)
 		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path);
+	if (fd != STDOUT_FILENO && ret < 0) /* half an answer is none, and would be in the way */
+		unlink(path);
 	return ret;
+}
+
+bool cmd_colour(const char *output)
+{
+	const char *no = getenv("NO_COLOR"); /* no-color.org: empty means nothing */
+
+	return isatty(STDOUT_FILENO) && (!output || strcmp(output, "-") == 0) && !(no && *no);
+}
+
+int cmd_width(void)
+{
+	struct winsize w;
+
+	if (!isatty(STDOUT_FILENO))
+		return WIDTH_DEFAULT;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < WIDTH_MIN)
+		return WIDTH_MIN;
+	return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
 }
 
 int cmd_damaged(const char *path)
@@ -64,7 +90,7 @@ int cmd_damaged(const char *path)
 	return -ERR_DAMAGED;
 }
 
-int cmd_end(sqlite3 *db, const char *path, struct err *e)
+int cmd_whole(sqlite3 *db, struct err *e)
 {
 	s64 whole = 0;
 	int ret = db_int(db, &whole, e,
@@ -72,5 +98,12 @@ int cmd_end(sqlite3 *db, const char *path, struct err *e)
 			 " OR (key='damaged_blocks' AND value='0')",
 			 "");
 
-	return ret == 0 && whole < 2 ? cmd_damaged(path) : ret;
+	return ret < 0 ? ret : whole == 2;
+}
+
+int cmd_end(sqlite3 *db, const char *path, struct err *e)
+{
+	int ret = cmd_whole(db, e);
+
+	return ret == 0 ? cmd_damaged(path) : ret < 0 ? ret : 0;
 }

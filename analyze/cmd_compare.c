@@ -7,13 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#define WIDTH_MIN     80
-#define WIDTH_MAX     160
-#define WIDTH_DEFAULT 100 /* when it is not a terminal */
-#define THRESHOLD     5	  /* % */
+#define THRESHOLD 5 /* % */
 
 struct config {
 	struct asked asked; /* first: options of filter.h */
@@ -163,17 +158,6 @@ static int read_config(struct config *c, int argc, char **argv, struct err *e)
 	return 0;
 }
 
-static int terminal_width(void)
-{
-	struct winsize w;
-
-	if (!isatty(STDOUT_FILENO))
-		return WIDTH_DEFAULT;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < WIDTH_MIN)
-		return WIDTH_MIN;
-	return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
-}
-
 static int read_side(struct sides *s, int side, const struct config *c, struct err *e)
 {
 	size_t i;
@@ -283,8 +267,8 @@ static int run(int argc, char **argv, struct err *e)
 
 	if (ret < 0)
 		return ret;
-	c.render.width = terminal_width();
-	c.render.colour = isatty(STDOUT_FILENO) && !c.output && !getenv("NO_COLOR");
+	c.render.width = cmd_width();
+	c.render.colour = cmd_colour(c.output);
 	ret = read_side(&s, 0, &c, e);
 	if (ret == 0)
 		ret = read_side(&s, 1, &c, e);

@@ -8,12 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#define WIDTH_MIN     80
-#define WIDTH_MAX     160
-#define WIDTH_DEFAULT 100 /* when it is not a terminal */
 
 struct config {
 	struct asked asked; /* first: options of ask.h and filter.h */
@@ -85,17 +79,6 @@ static const struct opt opts[] = {
 
 extern const struct command command_report;
 
-static int terminal_width(void)
-{
-	struct winsize w;
-
-	if (!isatty(STDOUT_FILENO))
-		return WIDTH_DEFAULT;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < WIDTH_MIN)
-		return WIDTH_MIN;
-	return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
-}
-
 /* A recording is analysed now; a database was when it was made. */
 static int answer(sqlite3 *db, const struct config *c, bool answered, struct err *e)
 {
@@ -148,8 +131,8 @@ static int run(int argc, char **argv, struct err *e)
 		return err_set(e, ERR_FAIL, "usage: obsanalyze report [OPTION]... %s",
 			       command_report.words);
 	c.render.name = argv[first];
-	c.render.width = terminal_width();
-	c.render.colour = isatty(STDOUT_FILENO) && !c.output && !getenv("NO_COLOR");
+	c.render.width = cmd_width();
+	c.render.colour = c.render.format == RENDER_TEXT && cmd_colour(c.output);
 	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
 	if (ret == 0)
 		ret = answer(db, &c, answered, e);

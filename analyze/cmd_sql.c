@@ -278,16 +278,14 @@ static int open_subject(struct subject *s, const char *path, struct err *e)
 static int is_damaged(struct subject *s, struct err *e)
 {
 	const struct recording_state *st;
-	s64 whole = 0;
 	int ret;
 
 	if (s->reader) {
 		st = reader_state(s->reader);
 		return !st->sound || st->damaged || s->events.damaged;
 	}
-	ret = db_int(s->db, &whole, e,
-		     "SELECT count(*) FROM recording WHERE key='sound' AND value='1'", "");
-	return ret < 0 ? ret : !whole;
+	ret = cmd_whole(s->db, e);
+	return ret < 0 ? ret : !ret;
 }
 
 static void tell_stats(const struct subject *s)
@@ -329,6 +327,10 @@ static int run(int argc, char **argv, struct err *e)
 	sqlite3_close(s.db); /* ends the scans: their counts are whole */
 	if (ret >= 0 && c.stats)
 		tell_stats(&s);
+	if (ret >= 0 && s.events.scans && filter_active(&c.asked.filter))
+		fprintf(stderr,
+			"obsanalyze: filters mean the tables: raw events are those of the whole "
+			"recording, choose them by WHERE\n");
 	reader_free(s.reader);
 	buf_free(&words);
 	return ret >= 0 && damaged ? cmd_damaged(argv[first]) : ret;

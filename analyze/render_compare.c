@@ -8,13 +8,14 @@
 #include "format/escape.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BOLD  "\033[1m"
 #define PLAIN "\033[0m"
+
+#define WORDS_LEAST 12 /* columns that a column with words keeps */
 
 struct page {
 	struct buf *out;
@@ -95,35 +96,95 @@ static int draw_markdown(struct page *p, const struct cells *t)
 	return ret;
 }
 
-/* What the first column of figures is about stands on a line of its own where it changes. */
-static int draw_text(struct page *p, const struct cells *t)
+/* May this column's text be broken? Figures may not. */
+static bool wordy(const struct cells *t, int c)
 {
-	int width[CELL_COLUMNS] = { 0 }, r, c, w, pad, ret = 0;
-	bool grouped = t->left < t->columns;
-	bool words_last = strcmp(t->cells[0][t->columns - 1], "verdict") == 0;
-	const char *group = "";
+	return c < t->left || (c == t->columns - 1 && strcmp(t->cells[0][c], "verdict") == 0);
+}
 
-	for (r = 0; r < t->rows; r++)
-		for (c = 0; c < t->columns; c++) {
+/* Widths of the columns from first on: on a narrow terminal the widest ones with words give way. */
+static void measure(const struct cells *t, int first, int screen, int *width)
+{
+	int r, c, w, all = 0, widest;
+
+	for (c = first; c < t->columns; c++) {
+		for (r = 0; r < t->rows; r++) {
 			w = width_of(t->cells[r][c]);
 			width[c] = w > width[c] ? w : width[c];
 		}
-	for (r = 0; r < t->rows && ret == 0; r++) {
-		if (r && grouped && strcmp(group, t->cells[r][0]) != 0)
-			ret = buf_printf(p->out, p->e, "%s\n", t->cells[r][0]);
-		group = r ? t->cells[r][0] : "";
-		for (c = grouped; c < t->columns && ret == 0; c++) {
-			pad = width[c] - width_of(t->cells[r][c]);
-			if (c == t->columns - 1 && (c < t->left || words_last))
-				pad = 0;
+		all += 2 + width[c];
+	}
+	for (; all > screen; all--) {
+		widest = -1;
+		for (c = first; c < t->columns; c++)
+			if (wordy(t, c) && (widest < 0 || width[c] > width[widest]))
+				widest = c;
+		if (widest < 0 || width[widest] <= WORDS_LEAST)
+			break;
+		width[widest]--;
+	}
+}
+
+/* Bytes of text that a line of so many columns takes: up to a blank or comma, if it has one. */
+static size_t fitting(const char *text, int columns)
+{
+	size_t n, end = 0;
+	int at = 0;
+
+	for (n = 0; text[n]; n++) {
+		at += (text[n] & 0xc0) != 0x80;
+		if (at > columns)
+			break;
+		if (text[n] == ' ' || text[n] == ',')
+			end = n + 1;
+	}
+	return text[n] && end ? end : n;
+}
+
+/* One row, in as many lines as its longest words take. */
+static int draw_row(struct page *p, const struct cells *t, int r, int first, const int *width)
+{
+	const char *rest[CELL_COLUMNS];
+	char part[CELL_SIZE];
+	bool more = true;
+	int c, pad, ret = 0;
+
+	for (c = first; c < t->columns; c++)
+		rest[c] = t->cells[r][c];
+	while (more && ret == 0) {
+		more = false;
+		for (c = first; c < t->columns && ret == 0; c++) {
+			size_t n = fitting(rest[c], width[c]);
+
+			snprintf(part, sizeof(part), "%.*s", (int)n, rest[c]);
+			rest[c] += n;
+			more |= *rest[c] != '\0';
+			pad = wordy(t, c) && c == t->columns - 1 ? 0 : width[c] - width_of(part);
 			ret = buf_printf(p->out, p->e,
-					 c < t->left ? "  %2$s%1$*3$s" : "  %1$*3$s%2$s", "",
-					 t->cells[r][c], pad);
+					 c < t->left ? "  %2$s%1$*3$s" : "  %1$*3$s%2$s", "", part,
+					 pad);
 		}
 		while (p->out->len && p->out->data[p->out->len - 1] == ' ')
 			p->out->data[--p->out->len] = '\0';
 		if (ret == 0)
 			ret = buf_printf(p->out, p->e, "\n");
+	}
+	return ret;
+}
+
+/* What the first column of figures is about stands on a line of its own where it changes. */
+static int draw_text(struct page *p, const struct cells *t)
+{
+	int width[CELL_COLUMNS] = { 0 }, r, first = t->left < t->columns, ret = 0;
+	const char *group = "";
+
+	measure(t, first, p->o->width, width);
+	for (r = 0; r < t->rows && ret == 0; r++) {
+		if (r && first && strcmp(group, t->cells[r][0]) != 0)
+			ret = buf_printf(p->out, p->e, "%s\n", t->cells[r][0]);
+		group = r ? t->cells[r][0] : "";
+		if (ret == 0)
+			ret = draw_row(p, t, r, first, width);
 	}
 	return ret;
 }

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""terminal.py OBSANALYZE PACK DIR: loading at a terminal shows progress, and breaks off cleanly."""
+"""terminal.py OBSANALYZE PACK DIR: loading at a terminal shows progress, and breaks off cleanly; reports keep to
+its width, and are coloured there alone."""
+import fcntl
 import os
 import pty
+import re
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 # who started the tests may have chosen to ignore it, which programs inherit
@@ -24,6 +29,32 @@ os.unlink(text)
 env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, 'cache2'))
 
 
+def read_all(master):
+    seen = b''
+    while select.select([master], [], [], 60)[0]:
+        try:
+            got = os.read(master, 65536)
+        except OSError:
+            break
+        if not got:
+            break
+        seen += got
+    os.close(master)
+    return seen
+
+
+def shown(command, columns, **more):
+    """What stands on a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    plain = {k: v for k, v in env.items() if k != 'NO_COLOR'}
+    p = subprocess.Popen([obsanalyze] + command, stdout=slave, stderr=subprocess.DEVNULL, env=dict(plain, **more), cwd=work)
+    os.close(slave)
+    seen = read_all(master)
+    p.wait(60)
+    return seen.decode().replace('\r\n', '\n')
+
+
 def run(command, stop=None):
     """Runs with standard error at a terminal, and holds it up for a while; stop: signal sent meanwhile."""
     master, slave = pty.openpty()
@@ -35,18 +66,8 @@ def run(command, stop=None):
     if stop:
         p.send_signal(stop)
     p.send_signal(signal.SIGCONT)
-    seen = b''
-    while select.select([master], [], [], 60)[0]:
-        try:
-            got = os.read(master, 65536)
-        except OSError:
-            break
-        if not got:
-            break
-        seen += got
-    status = p.wait(60)
-    os.close(master)
-    return status, seen
+    seen = read_all(master)
+    return p.wait(60), seen
 
 
 def check(good, name, what):
@@ -77,3 +98,22 @@ status, seen = run(['report', 'long.obs'], signal.SIGINT)
 check(broken_off(status, seen) and not left(), 'nor in the cache', (status, seen, left()))
 status, seen = run(['cut', '--from', '1ms', '-o', 'long.obs.cut', 'long.obs'], signal.SIGINT)
 check(broken_off(status, seen) and not left(), 'nor half a recording', (status, seen, left()))
+
+demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'testdata', 'demo.obs')
+reports = {}
+for what in ['report', demo], ['compare', '--force', demo, demo]:
+    for columns in 60, 80, 120, 200:
+        text = reports[what[0], columns] = re.sub('\x1b\\[[0-9;]*m', '', shown(what, columns))
+        # the command that was recorded stays one line, to be copied
+        lines = [line for line in text.split('\n') if not line.startswith(('Command: ', 'Recording '))]
+        widest = max(lines, key=len)
+        most = min(max(columns, 80), 160)
+        check(len(lines) > 30 and len(widest) <= most, '%s on %d columns takes at most %d' % (what[0], columns, most), widest)
+    check(len(reports[what[0], 120].split('\n')) < len(reports[what[0], 80].split('\n')), '%s uses the width' % what[0], '')
+    check('\x1b[1m' in shown(what, 80), '%s is coloured on a terminal' % what[0], '')
+    check('\x1b[1m' in shown(what, 80, NO_COLOR=''), 'and with an empty NO_COLOR', '')
+    check('\x1b' not in shown(what, 80, NO_COLOR='1'), 'not with NO_COLOR', '')
+    for form in '--markdown', '--json':
+        check('\x1b' not in shown(what + [form], 80), 'nor with ' + form, '')
+    piped = subprocess.run([obsanalyze] + what, capture_output=True, env={k: v for k, v in env.items() if k != 'NO_COLOR'})
+    check(b'\x1b' not in piped.stdout and len(piped.stdout) > 2000, 'nor in a pipe', piped.stdout[:80])
