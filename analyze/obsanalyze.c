@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsanalyze: find the command in the table and run it. */
 #include "cmd.h"
+#include "format/escape.h"
 #include "format/recording.h"
 #include "format/version.h"
 
@@ -47,6 +48,17 @@ static void command_help(const struct command *c)
 	}
 }
 
+/* Names that others chose may stand in the sentence. Returns the exit status. */
+static int say(const struct err *e)
+{
+	struct buf text = { 0 };
+
+	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), NULL) == 0)
+		fprintf(stderr, "obsanalyze: %.*s\n", (int)text.len, text.data);
+	buf_free(&text);
+	return err_status(e);
+}
+
 static int run(const struct command *c, int argc, char **argv)
 {
 	struct err e = { 0 };
@@ -62,8 +74,7 @@ static int run(const struct command *c, int argc, char **argv)
 		ret = err_errno(&e, ERR_FAIL, "cannot write the output");
 	if (ret >= 0)
 		return ret;
-	fprintf(stderr, "obsanalyze: %s\n", e.text);
-	return err_status(&e);
+	return say(&e);
 }
 
 int main(int argc, char **argv)

@@ -25,8 +25,9 @@ do for [r = 1:rows] {
 	ubase[r] = usual; sbase[r] = slow; hue[r] = int(field(r, 7))
 	usual = usual + real(field(r, 3)); slow = slow + real(field(r, 4))
 }
-set label 1 sprintf(" %.3g ms", usual) at usual, 1 left
-set label 2 sprintf(" %.3g ms", slow) at slow, 0 left
+# offset, not a blank: HTML drops those
+set label 1 sprintf("%.3g ms", usual) at usual, 1 left offset 0.7,0
+set label 2 sprintf("%.3g ms", slow) at slow, 0 left offset 0.7,0
 set xrange [0:(usual > slow ? usual : slow) * 1.15]
 plot for [r = 1:rows] data every ::(r - 1)::(r - 1) using (ubase[r] + $3 / 2):(1):(ubase[r]):(ubase[r] + $3):(0.65):(1.35) \
 	with boxxyerror lc rgb colour[hue[r]] notitle, \

@@ -21,7 +21,7 @@ knee = cell(12)
 if (knee ne "nan" && knee ne "") {
 	set object 1 rectangle from real(cell(13)), graph 0 to real(cell(14)), graph 1 behind fc rgb purple fs solid 0.25 noborder
 	set arrow 1 from real(knee), graph 0 to real(knee), graph 1 nohead lw 2 lc rgb purple
-	set label 1 sprintf(" knee %.0f/s", real(knee)) at real(knee), graph 0.96
+	set label 1 sprintf("knee %.0f/s", real(knee)) at real(knee), graph 0.96 offset 0.7,0
 }
 stats data using ($10 > 0 || stringcolumn(3) eq "nan" ? 0 : 1) nooutput name "V"
 if (V_max == 0) {

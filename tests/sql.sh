@@ -131,4 +131,11 @@ says "somebody's database is not ours" 1 'not a database' sh -c \
 	"python3 -c 'import sqlite3; sqlite3.connect(\"other.db\").execute(\"CREATE TABLE a(b)\")'; '$analyze' sql other.db 'SELECT 1'"
 "$pack" "$top/testdata/killed.txt" killed.obs
 says "a cut recording ends with status 3" 3 'cut' "$analyze" sql killed.obs "SELECT count(*) FROM event"
+says "raw events are not filtered, and that is said" 0 'raw events are those of the whole' "$analyze" sql --pid 100 shop.obs \
+	"SELECT count(*) FROM event"
+"$analyze" sql --pid 100 shop.obs "SELECT count(*) FROM thread" 2>told >/dev/null
+[ -s told ] && fail "but not where tables are read: $(cat told)" || echo "ok but not where tables are read"
+python3 -c 'd = bytearray(open("'"$top"'/testdata/demo.obs", "rb").read()); d[300000] ^= 255; open("damaged.obs", "wb").write(d)'
+"$analyze" load -o damaged.db damaged.obs 2>/dev/null
+says "so does a database of a damaged one" 3 'damaged' "$analyze" sql damaged.db "SELECT count(*) FROM thread"
 exit $bad

@@ -238,6 +238,15 @@ $o cut --to 1 --force -o part.obs "$whole" 2>/dev/null
 is "unless that was asked for" "$($o info part.obs | grep -c '^excerpt: to 1 s$')" 1
 $o cut --to 1 -o - "$whole" 2>/dev/null >pipe.obs
 is "standard output is a file like others" "$($o dump pipe.obs | md5sum)" "$($o dump part.obs | md5sum)"
+$o load -o whole.db "$whole"
+for form in --json --markdown; do
+	is "a full disk leaves no half report ($form)" "$( (trap '' XFSZ; ulimit -f 1; $o report $form -o half whole.db) 2>&1; echo $?; ls half 2>&1)" \
+		"obsanalyze: cannot write half: File too large
+1
+ls: cannot access 'half': No such file or directory"
+done
+is "names of files in errors are safe on a terminal" "$($o report "$(printf 'no\n\033[31m')" 2>&1)" \
+	'obsanalyze: cannot open the recording no\x0a\x1b[31m: No such file or directory'
 ln -s part.obs link.obs
 is "a link is not followed" "$($o cut -o link.obs "$whole" 2>&1 | grep -c 'exists already')" 1
 is "nothing half is left" "$(find . -name '*.part-*' | wc -l)" 0
