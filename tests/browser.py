@@ -54,6 +54,20 @@ LOOK = r"""(() => {
 })()"""
 
 
+# on paper: what is folded is open, and no table is cut off at the edge
+PAPER = r"""(() => {
+	const bad = [], root = document.documentElement;
+	for (const e of document.querySelectorAll('details > :not(summary)'))
+		if (!e.checkVisibility({contentVisibilityAuto: true}) || e.getBoundingClientRect().height < 1)
+			bad.push('folded: ' + e.outerHTML.slice(0, 60));
+	for (const e of document.querySelectorAll('table, svg, pre'))
+		if (e.getBoundingClientRect().right > root.clientWidth + 1)
+			bad.push(`ends at ${e.getBoundingClientRect().right} of ${root.clientWidth} px: ` + e.textContent.slice(0, 40));
+	return bad;
+})()"""
+A4 = 688  # px between margins of 14 mm
+
+
 class Browser:
     def __init__(self, program, home):
         ours, theirs = os.pipe(), os.pipe()
@@ -196,6 +210,12 @@ def views(b, path):
     yield "is the same without scripts", bad
     pdf = b.call("Page.printToPDF", preferCSSPageSize=True)["data"]
     yield "can be printed", [] if len(pdf) > 20000 and pdf.startswith("JVBER") else ["no PDF"]
+    b.open(path, A4)
+    b.call("Emulation.setEmulatedMedia", media="print")
+    b.call("Page.captureScreenshot")  # what is folded opens when it is painted
+    bad = b.evaluate(PAPER)
+    b.call("Emulation.setEmulatedMedia", media="")
+    yield "is whole on paper", bad
 
 
 # what must be found wrong: (what is changed in a page, by what)
@@ -206,6 +226,8 @@ BROKEN = (
     ("pale text", "<main>", "<main><p style='color:#999;background:#fff'>pale</p>"),
     ("a link to nowhere", 'href="#limits"', 'href="#nowhere"'),
     ("no skip link", 'class="skip"', 'class="other"'),
+    ("evidence that stays folded on paper", "details::details-content", "details::-webkit-none"),
+    ("a table that is cut off on paper", "th,td{padding:.1rem .25rem;white-space:normal;", "th,td{padding:9rem;"),
     ("a link without a name", '<a href="#why">Causes</a>', '<a href="#why"></a>'),
 )
 
