@@ -239,9 +239,9 @@ int drill_disk(struct drill *d, struct found *f, struct err *e)
 
 #define PEERS 64
 
+/* Other ends, by their address: a descriptor may be used for one after the other. */
 struct peers {
 	struct {
-		s64 pid, fd;
 		char remote[80];
 		double ns, n;
 	} of[PEERS];
@@ -249,23 +249,41 @@ struct peers {
 	double total;
 };
 
-static void add_peer(struct peers *p, s64 pid, s64 fd, double ns)
+static void add_peer(struct peers *p, const char *remote, double ns)
 {
 	int i;
 
 	p->total += ns;
-	for (i = 0; i < p->n && (p->of[i].pid != pid || p->of[i].fd != fd); i++)
+	for (i = 0; i < p->n && strcmp(p->of[i].remote, remote) != 0; i++)
 		;
 	if (i == PEERS)
 		return;
 	if (i == p->n) {
 		memset(&p->of[i], 0, sizeof(p->of[i]));
-		p->of[i].pid = pid;
-		p->of[i].fd = fd;
+		snprintf(p->of[i].remote, sizeof(p->of[i].remote), "%s", remote);
 		p->n++;
 	}
 	p->of[i].ns += ns;
 	p->of[i].n++;
+}
+
+/* The other end of a connected socket at a time. */
+static int add_peer_at(struct drill *d, struct peers *p, s64 pid, s64 fd, s64 ts, double ns,
+		       struct err *e)
+{
+	static const char sql[] =
+		"SELECT substr(coalesce(nullif(remote,''),nullif(path,''),'?'), 1, 79) FROM fd WHERE"
+		" pid=? AND fd=? AND role='connected' AND ts<=? ORDER BY ts DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, d->db, e, sql, "iii", pid, fd, ts);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret >= 0)
+		add_peer(p, ret > 0 ? (const char *)sqlite3_column_text(q, 0) : "?", ns);
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
 }
 
 static int read_exchanges(struct drill *d, struct peers *p, struct err *e)
@@ -282,48 +300,21 @@ static int read_exchanges(struct drill *d, struct peers *p, struct err *e)
 	while ((ret = db_step(q, e)) > 0) {
 		ts = sqlite3_column_int64(q, 0);
 		ns = touches(d, ts, ts + sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 3));
-		if (ns > 0)
-			add_peer(p, sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 4), ns);
+		if (ns > 0 && add_peer_at(d, p, sqlite3_column_int64(q, 2),
+					  sqlite3_column_int64(q, 4), ts, ns, e) < 0) {
+			ret = ERR_FAIL;
+			break;
+		}
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
 
-static int name_peers(struct drill *d, struct peers *p, struct err *e)
+/* The one with most time becomes the first. */
+static void find_worst(struct peers *p)
 {
-	sqlite3_stmt *q;
-	int i, ret = 0;
+	int i, best = 0;
 
-	for (i = 0; i < p->n && ret >= 0; i++) {
-		ret = db_query(
-			&q, d->db, e,
-			"SELECT coalesce(nullif(remote,''),nullif(path,''),'?') FROM fd"
-			" WHERE pid=? AND fd=? AND role='connected' ORDER BY ts DESC LIMIT 1",
-			"ii", p->of[i].pid, p->of[i].fd);
-		if (ret < 0)
-			break;
-		ret = db_step(q, e);
-		snprintf(p->of[i].remote, sizeof(p->of[i].remote), "%s",
-			 ret > 0 ? (const char *)sqlite3_column_text(q, 0) : "?");
-		sqlite3_finalize(q);
-	}
-	return ret < 0 ? ret : 0;
-}
-
-/* Descriptors with the same address are one peer; the one with most time becomes the first. */
-static void join_peers(struct peers *p)
-{
-	int i, k, best = 0;
-
-	for (i = 0; i < p->n; i++) {
-		for (k = 0; k < i && strcmp(p->of[k].remote, p->of[i].remote) != 0; k++)
-			;
-		if (k < i) {
-			p->of[k].ns += p->of[i].ns;
-			p->of[k].n += p->of[i].n;
-			p->of[i].ns = 0;
-		}
-	}
 	for (i = 1; i < p->n; i++)
 		best = p->of[i].ns > p->of[best].ns ? i : best;
 	if (best)
@@ -333,6 +324,8 @@ static void join_peers(struct peers *p)
 struct waits_on_fd {
 	struct drill *d;
 	struct peers *p;
+	struct err *e;
+	int ret;
 };
 
 static void on_client(void *arg, const struct unit *u, const struct span *p, s64 ns)
@@ -340,14 +333,15 @@ static void on_client(void *arg, const struct unit *u, const struct span *p, s64
 	struct waits_on_fd *w = arg;
 
 	(void)u;
-	if (p->object >= 0)
-		add_peer(w->p, names_of(&w->d->names, p->tid).pid, p->object, ns);
+	if (p->object >= 0 && w->ret == 0)
+		w->ret = add_peer_at(w->d, w->p, names_of(&w->d->names, p->tid).pid, p->object,
+				     p->ts, ns, w->e);
 }
 
 int drill_client(struct drill *d, struct found *f, struct err *e)
 {
 	struct peers *p = calloc(1, sizeof(*p));
-	struct waits_on_fd w = { d, p };
+	struct waits_on_fd w = { d, p, e, 0 };
 	const char *port;
 	int ret;
 
@@ -358,11 +352,10 @@ int drill_client(struct drill *d, struct found *f, struct err *e)
 	ret = read_exchanges(d, p, e);
 	if (ret == 0 && !p->n) /* it connects, or waits for more of an answer */
 		drill_each(d, CATEGORY_client, on_client, &w);
-	if (ret == 0)
-		ret = name_peers(d, p, e);
+	ret = ret < 0 ? ret : w.ret;
 	if (ret < 0 || !p->n)
 		goto out;
-	join_peers(p);
+	find_worst(p);
 	snprintf(f->culprit, sizeof(f->culprit), "%s", p->of[0].remote);
 	port = strrchr(p->of[0].remote, ':');
 	f->culprit_id = port ? strtol(port + 1, NULL, 10) : 0;

@@ -95,23 +95,33 @@ static int put_peer(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 	return ret;
 }
 
-/* Connected sockets by remote address, with the exchanges on them. */
+/*
+ * Connected sockets by remote address, with the exchanges on them. A number that meant several of
+ * them is looked up by time; for others, which are nearly all, that would only be slow.
+ */
 static int put_peers(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"WITH x AS (SELECT pid, fd, count(*) FILTER (WHERE NOT lossy) AS n,"
-		" total(send_bytes) AS bytes, total(dur) FILTER (WHERE NOT lossy) AS ns,"
-		" max(dur) FILTER (WHERE NOT lossy) AS most, sum(lossy) AS apart FROM exchange"
-		" GROUP BY pid, fd),"
-		" s AS (SELECT pid, fd, coalesce(nullif(remote,''),nullif(path,''),'?') AS peer,"
-		" count(*) AS sockets, sum(end IS NULL) AS still, row_number() OVER (PARTITION BY pid, fd"
-		" ORDER BY max(coalesce(end, 9223372036854775807) - ts) DESC) AS best FROM fd"
-		" WHERE kind='socket' AND role='connected' GROUP BY pid, fd, peer)"
+		"WITH n AS MATERIALIZED (SELECT rowid AS id, pid, fd, end,"
+		" coalesce(nullif(remote,''),nullif(path,''),'?') AS peer FROM fd WHERE kind='socket'"
+		" AND role='connected'),"
+		" o AS MATERIALIZED (SELECT pid, fd, min(peer) AS peer, count(DISTINCT peer) AS peers"
+		" FROM n GROUP BY pid, fd),"
+		" x AS (SELECT e.pid, e.fd, iif((e.pid, e.fd) IN (SELECT pid, fd FROM o WHERE peers > 1),"
+		" (SELECT f.rowid FROM fd f WHERE f.pid=e.pid AND f.fd=e.fd AND f.ts <= e.ts AND"
+		" f.role='connected' ORDER BY f.ts DESC LIMIT 1), NULL) AS id,"
+		" count(*) FILTER (WHERE NOT lossy) AS n, total(send_bytes) AS bytes,"
+		" total(dur) FILTER (WHERE NOT lossy) AS ns, max(dur) FILTER (WHERE NOT lossy) AS most,"
+		" sum(lossy) AS apart FROM exchange e GROUP BY e.pid, e.fd, 3),"
+		" y AS (SELECT x.pid, coalesce(n.peer, o.peer) AS peer, total(x.n) AS n, total(x.bytes) AS bytes,"
+		" total(x.ns) AS ns, max(x.most) AS most, total(x.apart) AS apart FROM x LEFT JOIN n ON n.id=x.id"
+		" LEFT JOIN o ON o.pid=x.pid AND o.fd=x.fd GROUP BY 1, 2),"
+		" s AS (SELECT pid, peer, count(*) AS sockets, sum(end IS NULL) AS still FROM n GROUP BY 1, 2)"
 		" SELECT " NAME(
-			"s.pid") " || '[' || s.pid || '] connects to ' || s.peer, sum(s.sockets),"
-				 " sum(s.still), total(x.n), total(x.bytes), total(x.ns) / max(total(x.n), 1),"
-				 " max(x.most), total(x.apart) FROM s LEFT JOIN x ON x.pid=s.pid AND x.fd=s.fd AND s.best=1"
-				 " GROUP BY s.pid, s.peer ORDER BY total(x.ns) DESC, s.pid, s.peer";
+			"s.pid") " || '[' || s.pid || '] connects to ' || s.peer, s.sockets, s.still,"
+				 " total(y.n), total(y.bytes), total(y.ns) / max(total(y.n), 1), max(y.most), total(y.apart)"
+				 " FROM s LEFT JOIN y ON y.pid=s.pid AND y.peer=s.peer GROUP BY s.pid, s.peer"
+				 " ORDER BY total(y.ns) DESC, s.pid, s.peer";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "");
 

@@ -16,7 +16,9 @@ static const struct metric metrics[] = {
 	{ "runq", "%", LOWER_IS_BETTER, "in the run queue, woken or preempted" },
 	{ "futex", "%", NEITHER_IS_BETTER, "asleep in futex" },
 	{ "poll", "%", NEITHER_IS_BETTER, "asleep in epoll, poll or select" },
-	{ "socket", "%", NEITHER_IS_BETTER, "asleep in a call on a socket" },
+	{ "socket", "%", NEITHER_IS_BETTER,
+	  "asleep in a call on a socket of a client, or not known whose" },
+	{ "client", "%", NEITHER_IS_BETTER, "asleep in a call on a socket that it connected" },
 	{ "pipe", "%", NEITHER_IS_BETTER, "asleep in a call on a pipe or message queue" },
 	{ "disk", "%", LOWER_IS_BETTER, "waiting for a disk" },
 	{ "blocked", "%", LOWER_IS_BETTER, "uninterruptible, not disk" },
@@ -30,7 +32,7 @@ static int put_threads(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
 		"SELECT coalesce(nullif(comm,''),'?') || '[' || tid || ']', wall, run, woken + preempted, futex,"
-		" poll, socket, pipe, disk, blocked, timer + child + lock + other + stopped,"
+		" poll, socket, client, pipe, disk, blocked, timer + child + lock + other + stopped,"
 		" unknown, switches FROM thread WHERE wall > 0 AND (switches > 0 OR run > 0)"
 		" ORDER BY run DESC, tid";
 	sqlite3_stmt *s;
@@ -41,7 +43,7 @@ static int put_threads(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(s, e)) > 0) {
 		const char *subject = (const char *)sqlite3_column_text(s, 0);
 		double wall = sqlite3_column_double(s, 1);
-		s64 n = sqlite3_column_int64(s, 12);
+		s64 n = sqlite3_column_int64(s, 13);
 
 		for (i = 0; metrics[i].name && ret > 0; i++) {
 			double v = sqlite3_column_double(s, 1 + i);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/units.c and what is told beside causes: which units of work are taken, what they are
+ * called, and the tables about what they waited for.
+ */
+#include "tests/unit.h"
+
+#include "analyze/analysis.h"
+#include "analyze/verdict.h"
+#include "tests/loaded.h"
+#include "tests/slowed.h"
+
+static void is(sqlite3 *db, const char *sql, s64 want)
+{
+	if (asked(db, sql) != want)
+		fail_msg("%lld, not %lld: %s", (long long)asked(db, sql), (long long)want, sql);
+}
+
+static void run_analysis(sqlite3 *db, const char *name)
+{
+	struct err e = { 0 };
+
+	if (analyses_run(db, name, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* The descriptor is used for another server later: times and names stay with whom they were. */
+static void descriptors_change_their_peers(void **state)
+{
+	struct script s = { 0 };
+	sqlite3 *db;
+	long i;
+
+	(void)state;
+	for (i = 0; i < TURNS; i++) {
+		if (i == TURNS - 1)
+			script_line(&s, 0,
+				    "%ld 100 fd pid=100 fd=6 mode=0140000 ino=99 family=2 role=3 "
+				    "dport=7000 daddr=10.0.0.7",
+				    BEGIN + i * (long)PERIOD - 1000);
+		script_turn(&s, BEGIN + i * (long)PERIOD, i >= TURNS / 2 ? slow_peer : NULL);
+	}
+	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
+	is(db, "SELECT culprit='10.0.0.9:9000' FROM cause WHERE rank=1", 1);
+	is(db,
+	   "SELECT sentence LIKE '%the answer of 10.0.0.9:9000 took 2.007 ms%' FROM cause WHERE "
+	   "rank=1",
+	   1);
+	run_analysis(db, "net");
+	is(db,
+	   "SELECT value FROM metric WHERE name='exchanges' AND subject='server[100] connects to "
+	   "10.0.0.9:9000'",
+	   TURNS / 2 - 1);
+	is(db,
+	   "SELECT value FROM metric WHERE name='exchanges' AND subject='server[100] connects to "
+	   "10.0.0.7:7000'",
+	   1);
+	is(db,
+	   "SELECT value FROM metric WHERE name='answer' AND subject='server[100] connects to "
+	   "10.0.0.9:9000'",
+	   2007000);
+	sqlite3_close(db);
+}
+
+/* A row of the overview adds up to 100 %, with what the thread waited for other servers. */
+static void shares_of_a_life_add_up(void **state)
+{
+	sqlite3 *db = slowed(slow_peer, 0, "all", NULL);
+
+	(void)state;
+	run_analysis(db, "overview");
+	is(db,
+	   "SELECT round(1000 * sum(value)) FROM metric WHERE analysis='overview' AND "
+	   "subject='server[100]' AND unit='%'",
+	   100000);
+	is(db,
+	   "SELECT value > 10 FROM metric WHERE analysis='overview' AND subject='server[100]' AND "
+	   "name='client'",
+	   1);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(descriptors_change_their_peers),
+		T(shares_of_a_life_add_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
