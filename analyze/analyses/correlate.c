@@ -37,8 +37,8 @@ static const struct metric metrics[] = {
 	  "shift in time at which it is strongest, at most 3 windows; above 0: the metric comes "
 	  "first" },
 	{ "at low", "", NEITHER_IS_BETTER,
-	  "median of the metric (% of time, or 1/s) in the windows where the quality series is in its "
-	  "lowest quarter" },
+	  "median of the metric, in the unit behind its name, in the windows where the quality series "
+	  "is in its lowest quarter" },
 	{ "at high", "", NEITHER_IS_BETTER, "median where it is in its highest quarter" },
 	{ 0 },
 };
@@ -266,6 +266,7 @@ static int test_all(struct analysis_ctx *c, struct work *w, struct err *e)
 static int put_candidate(struct analysis_ctx *c, const struct candidate *x, struct err *e)
 {
 	const struct correlation *s = &x->spearman;
+	char subject[sizeof(x->name) + 8];
 	const struct {
 		const char *name;
 		double value;
@@ -277,8 +278,9 @@ static int put_candidate(struct analysis_ctx *c, const struct candidate *x, stru
 	size_t i;
 	int ret = 0;
 
+	snprintf(subject, sizeof(subject), "%s, %s", x->name, x->count ? "1/s" : "%");
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
-		ret = put_metric(c, e, x->name, values[i].name, values[i].value, NO_INTERVAL,
+		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
 				 (s64)x->n);
 	return ret;
 }
