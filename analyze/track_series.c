@@ -167,7 +167,7 @@ void series_state(struct replay *r, u32 tid, enum state state, bool iowait, u64 
 		[STATE_run] = SERIES_runtime,	      [STATE_woken] = SERIES_rq_time,
 		[STATE_preempted] = SERIES_rq_time,   [STATE_futex] = SERIES_sleep_futex,
 		[STATE_poll] = SERIES_sleep_poll,     [STATE_socket] = SERIES_sleep_socket,
-		[STATE_client] = SERIES_sleep_socket, [STATE_pipe] = SERIES_sleep_pipe,
+		[STATE_client] = SERIES_sleep_client, [STATE_pipe] = SERIES_sleep_pipe,
 		[STATE_disk] = SERIES_block_time,     [STATE_blocked] = SERIES_block_time,
 		[STATE_timer] = SERIES_sleep_other,   [STATE_child] = SERIES_sleep_other,
 		[STATE_lock] = SERIES_sleep_other,    [STATE_other] = SERIES_sleep_other,

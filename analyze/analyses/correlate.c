@@ -70,7 +70,7 @@ struct work {
 static const char candidates_sql[] =
 	"WITH t AS (SELECT tid, max(pid) AS pid, max(comm) AS comm FROM thread GROUP BY tid),"
 	" s AS (SELECT series.kind, tid, min(resource) AS resource, alike, total(time) AS time, total(n) AS n"
-	" FROM series LEFT JOIN resource r ON r.id=resource WHERE series.kind NOT BETWEEN 5 AND 9"
+	" FROM series LEFT JOIN resource r ON r.id=resource WHERE series.kind NOT IN (5,6,7,8,9,22)"
 	" GROUP BY series.kind, tid, alike),"
 	" o AS (SELECT kind, tid, count(*) AS several FROM s GROUP BY kind, tid),"
 	" a AS (SELECT kind, tid, -1 AS resource, '' AS alike, total(time) AS time, total(n) AS n"

@@ -52,7 +52,7 @@ static const struct metric metrics[] = {
 #define RATE(kinds)  "1e9 * total(iif(kind IN (" kinds "), s.n, 0)) / wall,"
 /* clang-format off */
 #define COLUMNS                                                                                   \
-	SHARE("1") SHARE("2") SHARE("3") SHARE("4") SHARE("5,6,7,8,9") SHARE("10,11") RATE("10,11") \
+	SHARE("1") SHARE("2") SHARE("3") SHARE("4") SHARE("5,6,7,8,9,22") SHARE("10,11") RATE("10,11") \
 	SHARE("12") RATE("12") SHARE("13") RATE("13") SHARE("14") RATE("14") SHARE("15") RATE("15") \
 	SHARE("16") RATE("16") RATE("17") SHARE("18") RATE("18") "NULL," SHARE("19") RATE("19")     \
 	RATE("21") "1e9 * total(s.refused) / wall, total(s.n)"

@@ -8,7 +8,8 @@
  *
  * Idle is time asleep, not time in the call: a thread that was woken and waits for a CPU is
  * not idle. Without switches the duration of calls must do, and a sentence says so. A wait for a
- * lock is in the futex row too: only locks can tell the two apart.
+ * lock is in the futex row too: only locks can tell the two apart. Nor is a thread idle that
+ * waits in a receive for the answer of another server.
  */
 #include "analyze/analysis.h"
 #include "analyze/grid.h"
@@ -21,6 +22,10 @@
 #define WINDOWS_LEAST 8
 #define REPS	      1000
 #define SATURATED     0.05 /* idle share below which a server's pollers have no room left */
+/* Rows of series: receives from other servers, for which who waits is not idle. */
+#define ASKED(s)                                                                            \
+	"(" s ".kind=12 AND " s ".resource IN (SELECT id FROM resource WHERE kind='socket'" \
+	" AND substr(alike, 1, 10)='connected '))"
 
 static const struct metric metrics[] = {
 	{ "waits", "", NEITHER_IS_BETTER, "waits that ended" },
@@ -73,7 +78,7 @@ static double share(void *arg, const size_t *order, size_t n)
 /* The threads of the group, and their lives by window. */
 static int read_walls(struct analysis_ctx *c, const struct grid *g, struct group *p, struct err *e)
 {
-	char sql[500];
+	char sql[900];
 	sqlite3_stmt *q;
 	double from, to, low, high;
 	size_t i;
@@ -83,7 +88,8 @@ static int read_walls(struct analysis_ctx *c, const struct grid *g, struct group
 		sql, sizeof(sql),
 		"SELECT t.start, coalesce(t.end, (SELECT CAST(value AS INTEGER) FROM recording WHERE"
 		" key='duration_ns')) FROM thread t WHERE t.pid=? AND EXISTS(SELECT 1 FROM series s"
-		" WHERE s.kind IN (%s) AND s.tid=t.tid AND (s.n > 0 OR s.time > 0))",
+		" WHERE s.kind IN (%s) AND s.tid=t.tid AND (s.n > 0 OR s.time > 0) AND NOT " ASKED(
+			"s") ")",
 		p->family->calls);
 	ret = db_query(&q, c->db, e, sql, "i", p->pid);
 	if (ret < 0)
@@ -104,15 +110,16 @@ static int read_walls(struct analysis_ctx *c, const struct grid *g, struct group
 static int read_idle(struct analysis_ctx *c, const struct grid *g, struct group *p, bool switches,
 		     struct err *e)
 {
-	char sql[500];
+	char sql[900];
 	sqlite3_stmt *q;
 	int ret;
 
 	snprintf(
 		sql, sizeof(sql),
-		"SELECT s.ts, s.time FROM series s WHERE s.kind IN (%s) AND s.tid IN (SELECT tid"
-		" FROM thread t WHERE t.pid=? AND EXISTS(SELECT 1 FROM series r WHERE r.kind IN (%s)"
-		" AND r.tid=t.tid AND (r.n > 0 OR r.time > 0)))",
+		"SELECT r.ts, r.time FROM series r WHERE r.kind IN (%s) AND r.tid IN (SELECT tid"
+		" FROM thread t WHERE t.pid=? AND EXISTS(SELECT 1 FROM series s WHERE s.kind IN (%s)"
+		" AND s.tid=t.tid AND (s.n > 0 OR s.time > 0) AND NOT " ASKED(
+			"s") ")) AND NOT " ASKED("r"),
 		switches ? p->family->sleep : p->family->calls, p->family->calls);
 	ret = db_query(&q, c->db, e, sql, "i", p->pid);
 	if (ret < 0)
@@ -236,9 +243,9 @@ static const char groups_sql[] =
 	" WHERE process.pid=p.pid) || '[' || p.pid || ']', total(s.n), total(s.time),"
 	" total(s.refused), count(DISTINCT s.tid),"
 	" EXISTS(SELECT 1 FROM service v WHERE v.pid=p.pid AND v.turns > 0) AS server"
-	" FROM series s JOIN f USING(kind) JOIN p USING(tid)"
-	" GROUP BY p.pid, f.family HAVING total(s.n) > 0 OR total(s.time) > 0"
-	" ORDER BY server DESC, f.family > 0, total(s.time) DESC, p.pid, f.family LIMIT 40";
+	" FROM series s JOIN f USING(kind) JOIN p USING(tid) WHERE NOT " ASKED(
+		"s") " GROUP BY p.pid, f.family HAVING total(s.n) > 0 OR total(s.time) > 0"
+		     " ORDER BY server DESC, f.family > 0, total(s.time) DESC, p.pid, f.family LIMIT 40";
 
 static int run(struct analysis_ctx *c, struct err *e)
 {

@@ -266,10 +266,10 @@ static void states_add_up_in_windows(void **state)
 				   "AND ts=2000000000"),
 			 500000000 - 10);
 	assert_int_equal(asked(db, "SELECT max(t) FROM (SELECT sum(time) AS t FROM series "
-				   "WHERE kind IN (1,2,3,5,6,7,8,9) GROUP BY tid, ts)"),
+				   "WHERE kind IN (1,2,3,5,6,7,8,9,22) GROUP BY tid, ts)"),
 			 SECOND);
 	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND "
-				   "kind IN (1,2,3,5,6,7,8,9)"),
+				   "kind IN (1,2,3,5,6,7,8,9,22)"),
 			 asked(db, "SELECT wall FROM thread WHERE tid=100"));
 	sqlite3_close(db);
 }

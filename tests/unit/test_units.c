@@ -80,11 +80,48 @@ static void shares_of_a_life_add_up(void **state)
 	sqlite3_close(db);
 }
 
+/* A thread that serves a client and asks another server: only waits for the client are idle. */
+static void who_waits_for_an_answer_is_not_idle(void **state)
+{
+	sqlite3 *db = slowed(slow_peer, 1, "all", NULL);
+
+	(void)state;
+	run_analysis(db, "slack");
+	is(db,
+	   "SELECT count(*) FROM metric WHERE analysis='slack' AND subject='server[100] socket'",
+	   0);
+	is(db, "SELECT total(time) > 0 FROM series WHERE kind=22 AND tid=100", 1);
+	is(db, "SELECT total(time) FROM series WHERE kind=7 AND tid=100", 0);
+	sqlite3_close(db);
+	db = loaded(
+		"@recorder\n900 0 info text=\"groups=core,syscalls,sched\"\n"
+		"901 0 info text=\"targets=all\"\n"
+		"902 100 thread pid=100 state=83 comm=\"server\"\n"
+		"903 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 sport=80 "
+		"saddr=127.0.0.1\n"
+		"904 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=3 dport=9000 "
+		"daddr=10.0.0.9\n"
+		"1000 0 info text=\"begin=1000\"\n1001000 0 info text=\"stopped=1001000\"\n"
+		"@cpu 0\n1000 0 switch next=100\n"
+		"2000 100 switch next=0 state=1\n202000 0 waking target=100 context=1\n"
+		"202000 0 switch next=100\n203000 100 syscall nr=read fd=5 dur=202000 ret=10\n"
+		"204000 100 switch next=0 state=1\n804000 0 waking target=100 context=1\n"
+		"804000 0 switch next=100\n805000 100 syscall nr=read fd=6 dur=602000 ret=10\n");
+	run_analysis(db, "slack");
+	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='waits'", 1);
+	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='slack'",
+	   202000);
+	is(db, "SELECT round(value) FROM metric WHERE subject='server[100] socket' AND name='idle'",
+	   20);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(descriptors_change_their_peers),
 		T(shares_of_a_life_add_up),
+		T(who_waits_for_an_answer_is_not_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
