@@ -90,6 +90,14 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 	return ret;
 }
 
+/* Windows of time are all as long: what differs is what they were spent on. */
+static int say_windows(struct buf *b, const char *unit, const char *n, bool compared, struct err *e)
+{
+	return compared
+		       ? buf_printf(b, e, "; %s against those of the baseline (n = %s)", unit, n)
+		       : buf_printf(b, e, "; %s: the time of its busiest thread (n = %s)", unit, n);
+}
+
 /* Mean time of slow and of usual units, and how many there are. */
 static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_alike, struct err *e)
 {
@@ -97,6 +105,7 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 				  " total(value) FILTER (WHERE name='usual'),"
 				  " max(n) FILTER (WHERE name='slow') FROM metric"
 				  " WHERE analysis='causes' AND subject=?1 || ': whole'";
+	bool windows = strncmp(unit, "windows of ", 11) == 0, compared;
 	char slow[32], usual[32], n[32];
 	sqlite3_stmt *s;
 	int ret = db_query(&s, db, e, sql, "s", unit);
@@ -108,9 +117,11 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 		render_number(slow, sizeof(slow), sqlite3_column_double(s, 0), "ns");
 		render_number(usual, sizeof(usual), sqlite3_column_double(s, 1), "ns");
 		render_number(n, sizeof(n), sqlite3_column_double(s, 2), "");
-		*ret_alike = sqlite3_column_double(s, 1) <= 0 ||
-			     sqlite3_column_double(s, 0) < ALIKE * sqlite3_column_double(s, 1);
-		ret = *ret_alike
+		compared = sqlite3_column_double(s, 1) > 0;
+		*ret_alike = !compared || (!windows && sqlite3_column_double(s, 0) <
+							       ALIKE * sqlite3_column_double(s, 1));
+		ret = windows ? say_windows(b, unit, n, compared, e)
+		      : *ret_alike
 			      ? buf_printf(b, e, "; %s take %s on average (n = %s)", unit, slow, n)
 			      : buf_printf(b, e, "; slow %s take %s instead of %s (n = %s)", unit,
 					   slow, usual, n);

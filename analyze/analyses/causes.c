@@ -53,6 +53,13 @@ static void say_basis(const struct telling *t, char *text, size_t size)
 	switch (c->basis) {
 	case BASIS_GIVEN:
 	case BASIS_CHANGE:
+		if (t->u->kind == UNIT_WINDOW) { /* all are as long */
+			snprintf(
+				text, size,
+				"its busiest thread in %.2f..%.2f s (n %.0f) against the baseline (n %.0f)",
+				c->when.from / NANO, c->when.to / NANO, c->n_slow, c->n_usual);
+			return;
+		}
 		snprintf(text, size, "%.3f ms in %.2f..%.2f s (n %.0f) against %.3f ms %s (n %.0f)",
 			 c->slow / 1e6, c->when.from / NANO, c->when.to / NANO, c->n_slow,
 			 c->usual / 1e6,

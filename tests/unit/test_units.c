@@ -116,12 +116,99 @@ static void who_waits_for_an_answer_is_not_idle(void **state)
 	sqlite3_close(db);
 }
 
+/* Work without a socket: each TURNS-th a call of a probed function if probed, else only time. */
+static sqlite3 *worked(bool probed, fault_fn fault, const char *windows)
+{
+	struct script s = { .facts = "112 0 site id=0 text=\"/bin/server:handle\"\n" };
+	long i, t;
+
+	for (i = 0; i < TURNS; i++) {
+		t = BEGIN + i * (long)PERIOD;
+		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=2 prio=120", t);
+		script_line(&s, 0, "%ld 0 switch next=100 prio=120", t + 1000);
+		script_line(&s, 0, "%ld 100 syscall_args nr=nanosleep dur=%ld", t + 2000,
+			    (long)PERIOD - 60000);
+		if (probed)
+			script_line(&s, 0, "%ld 100 call site=0 sp=900", t + 5000);
+		t += 55000;
+		if (i >= TURNS / 2)
+			t = fault(&s, t);
+		if (probed)
+			script_line(&s, 0, "%ld 100 return site=0 sp=900", t + 50000);
+		script_line(&s, 0, "%ld 100 switch next=0 state=1", t + 60000);
+	}
+	return script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, windows);
+}
+
+/* A probed function comes before turns, and turns before windows of time. */
+static void calls_of_a_probed_function_are_units(void **state)
+{
+	sqlite3 *db = worked(true, held_lock, NULL);
+
+	(void)state;
+	is(db, "SELECT unit='calls of handle' AND kind='lock' FROM cause WHERE rank=1", 1);
+	is(db, "SELECT culprit='housekeeper[300]' AND share > 0.9 FROM cause WHERE rank=1", 1);
+	run_analysis(db, "timeline");
+	is(db, "SELECT what='calls of handle: example of cause 1' FROM timeline_unit WHERE unit=1",
+	   1);
+	/* who waited, and who woke it meanwhile; nobody's row reaches out of the unit */
+	is(db, "SELECT count(DISTINCT tid) FROM timeline WHERE unit=1 AND tid IN (100, 300)", 2);
+	is(db, "SELECT hop FROM timeline WHERE unit=1 AND tid=300 LIMIT 1", 1);
+	is(db, "SELECT waker FROM timeline WHERE unit=1 AND tid=100 AND state='futex'", 300);
+	is(db,
+	   "SELECT count(*) FROM timeline t JOIN timeline_unit u USING(unit) WHERE t.ts < u.ts OR "
+	   "t.ts + t.dur > u.ts + u.dur",
+	   0);
+	is(db,
+	   "SELECT sum(t.dur) - max(u.dur) FROM timeline t JOIN timeline_unit u USING(unit) WHERE "
+	   "t.unit=1 AND t.tid=100",
+	   0);
+	sqlite3_close(db);
+}
+
+static void verdict_says(sqlite3 *db, const char *words)
+{
+	struct buf service = { 0 }, complete = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(verdict_make(&service, &complete, db, &e), 0);
+	if (!strstr(service.data, words))
+		fail_msg("not \"%s\": %s", words, service.data);
+	buf_free(&service);
+	buf_free(&complete);
+}
+
+/* All windows are as long: what is said is what they were spent on, not that they became longer. */
+static void time_itself_is_a_unit(void **state)
+{
+	sqlite3 *db = worked(false, slow_disk, NULL);
+
+	(void)state;
+	is(db, "SELECT unit='windows of server[100]' AND kind='timer' FROM cause WHERE rank=1", 1);
+	verdict_says(db, "windows of server[100]: the time of its busiest thread (n = 128); ");
+	verdict_says(db, " of that is sleeping by its own will");
+	sqlite3_close(db);
+	db = worked(false, slow_disk,
+		    "INSERT INTO recording VALUES('baseline_from',1e8),('baseline_to',5e8),"
+		    "('degraded_from',7e8),('degraded_to',11e8)");
+	is(db, "SELECT unit='windows of server[100]' AND kind='disk' FROM cause WHERE rank=1", 1);
+	is(db,
+	   "SELECT instr(sentence, 'windows of server[100]: its busiest thread in 0.70..1.10 s "
+	   "(n 4') FROM cause WHERE rank=1",
+	   1);
+	verdict_says(db, "windows of server[100] against those of the baseline (n = ");
+	verdict_says(db, " of the difference is waiting for the disk");
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(descriptors_change_their_peers),
 		T(shares_of_a_life_add_up),
 		T(who_waits_for_an_answer_is_not_idle),
+		T(calls_of_a_probed_function_are_units),
+		T(time_itself_is_a_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
