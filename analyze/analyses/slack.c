@@ -21,6 +21,7 @@
 
 #define WINDOWS_LEAST 8
 #define REPS	      1000
+#define BRIEF	      1e9  /* ns of life of all threads together */
 #define SATURATED     0.05 /* idle share below which a server's pollers have no room left */
 /* Rows of series: receives from other servers, for which who waits is not idle. */
 #define ASKED(s)                                                                            \
@@ -55,7 +56,7 @@ struct group {
 	const struct family *family;
 	char name[96];
 	double waits, time, refused, threads;
-	bool server;
+	bool server, brief;  /* brief: they hardly lived, which says nothing of room */
 	double *idle, *wall; /* by window, ns */
 	size_t windows;
 	struct boot share;
@@ -201,14 +202,24 @@ static int put_group(struct analysis_ctx *c, const struct group *p, struct err *
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
 		ret = put_metric(c, e, p->name, values[i].name, values[i].value, values[i].low,
 				 values[i].high, values[i].n);
-	if (ret < 0 || !p->server || p->family != &families[0] || isnan(p->share.value) ||
-	    p->share.value >= 100 * SATURATED)
+	if (ret < 0 || !p->server || p->brief || p->family != &families[0] ||
+	    isnan(p->share.value) || p->share.value >= 100 * SATURATED)
 		return ret;
 	return put_finding(
 		c, e, WARNING, "OBSERVED", sql,
 		"%s: threads that wait for requests (%.0f) were idle for only %.1f %% of "
 		"their time (a wait lasted %.1f us on average): hardly any room is left.",
 		p->name, p->threads, p->share.value, p->time / p->waits / 1e3);
+}
+
+static double lived(const struct group *p)
+{
+	double ns = 0;
+	size_t i;
+
+	for (i = 0; i < p->windows; i++)
+		ns += p->wall[i];
+	return ns;
 }
 
 static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_stmt *q,
@@ -227,6 +238,7 @@ static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_s
 	ret = measure(c, g, &p, switches, e);
 	if (ret == 0)
 		ret = measure_whole(c, g, &p, switches, e);
+	p.brief = lived(&p) < fmin(BRIEF, c->duration / 2.0);
 	/* calls that never sleep say nothing about room */
 	if (ret == 0 && (!switches || p.share.value > 0 || p.family == &families[0]))
 		ret = put_group(c, &p, e);
