@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #define ANTAGONISTS 3
+#define TOLD	    0.01 /* of the waits: who had the CPU for less is not named */
 #define MATTERS	    0.01 /* of the recording's duration: less waiting needs no sentence */
 #define SERIAL	    0.5	 /* share of the active time of a process with several threads */
 
@@ -155,7 +156,8 @@ static int put_antagonists(struct analysis_ctx *c, s64 pid, const char *name, do
 
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, e)) > 0 && n + 80 < sizeof(text))
+	while ((ret = db_step(q, e)) > 0 && n + 80 < sizeof(text) &&
+	       sqlite3_column_double(q, 1) >= TOLD * total)
 		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %.0f %%", n ? ", " : "",
 			      sqlite3_column_text(q, 0), 100 * sqlite3_column_double(q, 1) / total);
 	sqlite3_finalize(q);
@@ -164,9 +166,11 @@ static int put_antagonists(struct analysis_ctx *c, s64 pid, const char *name, do
 	snprintf(proof, sizeof(proof),
 		 "SELECT * FROM antagonist WHERE pid=%lld ORDER BY woken + preempted DESC",
 		 (long long)pid);
-	return put_finding(c, e, NOTE, label, proof,
-			   "%s waited %.3f s for a CPU; the CPU was used meanwhile by: %s.", name,
-			   total / 1e9, text);
+	return put_finding(
+		c, e, NOTE, label, proof,
+		"Threads of %s waited %.3f s for a CPU, all together; it was used meanwhile "
+		"by: %s.",
+		name, total / 1e9, text);
 }
 
 static int put_waits(struct analysis_ctx *c, struct err *e)
@@ -230,8 +234,10 @@ static int put_serial(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(q, e)) > 0) {
 		ret = put_finding(
 			c, e, NOTE, "OVERLAP", "SELECT * FROM sched_stat ORDER BY serial DESC",
-			"%s does %.0f %% of the work of its process as it holds the others up (GAPP's "
-			"weight over %lld threads); %.0f %% of its time on a CPU it was the only active one.",
+			"%s makes up %.0f %% of the time in which its process was active, each instant "
+			"divided among the threads active then (GAPP's weight; %lld threads): so much of "
+			"the work is hardly done in parallel. For %.0f %% of its time on a CPU it was the "
+			"only active one.",
 			sqlite3_column_text(q, 0), 100 * sqlite3_column_double(q, 1),
 			sqlite3_column_int64(q, 2), 100 * sqlite3_column_double(q, 3));
 		if (ret < 0)
@@ -259,10 +265,10 @@ static int put_quota(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 	return put_finding(
 		c, e, WARNING, "OBSERVED", "SELECT * FROM throttle ORDER BY time DESC",
 		"Control group %.160s, which may use %.1f ms of CPU in %.0f ms, was stopped by this "
-		"quota in %.0f of %.0f periods, CPUs for %.3g ms together; in it: %.300s. Waits for a "
+		"quota in %.0f of %.0f periods, CPUs for %.3f s together; in it: %.300s. Waits for a "
 		"CPU that end with a period are the quota's doing, not a neighbour's.",
 		sqlite3_column_text(q, 0), sqlite3_column_double(q, 1) / 1e6,
-		sqlite3_column_double(q, 2) / 1e6, throttled, periods, stopped / 1e6,
+		sqlite3_column_double(q, 2) / 1e6, throttled, periods, stopped / 1e9,
 		sqlite3_column_text(q, 6));
 }
 

@@ -8,6 +8,7 @@
 #include "analyze/analysis.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TOLD	 3    /* futexes that get a sentence */
 #define MATTERS	 1e-3 /* of the recording's duration: less waiting needs no sentence */
@@ -100,7 +101,8 @@ static int put_releases(struct analysis_ctx *c, struct err *e)
 		"SELECT f.id, f.class, f.address, r.waiter, (SELECT max(comm) FROM thread WHERE"
 		" tid=r.waiter), r.waker, (SELECT coalesce(nullif(max(comm),''),'?') FROM thread WHERE tid=r.waker), r.n,"
 		" max(r.total), r.observed, f.total FROM futex f JOIN futex_release r ON r.futex=f.id"
-		" WHERE f.total >= ? GROUP BY f.id ORDER BY f.total DESC, f.id LIMIT ?";
+		" WHERE f.total >= ? GROUP BY f.id ORDER BY f.class<>'contention', f.total DESC, f.id"
+		" LIMIT ?";
 	char proof[120];
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "ii", (s64)(c->duration * MATTERS), (s64)TOLD);
@@ -116,12 +118,16 @@ static int put_releases(struct analysis_ctx *c, struct err *e)
 			 sqlite3_column_int64(q, 0));
 		ret = put_finding(
 			c, e, NOTE, observed >= n / 2 ? "OBSERVED" : "CAUSAL", proof,
-			"Futex %#llx (%s): threads waited %.3f s in all; most of it %s[%lld] until %s[%lld]"
-			" released it, %.0f time%s, %.3f s.",
-			(unsigned long long)sqlite3_column_int64(q, 2), class,
-			sqlite3_column_double(q, 10) / 1e9, sqlite3_column_text(q, 4),
-			sqlite3_column_int64(q, 3), sqlite3_column_text(q, 6),
-			sqlite3_column_int64(q, 5), n, n == 1 ? "" : "s",
+			"Futex %#llx (%s): threads waited %.3f s in all; the largest part is %.0f %%: %s[%lld]"
+			" until %s[%lld] released it, %.0f time%s, %.3f s.",
+			(unsigned long long)sqlite3_column_int64(q, 2),
+			strcmp(class, "handoff") == 0
+				? "handoff: waits for work of others, idle or not"
+				: class,
+			sqlite3_column_double(q, 10) / 1e9,
+			100 * sqlite3_column_double(q, 8) / sqlite3_column_double(q, 10),
+			sqlite3_column_text(q, 4), sqlite3_column_int64(q, 3),
+			sqlite3_column_text(q, 6), sqlite3_column_int64(q, 5), n, n == 1 ? "" : "s",
 			sqlite3_column_double(q, 8) / 1e9);
 		if (ret < 0)
 			break;

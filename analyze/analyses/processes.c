@@ -143,7 +143,7 @@ static int put_short(struct analysis_ctx *c, struct err *e)
 		return ret < 0 ? ret : 0;
 	return put_finding(
 		c, e, NOTE, "OBSERVED", "SELECT * FROM process_exit ORDER BY life",
-		"Processes that lived less than 0.1 s: %lld, %.3g ms of CPU time together; "
+		"Processes that lived less than 0.1 s: %lld, %.2f ms of CPU time together; "
 		"%s.",
 		(long long)all, cpu / 1e6, text);
 }
