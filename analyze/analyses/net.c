@@ -226,6 +226,38 @@ static int put_retransmits(struct analysis_ctx *c, struct err *e)
 	return ret;
 }
 
+/* Who the clients are: other ends of accepted sockets, without their ports. */
+static int put_clients(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] =
+		"WITH f AS (SELECT pid, ino, dev, ts, rtrim(rtrim(remote,'0123456789'),':') AS host FROM fd"
+		" WHERE kind='socket' AND role='accepted' AND remote<>''),"
+		/* a copy that a child got is the same connection */
+		" o AS (SELECT DISTINCT ino, dev, host, iif(ino, 0, ts) FROM f)"
+		" SELECT host, count(*) AS n, sum(count(*)) OVER () FROM o GROUP BY host"
+		" ORDER BY n DESC, host LIMIT 5";
+	char text[400] = "";
+	sqlite3_stmt *q;
+	size_t n = 0;
+	s64 all = 0;
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0 && n + 80 < sizeof(text)) {
+		all = sqlite3_column_int64(q, 2);
+		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %lld", n ? ", " : "",
+			      sqlite3_column_text(q, 0), sqlite3_column_int64(q, 1));
+	}
+	sqlite3_finalize(q);
+	if (ret < 0 || !all)
+		return ret < 0 ? ret : 0;
+	return put_finding(c, e, NOTE, "OBSERVED",
+			   "SELECT pid, local, remote, ts, end FROM fd WHERE role='accepted'",
+			   "Connections accepted: %lld, by other end, most first: %s.",
+			   (long long)all, text);
+}
+
 static int put_quantiles(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] = "SELECT l.subject, " NAME(
@@ -268,6 +300,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = put_connections(c, e);
 	if (ret == 0)
 		ret = put_tcp(c, e);
+	if (ret == 0)
+		ret = put_clients(c, e);
 	if (ret == 0)
 		ret = put_retransmits(c, e);
 	if (ret == 0)
