@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALIKE 1.02 /* times the usual ones: no slower than them */
+#define ALIKE	     1.02 /* times the usual ones: no slower than them */
+#define QUEUED_LEAST 0.1  /* of the slow units' time: a wait before the receive that is told */
 
 static const struct {
 	const char *label, *says;
@@ -82,7 +83,8 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 		if (ret == 0 && sqlite3_column_type(s, 3) != SQLITE_NULL)
 			ret = buf_printf(b, e, " (95 %% interval %s to %s)", low, high);
 		if (ret == 0 && sqlite3_column_double(s, 5) > 0)
-			ret = buf_printf(b, e, ", 99 %% of them within %s", p99);
+			ret = buf_printf(b, e, ", 99 %% of them within %s%s", p99,
+					 calls ? "" : " of being received");
 	} else if (ret == 0) {
 		ret = buf_printf(b, e, "No requests were seen that a rate could be told of");
 	}
@@ -101,11 +103,13 @@ static int say_windows(struct buf *b, const char *unit, const char *n, bool comp
 /* Mean time of slow and of usual units, and how many there are. */
 static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_alike, struct err *e)
 {
-	static const char sql[] = "SELECT total(value) FILTER (WHERE name='slow'),"
-				  " total(value) FILTER (WHERE name='usual'),"
-				  " max(n) FILTER (WHERE name='slow') FROM metric"
-				  " WHERE analysis='causes' AND subject=?1 || ': whole'";
+	static const char sql[] =
+		"SELECT total(value) FILTER (WHERE name='slow'), total(value) FILTER (WHERE name='usual'),"
+		" max(n) FILTER (WHERE name='slow'), (SELECT value FROM metric WHERE analysis='causes' AND"
+		" name='slow' AND subject=?1 || ': of it, before the receive') FROM metric"
+		" WHERE analysis='causes' AND subject=?1 || ': whole'";
 	bool windows = strncmp(unit, "windows of ", 11) == 0, compared;
+	const char *with = "";
 	char slow[32], usual[32], n[32];
 	sqlite3_stmt *s;
 	int ret = db_query(&s, db, e, sql, "s", unit);
@@ -118,13 +122,15 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 		render_number(usual, sizeof(usual), sqlite3_column_double(s, 1), "ns");
 		render_number(n, sizeof(n), sqlite3_column_double(s, 2), "");
 		compared = sqlite3_column_double(s, 1) > 0;
+		if (sqlite3_column_double(s, 3) >= QUEUED_LEAST * sqlite3_column_double(s, 0))
+			with = ", with the wait to be received";
 		*ret_alike = !compared || (!windows && sqlite3_column_double(s, 0) <
 							       ALIKE * sqlite3_column_double(s, 1));
-		ret = windows ? say_windows(b, unit, n, compared, e)
-		      : *ret_alike
-			      ? buf_printf(b, e, "; %s take %s on average (n = %s)", unit, slow, n)
-			      : buf_printf(b, e, "; slow %s take %s instead of %s (n = %s)", unit,
-					   slow, usual, n);
+		ret = windows	   ? say_windows(b, unit, n, compared, e)
+		      : *ret_alike ? buf_printf(b, e, "; %s take %s on average%s (n = %s)", unit,
+						slow, with, n)
+				   : buf_printf(b, e, "; slow %s take %s instead of %s%s (n = %s)",
+						unit, slow, usual, with, n);
 	}
 	sqlite3_finalize(s);
 	return ret;
@@ -133,7 +139,7 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 /* Who: the one behind all hops, else the culprit with its part of the time. */
 static int say_culprit(struct buf *b, sqlite3_stmt *s, struct err *e)
 {
-	const char *culprit = text_of(s, 6), *behind = text_of(s, 9);
+	const char *culprit = text_of(s, 6), *behind = text_of(s, 9), *second = text_of(s, 10);
 	double part = sqlite3_column_double(s, 7);
 	bool itself = sqlite3_column_int(s, 8);
 
@@ -147,16 +153,17 @@ static int say_culprit(struct buf *b, sqlite3_stmt *s, struct err *e)
 	if (strcmp(text_of(s, 1), "disk") == 0)
 		return buf_printf(b, e, ", while %.0f %% of the bytes were moved by %s%s",
 				  100 * part, culprit, itself ? " itself" : "");
-	return buf_printf(b, e, ", %s of it because of %s%s (%.0f %%)",
+	return buf_printf(b, e, ", %s of it because of %s%s (%.0f %%%s%s)",
 			  part >= 0.5 ? "most" : "the largest part", culprit,
-			  itself ? " itself" : "", 100 * part);
+			  itself ? " itself" : "", 100 * part, itself && *second ? "; " : "",
+			  itself ? second : "");
 }
 
 static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 {
 	static const char sql[] =
 		"SELECT unit, category, label, share, share_low, share_high, culprit,"
-		" part, itself, behind FROM cause"
+		" part, itself, behind, second FROM cause"
 		" ORDER BY rank, rowid LIMIT 1";
 	bool alike = false;
 	sqlite3_stmt *s;

@@ -9,6 +9,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/chain.h"
+#include "analyze/idmap.h"
 #include "analyze/units.h"
 #include "format/buf.h"
 
@@ -88,7 +89,8 @@ struct drill {
 	size_t n_usual;
 	struct spans spans;
 	struct names names;
-	bool everything; /* all threads of the host were recorded */
+	bool everything;  /* all threads of the host were recorded */
+	struct idmap own; /* processes that the units are of */
 };
 
 /* What was found about one category. Texts hold bytes of the recording. */
@@ -99,7 +101,7 @@ struct found {
 	double part;	   /* the culprit's, of this category's time; 0: not known */
 	bool itself;	   /* the culprit is the process that was slow */
 	s64 culprit_id;	   /* pid, futex, port or device; 0: none */
-	char second[160];  /* what the one waited for did meanwhile; "" not known */
+	char second[160];  /* what the one waited for did meanwhile, or who else had the CPU */
 	char behind[200];  /* who is behind all hops, and what it did; "" if no further than that */
 	struct buf text;   /* how the sentence goes on */
 	struct buf against;  /* what speaks against it */
@@ -112,6 +114,12 @@ int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct
 	       struct err *e);
 int drill_category(struct drill *d, enum category category, struct found *f, struct err *e);
 void drill_close(struct drill *d);
+/* Is the process one of those that the units are of? drill_own: the one that stands for them; 0:
+ * none. */
+bool drill_is_own(const struct drill *d, s64 pid);
+u32 drill_own(const struct drill *d);
+/* What they are called together. */
+const char *drill_own_text(const struct drill *d, char *text, size_t size);
 
 /*
  * causes_rank.c: categories by their excess. Waits for a thread that itself waited for a shared

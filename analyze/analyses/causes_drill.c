@@ -6,6 +6,8 @@
  */
 #include "causes.h"
 
+#include "analyze/track.h" /* TASK_LIMIT */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +107,48 @@ static size_t thin(struct unit *u, size_t *n, size_t step, struct moment *to)
 	return k;
 }
 
+u32 drill_own(const struct drill *d)
+{
+	return d->n ? names_of(&d->names, d->slow[0].tid).pid : 0;
+}
+
+bool drill_is_own(const struct drill *d, s64 pid)
+{
+	return pid > 0 && (pid == drill_own(d) || idmap_get(&d->own, pid));
+}
+
+const char *drill_own_text(const struct drill *d, char *text, size_t size)
+{
+	const char *name = strchr(d->u->name, ' '); /* "turns of ..." */
+
+	if (d->u->processes > 1 && name && strncmp(name, " of ", 4) == 0)
+		snprintf(text, size, "%s", name + 4);
+	else
+		process_text(&d->names, drill_own(d), text, size);
+	return text;
+}
+
+/* Workers of one leader are one server. */
+static int read_own(struct drill *d, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret;
+
+	if (d->u->kind != UNIT_TURN)
+		return 0;
+	ret = db_query(&q, d->db, e, "SELECT pid FROM " UNITS_LED " WHERE leader=?", "i",
+		       d->u->key);
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		if (idmap_put(&d->own, sqlite3_column_int64(q, 0), d, TASK_LIMIT, e) < 0) {
+			ret = ERR_FAIL;
+			break;
+		}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
 int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct comparison *cmp,
 	       struct err *e)
 {
@@ -133,13 +177,14 @@ int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct
 			     "SELECT count(*) FROM recording WHERE key='targets' AND value<>'all'",
 			     "");
 	d->everything = !filtered;
-	return ret;
+	return ret < 0 ? ret : read_own(d, e);
 }
 
 void drill_close(struct drill *d)
 {
 	spans_free(&d->spans);
 	names_free(&d->names);
+	idmap_free(&d->own);
 }
 
 static void each(struct drill *d, const struct unit *units, size_t n, enum category category,

@@ -39,12 +39,9 @@ static struct moment around(const struct drill *d)
 	return m;
 }
 
-static u32 own_pid(const struct drill *d)
-{
-	return d->n ? names_of(&d->names, d->slow[0].tid).pid : 0;
-}
-
 /* ---- disk ---- */
+
+#define USERS 32 /* names of processes */
 
 struct disk_use {
 	s64 dev;
@@ -63,12 +60,12 @@ static void on_disk(void *arg, const struct unit *u, const struct span *p, s64 n
 /* One request of the device that touches a slow unit. */
 static void take_request(struct drill *d, struct disk_use *use, sqlite3_stmt *q)
 {
-	u32 tid = sqlite3_column_int64(q, 3), own = own_pid(d);
+	u32 tid = sqlite3_column_int64(q, 3);
 	u32 pid = tid ? names_of(&d->names, tid).pid : 0;
 	double dur = sqlite3_column_double(q, 1), queued = sqlite3_column_double(q, 2);
 
 	tally_add(&use->bytes, pid, sqlite3_column_double(q, 4));
-	if (pid == own) {
+	if (drill_is_own(d, pid)) {
 		use->own++;
 		use->reads += sqlite3_column_int(q, 5);
 		use->queued += queued;
@@ -115,46 +112,105 @@ static int disk_name(struct drill *d, s64 dev, char *text, size_t size, struct e
 	return ret < 0 ? ret : 0;
 }
 
-/* Name of a process, by its number. */
-static int pid_text(struct drill *d, s64 pid, char *text, size_t size, struct err *e)
+/* Processes of one name, such as workers, as one. */
+struct user {
+	char comm[32];
+	s64 pid; /* of the one with most bytes; 0: not known */
+	double bytes;
+	int processes;
+	bool own; /* of the units */
+};
+
+static int read_comm(struct drill *d, s64 pid, char *text, size_t size, struct err *e)
 {
 	sqlite3_stmt *q;
 	int ret = db_query(&q, d->db, e, "SELECT max(comm) FROM process WHERE pid=?", "i", pid);
 
-	snprintf(text, size, "?[%lld]", (long long)pid);
+	snprintf(text, size, "?");
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0 && sqlite3_column_text(q, 0))
-		snprintf(text, size, "%s[%lld]", sqlite3_column_text(q, 0), (long long)pid);
+		snprintf(text, size, "%s", sqlite3_column_text(q, 0));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
 
+/* The units' processes are one too, apart from others of their name. */
+static int join_users(struct drill *d, const struct tally *bytes, struct user *users, int *ret_n,
+		      struct err *e)
+{
+	int i, k, n = 0, ret = 0;
+	char comm[32];
+	bool own;
+	s64 pid;
+
+	for (i = 0; i < bytes->n && ret == 0; i++) {
+		pid = bytes->of[i].key;
+		own = drill_is_own(d, pid);
+		comm[0] = '\0';
+		if (pid)
+			ret = read_comm(d, pid, comm, sizeof(comm), e);
+		for (k = 0; k < n; k++)
+			if (own ? users[k].own
+				: pid && users[k].pid && !users[k].own &&
+					    strcmp(users[k].comm, comm) == 0)
+				break;
+		if (k == USERS)
+			continue;
+		if (k == n) {
+			users[n] = (struct user){ .pid = pid, .own = own };
+			snprintf(users[n++].comm, sizeof(users[0].comm), "%s", comm);
+		}
+		users[k].bytes += bytes->of[i].ns;
+		users[k].processes++;
+	}
+	*ret_n = n;
+	return ret;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct user *x = a, *y = b;
+
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+static void user_text(const struct drill *d, const struct user *u, char *text, size_t size)
+{
+	if (u->own)
+		drill_own_text(d, text, size);
+	else if (!u->pid)
+		snprintf(text, size, "nobody known");
+	else if (u->processes > 1)
+		snprintf(text, size, "%s (%d processes, %lld most)", u->comm, u->processes,
+			 (long long)u->pid);
+	else
+		snprintf(text, size, "%s[%lld]", u->comm, (long long)u->pid);
+}
+
 static int say_users(struct drill *d, const struct disk_use *use, struct found *f, struct err *e)
 {
-	u32 own = own_pid(d);
-	char name[64];
-	int i, ret = 0, told = 0;
+	struct user users[USERS];
+	char name[120];
+	int i, n, ret = join_users(d, &use->bytes, users, &n, e), told = 0;
 
-	for (i = 0; i < use->bytes.n && told < 3 && ret == 0; i++) {
-		double share = use->bytes.of[i].ns / use->bytes.total;
+	if (ret == 0)
+		qsort(users, n, sizeof(users[0]), by_bytes);
+	for (i = 0; ret == 0 && i < n && told < 3; i++) {
+		double share = users[i].bytes / use->bytes.total;
 
 		if (share < 0.05)
 			break;
-		snprintf(name, sizeof(name), "nobody known");
-		if (use->bytes.of[i].key)
-			ret = pid_text(d, use->bytes.of[i].key, name, sizeof(name), e);
-		if (ret == 0)
-			ret = buf_printf(&f->text, e, "%s %s %.0f %%%s",
-					 told++ ? "," : "; bytes moved meanwhile:", name,
-					 100 * share,
-					 use->bytes.of[i].key == own ? " (itself)" : "");
+		user_text(d, &users[i], name, sizeof(name));
+		ret = buf_printf(&f->text, e, "%s %s %.0f %%%s",
+				 told++ ? "," : "; bytes moved meanwhile:", name, 100 * share,
+				 users[i].own ? " (itself)" : "");
 		if (i == 0) {
 			snprintf(f->culprit, sizeof(f->culprit), "%s", name);
-			f->culprit_id = use->bytes.of[i].key;
+			f->culprit_id = users[i].pid;
 			f->part = share;
-			f->itself = use->bytes.of[i].key == own;
+			f->itself = users[i].own;
 		}
 	}
 	return ret;
@@ -164,12 +220,14 @@ static int say_users(struct drill *d, const struct disk_use *use, struct found *
 static int say_cache(struct drill *d, struct found *f, struct err *e)
 {
 	static const char sql[] =
-		"SELECT u.missed + u.fault_misses, (SELECT total(missed + fault_misses) FROM page_use WHERE"
-		" pid=u.pid), (SELECT max(path) FROM fd WHERE fd.dev=u.dev AND fd.ino=u.ino AND kind='file')"
-		" FROM page_use u WHERE u.pid=? ORDER BY 1 DESC, u.ino LIMIT 1";
+		"WITH u AS (SELECT dev, ino, sum(missed + fault_misses) AS n FROM page_use WHERE pid=?1"
+		" OR pid IN (SELECT pid FROM " UNITS_LED " WHERE leader=?2) GROUP BY dev, ino)"
+		" SELECT n, (SELECT total(n) FROM u), (SELECT max(path) FROM fd WHERE fd.dev=u.dev"
+		" AND fd.ino=u.ino AND kind='file') FROM u ORDER BY n DESC, ino LIMIT 1";
 	sqlite3_stmt *q;
 	double most, all;
-	int ret = db_query(&q, d->db, e, sql, "i", (s64)own_pid(d));
+	int ret = db_query(&q, d->db, e, sql, "ii", (s64)drill_own(d),
+			   d->u->kind == UNIT_TURN ? d->u->key : (s64)0);
 
 	if (ret < 0)
 		return ret;
@@ -230,7 +288,7 @@ int drill_disk(struct drill *d, struct found *f, struct err *e)
 		ret = buf_printf(
 			&f->against, e,
 			"requests of processes that were not recorded may have been in front. ");
-	if (f->culprit_id && f->culprit_id != own_pid(d))
+	if (f->culprit_id && !f->itself)
 		f->label = "OVERLAP";
 	return ret;
 }
@@ -381,7 +439,7 @@ static int other_end(struct drill *d, s64 fd, char *text, size_t size, struct er
 		" ON o.ino=m.ino AND o.dev=m.dev AND o.pid<>m.pid"
 		" WHERE m.pid=? AND m.fd=? AND m.kind='pipe' LIMIT 1";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, d->db, e, sql, "ii", (s64)own_pid(d), fd);
+	int ret = db_query(&q, d->db, e, sql, "ii", (s64)drill_own(d), fd);
 
 	text[0] = '\0';
 	if (ret < 0)

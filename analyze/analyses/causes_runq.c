@@ -56,18 +56,21 @@ static void on_queued_usual(void *arg, const struct unit *u, const struct span *
 	tally_add(&q->who, p->object, -ns * drill_weight(q->d, u, true));
 }
 
-/* Threads become processes. */
+/* Threads become processes, and those that the units are of one of them. */
+static s64 process_of(const struct drill *d, s64 tid)
+{
+	s64 pid = tid > 0 ? (s64)names_of(&d->names, tid).pid : tid;
+
+	return drill_is_own(d, pid) ? (s64)drill_own(d) : pid;
+}
+
 static void by_process(const struct drill *d, const struct tally *threads, struct tally *ret)
 {
 	int i;
 
 	*ret = (struct tally){ 0 };
 	for (i = 0; i < threads->n; i++)
-		tally_add(ret,
-			  threads->of[i].key <= 0
-				  ? threads->of[i].key
-				  : (s64)names_of(&d->names, threads->of[i].key).pid,
-			  threads->of[i].ns);
+		tally_add(ret, process_of(d, threads->of[i].key), threads->of[i].ns);
 	ret->total = threads->total;
 	tally_sort(ret);
 }
@@ -99,8 +102,7 @@ static int read_quota(struct drill *d, struct quota *ret_quota, struct err *e)
 		from = d->slow[i].ts < from ? d->slow[i].ts : from;
 		to = d->slow[i].ts + d->slow[i].dur > to ? d->slow[i].ts + d->slow[i].dur : to;
 	}
-	ret = db_query(&q, d->db, e, sql, "iii", from, to,
-		       d->n ? (s64)names_of(&d->names, d->slow[0].tid).pid : (s64)0);
+	ret = db_query(&q, d->db, e, sql, "iii", from, to, (s64)drill_own(d));
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
@@ -169,8 +171,7 @@ static int other_group(struct drill *d, s64 pid, char *text, size_t size, struct
 		"SELECT coalesce(g.container, g.path) FROM process p JOIN cgroup g ON g.id=p.cgroup"
 		" WHERE p.pid=?1 AND p.cgroup IS NOT (SELECT cgroup FROM process WHERE pid=?2) LIMIT 1";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, d->db, e, sql, "ii", pid,
-			   d->n ? (s64)names_of(&d->names, d->slow[0].tid).pid : (s64)0);
+	int ret = db_query(&q, d->db, e, sql, "ii", pid, (s64)drill_own(d));
 
 	text[0] = '\0';
 	if (ret < 0)
@@ -198,8 +199,8 @@ static int say_antagonists(struct drill *d, const struct tally *process, struct 
 			   struct err *e)
 {
 	double all = more_of(process);
-	u32 own = d->n ? names_of(&d->names, d->slow[0].tid).pid : 0;
-	char name[64], group[100];
+	u32 own = drill_own(d);
+	char name[120], group[100];
 	int i, told = 0, ret = 0;
 	s64 pid;
 
@@ -210,7 +211,10 @@ static int say_antagonists(struct drill *d, const struct tally *process, struct 
 		snprintf(name, sizeof(name), "nobody, it was idle or busy with interrupts");
 		group[0] = '\0';
 		if (pid > 0) {
-			process_text(&d->names, pid, name, sizeof(name));
+			if (pid == own)
+				drill_own_text(d, name, sizeof(name));
+			else
+				process_text(&d->names, pid, name, sizeof(name));
 			ret = other_group(d, pid, group, sizeof(group), e);
 		}
 		if (ret == 0)
@@ -223,6 +227,10 @@ static int say_antagonists(struct drill *d, const struct tally *process, struct 
 			f->culprit_id = pid;
 			f->part = process->of[i].ns / all;
 			f->itself = pid == own;
+		} else if (f->itself && pid > 0 && !f->second[0]) {
+			/* its own threads queue for what a neighbour leaves them */
+			snprintf(f->second, sizeof(f->second), "%.60s%.60s %.0f %%", name, group,
+				 100 * process->of[i].ns / all);
 		}
 	}
 	return ret;
@@ -236,7 +244,7 @@ static int read_guessed(struct drill *d, double *ret_share, struct err *e)
 		db_query(&q, d->db, e,
 			 "SELECT total(guessed) / max(total(woken + preempted), 1) FROM antagonist"
 			 " WHERE pid=?",
-			 "i", d->n ? (s64)names_of(&d->names, d->slow[0].tid).pid : (s64)0);
+			 "i", (s64)drill_own(d));
 
 	*ret_share = 0;
 	if (ret < 0)

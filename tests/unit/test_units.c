@@ -201,6 +201,102 @@ static void time_itself_is_a_unit(void **state)
 	sqlite3_close(db);
 }
 
+/* Two workers read behind what two of one name write. */
+static sqlite3 *workers_beside_hogs(void)
+{
+	struct script s = {
+		.facts = "112 600 thread pid=600 parent=100 state=83 comm=\"server\"\n"
+			 "113 601 thread pid=601 parent=100 state=83 comm=\"server\"\n"
+			 "114 600 fd pid=600 fd=5 mode=0140000 ino=80 family=2 role=2 sport=80 "
+			 "saddr=127.0.0.1\n"
+			 "115 601 fd pid=601 fd=5 mode=0140000 ino=81 family=2 role=2 sport=80 "
+			 "saddr=127.0.0.1\n"
+			 "116 800 thread pid=800 state=83 comm=\"hog\"\n"
+			 "117 801 thread pid=801 state=83 comm=\"hog\"\n",
+	};
+	long i, t, who;
+
+	for (i = 0; i < TURNS; i++) {
+		t = BEGIN + i * (long)PERIOD;
+		who = 600 + i % 2;
+		script_line(&s, 0, "%ld 0 switch next=%ld prio=120", t, who);
+		script_line(&s, 0, "%ld %ld syscall nr=read fd=5 dur=1000 ret=10", t + 5000, who);
+		t += 10000;
+		if (i >= TURNS / 2) {
+			script_line(&s, 1,
+				    "%ld %ld block_start request=7 dev=0xfe00000 bytes=1048576 "
+				    "sector=4096 op=1",
+				    t, 800 + i % 2);
+			script_line(&s, 0,
+				    "%ld %ld block_start request=8 dev=0xfe00000 bytes=4096 "
+				    "sector=8",
+				    t + 1000, who);
+			script_line(&s, 0, "%ld %ld switch next=0 state=2 flags=2", t + 2000, who);
+			script_line(&s, 1,
+				    "%ld 0 block_complete request=7 dev=0xfe00000 bytes=1048576 "
+				    "sector=4096",
+				    t + 1000000);
+			script_line(&s, 1,
+				    "%ld 0 block_complete request=8 dev=0xfe00000 bytes=4096 "
+				    "sector=8",
+				    t + 2000000);
+			script_line(&s, 1, "%ld 0 waking target=%ld cpu=0 context=2", t + 2001000,
+				    who);
+			t += 2002000;
+			script_line(&s, 0, "%ld 0 switch next=%ld", t, who);
+		}
+		script_line(&s, 0, "%ld %ld syscall nr=write fd=5 dur=1000 ret=10", t + 50000, who);
+		script_line(&s, 0, "%ld %ld switch next=0 state=1", t + 60000, who);
+	}
+	return script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
+}
+
+/* Processes of one name are told as one; requests of all workers are the server's own. */
+static void users_of_a_disk_are_joined_by_name(void **state)
+{
+	sqlite3 *db = workers_beside_hogs();
+
+	(void)state;
+	is(db, "SELECT kind='disk' AND label='OVERLAP' FROM cause WHERE rank=1", 1);
+	is(db, "SELECT culprit LIKE 'hog (2 processes, 80_ most)' AND part > 0.99 FROM cause", 1);
+	is(db,
+	   "SELECT CAST(substr(sentence, instr(sentence, 'its own ') + 8) AS INTEGER) > 80 FROM "
+	   "cause WHERE rank=1",
+	   1);
+	sqlite3_close(db);
+}
+
+/* Its own threads had the CPU longest, and then a neighbour: the first sentence names both. */
+static void who_else_had_the_cpu_is_told(void **state)
+{
+	struct script s = { .facts = "112 700 thread pid=100 state=83 comm=\"sibling\"\n" };
+	sqlite3 *db;
+	long i, t;
+
+	(void)state;
+	for (i = 0; i < TURNS; i++) {
+		t = BEGIN + i * (long)PERIOD;
+		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
+		script_line(&s, 0, "%ld 0 switch next=100 prio=120", t + 1000);
+		script_line(&s, 0, "%ld 100 syscall nr=read fd=5 dur=1000 ret=10", t + 5000);
+		t += 10000;
+		if (i >= TURNS / 2) { /* three of five times behind its own thread */
+			script_line(&s, 0, "%ld 100 switch next=%d flags=1 prio=120", t,
+				    i % 5 < 3 ? 700 : 200);
+			script_line(&s, 0, "%ld %d switch next=100 flags=1 prio=120", t + 2000000,
+				    i % 5 < 3 ? 700 : 200);
+			t += 2000000;
+		}
+		script_line(&s, 0, "%ld 100 syscall nr=write fd=5 dur=1000 ret=10", t + 50000);
+		script_line(&s, 0, "%ld 100 switch next=0 state=1", t + 60000);
+	}
+	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
+	is(db, "SELECT kind='antagonist' AND itself AND culprit='server[100]' FROM cause", 1);
+	verdict_says(db, "because of server[100] itself (");
+	verdict_says(db, " %; burner[200] ");
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +305,8 @@ int main(void)
 		T(who_waits_for_an_answer_is_not_idle),
 		T(calls_of_a_probed_function_are_units),
 		T(time_itself_is_a_unit),
+		T(users_of_a_disk_are_joined_by_name),
+		T(who_else_had_the_cpu_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
