@@ -323,9 +323,9 @@ static int put_answers(struct analysis_ctx *c, struct work *w, struct err *e)
 				   w->n, w->qos.what);
 	return put_finding(
 		c, e, NOTE, "CORRELATED", sql,
-		"Of %zu series of kernel metrics, %zu move with %s (Spearman, false discovery "
+		"Of %zu series of kernel metrics, %zu %s with %s (Spearman, false discovery "
 		"rate 5 %%)%s. That they move together does not make one the cause.",
-		w->n, found, w->qos.what, first);
+		w->n, found, found == 1 ? "moves" : "move", w->qos.what, first);
 }
 
 static int prepare(struct analysis_ctx *c, struct work *w, struct err *e)

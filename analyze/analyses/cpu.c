@@ -16,7 +16,7 @@
 #define ANTAGONISTS 3
 #define TOLD	    0.01 /* of the waits: who had the CPU for less is not named */
 #define MATTERS	    0.01 /* of the recording's duration: less waiting needs no sentence */
-#define SERIAL	    0.5	 /* share of the active time of a process with several threads */
+#define SERIAL	    0.5	 /* of the active time of its process, and half as much again as is due */
 
 static const struct metric metrics[] = {
 	{ "wait", "%", LOWER_IS_BETTER, "of its life in the run queue" },
@@ -225,7 +225,7 @@ static int put_serial(struct analysis_ctx *c, struct err *e)
 		" 1.0 * s.alone / max(t.run, 1) FROM sched_stat s JOIN thread t ON t.tid=s.tid AND t.start=s.start"
 		" JOIN (SELECT pid, 1.0 * sum(serial) AS serial, sum(waits > 0) AS threads FROM"
 		" sched_stat GROUP BY pid) p ON p.pid=s.pid WHERE p.threads > 1 AND p.serial >= ?1 AND"
-		" s.serial >= ?2 * p.serial ORDER BY s.serial DESC LIMIT 3";
+		" s.serial >= max(?2, 1.5 / p.threads) * p.serial ORDER BY s.serial DESC LIMIT 3";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "dd", c->duration * MATTERS, SERIAL);
 

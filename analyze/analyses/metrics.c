@@ -62,10 +62,10 @@ static const struct metric metrics[] = {
  * Numbers of threads are used again: the lives of all that had one add up, and the name is that of
  * the longest (bare columns beside max() are of its row).
  */
-#define THREAD_OF                                                                                \
-	"l AS (SELECT tid, comm, max(coalesce(end, d) - start, 0) AS life FROM thread,"          \
-	" (SELECT CAST(value AS INTEGER) AS d FROM recording WHERE key='duration_ns')),"         \
-	" t AS (SELECT tid, comm || iif(count(*) > 1, ' and ' || (count(*) - 1) || ' more', '')" \
+#define THREAD_OF                                                                                                         \
+	"l AS (SELECT tid, comm, max(coalesce(end, d) - start, 0) AS life FROM thread,"                                   \
+	" (SELECT CAST(value AS INTEGER) AS d FROM recording WHERE key='duration_ns')),"                                  \
+	" t AS (SELECT tid, coalesce(nullif(comm,''),'?') || iif(count(*) > 1, ' and ' || (count(*) - 1) || ' more', '')" \
 	" AS comm, max(sum(life), 1) AS wall, max(life) FROM l GROUP BY tid)"
 
 static const char threads_sql[] =

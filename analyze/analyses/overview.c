@@ -79,9 +79,9 @@ static int check_balance(struct analysis_ctx *c, struct err *e)
 	if (!bad)
 		return put_finding(
 			c, e, NOTE, "OBSERVED", sql,
-			"In %lld places a switch or wake-up of a thread is missing; the time "
+			"In %lld place%s a switch or wake-up of a thread is missing; the time "
 			"around it counts as unknown, less than 0.1 %% of any thread's.",
-			(long long)defects);
+			(long long)defects, defects == 1 ? "" : "s");
 	return put_finding(
 		c, e, WARNING, "OBSERVED", sql,
 		"%lld thread%s more than 0.1 %% of unknown time: in %lld place%s a switch or wake-up is "

@@ -188,6 +188,17 @@ static void serial_time_is_divided_by_the_active(void **state)
 	assert_in_range(
 		asked(db, "SELECT value FROM metric WHERE subject='a[100]' AND name='alone'"), 33,
 		34);
+	/* two thirds, of two threads, is not yet one that holds up the other */
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%GAPP%'"), 0);
+	sqlite3_close(db);
+	db = loaded(START(
+		"all") "@cpu 0\n2000 0 waking target=100 cpu=0\n2000 0 switch next=100\n"
+		       "@cpu 1\n7000 0 waking target=101 cpu=1\n7000 0 switch next=101\n"
+		       "8000 101 switch next=0 state=1\n@cpu 0\n8000 100 switch next=0 state=1\n");
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE"
+				   " 'a[100] makes up 92 \\% %GAPP%' ESCAPE '\\'"),
+			 1);
 	sqlite3_close(db);
 	/* a process of one thread holds nobody up */
 	db = loaded(START("all") "@cpu 0\n2000 0 waking target=200 cpu=0\n2500 0 switch next=200\n"
