@@ -297,6 +297,69 @@ static void who_else_had_the_cpu_is_told(void **state)
 	sqlite3_close(db);
 }
 
+/* One call that sleeps for every reason, each for another time: all are told apart, and add up. */
+static void calls_are_split_into_all_classes(void **state)
+{
+	static const struct {
+		const char *part, *syscall; /* the record at its end; NULL: none */
+		int bits, flags;	    /* of the switch away */
+		long ns;
+	} waits[] = {
+		{ "futex", "syscall_args nr=futex arg0=0x1000 arg1=0x80", 1, 0, 100000 },
+		{ "disk", "syscall_args nr=pread64 arg0=9 ret=1", 2, 2, 200000 },
+		{ "other D", "syscall_args nr=mkdir", 2, 0, 300000 },
+		{ "socket as server", "syscall nr=read fd=5 ret=1", 1, 0, 400000 },
+		{ "socket as client", "syscall nr=read fd=6 ret=1", 1, 0, 500000 },
+		{ "pipe", "syscall nr=read fd=7 ret=1", 1, 0, 600000 },
+		{ "poll", "syscall_args nr=epoll_wait arg0=4 arg3=-1", 1, 0, 700000 },
+		{ "timer", "syscall_args nr=nanosleep", 1, 0, 800000 },
+	};
+	struct script s = { .facts = "112 0 site id=0 text=\"/bin/server:handle\"\n" };
+	char sql[300];
+	sqlite3 *db;
+	long t = BEGIN;
+	size_t i;
+
+	(void)state;
+	script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=2", t - 2000);
+	script_line(&s, 0, "%ld 0 switch next=100", t - 1000);
+	script_line(&s, 0, "%ld 100 call site=0 sp=900", t);
+	for (i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		script_line(&s, 0, "%ld 100 switch next=0 state=%d flags=%d", t + 10000,
+			    waits[i].bits, waits[i].flags);
+		t += 10000 + waits[i].ns;
+		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1", t);
+		script_line(&s, 0, "%ld 0 switch next=100", t + 1000); /* 1 us in the queue */
+		t += 11000;
+		script_line(&s, 0, "%ld 100 %s dur=%ld", t, waits[i].syscall, waits[i].ns + 15000);
+	}
+	script_line(&s, 0, "%ld 100 switch next=200 flags=1", t + 10000);
+	script_line(&s, 0, "%ld 200 switch next=100 flags=1", t + 910000);
+	t += 920000;
+	script_line(&s, 0, "%ld 100 return site=0 sp=900", t);
+	script_line(&s, 0, "%ld 100 switch next=0 state=1", t + 1000);
+	db = script_play(&s, "all", t + 2000, NULL);
+	run_analysis(db, "functions");
+	for (i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		snprintf(sql, sizeof(sql),
+			 "SELECT value FROM metric WHERE name='max' AND subject='handle: %s'",
+			 waits[i].part);
+		is(db, sql, waits[i].ns);
+	}
+	is(db, "SELECT value FROM metric WHERE name='max' AND subject='handle: run queue, woken'",
+	   8000);
+	is(db,
+	   "SELECT value FROM metric WHERE name='max' AND subject='handle: run queue, preempted'",
+	   900000);
+	is(db, "SELECT value FROM metric WHERE name='max' AND subject='handle: on CPU'",
+	   8 * 20000 + 20000);
+	is(db,
+	   "SELECT round(1000 * sum(value)) FROM metric WHERE name='share' AND subject LIKE "
+	   "'handle: %'",
+	   100000);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +370,7 @@ int main(void)
 		T(time_itself_is_a_unit),
 		T(users_of_a_disk_are_joined_by_name),
 		T(who_else_had_the_cpu_is_told),
+		T(calls_are_split_into_all_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
