@@ -188,6 +188,7 @@ struct thread {
 	u8 last_context;
 	u64 last_wake;	       /* 0: none */
 	u32 last_futex;	       /* on which that wake-up was called; 0: not known */
+	u32 last_second;       /* FUTEX_WAKE_OP calls on two: the other; 0: none */
 	struct roused *roused; /* ROUSED_MAX of them, or NULL */
 	u32 n_roused;	       /* ever, since the last call returned */
 	struct unpaired unpaired;

@@ -180,8 +180,9 @@ static int pair_wait(struct replay *r, struct thread *t, struct futex *f, struct
 	rel->n++;
 	rel->total += dur;
 	if (t->last_futex) {
-		rel->observed += same_or_moved(r, f, t->last_futex);
-		t->last_futex = 0;
+		rel->observed += same_or_moved(r, f, t->last_futex) ||
+				 (t->last_second && same_or_moved(r, f, t->last_second));
+		t->last_futex = t->last_second = 0;
 	} else { /* the waker's call has not returned yet */
 		t->unpaired = (struct unpaired){ t->last_wake, f->id };
 	}
@@ -236,6 +237,7 @@ static void pair_roused(struct replay *r, struct thread *waker, const struct fut
 		if (!t || t->last_wake != w->ts)
 			continue;
 		if (t->unpaired.wake != w->ts) {
+			t->last_second = t->last_futex;
 			t->last_futex = f->id;
 			continue;
 		}

@@ -340,7 +340,7 @@ int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
 	t->last_wake = rec->ts;
 	t->last_waker = rec->tid;
 	t->last_context = ev->context;
-	t->last_futex = 0;
+	t->last_futex = t->last_second = 0;
 	if (t->state == STATE_run) {
 		t->early_wake = rec->ts;
 		return 0;

@@ -103,6 +103,32 @@ static void requeued_waiters_are_followed(void **state)
 	sqlite3_close(db);
 }
 
+/* A lock with priority inheritance: LOCK_PI (6) waits, UNLOCK_PI (7) returns 0 and wakes. */
+static void priority_inheriting_locks_are_locks(void **state)
+{
+	sqlite3 *db = loaded(START SLEEP
+			     "5050 101 syscall_args nr=futex dur=100 ret=0 arg0=0x1000 arg1=0x87\n"
+			     "@cpu 0\n5010 0 switch next=100\n"
+			     "5100 100 syscall_args nr=futex dur=3200 arg0=0x1000 arg1=0x86\n"
+			     "6000 100 syscall_args nr=futex dur=50 arg0=0x1000 arg1=0x87\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE class='contention'"), 1);
+	assert_int_equal(asked(db, "SELECT woken FROM futex"), 1);
+	assert_int_equal(asked(db, "SELECT unseen FROM futex"), 0);
+	assert_int_equal(asked(db, "SELECT observed FROM futex_release WHERE waker=101"), 1);
+	sqlite3_close(db);
+}
+
+/* WAKE_OP (5) wakes waiters of its second futex too: the one at which 100 waits. */
+static void wakes_of_a_second_futex_are_observed(void **state)
+{
+	(void)state;
+	pairs(START SLEEP "5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x2000 arg1=0x85 "
+			  "arg4=0x1000\n" WAITER_RETURNS,
+	      1, 1);
+}
+
 /* An interrupt's wake-up (a timer) releases nobody in the name of the thread it interrupted. */
 static void interrupts_release_nobody(void **state)
 {
@@ -185,10 +211,16 @@ static void futexes_are_grouped_by_signature(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(waits_are_paired_with_their_wake), T(other_wakes_are_not_observed),
-		T(shared_futexes_are_one),	     T(requeued_waiters_are_followed),
-		T(interrupts_release_nobody),	     T(failures_are_no_waits),
-		T(missing_wakeups_are_counted),	     T(locks_are_told_from_handoffs),
+		T(waits_are_paired_with_their_wake),
+		T(other_wakes_are_not_observed),
+		T(shared_futexes_are_one),
+		T(requeued_waiters_are_followed),
+		T(priority_inheriting_locks_are_locks),
+		T(wakes_of_a_second_futex_are_observed),
+		T(interrupts_release_nobody),
+		T(failures_are_no_waits),
+		T(missing_wakeups_are_counted),
+		T(locks_are_told_from_handoffs),
 		T(futexes_are_grouped_by_signature),
 	};
 
