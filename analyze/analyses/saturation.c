@@ -37,6 +37,7 @@
 #define REPS	   1000
 #define CV2_LEAST  0.25 /* less is regular: how regular tells nothing of saturation */
 #define CHANGE	   1.5	/* times the baseline's: worth a sentence */
+#define TIMES_MOST 100	/* a number above that says no more */
 
 static const struct metric metrics[] = {
 	{ "recv var", "us^2", NEITHER_IS_BETTER,
@@ -355,6 +356,7 @@ static const char evidence_sql[] =
 static int put_sentences(struct analysis_ctx *c, const char *name, const char *side,
 			 const struct answer *a, struct err *e)
 {
+	char times[80];
 	int ret = 0;
 
 	if (!isnan(a->knee.value) && !isnan(a->knee.low))
@@ -363,14 +365,23 @@ static int put_sentences(struct analysis_ctx *c, const char *name, const char *s
 			"%s: the spacing of %s becomes irregular from %.0f a second on (95 %% "
 			"interval %.0f to %.0f; %zu windows): the knee of saturation.",
 			name, side, a->knee.value, a->knee.low, a->knee.high, a->n_fine);
-	if (ret == 0 && (a->ratio.low >= CHANGE || a->ratio.high <= 1 / CHANGE))
+	if (ret == 0 && (a->ratio.low >= CHANGE || a->ratio.high <= 1 / CHANGE)) {
+		bool more = a->ratio.low >= CHANGE;
+
+		if (a->ratio.low >= TIMES_MOST)
+			snprintf(times, sizeof(times), "more than %d times that (", TIMES_MOST);
+		else
+			snprintf(times, sizeof(times),
+				 "%.2f times that (95 %% interval %.2f to %.2f; ", a->ratio.value,
+				 a->ratio.low, a->ratio.high);
 		ret = put_finding(
-			c, e, a->ratio.low >= CHANGE ? WARNING : NOTE, "OBSERVED", evidence_sql,
-			"%s: CV^2 of the gaps between %s is %.2f times that of %s (95 %% interval "
-			"%.2f to %.2f; %zu windows).",
-			name, side, a->ratio.value,
+			c, e, more ? WARNING : NOTE, "OBSERVED", evidence_sql,
+			"%s: the gaps between %s are %s irregular than in %s: their CV^2 is %s%zu "
+			"windows).",
+			name, side, more ? "more" : "less",
 			a->named ? "the baseline" : "the quarter of windows with the lowest rates",
-			a->ratio.low, a->ratio.high, a->n);
+			times, a->n);
+	}
 	return ret;
 }
 
