@@ -178,7 +178,7 @@ static void wait_us(u64 us)
 	nanosleep(&t, NULL);
 }
 
-/* Runs everything for a while. The reader now keeps up, and now does not. */
+/* Runs everything for a while. The reader now keeps up, and now waits until a ring may be full. */
 static void hammer(struct stress *s, double seconds)
 {
 	static void *(*const jobs[])(void *) = { call, call, nap, nap, nap, pass, pass };
@@ -199,7 +199,7 @@ static void hammer(struct stress *s, double seconds)
 			drain(s, cpu);
 		seed = seed * 1664525 + 1013904223;
 		if (seed >> 26 == 0)
-			wait_us(seed >> 16 & 511);
+			wait_us((seed >> 16 & 511) * (1 + s->rings.size / 8192));
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	}
 	stop = true;
