@@ -7,7 +7,8 @@ import re
 import figures
 import lab
 
-SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc"]
+SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc",
+           "grpc-single"]
 FLOOR = 6  # points of the idle share
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
 SECONDS, CALIBRATION = 5, 2
@@ -16,7 +17,7 @@ SECONDS, CALIBRATION = 5, 2
 ANSWERED, ANSWERED_IN_STEP = .97, {"loopback": .97}
 # connections of the client: enough that the network's delay does not limit the rate
 WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 800, "nginx-proxy": 800, "redis-lua": 400,
-              "postgres-select": 100, "mariadb": 64, "http": 800, "grpc": 16}
+              "postgres-select": 100, "mariadb": 64, "http": 800, "grpc": 16, "grpc-single": 100}
 
 
 def servers(answers, name):
@@ -108,7 +109,7 @@ def sweep(name, net_class, quick, seed, say):
         rows.sort(key=lambda r: r["level"])
         knee = None
         # pgbench, sysbench and the gRPC client keep one rate
-        if not quick and name not in ("postgres-select", "mariadb", "grpc"):
+        if not quick and name not in ("postgres-select", "mariadb", "grpc", "grpc-single"):
             knee = ramp(server, limit, seed, directory, ANSWERED_IN_STEP.get(net.name, .9))
             say("  ramp: %s" % knee)
         return {"server": name, "title": title, "net": net.name, "paper": paper, "probe": probe,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// grpc-client.js ADDRESS PORT RATE SECONDS SEED CHANNELS: exponential arrivals at RATE (0: 16 calls
-// under way on each channel), many calls at a time on one connection; prints what loadgen.c prints
+// grpc-client.js ADDRESS PORT RATE SECONDS SEED CHANNELS [CALLS]: exponential arrivals at RATE, at most
+// CALLS under way on each channel, which is a connection (none: as many as come; 16 if RATE is 0: a closed
+// loop); prints what loadgen.c prints
 'use strict';
 const grpc = require('@grpc/grpc-js');
-const [, , address, port, rateText, secondsText, seedText, channelsText] = process.argv;
+const [, , address, port, rateText, secondsText, seedText, channelsText, callsText] = process.argv;
 const rate = Number(rateText), ns = Number(secondsText) * 1e9, channels = Number(channelsText);
-const LIMIT = 2000; // calls under way
+const calls = Number(callsText || 0), LIMIT = calls ? calls * channels : 2000; // under way
 const Client = grpc.makeGenericClientConstructor(require('./service.js').definition, 'Echo');
 const clients = [];
 for (let i = 0; i < channels; i++)
@@ -22,14 +23,18 @@ function random() {
 const message = Buffer.alloc(100, 'x');
 const dueTimes = [], sentTimes = [];
 let errors = 0, under = 0, first = 0, last = 0, begin = 0, turn = 0, counted = 0, ended = false;
+const free = []; // channels, as often as each may take a call
+for (let i = 0; i < calls * channels; i++) free.push(i % channels);
 const waiting = [];
 let waitingAt = 0;
 function ask(due) {
   const sent = now();
   if (!first) first = sent;
   under++;
-  clients[turn++ % channels].echo(message, (e) => {
+  const channel = calls ? free.pop() : turn++ % channels;
+  clients[channel].echo(message, (e) => {
     under--;
+    if (calls) free.push(channel);
     if (ended) return;
     last = now();
     if (e) errors++;
@@ -72,6 +77,6 @@ Promise.all(clients.map((c) => new Promise((ok, bad) =>
   c.waitForReady(Date.now() + 10000, (e) => e ? bad(e) : ok())))).then(() => {
   begin = next = now();
   if (rate > 0) return tick();
-  for (let i = 0; i < 16 * channels; i++) ask(now());
+  for (let i = 0; i < (calls || 16) * channels; i++) ask(now());
   setTimeout(finish, ns / 1e6);
 });
