@@ -44,4 +44,4 @@ def wilson(hits, n):
     middle = p + z * z / (2 * n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    return 100 * (middle - half) / scale, 100 * (middle + half) / scale
+    return 100 * max(middle - half, 0) / scale, 100 * (middle + half) / scale
