@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * info: what is in this file? Answers from the index and the recorder's own records; the
- * events themselves are not read, so the size of the recording does not matter.
+ * events themselves are not read, so the size of the recording does not matter, unless a filter
+ * asks for a part.
  */
 #include "cmd.h"
+#include "excerpt.h"
 #include "format/escape.h"
 #include "format/recording.h"
 
@@ -12,6 +14,7 @@
 #include <time.h>
 
 struct config {
+	struct filter filter; /* first: its options look for it there */
 	bool json;
 };
 
@@ -25,6 +28,7 @@ static int set_json(void *config, const char *arg, struct err *e)
 
 static const struct opt opts[] = {
 	{ "json", 'j', NULL, "one JSON object", set_json },
+	FILTER_OPTS,
 	{ 0 },
 };
 
@@ -240,16 +244,18 @@ static int run(int argc, char **argv, struct err *e)
 	struct buf out = { 0 };
 	struct info i = { .out = &out, .e = e };
 	struct reader *r;
-	int first = cmd_words(&command_info, &c, argc, argv, 1, 1, e);
-	int ret = first < 0 ? first : reader_open(&r, argv[first], e);
+	bool damaged;
+	int first = cmd_words(&command_info, &c, argc, argv, 1, 1, e), ret = first;
 
+	if (ret >= 0)
+		ret = excerpt_reader(&r, &damaged, argv[first], &c.filter, e);
 	if (ret < 0)
 		return ret;
 	i.json = c.json;
 	ret = put_all(&i, argv[first], r);
 	if (ret == 0)
 		ret = cmd_write(&out, NULL, e);
-	if (ret == 0 && (!reader_state(r)->sound || reader_state(r)->damaged))
+	if (ret == 0 && (damaged || reader_state(r)->damaged))
 		ret = cmd_damaged(argv[first]);
 	buf_free(&out);
 	reader_free(r);

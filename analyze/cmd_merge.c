@@ -25,6 +25,7 @@ CMD_SET_FLAG(set_force, out.force)
 static const struct opt opts[] = {
 	{ "output", 'o', "FILE", "the recording to make; - is standard output", set_output },
 	{ "force", 0, NULL, "replace the file if it is there", set_force },
+	FILTER_OPTS,
 	{ 0 },
 };
 
@@ -338,7 +339,7 @@ static int merge(struct merge *m, const struct config *c, char **paths, struct e
 	int ret = 0;
 
 	for (i = 0; i < m->n && ret == 0; i++)
-		ret = source_open(&m->sources[i], paths[i], e);
+		ret = source_open(&m->sources[i], paths[i], &c->out.filter, e);
 	progress_start(&p, "merging", "records"); /* before a file is made that would be left */
 	if (ret == 0)
 		ret = outfile_open(&o, c->out.output, c->out.force, e);
@@ -352,7 +353,7 @@ static int merge(struct merge *m, const struct config *c, char **paths, struct e
 	outfile_close(&o);
 	progress_end(&p);
 	for (i = 0; i < m->n && ret == 0; i++)
-		if (!reader_state(m->sources[i].reader)->sound)
+		if (m->sources[i].damaged)
 			ret = cmd_damaged(paths[i]);
 	return ret;
 }

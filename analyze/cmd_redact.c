@@ -33,6 +33,7 @@ static const struct opt opts[] = {
 	  "secret of at least 16 bytes: recordings redacted with the same one use the same words; "
 	  "default: a random one that nobody keeps",
 	  set_key },
+	FILTER_OPTS,
 	{ 0 },
 };
 

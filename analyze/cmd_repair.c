@@ -20,6 +20,7 @@ CMD_SET_FLAG(set_force, out.force)
 static const struct opt opts[] = {
 	{ "output", 'o', "FILE", "the recording to make; - is standard output", set_output },
 	{ "force", 0, NULL, "replace the file if it is there", set_force },
+	FILTER_OPTS,
 	{ 0 },
 };
 

@@ -5,6 +5,7 @@
  * the emitted records are found.
  */
 #include "cmd.h"
+#include "excerpt.h"
 #include "format/recording.h"
 #include "idmap.h"
 #include "progress.h"
@@ -14,7 +15,8 @@
 #include <string.h>
 
 struct config {
-	double fail_on_loss; /* percent; negative: never */
+	struct filter filter; /* first: its options look for it there */
+	double fail_on_loss;  /* percent; negative: never */
 };
 
 static int set_fail_on_loss(void *config, const char *arg, struct err *e)
@@ -31,6 +33,7 @@ static int set_fail_on_loss(void *config, const char *arg, struct err *e)
 static const struct opt opts[] = {
 	{ "fail-on-loss", 0, "PERCENT",
 	  "exit with status 4 if more than this share of events was lost", set_fail_on_loss },
+	FILTER_OPTS,
 	{ 0 },
 };
 
@@ -259,12 +262,16 @@ static int run(int argc, char **argv, struct err *e)
 	struct reader *r;
 	struct cpu *cpu;
 	size_t at = 0;
-	int first = cmd_words(&command_verify, &c, argc, argv, 1, 1, e);
-	int ret = first < 0 ? first : reader_open(&r, argv[first], e);
+	bool damaged;
+	int first = cmd_words(&command_verify, &c, argc, argv, 1, 1, e), ret = first;
 
+	if (ret >= 0)
+		ret = excerpt_reader(&r, &damaged, argv[first], &c.filter, e);
 	if (ret < 0)
 		return ret;
 	ret = audit_all(&a, r, &c, e);
+	if (ret == 0 && damaged) /* what was missing of the whole is not seen in a part */
+		ret = cmd_damaged(argv[first]);
 	while ((cpu = idmap_each(&a.cpus, &at)))
 		free(cpu);
 	idmap_free(&a.cpus);

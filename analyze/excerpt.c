@@ -422,3 +422,21 @@ int excerpt_open(struct reader **ret, struct reader *r, const struct filter *f, 
 	close(fd);
 	return got;
 }
+
+int excerpt_reader(struct reader **ret, bool *ret_damaged, const char *path, const struct filter *f,
+		   struct err *e)
+{
+	struct reader *whole = NULL;
+	int got = reader_open(&whole, path, e);
+
+	*ret = got == 0 ? whole : NULL;
+	*ret_damaged = got == 0 && !reader_state(whole)->sound;
+	if (got < 0 || !filter_active(f))
+		return got;
+	got = excerpt_open(ret, whole, f, e);
+	if (got < 0)
+		*ret = NULL;
+	*ret_damaged |= reader_state(whole)->damaged > 0;
+	reader_free(whole);
+	return got;
+}

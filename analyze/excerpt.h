@@ -23,4 +23,11 @@ int excerpt_make(struct excerpt_summary *ret, struct reader *r, const struct fil
 /* The same, to be read: a reader of a file without a name. */
 int excerpt_open(struct reader **ret, struct reader *r, const struct filter *f, struct err *e);
 
+/*
+ * Opens a recording, or if f leaves something out the part of it. *ret_damaged: the recording is
+ * cut, or damaged where it was read for the part, which is whole all the same.
+ */
+int excerpt_reader(struct reader **ret, bool *ret_damaged, const char *path, const struct filter *f,
+		   struct err *e);
+
 #endif

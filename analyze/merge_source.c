@@ -2,6 +2,7 @@
 /* One of the recordings that are merged. */
 #include "merge_source.h"
 
+#include "excerpt.h"
 #include "format/escape.h"
 #include "format/frame.h"
 
@@ -81,13 +82,13 @@ static int read_clocks(struct source *s, struct err *e)
 	return ret;
 }
 
-int source_open(struct source *s, const char *path, struct err *e)
+int source_open(struct source *s, const char *path, const struct filter *f, struct err *e)
 {
 	int ret;
 
 	s->path = path;
 	s->follow = true;
-	ret = reader_open(&s->reader, path, e);
+	ret = excerpt_reader(&s->reader, &s->damaged, path, f, e);
 	if (ret == 0)
 		ret = origin_read(&s->origin, s->reader, e);
 	return ret < 0 ? ret : read_clocks(s, e);

@@ -4,6 +4,7 @@
 #ifndef OBS_MERGE_SOURCE_H
 #define OBS_MERGE_SOURCE_H
 
+#include "filter.h"
 #include "format/convert.h"
 #include "when.h"
 
@@ -16,6 +17,7 @@
 struct source {
 	const char *path;
 	struct reader *reader;
+	bool damaged; /* the file is cut, or was damaged where it was read */
 	struct origin origin;
 	char host[80], boot[80]; /* as the recording says, cut */
 	char targets[4096], groups[512];
@@ -34,8 +36,8 @@ struct source {
 	bool more;
 };
 
-/* Opens and reads what the recorder said. */
-int source_open(struct source *s, const char *path, struct err *e);
+/* Opens what the filter leaves in, and reads what the recorder said. */
+int source_open(struct source *s, const char *path, const struct filter *f, struct err *e);
 
 /* Moves the numbers of the record at out (laid out as ev) to where this source's go. */
 int source_move(const struct source *s, const struct event_desc *ev, u8 *record, struct err *e);

@@ -3,6 +3,7 @@
 #include "rewrite.h"
 
 #include "cmd.h"
+#include "excerpt.h"
 #include "format/frame.h"
 
 #include <stdarg.h>
@@ -129,11 +130,12 @@ int rewrite_command(const char *path, const struct rewrite_config *c, const char
 	struct outfile o = { .fd = -1 };
 	struct reader *r = NULL;
 	struct progress p;
+	bool damaged;
 	int ret;
 
 	if (!c->output)
 		return err_set(e, ERR_FAIL, "name the recording to make with -o");
-	ret = reader_open(&r, path, e);
+	ret = excerpt_reader(&r, &damaged, path, &c->filter, e);
 	progress_start(&p, doing, "records"); /* before a file is made that would be left */
 	if (ret == 0)
 		ret = outfile_open(&o, c->output, c->force, e);
@@ -144,7 +146,7 @@ int rewrite_command(const char *path, const struct rewrite_config *c, const char
 	outfile_close(&o);
 	progress_end(&p);
 	/* damaged blocks have ended it above */
-	if (ret == 0 && !c->mends && !reader_state(r)->sound)
+	if (ret == 0 && !c->mends && damaged)
 		ret = cmd_damaged(path);
 	reader_free(r);
 	return ret;

@@ -7,6 +7,7 @@
 #ifndef OBS_REWRITE_H
 #define OBS_REWRITE_H
 
+#include "filter.h"
 #include "format/convert.h"
 #include "format/recording.h"
 #include "outfile.h"
@@ -45,6 +46,8 @@ int rewrite_info(struct writer *w, const struct schema *s, u64 ts, struct err *e
  * make writes to fd; doing is what progress says.
  */
 struct rewrite_config {
+	struct filter
+		filter; /* first in the command's configuration: its options look for it there */
 	const char *output;
 	bool force;
 	bool mends; /* a cut recording is what it is for, and no failure */

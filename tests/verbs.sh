@@ -52,6 +52,17 @@ is "who is there is known at the begin of a part" \
 	"$($o sql --csv part.obs "SELECT pid, cmdline FROM process WHERE pid = 6395" | tail -n 1)" \
 	"$($o sql --csv "$whole" "SELECT pid, cmdline FROM process WHERE pid = 6395" | tail -n 1)"
 
+# the same filters for the other verbs
+is "a part is redacted, migrated or repaired as if it was cut first" \
+	"$(for v in redact migrate repair; do
+		$o $v --from 800ms --to +1.2s -o some.obs "$whole" 2>/dev/null
+		numbers some.obs | md5sum
+		rm -f some.obs
+	done | sort -u)" "$(numbers part.obs | md5sum)"
+is "and described and checked" \
+	"$($o info --from 800ms --to +1.2s "$whole" | sed 1,2d | md5sum; $o verify --from 800ms --to +1.2s "$whole" | md5sum)" \
+	"$($o info part.obs | sed 1,2d | md5sum; $o verify part.obs | md5sum)"
+
 # losses stay where they were, and who is there is known, whatever happened before
 cat >loss.txt <<-'END'
 	@recorder
@@ -149,6 +160,9 @@ $o cut --from 0.9 -o b.obs "$whole" 2>/dev/null
 $o merge -o ab.obs b.obs a.obs 2>/dev/null
 is "two parts merge to the whole" "$(numbers ab.obs | cmp - numbers 2>&1)" ""
 is "and hold" "$($o verify ab.obs >/dev/null; echo $?)" 0
+$o merge --thread 6402 -o thread.obs a.obs b.obs 2>/dev/null
+is "of each of those merged only the thread that is meant" \
+	"$($o dump -e syscall_args thread.obs | md5sum)" "$($o dump --thread 6402 -e syscall_args "$whole" | md5sum)"
 is "recordings of one time and host are not merged" \
 	"$($o merge -o x.obs "$whole" part.obs 2>&1 | grep -c 'on one host at the same time'; ls x.obs* 2>&1 | grep -c cannot)" "1
 1"
