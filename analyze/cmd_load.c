@@ -4,6 +4,7 @@
 #include "ask.h"
 #include "cache.h"
 #include "cmd.h"
+#include "excerpt.h"
 #include "raw_tables.h"
 
 #include <stdlib.h>
@@ -39,6 +40,21 @@ static const struct opt opts[] = {
 
 extern const struct command command_load;
 
+/* Those that the filter leaves in. */
+static int copy_raw(sqlite3 *db, struct reader *reader, const struct filter *f, struct err *e)
+{
+	struct reader *twin = NULL, *part = NULL; /* the reader itself has been read */
+	int ret = filter_active(f) ? reader_twin(&twin, reader, e) : 0;
+
+	if (ret == 0 && twin)
+		ret = excerpt_open(&part, twin, f, e);
+	if (ret == 0)
+		ret = raw_tables_copy(db, part ? part : reader, e);
+	reader_free(part);
+	reader_free(twin);
+	return ret;
+}
+
 static int fill(const char *path, const char *recording, struct reader *reader,
 		const struct config *c, struct progress *p, struct err *e)
 {
@@ -53,7 +69,7 @@ static int fill(const char *path, const char *recording, struct reader *reader,
 	if (ret == 0)
 		ret = analyses_run(db, NULL, e);
 	if (ret == 0 && c->raw)
-		ret = raw_tables_copy(db, reader, e);
+		ret = copy_raw(db, reader, &c->asked.filter, e);
 	if (sqlite3_close(db) != SQLITE_OK && ret == 0)
 		ret = err_set(e, ERR_FAIL, "cannot close the database %.400s", path);
 	return ret;

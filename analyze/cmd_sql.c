@@ -7,6 +7,7 @@
 #include "ask.h"
 #include "cache.h"
 #include "cmd.h"
+#include "excerpt.h"
 #include "format/escape.h"
 #include "raw_tables.h"
 #include "rows.h"
@@ -58,6 +59,7 @@ struct subject {
 	const char *path;
 	const struct asked *asked;
 	struct reader *reader; /* NULL: of a database */
+	bool damaged;	       /* the recording is */
 	struct event_source events;
 	bool loaded; /* the tables are filled */
 };
@@ -267,7 +269,8 @@ static int open_subject(struct subject *s, const char *path, struct err *e)
 			ret = db_exec(s->db, e, "PRAGMA query_only=0"); /* for the view alone */
 		return ret < 0 ? ret : raw_tables_view(s->db, "temp", e);
 	}
-	ret = reader_open(&s->reader, path, e);
+	/* also if the query will ask tables only: what it asks is not known yet */
+	ret = excerpt_reader(&s->reader, &s->damaged, path, &s->asked->filter, e);
 	if (ret == 0)
 		ret = db_open(&s->db, NULL, true, e);
 	s->events.reader = s->reader;
@@ -282,7 +285,7 @@ static int is_damaged(struct subject *s, struct err *e)
 
 	if (s->reader) {
 		st = reader_state(s->reader);
-		return !st->sound || st->damaged || s->events.damaged;
+		return s->damaged || st->damaged || s->events.damaged;
 	}
 	ret = cmd_whole(s->db, e);
 	return ret < 0 ? ret : !ret;
@@ -327,10 +330,6 @@ static int run(int argc, char **argv, struct err *e)
 	sqlite3_close(s.db); /* ends the scans: their counts are whole */
 	if (ret >= 0 && c.stats)
 		tell_stats(&s);
-	if (ret >= 0 && s.events.scans && filter_active(&c.asked.filter))
-		fprintf(stderr,
-			"obsanalyze: filters mean the tables: raw events are those of the whole "
-			"recording, choose them by WHERE\n");
 	reader_free(s.reader);
 	buf_free(&words);
 	return ret >= 0 && damaged ? cmd_damaged(argv[first]) : ret;

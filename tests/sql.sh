@@ -131,10 +131,18 @@ says "somebody's database is not ours" 1 'not a database' sh -c \
 	"python3 -c 'import sqlite3; sqlite3.connect(\"other.db\").execute(\"CREATE TABLE a(b)\")'; '$analyze' sql other.db 'SELECT 1'"
 "$pack" "$top/testdata/killed.txt" killed.obs
 says "a cut recording ends with status 3" 3 'cut' "$analyze" sql killed.obs "SELECT count(*) FROM event"
-says "raw events are not filtered, and that is said" 0 'raw events are those of the whole' "$analyze" sql --pid 100 shop.obs \
-	"SELECT count(*) FROM event"
-"$analyze" sql --pid 100 shop.obs "SELECT count(*) FROM thread" 2>told >/dev/null
-[ -s told ] && fail "but not where tables are read: $(cat told)" || echo "ok but not where tables are read"
+filtered=$("$analyze" sql --csv --pid 100 --to 1ms shop.obs "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)
+"$analyze" cut --pid 100 --to 1ms -o part.obs shop.obs 2>/dev/null
+part=$("$analyze" sql --csv part.obs "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)
+all=$("$analyze" sql --csv shop.obs "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)
+if [ "$filtered" = "$part" ] && [ "$filtered" != "$all" ]; then
+	echo "ok filters choose raw events"
+else
+	fail "filters choose raw events: $filtered, cut: $part, all: $all"
+fi
+"$analyze" load --raw --pid 100 --to 1ms -o part.db shop.obs 2>/dev/null
+copied=$("$analyze" sql --csv part.db "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)
+[ "$copied" = "$part" ] && echo "ok also those that are copied" || fail "also those that are copied: $copied, cut: $part"
 python3 -c 'd = bytearray(open("'"$top"'/testdata/demo.obs", "rb").read()); d[300000] ^= 255; open("damaged.obs", "wb").write(d)'
 "$analyze" load -o damaged.db damaged.obs 2>/dev/null
 says "so does a database of a damaged one" 3 'damaged' "$analyze" sql damaged.db "SELECT count(*) FROM thread"
