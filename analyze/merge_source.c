@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One of the recordings that are merged. */
+#define _GNU_SOURCE /* memmem */
 #include "merge_source.h"
 
 #include "excerpt.h"
@@ -34,8 +35,12 @@ static void take_fact(const struct record *rec, const char *key, char *to, size_
 
 static void take_facts(struct source *s, const struct record *rec)
 {
+	static const char moved[] = ".pid_offset=";
+	const char *at = memmem(rec->tail, rec->tail_len, moved, strlen(moved));
 	char follow[8] = "";
 
+	at = at ? at + strlen(moved) : NULL;
+	s->several |= at && at < (const char *)rec->tail + rec->tail_len && *at != '0';
 	if (rec->tail_len > 7 && memcmp(rec->tail, "flight=", 7) == 0)
 		s->flight = true;
 	if (rec->tail_len > 9 && memcmp(rec->tail, "snapshot=", 9) == 0 && !s->snapshot_end)
@@ -91,7 +96,15 @@ int source_open(struct source *s, const char *path, const struct filter *f, stru
 	ret = excerpt_reader(&s->reader, &s->damaged, path, f, e);
 	if (ret == 0)
 		ret = origin_read(&s->origin, s->reader, e);
-	return ret < 0 ? ret : read_clocks(s, e);
+	if (ret == 0)
+		ret = read_clocks(s, e);
+	if (ret == 0 && s->several)
+		ret = err_set(
+			e, ERR_FAIL,
+			"%.400s was merged of several hosts: merge the recordings that it was "
+			"made of, all at once",
+			path);
+	return ret;
 }
 
 /* Numbers that name something within one host, whose kind does not tell so. */

@@ -22,6 +22,7 @@ struct source {
 	char host[80], boot[80]; /* as the recording says, cut */
 	char targets[4096], groups[512];
 	bool follow;
+	bool several;	  /* it was merged of several hosts, whose numbers are moved already */
 	bool flight;	  /* its counters have a base */
 	u64 snapshot_end; /* of its first snapshot */
 	u32 number;	  /* of the host: 0 is the first */

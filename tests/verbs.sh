@@ -186,6 +186,10 @@ is "the offset is printed" "$(grep -c '^h2.obs: host unknown, process ids +10000
 is "the offset is stored" "$($o info hh.obs | grep clock_shift)" "1.clock_shift_ns: 0
 2.clock_shift_ns: 1000000000"
 
+is "what was merged of several hosts is not merged again" "$($o merge -o x.obs hh.obs "$whole" 2>&1; echo $?)" \
+	"obsanalyze: hh.obs was merged of several hosts: merge the recordings that it was made of, all at once
+1"
+
 for h in 1 2; do
 	sed "0,/^@recorder/s//@recorder\n899 0 info text=\"boot_id=b$h\"\n899 0 clock monotonic=899 realtime=1700000000000 spread=3/" \
 		"$top/testdata/calls.txt" >calls$h.txt
@@ -210,6 +214,25 @@ $o redact --names --key key -o k1.obs "$whole" 2>/dev/null
 $o redact --names --key key -o k2.obs "$whole" 2>/dev/null
 is "one key, the same words" "$($o dump k1.obs | md5sum)" "$($o dump k2.obs | md5sum)"
 is "names go with --names" "$($o dump k1.obs | grep -c '"redis-server"')" 0
+
+# bounded memory: with six hosts at once, less than two thirds of what their records take
+peak() { # command...: KiB
+	python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+if [ -z "$sub" ]; then
+	for i in 1 2 3 4 5; do $o redact -o "host$i.obs" "$whole" 2>/dev/null; done
+	used=$(peak $o merge -o six.obs "$whole" host?.obs)
+	limit=$(($($o info six.obs | sed -n 's/^record_bytes: //p') / 1536))
+	for verb in merge info verify dump "cut -o some.obs" "redact -o some.obs" "migrate -o some.obs" "repair -o some.obs"; do
+		# shellcheck disable=SC2086 # a verb and its options
+		[ "$verb" = merge ] || used=$(peak $o $verb six.obs)
+		is "memory of ${verb%% *}: ${used:-?} KiB, of $limit" "$([ "${used:-$limit}" -lt "$limit" ] && echo bounded)" bounded
+		rm -f some.obs
+	done
+	rm -f six.obs host?.obs
+fi
 
 # migrate
 $o migrate -o m.obs "$whole" 2>/dev/null
