@@ -34,17 +34,30 @@ arguments() { # command or nothing
 words() { awk '{ if ($1 != "-") print $1; print $2 }' | sort | tr '\n' ' '; }
 
 commands=$("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' | tr '\n' ' ')
+# first words that are no commands of the list: "       obsrec doctor [--json]"
+verbs=$("$program" --help | sed -n "s/^       $name \([a-z][a-z]*\) .*/\1/p" | tr '\n' ' ')
+first="''"
+# shellcheck disable=SC2016 # bash's, where it is used
+[ -z "$commands" ] || first='${COMP_WORDS[1]}'
 cat <<END
 # bash completion for $name, made of its --help
 _$name() {
 	local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${commands:+\${COMP_WORDS[1]}} words=''
+	local command=$first words=''
 	COMPREPLY=()
 END
 if [ -n "$commands" ]; then
 	cat <<-END
 		if [ "\$COMP_CWORD" -eq 1 ]; then
 			mapfile -t COMPREPLY < <(compgen -W '$commands--help --version' -- "\$cur")
+			return
+		fi
+	END
+fi
+if [ -z "$commands" ] && [ -n "$verbs" ]; then
+	cat <<-END
+		if [ "\$COMP_CWORD" -eq 1 ] && [[ \$cur != -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W '$verbs' -- "\$cur")
 			return
 		fi
 	END

@@ -64,6 +64,8 @@ offers openmetrics obsanalyze export --format ''
 offers folded-calls obsanalyze export -f folded-
 offers png obsanalyze plot -f p
 offers --duration obsrec --du
+offers doctor obsrec do
+holds "no option is offered where an argument is due" [ -z "$(complete_words obsrec --comm -)" ]
 holds "completion offers nothing that is not there" [ -z "$(complete_words obsanalyze nonsense)" ]
 asked=0
 for c in $(complete_words obsanalyze ''); do
