@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One of the recordings that are merged. */
-#define _GNU_SOURCE /* memmem */
 #include "merge_source.h"
 
 #include "excerpt.h"
@@ -33,14 +32,23 @@ static void take_fact(const struct record *rec, const char *key, char *to, size_
 	to[n] = '\0';
 }
 
+/* "2.pid_offset=10000000": merging moved the numbers of a host. */
+static bool is_moved(const struct record *rec)
+{
+	static const char key[] = ".pid_offset=";
+	size_t n = strlen(key), at = 0;
+
+	while (at < rec->tail_len && rec->tail[at] >= '0' && rec->tail[at] <= '9')
+		at++;
+	return at && rec->tail_len > at + n && memcmp(rec->tail + at, key, n) == 0 &&
+	       rec->tail[at + n] != '0';
+}
+
 static void take_facts(struct source *s, const struct record *rec)
 {
-	static const char moved[] = ".pid_offset=";
-	const char *at = memmem(rec->tail, rec->tail_len, moved, strlen(moved));
 	char follow[8] = "";
 
-	at = at ? at + strlen(moved) : NULL;
-	s->several |= at && at < (const char *)rec->tail + rec->tail_len && *at != '0';
+	s->several |= is_moved(rec);
 	if (rec->tail_len > 7 && memcmp(rec->tail, "flight=", 7) == 0)
 		s->flight = true;
 	if (rec->tail_len > 9 && memcmp(rec->tail, "snapshot=", 9) == 0 && !s->snapshot_end)

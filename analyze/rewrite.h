@@ -45,9 +45,8 @@ int rewrite_info(struct writer *w, const struct schema *s, u64 ts, struct err *e
  * A command that makes one recording out of one: options -o and --force, output, progress.
  * make writes to fd; doing is what progress says.
  */
-struct rewrite_config {
-	struct filter
-		filter; /* first in the command's configuration: its options look for it there */
+struct rewrite_config {	      /* first in the command's configuration, */
+	struct filter filter; /* whose options look for it there */
 	const char *output;
 	bool force;
 	bool mends; /* a cut recording is what it is for, and no failure */

@@ -3,6 +3,7 @@
 #include "slowed.h"
 
 #include "analyze/analysis.h"
+#include "analyze/verdict.h"
 #include "loaded.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -113,15 +115,16 @@ long held_lock(struct script *s, long t)
 	return t + 2030000;
 }
 
-/* The same, but 300 waits for its journal, uninterruptible in fsync, and 500 ends that. */
-long held_fsync(struct script *s, long t)
+/* The same, but 300 waits in fsync: for its journal, which 500 ends, or for the disk itself. */
+static long held_in_fsync(struct script *s, long t, bool disk)
 {
 	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
 	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 1000);
 	script_line(s, 1, "%ld 0 switch next=300", t + 2000);
 	script_line(s, 1, "%ld 300 syscall_args nr=nanosleep dur=1000000", t + 3000);
-	script_line(s, 1, "%ld 300 switch next=0 state=2", t + 9000);
-	script_line(s, 2, "%ld 500 waking target=300 cpu=1", t + 2000000);
+	script_line(s, 1, "%ld 300 switch next=0 state=2%s", t + 9000, disk ? " flags=2" : "");
+	script_line(s, disk ? 1 : 2, "%ld %d waking target=300 cpu=1%s", t + 2000000,
+		    disk ? 0 : 500, disk ? " context=2" : "");
 	script_line(s, 1, "%ld 0 switch next=300", t + 2001000);
 	script_line(s, 1, "%ld 300 syscall nr=fsync fd=9 dur=1995000", t + 2003000);
 	script_line(s, 1, "%ld 300 waking target=100 cpu=0", t + 2010000);
@@ -134,6 +137,16 @@ long held_fsync(struct script *s, long t)
 	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x81 dur=1000",
 		    t + 2030000);
 	return t + 2030000;
+}
+
+long held_fsync(struct script *s, long t)
+{
+	return held_in_fsync(s, t, false);
+}
+
+long held_for_disk(struct script *s, long t)
+{
+	return held_in_fsync(s, t, true);
 }
 
 long handed_over(struct script *s, long t)
@@ -277,4 +290,16 @@ long of_all_kinds(struct script *s, long t)
 	static int next;
 
 	return parts[next++ % 6](s, t);
+}
+
+void verdict_says(sqlite3 *db, const char *words)
+{
+	struct buf service = { 0 }, complete = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(verdict_make(&service, &complete, db, &e), 0);
+	if (!strstr(service.data, words))
+		fail_msg("not \"%s\": %s", words, service.data);
+	buf_free(&service);
+	buf_free(&complete);
 }

@@ -24,6 +24,7 @@ typedef long (*fault_fn)(struct script *s, long t);
 
 long held_lock(struct script *s, long t);
 long held_fsync(struct script *s, long t);
+long held_for_disk(struct script *s, long t);
 long handed_over(struct script *s, long t);
 long woken_in_vain(struct script *s, long t);
 long preempted(struct script *s, long t);
@@ -44,5 +45,8 @@ sqlite3 *script_play(struct script *s, const char *targets, long end, const char
 
 /* TURNS turns; every 0: the second half is slow; else each of so many. facts may be NULL. */
 sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *facts);
+
+/* Fails the test if the first sentence of a report does not hold these words. */
+void verdict_says(sqlite3 *db, const char *words);
 
 #endif

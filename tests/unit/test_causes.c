@@ -102,26 +102,6 @@ static void units_as_long_as_all_of_it_are_left_out(void **state)
 	first_is(db, "lock", "housekeeper[300]", "Left out: 1 as long as half");
 }
 
-/* 100 waits for a lock of 300, who waits for the disk. */
-static long held_for_disk(struct script *s, long t)
-{
-	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
-	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 1000);
-	script_line(s, 1, "%ld 0 switch next=300", t + 2000);
-	script_line(s, 1, "%ld 300 switch next=0 state=2 flags=2", t + 9000);
-	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 2000000);
-	script_line(s, 1, "%ld 0 switch next=300", t + 2001000);
-	script_line(s, 1, "%ld 300 syscall nr=fdatasync fd=9 dur=1995000", t + 2003000);
-	script_line(s, 1, "%ld 300 waking target=100 cpu=0", t + 2010000);
-	script_line(s, 1, "%ld 300 syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
-		    t + 2012000);
-	script_line(s, 1, "%ld 300 switch next=0 state=1", t + 2020000);
-	script_line(s, 0, "%ld 0 switch next=100", t + 2013000);
-	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=2020000",
-		    t + 2015000);
-	return t + 2030000;
-}
-
 /* Two of three wait for who waits for the disk, one for the disk itself: it is the disk. */
 static void waits_for_who_waits_for_the_disk_are_the_disks(void **state)
 {

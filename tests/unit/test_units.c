@@ -6,7 +6,6 @@
 #include "tests/unit.h"
 
 #include "analyze/analysis.h"
-#include "analyze/verdict.h"
 #include "tests/loaded.h"
 #include "tests/slowed.h"
 
@@ -164,18 +163,6 @@ static void calls_of_a_probed_function_are_units(void **state)
 	   "t.unit=1 AND t.tid=100",
 	   0);
 	sqlite3_close(db);
-}
-
-static void verdict_says(sqlite3 *db, const char *words)
-{
-	struct buf service = { 0 }, complete = { 0 };
-	struct err e = { 0 };
-
-	assert_int_equal(verdict_make(&service, &complete, db, &e), 0);
-	if (!strstr(service.data, words))
-		fail_msg("not \"%s\": %s", words, service.data);
-	buf_free(&service);
-	buf_free(&complete);
 }
 
 /* All windows are as long: what is said is what they were spent on, not that they became longer. */
