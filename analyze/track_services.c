@@ -10,13 +10,13 @@
  * of the same turn prolong, is taken back and counted anew.
  */
 #include "moments.h"
+#include "request_size.h"
 #include "track_series.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SERVICE_LIMIT 200000
-#define SIZES	      16 /* distinct sizes of requests that are told apart */
 #define SOCK_DGRAM    2
 #define FAMILY_UNIX   1
 
@@ -35,11 +35,8 @@ struct service {
 	u64 turns, first_turn, last_turn;
 	u64 recv_sum, recv_squares, send_sum, send_squares; /* in turns */
 	u64 one_many, many_one, many_many, paired, handed_over;
-	struct {
-		u64 bytes, n;
-	} sizes[SIZES];
-	u64 other_sizes;
-	struct hist latency; /* of turns, or of calls */
+	struct request_size sizes; /* of what turns received */
+	struct hist latency;	   /* of turns, or of calls */
 	/* the open window of requests */
 	u64 window, window_n[2], window_turns;
 	struct moments gaps[2];
@@ -251,23 +248,6 @@ void services_on_send(struct replay *r, struct file *f, u64 ts)
 		       elapsed(t->first_recv, ts));
 }
 
-static void count_size(struct service *s, u64 bytes)
-{
-	int i;
-
-	for (i = 0; i < SIZES && s->sizes[i].n; i++)
-		if (s->sizes[i].bytes == bytes) {
-			s->sizes[i].n++;
-			return;
-		}
-	if (i == SIZES) {
-		s->other_sizes++;
-		return;
-	}
-	s->sizes[i].bytes = bytes;
-	s->sizes[i].n = 1;
-}
-
 void services_on_turn(struct file *f)
 {
 	struct turn *t = &f->turn;
@@ -286,7 +266,7 @@ void services_on_turn(struct file *f)
 	s->many_many += t->recvs > 1 && t->sends > 1;
 	s->paired += t->recvs > 1 && t->recvs == t->sends;
 	s->handed_over += t->receiver != t->tid;
-	count_size(s, t->recv_bytes);
+	request_size_note(&s->sizes, t->recv_bytes);
 	hist_add(&s->latency, elapsed(t->first_recv, t->last_send));
 }
 
@@ -309,30 +289,6 @@ int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 
 
 /* ---- the end ---- */
 
-/*
- * Sizes of requests that are multiples of the smallest: in how many turns several requests
- * came at once, and how many requests that makes of one turn.
- */
-static void multiples(const struct service *s, u64 *ret_turns, double *ret_depth)
-{
-	u64 unit = 0, n = s->other_sizes, fit = 0, several = 0, requests = 0;
-	int i;
-
-	for (i = 0; i < SIZES && s->sizes[i].n; i++)
-		if (!unit || s->sizes[i].bytes < unit)
-			unit = s->sizes[i].bytes;
-	for (i = 0; i < SIZES && s->sizes[i].n; i++) {
-		n += s->sizes[i].n;
-		if (unit < 8 || s->sizes[i].bytes % unit)
-			continue;
-		fit += s->sizes[i].n;
-		several += s->sizes[i].bytes > unit ? s->sizes[i].n : 0;
-		requests += s->sizes[i].n * (s->sizes[i].bytes / unit);
-	}
-	*ret_turns = fit * 10 >= n * 9 ? several : 0; /* nearly all must fit */
-	*ret_depth = fit * 10 >= n * 9 && fit ? (double)requests / fit : NAN;
-}
-
 static const char *kind_of(const struct service *s)
 {
 	if (s->site >= 0)
@@ -342,14 +298,11 @@ static const char *kind_of(const struct service *s)
 	return s->socktype == SOCK_DGRAM ? "udp" : "tcp";
 }
 
-static int service_row(struct replay *r, const struct service *s, struct err *e)
+static int service_row(struct replay *r, struct service *s, struct err *e)
 {
-	u64 several;
-	double depth;
-
-	multiples(s, &several, &depth);
+	struct request_count c = request_size_count(&s->sizes);
 	return db_insert(
-		r->db, TABLE_service, e, "iisiniiiiiiiiiiiiiiiiiiiiiidi", (s64)s->id, (s64)s->pid,
+		r->db, TABLE_service, e, "iisiniiiiiiiiiiiiiiiiiiiiiiiiii", (s64)s->id, (s64)s->pid,
 		kind_of(s), s->site >= 0 ? s->site : (s64)s->port, (s64)s->connections,
 		(s64)s->most_open, (s64)s->n[RECV], replay_time(r, s->first[RECV]),
 		replay_time(r, s->last[RECV]), (s64)s->n[SEND], replay_time(r, s->first[SEND]),
@@ -357,7 +310,8 @@ static int service_row(struct replay *r, const struct service *s, struct err *e)
 		replay_time(r, s->last_turn), (s64)(s->latency.sum & INT64_MAX),
 		(s64)(s->latency.max & INT64_MAX), (s64)s->recv_sum, (s64)s->recv_squares,
 		(s64)s->send_sum, (s64)s->send_squares, (s64)s->one_many, (s64)s->many_one,
-		(s64)s->many_many, (s64)s->paired, (s64)several, depth, (s64)s->handed_over);
+		(s64)s->many_many, (s64)s->paired, (s64)c.unit, (s64)c.several, (s64)c.requests,
+		(s64)c.least, (s64)s->handed_over);
 }
 
 static void service_free(struct service *s)

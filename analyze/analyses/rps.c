@@ -35,6 +35,8 @@
 
 static const struct metric metrics[] = {
 	{ "turns", "1/s", HIGHER_IS_BETTER, "turns a second: requests, if they are not pipelined" },
+	{ "requests", "1/s", HIGHER_IS_BETTER,
+	  "requests a second by the size of one, if what turns receive are multiples of it" },
 	{ "sends", "1/s", HIGHER_IS_BETTER, "sends a second by the chosen call" },
 	{ "calls", "1/s", HIGHER_IS_BETTER, "returns of the probed function a second" },
 	{ "sends/turn", "", NEITHER_IS_BETTER, "mean number of the chosen call in a turn" },
@@ -46,6 +48,9 @@ static const struct metric metrics[] = {
 	{ "p99", "ns", LOWER_IS_BETTER, "its 99th percentile" },
 	{ "dispersion", "", NEITHER_IS_BETTER,
 	  "of turns in windows: 1 random, 0 regular, above 1 bursts" },
+	{ "received", "B/s", NEITHER_IS_BETTER,
+	  "bytes received a second: in step with requests, however many share a turn" },
+	{ "sent", "B/s", NEITHER_IS_BETTER, "bytes sent a second" },
 	{ "connections", "", NEITHER_IS_BETTER, "connections that moved bytes" },
 	{ "waiting", "", LOWER_IS_BETTER, "most turns that waited for their answer at one time" },
 	{ "1:N", "%", NEITHER_IS_BETTER, "turns of one receive and several sends" },
@@ -65,7 +70,9 @@ struct server {
 	double turns, turn_rate, seconds; /* between the first and the last */
 	double first, last;		  /* turns, ns */
 	double latency, latency_max, q[2];
-	double one_many, many_one, many_many, paired, multiple, depth, handed_over; /* turns */
+	double one_many, many_one, many_many, paired, handed_over; /* turns */
+	double request_bytes, several, depth, least; /* requests a turn: what fits in, the fewest */
+	double bytes[2];			     /* a second: received, sent; NAN: not known */
 	double connections, most_open;
 	double *counts[2];     /* turns, sends: of whole windows without loss, first to last turn */
 	size_t windows, lossy; /* how many; how many were left out */
@@ -112,6 +119,24 @@ static int choose_call(struct analysis_ctx *c, struct server *s, bool send, stru
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
+}
+
+/* Bytes a second of all calls; unknown where a call moves several messages. */
+static int read_bytes(struct analysis_ctx *c, struct server *s, struct err *e)
+{
+	static const char sql[] =
+		"SELECT send, sum(bytes) * 1e9 / nullif(max(last) - min(first), 0), min(bytes) > 0"
+		" FROM socket_use WHERE service IN " MEMBERS " GROUP BY send";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "is", s->id, s->common);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		if (sqlite3_column_int(q, 2))
+			s->bytes[sqlite3_column_int(q, 0) != 0] = sqlite3_column_double(q, 1);
+	sqlite3_finalize(q);
+	return ret;
 }
 
 static bool room(struct server *s, size_t cap)
@@ -173,6 +198,8 @@ static void use_windows(struct server *s)
 	if (!s->lossy)
 		return;
 	s->send_rate *= s->turn_rate > 0 ? turns / s->turn_rate : NAN;
+	s->bytes[0] *= s->turn_rate > 0 ? turns / s->turn_rate : NAN;
+	s->bytes[1] *= s->turn_rate > 0 ? turns / s->turn_rate : NAN;
 	s->turn_rate = turns;
 }
 
@@ -181,12 +208,16 @@ static int put_server(struct analysis_ctx *c, const struct server *s, struct err
 	double error = stats_rate_error(s->dispersion, s->turns, s->windows);
 	double send_error =
 		stats_rate_error(s->dispersion * s->sends_per_turn, s->sends, s->windows);
+	double request_error =
+		stats_rate_error(s->dispersion * s->depth, s->turns * s->depth, s->windows);
 	bool f = s->function;
 	const struct {
 		const char *name;
 		double value, low, high, n;
 	} values[] = {
 		{ "turns", f ? NAN : s->turn_rate, 1 - error, 1 + error, s->turns },
+		{ "requests", s->turn_rate * s->depth, s->least / s->depth * (1 - request_error),
+		  1 + request_error, s->turns },
 		{ "sends", f ? NAN : s->send_rate, 1 - send_error, 1 + send_error, s->sends },
 		{ "calls", f ? s->turn_rate : NAN, 1 - error, 1 + error, s->turns },
 		{ "sends/turn", f ? NAN : s->sends_per_turn, NO_INTERVAL, s->turns },
@@ -197,6 +228,8 @@ static int put_server(struct analysis_ctx *c, const struct server *s, struct err
 		{ "p50", s->q[0], NO_INTERVAL, s->turns },
 		{ "p99", s->q[1], NO_INTERVAL, s->turns },
 		{ "dispersion", s->dispersion, NO_INTERVAL, s->windows },
+		{ "received", s->bytes[0], NO_INTERVAL, s->turns },
+		{ "sent", s->bytes[1], NO_INTERVAL, s->turns },
 		{ "connections", f ? NAN : s->connections, NO_INTERVAL, s->turns },
 		{ "waiting", f ? NAN : s->most_open, NO_INTERVAL, s->turns },
 		{ "1:N", 100 * s->one_many / s->turns, NO_INTERVAL, s->turns },
@@ -218,8 +251,8 @@ static const char windows_sql[] =
 	" sum(w.turns) AS turns FROM request_window w JOIN service s ON s.id=w.service"
 	" GROUP BY w.service, second";
 static const char shapes_sql[] =
-	"SELECT name, turns, one_many, many_one, many_many, paired, multiple, depth, handed_over,"
-	" most_open FROM service WHERE kind<>'function'";
+	"SELECT name, turns, one_many, many_one, many_many, paired, request_bytes, several, requests,"
+	" handed_over, most_open FROM service WHERE kind<>'function'";
 
 /* Whether sends can stand for requests. */
 static int put_ratio(struct analysis_ctx *c, const struct server *s, struct err *e)
@@ -253,13 +286,15 @@ static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err
 			2 * s->paired > s->many_many ? ", as many as receives in most" : "",
 			2 * s->handed_over > s->turns ? "multiplexed (other threads answer)"
 						      : "pipelined or multiplexed");
-	if (ret == 0 && s->multiple > notable)
+	if (ret == 0 && s->several > notable)
 		ret = put_finding(
 			c, e, WARNING, "OVERLAP", shapes_sql,
-			"%s: sizes of what turns receive are multiples of the smallest, in %.0f %% of "
-			"turns more than once it: requests are probably pipelined, %.1f in a turn "
-			"on average (probe the function that handles one to be sure).",
-			s->name, 100 * s->multiple / s->turns, s->depth);
+			"%s: sizes of what turns receive are multiples of %.0f bytes, in %.0f %% of "
+			"turns more than once it: requests are probably pipelined or multiplexed, "
+			"%.1f in a turn on average, %.0f a second (probe the function that handles "
+			"one to be sure).",
+			s->name, s->request_bytes, 100 * s->several / s->turns, s->depth,
+			s->depth * s->turn_rate);
 	if (ret == 0 && s->many_one > notable)
 		ret = put_finding(
 			c, e, NOTE, "OBSERVED", shapes_sql,
@@ -326,6 +361,8 @@ static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *
 	if (ret == 0)
 		ret = choose_call(c, s, false, e);
 	if (ret == 0)
+		ret = read_bytes(c, s, e);
+	if (ret == 0)
 		ret = read_windows(c, s, e);
 	if (ret == 0)
 		ret = read_quantiles(c, s, e);
@@ -338,10 +375,12 @@ static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *
 
 static void read_server(struct server *s, sqlite3_stmt *q)
 {
-	double *const numbers[] = { &s->turns,	     &s->first,	   &s->last,	 &s->latency,
-				    &s->latency_max, &s->one_many, &s->many_one, &s->many_many,
-				    &s->paired,	     &s->multiple, &s->depth,	 &s->handed_over,
-				    &s->connections, &s->most_open };
+	double *const numbers[] = { &s->turns,	       &s->first,	&s->last,
+				    &s->latency,       &s->latency_max, &s->one_many,
+				    &s->many_one,      &s->many_many,	&s->paired,
+				    &s->request_bytes, &s->several,	&s->depth,
+				    &s->least,	       &s->handed_over, &s->connections,
+				    &s->most_open };
 	size_t i;
 
 	s->id = sqlite3_column_int64(q, 0);
@@ -353,8 +392,11 @@ static void read_server(struct server *s, sqlite3_stmt *q)
 		*numbers[i] = sqlite3_column_double(q, 5 + (int)i);
 	if (s->id < 0) /* maxima of several processes need not be of one time */
 		s->most_open = NAN;
+	/* without a size of one, turns are not known to be of several */
+	s->depth = s->request_bytes ? s->depth / s->turns : NAN;
+	s->least /= s->turns;
 	s->latency = s->turns && s->latency_max > 0 ? s->latency / s->turns : NAN;
-	s->sends_per_turn = s->spread = s->send_rate = NAN;
+	s->sends_per_turn = s->spread = s->send_rate = s->bytes[0] = s->bytes[1] = NAN;
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
@@ -366,13 +408,17 @@ static int run(struct analysis_ctx *c, struct err *e)
 		" GROUP BY common HAVING count(DISTINCT pid) > 1)"
 		" SELECT -1, common || ' (' || g.n || ' processes)', function, common, 0, sum(turns) AS turns,"
 		" min(first_turn), max(last_turn), sum(latency_sum), max(latency_max), sum(one_many),"
-		" sum(many_one), sum(many_many), sum(paired), sum(multiple),"
-		" sum(depth * turns) / sum(turns) FILTER (WHERE depth IS NOT NULL), sum(handed_over),"
+		" sum(many_one), sum(many_many), sum(paired),"
+		/* workers that answered little may not have seen enough sizes */
+		" iif(min(nullif(request_bytes, 0)) = max(request_bytes)"
+		" AND sum(turns) FILTER (WHERE request_bytes) >= 0.9 * sum(turns), max(request_bytes), 0),"
+		" sum(several), sum(iif(requests, requests, turns)),"
+		" sum(iif(requests, requests_least, turns)), sum(handed_over),"
 		" sum(connections), NULL FROM several g JOIN s USING(common) WHERE turns > 0"
 		" GROUP BY common UNION ALL"
 		" SELECT id, name, function, common, g.n IS NOT NULL, turns, first_turn, last_turn,"
-		" latency_sum, latency_max, one_many, many_one, many_many, paired, multiple, depth,"
-		" handed_over, connections, most_open FROM s LEFT JOIN several g USING(common)"
+		" latency_sum, latency_max, one_many, many_one, many_many, paired,"
+		" request_bytes, several, requests, requests_least, handed_over, connections, most_open FROM s LEFT JOIN several g USING(common)"
 		" ORDER BY 3, turns DESC, 1";
 	sqlite3_stmt *q;
 	int n = 0, ret = db_query(&q, c->db, e, sql, "");

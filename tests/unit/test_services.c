@@ -10,6 +10,7 @@
 #include "analyze/cache.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
+#include "tests/slowed.h"
 
 #include <math.h>
 
@@ -64,8 +65,9 @@ static void shapes_of_turns_are_counted(void **state)
 	assert_int_equal(asked(db, "SELECT most_open FROM service"), 2);
 	assert_int_equal(asked(db, "SELECT connections FROM service"), 2);
 	/* sizes 20, 40, 20, 20, 60: two are multiples, 8 requests in 5 turns */
-	assert_int_equal(asked(db, "SELECT multiple FROM service"), 2);
-	assert_int_equal(asked(db, "SELECT round(100 * depth) FROM service"), 160);
+	assert_int_equal(asked(db, "SELECT request_bytes FROM service"), 20);
+	assert_int_equal(asked(db, "SELECT several FROM service"), 2);
+	assert_int_equal(asked(db, "SELECT requests FROM service"), 8);
 	assert_int_equal(asked(db, "SELECT sum(turns) FROM request_window"), 5);
 	assert_int_equal(asked(db, "SELECT sum(n) FROM turn_window"), 5);
 	/* the turn of two sends is counted once, with its whole duration */
@@ -176,6 +178,38 @@ static void the_steady_call_is_chosen(void **state)
 	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence "
 				   "LIKE '%1:N, in 75 %%'"),
 			 1);
+	sqlite3_close(db);
+}
+
+/* Requests of 50 bytes on a shared connection: 1, 2, 3 and 4 in turn make 2.5 times 100 a second.
+ */
+static void requests_that_share_turns_are_counted_by_size(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	buf_printf(&text, &e, "%s%s@cpu 0\n", SERVER, END_AT("2"));
+	for (i = 0; i < 200; i++)
+		buf_printf(&text, &e,
+			   "%lld 100 syscall nr=read fd=5 ret=%d\n"
+			   "+1000 100 syscall nr=write fd=5 ret=%d\n",
+			   1000000 + i * 10000000ll, 50 * (1 + i % 4), 30 * (1 + i % 4));
+	db = loaded(text.data);
+	buf_free(&text);
+	if (analyses_run(db, NULL, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(asked(db, METRIC("rps", "turns")), 100000);
+	assert_int_equal(asked(db, METRIC("rps", "requests")), 250000);
+	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='received'"), 12500, 12600);
+	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='sent'"), 7500, 7560);
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND label='OVERLAP'"
+			  " AND sentence LIKE '%multiples of 50 bytes, in 75 %% of turns%'"),
+		1);
+	verdict_says(db, "answered 250 requests a second, counted by their size");
 	sqlite3_close(db);
 }
 
@@ -412,6 +446,7 @@ int main(void)
 		T(gaps_between_receives_have_moments),
 		T(no_gap_spans_lost_events),
 		T(the_steady_call_is_chosen),
+		T(requests_that_share_turns_are_counted_by_size),
 		T(workers_of_one_socket_are_one_server),
 		T(regular_arrivals_have_no_variance),
 		T(the_knee_of_a_sweep_is_found),

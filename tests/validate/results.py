@@ -13,9 +13,10 @@ SWEEP = """## Request rates
 Each row is a load sweep: %s of the rate of a closed loop, in random order, %d s each, open loop with
 Poisson arrivals (pgbench and sysbench: their own), server on CPU %s, client on CPU %s. R² is that of the
 least squares line of the rate in the report against the client's own count, slope k beside it; then R² of
-identity (y = x). Sends are the paper's raw rate, turns ours, calls those of a probed function. The paper's
-column is its nearest application and R² there; the target is 0.999 where it has 0.997 or more, 0.99
-elsewhere, for turns. Both sides count in the same seconds (--from, --to): those of the load but for a tenth at
+identity (y = x). Sends are the paper's raw rate; turns and requests are ours, calls those of a probed function.
+Requests are what the first sentence of a report says: turns, or, where several share a turn, what their size tells
+(rps in obsanalyze(1)). The paper's column is its nearest application and R² there; the target is 0.999 where it has
+0.997 or more, 0.99 elsewhere, for requests. Both sides count in the same seconds (--from, --to): those of the load but for a tenth at
 either end (sysbench: its second to its last report), so that it does not matter where on the way requests were when it began and
 ended. "lossy" counts levels in which events were lost.
 """
@@ -76,15 +77,13 @@ def failures(rows):
 
 
 def quick_sweep(row, name, suffix, ok):
-    """One level: the rate of turns is the client's within 2 %, and what is probed as well."""
+    """One level: the rate of requests is the client's within 2 %."""
     if "failed" in row:
         ok("%s, %s" % (name, suffix), False, row["failed"])
         return
     level = row["rows"][0]
-    # calls that share a connection are not turns: there the probed function counts
-    what = "calls" if name == "grpc" else "turns"
-    mine, client = level[what] or 0, level["client"]["counted"]["rate"]
-    ok("%s, %s: rate of %s" % (name, suffix, what), abs(mine / client - 1) < .02,
+    mine, client = level["requests"] or 0, level["client"]["counted"]["rate"]
+    ok("%s, %s: rate of requests" % (name, suffix), abs(mine / client - 1) < .02,
        "%.1f, the client counted %.1f" % (mine, client))
 
 
@@ -94,8 +93,8 @@ def sweep_target(paper_r2):
 
 
 def verdict(fits, target):
-    """Turns must meet it; of what they miss, a probed function is the remedy that the report names."""
-    if fits.get("turns", {}).get("line", 0) >= target:
+    """Requests must meet it; of what they miss, a probed function is the remedy that the report names."""
+    if fits.get("requests", {}).get("line", 0) >= target:
         return "ok"
     probed = fits.get("calls", {}).get("line", 0) >= target
     return "MISS (< %g)%s" % (target, ", but met by the probed function" if probed else "")
@@ -107,7 +106,7 @@ def sweep_rows(results):
         paper = loopback if result["net"] == "loopback" else wire
         fits = sweep.fits(result)
         cells = [result["title"], result["net"], len(result["rows"]), sum(not r["complete"] for r in result["rows"]), "%.0f" % result["limit"], name + " " + paper]
-        for key in ("sends", "turns", "calls"):
+        for key in ("sends", "turns", "requests", "calls"):
             fit = fits.get(key)
             cells += [r2(fit["line"]), "%.4f" % fit["slope"], r2(fit["identity"])] if fit else ["-", "-", "-"]
         yield cells + [verdict(fits, sweep_target(paper))]
@@ -121,7 +120,8 @@ def section_sweep():
     text = [SWEEP % (", ".join("%g %%" % (100 * v) for v in sweep.LEVELS), sweep.SECONDS, lab.SERVER_CPU,
                      lab.CLIENT_CPU)]
     text.append(table(["server", "network", "levels", "lossy", "max 1/s", "paper: nearest, R²", "sends R²", "k", "identity",
-                       "turns R²", "k", "identity", "calls R²", "k", "identity", "turns against target"],
+                       "turns R²", "k", "identity", "requests R²", "k", "identity", "calls R²", "k", "identity",
+                       "requests against target"],
                       sweep_rows(good)))
     text.append(failures(rows))
     text.append(LATENCY)

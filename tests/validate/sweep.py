@@ -33,11 +33,16 @@ def rates(answers):
         rows = servers(answers, name)
         return sum(r["value"] for r in rows) if rows else None
 
+    def requests():
+        """What the first sentence says: turns, or, where several are one, requests by their size."""
+        each = {r["subject"]: r["value"] for name in ("turns", "requests") for r in servers(answers, name)}
+        return sum(each.values()) if each else None
+
     def average(name):
         rows = servers(answers, name)
         n = sum(r["n"] for r in rows)
         return sum(r["value"] * r["n"] for r in rows) / n if n else None
-    return {"turns": total("turns"), "sends": total("sends"), "calls": total("calls"),
+    return {"turns": total("turns"), "requests": requests(), "sends": total("sends"), "calls": total("calls"),
             "sends_per_turn": average("sends/turn"), "spread": average("spread")}
 
 
@@ -103,9 +108,9 @@ def sweep(name, net_class, quick, seed, say):
             row = round_at(server, level * limit, 2 if quick else SECONDS, seed + i + 1, directory, probe)
             row["level"] = level
             rows.append(row)
-            say("  %4.0f %%: client %.1f/s, turns %s, sends %s, calls %s" % (
+            say("  %4.0f %%: client %.1f/s, turns %s, requests %s, sends %s, calls %s" % (
                 100 * level, row["client"]["counted"]["rate"], *("%.1f" % row[k] if row[k] is not None else "-"
-                                                      for k in ("turns", "sends", "calls"))))
+                                                      for k in ("turns", "requests", "sends", "calls"))))
         rows.sort(key=lambda r: r["level"])
         knee = None
         # pgbench, sysbench and the gRPC client keep one rate
@@ -119,7 +124,7 @@ def sweep(name, net_class, quick, seed, say):
 def fits(result):
     """For each of the rates: slope, R2 of the line, R2 of identity, largest deviation from the line."""
     out = {}
-    for key in ("sends", "turns", "calls"):
+    for key in ("sends", "turns", "requests", "calls"):
         rows = [r for r in result["rows"] if r[key] is not None]
         x, y = [r["client"]["counted"]["rate"] for r in rows], [r[key] for r in rows]
         if len(rows) >= 3:
