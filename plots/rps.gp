@@ -7,7 +7,7 @@ load ARG0[1:strstrt(ARG0, "rps.gp") - 1]."style.gp"
 set multiplot layout 2,1 title sprintf("Requests answered by %s, and how long they took%s", cell(2), under) noenhanced
 set lmargin 11
 set rmargin 3
-set ylabel "requests [1/s]"
+set ylabel "turns, sends [1/s]"
 set yrange [0:*]
 set xrange [0:*]
 stats data using (column(4) > column(3) ? column(4) : column(3)) nooutput name "R"
