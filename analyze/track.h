@@ -273,6 +273,8 @@ struct replay {
 	struct idmap accepting;	  /* addresses -> connection that nobody has accepted yet */
 	struct idmap services;
 	u32 n_services;
+	struct idmap servers, server_names; /* track_servers.c */
+	struct server *last_server;
 	struct series *series;
 	struct epolls *epolls;
 	struct idmap call_stats;

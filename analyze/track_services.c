@@ -9,7 +9,7 @@
  * order of time and only one window of each service is open. Its duration, which later sends
  * of the same turn prolong, is taken back and counted anew.
  */
-#include "moments.h"
+#include "flow.h"
 #include "request_size.h"
 #include "track_series.h"
 
@@ -20,8 +20,6 @@
 #define SOCK_DGRAM    2
 #define FAMILY_UNIX   1
 
-enum { RECV, SEND };
-
 struct service {
 	struct service *next; /* of the same process */
 	u32 id, pid;
@@ -30,16 +28,14 @@ struct service {
 	u16 family, port;
 	u8 socktype;
 	u64 connections;
-	u32 open, most_open; /* turns that wait for their answer */
-	u64 n[2], first[2], last[2];
+	u32 open, most_open;   /* turns that wait for their answer */
+	struct server *server; /* NULL: of a function, or there are too many */
+	struct flow flow;
 	u64 turns, first_turn, last_turn;
 	u64 recv_sum, recv_squares, send_sum, send_squares; /* in turns */
 	u64 one_many, many_one, many_many, paired, handed_over;
 	struct request_size sizes; /* of what turns received */
 	struct hist latency;	   /* of turns, or of calls */
-	/* the open window of requests */
-	u64 window, window_n[2], window_turns;
-	struct moments gaps[2];
 	/* the open step and the one before: durations of turns by the window of their last send */
 	u64 step;
 	struct hist durations[2];
@@ -74,6 +70,17 @@ static struct service *service_of(struct replay *r, struct process *p, u64 key, 
 	return s;
 }
 
+enum { KIND_TCP, KIND_UDP, KIND_UNIX, KIND_FUNCTION };
+
+static int kind_of(const struct service *s)
+{
+	if (s->site >= 0)
+		return KIND_FUNCTION;
+	if (s->family == FAMILY_UNIX)
+		return KIND_UNIX;
+	return s->socktype == SOCK_DGRAM ? KIND_UDP : KIND_TCP;
+}
+
 int services_of_file(struct replay *r, struct process *p, struct file *f, struct err *e)
 {
 	u64 key = (u64)p->pid << 32 | (u64)(f->socktype & 0x7f) << 24 |
@@ -88,6 +95,9 @@ int services_of_file(struct replay *r, struct process *p, struct file *f, struct
 	s->family = f->family;
 	s->port = f->sport;
 	s->socktype = f->socktype;
+	if (!s->server && server_of(r, &s->server, p, (u8)kind_of(s),
+				    s->family == FAMILY_UNIX ? 0 : s->port, e) < 0)
+		return ERR_FAIL;
 	s->connections += !f->serves;
 	f->serves = true;
 	f->turn.service = s;
@@ -95,38 +105,6 @@ int services_of_file(struct replay *r, struct process *p, struct file *f, struct
 }
 
 /* ---- windows ---- */
-
-static s64 real(double v)
-{
-	s64 bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	return bits;
-}
-
-static void write_window(struct replay *r, struct service *s)
-{
-	const struct moments *g = s->gaps;
-	s64 *row;
-
-	if (!s->window_n[RECV] && !s->window_n[SEND] && !s->window_turns)
-		return;
-	row = bulk_row(r->bulk, TABLE_request_window);
-	row[0] = s->id;
-	row[1] = (s64)(s->window * r->window);
-	row[2] = r->window;
-	row[3] = s->window_n[RECV];
-	row[4] = s->window_n[SEND];
-	row[5] = s->window_turns;
-	row[6] = g[RECV].n;
-	row[7] = real(g[RECV].mean);
-	row[8] = real(g[RECV].m2);
-	row[9] = g[SEND].n;
-	row[10] = real(g[SEND].mean);
-	row[11] = real(g[SEND].m2);
-	s->window_n[RECV] = s->window_n[SEND] = s->window_turns = 0;
-	memset(s->gaps, 0, sizeof(s->gaps));
-}
 
 struct quantiles {
 	u64 n, below; /* all; so far */
@@ -174,12 +152,9 @@ static void write_step(struct replay *r, struct service *s, u64 step)
 
 static void go_to(struct replay *r, struct service *s, u64 ts)
 {
-	u64 at = elapsed(r->begin, ts), window = at / r->window, step = at / r->step;
+	u64 step = elapsed(r->begin, ts) / r->step;
 
-	if (window != s->window) {
-		write_window(r, s);
-		s->window = window;
-	}
+	flow_go_to(r, &s->flow, TABLE_request_window, s->id, ts);
 	if (step == s->step)
 		return;
 	if (step < s->step) /* out of order by a little: no row twice */
@@ -206,13 +181,9 @@ static void count_duration(struct replay *r, struct service *s, u64 before, u64 
 static void note(struct replay *r, struct service *s, int way, u64 ts)
 {
 	go_to(r, s, ts);
-	/* a gap in which events were lost is none */
-	if (s->n[way] && !(r->n_losses && loss_overlaps(r, s->last[way], ts)))
-		moments_add(&s->gaps[way], elapsed(s->last[way], ts));
-	s->window_n[way]++;
-	if (!s->n[way]++)
-		s->first[way] = ts;
-	s->last[way] = ts;
+	flow_note(r, &s->flow, way, ts);
+	if (s->server)
+		server_note(r, s->server, way, ts);
 }
 
 void services_on_recv(struct replay *r, struct file *f, u64 ts)
@@ -226,7 +197,9 @@ void services_on_recv(struct replay *r, struct file *f, u64 ts)
 
 static void count_turn(struct service *s, u64 ts)
 {
-	s->window_turns++;
+	s->flow.window_turns++;
+	if (s->server)
+		server_turn(s->server);
 	if (!s->turns++)
 		s->first_turn = ts;
 	s->last_turn = ts;
@@ -289,29 +262,24 @@ int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 
 
 /* ---- the end ---- */
 
-static const char *kind_of(const struct service *s)
-{
-	if (s->site >= 0)
-		return "function";
-	if (s->family == FAMILY_UNIX)
-		return "unix";
-	return s->socktype == SOCK_DGRAM ? "udp" : "tcp";
-}
-
 static int service_row(struct replay *r, struct service *s, struct err *e)
 {
+	static const char *const kinds[] = { "tcp", "udp", "unix", "function" };
 	struct request_count c = request_size_count(&s->sizes);
+	const struct flow *f = &s->flow;
+
 	return db_insert(
-		r->db, TABLE_service, e, "iisiniiiiiiiiiiiiiiiiiiiiiiiiii", (s64)s->id, (s64)s->pid,
-		kind_of(s), s->site >= 0 ? s->site : (s64)s->port, (s64)s->connections,
-		(s64)s->most_open, (s64)s->n[RECV], replay_time(r, s->first[RECV]),
-		replay_time(r, s->last[RECV]), (s64)s->n[SEND], replay_time(r, s->first[SEND]),
-		replay_time(r, s->last[SEND]), (s64)s->turns, replay_time(r, s->first_turn),
-		replay_time(r, s->last_turn), (s64)(s->latency.sum & INT64_MAX),
-		(s64)(s->latency.max & INT64_MAX), (s64)s->recv_sum, (s64)s->recv_squares,
-		(s64)s->send_sum, (s64)s->send_squares, (s64)s->one_many, (s64)s->many_one,
-		(s64)s->many_many, (s64)s->paired, (s64)c.unit, (s64)c.several, (s64)c.requests,
-		(s64)c.least, (s64)s->handed_over);
+		r->db, TABLE_service, e, "iisiniiiiiiiiiiiiiiiiiiiiiiiiiii", (s64)s->id,
+		(s64)s->pid, kinds[kind_of(s)], s->site >= 0 ? s->site : (s64)s->port,
+		(s64)s->connections, (s64)s->most_open, (s64)f->n[RECV],
+		replay_time(r, f->first[RECV]), replay_time(r, f->last[RECV]), (s64)f->n[SEND],
+		replay_time(r, f->first[SEND]), replay_time(r, f->last[SEND]), (s64)s->turns,
+		replay_time(r, s->first_turn), replay_time(r, s->last_turn),
+		(s64)(s->latency.sum & INT64_MAX), (s64)(s->latency.max & INT64_MAX),
+		(s64)s->recv_sum, (s64)s->recv_squares, (s64)s->send_sum, (s64)s->send_squares,
+		(s64)s->one_many, (s64)s->many_one, (s64)s->many_many, (s64)s->paired, (s64)c.unit,
+		(s64)c.several, (s64)c.requests, (s64)c.least, (s64)s->handed_over,
+		s->server ? (s64)server_id(s->server) : (s64)0);
 }
 
 static void service_free(struct service *s)
@@ -330,7 +298,7 @@ int services_end(struct replay *r, struct process *p, struct err *e)
 	while ((s = p->services)) {
 		p->services = s->next;
 		idmap_take(&r->services, s->key);
-		write_window(r, s);
+		flow_write(r, &s->flow, TABLE_request_window, s->id);
 		write_step(r, s, s->step - 1);
 		write_step(r, s, s->step);
 		if (ret == 0)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Does the spacing of requests show that a server is saturated? The variance of the
- * gaps between receives, and between sends, on a server socket (Rezvani et al., ISPASS 2024):
- * raw, as a share of its largest window, and as CV^2 = variance / mean^2, which is 1 for random
- * arrivals at any rate. Windows are compared with a baseline: the part that the user names, or
- * the windows of the lowest quarter of rates. The knee is where variance begins to rise with the
- * rate, if the rate varies enough to see it and if below it the variance is level; its interval is
- * a block bootstrap.
+ * gaps between receives, and between sends, on a server socket (Rezvani et al., ISPASS 2024), of
+ * all processes together that answer there, be they workers or a process for each connection: raw,
+ * as a share of its largest window, and as CV^2 = variance / mean^2, which is 1 for random arrivals
+ * at any rate. Windows are compared with a baseline: the part that the user names, or the windows
+ * of the lowest quarter of rates. The knee is where variance begins to rise with the rate, if the
+ * rate varies enough to see it and if below it the variance is level; its interval is a block
+ * bootstrap.
  *
  * Windows with fewer than 30 gaps, and those that overlap lost system calls, are left out.
  */
@@ -58,7 +59,7 @@ static const struct metric metrics[] = {
 	{ 0 },
 };
 
-/* One direction of a service, by usable window. */
+/* One direction of a server, by usable window. */
 struct spacing {
 	size_t n;
 	double *rate;	  /* events a second */
@@ -89,17 +90,17 @@ static void spacing_free(struct spacing *x)
 	free(x->base);
 }
 
-/* Joins the fine windows of table request_window to those of the grid. */
-static int read_gaps(struct analysis_ctx *c, const struct grid *g, s64 service, bool send,
+/* Joins the fine windows of table server_window to those of the grid. */
+static int read_gaps(struct analysis_ctx *c, const struct grid *g, s64 server, bool send,
 		     struct moments *to, struct err *e)
 {
-	const char *sql = send ? "SELECT ts, send_gaps, send_gap, send_m2 FROM request_window"
-				 " WHERE service=? ORDER BY ts"
-			       : "SELECT ts, recv_gaps, recv_gap, recv_m2 FROM request_window"
-				 " WHERE service=? ORDER BY ts";
+	const char *sql = send ? "SELECT ts, send_gaps, send_gap, send_m2 FROM server_window"
+				 " WHERE server=? ORDER BY ts"
+			       : "SELECT ts, recv_gaps, recv_gap, recv_m2 FROM server_window"
+				 " WHERE server=? ORDER BY ts";
 	sqlite3_stmt *q;
 	s64 at;
-	int ret = db_query(&q, c->db, e, sql, "i", service);
+	int ret = db_query(&q, c->db, e, sql, "i", server);
 
 	if (ret < 0)
 		return ret;
@@ -147,7 +148,7 @@ static int mark_baseline(struct analysis_ctx *c, const struct grid *g, struct sp
 	return 0;
 }
 
-static int read_spacing(struct analysis_ctx *c, const struct grid *g, s64 service, bool send,
+static int read_spacing(struct analysis_ctx *c, const struct grid *g, s64 server, bool send,
 			struct spacing *x, bool *named, struct err *e)
 {
 	struct moments *all = calloc(g->n + 1, sizeof(*all));
@@ -157,7 +158,7 @@ static int read_spacing(struct analysis_ctx *c, const struct grid *g, s64 servic
 	if (!all || !window)
 		ret = err_set(e, ERR_FAIL, "out of memory for windows");
 	else
-		ret = read_gaps(c, g, service, send, all, e);
+		ret = read_gaps(c, g, server, send, all, e);
 	for (i = 0; i < g->n && ret == 0; i++) {
 		if (g->lossy[i] || all[i].n < GAPS_LEAST)
 			continue;
@@ -291,10 +292,10 @@ static int split_grid(const struct grid *g, size_t parts, struct grid *ret, stru
 }
 
 /* Windows as short as leaves enough gaps in nearly all of them, at low rates too. */
-static int read_fine(struct analysis_ctx *c, const struct grid *g, s64 service, bool send,
+static int read_fine(struct analysis_ctx *c, const struct grid *g, s64 server, bool send,
 		     const struct spacing *coarse, struct answer *a, struct err *e)
 {
-	static const size_t parts[] = { 10, 5, 2, 1 }; /* of table request_window's windows */
+	static const size_t parts[] = { 10, 5, 2, 1 }; /* of table server_window's windows */
 	struct spacing x = { 0 };
 	struct grid f;
 	bool fits;
@@ -308,7 +309,7 @@ static int read_fine(struct analysis_ctx *c, const struct grid *g, s64 service, 
 		if (ret == 0)
 			ret = spacing_alloc(&x, f.n, e);
 		if (ret == 0)
-			ret = read_spacing(c, &f, service, send, &x, &a->named, e);
+			ret = read_spacing(c, &f, server, send, &x, &a->named, e);
 		fits = ret < 0 || parts[i] == 1 || x.n >= FINE_LEAST * parts[i] * coarse->n;
 		if (ret == 0 && fits)
 			find_knee(&x, a);
@@ -350,7 +351,7 @@ static int put_side(struct analysis_ctx *c, const char *name, const char *side,
 static const char evidence_sql[] =
 	"SELECT s.name, w.ts / g.step AS window, sum(w.recv_gaps) AS gaps,"
 	" sum(w.recv_gap * w.recv_gaps) / sum(w.recv_gaps) AS mean_gap, sum(w.recv_m2) AS within"
-	" FROM request_window w JOIN service s ON s.id=w.service,"
+	" FROM server_window w JOIN server s ON s.id=w.server,"
 	" (SELECT value + 0 AS step FROM recording WHERE key='step_ns') g GROUP BY s.id, window";
 
 static int put_sentences(struct analysis_ctx *c, const char *name, const char *side,
@@ -407,8 +408,8 @@ static int put_limit(struct analysis_ctx *c, const char *name, const struct answ
 	return 0;
 }
 
-static int analyse_service(struct analysis_ctx *c, const struct grid *g, s64 id, const char *name,
-			   struct err *e)
+static int analyse_server(struct analysis_ctx *c, const struct grid *g, s64 id, const char *name,
+			  struct err *e)
 {
 	static const char *const sides[] = { "recv", "send" }, *const words[] = { "receives",
 										  "sends" };
@@ -439,6 +440,20 @@ static int analyse_service(struct analysis_ctx *c, const struct grid *g, s64 id,
 	return ret;
 }
 
+static int put_crowd(struct analysis_ctx *c, struct err *e)
+{
+	s64 n = 0;
+	int ret = db_int(c->db, &n, e,
+			 "SELECT count(*) FROM service WHERE server=0 AND kind<>'function'", "");
+
+	return ret < 0 || !n
+		       ? ret
+		       : put_finding(
+				 c, e, NOTE, "LIMIT", NULL,
+				 "no spacing of requests on %lld sockets: more than 50,000 servers.",
+				 (long long)n);
+}
+
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	struct grid g;
@@ -447,20 +462,20 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 	if (ret == 0)
 		ret = db_query(&q, c->db, e,
-			       "SELECT id, name FROM service WHERE kind<>'function' AND recvs>=?"
+			       "SELECT id, name FROM server WHERE recvs>=?"
 			       " ORDER BY turns DESC, id LIMIT 20",
 			       "i", (s64)GAPS_LEAST);
 	if (ret == 0) {
 		while ((ret = db_step(q, e)) > 0)
-			if (analyse_service(c, &g, sqlite3_column_int64(q, 0),
-					    (const char *)sqlite3_column_text(q, 1), e) < 0) {
+			if (analyse_server(c, &g, sqlite3_column_int64(q, 0),
+					   (const char *)sqlite3_column_text(q, 1), e) < 0) {
 				ret = ERR_FAIL;
 				break;
 			}
 		sqlite3_finalize(q);
 	}
 	grid_free(&g);
-	return ret;
+	return ret < 0 ? ret : put_crowd(c, e);
 }
 
 const struct analysis analysis_saturation = {

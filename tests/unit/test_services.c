@@ -10,21 +10,10 @@
 #include "analyze/cache.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
+#include "tests/serving.h"
 #include "tests/slowed.h"
 
 #include <math.h>
-
-#define SERVER                                                                                    \
-	"@recorder\n"                                                                             \
-	"0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls\"\n"                 \
-	"2 100 thread pid=100 state=83 comm=\"server\"\n3 101 thread pid=100 state=83\n"          \
-	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80 dport=9\n" \
-	"5 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80 dport=8\n" \
-	"6 100 fd pid=100 fd=7 mode=0140000 ino=79 family=2 role=2 socktype=1 sport=81 dport=8\n" \
-	"7 100 fd pid=100 fd=8 mode=0140000 ino=80 family=2 role=4 socktype=2 sport=53\n"         \
-	"8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"                         \
-	"10 0 info text=\"begin=10\"\n"
-#define END_AT(seconds) seconds "_000_000_010 0 info text=\"stopped=" seconds "000000010\"\n"
 
 static const char *word(sqlite3 *db, const char *sql)
 {
@@ -155,9 +144,6 @@ static sqlite3 *server_of(int n, const char *seconds, bool varied)
 	return db;
 }
 
-#define METRIC(a, m) \
-	"SELECT round(1000 * value) FROM metric WHERE analysis='" a "' AND name='" m "'"
-
 static void the_steady_call_is_chosen(void **state)
 {
 	sqlite3 *db = server_of(200, "2", true);
@@ -213,21 +199,6 @@ static void requests_that_share_turns_are_counted_by_size(void **state)
 	sqlite3_close(db);
 }
 
-/* Turns every gap ns from first on, answered within dur, by a process with one connection. */
-static void worker(struct buf *text, int pid, int n, long long first, long long gap, int dur)
-{
-	struct err e = { 0 };
-	int i;
-
-	for (i = 0; i < n; i++) {
-		buf_printf(text, &e, "%lld %d syscall nr=read fd=5 ret=20\n", first + i * gap, pid);
-		buf_printf(text, &e, "+%d %d syscall nr=write fd=5 ret=20\n", dur, pid);
-	}
-}
-
-#define WORKER(pid)                                                                  \
-	"1 " pid " thread pid=" pid " state=83 comm=\"work\"\n1 " pid " fd pid=" pid \
-	" fd=5 mode=0140000 ino=" pid " family=2 role=2 socktype=1 sport=90 dport=9\n"
 #define OF_ALL(m)                                                                           \
 	"SELECT round(1000 * value) FROM metric WHERE analysis='rps' AND name='" m "' AND " \
 	"subject='work:90 (3 processes)'"
@@ -280,98 +251,6 @@ static void regular_arrivals_have_no_variance(void **state)
 	assert_int_equal(asked(db, METRIC("saturation", "windows")), 10000);
 	assert_int_equal(asked(db, "SELECT value IS NULL FROM metric WHERE name='recv knee'"), 1);
 	assert_int_equal(asked(db, METRIC("rps", "dispersion")), 0);
-	sqlite3_close(db);
-}
-
-/* Receives in a window, and how long one gap in ten is: CV^2 is 7.3 rough^2. */
-struct load {
-	int n;
-	double rough;
-};
-
-/* From 400 a second on: regular up to 4000, then one gap in ten takes up to twenty times as long.
- */
-static struct load regular_first(int w)
-{
-	int n = 40 + 18 * w;
-
-	return (struct load){ n, n > 400 ? (n - 400) / 500.0 : 0 };
-}
-
-/* CV^2 rises from the lowest rate on, from 0.3 to 6, each time by the same share. */
-static struct load rougher_and_rougher(int w)
-{
-	return (struct load){ 40 + 18 * w, sqrt(0.3 * pow(20, w / 40.0) / 7.3) };
-}
-
-/* More is asked for than 4000 a second from 2 s on: the rate stays, only its spacing tells. */
-static struct load at_most_4000(int w)
-{
-	return (struct load){ w < 20 ? 40 + 18 * w : 400, w < 20 ? 0.37 : 0.83 };
-}
-
-/* 40 windows of 0.1 s. */
-static sqlite3 *swept(struct load (*load)(int w))
-{
-	struct buf text = { 0 };
-	struct err e = { 0 };
-	bool answered;
-	struct asked ask = { 0 };
-	const char *path;
-	sqlite3 *db = NULL;
-	int w, i;
-
-	buf_printf(&text, &e, "%s" END_AT("4") "@cpu 0\n", SERVER);
-	for (w = 0; w < 40; w++) {
-		struct load l = load(w);
-		double at = w * 1e8 + 1000, gap = 0.98e8 / l.n;
-
-		for (i = 0; i < l.n; i++) {
-			buf_printf(&text, &e, "%.0f 100 syscall nr=read fd=5 ret=20\n", at);
-			at += gap * (i % 10 ? 1 - l.rough * 0.9 : 1 + l.rough * 8.1);
-		}
-	}
-	path = packed(text.data);
-	buf_free(&text);
-	ask.step = 100000000;
-	if (cache_open(&db, &answered, path, &ask, &e) < 0 ||
-	    analyses_run(db, "saturation", &e) < 0)
-		fail_msg("%s", e.text);
-	unlink(path);
-	return db;
-}
-
-#define KNEES "SELECT count(*) FROM finding WHERE sentence LIKE '%the knee of%'"
-
-static void the_knee_of_a_sweep_is_found(void **state)
-{
-	sqlite3 *db = swept(regular_first);
-
-	(void)state;
-	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3900, 5600);
-	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3500, 5600);
-	assert_in_range(asked(db, "SELECT high FROM metric WHERE name='recv knee'"), 4000, 6500);
-	assert_int_equal(asked(db, KNEES), 1);
-	sqlite3_close(db);
-}
-
-static void what_rises_from_the_lowest_rate_on_has_no_knee(void **state)
-{
-	sqlite3 *db = swept(rougher_and_rougher);
-
-	(void)state;
-	assert_int_equal(asked(db, KNEES), 0);
-	sqlite3_close(db);
-}
-
-static void a_rate_that_cannot_grow_has_its_knee_there(void **state)
-{
-	sqlite3 *db = swept(at_most_4000);
-
-	(void)state;
-	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3500, 4100);
-	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3000, 4100);
-	assert_int_equal(asked(db, KNEES), 1);
 	sqlite3_close(db);
 }
 
@@ -449,9 +328,6 @@ int main(void)
 		T(requests_that_share_turns_are_counted_by_size),
 		T(workers_of_one_socket_are_one_server),
 		T(regular_arrivals_have_no_variance),
-		T(the_knee_of_a_sweep_is_found),
-		T(what_rises_from_the_lowest_rate_on_has_no_knee),
-		T(a_rate_that_cannot_grow_has_its_knee_there),
 		T(a_users_series_is_read),
 		T(options_are_checked),
 	};

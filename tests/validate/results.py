@@ -28,7 +28,7 @@ socket until the server reads, which a turn cannot show. Past saturation that wa
 SLACK = """### Variance and slack against saturation
 
 Saturated is the first level at which the server answered less than 97 % of what was asked for. The series go
-through the levels in rising order; the floor of the idle share is what is within 6 points of its lowest.
+through the levels in rising order; gaps are those of the server, all its processes together; the floor of the idle share is what is within 6 points of its lowest.
 The paper's sign of saturation is a variance of gaps that rises from a level part on. Under an open loop
 of Poisson arrivals it falls with the square of the rate up to saturation, and past it the server's own pace makes gaps
 regular (CV² falls) or batches make them irregular (CV² rises): "none" in the column of the knee is

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Servers: what several processes answer together, be they workers that were forked for it or a
+ * process for each connection. Who asks sees the gaps between all their receives and all
+ * their sends, and those do not follow from the gaps of each: so they are taken here, where
+ * events of all processes come in order of time.
+ */
+#include "flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Descriptors of datagrams have ports of their own in great numbers: those beyond are of no server.
+ */
+#define SERVER_LIMIT 50000
+#define WORDS	     4 /* of 32 bits, in a name */
+#define NOT_FOLLOWED 1
+
+struct server {
+	struct server *next; /* the one that came before */
+	u32 id;
+	struct flow flow;
+};
+
+u32 server_id(const struct server *s)
+{
+	return s->id;
+}
+
+static s64 real(double v)
+{
+	s64 bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits;
+}
+
+void flow_write(struct replay *r, struct flow *f, enum table_id t, u32 id)
+{
+	const struct moments *g = f->gaps;
+	s64 *row;
+
+	if (!f->window_n[RECV] && !f->window_n[SEND] && !f->window_turns)
+		return;
+	row = bulk_row(r->bulk, t);
+	row[0] = id;
+	row[1] = (s64)(f->window * r->window);
+	row[2] = r->window;
+	row[3] = f->window_n[RECV];
+	row[4] = f->window_n[SEND];
+	row[5] = f->window_turns;
+	row[6] = g[RECV].n;
+	row[7] = real(g[RECV].mean);
+	row[8] = real(g[RECV].m2);
+	row[9] = g[SEND].n;
+	row[10] = real(g[SEND].mean);
+	row[11] = real(g[SEND].m2);
+	f->window_n[RECV] = f->window_n[SEND] = f->window_turns = 0;
+	memset(f->gaps, 0, sizeof(f->gaps));
+}
+
+void flow_go_to(struct replay *r, struct flow *f, enum table_id t, u32 id, u64 ts)
+{
+	u64 window = elapsed(r->begin, ts) / r->window;
+
+	if (window == f->window)
+		return;
+	flow_write(r, f, t, id);
+	f->window = window;
+}
+
+void flow_note(struct replay *r, struct flow *f, int way, u64 ts)
+{
+	if (f->n[way] && !(r->n_losses && loss_overlaps(r, f->last[way], ts)))
+		moments_add(&f->gaps[way], elapsed(f->last[way], ts));
+	f->window_n[way]++;
+	if (!f->n[way]++)
+		f->first[way] = ts;
+	f->last[way] = ts;
+}
+
+/* ---- which server ---- */
+
+/*
+ * A number for all that was asked about so far and this word. Names are longer than what a map is
+ * asked by: word by word they become one number, exactly, so no two names share a server.
+ */
+static int number_of(struct replay *r, u32 *at, u32 word, struct err *e)
+{
+	u64 key = (u64)*at << 32 | word;
+	void *known = idmap_get(&r->server_names, key);
+
+	if (!known) {
+		if (r->servers.n >= SERVER_LIMIT)
+			return NOT_FOLLOWED;
+		known = (void *)(uintptr_t)(r->server_names.n + 1);
+		if (idmap_put(&r->server_names, key, known, (WORDS + 1) * SERVER_LIMIT, e) < 0)
+			return ERR_FAIL;
+	}
+	*at = (u32)(uintptr_t)known;
+	return 0;
+}
+
+static int name_of(struct replay *r, u32 *ret, const struct process *p, u32 where, struct err *e)
+{
+	u32 words[WORDS];
+	int i, got = 0;
+
+	_Static_assert(sizeof(words) == sizeof(p->comm), "all of a name");
+	memcpy(words, p->comm, sizeof(words));
+	*ret = 0;
+	for (i = 0; i < WORDS && got == 0; i++)
+		got = number_of(r, ret, words[i], e);
+	return got ? got : number_of(r, ret, where, e);
+}
+
+int server_of(struct replay *r, struct server **ret, const struct process *p, u8 kind, u16 port,
+	      struct err *e)
+{
+	struct server *s;
+	u32 name;
+	int got = name_of(r, &name, p, (u32)kind << 16 | port, e);
+
+	*ret = NULL;
+	if (got)
+		return got == NOT_FOLLOWED ? 0 : got;
+	*ret = s = idmap_get(&r->servers, name);
+	if (s)
+		return 0;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, ERR_FAIL, "out of memory for servers");
+	if (idmap_put(&r->servers, name, s, SERVER_LIMIT, e) < 0) {
+		free(s);
+		return ERR_FAIL;
+	}
+	s->id = (u32)r->servers.n;
+	s->next = r->last_server;
+	*ret = r->last_server = s;
+	return 0;
+}
+
+void server_note(struct replay *r, struct server *s, int way, u64 ts)
+{
+	flow_go_to(r, &s->flow, TABLE_server_window, s->id, ts);
+	flow_note(r, &s->flow, way, ts);
+}
+
+void server_turn(struct server *s)
+{
+	s->flow.window_turns++;
+}
+
+/* ---- the end ---- */
+
+/* Named as its processes are, those that answered: by their common part if they are several. */
+static const char names_sql[] =
+	"INSERT INTO server SELECT server, CASE count(DISTINCT pid) WHEN 1 THEN max(name) ELSE"
+	" max(replace(name, '[' || pid || ']', '')) || ' (' || count(DISTINCT pid) || ' processes)' END,"
+	" kind, port, count(DISTINCT pid), sum(recvs), sum(sends), sum(turns)"
+	" FROM (SELECT *, max(turns > 0) OVER (PARTITION BY server) AS any FROM service"
+	" WHERE server > 0) WHERE turns > 0 OR NOT any GROUP BY server ORDER BY server";
+
+int servers_finish(struct replay *r, struct err *e)
+{
+	struct server *s;
+
+	for (s = r->last_server; s; s = s->next)
+		flow_write(r, &s->flow, TABLE_server_window, s->id);
+	return db_exec(r->db, e, names_sql);
+}
+
+void servers_free(struct replay *r)
+{
+	struct server *s;
+
+	while ((s = r->last_server)) {
+		r->last_server = s->next;
+		free(s);
+	}
+	idmap_free(&r->servers);
+	idmap_free(&r->server_names);
+}

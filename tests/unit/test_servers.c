@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/track_servers.c and the analysis saturation: gaps of a server are those of all its
+ * processes. */
+#include "tests/unit.h"
+
+#include "analyze/analysis.h"
+#include "analyze/ask.h"
+#include "analyze/cache.h"
+#include "format/buf.h"
+#include "tests/loaded.h"
+#include "tests/serving.h"
+
+#include <math.h>
+
+#define ALONE(pid, column)   \
+	"SELECT sum(" column \
+	") FROM request_window w JOIN service s ON s.id=w.service WHERE pid=" pid
+#define TOGETHER(column)                                                                         \
+	"SELECT sum(" column ") FROM server_window w JOIN server s ON s.id=w.server WHERE name=" \
+	"'work:90 (2 processes)'"
+
+/*
+ * Two workers, on CPUs of their own. Sends at 1, 4, 9 and at 2, 6, 16 ms: alone, gaps of 3, 5 and
+ * 4, 10 ms, squared deviations 2 and 18 ms^2; together 1, 2, 2, 3, 7, mean 3, squared deviations
+ * 22. Another program on the same port is another server, and so is another port.
+ */
+static void gaps_of_a_server_are_those_of_all_its_processes(void **state)
+{
+	sqlite3 *db = loaded(SERVER WORKER("200") WORKER("201") WORKER("202") "2 202 thread pid=202 state=83 comm=\"proxy\"\n" END_AT(
+		"1") "@cpu 0\n"
+		     "900000 200 syscall nr=read fd=5 ret=9\n1000000 200 syscall nr=write fd=5 ret=9\n"
+		     "4000000 200 syscall nr=write fd=5 ret=9\n9000000 200 syscall nr=write fd=5 ret=9\n"
+		     "@cpu 1\n"
+		     "1800000 201 syscall nr=read fd=5 ret=9\n2000000 201 syscall nr=write fd=5 ret=9\n"
+		     "6000000 201 syscall nr=write fd=5 ret=9\n16000000 201 syscall nr=write fd=5 ret=9\n"
+		     "@cpu 2\n3000000 202 syscall nr=write fd=5 ret=9\n"
+		     "5000000 202 syscall nr=write fd=5 ret=9\n5500000 100 syscall nr=write fd=5 ret=9\n");
+
+	(void)state;
+	assert_int_equal(asked(db, ALONE("200", "send_m2")), 2000000000000);
+	assert_int_equal(asked(db, ALONE("201", "send_m2")), 18000000000000);
+	assert_int_equal(asked(db, TOGETHER("send_gaps")), 5);
+	assert_int_equal(asked(db, TOGETHER("send_gap")), 3000000);
+	assert_int_equal(asked(db, TOGETHER("send_m2")), 22000000000000);
+	assert_int_equal(asked(db, TOGETHER("recv_gap * recv_gaps")), 900000);
+	assert_int_equal(asked(db, TOGETHER("w.sends")), 6);
+	assert_int_equal(asked(db, TOGETHER("w.turns")), 2);
+	assert_int_equal(asked(db, "SELECT sends FROM server WHERE processes=2"), 6);
+	assert_int_equal(asked(db, "SELECT count(*) FROM server"), 3);
+	assert_int_equal(asked(db, "SELECT count(*) FROM server WHERE name='proxy[202]:90'"), 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM server WHERE name='server[100]:80'"), 1);
+	sqlite3_close(db);
+}
+
+/* What one worker does not lack, another one can: nobody knows what was sent in between. */
+static void no_gap_of_a_server_spans_lost_events(void **state)
+{
+	sqlite3 *db = loaded(SERVER WORKER("200") WORKER("201") END_AT(
+		"1") "@cpu 0\n1000000 200 syscall nr=write fd=5 ret=2\n"
+		     "2000000 200 syscall nr=write fd=5 ret=2\n@block\n@lost 3\n"
+		     "9500000 0 counters group=syscalls seen=5 emitted=2 lost_full=3\n"
+		     "@block\n10000000 200 syscall nr=write fd=5 ret=2\n"
+		     "@cpu 1\n1500000 201 syscall nr=write fd=5 ret=2\n"
+		     "4000000 201 syscall nr=write fd=5 ret=2\n"
+		     "11000000 201 syscall nr=write fd=5 ret=2\n");
+
+	(void)state;
+	/* 1 to 1.5 and 10 to 11 ms; the loss is from 2 to 9.5, gaps that touch it are none */
+	assert_int_equal(asked(db, TOGETHER("send_gaps")), 2);
+	assert_int_equal(asked(db, TOGETHER("send_gap * send_gaps")), 1500000);
+	sqlite3_close(db);
+}
+
+/* A process that answers on one port by both protocols is one server, and one process. */
+static void both_internet_protocols_are_one_server(void **state)
+{
+	sqlite3 *db = loaded(SERVER "9 100 fd pid=100 fd=9 mode=0140000 ino=81 family=10 role=2 "
+				    "socktype=1 sport=80 dport=9\n" END_AT(
+					    "1") "@cpu 0\n"
+						 "1000000 100 syscall nr=read fd=5 ret=2\n"
+						 "2000000 100 syscall nr=read fd=9 ret=2\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM service"), 2);
+	assert_int_equal(asked(db, "SELECT recvs FROM server WHERE name='server[100]:80'"), 2);
+	assert_int_equal(asked(db, "SELECT recv_gaps FROM server_window"), 1);
+	sqlite3_close(db);
+}
+
+/* A resolver may ask from a port of its own each time. */
+static void servers_beyond_a_limit_are_told(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	buf_printf(&text, &e, "%s" END_AT("1"), SERVER);
+	for (i = 0; i < 50100; i++)
+		buf_printf(
+			&text, &e,
+			"%s9 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=4 socktype=2 "
+			"sport=%d\n",
+			i % 5000 ? "" : "@block\n", 100 + i, 1000 + i, 10000 + i);
+	buf_printf(&text, &e, "@cpu 0\n");
+	for (i = 0; i < 50100; i++)
+		buf_printf(&text, &e, "%s%d 100 syscall nr=recvmsg fd=%d ret=2\n",
+			   i % 5000 ? "" : "@block\n", 1000 + i, 100 + i);
+	/* one that is followed gets more when all places are taken */
+	buf_printf(&text, &e, "100000 100 syscall nr=recvmsg fd=100 ret=2\n");
+	db = loaded(text.data);
+	buf_free(&text);
+	assert_int_equal(asked(db, "SELECT count(*) FROM service"), 50100);
+	assert_int_equal(asked(db, "SELECT count(*) FROM service WHERE server=0"), 100);
+	assert_int_equal(asked(db, "SELECT count(*) FROM server"), 50000);
+	assert_int_equal(asked(db, "SELECT recvs FROM server WHERE port=10000"), 2);
+	if (analyses_run(db, "saturation", &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%on 100 "
+				   "sockets: more than 50,000 servers%'"),
+			 1);
+	sqlite3_close(db);
+}
+
+#define SPACING(m)                                                                                 \
+	"SELECT round(1000 * value) FROM metric WHERE analysis='saturation' AND name='" m "' AND " \
+	"subject='work:90 (2 processes)'"
+
+/* Each is regular, 10 ms apart, one 1 ms after the other: gaps of 1 and 9 ms, variance 16 ms^2. */
+static void saturation_is_of_the_server(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	buf_printf(&text, &e, "%s@cpu 0\n", SERVER WORKER("200") WORKER("201") END_AT("10"));
+	worker(&text, 200, 1000, 1000000, 10000000, 1000);
+	buf_printf(&text, &e, "@cpu 1\n");
+	worker(&text, 201, 1000, 2000000, 10000000, 1000);
+	buf_printf(&text, &e, "@cpu 2\n");
+	worker(&text, 100, 1000, 7000000, 10000000, 1000);
+	db = loaded(text.data);
+	buf_free(&text);
+	if (analyses_run(db, "saturation", &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(asked(db, SPACING("send var")), 16000000000);
+	assert_int_equal(asked(db, SPACING("send CV2")), 640);
+	assert_int_equal(asked(db, SPACING("recv CV2")), 640);
+	assert_int_equal(asked(db, "SELECT sum(send_m2) < 1 FROM request_window"), 1);
+	/* one row for them, one for the server that is one process */
+	assert_int_equal(asked(db, "SELECT count(DISTINCT subject) FROM metric"), 2);
+	assert_int_equal(asked(db, "SELECT round(1000 * value) FROM metric WHERE "
+				   "subject='server[100]:80' AND name='send CV2'"),
+			 0);
+	sqlite3_close(db);
+}
+
+/* Receives in a window, and how long one gap in ten is: CV^2 is 7.3 rough^2. */
+struct load {
+	int n;
+	double rough;
+};
+
+/* From 400 a second on: regular up to 4000, then one gap in ten takes up to twenty times as long.
+ */
+static struct load regular_first(int w)
+{
+	int n = 40 + 18 * w;
+
+	return (struct load){ n, n > 400 ? (n - 400) / 500.0 : 0 };
+}
+
+/* CV^2 rises from the lowest rate on, from 0.3 to 6, each time by the same share. */
+static struct load rougher_and_rougher(int w)
+{
+	return (struct load){ 40 + 18 * w, sqrt(0.3 * pow(20, w / 40.0) / 7.3) };
+}
+
+/* More is asked for than 4000 a second from 2 s on: the rate stays, only its spacing tells. */
+static struct load at_most_4000(int w)
+{
+	return (struct load){ w < 20 ? 40 + 18 * w : 400, w < 20 ? 0.37 : 0.83 };
+}
+
+/* 40 windows of 0.1 s; several workers take turns. */
+static sqlite3 *swept(struct load (*load)(int w), int workers)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	bool answered;
+	struct asked ask = { 0 };
+	const char *path;
+	sqlite3 *db = NULL;
+	int w, i;
+
+	buf_printf(&text, &e, "%s@cpu 0\n", SERVER WORKER("200") WORKER("201") END_AT("4"));
+	for (w = 0; w < 40; w++) {
+		struct load l = load(w);
+		double at = w * 1e8 + 1000, gap = 0.98e8 / l.n;
+
+		for (i = 0; i < l.n; i++) {
+			buf_printf(&text, &e, "%.0f %d syscall nr=read fd=5 ret=20\n", at,
+				   workers > 1 ? 200 + i % workers : 100);
+			at += gap * (i % 10 ? 1 - l.rough * 0.9 : 1 + l.rough * 8.1);
+		}
+	}
+	path = packed(text.data);
+	buf_free(&text);
+	ask.step = 100000000;
+	if (cache_open(&db, &answered, path, &ask, &e) < 0 ||
+	    analyses_run(db, "saturation", &e) < 0)
+		fail_msg("%s", e.text);
+	unlink(path);
+	return db;
+}
+
+#define KNEES "SELECT count(*) FROM finding WHERE sentence LIKE '%the knee of%'"
+
+static void the_knee_of_a_sweep_is_found(void **state)
+{
+	sqlite3 *db = swept(regular_first, 1);
+
+	(void)state;
+	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3900, 5600);
+	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3500, 5600);
+	assert_in_range(asked(db, "SELECT high FROM metric WHERE name='recv knee'"), 4000, 6500);
+	assert_int_equal(asked(db, KNEES), 1);
+	sqlite3_close(db);
+}
+
+static void the_knee_is_of_the_server(void **state)
+{
+	sqlite3 *db = swept(regular_first, 2);
+
+	(void)state;
+	assert_in_range(asked(db, SPACING("recv knee")) / 1000, 3900, 5600);
+	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3500, 5600);
+	assert_int_equal(asked(db, KNEES " AND sentence LIKE 'work:90 (2 processes): %'"), 1);
+	assert_int_equal(asked(db, KNEES), 1);
+	sqlite3_close(db);
+}
+
+static void what_rises_from_the_lowest_rate_on_has_no_knee(void **state)
+{
+	sqlite3 *db = swept(rougher_and_rougher, 1);
+
+	(void)state;
+	assert_int_equal(asked(db, KNEES), 0);
+	sqlite3_close(db);
+}
+
+static void a_rate_that_cannot_grow_has_its_knee_there(void **state)
+{
+	sqlite3 *db = swept(at_most_4000, 1);
+
+	(void)state;
+	assert_in_range(asked(db, METRIC("saturation", "recv knee")) / 1000, 3500, 4100);
+	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3000, 4100);
+	assert_int_equal(asked(db, KNEES), 1);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(gaps_of_a_server_are_those_of_all_its_processes),
+		T(no_gap_of_a_server_spans_lost_events),
+		T(both_internet_protocols_are_one_server),
+		T(servers_beyond_a_limit_are_told),
+		T(saturation_is_of_the_server),
+		T(the_knee_of_a_sweep_is_found),
+		T(the_knee_is_of_the_server),
+		T(what_rises_from_the_lowest_rate_on_has_no_knee),
+		T(a_rate_that_cannot_grow_has_its_knee_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
