@@ -10,6 +10,9 @@
  * not idle. Without switches the duration of calls must do, and a sentence says so. A wait for a
  * lock is in the futex row too: only locks can tell the two apart. Nor is a thread idle that
  * waits in a receive for the answer of another server.
+ *
+ * Where several processes are one server, all of them are one more row: its room is what they have
+ * left together. A sentence about one of them is worth it only if the server as a whole has room.
  */
 #include "analyze/analysis.h"
 #include "analyze/grid.h"
@@ -51,12 +54,18 @@ static const struct family {
 	{ "pipe", "10", "8" },
 };
 
+#define GROUPS_MOST 40
+/* Processes of a group: the one ?1, or all that answer as the server ?2. */
+#define MEMBERS "(SELECT ?1 UNION SELECT pid FROM service WHERE server=?2 AND turns > 0)"
+
 struct group {
-	s64 pid;
+	s64 pid;     /* -1: all processes of a server */
+	s64 server;  /* that row's; else -1 */
+	s64 part_of; /* the server of another row that this process is in; 0: none */
 	const struct family *family;
 	char name[96];
 	double waits, time, refused, threads;
-	bool server, brief;  /* brief: they hardly lived, which says nothing of room */
+	bool answers, brief; /* brief: they hardly lived, which says nothing of room */
 	double *idle, *wall; /* by window, ns */
 	size_t windows;
 	struct boot share;
@@ -88,11 +97,12 @@ static int read_walls(struct analysis_ctx *c, const struct grid *g, struct group
 	snprintf(
 		sql, sizeof(sql),
 		"SELECT t.start, coalesce(t.end, (SELECT CAST(value AS INTEGER) FROM recording WHERE"
-		" key='duration_ns')) FROM thread t WHERE t.pid=? AND EXISTS(SELECT 1 FROM series s"
+		" key='duration_ns')) FROM thread t WHERE t.pid IN " MEMBERS
+		" AND EXISTS(SELECT 1 FROM series s"
 		" WHERE s.kind IN (%s) AND s.tid=t.tid AND (s.n > 0 OR s.time > 0) AND NOT " ASKED(
 			"s") ")",
 		p->family->calls);
-	ret = db_query(&q, c->db, e, sql, "i", p->pid);
+	ret = db_query(&q, c->db, e, sql, "ii", p->pid, p->server);
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
@@ -115,14 +125,14 @@ static int read_idle(struct analysis_ctx *c, const struct grid *g, struct group 
 	sqlite3_stmt *q;
 	int ret;
 
-	snprintf(
-		sql, sizeof(sql),
-		"SELECT r.ts, r.time FROM series r WHERE r.kind IN (%s) AND r.tid IN (SELECT tid"
-		" FROM thread t WHERE t.pid=? AND EXISTS(SELECT 1 FROM series s WHERE s.kind IN (%s)"
-		" AND s.tid=t.tid AND (s.n > 0 OR s.time > 0) AND NOT " ASKED(
-			"s") ")) AND NOT " ASKED("r"),
-		switches ? p->family->sleep : p->family->calls, p->family->calls);
-	ret = db_query(&q, c->db, e, sql, "i", p->pid);
+	snprintf(sql, sizeof(sql),
+		 "SELECT r.ts, r.time FROM series r WHERE r.kind IN (%s) AND r.tid IN (SELECT tid"
+		 " FROM thread t WHERE t.pid IN " MEMBERS
+		 " AND EXISTS(SELECT 1 FROM series s WHERE s.kind IN (%s)"
+		 " AND s.tid=t.tid AND (s.n > 0 OR s.time > 0) AND NOT " ASKED(
+			 "s") ")) AND NOT " ASKED("r"),
+		 switches ? p->family->sleep : p->family->calls, p->family->calls);
+	ret = db_query(&q, c->db, e, sql, "ii", p->pid, p->server);
 	if (ret < 0)
 		return ret;
 	ret = grid_read(g, q, &p->idle, 1, e);
@@ -178,7 +188,24 @@ static int measure_whole(struct analysis_ctx *c, const struct grid *g, struct gr
 	return 0;
 }
 
-static int put_group(struct analysis_ctx *c, const struct group *p, struct err *e)
+/* Servers that a sentence was put about. */
+struct told {
+	s64 servers[GROUPS_MOST];
+	size_t n;
+};
+
+static bool was_told(const struct told *told, s64 server)
+{
+	size_t i;
+
+	for (i = 0; i < told->n; i++)
+		if (told->servers[i] == server)
+			return true;
+	return false;
+}
+
+static int put_group(struct analysis_ctx *c, const struct group *p, struct told *told,
+		     struct err *e)
 {
 	static const char sql[] =
 		"SELECT s.ts / 1e9 AS second, k.name, t.pid, sum(s.time) / 1e9 AS seconds, sum(s.n) AS n"
@@ -202,9 +229,12 @@ static int put_group(struct analysis_ctx *c, const struct group *p, struct err *
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
 		ret = put_metric(c, e, p->name, values[i].name, values[i].value, values[i].low,
 				 values[i].high, values[i].n);
-	if (ret < 0 || !p->server || p->brief || p->family != &families[0] ||
-	    isnan(p->share.value) || p->share.value >= 100 * SATURATED)
+	if (ret < 0 || !p->answers || p->brief || p->family != &families[0] ||
+	    isnan(p->share.value) || p->share.value >= 100 * SATURATED ||
+	    was_told(told, p->part_of))
 		return ret;
+	if (p->server > 0 && told->n < GROUPS_MOST)
+		told->servers[told->n++] = p->server;
 	return put_finding(
 		c, e, WARNING, "OBSERVED", sql,
 		"%s: threads that wait for requests (%.0f) were idle for only %.1f %% of "
@@ -223,7 +253,7 @@ static double lived(const struct group *p)
 }
 
 static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_stmt *q,
-			 bool switches, struct err *e)
+			 bool switches, struct told *told, struct err *e)
 {
 	struct group p = { .pid = sqlite3_column_int64(q, 0),
 			   .family = &families[sqlite3_column_int(q, 1)],
@@ -231,7 +261,9 @@ static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_s
 			   .time = sqlite3_column_double(q, 4),
 			   .refused = sqlite3_column_double(q, 5),
 			   .threads = sqlite3_column_double(q, 6),
-			   .server = sqlite3_column_int(q, 7) };
+			   .answers = sqlite3_column_int(q, 7),
+			   .server = sqlite3_column_int64(q, 8),
+			   .part_of = sqlite3_column_int64(q, 9) };
 	int ret;
 
 	snprintf(p.name, sizeof(p.name), "%s %s", sqlite3_column_text(q, 2), p.family->name);
@@ -241,26 +273,41 @@ static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_s
 	p.brief = lived(&p) < fmin(BRIEF, c->duration / 2.0);
 	/* calls that never sleep say nothing about room */
 	if (ret == 0 && (!switches || p.share.value > 0 || p.family == &families[0]))
-		ret = put_group(c, &p, e);
+		ret = put_group(c, &p, told, e);
 	free(p.idle);
 	free(p.wall);
 	return ret;
 }
 
-/* Processes and families with waits, servers first. */
+/*
+ * Processes and families with waits, servers first. Before the processes of a server stands the
+ * server; several ports that the same processes answer on are one.
+ */
 static const char groups_sql[] =
 	"WITH f(kind, family) AS (VALUES(18,0),(19,0),(16,1),(12,2),(14,2),(10,3)),"
-	" p AS (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid)"
-	" SELECT p.pid, f.family, (SELECT coalesce(nullif(max(comm),''),'?') FROM process"
-	" WHERE process.pid=p.pid) || '[' || p.pid || ']', total(s.n), total(s.time),"
-	" total(s.refused), count(DISTINCT s.tid),"
-	" EXISTS(SELECT 1 FROM service v WHERE v.pid=p.pid AND v.turns > 0) AS server"
-	" FROM series s JOIN f USING(kind) JOIN p USING(tid) WHERE NOT " ASKED(
-		"s") " GROUP BY p.pid, f.family HAVING total(s.n) > 0 OR total(s.time) > 0"
-		     " ORDER BY server DESC, f.family > 0, total(s.time) DESC, p.pid, f.family LIMIT 40";
+	" p AS (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid),"
+	" v AS MATERIALIZED (SELECT DISTINCT server, pid FROM service WHERE server > 0 AND turns > 0"
+	" ORDER BY server, pid),"
+	" w AS (SELECT server, max(turns) FROM (SELECT server, group_concat(v.pid) AS pids,"
+	" s.turns FROM v JOIN server s ON s.id=server GROUP BY server HAVING count(*) > 1)"
+	" GROUP BY pids),"
+	" m AS MATERIALIZED (SELECT w.server, v.pid FROM w JOIN v USING(server)),"
+	" g(member, pid, server, part_of) AS (SELECT DISTINCT pid, pid, -1, coalesce((SELECT"
+	" max(server) FROM m WHERE m.pid=p.pid), 0) FROM p UNION ALL SELECT pid, -1, server, 0"
+	" FROM m)"
+	" SELECT g.pid, f.family, coalesce((SELECT name FROM server WHERE id=g.server), (SELECT"
+	" coalesce(nullif(max(comm),''),'?') FROM process WHERE process.pid=p.pid) || '[' || p.pid ||"
+	" ']'), total(s.n), total(s.time), total(s.refused), count(DISTINCT s.tid),"
+	" EXISTS(SELECT 1 FROM service v WHERE v.pid=p.pid AND v.turns > 0) AS answers, g.server,"
+	" g.part_of FROM series s JOIN f USING(kind) JOIN p USING(tid) JOIN g ON g.member=p.pid"
+	" WHERE NOT " ASKED("s") " GROUP BY g.pid, g.server, f.family"
+				 " HAVING total(s.n) > 0 OR total(s.time) > 0"
+				 " ORDER BY answers DESC, f.family > 0, g.pid >= 0,"
+				 " total(s.time) DESC, g.pid, f.family LIMIT 40";
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
+	struct told told = { 0 };
 	struct grid g;
 	sqlite3_stmt *q;
 	s64 switches = 0;
@@ -278,7 +325,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = db_query(&q, c->db, e, groups_sql, "");
 	if (ret == 0) {
 		while ((ret = db_step(q, e)) > 0)
-			if (analyse_group(c, &g, q, switches > 0, e) < 0) {
+			if (analyse_group(c, &g, q, switches > 0, &told, e) < 0) {
 				ret = ERR_FAIL;
 				break;
 			}

@@ -157,6 +157,75 @@ static void saturation_is_of_the_server(void **state)
 	sqlite3_close(db);
 }
 
+/* Turns 10 ms apart; before each, the process waits so long. */
+static void waiting(struct buf *text, int pid, int wait)
+{
+	struct err e = { 0 };
+	int i;
+
+	for (i = 1; i < 200; i++) {
+		buf_printf(text, &e,
+			   "%d0000000 %d syscall_args nr=epoll_wait arg0=4 arg3=-1 ret=1 dur=%d\n",
+			   i, pid, wait);
+		buf_printf(text, &e, "+10 %d syscall nr=read fd=5 ret=2\n", pid);
+		buf_printf(text, &e, "+10 %d syscall nr=write fd=5 ret=2\n", pid);
+	}
+}
+
+static sqlite3 *slack_of(int wait, int other)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+
+	buf_printf(&text, &e, "%s@cpu 0\n", SERVER WORKER("200") WORKER("201") END_AT("2"));
+	waiting(&text, 200, wait);
+	buf_printf(&text, &e, "@cpu 1\n");
+	waiting(&text, 201, other);
+	db = loaded(text.data);
+	buf_free(&text);
+	if (analyses_run(db, "slack", &e) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+#define ROOM(subject, m)                                                      \
+	"SELECT round(value) FROM metric WHERE analysis='slack' AND name='" m \
+	"' AND subject='" subject " poll'"
+#define LEFT "SELECT count(*) FROM finding WHERE sentence LIKE '%hardly any room%'"
+
+/* Idle for 0.6 and 0.2 of the time; 1 of 200 periods has no wait. */
+static void room_is_left_in_the_server(void **state)
+{
+	sqlite3 *db = slack_of(6000000, 2000000);
+
+	(void)state;
+	assert_int_equal(asked(db, ROOM("work:90 (2 processes)", "idle")), 40);
+	assert_int_equal(asked(db, ROOM("work:90 (2 processes)", "slack")), 4000000);
+	assert_int_equal(asked(db, ROOM("work:90 (2 processes)", "waits")), 398);
+	assert_int_equal(asked(db, ROOM("work:90 (2 processes)", "threads")), 2);
+	assert_int_equal(asked(db, ROOM("work[200]", "idle")), 60);
+	assert_int_equal(asked(db, ROOM("work[201]", "idle")), 20);
+	assert_int_equal(
+		asked(db, "SELECT count(DISTINCT subject) FROM metric WHERE subject LIKE '% poll'"),
+		3);
+	assert_int_equal(asked(db, LEFT), 0);
+	sqlite3_close(db);
+	/* no room in any: one sentence */
+	db = slack_of(100000, 300000);
+	assert_int_equal(asked(db,
+			       LEFT " AND sentence LIKE 'work:90 (2 processes) poll: threads that"
+				    " wait for requests (2) were idle for only 2.0 %'"),
+			 1);
+	assert_int_equal(asked(db, LEFT), 1);
+	sqlite3_close(db);
+	/* one has none: it is about this one */
+	db = slack_of(100000, 9000000);
+	assert_int_equal(asked(db, LEFT " AND sentence LIKE 'work[200] poll: %'"), 1);
+	assert_int_equal(asked(db, LEFT), 1);
+	sqlite3_close(db);
+}
+
 /* Receives in a window, and how long one gap in ten is: CV^2 is 7.3 rough^2. */
 struct load {
 	int n;
@@ -270,6 +339,7 @@ int main(void)
 		T(both_internet_protocols_are_one_server),
 		T(servers_beyond_a_limit_are_told),
 		T(saturation_is_of_the_server),
+		T(room_is_left_in_the_server),
 		T(the_knee_of_a_sweep_is_found),
 		T(the_knee_is_of_the_server),
 		T(what_rises_from_the_lowest_rate_on_has_no_knee),

@@ -46,6 +46,11 @@ def rates(answers):
             "sends_per_turn": average("sends/turn"), "spread": average("spread")}
 
 
+def whole(rows):
+    """Of these rows those of servers of several processes, if there are any: they stand for their workers."""
+    return [r for r in rows if " processes)" in r["subject"]] or rows
+
+
 def waits_in_poll(subject):
     return subject.rstrip().endswith("poll")
 
@@ -71,7 +76,7 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
            "latency": answers.quantiles("turn", "dur")}
     row.update(rates(answers))
     for key, analysis, metric, subjects in SERIES:
-        values = [m["value"] for m in answers.metrics(analysis, metric, subjects)]
+        values = [m["value"] for m in whole(answers.metrics(analysis, metric, subjects))]
         row[key] = figures.mean(values) if values else None
         row["has_" + analysis] = answers.has(analysis)
     answers.close()
