@@ -63,6 +63,7 @@ static const char *const plain_facts[] = {
 	"cgroups",	  "topology",	    "memory",	   "cpu_model",
 	"cpu_governor",	  "syscalls.0",	    "syscalls.3",  "redacted",
 	"clock_shift_ns", "clock_error_ns", "pid_offset",  "cpu_offset",
+	"autogroup",
 };
 
 static bool is_plain(const char *key, size_t n)

@@ -9,6 +9,7 @@
 #include "flow.h"
 #include "track_cpu.h"
 #include "track_series.h"
+#include "track_shares.h"
 #include "track_usage.h"
 
 #include <stdlib.h>
@@ -29,7 +30,10 @@ static const struct {
 	{ EV_cgroup, true, groups_on_cgroup },
 	{ EV_container, true, groups_on_container },
 	{ EV_throttle, true, groups_on_throttle },
+	{ EV_cgroup_weight, true, shares_on_first },
+	{ EV_cgroup_weight, false, shares_on_weight },
 	{ EV_cgroup_made, false, groups_on_cgroup_made },
+	{ EV_cgroup_made, false, shares_on_made },
 	{ EV_migrate, false, cpu_on_migrate },
 	{ EV_fd, false, tcp_on_fd },
 	{ EV_tcp_state, false, tcp_on_state },
@@ -269,6 +273,7 @@ int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_op
 	calls_free(r);
 	block_free(r);
 	cpu_free(r);
+	shares_free(r);
 	groups_free(r);
 	files_free(r);
 	pagecache_free(r);

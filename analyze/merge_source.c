@@ -125,7 +125,8 @@ static const struct {
 	{ NULL, "request", 1ull << 48, true },	   { NULL, "ring", 1ull << 48, true },
 	{ NULL, "sock", 1ull << 48, true },	   { "cgroup", "id", 1ull << 48, true },
 	{ "cgroup_made", "id", 1ull << 48, true }, { NULL, "cgroup", 1ull << 48, true },
-	{ NULL, "netns", 1ull << 25, true }, /* these inodes begin at 0xf0000000 */
+	{ NULL, "parent", 1ull << 48, true }, /* a group's; processes' are of kind PID */
+	{ NULL, "netns", 1ull << 25, true },  /* these inodes begin at 0xf0000000 */
 };
 
 static u64 move_name(const struct source *s, const struct event_desc *ev,

@@ -155,6 +155,7 @@ struct process {
 	char *directory;	  /* working directory; NULL: not known */
 	u64 told;		  /* when a snapshot last told of its descriptors */
 	u64 cgroup;		  /* 0: not known */
+	u64 moved, moved_to;	  /* when it went to another group as a whole, to which */
 	struct service *services; /* what it answers requests on; NULL unless it has any */
 	struct hist runq;	  /* run-queue latency of its threads */
 	struct hist turn_latency, served_latency, exchange_latency;
@@ -205,8 +206,12 @@ struct thread {
 		double max_lag;
 		double serial0, serial;
 		u64 alone0, alone;
-		u16 weight; /* 0: real time, or not known */
-		u16 queue;  /* the CPU that it is counted on */
+		u32 weight;  /* 0: real time, or not known */
+		u32 counted; /* the same, as it is counted on the CPU where it is queued */
+		u16 queue;   /* that CPU */
+		struct share_node *node; /* and its group there; NULL: not looked up yet */
+		u32 placed;		 /* when that was, as a version of struct shares */
+		u64 group, grouped;	 /* its control group, since when */
 		bool active, queued;
 		u8 bound;	   /* enum bound */
 		bool idle_unknown; /* a long wait while it was bound to some CPUs */
@@ -263,6 +268,7 @@ struct replay {
 	struct idmap socket_uses;
 	u64 n_turns;
 	struct cpu *cpus[STREAM_MAX];
+	struct shares *shares;	  /* NULL: none yet */
 	struct idmap antagonists; /* (waiting process, running thread) -> struct antagonist */
 	u32 n_idle;		  /* CPUs that are known to be idle */
 	u64 idle_clock, idle_at;  /* time with an idle CPU, up to when */

@@ -5,16 +5,16 @@
  * recorded, the switches between two strangers are missing: the time since the last
  * switch that was recorded then counts for the more likely of the two that are seen.
  *
- * Fairness is that of a flat model: on each CPU the runnable threads share time by the
- * kernel's weights of their nice values. A CPU's virtual clock advances by dt / (sum of
- * weights), so a thread's fair share over any interval is weight times the clock's gain; how
- * far it is behind (its lag) can only peak where it gets or leaves the CPU.
+ * What is a fair share, track_shares.c says. How far a thread is behind it (its lag) can only peak
+ * where it gets or leaves the CPU.
  *
  * serial is GAPP's CMetric (Nair and Field, ICPE 2020): each instant is divided by the
  * number of active threads of the process and given to those that run.
  */
 #include "track_cpu.h"
+#include "track_shares.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,16 +27,12 @@
 struct cpu {
 	u32 tid; /* runs now; 0: idle */
 	bool known;
-	bool real_time;
 	u32 n; /* entries of past, ever */
 	struct {
 		u32 tid;
 		bool guessed;
 		u64 end;
 	} past[CPU_PAST];
-	u32 weight; /* of the threads that are runnable here */
-	double clock;
-	u64 clock_at;
 };
 
 struct antagonist {
@@ -52,14 +48,11 @@ static const u32 weights[40] = {
 	110,   87,    70,    56,    45,	   36,	  29,	 23,	18,    15,
 };
 
-u16 cpu_weight(u8 prio)
+u32 cpu_weight(u8 prio)
 {
-	u32 w;
+	bool normal = prio >= FIRST_NORMAL_PRIO && prio < FIRST_NORMAL_PRIO + 40;
 
-	if (prio < FIRST_NORMAL_PRIO || prio >= FIRST_NORMAL_PRIO + 40)
-		return 0;
-	w = weights[prio - FIRST_NORMAL_PRIO];
-	return w > UINT16_MAX ? UINT16_MAX : w;
+	return normal ? weights[prio - FIRST_NORMAL_PRIO] : 0;
 }
 
 static struct cpu *cpu_of(struct replay *r, u32 number, struct err *e)
@@ -71,13 +64,6 @@ static struct cpu *cpu_of(struct replay *r, u32 number, struct err *e)
 	if (!*c)
 		err_set(e, ERR_FAIL, "out of memory for CPUs");
 	return *c;
-}
-
-static void advance_cpu(struct cpu *c, u64 ts)
-{
-	if (c->weight && !c->real_time && ts > c->clock_at)
-		c->clock += (double)(ts - c->clock_at) / c->weight;
-	c->clock_at = ts;
 }
 
 static void advance_process(struct process *p, u64 ts)
@@ -128,51 +114,10 @@ int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 	c->past[c->n % CPU_PAST].tid = between(r, c, rec->tid);
 	c->past[c->n % CPU_PAST].guessed = c->known && c->tid != rec->tid && !r->everything;
 	c->past[c->n++ % CPU_PAST].end = rec->ts;
-	advance_cpu(c, rec->ts);
-	c->real_time = ev->next && ev->prio < FIRST_NORMAL_PRIO;
+	shares_halt(r, rec->stream, ev->next && ev->prio < FIRST_NORMAL_PRIO, rec->ts);
 	c->tid = ev->next;
 	c->known = true;
 	return 0;
-}
-
-/* The thread's fair share since it was looked at last. */
-static void settle_fair(struct replay *r, struct thread *t, u64 ts)
-{
-	struct served *s = &t->served;
-	struct cpu *c = s->queued ? r->cpus[s->queue % STREAM_MAX] : NULL;
-	double gain;
-
-	if (!c)
-		return;
-	advance_cpu(c, ts);
-	gain = s->weight * (c->clock - s->fair0);
-	s->fair += gain;
-	s->lag += gain;
-	s->fair0 = c->clock;
-}
-
-static void enqueue(struct replay *r, struct thread *t, u16 cpu, u64 ts)
-{
-	struct cpu *c = cpu_of(r, cpu, NULL);
-
-	if (!c || !r->everything || !t->served.weight)
-		return;
-	advance_cpu(c, ts);
-	c->weight += t->served.weight;
-	t->served.queue = cpu;
-	t->served.queued = true;
-	t->served.fair0 = c->clock;
-}
-
-static void dequeue(struct replay *r, struct thread *t, u64 ts)
-{
-	struct cpu *c = r->cpus[t->served.queue % STREAM_MAX];
-
-	if (!t->served.queued || !c)
-		return;
-	settle_fair(r, t, ts);
-	c->weight -= t->served.weight < c->weight ? t->served.weight : c->weight;
-	t->served.queued = false;
 }
 
 void cpu_active(struct replay *r, struct thread *t, u16 queue, u64 ts)
@@ -186,7 +131,7 @@ void cpu_active(struct replay *r, struct thread *t, u16 queue, u64 ts)
 	s->active = true;
 	s->lag = 0;
 	s->active_run = t->clock[STATE_run];
-	enqueue(r, t, queue, ts);
+	shares_enqueue(r, t, queue, ts);
 	s->idle0 = r->idle_clock + (r->n_idle ? elapsed(r->idle_at, ts) : 0);
 }
 
@@ -197,7 +142,7 @@ void cpu_inactive(struct replay *r, struct thread *t, u64 ts)
 	advance_process(t->process, ts);
 	t->process->active -= t->process->active > 0;
 	t->served.active = false;
-	dequeue(r, t, ts);
+	shares_dequeue(r, t, ts);
 }
 
 void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts)
@@ -210,10 +155,10 @@ void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts)
 	advance_process(t->process, ts);
 	s->serial0 = t->process->serial;
 	s->alone0 = t->process->alone;
-	settle_fair(r, t, ts);
-	if (s->queue != cpu || !s->queued) {
-		dequeue(r, t, ts);
-		enqueue(r, t, cpu, ts);
+	shares_settle(r, t, ts);
+	if (s->queue != cpu || !shares_in_place(r, t)) {
+		shares_dequeue(r, t, ts);
+		shares_enqueue(r, t, cpu, ts);
 	}
 	if (t->state != STATE_woken && t->state != STATE_preempted)
 		return;
@@ -240,7 +185,7 @@ void cpu_leave(struct replay *r, struct thread *t, u64 ts)
 		s->serial += t->process->serial - s->serial0;
 		s->alone += t->process->alone - s->alone0;
 	}
-	settle_fair(r, t, ts);
+	shares_settle(r, t, ts);
 	s->lag -= s->queued ? run : 0;
 	s->actual += s->queued ? run : 0;
 	s->idle0 = r->idle_clock;
@@ -254,8 +199,8 @@ int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
 	(void)e;
 	if (!t || !t->served.queued || t->state == STATE_run)
 		return 0;
-	dequeue(r, t, rec->ts);
-	enqueue(r, t, ev->to, rec->ts);
+	shares_dequeue(r, t, rec->ts);
+	shares_enqueue(r, t, ev->to, rec->ts);
 	return 0;
 }
 
@@ -368,11 +313,12 @@ void cpu_row(struct replay *r, const struct thread *t)
 	row[4] = s->waits;
 	row[5] = s->longest & INT64_MAX;
 	row[6] = all && !s->idle_unknown ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
-	row[7] = all ? (s64)s->fair : BULK_NULL;
-	row[8] = all ? (s64)s->max_lag : BULK_NULL;
+	row[7] = all ? llround(s->fair) : BULK_NULL;
+	row[8] = all ? llround(s->max_lag) : BULK_NULL;
 	row[9] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
 	row[10] = (s64)s->serial;
 	row[11] = s->alone & INT64_MAX;
+	row[12] = shares_group(t) ? (s64)(shares_group(t) & INT64_MAX) : BULK_NULL;
 }
 
 static int by_wait(const void *a, const void *b)

@@ -21,7 +21,7 @@ void cpu_leave(struct replay *r, struct thread *t, u64 ts);
 int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bool preempted,
 	       s64 *ret_who, struct err *e);
 /* Nice value as the kernel's weight, by kernel priority; 0 for real time. */
-u16 cpu_weight(u8 prio);
+u32 cpu_weight(u8 prio);
 void cpu_row(struct replay *r, const struct thread *t);
 int cpu_finish(struct replay *r, struct err *e);
 void cpu_free(struct replay *r);

@@ -2,6 +2,7 @@
 /* Threads and processes: who exists, whose child it is, what it is called. */
 #include "track_cpu.h"
 #include "track_series.h"
+#include "track_shares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,7 @@ static void take_names(struct thread *t, const struct ev_thread *ev, const struc
 
 	memcpy(t->comm, ev->comm, sizeof(t->comm));
 	t->served.bound = ev->bound;
+	shares_member(t, ev->cgroup, rec->ts);
 	p->cgroup = ev->cgroup;
 	p->parent = ev->parent;
 	p->uid = ev->uid;
@@ -194,6 +196,7 @@ int tasks_on_fork(struct replay *r, const struct record *rec, struct err *e)
 	if (fresh)
 		memcpy(t->comm, ev->comm, sizeof(t->comm));
 	t->served.bound = maker->served.bound;
+	shares_member(t, ev->cgroup, rec->ts);
 	states_begin(t, rec->ts);
 	if (ev->child == ev->child_pid && maker->process != t->process)
 		return new_process(r, t->process, maker, ev, rec->ts, e);
@@ -253,6 +256,7 @@ int tasks_on_move(struct replay *r, const struct record *rec, struct err *e)
 	if (!t)
 		return ev->target ? ERR_FAIL : 0;
 	t->process->cgroup = ev->cgroup;
+	shares_moved(r, t, ev->whole, ev->cgroup, rec->ts);
 	if (ev->wanted)
 		now_tracked(t, rec->ts);
 	return 0;

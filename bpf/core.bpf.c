@@ -214,6 +214,7 @@ static __always_inline int on_cgroup_made(struct cgroup *g, const char *path)
 	if (!e)
 		return 0;
 	e->id = BPF_CORE_READ(g, kn, id);
+	e->parent = BPF_CORE_READ(g, self.parent, cgroup, kn, id);
 	__builtin_memset(e->path, 0, FILENAME_MAX);
 	if (!hide)
 		bpf_probe_read_kernel_str(e->path, FILENAME_MAX, path);

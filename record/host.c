@@ -16,7 +16,7 @@
 
 #define CPU_DIR	     "/sys/devices/system/cpu"
 #define QUOTAS_MAX   1000
-#define SEARCH_SHARE 1000 /* of the time goes to searching control groups for new quotas */
+#define SEARCH_SHARE 1000 /* of the time goes to searching control groups for quotas, weights */
 #define NAMES_LINE   3800 /* bytes of names of system calls in one fact */
 
 /* What stands behind a key at the begin of a line, without quotes; empty if there is none. */
@@ -69,6 +69,7 @@ static int put_facts(struct pump *p, struct err *e)
 		{ "cpu_model", "/proc/cpuinfo", "model name" },
 		{ "cpu_governor", CPU_DIR "/cpu0/cpufreq/scaling_governor", NULL },
 		{ "memory", "/proc/meminfo", "MemTotal" },
+		{ "autogroup", "/proc/sys/kernel/sched_autogroup_enabled", NULL },
 	};
 	char line[4000];
 	struct utsname u;
@@ -233,29 +234,43 @@ static bool quota_of(const char *dir, bool version2, u64 *quota, u64 *period)
 	return true;
 }
 
-void quotas_free(struct quotas *q)
+static void forget_dirs(struct quotas *q)
 {
 	while (q->n > 0)
 		free(q->dirs[--q->n]);
 	free(q->dirs);
-	*q = (struct quotas){ 0 };
+	q->dirs = NULL;
+}
+
+void quotas_free(struct quotas *q)
+{
+	forget_dirs(q);
+	weights_free(&q->weights);
+	q->due = 0;
+}
+
+void quotas_restart(struct quotas *q)
+{
+	weights_free(&q->weights);
+	q->due = 0;
 }
 
 struct seeking {
-	const struct targets *targets;
+	struct pump *pump;
+	const struct cgroup_mount *cpu;
 	struct quotas *quotas;
 };
 
-static int add_quota(void *arg, const char *dir, const char *path, struct err *e)
+static int look_at_group(void *arg, const char *dir, const char *path, struct err *e)
 {
 	struct seeking *s = arg;
 	struct quotas *q = s->quotas;
 	u64 quota, period;
 	char **grown;
 
-	(void)path;
-	if (q->n == QUOTAS_MAX ||
-	    !quota_of(dir, s->targets->cgroups.cpu->version2, &quota, &period))
+	if (weights_look(&q->weights, s->pump, s->cpu, dir, path, e) < 0)
+		return ERR_FAIL;
+	if (q->n == QUOTAS_MAX || !quota_of(dir, s->cpu->version2, &quota, &period))
 		return 0;
 	grown = realloc(q->dirs, (q->n + 1) * sizeof(*grown));
 	if (!grown)
@@ -290,7 +305,7 @@ static int put_throttle(struct pump *p, const char *dir, bool version2, struct e
 int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q, struct err *e)
 {
 	const struct cgroup_mount *cpu = t->cgroups.cpu;
-	struct seeking s = { t, q };
+	struct seeking s = { p, cpu, q };
 	u64 begin = made_now();
 	size_t i;
 	int ret = 0;
@@ -298,8 +313,9 @@ int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q
 	if (!cpu)
 		return 0;
 	if (begin >= q->due) {
-		quotas_free(q);
-		ret = cgroups_walk(cpu, cpu->path, add_quota, &s, e);
+		forget_dirs(q);
+		ret = cgroups_walk(cpu, cpu->path, look_at_group, &s, e);
+		weights_looked(&q->weights);
 		q->due = made_now() + (made_now() - begin) * SEARCH_SHARE;
 	}
 	for (i = 0; i < q->n && ret == 0; i++)

@@ -5,19 +5,23 @@
 
 #include "pump.h"
 #include "targets.h"
+#include "weights.h"
 
 /* Facts, disks, mounts, control groups with their containers. */
 int host_put(struct pump *p, const struct targets *t, struct err *e);
 
-/* Directories of control groups with a CPU quota, as they were some seconds ago. */
+/* Control groups as they were some seconds ago: directories of those with a CPU quota, weights. */
 struct quotas {
 	char **dirs;
 	size_t n;
+	struct weights weights;
 	u64 due; /* when to search again, as made_now */
 };
 void quotas_free(struct quotas *q);
+/* A recording begins: it has been told nothing of them. */
+void quotas_restart(struct quotas *q);
 
-/* How those control groups fare that have a CPU quota. Once a second. */
+/* How those control groups fare that have a CPU quota, and weights that changed. Once a second. */
 int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q, struct err *e);
 
 #endif

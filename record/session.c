@@ -138,6 +138,7 @@ int session_begin(struct pump *p, struct probes *probes, const struct targets *t
 		ret = put_doctor(p, probes, o, e);
 	if (ret == 0)
 		ret = put_sites(p, probes, e);
+	quotas_restart(q);
 	if (ret == 0)
 		ret = session_tick(p, probes, t, q, e);
 	return ret;

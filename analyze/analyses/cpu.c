@@ -5,8 +5,8 @@
  * others of its process had to wait for (GAPP's weight: time on a CPU, divided by the number of
  * active threads at each instant).
  *
- * Fairness is a flat model of the kernel's weights: cgroups and real time are not in it. It needs
- * all threads of the host.
+ * Fairness follows nice values and, where the recording tells them, weights of control groups
+ * (track_shares.c). It needs all threads of the host.
  */
 #include "analyze/analysis.h"
 #include "analyze/latency.h"
@@ -173,6 +173,56 @@ static int put_antagonists(struct analysis_ctx *c, s64 pid, const char *name, do
 		name, total / 1e9, text);
 }
 
+/* Which weights fair shares follow. */
+static int put_model(struct analysis_ctx *c, s64 groups, struct err *e)
+{
+	static const char proof[] =
+		"SELECT g.path, w.weight FROM cgroup_weight w LEFT JOIN cgroup g"
+		" ON g.id=w.cgroup ORDER BY w.weight DESC";
+	s64 known = 0, changed = 0;
+	int ret = db_int(c->db, &known, e, "SELECT count(DISTINCT cgroup) FROM cgroup_weight", "");
+
+	if (ret == 0)
+		ret = db_int(c->db, &changed, e,
+			     "SELECT count(*) FROM (SELECT 1 FROM cgroup_weight GROUP BY cgroup"
+			     " HAVING min(weight) < max(weight))",
+			     "");
+	if (ret < 0)
+		return ret;
+	if (!known)
+		return put_finding(
+			c, e, NOTE, "LIMIT", NULL,
+			"fair shares are those of threads by their nice values alone: weights of "
+			"the %lld control groups and real-time priorities are not in them.",
+			(long long)groups);
+	return put_finding(
+		c, e, NOTE, "LIMIT", proof,
+		"fair shares follow nice values and, level by level, the weights of %lld control groups "
+		"(%lld changed meanwhile); quotas and real-time priorities are not in them.",
+		(long long)known, (long long)changed);
+}
+
+/* What is in no group with a weight, the kernel may share by session; these are not recorded. */
+static int put_sessions(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(DISTINCT s.pid) FROM sched_stat s JOIN process p ON p.pid=s.pid WHERE"
+		" s.cgroup IS NULL AND s.fair > 0 AND p.pid<>2 AND p.parent<>2 AND EXISTS(SELECT 1 FROM"
+		" recording WHERE key='autogroup' AND value='1')"; /* 2: threads of the kernel have
+								      none */
+	s64 n = 0;
+	int ret = db_int(c->db, &n, e, sql, "");
+
+	if (ret < 0 || n < 2)
+		return ret;
+	return put_finding(
+		c, e, NOTE, "LIMIT", NULL,
+		"kernel.sched_autogroup_enabled is 1: %lld processes that ran in no control group with "
+		"a weight share CPUs by session, and by nice value within one only; sessions are not "
+		"in fair shares.",
+		(long long)n);
+}
+
 static int put_waits(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
@@ -209,11 +259,9 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 	if (ret == 0 && !filtered)
 		ret = db_int(c->db, &groups, e, "SELECT count(DISTINCT cgroup) FROM process", "");
 	if (ret == 0 && groups > 1)
-		ret = put_finding(
-			c, e, NOTE, "LIMIT", NULL,
-			"fair shares are those of threads by their nice values alone: weights of "
-			"the %lld control groups and real-time priorities are not in them.",
-			(long long)groups);
+		ret = put_model(c, groups, e);
+	if (ret == 0 && !filtered)
+		ret = put_sessions(c, e);
 	return ret < 0 ? ret : 0;
 }
 

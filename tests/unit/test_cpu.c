@@ -110,7 +110,7 @@ static void heavier_threads_are_due_more(void **state)
 	sqlite3_close(db);
 }
 
-/* Groups have weights of their own, which fair shares know nothing of: the answer says so. */
+/* Groups have weights of their own; of a recording that tells none the answer says so. */
 static void fair_shares_do_not_know_of_groups(void **state)
 {
 	struct err e = { 0 };
@@ -129,6 +129,193 @@ static void fair_shares_do_not_know_of_groups(void **state)
 	db = loaded(START("all") "@cpu 0\n1500 0 switch next=200 prio=120\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
 	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE label='LIMIT'"), 0);
+	sqlite3_close(db);
+}
+
+/* Control groups 7 and 8 below the root 1 share as 1 to 3; 100 and 101 are in 7, 200 is in 8. */
+#define GROUPED(more)                                                       \
+	START("all")                                                        \
+	"906 100 thread pid=100 state=83 cgroup=7 comm=\"a\"\n"             \
+	"906 101 thread pid=100 state=83 cgroup=7 comm=\"b\"\n"             \
+	"906 200 thread pid=200 state=83 cgroup=8 comm=\"burner\"\n"        \
+	"906 300 thread pid=300 state=83 cgroup=1 comm=\"other\"\n"         \
+	"907 0 cgroup id=1 path=\"/\"\n907 0 cgroup id=7 path=\"/light\"\n" \
+	"907 0 cgroup id=8 path=\"/heavy\"\n"                               \
+	"907 0 cgroup_weight cgroup=7 parent=1 weight=1024\n"               \
+	"907 0 cgroup_weight cgroup=8 parent=1 weight=3072\n" more
+
+/* Both runnable from 2000 on; 100 runs a quarter of each 4000. */
+static const char quarters[] =
+	"@cpu 0\n2000 0 waking target=100 cpu=0 prio=120\n2000 0 waking target=200 cpu=0 prio=120\n"
+	"2000 0 switch next=100 prio=120\n"
+	"3000 100 switch next=200 prio=120\n6000 200 switch next=100 prio=120\n"
+	"7000 100 switch next=200 prio=120\n10000 200 switch next=100 prio=120\n"
+	"11000 100 switch next=200 prio=120\n"
+	"14000 200 switch next=100 prio=120 state=1\n14000 100 switch next=0 state=1\n";
+
+static sqlite3 *with_quarters(const char *before)
+{
+	char text[6000];
+
+	snprintf(text, sizeof(text), "%s%s", before, quarters);
+	return loaded(text);
+}
+
+static void shares_of_groups_follow_their_weights(void **state)
+{
+	sqlite3 *db = with_quarters(GROUPED(""));
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT run FROM thread WHERE tid=100"), 3000);
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=100"), 3000);
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=200"), 9000);
+	/* it gets its CPU back at 6000 and 10000, just when it is due */
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=100"), 0);
+	assert_int_equal(asked(db, "SELECT starved FROM sched_stat WHERE tid=100"), 0);
+	assert_int_equal(asked(db, "SELECT cgroup FROM sched_stat WHERE tid=200"), 8);
+	sqlite3_close(db);
+	/* by nice values alone, half of the CPU would be its due */
+	db = with_quarters(START("all"));
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=100"), 6000);
+	assert_in_range(asked(db, "SELECT starved FROM sched_stat WHERE tid=100"), 1, 9000);
+	assert_int_equal(asked(db, "SELECT cgroup IS NULL FROM sched_stat WHERE tid=100"), 1);
+	sqlite3_close(db);
+}
+
+/*
+ * A group's share does not grow with its threads: 100 and 101 have a quarter between them. A
+ * thread in the root (300) counts beside the groups, a group inside another (9 in 8, of half
+ * the weight of the thread that it competes with) shares what that one gets.
+ */
+static void shares_go_down_the_tree(void **state)
+{
+	static const char all[] =
+		"@cpu 0\n2000 0 waking target=100 cpu=0 prio=120\n"
+		"2000 0 waking target=101 cpu=0 prio=120\n"
+		"2000 0 waking target=200 cpu=0 prio=120\n2000 0 switch next=200 prio=120\n"
+		"10000 200 switch next=100 prio=120\n10000 100 switch next=101 prio=120\n";
+	char text[6000];
+	sqlite3 *db;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", GROUPED(""), all);
+	db = loaded(text);
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=100"), 1000);
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=101"), 1000);
+	sqlite3_close(db);
+	snprintf(text, sizeof(text),
+		 "%s@cpu 0\n2000 0 waking target=100 cpu=0 prio=120\n"
+		 "2000 0 waking target=101 cpu=0 prio=120\n"
+		 "2000 0 waking target=200 cpu=0 prio=120\n"
+		 "2000 0 waking target=300 cpu=0 prio=120\n2000 0 switch next=200 prio=120\n"
+		 "12000 200 switch next=300 prio=120 state=1\n12000 300 switch next=100 prio=120\n"
+		 "12000 100 switch next=101 prio=120\n",
+		 GROUPED("908 101 thread pid=100 state=83 cgroup=9 comm=\"b\"\n"
+			 "908 0 cgroup_weight cgroup=9 parent=8 weight=512\n"));
+	db = loaded(text);
+	/* 300 and /light have a fifth each, /heavy three; of these group 9 has a third */
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=300"), 2000);
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=100"), 2000);
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=101"), 2000);
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=200"), 4000);
+	sqlite3_close(db);
+}
+
+/* 101 of the light group runs on CPU 1: half of the group's weight is there, 1 to 6 on CPU 0. */
+static void a_group_has_one_weight_on_all_cpus(void **state)
+{
+	char text[6000];
+	sqlite3 *db;
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "%s@cpu 1\n1900 0 waking target=101 cpu=1 prio=120\n"
+		 "1900 0 switch next=101 prio=120\n"
+		 "@cpu 0\n2000 0 waking target=100 cpu=0 prio=120\n"
+		 "2000 0 waking target=200 cpu=0 prio=120\n2000 0 switch next=200 prio=120\n"
+		 "9000 200 switch next=100 prio=120\n",
+		 GROUPED(""));
+	db = loaded(text);
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=100"), 1000);
+	sqlite3_close(db);
+}
+
+/*
+ * At 6000 the light group becomes as heavy as the other one, and is looked at on the next event
+ * here; 200 goes to it at 10000. A new group of which no weight is told has the usual one where
+ * the groups beside it have weights.
+ */
+static void shares_follow_changes(void **state)
+{
+	char text[6000];
+	sqlite3 *db;
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "%s@cpu 0\n2000 0 waking target=100 cpu=0 prio=120\n"
+		 "2000 0 waking target=200 cpu=0 prio=120\n2000 0 switch next=200 prio=120\n"
+		 "6000 200 switch next=100 prio=120\n6000 100 switch next=200 prio=120\n"
+		 "10000 200 switch next=100 prio=120\n"
+		 "10000 100 cgroup_move cgroup=7 target=200 whole=1\n"
+		 "10000 100 switch next=200 prio=120\n14000 200 switch next=100 prio=120 state=1\n"
+		 "14000 100 switch next=0 state=1\n",
+		 GROUPED("@recorder\n5900 0 cgroup_weight cgroup=7 parent=1 weight=3072\n"));
+	db = loaded(text);
+	/* 1000 of 4000, then 2000, then 2000 within the group */
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=100"), 5000);
+	assert_int_equal(asked(db, "SELECT fair FROM sched_stat WHERE tid=200"),
+			 3000 + 2000 + 2000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM cgroup_weight WHERE cgroup=7"), 2);
+	sqlite3_close(db);
+	snprintf(text, sizeof(text),
+		 "%s@cpu 0\n1500 0 cgroup_made id=10 parent=1 path=\"/brief\"\n"
+		 "1600 0 cgroup_move cgroup=10 target=100 whole=1\n"
+		 "2000 0 waking target=100 cpu=0 prio=120\n"
+		 "2000 0 waking target=200 cpu=0 prio=120\n2000 0 switch next=200 prio=120\n"
+		 "6000 200 switch next=100 prio=120\n",
+		 GROUPED(""));
+	db = loaded(text);
+	assert_int_equal(asked(db, "SELECT lag FROM sched_stat WHERE tid=100"), 1000);
+	assert_int_equal(asked(db, "SELECT cgroup FROM sched_stat WHERE tid=100"), 10);
+	sqlite3_close(db);
+}
+
+/* Groups that claim to be in each other, or in themselves, are read to the end. */
+static void groups_in_a_circle_do_no_harm(void **state)
+{
+	sqlite3 *db = with_quarters(GROUPED("908 0 cgroup_weight cgroup=7 parent=8 weight=2\n"
+					    "908 0 cgroup_weight cgroup=8 parent=7 weight=0\n"
+					    "908 0 cgroup_weight cgroup=9 parent=9 weight=9\n"
+					    "908 300 thread pid=300 state=83 cgroup=9\n"));
+
+	(void)state;
+	assert_in_range(asked(db, "SELECT fair FROM sched_stat WHERE tid=200"), 0, 12000);
+	sqlite3_close(db);
+}
+
+static void the_answer_says_which_weights_it_knows(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db = with_quarters(GROUPED("908 0 info text=\"autogroup=1\"\n"));
+
+	(void)state;
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db,
+			       "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence LIKE"
+			       " '%level by level, the weights of 2 control groups (0 changed%'"),
+			 1);
+	/* all that ran had groups with a weight */
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%autogroup%'"), 0);
+	assert_int_equal(asked(db, "SELECT value * 100 FROM metric WHERE name='fair' AND"
+				   " subject='a[100]'"),
+			 100);
+	sqlite3_close(db);
+	db = with_quarters(START("all") "908 0 info text=\"autogroup=1\"\n");
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%autogroup%'"
+				   " AND sentence LIKE '%: 2 processes%'"),
+			 1);
 	sqlite3_close(db);
 }
 
@@ -241,6 +428,12 @@ int main(void)
 		T(fair_shares_follow_the_weights),
 		T(heavier_threads_are_due_more),
 		T(fair_shares_do_not_know_of_groups),
+		T(shares_of_groups_follow_their_weights),
+		T(shares_go_down_the_tree),
+		T(a_group_has_one_weight_on_all_cpus),
+		T(shares_follow_changes),
+		T(groups_in_a_circle_do_no_harm),
+		T(the_answer_says_which_weights_it_knows),
 		T(idle_cpus_beside_long_waits_are_told),
 		T(idle_cpus_do_not_count_for_who_is_bound_to_another),
 		T(idle_cpus_are_not_known_of_who_was_bound_meanwhile),

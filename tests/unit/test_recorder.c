@@ -9,6 +9,7 @@
 #include "record/ring.h"
 #include "record/snapshot.h"
 #include "record/sockets.h"
+#include "record/weights.h"
 
 #include <sys/socket.h>
 
@@ -263,12 +264,29 @@ static void only_changed_counters_are_written(void **state)
 	buf_free(&out);
 }
 
+/* In the kernel's unit of threads, whichever version of control groups it is. */
+static void weights_of_groups_are_those_of_threads(void **state)
+{
+	(void)state;
+	assert_int_equal(weights_parse("100", true), 1024);
+	assert_int_equal(weights_parse("300", true), 3072);
+	assert_int_equal(weights_parse("1", true), 10);
+	assert_int_equal(weights_parse("10000", true), 102400);
+	assert_int_equal(weights_parse("0", true), 3); /* cpu.idle */
+	assert_int_equal(weights_parse("1024", false), 1024);
+	assert_int_equal(weights_parse("262144", false), 262144);
+	assert_int_equal(weights_parse("", true), 0);
+	assert_int_equal(weights_parse("x", false), 0);
+	assert_int_equal(weights_parse("99999999999", false), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(stock_rings_are_taken_up_to_busy_records),
 		T(own_rings_are_taken_and_cleared),
 		T(names_are_near_or_far),
+		T(weights_of_groups_are_those_of_threads),
 		T(stat_lines_are_parsed),
 		T(socket_tables_are_parsed),
 		T(connections_of_before_are_told_apart),
