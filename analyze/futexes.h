@@ -30,7 +30,7 @@ struct futexes {
 	u32 n, cap;
 	struct idmap users; /* futex << 32 | thread */
 	/* numbers of the calls: in both tables */
-	s32 futex[2], wait[2], wake[2], requeue[2];
+	s32 futex[2], wait[2], waitv[2], wake[2], requeue[2];
 };
 
 #endif

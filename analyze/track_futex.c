@@ -48,9 +48,8 @@ int futex_start(struct replay *r, struct err *e)
 		const char *name;
 		s32 *nr;
 	} calls[] = {
-		{ "futex", f->futex },
-		{ "futex_wait", f->wait },
-		{ "futex_wake", f->wake },
+		{ "futex", f->futex },		 { "futex_wait", f->wait },
+		{ "futex_waitv", f->waitv },	 { "futex_wake", f->wake },
 		{ "futex_requeue", f->requeue },
 	};
 
@@ -323,7 +322,7 @@ int futex_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 	if (abi >= 0 && r->waits[abi][v->nr] == SYSWAIT_FUTEX && rec->type == EV_syscall_args) {
 		if (v->nr == f->futex[abi])
 			ret = on_multiplexed(r, t, rec->event, v, e);
-		else if (v->nr == f->wait[abi])
+		else if (v->nr == f->wait[abi] || (v->nr == f->waitv[abi] && v->arg[0]))
 			ret = on_wait(r, t, v->arg[0], v, e);
 		else if (v->nr == f->wake[abi])
 			ret = on_wake(r, t, v->arg[0], v->ret, true, e);

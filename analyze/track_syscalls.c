@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ERRNO_MAX 4095 /* results from -4095 to -1 are errors */
+#define ERRNO_MAX   4095 /* results from -4095 to -1 are errors */
+#define FUTEX_WAITV 449	 /* in every table */
 
 struct errno_count {
 	s32 error;
@@ -21,6 +22,14 @@ struct syscall_stat {
 	struct errno_count *failures;
 	u32 n_failures;
 };
+
+/* The first argument; of futex_waitv, whose futexes are in memory, the futex. 0: not known. */
+static u64 first_arg(const struct ev_syscall_args *a)
+{
+	if (a->flags & SYSCALL_FUTEX)
+		return a->arg5;
+	return a->nr == FUTEX_WAITV ? 0 : a->arg0;
+}
 
 struct call_view view_syscall(const struct record *rec)
 {
@@ -38,7 +47,7 @@ struct call_view view_syscall(const struct record *rec)
 	return (struct call_view){ .ts = rec->ts,
 				   .dur = a->dur,
 				   .ret = a->ret,
-				   .arg = { a->arg0, a->arg1, a->arg2, a->arg3 },
+				   .arg = { first_arg(a), a->arg1, a->arg2, a->arg3 },
 				   .nr = a->nr,
 				   .abi = a->abi,
 				   .flags = a->flags };

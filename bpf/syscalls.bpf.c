@@ -6,7 +6,10 @@
 #define TS_COMPAT    2
 #define TIF_32BIT    22
 
-const volatile u8 shapes[1024] = {}; /* by number: format/shapes.h */
+#define WAITV_MAX 128 /* futexes of one call */
+
+const volatile u8 shapes[1024] = {};  /* by number: format/shapes.h */
+const volatile u16 nr_waitv = 0xffff; /* futex_waitv: its futexes are in memory */
 
 #if defined(__TARGET_ARCH_x86)
 #define NATIVE_ABI	     ABI_X86_64
@@ -104,14 +107,34 @@ static __always_inline void emit_short(struct counts *c, const struct call *call
 	ev_submit(e);
 }
 
+struct waitv { /* struct futex_waitv of include/uapi/linux/futex.h */
+	u64 val, uaddr;
+	u32 flags, unused;
+};
+
+/* Its result is the one that ended it; if none did, the first stands for all. */
+static __always_inline bool futex_of_waitv(u64 list, s64 ret, u64 *address)
+{
+	const struct waitv *w = (const void *)list;
+
+	if (ret > 0 && ret < WAITV_MAX)
+		w += ret;
+	return bpf_probe_read_user(address, sizeof(*address), &w->uaddr) == 0;
+}
+
 static __always_inline void emit_full(struct counts *c, const struct call *call,
 				      struct pt_regs *regs, const bool btf)
 {
 	u64 arg0 = SYSCALL_ARG0(btf, regs), arg1 = SYSCALL_ARG1(btf, regs);
 	u64 arg2 = SYSCALL_ARG2(btf, regs), arg3 = SYSCALL_ARG3(btf, regs);
 	u64 arg4 = SYSCALL_ARG4(btf, regs), arg5 = SYSCALL_ARG5(btf, regs);
-	struct ev_syscall_args *e = ev_reserve(c, call->ts, call->tid, syscall_args);
+	struct ev_syscall_args *e;
+	u8 flags = call->flags;
 
+	if (call->nr == nr_waitv && call->abi == NATIVE_ABI &&
+	    futex_of_waitv(arg0, call->ret, &arg5))
+		flags |= SYSCALL_FUTEX;
+	e = ev_reserve(c, call->ts, call->tid, syscall_args);
 	if (!e)
 		return;
 	e->dur = call->dur;
@@ -125,7 +148,7 @@ static __always_inline void emit_full(struct counts *c, const struct call *call,
 	e->unused = 0;
 	e->nr = call->nr;
 	e->abi = call->abi;
-	e->flags = call->flags;
+	e->flags = flags;
 	ev_submit(e);
 }
 

@@ -81,6 +81,7 @@ enum ev_group {
 /* flags of syscall and syscall_args */
 #define SYSCALL_NO_ENTRY   1
 #define SYSCALL_UNFINISHED 2
+#define SYSCALL_FUTEX	   4 /* arg5 is the address of a futex */
 
 /* flags of switch */
 #define SWITCH_PREEMPT 1

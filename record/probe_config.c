@@ -99,6 +99,7 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 		if (!syscall_set_has(o->syscalls, nr))
 			ro->shapes[nr] |= SHAPE_SKIP;
 	path_table_fill(ro->paths, sizeof(ro->paths));
+	ro->nr_waitv = shape_table_number("futex_waitv");
 }
 
 int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struct err *e)

@@ -208,6 +208,34 @@ static void futexes_are_grouped_by_signature(void **state)
 	sqlite3_close(db);
 }
 
+/* Recorders of before could not tell the futex: then it is not known, whatever the arguments are.
+ */
+static void the_futex_that_ended_a_wait_on_several(void **state)
+{
+	sqlite3 *db = loaded(START SLEEP WAKER_RETURNS
+			     "@cpu 0\n5010 0 switch next=100\n"
+			     "5100 100 syscall_args nr=futex_waitv dur=3200 ret=1"
+			     " arg0=0x7000 arg1=2 arg5=0x1000 flags=4\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE address=0x1000"), 1);
+	assert_int_equal(asked(db, "SELECT observed FROM futex_release WHERE waiter=100"), 1);
+	assert_int_equal(asked(db,
+			       "SELECT f.address FROM thread_state s JOIN futex f ON f.id=s.object"
+			       " WHERE s.tid=100 AND s.nr=449"),
+			 0x1000);
+	assert_int_equal(asked(db, "SELECT count(*) FROM futex WHERE address=0x7000"), 0);
+	sqlite3_close(db);
+	db = loaded(START SLEEP WAKER_RETURNS "@cpu 0\n5010 0 switch next=100\n"
+					      "5100 100 syscall_args nr=futex_waitv dur=3200 ret=1"
+					      " arg0=0x7000 arg1=2 arg5=0x1000\n");
+	assert_int_equal(asked(db, "SELECT total(waits) FROM futex"), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM thread_state WHERE tid=100 AND nr=449 AND"
+				   " object IS NULL"),
+			 1);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +250,7 @@ int main(void)
 		T(missing_wakeups_are_counted),
 		T(locks_are_told_from_handoffs),
 		T(futexes_are_grouped_by_signature),
+		T(the_futex_that_ended_a_wait_on_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
