@@ -2,22 +2,41 @@
 /* What users tell beside the recording. */
 #include "ask.h"
 
+#include "when.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define SECONDS_MAX 1e9
+#define TIME_MAX 1000000000000000000ull /* ns: 31 years */
 
 static const char *const qos_names[] = { "rps", "p50", "p90", "p95", "p99", "calls", "call-p95" };
+
+/* A time after the begin, or a length, as --from takes it: "10", "10s", "250ms". */
+static int read_time(unsigned long long *ret, const char *text, size_t n)
+{
+	struct when w;
+	char copy[32];
+
+	if (n == 0 || n >= sizeof(copy))
+		return -1;
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	if (when_parse(&w, "", copy, NULL) < 0 || w.kind != WHEN_AFTER || w.ns > TIME_MAX)
+		return -1;
+	*ret = w.ns;
+	return 0;
+}
 
 int ask_step(void *config, const char *arg, struct err *e)
 {
 	unsigned long long *step = &((struct asked *)config)->step;
-	int ret = opt_seconds(step, "step", arg, e);
 
-	if (ret == 0 && *step < 1000000)
-		return err_set(e, ERR_FAIL, "--step needs at least 0.001 s, not %.40s", arg);
-	return ret;
+	if (read_time(step, arg, strlen(arg)) < 0)
+		return err_set(e, ERR_FAIL,
+			       "--step needs a time such as 10, 0.5s or 250ms, not %.40s", arg);
+	if (*step < 1000000)
+		return err_set(e, ERR_FAIL, "--step needs at least 1ms, not %.40s", arg);
+	return 0;
 }
 
 int ask_qos(void *config, const char *arg, struct err *e)
@@ -30,17 +49,13 @@ int ask_qos(void *config, const char *arg, struct err *e)
 static int read_part(struct asked_part *ret, const char *name, const char *arg, struct err *e)
 {
 	const char *dots = strstr(arg, "..");
-	char *end = NULL, *last = NULL;
 
-	ret->from = strtod(arg, &end);
-	if (dots)
-		ret->to = strtod(dots + 2, &last);
-	/* "1..2": strtod takes "1." */
-	if (!dots || end == arg || end < dots || end > dots + 1 || last == dots + 2 || *last ||
-	    !(ret->from >= 0) || !(ret->to > ret->from) || ret->to > SECONDS_MAX)
+	if (!dots || read_time(&ret->from, arg, (size_t)(dots - arg)) < 0 ||
+	    read_time(&ret->to, dots + 2, strlen(dots + 2)) < 0 || ret->to <= ret->from)
 		return err_set(e, ERR_FAIL,
-			       "--%s needs two times in seconds such as 0..10, not %.40s", name,
-			       arg);
+			       "--%s needs two times after the begin such as 0..10 or "
+			       "500ms..2s, not %.40s",
+			       name, arg);
 	return 0;
 }
 
@@ -54,11 +69,11 @@ int ask_degraded(void *config, const char *arg, struct err *e)
 	return read_part(&((struct asked *)config)->degraded, "degraded", arg, e);
 }
 
-static int put_time(sqlite3 *db, const char *key, double seconds, struct err *e)
+static int put_time(sqlite3 *db, const char *key, unsigned long long ns, struct err *e)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "%.0f", seconds * 1e9);
+	snprintf(text, sizeof(text), "%llu", ns);
 	return db_insert(db, TABLE_recording, e, "ss", key, text);
 }
 
@@ -68,7 +83,7 @@ static int put_part(sqlite3 *db, const char *name, const struct asked_part *p, s
 	char key[32];
 	int ret = 0;
 
-	if (!(p->to > 0))
+	if (!p->to)
 		return 0;
 	snprintf(key, sizeof(key), "%s_from", name);
 	ret = put_time(db, key, p->from, e);
@@ -82,7 +97,7 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 	size_t i;
 	int ret = 0;
 
-	if (a->degraded.to > 0 && !(a->baseline.to > 0))
+	if (a->degraded.to && !a->baseline.to)
 		return err_set(e, ERR_FAIL, "--degraded needs a --baseline to compare with");
 	ret = put_part(db, "baseline", &a->baseline, e);
 	if (ret == 0)
@@ -99,5 +114,5 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 
 bool ask_special(const struct asked *a)
 {
-	return a->step || a->qos || a->baseline.to > 0 || a->degraded.to > 0;
+	return a->step || a->qos || a->baseline.to || a->degraded.to;
 }

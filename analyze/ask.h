@@ -15,7 +15,7 @@ struct asked {
 	unsigned long long step; /* ns; 0: the default */
 	const char *qos;	 /* name of a series, or a CSV file; NULL: the default */
 	struct asked_part {
-		double from, to; /* s after the begin; to 0: not named */
+		unsigned long long from, to; /* ns after the begin; to 0: not named */
 	} baseline, degraded;
 };
 
@@ -24,14 +24,14 @@ int ask_qos(void *config, const char *arg, struct err *e);
 int ask_baseline(void *config, const char *arg, struct err *e);
 int ask_degraded(void *config, const char *arg, struct err *e);
 
-#define ASK_STEP                                                                              \
-	{                                                                                     \
-		"step", 0, "SECONDS", "length of the windows of series; default: 1", ask_step \
+#define ASK_STEP                                                                            \
+	{                                                                                   \
+		"step", 0, "TIME", "length of the windows of series; default: 1s", ask_step \
 	}
 /* clang-format off */
 #define ASK_OPTIONS                                                                              \
 	ASK_STEP,                                                                                \
-	{ "baseline", 0, "FROM..TO", "the part to compare with, in seconds after the begin",     \
+	{ "baseline", 0, "FROM..TO", "the part to compare with, such as 0..10 or 500ms..2s",     \
 	  ask_baseline },                                                                        \
 	{ "degraded", 0, "FROM..TO", "the part that was slow, for causes; with --baseline",      \
 	  ask_degraded },                                                                        \

@@ -10,6 +10,7 @@
 #include "excerpt.h"
 #include "format/version.h"
 #include "load.h"
+#include "newfile.h"
 #include "progress.h"
 
 #include <dirent.h>
@@ -170,6 +171,7 @@ static int fill(const char *name, struct reader *r, const struct asked *a, struc
 	sqlite3 *db = NULL;
 	int ret;
 
+	newfile_sweep(name);
 	snprintf(part, sizeof(part), "%s.part-%ld", name, (long)getpid());
 	ret = db_open(&db, part, true, e);
 	if (ret == 0)

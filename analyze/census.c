@@ -425,6 +425,14 @@ bool census_wants(struct census *c, const struct record *rec)
 	return false;
 }
 
+int census_somebody(const struct census *c, struct err *e)
+{
+	return c->n_chosen ? 0
+			   : err_set(e, ERR_FAIL,
+				     "the filter means no process or thread of which the recording "
+				     "has events");
+}
+
 void census_free(struct census *c)
 {
 	struct household *h;

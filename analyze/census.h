@@ -82,6 +82,9 @@ bool census_wants(struct census *c, const struct record *rec);
 /* True if the filter means this thread. */
 bool census_chosen(const struct census *c, u32 tid);
 
+/* At the end: ERR_FAIL if nobody was chosen. */
+int census_somebody(const struct census *c, struct err *e);
+
 void census_free(struct census *c);
 
 #endif

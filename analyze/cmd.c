@@ -67,13 +67,15 @@ bool cmd_colour(const char *output)
 
 int cmd_width(void)
 {
+	const char *told = getenv("COLUMNS"); /* for a pager, say */
+	long columns = told ? strtol(told, NULL, 10) : 0;
 	struct winsize w;
 
-	if (!isatty(STDOUT_FILENO))
-		return WIDTH_DEFAULT;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < WIDTH_MIN)
-		return WIDTH_MIN;
-	return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
+		columns = w.ws_col;
+	else if (columns <= 0)
+		return isatty(STDOUT_FILENO) ? WIDTH_MIN : WIDTH_DEFAULT;
+	return columns < WIDTH_MIN ? WIDTH_MIN : columns > WIDTH_MAX ? WIDTH_MAX : (int)columns;
 }
 
 int cmd_damaged(const char *path)

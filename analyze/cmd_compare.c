@@ -2,6 +2,7 @@
 /* compare: did it get slower, by how much, how sure is that, and where did the time go? */
 #include "cmd.h"
 #include "compare.h"
+#include "pictures.h"
 #include "render.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 struct config {
 	struct asked asked; /* first: options of filter.h */
 	struct render_options render;
+	struct picture_files files; /* dir: NULL if none are wanted */
 	const char *output;
 	double threshold; /* share */
 	bool force;
@@ -25,6 +27,14 @@ struct config {
 
 CMD_SET_TEXT(set_output, output)
 CMD_SET_FLAG(set_force, force)
+CMD_SET_TEXT(set_plot, files.dir)
+CMD_SET_TEXT(set_note, files.note)
+CMD_SET_FLAG(set_keep, files.keep)
+
+static int set_format(void *config, const char *arg, struct err *e)
+{
+	return picture_format(&((struct config *)config)->files, arg, e);
+}
 
 static int set_markdown(void *config, const char *arg, struct err *e)
 {
@@ -114,6 +124,10 @@ static const struct opt opts[] = {
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
 	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
+	{ "plot", 0, "DIR", "also draw its pictures with gnuplot, in this directory", set_plot },
+	{ "format", 'f', "svg|png", "of these pictures; default: svg", set_format },
+	{ "keep-data", 0, NULL, "keep the numbers that were drawn, as TSV", set_keep },
+	{ "note", 0, "TEXT", "a line to stand under the title of pictures", set_note },
 	FILTER_OPTS,
 	CACHE_OPTS,
 	{ 0 },
@@ -149,6 +163,8 @@ static int read_config(struct config *c, int argc, char **argv, struct err *e)
 
 	if (ret < 0)
 		return ret;
+	if (!c->files.dir && (c->files.keep || c->files.note))
+		return err_set(e, ERR_FAIL, "--keep-data and --note go with --plot only");
 	if (!c->n[0] || !c->n[1])
 		return err_set(e, ERR_FAIL, "usage: obsanalyze compare [OPTION]... %s",
 			       command_compare.words);
@@ -215,6 +231,17 @@ static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err
 	return ret;
 }
 
+static int draw(sqlite3 *db, const struct picture_files *f, struct err *e)
+{
+	const struct picture *p;
+	int ret = f->dir ? picture_dir(f, e) : 0;
+
+	for (p = pictures; f->dir && p->name && ret >= 0; p++)
+		if (strcmp(p->analysis, "compare") == 0)
+			ret = picture_file(db, p, f, e);
+	return ret < 0 ? ret : 0;
+}
+
 static int judge_exit(sqlite3 *db, const struct config *c, struct err *e)
 {
 	s64 slower = 0;
@@ -259,6 +286,7 @@ static int run(int argc, char **argv, struct err *e)
 {
 	struct config c = { .threshold = THRESHOLD / 100.0,
 			    .render.format = RENDER_TEXT,
+			    .files.format = "svg",
 			    .side = -1 };
 	struct sides s = { 0 };
 	struct buf out = { 0 };
@@ -280,6 +308,8 @@ static int run(int argc, char **argv, struct err *e)
 		ret = render_compare(&out, db, &c.render, c.threshold, e);
 	if (ret == 0)
 		ret = cmd_write(&out, c.output, e);
+	if (ret == 0)
+		ret = draw(db, &c.files, e);
 	if (ret == 0)
 		ret = judge_exit(db, &c, e);
 	if (ret == 0 && damaged(&s))

@@ -103,6 +103,8 @@ static int print(struct reader *r, struct census *census, const struct config *c
 		if (ret != 0)
 			break;
 	}
+	if (ret == 0 && none && census)
+		ret = census_somebody(census, e);
 	if (ret == 0 && none) /* silence could be taken for a failure */
 		fprintf(stderr, "obsanalyze: no record is of what was asked for\n");
 	buf_free(&line);
@@ -135,9 +137,7 @@ static int dump(struct reader *r, const struct config *c, struct err *e)
 			       "events",
 			       c->event);
 	if (ret == 0)
-		ret = when_resolve(&from, &c->filter.from, &o, 0, e);
-	if (ret == 0)
-		ret = when_resolve(&to, &c->filter.to, &o, UINT64_MAX, e);
+		ret = filter_times(&from, &to, &c->filter, &o, e);
 	if (ret < 0)
 		return ret;
 	if (!filter_chooses(&c->filter)) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct config {
 	struct asked asked; /* first: options of filter.h look for it there */
@@ -116,21 +117,35 @@ static int csv_one(sqlite3 *db, const struct config *c, struct err *e)
 	return ret < 0 ? ret : write_csv(db, c->table, c->output, e);
 }
 
+static int csv_path(struct buf *path, const struct config *c, int table, struct err *e)
+{
+	buf_clear(path);
+	return buf_printf(path, e, "%s/%s.csv", c->output, tables[table].name);
+}
+
 static int csv_all(sqlite3 *db, const struct config *c, struct err *e)
 {
 	struct buf path = { 0 };
+	bool made;
 	int t, ret = 0;
 
 	if (!c->output)
 		return err_set(e, ERR_FAIL,
 			       "csv needs a directory for its files (-o), or one table (-t)");
-	if (mkdir(c->output, 0777) < 0 && errno != EEXIST)
+	made = mkdir(c->output, 0777) == 0;
+	if (!made && errno != EEXIST)
 		return err_errno(e, ERR_FAIL, "cannot make the directory %.400s", c->output);
 	for (t = 0; t < N_TABLES && ret == 0; t++) {
-		buf_clear(&path);
-		ret = buf_printf(&path, e, "%s/%s.csv", c->output, tables[t].name);
+		ret = csv_path(&path, c, t, e);
 		if (ret == 0)
 			ret = write_csv(db, tables[t].name, path.data, e);
+	}
+	if (ret < 0) { /* some of the tables are no answer, and would be in the way */
+		for (t -= 2; t >= 0; t--)
+			if (csv_path(&path, c, t, NULL) == 0)
+				unlink(path.data);
+		if (made)
+			rmdir(c->output);
 	}
 	buf_free(&path);
 	return ret;

@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "cmd.h"
 #include "excerpt.h"
+#include "newfile.h"
 #include "raw_tables.h"
 
 #include <stdlib.h>
@@ -89,6 +90,7 @@ static int make(const char *path, const char *recording, struct reader *reader,
 			      path);
 	if (ret < 0)
 		goto out;
+	newfile_sweep(path);
 	progress_start(&p, "loading", "records"); /* before a file is made that would be left */
 	ret = fill(part.data, recording, reader, c, &p, e);
 	if (ret == 0 && rename(part.data, path) < 0)

@@ -317,10 +317,8 @@ static int second_pass(struct excerpt *x)
 		ret = excerpt_cpus_end(x);
 	if (ret == 0)
 		ret = put_tail(x);
-	if (ret == 0 && filter_chooses(x->filter) && !x->census->n_chosen)
-		ret = err_set(x->e, ERR_FAIL,
-			      "the filter means no process or thread of which the recording has "
-			      "events");
+	if (ret == 0 && filter_chooses(x->filter))
+		ret = census_somebody(x->census, x->e);
 	return ret < 0 ? ret : writer_finish(x->writer, x->e);
 }
 
@@ -328,20 +326,9 @@ static int second_pass(struct excerpt *x)
 
 static int resolve(struct excerpt *x)
 {
-	const struct filter *f = x->filter;
 	int ret = origin_read(&x->origin, x->reader, x->e);
 
-	if (ret == 0)
-		ret = when_resolve(&x->from, &f->from, &x->origin, 0, x->e);
-	if (ret == 0)
-		ret = when_resolve(&x->to, &f->to, &x->origin, UINT64_MAX, x->e);
-	if (ret == 0 && f->from.kind && x->from < x->origin.begin)
-		x->from = x->origin.begin;
-	if (ret < 0 || (x->from < x->to && x->from <= x->origin.end && x->to > x->origin.begin))
-		return ret;
-	return err_set(x->e, ERR_FAIL,
-		       "nothing lies between --from and --to: the recording lasts %.3f s",
-		       (double)(x->origin.end - x->origin.begin) / 1e9);
+	return ret < 0 ? ret : filter_times(&x->from, &x->to, x->filter, &x->origin, x->e);
 }
 
 static int start(struct excerpt *x, int fd)

@@ -111,6 +111,21 @@ static int describe_when(const char *word, const struct when *w, struct buf *out
 			  (double)(w->ns % 60000000000ull) / 1e9);
 }
 
+int filter_times(u64 *from, u64 *to, const struct filter *f, const struct origin *o, struct err *e)
+{
+	int ret = when_resolve(from, &f->from, o, 0, e);
+
+	if (ret == 0)
+		ret = when_resolve(to, &f->to, o, UINT64_MAX, e);
+	if (ret == 0 && f->from.kind && *from < o->begin)
+		*from = o->begin;
+	if (ret < 0 || (*from<*to && * from <= o->end && * to> o->begin))
+		return ret;
+	return err_set(e, ERR_FAIL,
+		       "nothing lies between --from and --to: the recording lasts %.3f s",
+		       (double)(o->end - o->begin) / 1e9);
+}
+
 static int describe_ids(const char *word, const u32 *ids, int n, struct buf *out, struct err *e)
 {
 	int i, ret = 0;

@@ -64,6 +64,12 @@ bool filter_chooses(const struct filter *f);
 /* True if it leaves out anything. */
 bool filter_active(const struct filter *f);
 
+/*
+ * From when to when on the recording's clock: not before its begin if --from was given. ERR_FAIL if
+ * that is no part of it.
+ */
+int filter_times(u64 *from, u64 *to, const struct filter *f, const struct origin *o, struct err *e);
+
 /* Appends what it leaves in, in words: "--pid 100 --from 10s" as times and names. */
 int filter_describe(const struct filter *f, struct buf *out, struct err *e);
 

@@ -2,6 +2,8 @@
 /* Files that commands make. */
 #include "outfile.h"
 
+#include "newfile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,12 +33,24 @@ int outfile_open(struct outfile *o, const char *path, bool force, struct err *e)
 	}
 	if (lstat(path, &sb) == 0 && !force)
 		return exists(path, e);
+	newfile_sweep(path);
+	o->fd = newfile_open(path, 0600);
+	if (o->fd >= 0)
+		return 0;
 	if (buf_printf(&o->part, e, "%s.part-%ld", path, (long)getpid()) < 0)
 		return ERR_FAIL;
 	o->fd = open(o->part.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (o->fd < 0)
 		return err_errno(e, ERR_FAIL, "cannot make %.400s", o->part.data);
 	return 0;
+}
+
+static int name_it(struct outfile *o, struct err *e)
+{
+	if (newfile_name(o->fd, o->path, o->force) == 0)
+		return 0;
+	return errno == EEXIST ? exists(o->path, e)
+			       : err_errno(e, ERR_FAIL, "cannot make %.400s", o->path);
 }
 
 /* Without force, a file that has come meanwhile is not replaced: link refuses that, rename does
@@ -63,7 +77,7 @@ int outfile_keep(struct outfile *o, struct err *e)
 		return 0;
 	if (fsync(o->fd) < 0 && errno != EINVAL)
 		return err_errno(e, ERR_FAIL, "cannot write %.400s to its disk", o->path);
-	ret = give_name(o, e);
+	ret = o->part.data ? give_name(o, e) : name_it(o, e);
 	if (ret == 0)
 		buf_free(&o->part);
 	return ret;

@@ -13,7 +13,7 @@
 
 struct outfile {
 	const char *path; /* as the user gave it; "-" is standard output */
-	struct buf part;  /* the name until then */
+	struct buf part;  /* the name until then; none if it needs none: newfile.h */
 	bool force;	  /* may replace */
 	int fd;
 };

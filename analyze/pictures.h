@@ -9,6 +9,9 @@
 #include "db.h"
 #include "format/buf.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+
 struct picture {
 	const char *name;
 	const char *analysis; /* whose answers it shows */
@@ -29,6 +32,25 @@ int picture_data(struct buf *tsv, sqlite3 *db, const struct picture *p, struct e
  */
 int picture_draw(const struct picture *p, const char *dir, const char *data, const char *file,
 		 const char *format, const char *note, bool quiet, struct err *e);
+
+/* Pictures as files in a directory. */
+struct picture_files {
+	const char *dir;
+	const char *format; /* svg or png */
+	const char *note;   /* as for picture_draw */
+	bool keep;	    /* the rows, as NAME.tsv */
+	FILE *told;	    /* where names of files that were made go; NULL: nowhere */
+};
+
+/* Takes the argument of --format. */
+int picture_format(struct picture_files *f, const char *arg, struct err *e);
+
+/* Makes the directory if it is not there. */
+int picture_dir(const struct picture_files *f, struct err *e);
+
+/* Draws dir/NAME.format, also over one that is there: 1; 0 if there is nothing to draw. */
+int picture_file(sqlite3 *db, const struct picture *p, const struct picture_files *f,
+		 struct err *e);
 
 /*
  * Appends the picture as an <svg> element for a document with light and dark colours: 1; 0 if the

@@ -2,6 +2,8 @@
 /* A long result on its way out. */
 #include "sink.h"
 
+#include "newfile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,19 +11,24 @@
 
 #define ENOUGH (64u << 10)
 
+static int cannot(const char *path, struct err *e)
+{
+	if (errno == EEXIST)
+		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
+			       path);
+	return err_errno(e, ERR_FAIL, "cannot make %.400s", path);
+}
+
 int sink_open(struct sink *s, const char *path, struct err *e)
 {
 	*s = (struct sink){ .fd = STDOUT_FILENO };
 	if (!path || strcmp(path, "-") == 0)
 		return 0;
 	s->path = path;
-	s->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (s->fd >= 0)
-		return 0;
-	if (errno == EEXIST)
-		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
-			       path);
-	return err_errno(e, ERR_FAIL, "cannot make %.400s", path);
+	s->nameless = access(path, F_OK) < 0 && (s->fd = newfile_open(path, 0666)) >= 0;
+	if (!s->nameless)
+		s->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	return s->fd >= 0 ? 0 : cannot(path, e);
 }
 
 static int write_all(struct sink *s, struct err *e)
@@ -53,9 +60,11 @@ int sink_close(struct sink *s, bool good, struct err *e)
 	int ret = good ? write_all(s, e) : 0;
 
 	if (s->path && s->fd >= 0) {
+		if (s->nameless && good && ret >= 0 && newfile_name(s->fd, s->path, false) < 0)
+			ret = cannot(s->path, e);
 		if (close(s->fd) < 0 && ret >= 0)
 			ret = err_errno(e, ERR_FAIL, "cannot write %.400s", s->path);
-		if (!good || ret < 0)
+		if (!s->nameless && (!good || ret < 0))
 			unlink(s->path);
 	}
 	buf_free(&s->b);

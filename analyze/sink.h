@@ -14,7 +14,8 @@ struct sink {
 	struct buf b;
 	const char *path; /* NULL: standard output */
 	int fd;
-	bool gone; /* nobody reads any more (head): what follows is thrown away, no failure */
+	bool nameless; /* until it is whole: newfile.h */
+	bool gone;     /* nobody reads any more (head): what follows is thrown away, no failure */
 };
 
 /* path NULL or "-": standard output; else a file that must not exist. */

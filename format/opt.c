@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,17 +130,5 @@ int opt_size(unsigned long long *ret, const char *name, const char *text, struct
 			       "--%s needs a size such as 4096, 64K, 8M or 1G, not %.40s", name,
 			       text);
 	*ret = (unsigned long long)v;
-	return 0;
-}
-
-int opt_seconds(unsigned long long *ret, const char *name, const char *text, struct err *e)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end || !(v > 0) || v > 315360000.0)
-		return err_set(e, ERR_FAIL, "--%s needs seconds such as 10 or 0.5, not %.40s", name,
-			       text);
-	*ret = (unsigned long long)llround(v * 1e9);
 	return 0;
 }

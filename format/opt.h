@@ -32,7 +32,4 @@ void opt_help(FILE *f, const struct opt *opts);
 /* "8M", "64k", "1G", "4096": bytes. ERR_FAIL names the option. */
 int opt_size(unsigned long long *ret, const char *name, const char *text, struct err *e);
 
-/* "10", "0.5": seconds, as ns; above 0 and at most ten years. */
-int opt_seconds(unsigned long long *ret, const char *name, const char *text, struct err *e);
-
 #endif

@@ -7,6 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
 sub=${SUB:-}
+unset COLUMNS
 export PACK="$top/.output$sub/pack" TESTDATA="$top/testdata" PAGER=cat NO_COLOR=1 TZ=UTC
 if [ -n "$sub" ]; then OBSANALYZE="$top/.output$sub/obsanalyze"; else OBSANALYZE="$top/obsanalyze"; fi
 export OBSANALYZE

@@ -76,6 +76,17 @@ done
 for p in ratios excess compare; do
 	check "compare --html has picture $p" grep -q "figure id=\"picture-$p\"" "$work/compare.html"
 done
+for form in svg png; do
+	$oa compare --plot "$work/both" --format $form --keep-data --note 'ticket 7' "$work/before.obs" "$work/after.obs" >"$work/text"
+	for p in ratios excess compare; do
+		check "compare --plot draws $p as $form" sh -c "head -c 100 '$work/both/$p.$form' | grep -qa 'PNG\|<svg\|<?xml'"
+		check "and keeps its rows" test "$(wc -l <"$work/both/$p.tsv")" -ge 2
+	done
+	check "and prints the comparison" grep -q slower "$work/text"
+done
+check "the picture of durations shows both sides" sh -c "grep -q 'before, n = ' '$work/both/compare.svg' && grep -q 'after, n = ' '$work/both/compare.svg'"
+check "the note stands in it" grep -q 'ticket 7' "$work/both/ratios.svg"
+check "no texts in them touch each other" python3 tests/overlaps.py "$work"/both/*.svg
 check "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compare.html' | grep -q 'tag bad\">slower<'"
 check "and says which recordings are lossy" grep -q 'tag bad">LOSSY' "$work/losses.html"
 check "names cannot become elements" no grep -q '<script>x\|<b>before' "$work/evil.html"

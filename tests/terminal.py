@@ -99,6 +99,17 @@ check(broken_off(status, seen) and not left(), 'nor in the cache', (status, seen
 status, seen = run(['cut', '--from', '1ms', '-o', 'long.obs.cut', 'long.obs'], signal.SIGINT)
 check(broken_off(status, seen) and not left(), 'nor half a recording', (status, seen, left()))
 
+subprocess.run([obsanalyze, 'load', '-o', 'long.db', 'long.obs'], cwd=work, check=True)
+for command in (['cut', '--from', '1ms', '-o', 'long.obs.cut', 'long.obs'],
+                ['export', '-f', 'csv', '-t', 'syscall', '-o', 'long.obs.csv', 'long.db'],
+                ['export', '-o', 'long.obs.json', 'long.db']):
+    for number in signal.SIGINT, signal.SIGKILL:
+        status, seen = run(command, number)
+        check(status != 0 and not left(), '%s leaves nothing of %s' % (number.name, command[0]), (status, seen, left()))
+        for f in left():
+            os.unlink(os.path.join(work, f))
+os.unlink(os.path.join(work, 'long.db'))
+
 demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'testdata', 'demo.obs')
 reports = {}
 for what in ['report', demo], ['compare', '--force', demo, demo]:
@@ -115,5 +126,9 @@ for what in ['report', demo], ['compare', '--force', demo, demo]:
     check('\x1b' not in shown(what, 80, NO_COLOR='1'), 'not with NO_COLOR', '')
     for form in '--markdown', '--json':
         check('\x1b' not in shown(what + [form], 80), 'nor with ' + form, '')
+    for columns, most in ('80', 80), ('132', 132), ('20', 80), ('1000', 160), ('x', 100):
+        text = subprocess.run([obsanalyze] + what, capture_output=True, env=dict(env, COLUMNS=columns), cwd=work).stdout.decode()
+        widest = max((line for line in text.split('\n') if not line.startswith(('Command: ', 'Recording '))), key=len)
+        check(min(most, 132) - 12 <= len(widest) <= most, '%s with COLUMNS=%s fills %d' % (what[0], columns, most), widest)
     piped = subprocess.run([obsanalyze] + what, capture_output=True, env={k: v for k, v in env.items() if k != 'NO_COLOR'})
     check(b'\x1b' not in piped.stdout and len(piped.stdout) > 2000, 'nor in a pipe', piped.stdout[:80])

@@ -282,6 +282,19 @@ for form in --json --markdown; do
 1
 ls: cannot access 'half': No such file or directory"
 done
+is "a full disk leaves no tables, and no directory that was made for them" \
+	"$( (trap '' XFSZ; ulimit -f 64; $o export -f csv -o tables whole.db) 2>&1 | grep -c 'cannot write tables/.*csv: File too large'; ls -d tables 2>&1)" \
+	"1
+ls: cannot access 'tables': No such file or directory"
+mkdir mine && : >mine/thread.csv
+is "what was there stays" "$($o export -f csv -o mine whole.db 2>&1 | grep -c 'exists already'; ls mine)" "1
+thread.csv"
+for p in 999999998 999999999 $$; do echo half >"killed.db.part-$p"; done
+touch -d '10 minutes ago' killed.db.part-99999999[89] killed.db.part-$$ && touch killed.db.part-999999998
+$o load -o killed.db part.obs
+is "what a killed program left is swept by the next, but nothing of another's" "$(echo killed.db*)" \
+	"killed.db killed.db.part-$$ killed.db.part-999999998"
+rm -f killed.db*
 is "names of files in errors are safe on a terminal" "$($o report "$(printf 'no\n\033[31m')" 2>&1)" \
 	'obsanalyze: cannot open the recording no\x0a\x1b[31m: No such file or directory'
 ln -s part.obs link.obs
@@ -310,6 +323,20 @@ is "threads by number" "$($o dump --thread 6402 --json "$whole" | grep -c '"tid"
 is "a name that is nobody's is refused" "$($o report --comm nobody "$whole" 2>&1; echo $?)" \
 	"obsanalyze: the filter means no process or thread of which the recording has events
 1"
+for f in "--comm nobody" "--pid 4000000" "--thread 4000000" "--from 1h" "--from 1s --to 1s"; do
+	# shellcheck disable=SC2086 # an option and its argument
+	is "every command answers $f alike" \
+		"$(for v in info report dump verify load 'plot -o none' export repair cut redact migrate; do
+			case $v in repair | cut | redact | migrate) v="$v -o x3.obs" ;; load) v="load -o x3.db" ;; esac
+			$o $v $f "$whole" 2>&1 >/dev/null; echo $?
+		done | sort | uniq -c | sed 's/^ *//; s/recording lasts [0-9.]* s/recording lasts/'; ls x3.* 2>&1)" \
+		"11 1
+11 obsanalyze: $(case $f in
+			--from*) echo 'nothing lies between --from and --to: the recording lasts' ;;
+			*) echo 'the filter means no process or thread of which the recording has events' ;;
+		esac)
+ls: cannot access 'x3.*': No such file or directory"
+done
 # shellcheck disable=SC2046 # two numbers
 set -- $($o dump -e clock "$whole" | head -n 1 | sed 's/.* monotonic=\([0-9]*\).* realtime=\([0-9]*\).*/\1 \2/')
 begin=$($o info "$whole" | sed -n 's/^begin: //p')
