@@ -180,6 +180,7 @@ install: ## install below DESTDIR and prefix
 	install -D -m 755 $(built)/obsanalyze $(DESTDIR)$(prefix)/bin/obsanalyze
 	install -D -m 644 -t $(share)/obsrec/plots plots/*.gp
 	install -D -m 644 -t $(share)/obsrec packaging/magic
+	install -D -m 644 -t $(share)/mime/packages packaging/obsrec.xml
 	install -D -m 644 -t $(share)/man/man8 man/obsrec.8
 	install -D -m 644 -t $(share)/man/man1 man/obsanalyze.1
 	install -D -m 644 -t $(share)/man/man5 man/obsrec.5 man/obs-schema.5

@@ -34,7 +34,8 @@ text() { # package: what it is
 	obsanalyze)
 		cat <<-END
 			Section: utils
-			Suggests: gnuplot-nox, sqlite3
+			Recommends: gnuplot-nox | gnuplot
+			Suggests: sqlite3
 			Description: say why a server was slow, from a recording of obsrec
 			 Replays a recording made by obsrec into tables and answers questions from
 			 them: where the time of threads went, how many requests a second, what
@@ -76,9 +77,11 @@ package() { # name, program
 		printf '\n  * Built from the source tree.\n\n'
 		echo " -- $who  $(date -uRd "@$SOURCE_DATE_EPOCH")"
 	} | gzip -9n >"$doc/changelog.Debian.gz"
-	# nobody has asked Debian for these packages, and who builds them without DEBEMAIL has no address
-	printf '%s\n' "$1: initial-upload-closes-no-bugs" "$1: bogus-mail-host *" \
-		"$1: bogus-mail-host-in-debian-changelog *" >"$root/usr/share/lintian/overrides/$1"
+	printf '%s\n' "# built from the source tree: nobody has asked Debian for it by a bug" \
+		"$1: initial-upload-closes-no-bugs" \
+		"# who builds without DEBEMAIL has no address; see packaging/deb.sh" \
+		"$1: bogus-mail-host *" "$1: bogus-mail-host-in-debian-changelog *" \
+		>"$root/usr/share/lintian/overrides/$1"
 	{
 		printf 'Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' "$1" "$version" "$arch" "$who"
 		printf 'Installed-Size: %s\nPriority: optional\nDepends: %s\n' "$(du -sk "$root" | cut -f1)" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The Debian packages: made, checked, installed in two bare roots of this release of Debian. One
-# records, the other has the analyzer alone and reports. Also shell completion and file(1) magic.
+# records, the other has the analyzer alone and reports. Also shell completion, file(1) magic and MIME types.
 # Needs root, debootstrap and a reachable mirror: the one that apt uses here. Bare roots are kept in
 # .output/package, so that a second run is quick.
 set -u
@@ -28,13 +28,13 @@ skip() {
 }
 
 command -v dpkg-deb >/dev/null || skip "this is no Debian"
-for tool in dpkg-shlibdeps lintian debootstrap file; do
+for tool in dpkg-shlibdeps lintian debootstrap file update-mime-database gio; do
 	command -v $tool >/dev/null || missing=1
 done
 if [ -n "${missing:-}" ] && [ "$(id -u)" -eq 0 ]; then
 	apt-get update -qq >/dev/null 2>&1
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends dpkg-dev lintian \
-		debootstrap file >/dev/null 2>&1
+		debootstrap file shared-mime-info libglib2.0-bin >/dev/null 2>&1
 fi
 
 # ---- install ----
@@ -91,6 +91,31 @@ says_file 'obsanalyze database, version [0-9]' "$work/demo.db"
 python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("CREATE TABLE a(b)")' "$work/other.db"
 holds "file does not take another database for ours" sh -c \
 	"! file -m packaging/magic '$work/other.db' | grep -q obsanalyze"
+
+# as README has it: behind what file knows, for one user
+share=$work/installed/opt/obs/share
+mkdir "$work/home"
+command=$(grep -o 'cat /usr/share/obsrec/magic >>~/.magic' README.md | sed "s|/usr/share|$share|")
+HOME=$work/home bash -c "$command"
+holds "file knows recordings by the command in README" sh -c \
+	"HOME='$work/home' file testdata/demo.obs | grep -q 'obsrec recording'"
+holds "and other files as before" sh -c "HOME='$work/home' file -L /bin/sh | grep -q ELF"
+
+# ---- desktops ----
+mkdir -p "$work/data/mime/packages"
+cp "$share/mime/packages/obsrec.xml" "$work/data/mime/packages/"
+update-mime-database "$work/data/mime" >/dev/null 2>&1
+is_type() { # type, file
+	got=$(XDG_DATA_HOME=$work/data gio info -a standard::content-type "$2" | sed -n 's/.*content-type: //p')
+	if [ "$got" = "$1" ]; then ok "a desktop takes $(basename "$2") for $1"; else fail "$2 is $got, not $1"; fi
+}
+cp testdata/demo.obs "$work/recording"
+mv "$work/demo.db" "$work/database"
+is_type application/x-obsrec "$work/recording"
+is_type application/x-obsanalyze "$work/database"
+is_type application/vnd.sqlite3 "$work/other.db"
+: >"$work/empty.obs"
+is_type application/x-obsrec "$work/empty.obs"
 
 # ---- packages ----
 holds "make deb" make deb
@@ -151,6 +176,7 @@ n=$(chroot "$work/obsanalyze" obsanalyze sql --csv /tmp/made.obs \
 if [ "$n" = 5 ]; then ok "it counts the 5 commands that ran there"; else fail "it counts $n, not 5 commands"; fi
 holds "man pages are there" sh -c "ls '$work/obsrec/usr/share/man/man8/obsrec.8.gz' \
 	'$work/obsanalyze/usr/share/man/man5/obs-schema.5.gz'"
+holds "so is the MIME type" test -s "$work/obsanalyze/usr/share/mime/packages/obsrec.xml"
 for c in obsrec obsanalyze; do
 	chroot "$work/$c" dpkg --purge $c >"$work/said" 2>&1
 	holds "$c goes without a trace" sh -c "! find '$work/$c/usr' -name '*obsrec*' -o -name '*obsanalyze*' | grep -q ."
