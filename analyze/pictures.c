@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define DURATION "(SELECT CAST(value AS INTEGER) FROM recording WHERE key='duration_ns')"
-/* whole milliseconds if that is fine enough */
-#define PICTURE_STEP "max(" DURATION " / 120, 1)"
+/* 120 windows, the last one no longer than the others */
+#define PICTURE_STEP "max((" DURATION " + 119) / 120, 1)"
 /* The server that answers most, all its workers together as in the verdict; else the function
  * called most */
 #define SERVED "iif(kind='function', name, " SERVICE_COMMON ")"

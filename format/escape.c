@@ -165,3 +165,19 @@ int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n
 		return add_label(out, bytes, n, e);
 	return add_all(out, &targets[how], bytes, n, e);
 }
+
+int escape_word(struct buf *out, const char *word, struct err *e)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_@%+=:,./-";
+	const char *quote = strchr(word, '\'') && !strpbrk(word, "\"$`\\!") ? "\"" : "'";
+	int ret;
+
+	if (*word && !word[strspn(word, plain)])
+		return buf_add(out, word, strlen(word), e);
+	ret = buf_add(out, quote, 1, e);
+	for (; ret == 0 && *word; word++) /* nothing acts between ' and ', and ' ends it */
+		ret = *word == '\'' && *quote == '\'' ? buf_add(out, "'\\''", 4, e)
+						      : buf_add(out, word, 1, e);
+	return ret < 0 ? ret : buf_add(out, quote, 1, e);
+}

@@ -23,4 +23,8 @@ enum escape_for {
 /* Appends n bytes, made safe. The result has no control bytes and is valid UTF-8. */
 int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n, struct err *e);
 
+/* Appends a word so that a shell reads it as one: in quotes where it needs them. Not yet safe to
+ * show. */
+int escape_word(struct buf *out, const char *word, struct err *e);
+
 #endif

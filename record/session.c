@@ -2,6 +2,8 @@
 /* What a recording says of its host, its clocks and itself. */
 #include "session.h"
 
+#include "format/buf.h"
+#include "format/escape.h"
 #include "format/version.h"
 #include "host.h"
 #include "made.h"
@@ -13,16 +15,21 @@
 
 #define CLOCK_TRIES 20
 
+/* As it can be given to a shell again. */
 static int put_command_line(struct pump *p, int argc, char **argv, struct err *e)
 {
-	char text[2048] = "";
-	int i;
+	struct buf text = { 0 };
+	int i, ret = 0;
 
-	for (i = 0; i < argc; i++) {
-		strncat(text, i ? " " : "", sizeof(text) - strlen(text) - 1);
-		strncat(text, argv[i], sizeof(text) - strlen(text) - 1);
+	for (i = 0; i < argc && ret == 0; i++) {
+		ret = i ? buf_add(&text, " ", 1, e) : 0;
+		if (ret == 0)
+			ret = escape_word(&text, argv[i], e);
 	}
-	return made_info(p, e, "command=%s", text);
+	if (ret == 0)
+		ret = made_info(p, e, "command=%.2047s", text.data);
+	buf_free(&text);
+	return ret;
 }
 
 /* Who and what is recorded; the replay relies on these. */

@@ -114,8 +114,8 @@ mv "$work/demo.db" "$work/database"
 is_type application/x-obsrec "$work/recording"
 is_type application/x-obsanalyze "$work/database"
 is_type application/vnd.sqlite3 "$work/other.db"
-: >"$work/empty.obs"
-is_type application/x-obsrec "$work/empty.obs"
+printf '\1\2\3' >"$work/begun.obs" # one that is not whole yet, by its name
+is_type application/x-obsrec "$work/begun.obs"
 
 # ---- packages ----
 holds "make deb" make deb

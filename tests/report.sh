@@ -109,6 +109,12 @@ for t in gaps after; do
 	check "no texts in pictures touch each other ($t)" python3 tests/overlaps.py "$work/$t"/*.svg
 done
 $oa plot -o "$work/demo" "$work/demo.obs" >/dev/null 2>&1
+$oa plot --keep-data -o "$work/rows" "$work/demo.obs" >/dev/null 2>&1
+for p in waits runq disk; do # time, two more columns of which the third is the window's length
+	[ ! -e "$work/rows/$p.tsv" ] || check "the last window of $p ends with the recording" awk -F '\t' \
+		-v whole="$($oa sql --csv "$work/demo.obs" "SELECT value / 1e9 FROM recording WHERE key='duration_ns'" | tail -n 1 | tr -d '\r')" \
+		'{ end = $1 + $3 } END { exit !(end < whole + 1e-6 && end > whole - 0.03) }' "$work/rows/$p.tsv"
+done
 check "nor in those of a real server" python3 tests/overlaps.py "$work"/demo/*.svg
 sed 's/height 1$//' plots/style.gp >"$work/style.gp" && cp plots/rps.gp "$work"
 OBS_PLOTS=$work $oa plot -a rps -o "$work/close" "$work/demo.obs" >/dev/null 2>&1

@@ -81,13 +81,39 @@ static void random_bytes_never_act(void **state)
 	buf_free(&b);
 }
 
+static void words_are_one_to_a_shell(void **state)
+{
+	static const struct {
+		const char *in, *want;
+	} words[] = {
+		{ "redis-server", "redis-server" },
+		{ "", "''" },
+		{ "nginx*", "'nginx*'" },
+		{ "a b", "'a b'" },
+		{ "it's", "\"it's\"" },
+		{ "$x'y", "'$x'\\''y'" },
+		{ "--label=a=b,c", "--label=a=b,c" },
+		{ "~", "'~'" },
+		{ "\n", "'\n'" },
+	};
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		buf_clear(&b);
+		assert_int_equal(escape_word(&b, words[i].in, &e), 0);
+		assert_string_equal(b.data, words[i].want);
+	}
+	buf_free(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(controls_become_visible),
-		T(bad_utf8_becomes_bytes),
-		T(each_target_is_safe),
-		T(random_bytes_never_act),
+		T(controls_become_visible), T(bad_utf8_becomes_bytes),	 T(each_target_is_safe),
+		T(random_bytes_never_act),  T(words_are_one_to_a_shell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
