@@ -72,13 +72,22 @@ static const char *says_rate(bool calls, double a_turn, double shared)
 static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
-		"SELECT m.subject, m.name, coalesce(r.value, m.value), iif(r.value, r.low, m.low),"
+		/* "turns of redis[9]" is of redis[9], "turns of postgres (9 processes)" of postgres
+		 */
+		"WITH u AS (SELECT substr(unit, instr(unit, ' of ') + 4) AS name FROM cause"
+		" ORDER BY rank, rowid LIMIT 1),"
+		" w AS (SELECT substr(name, 1, CASE WHEN instr(name, '[') THEN instr(name, ']')"
+		" WHEN instr(name, ' (') THEN instr(name, ' (') - 1 ELSE length(name) END) AS who FROM u)"
+		" SELECT m.subject, m.name, coalesce(r.value, m.value), iif(r.value, r.low, m.low),"
 		" iif(r.value, r.high, m.high), p.value, r.value / m.value, n.value FROM metric m"
 		" LEFT JOIN metric p ON p.analysis='rps' AND p.subject=m.subject AND p.name='p99'"
 		" LEFT JOIN metric r ON r.analysis='rps' AND r.subject=m.subject AND r.name='requests'"
 		" LEFT JOIN metric n ON n.analysis='rps' AND n.subject=m.subject AND n.name='N:N'"
 		" WHERE m.analysis='rps' AND m.name IN ('turns', 'calls') AND m.value > 0"
-		" ORDER BY m.name='calls', m.n DESC, m.rowid LIMIT 1";
+		/* the server that the cause is of, where one is known: the rest tells of it */
+		" ORDER BY (SELECT substr(m.subject, 1, length(who))=who AND (who LIKE '%]' OR"
+		" substr(m.subject, length(who) + 1, 1) IN ('[', ':', ' ')) FROM w) DESC,"
+		" m.name='calls', m.n DESC, m.rowid LIMIT 1";
 	char rate[32], low[32], high[32], p99[32];
 	sqlite3_stmt *s;
 	int ret = db_query(&s, db, e, sql, "");

@@ -21,10 +21,33 @@ static void verdicts_name_who_is_behind_it(void **state)
 	says(slowed(slow_peer, 0, "all", NULL), "most of it because of 10.0.0.9:9000 (100 %) [");
 }
 
+static void both_halves_tell_of_one_server(void **state)
+{
+	sqlite3 *db = slowed(preempted, 0, "all", NULL);
+	struct err e = { 0 };
+
+	(void)state;
+	/* another one that answers more, and has no cause; one whose name only begins alike */
+	assert_int_equal(
+		db_run(db, &e,
+		       "INSERT INTO metric(analysis, subject, name, unit, value, n) SELECT 'rps',"
+		       " x.name || substr(unit, instr(unit, '[')) || ':80', 'turns', '1/s', 100, n"
+		       " FROM cause, (SELECT 'busier' AS name, 900 AS n UNION ALL SELECT 'server', 10"
+		       " UNION ALL SELECT 'serverless', 90) x WHERE rank=1",
+		       ""),
+		0);
+	verdict_says(
+		db,
+		"server[100]:80 answered 100 requests a second; slow turns of server[100] take");
+	assert_int_equal(db_run(db, &e, "DELETE FROM cause", ""), 0);
+	says(db, "busier[100]:80 answered");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(verdicts_name_who_is_behind_it),
+		T(both_halves_tell_of_one_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
