@@ -127,6 +127,19 @@ db.execute("UPDATE series SET n = 0 WHERE kind IN (18, 19)")
 db.commit()
 END
 check "waits of which none ended are drawn" "$oa" plot -a slack -o "$work/idle" "$work/idle.db"
+# a knee that all windows are beyond, and one that none is
+for k in 10 900000000; do
+	"$oa" load -o "$work/knee.$k.db" "$work/demo.obs" && python3 - "$work/knee.$k.db" $k <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE metric SET value = ? WHERE analysis = 'saturation' AND name = 'recv knee'", (float(sys.argv[2]),))
+db.commit()
+END
+	"$oa" plot -a slack -o "$work/knee.$k" "$work/knee.$k.db" >/dev/null
+done
+check "slack beyond the knee is shaded" grep -q 'beyond the knee of 10 receives/s' "$work/knee.10/slack.svg"
+check "where it is not, nothing is" no grep -q 'beyond the knee' "$work/knee.900000000/slack.svg"
+check "and the picture is there" grep -q 'idle share' "$work/knee.900000000/slack.svg"
 # names that gnuplot, or the shell that it asks for cells, would take for commands
 for d in "it's" '-v' '<x' '| touch made' 'a b' "$(printf 'two\nlines')" 'grün'; do
 	check "pictures in a directory called $d" sh -c 'cd "$1" && "$2" plot -a latency -o "./$3" demo.obs &&
