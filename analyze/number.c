@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Numbers for people. */
+#include "analysis.h"
 #include "render.h"
 
 #include <math.h>
@@ -31,6 +32,14 @@ static void separate(char *text, size_t size, double value)
 			text[k++] = ',';
 	}
 	text[k] = '\0';
+}
+
+struct counted counted(double n)
+{
+	struct counted c;
+
+	separate(c.text, sizeof(c.text), n);
+	return c;
 }
 
 /* "-0.0" is what is left of -0.04: zero has no sign. */

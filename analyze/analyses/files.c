@@ -114,16 +114,16 @@ static int put_failed(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	for (i = 0; i < NAMED && (ret = db_step(q, e)) > 0 && n + 180 < sizeof(text); i++)
-		n += snprintf(text + n, sizeof(text) - n, "%s%.120s %s %lld", n ? "; " : "",
+		n += snprintf(text + n, sizeof(text) - n, "%s%.120s %s %s", n ? "; " : "",
 			      sqlite3_column_text(q, 0),
 			      errno_name(sqlite3_column_int(q, 1), name, sizeof(name)),
-			      sqlite3_column_int64(q, 2));
+			      counted(sqlite3_column_double(q, 2)).text);
 	sqlite3_finalize(q);
 	if (ret < 0)
 		return ret;
 	return put_finding(c, e, NOTE, "OBSERVED", failed_sql,
-			   "Opens that failed: %lld of %lld. Most often: %s.", (long long)all,
-			   (long long)opens, text);
+			   "Opens that failed: %s of %s. Most often: %s.",
+			   counted((double)all).text, counted((double)opens).text, text);
 }
 
 static const char changes_sql[] = "SELECT " COMM(
@@ -135,7 +135,7 @@ static const char changes_sql[] = "SELECT " COMM(
 /* Files removed, renamed, made, linked, cut: by process and call, with an example. */
 static int put_changes(struct analysis_ctx *c, struct err *e)
 {
-	char text[1200] = "", failed[40];
+	char text[1200] = "", failed[64];
 	sqlite3_stmt *q;
 	size_t n = 0;
 	int i, ret = db_query(&q, c->db, e, changes_sql, "");
@@ -145,9 +145,11 @@ static int put_changes(struct analysis_ctx *c, struct err *e)
 	for (i = 0; i < NAMED && (ret = db_step(q, e)) > 0 && n + 200 < sizeof(text); i++) {
 		const char *path = (const char *)sqlite3_column_text(q, 3);
 
-		snprintf(failed, sizeof(failed), " (and %lld failed)", sqlite3_column_int64(q, 2));
-		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %lld%s, such as %.80s",
-			      n ? "; " : "", sqlite3_column_text(q, 0), sqlite3_column_int64(q, 1),
+		snprintf(failed, sizeof(failed), " (and %s failed)",
+			 counted(sqlite3_column_double(q, 2)).text);
+		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %s%s, such as %.80s",
+			      n ? "; " : "", sqlite3_column_text(q, 0),
+			      counted(sqlite3_column_double(q, 1)).text,
 			      sqlite3_column_int64(q, 2) ? failed : "", path ? path : "?");
 	}
 	sqlite3_finalize(q);

@@ -164,11 +164,11 @@ static int put_losses(struct analysis_ctx *c, struct err *e)
 		return ret;
 	while ((ret = db_step(s, e)) > 0)
 		if (put_finding(c, e, PROBLEM, "OBSERVED", sql,
-				"%lld events of group %s were lost (%s; CPUs: %lld) between %.3f s "
+				"%s events of group %s were lost (%s; CPUs: %lld) between %.3f s "
 				"and %.3f s; what overlaps is marked.",
-				sqlite3_column_int64(s, 2), sqlite3_column_text(s, 0),
-				sqlite3_column_text(s, 1), sqlite3_column_int64(s, 5),
-				sqlite3_column_double(s, 3) / NANO,
+				counted(sqlite3_column_double(s, 2)).text,
+				sqlite3_column_text(s, 0), sqlite3_column_text(s, 1),
+				sqlite3_column_int64(s, 5), sqlite3_column_double(s, 3) / NANO,
 				sqlite3_column_double(s, 4) / NANO) < 0)
 			break;
 	sqlite3_finalize(s);

@@ -68,8 +68,8 @@ static int put_row(struct analysis_ctx *c, sqlite3_stmt *q, bool told, struct er
 	if (ret < 0 || !sqlite3_column_int(q, 1) || v[0] < FEW || v[0] - v[1] >= POOR * v[0])
 		return ret;
 	return put_finding(c, e, NOTE, "OBSERVED", "SELECT * FROM page_use ORDER BY missed DESC",
-			   "%s: %.1f %% of %.0f pages that were read were in the page cache.",
-			   subject, 100 * (v[0] - v[1]) / v[0], v[0]);
+			   "%s: %.1f %% of %s pages that were read were in the page cache.",
+			   subject, 100 * (v[0] - v[1]) / v[0], counted(v[0]).text);
 }
 
 static int run(struct analysis_ctx *c, struct err *e)

@@ -291,10 +291,10 @@ static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err
 			c, e, WARNING, "OVERLAP", shapes_sql,
 			"%s: sizes of what turns receive are multiples of %.0f bytes, in %.0f %% of "
 			"turns more than once it: requests are probably pipelined or multiplexed, "
-			"%.1f in a turn on average, %.0f a second (probe the function that handles "
+			"%.1f in a turn on average, %s a second (probe the function that handles "
 			"one to be sure).",
 			s->name, s->request_bytes, 100 * s->several / s->turns, s->depth,
-			s->depth * s->turn_rate);
+			counted(s->depth * s->turn_rate).text);
 	if (ret == 0 && s->many_one > notable)
 		ret = put_finding(
 			c, e, NOTE, "OBSERVED", shapes_sql,
@@ -319,14 +319,16 @@ static int put_sentences(struct analysis_ctx *c, const struct server *s, struct 
 			 s->lossy);
 	if (s->function)
 		return put_finding(c, e, NOTE, "OBSERVED", windows_sql,
-				   "%s returned %.0f times in %.2f s, %.0f a second%s.", s->name,
-				   s->turns, s->seconds, s->turn_rate, left_out);
+				   "%s returned %s times in %.2f s, %s a second%s.", s->name,
+				   counted(s->turns).text, s->seconds, counted(s->turn_rate).text,
+				   left_out);
 	ret = put_finding(
 		c, e, NOTE, "OBSERVED", windows_sql,
-		"%s answered %.0f turns in %.2f s, %.0f a second%s, on %.0f connection%s; it receives "
+		"%s answered %s turns in %.2f s, %s a second%s, on %s connection%s; it receives "
 		"by %s and sends by %s, the calls whose number in a turn is steadiest.",
-		s->name, s->turns, s->seconds, s->turn_rate, left_out, s->connections,
-		s->connections == 1 ? "" : "s", s->recv_call, s->send_call);
+		s->name, counted(s->turns).text, s->seconds, counted(s->turn_rate).text, left_out,
+		counted(s->connections).text, s->connections == 1 ? "" : "s", s->recv_call,
+		s->send_call);
 	if (ret == 0)
 		ret = put_ratio(c, s, e);
 	return ret < 0 ? ret : put_shapes(c, s, e);

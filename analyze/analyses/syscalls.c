@@ -48,10 +48,11 @@ static int put_errors(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	for (i = 0; i < ERRORS_NAMED && (ret = db_step(s, e)) > 0 && n + 100 < sizeof(text); i++)
-		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %s %lld of %lld", n ? "; " : "",
+		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %s %s of %s", n ? "; " : "",
 			      sqlite3_column_text(s, 0),
 			      errno_name(sqlite3_column_int(s, 1), name, sizeof(name)),
-			      sqlite3_column_int64(s, 2), sqlite3_column_int64(s, 3));
+			      counted(sqlite3_column_double(s, 2)).text,
+			      counted(sqlite3_column_double(s, 3)).text);
 	sqlite3_finalize(s);
 	if (ret < 0 || !n)
 		return ret < 0 ? ret : 0;

@@ -2,6 +2,7 @@
 /* analyze/stats.c, hist.c, number.c, idmap.c, db.c, bulk.c: small machines, checked by hand. */
 #include "tests/unit.h"
 
+#include "analyze/analysis.h"
 #include "analyze/bulk.h"
 #include "analyze/hist.h"
 #include "analyze/idmap.h"
@@ -218,6 +219,15 @@ static void intervals_in_cells(void **state)
 	assert_string_equal(cell(-0.06, NAN, NAN, "%"), "-0.1");
 }
 
+static void counts_in_sentences_have_separators(void **state)
+{
+	(void)state;
+	assert_string_equal(counted(0).text, "0");
+	assert_string_equal(counted(999).text, "999");
+	assert_string_equal(counted(164112).text, "164,112");
+	assert_string_equal(counted(1e15).text, "1,000,000,000,000,000");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +240,7 @@ int main(void)
 		T(idmap_finds_what_was_put),
 		T(bulk_rows_arrive),
 		T(databases_are_recognised),
+		T(counts_in_sentences_have_separators),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,9 +304,14 @@ static void options_are_checked(void **state)
 
 	(void)state;
 	assert_int_equal(ask_baseline(&a, "1..2.5", &e), 0);
-	assert_true(a.baseline.from == 1 && a.baseline.to == 2.5);
+	assert_true(a.baseline.from == 1000000000 && a.baseline.to == 2500000000);
 	assert_int_equal(ask_baseline(&a, "0.5..10", &e), 0);
-	assert_true(a.baseline.from == 0.5 && a.baseline.to == 10);
+	assert_true(a.baseline.from == 500000000 && a.baseline.to == 10000000000);
+	assert_int_equal(ask_baseline(&a, "250ms..1.5m", &e), 0);
+	assert_true(a.baseline.from == 250000000 && a.baseline.to == 90000000000);
+	assert_true(ask_baseline(&a, "14:03..14:04", &e) < 0);
+	assert_true(ask_baseline(&a, "1..2x", &e) < 0);
+	assert_true(ask_baseline(&a, "1..nan", &e) < 0);
 	assert_true(ask_baseline(&a, "5..2", &e) < 0);
 	assert_true(ask_baseline(&a, "5", &e) < 0);
 	assert_true(ask_baseline(&a, "..5", &e) < 0);
@@ -315,6 +320,10 @@ static void options_are_checked(void **state)
 	assert_true(ask_step(&a, "0.0001", &e) < 0);
 	assert_int_equal(ask_step(&a, "0.5", &e), 0);
 	assert_true(a.step == 500000000);
+	assert_int_equal(ask_step(&a, "20ms", &e), 0);
+	assert_true(a.step == 20000000);
+	assert_true(ask_step(&a, "0", &e) < 0);
+	assert_true(ask_step(&a, "nan", &e) < 0);
 }
 
 int main(void)
