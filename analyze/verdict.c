@@ -121,11 +121,33 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 }
 
 /* Windows of time are all as long: what differs is what they were spent on. */
-static int say_windows(struct buf *b, const char *unit, const char *n, bool compared, struct err *e)
+static int say_windows(struct buf *b, sqlite3 *db, const char *unit, const char *n, bool compared,
+		       struct err *e)
 {
-	return compared
-		       ? buf_printf(b, e, "; %s against those of the baseline (n = %s)", unit, n)
-		       : buf_printf(b, e, "; %s: the time of its busiest thread (n = %s)", unit, n);
+	static const char sql[] =
+		"SELECT min(value) FILTER (WHERE name='from'), max(value) FILTER (WHERE name='to')"
+		" FROM metric WHERE analysis='causes' AND"
+		" instr(subject, ?1 || ': slow stretch ')=1";
+	sqlite3_stmt *s;
+	int ret;
+
+	if (!compared)
+		return buf_printf(b, e, "; %s: the time of its busiest thread (n = %s)", unit, n);
+	ret = db_query(&s, db, e, sql, "s", unit);
+	if (ret < 0)
+		return ret;
+	ret = db_step(s, e);
+	if (ret > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL)
+		ret = buf_printf(
+			b, e,
+			"; %s changed: those in %.3f to %.3f s (found, n = %s) against the "
+			"others",
+			unit, sqlite3_column_double(s, 0) / 1e9, sqlite3_column_double(s, 1) / 1e9,
+			n);
+	else if (ret >= 0)
+		ret = buf_printf(b, e, "; %s against those of the baseline (n = %s)", unit, n);
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : 0;
 }
 
 /* Mean time of slow and of usual units, and how many there are. */
@@ -154,7 +176,7 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 			with = ", with the wait to be received";
 		*ret_alike = !compared || (!windows && sqlite3_column_double(s, 0) <
 							       ALIKE * sqlite3_column_double(s, 1));
-		ret = windows	   ? say_windows(b, unit, n, compared, e)
+		ret = windows	   ? say_windows(b, db, unit, n, compared, e)
 		      : *ret_alike ? buf_printf(b, e, "; %s take %s on average%s (n = %s)", unit,
 						slow, with, n)
 				   : buf_printf(b, e, "; slow %s take %s instead of %s%s (n = %s)",

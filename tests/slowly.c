@@ -221,6 +221,28 @@ static void request_antagonist(void)
 	}
 }
 
+/* ---- batch: it computes on and on, and then not alone ---- */
+
+static void burn(void)
+{
+	pin(0);
+	while (!*slow)
+		usleep(1000);
+	for (;;)
+		spin(1000000);
+}
+
+static void start_batch(void)
+{
+	printf("burner=%d\n", child("burner", burn));
+	pin(0);
+}
+
+static void request_batch(void)
+{
+	spin(12500);
+}
+
 static const struct mode {
 	const char *name;
 	void (*start)(void);
@@ -232,6 +254,7 @@ static const struct mode {
 	{ "disk", start_disk, request_disk },
 	{ "self", NULL, request_self },
 	{ "antagonist", start_antagonist, request_antagonist },
+	{ "batch", start_batch, request_batch },
 };
 
 __attribute__((noinline)) void probed_request(const struct mode *m)
@@ -250,7 +273,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], modes[m].name) == 0)
 			break;
 	if (argc < 2 || m == sizeof(modes) / sizeof(modes[0])) {
-		fprintf(stderr, "usage: slowly lock|pipe|peer|disk|self|antagonist [DIR]\n");
+		fprintf(stderr, "usage: slowly lock|pipe|peer|disk|self|antagonist|batch [DIR]\n");
 		return 1;
 	}
 	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -22,12 +22,15 @@
 #define QUEUED_LEAST   0.1  /* of the slow units' time: less is not told */
 #define PASSED_LEAST   0.02 /* of the excess: less is not told */
 #define NANO	       1e9
+#define BASIS_TEXT     400 /* bytes of a sentence */
 
 static const struct metric metrics[] = {
 	{ "share", "%", NEITHER_IS_BETTER, "of what makes the slow units slow" },
 	{ "excess", "ns", LOWER_IS_BETTER, "time that a slow unit spends more than a usual one" },
 	{ "slow", "ns", LOWER_IS_BETTER, "mean of the slow units" },
 	{ "usual", "ns", NEITHER_IS_BETTER, "mean of the usual units" },
+	{ "from", "ns", NEITHER_IS_BETTER, "begin of the slow windows, where these were found" },
+	{ "to", "ns", NEITHER_IS_BETTER, "their end" },
 	{ 0 },
 };
 
@@ -50,16 +53,13 @@ static void say_basis(const struct telling *t, char *text, size_t size)
 {
 	const struct comparison *c = t->cmp;
 
+	if (t->u->kind == UNIT_WINDOW) { /* all are as long */
+		causes_say_windows(c, text, size);
+		return;
+	}
 	switch (c->basis) {
 	case BASIS_GIVEN:
 	case BASIS_CHANGE:
-		if (t->u->kind == UNIT_WINDOW) { /* all are as long */
-			snprintf(
-				text, size,
-				"its busiest thread in %.2f..%.2f s (n %.0f) against the baseline (n %.0f)",
-				c->when.from / NANO, c->when.to / NANO, c->n_slow, c->n_usual);
-			return;
-		}
 		snprintf(text, size, "%.3f ms in %.2f..%.2f s (n %.0f) against %.3f ms %s (n %.0f)",
 			 c->slow / 1e6, c->when.from / NANO, c->when.to / NANO, c->n_slow,
 			 c->usual / 1e6,
@@ -73,11 +73,7 @@ static void say_basis(const struct telling *t, char *text, size_t size)
 			 100 * (1 - t->u->q), c->n_slow, c->slow / 1e6, c->n_usual, c->usual / 1e6);
 		break;
 	default:
-		if (t->u->kind == UNIT_WINDOW)
-			snprintf(text, size, "the time of its busiest thread");
-		else
-			snprintf(text, size, "all take about %.3f ms (n %.0f)", c->slow / 1e6,
-				 c->n_slow);
+		snprintf(text, size, "all take about %.3f ms (n %.0f)", c->slow / 1e6, c->n_slow);
 	}
 }
 
@@ -215,10 +211,13 @@ static int put_saturation(struct telling *t, struct err *e)
 	snprintf(
 		text, sizeof(text),
 		"%s: thread %s is saturated in %.2f..%.2f s: on a CPU for %.0f %% of the time, asleep "
-		"for %.0f %%; requests queue before it receives them, which their own time does not "
-		"show. Against it: interrupts and stolen time count as time on a CPU.",
+		"for %.0f %%; %s. Against it: interrupts and stolen time count as time on a CPU.",
 		t->u->name, name, t->full.from / NANO, t->full.to / NANO, 100 * t->run,
-		100 * t->idle);
+		100 * t->idle,
+		t->u->kind == UNIT_WINDOW
+			? "it gets no further than one CPU does"
+			: "requests queue before it receives them, which their own time does not "
+			  "show");
 	snprintf(sql, sizeof(sql),
 		 "SELECT state, sum(dur) FROM thread_state WHERE tid=%u AND ts>=%lld AND ts<%lld "
 		 "GROUP BY state",
@@ -234,9 +233,10 @@ static int say_against(const struct telling *t, enum category cat, struct found 
 {
 	const struct excess *x = &t->cmp->of[cat];
 	double apart = t->u->apart / (t->u->apart + t->u->n);
+	bool windows = t->u->kind == UNIT_WINDOW && t->cmp->basis != BASIS_ALL;
 	int ret = 0;
 
-	if (t->d->n && f->largest < 0.5)
+	if (t->d->n && f->largest < 0.5 && !windows) /* windows are as long: less of the rest */
 		ret = buf_printf(
 			&f->against, e,
 			"%ct is the largest part of only %.0f %% of the slow ones looked at. ",
@@ -250,6 +250,11 @@ static int say_against(const struct telling *t, enum category cat, struct found 
 			"%.0f %% of the units are set apart: events were lost, or states are "
 			"not known. ",
 			100 * apart);
+	if (ret == 0 && windows && t->cmp->basis == BASIS_CHANGE)
+		ret = buf_printf(
+			&f->against, e,
+			"%cow much work was done is not known: another phase of it looks the same. ",
+			f->against.len ? 'H' : 'h');
 	if (ret == 0 && !f->against.len)
 		ret = buf_printf(&f->against, e, "nothing was found. ");
 	f->against.data[f->against.len - 1] = '\0'; /* the last blank */
@@ -261,6 +266,8 @@ static enum severity severity_of(const struct telling *t, enum category cat)
 {
 	if (t->cmp->basis == BASIS_ALL)
 		return cat == CATEGORY_cpu ? NOTE : WARNING;
+	if (t->cmp->basis == BASIS_CHANGE && t->u->kind == UNIT_WINDOW)
+		return t->cmp->found.waits ? WARNING : NOTE; /* perhaps it does something else */
 	return t->cmp->basis != BASIS_TAIL && t->rank == 1 ? PROBLEM : WARNING;
 }
 
@@ -281,7 +288,7 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 {
 	const struct excess *x = &t->cmp->of[cat];
 	struct buf text = { 0 };
-	char basis[200], queued[100], sql[300], part[60] = "";
+	char basis[BASIS_TEXT], queued[100], sql[300], part[60] = "";
 	int ret;
 
 	say_basis(t, basis, sizeof(basis));
@@ -348,7 +355,7 @@ static int tell(struct telling *t, enum category cat, struct err *e)
 static int put_none(struct telling *t, const enum category *order, struct err *e)
 {
 	const struct comparison *c = t->cmp;
-	char basis[200];
+	char basis[BASIS_TEXT];
 
 	say_basis(t, basis, sizeof(basis));
 	if (c->of[CATEGORY_unknown].share > MOST_UNKNOWN)
@@ -432,6 +439,8 @@ static int analyse_units(struct analysis_ctx *c, struct units *u, const struct w
 		ret = put_numbers(&t, e);
 	if (ret == 0)
 		ret = put_whole(&t, e);
+	if (ret == 0 && u->kind == UNIT_WINDOW)
+		ret = causes_put_windows(c, u, cmp, e);
 	drill_close(d);
 out:
 	free(cmp);

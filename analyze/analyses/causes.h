@@ -44,8 +44,25 @@ struct excess {
 	double share, share_low, share_high; /* of all the excess */
 };
 
+#define STRETCHES_MAX 3
+
+/* How windows of time, which are all as long, were found to be slow or usual. */
+struct found_windows {
+	struct moment slow[STRETCHES_MAX], usual[STRETCHES_MAX];
+	int n_slow, n_usual;
+	bool waits;   /* told apart by how long the thread is held up; else by what there is more of
+		       */
+	size_t n;     /* windows that could be used */
+	double worth; /* of them, independent ones */
+	/* change of its waits, share of time, that would be seen if half of them had it; or
+	 * SHORTEST */
+	double half, brief;
+	s64 brief_ns;
+};
+
 struct comparison {
 	enum basis basis;
+	struct found_windows found; /* only UNIT_WINDOW, unless the user gave windows */
 	double n_slow, n_usual;
 	double slow, usual;		  /* mean wall time, ns */
 	double slow_queued, usual_queued; /* of it, before the first receive */
@@ -64,6 +81,18 @@ struct queueing {
 /* causes_queue.c: is it the requests in front? */
 int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison *c,
 		    struct queueing *ret_queueing, struct err *e);
+
+/*
+ * causes_windows.c: the change in what the windows of u are spent on, if there is one: marks slow
+ * and usual ones. Found or not, c->found tells of it.
+ */
+bool causes_windows(const struct units *u, struct comparison *c);
+/* Which windows are compared, for a sentence. */
+void causes_say_windows(const struct comparison *c, char *text, size_t size);
+/* Tells where the slow windows are, or that there is no change, and which one would have been seen.
+ */
+int causes_put_windows(struct analysis_ctx *c, const struct units *u, const struct comparison *cmp,
+		       struct err *e);
 
 /*
  * Which units are slow, against which, and what they spend more time on. Single ones that last

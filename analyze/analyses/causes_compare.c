@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Slow units against usual ones. Which are slow: those of windows that the user names; else
- * those behind a change of level; else the tail, against the middle half; and if units are all
- * alike, all of them, against nothing. What they spend more time on has an interval from
- * a bootstrap of blocks of time, because neighbours in time share their fate.
+ * those behind a change of level (of windows of time: in what they are spent on); else the tail,
+ * against the middle half; and if units are all alike, all of them, against nothing. What they
+ * spend more time on has an interval from a bootstrap of blocks of time, because neighbours in time
+ * share their fate.
  */
 #include "causes.h"
 
@@ -202,7 +203,7 @@ static void choose(const struct units *u, const struct windows *w, struct compar
 			c->basis = BASIS_GIVEN;
 		return;
 	}
-	if (u->kind != UNIT_WINDOW && find_change(u, c)) {
+	if (u->kind == UNIT_WINDOW ? causes_windows(u, c) : find_change(u, c)) {
 		c->basis = BASIS_CHANGE;
 		return;
 	}

@@ -34,3 +34,21 @@ judge disk disk ""
 judge self self ""
 judge antagonist antagonist burner
 is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) > 10 FROM timeline")" 1
+
+# a batch job without requests, and later a neighbour on its CPU: nobody says when; the windows are found
+for round in 1 2 3; do
+	r=$work/batch$round.obs
+	"$obsrec" -q -o "$r" -- "$w" batch "$work" >"$work/told"
+	"$obsanalyze" load -o "$r.db" "$r"
+	# begin of what was found, and of the neighbour's first long time on a CPU, in windows
+	began=$(ask "$r.db" "SELECT round(abs(m.value - (SELECT min(ts) FROM thread_state WHERE state=0 AND dur > 2000000
+		AND tid=$(told "$work/told" burner))) * 128 / (SELECT value FROM recording WHERE key='duration_ns'), 1)
+		FROM metric m WHERE analysis='causes' AND name='from'")
+	first=$(ask "$r.db" "SELECT kind || ': ' || sentence FROM cause WHERE rank=1")
+	case $began:$first in [01].*:antagonist:*) break ;; esac
+	echo "# round $round: begins $began windows off: $first"
+done
+says "batch: the neighbour comes first, in windows that were found" "$first" \
+	"^antagonist: windows of slowly.* held up, not given; .* in the run queue.* burner\["
+case $began in [01].*) ok="ok" ;; *) ok="not ok" ;; esac
+echo "$ok batch: what was found begins with the neighbour, within two windows ($began)"

@@ -115,8 +115,11 @@ static void who_waits_for_an_answer_is_not_idle(void **state)
 	sqlite3_close(db);
 }
 
-/* Work without a socket: each TURNS-th a call of a probed function if probed, else only time. */
-static sqlite3 *worked(bool probed, fault_fn fault, const char *windows)
+/*
+ * Work without a socket: each TURNS-th a call of a probed function if probed, else only time; with
+ * a fault from one of them on.
+ */
+static sqlite3 *worked(bool probed, int from, fault_fn fault, const char *windows)
 {
 	struct script s = { .facts = "112 0 site id=0 text=\"/bin/server:handle\"\n" };
 	long i, t;
@@ -130,7 +133,7 @@ static sqlite3 *worked(bool probed, fault_fn fault, const char *windows)
 		if (probed)
 			script_line(&s, 0, "%ld 100 call site=0 sp=900", t + 5000);
 		t += 55000;
-		if (i >= TURNS / 2)
+		if (i >= from)
 			t = fault(&s, t);
 		if (probed)
 			script_line(&s, 0, "%ld 100 return site=0 sp=900", t + 50000);
@@ -142,7 +145,7 @@ static sqlite3 *worked(bool probed, fault_fn fault, const char *windows)
 /* A probed function comes before turns, and turns before windows of time. */
 static void calls_of_a_probed_function_are_units(void **state)
 {
-	sqlite3 *db = worked(true, held_lock, NULL);
+	sqlite3 *db = worked(true, TURNS / 2, held_lock, NULL);
 
 	(void)state;
 	is(db, "SELECT unit='calls of handle' AND kind='lock' FROM cause WHERE rank=1", 1);
@@ -168,14 +171,19 @@ static void calls_of_a_probed_function_are_units(void **state)
 /* All windows are as long: what is said is what they were spent on, not that they became longer. */
 static void time_itself_is_a_unit(void **state)
 {
-	sqlite3 *db = worked(false, slow_disk, NULL);
+	sqlite3 *db = worked(false, 0, slow_disk, NULL);
 
 	(void)state;
 	is(db, "SELECT unit='windows of server[100]' AND kind='timer' FROM cause WHERE rank=1", 1);
+	is(db,
+	   "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence LIKE 'windows of "
+	   "server[100]: no change was found in what its busiest thread spends its time on (n 128 "
+	   "windows of 9.383 ms,%for 0.094 s.'",
+	   1);
 	verdict_says(db, "windows of server[100]: the time of its busiest thread (n = 128); ");
 	verdict_says(db, " of that is sleeping by its own will");
 	sqlite3_close(db);
-	db = worked(false, slow_disk,
+	db = worked(false, TURNS / 2, slow_disk,
 		    "INSERT INTO recording VALUES('baseline_from',1e8),('baseline_to',5e8),"
 		    "('degraded_from',7e8),('degraded_to',11e8)");
 	is(db, "SELECT unit='windows of server[100]' AND kind='disk' FROM cause WHERE rank=1", 1);
@@ -183,7 +191,35 @@ static void time_itself_is_a_unit(void **state)
 	   "SELECT instr(sentence, 'windows of server[100]: its busiest thread in 0.70..1.10 s "
 	   "(n 4') FROM cause WHERE rank=1",
 	   1);
+	is(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%change%'", 0);
 	verdict_says(db, "windows of server[100] against those of the baseline (n = ");
+	verdict_says(db, " of the difference is waiting for the disk");
+	sqlite3_close(db);
+}
+
+/* Nobody named windows: the second half is found, from the 120th of 240 periods of 5 ms on. */
+static void windows_that_changed_are_found(void **state)
+{
+	sqlite3 *db = worked(false, TURNS / 2, slow_disk, NULL);
+
+	(void)state;
+	is(db, "SELECT kind='disk' AND share > 0.9 FROM cause WHERE rank=1", 1);
+	is(db,
+	   "SELECT abs(value - 601e6) <= 2 * 9.4e6 FROM metric WHERE analysis='causes' AND "
+	   "name='from' AND subject='windows of server[100]: slow stretch 1'",
+	   1);
+	is(db,
+	   "SELECT sentence LIKE '%: its busiest thread in 0.%..1.201 s (n 6%) against "
+	   "0.000..0.% s (n 6%), found by a change in how much it is held up, not given; %' FROM "
+	   "cause WHERE rank=1",
+	   1);
+	is(db,
+	   "SELECT instr(sentence, 'Against it: how much work was done is not known') > 0 FROM "
+	   "cause WHERE rank=1",
+	   1);
+	is(db, "SELECT severity FROM finding WHERE analysis='causes' AND label<>'LIMIT'", WARNING);
+	is(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%no change was found%'", 0);
+	verdict_says(db, "windows of server[100] changed: those in 0.");
 	verdict_says(db, " of the difference is waiting for the disk");
 	sqlite3_close(db);
 }
@@ -355,6 +391,7 @@ int main(void)
 		T(who_waits_for_an_answer_is_not_idle),
 		T(calls_of_a_probed_function_are_units),
 		T(time_itself_is_a_unit),
+		T(windows_that_changed_are_found),
 		T(users_of_a_disk_are_joined_by_name),
 		T(who_else_had_the_cpu_is_told),
 		T(calls_are_split_into_all_classes),
