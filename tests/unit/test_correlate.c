@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/analyses/correlate.c: series with known relations, in a recording of WINDOWS s with
+ * THREADS threads, one second a window.
+ */
+#include "tests/unit.h"
+
+#include "analyze/analysis.h"
+#include "format/buf.h"
+#include "tests/loaded.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SECOND	    1000000000ll
+#define WINDOWS	    120
+#define THREADS	    12 /* tids from 100 on */
+#define SEEDS	    100
+#define FALSE_SHARE 0.05 /* that the analysis promises */
+
+struct noise {
+	u64 seed;
+};
+
+static double normal(struct noise *r)
+{
+	double sum = -6;
+	int i;
+
+	for (i = 0; i < 12; i++) {
+		r->seed = r->seed * 6364136223846793005u + 1442695040888963407u;
+		sum += (double)(r->seed >> 11) / 9007199254740992.0;
+	}
+	return sum;
+}
+
+/* AR(1) with variance 1 around 0. */
+static void ar(struct noise *r, double rho, double *x, int n)
+{
+	int i;
+
+	x[0] = normal(r);
+	for (i = 1; i < n; i++)
+		x[i] = rho * x[i - 1] + sqrt(1 - rho * rho) * normal(r);
+}
+
+/* A recording in which nothing happens, with the user's own series as quality. */
+static sqlite3 *recording(void)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i;
+
+	buf_printf(&text, &e,
+		   "@recorder\n0 0 info text=\"targets=all\"\n"
+		   "1 0 info text=\"groups=core,syscalls,sched\"\n");
+	for (i = 0; i < THREADS; i++)
+		buf_printf(&text, &e, "%d %d thread pid=100 state=83 comm=\"t%d\"\n", 2 + i,
+			   100 + i, i);
+	buf_printf(&text, &e,
+		   "1000 0 info text=\"begin=1000\"\n%lld 0 info text=\"stopped=%lld\"\n@cpu 0\n"
+		   "2000 100 syscall nr=read fd=5 dur=500 ret=1\n3000 100 switch next=0 state=1\n",
+		   1000 + WINDOWS * SECOND, 1000 + WINDOWS * SECOND);
+	db = loaded(text.data);
+	buf_free(&text);
+	if (db_exec(db, &e,
+		    "DELETE FROM series; INSERT INTO recording VALUES('qos', 'own series')") < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+static void put_qos(sqlite3 *db, const double *y)
+{
+	struct err e = { 0 };
+	int i;
+
+	for (i = 0; i < WINDOWS; i++)
+		if (db_insert(db, TABLE_qos, &e, "idi", i * SECOND, y[i], (s64)1) < 0)
+			fail_msg("%s", e.text);
+}
+
+/* A share of the time in the run queue (kind 2), around a half. */
+static void put_series(sqlite3 *db, int tid, const double *x)
+{
+	struct err e = { 0 };
+	double share;
+	int i;
+
+	for (i = 0; i < WINDOWS; i++) {
+		share = fmin(fmax(0.5 + 0.1 * x[i], 0), 1);
+		if (db_insert(db, TABLE_series, &e, "iiiiiii", i * SECOND, (s64)2, (s64)tid, (s64)0,
+			      (s64)(share * SECOND), (s64)0, (s64)0) < 0)
+			fail_msg("%s", e.text);
+	}
+}
+
+static void run(sqlite3 *db)
+{
+	struct err e = { 0 };
+
+	if (analyses_run(db, "correlate", &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+static void clear(sqlite3 *db)
+{
+	struct err e = { 0 };
+
+	if (db_exec(db, &e, "DELETE FROM series; DELETE FROM qos; BEGIN") < 0)
+		fail_msg("%s", e.text);
+}
+
+static void is(sqlite3 *db, const char *sql, s64 want)
+{
+	s64 got = asked(db, sql);
+
+	if (got != want)
+		fail_msg("%lld, not %lld: %s", (long long)got, (long long)want, sql);
+}
+
+static void commit(sqlite3 *db)
+{
+	struct err e = { 0 };
+
+	if (db_exec(db, &e, "COMMIT") < 0)
+		fail_msg("%s", e.text);
+}
+
+/*
+ * What thread 107 waits shows in the quality `lag` windows later, with as much noise as signal when
+ * noise is 1; all others are noise. Series drift (rho).
+ */
+static void relate(sqlite3 *db, struct noise *r, double rho, int lag, double sign, double noise)
+{
+	double common[WINDOWS + 4], x[WINDOWS], y[WINDOWS];
+	int i, k;
+
+	clear(db);
+	ar(r, rho, common, WINDOWS + 4);
+	for (i = 0; i < WINDOWS; i++)
+		y[i] = 5 + common[i + 4 - lag];
+	put_qos(db, y);
+	for (k = 0; k < THREADS; k++) {
+		ar(r, rho, x, WINDOWS);
+		for (i = 0; i < WINDOWS && k == 7; i++)
+			x[i] = sign * common[i + 4] + noise * normal(r);
+		put_series(db, 100 + k, x);
+	}
+	commit(db);
+	run(db);
+}
+
+#define FIRST	    "(SELECT subject FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1)"
+#define VALUE(name) "FROM metric WHERE analysis='correlate' AND name='" name "' AND subject=" FIRST
+
+static void what_is_related_comes_first(void **state)
+{
+	sqlite3 *db = recording();
+	struct noise r = { 1 };
+
+	(void)state;
+	relate(db, &r, 0.5, 0, 1, 0.5);
+	is(db, "SELECT " FIRST "='t7[107] rq_time, %'", 1);
+	is(db, "SELECT count(*) FROM metric WHERE analysis='correlate' AND name='rho'", 1);
+	is(db, "SELECT value > 0.8 " VALUE("rho"), 1); /* 1 / sqrt(1.25) = 0.89 */
+	is(db, "SELECT value < 0.95 " VALUE("rho"), 1);
+	is(db, "SELECT value " VALUE("lag"), 0);
+	is(db, "SELECT value BETWEEN 36 AND 44 " VALUE("at low"), 1); /* 50 % - 10 % * 1.15 * 0.8 */
+	is(db, "SELECT value BETWEEN 56 AND 64 " VALUE("at high"), 1);
+	is(db, "SELECT value < 0.9 * 120 " VALUE("n_eff"), 1);
+	is(db,
+	   "SELECT label='CORRELATED' AND sentence LIKE 'Of 12 series of kernel metrics, 1 moves "
+	   "with own series %; strongest: t7[107] rq_time, rho 0.8%' FROM finding WHERE "
+	   "analysis='correlate'",
+	   1);
+	sqlite3_close(db);
+}
+
+/* The wait comes two windows before the quality shows it; the other way round it is below 0. */
+static void shifts_in_time_are_told(void **state)
+{
+	sqlite3 *db = recording();
+	struct noise r = { 2 };
+
+	(void)state;
+	relate(db, &r, 0.8, 2, -1, 0.3);
+	is(db, "SELECT " FIRST "='t7[107] rq_time, %'", 1);
+	is(db, "SELECT value " VALUE("lag"), 2 * SECOND);
+	is(db, "SELECT value < -0.4 " VALUE("rho"), 1);
+	is(db, "SELECT (SELECT value " VALUE("at low") ") > (SELECT value " VALUE("at high") ")",
+	   1);
+	relate(db, &r, 0.8, -2, 1, 0.3);
+	is(db, "SELECT " FIRST "='t7[107] rq_time, %'", 1);
+	is(db, "SELECT value " VALUE("lag"), -2 * SECOND);
+	sqlite3_close(db);
+}
+
+/* How many series are reported, of THREADS that could be tested. */
+static int found(sqlite3 *db)
+{
+	is(db,
+	   "SELECT count(*) FROM finding WHERE analysis='correlate' AND label='CORRELATED' AND "
+	   "sentence LIKE 'Of 12 series of kernel metrics, %'",
+	   1);
+	return (int)asked(db,
+			  "SELECT count(*) FROM metric WHERE analysis='correlate' AND name='rho'");
+}
+
+/* A share of n that is meant to be at most FALSE_SHARE, with what chance adds (2 standard errors).
+ */
+static double most(double n)
+{
+	return FALSE_SHARE + 2 * sqrt(FALSE_SHARE * (1 - FALSE_SHARE) / n);
+}
+
+/*
+ * Nothing is related, but everything drifts: then all that is reported is false, and in 5 of 100
+ * recordings something may be. Counted as if windows were independent, it is in most of those with
+ * rho 0.8.
+ */
+static void drift_raises_no_alarm(void **state)
+{
+	static const double rhos[] = { 0, 0.5, 0.8 };
+	sqlite3 *db = recording();
+	int seed, alarms = 0, i;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < 3; k++)
+		for (seed = 0; seed < SEEDS; seed++) {
+			struct noise r = { 1000 * k + seed + 1 };
+			double x[WINDOWS];
+
+			clear(db);
+			ar(&r, rhos[k], x, WINDOWS);
+			put_qos(db, x);
+			for (i = 0; i < THREADS; i++) {
+				ar(&r, rhos[k], x, WINDOWS);
+				put_series(db, 100 + i, x);
+			}
+			commit(db);
+			run(db);
+			alarms += found(db) > 0;
+		}
+	if (alarms > most(3 * SEEDS) * 3 * SEEDS)
+		fail_msg("%d alarms in %d recordings", alarms, 3 * SEEDS);
+	sqlite3_close(db);
+}
+
+/* One is related: it is first in all, and of what is reported 5 % may be false.
+ */
+static void few_of_those_reported_are_false(void **state)
+{
+	sqlite3 *db = recording();
+	double share = 0;
+	int seed, n;
+
+	(void)state;
+	for (seed = 0; seed < SEEDS; seed++) {
+		struct noise r = { 500000 + seed };
+
+		relate(db, &r, 0.6, 0, 1, 0.5);
+		n = found(db);
+		is(db, "SELECT " FIRST " ='t7[107] rq_time, %'", 1);
+		share += (n - 1.0) / n / SEEDS;
+	}
+	if (share > most(SEEDS))
+		fail_msg("%.3f of what is reported is false", share);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(what_is_related_comes_first),
+		T(shifts_in_time_are_told),
+		T(drift_raises_no_alarm),
+		T(few_of_those_reported_are_false),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
