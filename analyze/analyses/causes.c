@@ -224,7 +224,9 @@ static int put_saturation(struct telling *t, struct err *e)
 		 t->thread, (long long)t->full.from, (long long)t->full.to);
 	if (put_cause(t, CATEGORY_cpu, &f, text, e) < 0)
 		return ERR_FAIL;
-	return put_finding(t->c, e, PROBLEM, "OBSERVED", sql, "%s", text);
+	/* computing is what jobs without requests are for */
+	return put_finding(t->c, e, t->u->kind == UNIT_WINDOW ? NOTE : PROBLEM, "OBSERVED", sql,
+			   "%s", text);
 }
 
 /* ---- one cause ---- */
@@ -247,9 +249,9 @@ static int say_against(const struct telling *t, enum category cat, struct found 
 	if (ret == 0 && apart > APART_MOST)
 		ret = buf_printf(
 			&f->against, e,
-			"%.0f %% of the units are set apart: events were lost, or states are "
-			"not known. ",
-			100 * apart);
+			"%.0f %% of the units are set apart: events were lost, %sstates are not known. ",
+			100 * apart,
+			t->u->kind == UNIT_WINDOW ? "the thread did not live, or its " : "or ");
 	if (ret == 0 && windows && t->cmp->basis == BASIS_CHANGE)
 		ret = buf_printf(
 			&f->against, e,

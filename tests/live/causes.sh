@@ -38,7 +38,7 @@ is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) 
 # a batch job without requests, and later a neighbour on its CPU: nobody says when; the windows are found
 for round in 1 2 3; do
 	r=$work/batch$round.obs
-	"$obsrec" -q -o "$r" -- "$w" batch "$work" >"$work/told"
+	"$obsrec" -q -e sched -o "$r" -- "$w" batch "$work" >"$work/told"
 	"$obsanalyze" load -o "$r.db" "$r"
 	# begin of what was found, and of the neighbour's first long time on a CPU, in windows
 	began=$(ask "$r.db" "SELECT round(abs(m.value - (SELECT min(ts) FROM thread_state WHERE state=0 AND dur > 2000000
