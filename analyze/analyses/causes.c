@@ -295,7 +295,7 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 
 	say_basis(t, basis, sizeof(basis));
 	say_queued(t, queued, sizeof(queued));
-	if (t->rank) { /* it stands in the sentence before this one */
+	if (t->rank && t->cmp->basis != BASIS_ALL) { /* it stands in the sentence before this one */
 		snprintf(basis, sizeof(basis), "the same slow ones");
 		queued[0] = '\0';
 	}
