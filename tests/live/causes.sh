@@ -36,7 +36,7 @@ judge antagonist antagonist burner
 is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) > 10 FROM timeline")" 1
 
 # a batch job without requests, and later a neighbour on its CPU: nobody says when; the windows are found
-for round in 1 2 3; do
+for round in 1 2 3 4 5; do # others who build are neighbours too
 	r=$work/batch$round.obs
 	"$obsrec" -q -e sched -o "$r" -- "$w" batch "$work" >"$work/told"
 	"$obsanalyze" load -o "$r.db" "$r"
