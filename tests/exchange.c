@@ -24,6 +24,7 @@ enum {
 	EXCHANGES = 1009,
 	POLLS = 101,   /* with timeout 0 */
 	REFUSED = 103, /* receives that find nothing */
+	TIMED_OUT = 7, /* receives that wait for nothing, SO_RCVTIMEO long */
 	CHANGED = 107, /* futex waits whose value has changed */
 	PIPES = 109,   /* writes to a pipe, and reads */
 };
@@ -104,6 +105,20 @@ static void *ask(void *arg)
 	return NULL;
 }
 
+/* Blocking receives that end as those that could not block: EAGAIN. */
+static void time_out(int fd)
+{
+	struct timeval least = { .tv_usec = 20000 };
+	char c;
+	int i;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &least, sizeof(least)) < 0)
+		die("SO_RCVTIMEO");
+	for (i = 0; i < TIMED_OUT; i++)
+		if (recv(fd, &c, 1, 0) >= 0)
+			die("recv");
+}
+
 static void refuse(void)
 {
 	int pair[2], i, word = 1;
@@ -119,6 +134,7 @@ static void refuse(void)
 	for (i = 0; i < REFUSED; i++)
 		if (recv(pair[0], &c, 1, MSG_DONTWAIT) >= 0)
 			die("recv");
+	time_out(pair[0]);
 	for (i = 0; i < CHANGED; i++)
 		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 	close(pair[0]);
@@ -147,7 +163,8 @@ int main(void)
 		die("pthread_create");
 	pthread_join(client, NULL);
 	pthread_join(server, NULL);
-	printf("pid=%d port=%d exchanges=%d polls=%d refused=%d changed=%d pipes=%d\n", getpid(),
-	       ntohs(address.sin_port), EXCHANGES, POLLS, REFUSED, CHANGED, PIPES);
+	printf("pid=%d port=%d exchanges=%d polls=%d refused=%d timed_out=%d changed=%d pipes=%d\n",
+	       getpid(), ntohs(address.sin_port), EXCHANGES, POLLS, REFUSED, TIMED_OUT, CHANGED,
+	       PIPES);
 	return 0;
 }

@@ -38,6 +38,7 @@ static const struct metric metrics[] = {
 	  "time asleep in such waits over the life of these threads" },
 	{ "least", "%", HIGHER_IS_BETTER, "the lowest idle share of a window" },
 	{ "threads", "", NEITHER_IS_BETTER, "threads that wait there" },
+	{ "timeouts", "", NEITHER_IS_BETTER, "of the waits, ended by a timeout" },
 	{ "refused", "", NEITHER_IS_BETTER, "calls that could not wait: timeout 0, EAGAIN" },
 	{ 0 },
 };
@@ -64,7 +65,7 @@ struct group {
 	s64 part_of; /* the server of another row that this process is in; 0: none */
 	const struct family *family;
 	char name[96];
-	double waits, time, refused, threads;
+	double waits, time, timeouts, refused, threads;
 	bool answers, brief; /* brief: they hardly lived, which says nothing of room */
 	double *idle, *wall; /* by window, ns */
 	size_t windows;
@@ -221,6 +222,7 @@ static int put_group(struct analysis_ctx *c, const struct group *p, struct told 
 		{ "idle", p->share.value, p->share.low, p->share.high, (s64)p->windows },
 		{ "least", p->least, NO_INTERVAL, (s64)p->windows },
 		{ "threads", p->threads, NO_INTERVAL, (s64)p->threads },
+		{ "timeouts", p->timeouts, NO_INTERVAL, (s64)p->waits },
 		{ "refused", p->refused, NO_INTERVAL, (s64)p->waits },
 	};
 	size_t i;
@@ -263,7 +265,8 @@ static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_s
 			   .threads = sqlite3_column_double(q, 6),
 			   .answers = sqlite3_column_int(q, 7),
 			   .server = sqlite3_column_int64(q, 8),
-			   .part_of = sqlite3_column_int64(q, 9) };
+			   .part_of = sqlite3_column_int64(q, 9),
+			   .timeouts = sqlite3_column_double(q, 10) };
 	int ret;
 
 	snprintf(p.name, sizeof(p.name), "%s %s", sqlite3_column_text(q, 2), p.family->name);
@@ -299,7 +302,7 @@ static const char groups_sql[] =
 	" coalesce(nullif(max(comm),''),'?') FROM process WHERE process.pid=p.pid) || '[' || p.pid ||"
 	" ']'), total(s.n), total(s.time), total(s.refused), count(DISTINCT s.tid),"
 	" EXISTS(SELECT 1 FROM service v WHERE v.pid=p.pid AND v.turns > 0) AS answers, g.server,"
-	" g.part_of FROM series s JOIN f USING(kind) JOIN p USING(tid) JOIN g ON g.member=p.pid"
+	" g.part_of, total(s.timeouts) FROM series s JOIN f USING(kind) JOIN p USING(tid) JOIN g ON g.member=p.pid"
 	" WHERE NOT " ASKED("s") " GROUP BY g.pid, g.server, f.family"
 				 " HAVING total(s.n) > 0 OR total(s.time) > 0"
 				 " ORDER BY answers DESC, f.family > 0, g.pid >= 0,"
