@@ -62,6 +62,7 @@ struct inside {
 	u8 abi;
 	s32 fd; /* first argument */
 	u64 arg0, arg1;
+	s32 polled; /* as in struct call_view */
 };
 
 /* A wake-up that the thread caused in the call that it is in. */
@@ -239,6 +240,7 @@ struct call_view {
 	u64 ts, dur;
 	s64 ret;
 	u64 arg[4]; /* of a short record, arg[1] and arg[3] are 0 */
+	s32 polled; /* the only descriptor that it polls; -1: none, several or not known */
 	u16 nr;
 	u8 abi, flags;
 };

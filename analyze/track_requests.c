@@ -137,6 +137,10 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 static void polled(const struct replay *r, struct thread *t, enum family family,
 		   const struct call_view *v)
 {
+	const struct file *one = file_of(t->process, v->polled);
+
+	if (one && one->role == ROLE_CONNECTED)
+		return; /* it waits for an answer, for the client that it works for */
 	ready_polled(t, family == FAMILY_EPOLL ? file_of(t->process, (s32)v->arg[0]) : NULL, v);
 	clients_polled(r, t, v);
 }

@@ -200,12 +200,16 @@ static u32 instance(struct replay *r, const struct process *p, s32 epfd)
 
 static int on_poll(struct replay *r, struct waiting *w, enum call_class class, struct err *e)
 {
+	struct process *p = w->thread->process;
+	struct file *f;
 	u32 resource;
 
 	w->refused = timeout_is_zero(r, w, class);
 	w->timed_out = w->v->ret == 0;
 	if (class >= CALL_POLL) {
-		add(r, w, SERIES_poll_wait, 0);
+		f = file_of(p, w->v->polled);
+		resource = f && f->kind == FD_SOCKET ? series_file(r, p, w->v->polled, f) : 0;
+		add(r, w, SERIES_poll_wait, resource);
 		return 0;
 	}
 	resource = instance(r, w->thread->process, (s32)w->v->arg[0]);

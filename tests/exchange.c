@@ -119,15 +119,17 @@ static void time_out(int fd)
 			die("recv");
 }
 
-static void refuse(void)
+/* Returns the descriptor that it has polled. */
+static int refuse(void)
 {
-	int pair[2], i, word = 1;
+	int pair[2], i, word = 1, polled;
 	struct pollfd p;
 	char c = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
 		die("socketpair");
-	p = (struct pollfd){ .fd = pair[0], .events = POLLIN };
+	polled = pair[0];
+	p = (struct pollfd){ .fd = polled, .events = POLLIN };
 	for (i = 0; i < POLLS; i++)
 		if (poll(&p, 1, 0) != 0)
 			die("poll");
@@ -144,11 +146,12 @@ static void refuse(void)
 	for (i = 0; i < PIPES; i++)
 		if (write(pair[1], &c, 1) != 1 || read(pair[0], &c, 1) != 1)
 			die("pipe");
+	return polled;
 }
 
 int main(void)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), polled;
 	socklen_t size = sizeof(address);
 	pthread_t server, client;
 
@@ -157,14 +160,14 @@ int main(void)
 	if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 5) < 0 ||
 	    getsockname(listener, (struct sockaddr *)&address, &size) < 0)
 		die("listener");
-	refuse();
+	polled = refuse();
 	if (pthread_create(&server, NULL, serve, &listener) != 0 ||
 	    pthread_create(&client, NULL, ask, NULL) != 0)
 		die("pthread_create");
 	pthread_join(client, NULL);
 	pthread_join(server, NULL);
-	printf("pid=%d port=%d exchanges=%d polls=%d refused=%d timed_out=%d changed=%d pipes=%d\n",
-	       getpid(), ntohs(address.sin_port), EXCHANGES, POLLS, REFUSED, TIMED_OUT, CHANGED,
-	       PIPES);
+	printf("pid=%d port=%d exchanges=%d polls=%d polled=%d refused=%d timed_out=%d changed=%d pipes=%d\n",
+	       getpid(), ntohs(address.sin_port), EXCHANGES, POLLS, polled, REFUSED, TIMED_OUT,
+	       CHANGED, PIPES);
 	return 0;
 }

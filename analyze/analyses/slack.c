@@ -9,7 +9,7 @@
  * Idle is time asleep, not time in the call: a thread that was woken and waits for a CPU is
  * not idle. Without switches the duration of calls must do, and a sentence says so. A wait for a
  * lock is in the futex row too: only locks can tell the two apart. Nor is a thread idle that
- * waits in a receive for the answer of another server.
+ * waits in a receive for the answer of another server, or in poll for it alone.
  *
  * Where several processes are one server, all of them are one more row: its room is what they have
  * left together. A sentence about one of them is worth it only if the server as a whole has room.
@@ -26,9 +26,10 @@
 #define REPS	      1000
 #define BRIEF	      1e9  /* ns of life of all threads together */
 #define SATURATED     0.05 /* idle share below which a server's pollers have no room left */
-/* Rows of series: receives from other servers, for which who waits is not idle. */
-#define ASKED(s)                                                                            \
-	"(" s ".kind=12 AND " s ".resource IN (SELECT id FROM resource WHERE kind='socket'" \
+/* Rows of series: receives from other servers and polls of one alone: who waits is not idle. */
+#define ASKED(s)                                                    \
+	"(" s ".kind IN (12,19) AND " s                             \
+	".resource IN (SELECT id FROM resource WHERE kind='socket'" \
 	" AND substr(alike, 1, 10)='connected '))"
 
 static const struct metric metrics[] = {

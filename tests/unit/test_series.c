@@ -193,6 +193,50 @@ static void waits_that_a_signal_ends_count(void **state)
 	sqlite3_close(db);
 }
 
+/*
+ * Polled alone: a connection of its own (6), one of a client (5); then a set of several, and one of
+ * a recording that does not tell (arg5 is anything).
+ */
+static void who_polls_one_server_waits_for_an_answer(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"4 100 fd pid=100 fd=7 mode=0140000 ino=79 dev=8 family=2 role=3 dport=99 "
+		"daddr=10.0.0.9\n" ON_CPU SLEEP(
+			1000, 3000,
+			1) "3100 100 syscall_args nr=poll arg0=0xffff0001 arg1=1 arg2=-1 dur=2200 "
+			   "ret=1 flags=8 arg5=7\n" SLEEP(
+				   4000, 4300,
+				   1) "4400 100 syscall_args nr=ppoll arg0=0xffff0001 arg1=1 dur=500 ret=1 "
+				      "flags=8 arg5=5\n" SLEEP(
+					      5000, 5040,
+					      1) "5100 100 syscall_args nr=poll arg0=0xffff0001 arg1=2 arg2=-1 dur=200 "
+						 "ret=1 arg5=7\n");
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(sum(db, "time", "sleep_client", -1), 2000);
+	assert_int_equal(sum(db, "time", "sleep_poll", -1), 340);
+	assert_int_equal(asked(db, "SELECT object FROM thread_state WHERE state=15"), 7);
+	assert_int_equal(asked(db,
+			       "SELECT sum(s.time) FROM series s JOIN resource r ON r.id=s.resource"
+			       " WHERE s.kind=19 AND r.alike='connected 10.0.0.9:99'"),
+			 2200);
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=19"), 2900);
+	assert_int_equal(asked(db, "SELECT fd FROM syscall WHERE dur=2200"), 7);
+	assert_int_equal(asked(db, "SELECT fd IS NULL FROM syscall WHERE dur=200"), 1);
+	assert_int_equal(analyses_run(db, "slack", &e), 0);
+	assert_int_equal(
+		asked(db,
+		      "SELECT value FROM metric WHERE name='waits' AND subject='server[100] poll'"),
+		2);
+	assert_int_equal(
+		asked(db,
+		      "SELECT value FROM metric WHERE name='slack' AND subject='server[100] poll'"),
+		350);
+	sqlite3_close(db);
+}
+
 static void directions_of_sockets_and_pipes_are_apart(void **state)
 {
 	sqlite3 *db = loaded(START "1000 100 syscall nr=recvfrom fd=5 dur=1 ret=7\n"
@@ -374,6 +418,7 @@ int main(void)
 		T(what_would_block_has_not_waited),
 		T(without_switches_long_calls_have_waited),
 		T(waits_that_a_signal_ends_count),
+		T(who_polls_one_server_waits_for_an_answer),
 		T(directions_of_sockets_and_pipes_are_apart),
 		T(the_clock_of_an_instance_counts_overlaps_once),
 		T(a_long_wait_over_many_short_ones_covers_everything),
