@@ -7,6 +7,7 @@
 #include "load.h"
 
 #include "flow.h"
+#include "track_clients.h"
 #include "track_cpu.h"
 #include "track_series.h"
 #include "track_shares.h"
@@ -223,9 +224,10 @@ static int finish(struct replay *r, struct err *e)
 {
 	static int (*const finishers[])(struct replay *, struct err *) = {
 		tasks_finish, /* first: ends turns, calls and states */
-		syscalls_finish, uses_finish,	   servers_finish, calls_finish, block_finish,
-		cpu_finish,	 futex_finish,	   epolls_finish,  tcp_finish,	 uring_finish,
-		files_finish,	 pagecache_finish, loss_finish,	   facts_finish, series_finish,
+		syscalls_finish, uses_finish,  servers_finish, calls_finish,
+		block_finish,	 cpu_finish,   futex_finish,   epolls_finish,
+		tcp_finish,	 uring_finish, files_finish,   pagecache_finish,
+		clients_finish,	 loss_finish,  facts_finish,   series_finish,
 	};
 	size_t i;
 	int ret = 0;
@@ -268,6 +270,7 @@ int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_op
 	uses_free(r);
 	services_free(r);
 	servers_free(r);
+	clients_free(r);
 	series_free(r);
 	epolls_free(r);
 	calls_free(r);

@@ -62,6 +62,7 @@ struct inside {
 	u8 abi;
 	s32 fd; /* first argument */
 	u64 arg0, arg1;
+	s32 polled; /* as in struct call_view */
 };
 
 /* A wake-up that the thread caused in the call that it is in. */
@@ -114,10 +115,11 @@ struct file {
 	addr16 saddr, daddr;
 	char *path; /* NULL: not known */
 	bool cloexec;
-	u64 told;	      /* when a snapshot last told of it */
-	u32 resource;	      /* number of its row in table resource; 0: none yet */
-	struct file_use *use; /* of a regular file; NULL: none yet */
-	bool serves;	      /* it is counted as a connection of its service */
+	u64 told;	       /* when a snapshot last told of it */
+	u32 resource;	       /* number of its row in table resource; 0: none yet */
+	struct file_use *use;  /* of a regular file; NULL: none yet */
+	bool serves;	       /* it is counted as a connection of its service */
+	struct client *client; /* whose turns these are; NULL: not looked up yet, or too many */
 	struct turn {
 		struct service *service; /* NULL: not looked up yet */
 		u64 first_recv;		 /* 0: none yet */
@@ -193,9 +195,13 @@ struct thread {
 	struct roused *roused; /* ROUSED_MAX of them, or NULL */
 	u32 n_roused;	       /* ever, since the last call returned */
 	struct unpaired unpaired;
-	struct past *past;	  /* NULL unless its process serves requests */
-	struct ready *ready;	  /* the same; track_ready.h */
-	u64 asked, answered;	  /* the last exchange on a connected socket */
+	struct past *past;   /* NULL unless its process serves requests */
+	struct ready *ready; /* the same; track_ready.h */
+	u64 asked, answered; /* the last exchange on a connected socket */
+	struct serving {
+		struct client *client; /* for whom it works; NULL: nobody */
+		u64 cpu, since;	       /* clock of CPU time, and when it began to */
+	} serving;
 	u64 returned;		  /* when the last system call did; 0: none yet */
 	struct page_watch *pages; /* what it does with the page cache; NULL: nothing yet */
 	struct served {
@@ -234,6 +240,7 @@ struct call_view {
 	u64 ts, dur;
 	s64 ret;
 	u64 arg[4]; /* of a short record, arg[1] and arg[3] are 0 */
+	s32 polled; /* the only descriptor that it polls; -1: none, several or not known */
 	u16 nr;
 	u8 abi, flags;
 };
@@ -281,6 +288,7 @@ struct replay {
 	u32 n_services;
 	struct idmap servers, server_names; /* track_servers.c */
 	struct server *last_server;
+	struct idmap clients; /* service and address -> struct client */
 	struct series *series;
 	struct epolls *epolls;
 	struct idmap call_stats;

@@ -246,7 +246,7 @@ static void clock_rows(struct replay *r, const struct epoll *p)
 		row[2] = 0;
 		row[3] = p->id;
 		row[4] = p->covered[i];
-		row[5] = row[6] = 0;
+		row[5] = row[6] = row[7] = 0;
 	}
 }
 

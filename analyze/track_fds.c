@@ -320,6 +320,7 @@ int fds_inherit(struct replay *r, struct process *child, const struct process *p
 		f->since = ts;
 		f->path = f->path ? strdup(f->path) : NULL;
 		f->serves = false;
+		f->client = NULL;
 		f->use = NULL;
 		memset(&f->turn, 0, sizeof(f->turn));
 		f->time = NULL;

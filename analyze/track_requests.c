@@ -5,6 +5,7 @@
  * sends that follow its end; the next receive begins the next turn. A turn is a request
  * unless requests are pipelined or multiplexed on the connection.
  */
+#include "track_clients.h"
 #include "track_ready.h"
 #include "track_series.h"
 
@@ -68,6 +69,8 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 {
 	struct turn *t = &f->turn;
 	struct service *service = t->service;
+	u64 dur = elapsed(t->first_recv, t->last_send);
+	bool lossy;
 	s64 *row;
 
 	(void)e;
@@ -75,9 +78,11 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		services_on_turn(f);
 	if (t->sends && t->recvs) {
 		uses_on_turn(t);
+		lossy = loss_overlaps(r, t->first_recv, t->last_send);
+		clients_on_turn(f, dur, turns_queued(f), lossy);
 		row = bulk_row(r->bulk, TABLE_turn);
 		row[0] = replay_time(r, t->first_recv);
-		row[1] = elapsed(t->first_recv, t->last_send);
+		row[1] = dur;
 		row[2] = p->pid;
 		row[3] = t->tid;
 		row[4] = fd;
@@ -86,9 +91,10 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		row[7] = t->recv_bytes & INT64_MAX;
 		row[8] = t->send_bytes & INT64_MAX;
 		row[9] = turns_is_split(f);
-		row[10] = loss_overlaps(r, t->first_recv, t->last_send);
+		row[10] = lossy;
 		row[11] = service_id(service);
 		row[12] = (s64)(turns_queued(f) & INT64_MAX);
+		row[13] = client_id(f->client);
 		turns_end(r, p, f);
 	}
 	*t = (struct turn){ .service = service };
@@ -128,6 +134,17 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 	return 0;
 }
 
+static void polled(const struct replay *r, struct thread *t, enum family family,
+		   const struct call_view *v)
+{
+	const struct file *one = file_of(t->process, v->polled);
+
+	if (one && one->role == ROLE_CONNECTED)
+		return; /* it waits for an answer, for the client that it works for */
+	ready_polled(t, family == FAMILY_EPOLL ? file_of(t->process, (s32)v->arg[0]) : NULL, v);
+	clients_polled(r, t, v);
+}
+
 int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
@@ -146,8 +163,7 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 	if (!t)
 		return ERR_FAIL;
 	if (family >= FAMILY_EPOLL)
-		ready_polled(t, family == FAMILY_EPOLL ? file_of(t->process, (s32)v->arg[0]) : NULL,
-			     v);
+		polled(r, t, family, v);
 	if (family >= FAMILY_EPOLL || v->ret <= 0)
 		return 0;
 	f = file_of(t->process, (s32)v->arg[0]);
@@ -155,12 +171,14 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 		return 0;
 	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v->ret : 0;
 	server = is_server(f);
-	if (server && services_of_file(r, t->process, f, e) < 0)
+	if (server && (services_of_file(r, t->process, f, e) < 0 || clients_of_file(r, f, e) < 0))
 		return ERR_FAIL;
 	if (uses_count(r, &u, t->process->pid, server ? service_id(f->turn.service) : 0, v, send,
 		       bytes, e) < 0)
 		return ERR_FAIL;
 	if (f->role == ROLE_CONNECTED)
 		turns_exchange(r, t, f, v, send, bytes);
+	if (server)
+		clients_served(r, t, f->client, v, send);
 	return server ? on_server_socket(r, t, f, v, u, send, bytes, e) : 0;
 }

@@ -19,7 +19,7 @@
 struct cell {
 	u64 window;
 	u64 time; /* ns */
-	u64 n, refused;
+	u64 n, refused, timeouts;
 	u32 tid, resource;
 	u8 kind;
 };
@@ -72,7 +72,8 @@ static void write_cell(struct replay *r, struct cell *c)
 	row[4] = c->time & INT64_MAX;
 	row[5] = c->n & INT64_MAX;
 	row[6] = c->refused & INT64_MAX;
-	c->time = c->n = c->refused = 0;
+	row[7] = c->timeouts & INT64_MAX;
+	c->time = c->n = c->refused = c->timeouts = 0;
 }
 
 /* Writes and forgets all open windows, or at first only those before the newest. */
@@ -159,6 +160,15 @@ void series_add(struct replay *r, enum series_kind kind, u32 tid, u32 resource, 
 	c->time += end - at;
 	c->n += n;
 	c->refused += refused;
+}
+
+void series_timeout(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 ts)
+{
+	u64 end = elapsed(r->begin, ts < r->end ? ts : r->end);
+	struct cell *c = cell_of(r, kind, tid, resource, end ? (end - 1) / r->step : 0);
+
+	if (c)
+		c->timeouts++;
 }
 
 void series_state(struct replay *r, u32 tid, enum state state, bool iowait, u64 from, u64 to)

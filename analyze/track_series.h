@@ -48,6 +48,8 @@ int series_start(struct replay *r, struct err *e);
  */
 void series_add(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 from, u64 to,
 		u64 n, u64 refused);
+/* The wait that was just added, and ended at ts, was ended by its timeout. */
+void series_timeout(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 ts);
 /* A thread was in this state. */
 void series_state(struct replay *r, u32 tid, enum state state, bool iowait, u64 from, u64 to);
 /* The number of a resource: a socket, pipe or character device by dev and inode, a futex by

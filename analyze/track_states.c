@@ -93,7 +93,7 @@ static s64 object_of(struct replay *r, const struct thread *t, enum state state,
 	case STATE_socket:
 	case STATE_client:
 	case STATE_pipe:
-		return in ? in->fd : BULK_NULL;
+		return !in ? BULK_NULL : in->polled >= 0 ? in->polled : in->fd;
 	case STATE_disk:
 		return t->io_dev ? (s64)t->io_dev : BULK_NULL;
 	default:
@@ -122,6 +122,9 @@ static enum state reason(const struct replay *r, const struct thread *t, const s
 	if (abi < 0)
 		return STATE_other;
 	wait = r->waits[abi][in->nr];
+	/* whoever polls nothing but a connection of its own waits for the answer */
+	if (wait == SYSWAIT_POLL && in->polled >= 0 && state_of_fd(t, in->polled) == STATE_client)
+		return STATE_client;
 	return wait == SYSWAIT_FD ? state_of_fd(t, in->fd) : by_wait[wait];
 }
 
@@ -382,7 +385,7 @@ int states_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 	const struct call_view *v = &r->call;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct inside in = {
-		elapsed(v->dur, v->ts), v->nr, v->abi, v->arg[0], v->arg[0], v->arg[1]
+		elapsed(v->dur, v->ts), v->nr, v->abi, v->arg[0], v->arg[0], v->arg[1], v->polled
 	};
 
 	if (!t)

@@ -41,6 +41,7 @@ struct call_view view_syscall(const struct record *rec)
 					   .dur = s->dur,
 					   .ret = s->ret,
 					   .arg = { (u64)(s64)s->fd, 0, s->count, 0 },
+					   .polled = -1,
 					   .nr = s->nr,
 					   .abi = s->abi,
 					   .flags = s->flags };
@@ -48,6 +49,7 @@ struct call_view view_syscall(const struct record *rec)
 				   .dur = a->dur,
 				   .ret = a->ret,
 				   .arg = { first_arg(a), a->arg1, a->arg2, a->arg3 },
+				   .polled = a->flags & SYSCALL_ONE_FD ? (s32)a->arg5 : -1,
 				   .nr = a->nr,
 				   .abi = a->abi,
 				   .flags = a->flags };
@@ -106,13 +108,14 @@ static bool takes_fd(const struct replay *r, const struct call_view *v)
 
 	return abi >= 0 &&
 	       (r->waits[abi][v->nr] == SYSWAIT_FD || r->waits[abi][v->nr] == SYSWAIT_LOCK ||
-		r->waits[abi][v->nr] == SYSWAIT_POLL);
+		r->families[abi][v->nr] == FAMILY_EPOLL);
 }
 
 int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
 	bool open = v->flags & SYSCALL_UNFINISHED, timed = !(v->flags & SYSCALL_NO_ENTRY);
+	bool fd = takes_fd(r, v);
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct syscall_stat *s;
 	s64 *row;
@@ -129,7 +132,7 @@ int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *
 	row[2] = rec->tid;
 	row[3] = v->abi;
 	row[4] = v->nr;
-	row[5] = takes_fd(r, v) ? (s64)(s32)v->arg[0] : BULK_NULL;
+	row[5] = fd ? (s64)(s32)v->arg[0] : v->polled >= 0 ? v->polled : BULK_NULL;
 	row[6] = open ? BULK_NULL : v->ret;
 	if (open) {
 		s->unfinished++;
@@ -138,7 +141,7 @@ int syscalls_on_syscall(struct replay *r, const struct record *rec, struct err *
 	s->n++;
 	if (timed)
 		hist_add(&s->latency, v->dur);
-	if (v->ret > 0 && row[5] != BULK_NULL)
+	if (v->ret > 0 && fd)
 		s->bytes += v->ret;
 	return v->ret < 0 && v->ret >= -ERRNO_MAX ? count_failure(s, -v->ret, e) : 0;
 }

@@ -3,6 +3,11 @@
  * TCP connections by the kernel's states: how long the handshake took, how long a connection waited
  * to be accepted, what was sent again. States change in interrupts, so the process is known
  * only from connect (which runs in its caller) and from the descriptor that accept makes.
+ *
+ * The kernel counts bytes by sequence numbers, of which SYN and FIN take one each: of its own SYN
+ * when that is acknowledged (but not of one that it answers), of FINs in both directions. They are
+ * taken off where the states tell that they were counted. A socket that was open before the
+ * recording does not tell who opened it: the SYN of its own stays in.
  */
 #include "track.h"
 
@@ -13,15 +18,20 @@
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT	2
 #define TCP_SYN_RECV	3
+#define TCP_FIN_WAIT2	5
 #define TCP_CLOSE	7
+#define TCP_CLOSE_WAIT	8
+#define TCP_LAST_ACK	9
 #define TCP_LISTEN	10
+#define TCP_CLOSING	11
 
 struct connection {
 	u64 sock, addresses;
 	u64 first, syn, established, accepted; /* 0: not seen */
-	u64 sent, received;
-	u64 retransmits, told; /* events; the kernel's count, if all of it was recorded */
-	u64 srtt;	       /* ns */
+	u64 sent, received;	     /* as the kernel counts; UINT64_MAX: no state seen yet */
+	bool fin_sent, fin_received; /* and counted */
+	u64 retransmits, told;	     /* events; the kernel's count, if all of it was recorded */
+	u64 srtt;		     /* ns */
 	u32 pid;
 	u16 family, sport, dport;
 	addr16 saddr, daddr;
@@ -48,6 +58,12 @@ static void no_longer_accepting(struct replay *r, const struct connection *c)
 		idmap_take(&r->accepting, c->addresses);
 }
 
+/* Bytes of a count that holds so many flags. */
+static s64 without(u64 bytes, u64 flags)
+{
+	return bytes == UINT64_MAX ? 0 : (s64)(elapsed(flags, bytes) & INT64_MAX);
+}
+
 static int connection_end(struct replay *r, struct connection *c, u64 end, struct err *e)
 {
 	char local[ADDRESS_MAX], remote[ADDRESS_MAX];
@@ -69,8 +85,9 @@ static int connection_end(struct replay *r, struct connection *c, u64 end, struc
 		     c->accepts && c->established && c->accepted
 			     ? (s64)elapsed(c->established, c->accepted)
 			     : (s64)-1,
-		     (s64)(c->syn && end && !c->established), (s64)(c->sent & INT64_MAX),
-		     (s64)(c->received & INT64_MAX),
+		     (s64)(c->syn && end && !c->established),
+		     without(c->sent, c->connects + c->fin_sent),
+		     without(c->received, c->fin_received),
 		     (s64)(c->retransmits > c->told ? c->retransmits : c->told),
 		     (s64)(c->srtt & INT64_MAX));
 	free(c);
@@ -90,11 +107,29 @@ static struct connection *connection_of(struct replay *r, u64 sock, u64 ts, stru
 	}
 	c->sock = sock;
 	c->first = ts;
+	c->sent = c->received = UINT64_MAX;
 	if (idmap_put(&r->connections, sock, c, SOCKET_LIMIT, e) < 0) {
 		free(c);
 		return NULL;
 	}
 	return c;
+}
+
+/*
+ * Which FINs are among the bytes. A socket that is closed out of a state in which it waits for one
+ * was reset or given up if the count has not grown since it came into that state.
+ */
+static void note_fins(struct connection *c, const struct ev_tcp_state *ev)
+{
+	static const u16 received = 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK | 1 << TCP_CLOSING;
+	u32 states = (ev->from < 16 ? 1u << ev->from : 0) | (ev->to < 16 ? 1u << ev->to : 0);
+
+	c->fin_sent |= (states & 1 << TCP_FIN_WAIT2) != 0;
+	c->fin_received |= (states & received) != 0;
+	if (ev->to != TCP_CLOSE)
+		return;
+	c->fin_sent |= (ev->from == TCP_LAST_ACK || ev->from == TCP_CLOSING) && ev->sent > c->sent;
+	c->fin_received |= ev->from == TCP_FIN_WAIT2 && ev->received > c->received;
 }
 
 static int take_state(struct replay *r, struct connection *c, const struct record *rec,
@@ -111,6 +146,7 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 		c->dport = ev->dport;
 		memcpy(c->daddr, ev->daddr, sizeof(c->daddr));
 	}
+	note_fins(c, ev);
 	c->sent = ev->sent;
 	c->received = ev->received;
 	c->srtt = (u64)ev->srtt * 1000;

@@ -2,15 +2,24 @@
 /*
  * System calls that wait, as series by thread and resource: pipes, sockets (receive, send,
  * accept and connect apart), futexes, epoll instances, poll. Calls that could not wait,
- * because they were told not to or because the futex had changed, are counted apart. A
- * call in flight when the recording began waits from its begin on, one in flight when it ended up
- * to its end.
+ * because they were told not to or because the futex had changed, are counted apart. Not so those
+ * that end with the same error when a timeout of the socket is over (SO_RCVTIMEO, SO_SNDTIMEO):
+ * whoever slept has waited. One that a signal ended has waited as well; the kernel's restart of
+ * it is a call, and a wait, of its own. A call in flight when the recording began waits from its
+ * begin on, one in flight when it ended up to its end.
  */
 #include "track_series.h"
 
 #define AGAIN	   (-11)  /* EAGAIN, the same number on all systems that are recorded */
+#define TIMEDOUT   (-110) /* ETIMEDOUT */
+#define ALREADY	   (-114) /* EALREADY */
 #define INPROGRESS (-115) /* EINPROGRESS */
 #define FUTEX_MASK 0x7f	  /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+/*
+ * Where nobody saw whether the thread slept, a call that long is taken for one that did, ns: a tick
+ * at 100 a second, the least that a socket's timeout can be there.
+ */
+#define SLEPT_LEAST 10000000
 
 enum call_class {
 	CALL_NONE,
@@ -100,14 +109,35 @@ struct waiting {
 	struct thread *thread;
 	const struct call_view *v;
 	u64 from, to;
-	bool over;    /* it returned */
-	bool refused; /* it did not wait */
+	bool over;	/* it returned */
+	bool refused;	/* it did not wait */
+	bool timed_out; /* it waited until its time was over */
 };
+
+/*
+ * True if the thread slept in the call for what it asked for. Sleeps for a lock on the
+ * way there are uninterruptible.
+ */
+static bool slept(const struct replay *r, const struct waiting *w)
+{
+	const struct thread *t = w->thread;
+	u32 i;
+
+	for (i = 0; i < t->n_waits; i++)
+		if (t->waits[i].start >= w->from && !t->waits[i].blocked)
+			return true;
+	if (t->tracked && r->groups & 1u << GROUP_sched &&
+	    !(r->n_losses && loss_overlaps(r, w->from, w->to)))
+		return false;
+	return w->to - w->from >= SLEPT_LEAST;
+}
 
 static void add(struct replay *r, const struct waiting *w, enum series_kind kind, u32 resource)
 {
 	series_add(r, kind, w->thread->tid, resource, w->refused ? w->to : w->from, w->to,
 		   w->over && !w->refused, w->refused);
+	if (w->over && w->timed_out && !w->refused)
+		series_timeout(r, kind, w->thread->tid, resource, w->to);
 }
 
 static void on_descriptor(struct replay *r, struct waiting *w, enum call_class class)
@@ -125,7 +155,8 @@ static void on_descriptor(struct replay *r, struct waiting *w, enum call_class c
 
 	if (!f || !kind || (!socket && f->kind != FD_PIPE && f->kind != FD_CHAR))
 		return;
-	w->refused = w->v->ret == AGAIN || w->v->ret == INPROGRESS;
+	w->timed_out = w->v->ret == AGAIN || w->v->ret == INPROGRESS || w->v->ret == ALREADY;
+	w->refused = w->timed_out && !slept(r, w);
 	add(r, w, kind, series_file(r, w->thread->process, fd, f));
 }
 
@@ -142,7 +173,8 @@ static void on_futex(struct replay *r, struct waiting *w, enum call_class class)
 		series_add(r, SERIES_futex_wake, w->thread->tid, resource, w->to, w->to, 1, 0);
 		return;
 	}
-	w->refused = w->v->ret == AGAIN;
+	w->refused = w->v->ret == AGAIN && !slept(r, w);
+	w->timed_out = w->v->ret == TIMEDOUT;
 	add(r, w, SERIES_futex_wait, resource);
 }
 
@@ -153,8 +185,8 @@ static bool timeout_is_zero(const struct replay *r, const struct waiting *w, enu
 		return (u32)w->v->arg[3] == 0;
 	if (class == CALL_POLL)
 		return (u32)w->v->arg[2] == 0;
-	return w->over && w->v->ret == 0 && w->thread->tracked && !w->thread->n_waits &&
-	       r->groups & 1u << GROUP_sched;
+	return w->over && w->v->ret == 0 && w->thread->tracked && r->groups & 1u << GROUP_sched &&
+	       !slept(r, w);
 }
 
 /* The epoll instance behind a descriptor, as a resource. */
@@ -168,11 +200,16 @@ static u32 instance(struct replay *r, const struct process *p, s32 epfd)
 
 static int on_poll(struct replay *r, struct waiting *w, enum call_class class, struct err *e)
 {
+	struct process *p = w->thread->process;
+	struct file *f;
 	u32 resource;
 
 	w->refused = timeout_is_zero(r, w, class);
+	w->timed_out = w->v->ret == 0;
 	if (class >= CALL_POLL) {
-		add(r, w, SERIES_poll_wait, 0);
+		f = file_of(p, w->v->polled);
+		resource = f && f->kind == FD_SOCKET ? series_file(r, p, w->v->polled, f) : 0;
+		add(r, w, SERIES_poll_wait, resource);
 		return 0;
 	}
 	resource = instance(r, w->thread->process, (s32)w->v->arg[0]);

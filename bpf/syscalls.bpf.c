@@ -122,18 +122,30 @@ static __always_inline bool futex_of_waitv(u64 list, s64 ret, u64 *address)
 	return bpf_probe_read_user(address, sizeof(*address), &w->uaddr) == 0;
 }
 
+/* The descriptor of a set of one, which poll's first argument points to. */
+static __always_inline bool only_fd(u8 shape, u64 set, u64 n, s32 *fd)
+{
+	return (shape & (FD_SOURCE | FD_ROLE)) == SHAPE_POLLS && n == 1 &&
+	       bpf_probe_read_user(fd, sizeof(*fd), (void *)set) == 0;
+}
+
 static __always_inline void emit_full(struct counts *c, const struct call *call,
-				      struct pt_regs *regs, const bool btf)
+				      struct pt_regs *regs, u8 shape, const bool btf)
 {
 	u64 arg0 = SYSCALL_ARG0(btf, regs), arg1 = SYSCALL_ARG1(btf, regs);
 	u64 arg2 = SYSCALL_ARG2(btf, regs), arg3 = SYSCALL_ARG3(btf, regs);
 	u64 arg4 = SYSCALL_ARG4(btf, regs), arg5 = SYSCALL_ARG5(btf, regs);
 	struct ev_syscall_args *e;
 	u8 flags = call->flags;
+	s32 fd = -1;
 
 	if (call->nr == nr_waitv && call->abi == NATIVE_ABI &&
 	    futex_of_waitv(arg0, call->ret, &arg5))
 		flags |= SYSCALL_FUTEX;
+	if (only_fd(shape, arg0, arg1, &fd)) {
+		flags |= SYSCALL_ONE_FD;
+		arg5 = (u32)fd;
+	}
 	e = ev_reserve(c, call->ts, call->tid, syscall_args);
 	if (!e)
 		return;
@@ -221,7 +233,7 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 	if (c && shape & SHAPE_SKIP)
 		count(c, filtered);
 	else if (c && shape & SHAPE_ARGS)
-		emit_full(c, &call, regs, btf);
+		emit_full(c, &call, regs, shape, btf);
 	else if (c)
 		emit_short(c, &call, regs, btf);
 	if (c && !entered && !(shape & SHAPE_SKIP))

@@ -82,6 +82,7 @@ enum ev_group {
 #define SYSCALL_NO_ENTRY   1
 #define SYSCALL_UNFINISHED 2
 #define SYSCALL_FUTEX	   4 /* arg5 is the address of a futex */
+#define SYSCALL_ONE_FD	   8 /* poll, ppoll: arg5 is the only descriptor of the set */
 
 /* flags of switch */
 #define SWITCH_PREEMPT 1

@@ -20,6 +20,9 @@
 #define FD_ROLE_SHIFT 4
 #define FD_ROLE	      0x70
 
+/* a call without such a source: it polls, and a set of one descriptor is told by that */
+#define SHAPE_POLLS (1 << FD_ROLE_SHIFT)
+
 #define SHAPE_SKIP 0x80 /* not asked for with --syscalls */
 
 /*

@@ -78,6 +78,8 @@ static const struct {
 	{ "fchdir", PATH_FD | PATH_DIRECTORY },
 };
 
+static const char *const pollers[] = { "poll", "ppoll" };
+
 static s32 number_of(const struct syscall_desc *d)
 {
 	return syscall_own_abi() == ABI_AARCH64 ? d->aarch64 : d->x86_64;
@@ -116,5 +118,8 @@ void shape_table_fill(volatile u8 *shapes, size_t n)
 		for (i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
 			if (strcmp(makers[i].name, d->name) == 0)
 				shapes[nr] |= makers[i].source | makers[i].role << FD_ROLE_SHIFT;
+		for (i = 0; i < sizeof(pollers) / sizeof(pollers[0]); i++)
+			if (strcmp(pollers[i], d->name) == 0)
+				shapes[nr] |= SHAPE_POLLS;
 	}
 }

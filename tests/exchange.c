@@ -24,6 +24,7 @@ enum {
 	EXCHANGES = 1009,
 	POLLS = 101,   /* with timeout 0 */
 	REFUSED = 103, /* receives that find nothing */
+	TIMED_OUT = 7, /* receives that wait for nothing, SO_RCVTIMEO long */
 	CHANGED = 107, /* futex waits whose value has changed */
 	PIPES = 109,   /* writes to a pipe, and reads */
 };
@@ -104,21 +105,38 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-static void refuse(void)
+/* Blocking receives that end as those that could not block: EAGAIN. */
+static void time_out(int fd)
 {
-	int pair[2], i, word = 1;
+	struct timeval least = { .tv_usec = 20000 };
+	char c;
+	int i;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &least, sizeof(least)) < 0)
+		die("SO_RCVTIMEO");
+	for (i = 0; i < TIMED_OUT; i++)
+		if (recv(fd, &c, 1, 0) >= 0)
+			die("recv");
+}
+
+/* Returns the descriptor that it has polled. */
+static int refuse(void)
+{
+	int pair[2], i, word = 1, polled;
 	struct pollfd p;
 	char c = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
 		die("socketpair");
-	p = (struct pollfd){ .fd = pair[0], .events = POLLIN };
+	polled = pair[0];
+	p = (struct pollfd){ .fd = polled, .events = POLLIN };
 	for (i = 0; i < POLLS; i++)
 		if (poll(&p, 1, 0) != 0)
 			die("poll");
 	for (i = 0; i < REFUSED; i++)
 		if (recv(pair[0], &c, 1, MSG_DONTWAIT) >= 0)
 			die("recv");
+	time_out(pair[0]);
 	for (i = 0; i < CHANGED; i++)
 		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 	close(pair[0]);
@@ -128,11 +146,12 @@ static void refuse(void)
 	for (i = 0; i < PIPES; i++)
 		if (write(pair[1], &c, 1) != 1 || read(pair[0], &c, 1) != 1)
 			die("pipe");
+	return polled;
 }
 
 int main(void)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), polled;
 	socklen_t size = sizeof(address);
 	pthread_t server, client;
 
@@ -141,13 +160,14 @@ int main(void)
 	if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 5) < 0 ||
 	    getsockname(listener, (struct sockaddr *)&address, &size) < 0)
 		die("listener");
-	refuse();
+	polled = refuse();
 	if (pthread_create(&server, NULL, serve, &listener) != 0 ||
 	    pthread_create(&client, NULL, ask, NULL) != 0)
 		die("pthread_create");
 	pthread_join(client, NULL);
 	pthread_join(server, NULL);
-	printf("pid=%d port=%d exchanges=%d polls=%d refused=%d changed=%d pipes=%d\n", getpid(),
-	       ntohs(address.sin_port), EXCHANGES, POLLS, REFUSED, CHANGED, PIPES);
+	printf("pid=%d port=%d exchanges=%d polls=%d polled=%d refused=%d timed_out=%d changed=%d pipes=%d\n",
+	       getpid(), ntohs(address.sin_port), EXCHANGES, POLLS, polled, REFUSED, TIMED_OUT,
+	       CHANGED, PIPES);
 	return 0;
 }

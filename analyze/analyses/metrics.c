@@ -4,8 +4,10 @@
  * and resource, as shares of the thread's life and counts a second; their series in steps are in
  * table series and view kernel_metric. What differs from the original, on purpose: sleep is pure
  * sleep (block is apart); receive, send, accept and connect are apart; calls that never
- * waited (EAGAIN, timeout 0) are `refused` and count in no wait; the clock of an epoll instance
- * and those of its waiters are apart; futexes with the same threads in the same roles are one row.
+ * waited (EAGAIN, timeout 0) are `refused` and count in no wait, those that a timeout ended are
+ * `timeouts` and waits (with the same EAGAIN where the timeout is the socket's); the clock of an
+ * epoll instance and those of its waiters are apart; futexes with the same threads in the same
+ * roles are one row.
  */
 #include "analyze/analysis.h"
 
@@ -44,6 +46,7 @@ static const struct metric metrics[] = {
 	{ "poll_wait_count", "1/s", NEITHER_IS_BETTER, "such waits" },
 	{ "sector_count", "1/s", NEITHER_IS_BETTER, "sectors of 512 bytes, by submitter" },
 	{ "refused", "1/s", NEITHER_IS_BETTER, "calls that could not wait: EAGAIN, timeout 0" },
+	{ "timeouts", "1/s", NEITHER_IS_BETTER, "waits above that a timeout ended" },
 	{ 0 },
 };
 
@@ -55,7 +58,7 @@ static const struct metric metrics[] = {
 	SHARE("1") SHARE("2") SHARE("3") SHARE("4") SHARE("5,6,7,8,9,22") SHARE("10,11") RATE("10,11") \
 	SHARE("12") RATE("12") SHARE("13") RATE("13") SHARE("14") RATE("14") SHARE("15") RATE("15") \
 	SHARE("16") RATE("16") RATE("17") SHARE("18") RATE("18") "NULL," SHARE("19") RATE("19")     \
-	RATE("21") "1e9 * total(s.refused) / wall, total(s.n)"
+	RATE("21") "1e9 * total(s.refused) / wall, 1e9 * total(s.timeouts) / wall, total(s.n)"
 /* clang-format on */
 
 /*

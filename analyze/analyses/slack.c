@@ -9,7 +9,7 @@
  * Idle is time asleep, not time in the call: a thread that was woken and waits for a CPU is
  * not idle. Without switches the duration of calls must do, and a sentence says so. A wait for a
  * lock is in the futex row too: only locks can tell the two apart. Nor is a thread idle that
- * waits in a receive for the answer of another server.
+ * waits in a receive for the answer of another server, or in poll for it alone.
  *
  * Where several processes are one server, all of them are one more row: its room is what they have
  * left together. A sentence about one of them is worth it only if the server as a whole has room.
@@ -26,9 +26,10 @@
 #define REPS	      1000
 #define BRIEF	      1e9  /* ns of life of all threads together */
 #define SATURATED     0.05 /* idle share below which a server's pollers have no room left */
-/* Rows of series: receives from other servers, for which who waits is not idle. */
-#define ASKED(s)                                                                            \
-	"(" s ".kind=12 AND " s ".resource IN (SELECT id FROM resource WHERE kind='socket'" \
+/* Rows of series: receives from other servers and polls of one alone: who waits is not idle. */
+#define ASKED(s)                                                    \
+	"(" s ".kind IN (12,19) AND " s                             \
+	".resource IN (SELECT id FROM resource WHERE kind='socket'" \
 	" AND substr(alike, 1, 10)='connected '))"
 
 static const struct metric metrics[] = {
@@ -38,6 +39,7 @@ static const struct metric metrics[] = {
 	  "time asleep in such waits over the life of these threads" },
 	{ "least", "%", HIGHER_IS_BETTER, "the lowest idle share of a window" },
 	{ "threads", "", NEITHER_IS_BETTER, "threads that wait there" },
+	{ "timeouts", "", NEITHER_IS_BETTER, "of the waits, ended by a timeout" },
 	{ "refused", "", NEITHER_IS_BETTER, "calls that could not wait: timeout 0, EAGAIN" },
 	{ 0 },
 };
@@ -64,7 +66,7 @@ struct group {
 	s64 part_of; /* the server of another row that this process is in; 0: none */
 	const struct family *family;
 	char name[96];
-	double waits, time, refused, threads;
+	double waits, time, timeouts, refused, threads;
 	bool answers, brief; /* brief: they hardly lived, which says nothing of room */
 	double *idle, *wall; /* by window, ns */
 	size_t windows;
@@ -221,6 +223,7 @@ static int put_group(struct analysis_ctx *c, const struct group *p, struct told 
 		{ "idle", p->share.value, p->share.low, p->share.high, (s64)p->windows },
 		{ "least", p->least, NO_INTERVAL, (s64)p->windows },
 		{ "threads", p->threads, NO_INTERVAL, (s64)p->threads },
+		{ "timeouts", p->timeouts, NO_INTERVAL, (s64)p->waits },
 		{ "refused", p->refused, NO_INTERVAL, (s64)p->waits },
 	};
 	size_t i;
@@ -263,7 +266,8 @@ static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_s
 			   .threads = sqlite3_column_double(q, 6),
 			   .answers = sqlite3_column_int(q, 7),
 			   .server = sqlite3_column_int64(q, 8),
-			   .part_of = sqlite3_column_int64(q, 9) };
+			   .part_of = sqlite3_column_int64(q, 9),
+			   .timeouts = sqlite3_column_double(q, 10) };
 	int ret;
 
 	snprintf(p.name, sizeof(p.name), "%s %s", sqlite3_column_text(q, 2), p.family->name);
@@ -299,7 +303,7 @@ static const char groups_sql[] =
 	" coalesce(nullif(max(comm),''),'?') FROM process WHERE process.pid=p.pid) || '[' || p.pid ||"
 	" ']'), total(s.n), total(s.time), total(s.refused), count(DISTINCT s.tid),"
 	" EXISTS(SELECT 1 FROM service v WHERE v.pid=p.pid AND v.turns > 0) AS answers, g.server,"
-	" g.part_of FROM series s JOIN f USING(kind) JOIN p USING(tid) JOIN g ON g.member=p.pid"
+	" g.part_of, total(s.timeouts) FROM series s JOIN f USING(kind) JOIN p USING(tid) JOIN g ON g.member=p.pid"
 	" WHERE NOT " ASKED("s") " GROUP BY g.pid, g.server, f.family"
 				 " HAVING total(s.n) > 0 OR total(s.time) > 0"
 				 " ORDER BY answers DESC, f.family > 0, g.pid >= 0,"

@@ -51,6 +51,11 @@ round() { # name, options...
 	is "$name: sockets of the server are accepted ones" \
 		"$(ask "$work/db" "SELECT count(*) FROM fd WHERE role='accepted' AND local LIKE '%:$port'")" \
 		"$(told "$work/told" connections)"
+	# SYN and FIN are no bytes
+	is "$name: bytes sent by clients, and received by the server" \
+		"$(ask "$work/db" "SELECT sum(remote LIKE '%:$port' AND sent=$(told "$work/told" sent) AND received=0) || ' ' ||
+			sum(local LIKE '%:$port' AND received=$(told "$work/told" sent) AND sent=0) FROM connection")" \
+		"$(told "$work/told" connections) $(told "$work/told" connections)"
 	is "$name: replayed: files opened" \
 		"$(ask "$work/db" "SELECT count(*) FROM file_open o JOIN file_path p ON p.id=o.path WHERE o.ret >= 0 AND p.path LIKE '$work/dir/file__'")" \
 		$((2 * made))

@@ -32,7 +32,12 @@ is "accepts" "$(total n socket_accept)" 1
 is "connects" "$(total n socket_connect)" 1
 is "waits for the epoll instance" "$(total n epoll_wait)" $((n + 1))
 is "polls with timeout 0 are no waits" "$(total refused poll_wait) $(total n poll_wait)" "$(told "$work/told" polls) 0"
+is "and tell the descriptor of a set of one" "$(ask "$db" "SELECT count(*) FROM syscall s JOIN syscall_name n USING(abi, nr)
+	WHERE n.name='poll' AND s.$mine AND s.fd=$(told "$work/told" polled)")" "$(told "$work/told" polls)"
 is "receives that found nothing" "$(total refused socket_recv)" "$(told "$work/told" refused)"
+is "receives that a timeout of the socket ended" "$(total timeouts socket_recv)" "$(told "$work/told" timed_out)"
+is "and the wait of each, 20 ms at least" "$(ask "$db" "SELECT sum(s.time) >= 20000000 * sum(s.timeouts) FROM series s
+	JOIN resource r ON r.id=s.resource WHERE s.kind=12 AND r.name NOT LIKE '%127.0.0.1%' AND s.$mine")" 1
 is "futexes that had changed" "$(total refused futex_wait)" "$(told "$work/told" changed)"
 is "writes to the pipe" "$(ask "$db" "SELECT n FROM series s JOIN resource r ON r.id=s.resource WHERE s.kind=11 AND r.kind='pipe'
 	AND s.$mine GROUP BY s.resource ORDER BY total(n) DESC LIMIT 1")" "$(told "$work/told" pipes)"

@@ -85,12 +85,12 @@ static void what_never_waited_is_apart(void **state)
 		      "11000 100 syscall_args nr=futex arg0=0x5000 arg1=0x81 dur=50 ret=3\n");
 	static const struct {
 		const char *kind;
-		s64 time, n, refused;
+		s64 time, n, refused, timeouts;
 	} want[] = {
-		{ "socket_recv", 300, 1, 1 }, { "socket_connect", 0, 0, 1 },
-		{ "epoll_wait", 200, 1, 1 },  { "poll_wait", 400, 1, 1 },
-		{ "futex_wait", 600, 1, 1 },  { "futex_wake", 0, 1, 0 },
-		{ "epoll_clock", 200, 0, 0 }, { "socket_send", 0, 0, 0 },
+		{ "socket_recv", 300, 1, 1, 0 }, { "socket_connect", 0, 0, 1, 0 },
+		{ "epoll_wait", 200, 1, 1, 0 },	 { "poll_wait", 400, 1, 1, 1 },
+		{ "futex_wait", 600, 1, 1, 1 },	 { "futex_wake", 0, 1, 0, 0 },
+		{ "epoll_clock", 200, 0, 0, 0 }, { "socket_send", 0, 0, 0, 0 },
 	};
 	size_t i;
 
@@ -99,7 +99,141 @@ static void what_never_waited_is_apart(void **state)
 		assert_int_equal(sum(db, "time", want[i].kind, -1), want[i].time);
 		assert_int_equal(sum(db, "n", want[i].kind, -1), want[i].n);
 		assert_int_equal(sum(db, "refused", want[i].kind, -1), want[i].refused);
+		assert_int_equal(sum(db, "timeouts", want[i].kind, -1), want[i].timeouts);
 	}
+	sqlite3_close(db);
+}
+
+/* Thread 100 sleeps from .. to, for `state` (1: interruptible, 2: not), on CPU 0. */
+#define SLEEP(from, to, state)                                                         \
+#from " 100 switch next=0 state=" #state "\n" #to " 0 waking target=100\n" #to \
+	      " 0 switch next=100\n"
+#define ON_CPU "900 0 waking target=100\n900 0 switch next=100\n"
+
+static void check_counts(sqlite3 *db, const char *kind, s64 time, s64 n, s64 refused, s64 timeouts)
+{
+	assert_int_equal(sum(db, "time", kind, -1), time);
+	assert_int_equal(sum(db, "n", kind, -1), n);
+	assert_int_equal(sum(db, "refused", kind, -1), refused);
+	assert_int_equal(sum(db, "timeouts", kind, -1), timeouts);
+}
+
+/* SO_RCVTIMEO, SO_SNDTIMEO: the same errors as of sockets that never wait; sleep tells. */
+static void timeouts_of_sockets_are_waits(void **state)
+{
+	sqlite3 *db = loaded(
+		START ON_CPU SLEEP(1100, 5000, 1) "5100 100 syscall nr=recvfrom fd=5 dur=4100 ret=-11\n" SLEEP(6100, 9000, 1) "9100 100 syscall nr=write fd=5 dur=3100 ret=-11\n" SLEEP(
+			10100, 12000,
+			1) "12100 100 syscall nr=accept fd=5 dur=2100 ret=-11\n" SLEEP(13100, 14000,
+										       1) "14100 100 syscall nr=connect fd=5 dur=1100 ret=-115\n" SLEEP(15100,
+																			15500,
+																			1) "15600 100 syscall nr=connect fd=5 dur=600 ret=-114\n");
+
+	(void)state;
+	check_counts(db, "socket_recv", 4100, 1, 0, 1);
+	check_counts(db, "socket_send", 3100, 1, 0, 1);
+	check_counts(db, "socket_accept", 2100, 1, 0, 1);
+	check_counts(db, "socket_connect", 1100 + 600, 2, 0, 2);
+	assert_int_equal(asked(db, "SELECT timeouts FROM kernel_metric WHERE metric='socket_recv'"),
+			 1);
+	sqlite3_close(db);
+}
+
+/*
+ * Preempted for long, asleep for the socket's lock, asleep before the call (a page fault): whoever
+ * is told that nothing is there did not wait for it.
+ */
+static void what_would_block_has_not_waited(void **state)
+{
+	sqlite3 *db = loaded(
+		START ON_CPU
+		"1100 100 switch next=0 flags=1\n50_000_000 0 switch next=100\n"
+		"50_000_100 100 syscall nr=recvfrom fd=5 dur=49999100 ret=-11\n" SLEEP(50_001_000, 70_000_000, 2) "70_000_100 100 syscall nr=recvfrom fd=5 dur=19999200 ret=-11\n" SLEEP(
+			70_001_000, 90_000_000,
+			1) "90_000_100 100 syscall nr=recvfrom fd=5 dur=50 ret=-11\n"
+			   "90_000_200 100 syscall_args nr=ppoll dur=50 ret=0\n" SLEEP(
+				   90_000_300, 90_000_400,
+				   1) "90_000_500 100 syscall_args nr=ppoll dur=250 ret=0\n");
+
+	(void)state;
+	check_counts(db, "socket_recv", 0, 0, 3, 0);
+	check_counts(db, "poll_wait", 250, 1, 1, 1);
+	sqlite3_close(db);
+}
+
+/* Nobody saw whether it slept: what lasted 10 ms did. */
+static void without_switches_long_calls_have_waited(void **state)
+{
+	static const char start[] =
+		"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls\"\n"
+		"2 100 thread pid=100 state=83\n"
+		"4 100 fd pid=100 fd=5 mode=0140000 ino=77 dev=8 family=2 role=2\n"
+		"10 0 info text=\"begin=10\"\n6_000_000_010 0 info text=\"stopped=6000000010\"\n@cpu 0\n"
+		"20_000_000 100 syscall nr=recvfrom fd=5 dur=9999999 ret=-11\n"
+		"40_000_000 100 syscall nr=recvfrom fd=5 dur=10000000 ret=-11\n";
+	sqlite3 *db = loaded(start);
+
+	(void)state;
+	check_counts(db, "socket_recv", 10000000, 1, 1, 1);
+	sqlite3_close(db);
+}
+
+/* EINTR, ERESTARTSYS: the wait up to the signal counts, and is no timeout. */
+static void waits_that_a_signal_ends_count(void **state)
+{
+	sqlite3 *db = loaded(
+		START ON_CPU SLEEP(1100, 5000, 1) "5100 100 syscall nr=recvfrom fd=5 dur=4100 ret=-512\n" SLEEP(
+			6100, 9000,
+			1) "9100 100 syscall nr=recvfrom fd=5 dur=3100 ret=-4\n" SLEEP(10100, 11000,
+										       1) "11100 100 syscall_args nr=poll arg2=50 dur=1100 ret=-516\n");
+
+	(void)state;
+	check_counts(db, "socket_recv", 4100 + 3100, 2, 0, 0);
+	check_counts(db, "poll_wait", 1100, 1, 0, 0);
+	sqlite3_close(db);
+}
+
+/*
+ * Polled alone: a connection of its own (6), one of a client (5); then a set of several, and one of
+ * a recording that does not tell (arg5 is anything).
+ */
+static void who_polls_one_server_waits_for_an_answer(void **state)
+{
+	sqlite3 *db = loaded(
+		START
+		"4 100 fd pid=100 fd=7 mode=0140000 ino=79 dev=8 family=2 role=3 dport=99 "
+		"daddr=10.0.0.9\n" ON_CPU SLEEP(
+			1000, 3000,
+			1) "3100 100 syscall_args nr=poll arg0=0xffff0001 arg1=1 arg2=-1 dur=2200 "
+			   "ret=1 flags=8 arg5=7\n" SLEEP(
+				   4000, 4300,
+				   1) "4400 100 syscall_args nr=ppoll arg0=0xffff0001 arg1=1 dur=500 ret=1 "
+				      "flags=8 arg5=5\n" SLEEP(
+					      5000, 5040,
+					      1) "5100 100 syscall_args nr=poll arg0=0xffff0001 arg1=2 arg2=-1 dur=200 "
+						 "ret=1 arg5=7\n");
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(sum(db, "time", "sleep_client", -1), 2000);
+	assert_int_equal(sum(db, "time", "sleep_poll", -1), 340);
+	assert_int_equal(asked(db, "SELECT object FROM thread_state WHERE state=15"), 7);
+	assert_int_equal(asked(db,
+			       "SELECT sum(s.time) FROM series s JOIN resource r ON r.id=s.resource"
+			       " WHERE s.kind=19 AND r.alike='connected 10.0.0.9:99'"),
+			 2200);
+	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=19"), 2900);
+	assert_int_equal(asked(db, "SELECT fd FROM syscall WHERE dur=2200"), 7);
+	assert_int_equal(asked(db, "SELECT fd IS NULL FROM syscall WHERE dur=200"), 1);
+	assert_int_equal(analyses_run(db, "slack", &e), 0);
+	assert_int_equal(
+		asked(db,
+		      "SELECT value FROM metric WHERE name='waits' AND subject='server[100] poll'"),
+		2);
+	assert_int_equal(
+		asked(db,
+		      "SELECT value FROM metric WHERE name='slack' AND subject='server[100] poll'"),
+		350);
 	sqlite3_close(db);
 }
 
@@ -280,6 +414,11 @@ int main(void)
 		T(waits_are_cut_at_the_edges_of_windows),
 		T(waits_in_flight_count_up_to_the_ends),
 		T(what_never_waited_is_apart),
+		T(timeouts_of_sockets_are_waits),
+		T(what_would_block_has_not_waited),
+		T(without_switches_long_calls_have_waited),
+		T(waits_that_a_signal_ends_count),
+		T(who_polls_one_server_waits_for_an_answer),
 		T(directions_of_sockets_and_pipes_are_apart),
 		T(the_clock_of_an_instance_counts_overlaps_once),
 		T(a_long_wait_over_many_short_ones_covers_everything),

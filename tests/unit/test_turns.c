@@ -330,6 +330,59 @@ static void connections_are_timed(void **state)
 	sqlite3_close(db);
 }
 
+/*
+ * SYN and FIN are no bytes. 10 and 20 were sent and received, unless it says otherwise: as client
+ * that closes first, and gets the FIN (1) or not (2); as server that closes last (3), whose FIN is
+ * answered by a reset (4); reset without FIN (5); closed at once by both (6); from before the
+ * recording, of which the SYN is not known (7); never established (8).
+ */
+static void flags_of_tcp_are_no_bytes(void **state)
+{
+#define TCP(ts, sock, from, to, sent, received)                                 \
+#ts " 0 tcp_state sock=" #sock " from=" #from " to=" #to " sent=" #sent \
+	    " received=" #received " family=2 sport=80 dport=" #sock            \
+	    " saddr=10.0.0.1 daddr=10.0.0.9\n"
+	sqlite3 *db = loaded(
+		START "903 0 info text=\"groups=core,syscalls,sched,net\"\n@cpu 0\n" TCP(
+			2000, 1, 7, 2, 0, 0) TCP(2001, 1, 2, 1, 1, 0) TCP(2002, 1, 1, 4, 11, 15)
+			TCP(2003, 1, 4, 5, 12, 15) TCP(2004, 1, 5, 7, 12, 21) TCP(
+				3000, 2, 7, 2, 0, 0) TCP(3001, 2, 2, 1, 1, 0) TCP(3002, 2, 1, 4, 11,
+										  20)
+				TCP(3003, 2, 4, 5, 12, 20) TCP(3004, 2, 5, 7, 12, 20) TCP(
+					4000, 3, 3,
+					1, 0, 0) TCP(4001, 3, 1, 8, 10, 21)
+					TCP(4002, 3, 8, 9, 10, 21) TCP(4003, 3, 9, 7, 11, 21) TCP(
+						5000, 4, 3,
+						1, 0, 0) TCP(5001, 4, 1, 8, 10,
+							     21) TCP(5002, 4, 8, 9, 10, 21)
+						TCP(5003, 4, 9, 7,
+						    10, 21) TCP(6000, 5, 3, 1, 0,
+								0) TCP(6001, 5, 1, 7, 10, 20)
+							TCP(7000, 6, 3, 1,
+							    0, 0) TCP(7001, 6, 1, 4, 10,
+								      20) TCP(7002, 6, 4, 11, 10,
+									      21) TCP(7003, 6, 11,
+										      7, 11, 21)
+								TCP(8000, 7, 1, 8, 11,
+								    21) TCP(8001, 7, 8, 9, 11, 21)
+									TCP(8002, 7, 9, 7,
+									    12, 21) TCP(9000, 8, 7,
+											2, 0, 0)
+										TCP(9001, 8, 2, 7,
+										    0, 0));
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM connection"), 8);
+	assert_int_equal(asked(db, "SELECT count(*) FROM connection WHERE sent=10 AND received=20"),
+			 6);
+	assert_int_equal(asked(db, "SELECT sent FROM connection WHERE remote='10.0.0.9:7'"), 11);
+	assert_int_equal(asked(db, "SELECT received FROM connection WHERE remote='10.0.0.9:7'"),
+			 20);
+	assert_int_equal(
+		asked(db, "SELECT sent + received FROM connection WHERE remote='10.0.0.9:8'"), 0);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +398,7 @@ int main(void)
 		T(sequential_requests_are_marked),
 		T(flushes_are_apart),
 		T(connections_are_timed),
+		T(flags_of_tcp_are_no_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

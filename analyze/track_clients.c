@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Clients of servers, by address without port: how long their turns take, and what they
+ * cost. The CPU time of a thread belongs to the client that it has last received from, up to its
+ * next receive from another one, or until it polls: an event loop that answers several
+ * clients in one round would else bill each of them for all. What a thread does that never
+ * received (work that was handed over) belongs to whom it sends to, from the send on.
+ *
+ * The number of clients is bounded; those beyond share one row of each service.
+ */
+#include "track_clients.h"
+
+#include "track_series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLIENT_LIMIT 10000 /* (service, address) pairs that are told apart */
+#define FAMILY_UNIX  1
+#define FAMILY_INET  2
+#define FAMILY_INET6 10
+#define FAMILY_REST  0xffff /* all that are not told apart */
+
+struct client {
+	u32 id, service;
+	u16 family;
+	addr16 address;
+	u64 connections, turns, lossy, sum, max;
+	u64 cpu;
+	u64 recv_bytes, send_bytes; /* in turns */
+	struct hist latency;	    /* of turns without loss, the wait before them included */
+};
+
+u32 client_id(const struct client *c)
+{
+	return c ? c->id : 0;
+}
+
+static u64 key_of(u32 service, u16 family, const u8 *address)
+{
+	u64 h = 0xcbf29ce484222325u ^ service;
+	int i;
+
+	h = (h * 0x100000001b3u) ^ family;
+	for (i = 0; i < 16; i++)
+		h = (h * 0x100000001b3u) ^ address[i];
+	return h * 0x9e3779b97f4a7c15u;
+}
+
+/* *ret is NULL if there are too many. */
+static int client_of(struct replay *r, struct client **ret, u32 service, u16 family,
+		     const u8 *address, struct err *e)
+{
+	u64 key = key_of(service, family, address);
+	size_t limit = family == FAMILY_REST ? 2 * CLIENT_LIMIT : CLIENT_LIMIT;
+	struct client *c = idmap_get(&r->clients, key);
+
+	*ret = c;
+	if (c || r->clients.n >= limit)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return err_set(e, ERR_FAIL, "out of memory for clients");
+	if (idmap_put(&r->clients, key, c, limit, e) < 0) {
+		free(c);
+		return ERR_FAIL;
+	}
+	c->id = r->clients.n;
+	c->service = service;
+	c->family = family;
+	memcpy(c->address, address, sizeof(c->address));
+	*ret = c;
+	return 0;
+}
+
+int clients_of_file(struct replay *r, struct file *f, struct err *e)
+{
+	static const addr16 nowhere;
+	/* a bound datagram socket hears everybody: who sent what is not recorded */
+	bool known =
+		f->role == ROLE_ACCEPTED && (f->family == FAMILY_INET || f->family == FAMILY_INET6);
+	u16 family = known || f->family == FAMILY_UNIX ? f->family : 0;
+	u32 service = service_id(f->turn.service);
+
+	if (f->client)
+		return 0;
+	if (client_of(r, &f->client, service, family, known ? f->daddr : nowhere, e) < 0)
+		return ERR_FAIL;
+	if (!f->client && client_of(r, &f->client, service, FAMILY_REST, nowhere, e) < 0)
+		return ERR_FAIL;
+	if (f->client)
+		f->client->connections++;
+	return 0;
+}
+
+/* ---- whose CPU time ---- */
+
+/* The thread's CPU time since it began to work for its client, up to now; 0: not known. */
+static u64 spent(const struct replay *r, const struct thread *t, u64 now)
+{
+	const struct serving *s = &t->serving;
+	u64 cpu = t->clock[STATE_run] + elapsed(t->since, now);
+
+	if (!t->tracked || !t->seen || t->state != STATE_run || !s->since)
+		return 0;
+	if (r->n_losses && loss_overlaps(r, s->since, now))
+		return 0;
+	return elapsed(s->cpu, cpu);
+}
+
+static void work_for(struct thread *t, struct client *c, u64 now)
+{
+	t->serving = (struct serving){ c, t->clock[STATE_run] + elapsed(t->since, now), now };
+}
+
+void clients_served(const struct replay *r, struct thread *t, struct client *c,
+		    const struct call_view *v, bool send)
+{
+	u64 all = spent(r, t, v->ts), own = all < v->dur ? all : v->dur;
+
+	if (t->serving.client)
+		t->serving.client->cpu += all - own;
+	if (c)
+		c->cpu += own;
+	work_for(t, send && t->serving.client ? t->serving.client : c, v->ts);
+}
+
+void clients_polled(const struct replay *r, struct thread *t, const struct call_view *v)
+{
+	bool slept = t->sleep.end && t->sleep.end >= elapsed(v->dur, v->ts);
+	u64 all;
+
+	if (!t->serving.client)
+		return;
+	all = spent(r, t, v->ts);
+	/* a poll that slept ran for a small part of its duration only */
+	if (!slept)
+		all -= all < v->dur ? all : v->dur;
+	t->serving.client->cpu += all;
+	work_for(t, NULL, v->ts);
+}
+
+void clients_on_turn(const struct file *f, u64 dur, u64 queued, bool lossy)
+{
+	struct client *c = f->client;
+
+	if (!c)
+		return;
+	c->turns++;
+	c->recv_bytes += f->turn.recv_bytes;
+	c->send_bytes += f->turn.send_bytes;
+	c->lossy += lossy;
+	if (lossy)
+		return;
+	dur += queued;
+	c->sum += dur;
+	c->max = dur > c->max ? dur : c->max;
+	hist_add(&c->latency, dur);
+}
+
+/* ---- the end ---- */
+
+/* "10.0.0.9", "[::1]", "local" (a Unix socket), "?" (not recorded), "" (all beyond the limit) */
+static void name_of(const struct client *c, char text[ADDRESS_MAX])
+{
+	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff }; /* IPv4 in IPv6 */
+	const u8 *a = c->address;
+	char *port;
+
+	if (c->family == FAMILY_INET6 && memcmp(a, mapped, sizeof(mapped)) == 0)
+		address_text(text, FAMILY_INET, a + 12, 0);
+	else
+		address_text(text, c->family, a, 0);
+	port = strrchr(text, ':');
+	if (port)
+		*port = '\0';
+	else
+		snprintf(text, ADDRESS_MAX, "%s",
+			 c->family == FAMILY_UNIX   ? "local"
+			 : c->family == FAMILY_REST ? ""
+						    : "?");
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct client *x = *(struct client *const *)a, *y = *(struct client *const *)b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int client_row(struct replay *r, const struct client *c, struct err *e)
+{
+	char name[ADDRESS_MAX];
+	int ret;
+
+	name_of(c, name);
+	ret = db_insert(r->db, TABLE_client, e, "iisiiiiiiii", (s64)c->id, (s64)c->service, name,
+			(s64)c->connections, (s64)c->turns, (s64)c->lossy,
+			(s64)(c->sum & INT64_MAX), (s64)(c->max & INT64_MAX),
+			(s64)(c->cpu & INT64_MAX), (s64)(c->recv_bytes & INT64_MAX),
+			(s64)(c->send_bytes & INT64_MAX));
+	return ret < 0 ? ret : latency_rows(r, "client", c->id, 0, &c->latency, e);
+}
+
+int clients_finish(struct replay *r, struct err *e)
+{
+	struct client **list = calloc(r->clients.n + 1, sizeof(*list)), *c;
+	size_t at = 0, n = 0, i;
+	int ret = 0;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for clients");
+	while ((c = idmap_each(&r->clients, &at)))
+		list[n++] = c;
+	qsort(list, n, sizeof(*list), by_id);
+	for (i = 0; i < n && ret == 0; i++)
+		ret = client_row(r, list[i], e);
+	free(list);
+	return ret;
+}
+
+void clients_free(struct replay *r)
+{
+	struct client *c;
+	size_t at = 0;
+
+	while ((c = idmap_each(&r->clients, &at))) {
+		hist_free(&c->latency);
+		free(c);
+	}
+	idmap_free(&r->clients);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/track_clients.c and analysis clients: whose turns are slow, and who asks for most. */
+#include "tests/unit.h"
+
+#include "analyze/analysis.h"
+#include "format/buf.h"
+#include "tests/loaded.h"
+
+#define HOST(groups)                                                               \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=" groups \
+	"\"\n2 100 thread pid=100 state=83 comm=\"server\"\n"
+#define CONNECTION(fd, address)                             \
+	"4 100 fd pid=100 fd=" #fd " mode=0140000 ino=" #fd \
+	" family=2 role=2 socktype=1 sport=80 "             \
+	"dport=4" #fd " daddr=" address "\n"
+#define TWO CONNECTION(5, "10.0.0.1") CONNECTION(6, "10.0.0.2") CONNECTION(7, "10.0.0.1")
+#define BEGIN                                                                                     \
+	"10 0 info text=\"begin=10\"\n9_000_000_010 0 info text=\"stopped=9000000010\"\n@cpu 0\n" \
+	"900 0 waking target=100\n900 0 switch next=100\n"
+
+static s64 of_client(sqlite3 *db, const char *column, const char *address)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql), "SELECT %s FROM client WHERE address='%s'", column, address);
+	return asked(db, sql);
+}
+
+/*
+ * Two requests in one round of an event loop. That of 10.0.0.1 takes 4 us, and its answer is sent
+ * after the other one was received and done.
+ */
+static void who_is_served_pays(void **state)
+{
+	sqlite3 *db = loaded(
+		HOST("core,syscalls,sched") TWO BEGIN
+		"1000 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=10 ret=2\n"
+		"1100 100 syscall nr=read fd=5 dur=10 ret=10\n"
+		"5100 100 syscall nr=read fd=6 dur=20 ret=10\n"	  /* 3980 of the first, 20 of it */
+		"5300 100 syscall nr=write fd=5 dur=30 ret=100\n" /* 170 of the second */
+		"5400 100 syscall nr=write fd=6 dur=40 ret=200\n"
+		"5500 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=50 ret=1\n" /* 50 more */
+		"6000 100 syscall nr=read fd=7 dur=10 ret=30\n"
+		"6100 100 switch next=0 flags=1\n7100 0 switch next=100\n" /* not its CPU time */
+		"7200 100 syscall nr=write fd=7 dur=50 ret=300\n");
+
+	(void)state;
+	assert_int_equal(of_client(db, "cpu", "10.0.0.1"), 3980 + 30 + 10 + 200);
+	assert_int_equal(of_client(db, "cpu", "10.0.0.2"), 20 + 170 + 100 + 50);
+	assert_int_equal(of_client(db, "connections", "10.0.0.1"), 2);
+	assert_int_equal(of_client(db, "turns", "10.0.0.1"), 2);
+	assert_int_equal(of_client(db, "send_bytes", "10.0.0.1"), 400);
+	assert_int_equal(of_client(db, "recv_bytes", "10.0.0.1"), 40);
+	/* 4200; 1200, before which it waited 500 from the poll's return to the receive */
+	assert_int_equal(of_client(db, "time", "10.0.0.1"), 4200 + 500 + 1200);
+	assert_int_equal(of_client(db, "max", "10.0.0.1"), 4200);
+	assert_int_equal(of_client(db, "time", "10.0.0.2"), 300);
+	assert_int_equal(asked(db, "SELECT count(*) FROM turn t JOIN client c ON c.id=t.client"
+				   " WHERE c.address='10.0.0.1'"),
+			 2);
+	sqlite3_close(db);
+}
+
+/* Who is behind a Unix or a datagram socket is not recorded. */
+static void clients_without_address_are_named(void **state)
+{
+	sqlite3 *db = loaded(HOST(
+		"core,syscalls,sched") "4 100 fd pid=100 fd=5 mode=0140000 ino=5 family=1 role=2 socktype=1\n"
+				       "4 100 fd pid=100 fd=6 mode=0140000 ino=6 family=2 role=4 socktype=2 sport=53 "
+				       "daddr=10.0.0.9\n" BEGIN
+				       "1100 100 syscall nr=read fd=5 dur=10 ret=10\n"
+				       "1200 100 syscall nr=write fd=5 dur=10 ret=10\n"
+				       "1300 100 syscall nr=recvfrom fd=6 dur=10 ret=10\n"
+				       "1400 100 syscall nr=sendto fd=6 dur=10 ret=10\n");
+
+	(void)state;
+	assert_int_equal(of_client(db, "turns", "local"), 1);
+	assert_int_equal(of_client(db, "turns", "?"), 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM client"), 2);
+	sqlite3_close(db);
+}
+
+static void turns_with_loss_are_in_no_time(void **state)
+{
+	sqlite3 *db = loaded(HOST("core,syscalls,sched") TWO BEGIN
+			     "1100 100 syscall nr=read fd=5 dur=10 ret=10\n"
+			     "1300 100 syscall nr=write fd=5 dur=10 ret=10\n"
+			     "2000 100 syscall nr=read fd=5 dur=10 ret=10\n@block\n@lost 3\n"
+			     "9000 100 syscall nr=write fd=5 dur=10 ret=10\n");
+
+	(void)state;
+	assert_int_equal(of_client(db, "turns", "10.0.0.1"), 2);
+	assert_int_equal(of_client(db, "lossy", "10.0.0.1"), 1);
+	assert_int_equal(of_client(db, "time", "10.0.0.1"), 200);
+	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='client'"), 1);
+	sqlite3_close(db);
+}
+
+/* 2000 turns of 10.0.0.1 that take 10 us, and after each 40th one of 10.0.0.2 that takes 1 ms. */
+static sqlite3 *served(const char *start, const char *slow)
+{
+	struct err e = { 0 };
+	struct buf text = { 0 };
+	sqlite3 *db;
+	int i, ret = buf_printf(&text, &e, "%s", start);
+
+	for (i = 0; i < 2000 && ret == 0; i++) {
+		ret = buf_printf(&text, &e,
+				 "+1_000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+				 "+10_000 100 syscall nr=write fd=5 dur=100 ret=20\n");
+		if (ret == 0 && i % 40 == 0)
+			ret = buf_printf(&text, &e,
+					 "+1_000 100 syscall nr=read fd=6 dur=100 ret=10\n%s"
+					 "+1_000 100 syscall nr=write fd=6 dur=100 ret=20\n",
+					 slow);
+	}
+	assert_int_equal(ret, 0);
+	db = loaded(text.data);
+	buf_free(&text);
+	if (analyses_run(db, "clients", &e) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+static s64 said(sqlite3 *db, const char *words)
+{
+	char sql[300];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT count(*) FROM finding WHERE analysis='clients' AND sentence LIKE '%%%s%%'",
+		 words);
+	return asked(db, sql);
+}
+
+/* A metric of 10.0.0.2, in thousandths. */
+static s64 metric(sqlite3 *db, const char *name)
+{
+	char sql[300];
+
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT CAST(round(1000 * value) AS INTEGER) FROM metric WHERE analysis='clients' AND"
+		" subject='server[100]:80 < 10.0.0.2' AND name='%s'",
+		name);
+	return asked(db, sql);
+}
+
+#define ASLEEP                                                                       \
+	"+0 100 switch next=0 state=1\n+1_000_000 0 waking target=100\n+0 0 switch " \
+	"next=100\n+500 100 syscall_args nr=futex arg0=0x1000 dur=1000500\n"
+#define BUSY "+1_000_500 100 syscall nr=getpid\n"
+
+static void who_waits_is_told_from_who_asks_for_more(void **state)
+{
+	sqlite3 *busy = served(HOST("core,syscalls,sched") TWO BEGIN, BUSY);
+	sqlite3 *asleep = served(HOST("core,syscalls,sched") TWO BEGIN, ASLEEP);
+
+	(void)state;
+	assert_int_equal(metric(busy, "turns"), 50000);
+	assert_int_equal(metric(busy, "of_slow"), 100000);
+	assert_int_equal(metric(busy, "of_turns"), 2439);
+	assert_int_equal(asked(busy, "SELECT n FROM metric WHERE name='of_slow' LIMIT 1"), 50);
+	assert_in_range(metric(busy, "p50"), 970000000, 1030000000);
+	assert_in_range(metric(busy, "cpu"), 1001000000, 1003000000);
+	assert_int_equal(said(busy, "10.0.0.2 has 100 _ of the slow turns (50 of 50"), 1);
+	assert_int_equal(said(busy, "it asks for more, 1002"), 1);
+	assert_int_equal(said(busy, "its turns wait"), 0);
+	assert_int_equal(metric(asleep, "of_slow"), 100000);
+	assert_in_range(metric(asleep, "cpu"), 2000000, 4000000);
+	assert_int_equal(said(asleep, "its turns wait"), 1);
+	assert_int_equal(said(asleep, "it asks for more"), 0);
+	sqlite3_close(busy);
+	sqlite3_close(asleep);
+}
+
+/* No switches: CPU time is not known, and is not guessed. All turns alike: nothing is said. */
+static void what_is_not_known_is_not_said(void **state)
+{
+	sqlite3 *db = served(HOST("core,syscalls") TWO "10 0 info text=\"begin=10\"\n@cpu 0\n",
+			     "+1_000_000 100 syscall nr=getpid\n");
+	sqlite3 *alike =
+		served(HOST("core,syscalls,sched") TWO BEGIN, "+9_000 100 syscall nr=getpid\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE name IN ('cpu','of_cpu') AND "
+				   "analysis='clients' AND value IS NOT NULL"),
+			 0);
+	assert_int_equal(said(db, "without group sched it cannot be told why"), 1);
+	assert_int_equal(asked(alike, "SELECT count(*) FROM metric WHERE analysis='clients' AND "
+				      "name='turns'"),
+			 2);
+	assert_int_equal(said(alike, ""), 0);
+	sqlite3_close(db);
+	sqlite3_close(alike);
+}
+
+/* Seven addresses: five rows, and one for the other two. */
+static void others_are_one_row(void **state)
+{
+	struct err e = { 0 };
+	struct buf text = { 0 };
+	sqlite3 *db;
+	int i, ret = buf_printf(&text, &e, "%s", HOST("core,syscalls,sched"));
+
+	(void)state;
+	for (i = 0; i < 7 && ret == 0; i++)
+		ret = buf_printf(&text, &e,
+				 "4 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 "
+				 "socktype=1 sport=80 dport=9 daddr=10.0.0.%d\n",
+				 10 + i, i, i);
+	if (ret == 0)
+		ret = buf_printf(&text, &e, "%s", BEGIN);
+	for (i = 0; i < 28 && ret == 0; i++)
+		ret = buf_printf(&text, &e,
+				 "+1_000 100 syscall nr=read fd=%d dur=100 ret=10\n"
+				 "+%d_000 100 syscall nr=write fd=%d dur=100 ret=20\n",
+				 10 + i % 7, 10 + i % 7, 10 + i % 7);
+	assert_int_equal(ret, 0);
+	db = loaded(text.data);
+	buf_free(&text);
+	assert_int_equal(analyses_run(db, "clients", &e), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE analysis='clients' AND "
+				   "name='turns' AND value=4"),
+			 5);
+	assert_int_equal(asked(db, "SELECT value FROM metric WHERE analysis='clients' AND "
+				   "name='turns' AND subject LIKE '% < others (2 addresses)'"),
+			 8);
+	/* the slowest is shown, then by address: 14 and 15 us are left */
+	assert_int_equal(asked(db,
+			       "SELECT value BETWEEN 14500 AND 15500 FROM metric WHERE name='p99'"
+			       " AND analysis='clients' AND subject LIKE '%others%'"),
+			 1);
+	assert_int_equal(asked(db, "SELECT total(value) BETWEEN 99.99 AND 100.01 FROM metric WHERE"
+				   " analysis='clients' AND name='of_slow'"),
+			 1);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(who_is_served_pays),
+		T(clients_without_address_are_named),
+		T(turns_with_loss_are_in_no_time),
+		T(who_waits_is_told_from_who_asks_for_more),
+		T(what_is_not_known_is_not_said),
+		T(others_are_one_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
