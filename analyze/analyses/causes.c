@@ -28,7 +28,9 @@ static const struct metric metrics[] = {
 	{ "share", "%", NEITHER_IS_BETTER, "of what makes the slow units slow" },
 	{ "excess", "ns", LOWER_IS_BETTER, "time that a slow unit spends more than a usual one" },
 	{ "slow", "ns", LOWER_IS_BETTER, "mean of the slow units" },
+	{ "n slow", "", NEITHER_IS_BETTER, "slow units" },
 	{ "usual", "ns", NEITHER_IS_BETTER, "mean of the usual units" },
+	{ "n usual", "", NEITHER_IS_BETTER, "usual units" },
 	{ "from", "ns", NEITHER_IS_BETTER, "begin of the slow windows, where these were found" },
 	{ "to", "ns", NEITHER_IS_BETTER, "their end" },
 	{ 0 },
@@ -88,20 +90,29 @@ static void say_queued(const struct telling *t, char *text, size_t size)
 			 c->slow_queued / 1e6, c->usual_queued / 1e6);
 }
 
-/* Slow and usual units: all of their time, or a part that the categories divide in another way. */
+/* Means of slow and usual units, and of how many. */
+static int put_sides(struct telling *t, const char *of, double slow, double usual, struct err *e)
+{
+	static const char *const names[] = { "slow", "n slow", "usual", "n usual" };
+	const double n[] = { t->cmp->n_slow, t->cmp->n_usual }, mean[] = { slow, usual };
+	int i, ret = 0;
+
+	for (i = 0; i < (t->cmp->basis == BASIS_ALL ? 2 : 4) && ret == 0; i++)
+		ret = put_metric(t->c, e, of, names[i], i % 2 ? n[i / 2] : mean[i / 2], NO_INTERVAL,
+				 (s64)n[i / 2]);
+	return ret;
+}
+
+/* All of their time, or a part that the categories divide in another way. */
 static int put_pair(struct telling *t, const char *what, double slow, double usual, struct err *e)
 {
-	const struct comparison *c = t->cmp;
 	char subject[200];
 	int ret;
 
 	snprintf(subject, sizeof(subject), "%s: %s", t->u->name, what);
-	ret = put_metric(t->c, e, subject, "excess", slow - usual, NO_INTERVAL, (s64)c->n_slow);
-	if (ret == 0)
-		ret = put_metric(t->c, e, subject, "slow", slow, NO_INTERVAL, (s64)c->n_slow);
-	if (ret == 0 && c->basis != BASIS_ALL)
-		ret = put_metric(t->c, e, subject, "usual", usual, NO_INTERVAL, (s64)c->n_usual);
-	return ret;
+	ret = put_metric(t->c, e, subject, "excess", slow - usual, NO_INTERVAL,
+			 (s64)t->cmp->n_slow);
+	return ret < 0 ? ret : put_sides(t, subject, slow, usual, e);
 }
 
 static int put_whole(struct telling *t, struct err *e)
@@ -132,10 +143,7 @@ static int put_numbers(struct telling *t, struct err *e)
 		if (ret == 0)
 			ret = put_metric(t->c, e, subject, "excess", x->value, x->low, x->high, n);
 		if (ret == 0)
-			ret = put_metric(t->c, e, subject, "slow", x->slow, NO_INTERVAL, n);
-		if (ret == 0)
-			ret = put_metric(t->c, e, subject, "usual", x->usual, NO_INTERVAL,
-					 (s64)c->n_usual);
+			ret = put_sides(t, subject, x->slow, x->usual, e);
 	}
 	return ret;
 }

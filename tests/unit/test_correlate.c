@@ -89,8 +89,8 @@ static void put_series(sqlite3 *db, int tid, const double *x)
 
 	for (i = 0; i < WINDOWS; i++) {
 		share = fmin(fmax(0.5 + 0.1 * x[i], 0), 1);
-		if (db_insert(db, TABLE_series, &e, "iiiiiii", i * SECOND, (s64)2, (s64)tid, (s64)0,
-			      (s64)(share * SECOND), (s64)0, (s64)0) < 0)
+		if (db_insert(db, TABLE_series, &e, "iiiiiiii", i * SECOND, (s64)2, (s64)tid,
+			      (s64)0, (s64)(share * SECOND), (s64)0, (s64)0, (s64)0) < 0)
 			fail_msg("%s", e.text);
 	}
 }
