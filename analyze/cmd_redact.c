@@ -63,7 +63,7 @@ static const char *const plain_facts[] = {
 	"cgroups",	  "topology",	    "memory",	   "cpu_model",
 	"cpu_governor",	  "syscalls.0",	    "syscalls.3",  "redacted",
 	"clock_shift_ns", "clock_error_ns", "pid_offset",  "cpu_offset",
-	"autogroup",
+	"autogroup",	  "gap_ns",
 };
 
 static bool is_plain(const char *key, size_t n)
@@ -71,11 +71,11 @@ static bool is_plain(const char *key, size_t n)
 	size_t i, digits = 0;
 
 	while (digits < n && key[digits] >= '0' && key[digits] <= '9')
-		digits++;
-	if (digits && digits < n && key[digits] == '.') { /* "2.host": of a merged recording */
-		key += digits + 1;
-		n -= digits + 1;
-	}
+		if (++digits < n && key[digits] == '.') { /* "2.host": of a merged recording */
+			key += digits + 1;
+			n -= digits + 1;
+			digits = 0;
+		}
 	if (n > 9 && memcmp(key, "syscalls.", 9) == 0) /* names of calls, by table */
 		return true;
 	for (i = 0; i < sizeof(plain_facts) / sizeof(plain_facts[0]); i++)

@@ -116,6 +116,8 @@ int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 			r->begin = instant(value, rec->ts);
 		else if (strcmp(text, "snapshot") == 0 && !r->snapshot_end)
 			r->snapshot_end = rec->ts;
+		else if (strlen(text) > 7 && strcmp(text + strlen(text) - 7, ".gap_ns") == 0)
+			ret = loss_on_gap(r, value, e);
 		else if (strcmp(text, "flight") == 0)
 			r->flight = true;
 		else if (strcmp(text, "stopped") == 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define BLOCK_SIZE (1u << 20)
+#define GAP_LEAST  1000000 /* ns between two recordings; less is how long it takes to begin one */
 
 static int flush_own(struct merge *m, bool all, struct err *e)
 {
@@ -69,6 +70,33 @@ static int add_words(struct buf *list, const char *words, u64 step, struct err *
 }
 
 /* What the replay goes by, for all of them together. */
+/* When nothing was recorded on a host, between its recordings: "2.gap_ns=FROM TO", on the clock. */
+static int put_gaps(struct merge *m, u64 begin, struct err *e)
+{
+	char key[32], text[64];
+	u64 from, to, end;
+	u32 i, k;
+	int ret = 0;
+
+	for (i = 0; i < m->n && ret == 0; i++) {
+		const struct source *s = m->order[i];
+
+		for (k = 0, from = 0; k < i; k++) {
+			end = m->order[k]->origin.end + (u64)m->order[k]->shift;
+			if (m->order[k]->number == s->number && end > from)
+				from = end;
+		}
+		to = s->origin.begin + (u64)s->shift;
+		if (!from || to < from + GAP_LEAST)
+			continue;
+		snprintf(key, sizeof(key), "%u.gap_ns", s->nth);
+		snprintf(text, sizeof(text), "%llu %llu", (unsigned long long)from,
+			 (unsigned long long)to);
+		ret = put_fact(m, begin, e, key, text);
+	}
+	return ret;
+}
+
 int merge_scope(struct merge *m, struct err *e)
 {
 	struct buf groups = { 0 }, targets = { 0 };
@@ -105,6 +133,8 @@ int merge_scope(struct merge *m, struct err *e)
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)begin);
 	if (ret == 0)
 		ret = put_fact(m, begin, e, "begin", text);
+	if (ret == 0)
+		ret = put_gaps(m, begin, e);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)m->end);
 	if (ret == 0)
 		ret = put_fact(m, m->end, e, "stopped", text);

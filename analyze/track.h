@@ -110,8 +110,7 @@ struct file {
 	enum fd_kind kind;
 	u8 role; /* enum fd_role */
 	u8 socktype;
-	u16 family;
-	u16 sport, dport;
+	u16 family, sport, dport;
 	addr16 saddr, daddr;
 	char *path; /* NULL: not known */
 	bool cloexec;
@@ -475,6 +474,8 @@ int loss_on_base(struct replay *r, const struct record *rec, struct err *e);
 int loss_on_counters(struct replay *r, const struct record *rec, struct err *e);
 int loss_on_program(struct replay *r, const struct record *rec, struct err *e);
 int loss_on_missed(struct replay *r, const struct record *rec, struct err *e);
+int loss_on_gap(struct replay *r, const char *from_to, struct err *e);
+bool loss_has_gaps(const struct replay *r);
 void loss_count_record(struct replay *r, const struct record *rec);
 /* True if events were lost in [from, to], on any CPU, in any group. */
 bool loss_overlaps(const struct replay *r, u64 from, u64 to);

@@ -304,7 +304,7 @@ void cpu_row(struct replay *r, const struct thread *t)
 {
 	const struct served *s = &t->served;
 	s64 *row = bulk_row(r->bulk, TABLE_sched_stat);
-	bool all = r->everything;
+	bool all = r->everything && !loss_has_gaps(r); /* in a gap nobody is known to want a CPU */
 
 	row[0] = t->tid;
 	row[1] = t->process->pid;

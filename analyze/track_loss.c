@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define N_GROUPS GROUP_MAX
+#define GAPS_MAX 64
 
 struct cpu_counts {
 	u32 cpu;
@@ -21,6 +22,8 @@ struct loss_counts {
 	struct idmap cpus; /* cpu -> struct cpu_counts */
 	u64 records[N_GROUPS];
 	u64 missed[N_GROUPS];
+	struct loss_interval gaps[GAPS_MAX]; /* between recordings that were merged */
+	int n_gaps;
 };
 
 static int by_from(const void *a, const void *b)
@@ -147,6 +150,55 @@ static int add_interval(struct replay *r, u64 from, u64 to, struct err *e)
 	return 0;
 }
 
+static const char *group_name(const struct replay *r, u32 group)
+{
+	const struct schema *s = reader_schema(r->reader);
+
+	return s->groups[group].name[0] ? s->groups[group].name : "unknown";
+}
+
+/* Nothing was recorded then: as good as lost. */
+int loss_on_gap(struct replay *r, const char *from_to, struct err *e)
+{
+	char *end;
+	u64 from = strtoull(from_to, &end, 10), to = strtoull(end, NULL, 10);
+
+	if (!counts_made(r, e))
+		return ERR_FAIL;
+	if (from >= to || r->counts->n_gaps == GAPS_MAX)
+		return err_set(e, ERR_DAMAGED, "the recording's list of gaps is damaged");
+	r->counts->gaps[r->counts->n_gaps++] = (struct loss_interval){ from, to };
+	return 0;
+}
+
+bool loss_has_gaps(const struct replay *r)
+{
+	return r->counts && r->counts->n_gaps > 0;
+}
+
+/* Of a part, what lies in it. */
+static int put_gaps(struct replay *r, struct err *e)
+{
+	u64 last = r->stopped ? r->stopped : r->end, from, to;
+	int i, ret = 0;
+	u32 group;
+
+	for (i = 0; i < r->counts->n_gaps && ret == 0; i++) {
+		from = r->counts->gaps[i].from > r->begin ? r->counts->gaps[i].from : r->begin;
+		to = r->counts->gaps[i].to < last ? r->counts->gaps[i].to : last;
+		if (from >= to)
+			continue;
+		ret = add_interval(r, from, to, e);
+		for (group = GROUP_core; group < N_GROUPS && ret == 0; group++)
+			if (r->groups & 1u << group)
+				ret = db_run(r->db, e,
+					     "INSERT INTO loss VALUES(?,?,NULL,?,'gap',0)", "iis",
+					     replay_time(r, from), (s64)elapsed(from, to),
+					     group_name(r, group));
+	}
+	return ret;
+}
+
 int loss_start(struct replay *r, struct err *e)
 {
 	const struct block_info *blocks, *b, *prev;
@@ -160,6 +212,8 @@ int loss_start(struct replay *r, struct err *e)
 	if (!previous)
 		return err_set(e, ERR_FAIL, "out of memory for the list of losses");
 	ret = find_previous(blocks, n, previous, e);
+	if (ret == 0)
+		ret = put_gaps(r, e);
 	for (i = 0; i < n && ret == 0; i++) {
 		b = &blocks[i];
 		prev = block_before(blocks, i, previous);
@@ -192,13 +246,6 @@ void loss_count_record(struct replay *r, const struct record *rec)
 	/* records that obsrec wrote itself (unfinished calls, snapshots) passed no counter */
 	if (rec->stream != STREAM_RECORDER)
 		r->counts->records[rec->desc->group]++;
-}
-
-static const char *group_name(const struct replay *r, u32 group)
-{
-	const struct schema *s = reader_schema(r->reader);
-
-	return s->groups[group].name[0] ? s->groups[group].name : "unknown";
 }
 
 static int loss_row(struct replay *r, u64 from, u64 to, u32 cpu, u32 group, const char *reason,

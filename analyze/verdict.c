@@ -279,8 +279,8 @@ static int say_complete(struct buf *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
 		"SELECT total(records), total(lost), max((SELECT value FROM recording WHERE"
-		" key='duration_ns')), (SELECT min(ts) FROM loss WHERE reason<>'unlocated'),"
-		" (SELECT max(ts + dur) FROM loss WHERE reason<>'unlocated'),"
+		" key='duration_ns')), (SELECT min(ts) FROM loss WHERE n > 0 AND reason<>'unlocated'),"
+		" (SELECT max(ts + dur) FROM loss WHERE n > 0 AND reason<>'unlocated'),"
 		" (SELECT group_concat(grp, ', ') FROM coverage WHERE lost > 0) FROM coverage";
 	char records[32], lost[32], time[32];
 	const char *worst;
@@ -318,6 +318,25 @@ static int say_complete(struct buf *b, sqlite3 *db, struct err *e)
 	return ret;
 }
 
+/* Recordings one after the other leave time of which nobody knows. */
+static int say_gaps(struct buf *b, sqlite3 *db, struct err *e)
+{
+	char time[32];
+	s64 ns = 0;
+	int ret = db_int(db, &ns, e,
+			 "SELECT coalesce(sum(dur), 0) FROM (SELECT DISTINCT ts, dur FROM loss"
+			 " WHERE reason='gap')",
+			 "");
+
+	if (ret < 0 || !ns)
+		return ret;
+	render_number(time, sizeof(time), (double)ns, "ns");
+	return buf_printf(b, e,
+			  " For %s of that, between recordings that were merged, nothing was "
+			  "recorded.",
+			  time);
+}
+
 int verdict_make(struct buf *service, struct buf *complete, sqlite3 *db, struct err *e)
 {
 	bool any = false;
@@ -327,5 +346,7 @@ int verdict_make(struct buf *service, struct buf *complete, sqlite3 *db, struct 
 		ret = say_cause(service, db, &any, e);
 	if (ret == 0 && !any)
 		ret = say_none(service, db, e);
-	return ret < 0 ? ret : say_complete(complete, db, e);
+	if (ret == 0)
+		ret = say_complete(complete, db, e);
+	return ret < 0 ? ret : say_gaps(complete, db, e);
 }

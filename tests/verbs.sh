@@ -186,6 +186,39 @@ is "the offset is printed" "$(grep -c '^h2.obs: host unknown, process ids +10000
 is "the offset is stored" "$($o info hh.obs | grep clock_shift)" "1.clock_shift_ns: 0
 2.clock_shift_ns: 1000000000"
 
+# one host, twice, ten seconds apart: what was in between nobody knows
+for begin in 1 11; do
+	cat >row$begin.txt <<-END
+		@recorder
+		${begin}000000000 0 info text="targets=all"
+		${begin}000000000 0 info text="groups=core,sched,syscalls"
+		${begin}000000000 0 info text="boot_id=row"
+		${begin}000000000 0 info text="begin=${begin}000000000"
+		${begin}000000000 0 clock monotonic=${begin}000000000 realtime=5000000900 spread=10
+		${begin}000000001 7 thread pid=7 state=83 comm="seven"
+		${begin}000000002 7 fd pid=7 fd=5 mode=0140000 ino=1 family=2 role=2 socktype=1 sport=80 dport=9
+		${begin}900000000 0 info text="stopped=${begin}900000000"
+		@cpu 0
+		${begin}050000000 0 switch next=7
+		$(for i in $(seq 100 5 899); do
+			echo "${begin}${i}000000 7 syscall nr=read fd=5 ret=20"
+			echo "${begin}${i}500000 7 syscall nr=write fd=5 ret=20"
+		done)
+		${begin}899000000 7 switch next=0 state=1
+	END
+	"$pack" row$begin.txt row$begin.obs
+done
+$o merge -o row.obs row1.obs row11.obs 2>/dev/null
+is "the time between recordings in a row is told" \
+	"$($o sql --csv row.obs "SELECT DISTINCT ts / 100000000, dur / 100000000 FROM loss WHERE reason='gap'" | tail -n 1 | tr -d '\r')" "9,91"
+is "it has no known state" "$($o sql --csv row.obs "SELECT sum(t.dur) >= 9100000000 FROM thread_state t JOIN state s ON s.id=t.state
+	WHERE s.name='unknown' AND t.tid=7" | tail -n 1 | tr -d '\r')" 1
+is "rates are of the time that was recorded" "$($o sql --csv row.obs "SELECT CAST(round(value) AS INTEGER) FROM metric
+	WHERE analysis='rps' AND name='turns'" | tail -n 1 | tr -d '\r')" 200
+is "the report says so" "$($o report row.obs | tr -s ' \n' ' ' | grep -c 'For 9.10 s of that, between recordings that were merged, nothing was recorded')" 1
+$o redact -o hidden.obs row.obs 2>/dev/null
+is "also when it was redacted" "$($o report hidden.obs | grep -c 'between recordings')" 1
+
 is "what was merged of several hosts is not merged again" "$($o merge -o x.obs hh.obs "$whole" 2>&1; echo $?)" \
 	"obsanalyze: hh.obs was merged of several hosts: merge the recordings that it was made of, all at once
 1"

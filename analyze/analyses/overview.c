@@ -156,7 +156,7 @@ static int put_losses(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
 		"SELECT grp, reason, sum(n), min(ts), max(ts + dur), count(DISTINCT cpu)"
-		" FROM loss GROUP BY grp, reason ORDER BY sum(n) DESC";
+		" FROM loss WHERE reason<>'gap' GROUP BY grp, reason ORDER BY sum(n) DESC";
 	sqlite3_stmt *s;
 	int ret = db_query(&s, c->db, e, sql, "");
 
@@ -175,10 +175,33 @@ static int put_losses(struct analysis_ctx *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+static int put_gaps(struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] = "SELECT DISTINCT ts, ts + dur FROM loss WHERE reason='gap'"
+				  " ORDER BY ts LIMIT 10";
+	sqlite3_stmt *s;
+	int ret = db_query(&s, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, e)) > 0)
+		if (put_finding(
+			    c, e, WARNING, "OBSERVED", sql,
+			    "Between %.3f s and %.3f s nothing was recorded (recordings were merged): "
+			    "states that reach into it are unknown, rates are of the windows outside.",
+			    sqlite3_column_double(s, 0) / NANO,
+			    sqlite3_column_double(s, 1) / NANO) < 0)
+			break;
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : 0;
+}
+
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	int ret = put_losses(c, e);
 
+	if (ret == 0)
+		ret = put_gaps(c, e);
 	if (ret == 0)
 		ret = put_threads(c, e);
 	if (ret == 0)
