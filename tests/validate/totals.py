@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Totals of a recording against those that the kernel and other tools counted at the same time. The
 server is idle when counting begins and ends, so the edges do not matter."""
+import contextlib
 import json
 import os
 import re
@@ -178,6 +179,23 @@ def strace(directory):
     return rows or [{"what": "strace -c", "failed": "it counted nothing"}]
 
 
+def wait_for_counters(pid, n):
+    """perf counts from when it has opened its events, which takes long if it is not in memory yet."""
+    def opened():
+        links = []
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            with contextlib.suppress(OSError):
+                links.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+        return sum("perf_event" in link for link in links)
+    for _ in range(100):
+        if opened() >= n:
+            break
+        time.sleep(.1)
+    else:
+        raise lab.Failed("perf stat opened no events in 10 s")
+    time.sleep(.5)  # and enables them
+
+
 def perf(directory, seed):
     """Calls of redis against perf stat of the system call tracepoints."""
     path = os.path.join(directory, "perf.obs")
@@ -188,7 +206,7 @@ def perf(directory, seed):
             counter = subprocess.Popen(
                 ["perf", "stat", "-x", ",", "-e", ",".join("syscalls:sys_enter_" + n for n in names), "-p",
                  str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            time.sleep(.5)
+            wait_for_counters(counter.pid, len(names))
             server.load(10000, 3, seed)
             time.sleep(.3)
             counter.send_signal(signal.SIGINT)
