@@ -38,8 +38,9 @@ what the report says then, and a miss of the variance as a sign. The idle share 
 TOTALS = """The recording counts a wait for a CPU from sched_waking, where the waker calls, to the switch. The kernel counts
 from when the thread stands in the queue of its CPU, which across CPUs is only after an interrupt arrived there, and
 bills what passes from a wake-up of an idle CPU to the switch as time on the CPU. So rows with the client on another
-CPU differ by definition, by some 25 us a wake-up on this virtual machine; those on one CPU and of loops do not, but
-for the cost of a switch. Both stand here by the same limits.
+CPU differ by definition, by some 25 us a wake-up on this virtual machine. On one CPU only the cost of a switch and
+what passes between a wake-up and the switch are left, billed to one side or the other: rows that miss there do so for
+this reason as far as it was found, which is not proved. All stand here by the same limits.
 
 """
 PATH = os.path.join(lab.HERE, "RESULTS.md")
