@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A workload of exact prime counts is recorded, in both flavours of hooks: all must be found.
+# What happens in interrupts a host may hide while a thread of its own runs (see balance.sh): a round
+# in which such an event is missing is told and repeated.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/workload
 
@@ -21,14 +23,21 @@ wakeups() { # name of the call, thread, condition
 
 for force in '' raw_tp irq no_cookie; do
 	r=$work/counts$force.obs
-	# -u for each function; the whole life of the command is recorded
-	"$obsrec" -q ${force:+--force $force} -o "$r" -u "$w:probed_outer" -u "$w:probed_inner" \
-		-u "$w:probed_recursive" -- "$w" "$work" >"$work/told"
-	is "$force workload's exit status is passed on" $? 0
 	db=$work/counts$force.db
-	"$obsanalyze" load -o "$db" "$r"
+	for round in 1 2 3 4 5 6 7 8 9 10; do
+		rm -f "$r" "$db"
+		# -u for each function; the whole life of the command is recorded
+		"$obsrec" -q ${force:+--force $force} -o "$r" -u "$w:probed_outer" -u "$w:probed_inner" \
+			-u "$w:probed_recursive" -- "$w" "$work" >"$work/told"
+		status=$?
+		"$obsanalyze" load -o "$db" "$r"
+		pid=$(told "$work/told" pid)
+		naps=$(wakeups '(clock_)?nanosleep' "$pid" 'context > 0')
+		[ "$naps" = 31 ] && break
+		echo "# round $round: interrupts that ended $((31 - naps)) naps are missing"
+	done
+	is "$force workload's exit status is passed on" $status 0
 	holds "$force verify finds the recording complete" sh -c "'$obsanalyze' verify '$r' | grep -q '^COMPLETE'"
-	pid=$(told "$work/told" pid)
 	mine="tid IN (SELECT tid FROM thread WHERE pid=$pid)"
 	by_name() { ask "$db" "SELECT count(*) FROM syscall JOIN syscall_name USING(abi, nr) WHERE name='$1' AND $mine $2"; }
 	is "$force getppid calls" "$(by_name getppid '')" "$(told "$work/told" getppid)"
@@ -50,12 +59,11 @@ for force in '' raw_tp irq no_cookie; do
 	# other calls may wake it too: a lock of the address space, at its start
 	is "$force wake-ups of the partner by the main thread's futex calls" \
 		"$(wakeups futex "$partner" 'context == 0 && $2 == pid')" "$(told "$work/told" woken)"
-	is "$force wake-ups of the main thread from its naps, by interrupts" "$(wakeups '(clock_)?nanosleep' "$pid" 'context > 0')" 31
+	is "$force wake-ups of the main thread from its naps, by interrupts" "$naps" 31
 	is "$force and by anything else" "$(wakeups '(clock_)?nanosleep' "$pid" 'context == 0')" 0
 done
 
-# Block requests: O_DIRECT writes of 4096 bytes are one request each. They complete in interrupts,
-# which a host may hide while a thread of its own runs (see balance.sh): such a round is repeated.
+# Block requests: O_DIRECT writes of 4096 bytes are one request each. They complete in interrupts.
 for start in '' no_start; do
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/block.obs" "$work/block.db"
