@@ -119,9 +119,9 @@ kernels: deps ## run the live tests in virtual machines with older kernels: SUIT
 	$(Q)$(MAKE) --no-print-directory all static $(LIVE)
 	$(Q)TESTS=$(TESTS) sh tests/run.sh kernels $(SUITES)
 
-$(OUT)/tests/ringstress.skel.h: $(OUT)/tests/ringstress.bpf.o
+$(OUT)/tests/%.skel.h: $(OUT)/tests/%.bpf.o
 	$(call msg,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name ringstress > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(*F) > $@
 
 $(OUT)/tests/ringstress.o: $(OUT)/tests/ringstress.skel.h
 $(OUT)/ringstress: $(OUT)/tests/ringstress.o $(OUT)/record/ring.o $(OUT)/record/rings.o $(FORMAT)
@@ -150,9 +150,14 @@ $(OUT)/loadgen $(OUT)/wire: $(OUT)/%: $(OUT)/tests/validate/%.o
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
 
+$(OUT)/tests/validate/rqclock.o: $(OUT)/tests/validate/rqclock.skel.h
+$(OUT)/rqclock: $(OUT)/tests/validate/rqclock.o
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+
 validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
 	$(Q)sh tests/validate/needs.sh
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/workload $(SCENARIOS)
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/rqclock $(OUT)/workload $(SCENARIOS)
 	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 

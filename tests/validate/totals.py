@@ -20,14 +20,45 @@ def compared(what, ours, theirs, unit, allowed):
 
 
 def schedstat(pids):
-    """Run time and run queue time of all threads, ns."""
-    run = wait = 0
+    """Run time and run queue time of each thread, ns."""
+    out = {}
     for pid in pids:
         for tid in os.listdir("/proc/%d/task" % pid):
             with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as f:
-                a, b, _ = f.read().split()
-            run, wait = run + int(a), wait + int(b)
-    return run, wait
+                run, queue, _ = f.read().split()
+            out[int(tid)] = (int(run), int(queue))
+    return out
+
+
+class Clocks:
+    """rqclock beside a recording: what it sums and what schedstat says, read at the same moments."""
+
+    def __init__(self, pids):
+        self.pids = pids
+        self.process = subprocess.Popen(lab.ON_CLIENT + [lab.program("rqclock")] + [str(p) for p in pids],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "counting\n":
+            raise lab.Failed("rqclock counts nothing")
+        self.moments = []
+
+    def read(self):
+        stat = schedstat(self.pids)
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        sums = {}
+        for line in iter(self.process.stdout.readline, "\n"):
+            tid, *values = (int(v) for v in line.split())
+            sums[tid] = values
+        self.moments.append({"ns": time.time_ns(), "stat": stat, "sums": sums})
+
+    def end(self):
+        self.process.communicate("")
+
+    def between(self, kind, column):
+        """What was added between the two moments for the threads that live at the later one, s."""
+        first, last = self.moments
+        return sum(last[kind].get(tid, NOTHING)[column] - first[kind].get(tid, NOTHING)[column]
+                   for tid in last["stat"]) / 1e9
 
 
 class OneCpu(lab.Loopback):
@@ -36,32 +67,29 @@ class OneCpu(lab.Loopback):
     on_client = lab.ON_SERVER
 
 
-# What the two clocks may be apart: the kernel updates its own some instructions before the tracepoint of
-# the switch, and a waiting thread is enqueued some time after the tracepoint of the wake-up.
-SWITCH_NS, WAKE_NS = 500, 3500
+NOTHING = (0, 0, 0, 0, 0, 0)
+READ_NS = 500  # a switch: two programs do not read the clock at once, one runs after the other
 
 
-def against_schedstat(what, pids, path, before, after, one_cpu):
-    """When the waker is on another CPU, the kernel's clock for the woken thread's CPU stands from the wake-up
-    to the switch (rq_clock_skip_update), also while that CPU still has to leave idle: that time it bills as
-    run time to a thread that does not run yet, and the recording as time in the run queue. The sum agrees; each
-    alone is expected to miss there, and stands in the table as it is."""
-    answers = lab.Answers(path)
-    run, wait, unknown, switches, wakes = (float(v or 0) for v in answers.sql(
-        "SELECT sum(run), sum(woken + preempted), sum(unknown), sum(switches), sum(wakeups) FROM thread "
-        "WHERE pid IN (%s)" % ",".join(str(p) for p in pids))[0])
+def two_clocks(what, path, clocks):
+    """The recording against rqclock by monotonic time, and schedstat against rqclock by the queue's clock."""
+    first, last = clocks.moments
+    answers = lab.Answers(path, counted={"from": first["ns"], "to": last["ns"]})
+    tids = ",".join(str(tid) for tid in last["stat"])
+    run, queue, wakes = (float(v or 0) for v in answers.sql(
+        "SELECT sum(run), sum(woken + preempted), sum(wakeups) FROM thread WHERE tid IN (%s)" % tids)[0])
     answers.close()
-    kernel_run, kernel_wait = after[0] - before[0], after[1] - before[1]
-    rows = [compared("%s: run queue and CPU together, schedstat" % what, (run + wait) / 1e9,
-                     (kernel_run + kernel_wait) / 1e9, "s", .01 + WAKE_NS * wakes / (kernel_run + kernel_wait))]
-    rows += [compared("%s: time on a CPU, schedstat" % what, run / 1e9, kernel_run / 1e9, "s",
-                      .01 + (SWITCH_NS * switches / kernel_run if one_cpu else 0)),
-             compared("%s: time in the run queue, schedstat" % what, wait / 1e9, kernel_wait / 1e9, "s",
-                      .01 + (WAKE_NS * wakes / kernel_wait if one_cpu else 0))]
-    note = "%.1f us a switch less on the CPU than the kernel bills; %d wake-ups; %.3f s unknown" % (
-        (kernel_run - run) / switches / 1e3 if switches else 0, wakes, unknown / 1e9)
-    for row in rows:
-        row["note"] = note
+    rows = []
+    for time_of, ours, column, stat in (("on a CPU", run, 1, 0), ("in the run queue", queue, 3, 1)):
+        row = {"what": "%s: time %s" % (what, time_of), "recording": ours / 1e9, "switches": clocks.between("sums", 0) * 1e9,
+               "wakes": wakes, "real": clocks.between("sums", column), "kernel": clocks.between("sums", column + 1),
+               "schedstat": clocks.between("stat", stat), "unseen": clocks.between("sums", 5)}
+        slack = READ_NS * row["switches"] / 1e9
+        row["right"] = abs(row["recording"] - row["real"]) <= .01 * row["real"] + slack and \
+            abs(row["schedstat"] - row["kernel"]) <= .01 * row["kernel"] + row["unseen"]
+        row["text"] = "%(recording)g s, by monotonic time at the same tracepoints %(real)g s; schedstat " \
+            "%(schedstat)g s, by the queue's clock there %(kernel)g s, %(unseen)g s unseen" % row
+        rows.append(row)
     return rows
 
 
@@ -69,15 +97,15 @@ def times(name, rate, directory, seed, net_class=OneCpu):
     """Time on a CPU and in the run queue of a server against /proc/PID/task/*/schedstat."""
     path = os.path.join(directory, "times.obs")
     with net_class() as net, lab.Server(name, net, directory, CONNS=32) as server:
-        pids = server.pids
-        with lab.Recording(path, pids):
+        with lab.Recording(path, server.pids):
+            clocks = Clocks(server.pids)
             time.sleep(.3)
-            before = schedstat(pids)
+            clocks.read()
             server.load(rate, 5, seed)
             time.sleep(.3)
-            after = schedstat(pids)
-    return against_schedstat("%s, %s" % (name, "client on the same CPU" if net_class is OneCpu else
-                                         "client on another CPU"), pids, path, before, after, net_class is OneCpu)
+            clocks.read()
+            clocks.end()
+    return two_clocks("%s, client on %s CPU" % (name, "the same" if net_class is OneCpu else "another"), path, clocks)
 
 
 def burners(directory):
@@ -88,19 +116,21 @@ def burners(directory):
     try:
         time.sleep(.3)
         with lab.Recording(path, pids):
-            before = schedstat(pids)
+            clocks = Clocks(pids)
+            clocks.read()
             for p in processes:
                 p.send_signal(signal.SIGCONT)
             time.sleep(4)
             for p in processes:
                 p.send_signal(signal.SIGSTOP)
             time.sleep(.3)
-            after = schedstat(pids)
+            clocks.read()
+            clocks.end()
     finally:
         for p in processes:
             p.kill()
             p.wait()
-    return against_schedstat("two loops on one CPU", pids, path, before, after, True)
+    return two_clocks("two loops on one CPU", path, clocks)
 
 
 def sectors():

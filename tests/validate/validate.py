@@ -185,8 +185,8 @@ def part_totals(options):
         add("strace", totals.strace, directory)
         add("perf", totals.perf, directory, 1)
     for row in rows:
-        ok(row.get("what", "total"), row.get("right", False), row.get("failed") or "%g, elsewhere %g %s, off %.3f %% %s" % (
-            row["ours"], row["theirs"], row["unit"], 100 * row["off"], row.get("note", "")))
+        ok(row.get("what", "total"), row.get("right", False), row.get("failed") or row.get("text") or
+           "%g, elsewhere %g %s, off %.3f %%" % (row["ours"], row["theirs"], row["unit"], 100 * row["off"]))
     if not options.quick:
         store("totals", rows)
 
