@@ -31,8 +31,13 @@ Saturated is the first level at which the server answered less than 97 % of what
 through the levels in rising order; gaps are those of the server, all its processes together; the floor of the idle share is what is within 6 points of its lowest.
 The paper's sign of saturation is a variance of gaps that rises from a level part on. Under an open loop
 of Poisson arrivals it falls with the square of the rate up to saturation, and past it the server's own pace makes gaps
-regular (CV² falls) or batches make them irregular (CV² rises): "none" in the column of the knee is
-what the report says then, and a miss of the variance as a sign. The idle share is the sign that holds.
+regular (CV² falls) or batches make them irregular (CV² rises). "none" in the column of the knee is a miss of the variance
+as a sign, for two reasons. The spacing of receives is that of the client too, and one pause outweighs thousands of gaps:
+in brackets stands how much of the squared gaps, below saturation and from it on, are waits of the server for requests
+although ten were due, which are pauses of the client, whose CPU the recorder shares, of the network or of a server behind
+(known where one thread receives). By these alone CV² rises with the rate, without a level part, and may leap well below saturation.
+And the rate grows no more at saturation: windows before and behind it have the same one, so where CV² does leap there, a
+curve over the rate cannot tell them apart. The idle share is the sign that holds.
 
 """
 CLOCKS = """The recording has monotonic time: a wait for a CPU goes from sched_waking, where the waker calls, to the switch.
@@ -140,8 +145,8 @@ def section_sweep():
 
 
 def section_slack(good):
-    head = ["server", "network", "saturated at", "idle share at its floor from", "knee of receives in a ramp, against it",
-            "server CPU there", "variance of gaps / its maximum, by level", "CV² by level", "mean wait, µs, by level",
+    head = ["server", "network", "saturated at", "idle share at its floor from",
+            "knee of receives in a ramp; load held, answers at the next (pauses)", "server CPU there", "variance of gaps / its maximum, by level", "CV² by level", "mean wait, µs, by level",
             "idle share by level"]
     lines = []
     for result in good:
@@ -159,8 +164,12 @@ def section_slack(good):
         if result.get("knee"):
             k = result["knee"]
             found = ", ".join("%.0f (%.0f..%.0f)" % (v["value"], v["low"] or 0, v["high"] or 0) for v in k["knees"])
+            at_limit = "; not saturated"
+            if k["saturated"]:
+                at_limit = "; %s, %.0f/s" % ("%.0f/s" % k["held"] if k.get("held") else "-", k["saturated"])
+            shares = ["%.0f %%" % (100 * v) if v is not None else "-" for v in k.get("pauses", [])]
             knee = (found or ("none" if k["has"] else "analysis not in this build")) + (
-                "; %.0f/s" % k["saturated"] if k["saturated"] else "; not saturated")
+                at_limit) + (" (%s)" % ", ".join(shares) if shares else "")
         most = max((r["variance"] for r in result["rows"] if r.get("variance")), default=1)
         full = sweep.full_from(result)
         lines.append([result["title"], result["net"], "%.0f %%" % (100 * at) if at else "not reached",

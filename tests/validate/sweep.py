@@ -83,6 +83,37 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
     return row
 
 
+# Windows of the busiest server, if one thread of it receives: begin and length in ns, sum of the squared gaps, and
+# squared waits for requests in which ten were due, which happens by chance in e^-10 of gaps; such a wait is within one
+# gap. The waits before the first request and behind the last are none.
+PAUSES = """WITH s AS (SELECT server FROM server_window GROUP BY server ORDER BY sum(recvs) DESC LIMIT 1),
+t AS (SELECT min(tid) AS tid FROM turn WHERE service IN (SELECT id FROM service WHERE server = (SELECT server FROM s))
+      HAVING min(tid) = max(tid)),
+w AS (SELECT ts, dur, recv_gap, recv_m2 + recv_gaps * recv_gap * recv_gap AS squares FROM server_window
+      WHERE server = (SELECT server FROM s) AND recv_gaps >= 30),
+p AS (SELECT (ts + dur) / (SELECT max(dur) FROM w) AS i, 1.0 * dur AS long FROM thread_state
+      WHERE tid = (SELECT tid FROM t) AND state = (SELECT id FROM state WHERE name = 'poll')
+      AND ts > (SELECT min(ts + dur) FROM w) AND ts + dur < (SELECT max(ts) FROM w))
+SELECT w.ts, w.dur, squares, (SELECT total(long * long) FROM p WHERE i = w.ts / w.dur AND long > 10 * recv_gap)
+FROM w WHERE (SELECT tid FROM t) IS NOT NULL ORDER BY w.ts"""
+
+
+def pauses(answers, seconds):
+    """How much of the squared gaps between receives, in the first seconds and behind them, the server
+    waited with nothing to do: pauses of its client, or of the network, not its own."""
+    rows = [[float(v) for v in row] for row in answers.sql(PAUSES)]
+    out = []
+    for behind in (False, True):
+        part = [r for r in rows if (r[0] >= rows[0][0] + seconds * 1e9) == behind]
+        out.append(sum(r[3] for r in part) / sum(r[2] for r in part) if part else None)
+    return out
+
+
+def is_short(step, least):
+    """Fewer answers than asked for, by more than three standard deviations of a count of arrivals."""
+    return step["rate"] < least * step["offered"] - 3 * step["offered"] ** .5
+
+
 def ramp(server, limit, seed, directory, least):
     """One recording in which the load rises past saturation: where does the report see the knee?"""
     path = os.path.join(directory, "ramp.obs")
@@ -90,7 +121,9 @@ def ramp(server, limit, seed, directory, least):
     with lab.Recording(path, server.pids):
         steps = server.load(rates, 1, seed)
     answers = lab.Answers(path)
-    row = {"saturated": next((s["rate"] for s in steps if s["rate"] < least * s["offered"]), None),
+    n = next((i for i, s in enumerate(steps) if is_short(s, least)), len(steps))
+    row = {"saturated": steps[n]["rate"] if n < len(steps) else None,
+           "held": steps[n - 1]["offered"] if n else None, "pauses": pauses(answers, n),
            "has": answers.has("saturation"),
            "knees": [{k: m[k] for k in ("value", "low", "high")} for m in answers.metrics("saturation", "recv knee")]}
     answers.close()
