@@ -19,13 +19,19 @@ rm -f "$probe"
 # how much slower than a usual one this machine is: an emulated processor's limits of time are wider
 slow=${LIVE_SLOW:-1}
 
-# waits until a recording that was started in the background has begun, at most 20 s
-until_begun() {
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ -s "$1" ] && return
-		sleep 1
+# waits until a condition holds, at most 60 s on a usual machine; status 1, and said, if it does not
+until_true() { # command...
+	tries=$((300 * slow))
+	until "$@" 2>/dev/null; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || { echo "# in vain: $*" && return 1; }
+		sleep 0.2
 	done
 }
+
+# waits until a recording that was started in the background has begun: the file is made before the programs run
+until_begun() { until_true begun "$1"; }
+begun() { "$obsanalyze" dump -e info "$1" | grep -q 'text="begin='; }
 
 is() { # description, got, wanted
 	if [ -n "$2" ] && [ "$2" = "$3" ]; then
