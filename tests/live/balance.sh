@@ -9,7 +9,7 @@ w=$top/.output/workload
 
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/balance$round.obs
-	"$obsrec" -q -o "$r" -- "$w" "$work" >"$work/told"
+	weightily "$obsrec" -q -o "$r" -- "$w" "$work" >"$work/told"
 	db=$work/balance$round.db
 	"$obsanalyze" load -o "$db" "$r"
 	pid=$(told "$work/told" pid)
