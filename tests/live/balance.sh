@@ -9,16 +9,20 @@ w=$top/.output/workload
 
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/balance$round.obs
-	"$obsrec" -q -o "$r" -- "$w" "$work" >"$work/told"
+	weightily "$obsrec" -q -o "$r" -- "$w" "$work" >"$work/told"
 	db=$work/balance$round.db
 	"$obsanalyze" load -o "$db" "$r"
 	pid=$(told "$work/told" pid)
 	unknown=$(ask "$db" "SELECT count(*) FROM thread WHERE pid=$pid AND (unknown * 1000 > wall OR defects > 0)")
 	run=$(ask "$db" "SELECT run FROM thread WHERE tid=$pid")
 	cpu=$(told "$work/told" cpu_ns)
+	switches=$(ask "$db" "SELECT switches FROM thread WHERE tid=$pid")
+	wanted=$(told "$work/told" switches)
 	# the kernel leaves out what a hypervisor stole, a recording of switches cannot
-	[ "$unknown" -eq 0 ] && [ $((run * 100)) -lt $((cpu * 101)) ] && break
-	echo "# round $round: switches of threads that cannot be traced are missing, or time was stolen"
+	[ "$unknown" -eq 0 ] && [ $((run * 100)) -lt $((cpu * 101)) ] && [ $((run * 100)) -gt $((cpu * 99)) ] &&
+		[ "$switches" -ge $((wanted - 2)) ] && [ "$switches" -le $((wanted + 3)) ] && break
+	echo "# round $round: switches of threads that cannot be traced are missing, or time was stolen:" \
+		"$run of $cpu ns, $switches of $wanted switches, $unknown unbalanced"
 done
 is "threads whose time does not balance to 0.1 %" "$unknown" 0
 is "threads whose states do not sum up to their wall time" "$(ask "$db" "SELECT count(*) FROM thread WHERE pid=$pid AND wall <> \
@@ -29,8 +33,6 @@ is "threads whose wall time is not their life" "$(ask "$db" "SELECT count(*) FRO
 # the workload read its clock shortly before its end, and was alive before the recording began
 holds "run time $run ns is the kernel's $cpu ns within 1 %" \
 	sh -c "[ $((run * 100)) -gt $((cpu * 99)) ] && [ $((run * 100)) -lt $((cpu * 101)) ]"
-switches=$(ask "$db" "SELECT switches FROM thread WHERE tid=$pid")
-wanted=$(told "$work/told" switches)
 holds "switches $switches are the kernel's $wanted, and those at begin and end" \
 	sh -c "[ $switches -ge $((wanted - 2)) ] && [ $switches -le $((wanted + 3)) ]"
 holds "waits: the futex hand-overs are futex time" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Calls that become slow for one known reason: that reason comes first. Other work on this machine
-# is a reason too, so they run with real-time priority if they may, and each is tried up to three times.
+# is a reason too, so they run with real-time priority if they may, and each is tried up to ten times.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/slowly
 
@@ -9,7 +9,7 @@ first=
 chrt -r 5 true 2>/dev/null && first="chrt -r 5"
 
 judge() { # mode, kind, culprit's name
-	for round in 1 2 3; do
+	for round in 1 2 3 4 5 6 7 8 9 10; do
 		r=$work/$1$round.obs
 		# shellcheck disable=SC2086 # words
 		"$obsrec" -q -u "$w:probed_request" -o "$r" -- $first "$w" "$1" "$work" >"$work/told"
@@ -35,10 +35,11 @@ judge self self ""
 judge antagonist antagonist burner
 is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) > 10 FROM timeline")" 1
 
-# a batch job without requests, and later a neighbour on its CPU: nobody says when; the windows are found
-for round in 1 2 3 4 5; do # others who build are neighbours too
+# A batch job without requests, and later a neighbour on its CPU: nobody says when; the windows are found.
+# Others who build are neighbours too, so the two weigh more.
+for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/batch$round.obs
-	"$obsrec" -q -e sched -o "$r" -- "$w" batch "$work" >"$work/told"
+	weightily "$obsrec" -q -e sched -o "$r" -- "$w" batch "$work" >"$work/told"
 	"$obsanalyze" load -o "$r.db" "$r"
 	# begin of what was found, and of the neighbour's first long time on a CPU, in windows
 	began=$(ask "$r.db" "SELECT round(abs(m.value - (SELECT min(ts) FROM thread_state WHERE state=0 AND dur > 2000000

@@ -6,7 +6,7 @@
 mkdir "$work/d"
 "$top/.output/groupwork" descriptors "$work/d" 2>/dev/null &
 program=$!
-while [ ! -e "$work/d/ready" ]; do sleep 0.1; done
+until_true [ -e "$work/d/ready" ]
 "$obsrec" -q -p $program -o "$work/fds.obs" &
 rec=$!
 until_begun "$work/fds.obs"

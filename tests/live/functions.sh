@@ -126,25 +126,18 @@ mkdir -p "$debug" && objcopy --only-keep-debug root/bin/inside "$debug/$(echo "$
 strip root/bin/inside
 ln -s /bin/inside root/link
 mkfifo go
+begun_or_gone() { begun "$1" || ! kill -0 $rec; }
 attach() { # recording, obsrec's options: records a process in the container
 	WAIT_FOR_INPUT=1 unshare -m chroot root /bin/inside <go &
 	inside=$!
 	exec 3>go
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		[ "$(readlink "/proc/$inside/root")" = "$work/root" ] && break
-		sleep 0.1
-	done
-	sleep 0.1
+	until_true grep -qx inside "/proc/$inside/comm"
 	file=$1
 	shift
 	eval "set -- $*"
 	"$obsrec" -e uprobe -o "$file" "$@" 2>said &
 	rec=$!
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ -s "$file" ] || ! kill -0 $rec 2>/dev/null && break
-		sleep 0.2
-	done
-	sleep 0.3
+	until_true begun_or_gone "$file"
 	echo >&3
 	exec 3>&-
 	wait $inside
@@ -165,11 +158,11 @@ cp calls old && mkfifo go2
 WAIT_FOR_INPUT=1 ./old <go2 &
 old=$!
 exec 3>go2
-sleep 0.3
+until_true grep -qx old /proc/$old/comm
 rm old && cp throws old
 "$obsrec" -q -e uprobe -p $old -u old:outside -o old.obs &
 rec=$!
-sleep 2
+until_begun old.obs
 echo >&3
 exec 3>&-
 wait $old

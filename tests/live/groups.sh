@@ -96,14 +96,21 @@ round() { # name, options...
 round tp_btf
 round raw_tp --force raw_tp
 
-# a connection that is not answered: its SYN is sent again, as often as the kernel counts
-"$obsrec" -q -e net,syscalls -o "$work/vain.obs" -- "$w" connect >"$work/told"
-"$obsanalyze" dump "$work/vain.obs" >"$work/dump"
-port=$(told "$work/told" port)
-again=$(n tcp_retransmit "sport=$port " 'state=2 ')
+# A connection that is not answered: its SYN is sent again, as often as the kernel counts. That happens in
+# timer interrupts, which a host may hide (see balance.sh): such a round is told and repeated.
+for round in 1 2 3 4 5 6 7 8 9 10; do
+	rm -f "$work/vain.obs"
+	"$obsrec" -q -e net,syscalls -o "$work/vain.obs" -- "$w" connect >"$work/told"
+	"$obsanalyze" dump "$work/vain.obs" >"$work/dump"
+	port=$(told "$work/told" port)
+	again=$(n tcp_retransmit "sport=$port " 'state=2 ')
+	counted=$(grep ' tcp_state ' "$work/dump" | grep "dport=$(grep -m 1 "sport=$port " "$work/dump" |
+		sed 's/.*dport=\([0-9]*\) .*/\1/') " | grep 'to=7 ' | sed 's/.*retransmits=\([0-9]*\) .*/\1/' | sort -n | tail -n 1)
+	[ "$again" = "$counted" ] && break
+	echo "# round $round: of ${counted:-no} segments sent again, $again were seen"
+done
 holds "segments sent again to where nobody answers ($again)" [ "$again" -ge 2 ]
-is "as many as the kernel counts" "$(grep ' tcp_state ' "$work/dump" | grep "dport=$(grep -m 1 "sport=$port " "$work/dump" |
-	sed 's/.*dport=\([0-9]*\) .*/\1/') " | grep 'to=7 ' | sed 's/.*retransmits=\([0-9]*\) .*/\1/' | sort -n | tail -n 1)" "$again"
+is "as many as the kernel counts" "$counted" "$again"
 
 # sockets that the target had before: a connection, and one on which others come; all change in interrupts
 mkfifo "$work/go"

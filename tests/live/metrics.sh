@@ -13,10 +13,13 @@ clocks() { ask "$db" "SELECT sum(time) FROM series WHERE kind IN (1, 2) AND tid=
 schedstat() { echo $(($(told "$work/told" "$1_run") + $(told "$work/told" "$1_wait"))); }
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/exchange$round.obs db=$work/exchange$round.db
-	"$obsrec" -q -o "$r" -- "$w" >"$work/told"
+	weightily "$obsrec" -q -o "$r" -- "$w" >"$work/told"
 	"$obsanalyze" load --step 0.1 -o "$db" "$r"
 	bad=$(ask "$db" "SELECT total(defects) FROM thread WHERE pid=$(told "$work/told" pid)")
-	near "$(clocks server)" "$(schedstat server)" 0.02 $(($(told "$work/told" server_slices) * 4000)) && [ "$bad" = 0.0 ] && break
+	for t in server client; do
+		near "$(clocks $t)" "$(schedstat $t)" 0.02 $(($(told "$work/told" ${t}_slices) * 4000)) || bad="$bad $t"
+	done
+	[ "$bad" = 0.0 ] && break
 	echo "# round $round: switches are missing or time was stolen"
 done
 pid=$(told "$work/told" pid)
@@ -87,27 +90,36 @@ between() { # recording, first instant, last instant, select, rest of the query
 		SELECT $4, b.* FROM b, $5 AND ts / 1e9 + t0 >= $2 - 0.005 AND ts / 1e9 + t0 < $3 - 0.005 $6"
 }
 
-# a busy process: stat in ticks, schedstat in ns; with real-time priority, so that the two instants are
-# read when they are meant to be, whoever else uses the machine
+# A busy process: stat in ticks, schedstat in ns; with real-time priority, so that others who use the machine
+# take little of it. Who reads the two instants has none: a round in which that took longer than what is
+# allowed, or a switch is missing, is told and repeated.
 first=$(chrt -r 5 true 2>/dev/null && echo 'chrt -r 5')
 $first sh -c 'while :; do i=1; done' &
 busy=$!
 ticks() { awk '{ print $14 + $15 }' "/proc/$busy/task/$busy/stat"; }
-"$obsrec" -q -p $busy -d 4 -o "$work/busy.obs" &
-recorder=$!
-sleep 1
-from=$(instant) before=$(ticks) clocks=$(cat /proc/$busy/schedstat)
-sleep 2
-to=$(instant) after=$(ticks) ended=$(cat /proc/$busy/schedstat)
-wait $recorder
-kill $busy 2>/dev/null
-run=$(between "$work/busy.obs" "$from" "$to" "CAST(total(time) AS INTEGER)" "series WHERE kind=1 AND tid=$busy" | cut -d, -f1)
-holds "$run ns on a CPU in 2 s, stat says $((after - before)) ticks" \
-	near "$run" "$(awk -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.0f", t * 1e9 / hz }')" 0.03 40000000
-
-queue=$(ask "$work/b.db" "WITH b AS (SELECT strftime('%s', value) + substr(value, 20, 4) AS t0 FROM recording WHERE key='start')
-	SELECT CAST(total(time) AS INTEGER) FROM b, series WHERE kind=2 AND tid=$busy AND ts / 1e9 + t0 >= $from - 0.005 AND ts / 1e9 + t0 < $to - 0.005")
 gained() { echo "$clocks $ended" | awk -v a="$1" '{ printf "%.0f", $(a + 3) - $a }'; }
+agree() {
+	near "$run" "$ran" 0.03 40000000 && near "$run" "$(gained 1)" 0.02 15000000 && near "$queue" "$(gained 2)" 0.02 15000000
+}
+for round in 1 2 3 4 5 6 7 8 9 10; do
+	rm -f "$work/busy.obs"
+	"$obsrec" -q -p $busy -o "$work/busy.obs" &
+	recorder=$!
+	until_begun "$work/busy.obs"
+	from=$(instant) before=$(ticks) clocks=$(cat /proc/$busy/schedstat)
+	sleep 2
+	to=$(instant) after=$(ticks) ended=$(cat /proc/$busy/schedstat)
+	kill -INT $recorder
+	wait $recorder
+	run=$(between "$work/busy.obs" "$from" "$to" "CAST(total(time) AS INTEGER)" "series WHERE kind=1 AND tid=$busy" | cut -d, -f1)
+	ran=$(awk -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.0f", t * 1e9 / hz }')
+	queue=$(ask "$work/b.db" "WITH b AS (SELECT strftime('%s', value) + substr(value, 20, 4) AS t0 FROM recording WHERE key='start')
+		SELECT CAST(total(time) AS INTEGER) FROM b, series WHERE kind=2 AND tid=$busy AND ts / 1e9 + t0 >= $from - 0.005 AND ts / 1e9 + t0 < $to - 0.005")
+	agree && break
+	echo "# round $round: $run ns on a CPU and $queue in the run queue, $((after - before)) ticks, $(gained 1) and $(gained 2) ns"
+done
+kill $busy 2>/dev/null
+holds "$run ns on a CPU in 2 s, stat says $((after - before)) ticks" near "$run" "$ran" 0.03 40000000
 holds "$run ns on a CPU, schedstat says $(gained 1)" near "$run" "$(gained 1)" 0.02 15000000
 holds "$queue ns in the run queue, schedstat says $(gained 2)" near "$queue" "$(gained 2)" 0.02 15000000
 
@@ -115,14 +127,15 @@ holds "$queue ns in the run queue, schedstat says $(gained 2)" near "$queue" "$(
 stats() { for d in /sys/block/*; do echo "${d##*/} $(awk '{ print $3 + $7 }' "$d/stat")"; done; }
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f "$work/disk.obs"
-	"$obsrec" -q -a -e block -d 4 -o "$work/disk.obs" &
+	"$obsrec" -q -a -e block -o "$work/disk.obs" &
 	recorder=$!
-	sleep 1
+	until_begun "$work/disk.obs"
 	from=$(instant)
 	stats >"$work/before"
 	dd if=/dev/zero of="$work/big" bs=1M count=64 oflag=direct 2>/dev/null || dd if=/dev/zero of="$work/big" bs=1M count=64 conv=fsync 2>/dev/null
 	to=$(instant)
 	stats >"$work/after"
+	kill -INT $recorder
 	wait $recorder
 	rm -f "$work/big"
 	verdict=
@@ -135,7 +148,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 		verdict=${verdict:-agrees}
 	done <"$work/after"
 	[ "${verdict:-none}" = none ] || [ "$verdict" = agrees ] && break
-	echo "# round $round:$verdict completions are hidden"
+	echo "# round $round:$verdict completions are hidden, or an instant was read late"
 done
 if [ -z "$verdict" ]; then
 	echo "ok sectors are those of /sys/block/*/stat # SKIP $work is on no disk"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 caps() { sed -n 's/^CapEff:[^0-9a-f]*\([0-9a-f]*\).*/\1/p' "/proc/$1/task/$2/status"; }
 
-"$obsrec" -q -a -d 5 -o "$work/root.obs" &
+"$obsrec" -q -a -o "$work/root.obs" &
 rec=$!
 until_begun "$work/root.obs"
 sleep 1
@@ -19,6 +19,8 @@ for task in "/proc/$rec/task"/*; do
 	is "thread of the recorder: rights that are not needed" $left 0
 done
 holds "no new rights" grep -q '^NoNewPrivs:.*1' "/proc/$rec/status"
+sleep 1
+kill -INT $rec
 wait $rec
 is "recording goes on without them" $? 0
 holds "and is complete" "$obsanalyze" verify "$work/root.obs"

@@ -4,26 +4,32 @@
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/waitv
 
+# A host may hide a switch (see balance.sh), and who is preempted on its way into the call needs no sleep there:
+# a round with fewer sleeps than waits is told and repeated.
 for way in '' raw_tp; do
-	"$obsrec" -q ${way:+--force $way} -o "$work/by$way.obs" -- "$w" >"$work/told"
-	status=$?
-	if [ $status = 77 ]; then
-		is "the call that this kernel has not fails once" "$(ask "$work/by$way.obs" "SELECT count(*) FROM syscall
-			WHERE nr=449 AND ret=-38")" 1
-		echo "ok futexes of futex_waitv # SKIP this kernel has no such call"
-		exit 0
-	fi
+	for round in 1 2 3 4 5 6 7 8 9 10; do
+		rm -f "$work/by.obs" "$work/db"
+		"$obsrec" -q ${way:+--force $way} -o "$work/by.obs" -- "$w" >"$work/told"
+		status=$?
+		if [ $status = 77 ]; then
+			is "the call that this kernel has not fails once" "$(ask "$work/by.obs" "SELECT count(*) FROM syscall
+				WHERE nr=449 AND ret=-38")" 1
+			echo "ok futexes of futex_waitv # SKIP this kernel has no such call"
+			exit 0
+		fi
+		"$obsanalyze" load -o "$work/db" "$work/by.obs"
+		second="address=$(told "$work/told" second)"
+		waits=$(told "$work/told" waits)
+		slept=$(ask "$work/db" "SELECT count(*) FROM thread_state s JOIN futex f ON f.id=s.object
+			JOIN state n ON n.id=s.state WHERE n.name='futex' AND s.nr=449 AND s.tid=$(told "$work/told" pid) AND f.$second")
+		[ "$slept" = "$waits" ] && break
+		echo "# round $round: of $waits waits $slept were sleeps"
+	done
 	is "${way:-tp_btf}: the workload's exit status" $status 0
-	"$obsanalyze" load -o "$work/db" "$work/by$way.obs"
-	second="address=$(told "$work/told" second)"
-	is "${way:-tp_btf}: waits that the second futex ended" "$(ask "$work/db" "SELECT waits FROM futex WHERE $second")" \
-		"$(told "$work/told" waits)"
+	is "${way:-tp_btf}: waits that the second futex ended" "$(ask "$work/db" "SELECT waits FROM futex WHERE $second")" "$waits"
 	is "${way:-tp_btf}: waits that nothing ended count for the first" "$(ask "$work/db" "SELECT timeouts FROM futex
 		WHERE address=$(told "$work/told" first)")" "$(told "$work/told" timeouts)"
 	is "${way:-tp_btf}: their releases, seen in wake calls" "$(ask "$work/db" "SELECT sum(r.observed) FROM futex_release r JOIN futex f
-		ON f.id=r.futex WHERE f.$second")" "$(told "$work/told" waits)"
-	is "${way:-tp_btf}: sleeps in the call are waits for that futex" "$(ask "$work/db" "SELECT count(*) FROM thread_state s
-		JOIN futex f ON f.id=s.object JOIN state n ON n.id=s.state WHERE n.name='futex' AND s.nr=449 AND
-		s.tid=$(told "$work/told" pid) AND f.$second")" "$(told "$work/told" waits)"
-	rm -f "$work/db"
+		ON f.id=r.futex WHERE f.$second")" "$waits"
+	is "${way:-tp_btf}: sleeps in the call are waits for that futex" "$slept" "$waits"
 done

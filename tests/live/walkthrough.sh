@@ -44,13 +44,11 @@ holds "README: $(wc -l <plain) commands were found" [ "$(wc -l <plain)" -ge 8 ]
 rm -f ./*.obs
 sh -c "exec $(grep -e --last commands | sed "s/^obsrec/obsrec -q/; s/--after 5s/--after 1s/; s/123/$target/")" &
 flying=$!
-sleep $((3 * slow))
+until_true grep -q '^NoNewPrivs:.*1' /proc/$flying/status
+sleep $((2 * slow))
 kill -USR2 $flying
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-	made=$(find . -name 'slow*.obs' | head -n 1)
-	[ -n "$made" ] && break
-	sleep 1
-done
+snapshot() { made=$(find . -name 'slow*.obs' | head -n 1) && [ -n "$made" ]; }
+until_true snapshot
 kill -INT $flying
 wait $flying
 is "README: obsrec --last ... --trigger: exit status" $? 0
