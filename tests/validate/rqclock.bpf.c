@@ -69,8 +69,9 @@ static __always_inline struct rq *queue_of(struct task_struct *t)
 }
 
 /*
- * Where the recording lets a wait for a CPU begin. Who waits already cannot be woken: it had a CPU
- * and slept in between, by switches that were not seen.
+ * Where the recording lets a wait for a CPU begin. Who waits already is woken again only if it had
+ * a CPU and slept in between, by switches that were not seen: the recording goes on waiting, and so
+ * do we.
  */
 SEC("raw_tp/sched_waking")
 int BPF_PROG(clock_waking, struct task_struct *t)
@@ -78,12 +79,10 @@ int BPF_PROG(clock_waking, struct task_struct *t)
 	struct thread_clocks *c = clocks_of(t);
 	u64 now = bpf_ktime_get_ns();
 
-	if (!c || c->in.real)
-		return 0;
-	if (c->queued.kernel)
+	if (c && c->queued.kernel)
 		c->unseen += now - c->queued.real;
-	c->queued.kernel = 0;
-	c->queued.real = now;
+	if (c && !c->in.real && !c->queued.real)
+		c->queued.real = now;
 	return 0;
 }
 
