@@ -69,7 +69,6 @@ static int add_words(struct buf *list, const char *words, u64 step, struct err *
 	return ret;
 }
 
-/* What the replay goes by, for all of them together. */
 /* When nothing was recorded on a host, between its recordings: "2.gap_ns=FROM TO", on the clock. */
 static int put_gaps(struct merge *m, u64 begin, struct err *e)
 {
@@ -97,6 +96,7 @@ static int put_gaps(struct merge *m, u64 begin, struct err *e)
 	return ret;
 }
 
+/* What the replay goes by, for all of them together. */
 int merge_scope(struct merge *m, struct err *e)
 {
 	struct buf groups = { 0 }, targets = { 0 };

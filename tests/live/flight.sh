@@ -12,8 +12,6 @@ whole() { # description, file
 	"$obsanalyze" report "$2" >report 2>err
 	is "$1: report" $? 0
 }
-# there is no file yet; shortly before it begins, a recorder gives its rights back
-until_ready() { until_true grep -q '^NoNewPrivs:.*1' "/proc/$1/status"; }
 anonymous() { sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; } # without the rings
 
 # a flood for some seconds, far more than is kept
@@ -21,7 +19,7 @@ dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
 flood=$!
 "$obsrec" --last 1M -p $flood -o size.obs 2>told &
 rec=$!
-until_ready $rec
+until_flying $rec
 sleep 2
 early=$(anonymous $rec)
 sleep 4
@@ -94,7 +92,7 @@ mkdir small
 if mount -t tmpfs -o size=200k none small 2>/dev/null; then
 	"$obsrec" --last 10s -a -o small/full.obs 2>told &
 	rec=$!
-	until_ready $rec
+	until_flying $rec
 	sleep 1
 	kill -USR2 $rec
 	until_true grep -q 'too little room' told

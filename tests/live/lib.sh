@@ -31,6 +31,8 @@ until_true() { # command...
 
 # waits until a recording that was started in the background has begun: the file is made before the programs run
 until_begun() { until_true begun "$1"; }
+# the same for one that writes nothing yet (--last): shortly before it begins, a recorder gives its rights back
+until_flying() { until_true grep -q '^NoNewPrivs:.*1' "/proc/$1/status"; }
 begun() { "$obsanalyze" dump -e info "$1" | grep -q 'text="begin='; }
 
 # Runs a command in a control group that weighs a hundred times as much as others, if one can be made: for what

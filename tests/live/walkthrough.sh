@@ -44,7 +44,7 @@ holds "README: $(wc -l <plain) commands were found" [ "$(wc -l <plain)" -ge 8 ]
 rm -f ./*.obs
 sh -c "exec $(grep -e --last commands | sed "s/^obsrec/obsrec -q/; s/--after 5s/--after 1s/; s/123/$target/")" &
 flying=$!
-until_true grep -q '^NoNewPrivs:.*1' /proc/$flying/status
+until_flying $flying
 sleep $((2 * slow))
 kill -USR2 $flying
 snapshot() { made=$(find . -name 'slow*.obs' | head -n 1) && [ -n "$made" ]; }

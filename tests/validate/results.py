@@ -43,7 +43,8 @@ in brackets stands how much of the squared gaps, below saturation and from it on
 although ten were due, which are pauses of the client, whose CPU the recorder shares, of the network or of a server behind
 (known where one thread receives). By these alone CV² rises with the rate, without a level part, and may leap well below saturation.
 And the rate grows no more at saturation: windows before and behind it have the same one, so where CV² does leap there, a
-curve over the rate cannot tell them apart. The idle share is the sign that holds.
+curve over the rate cannot tell them apart. The idle share is the sign that holds. In a ramp, of steps of 1 s, the load held is the
+last before the first of which less than 97 % (across the slow link 90 %) is answered, by more than three standard deviations of a count.
 
 """
 CLOCKS = """The recording has monotonic time: a wait for a CPU goes from sched_waking, where the waker calls, to the switch.
@@ -153,8 +154,8 @@ def section_sweep():
 
 def section_slack(good):
     head = ["server", "network", "saturated at", "idle share at its floor from",
-            "knee of receives in a ramp; load held, answers at the next (pauses)", "server CPU there", "variance of gaps / its maximum, by level", "CV² by level", "mean wait, µs, by level",
-            "idle share by level"]
+            "knee of receives in a ramp; load held, answers at the next (pauses)", "server CPU there",
+            "variance of gaps / its maximum, by level", "CV² by level", "mean wait, µs, by level", "idle share by level"]
     lines = []
     for result in good:
         at = sweep.saturated_at(result)

@@ -41,6 +41,12 @@ class Clocks:
             raise lab.Failed("rqclock counts nothing")
         self.moments = []
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *broken):
+        self.process.communicate("")
+
     def read(self):
         stat = schedstat(self.pids)
         self.process.stdin.write("\n")
@@ -51,14 +57,11 @@ class Clocks:
             sums[tid] = values
         self.moments.append({"ns": time.time_ns(), "stat": stat, "sums": sums})
 
-    def end(self):
-        self.process.communicate("")
-
     def between(self, kind, column):
-        """What was added between the two moments for the threads that live at the later one, s."""
+        """What was added between the two moments for the threads that live at the later one."""
         first, last = self.moments
         return sum(last[kind].get(tid, NOTHING)[column] - first[kind].get(tid, NOTHING)[column]
-                   for tid in last["stat"]) / 1e9
+                   for tid in last["stat"])
 
 
 class OneCpu(lab.Loopback):
@@ -81,9 +84,10 @@ def two_clocks(what, path, clocks):
     answers.close()
     rows = []
     for time_of, ours, column, stat in (("on a CPU", run, 1, 0), ("in the run queue", queue, 3, 1)):
-        row = {"what": "%s: time %s" % (what, time_of), "recording": ours / 1e9, "switches": clocks.between("sums", 0) * 1e9,
-               "wakes": wakes, "real": clocks.between("sums", column), "kernel": clocks.between("sums", column + 1),
-               "schedstat": clocks.between("stat", stat), "unseen": clocks.between("sums", 5)}
+        seconds = {"recording": ours, "real": clocks.between("sums", column), "kernel": clocks.between("sums", column + 1),
+                   "schedstat": clocks.between("stat", stat), "unseen": clocks.between("sums", 5)}
+        row = {"what": "%s: time %s" % (what, time_of), "switches": clocks.between("sums", 0), "wakes": wakes,
+               **{k: ns / 1e9 for k, ns in seconds.items()}}
         slack = READ_NS * row["switches"] / 1e9 if stat else 0
         row["right"] = abs(row["recording"] - row["real"]) <= .01 * row["real"] + slack and \
             abs(row["schedstat"] - row["kernel"]) <= .01 * row["kernel"] + row["unseen"]
@@ -97,14 +101,12 @@ def times(name, rate, directory, seed, net_class=OneCpu):
     """Time on a CPU and in the run queue of a server against /proc/PID/task/*/schedstat."""
     path = os.path.join(directory, "times.obs")
     with net_class() as net, lab.Server(name, net, directory, CONNS=32) as server:
-        with lab.Recording(path, server.pids):
-            clocks = Clocks(server.pids)
+        with lab.Recording(path, server.pids), Clocks(server.pids) as clocks:
             time.sleep(.3)
             clocks.read()
             server.load(rate, 5, seed)
             time.sleep(.3)
             clocks.read()
-            clocks.end()
     return two_clocks("%s, client on %s CPU" % (name, "the same" if net_class is OneCpu else "another"), path, clocks)
 
 
@@ -115,8 +117,7 @@ def burners(directory):
     pids = [p.pid for p in processes]
     try:
         time.sleep(.3)
-        with lab.Recording(path, pids):
-            clocks = Clocks(pids)
+        with lab.Recording(path, pids), Clocks(pids) as clocks:
             clocks.read()
             for p in processes:
                 p.send_signal(signal.SIGCONT)
@@ -125,7 +126,6 @@ def burners(directory):
                 p.send_signal(signal.SIGSTOP)
             time.sleep(.3)
             clocks.read()
-            clocks.end()
     finally:
         for p in processes:
             p.kill()
