@@ -1,12 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "request_size.h"
 
-#define SMALLEST 16  /* bytes of a request: below, too much is a multiple by chance or padding */
-#define COMMON	 16  /* most common sizes whose divisors are tried */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALLEST 16 /* bytes of a request: below, too much is a multiple by chance or padding */
+#define LARGEST	 (16 << 20)
+#define COMMON	 64  /* most common sizes that are tried */
+#define PAIRED	 16  /* of these, whose common divisors are tried */
 #define DIVISOR	 64  /* bytes of a request that was never seen alone */
 #define DISTINCT 3   /* multiples that were seen */
 #define FITS	 0.6 /* share of turns beyond chance */
 #define AS_GOOD	 0.02
+#define TOGETHER 8 /* turns that may be a multiple only together */
+
+struct request_turn {
+	u32 stream, order;
+	u64 bytes;
+};
+
+/* What a block has of one size. */
+struct size {
+	u64 bytes, turns;
+};
+
+struct search {
+	const struct request_turn *turns; /* by connection */
+	u32 n;
+	struct size *sizes; /* the most common first */
+	u32 n_sizes;
+	double best;
+	u64 unit;
+	double unit_fit;
+};
 
 static u64 divisor(u64 a, u64 b)
 {
@@ -19,44 +47,126 @@ static u64 divisor(u64 a, u64 b)
 	return a;
 }
 
-/* Cohen's kappa: of the turns that do not fit by chance, one in unit, the share that does. */
-static double beyond_chance(u64 fit, u64 turns, u64 unit)
+/* Cohen's kappa: of what does not by chance, the share that does. */
+static double beyond(double share, double chance)
 {
-	double chance = 1.0 / unit;
-
-	return ((double)fit / turns - chance) / (1 - chance);
+	return (share - chance) / (1 - chance);
 }
 
-/* 0 if too few sizes are multiples. */
-static double fit_of(const struct request_size *s, u64 unit)
+/*
+ * The share of turns that fit beyond chance. One of any size is a multiple with p = 1 / unit, and
+ * so is each sum: after k turns with p q^(k - 1), after TOGETHER turns one begins anew.
+ */
+static double beyond_chance(const struct request_count *c)
 {
-	u64 turns = 0, fit = 0;
-	u32 i, distinct = 0;
+	double p = 1.0 / c->unit, q = 1 - p, none = pow(q, TOGETHER);
+	double fit = (1 - (TOGETHER + 1) * none + TOGETHER * none * q) / p;
 
-	for (i = 0; i < s->n; i++) {
-		turns += s->sizes[i].turns;
-		if (s->sizes[i].bytes % unit)
-			continue;
-		fit += s->sizes[i].turns;
-		distinct++;
+	return beyond((double)c->fit / c->turns, fit / (fit + TOGETHER * none));
+}
+
+/* Counts a turn of the connection at. If its turns are a multiple together, the network cut them
+ * within requests, and what was counted for them is put right. */
+static void count(struct request_count *c, struct request_stream *at, u64 bytes)
+{
+	u64 requests;
+
+	c->turns++;
+	c->several += bytes / c->unit > 1;
+	if (bytes % c->unit == 0 || at->turns == TOGETHER)
+		*at = (struct request_stream){ .id = at->id };
+	at->turns++;
+	at->bytes += bytes;
+	requests = at->bytes / c->unit;
+	if (at->bytes % c->unit && requests < at->turns)
+		requests = at->turns;
+	c->requests += requests - at->requests; /* may be negative: these are sums modulo 2^64 */
+	c->least++;
+	at->requests = requests;
+	if (at->bytes % c->unit)
+		return;
+	c->fit += at->turns;
+	c->least += requests - at->turns;
+	*at = (struct request_stream){ .id = at->id };
+}
+
+static void count_block(struct request_count *c, const struct request_turn *t, u32 n)
+{
+	struct request_stream at = { 0 };
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (t[i].stream != at.id)
+			at = (struct request_stream){ .id = t[i].stream };
+		count(c, &at, t[i].bytes);
 	}
-	return distinct < DISTINCT ? 0 : beyond_chance(fit, turns, unit);
 }
 
-struct search {
-	double best;
-	u64 unit;
-	double unit_fit;
-};
+/*
+ * A stream that carries one large body is read in what segments of TCP and buffers hold: these are
+ * common sizes of networks less the headers of IPv4 and IPv6, with and without timestamps.
+ */
+static bool is_cut(u64 unit)
+{
+	static const u64 networks[] = { 1400, 1450, 1500, 9000, 9001, 65535 };
+	static const u64 headers[] = { 40, 52, 60, 72 };
+	size_t i, j;
+
+	for (i = 0; i < sizeof(networks) / sizeof(networks[0]); i++)
+		for (j = 0; j < sizeof(headers) / sizeof(headers[0]); j++)
+			if (unit % (networks[i] - headers[j]) == 0)
+				return true;
+	return unit % 1024 == 0;
+}
+
+static u64 multiples(const struct search *w, u64 unit, u32 *distinct)
+{
+	u64 turns = 0;
+	u32 i;
+
+	*distinct = 0;
+	for (i = 0; i < w->n_sizes; i++)
+		if (w->sizes[i].bytes % unit == 0) {
+			turns += w->sizes[i].turns;
+			++*distinct;
+		}
+	return turns;
+}
+
+/* Sizes that are all words of some bytes are multiples of many words by chance: of those that are
+ * multiples of a part of the unit, more must be of the whole. */
+static bool is_whole(const struct search *w, u64 unit)
+{
+	u64 prime, rest = unit, turns;
+	u32 distinct;
+
+	turns = multiples(w, unit, &distinct);
+	if (distinct < DISTINCT)
+		return false;
+	for (prime = 2; rest > 1; prime++) {
+		if (prime * prime > rest)
+			prime = rest;
+		if (rest % prime)
+			continue;
+		while (rest % prime == 0)
+			rest /= prime;
+		if (beyond((double)turns / multiples(w, unit / prime, &distinct), 1.0 / prime) <
+		    FITS)
+			return false;
+	}
+	return true;
+}
 
 /* Divisors of the unit fit as well as it does: the largest of those that are as good is the one. */
-static void try_unit(const struct request_size *s, u64 unit, u64 least, struct search *w)
+static void try_unit(struct search *w, u64 unit, u64 least)
 {
+	struct request_count c = { .unit = unit };
 	double fit;
 
-	if (unit < least || unit == w->unit)
+	if (unit < least || unit > LARGEST || unit == w->unit || !is_whole(w, unit))
 		return;
-	fit = fit_of(s, unit);
+	count_block(&c, w->turns, w->n);
+	fit = beyond_chance(&c);
 	if (fit < FITS || fit < w->best - AS_GOOD)
 		return;
 	if (fit > w->best)
@@ -67,86 +177,134 @@ static void try_unit(const struct request_size *s, u64 unit, u64 least, struct s
 	}
 }
 
-/* The most common sizes first. */
-static void sort_common(struct request_size *s)
+static int by_bytes(const void *a, const void *b)
 {
-	u32 i, j, most;
+	u64 x = ((const struct size *)a)->bytes, y = ((const struct size *)b)->bytes;
 
-	for (i = 0; i < COMMON && i < s->n; i++) {
-		for (most = i, j = i + 1; j < s->n; j++)
-			if (s->sizes[j].turns > s->sizes[most].turns)
-				most = j;
-		if (most != i) {
-			u64 bytes = s->sizes[i].bytes, turns = s->sizes[i].turns;
-
-			s->sizes[i] = s->sizes[most];
-			s->sizes[most].bytes = bytes;
-			s->sizes[most].turns = turns;
-		}
-	}
+	return (x > y) - (x < y);
 }
 
-static u64 find_unit(struct request_size *s)
+static int by_turns(const void *a, const void *b)
 {
-	struct search w = { 0 };
-	u32 i, j;
+	u64 x = ((const struct size *)a)->turns, y = ((const struct size *)b)->turns;
 
-	if (s->n < DISTINCT)
-		return 0;
-	for (i = 0; i < s->n; i++)
-		try_unit(s, s->sizes[i].bytes, SMALLEST, &w);
-	sort_common(s);
-	for (i = 0; i < COMMON && i < s->n; i++)
-		for (j = 0; j < i; j++)
-			try_unit(s, divisor(s->sizes[i].bytes, s->sizes[j].bytes), DIVISOR, &w);
-	return w.unit;
+	return x == y ? by_bytes(a, b) : x < y ? 1 : -1;
 }
 
-static void count(struct request_count *c, u64 bytes, u64 turns)
+static int by_stream(const void *a, const void *b)
 {
-	u64 requests = bytes < c->unit ? 1 : bytes / c->unit;
+	const struct request_turn *x = a, *y = b;
 
-	c->turns += turns;
-	if (bytes % c->unit == 0)
-		c->fit += turns;
-	if (requests > 1)
-		c->several += turns;
-	c->requests += requests * turns;
-	c->least += bytes % c->unit == 0 ? requests * turns : turns;
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
 }
 
-void request_size_note(struct request_size *s, u64 bytes)
+static void gather_sizes(struct search *w)
 {
 	u32 i;
 
-	for (i = 0; i < s->n; i++)
-		if (s->sizes[i].bytes == bytes) {
-			s->sizes[i].turns++;
-			return;
+	for (i = 0; i < w->n; i++)
+		w->sizes[i] = (struct size){ w->turns[i].bytes, 1 };
+	qsort(w->sizes, w->n, sizeof(*w->sizes), by_bytes);
+	for (i = 0; i < w->n; i++)
+		if (w->n_sizes && w->sizes[w->n_sizes - 1].bytes == w->sizes[i].bytes)
+			w->sizes[w->n_sizes - 1].turns++;
+		else
+			w->sizes[w->n_sizes++] = w->sizes[i];
+	qsort(w->sizes, w->n_sizes, sizeof(*w->sizes), by_turns);
+}
+
+/* 0: none, or no memory to look for it. */
+static u64 find_unit(struct request_turn *turns, u32 n)
+{
+	struct search w = { .turns = turns, .n = n };
+	u32 i, j;
+
+	w.sizes = calloc(n + 1, sizeof(*w.sizes));
+	if (!w.sizes)
+		return 0;
+	qsort(turns, n, sizeof(*turns), by_stream);
+	gather_sizes(&w);
+	for (i = 0; i < COMMON && i < w.n_sizes; i++)
+		try_unit(&w, w.sizes[i].bytes, SMALLEST);
+	for (i = 0; i < PAIRED && i < w.n_sizes; i++)
+		for (j = 0; j < i; j++)
+			try_unit(&w, divisor(w.sizes[i].bytes, w.sizes[j].bytes), DIVISOR);
+	free(w.sizes);
+	return w.unit && !is_cut(w.unit) ? w.unit : 0;
+}
+
+/* The block is full, or all there is: looks for a unit in it. */
+static void settle(struct request_size *s)
+{
+	u32 i;
+
+	s->count.unit = find_unit(s->block, s->n);
+	if (s->count.unit)
+		count_block(&s->count, s->block, s->n);
+	else
+		for (i = 0; i < s->n; i++) {
+			s->untold_turns++;
+			s->untold_bytes += s->block[i].bytes;
 		}
-	if (s->n < REQUEST_SIZES) {
-		s->sizes[s->n].bytes = bytes;
-		s->sizes[s->n++].turns = 1;
+	s->wait = s->untold_turns; /* few blocks, however long the recording */
+	request_size_free(s);
+}
+
+static bool grow(struct request_size *s)
+{
+	u32 room = s->room ? 2 * s->room : 16;
+	struct request_turn *block = realloc(s->block, room * sizeof(*block));
+
+	if (!block)
+		return false;
+	s->block = block;
+	s->room = room;
+	return true;
+}
+
+void request_size_note(struct request_size *s, struct request_stream *at, u64 bytes)
+{
+	if (!bytes)
+		return; /* not known, of several messages in one call */
+	if (!at->id)
+		at->id = ++s->streams;
+	if (s->count.unit) {
+		count(&s->count, at, bytes);
 		return;
 	}
-	if (!s->full)
-		s->later.unit = find_unit(s);
-	s->full = true;
-	if (s->later.unit)
-		count(&s->later, bytes, 1);
+	if (s->wait || (s->n == s->room && !grow(s))) {
+		s->wait -= s->wait > 0;
+		s->untold_turns++;
+		s->untold_bytes += bytes;
+		return;
+	}
+	s->block[s->n] = (struct request_turn){ at->id, s->n, bytes };
+	if (++s->n == REQUEST_SIZE_BLOCK)
+		settle(s);
 }
 
 struct request_count request_size_count(struct request_size *s)
 {
-	struct request_count c = s->later;
-	u32 i;
+	struct request_count c;
+	u64 untold;
 
-	if (!s->full)
-		c.unit = find_unit(s);
+	if (s->n)
+		settle(s);
+	c = s->count;
 	if (!c.unit)
 		return c;
-	for (i = 0; i < s->n; i++)
-		count(&c, s->sizes[i].bytes, s->sizes[i].turns);
-	/* those that came later must have kept to it */
-	return beyond_chance(c.fit, c.turns, c.unit) < FITS ? (struct request_count){ 0 } : c;
+	untold = s->untold_bytes / c.unit;
+	c.turns += s->untold_turns;
+	c.requests += untold > s->untold_turns ? untold : s->untold_turns;
+	c.least += s->untold_turns;
+	return beyond_chance(&c) < FITS ? (struct request_count){ 0 } : c;
+}
+
+void request_size_free(struct request_size *s)
+{
+	free(s->block);
+	s->block = NULL;
+	s->n = s->room = 0;
 }

@@ -2,43 +2,50 @@
 /*
  * How many requests came at once, by the sizes of what turns receive? Where requests are pipelined
  * or multiplexed on a connection (HTTP/2, gRPC) and alike, these sizes are multiples of that of
- * one.
+ * one. Under load a connection is also read in the pieces in which the network brought it: then not
+ * each turn but a few of them together are a multiple.
  */
 #ifndef OBS_REQUEST_SIZE_H
 #define OBS_REQUEST_SIZE_H
 
 #include "format/event.h"
 
-#include <stdbool.h>
-
-#define REQUEST_SIZES \
-	64 /* distinct sizes that are told apart; later ones are tested as they come */
+#define REQUEST_SIZE_BLOCK 4096 /* turns of a service among which a unit is looked for */
 
 struct request_count {
 	u64 unit;     /* bytes of one request; 0: sizes do not tell, and the rest is 0 */
 	u64 turns;    /* all that were noted */
-	u64 fit;      /* turns whose size is a multiple */
+	u64 fit;      /* turns whose size is a multiple, alone or with those before them */
 	u64 several;  /* turns of more than one request */
-	u64 requests; /* in all turns: what fits in, at least 1 */
-	u64 least;    /* if each turn whose size is no multiple is one request */
+	u64 requests; /* in all turns */
+	u64 least;    /* if each turn that does not fit is one request */
+};
+
+/* A connection: its turns since one that ended with a request. Zero-initialised it is new. */
+struct request_stream {
+	u32 id; /* 0: nothing was noted of it */
+	u32 turns;
+	u64 bytes, requests; /* received in these turns; counted for them */
 };
 
 /* Zero-initialised it is empty. */
 struct request_size {
-	struct {
-		u64 bytes, turns;
-	} sizes[REQUEST_SIZES];
-	u32 n;			    /* distinct sizes */
-	bool full;		    /* the unit is settled */
-	struct request_count later; /* turns of sizes that had no more room */
+	struct request_turn *block; /* in which a unit is looked for; NULL: none is gathered */
+	u32 n, room;
+	u32 streams;
+	u64 wait;			/* turns until the next block */
+	u64 untold_turns, untold_bytes; /* before a unit was found */
+	struct request_count count;	/* since then; unit 0: not yet */
 };
 
-void request_size_note(struct request_size *s, u64 bytes);
+/* A turn that received so many bytes ended. */
+void request_size_note(struct request_size *s, struct request_stream *at, u64 bytes);
 
 /*
- * A unit is told if at least three sizes are multiples of it, and more of the turns than chance
- * explains: the share that fits, less the 1 / unit by which any size does, is at least 0.6.
+ * A unit is told if at least three sizes are multiples of it, it is no size in which networks and
+ * buffers cut streams, and more of the turns fit than chance explains (Cohen's kappa 0.6 or more).
  */
 struct request_count request_size_count(struct request_size *s);
+void request_size_free(struct request_size *s);
 
 #endif

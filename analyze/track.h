@@ -13,6 +13,8 @@
 #include "format/syscall.h"
 #include "hist.h"
 #include "idmap.h"
+#include "limits.h"
+#include "request_size.h"
 
 enum state {
 #define STATE(id, name, off, doc) STATE_##name = (id),
@@ -27,20 +29,6 @@ enum series_kind {
 #include "series.def"
 #undef SERIES
 };
-
-/* What hostile recordings may claim at most, at one time. */
-#define TASK_LIMIT    300000 /* threads; processes */
-#define FD_LIMIT      65536  /* descriptors of one process */
-#define FD_TOTAL      2000000
-#define REQUEST_LIMIT 1000000 /* block requests in flight */
-#define STAT_LIMIT    500000  /* (process, system call) pairs */
-#define FRAME_LIMIT   4096    /* open probed calls of one thread */
-#define FRAME_TOTAL   500000  /* of all threads */
-#define WAIT_LIMIT    65536   /* sleeps of one thread whose reason is not known yet */
-#define SOCKET_LIMIT  500000  /* TCP connections at one time */
-#define WINDOW_LIMIT  1000000 /* windows of one process */
-#define FUTEX_LIMIT   200000  /* futexes; what comes after them shares one row */
-#define PAIR_LIMIT    500000  /* (futex, thread), (process, antagonist): more are not told apart */
 
 /* A sleep that is over; its reason is known when the system call around it returns. */
 struct wait {
@@ -121,8 +109,9 @@ struct file {
 	struct client *client; /* whose turns these are; NULL: not looked up yet, or too many */
 	struct turn {
 		struct service *service; /* NULL: not looked up yet */
-		u64 first_recv;		 /* 0: none yet */
-		u64 last_send;		 /* 0: none yet */
+		struct request_stream stream;
+		u64 first_recv; /* 0: none yet */
+		u64 last_send;	/* 0: none yet */
 		u32 recvs, sends;
 		u64 recv_bytes, send_bytes;
 		u32 tid;

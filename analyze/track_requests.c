@@ -97,7 +97,7 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		row[13] = client_id(f->client);
 		turns_end(r, p, f);
 	}
-	*t = (struct turn){ .service = service };
+	*t = (struct turn){ .service = service, .stream = t->stream };
 	return 0;
 }
 

@@ -10,7 +10,6 @@
  * of the same turn prolong, is taken back and counted anew.
  */
 #include "flow.h"
-#include "request_size.h"
 #include "track_series.h"
 
 #include <stdlib.h>
@@ -239,7 +238,7 @@ void services_on_turn(struct file *f)
 	s->many_many += t->recvs > 1 && t->sends > 1;
 	s->paired += t->recvs > 1 && t->recvs == t->sends;
 	s->handed_over += t->receiver != t->tid;
-	request_size_note(&s->sizes, t->recv_bytes);
+	request_size_note(&s->sizes, &t->stream, t->recv_bytes);
 	hist_add(&s->latency, elapsed(t->first_recv, t->last_send));
 }
 
@@ -284,6 +283,7 @@ static int service_row(struct replay *r, struct service *s, struct err *e)
 
 static void service_free(struct service *s)
 {
+	request_size_free(&s->sizes);
 	hist_free(&s->latency);
 	hist_free(&s->durations[0]);
 	hist_free(&s->durations[1]);

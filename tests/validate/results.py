@@ -19,12 +19,6 @@ Requests are what the first sentence of a report says: turns, or, where several 
 0.997 or more, 0.99 elsewhere, for requests. Both sides count in the same seconds (--from, --to): those of the load but for a tenth at
 either end (sysbench: its second to its last report), so that it does not matter where on the way requests were when it began and
 ended. "lossy" counts levels in which events were lost.
-
-What is known to miss at times: multiplexed gRPC across the lossy link at 160 %% of a closed loop. What waits at the client is
-then sent in full segments, and what the server reads ends where segments end, not where requests do: turns of 2896 or
-5792 bytes are common, where a request has 147. If less than the 60 %% of turns that are demanded hold whole
-requests (two of four recordings of such a load), the report has no number of requests for that level, and says "turns a second,
-some of several requests" instead. Calls of the probed function hold.
 """
 LATENCY = """### Latency of turns against the client's
 
