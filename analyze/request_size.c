@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "request_size.h"
 
+#include "limits.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALLEST 16 /* bytes of a request: below, too much is a multiple by chance or padding */
-#define LARGEST	 (16 << 20)
-#define COMMON	 64  /* most common sizes that are tried */
-#define PAIRED	 16  /* of these, whose common divisors are tried */
-#define DIVISOR	 64  /* bytes of a request that was never seen alone */
-#define DISTINCT 3   /* multiples that were seen */
-#define FITS	 0.6 /* share of turns beyond chance */
-#define AS_GOOD	 0.02
-#define TOGETHER 8 /* turns that may be a multiple only together */
+#define SMALLEST  32   /* bytes of a request: below, too much is a multiple by chance or padding */
+#define LARGEST	  1199 /* networks bring bodies in segments of 1200 bytes and more */
+#define TRIED	  (16 << 20) /* pieces of bodies, too: divisors of them fit as well as they do */
+#define COMMON	  64	     /* most common sizes that are tried */
+#define PAIRED	  16	     /* of these, whose common divisors are tried */
+#define DIVISOR	  64	     /* bytes of a request that was never seen alone */
+#define DISTINCT  3	     /* multiples that were seen, its double among them */
+#define NOT_ALONE 5	     /* multiples that were seen of one never seen alone */
+#define FEWEST	  8	     /* turns */
+#define FITS	  0.6	     /* share of turns beyond chance */
+#define AS_GOOD	  0.02
+#define TOGETHER  8 /* turns that may be a multiple only together */
+#define APART	  2 /* times the least number of requests: more than that tells nothing */
 
 struct request_turn {
-	u32 stream, order;
-	u64 bytes;
+	u32 stream, order, bytes;
 };
 
 /* What a block has of one size. */
@@ -54,12 +59,13 @@ static double beyond(double share, double chance)
 }
 
 /*
- * The share of turns that fit beyond chance. One of any size is a multiple with p = 1 / unit, and
- * so is each sum: after k turns with p q^(k - 1), after TOGETHER turns one begins anew.
+ * The share of turns that fit beyond chance. If one of any size is a multiple with p, and so is
+ * each sum, then that of k turns is the first with p q^(k - 1); after TOGETHER turns one begins
+ * anew.
  */
-static double beyond_chance(const struct request_count *c)
+static double beyond_chance(const struct request_count *c, double p)
 {
-	double p = 1.0 / c->unit, q = 1 - p, none = pow(q, TOGETHER);
+	double q = 1 - p, none = pow(q, TOGETHER);
 	double fit = (1 - (TOGETHER + 1) * none + TOGETHER * none * q) / p;
 
 	return beyond((double)c->fit / c->turns, fit / (fit + TOGETHER * none));
@@ -102,72 +108,68 @@ static void count_block(struct request_count *c, const struct request_turn *t, u
 	}
 }
 
-/*
- * A stream that carries one large body is read in what segments of TCP and buffers hold: these are
- * common sizes of networks less the headers of IPv4 and IPv6, with and without timestamps.
- */
-static bool is_cut(u64 unit)
-{
-	static const u64 networks[] = { 1400, 1450, 1500, 9000, 9001, 65535 };
-	static const u64 headers[] = { 40, 52, 60, 72 };
-	size_t i, j;
-
-	for (i = 0; i < sizeof(networks) / sizeof(networks[0]); i++)
-		for (j = 0; j < sizeof(headers) / sizeof(headers[0]); j++)
-			if (unit % (networks[i] - headers[j]) == 0)
-				return true;
-	return unit % 1024 == 0;
-}
-
-static u64 multiples(const struct search *w, u64 unit, u32 *distinct)
+/* Turns whose size is a multiple. */
+static u64 multiples(const struct search *w, u64 unit, u32 *ret_distinct, bool *ret_double)
 {
 	u64 turns = 0;
 	u32 i;
 
-	*distinct = 0;
-	for (i = 0; i < w->n_sizes; i++)
-		if (w->sizes[i].bytes % unit == 0) {
-			turns += w->sizes[i].turns;
-			++*distinct;
-		}
+	*ret_distinct = 0;
+	*ret_double = false;
+	for (i = 0; i < w->n_sizes; i++) {
+		if (w->sizes[i].bytes % unit)
+			continue;
+		turns += w->sizes[i].turns;
+		++*ret_distinct;
+		*ret_double |= w->sizes[i].bytes == 2 * unit;
+	}
 	return turns;
 }
 
-/* Sizes that are all words of some bytes are multiples of many words by chance: of those that are
- * multiples of a part of the unit, more must be of the whole. */
-static bool is_whole(const struct search *w, u64 unit)
+/*
+ * Sizes that are all words of some bytes are multiples of many words by chance, and of few words
+ * several of any size together. So of those that are multiples of a part of the unit, more must be
+ * of the whole; if it has many such parts, several turns together may show that, too.
+ */
+static bool is_whole(const struct search *w, const struct request_count *c, u64 turns)
 {
-	u64 prime, rest = unit, turns;
+	u64 parts, rest = c->unit, of_part;
 	u32 distinct;
+	bool twice;
 
-	turns = multiples(w, unit, &distinct);
-	if (distinct < DISTINCT)
-		return false;
-	for (prime = 2; rest > 1; prime++) {
-		if (prime * prime > rest)
-			prime = rest;
-		if (rest % prime)
+	for (parts = 2; parts <= TOGETHER || rest > 1; parts++) {
+		if (parts > TOGETHER && parts * parts > rest)
+			parts = rest;
+		if (parts > TOGETHER ? rest % parts : c->unit % parts)
 			continue;
-		while (rest % prime == 0)
-			rest /= prime;
-		if (beyond((double)turns / multiples(w, unit / prime, &distinct), 1.0 / prime) <
-		    FITS)
+		while (rest % parts == 0)
+			rest /= parts;
+		of_part = multiples(w, c->unit / parts, &distinct, &twice);
+		if (beyond((double)turns / of_part, 1.0 / parts) < FITS &&
+		    (parts <= TOGETHER ||
+		     beyond_chance(c, (double)of_part / c->turns / parts) < FITS))
 			return false;
 	}
 	return true;
 }
 
 /* Divisors of the unit fit as well as it does: the largest of those that are as good is the one. */
-static void try_unit(struct search *w, u64 unit, u64 least)
+static void try_unit(struct search *w, u64 unit, bool alone)
 {
 	struct request_count c = { .unit = unit };
+	u32 distinct;
 	double fit;
+	bool twice;
+	u64 turns;
 
-	if (unit < least || unit > LARGEST || unit == w->unit || !is_whole(w, unit))
+	if (unit < (alone ? SMALLEST : DIVISOR) || unit > TRIED || unit == w->unit)
+		return;
+	turns = multiples(w, unit, &distinct, &twice);
+	if (alone ? distinct < DISTINCT || !twice : distinct < NOT_ALONE)
 		return;
 	count_block(&c, w->turns, w->n);
-	fit = beyond_chance(&c);
-	if (fit < FITS || fit < w->best - AS_GOOD)
+	fit = beyond_chance(&c, 1.0 / unit);
+	if (fit < FITS || fit < w->best - AS_GOOD || !is_whole(w, &c, turns))
 		return;
 	if (fit > w->best)
 		w->best = fit;
@@ -175,6 +177,12 @@ static void try_unit(struct search *w, u64 unit, u64 least)
 		w->unit = unit;
 		w->unit_fit = fit;
 	}
+}
+
+/* Requests are of any size; buffers, and what fills them, are of round ones. */
+static bool is_request(u64 unit)
+{
+	return unit && unit <= LARGEST && unit % 512 && unit % 500;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -221,18 +229,20 @@ static u64 find_unit(struct request_turn *turns, u32 n)
 	struct search w = { .turns = turns, .n = n };
 	u32 i, j;
 
-	w.sizes = calloc(n + 1, sizeof(*w.sizes));
+	if (n < FEWEST)
+		return 0;
+	w.sizes = calloc(n, sizeof(*w.sizes));
 	if (!w.sizes)
 		return 0;
 	qsort(turns, n, sizeof(*turns), by_stream);
 	gather_sizes(&w);
 	for (i = 0; i < COMMON && i < w.n_sizes; i++)
-		try_unit(&w, w.sizes[i].bytes, SMALLEST);
+		try_unit(&w, w.sizes[i].bytes, true);
 	for (i = 0; i < PAIRED && i < w.n_sizes; i++)
 		for (j = 0; j < i; j++)
-			try_unit(&w, divisor(w.sizes[i].bytes, w.sizes[j].bytes), DIVISOR);
+			try_unit(&w, divisor(w.sizes[i].bytes, w.sizes[j].bytes), false);
 	free(w.sizes);
-	return w.unit && !is_cut(w.unit) ? w.unit : 0;
+	return is_request(w.unit) ? w.unit : 0;
 }
 
 /* The block is full, or all there is: looks for a unit in it. */
@@ -255,10 +265,15 @@ static void settle(struct request_size *s)
 static bool grow(struct request_size *s)
 {
 	u32 room = s->room ? 2 * s->room : 16;
-	struct request_turn *block = realloc(s->block, room * sizeof(*block));
+	struct request_turn *block;
 
+	if (s->kept && *s->kept + room - s->room > KEPT_TURNS)
+		return false;
+	block = realloc(s->block, room * sizeof(*block));
 	if (!block)
 		return false;
+	if (s->kept)
+		*s->kept += room - s->room;
 	s->block = block;
 	s->room = room;
 	return true;
@@ -268,6 +283,7 @@ void request_size_note(struct request_size *s, struct request_stream *at, u64 by
 {
 	if (!bytes)
 		return; /* not known, of several messages in one call */
+	bytes = bytes < UINT32_MAX ? bytes : UINT32_MAX;
 	if (!at->id)
 		at->id = ++s->streams;
 	if (s->count.unit) {
@@ -280,7 +296,7 @@ void request_size_note(struct request_size *s, struct request_stream *at, u64 by
 		s->untold_bytes += bytes;
 		return;
 	}
-	s->block[s->n] = (struct request_turn){ at->id, s->n, bytes };
+	s->block[s->n] = (struct request_turn){ at->id, s->n, (u32)bytes };
 	if (++s->n == REQUEST_SIZE_BLOCK)
 		settle(s);
 }
@@ -299,11 +315,15 @@ struct request_count request_size_count(struct request_size *s)
 	c.turns += s->untold_turns;
 	c.requests += untold > s->untold_turns ? untold : s->untold_turns;
 	c.least += s->untold_turns;
-	return beyond_chance(&c) < FITS ? (struct request_count){ 0 } : c;
+	if (beyond_chance(&c, 1.0 / c.unit) < FITS || c.requests / APART > c.least)
+		return (struct request_count){ 0 };
+	return c;
 }
 
 void request_size_free(struct request_size *s)
 {
+	if (s->kept)
+		*s->kept -= s->room;
 	free(s->block);
 	s->block = NULL;
 	s->n = s->room = 0;

@@ -32,6 +32,7 @@ struct request_stream {
 struct request_size {
 	struct request_turn *block; /* in which a unit is looked for; NULL: none is gathered */
 	u32 n, room;
+	u32 *kept; /* turns in blocks of all that share it: at most KEPT_TURNS; NULL: alone */
 	u32 streams;
 	u64 wait;			/* turns until the next block */
 	u64 untold_turns, untold_bytes; /* before a unit was found */
@@ -42,8 +43,10 @@ struct request_size {
 void request_size_note(struct request_size *s, struct request_stream *at, u64 bytes);
 
 /*
- * A unit is told if at least three sizes are multiples of it, it is no size in which networks and
- * buffers cut streams, and more of the turns fit than chance explains (Cohen's kappa 0.6 or more).
+ * A unit is told if it has 32 to 1199 bytes (larger ones are not told apart from pieces in which
+ * networks and buffers bring large bodies), was seen alone, twice and more than twice at once, or
+ * as the divisor of five sizes, if more of the turns fit than chance explains (Cohen's kappa 0.6 or
+ * more), and if there are at most twice as many requests as at least.
  */
 struct request_count request_size_count(struct request_size *s);
 void request_size_free(struct request_size *s);

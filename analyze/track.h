@@ -273,7 +273,7 @@ struct replay {
 	struct idmap connections; /* socket -> struct connection */
 	struct idmap accepting;	  /* addresses -> connection that nobody has accepted yet */
 	struct idmap services;
-	u32 n_services;
+	u32 n_services, kept_turns;
 	struct idmap servers, server_names; /* track_servers.c */
 	struct server *last_server;
 	struct idmap clients; /* service and address -> struct client */

@@ -61,6 +61,7 @@ static struct service *service_of(struct replay *r, struct process *p, u64 key, 
 		return NULL;
 	}
 	s->id = ++r->n_services;
+	s->sizes.kept = &r->kept_turns;
 	s->pid = p->pid;
 	s->key = key;
 	s->site = -1;
@@ -224,6 +225,7 @@ void services_on_turn(struct file *f)
 {
 	struct turn *t = &f->turn;
 	struct service *s = t->service;
+	struct request_stream alone = { 0 };
 
 	if (!t->sends) {
 		s->open -= s->open > 0;
@@ -238,7 +240,9 @@ void services_on_turn(struct file *f)
 	s->many_many += t->recvs > 1 && t->sends > 1;
 	s->paired += t->recvs > 1 && t->recvs == t->sends;
 	s->handed_over += t->receiver != t->tid;
-	request_size_note(&s->sizes, &t->stream, t->recv_bytes);
+	/* a datagram comes whole */
+	request_size_note(&s->sizes, s->socktype == SOCK_DGRAM ? &alone : &t->stream,
+			  t->recv_bytes);
 	hist_add(&s->latency, elapsed(t->first_recv, t->last_send));
 }
 
@@ -277,8 +281,8 @@ static int service_row(struct replay *r, struct service *s, struct err *e)
 		(s64)(s->latency.sum & INT64_MAX), (s64)(s->latency.max & INT64_MAX),
 		(s64)s->recv_sum, (s64)s->recv_squares, (s64)s->send_sum, (s64)s->send_squares,
 		(s64)s->one_many, (s64)s->many_one, (s64)s->many_many, (s64)s->paired, (s64)c.unit,
-		(s64)c.several, (s64)c.requests, (s64)c.least, (s64)s->handed_over,
-		s->server ? (s64)server_id(s->server) : (s64)0);
+		(s64)c.several, (s64)(c.requests & INT64_MAX), (s64)(c.least & INT64_MAX),
+		(s64)s->handed_over, s->server ? (s64)server_id(s->server) : (s64)0);
 }
 
 static void service_free(struct service *s)

@@ -53,16 +53,44 @@ static void shapes_of_turns_are_counted(void **state)
 	assert_int_equal(asked(db, "SELECT handed_over FROM service"), 1);
 	assert_int_equal(asked(db, "SELECT most_open FROM service"), 2);
 	assert_int_equal(asked(db, "SELECT connections FROM service"), 2);
-	/* sizes 20, 40, 20, 20, 60: two are multiples, 8 requests in 5 turns */
-	assert_int_equal(asked(db, "SELECT request_bytes FROM service"), 20);
-	assert_int_equal(asked(db, "SELECT several FROM service"), 2);
-	assert_int_equal(asked(db, "SELECT requests FROM service"), 8);
 	assert_int_equal(asked(db, "SELECT sum(turns) FROM request_window"), 5);
 	assert_int_equal(asked(db, "SELECT sum(n) FROM turn_window"), 5);
 	/* the turn of two sends is counted once, with its whole duration */
 	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='service'"), 5);
 	assert_int_equal(asked(db, "SELECT latency_sum FROM service"),
 			 1000 + 2000 + 2000 + 2000 + 300);
+	sqlite3_close(db);
+}
+
+/* Requests of 147 bytes on two connections, one of which the network cuts within a request, and of
+ * which turns of the other lie in between. Datagrams are not cut. */
+static void requests_cut_by_the_network_are_put_together(void **state)
+{
+	static const struct {
+		int fd, bytes;
+	} turns[] = { { 5, 147 }, { 6, 294 }, { 5, 1000 }, { 6, 147 }, { 5, 1000 },
+		      { 6, 441 }, { 5, 646 }, { 6, 147 },  { 5, 294 }, { 6, 147 },
+		      { 5, 147 }, { 8, 147 }, { 8, 294 },  { 8, 441 }, { 8, 100 },
+		      { 8, 47 },  { 8, 50 },  { 8, 97 },   { 8, 90 },  { 8, 57 } };
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	buf_printf(&text, &e, "%s%s@cpu 0\n", SERVER, END_AT("1"));
+	for (i = 0; i < sizeof(turns) / sizeof(turns[0]); i++)
+		buf_printf(&text, &e,
+			   "%zu000 100 syscall nr=read fd=%d ret=%d\n+100 100 syscall nr=write "
+			   "fd=%d ret=5\n",
+			   i + 1, turns[i].fd, turns[i].bytes, turns[i].fd);
+	db = loaded(text.data);
+	assert_int_equal(asked(db, "SELECT request_bytes FROM service WHERE port=80"), 147);
+	assert_int_equal(asked(db, "SELECT several FROM service WHERE port=80"), 6);
+	assert_int_equal(asked(db, "SELECT requests FROM service WHERE port=80"), 30);
+	assert_int_equal(asked(db, "SELECT requests_least FROM service WHERE port=80"), 30);
+	assert_int_equal(asked(db, "SELECT request_bytes FROM service WHERE port=53"), 0);
+	buf_free(&text);
 	sqlite3_close(db);
 }
 
@@ -330,6 +358,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(shapes_of_turns_are_counted),
+		T(requests_cut_by_the_network_are_put_together),
 		T(ports_and_protocols_are_services_of_their_own),
 		T(gaps_between_receives_have_moments),
 		T(no_gap_spans_lost_events),
