@@ -47,8 +47,8 @@ is only after an interrupt arrived there, and it then stands until the switch (r
 between is billed as time on the CPU. So the two differ, by the last column. rqclock.c reads both clocks at the same
 tracepoints. The recording has to be what it sums by the one: within 1 %, and in the queue 1.5 us more a switch, as of
 two programs at a tracepoint one reads the clock after the other, and not by as much at a wake-up as at a switch.
-schedstat has to be what it sums by the other: within 1 % and what is unseen, time in which a thread got a CPU by a
-switch of which no program is told, as from a thread that a host hides.
+schedstat has to be what it sums by the other: within 1 % and what is unseen, time for which a thread got a CPU by a
+switch, or waited for one from a wake-up, of which no program is told, as while a thread runs that a host hides.
 
 """
 PATH = os.path.join(lab.HERE, "RESULTS.md")

@@ -27,8 +27,13 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+struct sched_info {
+	u64 last_queued; /* by the queue's clock; set to 0 after the switch to it is told */
+};
+
 struct task_struct___sched {
 	struct sched_entity se;
+	struct sched_info sched_info;
 };
 
 #pragma clang attribute pop
@@ -133,8 +138,19 @@ static __always_inline void leaves(struct thread_clocks *c, struct task_struct *
 	c->queued.kernel = runnable ? BPF_CORE_READ(queue_of(t), clock) : 0;
 }
 
-static __always_inline void arrives(struct thread_clocks *c, struct rq *rq, u64 now)
+/* Since when the kernel bills a wait: of a thread that was woken unseen, nobody else knows. */
+static __always_inline u64 billed_from(struct task_struct *t)
 {
+	return BPF_CORE_READ((struct task_struct___sched *)t, sched_info.last_queued);
+}
+
+static __always_inline void arrives(struct thread_clocks *c, struct task_struct *t, u64 now)
+{
+	struct rq *rq = queue_of(t);
+	u64 from = billed_from(t);
+
+	if (!c->queued.kernel && from)
+		c->unseen += BPF_CORE_READ(rq, clock) - from;
 	if (c->queued.real && c->queued.kernel) {
 		c->queue.real += now - c->queued.real;
 		c->queue.kernel += BPF_CORE_READ(rq, clock) - c->queued.kernel;
@@ -155,7 +171,7 @@ int BPF_PROG(clock_switch, bool preempt, struct task_struct *from, struct task_s
 		leaves(c, from, now, preempt || !state);
 	c = clocks_of(to);
 	if (c)
-		arrives(c, queue_of(to), now);
+		arrives(c, to, now);
 	return 0;
 }
 

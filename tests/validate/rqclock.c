@@ -4,7 +4,7 @@
  * same switches and wake-ups, by monotonic time and by the clock of the kernel's run queues.
  * Says "counting" when it does. For each line of its input it prints the sums until now: for each
  * thread tid, switches, run time by the one clock and the other, time in the run queue by the one
- * and the other, and time in which it got a CPU unseen, ns; then an empty line.
+ * and the other, and time on a CPU and in the queue that began unseen, ns; then an empty line.
  *
  * Shows why a recording and /proc/PID/schedstat differ: from a wake-up to the switch that follows
  * the kernel lets the queue's clock stand (rq_clock_skip_update), and bills that time to whoever

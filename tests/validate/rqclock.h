@@ -19,7 +19,7 @@ struct thread_clocks {
 	struct two_clocks in, queued; /* when it got the CPU; since when it waits for one. 0: not */
 	u64 switches;
 	u64 left;   /* when it left a CPU last */
-	u64 unseen; /* ns in which it got a CPU by a switch that was not seen */
+	u64 unseen; /* ns: had a CPU by a switch, or waited from a wake-up, that was not seen */
 };
 
 #endif
