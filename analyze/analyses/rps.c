@@ -275,6 +275,7 @@ static int put_ratio(struct analysis_ctx *c, const struct server *s, struct err 
 static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err *e)
 {
 	double notable = NOTABLE * s->turns;
+	bool shared = s->several > notable;
 	int ret = 0;
 
 	if (s->many_many > notable)
@@ -286,25 +287,25 @@ static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err
 			2 * s->paired > s->many_many ? ", as many as receives in most" : "",
 			2 * s->handed_over > s->turns ? "multiplexed (other threads answer)"
 						      : "pipelined or multiplexed");
-	if (ret == 0 && s->several > notable)
+	if (ret == 0 && shared)
 		ret = put_finding(
 			c, e, WARNING, "OVERLAP", shapes_sql,
-			"%s: sizes of what turns receive are multiples of %.0f bytes, in %.0f %% of "
-			"turns more than once it: requests are probably pipelined or multiplexed, "
-			"%.1f in a turn on average, %s a second (probe the function that handles "
+			"%s: what turns receive, alone or a few together, are multiples of %.0f "
+			"bytes, in %.0f %% of turns more than once it: requests are probably "
+			"pipelined or multiplexed, %.1f in a turn on average, %s a second (probe the function that handles "
 			"one to be sure).",
 			s->name, s->request_bytes, 100 * s->several / s->turns, s->depth,
 			counted(s->depth * s->turn_rate).text);
 	if (ret == 0 && s->many_one > notable)
-		ret = put_finding(
-			c, e, NOTE, "OBSERVED", shapes_sql,
-			"%s: N:1, in %.0f %% of its turns several receives make one request.",
-			s->name, 100 * s->many_one / s->turns);
+		ret = put_finding(c, e, NOTE, "OBSERVED", shapes_sql,
+				  "%s: N:1, in %.0f %% of its turns several receives make %s.",
+				  s->name, 100 * s->many_one / s->turns,
+				  shared ? "what one send answers" : "one request");
 	if (ret == 0 && s->one_many > notable)
-		ret = put_finding(
-			c, e, NOTE, "OBSERVED", shapes_sql,
-			"%s: 1:N, in %.0f %% of its turns several sends answer one request.",
-			s->name, 100 * s->one_many / s->turns);
+		ret = put_finding(c, e, NOTE, "OBSERVED", shapes_sql,
+				  "%s: 1:N, in %.0f %% of its turns several sends answer one %s.",
+				  s->name, 100 * s->one_many / s->turns,
+				  shared ? "receive" : "request");
 	return ret;
 }
 

@@ -209,8 +209,9 @@ static void requests_that_share_turns_are_counted_by_size(void **state)
 	for (i = 0; i < 200; i++)
 		buf_printf(&text, &e,
 			   "%lld 100 syscall nr=read fd=5 ret=%d\n"
-			   "+1000 100 syscall nr=write fd=5 ret=%d\n",
-			   1000000 + i * 10000000ll, 50 * (1 + i % 4), 30 * (1 + i % 4));
+			   "+500 100 syscall nr=write fd=5 ret=9\n"
+			   "+500 100 syscall nr=write fd=5 ret=%d\n",
+			   1000000 + i * 10000000ll, 50 * (1 + i % 4), 30 * (1 + i % 4) - 9);
 	db = loaded(text.data);
 	buf_free(&text);
 	if (analyses_run(db, NULL, &e) < 0)
@@ -222,6 +223,11 @@ static void requests_that_share_turns_are_counted_by_size(void **state)
 	assert_int_equal(
 		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND label='OVERLAP'"
 			  " AND sentence LIKE '%multiples of 50 bytes, in 75 %% of turns%'"),
+		1);
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps'"
+			  " AND sentence LIKE '%1:N, in 100 %% of its turns several sends answer"
+			  " one receive.'"),
 		1);
 	verdict_says(db, "answered 250 requests a second, counted by their size");
 	sqlite3_close(db);
