@@ -25,8 +25,8 @@ RECORD_LIBS  := $(if $(ANALYZE_ONLY),,-lbpf -lelf -lz -lzstd $(LZMA) $(SUPCXX) -
 
 objects    = $(patsubst %.c,$(OUT)/%.o,$(1))
 FORMAT     = $(call objects,$(wildcard format/*.c))
-ANALYZE    = $(call objects,$(wildcard analyze/*.c analyze/analyses/*.c))
-RECORD     = $(if $(ANALYZE_ONLY),,$(call objects,$(wildcard record/*.c)))
+ANALYZE    = $(call objects,$(wildcard analyze/*/*.c analyze/*/*/*.c))
+RECORD     = $(if $(ANALYZE_ONLY),,$(call objects,$(wildcard record/*.c record/*/*.c)))
 SKEL       = $(OUT)/bpf/obsrec.skel.h
 PROGRAMS   = $(addprefix $(if $(SAN)$(CROSS),$(OUT)/),$(if $(ANALYZE_ONLY),,obsrec) obsanalyze)
 UNIT_SRC   = $(if $(ANALYZE_ONLY),$(shell grep -L '"record/' tests/unit/*.c),$(wildcard tests/unit/*.c))
@@ -56,7 +56,7 @@ $(OUT)/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) -I$(OUT) -MMD -MP -c $< -o $@
 
 $(RECORD): EXTRA = $(OPTIONAL)
-$(OUT)/analyze/gnuplot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
+$(OUT)/analyze/render/gnuplot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
 $(RECORD): $(SKEL)
 
 $(OUT)/%.bpf.o: %.bpf.c $(wildcard bpf/*) $(wildcard format/*.def) format/event.h format/shapes.h

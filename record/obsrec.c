@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsrec: read the options, open, attach, pump until told to stop, finish. */
-#include "demangle.h"
-#include "elfdebug.h"
-#include "follow.h"
 #include "format/escape.h"
 #include "format/version.h"
 #include "made.h"
 #include "privileges.h"
 #include "procfs.h"
+#include "record/functions/demangle.h"
+#include "record/functions/elfdebug.h"
+#include "record/host/follow.h"
+#include "record/host/snapshot.h"
 #include "recorder.h"
 #include "session.h"
-#include "snapshot.h"
 #include "verb.h"
 
 #include <bpf/libbpf.h>

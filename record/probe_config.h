@@ -3,8 +3,8 @@
 #ifndef OBS_PROBE_CONFIG_H
 #define OBS_PROBE_CONFIG_H
 
-#include "sites.h"
-#include "targets.h"
+#include "record/functions/sites.h"
+#include "record/host/targets.h"
 
 struct btf;
 struct obsrec_bpf;

@@ -8,8 +8,8 @@
 #include "options.h"
 #include "programs.h"
 #include "pump.h"
-#include "sites.h"
-#include "targets.h"
+#include "record/functions/sites.h"
+#include "record/host/targets.h"
 
 struct probes;
 
@@ -45,7 +45,7 @@ void probes_mark(struct probes *p, u32 tid);
 /* True if the thread is a target now. */
 bool probes_marked(const struct probes *p, u32 tid);
 
-/* The map of sockets that are followed (record/follow.c). */
+/* The map of sockets that are followed (record/host/follow.c). */
 int probes_socket_map(const struct probes *p);
 
 /* How many threads are targets. */

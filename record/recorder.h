@@ -4,9 +4,9 @@
 #define OBS_RECORDER_H
 
 #include "child.h"
-#include "host.h"
 #include "output.h"
 #include "probes.h"
+#include "record/host/host.h"
 
 struct recorder {
 	struct options options;

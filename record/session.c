@@ -5,8 +5,8 @@
 #include "format/buf.h"
 #include "format/escape.h"
 #include "format/version.h"
-#include "host.h"
 #include "made.h"
+#include "record/host/host.h"
 
 #include <string.h>
 #include <sys/resource.h>

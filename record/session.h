@@ -3,10 +3,10 @@
 #ifndef OBS_SESSION_H
 #define OBS_SESSION_H
 
-#include "host.h"
 #include "options.h"
 #include "probes.h"
 #include "pump.h"
+#include "record/host/host.h"
 
 /* At the start: host, command line, what is recorded, what could be, probed functions. */
 int session_begin(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,

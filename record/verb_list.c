@@ -3,8 +3,8 @@
 #include "format/escape.h"
 #include "format/opt.h"
 #include "format/schema.h"
-#include "list_functions.h"
 #include "options.h"
+#include "record/functions/list_functions.h"
 #include "syscall_set.h"
 #include "verb.h"
 

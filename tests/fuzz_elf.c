@@ -5,9 +5,9 @@
  * end of the file. The seed is fixed. The sanitizers do the rest.
  */
 #define _GNU_SOURCE /* memfd_create */
-#include "record/elfsym.h"
-#include "record/pattern.h"
-#include "record/rootdir.h"
+#include "record/functions/elfsym.h"
+#include "record/functions/pattern.h"
+#include "record/functions/rootdir.h"
 
 #include <fcntl.h>
 #include <limits.h>

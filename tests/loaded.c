@@ -2,7 +2,7 @@
 /* A recording written as text, loaded into a database, asked. */
 #include "loaded.h"
 
-#include "analyze/load.h"
+#include "analyze/replay/load.h"
 #include "textpack.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 #ifndef OBS_LOADED_H
 #define OBS_LOADED_H
 
-#include "analyze/db.h"
+#include "analyze/store/db.h"
 
 /* Packs the text (textpack.h) and loads it. Fails the test if that fails. */
 sqlite3 *loaded(const char *text);

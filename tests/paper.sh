@@ -38,11 +38,11 @@ man_longs man/obsrec.8 | diff $out/help - >$out/diff
 result $out/diff "obsrec --help and obsrec(8) name the same options"
 {
 	./obsanalyze --help
-	for c in $(sed -n 's/^COMMAND(\(.*\))/\1/p' analyze/commands.def); do ./obsanalyze $c --help; done
+	for c in $(sed -n 's/^COMMAND(\(.*\))/\1/p' analyze/commands/commands.def); do ./obsanalyze $c --help; done
 } | longs | grep -v '^--$' | { cat; echo --version; } | sort -u >$out/help
 man_longs man/obsanalyze.1 | diff $out/help - >$out/diff
 result $out/diff "obsanalyze --help and obsanalyze(1) name the same options"
-for c in $(sed -n 's/^COMMAND(\(.*\))/\1/p' analyze/commands.def); do
+for c in $(sed -n 's/^COMMAND(\(.*\))/\1/p' analyze/commands/commands.def); do
 	./obsanalyze "$c" --help | grep -q -e '--from ' && echo "$c"
 done >$out/help
 sed -n '/^\.Ss Filters/{n;s/ take a part .*//;s/,//g;s/ and / /;p}' man/obsanalyze.1 | tr ' ' '\n' | diff $out/help - >$out/diff

@@ -6,7 +6,7 @@
  */
 #include "bpf/common.bpf.h"
 
-#include "tests/ringstress.h"
+#include "ringstress.h"
 
 struct sequence {
 	u64 next[STRESS_CLASSES];

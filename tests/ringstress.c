@@ -6,7 +6,7 @@
  * counted themselves. Prints what happened as key=value; fails if anything is wrong.
  */
 #define _GNU_SOURCE /* sched_setaffinity */
-#include "tests/ringstress.h"
+#include "ringstress.h"
 #include "record/counts.h"
 #include "record/rings.h"
 

@@ -2,8 +2,8 @@
 /* A server in text: its turns, and what can happen to them. */
 #include "slowed.h"
 
-#include "analyze/analysis.h"
-#include "analyze/verdict.h"
+#include "analyze/analyses/analysis.h"
+#include "analyze/render/verdict.h"
 #include "loaded.h"
 
 #include <setjmp.h>

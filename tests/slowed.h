@@ -6,7 +6,7 @@
 #ifndef OBS_SLOWED_H
 #define OBS_SLOWED_H
 
-#include "analyze/db.h"
+#include "analyze/store/db.h"
 #include "format/buf.h"
 
 #define TURNS  240

@@ -7,8 +7,8 @@
  * time than the others' asks for more; one whose turns take no more waits. The converse is told
  * too: a client with few of the turns and much of the CPU time is what the others may wait for.
  */
-#include "analyze/analysis.h"
-#include "analyze/latency.h"
+#include "analysis.h"
+#include "latency.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  */
 #include "correlate.h"
 
-#include "analyze/analysis.h"
-#include "analyze/stats_series.h"
+#include "analysis.h"
+#include "analyze/stats/stats_series.h"
 
 #include <stdio.h>
 #include <stdlib.h>

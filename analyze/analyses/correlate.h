@@ -6,8 +6,8 @@
 #ifndef OBS_CORRELATE_H
 #define OBS_CORRELATE_H
 
-#include "analyze/db.h"
-#include "analyze/grid.h"
+#include "analyze/store/db.h"
+#include "grid.h"
 
 struct quality {
 	double *value;	 /* by window, grid.n of them, made by the caller; NAN: not known */

@@ -2,7 +2,7 @@
 /* Which series stands for the quality of service. */
 #include "correlate.h"
 
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <math.h>
 #include <stdio.h>

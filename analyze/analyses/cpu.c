@@ -8,8 +8,8 @@
  * Fairness follows nice values and, where the recording tells them, weights of control groups
  * (track_shares.c). It needs all threads of the host.
  */
-#include "analyze/analysis.h"
-#include "analyze/latency.h"
+#include "analysis.h"
+#include "latency.h"
 
 #include <stdio.h>
 

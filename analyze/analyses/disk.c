@@ -4,7 +4,7 @@
  * issued, and in the device. The submitter is the thread that made the request, which for
  * buffered writes is a thread of the kernel, not the one that wrote.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <stdio.h>
 

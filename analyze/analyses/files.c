@@ -4,7 +4,7 @@
  * need group files, reads and writes the system calls; where one of them is not recorded its
  * columns are missing. Mapped memory shows in none.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 #include "format/errnos.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * slowest calls are compared with all. Calls during which events were lost, or the thread's
  * state is not known, are set apart.
  */
-#include "analyze/analysis.h"
-#include "analyze/latency.h"
+#include "analysis.h"
+#include "latency.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static int read_slow(struct analysis_ctx *c, struct function *f, struct err *e)
 	static const char sql[] =
 		"SELECT count(*), total(dur)"
 #define STATE(id, name, off, doc) ", total(" #name ")"
-#include "analyze/waits.def"
+#include "analyze/store/waits.def"
 #undef STATE
 		" FROM call WHERE site=? AND lossy=0 AND coalesce(unknown,0)=0 AND dur>=?";
 	sqlite3_stmt *q;

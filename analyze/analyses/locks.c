@@ -5,7 +5,7 @@
  * what is counted are waits, not lock operations; and a futex has no owner that the kernel
  * knows of, so who released is told, never who held.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  * epoll instance and those of its waiters are apart; futexes with the same threads in the same
  * roles are one row.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <stdio.h>
 #include <string.h>

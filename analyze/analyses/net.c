@@ -4,8 +4,8 @@
  * answer: from the last send on a connected socket to the first receive behind it, the network
  * included.
  */
-#include "analyze/analysis.h"
-#include "analyze/latency.h"
+#include "analysis.h"
+#include "latency.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * file. The first is measured by the kernel, only with --stats, and includes that measuring, but
  * not what it takes to reach a program. Shares are of one CPU.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * Where did the threads' time go, and what can this recording not show? A thread's
  * states partition its life, so the shares of a row add up to 100 %.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <stdio.h>
 #include <string.h>

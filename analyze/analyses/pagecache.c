@@ -4,7 +4,7 @@
  * page that the thread itself had to add while it read or faulted; what was read ahead before is
  * a hit later. Older kernels tell only of pages that are added: then there is no ratio.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <stdio.h>
 

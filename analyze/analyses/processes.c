@@ -3,7 +3,7 @@
  * Which processes were made by whom, what they ran, how long they lived, what they used and how
  * they ended: as a tree. Short ones without children are summed by parent and name.
  */
-#include "analyze/analysis.h"
+#include "analysis.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,10 +14,10 @@
  * Where several processes share one socket (workers, a process for each connection), who asks
  * wants to know about the server: all of them are one more row, and the sentences are about that.
  */
-#include "analyze/analysis.h"
-#include "analyze/latency.h"
-#include "analyze/stats.h"
-#include "analyze/stats_series.h"
+#include "analysis.h"
+#include "analyze/stats/stats.h"
+#include "analyze/stats/stats_series.h"
+#include "latency.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,11 +11,11 @@
  *
  * Windows with fewer than 30 gaps, and those that overlap lost system calls, are left out.
  */
-#include "analyze/analysis.h"
-#include "analyze/grid.h"
-#include "analyze/moments.h"
-#include "analyze/stats_boot.h"
-#include "analyze/stats_series.h"
+#include "analysis.h"
+#include "analyze/stats/moments.h"
+#include "analyze/stats/stats_boot.h"
+#include "analyze/stats/stats_series.h"
+#include "grid.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

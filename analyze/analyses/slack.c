@@ -14,10 +14,10 @@
  * Where several processes are one server, all of them are one more row: its room is what they have
  * left together. A sentence about one of them is worth it only if the server as a whole has room.
  */
-#include "analyze/analysis.h"
-#include "analyze/grid.h"
-#include "analyze/stats_boot.h"
-#include "analyze/stats_series.h"
+#include "analysis.h"
+#include "analyze/stats/stats_boot.h"
+#include "analyze/stats/stats_series.h"
+#include "grid.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * fail? Durations include waiting: a long poll is idleness, not slowness. Quantiles
  * come from histograms and are within 3.2 % of the sample's.
  */
-#include "analyze/analysis.h"
-#include "analyze/latency.h"
+#include "analysis.h"
 #include "format/errnos.h"
+#include "latency.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
  * Requests through io_uring by process and operation, from submission to completion: how many,
  * how long, how many failed. They are no system calls, and on sockets make no turns.
  */
-#include "analyze/analysis.h"
-#include "analyze/latency.h"
+#include "analysis.h"
+#include "latency.h"
 
 #include <stddef.h>
 

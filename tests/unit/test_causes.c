@@ -5,7 +5,7 @@
  */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
+#include "analyze/analyses/analysis.h"
 #include "tests/loaded.h"
 #include "tests/slowed.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/track_clients.c and analysis clients: whose turns are slow, and who asks for most. */
+/* analyze/replay/requests/track_clients.c and analysis clients: whose turns are slow, and who asks for most. */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
+#include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 

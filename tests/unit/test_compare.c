@@ -5,7 +5,7 @@
  */
 #include "tests/unit.h"
 
-#include "analyze/compare.h"
+#include "analyze/compare/compare.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 

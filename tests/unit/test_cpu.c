@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/track_cpu.c: who had the CPU, and the shares, on paper. */
+/* analyze/replay/tasks/track_cpu.c: who had the CPU, and the shares, on paper. */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
+#include "analyze/analyses/analysis.h"
 #include "tests/loaded.h"
 
 #define START(targets)                                      \

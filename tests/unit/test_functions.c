@@ -3,9 +3,9 @@
  */
 #include "tests/unit.h"
 
-#include "record/binaries.h"
-#include "record/pattern.h"
-#include "record/sites.h"
+#include "record/functions/binaries.h"
+#include "record/functions/pattern.h"
+#include "record/functions/sites.h"
 #include "record/syscall_set.h"
 
 #include <fnmatch.h>

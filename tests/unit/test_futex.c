@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/track_futex.c: each rule of pairing waits with wakes, by hand. */
+/* analyze/replay/io/track_futex.c: each rule of pairing waits with wakes, by hand. */
 #include "tests/unit.h"
 
 #include "tests/loaded.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What may pass into an HTML report: cleaned SVG, and rows of queries that others wrote. */
-#include "analyze/db.h"
-#include "analyze/evidence.h"
-#include "analyze/pictures.h"
+#include "analyze/render/evidence.h"
+#include "analyze/render/pictures.h"
+#include "analyze/store/db.h"
 #include "tests/unit.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/causes_compare.c: which units are slow. A server of one thread computes for each
+ * analyze/causes/causes_compare.c: which units are slow. A server of one thread computes for each
  * request; how long, is up to the test.
  */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
+#include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 

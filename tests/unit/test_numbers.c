@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/stats.c, hist.c, number.c, idmap.c, db.c, bulk.c: small machines, checked by hand. */
+/* analyze/stats/stats.c, hist.c, number.c, idmap.c, db.c, bulk.c: small machines, checked by hand. */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
-#include "analyze/bulk.h"
-#include "analyze/hist.h"
-#include "analyze/idmap.h"
-#include "analyze/pivot.h"
-#include "analyze/render.h"
-#include "analyze/stats.h"
+#include "analyze/analyses/analysis.h"
+#include "analyze/base/idmap.h"
+#include "analyze/render/pivot.h"
+#include "analyze/render/render.h"
+#include "analyze/stats/hist.h"
+#include "analyze/stats/stats.h"
+#include "analyze/store/bulk.h"
 
 #include <math.h>
 

@@ -4,12 +4,12 @@
 
 #include "format/opt.h"
 #include "record/counts.h"
-#include "record/elfsym.h"
+#include "record/functions/elfsym.h"
+#include "record/host/snapshot.h"
+#include "record/host/sockets.h"
+#include "record/host/weights.h"
 #include "record/options.h"
 #include "record/ring.h"
-#include "record/snapshot.h"
-#include "record/sockets.h"
-#include "record/weights.h"
 
 #include <sys/socket.h>
 

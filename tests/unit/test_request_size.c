@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/request_size.c: how many requests share a turn, by sizes alone. */
+/* analyze/replay/requests/request_size.c: how many requests share a turn, by sizes alone. */
 #include "tests/unit.h"
 
-#include "analyze/limits.h"
-#include "analyze/request_size.h"
+#include "analyze/base/limits.h"
+#include "analyze/replay/requests/request_size.h"
 
 static u64 state = 1;
 

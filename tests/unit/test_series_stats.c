@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/stats_series.c, stats_boot.c, moments.h: against values that were computed elsewhere
+ * analyze/stats/stats_series.c, stats_boot.c, moments.h: against values that were computed elsewhere
  * (plain Python from the textbook formulas), or by hand.
  */
-#include "analyze/moments.h"
-#include "analyze/stats_boot.h"
-#include "analyze/stats_series.h"
+#include "analyze/stats/moments.h"
+#include "analyze/stats/stats_boot.h"
+#include "analyze/stats/stats_series.h"
 #include "tests/unit.h"
 
 #include <math.h>

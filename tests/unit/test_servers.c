@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/track_servers.c and the analysis saturation: gaps of a server are those of all its
+/* analyze/replay/requests/track_servers.c and the analysis saturation: gaps of a server are those of all its
  * processes. */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
-#include "analyze/ask.h"
-#include "analyze/cache.h"
+#include "analyze/analyses/analysis.h"
+#include "analyze/commands/ask.h"
+#include "analyze/commands/cache.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 #include "tests/serving.h"

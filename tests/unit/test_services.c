@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/track_services.c, track_uses.c, qos_csv.c and the analyses on them: how turns look, the
+ * analyze/replay/requests/track_services.c, track_uses.c, qos_csv.c and the analyses on them: how turns look, the
  * gaps between receives, which system call is chosen, and what is left out for loss.
  */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
-#include "analyze/ask.h"
-#include "analyze/cache.h"
+#include "analyze/analyses/analysis.h"
+#include "analyze/commands/ask.h"
+#include "analyze/commands/cache.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 #include "tests/serving.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/track_fds.c, track_syscalls.c, track_requests.c, track_block.c, track_loss.c,
+ * analyze/replay/io/track_fds.c, track_syscalls.c, track_requests.c, track_block.c, track_loss.c,
  * track_tasks.c, facts.c, load.c: rows from records, checked by hand.
  */
 #include "tests/unit.h"

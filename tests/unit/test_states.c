@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/track_states.c and track_calls.c: a thread's life by hand. All times below are
+ * analyze/replay/tasks/track_states.c and track_calls.c: a thread's life by hand. All times below are
  * chosen so that each sum can be checked on paper.
  */
 #include "tests/unit.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/track_requests.c: where the time of turns and exchanges goes. */
+/* analyze/replay/requests/track_requests.c: where the time of turns and exchanges goes. */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
+#include "analyze/analyses/analysis.h"
 #include "tests/loaded.h"
 
 #define START                                                                                    \

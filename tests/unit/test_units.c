@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/units.c and what is told beside causes: which units of work are taken, what they are
+ * analyze/causes/units.c and what is told beside causes: which units of work are taken, what they are
  * called, and the tables about what they waited for.
  */
 #include "tests/unit.h"
 
-#include "analyze/analysis.h"
+#include "analyze/analyses/analysis.h"
 #include "tests/loaded.h"
 #include "tests/slowed.h"
 

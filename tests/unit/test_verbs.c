@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Times as people write them, pseudonyms, layouts converted, blocks found again. */
-#include "analyze/pseudonym.h"
-#include "analyze/when.h"
+#include "analyze/base/when.h"
+#include "analyze/transform/pseudonym.h"
 #include "format/convert.h"
 #include "format/frame.h"
 #include "tests/loaded.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/verdict.c: the first sentence of a report, of recordings with a known cause. */
+/* analyze/render/verdict.c: the first sentence of a report, of recordings with a known cause. */
 #include "tests/unit.h"
 
 #include "tests/slowed.h"

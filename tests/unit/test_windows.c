@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/causes_windows.c, stats_levels.c: windows of time whose mix of states changes,
+ * analyze/causes/causes_windows.c, stats_levels.c: windows of time whose mix of states changes,
  * or does not. Windows are 1 s.
  */
 #include "tests/unit.h"
 
-#include "analyze/analyses/causes.h"
-#include "analyze/stats_levels.h"
+#include "analyze/causes/causes.h"
+#include "analyze/stats/stats_levels.h"
 
 #include <math.h>
 #include <stdlib.h>

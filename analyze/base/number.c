@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Numbers for people. */
+#include "analyze/analyses/analysis.h"
+#include "analyze/render/render.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct scale {
+	const char *unit;
+	double above; /* used from here on */
+	double divide;
+	const char *suffix;
+} scales[] = {
+	{ "ns", 1e9, 1e9, " s" },     { "ns", 1e6, 1e6, " ms" },    { "ns", 1e3, 1e3, " us" },
+	{ "ns", 0, 1, " ns" },	      { "bytes", 1e9, 1e9, " GB" }, { "bytes", 1e6, 1e6, " MB" },
+	{ "bytes", 1e3, 1e3, " kB" }, { "bytes", 0, 1, " B" },	    { "%", 0, 1, "" },
+};
+
+/* 1234567 -> "1,234,567" */
+static void separate(char *text, size_t size, double value)
+{
+	char plain[64];
+	size_t n, i, k = 0;
+
+	snprintf(plain, sizeof(plain), "%.0f", value);
+	n = strlen(plain);
+	for (i = 0; i < n && k + 2 < size; i++) {
+		text[k++] = plain[i];
+		if (plain[i] != '-' && (n - i - 1) % 3 == 0 && i + 1 < n)
+			text[k++] = ',';
+	}
+	text[k] = '\0';
+}
+
+struct counted counted(double n)
+{
+	struct counted c;
+
+	separate(c.text, sizeof(c.text), n);
+	return c;
+}
+
+/* "-0.0" is what is left of -0.04: zero has no sign. */
+static void drop_sign(char *text)
+{
+	if (text[0] == '-' && strpbrk(text, "123456789") == NULL)
+		memmove(text, text + 1, strlen(text));
+}
+
+void render_number(char *text, size_t size, double value, const char *unit)
+{
+	double magnitude = fabs(value), v;
+	size_t i;
+
+	if (isnan(value)) {
+		snprintf(text, size, "-");
+		return;
+	}
+	for (i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+		if (strcmp(scales[i].unit, unit) != 0 || magnitude < scales[i].above)
+			continue;
+		v = value / scales[i].divide;
+		snprintf(text, size, "%.*f%s",
+			 strcmp(unit, "%") == 0	 ? 1
+			 : scales[i].divide == 1 ? 0
+			 : fabs(v) < 10		 ? 2
+						 : 1,
+			 v, scales[i].suffix);
+		drop_sign(text);
+		return;
+	}
+	if (value == floor(value) || magnitude >= 1000)
+		separate(text, size, value);
+	else
+		snprintf(text, size, "%.*f", magnitude < 10 ? 2 : 1, value);
+	drop_sign(text);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What happened while a slow unit of work lasted: its thread, the threads that woke it or had
+ * the CPU that it waited for, and the same of these. The rows are in tables timeline_unit and
+ * timeline, for pictures and exports; the units are the examples of causes and the
+ * slowest of all.
+ */
+#include "analyze/analyses/analysis.h"
+#include "spans.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNITS_MAX   6
+#define THREADS_MAX 16
+#define ROWS_MAX    2000 /* of one unit */
+#define HOPS_MAX    4
+
+static const struct metric metrics[] = {
+	{ "at", "ns", NEITHER_IS_BETTER, "begin, since that of the recording" },
+	{ "wall", "ns", LOWER_IS_BETTER, "length" },
+	{ "run", "ns", NEITHER_IS_BETTER, "on a CPU" },
+	{ "runq", "ns", LOWER_IS_BETTER, "in the run queue" },
+	{ "asleep", "ns", LOWER_IS_BETTER, "waiting" },
+	{ "sleeps", "", NEITHER_IS_BETTER, "waits" },
+	{ "threads", "", NEITHER_IS_BETTER, "threads in its timeline" },
+	{ 0 },
+};
+
+struct shown {
+	s64 ts, dur;
+	u32 tid;
+	char what[160];
+	struct {
+		u32 tid;
+		int hop;
+	} threads[THREADS_MAX];
+	int n_threads;
+	int rows;
+	bool cut;
+};
+
+struct drawing {
+	struct analysis_ctx *c;
+	struct shown units[UNITS_MAX];
+	int n;
+	struct spans spans;
+	struct names names;
+};
+
+static int add_units(struct drawing *d, const char *sql, int most, struct err *e)
+{
+	sqlite3_stmt *q;
+	int i, ret = db_query(&q, d->c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0 && most > 0 && d->n < UNITS_MAX) {
+		struct shown *s = &d->units[d->n];
+
+		*s = (struct shown){ .ts = sqlite3_column_int64(q, 1),
+				     .dur = sqlite3_column_int64(q, 2),
+				     .tid = sqlite3_column_int64(q, 3) };
+		snprintf(s->what, sizeof(s->what), "%s", sqlite3_column_text(q, 0));
+		for (i = 0; i < d->n; i++)
+			if (d->units[i].ts == s->ts && d->units[i].dur == s->dur)
+				break;
+		if (i < d->n || !s->tid || s->dur <= 0)
+			continue;
+		d->n++;
+		most--;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int choose(struct drawing *d, struct err *e)
+{
+	static const char causes[] =
+		"SELECT c.unit || ': example of cause ' || c.rank, c.example, c.example_dur, coalesce("
+		"(SELECT tid FROM turn WHERE ts-queued=c.example AND dur+queued=c.example_dur LIMIT 1),"
+		"(SELECT tid FROM call WHERE ts=c.example AND dur=c.example_dur LIMIT 1), 0)"
+		" FROM cause c WHERE c.example_dur > 0 ORDER BY c.rank";
+	static const char calls[] =
+		"SELECT 'call of ' || s.function || ', the slowest', c.ts, c.dur, c.tid FROM call c JOIN"
+		" site s ON s.id=c.site WHERE c.lossy=0 AND c.run IS NOT NULL AND c.site=(SELECT site"
+		" FROM call_stat ORDER BY total DESC LIMIT 1) ORDER BY c.dur DESC LIMIT 3";
+	static const char turns[] =
+		"SELECT 'turn of ' || coalesce((SELECT nullif(max(comm),'') FROM process p WHERE"
+		" p.pid=turn.pid),'?') || '[' || pid || '], the slowest', ts-queued, dur+queued, tid FROM turn"
+		" WHERE lossy=0 AND split=1 ORDER BY dur+queued DESC LIMIT 3";
+	int ret = add_units(d, causes, 3, e);
+
+	if (ret == 0)
+		ret = add_units(d, calls, 3, e);
+	return ret < 0 ? ret : add_units(d, turns, 3, e);
+}
+
+static void add_thread(struct shown *s, u32 tid, int hop)
+{
+	int i;
+
+	for (i = 0; i < s->n_threads; i++)
+		if (s->threads[i].tid == tid)
+			return;
+	s->cut |= s->n_threads == THREADS_MAX;
+	if (!tid || s->n_threads == THREADS_MAX)
+		return;
+	s->threads[s->n_threads].tid = tid;
+	s->threads[s->n_threads++].hop = hop;
+}
+
+/* Those who woke one of the threads, or had its CPU, follow it; they stand behind it in the list.
+ */
+static void gather(const struct drawing *d, struct shown *s)
+{
+	const struct span *p;
+	int i;
+
+	add_thread(s, s->tid, 0);
+	for (i = 0; i < s->n_threads && s->threads[i].hop < HOPS_MAX; i++)
+		for (p = spans_at(&d->spans, s->threads[i].tid, s->ts); p && p->ts < s->ts + s->dur;
+		     p = spans_next(&d->spans, p)) {
+			if (p->state == SPAN_woken || p->state == SPAN_preempted)
+				add_thread(s, p->object > 0 ? p->object : 0, s->threads[i].hop + 1);
+			else if (p->waker && p->context == CONTEXT_TASK &&
+				 p->ts + p->dur <= s->ts + s->dur)
+				add_thread(s, p->waker, s->threads[i].hop + 1);
+		}
+}
+
+static int put_span(struct drawing *d, int unit, const struct shown *s, int hop, const char *thread,
+		    const struct span *p, struct err *e)
+{
+	s64 from = p->ts > s->ts ? p->ts : s->ts, ns = span_within(p, s->ts, s->ts + s->dur);
+
+	return db_run(
+		d->c->db, e,
+		"INSERT INTO timeline SELECT ?,?,?,?,?,?,?,(SELECT name FROM state WHERE id=?),"
+		"(SELECT name FROM syscall_name WHERE nr=? LIMIT 1),nullif(?,-1),nullif(?,0),"
+		"nullif(?,255)",
+		"iiisiiiiiiii", (s64)unit, (s64)hop, (s64)p->tid, thread, from, ns, (s64)p->cpu,
+		(s64)p->state, (s64)p->nr, p->object, (s64)p->waker, (s64)p->context);
+}
+
+static int put_thread(struct drawing *d, int unit, struct shown *s, int k, struct err *e)
+{
+	struct who w = names_of(&d->names, s->threads[k].tid);
+	const struct span *p;
+	char thread[40];
+	int ret = 0;
+
+	snprintf(thread, sizeof(thread), "%s[%u]", w.comm[0] ? w.comm : "?", s->threads[k].tid);
+	for (p = spans_at(&d->spans, s->threads[k].tid, s->ts);
+	     p && p->ts < s->ts + s->dur && ret == 0; p = spans_next(&d->spans, p)) {
+		if (s->rows++ == ROWS_MAX) {
+			s->cut = true;
+			break;
+		}
+		ret = put_span(d, unit, s, s->threads[k].hop, thread, p, e);
+	}
+	return ret;
+}
+
+static int put_numbers(struct drawing *d, const struct shown *s, struct err *e)
+{
+	s64 run = 0, runq = 0, asleep = 0, sleeps = 0, ns;
+	const struct span *p;
+	char subject[200];
+	size_t i;
+	int ret = 0;
+
+	for (p = spans_at(&d->spans, s->tid, s->ts); p && p->ts < s->ts + s->dur;
+	     p = spans_next(&d->spans, p)) {
+		ns = span_within(p, s->ts, s->ts + s->dur);
+		run += p->state == SPAN_run ? ns : 0;
+		runq += p->state == SPAN_woken || p->state == SPAN_preempted ? ns : 0;
+		asleep += p->state > SPAN_preempted && p->state != SPAN_unknown ? ns : 0;
+		sleeps += p->state > SPAN_preempted && p->state != SPAN_unknown;
+	}
+	const struct {
+		const char *name;
+		s64 value;
+	} values[] = {
+		{ "at", s->ts },
+		{ "wall", s->dur },
+		{ "run", run },
+		{ "runq", runq },
+		{ "asleep", asleep },
+		{ "sleeps", sleeps },
+		{ "threads", s->n_threads },
+	};
+
+	snprintf(subject, sizeof(subject), "%s, at %.6f s", s->what, s->ts / 1e9);
+	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
+		ret = put_metric(d->c, e, subject, values[i].name, values[i].value, NO_INTERVAL, 1);
+	return ret;
+}
+
+static int put_unit(struct drawing *d, int unit, struct shown *s, struct err *e)
+{
+	int k, ret = 0;
+
+	gather(d, s);
+	for (k = 0; k < s->n_threads && ret == 0; k++)
+		ret = put_thread(d, unit, s, k, e);
+	if (ret == 0)
+		ret = db_insert(d->c->db, TABLE_timeline_unit, e, "isiiii", (s64)unit, s->what,
+				s->ts, s->dur, (s64)s->tid, (s64)s->cut);
+	return ret < 0 ? ret : put_numbers(d, s, e);
+}
+
+static int run(struct analysis_ctx *c, struct err *e)
+{
+	struct drawing d = { .c = c };
+	struct moment moments[UNITS_MAX];
+	int i, ret = db_exec(c->db, e, "DELETE FROM timeline; DELETE FROM timeline_unit");
+
+	if (ret == 0)
+		ret = choose(&d, e);
+	if (ret < 0 || !d.n)
+		return ret;
+	for (i = 0; i < d.n; i++)
+		moments[i] = (struct moment){ d.units[i].ts, d.units[i].ts + d.units[i].dur };
+	ret = spans_load(&d.spans, c->db, moments, d.n, e);
+	if (ret == 0)
+		ret = names_load(&d.names, c->db, e);
+	for (i = 0; i < d.n && ret == 0; i++)
+		ret = put_unit(&d, i + 1, &d.units[i], e);
+	spans_free(&d.spans);
+	names_free(&d.names);
+	return ret;
+}
+
+const struct analysis analysis_timeline = {
+	.name = "timeline",
+	.doc = "What happened in the slowest units",
+	.needs = "sched",
+	.metrics = metrics,
+	.rows = UNITS_MAX,
+	.run = run,
+};

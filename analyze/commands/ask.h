@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What users tell beside the recording: the step of series, the baseline, a series of
+ * their own. It goes into the database before the analyses run, which read it there.
+ */
+#ifndef OBS_ASK_H
+#define OBS_ASK_H
+
+#include "analyze/store/db.h"
+#include "analyze/transform/filter.h"
+
+/* The first member of the configuration of a command that takes ASK_OPTIONS or FILTER_OPTS. */
+struct asked {
+	struct filter filter;	 /* first: options of filter.h look for it there */
+	unsigned long long step; /* ns; 0: the default */
+	const char *qos;	 /* name of a series, or a CSV file; NULL: the default */
+	struct asked_part {
+		unsigned long long from, to; /* ns after the begin; to 0: not named */
+	} baseline, degraded;
+};
+
+int ask_step(void *config, const char *arg, struct err *e);
+int ask_qos(void *config, const char *arg, struct err *e);
+int ask_baseline(void *config, const char *arg, struct err *e);
+int ask_degraded(void *config, const char *arg, struct err *e);
+
+#define ASK_STEP                                                                            \
+	{                                                                                   \
+		"step", 0, "TIME", "length of the windows of series; default: 1s", ask_step \
+	}
+/* clang-format off */
+#define ASK_OPTIONS                                                                              \
+	ASK_STEP,                                                                                \
+	{ "baseline", 0, "FROM..TO", "the part to compare with, such as 0..10 or 500ms..2s",     \
+	  ask_baseline },                                                                        \
+	{ "degraded", 0, "FROM..TO", "the part that was slow, for causes; with --baseline",      \
+	  ask_degraded },                                                                        \
+	{ "qos", 0, "SERIES|FILE", "what metrics are correlated with: rps, p50, p90, p95 or "    \
+	  "p99 (of turns), calls, call-p95, or a CSV file of times and values", ask_qos }
+/* clang-format on */
+
+/* True if anything was asked that changes tables or answers, beside the filter. */
+bool ask_special(const struct asked *a);
+
+/* Puts what was asked into a database that has just been loaded. */
+int ask_store(sqlite3 *db, const struct asked *a, struct err *e);
+
+/* qos_csv.c: reads a CSV file into table qos. */
+int qos_csv(sqlite3 *db, const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a command of obsanalyze is: one file cmd_<name>.c, one row in commands.def. */
+#ifndef OBS_CMD_H
+#define OBS_CMD_H
+
+#include "analyze/store/db.h"
+#include "format/buf.h"
+#include "format/opt.h"
+
+#include <stdbool.h>
+
+/* Setters of options that only fill a member of the command's struct config. */
+#define CMD_SET_TEXT(function, member)                                    \
+	static int function(void *config, const char *arg, struct err *e) \
+	{                                                                 \
+		(void)e;                                                  \
+		((struct config *)config)->member = arg;                  \
+		return 0;                                                 \
+	}
+#define CMD_SET_FLAG(function, member)                                    \
+	static int function(void *config, const char *arg, struct err *e) \
+	{                                                                 \
+		(void)arg;                                                \
+		(void)e;                                                  \
+		((struct config *)config)->member = true;                 \
+		return 0;                                                 \
+	}
+
+struct command {
+	const char *name;
+	const char *words;	/* what follows the options, for --help */
+	const char *doc;	/* one line */
+	const struct opt *opts; /* ended by a row without name */
+	/* Returns an exit status of 0 or above, or a negative error. argv[first] is the first word.
+	 */
+	int (*run)(int argc, char **argv, struct err *e);
+};
+
+/* All of them; ended by NULL. */
+extern const struct command *const commands[];
+
+/*
+ * Reads the options of a command into config and checks the number of words behind them.
+ * Returns the index of the first word; negative on error.
+ */
+int cmd_words(const struct command *c, void *config, int argc, char **argv, int least, int most,
+	      struct err *e);
+
+/* Writes a whole result to a new file, or to standard output for NULL and "-". */
+int cmd_write(const struct buf *b, const char *path, struct err *e);
+
+/* May what goes to output (NULL and "-": standard output) be coloured? */
+bool cmd_colour(const char *output);
+
+/* Columns for text on standard output: those of the terminal, within limits. */
+int cmd_width(void);
+
+/* The last words of a command on a recording that is cut or damaged: exit status 3, and why. */
+int cmd_damaged(const char *path);
+
+/* The same for a command that asked a database, if the recording in it is so: else 0. */
+int cmd_end(sqlite3 *db, const char *path, struct err *e);
+
+/* 1 if the recording in a database is neither cut nor damaged, else 0. */
+int cmd_whole(sqlite3 *db, struct err *e);
+
+#endif

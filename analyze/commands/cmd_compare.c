@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* compare: did it get slower, by how much, how sure is that, and where did the time go? */
+#include "analyze/compare/compare.h"
+#include "analyze/render/pictures.h"
+#include "analyze/render/render.h"
+#include "cmd.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THRESHOLD 5 /* % */
+
+struct config {
+	struct asked asked; /* first: options of filter.h */
+	struct render_options render;
+	struct picture_files files; /* dir: NULL if none are wanted */
+	const char *output;
+	double threshold; /* share */
+	bool force;
+	bool fail_on_slower;
+	double fail_at; /* share */
+	const char *paths[2][COMPARE_SIDE_MOST];
+	size_t n[2];
+	int side; /* that was named last: what words belong to; -1: none */
+};
+
+CMD_SET_TEXT(set_output, output)
+CMD_SET_FLAG(set_force, force)
+CMD_SET_TEXT(set_plot, files.dir)
+CMD_SET_TEXT(set_note, files.note)
+CMD_SET_FLAG(set_keep, files.keep)
+
+static int set_format(void *config, const char *arg, struct err *e)
+{
+	return picture_format(&((struct config *)config)->files, arg, e);
+}
+
+static int set_markdown(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.format = RENDER_MARKDOWN;
+	return 0;
+}
+
+static int set_json(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.format = RENDER_JSON;
+	return 0;
+}
+
+static int set_html(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->render.format = RENDER_HTML;
+	((struct config *)config)->output = arg;
+	return 0;
+}
+
+/* "5", "2.5", "10%": as a share. */
+static int read_percent(double *ret, const char *option, const char *text, struct err *e)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	end += end != text && *end == '%';
+	if (end == text || *end || !(v > 0) || v > 1000)
+		return err_set(e, ERR_FAIL, "--%s needs a percentage such as 5, not %.40s", option,
+			       text);
+	*ret = v / 100;
+	return 0;
+}
+
+static int set_threshold(void *config, const char *arg, struct err *e)
+{
+	return read_percent(&((struct config *)config)->threshold, "threshold", arg, e);
+}
+
+static int set_fail_on(void *config, const char *arg, struct err *e)
+{
+	struct config *c = config;
+
+	if (strncmp(arg, "slower", 6) != 0 || (arg[6] && arg[6] != ':'))
+		return err_set(e, ERR_FAIL, "--fail-on knows slower and slower:PERCENT, not %.40s",
+			       arg);
+	c->fail_on_slower = true;
+	return arg[6] ? read_percent(&c->fail_at, "fail-on", arg + 7, e) : 0;
+}
+
+static int add_path(struct config *c, int side, const char *path, struct err *e)
+{
+	if (c->n[side] == COMPARE_SIDE_MOST)
+		return err_set(e, ERR_FAIL, "at most %d recordings a side can be compared",
+			       COMPARE_SIDE_MOST);
+	c->paths[side][c->n[side]++] = path;
+	return 0;
+}
+
+static int set_before(void *config, const char *arg, struct err *e)
+{
+	((struct config *)config)->side = 0;
+	return add_path(config, 0, arg, e);
+}
+
+static int set_after(void *config, const char *arg, struct err *e)
+{
+	((struct config *)config)->side = 1;
+	return add_path(config, 1, arg, e);
+}
+
+static const struct opt opts[] = {
+	{ "before", 0, "FILE...", "several recordings: the words that follow belong to it",
+	  set_before },
+	{ "after", 0, "FILE...", "and those to compare with them", set_after },
+	{ "threshold", 0, "PERCENT", "smaller changes do not matter; default: 5", set_threshold },
+	{ "fail-on", 0, "slower[:PERCENT]",
+	  "exit with status 7 if anything is slower, by this much or more", set_fail_on },
+	{ "force", 0, NULL, "compare recordings that are not alike, and say why they are not",
+	  set_force },
+	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
+	{ "json", 'j', NULL, "all numbers, for programs", set_json },
+	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
+	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
+	{ "plot", 0, "DIR", "also draw its pictures with gnuplot, in this directory", set_plot },
+	{ "format", 'f', "svg|png", "of these pictures; default: svg", set_format },
+	{ "keep-data", 0, NULL, "keep the numbers that were drawn, as TSV", set_keep },
+	{ "note", 0, "TEXT", "a line to stand under the title of pictures", set_note },
+	FILTER_OPTS,
+	CACHE_OPTS,
+	{ 0 },
+};
+
+extern const struct command command_compare;
+
+/* The options between words are read in turns, because getopt stops at words. */
+static int read_words(struct config *c, int argc, char **argv, struct err *e)
+{
+	int at = 0, ret;
+
+	while (at < argc - 1) {
+		ret = opt_parse(opts, c, argc - at, argv + at, e);
+		if (ret < 0)
+			return ret;
+		at += ret;
+		if (at >= argc)
+			break;
+		if (c->side < 0 && c->n[0] && c->n[1])
+			return err_set(e, ERR_FAIL,
+				       "more than two recordings need --before and --after");
+		ret = add_path(c, c->side >= 0 ? c->side : c->n[0] > 0, argv[at], e);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int read_config(struct config *c, int argc, char **argv, struct err *e)
+{
+	int ret = read_words(c, argc, argv, e);
+
+	if (ret < 0)
+		return ret;
+	if (!c->files.dir && (c->files.keep || c->files.note))
+		return err_set(e, ERR_FAIL, "--keep-data and --note go with --plot only");
+	if (!c->n[0] || !c->n[1])
+		return err_set(e, ERR_FAIL, "usage: obsanalyze compare [OPTION]... %s",
+			       command_compare.words);
+	if ((c->n[0] == 1) != (c->n[1] == 1))
+		return err_set(e, ERR_FAIL,
+			       "several recordings on one side need at least 2 on the other");
+	return 0;
+}
+
+static int read_side(struct sides *s, int side, const struct config *c, struct err *e)
+{
+	size_t i;
+	int ret = 0;
+
+	s->of[side] = calloc(c->n[side], sizeof(*s->of[side]));
+	if (!s->of[side])
+		return err_set(e, ERR_FAIL, "out of memory for recordings");
+	for (i = 0; i < c->n[side] && ret == 0; i++) {
+		ret = compare_read(&s->of[side][i], c->paths[side][i], &c->asked, e);
+		s->n[side] += ret == 0;
+	}
+	return ret;
+}
+
+static int put_recordings(sqlite3 *db, const struct sides *s, struct err *e)
+{
+	int side, ret = 0;
+	size_t i;
+
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < s->n[side] && ret == 0; i++) {
+			const struct measured *m = &s->of[side][i];
+
+			ret = db_insert(db, TABLE_compared, e, "sisiiii", side ? "after" : "before",
+					(s64)i + 1, m->path, m->duration, (s64)m->seen,
+					(s64)m->lost, (s64)m->whole);
+		}
+	return ret;
+}
+
+static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err *e)
+{
+	struct buf refused = { 0 };
+	int ret = put_recordings(db, s, e);
+
+	if (ret == 0) /* for pictures */
+		ret = db_run(db, e, "INSERT INTO recording VALUES ('threshold', ?)", "d",
+			     c->threshold);
+	if (ret == 0)
+		ret = compare_pair(db, s, e);
+	if (ret == 0)
+		ret = compare_check(db, s, &refused, e);
+	if (ret == 0 && refused.len && !c->force)
+		ret = err_set(e, ERR_REFUSED,
+			      "not compared: %.480s; --force compares them all the same",
+			      refused.data);
+	if (ret == 0)
+		ret = compare_judge(db, s, c->threshold, e);
+	if (ret == 0)
+		ret = compare_explain(db, s, e);
+	if (ret == 0)
+		ret = compare_say(db, s, c->threshold, e);
+	buf_free(&refused);
+	return ret;
+}
+
+static int draw(sqlite3 *db, const struct picture_files *f, struct err *e)
+{
+	const struct picture *p;
+	int ret = f->dir ? picture_dir(f, e) : 0;
+
+	for (p = pictures; f->dir && p->name && ret >= 0; p++)
+		if (strcmp(p->analysis, "compare") == 0)
+			ret = picture_file(db, p, f, e);
+	return ret < 0 ? ret : 0;
+}
+
+static int judge_exit(sqlite3 *db, const struct config *c, struct err *e)
+{
+	s64 slower = 0;
+	int ret = 0;
+
+	if (c->fail_on_slower)
+		ret = db_int(db, &slower, e,
+			     "SELECT count(*) FROM change WHERE verdict='slower' AND gates"
+			     " AND ratio>=1 + ?",
+			     "d", c->fail_at);
+	if (ret == 0 && slower)
+		ret = err_set(e, ERR_SLOWER, "%lld metrics are slower", (long long)slower);
+	return ret;
+}
+
+/* Returns the path of one that is cut or damaged, or NULL. */
+static const char *damaged(const struct sides *s)
+{
+	size_t i;
+	int side;
+
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < s->n[side]; i++)
+			if (!s->of[side][i].whole)
+				return s->of[side][i].path;
+	return NULL;
+}
+
+static void free_sides(struct sides *s)
+{
+	size_t i;
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		for (i = 0; i < s->n[side]; i++)
+			compare_free(&s->of[side][i]);
+		free(s->of[side]);
+	}
+}
+
+static int run(int argc, char **argv, struct err *e)
+{
+	struct config c = { .threshold = THRESHOLD / 100.0,
+			    .render.format = RENDER_TEXT,
+			    .files.format = "svg",
+			    .side = -1 };
+	struct sides s = { 0 };
+	struct buf out = { 0 };
+	sqlite3 *db = NULL;
+	int ret = read_config(&c, argc, argv, e);
+
+	if (ret < 0)
+		return ret;
+	c.render.width = cmd_width();
+	c.render.colour = cmd_colour(c.output);
+	ret = read_side(&s, 0, &c, e);
+	if (ret == 0)
+		ret = read_side(&s, 1, &c, e);
+	if (ret == 0)
+		ret = db_open(&db, NULL, true, e);
+	if (ret == 0)
+		ret = fill(db, &s, &c, e);
+	if (ret == 0)
+		ret = render_compare(&out, db, &c.render, c.threshold, e);
+	if (ret == 0)
+		ret = cmd_write(&out, c.output, e);
+	if (ret == 0)
+		ret = draw(db, &c.files, e);
+	if (ret == 0)
+		ret = judge_exit(db, &c, e);
+	if (ret == 0 && damaged(&s))
+		ret = cmd_damaged(damaged(&s));
+	sqlite3_close(db);
+	buf_free(&out);
+	free_sides(&s);
+	return ret;
+}
+
+const struct command command_compare = {
+	.name = "compare",
+	.words = "BEFORE AFTER | --before FILE... --after FILE...",
+	.doc = "say what got slower between recordings, how sure that is, and why",
+	.opts = opts,
+	.run = run,
+};

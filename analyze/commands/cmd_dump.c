@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* dump: the records themselves, a line each, in order of time. */
+#include "analyze/base/progress.h"
+#include "analyze/transform/census.h"
+#include "cmd.h"
+#include "format/recording.h"
+#include "record_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct config {
+	struct filter filter; /* first: its options look for it there */
+	bool json;
+	const char *event;
+	u32 tid; /* 0: all */
+};
+
+static int set_json(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->json = true;
+	return 0;
+}
+
+static int set_event(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->event = arg;
+	return 0;
+}
+
+static int set_tid(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	unsigned long tid = strtoul(arg, &end, 10);
+
+	if (end == arg || *end || !tid || tid > UINT32_MAX)
+		return err_set(e, ERR_FAIL, "--tid needs a thread id, not %.40s", arg);
+	((struct config *)config)->tid = tid;
+	return 0;
+}
+
+static const struct opt opts[] = {
+	{ "json", 'j', NULL, "one JSON object a line", set_json },
+	{ "event", 'e', "NAME", "only records of this event", set_event },
+	{ "tid", 't', "TID", "only records of this thread", set_tid },
+	FILTER_OPTS,
+	{ 0 },
+};
+
+extern const struct command command_dump;
+
+/* False when nobody reads any more. */
+static int print_line(struct buf *line, const struct record *rec, const struct schema *s,
+		      const struct config *c, struct err *e)
+{
+	int ret;
+
+	buf_clear(line);
+	ret = c->json ? record_json(line, rec, e) : record_text(line, rec, s, e);
+	if (ret == 0)
+		ret = buf_add(line, "\n", 1, e);
+	if (ret == 0 && fwrite(line->data, 1, line->len, stdout) != line->len)
+		/* a reader that has seen enough (head) is no failure */
+		return errno == EPIPE ? 1 : err_errno(e, ERR_FAIL, "cannot write the output");
+	return ret;
+}
+
+/* Of the recorder's stream come what was written within the time, and facts on the whole. */
+static bool wanted(struct census *census, const struct record *rec, const struct config *c,
+		   u64 from, u64 to)
+{
+	if (rec->ts < from || rec->ts >= to)
+		return false;
+	if ((c->event && strcmp(c->event, rec->desc->name) != 0) || (c->tid && rec->tid != c->tid))
+		return false;
+	return !census || census_wants(census, rec);
+}
+
+static int print(struct reader *r, struct census *census, const struct config *c, u64 from, u64 to,
+		 struct err *e)
+{
+	struct buf line = { 0 };
+	struct record rec;
+	bool before, none = true;
+	int ret;
+
+	while ((ret = reader_next(r, &rec, e)) > 0) {
+		/* who is chosen by this very record, or leaves with it, has it */
+		before = wanted(census, &rec, c, from, to);
+		ret = census && (rec.stream != STREAM_RECORDER ||
+				 (rec.type == EV_thread && census_later(census, &rec)))
+			      ? census_take(census, &rec, e)
+			      : 0;
+		if (ret == 0 && (before || wanted(census, &rec, c, from, to))) {
+			ret = print_line(&line, &rec, reader_schema(r), c, e);
+			none = false;
+		}
+		if (ret != 0)
+			break;
+	}
+	if (ret == 0 && none && census)
+		ret = census_somebody(census, e);
+	if (ret == 0 && none) /* silence could be taken for a failure */
+		fprintf(stderr, "obsanalyze: no record is of what was asked for\n");
+	buf_free(&line);
+	return ret > 0 ? 0 : ret;
+}
+
+/* Who is there when the recording begins. */
+static int first_pass(struct census *census, struct reader *r, struct err *e)
+{
+	struct record rec;
+	int ret = census_names(census, r, e);
+
+	reader_limit(r, UINT64_MAX, UINT64_MAX);
+	while (ret >= 0 && (ret = reader_next(r, &rec, e)) > 0)
+		ret = census_first(census, &rec, e);
+	reader_rewind(r);
+	return ret;
+}
+
+static int dump(struct reader *r, const struct config *c, struct err *e)
+{
+	struct census *census = NULL;
+	struct origin o;
+	u64 from, to;
+	int ret = origin_read(&o, r, e);
+
+	if (c->event && !schema_event(reader_schema(r), c->event))
+		return err_set(e, ERR_FAIL,
+			       "the recording knows no event %.40s; obsanalyze schema lists "
+			       "events",
+			       c->event);
+	if (ret == 0)
+		ret = filter_times(&from, &to, &c->filter, &o, e);
+	if (ret < 0)
+		return ret;
+	if (!filter_chooses(&c->filter)) {
+		reader_limit(r, from, to);
+		return print(r, NULL, c, from, to, e);
+	}
+	ret = census_open(&census, &c->filter, r, e);
+	if (ret == 0)
+		ret = first_pass(census, r, e);
+	/* of the time before, only children and requests of those who are meant */
+	reader_excerpt(r, from, to, 1u << GROUP_core | 1u << GROUP_block);
+	if (ret == 0)
+		ret = print(r, census, c, from, to, e);
+	census_free(census);
+	return ret;
+}
+
+static int run(int argc, char **argv, struct err *e)
+{
+	struct config c = { 0 };
+	const struct recording_state *st;
+	struct progress p;
+	struct reader *r;
+	int first = cmd_words(&command_dump, &c, argc, argv, 1, 1, e);
+	int ret = first < 0 ? first : reader_open(&r, argv[first], e);
+
+	if (ret < 0)
+		return ret;
+	st = reader_state(r);
+	progress_show(&p, "dumping", "records");
+	if (!isatty(STDOUT_FILENO)) /* lines on a terminal are progress enough */
+		reader_watch(r, progress_tick, &p);
+	ret = dump(r, &c, e);
+	progress_end(&p);
+	if (ret == 0 && (!st->sound || st->damaged))
+		ret = cmd_damaged(argv[first]);
+	reader_free(r);
+	return ret;
+}
+
+const struct command command_dump = {
+	.name = "dump",
+	.words = "RECORDING",
+	.doc = "print the records, a line each",
+	.opts = opts,
+	.run = run,
+};

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * redact: the same recording with other words: command lines, paths, addresses and the host's
+ * name are replaced, numbers stay. Text of a kind that is not named here is replaced, too.
+ */
+#include "analyze/transform/pseudonym.h"
+#include "analyze/transform/rewrite.h"
+#include "cmd.h"
+#include "format/frame.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct config {
+	struct rewrite_config out;
+	const char *key_file;
+	bool names;
+	u8 key[PSEUDONYM_KEY];
+};
+
+CMD_SET_TEXT(set_output, out.output)
+CMD_SET_FLAG(set_force, out.force)
+CMD_SET_TEXT(set_key, key_file)
+CMD_SET_FLAG(set_names, names)
+
+static const struct opt opts[] = {
+	{ "output", 'o', "FILE", "the recording to make; - is standard output", set_output },
+	{ "force", 0, NULL, "replace the file if it is there", set_force },
+	{ "names", 0, NULL, "replace names of threads, too", set_names },
+	{ "key", 0, "FILE",
+	  "secret of at least 16 bytes: recordings redacted with the same one use the same words; "
+	  "default: a random one that nobody keeps",
+	  set_key },
+	FILTER_OPTS,
+	{ 0 },
+};
+
+extern const struct command command_redact;
+
+enum treatment { KEEP, WORD, PATH, PATH_COLON, FACT };
+
+/* Tails by event; those of all others become WORDs. */
+static const struct {
+	const char *event;
+	enum treatment how;
+} tails[] = {
+	{ "info", FACT },      { "fd", PATH },		{ "exec", PATH },   { "site", PATH_COLON },
+	{ "disk", KEEP },      { "program", KEEP },	{ "cgroup", PATH }, { "cgroup_made", PATH },
+	{ "file_open", PATH }, { "file_change", PATH }, { "doctor", KEEP }, { "missed", KEEP },
+};
+
+/* Facts that tell of no user; the values of all others become WORDs. */
+static const char *const plain_facts[] = {
+	"obsrec",	  "kernel",	    "machine",	   "distribution",
+	"cpus",		  "clocksource",    "cpus_online", "cpus_possible",
+	"groups",	  "targets",	    "threads",	   "follow",
+	"ring",		  "begin",	    "stopped",	   "end",
+	"source",	  "excerpt",	    "merged",	   "repaired",
+	"migrated",	  "ring_kind",	    "private",	   "snapshot",
+	"snapshot_begin", "lost_state",	    "flight",	   "triggers_suppressed",
+	"cgroups",	  "topology",	    "memory",	   "cpu_model",
+	"cpu_governor",	  "syscalls.0",	    "syscalls.3",  "redacted",
+	"clock_shift_ns", "clock_error_ns", "pid_offset",  "cpu_offset",
+	"autogroup",	  "gap_ns",
+};
+
+static bool is_plain(const char *key, size_t n)
+{
+	size_t i, digits = 0;
+
+	while (digits < n && key[digits] >= '0' && key[digits] <= '9')
+		if (++digits < n && key[digits] == '.') { /* "2.host": of a merged recording */
+			key += digits + 1;
+			n -= digits + 1;
+			digits = 0;
+		}
+	if (n > 9 && memcmp(key, "syscalls.", 9) == 0) /* names of calls, by table */
+		return true;
+	for (i = 0; i < sizeof(plain_facts) / sizeof(plain_facts[0]); i++)
+		if (strlen(plain_facts[i]) == n && memcmp(plain_facts[i], key, n) == 0)
+			return true;
+	return false;
+}
+
+static int put_word(const struct config *c, const char *text, size_t n, struct buf *out,
+		    struct err *e)
+{
+	char word[PSEUDONYM_WORD];
+
+	pseudonym_word(c->key, text, n, word);
+	return buf_add(out, word, strlen(word), e);
+}
+
+static int put_fact(const struct config *c, const char *text, size_t n, struct buf *out,
+		    struct err *e)
+{
+	const char *equals = memchr(text, '=', n);
+	size_t key = equals ? (size_t)(equals - text) : 0;
+	int ret;
+
+	if (!equals)
+		return put_word(c, text, n, out, e);
+	if (is_plain(text, key))
+		return buf_add(out, text, n, e);
+	ret = buf_add(out, text, key + 1, e);
+	return ret < 0 ? ret : put_word(c, equals + 1, n - key - 1, out, e);
+}
+
+/* "file:function": functions are needed to read the report. */
+static int put_path_colon(const struct config *c, const char *text, size_t n, struct buf *out,
+			  struct err *e)
+{
+	size_t path = n;
+	int ret;
+
+	while (path && text[path - 1] != ':')
+		path--;
+	path = path ? path - 1 : n;
+	ret = pseudonym_path(c->key, text, path, out, e);
+	return ret < 0 ? ret : buf_add(out, text + path, n - path, e);
+}
+
+static enum treatment treatment_of(const struct event_desc *ev)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(tails) / sizeof(tails[0]); i++)
+		if (strcmp(tails[i].event, ev->name) == 0)
+			return tails[i].how;
+	return WORD;
+}
+
+/* Replaces the tail of the record at start, the last in out. */
+static int redact_tail(const struct config *c, const struct event_desc *ev, struct buf *out,
+		       size_t start, struct err *e)
+{
+	const u8 *record = (const u8 *)out->data + start;
+	enum treatment how = treatment_of(ev);
+	struct buf text = { 0 };
+	size_t n, size;
+	const char *tail = event_tail(ev, record, (u16)(out->len - start), &n);
+	int ret = 0;
+
+	if (!n || how == KEEP)
+		return 0;
+	if (how == FACT)
+		ret = put_fact(c, tail, n, &text, e);
+	else if (how == PATH)
+		ret = pseudonym_path(c->key, tail, n, &text, e);
+	else if (how == PATH_COLON)
+		ret = put_path_colon(c, tail, n, &text, e);
+	else
+		ret = put_word(c, tail, n, &text, e);
+	if (text.len > (size_t)EV_SIZE_MAX - ev->size)
+		text.len = EV_SIZE_MAX - ev->size;
+	size = (ev->size + text.len + 7) & ~(size_t)7;
+	out->len = start + ev->size;
+	if (ret == 0)
+		ret = buf_reserve(out, size - ev->size + 1, e);
+	if (ret == 0) {
+		memset(out->data + out->len, 0, size - ev->size);
+		memcpy(out->data + out->len, text.data, text.len);
+		le_put((u8 *)out->data + start + 14, size, 2);
+		out->len = start + size;
+	}
+	buf_free(&text);
+	return ret;
+}
+
+static u16 family_of(const struct event_desc *ev, const u8 *record, const u8 *address)
+{
+	static const u8 zeros[12];
+	int i;
+
+	for (i = 0; i < ev->n_fields; i++)
+		if (ev->fields[i].kind == KIND_FAMILY)
+			return (u16)field_value(&ev->fields[i], record);
+	return memcmp(address + 4, zeros, sizeof(zeros)) == 0 ? 2 : 10;
+}
+
+static int redact(void *arg, const struct event_desc *ev, struct buf *out, size_t start,
+		  struct err *e)
+{
+	const struct config *c = arg;
+	u8 *record = (u8 *)out->data + start;
+	char word[PSEUDONYM_WORD];
+	int i;
+
+	for (i = 0; i < ev->n_fields; i++) {
+		const struct field_desc *f = &ev->fields[i];
+		char *at = (char *)record + f->offset;
+
+		if (f->type == TYPE_addr16) {
+			pseudonym_address(c->key, family_of(ev, record, (u8 *)at), (u8 *)at);
+		} else if (f->type == TYPE_comm16 && c->names) {
+			pseudonym_word(c->key, at, strnlen(at, 16), word);
+			memset(at, 0, 16);
+			memcpy(at, word, strlen(word));
+		}
+	}
+	return redact_tail(c, ev, out, start, e);
+}
+
+static int make(void *arg, struct reader *r, int fd, struct progress *p, struct err *e)
+{
+	const struct recording_state *st = reader_state(r);
+	const struct config *c = arg;
+	struct rewrite w = {
+		.reader = r, .progress = p, .all = st->records, .on_record = redact, .arg = arg
+	};
+	u32 flags = st->made | FRAME_REDACTED | (st->complete ? 0 : FRAME_REPAIRED);
+	u8 uuid[16];
+	int ret = random_bytes(uuid, sizeof(uuid), e);
+
+	conversion_make(&w.conversion, reader_schema(r), reader_schema(r));
+	if (ret == 0)
+		ret = writer_open_as(&w.writer, fd, uuid, flags, reader_schema(r), e);
+	if (ret == 0)
+		ret = rewrite_blocks(&w, e);
+	if (ret == 0)
+		ret = rewrite_info(w.writer, reader_schema(r), st->ts_max, e,
+				   "redacted=command lines, paths, addresses, host name%s",
+				   c->names ? ", names of threads" : "");
+	if (ret == 0)
+		ret = writer_finish(w.writer, e);
+	progress_clear(p);
+	if (ret == 0)
+		fprintf(stderr, "%llu records; left as they were: %sfunctions, ports, numbers\n",
+			(unsigned long long)w.done, c->names ? "" : "names of threads, ");
+	writer_free(w.writer);
+	return ret;
+}
+
+/* The key is a hash of the whole file. */
+static int read_key(struct config *c, struct err *e)
+{
+	u8 text[65536], salt[PSEUDONYM_KEY] = "obsanalyze key";
+	ssize_t n;
+	int fd, i;
+
+	if (!c->key_file)
+		return random_bytes(c->key, sizeof(c->key), e);
+	fd = open(c->key_file, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return err_errno(e, ERR_FAIL, "cannot read the key %.400s", c->key_file);
+	if (n < PSEUDONYM_KEY)
+		return err_set(e, ERR_FAIL, "the key %.400s has fewer than %d bytes", c->key_file,
+			       PSEUDONYM_KEY);
+	for (i = 0; i < 2; i++) {
+		salt[15] = (u8)i;
+		le_put(c->key + 8 * i, siphash(salt, text, (size_t)n), 8);
+	}
+	return 0;
+}
+
+static int run(int argc, char **argv, struct err *e)
+{
+	struct config c = { 0 };
+	int first = cmd_words(&command_redact, &c, argc, argv, 1, 1, e);
+	int ret = first < 0 ? first : read_key(&c, e);
+
+	return ret < 0 ? ret : rewrite_command(argv[first], &c.out, "redacting", make, &c, e);
+}
+
+const struct command command_redact = {
+	.name = "redact",
+	.words = "-o FILE RECORDING",
+	.doc = "replace command lines, paths and addresses; numbers stay",
+	.opts = opts,
+	.run = run,
+};

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* report: what happened, as text, Markdown, JSON or HTML. */
+#include "analyze/analyses/analysis.h"
+#include "analyze/render/render.h"
+#include "ask.h"
+#include "cache.h"
+#include "cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct config {
+	struct asked asked; /* first: options of ask.h and filter.h */
+	struct render_options render;
+	const char *output;
+	bool schema;
+};
+
+static int set_markdown(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.format = RENDER_MARKDOWN;
+	return 0;
+}
+
+static int set_json(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.format = RENDER_JSON;
+	return 0;
+}
+
+static int set_html(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->render.format = RENDER_HTML;
+	((struct config *)config)->output = arg;
+	return 0;
+}
+
+static int set_schema(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->schema = true;
+	return 0;
+}
+
+static int set_analysis(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->render.only = arg;
+	return 0;
+}
+
+static int set_output(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct config *)config)->output = arg;
+	return 0;
+}
+
+static const struct opt opts[] = {
+	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
+	{ "json", 'j', NULL, "all numbers, for programs", set_json },
+	{ "json-schema", 0, NULL, "tell the form of --json, as JSON Schema; needs no file",
+	  set_schema },
+	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
+	{ "analysis", 'a', "NAME", "only this one: overview, rps, saturation, ... (man page)",
+	  set_analysis },
+	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
+	ASK_OPTIONS,
+	FILTER_OPTS,
+	CACHE_OPTS,
+	{ 0 },
+};
+
+extern const struct command command_report;
+
+/* A recording is analysed now; a database was when it was made. */
+static int answer(sqlite3 *db, const struct config *c, bool answered, struct err *e)
+{
+	struct buf out = { 0 };
+	s64 known = 0;
+	int ret;
+
+	if (answered) {
+		ret = db_int(db, &known, e,
+			     "SELECT count(*) FROM metric WHERE ?1 IS NULL OR analysis=?1", "s",
+			     c->render.only);
+		if (ret == 0 && !known && c->render.only)
+			ret = err_set(e, ERR_FAIL, "there are no answers of an analysis %.40s",
+				      c->render.only);
+	} else {
+		ret = analyses_run(db, c->render.only, e);
+	}
+	if (ret == 0)
+		ret = render_report(&out, db, &c->render, e);
+	if (ret == 0)
+		ret = cmd_write(&out, c->output, e);
+	buf_free(&out);
+	return ret;
+}
+
+static int tell_schema(const char *output, struct err *e)
+{
+	struct buf out = { 0 };
+	int ret = render_json_schema(&out, e);
+
+	if (ret == 0)
+		ret = cmd_write(&out, output, e);
+	buf_free(&out);
+	return ret;
+}
+
+static int run(int argc, char **argv, struct err *e)
+{
+	struct config c = { .render.format = RENDER_TEXT };
+	int first = cmd_words(&command_report, &c, argc, argv, 0, 1, e);
+	sqlite3 *db = NULL;
+	bool answered = false;
+	int ret;
+
+	if (first < 0)
+		return first;
+	if (c.schema)
+		return tell_schema(c.output, e);
+	if (first == argc)
+		return err_set(e, ERR_FAIL, "usage: obsanalyze report [OPTION]... %s",
+			       command_report.words);
+	c.render.name = argv[first];
+	c.render.width = cmd_width();
+	c.render.colour = c.render.format == RENDER_TEXT && cmd_colour(c.output);
+	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
+	if (ret == 0)
+		ret = answer(db, &c, answered, e);
+	if (ret == 0)
+		ret = cmd_end(db, argv[first], e);
+	sqlite3_close(db);
+	return ret;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.words = "RECORDING|DATABASE",
+	.doc = "say what happened, and how sure that is",
+	.opts = opts,
+	.run = run,
+};

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is counted in time: CPU and run-queue time of processes, a turn or a second, and failed
+ * calls. It is summed in fine bins, from which windows are made; bins in which events were
+ * lost are left out.
+ */
+#include "compare.h"
+
+#include "analyze/base/idmap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BINS	     960
+#define WINDOWS	     20
+#define GROUPS_MOST  16 /* processes of one name are one group */
+#define CALLS_MOST   24
+#define THREADS_MOST 4000000
+#define LEAST_TURNS  30
+#define LEAST_CPU    0.01			      /* share of a CPU */
+#define NOT_YET	     "11, 115, 4, 512, 513, 514, 516" /* EAGAIN, EINPROGRESS, EINTR, restarts */
+
+struct group {
+	char name[COMPARE_SUBJECT];
+	bool turns; /* else seconds are what its time is divided by */
+	double run[BINS], runq[BINS], done[BINS];
+};
+
+struct failing {
+	char name[COMPARE_SUBJECT];
+	double calls[BINS], errors[BINS];
+};
+
+struct bins {
+	struct measured *m;
+	s64 bin; /* ns */
+	bool lost[BINS];
+	struct group groups[GROUPS_MOST];
+	size_t n_groups;
+	struct failing calls[CALLS_MOST];
+	size_t n_calls;
+	struct idmap threads; /* tid to group */
+	struct idmap pids;    /* pid to group */
+	struct idmap failing; /* pid and call to failing */
+};
+
+static size_t bin_at(const struct bins *b, s64 ts)
+{
+	s64 at = ts / b->bin;
+
+	return at < 0 ? 0 : at >= BINS ? BINS - 1 : (size_t)at;
+}
+
+static int read_losses(struct bins *b, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, "SELECT ts, ts + dur FROM loss", "");
+	size_t i;
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		for (i = bin_at(b, sqlite3_column_int64(q, 0));
+		     i <= bin_at(b, sqlite3_column_int64(q, 1)); i++)
+			b->lost[i] = true;
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Processes that answer turns; else those that use most CPU time. */
+static int read_groups(struct bins *b, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT p.comm, p.pid, coalesce(t.n, 0) AS turns, coalesce(c.run, 0) AS run FROM process p"
+		" LEFT JOIN (SELECT pid, sum(turns) AS n FROM service WHERE kind<>'function'"
+		" GROUP BY pid) t ON t.pid=p.pid"
+		" LEFT JOIN (SELECT pid, sum(run) AS run, sum(switches) AS s FROM thread GROUP BY pid) c"
+		" ON c.pid=p.pid WHERE c.s > 0 AND (turns >= ? OR run >= ?)"
+		" ORDER BY turns DESC, run DESC, p.pid LIMIT 256";
+	char name[COMPARE_SUBJECT];
+	sqlite3_stmt *q;
+	size_t i;
+	int ret = db_query(&q, db, e, sql, "id", (s64)LEAST_TURNS, LEAST_CPU * b->m->duration);
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		const char *comm = (const char *)sqlite3_column_text(q, 0);
+
+		compare_strip(name, sizeof(name), comm ? comm : "?");
+		for (i = 0; i < b->n_groups && strcmp(b->groups[i].name, name) != 0; i++)
+			;
+		if (i == GROUPS_MOST)
+			continue;
+		if (i == b->n_groups) {
+			snprintf(b->groups[i].name, COMPARE_SUBJECT, "%s", name);
+			b->n_groups++;
+		}
+		b->groups[i].turns |= sqlite3_column_int64(q, 2) >= LEAST_TURNS;
+		ret = idmap_put(&b->pids, sqlite3_column_int64(q, 1), &b->groups[i], THREADS_MOST,
+				e);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int read_threads(struct bins *b, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, "SELECT tid, pid FROM thread", "");
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		void *group = idmap_get(&b->pids, sqlite3_column_int64(q, 1));
+
+		if (group)
+			ret = idmap_put(&b->threads, sqlite3_column_int64(q, 0), group,
+					THREADS_MOST, e);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Adds an interval to the bins that it touches. */
+static void spread(const struct bins *b, double *sums, s64 ts, s64 dur)
+{
+	size_t i, last = bin_at(b, ts + dur);
+	s64 from, to;
+
+	for (i = bin_at(b, ts); i <= last; i++) {
+		from = ts > (s64)i * b->bin ? ts : (s64)i * b->bin;
+		to = ts + dur < (s64)(i + 1) * b->bin ? ts + dur : (s64)(i + 1) * b->bin;
+		sums[i] += to > from ? to - from : 0;
+	}
+}
+
+static int read_states(struct bins *b, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e,
+			   "SELECT tid, ts, dur, state FROM thread_state WHERE state IN (?, ?, ?)",
+			   "iii", (s64)SPAN_run, (s64)SPAN_woken, (s64)SPAN_preempted);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct group *g = idmap_get(&b->threads, sqlite3_column_int64(q, 0));
+
+		if (g)
+			spread(b, sqlite3_column_int(q, 3) == SPAN_run ? g->run : g->runq,
+			       sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2));
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int read_turns(struct bins *b, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, "SELECT pid, ts + dur FROM turn", "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct group *g = idmap_get(&b->pids, sqlite3_column_int64(q, 0));
+
+		if (g && g->turns)
+			g->done[bin_at(b, sqlite3_column_int64(q, 1))]++;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- failed calls ---- */
+
+static u64 call_key(s64 pid, s64 abi, s64 nr)
+{
+	return (u64)pid << 32 | (u64)(abi & 0xff) << 24 | (u64)(nr & 0xffffff);
+}
+
+/* The calls that failed most often, of processes with one name together. */
+static int choose_failing(struct bins *b, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT p.comm || ' ' || coalesce(n.name, x.nr), x.pid, x.abi, x.nr"
+		" FROM (SELECT pid, abi, nr, sum(n) AS n FROM syscall_error WHERE error NOT IN (" NOT_YET
+		") GROUP BY pid, abi, nr) x"
+		" JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p ON p.pid=x.pid"
+		" LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1 LIMIT 256";
+	char name[COMPARE_SUBJECT];
+	sqlite3_stmt *q;
+	size_t i;
+	int ret = db_query(&q, db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		const char *text = (const char *)sqlite3_column_text(q, 0);
+
+		compare_strip(name, sizeof(name), text ? text : "?");
+		for (i = 0; i < b->n_calls && strcmp(b->calls[i].name, name) != 0; i++)
+			;
+		if (i == CALLS_MOST)
+			continue;
+		snprintf(b->calls[i].name, COMPARE_SUBJECT, "%s", name);
+		b->n_calls += i == b->n_calls;
+		ret = idmap_put(&b->failing,
+				call_key(sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
+					 sqlite3_column_int64(q, 3)),
+				&b->calls[i], THREADS_MOST, e);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int read_failing(struct bins *b, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT s.ts + coalesce(s.dur, 0), t.pid, s.abi, s.nr, s.ret < 0 AND -s.ret NOT IN (" NOT_YET
+		") FROM syscall s JOIN (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid) t"
+		" ON t.tid=s.tid WHERE s.ret IS NOT NULL";
+	sqlite3_stmt *q;
+	int ret = b->n_calls ? db_query(&q, db, e, sql, "") : 0;
+
+	if (ret < 0 || !b->n_calls)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		struct failing *f = idmap_get(&b->failing, call_key(sqlite3_column_int64(q, 1),
+								    sqlite3_column_int64(q, 2),
+								    sqlite3_column_int64(q, 3)));
+		size_t at = bin_at(b, sqlite3_column_int64(q, 0));
+
+		if (f) {
+			f->calls[at]++;
+			f->errors[at] += sqlite3_column_int(q, 4);
+		}
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Calls that never failed: so that errors on the other side have something to stand beside. */
+static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT p.comm || ' ' || coalesce(n.name, x.nr), x.n FROM syscall_stat x"
+		" JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p ON p.pid=x.pid"
+		" LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1 LIMIT 256";
+	char name[COMPARE_SUBJECT];
+	struct sample *s;
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		const char *text = (const char *)sqlite3_column_text(q, 0);
+
+		compare_strip(name, sizeof(name), text ? text : "?");
+		if (compare_find(b->m, name, COMPARE_errors))
+			continue;
+		s = compare_add(b->m, name, COMPARE_errors, e);
+		if (!s) {
+			ret = ERR_FAIL;
+			break;
+		}
+		s->n = sqlite3_column_double(q, 1);
+		s->tau = NAN;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- windows ---- */
+
+/* sum(num) / sum(den) over the bins without loss; den NULL: seconds. */
+static int put_ratio(struct bins *b, const char *subject, enum compare_metric metric,
+		     const double *num, const double *den, double scale, struct err *e)
+{
+	double n[WINDOWS] = { 0 }, d[WINDOWS] = { 0 }, top = 0, bottom = 0, most = 0;
+	struct sample *s = compare_add(b->m, subject, metric, e);
+	size_t i, k = 0, w;
+
+	if (!s)
+		return ERR_FAIL;
+	for (i = 0; i < BINS; i++) {
+		w = i * WINDOWS / BINS;
+		if (b->lost[i])
+			continue;
+		n[w] += num[i];
+		d[w] += den ? den[i] : b->bin;
+	}
+	for (w = 0; w < WINDOWS; w++) {
+		top += n[w];
+		most = fmax(most, n[w]);
+		bottom += d[w];
+		if (!(d[w] > 0))
+			continue;
+		n[k] = n[w];
+		d[k++] = d[w];
+	}
+	s->value = bottom > 0 ? scale * top / bottom : NAN;
+	s->n = metric == COMPARE_errors ? bottom : den ? bottom : k;
+	s->tau = NAN;
+	s->burst = top > 0 ? most / top : 0;
+	s->windows = k >= WINDOWS_LEAST ? k : 0;
+	s->log = stats_log_ratio(n, d, s->windows, metric == COMPARE_errors);
+	s->log.value += log(scale);
+	if (metric != COMPARE_errors)
+		s->wander = compare_wander(n, d, s->windows);
+	return 0;
+}
+
+static int put_all(struct bins *b, struct err *e)
+{
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < b->n_groups && ret == 0; i++) {
+		struct group *g = &b->groups[i];
+		const double *den = g->turns ? g->done : NULL;
+
+		ret = put_ratio(b, g->name, g->turns ? COMPARE_run_turn : COMPARE_run_share, g->run,
+				den, den ? 1 : 100, e);
+		if (ret == 0)
+			ret = put_ratio(b, g->name,
+					g->turns ? COMPARE_runq_turn : COMPARE_runq_share, g->runq,
+					den, den ? 1 : 100, e);
+	}
+	for (i = 0; i < b->n_calls && ret == 0; i++)
+		ret = put_ratio(b, b->calls[i].name, COMPARE_errors, b->calls[i].errors,
+				b->calls[i].calls, 100, e);
+	return ret;
+}
+
+int compare_bins(struct measured *m, sqlite3 *db, struct err *e)
+{
+	struct bins *b = calloc(1, sizeof(*b));
+	int ret;
+
+	if (!b)
+		return err_set(e, ERR_FAIL, "out of memory for windows");
+	b->m = m;
+	b->bin = m->duration / BINS + 1;
+	ret = read_losses(b, db, e);
+	if (ret == 0)
+		ret = read_groups(b, db, e);
+	if (ret == 0)
+		ret = read_threads(b, db, e);
+	if (ret == 0)
+		ret = read_states(b, db, e);
+	if (ret == 0)
+		ret = read_turns(b, db, e);
+	if (ret == 0)
+		ret = choose_failing(b, db, e);
+	if (ret == 0)
+		ret = read_failing(b, db, e);
+	if (ret == 0)
+		ret = put_all(b, e);
+	if (ret == 0)
+		ret = put_sound(b, db, e);
+	idmap_free(&b->threads);
+	idmap_free(&b->pids);
+	idmap_free(&b->failing);
+	free(b);
+	return ret;
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Durations of turns, calls and block requests: their quantiles by window, their distribution. */
+#include "compare.h"
+
+#include "analyze/stats/stats_change.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST	     30		/* durations: fewer are no basis */
+#define KEPT_MOST    (1u << 20) /* of a subject; of more, every 2nd, 4th, ... is kept */
+#define SOURCES_MOST 64
+#define BLOCK_TAUS   3	 /* length of a bootstrap's block */
+#define LEVEL_STEPS  60	 /* windows in which changes of level are looked for */
+#define LEVEL_NEAR   1.2 /* levels less apart are one */
+#define LEVEL_SHORT  6	 /* windows of one level */
+
+const double compare_shape_at[SHAPE_POINTS] = { 0.1, 0.2, 0.3, 0.4,  0.5,  0.6,
+						0.7, 0.8, 0.9, 0.95, 0.99, 0.999 };
+
+double compare_cdf_at(int i)
+{
+	static const double upper[] = { 0.92,  0.94, 0.95,  0.96,  0.97,  0.975, 0.98,
+					0.985, 0.99, 0.993, 0.995, 0.997, 0.998, 0.999 };
+	int even = CDF_POINTS - (int)(sizeof(upper) / sizeof(upper[0]));
+
+	return i < even ? 0.9 * (i + 0.5) / even : upper[i - even];
+}
+
+struct point {
+	s64 ts;
+	double x; /* ln ns */
+};
+
+struct series {
+	char subject[COMPARE_SUBJECT];
+	char process[COMPARE_SUBJECT]; /* of a service */
+	struct point *v;
+	size_t n, seen;
+	unsigned int every;
+};
+
+struct kind {
+	const char *what;
+	const char *subjects;	   /* id, name, process of a service; at most SOURCES_MOST */
+	const char *rows;	   /* id, end, duration */
+	enum compare_metric first; /* p50; p90 and p99 follow */
+	enum compare_metric rate;  /* N_COMPARE_METRICS: none */
+};
+
+static const struct kind kinds[] = {
+	{ "turn",
+	  "SELECT id, name, substr(name, 1, instr(name, '[' || pid || ']') - 1) FROM service WHERE kind<>'function' AND turns>=30"
+	  " ORDER BY turns DESC, id LIMIT 64",
+	  "SELECT service, ts + dur, dur FROM turn WHERE NOT lossy", COMPARE_turn_p50,
+	  COMPARE_turn_rate },
+	{ "call",
+	  "SELECT s.id, s.function, '' FROM call_stat c JOIN site s ON s.id=c.site WHERE c.n>=30"
+	  " ORDER BY c.total DESC, s.id LIMIT 64",
+	  "SELECT site, ts + dur, dur FROM call WHERE dur IS NOT NULL AND NOT lossy",
+	  COMPARE_call_p50, COMPARE_call_rate },
+	{ "block",
+	  "SELECT b.dev << 8 | b.op & 255, coalesce(d.name, 'device ' || b.dev) || CASE b.op & 255"
+	  " WHEN 0 THEN ' read' WHEN 1 THEN ' write' WHEN 2 THEN ' flush' WHEN 3 THEN ' discard'"
+	  " ELSE ' operation ' || (b.op & 255) END, ''"
+	  " FROM block_io b LEFT JOIN disk d ON d.dev=b.dev GROUP BY 1 HAVING count(b.dur)>=30"
+	  " ORDER BY count(b.dur) DESC, 1 LIMIT 64",
+	  "SELECT dev << 8 | op & 255, ts + dur, dur FROM block_io WHERE dur IS NOT NULL",
+	  COMPARE_block_p50, N_COMPARE_METRICS },
+};
+
+struct reading {
+	const struct kind *kind;
+	struct series series[SOURCES_MOST];
+	size_t n_series;
+	struct {
+		s64 id;
+		struct series *series;
+	} sources[SOURCES_MOST];
+	size_t n_sources;
+};
+
+static struct series *series_of(struct reading *r, const char *name, const char *process)
+{
+	char subject[COMPARE_SUBJECT];
+	size_t i;
+
+	compare_strip(subject, sizeof(subject), name);
+	for (i = 0; i < r->n_series; i++)
+		if (strcmp(r->series[i].subject, subject) == 0)
+			return &r->series[i];
+	snprintf(r->series[i].subject, COMPARE_SUBJECT, "%s", subject);
+	compare_strip(r->series[i].process, COMPARE_SUBJECT, process);
+	r->series[i].every = 1;
+	r->n_series++;
+	return &r->series[i];
+}
+
+static int read_sources(struct reading *r, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, r->kind->subjects, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0 && r->n_sources < SOURCES_MOST) {
+		const char *name = (const char *)sqlite3_column_text(q, 1);
+		const char *process = (const char *)sqlite3_column_text(q, 2);
+
+		r->sources[r->n_sources].id = sqlite3_column_int64(q, 0);
+		r->sources[r->n_sources++].series =
+			series_of(r, name ? name : "?", process ? process : "");
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int append(struct series *s, s64 ts, double dur, struct err *e)
+{
+	size_t i;
+
+	if (s->seen++ % s->every)
+		return 0;
+	if (!s->v && !(s->v = malloc(KEPT_MOST * sizeof(*s->v))))
+		return err_set(e, ERR_FAIL, "out of memory for durations");
+	if (s->n == KEPT_MOST) {
+		for (i = 0; i < KEPT_MOST / 2; i++)
+			s->v[i] = s->v[2 * i];
+		s->n = KEPT_MOST / 2;
+		s->every *= 2;
+	}
+	s->v[s->n++] = (struct point){ ts, log(dur < 1 ? 1 : dur) };
+	return 0;
+}
+
+static int read_rows(struct reading *r, sqlite3 *db, struct err *e)
+{
+	size_t last = 0, i;
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, r->kind->rows, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		s64 id = sqlite3_column_int64(q, 0);
+
+		if (r->sources[last].id != id) {
+			for (i = 0; i < r->n_sources && r->sources[i].id != id; i++)
+				;
+			if (i == r->n_sources)
+				continue;
+			last = i;
+		}
+		ret = append(r->sources[last].series, sqlite3_column_int64(q, 1),
+			     sqlite3_column_double(q, 2), e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct point *x = a, *y = b;
+
+	return x->ts < y->ts ? -1 : x->ts > y->ts;
+}
+
+/* Arrays of one series in order of time. */
+struct ordered {
+	s64 *ts;
+	double *x, *sorted;
+	size_t n;
+	double tau;
+	double scale; /* durations for one that was kept */
+};
+
+static void put_quantile(const struct ordered *o, struct sample *s)
+{
+	double w[WINDOWS_MOST], q = compare_metrics[s->metric].quantile;
+	int k = stats_window_count(o->n, o->tau, q);
+
+	s->value = exp(gsl_stats_quantile_from_sorted_data(o->sorted, 1, o->n, q));
+	s->n = o->n * o->scale;
+	s->tau = o->tau;
+	k = k ? stats_window_quantiles(o->ts, o->x, o->n, k, q, w) : 0;
+	s->windows = k >= WINDOWS_LEAST / 2 ? k : 0;
+	s->log = stats_mean_of(w, s->windows);
+	s->wander = stats_wander(w, s->windows);
+}
+
+static void put_rate(const struct ordered *o, struct sample *s)
+{
+	double num[WINDOWS_MOST] = { 0 }, den[WINDOWS_MOST], span = o->ts[o->n - 1] - o->ts[0];
+	int k = stats_window_count(o->n, o->tau, 0.5), w;
+	size_t i;
+
+	k = span > 0 ? k : 0;
+	for (i = 1; i < o->n && k; i++) { /* the first begins the time */
+		w = (int)((o->ts[i] - o->ts[0]) / span * k);
+		num[w < k ? w : k - 1] += o->scale;
+	}
+	for (w = 0; w < k; w++)
+		den[w] = span / k / 1e9;
+	s->value = span > 0 ? (o->n - 1) * o->scale / span * 1e9 : NAN;
+	s->n = o->n * o->scale;
+	s->tau = o->tau;
+	s->windows = k;
+	s->log = stats_log_ratio(num, den, k, false);
+	s->wander = compare_wander(num, den, k);
+}
+
+/* Where the level changes, and by how much. */
+static void put_levels(struct shape *s, const double *steps, int n)
+{
+	size_t changes[CHANGES_MAX],
+		k = stats_changes(steps, n, log(LEVEL_NEAR), LEVEL_SHORT, changes);
+	double level, low = INFINITY, high = -INFINITY;
+	size_t i, from = 0, to;
+
+	s->levels = 1 + (int)k;
+	for (i = 0; i <= k && k; i++, from = to) {
+		to = i < k ? changes[i] : (size_t)n;
+		level = gsl_stats_mean(steps + from, 1, to - from);
+		low = fmin(low, level);
+		high = fmax(high, level);
+	}
+	s->apart = k ? high - low : 0;
+}
+
+static int put_shape(struct measured *m, const struct reading *r, const struct series *v,
+		     const struct ordered *o, struct err *e)
+{
+	struct shape *grown = realloc(m->shapes, (m->n_shapes + 1) * sizeof(*grown)), *s;
+	size_t bytes = sizeof(double) * SHAPE_REPS * SHAPE_POINTS;
+	double steps[LEVEL_STEPS];
+	int i;
+
+	if (!grown)
+		return err_set(e, ERR_FAIL, "out of memory for distributions");
+	m->shapes = grown;
+	s = &grown[m->n_shapes++];
+	*s = (struct shape){ .what = r->kind->what, .n = o->n * o->scale, .tau = o->tau };
+	snprintf(s->subject, sizeof(s->subject), "%s", v->subject);
+	snprintf(s->process, sizeof(s->process), "%s", v->process);
+	s->boot = malloc(bytes);
+	if (!s->boot)
+		return err_set(e, ERR_FAIL, "out of memory for distributions");
+	if (!stats_quantile_boot(o->x, o->n, BLOCK_TAUS * o->tau, compare_shape_at, SHAPE_POINTS,
+				 SHAPE_REPS, 1000 + m->n_shapes, s->at, s->boot)) {
+		free(s->boot);
+		s->boot = NULL;
+	}
+	for (i = 0; i < SHAPE_POINTS; i++)
+		s->at[i] = exp(s->at[i]);
+	for (i = 0; i < CDF_POINTS; i++)
+		s->cdf[i] = exp(
+			gsl_stats_quantile_from_sorted_data(o->sorted, 1, o->n, compare_cdf_at(i)));
+	i = stats_window_quantiles(o->ts, o->x, o->n, LEVEL_STEPS, 0.5, steps);
+	put_levels(s, steps, i);
+	return 0;
+}
+
+static int put_series(struct measured *m, const struct reading *r, const struct series *v,
+		      const struct ordered *o, struct err *e)
+{
+	struct sample *s;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		s = compare_add(m, v->subject, r->kind->first + i, e);
+		if (!s)
+			return ERR_FAIL;
+		put_quantile(o, s);
+	}
+	if (r->kind->rate < N_COMPARE_METRICS) {
+		s = compare_add(m, v->subject, r->kind->rate, e);
+		if (!s)
+			return ERR_FAIL;
+		put_rate(o, s);
+	}
+	return put_shape(m, r, v, o, e);
+}
+
+static int measure(struct measured *m, const struct reading *r, struct series *v, struct err *e)
+{
+	struct ordered o = { .n = v->n, .scale = v->every };
+	int ret = ERR_FAIL;
+	size_t i;
+
+	if (v->n < LEAST)
+		return 0;
+	qsort(v->v, v->n, sizeof(*v->v), by_time);
+	o.ts = malloc(v->n * sizeof(*o.ts));
+	o.x = malloc(v->n * sizeof(*o.x));
+	o.sorted = malloc(v->n * sizeof(*o.sorted));
+	if (!o.ts || !o.x || !o.sorted) {
+		ret = err_set(e, ERR_FAIL, "out of memory for durations");
+		goto out;
+	}
+	for (i = 0; i < v->n; i++) {
+		o.ts[i] = v->v[i].ts;
+		o.x[i] = o.sorted[i] = v->v[i].x;
+	}
+	gsl_sort(o.sorted, 1, o.n);
+	o.tau = stats_tau(o.x, o.n);
+	ret = put_series(m, r, v, &o, e);
+out:
+	free(o.ts);
+	free(o.x);
+	free(o.sorted);
+	return ret;
+}
+
+int compare_latencies(struct measured *m, sqlite3 *db, struct err *e)
+{
+	struct reading *r = malloc(sizeof(*r));
+	size_t k, i;
+	int ret = r ? 0 : err_set(e, ERR_FAIL, "out of memory for durations");
+
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && ret == 0; k++) {
+		memset(r, 0, sizeof(*r));
+		r->kind = &kinds[k];
+		ret = read_sources(r, db, e);
+		if (ret == 0 && r->n_sources)
+			ret = read_rows(r, db, e);
+		for (i = 0; i < r->n_series; i++) {
+			if (ret == 0)
+				ret = measure(m, r, &r->series[i], e);
+			free(r->series[i].v);
+		}
+	}
+	free(r);
+	return ret;
+}

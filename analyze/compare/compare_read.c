@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One recording, measured: facts, samples, distributions, units of work. */
+#include "compare.h"
+
+#include "analyze/commands/cache.h"
+#include "format/escape.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct compare_desc compare_metrics[N_COMPARE_METRICS] = {
+#define METRIC(id, name, unit, quantile, higher, lower) \
+	{ name,	  unit,	 quantile,                      \
+	  higher, lower, COMPARE_##id <= COMPARE_turn_p99 || COMPARE_##id == COMPARE_turn_rate },
+#include "compare.def"
+#undef METRIC
+};
+
+/* Where the facts come from; one row, one column. */
+static const char *const fact_sql[N_COMPARE_FACTS] = {
+	[FACT_groups] = "SELECT value FROM recording WHERE key='groups'",
+	[FACT_functions] =
+		"SELECT group_concat(function, ', ') FROM (SELECT DISTINCT function FROM site"
+		" ORDER BY function)",
+	[FACT_machine] = "SELECT value FROM recording WHERE key='machine'",
+	[FACT_cpus] = "SELECT value FROM recording WHERE key='cpus'",
+	[FACT_targets] =
+		"SELECT CASE value WHEN 'all' THEN 'all processes' ELSE 'chosen processes' END"
+		" FROM recording WHERE key='targets'",
+	[FACT_kernel] = "SELECT value FROM recording WHERE key='kernel'",
+	[FACT_host] = "SELECT value FROM recording WHERE key='host'",
+	[FACT_obsrec] = "SELECT value FROM recording WHERE key='obsrec'",
+	[FACT_uuid] =
+		"SELECT max(value) FILTER (WHERE key='uuid') || ' ' || max(value) FILTER"
+		" (WHERE key='duration_ns') || ' ' || max(value) FILTER (WHERE key='file_bytes')"
+		" FROM recording",
+};
+
+void compare_strip(char *ret, size_t size, const char *name)
+{
+	struct buf safe = { 0 };
+	size_t n = 0, digits;
+	const char *at;
+
+	escape_add(&safe, ESCAPE_TEXT, name, strlen(name), NULL);
+	for (at = safe.data ? safe.data : ""; *at && n + 1 < size;) {
+		digits = *at == '[' ? strspn(at + 1, "0123456789") : 0;
+		if (digits && at[digits + 1] == ']')
+			at += digits + 2;
+		else
+			ret[n++] = *at++;
+	}
+	if ((*at & 0xc0) == 0x80) { /* no half characters */
+		while (n && (ret[n - 1] & 0xc0) == 0x80)
+			n--;
+		n -= n > 0;
+	}
+	ret[n] = '\0';
+	buf_free(&safe);
+}
+
+struct sample *compare_add(struct measured *m, const char *subject, enum compare_metric metric,
+			   struct err *e)
+{
+	struct sample *grown = realloc(m->samples, (m->n_samples + 1) * sizeof(*grown)), *s;
+
+	if (!grown) {
+		err_set(e, ERR_FAIL, "out of memory for metrics");
+		return NULL;
+	}
+	m->samples = grown;
+	s = &grown[m->n_samples++];
+	*s = (struct sample){ .metric = metric, .wander = NAN };
+	snprintf(s->subject, sizeof(s->subject), "%s", subject);
+	return s;
+}
+
+const struct sample *compare_find(const struct measured *m, const char *subject,
+				  enum compare_metric metric)
+{
+	size_t i;
+
+	for (i = 0; i < m->n_samples; i++)
+		if (m->samples[i].metric == metric && strcmp(m->samples[i].subject, subject) == 0)
+			return &m->samples[i];
+	return NULL;
+}
+
+double compare_wander(const double *num, const double *den, size_t k)
+{
+	double x[WINDOWS_MOST];
+	size_t i;
+
+	for (i = 0; i < k && i < WINDOWS_MOST; i++) {
+		if (!(num[i] > 0) || !(den[i] > 0))
+			return NAN;
+		x[i] = log(num[i] / den[i]);
+	}
+	return stats_wander(x, i);
+}
+
+static int read_facts(struct measured *m, sqlite3 *db, struct err *e)
+{
+	struct buf text = { 0 };
+	int i, ret = 0;
+
+	for (i = 0; i < N_COMPARE_FACTS && ret == 0; i++) {
+		sqlite3_stmt *q;
+		const char *value;
+
+		ret = db_query(&q, db, e, fact_sql[i], "");
+		if (ret < 0)
+			break;
+		ret = db_step(q, e);
+		value = ret > 0 ? (const char *)sqlite3_column_text(q, 0) : NULL;
+		buf_clear(&text);
+		ret = ret < 0 ? ret
+			      : escape_add(&text, ESCAPE_TEXT, value ? value : "",
+					   value ? strlen(value) : 0, e);
+		sqlite3_finalize(q);
+		m->facts[i] = strdup(text.len ? text.data : "");
+		if (ret == 0 && !m->facts[i])
+			ret = err_set(e, ERR_FAIL, "out of memory for facts");
+	}
+	buf_free(&text);
+	return ret;
+}
+
+static int read_extent(struct measured *m, sqlite3 *db, struct err *e)
+{
+	s64 seen = 0, lost = 0, whole = 0;
+	int ret = db_int(db, &m->duration, e, "SELECT value FROM recording WHERE key='duration_ns'",
+			 "");
+
+	if (ret == 0)
+		ret = db_int(db, &seen, e, "SELECT sum(max(seen, records)) FROM coverage", "");
+	if (ret == 0)
+		ret = db_int(db, &lost, e, "SELECT sum(lost) FROM coverage", "");
+	if (ret == 0)
+		ret = db_int(db, &whole, e,
+			     "SELECT count(*) FROM recording WHERE (key='sound' AND value='1')"
+			     " OR (key='damaged_blocks' AND value='0')",
+			     "");
+	m->seen = seen;
+	m->lost = lost;
+	m->whole = whole == 2;
+	return ret;
+}
+
+int compare_read(struct measured *m, const char *path, const struct asked *a, struct err *e)
+{
+	sqlite3 *db = NULL;
+	bool answered;
+	int ret = cache_open(&db, &answered, path, a, e);
+
+	*m = (struct measured){ .path = path };
+	if (ret == 0)
+		ret = read_facts(m, db, e);
+	if (ret == 0)
+		ret = read_extent(m, db, e);
+	if (ret == 0 && m->duration <= 0)
+		ret = err_set(e, ERR_FAIL, "%.200s is empty", path);
+	if (ret == 0)
+		ret = compare_latencies(m, db, e);
+	if (ret == 0)
+		ret = compare_bins(m, db, e);
+	if (ret == 0)
+		ret = units_read(db, m->duration, &m->units, &m->n_units, e);
+	sqlite3_close(db);
+	if (ret < 0)
+		compare_free(m);
+	return ret;
+}
+
+void compare_free(struct measured *m)
+{
+	size_t i;
+
+	for (i = 0; i < N_COMPARE_FACTS; i++)
+		free(m->facts[i]);
+	for (i = 0; i < m->n_shapes; i++)
+		free(m->shapes[i].boot);
+	free(m->samples);
+	free(m->shapes);
+	free(m->units);
+	*m = (struct measured){ 0 };
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The report as text and as Markdown: the same order, two ways to draw it. */
+#include "render.h"
+
+#include "analyze/analyses/analysis.h"
+#include "pivot.h"
+#include "render_html.h"
+#include "render_table.h"
+#include "verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BOLD  "\033[1m"
+#define PLAIN "\033[0m"
+
+int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+struct drawing {
+	struct buf *out;
+	sqlite3 *db;
+	const struct render_options *o;
+	bool markdown;
+	struct err *e;
+};
+
+/* Bytes from the recording. */
+static int add_trace(struct drawing *d, const char *text)
+{
+	if (!text)
+		return 0;
+	return escape_add(d->out, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, text, strlen(text),
+			  d->e);
+}
+
+static int heading(struct drawing *d, const char *text)
+{
+	if (d->markdown)
+		return buf_printf(d->out, d->e, "\n## %s\n\n", text);
+	return buf_printf(d->out, d->e, "\n%s%s%s\n", d->o->colour ? BOLD : "", text,
+			  d->o->colour ? PLAIN : "");
+}
+
+/* Adds a paragraph, broken before the terminal's width; later lines are indented. */
+static int paragraph(struct drawing *d, const char *text, int indent)
+{
+	int at = indent, ret = 0;
+	size_t n;
+
+	if (d->markdown)
+		return buf_printf(d->out, d->e, "%s\n", text);
+	while (*text && ret == 0) {
+		n = strcspn(text, " ");
+		if (at > indent && at + 1 + (int)n > d->o->width) {
+			ret = buf_printf(d->out, d->e, "\n%*s", indent, "");
+			at = indent;
+		} else if (at > indent) {
+			ret = buf_printf(d->out, d->e, " ");
+			at++;
+		}
+		if (ret == 0)
+			ret = buf_add(d->out, text, n, d->e);
+		at += n;
+		text += n;
+		text += *text == ' ';
+	}
+	return ret < 0 ? ret : buf_printf(d->out, d->e, "\n");
+}
+
+static int section(struct drawing *d, const struct analysis *a)
+{
+	char title[200], verdict[32] = "";
+	struct pivot p;
+	sqlite3_stmt *s;
+	int ret = pivot_read(&p, d->db, a->name, a->rows,
+			     d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, d->e);
+
+	if (ret < 0 || !p.n_rows)
+		goto out;
+	ret = db_query(&s, d->db, d->e, "SELECT verdict FROM metric WHERE analysis=? LIMIT 1", "s",
+		       a->name);
+	if (ret < 0)
+		goto out;
+	if (db_step(s, d->e) > 0 &&
+	    strcmp((const char *)sqlite3_column_text(s, 0), "COMPLETE") != 0)
+		snprintf(verdict, sizeof(verdict), " [%s]", sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	snprintf(title, sizeof(title), "%s? (%s)%s", a->doc, a->name, verdict);
+	ret = heading(d, title);
+	if (ret == 0 && a->aside && !d->o->only) {
+		ret = buf_printf(d->out, d->e, "%d rows: obsanalyze report -a %s\n",
+				 p.n_rows + p.more, a->name);
+		goto out;
+	}
+	if (ret == 0)
+		ret = d->markdown ? table_markdown(d->out, &p, d->e)
+				  : table_text(d->out, &p, d->o->width, d->e);
+	if (ret == 0 && p.more)
+		ret = buf_printf(d->out, d->e, "%s... and %d more\n", d->markdown ? "\n" : "",
+				 p.more);
+out:
+	pivot_free(&p);
+	return ret;
+}
+
+/* ---- findings ---- */
+
+enum which { CAUSES, FINDINGS, LIMITS };
+
+static int findings(struct drawing *d, enum which w)
+{
+	static const char *const titles[] = { "Causes", "Findings",
+					      "What this recording cannot show" };
+	static const char *const marks[] = { "-", "!", "!!" };
+	static const char *const words[] = { "", "**warning** ", "**problem** " };
+	struct buf text = { 0 };
+	sqlite3_stmt *s;
+	bool any = false;
+	int ret = db_query(&s, d->db, d->e,
+			   "SELECT severity, label, sentence FROM finding"
+			   " WHERE CASE WHEN label='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
+			   " AND (?2 IS NULL OR analysis=?2)"
+			   " ORDER BY severity DESC, rowid",
+			   "is", (s64)w, d->o->only);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, d->e)) > 0) {
+		const char *sentence = (const char *)sqlite3_column_text(s, 2);
+		int severity = sqlite3_column_int(s, 0) % 3;
+
+		if (!any && heading(d, titles[w]) < 0)
+			break;
+		any = true;
+		buf_clear(&text);
+		if (d->markdown)
+			buf_printf(&text, d->e, "- %s", words[severity]);
+		else
+			buf_printf(&text, d->e, "%-2s ", w == LIMITS ? "-" : marks[severity]);
+		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
+				 strlen(sentence), d->e);
+		if (ret == 0 && w != LIMITS)
+			ret = buf_printf(&text, d->e, " [%s]", sqlite3_column_text(s, 1));
+		if (ret == 0)
+			ret = paragraph(d, text.data, d->markdown ? 0 : 3);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(s);
+	buf_free(&text);
+	return ret;
+}
+
+/* ---- head ---- */
+
+static int fact(struct drawing *d, const char *before, const char *key, const char *after)
+{
+	sqlite3_stmt *s;
+	int ret = db_query(&s, d->db, d->e, "SELECT value FROM recording WHERE key=?", "s", key);
+
+	if (ret < 0)
+		return ret;
+	if (db_step(s, d->e) > 0 && *(const char *)sqlite3_column_text(s, 0)) {
+		ret = buf_printf(d->out, d->e, "%s", before);
+		if (ret == 0)
+			ret = add_trace(d, (const char *)sqlite3_column_text(s, 0));
+		if (ret == 0)
+			ret = buf_printf(d->out, d->e, "%s", after);
+	}
+	sqlite3_finalize(s);
+	return ret;
+}
+
+/* "COMPLETE: 1,234 records in 10.0 s, none lost.", by the worst group. */
+static int verdict_line(struct drawing *d)
+{
+	static const char sql[] =
+		"SELECT CASE WHEN total(verdict='LOSSY') THEN 'LOSSY'"
+		" WHEN total(verdict='TRUNCATED') THEN 'TRUNCATED' ELSE 'COMPLETE' END,"
+		" total(records), total(lost),"
+		" (SELECT value FROM recording WHERE key='duration_ns'),"
+		" (SELECT value FROM recording WHERE key='ignored_bytes'),"
+		" (SELECT value FROM recording WHERE key='damaged_blocks'),"
+		" (SELECT value FROM recording WHERE key='complete'),"
+		" (SELECT value FROM recording WHERE key='sound') FROM coverage";
+	char events[32], lost[32], time[32];
+	struct buf text = { 0 };
+	sqlite3_stmt *s;
+	int ret = db_query(&s, d->db, d->e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(s, d->e);
+	if (ret > 0) {
+		render_number(events, sizeof(events), sqlite3_column_double(s, 1), "");
+		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		render_number(time, sizeof(time), sqlite3_column_double(s, 3), "ns");
+		ret = buf_printf(&text, d->e, "%s%s%s: %s records in %s, %s lost",
+				 d->markdown	? "**"
+				 : d->o->colour ? BOLD
+						: "",
+				 sqlite3_column_text(s, 0),
+				 d->markdown	? "**"
+				 : d->o->colour ? PLAIN
+						: "",
+				 events, time, sqlite3_column_double(s, 2) > 0 ? lost : "none");
+		if (ret == 0 && sqlite3_column_int64(s, 5))
+			ret = buf_printf(&text, d->e, "; %lld damaged blocks were left out",
+					 sqlite3_column_int64(s, 5));
+		if (ret == 0 && !sqlite3_column_int64(s, 6) && sqlite3_column_int64(s, 7))
+			ret = buf_printf(&text, d->e, "; parts are missing: it was repaired");
+		else if (ret == 0 && !sqlite3_column_int64(s, 6))
+			ret = buf_printf(
+				&text, d->e,
+				"; the recording was cut off (obsrec was killed, or the disk "
+				"was full), %lld bytes of it are ignored",
+				sqlite3_column_int64(s, 4));
+		if (ret == 0)
+			ret = buf_printf(&text, d->e, ".");
+		if (ret == 0)
+			ret = paragraph(d, text.data, 0);
+	}
+	sqlite3_finalize(s);
+	buf_free(&text);
+	return ret;
+}
+
+static int coverage_line(struct drawing *d)
+{
+	struct buf text = { 0 };
+	char records[32], lost[32];
+	sqlite3_stmt *s;
+	int n = 0, ret = db_query(&s, d->db, d->e,
+				  "SELECT grp, records, lost, verdict FROM coverage "
+				  "WHERE verdict<>'ABSENT'",
+				  "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(s, d->e)) > 0) {
+		render_number(records, sizeof(records), sqlite3_column_double(s, 1), "");
+		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		ret = buf_printf(&text, d->e, "%s%s %s",
+				 n++ ? ", " : "Groups: ", sqlite3_column_text(s, 0), records);
+		if (ret == 0 && sqlite3_column_int64(s, 2))
+			ret = buf_printf(&text, d->e, " (LOSSY: %s lost)", lost);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(s);
+	if (ret == 0 && n)
+		ret = buf_printf(&text, d->e, ".");
+	if (ret == 0 && n)
+		ret = paragraph(d, text.data, 0);
+	buf_free(&text);
+	return ret;
+}
+
+/* The two sentences that come first. */
+static int verdict(struct drawing *d)
+{
+	struct buf service = { 0 }, text = { 0 }, complete = { 0 };
+	int ret = verdict_make(&service, &complete, d->db, d->e);
+
+	if (ret == 0)
+		ret = buf_printf(&service, d->e, " %s", complete.data);
+	if (ret == 0)
+		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, service.data,
+				 service.len, d->e);
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s", d->o->colour ? BOLD : "");
+	if (ret == 0)
+		ret = paragraph(d, text.data, 0);
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s\n", d->o->colour ? PLAIN : "");
+	buf_free(&service);
+	buf_free(&complete);
+	buf_free(&text);
+	return ret;
+}
+
+/* When, where and by what it was recorded. */
+static int origin(struct drawing *d)
+{
+	static const struct {
+		const char *before, *key, *after;
+	} facts[] = {
+		{ "Begin ", "start", "" },	{ ", host ", "host", "" },
+		{ " (", "distribution", ", " }, { "kernel ", "kernel", ", " },
+		{ "", "cpus", " CPUs)" },	{ ", obsrec ", "obsrec", "" },
+	};
+	struct buf text = { 0 };
+	struct drawing line = *d;
+	size_t i;
+	int ret = 0;
+
+	line.out = &text;
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++)
+		ret = fact(&line, facts[i].before, facts[i].key, facts[i].after);
+	if (ret == 0 && text.len && d->markdown)
+		ret = buf_printf(&text, d->e, "  ");
+	if (ret == 0 && text.len)
+		ret = paragraph(d, text.data, 0);
+	buf_free(&text);
+	return ret;
+}
+
+static int head(struct drawing *d)
+{
+	/* what was done to the recording afterwards */
+	static const struct {
+		const char *before, *key;
+	} made[] = {
+		{ "Only a part of the recording: ", "excerpt" },
+		{ "Repaired: ", "repaired" },
+		{ "Merged: ", "merged" },
+		{ "Redacted: ", "redacted" },
+	};
+	const char *end = d->markdown ? "  \n" : "\n";
+	size_t i, start;
+	int ret = 0;
+
+	if (d->markdown)
+		ret = buf_printf(d->out, d->e, "# Recording ");
+	else
+		ret = buf_printf(d->out, d->e, "Recording ");
+	start = d->out->len;
+	if (ret == 0)
+		ret = fact(d, "", "file",
+			   ""); /* a database names the recording that it was made of */
+	if (ret == 0 && d->out->len == start)
+		ret = add_trace(d, d->o->name);
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s", d->markdown ? "\n\n" : "\n");
+	if (ret == 0)
+		ret = verdict_line(d);
+	if (ret == 0 && d->markdown)
+		ret = buf_printf(d->out, d->e, "\n");
+	if (ret == 0)
+		ret = origin(d);
+	if (ret == 0)
+		ret = fact(d, "Command: ", "command", end);
+	for (i = 0; i < sizeof(made) / sizeof(made[0]) && ret == 0; i++)
+		ret = fact(d, made[i].before, made[i].key, end);
+	return ret < 0 ? ret : coverage_line(d);
+}
+
+int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
+{
+	struct drawing d = { out, db, o, o->format == RENDER_MARKDOWN, e };
+	const struct analysis *const *a;
+	int ret;
+
+	if (o->format == RENDER_JSON)
+		return render_json(out, db, o, e);
+	if (o->format == RENDER_HTML)
+		return render_html(out, db, o, e);
+	ret = o->only ? 0 : verdict(&d);
+	if (ret == 0)
+		ret = head(&d);
+	if (ret == 0)
+		ret = findings(&d, CAUSES);
+	if (ret == 0)
+		ret = findings(&d, FINDINGS);
+	for (a = analyses; *a && ret == 0; a++)
+		if (!o->only || strcmp(o->only, (*a)->name) == 0)
+			ret = section(&d, *a);
+	return ret < 0 ? ret : findings(&d, LIMITS);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Metrics and findings as text for a terminal, Markdown for a ticket, JSON, or HTML. The only
+ * code that formats answers; it knows rows, no analysis.
+ */
+#ifndef OBS_RENDER_H
+#define OBS_RENDER_H
+
+#include "analyze/store/db.h"
+#include "format/buf.h"
+
+enum render_format { RENDER_TEXT, RENDER_MARKDOWN, RENDER_JSON, RENDER_HTML };
+
+struct render_options {
+	enum render_format format;
+	int width;	  /* columns of a terminal: tables are cut to it */
+	bool colour;	  /* text only */
+	const char *only; /* one analysis; NULL: all */
+	const char *name; /* of the recording, as the user gave it */
+};
+
+/* Appends the whole report. analyses_run has been called before. */
+int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+/* Appends the JSON Schema of the report's JSON form. */
+int render_json_schema(struct buf *out, struct err *e);
+
+/* Appends what compare put into db (compare.h); threshold: what counts as a change. */
+int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o, double threshold,
+		   struct err *e);
+
+/* Appends a query's rows as a JSON array of objects; only is bound to the query's parameter. */
+int render_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e);
+
+/*
+ * A number with its unit, for people: ns as ns, us, ms or s; 1/s and counts with separators; bytes
+ * as kB, MB, GB; % with one decimal. "-" for NAN.
+ */
+void render_number(char *text, size_t size, double value, const char *unit);
+
+#endif

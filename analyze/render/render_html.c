@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The report as HTML: verdict, causes, findings, tables with their pictures, limits. */
+#include "render_html.h"
+
+#include "analyze/analyses/analysis.h"
+#include "evidence.h"
+#include "format/escape.h"
+#include "html_parts.h"
+#include "html_table.h"
+#include "pictures.h"
+#include "verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct page {
+	struct buf *out;
+	sqlite3 *db;
+	const struct render_options *o;
+	struct err *e;
+	struct html_missing missing;
+};
+
+static int put(struct page *p, const char *markup)
+{
+	return buf_add(p->out, markup, strlen(markup), p->e);
+}
+
+/* Bytes from the recording. */
+static int put_trace(struct page *p, const char *text)
+{
+	return text ? escape_add(p->out, ESCAPE_HTML, text, strlen(text), p->e) : 0;
+}
+
+static int take_name(struct buf *name, struct page *p)
+{
+	sqlite3_stmt *s;
+	const char *text;
+	int ret = db_query(&s, p->db, p->e, "SELECT value FROM recording WHERE key='file'", "");
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(s, p->e);
+	if (ret >= 0) {
+		text = ret > 0 ? (const char *)sqlite3_column_text(s, 0) : p->o->name;
+		ret = buf_printf(name, p->e, "%s", text ? text : "");
+	}
+	sqlite3_finalize(s);
+	return ret;
+}
+
+static int put_head(struct page *p)
+{
+	struct buf name = { 0 };
+	int ret = take_name(&name, p);
+
+	if (ret == 0)
+		ret = html_head(p->out, name.data ? name.data : "", "report", "Recording ", p->e);
+	buf_free(&name);
+	return ret;
+}
+
+static int put_verdict(struct page *p)
+{
+	static const struct {
+		const char *verdict, *class;
+	} classes[] = { { "COMPLETE", "good" }, { "TRUNCATED", "warn" }, { "LOSSY", "bad" } };
+	struct buf service = { 0 }, complete = { 0 };
+	const char *worst = "";
+	size_t i;
+	int ret = verdict_make(&service, &complete, p->db, p->e);
+
+	if (ret == 0)
+		ret = verdict_worst(p->db, &worst, p->e);
+	for (i = 0; i < 2 && strcmp(classes[i].verdict, worst) != 0; i++)
+		;
+	if (ret == 0)
+		ret = put(p,
+			  "<section class=\"verdict\" id=\"verdict\" aria-labelledby=\"verdict-h\">"
+			  "<h2 id=\"verdict-h\">Verdict</h2>\n<p>");
+	if (ret == 0)
+		ret = put_trace(p, service.data);
+	if (ret == 0)
+		ret = buf_printf(p->out, p->e, "</p>\n<p><span class=\"tag %s\">%s</span> ",
+				 classes[i].class, classes[i].verdict);
+	if (ret == 0)
+		ret = put_trace(p, complete.data);
+	if (ret == 0)
+		ret = put(p, "</p>\n</section>\n");
+	buf_free(&service);
+	buf_free(&complete);
+	return ret;
+}
+
+/* ---- what was recorded ---- */
+
+static int put_facts(struct page *p)
+{
+	static const struct {
+		const char *key, *name;
+	} facts[] = {
+		{ "start", "Begin" },	      { "host", "Host" },
+		{ "distribution", "System" }, { "kernel", "Kernel" },
+		{ "cpus", "CPUs" },	      { "command", "Command" },
+		{ "obsrec", "obsrec" },	      { "baseline_from", "Baseline from [ns]" },
+		{ "baseline_to", "to [ns]" },
+	};
+	sqlite3_stmt *s;
+	size_t i;
+	int ret = put(p, "<dl>\n");
+
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++) {
+		ret = db_query(&s, p->db, p->e,
+			       "SELECT value FROM recording WHERE key=? AND value<>''", "s",
+			       facts[i].key);
+		if (ret < 0)
+			break;
+		if (db_step(s, p->e) > 0) {
+			ret = buf_printf(p->out, p->e, "<dt>%s</dt><dd>", facts[i].name);
+			if (ret == 0)
+				ret = put_trace(p, (const char *)sqlite3_column_text(s, 0));
+			if (ret == 0)
+				ret = put(p, "</dd>\n");
+		}
+		sqlite3_finalize(s);
+	}
+	return ret < 0 ? ret : put(p, "</dl>\n");
+}
+
+static int put_coverage(struct page *p)
+{
+	char records[32], lost[32];
+	sqlite3_stmt *s;
+	int ret = put(
+		p,
+		"<div class=\"wide\" role=\"region\" tabindex=\"0\" "
+		"aria-label=\"What was recorded\">"
+		"<table><caption>What was recorded, by group of events</caption><thead><tr>"
+		"<th scope=\"col\">group</th><th scope=\"col\">records</th>"
+		"<th scope=\"col\">lost</th><th scope=\"col\">verdict</th></tr></thead><tbody>\n");
+
+	if (ret == 0)
+		ret = db_query(&s, p->db, p->e,
+			       "SELECT grp, records, lost, verdict FROM coverage WHERE "
+			       "verdict<>'ABSENT'",
+			       "");
+	if (ret < 0)
+		return ret;
+	while (ret == 0 && (ret = db_step(s, p->e)) > 0) {
+		render_number(records, sizeof(records), sqlite3_column_double(s, 1), "");
+		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		ret = put(p, "<tr><th scope=\"row\">");
+		if (ret == 0)
+			ret = put_trace(p, (const char *)sqlite3_column_text(s, 0));
+		if (ret == 0)
+			ret = buf_printf(p->out, p->e, "</th><td>%s</td><td>%s</td><td>", records,
+					 lost);
+		if (ret == 0)
+			ret = put_trace(p, (const char *)sqlite3_column_text(s, 3));
+		if (ret == 0)
+			ret = put(p, "</td></tr>\n");
+	}
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : put(p, "</tbody></table></div>\n");
+}
+
+static int put_recording(struct page *p)
+{
+	int ret = put(p, "<section id=\"recording\" aria-labelledby=\"recording-h\">"
+			 "<h2 id=\"recording-h\">What was recorded</h2>\n");
+
+	if (ret == 0)
+		ret = put_facts(p);
+	if (ret == 0)
+		ret = put_coverage(p);
+	return ret < 0 ? ret : put(p, "</section>\n");
+}
+
+/* ---- findings ---- */
+
+enum which { CAUSES, FINDINGS, LIMITS };
+
+static const struct {
+	const char *id, *title, *where, *none;
+} lists[] = {
+	[CAUSES] = { "why", "Causes", "analysis='causes' AND label<>'LIMIT'",
+		     "No cause can be told from this recording; the limits say why." },
+	[FINDINGS] = { "findings", "Findings", "analysis<>'causes' AND label<>'LIMIT'", "None." },
+	[LIMITS] = { "limits", "What this recording cannot show", "label='LIMIT'",
+		     "Nothing else." },
+};
+
+/* Folded: the query, and its first rows. */
+static int put_evidence(struct page *p, const char *sql)
+{
+	int ret = put(p, "<details><summary>Evidence</summary>\n<pre><code>");
+
+	if (ret == 0)
+		ret = put_trace(p, sql);
+	if (ret == 0)
+		ret = put(p, "</code></pre>\n");
+	if (ret == 0)
+		ret = evidence_html(p->out, p->db, sql, p->e);
+	return ret < 0 ? ret : put(p, "</details>\n");
+}
+
+static int put_one(struct page *p, sqlite3_stmt *s, enum which w)
+{
+	static const char *const words[] = { "note", "warning", "problem" };
+	static const char *const classes[] = { "", " warn", " bad" };
+	unsigned int severity = (unsigned int)sqlite3_column_int(s, 0) % 3;
+	const char *sql = (const char *)sqlite3_column_text(s, 3);
+	int ret = put(p, "<li>");
+
+	if (ret == 0 && w != LIMITS)
+		ret = buf_printf(p->out, p->e, "<span class=\"tag%s\">%s</span> ",
+				 classes[severity], words[severity]);
+	if (ret == 0)
+		ret = put_trace(p, (const char *)sqlite3_column_text(s, 2));
+	if (ret == 0 && w != LIMITS) {
+		ret = put(p, " <span class=\"tag\">");
+		if (ret == 0)
+			ret = put_trace(p, (const char *)sqlite3_column_text(s, 1));
+		if (ret == 0)
+			ret = put(p, "</span>");
+	}
+	if (ret == 0 && sql && *sql)
+		ret = put_evidence(p, sql);
+	return ret < 0 ? ret : put(p, "</li>\n");
+}
+
+static int put_list(struct page *p, enum which w)
+{
+	char sql[300];
+	sqlite3_stmt *s;
+	int n = 0, ret;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT severity, label, sentence, sql FROM finding WHERE %s AND (?1 IS NULL OR"
+		 " analysis=?1) ORDER BY severity DESC, rowid",
+		 lists[w].where);
+	ret = buf_printf(p->out, p->e,
+			 "<section id=\"%s\" aria-labelledby=\"%s-h\"><h2 id=\"%s-h\">%s</h2>\n%s",
+			 lists[w].id, lists[w].id, lists[w].id, lists[w].title,
+			 w == LIMITS ? "<ul>\n" : "<ul class=\"said\">\n");
+	if (ret == 0)
+		ret = db_query(&s, p->db, p->e, sql, "s", p->o->only);
+	if (ret < 0)
+		return ret;
+	while (ret == 0 && (ret = db_step(s, p->e)) > 0) {
+		n++;
+		ret = put_one(p, s, w);
+	}
+	sqlite3_finalize(s);
+	if (ret == 0 && !n)
+		ret = buf_printf(p->out, p->e, "<li>%s</li>\n", lists[w].none);
+	return ret < 0 ? ret : put(p, "</ul>\n</section>\n");
+}
+
+/* ---- questions ---- */
+
+static int put_question(struct page *p, const struct analysis *a)
+{
+	const struct picture *pic;
+	size_t start = p->out->len, begun;
+	int ret =
+		buf_printf(p->out, p->e,
+			   "<section id=\"%s\" aria-labelledby=\"%s-h\"><h2 id=\"%s-h\">%s?</h2>\n",
+			   a->name, a->name, a->name, a->doc);
+
+	begun = p->out->len;
+	if (ret == 0)
+		ret = html_table(p->out, p->db, a, p->e);
+	for (pic = pictures; pic->name && ret == 0; pic++)
+		if (strcmp(pic->analysis, a->name) == 0)
+			ret = html_picture(p->out, p->db, pic, &p->missing, p->e);
+	if (ret == 0 && p->out->len == begun) {
+		p->out->len = start; /* nothing to say */
+		return 0;
+	}
+	return ret < 0 ? ret : put(p, "</section>\n");
+}
+
+static int put_questions(struct page *p)
+{
+	const struct analysis *const *a;
+	int ret = 0;
+
+	for (a = analyses; *a && ret == 0; a++)
+		if (!p->o->only || strcmp(p->o->only, (*a)->name) == 0)
+			ret = put_question(p, *a);
+	return ret < 0 ? ret : html_say_missing(p->out, &p->missing, p->e);
+}
+
+/* Only of sections that there are. */
+static int put_contents(struct page *p, const struct buf *body)
+{
+	const struct analysis *const *a;
+	char id[80];
+	int ret = put(p, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#why\">Causes</a></li>\n"
+			 "<li><a href=\"#findings\">Findings</a></li>\n");
+
+	for (a = analyses; *a && ret == 0; a++) {
+		snprintf(id, sizeof(id), "<section id=\"%s\"", (*a)->name);
+		if (body->data && strstr(body->data, id))
+			ret = buf_printf(p->out, p->e, "<li><a href=\"#%s\">%s?</a></li>\n",
+					 (*a)->name, (*a)->doc);
+	}
+	return ret < 0 ? ret
+		       : put(p,
+			     "<li><a href=\"#limits\">What this recording cannot show</a></li>\n"
+			     "<li><a href=\"#recording\">What was recorded</a></li>\n</ul></nav>\n");
+}
+
+int render_html(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
+{
+	struct buf body = { 0 };
+	struct page p = { .out = out, .db = db, .o = o, .e = e };
+	int ret = put_head(&p);
+
+	if (ret == 0)
+		ret = put_verdict(&p);
+	p.out = &body;
+	if (ret == 0)
+		ret = put_list(&p, CAUSES);
+	if (ret == 0)
+		ret = put_list(&p, FINDINGS);
+	if (ret == 0)
+		ret = put_questions(&p);
+	if (ret == 0)
+		ret = put_list(&p, LIMITS);
+	if (ret == 0)
+		ret = put_recording(&p);
+	p.out = out;
+	if (ret == 0)
+		ret = put_contents(&p, &body);
+	if (ret == 0)
+		ret = buf_add(out, body.data, body.len, e);
+	if (ret == 0)
+		ret = put(
+			&p,
+			"</main>\n<footer><p>Made by obsanalyze from the recording alone. n: sample "
+			"size; ±: half of a 95 % interval; OBSERVED: events name both ends; CAUSAL: the "
+			"wake-up was seen; OVERLAP: only the times agree; CORRELATED: no cause.</p>"
+			"</footer>\n</body>\n</html>\n");
+	buf_free(&body);
+	return ret;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Block requests: from submission over the device's queue to completion. */
+#include "analyze/replay/requests/track_series.h"
+
+#include <stdlib.h>
+
+#define SECTOR	512
+#define OP_MASK 0xff /* the operation; the rest are flags */
+
+struct request {
+	u64 start, issue; /* 0: not seen */
+	u64 sector;
+	u32 tid; /* 0: submitter not seen */
+	u32 dev;
+	u32 bytes;
+	u32 done;
+	u32 op;
+	u32 depth;
+	bool sequential;
+};
+
+/* Where the last request of a device ended. */
+struct disk_end {
+	u64 sector;
+	u32 in_flight;
+};
+
+struct block_stat {
+	u32 dev;
+	u32 op;
+	struct hist latency;
+};
+
+static struct request *request_of(struct replay *r, u64 id, struct err *e)
+{
+	struct request *q = idmap_get(&r->requests, id);
+
+	if (q)
+		return q;
+	q = calloc(1, sizeof(*q));
+	if (!q) {
+		err_set(e, ERR_FAIL, "out of memory for block requests");
+		return NULL;
+	}
+	if (idmap_put(&r->requests, id, q, REQUEST_LIMIT, e) < 0) {
+		free(q);
+		return NULL;
+	}
+	return q;
+}
+
+static int count_latency(struct replay *r, const struct request *q, u64 latency, struct err *e)
+{
+	u64 id = (u64)q->dev << 32 | (q->op & OP_MASK);
+	struct block_stat *s = idmap_get(&r->block_stats, id);
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		if (!s)
+			return err_set(e, ERR_FAIL, "out of memory for block devices");
+		s->dev = q->dev;
+		s->op = q->op & OP_MASK;
+		if (idmap_put(&r->block_stats, id, s, STAT_LIMIT, e) < 0) {
+			free(s);
+			return ERR_FAIL;
+		}
+	}
+	hist_add(&s->latency, latency);
+	return 0;
+}
+
+/* The submitter has one request less in flight; end 0: it was not seen to complete. */
+static void release(struct replay *r, const struct request *q, u64 end)
+{
+	struct thread *t = q->tid ? idmap_get(&r->threads, q->tid) : NULL;
+	struct disk_end *d = idmap_get(&r->disk_ends, q->dev);
+
+	if (d && (q->start || q->issue))
+		d->in_flight -= d->in_flight > 0;
+	if (!t)
+		return;
+	t->io_in_flight -= t->io_in_flight > 0;
+	if (end) {
+		t->io_end = end;
+		t->io_dev = q->dev;
+	}
+}
+
+/* The request is new to the device: does it go on where the one before it ended? */
+static int place(struct replay *r, struct request *q, struct err *e)
+{
+	struct disk_end *d = idmap_get(&r->disk_ends, q->dev);
+
+	if (!d) {
+		d = calloc(1, sizeof(*d));
+		if (!d)
+			return err_set(e, ERR_FAIL, "out of memory for block devices");
+		if (idmap_put(&r->disk_ends, q->dev, d, STAT_LIMIT, e) < 0) {
+			free(d);
+			return ERR_FAIL;
+		}
+	}
+	q->sequential = q->bytes && d->sector && q->sector == d->sector;
+	q->depth = d->in_flight++;
+	d->sector = q->sector + q->bytes / 512;
+	return 0;
+}
+
+/* Writes the request's row and forgets it. */
+static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err *e)
+{
+	struct request *q = idmap_take(&r->requests, id);
+	u64 begin = q->start ? q->start : q->issue;
+	s64 *row = bulk_row(r->bulk, TABLE_block_io);
+	int ret = 0;
+
+	row[0] = replay_time(r, begin ? begin : end);
+	row[1] = end && begin ? (s64)elapsed(begin, end) : BULK_NULL;
+	row[2] = q->start && q->issue ? (s64)elapsed(q->start, q->issue) : BULK_NULL;
+	row[3] = q->tid ? (s64)q->tid : BULK_NULL;
+	row[4] = q->dev;
+	row[5] = q->sector & INT64_MAX;
+	row[6] = q->bytes;
+	row[7] = q->op;
+	row[8] = error;
+	row[9] = q->sequential;
+	row[10] = q->start || q->issue ? (s64)q->depth : BULK_NULL;
+	if (end && q->tid)
+		series_add(r, SERIES_sectors, q->tid,
+			   series_resource(r, RESOURCE_DISK, 0, q->dev, 0), end, end,
+			   q->bytes / SECTOR, 0);
+	if (end && begin)
+		ret = count_latency(r, q, elapsed(begin, end), e);
+	release(r, q, end);
+	free(q);
+	return ret;
+}
+
+int block_on_start(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_block_start *ev = rec->event;
+	struct request *q = idmap_get(&r->requests, ev->request);
+	struct thread *t;
+
+	if (q && request_end(r, ev->request, 0, 0, e) < 0) /* its completion was not seen */
+		return ERR_FAIL;
+	q = request_of(r, ev->request, e);
+	if (!q)
+		return ERR_FAIL;
+	*q = (struct request){ .start = rec->ts,
+			       .sector = ev->sector,
+			       .tid = rec->tid,
+			       .dev = ev->dev,
+			       .bytes = ev->bytes,
+			       .op = ev->op };
+	if (place(r, q, e) < 0)
+		return ERR_FAIL;
+	t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+	if (!t)
+		return rec->tid ? ERR_FAIL : 0;
+	t->io_in_flight++;
+	return 0;
+}
+
+int block_on_issue(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_block_issue *ev = rec->event;
+	struct request *q = request_of(r, ev->request, e);
+
+	if (!q)
+		return ERR_FAIL;
+	if (!q->start && !q->issue) {
+		q->sector = ev->sector;
+		q->bytes = ev->bytes;
+		q->dev = ev->dev;
+		if (place(r, q, e) < 0)
+			return ERR_FAIL;
+	}
+	q->issue = rec->ts;
+	/* merging may have made it larger than it was when it was submitted */
+	q->sector = ev->sector;
+	q->bytes = ev->bytes;
+	q->dev = ev->dev;
+	q->op = ev->op;
+	return 0;
+}
+
+/* A request may complete in parts: the last one ends it. */
+int block_on_complete(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_block_complete *ev = rec->event;
+	struct request *q = idmap_get(&r->requests, ev->request);
+
+	if (!q) { /* submitted before the recording */
+		q = request_of(r, ev->request, e);
+		if (!q)
+			return ERR_FAIL;
+		*q = (struct request){ .sector = ev->sector, .dev = ev->dev, .op = ev->op };
+		q->bytes = ev->bytes;
+	}
+	q->done += ev->bytes;
+	if (q->done < q->bytes && !ev->error)
+		return 0;
+	return request_end(r, ev->request, rec->ts, ev->error, e);
+}
+
+int block_finish(struct replay *r, struct err *e)
+{
+	const struct block_stat *s;
+	u64 *ids = calloc(r->requests.n + 1, sizeof(*ids));
+	size_t i, n = 0, at;
+	int ret = 0;
+
+	if (!ids)
+		return err_set(e, ERR_FAIL, "out of memory for block requests");
+	for (at = 0; at < r->requests.cap; at++)
+		if (r->requests.slots[at].value)
+			ids[n++] = r->requests.slots[at].id;
+	for (i = 0; i < n && ret == 0; i++)
+		ret = request_end(r, ids[i], 0, 0, e);
+	free(ids);
+	at = 0;
+	while (ret == 0 && (s = idmap_each(&r->block_stats, &at)))
+		ret = latency_rows(r, "block", s->dev, s->op, &s->latency, e);
+	return ret;
+}
+
+void block_free(struct replay *r)
+{
+	struct block_stat *s;
+	struct disk_end *d;
+	struct request *q;
+	size_t at = 0;
+
+	while ((q = idmap_each(&r->requests, &at)))
+		free(q);
+	at = 0;
+	while ((s = idmap_each(&r->block_stats, &at))) {
+		hist_free(&s->latency);
+		free(s);
+	}
+	at = 0;
+	while ((d = idmap_each(&r->disk_ends, &at)))
+		free(d);
+	idmap_free(&r->disk_ends);
+	idmap_free(&r->requests);
+	idmap_free(&r->block_stats);
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Epoll instances: the clock of each, which runs while at least one thread waits for it, and
+ * the files registered with it. (Prism charges every registered file with the whole clock, its
+ * epoll_file_wait: a thread that could have served the file was idle. It does not say that
+ * the file was slow.)
+ *
+ * Waits are known when they end, in that order. What they cover together is kept as a list of
+ * intervals; of those that are far back only the covered time of each window is kept, which
+ * is exact for windows that a later wait covers whole.
+ */
+#include "analyze/replay/requests/track_series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RECENT	     256     /* intervals of one instance that are kept */
+#define MEMBER_LIMIT 1000000 /* registrations */
+#define WINDOW_TOTAL 4000000 /* windows of all instances */
+#define INSTANCES    20000   /* those beyond have no clock */
+#define CTL_ADD	     1
+#define CTL_DEL	     2
+#define CTL_MOD	     3
+
+struct interval {
+	u64 from, to;
+};
+
+struct epoll {
+	struct interval recent[RECENT]; /* apart, in order of time */
+	u32 n;
+	u32 id;
+	u64 horizon; /* older intervals are forgotten */
+	u64 first;   /* window of covered[0] */
+	u64 n_windows;
+	u64 *covered; /* ns, by window */
+};
+
+/* A file in an instance. */
+struct member {
+	u32 epoll, pid, resource;
+	s32 fd;
+	u64 since; /* 0: before the recording */
+};
+
+struct epolls {
+	struct idmap instances; /* resource -> struct epoll */
+	struct idmap members;	/* resource and descriptor -> struct member */
+	u64 n_windows;
+};
+
+/* *ret becomes NULL if there are too many. */
+static int epoll_of(struct replay *r, struct epoll **ret, u32 id, struct err *e)
+{
+	struct epoll *p;
+
+	if (!r->epolls)
+		r->epolls = calloc(1, sizeof(*r->epolls));
+	if (!r->epolls)
+		return err_set(e, ERR_FAIL, "out of memory for epoll instances");
+	*ret = p = idmap_get(&r->epolls->instances, id);
+	if (p || r->epolls->instances.n >= INSTANCES)
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return err_set(e, ERR_FAIL, "out of memory for epoll instances");
+	p->id = id;
+	if (idmap_put(&r->epolls->instances, id, p, INSTANCES, e) < 0) {
+		free(p);
+		return ERR_FAIL;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* Makes room for windows up to last. False: there are too many. */
+static bool room(struct replay *r, struct epoll *p, u64 from, u64 last)
+{
+	u64 n = p->n_windows ? p->n_windows : 16, *grown, more;
+
+	if (!p->n_windows)
+		p->first = from;
+	if (from < p->first) { /* a wait that began before all known ones */
+		more = p->first - from;
+		more = more > n ? more : n < p->first ? n : p->first;
+		n = p->n_windows + more;
+		grown = r->epolls->n_windows + n > WINDOW_TOTAL ? NULL : calloc(n, sizeof(*grown));
+		if (!grown)
+			return false;
+		memcpy(grown + more, p->covered, p->n_windows * sizeof(*grown));
+		free(p->covered);
+		r->epolls->n_windows += more;
+		p->covered = grown;
+		p->n_windows = n;
+		p->first -= more;
+	}
+	if (last - p->first < p->n_windows)
+		return true;
+	while (n <= last - p->first)
+		n *= 2;
+	if (r->epolls->n_windows + n > WINDOW_TOTAL)
+		return false;
+	grown = realloc(p->covered, n * sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown + p->n_windows, 0, (n - p->n_windows) * sizeof(*grown));
+	r->epolls->n_windows += n - p->n_windows;
+	p->covered = grown;
+	p->n_windows = n;
+	return true;
+}
+
+/* [from, to) is covered now and was not before. */
+static void cover(struct replay *r, struct epoll *p, u64 from, u64 to)
+{
+	u64 at = from, edge;
+
+	if (to <= from || !room(r, p, from / r->step, (to - 1) / r->step))
+		return;
+	for (; at < to; at = edge) {
+		edge = (at / r->step + 1) * r->step;
+		edge = edge < to ? edge : to;
+		p->covered[at / r->step - p->first] += edge - at;
+	}
+}
+
+/* The part of a wait before the horizon: it covers windows whole, but for the first and the last.
+ */
+static void cover_old(struct replay *r, struct epoll *p, u64 from, u64 to)
+{
+	u64 at = from, edge, *c, free_time;
+
+	if (!room(r, p, from / r->step, (to - 1) / r->step))
+		return;
+	for (; at < to; at = edge) {
+		edge = (at / r->step + 1) * r->step;
+		edge = edge < to ? edge : to;
+		c = &p->covered[at / r->step - p->first];
+		free_time = elapsed(*c, r->step);
+		/* what is free lies in the part in proportion to its length */
+		*c += edge - at == r->step ? free_time : free_time * (edge - at) / r->step;
+	}
+}
+
+/* Forgets the older half of the intervals. */
+static void forget(struct epoll *p)
+{
+	p->horizon = p->recent[RECENT / 2 - 1].to;
+	memmove(p->recent, p->recent + RECENT / 2, RECENT / 2 * sizeof(*p->recent));
+	p->n = RECENT / 2;
+}
+
+int epolls_wait(struct replay *r, u32 id, u64 begin, u64 end, struct err *e)
+{
+	struct epoll *p = NULL;
+	u64 from = elapsed(r->begin, begin), to = elapsed(r->begin, end < r->end ? end : r->end);
+	u64 at, start;
+	u32 i;
+
+	if (id && epoll_of(r, &p, id, e) < 0)
+		return ERR_FAIL;
+	if (!p)
+		return 0;
+	if (from < p->horizon) {
+		at = to < p->horizon ? to : p->horizon;
+		if (at > from)
+			cover_old(r, p, from, at);
+		from = at;
+	}
+	if (to <= from)
+		return 0;
+	for (i = p->n; i > 0 && p->recent[i - 1].to >= from; i--) /* those that it touches */
+		;
+	start = i < p->n && p->recent[i].from < from ? p->recent[i].from : from;
+	at = from;
+	for (u32 k = i; k < p->n; k++) {
+		cover(r, p, at, p->recent[k].from < to ? p->recent[k].from : to);
+		at = p->recent[k].to > at ? p->recent[k].to : at;
+	}
+	cover(r, p, at, to);
+	at = p->n > i && p->recent[p->n - 1].to > to ? p->recent[p->n - 1].to : to;
+	if (i == RECENT) {
+		forget(p);
+		i = p->n;
+	}
+	p->recent[i] = (struct interval){ start, at };
+	p->n = i + 1;
+	return 0;
+}
+
+static void member_row(struct replay *r, const struct member *m, s64 end)
+{
+	s64 *row = bulk_row(r->bulk, TABLE_epoll_file);
+
+	row[0] = m->epoll;
+	row[1] = m->pid;
+	row[2] = m->fd;
+	row[3] = m->resource;
+	row[4] = m->since ? replay_time(r, m->since) : 0;
+	row[5] = end;
+}
+
+int epolls_ctl(struct replay *r, const struct process *p, u32 id, u32 op, s32 fd, u32 resource,
+	       u64 ts, struct err *e)
+{
+	u64 key = (u64)id << 32 | (u32)fd;
+	struct epoll *instance;
+	struct member *m;
+
+	if (!id || op < CTL_ADD || op > CTL_MOD)
+		return 0;
+	if (epoll_of(r, &instance, id, e) < 0)
+		return ERR_FAIL;
+	m = idmap_get(&r->epolls->members, key);
+	if (m && op == CTL_MOD)
+		return 0;
+	if (!m)
+		m = calloc(1, sizeof(*m));
+	else if (op == CTL_ADD) /* the number is used again: closing had taken the old file out */
+		member_row(r, m, replay_time(r, ts));
+	if (!m)
+		return err_set(e, ERR_FAIL, "out of memory for epoll instances");
+	if (op == CTL_DEL && !m->epoll) /* it was there before the recording */
+		*m = (struct member){ id, p->pid, resource, fd, 0 };
+	if (op == CTL_DEL) {
+		member_row(r, m, replay_time(r, ts));
+		idmap_take(&r->epolls->members, key);
+		free(m);
+		return 0;
+	}
+	*m = (struct member){ id, p->pid, resource, fd, op == CTL_ADD ? ts : 0 };
+	return idmap_put(&r->epolls->members, key, m, MEMBER_LIMIT, e);
+}
+
+static void clock_rows(struct replay *r, const struct epoll *p)
+{
+	s64 *row;
+	u64 i;
+
+	for (i = 0; i < p->n_windows; i++) {
+		if (!p->covered[i])
+			continue;
+		row = bulk_row(r->bulk, TABLE_series);
+		row[0] = (s64)((p->first + i) * r->step);
+		row[1] = SERIES_epoll_clock;
+		row[2] = 0;
+		row[3] = p->id;
+		row[4] = p->covered[i];
+		row[5] = row[6] = row[7] = 0;
+	}
+}
+
+int epolls_finish(struct replay *r, struct err *e)
+{
+	const struct member *m;
+	const struct epoll *p;
+	size_t at = 0;
+
+	(void)e;
+	if (!r->epolls)
+		return 0;
+	while ((m = idmap_each(&r->epolls->members, &at)))
+		member_row(r, m, BULK_NULL);
+	at = 0;
+	while ((p = idmap_each(&r->epolls->instances, &at)))
+		clock_rows(r, p);
+	return 0;
+}
+
+void epolls_free(struct replay *r)
+{
+	struct member *m;
+	struct epoll *p;
+	size_t at = 0;
+
+	if (!r->epolls)
+		return;
+	while ((m = idmap_each(&r->epolls->members, &at)))
+		free(m);
+	at = 0;
+	while ((p = idmap_each(&r->epolls->instances, &at))) {
+		free(p->covered);
+		free(p);
+	}
+	idmap_free(&r->epolls->members);
+	idmap_free(&r->epolls->instances);
+	free(r->epolls);
+}

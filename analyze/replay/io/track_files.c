@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Files: each call that opens or changes one, with its path, and sums of reads and writes by
+ * process and file. Paths are written once and named by number.
+ */
+#include "analyze/replay/requests/track_usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_LIMIT  200000 /* different paths */
+#define PATHS_BYTES (64u << 20)
+#define PATH_PROBES 8
+#define ERRNO_MAX   4095 /* results from -4095 to -1 are errors */
+
+/* What a call does with its descriptors; _TO writes into its second file. */
+enum io { IO_NONE, IO_READ, IO_WRITE, IO_SENDFILE, IO_COPY };
+
+static const struct {
+	const char *name;
+	enum io io;
+} io_names[] = {
+	{ "read", IO_READ },	  { "pread64", IO_READ },      { "readv", IO_READ },
+	{ "preadv", IO_READ },	  { "preadv2", IO_READ },      { "write", IO_WRITE },
+	{ "pwrite64", IO_WRITE }, { "writev", IO_WRITE },      { "pwritev", IO_WRITE },
+	{ "pwritev2", IO_WRITE }, { "sendfile", IO_SENDFILE }, { "copy_file_range", IO_COPY },
+};
+
+struct path {
+	u32 id;
+	char text[];
+};
+
+/* One row of file_use. */
+struct file_use {
+	struct inode_use of;
+	u32 path;
+	struct io_sum {
+		u64 n, bytes, time, max;
+	} reads, writes;
+	u64 errors;
+};
+
+struct file_log {
+	struct idmap paths; /* hash -> struct path */
+	u32 n_paths;
+	u64 path_bytes;
+	struct idmap uses;
+	u8 io[2][SYSCALL_NR_MAX];
+};
+
+int files_start(struct replay *r, struct err *e)
+{
+	const struct syscall_desc *d;
+	struct file_log *log = r->file_log = calloc(1, sizeof(*log));
+	size_t i;
+
+	if (!log)
+		return err_set(e, ERR_FAIL, "out of memory for files");
+	for (i = 0; i < sizeof(io_names) / sizeof(io_names[0]); i++) {
+		d = syscall_by_name(io_names[i].name);
+		if (!d)
+			return err_set(e, ERR_FAIL, "no system call is called %s",
+				       io_names[i].name);
+		if (d->x86_64 >= 0)
+			log->io[0][d->x86_64] = io_names[i].io;
+		if (d->aarch64 >= 0)
+			log->io[1][d->aarch64] = io_names[i].io;
+	}
+	return 0;
+}
+
+static u64 hash_text(const char *text)
+{
+	u64 h = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		h = (h ^ (u8)*text) * 0x100000001b3u;
+	return h;
+}
+
+/* The path's number, made if need be; 0: there are too many. */
+static int path_id(struct replay *r, const char *text, u32 *ret_id, struct err *e)
+{
+	struct file_log *log = r->file_log;
+	size_t size = sizeof(struct path) + strlen(text) + 1;
+	u64 h = hash_text(text);
+	struct path *p = NULL;
+	int i;
+
+	*ret_id = 0;
+	for (i = 0; i < PATH_PROBES && (p = idmap_get(&log->paths, h + i)); i++)
+		if (strcmp(p->text, text) == 0) {
+			*ret_id = p->id;
+			return 0;
+		}
+	if (i == PATH_PROBES || log->n_paths >= PATH_LIMIT || log->path_bytes + size > PATHS_BYTES)
+		return 0;
+	p = malloc(size);
+	if (!p)
+		return err_set(e, ERR_FAIL, "out of memory for paths");
+	p->id = log->n_paths + 1;
+	memcpy(p->text, text, size - sizeof(*p));
+	if (idmap_put(&log->paths, h + i, p, PATH_LIMIT, e) < 0) {
+		free(p);
+		return ERR_FAIL;
+	}
+	*ret_id = ++log->n_paths;
+	log->path_bytes += size;
+	return db_insert(r->db, TABLE_file_path, e, "is", (s64)p->id, text);
+}
+
+/* The path of an event; a tail that is empty means the descriptor itself. */
+static int path_of(struct replay *r, const struct process *p, s32 dir, const struct record *rec,
+		   u32 *ret_id, struct err *e)
+{
+	const struct file *f = rec->tail_len ? NULL : file_of(p, dir);
+	char *path = f ? strdup(f->path ? f->path : "")
+		       : path_absolute(p, dir, rec->tail, rec->tail_len);
+	int ret = path ? path_id(r, path, ret_id, e)
+		       : err_set(e, ERR_FAIL, "out of memory for paths");
+
+	free(path);
+	return ret;
+}
+
+int files_on_open(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_file_open *ev = rec->event;
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+	u32 path;
+	s64 *row;
+
+	if (!t)
+		return rec->tid ? ERR_FAIL : 0;
+	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
+	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
+		return ERR_FAIL;
+	row = bulk_row(r->bulk, TABLE_file_open);
+	row[0] = replay_time(r, elapsed(ev->dur, rec->ts));
+	row[1] = ev->dur & INT64_MAX;
+	row[2] = rec->tid;
+	row[3] = t->process->pid;
+	row[4] = ev->abi;
+	row[5] = ev->nr;
+	row[6] = path;
+	row[7] = ev->flags;
+	row[8] = ev->ret;
+	return 0;
+}
+
+int files_on_change(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_file_change *ev = rec->event;
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+	u32 path;
+	s64 *row;
+
+	if (!t)
+		return rec->tid ? ERR_FAIL : 0;
+	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
+	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
+		return ERR_FAIL;
+	row = bulk_row(r->bulk, TABLE_file_change);
+	row[0] = replay_time(r, elapsed(ev->dur, rec->ts));
+	row[1] = ev->dur & INT64_MAX;
+	row[2] = rec->tid;
+	row[3] = t->process->pid;
+	row[4] = ev->abi;
+	row[5] = ev->nr;
+	row[6] = path;
+	row[7] = ev->which;
+	row[8] = ev->size & INT64_MAX;
+	row[9] = ev->ret;
+	return 0;
+}
+
+static void add_io(struct file_use *u, bool write, s64 ret, u64 dur)
+{
+	struct io_sum *s = write ? &u->writes : &u->reads;
+
+	s->n++;
+	s->time += dur;
+	if (ret < 0) {
+		u->errors += ret >= -ERRNO_MAX;
+		return;
+	}
+	s->bytes += ret;
+	s->max = (u64)ret > s->max ? (u64)ret : s->max;
+}
+
+/* A call that has returned read or wrote what fd refers to. */
+static int on_file(struct replay *r, const struct process *p, s32 fd, bool write,
+		   const struct call_view *v, struct err *e)
+{
+	struct file *f = file_of(p, fd);
+
+	if (!f || f->kind != FD_FILE)
+		return 0;
+	if (!f->use) {
+		f->use = inode_use_of(&r->file_log->uses, p->pid, f->dev, f->ino, sizeof(*f->use),
+				      e);
+		if (!f->use)
+			return ERR_FAIL;
+		if (!f->use->path && f->path && f->use->of.pid &&
+		    path_id(r, f->path, &f->use->path, e) < 0)
+			return ERR_FAIL;
+	}
+	add_io(f->use, write, v->ret, v->flags & SYSCALL_NO_ENTRY ? 0 : v->dur);
+	return 0;
+}
+
+int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct call_view *v = &r->call;
+	int abi = abi_table(v->abi, v->nr), ret = 0;
+	enum io io = abi < 0 ? IO_NONE : r->file_log->io[abi][v->nr];
+	struct thread *t;
+
+	if (io == IO_NONE || !rec->tid || v->flags & SYSCALL_UNFINISHED)
+		return 0;
+	t = task_thread(r, rec->tid, e);
+	if (!t)
+		return ERR_FAIL;
+	if (io == IO_SENDFILE) /* to, from */
+		ret = on_file(r, t->process, (s32)v->arg[1], false, v, e);
+	else if (io != IO_WRITE)
+		ret = on_file(r, t->process, (s32)v->arg[0], false, v, e);
+	if (ret == 0 && (io == IO_WRITE || io == IO_SENDFILE))
+		ret = on_file(r, t->process, (s32)v->arg[0], true, v, e);
+	if (ret == 0 && io == IO_COPY)
+		ret = on_file(r, t->process, (s32)v->arg[2], true, v, e);
+	return ret;
+}
+
+int files_on_request(struct replay *r, u32 pid, u32 dev, u64 ino, bool write, s64 ret, u64 dur,
+		     struct err *e)
+{
+	struct file_use *u = inode_use_of(&r->file_log->uses, pid, dev, ino, sizeof(*u), e);
+
+	if (!u)
+		return ERR_FAIL;
+	add_io(u, write, ret, dur);
+	return 0;
+}
+
+static void put_sum(s64 *row, const struct io_sum *s)
+{
+	row[0] = s->n;
+	row[1] = s->bytes & INT64_MAX;
+	row[2] = s->time & INT64_MAX;
+	row[3] = s->max & INT64_MAX;
+}
+
+int files_finish(struct replay *r, struct err *e)
+{
+	struct inode_use **list;
+	size_t n, i;
+	s64 *row;
+
+	list = inode_uses_sorted(&r->file_log->uses, &n, e);
+	if (!list)
+		return ERR_FAIL;
+	for (i = 0; i < n; i++) {
+		const struct file_use *u = (struct file_use *)list[i];
+
+		row = bulk_row(r->bulk, TABLE_file_use);
+		row[0] = u->of.pid;
+		row[1] = u->of.dev;
+		row[2] = u->of.ino & INT64_MAX;
+		row[3] = u->path;
+		put_sum(row + 4, &u->reads);
+		put_sum(row + 8, &u->writes);
+		row[12] = u->errors;
+	}
+	free(list);
+	return 0;
+}
+
+void files_free(struct replay *r)
+{
+	struct path *p;
+	size_t at = 0;
+
+	if (!r->file_log)
+		return;
+	while ((p = idmap_each(&r->file_log->paths, &at)))
+		free(p);
+	idmap_free(&r->file_log->paths);
+	inode_uses_free(&r->file_log->uses);
+	free(r->file_log);
+}

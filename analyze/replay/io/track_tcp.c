@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * TCP connections by the kernel's states: how long the handshake took, how long a connection waited
+ * to be accepted, what was sent again. States change in interrupts, so the process is known
+ * only from connect (which runs in its caller) and from the descriptor that accept makes.
+ *
+ * The kernel counts bytes by sequence numbers, of which SYN and FIN take one each: of its own SYN
+ * when that is acknowledged (but not of one that it answers), of FINs in both directions. They are
+ * taken off where the states tell that they were counted. A socket that was open before the
+ * recording does not tell who opened it: the SYN of its own stays in.
+ */
+#include "analyze/replay/track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* include/net/tcp_states.h */
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT	2
+#define TCP_SYN_RECV	3
+#define TCP_FIN_WAIT2	5
+#define TCP_CLOSE	7
+#define TCP_CLOSE_WAIT	8
+#define TCP_LAST_ACK	9
+#define TCP_LISTEN	10
+#define TCP_CLOSING	11
+
+struct connection {
+	u64 sock, addresses;
+	u64 first, syn, established, accepted; /* 0: not seen */
+	u64 sent, received;	     /* as the kernel counts; UINT64_MAX: no state seen yet */
+	bool fin_sent, fin_received; /* and counted */
+	u64 retransmits, told;	     /* events; the kernel's count, if all of it was recorded */
+	u64 srtt;		     /* ns */
+	u32 pid;
+	u16 family, sport, dport;
+	addr16 saddr, daddr;
+	bool connects, accepts;
+};
+
+/* One number for both ends. Two connections that share it by chance would only swap a wait. */
+static u64 addresses_of(u16 sport, u16 dport, const u8 *saddr, const u8 *daddr)
+{
+	u64 h = (u64)sport << 16 | dport;
+	int i;
+
+	for (i = 0; i < 16; i++)
+		h = (h ^ saddr[i]) * 0x100000001b3u;
+	for (i = 0; i < 16; i++)
+		h = (h ^ daddr[i]) * 0x100000001b3u;
+	return h;
+}
+
+/* It is accepted, closed, or the recording ends. */
+static void no_longer_accepting(struct replay *r, const struct connection *c)
+{
+	if (idmap_get(&r->accepting, c->addresses) == c)
+		idmap_take(&r->accepting, c->addresses);
+}
+
+/* Bytes of a count that holds so many flags. */
+static s64 without(u64 bytes, u64 flags)
+{
+	return bytes == UINT64_MAX ? 0 : (s64)(elapsed(flags, bytes) & INT64_MAX);
+}
+
+static int connection_end(struct replay *r, struct connection *c, u64 end, struct err *e)
+{
+	char local[ADDRESS_MAX], remote[ADDRESS_MAX];
+	int ret;
+
+	no_longer_accepting(r, c);
+	address_text(local, c->family, c->saddr, c->sport);
+	address_text(remote, c->family, c->daddr, c->dport);
+	ret = db_run(r->db, e,
+		     "INSERT INTO connection VALUES(?,nullif(?,-1),nullif(?,0),?,?,?,nullif(?,-1),"
+		     "nullif(?,-1),?,?,?,?,?)",
+		     "iiisssiiiiiii", c->syn || c->accepts ? replay_time(r, c->first) : (s64)0,
+		     end ? replay_time(r, end) : (s64)-1, (s64)c->pid,
+		     c->connects  ? "connected"
+		     : c->accepts ? "accepted"
+				  : "",
+		     local, remote,
+		     c->syn && c->established ? (s64)elapsed(c->syn, c->established) : (s64)-1,
+		     c->accepts && c->established && c->accepted
+			     ? (s64)elapsed(c->established, c->accepted)
+			     : (s64)-1,
+		     (s64)(c->syn && end && !c->established),
+		     without(c->sent, c->connects + c->fin_sent),
+		     without(c->received, c->fin_received),
+		     (s64)(c->retransmits > c->told ? c->retransmits : c->told),
+		     (s64)(c->srtt & INT64_MAX));
+	free(c);
+	return ret;
+}
+
+static struct connection *connection_of(struct replay *r, u64 sock, u64 ts, struct err *e)
+{
+	struct connection *c = idmap_get(&r->connections, sock);
+
+	if (c)
+		return c;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		err_set(e, ERR_FAIL, "out of memory for connections");
+		return NULL;
+	}
+	c->sock = sock;
+	c->first = ts;
+	c->sent = c->received = UINT64_MAX;
+	if (idmap_put(&r->connections, sock, c, SOCKET_LIMIT, e) < 0) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+/*
+ * Which FINs are among the bytes. A socket that is closed out of a state in which it waits for one
+ * was reset or given up if the count has not grown since it came into that state.
+ */
+static void note_fins(struct connection *c, const struct ev_tcp_state *ev)
+{
+	static const u16 received = 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK | 1 << TCP_CLOSING;
+	u32 states = (ev->from < 16 ? 1u << ev->from : 0) | (ev->to < 16 ? 1u << ev->to : 0);
+
+	c->fin_sent |= (states & 1 << TCP_FIN_WAIT2) != 0;
+	c->fin_received |= (states & received) != 0;
+	if (ev->to != TCP_CLOSE)
+		return;
+	c->fin_sent |= (ev->from == TCP_LAST_ACK || ev->from == TCP_CLOSING) && ev->sent > c->sent;
+	c->fin_received |= ev->from == TCP_FIN_WAIT2 && ev->received > c->received;
+}
+
+static int take_state(struct replay *r, struct connection *c, const struct record *rec,
+		      const struct ev_tcp_state *ev, struct err *e)
+{
+	const struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
+
+	c->family = ev->family;
+	if (ev->sport || !c->sport) { /* a closed socket forgets its own end */
+		c->sport = ev->sport;
+		memcpy(c->saddr, ev->saddr, sizeof(c->saddr));
+	}
+	if (ev->dport || !c->dport) {
+		c->dport = ev->dport;
+		memcpy(c->daddr, ev->daddr, sizeof(c->daddr));
+	}
+	note_fins(c, ev);
+	c->sent = ev->sent;
+	c->received = ev->received;
+	c->srtt = (u64)ev->srtt * 1000;
+	if (ev->to == TCP_SYN_SENT) { /* in connect(2), or another call of the same thread */
+		c->syn = rec->ts;
+		c->connects = true;
+		c->pid = t ? t->process->pid : 0;
+	}
+	/* the kernel counts answers to a SYN too, of which it tells nothing when it sends them */
+	c->accepts |= ev->to == TCP_ESTABLISHED && ev->from == TCP_SYN_RECV;
+	if (c->syn || c->accepts)
+		c->told = ev->retransmits;
+	if (ev->to != TCP_ESTABLISHED)
+		return 0;
+	c->established = rec->ts;
+	if (!c->accepts)
+		return 0;
+	c->addresses = addresses_of(c->sport, c->dport, c->saddr, c->daddr);
+	return idmap_put(&r->accepting, c->addresses, c, SOCKET_LIMIT, e);
+}
+
+int tcp_on_state(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_tcp_state *ev = rec->event;
+	struct connection *c;
+
+	if (ev->from == TCP_LISTEN || ev->to == TCP_LISTEN)
+		return 0;
+	c = connection_of(r, ev->sock, rec->ts, e);
+	if (!c || take_state(r, c, rec, ev, e) < 0)
+		return ERR_FAIL;
+	if (ev->to != TCP_CLOSE)
+		return 0;
+	idmap_take(&r->connections, ev->sock);
+	return connection_end(r, c, rec->ts, e);
+}
+
+int tcp_on_fd(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_fd *ev = rec->event;
+	struct connection *c;
+
+	(void)e;
+	if (ev->role != ROLE_ACCEPTED || rec->stream == STREAM_RECORDER)
+		return 0;
+	c = idmap_get(&r->accepting, addresses_of(ev->sport, ev->dport, ev->saddr, ev->daddr));
+	if (!c)
+		return 0;
+	c->accepted = rec->ts;
+	c->pid = ev->pid;
+	no_longer_accepting(r, c);
+	return 0;
+}
+
+int tcp_on_retransmit(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_tcp_retransmit *ev = rec->event;
+	struct connection *c = connection_of(r, ev->sock, rec->ts, e);
+
+	if (!c)
+		return ERR_FAIL;
+	if (!c->retransmits++ && !c->family) {
+		c->family = ev->family;
+		c->sport = ev->sport;
+		c->dport = ev->dport;
+		memcpy(c->saddr, ev->saddr, sizeof(c->saddr));
+		memcpy(c->daddr, ev->daddr, sizeof(c->daddr));
+	}
+	return 0;
+}
+
+static int by_sock(const void *a, const void *b)
+{
+	const struct connection *x = *(struct connection *const *)a;
+	const struct connection *y = *(struct connection *const *)b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->sock < y->sock ? -1 : x->sock > y->sock;
+}
+
+int tcp_finish(struct replay *r, struct err *e)
+{
+	struct connection **list = calloc(r->connections.n + 1, sizeof(*list)), *c;
+	size_t at = 0, n = 0, i;
+	int ret = 0, one;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for connections");
+	while ((c = idmap_each(&r->connections, &at)))
+		list[n++] = c;
+	qsort(list, n, sizeof(*list), by_sock);
+	idmap_free(&r->connections);
+	r->connections = (struct idmap){ 0 };
+	for (i = 0; i < n; i++) {
+		one = connection_end(r, list[i], 0, ret == 0 ? e : NULL);
+		ret = ret < 0 ? ret : one;
+	}
+	free(list);
+	return ret;
+}
+
+void tcp_free(struct replay *r)
+{
+	struct connection *c;
+	size_t at = 0;
+
+	while ((c = idmap_each(&r->connections, &at)))
+		free(c);
+	idmap_free(&r->connections);
+	idmap_free(&r->accepting);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests through io_uring: from submission to completion, which may come in any thread. Some
+ * kernels do not name the request: then ring and user_data name it, and of two that are alike
+ * and in flight at once only the later is timed. A request may complete more than once.
+ */
+#include "analyze/replay/requests/track_usage.h"
+
+#include <stdlib.h>
+
+#define MODE_TYPE   0170000
+#define MODE_FILE   0100000
+#define MODE_SOCKET 0140000
+#define ERRNO_MAX   4095
+
+enum moves { MOVES_NOTHING, MOVES_IN, MOVES_OUT };
+
+static const struct {
+	const char *name;
+	enum moves moves;
+} ops[] = {
+	{ "nop", 0 },
+	{ "readv", MOVES_IN },
+	{ "writev", MOVES_OUT },
+	{ "fsync", 0 },
+	{ "read_fixed", MOVES_IN },
+	{ "write_fixed", MOVES_OUT },
+	{ "poll_add", 0 },
+	{ "poll_remove", 0 },
+	{ "sync_file_range", 0 },
+	{ "sendmsg", MOVES_OUT },
+	{ "recvmsg", MOVES_IN },
+	{ "timeout", 0 },
+	{ "timeout_remove", 0 },
+	{ "accept", 0 },
+	{ "async_cancel", 0 },
+	{ "link_timeout", 0 },
+	{ "connect", 0 },
+	{ "fallocate", 0 },
+	{ "openat", 0 },
+	{ "close", 0 },
+	{ "files_update", 0 },
+	{ "statx", 0 },
+	{ "read", MOVES_IN },
+	{ "write", MOVES_OUT },
+	{ "fadvise", 0 },
+	{ "madvise", 0 },
+	{ "send", MOVES_OUT },
+	{ "recv", MOVES_IN },
+	{ "openat2", 0 },
+	{ "epoll_ctl", 0 },
+	{ "splice", MOVES_OUT },
+	{ "provide_buffers", 0 },
+	{ "remove_buffers", 0 },
+	{ "tee", MOVES_OUT },
+	{ "shutdown", 0 },
+	{ "renameat", 0 },
+	{ "unlinkat", 0 },
+	{ "mkdirat", 0 },
+	{ "symlinkat", 0 },
+	{ "linkat", 0 },
+	{ "msg_ring", 0 },
+	{ "fsetxattr", 0 },
+	{ "setxattr", 0 },
+	{ "fgetxattr", 0 },
+	{ "getxattr", 0 },
+	{ "socket", 0 },
+	{ "uring_cmd", 0 },
+	{ "send_zc", MOVES_OUT },
+	{ "sendmsg_zc", MOVES_OUT },
+	{ "read_multishot", MOVES_IN },
+	{ "waitid", 0 },
+	{ "futex_wait", 0 },
+	{ "futex_wake", 0 },
+	{ "futex_waitv", 0 },
+	{ "fixed_fd_install", 0 },
+	{ "ftruncate", 0 },
+	{ "bind", 0 },
+	{ "listen", 0 },
+	{ "recv_zc", MOVES_IN },
+	{ "epoll_wait", 0 },
+	{ "readv_fixed", MOVES_IN },
+	{ "writev_fixed", MOVES_OUT },
+	{ "pipe", 0 },
+};
+
+#define OPS (sizeof(ops) / sizeof(ops[0]))
+
+struct uring_request {
+	u64 ts, ring, ino;
+	u32 tid, pid, dev;
+	u16 mode;
+	u8 opcode;
+	bool sq_thread;
+	bool done; /* completed, perhaps not for the last time */
+};
+
+struct uring_stat {
+	u32 pid;
+	u8 opcode;
+	u64 n, errors, unfinished, sockets, bytes;
+	struct hist latency;
+};
+
+struct uring_log {
+	struct idmap requests;
+	struct idmap stats; /* pid << 8 | opcode -> struct uring_stat */
+};
+
+/* Addresses of requests are multiples of 8: no name of the second kind is one of the first. */
+static u64 key_of(u64 request, u64 ring, u64 user_data)
+{
+	u64 h = (ring ^ user_data * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+
+	return request ? request : h | 1;
+}
+
+static enum moves moves_of(u8 opcode)
+{
+	return opcode < OPS ? ops[opcode].moves : MOVES_NOTHING;
+}
+
+static struct uring_stat *stat_of(struct replay *r, u32 pid, u8 opcode, struct err *e)
+{
+	u64 id = (u64)pid << 8 | opcode;
+	struct uring_stat *s = idmap_get(&r->uring->stats, id);
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		err_set(e, ERR_FAIL, "out of memory for io_uring");
+		return NULL;
+	}
+	s->pid = pid;
+	s->opcode = opcode;
+	if (idmap_put(&r->uring->stats, id, s, STAT_LIMIT, e) < 0) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void put_row(struct replay *r, const struct uring_request *q, u64 ts, s64 dur, s64 ret)
+{
+	s64 *row = bulk_row(r->bulk, TABLE_uring_io);
+
+	row[0] = replay_time(r, ts);
+	row[1] = dur;
+	row[2] = q->tid;
+	row[3] = q->ring & INT64_MAX;
+	row[4] = q->opcode;
+	row[5] = q->dev;
+	row[6] = q->ino & INT64_MAX;
+	row[7] = q->sq_thread;
+	row[8] = ret;
+}
+
+/* It was never seen to complete. */
+static int never_completed(struct replay *r, const struct uring_request *q, struct err *e)
+{
+	struct uring_stat *s = stat_of(r, q->pid, q->opcode, e);
+
+	if (!s)
+		return ERR_FAIL;
+	s->unfinished++;
+	put_row(r, q, q->ts, BULK_NULL, BULK_NULL);
+	return 0;
+}
+
+static int make_log(struct replay *r, struct err *e)
+{
+	if (!r->uring)
+		r->uring = calloc(1, sizeof(*r->uring));
+	return r->uring ? 0 : err_set(e, ERR_FAIL, "out of memory for io_uring");
+}
+
+int uring_on_submit(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_uring_submit *ev = rec->event;
+	u64 key = key_of(ev->request, ev->ring, ev->user_data);
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+	struct uring_request *q;
+
+	if (!t || make_log(r, e) < 0)
+		return rec->tid ? ERR_FAIL : 0;
+	q = idmap_get(&r->uring->requests, key);
+	if (q && !q->done && never_completed(r, q, e) < 0)
+		return ERR_FAIL;
+	if (!q) {
+		q = calloc(1, sizeof(*q));
+		if (!q)
+			return err_set(e, ERR_FAIL, "out of memory for io_uring");
+		if (idmap_put(&r->uring->requests, key, q, REQUEST_LIMIT, e) < 0) {
+			free(q);
+			return ERR_FAIL;
+		}
+	}
+	*q = (struct uring_request){ .ts = rec->ts,
+				     .ring = ev->ring,
+				     .ino = ev->ino,
+				     .tid = rec->tid,
+				     .pid = t->process->pid,
+				     .dev = ev->dev,
+				     .mode = ev->mode,
+				     .opcode = ev->opcode,
+				     .sq_thread = ev->sq_thread };
+	return 0;
+}
+
+/* Its submission was not seen. */
+static void completed_unseen(struct replay *r, const struct ev_uring_complete *ev, u64 ts)
+{
+	s64 *row = bulk_row(r->bulk, TABLE_uring_io);
+
+	row[0] = replay_time(r, ts);
+	row[1] = row[2] = row[4] = row[5] = BULK_NULL;
+	row[3] = ev->ring & INT64_MAX;
+	row[6] = row[7] = 0;
+	row[8] = ev->ret;
+}
+
+static int count_completion(struct replay *r, const struct uring_request *q, u64 ts, s64 ret,
+			    struct err *e)
+{
+	struct uring_stat *s = stat_of(r, q->pid, q->opcode, e);
+	enum moves moves = moves_of(q->opcode);
+
+	if (!s)
+		return ERR_FAIL;
+	s->n++;
+	s->errors += ret < 0 && ret >= -ERRNO_MAX;
+	s->sockets += !q->done && (q->mode & MODE_TYPE) == MODE_SOCKET;
+	if (!q->done)
+		hist_add(&s->latency, elapsed(q->ts, ts));
+	if (moves == MOVES_NOTHING)
+		return 0;
+	s->bytes += ret > 0 ? ret : 0;
+	if ((q->mode & MODE_TYPE) != MODE_FILE || !q->ino)
+		return 0;
+	return files_on_request(r, q->pid, q->dev, q->ino, moves == MOVES_OUT, ret,
+				q->done ? 0 : elapsed(q->ts, ts), e);
+}
+
+int uring_on_complete(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_uring_complete *ev = rec->event;
+	u64 key = key_of(ev->request, ev->ring, ev->user_data);
+	struct uring_request *q;
+
+	if (make_log(r, e) < 0)
+		return ERR_FAIL;
+	q = idmap_get(&r->uring->requests, key);
+	if (!q && ev->request) { /* this kernel names it only now */
+		key = key_of(0, ev->ring, ev->user_data);
+		q = idmap_get(&r->uring->requests, key);
+	}
+	if (!q) {
+		completed_unseen(r, ev, rec->ts);
+		return 0;
+	}
+	if (count_completion(r, q, rec->ts, ev->ret, e) < 0)
+		return ERR_FAIL;
+	put_row(r, q, q->done ? rec->ts : q->ts, q->done ? BULK_NULL : (s64)elapsed(q->ts, rec->ts),
+		ev->ret);
+	q->done = true;
+	if (key & 1) /* user_data need not be used again; memory of requests is */
+		free(idmap_take(&r->uring->requests, key));
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct uring_request *x = *(struct uring_request *const *)a;
+	const struct uring_request *y = *(struct uring_request *const *)b;
+
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static int end_open(struct replay *r, struct err *e)
+{
+	struct uring_request **list = calloc(r->uring->requests.n + 1, sizeof(*list)), *q;
+	size_t at = 0, n = 0, i;
+	int ret = 0;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for io_uring");
+	while ((q = idmap_each(&r->uring->requests, &at)))
+		if (!q->done)
+			list[n++] = q;
+	qsort(list, n, sizeof(*list), by_time);
+	for (i = 0; i < n && ret == 0; i++)
+		ret = never_completed(r, list[i], e);
+	free(list);
+	return ret;
+}
+
+int uring_finish(struct replay *r, struct err *e)
+{
+	const struct uring_stat *s;
+	size_t at = 0, i;
+	int ret;
+
+	if (!r->uring)
+		return 0;
+	ret = end_open(r, e);
+	for (i = 0; i < OPS && ret == 0; i++)
+		ret = db_insert(r->db, TABLE_uring_op, e, "is", (s64)i, ops[i].name);
+	while (ret == 0 && (s = idmap_each(&r->uring->stats, &at))) {
+		ret = db_insert(r->db, TABLE_uring_stat, e, "iiiiiiiiii", (s64)s->pid,
+				(s64)s->opcode, (s64)s->n, (s64)s->errors, (s64)s->unfinished,
+				(s64)s->sockets, (s64)s->latency.n,
+				(s64)(s->latency.sum & INT64_MAX),
+				(s64)(s->latency.max & INT64_MAX), (s64)(s->bytes & INT64_MAX));
+		if (ret == 0)
+			ret = latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
+	}
+	return ret;
+}
+
+void uring_free(struct replay *r)
+{
+	struct uring_request *q;
+	struct uring_stat *s;
+	size_t at = 0;
+
+	if (!r->uring)
+		return;
+	while ((q = idmap_each(&r->uring->requests, &at)))
+		free(q);
+	at = 0;
+	while ((s = idmap_each(&r->uring->stats, &at))) {
+		hist_free(&s->latency);
+		free(s);
+	}
+	idmap_free(&r->uring->requests);
+	idmap_free(&r->uring->stats);
+	free(r->uring);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * System calls that wait, as series by thread and resource: pipes, sockets (receive, send,
+ * accept and connect apart), futexes, epoll instances, poll. Calls that could not wait,
+ * because they were told not to or because the futex had changed, are counted apart. Not so those
+ * that end with the same error when a timeout of the socket is over (SO_RCVTIMEO, SO_SNDTIMEO):
+ * whoever slept has waited. One that a signal ended has waited as well; the kernel's restart of
+ * it is a call, and a wait, of its own. A call in flight when the recording began waits from its
+ * begin on, one in flight when it ended up to its end.
+ */
+#include "analyze/replay/requests/track_series.h"
+
+#define AGAIN	   (-11)  /* EAGAIN, the same number on all systems that are recorded */
+#define TIMEDOUT   (-110) /* ETIMEDOUT */
+#define ALREADY	   (-114) /* EALREADY */
+#define INPROGRESS (-115) /* EINPROGRESS */
+#define FUTEX_MASK 0x7f	  /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+/*
+ * Where nobody saw whether the thread slept, a call that long is taken for one that did, ns: a tick
+ * at 100 a second, the least that a socket's timeout can be there.
+ */
+#define SLEPT_LEAST 10000000
+
+enum call_class {
+	CALL_NONE,
+	CALL_READ,
+	CALL_WRITE,
+	CALL_ACCEPT,
+	CALL_CONNECT,
+	CALL_FUTEX,
+	CALL_FUTEX_WAIT,
+	CALL_FUTEX_WAKE,
+	CALL_EPOLL,	    /* timeout in ms: the fourth argument */
+	CALL_EPOLL_POINTER, /* timeout in memory */
+	CALL_POLL,	    /* timeout in ms: the third argument */
+	CALL_POLL_POINTER,
+	CALL_EPOLL_CTL,
+};
+
+static const struct {
+	const char *name;
+	enum call_class class;
+} class_names[] = {
+	{ "read", CALL_READ },
+	{ "readv", CALL_READ },
+	{ "recvfrom", CALL_READ },
+	{ "recvmsg", CALL_READ },
+	{ "recvmmsg", CALL_READ },
+	{ "splice", CALL_READ },
+	{ "preadv2", CALL_READ },
+	{ "write", CALL_WRITE },
+	{ "writev", CALL_WRITE },
+	{ "sendto", CALL_WRITE },
+	{ "sendmsg", CALL_WRITE },
+	{ "sendmmsg", CALL_WRITE },
+	{ "sendfile", CALL_WRITE },
+	{ "pwritev2", CALL_WRITE },
+	{ "vmsplice", CALL_WRITE },
+	{ "accept", CALL_ACCEPT },
+	{ "accept4", CALL_ACCEPT },
+	{ "connect", CALL_CONNECT },
+	{ "futex", CALL_FUTEX },
+	{ "futex_wait", CALL_FUTEX_WAIT },
+	{ "futex_wake", CALL_FUTEX_WAKE },
+	{ "epoll_wait", CALL_EPOLL },
+	{ "epoll_pwait", CALL_EPOLL },
+	{ "epoll_pwait2", CALL_EPOLL_POINTER },
+	{ "poll", CALL_POLL },
+	{ "ppoll", CALL_POLL_POINTER },
+	{ "select", CALL_POLL_POINTER },
+	{ "pselect6", CALL_POLL_POINTER },
+	{ "epoll_ctl", CALL_EPOLL_CTL },
+};
+
+/* What futex does, by operation; others neither wait nor wake by themselves. */
+static const u8 futex_ops[FUTEX_MASK + 1] = {
+	[0] = CALL_FUTEX_WAIT,	/* WAIT */
+	[9] = CALL_FUTEX_WAIT,	/* WAIT_BITSET */
+	[6] = CALL_FUTEX_WAIT,	/* LOCK_PI */
+	[11] = CALL_FUTEX_WAIT, /* WAIT_REQUEUE_PI */
+	[13] = CALL_FUTEX_WAIT, /* LOCK_PI2 */
+	[1] = CALL_FUTEX_WAKE,	/* WAKE */
+	[10] = CALL_FUTEX_WAKE, /* WAKE_BITSET */
+	[3] = CALL_FUTEX_WAKE,	/* REQUEUE */
+	[4] = CALL_FUTEX_WAKE,	/* CMP_REQUEUE */
+	[5] = CALL_FUTEX_WAKE,	/* WAKE_OP */
+};
+
+int waits_start(struct replay *r, struct err *e)
+{
+	const struct syscall_desc *d;
+	size_t i;
+
+	for (i = 0; i < sizeof(class_names) / sizeof(class_names[0]); i++) {
+		d = syscall_by_name(class_names[i].name);
+		if (!d)
+			return err_set(e, ERR_FAIL, "no system call is called %s",
+				       class_names[i].name);
+		if (d->x86_64 >= 0)
+			r->classes[0][d->x86_64] = class_names[i].class;
+		if (d->aarch64 >= 0)
+			r->classes[1][d->aarch64] = class_names[i].class;
+	}
+	return 0;
+}
+
+/* One call: whose, from when to when, and whether it counts as a wait. */
+struct waiting {
+	struct thread *thread;
+	const struct call_view *v;
+	u64 from, to;
+	bool over;	/* it returned */
+	bool refused;	/* it did not wait */
+	bool timed_out; /* it waited until its time was over */
+};
+
+/*
+ * True if the thread slept in the call for what it asked for. Sleeps for a lock on the
+ * way there are uninterruptible.
+ */
+static bool slept(const struct replay *r, const struct waiting *w)
+{
+	const struct thread *t = w->thread;
+	u32 i;
+
+	for (i = 0; i < t->n_waits; i++)
+		if (t->waits[i].start >= w->from && !t->waits[i].blocked)
+			return true;
+	if (t->tracked && r->groups & 1u << GROUP_sched &&
+	    !(r->n_losses && loss_overlaps(r, w->from, w->to)))
+		return false;
+	return w->to - w->from >= SLEPT_LEAST;
+}
+
+static void add(struct replay *r, const struct waiting *w, enum series_kind kind, u32 resource)
+{
+	series_add(r, kind, w->thread->tid, resource, w->refused ? w->to : w->from, w->to,
+		   w->over && !w->refused, w->refused);
+	if (w->over && w->timed_out && !w->refused)
+		series_timeout(r, kind, w->thread->tid, resource, w->to);
+}
+
+static void on_descriptor(struct replay *r, struct waiting *w, enum call_class class)
+{
+	static const u8 kinds[CALL_CONNECT + 1][2] = {
+		[CALL_READ] = { SERIES_pipe_read, SERIES_socket_recv },
+		[CALL_WRITE] = { SERIES_pipe_write, SERIES_socket_send },
+		[CALL_ACCEPT] = { 0, SERIES_socket_accept },
+		[CALL_CONNECT] = { 0, SERIES_socket_connect },
+	};
+	s32 fd = (s32)w->v->arg[0];
+	struct file *f = file_of(w->thread->process, fd);
+	bool socket = f && f->kind == FD_SOCKET;
+	u8 kind = kinds[class][socket];
+
+	if (!f || !kind || (!socket && f->kind != FD_PIPE && f->kind != FD_CHAR))
+		return;
+	w->timed_out = w->v->ret == AGAIN || w->v->ret == INPROGRESS || w->v->ret == ALREADY;
+	w->refused = w->timed_out && !slept(r, w);
+	add(r, w, kind, series_file(r, w->thread->process, fd, f));
+}
+
+static void on_futex(struct replay *r, struct waiting *w, enum call_class class)
+{
+	u32 resource;
+
+	if (class == CALL_FUTEX)
+		class = futex_ops[w->v->arg[1] & FUTEX_MASK];
+	if (class == CALL_NONE || (class == CALL_FUTEX_WAKE && w->v->ret <= 0))
+		return;
+	resource = series_resource(r, RESOURCE_FUTEX, w->thread->process->pid, 0, w->v->arg[0]);
+	if (class == CALL_FUTEX_WAKE) {
+		series_add(r, SERIES_futex_wake, w->thread->tid, resource, w->to, w->to, 1, 0);
+		return;
+	}
+	w->refused = w->v->ret == AGAIN && !slept(r, w);
+	w->timed_out = w->v->ret == TIMEDOUT;
+	add(r, w, SERIES_futex_wait, resource);
+}
+
+/* A poll that was told not to wait; where the timeout lies in memory, one that did not sleep. */
+static bool timeout_is_zero(const struct replay *r, const struct waiting *w, enum call_class class)
+{
+	if (class == CALL_EPOLL)
+		return (u32)w->v->arg[3] == 0;
+	if (class == CALL_POLL)
+		return (u32)w->v->arg[2] == 0;
+	return w->over && w->v->ret == 0 && w->thread->tracked && r->groups & 1u << GROUP_sched &&
+	       !slept(r, w);
+}
+
+/* The epoll instance behind a descriptor, as a resource. */
+static u32 instance(struct replay *r, const struct process *p, s32 epfd)
+{
+	struct file *f = file_of(p, epfd);
+
+	return f && f->kind == FD_ANON ? series_file(r, p, epfd, f)
+				       : series_resource(r, RESOURCE_EPOLL, p->pid, 0, (u32)epfd);
+}
+
+static int on_poll(struct replay *r, struct waiting *w, enum call_class class, struct err *e)
+{
+	struct process *p = w->thread->process;
+	struct file *f;
+	u32 resource;
+
+	w->refused = timeout_is_zero(r, w, class);
+	w->timed_out = w->v->ret == 0;
+	if (class >= CALL_POLL) {
+		f = file_of(p, w->v->polled);
+		resource = f && f->kind == FD_SOCKET ? series_file(r, p, w->v->polled, f) : 0;
+		add(r, w, SERIES_poll_wait, resource);
+		return 0;
+	}
+	resource = instance(r, w->thread->process, (s32)w->v->arg[0]);
+	add(r, w, SERIES_epoll_wait, resource);
+	return w->refused ? 0 : epolls_wait(r, resource, w->from, w->to, e);
+}
+
+static int on_epoll_ctl(struct replay *r, struct waiting *w, struct err *e)
+{
+	const struct process *p = w->thread->process;
+	s32 fd = (s32)w->v->arg[2];
+	struct file *f = file_of(p, fd);
+
+	if (!w->over || w->v->ret != 0)
+		return 0;
+	return epolls_ctl(r, p, instance(r, p, (s32)w->v->arg[0]), (u32)w->v->arg[1], fd,
+			  f ? series_file(r, p, fd, f) : 0, w->to, e);
+}
+
+static int dispatch(struct replay *r, struct waiting *w, enum call_class class, struct err *e)
+{
+	if (class <= CALL_CONNECT)
+		on_descriptor(r, w, class);
+	else if (class <= CALL_FUTEX_WAKE)
+		on_futex(r, w, class);
+	else
+		return class == CALL_EPOLL_CTL ? on_epoll_ctl(r, w, e) : on_poll(r, w, class, e);
+	return 0;
+}
+
+int waits_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct call_view *v = &r->call;
+	int abi = abi_table(v->abi, v->nr);
+	enum call_class class = abi < 0 ? CALL_NONE : r->classes[abi][v->nr];
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+	struct waiting w = { t, v, elapsed(v->dur, v->ts), v->ts, .over = true };
+
+	if (!t)
+		return rec->tid ? ERR_FAIL : 0;
+	if (v->flags & SYSCALL_UNFINISHED) {
+		w.to = r->end > v->ts ? r->end : v->ts;
+		w.over = false;
+	}
+	/* its first call, and no entry: the thread was in it when the recording began */
+	if (v->flags & SYSCALL_NO_ENTRY)
+		w.from = t->called || t->start || loss_overlaps(r, r->begin, v->ts) ? w.to
+										    : r->begin;
+	t->called = true;
+	return class == CALL_NONE ? 0 : dispatch(r, &w, class, e);
+}

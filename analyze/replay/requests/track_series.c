@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Series: time and counts of each thread and resource in windows of one step. What is added
+ * for one (kind, thread, resource) comes in order of time, so one open window for
+ * each is enough: it becomes a row when the next one begins. Waits longer than a window are
+ * cut at its edges. Memory is bounded by what is active at one time: when there are too many
+ * open windows, the old ones are written and forgotten.
+ */
+#include "track_series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CELL_LIMIT     200000  /* open windows */
+#define RESOURCE_LIMIT 1000000 /* resources; those beyond have number 0 */
+#define STEP_DEFAULT   1000000000u
+
+/* The open window of one (kind, thread, resource). */
+struct cell {
+	u64 window;
+	u64 time; /* ns */
+	u64 n, refused, timeouts;
+	u32 tid, resource;
+	u8 kind;
+};
+
+struct series {
+	struct idmap cells;
+	struct idmap resources; /* what tells them apart -> number */
+	u32 n_resources;
+	struct cell *last;
+	u64 last_key;
+	struct err failed; /* code 0 while all is well; told at the end */
+};
+
+int series_start(struct replay *r, struct err *e)
+{
+	static const struct {
+		int id;
+		const char *name, *doc;
+	} kinds[] = {
+#define SERIES(id, name, waits, doc) { id, #name, doc },
+#include "analyze/store/series.def"
+#undef SERIES
+	};
+	size_t i;
+	int ret = 0;
+
+	r->step = r->step ? r->step : STEP_DEFAULT;
+	while (elapsed(r->begin, r->end) / r->step >= WINDOW_LIMIT)
+		r->step *= 10;
+	r->series = calloc(1, sizeof(*r->series));
+	if (!r->series)
+		return err_set(e, ERR_FAIL, "out of memory for series");
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && ret == 0; i++)
+		ret = db_insert(r->db, TABLE_series_kind, e, "iss", (s64)kinds[i].id, kinds[i].name,
+				kinds[i].doc);
+	return ret;
+}
+
+static void write_cell(struct replay *r, struct cell *c)
+{
+	s64 *row;
+
+	if (!c->time && !c->n && !c->refused)
+		return;
+	row = bulk_row(r->bulk, TABLE_series);
+	row[0] = (s64)(c->window * r->step);
+	row[1] = c->kind;
+	row[2] = c->tid;
+	row[3] = c->resource;
+	row[4] = c->time & INT64_MAX;
+	row[5] = c->n & INT64_MAX;
+	row[6] = c->refused & INT64_MAX;
+	row[7] = c->timeouts & INT64_MAX;
+	c->time = c->n = c->refused = c->timeouts = 0;
+}
+
+/* Writes and forgets all open windows, or at first only those before the newest. */
+static void sweep(struct replay *r, u64 newest)
+{
+	struct series *s = r->series;
+	struct idmap old = s->cells;
+	struct idmap_slot *slot;
+	size_t i, kept = 0;
+
+	for (i = 0; i < old.cap; i++)
+		if (old.slots[i].value)
+			kept += ((struct cell *)old.slots[i].value)->window >= newest;
+	s->cells = (struct idmap){ 0 };
+	s->last = NULL;
+	for (i = 0; i < old.cap; i++) {
+		struct cell *c = old.slots[i].value;
+
+		slot = &old.slots[i];
+		if (!c)
+			continue;
+		if (kept < CELL_LIMIT / 2 && c->window >= newest &&
+		    idmap_put(&s->cells, slot->id, c, CELL_LIMIT, NULL) == 0)
+			continue;
+		write_cell(r, c);
+		free(c);
+	}
+	idmap_free(&old);
+}
+
+/* NULL: see failed. */
+static struct cell *cell_of(struct replay *r, enum series_kind kind, u32 tid, u32 resource,
+			    u64 window)
+{
+	struct series *s = r->series;
+	struct err *e = &s->failed;
+	u64 key = (u64)tid << 32 ^ (u64)kind << 24 ^ resource;
+	struct cell *c = s->last && s->last_key == key ? s->last : idmap_get(&s->cells, key);
+
+	if (!c) {
+		if (s->cells.n >= CELL_LIMIT)
+			sweep(r, window);
+		c = calloc(1, sizeof(*c));
+		if (!c) {
+			err_set(e, ERR_FAIL, "out of memory for series");
+			return NULL;
+		}
+		*c = (struct cell){
+			.window = window, .tid = tid, .resource = resource, .kind = kind
+		};
+		if (idmap_put(&s->cells, key, c, CELL_LIMIT, e) < 0) {
+			free(c);
+			return NULL;
+		}
+	}
+	s->last = c;
+	s->last_key = key;
+	if (c->window != window) {
+		write_cell(r, c);
+		c->window = window;
+	}
+	return c;
+}
+
+void series_add(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 from, u64 to,
+		u64 n, u64 refused)
+{
+	u64 end = elapsed(r->begin, to < r->end ? to : r->end), at = elapsed(r->begin, from);
+	u64 edge, last = end ? (end - 1) / r->step : 0;
+	struct cell *c;
+
+	at = at < end ? at : end;
+	while (at < end && at / r->step < last) { /* up to the window in which it ends */
+		edge = (at / r->step + 1) * r->step;
+		c = cell_of(r, kind, tid, resource, at / r->step);
+		if (!c)
+			return;
+		c->time += edge - at;
+		at = edge;
+	}
+	c = cell_of(r, kind, tid, resource, last);
+	if (!c)
+		return;
+	c->time += end - at;
+	c->n += n;
+	c->refused += refused;
+}
+
+void series_timeout(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 ts)
+{
+	u64 end = elapsed(r->begin, ts < r->end ? ts : r->end);
+	struct cell *c = cell_of(r, kind, tid, resource, end ? (end - 1) / r->step : 0);
+
+	if (c)
+		c->timeouts++;
+}
+
+void series_state(struct replay *r, u32 tid, enum state state, bool iowait, u64 from, u64 to)
+{
+	static const u8 kinds[N_STATES] = {
+		[STATE_run] = SERIES_runtime,	      [STATE_woken] = SERIES_rq_time,
+		[STATE_preempted] = SERIES_rq_time,   [STATE_futex] = SERIES_sleep_futex,
+		[STATE_poll] = SERIES_sleep_poll,     [STATE_socket] = SERIES_sleep_socket,
+		[STATE_client] = SERIES_sleep_client, [STATE_pipe] = SERIES_sleep_pipe,
+		[STATE_disk] = SERIES_block_time,     [STATE_blocked] = SERIES_block_time,
+		[STATE_timer] = SERIES_sleep_other,   [STATE_child] = SERIES_sleep_other,
+		[STATE_lock] = SERIES_sleep_other,    [STATE_other] = SERIES_sleep_other,
+	};
+
+	if (kinds[state])
+		series_add(r, kinds[state], tid, 0, from, to, 1, 0);
+	if (iowait)
+		series_add(r, SERIES_iowait_time, tid, 0, from, to, 1, 0);
+}
+
+static const char *const resource_kinds[] = {
+	[RESOURCE_SOCKET] = "socket", [RESOURCE_PIPE] = "pipe",	  [RESOURCE_CHAR] = "char",
+	[RESOURCE_FUTEX] = "futex",   [RESOURCE_EPOLL] = "epoll", [RESOURCE_DISK] = "disk",
+};
+
+/* A new resource and its row; 0: there are too many. */
+static u32 resource_new(struct replay *r, enum resource_kind kind, u32 pid, u64 dev, u64 number)
+{
+	struct series *s = r->series;
+
+	if (s->n_resources == RESOURCE_LIMIT ||
+	    db_insert(r->db, TABLE_resource, &s->failed, "isiiinn", (s64)s->n_resources + 1,
+		      resource_kinds[kind], (s64)pid, (s64)dev, (s64)(number & INT64_MAX)) < 0)
+		return 0;
+	return ++s->n_resources;
+}
+
+u32 series_resource(struct replay *r, enum resource_kind kind, u32 pid, u64 dev, u64 number)
+{
+	/* numbers of different owners and kinds come far apart */
+	u64 owner = (dev ? dev : (u64)pid << 32) << 3 | kind;
+	u64 key = number ^ owner * 0x9e3779b97f4a7c15u;
+	uintptr_t id = (uintptr_t)idmap_get(&r->series->resources, key);
+
+	if (id)
+		return id;
+	id = resource_new(r, kind, pid, dev, number);
+	if (id && idmap_put(&r->series->resources, key, (void *)id, RESOURCE_LIMIT + 1,
+			    &r->series->failed) < 0)
+		return 0;
+	return id;
+}
+
+u32 series_file(struct replay *r, const struct process *p, s32 fd, struct file *f)
+{
+	static const u8 kinds[] = {
+		[FD_SOCKET] = RESOURCE_SOCKET,
+		[FD_PIPE] = RESOURCE_PIPE,
+		[FD_CHAR] = RESOURCE_CHAR,
+		[FD_ANON] = RESOURCE_EPOLL,
+	};
+
+	if (f->resource || f->kind >= sizeof(kinds) || !kinds[f->kind])
+		return f->resource;
+	if (f->kind == FD_ANON || !f->ino) /* anonymous files share one inode */
+		f->resource = resource_new(r, kinds[f->kind], p->pid, 0, (u64)(u32)fd);
+	else
+		f->resource = series_resource(r, kinds[f->kind], 0, f->dev, f->ino);
+	return f->resource;
+}
+
+/* Names need what is known only at the end: addresses of sockets, names of processes. */
+static const char names_sql[] =
+	"CREATE INDEX series_of ON series(kind, tid, ts);"
+	"CREATE INDEX fd_of ON fd(ino, dev);"
+	"UPDATE resource SET (name, alike)=(SELECT trim(f.role || ' ' || f.local || CASE"
+	" WHEN f.remote IN ('','0.0.0.0:0') THEN '' ELSE ' - ' || f.remote END),"
+	" trim(f.role || ' ' || iif(f.role='connected', f.remote, f.local)) FROM fd f"
+	" WHERE f.ino=resource.number AND f.dev=resource.dev AND f.kind='socket'"
+	" ORDER BY length(f.remote) DESC, f.role DESC LIMIT 1) WHERE kind='socket';"
+	"UPDATE resource SET name='socket ' || number, alike='sockets' WHERE kind='socket'"
+	" AND coalesce(name, '')='';"
+	"UPDATE resource SET name=coalesce((SELECT f.path FROM fd f WHERE f.ino=resource.number"
+	" AND f.dev=resource.dev AND f.path<>'' LIMIT 1), kind || ' ' || number)"
+	" WHERE kind IN ('pipe','char');"
+	"UPDATE resource SET name=printf('futex 0x%llx',number) WHERE kind='futex';"
+	"UPDATE resource SET name='epoll fd ' || number WHERE kind='epoll';"
+	"UPDATE resource SET name='disk ' || coalesce((SELECT d.name FROM disk d"
+	" WHERE d.dev=resource.dev), (dev >> 20) || ':' || (dev & 1048575)) WHERE kind='disk';"
+	"UPDATE resource SET alike=name || iif(pid, ' of ' || pid, '') WHERE alike IS NULL;";
+
+int series_finish(struct replay *r, struct err *e)
+{
+	char step[32];
+	int ret;
+
+	sweep(r, UINT64_MAX);
+	if (r->series->failed.code) {
+		*e = r->series->failed;
+		return e->code;
+	}
+	snprintf(step, sizeof(step), "%llu", (unsigned long long)r->step);
+	ret = db_insert(r->db, TABLE_recording, e, "ss", "step_ns", step);
+	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
+}
+
+void series_free(struct replay *r)
+{
+	struct cell *c;
+	size_t at = 0;
+
+	if (!r->series)
+		return;
+	while ((c = idmap_each(&r->series->cells, &at)))
+		free(c);
+	idmap_free(&r->series->cells);
+	idmap_free(&r->series->resources);
+	free(r->series);
+}

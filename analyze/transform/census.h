@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who is there at each moment of a recording, with which name, state and open descriptors:
+ * so that a recording can begin anew in its middle, and to choose records by process, thread
+ * or name. Memory: what exists at one time, within the limits of track.h.
+ */
+#ifndef OBS_CENSUS_H
+#define OBS_CENSUS_H
+
+#include "analyze/replay/track.h"
+#include "filter.h"
+
+struct member {
+	struct ev_thread ev; /* as a snapshot would say now */
+	struct household *home;
+	bool tracked; /* a target of the recording: all its events are there */
+	bool chosen;  /* by the filter */
+	bool alone;   /* chosen by its number: its children are not */
+	bool gone;    /* it has ended; its last switch is still to come */
+	bool fresh;   /* made while we watched */
+};
+
+struct household {
+	u32 pid;
+	u32 members;
+	bool told;     /* an excerpt has its descriptors already */
+	char *cmdline; /* NULL: not known */
+	struct belonging {
+		struct ev_fd ev;
+		char *path;
+	} * *files;
+	u32 n_files;
+};
+
+struct census {
+	const struct filter *filter;
+	bool everything, follow, switches; /* what was recorded */
+	bool told;			   /* threads themselves say whether they are targets */
+	u64 snapshot_end;     /* of the first snapshot; later ones belong to their time */
+	struct idmap targets; /* pid -> the map itself */
+	struct idmap
+		named; /* tid or pid of whom the filter's names and groups mean -> the map itself */
+	struct idmap cgroups; /* ids of the filter's control groups -> the map itself */
+	struct idmap members, homes;
+	struct idmap requests; /* block requests of chosen threads */
+	const struct syscall_desc *close_call;
+	u64 n_files;
+	u64 n_chosen; /* how often somebody was chosen */
+	const struct field_desc *pid_fields[SCHEMA_EVENT_MAX][4];
+};
+
+/* household.c: what a process owns. An empty text replaces nothing. */
+void household_text(char **text, const char *bytes, size_t n);
+int household_put(struct census *c, struct household *h, const struct ev_fd *ev, const char *path,
+		  size_t n, struct err *e);
+void household_drop(struct census *c, struct household *h, s64 fd);
+int household_inherit(struct census *c, struct household *child, const struct household *parent,
+		      struct err *e);
+void household_free(struct census *c, struct household *h);
+
+/* f, which stays the caller's, says whom to choose. */
+int census_open(struct census **ret, const struct filter *f, const struct reader *r, struct err *e);
+
+/*
+ * Finds the threads whose names or control groups match: walks the blocks that hold such. Only
+ * needed if the filter has any; the reader is rewound.
+ */
+int census_names(struct census *c, struct reader *r, struct err *e);
+
+/* A record of the recorder's stream, before all others: targets, threads, descriptors. */
+int census_first(struct census *c, const struct record *rec, struct err *e);
+
+/* True if the record is of a later snapshot: it goes to census_take. */
+bool census_later(const struct census *c, const struct record *rec);
+
+/* A record in order of time. */
+int census_take(struct census *c, const struct record *rec, struct err *e);
+
+/* True if the filter lets this record through: as it was before census_take. */
+bool census_wants(struct census *c, const struct record *rec);
+
+/* True if the filter means this thread. */
+bool census_chosen(const struct census *c, u32 tid);
+
+/* At the end: ERR_FAIL if nobody was chosen. */
+int census_somebody(const struct census *c, struct err *e);
+
+void census_free(struct census *c);
+
+#endif

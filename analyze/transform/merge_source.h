@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One of the recordings that are merged: its host, its clock, where its numbers go. Part of merge.
+ */
+#ifndef OBS_MERGE_SOURCE_H
+#define OBS_MERGE_SOURCE_H
+
+#include "analyze/base/when.h"
+#include "filter.h"
+#include "format/convert.h"
+
+#define MERGE_HOSTS   8 /* of a device number three bits are free */
+#define MERGE_PIDS    10000000u
+#define MERGE_CPUS    1000u
+#define MERGE_SITES   100000u
+#define MERGE_DEV_BIT 29
+
+struct source {
+	const char *path;
+	struct reader *reader;
+	bool damaged; /* the file is cut, or was damaged where it was read */
+	struct origin origin;
+	char host[80], boot[80]; /* as the recording says, cut */
+	char targets[4096], groups[512];
+	bool follow;
+	bool several;	  /* it was merged of several hosts, whose numbers are moved already */
+	bool flight;	  /* its counters have a base */
+	u64 snapshot_end; /* of its first snapshot */
+	u32 number;	  /* of the host: 0 is the first */
+	bool follows;	  /* an earlier recording is of the same host */
+	u32 nth;	  /* of the recording, from 1 on */
+	s64 realtime;	  /* median of CLOCK_REALTIME - CLOCK_MONOTONIC */
+	u64 error;	  /* ns: half the spread of these differences, and of the readings */
+	u64 readings;
+	s64 shift; /* added to its times */
+	struct conversion conversion;
+	struct record next; /* of its recorder's stream, while these are merged */
+	bool more;
+};
+
+/* Opens what the filter leaves in, and reads what the recorder said. */
+int source_open(struct source *s, const char *path, const struct filter *f, struct err *e);
+
+/* Moves the numbers of the record at out (laid out as ev) to where this source's go. */
+int source_move(const struct source *s, const struct event_desc *ev, u8 *record, struct err *e);
+
+void source_close(struct source *s);
+
+#endif

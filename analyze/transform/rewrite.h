@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recording written anew block by block: what redact, migrate and merge share. Blocks keep
+ * their place, their losses and their positions; a block that is damaged ends the work,
+ * because nobody would see later what is missing.
+ */
+#ifndef OBS_REWRITE_H
+#define OBS_REWRITE_H
+
+#include "analyze/base/outfile.h"
+#include "analyze/base/progress.h"
+#include "filter.h"
+#include "format/convert.h"
+#include "format/recording.h"
+
+/*
+ * Called for each record in file order, with one appended to out that is laid out by the new
+ * schema and may be changed, lengthened or taken off again; start is its offset.
+ */
+typedef int (*rewrite_record)(void *arg, const struct event_desc *ev, struct buf *out, size_t start,
+			      struct err *e);
+/* Called for each block before it is written: stream, positions and losses may be changed. */
+typedef int (*rewrite_block)(void *arg, struct block_info *info, struct err *e);
+
+struct rewrite {
+	struct reader *reader;
+	struct writer *writer;
+	struct conversion conversion; /* from the reader's schema to the writer's */
+	rewrite_record on_record;     /* NULL: records stay as they are */
+	rewrite_block on_block;	      /* NULL: headers stay as they are */
+	bool cpus_only;		      /* leave out the recorder's own stream */
+	void *arg;
+	struct progress *progress;
+	u64 done, all; /* records; the caller sets all */
+};
+
+/* All data blocks in file order. */
+int rewrite_blocks(struct rewrite *w, struct err *e);
+
+/* Appends a block of the recorder with one fact: "key=value". */
+int rewrite_info(struct writer *w, const struct schema *s, u64 ts, struct err *e, const char *fmt,
+		 ...) __attribute__((format(printf, 5, 6)));
+
+/*
+ * A command that makes one recording out of one: options -o and --force, output, progress.
+ * make writes to fd; doing is what progress says.
+ */
+struct rewrite_config {	      /* first in the command's configuration, */
+	struct filter filter; /* whose options look for it there */
+	const char *output;
+	bool force;
+	bool mends; /* a cut recording is what it is for, and no failure */
+};
+
+int rewrite_command(const char *path, const struct rewrite_config *c, const char *doing,
+		    int (*make)(void *arg, struct reader *r, int fd, struct progress *p,
+				struct err *e),
+		    void *arg, struct err *e);
+
+#endif

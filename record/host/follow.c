@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * TCP sockets that targets have before the recording begins. Their states change and segments are
+ * sent again in interrupts, where the running thread says nothing of the owner.
+ */
+#include "follow.h"
+
+#include "record/procfs.h"
+#include "sockets.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+struct following {
+	const struct probes *probes;
+	struct sockets sockets;
+	unsigned int pid;
+	bool target;
+	int map;
+};
+
+static int follow_fd(void *arg, unsigned int fd, struct err *e)
+{
+	struct following *f = arg;
+	const struct socket_info *s;
+	struct sock_id id;
+	char path[64];
+	struct stat sb;
+	u8 one = 1;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", f->pid, fd);
+	if (stat(path, &sb) < 0 || !S_ISSOCK(sb.st_mode))
+		return 0;
+	s = sockets_find(&f->sockets, sb.st_ino);
+	if (!s || s->socktype != SOCK_STREAM || (s->family != AF_INET && s->family != AF_INET6))
+		return 0;
+	id = s->role == ROLE_LISTENING
+		     ? (struct sock_id){ f->sockets.netns << 16 | s->sport, KEY_PORT }
+		     : (struct sock_id){ s->ino, KEY_INO };
+	/* a full map stops nothing: the kernel side counts sockets that it then cannot follow */
+	if (bpf_map_update_elem(f->map, &id, &one, BPF_ANY) < 0 && errno != E2BIG)
+		return err_errno(e, ERR_ENV, "cannot hand sockets to the BPF programs");
+	return 0;
+}
+
+static int look_at(void *arg, unsigned int tid, struct err *e)
+{
+	struct following *f = arg;
+
+	(void)e;
+	f->target |= probes_marked(f->probes, tid);
+	return 0;
+}
+
+static int follow_process(void *arg, unsigned int pid, struct err *e)
+{
+	struct following *f = arg;
+	char path[64];
+	int ret;
+
+	f->pid = pid;
+	f->target = false;
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	ret = procfs_each(path, look_at, f, e);
+	if (ret < 0 || !f->target)
+		return ret;
+	ret = sockets_read(&f->sockets, pid, e);
+	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
+	return ret < 0 ? ret : procfs_each(path, follow_fd, f, e);
+}
+
+int follow_sockets(const struct probes *p, const struct targets *t, struct err *e)
+{
+	struct following f = { .probes = p, .map = probes_socket_map(p) };
+	int ret;
+
+	if (t->options->all || !(t->options->groups & 1u << GROUP_net))
+		return 0;
+	ret = procfs_each("/proc", follow_process, &f, e);
+	sockets_free(&f.sockets);
+	return ret;
+}

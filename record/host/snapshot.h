@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What existed when the recording began, read from /proc: threads, and what descriptors refer to.
+ */
+#ifndef OBS_SNAPSHOT_H
+#define OBS_SNAPSHOT_H
+
+#include "record/options.h"
+#include "record/probes.h"
+#include "record/pump.h"
+
+/*
+ * Thread events for every thread of the host, fd events for the targets (with -a: for all
+ * processes), between the facts snapshot_begin=TIME and snapshot=TIME. Threads that end
+ * meanwhile are left out. May be taken again at any time.
+ */
+int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
+		  struct err *e);
+
+/*
+ * The calls that wanted threads are still in at the end: syscall_args events with the flag
+ * SYSCALL_UNFINISHED.
+ */
+int snapshot_open_calls(struct pump *p, const struct probes *probes, struct err *e);
+
+/* Parses a line of /proc/PID/stat into ev, without pid and tail. Pure: for tests. */
+int snapshot_parse_stat(struct ev_thread *ev, const char *line, long ticks_per_second);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The weights by which control groups share CPU time, told when they are new or have changed. */
+#ifndef OBS_WEIGHTS_H
+#define OBS_WEIGHTS_H
+
+#include "cgroups.h"
+#include "record/pump.h"
+
+struct weights {
+	struct weight {
+		u64 cgroup;
+		u32 weight;
+	} * told, *found; /* by the search before, sorted; by the present one */
+	size_t n_told, n_found;
+};
+
+/* The search comes to a group: dir, which is path below the mount. */
+int weights_look(struct weights *w, struct pump *p, const struct cgroup_mount *m, const char *dir,
+		 const char *path, struct err *e);
+/* The search is over. */
+void weights_looked(struct weights *w);
+/* cpu.weight or cpu.shares as the kernel's weight of threads; 0: there is none. */
+u32 weights_parse(const char *text, bool version2);
+void weights_free(struct weights *w);
+
+#endif
