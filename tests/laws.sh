@@ -24,7 +24,28 @@ includes $(find record -name "*.[ch]") | grep -E '"(analyze|tests)/' | law "reco
 includes $(find analyze -name "*.[ch]") | grep -E '"(record|bpf|tests)/' |
 	law "analyze/ does not include record/ or bpf/"
 includes format/* | grep -E '"(record|analyze|bpf|tests)/' | law "format/ includes no other room"
-grep -rnE '#include <(linux|bpf|asm|gelf|libelf|sys/(signalfd|sysmacros|epoll))' format analyze | law "format/ and analyze/ need no Linux headers, libbpf or libelf"
+# the rooms of analyze/, from above to below: what each may include of the others
+{
+	while read -r room may; do
+		includes $(find "analyze/$room" -name '*.[ch]') | grep '"analyze/' |
+			grep -vE "\"analyze/($room${may:+|$may})/"
+	done <<-ROOMS
+		commands render|export|compare|causes|analyses|transform|replay|store|stats|base
+		render compare|causes|analyses|store|stats|base
+		export store|base
+		compare causes|analyses|stats|store|base
+		causes analyses|stats|store|base
+		analyses stats|store|base
+		transform base
+		replay stats|store|base
+		store base
+		stats
+		base
+	ROOMS
+	find analyze -maxdepth 1 -type f
+} | law "the rooms of analyze/ include one way"
+grep -rnE '#include <(linux|bpf|asm|gelf|libelf|sys/(signalfd|sysmacros|epoll))' format analyze |
+	law "format/ and analyze/ need no Linux headers, libbpf or libelf"
 
 # shellcheck disable=SC2086 # lists of words
 {

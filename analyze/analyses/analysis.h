@@ -53,12 +53,6 @@ struct analysis_ctx {
 int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const char *name,
 	       double value, double low, double high, s64 n);
 
-/* A count as sentences write it: counted(164112).text is "164,112". */
-struct counted {
-	char text[32];
-};
-struct counted counted(double n);
-
 /* Puts one sentence. label: see table finding. sql: proves it; NULL if none can. */
 int put_finding(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
 		const char *sql, const char *fmt, ...) __attribute__((format(printf, 6, 7)));

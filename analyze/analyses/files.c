@@ -5,6 +5,8 @@
  * columns are missing. Mapped memory shows in none.
  */
 #include "analysis.h"
+
+#include "analyze/base/number.h"
 #include "format/errnos.h"
 
 #include <stdio.h>

@@ -6,6 +6,8 @@
  * state is not known, are set apart.
  */
 #include "analysis.h"
+
+#include "analyze/base/number.h"
 #include "latency.h"
 
 #include <stdio.h>

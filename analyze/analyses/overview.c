@@ -5,6 +5,8 @@
  */
 #include "analysis.h"
 
+#include "analyze/base/number.h"
+
 #include <stdio.h>
 #include <string.h>
 

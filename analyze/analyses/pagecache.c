@@ -6,6 +6,8 @@
  */
 #include "analysis.h"
 
+#include "analyze/base/number.h"
+
 #include <stdio.h>
 
 #define POOR 0.9  /* a hit ratio below this is worth a sentence */

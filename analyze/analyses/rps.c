@@ -15,6 +15,8 @@
  * wants to know about the server: all of them are one more row, and the sentences are about that.
  */
 #include "analysis.h"
+
+#include "analyze/base/number.h"
 #include "analyze/stats/stats.h"
 #include "analyze/stats/stats_series.h"
 #include "latency.h"

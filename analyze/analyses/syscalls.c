@@ -5,6 +5,8 @@
  * come from histograms and are within 3.2 % of the sample's.
  */
 #include "analysis.h"
+
+#include "analyze/base/number.h"
 #include "format/errnos.h"
 #include "latency.h"
 

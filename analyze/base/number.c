@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Numbers for people. */
-#include "analyze/analyses/analysis.h"
-#include "analyze/render/render.h"
+#include "number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +48,7 @@ static void drop_sign(char *text)
 		memmove(text, text + 1, strlen(text));
 }
 
-void render_number(char *text, size_t size, double value, const char *unit)
+void number_text(char *text, size_t size, double value, const char *unit)
 {
 	double magnitude = fabs(value), v;
 	size_t i;

@@ -70,3 +70,33 @@ int sink_close(struct sink *s, bool good, struct err *e)
 	buf_free(&s->b);
 	return ret < 0 ? ret : 0;
 }
+
+int sink_write(const struct buf *b, const char *path, struct err *e)
+{
+	int fd = STDOUT_FILENO, ret = 0;
+	size_t at = 0;
+	ssize_t n;
+
+	if (path && strcmp(path, "-") != 0)
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0 && errno == EEXIST)
+		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
+			       path);
+	if (fd < 0)
+		return err_errno(e, ERR_FAIL, "cannot make %.400s", path);
+	for (; at < b->len; at += n) {
+		n = write(fd, b->data + at, b->len - at);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n < 0)
+			break;
+	}
+	/* a reader that has seen enough (head) is no failure */
+	if (at < b->len && errno != EPIPE)
+		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path ? path : "the output");
+	if (fd != STDOUT_FILENO && close(fd) < 0 && ret == 0)
+		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path);
+	if (fd != STDOUT_FILENO && ret < 0) /* half an answer is none, and would be in the way */
+		unlink(path);
+	return ret;
+}

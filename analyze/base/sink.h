@@ -30,4 +30,7 @@ int sink_more(struct sink *s, struct err *e);
  */
 int sink_close(struct sink *s, bool good, struct err *e);
 
+/* Writes a whole result to a new file, or to standard output for NULL and "-". */
+int sink_write(const struct buf *b, const char *path, struct err *e);
+
 #endif

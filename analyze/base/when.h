@@ -32,4 +32,10 @@ int origin_read(struct origin *ret, struct reader *r, struct err *e);
 /* The instant on the recording's clock; other if w is WHEN_NONE. */
 int when_resolve(u64 *ret, const struct when *w, const struct origin *o, u64 other, struct err *e);
 
+/* Later minus earlier, 0 if they are out of order. */
+static inline u64 elapsed(u64 from, u64 to)
+{
+	return to > from ? to - from : 0;
+}
+
 #endif

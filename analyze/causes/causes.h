@@ -16,7 +16,7 @@
 /* What time is spent on, as a cause: groups of states. */
 enum category {
 #define CATEGORY(name, says) CATEGORY_##name,
-#include "categories.def"
+#include "analyze/store/categories.def"
 #undef CATEGORY
 	N_CATEGORIES
 };

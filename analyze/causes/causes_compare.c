@@ -26,13 +26,13 @@
 
 const char *const category_names[N_CATEGORIES] = {
 #define CATEGORY(name, says) [CATEGORY_##name] = #name,
-#include "categories.def"
+#include "analyze/store/categories.def"
 #undef CATEGORY
 };
 
 const char *const category_says[N_CATEGORIES] = {
 #define CATEGORY(name, says) [CATEGORY_##name] = says,
-#include "categories.def"
+#include "analyze/store/categories.def"
 #undef CATEGORY
 };
 

@@ -4,9 +4,10 @@
  * and who ended them. Only units that were kept as examples are looked into (up to 4 of each of
  * 128 blocks of time), with the intervals of all threads around them.
  */
-#include "causes.h"
+#include "analyze/base/idmap.h"
 
-#include "analyze/replay/track.h" /* TASK_LIMIT */
+#include "analyze/base/limits.h"
+#include "causes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

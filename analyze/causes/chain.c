@@ -9,7 +9,7 @@
 
 const char *const stop_docs[N_STOPS] = {
 #define STOP(name, doc) [STOP_##name] = doc,
-#include "stops.def"
+#include "analyze/store/stops.def"
 #undef STOP
 };
 

@@ -15,7 +15,7 @@
 
 enum chain_stop {
 #define STOP(name, doc) STOP_##name,
-#include "stops.def"
+#include "analyze/store/stops.def"
 #undef STOP
 	N_STOPS
 };

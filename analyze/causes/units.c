@@ -4,7 +4,6 @@
 
 #include "analyze/analyses/latency.h"
 #include "analyze/base/idmap.h"
-#include "analyze/replay/track.h" /* TASK_LIMIT */
 #include "analyze/stats/hist.h"
 
 #include <math.h>
@@ -186,6 +185,7 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] = "SELECT ts, dur, tid, lossy"
 #define STATE(id, name, off, doc) ", " #name
+#include "analyze/base/limits.h"
 #include "analyze/store/waits.def"
 #undef STATE
 				  " FROM call WHERE site=? AND run IS NOT NULL";

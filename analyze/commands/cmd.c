@@ -2,6 +2,7 @@
 /* What commands share. */
 #include "cmd.h"
 
+#include "analyze/store/fact.h"
 #include "format/escape.h"
 
 #include <errno.h>
@@ -26,36 +27,6 @@ int cmd_words(const struct command *c, void *config, int argc, char **argv, int 
 		return err_set(e, ERR_FAIL, "usage: obsanalyze %s [OPTION]... %s", c->name,
 			       c->words);
 	return first;
-}
-
-int cmd_write(const struct buf *b, const char *path, struct err *e)
-{
-	int fd = STDOUT_FILENO, ret = 0;
-	size_t at = 0;
-	ssize_t n;
-
-	if (path && strcmp(path, "-") != 0)
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST)
-		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
-			       path);
-	if (fd < 0)
-		return err_errno(e, ERR_FAIL, "cannot make %.400s", path);
-	for (; at < b->len; at += n) {
-		n = write(fd, b->data + at, b->len - at);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		else if (n < 0)
-			break;
-	}
-	/* a reader that has seen enough (head) is no failure */
-	if (at < b->len && errno != EPIPE)
-		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path ? path : "the output");
-	if (fd != STDOUT_FILENO && close(fd) < 0 && ret == 0)
-		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path);
-	if (fd != STDOUT_FILENO && ret < 0) /* half an answer is none, and would be in the way */
-		unlink(path);
-	return ret;
 }
 
 bool cmd_colour(const char *output)
@@ -92,20 +63,9 @@ int cmd_damaged(const char *path)
 	return -ERR_DAMAGED;
 }
 
-int cmd_whole(sqlite3 *db, struct err *e)
-{
-	s64 whole = 0;
-	int ret = db_int(db, &whole, e,
-			 "SELECT count(*) FROM recording WHERE (key='sound' AND value='1')"
-			 " OR (key='damaged_blocks' AND value='0')",
-			 "");
-
-	return ret < 0 ? ret : whole == 2;
-}
-
 int cmd_end(sqlite3 *db, const char *path, struct err *e)
 {
-	int ret = cmd_whole(db, e);
+	int ret = fact_whole(db, e);
 
 	return ret == 0 ? cmd_damaged(path) : ret < 0 ? ret : 0;
 }

@@ -46,9 +46,6 @@ extern const struct command *const commands[];
 int cmd_words(const struct command *c, void *config, int argc, char **argv, int least, int most,
 	      struct err *e);
 
-/* Writes a whole result to a new file, or to standard output for NULL and "-". */
-int cmd_write(const struct buf *b, const char *path, struct err *e);
-
 /* May what goes to output (NULL and "-": standard output) be coloured? */
 bool cmd_colour(const char *output);
 
@@ -60,8 +57,5 @@ int cmd_damaged(const char *path);
 
 /* The same for a command that asked a database, if the recording in it is so: else 0. */
 int cmd_end(sqlite3 *db, const char *path, struct err *e);
-
-/* 1 if the recording in a database is neither cut nor damaged, else 0. */
-int cmd_whole(sqlite3 *db, struct err *e);
 
 #endif

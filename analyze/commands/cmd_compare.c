@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* compare: did it get slower, by how much, how sure is that, and where did the time go? */
+#include "analyze/base/sink.h"
+
 #include "analyze/compare/compare.h"
 #include "analyze/render/pictures.h"
 #include "analyze/render/render.h"
+#include "cache.h"
 #include "cmd.h"
 
 #include <math.h>
@@ -174,6 +177,19 @@ static int read_config(struct config *c, int argc, char **argv, struct err *e)
 	return 0;
 }
 
+static int read_recording(struct measured *m, const char *path, const struct asked *a,
+			  struct err *e)
+{
+	sqlite3 *db = NULL;
+	bool answered;
+	int ret = cache_open(&db, &answered, path, a, e);
+
+	if (ret == 0)
+		ret = compare_read(m, path, db, e);
+	sqlite3_close(db);
+	return ret;
+}
+
 static int read_side(struct sides *s, int side, const struct config *c, struct err *e)
 {
 	size_t i;
@@ -183,7 +199,7 @@ static int read_side(struct sides *s, int side, const struct config *c, struct e
 	if (!s->of[side])
 		return err_set(e, ERR_FAIL, "out of memory for recordings");
 	for (i = 0; i < c->n[side] && ret == 0; i++) {
-		ret = compare_read(&s->of[side][i], c->paths[side][i], &c->asked, e);
+		ret = read_recording(&s->of[side][i], c->paths[side][i], &c->asked, e);
 		s->n[side] += ret == 0;
 	}
 	return ret;
@@ -307,7 +323,7 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret == 0)
 		ret = render_compare(&out, db, &c.render, c.threshold, e);
 	if (ret == 0)
-		ret = cmd_write(&out, c.output, e);
+		ret = sink_write(&out, c.output, e);
 	if (ret == 0)
 		ret = draw(db, &c.files, e);
 	if (ret == 0)

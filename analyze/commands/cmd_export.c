@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* export: the tables in the formats of other programs. */
 #include "analyze/analyses/analysis.h"
+
 #include "analyze/export/export.h"
+#include "analyze/store/fact.h"
 #include "analyze/store/rows.h"
 #include "ask.h"
 #include "cache.h"
@@ -47,33 +49,6 @@ static const struct exporter exporters[] = {
 };
 
 #define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
-
-int export_fact(char *text, size_t size, sqlite3 *db, const char *key, struct err *e)
-{
-	sqlite3_stmt *s;
-	int ret = db_query(&s, db, e, "SELECT value FROM recording WHERE key=?", "s", key);
-
-	text[0] = '\0';
-	if (ret < 0)
-		return ret;
-	ret = db_step(s, e);
-	if (ret > 0 && sqlite3_column_text(s, 0))
-		snprintf(text, size, "%s", (const char *)sqlite3_column_text(s, 0));
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
-}
-
-int export_verdict(char *text, size_t size, sqlite3 *db, struct err *e)
-{
-	s64 lossy = 0, cut = 0;
-	int ret = db_int(db, &lossy, e, "SELECT count(*) FROM coverage WHERE verdict='LOSSY'", "");
-
-	if (ret == 0)
-		ret = db_int(db, &cut, e, "SELECT count(*) FROM coverage WHERE verdict='TRUNCATED'",
-			     "");
-	snprintf(text, size, "%s", lossy ? "LOSSY" : cut ? "TRUNCATED" : "COMPLETE");
-	return ret;
-}
 
 /* ---- CSV ---- */
 
@@ -179,7 +154,7 @@ static int write_one(sqlite3 *db, const struct exporter *x, const struct config 
 static int say_verdict(sqlite3 *db, struct err *e)
 {
 	char verdict[16];
-	int ret = export_verdict(verdict, sizeof(verdict), db, e);
+	int ret = coverage_verdict(verdict, sizeof(verdict), db, e);
 
 	if (ret == 0 && strcmp(verdict, "COMPLETE") != 0)
 		fprintf(stderr,

@@ -4,6 +4,8 @@
  * events themselves are not read, so the size of the recording does not matter, unless a filter
  * asks for a part.
  */
+#include "analyze/base/sink.h"
+
 #include "analyze/transform/excerpt.h"
 #include "cmd.h"
 #include "format/escape.h"
@@ -254,7 +256,7 @@ static int run(int argc, char **argv, struct err *e)
 	i.json = c.json;
 	ret = put_all(&i, argv[first], r);
 	if (ret == 0)
-		ret = cmd_write(&out, NULL, e);
+		ret = sink_write(&out, NULL, e);
 	if (ret == 0 && (damaged || reader_state(r)->damaged))
 		ret = cmd_damaged(argv[first]);
 	buf_free(&out);

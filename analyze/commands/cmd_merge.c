@@ -5,9 +5,12 @@
  * Hosts stay apart by their numbers: process ids, CPUs and devices of each begin elsewhere.
  */
 #include "analyze/transform/merge.h"
+
+#include "analyze/base/outfile.h"
 #include "cmd.h"
 #include "format/escape.h"
 #include "format/frame.h"
+#include "remake.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +19,7 @@
 #define N_COUNTERS 7
 
 struct config {
-	struct rewrite_config out;
+	struct remake_config out;
 };
 
 CMD_SET_TEXT(set_output, out.output)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* migrate: an older recording, laid out by the schema of this program. */
 #include "analyze/transform/rewrite.h"
+
 #include "cmd.h"
 #include "format/frame.h"
+#include "remake.h"
 
 #include <stdio.h>
 
 struct config {
-	struct rewrite_config out; /* first: the setters reach it as out.… */
+	struct remake_config out; /* first: the setters reach it as out.… */
 };
 
 CMD_SET_TEXT(set_output, out.output)
@@ -67,7 +69,7 @@ static int run(int argc, char **argv, struct err *e)
 	struct config c = { 0 };
 	int first = cmd_words(&command_migrate, &c, argc, argv, 1, 1, e);
 
-	return first < 0 ? first : rewrite_command(argv[first], &c.out, "migrating", make, NULL, e);
+	return first < 0 ? first : remake(argv[first], &c.out, "migrating", make, NULL, e);
 }
 
 const struct command command_migrate = {

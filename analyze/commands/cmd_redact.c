@@ -4,9 +4,12 @@
  * name are replaced, numbers stay. Text of a kind that is not named here is replaced, too.
  */
 #include "analyze/transform/pseudonym.h"
+
+#include "analyze/base/outfile.h"
 #include "analyze/transform/rewrite.h"
 #include "cmd.h"
 #include "format/frame.h"
+#include "remake.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +17,7 @@
 #include <unistd.h>
 
 struct config {
-	struct rewrite_config out;
+	struct remake_config out;
 	const char *key_file;
 	bool names;
 	u8 key[PSEUDONYM_KEY];
@@ -264,7 +267,7 @@ static int run(int argc, char **argv, struct err *e)
 	int first = cmd_words(&command_redact, &c, argc, argv, 1, 1, e);
 	int ret = first < 0 ? first : read_key(&c, e);
 
-	return ret < 0 ? ret : rewrite_command(argv[first], &c.out, "redacting", make, &c, e);
+	return ret < 0 ? ret : remake(argv[first], &c.out, "redacting", make, &c, e);
 }
 
 const struct command command_redact = {

@@ -4,14 +4,16 @@
  * copied byte by byte; the original stays as it is.
  */
 #include "analyze/transform/rewrite.h"
+
 #include "cmd.h"
 #include "format/frame.h"
+#include "remake.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 struct config {
-	struct rewrite_config out;
+	struct remake_config out;
 };
 
 CMD_SET_TEXT(set_output, out.output)
@@ -116,7 +118,7 @@ static int run(int argc, char **argv, struct err *e)
 	struct config c = { .out.mends = true };
 	int first = cmd_words(&command_repair, &c, argc, argv, 1, 1, e);
 
-	return first < 0 ? first : rewrite_command(argv[first], &c.out, "repairing", make, NULL, e);
+	return first < 0 ? first : remake(argv[first], &c.out, "repairing", make, NULL, e);
 }
 
 const struct command command_repair = {

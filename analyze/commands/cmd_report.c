@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* report: what happened, as text, Markdown, JSON or HTML. */
 #include "analyze/analyses/analysis.h"
+
+#include "analyze/base/sink.h"
 #include "analyze/render/render.h"
 #include "ask.h"
 #include "cache.h"
@@ -99,7 +101,7 @@ static int answer(sqlite3 *db, const struct config *c, bool answered, struct err
 	if (ret == 0)
 		ret = render_report(&out, db, &c->render, e);
 	if (ret == 0)
-		ret = cmd_write(&out, c->output, e);
+		ret = sink_write(&out, c->output, e);
 	buf_free(&out);
 	return ret;
 }
@@ -110,7 +112,7 @@ static int tell_schema(const char *output, struct err *e)
 	int ret = render_json_schema(&out, e);
 
 	if (ret == 0)
-		ret = cmd_write(&out, output, e);
+		ret = sink_write(&out, output, e);
 	buf_free(&out);
 	return ret;
 }

@@ -4,6 +4,8 @@
  * if the query reads one: its raw events are there without that.
  */
 #include "analyze/analyses/analysis.h"
+
+#include "analyze/store/fact.h"
 #include "analyze/store/raw_tables.h"
 #include "analyze/store/rows.h"
 #include "analyze/store/vtab_event.h"
@@ -287,7 +289,7 @@ static int is_damaged(struct subject *s, struct err *e)
 		st = reader_state(s->reader);
 		return s->damaged || st->damaged || s->events.damaged;
 	}
-	ret = cmd_whole(s->db, e);
+	ret = fact_whole(s->db, e);
 	return ret < 0 ? ret : !ret;
 }
 

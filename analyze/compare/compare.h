@@ -9,8 +9,8 @@
 #define OBS_COMPARE_H
 
 #include "analyze/causes/units.h"
-#include "analyze/commands/ask.h"
 #include "analyze/stats/stats_compare.h"
+#include "format/buf.h"
 
 #define COMPARE_SIDE_MOST 64 /* recordings */
 #define COMPARE_SUBJECT	  160
@@ -98,8 +98,8 @@ struct sides {
 extern const double compare_shape_at[SHAPE_POINTS];
 double compare_cdf_at(int i);
 
-/* Reads a recording or database. a: what of it, as for other commands. */
-int compare_read(struct measured *ret, const char *path, const struct asked *a, struct err *e);
+/* Reads the tables of a recording. path: its name, for messages; must outlive ret. */
+int compare_read(struct measured *ret, const char *path, sqlite3 *db, struct err *e);
 void compare_free(struct measured *m);
 
 /* Parts of compare_read, each of which appends samples. */

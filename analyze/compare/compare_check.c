@@ -5,7 +5,7 @@
  */
 #include "compare.h"
 
-#include "analyze/render/render.h"
+#include "analyze/base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -134,7 +134,7 @@ static int check_lengths(struct check *c)
 	for (side = 0; side < 2; side++) {
 		for (i = 0; i < c->s->n[side]; i++)
 			sum[side] += (double)c->s->of[side][i].duration / c->s->n[side];
-		render_number(text[side], sizeof(text[side]), sum[side], "ns");
+		number_text(text[side], sizeof(text[side]), sum[side], "ns");
 	}
 	apart = fmax(sum[0], sum[1]) / fmax(fmin(sum[0], sum[1]), 1);
 	return put(c, "length", text[0], text[1], apart > LENGTH_APART ? DIFFERS : ALIKE,

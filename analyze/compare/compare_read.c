@@ -2,7 +2,7 @@
 /* One recording, measured: facts, samples, distributions, units of work. */
 #include "compare.h"
 
-#include "analyze/commands/cache.h"
+#include "analyze/store/fact.h"
 #include "format/escape.h"
 
 #include <math.h>
@@ -130,7 +130,7 @@ static int read_facts(struct measured *m, sqlite3 *db, struct err *e)
 
 static int read_extent(struct measured *m, sqlite3 *db, struct err *e)
 {
-	s64 seen = 0, lost = 0, whole = 0;
+	s64 seen = 0, lost = 0;
 	int ret = db_int(db, &m->duration, e, "SELECT value FROM recording WHERE key='duration_ns'",
 			 "");
 
@@ -139,25 +139,19 @@ static int read_extent(struct measured *m, sqlite3 *db, struct err *e)
 	if (ret == 0)
 		ret = db_int(db, &lost, e, "SELECT sum(lost) FROM coverage", "");
 	if (ret == 0)
-		ret = db_int(db, &whole, e,
-			     "SELECT count(*) FROM recording WHERE (key='sound' AND value='1')"
-			     " OR (key='damaged_blocks' AND value='0')",
-			     "");
+		ret = fact_whole(db, e);
 	m->seen = seen;
 	m->lost = lost;
-	m->whole = whole == 2;
-	return ret;
+	m->whole = ret == 1;
+	return ret < 0 ? ret : 0;
 }
 
-int compare_read(struct measured *m, const char *path, const struct asked *a, struct err *e)
+int compare_read(struct measured *m, const char *path, sqlite3 *db, struct err *e)
 {
-	sqlite3 *db = NULL;
-	bool answered;
-	int ret = cache_open(&db, &answered, path, a, e);
+	int ret;
 
 	*m = (struct measured){ .path = path };
-	if (ret == 0)
-		ret = read_facts(m, db, e);
+	ret = read_facts(m, db, e);
 	if (ret == 0)
 		ret = read_extent(m, db, e);
 	if (ret == 0 && m->duration <= 0)
@@ -168,7 +162,6 @@ int compare_read(struct measured *m, const char *path, const struct asked *a, st
 		ret = compare_bins(m, db, e);
 	if (ret == 0)
 		ret = units_read(db, m->duration, &m->units, &m->n_units, e);
-	sqlite3_close(db);
 	if (ret < 0)
 		compare_free(m);
 	return ret;

@@ -2,7 +2,7 @@
 /* What the comparison means, as sentences in table finding, from the rows of the other tables. */
 #include "compare.h"
 
-#include "analyze/render/render.h"
+#include "analyze/base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static int add_time(struct buf *out, sqlite3_stmt *q, int column, struct err *e)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		render_number(text[i], sizeof(text[i]), sqlite3_column_double(q, column + i), "ns");
+		number_text(text[i], sizeof(text[i]), sqlite3_column_double(q, column + i), "ns");
 	return buf_printf(out, e, "%s%s (%s%s to %s%s)",
 			  sqlite3_column_double(q, column) > 0 ? "+" : "", text[0],
 			  sqlite3_column_double(q, column + 1) > 0 ? "+" : "", text[1],

@@ -25,10 +25,4 @@ int export_folded_calls(struct sink *out, sqlite3 *db, struct err *e);
 /* export_openmetrics.c */
 int export_openmetrics(struct sink *out, sqlite3 *db, struct err *e);
 
-/* The value of a fact (table recording) as text; "" if there is none. Cut to size. */
-int export_fact(char *text, size_t size, sqlite3 *db, const char *key, struct err *e);
-
-/* The verdict on the whole recording: COMPLETE, LOSSY or TRUNCATED. */
-int export_verdict(char *text, size_t size, sqlite3 *db, struct err *e);
-
 #endif

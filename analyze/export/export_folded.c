@@ -5,7 +5,10 @@
  */
 #include "export.h"
 
-#include "analyze/replay/track.h"
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+#include "analyze/store/fact.h"
+#include "analyze/store/state.h"
 #include "format/escape.h"
 
 #include <stdlib.h>
@@ -64,7 +67,7 @@ int export_folded(struct sink *out, sqlite3 *db, struct err *e)
 	sqlite3_stmt *s = NULL;
 	char verdict[16];
 	s64 any = 0;
-	int ret = export_verdict(verdict, sizeof(verdict), db, e);
+	int ret = coverage_verdict(verdict, sizeof(verdict), db, e);
 
 	if (ret == 0)
 		ret = db_int(db, &any, e,
@@ -236,7 +239,7 @@ int export_folded_calls(struct sink *out, sqlite3 *db, struct err *e)
 	sqlite3_stmt *site = NULL, *owner = NULL;
 	char verdict[16];
 	u32 i;
-	int ret = export_verdict(verdict, sizeof(verdict), db, e);
+	int ret = coverage_verdict(verdict, sizeof(verdict), db, e);
 
 	if (ret == 0)
 		ret = gather(&st, db, e);

@@ -4,9 +4,14 @@
  * arrows from wakers) and what it does (probed calls, system calls inside them); CPUs, requests,
  * disks and losses have tracks of their own. One query a kind of track, in order of time.
  */
-#include "analyze/replay/track.h"
 #include "export.h"
+
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+#include "analyze/store/fact.h"
+#include "analyze/store/state.h"
 #include "format/escape.h"
+#include "format/recording.h"
 #include "trace_event.h"
 #include "trace_tracks.h"
 
@@ -407,12 +412,12 @@ static int put_head(struct trace *t)
 	struct buf *b = &t->w.out->b;
 	char text[512];
 	size_t i;
-	int ret = export_verdict(text, sizeof(text), t->db, t->e);
+	int ret = coverage_verdict(text, sizeof(text), t->db, t->e);
 
 	if (ret == 0)
 		ret = buf_printf(b, t->e, "{\"otherData\":{\"verdict\":\"%s\"", text);
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]) && ret == 0; i++) {
-		ret = export_fact(text, sizeof(text), t->db, keys[i], t->e);
+		ret = fact_text(text, sizeof(text), t->db, keys[i], t->e);
 		if (ret == 0)
 			ret = buf_printf(b, t->e, ",\"%s\":\"", keys[i]);
 		if (ret == 0)

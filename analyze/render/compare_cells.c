@@ -2,6 +2,7 @@
 /* What compare put into its tables, as cells. */
 #include "compare_cells.h"
 
+#include "analyze/base/number.h"
 #include "format/escape.h"
 #include "render.h"
 
@@ -80,7 +81,7 @@ static void value(struct cells *t, int column, sqlite3_stmt *q, int from, const 
 	char text[64];
 	double v = number_of(q, from);
 
-	render_number(text, sizeof(text), v, unit);
+	number_text(text, sizeof(text), v, unit);
 	if (strcmp(unit, "%") == 0 && !isnan(v))
 		snprintf(text, sizeof(text), DIGITS_OF " %%", v);
 	cell(t, column, "%s", text);
@@ -93,7 +94,7 @@ static void moved(struct cells *t, int column, sqlite3_stmt *q, int from)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		render_number(text[i], sizeof(text[i]), number_of(q, from + i), "ns");
+		number_text(text[i], sizeof(text[i]), number_of(q, from + i), "ns");
 	if (isnan(number_of(q, from + 1)))
 		cell(t, column, "%s", text[0]);
 	else
@@ -126,8 +127,8 @@ static void fill_samples(struct cells *t, sqlite3_stmt *q)
 	cell(t, 0, "%s", text_of(q, 0));
 	cell(t, 1, "%s", text_of(q, 1));
 	for (side = 0; side < 2; side++) {
-		render_number(n, sizeof(n), floor(number_of(q, 2 + side)), "");
-		render_number(eff, sizeof(eff), floor(number_of(q, 4 + side)), "");
+		number_text(n, sizeof(n), floor(number_of(q, 2 + side)), "");
+		number_text(eff, sizeof(eff), floor(number_of(q, 4 + side)), "");
 		cell(t, 2 + 2 * side, "%s", n);
 		if (isnan(number_of(q, 4 + side)))
 			cell(t, 3 + 2 * side, "%lld", sqlite3_column_int64(q, 6 + side));
@@ -171,9 +172,9 @@ int compare_recording(struct buf *line, sqlite3_stmt *q, struct err *e)
 	char time[32], seen[32], lost[32];
 	int ret;
 
-	render_number(time, sizeof(time), number_of(q, 2), "ns");
-	render_number(seen, sizeof(seen), number_of(q, 3), "");
-	render_number(lost, sizeof(lost), number_of(q, 4), "");
+	number_text(time, sizeof(time), number_of(q, 2), "ns");
+	number_text(seen, sizeof(seen), number_of(q, 3), "");
+	number_text(lost, sizeof(lost), number_of(q, 4), "");
 	ret = buf_printf(line, e, "%s: ", strcmp(text_of(q, 0), "after") ? "Before" : "After");
 	if (ret == 0)
 		ret = escape_add(line, ESCAPE_TEXT, text_of(q, 1), strlen(text_of(q, 1)), e);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Running gnuplot on a picture's rows. */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np */
-#include "analyze/commands/cmd.h"
+#include "analyze/base/sink.h"
+
 #include "format/escape.h"
 #include "pictures.h"
 
@@ -170,7 +171,7 @@ static int draw_inline(struct buf *svg, const struct buf *tsv, const struct pict
 	if (ret == 0)
 		ret = buf_printf(&file, e, "%s/picture.svg", dir.data);
 	if (ret == 0)
-		ret = cmd_write(tsv, data.data, e);
+		ret = sink_write(tsv, data.data, e);
 	if (ret == 0)
 		ret = picture_draw(p, dir.data, "data.tsv", "picture.svg", "inline", NULL, true, e);
 	if (ret == 0)

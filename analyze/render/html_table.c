@@ -2,6 +2,7 @@
 /* The metrics of one analysis as an HTML table. */
 #include "html_table.h"
 
+#include "analyze/base/number.h"
 #include "pivot.h"
 #include "render.h"
 #include "render_table.h"
@@ -81,7 +82,7 @@ static int put_row(struct buf *out, const struct pivot *p, int r, struct err *e)
 		if (ret == 0)
 			ret = buf_printf(out, e, "</td>");
 	}
-	render_number(n, sizeof(n), (double)p->rows[r].n, "");
+	number_text(n, sizeof(n), (double)p->rows[r].n, "");
 	if (ret == 0 && !p->counted)
 		ret = buf_printf(out, e, "<td>%s</td>", n);
 	return ret < 0 ? ret : buf_printf(out, e, "</tr>\n");

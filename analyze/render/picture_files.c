@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Pictures as files of their own, with their numbers beside them if they are wanted. */
-#include "analyze/commands/cmd.h"
+#include "analyze/base/sink.h"
+
 #include "pictures.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static int draw_rows(const struct buf *tsv, const struct picture *p, const struc
 	if (ret == 0)
 		unlink(path.data);
 	if (ret == 0)
-		ret = cmd_write(tsv, path.data, e);
+		ret = sink_write(tsv, path.data, e);
 	if (ret == 0)
 		ret = picture_draw(p, f->dir, data.data, file.data, f->format, f->note, false, e);
 	if (path.data && (!f->keep || ret < 0))

@@ -2,6 +2,7 @@
 /* The metrics of one analysis as a table. */
 #include "pivot.h"
 
+#include "analyze/base/number.h"
 #include "render.h"
 
 #include <math.h>
@@ -73,9 +74,9 @@ static char *make_cell(double value, double low, double high, const char *unit)
 	char text[CELL_MAX], number[24], from[24], to[24];
 	double half = 100 * (high - low) / 2 / fabs(value); /* in percent of the value */
 
-	render_number(number, sizeof(number), value, unit);
-	render_number(from, sizeof(from), low, unit);
-	render_number(to, sizeof(to), high, unit);
+	number_text(number, sizeof(number), value, unit);
+	number_text(from, sizeof(from), low, unit);
+	number_text(to, sizeof(to), high, unit);
 	if (isnan(low) || isnan(high) || low == high)
 		snprintf(text, sizeof(text), "%s", number);
 	else if (strcmp(unit, "%") == 0 || value == 0 || half > RANGE_FROM)
@@ -121,7 +122,7 @@ static bool is_count(const struct pivot *p, int c)
 	int r;
 
 	for (r = 0; r < p->n_rows; r++) {
-		render_number(n, sizeof(n), p->rows[r].n, "");
+		number_text(n, sizeof(n), p->rows[r].n, "");
 		if (!p->rows[r].cell[c] || strcmp(p->rows[r].cell[c], n) != 0)
 			return false;
 	}

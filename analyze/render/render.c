@@ -3,6 +3,7 @@
 #include "render.h"
 
 #include "analyze/analyses/analysis.h"
+#include "analyze/base/number.h"
 #include "pivot.h"
 #include "render_html.h"
 #include "render_table.h"
@@ -192,9 +193,9 @@ static int verdict_line(struct drawing *d)
 		return ret;
 	ret = db_step(s, d->e);
 	if (ret > 0) {
-		render_number(events, sizeof(events), sqlite3_column_double(s, 1), "");
-		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
-		render_number(time, sizeof(time), sqlite3_column_double(s, 3), "ns");
+		number_text(events, sizeof(events), sqlite3_column_double(s, 1), "");
+		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		number_text(time, sizeof(time), sqlite3_column_double(s, 3), "ns");
 		ret = buf_printf(&text, d->e, "%s%s%s: %s records in %s, %s lost",
 				 d->markdown	? "**"
 				 : d->o->colour ? BOLD
@@ -238,8 +239,8 @@ static int coverage_line(struct drawing *d)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, d->e)) > 0) {
-		render_number(records, sizeof(records), sqlite3_column_double(s, 1), "");
-		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		number_text(records, sizeof(records), sqlite3_column_double(s, 1), "");
+		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
 		ret = buf_printf(&text, d->e, "%s%s %s",
 				 n++ ? ", " : "Groups: ", sqlite3_column_text(s, 0), records);
 		if (ret == 0 && sqlite3_column_int64(s, 2))

@@ -32,10 +32,4 @@ int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o,
 /* Appends a query's rows as a JSON array of objects; only is bound to the query's parameter. */
 int render_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e);
 
-/*
- * A number with its unit, for people: ns as ns, us, ms or s; 1/s and counts with separators; bytes
- * as kB, MB, GB; % with one decimal. "-" for NAN.
- */
-void render_number(char *text, size_t size, double value, const char *unit);
-
 #endif

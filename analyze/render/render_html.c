@@ -3,6 +3,7 @@
 #include "render_html.h"
 
 #include "analyze/analyses/analysis.h"
+#include "analyze/base/number.h"
 #include "evidence.h"
 #include "format/escape.h"
 #include "html_parts.h"
@@ -147,8 +148,8 @@ static int put_coverage(struct page *p)
 	if (ret < 0)
 		return ret;
 	while (ret == 0 && (ret = db_step(s, p->e)) > 0) {
-		render_number(records, sizeof(records), sqlite3_column_double(s, 1), "");
-		render_number(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
+		number_text(records, sizeof(records), sqlite3_column_double(s, 1), "");
+		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
 		ret = put(p, "<tr><th scope=\"row\">");
 		if (ret == 0)
 			ret = put_trace(p, (const char *)sqlite3_column_text(s, 0));

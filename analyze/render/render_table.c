@@ -2,6 +2,7 @@
 /* A pivot as text for terminals and as Markdown. */
 #include "render_table.h"
 
+#include "analyze/base/number.h"
 #include "render.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_
 		return "n";
 	if (c < p->n_columns)
 		return r < 0 ? p->name[c] : p->rows[r].cell[c] ? p->rows[r].cell[c] : "-";
-	render_number(n, size, p->rows[r].n, "");
+	number_text(n, size, p->rows[r].n, "");
 	return n;
 }
 
@@ -118,7 +119,7 @@ static int measure(const struct pivot *p, int *width)
 			w = text_width(p->rows[r].cell[c]);
 			width[c] = w > width[c] ? w : width[c];
 		}
-		render_number(n, sizeof(n), p->rows[r].n, "");
+		number_text(n, sizeof(n), p->rows[r].n, "");
 		w = text_width(n);
 		width[p->n_columns] = w > width[p->n_columns] ? w : width[p->n_columns];
 	}

@@ -3,6 +3,7 @@
 #include "verdict.h"
 
 #include "analyze/analyses/analysis.h"
+#include "analyze/base/number.h"
 #include "render.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ static const struct {
 	const char *category, *says;
 } categories[] = {
 #define CATEGORY(name, text) { #name, text },
-#include "analyze/causes/categories.def"
+#include "analyze/store/categories.def"
 #undef CATEGORY
 };
 
@@ -101,10 +102,10 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 		const char *says =
 			says_rate(calls, sqlite3_column_double(s, 6), sqlite3_column_double(s, 7));
 
-		render_number(rate, sizeof(rate), sqlite3_column_double(s, 2), "");
-		render_number(low, sizeof(low), sqlite3_column_double(s, 3), "");
-		render_number(high, sizeof(high), sqlite3_column_double(s, 4), "");
-		render_number(p99, sizeof(p99), sqlite3_column_double(s, 5), "ns");
+		number_text(rate, sizeof(rate), sqlite3_column_double(s, 2), "");
+		number_text(low, sizeof(low), sqlite3_column_double(s, 3), "");
+		number_text(high, sizeof(high), sqlite3_column_double(s, 4), "");
+		number_text(p99, sizeof(p99), sqlite3_column_double(s, 5), "ns");
 		ret = buf_printf(b, e, "%s %s %s%s", text_of(s, 0), calls ? "returned" : "answered",
 				 rate, says);
 		if (ret == 0 && sqlite3_column_type(s, 3) != SQLITE_NULL)
@@ -168,9 +169,9 @@ static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_ali
 		return ret;
 	ret = db_step(s, e);
 	if (ret > 0) {
-		render_number(slow, sizeof(slow), sqlite3_column_double(s, 0), "ns");
-		render_number(usual, sizeof(usual), sqlite3_column_double(s, 1), "ns");
-		render_number(n, sizeof(n), sqlite3_column_double(s, 2), "");
+		number_text(slow, sizeof(slow), sqlite3_column_double(s, 0), "ns");
+		number_text(usual, sizeof(usual), sqlite3_column_double(s, 1), "ns");
+		number_text(n, sizeof(n), sqlite3_column_double(s, 2), "");
 		compared = sqlite3_column_double(s, 1) > 0;
 		if (sqlite3_column_double(s, 3) >= QUEUED_LEAST * sqlite3_column_double(s, 0))
 			with = ", with the wait to be received";
@@ -295,9 +296,9 @@ static int say_complete(struct buf *b, sqlite3 *db, struct err *e)
 	if (ret > 0) {
 		double n = sqlite3_column_double(s, 0), gone = sqlite3_column_double(s, 1);
 
-		render_number(records, sizeof(records), n, "");
-		render_number(lost, sizeof(lost), gone, "");
-		render_number(time, sizeof(time), sqlite3_column_double(s, 2), "ns");
+		number_text(records, sizeof(records), n, "");
+		number_text(lost, sizeof(lost), gone, "");
+		number_text(time, sizeof(time), sqlite3_column_double(s, 2), "ns");
 		ret = buf_printf(b, e, "The recording is %s: %s records in %s, ", worst, records,
 				 time);
 		if (ret == 0 && gone > 0)
@@ -330,7 +331,7 @@ static int say_gaps(struct buf *b, sqlite3 *db, struct err *e)
 
 	if (ret < 0 || !ns)
 		return ret;
-	render_number(time, sizeof(time), (double)ns, "ns");
+	number_text(time, sizeof(time), (double)ns, "ns");
 	return buf_printf(b, e,
 			  " For %s of that, between recordings that were merged, nothing was "
 			  "recorded.",

@@ -10,25 +10,13 @@
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
+#include "analyze/base/when.h"
 #include "analyze/replay/requests/request_size.h"
 #include "analyze/stats/hist.h"
 #include "analyze/store/bulk.h"
+#include "analyze/store/state.h"
 #include "format/recording.h"
 #include "format/syscall.h"
-
-enum state {
-#define STATE(id, name, off, doc) STATE_##name = (id),
-#include "analyze/store/waits.def"
-#undef STATE
-	N_STATES
-};
-
-/* What series count: see series.def. */
-enum series_kind {
-#define SERIES(id, name, waits, doc) SERIES_##name = (id),
-#include "analyze/store/series.def"
-#undef SERIES
-};
 
 /* A sleep that is over; its reason is known when the system call around it returns. */
 struct wait {
@@ -294,12 +282,6 @@ struct replay {
 	s32 setaffinity[2];		/* number of sched_setaffinity in the same tables */
 	u8 classes[2][SYSCALL_NR_MAX];	/* enum call_class of track_waits.c */
 };
-
-/* Later minus earlier, 0 if they are out of order. */
-static inline u64 elapsed(u64 from, u64 to)
-{
-	return to > from ? to - from : 0;
-}
 
 /* ns since the begin of the recording; 0 for anything before. */
 static inline s64 replay_time(const struct replay *r, u64 ts)

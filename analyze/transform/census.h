@@ -2,13 +2,16 @@
 /*
  * Who is there at each moment of a recording, with which name, state and open descriptors:
  * so that a recording can begin anew in its middle, and to choose records by process, thread
- * or name. Memory: what exists at one time, within the limits of track.h.
+ * or name. Memory: what exists at one time, within the limits of limits.h.
  */
 #ifndef OBS_CENSUS_H
 #define OBS_CENSUS_H
 
-#include "analyze/replay/track.h"
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
 #include "filter.h"
+#include "format/recording.h"
+#include "format/syscall.h"
 
 struct member {
 	struct ev_thread ev; /* as a snapshot would say now */

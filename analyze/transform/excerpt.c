@@ -9,6 +9,7 @@
 #include "excerpt.h"
 
 #include "analyze/base/outfile.h"
+#include "analyze/base/when.h"
 #include "census.h"
 #include "excerpt_cpu.h"
 #include "format/convert.h"

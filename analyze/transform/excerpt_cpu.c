@@ -5,6 +5,7 @@
  */
 #include "excerpt_cpu.h"
 
+#include "analyze/base/when.h"
 #include "format/frame.h"
 
 #include <stdlib.h>

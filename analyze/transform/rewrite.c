@@ -2,7 +2,6 @@
 /* A recording written anew block by block. */
 #include "rewrite.h"
 
-#include "analyze/commands/cmd.h"
 #include "excerpt.h"
 #include "format/frame.h"
 
@@ -119,35 +118,5 @@ int rewrite_info(struct writer *w, const struct schema *s, u64 ts, struct err *e
 	if (ret >= 0)
 		ret = writer_append(w, &info, out.data, out.len, e);
 	buf_free(&out);
-	return ret;
-}
-
-int rewrite_command(const char *path, const struct rewrite_config *c, const char *doing,
-		    int (*make)(void *arg, struct reader *r, int fd, struct progress *p,
-				struct err *e),
-		    void *arg, struct err *e)
-{
-	struct outfile o = { .fd = -1 };
-	struct reader *r = NULL;
-	struct progress p;
-	bool damaged;
-	int ret;
-
-	if (!c->output)
-		return err_set(e, ERR_FAIL, "name the recording to make with -o");
-	ret = excerpt_reader(&r, &damaged, path, &c->filter, e);
-	progress_start(&p, doing, "records"); /* before a file is made that would be left */
-	if (ret == 0)
-		ret = outfile_open(&o, c->output, c->force, e);
-	if (ret == 0)
-		ret = make(arg, r, o.fd, &p, e);
-	if (ret == 0)
-		ret = outfile_keep(&o, e);
-	outfile_close(&o);
-	progress_end(&p);
-	/* damaged blocks have ended it above */
-	if (ret == 0 && !c->mends && damaged)
-		ret = cmd_damaged(path);
-	reader_free(r);
 	return ret;
 }

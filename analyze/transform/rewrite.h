@@ -7,7 +7,6 @@
 #ifndef OBS_REWRITE_H
 #define OBS_REWRITE_H
 
-#include "analyze/base/outfile.h"
 #include "analyze/base/progress.h"
 #include "filter.h"
 #include "format/convert.h"
@@ -40,21 +39,5 @@ int rewrite_blocks(struct rewrite *w, struct err *e);
 /* Appends a block of the recorder with one fact: "key=value". */
 int rewrite_info(struct writer *w, const struct schema *s, u64 ts, struct err *e, const char *fmt,
 		 ...) __attribute__((format(printf, 5, 6)));
-
-/*
- * A command that makes one recording out of one: options -o and --force, output, progress.
- * make writes to fd; doing is what progress says.
- */
-struct rewrite_config {	      /* first in the command's configuration, */
-	struct filter filter; /* whose options look for it there */
-	const char *output;
-	bool force;
-	bool mends; /* a cut recording is what it is for, and no failure */
-};
-
-int rewrite_command(const char *path, const struct rewrite_config *c, const char *doing,
-		    int (*make)(void *arg, struct reader *r, int fd, struct progress *p,
-				struct err *e),
-		    void *arg, struct err *e);
 
 #endif

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/causes/spans.c, chain.c, stats_change.c: each rule for following wakers, on rows written by
- * hand. Thread 1 waits from 1000 to 2000; what is found behind that wait is asked.
+ * analyze/causes/spans.c, chain.c, stats_change.c: each rule for following wakers, on rows written
+ * by hand. Thread 1 waits from 1000 to 2000; what is found behind that wait is asked.
  */
-#include "tests/unit.h"
-
 #include "analyze/causes/chain.h"
 #include "analyze/stats/stats_change.h"
+#include "tests/unit.h"
 
 #define TEXT(x) #x
 #define ROW(ts, dur, tid, state, waker, context, object) \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/replay/requests/track_clients.c and analysis clients: whose turns are slow, and who asks for most. */
-#include "tests/unit.h"
-
+/* analyze/replay/requests/track_clients.c and analysis clients: whose turns are slow, and who asks
+ * for most. */
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
+#include "tests/unit.h"
 
 #define HOST(groups)                                                               \
 	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=" groups \

@@ -3,11 +3,11 @@
  * analyze/compare_*.c: names without process ids, and two recordings of a server whose turns take a
  * known time: what is found must be what was put in.
  */
-#include "tests/unit.h"
-
 #include "analyze/compare/compare.h"
+#include "analyze/replay/load.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
+#include "tests/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,15 +59,16 @@ static void script(struct buf *b, int pid, s64 lock, unsigned int seed)
 
 static void measure(struct measured *m, int pid, s64 lock, unsigned int seed)
 {
-	static const struct asked nothing = { .filter.no_cache = true };
 	struct buf text = { 0 };
 	struct err e = { 0 };
+	sqlite3 *db = NULL;
 	const char *path;
 
 	script(&text, pid, lock, seed);
 	path = packed(text.data);
-	if (compare_read(m, path, &nothing, &e) < 0)
+	if (load_any(&db, path, &e) < 0 || compare_read(m, path, db, &e) < 0)
 		fail_msg("%s", e.text);
+	sqlite3_close(db);
 	unlink(path);
 	buf_free(&text);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/stats/stats_compare.c, stats_shift.c: against values computed elsewhere (plain Python from the
- * textbook formulas), by hand, and by simulation of a queue whose neighbours depend on each other.
+ * analyze/stats/stats_compare.c, stats_shift.c: against values computed elsewhere (plain Python
+ * from the textbook formulas), by hand, and by simulation of a queue whose neighbours depend on
+ * each other.
  */
 #include "analyze/stats/stats_compare.h"
 #include "tests/unit.h"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/stats/stats.c, hist.c, number.c, idmap.c, db.c, bulk.c: small machines, checked by hand. */
-#include "tests/unit.h"
-
+/* analyze/stats/stats.c, hist.c, number.c, idmap.c, db.c, bulk.c: small machines, checked by hand.
+ */
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/idmap.h"
+#include "analyze/base/number.h"
 #include "analyze/render/pivot.h"
 #include "analyze/render/render.h"
 #include "analyze/stats/hist.h"
 #include "analyze/stats/stats.h"
 #include "analyze/store/bulk.h"
+#include "tests/unit.h"
 
 #include <math.h>
 
@@ -104,7 +105,7 @@ static void numbers_for_people(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		render_number(text, sizeof(text), cases[i].v, cases[i].unit);
+		number_text(text, sizeof(text), cases[i].v, cases[i].unit);
 		assert_string_equal(text, cases[i].want);
 	}
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/replay/requests/track_series.c, track_waits.c, track_epoll.c: series by hand. Windows are 1 s; times in
- * the recordings are ns, written as 1_500_000_000.
+ * analyze/replay/requests/track_series.c, track_waits.c, track_epoll.c: series by hand. Windows are
+ * 1 s; times in the recordings are ns, written as 1_500_000_000.
  */
-#include "tests/unit.h"
-
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
+#include "tests/unit.h"
 
 #define START                                                                                   \
 	"@recorder\n"                                                                           \

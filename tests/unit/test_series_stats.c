@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/stats/stats_series.c, stats_boot.c, moments.h: against values that were computed elsewhere
- * (plain Python from the textbook formulas), or by hand.
+ * analyze/stats/stats_series.c, stats_boot.c, moments.h: against values that were computed
+ * elsewhere (plain Python from the textbook formulas), or by hand.
  */
 #include "analyze/stats/moments.h"
 #include "analyze/stats/stats_boot.h"

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/replay/requests/track_servers.c and the analysis saturation: gaps of a server are those of all its
- * processes. */
-#include "tests/unit.h"
-
+/* analyze/replay/requests/track_servers.c and the analysis saturation: gaps of a server are those
+ * of all its processes. */
 #include "analyze/analyses/analysis.h"
 #include "analyze/commands/ask.h"
 #include "analyze/commands/cache.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 #include "tests/serving.h"
+#include "tests/unit.h"
 
 #include <math.h>
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/replay/requests/track_services.c, track_uses.c, qos_csv.c and the analyses on them: how turns look, the
- * gaps between receives, which system call is chosen, and what is left out for loss.
+ * analyze/replay/requests/track_services.c, track_uses.c, qos_csv.c and the analyses on them: how
+ * turns look, the gaps between receives, which system call is chosen, and what is left out for
+ * loss.
  */
-#include "tests/unit.h"
-
 #include "analyze/analyses/analysis.h"
 #include "analyze/commands/ask.h"
 #include "analyze/commands/cache.h"
@@ -12,6 +11,7 @@
 #include "tests/loaded.h"
 #include "tests/serving.h"
 #include "tests/slowed.h"
+#include "tests/unit.h"
 
 #include <math.h>
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/replay/tasks/track_states.c and track_calls.c: a thread's life by hand. All times below are
- * chosen so that each sum can be checked on paper.
+ * analyze/replay/tasks/track_states.c and track_calls.c: a thread's life by hand. All times below
+ * are chosen so that each sum can be checked on paper.
  */
-#include "tests/unit.h"
-
 #include "tests/loaded.h"
+#include "tests/unit.h"
 
 #define HOST                                                                                     \
 	"@recorder\n"                                                                            \

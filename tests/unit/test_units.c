@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/causes/units.c and what is told beside causes: which units of work are taken, what they are
- * called, and the tables about what they waited for.
+ * analyze/causes/units.c and what is told beside causes: which units of work are taken, what they
+ * are called, and the tables about what they waited for.
  */
-#include "tests/unit.h"
-
 #include "analyze/analyses/analysis.h"
 #include "tests/loaded.h"
 #include "tests/slowed.h"
+#include "tests/unit.h"
 
 static void is(sqlite3 *db, const char *sql, s64 want)
 {

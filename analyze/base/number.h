@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Numbers as text for people. */
+#ifndef OBS_NUMBER_H
+#define OBS_NUMBER_H
+
+#include <stddef.h>
+
+/* A count as sentences write it: counted(164112).text is "164,112". */
+struct counted {
+	char text[32];
+};
+struct counted counted(double n);
+
+/*
+ * A number with its unit, for people: ns as ns, us, ms or s; 1/s and counts with separators; bytes
+ * as kB, MB, GB; % with one decimal. "-" for NAN.
+ */
+void number_text(char *text, size_t size, double value, const char *unit);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Facts of the recording in a database: table recording and the verdict on its losses. */
+#ifndef OBS_FACT_H
+#define OBS_FACT_H
+
+#include "db.h"
+
+#include <stddef.h>
+
+/* The value of a key of table recording as text; "" if there is none. Truncated to size. */
+int fact_text(char *text, size_t size, sqlite3 *db, const char *key, struct err *e);
+
+/* 1 if the recording in a database is neither cut nor damaged, else 0. */
+int fact_whole(sqlite3 *db, struct err *e);
+
+/* Completeness over all event classes: COMPLETE, LOSSY or TRUNCATED. */
+int coverage_verdict(char *text, size_t size, sqlite3 *db, struct err *e);
+
+#endif

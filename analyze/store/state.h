@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The states of threads and the kinds of series, as columns of the tables number them. */
+#ifndef OBS_STATE_H
+#define OBS_STATE_H
+
+enum state {
+#define STATE(id, name, off, doc) STATE_##name = (id),
+#include "waits.def"
+#undef STATE
+	N_STATES
+};
+
+/* What series count: see series.def. */
+enum series_kind {
+#define SERIES(id, name, waits, doc) SERIES_##name = (id),
+#include "series.def"
+#undef SERIES
+};
+
+#endif
