@@ -2,6 +2,7 @@
 /* A recording written as text, loaded into a database, asked. */
 #include "loaded.h"
 
+#include "analyze/render/say.h"
 #include "analyze/replay/load.h"
 #include "textpack.h"
 
@@ -49,7 +50,7 @@ s64 asked(sqlite3 *db, const char *sql)
 	sqlite3_stmt *s;
 	s64 v;
 
-	if (db_query(&s, db, &e, sql, "") < 0)
+	if (say_register(db, &e) < 0 || db_query(&s, db, &e, sql, "") < 0)
 		fail_msg("%s", e.text);
 	if (db_step(s, &e) <= 0)
 		fail_msg("no row: %s", sql);

@@ -46,7 +46,7 @@ for t in redis-turns lossy killed calls two-cpus demo hostile; do
 		python3 "$tests/html_rules.py" "$work/$t.html"
 done
 # the validator and the rules must be able to fail
-for change in 's/"metrics"/"metricz"/' 's/"severity": 0/"severity": "0"/' 's/"label": "OBSERVED"/"label": "SURE"/' \
+for change in 's/"metrics"/"metricz"/' 's/"severity": 0/"severity": "0"/' 's/"evidence": "OBSERVED"/"evidence": "SURE"/' \
 	's/"completeness": "COMPLETE"/"completeness": "FINE"/'; do
 	sed "$change" "$work/demo.json" >"$work/broken.json"
 	check "a report changed by $change does not" no python3 tests/json_schema.py "$work/schema.json" "$work/broken.json"

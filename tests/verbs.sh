@@ -387,7 +387,7 @@ is "small recordings are not kept" "$(find cache -name '*.db' 2>/dev/null | wc -
 $o report large.obs >first
 is "a database is kept" "$(find cache -name '*.db' -perm 600 | wc -l)" 1
 db=$(find cache -name '*.db')
-python3 -c "import sqlite3; d = sqlite3.connect('$db'); d.execute(\"UPDATE finding SET sentence = 'from the cache'\"); d.commit()"
+python3 -c "import sqlite3; d = sqlite3.connect('$db'); d.execute(\"UPDATE finding_value SET text = 'from the cache' WHERE name = 'text'\"); d.commit()"
 is "and used" "$($o report large.obs | grep -q 'from the cache' && echo yes)" yes
 is "unless it must not be" "$($o report --no-cache large.obs | cmp - first 2>&1)" ""
 touch -d '2020-01-01' large.obs

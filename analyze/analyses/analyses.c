@@ -38,17 +38,26 @@ int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const
 			 m->unit, better_names[m->better], value, low, high, n, c->verdict);
 }
 
-int put_finding(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
-		const char *sql, const char *fmt, ...)
+int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f)
 {
+	return finding_put(c->db, c->analysis->name, f, NULL, e);
+}
+
+int put_prose(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
+	      const char *sql, const char *fmt, ...)
+{
+	struct value values[2] = { 0 };
+	struct finding f = { FINDING_text, severity, OBSERVED, .sql = sql, .values = values };
 	char text[2000];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return db_insert(c->db, TABLE_finding, e, "sisss", c->analysis->name, (s64)severity, label,
-			 text, sql);
+	while (f.evidence < LIMIT && strcmp(evidence_names[f.evidence], label) != 0)
+		f.evidence++;
+	values[0] = (struct value)VALUE_TEXT("text", text);
+	return put_finding(c, e, &f);
 }
 
 /* How complete the groups are; *ret_missing names the first that has nothing to say. */
@@ -84,31 +93,27 @@ static int judge(sqlite3 *db, const char *needs, const char **ret_verdict, char 
 }
 
 /*
- * Limits that differ only in their subject, the words before the first colon, become one sentence.
+ * Limits that differ only in what they are about become one: the first, with the others as its
+ * values "also", of which a sentence names two and counts the rest.
  */
 static int join_limits(sqlite3 *db, const struct analysis *a, struct err *e)
 {
+	static const char find[] =
+		"CREATE TEMP TABLE same AS SELECT id, first_value(id) OVER w AS first, row_number() OVER w"
+		" AS k, subject_kind, subject FROM (SELECT f.id, f.kind, f.subject_kind, f.subject,"
+		" (SELECT group_concat(name || unit || ifnull(number, '') || kind || id || ifnull(text, ''))"
+		" FROM finding_value WHERE finding=f.id) AS says FROM finding f WHERE analysis=?"
+		" AND evidence='LIMIT' AND subject_kind<>'none')"
+		" WINDOW w AS (PARTITION BY kind, says ORDER BY id)";
 	static const char join[] =
-		"CREATE TEMP TABLE alike AS SELECT min(id) AS id, count(*) AS n, rest, group_concat(subject,"
-		" ', ') FILTER (WHERE k <= 3) AS subjects FROM (SELECT rowid AS id, substr(sentence, 1,"
-		" instr(sentence, ': ') - 1) AS subject, substr(sentence, instr(sentence, ': ')) AS rest,"
-		" row_number() OVER (PARTITION BY substr(sentence, instr(sentence, ': ')) ORDER BY rowid)"
-		" AS k FROM finding WHERE analysis=? AND label='LIMIT' AND instr(sentence, ': ') > 0"
-		" ORDER BY rowid) GROUP BY rest HAVING n > 1";
-	static const char say[] =
-		"UPDATE finding SET sentence=(SELECT subjects || iif(n > 3, ' and ' || (n - 3) || ' more', '')"
-		" || rest FROM temp.alike l WHERE l.id=finding.rowid) WHERE rowid IN (SELECT id FROM temp.alike)";
-	static const char drop[] =
-		"DELETE FROM finding WHERE analysis=? AND label='LIMIT' AND EXISTS (SELECT 1 FROM temp.alike l"
-		" WHERE l.id<>finding.rowid AND substr(sentence, instr(sentence, ': '))=l.rest)";
-	int ret = db_run(db, e, join, "s", a->name);
+		"INSERT INTO finding_value SELECT first, 1000 + k, 'also', '', NULL, NULL, NULL,"
+		" subject_kind, subject, NULL FROM temp.same WHERE k > 1;"
+		"DELETE FROM finding_value WHERE finding IN (SELECT id FROM temp.same WHERE k > 1);"
+		"DELETE FROM finding WHERE id IN (SELECT id FROM temp.same WHERE k > 1);"
+		"DROP TABLE temp.same";
+	int ret = db_run(db, e, find, "s", a->name);
 
-	if (ret == 0)
-		ret = db_run(db, e, drop, "s", a->name);
-	if (ret == 0)
-		ret = db_exec(db, e, say);
-	db_exec(db, NULL, "DROP TABLE IF EXISTS temp.alike");
-	return ret;
+	return ret < 0 ? ret : db_exec(db, e, join);
 }
 
 /* Questions whose events were not recorded. */
@@ -131,8 +136,8 @@ static int put_unanswered(sqlite3 *db, const struct unanswered *u, struct err *e
 
 	if (!u->first)
 		return 0;
-	return put_finding(&c, e, NOTE, "LIMIT", NULL,
-			   "questions whose events were not recorded: %s.", u->questions.data);
+	return put_prose(&c, e, NOTE, "LIMIT", NULL,
+			 "questions whose events were not recorded: %s.", u->questions.data);
 }
 
 static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *unanswered,
@@ -144,7 +149,7 @@ static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *una
 
 	ret = db_run(db, e, "DELETE FROM metric WHERE analysis=?", "s", a->name);
 	if (ret == 0)
-		ret = db_run(db, e, "DELETE FROM finding WHERE analysis=?", "s", a->name);
+		ret = finding_drop(db, a->name, e);
 	if (ret == 0)
 		ret = db_int(db, &c.duration, e,
 			     "SELECT value FROM recording WHERE key='duration_ns'", "");

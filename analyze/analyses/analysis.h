@@ -7,13 +7,12 @@
 #ifndef OBS_ANALYSIS_H
 #define OBS_ANALYSIS_H
 
-#include "analyze/store/db.h"
+#include "analyze/store/finding.h"
 
 #include <math.h>
 #include <stdbool.h>
 
 enum better { NEITHER_IS_BETTER, LOWER_IS_BETTER, HIGHER_IS_BETTER };
-enum severity { NOTE, WARNING, PROBLEM };
 
 struct analysis_ctx;
 
@@ -53,9 +52,12 @@ struct analysis_ctx {
 int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const char *name,
 	       double value, double low, double high, s64 n);
 
-/* Puts one sentence. label: see table finding. sql: proves it; NULL if none can. */
-int put_finding(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
-		const char *sql, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* Puts one finding of the analysis (finding.h). */
+int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
+
+/* Puts a sentence made here: being replaced by put_finding. label: name of an enum evidence. */
+int put_prose(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
+	      const char *sql, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 /*
  * SQL over table service: its name without the process, which is what the workers of one server

@@ -240,7 +240,7 @@ static int put_sentence(struct analysis_ctx *c, const struct server *s, const st
 	if (one->slow >= SLOW_LEAST && of_slow >= SHARE_LEAST &&
 	    one->slow / one->turns >= TIMES_MORE * slow / others) {
 		compare_cpu(s, one, why, sizeof(why));
-		return put_finding(
+		return put_prose(
 			c, e, NOTE, "OBSERVED", waits_sql,
 			"%s: %s has %.0f %% of the slow turns (%.0f of %.0f that took %.3g "
 			"ms or longer) with %.1f %% of the turns%s.",
@@ -249,10 +249,10 @@ static int put_sentence(struct analysis_ctx *c, const struct server *s, const st
 	}
 	if (s->cpu && of_cpu >= SHARE_LEAST && of_cpu >= TIMES_MORE * of_turns &&
 	    one->turns >= SLOW_LEAST)
-		return put_finding(c, e, NOTE, "OBSERVED", waits_sql,
-				   "%s: %s asks for the expensive answers, it has %.0f %% of the "
-				   "clients' CPU time with %.1f %% of the turns.",
-				   s->title, one->name, of_cpu, of_turns);
+		return put_prose(c, e, NOTE, "OBSERVED", waits_sql,
+				 "%s: %s asks for the expensive answers, it has %.0f %% of the "
+				 "clients' CPU time with %.1f %% of the turns.",
+				 s->title, one->name, of_cpu, of_turns);
 	return 0;
 }
 

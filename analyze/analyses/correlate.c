@@ -311,17 +311,17 @@ static int put_answers(struct analysis_ctx *c, struct work *w, struct err *e)
 	if (ret < 0)
 		return ret;
 	if (!w->n)
-		return put_finding(
+		return put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"correlation with %s: no series has the %d independent windows of %.3g s that are "
 			"needed (%zu windows in all). Record longer, or use --step.",
 			w->qos.what, N_EFF_LEAST, w->grid.step / 1e9, w->grid.n);
 	if (!found)
-		return put_finding(c, e, NOTE, "CORRELATED", sql,
-				   "Of %zu series of kernel metrics, none moves with %s (Spearman, "
-				   "false discovery rate 5 %%).",
-				   w->n, w->qos.what);
-	return put_finding(
+		return put_prose(c, e, NOTE, "CORRELATED", sql,
+				 "Of %zu series of kernel metrics, none moves with %s (Spearman, "
+				 "false discovery rate 5 %%).",
+				 w->n, w->qos.what);
+	return put_prose(
 		c, e, NOTE, "CORRELATED", sql,
 		"Of %zu series of kernel metrics, %zu %s with %s (Spearman, false discovery "
 		"rate 5 %%)%s. That they move together does not make one the cause.",
@@ -358,7 +358,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = quality_read(c->db, &w.grid, &w.qos, &found, e);
 	if (ret == 0 && !found)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"no correlations: there are no turns and no calls of probed functions "
 			"to correlate metrics with, and no series was given with --qos.");

@@ -166,7 +166,7 @@ static int put_antagonists(struct analysis_ctx *c, s64 pid, const char *name, do
 	snprintf(proof, sizeof(proof),
 		 "SELECT * FROM antagonist WHERE pid=%lld ORDER BY woken + preempted DESC",
 		 (long long)pid);
-	return put_finding(
+	return put_prose(
 		c, e, NOTE, label, proof,
 		"Threads of %s waited %.3f s for a CPU, all together; it was used meanwhile "
 		"by: %s.",
@@ -190,12 +190,12 @@ static int put_model(struct analysis_ctx *c, s64 groups, struct err *e)
 	if (ret < 0)
 		return ret;
 	if (!known)
-		return put_finding(
+		return put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"fair shares are those of threads by their nice values alone: weights of "
 			"the %lld control groups and real-time priorities are not in them.",
 			(long long)groups);
-	return put_finding(
+	return put_prose(
 		c, e, NOTE, "LIMIT", proof,
 		"fair shares follow nice values and, level by level, the weights of %lld control groups "
 		"(%lld changed meanwhile); quotas and real-time priorities are not in them.",
@@ -215,7 +215,7 @@ static int put_sessions(struct analysis_ctx *c, struct err *e)
 
 	if (ret < 0 || n < 2)
 		return ret;
-	return put_finding(
+	return put_prose(
 		c, e, NOTE, "LIMIT", NULL,
 		"kernel.sched_autogroup_enabled is 1: %lld processes that ran in no control group with "
 		"a weight share CPUs by session, and by nice value within one only; sessions are not "
@@ -252,7 +252,7 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 	}
 	sqlite3_finalize(q);
 	if (ret == 0 && filtered)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"fair shares and idle CPUs: only some threads of the host were recorded "
 			"(obsrec -a records all).");
@@ -280,7 +280,7 @@ static int put_serial(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "OVERLAP", "SELECT * FROM sched_stat ORDER BY serial DESC",
 			"%s makes up %.0f %% of the time in which its process was active, each instant "
 			"divided among the threads active then (GAPP's weight; %lld threads): so much of "
@@ -310,7 +310,7 @@ static int put_quota(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 		ret = put_metric(c, e, subject, "stopped", stopped, NO_INTERVAL, (s64)periods);
 	if (ret < 0 || throttled <= 0)
 		return ret;
-	return put_finding(
+	return put_prose(
 		c, e, WARNING, "OBSERVED", "SELECT * FROM throttle ORDER BY time DESC",
 		"Control group %.160s, which may use %.1f ms of CPU in %.0f ms, was stopped by this "
 		"quota in %.0f of %.0f periods, CPUs for %.3f s together; in it: %.300s. Waits for a "

@@ -181,9 +181,9 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = db_int(c->db, &errors, e, "SELECT count(*) FROM block_io WHERE error<0", "");
 	if (ret < 0 || !errors)
 		return ret;
-	return put_finding(c, e, PROBLEM, "OBSERVED",
-			   "SELECT * FROM block_io WHERE error<0 ORDER BY ts",
-			   "Block requests that failed: %lld.", (long long)errors);
+	return put_prose(c, e, PROBLEM, "OBSERVED",
+			 "SELECT * FROM block_io WHERE error<0 ORDER BY ts",
+			 "Block requests that failed: %lld.", (long long)errors);
 }
 
 const struct analysis analysis_disk = {

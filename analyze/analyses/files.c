@@ -123,9 +123,9 @@ static int put_failed(struct analysis_ctx *c, struct err *e)
 	sqlite3_finalize(q);
 	if (ret < 0)
 		return ret;
-	return put_finding(c, e, NOTE, "OBSERVED", failed_sql,
-			   "Opens that failed: %s of %s. Most often: %s.",
-			   counted((double)all).text, counted((double)opens).text, text);
+	return put_prose(c, e, NOTE, "OBSERVED", failed_sql,
+			 "Opens that failed: %s of %s. Most often: %s.", counted((double)all).text,
+			 counted((double)opens).text, text);
 }
 
 static const char changes_sql[] = "SELECT " COMM(
@@ -157,7 +157,7 @@ static int put_changes(struct analysis_ctx *c, struct err *e)
 	sqlite3_finalize(q);
 	if (ret < 0 || !n)
 		return ret < 0 ? ret : 0;
-	return put_finding(
+	return put_prose(
 		c, e, NOTE, "OBSERVED",
 		"SELECT f.*, p.path FROM file_change f LEFT JOIN file_path p ON p.id=f.path",
 		"Files removed, renamed, made, linked or cut: %s.", text);
@@ -179,15 +179,14 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = put_changes(c, e);
 	if (ret == 0 && !told)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"which files were opened, removed, renamed or made: group files was not "
 			"recorded.");
 	if (ret == 0 && !calls)
-		ret = put_finding(
-			c, e, NOTE, "LIMIT", NULL,
-			"files: what was read and written is not known, group syscalls was "
-			"not recorded.");
+		ret = put_prose(c, e, NOTE, "LIMIT", NULL,
+				"files: what was read and written is not known, group syscalls was "
+				"not recorded.");
 	return ret;
 }
 

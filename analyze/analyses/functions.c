@@ -138,11 +138,11 @@ static int put_tail(struct analysis_ctx *c, const struct function *f, struct err
 	snprintf(sql, sizeof(sql),
 		 "SELECT * FROM call WHERE site=%lld AND lossy=0 AND dur>=%.0f ORDER BY dur DESC",
 		 (long long)f->site, f->q[2]);
-	return put_finding(c, e, NOTE, "OBSERVED", sql,
-			   "%s: the slowest %s of %s calls (%.3f ms and more) spend more of their "
-			   "time in: %s.",
-			   f->name, counted(f->slow_calls).text, counted(f->calls).text,
-			   f->q[2] / 1e6, text);
+	return put_prose(c, e, NOTE, "OBSERVED", sql,
+			 "%s: the slowest %s of %s calls (%.3f ms and more) spend more of their "
+			 "time in: %s.",
+			 f->name, counted(f->slow_calls).text, counted(f->calls).text,
+			 f->q[2] / 1e6, text);
 }
 
 static int put_function(struct analysis_ctx *c, const struct function *f, struct err *e)

@@ -116,7 +116,7 @@ static int put_releases(struct analysis_ctx *c, struct err *e)
 		snprintf(proof, sizeof(proof),
 			 "SELECT * FROM futex_release WHERE futex=%lld ORDER BY total DESC",
 			 sqlite3_column_int64(q, 0));
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, observed >= n / 2 ? "OBSERVED" : "CAUSAL", proof,
 			"Futex %#llx (%s): threads waited %.3f s in all; the largest part is %.0f %%: %s[%lld]"
 			" until %s[%lld] released it, %.0f time%s, %.3f s.",
@@ -146,7 +146,7 @@ static int check_wakes(struct analysis_ctx *c, struct err *e)
 		ret = db_int(c->db, &unseen, e, "SELECT total(unseen) FROM futex", "");
 	if (ret < 0 || unseen < 1 || unseen < woken * MISMATCH)
 		return ret;
-	return put_finding(
+	return put_prose(
 		c, e, WARNING, "OBSERVED",
 		"SELECT * FROM futex WHERE unseen > 0 ORDER BY unseen DESC",
 		"Of %lld threads that wake calls say they woke, the wake-up of %lld is not in "

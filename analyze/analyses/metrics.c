@@ -144,7 +144,7 @@ static int put_instances(struct analysis_ctx *c, struct err *e)
 	}
 	sqlite3_finalize(q);
 	if (ret == 0 && n)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"epoll_file_wait: how slow a file is (it is the time in which a thread was idle "
 			"that could serve it), and files that were registered before the recording.");

@@ -219,9 +219,9 @@ static int put_retransmits(struct analysis_ctx *c, struct err *e)
 		ret = name_peers(c, bad[i].column, peers, sizeof(peers), e);
 		snprintf(sql, sizeof(sql), "SELECT * FROM connection WHERE %s > 0", bad[i].column);
 		if (ret == 0)
-			ret = put_finding(c, e, WARNING, "OBSERVED", sql,
-					  "%s: %lld, by other end: %s.", bad[i].what, (long long)n,
-					  peers);
+			ret = put_prose(c, e, WARNING, "OBSERVED", sql,
+					"%s: %lld, by other end: %s.", bad[i].what, (long long)n,
+					peers);
 	}
 	return ret;
 }
@@ -252,10 +252,10 @@ static int put_clients(struct analysis_ctx *c, struct err *e)
 	sqlite3_finalize(q);
 	if (ret < 0 || !all)
 		return ret < 0 ? ret : 0;
-	return put_finding(c, e, NOTE, "OBSERVED",
-			   "SELECT pid, local, remote, ts, end FROM fd WHERE role='accepted'",
-			   "Connections accepted: %lld, by other end, most first: %s.",
-			   (long long)all, text);
+	return put_prose(c, e, NOTE, "OBSERVED",
+			 "SELECT pid, local, remote, ts, end FROM fd WHERE role='accepted'",
+			 "Connections accepted: %lld, by other end, most first: %s.",
+			 (long long)all, text);
 }
 
 static int put_quantiles(struct analysis_ctx *c, struct err *e)
@@ -307,10 +307,9 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = put_quantiles(c, e);
 	return ret < 0 ? ret
-		       : put_finding(
-				 c, e, NOTE, "LIMIT", NULL,
-				 "the network's part of the time to an answer, and addresses of "
-				 "connections whose opening was not seen.");
+		       : put_prose(c, e, NOTE, "LIMIT", NULL,
+				   "the network's part of the time to an answer, and addresses of "
+				   "connections whose opening was not seen.");
 }
 
 const struct analysis analysis_net = {

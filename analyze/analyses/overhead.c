@@ -124,7 +124,7 @@ static int put_sentence(struct analysis_ctx *c, const struct cost *k, struct err
 		snprintf(kernel, sizeof(kernel),
 			 "in the kernel %.2f %% of one CPU (%.0f ns an event)",
 			 100 * k->programs / c->duration, k->programs / events);
-	return put_finding(
+	return put_prose(
 		c, e, NOTE, "OBSERVED", "SELECT * FROM overhead ORDER BY ts",
 		"Recording cost: %s, by obsrec %.2f %% of one CPU (%.0f ns an event), of it draining "
 		"rings %.2f %%, compressing and writing %.2f %%; %.1f bytes an event in rings, %.2f "
@@ -158,11 +158,11 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0 && rows)
 		ret = put_sentence(c, &k, e);
 	if (ret == 0 && !rows)
-		ret = put_finding(c, e, NOTE, "LIMIT", NULL,
-				  "what recording cost is not known: the recording does not tell.");
+		ret = put_prose(c, e, NOTE, "LIMIT", NULL,
+				"what recording cost is not known: the recording does not tell.");
 	if (ret < 0 || k.runs > 0)
 		return ret;
-	return put_finding(
+	return put_prose(
 		c, e, NOTE, "LIMIT", NULL,
 		"the cost of BPF programs: obsrec ran without --stats, or did not come to its end.");
 }

@@ -79,12 +79,12 @@ static int check_balance(struct analysis_ctx *c, struct err *e)
 	if (ret < 0 || (!bad && !defects))
 		return ret;
 	if (!bad)
-		return put_finding(
+		return put_prose(
 			c, e, NOTE, "OBSERVED", sql,
 			"In %lld place%s a switch or wake-up of a thread is missing; the time "
 			"around it counts as unknown, less than 0.1 %% of any thread's.",
 			(long long)defects, defects == 1 ? "" : "s");
-	return put_finding(
+	return put_prose(
 		c, e, WARNING, "OBSERVED", sql,
 		"%lld thread%s more than 0.1 %% of unknown time: in %lld place%s a switch or wake-up is "
 		"missing, and the time around it is not known.",
@@ -117,11 +117,11 @@ static int put_doctor(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, e)) > 0) {
-		ret = put_finding(c, e, NOTE, "LIMIT", "SELECT * FROM doctor WHERE level > 0",
-				  "group %s could %s: %s.", sqlite3_column_text(s, 0),
-				  sqlite3_column_int(s, 1) > 1 ? "not be recorded"
-							       : "only be recorded in part",
-				  sqlite3_column_text(s, 2));
+		ret = put_prose(c, e, NOTE, "LIMIT", "SELECT * FROM doctor WHERE level > 0",
+				"group %s could %s: %s.", sqlite3_column_text(s, 0),
+				sqlite3_column_int(s, 1) > 1 ? "not be recorded"
+							     : "only be recorded in part",
+				sqlite3_column_text(s, 2));
 		if (ret < 0)
 			break;
 	}
@@ -145,12 +145,12 @@ static int put_limits(struct analysis_ctx *c, struct err *e)
 			     "SELECT count(*) FROM coverage WHERE grp=? AND verdict<>'ABSENT'", "s",
 			     groups[i].grp);
 		if (ret == 0 && !n)
-			ret = put_finding(c, e, NOTE, "LIMIT", NULL, "%s.", groups[i].without);
+			ret = put_prose(c, e, NOTE, "LIMIT", NULL, "%s.", groups[i].without);
 	}
 	if (ret == 0)
 		ret = put_doctor(c, e);
 	for (i = 0; i < sizeof(always) / sizeof(always[0]) && ret == 0; i++)
-		ret = put_finding(c, e, NOTE, "LIMIT", NULL, "%s.", always[i]);
+		ret = put_prose(c, e, NOTE, "LIMIT", NULL, "%s.", always[i]);
 	return ret;
 }
 
@@ -165,13 +165,13 @@ static int put_losses(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, e)) > 0)
-		if (put_finding(c, e, PROBLEM, "OBSERVED", sql,
-				"%s events of group %s were lost (%s; CPUs: %lld) between %.3f s "
-				"and %.3f s; what overlaps is marked.",
-				counted(sqlite3_column_double(s, 2)).text,
-				sqlite3_column_text(s, 0), sqlite3_column_text(s, 1),
-				sqlite3_column_int64(s, 5), sqlite3_column_double(s, 3) / NANO,
-				sqlite3_column_double(s, 4) / NANO) < 0)
+		if (put_prose(c, e, PROBLEM, "OBSERVED", sql,
+			      "%s events of group %s were lost (%s; CPUs: %lld) between %.3f s "
+			      "and %.3f s; what overlaps is marked.",
+			      counted(sqlite3_column_double(s, 2)).text, sqlite3_column_text(s, 0),
+			      sqlite3_column_text(s, 1), sqlite3_column_int64(s, 5),
+			      sqlite3_column_double(s, 3) / NANO,
+			      sqlite3_column_double(s, 4) / NANO) < 0)
 			break;
 	sqlite3_finalize(s);
 	return ret < 0 ? ret : 0;
@@ -187,7 +187,7 @@ static int put_gaps(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, e)) > 0)
-		if (put_finding(
+		if (put_prose(
 			    c, e, WARNING, "OBSERVED", sql,
 			    "Between %.3f s and %.3f s nothing was recorded (recordings were merged): "
 			    "states that reach into it are unknown, rates are of the windows outside.",

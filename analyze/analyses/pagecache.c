@@ -69,9 +69,9 @@ static int put_row(struct analysis_ctx *c, sqlite3_stmt *q, bool told, struct er
 				 (s64)values[i].n);
 	if (ret < 0 || !sqlite3_column_int(q, 1) || v[0] < FEW || v[0] - v[1] >= POOR * v[0])
 		return ret;
-	return put_finding(c, e, NOTE, "OBSERVED", "SELECT * FROM page_use ORDER BY missed DESC",
-			   "%s: %.1f %% of %s pages that were read were in the page cache.",
-			   subject, 100 * (v[0] - v[1]) / v[0], counted(v[0]).text);
+	return put_prose(c, e, NOTE, "OBSERVED", "SELECT * FROM page_use ORDER BY missed DESC",
+			 "%s: %.1f %% of %s pages that were read were in the page cache.", subject,
+			 100 * (v[0] - v[1]) / v[0], counted(v[0]).text);
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
@@ -94,15 +94,14 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	if (!told)
-		return put_finding(
+		return put_prose(
 			c, e, NOTE, "LIMIT", "SELECT * FROM doctor WHERE grp='pagecache'",
 			"page cache: hits and the ratio of hits are not known, no look-up was recorded "
 			"(the kernel tells of them since 6.13); pages added are misses, read ahead, or "
 			"new data.");
-	return put_finding(
-		c, e, NOTE, "LIMIT", NULL,
-		"page cache: pages that were found while others still read them in count "
-		"as hits; writes look nothing up.");
+	return put_prose(c, e, NOTE, "LIMIT", NULL,
+			 "page cache: pages that were found while others still read them in count "
+			 "as hits; writes look nothing up.");
 }
 
 const struct analysis analysis_pagecache = {

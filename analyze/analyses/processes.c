@@ -141,7 +141,7 @@ static int put_short(struct analysis_ctx *c, struct err *e)
 	sqlite3_finalize(q);
 	if (ret < 0 || !all)
 		return ret < 0 ? ret : 0;
-	return put_finding(
+	return put_prose(
 		c, e, NOTE, "OBSERVED", "SELECT * FROM process_exit ORDER BY life",
 		"Processes that lived less than 0.1 s: %lld, %.2f ms of CPU time together; "
 		"%s.",
@@ -169,8 +169,8 @@ static int put_killed(struct analysis_ctx *c, struct err *e)
 	sqlite3_finalize(q);
 	if (ret < 0 || !all)
 		return ret < 0 ? ret : 0;
-	return put_finding(c, e, WARNING, "OBSERVED", sql,
-			   "Processes killed by a signal: %lld; %s.", (long long)all, text);
+	return put_prose(c, e, WARNING, "OBSERVED", sql, "Processes killed by a signal: %lld; %s.",
+			 (long long)all, text);
 }
 
 static int run(struct analysis_ctx *c, struct err *e)

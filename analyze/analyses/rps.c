@@ -260,16 +260,16 @@ static const char shapes_sql[] =
 static int put_ratio(struct analysis_ctx *c, const struct server *s, struct err *e)
 {
 	if (s->spread > STEADY)
-		return put_finding(
+		return put_prose(
 			c, e, WARNING, "OBSERVED", windows_sql,
 			"%s sends %.2f times a turn with a spread of %.0f %%: the rate of "
 			"sends is only proportional to that of requests, and not steadily.",
 			s->name, s->sends_per_turn, 100 * s->spread);
 	if (fabs(s->sends_per_turn - 1) > 0.01)
-		return put_finding(c, e, NOTE, "OBSERVED", windows_sql,
-				   "%s sends %.2f times a turn, nearly always: divide the rate of "
-				   "sends by it.",
-				   s->name, s->sends_per_turn);
+		return put_prose(c, e, NOTE, "OBSERVED", windows_sql,
+				 "%s sends %.2f times a turn, nearly always: divide the rate of "
+				 "sends by it.",
+				 s->name, s->sends_per_turn);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err
 	int ret = 0;
 
 	if (s->many_many > notable)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, WARNING, "OBSERVED", shapes_sql,
 			"%s: in %.0f %% of its turns several receives are followed by several sends%s: "
 			"requests are %s on its connections, so turns are fewer than requests.",
@@ -290,7 +290,7 @@ static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err
 			2 * s->handed_over > s->turns ? "multiplexed (other threads answer)"
 						      : "pipelined or multiplexed");
 	if (ret == 0 && shared)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, WARNING, "OVERLAP", shapes_sql,
 			"%s: what turns receive, alone or a few together, are multiples of %.0f "
 			"bytes, in %.0f %% of turns more than once it: requests are probably "
@@ -299,15 +299,15 @@ static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err
 			s->name, s->request_bytes, 100 * s->several / s->turns, s->depth,
 			counted(s->depth * s->turn_rate).text);
 	if (ret == 0 && s->many_one > notable)
-		ret = put_finding(c, e, NOTE, "OBSERVED", shapes_sql,
-				  "%s: N:1, in %.0f %% of its turns several receives make %s.",
-				  s->name, 100 * s->many_one / s->turns,
-				  shared ? "what one send answers" : "one request");
+		ret = put_prose(c, e, NOTE, "OBSERVED", shapes_sql,
+				"%s: N:1, in %.0f %% of its turns several receives make %s.",
+				s->name, 100 * s->many_one / s->turns,
+				shared ? "what one send answers" : "one request");
 	if (ret == 0 && s->one_many > notable)
-		ret = put_finding(c, e, NOTE, "OBSERVED", shapes_sql,
-				  "%s: 1:N, in %.0f %% of its turns several sends answer one %s.",
-				  s->name, 100 * s->one_many / s->turns,
-				  shared ? "receive" : "request");
+		ret = put_prose(c, e, NOTE, "OBSERVED", shapes_sql,
+				"%s: 1:N, in %.0f %% of its turns several sends answer one %s.",
+				s->name, 100 * s->one_many / s->turns,
+				shared ? "receive" : "request");
 	return ret;
 }
 
@@ -321,11 +321,11 @@ static int put_sentences(struct analysis_ctx *c, const struct server *s, struct 
 			 " (of the %zu windows without loss; %zu were left out)", s->windows,
 			 s->lossy);
 	if (s->function)
-		return put_finding(c, e, NOTE, "OBSERVED", windows_sql,
-				   "%s returned %s times in %.2f s, %s a second%s.", s->name,
-				   counted(s->turns).text, s->seconds, counted(s->turn_rate).text,
-				   left_out);
-	ret = put_finding(
+		return put_prose(c, e, NOTE, "OBSERVED", windows_sql,
+				 "%s returned %s times in %.2f s, %s a second%s.", s->name,
+				 counted(s->turns).text, s->seconds, counted(s->turn_rate).text,
+				 left_out);
+	ret = put_prose(
 		c, e, NOTE, "OBSERVED", windows_sql,
 		"%s answered %s turns in %.2f s, %s a second%s, on %s connection%s; it receives "
 		"by %s and sends by %s, the calls whose number in a turn is steadiest.",
@@ -357,9 +357,9 @@ static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *
 	if (s->turns < ENOUGH && s->member)
 		return 0;
 	if (s->turns < ENOUGH)
-		return put_finding(c, e, NOTE, "LIMIT", NULL,
-				   "%s answered only %.0f %s: too few for a rate (%d are needed).",
-				   s->name, s->turns, s->function ? "calls" : "turns", ENOUGH);
+		return put_prose(c, e, NOTE, "LIMIT", NULL,
+				 "%s answered only %.0f %s: too few for a rate (%d are needed).",
+				 s->name, s->turns, s->function ? "calls" : "turns", ENOUGH);
 	s->seconds = (s->last - s->first) / 1e9;
 	s->turn_rate = s->seconds > 0 ? (s->turns - 1) / s->seconds : NAN;
 	ret = choose_call(c, s, true, e);
@@ -443,7 +443,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	}
 	sqlite3_finalize(q);
 	if (ret == 0 && n == 0)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"no request rates: no recorded process moved bytes on an accepted or "
 			"bound socket.");

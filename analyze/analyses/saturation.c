@@ -361,7 +361,7 @@ static int put_sentences(struct analysis_ctx *c, const char *name, const char *s
 	int ret = 0;
 
 	if (!isnan(a->knee.value) && !isnan(a->knee.low))
-		ret = put_finding(
+		ret = put_prose(
 			c, e, WARNING, "OBSERVED", evidence_sql,
 			"%s: the spacing of %s becomes irregular from %.0f a second on (95 %% "
 			"interval %.0f to %.0f; %zu windows): the knee of saturation.",
@@ -375,7 +375,7 @@ static int put_sentences(struct analysis_ctx *c, const char *name, const char *s
 			snprintf(times, sizeof(times),
 				 "%.2f times that (95 %% interval %.2f to %.2f; ", a->ratio.value,
 				 a->ratio.low, a->ratio.high);
-		ret = put_finding(
+		ret = put_prose(
 			c, e, more ? WARNING : NOTE, "OBSERVED", evidence_sql,
 			"%s: the gaps between %s are %s irregular than in %s: their CV^2 is %s%zu "
 			"windows).",
@@ -394,13 +394,13 @@ static int put_limit(struct analysis_ctx *c, const char *name, const struct answ
 	if (g->n_lossy)
 		snprintf(lossy, sizeof(lossy), ", %zu overlap loss", g->n_lossy);
 	if (a->n < WINDOWS_LEAST)
-		return put_finding(
+		return put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"%s: no knee of saturation and no baseline: %zu windows of %.3g s have %d gaps "
 			"and no loss%s; %d are needed. Record longer, or use --step.",
 			name, a->n, g->step / 1e9, GAPS_LEAST, lossy, WINDOWS_LEAST);
 	if (a->spread < LOAD_VARIES && !a->named)
-		return put_finding(
+		return put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"%s: no knee of saturation: its rate varied only %.2f-fold between windows "
 			"(%.1f-fold is needed).",
@@ -448,7 +448,7 @@ static int put_crowd(struct analysis_ctx *c, struct err *e)
 
 	return ret < 0 || !n
 		       ? ret
-		       : put_finding(
+		       : put_prose(
 				 c, e, NOTE, "LIMIT", NULL,
 				 "no spacing of requests on %lld sockets: more than 50,000 servers.",
 				 (long long)n);

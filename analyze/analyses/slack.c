@@ -238,11 +238,10 @@ static int put_group(struct analysis_ctx *c, const struct group *p, struct told 
 		return ret;
 	if (p->server > 0 && told->n < GROUPS_MOST)
 		told->servers[told->n++] = p->server;
-	return put_finding(
-		c, e, WARNING, "OBSERVED", sql,
-		"%s: threads that wait for requests (%.0f) were idle for only %.1f %% of "
-		"their time (a wait lasted %.1f us on average): hardly any room is left.",
-		p->name, p->threads, p->share.value, p->time / p->waits / 1e3);
+	return put_prose(c, e, WARNING, "OBSERVED", sql,
+			 "%s: threads that wait for requests (%.0f) were idle for only %.1f %% of "
+			 "their time (a wait lasted %.1f us on average): hardly any room is left.",
+			 p->name, p->threads, p->share.value, p->time / p->waits / 1e3);
 }
 
 static double lived(const struct group *p)
@@ -321,10 +320,9 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = db_int(c->db, &switches, e,
 			     "SELECT count(*) FROM coverage WHERE grp='sched' AND records > 0", "");
 	if (ret == 0 && !switches)
-		ret = put_finding(
-			c, e, NOTE, "LIMIT", NULL,
-			"slack: switches were not recorded, so idle shares count the whole "
-			"duration of waiting calls, waits for a CPU included.");
+		ret = put_prose(c, e, NOTE, "LIMIT", NULL,
+				"slack: switches were not recorded, so idle shares count the whole "
+				"duration of waiting calls, waits for a CPU included.");
 	if (ret == 0)
 		ret = db_query(&q, c->db, e, groups_sql, "");
 	if (ret == 0) {

@@ -58,9 +58,9 @@ static int put_errors(struct analysis_ctx *c, struct err *e)
 	sqlite3_finalize(s);
 	if (ret < 0 || !n)
 		return ret < 0 ? ret : 0;
-	return put_finding(c, e, NOTE, "OBSERVED", errors_sql,
-			   "Calls that failed, most often first, of all calls of that kind: %s.",
-			   text);
+	return put_prose(c, e, NOTE, "OBSERVED", errors_sql,
+			 "Calls that failed, most often first, of all calls of that kind: %s.",
+			 text);
 }
 
 static int put_row(struct analysis_ctx *c, sqlite3_stmt *s, struct err *e)

@@ -73,24 +73,23 @@ static int put_limits(struct analysis_ctx *c, struct err *e)
 			" 'send%' OR o.name LIKE 'recv%')",
 			"");
 	if (ret == 0 && nameless)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"reads and writes through io_uring whose file or socket is not known, "
 			"as this kernel had not looked it up when it told of them: %lld; they "
 			"are in no file's sums.",
 			(long long)nameless);
 	if (ret == 0 && sockets)
-		ret = put_finding(
+		ret = put_prose(
 			c, e, NOTE, "LIMIT", NULL,
 			"requests through io_uring on sockets: %lld; rates and turns of services do not have them.",
 			(long long)sockets);
 	if (ret == 0 && (unseen || again))
-		ret = put_finding(
-			c, e, NOTE, "LIMIT",
-			"SELECT * FROM uring_io WHERE dur IS NULL AND ret IS NOT NULL",
-			"completions of io_uring without a duration: %lld whose submission "
-			"was not seen, %lld more of requests that had completed once.",
-			(long long)unseen, (long long)again);
+		ret = put_prose(c, e, NOTE, "LIMIT",
+				"SELECT * FROM uring_io WHERE dur IS NULL AND ret IS NOT NULL",
+				"completions of io_uring without a duration: %lld whose submission "
+				"was not seen, %lld more of requests that had completed once.",
+				(long long)unseen, (long long)again);
 	return ret;
 }
 

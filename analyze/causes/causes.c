@@ -233,8 +233,8 @@ static int put_saturation(struct telling *t, struct err *e)
 	if (put_cause(t, CATEGORY_cpu, &f, text, e) < 0)
 		return ERR_FAIL;
 	/* computing is what jobs without requests are for */
-	return put_finding(t->c, e, t->u->kind == UNIT_WINDOW ? NOTE : PROBLEM, "OBSERVED", sql,
-			   "%s", text);
+	return put_prose(t->c, e, t->u->kind == UNIT_WINDOW ? NOTE : PROBLEM, "OBSERVED", sql, "%s",
+			 text);
 }
 
 /* ---- one cause ---- */
@@ -343,7 +343,7 @@ static int put_found(struct telling *t, enum category cat, struct found *f, stru
 	if (ret == 0)
 		ret = put_cause(t, cat, f, text.data, e);
 	if (ret == 0)
-		ret = put_finding(t->c, e, severity_of(t, cat), f->label, sql, "%s", text.data);
+		ret = put_prose(t->c, e, severity_of(t, cat), f->label, sql, "%s", text.data);
 	buf_free(&text);
 	return ret;
 }
@@ -369,15 +369,14 @@ static int put_none(struct telling *t, const enum category *order, struct err *e
 
 	say_basis(t, basis, sizeof(basis));
 	if (c->of[CATEGORY_unknown].share > MOST_UNKNOWN)
-		return put_finding(
-			t->c, e, NOTE, "OVERLAP", NULL,
-			"%s: no dominant cause: %s, but %.0f %% of the difference is time "
-			"that the recording cannot explain.",
-			t->u->name, basis, 100 * c->of[CATEGORY_unknown].share);
-	return put_finding(t->c, e, NOTE, "OVERLAP", NULL,
-			   "%s: no dominant cause: %s; the largest part of the difference, %s, is "
-			   "%.0f %%.",
-			   t->u->name, basis, category_says[order[0]], 100 * c->of[order[0]].share);
+		return put_prose(t->c, e, NOTE, "OVERLAP", NULL,
+				 "%s: no dominant cause: %s, but %.0f %% of the difference is time "
+				 "that the recording cannot explain.",
+				 t->u->name, basis, 100 * c->of[CATEGORY_unknown].share);
+	return put_prose(t->c, e, NOTE, "OVERLAP", NULL,
+			 "%s: no dominant cause: %s; the largest part of the difference, %s, is "
+			 "%.0f %%.",
+			 t->u->name, basis, category_says[order[0]], 100 * c->of[order[0]].share);
 }
 
 /* Computing for others in front of it, while something else holds up the thread, is no cause. */
@@ -433,9 +432,9 @@ static int analyse_units(struct analysis_ctx *c, struct units *u, const struct w
 	}
 	causes_compare(u, w, cmp);
 	if (cmp->basis == BASIS_NOTHING) {
-		ret = put_finding(c, e, NOTE, "LIMIT", NULL,
-				  "no causes for %s: %.0f of them can be used, which is too few%s.",
-				  u->name, u->n, w->degraded.to ? " in these windows" : "");
+		ret = put_prose(c, e, NOTE, "LIMIT", NULL,
+				"no causes for %s: %.0f of them can be used, which is too few%s.",
+				u->name, u->n, w->degraded.to ? " in these windows" : "");
 		goto out;
 	}
 	ret = drill_open(d, c->db, u, cmp, e);
@@ -484,9 +483,9 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = analyse_units(c, &u[i], &w, e);
 	free(u);
 	if (ret == 0 && n == 0)
-		ret = put_finding(c, e, NOTE, "LIMIT", NULL,
-				  "no causes: nothing that was recorded can be taken for a unit of "
-				  "work.");
+		ret = put_prose(c, e, NOTE, "LIMIT", NULL,
+				"no causes: nothing that was recorded can be taken for a unit of "
+				"work.");
 	return ret;
 }
 

@@ -342,7 +342,7 @@ int causes_put_windows(struct analysis_ctx *c, const struct units *u, const stru
 		return put_stretches(c, u, cmp, e);
 	ret = say_unchanged(&text, u, cmp, e);
 	if (ret == 0)
-		ret = put_finding(c, e, NOTE, "LIMIT", NULL, "%s", text.data);
+		ret = put_prose(c, e, NOTE, "LIMIT", NULL, "%s", text.data);
 	buf_free(&text);
 	return ret;
 }

@@ -5,6 +5,7 @@
  */
 #include "analyze/analyses/analysis.h"
 
+#include "analyze/render/say.h"
 #include "analyze/store/fact.h"
 #include "analyze/store/raw_tables.h"
 #include "analyze/store/rows.h"
@@ -56,7 +57,7 @@ static const struct opt opts[] = {
 extern const struct command command_sql;
 
 /* What a query is asked of. */
-struct subject {
+struct question {
 	sqlite3 *db;
 	const char *path;
 	const struct asked *asked;
@@ -89,7 +90,7 @@ static int only_reading(void *arg, int action, const char *a, const char *b, con
 	return SQLITE_DENY;
 }
 
-static int prepare(struct subject *s, sqlite3_stmt **ret, const char *sql, struct err *e)
+static int prepare(struct question *s, sqlite3_stmt **ret, const char *sql, struct err *e)
 {
 	const char *rest = "";
 	struct buf safe = { 0 };
@@ -126,7 +127,7 @@ static int prepare(struct subject *s, sqlite3_stmt **ret, const char *sql, struc
  * Which tables of the database the query opens, by its byte code: the authorizer is not told of
  * those that only a USING names.
  */
-static int find_tables(struct subject *s, const char *sql, bool *tables, bool *answers,
+static int find_tables(struct question *s, const char *sql, bool *tables, bool *answers,
 		       struct err *e)
 {
 	enum { OPCODE = 1, ROOT = 3, DATABASE = 4 };
@@ -177,7 +178,7 @@ static void connect_own(sqlite3 *db)
 }
 
 /* The tables of a recording, made now or found in the cache, take the place of empty ones. */
-static int load(struct subject *s, bool *answered, struct err *e)
+static int load(struct question *s, bool *answered, struct err *e)
 {
 	struct progress p;
 	int ret;
@@ -199,11 +200,12 @@ static int load(struct subject *s, bool *answered, struct err *e)
 	if (ret < 0)
 		return ret;
 	connect_own(s->db);
-	return vtab_event_register(s->db, &s->events, e);
+	ret = say_register(s->db, e);
+	return ret < 0 ? ret : vtab_event_register(s->db, &s->events, e);
 }
 
 /* Fills the tables of a recording if the query reads one, and the answers if it reads those. */
-static int load_needed(struct subject *s, const char *sql, struct err *e)
+static int load_needed(struct question *s, const char *sql, struct err *e)
 {
 	bool tables = false, answers = false, answered = false;
 	int ret = find_tables(s, sql, &tables, &answers, e);
@@ -213,7 +215,7 @@ static int load_needed(struct subject *s, const char *sql, struct err *e)
 	return ret == 0 && answers && !answered ? analyses_run(s->db, NULL, e) : ret;
 }
 
-static int ask(struct subject *s, const char *sql, enum rows_form form, struct err *e)
+static int ask(struct question *s, const char *sql, enum rows_form form, struct err *e)
 {
 	struct sink out;
 	sqlite3_stmt *st = NULL;
@@ -260,7 +262,7 @@ static int read_query(struct buf *b, struct err *e)
 	return ret < 0 ? ret : buf_add(b, "", 1, e);
 }
 
-static int open_subject(struct subject *s, const char *path, struct err *e)
+static int open_subject(struct question *s, const char *path, struct err *e)
 {
 	bool answered;
 	int ret;
@@ -280,7 +282,7 @@ static int open_subject(struct subject *s, const char *path, struct err *e)
 }
 
 /* 1 if the recording was cut or is damaged, as far as the query looked. */
-static int is_damaged(struct subject *s, struct err *e)
+static int is_damaged(struct question *s, struct err *e)
 {
 	const struct recording_state *st;
 	int ret;
@@ -293,7 +295,7 @@ static int is_damaged(struct subject *s, struct err *e)
 	return ret < 0 ? ret : !ret;
 }
 
-static void tell_stats(const struct subject *s)
+static void tell_stats(const struct question *s)
 {
 	const struct recording_state *st = s->reader ? reader_state(s->reader) : NULL;
 
@@ -313,7 +315,7 @@ static int run(int argc, char **argv, struct err *e)
 {
 	struct config c = { .form = ROWS_TABLE };
 	int first = cmd_words(&command_sql, &c, argc, argv, 1, 2, e);
-	struct subject s = { .asked = &c.asked };
+	struct question s = { .asked = &c.asked };
 	struct buf words = { 0 };
 	int ret = first, damaged = 0;
 

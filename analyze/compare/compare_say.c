@@ -3,6 +3,7 @@
 #include "compare.h"
 
 #include "analyze/base/number.h"
+#include "analyze/store/finding.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,12 @@
 static int put(sqlite3 *db, int severity, const char *label, const char *text, const char *sql,
 	       struct err *e)
 {
-	return db_insert(db, TABLE_finding, e, "sisss", "compare", (s64)severity, label, text, sql);
+	struct value values[] = { VALUE_TEXT("text", text), { 0 } };
+	struct finding f = { FINDING_text, severity, OBSERVED, .sql = sql, .values = values };
+
+	while (f.evidence < LIMIT && strcmp(evidence_names[f.evidence], label) != 0)
+		f.evidence++;
+	return finding_put(db, "compare", &f, NULL, e);
 }
 
 static int count(sqlite3 *db, s64 *ret, const char *verdicts, struct err *e)

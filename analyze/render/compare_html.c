@@ -157,13 +157,14 @@ static int put_sentences(struct page *p, const char *where, const char *begin, c
 	int ret;
 
 	*n = 0;
-	snprintf(sql, sizeof(sql), "SELECT sentence FROM finding WHERE %s ORDER BY rowid", where);
+	snprintf(sql, sizeof(sql), "SELECT sentence(id) FROM finding WHERE %s ORDER BY rowid",
+		 where);
 	ret = db_query(&q, p->db, p->e, sql, "");
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, p->e)) > 0) {
 		ret = put(p, begin);
-		if (ret == 0 && !*n && strcmp(where, "label<>'LIMIT'") == 0)
+		if (ret == 0 && !*n && strcmp(where, "evidence<>'LIMIT'") == 0)
 			ret = put_tag(p);
 		*n += 1;
 		if (ret == 0)
@@ -182,7 +183,7 @@ static int put_verdict(struct page *p)
 			 "<h2 id=\"verdict-h\">Verdict</h2>\n");
 
 	if (ret == 0)
-		ret = put_sentences(p, "label<>'LIMIT'", "<p>", "</p>\n", &n);
+		ret = put_sentences(p, "evidence<>'LIMIT'", "<p>", "</p>\n", &n);
 	if (ret == 0)
 		ret = put_recordings(p);
 	return ret < 0 ? ret : put(p, "</section>\n");
@@ -194,7 +195,7 @@ static int put_limits(struct page *p)
 			    "<h2 id=\"limits-h\">What to keep in mind</h2>\n<ul>\n");
 
 	if (ret == 0)
-		ret = put_sentences(p, "label='LIMIT'", "<li>", "</li>\n", &n);
+		ret = put_sentences(p, "evidence='LIMIT'", "<li>", "</li>\n", &n);
 	if (ret == 0 && !n)
 		ret = put(p, "<li>Nothing.</li>\n");
 	return ret < 0 ? ret : put(p, "</ul>\n</section>\n");

@@ -7,6 +7,7 @@
 #include "pivot.h"
 #include "render_html.h"
 #include "render_table.h"
+#include "say.h"
 #include "verdict.h"
 
 #include <stdio.h>
@@ -117,12 +118,13 @@ static int findings(struct drawing *d, enum which w)
 	struct buf text = { 0 };
 	sqlite3_stmt *s;
 	bool any = false;
-	int ret = db_query(&s, d->db, d->e,
-			   "SELECT severity, label, sentence FROM finding"
-			   " WHERE CASE WHEN label='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
-			   " AND (?2 IS NULL OR analysis=?2)"
-			   " ORDER BY severity DESC, rowid",
-			   "is", (s64)w, d->o->only);
+	int ret =
+		db_query(&s, d->db, d->e,
+			 "SELECT severity, evidence AS label, sentence(id) AS sentence FROM finding"
+			 " WHERE CASE WHEN evidence='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
+			 " AND (?2 IS NULL OR analysis=?2)"
+			 " ORDER BY severity DESC, rowid",
+			 "is", (s64)w, d->o->only);
 
 	if (ret < 0)
 		return ret;
@@ -352,6 +354,9 @@ int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, 
 	const struct analysis *const *a;
 	int ret;
 
+	ret = say_register(db, e);
+	if (ret < 0)
+		return ret;
 	if (o->format == RENDER_JSON)
 		return render_json(out, db, o, e);
 	if (o->format == RENDER_HTML)

@@ -4,6 +4,7 @@
 #include "compare_cells.h"
 #include "compare_html.h"
 #include "render.h"
+#include "say.h"
 
 #include "format/escape.h"
 
@@ -214,7 +215,8 @@ static int sentences(struct page *p)
 	int ret = heading(p, "Verdict");
 
 	if (ret == 0)
-		ret = db_query(&q, p->db, p->e, "SELECT sentence FROM finding ORDER BY rowid", "");
+		ret = db_query(&q, p->db, p->e, "SELECT sentence(id) FROM finding ORDER BY rowid",
+			       "");
 	if (ret < 0)
 		return ret;
 	while (ret == 0 && (ret = db_step(q, p->e)) > 0)
@@ -241,7 +243,8 @@ static int as_json(struct buf *out, sqlite3 *db, double threshold, struct err *e
 	} parts[] = {
 		{ "recordings", "SELECT * FROM compared" },
 		{ "comparability", "SELECT * FROM comparability" },
-		{ "findings", "SELECT severity, label, sentence FROM finding ORDER BY rowid" },
+		{ "findings",
+		  "SELECT severity, evidence AS label, sentence(id) AS sentence FROM finding ORDER BY rowid" },
 		{ "changes", "SELECT * FROM change ORDER BY rowid" },
 		{ "excess", "SELECT * FROM excess ORDER BY rowid" },
 		{ "shift", "SELECT * FROM shift ORDER BY rowid" },
@@ -263,8 +266,10 @@ int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o,
 		   struct err *e)
 {
 	struct page p = { out, db, o, o->format == RENDER_MARKDOWN, e };
-	int ret;
+	int ret = say_register(db, e);
 
+	if (ret < 0)
+		return ret;
 	if (o->format == RENDER_JSON)
 		return as_json(out, db, threshold, e);
 	if (o->format == RENDER_HTML)

@@ -184,10 +184,11 @@ enum which { CAUSES, FINDINGS, LIMITS };
 static const struct {
 	const char *id, *title, *where, *none;
 } lists[] = {
-	[CAUSES] = { "why", "Causes", "analysis='causes' AND label<>'LIMIT'",
+	[CAUSES] = { "why", "Causes", "analysis='causes' AND evidence<>'LIMIT'",
 		     "No cause can be told from this recording; the limits say why." },
-	[FINDINGS] = { "findings", "Findings", "analysis<>'causes' AND label<>'LIMIT'", "None." },
-	[LIMITS] = { "limits", "What this recording cannot show", "label='LIMIT'",
+	[FINDINGS] = { "findings", "Findings", "analysis<>'causes' AND evidence<>'LIMIT'",
+		       "None." },
+	[LIMITS] = { "limits", "What this recording cannot show", "evidence='LIMIT'",
 		     "Nothing else." },
 };
 
@@ -236,10 +237,11 @@ static int put_list(struct page *p, enum which w)
 	sqlite3_stmt *s;
 	int n = 0, ret;
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT severity, label, sentence, sql FROM finding WHERE %s AND (?1 IS NULL OR"
-		 " analysis=?1) ORDER BY severity DESC, rowid",
-		 lists[w].where);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT severity, evidence, sentence(id), sql FROM finding WHERE %s AND (?1 IS NULL OR"
+		" analysis=?1) ORDER BY severity DESC, rowid",
+		lists[w].where);
 	ret = buf_printf(p->out, p->e,
 			 "<section id=\"%s\" aria-labelledby=\"%s-h\"><h2 id=\"%s-h\">%s</h2>\n%s",
 			 lists[w].id, lists[w].id, lists[w].id, lists[w].title,

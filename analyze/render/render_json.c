@@ -118,12 +118,15 @@ int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, st
 		{ "loss", "SELECT * FROM loss ORDER BY ts, cpu" },
 		{ "causes", "SELECT * FROM cause WHERE ?1 IS NULL OR ?1='causes' ORDER BY rowid" },
 		{ "findings",
-		  "SELECT * FROM finding WHERE ?1 IS NULL OR analysis=?1 ORDER BY severity DESC, rowid" },
+		  "SELECT *, sentence(id) AS sentence FROM finding WHERE ?1 IS NULL OR analysis=?1"
+		  " ORDER BY severity DESC, id" },
+		{ "values", "SELECT v.* FROM finding_value v JOIN finding f ON f.id=v.finding"
+			    " WHERE ?1 IS NULL OR f.analysis=?1 ORDER BY v.finding, v.seq" },
 		{ "metrics",
 		  "SELECT * FROM metric WHERE ?1 IS NULL OR analysis=?1 ORDER BY rowid" },
 	};
 	size_t i;
-	int ret = buf_printf(out, e, "{\n  \"schema\": \"obs-report/1\",\n  \"recording\": ");
+	int ret = buf_printf(out, e, "{\n  \"schema\": \"obs-report/2\",\n  \"recording\": ");
 
 	if (ret == 0)
 		ret = add_facts(out, db, o->name, e);

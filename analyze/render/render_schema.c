@@ -10,8 +10,9 @@ static const struct {
 	const char *key;
 	enum table_id table;
 } arrays[] = {
-	{ "coverage", TABLE_coverage }, { "loss", TABLE_loss },	     { "causes", TABLE_cause },
-	{ "findings", TABLE_finding },	{ "metrics", TABLE_metric },
+	{ "coverage", TABLE_coverage },	   { "loss", TABLE_loss },
+	{ "causes", TABLE_cause },	   { "findings", TABLE_finding },
+	{ "values", TABLE_finding_value }, { "metrics", TABLE_metric },
 };
 
 /* Columns whose words are known. */
@@ -19,6 +20,7 @@ static const struct {
 	const char *column, *words;
 } words[] = {
 	{ "label", "\"OBSERVED\", \"CAUSAL\", \"OVERLAP\", \"CORRELATED\", \"LIMIT\"" },
+	{ "evidence", "\"OBSERVED\", \"CAUSAL\", \"OVERLAP\", \"CORRELATED\", \"LIMIT\"" },
 	{ "verdict", "\"COMPLETE\", \"LOSSY\", \"TRUNCATED\", \"ABSENT\"" },
 	{ "better", "\"\", \"lower\", \"higher\"" },
 };
@@ -59,6 +61,10 @@ static int add_array(struct buf *out, const char *key, const struct table_desc *
 
 	for (i = 0; i < t->n_columns && ret == 0; i++)
 		ret = add_column(out, &t->columns[i], i == 0, e);
+	if (ret == 0 && t == &tables[TABLE_finding])
+		ret = buf_printf(out, e,
+				 ",\n            \"sentence\": {\"type\": \"string\", "
+				 "\"description\": \"the finding as text\"}");
 	if (ret == 0)
 		ret = buf_printf(out, e, "\n        },\n        \"required\": [");
 	for (i = 0; i < t->n_columns && ret == 0; i++)
@@ -70,7 +76,7 @@ int render_json_schema(struct buf *out, struct err *e)
 {
 	static const char head[] =
 		"{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-		"  \"$id\": \"obs-report/1\",\n  \"title\": \"obsanalyze report --json\",\n"
+		"  \"$id\": \"obs-report/2\",\n  \"title\": \"obsanalyze report --json\",\n"
 		"  \"description\": \"Times are ns. Keys may be added; a change of meaning changes the number in "
 		"schema.\",\n"
 		"  \"type\": \"object\",\n  \"required\": [\"schema\", \"recording\", \"verdict\"";
@@ -83,7 +89,7 @@ int render_json_schema(struct buf *out, struct err *e)
 		ret = buf_printf(
 			out, e,
 			"],\n  \"additionalProperties\": false,\n  \"properties\": {\n"
-			"    \"schema\": {\"const\": \"obs-report/1\"},\n"
+			"    \"schema\": {\"const\": \"obs-report/2\"},\n"
 			"    \"recording\": {\"type\": \"object\", \"required\": [\"file\"],"
 			" \"additionalProperties\": {\"type\": \"string\"},\n"
 			"      \"description\": \"facts about the recording and its host\"},\n"

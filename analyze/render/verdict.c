@@ -250,9 +250,9 @@ static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 static int say_none(struct buf *b, sqlite3 *db, struct err *e)
 {
 	s64 open = 0;
-	int ret = db_int(db, &open, e,
-			 "SELECT count(*) FROM finding WHERE analysis='causes' AND label<>'LIMIT'",
-			 "");
+	int ret = db_int(
+		db, &open, e,
+		"SELECT count(*) FROM finding WHERE analysis='causes' AND evidence<>'LIMIT'", "");
 
 	if (ret < 0)
 		return ret;

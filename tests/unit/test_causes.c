@@ -18,7 +18,7 @@ static void first_is(sqlite3 *db, const char *kind, const char *culprit, const c
 	db_query(&q, db, &e, "SELECT kind, culprit, sentence FROM cause WHERE rank=1", "");
 	if (db_step(q, &e) <= 0) {
 		sqlite3_finalize(q);
-		db_query(&q, db, &e, "SELECT '', '', group_concat(sentence) FROM finding", "");
+		db_query(&q, db, &e, "SELECT '', '', group_concat(sentence(id)) FROM finding", "");
 		db_step(q, &e);
 		fail_msg("no cause: %s", sqlite3_column_text(q, 2));
 	}
@@ -351,7 +351,7 @@ static void many_small_parts_are_no_cause(void **state)
 
 	(void)state;
 	assert_int_equal(asked(db, "SELECT count(*) FROM cause"), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE "
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE "
 				   "'%no dominant cause%'"),
 			 1);
 	sqlite3_close(db);

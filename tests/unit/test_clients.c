@@ -126,9 +126,10 @@ static s64 said(sqlite3 *db, const char *words)
 {
 	char sql[300];
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT count(*) FROM finding WHERE analysis='clients' AND sentence LIKE '%%%s%%'",
-		 words);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT count(*) FROM finding WHERE analysis='clients' AND sentence(id) LIKE '%%%s%%'",
+		words);
 	return asked(db, sql);
 }
 

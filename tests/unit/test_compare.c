@@ -128,12 +128,13 @@ static void parts_add_up_to_the_whole(void **state)
 			 1);
 	assert_int_equal(asked(db, "SELECT verdict='equivalent' FROM change WHERE name='turns/s'"),
 			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE"
-				   " '%waiting for a futex%' AND sentence LIKE '%+100.0 us%'"),
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE"
+				   " '%waiting for a futex%' AND sentence(id) LIKE '%+100.0 us%'"),
 			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence"
-				   " LIKE '%run-to-run%'"),
-			 1);
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND sentence(id)"
+			  " LIKE '%run-to-run%'"),
+		1);
 	assert_int_equal(asked(db, "SELECT count(*) FROM cdf WHERE side='after'"), CDF_POINTS);
 	/* a distribution function rises */
 	assert_int_equal(asked(db, "SELECT count(*) FROM cdf a JOIN cdf b ON a.side=b.side AND"

@@ -172,7 +172,7 @@ static void what_is_related_comes_first(void **state)
 	is(db, "SELECT value BETWEEN 56 AND 67 " VALUE("at high"), 1);
 	is(db, "SELECT value < 0.9 * 120 " VALUE("n_eff"), 1);
 	is(db,
-	   "SELECT label='CORRELATED' AND sentence LIKE 'Of 12 series of kernel metrics, 1 moves "
+	   "SELECT evidence='CORRELATED' AND sentence(id) LIKE 'Of 12 series of kernel metrics, 1 moves "
 	   "with own series %; strongest: t7[107] rq_time, rho 0.%' FROM finding WHERE "
 	   "analysis='correlate'",
 	   1);
@@ -202,8 +202,8 @@ static void shifts_in_time_are_told(void **state)
 static int found(sqlite3 *db)
 {
 	is(db,
-	   "SELECT count(*) FROM finding WHERE analysis='correlate' AND label='CORRELATED' AND "
-	   "sentence LIKE 'Of 12 series of kernel metrics, %'",
+	   "SELECT count(*) FROM finding WHERE analysis='correlate' AND evidence='CORRELATED' AND "
+	   "sentence(id) LIKE 'Of 12 series of kernel metrics, %'",
 	   1);
 	return (int)asked(db,
 			  "SELECT count(*) FROM metric WHERE analysis='correlate' AND name='rho'");

@@ -121,14 +121,15 @@ static void fair_shares_do_not_know_of_groups(void **state)
 
 	(void)state;
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db,
-			       "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence LIKE"
-			       " '%weights of the % control groups%'"),
-			 1);
+	assert_int_equal(
+		asked(db,
+		      "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND sentence(id) LIKE"
+		      " '%weights of the % control groups%'"),
+		1);
 	sqlite3_close(db);
 	db = loaded(START("all") "@cpu 0\n1500 0 switch next=200 prio=120\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE label='LIMIT'"), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE evidence='LIMIT'"), 0);
 	sqlite3_close(db);
 }
 
@@ -300,21 +301,23 @@ static void the_answer_says_which_weights_it_knows(void **state)
 
 	(void)state;
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db,
-			       "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence LIKE"
-			       " '%level by level, the weights of 2 control groups (0 changed%'"),
-			 1);
+	assert_int_equal(
+		asked(db,
+		      "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND sentence(id) LIKE"
+		      " '%level by level, the weights of 2 control groups (0 changed%'"),
+		1);
 	/* all that ran had groups with a weight */
 	assert_int_equal(
-		asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%autogroup%'"), 0);
+		asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%autogroup%'"), 0);
 	assert_int_equal(asked(db, "SELECT value * 100 FROM metric WHERE name='fair' AND"
 				   " subject='a[100]'"),
 			 100);
 	sqlite3_close(db);
 	db = with_quarters(START("all") "908 0 info text=\"autogroup=1\"\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%autogroup%'"
-				   " AND sentence LIKE '%: 2 processes%'"),
+	assert_int_equal(asked(db,
+			       "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%autogroup%'"
+			       " AND sentence(id) LIKE '%: 2 processes%'"),
 			 1);
 	sqlite3_close(db);
 }
@@ -376,14 +379,15 @@ static void serial_time_is_divided_by_the_active(void **state)
 		asked(db, "SELECT value FROM metric WHERE subject='a[100]' AND name='alone'"), 33,
 		34);
 	/* two thirds, of two threads, is not yet one that holds up the other */
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%GAPP%'"), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%GAPP%'"),
+			 0);
 	sqlite3_close(db);
 	db = loaded(START(
 		"all") "@cpu 0\n2000 0 waking target=100 cpu=0\n2000 0 switch next=100\n"
 		       "@cpu 1\n7000 0 waking target=101 cpu=1\n7000 0 switch next=101\n"
 		       "8000 101 switch next=0 state=1\n@cpu 0\n8000 100 switch next=0 state=1\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE"
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE"
 				   " 'a[100] makes up 92 \\% %GAPP%' ESCAPE '\\'"),
 			 1);
 	sqlite3_close(db);

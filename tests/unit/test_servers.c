@@ -116,7 +116,7 @@ static void servers_beyond_a_limit_are_told(void **state)
 	assert_int_equal(asked(db, "SELECT recvs FROM server WHERE port=10000"), 2);
 	if (analyses_run(db, "saturation", &e) < 0)
 		fail_msg("%s", e.text);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%on 100 "
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%on 100 "
 				   "sockets: more than 50,000 servers%'"),
 			 1);
 	sqlite3_close(db);
@@ -191,7 +191,7 @@ static sqlite3 *slack_of(int wait, int other)
 #define ROOM(subject, m)                                                      \
 	"SELECT round(value) FROM metric WHERE analysis='slack' AND name='" m \
 	"' AND subject='" subject " poll'"
-#define LEFT "SELECT count(*) FROM finding WHERE sentence LIKE '%hardly any room%'"
+#define LEFT "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%hardly any room%'"
 
 /* Idle for 0.6 and 0.2 of the time; 1 of 200 periods has no wait. */
 static void room_is_left_in_the_server(void **state)
@@ -212,15 +212,15 @@ static void room_is_left_in_the_server(void **state)
 	sqlite3_close(db);
 	/* no room in any: one sentence */
 	db = slack_of(100000, 300000);
-	assert_int_equal(asked(db,
-			       LEFT " AND sentence LIKE 'work:90 (2 processes) poll: threads that"
-				    " wait for requests (2) were idle for only 2.0 %'"),
+	assert_int_equal(asked(db, LEFT
+			       " AND sentence(id) LIKE 'work:90 (2 processes) poll: threads that"
+			       " wait for requests (2) were idle for only 2.0 %'"),
 			 1);
 	assert_int_equal(asked(db, LEFT), 1);
 	sqlite3_close(db);
 	/* one has none: it is about this one */
 	db = slack_of(100000, 9000000);
-	assert_int_equal(asked(db, LEFT " AND sentence LIKE 'work[200] poll: %'"), 1);
+	assert_int_equal(asked(db, LEFT " AND sentence(id) LIKE 'work[200] poll: %'"), 1);
 	assert_int_equal(asked(db, LEFT), 1);
 	sqlite3_close(db);
 }
@@ -284,7 +284,7 @@ static sqlite3 *swept(struct load (*load)(int w), int workers)
 	return db;
 }
 
-#define KNEES "SELECT count(*) FROM finding WHERE sentence LIKE '%the knee of%'"
+#define KNEES "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%the knee of%'"
 
 static void the_knee_of_a_sweep_is_found(void **state)
 {
@@ -305,7 +305,7 @@ static void the_knee_is_of_the_server(void **state)
 	(void)state;
 	assert_in_range(asked(db, SPACING("recv knee")) / 1000, 3900, 5600);
 	assert_in_range(asked(db, "SELECT low FROM metric WHERE name='recv knee'"), 3500, 5600);
-	assert_int_equal(asked(db, KNEES " AND sentence LIKE 'work:90 (2 processes): %'"), 1);
+	assert_int_equal(asked(db, KNEES " AND sentence(id) LIKE 'work:90 (2 processes): %'"), 1);
 	assert_int_equal(asked(db, KNEES), 1);
 	sqlite3_close(db);
 }

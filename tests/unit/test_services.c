@@ -186,11 +186,13 @@ static void the_steady_call_is_chosen(void **state)
 	assert_int_equal(asked(db, METRIC("rps", "spread")), 0);
 	assert_int_equal(asked(db, METRIC("rps", "sends")), 100000);
 	assert_int_equal(asked(db, METRIC("rps", "turns")), 100000);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence "
-				   "LIKE '%sends by sendmsg%'"),
+	assert_int_equal(asked(db,
+			       "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence(id) "
+			       "LIKE '%sends by sendmsg%'"),
 			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence "
-				   "LIKE '%1:N, in 75 %%'"),
+	assert_int_equal(asked(db,
+			       "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence(id) "
+			       "LIKE '%1:N, in 75 %%'"),
 			 1);
 	sqlite3_close(db);
 }
@@ -221,13 +223,14 @@ static void requests_that_share_turns_are_counted_by_size(void **state)
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='received'"), 12500, 12600);
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='sent'"), 7500, 7560);
 	assert_int_equal(
-		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND label='OVERLAP'"
-			  " AND sentence LIKE '%multiples of 50 bytes, in 75 %% of turns%'"),
+		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND evidence='OVERLAP'"
+			  " AND sentence(id) LIKE '%multiples of 50 bytes, in 75 %% of turns%'"),
 		1);
 	assert_int_equal(
-		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps'"
-			  " AND sentence LIKE '%1:N, in 100 %% of its turns several sends answer"
-			  " one receive.'"),
+		asked(db,
+		      "SELECT count(*) FROM finding WHERE analysis='rps'"
+		      " AND sentence(id) LIKE '%1:N, in 100 %% of its turns several sends answer"
+		      " one receive.'"),
 		1);
 	verdict_says(db, "answered 250 requests a second, counted by their size");
 	sqlite3_close(db);
@@ -270,7 +273,7 @@ static void workers_of_one_socket_are_one_server(void **state)
 	 */
 	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps'"), 2);
 	assert_int_equal(
-		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence LIKE "
+		asked(db, "SELECT count(*) FROM finding WHERE analysis='rps' AND sentence(id) LIKE "
 			  "'work:90 (3 processes) answered 310 turns %'"),
 		1);
 	sqlite3_close(db);

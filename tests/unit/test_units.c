@@ -175,7 +175,7 @@ static void time_itself_is_a_unit(void **state)
 	(void)state;
 	is(db, "SELECT unit='windows of server[100]' AND kind='timer' FROM cause WHERE rank=1", 1);
 	is(db,
-	   "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence LIKE 'windows of "
+	   "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND sentence(id) LIKE 'windows of "
 	   "server[100]: no change was found in what its busiest thread spends its time on (n 128 "
 	   "windows of 9.383 ms,%for 0.094 s.'",
 	   1);
@@ -190,7 +190,7 @@ static void time_itself_is_a_unit(void **state)
 	   "SELECT instr(sentence, 'windows of server[100]: its busiest thread in 0.70..1.10 s "
 	   "(n 4') FROM cause WHERE rank=1",
 	   1);
-	is(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%change%'", 0);
+	is(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%change%'", 0);
 	verdict_says(db, "windows of server[100] against those of the baseline (n = ");
 	verdict_says(db, " of the difference is waiting for the disk");
 	sqlite3_close(db);
@@ -216,8 +216,9 @@ static void windows_that_changed_are_found(void **state)
 	   "SELECT instr(sentence, 'Against it: how much work was done is not known') > 0 FROM "
 	   "cause WHERE rank=1",
 	   1);
-	is(db, "SELECT severity FROM finding WHERE analysis='causes' AND label<>'LIMIT'", WARNING);
-	is(db, "SELECT count(*) FROM finding WHERE sentence LIKE '%no change was found%'", 0);
+	is(db, "SELECT severity FROM finding WHERE analysis='causes' AND evidence<>'LIMIT'",
+	   WARNING);
+	is(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%no change was found%'", 0);
 	verdict_says(db, "windows of server[100] changed: those in 0.");
 	verdict_says(db, " of the difference is waiting for the disk");
 	sqlite3_close(db);

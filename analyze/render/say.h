@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Findings as sentences: the templates of findings.def with their values put in. */
+#ifndef OBS_SAY_H
+#define OBS_SAY_H
+
+#include "analyze/store/finding.h"
+
+/*
+ * Appends the sentence of the finding with this id: text with bytes of the recording, which the
+ * caller escapes. ERR_FAIL if there is no such finding.
+ */
+int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e);
+
+/* A number as sentences write it, by its unit (finding.h): "175 us", "71 %", "14:03:12.345". */
+int say_number(struct buf *out, sqlite3 *db, double number, const char *unit, struct err *e);
+
+/* Makes the SQL function sentence(finding.id) known to a connection. */
+int say_register(sqlite3 *db, struct err *e);
+
+#endif

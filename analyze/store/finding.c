@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Findings as rows. */
+#include "finding.h"
+
+#include <stdio.h>
+
+const char *const finding_names[N_FINDINGS] = {
+#define FINDING(name, text) #name,
+#include "findings.def"
+#undef FINDING
+};
+
+const char *const finding_templates[N_FINDINGS] = {
+#define FINDING(name, text) text,
+#include "findings.def"
+#undef FINDING
+};
+
+const char *const evidence_names[] = { "OBSERVED", "CAUSAL", "OVERLAP", "CORRELATED", "LIMIT" };
+
+const char *const subject_names[N_SUBJECTS] = {
+#define SUBJECT(name, key, sql) #name,
+#include "subjects.def"
+#undef SUBJECT
+};
+
+static const char *const subject_sql[N_SUBJECTS] = {
+#define SUBJECT(name, key, sql) sql,
+#include "subjects.def"
+#undef SUBJECT
+};
+
+static int put_value(sqlite3 *db, s64 id, s64 seq, const struct value *v, struct err *e)
+{
+	return db_insert(db, TABLE_finding_value, e, "iissdddsis", id, seq, v->name,
+			 v->unit ? v->unit : "", v->number, v->low, v->high,
+			 subject_names[v->of.kind], v->of.id, v->text);
+}
+
+int finding_put(sqlite3 *db, const char *analysis, const struct finding *f, s64 *ret_id,
+		struct err *e)
+{
+	s64 id = 0, seq = 0;
+	const struct value *v;
+	int ret = db_int(db, &id, e, "SELECT coalesce(max(id), 0) + 1 FROM finding", "");
+
+	if (ret == 0)
+		ret = db_insert(db, TABLE_finding, e, "issisisis", id, analysis,
+				finding_names[f->kind], (s64)f->severity,
+				evidence_names[f->evidence], f->parent,
+				subject_names[f->about.kind], f->about.id, f->sql);
+	for (v = f->values; v && v->name && ret == 0; v++)
+		ret = put_value(db, id, seq++, v, e);
+	if (ret_id)
+		*ret_id = id;
+	return ret;
+}
+
+int finding_drop(sqlite3 *db, const char *analysis, struct err *e)
+{
+	int ret = db_run(db, e,
+			 "DELETE FROM finding_value WHERE finding IN"
+			 " (SELECT id FROM finding WHERE analysis=?)",
+			 "s", analysis);
+
+	return ret < 0 ? ret : db_run(db, e, "DELETE FROM finding WHERE analysis=?", "s", analysis);
+}
+
+int subject_text(struct buf *out, sqlite3 *db, struct subject s, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret;
+
+	if (s.kind == SUBJECT_none)
+		return 0;
+	ret = db_query(&q, db, e, subject_sql[s.kind], "i", s.id);
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_text(q, 0))
+		ret = buf_printf(out, e, "%s", (const char *)sqlite3_column_text(q, 0));
+	else if (ret >= 0)
+		ret = buf_printf(out, e, "%s %lld", subject_names[s.kind], (long long)s.id);
+	sqlite3_finalize(q);
+	return ret;
+}
