@@ -213,6 +213,7 @@ static int replay(struct replay *r, struct err *e)
 		ret = futex_start(r, e);
 	if (ret == 0)
 		ret = files_start(r, e);
+	r->events = true;
 	reader_rewind(r->reader);
 	reader_limit(r->reader, 0, UINT64_MAX);
 	if (ret == 0)
