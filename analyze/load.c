@@ -237,9 +237,7 @@ static int finish(struct replay *r, struct err *e)
 		ret = finishers[i](r, e);
 	if (ret == 0)
 		ret = db_exec(r->db, e,
-			      "CREATE INDEX latency_of ON latency(kind, subject, item, low);"
-			      "CREATE INDEX process_of ON process(pid);"
-			      "CREATE INDEX thread_of_process ON thread(pid)");
+			      "CREATE INDEX latency_of ON latency(kind, subject, item, low)");
 	return ret;
 }
 

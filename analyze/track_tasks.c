@@ -471,7 +471,11 @@ int tasks_finish(struct replay *r, struct err *e)
 		ret = ret < 0 ? ret : one;
 	}
 	free(list);
-	return ret;
+	/* now, since the names of services and resources are looked up in them */
+	return ret < 0 ? ret
+		       : db_exec(r->db, e,
+				 "CREATE INDEX process_of ON process(pid);"
+				 "CREATE INDEX thread_of_process ON thread(pid)");
 }
 
 /* After an error: what is left, without writing rows. */
