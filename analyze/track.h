@@ -83,6 +83,7 @@ struct frame {
 	u32 site;
 	u32 n_args;
 	u64 args[SITE_ARGS_MAX];
+	bool nested;	     /* below so many open calls that the kernel gives no return probe */
 	u64 children;	     /* wall time of probed calls made from it */
 	u64 clock[N_STATES]; /* the thread's clocks at entry */
 	u64 inner[N_STATES]; /* time in each state of probed calls made from it */
