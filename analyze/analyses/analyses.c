@@ -34,8 +34,8 @@ int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const
 		return err_set(e, ERR_FAIL, "analysis %s has no metric %s", c->analysis->name,
 			       name);
 	/* SQLite stores NAN as NULL: not known */
-	return db_insert(c->db, TABLE_metric, e, "sssssdddis", c->analysis->name, subject, name,
-			 m->unit, better_names[m->better], value, low, high, n, c->verdict);
+	return db_again(c->insert, e, "sssssdddis", c->analysis->name, subject, name, m->unit,
+			better_names[m->better], value, low, high, n, c->verdict);
 }
 
 int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f)
@@ -159,7 +159,10 @@ static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *una
 		return ret;
 	if (missing[0])
 		return leave_out(unanswered, a, missing, e);
-	ret = a->run(&c, e);
+	ret = db_query(&c.insert, db, e, "INSERT INTO metric VALUES(?,?,?,?,?,?,?,?,?,?)", "");
+	if (ret == 0)
+		ret = a->run(&c, e);
+	sqlite3_finalize(c.insert);
 	return ret < 0 ? ret : join_limits(db, a, e);
 }
 

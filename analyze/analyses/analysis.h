@@ -38,8 +38,9 @@ struct analysis {
 struct analysis_ctx {
 	sqlite3 *db;
 	const struct analysis *analysis;
-	s64 duration;	     /* of the recording, ns */
-	const char *verdict; /* the worst of the groups that it needs */
+	s64 duration;	      /* of the recording, ns */
+	const char *verdict;  /* the worst of the groups that it needs */
+	sqlite3_stmt *insert; /* of a metric, prepared once */
 };
 
 /* No interval is known. */

@@ -320,19 +320,24 @@ static int put_quota(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 		sqlite3_column_text(q, 6));
 }
 
-/* Quotas of control groups that recorded processes are in, at any depth. */
+/* Quotas of cgroups that recorded processes are in, at any depth; u: a process under each cgroup
+ * above its own. */
 static int put_quotas(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"WITH g AS (SELECT id, max(path) AS path, max(container) AS container FROM cgroup GROUP BY"
-		" id), m AS (SELECT DISTINCT g.path, coalesce(nullif(p.comm,''),'?') || '[' || p.pid || ']'"
-		" AS who FROM process p JOIN g ON g.id=p.cgroup WHERE EXISTS(SELECT 1 FROM thread t WHERE"
-		" t.pid=p.pid AND t.wall IS NOT NULL)) SELECT g.path || coalesce(' (' || g.container || ')',"
-		" ''), max(t.quota), max(t.period), sum(t.periods), sum(t.throttled), sum(t.time), (SELECT"
-		" group_concat(who, ', ') FROM (SELECT who FROM m WHERE m.path=g.path OR substr(m.path, 1,"
-		" length(rtrim(g.path,'/')) + 1)=rtrim(g.path,'/') || '/' ORDER BY who LIMIT 5)) AS members"
-		" FROM throttle t JOIN g ON g.id=t.cgroup WHERE t.quota > 0 GROUP BY g.id HAVING members IS"
-		" NOT NULL ORDER BY sum(t.time) DESC, g.path";
+		"WITH RECURSIVE g AS MATERIALIZED (SELECT id, max(path) AS path, max(container) AS"
+		" container FROM cgroup GROUP BY id), u(path, who) AS (SELECT g.path,"
+		" coalesce(nullif(p.comm,''),'?') || '[' || p.pid || ']' FROM process p CROSS JOIN g"
+		" ON g.id=p.cgroup WHERE EXISTS(SELECT 1 FROM thread t WHERE t.pid=p.pid AND t.wall IS"
+		" NOT NULL) UNION SELECT coalesce(nullif(rtrim(rtrim(path, replace(path, '/', '')),"
+		" '/'), ''), '/'), who FROM u WHERE path NOT IN ('/', '')),"
+		" k AS (SELECT path, who, row_number() OVER (PARTITION BY path ORDER BY who) AS k FROM u),"
+		" m AS MATERIALIZED (SELECT path, group_concat(who, ', ') AS members FROM k WHERE k <= 5"
+		" GROUP BY path)"
+		" SELECT g.path || coalesce(' (' || g.container || ')', ''), max(t.quota), max(t.period),"
+		" sum(t.periods), sum(t.throttled), sum(t.time), max(m.members) FROM throttle t"
+		" CROSS JOIN g ON g.id=t.cgroup CROSS JOIN m ON m.path=coalesce(nullif(rtrim(g.path,"
+		" '/'), ''), '/') WHERE t.quota > 0 GROUP BY g.id ORDER BY sum(t.time) DESC, g.path";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "");
 

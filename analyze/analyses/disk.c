@@ -93,10 +93,10 @@ static int put_row(struct analysis_ctx *c, const char *subject, sqlite3_stmt *q,
 static int put_users(struct analysis_ctx *c, s64 dev, const char *name, double bytes, struct err *e)
 {
 	static const char sql[] =
-		"SELECT t.pid, (SELECT max(comm) FROM process WHERE pid=t.pid), " SUMS
-		" FROM block_io b LEFT JOIN (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid) t"
-		" ON t.tid=b.tid WHERE b.dev=? AND NOT " OWN
-		" GROUP BY t.pid ORDER BY sum(b.bytes) DESC, t.pid";
+		"SELECT b.pid, (SELECT max(comm) FROM process WHERE pid=b.pid), " SUMS
+		" FROM (SELECT *, (SELECT max(pid) FROM thread t WHERE t.tid=block_io.tid) AS pid"
+		" FROM block_io WHERE dev=?) b WHERE NOT " OWN
+		" GROUP BY b.pid ORDER BY sum(b.bytes) DESC, b.pid";
 	char subject[160];
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", dev);
@@ -167,8 +167,10 @@ static int run(struct analysis_ctx *c, struct err *e)
 		" FROM block_io b GROUP BY b.dev ORDER BY sum(b.bytes) DESC, b.dev";
 	sqlite3_stmt *q;
 	s64 errors = 0;
-	int ret = db_query(&q, c->db, e, sql, "");
+	int ret = db_exec(c->db, e, "CREATE INDEX IF NOT EXISTS block_io_of ON block_io(dev, dur)");
 
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, sql, "");
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0)

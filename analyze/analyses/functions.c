@@ -33,6 +33,7 @@ static const struct metric metrics[] = {
 	{ "open", "", NEITHER_IS_BETTER, "calls that had not returned" },
 	{ "unmatched", "", NEITHER_IS_BETTER, "returns without entry" },
 	{ "abandoned", "", NEITHER_IS_BETTER, "entries that never returned" },
+	{ "nested", "", LOWER_IS_BETTER, "entries below 64 open calls: no return probe" },
 	{ 0 },
 };
 
@@ -47,7 +48,7 @@ struct function {
 	s64 site;
 	char name[200];
 	double calls, entries, apart, recursive, total, exclusive, longest;
-	double open, unmatched, abandoned;
+	double open, unmatched, abandoned, nested;
 	double q[3]; /* p50, p90, p99 */
 	bool split;
 	double slow_calls, slow_total;
@@ -165,6 +166,7 @@ static int put_function(struct analysis_ctx *c, const struct function *f, struct
 		{ "open", f->open },
 		{ "unmatched", f->unmatched },
 		{ "abandoned", f->abandoned },
+		{ "nested", f->nested },
 	};
 	size_t i;
 	int ret = 0;
@@ -206,6 +208,17 @@ static int put_part(struct analysis_ctx *c, const struct function *f, const stru
 	return ret;
 }
 
+/* A limit of the kernel: what is nested deeper is in no duration. */
+static int put_nested(struct analysis_ctx *c, const struct function *f, struct err *e)
+{
+	if (!f->nested)
+		return 0;
+	return put_finding(c, e, NOTE, "LIMIT", NULL,
+			   "%s: %s calls are not timed: they were nested in 64 probed calls, and "
+			   "the kernel gives a thread no more return probes.",
+			   f->name, counted(f->nested).text);
+}
+
 static int analyse_function(struct analysis_ctx *c, struct function *f, struct err *e)
 {
 	int i, ret = latency_quantiles(c->db, "call", 0, f->site, quantiles, f->q, 3, f->longest,
@@ -219,6 +232,8 @@ static int analyse_function(struct analysis_ctx *c, struct function *f, struct e
 		ret = put_function(c, f, e);
 	for (i = 0; i < f->n_parts && ret == 0; i++)
 		ret = put_part(c, f, &f->parts[i], e);
+	if (ret == 0)
+		ret = put_nested(c, f, e);
 	return ret < 0 ? ret : put_tail(c, f, e);
 }
 
@@ -228,7 +243,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	static const char sql[] =
 		"SELECT s.id, CASE WHEN (SELECT count(*) FROM site o WHERE o.function=s.function) > 1"
 		" THEN s.function || '#' || s.id ELSE s.function END, c.n, c.apart, c.recursive,"
-		" c.total, c.exclusive, c.longest, c.split, d.open, d.unmatched, d.abandoned, c.entries"
+		" c.total, c.exclusive, c.longest, c.split, d.open, d.unmatched, d.abandoned, c.entries, d.nested"
 		" FROM site s LEFT JOIN call_stat c ON c.site=s.id"
 		" LEFT JOIN call_defect d ON d.site=s.id ORDER BY coalesce(c.total,0) DESC, s.id";
 	sqlite3_stmt *q;
@@ -250,6 +265,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 			.unmatched = sqlite3_column_double(q, 10),
 			.abandoned = sqlite3_column_double(q, 11),
 			.entries = sqlite3_column_double(q, 12),
+			.nested = sqlite3_column_double(q, 13),
 		};
 
 		snprintf(f.name, sizeof(f.name), "%s", sqlite3_column_text(q, 1));

@@ -65,38 +65,40 @@ static const struct metric metrics[] = {
  * Numbers of threads are used again: the lives of all that had one add up, and the name is that of
  * the longest (bare columns beside max() are of its row).
  */
-#define THREAD_OF                                                                                                         \
-	"l AS (SELECT tid, comm, max(coalesce(end, d) - start, 0) AS life FROM thread,"                                   \
-	" (SELECT CAST(value AS INTEGER) AS d FROM recording WHERE key='duration_ns')),"                                  \
-	" t AS (SELECT tid, coalesce(nullif(comm,''),'?') || iif(count(*) > 1, ' and ' || (count(*) - 1) || ' more', '')" \
+#define THREAD_OF                                                                                                                      \
+	"l AS (SELECT tid, comm, max(coalesce(end, d) - start, 0) AS life FROM thread,"                                                \
+	" (SELECT CAST(value AS INTEGER) AS d FROM recording WHERE key='duration_ns')),"                                               \
+	" t AS MATERIALIZED (SELECT tid, coalesce(nullif(comm,''),'?') || iif(count(*) > 1, ' and ' || (count(*) - 1) || ' more', '')" \
 	" AS comm, max(sum(life), 1) AS wall, max(life) FROM l GROUP BY tid)"
 
+/* CROSS JOIN: threads are looked up by series. SQLite would else read series for each thread. */
 static const char threads_sql[] =
 	"WITH " THREAD_OF " SELECT coalesce(nullif(t.comm,''),'?') || '[' || t.tid || ']', " COLUMNS
-	" FROM series s JOIN t USING(tid) WHERE s.kind<>20 GROUP BY t.tid"
-	" ORDER BY total(iif(kind IN (1,2,3), s.time, 0)) DESC, total(s.n) DESC, t.tid LIMIT ?";
+	" FROM series s CROSS JOIN t USING(tid) WHERE s.kind<>20 GROUP BY s.tid"
+	" ORDER BY total(iif(kind IN (1,2,3), s.time, 0)) DESC, total(s.n) DESC, s.tid LIMIT ?";
 
 /* Futexes of one signature, and sockets accepted at or connected to one address, are one row. */
 static const char resources_sql[] =
 	"WITH " THREAD_OF ","
 	" f AS (SELECT pid, address, class, signature FROM futex WHERE id > 0),"
-	" r AS (SELECT resource.id, coalesce('futex ' || f.signature, resource.kind || resource.alike)"
+	" r AS MATERIALIZED (SELECT resource.id, coalesce('futex ' || f.signature, resource.kind || resource.alike)"
 	" AS one, resource.alike AS name, f.class FROM resource LEFT JOIN f"
 	" ON resource.kind='futex' AND f.pid=resource.pid AND f.address=resource.number)"
 	" SELECT coalesce(nullif(t.comm,''),'?') || '[' || t.tid || '] > ' || min(r.name) ||"
 	" iif(count(DISTINCT r.id) > 1, ' (' || count(DISTINCT r.id) || ' alike)', '') ||"
 	" coalesce(' (' || min(r.class) || ')', ''), " COLUMNS
-	" FROM series s JOIN t USING(tid) JOIN r ON r.id=s.resource"
-	" GROUP BY t.tid, r.one"
-	" ORDER BY total(s.time) DESC, total(s.n) DESC, t.tid, min(r.id) LIMIT ?";
+	" FROM series s CROSS JOIN t USING(tid) CROSS JOIN r ON r.id=s.resource"
+	" GROUP BY s.tid, r.one"
+	" ORDER BY total(s.time) DESC, total(s.n) DESC, s.tid, min(r.id) LIMIT ?";
 
 /* The clock of an instance over the recording; a file that came later was charged for less. */
 static const char instances_sql[] =
-	"SELECT r.name || ' of ' || coalesce((SELECT max(comm) FROM process p WHERE p.pid=r.pid),'?')"
+	"WITH f AS MATERIALIZED (SELECT epoll, count(*) AS n FROM epoll_file GROUP BY epoll)"
+	" SELECT r.name || ' of ' || coalesce((SELECT max(comm) FROM process p WHERE p.pid=r.pid),'?')"
 	" || '[' || r.pid || ']', 100.0 * total(s.time) / (SELECT CAST(value AS INTEGER)"
-	" FROM recording WHERE key='duration_ns'),"
-	" (SELECT count(*) FROM epoll_file f WHERE f.epoll=r.id)"
-	" FROM series s JOIN resource r ON r.id=s.resource WHERE s.kind=20"
+	" FROM recording WHERE key='duration_ns'), coalesce(max(f.n), 0)"
+	" FROM series s CROSS JOIN resource r ON r.id=s.resource LEFT JOIN f ON f.epoll=r.id"
+	" WHERE s.kind=20"
 	" GROUP BY r.id ORDER BY total(s.time) DESC, r.id LIMIT ?";
 
 /* What a resource has none of is not put. */

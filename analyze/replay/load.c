@@ -213,6 +213,7 @@ static int replay(struct replay *r, struct err *e)
 		ret = futex_start(r, e);
 	if (ret == 0)
 		ret = files_start(r, e);
+	r->events = true;
 	reader_rewind(r->reader);
 	reader_limit(r->reader, 0, UINT64_MAX);
 	if (ret == 0)
@@ -236,9 +237,7 @@ static int finish(struct replay *r, struct err *e)
 		ret = finishers[i](r, e);
 	if (ret == 0)
 		ret = db_exec(r->db, e,
-			      "CREATE INDEX latency_of ON latency(kind, subject, item, low);"
-			      "CREATE INDEX process_of ON process(pid);"
-			      "CREATE INDEX thread_of_process ON thread(pid)");
+			      "CREATE INDEX latency_of ON latency(kind, subject, item, low)");
 	return ret;
 }
 

@@ -71,6 +71,7 @@ struct frame {
 	u32 site;
 	u32 n_args;
 	u64 args[SITE_ARGS_MAX];
+	bool nested;	     /* below so many open calls that the kernel gives no return probe */
 	u64 children;	     /* wall time of probed calls made from it */
 	u64 clock[N_STATES]; /* the thread's clocks at entry */
 	u64 inner[N_STATES]; /* time in each state of probed calls made from it */
@@ -230,6 +231,7 @@ struct replay {
 	u64 stopped;	       /* when the programs were switched off; 0: not known */
 	u64 snapshot_end;      /* of the first snapshot of the host; 0: not told */
 	u64 resnapshot;	       /* begin of the later one that is being read; 0: none */
+	bool events;	       /* the second pass: all records in order of time */
 	bool flight;	       /* cut out of a longer run: counters have a base */
 	u64 clock_monotonic, clock_realtime, clock_boottime; /* the first reading; 0: none */
 	u32 groups;	 /* bit mask of the groups that were recorded */

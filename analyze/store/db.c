@@ -151,6 +151,22 @@ int db_run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...)
 	return ret;
 }
 
+int db_again(sqlite3_stmt *s, struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+	int ret;
+
+	va_start(ap, fmt);
+	ret = bind_all(s, fmt, ap) == SQLITE_OK
+		      ? 0
+		      : refuse(sqlite3_db_handle(s), e, "the database refuses a value");
+	va_end(ap);
+	while (ret == 0 && (ret = db_step(s, e)) > 0)
+		ret = 0;
+	sqlite3_reset(s);
+	return ret;
+}
+
 int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fmt, ...)
 {
 	sqlite3_stmt *s;

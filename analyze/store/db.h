@@ -72,6 +72,9 @@ int db_step(sqlite3_stmt *s, struct err *e);
 /* Prepares, binds, runs to the end. */
 int db_run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...);
 
+/* Binds, runs to the end and resets a statement that was prepared before: no parsing each time. */
+int db_again(sqlite3_stmt *s, struct err *e, const char *fmt, ...);
+
 /* The first column of the first row; 0 or fallback if there is no row or it is NULL. */
 int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fmt, ...);
 

@@ -175,13 +175,35 @@ static void tasks_are_named_and_related(void **state)
 	sqlite3_close(db);
 }
 
+/* The thread ended and its number was used again while the first snapshot was read. */
+static void a_tid_used_twice_in_a_snapshot_is_the_later_thread(void **state)
+{
+	sqlite3 *db = loaded("@cpu 0\n1000 100 switch next=0 state=1\n"
+			     "2000 0 switch next=100\n3000 100 switch next=0 state=1\n@recorder\n"
+			     "0 0 info text=\"targets=all\"\n0 0 info text=\"groups=core,sched\"\n"
+			     "1400 100 thread pid=100 comm=\"earlier\"\n"
+			     "1500 100 thread pid=90 comm=\"later\"\n"
+			     "1600 0 info text=\"snapshot=1600\"\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM thread WHERE tid=100"), 1);
+	assert_int_equal(asked(db, "SELECT pid FROM thread WHERE tid=100 AND comm='later'"), 90);
+	assert_int_equal(asked(db, "SELECT count(*) FROM process WHERE pid=100"), 0);
+	assert_int_equal(asked(db, "SELECT wall FROM thread WHERE tid=100"), 2000);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(system_calls_become_rows_and_sums), T(turns_are_cut_at_receives),
-		T(descriptors_are_followed),	      T(block_requests_are_followed),
-		T(losses_are_located_and_judged),     T(cut_recordings_are_truncated),
+		T(system_calls_become_rows_and_sums),
+		T(turns_are_cut_at_receives),
+		T(descriptors_are_followed),
+		T(block_requests_are_followed),
+		T(losses_are_located_and_judged),
+		T(cut_recordings_are_truncated),
 		T(tasks_are_named_and_related),
+		T(a_tid_used_twice_in_a_snapshot_is_the_later_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

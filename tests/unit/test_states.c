@@ -3,6 +3,10 @@
  * analyze/replay/tasks/track_states.c and track_calls.c: a thread's life by hand. All times below
  * are chosen so that each sum can be checked on paper.
  */
+#include "tests/unit.h"
+
+#include "analyze/analyses/analysis.h"
+#include "format/buf.h"
 #include "tests/loaded.h"
 #include "tests/unit.h"
 
@@ -276,6 +280,35 @@ static void calls_without_a_partner_are_counted(void **state)
 	sqlite3_close(db);
 }
 
+/* 70 calls in one another: the kernel has return probes for the first 64. */
+static void calls_below_64_others_are_counted(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	buf_printf(&text, &e, "%s910 0 site id=0 flags=3 text=\"/bin/x:f\"\n@cpu 0\n", START);
+	for (i = 0; i < 70; i++)
+		buf_printf(&text, &e, "%d 100 call site=0 sp=%d\n", 2000 + i, 9000 - i);
+	for (i = 63; i >= 0; i--)
+		buf_printf(&text, &e, "%d 100 return site=0 sp=%d\n", 3000 - i, 9000 - i);
+	for (i = 0; i < 66; i++)
+		buf_printf(&text, &e, "%d 100 call site=0 sp=%d\n", 4000 + i, 9000 - i);
+	db = loaded(text.data);
+	assert_int_equal(asked(db, "SELECT n FROM call_stat"), 64);
+	assert_int_equal(asked(db, "SELECT nested FROM call_defect"), 8);
+	assert_int_equal(asked(db, "SELECT abandoned FROM call_defect"), 0);
+	assert_int_equal(asked(db, "SELECT open FROM call_defect"), 64);
+	assert_int_equal(analyses_run(db, "functions", &e), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE label='LIMIT' AND sentence"
+				   " LIKE 'f: 8 calls are not timed%'"),
+			 1);
+	sqlite3_close(db);
+	buf_free(&text);
+}
+
 /* flags 1: only entries are recorded, so that they are no open calls and have no times. */
 static void entries_alone_are_calls_without_times(void **state)
 {
@@ -313,6 +346,7 @@ int main(void)
 		T(uninterruptible_is_not_disk),		T(open_calls_explain_the_last_sleep),
 		T(threads_end_at_their_last_switch),	T(calls_are_split_by_reason),
 		T(calls_without_a_partner_are_counted), T(entries_alone_are_calls_without_times),
+		T(calls_below_64_others_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

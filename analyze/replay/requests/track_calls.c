@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RETURNS_OPEN 64 /* of one thread: MAX_URETPROBE_DEPTH of the kernel */
+
 struct call_stat {
 	u32 site;
 	bool entries_only; /* its returns are not recorded */
-	u64 open, unmatched, abandoned, oldest;
+	u64 open, unmatched, abandoned, nested, oldest;
 	u64 n, apart, recursive, total, exclusive, entries;
 	bool split;
 	struct hist latency;
@@ -50,7 +52,10 @@ static int abandon(struct replay *r, struct thread *t, u32 from, u32 n, struct e
 		s = stat_of(r, t->frames[i].site, e);
 		if (!s)
 			return ERR_FAIL;
-		s->abandoned++;
+		if (t->frames[i].nested)
+			s->nested++;
+		else
+			s->abandoned++;
 	}
 	memmove(t->frames + from, t->frames + from + n,
 		(t->n_frames - from - n) * sizeof(*t->frames));
@@ -64,6 +69,9 @@ static int room_for_frame(struct replay *r, struct thread *t, struct err *e)
 	u32 cap = t->cap_frames ? 2 * t->cap_frames : 8;
 	struct frame *grown;
 
+	/* those that the kernel gave no return go first */
+	if (t->n_frames == FRAME_LIMIT && t->frames[RETURNS_OPEN].nested)
+		return abandon(r, t, RETURNS_OPEN, FRAME_LIMIT / 2, e);
 	if (t->n_frames == FRAME_LIMIT || (r->n_frames >= FRAME_TOTAL && t->n_frames > 1))
 		return abandon(r, t, 0, t->n_frames / 2, e);
 	if (r->n_frames >= FRAME_TOTAL)
@@ -129,6 +137,7 @@ static int enter(struct replay *r, const struct record *rec, struct frame *f, st
 	}
 	if (states_settle(r, t, NULL, e) < 0 || room_for_frame(r, t, e) < 0)
 		return ERR_FAIL;
+	f->nested = t->n_frames >= RETURNS_OPEN;
 	memcpy(f->clock, t->clock, sizeof(f->clock));
 	t->frames[t->n_frames++] = *f;
 	r->n_frames++;
@@ -272,6 +281,10 @@ int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 		s = stat_of(r, t->frames[i].site, e);
 		if (!s)
 			return ERR_FAIL;
+		if (t->frames[i].nested) {
+			s->nested++;
+			continue;
+		}
 		age = elapsed(t->frames[i].ts, ts);
 		s->open++;
 		s->oldest = age > s->oldest ? age : s->oldest;
@@ -316,9 +329,10 @@ static int stat_rows(struct replay *r, const struct call_stat *s, struct err *e)
 {
 	int ret = 0;
 
-	if (s->open || s->unmatched || s->abandoned)
-		ret = db_insert(r->db, TABLE_call_defect, e, "iiiii", (s64)s->site, (s64)s->open,
-				(s64)s->unmatched, (s64)s->abandoned, (s64)(s->oldest & INT64_MAX));
+	if (s->open || s->unmatched || s->abandoned || s->nested)
+		ret = db_insert(r->db, TABLE_call_defect, e, "iiiiii", (s64)s->site, (s64)s->open,
+				(s64)s->unmatched, (s64)s->abandoned, (s64)(s->oldest & INT64_MAX),
+				(s64)s->nested);
 	if (ret == 0)
 		ret = db_insert(r->db, TABLE_call_stat, e, "iiiiiiiii", (s64)s->site, (s64)s->n,
 				(s64)s->apart, (s64)s->recursive, (s64)(s->total & INT64_MAX),

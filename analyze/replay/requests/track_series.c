@@ -244,6 +244,8 @@ u32 series_file(struct replay *r, const struct process *p, s32 fd, struct file *
 static const char names_sql[] =
 	"CREATE INDEX series_of ON series(kind, tid, ts);"
 	"CREATE INDEX fd_of ON fd(ino, dev);"
+	"CREATE INDEX resource_of ON resource(id);"
+	"CREATE INDEX disk_of ON disk(dev);"
 	"UPDATE resource SET (name, alike)=(SELECT trim(f.role || ' ' || f.local || CASE"
 	" WHEN f.remote IN ('','0.0.0.0:0') THEN '' ELSE ' - ' || f.remote END),"
 	" trim(f.role || ' ' || iif(f.role='connected', f.remote, f.local)) FROM fd f"

@@ -159,7 +159,8 @@ static const char names_sql[] =
 	" max(replace(name, '[' || pid || ']', '')) || ' (' || count(DISTINCT pid) || ' processes)' END,"
 	" kind, port, count(DISTINCT pid), sum(recvs), sum(sends), sum(turns)"
 	" FROM (SELECT *, max(turns > 0) OVER (PARTITION BY server) AS any FROM service"
-	" WHERE server > 0) WHERE turns > 0 OR NOT any GROUP BY server ORDER BY server";
+	" WHERE server > 0) WHERE turns > 0 OR NOT any GROUP BY server ORDER BY server;"
+	"CREATE INDEX server_of ON server(id)";
 
 int servers_finish(struct replay *r, struct err *e)
 {

@@ -121,6 +121,51 @@ static void thread_again(struct replay *r, struct thread *t, const struct record
 	take_names(t, ev, rec);
 }
 
+static void process_free(struct process *p)
+{
+	u32 fd;
+
+	for (fd = 0; fd < p->n_files; fd++)
+		file_free(p->files[fd]);
+	free(p->files);
+	hist_free(&p->runq);
+	hist_free(&p->turn_latency);
+	hist_free(&p->served_latency);
+	hist_free(&p->exchange_latency);
+	idmap_free(&p->futexes);
+	free(p->cmdline);
+	free(p->directory);
+	free(p);
+}
+
+static void thread_free(struct thread *t)
+{
+	free(t->waits);
+	free(t->frames);
+	free(t->roused);
+	free(t->past);
+	free(t->ready);
+	free(t->pages);
+	free(t);
+}
+
+/*
+ * Its number is used again within the first snapshot: it ended before the events are read, so its
+ * life has no part in the recording.
+ */
+static void thread_forget(struct replay *r, struct thread *t)
+{
+	struct process *p = t->process;
+
+	idmap_take(&r->threads, t->tid);
+	r->last = NULL;
+	thread_free(t);
+	if (--p->threads)
+		return;
+	idmap_take(&r->processes, p->pid);
+	process_free(p);
+}
+
 /* Snapshot: these threads existed when the recording began, or later, when it was taken. */
 int tasks_on_thread(struct replay *r, const struct record *rec, struct err *e)
 {
@@ -134,6 +179,10 @@ int tasks_on_thread(struct replay *r, const struct record *rec, struct err *e)
 	if (t && t->process->pid == ev->pid) {
 		thread_again(r, t, rec);
 		return 0;
+	}
+	if (t && !r->events) {
+		thread_forget(r, t);
+		t = NULL;
 	}
 	/* its fork was lost, and it was taken for a process of its own; or a begin and an end were
 	 */
@@ -290,34 +339,6 @@ static struct name name_of(const comm16 comm)
 	return n;
 }
 
-static void process_free(struct process *p)
-{
-	u32 fd;
-
-	for (fd = 0; fd < p->n_files; fd++)
-		file_free(p->files[fd]);
-	free(p->files);
-	hist_free(&p->runq);
-	hist_free(&p->turn_latency);
-	hist_free(&p->served_latency);
-	hist_free(&p->exchange_latency);
-	idmap_free(&p->futexes);
-	free(p->cmdline);
-	free(p->directory);
-	free(p);
-}
-
-static void thread_free(struct thread *t)
-{
-	free(t->waits);
-	free(t->frames);
-	free(t->roused);
-	free(t->past);
-	free(t->ready);
-	free(t->pages);
-	free(t);
-}
-
 static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, struct err *e)
 {
 	struct name comm = name_of(p->comm);
@@ -450,7 +471,11 @@ int tasks_finish(struct replay *r, struct err *e)
 		ret = ret < 0 ? ret : one;
 	}
 	free(list);
-	return ret;
+	/* now, since the names of services and resources are looked up in them */
+	return ret < 0 ? ret
+		       : db_exec(r->db, e,
+				 "CREATE INDEX process_of ON process(pid);"
+				 "CREATE INDEX thread_of_process ON thread(pid)");
 }
 
 /* After an error: what is left, without writing rows. */

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Work of SQL in loading, analyses and reports, counted in steps of SQLite's virtual machine on
+ * recordings of one size and of twice that size. Steps that more than double (MOST) are
+ * superlinear. One shape for each thing that a host has many of.
+ */
+#include "tests/unit.h"
+
+#include "analyze/analyses/analysis.h"
+#include "analyze/replay/load.h"
+#include "analyze/render/render.h"
+#include "format/buf.h"
+#include "tests/loaded.h"
+
+#include <ctype.h>
+
+#define UNITS	   200
+#define STATEMENTS 1000
+#define SHAPE	   3000
+#define MOST	   2.7	 /* n log n gives 2.3 at this size */
+#define FEW	   20000 /* steps that are not judged: constant parts weigh too much */
+
+#define HEAD                                                                                  \
+	"@recorder\n0 0 info text=\"targets=all\"\n"                                          \
+	"1 0 info text=\"groups=core,syscalls,sched,block,uprobe,net,files,process,"          \
+	"pagecache\"\n2 0 site id=1 flags=3 text=\"/bin/x:f\"\n3 0 disk dev=7 name=\"vda\"\n" \
+	"4 100 thread pid=100 state=83 comm=\"server\" cgroup=9\n"                            \
+	"5 0 cgroup id=9 path=\"/a\"\n10 0 info text=\"snapshot=10\"\n"                       \
+	"11 0 info text=\"begin=11\"\n@cpu 0\n"
+
+struct step_count {
+	char sql[SHAPE];
+	double steps;
+};
+
+struct step_counts {
+	struct step_count of[STATEMENTS];
+	size_t n;
+};
+
+/* The text of a statement with each number as #: those of one shape count as one. */
+static void shape_of(char *out, size_t size, const char *sql)
+{
+	size_t n = 0;
+
+	while (*sql && n + 2 < size) {
+		if (isdigit((unsigned char)*sql)) {
+			out[n++] = '#';
+			while (isdigit((unsigned char)*sql))
+				sql++;
+		} else {
+			out[n++] = *sql++;
+		}
+	}
+	out[n] = '\0';
+}
+
+static int statement_ended(unsigned int what, void *arg, void *statement, void *ns)
+{
+	struct step_counts *c = arg;
+	const char *sql = sqlite3_sql(statement);
+	int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
+	char shape[SHAPE];
+	size_t i;
+
+	(void)what;
+	(void)ns;
+	shape_of(shape, sizeof(shape), sql ? sql : "");
+	for (i = 0; i < c->n && strcmp(c->of[i].sql, shape) != 0; i++)
+		;
+	if (i == STATEMENTS)
+		fail_msg("more than %d statements", STATEMENTS);
+	if (i == c->n) {
+		c->n++;
+		memcpy(c->of[i].sql, shape, sizeof(shape));
+		c->of[i].steps = 0;
+	}
+	c->of[i].steps += (unsigned int)steps;
+	return 0;
+}
+
+typedef void (*unit_fn)(struct buf *text, int i, long t);
+
+static void line(struct buf *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void line(struct buf *text, const char *fmt, ...)
+{
+	struct err e = { 0 };
+	char one[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(one, sizeof(one), fmt, ap);
+	va_end(ap);
+	assert_int_equal(buf_printf(text, &e, "%s\n", one), 0);
+}
+
+static void count_steps(struct step_counts *c, unit_fn unit, int n)
+{
+	struct render_options o = { .format = RENDER_TEXT };
+	struct buf text = { 0 }, out = { 0 };
+	struct reader *r = NULL;
+	struct err e = { 0 };
+	const char *path;
+	sqlite3 *db = NULL;
+	int i, ret;
+
+	assert_int_equal(buf_printf(&text, &e, "%s", HEAD), 0);
+	for (i = 0; i < n; i++)
+		unit(&text, i, 1000000 + 1000000L * i);
+	path = packed(text.data);
+	c->n = 0;
+	ret = reader_open(&r, path, &e);
+	unlink(path);
+	if (ret == 0)
+		ret = db_open(&db, NULL, true, &e);
+	if (ret == 0) {
+		sqlite3_trace_v2(db, SQLITE_TRACE_PROFILE, statement_ended, c);
+		ret = load_recording(db, r, &e);
+	}
+	if (ret == 0)
+		ret = analyses_run(db, NULL, &e);
+	if (ret == 0)
+		ret = render_report(&out, db, &o, &e);
+	o.format = RENDER_JSON;
+	if (ret == 0)
+		ret = render_report(&out, db, &o, &e);
+	if (ret < 0)
+		fail_msg("%s", e.text);
+	reader_free(r);
+	sqlite3_close(db);
+	buf_free(&text);
+	buf_free(&out);
+}
+
+static double steps_of(const struct step_counts *c, const char *sql)
+{
+	size_t i;
+
+	for (i = 0; i < c->n; i++)
+		if (strcmp(c->of[i].sql, sql) == 0)
+			return c->of[i].steps;
+	return 0;
+}
+
+static void grows_linearly(unit_fn unit)
+{
+	static struct step_counts one, two;
+	double before, all = 0;
+	int bad = 0;
+	size_t i;
+
+	count_steps(&one, unit, UNITS);
+	count_steps(&two, unit, 2 * UNITS);
+	for (i = 0; i < two.n; i++) {
+		before = steps_of(&one, two.of[i].sql);
+		all += two.of[i].steps;
+		if (two.of[i].steps < FEW || two.of[i].steps <= MOST * before)
+			continue;
+		print_error("%.0f steps, %.0f for twice as much: %s\n", before, two.of[i].steps,
+			    two.of[i].sql);
+		bad++;
+	}
+	assert_true(all > FEW);
+	assert_int_equal(bad, 0);
+}
+
+/* ---- what a host has many of ---- */
+
+/* A process that is made, opens, serves one request, waits for a lock and a disk, and ends. */
+static void short_process(struct buf *x, int i, long t)
+{
+	int p = 1000 + i;
+
+	line(x, "%ld 100 cgroup_made id=%d parent=9 path=\"/a/%d\"", t, p, p);
+	line(x, "%ld 100 fork child=%d child_pid=%d pid=100 comm=\"server\" cgroup=%d", t + 1, p, p,
+	     p);
+	line(x, "%ld 100 wakeup_new target=%d prio=120", t + 2, p);
+	line(x, "%ld 100 switch next=%d prio=120 state=1", t + 3, p);
+	line(x, "%ld %d exec pid=%d old_tid=%d comm=\"short%d\" filename=\"/bin/s%d\"", t + 4, p, p,
+	     p, i, i);
+	line(x, "%ld %d spawn pid=%d parent=100 args=\"/bin/s%d\"", t + 5, p, p, i);
+	line(x, "%ld %d file_open nr=openat ret=3 dur=1 dir=-100 path=\"/f%d\"", t + 6, p, i);
+	line(x, "%ld %d fd pid=%d fd=3 mode=0100000 ino=%d dev=8 path=\"/f%d\"", t + 7, p, p, p, i);
+	line(x, "%ld %d syscall nr=read fd=3 ret=9 count=9 dur=2", t + 10, p);
+	line(x, "%ld %d page_get ino=%d dev=8 last=3", t + 11, p, p);
+	line(x, "%ld %d page_add ino=%d dev=8 pages=2", t + 12, p, p);
+	line(x, "%ld %d block_start request=%d sector=%d dev=7 bytes=4096", t + 13, p, p, 8 * i);
+	line(x, "%ld %d switch next=0 state=2 flags=2", t + 14, p);
+	line(x, "%ld 0 block_complete request=%d sector=%d dev=7 bytes=4096", t + 300, p, 8 * i);
+	line(x, "%ld 0 waking target=%d context=2 prio=120", t + 301, p);
+	line(x, "%ld 0 switch next=%d prio=120", t + 400, p);
+	line(x,
+	     "%ld %d fd pid=%d fd=5 mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80 "
+	     "dport=%d saddr=127.0.0.1 daddr=10.0.%d.%d",
+	     t + 401, p, p, 100000 + i, 2000 + i, i / 250, i % 250);
+	line(x, "%ld %d syscall nr=read fd=5 ret=9 count=99 dur=2", t + 410, p);
+	line(x, "%ld %d call site=1 sp=%d", t + 415, p, 64);
+	line(x, "%ld %d syscall_args nr=futex arg0=0x5000 arg1=0x80 dur=5 ret=0", t + 420, p);
+	line(x, "%ld %d return site=1 sp=%d", t + 425, p, 64);
+	line(x, "%ld %d syscall nr=write fd=5 ret=9 count=9 dur=2", t + 430, p);
+	line(x, "%ld %d syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=9 ret=1", t + 440, p);
+	line(x, "%ld %d exit pid=%d", t + 450, p, p);
+	line(x, "%ld %d ended pid=%d parent=100 user=5", t + 451, p, p);
+	line(x, "%ld %d switch next=100 state=64 prio=120", t + 460, p);
+}
+
+static void short_processes(void **state)
+{
+	(void)state;
+	grows_linearly(short_process);
+}
+
+/* Threads of one process wait for one lock, each woken by the one before. */
+static void thread_of_one(struct buf *x, int i, long t)
+{
+	int p = 1000 + i;
+
+	line(x, "%ld 100 fork child=%d child_pid=100 pid=100 comm=\"worker\"", t, p);
+	line(x, "%ld 100 wakeup_new target=%d prio=120", t + 1, p);
+	line(x, "%ld 100 switch next=%d prio=120 state=1", t + 3, p);
+	line(x,
+	     "%ld %d fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80 "
+	     "dport=%d saddr=127.0.0.1 daddr=10.0.%d.%d",
+	     t + 4, p, 10 + i, 5000 + i, 2000 + i, i / 250, i % 250);
+	line(x, "%ld %d syscall nr=read fd=%d ret=9 count=99 dur=2", t + 10, p, 10 + i);
+	line(x,
+	     "%ld %d fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=3 socktype=1 dport=%d "
+	     "sport=%d saddr=127.0.0.1 daddr=10.1.0.1",
+	     t + 14, p, 5000 + i, 15000 + i, 9000 + i, 3000 + i);
+	line(x, "%ld %d syscall nr=write fd=%d ret=9 count=9 dur=2", t + 15, p, 5000 + i);
+	line(x, "%ld %d syscall nr=read fd=%d ret=9 count=9 dur=2", t + 18, p, 5000 + i);
+	line(x, "%ld %d switch next=0 state=1", t + 20, p);
+	line(x, "%ld %d waking target=%d prio=120", t + 500, p - (i > 0), p);
+	line(x, "%ld 0 switch next=%d prio=120", t + 510, p);
+	line(x, "%ld %d syscall_args nr=futex arg0=%d arg1=0x80 dur=505 ret=0", t + 520, p,
+	     0x5000 + 64 * (i / 2));
+	line(x, "%ld %d syscall_args nr=futex arg0=%d arg1=0x81 dur=5 ret=1", t + 530, p,
+	     0x5000 + 64 * (i / 2));
+	line(x, "%ld %d call site=1 sp=%d", t + 535, p, 64);
+	line(x, "%ld %d return site=1 sp=%d", t + 545, p, 64);
+	line(x, "%ld %d syscall nr=write fd=%d ret=9 count=9 dur=2", t + 550, p, 10 + i);
+	line(x, "%ld %d syscall_args nr=poll arg2=9 dur=9 ret=1", t + 560, p);
+	line(x, "%ld %d switch next=100 state=1 prio=120", t + 600, p);
+}
+
+static void threads_of_one_process(void **state)
+{
+	(void)state;
+	grows_linearly(thread_of_one);
+}
+
+/* Clients of one server, each with a connection of its own. */
+static void connection_of_one(struct buf *x, int i, long t)
+{
+	line(x, "%ld 0 waking target=100 context=1 prio=120", t);
+	line(x, "%ld 0 switch next=100 prio=120", t + 1);
+	line(x,
+	     "%ld 0 tcp_state sock=%d ino=%d family=2 sport=80 dport=%d from=3 to=1 saddr=127.0.0.1 "
+	     "daddr=10.0.%d.%d",
+	     t + 2, 70000 + i, 5000 + i, 2000 + i, i / 250, i % 250);
+	line(x,
+	     "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80 "
+	     "dport=%d saddr=127.0.0.1 daddr=10.0.%d.%d",
+	     t + 4, 10 + i, 5000 + i, 2000 + i, i / 250, i % 250);
+	line(x, "%ld 100 syscall_args nr=epoll_ctl arg0=4 arg1=1 arg2=%d dur=1", t + 5, 10 + i);
+	line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=1 ret=1", t + 7);
+	line(x, "%ld 100 syscall nr=read fd=%d ret=9 count=99 dur=2", t + 10, 10 + i);
+	line(x, "%ld 100 tcp_retransmit sock=%d ino=%d family=2 sport=80 dport=%d state=1", t + 12,
+	     70000 + i, 5000 + i, 2000 + i);
+	line(x, "%ld 100 syscall nr=write fd=%d ret=9 count=9 dur=2", t + 15 + i, 10 + i);
+	line(x, "%ld 100 switch next=0 state=1", t + 2000 + i);
+}
+
+static void connections_of_one_server(void **state)
+{
+	(void)state;
+	grows_linearly(connection_of_one);
+}
+
+/* Files of one process, opened, read, renamed. */
+static void file_of_one(struct buf *x, int i, long t)
+{
+	line(x, "%ld 100 file_open nr=openat ret=%d dur=1 dir=-100 path=\"/f%d\"", t, 10 + i, i);
+	line(x, "%ld 100 fd pid=100 fd=%d mode=0100000 ino=%d dev=8 path=\"/f%d\"", t + 1, 10 + i,
+	     5000 + i, i);
+	line(x, "%ld 100 syscall nr=read fd=%d ret=9 count=9 dur=2", t + 5, 10 + i);
+	line(x, "%ld 100 page_get ino=%d dev=8 last=3", t + 6, 5000 + i);
+	line(x, "%ld 100 page_add ino=%d dev=8 pages=2", t + 7, 5000 + i);
+	line(x, "%ld 100 fd pid=100 fd=%d mode=0010000 ino=%d dev=9", t + 8, 3000 + i, 9000 + i);
+	line(x, "%ld 100 syscall nr=read fd=%d ret=9 count=9 dur=2", t + 15, 3000 + i);
+	line(x, "%ld 100 file_open nr=openat ret=-2 dur=1 dir=-100 path=\"/none%d\"", t + 20, i);
+	line(x, "%ld 100 file_change nr=unlink ret=0 dur=1 dir=-100 path=\"/f%d\"", t + 21, i);
+}
+
+static void files_of_one_process(void **state)
+{
+	(void)state;
+	grows_linearly(file_of_one);
+}
+
+/* Locks of one process, each between two threads of its own, and a woken thread that is delayed. */
+static void lock_of_one(struct buf *x, int i, long t)
+{
+	int a = 2000 + 2 * i, b = a + 1;
+
+	line(x, "%ld 100 fork child=%d child_pid=100 pid=100 comm=\"a\"", t, a);
+	line(x, "%ld 100 fork child=%d child_pid=100 pid=100 comm=\"b\"", t, b);
+	line(x, "%ld 100 switch next=%d prio=120 state=1", t + 1, a);
+	line(x, "%ld %d switch next=%d prio=120 state=1", t + 10, a, b);
+	line(x, "%ld %d waking target=%d prio=120", t + 100000, b, a);
+	line(x, "%ld %d syscall_args nr=futex arg0=%d arg1=0x81 dur=5 ret=1", t + 100010, b,
+	     0x5000 + 64 * i);
+	line(x, "%ld %d switch next=100 prio=120 flags=1", t + 100020, b);
+	line(x, "%ld 100 switch next=%d prio=120 state=1", t + 200000, a);
+	line(x, "%ld %d syscall_args nr=futex arg0=%d arg1=0x80 dur=200000 ret=0", t + 200010, a,
+	     0x5000 + 64 * i);
+	line(x, "%ld %d switch next=%d prio=120 state=1", t + 200020, a, b);
+	line(x, "%ld %d switch next=100 prio=120 state=1", t + 200030, b);
+}
+
+static void locks_of_one_process(void **state)
+{
+	(void)state;
+	grows_linearly(lock_of_one);
+}
+
+/* Requests on one connection, of one thread, with a call of a probed function each. */
+static void request_of_one(struct buf *x, int i, long t)
+{
+	if (i == 0)
+		line(x,
+		     "%ld 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 "
+		     "sport=80 dport=99 saddr=127.0.0.1 daddr=10.0.0.1",
+		     t - 10);
+	line(x, "%ld 0 waking target=100 context=1 prio=120", t);
+	line(x, "%ld 0 switch next=100 prio=120", t + 1000);
+	line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=1000 ret=1", t + 2000);
+	line(x, "%ld 100 syscall nr=read fd=5 ret=9 count=99 dur=200", t + 3000);
+	line(x, "%ld 100 call site=1 sp=64", t + 4000);
+	line(x, "%ld 100 return site=1 sp=64", t + 50000);
+	line(x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", t + 60000);
+	line(x, "%ld 100 switch next=0 state=1", t + 70000);
+}
+
+static void requests_of_one_thread(void **state)
+{
+	(void)state;
+	grows_linearly(request_of_one);
+}
+
+/* Cgroups with a quota, each with a process, read twice. */
+static void cgroup_of_many(struct buf *x, int i, long t)
+{
+	int p = 1000 + i;
+
+	line(x, "@recorder\n%ld 0 cgroup id=%d path=\"/q/%d\"", t, 5000 + i, i);
+	line(x, "%ld 0 throttle cgroup=%d quota=1000 period=10000", t, 5000 + i);
+	line(x, "%ld 0 throttle cgroup=%d quota=1000 period=10000 periods=9 throttled=9 time=5",
+	     t + 900000, 5000 + i);
+	line(x, "%ld 0 disk dev=%d name=\"d%d\"\n@cpu 0", t, 100 + i, i);
+	line(x, "%ld 100 fork child=%d child_pid=%d pid=100 comm=\"p\" cgroup=%d", t + 1, p, p,
+	     5000 + i);
+	line(x, "%ld 100 switch next=%d prio=120 flags=1", t + 3, p);
+	line(x, "%ld %d block_start request=%d sector=8 dev=%d bytes=4096", t + 13, p, p, 100 + i);
+	line(x, "%ld %d block_complete request=%d sector=8 dev=%d bytes=4096", t + 300, p, p,
+	     100 + i);
+	line(x, "%ld %d switch next=100 state=1 prio=120", t + 400, p);
+}
+
+static void cgroups_of_one_host(void **state)
+{
+	(void)state;
+	grows_linearly(cgroup_of_many);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(short_processes),	 T(threads_of_one_process), T(connections_of_one_server),
+		T(files_of_one_process), T(locks_of_one_process),   T(requests_of_one_thread),
+		T(cgroups_of_one_host),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
