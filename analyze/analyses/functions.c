@@ -213,10 +213,10 @@ static int put_nested(struct analysis_ctx *c, const struct function *f, struct e
 {
 	if (!f->nested)
 		return 0;
-	return put_finding(c, e, NOTE, "LIMIT", NULL,
-			   "%s: %s calls are not timed: they were nested in 64 probed calls, and "
-			   "the kernel gives a thread no more return probes.",
-			   f->name, counted(f->nested).text);
+	return put_prose(c, e, NOTE, "LIMIT", NULL,
+			 "%s: %s calls are not timed: they were nested in 64 probed calls, and "
+			 "the kernel gives a thread no more return probes.",
+			 f->name, counted(f->nested).text);
 }
 
 static int analyse_function(struct analysis_ctx *c, struct function *f, struct err *e)

@@ -238,7 +238,7 @@ static int read_kind(struct speech *s, s64 id, const char **ret_template)
 {
 	sqlite3_stmt *q;
 	int i, ret = db_query(&q, s->db, s->e,
-			      "SELECT kind, subject_kind, subject FROM finding WHERE id=?", "i",
+			      "SELECT kind, subject_kind, subject FROM finding WHERE rowid=?", "i",
 			      id);
 
 	if (ret < 0)

@@ -257,6 +257,8 @@ static int create(sqlite3 *db, struct err *e)
 	ret = db_exec(db, e, sql);
 	if (ret == 0)
 		ret = make_tables(db, e);
+	if (ret == 0)
+		ret = db_exec(db, e, "CREATE INDEX finding_value_of ON finding_value(finding)");
 	return ret < 0 ? ret : make_views(db, e);
 }
 

@@ -42,7 +42,7 @@ int finding_put(sqlite3 *db, const char *analysis, const struct finding *f, s64 
 {
 	s64 id = 0, seq = 0;
 	const struct value *v;
-	int ret = db_int(db, &id, e, "SELECT coalesce(max(id), 0) + 1 FROM finding", "");
+	int ret = db_int(db, &id, e, "SELECT coalesce(max(rowid), 0) + 1 FROM finding", "");
 
 	if (ret == 0)
 		ret = db_insert(db, TABLE_finding, e, "issisisis", id, analysis,

@@ -7,8 +7,8 @@
 #include "tests/unit.h"
 
 #include "analyze/analyses/analysis.h"
-#include "analyze/replay/load.h"
 #include "analyze/render/render.h"
+#include "analyze/replay/load.h"
 #include "format/buf.h"
 #include "tests/loaded.h"
 
