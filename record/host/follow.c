@@ -7,6 +7,8 @@
 
 #include "record/fdinfo.h"
 #include "record/procfs.h"
+#include "record/fdinfo.h"
+#include "record/procfs.h"
 #include "sockets.h"
 
 #include <bpf/bpf.h>

@@ -8,6 +8,10 @@
 #include "record/probes.h"
 #include "record/pump.h"
 #include "record/safe_open.h"
+#include "record/options.h"
+#include "record/probes.h"
+#include "record/pump.h"
+#include "record/safe_open.h"
 
 #define SILENT_MAX 16
 

@@ -3,6 +3,7 @@
 #include "sockets.h"
 
 #include "record/fdinfo.h"
+#include "record/fdinfo.h"
 
 #include <stdbool.h>
 #include <stdio.h>
