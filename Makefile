@@ -13,7 +13,7 @@ ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(patsubst arm64,aar
 prefix    ?= /usr/local
 PLOTS     ?= $(CURDIR)/plots
 CFLAGS    ?= -O2 -g
-override CFLAGS += -std=gnu11 -Wall -Wextra -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
+override CFLAGS += -std=gnu11 -Wall -Wextra -Wno-gnu-variable-sized-type-not-at-end -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
 override CFLAGS += $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 comma     := ,
 ANALYZE_LIBS := -lzstd -lsqlite3 -lgsl -lgslcblas -lm
