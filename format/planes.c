@@ -9,12 +9,19 @@
 
 typedef u8 vec __attribute__((vector_size(ROWS)));
 
+/* clang and, since 12, gcc take the indices as arguments; older gcc as a vector. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifndef SHUFFLE
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (vec){ __VA_ARGS__ })
+#endif
+
 /* The lower or upper halves of two vectors, byte by byte in turn. */
-#define LOWER(a, b) \
-	__builtin_shuffle(a, b, (vec){ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 })
-#define UPPER(a, b)             \
-	__builtin_shuffle(a, b, \
-			  (vec){ 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31 })
+#define LOWER(a, b) SHUFFLE(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define UPPER(a, b) SHUFFLE(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 
 /*
  * One step of turning 128 bytes, 8 vectors of 16. Of a byte's place, 3 bits are the number of its
@@ -26,7 +33,11 @@ static inline __attribute__((always_inline)) void turn(vec v[8], int bit)
 	vec lower;
 	int i;
 
+#ifdef __clang__
+#pragma clang loop unroll(full)
+#else
 #pragma GCC unroll 8
+#endif
 	for (i = 0; i < 8; i++) {
 		if (i & bit)
 			continue;

@@ -13,7 +13,7 @@ commands="$browser"' clang bpftool redis-server redis-benchmark gnuplot pkg-conf
 	g++ xz readelf'
 headers='bpf/libbpf.h gelf.h lzma.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
 
-# what only make kernels and make cross need; both fetch with apt
+# what only make kernels, make cross and make fuzz need; they fetch with apt
 case ${1:-} in
 kernels)
 	commands='qemu-system-x86_64 busybox depmod mke2fs xz apt-get dpkg-deb' headers=''
@@ -23,6 +23,13 @@ cross)
 	commands='aarch64-linux-gnu-g++ s390x-linux-gnu-gcc qemu-aarch64-static qemu-s390x-static apt-get dpkg-deb' headers=''
 	packages='g++-aarch64-linux-gnu gcc-s390x-linux-gnu libc6-dev-arm64-cross libc6-dev-s390x-cross
 		qemu-user-static debian-archive-keyring'
+	;;
+fuzz) # after the others: the runtime of the clang that is there
+	fuzzer=$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")
+	[ -e "$fuzzer" ] || fuzzer=$(clang -print-file-name=libclang_rt.fuzzer.a)
+	[ ! -e "$fuzzer" ] || exit 0
+	commands='' headers=libclang_rt.fuzzer
+	packages=libclang-rt-$(clang -dumpversion | cut -d . -f 1)-dev
 	;;
 *) packages='' ;;
 esac

@@ -103,6 +103,40 @@ if [ -s wanted ] && ! comm -23 out wanted | grep -q . && ! comm -13 out wanted |
 else
 	not_ok "the functions are those of nm"
 fi
+
+# hostile files: an end within a minute, with less than 1 GiB (the sanitizers need more for themselves)
+bounded() { # sentence, what, obsrec's options
+	sentence=$1 what=$2
+	shift 2
+	([ -n "$sub" ] || ulimit -v 1048576
+	timeout -s KILL 60 "$obsrec" -o none.obs "$@") >out 2>&1
+	status=$?
+	if [ $status -eq 1 ] && grep -q -- "$sentence" out; then
+		echo "ok $what"
+	else
+		not_ok "$what: status $status"
+	fi
+}
+bounded 'claim more than the file has' "a sparse file with tables of 1 GiB" -u ./sparse.so:f -- true
+bounded 'too many names' "symbols that share a long name" -u ./names.so:f -- true
+bounded 'has no' "a debug file of 1 TiB" -u ./huge.linked:apart -- true
+cat >hold.py <<-'TEXT'
+	import os, sys, time
+	os.chroot('root')
+	print(flush=True)
+	sys.stdin.read()
+TEXT
+mkfifo go come
+python3 hold.py <go >come 2>/dev/null &
+holder=$!
+exec 3>go
+if read -r _ <come; then
+	bounded 'no such library' "a linker's cache that is one text" -p $holder -u libq:f
+else
+	echo "ok a linker's cache that is one text # SKIP no right to chroot"
+fi
+exec 3>&-
+wait $holder
 for f in $(ls lib32.so 2>/dev/null) cxx libstripped.so libheadless.so same.mini same.linked; do
 	if timeout 100 "$fuzz" $f "${ROUNDS:-1500}" >out 2>&1; then cat out; else not_ok "changed $f"; fi
 done

@@ -87,3 +87,34 @@ objcopy --add-section .gnu_debugdata=half.xz same.stripped same.half
 # what a Go program is known by
 printf 'go' >pclntab
 objcopy --add-section .gopclntab=pclntab same gone
+
+# A sparse file: 20 kB of disk, sections of 1 GiB, and every symbol has the same name.
+# In names.so the sections are small enough, but the names are not.
+python3 - <<-'TEXT'
+	import struct
+	def section(name, kind, at, size, link=0, entry=0):
+	    return struct.pack('<IIQQQQIIQQ', name, kind, 0, 0, at, size, link, 0, 8, entry)
+	def make(path, symbols, strings, whole, n):
+	    names = b'\0.dynsym\0.dynstr\0.shstrtab\0'
+	    header = b'\x7fELF\2\1\1' + bytes(9) + struct.pack('<HHIQQQIHHHHHH', 3, 62, 1, 0, 0, 64, 0, 64, 0, 0, 64, 4, 3)
+	    table = section(0, 0, 0, 0) + section(1, 11, 32768, symbols, 2, 24) + \
+	            section(9, 3, 8192, strings) + section(17, 3, 4096, len(names))
+	    with open(path, 'wb') as f:
+	        f.write(header + table)
+	        f.seek(4096)
+	        f.write(names)
+	        f.seek(8192)
+	        f.write(b'_ZSt_throw' * n)
+	        f.truncate(whole)
+	make('sparse.so', 1 << 30, 1 << 30, 3 << 30, 1638)
+	make('names.so', 12 << 20, 1 << 20, 16 << 20, 700)
+TEXT
+
+# The debug file is sparse: its checksum would take hours.
+cp same.noid.debug huge.debug
+objcopy --strip-all --add-gnu-debuglink=huge.debug same.noid huge.linked
+truncate -s 1T huge.debug
+
+# A root with a linker's cache that is one text without an end.
+mkdir -p root/etc
+python3 -c 'open("root/etc/ld.so.cache", "wb").write(b"/libq" * 3000000)'

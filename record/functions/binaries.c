@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A path means what it means to the process that is recorded, which may live in a container. */
-#define _GNU_SOURCE /* asprintf, memmem */
+#define _GNU_SOURCE /* asprintf */
 #include "binaries.h"
 
 #include "rootdir.h"
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define CACHE_MAX (16u << 20)
+#define TRIES_MAX 16 /* paths of ld.so.cache that fit a name: namesakes in several directories */
 
 struct search {
 	struct binaries *b;
@@ -203,25 +204,40 @@ static int add_mapped(struct search *s, u32 pid, struct err *e)
 	return ret;
 }
 
-/* Opens a library whose path is in ld.so.cache: a file of strings, for us. */
+const char *binaries_cached(const char *text, size_t size, const char *name, size_t *at)
+{
+	const char *path, *base;
+	size_t n;
+
+	while (*at < size) {
+		path = text + *at;
+		n = strlen(path);
+		*at += n + 1;
+		base = path[0] == '/' && n < PATH_MAX ? strrchr(path, '/') + 1 : NULL;
+		if (base && binaries_name_fits(name, base) && !strstr(path, "32/"))
+			return path;
+	}
+	return NULL;
+}
+
+/* Opens a library whose path is in ld.so.cache. */
 static bool add_cached(struct search *s, u32 pid, int root, struct err *e)
 {
-	int fd = rootdir_file(root, "/etc/ld.so.cache");
-	char *text = malloc(CACHE_MAX + 1), *at, *begin;
-	size_t n = strlen(s->name);
-	ssize_t size = fd >= 0 && text ? read(fd, text, CACHE_MAX) : 0;
+	int fd = rootdir_file(root, "/etc/ld.so.cache"), tries = TRIES_MAX;
+	char *text = malloc(CACHE_MAX + 1);
+	struct stat st;
+	ssize_t size = fd >= 0 && text && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
+			       ? read(fd, text, CACHE_MAX)
+			       : 0;
+	const char *path;
 	bool found = false;
+	size_t at = 0;
 
 	if (size > 0)
 		text[size] = '\0';
-	for (at = text; !found && size > 0 && (at = memmem(at, text + size - at, s->name, n));
-	     at++) {
-		for (begin = at; begin > text && begin[-1]; begin--)
-			;
-		if (*begin == '/' && at > begin && at[-1] == '/' &&
-		    binaries_name_fits(s->name, at) && !strstr(begin, "32/"))
-			found = add_below(s, pid, begin, e) == 0;
-	}
+	while (!found && size > 0 && tries-- > 0 &&
+	       (path = binaries_cached(text, size, s->name, &at)))
+		found = add_below(s, pid, path, e) == 0;
 	free(text);
 	if (fd >= 0)
 		close(fd);

@@ -35,6 +35,12 @@ int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, c
 
 void binaries_free(struct binaries *b);
 
+/*
+ * The next path of ld.so.cache for a library of this name, from *at on, which moves past it; NULL:
+ * there is none. text has a NUL at size. The time is linear in size. Pure: for tests.
+ */
+const char *binaries_cached(const char *text, size_t size, const char *name, size_t *at);
+
 /* True if a library's or program's file is meant by this name: "libc" means libc.so.6. */
 bool binaries_name_fits(const char *name, const char *base);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -18,6 +19,7 @@
 
 #define UNPACKED_MAX (64u << 20)
 #define PACKER_MAX   (128u << 20) /* memory that unpacking may take */
+#define CRC_MAX	     (1u << 30)	  /* bytes read for the checksums of one .gnu_debuglink */
 
 const char *elf_source_name(enum elf_source source)
 {
@@ -33,19 +35,29 @@ const char *elf_source_name(enum elf_source source)
 	return names[source < N_ELF_SOURCES ? source : ELF_NONE];
 }
 
-/* Checksum of a whole file as .gnu_debuglink has it. */
-static bool same_crc(const struct elffile *f, u32 wanted)
+/* What .gnu_debuglink has of the debug file. */
+struct link {
+	u32 crc;  /* of the whole file */
+	u64 left; /* bytes that may still be read for checksums */
+};
+
+/* Checksum of a whole file. One above the limit has none: it is known by its build-id alone. */
+static bool same_crc(const struct elffile *f, struct link *l)
 {
 	u8 part[65536];
 	uLong crc = crc32(0, NULL, 0);
+	struct stat st;
 	off_t at = 0;
 	ssize_t n;
 
-	while ((n = pread(f->fd, part, sizeof(part), at)) > 0) {
+	if (fstat(f->fd, &st) < 0 || (u64)st.st_size > l->left)
+		return false;
+	l->left -= st.st_size;
+	while (at < st.st_size && (n = pread(f->fd, part, sizeof(part), at)) > 0) {
 		crc = crc32(crc, part, n);
 		at += n;
 	}
-	return n == 0 && (u32)crc == wanted;
+	return at == st.st_size && (u32)crc == l->crc;
 }
 
 static bool same_build_id(const struct elffile *a, const struct elffile *b)
@@ -54,9 +66,9 @@ static bool same_build_id(const struct elffile *a, const struct elffile *b)
 	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
 }
 
-/* Opens a candidate; it must say that it belongs to f, or have the checksum. */
+/* Opens a candidate; its build-id must be that of f, or its checksum that of the link. */
 static bool try_file(struct elffile *ret, const struct elffile *f, int root, const char *path,
-		     const u32 *crc)
+		     struct link *l)
 {
 	struct err e = { 0 };
 	int fd = rootdir_file(root, path);
@@ -64,8 +76,8 @@ static bool try_file(struct elffile *ret, const struct elffile *f, int root, con
 	if (fd < 0 || elffile_open(ret, fd, path, &e) < 0)
 		return false;
 	ret->path = f->path;
-	if (same_build_id(ret, f) || (crc && !ret->build_id_size && same_crc(ret, *crc)) ||
-	    (crc && !f->build_id_size && same_crc(ret, *crc)))
+	if (same_build_id(ret, f) ||
+	    (l && (!ret->build_id_size || !f->build_id_size) && same_crc(ret, l)))
 		return true;
 	elffile_close(ret);
 	return false;
@@ -73,13 +85,13 @@ static bool try_file(struct elffile *ret, const struct elffile *f, int root, con
 
 /* In the root of the process, and on this host. */
 static bool try_roots(struct elffile *ret, const struct elffile *f, int root, const char *path,
-		      const u32 *crc)
+		      struct link *l)
 {
-	bool found = try_file(ret, f, root, path, crc);
+	bool found = try_file(ret, f, root, path, l);
 	int host = found ? -1 : rootdir_open(0);
 
 	if (host >= 0) {
-		found = try_file(ret, f, host, path, crc);
+		found = try_file(ret, f, host, path, l);
 		close(host);
 	}
 	return found;
@@ -106,16 +118,16 @@ static bool by_link(struct elffile *ret, const struct elffile *f, int root)
 	const char *name = d ? d->d_buf : NULL, *slash = strrchr(f->path, '/');
 	size_t n = name ? strnlen(name, d->d_size) : 0, i;
 	char path[PATH_MAX];
-	u32 crc;
+	struct link l = { .left = CRC_MAX };
 
 	if (!n || !slash || (n & ~3ul) + 8 > d->d_size || memchr(name, '/', n))
 		return false;
-	memcpy(&crc, name + (n & ~3ul) + 4, sizeof(crc));
+	memcpy(&l.crc, name + (n & ~3ul) + 4, sizeof(l.crc));
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		int len = snprintf(path, sizeof(path), places[i], (int)(slash - f->path), f->path,
 				   name);
 
-		if (len < (int)sizeof(path) && try_roots(ret, f, root, path, &crc))
+		if (len < (int)sizeof(path) && try_roots(ret, f, root, path, &l))
 			return true;
 	}
 	return false;

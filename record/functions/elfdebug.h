@@ -20,8 +20,8 @@ const char *elf_source_name(enum elf_source source);
 
 /*
  * Opens what belongs to f: /usr/lib/debug/.build-id/xx/yyyy.debug, below the given root or on
- * this host; the file that .gnu_debuglink names, if its checksum or build-id agrees;
- * .gnu_debugdata. Returns which of them, ELF_NONE if there is none.
+ * this host; the file that .gnu_debuglink names, if its build-id agrees, or its checksum, for which
+ * at most 1 GiB is read; .gnu_debugdata. Returns which of them, ELF_NONE if there is none.
  */
 enum elf_source elfdebug_open(struct elffile *ret, const struct elffile *f, int root);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* ELF files through libelf, which bounds what it reads by the file's size: the size of a
- * sparse file is no bound, so counts and sizes are looked at before libelf allocates. */
+/* ELF files through libelf, which bounds its reads by the file's size. The size of a sparse file is
+ * no bound, so counts and sizes are checked before libelf allocates. */
 #include "elffile.h"
 
 #include <fcntl.h>
@@ -10,9 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECTIONS_MAX (1u << 20)
-#define DATA_MAX     (1ull << 30) /* bytes of one section or segment that is read */
-#define NOTES_MAX    (1u << 20)
+#define SECTIONS_MAX (1u << 16)
+#define SEGMENTS_MAX 256
+#define DATA_MAX     (1ull << 30)  /* bytes of one section or segment that is read */
+#define DATA_MIN     (16ull << 20) /* the budget of a small file */
+#define NOTES_MAX    (1u << 20)	   /* bytes of all note segments, or of all note sections */
+#define PACKED_TO    64 /* a file system that compresses has at most this many bytes per byte */
 #define NT_GO_ID     4
 
 static int refuse(const struct elffile *f, const char *what, struct err *e)
@@ -22,17 +25,67 @@ static int refuse(const struct elffile *f, const char *what, struct err *e)
 }
 
 /* The number of sections may stand in the first section, where no 16 bits bound it. */
-static int check_section_count(const struct elffile *f, struct err *e)
+static int check_header(const struct elffile *f, struct err *e)
 {
-	Elf64_Ehdr eh;
-	Elf64_Shdr sh;
+	static const u8 own = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+	union {
+		u8 ident[EI_NIDENT];
+		Elf32_Ehdr w32;
+		Elf64_Ehdr w64;
+	} h;
+	Elf32_Shdr s32;
+	Elf64_Shdr s64;
+	u64 count = 0;
 
-	if (pread(f->fd, &eh, sizeof(eh), 0) != sizeof(eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG))
-		return 0; /* libelf will say it, or it is one of 32 bits, whose counts are small */
-	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shnum != 0 || eh.e_shoff == 0)
-		return 0;
-	if (pread(f->fd, &sh, sizeof(sh), eh.e_shoff) == sizeof(sh) && sh.sh_size > SECTIONS_MAX)
+	if (pread(f->fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.ident, ELFMAG, SELFMAG) != 0)
+		return 0; /* libelf refuses it, or it is too short for a section */
+	if (h.ident[EI_DATA] != own)
+		return refuse(f, "it is for a machine of another byte order", e);
+	if (h.ident[EI_CLASS] == ELFCLASS64 && h.w64.e_shnum == 0 && h.w64.e_shoff != 0 &&
+	    pread(f->fd, &s64, sizeof(s64), h.w64.e_shoff) == sizeof(s64))
+		count = s64.sh_size;
+	if (h.ident[EI_CLASS] == ELFCLASS32 && h.w32.e_shnum == 0 && h.w32.e_shoff != 0 &&
+	    pread(f->fd, &s32, sizeof(s32), h.w32.e_shoff) == sizeof(s32))
+		count = s32.sh_size;
+	return count > SECTIONS_MAX ? refuse(f, "it claims too many sections", e) : 0;
+}
+
+/* Bytes that the tables of a file can have: a hole in it is no data. */
+static u64 budget_of(const struct stat *st)
+{
+	u64 blocks = (u64)st->st_blocks * 512, size = st->st_size;
+
+	/* some network file systems do not report blocks */
+	if (blocks == 0 || blocks > size / PACKED_TO)
+		return size > DATA_MIN ? size : DATA_MIN;
+	return blocks * PACKED_TO > DATA_MIN ? blocks * PACKED_TO : DATA_MIN;
+}
+
+/* Sections do not overlap, so all of them fit into the file; twice that is allowed. */
+static int check_claims(struct elffile *f, struct err *e)
+{
+	u64 claimed = 0, limit = 2 * f->budget;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	size_t n, names;
+
+	if (elf_getshdrnum(f->elf, &n) == 0 && n > SECTIONS_MAX)
 		return refuse(f, "it claims too many sections", e);
+	if (elf_getphdrnum(f->elf, &n) == 0 && n > SEGMENTS_MAX)
+		return refuse(f, "it claims too many segments", e);
+	while ((scn = elf_nextscn(f->elf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS)
+			continue;
+		claimed += sh.sh_size < limit ? sh.sh_size : limit + 1;
+		if (claimed > limit)
+			return refuse(f, "its sections claim more than the file has", e);
+	}
+	/* libelf would unpack them unasked */
+	if (elf_getshdrstrndx(f->elf, &names) == 0 &&
+	    gelf_getshdr(elf_getscn(f->elf, names), &sh) && (sh.sh_flags & SHF_COMPRESSED))
+		return refuse(f, "the names of its sections are compressed", e);
+	if (f->budget > DATA_MAX)
+		f->budget = DATA_MAX;
 	return 0;
 }
 
@@ -68,25 +121,32 @@ static void find_notes(struct elffile *f)
 	GElf_Shdr sh;
 	GElf_Phdr ph;
 	size_t i, n;
+	u64 left = NOTES_MAX;
 
 	for (i = 0; elf_getphdrnum(f->elf, &n) == 0 && i < n && gelf_getphdr(f->elf, i, &ph); i++)
-		if (ph.p_type == PT_NOTE && ph.p_filesz <= NOTES_MAX)
+		if (ph.p_type == PT_NOTE && ph.p_filesz <= left) {
+			left -= ph.p_filesz;
 			read_notes(f, elffile_chunk(f, ph.p_offset, ph.p_filesz,
 						    ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR));
+		}
+	left = NOTES_MAX;
 	while (!f->build_id_size && (scn = elf_nextscn(f->elf, scn)))
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_NOTE && sh.sh_size <= NOTES_MAX)
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_NOTE && sh.sh_size <= left) {
+			left -= sh.sh_size;
 			read_notes(f, elffile_data(f, scn));
+		}
 }
 
 static int look(struct elffile *f, struct err *e)
 {
 	GElf_Shdr sh;
-	size_t n;
+	int ret;
 
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF)
 		return err_set(e, ERR_FAIL, "%s is not an ELF program or library", f->path);
-	if (elf_getshdrnum(f->elf, &n) == 0 && n > SECTIONS_MAX)
-		return refuse(f, "it claims too many sections", e);
+	ret = check_claims(f, e);
+	if (ret < 0)
+		return ret;
 	find_notes(f);
 	f->go |= elffile_section(f, ".gopclntab", &sh) || elffile_section(f, ".go.buildinfo", &sh);
 	return 0;
@@ -104,9 +164,10 @@ int elffile_open(struct elffile *ret, int fd, const char *path, struct err *e)
 	else if (!S_ISREG(st.st_mode))
 		r = err_set(e, ERR_FAIL, "%s is not a file", path);
 	else
-		r = check_section_count(ret, e);
+		r = check_header(ret, e);
 	if (r == 0) {
 		/* not mapped: who may shorten the file could end us then */
+		ret->budget = budget_of(&st);
 		ret->elf = elf_begin(fd, ELF_C_READ, NULL);
 		r = look(ret, e);
 	}
@@ -120,7 +181,7 @@ int elffile_from_memory(struct elffile *ret, void *image, size_t size, const cha
 {
 	int r;
 
-	*ret = (struct elffile){ .path = path, .fd = -1, .image = image };
+	*ret = (struct elffile){ .path = path, .fd = -1, .image = image, .budget = size };
 	elf_version(EV_CURRENT);
 	ret->elf = elf_memory(image, size);
 	r = look(ret, e);
@@ -196,8 +257,7 @@ Elf_Data *elffile_data(const struct elffile *f, Elf_Scn *scn)
 	Elf_Data *d;
 	GElf_Shdr sh;
 
-	(void)f;
-	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS || sh.sh_size > DATA_MAX)
+	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS || sh.sh_size > f->budget)
 		return NULL;
 	d = elf_getdata(scn, NULL);
 	return d && d->d_buf ? d : NULL;
@@ -207,7 +267,7 @@ Elf_Data *elffile_chunk(const struct elffile *f, u64 offset, u64 size, Elf_Type 
 {
 	Elf_Data *d;
 
-	if (size == 0 || size > DATA_MAX || offset > INT64_MAX - size)
+	if (size == 0 || size > f->budget || offset > INT64_MAX - size)
 		return NULL;
 	d = elf_getdata_rawchunk(f->elf, offset, size, type);
 	return d && d->d_buf ? d : NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An ELF file that nobody vouches for: what its headers say, within bounds. */
+/*
+ * An ELF file from an untrusted source: its headers, within bounds. A sparse file can claim any
+ * size for 20 kB of disk: claims are compared with the size and with the allocated blocks.
+ */
 #ifndef OBS_ELFFILE_H
 #define OBS_ELFFILE_H
 
@@ -19,10 +22,12 @@ struct elffile {
 	Elf *elf;
 	u8 build_id[BUILD_ID_MAX];
 	u32 build_id_size; /* 0: has none */
+	u64 budget;	   /* max bytes of one table that is read */
 	bool go;
 };
 
-/* Takes fd over, whatever happens. ERR_FAIL if this is no sound ELF file. */
+/* Takes fd over, whatever happens. ERR_FAIL for an unsound ELF file, or one of foreign byte order.
+ */
 int elffile_open(struct elffile *ret, int fd, const char *path, struct err *e);
 
 /* The same for an image in memory, which is taken over: it came from malloc. */
@@ -43,10 +48,10 @@ bool elffile_is_i386(const struct elffile *f);
 /* The section of this name; NULL if there is none. */
 Elf_Scn *elffile_section(const struct elffile *f, const char *name, GElf_Shdr *ret);
 
-/* What is in a section; NULL if it is absurdly large, or not in the file. */
+/* The content of a section; NULL if it is above the budget, or not in the file. */
 Elf_Data *elffile_data(const struct elffile *f, Elf_Scn *scn);
 
-/* A part of the file as an array of things of a type; NULL if it is not in the file. */
+/* A part of the file as an array of a type; NULL if it is above the budget, or not in the file. */
 Elf_Data *elffile_chunk(const struct elffile *f, u64 offset, u64 size, Elf_Type type);
 
 /* The build-id as hexadecimal digits; "" if there is none. */

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #define ENDBR_SIZE   4
-#define NAME_MAX_LEN 256 /* longer names are not compared for nearness */
+#define NAME_MAX_LEN 256	   /* longer names are not compared for nearness */
+#define NAMES_MIN    (64ull << 20) /* bytes of names of a small table, taken together */
 
 struct walk {
 	const struct elffile *f; /* the file that is probed: addresses are looked up here */
@@ -188,6 +189,8 @@ static int visit_symbol(struct walk *w, const GElf_Sym *s, struct elfsym *sym, s
 static int walk_table(struct walk *w, const struct elftable *t, enum elf_source source,
 		      struct err *e)
 {
+	/* symbols share names, but not many share long ones */
+	u64 left = NAMES_MIN + 8 * (u64)t->strings->d_size;
 	const char *name, *file = "";
 	GElf_Sym s;
 	int ret = 0;
@@ -203,6 +206,10 @@ static int walk_table(struct walk *w, const struct elftable *t, enum elf_source 
 			file = name ? name : "";
 		if (!name || !*name)
 			continue;
+		if (left < strlen(name))
+			return err_set(e, ERR_FAIL, "%s: its symbols claim too many names",
+				       w->f->path);
+		left -= strlen(name);
 		w->all->throws |= is_throw(name);
 		if (s.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC))
 			continue;

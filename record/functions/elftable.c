@@ -7,13 +7,15 @@
 
 #define HIDDEN	    0x8000 /* of a version's number: not the default */
 #define CHAIN_LIMIT 4096   /* symbols that share a bucket */
-#define SYMBOLS_MAX (1u << 26)
+#define SYMBOLS_MAX (1u << 24)
+#define TEXT_LIMIT  8192 /* bytes of a name; longer ones are no names here */
 
 const char *elftable_text(const struct elftable *t, u64 at)
 {
 	const char *text = t->strings->d_buf;
+	size_t left = at < t->strings->d_size ? t->strings->d_size - at : 0;
 
-	if (at >= t->strings->d_size || !memchr(text + at, '\0', t->strings->d_size - at))
+	if (!left || !memchr(text + at, '\0', left < TEXT_LIMIT ? left : TEXT_LIMIT))
 		return NULL;
 	return text + at;
 }
@@ -54,6 +56,7 @@ static bool by_section(struct elftable *ret, const struct elffile *f, u32 type)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
+	size_t n;
 
 	*ret = (struct elftable){ 0 };
 	while ((scn = elf_nextscn(f->elf, scn))) {
@@ -62,8 +65,8 @@ static bool by_section(struct elftable *ret, const struct elffile *f, u32 type)
 		ret->symbols = elffile_data(f, scn);
 		ret->strings = elffile_data(f, elf_getscn(f->elf, sh.sh_link));
 		if (ret->symbols && ret->strings && ret->symbols->d_type == ELF_T_SYM) {
-			ret->n =
-				ret->symbols->d_size / gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT);
+			n = ret->symbols->d_size / gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT);
+			ret->n = n < SYMBOLS_MAX ? n : SYMBOLS_MAX;
 			return true;
 		}
 	}
@@ -89,7 +92,8 @@ static bool read_dynamic(struct dynamic *ret, const struct elffile *f)
 	int k;
 
 	*ret = (struct dynamic){ 0 };
-	for (i = 0; elf_getphdrnum(f->elf, &n) == 0 && i < n && gelf_getphdr(f->elf, i, &ph); i++)
+	for (i = 0; !d && elf_getphdrnum(f->elf, &n) == 0 && i < n && gelf_getphdr(f->elf, i, &ph);
+	     i++)
 		if (ph.p_type == PT_DYNAMIC)
 			d = elffile_chunk(f, ph.p_offset, ph.p_filesz, ELF_T_DYN);
 	for (k = 0; d && gelf_getdyn(d, k, &dyn) && dyn.d_tag != DT_NULL; k++) {
@@ -182,16 +186,19 @@ bool elftable_dynamic(struct elftable *ret, const struct elffile *f)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
+	bool named = false;
 
 	if (!by_section(ret, f, SHT_DYNSYM))
 		return by_segment(ret, f);
 	while ((scn = elf_nextscn(f->elf, scn))) {
 		if (!gelf_getshdr(scn, &sh))
 			continue;
-		if (sh.sh_type == SHT_GNU_versym)
+		if (sh.sh_type == SHT_GNU_versym && !ret->numbers)
 			ret->numbers = elffile_data(f, scn);
-		if (sh.sh_type == SHT_GNU_verdef)
+		if (sh.sh_type == SHT_GNU_verdef && !named) {
 			read_versions(ret, elffile_data(f, scn));
+			named = true;
+		}
 	}
 	return true;
 }

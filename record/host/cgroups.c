@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Control groups of the host. */
+#define _GNU_SOURCE /* strsep */
 #include "cgroups.h"
 
 #include "containers.h"
@@ -186,31 +187,32 @@ int cgroups_container(const struct cgroups *c, const char *name, char *dir,
 		name);
 }
 
+const char *cgroups_path(char *text, u32 hierarchy)
+{
+	char *line, *list, *path;
+
+	while ((line = strsep(&text, "\n"))) {
+		list = strchr(line, ':');
+		path = list ? strchr(list + 1, ':') : NULL;
+		if (path && strtoul(line, NULL, 10) == hierarchy)
+			return path + 1;
+	}
+	return NULL;
+}
+
 u64 cgroups_of(const struct cgroups *c, u32 pid, u32 tid)
 {
-	char path[PATH_MAX], text[4096], *line, *end;
-	unsigned int number;
-	int at;
+	char path[PATH_MAX], text[4096];
+	const char *group;
 
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/cgroup", pid, tid);
 	if (!c->cpu || procfs_read(path, text, sizeof(text)) < 0)
 		return 0;
-	for (line = text; line && *line; line = end ? end + 1 : NULL) {
-		end = strchr(line, '\n');
-		if (end)
-			*end = '\0';
-		if (sscanf(line, "%u:%*[^:]%n", &number, &at) != 1 &&
-		    sscanf(line, "%u:", &number) != 1)
-			continue;
-		if (number != c->cpu->hierarchy)
-			continue;
-		line = strchr(strchr(line, ':') + 1, ':');
-		if (!line)
-			return 0;
-		snprintf(path, sizeof(path), "%s%.3000s", c->cpu->path, line + 1);
-		return cgroups_id(path);
-	}
-	return 0;
+	group = cgroups_path(text, c->cpu->hierarchy);
+	if (!group)
+		return 0;
+	snprintf(path, sizeof(path), "%s%.3000s", c->cpu->path, group);
+	return cgroups_id(path);
 }
 
 static int walk(const struct cgroup_mount *m, const char *dir, int depth, cgroup_fn fn, void *arg,

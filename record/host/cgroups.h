@@ -42,6 +42,12 @@ int cgroups_container(const struct cgroups *c, const char *name, char *dir,
 /* The group's number; 0 if there is no such directory. */
 u64 cgroups_id(const char *dir);
 
+/*
+ * The path in the line of a hierarchy (0: version 2) of /proc/PID/cgroup; NULL: there is none. Cuts
+ * text into lines. Pure: for tests.
+ */
+const char *cgroups_path(char *text, u32 hierarchy);
+
 /* The number of the group that a thread lives on; 0: not known. */
 u64 cgroups_of(const struct cgroups *c, u32 pid, u32 tid);
 

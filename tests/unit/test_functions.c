@@ -9,6 +9,7 @@
 #include "record/syscall_set.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 
 __attribute__((noinline)) int probe_me_please(int x)
 {
@@ -182,6 +183,30 @@ static void libraries_have_short_names(void **state)
 	assert_false(binaries_name_fits("libc", "libc-client"));
 }
 
+static void paths_of_the_linkers_cache(void **state)
+{
+	/* as in the file: a header, then names and paths in turn */
+	static const char text[] =
+		"glibc-ld.so.cache1.1\0libc.so.6\0/lib32/libc.so.6\0libc.so.6\0"
+		"/lib/libc.so.6\0/lib/libc.so.6/no\0libm.so\0/lib/libm.so\0x/libc.so\0"
+		"/opt/libc-2.31.so";
+	static char one[PATH_MAX + 20];
+	size_t at = 0;
+
+	(void)state;
+	assert_string_equal(binaries_cached(text, sizeof(text) - 1, "libc", &at), "/lib/libc.so.6");
+	assert_string_equal(binaries_cached(text, sizeof(text) - 1, "libc", &at),
+			    "/opt/libc-2.31.so");
+	assert_null(binaries_cached(text, sizeof(text) - 1, "libc", &at));
+	/* longer than any path */
+	memset(one, '/', sizeof(one) - 1);
+	memcpy(one + sizeof(one) - 5, "libc", 4);
+	at = 0;
+	assert_null(binaries_cached(one, sizeof(one) - 1, "libc", &at));
+	at = 100;
+	assert_string_equal(binaries_cached(one, sizeof(one) - 1, "libc", &at), one + 100);
+}
+
 static void dangerous_returns_are_known(void **state)
 {
 	(void)state;
@@ -271,6 +296,7 @@ int main(void)
 		T(names_become_readable),
 		T(patterns_fit_or_not),
 		T(libraries_have_short_names),
+		T(paths_of_the_linkers_cache),
 		T(dangerous_returns_are_known),
 		T(sets_of_system_calls),
 		T(every_call_is_in_a_class_and_every_member_is_a_call),

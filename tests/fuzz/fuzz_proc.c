@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the recorder parses of /proc, control groups and small texts: the first byte chooses. */
+#include "fuzz.h"
+
+#include "record/binaries.h"
+#include "record/cgroups.h"
+#include "record/comm_glob.h"
+#include "record/containers.h"
+#include "record/options.h"
+#include "record/pattern.h"
+#include "record/snapshot.h"
+#include "record/sockets.h"
+#include "record/syscall_set.h"
+#include "record/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void stat_line(char *text, size_t size)
+{
+	struct ev_thread ev;
+
+	(void)size;
+	snapshot_parse_stat(&ev, text, 100);
+}
+
+static void socket_lines(char *text, size_t size)
+{
+	static const u16 families[] = { AF_INET, AF_INET6, AF_UNIX };
+	struct socket_info list[16];
+	struct err e = { 0 };
+	size_t n = 0, i;
+	char *line;
+
+	(void)size;
+	while ((line = strsep(&text, "\n")))
+		for (i = 0; i < 3 && n < 16; i++)
+			n += sockets_parse(&list[n], line, families[i], SOCK_STREAM);
+	sockets_tell_accepted(list, n, &e);
+}
+
+static void weight(char *text, size_t size)
+{
+	(void)size;
+	weights_parse(text, true);
+	weights_parse(text, false);
+}
+
+static void glob(char *text, size_t size)
+{
+	char *comm = strchr(text, '\n');
+	struct comm_glob g;
+	struct err e = { 0 };
+
+	(void)size;
+	if (comm)
+		*comm++ = '\0';
+	if (comm_glob_make(&g, text, &e) == 0)
+		comm_glob_match(&g, comm ? comm : "");
+}
+
+static void trigger(char *text, size_t size)
+{
+	struct trigger t;
+	struct err e = { 0 };
+	u64 ns;
+
+	(void)size;
+	trigger_parse(&t, text, &e);
+	options_time(&ns, "x", text, &e);
+}
+
+static void calls(char *text, size_t size)
+{
+	u64 set[SYSCALL_BITMAP_WORDS] = { 0 };
+	struct err e = { 0 };
+
+	(void)size;
+	syscall_set(set, syscall_own_abi(), text, &e);
+}
+
+static void cache(char *text, size_t size)
+{
+	const char *path;
+	size_t at = 0;
+
+	while ((path = binaries_cached(text, size, "libc", &at)))
+		if (!strstr(path, "/libc") || at > size + 1)
+			fuzz_fail("another library");
+}
+
+static void pattern(char *text, size_t size)
+{
+	static struct names names;
+	struct elfsym sym = { .name = "_ZN2ns1fEi", .version = "V1", .file = "a.c" };
+	struct pattern p;
+	struct err e = { 0 };
+
+	(void)size;
+	names_make(&names, sym.name);
+	if (pattern_read(&p, text, &e) == 0)
+		pattern_fits(&p, &sym, &names);
+	pattern_free(&p);
+	names_make(&names, text);
+	names_show(&names);
+}
+
+static void cgroup(char *text, size_t size)
+{
+	struct container c;
+	const char *path = cgroups_path(text, size % 3);
+
+	if (path && container_of_cgroup(&c, path))
+		container_is(&c, "-");
+}
+
+static void (*const parsers[])(char *text, size_t size) = {
+	stat_line, socket_lines, weight, glob, trigger, calls, cache, pattern, cgroup,
+};
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	char *text;
+
+	if (!size)
+		return 0;
+	text = fuzz_text(data + 1, size - 1);
+	parsers[data[0] % (sizeof(parsers) / sizeof(parsers[0]))](text, size - 1);
+	free(text);
+	return 0;
+}

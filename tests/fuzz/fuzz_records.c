@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records of all events through load, all analyses and the report. */
+#include "fuzz.h"
+#include "recordgen.h"
+
+#include "analyze/analysis.h"
+#include "analyze/load.h"
+#include "analyze/render.h"
+
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	static const enum render_format formats[] = { RENDER_TEXT, RENDER_JSON, RENDER_HTML };
+	struct render_options o = { .format = formats[size / 8 % 3], .width = 80, .name = "fuzz" };
+	int fd = fuzz_file("", 0);
+	struct buf out = { 0 };
+	struct reader *r = NULL;
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+
+	recordgen_write(fd, data, size);
+	if (reader_open_fd(&r, fd, &e) < 0)
+		return 0;
+	if (db_open(&db, NULL, true, &e) < 0 || load_recording(db, r, &e) < 0 ||
+	    analyses_run(db, NULL, &e) < 0 || render_report(&out, db, &o, &e) < 0)
+		fuzz_fail(e.text); /* the records are sound: there is no reason to refuse */
+	buf_free(&out);
+	sqlite3_close(db);
+	reader_free(r);
+	return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t max, unsigned int seed)
+{
+	return recordgen_mutate(data, size, max, seed);
+}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# fuzzing.sh TIME RUNS ONLY: runs the harnesses of tests/fuzz/harnesses, as many at a time as there
+# are CPUs, for TIME seconds in total or, without TIME, RUNS executions in total; ONLY one harness.
+# The seed is new each time and printed; SEED=number repeats one. What crashes stays in .output/fuzz/found.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+out=$PWD/.output/fuzz
+
+one() { # name, share, least executions, largest input
+	name=$1
+	mkdir -p "$work/corpus/$name"
+	if [ -n "$runs" ]; then
+		want=$((runs * $2 / 1000))
+		[ "$want" -ge "$3" ] || want=$3
+		bound=-runs=$want
+	else
+		want=1
+		bound=-max_total_time=$seconds
+	fi
+	dirs=$work/corpus/$name
+	for d in "testdata/fuzz/$name" "$work/seeds/$name"; do
+		[ ! -d "$d" ] || dirs="$dirs $d"
+	done
+	# shellcheck disable=SC2086 # a list of words
+	"$out/fuzz_$name" -seed="$seed" "$bound" -max_len="$4" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix="$out/found/$name-" $dirs >"$work/$name.log" 2>&1
+	status=$?
+	count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log")
+	count=${count:-0}
+	echo "$count" >>"$work/counts"
+	if [ $status -eq 0 ] && [ "$count" -ge "$want" ]; then
+		echo "ok fuzz $name: $count executions"
+		return 0
+	fi
+	echo "not ok fuzz $name: $count executions of $want, status $status"
+	grep -E 'ERROR|runtime error|fuzz:|^ +#[0-9]+ |Test unit written' "$work/$name.log" | head -n 24 | sed 's/^/# /'
+	return 1
+}
+
+if [ "${1:-}" = one ]; then
+	shift
+	one "$@"
+	exit
+fi
+
+only=${3:-}
+export runs="${2:-}" seconds=0 work
+export seed="${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}"
+# stacks of allocations are cut, and little is kept of what was freed: twice as many executions
+export ASAN_OPTIONS="malloc_context_size=4:quarantine_size_mb=16:max_malloc_fill_size=0"
+cpus=$(nproc)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# the slow ones first
+sed '/^#/d' tests/fuzz/harnesses | grep "^${only:-.*} " | sort -n -k 2 >"$work/rows"
+n=$(wc -l <"$work/rows")
+if [ "$n" -eq 0 ]; then
+	echo "not ok there is no harness $only"
+	exit 1
+fi
+[ -n "$runs" ] || seconds=$(((${1:-60} * (n < cpus ? n : cpus) + n - 1) / n))
+
+# seeds made of the texts of testdata, beside those of testdata/fuzz
+mkdir -p "$work/seeds/file" "$work/seeds/records" "$out/found"
+for text in testdata/*.txt; do
+	name=$(basename "$text" .txt)
+	.output/pack "$text" "$work/seeds/file/$name" && .output/seedgen "$work/seeds/file/$name" >"$work/seeds/records/$name"
+done
+
+echo "# seed $seed, $n harnesses, $cpus at a time"
+xargs -L 1 -P "$cpus" sh tests/fuzz/fuzzing.sh one <"$work/rows"
+status=$?
+awk '{ s += $1 } END { print "# " s + 0 " executions in total" }' "$work/counts"
+[ $status -eq 0 ]
