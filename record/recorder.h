@@ -8,7 +8,6 @@
 #include "probes.h"
 #include "record/host/host.h"
 #include "record/host/snapshot.h"
-#include "record/host/snapshot.h"
 
 struct recorder {
 	struct options options;

@@ -7,8 +7,6 @@
 
 #include "record/fdinfo.h"
 #include "record/procfs.h"
-#include "record/fdinfo.h"
-#include "record/procfs.h"
 #include "sockets.h"
 
 #include <bpf/bpf.h>

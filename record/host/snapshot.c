@@ -3,7 +3,6 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "snapshot.h"
 
-#include "record/fdinfo.h"
 #include "format/shapes.h"
 #include "record/fdinfo.h"
 #include "record/made.h"

@@ -8,10 +8,6 @@
 #include "record/probes.h"
 #include "record/pump.h"
 #include "record/safe_open.h"
-#include "record/options.h"
-#include "record/probes.h"
-#include "record/pump.h"
-#include "record/safe_open.h"
 
 #define SILENT_MAX 16
 

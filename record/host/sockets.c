@@ -3,7 +3,6 @@
 #include "sockets.h"
 
 #include "record/fdinfo.h"
-#include "record/fdinfo.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,16 +2,16 @@
 /* What the recorder parses of /proc, control groups and small texts: the first byte chooses. */
 #include "fuzz.h"
 
-#include "record/binaries.h"
-#include "record/cgroups.h"
 #include "record/comm_glob.h"
-#include "record/containers.h"
+#include "record/functions/binaries.h"
+#include "record/functions/pattern.h"
+#include "record/host/cgroups.h"
+#include "record/host/containers.h"
+#include "record/host/snapshot.h"
+#include "record/host/sockets.h"
+#include "record/host/weights.h"
 #include "record/options.h"
-#include "record/pattern.h"
-#include "record/snapshot.h"
-#include "record/sockets.h"
 #include "record/syscall_set.h"
-#include "record/weights.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #include "fuzz.h"
 #include "recordgen.h"
 
-#include "analyze/analysis.h"
-#include "analyze/load.h"
-#include "analyze/render.h"
+#include "analyze/analyses/analysis.h"
+#include "analyze/render/render.h"
+#include "analyze/replay/load.h"
 
 #include <unistd.h>
 

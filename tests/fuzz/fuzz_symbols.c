@@ -2,9 +2,9 @@
 /* A binary: its symbol tables, names and patterns. */
 #include "fuzz.h"
 
-#include "record/elfsym.h"
-#include "record/pattern.h"
-#include "record/rootdir.h"
+#include "record/functions/elfsym.h"
+#include "record/functions/pattern.h"
+#include "record/functions/rootdir.h"
 
 #include <string.h>
 

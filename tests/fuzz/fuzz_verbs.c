@@ -2,7 +2,7 @@
 /* The options of each command of obsanalyze: the first byte chooses it, then a word a line. */
 #include "fuzz.h"
 
-#include "analyze/cmd.h"
+#include "analyze/commands/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #define CONFIG_MAX 65536
 
 #define COMMAND(name) extern const struct command command_##name;
-#include "analyze/commands.def"
+#include "analyze/commands/commands.def"
 #undef COMMAND
 
 static const struct command *const all[] = {
 #define COMMAND(name) &command_##name,
-#include "analyze/commands.def"
+#include "analyze/commands/commands.def"
 #undef COMMAND
 };
 
