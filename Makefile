@@ -74,25 +74,25 @@ deps: ## install what building and testing need
 	$(Q)sh tests/deps.sh
 
 # each test program has all objects but the two mains
-$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded.o $(OUT)/tests/slowed.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
+$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/lib/textpack.o $(OUT)/tests/lib/loaded.o $(OUT)/tests/lib/slowed.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
 	       $(filter-out %/obsrec.o,$(RECORD))
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
-$(OUT)/pack: $(OUT)/tests/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
+$(OUT)/pack: $(OUT)/tests/lib/textpack.o
+$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
-$(OUT)/fuzz_elf: $(OUT)/tests/fuzz_elf.o $(filter-out %/obsrec.o,$(RECORD)) $(FORMAT)
+$(OUT)/fuzz_elf: $(OUT)/tests/programs/fuzz_elf.o $(filter-out %/obsrec.o,$(RECORD)) $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 
 # a harness has all objects but the two mains; one more file and one more row make one more
 HARNESSES = $(patsubst tests/fuzz/%.c,$(OUT)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-$(HARNESSES): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(addprefix $(OUT)/tests/,fuzz/fuzz.o fuzz/recordgen.o textpack.o) \
+$(HARNESSES): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(addprefix $(OUT)/tests/,fuzz/fuzz.o fuzz/recordgen.o lib/textpack.o) \
 	      $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) $(filter-out %/obsrec.o,$(RECORD))
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
@@ -131,7 +131,7 @@ static: $(OUT)/obsrec-static ## build .output/obsrec-static, which needs no libr
 cross: deps ## build for arm64 and s390x (big-endian), and run unit and golden tests there
 	$(Q)sh tests/deps.sh cross
 	$(Q)for c in arm64 s390x; do \
-		sh tests/sysroot.sh $$c .output/sysroot/$$c && \
+		sh tests/cross/sysroot.sh $$c .output/sysroot/$$c && \
 		$(MAKE) --no-print-directory CROSS=$$c check-build || exit 1; done
 	$(Q)sh tests/run.sh cross
 
@@ -144,8 +144,8 @@ $(OUT)/tests/%.skel.h: $(OUT)/tests/%.bpf.o
 	$(call msg,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(*F) > $@
 
-$(OUT)/tests/ringstress.o: $(OUT)/tests/ringstress.skel.h
-$(OUT)/ringstress: $(OUT)/tests/ringstress.o $(OUT)/record/ring.o $(OUT)/record/rings.o $(FORMAT)
+$(OUT)/tests/programs/ringstress.o: $(OUT)/tests/programs/ringstress.skel.h
+$(OUT)/ringstress: $(OUT)/tests/programs/ringstress.o $(OUT)/record/ring.o $(OUT)/record/rings.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 
@@ -157,7 +157,7 @@ $(OUT)/bench_%: $(OUT)/tests/bench/bench_%.o $(FORMAT)
 bench bench-update: deps ## measure costs beside other tracers (root); -update: into README.md
 	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) \
 		$(OUT)/tests/bench/bench_empty.bpf.o
-	$(Q)sh tests/bench.sh $(if $(filter %-update,$@),update,run)
+	$(Q)sh tests/bench/bench.sh $(if $(filter %-update,$@),update,run)
 
 SCENARIOS = $(patsubst tests/scenarios/%.c,$(OUT)/scenarios/%,$(filter-out %/stage.c,$(wildcard tests/scenarios/*.c)))
 
@@ -190,10 +190,10 @@ freeze: obsanalyze ## accept new events and fields as unchangeable
 	$(Q)./obsanalyze schema --frozen > testdata/schema.frozen
 
 golden-update: check-build ## accept the present output of the golden tests
-	$(Q)sh tests/golden.sh --update
+	$(Q)sh tests/check/golden.sh --update
 
 man: obsanalyze ## write the event chapter of obsrec(5)
-	$(Q)sh tests/paper.sh --update
+	$(Q)sh tests/check/paper.sh --update
 
 # apart from the programs in the tree, which find the pictures there
 install: built = $(OUT)/install$(prefix)

@@ -6,7 +6,7 @@ set -eu
 PATH=$PATH:/usr/sbin:/sbin
 
 # what must be there: commands, and headers below /usr/include
-# chromium is wanted for tests/browser.sh; only continuous integration insists (BROWSER_MUST=1)
+# chromium is wanted for tests/check/browser.sh; only continuous integration insists (BROWSER_MUST=1)
 browser=''
 [ "${BROWSER_MUST:-0}" = 1 ] && browser=chromium
 commands="$browser"' clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3

@@ -67,8 +67,8 @@ trap 'rm -f "$counts" "$counts.later"' EXIT
 
 case ${1:-check} in
 check)
-	later laws -- sh tests/laws.sh
-	later freeze -- sh tests/freeze.sh
+	later laws -- sh tests/check/laws.sh
+	later freeze -- sh tests/check/freeze.sh
 	for sub in '' /san; do
 		for t in "$out$sub"/unit/test_*; do
 			case $t in *.o | *.d) continue ;; esac
@@ -76,18 +76,18 @@ check)
 		done
 	done
 	for sub in '' /san; do
-		later "golden $sub" -- env SUB=$sub sh tests/golden.sh
-		later "bad files $sub" -- env SUB=$sub sh tests/bad.sh
-		later "functions $sub" -- env SUB=$sub sh tests/elf.sh
-		later "export $sub" -- env SUB=$sub sh tests/export.sh
-		later "sql $sub" -- env SUB=$sub sh tests/sql.sh
+		later "golden $sub" -- env SUB=$sub sh tests/check/golden.sh
+		later "bad files $sub" -- env SUB=$sub sh tests/check/bad.sh
+		later "functions $sub" -- env SUB=$sub sh tests/check/elf.sh
+		later "export $sub" -- env SUB=$sub sh tests/check/export.sh
+		later "sql $sub" -- env SUB=$sub sh tests/check/sql.sh
 	done
-	later "verbs" -- sh tests/verbs.sh
-	later fuzz -- python3 tests/fuzz.py $out/san/pack $out/san/obsanalyze 260
-	later report -- sh tests/report.sh
-	later browser -- sh tests/browser.sh
-	later readme -- sh tests/readme.sh
-	later paper -- sh tests/paper.sh
+	later "verbs" -- sh tests/check/verbs.sh
+	later fuzz -- python3 tests/check/fuzz.py $out/san/pack $out/san/obsanalyze 260
+	later report -- sh tests/check/report.sh
+	later browser -- sh tests/check/browser.sh
+	later readme -- sh tests/check/readme.sh
+	later paper -- sh tests/check/paper.sh
 	together
 	;;
 live)
@@ -98,12 +98,12 @@ live)
 	;;
 cross)
 	for arch in arm64 s390x; do # the longest first
-		later "$arch golden" -- env SUB=/$arch EMULATED="$PWD/tests/emulated.sh" sh tests/golden.sh
+		later "$arch golden" -- env SUB=/$arch EMULATED="$PWD/tests/cross/emulated.sh" sh tests/check/golden.sh
 	done
 	for arch in arm64 s390x; do
 		for t in "$out/$arch"/unit/test_*; do
 			case $t in *.o | *.d) continue ;; esac
-			later "$arch unit $(basename "$t")" -- env CMOCKA_MESSAGE_OUTPUT=TAP sh tests/emulated.sh "$t"
+			later "$arch unit $(basename "$t")" -- env CMOCKA_MESSAGE_OUTPUT=TAP sh tests/cross/emulated.sh "$t"
 		done
 	done
 	together
@@ -128,7 +128,7 @@ kernels)
 	done
 	;;
 package)
-	one package bash tests/package.sh
+	one package bash tests/package/package.sh
 	;;
 esac
 

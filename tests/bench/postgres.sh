@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# PostgreSQL on one CPU, pgbench on another. Sourced by tests/bench.sh, see micro.sh.
+# PostgreSQL on one CPU, pgbench on another. Sourced by tests/bench/bench.sh, see micro.sh.
 title_postgres='PostgreSQL under pgbench (TPC-B, scale 5, 4 clients): CPU of the server a transaction'
 unit_postgres=us
 pg_port=$((42000 + $$ % 20000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The results of tests/bench.sh as one table in Markdown.
+# The results of tests/bench/bench.sh as one table in Markdown.
 
 # Numbers with three digits at least, and no exponents.
 digits='function digits(v) { return sprintf(v >= 100 || v <= -100 ? "%.0f" : v >= 10 || v <= -10 ? "%.1f" : "%.2f", v) }'

@@ -9,7 +9,7 @@
 #include "analyze/render/render.h"
 #include "analyze/replay/load.h"
 #include "format/frame.h"
-#include "tests/textpack.h"
+#include "tests/lib/textpack.h"
 
 #include <stdio.h>
 #include <stdlib.h>

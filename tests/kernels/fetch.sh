@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fetch.sh SUITE DIR: the kernel of a Debian suite. Leaves in DIR: vmlinuz, version, and modules/
 # with what a virtio disk needs, in the order of modules/order.
-# From the mirror that this host's apt uses already (tests/private_apt.sh).
+# From the mirror that this host's apt uses already (tests/package/private_apt.sh).
 set -eu
 suite=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 [ -s "$dir/version" ] && exit 0 # fetched before
 cd "$(dirname "$0")/../.."
-. tests/private_apt.sh
+. tests/package/private_apt.sh
 private_apt "$dir/apt" "$suite" amd64
 package=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\)/\1/p')
 cd "$dir"

@@ -21,7 +21,7 @@ took=$(($(date +%s) - begun))
 holds "in under five minutes: $took s" [ $took -lt $((300 * slow)) ]
 holds "it was this machine that was recorded" sh -c "! grep -q 'cannot record' '$work/said'"
 holds "the page is whole, well-formed and fetches nothing" sh -c \
-	"tail -n 1 demo/report.html | grep -qx '</html>' && python3 tests/html_rules.py demo/report.html >&2"
+	"tail -n 1 demo/report.html | grep -qx '</html>' && python3 tests/check/html_rules.py demo/report.html >&2"
 holds "it has pictures" [ "$(grep -c '<figure ' demo/report.html)" -ge 5 ]
 holds "it begins with what happened" sh -c \
 	"sed -n '/id=\"verdict\"/,/<nav/p' demo/report.html | grep -q 'redis-server.* requests a second'"

@@ -3,11 +3,11 @@
  * analyze/analyses/causes*.c: recordings of a server whose turns become slow for one known
  * reason. The slow ones are those from TURNS / 2 on.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
-#include "tests/loaded.h"
-#include "tests/slowed.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/slowed.h"
 
 /* The first cause, and a word that must be in its sentence. */
 static void first_is(sqlite3 *db, const char *kind, const char *culprit, const char *word)

@@ -5,7 +5,7 @@
  */
 #include "analyze/causes/chain.h"
 #include "analyze/stats/stats_change.h"
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #define TEXT(x) #x
 #define ROW(ts, dur, tid, state, waker, context, object) \

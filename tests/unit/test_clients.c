@@ -3,8 +3,8 @@
  * for most. */
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
-#include "tests/unit.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
 
 #define HOST(groups)                                                               \
 	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=" groups \

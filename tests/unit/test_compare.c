@@ -6,8 +6,8 @@
 #include "analyze/compare/compare.h"
 #include "analyze/replay/load.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
-#include "tests/unit.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
 
 #include <math.h>
 #include <stdlib.h>

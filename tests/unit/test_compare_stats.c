@@ -5,7 +5,7 @@
  * each other.
  */
 #include "analyze/stats/stats_compare.h"
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>

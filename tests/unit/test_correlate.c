@@ -3,11 +3,11 @@
  * analyze/analyses/correlate.c: series with known relations, in a recording of WINDOWS s with
  * THREADS threads, one second a window.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/tasks/track_cpu.c: who had the CPU, and the shares, on paper. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #define START(targets)                                      \
 	"@recorder\n"                                       \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* format/err.c, format/buf.c, format/errnos.c, format/syscall.c: small and used everywhere. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "format/buf.h"
 #include "format/errnos.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* format/escape.c: nothing that acts may come through, for any target. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "format/escape.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* record/: demangle.c, pattern.c, sites_find.c, binaries.c, syscall_set.c: names and sets of them.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "record/functions/binaries.h"
 #include "record/functions/pattern.h"

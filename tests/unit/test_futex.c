@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/io/track_futex.c: each rule of pairing waits with wakes, by hand. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #define START                                              \
 	"@recorder\n"                                      \

@@ -4,13 +4,13 @@
  * recordings of one size and of twice that size. Steps that more than double (MOST) are
  * superlinear. One shape for each thing that a host has many of.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
 #include "analyze/render/render.h"
 #include "analyze/replay/load.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #include <ctype.h>
 

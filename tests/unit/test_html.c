@@ -3,7 +3,7 @@
 #include "analyze/render/evidence.h"
 #include "analyze/render/pictures.h"
 #include "analyze/store/db.h"
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include <string.h>
 

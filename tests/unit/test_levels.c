@@ -3,11 +3,11 @@
  * analyze/causes/causes_compare.c: which units are slow. A server of one thread computes for each
  * request; how long, is up to the test.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #define TURNS  400
 #define PERIOD 10000000 /* ns */

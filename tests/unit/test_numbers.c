@@ -9,7 +9,7 @@
 #include "analyze/stats/hist.h"
 #include "analyze/stats/stats.h"
 #include "analyze/store/bulk.h"
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* record/: ring.c, snapshot.c, sockets.c, options.c, counts.c: what needs no kernel. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "format/opt.h"
 #include "record/counts.h"

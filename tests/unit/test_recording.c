@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* format/block.c, planes.c, frame.c, writer.c, catalog.c, reader.c: what is written is read. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "format/frame.h"
 #include "format/recording.h"
-#include "tests/loaded.h"
-#include "tests/textpack.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/textpack.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

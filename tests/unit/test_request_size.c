@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/requests/request_size.c: how many requests share a turn, by sizes alone. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/base/limits.h"
 #include "analyze/replay/requests/request_size.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* format/schema.c: own descriptors, the text of a schema block, projection. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "format/schema.h"
 

@@ -5,8 +5,8 @@
  */
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
-#include "tests/unit.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
 
 #define START                                                                                   \
 	"@recorder\n"                                                                           \

@@ -6,7 +6,7 @@
 #include "analyze/stats/moments.h"
 #include "analyze/stats/stats_boot.h"
 #include "analyze/stats/stats_series.h"
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
 #include "analyze/commands/ask.h"
 #include "analyze/commands/cache.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
-#include "tests/serving.h"
-#include "tests/unit.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/serving.h"
+#include "tests/lib/unit.h"
 
 #include <math.h>
 

@@ -3,9 +3,9 @@
  * analyze/replay/io/track_fds.c, track_syscalls.c, track_requests.c, track_block.c, track_loss.c,
  * track_tasks.c, facts.c, load.c: rows from records, checked by hand.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #define START                                                                             \
 	"@recorder\n"                                                                     \

@@ -3,12 +3,12 @@
  * analyze/replay/tasks/track_states.c and track_calls.c: a thread's life by hand. All times below
  * are chosen so that each sum can be checked on paper.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
-#include "tests/loaded.h"
-#include "tests/unit.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
 
 #define HOST                                                                                     \
 	"@recorder\n"                                                                            \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/requests/track_requests.c: where the time of turns and exchanges goes. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #define START                                                                                    \
 	"@recorder\n"                                                                            \

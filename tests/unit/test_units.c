@@ -4,9 +4,9 @@
  * are called, and the tables about what they waited for.
  */
 #include "analyze/analyses/analysis.h"
-#include "tests/loaded.h"
-#include "tests/slowed.h"
-#include "tests/unit.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/slowed.h"
+#include "tests/lib/unit.h"
 
 static void is(sqlite3 *db, const char *sql, s64 want)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files, processes, the page cache and io_uring: what the trackers make of their events. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
-#include "tests/loaded.h"
+#include "tests/lib/loaded.h"
 
 #define START                                                                                   \
 	"@recorder\n900 0 info text=\"targets=all\"\n"                                          \

@@ -4,8 +4,8 @@
 #include "analyze/transform/pseudonym.h"
 #include "format/convert.h"
 #include "format/frame.h"
-#include "tests/loaded.h"
-#include "tests/unit.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
 
 #include <fcntl.h>
 #include <stdio.h>

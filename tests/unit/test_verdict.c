@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/render/verdict.c: the first sentence of a report, of recordings with a known cause. */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
-#include "tests/slowed.h"
+#include "tests/lib/slowed.h"
 
 /* Of a database that is not needed afterwards. */
 static void says(sqlite3 *db, const char *words)

@@ -3,7 +3,7 @@
  * analyze/causes/causes_windows.c, stats_levels.c: windows of time whose mix of states changes,
  * or does not. Windows are 1 s.
  */
-#include "tests/unit.h"
+#include "tests/lib/unit.h"
 
 #include "analyze/causes/causes.h"
 #include "analyze/stats/stats_levels.h"

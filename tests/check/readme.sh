@@ -3,7 +3,7 @@
 # Every obsanalyze command of README.md, run as it stands there on a real recording. Only the times that
 # are meant for a longer one, and the name of its process, are put in their place.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 work=$(mktemp -d .output/readme.XXXXXX)
 trap 'rm -rf "$top/$work"' EXIT

@@ -3,7 +3,7 @@
 # Bad files, each by its name: `obsanalyze verify` must refuse it or tell what is wrong with it,
 # in the words and with the exit status that testdata/bad/expected names.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 sub=${SUB:-}
 pack=$PWD/.output$sub/pack
 if [ -n "$sub" ]; then analyze=$PWD/.output$sub/obsanalyze; else analyze=$PWD/obsanalyze; fi
@@ -33,12 +33,12 @@ make_bad() {
 	cut-in-end) cut_at $((size - 1)) ;;
 	garbage-behind-the-end) cat "$good" && echo garbage ;;
 	file-frame-damaged) patch 40 'x' ;;
-	newer-version) python3 tests/mkbad.py major "$good" ;;
-	unknown-feature) python3 tests/mkbad.py feature "$good" ;;
-	block-damaged) python3 tests/mkbad.py data "$good" ;;
-	block-header-damaged) python3 tests/mkbad.py header "$good" ;;
-	content-size-lies) python3 tests/mkbad.py content "$good" ;;
-	sizes-absurd) python3 tests/mkbad.py absurd "$good" ;;
+	newer-version) python3 tests/check/mkbad.py major "$good" ;;
+	unknown-feature) python3 tests/check/mkbad.py feature "$good" ;;
+	block-damaged) python3 tests/check/mkbad.py data "$good" ;;
+	block-header-damaged) python3 tests/check/mkbad.py header "$good" ;;
+	content-size-lies) python3 tests/check/mkbad.py content "$good" ;;
+	sizes-absurd) python3 tests/check/mkbad.py absurd "$good" ;;
 	ring-positions-have-a-gap)
 		sed 's/^@cpu 0$/@cpu 0\n@gap 640/' testdata/two-cpus.txt >"$work/text" && "$pack" "$work/text" "$work/packed" && cat "$work/packed" ;;
 	counters-do-not-add-up)

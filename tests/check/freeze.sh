@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Events and fields are in recordings for ever: none may change. New ones need `make freeze`.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 now=.output/schema.now
 ./obsanalyze schema --frozen >$now
 if diff -u testdata/schema.frozen $now; then

@@ -3,12 +3,12 @@
 # sysroot.sh ARCH DIR: headers and libraries of another processor (Debian's name of it), for
 # make cross. Of the suite that this host runs, so that its compilers fit.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 arch=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 [ -e "$dir/complete" ] && exit 0 # made before
-. tests/private_apt.sh
+. tests/package/private_apt.sh
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 private_apt "$dir/apt" "$suite" "$arch"
 apt-get install -qq -y --download-only --no-install-recommends libc6-dev libbpf-dev libelf-dev zlib1g-dev \

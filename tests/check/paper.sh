@@ -3,7 +3,7 @@
 # The paper agrees with the programs: event chapter of obsrec(5), options in help and man pages.
 # --update writes the event chapter.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 out=.output/paper
 mkdir -p $out
 bad=0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # sql: raw events without copying, reading only, and only what is needed. SUB=/san: sanitizers.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 sub=${SUB:-}
 pack=$top/.output$sub/pack
@@ -76,9 +76,9 @@ if [ -z "$sub" ]; then
 		"SELECT count(*) FROM event WHERE ts < 1000"
 	says "but where they are read" 0 'tables made' "$analyze" sql --stats large.obs \
 		"SELECT count(*) FROM event e JOIN thread t USING (tid) WHERE e.ts < 1000"
-	python3 "$top/tests/pushdown.py" "$analyze" large.obs large.db 40 || bad=1
+	python3 "$top/tests/check/pushdown.py" "$analyze" large.obs large.db 40 || bad=1
 fi
-python3 "$top/tests/pushdown.py" "$analyze" shop.obs raw.db 150 || bad=1
+python3 "$top/tests/check/pushdown.py" "$analyze" shop.obs raw.db 150 || bad=1
 
 # ---- forms ----
 says "a value a line" 0 '^comm = shop;io 7$' "$analyze" sql -l shop.obs "SELECT tid, comm FROM thread"

@@ -3,7 +3,7 @@
 # HTML reports in a real browser: Chromium without a window. Skipped without one, unless
 # BROWSER_MUST=1, which continuous integration sets.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 browser=''
 for b in chromium chromium-browser google-chrome; do
 	command -v $b >/dev/null 2>&1 && browser=$b && break
@@ -27,4 +27,4 @@ for g in "a 1 0" "b 3 0.0004"; do
 		.output/pack "$work/$1.txt" "$work/$1.obs" || exit 1
 done
 ./obsanalyze compare --html "$work/compare.html" "$work/a.obs" "$work/b.obs" || exit 1
-python3 tests/browser.py $browser "$work/demo.html" "$work/lossy.html" "$work/calls.html" "$work/compare.html"
+python3 tests/check/browser.py $browser "$work/demo.html" "$work/lossy.html" "$work/calls.html" "$work/compare.html"

@@ -26,7 +26,7 @@ struct sequence {
 	u64 next[STRESS_CLASSES];
 };
 
-#include "tests/ringstress.skel.h"
+#include "tests/programs/ringstress.skel.h"
 
 #define GRACE 500000 /* us; longer than a program runs, even while a host takes its processor */
 

@@ -3,7 +3,7 @@
 # The file verbs, the filters and the cache of obsanalyze, on a real recording: a part equals the
 # same interval of the whole, parts merge to the whole again, redacting changes no number.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 sub=${SUB:-}
 if [ -n "$sub" ]; then o=$top/.output$sub/obsanalyze; else o=$top/obsanalyze; fi
@@ -405,7 +405,7 @@ $o report alone/large.obs >/dev/null
 is "nothing is written beside a recording" "$(ls alone)" large.obs
 
 # patience: at a terminal progress is shown; a signal leaves nothing
-python3 "$top/tests/terminal.py" "$o" "$pack" "$work" >terminal 2>&1
+python3 "$top/tests/check/terminal.py" "$o" "$pack" "$work" >terminal 2>&1
 cat terminal
 grep -q '^ok' terminal && ! grep -q '^not ok' terminal || bad=1
 exit $bad

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Reports as JSON (against the schema that the program prints) and as HTML (whole, small, safe).
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 pack=$PWD/.output/pack oa=$PWD/obsanalyze tests=$PWD/tests
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -37,24 +37,24 @@ sed 's|comm="server"|comm="<script>x()"|; s|cmdline="server --port 80"|cmdline="
 $oa report --json-schema >"$work/schema.json" || exit 1
 for t in redis-turns lossy killed calls two-cpus demo hostile; do
 	$oa report --json "$work/$t.obs" >"$work/$t.json" 2>/dev/null
-	check "report --json of $t follows --json-schema" python3 tests/json_schema.py "$work/schema.json" "$work/$t.json"
+	check "report --json of $t follows --json-schema" python3 tests/check/json_schema.py "$work/schema.json" "$work/$t.json"
 	rm -f "$work/$t.html"
 	$oa report --html "$work/$t.html" "$work/$t.obs" 2>/dev/null
 	check "report --html of $t is whole" sh -c "tail -n 1 '$work/$t.html' | grep -qx '</html>'"
 	check "report --html of $t is below 2 MB" small "$work/$t.html"
 	check "report --html of $t is well-formed, has what readers need and fetches nothing" \
-		python3 "$tests/html_rules.py" "$work/$t.html"
+		python3 "$tests/check/html_rules.py" "$work/$t.html"
 done
 # the validator and the rules must be able to fail
 for change in 's/"metrics"/"metricz"/' 's/"severity": 0/"severity": "0"/' 's/"evidence": "OBSERVED"/"evidence": "SURE"/' \
 	's/"completeness": "COMPLETE"/"completeness": "FINE"/'; do
 	sed "$change" "$work/demo.json" >"$work/broken.json"
-	check "a report changed by $change does not" no python3 tests/json_schema.py "$work/schema.json" "$work/broken.json"
+	check "a report changed by $change does not" no python3 tests/check/json_schema.py "$work/schema.json" "$work/broken.json"
 done
 for change in 's|<h2 id="verdict-h">|<h2 id="verdict-h"><script>1</script>|' 's|<main>|<main><img src="http://example.org/x.png">|' \
 	's|href="#limits"|href="#nowhere"|' 's|<th scope="row">|<th>|' 's|<caption>|<p>|' 's|</figcaption>||' "s|default-src 'none'|default-src *|"; do
 	sed "$change" "$work/demo.html" >"$work/broken.html"
-	check "a page changed by $change breaks the rules" no python3 tests/html_rules.py "$work/broken.html"
+	check "a page changed by $change breaks the rules" no python3 tests/check/html_rules.py "$work/broken.html"
 done
 
 # comparisons: of a server that became slower, of names that try to leave their place, of losses
@@ -71,7 +71,7 @@ $oa compare --force --html "$work/losses.html" "$work/lossy.obs" "$work/lossy.ob
 for t in compare evil several losses; do
 	check "compare --html ($t) is whole" sh -c "tail -n 1 '$work/$t.html' | grep -qx '</html>'"
 	check "compare --html ($t) is well-formed, has what readers need and fetches nothing" \
-		python3 "$tests/html_rules.py" "$work/$t.html"
+		python3 "$tests/check/html_rules.py" "$work/$t.html"
 done
 for p in ratios excess compare; do
 	check "compare --html has picture $p" grep -q "figure id=\"picture-$p\"" "$work/compare.html"
@@ -86,7 +86,7 @@ for form in svg png; do
 done
 check "the picture of durations shows both sides" sh -c "grep -q 'before, n = ' '$work/both/compare.svg' && grep -q 'after, n = ' '$work/both/compare.svg'"
 check "the note stands in it" grep -q 'ticket 7' "$work/both/ratios.svg"
-check "no texts in them touch each other" python3 tests/overlaps.py "$work"/both/*.svg
+check "no texts in them touch each other" python3 tests/check/overlaps.py "$work"/both/*.svg
 check "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compare.html' | grep -q 'tag bad\">slower<'"
 check "and says which recordings are lossy" grep -q 'tag bad">LOSSY' "$work/losses.html"
 check "names cannot become elements" no grep -q '<script>x\|<b>before' "$work/evil.html"
@@ -106,7 +106,7 @@ for p in "$work"/gaps/*.svg; do
 done
 
 for t in gaps after; do
-	check "no texts in pictures touch each other ($t)" python3 tests/overlaps.py "$work/$t"/*.svg
+	check "no texts in pictures touch each other ($t)" python3 tests/check/overlaps.py "$work/$t"/*.svg
 done
 $oa plot -o "$work/demo" "$work/demo.obs" >/dev/null 2>&1
 $oa plot --keep-data -o "$work/rows" "$work/demo.obs" >/dev/null 2>&1
@@ -115,10 +115,10 @@ for p in waits runq disk; do # time, two more columns of which the third is the 
 		-v whole="$($oa sql --csv "$work/demo.obs" "SELECT value / 1e9 FROM recording WHERE key='duration_ns'" | tail -n 1 | tr -d '\r')" \
 		'{ end = $1 + $3 } END { exit !(end < whole + 1e-6 && end > whole - 0.03) }' "$work/rows/$p.tsv"
 done
-check "nor in those of a real server" python3 tests/overlaps.py "$work"/demo/*.svg
+check "nor in those of a real server" python3 tests/check/overlaps.py "$work"/demo/*.svg
 sed 's/height 1$//' plots/style.gp >"$work/style.gp" && cp plots/rps.gp "$work"
 OBS_PLOTS=$work $oa plot -a rps -o "$work/close" "$work/demo.obs" >/dev/null 2>&1
-check "a key that touches is found" no python3 tests/overlaps.py "$work/close/rps.svg"
+check "a key that touches is found" no python3 tests/check/overlaps.py "$work/close/rps.svg"
 # no wait ended in any window: no mean to draw
 "$oa" load -o "$work/idle.db" "$work/demo.obs" && python3 - "$work/idle.db" <<'END'
 import sqlite3, sys

@@ -16,9 +16,9 @@ hostile = ['0', '1', '2', '255', '65535', '2147483647', '4294967295', '922337203
            '18446744073709551615', '100', '5', '77']
 here = os.path.dirname(os.path.abspath(__file__))
 texts = []
-for name in sorted(os.listdir(os.path.join(here, '..', 'testdata'))):
+for name in sorted(os.listdir(os.path.join(here, '..', '..', 'testdata'))):
     if name.endswith('.txt'):
-        texts.append(open(os.path.join(here, '..', 'testdata', name)).read().split('\n'))
+        texts.append(open(os.path.join(here, '..', '..', 'testdata', name)).read().split('\n'))
 
 
 bad = tried = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* pack TEXT RECORDING: makes a recording of one written as text (textpack.h). */
 #include "format/buf.h"
-#include "textpack.h"
+#include "tests/lib/textpack.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Functions are found in binaries of every sort: C++, versions, namesakes, stripped, packed.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 sub=${SUB:-}
 if [ -n "$sub" ]; then obsrec=$PWD/.output$sub/obsrec; else obsrec=$PWD/obsrec; fi
 fuzz=$PWD/.output$sub/fuzz_elf
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-sh tests/elf_fixtures.sh "$work" >"$work/log" 2>&1 || {
+sh tests/check/elf_fixtures.sh "$work" >"$work/log" 2>&1 || {
 	echo "not ok fixtures are built"
 	sed 's/^/# /' "$work/log"
 	exit 1

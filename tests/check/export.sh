@@ -3,12 +3,12 @@
 # Exports obey the rules of their formats and say what the tables say; the checker notices when
 # they do not; memory stays bounded. SUB=/san: with sanitizers.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 sub=${SUB:-}
 pack=$top/.output$sub/pack
 if [ -n "$sub" ]; then analyze=$top/.output$sub/obsanalyze; else analyze=$top/obsanalyze; fi
-check=$top/tests/check_export.py
+check=$top/tests/check/check_export.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -124,10 +124,10 @@ if [ -z "$sub" ]; then
 	tools=$top/.output/speedscope
 	installed "$tools" speedscope@1 jsdom@29
 	if [ -d "$tools/node_modules/speedscope" ]; then
-		passes node "$top/tests/speedscope.js" "$tools" shop.folded shop.folded-calls demo.folded shop.perfetto
+		passes node "$top/tests/check/speedscope.js" "$tools" shop.folded shop.folded-calls demo.folded shop.perfetto
 		echo garbage >garbage.folded
 		holds "speedscope.js notices what speedscope refuses" sh -c \
-			"! node '$top/tests/speedscope.js' '$tools' garbage.folded >/dev/null"
+			"! node '$top/tests/check/speedscope.js' '$tools' garbage.folded >/dev/null"
 	else
 		echo "ok speedscope reads exports # SKIP npm or speedscope is not at hand"
 	fi
@@ -141,12 +141,12 @@ if [ -z "$sub" ]; then
 	if [ -d "$ui" ] && command -v chromium >/dev/null; then
 		"$analyze" export -o part.perfetto --from 1ms --to 8ms shop.obs 2>/dev/null
 		"$analyze" export -o one.perfetto --pid 100 shop.obs 2>/dev/null
-		passes python3 "$top/tests/perfetto.py" chromium "$ui" shop.perfetto part.perfetto one.perfetto
+		passes python3 "$top/tests/check/perfetto.py" chromium "$ui" shop.perfetto part.perfetto one.perfetto
 		holds "an export of one process has no other's tracks" sh -c \
 			"grep -q '\"B\",\"pid\":200,' shop.perfetto && ! grep -q '\"B\",\"pid\":200,' one.perfetto"
 		sed 's/{"otherData"/{"displayTimeUnit":"ns","otherData"/' shop.perfetto >ns.perfetto
 		holds "perfetto.py notices times of another length" sh -c \
-			"! python3 '$top/tests/perfetto.py' chromium '$ui' ns.perfetto >/dev/null 2>&1"
+			"! python3 '$top/tests/check/perfetto.py' chromium '$ui' ns.perfetto >/dev/null 2>&1"
 	else
 		echo "ok Perfetto opens exports # SKIP npm, the UI or chromium is not at hand"
 	fi

@@ -5,7 +5,7 @@
 # Needs root, debootstrap and a reachable mirror: the one that apt uses here. Bare roots are kept in
 # .output/package, so that a second run is quick.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 out=$top/.output/package
 mkdir -p "$out"

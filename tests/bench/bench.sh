@@ -7,7 +7,7 @@
 #   bench.sh files              only the second part
 #   bench.sh table | readme     prints what was measured last | puts it into README.md
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 rounds=${BENCH_ROUNDS:-5}
 results=.output/bench
 works='getppid pingpong disk call call_endbr redis postgres'

@@ -4,7 +4,7 @@
 # PACK and TESTDATA set; stdout, stderr and exit must be as in the case's files.
 # --update writes these files anew.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 sub=${SUB:-}
 unset COLUMNS

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The laws of the house that a machine can check (CONTRIBUTING.md). Each prints what breaks it.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 bad=0
 law() { # sentence; what breaks it on standard input
 	broken=$(cat)
