@@ -80,7 +80,7 @@ $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/textpack.o $(OUT)/tests/loaded
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
 $(OUT)/pack: $(OUT)/tests/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang: $(OUT)/%: $(OUT)/tests/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
@@ -95,7 +95,7 @@ check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-build
 	$(Q)sh tests/run.sh check
 
-LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv)
+LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv fuse_hang)
 
 live: deps ## run the tests that record on this machine (root)
 	$(Q)$(MAKE) --no-print-directory all $(LIVE)

@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,23 +22,6 @@ struct search {
 	int n;
 	const char *name;
 };
-
-static bool same_place(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* True if paths mean to a process what they mean to us. */
-static bool sees_our_files(u32 pid)
-{
-	char root[64], ns[64];
-
-	snprintf(root, sizeof(root), "/proc/%u/root", pid);
-	snprintf(ns, sizeof(ns), "/proc/%u/ns/mnt", pid);
-	return same_place(root, "/") && same_place(ns, "/proc/self/ns/mnt");
-}
 
 static void binary_free(struct binary *b)
 {
@@ -104,15 +86,36 @@ out:
 	return ret;
 }
 
+static int cannot_read(const char *path, struct err *e)
+{
+	if (errno == EISDIR || errno == EINVAL)
+		return err_set(e, ERR_FAIL, "%s is not a file", path);
+	if (errno == ETIMEDOUT)
+		return err_set(e, ERR_FAIL,
+			       "cannot read the binary %s: its file system does not respond", path);
+	return err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
+}
+
+/* A path of this host without links; false, with errno, if there is no such file. */
+static bool resolve(const char *name, char real[PATH_MAX])
+{
+	int fd = rootdir_file(-1, name);
+	bool found = fd >= 0 && rootdir_path(fd, real);
+
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
 /* An absolute path of this host; /proc/PID/exe too. */
 static int add_here(struct search *s, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = rootdir_file(-1, path);
 	char real[PATH_MAX];
 
 	if (fd < 0)
-		return err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
-	return add(s, fd, 0, realpath(path, real) ? real : path, e);
+		return cannot_read(path, e);
+	return add(s, fd, 0, rootdir_path(fd, real) ? real : path, e);
 }
 
 /* An absolute path below the root of a process; 0: of this host. */
@@ -120,7 +123,7 @@ static int add_below(struct search *s, u32 pid, const char *path, struct err *e)
 {
 	int root, fd;
 
-	if (!pid || sees_our_files(pid))
+	if (!pid || rootdir_is_ours(pid))
 		return add_here(s, path, e);
 	root = rootdir_open(pid);
 	fd = root < 0 ? -1 : rootdir_file(root, path);
@@ -168,7 +171,7 @@ static int open_mapped(u32 pid, char *line, const char *name, const char **ret_p
 		return -1;
 	*ret_path = file;
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%lx-%lx", pid, from, to);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = rootdir_file(-1, path);
 	if (fd >= 0)
 		return fd;
 	root = rootdir_open(pid);
@@ -180,7 +183,7 @@ static int open_mapped(u32 pid, char *line, const char *name, const char **ret_p
 
 static int add_mapped(struct search *s, u32 pid, struct err *e)
 {
-	bool ours = sees_our_files(pid);
+	bool ours = rootdir_is_ours(pid);
 	char path[64], *line = NULL;
 	const char *file;
 	size_t size = 0;
@@ -188,7 +191,7 @@ static int add_mapped(struct search *s, u32 pid, struct err *e)
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	f = fopen(path, "re");
+	f = fopen(path, "re"); /* of /proc itself */
 	while (f && ret == 0 && getline(&line, &size, f) > 0) {
 		fd = open_mapped(pid, line, s->name, &file);
 		if (fd >= 0)
@@ -263,7 +266,7 @@ static int add_by_name(struct search *s, const u32 *pids, int n_pids, struct err
 		ret = add_mapped(s, pids[i], e);
 	if (ret < 0 || s->n)
 		return ret;
-	if (realpath(s->name, real))
+	if (resolve(s->name, real))
 		return add_below(s, 0, real, e);
 	if (add_library(s, n_pids ? pids[0] : 0, &ignored) ||
 	    add_from_list(s, 0, getenv("PATH"), &ignored))
@@ -291,10 +294,10 @@ int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, c
 		r = add_below(&s, 0, name, e);
 	else if (!strchr(name, '/'))
 		r = add_by_name(&s, pids, n_pids, e);
-	else if (realpath(name, real))
+	else if (resolve(name, real))
 		r = add_below(&s, 0, real, e);
 	else
-		r = err_errno(e, ERR_FAIL, "cannot read the binary %s", name);
+		r = cannot_read(name, e);
 	return r < 0 ? r : s.n;
 }
 

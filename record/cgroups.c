@@ -139,8 +139,10 @@ int cgroups_lookup(const struct cgroups *c, const char *name, char *dir,
 
 struct search {
 	const char *name;
-	char *dir; /* where the finding goes */
-	bool found;
+	char *dir; /* where the container is */
+	struct safe_files files;
+	char id[2][65]; /* of containers of this name: the first, and another */
+	int found;
 };
 
 static int try_container(void *arg, const char *dir, const char *path, struct err *e)
@@ -149,27 +151,34 @@ static int try_container(void *arg, const char *dir, const char *path, struct er
 	struct container k;
 
 	(void)e;
-	if (s->found || !container_of_cgroup(&k, path) || !container_is(&k, s->name))
+	if (s->found == 2 || !container_of_cgroup(&k, dir, path, &s->files) ||
+	    !container_is(&k, s->name) || (s->found && strcmp(s->id[0], k.id) == 0))
 		return 0;
-	snprintf(s->dir, PATH_MAX, "%s", dir);
-	s->found = true;
+	if (!s->found)
+		snprintf(s->dir, PATH_MAX, "%s", dir);
+	memcpy(s->id[s->found++], k.id, sizeof(k.id));
 	return 0;
 }
 
 int cgroups_container(const struct cgroups *c, const char *name, char *dir,
 		      const struct cgroup_mount **ret_mount, struct err *e)
 {
-	struct search s = { name, dir, false };
-	int i;
+	struct search s = { .name = name, .dir = dir };
+	int i, ret = 0;
 
-	for (i = -1; i < c->n_mounts; i++) {
+	for (i = -1; i < c->n_mounts && ret == 0 && !s.found; i++) {
 		*ret_mount = i < 0 ? c->cpu : &c->mounts[i];
-		if (*ret_mount &&
-		    cgroups_walk(*ret_mount, (*ret_mount)->path, try_container, &s, e) < 0)
-			return ERR_FAIL;
-		if (s.found)
-			return 0;
+		if (*ret_mount)
+			ret = cgroups_walk(*ret_mount, (*ret_mount)->path, try_container, &s, e);
 	}
+	safe_end(&s.files);
+	if (ret < 0 || s.found == 1)
+		return ret;
+	if (s.found)
+		return err_set(e, ERR_FAIL,
+			       "several containers have the name or id %.100s: %.12s and %.12s; "
+			       "give an id",
+			       name, s.id[0], s.id[1]);
 	return err_set(
 		e, ERR_FAIL,
 		"no running container has the id or name %.100s (looked for docker, podman, "

@@ -2,18 +2,21 @@
 /* The command that is recorded. */
 #include "child.h"
 
+#include "safe_open.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define EXIT_CANNOT_EXECUTE 127
+#define GATE_MS		    50
 
 /* In the child: waits for the gate, then becomes the command. */
 static void become(char **argv, int gate, const sigset_t *mask)
@@ -32,36 +35,36 @@ static void become(char **argv, int gate, const sigset_t *mask)
 	_exit(EXIT_CANNOT_EXECUTE);
 }
 
-static bool executable(const char *path)
-{
-	struct stat sb;
-
-	if (stat(path, &sb) < 0 || access(path, X_OK) < 0)
-		return false;
-	errno = EACCES;
-	return S_ISREG(sb.st_mode);
-}
-
 /* Looks where execvp(3) will look. */
-int child_possible(const char *name, struct err *e)
+static int look_in_path(struct safe_files *files, const char *name)
 {
 	const char *at = getenv("PATH"), *end;
 	char path[PATH_MAX];
 	int why = ENOENT;
 
-	if (strchr(name, '/') || !*name)
-		return executable(name) ? 0 : err_errno(e, ERR_FAIL, "cannot execute %.100s", name);
 	for (at = at ? at : "/bin:/usr/bin"; at; at = *end ? end + 1 : NULL) {
 		end = at + strcspn(at, ":");
 		snprintf(path, sizeof(path), "%.*s%s%.255s", (int)(end - at), at,
 			 end == at ? "" : "/", name);
-		if (executable(path))
+		if (safe_executable(files, path) == 0)
 			return 0;
-		if (errno == EACCES)
-			why = EACCES;
+		if (errno == EACCES || errno == ETIMEDOUT)
+			why = errno;
 	}
 	errno = why;
-	return err_errno(e, ERR_FAIL, "cannot execute %.100s", name);
+	return -1;
+}
+
+int child_possible(const char *name, struct err *e)
+{
+	struct safe_files files = { 0 };
+	int ret = strchr(name, '/') || !*name ? safe_executable(&files, name)
+					      : look_in_path(&files, name);
+
+	if (ret < 0)
+		ret = err_errno(e, ERR_FAIL, "cannot execute %.100s", name);
+	safe_end(&files);
+	return ret;
 }
 
 int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *e)
@@ -89,11 +92,15 @@ int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *
 
 int child_go(struct child *c, const char *name, struct err *e)
 {
+	struct pollfd gate = { c->gate, POLLIN, 0 };
 	int why = 0;
 	ssize_t n;
 
 	if (write(c->gate, "g", 1) != 1)
 		return err_errno(e, ERR_FAIL, "cannot start %.100s", name);
+	while (poll(&gate, 1, GATE_MS) <= 0)
+		if (safe_stopping())
+			return 0;	      /* the run ends at once, and the command with it */
 	n = read(c->gate, &why, sizeof(why)); /* ends when execvp closes the other side */
 	close(c->gate);
 	c->gate = -1;

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Containers by their control groups. */
+#define _GNU_SOURCE /* fgetpwent */
 #include "containers.h"
 
 #include <ctype.h>
 #include <glob.h>
+#include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ID_LEN	  64
 #define ID_SHORT  4
 #define STATE_MAX (4 << 20) /* bytes read of a runtime's file */
+#define NOT_KNOWN ((uid_t)-1)
 
 /* What the last part of a group's path begins with, and the runtime that writes it so. */
 static const struct {
@@ -32,20 +37,6 @@ static bool is_id(const char *text)
 	return !text[ID_LEN] || strcmp(text + ID_LEN, ".scope") == 0;
 }
 
-/* The whole of a file; NULL if it cannot be read. The caller frees it. */
-static char *slurp(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text = f ? malloc(STATE_MAX + 1) : NULL;
-	size_t n = text ? fread(text, 1, STATE_MAX, f) : 0;
-
-	if (f)
-		fclose(f);
-	if (text)
-		text[n] = '\0';
-	return text;
-}
-
 /* Copies what stands between the quotes behind key, searched from text on. */
 static bool quoted(char *ret, size_t size, const char *text, const char *key)
 {
@@ -61,40 +52,48 @@ static bool quoted(char *ret, size_t size, const char *text, const char *key)
 	return true;
 }
 
-static bool docker_name(struct container *c)
+static bool docker_name(struct container *c, struct safe_files *files)
 {
 	char path[160], *text;
 	bool found;
 
 	snprintf(path, sizeof(path), "/var/lib/docker/containers/%s/config.v2.json", c->id);
-	text = slurp(path);
+	text = safe_read(files, path, STATE_MAX, 0);
 	found = quoted(c->name, sizeof(c->name), text, "\"Name\":\"/");
 	free(text);
 	return found;
 }
 
-static bool podman_name(struct container *c)
+/* The home directory of a user of this host. */
+static bool home_of(uid_t uid, char *ret, size_t size)
 {
-	static const char *const patterns[] = {
-		"/var/lib/containers/storage/overlay-containers/containers.json",
-		"/home/*/.local/share/containers/storage/overlay-containers/containers.json",
-	};
-	char *text, *at;
+	FILE *f = fopen("/etc/passwd", "re");
+	struct passwd *p;
 	bool found = false;
-	size_t i, k;
-	glob_t g;
 
-	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]) && !found; i++) {
-		if (glob(patterns[i], 0, NULL, &g) != 0)
-			continue;
-		for (k = 0; k < g.gl_pathc && !found; k++) {
-			text = slurp(g.gl_pathv[k]);
-			at = text ? strstr(text, c->id) : NULL;
-			found = quoted(c->name, sizeof(c->name), at, "\"names\":[\"");
-			free(text);
-		}
-		globfree(&g);
+	while (f && !found && (p = fgetpwent(f))) {
+		found = p->pw_uid == uid && p->pw_dir[0] == '/';
+		if (found)
+			snprintf(ret, size, "%s", p->pw_dir);
 	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool podman_name(struct container *c, uid_t owner, struct safe_files *files)
+{
+	char path[PATH_MAX], home[PATH_MAX / 2] = "", *text, *at;
+	bool found;
+
+	if (owner && !home_of(owner, home, sizeof(home)))
+		return false;
+	snprintf(path, sizeof(path), "%s%s/containers/storage/overlay-containers/containers.json",
+		 owner ? home : "/var/lib", owner ? "/.local/share" : "");
+	text = safe_read(files, path, STATE_MAX, owner);
+	at = text ? strstr(text, c->id) : NULL;
+	found = quoted(c->name, sizeof(c->name), at, "\"names\":[\"");
+	free(text);
 	return found;
 }
 
@@ -117,7 +116,27 @@ static bool pod_name(struct container *c)
 	return true;
 }
 
-bool container_of_cgroup(struct container *ret, const char *path)
+/* The user who made a cgroup: only the owner of the directory above can. */
+static uid_t maker_of(const char *dir)
+{
+	char above[PATH_MAX];
+	struct stat sb;
+
+	snprintf(above, sizeof(above), "%s/..", dir);
+	return stat(above, &sb) == 0 ? sb.st_uid : NOT_KNOWN; /* of a cgroup file system */
+}
+
+static void find_name(struct container *c, uid_t maker, struct safe_files *files)
+{
+	if (maker != NOT_KNOWN && podman_name(c, maker, files))
+		return;
+	if (maker == 0 && (docker_name(c, files) || pod_name(c)))
+		return;
+	snprintf(c->name, sizeof(c->name), "-");
+}
+
+bool container_of_cgroup(struct container *ret, const char *dir, const char *path,
+			 struct safe_files *files)
 {
 	const char *last = strrchr(path, '/'), *parent = last;
 	size_t i, n;
@@ -137,8 +156,7 @@ bool container_of_cgroup(struct container *ret, const char *path)
 			continue;
 		ret->runtime = forms[i].runtime;
 		snprintf(ret->id, sizeof(ret->id), "%.*s", ID_LEN, last + n);
-		if (!docker_name(ret) && !podman_name(ret) && !pod_name(ret))
-			snprintf(ret->name, sizeof(ret->name), "-");
+		find_name(ret, maker_of(dir), files);
 		return true;
 	}
 	return false;

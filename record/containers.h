@@ -6,6 +6,8 @@
 #ifndef OBS_CONTAINERS_H
 #define OBS_CONTAINERS_H
 
+#include "safe_open.h"
+
 #include <stdbool.h>
 
 struct container {
@@ -14,9 +16,13 @@ struct container {
 	char name[128]; /* "-": the host does not tell it */
 };
 
-/* The container that a control group belongs to directly; false: none. path as in /proc/PID/cgroup.
+/*
+ * The container that a cgroup belongs to directly; false: none. dir is its directory, path as in
+ * /proc/PID/cgroup. A name counts only if the file that has it belongs to root or to the user who
+ * made the cgroup, and root's names only for cgroups that root made.
  */
-bool container_of_cgroup(struct container *ret, const char *path);
+bool container_of_cgroup(struct container *ret, const char *dir, const char *path,
+			 struct safe_files *files);
 
 /* True if text is the container's name, its id, or a beginning of the id (4 characters or more). */
 bool container_is(const struct container *c, const char *text);

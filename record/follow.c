@@ -5,6 +5,7 @@
  */
 #include "follow.h"
 
+#include "fdinfo.h"
 #include "procfs.h"
 #include "sockets.h"
 
@@ -12,7 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 struct following {
 	const struct probes *probes;
@@ -27,14 +28,14 @@ static int follow_fd(void *arg, unsigned int fd, struct err *e)
 	struct following *f = arg;
 	const struct socket_info *s;
 	struct sock_id id;
-	char path[64];
-	struct stat sb;
+	char path[64], target[64];
 	u8 one = 1;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", f->pid, fd);
-	if (stat(path, &sb) < 0 || !S_ISSOCK(sb.st_mode))
-		return 0;
-	s = sockets_find(&f->sockets, sb.st_ino);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	s = sockets_find(&f->sockets, fdinfo_inode(target, "socket"));
 	if (!s || s->socktype != SOCK_STREAM || (s->family != AF_INET && s->family != AF_INET6))
 		return 0;
 	id = s->role == ROLE_LISTENING

@@ -170,6 +170,7 @@ static int put_mounts(struct pump *p, struct err *e)
 struct putting {
 	struct pump *pump;
 	const struct targets *targets;
+	struct safe_files files;
 };
 
 static int put_cgroup(void *arg, const char *dir, const char *path, struct err *e)
@@ -181,7 +182,7 @@ static int put_cgroup(void *arg, const char *dir, const char *path, struct err *
 	char text[256];
 	int ret = made_put(p->pump, &ev, sizeof(ev), path, e);
 
-	if (ret < 0 || !container_of_cgroup(&c, path))
+	if (ret < 0 || !container_of_cgroup(&c, dir, path, &p->files))
 		return ret;
 	snprintf(text, sizeof(text), "%s %s %s", c.runtime, c.id, c.name);
 	return made_put(p->pump, &of, sizeof(of), text, e);
@@ -190,7 +191,7 @@ static int put_cgroup(void *arg, const char *dir, const char *path, struct err *
 int host_put(struct pump *p, const struct targets *t, struct err *e)
 {
 	const struct cgroup_mount *cpu = t->cgroups.cpu;
-	struct putting put = { p, t };
+	struct putting put = { .pump = p, .targets = t };
 	int ret = put_facts(p, e);
 
 	if (ret == 0)
@@ -203,6 +204,7 @@ int host_put(struct pump *p, const struct targets *t, struct err *e)
 		ret = made_info(p, e, "cgroups=%s", cpu->version2 ? "2" : "1");
 	if (ret == 0 && cpu && !t->options->hide)
 		ret = cgroups_walk(cpu, cpu->path, put_cgroup, &put, e);
+	safe_end(&put.files);
 	return ret;
 }
 

@@ -10,7 +10,6 @@
 #include "procfs.h"
 #include "recorder.h"
 #include "session.h"
-#include "snapshot.h"
 #include "verb.h"
 
 #include <bpf/libbpf.h>
@@ -24,8 +23,21 @@
 #define TRIGGER_LOOK 50000000ull   /* ns between two looks at the triggers */
 #define STATE_PERIOD 1000000000ull /* ns between two snapshots of the state, at least */
 
-/* From now on signals are read, not delivered; old is for the child. */
-static int take_signals(struct recorder *r, sigset_t *old, struct err *e)
+/* Until something is recorded, signals to stop act as usual; old is the mask for the command. */
+static void hold_signals(sigset_t *old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, old);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit of the file size fails as a full disk does */
+}
+
+/* From now on signals are read, not delivered. */
+static int take_signals(struct recorder *r, struct err *e)
 {
 	sigset_t set;
 
@@ -36,8 +48,7 @@ static int take_signals(struct recorder *r, sigset_t *old, struct err *e)
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &set, old);
-	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return r->signals < 0 ? err_errno(e, ERR_FAIL, "cannot take signals") : 0;
 }
@@ -47,9 +58,10 @@ static int attach(struct recorder *r, struct err *e)
 {
 	struct options *o = &r->options;
 	sigset_t old;
-	int ret = take_signals(r, &old, e);
+	int ret = 0;
 
-	if (ret == 0 && !procfs_host_pids())
+	hold_signals(&old);
+	if (!procfs_host_pids())
 		ret = err_set(e, ERR_ENV, "%s; %s", NOT_HOST_PIDS, NOT_HOST_PIDS_REMEDY);
 	if (ret == 0 && o->command)
 		ret = child_possible(o->command[0], e);
@@ -91,7 +103,7 @@ static int take_state(struct recorder *r, struct err *e)
 	r->state_taken = made_now();
 	if (r->flight)
 		flight_state_since(r->flight, r->state_taken);
-	return snapshot_take(r->pump, r->probes, &r->targets, e);
+	return snapshot_take(r->pump, r->probes, &r->targets, &r->files, e);
 }
 
 static int start(struct recorder *r, struct err *e)
@@ -105,7 +117,9 @@ static int start(struct recorder *r, struct err *e)
 	if (!o->quiet && probes_sites(r->probes)->n)
 		sites_print(probes_sites(r->probes), stderr);
 	rings = probes_rings(r->probes, &n);
-	ret = open_output(r, n, e);
+	ret = take_signals(r, e);
+	if (ret == 0)
+		ret = open_output(r, n, e);
 	if (ret == 0)
 		ret = follow_sockets(r->probes, &r->targets, e);
 	if (ret == 0)
@@ -312,6 +326,7 @@ static void release(struct recorder *r)
 	quotas_free(&r->quotas);
 	targets_free(&r->targets);
 	probes_free(r->probes);
+	safe_end(&r->files.safe);
 	child_end(&r->child);
 	if (r->signals >= 0)
 		close(r->signals);

@@ -2,12 +2,13 @@
 /* Small files and numbered directories, as /proc and /sys have them. */
 #include "procfs.h"
 
+#include "fdinfo.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define INITIAL_PID_NAMESPACE 0xeffffffc /* the kernel's PROC_PID_INIT_INO */
@@ -61,7 +62,7 @@ unsigned long long procfs_number(const char *path, unsigned long long fallback)
 
 bool procfs_host_pids(void)
 {
-	struct stat sb;
+	u64 ino = fdinfo_namespace("self", "pid");
 
-	return stat("/proc/self/ns/pid", &sb) < 0 || sb.st_ino == INITIAL_PID_NAMESPACE;
+	return !ino || ino == INITIAL_PID_NAMESPACE;
 }

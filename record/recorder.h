@@ -7,6 +7,7 @@
 #include "host.h"
 #include "output.h"
 #include "probes.h"
+#include "snapshot.h"
 
 struct recorder {
 	struct options options;
@@ -20,6 +21,7 @@ struct recorder {
 	struct writer *writer; /* NULL in flight mode */
 	struct flight *flight; /* NULL unless in flight mode */
 	struct pump *pump;
+	struct snapshot_files files;
 	int signals; /* signalfd */
 	u64 begun;
 	u64 ended;

@@ -1,29 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* /proc/PID/root alone would follow an absolute link into the root of obsrec. */
-#define _GNU_SOURCE /* O_PATH */
 #include "rootdir.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
+#include "fdinfo.h"
+#include "safe_open.h"
+
+#include <errno.h>
 #include <stdio.h>
-#include <sys/syscall.h>
+#include <string.h>
 #include <unistd.h>
 
-/* O_NONBLOCK: a FIFO must not keep us waiting */
-#define HOW (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+/* Ends the worker and keeps errno. */
+static int done(struct safe_files *files, int fd)
+{
+	int why = errno;
+
+	safe_end(files);
+	errno = why;
+	return fd;
+}
 
 int rootdir_open(u32 pid)
 {
+	struct safe_files files = { 0 };
 	char path[64] = "/";
 
 	if (pid)
 		snprintf(path, sizeof(path), "/proc/%u/root", pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return done(&files, safe_open_dir(&files, path));
 }
 
 int rootdir_file(int root, const char *path)
 {
-	struct open_how how = { .flags = HOW, .resolve = RESOLVE_IN_ROOT };
+	struct safe_files files = { 0 };
 
-	return syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return done(&files, safe_open(&files, root, path));
+}
+
+bool rootdir_is_ours(u32 pid)
+{
+	char path[64], link[2] = "", number[16];
+
+	snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	snprintf(number, sizeof(number), "%u", pid);
+	return readlink(path, link, sizeof(link)) == 1 && link[0] == '/' &&
+	       fdinfo_namespace(number, "mnt") == fdinfo_namespace("self", "mnt");
+}
+
+bool rootdir_path(int fd, char ret[PATH_MAX])
+{
+	static const char deleted[] = " (deleted)";
+	size_t tail = sizeof(deleted) - 1;
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, ret, PATH_MAX - 1);
+	ret[n > 0 ? n : 0] = '\0';
+	return n > 0 && ret[0] == '/' && ((size_t)n < tail || strcmp(ret + n - tail, deleted) != 0);
 }

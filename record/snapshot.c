@@ -3,16 +3,19 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "snapshot.h"
 
+#include "fdinfo.h"
 #include "format/shapes.h"
 #include "made.h"
 #include "procfs.h"
 #include "shape_table.h"
 #include "sockets.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -20,6 +23,7 @@
 #define CMDLINE_MAX 4096
 #define FD_MAX	    65536
 #define CPUS_MAX    8192
+#define STOPPED	    1 /* the walk ends: a signal to stop is pending */
 
 /* ---- threads ---- */
 
@@ -28,6 +32,8 @@ struct taking {
 	const struct options *options;
 	const struct probes *probes;
 	const struct cgroups *cgroups;
+	struct snapshot_files *files;
+	u32 socket_dev, pipe_dev;
 	unsigned int pid;
 	unsigned int uid;
 	bool target; /* the process, or one of its threads */
@@ -57,19 +63,20 @@ int snapshot_parse_stat(struct ev_thread *ev, const char *line, long ticks)
 	return 0;
 }
 
-/* Arguments with blanks between them instead of NULs. */
-static void read_cmdline(unsigned int pid, char *text, size_t size)
+/* Arguments, separated by blanks instead of NULs. A process stuck in its memory map blocks the
+ * read. */
+static void read_cmdline(struct taking *t, char *text, size_t size)
 {
 	char path[64];
 	ssize_t n, i;
 
-	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
-	n = procfs_read(path, text, size);
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", t->pid);
+	n = safe_text(&t->files->safe, path, text, size);
 	text[n > 0 ? n : 0] = '\0';
 	for (i = 0; i + 1 < n; i++)
 		if (!text[i])
 			text[i] = ' ';
-	/* programs that change their title leave blanks behind it */
+	/* programs that change their title leave blanks after it */
 	for (i = strlen(text); i > 0 && text[i - 1] == ' '; i--)
 		text[i - 1] = '\0';
 }
@@ -93,6 +100,8 @@ static int take_thread(void *arg, unsigned int tid, struct err *e)
 	struct taking *t = arg;
 	char path[96], text[CMDLINE_MAX] = "";
 
+	if (safe_stopping())
+		return STOPPED;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", t->pid, tid);
 	if (procfs_read(path, text, sizeof(text)) < 0 ||
 	    snapshot_parse_stat(&ev, text, t->ticks) < 0)
@@ -109,7 +118,7 @@ static int take_thread(void *arg, unsigned int tid, struct err *e)
 	text[0] = '\0';
 	/* of others, who may appear as wakers, the name is enough */
 	if (tid == t->pid && ev.target && !t->options->hide)
-		read_cmdline(t->pid, text, sizeof(text));
+		read_cmdline(t, text, sizeof(text));
 	return made_put(t->pump, &ev, sizeof(ev), text, e);
 }
 
@@ -128,16 +137,33 @@ static void fill_socket(struct ev_fd *ev, const struct socket_info *s, bool hide
 	memcpy(ev->daddr, s->daddr, sizeof(ev->daddr));
 }
 
-/* True if the descriptor is closed by exec, from the flags in octal of its fdinfo. */
-static bool closed_by_exec(unsigned int pid, unsigned int fd)
+static bool is_silent(const struct snapshot_files *f, u32 mount)
 {
-	char path[64], text[512], *flags;
+	int i;
 
-	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%u", pid, fd);
-	if (procfs_read(path, text, sizeof(text)) < 0)
-		return false;
-	flags = strstr(text, "flags:");
-	return flags && strtoul(flags + strlen("flags:"), NULL, 8) & O_CLOEXEC;
+	for (i = 0; i < f->n_silent; i++)
+		if (f->silent[i] == mount)
+			return true;
+	return false;
+}
+
+/* Type, device and inode of an open file; its type is not available if its mount is silent. */
+static void fill_file(struct taking *t, struct ev_fd *ev, const char *path, const struct fdinfo *f)
+{
+	struct snapshot_files *files = t->files;
+	bool silent = is_silent(files, f->mount);
+	struct safe_stat st;
+
+	if (!silent && safe_stat(&files->safe, path, &st) == 0) {
+		ev->ino = st.ino;
+		ev->dev = st.dev;
+		ev->mode = st.mode & S_IFMT;
+		return;
+	}
+	if (!silent && errno == ETIMEDOUT && files->n_silent < SILENT_MAX)
+		files->silent[files->n_silent++] = f->mount;
+	ev->ino = f->ino;
+	ev->dev = fdinfo_device(t->pid, f->mount);
 }
 
 /* The working directory, as descriptor -100. */
@@ -160,33 +186,40 @@ static int take_directory(struct taking *t, struct err *e)
 static int take_fd(void *arg, unsigned int fd, struct err *e)
 {
 	struct ev_fd ev = { .h = { .type = EV_fd }, .dir = WORKING_DIRECTORY };
-	const struct socket_info *s;
+	const struct socket_info *s = NULL;
 	struct taking *t = arg;
 	char path[64], target[1024] = "";
-	struct stat sb;
+	struct fdinfo info;
 	ssize_t n;
 
 	if (fd >= FD_MAX)
 		return 0;
+	if (safe_stopping())
+		return STOPPED;
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", t->pid, fd);
 	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0 || stat(path, &sb) < 0)
+	if (n < 0 || !fdinfo_read(&info, t->pid, fd))
 		return 0;
 	target[n] = '\0';
 	ev.h.tid = t->pid;
 	ev.pid = t->pid;
 	ev.fd = fd;
-	ev.ino = sb.st_ino;
-	ev.dev = major(sb.st_dev) << 20 | minor(sb.st_dev);
-	ev.mode = sb.st_mode & S_IFMT;
+	if ((ev.ino = fdinfo_inode(target, "socket"))) {
+		ev.dev = t->socket_dev;
+		ev.mode = S_IFSOCK;
+		ev.netns = t->sockets.netns;
+		s = sockets_find(&t->sockets, ev.ino);
+	} else if ((ev.ino = fdinfo_inode(target, "pipe"))) {
+		ev.dev = t->pipe_dev;
+		ev.mode = S_IFIFO;
+	} else {
+		fill_file(t, &ev, path, &info);
+	}
 	if (strncmp(target, "anon_inode:", 11) == 0)
 		ev.mode = 0;
-	s = S_ISSOCK(sb.st_mode) ? sockets_find(&t->sockets, sb.st_ino) : NULL;
 	if (s)
 		fill_socket(&ev, s, t->options->hide);
-	if (S_ISSOCK(sb.st_mode))
-		ev.netns = t->sockets.netns;
-	if (closed_by_exec(t->pid, fd))
+	if (info.flags & O_CLOEXEC)
 		ev.flags = FD_CLOSED_BY_EXEC;
 	return made_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
 			e);
@@ -202,35 +235,73 @@ static int take_process(void *arg, unsigned int pid, struct err *e)
 	t->pid = pid;
 	t->target = false;
 	snprintf(path, sizeof(path), "/proc/%u", pid);
-	t->uid = stat(path, &sb) == 0 ? sb.st_uid : 0;
+	t->uid = stat(path, &sb) == 0 ? sb.st_uid : 0; /* of /proc itself */
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	ret = procfs_each(path, take_thread, t, e);
-	if (ret < 0 || !t->target)
+	if (ret || !t->target)
 		return ret;
 	ret = sockets_read(&t->sockets, pid, e);
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	if (ret == 0)
 		ret = procfs_each(path, take_fd, t, e);
-	return ret < 0 ? ret : take_directory(t, e);
+	return ret ? ret : take_directory(t, e);
+}
+
+/* Devices of sockets and pipes, which no mount has. */
+static void find_devices(struct taking *t)
+{
+	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), p[2];
+	struct stat sb;
+
+	if (s >= 0 && fstat(s, &sb) == 0)
+		t->socket_dev = major(sb.st_dev) << 20 | minor(sb.st_dev);
+	if (s >= 0)
+		close(s);
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return;
+	if (fstat(p[0], &sb) == 0)
+		t->pipe_dev = major(sb.st_dev) << 20 | minor(sb.st_dev);
+	close(p[0]);
+	close(p[1]);
+}
+
+static int report_silent(struct taking *t, int before, struct err *e)
+{
+	const struct snapshot_files *f = t->files;
+
+	if (f->safe.stuck == (u32)before)
+		return 0;
+	fprintf(stderr,
+		"obsrec: %u files of other processes did not respond in time: their types "
+		"or command lines are not recorded\n",
+		f->safe.stuck - before);
+	return made_info(t->pump, e, "files_silent=%u", f->safe.stuck);
 }
 
 int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
-		  struct err *e)
+		  struct snapshot_files *files, struct err *e)
 {
 	struct taking t = {
 		.pump = p,
 		.options = targets->options,
 		.probes = probes,
 		.cgroups = &targets->cgroups,
+		.files = files,
 		.ticks = sysconf(_SC_CLK_TCK),
 		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
 	};
+	int stuck = files->safe.stuck;
 	int ret = made_info(p, e, "snapshot_begin=%llu", (unsigned long long)made_now());
 
+	find_devices(&t);
 	if (ret == 0)
 		ret = procfs_each("/proc", take_process, &t, e);
 	sockets_free(&t.sockets);
-	return ret < 0 ? ret : made_info(p, e, "snapshot=%llu", (unsigned long long)made_now());
+	if (ret >= 0 && report_silent(&t, stuck, e) < 0)
+		return ERR_FAIL;
+	if (ret) /* an incomplete snapshot has no end */
+		return ret < 0 ? ret : 0;
+	return made_info(p, e, "snapshot=%llu", (unsigned long long)made_now());
 }
 
 /* ---- calls that have not returned ---- */

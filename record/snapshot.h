@@ -7,14 +7,26 @@
 #include "options.h"
 #include "probes.h"
 #include "pump.h"
+#include "safe_open.h"
+
+#define SILENT_MAX 16
+
+/* The worker for files of other processes, and the mounts that did not respond. All zero at first.
+ */
+struct snapshot_files {
+	struct safe_files safe;
+	u32 silent[SILENT_MAX]; /* mnt_id */
+	int n_silent;
+};
 
 /*
  * Thread events for every thread of the host, fd events for the targets (with -a: for all
  * processes), between the facts snapshot_begin=TIME and snapshot=TIME. Threads that end
- * meanwhile are left out. May be taken again at any time.
+ * meanwhile are left out. May be taken again at any time. Ends early, without the fact snapshot,
+ * if a signal to stop is pending.
  */
 int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
-		  struct err *e);
+		  struct snapshot_files *files, struct err *e);
 
 /*
  * The calls that wanted threads are still in at the end: syscall_args events with the flag

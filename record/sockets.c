@@ -2,12 +2,13 @@
 /* The tables of /proc/PID/net. */
 #include "sockets.h"
 
+#include "fdinfo.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #define SOCKETS_MAX 1000000
 #define TCP_LISTEN  10
@@ -181,16 +182,17 @@ int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
 		{ "udp", AF_INET, SOCK_DGRAM },	 { "udp6", AF_INET6, SOCK_DGRAM },
 		{ "unix", AF_UNIX, 0 },
 	};
-	char path[64];
-	struct stat sb;
+	char number[16];
 	size_t i;
 	int ret = 0;
+	u64 netns;
 
-	snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
-	if (stat(path, &sb) < 0 || sb.st_ino == s->netns)
+	snprintf(number, sizeof(number), "%u", pid);
+	netns = fdinfo_namespace(number, "net");
+	if (!netns || netns == s->netns)
 		return 0;
 	s->n = 0;
-	s->netns = sb.st_ino;
+	s->netns = netns;
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]) && ret == 0; i++)
 		ret = read_table(s, pid, tables[i].name, tables[i].family, tables[i].socktype, e);
 	if (ret == 0)

@@ -51,6 +51,15 @@ for h in format/*.h record/*.h analyze/*.h; do
 	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -I. -fsyntax-only -x c "$h" 2>&1
 done | law "every header compiles alone"
 
+# files of other users and processes are opened by the worker of record/safe_open.c; these open only what the
+# kernel or root provides, or the output
+own='record/safe_open\.c|record/(procfs|fdinfo|cgroups|host|programs|cookieless|targets|sockets|output)\.c'
+grep -nE '(^|[^a-z_>.])(stat|lstat|fstatat|statx|open|openat|openat2|fopen|opendir|scandir|realpath|nftw)\(' record/*.c |
+	grep -vE "^($own):" | grep -vE 'fopen\("/etc/passwd"|/\* of (/proc itself|a cgroup file system) \*/' |
+	law "record/ opens files of others only in safe_open.c"
+grep -nE '(stat|open|fopen|opendir|realpath)\(' $(printf 'record/%s.c ' procfs fdinfo sockets targets) |
+	grep -E '/(fd|root|cwd|exe|map_files)(/|")' | law "record/ does not follow links of other processes"
+
 # the rooms in README.md are the rooms there are
 {
 	sed -n 's/^| `\([a-z]*\)\/` .*/\1/p' README.md | sort >.output/rooms.readme

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Links and fdinfo come from memory of the kernel: no file system is asked for them. */
+#include "fdinfo.h"
+
+#include "procfs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The text of a line that starts with the key; NULL if there is none. */
+static const char *line_of(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (; text; text = (text = strchr(text, '\n')) ? text + 1 : NULL)
+		if (strncmp(text, key, n) == 0)
+			return text + n;
+	return NULL;
+}
+
+bool fdinfo_parse(struct fdinfo *ret, const char *text)
+{
+	const char *flags = line_of(text, "flags:");
+	const char *mount = line_of(text, "mnt_id:"), *ino = line_of(text, "ino:");
+
+	*ret = (struct fdinfo){ 0 };
+	if (!flags)
+		return false;
+	ret->flags = strtoul(flags, NULL, 8);
+	ret->mount = mount ? strtoul(mount, NULL, 10) : 0;
+	ret->ino = ino ? strtoull(ino, NULL, 10) : 0;
+	return true;
+}
+
+bool fdinfo_read(struct fdinfo *ret, u32 pid, u32 fd)
+{
+	char path[64], text[512];
+
+	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%u", pid, fd);
+	procfs_read(path, text, sizeof(text));
+	return fdinfo_parse(ret, text);
+}
+
+u64 fdinfo_inode(const char *link, const char *kind)
+{
+	size_t n = strlen(kind);
+
+	if (strncmp(link, kind, n) != 0 || strncmp(link + n, ":[", 2) != 0)
+		return 0;
+	return strtoull(link + n + 2, NULL, 10);
+}
+
+u64 fdinfo_namespace(const char *pid, const char *kind)
+{
+	char path[64], link[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/ns/%.20s", pid, kind);
+	n = readlink(path, link, sizeof(link) - 1);
+	link[n > 0 ? n : 0] = '\0';
+	return fdinfo_inode(link, kind);
+}
+
+bool fdinfo_mount_device(const char *line, u32 mount, u32 *dev)
+{
+	unsigned int id, major, minor;
+
+	if (sscanf(line, "%u %*u %u:%u ", &id, &major, &minor) != 3 || id != mount)
+		return false;
+	*dev = major << 20 | minor;
+	return true;
+}
+
+u32 fdinfo_device(u32 pid, u32 mount)
+{
+	char path[64], *line = NULL;
+	size_t size = 0;
+	u32 dev = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
+	f = fopen(path, "re");
+	while (f && !dev && getline(&line, &size, f) > 0)
+		fdinfo_mount_device(line, mount, &dev);
+	free(line);
+	if (f)
+		fclose(f);
+	return dev;
+}

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The worker has no memory of the recorder's rings and none of its file descriptors. */
+#define _GNU_SOURCE /* O_PATH, statx, memfd_create */
+#include "safe_open.h"
+
+#include "procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STUCK_MAX     16    /* workers given up: then nothing more is tried */
+#define STUCK_FULL    2	    /* so many times the full time is waited */
+#define WAIT_MS	      200   /* for a result */
+#define WAIT_LESS     20    /* the same, after STUCK_FULL workers */
+#define WAIT_MOST     10000 /* if the worker is runnable, but gets no CPU */
+#define SLICE_MS      20    /* between two looks at pending signals */
+#define TEXT_MAX      4096
+#define READ_ONLY     (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+#define NO_DESCRIPTOR (-1)
+
+enum op { OP_OPEN, OP_DIRECTORY, OP_STAT, OP_EXECUTABLE, OP_TEXT, OP_COPY };
+
+struct request {
+	enum op op;
+	u32 owner;
+	u64 max;
+	char path[PATH_MAX];
+};
+
+struct reply {
+	int error;
+	u32 size;
+	struct safe_stat stat;
+	char text[TEXT_MAX];
+};
+
+bool safe_stopping(void)
+{
+	sigset_t set;
+
+	return sigpending(&set) == 0 &&
+	       (sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1 ||
+		sigismember(&set, SIGHUP) == 1 || sigismember(&set, SIGQUIT) == 1);
+}
+
+/* ---- messages ---- */
+
+/* One message, with a file descriptor if that is not NO_DESCRIPTOR. */
+static bool send_message(int sock, void *data, size_t size, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { data, size };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (fd >= 0) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
+	return sendmsg(sock, &m, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+static bool receive_message(int sock, void *data, size_t size, int *fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { data, size };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	*fd = NO_DESCRIPTOR;
+	if (n > 0 && c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(c), sizeof(int));
+	return n == (ssize_t)size;
+}
+
+/* ---- the worker ---- */
+
+static int open_at(int root, const char *path, u64 flags)
+{
+	struct open_how how = { .flags = flags, .resolve = root >= 0 ? RESOLVE_IN_ROOT : 0 };
+
+	return syscall(SYS_openat2, root >= 0 ? root : AT_FDCWD, path, &how, sizeof(how));
+}
+
+/* Looks before it opens: to open a FIFO or a device has effects. */
+static int open_regular(int root, const char *path, u64 more, struct stat *sb)
+{
+	int place = open_at(root, path, O_PATH | O_CLOEXEC | more), fd = -1, why;
+	char link[64];
+
+	if (place < 0 || fstat(place, sb) < 0)
+		goto out;
+	if (!S_ISREG(sb->st_mode)) {
+		errno = S_ISDIR(sb->st_mode) ? EISDIR : EINVAL;
+		goto out;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, READ_ONLY);
+out:
+	why = errno;
+	if (place >= 0)
+		close(place);
+	errno = why;
+	return fd;
+}
+
+static int look(const char *path, struct safe_stat *ret)
+{
+	struct statx x;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
+		  STATX_TYPE | STATX_INO | STATX_UID, &x) < 0)
+		return -1;
+	*ret = (struct safe_stat){ .ino = x.stx_ino,
+				   .dev = x.stx_dev_major << 20 | x.stx_dev_minor,
+				   .mode = x.stx_mode,
+				   .uid = x.stx_uid };
+	return 0;
+}
+
+static int executable(const char *path)
+{
+	struct stat sb;
+
+	if (stat(path, &sb) < 0 || access(path, X_OK) < 0)
+		return -1;
+	errno = EACCES;
+	return S_ISREG(sb.st_mode) ? 0 : -1;
+}
+
+/* A copy in memory: reading the file itself could block. */
+static int copy(const struct request *q, struct reply *a)
+{
+	char chunk[TEXT_MAX];
+	struct stat sb;
+	int from = open_regular(-1, q->path, O_NOFOLLOW, &sb), to = -1;
+	u64 have = 0;
+	ssize_t n;
+
+	if (from < 0)
+		return -1;
+	errno = EPERM;
+	if (sb.st_uid != q->owner && sb.st_uid != 0)
+		goto fail;
+	to = memfd_create("obsrec", MFD_CLOEXEC);
+	while (to >= 0 && (n = read(from, chunk, sizeof(chunk))) != 0) {
+		have += n > 0 ? n : 0;
+		errno = have > q->max ? EFBIG : errno;
+		if (n < 0 || have > q->max || write(to, chunk, n) != n)
+			goto fail;
+	}
+	a->stat.ino = have;
+	close(from);
+	return to;
+fail:
+	n = errno;
+	close(from);
+	if (to >= 0)
+		close(to);
+	errno = n;
+	return -1;
+}
+
+/* Returns a file descriptor for the reply, or NO_DESCRIPTOR; a failure is in errno. */
+static int work(const struct request *q, struct reply *a, int root)
+{
+	struct stat sb;
+	ssize_t n;
+
+	errno = 0;
+	switch (q->op) {
+	case OP_OPEN:
+		return open_regular(root, q->path, 0, &sb);
+	case OP_DIRECTORY:
+		return open(q->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	case OP_STAT:
+		if (look(q->path, &a->stat) == 0)
+			errno = 0;
+		return NO_DESCRIPTOR;
+	case OP_EXECUTABLE:
+		if (executable(q->path) == 0)
+			errno = 0;
+		return NO_DESCRIPTOR;
+	case OP_TEXT:
+		n = procfs_read(q->path, a->text, sizeof(a->text));
+		a->size = n > 0 ? n : 0;
+		errno = n < 0 ? errno : 0;
+		return NO_DESCRIPTOR;
+	case OP_COPY:
+		return copy(q, a);
+	}
+	errno = EINVAL;
+	return NO_DESCRIPTOR;
+}
+
+/* A stuck worker outlives the recorder: it must not keep its output or programs open. */
+static void serve(int sock)
+{
+	struct request q;
+	struct reply a;
+	int fd, root;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "obsrec-files");
+	if (dup2(sock, 0) < 0 || syscall(SYS_close_range, 1u, ~0u, 0u) < 0)
+		_exit(1);
+	while (receive_message(0, &q, sizeof(q), &root)) {
+		memset(&a, 0, sizeof(a));
+		fd = work(&q, &a, root);
+		a.error = fd >= 0 ? 0 : errno;
+		if (!send_message(0, &a, sizeof(a), fd))
+			_exit(1);
+		if (fd >= 0)
+			close(fd);
+		if (root >= 0)
+			close(root);
+	}
+	_exit(0);
+}
+
+/* ---- the recorder's side ---- */
+
+static bool begin(struct safe_files *s)
+{
+	int pair[2];
+
+	if (s->pid)
+		return true;
+	errno = ETIMEDOUT;
+	if (s->stuck >= STUCK_MAX ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return false;
+	s->pid = fork();
+	if (s->pid == 0)
+		serve(pair[1]);
+	close(pair[1]);
+	s->sock = pair[0];
+	if (s->pid > 0)
+		return true;
+	s->pid = 0;
+	close(pair[0]);
+	return false;
+}
+
+void safe_end(struct safe_files *s)
+{
+	if (!s->pid)
+		return;
+	close(s->sock);
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, 0);
+	s->pid = 0;
+}
+
+/* A stuck worker ends when its file system responds; it is not waited for. */
+static void give_up(struct safe_files *s)
+{
+	close(s->sock);
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, WNOHANG);
+	s->pid = 0;
+	s->stuck++;
+}
+
+/* A runnable worker is not stuck: the machine has no CPU for it. */
+static bool runnable(pid_t pid)
+{
+	char path[64], text[256];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	procfs_read(path, text, sizeof(text));
+	at = strrchr(text, ')');
+	return at && at[1] && at[2] == 'R';
+}
+
+/* False, with errno, if there is no result. */
+static bool wait_for(struct safe_files *s)
+{
+	int limit = s->stuck < STUCK_FULL ? WAIT_MS : WAIT_LESS, waited;
+	struct pollfd p = { s->sock, POLLIN, 0 };
+
+	for (waited = 0;; waited += SLICE_MS) {
+		if (poll(&p, 1, SLICE_MS) > 0)
+			return true;
+		errno = EINTR;
+		if (safe_stopping())
+			return false;
+		errno = ETIMEDOUT;
+		if (waited >= WAIT_MOST || (waited >= limit && !runnable(s->pid)))
+			return false;
+	}
+}
+
+/* Returns 0 with the reply, and a file descriptor or NO_DESCRIPTOR in fd. */
+static int call(struct safe_files *s, struct request *q, int root, struct reply *a, int *fd)
+{
+	int why;
+
+	*fd = NO_DESCRIPTOR;
+	if (!begin(s))
+		return -1;
+	if (!send_message(s->sock, q, sizeof(*q), root)) {
+		errno = EIO;
+		goto lost;
+	}
+	if (!wait_for(s))
+		goto lost;
+	if (!receive_message(s->sock, a, sizeof(*a), fd)) {
+		errno = EIO;
+		goto lost;
+	}
+	errno = a->error;
+	return a->error ? -1 : 0;
+lost:
+	why = errno;
+	give_up(s);
+	errno = why;
+	return -1;
+}
+
+static int call_path(struct safe_files *s, enum op op, int root, const char *path, struct reply *a)
+{
+	struct request q = { .op = op };
+	int fd;
+
+	if (strlen(path) >= sizeof(q.path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(q.path, path, strlen(path) + 1);
+	return call(s, &q, root, a, &fd) < 0 ? -1 : fd;
+}
+
+int safe_open(struct safe_files *s, int root, const char *path)
+{
+	struct reply a;
+
+	return call_path(s, OP_OPEN, root, path, &a);
+}
+
+int safe_open_dir(struct safe_files *s, const char *path)
+{
+	struct reply a;
+
+	return call_path(s, OP_DIRECTORY, -1, path, &a);
+}
+
+int safe_stat(struct safe_files *s, const char *path, struct safe_stat *ret)
+{
+	struct reply a = { .error = -1 };
+
+	errno = 0;
+	call_path(s, OP_STAT, -1, path, &a);
+	*ret = a.stat;
+	return a.error ? -1 : 0;
+}
+
+int safe_executable(struct safe_files *s, const char *path)
+{
+	struct reply a = { .error = -1 };
+
+	call_path(s, OP_EXECUTABLE, -1, path, &a);
+	return a.error ? -1 : 0;
+}
+
+ssize_t safe_text(struct safe_files *s, const char *path, char *text, size_t size)
+{
+	struct reply a = { .error = -1 };
+
+	text[0] = '\0';
+	call_path(s, OP_TEXT, -1, path, &a);
+	if (a.error)
+		return -1;
+	a.size = a.size < size ? a.size : size - 1;
+	memcpy(text, a.text, a.size);
+	text[a.size] = '\0';
+	return a.size;
+}
+
+char *safe_read(struct safe_files *s, const char *path, size_t max, uid_t owner)
+{
+	struct request q = { .op = OP_COPY, .owner = owner, .max = max };
+	struct reply a;
+	char *text;
+	ssize_t n;
+	int fd;
+
+	snprintf(q.path, sizeof(q.path), "%s", path);
+	if (call(s, &q, -1, &a, &fd) < 0)
+		return NULL;
+	text = a.stat.ino <= max ? malloc(a.stat.ino + 1) : NULL;
+	n = text ? pread(fd, text, a.stat.ino, 0) : -1;
+	close(fd);
+	if (n >= 0) {
+		text[n] = '\0';
+		return text;
+	}
+	free(text);
+	return NULL;
+}

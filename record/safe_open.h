@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Files that other users can write, and files of other processes. A file system that does not
+ * respond (NFS, FUSE) blocks such a call in the kernel, where no signal ends it. A worker process
+ * makes the calls; a call without a result in time costs the worker, not the recorder.
+ */
+#ifndef OBS_SAFE_OPEN_H
+#define OBS_SAFE_OPEN_H
+
+#include "format/event.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* All zero: no worker yet. It starts with the first call. */
+struct safe_files {
+	pid_t pid;
+	int sock;
+	u32 stuck; /* workers given up */
+};
+
+struct safe_stat {
+	u64 ino;
+	u32 dev; /* as the kernel's dev_t: major << 20 | minor */
+	u32 mode;
+	uid_t uid;
+};
+
+/*
+ * All functions return a negative value with errno on failure: ETIMEDOUT if the file system does
+ * not respond, EINTR if a signal to stop is pending.
+ */
+
+/*
+ * A regular file, for reading. Symbolic links are followed, below root if that is not -1. Others
+ * are never opened: EISDIR for a directory, EINVAL for a FIFO, device or socket.
+ */
+int safe_open(struct safe_files *s, int root, const char *path);
+
+/* A directory as O_PATH. */
+int safe_open_dir(struct safe_files *s, const char *path);
+
+/* What is known of a file without a request to its server. Symbolic links are followed. */
+int safe_stat(struct safe_files *s, const char *path, struct safe_stat *ret);
+
+/* 0 if a file can be executed by us. */
+int safe_executable(struct safe_files *s, const char *path);
+
+/* The start of a file of /proc, up to 4095 bytes; returns the length. */
+ssize_t safe_text(struct safe_files *s, const char *path, char *text, size_t size);
+
+/*
+ * The content of a regular file that is no symbolic link, from malloc, NUL-terminated. NULL if it
+ * has more than max bytes (EFBIG), or belongs neither to owner nor to root (EPERM).
+ */
+char *safe_read(struct safe_files *s, const char *path, size_t max, uid_t owner);
+
+/* Ends the worker. */
+void safe_end(struct safe_files *s);
+
+/* True if a signal is pending that stops the recorder. */
+bool safe_stopping(void);
+
+#endif

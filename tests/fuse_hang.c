@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A file system that stops responding. Mounts DIR (FUSE) with one file, starts a holder process
+ * that has the file open as fd 9 and DIR as working directory, prints the holder's pid, and answers
+ * no request from then on. Its end ends both.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE	  4096
+#define ROOT	  1
+#define NODE	  2
+#define HOLDER_FD 9
+
+union answer {
+	struct fuse_init_out init;
+	struct fuse_entry_out entry;
+	struct fuse_attr_out attr;
+	struct fuse_open_out open;
+	char page[PAGE];
+};
+
+static int fail(const char *what)
+{
+	perror(what);
+	return 1;
+}
+
+/* In the holder: its open file and its working directory depend on the file system. */
+static void hold(const char *dir, int ready)
+{
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = chdir(dir) < 0 ? -1 : open("file", O_RDONLY);
+	if (fd < 0 || dup2(fd, HOLDER_FD) < 0)
+		_exit(fail("hold the file"));
+	close(fd);
+	if (write(ready, "r", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void fill_attr(struct fuse_attr *a, __u64 node)
+{
+	a->ino = node;
+	a->mode = node == ROOT ? S_IFDIR | 0755 : S_IFREG | 0755;
+	a->nlink = 1;
+	a->size = node == ROOT ? 0 : PAGE;
+}
+
+/* Returns the size of the answer; negative: an error. */
+static int answer(const struct fuse_in_header *in, union answer *a)
+{
+	memset(a, 0, sizeof(*a));
+	switch (in->opcode) {
+	case FUSE_INIT:
+		a->init.major = FUSE_KERNEL_VERSION;
+		a->init.minor = 31;
+		a->init.max_write = PAGE;
+		return sizeof(a->init);
+	case FUSE_LOOKUP:
+		if (strcmp((const char *)(in + 1), "file") != 0)
+			return -2; /* ENOENT */
+		a->entry.nodeid = NODE;
+		fill_attr(&a->entry.attr, NODE);
+		return sizeof(a->entry);
+	case FUSE_GETATTR:
+		fill_attr(&a->attr.attr, in->nodeid);
+		return sizeof(a->attr);
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+		return sizeof(a->open);
+	case FUSE_READ:
+		return sizeof(a->page);
+	}
+	return -38; /* ENOSYS */
+}
+
+static int respond(int fuse)
+{
+	static char request[PAGE * 64];
+	const struct fuse_in_header *in = (const void *)request;
+	struct {
+		struct fuse_out_header h;
+		union answer a;
+	} out;
+	int n;
+
+	if (read(fuse, request, sizeof(request)) < (ssize_t)sizeof(*in))
+		return -1;
+	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
+	    in->opcode == FUSE_INTERRUPT)
+		return 0;
+	n = answer(in, &out.a);
+	out.h.unique = in->unique;
+	out.h.error = n < 0 ? n : 0;
+	out.h.len = sizeof(out.h) + (n > 0 ? n : 0);
+	return write(fuse, &out, out.h.len) == (ssize_t)out.h.len ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC), ready[2];
+	static char ignored[PAGE * 64];
+	struct pollfd p[2];
+	char options[128];
+	pid_t holder;
+
+	if (argc != 2 || fuse < 0 || pipe(ready) < 0)
+		return fail("usage: fuse_hang DIR; /dev/fuse");
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
+		 fuse);
+	if (mount("hang", argv[1], "fuse.hang", MS_NOSUID | MS_NODEV, options) < 0)
+		return fail("mount");
+	holder = fork();
+	if (holder == 0)
+		hold(argv[1], ready[1]);
+	close(ready[1]);
+	p[0] = (struct pollfd){ fuse, POLLIN, 0 };
+	p[1] = (struct pollfd){ ready[0], POLLIN, 0 };
+	while (poll(p, 2, -1) > 0 && !p[1].revents)
+		if (p[0].revents && respond(fuse) < 0)
+			return fail("answer");
+	if (read(ready[0], ignored, 1) != 1)
+		return 1;
+	printf("%d\n", holder);
+	fflush(stdout);
+	/* a request that was taken cannot be interrupted */
+	while (read(fuse, ignored, sizeof(ignored)) > 0)
+		;
+	return 0;
+}
