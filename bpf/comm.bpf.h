@@ -8,6 +8,7 @@
 #define OBS_COMM_BPF_H
 
 const volatile bool by_comm = false;	   /* targets are names */
+const volatile bool by_task = false;	   /* pids or names are chosen, with cgroups or without */
 const volatile u32 comm_matches[256] = {}; /* by character: parts that it matches */
 const volatile u32 comm_loops = 0;	   /* parts that a * follows */
 const volatile u32 comm_accepts = 0;	   /* the last part */

@@ -34,8 +34,12 @@ static __always_inline bool child_wanted(struct task_struct *child, bool maker, 
 {
 	char comm[16] = {};
 
-	if (by_cgroup && !cgroup_hierarchy)
-		return cgroup_wanted(BPF_CORE_READ(child, cgroups, dfl_cgrp));
+	if (by_cgroup && !cgroup_hierarchy) {
+		if (cgroup_wanted(BPF_CORE_READ(child, cgroups, dfl_cgrp)))
+			return true;
+		if (!by_task)
+			return false;
+	}
 	if (maker && (thread || follow))
 		return true;
 	if (!by_comm)
@@ -246,7 +250,7 @@ static __always_inline int on_cgroup_move(struct cgroup *g, struct task_struct *
 	if (by_cgroup && word && (u32)BPF_CORE_READ(g, root, hierarchy_id) == cgroup_hierarchy) {
 		if (cgroup_wanted(g))
 			want(tid);
-		else if (*word & WANTED) {
+		else if (*word & WANTED && !by_task) {
 			*word &= ~WANTED;
 			__sync_fetch_and_add(&newcomers, 1);
 		}

@@ -7,29 +7,49 @@
 #include "recording.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define ZSTD_LEVEL 1
+#define POLL_MS	   50
+#define HURRY_MS   1000
 
 struct writer {
 	int fd;
 	u64 bytes; /* written, whole blocks only */
 	struct block_encoder *enc;
 	u16 split[SCHEMA_EVENT_MAX];
-	struct buf out;	   /* the block being written */
-	struct buf index;  /* an INDEX_ENTRY for each data block */
-	struct err failed; /* code 0 while all is well */
+	struct buf out;	    /* the block being written */
+	struct buf index;   /* an INDEX_ENTRY for each data block */
+	struct err failed;  /* code 0 while all is well */
+	_Atomic bool hurry; /* a reader that does not read is waited for no longer */
 };
 
-static int write_all(int fd, const char *data, size_t n)
+/* Waits until a pipe has room. */
+static bool wait_room(const struct writer *w)
+{
+	struct pollfd p = { w->fd, POLLOUT, 0 };
+	int waited = 0;
+
+	while (poll(&p, 1, POLL_MS) == 0) {
+		waited = w->hurry ? waited + POLL_MS : 0;
+		errno = ETIMEDOUT;
+		if (waited >= HURRY_MS)
+			return false;
+	}
+	return true;
+}
+
+static int write_all(const struct writer *w, const char *data, size_t n)
 {
 	ssize_t done;
 
 	for (; n > 0; data += done, n -= done) {
-		done = write(fd, data, n);
-		if (done < 0 && errno == EINTR)
+		done = write(w->fd, data, n);
+		if (done < 0 && (errno == EINTR || (errno == EAGAIN && wait_room(w))))
 			done = 0;
 		else if (done < 0)
 			return -1;
@@ -37,12 +57,17 @@ static int write_all(int fd, const char *data, size_t n)
 	return 0;
 }
 
+void writer_hurry(struct writer *w)
+{
+	w->hurry = true;
+}
+
 /* Writes w->out. On failure takes a half-written block off again, where fd is a file. */
 static int flush_out(struct writer *w, struct err *e)
 {
 	int ret = 0;
 
-	if (write_all(w->fd, w->out.data, w->out.len) < 0) {
+	if (write_all(w, w->out.data, w->out.len) < 0) {
 		ret = err_errno(&w->failed, ERR_FAIL, "cannot write the recording");
 		/* a pipe cannot be cut; the reader ignores half a block */
 		if (ftruncate(w->fd, w->bytes) < 0)

@@ -16,13 +16,19 @@
 #include <unistd.h>
 
 #define EXIT_CANNOT_EXECUTE 127
+#define STEP_MS		    20
+#define KILL_MS		    1000 /* a process in uninterruptible sleep does not end */
 #define GATE_MS		    50
 
 /* In the child: waits for the gate, then becomes the command. */
-static void become(char **argv, int gate, const sigset_t *mask)
+static void become(char **argv, int gate, const sigset_t *mask, const struct priority *p)
 {
 	char go;
 	int why;
+
+	priority_restore(p);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (read(gate, &go, 1) == 1) {
@@ -67,7 +73,8 @@ int child_possible(const char *name, struct err *e)
 	return ret;
 }
 
-int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *e)
+int child_start(struct child *c, char **argv, const sigset_t *mask, const struct priority *p,
+		struct err *e)
 {
 	int gate[2];
 
@@ -83,7 +90,7 @@ int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *
 	}
 	if (c->pid == 0) {
 		close(gate[0]); /* else the end of obsrec would not be seen at the gate */
-		become(argv, gate[1], mask);
+		become(argv, gate[1], mask, p);
 	}
 	close(gate[1]);
 	c->gate = gate[0];
@@ -123,11 +130,29 @@ int child_status(const struct child *c)
 	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
 
-void child_end(struct child *c)
+/* Waits until the child has ended, or the time is over, or a signal to stop is pending. */
+static void wait_ended(struct child *c, int ms)
+{
+	int i;
+
+	for (i = 0; i <= ms / STEP_MS && !c->ended; i++) {
+		child_poll(c);
+		if (!c->ended)
+			poll(NULL, 0, STEP_MS);
+		if (safe_stopping())
+			break;
+	}
+}
+
+bool child_end(struct child *c, int grace_ms)
 {
 	if (!c->pid || c->ended)
-		return;
+		return true;
 	kill(c->pid, SIGTERM);
-	if (waitpid(c->pid, &c->status, 0) == c->pid)
-		c->ended = true;
+	wait_ended(c, grace_ms);
+	if (c->ended)
+		return true;
+	kill(c->pid, SIGKILL);
+	wait_ended(c, KILL_MS);
+	return false;
 }

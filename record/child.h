@@ -3,7 +3,7 @@
 #ifndef OBS_CHILD_H
 #define OBS_CHILD_H
 
-#include "format/err.h"
+#include "priority.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -19,8 +19,10 @@ struct child {
 /* Fails if the command cannot be found or executed: said before anything is attached or written. */
 int child_possible(const char *name, struct err *e);
 
-/* Forks; the child waits at the gate with the signal mask given, then executes argv. */
-int child_start(struct child *c, char **argv, const sigset_t *mask, struct err *e);
+/* Forks; the child waits at the gate with the signal mask and priority given, then executes argv.
+ */
+int child_start(struct child *c, char **argv, const sigset_t *mask, const struct priority *p,
+		struct err *e);
 
 /* Lets the child execute its command. ERR_FAIL if the command cannot be executed. */
 int child_go(struct child *c, const char *name, struct err *e);
@@ -31,7 +33,10 @@ void child_poll(struct child *c);
 /* The exit status that stands for the child's: 128 + n for signal n. */
 int child_status(const struct child *c);
 
-/* The recording ends before the child: it is told to end, and waited for. */
-void child_end(struct child *c);
+/*
+ * The recording ends before the child: SIGTERM, and SIGKILL if it has not ended after grace_ms.
+ * At most another second is waited. Returns false if it was killed or still runs.
+ */
+bool child_end(struct child *c, int grace_ms);
 
 #endif

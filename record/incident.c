@@ -105,7 +105,9 @@ int incident_write(struct recorder *r, const char *why, struct err *e)
 
 	if (ret == 0)
 		ret = gather(r, why, &facts, e);
-	output_snapshot_path(path, sizeof(path), r->options.output, r->n_made + 1);
+	do
+		output_snapshot_path(path, sizeof(path), r->options.output, ++r->number);
+	while (output_exists(path));
 	if (ret == 0)
 		ret = write_file(r, path, &facts, &bytes, e);
 	buf_free(&facts);

@@ -22,6 +22,7 @@
 
 #define TICK	     1000000000ull /* ns between clock readings */
 #define TRIGGER_LOOK 50000000ull   /* ns between two looks at the triggers */
+#define GRACE_MS     5000	   /* for the command after SIGTERM */
 #define STATE_PERIOD 1000000000ull /* ns between two snapshots of the state, at least */
 
 /* Until something is recorded, signals to stop act as usual; old is the mask for the command. */
@@ -64,12 +65,14 @@ static int attach(struct recorder *r, struct err *e)
 	hold_signals(&old);
 	if (!procfs_host_pids())
 		ret = err_set(e, ERR_ENV, "%s; %s", NOT_HOST_PIDS, NOT_HOST_PIDS_REMEDY);
+	if (ret == 0)
+		priority_raise(&r->priority, o->quiet);
 	if (ret == 0 && o->command)
 		ret = child_possible(o->command[0], e);
 	if (ret == 0)
 		ret = targets_find(&r->targets, o, e);
 	if (ret == 0 && o->command)
-		ret = child_start(&r->child, o->command, &old, e);
+		ret = child_start(&r->child, o->command, &old, &r->priority, e);
 	if (ret == 0 && o->command)
 		o->pids[o->n_pids++] = r->child.pid;
 	if (ret == 0)
@@ -267,6 +270,8 @@ static int finish(struct recorder *r, int ret, struct err *e)
 
 	if (r->pump) {
 		let_signals_kill();
+		if (r->writer)
+			writer_hurry(r->writer);
 		r->ended = made_now();
 		r2 = made_info(r->pump, first, "stopped=%llu", (unsigned long long)r->ended);
 		probes_disable(r->probes);
@@ -319,6 +324,14 @@ static void summary(const struct recorder *r)
 			(unsigned long long)r->options.ring >> 10);
 }
 
+static void end_command(struct recorder *r)
+{
+	if (!child_end(&r->child, GRACE_MS))
+		fprintf(stderr,
+			"obsrec: the command (pid %d) did not end within %d s of SIGTERM: SIGKILL sent%s\n",
+			r->child.pid, GRACE_MS / 1000, r->child.ended ? "" : ", but it still runs");
+}
+
 static void release(struct recorder *r)
 {
 	pump_free(r->pump);
@@ -328,7 +341,7 @@ static void release(struct recorder *r)
 	targets_free(&r->targets);
 	probes_free(r->probes);
 	safe_end(&r->files.safe);
-	child_end(&r->child);
+	end_command(r);
 	if (r->signals >= 0)
 		close(r->signals);
 }

@@ -32,21 +32,24 @@ static int set_all(void *config, const char *arg, struct err *e)
 
 int options_pids(u32 *list, int *n, const char *arg, struct err *e)
 {
+	static const char separators[] = ", \t\n";
+	const char *text = arg;
 	unsigned long pid;
 	char *end;
 
-	for (;; arg = end + 1) {
+	for (;; arg = end) {
+		arg += strspn(arg, separators);
 		pid = strtoul(arg, &end, 10);
-		if (end == arg || (*end && *end != ',') || !pid || pid > 0x7fffffff)
+		if (end == arg || (*end && !strchr(separators, *end)) || !pid || pid > 0x7fffffff)
 			return err_set(e, ERR_FAIL,
 				       "--pid needs process ids such as 123 or 123,456, "
-				       "not %.40s",
-				       arg);
+				       "not '%.40s'",
+				       text);
 		if (*n == TARGETS_MAX)
 			return err_set(e, ERR_FAIL, "--pid takes at most %d processes",
 				       TARGETS_MAX);
 		list[(*n)++] = pid;
-		if (!*end)
+		if (!end[strspn(end, separators)])
 			return 0;
 	}
 }
@@ -125,7 +128,7 @@ static int set_comm(void *config, const char *arg, struct err *e)
 	if (o->comm)
 		return err_set(e, ERR_FAIL,
 			       "--comm can be given once; a pattern such as 'post*' means several "
-			       "names, and so does -p $(pidof ONE OTHER)");
+			       "names, and so does -p \"$(pidof ONE OTHER)\"");
 	o->comm = arg;
 	return 0;
 }
@@ -379,8 +382,9 @@ void options_help(FILE *f)
 	const struct verb *v;
 	int i;
 
-	fprintf(f, "Usage: obsrec [OPTION]... -p PID | --comm GLOB | --cgroup PATH |\n"
-		   "                           --container NAME | -a | -- COMMAND [ARG]...\n");
+	fprintf(f, "Usage: obsrec [OPTION]... [-p PID] [--comm GLOB] [--cgroup PATH]\n"
+		   "                           [--container NAME]\n"
+		   "       obsrec [OPTION]... -a | -- COMMAND [ARG]...\n");
 	for (v = verbs; v->name; v++)
 		fprintf(f, "       obsrec %s %s\n", v->name, v->words);
 	fprintf(f, "Records what the kernel and chosen functions do into one compressed file,\n"
@@ -392,7 +396,7 @@ void options_help(FILE *f)
 			fprintf(f, "  %-10s %s%s\n", groups[i].name, groups[i].doc,
 				groups[i].asked == ASKED ? " (only with -e)" : "");
 	fprintf(f, "\nExamples:\n"
-		   "  obsrec -p $(pidof redis-server) -d 30 -o incident.obs\n"
+		   "  obsrec -p \"$(pidof redis-server)\" -d 30 -o incident.obs\n"
 		   "  obsrec -a -d 10\n"
 		   "  obsrec -u ./server:handle_request -- ./server --port 8080\n"
 		   "  obsrec -p 1234 -u libc.so.6:malloc --args 1 -u 'server:db::*'\n"
@@ -422,11 +426,13 @@ static int check(struct options *o, struct err *e)
 {
 	bool flight = options_flight(o);
 
-	if (!!o->n_pids + o->all + !!o->command + !!o->comm + !!o->n_cgroups != 1)
+	bool chosen = o->n_pids || o->comm || o->n_cgroups;
+
+	if (chosen + o->all + !!o->command != 1)
 		return err_set(e, ERR_FAIL,
-			       "say what to record, in one of these ways: -p PID, --comm GLOB, "
-			       "--cgroup PATH, --container NAME, -a (the whole host), or "
-			       "-- COMMAND; --help tells more");
+			       "%s: -p PID, --comm GLOB, --cgroup PATH or --container NAME "
+			       "(these combine), or -a (the whole host), or -- COMMAND; see --help",
+			       chosen || o->all ? "choose one" : "choose what to record");
 	if (o->required & 1u << GROUP_uprobe && !o->n_functions)
 		return err_set(e, ERR_FAIL, "the group uprobe needs functions: -u FILE:FUNCTION");
 	if (o->n_triggers && !flight)
@@ -460,7 +466,8 @@ int options_read(struct options *ret, int argc, char **argv, struct err *e)
 		o->command = argv + rest;
 	if (o->command && strcmp(argv[rest - 1], "--") != 0)
 		return err_set(e, ERR_FAIL,
-			       "%.60s is no option; a command to run and record stands behind --",
+			       "unexpected argument '%.60s' (several pids: -p 1,2; a command: put "
+			       "it after --)",
 			       argv[rest]);
 	if (check(o, e) < 0)
 		return ERR_FAIL;

@@ -54,6 +54,13 @@ int output_try(const char *path, struct err *e)
 	return access(dir, W_OK) < 0 ? err_errno(e, ERR_FAIL, "cannot write to %.300s", dir) : 0;
 }
 
+bool output_exists(const char *path)
+{
+	struct stat sb;
+
+	return lstat(path, &sb) == 0;
+}
+
 u64 output_free(int fd)
 {
 	struct statvfs v;
@@ -76,6 +83,20 @@ static int give_to_caller(int fd, struct err *e)
 	return 0;
 }
 
+/*
+ * A pipe as an open file of our own that does not block: a reader that does not read must not keep
+ * the recorder, and other users of the pipe see no change.
+ */
+static int open_stdout(void)
+{
+	struct stat sb;
+	int fd = -1;
+
+	if (fstat(STDOUT_FILENO, &sb) == 0 && S_ISFIFO(sb.st_mode))
+		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? STDOUT_FILENO : fd;
+}
+
 int output_open(struct output *ret, const char *path, struct err *e)
 {
 	struct output *o = ret;
@@ -91,7 +112,7 @@ int output_open(struct output *ret, const char *path, struct err *e)
 			return err_set(e, ERR_FAIL,
 				       "a recording is not for a terminal: redirect "
 				       "standard output, or name a file with -o");
-		o->fd = STDOUT_FILENO;
+		o->fd = open_stdout();
 		return 0;
 	}
 	o->fd = open(o->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

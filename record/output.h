@@ -7,6 +7,7 @@
 #include "format/event.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct output {
@@ -30,6 +31,9 @@ void output_snapshot_path(char *ret, size_t size, const char *path, unsigned int
 
 /* ERR_FAIL if no file can be made where path (NULL: the usual one) says. */
 int output_try(const char *path, struct err *e);
+
+/* True if there is a file of this name. */
+bool output_exists(const char *path);
 
 /* Makes what was written safe and closes it. An empty file is taken away again. */
 int output_close(struct output *o, struct err *e);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -95,4 +96,19 @@ int privileges_drop(const struct options *o, struct err *e)
 	if (syscall(SYS_capset, &c.header, c.data) < 0)
 		return err_errno(e, ERR_FAIL, "cannot give up rights");
 	return 0;
+}
+
+int privileges_open_files(u32 need, struct err *e)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 0;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	if (l.rlim_max >= need)
+		return 0;
+	return err_set(e, ERR_ENV,
+		       "the limit of open files is %llu, %u are needed; raise it with ulimit -n",
+		       (unsigned long long)l.rlim_max, need);
 }

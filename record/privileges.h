@@ -18,4 +18,7 @@ void privileges_missing(char *text, size_t size);
  */
 int privileges_drop(const struct options *o, struct err *e);
 
+/* Raises the limit of open files as far as allowed; ERR_ENV if it stays below need. */
+int privileges_open_files(u32 need, struct err *e);
+
 #endif

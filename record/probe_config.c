@@ -90,6 +90,7 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 	if (t->n_groups)
 		ro->cgroup_hierarchy = t->groups[0].mount->hierarchy;
 	ro->by_comm = o->comm != NULL;
+	ro->by_task = o->comm || o->n_pids;
 	memcpy((void *)ro->comm_matches, t->comm.matches, sizeof(t->comm.matches));
 	ro->comm_loops = t->comm.loops;
 	ro->comm_accepts = t->comm.accepts;

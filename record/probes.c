@@ -24,6 +24,7 @@
 
 #define PID_MAX_LIMIT (4u << 20)   /* the kernel's own (include/linux/threads.h) */
 #define WANTED	      (1ull << 63) /* of a thread's word: bpf/common.bpf.h */
+#define OPEN_FILES    96	   /* maps, streams, files of our own */
 #define GRACE	      20000	   /* us: longer than any of our programs runs */
 
 struct probes {
@@ -78,6 +79,9 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 	if (!p->skel)
 		return err_errno(e, ERR_ENV, "cannot open the BPF programs");
 	if (programs_choose(&p->programs, p->skel->obj, o, btf, raw, e) < 0)
+		return ERR_FAIL;
+	if (privileges_open_files(OPEN_FILES + 2 * p->programs.n + p->n_rings + 4 * p->sites.n, e) <
+	    0)
 		return ERR_FAIL;
 	probe_config(p->skel, o, t, &p->sites, btf);
 	p->skel->rodata->ring_own = p->rings.own;

@@ -17,6 +17,7 @@ struct recorder {
 	struct quotas quotas;
 	struct output output; /* fd -1 in flight mode */
 	struct child child;
+	struct priority priority; /* before it was raised */
 	struct probes *probes;
 	struct writer *writer; /* NULL in flight mode */
 	struct flight *flight; /* NULL unless in flight mode */
@@ -35,6 +36,7 @@ struct recorder {
 	u64 suppressed;	     /* triggers that came too soon after another */
 	struct hit hit;	     /* the one that is due */
 	unsigned int n_made; /* snapshots written */
+	unsigned int number; /* in the name of the last one */
 	u64 bytes_made;
 };
 

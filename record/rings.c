@@ -101,6 +101,8 @@ static int open_own(struct rings *r, struct err *e)
 		return err_errno(e, ERR_ENV, "cannot map %d rings of %llu bytes", r->n,
 				 (unsigned long long)r->size);
 	}
+	/* a worker of safe_open.c that is stuck must not keep them */
+	madvise(r->mapped, r->n * stretch, MADV_DONTFORK);
 	for (cpu = 0; cpu < r->n; cpu++)
 		ring_open_own(&r->list[cpu], (u8 *)r->mapped + cpu * stretch, r->size);
 	return 0;

@@ -32,10 +32,30 @@ static int put_command_line(struct pump *p, int argc, char **argv, struct err *e
 	return ret;
 }
 
-/* Who and what is recorded; the replay relies on these. */
-static int put_scope(struct pump *p, const struct options *o, struct err *e)
+/* Of names and cgroups, and of several kinds, the snapshot has the threads that are chosen. */
+static int put_targets(struct pump *p, const struct options *o, struct err *e)
 {
 	char text[TARGETS_MAX * 11 + 8] = "";
+	bool mixed = o->comm || o->n_cgroups;
+	int i, n = 0, row = 0, ret;
+
+	for (i = 0; i < o->n_pids; i++)
+		n += snprintf(text + n, sizeof(text) - n, "%s%u", n ? "," : "", o->pids[i]);
+	ret = made_info(p, e, "targets=%s", o->all ? "all" : n && !mixed ? text : "chosen");
+	if (ret == 0 && o->comm)
+		ret = made_info(p, e, "target.%d=comm %s", row++, o->comm);
+	for (i = 0; i < o->n_cgroups && ret == 0; i++)
+		ret = made_info(p, e, "target.%d=%s %s", row++,
+				o->containers ? "container" : "cgroup", o->cgroups[i]);
+	if (ret == 0 && n && mixed)
+		ret = made_info(p, e, "target.%d=pid %s", row, text);
+	return ret;
+}
+
+/* What is recorded; the replay relies on these. */
+static int put_scope(struct pump *p, const struct options *o, struct err *e)
+{
+	char text[256] = "";
 	int i, n = 0, ret;
 
 	for (i = 0; i < GROUP_MAX; i++)
@@ -43,17 +63,8 @@ static int put_scope(struct pump *p, const struct options *o, struct err *e)
 			n += snprintf(text + n, sizeof(text) - n, "%s%s", n ? "," : "",
 				      groups[i].name);
 	ret = made_info(p, e, "groups=%s", text);
-	text[0] = '\0';
-	for (i = n = 0; i < o->n_pids; i++)
-		n += snprintf(text + n, sizeof(text) - n, "%s%u", n ? "," : "", o->pids[i]);
-	/* of names and control groups, the snapshot says which threads they have chosen */
 	if (ret == 0)
-		ret = made_info(p, e, "targets=%s", o->all ? "all" : n ? text : "chosen");
-	if (ret == 0 && o->comm)
-		ret = made_info(p, e, "target.0=comm %s", o->comm);
-	for (i = 0; i < o->n_cgroups && ret == 0; i++)
-		ret = made_info(p, e, "target.%d=%s %s", i, o->containers ? "container" : "cgroup",
-				o->cgroups[i]);
+		ret = put_targets(p, o, e);
 	if (ret == 0)
 		ret = made_info(p, e, "follow=%d", o->follow);
 	if (ret == 0)

@@ -18,7 +18,8 @@ struct config {
 
 static int set_function(void *config, const char *arg, struct err *e)
 {
-	(void)e;
+	if (!*arg || *arg == ':')
+		return err_set(e, ERR_FAIL, "--uprobe needs FILE or FILE:FUNC, not '%.60s'", arg);
 	((struct config *)config)->functions.what = arg;
 	return 0;
 }

@@ -18,7 +18,8 @@ if [ "$(id -u)" -ne 0 ] && [ -t 0 ] && command -v sudo >/dev/null 2>&1 && sudo -
 fi
 clean() {
 	[ -n "$recorder" ] && $sudo kill -INT "$recorder" 2>/dev/null
-	[ -n "$server" ] && kill "$server" 2>/dev/null
+	# a server that ends still writes to its directory
+	[ -n "$server" ] && kill "$server" 2>/dev/null && wait "$server" 2>/dev/null
 	rm -rf "$work"
 }
 trap clean EXIT

@@ -77,6 +77,19 @@ static int run(const struct command *c, int argc, char **argv)
 	return say(&e);
 }
 
+static int unknown(const char *word)
+{
+	struct err ignored = { 0 };
+	struct buf text = { 0 };
+
+	if (escape_add(&text, ESCAPE_TEXT, word, strnlen(word, 40), &ignored) == 0)
+		fprintf(stderr,
+			"obsanalyze: there is no command %.*s; obsanalyze --help lists them\n",
+			(int)text.len, text.data);
+	buf_free(&text);
+	return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *const *c;
@@ -99,7 +112,5 @@ int main(int argc, char **argv)
 	for (c = commands; *c; c++)
 		if (strcmp((*c)->name, argv[1]) == 0)
 			return run(*c, argc - 1, argv + 1);
-	fprintf(stderr, "obsanalyze: there is no command %.40s; obsanalyze --help lists them\n",
-		argv[1]);
-	return EXIT_FAILURE;
+	return unknown(argv[1]);
 }

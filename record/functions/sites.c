@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 /*
  * To every process that runs the file: a filter by process is in the program, and cheaper there.
@@ -39,17 +38,6 @@ static int attach_copies(struct cookieless *c, const struct site *s,
 	return cookieless_attach(c, entry, path, s->offset, cookie, false, e);
 }
 
-/* Each site takes four descriptors. */
-static void allow_descriptors(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 int sites_attach(struct sites *sites, struct bpf_program *entry, struct bpf_program *back,
 		 struct err *e)
 {
@@ -57,7 +45,6 @@ int sites_attach(struct sites *sites, struct bpf_program *entry, struct bpf_prog
 	u64 cookie;
 	int i;
 
-	allow_descriptors();
 	for (i = 0; i < sites->n; i++) {
 		s = &sites->list[i];
 		cookie = i | (u64)s->args << SITE_COOKIE_ARGS |

@@ -294,9 +294,12 @@ int sites_find_files(struct binaries *b, int files[BINARIES_MAX], const char *te
 		n = binaries_find(b, files, name, pids, n_pids, first.text[0] ? e : &first);
 		free(name);
 	}
-	if (n < 0)
-		*e = first;
-	return n;
+	if (n >= 0)
+		return n;
+	if (!first.text[0])
+		return err_set(e, ERR_FAIL, "'%.60s' has no FILE:FUNCTION", text);
+	*e = first;
+	return ERR_FAIL;
 }
 
 static int resolve(struct search *s, const char *text, struct err *e)

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files that others can write: which are opened, and what the kernel says of a file descriptor. */
+#include "record/fdinfo.h"
+#include "record/functions/rootdir.h"
+#include "record/safe_open.h"
+#include "tests/lib/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[64];
+
+static const char *in_dir(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static int make_dir(void **state)
+{
+	char target[128];
+	FILE *f;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/obs-safe.XXXXXX");
+	if (!mkdtemp(dir) || mkfifo(in_dir("fifo"), 0600) < 0 || mkdir(in_dir("dir"), 0700) < 0)
+		return -1;
+	f = fopen(in_dir("file"), "w");
+	if (!f || fputs("content", f) < 0 || fclose(f) != 0)
+		return -1;
+	snprintf(target, sizeof(target), "%s", in_dir("file"));
+	return symlink(target, in_dir("link"));
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	unlink(in_dir("fifo"));
+	unlink(in_dir("file"));
+	unlink(in_dir("link"));
+	rmdir(in_dir("dir"));
+	return rmdir(dir);
+}
+
+static void only_regular_files_are_opened(void **state)
+{
+	struct safe_files s = { 0 };
+	char path[PATH_MAX];
+	int fd;
+
+	(void)state;
+	fd = safe_open(&s, -1, in_dir("link"));
+	assert_true(fd >= 0);
+	assert_true(rootdir_path(fd, path));
+	assert_string_equal(path, in_dir("file"));
+	close(fd);
+	assert_int_equal(safe_open(&s, -1, in_dir("fifo")), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(safe_open(&s, -1, in_dir("dir")), -1);
+	assert_int_equal(errno, EISDIR);
+	assert_int_equal(safe_open(&s, -1, in_dir("none")), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(s.stuck, 0);
+	safe_end(&s);
+}
+
+static void content_has_an_owner_and_a_bound(void **state)
+{
+	struct safe_files s = { 0 };
+	char *text = safe_read(&s, in_dir("file"), 7, getuid());
+
+	(void)state;
+	assert_non_null(text);
+	assert_string_equal(text, "content");
+	free(text);
+	assert_null(safe_read(&s, in_dir("file"), 6, getuid()));
+	assert_int_equal(errno, EFBIG);
+	if (getuid() != 0) {
+		assert_null(safe_read(&s, in_dir("file"), 7, getuid() + 1));
+		assert_int_equal(errno, EPERM);
+	} else {
+		assert_int_equal(chown(in_dir("file"), 4001, 4001), 0);
+		assert_null(safe_read(&s, in_dir("file"), 7, 4002));
+		assert_int_equal(errno, EPERM);
+		assert_int_equal(chown(in_dir("file"), 0, 0), 0);
+	}
+	assert_null(safe_read(&s, in_dir("link"), 7, getuid()));
+	assert_null(safe_read(&s, in_dir("fifo"), 7, getuid()));
+	assert_int_equal(s.stuck, 0);
+	safe_end(&s);
+}
+
+/* A worker that stops is like one in a file system that does not respond. */
+static void a_stuck_worker_is_given_up(void **state)
+{
+	struct safe_files s = { 0 };
+	struct safe_stat st;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(safe_stat(&s, in_dir("file"), &st), 0);
+		assert_int_equal(st.mode & S_IFMT, S_IFREG);
+		kill(s.pid, SIGSTOP);
+		assert_int_equal(safe_stat(&s, in_dir("file"), &st), -1);
+		assert_int_equal(errno, ETIMEDOUT);
+		assert_int_equal(s.stuck, i + 1);
+	}
+	s.stuck = 16;
+	assert_int_equal(safe_stat(&s, in_dir("file"), &st), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(s.pid, 0);
+}
+
+static void a_pending_signal_ends_the_wait(void **state)
+{
+	struct safe_files s = { 0 };
+	struct safe_stat st;
+	sigset_t set, old;
+	int got;
+
+	(void)state;
+	assert_int_equal(safe_stat(&s, in_dir("file"), &st), 0);
+	kill(s.pid, SIGSTOP);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	raise(SIGTERM);
+	assert_true(safe_stopping());
+	assert_int_equal(safe_stat(&s, in_dir("file"), &st), -1);
+	assert_int_equal(errno, EINTR);
+	sigwait(&set, &got);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	assert_false(safe_stopping());
+}
+
+static void the_kernel_describes_a_file(void **state)
+{
+	struct fdinfo f;
+	u32 dev = 0;
+
+	(void)state;
+	assert_true(
+		fdinfo_parse(&f, "pos:\t0\nflags:\t02100002\nmnt_id:\t25\nino:\t1234567890123\n"));
+	assert_int_equal(f.flags, 02100002);
+	assert_int_equal(f.mount, 25);
+	assert_int_equal(f.ino, 1234567890123ull);
+	assert_true(fdinfo_parse(&f, "pos:\t0\nflags:\t00\n"));
+	assert_int_equal(f.ino, 0);
+	assert_false(fdinfo_parse(&f, ""));
+	assert_false(fdinfo_parse(&f, "x flags:\t00\n"));
+	assert_int_equal(fdinfo_inode("socket:[4711]", "socket"), 4711);
+	assert_int_equal(fdinfo_inode("socket:[4711]", "pipe"), 0);
+	assert_int_equal(fdinfo_inode("/tmp/socket:[1]", "socket"), 0);
+	assert_int_equal(fdinfo_inode("", "socket"), 0);
+	assert_true(fdinfo_mount_device("25 1 254:3 / /mnt rw - ext4 /dev/vda3 rw\n", 25, &dev));
+	assert_int_equal(dev, 254 << 20 | 3);
+	assert_false(fdinfo_mount_device("25 1 254:3 / /mnt rw\n", 2, &dev));
+	assert_false(fdinfo_mount_device("garbage", 0, &dev));
+	assert_true(fdinfo_namespace("self", "mnt") > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_regular_files_are_opened),
+		cmocka_unit_test(content_has_an_owner_and_a_bound),
+		cmocka_unit_test(a_stuck_worker_is_given_up),
+		cmocka_unit_test(a_pending_signal_ends_the_wait),
+		cmocka_unit_test(the_kernel_describes_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
