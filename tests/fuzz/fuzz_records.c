@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static const enum render_format formats[] = { RENDER_TEXT, RENDER_JSON, RENDER_HTML };
+	static const enum render_format formats[] = { RENDER_TEXT, RENDER_MARKDOWN, RENDER_JSON };
 	struct render_options o = { .format = formats[size / 8 % 3], .width = 80, .name = "fuzz" };
 	int fd = fuzz_file("", 0);
 	struct buf out = { 0 };
