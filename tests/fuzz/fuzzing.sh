@@ -27,11 +27,13 @@ one() { # name, share, least executions, largest input
 	LLVM_PROFILE_FILE=$work/$name.profraw "$bin/fuzz_$name" -seed="$seed" "$bound" -max_len="$4" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
 		-artifact_prefix="$found/$name-" $dirs >"$work/$name.log" 2>&1
 	status=$?
+	times >"$work/$name.times"
+	cpu=$(awk 'NR == 2 { split($1 "m" $2, t, "m"); printf "%d", 60 * (t[1] + t[3]) + t[2] + t[4] }' "$work/$name.times")
 	count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log")
 	count=${count:-0}
 	echo "$count" >>"$work/counts"
 	if [ $status -eq 0 ] && [ "$count" -ge "$want" ]; then
-		echo "ok fuzz $name: $count executions"
+		echo "ok fuzz $name: $count executions in $cpu s of CPU time"
 		return 0
 	fi
 	echo "not ok fuzz $name: $count executions of $want, status $status"
@@ -77,7 +79,7 @@ if [ "${COVER:-}" ]; then
 	llvm-profdata merge -o "$work/profile" "$work"/*.profraw
 	objects=$(cut -d ' ' -f 1 "$work/rows" | sed "s|.*|-object $bin/fuzz_&|")
 	# shellcheck disable=SC2046,SC2086 # lists of words
-	llvm-cov report $objects -instr-profile="$work/profile" $(find format analyze -name '*.c') | awk '
+	llvm-cov report ${objects#-object } -instr-profile="$work/profile" $(find format analyze -name '*.c') | awk '
 		function put(what) { if (all[what]) printf "# lines covered, %s: %d of %d (%.1f %%)\n", what, all[what] - missed[what], all[what], 100 - 100 * missed[what] / all[what] }
 		function add(what) { all[what] += $8; missed[what] += $9 }
 		$1 ~ /\.c$/ { add($1 ~ /track_/ ? "analyze/ track_*" : $1 ~ /format\// ? "format/" : "analyze/ else") }
