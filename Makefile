@@ -1,6 +1,6 @@
 # obsrec and obsanalyze. `make help` lists what can be made.
 
-OUT       := .output$(if $(SAN),/san)$(if $(FUZZ),/fuzz)$(if $(COVER),/cover)$(CROSS:%=/%)
+OUT       := .output$(if $(SAN),/san)$(if $(FUZZ),/fuzz$(if $(COVER),/cover))$(CROSS:%=/%)
 CC        ?= gcc
 CLANG     ?= clang
 BPFTOOL   ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
@@ -15,7 +15,7 @@ PLOTS     ?= $(CURDIR)/plots
 CFLAGS    ?= -O2 -g
 override CFLAGS += -std=gnu11 -Wall -Wextra -Wno-gnu-variable-sized-type-not-at-end -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
 override CFLAGS += $(if $(SAN)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
-override CFLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link) $(if $(COVER),-fprofile-instr-generate -fcoverage-mapping)
+override CFLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link $(if $(COVER),-fprofile-instr-generate -fcoverage-mapping))
 comma     := ,
 ANALYZE_LIBS := -lzstd -lsqlite3 -lgsl -lgslcblas -lm
 # what obsrec has where the compiler has it: readable C++ names, packed symbol tables
@@ -103,11 +103,11 @@ $(OUT)/seedgen: $(OUT)/tests/fuzz/seedgen.o $(FORMAT)
 
 fuzz-build: $(HARNESSES)
 
-fuzz: deps ## run the libFuzzer harnesses: TIME=seconds or RUNS=number, ONLY=harness
+fuzz: deps ## run the libFuzzer harnesses: TIME=seconds or RUNS=number, ONLY=harness, COVER=1
 	$(Q)sh tests/deps.sh fuzz
 	$(Q)$(MAKE) --no-print-directory $(OUT)/pack $(OUT)/seedgen
 	$(Q)$(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 fuzz-build
-	$(Q)sh tests/fuzz/fuzzing.sh "$(TIME)" "$(RUNS)" "$(ONLY)"
+	$(Q)COVER=$(COVER) sh tests/fuzz/fuzzing.sh "$(TIME)" "$(RUNS)" "$(ONLY)"
 
 check-build: all $(UNITS) $(OUT)/pack $(if $(ANALYZE_ONLY),,$(OUT)/fuzz_elf) $(OUT)/bench_gen
 

@@ -13,6 +13,8 @@ const char *const stop_docs[N_STOPS] = {
 #undef STOP
 };
 
+#define TOTAL_MAX (1ll << 62) /* ns of a chain */
+
 struct walk {
 	struct chain *c;
 	const struct spans *s;
@@ -53,6 +55,9 @@ static void end(struct walk *w, int depth, const struct span *p, u32 tid, enum c
 	struct chain *c = w->c;
 	int i;
 
+	/* waits of a hostile recording can claim more than 64 bits in all */
+	if (ns > TOTAL_MAX - c->total)
+		l.ns = ns = TOTAL_MAX - c->total;
 	if (ns <= 0)
 		return;
 	c->total += ns;

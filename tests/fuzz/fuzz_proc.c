@@ -108,11 +108,13 @@ static void pattern(char *text, size_t size)
 
 static void cgroup(char *text, size_t size)
 {
-	struct container c;
+	static const struct container c = { .runtime = "docker",
+					    .id = "0123456789",
+					    .name = "web" };
 	const char *path = cgroups_path(text, size % 3);
 
-	if (path && container_of_cgroup(&c, path))
-		container_is(&c, "-");
+	if (path)
+		container_is(&c, path);
 }
 
 static void (*const parsers[])(char *text, size_t size) = {

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fuzzing.sh TIME RUNS ONLY: runs the harnesses of tests/fuzz/harnesses, as many at a time as there
 # are CPUs, for TIME seconds in total or, without TIME, RUNS executions in total; ONLY one harness.
+# COVER=1: those that make fuzz COVER=1 built, and then the lines covered.
 # The seed is new each time and printed; SEED=number repeats one. What crashes stays in .output/fuzz/found.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-out=$PWD/.output/fuzz
+bin=$PWD/.output/fuzz${COVER:+/cover} found=$PWD/.output/fuzz/found
 
 one() { # name, share, least executions, largest input
 	name=$1
@@ -23,14 +24,16 @@ one() { # name, share, least executions, largest input
 		[ ! -d "$d" ] || dirs="$dirs $d"
 	done
 	# shellcheck disable=SC2086 # a list of words
-	"$out/fuzz_$name" -seed="$seed" "$bound" -max_len="$4" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
-		-artifact_prefix="$out/found/$name-" $dirs >"$work/$name.log" 2>&1
+	LLVM_PROFILE_FILE=$work/$name.profraw "$bin/fuzz_$name" -seed="$seed" "$bound" -max_len="$4" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix="$found/$name-" $dirs >"$work/$name.log" 2>&1
 	status=$?
+	times >"$work/$name.times"
+	cpu=$(awk 'NR == 2 { split($1 "m" $2, t, "m"); printf "%d", 60 * (t[1] + t[3]) + t[2] + t[4] }' "$work/$name.times")
 	count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log")
 	count=${count:-0}
 	echo "$count" >>"$work/counts"
 	if [ $status -eq 0 ] && [ "$count" -ge "$want" ]; then
-		echo "ok fuzz $name: $count executions"
+		echo "ok fuzz $name: $count executions in $cpu s of CPU time"
 		return 0
 	fi
 	echo "not ok fuzz $name: $count executions of $want, status $status"
@@ -62,7 +65,7 @@ fi
 [ -n "$runs" ] || seconds=$(((${1:-60} * (n < cpus ? n : cpus) + n - 1) / n))
 
 # seeds made of the texts of testdata, beside those of testdata/fuzz
-mkdir -p "$work/seeds/file" "$work/seeds/records" "$out/found"
+mkdir -p "$work/seeds/file" "$work/seeds/records" "$found"
 for text in testdata/*.txt; do
 	name=$(basename "$text" .txt)
 	.output/pack "$text" "$work/seeds/file/$name" && .output/seedgen "$work/seeds/file/$name" >"$work/seeds/records/$name"
@@ -72,4 +75,14 @@ echo "# seed $seed, $n harnesses, $cpus at a time"
 xargs -L 1 -P "$cpus" sh tests/fuzz/fuzzing.sh one <"$work/rows"
 status=$?
 awk '{ s += $1 } END { print "# " s + 0 " executions in total" }' "$work/counts"
+if [ "${COVER:-}" ]; then
+	llvm-profdata merge -o "$work/profile" "$work"/*.profraw
+	objects=$(cut -d ' ' -f 1 "$work/rows" | sed "s|.*|-object $bin/fuzz_&|")
+	# shellcheck disable=SC2046,SC2086 # lists of words
+	llvm-cov report ${objects#-object } -instr-profile="$work/profile" $(find format analyze -name '*.c') | awk '
+		function put(what) { if (all[what]) printf "# lines covered, %s: %d of %d (%.1f %%)\n", what, all[what] - missed[what], all[what], 100 - 100 * missed[what] / all[what] }
+		function add(what) { all[what] += $8; missed[what] += $9 }
+		$1 ~ /\.c$/ { add($1 ~ /track_/ ? "analyze/ track_*" : $1 ~ /format\// ? "format/" : "analyze/ else") }
+		END { put("format/"); put("analyze/ track_*"); put("analyze/ else") }'
+fi
 [ $status -eq 0 ]

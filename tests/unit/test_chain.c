@@ -285,6 +285,23 @@ static void changes_of_level_are_found(void **state)
 	assert_int_equal(stats_changes(x, 3, 0.1, 4, at), 0);
 }
 
+static void absurd_waits_add_up_within_bounds(void **state)
+{
+	const s64 long_time = 4000000000000000000;
+	const struct span *p;
+	struct world w;
+	int i;
+
+	(void)state;
+	followed(&w, ROW(0, 4000000000000000000, 1, DISK, NULL, NULL, NULL), "");
+	p = spans_at(&w.spans, 1, 1000);
+	for (i = 0; i < 4; i++)
+		chain_follow(&w.chain, &w.spans, &w.names, p, 0, long_time);
+	assert_true(w.chain.total >= long_time);
+	assert_true(w.chain.links[0].ns >= long_time && w.chain.links[0].ns <= w.chain.total);
+	done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +315,7 @@ int main(void)
 		T(history_is_not_invented),
 		T(loss_ends_chains),
 		T(waits_that_were_ended_in_vain_are_joined),
+		T(absurd_waits_add_up_within_bounds),
 		T(changes_of_level_are_found),
 	};
 

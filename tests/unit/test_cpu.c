@@ -39,6 +39,19 @@ static void waits_are_divided_among_those_who_ran(void **state)
 	sqlite3_close(db);
 }
 
+/* A hostile recording: times near the end of 64 bits, in all more than a column holds. */
+static void absurd_times_stay_within_bounds(void **state)
+{
+	sqlite3 *db = loaded("902 100 thread pid=100 state=83 comm=\"a\"\n@cpu 0\n"
+			     "1500 0 switch next=100 prio=120\n"
+			     "18000000000000000000 100 switch next=0 state=1\n");
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM sched_stat WHERE tid=100"), 1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM sched_stat WHERE serial IS NULL"), 0);
+	sqlite3_close(db);
+}
+
 /*
  * Only 100 was recorded. It leaves to 200 and comes back from 300: 200 took the CPU. It leaves to a
  * thread of the kernel, and comes back from 200; to nobody, and comes back from the kernel's.
@@ -427,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(waits_are_divided_among_those_who_ran),
+		T(absurd_times_stay_within_bounds),
 		T(strangers_are_chosen_between),
 		T(preemption_on_the_way_to_sleep_is_no_sleep),
 		T(fair_shares_follow_the_weights),

@@ -280,6 +280,18 @@ static void weights_of_groups_are_those_of_threads(void **state)
 	assert_int_equal(weights_parse("99999999999", false), 0);
 }
 
+static void paths_of_control_groups(void **state)
+{
+	char one[] = "12\n4:cpu,cpuacct:/a:b\n0::/x", none[] = "12",
+	     late[] = "12\n4:cpu\n4:cpu:/late", v2[] = "4:cpu:/a\n0::/x\n";
+
+	(void)state;
+	assert_string_equal(cgroups_path(one, 4), "/a:b");
+	assert_null(cgroups_path(none, 12));
+	assert_string_equal(cgroups_path(late, 4), "/late");
+	assert_string_equal(cgroups_path(v2, 0), "/x");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +305,7 @@ int main(void)
 		T(options_are_read_and_refused),
 		T(groups_add_up),
 		T(only_changed_counters_are_written),
+		T(paths_of_control_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

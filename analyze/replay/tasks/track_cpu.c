@@ -300,6 +300,14 @@ int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bo
 	return 0;
 }
 
+/* A sum of claimed times as an integer of the table: within 2^62. */
+static s64 limited(double v)
+{
+	const double most = 0x1p62;
+
+	return v > most ? (s64)most : v < -most ? -(s64)most : v == v ? (s64)v : 0;
+}
+
 void cpu_row(struct replay *r, const struct thread *t)
 {
 	const struct served *s = &t->served;
@@ -313,10 +321,10 @@ void cpu_row(struct replay *r, const struct thread *t)
 	row[4] = s->waits;
 	row[5] = s->longest & INT64_MAX;
 	row[6] = all && !s->idle_unknown ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
-	row[7] = all ? llround(s->fair) : BULK_NULL;
-	row[8] = all ? llround(s->max_lag) : BULK_NULL;
+	row[7] = all ? limited(round(s->fair)) : BULK_NULL;
+	row[8] = all ? limited(round(s->max_lag)) : BULK_NULL;
 	row[9] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
-	row[10] = (s64)s->serial;
+	row[10] = limited(s->serial);
 	row[11] = s->alone & INT64_MAX;
 	row[12] = shares_group(t) ? (s64)(shares_group(t) & INT64_MAX) : BULK_NULL;
 }
