@@ -138,7 +138,7 @@ static int find_tables(struct subject *s, const char *sql, bool *tables, bool *a
 		ret = db_query(&st, s->db, e, explain.data, "");
 	while (ret == 0 && (ret = db_step(st, e)) > 0) {
 		ret = 0;
-		op = (const char *)sqlite3_column_text(st, OPCODE);
+		op = db_text(st, OPCODE);
 		if ((strcmp(op, "OpenRead") != 0 && strcmp(op, "ReopenIdx") != 0) ||
 		    sqlite3_column_int(st, DATABASE) != 0)
 			continue;
