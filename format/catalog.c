@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a file may claim to hold, by each of its bytes and beside that. */
+/* What a file may claim to hold: for each of its bytes, and without condition. */
 #define RECORDS_A_BYTE 16
 #define RECORDS_FREE   4000000
 #define RAW_A_BYTE     512

@@ -20,7 +20,7 @@ struct stream {
 	size_t at_cap;
 	u32 n, next;	 /* records; the next one to give. next == n: block not decoded */
 	u64 key;	 /* ts of the next record, or of the next block's first */
-	struct buf held; /* records from behind the begin of a later block */
+	struct buf held; /* records later than the start of a following block */
 	u32 n_held;
 	u64 held_ts; /* of the first of them */
 	u64 memory;  /* of its buffers */
