@@ -6,9 +6,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define ALWAYS	 (320ull << 20) /* bytes that any recording may take */
-#define A_BYTE	 64		/* more for each byte of the file */
-#define MEASURED 4096		/* records from one look to the next */
+#ifdef __SANITIZE_ADDRESS__
+#define ALWAYS (1280ull << 20) /* it keeps what was freed, with zones around */
+#else
+#define ALWAYS (320ull << 20) /* bytes that any recording may take */
+#endif
+#define A_BYTE	 64   /* more for each byte of the file */
+#define MEASURED 4096 /* records from one look to the next */
 
 /* Resident bytes now; where the system does not say, the most so far. */
 static u64 resident(void)
