@@ -250,7 +250,7 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
 			"--step, --baseline, --degraded and --qos need a recording: a database "
 			"has its answers already");
 	if (db_is_database(path))
-		return db_open(ret, path, false, e);
+		return a->own_queries ? db_open(ret, path, false, e) : db_open_ours(ret, path, e);
 	got = reader_open(&r, path, e);
 	if (got < 0)
 		return got;

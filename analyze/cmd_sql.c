@@ -318,6 +318,7 @@ static int run(int argc, char **argv, struct err *e)
 	if (first < 0)
 		return first;
 	s.path = argv[first];
+	c.asked.own_queries = true;
 	ret = argc - first > 1 ? 0 : read_query(&words, e);
 	if (ret == 0)
 		ret = open_subject(&s, argv[first], e);

@@ -327,7 +327,7 @@ static int check(sqlite3 *db, const char *path, struct err *e)
 			       "%.400s has tables of version %lld; this program knows version %d: "
 			       "load the recording again",
 			       path, (long long)version, USER_VERSION);
-	return check_tables(db, path, e);
+	return 0;
 }
 
 /* A recording is its owner's alone, and so are its tables. SQLite takes an empty file for a new
@@ -359,6 +359,20 @@ int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 		r = make ? create(db, e) : check(db, path, e);
 	if (r == 0)
 		r = names_register(db, e);
+	if (r < 0)
+		sqlite3_close(db);
+	else
+		*ret = db;
+	return r;
+}
+
+int db_open_ours(sqlite3 **ret, const char *path, struct err *e)
+{
+	sqlite3 *db = NULL;
+	int r = db_open(&db, path, false, e);
+
+	if (r == 0)
+		r = check_tables(db, path, e);
 	if (r < 0)
 		sqlite3_close(db);
 	else

@@ -54,6 +54,12 @@ extern const struct view_desc views[];
  */
 int db_open(sqlite3 **ret, const char *path, bool create, struct err *e);
 
+/*
+ * As db_open of one that exists, for queries of our own: ERR_FAIL also unless all our tables are
+ * tables, with our columns.
+ */
+int db_open_ours(sqlite3 **ret, const char *path, struct err *e);
+
 /* True if path begins like an SQLite database. */
 bool db_is_database(const char *path);
 

@@ -307,7 +307,7 @@ int load_any_with(sqlite3 **ret, const char *path, const struct load_options *o,
 	int r;
 
 	if (db_is_database(path))
-		return db_open(ret, path, false, e);
+		return db_open_ours(ret, path, e);
 	r = reader_open(&reader, path, e);
 	if (r == 0)
 		r = db_open(&db, NULL, true, e);

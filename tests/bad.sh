@@ -70,7 +70,7 @@ bad=0
 limited() { # KiB of memory, command: the sanitizers need more for themselves
 	([ -n "$sub" ] || ulimit -v "$1"
 	shift
-	timeout 20 "$@")
+	timeout "${sub:+1}20" "$@")
 }
 while IFS='|' read -r name status sentence report kib; do
 	case $name in '#'* | '') continue ;; esac

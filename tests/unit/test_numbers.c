@@ -185,7 +185,7 @@ static void databases_are_recognised(void **state)
 	unlink(path);
 }
 
-/* Opens the database that SQL has made of an empty one of ours; returns what db_open said. */
+/* Opens the database that SQL has made of an empty one of ours; returns what db_open_ours said. */
 static int opened_after(const char *sql, struct err *e)
 {
 	char path[] = "/tmp/obs-db-XXXXXX";
@@ -198,7 +198,7 @@ static int opened_after(const char *sql, struct err *e)
 	if (db_exec(db, e, sql) < 0)
 		fail_msg("%s", e->text);
 	sqlite3_close(db);
-	ret = db_open(&db, path, false, e);
+	ret = db_open_ours(&db, path, e);
 	if (ret == 0)
 		sqlite3_close(db);
 	unlink(path);
