@@ -9,6 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What a file may claim to hold: for each of its bytes, and without condition. */
+#define RECORDS_A_BYTE 16
+#define RECORDS_FREE   4000000
+#define RAW_A_BYTE     512
+#define RAW_FREE       (1ull << 28)
+
 /* Reads exactly n bytes at offset; false at the end of the file or on error. */
 static bool read_at(int fd, void *data, size_t n, u64 offset)
 {
@@ -182,6 +188,97 @@ static int walk(struct catalog *c, int fd, u64 first, u64 size, u64 *ret_ignored
 	return ret;
 }
 
+/* What two copies of a block share: their place in the CPU's ring; the recorder's, their content.
+ */
+struct place {
+	u64 pos_begin, pos_end, ts_min, ts_max, sum;
+	u32 stream, records;
+	size_t number;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	const u64 keys[][2] = {
+		{ x->stream, y->stream },   { x->pos_begin, y->pos_begin },
+		{ x->pos_end, y->pos_end }, { x->ts_min, y->ts_min },
+		{ x->ts_max, y->ts_max },   { x->records, y->records },
+		{ x->sum, y->sum },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] != keys[i][1])
+			return keys[i][0] < keys[i][1] ? -1 : 1;
+	return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = compare_places(a, b);
+
+	return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* zstd's checksum of the content, which ends the frame; 0 for blocks with a place in a ring. */
+static u64 checksum_of(const struct catalog *c, size_t i, int fd)
+{
+	const struct block_info *b = &c->blocks[i];
+	u8 sum[4] = { 0 };
+
+	if (b->pos_begin == b->pos_end && b->packed >= sizeof(sum))
+		read_at(fd, sum, sizeof(sum), c->offsets[i] + b->packed - sizeof(sum));
+	return le_get(sum, sizeof(sum));
+}
+
+/* Takes out blocks that are there already, since their events would count twice. */
+static int drop_duplicates(struct catalog *c, int fd, u64 *ret_n, struct err *e)
+{
+	struct place *list = calloc(c->n + 1, sizeof(*list));
+	size_t i, kept = 0;
+
+	if (!list)
+		return err_set(e, ERR_FAIL, "out of memory for the list of blocks");
+	for (i = 0; i < c->n; i++) {
+		const struct block_info *b = &c->blocks[i];
+
+		list[i] = (struct place){ b->pos_begin,		 b->pos_end, b->ts_min,	 b->ts_max,
+					  checksum_of(c, i, fd), b->stream,  b->records, i };
+	}
+	qsort(list, c->n, sizeof(*list), by_place);
+	for (i = 1; i < c->n; i++)
+		if (list[i].records && compare_places(&list[i - 1], &list[i]) == 0)
+			c->blocks[list[i].number].kind = 0;
+	free(list);
+	for (i = 0; i < c->n; i++) {
+		if (c->blocks[i].kind != BLOCK_DATA)
+			continue;
+		c->blocks[kept] = c->blocks[i];
+		c->offsets[kept++] = c->offsets[i];
+	}
+	*ret_n = c->n - kept;
+	c->n = kept;
+	return 0;
+}
+
+/*
+ * What is more than a file of this size can hold is made to exhaust its reader. Times of real
+ * events alone take more than a bit each; small files may be synthetic.
+ */
+static int check_claims(const struct recording_state *st, struct err *e)
+{
+	const u64 records = st->file_bytes * RECORDS_A_BYTE, raw = st->file_bytes * RAW_A_BYTE;
+
+	if (st->records <= RECORDS_FREE + records && st->raw <= RAW_FREE + raw)
+		return 0;
+	return err_set(e, ERR_DAMAGED,
+		       "the recording claims %llu records of %llu bytes in a file of %llu bytes: "
+		       "events of a real host do not shrink so much",
+		       (unsigned long long)st->records, (unsigned long long)st->raw,
+		       (unsigned long long)st->file_bytes);
+}
+
 /* What the last block of each stream said; streams are few, blocks come in turn. */
 struct stream_end {
 	u32 stream;
@@ -280,7 +377,12 @@ int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording
 	if (!st.sound)
 		ret = walk(c, fd, first, st.file_bytes, &st.ignored, e);
 	if (ret == 0)
+		ret = drop_duplicates(c, fd, &st.duplicates, e);
+	st.damaged = st.duplicates;
+	if (ret == 0)
 		ret = sum_up(c, &st, e);
+	if (ret == 0)
+		ret = check_claims(&st, e);
 	if (ret == 0)
 		*state = st;
 	return ret;

@@ -9,7 +9,7 @@
 #include "frame.h"
 #include "planes.h"
 #include "spool.h"
-#include "timesort.h"
+#include "stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,22 +20,6 @@
 
 #define TICK_RECORDS 65536 /* between two calls of tick */
 #define LOOK_AHEAD   8	   /* blocks of a stream that may begin before one of it ends */
-
-struct stream {
-	u32 id;
-	size_t *blocks; /* its blocks' numbers in the catalog, in file order */
-	size_t n_blocks;
-	size_t next_block;
-	u32 block;	    /* number of the decoded one */
-	struct buf records; /* the decoded block */
-	u32 *at;	    /* offsets of its records, in order of time */
-	size_t at_cap;
-	u32 n, next;	 /* records; the next one to give. next == n: block not decoded */
-	u64 key;	 /* ts of the next record, or of the next block's first */
-	struct buf held; /* records from behind the begin of a later block */
-	u32 n_held;
-	u64 held_ts; /* of the first of them */
-};
 
 struct reader {
 	int fd;
@@ -57,7 +41,8 @@ struct reader {
 	struct reader_choice chosen, *choice; /* NULL: from and to alone */
 	bool started;
 	bool given; /* the top stream's record is the caller's until the next call */
-	u64 memory; /* of decoded blocks */
+	u64 memory; /* of the streams' buffers */
+	struct spares spares;
 	u64 scratch[EV_SIZE_MAX / 8];
 };
 
@@ -189,39 +174,6 @@ void reader_watch(struct reader *r, reader_tick tick, void *arg)
 
 /* ---- one stream ---- */
 
-/* Finds n decoded records, checks them against the schema, sorts if need be. */
-static int list_records(struct reader *r, struct stream *s, u32 n, struct err *e)
-{
-	const u8 *data = (const u8 *)s->records.data;
-	bool sorted = true;
-	u64 ts, last = 0;
-	u32 *at;
-	u32 i, pos = 0;
-
-	if (n > s->at_cap) {
-		at = realloc(s->at, n * sizeof(*at));
-		if (!at)
-			return err_set(e, ERR_FAIL, "out of memory for a block");
-		s->at = at;
-		s->at_cap = n;
-	}
-	for (i = 0; i < n; i++) {
-		u16 type = le_get(data + pos + 12, 2), size = le_get(data + pos + 14, 2);
-
-		if (type >= SCHEMA_EVENT_MAX || !r->schema->by_id[type] ||
-		    size < r->schema->by_id[type]->size)
-			return err_set(e, ERR_DAMAGED, "a record does not fit the schema");
-		ts = planes_load(data + pos);
-		sorted &= ts >= last;
-		last = ts;
-		s->at[i] = pos;
-		pos += size;
-	}
-	s->n = n;
-	s->next = 0;
-	return sorted ? 0 : timesort(s->at, n, data, e);
-}
-
 static int read_packed(const struct reader *r, size_t number, struct buf *packed, struct err *e)
 {
 	const struct block_info *b = &r->catalog.blocks[number];
@@ -252,20 +204,11 @@ static bool wanted_block(const struct reader *r, const struct block_info *b)
 		(b->ts_max < r->from && b->groups & r->early));
 }
 
-/* Lists the block's records, n of them, and with them those that were held back. */
-static int list_all(struct reader *r, struct stream *s, u32 n, struct err *e)
-{
-	if (s->n_held && buf_add(&s->records, s->held.data, s->held.len, e) < 0)
-		return ERR_FAIL;
-	return list_records(r, s, n + s->n_held, e);
-}
-
-/* Of the listed records, those behind the begin of a later block wait for it. */
-static int hold_back(struct reader *r, struct stream *s, struct err *e)
+/* When the next blocks of the stream begin: what is later waits for them. */
+static u64 next_begin(const struct reader *r, const struct stream *s)
 {
 	u64 limit = UINT64_MAX;
 	size_t i, seen = 0;
-	u32 keep = s->n;
 
 	for (i = s->next_block; i < s->n_blocks && seen < LOOK_AHEAD; i++) {
 		const struct block_info *b = &r->catalog.blocks[s->blocks[i]];
@@ -273,45 +216,43 @@ static int hold_back(struct reader *r, struct stream *s, struct err *e)
 		if (wanted_block(r, b) && ++seen && b->ts_min < limit)
 			limit = b->ts_min;
 	}
-	buf_clear(&s->held);
-	while (keep > 0 && planes_load((u8 *)s->records.data + s->at[keep - 1]) > limit)
-		keep--;
-	if (keep < s->n)
-		s->held_ts = planes_load((u8 *)s->records.data + s->at[keep]);
-	for (s->n_held = s->n - keep, i = keep; i < s->n; i++) {
-		const u8 *data = (const u8 *)s->records.data + s->at[i];
+	return limit;
+}
 
-		if (buf_add(&s->held, data, le_get(data + 14, 2), e) < 0)
-			return ERR_FAIL;
-	}
-	s->n = keep;
+/* Counts what the stream's buffers take now. */
+static int count_memory(struct reader *r, struct stream *s, struct err *e)
+{
+	u64 now = stream_memory(s);
+
+	r->memory += now - s->memory;
+	s->memory = now;
+	if (r->memory > READER_MEMORY_MAX)
+		return err_set(e, ERR_FAIL, "the recording has too many CPUs for %u MiB of memory",
+			       READER_MEMORY_MAX >> 20);
 	return 0;
 }
 
 static int decode_block(struct reader *r, struct stream *s, size_t number, struct err *e)
 {
 	const struct block_info *b = &r->catalog.blocks[number];
-	size_t before = s->records.cap;
-	int ret = read_packed(r, number, &r->packed, e);
+	int ret = read_packed(r, number, &r->packed, e), held;
 
+	stream_take(s, &r->spares);
 	if (ret == 0)
 		ret = block_decode(r->dec, b, r->packed.data, &s->records, e);
 	if (ret == 0)
-		ret = list_all(r, s, b->records, e);
+		ret = stream_list_all(s, r->schema, b->records, e);
 	if (ret == ERR_DAMAGED) { /* none of it, then */
 		buf_clear(&s->records);
-		if (list_all(r, s, 0, e) < 0)
+		if (stream_list_all(s, r->schema, 0, e) < 0)
 			ret = ERR_FAIL;
 	}
-	if (ret != ERR_FAIL && hold_back(r, s, e) < 0)
-		ret = ERR_FAIL;
+	held = ret == ERR_FAIL ? ERR_FAIL : stream_hold(s, next_begin(r, s), e);
+	if (held < 0)
+		ret = held;
 	s->block = number;
 	r->state.decoded++;
-	r->memory += s->records.cap - before;
-	if (ret == 0 && r->memory > READER_MEMORY_MAX)
-		ret = err_set(e, ERR_FAIL, "the recording has too many CPUs for %u MiB of memory",
-			      READER_MEMORY_MAX >> 20);
-	return ret;
+	return ret == ERR_FAIL || count_memory(r, s, e) < 0 ? ERR_FAIL : ret;
 }
 
 int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf *records,
@@ -323,7 +264,7 @@ int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf
 	if (ret == 0)
 		ret = block_decode(r->dec, &r->catalog.blocks[number], packed->data, &s.records, e);
 	if (ret == 0)
-		ret = list_records(r, &s, r->catalog.blocks[number].records, e);
+		ret = stream_list(&s, r->schema, r->catalog.blocks[number].records, e);
 	*records = s.records;
 	free(s.at);
 	r->state.decoded++;
@@ -338,10 +279,8 @@ static int stream_key(struct reader *r, struct stream *s)
 		return 1;
 	}
 	s->n = s->next = 0;
-	if (s->records.cap && r->n_streams > 64) { /* idle streams give their memory back */
-		r->memory -= s->records.cap;
-		buf_free(&s->records);
-	}
+	stream_give(s, &r->spares);
+	count_memory(r, s, NULL);
 	while (s->next_block < s->n_blocks &&
 	       !wanted_block(r, &r->catalog.blocks[s->blocks[s->next_block]]))
 		s->next_block++;
@@ -470,7 +409,7 @@ void reader_rewind(struct reader *r)
 		r->streams[i].next_block = r->streams[i].n = r->streams[i].n_held = 0;
 	r->n_heap = 0;
 	r->started = r->given = false;
-	r->state.damaged = 0;
+	r->state.damaged = r->state.duplicates;
 	r->done = 0;
 }
 
@@ -480,12 +419,9 @@ void reader_free(struct reader *r)
 
 	if (!r)
 		return;
-	for (i = 0; i < r->n_streams; i++) {
-		free(r->streams[i].blocks);
-		free(r->streams[i].at);
-		buf_free(&r->streams[i].records);
-		buf_free(&r->streams[i].held);
-	}
+	for (i = 0; i < r->n_streams; i++)
+		stream_free(&r->streams[i]);
+	spares_free(&r->spares);
 	free(r->streams);
 	free(r->heap);
 	catalog_free(&r->catalog);

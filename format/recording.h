@@ -98,15 +98,17 @@ struct recording_state {
 	u32 groups;	    /* bit mask of the groups that have records */
 	u64 lost;	    /* sum of the streams' counters */
 	u64 gaps;	    /* places where a stream's ring positions do not join */
-	u64 damaged;	    /* blocks that could not be decoded and were left out */
+	u64 duplicates;	    /* blocks that were in the file before: left out */
+	u64 damaged;	    /* blocks that could not be used, with the duplicates: left out */
 	u64 decoded;	    /* blocks decoded so far */
 };
 
 /*
  * Opens a recording; path "-" reads standard input into an unnamed temporary
  * file first. Uses the index if the file has a good one, else walks the block
- * headers. ERR_FAIL if it cannot be opened, ERR_DAMAGED if it is no recording
- * or holds no block, ERR_VERSION if it needs another reader.
+ * headers. ERR_FAIL if it cannot be opened, ERR_DAMAGED if it is no recording,
+ * holds no block or claims more records than its size can hold, ERR_VERSION if it needs another
+ * reader.
  */
 int reader_open(struct reader **ret, const char *path, struct err *e);
 
@@ -164,7 +166,7 @@ void reader_watch(struct reader *r, reader_tick tick, void *arg);
  * programs interrupted each other at a block's end may be out of order by that
  * long: code that subtracts timestamps must bear it. A block
  * that cannot be decoded is left out, counted in damaged, and reading goes on.
- * rec is valid until the next call. Memory: one decoded block a stream, at
+ * rec is valid until the next call. Memory: one decoded block for each stream that is not idle, at
  * most READER_MEMORY_MAX in all.
  */
 int reader_next(struct reader *r, struct record *rec, struct err *e);

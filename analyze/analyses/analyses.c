@@ -83,7 +83,7 @@ static int judge(sqlite3 *db, const char *needs, const char **ret_verdict, char 
 			return ret < 0 ? ret : 0;
 		}
 		for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-			if (strcmp((const char *)sqlite3_column_text(s, 0), order[i]) == 0)
+			if (strcmp(db_text(s, 0), order[i]) == 0)
 				worst = i > worst ? i : worst;
 		sqlite3_finalize(s);
 		missing[0] = '\0';

@@ -113,7 +113,7 @@ static int read_clients(struct analysis_ctx *c, struct server *s, struct err *e)
 		double *const values[] = { &one.turns,	     &one.timed,    &one.slow,
 					   &one.cpu,	     &one.received, &one.sent,
 					   &one.connections, &one.apart,    &one.max };
-		const char *name = (const char *)sqlite3_column_text(q, 0);
+		const char *name = db_text(q, 0);
 
 		snprintf(one.name, sizeof(one.name), "%s", name);
 		for (i = 0; i < (int)(sizeof(values) / sizeof(values[0])); i++)
@@ -289,8 +289,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(q, e)) > 0) {
 		struct server s = { .cpu = switches > 0 };
 
-		snprintf(s.common, sizeof(s.common), "%s", sqlite3_column_text(q, 0));
-		snprintf(s.title, sizeof(s.title), "%s", sqlite3_column_text(q, 1));
+		snprintf(s.common, sizeof(s.common), "%s", db_text(q, 0));
+		snprintf(s.title, sizeof(s.title), "%s", db_text(q, 1));
 		ret = analyse_server(c, &s, e);
 		if (ret < 0)
 			break;

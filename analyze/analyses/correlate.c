@@ -103,7 +103,7 @@ static int read_candidates(struct analysis_ctx *c, struct work *w, struct err *e
 		x->tid = sqlite3_column_int64(q, 1);
 		x->resource = sqlite3_column_int64(q, 2);
 		x->count = sqlite3_column_int(q, 3);
-		snprintf(x->name, sizeof(x->name), "%s", sqlite3_column_text(q, 4));
+		snprintf(x->name, sizeof(x->name), "%s", db_text(q, 4));
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;

@@ -61,9 +61,8 @@ static int busiest(sqlite3 *db, const struct choice *choice, struct quality *q, 
 		return ret;
 	ret = db_step(s, e);
 	if (ret > 0) {
-		snprintf(q->common, sizeof(q->common), "%s", sqlite3_column_text(s, 0));
-		snprintf(q->what, sizeof(q->what), "%s of %.120s", choice->says,
-			 sqlite3_column_text(s, 1));
+		snprintf(q->common, sizeof(q->common), "%s", db_text(s, 0));
+		snprintf(q->what, sizeof(q->what), "%s of %.120s", choice->says, db_text(s, 1));
 	}
 	sqlite3_finalize(s);
 	return ret < 0 ? ret : 0;
@@ -103,7 +102,7 @@ int quality_read(sqlite3 *db, const struct grid *grid, struct quality *q, bool *
 		return ret;
 	ret = db_step(s, e);
 	if (ret > 0)
-		snprintf(asked, sizeof(asked), "%s", sqlite3_column_text(s, 0));
+		snprintf(asked, sizeof(asked), "%s", db_text(s, 0));
 	sqlite3_finalize(s);
 	*ret_found = false;
 	for (k = 0; k < 2 && ret >= 0 && !*ret_found; k++)

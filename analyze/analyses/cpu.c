@@ -52,7 +52,7 @@ static double percent(double part, double whole)
 
 static int put_thread(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 {
-	const char *subject = (const char *)sqlite3_column_text(q, 0);
+	const char *subject = db_text(q, 0);
 	double wall = column(q, 1), run = column(q, 2), woken = column(q, 3);
 	double preempted = column(q, 4);
 	s64 n = sqlite3_column_int64(q, 5);
@@ -121,7 +121,7 @@ static int put_processes(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(q, e)) > 0) {
 		s64 n = sqlite3_column_int64(q, 2);
 
-		snprintf(subject, sizeof(subject), "all of %s[%lld]", sqlite3_column_text(q, 1),
+		snprintf(subject, sizeof(subject), "all of %s[%lld]", db_text(q, 1),
 			 sqlite3_column_int64(q, 0));
 		ret = latency_quantiles(c->db, "runq", sqlite3_column_int64(q, 0), 0, at, v, 2,
 					INFINITY, e);
@@ -159,7 +159,7 @@ static int put_antagonists(struct analysis_ctx *c, s64 pid, const char *name, do
 	while ((ret = db_step(q, e)) > 0 && n + 80 < sizeof(text) &&
 	       sqlite3_column_double(q, 1) >= TOLD * total)
 		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %.0f %%", n ? ", " : "",
-			      sqlite3_column_text(q, 0), 100 * sqlite3_column_double(q, 1) / total);
+			      db_text(q, 0), 100 * sqlite3_column_double(q, 1) / total);
 	sqlite3_finalize(q);
 	if (ret < 0 || !n)
 		return ret;
@@ -241,8 +241,7 @@ static int put_waits(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(q, e)) > 0) {
 		/* without strangers' switches it is only known who was there at both ends */
 		ret = put_antagonists(
-			c, sqlite3_column_int64(q, 0), (const char *)sqlite3_column_text(q, 1),
-			sqlite3_column_double(q, 2),
+			c, sqlite3_column_int64(q, 0), db_text(q, 1), sqlite3_column_double(q, 2),
 			sqlite3_column_double(q, 3) > 0.1 * sqlite3_column_double(q, 2)
 				? "OVERLAP"
 				: "OBSERVED",
@@ -286,7 +285,7 @@ static int put_serial(struct analysis_ctx *c, struct err *e)
 			"divided among the threads active then (GAPP's weight; %lld threads): so much of "
 			"the work is hardly done in parallel. For %.0f %% of its time on a CPU it was the "
 			"only active one.",
-			sqlite3_column_text(q, 0), 100 * sqlite3_column_double(q, 1),
+			db_text(q, 0), 100 * sqlite3_column_double(q, 1),
 			sqlite3_column_int64(q, 2), 100 * sqlite3_column_double(q, 3));
 		if (ret < 0)
 			break;
@@ -303,7 +302,7 @@ static int put_quota(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 	char subject[200];
 	int ret;
 
-	snprintf(subject, sizeof(subject), "quota of %.160s", sqlite3_column_text(q, 0));
+	snprintf(subject, sizeof(subject), "quota of %.160s", db_text(q, 0));
 	ret = put_metric(c, e, subject, "throttled", periods > 0 ? 100 * throttled / periods : NAN,
 			 NO_INTERVAL, (s64)periods);
 	if (ret == 0)
@@ -315,9 +314,8 @@ static int put_quota(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 		"Control group %.160s, which may use %.1f ms of CPU in %.0f ms, was stopped by this "
 		"quota in %.0f of %.0f periods, CPUs for %.3f s together; in it: %.300s. Waits for a "
 		"CPU that end with a period are the quota's doing, not a neighbour's.",
-		sqlite3_column_text(q, 0), sqlite3_column_double(q, 1) / 1e6,
-		sqlite3_column_double(q, 2) / 1e6, throttled, periods, stopped / 1e9,
-		sqlite3_column_text(q, 6));
+		db_text(q, 0), sqlite3_column_double(q, 1) / 1e6, sqlite3_column_double(q, 2) / 1e6,
+		throttled, periods, stopped / 1e9, db_text(q, 6));
 }
 
 /* Quotas of cgroups that recorded processes are in, at any depth; u: a process under each cgroup

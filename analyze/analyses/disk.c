@@ -104,11 +104,11 @@ static int put_users(struct analysis_ctx *c, s64 dev, const char *name, double b
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		const char *comm = (const char *)sqlite3_column_text(q, 1);
+		const char *comm = db_text(q, 1);
 
 		if (sqlite3_column_int64(q, 0)) /* not so: the kernel's own, from an interrupt */
-			snprintf(subject, sizeof(subject), "%s %s[%lld]", name,
-				 comm && *comm ? comm : "?", sqlite3_column_int64(q, 0));
+			snprintf(subject, sizeof(subject), "%s %s[%lld]", name, *comm ? comm : "?",
+				 sqlite3_column_int64(q, 0));
 		else
 			snprintf(subject, sizeof(subject), "%s, who asked was not seen", name);
 		ret = put_row(c, subject, q, 2, bytes, NAN, e);
@@ -152,8 +152,8 @@ static int put_device(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 
 	snprintf(name, sizeof(name), "%lld:%lld", (long long)(dev >> 20),
 		 (long long)(dev & 0xfffff));
-	if (sqlite3_column_text(q, 1))
-		snprintf(name, sizeof(name), "%s", sqlite3_column_text(q, 1));
+	if (db_text_or(q, 1, NULL))
+		snprintf(name, sizeof(name), "%s", db_text(q, 1));
 	ret = read_p99(c, dev, &p99, e);
 	if (ret == 0)
 		ret = put_row(c, name, q, 2, 0, p99, e);

@@ -49,7 +49,7 @@ static const char files_sql[] =
 
 static int put_row(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 {
-	const char *subject = (const char *)sqlite3_column_text(q, 0);
+	const char *subject = db_text(q, 0);
 	double v[9];
 	int i, ret = 0;
 
@@ -117,7 +117,7 @@ static int put_failed(struct analysis_ctx *c, struct err *e)
 		return ret;
 	for (i = 0; i < NAMED && (ret = db_step(q, e)) > 0 && n + 180 < sizeof(text); i++)
 		n += snprintf(text + n, sizeof(text) - n, "%s%.120s %s %s", n ? "; " : "",
-			      sqlite3_column_text(q, 0),
+			      db_text(q, 0),
 			      errno_name(sqlite3_column_int(q, 1), name, sizeof(name)),
 			      counted(sqlite3_column_double(q, 2)).text);
 	sqlite3_finalize(q);
@@ -145,12 +145,12 @@ static int put_changes(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	for (i = 0; i < NAMED && (ret = db_step(q, e)) > 0 && n + 200 < sizeof(text); i++) {
-		const char *path = (const char *)sqlite3_column_text(q, 3);
+		const char *path = db_text(q, 3);
 
 		snprintf(failed, sizeof(failed), " (and %s failed)",
 			 counted(sqlite3_column_double(q, 2)).text);
 		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %s%s, such as %.80s",
-			      n ? "; " : "", sqlite3_column_text(q, 0),
+			      n ? "; " : "", db_text(q, 0),
 			      counted(sqlite3_column_double(q, 1)).text,
 			      sqlite3_column_int64(q, 2) ? failed : "", path ? path : "?");
 	}

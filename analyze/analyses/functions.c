@@ -82,7 +82,7 @@ static int read_parts(struct analysis_ctx *c, struct function *f, struct err *e)
 		struct part *p = &f->parts[f->n_parts++];
 
 		p->state = sqlite3_column_int(q, 0);
-		snprintf(p->name, sizeof(p->name), "%s", sqlite3_column_text(q, 1));
+		snprintf(p->name, sizeof(p->name), "%s", db_text(q, 1));
 		p->calls = sqlite3_column_double(q, 2);
 		p->total = sqlite3_column_double(q, 3);
 		p->exclusive = sqlite3_column_double(q, 4);
@@ -268,7 +268,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 			.nested = sqlite3_column_double(q, 13),
 		};
 
-		snprintf(f.name, sizeof(f.name), "%s", sqlite3_column_text(q, 1));
+		snprintf(f.name, sizeof(f.name), "%s", db_text(q, 1));
 		if (analyse_function(c, &f, e) < 0) {
 			ret = ERR_FAIL;
 			break;

@@ -41,13 +41,13 @@ static int put_group(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 		{ "max", 6 },	    { "waiters", 7 },	{ "wakers", 8 },
 		{ "attempts", 10 }, { "timeouts", 11 }, { "apart", 12 },
 	};
-	const char *comm = (const char *)sqlite3_column_text(q, 1);
+	const char *comm = db_text(q, 1);
 	double waits = sqlite3_column_double(q, 4);
 	char subject[120];
 	size_t i;
 	int ret = 0;
 
-	snprintf(subject, sizeof(subject), "%s[%lld] %#llx", comm && *comm ? comm : "?",
+	snprintf(subject, sizeof(subject), "%s[%lld] %#llx", *comm ? comm : "?",
 		 sqlite3_column_int64(q, 0), (unsigned long long)sqlite3_column_int64(q, 2));
 	for (i = 0; i < sizeof(plain) / sizeof(plain[0]) && ret == 0; i++)
 		ret = put_metric(c, e, subject, plain[i].name,
@@ -110,7 +110,7 @@ static int put_releases(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		const char *class = (const char *)sqlite3_column_text(q, 1);
+		const char *class = db_text(q, 1);
 		double n = sqlite3_column_double(q, 7), observed = sqlite3_column_double(q, 9);
 
 		snprintf(proof, sizeof(proof),
@@ -126,8 +126,8 @@ static int put_releases(struct analysis_ctx *c, struct err *e)
 				: class,
 			sqlite3_column_double(q, 10) / 1e9,
 			100 * sqlite3_column_double(q, 8) / sqlite3_column_double(q, 10),
-			sqlite3_column_text(q, 4), sqlite3_column_int64(q, 3),
-			sqlite3_column_text(q, 6), sqlite3_column_int64(q, 5), n, n == 1 ? "" : "s",
+			db_text(q, 4), sqlite3_column_int64(q, 3), db_text(q, 6),
+			sqlite3_column_int64(q, 5), n, n == 1 ? "" : "s",
 			sqlite3_column_double(q, 8) / 1e9);
 		if (ret < 0)
 			break;

@@ -116,8 +116,7 @@ static int put_rows(struct analysis_ctx *c, const char *sql, bool threads, int l
 			v = sqlite3_column_double(q, i);
 			if (sqlite3_column_type(q, i) == SQLITE_NULL || (!threads && v == 0))
 				continue;
-			if (put_metric(c, e, (const char *)sqlite3_column_text(q, 0),
-				       metrics[i - 1].name, v, NO_INTERVAL,
+			if (put_metric(c, e, db_text(q, 0), metrics[i - 1].name, v, NO_INTERVAL,
 				       sqlite3_column_int64(q, n)) < 0)
 				ret = ERR_FAIL;
 		}
@@ -137,9 +136,8 @@ static int put_instances(struct analysis_ctx *c, struct err *e)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		n++;
-		if (put_metric(c, e, (const char *)sqlite3_column_text(q, 0), "epoll_file_wait",
-			       sqlite3_column_double(q, 1), NO_INTERVAL,
-			       sqlite3_column_int64(q, 2)) < 0) {
+		if (put_metric(c, e, db_text(q, 0), "epoll_file_wait", sqlite3_column_double(q, 1),
+			       NO_INTERVAL, sqlite3_column_int64(q, 2)) < 0) {
 			ret = ERR_FAIL;
 			break;
 		}

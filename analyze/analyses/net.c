@@ -53,10 +53,10 @@ static int put_connections(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		const char *subject = (const char *)sqlite3_column_text(q, 0);
+		const char *subject = db_text(q, 0);
 		s64 n = sqlite3_column_int64(q, 1);
 
-		if (strcmp((const char *)sqlite3_column_text(q, 3), "connected") == 0)
+		if (strcmp(db_text(q, 3), "connected") == 0)
 			continue; /* with its exchanges below */
 		ret = put_metric(c, e, subject, "connections", n, NO_INTERVAL, n);
 		if (ret == 0)
@@ -71,7 +71,7 @@ static int put_connections(struct analysis_ctx *c, struct err *e)
 
 static int put_peer(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 {
-	const char *subject = (const char *)sqlite3_column_text(q, 0);
+	const char *subject = db_text(q, 0);
 	double n = sqlite3_column_double(q, 3);
 	const struct {
 		const char *name;
@@ -164,8 +164,7 @@ static int put_tcp(struct analysis_ctx *c, struct err *e)
 	while (ret >= 0 && (ret = db_step(q, e)) > 0)
 		for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret >= 0; i++)
 			if (sqlite3_column_type(q, values[i].column) != SQLITE_NULL)
-				ret = put_metric(c, e, (const char *)sqlite3_column_text(q, 0),
-						 values[i].name,
+				ret = put_metric(c, e, db_text(q, 0), values[i].name,
 						 sqlite3_column_double(q, values[i].column),
 						 NO_INTERVAL, sqlite3_column_int64(q, values[i].n));
 	sqlite3_finalize(q);
@@ -192,8 +191,8 @@ static int name_peers(struct analysis_ctx *c, const char *column, char *text, si
 		return ret;
 	text[0] = '\0';
 	while ((ret = db_step(q, e)) > 0 && n + 80 < size)
-		n += snprintf(text + n, size - n, "%s%.60s %lld", n ? ", " : "",
-			      sqlite3_column_text(q, 0), sqlite3_column_int64(q, 1));
+		n += snprintf(text + n, size - n, "%s%.60s %lld", n ? ", " : "", db_text(q, 0),
+			      sqlite3_column_int64(q, 1));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -247,7 +246,7 @@ static int put_clients(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(q, e)) > 0 && n + 80 < sizeof(text)) {
 		all = sqlite3_column_int64(q, 2);
 		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %lld", n ? ", " : "",
-			      sqlite3_column_text(q, 0), sqlite3_column_int64(q, 1));
+			      db_text(q, 0), sqlite3_column_int64(q, 1));
 	}
 	sqlite3_finalize(q);
 	if (ret < 0 || !all)
@@ -275,8 +274,8 @@ static int put_quantiles(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(q, e)) > 0) {
 		s64 n = sqlite3_column_int64(q, 2);
 
-		snprintf(subject, sizeof(subject), "%s[%lld], all answers",
-			 sqlite3_column_text(q, 1), sqlite3_column_int64(q, 0));
+		snprintf(subject, sizeof(subject), "%s[%lld], all answers", db_text(q, 1),
+			 sqlite3_column_int64(q, 0));
 		ret = latency_quantiles(c->db, "exchange", sqlite3_column_int64(q, 0), 0, at, v, 2,
 					INFINITY, e);
 		if (ret == 0)

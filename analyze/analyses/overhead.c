@@ -40,7 +40,7 @@ static int put_programs(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
-		const char *subject = (const char *)sqlite3_column_text(q, 0);
+		const char *subject = db_text(q, 0);
 		s64 n = sqlite3_column_int64(q, 1);
 		double ns = sqlite3_column_double(q, 2);
 

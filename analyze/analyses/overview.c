@@ -43,7 +43,7 @@ static int put_threads(struct analysis_ctx *c, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, e)) > 0) {
-		const char *subject = (const char *)sqlite3_column_text(s, 0);
+		const char *subject = db_text(s, 0);
 		double wall = sqlite3_column_double(s, 1);
 		s64 n = sqlite3_column_int64(s, 13);
 
@@ -118,10 +118,10 @@ static int put_doctor(struct analysis_ctx *c, struct err *e)
 		return ret;
 	while ((ret = db_step(s, e)) > 0) {
 		ret = put_prose(c, e, NOTE, "LIMIT", "SELECT * FROM doctor WHERE level > 0",
-				"group %s could %s: %s.", sqlite3_column_text(s, 0),
+				"group %s could %s: %s.", db_text(s, 0),
 				sqlite3_column_int(s, 1) > 1 ? "not be recorded"
 							     : "only be recorded in part",
-				sqlite3_column_text(s, 2));
+				db_text(s, 2));
 		if (ret < 0)
 			break;
 	}
@@ -168,8 +168,8 @@ static int put_losses(struct analysis_ctx *c, struct err *e)
 		if (put_prose(c, e, PROBLEM, "OBSERVED", sql,
 			      "%s events of group %s were lost (%s; CPUs: %lld) between %.3f s "
 			      "and %.3f s; what overlaps is marked.",
-			      counted(sqlite3_column_double(s, 2)).text, sqlite3_column_text(s, 0),
-			      sqlite3_column_text(s, 1), sqlite3_column_int64(s, 5),
+			      counted(sqlite3_column_double(s, 2)).text, db_text(s, 0),
+			      db_text(s, 1), sqlite3_column_int64(s, 5),
 			      sqlite3_column_double(s, 3) / NANO,
 			      sqlite3_column_double(s, 4) / NANO) < 0)
 			break;

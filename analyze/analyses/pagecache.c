@@ -44,7 +44,7 @@ static const char rows_sql[] =
 /* told: the kernel told of look-ups. */
 static int put_row(struct analysis_ctx *c, sqlite3_stmt *q, bool told, struct err *e)
 {
-	const char *subject = (const char *)sqlite3_column_text(q, 0);
+	const char *subject = db_text(q, 0);
 	double v[6];
 	int i, ret = 0;
 

@@ -94,7 +94,7 @@ static int put_row(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
 
 	for (i = 0; i < (size_t)sqlite3_column_int(q, 1) && i < DEPTH; i++)
 		at += snprintf(subject + at, sizeof(subject) - at, "> ");
-	snprintf(subject + at, sizeof(subject) - at, "%.300s", sqlite3_column_text(q, 0));
+	snprintf(subject + at, sizeof(subject) - at, "%.300s", db_text(q, 0));
 	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
 		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
 				 values[i].n);
@@ -136,7 +136,7 @@ static int put_short(struct analysis_ctx *c, struct err *e)
 		cpu += sqlite3_column_double(q, 2);
 		if (i < NAMED && n + 80 < sizeof(text))
 			n += snprintf(text + n, sizeof(text) - n, "%s%.40s %lld", n ? ", " : "",
-				      sqlite3_column_text(q, 0), sqlite3_column_int64(q, 1));
+				      db_text(q, 0), sqlite3_column_int64(q, 1));
 	}
 	sqlite3_finalize(q);
 	if (ret < 0 || !all)
@@ -164,8 +164,8 @@ static int put_killed(struct analysis_ctx *c, struct err *e)
 	while ((ret = db_step(q, e)) > 0)
 		if (all++ < NAMED && n + 80 < sizeof(text))
 			n += snprintf(text + n, sizeof(text) - n, "%s%.40s by %d at %.3f s",
-				      n ? ", " : "", sqlite3_column_text(q, 0),
-				      sqlite3_column_int(q, 1), sqlite3_column_double(q, 2) / 1e9);
+				      n ? ", " : "", db_text(q, 0), sqlite3_column_int(q, 1),
+				      sqlite3_column_double(q, 2) / 1e9);
 	sqlite3_finalize(q);
 	if (ret < 0 || !all)
 		return ret < 0 ? ret : 0;

@@ -108,7 +108,7 @@ static int choose_call(struct analysis_ctx *c, struct server *s, bool send, stru
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0) {
-		snprintf(name, sizeof(s->send_call), "%s", sqlite3_column_text(q, 0));
+		snprintf(name, sizeof(s->send_call), "%s", db_text(q, 0));
 		span = sqlite3_column_double(q, 3) - sqlite3_column_double(q, 2);
 		if (send && s->turns) {
 			s->sends = sqlite3_column_double(q, 1);
@@ -389,9 +389,9 @@ static void read_server(struct server *s, sqlite3_stmt *q)
 	size_t i;
 
 	s->id = sqlite3_column_int64(q, 0);
-	snprintf(s->name, sizeof(s->name), "%s", sqlite3_column_text(q, 1));
+	snprintf(s->name, sizeof(s->name), "%s", db_text(q, 1));
 	s->function = sqlite3_column_int(q, 2);
-	snprintf(s->common, sizeof(s->common), "%s", sqlite3_column_text(q, 3));
+	snprintf(s->common, sizeof(s->common), "%s", db_text(q, 3));
 	s->member = sqlite3_column_int(q, 4);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		*numbers[i] = sqlite3_column_double(q, 5 + (int)i);

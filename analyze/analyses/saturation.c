@@ -467,8 +467,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 			       "i", (s64)GAPS_LEAST);
 	if (ret == 0) {
 		while ((ret = db_step(q, e)) > 0)
-			if (analyse_server(c, &g, sqlite3_column_int64(q, 0),
-					   (const char *)sqlite3_column_text(q, 1), e) < 0) {
+			if (analyse_server(c, &g, sqlite3_column_int64(q, 0), db_text(q, 1), e) <
+			    0) {
 				ret = ERR_FAIL;
 				break;
 			}

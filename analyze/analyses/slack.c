@@ -269,7 +269,7 @@ static int analyse_group(struct analysis_ctx *c, const struct grid *g, sqlite3_s
 			   .timeouts = sqlite3_column_double(q, 10) };
 	int ret;
 
-	snprintf(p.name, sizeof(p.name), "%s %s", sqlite3_column_text(q, 2), p.family->name);
+	snprintf(p.name, sizeof(p.name), "%s %s", db_text(q, 2), p.family->name);
 	ret = measure(c, g, &p, switches, e);
 	if (ret == 0)
 		ret = measure_whole(c, g, &p, switches, e);

@@ -51,7 +51,7 @@ static int put_errors(struct analysis_ctx *c, struct err *e)
 		return ret;
 	for (i = 0; i < ERRORS_NAMED && (ret = db_step(s, e)) > 0 && n + 100 < sizeof(text); i++)
 		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %s %s of %s", n ? "; " : "",
-			      sqlite3_column_text(s, 0),
+			      db_text(s, 0),
 			      errno_name(sqlite3_column_int(s, 1), name, sizeof(name)),
 			      counted(sqlite3_column_double(s, 2)).text,
 			      counted(sqlite3_column_double(s, 3)).text);
@@ -66,7 +66,7 @@ static int put_errors(struct analysis_ctx *c, struct err *e)
 static int put_row(struct analysis_ctx *c, sqlite3_stmt *s, struct err *e)
 {
 	static const double at[] = { 0.5, 0.9, 0.99 };
-	const char *subject = (const char *)sqlite3_column_text(s, 0);
+	const char *subject = db_text(s, 0);
 	s64 n = sqlite3_column_int64(s, 1), timed = sqlite3_column_int64(s, 7);
 	double q[3];
 	int ret = latency_quantiles(c->db, "syscall", sqlite3_column_int64(s, 5),

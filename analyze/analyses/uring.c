@@ -24,7 +24,7 @@ static const struct metric metrics[] = {
 static int put_row(struct analysis_ctx *c, sqlite3_stmt *s, struct err *e)
 {
 	static const double at[] = { 0.5, 0.99 };
-	const char *subject = (const char *)sqlite3_column_text(s, 0);
+	const char *subject = db_text(s, 0);
 	s64 n = sqlite3_column_int64(s, 1), timed = sqlite3_column_int64(s, 5);
 	double max = sqlite3_column_double(s, 6), q[2];
 	int ret = latency_quantiles(c->db, "uring", sqlite3_column_int64(s, 8),

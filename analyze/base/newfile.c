@@ -30,6 +30,17 @@ static bool split(char dir[PATH_MAX], const char **last, const char *path)
 	return snprintf(dir, PATH_MAX, "%.*s", n ? n : 1, path) < PATH_MAX;
 }
 
+void newfile_guard(const char *source)
+{
+	struct stat sb;
+	mode_t mask;
+
+	if (stat(source, &sb) < 0 || !S_ISREG(sb.st_mode))
+		return;
+	mask = umask(0077);
+	umask(mask | (~sb.st_mode & 0077));
+}
+
 int newfile_open(const char *path, mode_t mode)
 {
 #ifdef O_TMPFILE

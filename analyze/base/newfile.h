@@ -10,6 +10,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/*
+ * Files that this process makes from now on are open to no more users than this one: call it for
+ * each recording or database that is read.
+ */
+void newfile_guard(const char *source);
+
 /* A file without a name, open for writing, where path is to be; -1 if that cannot be. */
 int newfile_open(const char *path, mode_t mode);
 

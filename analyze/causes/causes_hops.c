@@ -39,7 +39,7 @@ static int call_name(struct drill *d, s32 nr, char *text, size_t size, struct er
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0)
-		snprintf(text, size, "%s", sqlite3_column_text(q, 0));
+		snprintf(text, size, "%s", db_text(q, 0));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }

@@ -107,7 +107,7 @@ static int disk_name(struct drill *d, s64 dev, char *text, size_t size, struct e
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0)
-		snprintf(text, size, "%s", sqlite3_column_text(q, 0));
+		snprintf(text, size, "%s", db_text(q, 0));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -130,8 +130,8 @@ static int read_comm(struct drill *d, s64 pid, char *text, size_t size, struct e
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
-	if (ret > 0 && sqlite3_column_text(q, 0))
-		snprintf(text, size, "%s", sqlite3_column_text(q, 0));
+	if (ret > 0 && db_text_or(q, 0, NULL))
+		snprintf(text, size, "%s", db_text(q, 0));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -243,8 +243,7 @@ static int say_cache(struct drill *d, struct found *f, struct err *e)
 			" (in the whole recording %.0f pages that it read or touched were not in the page "
 			"cache, %.0f %% of them of %.200s)",
 			all, 100 * most / all,
-			sqlite3_column_text(q, 2) ? (const char *)sqlite3_column_text(q, 2)
-						  : "a file not known");
+			db_text_or(q, 2, NULL) ? db_text_or(q, 2, NULL) : "a file not known");
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -339,7 +338,7 @@ static int add_peer_at(struct drill *d, struct peers *p, s64 pid, s64 fd, s64 ts
 		return ret;
 	ret = db_step(q, e);
 	if (ret >= 0)
-		add_peer(p, ret > 0 ? (const char *)sqlite3_column_text(q, 0) : "?", ns);
+		add_peer(p, ret > 0 ? db_text(q, 0) : "?", ns);
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -446,8 +445,7 @@ static int other_end(struct drill *d, s64 fd, char *text, size_t size, struct er
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0)
-		snprintf(text, size, "%s[%lld]", sqlite3_column_text(q, 1),
-			 sqlite3_column_int64(q, 0));
+		snprintf(text, size, "%s[%lld]", db_text(q, 1), sqlite3_column_int64(q, 0));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }

@@ -108,7 +108,7 @@ static int read_quota(struct drill *d, struct quota *ret_quota, struct err *e)
 	ret = db_step(q, e);
 	if (ret > 0) {
 		ret_quota->any = true;
-		snprintf(ret_quota->path, sizeof(ret_quota->path), "%s", sqlite3_column_text(q, 0));
+		snprintf(ret_quota->path, sizeof(ret_quota->path), "%s", db_text(q, 0));
 		ret_quota->limit = sqlite3_column_double(q, 1);
 		ret_quota->period = sqlite3_column_double(q, 2);
 		ret_quota->periods = sqlite3_column_double(q, 3);
@@ -178,7 +178,7 @@ static int other_group(struct drill *d, s64 pid, char *text, size_t size, struct
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0)
-		snprintf(text, size, " of cgroup %.80s", sqlite3_column_text(q, 0));
+		snprintf(text, size, " of cgroup %.80s", db_text(q, 0));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }

@@ -245,10 +245,9 @@ int names_load(struct names *names, sqlite3 *db, struct err *e)
 				 .pid = sqlite3_column_int64(q, 1),
 				 .recorded = sqlite3_column_int(q, 5) };
 
-		snprintf(w.comm, sizeof(w.comm), "%s", (const char *)sqlite3_column_text(q, 2));
-		if (sqlite3_column_text(q, 3))
-			snprintf(w.process, sizeof(w.process), "%s",
-				 (const char *)sqlite3_column_text(q, 3));
+		snprintf(w.comm, sizeof(w.comm), "%s", db_text(q, 2));
+		if (db_text_or(q, 3, NULL))
+			snprintf(w.process, sizeof(w.process), "%s", db_text(q, 3));
 		w.kernel = sqlite3_column_int64(q, 4) == KTHREADD || w.pid == KTHREADD ||
 			   kernel_name(w.comm);
 		if (names->n == cap) {

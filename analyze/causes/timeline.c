@@ -61,7 +61,7 @@ static int add_units(struct drawing *d, const char *sql, int most, struct err *e
 		*s = (struct shown){ .ts = sqlite3_column_int64(q, 1),
 				     .dur = sqlite3_column_int64(q, 2),
 				     .tid = sqlite3_column_int64(q, 3) };
-		snprintf(s->what, sizeof(s->what), "%s", sqlite3_column_text(q, 0));
+		snprintf(s->what, sizeof(s->what), "%s", db_text(q, 0));
 		for (i = 0; i < d->n; i++)
 			if (d->units[i].ts == s->ts && d->units[i].dur == s->dur)
 				break;

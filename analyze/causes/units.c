@@ -170,7 +170,7 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 
 		u->kind = UNIT_CALL;
 		u->key = sqlite3_column_int64(q, 0);
-		snprintf(u->name, sizeof(u->name), "calls of %s", sqlite3_column_text(q, 1));
+		snprintf(u->name, sizeof(u->name), "calls of %s", db_text(q, 1));
 		limits_at(u, sqlite3_column_double(q, 2), at);
 		ret = latency_quantiles(db, "call", 0, u->key, at, limits, 3, INFINITY, e);
 		if (ret < 0)
@@ -263,8 +263,8 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		struct units *u = &r->u[r->n++];
-		const char *comm = (const char *)sqlite3_column_text(q, 1);
-		const char *name = comm && *comm ? comm : "?";
+		const char *comm = db_text(q, 1);
+		const char *name = *comm ? comm : "?";
 
 		u->kind = UNIT_TURN;
 		u->key = sqlite3_column_int64(q, 0);
@@ -380,7 +380,7 @@ static int choose_windows(sqlite3 *db, struct reading *r, struct err *e)
 		u->key = sqlite3_column_int64(q, 0);
 		u->slow = INFINITY;
 		u->q = NAN;
-		snprintf(u->name, sizeof(u->name), "windows of %s[%lld]", sqlite3_column_text(q, 1),
+		snprintf(u->name, sizeof(u->name), "windows of %s[%lld]", db_text(q, 1),
 			 (long long)u->key);
 	}
 	sqlite3_finalize(q);

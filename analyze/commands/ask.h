@@ -17,6 +17,7 @@ struct asked {
 	struct asked_part {
 		unsigned long long from, to; /* ns after the begin; to 0: not named */
 	} baseline, degraded;
+	bool own_queries; /* only the user's: a database may have other tables than ours */
 };
 
 int ask_step(void *config, const char *arg, struct err *e);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Databases of recordings, kept in $XDG_CACHE_HOME/obsanalyze. The name says of what: the
- * recording's id, and a hash of its size, its time and the program. Whatever fails here only means
- * that the recording is loaded again.
+ * recording's id, and a hash of its size, its times, its inode, its block headers and the program.
+ * The time of the last change of the inode is among them: content cannot change without it, also
+ * where the time of modification is set back. The verdict of damage is in the database, as all
+ * facts are. Whatever fails here only means that the recording is loaded again.
  */
 #include "cache.h"
 
@@ -77,6 +79,24 @@ static bool affordable(const char *dir, off_t recording)
 	return need < (unsigned long long)fs.f_bavail * fs.f_frsize / 2;
 }
 
+/* Of all that the headers of the blocks say: where they are, what they hold, what was lost. */
+static u64 hash_blocks(const struct reader *r)
+{
+	u64 h = 0xcbf29ce484222325ull;
+	const struct block_info *b;
+	size_t i, k, n;
+
+	b = reader_blocks(r, &n);
+	for (i = 0; i < n; i++) {
+		const u64 values[] = { b[i].stream, b[i].records, b[i].packed, b[i].ts_min,
+				       b[i].ts_max, b[i].pos_end, b[i].lost };
+
+		for (k = 0; k < sizeof(values) / sizeof(values[0]); k++)
+			h = (h ^ values[k]) * 0x100000001b3ull;
+	}
+	return h;
+}
+
 static bool cache_name(char *name, size_t size, const char *path, const struct reader *r)
 {
 	const struct recording_state *st = reader_state(r);
@@ -94,9 +114,13 @@ static bool cache_name(char *name, size_t size, const char *path, const struct r
 		program.st_size = 0;
 	for (i = 0; i < sizeof(st->uuid); i++)
 		snprintf(id + 2 * i, 3, "%02x", st->uuid[i]);
-	snprintf(key, sizeof(key), "%lld %lld.%09ld %s %lld %lld.%09ld", (long long)file.st_size,
-		 (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, OBS_VERSION,
-		 (long long)program.st_size, (long long)program.st_mtim.tv_sec,
+	snprintf(key, sizeof(key),
+		 "%lld %lld.%09ld %lld.%09ld %llu %llu %016llx %d %llu %s %lld %lld.%09ld",
+		 (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec,
+		 (long long)file.st_ctim.tv_sec, file.st_ctim.tv_nsec,
+		 (unsigned long long)file.st_dev, (unsigned long long)file.st_ino,
+		 (unsigned long long)hash_blocks(r), st->sound, (unsigned long long)st->ignored,
+		 OBS_VERSION, (long long)program.st_size, (long long)program.st_mtim.tv_sec,
 		 program.st_mtim.tv_nsec);
 	snprintf(name, size, "%s/%s-%016llx.db", dir, id, (unsigned long long)hash_text(key));
 	return true;
@@ -216,6 +240,7 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
 	int got;
 
 	*ret_answered = true;
+	newfile_guard(path);
 	if (db_is_database(path) && filter_active(&a->filter))
 		return err_set(e, ERR_FAIL,
 			       "%.400s is a database: only a recording can be filtered", path);
@@ -225,7 +250,7 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
 			"--step, --baseline, --degraded and --qos need a recording: a database "
 			"has its answers already");
 	if (db_is_database(path))
-		return db_open(ret, path, false, e);
+		return a->own_queries ? db_open(ret, path, false, e) : db_open_ours(ret, path, e);
 	got = reader_open(&r, path, e);
 	if (got < 0)
 		return got;

@@ -141,7 +141,7 @@ static int find_tables(struct question *s, const char *sql, bool *tables, bool *
 		ret = db_query(&st, s->db, e, explain.data, "");
 	while (ret == 0 && (ret = db_step(st, e)) > 0) {
 		ret = 0;
-		op = (const char *)sqlite3_column_text(st, OPCODE);
+		op = db_text(st, OPCODE);
 		if ((strcmp(op, "OpenRead") != 0 && strcmp(op, "ReopenIdx") != 0) ||
 		    sqlite3_column_int(st, DATABASE) != 0)
 			continue;
@@ -322,6 +322,7 @@ static int run(int argc, char **argv, struct err *e)
 	if (first < 0)
 		return first;
 	s.path = argv[first];
+	c.asked.own_queries = true;
 	ret = argc - first > 1 ? 0 : read_query(&words, e);
 	if (ret == 0)
 		ret = open_subject(&s, argv[first], e);

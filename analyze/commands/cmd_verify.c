@@ -209,9 +209,13 @@ static int conclude(const struct audit *a, const struct reader *r, const struct 
 		printf("The recording was cut off: it has no index; %llu bytes belong to no "
 		       "whole block.\n",
 		       (unsigned long long)st->ignored);
-	if (st->damaged)
+	if (st->damaged > st->duplicates)
 		printf("%llu of %llu blocks are damaged and were left out.\n",
-		       (unsigned long long)st->damaged, (unsigned long long)st->blocks);
+		       (unsigned long long)(st->damaged - st->duplicates),
+		       (unsigned long long)st->blocks);
+	if (st->duplicates)
+		printf("%llu blocks are copies of blocks in the same file: each was read once.\n",
+		       (unsigned long long)st->duplicates);
 	if (st->gaps)
 		printf("%llu times blocks of a CPU do not join: parts of the recording are missing.\n",
 		       (unsigned long long)st->gaps);

@@ -112,7 +112,7 @@ static int find_begin(struct series_file *f, sqlite3 *db, struct err *e)
 		return ret;
 	ret = db_step(s, e);
 	if (ret > 0)
-		time_of_day((const char *)sqlite3_column_text(s, 0), &f->begin);
+		time_of_day(db_text(s, 0), &f->begin);
 	sqlite3_finalize(s);
 	if (step <= 0 || duration / step >= WINDOWS_MAX)
 		return err_set(e, ERR_FAIL, "the recording has no sensible step");

@@ -87,9 +87,9 @@ static int read_groups(struct bins *b, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
-		const char *comm = (const char *)sqlite3_column_text(q, 0);
+		const char *comm = db_text_or(q, 0, "?");
 
-		compare_strip(name, sizeof(name), comm ? comm : "?");
+		compare_strip(name, sizeof(name), comm);
 		for (i = 0; i < b->n_groups && strcmp(b->groups[i].name, name) != 0; i++)
 			;
 		if (i == GROUPS_MOST)
@@ -198,9 +198,9 @@ static int choose_failing(struct bins *b, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
-		const char *text = (const char *)sqlite3_column_text(q, 0);
+		const char *text = db_text_or(q, 0, "?");
 
-		compare_strip(name, sizeof(name), text ? text : "?");
+		compare_strip(name, sizeof(name), text);
 		for (i = 0; i < b->n_calls && strcmp(b->calls[i].name, name) != 0; i++)
 			;
 		if (i == CALLS_MOST)
@@ -257,9 +257,9 @@ static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		const char *text = (const char *)sqlite3_column_text(q, 0);
+		const char *text = db_text_or(q, 0, "?");
 
-		compare_strip(name, sizeof(name), text ? text : "?");
+		compare_strip(name, sizeof(name), text);
 		if (compare_find(b->m, name, COMPARE_errors))
 			continue;
 		s = compare_add(b->m, name, COMPARE_errors, e);

@@ -108,12 +108,11 @@ static int read_sources(struct reading *r, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0 && r->n_sources < SOURCES_MOST) {
-		const char *name = (const char *)sqlite3_column_text(q, 1);
-		const char *process = (const char *)sqlite3_column_text(q, 2);
+		const char *name = db_text_or(q, 1, "?");
+		const char *process = db_text(q, 2);
 
 		r->sources[r->n_sources].id = sqlite3_column_int64(q, 0);
-		r->sources[r->n_sources++].series =
-			series_of(r, name ? name : "?", process ? process : "");
+		r->sources[r->n_sources++].series = series_of(r, name, process);
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;

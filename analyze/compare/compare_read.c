@@ -114,7 +114,7 @@ static int read_facts(struct measured *m, sqlite3 *db, struct err *e)
 		if (ret < 0)
 			break;
 		ret = db_step(q, e);
-		value = ret > 0 ? (const char *)sqlite3_column_text(q, 0) : NULL;
+		value = ret > 0 ? db_text(q, 0) : NULL;
 		buf_clear(&text);
 		ret = ret < 0 ? ret
 			      : escape_add(&text, ESCAPE_TEXT, value ? value : "",

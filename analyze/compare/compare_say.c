@@ -40,12 +40,10 @@ static int name_ratio(struct buf *out, sqlite3_stmt *q, struct err *e)
 	for (i = 0; i < 3; i++)
 		v[i] = sqlite3_column_double(q, 2 + i);
 	if (v[0] >= TIMES_FROM)
-		return buf_printf(out, e, "%s %s %.0f times (%.0f to %.0f)",
-				  sqlite3_column_text(q, 0), sqlite3_column_text(q, 1), v[0], v[1],
-				  v[2]);
-	return buf_printf(out, e, "%s %s %+.1f %% (%+.1f to %+.1f)", sqlite3_column_text(q, 0),
-			  sqlite3_column_text(q, 1), 100 * (v[0] - 1), 100 * (v[1] - 1),
-			  100 * (v[2] - 1));
+		return buf_printf(out, e, "%s %s %.0f times (%.0f to %.0f)", db_text(q, 0),
+				  db_text(q, 1), v[0], v[1], v[2]);
+	return buf_printf(out, e, "%s %s %+.1f %% (%+.1f to %+.1f)", db_text(q, 0), db_text(q, 1),
+			  100 * (v[0] - 1), 100 * (v[1] - 1), 100 * (v[2] - 1));
 }
 
 /* The first few rows with these verdicts. */
@@ -151,7 +149,7 @@ static int add_parts(struct buf *out, sqlite3 *db, const char *subject, double w
 		if (ret == 0)
 			ret = add_time(out, q, 0, e);
 		if (ret == 0)
-			ret = buf_printf(out, e, " %s", sqlite3_column_text(q, 3));
+			ret = buf_printf(out, e, " %s", db_text(q, 3));
 	}
 	sqlite3_finalize(q);
 	return ret;
@@ -170,7 +168,7 @@ static int say_excess(sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while (ret == 0 && (ret = db_step(q, e)) > 0) {
-		const char *subject = (const char *)sqlite3_column_text(q, 3);
+		const char *subject = db_text(q, 3);
 
 		buf_clear(&text);
 		ret = buf_printf(&text, e, "The mean of %s: ", subject);
@@ -233,8 +231,7 @@ static int say_unlike(sqlite3 *db, struct err *e)
 		ret = buf_printf(&text, e, "%s: %s (%s: %s before, %s after).",
 				 sqlite3_column_int(q, 4) ? "Compared only by --force"
 							  : "Not alike",
-				 sqlite3_column_text(q, 0), sqlite3_column_text(q, 1),
-				 sqlite3_column_text(q, 2), sqlite3_column_text(q, 3));
+				 db_text(q, 0), db_text(q, 1), db_text(q, 2), db_text(q, 3));
 		if (ret == 0)
 			ret = put(db, 1, "LIMIT", text.data, "SELECT * FROM comparability", e);
 	}

@@ -57,7 +57,7 @@ static int add_stack(struct buf *b, sqlite3_stmt *s, const char *verdict, struct
 			continue;
 		ret = frames++ ? buf_add(b, ";", 1, e) : 0;
 		if (ret == 0)
-			ret = add_frame(b, (const char *)sqlite3_column_text(s, i), e);
+			ret = add_frame(b, db_text_or(s, i, NULL), e);
 	}
 	return ret < 0 ? ret : buf_printf(b, e, " %lld\n", sqlite3_column_int64(s, last));
 }
@@ -204,7 +204,7 @@ static int add_frames(struct buf *b, const struct stacks *st, u32 node, sqlite3_
 	sqlite3_bind_int64(s, 1, n->site);
 	ret = db_step(s, e);
 	if (ret >= 0)
-		ret = add_frame(b, ret ? (const char *)sqlite3_column_text(s, 0) : NULL, e);
+		ret = add_frame(b, ret ? db_text_or(s, 0, NULL) : NULL, e);
 	return ret < 0 ? ret : buf_add(b, ";", 1, e);
 }
 

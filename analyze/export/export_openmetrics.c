@@ -116,11 +116,11 @@ struct exposition {
 
 static int add_label(struct buf *b, sqlite3_stmt *s, int i, struct err *e)
 {
-	const char *text = (const char *)sqlite3_column_text(s, i);
+	const char *text = db_text(s, i);
 	int ret = buf_printf(b, e, "%s%s=\"", i ? "," : "", sqlite3_column_name(s, i));
 
 	if (ret == 0)
-		ret = escape_add(b, ESCAPE_LABEL, text ? text : "", text ? strlen(text) : 0, e);
+		ret = escape_add(b, ESCAPE_LABEL, text, strlen(text), e);
 	return ret < 0 ? ret : buf_add(b, "\"", 1, e);
 }
 

@@ -75,9 +75,7 @@ static struct rail *rail_of(struct trace *t, s64 tid)
 
 static const char *text_at(sqlite3_stmt *s, int i)
 {
-	const char *text = (const char *)sqlite3_column_text(s, i);
-
-	return text ? text : "";
+	return db_text(s, i);
 }
 
 /* Runs fn for each row. */

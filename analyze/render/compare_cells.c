@@ -66,9 +66,7 @@ out:
 
 static const char *text_of(sqlite3_stmt *q, int c)
 {
-	const char *text = (const char *)sqlite3_column_text(q, c);
-
-	return text ? text : "";
+	return db_text(q, c);
 }
 
 static double number_of(sqlite3_stmt *q, int c)

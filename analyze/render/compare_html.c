@@ -74,8 +74,7 @@ static int take_name(struct buf *name, struct page *p)
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, p->e)) > 0)
-		ret = buf_printf(name, p->e, "%s%s", n++ ? " and " : "",
-				 (const char *)sqlite3_column_text(q, 0));
+		ret = buf_printf(name, p->e, "%s%s", n++ ? " and " : "", db_text(q, 0));
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -168,7 +167,7 @@ static int put_sentences(struct page *p, const char *where, const char *begin, c
 			ret = put_tag(p);
 		*n += 1;
 		if (ret == 0)
-			ret = put_trace(p, (const char *)sqlite3_column_text(q, 0));
+			ret = put_trace(p, db_text(q, 0));
 		if (ret == 0)
 			ret = put(p, end);
 	}

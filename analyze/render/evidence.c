@@ -63,7 +63,7 @@ static int add_row(struct buf *out, sqlite3_stmt *s, int columns, struct err *e)
 	int i, ret = buf_printf(out, e, "<tr>");
 
 	for (i = 0; i < columns && ret == 0; i++) {
-		const char *text = (const char *)sqlite3_column_text(s, i);
+		const char *text = db_text_or(s, i, NULL);
 		bool word = sqlite3_column_type(s, i) == SQLITE_TEXT;
 
 		ret = buf_printf(out, e, "<td%s>", word ? " class=\"word\"" : "");

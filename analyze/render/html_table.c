@@ -127,7 +127,7 @@ static int put_verdict(struct buf *out, sqlite3 *db, const struct analysis *a, s
 		return ret;
 	ret = db_step(s, e);
 	if (ret > 0)
-		ret = put(out, (const char *)sqlite3_column_text(s, 0), e);
+		ret = put(out, db_text(s, 0), e);
 	sqlite3_finalize(s);
 	return ret;
 }

@@ -67,7 +67,7 @@ static void octave_ns(sqlite3_context *c, int n, sqlite3_value **v)
 
 static int add_cell(struct buf *out, sqlite3_stmt *s, int i, struct err *e)
 {
-	const char *text = (const char *)sqlite3_column_text(s, i);
+	const char *text = db_text(s, i);
 	int type = sqlite3_column_type(s, i);
 
 	if (type == SQLITE_NULL)

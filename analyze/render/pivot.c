@@ -94,16 +94,15 @@ static double column_double(sqlite3_stmt *s, int i)
 static int take_row(struct pivot *p, sqlite3_stmt *s, int max_rows, char *last, size_t last_size,
 		    enum escape_for how, struct err *e)
 {
-	const char *unit = (const char *)sqlite3_column_text(s, 2);
+	const char *unit = db_text(s, 2);
 	int more = p->more, c;
-	struct pivot_row *row = row_of(p, (const char *)sqlite3_column_text(s, 0), max_rows, last,
-				       last_size, how, e);
+	struct pivot_row *row = row_of(p, db_text(s, 0), max_rows, last, last_size, how, e);
 	double value = column_double(s, 3);
 	s64 n = sqlite3_column_int64(s, 6);
 
 	if (!row)
 		return p->more > more || p->more ? 0 : ERR_FAIL;
-	c = column_of(p, (const char *)sqlite3_column_text(s, 1), unit);
+	c = column_of(p, db_text(s, 1), unit);
 	if (c < 0)
 		return err_set(e, ERR_FAIL, "a table has too many columns");
 	free(row->cell[c]);

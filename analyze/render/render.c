@@ -83,9 +83,8 @@ static int section(struct drawing *d, const struct analysis *a)
 		       a->name);
 	if (ret < 0)
 		goto out;
-	if (db_step(s, d->e) > 0 &&
-	    strcmp((const char *)sqlite3_column_text(s, 0), "COMPLETE") != 0)
-		snprintf(verdict, sizeof(verdict), " [%s]", sqlite3_column_text(s, 0));
+	if (db_step(s, d->e) > 0 && strcmp(db_text(s, 0), "COMPLETE") != 0)
+		snprintf(verdict, sizeof(verdict), " [%s]", db_text(s, 0));
 	sqlite3_finalize(s);
 	snprintf(title, sizeof(title), "%s? (%s)%s", a->doc, a->name, verdict);
 	ret = heading(d, title);
@@ -129,7 +128,7 @@ static int findings(struct drawing *d, enum which w)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, d->e)) > 0) {
-		const char *sentence = (const char *)sqlite3_column_text(s, 2);
+		const char *sentence = db_text(s, 2);
 		int severity = sqlite3_column_int(s, 0) % 3;
 
 		if (!any && heading(d, titles[w]) < 0)
@@ -143,7 +142,7 @@ static int findings(struct drawing *d, enum which w)
 		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
 				 strlen(sentence), d->e);
 		if (ret == 0 && w != LIMITS)
-			ret = buf_printf(&text, d->e, " [%s]", sqlite3_column_text(s, 1));
+			ret = buf_printf(&text, d->e, " [%s]", db_text(s, 1));
 		if (ret == 0)
 			ret = paragraph(d, text.data, d->markdown ? 0 : 3);
 		if (ret < 0)
@@ -163,10 +162,10 @@ static int fact(struct drawing *d, const char *before, const char *key, const ch
 
 	if (ret < 0)
 		return ret;
-	if (db_step(s, d->e) > 0 && *(const char *)sqlite3_column_text(s, 0)) {
+	if (db_step(s, d->e) > 0 && *db_text(s, 0)) {
 		ret = buf_printf(d->out, d->e, "%s", before);
 		if (ret == 0)
-			ret = add_trace(d, (const char *)sqlite3_column_text(s, 0));
+			ret = add_trace(d, db_text(s, 0));
 		if (ret == 0)
 			ret = buf_printf(d->out, d->e, "%s", after);
 	}
@@ -202,7 +201,7 @@ static int verdict_line(struct drawing *d)
 				 d->markdown	? "**"
 				 : d->o->colour ? BOLD
 						: "",
-				 sqlite3_column_text(s, 0),
+				 db_text(s, 0),
 				 d->markdown	? "**"
 				 : d->o->colour ? PLAIN
 						: "",
@@ -243,8 +242,8 @@ static int coverage_line(struct drawing *d)
 	while ((ret = db_step(s, d->e)) > 0) {
 		number_text(records, sizeof(records), sqlite3_column_double(s, 1), "");
 		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
-		ret = buf_printf(&text, d->e, "%s%s %s",
-				 n++ ? ", " : "Groups: ", sqlite3_column_text(s, 0), records);
+		ret = buf_printf(&text, d->e, "%s%s %s", n++ ? ", " : "Groups: ", db_text(s, 0),
+				 records);
 		if (ret == 0 && sqlite3_column_int64(s, 2))
 			ret = buf_printf(&text, d->e, " (LOSSY: %s lost)", lost);
 		if (ret < 0)

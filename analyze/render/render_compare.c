@@ -220,7 +220,7 @@ static int sentences(struct page *p)
 	if (ret < 0)
 		return ret;
 	while (ret == 0 && (ret = db_step(q, p->e)) > 0)
-		ret = paragraph(p, (const char *)sqlite3_column_text(q, 0));
+		ret = paragraph(p, db_text(q, 0));
 	sqlite3_finalize(q);
 	return ret;
 }

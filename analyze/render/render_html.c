@@ -43,7 +43,7 @@ static int take_name(struct buf *name, struct page *p)
 		return ret;
 	ret = db_step(s, p->e);
 	if (ret >= 0) {
-		text = ret > 0 ? (const char *)sqlite3_column_text(s, 0) : p->o->name;
+		text = ret > 0 ? db_text(s, 0) : p->o->name;
 		ret = buf_printf(name, p->e, "%s", text ? text : "");
 	}
 	sqlite3_finalize(s);
@@ -119,7 +119,7 @@ static int put_facts(struct page *p)
 		if (db_step(s, p->e) > 0) {
 			ret = buf_printf(p->out, p->e, "<dt>%s</dt><dd>", facts[i].name);
 			if (ret == 0)
-				ret = put_trace(p, (const char *)sqlite3_column_text(s, 0));
+				ret = put_trace(p, db_text(s, 0));
 			if (ret == 0)
 				ret = put(p, "</dd>\n");
 		}
@@ -152,12 +152,12 @@ static int put_coverage(struct page *p)
 		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
 		ret = put(p, "<tr><th scope=\"row\">");
 		if (ret == 0)
-			ret = put_trace(p, (const char *)sqlite3_column_text(s, 0));
+			ret = put_trace(p, db_text(s, 0));
 		if (ret == 0)
 			ret = buf_printf(p->out, p->e, "</th><td>%s</td><td>%s</td><td>", records,
 					 lost);
 		if (ret == 0)
-			ret = put_trace(p, (const char *)sqlite3_column_text(s, 3));
+			ret = put_trace(p, db_text(s, 3));
 		if (ret == 0)
 			ret = put(p, "</td></tr>\n");
 	}
@@ -211,18 +211,18 @@ static int put_one(struct page *p, sqlite3_stmt *s, enum which w)
 	static const char *const words[] = { "note", "warning", "problem" };
 	static const char *const classes[] = { "", " warn", " bad" };
 	unsigned int severity = (unsigned int)sqlite3_column_int(s, 0) % 3;
-	const char *sql = (const char *)sqlite3_column_text(s, 3);
+	const char *sql = db_text_or(s, 3, NULL);
 	int ret = put(p, "<li>");
 
 	if (ret == 0 && w != LIMITS)
 		ret = buf_printf(p->out, p->e, "<span class=\"tag%s\">%s</span> ",
 				 classes[severity], words[severity]);
 	if (ret == 0)
-		ret = put_trace(p, (const char *)sqlite3_column_text(s, 2));
+		ret = put_trace(p, db_text(s, 2));
 	if (ret == 0 && w != LIMITS) {
 		ret = put(p, " <span class=\"tag\">");
 		if (ret == 0)
-			ret = put_trace(p, (const char *)sqlite3_column_text(s, 1));
+			ret = put_trace(p, db_text(s, 1));
 		if (ret == 0)
 			ret = put(p, "</span>");
 	}

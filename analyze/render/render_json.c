@@ -31,7 +31,7 @@ static int add_value(struct buf *out, sqlite3_stmt *s, int i, struct err *e)
 	case SQLITE_NULL:
 		return buf_printf(out, e, "null");
 	default:
-		return add_string(out, (const char *)sqlite3_column_text(s, i), e);
+		return add_string(out, db_text(s, i), e);
 	}
 }
 
@@ -76,11 +76,11 @@ static int add_facts(struct buf *out, sqlite3 *db, const char *name, struct err 
 	while (ret == 0 && (ret = db_step(s, e)) > 0) {
 		ret = buf_printf(out, e, ",\n    ");
 		if (ret == 0)
-			ret = add_string(out, (const char *)sqlite3_column_text(s, 0), e);
+			ret = add_string(out, db_text(s, 0), e);
 		if (ret == 0)
 			ret = buf_printf(out, e, ": ");
 		if (ret == 0)
-			ret = add_string(out, (const char *)sqlite3_column_text(s, 1), e);
+			ret = add_string(out, db_text(s, 1), e);
 	}
 	sqlite3_finalize(s);
 	return ret < 0 ? ret : buf_printf(out, e, "}");

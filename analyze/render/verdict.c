@@ -52,9 +52,7 @@ static const char *says_label(const char *name)
 
 static const char *text_of(sqlite3_stmt *s, int i)
 {
-	const char *text = (const char *)sqlite3_column_text(s, i);
-
-	return text ? text : "";
+	return db_text(s, i);
 }
 
 /* Turns are requests, unless several share one: then their size tells how many, or nothing does. */

@@ -6,6 +6,7 @@
  */
 #include "load.h"
 
+#include "analyze/base/budget.h"
 #include "analyze/replay/requests/flow.h"
 #include "analyze/replay/requests/track_clients.h"
 #include "analyze/replay/requests/track_series.h"
@@ -142,7 +143,7 @@ static bool of_this_pass(const struct replay *r, const struct record *rec, bool 
 	return first || rec->type != EV_counters;
 }
 
-static int pass(struct replay *r, bool first, struct err *e)
+static int pass(struct replay *r, bool first, struct budget *b, struct err *e)
 {
 	struct dispatch d;
 	struct record rec;
@@ -151,6 +152,9 @@ static int pass(struct replay *r, bool first, struct err *e)
 
 	make_dispatch(&d, first);
 	while ((ret = reader_next(r->reader, &rec, e)) > 0) {
+		ret = budget_check(b, e);
+		if (ret < 0)
+			return ret;
 		if (!first)
 			loss_count_record(r, &rec);
 		if (!rec.event || rec.type >= EVENTS_KNOWN || !of_this_pass(r, &rec, first))
@@ -188,8 +192,10 @@ static int put_states(sqlite3 *db, struct err *e)
 static int replay(struct replay *r, struct err *e)
 {
 	const struct recording_state *st = reader_state(r->reader);
+	struct budget budget;
 	int ret;
 
+	budget_start(&budget, st->file_bytes);
 	r->begin = st->ts_min;
 	r->end = st->ts_max;
 	r->everything = true; /* until the recording names its targets */
@@ -198,7 +204,7 @@ static int replay(struct replay *r, struct err *e)
 	ret = put_states(r->db, e);
 	reader_limit(r->reader, UINT64_MAX, UINT64_MAX);
 	if (ret == 0)
-		ret = pass(r, true, e);
+		ret = pass(r, true, &budget, e);
 	if (ret == 0)
 		ret = loss_start(r, e);
 	if (r->stopped) /* later records tell of the end itself */
@@ -217,7 +223,7 @@ static int replay(struct replay *r, struct err *e)
 	reader_rewind(r->reader);
 	reader_limit(r->reader, 0, UINT64_MAX);
 	if (ret == 0)
-		ret = pass(r, false, e);
+		ret = pass(r, false, &budget, e);
 	return ret;
 }
 
@@ -301,7 +307,7 @@ int load_any_with(sqlite3 **ret, const char *path, const struct load_options *o,
 	int r;
 
 	if (db_is_database(path))
-		return db_open(ret, path, false, e);
+		return db_open_ours(ret, path, e);
 	r = reader_open(&reader, path, e);
 	if (r == 0)
 		r = db_open(&db, NULL, true, e);

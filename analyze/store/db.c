@@ -127,6 +127,18 @@ int db_step(sqlite3_stmt *s, struct err *e)
 	return refuse(sqlite3_db_handle(s), e, "the database fails");
 }
 
+const char *db_text_or(sqlite3_stmt *s, int column, const char *null)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+
+	return text ? text : null;
+}
+
+const char *db_text(sqlite3_stmt *s, int column)
+{
+	return db_text_or(s, column, "");
+}
+
 static int run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, va_list ap)
 {
 	sqlite3_stmt *s;
@@ -262,6 +274,42 @@ static int create(sqlite3 *db, struct err *e)
 	return ret < 0 ? ret : make_views(db, e);
 }
 
+/*
+ * A view or a virtual table in place of a table could compute for ever; so could a generated
+ * column.
+ */
+static int check_tables(sqlite3 *db, const char *path, struct err *e)
+{
+	static const char sql[] =
+		"SELECT group_concat(name, ' ') FROM (SELECT x.name AS name FROM sqlite_schema s,"
+		" pragma_table_xinfo(s.name) x WHERE s.name=?1 AND s.type='table' AND s.rootpage > 0"
+		" AND x.hidden=0 ORDER BY x.cid)";
+	struct buf want = { 0 };
+	sqlite3_stmt *s;
+	int t, c, ret = 0;
+
+	for (t = 0; t < N_TABLES && ret == 0; t++) {
+		buf_clear(&want);
+		for (c = 0; c < tables[t].n_columns && ret == 0; c++)
+			ret = buf_printf(&want, e, "%s%s", c ? " " : "", tables[t].columns[c].name);
+		if (ret == 0)
+			ret = db_query(&s, db, e, sql, "s", tables[t].name);
+		if (ret < 0)
+			break;
+		ret = db_step(s, e);
+		if (ret > 0)
+			ret = strcmp(db_text(s, 0), want.data) == 0
+				      ? 0
+				      : err_set(e, ERR_FAIL,
+						"%.400s is damaged, or was made by another program:"
+						" its table %s is not one of obsanalyze",
+						path, tables[t].name);
+		sqlite3_finalize(s);
+	}
+	buf_free(&want);
+	return ret;
+}
+
 /* Others may have made the file: it must be one of ours, and must not run anything. */
 static int check(sqlite3 *db, const char *path, struct err *e)
 {
@@ -313,6 +361,20 @@ int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 		r = make ? create(db, e) : check(db, path, e);
 	if (r == 0)
 		r = names_register(db, e);
+	if (r < 0)
+		sqlite3_close(db);
+	else
+		*ret = db;
+	return r;
+}
+
+int db_open_ours(sqlite3 **ret, const char *path, struct err *e)
+{
+	sqlite3 *db = NULL;
+	int r = db_open(&db, path, false, e);
+
+	if (r == 0)
+		r = check_tables(db, path, e);
 	if (r < 0)
 		sqlite3_close(db);
 	else

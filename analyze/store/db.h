@@ -54,8 +54,21 @@ extern const struct view_desc views[];
  */
 int db_open(sqlite3 **ret, const char *path, bool create, struct err *e);
 
+/*
+ * As db_open of one that exists, for queries of our own: ERR_FAIL also unless all our tables are
+ * tables, with our columns.
+ */
+int db_open_ours(sqlite3 **ret, const char *path, struct err *e);
+
 /* True if path begins like an SQLite database. */
 bool db_is_database(const char *path);
+
+/*
+ * The text of a column: never NULL, since a database may come from anywhere. The second says
+ * what stands for NULL. Valid until the next step.
+ */
+const char *db_text(sqlite3_stmt *s, int column);
+const char *db_text_or(sqlite3_stmt *s, int column, const char *null);
 
 /* Runs statements that return nothing. */
 int db_exec(sqlite3 *db, struct err *e, const char *sql);

@@ -14,7 +14,7 @@ int fact_text(char *text, size_t size, sqlite3 *db, const char *key, struct err 
 		return ret;
 	ret = db_step(s, e);
 	if (ret > 0 && sqlite3_column_text(s, 0))
-		snprintf(text, size, "%s", (const char *)sqlite3_column_text(s, 0));
+		snprintf(text, size, "%s", db_text(s, 0));
 	sqlite3_finalize(s);
 	return ret < 0 ? ret : 0;
 }

@@ -90,7 +90,7 @@ static int add_select(struct buf *sql, sqlite3 *db, const char *table, bool firs
 				 first ? "" : " UNION ALL ", event);
 	while (ret == 0 && (ret = db_step(s, e)) > 0) {
 		ret = 0;
-		column = (const char *)sqlite3_column_text(s, 0);
+		column = db_text(s, 0);
 		if (n++ < EVENT_COMMON)
 			continue;
 		/* switch_cpu is the field cpu */
@@ -121,7 +121,7 @@ int raw_tables_view(sqlite3 *db, const char *schema, struct err *e)
 	if (ret == 0)
 		ret = db_query(&s, db, e, list, "");
 	while (ret == 0 && (ret = db_step(s, e)) > 0)
-		ret = add_select(&sql, db, (const char *)sqlite3_column_text(s, 0), n++ == 0, e);
+		ret = add_select(&sql, db, db_text(s, 0), n++ == 0, e);
 	sqlite3_finalize(s);
 	/* tables that somebody made are no reason to refuse all other queries */
 	if (ret == 0 && n)

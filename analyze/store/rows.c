@@ -52,13 +52,13 @@ static int add_cell(struct buf *out, sqlite3_stmt *s, int i, enum rows_form form
 			return buf_add(out, "null", 4, e);
 		/* fall through */
 	case SQLITE_INTEGER:
-		text = (const char *)sqlite3_column_text(s, i);
+		text = db_text(s, i);
 		return buf_add(out, text, sqlite3_column_bytes(s, i), e);
 	case SQLITE_BLOB:
 		return add_blob(out, sqlite3_column_blob(s, i), sqlite3_column_bytes(s, i), form,
 				e);
 	default:
-		text = (const char *)sqlite3_column_text(s, i);
+		text = db_text(s, i);
 		return add_text(out, text, sqlite3_column_bytes(s, i), form, e);
 	}
 }

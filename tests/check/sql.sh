@@ -126,6 +126,7 @@ db.executescript("""DROP TABLE site; CREATE VIEW site AS SELECT load_extension('
 	CREATE TABLE "event_x'; DROP" (ts, cpu, tid); CREATE TABLE event_bad (a);""")
 P
 says "a database that lays a trap" 1 'unsafe use\|not authorized' "$analyze" sql evil.db "SELECT * FROM site"
+says "is not reported" 1 'its table site is not one of obsanalyze' "$analyze" report evil.db
 says "is asked all the same" 0 'shop' "$analyze" sql evil.db "SELECT comm FROM thread"
 says "somebody's database is not ours" 1 'not a database' sh -c \
 	"python3 -c 'import sqlite3; sqlite3.connect(\"other.db\").execute(\"CREATE TABLE a(b)\")'; '$analyze' sql other.db 'SELECT 1'"

@@ -392,6 +392,19 @@ is "and used" "$($o report large.obs | grep -q 'from the cache' && echo yes)" ye
 is "unless it must not be" "$($o report --no-cache large.obs | cmp - first 2>&1)" ""
 touch -d '2020-01-01' large.obs
 is "or the recording changed" "$($o report large.obs | cmp - first 2>&1)" ""
+# damage in the middle of a block, with size and time of modification as they were
+rm -rf cache
+$o report large.obs >/dev/null
+cp -p large.obs kept.obs
+at=$(($(stat -c %s large.obs) / 2))
+old=$(od -An -tu1 -j $at -N 1 large.obs | tr -d ' ')
+printf "$(printf '\\%03o' $((old ^ 255)))" | dd of=large.obs bs=1 seek=$at conv=notrunc 2>/dev/null
+touch -r kept.obs large.obs
+is "damage after a report is noticed" "$($o report large.obs >out 2>err; echo $?)" 3
+is "and said" "$(grep -c 'damaged block' out)" 1
+is "again, from the cache" "$($o report large.obs >again 2>err; echo $?; cmp out again 2>&1)" 3
+is "which has a database of both" "$(find cache -name '*.db' | wc -l)" 2
+cp -p kept.obs large.obs
 rm -rf cache
 : >cache # no directory: nobody, not even root, can write there
 is "where nothing can be written, nothing is kept" "$($o report large.obs | cmp - first 2>&1)" ""
@@ -400,6 +413,14 @@ is "without a home, too" "$(env -u XDG_CACHE_HOME -u HOME "$o" report large.obs 
 rm -rf cache
 $o report large.obs >/dev/null 2>err
 is "no progress where no terminal is" "$(cat err)" ""
+umask 022
+cp large.obs open.obs && chmod 600 large.obs && chmod 644 open.obs
+for f in large open; do
+	$o report -o $f.txt $f.obs && $o export -o $f.json $f.obs && $o compare -o $f.cmp $f.obs $f.obs
+	$o report --html $f.html $f.obs && $o plot -o $f.plots $f.obs
+done >/dev/null 2>&1
+is "what is made of a private recording is private" "$(find large.txt large.json large.cmp large.html -perm 600 | wc -l)" 4
+is "of an open one it is open" "$(find open.txt open.json open.cmp open.html -perm 644 | wc -l)" 4
 mkdir alone && cp large.obs alone
 $o report alone/large.obs >/dev/null
 is "nothing is written beside a recording" "$(ls alone)" large.obs

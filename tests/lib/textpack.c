@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAMS_MAX 64
+#define STREAMS_MAX 1024
 #define RING_HEAD   8 /* bytes that a record takes in a ring beside its own */
 
 struct packer {
@@ -30,6 +30,8 @@ struct packer {
 	u32 groups;
 	int records;
 	u64 gap;
+	u64 times, ts_step, tid_step; /* of the next record */
+	bool again;
 	bool cut;
 };
 
@@ -54,6 +56,9 @@ static int end_block(struct packer *p)
 	}
 	p->gap = 0;
 	ret = writer_append(p->writer, &info, p->block.data, p->block.len, p->e);
+	if (ret == 0 && p->again)
+		ret = writer_append(p->writer, &info, p->block.data, p->block.len, p->e);
+	p->again = false;
 	buf_clear(&p->block);
 	p->groups = p->records = 0;
 	return ret;
@@ -75,7 +80,7 @@ static int set_stream(struct packer *p, u32 id)
 
 static int directive(struct packer *p, const char *line)
 {
-	unsigned long long v = 0;
+	unsigned long long v = 0, ts, tid;
 
 	if (sscanf(line, "@cpu %llu", &v) == 1)
 		return set_stream(p, v);
@@ -87,8 +92,12 @@ static int directive(struct packer *p, const char *line)
 		p->streams[p->stream].lost = v;
 	else if (sscanf(line, "@gap %llu", &v) == 1)
 		p->gap = v;
+	else if (sscanf(line, "@times %llu %llu %llu", &v, &ts, &tid) == 3)
+		p->times = v, p->ts_step = ts, p->tid_step = tid;
 	else if (strcmp(line, "@cut") == 0)
 		p->cut = true;
+	else if (strcmp(line, "@again") == 0)
+		p->again = true;
 	else
 		return refuse(p, "unknown directive", line);
 	return 0;
@@ -242,6 +251,7 @@ static int record(struct packer *p, char *line)
 	const struct event_desc *ev = name ? schema_event(schema_own(), name) : NULL;
 	u64 whole[EV_SIZE_MAX / 8] = { 0 }, v, id;
 	size_t size = ev ? ev->size : 0;
+	int ret = 0;
 
 	if (!ev)
 		return refuse(p, "ts, tid and the name of an event are needed;", name ? name : "");
@@ -251,10 +261,16 @@ static int record(struct packer *p, char *line)
 	while ((word = next_word(&line)))
 		if (set_word(p, ev, word, (u8 *)whole, &size) < 0)
 			return ERR_FAIL;
-	textpack_header(whole, p->ts, id, ev->id, size);
 	p->groups |= 1u << ev->group;
-	p->records++;
-	return buf_add(&p->block, whole, size, p->e);
+	for (p->times += !p->times; p->times && ret == 0; p->times--) {
+		textpack_header(whole, p->ts, id, ev->id, size);
+		p->records++;
+		ret = buf_add(&p->block, whole, size, p->e);
+		id += p->tid_step;
+		p->ts += p->times > 1 ? p->ts_step : 0;
+	}
+	p->ts_step = p->tid_step = 0;
+	return ret;
 }
 
 int textpack(const char *text, int fd, struct err *e)

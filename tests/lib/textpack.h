@@ -8,6 +8,8 @@
  *   @block                           ends a block; so does a change of stream
  *   @lost 7                          events lost so far on this CPU, for its next blocks
  *   @gap 64                          leaves a hole in the CPU's ring positions
+ *   @times 5 10 1                    the next record so often, its ts and tid rising by so much
+ *   @again                           this block twice
  *   @cut                             no index and no end: as if obsrec had been killed
  *   1_000 100 syscall ret=5 nr=read  ts tid event field=value ...; other fields are 0.
  *   +250 100 switch next=0           ts may be relative to the record above

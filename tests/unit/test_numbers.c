@@ -186,6 +186,87 @@ static void databases_are_recognised(void **state)
 	unlink(path);
 }
 
+/* Opens the database that SQL has made of an empty one of ours; returns what db_open_ours said. */
+static int opened_after(const char *sql, struct err *e)
+{
+	char path[] = "/tmp/obs-db-XXXXXX";
+	sqlite3 *db = NULL;
+	int ret;
+
+	close(mkstemp(path));
+	unlink(path);
+	assert_int_equal(db_open(&db, path, true, e), 0);
+	if (db_exec(db, e, sql) < 0)
+		fail_msg("%s", e->text);
+	sqlite3_close(db);
+	ret = db_open_ours(&db, path, e);
+	if (ret == 0)
+		sqlite3_close(db);
+	unlink(path);
+	return ret;
+}
+
+static void tables_of_databases_must_be_tables(void **state)
+{
+	static const char *const bad[] = {
+		"DROP TABLE finding; CREATE VIEW finding AS WITH RECURSIVE r(i) AS (SELECT 1 UNION"
+		" ALL SELECT i + 1 FROM r) SELECT 'a' AS analysis, 1 AS severity, 'b' AS label,"
+		" 'c' AS sentence, 'd' AS sql FROM r",
+		"DROP TABLE metric",
+		"ALTER TABLE metric RENAME COLUMN value TO worth",
+		"DROP TABLE qos; CREATE TABLE qos(ts INT, value AS (hex(zeroblob(ts))))",
+	};
+	struct err e = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(opened_after(bad[i], &e), ERR_FAIL);
+		assert_non_null(strstr(e.text, "is not one of obsanalyze"));
+	}
+	assert_int_equal(opened_after("CREATE VIEW own AS SELECT 1; CREATE TABLE mine(a)", &e), 0);
+}
+
+/* A report of a database in which each value is NULL. */
+static void null_is_no_text_in_reports(void **state)
+{
+	static const char *const fills[] = {
+		"INSERT INTO recording(key) VALUES('duration_ns'),('file'),('host'),('start'),"
+		"('kernel'),('complete'),('sound'),('damaged_blocks'),('step_ns'),('targets')",
+		"INSERT INTO metric(analysis, subject) VALUES('overview', 'x'),('rps', 'y')",
+		"INSERT INTO metric(analysis, name) VALUES('overview', 'run'),('rps', 'turns')",
+		"INSERT INTO metric(name) VALUES(NULL)",
+		"INSERT INTO finding(analysis) VALUES('overview'),('causes'),(NULL)",
+		"INSERT INTO finding(analysis, label) VALUES('overview', 'LIMIT')",
+		"INSERT INTO cause(rank) VALUES(NULL),(1)",
+		"INSERT INTO coverage(records) VALUES(NULL),(1)",
+		"INSERT INTO thread(tid) VALUES(NULL),(1)",
+		"INSERT INTO timeline_unit(unit) VALUES(NULL),(1)",
+		"INSERT INTO timeline(unit) VALUES(NULL),(1)",
+		"INSERT INTO loss(ts) VALUES(NULL),(1)",
+	};
+	static const enum render_format formats[] = { RENDER_TEXT, RENDER_MARKDOWN, RENDER_JSON,
+						      RENDER_HTML };
+	struct render_options o = { .name = "x" };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+	size_t i, k;
+
+	(void)state;
+	assert_int_equal(db_open(&db, NULL, true, &e), 0);
+	for (i = 0; i < sizeof(fills) / sizeof(fills[0]); i++)
+		assert_int_equal(db_exec(db, &e, fills[i]), 0);
+	for (k = 0; k < sizeof(formats) / sizeof(formats[0]); k++) {
+		o.format = formats[k];
+		buf_clear(&out);
+		assert_int_equal(render_report(&out, db, &o, &e), 0);
+		assert_true(out.len > 0);
+	}
+	buf_free(&out);
+	sqlite3_close(db);
+}
+
 /* What a cell says of a value, its interval and unit. */
 static const char *cell(double value, double low, double high, const char *unit)
 {
@@ -240,6 +321,8 @@ int main(void)
 		T(numbers_for_people),
 		T(idmap_finds_what_was_put),
 		T(bulk_rows_arrive),
+		T(tables_of_databases_must_be_tables),
+		T(null_is_no_text_in_reports),
 		T(databases_are_recognised),
 		T(counts_in_sentences_have_separators),
 	};
