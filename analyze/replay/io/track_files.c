@@ -3,7 +3,12 @@
  * Files: each call that opens or changes one, with its path, and sums of reads and writes by
  * process and file. Paths are written once and named by number.
  */
-#include "analyze/replay/requests/track_usage.h"
+#include "track_files.h"
+
+#include "analyze/replay/tasks/threads.h"
+#include "descriptors.h"
+#include "inode_uses.h"
+#include "track_syscalls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +17,6 @@
 #define PATHS_BYTES (64u << 20)
 #define PATH_PROBES 8
 #define ERRNO_MAX   4095 /* results from -4095 to -1 are errors */
-
-/* What a call does with its descriptors; _TO writes into its second file. */
-enum io { IO_NONE, IO_READ, IO_WRITE, IO_SENDFILE, IO_COPY };
-
-static const struct {
-	const char *name;
-	enum io io;
-} io_names[] = {
-	{ "read", IO_READ },	  { "pread64", IO_READ },      { "readv", IO_READ },
-	{ "preadv", IO_READ },	  { "preadv2", IO_READ },      { "write", IO_WRITE },
-	{ "pwrite64", IO_WRITE }, { "writev", IO_WRITE },      { "pwritev", IO_WRITE },
-	{ "pwritev2", IO_WRITE }, { "sendfile", IO_SENDFILE }, { "copy_file_range", IO_COPY },
-};
 
 struct path {
 	u32 id;
@@ -46,28 +38,11 @@ struct file_log {
 	u32 n_paths;
 	u64 path_bytes;
 	struct idmap uses;
-	u8 io[2][SYSCALL_NR_MAX];
 };
 
-int files_start(struct replay *r, struct err *e)
+static struct file_log *own(const struct replay *r)
 {
-	const struct syscall_desc *d;
-	struct file_log *log = r->file_log = calloc(1, sizeof(*log));
-	size_t i;
-
-	if (!log)
-		return err_set(e, ERR_FAIL, "out of memory for files");
-	for (i = 0; i < sizeof(io_names) / sizeof(io_names[0]); i++) {
-		d = syscall_by_name(io_names[i].name);
-		if (!d)
-			return err_set(e, ERR_FAIL, "no system call is called %s",
-				       io_names[i].name);
-		if (d->x86_64 >= 0)
-			log->io[0][d->x86_64] = io_names[i].io;
-		if (d->aarch64 >= 0)
-			log->io[1][d->aarch64] = io_names[i].io;
-	}
-	return 0;
+	return r->own[TRACK_files];
 }
 
 static u64 hash_text(const char *text)
@@ -82,7 +57,7 @@ static u64 hash_text(const char *text)
 /* The path's number, made if need be; 0: there are too many. */
 static int path_id(struct replay *r, const char *text, u32 *ret_id, struct err *e)
 {
-	struct file_log *log = r->file_log;
+	struct file_log *log = own(r);
 	size_t size = sizeof(struct path) + strlen(text) + 1;
 	u64 h = hash_text(text);
 	struct path *p = NULL;
@@ -124,7 +99,7 @@ static int path_of(struct replay *r, const struct process *p, s32 dir, const str
 	return ret;
 }
 
-int files_on_open(struct replay *r, const struct record *rec, struct err *e)
+static int files_on_open(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_file_open *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
@@ -149,7 +124,7 @@ int files_on_open(struct replay *r, const struct record *rec, struct err *e)
 	return 0;
 }
 
-int files_on_change(struct replay *r, const struct record *rec, struct err *e)
+static int files_on_change(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_file_change *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
@@ -198,8 +173,7 @@ static int on_file(struct replay *r, const struct process *p, s32 fd, bool write
 	if (!f || f->kind != FD_FILE)
 		return 0;
 	if (!f->use) {
-		f->use = inode_use_of(&r->file_log->uses, p->pid, f->dev, f->ino, sizeof(*f->use),
-				      e);
+		f->use = inode_use_of(&own(r)->uses, p->pid, f->dev, f->ino, sizeof(*f->use), e);
 		if (!f->use)
 			return ERR_FAIL;
 		if (!f->use->path && f->path && f->use->of.pid &&
@@ -210,12 +184,12 @@ static int on_file(struct replay *r, const struct process *p, s32 fd, bool write
 	return 0;
 }
 
-int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	int abi = abi_table(v->abi, v->nr), ret = 0;
-	enum io io = abi < 0 ? IO_NONE : r->file_log->io[abi][v->nr];
+	enum syscall_file io = v->desc->file;
 	struct thread *t;
+	int ret = 0;
 
 	if (io == IO_NONE || !rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
@@ -236,7 +210,7 @@ int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 int files_on_request(struct replay *r, u32 pid, u32 dev, u64 ino, bool write, s64 ret, u64 dur,
 		     struct err *e)
 {
-	struct file_use *u = inode_use_of(&r->file_log->uses, pid, dev, ino, sizeof(*u), e);
+	struct file_use *u = inode_use_of(&own(r)->uses, pid, dev, ino, sizeof(*u), e);
 
 	if (!u)
 		return ERR_FAIL;
@@ -252,13 +226,13 @@ static void put_sum(s64 *row, const struct io_sum *s)
 	row[3] = s->max & INT64_MAX;
 }
 
-int files_finish(struct replay *r, struct err *e)
+static int files_finish(struct replay *r, struct err *e)
 {
 	struct inode_use **list;
 	size_t n, i;
 	s64 *row;
 
-	list = inode_uses_sorted(&r->file_log->uses, &n, e);
+	list = inode_uses_sorted(&own(r)->uses, &n, e);
 	if (!list)
 		return ERR_FAIL;
 	for (i = 0; i < n; i++) {
@@ -277,16 +251,30 @@ int files_finish(struct replay *r, struct err *e)
 	return 0;
 }
 
-void files_free(struct replay *r)
+static void files_free(void *slot)
 {
+	struct file_log *log = slot;
 	struct path *p;
 	size_t at = 0;
 
-	if (!r->file_log)
-		return;
-	while ((p = idmap_each(&r->file_log->paths, &at)))
+	while ((p = idmap_each(&log->paths, &at)))
 		free(p);
-	idmap_free(&r->file_log->paths);
-	inode_uses_free(&r->file_log->uses);
-	free(r->file_log);
+	idmap_free(&log->paths);
+	inode_uses_free(&log->uses);
 }
+
+static const struct handler handlers[] = {
+	{ EV_syscall, false, files_on_syscall },
+	{ EV_syscall_args, false, files_on_syscall },
+	{ EV_file_open, false, files_on_open },
+	{ EV_file_change, false, files_on_change },
+	{ 0 },
+};
+
+const struct tracker track_files = {
+	.name = "files",
+	.handlers = handlers,
+	.of_replay = sizeof(struct file_log),
+	.finish = files_finish,
+	.free = files_free,
+};

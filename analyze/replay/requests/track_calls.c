@@ -5,7 +5,13 @@
  * exceptions) are found. A call's wall time is split by the thread's clocks at both
  * ends; both are in user mode, where all sleeps before are settled.
  */
-#include "track_series.h"
+#include "track_calls.h"
+
+#include "analyze/replay/latency_rows.h"
+#include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/tasks/track_states.h"
+#include "analyze/replay/track_loss.h"
+#include "track_services.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +27,42 @@ struct call_stat {
 	struct hist states[N_STATES];
 };
 
+/* A probed call that has not returned. */
+struct frame {
+	u64 ts;
+	u64 sp;
+	u32 site;
+	u32 n_args;
+	u64 args[SITE_ARGS_MAX];
+	u64 children;	     /* wall time of probed calls made from it */
+	u64 clock[N_STATES]; /* the thread's clocks at entry */
+	u64 inner[N_STATES]; /* time in each state of probed calls made from it */
+};
+
+/* Of one thread. */
+struct call_stack {
+	struct frame *frames;
+	u32 n, cap;
+};
+
+struct calls {
+	struct idmap stats;
+	u32 n_frames; /* open probed calls of all threads */
+};
+
+static struct calls *own(const struct replay *r)
+{
+	return r->own[TRACK_calls];
+}
+
+static struct call_stack *stack_of(const struct thread *t)
+{
+	return t->own[TRACK_calls];
+}
+
 static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
 {
-	struct call_stat *s = idmap_get(&r->call_stats, site);
+	struct call_stat *s = idmap_get(&own(r)->stats, site);
 
 	if (s)
 		return s;
@@ -33,7 +72,7 @@ static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
 		return NULL;
 	}
 	s->site = site;
-	if (idmap_put(&r->call_stats, site, s, STAT_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->stats, site, s, STAT_LIMIT, e) < 0) {
 		free(s);
 		return NULL;
 	}
@@ -43,39 +82,41 @@ static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
 /* Forgets the oldest or newest n frames: their returns will not come. */
 static int abandon(struct replay *r, struct thread *t, u32 from, u32 n, struct err *e)
 {
+	struct call_stack *all = stack_of(t);
 	struct call_stat *s;
 	u32 i;
 
 	for (i = from; i < from + n; i++) {
-		s = stat_of(r, t->frames[i].site, e);
+		s = stat_of(r, all->frames[i].site, e);
 		if (!s)
 			return ERR_FAIL;
 		s->abandoned++;
 	}
-	memmove(t->frames + from, t->frames + from + n,
-		(t->n_frames - from - n) * sizeof(*t->frames));
-	t->n_frames -= n;
-	r->n_frames -= n;
+	memmove(all->frames + from, all->frames + from + n,
+		(all->n - from - n) * sizeof(*all->frames));
+	all->n -= n;
+	own(r)->n_frames -= n;
 	return 0;
 }
 
 static int room_for_frame(struct replay *r, struct thread *t, struct err *e)
 {
-	u32 cap = t->cap_frames ? 2 * t->cap_frames : 8;
+	struct call_stack *all = stack_of(t);
+	u32 cap = all->cap ? 2 * all->cap : 8;
 	struct frame *grown;
 
-	if (t->n_frames == FRAME_LIMIT || (r->n_frames >= FRAME_TOTAL && t->n_frames > 1))
-		return abandon(r, t, 0, t->n_frames / 2, e);
-	if (r->n_frames >= FRAME_TOTAL)
+	if (all->n == FRAME_LIMIT || (own(r)->n_frames >= FRAME_TOTAL && all->n > 1))
+		return abandon(r, t, 0, all->n / 2, e);
+	if (own(r)->n_frames >= FRAME_TOTAL)
 		return err_set(e, ERR_DAMAGED, "the recording claims more than %d open calls",
 			       FRAME_TOTAL);
-	if (t->n_frames < t->cap_frames)
+	if (all->n < all->cap)
 		return 0;
-	grown = realloc(t->frames, cap * sizeof(*grown));
+	grown = realloc(all->frames, cap * sizeof(*grown));
 	if (!grown)
 		return err_set(e, ERR_FAIL, "out of memory for calls");
-	t->frames = grown;
-	t->cap_frames = cap;
+	all->frames = grown;
+	all->cap = cap;
 	return 0;
 }
 
@@ -108,7 +149,7 @@ static int entry_row(struct replay *r, const struct thread *t, const struct fram
 	row[0] = replay_time(r, f->ts);
 	row[2] = t->tid;
 	row[3] = f->site;
-	row[4] = t->n_frames;
+	row[4] = stack_of(t)->n;
 	row[7] = 0;
 	args_to_row(row, f);
 	return services_on_call(r, t->process, f->site, f->ts, UINT64_MAX, e);
@@ -122,7 +163,7 @@ static int enter(struct replay *r, const struct record *rec, struct frame *f, st
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
 	f->ts = rec->ts;
-	s = idmap_get(&r->call_stats, f->site);
+	s = idmap_get(&own(r)->stats, f->site);
 	if (s && s->entries_only) {
 		s->entries++;
 		return entry_row(r, t, f, e);
@@ -130,12 +171,12 @@ static int enter(struct replay *r, const struct record *rec, struct frame *f, st
 	if (states_settle(r, t, NULL, e) < 0 || room_for_frame(r, t, e) < 0)
 		return ERR_FAIL;
 	memcpy(f->clock, t->clock, sizeof(f->clock));
-	t->frames[t->n_frames++] = *f;
-	r->n_frames++;
+	stack_of(t)->frames[stack_of(t)->n++] = *f;
+	own(r)->n_frames++;
 	return 0;
 }
 
-int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
+static int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_call *ev = rec->event;
 	struct frame f = { .sp = ev->sp, .site = ev->site };
@@ -143,7 +184,7 @@ int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
 	return enter(r, rec, &f, e);
 }
 
-int calls_on_call_args(struct replay *r, const struct record *rec, struct err *e)
+static int calls_on_call_args(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_call_args *ev = rec->event;
 	struct frame f = {
@@ -168,7 +209,7 @@ static bool split_call(const struct replay *r, const struct thread *t, const str
 		off += spent[i];
 	}
 	spent[STATE_run] = elapsed(off, wall);
-	return t->tracked && r->groups & 1u << GROUP_sched;
+	return t->tracked && has_group(r, GROUP_sched);
 }
 
 static void call_row(struct replay *r, const struct thread *t, const struct frame *f,
@@ -183,7 +224,7 @@ static void call_row(struct replay *r, const struct thread *t, const struct fram
 	row[1] = wall;
 	row[2] = t->tid;
 	row[3] = f->site;
-	row[4] = t->n_frames;
+	row[4] = stack_of(t)->n;
 	row[5] = elapsed(f->children, wall);
 	row[6] = (s64)ev->value;
 	row[7] = lossy;
@@ -193,8 +234,8 @@ static void call_row(struct replay *r, const struct thread *t, const struct fram
 }
 
 /* The sums of its function; spent NULL: where the time went is not known. */
-static void count_call(struct call_stat *s, const struct thread *t, const struct frame *f, u64 wall,
-		       const u64 *spent)
+static void count_call(struct call_stat *s, const struct call_stack *all, const struct frame *f,
+		       u64 wall, const u64 *spent)
 {
 	u32 k;
 	int i;
@@ -202,8 +243,8 @@ static void count_call(struct call_stat *s, const struct thread *t, const struct
 	s->n++;
 	s->total += wall;
 	s->exclusive += elapsed(f->children, wall);
-	for (k = t->n_frames; k > 0; k--)
-		if (t->frames[k - 1].site == f->site) {
+	for (k = all->n; k > 0; k--)
+		if (all->frames[k - 1].site == f->site) {
 			s->recursive++;
 			break;
 		}
@@ -222,14 +263,15 @@ static void end_call(struct replay *r, struct thread *t, const struct frame *f,
 {
 	u64 wall = elapsed(f->ts, rec->ts), spent[N_STATES];
 	bool split = split_call(r, t, f, wall, spent), lossy = loss_overlaps(r, f->ts, rec->ts);
-	struct frame *caller = t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
+	struct call_stack *all = stack_of(t);
+	struct frame *caller = all->n ? &all->frames[all->n - 1] : NULL;
 	int i;
 
 	call_row(r, t, f, rec, lossy, split ? spent : NULL);
 	if (lossy || (split && spent[STATE_unknown]))
 		s->apart++;
 	else
-		count_call(s, t, f, wall, split ? spent : NULL);
+		count_call(s, stack_of(t), f, wall, split ? spent : NULL);
 	if (!caller)
 		return;
 	caller->children += wall;
@@ -237,48 +279,59 @@ static void end_call(struct replay *r, struct thread *t, const struct frame *f,
 		caller->inner[i] += spent[i];
 }
 
-int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
+static int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_return *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct call_stat *s = t ? stat_of(r, ev->site, e) : NULL;
+	struct call_stack *all;
 	struct frame f;
 	u32 i;
 
 	if (!s)
 		return rec->tid ? ERR_FAIL : 0;
-	for (i = t->n_frames; i > 0; i--)
-		if (t->frames[i - 1].sp == ev->sp && t->frames[i - 1].site == ev->site)
+	all = stack_of(t);
+	for (i = all->n; i > 0; i--)
+		if (all->frames[i - 1].sp == ev->sp && all->frames[i - 1].site == ev->site)
 			break;
 	if (i == 0) {
 		s->unmatched++;
 		return 0;
 	}
-	if (states_settle(r, t, NULL, e) < 0 || abandon(r, t, i, t->n_frames - i, e) < 0)
+	if (states_settle(r, t, NULL, e) < 0 || abandon(r, t, i, all->n - i, e) < 0)
 		return ERR_FAIL;
-	f = t->frames[--t->n_frames];
-	r->n_frames--;
+	f = all->frames[--all->n];
+	own(r)->n_frames--;
 	end_call(r, t, &f, rec, s);
 	return services_on_call(r, t->process, ev->site, rec->ts, elapsed(f.ts, rec->ts), e);
 }
 
-int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
+/* The thread ends: what is open is counted. */
+static int calls_thread_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 {
+	struct call_stack *all = stack_of(t);
 	struct call_stat *s;
 	u64 age;
 	u32 i;
 
-	for (i = 0; i < t->n_frames; i++) {
-		s = stat_of(r, t->frames[i].site, e);
+	for (i = 0; i < all->n; i++) {
+		s = stat_of(r, all->frames[i].site, e);
 		if (!s)
 			return ERR_FAIL;
-		age = elapsed(t->frames[i].ts, ts);
+		age = elapsed(all->frames[i].ts, ts);
 		s->open++;
 		s->oldest = age > s->oldest ? age : s->oldest;
 	}
-	r->n_frames -= t->n_frames;
-	t->n_frames = 0;
+	own(r)->n_frames -= all->n;
+	all->n = 0;
 	return 0;
+}
+
+static int calls_on_exec(struct replay *r, const struct record *rec, struct err *e)
+{
+	struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
+
+	return t ? calls_thread_end(r, t, rec->ts, e) : 0;
 }
 
 static int by_site(const void *a, const void *b)
@@ -329,15 +382,15 @@ static int stat_rows(struct replay *r, const struct call_stat *s, struct err *e)
 	return ret < 0 ? ret : state_rows(r, s, e);
 }
 
-int calls_finish(struct replay *r, struct err *e)
+static int calls_finish(struct replay *r, struct err *e)
 {
-	struct call_stat **list = calloc(r->call_stats.n + 1, sizeof(*list)), *s;
+	struct call_stat **list = calloc(own(r)->stats.n + 1, sizeof(*list)), *s;
 	size_t at = 0, n = 0, i;
 	int ret = 0;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for calls");
-	while ((s = idmap_each(&r->call_stats, &at)))
+	while ((s = idmap_each(&own(r)->stats, &at)))
 		list[n++] = s;
 	qsort(list, n, sizeof(*list), by_site);
 	for (i = 0; i < n && ret == 0; i++)
@@ -346,17 +399,42 @@ int calls_finish(struct replay *r, struct err *e)
 	return ret;
 }
 
-void calls_free(struct replay *r)
+static void calls_free(void *slot)
 {
+	struct calls *all = slot;
 	struct call_stat *s;
 	size_t at = 0;
 	int i;
 
-	while ((s = idmap_each(&r->call_stats, &at))) {
+	while ((s = idmap_each(&all->stats, &at))) {
 		hist_free(&s->latency);
 		for (i = 0; i < N_STATES; i++)
 			hist_free(&s->states[i]);
 		free(s);
 	}
-	idmap_free(&r->call_stats);
+	idmap_free(&all->stats);
 }
+
+static void calls_thread_free(void *own)
+{
+	free(((struct call_stack *)own)->frames);
+}
+
+static const struct handler handlers[] = {
+	{ EV_exec, false, calls_on_exec },
+	{ EV_call, false, calls_on_call },
+	{ EV_call_args, false, calls_on_call_args },
+	{ EV_return, false, calls_on_return },
+	{ 0 },
+};
+
+const struct tracker track_calls = {
+	.name = "calls",
+	.handlers = handlers,
+	.of_replay = sizeof(struct calls),
+	.of_thread = sizeof(struct call_stack),
+	.thread_end = calls_thread_end,
+	.finish = calls_finish,
+	.thread_free = calls_thread_free,
+	.free = calls_free,
+};

@@ -5,59 +5,17 @@
  * sends that follow its end; the next receive begins the next turn. A turn is a request
  * unless requests are pipelined or multiplexed on the connection.
  */
+#include "track_requests.h"
+
+#include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/track_loss.h"
 #include "track_clients.h"
 #include "track_ready.h"
-#include "track_series.h"
+#include "track_services.h"
+#include "track_turns.h"
+#include "track_uses.h"
 
-#define SOCK_DGRAM     2
-#define WINDOWS_A_STEP 10
-
-static const struct {
-	const char *name;
-	enum family family;
-} family_names[] = {
-	{ "read", FAMILY_RECV },
-	{ "readv", FAMILY_RECV },
-	{ "recvfrom", FAMILY_RECV },
-	{ "recvmsg", FAMILY_RECV },
-	{ "recvmmsg", FAMILY_RECV_MANY },
-	{ "write", FAMILY_SEND },
-	{ "writev", FAMILY_SEND },
-	{ "sendto", FAMILY_SEND },
-	{ "sendmsg", FAMILY_SEND },
-	{ "sendfile", FAMILY_SEND },
-	{ "sendmmsg", FAMILY_SEND_MANY },
-	{ "close", FAMILY_CLOSE },
-	{ "close_range", FAMILY_CLOSE_RANGE },
-	{ "fcntl", FAMILY_FCNTL },
-	{ "fchdir", FAMILY_FCHDIR },
-	{ "epoll_wait", FAMILY_EPOLL },
-	{ "epoll_pwait", FAMILY_EPOLL },
-	{ "epoll_pwait2", FAMILY_EPOLL },
-	{ "poll", FAMILY_POLL },
-	{ "ppoll", FAMILY_POLL },
-	{ "select", FAMILY_POLL },
-	{ "pselect6", FAMILY_POLL },
-};
-
-int requests_start(struct replay *r, struct err *e)
-{
-	const struct syscall_desc *d;
-	size_t i;
-
-	for (i = 0; i < sizeof(family_names) / sizeof(family_names[0]); i++) {
-		d = syscall_by_name(family_names[i].name);
-		if (!d)
-			return err_set(e, ERR_FAIL, "no system call is called %s",
-				       family_names[i].name);
-		if (d->x86_64 >= 0)
-			r->families[0][d->x86_64] = family_names[i].family;
-		if (d->aarch64 >= 0)
-			r->families[1][d->aarch64] = family_names[i].family;
-	}
-	r->window = r->step / WINDOWS_A_STEP;
-	return 0;
-}
+#define SOCK_DGRAM 2
 
 static bool is_server(const struct file *f)
 {
@@ -134,7 +92,7 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 	return 0;
 }
 
-static void polled(const struct replay *r, struct thread *t, enum family family,
+static void polled(const struct replay *r, struct thread *t, enum syscall_family family,
 		   const struct call_view *v)
 {
 	const struct file *one = file_of(t->process, v->polled);
@@ -145,11 +103,10 @@ static void polled(const struct replay *r, struct thread *t, enum family family,
 	clients_polled(r, t, v);
 }
 
-int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	int abi = abi_table(v->abi, v->nr);
-	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v->nr];
+	enum syscall_family family = v->desc->family;
 	bool send = family == FAMILY_SEND || family == FAMILY_SEND_MANY, server;
 	struct socket_use *u;
 	struct thread *t;
@@ -182,3 +139,14 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 		clients_served(r, t, f->client, v, send);
 	return server ? on_server_socket(r, t, f, v, u, send, bytes, e) : 0;
 }
+
+static const struct handler handlers[] = {
+	{ EV_syscall, false, requests_on_syscall },
+	{ EV_syscall_args, false, requests_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_requests = {
+	.name = "requests",
+	.handlers = handlers,
+};

@@ -9,8 +9,10 @@
  * order of time and only one window of each service is open. Its duration, which later sends
  * of the same turn prolong, is taken back and counted anew.
  */
+#include "track_services.h"
+
+#include "analyze/replay/latency_rows.h"
 #include "flow.h"
-#include "track_series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +42,26 @@ struct service {
 	struct hist durations[2];
 };
 
+struct services {
+	struct idmap of;
+	u32 n, kept_turns;
+};
+
+/* What a process answers requests on. */
+struct service_list {
+	struct service *first; /* NULL: nothing */
+};
+
+static struct services *own(const struct replay *r)
+{
+	return r->own[TRACK_services];
+}
+
+static struct service_list *list_of(const struct process *p)
+{
+	return p->own[TRACK_services];
+}
+
 u32 service_id(const struct service *s)
 {
 	return s->id;
@@ -47,7 +69,7 @@ u32 service_id(const struct service *s)
 
 static struct service *service_of(struct replay *r, struct process *p, u64 key, struct err *e)
 {
-	struct service *s = idmap_get(&r->services, key);
+	struct service *s = idmap_get(&own(r)->of, key);
 
 	if (s)
 		return s;
@@ -56,17 +78,17 @@ static struct service *service_of(struct replay *r, struct process *p, u64 key, 
 		err_set(e, ERR_FAIL, "out of memory for services");
 		return NULL;
 	}
-	if (idmap_put(&r->services, key, s, SERVICE_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->of, key, s, SERVICE_LIMIT, e) < 0) {
 		free(s);
 		return NULL;
 	}
-	s->id = ++r->n_services;
-	s->sizes.kept = &r->kept_turns;
+	s->id = ++own(r)->n;
+	s->sizes.kept = &own(r)->kept_turns;
 	s->pid = p->pid;
 	s->key = key;
 	s->site = -1;
-	s->next = p->services;
-	p->services = s;
+	s->next = list_of(p)->first;
+	list_of(p)->first = s;
 	return s;
 }
 
@@ -294,14 +316,16 @@ static void service_free(struct service *s)
 	free(s);
 }
 
-int services_end(struct replay *r, struct process *p, struct err *e)
+static int services_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
 {
+	struct service_list *list = list_of(p);
 	struct service *s;
 	int ret = 0;
 
-	while ((s = p->services)) {
-		p->services = s->next;
-		idmap_take(&r->services, s->key);
+	(void)ts;
+	while ((s = list->first)) {
+		list->first = s->next;
+		idmap_take(&own(r)->of, s->key);
 		flow_write(r, &s->flow, TABLE_request_window, s->id);
 		write_step(r, s, s->step - 1);
 		write_step(r, s, s->step);
@@ -315,12 +339,21 @@ int services_end(struct replay *r, struct process *p, struct err *e)
 }
 
 /* After an error: what is left. */
-void services_free(struct replay *r)
+static void services_free(void *slot)
 {
+	struct services *all = slot;
 	struct service *s;
 	size_t at = 0;
 
-	while ((s = idmap_each(&r->services, &at)))
+	while ((s = idmap_each(&all->of, &at)))
 		service_free(s);
-	idmap_free(&r->services);
+	idmap_free(&all->of);
 }
+
+const struct tracker track_services = {
+	.name = "services",
+	.of_replay = sizeof(struct services),
+	.of_process = sizeof(struct service_list),
+	.process_end = services_process_end,
+	.free = services_free,
+};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Programs that processes began, and what processes had used when they ended. */
-#include "analyze/replay/requests/track_usage.h"
+#include "threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int process_on_spawn(struct replay *r, const struct record *rec, struct err *e)
+static int process_on_spawn(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_spawn *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
@@ -42,7 +42,7 @@ static s64 life_of(const struct replay *r, const struct ev_ended *ev, u64 ts)
 	return (s64)(elapsed(ev->start, now) & INT64_MAX);
 }
 
-int process_on_ended(struct replay *r, const struct record *rec, struct err *e)
+static int process_on_ended(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_ended *ev = rec->event;
 	u32 signal = ev->code & 0x7f; /* as in wait(2) */
@@ -63,3 +63,14 @@ int process_on_ended(struct replay *r, const struct record *rec, struct err *e)
 	row[11] = ev->major_faults;
 	return 0;
 }
+
+static const struct handler handlers[] = {
+	{ EV_spawn, false, process_on_spawn },
+	{ EV_ended, false, process_on_ended },
+	{ 0 },
+};
+
+const struct tracker track_process = {
+	.name = "process",
+	.handlers = handlers,
+};

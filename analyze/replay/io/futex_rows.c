@@ -73,7 +73,7 @@ static void join_names(struct futexes *all)
 /* The users' rows; each adds its thread and role to its futex's signature. */
 static int write_users(struct replay *r, struct err *e)
 {
-	struct futexes *all = r->futexes;
+	struct futexes *all = futexes_of(r);
 	struct user **list = calloc(all->users.n + 1, sizeof(*list)), *u;
 	size_t at = 0, n = 0, i;
 	u64 role;
@@ -104,10 +104,10 @@ int futex_finish(struct replay *r, struct err *e)
 	int ret = write_users(r, e);
 	u32 i;
 
-	join_names(r->futexes);
+	join_names(futexes_of(r));
 
-	for (i = 0; i < r->futexes->n && ret == 0; i++) {
-		f = r->futexes->list[i];
+	for (i = 0; i < futexes_of(r)->n && ret == 0; i++) {
+		f = futexes_of(r)->list[i];
 		if (!f->waits && !f->wakes && !f->attempts && !f->timeouts && !f->lossy)
 			continue;
 		f->signature ^= (u64)f->pid << 40;

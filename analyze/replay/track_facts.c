@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the recording says of itself: host, clocks, targets, probed functions, disks, own cost. */
-#include "track.h"
+#include "analyze/replay/io/track_syscalls.h"
+#include "analyze/replay/requests/track_calls.h"
+#include "track_loss.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,9 +69,8 @@ static u64 instant(const char *value, u64 ts)
 static int read_names(struct replay *r, u8 abi, const char *value, struct err *e)
 {
 	const char *name;
-	char *end, *copy;
+	char *end;
 	size_t n;
-	u64 id;
 
 	for (; *value; value = name + n + (name[n] == ' ')) {
 		unsigned long nr = strtoul(value, &end, 10);
@@ -79,21 +80,13 @@ static int read_names(struct replay *r, u8 abi, const char *value, struct err *e
 				       "the recording's names of system calls are damaged");
 		name = end + 1;
 		n = strcspn(name, " ");
-		id = (u64)abi << 16 | nr;
-		if (n > 31 || idmap_get(&r->call_names, id))
-			continue;
-		copy = strndup(name, n);
-		if (!copy)
-			return err_set(e, ERR_FAIL, "out of memory for facts");
-		if (idmap_put(&r->call_names, id, copy, STAT_LIMIT, e) < 0) {
-			free(copy);
+		if (syscalls_told(r, abi, nr, name, n, e) < 0)
 			return ERR_FAIL;
-		}
 	}
 	return 0;
 }
 
-int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	char *text = strndup(rec->tail, rec->tail_len), *value;
 	int ret = 0;
@@ -127,7 +120,7 @@ int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 	return ret;
 }
 
-int facts_on_clock(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_clock(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_clock *ev = rec->event;
 	u64 now = ev->monotonic;
@@ -151,7 +144,7 @@ static char *end_of_file(char *text)
 	return NULL;
 }
 
-int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_site *ev = rec->event;
 	char *text = strndup(rec->tail, rec->tail_len), *function, id[41] = "";
@@ -174,7 +167,7 @@ int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
 	return ret;
 }
 
-int facts_on_disk(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_disk(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_disk *ev = rec->event;
 	char name[64] = "";
@@ -184,7 +177,7 @@ int facts_on_disk(struct replay *r, const struct record *rec, struct err *e)
 			 (s64)(ev->sectors & INT64_MAX));
 }
 
-int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_doctor *ev = rec->event;
 	const struct schema *s = reader_schema(r->reader);
@@ -197,7 +190,7 @@ int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e)
 }
 
 /* "type source mount-point" */
-int facts_on_mount(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_mount(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_mount *ev = rec->event;
 	char *text = strndup(rec->tail, rec->tail_len), *source, *target;
@@ -218,7 +211,7 @@ int facts_on_mount(struct replay *r, const struct record *rec, struct err *e)
 	return ret;
 }
 
-int facts_on_self(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_self(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_self *ev = rec->event;
 	s64 *row = bulk_row(r->bulk, TABLE_overhead);
@@ -258,7 +251,7 @@ static int put_start(struct replay *r, struct err *e)
 	return put_fact(r, "start", full, e);
 }
 
-int facts_finish(struct replay *r, struct err *e)
+static int facts_finish(struct replay *r, struct err *e)
 {
 	const struct recording_state *st = reader_state(r->reader);
 	const struct {
@@ -286,13 +279,15 @@ int facts_finish(struct replay *r, struct err *e)
 	return ret < 0 ? ret : put_start(r, e);
 }
 
-void facts_free(struct replay *r)
-{
-	char *name;
-	size_t at = 0;
+static const struct handler handlers[] = {
+	{ EV_info, true, facts_on_info },   { EV_clock, true, facts_on_clock },
+	{ EV_site, true, facts_on_site },   { EV_disk, true, facts_on_disk },
+	{ EV_self, true, facts_on_self },   { EV_doctor, true, facts_on_doctor },
+	{ EV_mount, true, facts_on_mount }, { 0 },
+};
 
-	while ((name = idmap_each(&r->call_names, &at)))
-		free(name);
-	idmap_free(&r->call_names);
-	free(r->targets);
-}
+const struct tracker track_facts = {
+	.name = "facts",
+	.handlers = handlers,
+	.finish = facts_finish,
+};
