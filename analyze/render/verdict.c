@@ -25,9 +25,11 @@ static const struct {
 static const struct {
 	const char *category, *says;
 } categories[] = {
-#define CATEGORY(name, text) { #name, text },
+#define BAND(...)
+#define CATEGORY(name, band, label, text) { #name, text },
 #include "analyze/store/categories.def"
 #undef CATEGORY
+#undef BAND
 };
 
 static const char *says_category(const char *name)

@@ -85,9 +85,10 @@ static int put_states(sqlite3 *db, struct err *e)
 {
 	static const struct {
 		int id, off;
-		const char *name, *doc;
+		const char *name, *category, *label, *doc;
 	} states[] = {
-#define STATE(id, name, off, doc) { id, off, #name, doc },
+#define STATE(id, name, off, category, series, label, does, doc) \
+	{ id, off, #name, #category, label, doc },
 #include "analyze/store/waits.def"
 #undef STATE
 	};
@@ -95,8 +96,9 @@ static int put_states(sqlite3 *db, struct err *e)
 	int ret = 0;
 
 	for (i = 0; i < sizeof(states) / sizeof(states[0]) && ret == 0; i++)
-		ret = db_insert(db, TABLE_state, e, "isis", (s64)states[i].id, states[i].name,
-				(s64)states[i].off, states[i].doc);
+		ret = db_insert(db, TABLE_state, e, "isisss", (s64)states[i].id, states[i].name,
+				(s64)states[i].off, states[i].category, states[i].label,
+				states[i].doc);
 	return ret;
 }
 

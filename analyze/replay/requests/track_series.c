@@ -172,13 +172,9 @@ void series_timeout(struct replay *r, enum series_kind kind, u32 tid, u32 resour
 void series_state(struct replay *r, u32 tid, enum state state, bool iowait, u64 from, u64 to)
 {
 	static const u8 kinds[N_STATES] = {
-		[STATE_run] = SERIES_runtime,	      [STATE_woken] = SERIES_rq_time,
-		[STATE_preempted] = SERIES_rq_time,   [STATE_futex] = SERIES_sleep_futex,
-		[STATE_poll] = SERIES_sleep_poll,     [STATE_socket] = SERIES_sleep_socket,
-		[STATE_client] = SERIES_sleep_client, [STATE_pipe] = SERIES_sleep_pipe,
-		[STATE_disk] = SERIES_block_time,     [STATE_blocked] = SERIES_block_time,
-		[STATE_timer] = SERIES_sleep_other,   [STATE_child] = SERIES_sleep_other,
-		[STATE_lock] = SERIES_sleep_other,    [STATE_other] = SERIES_sleep_other,
+#define STATE(id, name, off, category, series, label, does, doc) [id] = SERIES_##series,
+#include "analyze/store/waits.def"
+#undef STATE
 	};
 
 	if (kinds[state])

@@ -176,12 +176,12 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 }
 
 static const char set_states[] = "UPDATE thread SET "
-#define STATE(id, name, off, doc) #name "=?,"
+#define STATE(id, name, ...) #name "=?,"
 #include "analyze/store/waits.def"
 #undef STATE
 				 "wall=wall WHERE rowid=last_insert_rowid()";
 static const char all_states[] =
-#define STATE(id, name, off, doc) "i"
+#define STATE(id, name, ...) "i"
 #include "analyze/store/waits.def"
 #undef STATE
 	;
@@ -208,7 +208,7 @@ static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool end
 	if (ret < 0)
 		return ret;
 	return db_run(r->db, e, set_states, all_states
-#define STATE(id, name, off, doc) , (s64)c[id]
+#define STATE(id, name, ...) , (s64)c[id]
 #include "analyze/store/waits.def"
 #undef STATE
 	);
