@@ -15,9 +15,9 @@ static void latency_row(void *arg, u64 low, u64 high, u64 n)
 	struct latency_arg *a = arg;
 
 	if (a->ret == 0)
-		a->ret = db_insert(a->r->db, TABLE_latency, a->e, "siiiii", a->kind,
-				   (s64)a->subject, (s64)a->item, (s64)(low & INT64_MAX),
-				   (s64)(high & INT64_MAX), (s64)n);
+		a->ret = row_put(a->r->db, latency, a->e, .kind = a->kind, .subject = a->subject,
+				 .item = a->item, .low = low & INT64_MAX, .high = high & INT64_MAX,
+				 .n = n);
 }
 
 int latency_rows(struct replay *r, const char *kind, u64 subject, u64 item, const struct hist *h,

@@ -96,9 +96,9 @@ static int put_states(sqlite3 *db, struct err *e)
 	int ret = 0;
 
 	for (i = 0; i < sizeof(states) / sizeof(states[0]) && ret == 0; i++)
-		ret = db_insert(db, TABLE_state, e, "isisss", (s64)states[i].id, states[i].name,
-				(s64)states[i].off, states[i].category, states[i].label,
-				states[i].doc);
+		ret = row_put(db, state, e, .id = states[i].id, .name = states[i].name,
+			      .off = states[i].off, .category = states[i].category,
+			      .label = states[i].label, .doc = states[i].doc);
 	return ret;
 }
 

@@ -13,7 +13,7 @@
 
 static int put_fact(struct replay *r, const char *key, const char *value, struct err *e)
 {
-	return db_insert(r->db, TABLE_recording, e, "ss", key, value);
+	return row_put(r->db, recording, e, .key = key, .value = value);
 }
 
 /* "targets=all" or "targets=12,345": whose events are in the recording. */
@@ -158,9 +158,9 @@ static int facts_on_site(struct replay *r, const struct record *rec, struct err 
 	if (ev->build_id0)
 		snprintf(id, sizeof(id), "%016llx%016llx%08x", (unsigned long long)ev->build_id0,
 			 (unsigned long long)ev->build_id1, ev->build_id2);
-	ret = db_insert(r->db, TABLE_site, e, "issiiis", (s64)ev->id, text,
-			function ? function : "", (s64) !!(ev->flags & SITE_RETURN), (s64)ev->args,
-			(s64)(ev->offset & INT64_MAX), id);
+	ret = row_put(r->db, site, e, .id = ev->id, .file = text,
+		      .function = function ? function : "", .returns = !!(ev->flags & SITE_RETURN),
+		      .args = ev->args, .offset = ev->offset & INT64_MAX, .build_id = id);
 	if (ret == 0 && ev->flags & SITE_ENTRY && !(ev->flags & SITE_RETURN))
 		ret = calls_entries_only(r, ev->id, e);
 	free(text);
@@ -173,8 +173,8 @@ static int facts_on_disk(struct replay *r, const struct record *rec, struct err 
 	char name[64] = "";
 
 	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
-	return db_insert(r->db, TABLE_disk, e, "isii", (s64)ev->dev, name, (s64)ev->rotational,
-			 (s64)(ev->sectors & INT64_MAX));
+	return row_put(r->db, disk, e, .dev = ev->dev, .name = name, .rotational = ev->rotational,
+		       .sectors = ev->sectors & INT64_MAX);
 }
 
 static int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e)
@@ -184,9 +184,9 @@ static int facts_on_doctor(struct replay *r, const struct record *rec, struct er
 	char why[700] = "";
 
 	memcpy(why, rec->tail, rec->tail_len < sizeof(why) ? rec->tail_len : sizeof(why) - 1);
-	return db_insert(r->db, TABLE_doctor, e, "sis",
-			 ev->group < GROUP_MAX ? s->groups[ev->group].name : "unknown",
-			 (s64)ev->level, why);
+	return row_put(r->db, doctor, e,
+		       .grp = ev->group < GROUP_MAX ? s->groups[ev->group].name : "unknown",
+		       .level = ev->level, .why = why);
 }
 
 /* "type source mount-point" */
@@ -206,7 +206,8 @@ static int facts_on_mount(struct replay *r, const struct record *rec, struct err
 		source[-1] = '\0';
 	if (target > source)
 		target[-1] = '\0';
-	ret = db_insert(r->db, TABLE_mount, e, "isss", (s64)ev->dev, text, source, target);
+	ret = row_put(r->db, mount, e, .dev = ev->dev, .type = text, .source = source,
+		      .target = target);
 	free(text);
 	return ret;
 }
@@ -214,17 +215,17 @@ static int facts_on_mount(struct replay *r, const struct record *rec, struct err
 static int facts_on_self(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_self *ev = rec->event;
-	s64 *row = bulk_row(r->bulk, TABLE_overhead);
+	struct row_overhead *row = bulk_add(r->bulk, overhead);
 
 	(void)e;
-	row[0] = replay_time(r, rec->ts);
-	row[1] = ev->drainer & INT64_MAX;
-	row[2] = ev->compressor & INT64_MAX;
-	row[3] = ev->process & INT64_MAX;
-	row[4] = ev->ring_bytes & INT64_MAX;
-	row[5] = ev->file_bytes & INT64_MAX;
-	row[6] = ev->high_water & INT64_MAX;
-	row[7] = ev->rss & INT64_MAX;
+	row->ts = replay_time(r, rec->ts);
+	row->drainer = ev->drainer & INT64_MAX;
+	row->compressor = ev->compressor & INT64_MAX;
+	row->process = ev->process & INT64_MAX;
+	row->ring_bytes = ev->ring_bytes & INT64_MAX;
+	row->file_bytes = ev->file_bytes & INT64_MAX;
+	row->high_water = ev->high_water & INT64_MAX;
+	row->rss = ev->rss & INT64_MAX;
 	return 0;
 }
 

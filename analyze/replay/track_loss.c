@@ -183,10 +183,9 @@ static int put_gaps(struct replay *r, struct err *e)
 		ret = add_interval(r, from, to, e);
 		for (group = GROUP_core; group < N_GROUPS && ret == 0; group++)
 			if (r->groups & 1u << group)
-				ret = db_run(r->db, e,
-					     "INSERT INTO loss VALUES(?,?,NULL,?,'gap',0)", "iis",
-					     replay_time(r, from), (s64)elapsed(from, to),
-					     group_name(r, group));
+				ret = row_put(r->db, loss, e, .ts = replay_time(r, from),
+					      .dur = elapsed(from, to), .cpu = BULK_NULL,
+					      .grp = group_name(r, group), .reason = "gap");
 	}
 	return ret;
 }
@@ -243,9 +242,9 @@ static int loss_row(struct replay *r, u64 from, u64 to, u32 cpu, u32 group, cons
 {
 	if (!n)
 		return 0;
-	return db_insert(r->db, TABLE_loss, e, "iiissi", replay_time(r, from),
-			 (s64)elapsed(from, to), (s64)cpu, group_name(r, group), reason,
-			 (s64)(n & INT64_MAX));
+	return row_put(r->db, loss, e, .ts = replay_time(r, from), .dur = elapsed(from, to),
+		       .cpu = cpu, .grp = group_name(r, group), .reason = reason,
+		       .n = n & INT64_MAX);
 }
 
 static int loss_on_counters(struct replay *r, const struct record *rec, struct err *e)
@@ -281,17 +280,17 @@ static int loss_on_program(struct replay *r, const struct record *rec, struct er
 	char name[64] = "";
 
 	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
-	if (db_insert(r->db, TABLE_program, e, "ssiii", name, group_name(r, group),
-		      (s64)(ev->runs & INT64_MAX), (s64)(ev->time & INT64_MAX),
-		      (s64)(ev->missed & INT64_MAX)) < 0)
+	if (row_put(r->db, program, e, .name = name, .grp = group_name(r, group),
+		    .runs = ev->runs & INT64_MAX, .time = ev->time & INT64_MAX,
+		    .missed = ev->missed & INT64_MAX) < 0)
 		return ERR_FAIL;
 	/* older recorders did not look when that was */
 	if (!ev->missed || reader_schema(r->reader)->by_id[EV_missed])
 		return 0;
 	own(r)->missed[group] += ev->missed;
-	return db_run(r->db, e, "INSERT INTO loss VALUES(0,?,NULL,?,'unlocated',?)", "isi",
-		      (s64)elapsed(r->begin, r->end), group_name(r, group),
-		      (s64)(ev->missed & INT64_MAX));
+	return row_put(r->db, loss, e, .dur = elapsed(r->begin, r->end), .cpu = BULK_NULL,
+		       .grp = group_name(r, group), .reason = "unlocated",
+		       .n = ev->missed & INT64_MAX);
 }
 
 /* A program that was already running on the CPU; on which is not known. */
@@ -306,9 +305,9 @@ static int loss_on_missed(struct replay *r, const struct record *rec, struct err
 	own(r)->missed[group] += ev->count;
 	if (add_interval(r, from, rec->ts, e) < 0)
 		return ERR_FAIL;
-	return db_run(r->db, e, "INSERT INTO loss VALUES(?,?,NULL,?,'missed',?)", "iisi",
-		      replay_time(r, from), (s64)elapsed(from, rec->ts), group_name(r, group),
-		      (s64)(ev->count & INT64_MAX));
+	return row_put(r->db, loss, e, .ts = replay_time(r, from), .dur = elapsed(from, rec->ts),
+		       .cpu = BULK_NULL, .grp = group_name(r, group), .reason = "missed",
+		       .n = ev->count & INT64_MAX);
 }
 
 static const char *verdict(const struct replay *r, u32 group, u64 lost)
@@ -346,11 +345,11 @@ static int loss_finish(struct replay *r, struct err *e)
 			filtered += elapsed(b->filtered, l->filtered);
 			nostate += elapsed(b->nostate, l->nostate);
 		}
-		ret = db_insert(r->db, TABLE_coverage, e, "siiiiiiis", group_name(r, group),
-				(s64)(seen & INT64_MAX), (s64)(emitted & INT64_MAX),
-				(s64)own(r)->records[group], (s64)(lost & INT64_MAX),
-				(s64)(self & INT64_MAX), (s64)(filtered & INT64_MAX),
-				(s64)(nostate & INT64_MAX), verdict(r, group, lost));
+		ret = row_put(r->db, coverage, e, .grp = group_name(r, group),
+			      .seen = seen & INT64_MAX, .emitted = emitted & INT64_MAX,
+			      .records = own(r)->records[group], .lost = lost & INT64_MAX,
+			      .self = self & INT64_MAX, .filtered = filtered & INT64_MAX,
+			      .nostate = nostate & INT64_MAX, .verdict = verdict(r, group, lost));
 	}
 	return ret;
 }

@@ -128,20 +128,20 @@ static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err 
 {
 	struct request *q = idmap_take(&own(r)->requests, id);
 	u64 begin = q->start ? q->start : q->issue;
-	s64 *row = bulk_row(r->bulk, TABLE_block_io);
+	struct row_block_io *row = bulk_add(r->bulk, block_io);
 	int ret = 0;
 
-	row[0] = replay_time(r, begin ? begin : end);
-	row[1] = end && begin ? (s64)elapsed(begin, end) : BULK_NULL;
-	row[2] = q->start && q->issue ? (s64)elapsed(q->start, q->issue) : BULK_NULL;
-	row[3] = q->tid ? (s64)q->tid : BULK_NULL;
-	row[4] = q->dev;
-	row[5] = q->sector & INT64_MAX;
-	row[6] = q->bytes;
-	row[7] = q->op;
-	row[8] = error;
-	row[9] = q->sequential;
-	row[10] = q->start || q->issue ? (s64)q->depth : BULK_NULL;
+	row->ts = replay_time(r, begin ? begin : end);
+	row->dur = end && begin ? (s64)elapsed(begin, end) : BULK_NULL;
+	row->queued = q->start && q->issue ? (s64)elapsed(q->start, q->issue) : BULK_NULL;
+	row->tid = q->tid ? (s64)q->tid : BULK_NULL;
+	row->dev = q->dev;
+	row->sector = q->sector & INT64_MAX;
+	row->bytes = q->bytes;
+	row->op = q->op;
+	row->error = error;
+	row->sequential = q->sequential;
+	row->depth = q->start || q->issue ? (s64)q->depth : BULK_NULL;
 	if (end && q->tid)
 		series_add(r, SERIES_sectors, q->tid,
 			   series_resource(r, RESOURCE_DISK, 0, q->dev, 0), end, end,

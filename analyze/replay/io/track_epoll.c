@@ -191,14 +191,14 @@ int epolls_wait(struct replay *r, u32 id, u64 begin, u64 end, struct err *e)
 
 static void member_row(struct replay *r, const struct member *m, s64 end)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_epoll_file);
+	struct row_epoll_file *row = bulk_add(r->bulk, epoll_file);
 
-	row[0] = m->epoll;
-	row[1] = m->pid;
-	row[2] = m->fd;
-	row[3] = m->resource;
-	row[4] = m->since ? replay_time(r, m->since) : 0;
-	row[5] = end;
+	row->epoll = m->epoll;
+	row->pid = m->pid;
+	row->fd = m->fd;
+	row->resource = m->resource;
+	row->ts = m->since ? replay_time(r, m->since) : 0;
+	row->end = end;
 }
 
 int epolls_ctl(struct replay *r, const struct process *p, u32 id, u32 op, s32 fd, u32 resource,
@@ -235,19 +235,19 @@ int epolls_ctl(struct replay *r, const struct process *p, u32 id, u32 op, s32 fd
 
 static void clock_rows(struct replay *r, const struct epoll *p)
 {
-	s64 *row;
+	struct row_series *row;
 	u64 i;
 
 	for (i = 0; i < p->n_windows; i++) {
 		if (!p->covered[i])
 			continue;
-		row = bulk_row(r->bulk, TABLE_series);
-		row[0] = (s64)((p->first + i) * r->step);
-		row[1] = SERIES_epoll_clock;
-		row[2] = 0;
-		row[3] = p->id;
-		row[4] = p->covered[i];
-		row[5] = row[6] = row[7] = 0;
+		row = bulk_add(r->bulk, series);
+		row->ts = (s64)((p->first + i) * r->step);
+		row->kind = SERIES_epoll_clock;
+		row->tid = 0;
+		row->resource = p->id;
+		row->time = p->covered[i];
+		row->n = row->refused = row->timeouts = 0;
 	}
 }
 

@@ -55,12 +55,12 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 	address_text(remote, f->family, f->daddr, f->dport);
 	ret = requests_end_turn(r, p, fd, f, e);
 	if (ret == 0)
-		ret = db_run(r->db, e, "INSERT INTO fd VALUES(?,?,?,nullif(?,-1),?,?,?,?,?,?,?)",
-			     "iiiissssiis", (s64)p->pid, (s64)fd, replay_time(r, f->since),
-			     ts ? replay_time(r, ts) : (s64)-1, kind_names[f->kind],
-			     role_names[f->role], local,
-			     f->dport || f->role > ROLE_LISTENING ? remote : "", (s64)f->dev,
-			     (s64)f->ino, f->path);
+		ret = row_put(r->db, fd, e, .pid = p->pid, .fd = fd, .ts = replay_time(r, f->since),
+			      .end = ts ? replay_time(r, ts) : BULK_NULL,
+			      .kind = kind_names[f->kind], .role = role_names[f->role],
+			      .local = local,
+			      .remote = f->dport || f->role > ROLE_LISTENING ? remote : "",
+			      .dev = f->dev, .ino = (s64)f->ino, .path = f->path);
 	fd_table(p)->files[fd] = NULL;
 	own(r)->n_files--;
 	file_free(f);

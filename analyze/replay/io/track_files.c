@@ -82,7 +82,7 @@ static int path_id(struct replay *r, const char *text, u32 *ret_id, struct err *
 	}
 	*ret_id = ++log->n_paths;
 	log->path_bytes += size;
-	return db_insert(r->db, TABLE_file_path, e, "is", (s64)p->id, text);
+	return row_put(r->db, file_path, e, .id = p->id, .path = text);
 }
 
 /* The path of an event; a tail that is empty means the descriptor itself. */
@@ -104,23 +104,23 @@ static int files_on_open(struct replay *r, const struct record *rec, struct err 
 	const struct ev_file_open *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	u32 path;
-	s64 *row;
+	struct row_file_open *row;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
 	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
 	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
 		return ERR_FAIL;
-	row = bulk_row(r->bulk, TABLE_file_open);
-	row[0] = replay_time(r, elapsed(ev->dur, rec->ts));
-	row[1] = ev->dur & INT64_MAX;
-	row[2] = rec->tid;
-	row[3] = t->process->pid;
-	row[4] = ev->abi;
-	row[5] = ev->nr;
-	row[6] = path;
-	row[7] = ev->flags;
-	row[8] = ev->ret;
+	row = bulk_add(r->bulk, file_open);
+	row->ts = replay_time(r, elapsed(ev->dur, rec->ts));
+	row->dur = ev->dur & INT64_MAX;
+	row->tid = rec->tid;
+	row->pid = t->process->pid;
+	row->abi = ev->abi;
+	row->nr = ev->nr;
+	row->path = path;
+	row->flags = ev->flags;
+	row->ret = ev->ret;
 	return 0;
 }
 
@@ -129,24 +129,24 @@ static int files_on_change(struct replay *r, const struct record *rec, struct er
 	const struct ev_file_change *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	u32 path;
-	s64 *row;
+	struct row_file_change *row;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
 	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
 	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
 		return ERR_FAIL;
-	row = bulk_row(r->bulk, TABLE_file_change);
-	row[0] = replay_time(r, elapsed(ev->dur, rec->ts));
-	row[1] = ev->dur & INT64_MAX;
-	row[2] = rec->tid;
-	row[3] = t->process->pid;
-	row[4] = ev->abi;
-	row[5] = ev->nr;
-	row[6] = path;
-	row[7] = ev->which;
-	row[8] = ev->size & INT64_MAX;
-	row[9] = ev->ret;
+	row = bulk_add(r->bulk, file_change);
+	row->ts = replay_time(r, elapsed(ev->dur, rec->ts));
+	row->dur = ev->dur & INT64_MAX;
+	row->tid = rec->tid;
+	row->pid = t->process->pid;
+	row->abi = ev->abi;
+	row->nr = ev->nr;
+	row->path = path;
+	row->which = ev->which;
+	row->size = ev->size & INT64_MAX;
+	row->ret = ev->ret;
 	return 0;
 }
 
@@ -218,19 +218,11 @@ int files_on_request(struct replay *r, u32 pid, u32 dev, u64 ino, bool write, s6
 	return 0;
 }
 
-static void put_sum(s64 *row, const struct io_sum *s)
-{
-	row[0] = s->n;
-	row[1] = s->bytes & INT64_MAX;
-	row[2] = s->time & INT64_MAX;
-	row[3] = s->max & INT64_MAX;
-}
-
 static int files_finish(struct replay *r, struct err *e)
 {
 	struct inode_use **list;
 	size_t n, i;
-	s64 *row;
+	struct row_file_use *row;
 
 	list = inode_uses_sorted(&own(r)->uses, &n, e);
 	if (!list)
@@ -238,14 +230,20 @@ static int files_finish(struct replay *r, struct err *e)
 	for (i = 0; i < n; i++) {
 		const struct file_use *u = (struct file_use *)list[i];
 
-		row = bulk_row(r->bulk, TABLE_file_use);
-		row[0] = u->of.pid;
-		row[1] = u->of.dev;
-		row[2] = u->of.ino & INT64_MAX;
-		row[3] = u->path;
-		put_sum(row + 4, &u->reads);
-		put_sum(row + 8, &u->writes);
-		row[12] = u->errors;
+		row = bulk_add(r->bulk, file_use);
+		row->pid = u->of.pid;
+		row->dev = u->of.dev;
+		row->ino = u->of.ino & INT64_MAX;
+		row->path = u->path;
+		row->reads = u->reads.n & INT64_MAX;
+		row->read_bytes = u->reads.bytes & INT64_MAX;
+		row->read_time = u->reads.time & INT64_MAX;
+		row->read_max = u->reads.max & INT64_MAX;
+		row->writes = u->writes.n & INT64_MAX;
+		row->write_bytes = u->writes.bytes & INT64_MAX;
+		row->write_time = u->writes.time & INT64_MAX;
+		row->write_max = u->writes.max & INT64_MAX;
+		row->errors = u->errors;
 	}
 	free(list);
 	return 0;

@@ -190,7 +190,7 @@ static int pagecache_finish(struct replay *r, struct err *e)
 {
 	struct inode_use **list;
 	size_t n, i;
-	s64 *row;
+	struct row_page_use *row;
 
 	list = inode_uses_sorted(r->own[TRACK_pagecache], &n, e);
 	if (!list)
@@ -198,17 +198,17 @@ static int pagecache_finish(struct replay *r, struct err *e)
 	for (i = 0; i < n; i++) {
 		const struct page_use *u = (struct page_use *)list[i];
 
-		row = bulk_row(r->bulk, TABLE_page_use);
-		row[0] = u->of.pid;
-		row[1] = u->of.dev;
-		row[2] = u->of.ino & INT64_MAX;
-		row[3] = u->lookups;
-		row[4] = u->pages & INT64_MAX;
-		row[5] = (u->missed < u->pages ? u->missed : u->pages) & INT64_MAX;
-		row[6] = u->faults;
-		row[7] = u->fault_misses;
-		row[8] = u->added & INT64_MAX;
-		row[9] = u->removed & INT64_MAX;
+		row = bulk_add(r->bulk, page_use);
+		row->pid = u->of.pid;
+		row->dev = u->of.dev;
+		row->ino = u->of.ino & INT64_MAX;
+		row->lookups = u->lookups;
+		row->pages = u->pages & INT64_MAX;
+		row->missed = (u->missed < u->pages ? u->missed : u->pages) & INT64_MAX;
+		row->faults = u->faults;
+		row->fault_misses = u->fault_misses;
+		row->added = u->added & INT64_MAX;
+		row->removed = u->removed & INT64_MAX;
 	}
 	free(list);
 	return 0;

@@ -89,7 +89,7 @@ static int syscalls_on_syscall(struct replay *r, const struct record *rec, struc
 	bool fd = takes_fd(v->desc);
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct syscall_stat *s;
-	s64 *row;
+	struct row_syscall *row;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
@@ -97,14 +97,14 @@ static int syscalls_on_syscall(struct replay *r, const struct record *rec, struc
 	if (!s)
 		return ERR_FAIL;
 	t->returned = rec->ts;
-	row = bulk_row(r->bulk, TABLE_syscall);
-	row[0] = replay_time(r, elapsed(v->dur, v->ts));
-	row[1] = timed ? (s64)(v->dur & INT64_MAX) : BULK_NULL;
-	row[2] = rec->tid;
-	row[3] = v->abi;
-	row[4] = v->nr;
-	row[5] = fd ? (s64)(s32)v->arg[0] : v->polled >= 0 ? v->polled : BULK_NULL;
-	row[6] = open ? BULK_NULL : v->ret;
+	row = bulk_add(r->bulk, syscall);
+	row->ts = replay_time(r, elapsed(v->dur, v->ts));
+	row->dur = timed ? (s64)(v->dur & INT64_MAX) : BULK_NULL;
+	row->tid = rec->tid;
+	row->abi = v->abi;
+	row->nr = v->nr;
+	row->fd = fd ? (s64)(s32)v->arg[0] : v->polled >= 0 ? v->polled : BULK_NULL;
+	row->ret = open ? BULK_NULL : v->ret;
 	if (open) {
 		s->unfinished++;
 		return 0;
@@ -122,13 +122,13 @@ static int write_stat(struct replay *r, const struct syscall_stat *s, struct err
 	u32 i;
 	int ret;
 
-	ret = db_insert(r->db, TABLE_syscall_stat, e, "iiiiiiiiii", (s64)s->pid, (s64)s->abi,
-			(s64)s->nr, (s64)s->n, (s64)s->errors, (s64)s->unfinished,
-			(s64)s->latency.n, (s64)(s->latency.sum & INT64_MAX),
-			(s64)(s->latency.max & INT64_MAX), (s64)(s->bytes & INT64_MAX));
+	ret = row_put(r->db, syscall_stat, e, .pid = s->pid, .abi = s->abi, .nr = s->nr, .n = s->n,
+		      .errors = s->errors, .unfinished = s->unfinished, .timed = s->latency.n,
+		      .total = s->latency.sum & INT64_MAX, .max = s->latency.max & INT64_MAX,
+		      .bytes = s->bytes & INT64_MAX);
 	for (i = 0; i < s->n_failures && ret == 0; i++)
-		ret = db_insert(r->db, TABLE_syscall_error, e, "iiiii", (s64)s->pid, (s64)s->abi,
-				(s64)s->nr, (s64)s->failures[i].error, (s64)s->failures[i].n);
+		ret = row_put(r->db, syscall_error, e, .pid = s->pid, .abi = s->abi, .nr = s->nr,
+			      .error = s->failures[i].error, .n = s->failures[i].n);
 	if (ret == 0)
 		ret = latency_rows(r, "syscall", s->pid, (u64)s->abi << 16 | s->nr, &s->latency, e);
 	return ret;
@@ -147,7 +147,7 @@ int syscalls_name(struct replay *r, u8 abi, u16 nr, struct err *e)
 		told = syscall_name(abi, nr, name, sizeof(name));
 	if (idmap_put(&own(r)->named, id, r, STAT_LIMIT, e) < 0)
 		return ERR_FAIL;
-	return db_insert(r->db, TABLE_syscall_name, e, "iis", (s64)abi, (s64)nr, told);
+	return row_put(r->db, syscall_name, e, .abi = abi, .nr = nr, .name = told);
 }
 
 int syscalls_told(struct replay *r, u8 abi, u16 nr, const char *name, size_t n, struct err *e)

@@ -82,24 +82,23 @@ static int connection_end(struct replay *r, struct connection *c, u64 end, struc
 	no_longer_accepting(r, c);
 	address_text(local, c->family, c->saddr, c->sport);
 	address_text(remote, c->family, c->daddr, c->dport);
-	ret = db_run(r->db, e,
-		     "INSERT INTO connection VALUES(?,nullif(?,-1),nullif(?,0),?,?,?,nullif(?,-1),"
-		     "nullif(?,-1),?,?,?,?,?)",
-		     "iiisssiiiiiii", c->syn || c->accepts ? replay_time(r, c->first) : (s64)0,
-		     end ? replay_time(r, end) : (s64)-1, (s64)c->pid,
-		     c->connects  ? "connected"
-		     : c->accepts ? "accepted"
-				  : "",
-		     local, remote,
-		     c->syn && c->established ? (s64)elapsed(c->syn, c->established) : (s64)-1,
-		     c->accepts && c->established && c->accepted
-			     ? (s64)elapsed(c->established, c->accepted)
-			     : (s64)-1,
-		     (s64)(c->syn && end && !c->established),
-		     without(c->sent, c->connects + c->fin_sent),
-		     without(c->received, c->fin_received),
-		     (s64)(c->retransmits > c->told ? c->retransmits : c->told),
-		     (s64)(c->srtt & INT64_MAX));
+	ret = row_put(
+		r->db, connection, e, .ts = c->syn || c->accepts ? replay_time(r, c->first) : 0,
+		.end = end ? replay_time(r, end) : BULK_NULL, .pid = c->pid ? c->pid : BULK_NULL,
+		.role = c->connects  ? "connected"
+			: c->accepts ? "accepted"
+				     : "",
+		.local = local, .remote = remote,
+		.handshake =
+			c->syn && c->established ? (s64)elapsed(c->syn, c->established) : BULK_NULL,
+		.backlog = c->accepts && c->established && c->accepted
+				   ? (s64)elapsed(c->established, c->accepted)
+				   : BULK_NULL,
+		.failed = c->syn && end && !c->established,
+		.sent = without(c->sent, c->connects + c->fin_sent),
+		.received = without(c->received, c->fin_received),
+		.retransmits = c->retransmits > c->told ? c->retransmits : c->told,
+		.srtt = c->srtt & INT64_MAX);
 	free(c);
 	return ret;
 }

@@ -151,17 +151,17 @@ static struct uring_stat *stat_of(struct replay *r, u32 pid, u8 opcode, struct e
 
 static void put_row(struct replay *r, const struct uring_request *q, u64 ts, s64 dur, s64 ret)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_uring_io);
+	struct row_uring_io *row = bulk_add(r->bulk, uring_io);
 
-	row[0] = replay_time(r, ts);
-	row[1] = dur;
-	row[2] = q->tid;
-	row[3] = q->ring & INT64_MAX;
-	row[4] = q->opcode;
-	row[5] = q->dev;
-	row[6] = q->ino & INT64_MAX;
-	row[7] = q->sq_thread;
-	row[8] = ret;
+	row->ts = replay_time(r, ts);
+	row->dur = dur;
+	row->tid = q->tid;
+	row->ring = q->ring & INT64_MAX;
+	row->opcode = q->opcode;
+	row->dev = q->dev;
+	row->ino = q->ino & INT64_MAX;
+	row->sq_thread = q->sq_thread;
+	row->ret = ret;
 }
 
 /* It was never seen to complete. */
@@ -213,13 +213,13 @@ static int uring_on_submit(struct replay *r, const struct record *rec, struct er
 /* Its submission was not seen. */
 static void completed_unseen(struct replay *r, const struct ev_uring_complete *ev, u64 ts)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_uring_io);
+	struct row_uring_io *row = bulk_add(r->bulk, uring_io);
 
-	row[0] = replay_time(r, ts);
-	row[1] = row[2] = row[4] = row[5] = BULK_NULL;
-	row[3] = ev->ring & INT64_MAX;
-	row[6] = row[7] = 0;
-	row[8] = ev->ret;
+	row->ts = replay_time(r, ts);
+	row->dur = row->tid = row->opcode = row->dev = BULK_NULL;
+	row->ring = ev->ring & INT64_MAX;
+	row->ino = row->sq_thread = 0;
+	row->ret = ev->ret;
 }
 
 static int count_completion(struct replay *r, const struct uring_request *q, u64 ts, s64 ret,
@@ -307,13 +307,13 @@ static int uring_finish(struct replay *r, struct err *e)
 
 	ret = end_open(r, e);
 	for (i = 0; used && i < OPS && ret == 0; i++)
-		ret = db_insert(r->db, TABLE_uring_op, e, "is", (s64)i, ops[i].name);
+		ret = row_put(r->db, uring_op, e, .id = i, .name = ops[i].name);
 	while (ret == 0 && (s = idmap_each(&own(r)->stats, &at))) {
-		ret = db_insert(r->db, TABLE_uring_stat, e, "iiiiiiiiii", (s64)s->pid,
-				(s64)s->opcode, (s64)s->n, (s64)s->errors, (s64)s->unfinished,
-				(s64)s->sockets, (s64)s->latency.n,
-				(s64)(s->latency.sum & INT64_MAX),
-				(s64)(s->latency.max & INT64_MAX), (s64)(s->bytes & INT64_MAX));
+		ret = row_put(r->db, uring_stat, e, .pid = s->pid, .opcode = s->opcode, .n = s->n,
+			      .errors = s->errors, .unfinished = s->unfinished,
+			      .sockets = s->sockets, .timed = s->latency.n,
+			      .total = s->latency.sum & INT64_MAX,
+			      .max = s->latency.max & INT64_MAX, .bytes = s->bytes & INT64_MAX);
 		if (ret == 0)
 			ret = latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
 	}

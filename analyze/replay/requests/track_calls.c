@@ -130,28 +130,36 @@ int calls_entries_only(struct replay *r, u32 site, struct err *e)
 	return 0;
 }
 
-static void args_to_row(s64 *row, const struct frame *f)
+static s64 argument(const struct frame *f, u32 i)
 {
-	u32 i;
+	return i < f->n_args ? (s64)f->args[i] : BULK_NULL;
+}
 
-	for (i = 0; i < SITE_ARGS_MAX; i++)
-		row[8 + N_STATES + i] = i < f->n_args ? (s64)f->args[i] : BULK_NULL;
+/* spent NULL: where the time went is not known. */
+static void end_row(struct row_call *row, const struct frame *f, const u64 *spent)
+{
+#define STATE(id, name, ...) row->name = spent ? (s64)(spent[id] & INT64_MAX) : BULK_NULL;
+#include "analyze/store/waits.def"
+#undef STATE
+	_Static_assert(SITE_ARGS_MAX == 4, "a column each");
+	row->arg0 = argument(f, 0);
+	row->arg1 = argument(f, 1);
+	row->arg2 = argument(f, 2);
+	row->arg3 = argument(f, 3);
 }
 
 /* A call whose return is not recorded is a row at once, without times. */
 static int entry_row(struct replay *r, const struct thread *t, const struct frame *f, struct err *e)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_call);
-	int i;
+	struct row_call *row = bulk_add(r->bulk, call);
 
-	for (i = 0; i < 8 + N_STATES; i++)
-		row[i] = BULK_NULL;
-	row[0] = replay_time(r, f->ts);
-	row[2] = t->tid;
-	row[3] = f->site;
-	row[4] = stack_of(t)->n;
-	row[7] = 0;
-	args_to_row(row, f);
+	row->ts = replay_time(r, f->ts);
+	row->dur = row->exclusive = row->value = BULK_NULL;
+	row->tid = t->tid;
+	row->site = f->site;
+	row->depth = stack_of(t)->n;
+	row->lossy = 0;
+	end_row(row, f, NULL);
 	return services_on_call(r, t->process, f->site, f->ts, UINT64_MAX, e);
 }
 
@@ -217,20 +225,17 @@ static void call_row(struct replay *r, const struct thread *t, const struct fram
 {
 	const struct ev_return *ev = rec->event;
 	u64 wall = elapsed(f->ts, rec->ts);
-	s64 *row = bulk_row(r->bulk, TABLE_call);
-	int i;
+	struct row_call *row = bulk_add(r->bulk, call);
 
-	row[0] = replay_time(r, f->ts);
-	row[1] = wall;
-	row[2] = t->tid;
-	row[3] = f->site;
-	row[4] = stack_of(t)->n;
-	row[5] = elapsed(f->children, wall);
-	row[6] = (s64)ev->value;
-	row[7] = lossy;
-	for (i = 0; i < N_STATES; i++)
-		row[8 + i] = spent ? (s64)(spent[i] & INT64_MAX) : BULK_NULL;
-	args_to_row(row, f);
+	row->ts = replay_time(r, f->ts);
+	row->dur = wall;
+	row->tid = t->tid;
+	row->site = f->site;
+	row->depth = stack_of(t)->n;
+	row->exclusive = elapsed(f->children, wall);
+	row->value = (s64)ev->value;
+	row->lossy = lossy;
+	end_row(row, f, spent);
 }
 
 /* The sums of its function; spent NULL: where the time went is not known. */
@@ -352,13 +357,13 @@ static int state_rows(struct replay *r, const struct call_stat *s, struct err *e
 		h = &s->states[i];
 		if (!h->n)
 			continue;
-		ret = db_insert(r->db, TABLE_call_state, e, "iiiiii", (s64)s->site, (s64)i,
-				(s64)h->n, (s64)(h->sum & INT64_MAX),
-				(s64)(elapsed(s->inner[i], h->sum) & INT64_MAX),
-				(s64)(h->max & INT64_MAX));
+		ret = row_put(r->db, call_state, e, .site = s->site, .state = i, .n = h->n,
+			      .total = h->sum & INT64_MAX,
+			      .exclusive = elapsed(s->inner[i], h->sum) & INT64_MAX,
+			      .longest = h->max & INT64_MAX);
 		if (ret == 0 && s->n > h->n)
-			ret = db_insert(r->db, TABLE_latency, e, "siiiii", "call_state",
-					(s64)s->site, (s64)i, (s64)0, (s64)1, (s64)(s->n - h->n));
+			ret = row_put(r->db, latency, e, .kind = "call_state", .subject = s->site,
+				      .item = i, .low = 0, .high = 1, .n = s->n - h->n);
 		if (ret == 0)
 			ret = latency_rows(r, "call_state", s->site, i, h, e);
 	}
@@ -370,13 +375,15 @@ static int stat_rows(struct replay *r, const struct call_stat *s, struct err *e)
 	int ret = 0;
 
 	if (s->open || s->unmatched || s->abandoned)
-		ret = db_insert(r->db, TABLE_call_defect, e, "iiiii", (s64)s->site, (s64)s->open,
-				(s64)s->unmatched, (s64)s->abandoned, (s64)(s->oldest & INT64_MAX));
+		ret = row_put(r->db, call_defect, e, .site = s->site, .open = s->open,
+			      .unmatched = s->unmatched, .abandoned = s->abandoned,
+			      .oldest = s->oldest & INT64_MAX);
 	if (ret == 0)
-		ret = db_insert(r->db, TABLE_call_stat, e, "iiiiiiiii", (s64)s->site, (s64)s->n,
-				(s64)s->apart, (s64)s->recursive, (s64)(s->total & INT64_MAX),
-				(s64)(s->exclusive & INT64_MAX), (s64)(s->latency.max & INT64_MAX),
-				(s64)s->split, (s64)s->entries);
+		ret = row_put(r->db, call_stat, e, .site = s->site, .n = s->n, .apart = s->apart,
+			      .recursive = s->recursive, .total = s->total & INT64_MAX,
+			      .exclusive = s->exclusive & INT64_MAX,
+			      .longest = s->latency.max & INT64_MAX, .split = s->split,
+			      .entries = s->entries);
 	if (ret == 0)
 		ret = latency_rows(r, "call", 0, s->site, &s->latency, e);
 	return ret < 0 ? ret : state_rows(r, s, e);

@@ -216,11 +216,11 @@ static int client_row(struct replay *r, const struct client *c, struct err *e)
 	int ret;
 
 	name_of(c, name);
-	ret = db_insert(r->db, TABLE_client, e, "iisiiiiiiii", (s64)c->id, (s64)c->service, name,
-			(s64)c->connections, (s64)c->turns, (s64)c->lossy,
-			(s64)(c->sum & INT64_MAX), (s64)(c->max & INT64_MAX),
-			(s64)(c->cpu & INT64_MAX), (s64)(c->recv_bytes & INT64_MAX),
-			(s64)(c->send_bytes & INT64_MAX));
+	ret = row_put(r->db, client, e, .id = c->id, .service = c->service, .address = name,
+		      .connections = c->connections, .turns = c->turns, .lossy = c->lossy,
+		      .time = c->sum & INT64_MAX, .max = c->max & INT64_MAX,
+		      .cpu = c->cpu & INT64_MAX, .recv_bytes = c->recv_bytes & INT64_MAX,
+		      .send_bytes = c->send_bytes & INT64_MAX);
 	return ret < 0 ? ret : latency_rows(r, "client", c->id, 0, &c->latency, e);
 }
 

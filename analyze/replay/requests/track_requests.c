@@ -29,7 +29,7 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 	struct service *service = t->service;
 	u64 dur = elapsed(t->first_recv, t->last_send);
 	bool lossy;
-	s64 *row;
+	struct row_turn *row;
 
 	(void)e;
 	if (t->recvs)
@@ -38,21 +38,21 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		uses_on_turn(t);
 		lossy = loss_overlaps(r, t->first_recv, t->last_send);
 		clients_on_turn(f, dur, turns_queued(f), lossy);
-		row = bulk_row(r->bulk, TABLE_turn);
-		row[0] = replay_time(r, t->first_recv);
-		row[1] = dur;
-		row[2] = p->pid;
-		row[3] = t->tid;
-		row[4] = fd;
-		row[5] = t->recvs;
-		row[6] = t->sends;
-		row[7] = t->recv_bytes & INT64_MAX;
-		row[8] = t->send_bytes & INT64_MAX;
-		row[9] = turns_is_split(f);
-		row[10] = lossy;
-		row[11] = service_id(service);
-		row[12] = (s64)(turns_queued(f) & INT64_MAX);
-		row[13] = client_id(f->client);
+		row = bulk_add(r->bulk, turn);
+		row->ts = replay_time(r, t->first_recv);
+		row->dur = dur;
+		row->pid = p->pid;
+		row->tid = t->tid;
+		row->fd = fd;
+		row->recvs = t->recvs;
+		row->sends = t->sends;
+		row->recv_bytes = t->recv_bytes & INT64_MAX;
+		row->send_bytes = t->send_bytes & INT64_MAX;
+		row->split = turns_is_split(f);
+		row->lossy = lossy;
+		row->service = service_id(service);
+		row->queued = (s64)(turns_queued(f) & INT64_MAX);
+		row->client = client_id(f->client);
 		turns_end(r, p, f);
 	}
 	*t = (struct turn){ .service = service, .stream = t->stream };

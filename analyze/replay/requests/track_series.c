@@ -51,26 +51,26 @@ static int series_start(struct replay *r, struct err *e)
 	int ret = 0;
 
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && ret == 0; i++)
-		ret = db_insert(r->db, TABLE_series_kind, e, "iss", (s64)kinds[i].id, kinds[i].name,
-				kinds[i].doc);
+		ret = row_put(r->db, series_kind, e, .id = kinds[i].id, .name = kinds[i].name,
+			      .doc = kinds[i].doc);
 	return ret;
 }
 
 static void write_cell(struct replay *r, struct cell *c)
 {
-	s64 *row;
+	struct row_series *row;
 
 	if (!c->time && !c->n && !c->refused)
 		return;
-	row = bulk_row(r->bulk, TABLE_series);
-	row[0] = (s64)(c->window * r->step);
-	row[1] = c->kind;
-	row[2] = c->tid;
-	row[3] = c->resource;
-	row[4] = c->time & INT64_MAX;
-	row[5] = c->n & INT64_MAX;
-	row[6] = c->refused & INT64_MAX;
-	row[7] = c->timeouts & INT64_MAX;
+	row = bulk_add(r->bulk, series);
+	row->ts = (s64)(c->window * r->step);
+	row->kind = c->kind;
+	row->tid = c->tid;
+	row->resource = c->resource;
+	row->time = c->time & INT64_MAX;
+	row->n = c->n & INT64_MAX;
+	row->refused = c->refused & INT64_MAX;
+	row->timeouts = c->timeouts & INT64_MAX;
 	c->time = c->n = c->refused = c->timeouts = 0;
 }
 
@@ -194,8 +194,9 @@ static u32 resource_new(struct replay *r, enum resource_kind kind, u32 pid, u64 
 	struct series *s = own(r);
 
 	if (s->n_resources == RESOURCE_LIMIT ||
-	    db_insert(r->db, TABLE_resource, &s->failed, "isiiinn", (s64)s->n_resources + 1,
-		      resource_kinds[kind], (s64)pid, (s64)dev, (s64)(number & INT64_MAX)) < 0)
+	    row_put(r->db, resource, &s->failed, .id = (s64)s->n_resources + 1,
+		    .kind = resource_kinds[kind], .pid = pid, .dev = dev,
+		    .number = number & INT64_MAX) < 0)
 		return 0;
 	return ++s->n_resources;
 }
@@ -265,7 +266,7 @@ static int series_finish(struct replay *r, struct err *e)
 		return e->code;
 	}
 	snprintf(step, sizeof(step), "%llu", (unsigned long long)r->step);
-	ret = db_insert(r->db, TABLE_recording, e, "ss", "step_ns", step);
+	ret = row_put(r->db, recording, e, .key = "step_ns", .value = step);
 	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
 }
 

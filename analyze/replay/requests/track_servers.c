@@ -39,34 +39,30 @@ u32 server_id(const struct server *s)
 	return s->id;
 }
 
-static s64 real(double v)
-{
-	s64 bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	return bits;
-}
+/* request_window and server_window differ in what their first column names. */
+_Static_assert(sizeof(struct row_request_window) == sizeof(struct row_server_window),
+	       "the same columns");
 
 void flow_write(struct replay *r, struct flow *f, enum table_id t, u32 id)
 {
 	const struct moments *g = f->gaps;
-	s64 *row;
+	struct row_request_window *row;
 
 	if (!f->window_n[RECV] && !f->window_n[SEND] && !f->window_turns)
 		return;
 	row = bulk_row(r->bulk, t);
-	row[0] = id;
-	row[1] = (s64)(f->window * r->window);
-	row[2] = r->window;
-	row[3] = f->window_n[RECV];
-	row[4] = f->window_n[SEND];
-	row[5] = f->window_turns;
-	row[6] = g[RECV].n;
-	row[7] = real(g[RECV].mean);
-	row[8] = real(g[RECV].m2);
-	row[9] = g[SEND].n;
-	row[10] = real(g[SEND].mean);
-	row[11] = real(g[SEND].m2);
+	row->service = id;
+	row->ts = (s64)(f->window * r->window);
+	row->dur = r->window;
+	row->recvs = f->window_n[RECV];
+	row->sends = f->window_n[SEND];
+	row->turns = f->window_turns;
+	row->recv_gaps = g[RECV].n;
+	row->recv_gap = g[RECV].mean;
+	row->recv_m2 = g[RECV].m2;
+	row->send_gaps = g[SEND].n;
+	row->send_gap = g[SEND].mean;
+	row->send_m2 = g[SEND].m2;
 	f->window_n[RECV] = f->window_n[SEND] = f->window_turns = 0;
 	memset(f->gaps, 0, sizeof(f->gaps));
 }

@@ -156,18 +156,19 @@ static void write_step(struct replay *r, struct service *s, u64 step)
 {
 	struct hist *h = &s->durations[step & 1];
 	struct quantiles q = { h->n, 0, { 0.5, 0.9, 0.95, 0.99 }, 0, { 0 } };
-	s64 *row;
-	int i;
+	struct row_turn_window *row;
 
 	if (h->n) {
 		hist_each(h, find_quantile, &q);
-		row = bulk_row(r->bulk, TABLE_turn_window);
-		row[0] = s->id;
-		row[1] = (s64)(step * r->step);
-		row[2] = r->step;
-		row[3] = h->n;
-		for (i = 0; i < 4; i++)
-			row[4 + i] = (s64)q.value[i];
+		row = bulk_add(r->bulk, turn_window);
+		row->service = s->id;
+		row->ts = (s64)(step * r->step);
+		row->dur = r->step;
+		row->n = h->n;
+		row->p50 = (s64)q.value[0];
+		row->p90 = (s64)q.value[1];
+		row->p95 = (s64)q.value[2];
+		row->p99 = (s64)q.value[3];
 	}
 	hist_free(h);
 }
@@ -293,18 +294,24 @@ static int service_row(struct replay *r, struct service *s, struct err *e)
 	struct request_count c = request_size_count(&s->sizes);
 	const struct flow *f = &s->flow;
 
-	return db_insert(
-		r->db, TABLE_service, e, "iisiniiiiiiiiiiiiiiiiiiiiiiiiiii", (s64)s->id,
-		(s64)s->pid, kinds[kind_of(s)], s->site >= 0 ? s->site : (s64)s->port,
-		(s64)s->connections, (s64)s->most_open, (s64)f->n[RECV],
-		replay_time(r, f->first[RECV]), replay_time(r, f->last[RECV]), (s64)f->n[SEND],
-		replay_time(r, f->first[SEND]), replay_time(r, f->last[SEND]), (s64)s->turns,
-		replay_time(r, s->first_turn), replay_time(r, s->last_turn),
-		(s64)(s->latency.sum & INT64_MAX), (s64)(s->latency.max & INT64_MAX),
-		(s64)s->recv_sum, (s64)s->recv_squares, (s64)s->send_sum, (s64)s->send_squares,
-		(s64)s->one_many, (s64)s->many_one, (s64)s->many_many, (s64)s->paired, (s64)c.unit,
-		(s64)c.several, (s64)(c.requests & INT64_MAX), (s64)(c.least & INT64_MAX),
-		(s64)s->handed_over, s->server ? (s64)server_id(s->server) : (s64)0);
+	return row_put(r->db, service, e, .id = s->id, .pid = s->pid, .kind = kinds[kind_of(s)],
+		       .port = s->site >= 0 ? s->site : (s64)s->port, .connections = s->connections,
+		       .most_open = s->most_open, .recvs = f->n[RECV],
+		       .first_recv = replay_time(r, f->first[RECV]),
+		       .last_recv = replay_time(r, f->last[RECV]), .sends = f->n[SEND],
+		       .first_send = replay_time(r, f->first[SEND]),
+		       .last_send = replay_time(r, f->last[SEND]), .turns = s->turns,
+		       .first_turn = replay_time(r, s->first_turn),
+		       .last_turn = replay_time(r, s->last_turn),
+		       .latency_sum = s->latency.sum & INT64_MAX,
+		       .latency_max = s->latency.max & INT64_MAX, .turn_recvs = s->recv_sum,
+		       .turn_recv_squares = s->recv_squares, .turn_sends = s->send_sum,
+		       .turn_send_squares = s->send_squares, .one_many = s->one_many,
+		       .many_one = s->many_one, .many_many = s->many_many, .paired = s->paired,
+		       .request_bytes = c.unit, .several = c.several,
+		       .requests = c.requests & INT64_MAX, .requests_least = c.least & INT64_MAX,
+		       .handed_over = s->handed_over,
+		       .server = s->server ? (s64)server_id(s->server) : (s64)0);
 }
 
 static void service_free(struct service *s)

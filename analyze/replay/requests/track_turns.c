@@ -128,18 +128,21 @@ u64 turns_queued(const struct file *f)
 	return turns_is_split(f) && f->turn.tid == f->time->tid ? f->time->queued : 0;
 }
 
+/* turn_before has the same columns. */
+_Static_assert(sizeof(struct row_turn_wait) == sizeof(struct row_turn_before), "the same columns");
+
 static void write_states(struct replay *r, enum table_id table, const u64 spent[N_STATES])
 {
-	s64 *row;
+	struct row_turn_wait *row;
 	int i;
 
 	for (i = STATE_run + 1; i < N_STATES; i++) {
 		if (!spent[i])
 			continue;
 		row = bulk_row(r->bulk, table);
-		row[0] = own(r)->n;
-		row[1] = i;
-		row[2] = spent[i] & INT64_MAX;
+		row->turn = own(r)->n;
+		row->state = i;
+		row->dur = spent[i] & INT64_MAX;
 	}
 }
 
@@ -167,7 +170,7 @@ void turns_exchange(struct replay *r, struct thread *t, struct file *f, const st
 {
 	struct asking *a = &f->asking;
 	u64 dur;
-	s64 *row;
+	struct row_exchange *row;
 
 	if (send) {
 		a->last_send = v->ts;
@@ -179,16 +182,16 @@ void turns_exchange(struct replay *r, struct thread *t, struct file *f, const st
 		return; /* more of an answer, or nobody asked */
 	dur = elapsed(a->last_send, v->ts);
 	*exchange_of(t) = (struct exchange){ a->last_send, v->ts };
-	row = bulk_row(r->bulk, TABLE_exchange);
-	row[0] = replay_time(r, a->last_send);
-	row[1] = dur;
-	row[2] = t->process->pid;
-	row[3] = t->tid;
-	row[4] = (s32)v->arg[0];
-	row[5] = a->sends;
-	row[6] = a->bytes & INT64_MAX;
-	row[7] = bytes & INT64_MAX;
-	row[8] = loss_overlaps(r, a->last_send, v->ts);
+	row = bulk_add(r->bulk, exchange);
+	row->ts = replay_time(r, a->last_send);
+	row->dur = dur;
+	row->pid = t->process->pid;
+	row->tid = t->tid;
+	row->fd = (s32)v->arg[0];
+	row->sends = a->sends;
+	row->send_bytes = a->bytes & INT64_MAX;
+	row->recv_bytes = bytes & INT64_MAX;
+	row->lossy = loss_overlaps(r, a->last_send, v->ts);
 	hist_add(&latencies_of(t->process)->exchange, dur);
 	*a = (struct asking){ 0 };
 }

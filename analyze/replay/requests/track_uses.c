@@ -95,12 +95,13 @@ static int uses_finish(struct replay *r, struct err *e)
 	int ret = 0;
 
 	while (ret == 0 && (u = idmap_each(r->own[TRACK_uses], &at)))
-		ret = db_run(r->db, e,
-			     "INSERT INTO socket_use VALUES(?,nullif(?,0),?,?,?,?,?,?,?,?,?,?)",
-			     "iiiiiiiiiiii", (s64)u->pid, (s64)u->service, (s64)u->abi, (s64)u->nr,
-			     (s64)u->send, (s64)u->n, (s64)(u->bytes & INT64_MAX),
-			     replay_time(r, u->first), replay_time(r, u->last), (s64)u->turns,
-			     (s64)u->turn_calls, (s64)(u->turn_squares & INT64_MAX));
+		ret = row_put(r->db, socket_use, e, .pid = u->pid,
+			      .service = u->service ? u->service : BULK_NULL, .abi = u->abi,
+			      .nr = u->nr, .send = u->send, .n = u->n,
+			      .bytes = u->bytes & INT64_MAX, .first = replay_time(r, u->first),
+			      .last = replay_time(r, u->last), .turns = u->turns,
+			      .turn_calls = u->turn_calls,
+			      .turn_squares = u->turn_squares & INT64_MAX);
 	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
 }
 

@@ -166,52 +166,39 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 		if (r->trackers[i]->process_end)
 			ret = r->trackers[i]->process_end(r, p, ts, e);
 	if (ret == 0)
-		ret = db_run(r->db, e,
-			     "INSERT INTO process VALUES(?,?,nullif(?,-1),?,?,?,?,nullif(?,0))",
-			     "iiiiissi", (s64)p->pid, replay_time(r, p->start),
-			     ended ? replay_time(r, ts) : (s64)-1, (s64)p->parent, (s64)p->uid,
-			     comm.text, p->cmdline, (s64)(p->cgroup & INT64_MAX));
+		ret = row_put(r->db, process, e, .pid = p->pid, .start = replay_time(r, p->start),
+			      .end = ended ? replay_time(r, ts) : BULK_NULL, .parent = p->parent,
+			      .uid = p->uid, .comm = comm.text, .cmdline = p->cmdline,
+			      .cgroup = p->cgroup ? (s64)(p->cgroup & INT64_MAX) : BULK_NULL);
 	process_free(r, p);
 	return ret;
 }
 
-static const char set_states[] = "UPDATE thread SET "
-#define STATE(id, name, ...) #name "=?,"
-#include "analyze/store/waits.def"
-#undef STATE
-				 "wall=wall WHERE rowid=last_insert_rowid()";
-static const char all_states[] =
-#define STATE(id, name, ...) "i"
-#include "analyze/store/waits.def"
-#undef STATE
-	;
-
 static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool ended, struct err *e)
 {
 	struct name comm = name_of(t->comm[0] ? t->comm : t->process->comm);
-	u64 start = t->start ? t->start : r->begin, wall = 0;
-	const u64 *c = t->clock;
-	int i, ret;
-
-	for (i = 0; i < N_STATES; i++)
-		wall += c[i];
-	if (!t->tracked) /* seen only as somebody's neighbour: its time is not known */
-		return db_run(r->db, e, "INSERT INTO thread(tid,pid,start,comm) VALUES(?,?,?,?)",
-			      "iiis", (s64)t->tid, (s64)t->process->pid, replay_time(r, start),
-			      comm.text);
-	ret = db_run(r->db, e,
-		     "INSERT INTO thread(tid,pid,start,end,comm,wall,switches,preemptions,wakeups,"
-		     "defects) VALUES(?,?,?,nullif(?,-1),?,?,?,?,?,?)",
-		     "iiiisiiiii", (s64)t->tid, (s64)t->process->pid, replay_time(r, start),
-		     ended ? replay_time(r, ts) : (s64)-1, comm.text, (s64)wall, (s64)t->switches,
-		     (s64)t->preemptions, (s64)t->wakeups, (s64)t->defects);
-	if (ret < 0)
-		return ret;
-	return db_run(r->db, e, set_states, all_states
-#define STATE(id, name, ...) , (s64)c[id]
+	/* seen only as a neighbour of others: its time is not known */
+	bool known = t->tracked;
+	struct row_thread row = {
+		.tid = t->tid,
+		.pid = t->process->pid,
+		.start = replay_time(r, t->start ? t->start : r->begin),
+		.end = known && ended ? replay_time(r, ts) : BULK_NULL,
+		.comm = comm.text,
+		.wall = known ? 0 : BULK_NULL,
+#define STATE(id, name, ...) .name = known ? (s64)t->clock[id] : BULK_NULL,
 #include "analyze/store/waits.def"
 #undef STATE
-	);
+		.switches = known ? (s64)t->switches : BULK_NULL,
+		.preemptions = known ? (s64)t->preemptions : BULK_NULL,
+		.wakeups = known ? (s64)t->wakeups : BULK_NULL,
+		.defects = known ? (s64)t->defects : BULK_NULL,
+	};
+	int i;
+
+	for (i = 0; known && i < N_STATES; i++)
+		row.wall += (s64)t->clock[i];
+	return put_row_of(r->db, TABLE_thread, e, &row);
 }
 
 static int thread_close(struct replay *r, struct thread *t, u64 ts, bool ended, struct err *e)

@@ -336,27 +336,28 @@ int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bo
 static int cpu_thread_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 {
 	const struct served *s = served_of(t);
-	s64 *row;
+	struct row_sched_stat *row;
 	bool all = r->everything && !loss_has_gaps(r); /* in a gap nobody is known to want a CPU */
 
 	(void)ts;
 	(void)e;
 	if (!t->tracked || !has_group(r, GROUP_sched))
 		return 0;
-	row = bulk_row(r->bulk, TABLE_sched_stat);
-	row[0] = t->tid;
-	row[1] = t->process->pid;
-	row[2] = replay_time(r, t->start ? t->start : r->begin);
-	row[3] = s->migrations;
-	row[4] = s->waits;
-	row[5] = s->longest & INT64_MAX;
-	row[6] = all && !s->idle_unknown ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
-	row[7] = all ? llround(s->fair) : BULK_NULL;
-	row[8] = all ? llround(s->max_lag) : BULK_NULL;
-	row[9] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
-	row[10] = (s64)s->serial;
-	row[11] = s->alone & INT64_MAX;
-	row[12] = shares_group(t) ? (s64)(shares_group(t) & INT64_MAX) : BULK_NULL;
+	row = bulk_add(r->bulk, sched_stat);
+	row->tid = t->tid;
+	row->pid = t->process->pid;
+	row->start = replay_time(r, t->start ? t->start : r->begin);
+	row->migrations = s->migrations;
+	row->waits = s->waits;
+	row->longest = s->longest & INT64_MAX;
+	row->idle_elsewhere =
+		all && !s->idle_unknown ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
+	row->fair = all ? llround(s->fair) : BULK_NULL;
+	row->lag = all ? llround(s->max_lag) : BULK_NULL;
+	row->starved = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
+	row->serial = (s64)s->serial;
+	row->alone = s->alone & INT64_MAX;
+	row->cgroup = shares_group(t) ? (s64)(shares_group(t) & INT64_MAX) : BULK_NULL;
 	return 0;
 }
 
@@ -374,7 +375,7 @@ static int cpu_finish(struct replay *r, struct err *e)
 {
 	struct antagonist **list = calloc(own(r)->antagonists.n + 1, sizeof(*list)), *a;
 	size_t at = 0, n = 0, i;
-	s64 *row;
+	struct row_antagonist *row;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for waits");
@@ -382,13 +383,13 @@ static int cpu_finish(struct replay *r, struct err *e)
 		list[n++] = a;
 	qsort(list, n, sizeof(*list), by_wait);
 	for (i = 0; i < n; i++) {
-		row = bulk_row(r->bulk, TABLE_antagonist);
-		row[0] = list[i]->pid;
-		row[1] = list[i]->tid;
-		row[2] = list[i]->n;
-		row[3] = list[i]->woken & INT64_MAX;
-		row[4] = list[i]->preempted & INT64_MAX;
-		row[5] = list[i]->guessed & INT64_MAX;
+		row = bulk_add(r->bulk, antagonist);
+		row->pid = list[i]->pid;
+		row->tid = list[i]->tid;
+		row->n = list[i]->n;
+		row->woken = list[i]->woken & INT64_MAX;
+		row->preempted = list[i]->preempted & INT64_MAX;
+		row->guessed = list[i]->guessed & INT64_MAX;
 	}
 	free(list);
 	return 0;

@@ -18,8 +18,7 @@ static int put_group(struct replay *r, u64 id, const struct record *rec, struct 
 
 	if (!path)
 		return err_set(e, ERR_FAIL, "out of memory for control groups");
-	ret = db_run(r->db, e, "INSERT INTO cgroup VALUES(?,?,NULL)", "is", (s64)(id & INT64_MAX),
-		     path);
+	ret = row_put(r->db, cgroup, e, .id = id & INT64_MAX, .path = path);
 	free(path);
 	return ret;
 }
@@ -58,18 +57,18 @@ static int groups_on_throttle(struct replay *r, const struct record *rec, struct
 	const struct ev_throttle *ev = rec->event;
 	struct groups *own = r->own[TRACK_groups];
 	struct ev_throttle *last = idmap_get(&own->throttles, ev->cgroup);
-	s64 *row;
+	struct row_throttle *row;
 
 	if (last) {
-		row = bulk_row(r->bulk, TABLE_throttle);
-		row[0] = replay_time(r, last->h.ts);
-		row[1] = elapsed(last->h.ts, rec->ts);
-		row[2] = ev->cgroup & INT64_MAX;
-		row[3] = elapsed(last->periods, ev->periods);
-		row[4] = elapsed(last->throttled, ev->throttled);
-		row[5] = elapsed(last->time, ev->time) & INT64_MAX;
-		row[6] = ev->quota & INT64_MAX;
-		row[7] = ev->period & INT64_MAX;
+		row = bulk_add(r->bulk, throttle);
+		row->ts = replay_time(r, last->h.ts);
+		row->dur = elapsed(last->h.ts, rec->ts);
+		row->cgroup = ev->cgroup & INT64_MAX;
+		row->periods = elapsed(last->periods, ev->periods);
+		row->throttled = elapsed(last->throttled, ev->throttled);
+		row->time = elapsed(last->time, ev->time) & INT64_MAX;
+		row->quota = ev->quota & INT64_MAX;
+		row->period = ev->period & INT64_MAX;
 	} else {
 		last = calloc(1, sizeof(*last));
 		if (!last)

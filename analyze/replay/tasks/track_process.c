@@ -17,9 +17,9 @@ static int process_on_spawn(struct replay *r, const struct record *rec, struct e
 	args = strndup(rec->tail, rec->tail_len);
 	if (!args)
 		return err_set(e, ERR_FAIL, "out of memory for arguments");
-	ret = db_insert(r->db, TABLE_spawn, e, "iiiiiis", replay_time(r, rec->ts), (s64)ev->pid,
-			(s64)ev->parent, (s64)ev->uid, (s64)(ev->cgroup & INT64_MAX),
-			(s64)ev->length, args);
+	ret = row_put(r->db, spawn, e, .ts = replay_time(r, rec->ts), .pid = ev->pid,
+		      .parent = ev->parent, .uid = ev->uid, .cgroup = ev->cgroup & INT64_MAX,
+		      .length = ev->length, .args = args);
 	t->process->parent = ev->parent;
 	if (!args[0]) { /* withheld */
 		free(args);
@@ -46,21 +46,21 @@ static int process_on_ended(struct replay *r, const struct record *rec, struct e
 {
 	const struct ev_ended *ev = rec->event;
 	u32 signal = ev->code & 0x7f; /* as in wait(2) */
-	s64 *row = bulk_row(r->bulk, TABLE_process_exit);
+	struct row_process_exit *row = bulk_add(r->bulk, process_exit);
 
 	(void)e;
-	row[0] = replay_time(r, rec->ts);
-	row[1] = ev->pid;
-	row[2] = ev->parent;
-	row[3] = life_of(r, ev, rec->ts);
-	row[4] = signal ? BULK_NULL : (s64)(ev->code >> 8 & 0xff);
-	row[5] = signal;
-	row[6] = ev->user & INT64_MAX;
-	row[7] = ev->system & INT64_MAX;
-	row[8] = ev->read & INT64_MAX;
-	row[9] = ev->written & INT64_MAX;
-	row[10] = ev->rss & INT64_MAX;
-	row[11] = ev->major_faults;
+	row->ts = replay_time(r, rec->ts);
+	row->pid = ev->pid;
+	row->parent = ev->parent;
+	row->life = life_of(r, ev, rec->ts);
+	row->code = signal ? BULK_NULL : (s64)(ev->code >> 8 & 0xff);
+	row->signal = signal;
+	row->user = ev->user & INT64_MAX;
+	row->system = ev->system & INT64_MAX;
+	row->read_bytes = ev->read & INT64_MAX;
+	row->write_bytes = ev->written & INT64_MAX;
+	row->rss = ev->rss & INT64_MAX;
+	row->major_faults = ev->major_faults;
 	return 0;
 }
 

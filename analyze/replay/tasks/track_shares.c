@@ -111,13 +111,13 @@ static int group_of(struct share_group **ret, struct replay *r, u64 id, struct e
 static int shares_on_first(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_cgroup_weight *ev = rec->event;
-	s64 *row = bulk_row(r->bulk, TABLE_cgroup_weight);
+	struct row_cgroup_weight *row = bulk_add(r->bulk, cgroup_weight);
 	struct share_group *g, *above;
 
-	row[0] = replay_time(r, rec->ts);
-	row[1] = ev->cgroup & INT64_MAX;
-	row[2] = ev->parent & INT64_MAX;
-	row[3] = ev->weight;
+	row->ts = replay_time(r, rec->ts);
+	row->cgroup = ev->cgroup & INT64_MAX;
+	row->parent = ev->parent & INT64_MAX;
+	row->weight = ev->weight;
 	if (group_of(&above, r, ev->parent, e) < 0 || group_of(&g, r, ev->cgroup, e) < 0)
 		return ERR_FAIL;
 	if (above)

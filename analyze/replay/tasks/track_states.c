@@ -36,23 +36,23 @@ struct running {
 static void emit(struct replay *r, struct thread *t, enum state state, u64 from, u64 to,
 		 const struct wait *w, s64 nr, s64 object)
 {
-	s64 *row;
+	struct row_thread_state *row;
 
 	if (to <= from)
 		return;
 	t->clock[state] += to - from;
 	past_add(t, state, from, to);
 	series_state(r, t->tid, state, state == STATE_disk && w && w->iowait, from, to);
-	row = bulk_row(r->bulk, TABLE_thread_state);
-	row[0] = replay_time(r, from);
-	row[1] = to - from;
-	row[2] = t->tid;
-	row[3] = w ? w->cpu : t->cpu;
-	row[4] = state;
-	row[5] = nr;
-	row[6] = w && w->waked && w->context == CONTEXT_TASK ? (s64)w->waker : BULK_NULL;
-	row[7] = w && w->waked ? w->context : BULK_NULL;
-	row[8] = object;
+	row = bulk_add(r->bulk, thread_state);
+	row->ts = replay_time(r, from);
+	row->dur = to - from;
+	row->tid = t->tid;
+	row->cpu = w ? w->cpu : t->cpu;
+	row->state = state;
+	row->nr = nr;
+	row->waker = w && w->waked && w->context == CONTEXT_TASK ? (s64)w->waker : BULK_NULL;
+	row->context = w && w->waked ? w->context : BULK_NULL;
+	row->object = object;
 }
 
 static enum state state_of_fd(const struct thread *t, s32 fd)
