@@ -55,7 +55,7 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		row->client = client_id(f->client);
 		turns_end(r, p, f);
 	}
-	*t = (struct turn){ .service = service, .stream = t->stream };
+	*t = (struct turn){ .service = service };
 	return 0;
 }
 

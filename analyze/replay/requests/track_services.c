@@ -35,8 +35,7 @@ struct service {
 	u64 turns, first_turn, last_turn;
 	u64 recv_sum, recv_squares, send_sum, send_squares; /* in turns */
 	u64 one_many, many_one, many_many, paired, handed_over;
-	struct request_size sizes; /* of what turns received */
-	struct hist latency;	   /* of turns, or of calls */
+	struct hist latency; /* of turns, or of calls */
 	/* the open step and the one before: durations of turns by the window of their last send */
 	u64 step;
 	struct hist durations[2];
@@ -44,7 +43,7 @@ struct service {
 
 struct services {
 	struct idmap of;
-	u32 n, kept_turns;
+	u32 n;
 };
 
 /* What a process answers requests on. */
@@ -83,7 +82,6 @@ static struct service *service_of(struct replay *r, struct process *p, u64 key, 
 		return NULL;
 	}
 	s->id = ++own(r)->n;
-	s->sizes.kept = &own(r)->kept_turns;
 	s->pid = p->pid;
 	s->key = key;
 	s->site = -1;
@@ -248,7 +246,6 @@ void services_on_turn(struct file *f)
 {
 	struct turn *t = &f->turn;
 	struct service *s = t->service;
-	struct request_stream alone = { 0 };
 
 	if (!t->sends) {
 		s->open -= s->open > 0;
@@ -263,9 +260,6 @@ void services_on_turn(struct file *f)
 	s->many_many += t->recvs > 1 && t->sends > 1;
 	s->paired += t->recvs > 1 && t->recvs == t->sends;
 	s->handed_over += t->receiver != t->tid;
-	/* a datagram comes whole */
-	request_size_note(&s->sizes, s->socktype == SOCK_DGRAM ? &alone : &t->stream,
-			  t->recv_bytes);
 	hist_add(&s->latency, elapsed(t->first_recv, t->last_send));
 }
 
@@ -291,7 +285,6 @@ int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 
 static int service_row(struct replay *r, struct service *s, struct err *e)
 {
 	static const char *const kinds[] = { "tcp", "udp", "unix", "function" };
-	struct request_count c = request_size_count(&s->sizes);
 	const struct flow *f = &s->flow;
 
 	return row_put(r->db, service, e, .id = s->id, .pid = s->pid, .kind = kinds[kind_of(s)],
@@ -308,15 +301,12 @@ static int service_row(struct replay *r, struct service *s, struct err *e)
 		       .turn_recv_squares = s->recv_squares, .turn_sends = s->send_sum,
 		       .turn_send_squares = s->send_squares, .one_many = s->one_many,
 		       .many_one = s->many_one, .many_many = s->many_many, .paired = s->paired,
-		       .request_bytes = c.unit, .several = c.several,
-		       .requests = c.requests & INT64_MAX, .requests_least = c.least & INT64_MAX,
 		       .handed_over = s->handed_over,
 		       .server = s->server ? (s64)server_id(s->server) : (s64)0);
 }
 
 static void service_free(struct service *s)
 {
-	request_size_free(&s->sizes);
 	hist_free(&s->latency);
 	hist_free(&s->durations[0]);
 	hist_free(&s->durations[1]);

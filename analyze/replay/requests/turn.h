@@ -4,13 +4,11 @@
 #define OBS_TURN_H
 
 #include "format/event.h"
-#include "request_size.h"
 
 struct turn {
 	struct service *service; /* NULL: not looked up yet */
-	struct request_stream stream;
-	u64 first_recv; /* 0: none yet */
-	u64 last_send;	/* 0: none yet */
+	u64 first_recv;		 /* 0: none yet */
+	u64 last_send;		 /* 0: none yet */
 	u32 recvs, sends;
 	u64 recv_bytes, send_bytes;
 	u32 tid;
