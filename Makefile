@@ -43,9 +43,17 @@ msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
 
-obsanalyze $(OUT)/obsanalyze: $(ANALYZE) $(FORMAT)
+obsanalyze $(OUT)/obsanalyze: $(ANALYZE) $(FORMAT) | plots/states.gp
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(ANALYZE_LIBS) -o $@
+
+# what pictures call the kinds of time, and their colours
+plots/states.gp: analyze/store/categories.def
+	$(Q){ echo '# SPDX-License-Identifier: GPL-2.0-or-later'; \
+	echo '# What pictures call the kinds of time: made of $< by the Makefile.'; \
+	sed -n 's/^BAND(\([0-9]*\), \(.*\), \("[^"]*"\))$$/\1 \2 \3/p' $< | awk \
+		'{ c = c (c ? ", " : "") $$2; sub(/^[^ ]+ [^ ]+ /, ""); n = n (n ? ", " : "") $$0 } \
+		END { printf "array name[%d] = [%s]\narray colour[%d] = [%s]\n", NR, n, NR, c }'; } > $@
 
 obsrec $(OUT)/obsrec: $(RECORD) $(FORMAT)
 	$(call msg,LINK,$@)

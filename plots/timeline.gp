@@ -7,6 +7,7 @@ stats data using 3 nooutput name "R"
 rows = R_max + 1
 high = 217 + 26 * rows
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."states.gp"
 gone = strlen(cell(9)) ? "\n".cell(9) : ""
 set title sprintf("%s, at %s s%s%s", cell(1), cell(2), gone, under) noenhanced
 set xlabel "time since its begin [ms]"
@@ -15,9 +16,6 @@ set border 1
 set style fill solid 1 border
 set key below maxrows 3
 stats data using 6 nooutput name "X"
-array name[10] = ["on a CPU", "run queue", "futex", "disk", "socket", "pipe", "uninterruptible", "timer, child, other", \
-	"unknown", "poll, epoll"]
-array colour[10] = [green, red, purple, blue, orange, yellow, dark, sky, "#c0c0c0", "#b8d8ec"]
 used = ""
 do for [i = 1:10] {
 	stats data using ($7 == i ? 1 : 0) nooutput name "U"

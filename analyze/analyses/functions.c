@@ -66,15 +66,11 @@ static double percent(double part, double whole)
 static int read_parts(struct analysis_ctx *c, struct function *f, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_query(
-		&q, c->db, e,
-		"SELECT c.state, CASE s.name WHEN 'run' THEN 'on CPU' WHEN 'woken' THEN"
-		" 'run queue, woken' WHEN 'preempted' THEN 'run queue, preempted' WHEN"
-		" 'blocked' THEN 'other D' WHEN 'socket' THEN 'socket as server' WHEN"
-		" 'client' THEN 'socket as client' ELSE s.name END, c.n, c.total, c.exclusive, c.longest"
-		" FROM call_state c JOIN state s ON s.id=c.state WHERE c.site=?"
-		" ORDER BY c.total DESC",
-		"i", f->site);
+	int ret = db_query(&q, c->db, e,
+			   "SELECT c.state, s.label, c.n, c.total, c.exclusive, c.longest"
+			   " FROM call_state c JOIN state s ON s.id=c.state WHERE c.site=?"
+			   " ORDER BY c.total DESC",
+			   "i", f->site);
 
 	if (ret < 0)
 		return ret;
@@ -97,7 +93,7 @@ static int read_slow(struct analysis_ctx *c, struct function *f, struct err *e)
 {
 	static const char sql[] =
 		"SELECT count(*), total(dur)"
-#define STATE(id, name, off, doc) ", total(" #name ")"
+#define STATE(id, name, ...) ", total(" #name ")"
 #include "analyze/store/waits.def"
 #undef STATE
 		" FROM call WHERE site=? AND lossy=0 AND coalesce(unknown,0)=0 AND dur>=?";

@@ -15,9 +15,11 @@
 
 /* What time is spent on, as a cause: groups of states. */
 enum category {
-#define CATEGORY(name, says) CATEGORY_##name,
+#define BAND(...)
+#define CATEGORY(name, band, label, says) CATEGORY_##name,
 #include "analyze/store/categories.def"
 #undef CATEGORY
+#undef BAND
 	N_CATEGORIES
 };
 

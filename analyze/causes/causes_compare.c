@@ -25,28 +25,27 @@
 #define LONG_TAIL   1.5	 /* the tail's mean in the middle's: from here on there is a tail */
 
 const char *const category_names[N_CATEGORIES] = {
-#define CATEGORY(name, says) [CATEGORY_##name] = #name,
+#define BAND(...)
+#define CATEGORY(name, band, label, says) [CATEGORY_##name] = #name,
 #include "analyze/store/categories.def"
 #undef CATEGORY
+#undef BAND
 };
 
 const char *const category_says[N_CATEGORIES] = {
-#define CATEGORY(name, says) [CATEGORY_##name] = says,
+#define BAND(...)
+#define CATEGORY(name, band, label, says) [CATEGORY_##name] = says,
 #include "analyze/store/categories.def"
 #undef CATEGORY
+#undef BAND
 };
 
 enum category category_of(u8 state)
 {
 	static const enum category of[N_SPAN_STATES] = {
-		[SPAN_run] = CATEGORY_cpu,	   [SPAN_woken] = CATEGORY_runq,
-		[SPAN_preempted] = CATEGORY_runq,  [SPAN_futex] = CATEGORY_futex,
-		[SPAN_poll] = CATEGORY_poll,	   [SPAN_socket] = CATEGORY_server,
-		[SPAN_client] = CATEGORY_client,   [SPAN_pipe] = CATEGORY_pipe,
-		[SPAN_disk] = CATEGORY_disk,	   [SPAN_blocked] = CATEGORY_blocked,
-		[SPAN_timer] = CATEGORY_timer,	   [SPAN_child] = CATEGORY_child,
-		[SPAN_lock] = CATEGORY_filelock,   [SPAN_other] = CATEGORY_other,
-		[SPAN_stopped] = CATEGORY_stopped, [SPAN_unknown] = CATEGORY_unknown,
+#define STATE(id, name, off, category, series, label, does, doc) [id] = CATEGORY_##category,
+#include "analyze/store/waits.def"
+#undef STATE
 	};
 
 	return of[state % N_SPAN_STATES];

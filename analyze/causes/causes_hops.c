@@ -5,23 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const meanwhile[N_SPAN_STATES] = {
-	[SPAN_run] = "computing",
-	[SPAN_woken] = "queued for a CPU",
-	[SPAN_preempted] = "queued for a CPU",
-	[SPAN_futex] = "waiting for a futex",
-	[SPAN_poll] = "waiting in poll",
-	[SPAN_socket] = "waiting on a socket",
-	[SPAN_pipe] = "waiting for input",
-	[SPAN_disk] = "waiting for the disk",
-	[SPAN_blocked] = "uninterruptible",
-	[SPAN_timer] = "asleep until a timer",
-	[SPAN_child] = "waiting for a child process",
-	[SPAN_lock] = "waiting for a file lock",
-	[SPAN_other] = "asleep",
-	[SPAN_stopped] = "stopped",
-	[SPAN_unknown] = "not recorded",
-	[SPAN_client] = "waiting for another server",
+static const char *const does[N_SPAN_STATES] = {
+#define STATE(id, name, off, category, series, label, does, doc) [id] = (does),
+#include "analyze/store/waits.def"
+#undef STATE
 };
 
 /* Name of a system call of the recording; "" if there is none. */
@@ -57,7 +44,7 @@ static int list_states(struct drill *d, struct tally *states, struct found *f, s
 		state = (states->of[i].key >> 16) % N_SPAN_STATES;
 		ret = call_name(d, (s32)(states->of[i].key & 0xffff) - 1, call, sizeof(call), e);
 		at += snprintf(f->second + at, sizeof(f->second) - at, "%s%s%s%s %.0f %%",
-			       i ? ", " : "", meanwhile[state], call[0] ? " in " : "", call,
+			       i ? ", " : "", does[state], call[0] ? " in " : "", call,
 			       100 * states->of[i].ns / states->total);
 	}
 	return ret;
@@ -92,10 +79,10 @@ static int say_end(struct drill *d, struct slept *s, u32 waker, struct found *f,
 	if (l->by)
 		thread_text(&d->names, l->by, by, sizeof(by));
 	thread_text(&d->names, l->tid, name, sizeof(name));
-	snprintf(f->behind, sizeof(f->behind), "%s, %s%s%s (%.0f %%)", name, meanwhile[l->state],
+	snprintf(f->behind, sizeof(f->behind), "%s, %s%s%s (%.0f %%)", name, does[l->state],
 		 call[0] ? " in " : "", call, 100 * ends.of[0].ns / ends.total);
 	return buf_printf(&f->text, e, "; behind all hops it is %s, %s%s%s (%.0f %%: %s%s%s)", name,
-			  meanwhile[l->state], call[0] ? " in " : "", call,
+			  does[l->state], call[0] ? " in " : "", call,
 			  100 * ends.of[0].ns / ends.total, stop_docs[l->stop], by[0] ? ", " : "",
 			  by);
 }

@@ -13,7 +13,7 @@
 #define SPURIOUS_MOST 50000   /* ns: one that runs shorter and sleeps again was woken in vain */
 
 enum span_state {
-#define STATE(id, name, off, doc) SPAN_##name = (id),
+#define STATE(id, name, ...) SPAN_##name = (id),
 #include "analyze/store/waits.def"
 #undef STATE
 	N_SPAN_STATES

@@ -184,7 +184,7 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] = "SELECT ts, dur, tid, lossy"
-#define STATE(id, name, off, doc) ", " #name
+#define STATE(id, name, ...) ", " #name
 #include "analyze/base/limits.h"
 #include "analyze/store/waits.def"
 #undef STATE

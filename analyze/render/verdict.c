@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALIKE	     1.02 /* times the usual ones: no slower than them */
-#define SEVERAL	     1.05 /* requests a turn, from which on turns are not called requests */
-#define QUEUED_LEAST 0.1  /* of the slow units' time: a wait before the receive that is told */
+#define ALIKE 1.02 /* times the usual ones: no slower than them */
+#define SHARED                                                                                    \
+	5 /* % of turns of several receives and sends, from which on they are not called requests \
+	   */
+#define QUEUED_LEAST 0.1 /* of the slow units' time: a wait before the receive that is told */
 
 static const struct {
 	const char *label, *says;
@@ -25,9 +27,11 @@ static const struct {
 static const struct {
 	const char *category, *says;
 } categories[] = {
-#define CATEGORY(name, text) { #name, text },
+#define BAND(...)
+#define CATEGORY(name, band, label, text) { #name, text },
 #include "analyze/store/categories.def"
 #undef CATEGORY
+#undef BAND
 };
 
 static const char *says_category(const char *name)
@@ -55,15 +59,13 @@ static const char *text_of(sqlite3_stmt *s, int i)
 	return db_text(s, i);
 }
 
-/* Turns are requests, unless several share one: then their size tells how many, or nothing does. */
-static const char *says_rate(bool calls, double a_turn, double shared)
+/* Turns are requests, unless their shape shows that several share one. */
+static const char *says_rate(bool calls, double shared)
 {
 	if (calls)
 		return " times a second";
-	if (a_turn > SEVERAL)
-		return " requests a second, counted by their size";
-	return shared > 100 * (SEVERAL - 1) ? " turns a second, some of several requests"
-					    : " requests a second";
+	return shared > SHARED ? " exchanges a second (may hold several requests)"
+			       : " requests a second";
 }
 
 /* "redis[9]:6379 answered 16,693 requests a second (95 % interval 15,456 to 17,930), 99 %
@@ -77,10 +79,9 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 		" ORDER BY rank, rowid LIMIT 1),"
 		" w AS (SELECT substr(name, 1, CASE WHEN instr(name, '[') THEN instr(name, ']')"
 		" WHEN instr(name, ' (') THEN instr(name, ' (') - 1 ELSE length(name) END) AS who FROM u)"
-		" SELECT m.subject, m.name, coalesce(r.value, m.value), iif(r.value, r.low, m.low),"
-		" iif(r.value, r.high, m.high), p.value, r.value / m.value, n.value FROM metric m"
+		" SELECT m.subject, m.name, m.value, m.low, m.high,"
+		" p.value, n.value FROM metric m"
 		" LEFT JOIN metric p ON p.analysis='rps' AND p.subject=m.subject AND p.name='p99'"
-		" LEFT JOIN metric r ON r.analysis='rps' AND r.subject=m.subject AND r.name='requests'"
 		" LEFT JOIN metric n ON n.analysis='rps' AND n.subject=m.subject AND n.name='N:N'"
 		" WHERE m.analysis='rps' AND m.name IN ('turns', 'calls') AND m.value > 0"
 		/* the server that the cause is of, where one is known: the rest tells of it */
@@ -95,10 +96,8 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 		return ret;
 	ret = db_step(s, e);
 	if (ret > 0) {
-		bool calls = strcmp(text_of(s, 1), "calls") == 0,
-		     sized = sqlite3_column_double(s, 6) > SEVERAL;
-		const char *says =
-			says_rate(calls, sqlite3_column_double(s, 6), sqlite3_column_double(s, 7));
+		bool calls = strcmp(text_of(s, 1), "calls") == 0;
+		const char *says = says_rate(calls, sqlite3_column_double(s, 6));
 
 		number_text(rate, sizeof(rate), sqlite3_column_double(s, 2), "");
 		number_text(low, sizeof(low), sqlite3_column_double(s, 3), "");
@@ -109,8 +108,7 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 		if (ret == 0 && sqlite3_column_type(s, 3) != SQLITE_NULL)
 			ret = buf_printf(b, e, " (95 %% interval %s to %s)", low, high);
 		if (ret == 0 && sqlite3_column_double(s, 5) > 0)
-			ret = buf_printf(b, e, ", 99 %% of %s within %s%s",
-					 sized ? "their turns" : "them", p99,
+			ret = buf_printf(b, e, ", 99 %% of them within %s%s", p99,
 					 calls ? "" : " of being received");
 	} else if (ret == 0) {
 		ret = buf_printf(b, e, "No requests were seen that a rate could be told of");

@@ -13,15 +13,13 @@
 #include "census.h"
 #include "excerpt_cpu.h"
 #include "format/convert.h"
+#include "format/facts.h"
 #include "format/frame.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Facts that the part states for itself. */
-static const char *const own_keys[] = { "targets" };
 
 static bool has_key(const struct record *rec, const char *key)
 {
@@ -53,20 +51,20 @@ static int copy_own(struct excerpt *x, const struct record *rec)
 /* True if the part states this fact anew. */
 static bool restated(const struct excerpt *x, const struct record *rec)
 {
-	size_t i;
-
-	if (has_key(rec, "begin"))
+	if (rec->type != EV_info)
+		return false;
+	switch (fact_find(rec->tail, rec->tail_len)->cut) {
+	case CUT_FROM:
 		return x->filter->from.kind != WHEN_NONE;
-	if (has_key(rec, "stopped"))
+	case CUT_TO:
 		return x->filter->to.kind != WHEN_NONE;
-	if (has_key(rec, "flight")) /* counters begin at 0 again */
+	case CUT_CHOICE:
+		return filter_chooses(x->filter);
+	case CUT_DROPPED:
 		return true;
-	if (has_key(rec, "snapshot") || has_key(rec, "snapshot_begin"))
-		return true;
-	for (i = 0; filter_chooses(x->filter) && i < sizeof(own_keys) / sizeof(own_keys[0]); i++)
-		if (has_key(rec, own_keys[i]))
-			return true;
-	return false;
+	default:
+		return false;
+	}
 }
 
 /* What the recorder said is copied at once, but for state and for what goes on through time. */

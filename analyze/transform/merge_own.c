@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The recorders' own streams of several recordings, as one. */
+#include "format/facts.h"
 #include "format/frame.h"
 #include "merge.h"
 
@@ -187,20 +188,16 @@ int merge_offsets(struct merge *m, struct err *e)
 static int take_fact(struct merge *m, const struct source *s, const struct record *rec,
 		     struct err *e)
 {
-	static const char *const restated[] = { "groups=",   "targets=",	"follow=", "begin=",
-						"snapshot=", "snapshot_begin=", "stopped=" };
-	bool frame = rec->tail_len > 8 && memcmp(rec->tail, "snapshot", 8) == 0;
+	enum fact_merge how = fact_find(rec->tail, rec->tail_len)->merge;
+	bool frame = how == MERGE_FRAME;
 	struct buf text = { 0 };
-	size_t i;
 	int ret = 0;
 
 	/* a host's later recording begins with a later snapshot */
-	for (i = 0; !(frame && s->follows) && i < sizeof(restated) / sizeof(restated[0]); i++)
-		if (rec->tail_len >= strlen(restated[i]) &&
-		    memcmp(rec->tail, restated[i], strlen(restated[i])) == 0)
-			return 0;
+	if (how == MERGE_RESTATED || (frame && !s->follows))
+		return 0;
 	/* what one is a part of is not said of all */
-	if ((s->nth > 1 && !frame) || (rec->tail_len > 8 && memcmp(rec->tail, "excerpt=", 8) == 0))
+	if ((s->nth > 1 && !frame) || how == MERGE_NUMBERED)
 		ret = buf_printf(&text, e, "%u.", s->nth);
 	if (ret == 0)
 		ret = buf_add(&text, rec->tail, rec->tail_len, e);

@@ -34,8 +34,8 @@ def rates(answers):
         return sum(r["value"] for r in rows) if rows else None
 
     def requests():
-        """What the first sentence says: turns, or, where several are one, requests by their size."""
-        each = {r["subject"]: r["value"] for name in ("turns", "requests") for r in servers(answers, name)}
+        """What the first sentence says."""
+        each = {r["subject"]: r["value"] for r in servers(answers, "turns")}
         return sum(each.values()) if each else None
 
     def average(name):

@@ -26,22 +26,23 @@ static int by_user(const void *a, const void *b)
 
 static void user_rows(struct replay *r, const struct user *u)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_futex_user);
+	struct row_futex_user *row = bulk_add(r->bulk, futex_user);
+	struct row_futex_release *release;
 	u32 i;
 
-	row[0] = u->futex;
-	row[1] = u->tid;
-	row[2] = u->waits;
-	row[3] = u->total & INT64_MAX;
-	row[4] = u->wakes;
+	row->futex = u->futex;
+	row->tid = u->tid;
+	row->waits = u->waits;
+	row->total = u->total & INT64_MAX;
+	row->wakes = u->wakes;
 	for (i = 0; i < u->n_releases; i++) {
-		row = bulk_row(r->bulk, TABLE_futex_release);
-		row[0] = u->futex;
-		row[1] = u->tid;
-		row[2] = u->releases[i].waker;
-		row[3] = u->releases[i].n;
-		row[4] = u->releases[i].total & INT64_MAX;
-		row[5] = u->releases[i].observed;
+		release = bulk_add(r->bulk, futex_release);
+		release->futex = u->futex;
+		release->waiter = u->tid;
+		release->waker = u->releases[i].waker;
+		release->n = u->releases[i].n;
+		release->total = u->releases[i].total & INT64_MAX;
+		release->observed = u->releases[i].observed;
 	}
 }
 
@@ -73,7 +74,7 @@ static void join_names(struct futexes *all)
 /* The users' rows; each adds its thread and role to its futex's signature. */
 static int write_users(struct replay *r, struct err *e)
 {
-	struct futexes *all = r->futexes;
+	struct futexes *all = futexes_of(r);
 	struct user **list = calloc(all->users.n + 1, sizeof(*list)), *u;
 	size_t at = 0, n = 0, i;
 	u64 role;
@@ -104,10 +105,10 @@ int futex_finish(struct replay *r, struct err *e)
 	int ret = write_users(r, e);
 	u32 i;
 
-	join_names(r->futexes);
+	join_names(futexes_of(r));
 
-	for (i = 0; i < r->futexes->n && ret == 0; i++) {
-		f = r->futexes->list[i];
+	for (i = 0; i < futexes_of(r)->n && ret == 0; i++) {
+		f = futexes_of(r)->list[i];
 		if (!f->waits && !f->wakes && !f->attempts && !f->timeouts && !f->lossy)
 			continue;
 		f->signature ^= (u64)f->pid << 40;
@@ -115,13 +116,15 @@ int futex_finish(struct replay *r, struct err *e)
 		if (!first)
 			ret = idmap_put(&groups, f->signature, f, FUTEX_LIMIT + 1, e);
 		if (ret == 0)
-			ret = db_insert(r->db, TABLE_futex, e, "iiisiiiiiiiiiiiii", (s64)f->id,
-					(s64)f->pid, (s64)(f->address & INT64_MAX), class_of(f),
-					(s64)(first ? first->id : f->id), (s64)f->waits,
-					(s64)(f->total & INT64_MAX), (s64)(f->longest & INT64_MAX),
-					(s64)f->attempts, (s64)f->timeouts, (s64)f->interrupted,
-					(s64)f->wakes, (s64)f->woken, (s64)f->unseen,
-					(s64)f->cycles, (s64)f->requeued, (s64)f->lossy);
+			ret = row_put(r->db, futex, e, .id = f->id, .pid = f->pid,
+				      .address = f->address & INT64_MAX, .class = class_of(f),
+				      .signature = first ? first->id : f->id, .waits = f->waits,
+				      .total = f->total & INT64_MAX,
+				      .longest = f->longest & INT64_MAX, .attempts = f->attempts,
+				      .timeouts = f->timeouts, .interrupted = f->interrupted,
+				      .wakes = f->wakes, .woken = f->woken, .unseen = f->unseen,
+				      .cycles = f->cycles, .requeued = f->requeued,
+				      .lossy = f->lossy);
 	}
 	idmap_free(&groups);
 	return ret;

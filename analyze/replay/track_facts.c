@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the recording says of itself: host, clocks, targets, probed functions, disks, own cost. */
-#include "track.h"
+#include "analyze/replay/io/track_syscalls.h"
+#include "analyze/replay/requests/track_calls.h"
+#include "track_loss.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 
 static int put_fact(struct replay *r, const char *key, const char *value, struct err *e)
 {
-	return db_insert(r->db, TABLE_recording, e, "ss", key, value);
+	return row_put(r->db, recording, e, .key = key, .value = value);
 }
 
 /* "targets=all" or "targets=12,345": whose events are in the recording. */
@@ -67,9 +69,8 @@ static u64 instant(const char *value, u64 ts)
 static int read_names(struct replay *r, u8 abi, const char *value, struct err *e)
 {
 	const char *name;
-	char *end, *copy;
+	char *end;
 	size_t n;
-	u64 id;
 
 	for (; *value; value = name + n + (name[n] == ' ')) {
 		unsigned long nr = strtoul(value, &end, 10);
@@ -79,21 +80,13 @@ static int read_names(struct replay *r, u8 abi, const char *value, struct err *e
 				       "the recording's names of system calls are damaged");
 		name = end + 1;
 		n = strcspn(name, " ");
-		id = (u64)abi << 16 | nr;
-		if (n > 31 || idmap_get(&r->call_names, id))
-			continue;
-		copy = strndup(name, n);
-		if (!copy)
-			return err_set(e, ERR_FAIL, "out of memory for facts");
-		if (idmap_put(&r->call_names, id, copy, STAT_LIMIT, e) < 0) {
-			free(copy);
+		if (syscalls_told(r, abi, nr, name, n, e) < 0)
 			return ERR_FAIL;
-		}
 	}
 	return 0;
 }
 
-int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	char *text = strndup(rec->tail, rec->tail_len), *value;
 	int ret = 0;
@@ -127,7 +120,7 @@ int facts_on_info(struct replay *r, const struct record *rec, struct err *e)
 	return ret;
 }
 
-int facts_on_clock(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_clock(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_clock *ev = rec->event;
 	u64 now = ev->monotonic;
@@ -151,7 +144,7 @@ static char *end_of_file(char *text)
 	return NULL;
 }
 
-int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_site *ev = rec->event;
 	char *text = strndup(rec->tail, rec->tail_len), *function, id[41] = "";
@@ -165,39 +158,39 @@ int facts_on_site(struct replay *r, const struct record *rec, struct err *e)
 	if (ev->build_id0)
 		snprintf(id, sizeof(id), "%016llx%016llx%08x", (unsigned long long)ev->build_id0,
 			 (unsigned long long)ev->build_id1, ev->build_id2);
-	ret = db_insert(r->db, TABLE_site, e, "issiiis", (s64)ev->id, text,
-			function ? function : "", (s64) !!(ev->flags & SITE_RETURN), (s64)ev->args,
-			(s64)(ev->offset & INT64_MAX), id);
+	ret = row_put(r->db, site, e, .id = ev->id, .file = text,
+		      .function = function ? function : "", .returns = !!(ev->flags & SITE_RETURN),
+		      .args = ev->args, .offset = ev->offset & INT64_MAX, .build_id = id);
 	if (ret == 0 && ev->flags & SITE_ENTRY && !(ev->flags & SITE_RETURN))
 		ret = calls_entries_only(r, ev->id, e);
 	free(text);
 	return ret;
 }
 
-int facts_on_disk(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_disk(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_disk *ev = rec->event;
 	char name[64] = "";
 
 	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
-	return db_insert(r->db, TABLE_disk, e, "isii", (s64)ev->dev, name, (s64)ev->rotational,
-			 (s64)(ev->sectors & INT64_MAX));
+	return row_put(r->db, disk, e, .dev = ev->dev, .name = name, .rotational = ev->rotational,
+		       .sectors = ev->sectors & INT64_MAX);
 }
 
-int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_doctor(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_doctor *ev = rec->event;
 	const struct schema *s = reader_schema(r->reader);
 	char why[700] = "";
 
 	memcpy(why, rec->tail, rec->tail_len < sizeof(why) ? rec->tail_len : sizeof(why) - 1);
-	return db_insert(r->db, TABLE_doctor, e, "sis",
-			 ev->group < GROUP_MAX ? s->groups[ev->group].name : "unknown",
-			 (s64)ev->level, why);
+	return row_put(r->db, doctor, e,
+		       .grp = ev->group < GROUP_MAX ? s->groups[ev->group].name : "unknown",
+		       .level = ev->level, .why = why);
 }
 
 /* "type source mount-point" */
-int facts_on_mount(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_mount(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_mount *ev = rec->event;
 	char *text = strndup(rec->tail, rec->tail_len), *source, *target;
@@ -213,25 +206,26 @@ int facts_on_mount(struct replay *r, const struct record *rec, struct err *e)
 		source[-1] = '\0';
 	if (target > source)
 		target[-1] = '\0';
-	ret = db_insert(r->db, TABLE_mount, e, "isss", (s64)ev->dev, text, source, target);
+	ret = row_put(r->db, mount, e, .dev = ev->dev, .type = text, .source = source,
+		      .target = target);
 	free(text);
 	return ret;
 }
 
-int facts_on_self(struct replay *r, const struct record *rec, struct err *e)
+static int facts_on_self(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_self *ev = rec->event;
-	s64 *row = bulk_row(r->bulk, TABLE_overhead);
+	struct row_overhead *row = bulk_add(r->bulk, overhead);
 
 	(void)e;
-	row[0] = replay_time(r, rec->ts);
-	row[1] = ev->drainer & INT64_MAX;
-	row[2] = ev->compressor & INT64_MAX;
-	row[3] = ev->process & INT64_MAX;
-	row[4] = ev->ring_bytes & INT64_MAX;
-	row[5] = ev->file_bytes & INT64_MAX;
-	row[6] = ev->high_water & INT64_MAX;
-	row[7] = ev->rss & INT64_MAX;
+	row->ts = replay_time(r, rec->ts);
+	row->drainer = ev->drainer & INT64_MAX;
+	row->compressor = ev->compressor & INT64_MAX;
+	row->process = ev->process & INT64_MAX;
+	row->ring_bytes = ev->ring_bytes & INT64_MAX;
+	row->file_bytes = ev->file_bytes & INT64_MAX;
+	row->high_water = ev->high_water & INT64_MAX;
+	row->rss = ev->rss & INT64_MAX;
 	return 0;
 }
 
@@ -258,7 +252,7 @@ static int put_start(struct replay *r, struct err *e)
 	return put_fact(r, "start", full, e);
 }
 
-int facts_finish(struct replay *r, struct err *e)
+static int facts_finish(struct replay *r, struct err *e)
 {
 	const struct recording_state *st = reader_state(r->reader);
 	const struct {
@@ -286,13 +280,15 @@ int facts_finish(struct replay *r, struct err *e)
 	return ret < 0 ? ret : put_start(r, e);
 }
 
-void facts_free(struct replay *r)
-{
-	char *name;
-	size_t at = 0;
+static const struct handler handlers[] = {
+	{ EV_info, true, facts_on_info },   { EV_clock, true, facts_on_clock },
+	{ EV_site, true, facts_on_site },   { EV_disk, true, facts_on_disk },
+	{ EV_self, true, facts_on_self },   { EV_doctor, true, facts_on_doctor },
+	{ EV_mount, true, facts_on_mount }, { 0 },
+};
 
-	while ((name = idmap_each(&r->call_names, &at)))
-		free(name);
-	idmap_free(&r->call_names);
-	free(r->targets);
-}
+const struct tracker track_facts = {
+	.name = "facts",
+	.handlers = handlers,
+	.finish = facts_finish,
+};
