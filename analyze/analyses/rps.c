@@ -37,8 +37,6 @@
 
 static const struct metric metrics[] = {
 	{ "turns", "1/s", HIGHER_IS_BETTER, "turns a second: requests, if they are not pipelined" },
-	{ "requests", "1/s", HIGHER_IS_BETTER,
-	  "requests a second by the size of one, if what turns receive are multiples of it" },
 	{ "sends", "1/s", HIGHER_IS_BETTER, "sends a second by the chosen call" },
 	{ "calls", "1/s", HIGHER_IS_BETTER, "returns of the probed function a second" },
 	{ "sends/turn", "", NEITHER_IS_BETTER, "mean number of the chosen call in a turn" },
@@ -73,8 +71,7 @@ struct server {
 	double first, last;		  /* turns, ns */
 	double latency, latency_max, q[2];
 	double one_many, many_one, many_many, paired, handed_over; /* turns */
-	double request_bytes, several, depth, least; /* requests a turn: what fits in, the fewest */
-	double bytes[2];			     /* a second: received, sent; NAN: not known */
+	double bytes[2]; /* a second: received, sent; NAN: not known */
 	double connections, most_open;
 	double *counts[2];     /* turns, sends: of whole windows without loss, first to last turn */
 	size_t windows, lossy; /* how many; how many were left out */
@@ -210,16 +207,12 @@ static int put_server(struct analysis_ctx *c, const struct server *s, struct err
 	double error = stats_rate_error(s->dispersion, s->turns, s->windows);
 	double send_error =
 		stats_rate_error(s->dispersion * s->sends_per_turn, s->sends, s->windows);
-	double request_error =
-		stats_rate_error(s->dispersion * s->depth, s->turns * s->depth, s->windows);
 	bool f = s->function;
 	const struct {
 		const char *name;
 		double value, low, high, n;
 	} values[] = {
 		{ "turns", f ? NAN : s->turn_rate, 1 - error, 1 + error, s->turns },
-		{ "requests", s->turn_rate * s->depth, s->least / s->depth * (1 - request_error),
-		  1 + request_error, s->turns },
 		{ "sends", f ? NAN : s->send_rate, 1 - send_error, 1 + send_error, s->sends },
 		{ "calls", f ? s->turn_rate : NAN, 1 - error, 1 + error, s->turns },
 		{ "sends/turn", f ? NAN : s->sends_per_turn, NO_INTERVAL, s->turns },
@@ -253,8 +246,7 @@ static const char windows_sql[] =
 	" sum(w.turns) AS turns FROM request_window w JOIN service s ON s.id=w.service"
 	" GROUP BY w.service, second";
 static const char shapes_sql[] =
-	"SELECT name, turns, one_many, many_one, many_many, paired, request_bytes, several, requests,"
-	" handed_over, most_open FROM service WHERE kind<>'function'";
+	"SELECT name, turns, one_many, many_one, many_many, paired, handed_over, most_open FROM service WHERE kind<>'function'";
 
 /* Whether sends can stand for requests. */
 static int put_ratio(struct analysis_ctx *c, const struct server *s, struct err *e)
@@ -277,7 +269,6 @@ static int put_ratio(struct analysis_ctx *c, const struct server *s, struct err 
 static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err *e)
 {
 	double notable = NOTABLE * s->turns;
-	bool shared = s->several > notable;
 	int ret = 0;
 
 	if (s->many_many > notable)
@@ -289,25 +280,16 @@ static int put_shapes(struct analysis_ctx *c, const struct server *s, struct err
 			2 * s->paired > s->many_many ? ", as many as receives in most" : "",
 			2 * s->handed_over > s->turns ? "multiplexed (other threads answer)"
 						      : "pipelined or multiplexed");
-	if (ret == 0 && shared)
-		ret = put_prose(
-			c, e, WARNING, "OVERLAP", shapes_sql,
-			"%s: what turns receive, alone or a few together, are multiples of %.0f "
-			"bytes, in %.0f %% of turns more than once it: requests are probably "
-			"pipelined or multiplexed, %.1f in a turn on average, %s a second (probe the function that handles "
-			"one to be sure).",
-			s->name, s->request_bytes, 100 * s->several / s->turns, s->depth,
-			counted(s->depth * s->turn_rate).text);
 	if (ret == 0 && s->many_one > notable)
-		ret = put_prose(c, e, NOTE, "OBSERVED", shapes_sql,
-				"%s: N:1, in %.0f %% of its turns several receives make %s.",
-				s->name, 100 * s->many_one / s->turns,
-				shared ? "what one send answers" : "one request");
+		ret = put_prose(
+			c, e, NOTE, "OBSERVED", shapes_sql,
+			"%s: N:1, in %.0f %% of its turns several receives make one request.",
+			s->name, 100 * s->many_one / s->turns);
 	if (ret == 0 && s->one_many > notable)
-		ret = put_prose(c, e, NOTE, "OBSERVED", shapes_sql,
-				"%s: 1:N, in %.0f %% of its turns several sends answer one %s.",
-				s->name, 100 * s->one_many / s->turns,
-				shared ? "receive" : "request");
+		ret = put_prose(
+			c, e, NOTE, "OBSERVED", shapes_sql,
+			"%s: 1:N, in %.0f %% of its turns several sends answer one request.",
+			s->name, 100 * s->one_many / s->turns);
 	return ret;
 }
 
@@ -380,12 +362,11 @@ static int analyse_server(struct analysis_ctx *c, struct server *s, struct err *
 
 static void read_server(struct server *s, sqlite3_stmt *q)
 {
-	double *const numbers[] = { &s->turns,	       &s->first,	&s->last,
-				    &s->latency,       &s->latency_max, &s->one_many,
-				    &s->many_one,      &s->many_many,	&s->paired,
-				    &s->request_bytes, &s->several,	&s->depth,
-				    &s->least,	       &s->handed_over, &s->connections,
-				    &s->most_open };
+	double *const numbers[] = { &s->turns,	     &s->first,	      &s->last,
+				    &s->latency,     &s->latency_max, &s->one_many,
+				    &s->many_one,    &s->many_many,   &s->paired,
+
+				    &s->handed_over, &s->connections, &s->most_open };
 	size_t i;
 
 	s->id = sqlite3_column_int64(q, 0);
@@ -397,9 +378,6 @@ static void read_server(struct server *s, sqlite3_stmt *q)
 		*numbers[i] = sqlite3_column_double(q, 5 + (int)i);
 	if (s->id < 0) /* maxima of several processes need not be of one time */
 		s->most_open = NAN;
-	/* without a size of one, turns are not known to be of several */
-	s->depth = s->request_bytes ? s->depth / s->turns : NAN;
-	s->least /= s->turns;
 	s->latency = s->turns && s->latency_max > 0 ? s->latency / s->turns : NAN;
 	s->sends_per_turn = s->spread = s->send_rate = s->bytes[0] = s->bytes[1] = NAN;
 }
@@ -414,16 +392,12 @@ static int run(struct analysis_ctx *c, struct err *e)
 		" SELECT -1, common || ' (' || g.n || ' processes)', function, common, 0, sum(turns) AS turns,"
 		" min(first_turn), max(last_turn), sum(latency_sum), max(latency_max), sum(one_many),"
 		" sum(many_one), sum(many_many), sum(paired),"
-		/* workers that answered little may not have seen enough sizes */
-		" iif(min(nullif(request_bytes, 0)) = max(request_bytes)"
-		" AND sum(turns) FILTER (WHERE request_bytes) >= 0.9 * sum(turns), max(request_bytes), 0),"
-		" sum(several), sum(iif(requests, requests, turns)),"
-		" sum(iif(requests, requests_least, turns)), sum(handed_over),"
+		" sum(handed_over),"
 		" sum(connections), NULL FROM several g JOIN s USING(common) WHERE turns > 0"
 		" GROUP BY common UNION ALL"
 		" SELECT id, name, function, common, g.n IS NOT NULL, turns, first_turn, last_turn,"
 		" latency_sum, latency_max, one_many, many_one, many_many, paired,"
-		" request_bytes, several, requests, requests_least, handed_over, connections, most_open FROM s LEFT JOIN several g USING(common)"
+		" handed_over, connections, most_open FROM s LEFT JOIN several g USING(common)"
 		" ORDER BY 3, turns DESC, 1";
 	sqlite3_stmt *q;
 	int n = 0, ret = db_query(&q, c->db, e, sql, "");
