@@ -231,7 +231,7 @@ static void who_polls_one_server_waits_for_an_answer(void **state)
 		2);
 	assert_int_equal(
 		asked(db,
-		      "SELECT value FROM metric WHERE name='slack' AND subject='server[100] poll'"),
+		      "SELECT value FROM metric WHERE name='mean wait' AND subject='server[100] poll'"),
 		350);
 	sqlite3_close(db);
 }

@@ -107,9 +107,10 @@ static void who_waits_for_an_answer_is_not_idle(void **state)
 		"804000 0 switch next=100\n805000 100 syscall nr=read fd=6 dur=602000 ret=10\n");
 	run_analysis(db, "slack");
 	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='waits'", 1);
-	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='slack'",
+	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='mean wait'",
 	   202000);
-	is(db, "SELECT round(value) FROM metric WHERE subject='server[100] socket' AND name='idle'",
+	is(db,
+	   "SELECT round(value) FROM metric WHERE subject='server[100] socket' AND name='asleep'",
 	   20);
 	sqlite3_close(db);
 }
