@@ -58,7 +58,7 @@ def waits_in_poll(subject):
 # what saturation and slack say of a recording: name here, analysis, metric, subjects
 SERIES = [
     ("variance", "saturation", "recv var", None), ("cv2", "saturation", "recv CV2", None),
-    ("wait", "slack", "slack", waits_in_poll), ("idle", "slack", "idle", waits_in_poll),
+    ("wait", "slack", "mean wait", waits_in_poll), ("idle", "slack", "idle share", None),
 ]
 
 
