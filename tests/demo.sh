@@ -76,7 +76,7 @@ elif ! record; then
 	cannot "${why:-obsrec could not start}"
 fi
 
-rate() { ./obsanalyze sql --csv $demo/redis.db "SELECT round($1, 1) FROM metric WHERE analysis='rps' AND name='turns' LIMIT 1" | tail -n 1 | tr -d '\r'; }
+rate() { ./obsanalyze sql --csv $demo/redis.db "SELECT round($1, 1) FROM metric WHERE analysis='rps' AND name IN ('requests','exchanges') LIMIT 1" | tail -n 1 | tr -d '\r'; }
 ./obsanalyze load -o $demo/redis.db $demo/redis.obs || exit 1
 estimate=$(rate value)
 [ -n "$estimate" ] || { echo "demo: the recording shows no requests" >&2; exit 1; }

@@ -83,7 +83,7 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 		" p.value, n.value FROM metric m"
 		" LEFT JOIN metric p ON p.analysis='rps' AND p.subject=m.subject AND p.name='p99'"
 		" LEFT JOIN metric n ON n.analysis='rps' AND n.subject=m.subject AND n.name='N:N'"
-		" WHERE m.analysis='rps' AND m.name IN ('turns', 'calls') AND m.value > 0"
+		" WHERE m.analysis='rps' AND m.name IN ('requests', 'exchanges', 'calls') AND m.value > 0"
 		/* the server that the cause is of, where one is known: the rest tells of it */
 		" ORDER BY (SELECT substr(m.subject, 1, length(who))=who AND (who LIKE '%]' OR"
 		" substr(m.subject, length(who) + 1, 1) IN ('[', ':', ' ')) FROM w) DESC,"

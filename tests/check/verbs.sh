@@ -214,7 +214,7 @@ is "the time between recordings in a row is told" \
 is "it has no known state" "$($o sql --csv row.obs "SELECT sum(t.dur) >= 9100000000 FROM thread_state t JOIN state s ON s.id=t.state
 	WHERE s.name='unknown' AND t.tid=7" | tail -n 1 | tr -d '\r')" 1
 is "rates are of the time that was recorded" "$($o sql --csv row.obs "SELECT CAST(round(value) AS INTEGER) FROM metric
-	WHERE analysis='rps' AND name='turns'" | tail -n 1 | tr -d '\r')" 200
+	WHERE analysis='rps' AND name IN ('requests','exchanges')" | tail -n 1 | tr -d '\r')" 200
 is "the report says so" "$($o report row.obs | tr -s ' \n' ' ' | grep -c 'For 9.10 s of that, between recordings that were merged, nothing was recorded')" 1
 $o redact -o hidden.obs row.obs 2>/dev/null
 is "also when it was redacted" "$($o report hidden.obs | grep -c 'between recordings')" 1

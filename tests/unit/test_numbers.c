@@ -277,8 +277,8 @@ static const char *cell(double value, double low, double high, const char *unit)
 	struct pivot p;
 
 	assert_int_equal(db_open(&db, NULL, true, &e), 0);
-	assert_int_equal(db_insert(db, TABLE_metric, &e, "sssssdddis", "a", "who", "m", unit, "",
-				   value, low, high, (s64)1, "COMPLETE"),
+	assert_int_equal(db_insert(db, TABLE_metric, &e, "sssisssdddis", "a", "who", "none", (s64)0,
+				   "m", unit, "", value, low, high, (s64)1, "COMPLETE"),
 			 0);
 	assert_int_equal(pivot_read(&p, db, "a", 9, ESCAPE_TEXT, &e), 0);
 	snprintf(text, sizeof(text), "%s", p.rows[0].cell[0]);

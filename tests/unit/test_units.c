@@ -107,9 +107,10 @@ static void who_waits_for_an_answer_is_not_idle(void **state)
 		"804000 0 switch next=100\n805000 100 syscall nr=read fd=6 dur=602000 ret=10\n");
 	run_analysis(db, "slack");
 	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='waits'", 1);
-	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='slack'",
+	is(db, "SELECT value FROM metric WHERE subject='server[100] socket' AND name='mean wait'",
 	   202000);
-	is(db, "SELECT round(value) FROM metric WHERE subject='server[100] socket' AND name='idle'",
+	is(db,
+	   "SELECT round(value) FROM metric WHERE subject='server[100] socket' AND name='asleep'",
 	   20);
 	sqlite3_close(db);
 }
@@ -331,8 +332,8 @@ static void calls_are_split_into_all_classes(void **state)
 		{ "futex", "syscall_args nr=futex arg0=0x1000 arg1=0x80", 1, 0, 100000 },
 		{ "disk", "syscall_args nr=pread64 arg0=9 ret=1", 2, 2, 200000 },
 		{ "other D", "syscall_args nr=mkdir", 2, 0, 300000 },
-		{ "socket as server", "syscall nr=read fd=5 ret=1", 1, 0, 400000 },
-		{ "socket as client", "syscall nr=read fd=6 ret=1", 1, 0, 500000 },
+		{ "socket wait", "syscall nr=read fd=5 ret=1", 1, 0, 400000 },
+		{ "upstream wait", "syscall nr=read fd=6 ret=1", 1, 0, 500000 },
 		{ "pipe", "syscall nr=read fd=7 ret=1", 1, 0, 600000 },
 		{ "poll", "syscall_args nr=epoll_wait arg0=4 arg3=-1", 1, 0, 700000 },
 		{ "timer", "syscall_args nr=nanosleep", 1, 0, 800000 },
@@ -369,10 +370,11 @@ static void calls_are_split_into_all_classes(void **state)
 			 waits[i].part);
 		is(db, sql, waits[i].ns);
 	}
-	is(db, "SELECT value FROM metric WHERE name='max' AND subject='handle: run queue, woken'",
+	is(db,
+	   "SELECT value FROM metric WHERE name='max' AND subject='handle: runnable after wakeup'",
 	   8000);
 	is(db,
-	   "SELECT value FROM metric WHERE name='max' AND subject='handle: run queue, preempted'",
+	   "SELECT value FROM metric WHERE name='max' AND subject='handle: runnable, preempted'",
 	   900000);
 	is(db, "SELECT value FROM metric WHERE name='max' AND subject='handle: on CPU'",
 	   8 * 20000 + 20000);

@@ -31,7 +31,7 @@ static void both_halves_tell_of_one_server(void **state)
 	assert_int_equal(
 		db_run(db, &e,
 		       "INSERT INTO metric(analysis, subject, name, unit, value, n) SELECT 'rps',"
-		       " x.name || substr(unit, instr(unit, '[')) || ':80', 'turns', '1/s', 100, n"
+		       " x.name || substr(unit, instr(unit, '[')) || ':80', 'requests', '1/s', 100, n"
 		       " FROM cause, (SELECT 'busier' AS name, 900 AS n UNION ALL SELECT 'server', 10"
 		       " UNION ALL SELECT 'serverless', 90) x WHERE rank=1",
 		       ""),
