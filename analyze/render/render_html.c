@@ -9,7 +9,7 @@
 #include "html_parts.h"
 #include "html_table.h"
 #include "pictures.h"
-#include "verdict.h"
+#include "screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,10 +66,10 @@ static int put_verdict(struct page *p)
 	static const struct {
 		const char *verdict, *class;
 	} classes[] = { { "COMPLETE", "good" }, { "TRUNCATED", "warn" }, { "LOSSY", "bad" } };
-	struct buf service = { 0 }, complete = { 0 };
+	struct screen s = { 0 };
 	const char *worst = "";
 	size_t i;
-	int ret = verdict_make(&service, &complete, p->db, p->e);
+	int ret = screen_read(&s, p->db, p->e);
 
 	if (ret == 0)
 		ret = verdict_worst(p->db, &worst, p->e);
@@ -80,16 +80,15 @@ static int put_verdict(struct page *p)
 			  "<section class=\"verdict\" id=\"verdict\" aria-labelledby=\"verdict-h\">"
 			  "<h2 id=\"verdict-h\">Verdict</h2>\n<p>");
 	if (ret == 0)
-		ret = put_trace(p, service.data);
+		ret = put_trace(p, s.problem.data);
 	if (ret == 0)
 		ret = buf_printf(p->out, p->e, "</p>\n<p><span class=\"tag %s\">%s</span> ",
 				 classes[i].class, classes[i].verdict);
 	if (ret == 0)
-		ret = put_trace(p, complete.data);
+		ret = put_trace(p, s.complete.data);
 	if (ret == 0)
 		ret = put(p, "</p>\n</section>\n");
-	buf_free(&service);
-	buf_free(&complete);
+	screen_free(&s);
 	return ret;
 }
 
