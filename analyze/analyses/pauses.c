@@ -260,7 +260,7 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 #define STATE(id, name, off, doc) "?,"
 #include "analyze/store/waits.def"
 #undef STATE
-			       "nullif(?,-1),?,?,?,?,?,?,?,?,?,?,?,?)",
+			       "nullif(?,-1),?,?,?,?,?,?,?,?,?,?,?,?,0)",
 			       "");
 
 	for (i = 0; i < f->n && ret == 0; i++) {

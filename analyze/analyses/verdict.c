@@ -189,6 +189,18 @@ static int put_row(struct analysis_ctx *c, const struct judged *j, int rank, str
 			 j->ratio_low, j->ratio_high, (s64)j->n, j->finding, c->verdict);
 }
 
+static int mark_pauses(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	sqlite3_stmt *q;
+	int i, ret = db_query(&q, c->db, e, "UPDATE pause SET counts=1 WHERE rowid=?", "");
+
+	for (i = 0; i < j->n_pauses && ret == 0; i++)
+		if (j->pauses[i].counts)
+			ret = db_again(q, e, "i", j->pauses[i].id);
+	sqlite3_finalize(q);
+	return ret;
+}
+
 static int put_numbers(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	const struct {
@@ -270,7 +282,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	int i, n = 0, ret = v ? 0 : err_set(e, ERR_FAIL, "out of memory for the verdict");
 
 	if (ret == 0)
-		ret = db_exec(c->db, e, "DELETE FROM verdict");
+		ret = db_exec(c->db, e,
+			      "DELETE FROM verdict; UPDATE pause SET counts=0 WHERE counts");
 	if (ret == 0)
 		ret = read_limits(c, &l, e);
 	if (ret == 0)
@@ -284,6 +297,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = verdict_say(c, &v[i], e);
 		if (ret == 0)
 			ret = put_row(c, &v[i], i + 1, e);
+		if (ret == 0)
+			ret = mark_pauses(c, &v[i], e);
 		if (ret == 0 && v[i].requests > 0)
 			ret = put_numbers(c, &v[i], e);
 	}

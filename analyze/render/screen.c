@@ -145,9 +145,9 @@ static int read_moments(struct screen *s, sqlite3 *db, struct err *e)
 {
 	static const char pauses[] =
 		"SELECT ts, dur, 'pause, ' || printf('%,d', waiting) || ' waited', iif(request IS NULL, '',"
-		" " PEER
-		") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 ORDER BY id"
-		" LIMIT ?2) x";
+		" " PEER ") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 AND"
+		" 20 * dur >= (SELECT max(dur) FROM pause WHERE server=?1)"
+		" ORDER BY counts DESC, id LIMIT ?2) x";
 	static const char requests[] =
 		"SELECT ts, dur, 'request', " PEER
 		" FROM (SELECT ts - queued AS ts, dur + queued AS dur,"
