@@ -190,8 +190,9 @@ validate: deps ## prove the answers on real servers and scenarios: PART=..., QUI
 	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 
-demo: deps ## record a real server under load, and report on it
-	$(Q)$(MAKE) --no-print-directory all
+demo: ## record a real server under load, healthy and with a planted fault, and report on both
+	$(Q)mkdir -p $(OUT)
+	$(Q)$(MAKE) --no-print-directory deps all $(OUT)/loadgen >$(OUT)/demo.log 2>&1 || { tail -n 20 $(OUT)/demo.log; exit 1; }
 	$(Q)sh tests/demo.sh
 
 freeze: obsanalyze ## accept new events and fields as unchangeable

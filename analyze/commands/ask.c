@@ -5,6 +5,7 @@
 #include "analyze/base/when.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TIME_MAX 1000000000000000000ull /* ns: 31 years */
@@ -69,6 +70,36 @@ int ask_degraded(void *config, const char *arg, struct err *e)
 	return read_part(&((struct asked *)config)->degraded, "degraded", arg, e);
 }
 
+static int read_limit(unsigned long long *ret, const char *name, const char *arg, struct err *e)
+{
+	if (read_time(ret, arg, strlen(arg)) < 0 || !*ret)
+		return err_set(e, ERR_FAIL, "--%s needs a time such as 50ms or 1s, not %.40s", name,
+			       arg);
+	return 0;
+}
+
+int ask_limit_pause(void *config, const char *arg, struct err *e)
+{
+	return read_limit(&((struct asked *)config)->limits.pause, "limit-pause", arg, e);
+}
+
+int ask_limit_latency(void *config, const char *arg, struct err *e)
+{
+	return read_limit(&((struct asked *)config)->limits.latency, "limit-latency", arg, e);
+}
+
+int ask_limit_factor(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	double factor = strtod(arg, &end);
+
+	if (*end || end == arg || !(factor > 1 && factor <= 1000))
+		return err_set(e, ERR_FAIL,
+			       "--limit-factor needs a number above 1 such as 1.5, not %.40s", arg);
+	((struct asked *)config)->limits.factor = arg;
+	return 0;
+}
+
 static int put_time(sqlite3 *db, const char *key, unsigned long long ns, struct err *e)
 {
 	char text[32];
@@ -102,6 +133,12 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 	ret = put_part(db, "baseline", &a->baseline, e);
 	if (ret == 0)
 		ret = put_part(db, "degraded", &a->degraded, e);
+	if (ret == 0 && a->limits.pause)
+		ret = put_time(db, "limit_pause_ns", a->limits.pause, e);
+	if (ret == 0 && a->limits.latency)
+		ret = put_time(db, "limit_latency_ns", a->limits.latency, e);
+	if (ret == 0 && a->limits.factor)
+		ret = db_insert(db, TABLE_recording, e, "ss", "limit_factor", a->limits.factor);
 	if (ret < 0 || !a->qos)
 		return ret;
 	for (i = 0; i < sizeof(qos_names) / sizeof(qos_names[0]); i++)
@@ -114,5 +151,6 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 
 bool ask_special(const struct asked *a)
 {
-	return a->step || a->qos || a->baseline.to || a->degraded.to;
+	return a->step || a->qos || a->baseline.to || a->degraded.to || a->limits.pause ||
+	       a->limits.latency || a->limits.factor;
 }

@@ -18,12 +18,19 @@ struct asked {
 		unsigned long long from, to; /* ns after the begin; to 0: not named */
 	} baseline, degraded;
 	bool own_queries; /* only the user's: a database may have other tables than ours */
+	struct asked_limits {
+		unsigned long long pause, latency; /* ns; 0: the default */
+		const char *factor;		   /* NULL: the default */
+	} limits;
 };
 
 int ask_step(void *config, const char *arg, struct err *e);
 int ask_qos(void *config, const char *arg, struct err *e);
 int ask_baseline(void *config, const char *arg, struct err *e);
 int ask_degraded(void *config, const char *arg, struct err *e);
+int ask_limit_pause(void *config, const char *arg, struct err *e);
+int ask_limit_latency(void *config, const char *arg, struct err *e);
+int ask_limit_factor(void *config, const char *arg, struct err *e);
 
 #define ASK_STEP                                                                            \
 	{                                                                                   \
@@ -38,6 +45,12 @@ int ask_degraded(void *config, const char *arg, struct err *e);
 	  ask_degraded },                                                                        \
 	{ "qos", 0, "SERIES|FILE", "what metrics are correlated with: rps, p50, p90, p95 or "    \
 	  "p99 (of turns), calls, call-p95, or a CSV file of times and values", ask_qos }
+#define ASK_LIMITS                                                                               \
+	{ "limit-pause", 0, "TIME", "a pause as long as this is a problem; default: 100ms",      \
+	  ask_limit_pause },                                                                     \
+	{ "limit-latency", 0, "TIME", "latency higher by this is a problem; default: 1ms",       \
+	  ask_limit_latency },                                                                   \
+	{ "limit-factor", 0, "NUMBER", "and by this factor; default: 1.5", ask_limit_factor }
 /* clang-format on */
 
 /* True if anything was asked that changes tables or answers, beside the filter. */

@@ -57,6 +57,14 @@ static int set_analysis(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
+static int set_all(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.all = true;
+	return 0;
+}
+
 static int set_output(void *config, const char *arg, struct err *e)
 {
 	(void)e;
@@ -72,8 +80,11 @@ static const struct opt opts[] = {
 	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
 	{ "analysis", 'a', "NAME", "only this one: overview, rps, saturation, ... (man page)",
 	  set_analysis },
+	{ "verbose", 'v', NULL, "everything: notes, causes, tables, limits", set_all },
+	{ "all", 0, NULL, "the same", set_all },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
 	ASK_OPTIONS,
+	ASK_LIMITS,
 	FILTER_OPTS,
 	CACHE_OPTS,
 	{ 0 },

@@ -15,6 +15,7 @@ struct render_options {
 	enum render_format format;
 	int width;	  /* columns of a terminal: tables are cut to it */
 	bool colour;	  /* text only */
+	bool all;	  /* text and Markdown: more than the first screen */
 	const char *only; /* one analysis; NULL: all */
 	const char *name; /* of the recording, as the user gave it */
 };

@@ -51,7 +51,7 @@ for change in 's/"metrics"/"metricz"/' 's/"severity": 0/"severity": "0"/' 's/"ev
 	sed "$change" "$work/demo.json" >"$work/broken.json"
 	check "a report changed by $change does not" no python3 tests/check/json_schema.py "$work/schema.json" "$work/broken.json"
 done
-for change in 's|<h2 id="verdict-h">|<h2 id="verdict-h"><script>1</script>|' 's|<main>|<main><img src="http://example.org/x.png">|' \
+for change in 's|<h2 id="verdict-h" class="skip">|&<script>1</script>|' 's|<main>|<main><img src="http://example.org/x.png">|' \
 	's|href="#limits"|href="#nowhere"|' 's|<th scope="row">|<th>|' 's|<caption>|<p>|' 's|</figcaption>||' "s|default-src 'none'|default-src *|"; do
 	sed "$change" "$work/demo.html" >"$work/broken.html"
 	check "a page changed by $change breaks the rules" no python3 tests/check/html_rules.py "$work/broken.html"
@@ -162,6 +162,16 @@ PATH=$work/bin $oa compare --html "$work/bare.html" "$work/before.obs" "$work/af
 check "so does a comparison" grep -q '3 pictures are missing: pictures need gnuplot' "$work/bare.html"
 check "with gnuplot nothing is missing" no grep -q 'pictures are missing' "$work/demo.html"
 check "and all that the recording has are drawn" test "$(grep -c '<figure ' "$work/demo.html")" -ge 6
-first=$($oa report "$work/demo.obs" 2>/dev/null | head -n 1)
-check "the text begins with the service" sh -c "echo '$first' | grep -q '^redis-server.* answered [0-9,]* requests a second'"
+# the first screen: what it is, and nothing else unless it is asked for
+$oa report "$work/demo.obs" >"$work/first" 2>/dev/null
+check "the text begins with the server" sh -c "head -n 1 '$work/first' | grep -q '^redis-server\[.* on vm '"
+check "the first screen fits a terminal" awk 'length > 80 { exit 1 } END { exit NR > 24 }' "$work/first"
+check "-v prints more" sh -c "'$oa' report -v '$work/demo.obs' | grep -q '(overview)'"
+check "so does --all" sh -c "'$oa' report --all '$work/demo.obs' | grep -q '(overview)'"
+check "Markdown fits a ticket" sh -c "'$oa' report -m '$work/demo.obs' | awk 'END { exit NR > 40 }'"
+check "limits decide" sh -c "'$oa' report --no-cache --limit-pause 1ms --limit-factor 1.01 --json '$work/demo.obs' |
+	python3 -c 'import json, sys; v = json.load(sys.stdin)[\"verdict\"]; sys.exit(v[\"status\"] != \"problem\")'"
+check "a limit that is none is refused" no "$oa" report --limit-factor 0.5 "$work/demo.obs"
+check "one analysis judges nothing" sh -c "'$oa' report -a rps --json '$work/demo.obs' |
+	python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)[\"verdict\"][\"status\"] is not None)'"
 exit $bad

@@ -3,7 +3,6 @@
 #include "slowed.h"
 
 #include "analyze/analyses/analysis.h"
-#include "analyze/render/verdict.h"
 #include "loaded.h"
 
 #include <setjmp.h>
@@ -290,16 +289,4 @@ long of_all_kinds(struct script *s, long t)
 	static int next;
 
 	return parts[next++ % 6](s, t);
-}
-
-void verdict_says(sqlite3 *db, const char *words)
-{
-	struct buf service = { 0 }, complete = { 0 };
-	struct err e = { 0 };
-
-	assert_int_equal(verdict_make(&service, &complete, db, &e), 0);
-	if (!strstr(service.data, words))
-		fail_msg("not \"%s\": %s", words, service.data);
-	buf_free(&service);
-	buf_free(&complete);
 }

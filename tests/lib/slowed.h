@@ -46,7 +46,4 @@ sqlite3 *script_play(struct script *s, const char *targets, long end, const char
 /* TURNS turns; every 0: the second half is slow; else each of so many. facts may be NULL. */
 sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *facts);
 
-/* Fails the test if the first sentence of a report does not hold these words. */
-void verdict_says(sqlite3 *db, const char *words);
-
 #endif

@@ -180,8 +180,6 @@ static void time_itself_is_a_unit(void **state)
 	   "server[100]: no change was found in what its busiest thread spends its time on (n 128 "
 	   "windows of 9.383 ms,%for 0.094 s.'",
 	   1);
-	verdict_says(db, "windows of server[100]: the time of its busiest thread (n = 128); ");
-	verdict_says(db, " of that is sleeping by its own will");
 	sqlite3_close(db);
 	db = worked(false, TURNS / 2, slow_disk,
 		    "INSERT INTO recording VALUES('baseline_from',1e8),('baseline_to',5e8),"
@@ -192,8 +190,6 @@ static void time_itself_is_a_unit(void **state)
 	   "(n 4') FROM cause WHERE rank=1",
 	   1);
 	is(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%change%'", 0);
-	verdict_says(db, "windows of server[100] against those of the baseline (n = ");
-	verdict_says(db, " of the difference is waiting for the disk");
 	sqlite3_close(db);
 }
 
@@ -220,8 +216,6 @@ static void windows_that_changed_are_found(void **state)
 	is(db, "SELECT severity FROM finding WHERE analysis='causes' AND evidence<>'LIMIT'",
 	   WARNING);
 	is(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%no change was found%'", 0);
-	verdict_says(db, "windows of server[100] changed: those in 0.");
-	verdict_says(db, " of the difference is waiting for the disk");
 	sqlite3_close(db);
 }
 
@@ -316,8 +310,6 @@ static void who_else_had_the_cpu_is_told(void **state)
 	}
 	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
 	is(db, "SELECT kind='antagonist' AND itself AND culprit='server[100]' FROM cause", 1);
-	verdict_says(db, "because of server[100] itself (");
-	verdict_says(db, " %; burner[200] ");
 	sqlite3_close(db);
 }
 
