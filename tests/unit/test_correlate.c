@@ -206,12 +206,12 @@ static void step(sqlite3 *db, struct noise *r, double size, double own)
 
 	clear(db);
 	for (i = 0; i < WINDOWS; i++)
-		y[i] = 5 + (i < WINDOWS / 2 ? 0 : size) + 0.3 * normal(r);
+		y[i] = 5 + (i < WINDOWS / 2 ? 0 : size) + 0.1 * normal(r);
 	put_qos(db, y);
 	for (k = 0; k < THREADS; k++) {
 		ar(r, 0.5, x, WINDOWS);
 		for (i = 0; i < WINDOWS && k == 7; i++)
-			x[i] = (i < WINDOWS / 2 ? 0 : own) + 0.5 * normal(r);
+			x[i] = (i < WINDOWS / 2 ? 0 : own) + 0.1 * normal(r);
 		put_series(db, 100 + k, x);
 	}
 	commit(db);
