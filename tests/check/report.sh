@@ -132,7 +132,7 @@ for k in 10 900000000; do
 	"$oa" load -o "$work/knee.$k.db" "$work/demo.obs" && python3 - "$work/knee.$k.db" $k <<'END'
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
-db.execute("UPDATE metric SET value = ? WHERE analysis = 'saturation' AND name = 'recv knee'", (float(sys.argv[2]),))
+db.execute("INSERT INTO metric (analysis, subject, subject_kind, subject_id, name, value) SELECT 'saturation', name, 'server', id, 'recv knee', ? FROM server", (float(sys.argv[2]),))
 db.commit()
 END
 	"$oa" plot -a slack -o "$work/knee.$k" "$work/knee.$k.db" >/dev/null

@@ -199,8 +199,8 @@ for begin in 1 11; do
 		${begin}000000002 7 fd pid=7 fd=5 mode=0140000 ino=1 family=2 role=2 socktype=1 sport=80 dport=9
 		${begin}900000000 0 info text="stopped=${begin}900000000"
 		@cpu 0
-		${begin}050000000 0 switch next=7
-		$(for i in $(seq 100 5 899); do
+		${begin}000000000 0 switch next=7
+		$(for i in $(seq -w 0 5 899); do
 			echo "${begin}${i}000000 7 syscall nr=read fd=5 ret=20"
 			echo "${begin}${i}500000 7 syscall nr=write fd=5 ret=20"
 		done)

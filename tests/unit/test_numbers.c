@@ -99,6 +99,9 @@ static void numbers_for_people(void **state)
 		{ 75126.3, "1/s", "75,126" },	{ 1.5, "", "1.50" },
 		{ 5e6, "bytes", "5.00 MB" },	{ NAN, "ns", "-" },
 		{ -1234567, "", "-1,234,567" }, { 0, "", "0" },
+		{ 175.2e3, "ns", "175 us" },	{ 9.996e6, "ns", "10.0 ms" },
+		{ 999.9, "ns", "1.00 us" },	{ 17.456, "", "17.5" },
+		{ 175.4, "1/s", "175" },	{ 99.96e3, "bytes", "100 kB" },
 	};
 	char text[64];
 	size_t i;
@@ -293,7 +296,7 @@ static void intervals_in_cells(void **state)
 	assert_string_equal(cell(200, 190, 210, "1/s"), "200 +-5.0%");
 	assert_string_equal(cell(200, 160, 240, "1/s"), "200 +-20%");
 	/* wide ones have two ends, and percents always */
-	assert_string_equal(cell(2e6, 5e5, 4.5e6, "ns"), "2.00 ms (500.0 us..4.50 ms)");
+	assert_string_equal(cell(2e6, 5e5, 4.5e6, "ns"), "2.00 ms (500 us..4.50 ms)");
 	assert_string_equal(cell(50, 45, 100, "%"), "50.0 (45.0..100.0)");
 	/* nothing to say */
 	assert_string_equal(cell(50, NAN, NAN, "%"), "50.0");
