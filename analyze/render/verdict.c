@@ -5,13 +5,12 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/number.h"
 #include "render.h"
+#include "say.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define ALIKE	     1.02 /* times the usual ones: no slower than them */
-#define SEVERAL	     1.05 /* requests a turn, from which on turns are not called requests */
-#define QUEUED_LEAST 0.1  /* of the slow units' time: a wait before the receive that is told */
+#define SEVERAL 1.05 /* requests a turn, from which on turns are not called requests */
 
 static const struct {
 	const char *label, *says;
@@ -21,24 +20,6 @@ static const struct {
 	{ "OVERLAP", "only the times agree" },
 	{ "CORRELATED", "only the series move together" },
 };
-
-static const struct {
-	const char *category, *says;
-} categories[] = {
-#define CATEGORY(name, text) { #name, text },
-#include "analyze/store/categories.def"
-#undef CATEGORY
-};
-
-static const char *says_category(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
-		if (strcmp(categories[i].category, name) == 0)
-			return categories[i].says;
-	return name;
-}
 
 static const char *says_label(const char *name)
 {
@@ -73,12 +54,10 @@ static const char *says_rate(bool calls, double a_turn, double shared)
 static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
-		/* "turns of redis[9]" is of redis[9], "turns of postgres (9 processes)" of postgres
-		 */
-		"WITH u AS (SELECT substr(unit, instr(unit, ' of ') + 4) AS name FROM cause"
-		" ORDER BY rank, rowid LIMIT 1),"
-		" w AS (SELECT substr(name, 1, CASE WHEN instr(name, '[') THEN instr(name, ']')"
-		" WHEN instr(name, ' (') THEN instr(name, ' (') - 1 ELSE length(name) END) AS who FROM u)"
+		"WITH c AS (SELECT * FROM cause ORDER BY rank, rowid LIMIT 1),"
+		" w AS (SELECT s.name FROM c JOIN service s ON c.subject=iif(c.subject_kind='service', s.id,"
+		" s.pid) AND c.subject_kind IN ('service', 'process', 'program') UNION ALL"
+		" SELECT v.name FROM c JOIN server v ON c.subject_kind='server' AND v.id=c.subject)"
 		" SELECT m.subject, m.name, coalesce(r.value, m.value), iif(r.value, r.low, m.low),"
 		" iif(r.value, r.high, m.high), p.value, r.value / m.value, n.value FROM metric m"
 		" LEFT JOIN metric p ON p.analysis='rps' AND p.subject=m.subject AND p.name='p99'"
@@ -86,8 +65,7 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 		" LEFT JOIN metric n ON n.analysis='rps' AND n.subject=m.subject AND n.name='N:N'"
 		" WHERE m.analysis='rps' AND m.name IN ('turns', 'calls') AND m.value > 0"
 		/* the server that the cause is of, where one is known: the rest tells of it */
-		" ORDER BY (SELECT substr(m.subject, 1, length(who))=who AND (who LIKE '%]' OR"
-		" substr(m.subject, length(who) + 1, 1) IN ('[', ':', ' ')) FROM w) DESC,"
+		" ORDER BY m.subject IN (SELECT name FROM w) DESC,"
 		" m.name='calls', m.n DESC, m.rowid LIMIT 1";
 	char rate[32], low[32], high[32], p99[32];
 	sqlite3_stmt *s;
@@ -121,102 +99,14 @@ static int say_rate(struct buf *b, sqlite3 *db, struct err *e)
 	return ret;
 }
 
-/* Windows of time are all as long: what differs is what they were spent on. */
-static int say_windows(struct buf *b, sqlite3 *db, const char *unit, const char *n, bool compared,
-		       struct err *e)
-{
-	static const char sql[] =
-		"SELECT min(value) FILTER (WHERE name='from'), max(value) FILTER (WHERE name='to')"
-		" FROM metric WHERE analysis='causes' AND"
-		" instr(subject, ?1 || ': slow stretch ')=1";
-	sqlite3_stmt *s;
-	int ret;
-
-	if (!compared)
-		return buf_printf(b, e, "; %s: the time of its busiest thread (n = %s)", unit, n);
-	ret = db_query(&s, db, e, sql, "s", unit);
-	if (ret < 0)
-		return ret;
-	ret = db_step(s, e);
-	if (ret > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL)
-		ret = buf_printf(
-			b, e,
-			"; %s changed: those in %.3f to %.3f s (found, n = %s) against the "
-			"others",
-			unit, sqlite3_column_double(s, 0) / 1e9, sqlite3_column_double(s, 1) / 1e9,
-			n);
-	else if (ret >= 0)
-		ret = buf_printf(b, e, "; %s against those of the baseline (n = %s)", unit, n);
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
-}
-
-/* Mean time of slow and of usual units, and how many there are. */
-static int say_basis(struct buf *b, sqlite3 *db, const char *unit, bool *ret_alike, struct err *e)
-{
-	static const char sql[] =
-		"SELECT total(value) FILTER (WHERE name='slow'), total(value) FILTER (WHERE name='usual'),"
-		" max(n) FILTER (WHERE name='slow'), (SELECT value FROM metric WHERE analysis='causes' AND"
-		" name='slow' AND subject=?1 || ': of it, before the receive') FROM metric"
-		" WHERE analysis='causes' AND subject=?1 || ': whole'";
-	bool windows = strncmp(unit, "windows of ", 11) == 0, compared;
-	const char *with = "";
-	char slow[32], usual[32], n[32];
-	sqlite3_stmt *s;
-	int ret = db_query(&s, db, e, sql, "s", unit);
-
-	if (ret < 0)
-		return ret;
-	ret = db_step(s, e);
-	if (ret > 0) {
-		number_text(slow, sizeof(slow), sqlite3_column_double(s, 0), "ns");
-		number_text(usual, sizeof(usual), sqlite3_column_double(s, 1), "ns");
-		number_text(n, sizeof(n), sqlite3_column_double(s, 2), "");
-		compared = sqlite3_column_double(s, 1) > 0;
-		if (sqlite3_column_double(s, 3) >= QUEUED_LEAST * sqlite3_column_double(s, 0))
-			with = ", with the wait to be received";
-		*ret_alike = !compared || (!windows && sqlite3_column_double(s, 0) <
-							       ALIKE * sqlite3_column_double(s, 1));
-		ret = windows	   ? say_windows(b, db, unit, n, compared, e)
-		      : *ret_alike ? buf_printf(b, e, "; %s take %s on average%s (n = %s)", unit,
-						slow, with, n)
-				   : buf_printf(b, e, "; slow %s take %s instead of %s%s (n = %s)",
-						unit, slow, usual, with, n);
-	}
-	sqlite3_finalize(s);
-	return ret;
-}
-
-/* Who: the one behind all hops, else the culprit with its part of the time. */
-static int say_culprit(struct buf *b, sqlite3_stmt *s, struct err *e)
-{
-	const char *culprit = text_of(s, 6), *behind = text_of(s, 9), *second = text_of(s, 10);
-	double part = sqlite3_column_double(s, 7);
-	bool itself = sqlite3_column_int(s, 8);
-
-	if (*behind)
-		return buf_printf(b, e, ", behind it mostly %s", behind);
-	if (!*culprit)
-		return 0;
-	if (part <= 0)
-		return buf_printf(b, e, ", because of %s", culprit);
-	/* what it moved is known, not what waited for that */
-	if (strcmp(text_of(s, 1), "disk") == 0)
-		return buf_printf(b, e, ", while %.0f %% of the bytes were moved by %s%s",
-				  100 * part, culprit, itself ? " itself" : "");
-	return buf_printf(b, e, ", %s of it because of %s%s (%.0f %%%s%s)",
-			  part >= 0.5 ? "most" : "the largest part", culprit,
-			  itself ? " itself" : "", 100 * part, itself && *second ? "; " : "",
-			  itself ? second : "");
-}
-
+/* The first cause: which units are slow, and why. */
 static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 {
 	static const char sql[] =
-		"SELECT unit, category, label, share, share_low, share_high, culprit,"
-		" part, itself, behind, second FROM cause"
-		" ORDER BY rank, rowid LIMIT 1";
-	bool alike = false;
+		"SELECT sentence(c.finding), c.evidence, (SELECT sentence(max(f.id)) FROM finding f WHERE"
+		" f.analysis='causes' AND f.id<c.finding AND f.kind IN ('slow_change', 'slow_given',"
+		" 'slow_tail', 'slow_all', 'window_change', 'window_other', 'window_given', 'window_all'))"
+		" FROM cause c ORDER BY c.rank, c.rowid LIMIT 1";
 	sqlite3_stmt *s;
 	int ret = db_query(&s, db, e, sql, "");
 
@@ -224,24 +114,9 @@ static int say_cause(struct buf *b, sqlite3 *db, bool *ret_any, struct err *e)
 		return ret;
 	ret = db_step(s, e);
 	*ret_any = ret > 0;
-	if (ret > 0) {
-		const char *label = text_of(s, 2);
-
-		ret = say_basis(b, db, text_of(s, 0), &alike, e);
-		if (ret == 0)
-			ret = buf_printf(b, e, "; %.0f %%", 100 * sqlite3_column_double(s, 3));
-		if (ret == 0 && sqlite3_column_type(s, 4) != SQLITE_NULL)
-			ret = buf_printf(b, e, " (95 %% interval %.0f to %.0f)",
-					 100 * sqlite3_column_double(s, 4),
-					 100 * sqlite3_column_double(s, 5));
-		if (ret == 0)
-			ret = buf_printf(b, e, " of %s is %s", alike ? "that" : "the difference",
-					 says_category(text_of(s, 1)));
-		if (ret == 0)
-			ret = say_culprit(b, s, e);
-		if (ret == 0)
-			ret = buf_printf(b, e, " [%s: %s].", label, says_label(label));
-	}
+	if (ret > 0)
+		ret = buf_printf(b, e, ". %s %s [%s: %s]", text_of(s, 2), text_of(s, 0),
+				 text_of(s, 1), says_label(text_of(s, 1)));
 	sqlite3_finalize(s);
 	return ret;
 }
@@ -341,7 +216,10 @@ static int say_gaps(struct buf *b, sqlite3 *db, struct err *e)
 int verdict_make(struct buf *service, struct buf *complete, sqlite3 *db, struct err *e)
 {
 	bool any = false;
-	int ret = say_rate(service, db, e);
+	int ret = say_register(db, e);
+
+	if (ret == 0)
+		ret = say_rate(service, db, e);
 
 	if (ret == 0)
 		ret = say_cause(service, db, &any, e);

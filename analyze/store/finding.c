@@ -3,6 +3,7 @@
 #include "finding.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *const finding_names[N_FINDINGS] = {
 #define FINDING(name, text) #name,
@@ -29,6 +30,16 @@ static const char *const subject_sql[N_SUBJECTS] = {
 #include "subjects.def"
 #undef SUBJECT
 };
+
+enum subject_kind subject_kind_of(const char *name)
+{
+	int i;
+
+	for (i = 0; i < N_SUBJECTS; i++)
+		if (strcmp(subject_names[i], name) == 0)
+			return i;
+	return SUBJECT_none;
+}
 
 static int put_value(sqlite3 *db, s64 id, s64 seq, const struct value *v, struct err *e)
 {
