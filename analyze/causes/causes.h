@@ -28,8 +28,10 @@ struct cause {
 	enum evidence evidence;
 	enum category category;
 	struct subject offender, object;
-	double part;	     /* the offender's; 0: not known */
-	bool own;	     /* the offender is the process that is slow */
+	struct subject
+		waker; /* that ended most of the waits; the offender is the root of its chain */
+	double part;   /* the offender's; 0: not known */
+	bool own;      /* the offender is the process that is slow */
 	struct subject end;  /* of the wakeup chain: thread, or process for several */
 	u8 end_state;	     /* enum span_state */
 	char end_call[40];   /* its system call; "" */
@@ -67,7 +69,10 @@ struct slept {
 void slept_follow(struct slept *s, struct samples *d, enum category category, struct pieces *ends);
 /* The thread that ended most of the sleeps; 0: none. */
 u32 slept_waker(struct slept *s);
-/* Fills the end of the chain, if one stands out, and adds what is not known of the waits. */
+/*
+ * Fills the end of the chain, if one stands out, and adds what is not known of the waits. A waker
+ * that itself waited for the thread at that end is not the offender: the end is.
+ */
 int slept_end(struct slept *s, struct cause *c, struct err *e);
 void slept_free(struct slept *s);
 

@@ -85,7 +85,29 @@ static u32 stranger_of(const struct slept *s, s64 key, bool process)
 	return best ? best->by : 0;
 }
 
-static void add_child(struct slept *s, struct cause *c, u32 by)
+/* Share of the waits that end at the thread which woke, not at one that it waited for. */
+static double ended_at(const struct slept *s, u32 waker)
+{
+	double ns = 0;
+	u32 i;
+
+	for (i = 0; i < s->chain.n; i++)
+		if (chain_is_end(&s->chain.links[i]) && s->chain.links[i].tid == waker)
+			ns += s->chain.links[i].ns;
+	return s->chain.total > 0 ? ns / s->chain.total : 0;
+}
+
+static void blame_root(struct slept *s, struct cause *c)
+{
+	if (c->waker.kind != SUBJECT_thread || c->end.kind != SUBJECT_thread ||
+	    c->end.id == c->waker.id || names_of(&s->d->names, c->end.id).kernel ||
+	    ended_at(s, c->waker.id) >= NOTABLE)
+		return;
+	c->offender = c->end;
+	c->part = c->end_part;
+}
+
+static void add_child(struct cause *c, u32 by)
 {
 	struct cause_child *child = cause_child(c, FINDING_cause_end, CAUSAL);
 
@@ -98,7 +120,6 @@ static void add_child(struct slept *s, struct cause *c, u32 by)
 		CHILD_VALUE(child, VALUE_TEXT, "call", c->end_call);
 	if (by)
 		CHILD_VALUE(child, VALUE_SUBJECT, "by", thread, by);
-	(void)s;
 }
 
 int slept_end(struct slept *s, struct cause *c, struct err *e)
@@ -118,8 +139,8 @@ int slept_end(struct slept *s, struct cause *c, struct err *e)
 		c->end_part = end.sum / s->chain.total;
 		ret = samples_call(s->d, (s32)(end.key & 0xffff) - 1, c->end_call,
 				   sizeof(c->end_call), e);
-		if (ret == 0)
-			add_child(s, c, stranger_of(s, end.key, process));
+		add_child(c, stranger_of(s, end.key, process));
+		blame_root(s, c);
 	}
 	if (ret == 0 && all > 0 && s->unknown >= UNSEEN_AT * all) {
 		child = cause_child(c, FINDING_caveat_no_wakeup, OBSERVED);

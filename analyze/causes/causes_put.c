@@ -302,7 +302,10 @@ int report_cause(struct reporting *r, struct cause *c, struct err *e)
 	add(&l, contribution);
 	ADD(&l, VALUE_TEXT, "time", r->cmp->basis == BASIS_ALL ? "time" : "added latency");
 	add_subject(&l, "object", c->object);
-	add_subject(&l, c->finding == FINDING_cause_saturation ? "offender" : "waker", c->offender);
+	add_subject(&l, "offender", c->offender);
+	add_subject(&l, "waker", c->waker);
+	if (c->waker.kind == SUBJECT_thread && c->waker.id != c->offender.id)
+		add_subject(&l, "root", c->offender);
 	if (c->finding == FINDING_cause_peer && c->offender.kind == SUBJECT_process)
 		add_subject(&l, "process", c->offender);
 	if (c->part > 0)

@@ -54,7 +54,7 @@ static void name_waker(struct slept *s, struct cause *c)
 		return;
 	c->part = s->wakers.of[0].sum / s->objects.total;
 	if (c->part >= NOTABLE)
-		c->offender = (struct subject){ SUBJECT_thread, waker };
+		c->offender = c->waker = (struct subject){ SUBJECT_thread, waker };
 }
 
 int cause_futex(struct samples *d, struct cause *c, struct err *e)

@@ -170,6 +170,52 @@ static void ends_of_a_pool_are_summed(void **state)
 	first_is(released_by_seven(false), "handoff", "", "end_kind='none' AND end_part=0");
 }
 
+/* 101 lets go as soon as 300 has let it go: 300 slept for 2 ms. busy: 101 ran for these 2 ms
+ * itself. */
+static long in_a_queue(struct script *s, long t, bool busy)
+{
+	script_line(s, 2, "%ld 0 switch next=101", t - 20000);
+	if (!busy)
+		script_line(s, 2, "%ld 101 switch next=0 state=1", t - 10000);
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 1980000);
+	script_line(s, 1, "%ld 0 switch next=300", t + 1981000);
+	script_line(s, 1, "%ld 300 syscall_args nr=nanosleep dur=1985000", t + 1982000);
+	if (!busy)
+		script_line(s, 1, "%ld 300 waking target=101 cpu=2", t + 1990000);
+	script_line(s, 1, "%ld 300 switch next=0 state=1", t + 1999000);
+	if (!busy)
+		script_line(s, 2, "%ld 0 switch next=101", t + 1991000);
+	script_line(s, 2, "%ld 101 waking target=100 cpu=0", t + 2000000);
+	script_line(s, 2, "%ld 101 syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=1000",
+		    t + 2001000);
+	script_line(s, 2, "%ld 101 switch next=0 state=1", t + 2009000);
+	script_line(s, 0, "%ld 0 switch next=100", t + 2013000);
+	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=2020000",
+		    t + 2015000);
+	return t + 2030000;
+}
+
+static long queued_for_a_lock(struct script *s, long t)
+{
+	return in_a_queue(s, t, false);
+}
+
+static long held_by_busy(struct script *s, long t)
+{
+	return in_a_queue(s, t, true);
+}
+
+static void waiters_that_pass_a_lock_on_are_not_to_blame(void **state)
+{
+	(void)state;
+	first_is(slowed(queued_for_a_lock, 0, "all", NULL), "handoff", "housekeeper[100/300]",
+		 "offender_part > 0.95 AND (SELECT id FROM finding_value v WHERE"
+		 " v.finding=cause.finding AND v.name='waker')=101");
+	first_is(slowed(held_by_busy, 0, "all", NULL), "handoff", "helper[100/101]",
+		 "end_id=101 AND end_state='run'");
+}
+
 /* A timer wakes it after 1.4 of 2 ms; with output, it wakes 101 then. 300 ends the second sleep. */
 static long sleeps_twice(struct script *s, long t, bool output)
 {
@@ -303,6 +349,7 @@ int main(void)
 		T(own_work_is_not_waiting_for_others),
 		T(many_requests_in_front_have_no_name),
 		T(ends_of_a_pool_are_summed),
+		T(waiters_that_pass_a_lock_on_are_not_to_blame),
 		T(the_last_wakeup_ends_chained_sleeps),
 		T(ends_in_a_disk_are_looked_into),
 		T(workers_of_a_neighbour_are_one_program),
