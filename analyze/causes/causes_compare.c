@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Slow units against usual ones. Which are slow: those of windows that the user names; else
- * those behind a change of level (of windows of time: in what they are spent on); else the tail,
- * against the middle half; and if units are all alike, all of them, against nothing. What they
+ * those after a change of level (of windows of time: in what they are spent on); else the tail,
+ * against the middle half; and if units are all comparable, all of them, against nothing. What they
  * spend more time on has an interval from a bootstrap of blocks of time, because neighbours in time
  * share their fate.
  */
@@ -211,20 +211,20 @@ static struct moment worst_stretch(const struct units *u, const struct compariso
 {
 	struct moment best = { 0 };
 	double sum = 0, most = 0;
-	int b, begin = -1, last = -1;
+	int b, start = -1, last = -1;
 
 	for (b = 0; b < UNIT_BLOCKS; b++) {
 		if (!c->is_slow[b] || u->blocks[b].all.n <= 0)
 			continue;
 		if (last < 0 || b - last > GAP_MOST) {
-			begin = b;
+			start = b;
 			sum = 0;
 		}
 		last = b;
 		sum += u->blocks[b].all.wall;
 		if (sum > most) {
 			most = sum;
-			best = (struct moment){ begin * u->block, (b + 1) * u->block };
+			best = (struct moment){ start * u->block, (b + 1) * u->block };
 		}
 	}
 	return best;

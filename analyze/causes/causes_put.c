@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Causes as rows and findings, and the numbers behind them as metrics. */
+/* Causes as rows and findings, and their numbers as metrics. */
 #include "causes.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * is slow where it is held up more. Parts of the recording with their own mix of states are looked
  * for, at most three: before, during and after. Where the waits for something differ between them,
  * the parts with more of them are the slow ones; where only computing, sleeping and
- * waiting for work do, nobody knows which is better, and the first part is called the usual one.
- * What comes and goes more often is no change: then all of the time is told.
+ * waiting for work do, it is not known which is better, and the first part is called the usual one.
+ * What comes and goes more often is no change: then all of the time is split.
  *
  * A recording without a change must stay without: parts differ only if Student's t says so for the
  * windows that are worth something, and by two and a half times what windows scatter (the parts
@@ -35,7 +35,7 @@ struct mix {
 	size_t n;
 	int block[UNIT_BLOCKS];
 	double share[UNIT_BLOCKS][N_CATEGORIES];
-	double value[UNIT_BLOCKS]; /* share of the categories that tell parts apart */
+	double value[UNIT_BLOCKS]; /* share of the categories that differ between parts */
 };
 
 /* Parts, their levels and how sure it is that these differ. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From waker to waker, until something waits for nobody. */
+/* From waker to waker, until something does not wait for a thread. */
 #include "chain.h"
 
 #include "category.h"

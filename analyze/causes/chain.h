@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why a thread that somebody waited for took so long: its own waits are followed along
+ * Why a thread that another one waited for took so long: its own waits are followed along
  * their wakers, as wPerf cascades them (Zhou et al., OSDI 2018), until something is found
- * that waits for nobody. Each nanosecond of a wait ends in exactly one link.
+ * that does not wait for a thread. Each nanosecond of a wait ends in exactly one link.
  */
 #ifndef OBS_CHAIN_H
 #define OBS_CHAIN_H
@@ -59,7 +59,7 @@ bool chain_is_end(const struct link *l);
 
 void chain_free(struct chain *c);
 
-/* Is this a sleep that somebody or something had to end? */
+/* Is this a sleep that a wakeup had to end? */
 bool span_is_wait(u8 state);
 
 #endif

@@ -24,7 +24,7 @@ struct span {
 	s64 ts, dur;
 	s64 object; /* as in thread_state; -1: NULL */
 	u32 tid;
-	u32 waker; /* 0: nobody or not known */
+	u32 waker; /* 0: none or not known */
 	s32 nr;	   /* -1: none */
 	u16 cpu;
 	u8 state;
@@ -85,7 +85,7 @@ void spans_join_chained(struct spans *s, u32 tid, s64 from, s64 to, const s64 *o
 /* The first interval of the thread that ends after ts; NULL: none. Its neighbours follow it. */
 const struct span *spans_at(const struct spans *s, u32 tid, s64 ts);
 
-/* The interval behind p of the same thread; NULL: none. */
+/* The interval after p of the same thread; NULL: none. */
 const struct span *spans_next(const struct spans *s, const struct span *p);
 
 /* How much of the interval lies within from..to. */

@@ -41,7 +41,7 @@ static long held_by_many(struct script *s, long t)
 }
 
 /* The first of seven that did about a seventh each is not the one to blame. */
-static void nobody_is_blamed_for_a_seventh(void **state)
+static void a_seventh_is_no_offender(void **state)
 {
 	sqlite3 *db = slowed(held_by_many, 0, "all", NULL);
 
@@ -219,7 +219,7 @@ static void workers_are_one_server(void **state)
 	sqlite3_close(db);
 }
 
-/* Waits beside an idle CPU, and waits that end with a period of 100 ms: no facts, no quota. */
+/* Waits while the CPU is idle, and waits that end with a period of 100 ms: no facts, no quota. */
 static void shapes_of_waits_are_no_quota(void **state)
 {
 	struct script s = { 0 };
@@ -415,7 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(locks_name_who_releases_and_what_he_did),
-		T(nobody_is_blamed_for_a_seventh),
+		T(a_seventh_is_no_offender),
 		T(units_as_long_as_all_of_it_are_left_out),
 		T(waits_for_who_waits_for_the_disk_are_the_disks),
 		T(chains_go_on_behind_locks),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/causes/: each mechanism where it is true, and beside what looks like it. */
+/* analyze/causes/: each mechanism where it is true, and where only something like it is. */
 #include "analyze/causes/causes.h"
 #include "tests/loaded.h"
 #include "tests/slowed.h"
@@ -259,7 +259,7 @@ static void the_last_wakeup_ends_chained_sleeps(void **state)
 	first_is(slowed(sleeps_again, 0, "all", NULL), "poll", "", "offender_part < 0.5");
 }
 
-/* The holder of a lock reads behind the writes of 200. */
+/* The holder of a lock reads after the writes of 200. */
 static long held_behind_a_hog(struct script *s, long t)
 {
 	script_line(s, 2,
