@@ -132,6 +132,7 @@ struct reporting {
 	const struct comparison *cmp;
 	struct samples *d;
 	struct load load;
+	bool load_said;
 	int rank;
 };
 

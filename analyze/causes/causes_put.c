@@ -150,12 +150,13 @@ static void add_load(struct reporting *r, struct cause *c)
 	const struct load *l = &r->load;
 	struct cause_child *child;
 
-	if (r->rank || isnan(l->rate) || isnan(l->cpu))
+	if (r->load_said || isnan(l->rate) || isnan(l->cpu))
 		return;
 	/* a wait for something else is explained by that */
 	if (c->category != CATEGORY_cpu && c->category != CATEGORY_behind && !c->own &&
 	    load_kind(l) != FINDING_load_less)
 		return;
+	r->load_said = true;
 	child = cause_child(c, load_kind(l), OBSERVED);
 	CHILD_VALUE(child, VALUE_NUMBER, "rate", l->rate, "x");
 	CHILD_VALUE(child, VALUE_NUMBER, "cpu", l->cpu, "x");

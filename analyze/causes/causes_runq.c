@@ -126,6 +126,7 @@ static void name_programs(struct running *r, const struct program *list, size_t 
 	struct subject s;
 	size_t i;
 	int named = 0;
+	bool idle = false; /* for most of it nothing ran */
 
 	for (i = 0; i < n && named < NAMED_MOST; i++) {
 		part = all > 0 ? list[i].sum / all : 0;
@@ -133,6 +134,7 @@ static void name_programs(struct running *r, const struct program *list, size_t 
 			continue;
 		if (list[i].key == IDLE) {
 			CAUSE_VALUE(c, VALUE_NUMBER, "idle", 100 * part, "%");
+			idle |= !named;
 			continue;
 		}
 		s = list[i].key == OWN ? r->d->u->of
@@ -147,11 +149,15 @@ static void name_programs(struct running *r, const struct program *list, size_t 
 					       .unit = "%",
 					       .low = NAN,
 					       .high = NAN });
-		if (named++)
+		if (named++ || idle)
 			continue;
 		c->offender = s;
 		c->part = part;
 		c->own = list[i].key == OWN;
+	}
+	if (idle) {
+		c->kind = category_names[c->category];
+		c->finding = FINDING_cause_runq;
 	}
 }
 

@@ -235,7 +235,7 @@ static void shapes_of_waits_are_no_quota(void **state)
 	db = slowed(throttled, 0, "all", NULL);
 	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='throttle'"), 0);
 	/* nothing is known to have run then */
-	first_is(db, "antagonist", "",
+	first_is(db, "runq", "",
 		 "offender_kind='none' AND (SELECT v.number > 99 FROM finding_value v WHERE"
 		 " v.finding=cause.finding AND v.name='idle')");
 }
