@@ -146,10 +146,11 @@ static int find_tables(struct question *s, const char *sql, bool *tables, bool *
 		    sqlite3_column_int(st, DATABASE) != 0)
 			continue;
 		*tables = true;
-		ret = db_int(s->db, &n, e,
-			     "SELECT count(*) FROM sqlite_schema WHERE rootpage = ? AND tbl_name IN"
-			     " ('metric', 'finding')",
-			     "i", (s64)sqlite3_column_int64(st, ROOT));
+		ret = db_int(
+			s->db, &n, e,
+			"SELECT count(*) FROM sqlite_schema WHERE rootpage = ? AND tbl_name IN"
+			" ('metric', 'finding', 'finding_value', 'cause', 'timeline', 'timeline_unit')",
+			"i", (s64)sqlite3_column_int64(st, ROOT));
 		*answers |= n > 0;
 	}
 	sqlite3_finalize(st);
@@ -328,8 +329,10 @@ static int run(int argc, char **argv, struct err *e)
 		ret = open_subject(&s, argv[first], e);
 	if (ret == 0) {
 		connect_own(s.db);
-		ret = ask(&s, words.data ? words.data : argv[first + 1], c.form, e);
+		ret = say_register(s.db, e);
 	}
+	if (ret == 0)
+		ret = ask(&s, words.data ? words.data : argv[first + 1], c.form, e);
 	if (ret == 0)
 		ret = damaged = is_damaged(&s, e);
 	sqlite3_close(s.db); /* ends the scans: their counts are whole */

@@ -18,7 +18,7 @@
 #define LOSS_LITTLE  0.001 /* less is alike whatever its ratio */
 #define LENGTH_APART 3.0
 
-enum finding { ALIKE, DIFFERS, REFUSED };
+enum checked { ALIKE, DIFFERS, REFUSED };
 
 struct check {
 	sqlite3 *db;
@@ -28,7 +28,7 @@ struct check {
 };
 
 static int put(struct check *c, const char *what, const char *before, const char *after,
-	       enum finding f, const char *sentence)
+	       enum checked f, const char *sentence)
 {
 	static const char *const words[] = { "alike", "differs", "refused" };
 	int ret;
@@ -61,7 +61,7 @@ static int check_facts(struct check *c)
 	static const struct {
 		enum compare_fact fact;
 		const char *what;
-		enum finding otherwise;
+		enum checked otherwise;
 		const char *sentence;
 	} rows[] = {
 		{ FACT_groups, "groups", REFUSED, "other events were recorded" },
@@ -110,7 +110,7 @@ static int check_losses(struct check *c)
 	double a = sum_lost(c->s, 0, true), b = sum_lost(c->s, 1, true);
 	double least = fmax(fmin(a, b), 1e-12);
 	char before[32], after[32];
-	enum finding f = ALIKE;
+	enum checked f = ALIKE;
 
 	if (a > LOSS_MOST || b > LOSS_MOST ||
 	    (fmax(a, b) > LOSS_LITTLE && fmax(a, b) / least > LOSS_APART))
@@ -159,7 +159,7 @@ static int check_load(struct check *c)
 	enum compare_metric metric = COMPARE_turn_rate;
 	double a = load_of(c->s, 0, metric), b = load_of(c->s, 1, metric), apart;
 	char before[48], after[48];
-	enum finding f;
+	enum checked f;
 
 	if (!(a > 0) && !(b > 0)) {
 		metric = COMPARE_call_rate;

@@ -5,7 +5,7 @@
  */
 #include "compare.h"
 
-#include "analyze/causes/causes.h"
+#include "analyze/causes/category.h"
 #include "analyze/stats/stats_boot.h"
 
 #include <gsl/gsl_sort.h>
@@ -38,7 +38,7 @@ static double sum_of(const struct unit_sums *s, int category)
 
 	if (category == N_CATEGORIES)
 		return s->wall;
-	for (i = 0; i < N_SPAN_STATES; i++)
+	for (i = 0; i < N_SPENT; i++)
 		sum += (int)category_of(i) == category ? s->spent[i] : 0;
 	return sum;
 }

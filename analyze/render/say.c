@@ -29,16 +29,6 @@ struct speech {
 	int n;
 };
 
-static enum subject_kind kind_of(const char *name)
-{
-	int i;
-
-	for (i = 0; i < N_SUBJECTS; i++)
-		if (strcmp(subject_names[i], name) == 0)
-			return i;
-	return SUBJECT_none;
-}
-
 /* ---- numbers ---- */
 
 /* Time of day of an instant since the start; without a clock, seconds since the start. */
@@ -214,7 +204,8 @@ static int read_values(struct speech *s, s64 id)
 				  sqlite3_column_type(q, 4) != SQLITE_NULL;
 		v->low = sqlite3_column_double(q, 3);
 		v->high = sqlite3_column_double(q, 4);
-		v->of = (struct subject){ kind_of(db_text(q, 5)), sqlite3_column_int64(q, 6) };
+		v->of = (struct subject){ subject_kind_of(db_text(q, 5)),
+					  sqlite3_column_int64(q, 6) };
 		if (sqlite3_column_type(q, 7) != SQLITE_NULL) {
 			v->text = strdup(db_text(q, 7));
 			if (!v->text) {
@@ -238,7 +229,8 @@ static int read_kind(struct speech *s, s64 id, const char **ret_template)
 		return ret;
 	ret = db_step(q, s->e);
 	if (ret > 0) {
-		s->about = (struct subject){ kind_of(db_text(q, 1)), sqlite3_column_int64(q, 2) };
+		s->about = (struct subject){ subject_kind_of(db_text(q, 1)),
+					     sqlite3_column_int64(q, 2) };
 		for (i = 0; i < N_FINDINGS; i++)
 			if (strcmp(finding_names[i], db_text(q, 0)) == 0)
 				*ret_template = finding_templates[i];
