@@ -49,7 +49,7 @@ LOOK = r"""(() => {
 	for (const a of document.querySelectorAll('a[href]'))
 		if (!document.getElementById(decodeURIComponent(a.getAttribute('href').slice(1)))) say('link ' + a.outerHTML);
 	for (const e of document.querySelectorAll('svg'))
-		if (e.getBBox().width < 100) say('nothing is drawn in ' + e.getAttribute('aria-labelledby'));
+		if (!e.parentElement.closest('svg') && e.getBBox().width < 100) say('nothing is drawn in ' + e.getAttribute('aria-labelledby'));
 	return bad;
 })()"""
 
