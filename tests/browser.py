@@ -228,7 +228,7 @@ BROKEN = (
     ("no skip link", 'class="skip"', 'class="other"'),
     ("evidence that stays folded on paper", "details::details-content", "details::-webkit-none"),
     ("a table that is cut off on paper", "th,td{padding:.1rem .25rem;white-space:normal;", "th,td{padding:9rem;"),
-    ("a link without a name", '<a href="#why">Causes</a>', '<a href="#why"></a>'),
+    ("a link without a name", '<a href="#limits">What this recording cannot show</a>', '<a href="#limits"></a>'),
 )
 
 

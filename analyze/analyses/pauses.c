@@ -357,7 +357,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_pauses = {
 	.name = "pauses",
-	.doc = "When was nothing answered although requests waited, and what did the server do",
+	.doc = "When was nothing answered although requests waited",
 	.needs = "syscalls",
 	.metrics = metrics,
 	.rows = 20,
