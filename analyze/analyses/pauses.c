@@ -9,12 +9,14 @@
 #include "pauses.h"
 
 #include "analysis.h"
+#include "analyze/base/idmap.h"
 #include "silences.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SERVERS_MOST 64 /* those with most requests */
+#define SERVERS_MOST  64 /* those with most requests */
+#define SERVICES_MOST 200000
 
 static const struct metric metrics[] = {
 	{ "start", "ns", NEITHER_IS_BETTER, "since the start of the recording" },
@@ -32,56 +34,59 @@ static const struct metric metrics[] = {
 struct found_pauses {
 	struct silences silences;
 	s64 servers[SERVERS_MOST]; /* ids by slot */
+	struct idmap slots;	   /* service.id -> slot + 1 */
 	struct pause *v;
 	size_t n;
 };
 
-#define REQUESTS                                                                                  \
-	"SELECT k.slot, t.ts - t.queued, t.ts + t.dur, t.ts, t.rowid, t.dur, t.pid, t.tid, t.fd," \
-	" t.client, t.recv_bytes, t.send_bytes FROM turn t JOIN temp.paused_service k"            \
-	" ON k.service=t.service WHERE NOT t.lossy"
+#define REQUESTS "SELECT service, ts - queued, ts + dur"
+#define OF_TURNS " FROM turn WHERE NOT lossy"
 
-/* Slots of servers, and of their services in a table of this connection. */
+/* Slots of servers, and of their services in a map. */
 static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret_n, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_exec(c->db, e,
-			  "DROP TABLE IF EXISTS temp.paused_service;"
-			  "CREATE TEMP TABLE paused_service(service INTEGER PRIMARY KEY, slot)");
+	u32 slot = 0;
+	int ret = db_query(
+		&q, c->db, e,
+		"SELECT k.id, s.id FROM (SELECT id, turns FROM server WHERE turns > 0 ORDER BY"
+		" turns DESC, id LIMIT ?1) k JOIN service s ON s.server=k.id ORDER BY k.turns DESC,"
+		" k.id",
+		"i", (s64)SERVERS_MOST);
 
 	*ret_n = 0;
-	if (ret == 0)
-		ret = db_query(
-			&q, c->db, e,
-			"SELECT id FROM server WHERE turns > 0 ORDER BY turns DESC, id LIMIT ?",
-			"i", (s64)SERVERS_MOST);
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, e)) > 0)
-		f->servers[(*ret_n)++] = sqlite3_column_int64(q, 0);
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		s64 id = sqlite3_column_int64(q, 0);
+
+		if (!*ret_n || f->servers[*ret_n - 1] != id)
+			f->servers[(*ret_n)++] = id;
+		slot = *ret_n; /* from 1 on: a map has no NULL */
+		ret = idmap_put(&f->slots, (u64)sqlite3_column_int64(q, 1), (void *)(uintptr_t)slot,
+				SERVICES_MOST, e);
+	}
 	sqlite3_finalize(q);
-	return ret < 0 ? ret
-		       : db_run(c->db, e,
-				"INSERT INTO temp.paused_service SELECT s.id, k.slot FROM service s JOIN"
-				" (SELECT id, row_number() OVER (ORDER BY turns DESC, id) - 1 AS slot"
-				" FROM server WHERE turns > 0 ORDER BY turns DESC, id LIMIT ?1) k"
-				" ON k.id=s.server",
-				"i", (s64)SERVERS_MOST);
+	return ret;
 }
 
 typedef void (*request_fn)(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q);
 
-static int each_request(struct analysis_ctx *c, struct found_pauses *f, request_fn fn,
-			struct err *e)
+static int each_request(struct analysis_ctx *c, struct found_pauses *f, const char *sql,
+			request_fn fn, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, REQUESTS, "");
+	uintptr_t slot;
+	int ret = db_query(&q, c->db, e, sql, "");
 
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, e)) > 0)
-		fn(f, (u32)sqlite3_column_int(q, 0), sqlite3_column_int64(q, 1),
-		   sqlite3_column_int64(q, 2), q);
+	while ((ret = db_step(q, e)) > 0) {
+		slot = (uintptr_t)idmap_get(&f->slots, (u64)sqlite3_column_int64(q, 0));
+		if (slot)
+			fn(f, (u32)slot - 1, sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
+			   q);
+	}
 	sqlite3_finalize(q);
 	return ret;
 }
@@ -197,17 +202,21 @@ static int find_of_servers(struct analysis_ctx *c, struct found_pauses *f, u32 n
 	int ret = silences_begin(&f->silences, n, c->duration, e);
 
 	if (ret == 0)
-		ret = each_request(c, f, first_pass, e);
+		ret = each_request(c, f, REQUESTS OF_TURNS, first_pass, e);
 	if (ret == 0)
 		ret = silences_between(&f->silences, e);
 	if (ret == 0)
-		ret = each_request(c, f, second_pass, e);
+		ret = each_request(c, f, REQUESTS OF_TURNS, second_pass, e);
 	if (ret == 0)
 		ret = cut_by_sends(c, f, n, e);
 	if (ret == 0)
 		ret = take_silences(f, e);
 	if (ret == 0 && f->n)
-		ret = each_request(c, f, third_pass, e);
+		ret = each_request(
+			c, f,
+			REQUESTS
+			", ts, rowid, dur, pid, tid, fd, client, recv_bytes, send_bytes" OF_TURNS,
+			third_pass, e);
 	return ret < 0 ? ret : mark_losses(c, f, e);
 }
 
@@ -349,7 +358,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	}
 	if (ret == 0)
 		ret = put_metrics(c, &f, c->analysis->rows, e);
-	db_exec(c->db, NULL, "DROP TABLE IF EXISTS temp.paused_service");
+	idmap_free(&f.slots);
 	silences_free(&f.silences);
 	free(f.v);
 	return ret;
@@ -357,7 +366,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 
 const struct analysis analysis_pauses = {
 	.name = "pauses",
-	.doc = "When was nothing answered although requests waited, and what did the server do",
+	.doc = "When was nothing answered although requests waited",
 	.needs = "syscalls",
 	.metrics = metrics,
 	.rows = 20,

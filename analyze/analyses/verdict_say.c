@@ -148,7 +148,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_TEXT("client", p->peer.len ? p->peer.data : NULL),
 		VALUE_NUMBER("in", p->request ? (double)p->received : NAN, "bytes"),
 		VALUE_NUMBER("out", p->request ? (double)p->sent : NAN, "bytes"),
-		VALUE_TEXT("call", p->call.len && !cpu ? p->call.data : NULL),
+		VALUE_TEXT("call", p->call.len && !cpu && !runq ? p->call.data : NULL),
 		{ .name = runq ? "contender" : "waker",
 		  .of = { p->partner > 0 && !cpu ? SUBJECT_thread : SUBJECT_none, p->partner },
 		  .number = NAN,

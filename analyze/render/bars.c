@@ -216,12 +216,8 @@ static int put_legend(struct buf *out, const struct bars *b)
 		number_text(was, sizeof(was), base->of[i] / base->n, "ns");
 		number_text(is, sizeof(is), slow->of[i] / slow->n, "ns");
 		ret = buf_printf(
-			out, b->e,
-			"<li%s><svg width=\"12\" height=\"12\" role=\"img\" "
-			"aria-labelledby=\"key-%s\"><title id=\"key-%s\">colour</title><rect "
-			"class=\"%s\" width=\"12\" height=\"12\"/></svg> %s: %s to %s</li>\n",
-			i == most ? " class=\"most\"" : "", parts[i].class, parts[i].class,
-			parts[i].class, parts[i].says, was, is);
+			out, b->e, "<li%s><span class=\"key %s\"></span> %s: %s to %s</li>\n",
+			i == most ? " class=\"most\"" : "", parts[i].class, parts[i].says, was, is);
 	}
 	return ret < 0 ? ret : buf_printf(out, b->e, "</ul>\n");
 }

@@ -71,7 +71,7 @@ const char html_style[] =
 ".cards{margin:0;padding-left:1.4rem}.cards li{margin:.1rem 0 .35rem;padding-left:.3rem}.cards strong{font-size:1.05rem}\n"
 ".bar{margin:.2rem 0;font-size:.9rem}svg.bar{display:block;height:18px}\n"
 ".legend{list-style:none;padding:0;margin:.3rem 0;font-size:.85rem}.legend svg{vertical-align:-1px}.legend .most{font-weight:700}\n"
-".cpu{fill:#4c9a5f}.runq{fill:#e0922f}.futex{fill:#8e5bb5}.disk{fill:#8a5a33}.upstream{fill:#3d7cc9}.input{fill:#9aa3ad}.rest{fill:#6b7280}\n"
+".cpu{fill:#4c9a5f;background:#4c9a5f}.runq{fill:#e0922f;background:#e0922f}.futex{fill:#8e5bb5;background:#8e5bb5}.disk{fill:#8a5a33;background:#8a5a33}.upstream{fill:#3d7cc9;background:#3d7cc9}.input{fill:#9aa3ad;background:#9aa3ad}.rest{fill:#6b7280;background:#6b7280}.key{display:inline-block;width:12px;height:12px;print-color-adjust:exact}\n"
 ".fold{border-top:1px solid var(--line);margin:0;padding:.35rem 0}.fold>summary{width:auto}.fold>summary h2{display:inline;font-size:1rem;border:0;margin:0;padding:0}\n"
 "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
 "@media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--band:#fff;--link:#000;--good:#000;--good-ground:#fff;"

@@ -233,7 +233,9 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 			ret = buf_printf(&s->complete, e, "; the recorder used %.1f %% of a CPU",
 					 sqlite3_column_double(q, 2));
 		if (ret == 0 && sqlite3_column_double(q, 3) > 0)
-			ret = buf_printf(&s->complete, e, "; nothing was recorded for %s", gap);
+			ret = buf_printf(&s->complete, e,
+					 "; nothing was recorded for %s, between merged recordings",
+					 gap);
 		if (ret == 0)
 			ret = buf_printf(&s->complete, e, ".");
 	}

@@ -105,7 +105,8 @@ static int put_moments(struct screen_page *p, const struct screen *s, sqlite3 *d
 		number_text(length, sizeof(length), m->dur, "ns");
 		ret = say_number(&line, db, m->ts, "at", p->e);
 		if (ret == 0)
-			ret = buf_printf(&line, p->e, " %9s  %-20s", length, m->what.data);
+			ret = buf_printf(&line, p->e, m->who.len ? " %9s  %-20s" : " %9s  %s",
+					 length, m->what.data);
 		if (ret == 0 && m->who.len)
 			ret = buf_printf(&line, p->e, "  %s", m->who.data);
 		if (ret == 0)

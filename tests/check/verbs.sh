@@ -47,7 +47,7 @@ is "calls in a part are those that return in the interval" \
 		grep -oE '"nr": [0-9]+' | sort | uniq -c | awk '{ printf "%d,%d\r\n", $3, $1 }' | sort -n)"
 is "report --from --to is the report of the part" "$(numbers --from 0.8 --to 1.2 "$whole" | md5sum)" \
 	"$(numbers part.obs | md5sum)"
-is "the head says that it is a part" "$($o report part.obs | grep -c '^Only a part of the recording: from 0.8 s, to 1.2 s$')" 1
+is "the head says that it is a part" "$($o report -v part.obs | grep -c '^Only a part of the recording: from 0.8 s, to 1.2 s$')" 1
 is "who is there is known at the begin of a part" \
 	"$($o sql --csv part.obs "SELECT pid, cmdline FROM process WHERE pid = 6395" | tail -n 1)" \
 	"$($o sql --csv "$whole" "SELECT pid, cmdline FROM process WHERE pid = 6395" | tail -n 1)"
@@ -215,9 +215,9 @@ is "it has no known state" "$($o sql --csv row.obs "SELECT sum(t.dur) >= 9100000
 	WHERE s.name='unknown' AND t.tid=7" | tail -n 1 | tr -d '\r')" 1
 is "rates are of the time that was recorded" "$($o sql --csv row.obs "SELECT CAST(round(value) AS INTEGER) FROM metric
 	WHERE analysis='rps' AND name IN ('requests','exchanges')" | tail -n 1 | tr -d '\r')" 200
-is "the report says so" "$($o report row.obs | tr -s ' \n' ' ' | grep -c 'For 9.10 s of that, between recordings that were merged, nothing was recorded')" 1
+is "the report says so" "$($o report row.obs | tr -s ' \n' ' ' | grep -c 'nothing was recorded for 9.10 s, between merged recordings')" 1
 $o redact -o hidden.obs row.obs 2>/dev/null
-is "also when it was redacted" "$($o report hidden.obs | grep -c 'between recordings')" 1
+is "also when it was redacted" "$($o report hidden.obs | tr -s ' \n' ' ' | grep -c 'between merged recordings')" 1
 
 is "what was merged of several hosts is not merged again" "$($o merge -o x.obs hh.obs "$whole" 2>&1; echo $?)" \
 	"obsanalyze: hh.obs was merged of several hosts: merge the recordings that it was made of, all at once
@@ -239,7 +239,7 @@ is "functions of each host are timed apart" \
 $o redact -o r.obs "$whole" 2>/dev/null
 is "redacting changes no number" "$(numbers r.obs | cmp - numbers 2>&1)" ""
 is "redacted words are gone" "$($o dump r.obs | grep -cE 'demo/redis|redis-server 127|/proc|"host=vm"')" 0
-is "the report says so" "$($o report r.obs | grep -c '^Redacted: command lines, paths, addresses, host name$')" 1
+is "the report says so" "$($o report -v r.obs | grep -c '^Redacted: command lines, paths, addresses, host name$')" 1
 is "what was one file is one file" \
 	"$($o sql --csv r.obs "SELECT count(DISTINCT path) FROM fd")" "$($o sql --csv "$whole" "SELECT count(DISTINCT path) FROM fd")"
 head -c 32 /dev/urandom >key
@@ -280,7 +280,7 @@ for i in 1 2 3 4 5 6; do
 	$o repair --force -o repaired.obs cut.obs 2>/dev/null || lost=1
 	$o dump repaired.obs 2>/dev/null | grep -v ' info text="repaired=' | cmp -s - before || lost=1
 	[ -s before ] || lost=1
-	$o report repaired.obs >report || lost=1
+	$o report -v repaired.obs >report || lost=1
 	grep -q '^TRUNCATED' report || lost=1
 done
 for verb in redact migrate merge; do
@@ -309,7 +309,7 @@ is "unless that was asked for" "$($o info part.obs | grep -c '^excerpt: to 1 s$'
 $o cut --to 1 -o - "$whole" 2>/dev/null >pipe.obs
 is "standard output is a file like others" "$($o dump pipe.obs | md5sum)" "$($o dump part.obs | md5sum)"
 $o load -o whole.db "$whole"
-for form in --json --markdown; do
+for form in --json -vm; do
 	is "a full disk leaves no half report ($form)" "$( (trap '' XFSZ; ulimit -f 1; $o report $form -o half whole.db) 2>&1; echo $?; ls half 2>&1)" \
 		"obsanalyze: cannot write half: File too large
 1
@@ -388,7 +388,7 @@ $o report large.obs >first
 is "a database is kept" "$(find cache -name '*.db' -perm 600 | wc -l)" 1
 db=$(find cache -name '*.db')
 python3 -c "import sqlite3; d = sqlite3.connect('$db'); d.execute(\"UPDATE finding_value SET text = 'from the cache' WHERE name = 'text'\"); d.commit()"
-is "and used" "$($o report large.obs | grep -q 'from the cache' && echo yes)" yes
+is "and used" "$($o report -v large.obs | grep -q 'from the cache' && echo yes)" yes
 is "unless it must not be" "$($o report --no-cache large.obs | cmp - first 2>&1)" ""
 touch -d '2020-01-01' large.obs
 is "or the recording changed" "$($o report large.obs | cmp - first 2>&1)" ""

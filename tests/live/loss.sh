@@ -40,4 +40,4 @@ for way in own ringbuf; do
 done
 "$obsanalyze" verify --fail-on-loss 1 "$work/loss.obs" >/dev/null
 is "--fail-on-loss" $? 4
-says "report says so at its head" "$("$obsanalyze" report "$work/loss.db" | head -n 8)" 'The recording is LOSSY'
+says "report says so at its head" "$("$obsanalyze" report -v "$work/loss.db" | head -n 30)" 'LOSSY'

@@ -175,7 +175,7 @@ if [ -s "$work/obsrec/tmp/made.obs" ]; then ok "it records there"; else
 	exit $bad
 fi
 cp "$work/obsrec/tmp/made.obs" "$work/obsanalyze/tmp/"
-chroot "$work/obsanalyze" obsanalyze report /tmp/made.obs >"$work/report" 2>&1
+chroot "$work/obsanalyze" obsanalyze report -v /tmp/made.obs >"$work/report" 2>&1
 holds "the other one reports on it" grep -qE '^(COMPLETE|LOSSY): [0-9,]+ records' "$work/report"
 n=$(chroot "$work/obsanalyze" obsanalyze sql --csv /tmp/made.obs \
 	"SELECT count(DISTINCT pid) FROM process WHERE comm = 'cat'" | tail -n 1 | tr -d '\r')
