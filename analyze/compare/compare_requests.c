@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is rare among requests: the longest, slow episodes, pauses. Each is an independent event: of
+ * requests that overlap in time and are all slow, one event made them so. Events are counted, not
+ * the requests that waited.
+ */
+#include "compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVICES_MOST 64
+#define REQUESTS_MOST 8000000 /* of a service; with more, nothing rare is counted */
+#define LEAST	      30      /* requests */
+
+/* From the arrival of a request to the last send of its answer; equal: only the answer counts. */
+struct waiting {
+	s64 arrival, end;
+};
+
+struct service {
+	s64 id;
+	struct compared_subject subject;
+	struct service *first; /* of the same subject: it has the requests of all */
+	struct waiting *v;
+	size_t n, room;
+};
+
+struct services {
+	struct service of[SERVICES_MOST];
+	size_t n;
+};
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	return x->arrival < y->arrival ? -1 : x->arrival > y->arrival;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* v in order of arrival: ranges of time in which at least one request takes `bound` or longer. */
+static double episodes(const struct waiting *v, size_t n, double bound)
+{
+	s64 until = INT64_MIN;
+	double found = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (v[i].end - v[i].arrival < bound)
+			continue;
+		found += v[i].arrival > until;
+		until = v[i].end > until ? v[i].end : until;
+	}
+	return found;
+}
+
+struct silences {
+	double n, total;
+};
+
+/*
+ * v in order of ends: from an answer, or the first arrival after it, to the next answer, if that
+ * is at least as long as the bound. first: of each place, the least arrival from there on.
+ */
+static struct silences pauses(const struct waiting *v, size_t n, s64 *first, double bound)
+{
+	struct silences s = { 0, 0 };
+	s64 from;
+	size_t i;
+
+	for (i = n; i-- > 0;)
+		first[i] = i + 1 < n && first[i + 1] < v[i].arrival ? first[i + 1] : v[i].arrival;
+	for (i = 0; i < n; i++) {
+		from = i && v[i - 1].end > first[i] ? v[i - 1].end : first[i];
+		if (v[i].end - from < bound)
+			continue;
+		s.n++;
+		s.total += v[i].end - from;
+	}
+	return s;
+}
+
+static int put_value(struct measured *m, const struct service *s, enum compare_metric metric,
+		     double value, double n, struct err *e)
+{
+	struct sample *x = compare_add(m, &s->subject, metric, e);
+
+	if (!x)
+		return ERR_FAIL;
+	x->value = value;
+	x->n = n;
+	x->exposure = m->duration / 1e9;
+	return 0;
+}
+
+static int put_rare(struct measured *m, struct service *s, struct err *e)
+{
+	s64 *first = malloc((s->n + 1) * sizeof(*first));
+	double slow[SLOW_BOUNDS], longest = 0;
+	struct silences silent;
+	size_t i;
+	int ret = 0;
+
+	if (!first)
+		return err_set(e, ERR_FAIL, "out of memory for requests");
+	qsort(s->v, s->n, sizeof(*s->v), by_arrival);
+	for (i = 0; i < SLOW_BOUNDS; i++)
+		slow[i] = episodes(s->v, s->n, compare_slow_bounds[i]);
+	for (i = 0; i < s->n; i++)
+		longest = fmax(longest, s->v[i].end - s->v[i].arrival);
+	qsort(s->v, s->n, sizeof(*s->v), by_end);
+	silent = pauses(s->v, s->n, first, COMPARE_PAUSE);
+	free(first);
+	ret = put_value(m, s, COMPARE_request_max, longest, s->n, e);
+	if (ret == 0)
+		ret = put_value(m, s, COMPARE_pauses, silent.n, silent.n, e);
+	if (ret == 0)
+		ret = put_value(m, s, COMPARE_pause_time, silent.total, silent.n, e);
+	if (ret == 0)
+		ret = put_value(m, s, COMPARE_slow_episodes, 0, 0, e);
+	if (ret == 0) {
+		memcpy(m->samples[m->n_samples - 1].slow, slow, sizeof(slow));
+		m->samples[m->n_samples - 1].exposure = s->n;
+	}
+	return ret;
+}
+
+static int read_services(struct services *r, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT s.id, 0, (SELECT comm FROM process p WHERE p.pid=s.pid ORDER BY start DESC"
+		" LIMIT 1), s.kind, nullif(s.port, 0), NULL FROM service s WHERE s.kind<>'function'"
+		" AND s.turns>=? ORDER BY s.turns DESC, s.id LIMIT ?";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST, (s64)SERVICES_MOST);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0 && r->n < SERVICES_MOST) {
+		struct service *s = &r->of[r->n++];
+
+		s->id = sqlite3_column_int64(q, 0);
+		compare_subject_row(&s->subject, q, 1);
+		for (s->first = r->of; !compare_same(&s->first->subject, &s->subject); s->first++)
+			;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int append(struct service *s, s64 arrival, s64 end, struct err *e)
+{
+	struct waiting *grown;
+
+	if (s->n == s->room) {
+		s->room = s->room ? 2 * s->room : 4096;
+		grown = realloc(s->v, s->room * sizeof(*grown));
+		if (!grown)
+			return err_set(e, ERR_FAIL, "out of memory for requests");
+		s->v = grown;
+	}
+	s->v[s->n++] = (struct waiting){ arrival, end };
+	return 0;
+}
+
+/* What was touched by loss proves an answer, not a wait. */
+static int read_turns(struct services *r, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	size_t i = 0;
+	int ret = db_query(&q, db, e,
+			   "SELECT service, ts + dur - iif(lossy, 0, dur + queued), ts + dur"
+			   " FROM turn",
+			   "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		s64 id = sqlite3_column_int64(q, 0);
+
+		if (i == r->n || r->of[i].id != id)
+			for (i = 0; i < r->n && r->of[i].id != id; i++)
+				;
+		if (i == r->n || r->of[i].first->n > REQUESTS_MOST)
+			continue;
+		ret = append(r->of[i].first, sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
+			     e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int compare_requests(struct measured *m, sqlite3 *db, struct err *e)
+{
+	struct services *r = calloc(1, sizeof(*r));
+	size_t i;
+	int ret = r ? read_services(r, db, e) : err_set(e, ERR_FAIL, "out of memory for requests");
+
+	if (ret == 0 && r->n)
+		ret = read_turns(r, db, e);
+	for (i = 0; r && i < r->n; i++) {
+		struct service *s = &r->of[i];
+
+		if (ret == 0 && s->first == s && s->n >= LEAST && s->n <= REQUESTS_MOST)
+			ret = put_rare(m, s, e);
+		free(s->v);
+	}
+	free(r);
+	return ret;
+}
