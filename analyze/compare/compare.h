@@ -99,7 +99,11 @@ struct sample {
 	struct estimate log; /* of ln(value) */
 	double wander; /* its level within the recording: a variance of ln(value); NAN: not known */
 	double burst;  /* share of what is counted that is in the fullest window */
-	double slow[SLOW_BOUNDS]; /* slow_episodes: with each bound */
+	struct events {
+		double n;
+		double dispersion;   /* index of dispersion of their counts in windows of time; at
+					least 1 */
+	} events, slow[SLOW_BOUNDS]; /* COUNT; slow_episodes with each bound */
 };
 
 /* The distribution of one kind of duration of one subject. */
@@ -186,6 +190,10 @@ struct sample *compare_add(struct measured *m, const struct compared_subject *su
 struct split *compare_split_of(struct measured *m, const struct compared_subject *subject,
 			       const char *unit, struct err *e);
 
+/* The distribution of this kind of duration, or NULL. */
+const struct shape *compare_shape(const struct measured *m, const struct compared_subject *subject,
+				  const char *what);
+
 /* The sample of the subject and metric, or NULL. */
 const struct sample *compare_find(const struct measured *m, const struct compared_subject *subject,
 				  enum compare_metric metric);
@@ -193,6 +201,13 @@ const struct sample *compare_find(const struct measured *m, const struct compare
 /* stats_wander of ln(num / den) over k windows, WINDOWS_MOST at most; NAN if one has no such ratio.
  */
 double compare_wander(const double *num, const double *den, size_t k);
+
+/*
+ * What windows say about durations of which few are independent: with less than 10 of these (n /
+ * tau) in each of k windows, the error is that of fewer windows, and has their degrees of freedom.
+ */
+void compare_discount(struct estimate *est, int k, const struct measured *m,
+		      const struct compared_subject *subject, const char *what);
 
 /*
  * Services that belong together become one subject, by columns: those of processes of one name on

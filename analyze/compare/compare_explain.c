@@ -94,6 +94,9 @@ static int put_part(sqlite3 *db, const struct sides *s, const struct split *like
 	for (side = 0; side < 2; side++)
 		m[side] = single ? from_windows(split_of(&s->of[side][0], &like->subject), part)
 				 : from_recordings(s, side, &like->subject, part);
+	for (side = 0; side < 2 && single; side++)
+		compare_discount(&m[side].est, COMPARE_WINDOWS, &s->of[side][0], &like->subject,
+				 like->unit);
 	pooled = (m[0].wander + m[1].wander) / 2;
 	for (side = 0; side < 2 && pooled > 0; side++)
 		stats_widen(&m[side].est, pooled, COMPARE_WANDER_DF);

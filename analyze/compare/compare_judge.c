@@ -15,19 +15,13 @@
 
 #define ENOUGH		5   /* recordings a side */
 #define SAMPLES_LEAST	300 /* below, --fail-on does not count it */
-#define EFFECTIVE_LEAST 100
+#define EFFECTIVE_LEAST 20
 #define MOSTLY		0.5 /* of the errors */
 #define SIGNIFICANT	0.05
 
 static const struct shape *shape_of(const struct measured *m, const struct row *row)
 {
-	size_t i;
-
-	for (i = 0; i < m->n_shapes; i++)
-		if (compare_same(&m->shapes[i].subject, row->subject) &&
-		    strcmp(m->shapes[i].what, compare_metrics[row->metric].what) == 0)
-			return &m->shapes[i];
-	return NULL;
+	return compare_shape(m, row->subject, compare_metrics[row->metric].what);
 }
 
 /* Does the block bootstrap of the whole recordings see a difference in the same direction? */
@@ -87,10 +81,7 @@ static bool within_levels(const struct shape *s, const struct row *row)
 	return s->range >= fabs(row->c.diff);
 }
 
-/*
- * The method needs 20 tau in each of 10 windows. With less than half of it, the windows hardly hold
- * more than one independent duration, and what they scatter by says little about the next
- * recording.
+/* With 100 the windows have 10 each; below, their error is discounted; below this, it is no basis.
  */
 static bool few_independent(const struct shape *s, const struct row *row)
 {
@@ -143,24 +134,32 @@ static bool negligible(const struct rows *r, const struct row *row)
  * least variance from run to run. Without it, pairs of the same server and load differ
  * significantly as soon as the machine has slower and faster seconds.
  */
-static void widen(struct row *row)
+static void widen(const struct rows *r, struct row *row)
 {
 	double pooled = (row->of[0].wander + row->of[1].wander) / 2;
 	int side;
 
+	for (side = 0; side < 2; side++)
+		compare_discount(&row->of[side].log, row->of[side].units, &r->s->of[side][0],
+				 row->subject, compare_metrics[row->metric].what);
 	row->wanders = pooled > row->of[0].log.error * row->of[0].log.error +
 					row->of[1].log.error * row->of[1].log.error;
 	for (side = 0; side < 2 && pooled > 0; side++)
 		stats_widen(&row->of[side].log, pooled, COMPARE_WANDER_DF);
 }
 
-/* Several recordings: the rank test of their rates, which needs no model. */
+/* Of a pair the exact test of independent events; of several recordings the rank test of rates. */
 static void contrast_counts(const struct rows *r, struct row *row)
 {
-	const struct side_of_row *a = &row->of[0], *b = &row->of[1];
+	struct side_of_row *a = &row->of[0], *b = &row->of[1];
+	double clump;
 
 	if (r->single && compare_metrics[row->metric].form == FORM_COUNT) {
-		row->c = stats_counts(a->n, a->exposure, b->n, b->exposure);
+		clump = (a->dispersion * a->n + b->dispersion * b->n) / (a->n + b->n);
+		a->eff = a->n / clump;
+		b->eff = b->n / clump;
+		row->c = stats_counts(floor(a->eff), a->exposure, floor(b->eff), b->exposure);
+		row->c.diff = log(b->n / b->exposure * a->exposure / a->n);
 		return;
 	}
 	row->c = (struct contrast){ log(b->value / a->value), NAN, NAN, NAN, NAN, NAN, NAN };
@@ -186,9 +185,12 @@ static void judge_rare(const struct rows *r, struct row *row)
 /* Why a difference that one pair shows is not proved; NULL: it is. */
 static const char *doubt(const struct rows *r, const struct row *row)
 {
-	if (any_shape(r, row, within_levels))
+	const char *what = compare_metrics[row->metric].what;
+	bool of_durations = strcmp(what, "rate") != 0 && strcmp(what, "idle") != 0;
+
+	if (of_durations && any_shape(r, row, within_levels))
 		return "its level changes as much in one of them";
-	if (any_shape(r, row, few_independent))
+	if (of_durations && any_shape(r, row, few_independent))
 		return "too few independent durations";
 	if (one_moment(row))
 		return "most of them in one of the windows";
@@ -241,7 +243,7 @@ static void contrast_of(const struct rows *r, struct row *row)
 		return;
 	}
 	if (r->single)
-		widen(row);
+		widen(r, row);
 	row->c = stats_welch(&row->of[0].log, &row->of[1].log);
 	if (!r->single)
 		row->mann_whitney = stats_mann_whitney(row->of[0].logs, row->of[0].units,

@@ -8,11 +8,11 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SERVICES_MOST 64
 #define REQUESTS_MOST 8000000 /* of a service; with more, nothing rare is counted */
 #define LEAST	      30      /* requests */
+#define QUARTERS      4
 
 /* From the arrival of a request to the last send of its answer; equal: only the answer counts. */
 struct waiting {
@@ -46,91 +46,134 @@ static int by_end(const void *a, const void *b)
 	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* v in order of arrival: ranges of time in which at least one request takes `bound` or longer. */
-static double episodes(const struct waiting *v, size_t n, double bound)
+/* Events in windows of time: what comes in clumps is fewer independent events. */
+struct counting {
+	s64 duration;
+	double n, at[COMPARE_WINDOWS];
+};
+
+static void count(struct counting *c, s64 ts)
 {
+	s64 w = ts * COMPARE_WINDOWS / c->duration;
+
+	c->at[w < 0 ? 0 : w >= COMPARE_WINDOWS ? COMPARE_WINDOWS - 1 : w]++;
+	c->n++;
+}
+
+/* Variance over mean of the counts in k groups of windows: 1 of a Poisson process. */
+static double dispersion(const struct counting *c, int k)
+{
+	double squares = 0, mean = c->n / k, sum;
+	int g, w, per = COMPARE_WINDOWS / k;
+
+	for (g = 0; g < k; g++) {
+		for (sum = 0, w = g * per; w < (g + 1) * per; w++)
+			sum += c->at[w];
+		squares += (sum - mean) * (sum - mean);
+	}
+	return mean > 0 ? squares / (k - 1) / mean : 1;
+}
+
+static struct events events_of(const struct counting *c)
+{
+	struct events e = { c->n, 1 };
+
+	if (c->n > 1)
+		e.dispersion =
+			fmax(1, fmax(dispersion(c, COMPARE_WINDOWS), dispersion(c, QUARTERS)));
+	return e;
+}
+
+/* v in order of arrival: ranges of time in which at least one request takes `bound` or longer. */
+static struct events episodes(const struct waiting *v, size_t n, double bound, s64 duration)
+{
+	struct counting c = { .duration = duration };
 	s64 until = INT64_MIN;
-	double found = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
 		if (v[i].end - v[i].arrival < bound)
 			continue;
-		found += v[i].arrival > until;
+		if (v[i].arrival > until)
+			count(&c, v[i].arrival);
 		until = v[i].end > until ? v[i].end : until;
 	}
-	return found;
+	return events_of(&c);
 }
-
-struct silences {
-	double n, total;
-};
 
 /*
  * v in order of ends: from an answer, or the first arrival after it, to the next answer, if that
  * is at least as long as the bound. first: of each place, the least arrival from there on.
  */
-static struct silences pauses(const struct waiting *v, size_t n, s64 *first, double bound)
+static struct events pauses(const struct waiting *v, size_t n, s64 *first, s64 duration,
+			    double *ret_total)
 {
-	struct silences s = { 0, 0 };
+	struct counting c = { .duration = duration };
 	s64 from;
 	size_t i;
 
 	for (i = n; i-- > 0;)
 		first[i] = i + 1 < n && first[i + 1] < v[i].arrival ? first[i + 1] : v[i].arrival;
-	for (i = 0; i < n; i++) {
+	for (*ret_total = 0, i = 0; i < n; i++) {
 		from = i && v[i - 1].end > first[i] ? v[i - 1].end : first[i];
-		if (v[i].end - from < bound)
+		if (v[i].end - from < COMPARE_PAUSE)
 			continue;
-		s.n++;
-		s.total += v[i].end - from;
+		count(&c, from);
+		*ret_total += v[i].end - from;
 	}
-	return s;
+	return events_of(&c);
 }
 
-static int put_value(struct measured *m, const struct service *s, enum compare_metric metric,
-		     double value, double n, struct err *e)
+static struct sample *put_value(struct measured *m, const struct service *s,
+				enum compare_metric metric, double value, double n, struct err *e)
 {
 	struct sample *x = compare_add(m, &s->subject, metric, e);
 
 	if (!x)
-		return ERR_FAIL;
+		return NULL;
 	x->value = value;
 	x->n = n;
 	x->exposure = m->duration / 1e9;
-	return 0;
+	return x;
+}
+
+static int put_pauses(struct measured *m, const struct service *s, struct events e_of, double total,
+		      struct err *e)
+{
+	struct sample *x = put_value(m, s, COMPARE_pauses, e_of.n, e_of.n, e);
+
+	if (!x)
+		return ERR_FAIL;
+	x->events = e_of;
+	return put_value(m, s, COMPARE_pause_time, total, e_of.n, e) ? 0 : ERR_FAIL;
 }
 
 static int put_rare(struct measured *m, struct service *s, struct err *e)
 {
 	s64 *first = malloc((s->n + 1) * sizeof(*first));
-	double slow[SLOW_BOUNDS], longest = 0;
-	struct silences silent;
+	double longest = 0, total;
+	struct sample *slow;
+	struct events silent;
 	size_t i;
-	int ret = 0;
 
 	if (!first)
 		return err_set(e, ERR_FAIL, "out of memory for requests");
+	qsort(s->v, s->n, sizeof(*s->v), by_end);
+	silent = pauses(s->v, s->n, first, m->duration, &total);
+	free(first);
 	qsort(s->v, s->n, sizeof(*s->v), by_arrival);
-	for (i = 0; i < SLOW_BOUNDS; i++)
-		slow[i] = episodes(s->v, s->n, compare_slow_bounds[i]);
 	for (i = 0; i < s->n; i++)
 		longest = fmax(longest, s->v[i].end - s->v[i].arrival);
-	qsort(s->v, s->n, sizeof(*s->v), by_end);
-	silent = pauses(s->v, s->n, first, COMPARE_PAUSE);
-	free(first);
-	ret = put_value(m, s, COMPARE_request_max, longest, s->n, e);
-	if (ret == 0)
-		ret = put_value(m, s, COMPARE_pauses, silent.n, silent.n, e);
-	if (ret == 0)
-		ret = put_value(m, s, COMPARE_pause_time, silent.total, silent.n, e);
-	if (ret == 0)
-		ret = put_value(m, s, COMPARE_slow_episodes, 0, 0, e);
-	if (ret == 0) {
-		memcpy(m->samples[m->n_samples - 1].slow, slow, sizeof(slow));
-		m->samples[m->n_samples - 1].exposure = s->n;
-	}
-	return ret;
+	if (!put_value(m, s, COMPARE_request_max, longest, s->n, e) ||
+	    put_pauses(m, s, silent, total, e) < 0)
+		return ERR_FAIL;
+	slow = put_value(m, s, COMPARE_slow_episodes, 0, 0, e);
+	if (!slow)
+		return ERR_FAIL;
+	slow->exposure = s->n;
+	for (i = 0; i < SLOW_BOUNDS; i++)
+		slow->slow[i] = episodes(s->v, s->n, compare_slow_bounds[i], m->duration);
+	return 0;
 }
 
 static int read_services(struct services *r, sqlite3 *db, struct err *e)

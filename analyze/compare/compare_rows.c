@@ -58,20 +58,25 @@ static void from_counts(struct side_of_row *r, const struct sides *s, int side,
 			const struct row *row)
 {
 	const struct sample *x;
-	double v, total = 0;
+	struct events one;
+	double total = 0;
 	size_t i;
 
 	r->eff = NAN;
+	r->dispersion = 1;
 	r->log = (struct estimate){ NAN, NAN, 0, false };
 	for (i = 0; i < s->n[side]; i++) {
 		x = compare_find(&s->of[side][i], row->subject, row->metric);
 		if (!x || !(x->exposure > 0))
 			continue;
-		v = row->metric == COMPARE_slow_episodes ? x->slow[row->slow] : x->value;
-		r->n += row->metric == COMPARE_slow_episodes ? v : x->n;
+		one = row->metric == COMPARE_slow_episodes ? x->slow[row->slow] : x->events;
+		if (row->metric == COMPARE_pause_time)
+			one.n = x->value;
+		r->n += row->metric == COMPARE_pause_time ? x->n : one.n;
+		r->dispersion = fmax(r->dispersion, one.dispersion);
 		r->exposure += x->exposure;
-		r->logs[r->units++] = v / x->exposure;
-		total += v;
+		r->logs[r->units++] = one.n / x->exposure;
+		total += one.n;
 	}
 	r->value = total / fmax(r->units, 1);
 }

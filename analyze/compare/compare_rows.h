@@ -9,6 +9,7 @@
 
 struct side_of_row {
 	double value, n, eff, exposure;
+	double dispersion; /* of counted events */
 	int units;
 	struct estimate log;
 	double wander, burst;

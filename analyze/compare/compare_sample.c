@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PER_WINDOW 10 /* independent durations */
+
 const struct compare_desc compare_metrics[N_COMPARE_METRICS] = {
 #define METRIC(id, what, name, unit, form, quantile, higher, lower) \
 	{ what, name, unit, FORM_##form, quantile, higher, lower },
@@ -149,4 +151,28 @@ double compare_wander(const double *num, const double *den, size_t k)
 		x[i] = log(num[i] / den[i]);
 	}
 	return stats_wander(x, i);
+}
+
+const struct shape *compare_shape(const struct measured *m, const struct compared_subject *subject,
+				  const char *what)
+{
+	size_t i;
+
+	for (i = 0; i < m->n_shapes; i++)
+		if (compare_same(&m->shapes[i].subject, subject) &&
+		    strcmp(m->shapes[i].what, what) == 0)
+			return &m->shapes[i];
+	return NULL;
+}
+
+void compare_discount(struct estimate *est, int k, const struct measured *m,
+		      const struct compared_subject *subject, const char *what)
+{
+	const struct shape *s = compare_shape(m, subject, what);
+	double worth = s ? fmax(s->n / s->tau / PER_WINDOW, 1.5) : k;
+
+	if (!(worth < k))
+		return;
+	est->error *= sqrt(k / worth);
+	est->df = worth - 1;
 }

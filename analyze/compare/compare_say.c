@@ -201,7 +201,7 @@ static int say_rare(struct said *s)
 						{ 0 } };
 		s->changed |= strcmp(p.verdict, "more") == 0 || strcmp(p.verdict, "less") == 0;
 		if (ret == 0)
-			ret = put(s->db, FINDING_compare_rare,
+			ret = put(s->db, i ? FINDING_compare_episodes : FINDING_compare_pauses,
 				  strcmp(p.verdict, "more") == 0 ? PROBLEM : NOTE, OBSERVED,
 				  "SELECT * FROM change WHERE what='rare'", values, s->e);
 	}
@@ -425,6 +425,7 @@ static int say_only(sqlite3 *db, const struct sides *s, int side, struct err *e)
 		const struct compare_desc *d = &compare_metrics[x->metric];
 
 		if (x->metric == COMPARE_errors || d->quantile > 0.5 ||
+		    (x->subject.kind == COMPARE_DISK && here->chosen) ||
 		    compare_find(there, &x->subject, x->metric) || all++ >= NAMED_MOST)
 			continue;
 		compare_subject_text(subject, sizeof(subject), &x->subject);

@@ -264,7 +264,7 @@ static const struct sample *sample_of(const struct measured *m, enum compare_met
 static void pauses_count_once_however_many_wait(void **state)
 {
 	struct measured m;
-	double slow[SLOW_BOUNDS];
+	const struct events *slow;
 
 	(void)state;
 	/* quick ones; at 2 s and 6 s eight wait for 300 ms */
@@ -277,9 +277,9 @@ static void pauses_count_once_however_many_wait(void **state)
 				  " WHERE i < 16 UNION ALL SELECT 100, 100, 2000000000, 9");
 	/* between them quick ones are answered: no pause */
 	assert_int_equal(sample_of(&m, COMPARE_pauses)->value, 0);
-	memcpy(slow, sample_of(&m, COMPARE_slow_episodes)->slow, sizeof(slow));
-	assert_int_equal(slow[3], 3); /* 100 ms: the two, and the one of 2 s */
-	assert_int_equal(slow[4], 1); /* 1 s */
+	slow = sample_of(&m, COMPARE_slow_episodes)->slow;
+	assert_int_equal(slow[3].n, 3); /* 100 ms: the two, and the one of 2 s */
+	assert_int_equal(slow[4].n, 1); /* 1 s */
 	assert_int_equal(sample_of(&m, COMPARE_request_max)->value, 1999999900);
 	compare_free(&m);
 	/* without the quick ones nothing is answered */
@@ -357,17 +357,26 @@ static void no_change_needs_equivalence_and_equal_pauses(void **state)
 			 0);
 	assert_int_equal(asked(db,
 			       "SELECT number FROM finding_value v JOIN finding f ON"
-			       " f.id=v.finding WHERE f.kind='compare_rare' AND v.name='after'"),
+			       " f.id=v.finding WHERE f.kind='compare_pauses' AND v.name='after'"),
 			 1);
 	sqlite3_close(db);
-	/* twelve are more than none */
+	/* nor do ten of one half of the time: they are as few as their clumps */
 	steady(&a, "a", 4000, 0);
-	steady(&b, "b", 4000, 12);
+	steady(&b, "b", 4000, 10);
+	db = compared_sides(&a, &b);
+	assert_in_range(asked(db, "SELECT 1000 * eff_after FROM change WHERE name='pauses'"), 2000,
+			6000);
+	assert_int_equal(asked(db, "SELECT verdict='inconclusive' FROM change WHERE name='pauses'"),
+			 1);
+	sqlite3_close(db);
+	/* twenty are more than none */
+	steady(&a, "a", 4000, 0);
+	steady(&b, "b", 4000, 20);
 	db = compared_sides(&a, &b);
 	assert_int_equal(
-		asked(db, "SELECT verdict='more' FROM change WHERE name='pauses' AND n_after=12"),
+		asked(db, "SELECT verdict='more' FROM change WHERE name='pauses' AND n_after=20"),
 		1);
-	assert_int_equal(asked(db, "SELECT max(severity) FROM finding WHERE kind='compare_rare'"),
+	assert_int_equal(asked(db, "SELECT max(severity) FROM finding WHERE kind='compare_pauses'"),
 			 2);
 	sqlite3_close(db);
 }
