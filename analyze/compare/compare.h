@@ -118,8 +118,9 @@ struct shape {
 	double range;		 /* ln of the highest level over the lowest */
 };
 
-/* Where the time of requests, calls or windows went: categories, then waiting behind others. */
-enum { PART_BEHIND = N_CATEGORIES, PART_ALL, N_PARTS };
+/* Where the time of requests, calls or windows went: categories, then waiting for earlier requests.
+ */
+enum { PART_EARLIER = N_CATEGORIES, PART_ALL, N_PARTS };
 
 struct split {
 	struct compared_subject subject;

@@ -16,6 +16,8 @@
 #define ENOUGH		5   /* recordings a side */
 #define SAMPLES_LEAST	300 /* below, --fail-on does not count it */
 #define EFFECTIVE_LEAST 20
+#define EFFECTIVE_FEW	100
+#define CLEAR		0.01
 #define MOSTLY		0.5 /* of the errors */
 #define SIGNIFICANT	0.05
 
@@ -81,12 +83,16 @@ static bool within_levels(const struct shape *s, const struct row *row)
 	return s->range >= fabs(row->c.diff);
 }
 
-/* With 100 the windows have 10 each; below, their error is discounted; below this, it is no basis.
+/*
+ * With 100 the windows have 10 each. With fewer their error is discounted, and the difference must
+ * be clearer: how they scatter depends on few events. With less than EFFECTIVE_LEAST there is no
+ * basis.
  */
 static bool few_independent(const struct shape *s, const struct row *row)
 {
-	(void)row;
-	return s->n < EFFECTIVE_LEAST * s->tau;
+	double worth = s->n / s->tau;
+
+	return worth < EFFECTIVE_LEAST || (worth < EFFECTIVE_FEW && row->p >= CLEAR);
 }
 
 /* Errors of one moment (clients that hang up) are one event, however many calls it fails. */

@@ -22,7 +22,7 @@
 #define LEVEL_NEAR   1.2 /* closer levels are one */
 #define LEVEL_SHORT  6	 /* windows of one level */
 #define LEVEL_PARTS  3
-#define LEVEL_P	     0.0001
+#define LEVEL_P	     0.001
 
 const double compare_shape_at[SHAPE_POINTS] = { 0.1, 0.2, 0.3, 0.4,  0.5,  0.6,
 						0.7, 0.8, 0.9, 0.95, 0.99, 0.999 };

@@ -81,19 +81,31 @@ static void from_counts(struct side_of_row *r, const struct sides *s, int side,
 	r->value = total / fmax(r->units, 1);
 }
 
-/* Slow episodes are those above what is usual before: the first bound above its p99. */
+/* The first bound above twice the p99 of both sides: what is rarer than quantiles can show. */
+static int slow_bound(const struct rows *r, const struct row *row)
+{
+	double p99 = 0;
+	int side, i = 0;
+
+	for (side = 0; side < 2; side++) {
+		const struct sample *x =
+			compare_find(&r->s->of[side][0], row->subject, COMPARE_request_p99);
+
+		p99 = x ? fmax(p99, x->value) : p99;
+	}
+	while (i + 1 < SLOW_BOUNDS && compare_slow_bounds[i] < 2 * p99)
+		i++;
+	return i;
+}
+
 static void set_bound(const struct rows *r, struct row *row)
 {
-	const struct sample *p99;
-
 	row->bound = NAN;
 	if (row->metric == COMPARE_pauses || row->metric == COMPARE_pause_time)
 		row->bound = COMPARE_PAUSE;
 	if (row->metric != COMPARE_slow_episodes)
 		return;
-	p99 = compare_find(&r->s->of[0][0], row->subject, COMPARE_request_p99);
-	while (row->slow + 1 < SLOW_BOUNDS && p99 && compare_slow_bounds[row->slow] < p99->value)
-		row->slow++;
+	row->slow = slow_bound(r, row);
 	row->bound = compare_slow_bounds[row->slow];
 }
 

@@ -2,7 +2,7 @@
 /*
  * Where the time of requests went, from arrival to the last send: sums by category in windows of
  * time. Before a request is read its thread may serve others: that part of the queueing delay is
- * waiting behind other requests, whatever the thread did for them. It is taken from the thread's
+ * waiting for earlier requests, whatever the thread did for them. It is taken from the thread's
  * time on a CPU first, then from its waits, last from its waits for a CPU. Of probed functions, and
  * of processes without requests, causes' units have the sums.
  */
@@ -16,7 +16,7 @@
 
 struct turn {
 	s64 row, arrival, ts, end, service;
-	double behind; /* ns of ts - arrival */
+	double earlier; /* ns of ts - arrival */
 	u32 tid;
 	bool known; /* where its time went */
 };
@@ -59,7 +59,7 @@ static int read_turns(struct turns *t, sqlite3 *db, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- behind other requests ---- */
+/* ---- earlier requests ---- */
 
 static int by_thread(const void *a, const void *b)
 {
@@ -74,9 +74,9 @@ struct range {
 	s64 from, to;
 };
 
-/* Turns of one thread in order of time: those that were read before are what it served meanwhile.
+/* Turns of one thread in order of time: those read before are what it served.
  */
-static void find_behind(struct turn *const *order, size_t n, struct range *served)
+static void find_earlier(struct turn *const *order, size_t n, struct range *served)
 {
 	size_t i, k, at = 0;
 
@@ -86,8 +86,8 @@ static void find_behind(struct turn *const *order, size_t n, struct range *serve
 		if (i && order[i - 1]->tid != t->tid)
 			at = 0;
 		for (k = at; k > 0 && served[k - 1].to > t->arrival; k--)
-			t->behind += fmax(0, fmin(served[k - 1].to, t->ts) -
-						     fmax(served[k - 1].from, t->arrival));
+			t->earlier += fmax(0, fmin(served[k - 1].to, t->ts) -
+						      fmax(served[k - 1].from, t->arrival));
 		if (at && served[at - 1].to >= t->ts)
 			served[at - 1].to = t->end > served[at - 1].to ? t->end : served[at - 1].to;
 		else
@@ -95,7 +95,7 @@ static void find_behind(struct turn *const *order, size_t n, struct range *serve
 	}
 }
 
-static int put_behind(struct turns *t, struct err *e)
+static int put_earlier(struct turns *t, struct err *e)
 {
 	struct turn **order = malloc((t->n + 1) * sizeof(struct turn *));
 	struct range *served = malloc((t->n + 1) * sizeof(*served));
@@ -109,7 +109,7 @@ static int put_behind(struct turns *t, struct err *e)
 	for (i = 0; i < t->n; i++)
 		order[i] = &t->v[i];
 	qsort(order, t->n, sizeof(struct turn *), by_thread);
-	find_behind(order, t->n, served);
+	find_earlier(order, t->n, served);
 out:
 	free(order);
 	free(served);
@@ -154,17 +154,17 @@ static double take(double *from, double wanted)
 	return taken;
 }
 
-/* Moves the time behind other requests out of what the thread did before the read. */
-static void set_behind(double before[N_CATEGORIES], double behind, double part[N_PARTS])
+/* Moves the time of earlier requests out of what the thread did before the read. */
+static void set_earlier(double before[N_CATEGORIES], double earlier, double part[N_PARTS])
 {
-	double left = behind - take(&before[CATEGORY_cpu], behind);
+	double left = earlier - take(&before[CATEGORY_cpu], earlier);
 	int i;
 
 	for (i = 0; i < N_CATEGORIES; i++)
 		if (i != CATEGORY_runq)
 			left -= take(&before[i], left);
 	left -= take(&before[CATEGORY_runq], left);
-	part[PART_BEHIND] = behind - left;
+	part[PART_EARLIER] = earlier - left;
 }
 
 static int add_turn(struct split *s, const struct turn *t, s64 duration, struct waits w[2],
@@ -182,7 +182,7 @@ static int add_turn(struct split *s, const struct turn *t, s64 duration, struct 
 	before[CATEGORY_cpu] += fmax(0, t->ts - t->arrival - off);
 	if (!s || !t->known || part[CATEGORY_unknown] > 0 || before[CATEGORY_unknown] > 0)
 		return 0;
-	set_behind(before, t->behind, part);
+	set_earlier(before, t->earlier, part);
 	at = at < 0 ? 0 : at >= COMPARE_WINDOWS ? COMPARE_WINDOWS - 1 : at;
 	for (i = 0; i < N_CATEGORIES; i++)
 		part[i] += before[i];
@@ -363,7 +363,7 @@ int compare_splits(struct measured *m, sqlite3 *db, struct err *e)
 	if (ret == 0 && r.n)
 		ret = read_turns(&t, db, e);
 	if (ret == 0 && r.n)
-		ret = put_behind(&t, e);
+		ret = put_earlier(&t, e);
 	if (ret == 0 && r.n)
 		ret = add_turns(m, &r, &t, db, e);
 	free(t.v);

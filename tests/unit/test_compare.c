@@ -50,7 +50,7 @@ static void script(struct buf *b, int pid, s64 lock, unsigned int seed)
 			   "%lld %d switch next=0 state=1\n",
 			   (long long)(t + 3000 + work), pid, (long long)(t + 4000 + work), pid);
 	}
-	/* recordings of tests share an id: their lengths tell these two apart, not sizes of files
+	/* recordings of tests share an id: their lengths differ, not the sizes of files
 	 */
 	t += pid;
 	buf_printf(b, NULL, "@recorder\n%lld 0 info text=\"stopped=%lld\"\n", (long long)t,
@@ -228,7 +228,7 @@ static double part(const struct measured *m, int which)
 	return sum / m->splits[0].n;
 }
 
-static void time_behind_other_requests_is_no_cpu_time(void **state)
+static void waiting_for_earlier_requests_is_no_cpu_time(void **state)
 {
 	struct measured m;
 
@@ -239,7 +239,7 @@ static void time_behind_other_requests_is_no_cpu_time(void **state)
 				  " i * 100000000 + 9000000 AS c, 7 AS d FROM k UNION ALL SELECT"
 				  " i * 100000000 + 1000000, i * 100000000 + 9000000,"
 				  " i * 100000000 + 9100000, 7 FROM k");
-	assert_int_equal(part(&m, PART_BEHIND), 8000000 / 2);
+	assert_int_equal(part(&m, PART_EARLIER), 8000000 / 2);
 	assert_int_equal(part(&m, CATEGORY_cpu), 9100000 / 2);
 	assert_int_equal(part(&m, PART_ALL), 17100000 / 2);
 	compare_free(&m);
@@ -249,7 +249,7 @@ static void time_behind_other_requests_is_no_cpu_time(void **state)
 				  " i * 100000000 + 9000000 AS c, 7 AS d FROM k UNION ALL SELECT"
 				  " i * 100000000 + 1000000, i * 100000000 + 9000000,"
 				  " i * 100000000 + 9100000, 8 FROM k");
-	assert_int_equal(part(&m, PART_BEHIND), 0);
+	assert_int_equal(part(&m, PART_EARLIER), 0);
 	compare_free(&m);
 }
 
@@ -381,6 +381,30 @@ static void no_change_needs_equivalence_and_equal_pauses(void **state)
 	sqlite3_close(db);
 }
 
+/* Twice the service time from the middle on: quantiles of the whole mix two phases. */
+static void changes_of_level_are_noted(void **state)
+{
+	struct measured a, b;
+	sqlite3 *db;
+
+	(void)state;
+	steady(&a, "a", 4000, 0);
+	measure_rows(
+		&b, "b",
+		NUMBERS(4000) "SELECT i * 2500000 AS a, i * 2500000 AS b, i * 2500000 + 50000"
+			      " + iif(i < 2000, 0, 50000) + i * 7919 % 997 AS c, 7 AS d FROM k");
+	assert_int_equal(a.shapes[0].levels, 1);
+	assert_int_equal(b.shapes[0].levels, 2);
+	db = compared_sides(&a, &b);
+	assert_int_equal(
+		asked(db,
+		      "SELECT verdict='differs' AND finding > 0 FROM comparability WHERE what='level'"),
+		1);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='compare_unsteady'"),
+			 1);
+	sqlite3_close(db);
+}
+
 /* ---- pairs ---- */
 
 /* One recording with services of process server on these ports. */
@@ -444,10 +468,11 @@ int main(void)
 		T(subjects_are_safe_columns),
 		T(parts_add_up_to_the_whole),
 		T(nothing_changed),
-		T(time_behind_other_requests_is_no_cpu_time),
+		T(waiting_for_earlier_requests_is_no_cpu_time),
 		T(pauses_count_once_however_many_wait),
 		T(a_fall_of_throughput_is_said_first),
 		T(no_change_needs_equivalence_and_equal_pauses),
+		T(changes_of_level_are_noted),
 		T(services_pair_by_port_or_alone),
 	};
 

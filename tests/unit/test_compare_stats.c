@@ -164,7 +164,7 @@ static void verdicts(void **state)
 		assert_int_equal(stats_judge(&cases[i].c, cases[i].p, 0.05), cases[i].want);
 }
 
-/* ---- a queue with one server: waiting makes neighbours alike ---- */
+/* ---- a queue with one server: waiting makes neighbours depend on each other ---- */
 
 #define REQUESTS  10000
 #define QUESTIONS 3
@@ -252,7 +252,7 @@ static struct outcome simulate(double rate, double mu_b, int pairs)
 		o.covered += (double)(c[0].low <= truth && truth <= c[0].high) / pairs;
 	}
 	gsl_rng_free(rng);
-	print_message("# load %.1f, medians apart by %+.0f %%, %d pairs: alarms %.2f %%, without "
+	print_message("# load %.1f, medians differ by %+.0f %%, %d pairs: alarms %.2f %%, without "
 		      "threshold %.2f %%, found %.1f %%, covered %.1f %%\n",
 		      rate, 100 * expm1(truth), pairs, 100 * o.alarms, 100 * o.plain, 100 * o.found,
 		      100 * o.covered);
