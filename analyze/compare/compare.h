@@ -118,9 +118,9 @@ struct shape {
 	double range;		 /* ln of the highest level over the lowest */
 };
 
-/* Where the time of requests, calls or windows went: categories, then waiting for earlier requests.
+/* Where the time of requests, calls or windows went: categories, then waiting for other requests.
  */
-enum { PART_EARLIER = N_CATEGORIES, PART_ALL, N_PARTS };
+enum { PART_OTHERS = N_CATEGORIES, PART_ALL, N_PARTS };
 
 struct split {
 	struct compared_subject subject;

@@ -78,13 +78,12 @@ static struct mean from_recordings(const struct sides *s, int side,
 static int put_part(sqlite3 *db, const struct sides *s, const struct split *like, int part,
 		    struct err *e)
 {
-	const char *name = part == PART_ALL	  ? "all"
-			   : part == PART_EARLIER ? "earlier"
-						  : category_names[part];
-	const char *says = part == PART_ALL ? "all of it"
-			   : part == PART_EARLIER
-				   ? "waiting for earlier requests on the same thread"
-				   : category_says[part];
+	const char *name = part == PART_ALL	 ? "all"
+			   : part == PART_OTHERS ? "others"
+						 : category_names[part];
+	const char *says = part == PART_ALL	 ? "all of it"
+			   : part == PART_OTHERS ? "waiting while its thread served other requests"
+						 : category_says[part];
 	bool single = s->n[0] == 1 && s->n[1] == 1;
 	char text[COMPARE_TEXT];
 	struct mean m[2];

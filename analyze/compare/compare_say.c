@@ -377,14 +377,14 @@ static int say_load(const struct said *s)
 		   values, s->e);
 }
 
-/* Hardly idle, and requests wait for earlier ones longer than all else takes; before they did not.
+/* Hardly idle, and requests wait for others longer than all else takes; before they did not.
  */
 static int say_saturated(const struct said *s)
 {
 	static const char sql[] =
 		"SELECT w.subject, i.after, b.after FROM excess b JOIN excess w ON w.category='all'"
 		" AND w.kind=b.kind AND w.subject=b.subject JOIN change i ON i.name='idle share' AND"
-		" i.comm=b.comm WHERE b.category='earlier' AND i.after < ?1 AND b.after > w.after / 2"
+		" i.comm=b.comm WHERE b.category='others' AND i.after < ?1 AND b.after > w.after / 2"
 		" AND NOT (i.before < ?1 AND b.before > w.before / 2) LIMIT 1";
 	char who[COMPARE_TEXT] = "";
 	double idle = NAN, queue = NAN;

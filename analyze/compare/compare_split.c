@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Where the time of requests went, from arrival to the last send: sums by category in windows of
- * time. Before a request is read its thread may serve others: that part of the queueing delay is
- * waiting for earlier requests, whatever the thread did for them. It is taken from the thread's
- * time on a CPU first, then from its waits, last from its waits for a CPU. Of probed functions, and
- * of processes without requests, causes' units have the sums.
+ * time. A thread that serves several requests at a time is at one of them: after a read at the
+ * request that it read, before a send, if it read none since the last, at the one that it answers.
+ * For all others that is waiting for other requests: before their own read whatever the thread did
+ * (taken from its time on a CPU first, then from its waits, last from its waits for a CPU), after
+ * it only its time on a CPU, because a request may wait for something of its own at the same time.
+ * Of probed functions, and of processes without requests, causes' units have the sums.
  */
 #include "compare.h"
 
@@ -12,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURNS_MOST 4000000 /* more are not split */
+#define TURNS_MOST 1500000 /* more are not split */
 
 struct turn {
 	s64 row, arrival, ts, end, service;
-	double earlier; /* ns of ts - arrival */
+	double before, during; /* ns of others: before the read, and from there on */
+	double own;	       /* ns: its thread was at it */
 	u32 tid;
 	bool known; /* where its time went */
 };
@@ -59,60 +62,108 @@ static int read_turns(struct turns *t, sqlite3 *db, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- earlier requests ---- */
+/* ---- other requests ---- */
+
+/* A request's read or last send on its thread. */
+struct moment_of {
+	s64 ts;
+	struct turn *turn;
+	bool end;
+};
+
+/* A thread is at one request; before: total length of the thread's ranges before it. */
+struct range {
+	s64 from, to;
+	double before;
+};
+
+struct serving {
+	struct moment_of *moments;
+	struct range *ranges;
+	size_t n;
+};
 
 static int by_thread(const void *a, const void *b)
 {
-	const struct turn *x = *(struct turn *const *)a, *y = *(struct turn *const *)b;
+	const struct moment_of *x = a, *y = b;
 
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return x->ts < y->ts ? -1 : x->ts > y->ts;
+	if (x->turn->tid != y->turn->tid)
+		return x->turn->tid < y->turn->tid ? -1 : 1;
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	return y->end - x->end; /* sends first */
 }
 
-struct range {
-	s64 from, to;
-};
-
-/* Turns of one thread in order of time: those read before are what it served.
- */
-static void find_earlier(struct turn *const *order, size_t n, struct range *served)
+/* Length of the ranges up to an instant. */
+static double served_until(const struct range *r, size_t n, s64 ts)
 {
-	size_t i, k, at = 0;
+	size_t low = 0, high = n, middle;
 
-	for (i = 0; i < n; i++) {
-		struct turn *t = order[i];
-
-		if (i && order[i - 1]->tid != t->tid)
-			at = 0;
-		for (k = at; k > 0 && served[k - 1].to > t->arrival; k--)
-			t->earlier += fmax(0, fmin(served[k - 1].to, t->ts) -
-						      fmax(served[k - 1].from, t->arrival));
-		if (at && served[at - 1].to >= t->ts)
-			served[at - 1].to = t->end > served[at - 1].to ? t->end : served[at - 1].to;
+	while (low < high) { /* the first that begins at ts or later */
+		middle = low + (high - low) / 2;
+		if (r[middle].from < ts)
+			low = middle + 1;
 		else
-			served[at++] = (struct range){ t->ts, t->end };
+			high = middle;
+	}
+	if (!low)
+		return 0;
+	r += low - 1;
+	return r->before + (ts < r->to ? ts : r->to) - r->from;
+}
+
+/* The requests of one thread: its moments a..b. */
+static void find_others(struct serving *s, size_t a, size_t b)
+{
+	struct turn *at;
+	size_t i, n = 0;
+	double sum = 0;
+
+	for (i = a + 1; i < b; i++) {
+		const struct moment_of *last = &s->moments[i - 1], *next = &s->moments[i];
+
+		if (last->end && !next->end)
+			continue;
+		at = last->end ? next->turn : last->turn;
+		s->ranges[n++] = (struct range){ last->ts, next->ts, sum };
+		at->own += next->ts - last->ts;
+		sum += next->ts - last->ts;
+	}
+	for (i = a; i < b; i++) {
+		struct turn *t = s->moments[i].turn;
+		double read = served_until(s->ranges, n, t->ts);
+
+		if (s->moments[i].end)
+			continue;
+		t->before = read - served_until(s->ranges, n, t->arrival);
+		t->during = fmax(0, served_until(s->ranges, n, t->end) - read - t->own);
 	}
 }
 
-static int put_earlier(struct turns *t, struct err *e)
+static int put_others(struct turns *t, struct err *e)
 {
-	struct turn **order = malloc((t->n + 1) * sizeof(struct turn *));
-	struct range *served = malloc((t->n + 1) * sizeof(*served));
-	size_t i;
+	struct serving s = { malloc((2 * t->n + 1) * sizeof(*s.moments)),
+			     malloc((2 * t->n + 1) * sizeof(*s.ranges)), 0 };
+	size_t i, from;
 	int ret = 0;
 
-	if (!order || !served) {
+	if (!s.moments || !s.ranges) {
 		ret = err_set(e, ERR_FAIL, "out of memory for requests");
 		goto out;
 	}
-	for (i = 0; i < t->n; i++)
-		order[i] = &t->v[i];
-	qsort(order, t->n, sizeof(struct turn *), by_thread);
-	find_earlier(order, t->n, served);
+	for (i = 0; i < t->n; i++) {
+		s.moments[s.n++] = (struct moment_of){ t->v[i].ts, &t->v[i], false };
+		s.moments[s.n++] = (struct moment_of){ t->v[i].end, &t->v[i], true };
+	}
+	qsort(s.moments, s.n, sizeof(*s.moments), by_thread);
+	for (from = 0, i = 1; i <= s.n; i++)
+		if (i == s.n || s.moments[i].turn->tid != s.moments[from].turn->tid) {
+			find_others(&s, from, i);
+			from = i;
+		}
 out:
-	free(order);
-	free(served);
+	free(s.moments);
+	free(s.ranges);
 	return ret;
 }
 
@@ -154,17 +205,17 @@ static double take(double *from, double wanted)
 	return taken;
 }
 
-/* Moves the time of earlier requests out of what the thread did before the read. */
-static void set_earlier(double before[N_CATEGORIES], double earlier, double part[N_PARTS])
+/* Moves the time of other requests out of what the thread did before the read and from there on. */
+static void set_others(const struct turn *t, double before[N_CATEGORIES], double part[N_PARTS])
 {
-	double left = earlier - take(&before[CATEGORY_cpu], earlier);
+	double left = t->before - take(&before[CATEGORY_cpu], t->before);
 	int i;
 
 	for (i = 0; i < N_CATEGORIES; i++)
 		if (i != CATEGORY_runq)
 			left -= take(&before[i], left);
 	left -= take(&before[CATEGORY_runq], left);
-	part[PART_EARLIER] = earlier - left;
+	part[PART_OTHERS] = t->before - left + take(&part[CATEGORY_cpu], t->during);
 }
 
 static int add_turn(struct split *s, const struct turn *t, s64 duration, struct waits w[2],
@@ -182,7 +233,7 @@ static int add_turn(struct split *s, const struct turn *t, s64 duration, struct 
 	before[CATEGORY_cpu] += fmax(0, t->ts - t->arrival - off);
 	if (!s || !t->known || part[CATEGORY_unknown] > 0 || before[CATEGORY_unknown] > 0)
 		return 0;
-	set_earlier(before, t->earlier, part);
+	set_others(t, before, part);
 	at = at < 0 ? 0 : at >= COMPARE_WINDOWS ? COMPARE_WINDOWS - 1 : at;
 	for (i = 0; i < N_CATEGORIES; i++)
 		part[i] += before[i];
@@ -363,7 +414,7 @@ int compare_splits(struct measured *m, sqlite3 *db, struct err *e)
 	if (ret == 0 && r.n)
 		ret = read_turns(&t, db, e);
 	if (ret == 0 && r.n)
-		ret = put_earlier(&t, e);
+		ret = put_others(&t, e);
 	if (ret == 0 && r.n)
 		ret = add_turns(m, &r, &t, db, e);
 	free(t.v);
