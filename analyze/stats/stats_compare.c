@@ -215,6 +215,32 @@ struct contrast stats_welch(const struct estimate *a, const struct estimate *b)
 	return c;
 }
 
+struct contrast stats_counts(double a, double time_a, double b, double time_b)
+{
+	static const double level[4] = { 0.025, 0.975, 0.05, 0.95 };
+	double share = time_b / (time_a + time_b), at[4], pi;
+	struct contrast c = { log(b / time_b * time_a / a), NAN, NAN, NAN, NAN, NAN, NAN };
+	int i;
+
+	if (!(a + b > 0) || !(time_a > 0) || !(time_b > 0))
+		return c;
+	c.p = 2 * fmin(gsl_cdf_binomial_P(b, share, a + b),
+		       b > 0 ? gsl_cdf_binomial_Q(b - 1, share, a + b) : 1);
+	c.p = fmin(1, c.p);
+	for (i = 0; i < 4; i++) {
+		if (i % 2)
+			pi = a > 0 ? gsl_cdf_beta_Pinv(level[i], b + 1, a) : 1;
+		else
+			pi = b > 0 ? gsl_cdf_beta_Pinv(level[i], b, a + 1) : 0;
+		at[i] = log(pi / (1 - pi) * time_a / time_b);
+	}
+	c.low = at[0];
+	c.high = at[1];
+	c.low90 = at[2];
+	c.high90 = at[3];
+	return c;
+}
+
 bool stats_holm(const double *p, size_t n, double *ret)
 {
 	size_t *order = malloc((n + 1) * sizeof(*order)), i, asked = 0, k;

@@ -82,12 +82,12 @@ for form in svg png; do
 		check "compare --plot draws $p as $form" sh -c "head -c 100 '$work/both/$p.$form' | grep -qa 'PNG\|<svg\|<?xml'"
 		check "and keeps its rows" test "$(wc -l <"$work/both/$p.tsv")" -ge 2
 	done
-	check "and prints the comparison" grep -q slower "$work/text"
+	check "and prints the comparison" grep -q SLOWER "$work/text"
 done
 check "the picture of durations shows both sides" sh -c "grep -q 'before, n = ' '$work/both/compare.svg' && grep -q 'after, n = ' '$work/both/compare.svg'"
 check "the note stands in it" grep -q 'ticket 7' "$work/both/ratios.svg"
 check "no texts in them touch each other" python3 tests/check/overlaps.py "$work"/both/*.svg
-check "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compare.html' | grep -q 'tag bad\">slower<'"
+check "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compare.html' | grep -q 'tag bad\">SLOWER<'"
 check "and says which recordings are lossy" grep -q 'tag bad">LOSSY' "$work/losses.html"
 check "names cannot become elements" no grep -q '<script>x\|<b>before' "$work/evil.html"
 
