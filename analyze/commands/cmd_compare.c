@@ -118,10 +118,10 @@ static const struct opt opts[] = {
 	{ "before", 0, "FILE...", "several recordings: the words that follow belong to it",
 	  set_before },
 	{ "after", 0, "FILE...", "and those to compare with them", set_after },
-	{ "threshold", 0, "PERCENT", "smaller changes do not matter; default: 5", set_threshold },
-	{ "fail-on", 0, "slower[:PERCENT]",
-	  "exit with status 7 if anything is slower, by this much or more", set_fail_on },
-	{ "force", 0, NULL, "compare recordings that are not alike, and say why they are not",
+	{ "threshold", 0, "PERCENT", "ignore smaller changes; default: 5", set_threshold },
+	{ "fail-on", 0, "slower[:PERCENT]", "exit with status 7 if a metric is slower by this much",
+	  set_fail_on },
+	{ "force", 0, NULL, "compare recordings that are not comparable; list the reasons",
 	  set_force },
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
@@ -234,8 +234,7 @@ static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err
 	if (ret == 0)
 		ret = compare_check(db, s, &refused, e);
 	if (ret == 0 && refused.len && !c->force)
-		ret = err_set(e, ERR_REFUSED,
-			      "not compared: %.480s; --force compares them all the same",
+		ret = err_set(e, ERR_REFUSED, "not compared: %.480s; --force compares them anyway",
 			      refused.data);
 	if (ret == 0)
 		ret = compare_judge(db, s, c->threshold, e);
@@ -339,7 +338,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_compare = {
 	.name = "compare",
 	.words = "BEFORE AFTER | --before FILE... --after FILE...",
-	.doc = "say what got slower between recordings, how sure that is, and why",
+	.doc = "compare recordings: what got slower, with intervals and causes",
 	.opts = opts,
 	.run = run,
 };

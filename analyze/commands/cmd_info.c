@@ -72,7 +72,7 @@ static int put_number(struct info *i, const char *key, u64 value, const char *un
 	return buf_printf(i->out, i->e, "%s: %llu%s\n", key, (unsigned long long)value, unit);
 }
 
-/* Facts that are for the replay, or told again and again. */
+/* Facts that are for the replay, or repeated. */
 static bool is_noise(const char *text, size_t n)
 {
 	static const char *const noise[] = { "syscalls.",
@@ -267,7 +267,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_info = {
 	.name = "info",
 	.words = "RECORDING",
-	.doc = "say what is in the file, at once",
+	.doc = "print facts about the file, without reading all of it",
 	.opts = opts,
 	.run = run,
 };

@@ -84,7 +84,7 @@ says "csv of all tables needs a directory" 1 'directory' "$analyze" export -f cs
 says "an unknown table is refused" 1 'no table' "$analyze" export -f csv -t 'x"y' shop.obs
 says "one table goes to standard output" 0 '"sda"' "$analyze" export -f csv -t disk shop.obs
 says "what is lossy is said" 0 'LOSSY' "$analyze" export -f folded -o l.folded shop.obs
-says "a cut recording ends with status 3" 3 'cut' "$analyze" export -o k.json killed.obs
+says "a cut recording ends with status 3" 3 'TRUNCATED' "$analyze" export -o k.json killed.obs
 says "a failed export leaves no file" 1 'No space' sh -c \
 	"ln -sf /dev/full full; '$analyze' export shop.obs >full"
 holds "who stops reading early gets no error" sh -c \

@@ -131,7 +131,7 @@ says "is asked all the same" 0 'shop' "$analyze" sql evil.db "SELECT comm FROM t
 says "somebody's database is not ours" 1 'not a database' sh -c \
 	"python3 -c 'import sqlite3; sqlite3.connect(\"other.db\").execute(\"CREATE TABLE a(b)\")'; '$analyze' sql other.db 'SELECT 1'"
 "$pack" "$top/testdata/killed.txt" killed.obs
-says "a cut recording ends with status 3" 3 'cut' "$analyze" sql killed.obs "SELECT count(*) FROM event"
+says "a cut recording ends with status 3" 3 'truncated' "$analyze" sql killed.obs "SELECT count(*) FROM event"
 filtered=$("$analyze" sql --csv --pid 100 --to 1ms shop.obs "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)
 "$analyze" cut --pid 100 --to 1ms -o part.obs shop.obs 2>/dev/null
 part=$("$analyze" sql --csv part.obs "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)

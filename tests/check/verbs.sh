@@ -151,7 +151,7 @@ printf '@recorder\n900 0 info text="targets=chosen"\n901 100 thread pid=100 comm
 "$pack" late.txt late.obs
 is "who becomes a target later can be chosen from then on" "$($o dump --comm b late.obs | cut -d' ' -f1,3 | tr '\n' ' ')" "1000 rename 1100 syscall "
 is "a control group that is not there" "$($o cut --cgroup /x -o x.obs groups.obs 2>&1; echo $?)" \
-	"obsanalyze: the recording knows no control group /x
+	"obsanalyze: the recording knows no cgroup /x
 1"
 
 # cut and merge
@@ -288,7 +288,7 @@ for verb in redact migrate merge; do
 	[ $verb = merge ] && other=r.obs
 	# shellcheck disable=SC2086 # none or one
 	is "$verb takes what can be read of a cut recording, and says so" \
-		"$($o $verb --force -o taken.obs cut.obs $other 2>&1 | grep -c '^obsanalyze: cut.obs is cut or damaged')
+		"$($o $verb --force -o taken.obs cut.obs $other 2>&1 | grep -c '^obsanalyze: cut.obs is truncated or damaged')
 $($o $verb --force -o taken.obs cut.obs $other >/dev/null 2>&1; echo $?) $($o verify taken.obs | tail -n 1 | cut -d: -f1)" "1
 3 TRUNCATED"
 done
@@ -298,7 +298,7 @@ is "redacting a damaged recording asks to repair it" "$($o redact -o x.obs damag
 	"obsanalyze: block 10 of the recording is damaged: obsanalyze repair makes a recording without it
 3"
 $o repair -o x.obs damaged.obs 2>/dev/null
-is "a damaged block is left out and missed" "$($o verify x.obs | grep -c 'do not join')" 1
+is "a damaged block is left out and missed" "$($o verify x.obs | grep -c 'are not contiguous')" 1
 
 # files
 is "nothing is replaced" "$($o cut -o part.obs "$whole" 2>&1; echo $?)" \
@@ -343,10 +343,10 @@ obsanalyze: nothing: the file is empty
 3"
 $o load -o part.db part.obs 2>/dev/null
 is "a database is no recording" "$($o redact -o x2.obs part.db 2>&1; echo $?)" \
-	"obsanalyze: part.db: this is a database; what is asked for needs the recording itself
+	"obsanalyze: part.db: this is a database; the command needs the recording itself
 3"
 is "printing nothing is explained" "$($o dump --tid 4000000 "$whole" 2>&1; echo $?)" \
-	"obsanalyze: no record is of what was asked for
+	"obsanalyze: no record matches
 0"
 
 # filters
