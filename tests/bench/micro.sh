@@ -33,5 +33,5 @@ title_disk='4 KiB write with O_DIRECT: a system call, a request to the disk'
 about_disk() { micro_about syscalls,block; }
 title_call='a function, entry and return'
 about_call() { micro_about uprobe .output/bench_work bench_call; }
-title_call_endbr='the same, beginning with endbr64 (obsrec probes the instruction behind it)'
+title_call_endbr='the same, starting with endbr64 (obsrec probes the instruction after it)'
 about_call_endbr() { micro_about uprobe .output/bench_work bench_call_endbr; }
