@@ -50,6 +50,7 @@ class Span:
     def __init__(self):
         self.text = ""
         self.lines = []
+        self.prose = True
 
     def add(self, text, line):
         for char in text:
@@ -113,6 +114,7 @@ def of_mdoc(text):
             if macro in ("It", "Sh", "Ss", "Nd", "D1") and not generated:
                 spans.append(Span())
                 spans[-1].add(line[4:], number)
+                spans[-1].prose = " Cm " not in line[3:8]  # else the synopsis of a command
             continue
         if macro is not None:
             line = " ".join(word for word in line[1:].split() if word not in INLINE)
@@ -182,7 +184,7 @@ def check(path):
             for hit in pattern.finditer(thin):
                 line = span.line(squeezed[hit.start()][0])
                 found.append((line, f"'{hit.group()}' ({better})"))
-        if not prose:
+        if not prose or not span.prose:
             continue
         for at, sentence in sentences(span):
             words = [word for word in sentence.split() if re.search(r"\w", word)]
