@@ -83,9 +83,9 @@ void is_within_at(sqlite3 *db, const char *sql, double low, double high, const c
 
 	if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !(v >= low && v <= high)) {
 		if (low == high)
-			print_error("%s: %s, not %.17g\n", sql, shown(s), low);
+			print_error("%s: %s, not %.10g\n", sql, shown(s), low);
 		else
-			print_error("%s: %s, not %.17g..%.17g\n", sql, shown(s), low, high);
+			print_error("%s: %s, not %.10g..%.10g\n", sql, shown(s), low, high);
 		_fail(file, line);
 	}
 	sqlite3_finalize(s);
@@ -98,7 +98,7 @@ void is_below_at(sqlite3 *db, const char *sql, double limit, const char *file, i
 
 	if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) ||
 	    !(sqlite3_column_double(s, 0) < limit)) {
-		print_error("%s: %s, not below %.17g\n", sql, shown(s), limit);
+		print_error("%s: %s, not below %.10g\n", sql, shown(s), limit);
 		_fail(file, line);
 	}
 	sqlite3_finalize(s);
