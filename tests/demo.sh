@@ -50,7 +50,7 @@ record() {
 	echo "  ./obsrec -p $server -o $demo/redis.obs"
 	$sudo ./obsrec -p $server -o $demo/redis.obs 2>"$work/recorder" &
 	recorder=$!
-	# it has begun when the file is there; then leave it a moment
+	# it has started when the file exists; then leave it a moment
 	tries=0
 	until [ -s $demo/redis.obs ] || [ $((tries += 1)) -gt 100 ]; do
 		$sudo kill -0 $recorder 2>/dev/null || return 1

@@ -32,7 +32,7 @@ measure() { # tool
 }
 tool_go() { "go_$present" "$1"; }
 
-# Servers run through; small works begin anew for each tool.
+# Servers run through; small works start again for each tool.
 runs_through() { case $1 in redis | postgres) return 0 ;; *) return 1 ;; esac }
 
 bench() { # work

@@ -3,7 +3,7 @@
 #
 # A work WORK has: title_WORK; unit_WORK, of its cost; about_WORK, which sets groups, binary, function
 # and comm; begin_WORK, which starts it and sets pid; go_WORK, which prints its cost once it is
-# traced, and a second number that is shown beside it; end_WORK.
+# traced, and a second number that is shown next to it; end_WORK.
 seconds=${BENCH_SECONDS:-1}
 
 micro_about() { comm=bench_work groups=$1 binary=${2:-} function=${3:-}; }

@@ -155,7 +155,7 @@ is "recordings of one time and host are not merged" \
 	"$($o merge -o x.obs "$whole" part.obs 2>&1 | grep -c 'on one host at the same time'; ls x.obs* 2>&1 | grep -c cannot)" "1
 1"
 
-# two hosts: the same, redacted (another boot id), one second apart by the wall clock
+# two hosts: the same, redacted (another boot id), with an offset of one second by the wall clock
 cat >host.txt <<-'END'
 	@recorder
 	900 0 info text="targets=all"
@@ -174,7 +174,7 @@ is "the offset is printed" "$(grep -c '^h2.obs: host unknown, process ids +10000
 is "the offset is stored" "$($o info hh.obs | grep clock_shift)" "1.clock_shift_ns: 0
 2.clock_shift_ns: 1000000000"
 
-# one host, twice, ten seconds apart: what was in between nobody knows
+# one host, twice, with a gap of ten seconds: its content is unknown
 for begin in 1 11; do
 	cat >row$begin.txt <<-END
 		@recorder
@@ -394,7 +394,7 @@ is "again, from the cache" "$($o report large.obs >again 2>err; echo $?; cmp out
 is "which has a database of both" "$(find cache -name '*.db' | wc -l)" 2
 cp -p kept.obs large.obs
 rm -rf cache
-: >cache # no directory: nobody, not even root, can write there
+: >cache # no directory: no user, not even root, can write there
 is_empty "where nothing can be written, nothing is kept" "$($o report large.obs | cmp - first 2>&1)"
 rm cache
 is_empty "without a home, too" "$(env -u XDG_CACHE_HOME -u HOME "$o" report large.obs | cmp - first 2>&1)"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define STREAMS_MAX 1024
-#define RING_HEAD   8 /* bytes that a record takes in a ring beside its own */
+#define RING_HEAD   8 /* bytes that a record takes in a ring in addition to its own */
 
 struct packer {
 	struct writer *writer;

@@ -65,7 +65,7 @@ else
 	echo "not ok cannot mount a small tmpfs"
 fi
 
-# a flood that runs while the recorder gets no CPU is lost: such a round is told and repeated
+# a flood that runs while the recorder gets no CPU is lost: such a round is printed and repeated
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	"$obsrec" -q -p $flood -d 1 -o - | "$obsanalyze" verify - >"$work/verify"
 	grep -q '^LOSSY' "$work/verify" || break
