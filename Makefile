@@ -162,7 +162,7 @@ $(OUT)/bench_%: $(OUT)/tests/bench/bench_%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lsqlite3 $(RECORD_LIBS) -lzstd -lm -o $@
 
-bench bench-update: deps ## measure costs beside other tracers (root); -update: into README.md
+bench bench-update: deps ## measure costs next to other tracers (root); -update: into docs/bench.md
 	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) \
 		$(OUT)/tests/bench/bench_empty.bpf.o
 	$(Q)sh tests/bench/bench.sh $(if $(filter %-update,$@),update,run)
@@ -204,7 +204,7 @@ golden-update: check-build ## accept the present output of the golden tests
 man: obsanalyze ## write the event chapter of obsrec(5)
 	$(Q)sh tests/check/paper.sh --update
 
-# apart from the programs in the tree, which find the pictures there
+# separate from the programs in the tree, which find the pictures there
 install: built = $(OUT)/install$(prefix)
 install: share = $(DESTDIR)$(prefix)/share
 install: units = $(DESTDIR)$(patsubst /usr,,$(prefix))/lib/systemd/system

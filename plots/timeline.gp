@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Who ran, who waited and who woke whom while one unit of work lasted. Called: gnuplot -c timeline.gp DATA PICTURE FORMAT NOTE
-# DATA: unit, its begin [s], row of the thread (0: at the top), its name, from [ms after the begin], to,
+# DATA: unit, its begin [s], row of the thread (0: at the top), its name, from [ms after the start], to,
 # kind of state (1-10), row of the thread that ended the wait or nan, what was lost or empty
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 stats data using 3 nooutput name "R"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What users tell beside the recording. */
+/* What users add to the recording. */
 #include "ask.h"
 
 #include "analyze/base/when.h"
@@ -12,7 +12,7 @@
 
 static const char *const qos_names[] = { "rps", "p50", "p90", "p95", "p99", "calls", "call-p95" };
 
-/* A time after the begin, or a length, as --from takes it: "10", "10s", "250ms". */
+/* A time after the start, or a length, as --from takes it: "10", "10s", "250ms". */
 static int read_time(unsigned long long *ret, const char *text, size_t n)
 {
 	struct when w;
@@ -54,7 +54,7 @@ static int read_part(struct asked_part *ret, const char *name, const char *arg, 
 	if (!dots || read_time(&ret->from, arg, (size_t)(dots - arg)) < 0 ||
 	    read_time(&ret->to, dots + 2, strlen(dots + 2)) < 0 || ret->to <= ret->from)
 		return err_set(e, ERR_FAIL,
-			       "--%s needs two times after the begin such as 0..10 or "
+			       "--%s needs two times after the start such as 0..10 or "
 			       "500ms..2s, not %.40s",
 			       name, arg);
 	return 0;

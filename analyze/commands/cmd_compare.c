@@ -120,11 +120,11 @@ static int set_after(void *config, const char *arg, struct err *e)
 static const struct opt opts[] = {
 	{ "before", 0, "FILE...", "several recordings; the next words are further ones",
 	  set_before },
-	{ "after", 0, "FILE...", "several recordings to compare with them", set_after },
-	{ "threshold", 0, "PERCENT", "smaller changes do not matter; default: 5", set_threshold },
-	{ "fail-on", 0, "slower[:PERCENT]",
-	  "exit with status 7 if a metric is slower, by this much or more", set_fail_on },
-	{ "force", 0, NULL, "compare recordings that are not comparable, and print why",
+	{ "after", 0, "FILE...", "and those to compare with them", set_after },
+	{ "threshold", 0, "PERCENT", "ignore smaller changes; default: 5", set_threshold },
+	{ "fail-on", 0, "slower[:PERCENT]", "exit with status 7 if a metric is slower by this much",
+	  set_fail_on },
+	{ "force", 0, NULL, "compare recordings that are not comparable; list the reasons",
 	  set_force },
 	{ "verbose", 'v', NULL, "also print all tables", set_verbose },
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
@@ -364,7 +364,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_compare = {
 	.name = "compare",
 	.words = "BEFORE AFTER | --before FILE... --after FILE...",
-	.doc = "print what changed between recordings, how sure that is, and why",
+	.doc = "compare recordings: what got slower, with intervals and causes",
 	.opts = opts,
 	.run = run,
 };

@@ -253,7 +253,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_info = {
 	.name = "info",
 	.words = "RECORDING",
-	.doc = "say what is in the file, at once",
+	.doc = "print facts about the file, without reading all of it",
 	.opts = opts,
 	.run = run,
 };

@@ -34,8 +34,8 @@ static const struct opt opts[] = {
 	{ "force", 0, NULL, "replace the file if it is there", set_force },
 	{ "names", 0, NULL, "replace names of threads, too", set_names },
 	{ "key", 0, "FILE",
-	  "secret of at least 16 bytes: recordings redacted with the same one use the same words; "
-	  "default: a random one that nobody keeps",
+	  "secret of at least 16 bytes: the same secret gives the same words; "
+	  "default: random, not stored",
 	  set_key },
 	FILTER_OPTS,
 	{ 0 },

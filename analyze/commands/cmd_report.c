@@ -75,8 +75,7 @@ static int set_output(void *config, const char *arg, struct err *e)
 static const struct opt opts[] = {
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
-	{ "json-schema", 0, NULL, "tell the form of --json, as JSON Schema; needs no file",
-	  set_schema },
+	{ "json-schema", 0, NULL, "print the JSON Schema of --json; needs no file", set_schema },
 	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
 	{ "analysis", 'a', "NAME", "only this one: overview, rps, saturation, ... (man page)",
 	  set_analysis },
@@ -158,7 +157,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_report = {
 	.name = "report",
 	.words = "RECORDING|DATABASE",
-	.doc = "say what happened, and how sure that is",
+	.doc = "print what happened, with evidence",
 	.opts = opts,
 	.run = run,
 };

@@ -35,7 +35,7 @@ static bool add_lags(const double *cov, size_t from, size_t to, double *tau)
 	return false;
 }
 
-/* Autocovariances at all lags, by FFT, into work, which has room for size values, zeros behind n.
+/* Autocovariances at all lags, by FFT, into work, which has room for size values, zeros after n.
  */
 static void all_lags(double *work, size_t size)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A part of a recording as a recording of its own. The first pass takes what the recorder said
- * before all events; the second walks in order of time: up to the begin of the part only a
+ * before all events; the second walks in order of time: up to the start of the part only a
  * census is kept, then its state is written as a snapshot, then records are copied.
- * Each CPU's counters are told anew, so that seen = emitted + lost + suppressed holds for
+ * Each CPU's counters are written again, so that seen = emitted + lost + suppressed holds for
  * the part as well; what the filter leaves out counts as suppressed.
  */
 #include "excerpt.h"
@@ -48,7 +48,7 @@ static int copy_own(struct excerpt *x, const struct record *rec)
 	return ret < 0 ? ret : excerpt_flush_own(x, false);
 }
 
-/* True if the part states this fact anew. */
+/* True if the part states this fact again. */
 static bool restated(const struct excerpt *x, const struct record *rec)
 {
 	if (rec->type != EV_info)
@@ -205,7 +205,7 @@ static int put_tail(struct excerpt *x)
 
 /* ---- the second pass ---- */
 
-/* A call that was under way when the part ends is told like those at the end of a recording. */
+/* A call that was under way when the part ends is written like those at the end of a recording. */
 static int put_unfinished(struct excerpt *x, const struct record *rec)
 {
 	const struct event_desc *ev = x->schema->by_id[rec->type];

@@ -119,9 +119,9 @@ int merge_scope(struct merge *m, struct err *e)
 	}
 	if (ret == 0 && groups.len)
 		ret = put_fact(m, begin, e, "groups", groups.data);
-	if (ret == 0) /* threads say it themselves, if nobody else does */
+	if (ret == 0) /* threads say it themselves, if no other does */
 		ret = put_fact(m, begin, e, "targets", targets.len ? targets.data : "chosen");
-	/* all first snapshots are told before the first event */
+	/* all first snapshots are written before the first event */
 	for (i = 0, t = 0; i < m->n; i++)
 		if (m->sources[i].snapshot_end && !m->sources[i].follows &&
 		    m->sources[i].snapshot_end + (u64)m->sources[i].shift > t)
@@ -208,8 +208,8 @@ static int take_fact(struct merge *m, const struct source *s, const struct recor
 	return ret < 0 ? ret : flush_own(m, false, e);
 }
 
-/* A call that was under way when a recording ended is told by the host's next one, from its entry
- * on. */
+/* A call that was under way when a recording ended is written by the host's next one, from its
+ * entry on. */
 static bool goes_on(const struct merge *m, const struct source *s, const struct record *rec)
 {
 	u8 flags = 0;

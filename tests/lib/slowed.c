@@ -224,7 +224,7 @@ long throttled(struct script *s, long t)
 	return t + 3000000;
 }
 
-/* Its own read of 4 kB, behind 1 MB of 200. */
+/* Its own read of 4 kB, after 1 MB of 200. */
 long slow_disk(struct script *s, long t)
 {
 	long request = 1;

@@ -36,7 +36,7 @@ judge self self ""
 judge antagonist antagonist burner
 is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) > 10 FROM timeline")" 1
 
-# A batch job without requests, and later a neighbour on its CPU: nobody says when; the windows are found.
+# A batch job without requests, and later a neighbour on its CPU: the time is not given; the windows are found.
 # Others who build are neighbours too, so the two weigh more.
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/batch$round.obs

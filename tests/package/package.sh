@@ -92,7 +92,7 @@ python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("CREATE TA
 holds "file does not take another database for ours" sh -c \
 	"! file -m packaging/magic '$work/other.db' | grep -q obsanalyze"
 
-# as README has it: behind what file knows, for one user
+# as README has it: after the list of file, for one user
 share=$work/installed/opt/obs/share
 mkdir "$work/home"
 command=$(grep -o 'cat /usr/share/obsrec/magic >>~/.magic' README.md | sed "s|/usr/share|$share|")
