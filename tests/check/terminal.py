@@ -110,7 +110,7 @@ for command in (['cut', '--from', '1ms', '-o', 'long.obs.cut', 'long.obs'],
             os.unlink(os.path.join(work, f))
 os.unlink(os.path.join(work, 'long.db'))
 
-demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'testdata', 'demo.obs')
+demo = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'testdata', 'demo.obs'))
 reports = {}
 for what in ['report', '-v', demo], ['compare', '--force', demo, demo]:
     for columns in 60, 80, 120, 200:
