@@ -128,7 +128,8 @@ echo
 	echo "planted: nothing; found: something"
 	status=1
 }
-estimate=$(ask healthy "SELECT round(value, 1) FROM metric WHERE analysis='rps' AND name='turns' LIMIT 1")
+# between the first answer and the last: the recording is longer than the load
+estimate=$(ask healthy "SELECT round((turns - 1) * 1e9 / (last_turn - first_turn), 1) FROM service ORDER BY turns DESC LIMIT 1")
 off=$(awk -v a="$estimate" -v b="$client_rate" 'BEGIN { printf "%+.2f", 100 * (a - b) / b }')
 line="requests per second: $estimate estimated from system calls, $client_rate counted by the client ($off %)"
 echo

@@ -115,7 +115,7 @@ refused "a name that no thread can have" 1 'keeps 15 bytes' --comm sixteen-lette
 refused "a cgroup without a name" 1 'needs a name' --cgroup '' -d 1 -o "$work/x.obs"
 refused "rings too large" 1 'from 4K to 512M' -a -d 1 --ring 1G -o "$work/x.obs"
 refused "more room than there is" 1 'smaller --min-free' -a -d 1 --min-free 999999G -o "$work/x.obs"
-refused "a file system that takes no files" 1 'cannot make the recording' -a -d 1 -o /proc/x.obs
+refused "a file system that takes no files" 1 'cannot create the recording' -a -d 1 -o /proc/x.obs
 refused "existing output" 1 'exists already' -a -d 1 -o "$work/c1.obs"
 ln -s "$work/elsewhere" "$work/link.obs"
 refused "a link as output" 1 'link.obs' -a -d 1 -o "$work/link.obs"

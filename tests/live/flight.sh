@@ -95,11 +95,11 @@ if mount -t tmpfs -o size=200k none small 2>/dev/null; then
 	until_flying $rec
 	sleep 1
 	kill -USR2 $rec
-	until_true grep -q 'too little room' told
+	until_true grep -q 'not enough free space' told
 	holds "a full disk does not end it" kill -0 $rec
 	kill -INT $rec
 	wait $rec
-	says "it is told" "$(cat told)" 'too little room'
+	says "it is told" "$(cat told)" 'not enough free space'
 	is "nothing half written is left" "$(ls small | wc -l)" 0
 	umount small
 else
@@ -110,7 +110,7 @@ is "--trigger without --last: exit status" $? 1
 "$obsrec" -q --last 5s --trigger 'nonsense > 1ms' -a 2>err
 says "a trigger that means nothing" "$(cat err)" 'needs .syscall NAME > 100ms'
 "$obsrec" -q --last 5s --trigger 'call nowhere > 1ms' -u "$w:probed_outer" -a 2>err
-says "a trigger on what is not probed" "$(cat err)" 'which no --uprobe does'
+says "a trigger on what is not probed" "$(cat err)" 'which no --uprobe records'
 for name in workload:probed_outer "$w:probed_outer" malloc libc.so.6:malloc; do
 	"$obsrec" -q --last 5s --trigger "call $name > 1m" -u "$w:probed_outer" -u libc.so.6:malloc -o "named$((n += 1)).obs" -- \
 		true 2>err

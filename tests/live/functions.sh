@@ -61,7 +61,7 @@ g++ -O1 -o calls calls.cc && g++ -O1 -DTHROWS -o throws calls.cc || echo "not ok
 
 "$obsrec" -e uprobe -u "./calls:ns::*" -u libc.so.6:l64a -u libc:_setjmp --args 4 -o calls.obs -- ./calls 2>said
 is "exit status" $? 0
-says "an estimate is printed for each function" "$(grep -c 'us a call' said)" '^5$'
+says "an estimate is printed for each function" "$(grep -c 'us per call' said)" '^5$'
 says "of setjmp no returns" "$(grep _setjmp said)" 'no returns: it does not return in the usual way'
 "$obsanalyze" load -o calls.db calls.obs
 calls() { ask calls.db "SELECT $1 FROM call JOIN site ON site.id=call.site WHERE function LIKE '$2'"; }
@@ -111,7 +111,7 @@ fi
 # exceptions pass through ns::passed
 "$obsrec" -e uprobe -u ./throws:ns::passed --args 1 -o throws.obs -- ./throws 2>said
 is "a program that throws survives" $? 0
-says "and it is said why" "$(cat said)" 'no returns: its program throws exceptions'
+says "and it is said why" "$(cat said)" 'no returns: the program throws exceptions'
 "$obsanalyze" load -o throws.db throws.obs
 is "its calls and arguments" "$(ask throws.db "SELECT count(*) || ' ' || sum(arg0) || ' ' || count(dur) FROM call")" "31 465 0"
 says "the report counts them" "$("$obsanalyze" report --json throws.db | tr -d ' \n' | grep -o '"name":"calls"[^}]*')" \
@@ -151,7 +151,7 @@ is "a link of the container" "$(attach b.obs -p '$inside' -u /link:ns::S::add | 
 is "a path below /proc/PID/root" "$(attach c.obs -a -u '/proc/$inside/root/bin/inside:ns::f' | tail -n 1)" "30 2"
 is "the program by its name" "$(attach d.obs -p '$inside' -u inside:outside | tail -n 1)" "13 1"
 attach e.obs -p '$inside' -u "$work/calls:outside" >out 2>&1
-says "a path of the host is not meant" "$(cat out)" 'a path of this host is not meant'
+says "a path of the host is not meant" "$(cat out)" 'with -p, paths are those of the process'
 
 # a program that was replaced while it runs
 cp calls old && mkfifo go2

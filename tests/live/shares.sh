@@ -56,6 +56,6 @@ flat=$(ask "$work/db" "SELECT ((SELECT run FROM thread WHERE tid=$b) - (SELECT r
 lag=$(q "s.lag" $a)
 holds "the light loop is never far behind its share ($lag ns; by nice values alone: $flat)" [ $((10 * lag)) -lt "$flat" ]
 says "the report says what fair shares follow" "$("$obsanalyze" report -v "$work/fair.obs" | tr -s ' \n' ' ')" \
-	'level by level, the weights of [0-9]* control groups (0 changed'
+	'weights of [0-9]* cgroups\? (0 changed'
 is "a weight that changes is told" "$(ask "$work/changed.obs" "SELECT group_concat(weight, ' ') FROM (SELECT w.weight FROM
 	cgroup_weight w JOIN cgroup g ON g.id=w.cgroup WHERE g.path='/obsheavy.$$' ORDER BY w.ts)")" "3072 2048"
