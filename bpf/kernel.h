@@ -161,8 +161,23 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 };
 
+struct rq {
+	u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct sched_entity se;
+	bool throttled;	      /* since 6.18 */
 	unsigned int __state; /* since 5.14 */
 	int prio;
 	s32 pid;
