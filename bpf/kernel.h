@@ -137,6 +137,15 @@ struct cgroup {
 	struct cgroup_root *root;
 };
 
+struct upid {
+	s32 nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 
 struct css_set {
@@ -183,6 +192,7 @@ struct task_struct {
 	s32 pid;
 	s32 tgid;
 	unsigned int in_iowait : 1;
+	struct pid *thread_pid;
 	const struct cred *cred;
 	char comm[16];
 	int exit_code;

@@ -12,6 +12,11 @@
 #define COOKIE_TYPE "btf_bpf_get_attach_cookie_trace" /* helpers leave their prototypes in BTF */
 #define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
 
+#define RECLAIM_UNSEEN "direct reclaim is not recorded"
+#define LIMITS_UNSEEN  "reclaim for limits of cgroups is not recorded"
+#define SOFT_UNSEEN    "reclaim for soft limits of cgroups is not recorded"
+#define MEMCG	       "a kernel with CONFIG_MEMCG"
+
 const char *const level_names[] = { "available", "degraded", "absent" };
 
 /* lost: what is not seen without the tracepoint; NULL: the group needs it. */
@@ -63,6 +68,12 @@ static const struct need {
 	  "Linux 6.13 or later" },
 	{ GROUP_pagecache, "mm_filemap_fault", NULL, "page faults are not seen",
 	  "Linux 6.13 or later" },
+	{ GROUP_pressure, "mm_vmscan_direct_reclaim_begin", NULL, RECLAIM_UNSEEN, NULL },
+	{ GROUP_pressure, "mm_vmscan_direct_reclaim_end", NULL, RECLAIM_UNSEEN, NULL },
+	{ GROUP_pressure, "mm_vmscan_memcg_reclaim_begin", NULL, LIMITS_UNSEEN, MEMCG },
+	{ GROUP_pressure, "mm_vmscan_memcg_reclaim_end", NULL, LIMITS_UNSEEN, MEMCG },
+	{ GROUP_pressure, "mm_vmscan_memcg_softlimit_reclaim_begin", NULL, SOFT_UNSEEN, MEMCG },
+	{ GROUP_pressure, "mm_vmscan_memcg_softlimit_reclaim_end", NULL, SOFT_UNSEEN, MEMCG },
 };
 
 #define NEEDS (sizeof(needs) / sizeof(needs[0]))

@@ -94,7 +94,7 @@ static const struct {
 
 #define HANDLERS     (sizeof(handlers) / sizeof(handlers[0]))
 #define PER_EVENT    12
-#define EVENTS_KNOWN 160
+#define EVENTS_KNOWN 192
 
 /* The handlers of each event, for one pass: the table turned round. */
 struct dispatch {
