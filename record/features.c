@@ -110,6 +110,34 @@ bool feature_cookies(const struct btf *btf)
 	return tracepoint_typedef(btf, COOKIE_TYPE);
 }
 
+/* What the switch program reads, by kernel: parts of the time on a CPU. */
+static const struct part {
+	const char *name, *type, *member, *why, *remedy;
+} parts[] = {
+	{ "stolen", "rq", "prev_steal_time_rq", "stolen time is not recorded per switch",
+	  "a kernel with CONFIG_PARAVIRT_TIME_ACCOUNTING" },
+	{ "throttled", "task_struct", "throttled",
+	  "which switches a CPU quota caused is not recorded", "Linux 6.18 or later" },
+};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static void find_parts(struct feature *f, const struct btf *btf)
+{
+	size_t i, size = sizeof(f->parts), n = snprintf(f->parts, size, "away");
+	char *text = f->parts;
+
+	if (tracepoint_args(btf, "softirq_entry") >= 0)
+		n += snprintf(text + n, size - n, ",softirq");
+	if (tracepoint_args(btf, "irq_handler_entry") >= 0)
+		n += snprintf(text + n, size - n, ",irq");
+	for (i = 0; i < PARTS; i++)
+		if (tracepoint_member(btf, parts[i].type, parts[i].member) >= 0)
+			n += snprintf(text + n, size - n, ",%s", parts[i].name);
+		else
+			lacks(f, LEVEL_AVAILABLE, parts[i].why, parts[i].remedy);
+}
+
 static void check_uprobes(struct feature *f)
 {
 	if (procfs_number(UPROBE_TYPE, 0) == 0)
@@ -133,5 +161,6 @@ void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
 			 n->lost ? ": no tracepoint " : "", n->tracepoint);
 		lacks(&ret[n->group], n->lost ? LEVEL_DEGRADED : LEVEL_ABSENT, why, n->remedy);
 	}
+	find_parts(&ret[GROUP_sched], btf);
 	check_uprobes(&ret[GROUP_uprobe]);
 }

@@ -215,7 +215,7 @@ static int tick(struct pump *p, struct probes *probes, const struct targets *t, 
 	if (ret == 0)
 		ret = put_self(p, e);
 	if (ret == 0)
-		ret = pressure_put(p, probes, t, &q->pressures, all, e);
+		ret = pressure_read(p, probes, t, &q->pressures, all, e);
 	return ret < 0 ? ret : host_put_throttles(p, t, q, e);
 }
 
@@ -239,6 +239,9 @@ int session_begin(struct pump *p, struct probes *probes, const struct targets *t
 		ret = put_scope(p, o, e);
 	if (ret == 0)
 		ret = made_info(p, e, "ring_kind=%s", probes_own_rings(probes) ? "own" : "ringbuf");
+	if (ret == 0 && o->groups & 1u << GROUP_sched)
+		ret = made_info(p, e, "switch_parts=%s",
+				probes_features(probes)[GROUP_sched].parts);
 	if (ret == 0)
 		ret = put_doctor(p, probes, o, e);
 	if (ret == 0)

@@ -60,17 +60,17 @@ static const struct {
 
 /* Facts that tell of no user; the values of all others become WORDs. */
 static const char *const plain_facts[] = {
-	"obsrec",	  "kernel",	    "machine",	   "distribution",
-	"cpus",		  "clocksource",    "cpus_online", "cpus_possible",
-	"groups",	  "targets",	    "threads",	   "follow",
-	"ring",		  "begin",	    "stopped",	   "end",
-	"source",	  "excerpt",	    "merged",	   "repaired",
-	"migrated",	  "ring_kind",	    "private",	   "snapshot",
-	"snapshot_begin", "lost_state",	    "flight",	   "triggers_suppressed",
-	"cgroups",	  "topology",	    "memory",	   "cpu_model",
-	"cpu_governor",	  "syscalls.0",	    "syscalls.3",  "redacted",
-	"clock_shift_ns", "clock_error_ns", "pid_offset",  "cpu_offset",
-	"autogroup",	  "gap_ns",
+	"obsrec",	  "kernel",	    "machine",	    "distribution",
+	"cpus",		  "clocksource",    "cpus_online",  "cpus_possible",
+	"groups",	  "targets",	    "threads",	    "follow",
+	"ring",		  "begin",	    "stopped",	    "end",
+	"source",	  "excerpt",	    "merged",	    "repaired",
+	"migrated",	  "ring_kind",	    "private",	    "snapshot",
+	"snapshot_begin", "lost_state",	    "flight",	    "triggers_suppressed",
+	"cgroups",	  "topology",	    "memory",	    "cpu_model",
+	"cpu_governor",	  "syscalls.0",	    "syscalls.3",   "redacted",
+	"clock_shift_ns", "clock_error_ns", "pid_offset",   "cpu_offset",
+	"autogroup",	  "gap_ns",	    "switch_parts",
 };
 
 static bool is_plain(const char *key, size_t n)

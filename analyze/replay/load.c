@@ -12,6 +12,7 @@
 #include "analyze/replay/requests/track_series.h"
 #include "analyze/replay/requests/track_usage.h"
 #include "analyze/replay/tasks/track_cpu.h"
+#include "analyze/replay/tasks/track_pressure.h"
 #include "analyze/replay/tasks/track_shares.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static const struct {
 	track_fn on;
 } handlers[] = {
 	{ EV_info, true, facts_on_info },
+	{ EV_info, true, parts_on_info },
 	{ EV_clock, true, facts_on_clock },
 	{ EV_site, true, facts_on_site },
 	{ EV_disk, true, facts_on_disk },
@@ -55,7 +57,14 @@ static const struct {
 	{ EV_exit, false, tasks_on_exit },
 	{ EV_rename, false, tasks_on_rename },
 	{ EV_cgroup_move, false, tasks_on_move },
+	{ EV_switch, false, parts_on_switch },
 	{ EV_switch, false, states_on_switch },
+	{ EV_futex_wait, false, holder_on_wait },
+	{ EV_cpu_time, true, pressure_on_cpu },
+	{ EV_psi, true, pressure_on_psi },
+	{ EV_host_memory, true, pressure_on_host },
+	{ EV_cgroup_memory, true, pressure_on_cgroup },
+	{ EV_reclaim, false, pressure_on_reclaim },
 	{ EV_waking, false, states_on_waking },
 	{ EV_waking, false, futex_on_waking },
 	{ EV_wakeup_new, false, states_on_wakeup_new },
@@ -283,6 +292,8 @@ int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_op
 	cpu_free(r);
 	shares_free(r);
 	groups_free(r);
+	pressure_free(r);
+	holder_free(r);
 	files_free(r);
 	pagecache_free(r);
 	uring_free(r);

@@ -164,6 +164,11 @@ struct thread {
 	struct inside open;  /* at the end of the recording */
 	u64 clock[N_STATES]; /* ns in each state; run is added at switch-out */
 	u64 switches, preemptions, wakeups, defects;
+	struct { /* parts of clock[STATE_run]: track_parts.c */
+		s64 away;
+		u64 stolen, softirq, irq, throttled;
+	} parts;
+	u32 own_tid;	/* in its pid namespace, as its waits for locks tell; 0: not known */
 	u32 last_waker; /* of the last wake-up, asleep or not */
 	u8 last_context;
 	u64 last_wake;	       /* 0: none */
@@ -258,8 +263,13 @@ struct replay {
 	u32 n_idle;		  /* CPUs that are known to be idle */
 	u64 idle_clock, idle_at;  /* time with an idle CPU, up to when */
 	struct futexes *futexes;
-	struct idmap disk_ends;	  /* device -> struct disk_end */
-	struct idmap throttles;	  /* control group -> its last reading */
+	struct idmap disk_ends; /* device -> struct disk_end */
+	struct idmap throttles; /* control group -> its last reading */
+	struct idmap readings;	/* track_pressure.c: key -> its last reading */
+	struct idmap own_tids;	/* track_holder.c: process and id in its namespace -> tid */
+	bool has_stolen;
+	bool has_parts;		  /* switches say what became of the time on a CPU */
+	bool has_throttled;	  /* and whether a quota took the CPU */
 	struct idmap connections; /* socket -> struct connection */
 	struct idmap accepting;	  /* addresses -> connection that nobody has accepted yet */
 	struct idmap services;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 0x4f425344 /* "OBSD" */
-#define USER_VERSION   6	  /* of tables.def: another number, other tables */
+#define USER_VERSION   7	  /* of tables.def: another number, other tables */
 #define COLUMNS_MAX    32
 
 #define TABLE(name, doc)	      static const struct column_desc columns_##name[] = {

@@ -248,7 +248,7 @@ void quotas_free(struct quotas *q)
 {
 	forget_dirs(q);
 	weights_free(&q->weights);
-	pressure_free(&q->pressures);
+	pressure_end(&q->pressures);
 	q->due = 0;
 }
 

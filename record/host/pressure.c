@@ -45,7 +45,7 @@ static void forget(struct pressures *s)
 		free(s->watched[--s->n].dir);
 }
 
-void pressure_free(struct pressures *s)
+void pressure_end(struct pressures *s)
 {
 	forget(s);
 	*s = (struct pressures){ 0 };
@@ -317,8 +317,8 @@ static int put_groups(struct pump *p, const struct targets *t, const struct pres
 	return ret;
 }
 
-int pressure_put(struct pump *p, const struct probes *probes, const struct targets *t,
-		 struct pressures *s, bool at_once, struct err *e)
+int pressure_read(struct pump *p, const struct probes *probes, const struct targets *t,
+		  struct pressures *s, bool at_once, struct err *e)
 {
 	u64 begin = made_now();
 	int ret;

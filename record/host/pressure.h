@@ -24,14 +24,14 @@ struct pressures {
 };
 
 /* Reads what is due and puts it into the recording; all of it if asked with at_once. */
-int pressure_put(struct pump *p, const struct probes *probes, const struct targets *t,
-		 struct pressures *s, bool at_once, struct err *e);
+int pressure_read(struct pump *p, const struct probes *probes, const struct targets *t,
+		  struct pressures *s, bool at_once, struct err *e);
 
 /* The directories of cgroups whose CPU quotas belong into the recording; i from 0, NULL at the end.
  */
 const char *pressure_cpu_dir(const struct pressures *s, const struct targets *t, int i);
 
-void pressure_free(struct pressures *s);
+void pressure_end(struct pressures *s);
 
 /* Pure, for tests: the value after a word at the start of a line; 0 if there is none. */
 u64 pressure_value(const char *text, const char *word);

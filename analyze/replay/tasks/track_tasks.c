@@ -2,6 +2,7 @@
 /* Threads and processes: who exists, whose child it is, what it is called. */
 #include "analyze/replay/requests/track_series.h"
 #include "track_cpu.h"
+#include "track_pressure.h"
 #include "track_shares.h"
 
 #include <stdlib.h>
@@ -398,6 +399,8 @@ static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool end
 		     (s64)t->preemptions, (s64)t->wakeups, (s64)t->defects);
 	if (ret < 0)
 		return ret;
+	if (parts_row(r, t, e) < 0)
+		return ERR_FAIL;
 	if (r->groups & 1u << GROUP_sched)
 		cpu_row(r, t);
 	return db_run(r->db, e, set_states, all_states
