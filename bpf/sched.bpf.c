@@ -75,6 +75,9 @@ static __always_inline bool switch_wanted(u32 from, u32 to, bool runnable)
 	return keep;
 }
 
+#define AWAY_STEP 16 /* ns */
+#define AWAY_MAX  0x7fffff00
+
 /* What a CPU does since its last switch; only that CPU writes it. */
 struct spell {
 	u64 ts;	   /* of that switch; 0: none yet */
@@ -102,9 +105,12 @@ static __always_inline u32 cut_ns(u64 ns)
 	return ns > 0xffffffff ? 0xffffffff : ns;
 }
 
+/* Rounded: the jitter below is noise, and half of the bytes of a switch in the file. */
 static __always_inline s32 cut_signed(s64 ns)
 {
-	return ns > 0x7fffffff ? 0x7fffffff : ns < -0x7fffffff ? -0x7fffffff : ns;
+	if (ns > AWAY_MAX || ns < -AWAY_MAX)
+		return ns > 0 ? AWAY_MAX : -AWAY_MAX;
+	return (s32)(ns + AWAY_STEP / 2) & ~(AWAY_STEP - 1);
 }
 
 /* Steal that the kernel has taken out of CPU times so far, on the CPU of the thread that runs. */

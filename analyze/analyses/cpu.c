@@ -9,6 +9,7 @@
  * (track_shares.c). It needs all threads of the host.
  */
 #include "analysis.h"
+#include "cpu_parts.h"
 #include "latency.h"
 
 #include <stdio.h>
@@ -354,6 +355,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 {
 	int ret = put_quotas(c, e);
 
+	if (ret == 0)
+		ret = cpu_parts_put(c, e);
 	if (ret == 0)
 		ret = put_waits(c, e);
 	if (ret == 0)

@@ -5,6 +5,7 @@
  */
 #include "tests/lib/unit.h"
 
+#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 
 #define HOST                                               \
@@ -38,6 +39,28 @@ static void time_on_a_cpu_has_parts(void **state)
 	assert_int_equal(asked(db, "SELECT throttled FROM thread WHERE tid=100"), 1);
 	assert_int_equal(asked(db, "SELECT throttled FROM thread WHERE tid=200"), 0);
 	assert_int_equal(asked(db, "SELECT softirq FROM thread WHERE tid=200"), 7);
+	sqlite3_close(db);
+}
+
+static void findings_name_the_parts(void **state)
+{
+	sqlite3 *db =
+		loaded(HOST PARTS BEGIN END RUNS "70000 100 reclaim dur=2000 kind=1 pages=9\n"
+						 "80000 100 reclaim dur=500 kind=0 pages=1\n");
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db,
+			       "SELECT round(1000 * number) FROM finding_value v JOIN finding f ON"
+			       " f.id=v.finding WHERE f.kind='cpu_parts' AND v.name='softirq'"),
+			 24000); /* 1200 of 5000 */
+	assert_int_equal(asked(db,
+			       "SELECT count(*) FROM finding f JOIN finding_value v ON"
+			       " v.finding=f.id WHERE f.kind='cpu_reclaim' AND f.subject=100"
+			       " AND (v.name='n' AND v.number=2 OR v.name='time' AND number=2500"
+			       " OR v.name='limited' AND number=1)"),
+			 3);
 	sqlite3_close(db);
 }
 
@@ -163,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_on_a_cpu_has_parts),
+		cmocka_unit_test(findings_name_the_parts),
 		cmocka_unit_test(unmeasured_parts_are_null),
 		cmocka_unit_test(parts_are_not_larger_than_the_whole),
 		cmocka_unit_test(readings_become_differences),
