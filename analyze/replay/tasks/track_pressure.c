@@ -17,7 +17,7 @@ struct reading {
 	u64 v[COUNTERS];
 };
 
-enum subject { SUBJECT_CPU = 1, SUBJECT_PSI, SUBJECT_HOST, SUBJECT_CGROUP };
+enum subject { SUBJECT_CPU = 1, SUBJECT_PSI, SUBJECT_HOST_PSI, SUBJECT_HOST, SUBJECT_CGROUP };
 
 /*
  * Replaces the last reading by this one. ret_gain has what each of the n counters gained, and
@@ -84,22 +84,24 @@ int pressure_on_psi(struct replay *r, const struct record *rec, struct err *e)
 	const u64 v[] = { ev->some, ev->full };
 	s64 gain[COUNTERS];
 	char *path;
-	u64 since;
+	u64 key, since;
 	int ret;
 
 	if (ev->resource >= sizeof(resources) / sizeof(resources[0]))
 		return 0;
-	if (gained(r, key_of(SUBJECT_PSI, ev->cgroup, ev->resource), rec->ts, v, 2, gain, &since,
-		   e) < 0)
+	key = ev->cgroup ? key_of(SUBJECT_PSI, ev->cgroup, ev->resource)
+			 : key_of(SUBJECT_HOST_PSI, ev->first_cpu, ev->resource);
+	if (gained(r, key, rec->ts, v, 2, gain, &since, e) < 0)
 		return ERR_FAIL;
 	if (!since)
 		return 0;
 	path = strndup(rec->tail, rec->tail_len);
 	if (!path)
 		return err_set(e, ERR_FAIL, "out of memory for cgroups");
-	ret = db_run(r->db, e, "INSERT INTO psi VALUES(?,?,nullif(?,0),nullif(?,''),?,?,?)",
-		     "iiissii", replay_time(r, since), amount(elapsed(since, rec->ts)),
-		     amount(ev->cgroup), path, resources[ev->resource], gain[0], gain[1]);
+	ret = db_run(r->db, e, "INSERT INTO psi VALUES(?,?,nullif(?,0),nullif(?,''),?,?,?,?)",
+		     "iiissiii", replay_time(r, since), amount(elapsed(since, rec->ts)),
+		     amount(ev->cgroup), path, resources[ev->resource], gain[0], gain[1],
+		     (s64)ev->first_cpu);
 	free(path);
 	return ret;
 }
@@ -112,17 +114,18 @@ int pressure_on_host(struct replay *r, const struct record *rec, struct err *e)
 	s64 gain[COUNTERS];
 	u64 since;
 
-	if (gained(r, key_of(SUBJECT_HOST, 0, 0), rec->ts, v, 7, gain, &since, e) < 0)
+	if (gained(r, key_of(SUBJECT_HOST, ev->first_cpu, 0), rec->ts, v, 7, gain, &since, e) < 0)
 		return ERR_FAIL;
 	if (!since)
 		return 0;
-	return db_run(r->db, e,
-		      "INSERT INTO memory(ts,dur,used,swap,max,hit_max,oom_kill,major_faults,"
-		      "reclaimed,refaults,swapped_in,swapped_out) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
-		      "iiiiiiiiiiii", replay_time(r, since), amount(elapsed(since, rec->ts)),
-		      amount(elapsed(ev->available, ev->total)),
-		      amount(elapsed(ev->swap_free, ev->swap_total)), amount(ev->total), gain[0],
-		      gain[1], gain[2], gain[3], gain[4], gain[5], gain[6]);
+	return db_run(
+		r->db, e,
+		"INSERT INTO memory(ts,dur,used,swap,max,hit_max,oom_kill,major_faults,"
+		"reclaimed,refaults,swapped_in,swapped_out,first_cpu) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		"iiiiiiiiiiiii", replay_time(r, since), amount(elapsed(since, rec->ts)),
+		amount(elapsed(ev->available, ev->total)),
+		amount(elapsed(ev->swap_free, ev->swap_total)), amount(ev->total), gain[0], gain[1],
+		gain[2], gain[3], gain[4], gain[5], gain[6], (s64)ev->first_cpu);
 }
 
 int pressure_on_cgroup(struct replay *r, const struct record *rec, struct err *e)
