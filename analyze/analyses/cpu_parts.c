@@ -18,8 +18,8 @@ static double shown(sqlite3_stmt *q, int i, double run)
 static int put_parts(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT pid, sum(run), sum(softirq), sum(irq), sum(stolen) FROM thread WHERE exec"
-		" IS NOT NULL GROUP BY pid HAVING sum(run) >= ? ORDER BY sum(run) DESC, pid LIMIT 3";
+		"SELECT pid, total(run), total(softirq), total(irq), total(stolen) FROM thread WHERE exec"
+		" IS NOT NULL GROUP BY pid HAVING total(run) >= ? ORDER BY total(run) DESC, pid LIMIT 3";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", (s64)(c->duration * MATTERS));
 
@@ -56,9 +56,9 @@ static int put_parts(struct analysis_ctx *c, struct err *e)
 static int put_reclaim(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT t.pid, count(*), sum(r.dur), max(r.dur), sum(r.kind > 0) FROM reclaim r"
+		"SELECT t.pid, count(*), total(r.dur), max(r.dur), sum(r.kind > 0) FROM reclaim r"
 		" JOIN (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid) t ON t.tid=r.tid"
-		" GROUP BY t.pid HAVING sum(r.dur) >= ? ORDER BY sum(r.dur) DESC, t.pid LIMIT 3";
+		" GROUP BY t.pid HAVING total(r.dur) >= ? ORDER BY total(r.dur) DESC, t.pid LIMIT 3";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", (s64)(c->duration * MATTERS));
 
