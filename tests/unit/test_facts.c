@@ -64,19 +64,6 @@ static void findings_name_the_parts(void **state)
 	sqlite3_close(db);
 }
 
-/* A hostile recording: together more than 63 bits. */
-static void absurd_reclaims_stay_within_bounds(void **state)
-{
-	sqlite3 *db = loaded("900 0 info text=\"targets=all\"\n@cpu 0\n1500 100 rename comm=\"a\"\n"
-			     "9000000000000000000 100 reclaim dur=8999999999999998500 kind=1\n"
-			     "9000000000000000001 100 reclaim dur=8999999999999998500 kind=1\n");
-	struct err e = { 0 };
-
-	(void)state;
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	sqlite3_close(db);
-}
-
 /* Nothing is known where the recorder, or its kernel, did not say that it measures. */
 static void unmeasured_parts_are_null(void **state)
 {
@@ -200,7 +187,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_on_a_cpu_has_parts),
 		cmocka_unit_test(findings_name_the_parts),
-		cmocka_unit_test(absurd_reclaims_stay_within_bounds),
 		cmocka_unit_test(unmeasured_parts_are_null),
 		cmocka_unit_test(parts_are_not_larger_than_the_whole),
 		cmocka_unit_test(readings_become_differences),
