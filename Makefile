@@ -43,9 +43,17 @@ msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
 
-obsanalyze $(OUT)/obsanalyze: $(ANALYZE) $(FORMAT)
+obsanalyze $(OUT)/obsanalyze: $(ANALYZE) $(FORMAT) | plots/states.gp
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(ANALYZE_LIBS) -o $@
+
+# what pictures call the kinds of time, and their colours
+plots/states.gp: analyze/store/categories.def
+	$(Q){ echo '# SPDX-License-Identifier: GPL-2.0-or-later'; \
+	echo '# What pictures call the kinds of time: made of $< by the Makefile.'; \
+	sed -n 's/^BAND(\([0-9]*\), \(.*\), \("[^"]*"\))$$/\1 \2 \3/p' $< | awk \
+		'{ c = c (c ? ", " : "") $$2; sub(/^[^ ]+ [^ ]+ /, ""); n = n (n ? ", " : "") $$0 } \
+		END { printf "array name[%d] = [%s]\narray colour[%d] = [%s]\n", NR, n, NR, c }'; } > $@
 
 obsrec $(OUT)/obsrec: $(RECORD) $(FORMAT)
 	$(call msg,LINK,$@)
@@ -154,7 +162,7 @@ $(OUT)/bench_%: $(OUT)/tests/bench/bench_%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lsqlite3 $(RECORD_LIBS) -lzstd -lm -o $@
 
-bench bench-update: deps ## measure costs beside other tracers (root); -update: into README.md
+bench bench-update: deps ## measure costs next to other tracers (root); -update: into docs/bench.md
 	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) \
 		$(OUT)/tests/bench/bench_empty.bpf.o
 	$(Q)sh tests/bench/bench.sh $(if $(filter %-update,$@),update,run)
@@ -182,8 +190,9 @@ validate: deps ## prove the answers on real servers and scenarios: PART=..., QUI
 	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 
-demo: deps ## record a real server under load, and report on it
-	$(Q)$(MAKE) --no-print-directory all
+demo: ## record a real server under load, healthy and with a planted fault, and report on both
+	$(Q)mkdir -p $(OUT)
+	$(Q)$(MAKE) --no-print-directory deps all $(OUT)/loadgen >$(OUT)/demo.log 2>&1 || { tail -n 20 $(OUT)/demo.log; exit 1; }
 	$(Q)sh tests/demo.sh
 
 freeze: obsanalyze ## accept new events and fields as unchangeable
@@ -195,7 +204,7 @@ golden-update: check-build ## accept the present output of the golden tests
 man: obsanalyze ## write the event chapter of obsrec(5)
 	$(Q)sh tests/check/paper.sh --update
 
-# apart from the programs in the tree, which find the pictures there
+# separate from the programs in the tree, which find the pictures there
 install: built = $(OUT)/install$(prefix)
 install: share = $(DESTDIR)$(prefix)/share
 install: units = $(DESTDIR)$(patsubst /usr,,$(prefix))/lib/systemd/system

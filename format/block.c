@@ -4,8 +4,8 @@
  *
  * Before zstd sees them, records are turned from rows into byte planes: records
  * of one type and size (system calls: and number) form a class, and the first bytes of all records
- * of a class stand together, then the second bytes, and so on; timestamps go apart, as differences.
- * Like bytes then lie beside like bytes.
+ * of a class stand together, then the second bytes, and so on; timestamps are stored separately, as
+ * differences. Similar bytes are then adjacent.
  *
  *   content: u32 number of classes
  *            class table: u16 type, u16 size, u32 records, for each class
@@ -275,7 +275,7 @@ static int planes_make(struct block_encoder *enc, const u8 *records, size_t len,
 		out[l->n + i] = l->class_of[i] >> 8;
 	}
 	out += 2 * (size_t)l->n;
-	/* the differences are rows of 8 bytes that stand one behind the other */
+	/* the differences are rows of 8 bytes that follow each other */
 	for (i = 0; i < l->n; i++) {
 		l->order[i] = 8 * i;
 		planes_store((u8 *)&l->deltas[i], l->deltas[i]);

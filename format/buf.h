@@ -16,10 +16,10 @@ struct buf {
 /* Makes room for more bytes beyond len. The limit guards against absurd requests: 1 GiB. */
 int buf_reserve(struct buf *b, size_t more, struct err *e);
 
-/* Appends n bytes; a NUL stands behind them, beyond len. */
+/* Appends n bytes; a NUL follows them, beyond len. */
 int buf_add(struct buf *b, const void *data, size_t n, struct err *e);
 
-/* Appends formatted text; a NUL stands behind it, beyond len. */
+/* Appends formatted text; a NUL follows it, beyond len. */
 int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

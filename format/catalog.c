@@ -134,7 +134,7 @@ static bool use_index(struct catalog *c, int fd, u64 first, u64 size)
 
 /*
  * The first place from at on where a sound block header stands, or size. Damage in the middle of a
- * file costs the blocks that it hit, not those behind it.
+ * file costs the blocks that it hit, not those after it.
  */
 static u64 next_header(int fd, u64 at, u64 size)
 {

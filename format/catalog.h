@@ -16,7 +16,7 @@ struct catalog {
 };
 
 /*
- * Reads file frame, schema and catalog of the file behind fd, which can seek, and fills
+ * Reads file frame, schema and catalog of the file open as fd, which can seek, and fills
  * state. Errors as for reader_open.
  */
 int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording_state *state,

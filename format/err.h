@@ -14,7 +14,7 @@ enum err_code {
 	ERR_DAMAGED = -3, /* the recording is damaged; what could be read was read */
 	ERR_LOSS = -4,	  /* more events lost than --fail-on-loss allows */
 	ERR_VERSION = -5, /* the recording needs another version of this program */
-	ERR_REFUSED = -6, /* what is to be compared is not alike */
+	ERR_REFUSED = -6, /* the recordings are not comparable */
 	ERR_SLOWER = -7,  /* --fail-on found what it names */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The only door by which bytes from a recording reach a terminal, a document
- * or a plot. Names, arguments and paths are chosen by whoever ran a program on
+ * or a plot. Names, arguments and paths are chosen by the users of
  * the recorded host, so they may hold escape sequences, markup or formulas.
  */
 #ifndef OBS_ESCAPE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Turns events.def and groups.def into structs and ids, for BPF programs and
- * for user space alike. No event is named here. Included by bpf/, so it must
+ * for user space. No event is named here. Included by bpf/, so it must
  * not include anything that a BPF compiler lacks.
  */
 #ifndef OBS_EVENT_H

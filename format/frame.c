@@ -63,8 +63,8 @@ int file_frame_get(struct file_frame *f, const u8 *frame, struct err *e)
 
 	if (memcmp(frame, "SQLite format 3", 16) == 0)
 		return err_set(e, ERR_DAMAGED,
-			       "this is a database; what is asked for needs the recording itself");
-	/* the tag alone tells whose file it is; a wrong sum then means damage */
+			       "this is a database; the command needs the recording itself");
+	/* the tag alone identifies the file; a wrong sum then means damage */
 	if (memcmp(b, FILE_TAG, TAG_LEN) != 0)
 		return err_set(e, ERR_DAMAGED, "this is not a recording made by obsrec");
 	if (!frame_check(frame, FILE_TAG, TAG_LEN))
@@ -75,10 +75,11 @@ int file_frame_get(struct file_frame *f, const u8 *frame, struct err *e)
 	f->incompat = le_get(b + 16, 4);
 	memcpy(f->uuid, b + 24, sizeof(f->uuid));
 	if (f->major != RECORDING_MAJOR)
-		return err_set(e, ERR_VERSION,
-			       "the recording has format version %u.%u; this program reads version "
-			       "%u: use the obsanalyze that came with the obsrec which made it",
-			       f->major, f->minor, RECORDING_MAJOR);
+		return err_set(
+			e, ERR_VERSION,
+			"the recording has format version %u.%u; this program reads version "
+			"%u: use the obsanalyze of the same version as the obsrec that wrote it",
+			f->major, f->minor, RECORDING_MAJOR);
 	if (f->incompat & ~FRAME_INCOMPAT)
 		return err_set(e, ERR_VERSION,
 			       "the recording needs features that this program lacks (bits 0x%x): "

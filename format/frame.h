@@ -23,7 +23,7 @@
 #define FRAME_EXCERPT  2u  /* only a part of what was recorded */
 #define FRAME_MERGED   4u  /* of several recordings */
 #define FRAME_REDACTED 8u  /* text and addresses were replaced */
-#define FRAME_MIGRATED 16u /* laid out anew by a newer schema */
+#define FRAME_MIGRATED 16u /* converted by a newer schema */
 
 /* One entry of an index block: offset of a data block in the file, and its header frame. */
 #define INDEX_ENTRY	(8 + FRAME_SIZE)

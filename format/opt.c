@@ -26,7 +26,7 @@ static int refuse(const struct opt *opts, int argc, char **argv, int got, struct
 	return err_set(e, ERR_FAIL, "option %.60s needs an argument", word);
 }
 
-/* how: "+:" stops at the first word, ":" moves words behind the options. */
+/* how: "+:" stops at the first word, ":" moves words after the options. */
 static int parse(const char *how, const struct opt *opts, void *config, int argc, char **argv,
 		 struct err *e)
 {

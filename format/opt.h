@@ -22,7 +22,7 @@ struct opt {
  */
 int opt_parse(const struct opt *opts, void *config, int argc, char **argv, struct err *e);
 
-/* The same, but options may stand behind words too, up to "--": the words in argv move to the end.
+/* The same, but options may follow words too, up to "--": the words in argv move to the end.
  */
 int opt_parse_anywhere(const struct opt *opts, void *config, int argc, char **argv, struct err *e);
 

@@ -3,7 +3,7 @@
  * Reads a recording as one stream of records in order of time: a heap of streams,
  * each with at most one decoded block. A stream's next block is decoded only when
  * its first timestamp comes up, so streams that do not overlap cost nothing. Blocks of one stream
- * may overlap a little: what is later than the begin of a later block waits for that one.
+ * may overlap a little: what is later than the start of a later block waits for that one.
  */
 #include "catalog.h"
 #include "frame.h"
@@ -33,7 +33,7 @@ struct reader {
 	struct stream **heap; /* streams that have something left, smallest key first */
 	size_t n_heap;
 	u64 from, to;
-	bool whole; /* records beside from and to of the blocks that overlap are given, too */
+	bool whole; /* records outside from..to of overlapping blocks are returned, too */
 	u32 early;  /* groups for which blocks before from are read */
 	reader_tick tick;
 	void *tick_arg;

@@ -48,7 +48,7 @@ int writer_append_block(struct writer *w, const void *block, size_t len, struct 
 /* An encoder that makes the blocks that writer_append would write. */
 struct block_encoder *writer_encoder(struct err *e);
 
-/* Appends a data block as it was read: header and the packed bytes behind it (reader_block). */
+/* Appends a data block as it was read: header and the packed bytes after it (reader_block). */
 int writer_copy(struct writer *w, const struct block_info *info, const void *packed, struct err *e);
 
 /* Appends index and end. The file is complete only after this returned 0. */
@@ -147,8 +147,8 @@ void reader_choose(struct reader *r, const struct reader_choice *choice);
 void reader_excerpt(struct reader *r, u64 from, u64 to, u32 early);
 
 /*
- * Decodes one data block by its number, apart from reader_next: its packed bytes and its records,
- * checked against the schema. ERR_DAMAGED if it cannot be decoded.
+ * Decodes one data block by its number, separate from reader_next: its packed bytes and its
+ * records, checked against the schema. ERR_DAMAGED if it cannot be decoded.
  */
 int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf *records,
 		 struct err *e);
@@ -173,7 +173,7 @@ int reader_next(struct reader *r, struct record *rec, struct err *e);
 
 #define READER_MEMORY_MAX (384u << 20)
 
-/* Back to the first record; limits may then be set anew. */
+/* Back to the first record; limits may then be set again. */
 void reader_rewind(struct reader *r);
 
 void reader_free(struct reader *r);

@@ -2,7 +2,7 @@
 /*
  * Descriptions of events: the program's own, made from events.def, and those
  * of a recording, parsed from its schema block. A recording is read by its own
- * schema; records of events that this program knows are laid out anew as the
+ * schema; records of events that this program knows are converted as the
  * program's struct ev_* (schema_project), so that code which knows an event
  * never sees another layout.
  *

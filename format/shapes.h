@@ -20,7 +20,7 @@
 #define FD_ROLE_SHIFT 4
 #define FD_ROLE	      0x70
 
-/* a call without such a source: it polls, and a set of one descriptor is told by that */
+/* a call without such a source: it polls, and that marks a set of one fd */
 #define SHAPE_POLLS (1 << FD_ROLE_SHIFT)
 
 #define SHAPE_SKIP 0x80 /* not asked for with --syscalls */
@@ -41,9 +41,9 @@ enum path_form {
 };
 
 #define PATH_OPENS     0x08 /* the call opens the file */
-#define PATH_FLAGS     0x10 /* open: flags and mode are the two arguments behind the path */
-#define PATH_HOW       0x20 /* open: they are in memory that the argument behind points to */
-#define PATH_SIZE      0x40 /* the argument behind path or descriptor is a new size */
+#define PATH_FLAGS     0x10 /* open: flags and mode are the two arguments after the path */
+#define PATH_HOW       0x20 /* open: they are in memory that the next argument points to */
+#define PATH_SIZE      0x40 /* the argument after path or fd is a new size */
 #define PATH_DIRECTORY 0x80 /* changes the working directory */
 
 #define WORKING_DIRECTORY (-100) /* AT_FDCWD: as a descriptor */

@@ -7,10 +7,14 @@
 
 const struct syscall_desc syscalls[] = {
 #define SYSCALL(name, x86_64, aarch64, shape, wait) \
-	{ #name, x86_64, aarch64, SHAPE_##shape, SYSWAIT_##wait },
+	SYSCALL_ON(name, x86_64, aarch64, shape, wait, NONE, NONE, NONE)
+#define SYSCALL_ON(name, x86_64, aarch64, shape, wait, class, family, file) \
+	{ #name,	  x86_64,	aarch64,	 SHAPE_##shape,     \
+	  SYSWAIT_##wait, CALL_##class, FAMILY_##family, IO_##file },
 #include "syscalls.def"
 #undef SYSCALL
-	{ NULL, -1, -1, SHAPE_SHORT, SYSWAIT_OTHER },
+#undef SYSCALL_ON
+	{ .name = NULL, .x86_64 = -1, .aarch64 = -1 },
 };
 
 const struct syscall_desc *syscall_find(u8 abi, u32 nr)

@@ -89,7 +89,7 @@ static int append_opaque(struct writer *w, u16 kind, const void *data, size_t n,
 	return ret < 0 ? ret : flush_out(w, e);
 }
 
-/* Records of system calls are alike by number. */
+/* Records of one system call number are similar. */
 static void fill_split(u16 *split, const struct schema *s)
 {
 	int i, f;

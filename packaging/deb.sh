@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Builds the Debian packages obsrec and obsanalyze into .output/deb, with dpkg-deb alone. Needs no
-# root. DEBEMAIL and DEBFULLNAME name whoever builds.
+# root. DEBEMAIL and DEBFULLNAME name the builder.
 set -eu
 cd "$(dirname "$0")/.."
 out=$PWD/.output/deb

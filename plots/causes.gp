@@ -7,6 +7,7 @@ stats data using 3 nooutput name "N"
 rows = N_records
 high = 262 + 12 * rows
 load ARG0[1:strstrt(ARG0, "causes.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "causes.gp") - 1]."states.gp"
 gone = strlen(cell(8)) ? "\n".cell(8) : ""
 set title sprintf("Slow and usual %s: what their time is%s%s", field(1, 1), gone, under) noenhanced
 set xlabel "mean time of one [ms]"
@@ -16,7 +17,6 @@ unset grid
 set grid xtics lc rgb "#909090" lw 0.4 dt 3
 set ytics (sprintf("usual\nn = %s", field(1, 5)) 1, sprintf("slow\nn = %s", field(1, 6)) 0) scale 0
 set key below maxrows 4
-array colour[10] = [green, red, purple, blue, orange, yellow, dark, sky, "#c0c0c0", "#b8d8ec"]
 array ubase[rows]
 array sbase[rows]
 array hue[rows]

@@ -7,7 +7,7 @@ data = ARG1; file = ARG2; form = ARG3; note = ARG4
 set datafile separator "\t"
 stats data using 1 nooutput name "P"
 panels = int(P_max)
-high = 70 + 300 * panels
+high = 70 + 340 * panels
 load ARG0[1:strstrt(ARG0, "compare.gp") - 1]."style.gp"
 set multiplot layout panels,1 title sprintf("How long it took before and after%s", under) noenhanced
 set ylabel "took at most so long [%]"

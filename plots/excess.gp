@@ -6,6 +6,7 @@ stats data using 3 nooutput name "N"
 rows = N_records
 high = 262 + 12 * rows
 load ARG0[1:strstrt(ARG0, "excess.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "excess.gp") - 1]."states.gp"
 gone = cell(8) + 0 > 0 ? sprintf("; %s events lost", cell(8)) : ""
 set title sprintf("Before and after: where the time of %s went%s%s", cell(1), gone, under) noenhanced
 set xlabel "mean time of one [ms]"
@@ -15,7 +16,6 @@ unset grid
 set grid xtics lc rgb "#909090" lw 0.4 dt 3
 set ytics (sprintf("before\nn = %s", field(1, 5)) 1, sprintf("after\nn = %s", field(1, 6)) 0) scale 0
 set key below maxrows 4 width 2
-array colour[10] = [green, red, purple, blue, orange, yellow, dark, sky, "#c0c0c0", "#b8d8ec"]
 array ubase[rows]
 array sbase[rows]
 array hue[rows]

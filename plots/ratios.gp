@@ -25,7 +25,7 @@ set logscale x
 near = 1 + 2 * real(cell(7))
 low = L_min < 1 / near ? L_min / 1.08 : 1 / near
 top = H_max > near ? H_max * 1.08 : near
-# what changed by more is drawn at the edge, else nothing beside it could be read
+# what changed by more is drawn at the edge, else nothing next to it could be read
 low = low < 0.2 ? 0.2 : low
 top = top > 5 ? 5 : top
 inside(x) = x < low ? low : x > top ? top : x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Requests a second and their latency over time. Called: gnuplot -c rps.gp DATA PICTURE FORMAT NOTE
+# Requests per second and their latency over time. Called: gnuplot -c rps.gp DATA PICTURE FORMAT NOTE
 # DATA: time [s], service, turns/s, sends/s, length of the window [s], events lost in it (0, 1),
 # median and 99th percentile of the latency in the step around it [ms]
 data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 560

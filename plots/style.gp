@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What all pictures share; loaded by each, behind `data = ARG1; file = ARG2; form = ARG3; note = ARG4`,
+# What all pictures share; loaded by each, after `data = ARG1; file = ARG2; form = ARG3; note = ARG4`,
 # and `high`, its height. form: svg, png, or inline: svg without ground, for light and dark documents.
-# The colours are Okabe and Ito's, told apart by colour-blind readers.
+# The colours are Okabe and Ito's, distinct for colour-blind readers.
 if (!exists("high")) high = 400
 if (form eq "png") set terminal pngcairo noenhanced size 1520,2*high font "sans,13" fontscale 1.5 linewidth 2 pointscale 1.6
 if (form eq "svg") set terminal svg noenhanced size 760,high dynamic font "sans,13" background "white"

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Who ran, who waited and who woke whom while one unit of work lasted. Called: gnuplot -c timeline.gp DATA PICTURE FORMAT NOTE
-# DATA: unit, its begin [s], row of the thread (0: at the top), its name, from [ms after the begin], to,
+# DATA: unit, its begin [s], row of the thread (0: at the top), its name, from [ms after the start], to,
 # kind of state (1-10), row of the thread that ended the wait or nan, what was lost or empty
 data = ARG1; file = ARG2; form = ARG3; note = ARG4
 stats data using 3 nooutput name "R"
 rows = R_max + 1
 high = 217 + 26 * rows
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."states.gp"
 gone = strlen(cell(9)) ? "\n".cell(9) : ""
 set title sprintf("%s, at %s s%s%s", cell(1), cell(2), gone, under) noenhanced
 set xlabel "time since its begin [ms]"
@@ -15,9 +16,6 @@ set border 1
 set style fill solid 1 border
 set key below maxrows 3
 stats data using 6 nooutput name "X"
-array name[10] = ["on a CPU", "run queue", "futex", "disk", "socket", "pipe", "uninterruptible", "timer, child, other", \
-	"unknown", "poll, epoll"]
-array colour[10] = [green, red, purple, blue, orange, yellow, dark, sky, "#c0c0c0", "#b8d8ec"]
 used = ""
 do for [i = 1:10] {
 	stats data using ($7 == i ? 1 : 0) nooutput name "U"

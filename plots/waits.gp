@@ -4,6 +4,7 @@
 # threads: on a CPU, in the run queue, futex, disk, sockets, pipe, blocked, other sleep, unknown, poll
 data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 440
 load ARG0[1:strstrt(ARG0, "waits.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "waits.gp") - 1]."states.gp"
 set title sprintf("Where the time of %s went%s", cell(2), under) noenhanced
 set xlabel "time since the begin of the recording [s]"
 set ylabel "threads in this state [mean number]"
@@ -11,9 +12,6 @@ set xrange [0:*] noextend
 set yrange [0:*]
 set style fill solid 1 noborder
 set key below maxrows 3
-array name[10] = ["on a CPU", "run queue", "futex", "disk", "socket", "pipe", "uninterruptible", "timer, child, other", \
-	"unknown", "poll, epoll: idle"]
-array colour[10] = [green, red, purple, blue, orange, yellow, dark, sky, "#c0c0c0", "#b8d8ec"]
 used = ""
 do for [i = 10:1:-1] {
 	stats data using (column(4 + i)) nooutput name "U"

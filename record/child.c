@@ -34,7 +34,7 @@ static void become(char **argv, int gate, const sigset_t *mask, const struct pri
 	if (read(gate, &go, 1) == 1) {
 		execvp(argv[0], argv);
 		why = errno;
-		/* if nobody reads it, the exit status still tells */
+		/* without a reader, the exit status still reports it */
 		if (write(gate, &why, sizeof(why)) < 0)
 			_exit(EXIT_CANNOT_EXECUTE);
 	}
@@ -80,7 +80,7 @@ int child_start(struct child *c, char **argv, const sigset_t *mask, const struct
 
 	/* one pair serves both ways: the gate down, the error of execvp up */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate) < 0)
-		return err_errno(e, ERR_FAIL, "cannot make a socket pair");
+		return err_errno(e, ERR_FAIL, "cannot create a socket pair");
 	c->pid = fork();
 	if (c->pid < 0) {
 		c->pid = 0;

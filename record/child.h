@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command behind --: started, held until everything is attached, let go, waited for. */
+/* The command after --: started, held until everything is attached, let go, waited for. */
 #ifndef OBS_CHILD_H
 #define OBS_CHILD_H
 

@@ -7,7 +7,7 @@
 #define PARTS_MAX 31
 #define COMM_MAX  15 /* the kernel keeps no more of a name */
 
-/* Marks the characters of the set that begins at p, behind its bracket; NULL: it does not end. */
+/* Marks the characters of the set that starts at p, after its bracket; NULL: it does not end. */
 static const char *add_set(struct comm_glob *g, const char *p, u32 bit)
 {
 	bool in[256] = { false }, invert = *p == '!' || *p == '^';

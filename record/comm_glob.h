@@ -13,7 +13,7 @@
 
 struct comm_glob {
 	u32 matches[256]; /* by character: the parts that it matches */
-	u32 loops;	  /* parts behind which a * stands */
+	u32 loops;	  /* parts that a * follows */
 	u32 accepts;	  /* the last part */
 };
 

@@ -18,7 +18,7 @@
 #define LOAD_64	       (BPF_LD | BPF_DW | BPF_IMM) /* takes two instructions */
 #define FDS_PER_ATTACH 2
 
-/* The number in a file of the uprobe's kind of events, behind an optional "config:"; -1: none. */
+/* The number in a file of the uprobe's kind of events, after an optional "config:"; -1: none. */
 static int pmu_number(const char *file, const char *format)
 {
 	FILE *f = fopen(file, "re");
@@ -95,7 +95,7 @@ int cookieless_attach(struct cookieless *c, const struct bpf_program *prog, cons
 	c->n++;
 	event = open_event(path, offset, back);
 	if (event < 0)
-		return err_errno(e, ERR_ENV, "cannot make a uprobe in %s", path);
+		return err_errno(e, ERR_ENV, "cannot create a uprobe in %s", path);
 	fds[c->n++] = event;
 	if (ioctl(event, PERF_EVENT_IOC_SET_BPF, fds[c->n - 2]) < 0 ||
 	    ioctl(event, PERF_EVENT_IOC_ENABLE, 0) < 0)

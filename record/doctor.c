@@ -82,11 +82,9 @@ static void check_clock(struct report *r)
 			add(r, "clock", LEVEL_AVAILABLE, "", "");
 			return;
 		}
-	snprintf(why, sizeof(why),
-		 "the kernel reads its clock from %.40s, which costs up to 1 us for each record",
+	snprintf(why, sizeof(why), "the clock source is %.40s: up to 1 us per record",
 		 name[0] ? name : "an unknown source");
-	add(r, "clock", LEVEL_DEGRADED, why,
-	    "boot with clocksource=tsc if the machine's counter is reliable");
+	add(r, "clock", LEVEL_DEGRADED, why, "boot with clocksource=tsc if the TSC is stable");
 }
 
 static void check_jit(struct report *r)
@@ -94,7 +92,8 @@ static void check_jit(struct report *r)
 	unsigned long long jit = procfs_number("/proc/sys/net/core/bpf_jit_enable", 1);
 
 	add(r, "jit", jit ? LEVEL_AVAILABLE : LEVEL_DEGRADED,
-	    jit ? "" : "BPF programs are interpreted: each record costs several times more",
+	    jit ? ""
+		: "BPF programs are interpreted (no JIT): each record costs several times more",
 	    jit ? "" : "sysctl net.core.bpf_jit_enable=1");
 }
 
@@ -110,8 +109,7 @@ static void check_memory(struct report *r)
 		add(r, "memory", LEVEL_AVAILABLE, "", "");
 		return;
 	}
-	snprintf(why, sizeof(why), "rings of the usual size take %llu MB for %ld CPUs", need >> 20,
-		 cpus);
+	snprintf(why, sizeof(why), "default rings need %llu MB for %ld CPUs", need >> 20, cpus);
 	add(r, "memory", LEVEL_DEGRADED, why, "a smaller --ring");
 }
 
@@ -213,10 +211,11 @@ int verb_doctor(int argc, char **argv, struct err *e)
 	int rest = opt_parse(opts, &r, argc, argv, e);
 
 	if (rest >= 0 && rest < argc)
-		return err_set(e, ERR_FAIL, "doctor takes no argument such as %.40s", argv[rest]);
+		return err_set(e, ERR_FAIL, "unexpected argument %.40s: doctor takes none",
+			       argv[rest]);
 	if (rest >= 0 && r.help) {
 		printf("Usage: obsrec doctor [--json]\n"
-		       "Says for each group of events whether this host can record it, why not,\n"
+		       "Lists for each event class: available, degraded or absent, the reason,\n"
 		       "and the remedy.\n\n");
 		opt_help(stdout, opts);
 		printf("\nThe exit status is 0, or 2 if nothing can be recorded here.\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the running kernel offers for each group of events, told by its BTF, not by its version. */
+/* What the running kernel offers for each event class, by its BTF, not by its version. */
 #ifndef OBS_FEATURES_H
 #define OBS_FEATURES_H
 
@@ -22,10 +22,10 @@ struct feature {
 /* One for each group; of those without name, level is LEVEL_AVAILABLE and why empty. */
 void features_find(struct feature ret[GROUP_MAX], const struct btf *btf);
 
-/* True if programs are told which probe was hit (since 5.15). */
+/* True if programs get the id of the probe (since 5.15). */
 bool feature_cookies(const struct btf *btf);
 
-/* True if a group can do without the tracepoint: then it tells less. */
+/* True if the tracepoint is optional: without it the group records less. */
 bool feature_optional(const char *tracepoint);
 
 #endif

@@ -80,7 +80,7 @@ void flight_free(struct flight *f)
 	free(f);
 }
 
-/* Blocks that tell of an older state are needed no more once a newer one is told. */
+/* Blocks with an older state are not needed after a newer one is recorded. */
 static void drop_held(struct flight *f)
 {
 	struct kept *k;

@@ -23,7 +23,7 @@ void flight_free(struct flight *f);
 int flight_append(struct flight *f, struct block_info *info, const struct cpu_counts *counts,
 		  const void *records, size_t len, struct err *e);
 
-/* The state of the host was told from ts on: the recorder's blocks since then are kept. */
+/* The state of the host was recorded from ts on: the recorder's blocks since then are kept. */
 void flight_state_since(struct flight *f, u64 ts);
 
 /* The earliest ts kept; 0: none. */

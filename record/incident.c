@@ -89,7 +89,7 @@ static int write_file(struct recorder *r, const char *path, const struct buf *fa
 	if (ret < 0)
 		return ret;
 	if (output_free(out.fd) < r->options.min_free + flight_kept(r->flight))
-		ret = err_set(e, ERR_FAIL, "there is too little room for %.300s", path);
+		ret = err_set(e, ERR_FAIL, "not enough free space for %.300s", path);
 	if (ret == 0)
 		ret = flight_write(r->flight, out.fd, out.uuid, facts, bytes, e);
 	r2 = output_close(&out, ret < 0 ? NULL : e);

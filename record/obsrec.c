@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* obsrec: read the options, open, attach, pump until told to stop, finish. */
+/* obsrec: read the options, open, attach, pump until stopped, finish. */
 #include "format/escape.h"
 #include "format/version.h"
 #include "made.h"
@@ -52,7 +52,7 @@ static int take_signals(struct recorder *r, struct err *e)
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signals < 0 ? err_errno(e, ERR_FAIL, "cannot take signals") : 0;
+	return r->signals < 0 ? err_errno(e, ERR_FAIL, "cannot receive signals") : 0;
 }
 
 /* Attaches the programs; whom they are to record is marked. */
@@ -93,13 +93,12 @@ static int open_output(struct recorder *r, int n_cpus, struct err *e)
 	if (ret == 0 && output_free(r->output.fd) < o->min_free)
 		ret = err_set(
 			e, ERR_FAIL,
-			"the file system of %.200s has less than %llu MB free; choose another "
-			"place, or a smaller --min-free",
+			"the file system of %.200s has less than %llu MB free; choose another directory, or a smaller --min-free",
 			r->output.path, (unsigned long long)o->min_free >> 20);
 	return ret < 0 ? ret : writer_open(&r->writer, r->output.fd, r->output.uuid, e);
 }
 
-/* Tells of all threads and descriptors, now. */
+/* Records the state of all threads and fds, now. */
 static int take_state(struct recorder *r, struct err *e)
 {
 	r->newcomers = probes_newcomers(r->probes);
@@ -143,7 +142,7 @@ static int start(struct recorder *r, struct err *e)
 		ret = take_state(r, e);
 	if (ret == 0 && !o->quiet && !o->all && !probes_targets(r->probes))
 		fprintf(stderr,
-			"obsrec: nobody is meant yet; who comes is recorded from then on\n");
+			"obsrec: no process matches yet; matching ones are recorded from their start\n");
 	if (ret == 0 && o->command)
 		ret = child_go(&r->child, o->command[0], e);
 	return ret;
@@ -168,8 +167,8 @@ static int read_signals(struct recorder *r, struct err *e)
 }
 
 /*
- * The state has to be told again: threads became targets that nobody had told of, events
- * that tell it were lost, or what was told will soon be too old to be kept.
+ * The state has to be recorded again: threads without a recorded state became targets, events
+ * with state changes were lost, or the last state will soon be too old to be kept.
  */
 static bool state_is_stale(const struct recorder *r)
 {
@@ -304,7 +303,7 @@ static void summary(const struct recorder *r)
 
 	fprintf(stderr,
 		"obsrec: %llu events (%llu records) in %.2f s (%.0f/s), %llu records lost; %.1f %s in %s "
-		"(%.2f bytes an event).",
+		"(%.2f bytes per event).",
 		(unsigned long long)t.events, (unsigned long long)t.records, seconds,
 		seconds > 0 ? t.events / seconds : 0, (unsigned long long)t.lost,
 		bytes < 1e6 ? bytes / 1e3 : bytes / 1e6, bytes < 1e6 ? "kB" : "MB",
@@ -316,11 +315,10 @@ static void summary(const struct recorder *r)
 		fprintf(stderr, " Next: obsanalyze report %s", r->output.path);
 	fputc('\n', stderr);
 	if (r->why && strcmp(r->why, "free space") == 0)
-		fprintf(stderr, "obsrec: it ended early: free space fell below --min-free.\n");
+		fprintf(stderr, "obsrec: stopped early: free space fell below --min-free.\n");
 	if (t.lost)
 		fprintf(stderr,
-			"obsrec: the rings were too small for this rate: try a --ring above "
-			"%lluK, or fewer groups with -e.\n",
+			"obsrec: the rings were too small for this event rate: use a --ring above %lluK, or fewer groups (-e).\n",
 			(unsigned long long)r->options.ring >> 10);
 }
 

@@ -83,8 +83,8 @@ static int unknown_group(const char *name, size_t n, struct err *e)
 			strncat(list, list[0] ? ", " : "", sizeof(list) - strlen(list) - 1);
 			strncat(list, groups[i].name, sizeof(list) - strlen(list) - 1);
 		}
-	return err_set(e, ERR_FAIL, "there is no group of events %.*s; there are %s",
-		       n < 40 ? (int)n : 40, name, list);
+	return err_set(e, ERR_FAIL, "no event class %.*s; available: %s", n < 40 ? (int)n : 40,
+		       name, list);
 }
 
 /* "sched,block": these; "+pagecache": the usual ones and this. Given again, it adds. */
@@ -114,9 +114,9 @@ static int set_syscalls(void *config, const char *arg, struct err *e)
 	struct options *o = config;
 
 	if (o->some_syscalls)
-		return err_set(e, ERR_FAIL,
-			       "--syscalls can be given once: commas divide names, globs and "
-			       "classes");
+		return err_set(
+			e, ERR_FAIL,
+			"--syscalls can be given once: separate names, globs and classes by commas");
 	o->some_syscalls = true;
 	return syscall_set(o->syscalls, syscall_own_abi(), arg, e);
 }
@@ -126,9 +126,9 @@ static int set_comm(void *config, const char *arg, struct err *e)
 	struct options *o = config;
 
 	if (o->comm)
-		return err_set(e, ERR_FAIL,
-			       "--comm can be given once; a pattern such as 'post*' means several "
-			       "names, and so does -p \"$(pidof ONE OTHER)\"");
+		return err_set(
+			e, ERR_FAIL,
+			"--comm can be given once; a pattern such as 'post*' matches several names, and so does -p \"$(pidof ONE OTHER)\"");
 	o->comm = arg;
 	return 0;
 }
@@ -141,7 +141,7 @@ static int add_cgroup(struct options *o, const char *arg, bool container, struct
 			"--cgroup or --container can be given at most %d times, and not both",
 			CGROUPS_MAX);
 	if (!*arg)
-		return err_set(e, ERR_FAIL, "--%s needs a name, not nothing",
+		return err_set(e, ERR_FAIL, "--%s needs a name",
 			       container ? "container" : "cgroup");
 	o->containers = container;
 	o->cgroups[o->n_cgroups++] = arg;
@@ -258,7 +258,7 @@ static int set_returns(void *config, const char *arg, struct err *e)
 			((struct options *)config)->returns = i;
 			return 0;
 		}
-	return err_set(e, ERR_FAIL, "--returns knows safe, always and never, not %.40s", arg);
+	return err_set(e, ERR_FAIL, "--returns needs safe, always or never, not %.40s", arg);
 }
 
 static int set_ring(void *config, const char *arg, struct err *e)
@@ -328,16 +328,15 @@ static const struct opt opts[] = {
 	  set_pids },
 	{ "comm", 0, "GLOB", "record processes and threads of this name, for example 'nginx*'",
 	  set_comm },
-	{ "cgroup", 0, "PATH", "record the processes of this control group; repeatable",
-	  set_cgroup },
+	{ "cgroup", 0, "PATH", "record the processes of this cgroup; repeatable", set_cgroup },
 	{ "container", 0, "NAME", "record this container, by name or id; repeatable",
 	  set_container },
 	{ "all", 'a', NULL, "record the whole host", set_all },
-	{ "no-follow", 0, NULL, "leave out the children of the processes", set_no_follow },
+	{ "no-follow", 0, NULL, "do not record children of the processes", set_no_follow },
 	{ "duration", 'd', "TIME", "stop after 30 (seconds), 5m; default: until Ctrl-C",
 	  set_duration },
 	{ "output", 'o', "FILE",
-	  "recording to make, - for standard output; default: obs-HOST-TIME.obs", set_output },
+	  "recording to write, - for standard output; default: obs-HOST-TIME.obs", set_output },
 	{ "events", 'e', "GROUP,...",
 	  "groups to record instead of the usual ones; +GROUP: in addition to them", set_events },
 	{ "syscalls", 0, "SET",
@@ -351,11 +350,11 @@ static const struct opt opts[] = {
 	  "record returns: safe (default: not where an exception could end the process), always, never",
 	  set_returns },
 	{ "label", 0, "KEY=VALUE", "a note for the recording; repeatable", set_label },
-	{ "private", 0, NULL, "leave out command lines, paths and addresses", set_private },
+	{ "private", 0, NULL, "do not record command lines, paths and addresses", set_private },
 	{ "ring", 0, "SIZE", "memory between kernel and obsrec for each CPU; default: 8M",
 	  set_ring },
-	{ "max-size", 0, "SIZE", "stop when the recording has reached this size", set_max_size },
-	{ "min-free", 0, "SIZE", "stop when its file system has less room than this; default: 64M",
+	{ "max-size", 0, "SIZE", "stop at this size of the recording", set_max_size },
+	{ "min-free", 0, "SIZE", "stop when its file system has less free space; default: 64M",
 	  set_min_free },
 	{ "last", 0, "TIME|SIZE",
 	  "flight mode: keep the last 60s or 256M in memory, write on SIGUSR2 or --trigger",
@@ -364,13 +363,11 @@ static const struct opt opts[] = {
 	  "write when 'syscall NAME|any > 100ms', 'runq > 50ms' or 'call FUNC > 20ms'",
 	  set_trigger },
 	{ "after", 0, "TIME", "record for this long after a trigger; default: 1s", set_after },
-	{ "pause", 0, "TIME", "least time between two triggered snapshots; default: 60s",
-	  set_pause },
+	{ "pause", 0, "TIME", "min time between two triggered snapshots; default: 60s", set_pause },
 	{ "stats", 0, NULL, "measure the time spent in each BPF program", set_stats },
-	{ "dry-run", 0, NULL, "show what would be attached, and how much memory it takes",
-	  set_dry_run },
+	{ "dry-run", 0, NULL, "print what would be attached, and the memory needed", set_dry_run },
 	{ "quiet", 'q', NULL, "no summary at the end", set_quiet },
-	{ "verbose", 'v', NULL, "show what libbpf says", set_verbose },
+	{ "verbose", 'v', NULL, "print messages of libbpf", set_verbose },
 	{ "force", 0, "WAY", NULL, set_force },
 	{ "help", 'h', NULL, "show this help", set_help },
 	{ "version", 0, NULL, "show the version", set_version },
@@ -387,10 +384,10 @@ void options_help(FILE *f)
 		   "       obsrec [OPTION]... -a | -- COMMAND [ARG]...\n");
 	for (v = verbs; v->name; v++)
 		fprintf(f, "       obsrec %s %s\n", v->name, v->words);
-	fprintf(f, "Records what the kernel and chosen functions do into one compressed file,\n"
+	fprintf(f, "Record kernel events and function calls into one compressed file,\n"
 		   "which obsanalyze reports on.\n\n");
 	opt_help(f, opts);
-	fprintf(f, "\nGroups of events:\n");
+	fprintf(f, "\nEvent groups:\n");
 	for (i = 0; i < GROUP_MAX; i++)
 		if (groups[i].name && groups[i].asked != ALWAYS)
 			fprintf(f, "  %-10s %s%s\n", groups[i].name, groups[i].doc,
@@ -432,7 +429,7 @@ static int check(struct options *o, struct err *e)
 		return err_set(e, ERR_FAIL,
 			       "%s: -p PID, --comm GLOB, --cgroup PATH or --container NAME "
 			       "(these combine), or -a (the whole host), or -- COMMAND; see --help",
-			       chosen || o->all ? "choose one" : "choose what to record");
+			       chosen || o->all ? "choose one" : "select what to record");
 	if (o->required & 1u << GROUP_uprobe && !o->n_functions)
 		return err_set(e, ERR_FAIL, "the group uprobe needs functions: -u FILE:FUNCTION");
 	if (o->n_triggers && !flight)

@@ -42,7 +42,7 @@ struct options {
 	u32 wished;			/* groups, as a bit mask: what was asked for */
 	u32 groups;			/* of these, what this kernel has */
 	u32 required;			/* of these, named by -e: must be available */
-	bool add_groups;		/* -e +...: beside the usual ones */
+	bool add_groups;		/* -e +...: in addition to the default ones */
 	const char *labels[LABELS_MAX]; /* key=value */
 	int n_labels;
 	bool hide;	/* --private: no command lines, paths, addresses */

@@ -106,7 +106,7 @@ int output_open(struct output *ret, const char *path, struct err *e)
 	else
 		default_name(o->path, sizeof(o->path));
 	if (getrandom(o->uuid, sizeof(o->uuid), 0) != sizeof(o->uuid))
-		return err_errno(e, ERR_FAIL, "cannot make a random id for the recording");
+		return err_errno(e, ERR_FAIL, "cannot create a random id for the recording");
 	if (strcmp(o->path, "-") == 0) {
 		if (isatty(STDOUT_FILENO))
 			return err_set(e, ERR_FAIL,
@@ -120,7 +120,7 @@ int output_open(struct output *ret, const char *path, struct err *e)
 		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
 			       o->path);
 	if (o->fd < 0)
-		return err_errno(e, ERR_FAIL, "cannot make the recording %.400s", o->path);
+		return err_errno(e, ERR_FAIL, "cannot create the recording %.400s", o->path);
 	return give_to_caller(o->fd, e);
 }
 

@@ -58,12 +58,12 @@ void privileges_missing(char *text, size_t size)
 
 	text[0] = '\0';
 	if (!(caps & BIT(CAP_SYS_PTRACE)))
-		snprintf(text, size,
-			 "without CAP_SYS_PTRACE, descriptors that processes of other users had "
-			 "open before are not known");
+		snprintf(
+			text, size,
+			"without CAP_SYS_PTRACE, fds that processes of other users opened before are not known");
 }
 
-/* Kernels before 5.19 let nobody without CAP_BPF ask what a program has missed. */
+/* Kernels before 5.19 require CAP_BPF to query what a program has missed. */
 static u64 kept(const struct options *o)
 {
 	u64 keep = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH);
@@ -94,7 +94,7 @@ int privileges_drop(const struct options *o, struct err *e)
 	c.data[0].effective = c.data[0].permitted = keep;
 	c.data[1].effective = c.data[1].permitted = keep >> 32;
 	if (syscall(SYS_capset, &c.header, c.data) < 0)
-		return err_errno(e, ERR_FAIL, "cannot give up rights");
+		return err_errno(e, ERR_FAIL, "cannot drop capabilities");
 	return 0;
 }
 

@@ -113,7 +113,7 @@ int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struc
 	for (i = 0; i < t->n_groups; i++) {
 		id = cgroups_id(t->groups[i].dir);
 		if (bpf_map_update_elem(fd, &id, &one, BPF_ANY) < 0)
-			return err_errno(e, ERR_ENV, "cannot hand %.200s to the BPF programs",
+			return err_errno(e, ERR_ENV, "cannot pass %.200s to the BPF programs",
 					 t->groups[i].dir);
 	}
 	return 0;
@@ -135,8 +135,8 @@ static int check_call_trigger(const struct sites *sites, const char *name, struc
 	}
 	if (!named)
 		return err_set(e, ERR_FAIL,
-			       "--trigger names the function %.60s, which no --uprobe does%s", name,
-			       sites->n ? "" : ": there is none");
+			       "--trigger names the function %.60s, which no --uprobe records%s",
+			       name, sites->n ? "" : ": there is none");
 	return err_set(e, ERR_FAIL,
 		       "--trigger needs to see %.60s return, and returns are not recorded: %s",
 		       name, why);

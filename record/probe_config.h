@@ -16,7 +16,7 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 /* Triggers on functions must name probed ones. */
 int probe_config_check(const struct options *o, const struct sites *sites, struct err *e);
 
-/* Hands the targets' control groups to loaded programs. */
+/* Hands the targets' cgroups to loaded programs. */
 int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struct err *e);
 
 #endif

@@ -150,7 +150,7 @@ static int narrow(struct probes *p, struct options *o, const struct btf *btf, st
 		    groups[g].asked == TARGETS)
 			return err_set(e, ERR_ENV, "this kernel cannot record the group %s: %s%s%s",
 				       groups[g].name, f[g].why,
-				       f[g].remedy[0] ? "; it takes " : "", f[g].remedy);
+				       f[g].remedy[0] ? "; it needs " : "", f[g].remedy);
 		o->groups &= ~(1u << g);
 	}
 	return 0;
@@ -163,7 +163,7 @@ static int open_all(struct probes *p, struct options *o, const struct targets *t
 
 	if (!btf)
 		return err_set(e, ERR_ENV,
-			       "this kernel does not describe itself (no BTF in "
+			       "this kernel has no BTF (in "
 			       "/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
 	ret = narrow(p, o, btf, e);
 	if (ret == 0)
@@ -211,7 +211,7 @@ static int probes_new(struct probes **ret, struct err *e)
 	p->n_rings = libbpf_num_possible_cpus();
 	p->n_threads = procfs_number("/proc/sys/kernel/pid_max", PID_MAX_LIMIT);
 	if (p->n_rings <= 0 || p->n_rings > STREAM_MAX)
-		return err_set(e, ERR_ENV, "cannot tell the number of CPUs");
+		return err_set(e, ERR_ENV, "cannot determine the number of CPUs");
 	return 0;
 }
 
@@ -274,7 +274,7 @@ int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 	libbpf_set_print(collect);
 	if (!btf)
 		return err_set(e, ERR_ENV,
-			       "this kernel does not describe itself (no BTF in "
+			       "this kernel has no BTF (in "
 			       "/sys/kernel/btf/vmlinux)");
 	features_find(ret, btf);
 	r = probes_new(&p, e);

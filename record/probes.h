@@ -80,7 +80,7 @@ void probes_disable(struct probes *p);
  */
 u64 probes_look_missed(struct probes *p, u64 now, u64 *ret_since);
 
-/* Each loaded program; i from 0; false behind the last. */
+/* Each loaded program; i from 0; false after the last. */
 bool probes_program(const struct probes *p, int i, struct program_info *ret);
 
 /* What the kernel offers, by group. */

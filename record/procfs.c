@@ -20,7 +20,7 @@ int procfs_each(const char *path, procfs_fn fn, void *arg, struct err *e)
 	int ret = 0;
 
 	if (!d)
-		return 0; /* gone meanwhile */
+		return 0; /* gone since then */
 	while (ret == 0 && (f = readdir(d)))
 		if (isdigit((unsigned char)f->d_name[0]))
 			ret = fn(arg, strtoul(f->d_name, NULL, 10), e);

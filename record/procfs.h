@@ -23,8 +23,8 @@ void procfs_line(const char *path, char *line, size_t size);
 /* A number from the first line; fallback if there is none. */
 unsigned long long procfs_number(const char *path, unsigned long long fallback);
 
-#define NOT_HOST_PIDS                                                                           \
-	"the process numbers here are a container's own, but the kernel side has those of the " \
+#define NOT_HOST_PIDS                                                              \
+	"process ids are those of a container, but BPF programs use those of the " \
 	"host: others would be recorded"
 #define NOT_HOST_PIDS_REMEDY "run obsrec on the host, or in a container with --pid=host"
 

@@ -75,7 +75,7 @@ static void find_preempt_count(struct programs *ret, const struct btf *btf)
 	ret->by_count = ret->preempt_count_at && ret->per_cpu_offsets_at;
 }
 
-/* Whether this kernel takes the flavour that a program's name tells, if it tells one. */
+/* Whether this kernel takes the flavour in a program's name, if it has one. */
 static bool flavour_fits(const struct programs *list, const char *name, const char *tracepoint)
 {
 	if (strstr(name, list->by_count ? IRQ_MARK : COUNT_MARK))

@@ -27,7 +27,7 @@ struct pump {
 	struct writer *writer;		 /* NULL in flight mode */
 	struct flight *flight;		 /* NULL: blocks are written */
 	struct buf *diverted;		 /* where records of obsrec go; NULL: to recorder */
-	struct chunk **filling;		 /* by CPU; NULL: none begun */
+	struct chunk **filling;		 /* by CPU; NULL: none started */
 	struct buf recorder;		 /* records of the recorder's stream, not yet queued */
 	pthread_t drainer, compressor;
 	bool drainer_runs, compressor_runs;
@@ -54,7 +54,7 @@ static u64 now(clockid_t clock)
 
 /* ---- the compressor ---- */
 
-/* Compresses the chunk where it is, with its CPU's counters behind the records. */
+/* Compresses the chunk where it is, followed by its CPU's counters. */
 static int write_chunk(struct pump *p, struct chunk *c, struct err *e)
 {
 	struct block_info info = {
@@ -162,7 +162,7 @@ static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
 {
 	struct ring *r = &p->rings[cpu];
 	unsigned int full = ring_fill(r) * 256 / r->size;
-	u64 left = ring_fill(r); /* what comes meanwhile is for the next pass */
+	u64 left = ring_fill(r); /* later bytes are for the next pass */
 	struct chunk *c;
 	size_t n, space;
 
@@ -365,8 +365,7 @@ int pump_flush(struct pump *p, struct err *e)
 		late = pthread_cond_timedwait(&p->done, &p->lock, &until);
 	ret = p->flushed < number ? ERR_FAIL : 0;
 	pthread_mutex_unlock(&p->lock);
-	return ret < 0 ? err_set(e, ret, "the compressor has fallen behind by more than %d s",
-				 FLUSH_SECONDS)
+	return ret < 0 ? err_set(e, ret, "the compressor is more than %d s late", FLUSH_SECONDS)
 		       : 0;
 }
 

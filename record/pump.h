@@ -2,8 +2,8 @@
 /*
  * From the rings to the file, in two threads that never wait for each other: the
  * drainer copies spans out of the rings, the compressor makes blocks of them. The
- * pump knows the sizes of records, never their fields. When the compressor falls
- * behind, spans stay in the rings; what the rings cannot hold is lost and counted
+ * pump knows the sizes of records, never their fields. When the compressor is
+ * late, spans stay in the rings; what the rings cannot hold is lost and counted
  * there.
  */
 #ifndef OBS_PUMP_H

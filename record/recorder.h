@@ -29,7 +29,7 @@ struct recorder {
 	const char *why;     /* it ended; NULL while it goes on */
 	u32 newcomers;	     /* those already in the snapshot */
 	u64 lost_state;	     /* events of group core lost when the last snapshot was taken */
-	u64 state_taken;     /* when the last snapshot of the host's state was begun */
+	u64 state_taken;     /* when the last snapshot of the host's state was started */
 	u64 hits;	     /* thresholds passed so far */
 	u64 due;	     /* when the triggered snapshot is to be written; 0: none is */
 	u64 triggered;	     /* when the last one was */
@@ -43,7 +43,8 @@ struct recorder {
 /* Flight mode: writes a snapshot if one was triggered and its time has come. */
 int incident_poll(struct recorder *r, struct err *e);
 
-/* Writes a snapshot now; why is stored in it. A failure to write one is told, and survived. */
+/* Writes a snapshot now; why is stored in it. A failure to write one is printed, and recording
+ * continues. */
 int incident_write(struct recorder *r, const char *why, struct err *e);
 
 #endif

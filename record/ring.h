@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #define RING_DATA  4096	       /* own kind: bytes before the records */
-#define RING_SLACK EV_SIZE_MAX /* and behind them, for the one that crosses the end */
+#define RING_SLACK EV_SIZE_MAX /* and after them, for the one that crosses the end */
 #define RING_HEAD  8 /* stock kind: bytes before each record: length, with two flags on top */
 
 struct ring {
@@ -46,7 +46,7 @@ u64 ring_fill(const struct ring *r);
 size_t ring_take(struct ring *r, u8 *to, size_t max);
 
 /*
- * Leaves of the taken bytes nothing but the records, one behind the other, in place. Returns the
+ * Leaves of the taken bytes only the records, contiguous, in place. Returns the
  * bytes left.
  */
 size_t ring_strip(const struct ring *r, u8 *taken, size_t len);

@@ -120,13 +120,13 @@ int rings_open(struct rings *r, struct bpf_object *obj, struct err *e)
 		if (fd < 0)
 			return err_errno(
 				e, ERR_ENV,
-				"cannot make a ring of %llu bytes for each of %d CPUs; try "
+				"cannot create a ring of %llu bytes for each of %d CPUs; try "
 				"a smaller --ring",
 				(unsigned long long)r->size, r->n);
 		if (ring_open_stock(&r->list[cpu], fd, r->size, e) < 0)
 			return ERR_FAIL;
 		if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) < 0)
-			return err_errno(e, ERR_ENV, "cannot hand a ring to the BPF programs");
+			return err_errno(e, ERR_ENV, "cannot pass a ring to the BPF programs");
 	}
 	return 0;
 }

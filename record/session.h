@@ -12,7 +12,7 @@
 int session_begin(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
 		  int argc, char **argv, struct err *e);
 
-/* Every second: clocks, own cost, what programs missed, throttling of control groups. */
+/* Every second: clocks, own cost, what programs missed, throttling of cgroups. */
 int session_tick(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
 		 struct err *e);
 

@@ -98,16 +98,16 @@ int syscall_set(u64 ret[SYSCALL_BITMAP_WORDS], u8 abi, const char *text, struct 
 		n = strcspn(p, ",");
 		snprintf(word, sizeof(word), "%.*s", (int)n, p);
 		if (n == 0 || n >= sizeof(word) || apply(ret, abi, word, take) == 0)
-			return err_set(e, ERR_FAIL,
-				       "--syscalls: there is no system call or class %.40s; obsrec "
-				       "list syscalls shows them",
-				       n ? word : "without a name");
+			return err_set(
+				e, ERR_FAIL,
+				"--syscalls: no system call or class %.40s; obsrec list syscalls lists them",
+				n ? word : "without a name");
 		if (!p[n])
 			break;
 	}
 	for (i = 0; i < SYSCALL_BITMAP_WORDS; i++)
 		any |= ret[i];
-	return any ? 0 : err_set(e, ERR_FAIL, "--syscalls %.60s leaves no system call", text);
+	return any ? 0 : err_set(e, ERR_FAIL, "--syscalls %.60s selects no system call", text);
 }
 
 bool syscall_set_has(const u64 set[SYSCALL_BITMAP_WORDS], u32 nr)

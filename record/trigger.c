@@ -82,6 +82,6 @@ int trigger_parse(struct trigger *ret, const char *text, struct err *e)
 	if (sscanf(text, " > %31s %n", limit, &m) != 1 || (m && text[m]))
 		return malformed(ret->text, e);
 	if (ret->kind == TRIGGER_SYSCALL && !is_syscall(ret->name))
-		return err_set(e, ERR_FAIL, "--trigger: there is no system call %.40s", ret->name);
+		return err_set(e, ERR_FAIL, "--trigger: no system call %.40s", ret->name);
 	return options_time(&ret->limit, "trigger", limit, e);
 }

@@ -41,8 +41,8 @@ static int set_help(void *config, const char *arg, struct err *e)
 
 static const struct opt opts[] = {
 	{ "uprobe", 'u', "FILE[:FUNC]",
-	  "the functions of a program or library, or those a glob means", set_function },
-	{ "pid", 'p', "PID[,PID]", "FILE is what these processes see and use", set_pids },
+	  "list the functions of a program or library, or those matching a glob", set_function },
+	{ "pid", 'p', "PID[,PID]", "resolve FILE as these processes see it", set_pids },
 	{ "help", 'h', NULL, "show this help", set_help },
 	{ 0 },
 };
@@ -51,7 +51,7 @@ static void help(void)
 {
 	printf("Usage: obsrec list [groups | events [EVENT]... | syscalls [SET]]\n"
 	       "       obsrec list [-p PID] -u FILE[:FUNC]\n"
-	       "Shows what can be recorded: groups of events, events with their fields, sets of\n"
+	       "Lists what can be recorded: event groups, events with their fields, sets of\n"
 	       "system calls, functions of a file.\n\n");
 	opt_help(stdout, opts);
 }
@@ -104,8 +104,7 @@ static int list_events(char **words, struct err *e)
 	for (; *words; words++) {
 		ev = schema_event(s, *words);
 		if (!ev)
-			return err_set(e, ERR_FAIL,
-				       "there is no event %.40s; obsrec list groups names them",
+			return err_set(e, ERR_FAIL, "no event %.40s; obsrec list groups lists them",
 				       *words);
 		print_event(s, ev);
 	}
@@ -127,7 +126,7 @@ static int list_classes(void)
 				n += s->x86_64 >= 0 && syscall_class_has(c, s->name);
 		printf("%-10s %3d  %s\n", c->name, n, c->doc);
 	}
-	printf("obsrec list syscalls SET shows what is in a set, or in a list such as read,net,!send*\n");
+	printf("obsrec list syscalls SET shows the members of a set, or of a list such as read,net,!send*\n");
 	return 0;
 }
 
@@ -152,7 +151,7 @@ static int list_syscalls(char **words, struct err *e)
 
 static int list_all(char **words, struct err *e)
 {
-	printf("Groups of events (-e), and their events:\n");
+	printf("Event groups (-e), and their events:\n");
 	list_groups(words, e);
 	printf("\nobsrec list events shows the events' fields.\n\nSets of system calls:\n");
 	return list_classes();

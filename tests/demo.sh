@@ -1,39 +1,44 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# make demo: a real redis-server under redis-benchmark is recorded and reported on. Without
-# the rights or the kernel for that, a recording made the same way elsewhere is used.
-# Leaves in demo/: the recording, report.md, report.html, the pictures as svg and png.
+# make demo: a redis-server under a steady load is recorded twice, healthy and with a planted fault: KEYS * on
+# a million keys, twice. Prints the first screen of both, and whether the report found what was planted (by
+# columns, not by words). Without the rights or the kernel for that, recordings made the same way are used.
+# Leaves in demo/: both recordings, report.md, report.html, the pictures as svg and png.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-requests=${DEMO_REQUESTS:-400000}
+rate=${DEMO_RATE:-4000} keys=${DEMO_KEYS:-1000000}
 demo=demo
 rm -rf $demo
 mkdir $demo
 work=$(mktemp -d)
-server='' recorder='' sudo=''
+server='' recorder='' client='' sudo='' client_rate=0
 # recording needs rights; a person at a terminal may have them through sudo
 if [ "$(id -u)" -ne 0 ] && [ -t 0 ] && command -v sudo >/dev/null 2>&1 && sudo -v; then
 	sudo=sudo
 fi
 clean() {
 	[ -n "$recorder" ] && $sudo kill -INT "$recorder" 2>/dev/null
-	# a server that ends still writes to its directory
-	[ -n "$server" ] && kill "$server" 2>/dev/null && wait "$server" 2>/dev/null
+	for p in $client $server; do
+		kill "$p" 2>/dev/null
+		wait "$p" 2>/dev/null
+	done
+	[ -n "$recorder" ] && wait "$recorder" 2>/dev/null
 	rm -rf "$work"
 }
 trap clean EXIT
 trap 'exit 130' INT TERM
 
-cannot() { # why: the bundled recording stands in
-	echo
+cannot() { # why: the bundled recordings stand in
 	echo "This machine cannot record: $1"
-	echo "Using a recording of the same demonstration made elsewhere, testdata/demo.obs."
-	cp testdata/demo.obs $demo/redis.obs
-	client=$(cat testdata/demo.client)
+	echo "Using recordings made elsewhere: testdata/demo-fault.obs, testdata/demo-healthy.obs."
+	cp testdata/demo-fault.obs $demo/fault.obs
+	cp testdata/demo-healthy.obs $demo/healthy.obs
+	cp testdata/demo-fault.planted $demo/planted
+	client_rate=$(cat testdata/demo-healthy.client)
 }
 
-record() {
+up() {
 	port=$((20000 + $$ % 12000)) # below those that outgoing connections take
 	redis-server --port $port --bind 127.0.0.1 --save '' --appendonly no --dir "$work" \
 		--logfile "$work/log" --daemonize no >/dev/null 2>&1 &
@@ -42,63 +47,102 @@ record() {
 	until redis-cli -p $port ping 2>/dev/null | grep -q PONG || [ $((tries += 1)) -gt 100 ]; do
 		sleep 0.3
 	done
-	redis-cli -p $port ping 2>/dev/null | grep -q PONG || {
+	redis-cli -p $port eval "for i = 1, tonumber(ARGV[1]) do redis.call('set', 'key:' .. i, string.rep('x', 100)) end" \
+		0 "$keys" >/dev/null 2>&1 || {
 		echo "demo: redis-server does not answer: $(tail -n 1 "$work/log")" >&2
 		exit 1
 	}
-	echo "Recording redis-server (pid $server) while redis-benchmark sends $requests requests:"
-	echo "  ./obsrec -p $server -o $demo/redis.obs"
-	$sudo ./obsrec -p $server -o $demo/redis.obs 2>"$work/recorder" &
+}
+
+# file seconds fault: records while the client sends; fault 1: plants it
+record() {
+	# shellcheck disable=SC2024 # the file is ours
+	$sudo ./obsrec -p $server -o "$1" 2>"$work/recorder" &
 	recorder=$!
-	# it has begun when the file is there; then leave it a moment
 	tries=0
-	until [ -s $demo/redis.obs ] || [ $((tries += 1)) -gt 100 ]; do
+	until [ -s "$1" ] || [ $((tries += 1)) -gt 100 ]; do
 		$sudo kill -0 $recorder 2>/dev/null || return 1
 		sleep 0.2
 	done
-	sleep 0.5
 	$sudo kill -0 $recorder 2>/dev/null || return 1
-	# quoted CSV: "GET","75145.59",...
-	client=$(redis-benchmark -p $port -t get -n "$requests" -c 50 -q --csv | tail -n 1 | cut -d, -f 2 | tr -d '"')
+	.output/loadgen -c 20 -r "$rate" -k "$keys" -d "$2" 127.0.0.1 $port 'GET key:%d\r\n' >"$work/client" &
+	client=$!
+	if [ "$3" = 1 ]; then
+		for _ in 1 2; do
+			sleep 1.5
+			date +%s.%N >>$demo/planted
+			redis-cli -p $port keys '*' >/dev/null
+		done
+	fi
+	wait $client
+	client=''
 	$sudo kill -INT $recorder
 	wait $recorder
 	recorder=''
-	cat "$work/recorder"
+	client_rate=$(sed -n 's/.*"seconds": [0-9.]*, "rate": \([0-9.]*\).*/\1/p' "$work/client")
 }
 
-client=''
-if [ "${DEMO_BUNDLED:-0}" = 1 ]; then
-	cannot "it was asked not to (DEMO_BUNDLED=1)"
-elif ! record; then
-	recorder=''
-	why=$(sed -n 's/^obsrec: //p' "$work/recorder" | head -n 1)
-	rm -f $demo/redis.obs
-	cannot "${why:-obsrec could not start}"
-fi
+ask() { ./obsanalyze sql --csv "$work/$1.db" "$2" | tail -n +2 | tr -d '\r"'; }
 
-rate() { ./obsanalyze sql --csv $demo/redis.db "SELECT round($1, 1) FROM metric WHERE analysis='rps' AND name='turns' LIMIT 1" | tail -n 1 | tr -d '\r'; }
-./obsanalyze load -o $demo/redis.db $demo/redis.obs || exit 1
-estimate=$(rate value)
-[ -n "$estimate" ] || { echo "demo: the recording shows no requests" >&2; exit 1; }
-off=$(awk -v a="$estimate" -v b="$client" 'BEGIN { printf "%+.2f", 100 * (a - b) / b }')
-line="requests a second: $estimate estimated from system calls, $client counted by the client ($off %)"
+# times that were planted, times that were found: as many, each within 0.3 s, with 50 ms on CPU, for a request of 21 bytes
+compare() {
+	# ms since 1970
+	ask fault "SELECT printf('%d', (SELECT 1000 * strftime('%s', value) + substr(strftime('%f', value), 4) FROM
+		recording WHERE key='start') + ts / 1000000), run > 50000000, recv_bytes FROM pause JOIN verdict ON
+		verdict.rank=1 WHERE counts AND status='problem' AND kind='pauses' ORDER BY ts" | tr , ' ' >"$work/found"
+	awk 'NR == FNR { planted[n++] = 1000 * $1; next }
+		{ d = $1 - planted[m++]; good += d < 300 && d > -300 && $2 == 1 && $3 == 21 }
+		END { exit !(n > 0 && m == n && good == n) }' $demo/planted "$work/found"
+}
+
+if [ "${DEMO_BUNDLED:-0}" = 1 ]; then
+	cannot "DEMO_BUNDLED=1"
+else
+	up
+	echo "Recording redis-server (pid $server, $keys keys) under $rate requests/s: 5 s with a"
+	echo "planted fault, the command KEYS * twice, then 5 s without."
+	# the faulty one first: what the client counts is compared with the healthy one
+	if ! record $demo/fault.obs 5 1 || ! record $demo/healthy.obs 5 0; then
+		recorder=''
+		why=$(sed -n 's/^obsrec: //p' "$work/recorder" | head -n 1)
+		rm -f $demo/*.obs
+		cannot "${why:-obsrec could not start}"
+	fi
+fi
 
 echo
-./obsanalyze report $demo/redis.db
-./obsanalyze report --markdown $demo/redis.db >$demo/report.md
-printf '\n## Against the client\n\nRedis %s.\n\n![requests over time](rps.png)\n' "$line" >>$demo/report.md
-./obsanalyze report --html $demo/report.html $demo/redis.db || echo "demo: no HTML report was made" >&2
-if ! ./obsanalyze plot -o $demo --note "$line" $demo/redis.db >/dev/null ||
-	! ./obsanalyze plot -o $demo --format png --note "$line" $demo/redis.db >/dev/null; then
+for r in fault healthy; do ./obsanalyze load -o "$work/$r.db" $demo/$r.obs || exit 1; done
+./obsanalyze report $demo/fault.obs || exit 1
+echo
+n=$(wc -l <$demo/planted)
+if compare; then
+	echo "planted: $((n)) times KEYS *; found: $(wc -l <"$work/found") pauses, request of 21 bytes"
+	status=0
+else
+	echo "planted: $((n)) times KEYS *; found: something else"
+	status=1
+fi
+echo
+./obsanalyze report $demo/healthy.obs
+[ "$(ask healthy "SELECT status FROM verdict WHERE rank=1")" = none ] || {
+	echo "planted: nothing; found: something"
+	status=1
+}
+estimate=$(ask healthy "SELECT round(value, 1) FROM metric WHERE analysis='rps' AND name='turns' LIMIT 1")
+off=$(awk -v a="$estimate" -v b="$client_rate" 'BEGIN { printf "%+.2f", 100 * (a - b) / b }')
+line="requests per second: $estimate estimated from system calls, $client_rate counted by the client ($off %)"
+echo
+echo "Redis $line."
+./obsanalyze report --markdown $demo/fault.obs >$demo/report.md
+printf '\n![requests over time](rps.png)\n' >>$demo/report.md
+./obsanalyze report --html $demo/report.html $demo/fault.obs || echo "demo: no HTML report was made" >&2
+if ! ./obsanalyze plot -o $demo $demo/fault.obs >/dev/null ||
+	! ./obsanalyze plot -o $demo --format png $demo/fault.obs >/dev/null; then
 	echo "demo: no picture was drawn" >&2
 fi
-rm -f $demo/redis.db
-
 cat <<TEXT
 
-Redis $line.
-
-In $demo/: redis.obs (the recording), report.md (for a ticket), pictures as .svg and .png.
-Next: ./obsanalyze report $demo/redis.obs, or ./obsanalyze --help.
-The report with its pictures, for a browser: $demo/report.html
+In $demo/: fault.obs and healthy.obs (the recordings), planted (when), report.md (for a ticket), report.html (for a browser),
+pictures as .svg and .png.
 TEXT
+exit $status

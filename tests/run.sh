@@ -68,6 +68,7 @@ trap 'rm -f "$counts" "$counts.later"' EXIT
 case ${1:-check} in
 check)
 	later laws -- sh tests/check/laws.sh
+	later words -- python3 tests/check/words.py
 	later freeze -- sh tests/check/freeze.sh
 	for sub in '' /san; do
 		for t in "$out$sub"/unit/test_*; do

@@ -3,8 +3,8 @@
 #include "analysis.h"
 
 #include "format/buf.h"
+#include "latency.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,46 +19,6 @@ const struct analysis *const analyses[] = {
 #undef ANALYSIS
 	NULL,
 };
-
-static const char *const better_names[] = { "", "lower", "higher" };
-
-int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const char *name,
-	       double value, double low, double high, s64 n)
-{
-	const struct metric *m;
-
-	for (m = c->analysis->metrics; m->name; m++)
-		if (strcmp(m->name, name) == 0)
-			break;
-	if (!m->name)
-		return err_set(e, ERR_FAIL, "analysis %s has no metric %s", c->analysis->name,
-			       name);
-	/* SQLite stores NAN as NULL: not known */
-	return db_again(c->insert, e, "sssssdddis", c->analysis->name, subject, name, m->unit,
-			better_names[m->better], value, low, high, n, c->verdict);
-}
-
-int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f)
-{
-	return finding_put(c->db, c->analysis->name, f, NULL, e);
-}
-
-int put_prose(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
-	      const char *sql, const char *fmt, ...)
-{
-	struct value values[2] = { 0 };
-	struct finding f = { FINDING_text, severity, OBSERVED, .sql = sql, .values = values };
-	char text[2000];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	while (f.evidence < LIMIT && strcmp(evidence_names[f.evidence], label) != 0)
-		f.evidence++;
-	values[0] = (struct value)VALUE_TEXT("text", text);
-	return put_finding(c, e, &f);
-}
 
 /* How complete the groups are; *ret_missing names the first that has nothing to say. */
 static int judge(sqlite3 *db, const char *needs, const char **ret_verdict, char *missing,
@@ -118,32 +78,29 @@ static int join_limits(sqlite3 *db, const struct analysis *a, struct err *e)
 
 /* Questions whose events were not recorded. */
 struct unanswered {
-	struct buf questions;
-	const struct analysis *first;
+	s64 finding; /* one for all of them; 0: none yet */
+	struct analysis_ctx c;
 };
 
-static int leave_out(struct unanswered *u, const struct analysis *a, const char *group,
-		     struct err *e)
+static int leave_out(struct unanswered *u, const struct analysis_ctx *c, const char *group)
 {
-	u->first = u->first ? u->first : a;
-	return buf_printf(&u->questions, e, "%s%s (group %s)", u->questions.len ? "; " : "", a->doc,
-			  group);
-}
+	static const char one[] =
+		"SELECT 'question', '', NULL, 'none', 0, ?1 || ' (group ' || ?2 || ')'";
+	const struct finding f = { .kind = FINDING_questions_unanswered, .evidence = LIMIT };
 
-static int put_unanswered(sqlite3 *db, const struct unanswered *u, struct err *e)
-{
-	struct analysis_ctx c = { .db = db, .analysis = u->first };
-
-	if (!u->first)
-		return 0;
-	return put_prose(&c, e, NOTE, "LIMIT", NULL,
-			 "questions whose events were not recorded: %s.", u->questions.data);
+	if (!u->finding) {
+		u->c = *c;
+		u->finding = add_finding(&u->c, &f);
+	}
+	if (u->c.err < 0)
+		return u->c.err;
+	return finding_add(c->db, u->finding, c->e, one, "ss", c->analysis->name, group);
 }
 
 static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *unanswered,
 		   struct err *e)
 {
-	struct analysis_ctx c = { .db = db, .analysis = a };
+	struct analysis_ctx c = { .db = db, .analysis = a, .e = e };
 	char missing[64];
 	int ret;
 
@@ -158,13 +115,23 @@ static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *una
 	if (ret < 0)
 		return ret;
 	if (missing[0])
-		return leave_out(unanswered, a, missing, e);
-	ret = db_query(&c.insert, db, e, "INSERT INTO metric VALUES(?,?,?,?,?,?,?,?,?,?)", "");
+		return leave_out(unanswered, &c, missing);
+	ret = db_query(&c.insert, db, e, "INSERT INTO metric VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", "");
 	if (ret == 0)
 		ret = a->run(&c, e);
+	if (ret == 0)
+		ret = c.err;
 	sqlite3_finalize(c.insert);
 	return ret < 0 ? ret : join_limits(db, a, e);
 }
+
+/* Subjects are found by id. */
+static const char names[] = "CREATE INDEX IF NOT EXISTS process_of ON process(pid);"
+			    "CREATE INDEX IF NOT EXISTS cgroup_of ON cgroup(id);"
+			    "CREATE INDEX IF NOT EXISTS futex_of ON futex(id);"
+			    "CREATE INDEX IF NOT EXISTS service_of ON service(id);"
+			    "CREATE INDEX IF NOT EXISTS server_of ON server(id);"
+			    "CREATE INDEX IF NOT EXISTS client_of ON client(id)";
 
 int analyses_run(sqlite3 *db, const char *name, struct err *e)
 {
@@ -172,7 +139,12 @@ int analyses_run(sqlite3 *db, const char *name, struct err *e)
 	struct unanswered unanswered = { 0 };
 	struct buf list = { 0 };
 	bool found = false;
-	int ret = db_exec(db, e, "SAVEPOINT analyses");
+	int ret = latency_register(db, e);
+
+	if (ret == 0)
+		ret = db_exec(db, e, "SAVEPOINT analyses");
+	if (ret == 0)
+		ret = db_exec(db, e, names);
 
 	for (a = analyses; *a && ret == 0; a++) {
 		if (name && strcmp(name, (*a)->name) != 0)
@@ -180,8 +152,6 @@ int analyses_run(sqlite3 *db, const char *name, struct err *e)
 		found = true;
 		ret = run_one(db, *a, &unanswered, e);
 	}
-	if (ret == 0)
-		ret = put_unanswered(db, &unanswered, e);
 	if (ret == 0 && !found) {
 		for (a = analyses; *a; a++)
 			buf_printf(&list, NULL, "%s%s", list.len ? ", " : "", (*a)->name);
@@ -189,7 +159,6 @@ int analyses_run(sqlite3 *db, const char *name, struct err *e)
 			      list.data ? list.data : "");
 		buf_free(&list);
 	}
-	buf_free(&unanswered.questions);
 	db_exec(db, NULL, ret == 0 ? "RELEASE analyses" : "ROLLBACK TO analyses; RELEASE analyses");
 	return ret;
 }

@@ -34,26 +34,93 @@ struct analysis {
 	int (*run)(struct analysis_ctx *c, struct err *e);
 };
 
-/* One run of one analysis. */
+/*
+ * One run of one analysis. Errors are sticky: after one, put_table, put_number, add_finding,
+ * find_rows, query_number and each_row do nothing, and run returns c->err.
+ */
 struct analysis_ctx {
 	sqlite3 *db;
 	const struct analysis *analysis;
 	s64 duration;	      /* of the recording, ns */
 	const char *verdict;  /* the worst of the groups that it needs */
 	sqlite3_stmt *insert; /* of a metric, prepared once */
+	struct err *e;
+	int err;
 };
 
 /* No interval is known. */
 #define NO_INTERVAL NAN, NAN
 
+/* About no row of a table. */
+#define NO_SUBJECT  ((struct subject){ SUBJECT_none, 0 })
+#define ABOUT(k, i) ((struct subject){ SUBJECT_##k, (i) })
+
 /*
- * Puts one number: n is its sample size, low and high its 95 % interval. A report shows
- * subjects in the order in which they were first put.
+ * Puts one number: n is its sample size, low and high its 95 % interval. text names it in a report;
+ * NULL: as the subject is called. NAN is not put. A report shows subjects in the order in which
+ * they were first put.
  */
+void put_number(struct analysis_ctx *c, struct subject about, const char *text, const char *name,
+		double value, double low, double high, s64 n);
+
+/* A metric with its interval, for tables of numbers about one subject. */
+struct number {
+	const char *name;
+	double value, low, high, n;
+};
+
+void put_all(struct analysis_ctx *c, struct subject about, const char *text,
+	     const struct number *numbers, size_t n);
+
+/*
+ * Puts the rows of a query: column id selects the subject of kind `kind` (a column kind says
+ * otherwise), part is added to its name (text replaces it), n is the sample size of the columns
+ * after it, and each other column is the metric of its name. NULL is not put. SQL has the function
+ * quantile (latency.h).
+ */
+void put_table(struct analysis_ctx *c, enum subject_kind kind, const char *sql, const char *fmt,
+	       ...);
+
+/* Adds one finding of the analysis (finding.h). Returns its id, for caveats. */
+s64 add_finding(struct analysis_ctx *c, const struct finding *f);
+
+/* Adds a limit that has no values. */
+void add_limit(struct analysis_ctx *c, enum finding_kind kind);
+
+/*
+ * Findings from rows, one each. Columns kind and id: what it is about; evidence, severity and
+ * proof: other than here; each other column is a value: "name", "name:unit" or "name:kind of
+ * subject" with its id.
+ */
+struct finding_query {
+	enum finding_kind kind;
+	enum severity severity;
+	enum evidence evidence;
+	const char *proof; /* NULL: none */
+	const char *sql;
+	const char *list; /* rows of values (finding_add), ?1: column id; NULL: none */
+};
+
+void find_rows(struct analysis_ctx *c, const struct finding_query *q, const char *fmt, ...);
+
+/* The first column of the first row; 0 if there is none. */
+double query_number(struct analysis_ctx *c, const char *sql, const char *fmt, ...);
+
+/* Calls fn with arg for each row. */
+void each_row(struct analysis_ctx *c, db_row_fn fn, void *arg, const char *sql, const char *fmt,
+	      ...);
+
+/* In percent; NAN of nothing. */
+static inline double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : NAN;
+}
+
+/* ---- older doors, for analyses that check each error ---- */
+
 int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const char *name,
 	       double value, double low, double high, s64 n);
 
-/* Puts one finding of the analysis (finding.h). */
 int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 
 /* Puts a sentence made here: being replaced by put_finding. label: name of an enum evidence. */
@@ -68,6 +135,12 @@ int put_prose(struct analysis_ctx *c, struct err *e, enum severity severity, con
 /* The same of rows grouped by it: "server:80 (8 processes)", or the only one's own name. */
 #define SERVICE_TITLE \
 	"iif(count(*)=1, name, " SERVICE_COMMON " || ' (' || count(DISTINCT pid) || ' processes)')"
+
+/*
+ * SQL over table service: the server that a service belongs to, or below 0 the probed function;
+ * what workers have in common. 0: among too many.
+ */
+#define SERVICE_GROUP "iif(kind='function', -1 - port, server)"
 
 /* The questions, in the order of the report; ended by NULL. */
 extern const struct analysis *const analyses[];

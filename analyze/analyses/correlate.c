@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which kernel metrics move with the quality of service? Every series of a thread, and of a
- * thread and resource, is correlated window by window with one series that matters
- * (correlate.h). Spearman's coefficient; neighbouring windows are not
- * independent, so the effective number of windows counts; with many series some correlate by
- * chance, so Benjamini and Hochberg bound the share of false ones. Sleep is left out (it is the
- * complement of the rest), and so are counts of the very events that a rate is made of.
+ * Which kernel metrics move with the quality of service? The threads of one name in a process
+ * are one pool. Every series of a pool, and of a pool and resource, is compared window by window
+ * with one series that matters (correlate.h): by Spearman's coefficient, with the effective
+ * number of windows, or, where the quality has a step, by the levels before and after it. With many
+ * series some move by chance, so Benjamini and Hochberg bound the share of false ones. They are
+ * ranked by what they add to time when the service is bad.
  *
- * A single step up of everything makes everything correlate: the shift says how much.
+ * Sleep and waits for work (receives and accepts of clients' sockets, epoll, poll, queue hand-offs)
+ * are the complement of work and excluded, and so are counts of the very events that a rate is made
+ * of.
  */
 #include "correlate.h"
 
-#include "analysis.h"
+#include "analyze/stats/stats.h"
+#include "analyze/stats/stats_change.h"
+#include "analyze/stats/stats_levels.h"
 #include "analyze/stats/stats_series.h"
 
 #include <stdio.h>
@@ -20,35 +24,43 @@
 
 #define SERIES_MAX   1000
 #define SHOWN	     10
+#define NAMED	     3 /* in the finding */
 #define N_EFF_LEAST  10
 #define FALSE_SHARE  0.05
 #define LAGS	     3
 #define QUARTER	     0.25
 #define WINDOWS_MOST 20000
+#define STEP_WINDOWS 2000 /* of a longer recording no step is looked for */
+#define STEP_LEAST   5	  /* windows of a level */
+#define STEP_SIZE    0.05 /* of the median */
+#define STEP_SURE    0.001
 
 static const struct metric metrics[] = {
 	{ "rho", "", NEITHER_IS_BETTER, "Spearman's coefficient" },
 	{ "from", "", NEITHER_IS_BETTER, "lower end of its 95 % interval" },
 	{ "to", "", NEITHER_IS_BETTER, "upper end" },
 	{ "q", "", LOWER_IS_BETTER, "false discovery rate at which it is accepted" },
+	{ "added", "", LOWER_IS_BETTER,
+	  "metric when the quality is bad, less when it is good, in the unit after its name" },
 	{ "pearson", "", NEITHER_IS_BETTER, "Pearson's coefficient" },
-	{ "n_eff", "", NEITHER_IS_BETTER, "what the windows are worth if they were independent" },
+	{ "n_eff", "", NEITHER_IS_BETTER, "effective sample size of the windows" },
 	{ "lag", "ns", NEITHER_IS_BETTER,
 	  "shift in time at which it is strongest, at most 3 windows; above 0: the metric comes "
 	  "first" },
 	{ "at low", "", NEITHER_IS_BETTER,
-	  "median of the metric, in the unit behind its name, in the windows where the quality series "
+	  "median of the metric, in the unit after its name, in the windows where the quality series "
 	  "is in its lowest quarter" },
 	{ "at high", "", NEITHER_IS_BETTER, "median where it is in its highest quarter" },
 	{ 0 },
 };
 
 struct candidate {
-	s64 tid, kind, resource; /* resource -1: all */
+	s64 kind, pool, part; /* part: alike.id; -1: all */
 	bool count;
+	struct subject about;
 	char name[160];
 	struct correlation spearman, pearson;
-	double q, lag, at_low, at_high;
+	double p, q, lag, at_low, at_high, added;
 	size_t n;
 };
 
@@ -57,100 +69,117 @@ struct work {
 	struct quality qos;
 	double *value; /* of the candidate at hand */
 	double *x, *y, *scratch;
+	size_t *at;			    /* windows of the pairs x, y */
+	size_t edge[LEVELS_MAX + 1], parts; /* levels of the quality, by window; 1: no step */
+	bool bad[LEVELS_MAX];
 	struct candidate *all;
-	size_t n;
+	size_t n, excluded;
 };
 
 /* ---- the candidates ---- */
 
 /*
- * Times and counts; all resources of a thread together, and apart where there are several
- * that are not alike.
+ * Temporary tables: pool of each thread (named by its first thread), and moves, the series of pools
+ * by resources of one kind, without sleep and waits for work.
  */
+static const char prepare_sql[] =
+	"DROP TABLE IF EXISTS temp.pool; DROP TABLE IF EXISTS temp.alike; DROP TABLE IF EXISTS temp.moves;"
+	"CREATE TEMP TABLE pool AS SELECT tid, pid, min(tid) OVER w AS pool, count(*) OVER w AS threads FROM"
+	" (SELECT tid, max(pid) AS pid, max(comm) AS comm FROM thread GROUP BY tid) WINDOW w AS (PARTITION BY"
+	" pid, comm);"
+	"CREATE INDEX temp.pool_of ON pool(tid);"
+	/* upstream: a socket that a process connected; work: a queue of it */
+	"CREATE TEMP TABLE alike AS SELECT r.id, dense_rank() OVER (ORDER BY r.alike) AS part, r.alike,"
+	" r.kind='socket' AND EXISTS(SELECT 1 FROM fd WHERE fd.ino=r.number AND fd.dev=r.dev AND fd.kind='socket'"
+	" AND fd.role='connected') AS upstream, coalesce(f.class='handoff', 0) AS work FROM resource r"
+	" LEFT JOIN futex f ON r.kind='futex' AND f.pid=r.pid AND f.address=r.number;"
+	"CREATE INDEX temp.alike_of ON alike(id); CREATE INDEX temp.alike_part ON alike(part);"
+	"CREATE TEMP TABLE moves AS SELECT s.kind, p.pool, coalesce(a.part, 0) AS part, s.ts, sum(s.time) AS time,"
+	" sum(s.n) AS n FROM series s JOIN temp.pool p USING(tid) LEFT JOIN temp.alike a ON a.id=s.resource WHERE"
+	" s.kind NOT IN (5,6,7,8,9,14,18,20,22) AND NOT (s.kind IN (12,19) AND NOT coalesce(a.upstream, 0))"
+	" AND NOT (s.kind=16 AND coalesce(a.work, 0)) GROUP BY 1, 2, 3, 4;"
+	"CREATE INDEX temp.moves_of ON moves(kind, pool, part, ts)";
+
+/* All resources of a pool together, and each kind of resource where there are several. */
 static const char candidates_sql[] =
-	"WITH t AS (SELECT tid, max(pid) AS pid, max(comm) AS comm FROM thread GROUP BY tid),"
-	" s AS (SELECT series.kind, tid, min(resource) AS resource, alike, total(time) AS time, total(n) AS n"
-	" FROM series LEFT JOIN resource r ON r.id=resource WHERE series.kind NOT IN (5,6,7,8,9,22)"
-	" GROUP BY series.kind, tid, alike),"
-	" o AS (SELECT kind, tid, count(*) AS several FROM s GROUP BY kind, tid),"
-	" a AS (SELECT kind, tid, -1 AS resource, '' AS alike, total(time) AS time, total(n) AS n"
-	" FROM s WHERE tid > 0 GROUP BY kind, tid UNION ALL"
-	" SELECT kind, tid, resource, ' > ' || alike, time, n FROM s JOIN o USING(kind, tid)"
-	" WHERE resource > 0 AND (tid = 0 OR several > 1))"
-	" SELECT a.kind, a.tid, a.resource, m.count,"
-	" iif(a.tid > 0, coalesce(nullif(t.comm,''),'?') || '[' || a.tid || '] ', '') ||"
-	" iif(a.kind=20, 'epoll_file_wait', k.name) ||"
-	" iif(m.count AND a.kind NOT IN (17,21), ' count', '') || a.alike"
-	" FROM a JOIN series_kind k ON k.id=a.kind LEFT JOIN t USING(tid),"
+	"WITH s AS (SELECT kind, pool, part, total(time) AS time, total(n) AS n FROM temp.moves GROUP BY 1, 2, 3),"
+	" o AS (SELECT kind, pool, count(*) AS several FROM s GROUP BY 1, 2),"
+	" a AS (SELECT kind, pool, -1 AS part, total(time) AS time, total(n) AS n FROM s GROUP BY 1, 2 UNION ALL"
+	" SELECT kind, pool, part, time, n FROM s JOIN o USING(kind, pool) WHERE part > 0 AND several > 1)"
+	" SELECT a.kind, a.pool, a.part, m.count, iif(p.threads > 1, 'process', 'thread'),"
+	" iif(p.threads > 1, p.pid, p.tid), iif(p.threads > 1, ' (' || p.threads || ' threads)', '') || ' ' ||"
+	" k.name || iif(m.count AND a.kind NOT IN (17,21), ' count', '') || coalesce(' > ' || (SELECT alike FROM"
+	" temp.alike l WHERE l.part=a.part LIMIT 1), '') || iif(m.count, ', 1/s', ', %')"
+	" FROM a JOIN series_kind k ON k.id=a.kind JOIN temp.pool p ON p.tid=a.pool,"
 	" (SELECT 0 AS count UNION ALL SELECT 1) m"
-	" WHERE iif(m.count, a.kind >= 10 AND a.n > 0 AND a.kind<>20, a.time > 0)"
-	" AND NOT (?1 AND m.count AND a.kind IN (12,13) AND t.pid IN " SERVICE_PIDS(
-		"?2") ")"
-		      " ORDER BY a.resource >= 0, a.time DESC, a.n DESC, a.kind, a.tid, m.count LIMIT ?3";
+	" WHERE iif(m.count, a.kind >= 10 AND a.n > 0, a.time > 0)"
+	" AND NOT (?1 AND m.count AND a.kind IN (12,13) AND p.pid IN (SELECT pid FROM service WHERE turns > 0"
+	" AND " SERVICE_GROUP
+	"=?2)) ORDER BY a.part >= 0, a.time DESC, a.n DESC, a.kind, a.pool, m.count LIMIT ?3";
 
-static int read_candidates(struct analysis_ctx *c, struct work *w, struct err *e)
+struct reading {
+	struct analysis_ctx *c;
+	struct work *w;
+};
+
+static int read_candidate(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, candidates_sql, "isi", (s64)w->qos.rate, w->qos.common,
-			   (s64)SERIES_MAX);
+	struct reading *r = arg;
+	struct candidate *x = &r->w->all[r->w->n];
+	struct buf name = { 0 };
+	int ret;
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0 && w->n < SERIES_MAX) {
-		struct candidate *x = &w->all[w->n++];
-
-		x->kind = sqlite3_column_int64(q, 0);
-		x->tid = sqlite3_column_int64(q, 1);
-		x->resource = sqlite3_column_int64(q, 2);
-		x->count = sqlite3_column_int(q, 3);
-		snprintf(x->name, sizeof(x->name), "%s", db_text(q, 4));
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-/* The windows in which the candidate's thread lived; all of them for what has no thread. */
-static int life_of(struct analysis_ctx *c, const struct work *w, const struct candidate *x,
-		   size_t *from, size_t *to, struct err *e)
-{
-	s64 start = 0, end = 0;
-	int ret = 0;
-
-	*from = 0;
-	*to = w->grid.n;
-	if (x->tid)
-		ret = db_int(c->db, &start, e, "SELECT min(start) FROM thread WHERE tid=?", "i",
-			     x->tid);
-	if (ret == 0 && x->tid)
-		ret = db_int(c->db, &end, e,
-			     "SELECT max(coalesce(end, 9e18)) FROM thread WHERE tid=?", "i",
-			     x->tid);
-	if (start > 0)
-		*from = (size_t)(start / w->grid.step) + 1;
-	if (x->tid && (size_t)(end / w->grid.step) < *to)
-		*to = (size_t)(end / w->grid.step);
+	if (r->w->n == SERIES_MAX)
+		return 1;
+	x->kind = sqlite3_column_int64(q, 0);
+	x->pool = sqlite3_column_int64(q, 1);
+	x->part = sqlite3_column_int64(q, 2);
+	x->count = sqlite3_column_int(q, 3);
+	x->about.kind = subject_kind_of(db_text(q, 4));
+	x->about.id = sqlite3_column_int64(q, 5);
+	ret = subject_text(&name, r->c->db, x->about, e);
+	snprintf(x->name, sizeof(x->name), "%s%s", name.data ? name.data : "", db_text(q, 6));
+	buf_free(&name);
+	r->w->n++;
 	return ret;
 }
 
-static int read_value(struct analysis_ctx *c, struct work *w, const struct candidate *x,
-		      struct err *e)
+/* The windows in which the pool lived. */
+static void life_of(struct analysis_ctx *c, const struct work *w, const struct candidate *x,
+		    size_t *from, size_t *to)
 {
-	static const char *const sql[] = {
-		"SELECT ts, time FROM series WHERE kind=?1 AND tid=?2 AND (?3 < 0 OR resource IN ("
-		"SELECT id FROM resource WHERE alike=(SELECT alike FROM resource WHERE id=?3)))",
-		"SELECT ts, n FROM series WHERE kind=?1 AND tid=?2 AND (?3 < 0 OR resource IN ("
-		"SELECT id FROM resource WHERE alike=(SELECT alike FROM resource WHERE id=?3)))",
-	};
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql[x->count], "iii", x->kind, x->tid, x->resource);
+	static const char start_sql[] =
+		"SELECT min(start) FROM thread WHERE tid IN (SELECT tid FROM temp.pool WHERE pool=?)";
+	static const char end_sql[] = "SELECT max(coalesce(end, 9e18)) FROM thread WHERE tid IN"
+				      " (SELECT tid FROM temp.pool WHERE pool=?)";
+	double start = query_number(c, start_sql, "i", x->pool);
+	double end = query_number(c, end_sql, "i", x->pool) / (double)w->grid.step;
 
-	if (ret < 0)
-		return ret;
+	*from = start > 0 ? (size_t)(start / (double)w->grid.step) + 1 : 0;
+	*to = end < (double)w->grid.n ? (size_t)end : w->grid.n;
+}
+
+static int add_value(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct work *w = arg;
+	s64 ts = sqlite3_column_int64(q, 0);
+
+	(void)e;
+	if (ts >= 0 && (size_t)(ts / w->grid.step) < w->grid.n)
+		w->value[ts / w->grid.step] += sqlite3_column_double(q, 1);
+	return 0;
+}
+
+static void read_value(struct analysis_ctx *c, struct work *w, const struct candidate *x)
+{
 	memset(w->value, 0, (w->grid.n + 1) * sizeof(*w->value));
-	ret = grid_read(&w->grid, q, &w->value, 1, e);
-	sqlite3_finalize(q);
-	return ret;
+	each_row(
+		c, add_value, w,
+		"SELECT ts, iif(?4, n, time) FROM temp.moves WHERE kind=?1 AND pool=?2 AND (?3 < 0 OR part=?3)",
+		"iiii", x->kind, x->pool, x->part, (s64)x->count);
 }
+
+/* ---- tests ---- */
 
 /* Pairs of windows, the metric `lag` windows before the quality series; returns how many. */
 static size_t pair(struct work *w, size_t from, size_t to, int lag)
@@ -164,9 +193,70 @@ static size_t pair(struct work *w, size_t from, size_t to, int lag)
 		    isnan(w->qos.value[at]))
 			continue;
 		w->x[n] = w->value[i];
+		w->at[n] = (size_t)at;
 		w->y[n++] = w->qos.value[at];
 	}
 	return n;
+}
+
+/* Levels of the quality, if they differ by more than its own waves. */
+static void find_step(struct work *w)
+{
+	size_t at[CHANGES_MAX], edge[LEVELS_MAX + 1] = { 0 }, i, k, n = pair(w, 0, w->grid.n, 0);
+	double mean[LEVELS_MAX], low = INFINITY, high = -INFINITY;
+	struct scatter s;
+
+	w->parts = 1;
+	if (n < 2 * STEP_LEAST || n > STEP_WINDOWS)
+		return;
+	memcpy(w->scratch, w->y, n * sizeof(*w->y));
+	k = stats_changes(w->y, n, STEP_SIZE * fabs(stats_median(w->scratch, n)), STEP_LEAST, at);
+	if (k == 0 || k >= LEVELS_MAX)
+		return;
+	for (i = 0; i < k; i++)
+		edge[i + 1] = at[i];
+	edge[k + 1] = n;
+	for (i = 0; i <= k; i++) {
+		mean[i] = stats_mean(w->y + edge[i], edge[i + 1] - edge[i]);
+		low = fmin(low, mean[i]);
+		high = fmax(high, mean[i]);
+		w->edge[i] = w->at[edge[i]];
+	}
+	s = stats_levels_scatter(w->y, n, edge, k + 1);
+	if (!(stats_levels_p(&s, high - low, (double)edge[1], (double)(n - edge[1])) < STEP_SURE))
+		return;
+	for (i = 0; i <= k; i++)
+		w->bad[i] = (mean[i] > (low + high) / 2) != w->qos.rate;
+	w->edge[k + 1] = w->grid.n;
+	w->parts = k + 1;
+}
+
+/* p of the difference of n pairs' metric between the quality's bad and good levels; NAN: no step.
+ */
+static double step_p(const struct work *w, size_t n)
+{
+	size_t edge[LEVELS_MAX + 1] = { 0 }, i, part = 0, parts = 0, count[2] = { 0 };
+	double sum[2] = { 0 };
+	struct scatter s;
+
+	if (w->parts < 2)
+		return NAN;
+	for (i = 0; i < n; i++) {
+		size_t was = part;
+
+		while (part + 1 < w->parts && w->at[i] >= w->edge[part + 1])
+			part++;
+		if (i > 0 && part != was)
+			edge[++parts] = i;
+		sum[w->bad[part]] += w->x[i];
+		count[w->bad[part]]++;
+	}
+	edge[++parts] = n;
+	if (count[0] < STEP_LEAST || count[1] < STEP_LEAST)
+		return NAN;
+	s = stats_levels_scatter(w->x, n, edge, parts);
+	return stats_levels_p(&s, sum[1] / (double)count[1] - sum[0] / (double)count[0],
+			      (double)count[1], (double)count[0]);
 }
 
 static void find_lag(struct work *w, struct candidate *x, size_t from, size_t to)
@@ -189,143 +279,144 @@ static void find_lag(struct work *w, struct candidate *x, size_t from, size_t to
 /* Medians of the metric where the quality series is lowest and highest. */
 static void find_shift(struct work *w, struct candidate *x, size_t n)
 {
-	double scale = x->count ? 1e9 / w->grid.step : 100.0 / w->grid.step; /* 1/s or % */
-	double *low = w->value, *high = w->value + w->grid.n / 2; /* read again when needed */
+	double scale = (x->count ? 1e9 : 100.0) / (double)w->grid.step; /* 1/s or % */
+	double *low = w->value, *high = w->value + w->grid.n / 2;	/* read again when needed */
 	size_t i, n_low = 0, n_high = 0;
 
 	if (!stats_ranks(w->y, n, w->scratch))
 		return;
 	for (i = 0; i < n; i++) {
-		if (w->scratch[i] <= QUARTER * n)
+		if (w->scratch[i] <= QUARTER * (double)n)
 			low[n_low++] = w->x[i] * scale;
-		else if (w->scratch[i] > (1 - QUARTER) * n)
+		else if (w->scratch[i] > (1 - QUARTER) * (double)n)
 			high[n_high++] = w->x[i] * scale;
 	}
 	x->at_low = stats_median(low, n_low);
 	x->at_high = stats_median(high, n_high);
+	x->added = w->qos.rate ? x->at_low - x->at_high : x->at_high - x->at_low;
 }
 
-static int judge(struct analysis_ctx *c, struct work *w, struct candidate *x, bool whole,
-		 struct err *e)
+static void judge(struct analysis_ctx *c, struct work *w, struct candidate *x, bool whole)
 {
 	size_t from, to;
-	int ret = life_of(c, w, x, &from, &to, e);
+	double step;
 
-	if (ret == 0)
-		ret = read_value(c, w, x, e);
-	if (ret < 0)
-		return ret;
+	life_of(c, w, x, &from, &to);
+	read_value(c, w, x);
+	if (c->err < 0)
+		return;
 	x->n = pair(w, from, to, 0);
 	x->spearman = stats_spearman(w->x, w->y, x->n, w->scratch);
+	x->p = x->spearman.n_eff >= N_EFF_LEAST ? x->spearman.p : NAN;
+	step = step_p(w, x->n);
+	if (!isnan(step)) /* of two tests the better, for which it pays (Bonferroni) */
+		x->p = isnan(x->p) ? step : fmin(2 * fmin(step, x->p), 1);
 	if (!whole)
-		return 0;
+		return;
 	x->pearson = stats_pearson(w->x, w->y, x->n);
 	find_lag(w, x, from, to);
 	x->n = pair(w, from, to, 0);
 	find_shift(w, x, x->n);
-	return 0;
 }
 
-static int by_strength(const void *a, const void *b)
+/* Times first, by what they add; then counts, by how they correlate. */
+static int by_added(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
-	double r = fabs(x->spearman.r), s = fabs(y->spearman.r);
+	double r = x->count ? fabs(x->spearman.r) : x->added;
+	double s = y->count ? fabs(y->spearman.r) : y->added;
 
+	if (x->count != y->count)
+		return x->count ? 1 : -1;
 	if (r != s)
 		return r > s ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
-/* Keeps the candidates that can be tested, with their false discovery rates. */
-static int test_all(struct analysis_ctx *c, struct work *w, struct err *e)
+/* Keeps the candidates that can be tested and, of these, fully judged ones that move in front. */
+static size_t test_all(struct analysis_ctx *c, struct work *w)
 {
 	double *p, *q;
-	size_t i, n = 0;
-	int ret = 0;
+	size_t i, n = 0, found = 0;
 
-	for (i = 0; i < w->n && ret == 0; i++) {
-		ret = judge(c, w, &w->all[i], false, e);
-		if (w->all[i].spearman.n_eff >= N_EFF_LEAST && !isnan(w->all[i].spearman.p))
+	for (i = 0; i < w->n && c->err == 0; i++) {
+		judge(c, w, &w->all[i], false);
+		if (!isnan(w->all[i].p))
 			w->all[n++] = w->all[i];
 	}
+	w->excluded = w->n - n;
 	w->n = n;
 	p = calloc(n + 1, sizeof(*p));
 	q = calloc(n + 1, sizeof(*q));
 	for (i = 0; p && q && i < n; i++)
-		p[i] = w->all[i].spearman.p;
-	if (!p || !q || !stats_fdr(p, n, q))
-		ret = ret < 0 ? ret : err_set(e, ERR_FAIL, "out of memory for correlations");
-	for (i = 0; ret == 0 && i < n; i++)
+		p[i] = w->all[i].p;
+	if (c->err == 0 && (!p || !q || !stats_fdr(p, n, q)))
+		c->err = err_set(c->e, ERR_FAIL, "out of memory for correlations");
+	for (i = 0; c->err == 0 && i < n; i++) {
 		w->all[i].q = q[i];
+		if (!(q[i] < FALSE_SHARE))
+			continue;
+		judge(c, w, &w->all[i], true);
+		w->all[found++] = w->all[i];
+	}
 	free(p);
 	free(q);
-	qsort(w->all, n, sizeof(*w->all), by_strength);
-	return ret;
+	qsort(w->all, found, sizeof(*w->all), by_added);
+	return found;
 }
 
-static int put_candidate(struct analysis_ctx *c, const struct candidate *x, struct err *e)
+/* ---- answers ---- */
+
+static void put_candidate(struct analysis_ctx *c, const struct candidate *x)
 {
 	const struct correlation *s = &x->spearman;
-	char subject[sizeof(x->name) + 8];
-	const struct {
-		const char *name;
-		double value;
-	} values[] = {
-		{ "rho", s->r },   { "from", s->low },		{ "to", s->high },
-		{ "q", x->q },	   { "pearson", x->pearson.r }, { "n_eff", s->n_eff },
-		{ "lag", x->lag }, { "at low", x->at_low },	{ "at high", x->at_high },
+	const double n = (double)x->n;
+	const struct number values[] = {
+		{ "rho", s->r, NO_INTERVAL, n },
+		{ "from", s->low, NO_INTERVAL, n },
+		{ "to", s->high, NO_INTERVAL, n },
+		{ "q", x->q, NO_INTERVAL, n },
+		{ "added", x->added, NO_INTERVAL, n },
+		{ "pearson", x->pearson.r, NO_INTERVAL, n },
+		{ "n_eff", s->n_eff, NO_INTERVAL, n },
+		{ "lag", x->lag, NO_INTERVAL, n },
+		{ "at low", x->at_low, NO_INTERVAL, n },
+		{ "at high", x->at_high, NO_INTERVAL, n },
 	};
-	size_t i;
-	int ret = 0;
 
-	snprintf(subject, sizeof(subject), "%s, %s", x->name, x->count ? "1/s" : "%");
-	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
-		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
-				 (s64)x->n);
-	return ret;
+	put_all(c, x->about, x->name, values, sizeof(values) / sizeof(values[0]));
 }
 
-static int put_answers(struct analysis_ctx *c, struct work *w, struct err *e)
+static void find_answer(struct analysis_ctx *c, const struct work *w, size_t found)
 {
 	static const char sql[] =
 		"SELECT ts / 1e9 AS second, metric, tid, comm, resource_name, share, n"
 		" FROM kernel_metric ORDER BY metric, tid, ts";
-	size_t i, shown = 0, found = 0;
-	char first[200] = "";
-	int ret = 0;
+	struct value values[12] = {
+		VALUE_TEXT("quality", w->qos.what),
+		VALUE_NUMBER("found", (double)found, ""),
+		VALUE_NUMBER("tested", (double)w->n, ""),
+		VALUE_NUMBER("excluded", (double)w->excluded, ""),
+		VALUE_NUMBER("step", (double)w->grid.step, "ns"),
+		VALUE_NUMBER("windows", (double)w->grid.n, ""),
+		VALUE_NUMBER("needed", N_EFF_LEAST, ""),
+	};
+	struct finding f = { .kind = !w->n   ? FINDING_too_short_to_correlate
+				     : found ? FINDING_correlated
+					     : FINDING_none_correlated,
+			     .evidence = w->n ? CORRELATED : LIMIT,
+			     .about = w->qos.about,
+			     .sql = w->n ? sql : NULL,
+			     .values = values };
+	size_t i;
 
-	for (i = 0; i < w->n && ret == 0; i++) {
-		if (!(w->all[i].q < FALSE_SHARE))
-			continue;
-		found++;
-		if (shown == SHOWN)
-			continue;
-		shown++;
-		ret = judge(c, w, &w->all[i], true, e);
-		if (ret == 0)
-			ret = put_candidate(c, &w->all[i], e);
-		if (!first[0])
-			snprintf(first, sizeof(first), "; strongest: %s, rho %.2f", w->all[i].name,
-				 w->all[i].spearman.r);
+	for (i = 0; i < found && i < NAMED; i++) {
+		values[7 + i] = (struct value)VALUE_TEXT("series", w->all[i].name);
+		values[7 + i].of = w->all[i].about;
+		values[7 + i].number = w->all[i].count ? NAN : w->all[i].added;
+		values[7 + i].unit = "%";
 	}
-	if (ret < 0)
-		return ret;
-	if (!w->n)
-		return put_prose(
-			c, e, NOTE, "LIMIT", NULL,
-			"correlation with %s: no series has the %d independent windows of %.3g s that are "
-			"needed (%zu windows in all). Record longer, or use --step.",
-			w->qos.what, N_EFF_LEAST, w->grid.step / 1e9, w->grid.n);
-	if (!found)
-		return put_prose(c, e, NOTE, "CORRELATED", sql,
-				 "Of %zu series of kernel metrics, none moves with %s (Spearman, "
-				 "false discovery rate 5 %%).",
-				 w->n, w->qos.what);
-	return put_prose(
-		c, e, NOTE, "CORRELATED", sql,
-		"Of %zu series of kernel metrics, %zu %s with %s (Spearman, false discovery "
-		"rate 5 %%)%s. That they move together does not make one the cause.",
-		w->n, found, found == 1 ? "moves" : "move", w->qos.what, first);
+	add_finding(c, &f);
 }
 
 static int prepare(struct analysis_ctx *c, struct work *w, struct err *e)
@@ -342,40 +433,49 @@ static int prepare(struct analysis_ctx *c, struct work *w, struct err *e)
 	w->value = calloc(2 * n, sizeof(double));
 	w->x = calloc(n, sizeof(double));
 	w->y = calloc(n, sizeof(double));
+	w->at = calloc(n, sizeof(*w->at));
 	w->scratch = calloc(2 * n, sizeof(double));
 	w->all = calloc(SERIES_MAX, sizeof(*w->all));
-	if (!w->qos.value || !w->value || !w->x || !w->y || !w->scratch || !w->all)
+	if (!w->qos.value || !w->value || !w->x || !w->y || !w->at || !w->scratch || !w->all)
 		return err_set(e, ERR_FAIL, "out of memory for correlations");
-	return 0;
+	return db_exec(c->db, e, prepare_sql);
+}
+
+static void answer(struct analysis_ctx *c, struct work *w)
+{
+	struct reading r = { c, w };
+	size_t i, found;
+
+	each_row(c, read_candidate, &r, candidates_sql, "iii", (s64)w->qos.rate, w->qos.group,
+		 (s64)SERIES_MAX);
+	find_step(w);
+	found = test_all(c, w);
+	for (i = 0; i < found && i < SHOWN; i++)
+		put_candidate(c, &w->all[i]);
+	find_answer(c, w, found);
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	struct work w = { 0 };
 	bool found = false;
-	int ret = prepare(c, &w, e);
 
-	if (ret == 0)
-		ret = quality_read(c->db, &w.grid, &w.qos, &found, e);
-	if (ret == 0 && !found)
-		ret = put_prose(
-			c, e, NOTE, "LIMIT", NULL,
-			"no correlations: there are no turns and no calls of probed functions "
-			"to correlate metrics with, and no series was given with --qos.");
-	if (ret == 0 && found)
-		ret = read_candidates(c, &w, e);
-	if (ret == 0 && found)
-		ret = test_all(c, &w, e);
-	if (ret == 0 && found)
-		ret = put_answers(c, &w, e);
+	c->err = prepare(c, &w, e);
+	if (c->err == 0)
+		quality_read(c, &w.grid, &w.qos, &found);
+	if (c->err == 0 && found)
+		answer(c, &w);
+	else if (c->err == 0)
+		add_limit(c, FINDING_nothing_to_correlate);
 	grid_free(&w.grid);
 	free(w.qos.value);
 	free(w.value);
 	free(w.x);
 	free(w.y);
+	free(w.at);
 	free(w.scratch);
 	free(w.all);
-	return ret;
+	return c->err;
 }
 
 const struct analysis analysis_correlate = {

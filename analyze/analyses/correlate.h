@@ -1,31 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The series that the kernel's metrics are correlated with: turns a second, or a percentile of
- * their duration, of the server with most turns; calls of a probed function; or the user's own.
+ * The series that the kernel's metrics are correlated with: requests per second, or a percentile
+ * of their latency, of the server with most requests; calls of a probed function; or the user's
+ * own.
  */
 #ifndef OBS_CORRELATE_H
 #define OBS_CORRELATE_H
 
-#include "analyze/store/db.h"
+#include "analysis.h"
 #include "grid.h"
 
 struct quality {
-	double *value;	 /* by window, grid.n of them, made by the caller; NAN: not known */
-	char what[200];	 /* it is, of whom */
-	char common[96]; /* name of its services (SERVICE_COMMON); empty: it is of none */
-	bool rate;	 /* a second; otherwise a duration, or of the user's own unit */
+	double *value;	      /* by window, grid.n of them, created by the caller; NAN: not known */
+	char what[200];	      /* for display */
+	struct subject about; /* the server or function that it is of */
+	s64 group;	      /* of its services (SERVICE_GROUP); 0: it is of none */
+	bool rate;	      /* per second; otherwise a duration, or of the user's own unit */
 };
 
-/* Processes with services of this name. */
-#define SERVICE_PIDS(name) \
-	"(SELECT pid FROM service WHERE turns > 0 AND " SERVICE_COMMON "=" name ")"
-
 /*
- * Reads the series that recording.qos asks for, by default a percentile of durations. *ret_found
- * false: there is none in this database. Several processes that share a socket are one server:
- * rates add up, percentiles are the means of theirs weighted by turns. 0 or an error.
+ * Reads the series that recording.qos asks for, by default a percentile of latency, queueing delay
+ * included. *ret_found false: there is none in this database.
  */
-int quality_read(sqlite3 *db, const struct grid *grid, struct quality *q, bool *ret_found,
-		 struct err *e);
+int quality_read(struct analysis_ctx *c, const struct grid *grid, struct quality *q,
+		 bool *ret_found);
 
 #endif

@@ -6,18 +6,10 @@
  */
 #include "analysis.h"
 
-#include "analyze/base/number.h"
-#include "format/errnos.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#define NAMED 6 /* in a sentence; the tables have all */
-
 static const struct metric metrics[] = {
 	{ "opens", "", NEITHER_IS_BETTER, "calls that opened it" },
 	{ "failed", "", LOWER_IS_BETTER, "opens, changes, reads and writes that failed" },
-	{ "changes", "", NEITHER_IS_BETTER, "removed, renamed, made, linked or cut" },
+	{ "changes", "", NEITHER_IS_BETTER, "removed, renamed, created, linked or truncated" },
 	{ "reads", "", NEITHER_IS_BETTER, "calls that read it" },
 	{ "read", "bytes", NEITHER_IS_BETTER, "read" },
 	{ "bytes/read", "bytes", NEITHER_IS_BETTER, "mean of a read" },
@@ -28,10 +20,6 @@ static const struct metric metrics[] = {
 	{ 0 },
 };
 
-#define COMM(pid)                                                                \
-	"(SELECT coalesce(nullif(max(comm),''),'?') FROM process WHERE pid=" pid \
-	") || '[' || " pid " || ']'"
-
 /* One row for each process and path; files that never had a path by inode and file system. */
 static const char files_sql[] =
 	"WITH f AS (SELECT pid, path, NULL AS inode, ret >= 0 AS opens, ret < 0 AS failed, 0 AS"
@@ -41,158 +29,61 @@ static const char files_sql[] =
 	" coalesce(' on ' || (SELECT target FROM mount m WHERE m.dev=u.dev ORDER BY rowid LIMIT 1),"
 	" ' of device ' || (dev >> 20) || ':' || (dev & 1048575)) END, 0, errors, 0, reads,"
 	" read_bytes, writes, write_bytes, read_time + write_time FROM file_use u)"
-	" SELECT CASE f.pid WHEN 0 THEN 'others' ELSE " COMM(
-		"f.pid") " END || ' ' ||"
-			 " coalesce(p.path, f.inode, 'others'), sum(opens), sum(failed), sum(changes), sum(reads),"
-			 " sum(rb), sum(writes), sum(wb), sum(ns) FROM f LEFT JOIN file_path p ON p.id=f.path"
-			 " GROUP BY f.pid, f.path, f.inode ORDER BY sum(rb) + sum(wb) DESC, sum(ns) DESC, 1";
+	" SELECT iif(f.pid, 'process', 'none') AS kind, f.pid AS id, iif(f.pid, ' ', 'others ') ||"
+	" coalesce(p.path, f.inode, 'others') AS part, sum(opens) AS n, sum(opens) AS opens,"
+	" sum(failed) AS n, sum(failed) AS failed, sum(changes) AS n, sum(changes) AS changes,"
+	" sum(reads) AS n, sum(reads) AS reads, sum(rb) AS read, 1.0 * sum(rb) / nullif(sum(reads), 0)"
+	" AS \"bytes/read\", sum(writes) AS n, sum(writes) AS writes, sum(wb) AS written,"
+	" 1.0 * sum(wb) / nullif(sum(writes), 0) AS \"bytes/write\","
+	" sum(opens) + sum(failed) + sum(changes) + sum(reads) + sum(writes) AS n, sum(ns) AS time"
+	" FROM f LEFT JOIN file_path p ON p.id=f.path GROUP BY f.pid, f.path, f.inode"
+	" ORDER BY sum(rb) + sum(wb) DESC, sum(ns) DESC, f.pid, f.path, f.inode";
 
-static int put_row(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
-{
-	const char *subject = db_text(q, 0);
-	double v[9];
-	int i, ret = 0;
+#define NAME(pid)                                                                     \
+	"coalesce((SELECT nullif(max(comm),'') FROM process WHERE pid=" pid "), '?')" \
+	" || '[' || " pid " || '] '"
 
-	for (i = 1; i < 9; i++)
-		v[i] = sqlite3_column_double(q, i);
-	const struct {
-		const char *name;
-		double value;
-		double n;
-	} values[] = {
-		{ "opens", v[1], v[1] },
-		{ "failed", v[2], v[2] },
-		{ "changes", v[3], v[3] },
-		{ "reads", v[4], v[4] },
-		{ "read", v[5], v[4] },
-		{ "bytes/read", v[4] > 0 ? v[5] / v[4] : NAN, v[4] },
-		{ "writes", v[6], v[6] },
-		{ "written", v[7], v[6] },
-		{ "bytes/write", v[6] > 0 ? v[7] / v[6] : NAN, v[6] },
-		{ "time", v[8], v[1] + v[2] + v[3] + v[4] + v[6] },
-	};
-
-	for (i = 0; i < (int)(sizeof(values) / sizeof(values[0])) && ret == 0; i++)
-		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
-				 (s64)values[i].n);
-	return ret;
-}
-
-static int put_files(struct analysis_ctx *c, struct err *e)
-{
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, files_sql, "");
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0)
-		if (put_row(c, q, e) < 0) {
-			ret = ERR_FAIL;
-			break;
-		}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-static const char failed_sql[] = "SELECT " COMM(
-	"o.pid") " || ' ' || coalesce(p.path,'?'), -o.ret, count(*) FROM file_open o"
-		 " LEFT JOIN file_path p ON p.id=o.path WHERE o.ret < 0 GROUP BY o.pid, o.path, o.ret"
-		 " ORDER BY count(*) DESC, 1, 2";
-
-static int put_failed(struct analysis_ctx *c, struct err *e)
-{
-	char text[1200] = "", name[32];
-	sqlite3_stmt *q;
-	s64 all = 0, opens = 0;
-	size_t n = 0;
-	int i, ret;
-
-	ret = db_int(c->db, &all, e, "SELECT count(*) FROM file_open WHERE ret < 0", "");
-	if (ret == 0)
-		ret = db_int(c->db, &opens, e, "SELECT count(*) FROM file_open", "");
-	if (ret < 0 || !all)
-		return ret;
-	ret = db_query(&q, c->db, e, failed_sql, "");
-	if (ret < 0)
-		return ret;
-	for (i = 0; i < NAMED && (ret = db_step(q, e)) > 0 && n + 180 < sizeof(text); i++)
-		n += snprintf(text + n, sizeof(text) - n, "%s%.120s %s %s", n ? "; " : "",
-			      db_text(q, 0),
-			      errno_name(sqlite3_column_int(q, 1), name, sizeof(name)),
-			      counted(sqlite3_column_double(q, 2)).text);
-	sqlite3_finalize(q);
-	if (ret < 0)
-		return ret;
-	return put_prose(c, e, NOTE, "OBSERVED", failed_sql,
-			 "Opens that failed: %s of %s. Most often: %s.", counted((double)all).text,
-			 counted((double)opens).text, text);
-}
-
-static const char changes_sql[] = "SELECT " COMM(
-	"f.pid") " || ' ' || coalesce(n.name, f.nr), f.done, f.failed, p.path FROM"
-		 " (SELECT pid, abi, nr, sum(ret >= 0) AS done, sum(ret < 0) AS failed, min(path) AS path FROM"
-		 " file_change WHERE which=0 GROUP BY pid, abi, nr) f LEFT JOIN syscall_name n USING(abi, nr)"
-		 " LEFT JOIN file_path p ON p.id=f.path ORDER BY f.done + f.failed DESC, 1";
-
-/* Files removed, renamed, made, linked, cut: by process and call, with an example. */
-static int put_changes(struct analysis_ctx *c, struct err *e)
-{
-	char text[1200] = "", failed[64];
-	sqlite3_stmt *q;
-	size_t n = 0;
-	int i, ret = db_query(&q, c->db, e, changes_sql, "");
-
-	if (ret < 0)
-		return ret;
-	for (i = 0; i < NAMED && (ret = db_step(q, e)) > 0 && n + 200 < sizeof(text); i++) {
-		const char *path = db_text(q, 3);
-
-		snprintf(failed, sizeof(failed), " (and %s failed)",
-			 counted(sqlite3_column_double(q, 2)).text);
-		n += snprintf(text + n, sizeof(text) - n, "%s%.60s %s%s, such as %.80s",
-			      n ? "; " : "", db_text(q, 0),
-			      counted(sqlite3_column_double(q, 1)).text,
-			      sqlite3_column_int64(q, 2) ? failed : "", path ? path : "?");
-	}
-	sqlite3_finalize(q);
-	if (ret < 0 || !n)
-		return ret < 0 ? ret : 0;
-	return put_prose(
-		c, e, NOTE, "OBSERVED",
-		"SELECT f.*, p.path FROM file_change f LEFT JOIN file_path p ON p.id=f.path",
-		"Files removed, renamed, made, linked or cut: %s.", text);
-}
+static const struct finding_query findings[] = {
+	{ FINDING_opens_failed, NOTE, OBSERVED,
+	  "SELECT o.pid, p.path, errno_name(o.ret) AS errno, count(*) AS n FROM file_open o"
+	  " LEFT JOIN file_path p ON p.id=o.path WHERE o.ret < 0 GROUP BY 1, 2, 3 ORDER BY n DESC",
+	  "SELECT sum(ret < 0) AS failed, count(*) AS opens FROM file_open HAVING failed > 0",
+	  "SELECT 'file', '', count(*), 'process', o.pid, " NAME(
+		  "o.pid") " || coalesce(p.path,'?') || ' '"
+			   " || errno_name(o.ret) FROM file_open o LEFT JOIN file_path p ON p.id=o.path WHERE o.ret < 0"
+			   " GROUP BY o.pid, o.path, o.ret ORDER BY count(*) DESC, o.pid, p.path LIMIT 6" },
+	{ FINDING_files_changed, NOTE, OBSERVED,
+	  "SELECT f.*, p.path FROM file_change f LEFT JOIN file_path p ON p.id=f.path",
+	  "SELECT sum(ret >= 0) AS n, nullif(sum(ret < 0), 0) AS failed FROM file_change WHERE which=0"
+	  " HAVING count(*) > 0",
+	  "SELECT 'change', '', f.done, 'process', f.pid, " NAME(
+		  "f.pid") " || coalesce(n.name, f.nr) ||"
+			   " coalesce(' (such as ' || p.path || ')', '') FROM (SELECT pid, abi, nr, sum(ret >= 0) AS done,"
+			   " count(*) AS calls, min(path) AS path FROM file_change WHERE which=0 GROUP BY pid, abi, nr) f"
+			   " LEFT JOIN syscall_name n USING(abi, nr) LEFT JOIN file_path p ON p.id=f.path"
+			   " ORDER BY f.calls DESC, f.pid, f.nr LIMIT 6" },
+	{ FINDING_no_files, NOTE, LIMIT, NULL,
+	  "SELECT 1 AS n WHERE NOT EXISTS(SELECT 1 FROM coverage WHERE grp='files' AND verdict<>'ABSENT')",
+	  NULL },
+	{ FINDING_no_reads, NOTE, LIMIT, NULL,
+	  "SELECT 1 AS n WHERE NOT EXISTS(SELECT 1 FROM coverage WHERE grp='syscalls' AND verdict<>'ABSENT')",
+	  NULL },
+};
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
-	s64 told = 0, calls = 0;
-	int ret = db_int(c->db, &told, e,
-			 "SELECT verdict<>'ABSENT' FROM coverage WHERE grp='files'", "");
+	size_t i;
 
-	if (ret == 0)
-		ret = db_int(c->db, &calls, e,
-			     "SELECT verdict<>'ABSENT' FROM coverage WHERE grp='syscalls'", "");
-	if (ret == 0)
-		ret = put_files(c, e);
-	if (ret == 0)
-		ret = put_failed(c, e);
-	if (ret == 0)
-		ret = put_changes(c, e);
-	if (ret == 0 && !told)
-		ret = put_prose(
-			c, e, NOTE, "LIMIT", NULL,
-			"which files were opened, removed, renamed or made: group files was not "
-			"recorded.");
-	if (ret == 0 && !calls)
-		ret = put_prose(c, e, NOTE, "LIMIT", NULL,
-				"files: what was read and written is not known, group syscalls was "
-				"not recorded.");
-	return ret;
+	(void)e;
+	put_table(c, SUBJECT_process, files_sql, "");
+	for (i = 0; i < sizeof(findings) / sizeof(findings[0]); i++)
+		find_rows(c, &findings[i], "");
+	return c->err;
 }
 
 const struct analysis analysis_files = {
 	.name = "files",
-	.doc = "Who opened, read, wrote and changed which files",
+	.doc = "Which processes opened, read, wrote and changed which files",
 	.needs = "",
 	.metrics = metrics,
 	.rows = 20,

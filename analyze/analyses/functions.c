@@ -2,23 +2,15 @@
 /*
  * Where does the time of each probed function go? Wall time is split into time on a
  * CPU and the reasons for being off one, each with its distribution over the calls; the
- * slowest calls are compared with all. Calls during which events were lost, or the thread's
- * state is not known, are set apart.
+ * slowest calls are compared with all. Calls with lost events or unknown
+ * states are excluded.
  */
 #include "analysis.h"
 
-#include "analyze/base/number.h"
-#include "latency.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#define TELLING	    5.0 /* percentage points by which the slowest calls must differ to be named */
-#define TAIL_LEAST  5	/* slow calls, fewer tell nothing */
-#define UNIT_STATES 64
+#define TAIL_LEAST 5 /* slow calls, at least */
 
 static const struct metric metrics[] = {
-	{ "calls", "", NEITHER_IS_BETTER, "calls that returned; of a part: that had any of it" },
+	{ "calls", "", NEITHER_IS_BETTER, "calls that returned; of a part: calls with any of it" },
 	{ "share", "%", NEITHER_IS_BETTER, "of the function's wall time" },
 	{ "slow", "%", NEITHER_IS_BETTER, "share in the calls from the 99th percentile on" },
 	{ "own", "%", NEITHER_IS_BETTER,
@@ -29,7 +21,7 @@ static const struct metric metrics[] = {
 	{ "p99", "ns", LOWER_IS_BETTER, "99th percentile" },
 	{ "max", "ns", LOWER_IS_BETTER, "most of one call" },
 	{ "recursive", "", NEITHER_IS_BETTER, "calls made while the function was already open" },
-	{ "apart", "", LOWER_IS_BETTER, "calls left out: events lost, or states not known" },
+	{ "excluded", "", LOWER_IS_BETTER, "calls with lost events or unknown states" },
 	{ "open", "", NEITHER_IS_BETTER, "calls that had not returned" },
 	{ "unmatched", "", NEITHER_IS_BETTER, "returns without entry" },
 	{ "abandoned", "", NEITHER_IS_BETTER, "entries that never returned" },
@@ -37,245 +29,89 @@ static const struct metric metrics[] = {
 	{ 0 },
 };
 
-struct part {
-	int state;
-	char name[24];
-	double calls, total, exclusive, longest;
-	double slow; /* share in the slowest calls, % */
-};
-
-struct function {
-	s64 site;
-	char name[200];
-	double calls, entries, apart, recursive, total, exclusive, longest;
-	double open, unmatched, abandoned, nested;
-	double q[3]; /* p50, p90, p99 */
-	bool split;
-	double slow_calls, slow_total;
-	struct part parts[UNIT_STATES];
-	int n_parts;
-};
-
-static const double quantiles[] = { 0.5, 0.9, 0.99 };
-
-static double percent(double part, double whole)
-{
-	return whole > 0 ? 100 * part / whole : NAN;
-}
-
-static int read_parts(struct analysis_ctx *c, struct function *f, struct err *e)
-{
-	sqlite3_stmt *q;
-	int ret = db_query(
-		&q, c->db, e,
-		"SELECT c.state, CASE s.name WHEN 'run' THEN 'on CPU' WHEN 'woken' THEN"
-		" 'run queue, woken' WHEN 'preempted' THEN 'run queue, preempted' WHEN"
-		" 'blocked' THEN 'other D' WHEN 'socket' THEN 'socket as server' WHEN"
-		" 'client' THEN 'socket as client' ELSE s.name END, c.n, c.total, c.exclusive, c.longest"
-		" FROM call_state c JOIN state s ON s.id=c.state WHERE c.site=?"
-		" ORDER BY c.total DESC",
-		"i", f->site);
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0 && f->n_parts < UNIT_STATES) {
-		struct part *p = &f->parts[f->n_parts++];
-
-		p->state = sqlite3_column_int(q, 0);
-		snprintf(p->name, sizeof(p->name), "%s", db_text(q, 1));
-		p->calls = sqlite3_column_double(q, 2);
-		p->total = sqlite3_column_double(q, 3);
-		p->exclusive = sqlite3_column_double(q, 4);
-		p->longest = sqlite3_column_double(q, 5);
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-/* Sums over the calls from the 99th percentile on. */
-static int read_slow(struct analysis_ctx *c, struct function *f, struct err *e)
-{
-	static const char sql[] =
-		"SELECT count(*), total(dur)"
-#define STATE(id, name, off, doc) ", total(" #name ")"
+/*
+ * Temporary tables: slow has the sums over the calls of each function from the 99th percentile on,
+ * part the time of each function by state. Functions that share a name are numbered.
+ */
+static const char prepare_sql[] =
+	"DROP TABLE IF EXISTS temp.limits; DROP TABLE IF EXISTS temp.slow; DROP TABLE IF EXISTS temp.part;"
+	"CREATE TEMP TABLE limits AS SELECT site, split, total, n, iif(n, quantile(0.99, longest, 'call', 0,"
+	" site), NULL) AS p99 FROM call_stat;"
+	"CREATE TEMP TABLE slow AS SELECT c.site, count(*) AS n, total(c.dur) AS dur"
+#define STATE(id, name, ...) ", total(c." #name ") AS \"" #name "\""
 #include "analyze/store/waits.def"
 #undef STATE
-		" FROM call WHERE site=? AND lossy=0 AND coalesce(unknown,0)=0 AND dur>=?";
-	sqlite3_stmt *q;
-	int i, ret = db_query(&q, c->db, e, sql, "id", f->site, f->q[2]);
+	" FROM call c JOIN limits l ON l.site=c.site WHERE l.split AND c.lossy=0 AND coalesce(c.unknown,0)=0"
+	" AND c.dur>=l.p99 GROUP BY c.site;"
+	"CREATE TEMP TABLE part AS SELECT c.site, c.state, c.n, c.total, c.exclusive, c.longest,"
+	" 100.0 * c.total / nullif(l.total, 0) AS share, 100.0 * CASE c.state"
+#define STATE(id, name, ...) " WHEN " #id " THEN w.\"" #name "\""
+#include "analyze/store/waits.def"
+#undef STATE
+	" END / nullif(w.dur, 0) AS slow, CASE s.name WHEN 'run' THEN 'on CPU' WHEN 'woken' THEN"
+	" 'runnable after wakeup' WHEN 'preempted' THEN 'runnable, preempted' WHEN 'blocked' THEN 'other D'"
+	" WHEN 'socket' THEN 'socket wait' WHEN 'client' THEN 'upstream wait' ELSE s.name END AS name"
+	" FROM call_state c JOIN state s ON s.id=c.state JOIN limits l ON l.site=c.site"
+	" LEFT JOIN slow w ON w.site=c.site";
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		f->slow_calls = sqlite3_column_double(q, 0);
-		f->slow_total = sqlite3_column_double(q, 1);
-		for (i = 0; i < f->n_parts; i++)
-			f->parts[i].slow = percent(sqlite3_column_double(q, 2 + f->parts[i].state),
-						   f->slow_total);
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
+#define PART_NAME \
+	"iif((SELECT count(*) FROM site o WHERE o.function=s.function) > 1, '#' || s.id, '')"
 
-/* What the slowest calls have more of than all have. */
-static int put_tail(struct analysis_ctx *c, const struct function *f, struct err *e)
+/* A function, then the time on a CPU and each reason for being off it. */
+static const char rows_sql[] =
+	"SELECT s.id AS id, " PART_NAME " AS part, coalesce(c.n, 0) + coalesce(c.entries, 0)"
+	" AS n, coalesce(c.n, 0) + coalesce(c.entries, 0) AS calls, c.n AS n, iif(c.n, 100.0, NULL) AS"
+	" share, iif(c.n, 100.0, NULL) AS slow, 100.0 * c.exclusive / nullif(c.total, 0) AS own,"
+	" 1.0 * c.total / nullif(c.n, 0) AS mean, quantile(0.5, c.longest, 'call', 0, s.id) AS p50,"
+	" quantile(0.9, c.longest, 'call', 0, s.id) AS p90, l.p99 AS p99, iif(c.n, c.longest, NULL) AS max,"
+	" coalesce(c.recursive, 0) AS recursive, coalesce(c.apart, 0) AS excluded, coalesce(d.open, 0) AS"
+	" open, coalesce(d.unmatched, 0) AS unmatched, coalesce(d.abandoned, 0) AS abandoned,"
+	" coalesce(d.nested, 0) AS nested FROM site s LEFT JOIN call_stat c ON c.site=s.id LEFT JOIN"
+	" limits l ON l.site=s.id LEFT JOIN call_defect d ON d.site=s.id WHERE s.id=?1";
+static const char parts_sql[] =
+	"SELECT p.site AS id, " PART_NAME
+	" || ': ' || p.name AS part, l.n AS n, p.n AS calls, p.share AS"
+	" share, p.slow AS slow, 100.0 * p.exclusive / nullif(p.total, 0) AS own, 1.0 * p.total / l.n AS"
+	" mean, quantile(0.5, p.longest, 'call_state', p.site, p.state) AS p50, quantile(0.9, p.longest,"
+	" 'call_state', p.site, p.state) AS p90, quantile(0.99, p.longest, 'call_state', p.site, p.state)"
+	" AS p99, p.longest AS max FROM part p JOIN limits l ON l.site=p.site JOIN site s ON s.id=p.site"
+	" WHERE p.site=?1 ORDER BY p.total DESC";
+
+static const struct finding_query findings[] = {
+	/* a limit of the kernel: what is nested deeper is in no duration */
+	{ FINDING_calls_nested, NOTE, LIMIT, NULL,
+	  "SELECT 'function' AS kind, site AS id, nested AS n FROM call_defect WHERE nested > 0 ORDER BY site",
+	  NULL },
+	/* what the slowest calls have more of than all have */
+	{ FINDING_slow_calls_differ, NOTE, OBSERVED, NULL,
+	  "SELECT 'function' AS kind, w.site AS id, w.n AS slow, l.n AS calls, l.p99 AS \"from:ns\","
+	  " printf('SELECT * FROM call WHERE site=%d AND lossy=0 AND dur>=%.0f ORDER BY dur DESC',"
+	  " w.site, l.p99) AS proof FROM slow w JOIN limits l ON l.site=w.site WHERE w.n >= ?1 AND EXISTS("
+	  "SELECT 1 FROM part p WHERE p.site=w.site AND p.slow - p.share >= 5) ORDER BY l.total DESC",
+	  "SELECT 'part', '%', slow, 'none', 0, name FROM part WHERE site=?1 AND slow - share >= 5"
+	  " ORDER BY total DESC" },
+};
+
+static int put_function(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	char text[400] = "", sql[300];
-	size_t n = 0;
-	int i;
+	struct analysis_ctx *c = arg;
 
-	if (!f->split || f->slow_calls < TAIL_LEAST)
-		return 0;
-	for (i = 0; i < f->n_parts && n + 80 < sizeof(text); i++) {
-		double all = percent(f->parts[i].total, f->total);
-
-		if (f->parts[i].slow - all >= TELLING)
-			n += snprintf(text + n, sizeof(text) - n, "%s%s %.0f %% (all: %.0f %%)",
-				      n ? ", " : "", f->parts[i].name, f->parts[i].slow, all);
-	}
-	if (!n)
-		return 0;
-	snprintf(sql, sizeof(sql),
-		 "SELECT * FROM call WHERE site=%lld AND lossy=0 AND dur>=%.0f ORDER BY dur DESC",
-		 (long long)f->site, f->q[2]);
-	return put_prose(c, e, NOTE, "OBSERVED", sql,
-			 "%s: the slowest %s of %s calls (%.3f ms and more) spend more of their "
-			 "time in: %s.",
-			 f->name, counted(f->slow_calls).text, counted(f->calls).text,
-			 f->q[2] / 1e6, text);
-}
-
-static int put_function(struct analysis_ctx *c, const struct function *f, struct err *e)
-{
-	const struct {
-		const char *name;
-		double value;
-	} values[] = {
-		{ "calls", f->calls + f->entries },
-		{ "share", f->calls ? 100 : NAN },
-		{ "slow", f->calls ? 100 : NAN },
-		{ "own", percent(f->exclusive, f->total) },
-		{ "mean", f->calls ? f->total / f->calls : NAN },
-		{ "p50", f->q[0] },
-		{ "p90", f->q[1] },
-		{ "p99", f->q[2] },
-		{ "max", f->calls ? f->longest : NAN },
-		{ "recursive", f->recursive },
-		{ "apart", f->apart },
-		{ "open", f->open },
-		{ "unmatched", f->unmatched },
-		{ "abandoned", f->abandoned },
-		{ "nested", f->nested },
-	};
-	size_t i;
-	int ret = 0;
-
-	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
-		ret = put_metric(c, e, f->name, values[i].name, values[i].value, NO_INTERVAL,
-				 (s64)(i ? f->calls : f->calls + f->entries));
-	return ret;
-}
-
-/* One row of the function: time on a CPU, or one reason for being off it. */
-static int put_part(struct analysis_ctx *c, const struct function *f, const struct part *p,
-		    struct err *e)
-{
-	char subject[240];
-	double q[3];
-	size_t i;
-	int ret = latency_quantiles(c->db, "call_state", f->site, p->state, quantiles, q, 3,
-				    p->longest, e);
-	const struct {
-		const char *name;
-		double value;
-	} values[] = {
-		{ "calls", p->calls },
-		{ "share", percent(p->total, f->total) },
-		{ "slow", p->slow },
-		{ "own", percent(p->exclusive, p->total) },
-		{ "mean", p->total / f->calls },
-		{ "p50", q[0] },
-		{ "p90", q[1] },
-		{ "p99", q[2] },
-		{ "max", p->longest },
-	};
-
-	snprintf(subject, sizeof(subject), "%s: %s", f->name, p->name);
-	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
-		ret = put_metric(c, e, subject, values[i].name, values[i].value, NO_INTERVAL,
-				 (s64)f->calls);
-	return ret;
-}
-
-/* A limit of the kernel: what is nested deeper is in no duration. */
-static int put_nested(struct analysis_ctx *c, const struct function *f, struct err *e)
-{
-	if (!f->nested)
-		return 0;
-	return put_prose(c, e, NOTE, "LIMIT", NULL,
-			 "%s: %s calls are not timed: they were nested in 64 probed calls, and "
-			 "the kernel gives a thread no more return probes.",
-			 f->name, counted(f->nested).text);
-}
-
-static int analyse_function(struct analysis_ctx *c, struct function *f, struct err *e)
-{
-	int i, ret = latency_quantiles(c->db, "call", 0, f->site, quantiles, f->q, 3, f->longest,
-				       e);
-
-	if (ret == 0)
-		ret = read_parts(c, f, e);
-	if (ret == 0 && f->split && f->calls > 0)
-		ret = read_slow(c, f, e);
-	if (ret == 0)
-		ret = put_function(c, f, e);
-	for (i = 0; i < f->n_parts && ret == 0; i++)
-		ret = put_part(c, f, &f->parts[i], e);
-	if (ret == 0)
-		ret = put_nested(c, f, e);
-	return ret < 0 ? ret : put_tail(c, f, e);
+	(void)e;
+	put_table(c, SUBJECT_function, rows_sql, "i", sqlite3_column_int64(q, 0));
+	put_table(c, SUBJECT_function, parts_sql, "i", sqlite3_column_int64(q, 0));
+	return c->err;
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
-	/* functions that share a name are told apart by their site's number */
-	static const char sql[] =
-		"SELECT s.id, CASE WHEN (SELECT count(*) FROM site o WHERE o.function=s.function) > 1"
-		" THEN s.function || '#' || s.id ELSE s.function END, c.n, c.apart, c.recursive,"
-		" c.total, c.exclusive, c.longest, c.split, d.open, d.unmatched, d.abandoned, c.entries, d.nested"
-		" FROM site s LEFT JOIN call_stat c ON c.site=s.id"
-		" LEFT JOIN call_defect d ON d.site=s.id ORDER BY coalesce(c.total,0) DESC, s.id";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "");
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		struct function f = {
-			.site = sqlite3_column_int64(q, 0),
-			.calls = sqlite3_column_double(q, 2),
-			.apart = sqlite3_column_double(q, 3),
-			.recursive = sqlite3_column_double(q, 4),
-			.total = sqlite3_column_double(q, 5),
-			.exclusive = sqlite3_column_double(q, 6),
-			.longest = sqlite3_column_double(q, 7),
-			.split = sqlite3_column_int(q, 8),
-			.open = sqlite3_column_double(q, 9),
-			.unmatched = sqlite3_column_double(q, 10),
-			.abandoned = sqlite3_column_double(q, 11),
-			.entries = sqlite3_column_double(q, 12),
-			.nested = sqlite3_column_double(q, 13),
-		};
-
-		snprintf(f.name, sizeof(f.name), "%s", db_text(q, 1));
-		if (analyse_function(c, &f, e) < 0) {
-			ret = ERR_FAIL;
-			break;
-		}
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	c->err = db_exec(c->db, e, prepare_sql);
+	each_row(c, put_function, c,
+		 "SELECT s.id FROM site s LEFT JOIN call_stat c ON c.site=s.id"
+		 " ORDER BY coalesce(c.total,0) DESC, s.id",
+		 "");
+	find_rows(c, &findings[0], "");
+	find_rows(c, &findings[1], "i", (s64)TAIL_LEAST);
+	return c->err;
 }
 
 const struct analysis analysis_functions = {

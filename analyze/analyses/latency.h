@@ -15,4 +15,10 @@ int latency_quantiles(sqlite3 *db, const char *kind, s64 subject, s64 item, cons
 /* The same for a query of low, high and n, in the order of low, which is finalized. */
 int latency_of(sqlite3_stmt *s, const double *at, double *ret, int n, double max, struct err *e);
 
+/*
+ * Adds the SQL function quantile(at, max, kind, subject, item) to a connection: NULL where there
+ * are no durations.
+ */
+int latency_register(sqlite3 *db, struct err *e);
+
 #endif

@@ -1,171 +1,82 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which futexes did threads wait on, and who released them? Futexes with the same threads in the
- * same roles are one row. Without contention neither side makes a system call, so
- * what is counted are waits, not lock operations; and a futex has no owner that the kernel
- * knows of, so who released is told, never who held.
+ * Futexes that threads waited on, and their wakers. Futexes with the same threads in the
+ * same roles are one row. Without contention neither side makes a system call: counts are waits,
+ * not lock operations. The kernel has no owner of a futex, so findings name wakers, not holders.
  */
 #include "analysis.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#define TOLD	 3    /* futexes that get a sentence */
-#define MATTERS	 1e-3 /* of the recording's duration: less waiting needs no sentence */
-#define MISMATCH 0.01 /* of the threads that wake calls say they woke */
+#define MATTERS	 1e-3 /* of the recording's duration: less waiting is no finding */
+#define MISMATCH 0.01 /* of the wakeups that wake calls report */
 
 static const struct metric metrics[] = {
 	{ "futexes", "", NEITHER_IS_BETTER, "with the same threads in the same roles" },
 	{ "waits", "", LOWER_IS_BETTER, "calls that slept and were woken" },
-	{ "rate", "1/s", LOWER_IS_BETTER, "waits a second" },
+	{ "rate", "1/s", LOWER_IS_BETTER, "waits per second" },
 	{ "total", "ns", LOWER_IS_BETTER, "time inside these calls, waits for a CPU included" },
 	{ "mean", "ns", LOWER_IS_BETTER, "a wait" },
 	{ "max", "ns", LOWER_IS_BETTER, "longest wait" },
 	{ "waiters", "", NEITHER_IS_BETTER, "threads that waited" },
 	{ "wakers", "", NEITHER_IS_BETTER, "threads that woke" },
 	{ "contention", "%", LOWER_IS_BETTER,
-	  "of the waits, on futexes used like locks; the rest are handoffs of work" },
+	  "of the waits, on futexes used like locks; the rest are queue hand-offs" },
 	{ "attempts", "", LOWER_IS_BETTER, "calls that did not sleep: the value had changed" },
 	{ "timeouts", "", NEITHER_IS_BETTER, "calls that timed out" },
-	{ "apart", "", LOWER_IS_BETTER, "waits left out: events were lost meanwhile" },
+	{ "excluded", "", LOWER_IS_BETTER, "waits that overlap lost events" },
 	{ 0 },
 };
 
-static int put_group(struct analysis_ctx *c, sqlite3_stmt *q, struct err *e)
-{
-	static const struct {
-		const char *name;
-		int column;
-	} plain[] = {
-		{ "futexes", 3 },   { "waits", 4 },	{ "total", 5 },
-		{ "max", 6 },	    { "waiters", 7 },	{ "wakers", 8 },
-		{ "attempts", 10 }, { "timeouts", 11 }, { "apart", 12 },
-	};
-	const char *comm = db_text(q, 1);
-	double waits = sqlite3_column_double(q, 4);
-	char subject[120];
-	size_t i;
-	int ret = 0;
+static const char groups_sql[] =
+	"SELECT min(f.id) AS id, sum(f.waits) AS n, count(*) AS futexes, sum(f.waits) AS waits,"
+	" sum(f.waits) * 1e9 / ?1 AS rate, sum(f.total) AS total,"
+	" 1.0 * sum(f.total) / nullif(sum(f.waits), 0) AS mean, max(f.longest) AS max,"
+	" (SELECT count(DISTINCT tid) FROM futex_user WHERE futex=min(f.id) AND waits>0) AS waiters,"
+	" (SELECT count(DISTINCT tid) FROM futex_user WHERE futex=min(f.id) AND wakes>0) AS wakers,"
+	" 100.0 * sum(iif(f.class='contention', f.waits, 0)) / nullif(sum(f.waits), 0) AS contention,"
+	" sum(f.attempts) AS attempts, sum(f.timeouts) AS timeouts, sum(f.lossy) AS excluded"
+	" FROM futex f GROUP BY f.pid, f.signature ORDER BY sum(f.total) DESC, min(f.id)";
 
-	snprintf(subject, sizeof(subject), "%s[%lld] %#llx", *comm ? comm : "?",
-		 sqlite3_column_int64(q, 0), (unsigned long long)sqlite3_column_int64(q, 2));
-	for (i = 0; i < sizeof(plain) / sizeof(plain[0]) && ret == 0; i++)
-		ret = put_metric(c, e, subject, plain[i].name,
-				 sqlite3_column_double(q, plain[i].column), NO_INTERVAL,
-				 (s64)waits);
-	if (ret == 0)
-		ret = put_metric(c, e, subject, "rate", waits / (c->duration / 1e9), NO_INTERVAL,
-				 (s64)waits);
-	if (ret == 0)
-		ret = put_metric(c, e, subject, "mean",
-				 waits > 0 ? sqlite3_column_double(q, 5) / waits : NAN, NO_INTERVAL,
-				 (s64)waits);
-	if (ret == 0)
-		ret = put_metric(c, e, subject, "contention",
-				 waits > 0 ? 100 * sqlite3_column_double(q, 9) / waits : NAN,
-				 NO_INTERVAL, (s64)waits);
-	return ret;
-}
+/* The pair with most waiting of each of the worst futexes. */
+#define RELEASES(class)                                                                                \
+	"SELECT 'futex' AS kind, f.id AS id, f.total AS \"total:ns\", 100.0 * max(r.total) / f.total"  \
+	" AS \"share:%\", r.waiter AS \"waiter:thread\", r.waker AS \"waker:thread\", r.n AS n,"       \
+	" iif(2 * r.observed >= r.n, 0, 1) AS evidence, 'SELECT * FROM futex_release WHERE futex=' ||" \
+	" f.id || ' ORDER BY total DESC' AS proof FROM futex f JOIN futex_release r ON r.futex=f.id"   \
+	" WHERE f.total >= ?1 AND f.class" class                                                       \
+		" GROUP BY f.id ORDER BY f.total DESC, f.id LIMIT 3"
 
-static int put_groups(struct analysis_ctx *c, struct err *e)
-{
-	static const char sql[] =
-		"SELECT f.pid, (SELECT max(comm) FROM process WHERE pid=f.pid), min(f.address),"
-		" count(*), sum(f.waits), sum(f.total), max(f.longest),"
-		" (SELECT count(DISTINCT tid) FROM futex_user WHERE futex=min(f.id) AND waits>0),"
-		" (SELECT count(DISTINCT tid) FROM futex_user WHERE futex=min(f.id) AND wakes>0),"
-		" sum(CASE WHEN f.class='contention' THEN f.waits ELSE 0 END), sum(f.attempts),"
-		" sum(f.timeouts), sum(f.lossy) FROM futex f GROUP BY f.pid, f.signature"
-		" ORDER BY sum(f.total) DESC, min(f.id)";
-	sqlite3_stmt *q;
-	int ret =
-		db_exec(c->db, e, "CREATE INDEX IF NOT EXISTS futex_user_of ON futex_user(futex)");
-
-	if (ret == 0)
-		ret = db_query(&q, c->db, e, sql, "");
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0)
-		if (put_group(c, q, e) < 0) {
-			ret = ERR_FAIL;
-			break;
-		}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-/* Who released whom: the pair with most waiting of each of the worst futexes. */
-static int put_releases(struct analysis_ctx *c, struct err *e)
-{
-	static const char sql[] =
-		"SELECT f.id, f.class, f.address, r.waiter, (SELECT max(comm) FROM thread WHERE"
-		" tid=r.waiter), r.waker, (SELECT coalesce(nullif(max(comm),''),'?') FROM thread WHERE tid=r.waker), r.n,"
-		" max(r.total), r.observed, f.total FROM futex f JOIN futex_release r ON r.futex=f.id"
-		" WHERE f.total >= ? GROUP BY f.id ORDER BY f.class<>'contention', f.total DESC, f.id"
-		" LIMIT ?";
-	char proof[120];
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "ii", (s64)(c->duration * MATTERS), (s64)TOLD);
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		const char *class = db_text(q, 1);
-		double n = sqlite3_column_double(q, 7), observed = sqlite3_column_double(q, 9);
-
-		snprintf(proof, sizeof(proof),
-			 "SELECT * FROM futex_release WHERE futex=%lld ORDER BY total DESC",
-			 sqlite3_column_int64(q, 0));
-		ret = put_prose(
-			c, e, NOTE, observed >= n / 2 ? "OBSERVED" : "CAUSAL", proof,
-			"Futex %#llx (%s): threads waited %.3f s in all; the largest part is %.0f %%: %s[%lld]"
-			" until %s[%lld] released it, %.0f time%s, %.3f s.",
-			(unsigned long long)sqlite3_column_int64(q, 2),
-			strcmp(class, "handoff") == 0
-				? "handoff: waits for work of others, idle or not"
-				: class,
-			sqlite3_column_double(q, 10) / 1e9,
-			100 * sqlite3_column_double(q, 8) / sqlite3_column_double(q, 10),
-			db_text(q, 4), sqlite3_column_int64(q, 3), db_text(q, 6),
-			sqlite3_column_int64(q, 5), n, n == 1 ? "" : "s",
-			sqlite3_column_double(q, 8) / 1e9);
-		if (ret < 0)
-			break;
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-/* A wake call returns how many it woke; as many wake-ups must be in the recording. */
-static int check_wakes(struct analysis_ctx *c, struct err *e)
-{
-	s64 woken = 0, unseen = 0;
-	int ret = db_int(c->db, &woken, e, "SELECT total(woken) FROM futex", "");
-
-	if (ret == 0)
-		ret = db_int(c->db, &unseen, e, "SELECT total(unseen) FROM futex", "");
-	if (ret < 0 || unseen < 1 || unseen < woken * MISMATCH)
-		return ret;
-	return put_prose(
-		c, e, WARNING, "OBSERVED",
-		"SELECT * FROM futex WHERE unseen > 0 ORDER BY unseen DESC",
-		"Of %lld threads that wake calls say they woke, the wake-up of %lld is not in "
-		"the recording: who released whom is incomplete.",
-		(long long)woken, (long long)unseen);
-}
+static const struct finding_query locks = {
+	FINDING_lock_waits, NOTE, OBSERVED, NULL, RELEASES("<>'handoff'"), NULL,
+};
+static const struct finding_query handoffs = {
+	FINDING_handoff_waits, NOTE, OBSERVED, NULL, RELEASES("='handoff'"), NULL,
+};
+/* A wake call returns how many threads it woke; as many wakeups must be in the recording. */
+static const struct finding_query missing = {
+	FINDING_wakeups_missing,
+	WARNING,
+	OBSERVED,
+	"SELECT * FROM futex WHERE unseen > 0 ORDER BY unseen DESC",
+	"SELECT total(unseen) AS missing, total(woken) AS woken FROM futex HAVING missing >= 1 AND"
+	" missing >= ?1 * woken",
+	NULL,
+};
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
-	int ret = put_groups(c, e);
+	s64 matters = (s64)(c->duration * MATTERS);
 
-	if (ret == 0)
-		ret = put_releases(c, e);
-	return ret < 0 ? ret : check_wakes(c, e);
+	c->err = db_exec(c->db, e, "CREATE INDEX IF NOT EXISTS futex_user_of ON futex_user(futex)");
+	put_table(c, SUBJECT_futex, groups_sql, "i", c->duration ? c->duration : (s64)1);
+	find_rows(c, &locks, "i", matters);
+	find_rows(c, &handoffs, "i", matters);
+	find_rows(c, &missing, "d", MISMATCH);
+	return c->err;
 }
 
 const struct analysis analysis_locks = {
 	.name = "locks",
-	.doc = "Which futexes did threads wait on",
+	.doc = "Which locks did threads wait for",
 	.needs = "syscalls sched",
 	.metrics = metrics,
 	.rows = 10,

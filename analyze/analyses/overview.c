@@ -5,23 +5,16 @@
  */
 #include "analysis.h"
 
-#include "analyze/base/number.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#define NANO 1e9
-
 static const struct metric metrics[] = {
 	{ "wall", "ns", NEITHER_IS_BETTER, "life of the thread within the recording" },
 	{ "run", "%", NEITHER_IS_BETTER, "on a CPU" },
 	{ "runq", "%", LOWER_IS_BETTER, "in the run queue, woken or preempted" },
-	{ "futex", "%", NEITHER_IS_BETTER, "asleep in futex" },
-	{ "poll", "%", NEITHER_IS_BETTER, "asleep in epoll, poll or select" },
+	{ "futex", "%", NEITHER_IS_BETTER, "sleeping in futex" },
+	{ "poll", "%", NEITHER_IS_BETTER, "sleeping in epoll, poll or select" },
 	{ "socket", "%", NEITHER_IS_BETTER,
-	  "asleep in a call on a socket of a client, or not known whose" },
-	{ "client", "%", NEITHER_IS_BETTER, "asleep in a call on a socket that it connected" },
-	{ "pipe", "%", NEITHER_IS_BETTER, "asleep in a call on a pipe or message queue" },
+	  "sleeping in a call on an accepted socket, or of unknown role" },
+	{ "client", "%", NEITHER_IS_BETTER, "sleeping in a call on a socket that it connected" },
+	{ "pipe", "%", NEITHER_IS_BETTER, "sleeping in a call on a pipe or message queue" },
 	{ "disk", "%", LOWER_IS_BETTER, "waiting for a disk" },
 	{ "blocked", "%", LOWER_IS_BETTER, "uninterruptible, not disk" },
 	{ "sleep", "%", NEITHER_IS_BETTER, "timer, child, file lock, stopped, other sleep" },
@@ -30,185 +23,65 @@ static const struct metric metrics[] = {
 	{ 0 },
 };
 
-static int put_threads(struct analysis_ctx *c, struct err *e)
-{
-	static const char sql[] =
-		"SELECT coalesce(nullif(comm,''),'?') || '[' || tid || ']', wall, run, woken + preempted, futex,"
-		" poll, socket, client, pipe, disk, blocked, timer + child + lock + other + stopped,"
-		" unknown, switches FROM thread WHERE wall > 0 AND (switches > 0 OR run > 0)"
-		" ORDER BY run DESC, tid";
-	sqlite3_stmt *s;
-	int i, ret = db_query(&s, c->db, e, sql, "");
+#define SHARE(of) "100.0 * (" of ") / wall"
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(s, e)) > 0) {
-		const char *subject = db_text(s, 0);
-		double wall = sqlite3_column_double(s, 1);
-		s64 n = sqlite3_column_int64(s, 13);
+static const char threads_sql[] =
+	"SELECT tid AS id, switches AS n, wall AS wall, " SHARE("run") " AS run, " SHARE("woken + preempted") " AS runq, " SHARE("futex") " AS futex, " SHARE("poll") " AS poll, " SHARE("socket") " AS socket, " SHARE(
+		"client") " AS client, " SHARE("pipe") " AS pipe, " SHARE("disk") " AS disk, " SHARE("blocked") " AS blocked, " SHARE("timer + child + lock + other + stopped") " AS sleep, " SHARE("unknown") " AS unknown, switches AS switches FROM thread WHERE wall > 0 AND"
+																									       " (switches > 0 OR run > 0) ORDER BY thread.run DESC, tid";
 
-		for (i = 0; metrics[i].name && ret > 0; i++) {
-			double v = sqlite3_column_double(s, 1 + i);
+#define RECORDED(group) "EXISTS(SELECT 1 FROM coverage WHERE grp='" group "' AND verdict<>'ABSENT')"
 
-			if (strcmp(metrics[i].unit, "%") == 0)
-				v = 100 * v / wall;
-			if (put_metric(c, e, subject, metrics[i].name, v, NO_INTERVAL, n) < 0)
-				ret = ERR_FAIL;
-		}
-		if (ret < 0)
-			break;
-	}
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
-}
-
-/* The self-check of the whole replay: time that no state explains. */
-static int check_balance(struct analysis_ctx *c, struct err *e)
-{
-	static const char sql[] =
-		"SELECT tid, comm, unknown, wall, defects FROM thread "
-		"WHERE unknown > wall / 1000 OR defects > 0 ORDER BY unknown DESC";
-	s64 bad = 0, defects = 0;
-	int ret;
-
-	ret = db_int(c->db, &bad, e,
-		     "SELECT count(*) FROM thread WHERE unknown > wall / 1000 AND switches > 0",
-		     "");
-	if (ret == 0)
-		ret = db_int(c->db, &defects, e, "SELECT total(defects) FROM thread", "");
-	if (ret < 0 || (!bad && !defects))
-		return ret;
-	if (!bad)
-		return put_prose(
-			c, e, NOTE, "OBSERVED", sql,
-			"In %lld place%s a switch or wake-up of a thread is missing; the time "
-			"around it counts as unknown, less than 0.1 %% of any thread's.",
-			(long long)defects, defects == 1 ? "" : "s");
-	return put_prose(
-		c, e, WARNING, "OBSERVED", sql,
-		"%lld thread%s more than 0.1 %% of unknown time: in %lld place%s a switch or wake-up is "
-		"missing, and the time around it is not known.",
-		(long long)bad, bad == 1 ? " has" : "s have", (long long)defects,
-		defects == 1 ? "" : "s");
-}
-
-static const struct {
-	const char *grp;
-	const char *without;
-} groups[] = {
-	{ "syscalls",
-	  "system calls were not recorded: reasons of sleeps, requests and errors are not "
-	  "known" },
-	{ "sched", "switches and wake-ups were not recorded: time on and off CPU is not known" },
-	{ "block",
-	  "block requests were not recorded: which device a thread waited for is not known" },
+static const struct finding_query findings[] = {
+	{ FINDING_events_lost, PROBLEM, OBSERVED, "SELECT * FROM loss WHERE reason<>'gap'",
+	  "SELECT grp AS \"group\", reason, sum(n) AS events, min(ts) AS \"from:at\","
+	  " max(ts + dur) AS \"to:at\", count(DISTINCT cpu) AS cpus FROM loss WHERE reason<>'gap'"
+	  " GROUP BY grp, reason ORDER BY sum(n) DESC",
+	  NULL },
+	{ FINDING_recording_gap, WARNING, OBSERVED, "SELECT * FROM loss WHERE reason='gap'",
+	  "SELECT DISTINCT ts AS \"from:at\", ts + dur AS \"to:at\" FROM loss WHERE reason='gap'"
+	  " ORDER BY ts LIMIT 10",
+	  NULL },
+	/* the self-check of the whole replay: time that no state explains */
+	{ FINDING_time_unaccounted, WARNING, OBSERVED,
+	  "SELECT tid, comm, unknown, wall, defects FROM thread WHERE unknown > wall / 1000 OR defects > 0"
+	  " ORDER BY unknown DESC",
+	  "SELECT total(defects) AS defects FROM thread HAVING total(unknown > wall / 1000 AND switches > 0)"
+	  " > 0",
+	  "SELECT 'thread', '%', 100.0 * unknown / wall, 'thread', tid, NULL FROM thread WHERE"
+	  " unknown > wall / 1000 AND switches > 0 ORDER BY unknown DESC, tid LIMIT 3" },
+	{ FINDING_transitions_missing, NOTE, OBSERVED,
+	  "SELECT tid, comm, unknown, wall, defects FROM thread WHERE defects > 0",
+	  "SELECT total(defects) AS defects FROM thread HAVING defects > 0 AND"
+	  " total(unknown > wall / 1000 AND switches > 0) = 0",
+	  NULL },
+	{ FINDING_no_syscalls, NOTE, LIMIT, NULL, "SELECT 1 AS n WHERE NOT " RECORDED("syscalls"),
+	  NULL },
+	{ FINDING_no_switches, NOTE, LIMIT, NULL, "SELECT 1 AS n WHERE NOT " RECORDED("sched"),
+	  NULL },
+	{ FINDING_no_block, NOTE, LIMIT, NULL, "SELECT 1 AS n WHERE NOT " RECORDED("block"), NULL },
+	{ FINDING_group_partial, NOTE, LIMIT, "SELECT * FROM doctor WHERE level > 0",
+	  "SELECT grp AS \"group\", why FROM doctor WHERE level=1 AND grp IN (SELECT grp FROM coverage)"
+	  " ORDER BY rowid",
+	  NULL },
+	{ FINDING_group_absent, NOTE, LIMIT, "SELECT * FROM doctor WHERE level > 0",
+	  "SELECT grp AS \"group\", why FROM doctor WHERE level > 1 AND grp IN (SELECT grp FROM coverage)"
+	  " ORDER BY rowid",
+	  NULL },
 };
-
-/* What obsrec knew beforehand that it would not see. */
-static int put_doctor(struct analysis_ctx *c, struct err *e)
-{
-	sqlite3_stmt *s;
-	int ret =
-		db_query(&s, c->db, e,
-			 "SELECT grp, level, why FROM doctor WHERE level > 0 AND grp IN (SELECT grp"
-			 " FROM coverage) ORDER BY rowid",
-			 "");
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(s, e)) > 0) {
-		ret = put_prose(c, e, NOTE, "LIMIT", "SELECT * FROM doctor WHERE level > 0",
-				"group %s could %s: %s.", db_text(s, 0),
-				sqlite3_column_int(s, 1) > 1 ? "not be recorded"
-							     : "only be recorded in part",
-				db_text(s, 2));
-		if (ret < 0)
-			break;
-	}
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
-}
-
-static int put_limits(struct analysis_ctx *c, struct err *e)
-{
-	static const char *const always[] = {
-		("what a thread does on a CPU without system calls (computing, spinning, memory-mapped "
-		 "I/O); interrupts and time stolen by a host count as time on a CPU"),
-		"how much runs differ: for that, compare several recordings",
-	};
-	size_t i;
-	s64 n;
-	int ret = 0;
-
-	for (i = 0; i < sizeof(groups) / sizeof(groups[0]) && ret == 0; i++) {
-		ret = db_int(c->db, &n, e,
-			     "SELECT count(*) FROM coverage WHERE grp=? AND verdict<>'ABSENT'", "s",
-			     groups[i].grp);
-		if (ret == 0 && !n)
-			ret = put_prose(c, e, NOTE, "LIMIT", NULL, "%s.", groups[i].without);
-	}
-	if (ret == 0)
-		ret = put_doctor(c, e);
-	for (i = 0; i < sizeof(always) / sizeof(always[0]) && ret == 0; i++)
-		ret = put_prose(c, e, NOTE, "LIMIT", NULL, "%s.", always[i]);
-	return ret;
-}
-
-static int put_losses(struct analysis_ctx *c, struct err *e)
-{
-	static const char sql[] =
-		"SELECT grp, reason, sum(n), min(ts), max(ts + dur), count(DISTINCT cpu)"
-		" FROM loss WHERE reason<>'gap' GROUP BY grp, reason ORDER BY sum(n) DESC";
-	sqlite3_stmt *s;
-	int ret = db_query(&s, c->db, e, sql, "");
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(s, e)) > 0)
-		if (put_prose(c, e, PROBLEM, "OBSERVED", sql,
-			      "%s events of group %s were lost (%s; CPUs: %lld) between %.3f s "
-			      "and %.3f s; what overlaps is marked.",
-			      counted(sqlite3_column_double(s, 2)).text, db_text(s, 0),
-			      db_text(s, 1), sqlite3_column_int64(s, 5),
-			      sqlite3_column_double(s, 3) / NANO,
-			      sqlite3_column_double(s, 4) / NANO) < 0)
-			break;
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
-}
-
-static int put_gaps(struct analysis_ctx *c, struct err *e)
-{
-	static const char sql[] = "SELECT DISTINCT ts, ts + dur FROM loss WHERE reason='gap'"
-				  " ORDER BY ts LIMIT 10";
-	sqlite3_stmt *s;
-	int ret = db_query(&s, c->db, e, sql, "");
-
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(s, e)) > 0)
-		if (put_prose(
-			    c, e, WARNING, "OBSERVED", sql,
-			    "Between %.3f s and %.3f s nothing was recorded (recordings were merged): "
-			    "states that reach into it are unknown, rates are of the windows outside.",
-			    sqlite3_column_double(s, 0) / NANO,
-			    sqlite3_column_double(s, 1) / NANO) < 0)
-			break;
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
-}
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
-	int ret = put_losses(c, e);
+	size_t i;
 
-	if (ret == 0)
-		ret = put_gaps(c, e);
-	if (ret == 0)
-		ret = put_threads(c, e);
-	if (ret == 0)
-		ret = check_balance(c, e);
-	return ret < 0 ? ret : put_limits(c, e);
+	(void)e;
+	put_table(c, SUBJECT_thread, threads_sql, "");
+	for (i = 0; i < sizeof(findings) / sizeof(findings[0]); i++)
+		find_rows(c, &findings[i], "");
+	add_limit(c, FINDING_computing_unseen);
+	add_limit(c, FINDING_interrupts_counted);
+	add_limit(c, FINDING_one_run);
+	return c->err;
 }
 
 const struct analysis analysis_overview = {

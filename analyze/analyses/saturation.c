@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Does the spacing of requests show that a server is saturated? The variance of the
- * gaps between receives, and between sends, on a server socket (Rezvani et al., ISPASS 2024), of
- * all processes together that answer there, be they workers or a process for each connection: raw,
- * as a share of its largest window, and as CV^2 = variance / mean^2, which is 1 for random arrivals
- * at any rate. Windows are compared with a baseline: the part that the user names, or the windows
- * of the lowest quarter of rates. The knee is where variance begins to rise with the rate, if the
- * rate varies enough to see it and if below it the variance is level; its interval is a block
- * bootstrap.
+ * Is a server saturated, and from which rate on? The sign comes from its idle share and queueing
+ * delay (saturated.c). Next to it stands the spacing of requests (Rezvani et al., ISPASS 2024): the
+ * variance of the gaps between receives, and between sends, of all processes of the server
+ * together: raw, as a share of its largest window, and as CV^2 = variance / mean^2, which is 1 for
+ * random arrivals at any rate. Windows are compared with a baseline: the part that the user names,
+ * or the windows of the lowest quarter of rates. The knee is where variance starts to rise with the
+ * rate, if below it the variance is level; its interval is a block bootstrap.
  *
- * Windows with fewer than 30 gaps, and those that overlap lost system calls, are left out.
+ * Windows with fewer than 30 gaps, and those that overlap lost system calls, are excluded.
  */
 #include "analysis.h"
 #include "analyze/stats/moments.h"
 #include "analyze/stats/stats_boot.h"
 #include "analyze/stats/stats_series.h"
 #include "grid.h"
+#include "saturated.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
@@ -36,23 +36,26 @@
 #define NARROW	   0.5 /* of the range of rates: a wider interval finds no knee */
 #define QUARTER	   0.25
 #define REPS	   1000
-#define CV2_LEAST  0.25 /* less is regular: how regular tells nothing of saturation */
-#define CHANGE	   1.5	/* times the baseline's: worth a sentence */
-#define TIMES_MOST 100	/* a number above that says no more */
+#define CV2_LEAST  0.25 /* less is regular */
+#define CHANGE	   1.5	/* times the baseline's, to be a finding */
 
 static const struct metric metrics[] = {
+	{ "idle share", "%", HIGHER_IS_BETTER, "of the CPUs that it may use" },
+	{ "queueing delay", "ns", LOWER_IS_BETTER, "per request, until its receive" },
+	{ "saturated from", "1/s", HIGHER_IS_BETTER,
+	  "rate from which the idle share is below 8 %" },
 	{ "recv var", "us^2", NEITHER_IS_BETTER,
 	  "variance of gaps between receives, median window" },
 	{ "recv var/max", "", NEITHER_IS_BETTER, "that over the largest variance of a window" },
 	{ "recv CV2", "", LOWER_IS_BETTER,
 	  "the same over the squared mean gap: 1 random, 0 regular" },
-	{ "recv base", "", NEITHER_IS_BETTER, "CV^2 in the baseline, median window" },
+	{ "recv baseline", "", NEITHER_IS_BETTER, "CV^2 in the baseline, median window" },
 	{ "recv ratio", "", LOWER_IS_BETTER, "CV^2 outside the baseline over that in it, medians" },
 	{ "recv knee", "1/s", HIGHER_IS_BETTER, "rate from which the variance of receives rises" },
 	{ "send var", "us^2", NEITHER_IS_BETTER, "variance of gaps between sends, median window" },
 	{ "send var/max", "", NEITHER_IS_BETTER, "that over the largest variance of a window" },
 	{ "send CV2", "", LOWER_IS_BETTER, "the same over the squared mean gap" },
-	{ "send base", "", NEITHER_IS_BETTER, "CV^2 in the baseline" },
+	{ "send baseline", "", NEITHER_IS_BETTER, "CV^2 in the baseline" },
 	{ "send ratio", "", LOWER_IS_BETTER, "CV^2 outside the baseline over that in it" },
 	{ "send knee", "1/s", HIGHER_IS_BETTER, "rate from which the variance of sends rises" },
 	{ "windows", "", NEITHER_IS_BETTER, "windows with enough gaps and without loss" },
@@ -322,30 +325,25 @@ static int read_fine(struct analysis_ctx *c, const struct grid *g, s64 server, b
 	return 0;
 }
 
-static int put_side(struct analysis_ctx *c, const char *name, const char *side,
-		    const struct answer *a, struct err *e)
+static void put_side(struct analysis_ctx *c, s64 server, const char *side, const struct answer *a)
 {
-	const struct {
-		const char *metric;
-		double value, low, high;
-	} values[] = {
-		{ "var", a->variance / 1e6, NO_INTERVAL },
-		{ "var/max", a->variance / a->max, NO_INTERVAL },
-		{ "CV2", a->cv2, NO_INTERVAL },
-		{ "base", a->base, NO_INTERVAL },
-		{ "ratio", a->ratio.value, a->ratio.low, a->ratio.high },
-		{ "knee", a->knee.value, a->knee.low, a->knee.high },
+	const double n = (double)a->n;
+	const struct number values[] = {
+		{ "var", a->variance / 1e6, NO_INTERVAL, n },
+		{ "var/max", a->variance / a->max, NO_INTERVAL, n },
+		{ "CV2", a->cv2, NO_INTERVAL, n },
+		{ "baseline", a->base, NO_INTERVAL, n },
+		{ "ratio", a->ratio.value, a->ratio.low, a->ratio.high, n },
+		{ "knee", a->knee.value, a->knee.low, a->knee.high, n },
 	};
-	char metric[32];
+	char name[32];
 	size_t i;
-	int ret = 0;
 
-	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++) {
-		snprintf(metric, sizeof(metric), "%s %s", side, values[i].metric);
-		ret = put_metric(c, e, name, metric, values[i].value, values[i].low, values[i].high,
-				 (s64)a->n);
+	for (i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		snprintf(name, sizeof(name), "%s %s", side, values[i].name);
+		put_number(c, ABOUT(server, server), NULL, name, values[i].value, values[i].low,
+			   values[i].high, (s64)values[i].n);
 	}
-	return ret;
 }
 
 static const char evidence_sql[] =
@@ -354,133 +352,131 @@ static const char evidence_sql[] =
 	" FROM server_window w JOIN server s ON s.id=w.server,"
 	" (SELECT value + 0 AS step FROM recording WHERE key='step_ns') g GROUP BY s.id, window";
 
-static int put_sentences(struct analysis_ctx *c, const char *name, const char *side,
-			 const struct answer *a, struct err *e)
+/* What the spacing of one side shows. */
+static void find_side(struct analysis_ctx *c, s64 server, const char *side, const struct answer *a)
 {
-	char times[80];
-	int ret = 0;
+	bool more = a->ratio.low >= CHANGE, less = a->ratio.high <= 1 / CHANGE;
+	const struct value knee[] = {
+		VALUE_INTERVAL("knee", a->knee.value, a->knee.low, a->knee.high, "1/s"),
+		VALUE_TEXT("side", side),
+		VALUE_NUMBER("windows", (double)a->n_fine, ""),
+		{ 0 },
+	};
+	const struct value ratio[] = {
+		VALUE_INTERVAL("ratio", a->ratio.value, a->ratio.low, a->ratio.high, "x"),
+		VALUE_TEXT("side", side),
+		VALUE_NUMBER("windows", (double)a->n, ""),
+		VALUE_NUMBER("named", a->named, ""), /* 1: the baseline was asked for */
+		{ 0 },
+	};
+	const struct finding f = { .kind = FINDING_spacing_knee,
+				   .about = ABOUT(server, server),
+				   .sql = evidence_sql,
+				   .values = knee };
+	const struct finding g = { .kind = more ? FINDING_spacing_irregular
+						: FINDING_spacing_regular,
+				   .about = ABOUT(server, server),
+				   .sql = evidence_sql,
+				   .values = ratio };
 
 	if (!isnan(a->knee.value) && !isnan(a->knee.low))
-		ret = put_prose(
-			c, e, WARNING, "OBSERVED", evidence_sql,
-			"%s: the spacing of %s becomes irregular from %.0f a second on (95 %% "
-			"interval %.0f to %.0f; %zu windows): the knee of saturation.",
-			name, side, a->knee.value, a->knee.low, a->knee.high, a->n_fine);
-	if (ret == 0 && (a->ratio.low >= CHANGE || a->ratio.high <= 1 / CHANGE)) {
-		bool more = a->ratio.low >= CHANGE;
+		add_finding(c, &f);
+	if (more || less)
+		add_finding(c, &g);
+}
 
-		if (a->ratio.low >= TIMES_MOST)
-			snprintf(times, sizeof(times), "more than %d times that (", TIMES_MOST);
-		else
-			snprintf(times, sizeof(times),
-				 "%.2f times that (95 %% interval %.2f to %.2f; ", a->ratio.value,
-				 a->ratio.low, a->ratio.high);
-		ret = put_prose(
-			c, e, more ? WARNING : NOTE, "OBSERVED", evidence_sql,
-			"%s: the gaps between %s are %s irregular than in %s: their CV^2 is %s%zu "
-			"windows).",
-			name, side, more ? "more" : "less",
-			a->named ? "the baseline" : "the quarter of windows with the lowest rates",
-			times, a->n);
-	}
+static void find_limit(struct analysis_ctx *c, s64 server, const struct answer *a,
+		       const struct grid *g)
+{
+	bool few = a->n < WINDOWS_LEAST;
+	const struct value values[] = {
+		VALUE_NUMBER("windows", (double)a->n, ""),
+		VALUE_NUMBER("step", (double)g->step, "ns"),
+		VALUE_NUMBER("gaps", GAPS_LEAST, ""),
+		VALUE_NUMBER("lossy", g->n_lossy ? (double)g->n_lossy : NAN, ""),
+		VALUE_NUMBER("varied", a->spread, "x"),
+		VALUE_NUMBER("needed", few ? WINDOWS_LEAST : LOAD_VARIES, few ? "" : "x"),
+		{ 0 },
+	};
+	const struct finding f = { .kind = few ? FINDING_too_few_windows : FINDING_rate_constant,
+				   .evidence = LIMIT,
+				   .about = ABOUT(server, server),
+				   .values = values };
+
+	if (few || (a->spread < LOAD_VARIES && !a->named))
+		add_finding(c, &f);
+}
+
+static int read_side(struct analysis_ctx *c, const struct grid *g, s64 id, bool send,
+		     struct answer *a, struct err *e)
+{
+	struct spacing x = { 0 };
+	int ret = spacing_alloc(&x, g->n, e);
+
+	if (ret == 0)
+		ret = read_spacing(c, g, id, send, &x, &a->named, e);
+	if (ret == 0)
+		answer_of(&x, a);
+	if (ret == 0)
+		ret = read_fine(c, g, id, send, &x, a, e);
+	spacing_free(&x);
 	return ret;
 }
 
-static int put_limit(struct analysis_ctx *c, const char *name, const struct answer *a,
-		     const struct grid *g, struct err *e)
-{
-	char lossy[48] = "";
+struct work {
+	struct analysis_ctx *c;
+	struct grid grid;
+};
 
-	if (g->n_lossy)
-		snprintf(lossy, sizeof(lossy), ", %zu overlap loss", g->n_lossy);
-	if (a->n < WINDOWS_LEAST)
-		return put_prose(
-			c, e, NOTE, "LIMIT", NULL,
-			"%s: no knee of saturation and no baseline: %zu windows of %.3g s have %d gaps "
-			"and no loss%s; %d are needed. Record longer, or use --step.",
-			name, a->n, g->step / 1e9, GAPS_LEAST, lossy, WINDOWS_LEAST);
-	if (a->spread < LOAD_VARIES && !a->named)
-		return put_prose(
-			c, e, NOTE, "LIMIT", NULL,
-			"%s: no knee of saturation: its rate varied only %.2f-fold between windows "
-			"(%.1f-fold is needed).",
-			name, a->spread, LOAD_VARIES);
-	return 0;
-}
-
-static int analyse_server(struct analysis_ctx *c, const struct grid *g, s64 id, const char *name,
-			  struct err *e)
+static int analyse_server(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	static const char *const sides[] = { "recv", "send" }, *const words[] = { "receives",
 										  "sends" };
-	struct spacing x[2] = { 0 };
+	struct work *w = arg;
+	struct analysis_ctx *c = w->c;
 	struct answer a[2] = { 0 };
-	int i, ret = 0;
+	s64 id = sqlite3_column_int64(q, 0);
+	int i;
 
-	for (i = 0; i < 2 && ret == 0; i++) {
-		ret = spacing_alloc(&x[i], g->n, e);
-		if (ret == 0)
-			ret = read_spacing(c, g, id, i, &x[i], &a[i].named, e);
-		if (ret == 0)
-			answer_of(&x[i], &a[i]);
-		if (ret == 0)
-			ret = read_fine(c, g, id, i, &x[i], &a[i], e);
+	for (i = 0; i < 2 && c->err == 0; i++)
+		c->err = read_side(c, &w->grid, id, i, &a[i], e);
+	saturated_put(c, id);
+	for (i = 0; i < 2 && (a[0].n || a[1].n); i++) {
+		put_side(c, id, sides[i], &a[i]);
+		find_side(c, id, words[i], &a[i]);
 	}
-	for (i = 0; i < 2 && ret == 0 && (a[0].n || a[1].n); i++) {
-		ret = put_side(c, name, sides[i], &a[i], e);
-		if (ret == 0)
-			ret = put_sentences(c, name, words[i], &a[i], e);
-	}
-	if (ret == 0 && (a[0].n || a[1].n))
-		ret = put_metric(c, e, name, "windows", (double)a[0].n, NO_INTERVAL, (s64)a[0].n);
-	if (ret == 0)
-		ret = put_limit(c, name, &a[0], g, e);
-	spacing_free(&x[0]);
-	spacing_free(&x[1]);
-	return ret;
-}
-
-static int put_crowd(struct analysis_ctx *c, struct err *e)
-{
-	s64 n = 0;
-	int ret = db_int(c->db, &n, e,
-			 "SELECT count(*) FROM service WHERE server=0 AND kind<>'function'", "");
-
-	return ret < 0 || !n
-		       ? ret
-		       : put_prose(
-				 c, e, NOTE, "LIMIT", NULL,
-				 "no spacing of requests on %lld sockets: more than 50,000 servers.",
-				 (long long)n);
+	if (a[0].n || a[1].n)
+		put_number(c, ABOUT(server, id), NULL, "windows", (double)a[0].n, NO_INTERVAL,
+			   (s64)a[0].n);
+	find_limit(c, id, &a[0], &w->grid);
+	return c->err;
 }
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
-	struct grid g;
-	sqlite3_stmt *q;
-	int ret = grid_open(&g, c->db, "syscalls", e);
+	static const struct finding_query crowd = {
+		FINDING_servers_beyond,
+		NOTE,
+		LIMIT,
+		NULL,
+		"SELECT count(*) AS n FROM service WHERE server=0 AND kind<>'function' HAVING n > 0",
+		NULL
+	};
+	struct work w = { .c = c };
 
-	if (ret == 0)
-		ret = db_query(&q, c->db, e,
-			       "SELECT id, name FROM server WHERE recvs>=?"
-			       " ORDER BY turns DESC, id LIMIT 20",
-			       "i", (s64)GAPS_LEAST);
-	if (ret == 0) {
-		while ((ret = db_step(q, e)) > 0)
-			if (analyse_server(c, &g, sqlite3_column_int64(q, 0), db_text(q, 1), e) <
-			    0) {
-				ret = ERR_FAIL;
-				break;
-			}
-		sqlite3_finalize(q);
-	}
-	grid_free(&g);
-	return ret < 0 ? ret : put_crowd(c, e);
+	c->err = grid_open(&w.grid, c->db, "syscalls", e);
+	saturated_prepare(c);
+	each_row(c, analyse_server, &w,
+		 "SELECT id FROM server WHERE recvs>=? ORDER BY turns DESC, id LIMIT 20", "i",
+		 (s64)GAPS_LEAST);
+	find_rows(c, &crowd, "");
+	grid_free(&w.grid);
+	return c->err;
 }
 
 const struct analysis analysis_saturation = {
 	.name = "saturation",
-	.doc = "Does the spacing of requests show saturation",
+	.doc = "Which servers are saturated, and from which rate on",
 	.needs = "syscalls",
 	.metrics = metrics,
 	.rows = 10,

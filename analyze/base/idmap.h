@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A map from numbers to pointers. The numbers come from recordings, so the hash
- * is keyed at random: nobody can choose ids that collide.
+ * is keyed at random: no recording can choose ids that collide.
  */
 #ifndef OBS_IDMAP_H
 #define OBS_IDMAP_H
@@ -30,7 +30,8 @@ int idmap_put(struct idmap *m, u64 id, void *value, size_t limit, struct err *e)
 /* Takes id out; returns its value or NULL. */
 void *idmap_take(struct idmap *m, u64 id);
 
-/* Steps through the values: at starts as 0. NULL at the end. The map must not change meanwhile. */
+/* Steps through the values: at starts as 0. NULL at the end. The map must not change between two
+ * steps. */
 void *idmap_each(const struct idmap *m, size_t *at);
 
 /* Frees the map, not the values. */

@@ -14,7 +14,7 @@
 #define SOCKET_LIMIT  500000  /* TCP connections at one time */
 #define WINDOW_LIMIT  1000000 /* windows of one process */
 #define FUTEX_LIMIT   200000  /* futexes; what comes after them shares one row */
-#define PAIR_LIMIT    500000  /* (futex, thread), (process, antagonist): more are not told apart */
+#define PAIR_LIMIT    500000  /* (futex, thread), (process, antagonist): further ones share a row */
 #define KEPT_TURNS    4000000 /* of all services whose size of requests is not known yet */
 
 #endif

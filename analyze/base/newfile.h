@@ -22,7 +22,7 @@ int newfile_open(const char *path, mode_t mode);
 /* Gives it its name; 0, else -1 and errno: EEXIST if path is there and is not to be replaced. */
 int newfile_name(int fd, const char *path, bool replace);
 
-/* Removes each PATH.part-PID of which the process is gone, and that nobody has written for a
+/* Removes each PATH.part-PID of which the process is gone, and which was not written for a
  * minute. */
 void newfile_sweep(const char *path);
 

@@ -48,6 +48,12 @@ static void drop_sign(char *text)
 		memmove(text, text + 1, strlen(text));
 }
 
+/* Three significant digits: 1.75, 17.5, 175. */
+static int decimals(double v)
+{
+	return fabs(v) < 9.995 ? 2 : fabs(v) < 99.95 ? 1 : 0;
+}
+
 void number_text(char *text, size_t size, double value, const char *unit)
 {
 	double magnitude = fabs(value), v;
@@ -58,14 +64,13 @@ void number_text(char *text, size_t size, double value, const char *unit)
 		return;
 	}
 	for (i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
-		if (strcmp(scales[i].unit, unit) != 0 || magnitude < scales[i].above)
+		if (strcmp(scales[i].unit, unit) != 0 || magnitude < 0.9995 * scales[i].above)
 			continue;
 		v = value / scales[i].divide;
 		snprintf(text, size, "%.*f%s",
 			 strcmp(unit, "%") == 0	 ? 1
 			 : scales[i].divide == 1 ? 0
-			 : fabs(v) < 10		 ? 2
-						 : 1,
+						 : decimals(v),
 			 v, scales[i].suffix);
 		drop_sign(text);
 		return;
@@ -73,6 +78,6 @@ void number_text(char *text, size_t size, double value, const char *unit)
 	if (value == floor(value) || magnitude >= 1000)
 		separate(text, size, value);
 	else
-		snprintf(text, size, "%.*f", magnitude < 10 ? 2 : 1, value);
+		snprintf(text, size, "%.*f", decimals(value), value);
 	drop_sign(text);
 }

@@ -12,8 +12,8 @@ struct counted {
 struct counted counted(double n);
 
 /*
- * A number with its unit, for people: ns as ns, us, ms or s; 1/s and counts with separators; bytes
- * as kB, MB, GB; % with one decimal. "-" for NAN.
+ * A number with its unit, in three significant digits: ns as ns, us, ms or s; 1/s and counts with
+ * separators; bytes as kB, MB, GB; % with one decimal. "-" for NAN.
  */
 void number_text(char *text, size_t size, double value, const char *unit);
 

@@ -53,7 +53,7 @@ static int name_it(struct outfile *o, struct err *e)
 			       : err_errno(e, ERR_FAIL, "cannot make %.400s", o->path);
 }
 
-/* Without force, a file that has come meanwhile is not replaced: link refuses that, rename does
+/* Without force, a file that was created since is not replaced: link refuses that, rename does
  * not. */
 static int give_name(struct outfile *o, struct err *e)
 {

@@ -14,14 +14,14 @@ struct sink {
 	struct buf b;
 	const char *path; /* NULL: standard output */
 	int fd;
-	bool nameless; /* until it is whole: newfile.h */
-	bool gone;     /* nobody reads any more (head): what follows is thrown away, no failure */
+	bool nameless; /* until it is complete: newfile.h */
+	bool gone;     /* the reader is gone (head): what follows is thrown away, no failure */
 };
 
 /* path NULL or "-": standard output; else a file that must not exist. */
 int sink_open(struct sink *s, const char *path, struct err *e);
 
-/* Writes what has been gathered, if that is enough. 1: nobody reads any more. */
+/* Writes what has been gathered, if that is enough. 1: the reader is gone. */
 int sink_more(struct sink *s, struct err *e);
 
 /*

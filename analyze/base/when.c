@@ -20,7 +20,7 @@ static int refuse(const char *option, const char *text, struct err *e)
 		       option, text);
 }
 
-/* The digits behind a point, as ns; moves *at behind them. */
+/* The digits after a point, as ns; moves *at after them. */
 static u64 fraction(const char **at)
 {
 	u64 ns = 0, unit = SECOND / 10;
@@ -32,7 +32,7 @@ static u64 fraction(const char **at)
 	return ns;
 }
 
-/* n digits, at most max; false if there are none. Moves *at behind them. */
+/* n digits, at most max; false if there are none. Moves *at after them. */
 static bool digits(const char **at, int n, unsigned int max, unsigned int *ret)
 {
 	unsigned int v = 0;
@@ -150,7 +150,7 @@ static bool is_info(const struct record *rec, const char *key)
 	       memcmp(rec->tail, key, n) == 0 && rec->tail[n] == '=';
 }
 
-/* The begin as the fact tells it; what is no time before the record itself is the record's. */
+/* The start as the fact has it; what is no time before the record itself is the record's. */
 static u64 begin_of(const struct record *rec)
 {
 	char text[32] = "";
@@ -192,7 +192,7 @@ int origin_read(struct origin *ret, struct reader *r, struct err *e)
 	return got;
 }
 
-/* The first such time of a day after the begin, or the one just before it if that is nearer. */
+/* The first such time of a day after the start, or the one just before it if that is nearer. */
 static u64 of_day(const struct origin *o, u64 ns)
 {
 	u64 begin = o->begin + (u64)o->realtime, end = o->end + (u64)o->realtime;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instants as people write them: after the begin, by the clock on the wall, or with a date. */
+/* Instants as people write them: after the start, by the wall clock, or with a date. */
 #ifndef OBS_WHEN_H
 #define OBS_WHEN_H
 
@@ -9,7 +9,7 @@ enum when_kind { WHEN_NONE, WHEN_AFTER, WHEN_OF_DAY, WHEN_DATE };
 
 struct when {
 	enum when_kind kind;
-	u64 ns; /* after the begin; since midnight UTC; since 1970 UTC */
+	u64 ns; /* after the start; since midnight UTC; since 1970 UTC */
 };
 
 /* Begin, end and wall clock of a recording. */
@@ -21,7 +21,7 @@ struct origin {
 };
 
 /*
- * "10", "10s", "+2.5s", "250ms", "3m", "1h": after the begin; "14:03", "14:03:07.25": of the
+ * "10", "10s", "+2.5s", "250ms", "3m", "1h": after the start; "14:03", "14:03:07.25": of the
  * day, UTC; "2026-11-21T14:03:07.25Z", "...+02:00": RFC 3339. option is for the error.
  */
 int when_parse(struct when *ret, const char *option, const char *text, struct err *e);

@@ -1,224 +1,143 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of the analysis causes share: comparing slow units with usual ones
- * (causes_compare.c), looking into what the slow ones waited for (causes_drill.c), and
- * saying it (causes.c).
+ * One cause: the mechanism that took time of slow units, the offender, the end of the wakeup chain,
+ * as columns of table cause. causes_find.c fills it for a category, causes_put.c makes rows of it.
  */
 #ifndef OBS_CAUSES_H
 #define OBS_CAUSES_H
 
 #include "analyze/analyses/analysis.h"
-#include "analyze/base/idmap.h"
 #include "chain.h"
-#include "format/buf.h"
-#include "units.h"
+#include "samples.h"
+#include "tally.h"
 
-/* What time is spent on, as a cause: groups of states. */
-enum category {
-#define CATEGORY(name, says) CATEGORY_##name,
-#include "analyze/store/categories.def"
-#undef CATEGORY
-	N_CATEGORIES
+#define CAUSE_VALUES   12
+#define CAUSE_CHILDREN 10
+
+/* A caveat or a detail: a finding that qualifies the cause's. */
+struct cause_child {
+	enum finding_kind kind;
+	enum evidence evidence;
+	struct value v[8]; /* ended by one without name */
+	int n;
 };
 
-extern const char *const category_names[N_CATEGORIES];
-extern const char *const category_says[N_CATEGORIES];
-enum category category_of(u8 state);
-
-enum basis {
-	BASIS_GIVEN,   /* --degraded against --baseline */
-	BASIS_CHANGE,  /* windows after a change of level against those before */
-	BASIS_TAIL,    /* the slowest against the middle half */
-	BASIS_ALL,     /* units are alike: all their time */
-	BASIS_NOTHING, /* too few units */
-};
-
-/* What the user names: ns since the begin; to 0: not named. */
-struct windows {
-	struct moment baseline, degraded;
-};
-
-struct excess {
-	double slow, usual;		     /* mean ns of a unit */
-	double value, low, high;	     /* slow - usual, with its 95 % interval */
-	double share, share_low, share_high; /* of all the excess */
-};
-
-#define STRETCHES_MAX 3
-
-/* How windows of time, which are all as long, were found to be slow or usual. */
-struct found_windows {
-	struct moment slow[STRETCHES_MAX], usual[STRETCHES_MAX];
-	int n_slow, n_usual;
-	bool waits;   /* told apart by how long the thread is held up; else by what there is more of
-		       */
-	size_t n;     /* windows that could be used */
-	double worth; /* of them, independent ones */
-	/* change of its waits, share of time, that would be seen if half of them had it; or
-	 * SHORTEST */
-	double half, brief;
-	s64 brief_ns;
-};
-
-struct comparison {
-	enum basis basis;
-	struct found_windows found; /* only UNIT_WINDOW, unless the user gave windows */
-	double n_slow, n_usual;
-	double slow, usual;		  /* mean wall time, ns */
-	double slow_queued, usual_queued; /* of it, before the first receive */
-	struct moment
-		when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE */
-	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
-	struct excess of[N_CATEGORIES];
-};
-
-/* Turns a second and CPU time a turn of the process, slow over usual; 0: not known. */
-struct queueing {
-	double rate, cpu;
-	bool held_up; /* they explain little: longer time on a CPU is that of requests in front */
-};
-
-/* causes_queue.c: is it the requests in front? */
-int causes_queueing(sqlite3 *db, const struct units *u, const struct comparison *c,
-		    struct queueing *ret_queueing, struct err *e);
-
-/*
- * causes_windows.c: the change in what the windows of u are spent on, if there is one: marks slow
- * and usual ones. Found or not, c->found tells of it.
- */
-bool causes_windows(const struct units *u, struct comparison *c);
-/* Which windows are compared, for a sentence. */
-void causes_say_windows(const struct comparison *c, char *text, size_t size);
-/* Tells where the slow windows are, or that there is no change, and which one would have been seen.
- */
-int causes_put_windows(struct analysis_ctx *c, const struct units *u, const struct comparison *cmp,
-		       struct err *e);
-
-/*
- * Which units are slow, against which, and what they spend more time on. Single ones that last
- * through all of it are set aside in u.
- */
-void causes_compare(struct units *u, const struct windows *w, struct comparison *ret);
-
-#define LEAST_SHARE 0.2 /* of the excess: less is no cause */
-
-/* Large enough to be a cause, and more than nothing with confidence. */
-bool causes_counts(const struct comparison *c, enum category cat);
-
-#define SAMPLED_MAX (UNIT_BLOCKS * UNIT_SAMPLES)
-
-/* Slow units, with everybody's intervals around them. */
-struct drill {
-	sqlite3 *db;
-	const struct units *u;
-	const struct comparison *cmp;
-	struct unit slow[SAMPLED_MAX];
-	size_t n;
-	struct unit usual[SAMPLED_MAX]; /* some of those that they are compared with */
-	size_t n_usual;
-	struct spans spans;
-	struct names names;
-	bool everything;  /* all threads of the host were recorded */
-	struct idmap own; /* processes that the units are of */
-};
-
-/* What was found about one category. Texts hold bytes of the recording. */
-struct found {
-	const char *label; /* evidence */
-	const char *kind;  /* what it is: lock, antagonist, ... as in table cause */
-	char culprit[120]; /* who or what; "" if nobody */
-	double part;	   /* the culprit's, of this category's time; 0: not known */
-	bool itself;	   /* the culprit is the process that was slow */
-	s64 culprit_id;	   /* pid, futex, port or device; 0: none */
-	char second[160];  /* what the one waited for did meanwhile, or who else had the CPU */
-	char behind[200];  /* who is behind all hops, and what it did; "" if no further than that */
-	struct buf text;   /* how the sentence goes on */
-	struct buf against;  /* what speaks against it */
+struct cause {
+	const char *kind; /* the mechanism, as in table cause */
+	enum finding_kind finding;
+	enum evidence evidence;
+	enum category category;
+	struct subject offender, object;
+	struct subject
+		waker; /* that ended most of the waits; the offender is the root of its chain */
+	double part;   /* the offender's; 0: not known */
+	bool own;      /* the offender is the process that is slow */
+	struct subject end;  /* of the wakeup chain: thread, or process for several */
+	u8 end_state;	     /* enum span_state */
+	char end_call[40];   /* its system call; "" */
+	double end_part;     /* 0: no end */
+	double passed;	     /* share that comes from waits for threads that waited for this */
+	double passed_low;   /* lower end of its interval */
 	double largest;	     /* share of the slow units of which it is the largest part */
 	struct unit example; /* the slow unit with most of it */
 	s64 example_ns;	     /* its part */
+	struct value values[CAUSE_VALUES + 1]; /* of the sentence; names and texts are constants */
+	int n_values;
+	struct cause_child children[CAUSE_CHILDREN];
+	int n_children;
 };
 
-int drill_open(struct drill *d, sqlite3 *db, const struct units *u, const struct comparison *cmp,
-	       struct err *e);
-int drill_category(struct drill *d, enum category category, struct found *f, struct err *e);
-void drill_close(struct drill *d);
-/* Is the process one of those that the units are of? drill_own: the one that stands for them; 0:
- * none. */
-bool drill_is_own(const struct drill *d, s64 pid);
-u32 drill_own(const struct drill *d);
-/* What they are called together. */
-const char *drill_own_text(const struct drill *d, char *text, size_t size);
+/* Adds a value to the sentence; a child; a value to a child. What does not fit is left out. */
+void cause_value(struct cause *c, struct value v);
+struct cause_child *cause_child(struct cause *c, enum finding_kind kind, enum evidence evidence);
+void child_value(struct cause_child *child, struct value v);
 
-/*
- * causes_rank.c: categories by their excess. Waits for a thread that itself waited for a shared
- * thing (a disk, a CPU, another server) count there, if slow units also wait for it directly: who
- * waits for the flush of another waits for the disk. passed: how much of all the excess a category
- * got that way.
+#define CAUSE_VALUE(c, macro, ...) cause_value((c), (struct value)macro(__VA_ARGS__))
+#define CHILD_VALUE(c, macro, ...) child_value((c), (struct value)macro(__VA_ARGS__))
+
+/* causes_end.c: waits within the slow units, the threads that ended them, the ends of their chains.
  */
-int causes_rank(struct drill *d, const struct comparison *c, enum category order[N_CATEGORIES],
-		double passed[N_CATEGORIES], struct err *e);
-
-/* Sums by a number, largest first after tally_sort. What does not fit is only in total. */
-#define TALLY_MAX 256
-struct tally {
-	struct {
-		s64 key;
-		double ns;
-		double n;
-	} of[TALLY_MAX];
-	int n;
-	double total;
-};
-
-void tally_add(struct tally *t, s64 key, double ns);
-void tally_sort(struct tally *t);
-
-/* causes_runq.c: who had the CPU */
-int drill_runq(struct drill *d, struct found *f, struct err *e);
-
-/* Sleeps within the slow units: for what, ended by whom, who did what meanwhile. */
 struct slept {
-	struct drill *d;
+	struct samples *d;
 	struct tally objects, wakers;
 	struct chain chain;
-	double unknown;	   /* nobody was seen to wake */
+	double unknown;	   /* no wakeup seen */
 	double interrupts; /* ended by them */
 };
 
-/* For drill_each; arg is a struct slept. */
-void drill_on_slept(void *arg, const struct unit *u, const struct span *p, s64 ns);
+/* Follows all waits of a category; ends: gets where they end at shared things, or NULL. */
+void slept_follow(struct slept *s, struct samples *d, enum category category, struct pieces *ends);
 /* The thread that ended most of the sleeps; 0: none. */
-u32 drill_waker(struct slept *s);
-/* The second hop: what that thread did meanwhile, and what was behind it. */
-int drill_second(struct drill *d, struct slept *s, u32 waker, struct found *f, struct err *e);
+u32 slept_waker(struct slept *s);
 /*
- * What those did who ended a category's waits, behind all hops: shares of these waits by
- * category, 0 for what ends with the slow units themselves.
+ * Fills the end of the chain, if one stands out, and adds what is not known of the waits. A waker
+ * that itself waited for the thread at that end is not the offender: the end is.
  */
-int drill_ends(struct drill *d, enum category category, double ret_share[N_CATEGORIES],
-	       struct err *e);
-/* Waits that nobody was seen to end speak against. */
-int drill_limits(struct slept *s, struct found *f, struct err *e);
+int slept_end(struct slept *s, struct cause *c, struct err *e);
+void slept_free(struct slept *s);
 
-/* causes_resource.c: devices, peers and pipes of the slow units */
-int drill_disk(struct drill *d, struct found *f, struct err *e);
-int drill_client(struct drill *d, struct found *f, struct err *e);
-int drill_pipe(struct drill *d, struct found *f, struct err *e);
-
-/* Calls back for each interval of a category within the slow units. */
-typedef void (*each_fn)(void *arg, const struct unit *u, const struct span *p, s64 ns);
-void drill_each(struct drill *d, enum category category, each_fn fn, void *arg);
-/* The same within the usual ones. */
-void drill_each_usual(struct drill *d, enum category category, each_fn fn, void *arg);
 /*
- * What 1 ns within this example stands for in the mean of all units of its kind: examples of the
- * tail were drawn evenly, others by their duration.
+ * causes_rank.c: categories by their part of the added latency, by ends: waits for a thread that
+ * waited for a shared thing (a disk, a CPU, an upstream) count there. passed: share that a category
+ * got that way, with the lower end of its interval; pieces: these waits.
  */
-double drill_weight(const struct drill *d, const struct unit *u, bool usual);
+struct ranking {
+	enum category order[N_CATEGORIES];
+	double passed[N_CATEGORIES], passed_low[N_CATEGORIES];
+	struct pieces ends; /* of all of them */
+};
 
-/* "comm[pid]" of a thread's process, and of a thread. */
-const char *process_text(const struct names *names, u32 tid, char *text, size_t size);
-const char *thread_text(const struct names *names, u32 tid, char *text, size_t size);
+int causes_rank(struct samples *d, struct ranking *ret, struct err *e);
+/* Large enough to be a cause, and more than nothing with confidence. */
+bool causes_counts(const struct comparison *c, const struct ranking *r, enum category cat);
+
+/* One file each. ends: waits of others that ended there, or of no use. */
+int cause_runq(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
+int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
+int cause_upstream(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
+int cause_pipe(struct samples *d, struct cause *c, struct err *e);
+int cause_behind(struct samples *d, struct cause *c, struct err *e);
+int cause_futex(struct samples *d, struct cause *c, struct err *e);
+int cause_sleep(struct samples *d, struct cause *c, struct err *e);
+
+/* causes_find.c: all that is found about a category. */
+int cause_find(struct samples *d, const struct ranking *r, enum category category,
+	       struct cause *ret, struct err *e);
+
+/* What a CPU quota did to the process's control groups while units were slow. */
+struct quota {
+	s64 cgroup; /* cgroup.id; 0: none of them was throttled */
+	double periods, throttled, time;
+	bool explains; /* at least half of the run-queue latency of the process in these readings */
+};
+
+/* causes_quota.c: the only place with facts about quotas. */
+int quota_read(struct samples *d, struct quota *ret, struct err *e);
+
+/* causes_load.c: slow over baseline; NAN: not known. */
+struct load {
+	double rate, cpu;		 /* requests per second, CPU time per request */
+	double idle_slow, idle_baseline; /* share of the time of the threads that answer */
+};
+
+int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
+	      struct err *e);
+/* What these say: FINDING_load_*. */
+enum finding_kind load_kind(const struct load *l);
+
+/* causes_put.c: rows. */
+struct reporting {
+	struct analysis_ctx *c;
+	const struct units *u;
+	const struct comparison *cmp;
+	struct samples *d;
+	struct load load;
+	bool load_said;
+	int rank;
+};
+
+int report_cause(struct reporting *r, struct cause *c, struct err *e);
+int report_basis(struct reporting *r, struct err *e);
+int report_numbers(struct reporting *r, struct err *e);
 
 #endif

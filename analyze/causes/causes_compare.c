@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Slow units against usual ones. Which are slow: those of windows that the user names; else
- * those behind a change of level (of windows of time: in what they are spent on); else the tail,
- * against the middle half; and if units are all alike, all of them, against nothing. What they
+ * those after a change of level (of windows of time: in what they are spent on); else the tail,
+ * against the middle half; and if units are all comparable, all of them, against nothing. What they
  * spend more time on has an interval from a bootstrap of blocks of time, because neighbours in time
  * share their fate.
  */
-#include "causes.h"
+#include "causes_compare.h"
 
 #include "analyze/stats/stats_boot.h"
 #include "analyze/stats/stats_change.h"
@@ -23,34 +23,6 @@
 #define SPANS	    0.5	 /* of the time looked at: a unit so long is none of the slow ones in it */
 #define SPANS_MOST  0.1	 /* of the units; if more are so long, that is how they are */
 #define LONG_TAIL   1.5	 /* the tail's mean in the middle's: from here on there is a tail */
-
-const char *const category_names[N_CATEGORIES] = {
-#define CATEGORY(name, says) [CATEGORY_##name] = #name,
-#include "analyze/store/categories.def"
-#undef CATEGORY
-};
-
-const char *const category_says[N_CATEGORIES] = {
-#define CATEGORY(name, says) [CATEGORY_##name] = says,
-#include "analyze/store/categories.def"
-#undef CATEGORY
-};
-
-enum category category_of(u8 state)
-{
-	static const enum category of[N_SPAN_STATES] = {
-		[SPAN_run] = CATEGORY_cpu,	   [SPAN_woken] = CATEGORY_runq,
-		[SPAN_preempted] = CATEGORY_runq,  [SPAN_futex] = CATEGORY_futex,
-		[SPAN_poll] = CATEGORY_poll,	   [SPAN_socket] = CATEGORY_server,
-		[SPAN_client] = CATEGORY_client,   [SPAN_pipe] = CATEGORY_pipe,
-		[SPAN_disk] = CATEGORY_disk,	   [SPAN_blocked] = CATEGORY_blocked,
-		[SPAN_timer] = CATEGORY_timer,	   [SPAN_child] = CATEGORY_child,
-		[SPAN_lock] = CATEGORY_filelock,   [SPAN_other] = CATEGORY_other,
-		[SPAN_stopped] = CATEGORY_stopped, [SPAN_unknown] = CATEGORY_unknown,
-	};
-
-	return of[state % N_SPAN_STATES];
-}
 
 /* Sums of one block as categories; [N_CATEGORIES] is the wall time. */
 struct part {
@@ -71,7 +43,7 @@ static void fill(struct part *p, const struct unit_sums *s)
 	int i;
 
 	*p = (struct part){ .n = s->n, .queued = s->queued };
-	for (i = 0; i < N_SPAN_STATES; i++)
+	for (i = 0; i < N_SPENT; i++)
 		p->sum[category_of(i)] += s->spent[i];
 	p->sum[N_CATEGORIES] = s->wall;
 }
@@ -239,20 +211,20 @@ static struct moment worst_stretch(const struct units *u, const struct compariso
 {
 	struct moment best = { 0 };
 	double sum = 0, most = 0;
-	int b, begin = -1, last = -1;
+	int b, start = -1, last = -1;
 
 	for (b = 0; b < UNIT_BLOCKS; b++) {
 		if (!c->is_slow[b] || u->blocks[b].all.n <= 0)
 			continue;
 		if (last < 0 || b - last > GAP_MOST) {
-			begin = b;
+			start = b;
 			sum = 0;
 		}
 		last = b;
 		sum += u->blocks[b].all.wall;
 		if (sum > most) {
 			most = sum;
-			best = (struct moment){ begin * u->block, (b + 1) * u->block };
+			best = (struct moment){ start * u->block, (b + 1) * u->block };
 		}
 	}
 	return best;
@@ -290,7 +262,7 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
  * A unit that lasts through the time looked at (a transaction that holds what others wait for, a
  * request that subscribes) would outweigh all others in their means.
  */
-static void set_aside(struct units *u, const struct comparison *c)
+static void exclude(struct units *u, const struct comparison *c)
 {
 	struct moment all = { 0, UNIT_BLOCKS * u->block };
 	double least;
@@ -305,7 +277,7 @@ static void set_aside(struct units *u, const struct comparison *c)
 	if (least <= 0 || n > SPANS_MOST * u->n)
 		return;
 	for (b = 0; b < UNIT_BLOCKS; b++)
-		units_set_aside(u, b, least);
+		units_exclude(u, b, least);
 }
 
 void causes_compare(struct units *u, const struct windows *w, struct comparison *c)
@@ -324,7 +296,7 @@ void causes_compare(struct units *u, const struct windows *w, struct comparison 
 		memset(c->is_usual, 0, sizeof(c->is_usual));
 	}
 	if (u->kind != UNIT_WINDOW)
-		set_aside(u, c);
+		exclude(u, c);
 	fill_blocks(u, c, &r);
 	sum_up(u, c, &r);
 	for (i = 0; i < N_CATEGORIES; i++) {

@@ -4,11 +4,21 @@
 
 #include <math.h>
 
-bool causes_counts(const struct comparison *c, enum category cat)
+#define PASSED_LEAST 0.02 /* of the added latency: less stays with the first wait */
+
+static bool is_more(const struct comparison *c, enum category cat)
 {
 	const struct excess *x = &c->of[cat];
 
 	return cat != CATEGORY_unknown && x->share >= LEAST_SHARE && (isnan(x->low) || x->low > 0);
+}
+
+bool causes_counts(const struct comparison *c, const struct ranking *r, enum category cat)
+{
+	double share = isnan(c->of[cat].share) ? 0 : fmax(0, c->of[cat].share);
+
+	return is_more(c, cat) ||
+	       (r->passed[cat] >= PASSED_LEAST && share + r->passed[cat] >= LEAST_SHARE);
 }
 
 /* Categories by their value, largest first. */
@@ -23,33 +33,48 @@ static void rank(const double value[N_CATEGORIES], enum category order[N_CATEGOR
 	}
 }
 
-/* What many threads share, so that one holds up another while it waits for it. */
-static bool is_shared(enum category cat)
+/* Moves what the waits of a category end with to these ends. */
+static void pass_on(const struct comparison *c, struct ranking *r, const struct slept *s,
+		    enum category cat, double value[N_CATEGORIES])
 {
-	return cat == CATEGORY_disk || cat == CATEGORY_runq || cat == CATEGORY_client;
+	const struct excess *x = &c->of[cat];
+	double share[N_CATEGORIES] = { 0 };
+	u32 i;
+	int k;
+
+	for (i = 0; i < s->chain.n; i++)
+		if (chain_is_end(&s->chain.links[i]))
+			share[category_of(s->chain.links[i].state)] +=
+				(double)s->chain.links[i].ns / s->chain.total;
+	for (k = 0; k < N_CATEGORIES; k++) {
+		if (!category_is_shared(k) || share[k] * x->share < PASSED_LEAST)
+			continue;
+		value[k] += share[k] * x->value;
+		value[cat] -= share[k] * x->value;
+		r->passed[k] += share[k] * x->share;
+		r->passed_low[k] += share[k] * (isnan(x->share_low) ? 0 : x->share_low);
+	}
 }
 
-int causes_rank(struct drill *d, const struct comparison *c, enum category order[N_CATEGORIES],
-		double passed[N_CATEGORIES], struct err *e)
+int causes_rank(struct samples *d, struct ranking *r, struct err *e)
 {
-	double value[N_CATEGORIES], ends[N_CATEGORIES];
-	int i, k, ret = 0;
+	const struct comparison *c = d->cmp;
+	double value[N_CATEGORIES];
+	struct slept s;
+	int i;
 
-	for (i = 0; i < N_CATEGORIES; i++) {
+	(void)e;
+	*r = (struct ranking){ 0 };
+	for (i = 0; i < N_CATEGORIES; i++)
 		value[i] = c->of[i].value;
-		passed[i] = 0;
-	}
-	for (i = 0; i < N_CATEGORIES && ret == 0; i++) {
-		if (!causes_counts(c, i) || is_shared(i) || i == CATEGORY_cpu)
+	for (i = 0; i < N_CATEGORIES; i++) {
+		if (!is_more(c, i) || category_is_shared(i) || i == CATEGORY_cpu ||
+		    i == CATEGORY_behind)
 			continue;
-		ret = drill_ends(d, i, ends, e);
-		for (k = 0; k < N_CATEGORIES; k++)
-			if (is_shared(k) && causes_counts(c, k)) {
-				value[k] += ends[k] * c->of[i].value;
-				value[i] -= ends[k] * c->of[i].value;
-				passed[k] += ends[k] * c->of[i].share;
-			}
+		slept_follow(&s, d, i, &r->ends);
+		pass_on(c, r, &s, i, value);
+		slept_free(&s);
 	}
-	rank(value, order);
-	return ret;
+	rank(value, r->order);
+	return 0;
 }

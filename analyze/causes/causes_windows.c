@@ -4,27 +4,24 @@
  * is slow where it is held up more. Parts of the recording with their own mix of states are looked
  * for, at most three: before, during and after. Where the waits for something differ between them,
  * the parts with more of them are the slow ones; where only computing, sleeping and
- * waiting for work do, nobody knows which is better, and the first part is called the usual one.
- * What comes and goes more often is no change: then all of the time is told.
+ * waiting for work do, it is not known which is better, and the first part is called the usual one.
+ * What comes and goes more often is no change: then all of the time is split.
  *
  * A recording without a change must stay without: parts differ only if Student's t says so for the
  * windows that are worth something, and by two and a half times what windows scatter (the parts
  * were chosen to differ, which t knows nothing of).
  */
-#include "causes.h"
+#include "causes_compare.h"
 
 #include "analyze/stats/stats_levels.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #define PARTS	    3
-#define SHORTEST    10	 /* windows of a part */
 #define LEAST	    0.1	 /* of the time: a smaller change does not matter */
 #define NEAR	    0.05 /* of the time: so near to the lowest level belongs to it */
 #define CLEAR	    2.5	 /* times the scatter of windows */
 #define SIGNIFICANT 0.00001
-#define NANO	    1e9
 
 /* Not computing, but held up: what it waits for would have to do something. */
 static bool is_held(enum category cat)
@@ -38,7 +35,7 @@ struct mix {
 	size_t n;
 	int block[UNIT_BLOCKS];
 	double share[UNIT_BLOCKS][N_CATEGORIES];
-	double value[UNIT_BLOCKS]; /* share of the categories that tell parts apart */
+	double value[UNIT_BLOCKS]; /* share of the categories that differ between parts */
 };
 
 /* Parts, their levels and how sure it is that these differ. */
@@ -208,12 +205,13 @@ static void say_limits(struct mix *m, const struct units *u, struct found_window
 	s = stats_levels_scatter(m->value, m->n, whole.edge, 1);
 	least = fmax(LEAST, CLEAR * s.sd);
 	f->worth = m->n / s.tau;
-	f->brief_ns = SHORTEST * u->block;
+	f->brief_ns = WINDOWS_LEAST * u->block;
 	f->half = f->brief = INFINITY;
-	if (m->n < 2 * SHORTEST)
+	if (m->n < 2 * WINDOWS_LEAST)
 		return;
 	f->half = stats_levels_power(&s, least, SIGNIFICANT, m->n / 2.0, m->n / 2.0);
-	f->brief = stats_levels_power(&s, least, SIGNIFICANT, SHORTEST, (double)m->n - SHORTEST);
+	f->brief = stats_levels_power(&s, least, SIGNIFICANT, WINDOWS_LEAST,
+				      (double)m->n - WINDOWS_LEAST);
 }
 
 bool causes_windows(const struct units *u, struct comparison *c)
@@ -227,7 +225,7 @@ bool causes_windows(const struct units *u, struct comparison *c)
 	c->found.n = m.n;
 	for (k = 2; k <= PARTS; k++) {
 		p = (struct parts){ .n = k };
-		if (!stats_levels_cut(&m.share[0][0], m.n, N_CATEGORIES, k, SHORTEST, p.edge))
+		if (!stats_levels_cut(&m.share[0][0], m.n, N_CATEGORIES, k, WINDOWS_LEAST, p.edge))
 			break;
 		choose_value(&m, &p);
 		test_parts(&m, &p);
@@ -238,111 +236,4 @@ bool causes_windows(const struct units *u, struct comparison *c)
 	else
 		say_limits(&m, u, &c->found);
 	return best.p < SIGNIFICANT;
-}
-
-/* ---- saying it ---- */
-
-/* "0.000..2.000 and 5.000..8.000 s": as --from and --baseline take them. */
-static void say_stretches(const struct moment *m, int n, char *text, size_t size)
-{
-	size_t at = 0;
-	int i;
-
-	for (i = 0; i < n && at < size; i++)
-		at += snprintf(text + at, size - at, "%s%.3f..%.3f%s", i ? " and " : "",
-			       m[i].from / NANO, m[i].to / NANO, i == n - 1 ? " s" : "");
-}
-
-void causes_say_windows(const struct comparison *c, char *text, size_t size)
-{
-	const struct found_windows *f = &c->found;
-	char slow[100], usual[100];
-
-	if (c->basis == BASIS_ALL) {
-		snprintf(text, size, "the time of its busiest thread");
-		return;
-	}
-	if (c->basis == BASIS_GIVEN) {
-		snprintf(text, size,
-			 "its busiest thread in %.2f..%.2f s (n %.0f) against the baseline "
-			 "(n %.0f)",
-			 c->when.from / NANO, c->when.to / NANO, c->n_slow, c->n_usual);
-		return;
-	}
-	say_stretches(f->slow, f->n_slow, slow, sizeof(slow));
-	say_stretches(f->usual, f->n_usual, usual, sizeof(usual));
-	snprintf(text, size,
-		 "its busiest thread in %s (n %.0f) against %s (n %.0f), found by a change in how "
-		 "much %s, not given",
-		 slow, c->n_slow, usual, c->n_usual,
-		 f->waits ? "it is held up" : "it computes, sleeps and waits for work");
-}
-
-static int say_unchanged(struct buf *text, const struct units *u, const struct comparison *c,
-			 struct err *e)
-{
-	const struct found_windows *f = &c->found;
-	int ret;
-
-	if (f->n < 2 * SHORTEST)
-		return buf_printf(text, e,
-				  "%s: no change was looked for: n %zu windows of %.3f ms, and %d "
-				  "are needed.",
-				  u->name, f->n, u->block / 1e6, 2 * SHORTEST);
-	ret = buf_printf(
-		text, e,
-		"%s: no change was found in what its busiest thread spends its time on (n "
-		"%zu windows of %.3f ms, worth %.0f independent ones), so all of its time is told.",
-		u->name, f->n, u->block / 1e6, f->worth);
-	if (ret < 0)
-		return ret;
-	if (!(f->half < 1))
-		return buf_printf(text, e, " They scatter so much that none could have been seen.");
-	if (round(100 * f->brief) <= round(100 * f->half)) /* the shorter one says it */
-		return buf_printf(text, e,
-				  " A change of its waits by %.0f %% of its time would have been "
-				  "seen if it had lasted for %.3f s.",
-				  100 * f->brief, f->brief_ns / NANO);
-	ret = buf_printf(text, e,
-			 " A change of its waits by %.0f %% of its time would have been seen if it "
-			 "had lasted for %.3f s",
-			 100 * f->half, (s64)f->n * u->block / 2 / NANO);
-	if (ret == 0 && f->brief < 1)
-		ret = buf_printf(text, e, ", by %.0f %% if for %.3f s", 100 * f->brief,
-				 f->brief_ns / NANO);
-	return ret < 0 ? ret : buf_printf(text, e, ".");
-}
-
-/* The windows that were found, as numbers. */
-static int put_stretches(struct analysis_ctx *c, const struct units *u,
-			 const struct comparison *cmp, struct err *e)
-{
-	const struct found_windows *f = &cmp->found;
-	char subject[200];
-	int i, ret = 0;
-
-	for (i = 0; i < f->n_slow && ret == 0; i++) {
-		snprintf(subject, sizeof(subject), "%s: slow stretch %d", u->name, i + 1);
-		ret = put_metric(c, e, subject, "from", f->slow[i].from, NO_INTERVAL,
-				 (s64)cmp->n_slow);
-		if (ret == 0)
-			ret = put_metric(c, e, subject, "to", f->slow[i].to, NO_INTERVAL,
-					 (s64)cmp->n_slow);
-	}
-	return ret;
-}
-
-int causes_put_windows(struct analysis_ctx *c, const struct units *u, const struct comparison *cmp,
-		       struct err *e)
-{
-	struct buf text = { 0 };
-	int ret;
-
-	if (cmp->basis != BASIS_ALL)
-		return put_stretches(c, u, cmp, e);
-	ret = say_unchanged(&text, u, cmp, e);
-	if (ret == 0)
-		ret = put_prose(c, e, NOTE, "LIMIT", NULL, "%s", text.data);
-	buf_free(&text);
-	return ret;
 }

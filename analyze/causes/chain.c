@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From waker to waker, until something waits for nobody. */
+/* From waker to waker, until something does not wait for a thread. */
 #include "chain.h"
+
+#include "category.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +22,6 @@ struct walk {
 	const struct spans *s;
 	const struct names *names;
 	u32 path[CHAIN_DEPTH + 1]; /* threads that wait for the next one */
-	u8 through;
-	s32 nr;
 };
 
 bool span_is_wait(u8 state)
@@ -34,12 +34,87 @@ static bool same(const struct link *a, const struct link *b)
 {
 	return a->tid == b->tid && a->by == b->by && a->call == b->call && a->state == b->state &&
 	       a->stop == b->stop && a->object == b->object && a->first == b->first &&
-	       a->through == b->through && a->nr == b->nr;
+	       !a->depth == !b->depth;
 }
 
-/* by: a stranger that the chain would go on with; 0: none. */
+/* ---- the table of links ---- */
+
+/* The place of the link in the index: its own, or a free one. */
+static u32 place_of(const struct chain *c, const struct link *l)
+{
+	u64 h = l->tid;
+	u32 i;
+
+	h = h * 31 + l->by;
+	h = h * 31 + (u32)l->call;
+	h = h * 31 + l->state;
+	h = h * 31 + l->stop;
+	h = h * 31 + (u64)l->object;
+	h = (h * 31 + l->first) * 0x9e3779b97f4a7c15u;
+	for (i = h >> 32 & (2 * c->cap - 1); c->index[i]; i = (i + 1) & (2 * c->cap - 1))
+		if (same(&c->links[c->index[i] - 1], l))
+			break;
+	return i;
+}
+
+static bool grow(struct chain *c)
+{
+	u32 i, cap = c->cap ? 2 * c->cap : 64;
+	struct link *links;
+	u32 *index;
+
+	if (c->cap >= CHAIN_LINKS)
+		return false;
+	links = realloc(c->links, cap * sizeof(*links));
+	if (!links)
+		return false;
+	c->links = links;
+	index = calloc(2 * (size_t)cap, sizeof(*index));
+	if (!index)
+		return false;
+	free(c->index);
+	c->index = index;
+	c->cap = cap;
+	for (i = 0; i < c->n; i++)
+		c->index[place_of(c, &c->links[i])] = i + 1;
+	return true;
+}
+
+static void add(struct chain *c, const struct link *l)
+{
+	u32 at;
+
+	if (c->n == c->cap && !grow(c)) {
+		if (!c->cap || !c->index[at = place_of(c, l)]) {
+			c->others += l->ns;
+			return;
+		}
+	} else {
+		at = place_of(c, l);
+	}
+	if (c->index[at]) {
+		c->links[c->index[at] - 1].ns += l->ns;
+		return;
+	}
+	c->links[c->n++] = *l;
+	c->index[at] = c->n;
+}
+
+void chain_free(struct chain *c)
+{
+	free(c->links);
+	free(c->index);
+	*c = (struct chain){ 0 };
+}
+
+bool chain_is_end(const struct link *l)
+{
+	return l->depth && l->stop != STOP_depth && l->stop != STOP_cycle;
+}
+
+/* Keeps the end of from..to. by: a stranger that the chain would go on with; 0: none. */
 static void end(struct walk *w, int depth, const struct span *p, u32 tid, enum chain_stop stop,
-		u32 by, s64 ns)
+		u32 by, s64 from, s64 to)
 {
 	struct link l = { .tid = tid,
 			  .by = by,
@@ -49,24 +124,25 @@ static void end(struct walk *w, int depth, const struct span *p, u32 tid, enum c
 			  .depth = depth,
 			  .object = p ? p->object : -1,
 			  .first = depth ? w->path[1] : by,
-			  .through = depth ? w->through : (u8)SPAN_unknown,
-			  .nr = depth ? w->nr : -1,
-			  .ns = ns };
-	struct chain *c = w->c;
-	int i;
+			  .ns = to - from };
 
 	/* waits of a hostile recording can claim more than 64 bits in all */
-	if (ns > TOTAL_MAX - c->total)
-		l.ns = ns = TOTAL_MAX - c->total;
-	if (ns <= 0)
+	if (l.ns > TOTAL_MAX - w->c->total)
+		l.ns = TOTAL_MAX - w->c->total;
+	if (l.ns <= 0)
 		return;
-	c->total += ns;
-	for (i = 0; i < c->n; i++)
-		if (same(&c->links[i], &l) || i == CHAIN_LINKS - 1) {
-			c->links[i].ns += ns;
-			return;
-		}
-	c->links[c->n++] = l;
+	w->c->total += l.ns;
+	if (w->c->steps >= CHAIN_STEPS)
+		w->c->others += l.ns;
+	else
+		add(w->c, &l);
+	if (w->c->ends && depth && p && category_is_shared(category_of(p->state)))
+		pieces_add(w->c->ends, &(struct piece){ .tid = tid,
+							.state = p->state,
+							.object = p->object,
+							.from = from,
+							.to = to,
+							.weight = w->c->weight });
 }
 
 /* What an interrupt's wake-up ends. */
@@ -98,64 +174,57 @@ static bool on_path(const struct walk *w, int depth, u32 tid)
 
 static void follow(struct walk *w, int depth, const struct span *wait, s64 from, s64 to);
 
-/* What the waker itself did from..to. */
-static void follow_waker(struct walk *w, int depth, u32 tid, s64 from, s64 to)
+/* What the waker of the wait did from..to; where that is not known, the wait is the end. */
+static void follow_waker(struct walk *w, int depth, const struct span *wait, s64 from, s64 to)
 {
+	u32 tid = wait->waker;
 	const struct span *p = spans_at(w->s, tid, from);
-	s64 covered = 0, ns;
+	s64 at = from, start, stop;
 
 	w->path[depth] = tid;
 	for (; p && p->ts < to && w->c->steps < CHAIN_STEPS; p = spans_next(w->s, p)) {
-		ns = span_within(p, from, to);
+		start = p->ts > from ? p->ts : from;
+		stop = p->ts + p->dur < to ? p->ts + p->dur : to;
 		w->c->steps++;
-		covered += ns;
-		if (depth == 1) {
-			w->through = p->state;
-			w->nr = p->nr;
-		}
+		end(w, depth - 1, wait, wait->tid, STOP_history, tid, at, start);
+		at = stop > at ? stop : at;
 		if (p->state == SPAN_run)
-			end(w, depth, p, tid, STOP_running, 0, ns);
+			end(w, depth, p, tid, STOP_running, 0, start, stop);
 		else if (p->state == SPAN_unknown)
-			end(w, depth, p, tid, STOP_loss, 0, ns);
+			end(w, depth - 1, wait, wait->tid, STOP_loss, tid, start, stop);
 		else if (!span_is_wait(p->state))
-			end(w, depth, p, tid, STOP_queued, 0, ns);
+			end(w, depth, p, tid, STOP_queued, 0, start, stop);
 		else
-			follow(w, depth, p, p->ts > from ? p->ts : from,
-			       p->ts + p->dur < to ? p->ts + p->dur : to);
+			follow(w, depth, p, start, stop);
 	}
-	if (depth == 1) {
-		w->through = SPAN_unknown;
-		w->nr = -1;
-	}
-	end(w, depth, NULL, tid, w->c->steps < CHAIN_STEPS ? STOP_history : STOP_depth, 0,
-	    to - from - covered);
+	end(w, depth - 1, wait, wait->tid, STOP_history, tid, at, to);
 }
 
 /* wait is of the thread path[depth]; from..to is a part of it. */
 static void follow(struct walk *w, int depth, const struct span *wait, s64 from, s64 to)
 {
-	struct who who;
-	s64 ns = to - from;
+	enum chain_stop stop;
+	u32 by = 0, tid = wait->tid;
 
-	if (ns <= 0)
+	if (to <= from)
 		return;
-	if (wait->context == SPAN_NO_WAKE)
-		end(w, depth, wait, wait->tid, STOP_nobody, 0, ns);
-	else if (wait->context != CONTEXT_TASK)
-		end(w, depth, wait, wait->tid, by_interrupt(wait->state), 0, ns);
-	else if (!wait->waker) /* the idle task: what woke it ran before interrupts were over */
-		end(w, depth, wait, wait->tid, by_interrupt(wait->state), 0, ns);
-	else if (on_path(w, depth, wait->waker))
-		end(w, depth, wait, wait->waker, STOP_cycle, 0, ns);
-	else if (depth == CHAIN_DEPTH || w->c->steps >= CHAIN_STEPS)
-		end(w, depth, wait, wait->tid, STOP_depth, 0, ns);
-	else if (spans_at(w->s, wait->waker, from - CAUSALITY))
-		follow_waker(w, depth + 1, wait->waker, from, to);
-	else {
-		who = names_of(w->names, wait->waker);
-		end(w, depth, wait, wait->tid, who.kernel ? STOP_worker : STOP_stranger,
-		    wait->waker, ns);
+	if (wait->context == SPAN_NO_WAKE) {
+		stop = STOP_nobody;
+	} else if (wait->context != CONTEXT_TASK || !wait->waker) {
+		stop = by_interrupt(wait->state); /* or the idle task, as its interrupt ended */
+	} else if (on_path(w, depth, wait->waker)) {
+		stop = STOP_cycle;
+		tid = wait->waker;
+	} else if (depth == CHAIN_DEPTH || w->c->steps >= CHAIN_STEPS) {
+		stop = STOP_depth;
+	} else if (spans_at(w->s, wait->waker, from - CAUSALITY)) {
+		follow_waker(w, depth + 1, wait, from, to);
+		return;
+	} else {
+		stop = names_of(w->names, wait->waker).kernel ? STOP_worker : STOP_stranger;
+		by = wait->waker;
 	}
+	end(w, depth, wait, tid, stop, by, from, to);
 }
 
 void chain_follow(struct chain *c, const struct spans *s, const struct names *names,
@@ -164,18 +233,4 @@ void chain_follow(struct chain *c, const struct spans *s, const struct names *na
 	struct walk w = { .c = c, .s = s, .names = names, .path = { wait->tid } };
 
 	follow(&w, 0, wait, from, to);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct link *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-void chain_sort(struct chain *c)
-{
-	qsort(c->links, c->n, sizeof(*c->links), by_time);
 }

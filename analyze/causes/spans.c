@@ -16,8 +16,7 @@ static int by_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Sorts the moments and joins those that touch; returns how many are left. */
-static size_t join_moments(struct moment *m, size_t n)
+size_t moments_join(struct moment *m, size_t n)
 {
 	size_t i, k = 0;
 
@@ -33,7 +32,7 @@ static size_t join_moments(struct moment *m, size_t n)
 	return k + 1;
 }
 
-static bool touches(const struct moment *m, size_t n, s64 from, s64 to)
+bool moments_touch(const struct moment *m, size_t n, s64 from, s64 to)
 {
 	size_t low = 0, high = n, mid;
 
@@ -90,7 +89,7 @@ static int scan(struct spans *s, sqlite3 *db, const struct moment *m, size_t n, 
 		struct span p = { .ts = sqlite3_column_int64(q, 0),
 				  .dur = sqlite3_column_int64(q, 1) };
 
-		if (!touches(m, n, p.ts, p.ts + p.dur))
+		if (!moments_touch(m, n, p.ts, p.ts + p.dur))
 			continue;
 		s->cut = s->n == SPANS_MAX;
 		if (s->cut)
@@ -116,7 +115,7 @@ int spans_load(struct spans *s, sqlite3 *db, struct moment *list, size_t n, stru
 	int ret;
 
 	*s = (struct spans){ 0 };
-	n = join_moments(list, n);
+	n = moments_join(list, n);
 	if (!n)
 		return 0;
 	ret = scan(s, db, list, n, e);
@@ -172,6 +171,65 @@ void spans_join(struct spans *s)
 		s->v[k].waker = s->v[i].waker;
 		s->v[k].context = s->v[i].context;
 	}
+}
+
+/* Was there an output in from..to? */
+static bool has_output(const s64 *outs, size_t n, s64 from, s64 to)
+{
+	size_t low = 0, high = n, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (outs[mid] < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < n && outs[low] <= to;
+}
+
+void spans_join_chained(struct spans *s, u32 tid, s64 from, s64 to, const s64 *outs, size_t n)
+{
+	struct span *p = (struct span *)spans_at(s, tid, from), *wait = NULL, *chain[64];
+	int i, k = 0;
+
+	for (; p && p->ts < to; p = (struct span *)spans_next(s, p)) {
+		if (!is_wait(p))
+			continue;
+		if (!wait || wait->state != p->state || wait->object != p->object || k == 64 ||
+		    has_output(outs, n, wait->ts + wait->dur, p->ts))
+			k = 0;
+		wait = p;
+		chain[k++] = p;
+		for (i = 0; i < k - 1; i++) {
+			chain[i]->waker = p->waker;
+			chain[i]->context = p->context;
+		}
+	}
+}
+
+void pieces_add(struct pieces *p, const struct piece *piece)
+{
+	struct piece *grown;
+	size_t cap;
+
+	if (p->n == p->cap) {
+		cap = p->cap ? 2 * p->cap : 256;
+		grown = cap <= PIECES_MAX ? realloc(p->v, cap * sizeof(*grown)) : NULL;
+		if (!grown) {
+			p->cut = true;
+			return;
+		}
+		p->v = grown;
+		p->cap = cap;
+	}
+	p->v[p->n++] = *piece;
+}
+
+void pieces_free(struct pieces *p)
+{
+	free(p->v);
+	*p = (struct pieces){ 0 };
 }
 
 const struct span *spans_at(const struct spans *s, u32 tid, s64 ts)
@@ -230,7 +288,7 @@ int names_load(struct names *names, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
 		"SELECT t.tid, t.pid, t.comm, max(coalesce(nullif(p.comm,''),t.comm)),"
-		" max(p.parent), t.wall IS NOT NULL FROM thread t LEFT JOIN process p USING(pid)"
+		" max(p.parent), t.wall IS NOT NULL, max(p.cgroup) FROM thread t LEFT JOIN process p USING(pid)"
 		" GROUP BY t.tid LIMIT ?";
 	sqlite3_stmt *q;
 	size_t cap = 0, i;
@@ -245,9 +303,12 @@ int names_load(struct names *names, sqlite3 *db, struct err *e)
 				 .pid = sqlite3_column_int64(q, 1),
 				 .recorded = sqlite3_column_int(q, 5) };
 
-		snprintf(w.comm, sizeof(w.comm), "%s", db_text(q, 2));
-		if (db_text_or(q, 3, NULL))
-			snprintf(w.process, sizeof(w.process), "%s", db_text(q, 3));
+		snprintf(w.comm, sizeof(w.comm), "%s", (const char *)sqlite3_column_text(q, 2));
+		if (sqlite3_column_text(q, 3))
+			snprintf(w.process, sizeof(w.process), "%s",
+				 (const char *)sqlite3_column_text(q, 3));
+		w.parent = sqlite3_column_int64(q, 4);
+		w.cgroup = sqlite3_column_int64(q, 6);
 		w.kernel = sqlite3_column_int64(q, 4) == KTHREADD || w.pid == KTHREADD ||
 			   kernel_name(w.comm);
 		if (names->n == cap) {

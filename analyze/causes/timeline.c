@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNITS_MAX   6
-#define THREADS_MAX 16
-#define ROWS_MAX    2000 /* of one unit */
-#define HOPS_MAX    4
+#define UNITS_MAX    6
+#define EXAMPLES_MAX 3
+#define THREADS_MAX  16
+#define ROWS_MAX     2000 /* of one unit */
+#define HOPS_MAX     4
 
 static const struct metric metrics[] = {
 	{ "at", "ns", NEITHER_IS_BETTER, "begin, since that of the recording" },
@@ -48,52 +49,91 @@ struct drawing {
 	struct names names;
 };
 
+/* 1: it was added; 0: it is there, or there is no room. */
+static int add_unit(struct drawing *d, const struct shown *s)
+{
+	int i;
+
+	for (i = 0; i < d->n; i++)
+		if (d->units[i].ts == s->ts && d->units[i].dur == s->dur)
+			return 0;
+	if (d->n == UNITS_MAX || !s->tid || s->dur <= 0)
+		return 0;
+	d->units[d->n++] = *s;
+	return 1;
+}
+
 static int add_units(struct drawing *d, const char *sql, int most, struct err *e)
 {
 	sqlite3_stmt *q;
-	int i, ret = db_query(&q, d->c->db, e, sql, "");
+	int ret = db_query(&q, d->c->db, e, sql, "");
 
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, e)) > 0 && most > 0 && d->n < UNITS_MAX) {
-		struct shown *s = &d->units[d->n];
+	while ((ret = db_step(q, e)) > 0 && most > 0) {
+		struct shown s = { .ts = sqlite3_column_int64(q, 1),
+				   .dur = sqlite3_column_int64(q, 2),
+				   .tid = sqlite3_column_int64(q, 3) };
 
-		*s = (struct shown){ .ts = sqlite3_column_int64(q, 1),
-				     .dur = sqlite3_column_int64(q, 2),
-				     .tid = sqlite3_column_int64(q, 3) };
-		snprintf(s->what, sizeof(s->what), "%s", db_text(q, 0));
-		for (i = 0; i < d->n; i++)
-			if (d->units[i].ts == s->ts && d->units[i].dur == s->dur)
-				break;
-		if (i < d->n || !s->tid || s->dur <= 0)
-			continue;
-		d->n++;
-		most--;
+		snprintf(s.what, sizeof(s.what), "%s", sqlite3_column_text(q, 0));
+		most -= add_unit(d, &s);
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
 
+/* The examples of causes. */
+static int add_examples(struct drawing *d, struct err *e)
+{
+	static const char sql[] =
+		"SELECT unit_kind || 's of ', rank, subject_kind, subject, example_ts, example_dur,"
+		" example_tid FROM cause WHERE example_dur > 0 ORDER BY rank, rowid";
+	struct buf what = { 0 };
+	sqlite3_stmt *q;
+	int most = EXAMPLES_MAX, ret = db_query(&q, d->c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0 && most > 0) {
+		struct shown s = { .ts = sqlite3_column_int64(q, 4),
+				   .dur = sqlite3_column_int64(q, 5),
+				   .tid = sqlite3_column_int64(q, 6) };
+		const char *kind = (const char *)sqlite3_column_text(q, 2);
+		struct subject of = { subject_kind_of(kind ? kind : ""),
+				      sqlite3_column_int64(q, 3) };
+
+		buf_clear(&what);
+		ret = buf_printf(&what, e, "%s", sqlite3_column_text(q, 0));
+		if (ret == 0)
+			ret = subject_text(&what, d->c->db, of, e);
+		if (ret == 0)
+			ret = buf_printf(&what, e, ": example of cause %lld",
+					 sqlite3_column_int64(q, 1));
+		if (ret < 0)
+			break;
+		snprintf(s.what, sizeof(s.what), "%s", what.data);
+		most -= add_unit(d, &s);
+	}
+	sqlite3_finalize(q);
+	buf_free(&what);
+	return ret < 0 ? ret : 0;
+}
+
 static int choose(struct drawing *d, struct err *e)
 {
-	static const char causes[] =
-		"SELECT c.unit || ': example of cause ' || c.rank, c.example, c.example_dur, coalesce("
-		"(SELECT tid FROM turn WHERE ts-queued=c.example AND dur+queued=c.example_dur LIMIT 1),"
-		"(SELECT tid FROM call WHERE ts=c.example AND dur=c.example_dur LIMIT 1), 0)"
-		" FROM cause c WHERE c.example_dur > 0 ORDER BY c.rank";
 	static const char calls[] =
 		"SELECT 'call of ' || s.function || ', the slowest', c.ts, c.dur, c.tid FROM call c JOIN"
 		" site s ON s.id=c.site WHERE c.lossy=0 AND c.run IS NOT NULL AND c.site=(SELECT site"
 		" FROM call_stat ORDER BY total DESC LIMIT 1) ORDER BY c.dur DESC LIMIT 3";
-	static const char turns[] =
-		"SELECT 'turn of ' || coalesce((SELECT nullif(max(comm),'') FROM process p WHERE"
+	static const char requests[] =
+		"SELECT 'request of ' || coalesce((SELECT nullif(max(comm),'') FROM process p WHERE"
 		" p.pid=turn.pid),'?') || '[' || pid || '], the slowest', ts-queued, dur+queued, tid FROM turn"
 		" WHERE lossy=0 AND split=1 ORDER BY dur+queued DESC LIMIT 3";
-	int ret = add_units(d, causes, 3, e);
+	int ret = add_examples(d, e);
 
 	if (ret == 0)
 		ret = add_units(d, calls, 3, e);
-	return ret < 0 ? ret : add_units(d, turns, 3, e);
+	return ret < 0 ? ret : add_units(d, requests, 3, e);
 }
 
 static void add_thread(struct shown *s, u32 tid, int hop)

@@ -5,6 +5,7 @@
 #include "analyze/analyses/latency.h"
 #include "analyze/base/idmap.h"
 #include "analyze/stats/hist.h"
+#include "units_split.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static void add_sums(struct unit_sums *s, double sign, const struct unit *x, con
 	s->n += sign;
 	s->wall += sign * x->dur;
 	s->queued += sign * x->queued;
-	for (i = 0; i < N_SPAN_STATES; i++)
+	for (i = 0; i < N_SPENT; i++)
 		s->spent[i] += sign * spent[i];
 }
 
@@ -105,14 +106,15 @@ static void forget(struct unit places[UNIT_SAMPLES], const struct unit *x)
 			places[i] = (struct unit){ 0 };
 }
 
-static void set_aside(struct units *u, struct unit_block *b, const struct long_unit *l)
+static void exclude(struct units *u, struct unit_block *b, const struct long_unit *l)
 {
 	const struct unit *x = &l->unit;
 
 	u->n--;
-	u->n_aside++;
-	if (x->dur > u->aside.dur)
-		u->aside = *x;
+	if (!u->n_excluded++ || x->dur < u->shortest)
+		u->shortest = x->dur;
+	if (x->dur > u->longest.dur)
+		u->longest = *x;
 	b->logs -= log(x->dur + 1.0);
 	add_sums(&b->all, -1, x, l->spent);
 	if (x->dur >= u->slow)
@@ -124,14 +126,14 @@ static void set_aside(struct units *u, struct unit_block *b, const struct long_u
 	forget(b->calm, x);
 }
 
-void units_set_aside(struct units *u, int block, double least)
+void units_exclude(struct units *u, int block, double least)
 {
 	struct unit_block *b = &u->blocks[block];
 	int i;
 
 	for (i = 0; i < UNIT_SAMPLES; i++)
 		if (b->longest[i].unit.dur > 0 && b->longest[i].unit.dur >= least) {
-			set_aside(u, b, &b->longest[i]);
+			exclude(u, b, &b->longest[i]);
 			b->longest[i].unit.dur = 0;
 		}
 }
@@ -170,7 +172,8 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 
 		u->kind = UNIT_CALL;
 		u->key = sqlite3_column_int64(q, 0);
-		snprintf(u->name, sizeof(u->name), "calls of %s", db_text(q, 1));
+		u->of = (struct subject){ SUBJECT_function, u->key };
+		snprintf(u->name, sizeof(u->name), "calls of %s", sqlite3_column_text(q, 1));
 		limits_at(u, sqlite3_column_double(q, 2), at);
 		ret = latency_quantiles(db, "call", 0, u->key, at, limits, 3, INFINITY, e);
 		if (ret < 0)
@@ -184,12 +187,12 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] = "SELECT ts, dur, tid, lossy"
-#define STATE(id, name, off, doc) ", " #name
+#define STATE(id, name, ...) ", " #name
 #include "analyze/base/limits.h"
 #include "analyze/store/waits.def"
 #undef STATE
 				  " FROM call WHERE site=? AND run IS NOT NULL";
-	double spent[N_SPAN_STATES];
+	double spent[N_SPENT] = { 0 };
 	sqlite3_stmt *q;
 	int i, ret = db_query(&q, db, e, sql, "i", r->u[0].key);
 
@@ -197,7 +200,7 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		struct unit x = { sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-				  sqlite3_column_int64(q, 2), 0 };
+				  sqlite3_column_int64(q, 2), 0, 0 };
 
 		for (i = 0; i < N_SPAN_STATES; i++)
 			spent[i] = sqlite3_column_double(q, 4 + i);
@@ -249,6 +252,27 @@ static int read_turn_limits(sqlite3 *db, struct units *u, double n, struct err *
 	return ret;
 }
 
+/* What answers: the only service of a process, the only server of several, or else these. */
+static int name_server(sqlite3 *db, struct units *u, s64 pid, struct err *e)
+{
+	static const char services[] =
+		"SELECT iif(count(*)=1, max(id), 0) FROM service WHERE pid=? AND kind<>'function'"
+		" AND turns > 0";
+	static const char servers[] =
+		"SELECT iif(count(DISTINCT v.id)=1, max(v.id), 0) FROM service s JOIN server v ON"
+		" v.kind=s.kind AND v.port=s.port AND v.processes > 1 WHERE s.turns > 0 AND s.pid IN"
+		" (SELECT pid FROM " UNITS_LED " WHERE leader=?)";
+	bool several = u->processes > 1;
+	s64 id = 0;
+	int ret = db_int(db, &id, e, several ? servers : services, "i", several ? u->key : pid);
+
+	if (id)
+		u->of = (struct subject){ several ? SUBJECT_server : SUBJECT_service, id };
+	else
+		u->of = (struct subject){ several ? SUBJECT_program : SUBJECT_process, pid };
+	return ret;
+}
+
 static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] =
@@ -270,12 +294,14 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 		u->key = sqlite3_column_int64(q, 0);
 		u->processes = sqlite3_column_int(q, 4);
 		if (u->processes == 1)
-			snprintf(u->name, sizeof(u->name), "turns of %s[%lld]", name,
+			snprintf(u->name, sizeof(u->name), "requests of %s[%lld]", name,
 				 (long long)sqlite3_column_int64(q, 5));
 		else
-			snprintf(u->name, sizeof(u->name), "turns of %s (%d processes of %lld)",
+			snprintf(u->name, sizeof(u->name), "requests of %s (%d processes of %lld)",
 				 name, u->processes, (long long)u->key);
-		ret = read_turn_limits(db, u, sqlite3_column_double(q, 2), e);
+		ret = name_server(db, u, sqlite3_column_int64(q, 5), e);
+		if (ret == 0)
+			ret = read_turn_limits(db, u, sqlite3_column_double(q, 2), e);
 		if (ret == 0)
 			ret = map_processes(db, r, u, e);
 		if (ret < 0)
@@ -285,49 +311,19 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* turn_wait or turn_before: rows in the order of the turns. */
-struct split {
-	sqlite3_stmt *q;
-	int more;
-};
-
-static int split_open(struct split *s, sqlite3 *db, const char *sql, struct err *e)
-{
-	int ret = db_query(&s->q, db, e, sql, "");
-
-	return ret < 0 ? ret : (s->more = db_step(s->q, e));
-}
-
-/* Adds what the table has of this turn. */
-static int split_read(struct split *s, s64 turn, double *spent, struct err *e)
-{
-	while (s->more > 0 && sqlite3_column_int64(s->q, 0) <= turn) {
-		if (sqlite3_column_int64(s->q, 0) == turn)
-			spent[sqlite3_column_int(s->q, 1) % N_SPAN_STATES] +=
-				sqlite3_column_double(s->q, 2);
-		s->more = db_step(s->q, e);
-	}
-	return s->more < 0 ? s->more : 0;
-}
-
-/* One turn, from when its request was ready on; the row of table turn is at hand. */
-static int take_turn(struct reading *r, sqlite3_stmt *q, struct split *s, struct err *e)
+/* One request, from when it was ready on; the row of table turn is at hand. */
+static int take_turn(struct reading *r, sqlite3_stmt *q, struct splits *s, struct err *e)
 {
 	struct units *u = idmap_get(&r->of_pid, sqlite3_column_int64(q, 3));
 	s64 queued = sqlite3_column_int64(q, 7);
 	struct unit x = { sqlite3_column_int64(q, 1) - queued, sqlite3_column_int64(q, 2) + queued,
-			  sqlite3_column_int64(q, 4), queued };
-	double spent[N_SPAN_STATES] = { 0 }, off = 0;
-	int i;
+			  sqlite3_column_int64(q, 4), queued, 0 };
+	double spent[N_SPENT] = { 0 };
 
 	if (!u)
 		return 0;
-	for (i = 0; i < 2; i++)
-		if (split_read(&s[i], sqlite3_column_int64(q, 0), spent, e) < 0)
-			return ERR_FAIL;
-	for (i = SPAN_run + 1; i < N_SPAN_STATES; i++)
-		off += spent[i];
-	spent[SPAN_run] = x.dur > off ? x.dur - off : 0;
+	if (splits_read(s, sqlite3_column_int64(q, 0), queued, x.dur, spent, &x.behind, e) < 0)
+		return ERR_FAIL;
 	if (!sqlite3_column_int(q, 5) || sqlite3_column_int(q, 6) || spent[SPAN_unknown] > 0)
 		u->apart++;
 	else
@@ -337,7 +333,7 @@ static int take_turn(struct reading *r, sqlite3_stmt *q, struct split *s, struct
 
 static int read_turns(sqlite3 *db, struct reading *r, struct err *e)
 {
-	struct split s[2] = { 0 };
+	struct splits s = { 0 };
 	sqlite3_stmt *q = NULL;
 	int ret;
 
@@ -346,16 +342,11 @@ static int read_turns(sqlite3 *db, struct reading *r, struct err *e)
 		"SELECT rowid, ts, dur, pid, tid, split, lossy, queued FROM turn ORDER BY rowid",
 		"");
 	if (ret == 0)
-		ret = split_open(&s[0], db, "SELECT turn, state, dur FROM turn_wait ORDER BY rowid",
-				 e);
-	if (ret >= 0)
-		ret = split_open(&s[1], db,
-				 "SELECT turn, state, dur FROM turn_before ORDER BY rowid", e);
+		ret = splits_open(&s, db, e);
 	while (ret >= 0 && (ret = db_step(q, e)) > 0)
-		ret = take_turn(r, q, s, e);
+		ret = take_turn(r, q, &s, e);
 	sqlite3_finalize(q);
-	sqlite3_finalize(s[0].q);
-	sqlite3_finalize(s[1].q);
+	splits_close(&s);
 	return ret < 0 ? ret : 0;
 }
 
@@ -380,7 +371,8 @@ static int choose_windows(sqlite3 *db, struct reading *r, struct err *e)
 		u->key = sqlite3_column_int64(q, 0);
 		u->slow = INFINITY;
 		u->q = NAN;
-		snprintf(u->name, sizeof(u->name), "windows of %s[%lld]", db_text(q, 1),
+		u->of = (struct subject){ SUBJECT_process, u->key };
+		snprintf(u->name, sizeof(u->name), "windows of %s[%lld]", sqlite3_column_text(q, 1),
 			 (long long)u->key);
 	}
 	sqlite3_finalize(q);
@@ -391,6 +383,7 @@ static int choose_windows(sqlite3 *db, struct reading *r, struct err *e)
 static int read_windows(sqlite3 *db, struct reading *r, struct err *e)
 {
 	double(*spent)[N_SPAN_STATES] = calloc(UNIT_BLOCKS, sizeof(*spent)), wall;
+	double all[N_SPENT] = { 0 };
 	struct units *u = &r->u[0];
 	s64 tid = 0;
 	int b, i, ret;
@@ -404,14 +397,16 @@ static int read_windows(sqlite3 *db, struct reading *r, struct err *e)
 	if (ret == 0)
 		ret = units_thread(db, tid, u->block, spent, e);
 	for (b = 0; b < UNIT_BLOCKS && ret == 0; b++) {
-		struct unit x = { b * u->block, u->block, tid, 0 };
+		struct unit x = { b * u->block, u->block, tid, 0, 0 };
 
 		for (wall = 0, i = 0; i < N_SPAN_STATES; i++)
 			wall += spent[b][i];
 		if (spent[b][SPAN_unknown] > 0 || wall < u->block / 2)
 			u->apart++;
-		else
-			take(r, u, &x, spent[b]);
+		else {
+			memcpy(all, spent[b], sizeof(spent[b]));
+			take(r, u, &x, all);
+		}
 	}
 	free(spent);
 	return ret;

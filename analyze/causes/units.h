@@ -8,7 +8,8 @@
 #ifndef OBS_UNITS_H
 #define OBS_UNITS_H
 
-#include "spans.h"
+#include "analyze/store/finding.h"
+#include "category.h"
 
 #define UNIT_BLOCKS   128
 #define UNIT_SUBJECTS 4 /* processes, or functions, at one time */
@@ -28,13 +29,14 @@ struct unit {
 	s64 ts, dur;
 	u32 tid;
 	s64 queued; /* of dur: before its request was received */
+	s64 behind; /* of queued: on a CPU for requests that the thread received earlier */
 };
 
 /* Sums over some of the units of one block. */
 struct unit_sums {
 	double n;
 	double wall, queued;
-	double spent[N_SPAN_STATES];
+	double spent[N_SPENT];
 };
 
 struct unit_block {
@@ -45,7 +47,7 @@ struct unit_block {
 	struct unit calm[UNIT_SAMPLES];	 /* of the middle */
 	struct long_unit {
 		struct unit unit; /* dur 0: none */
-		double spent[N_SPAN_STATES];
+		double spent[N_SPENT];
 	} longest[UNIT_SAMPLES];
 };
 
@@ -58,9 +60,11 @@ struct units {
 	double apart;	       /* others: touched by loss, or by states that are not known */
 	double q;	       /* the tail begins at this quantile */
 	double p25, p75, slow; /* durations, ns */
-	int n_aside;	       /* taken out by units_set_aside */
-	struct unit aside;     /* the longest of them */
-	s64 block;	       /* ns of one block */
+	struct subject of;   /* the same by its id: function, service, server, program or process */
+	int n_excluded;	     /* taken out by units_exclude */
+	struct unit longest; /* of these */
+	s64 shortest;	     /* of these, ns */
+	s64 block;	     /* ns of one block */
 	struct unit_block blocks[UNIT_BLOCKS];
 };
 
@@ -75,16 +79,23 @@ int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, str
 /*
  * Takes a block's units of this length (ns) and longer, up to UNIT_SAMPLES of them, out of all sums
  * and examples: those that last for as long as what is looked at are not among those that were slow
- * meanwhile.
+ * in it.
  */
-void units_set_aside(struct units *u, int block, double least);
+void units_exclude(struct units *u, int block, double least);
 
 /* Time of one thread in each state and block: spent[block][state]. */
 int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);
 
-/* The same of all threads of the leader's processes together. */
-int units_processes(sqlite3 *db, u32 leader, s64 block, double (*spent)[N_SPAN_STATES],
-		    struct err *e);
+/* The same of all threads of the leader's processes together; serving: that answered requests. */
+int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
+		    double (*spent)[N_SPAN_STATES], struct err *e);
+
+/* units_behind.c: how long threads ran for earlier requests while later ones waited. */
+struct behind;
+int behind_open(struct behind **ret, sqlite3 *db, struct err *e);
+/* Of the request turn.rowid, ns of its wait before the receive; ask in rising order. */
+int behind_of(struct behind *b, s64 rowid, s64 *ret_ns, struct err *e);
+void behind_close(struct behind *b); /* NULL is fine */
 
 /* The thread that ends most of the units that were kept as examples; 0: none. */
 u32 units_thread_of(const struct units *u);

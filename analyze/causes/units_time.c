@@ -41,15 +41,19 @@ int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES]
 			   spent, e);
 }
 
-int units_processes(sqlite3 *db, u32 leader, s64 block, double (*spent)[N_SPAN_STATES],
-		    struct err *e)
+int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
+		    double (*spent)[N_SPAN_STATES], struct err *e)
 {
+	static const char all[] =
+		"SELECT ts, dur, state FROM thread_state WHERE tid IN"
+		" (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " UNITS_LED
+		" WHERE leader=?))";
+	static const char answering[] =
+		"SELECT ts, dur, state FROM thread_state WHERE tid IN (SELECT tid FROM turn WHERE pid IN"
+		" (SELECT pid FROM " UNITS_LED " WHERE leader=?))";
+
 	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
 	if (block <= 0)
 		return 0;
-	return read_states(db,
-			   "SELECT ts, dur, state FROM thread_state WHERE tid IN"
-			   " (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " UNITS_LED
-			   " WHERE leader=?))",
-			   leader, block, spent, e);
+	return read_states(db, serving ? answering : all, leader, block, spent, e);
 }

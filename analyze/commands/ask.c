@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What users tell beside the recording. */
+/* What users add to the recording. */
 #include "ask.h"
 
 #include "analyze/base/when.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TIME_MAX 1000000000000000000ull /* ns: 31 years */
 
 static const char *const qos_names[] = { "rps", "p50", "p90", "p95", "p99", "calls", "call-p95" };
 
-/* A time after the begin, or a length, as --from takes it: "10", "10s", "250ms". */
+/* A time after the start, or a length, as --from takes it: "10", "10s", "250ms". */
 static int read_time(unsigned long long *ret, const char *text, size_t n)
 {
 	struct when w;
@@ -53,7 +54,7 @@ static int read_part(struct asked_part *ret, const char *name, const char *arg, 
 	if (!dots || read_time(&ret->from, arg, (size_t)(dots - arg)) < 0 ||
 	    read_time(&ret->to, dots + 2, strlen(dots + 2)) < 0 || ret->to <= ret->from)
 		return err_set(e, ERR_FAIL,
-			       "--%s needs two times after the begin such as 0..10 or "
+			       "--%s needs two times after the start such as 0..10 or "
 			       "500ms..2s, not %.40s",
 			       name, arg);
 	return 0;
@@ -67,6 +68,36 @@ int ask_baseline(void *config, const char *arg, struct err *e)
 int ask_degraded(void *config, const char *arg, struct err *e)
 {
 	return read_part(&((struct asked *)config)->degraded, "degraded", arg, e);
+}
+
+static int read_limit(unsigned long long *ret, const char *name, const char *arg, struct err *e)
+{
+	if (read_time(ret, arg, strlen(arg)) < 0 || !*ret)
+		return err_set(e, ERR_FAIL, "--%s needs a time such as 50ms or 1s, not %.40s", name,
+			       arg);
+	return 0;
+}
+
+int ask_limit_pause(void *config, const char *arg, struct err *e)
+{
+	return read_limit(&((struct asked *)config)->limits.pause, "limit-pause", arg, e);
+}
+
+int ask_limit_latency(void *config, const char *arg, struct err *e)
+{
+	return read_limit(&((struct asked *)config)->limits.latency, "limit-latency", arg, e);
+}
+
+int ask_limit_factor(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	double factor = strtod(arg, &end);
+
+	if (*end || end == arg || !(factor > 1 && factor <= 1000))
+		return err_set(e, ERR_FAIL,
+			       "--limit-factor needs a number above 1 such as 1.5, not %.40s", arg);
+	((struct asked *)config)->limits.factor = arg;
+	return 0;
 }
 
 static int put_time(sqlite3 *db, const char *key, unsigned long long ns, struct err *e)
@@ -102,6 +133,12 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 	ret = put_part(db, "baseline", &a->baseline, e);
 	if (ret == 0)
 		ret = put_part(db, "degraded", &a->degraded, e);
+	if (ret == 0 && a->limits.pause)
+		ret = put_time(db, "limit_pause_ns", a->limits.pause, e);
+	if (ret == 0 && a->limits.latency)
+		ret = put_time(db, "limit_latency_ns", a->limits.latency, e);
+	if (ret == 0 && a->limits.factor)
+		ret = db_insert(db, TABLE_recording, e, "ss", "limit_factor", a->limits.factor);
 	if (ret < 0 || !a->qos)
 		return ret;
 	for (i = 0; i < sizeof(qos_names) / sizeof(qos_names[0]); i++)
@@ -114,5 +151,6 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 
 bool ask_special(const struct asked *a)
 {
-	return a->step || a->qos || a->baseline.to || a->degraded.to;
+	return a->step || a->qos || a->baseline.to || a->degraded.to || a->limits.pause ||
+	       a->limits.latency || a->limits.factor;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What users tell beside the recording: the step of series, the baseline, a series of
+ * What users add to the recording: the step of series, the baseline, a series of
  * their own. It goes into the database before the analyses run, which read it there.
  */
 #ifndef OBS_ASK_H
@@ -15,15 +15,22 @@ struct asked {
 	unsigned long long step; /* ns; 0: the default */
 	const char *qos;	 /* name of a series, or a CSV file; NULL: the default */
 	struct asked_part {
-		unsigned long long from, to; /* ns after the begin; to 0: not named */
+		unsigned long long from, to; /* ns after the start; to 0: not named */
 	} baseline, degraded;
 	bool own_queries; /* only the user's: a database may have other tables than ours */
+	struct asked_limits {
+		unsigned long long pause, latency; /* ns; 0: the default */
+		const char *factor;		   /* NULL: the default */
+	} limits;
 };
 
 int ask_step(void *config, const char *arg, struct err *e);
 int ask_qos(void *config, const char *arg, struct err *e);
 int ask_baseline(void *config, const char *arg, struct err *e);
 int ask_degraded(void *config, const char *arg, struct err *e);
+int ask_limit_pause(void *config, const char *arg, struct err *e);
+int ask_limit_latency(void *config, const char *arg, struct err *e);
+int ask_limit_factor(void *config, const char *arg, struct err *e);
 
 #define ASK_STEP                                                                            \
 	{                                                                                   \
@@ -32,15 +39,21 @@ int ask_degraded(void *config, const char *arg, struct err *e);
 /* clang-format off */
 #define ASK_OPTIONS                                                                              \
 	ASK_STEP,                                                                                \
-	{ "baseline", 0, "FROM..TO", "the part to compare with, such as 0..10 or 500ms..2s",     \
+	{ "baseline", 0, "FROM..TO", "the time range to compare with, such as 0..10 or 500ms..2s",     \
 	  ask_baseline },                                                                        \
-	{ "degraded", 0, "FROM..TO", "the part that was slow, for causes; with --baseline",      \
+	{ "degraded", 0, "FROM..TO", "the slow time range, for causes; with --baseline",      \
 	  ask_degraded },                                                                        \
 	{ "qos", 0, "SERIES|FILE", "what metrics are correlated with: rps, p50, p90, p95 or "    \
 	  "p99 (of turns), calls, call-p95, or a CSV file of times and values", ask_qos }
+#define ASK_LIMITS                                                                               \
+	{ "limit-pause", 0, "TIME", "a pause as long as this is a problem; default: 100ms",      \
+	  ask_limit_pause },                                                                     \
+	{ "limit-latency", 0, "TIME", "latency higher by this is a problem; default: 1ms",       \
+	  ask_limit_latency },                                                                   \
+	{ "limit-factor", 0, "NUMBER", "and by this factor; default: 1.5", ask_limit_factor }
 /* clang-format on */
 
-/* True if anything was asked that changes tables or answers, beside the filter. */
+/* True if an option other than the filter changes tables or answers. */
 bool ask_special(const struct asked *a);
 
 /* Puts what was asked into a database that has just been loaded. */

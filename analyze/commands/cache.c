@@ -40,7 +40,7 @@ static u64 hash_text(const char *text)
 	return h;
 }
 
-/* Ours: under sudo HOME may be another's, and nobody else may give us answers. */
+/* Ours: under sudo HOME may be another's, and no other user may give us answers. */
 static bool own_dir(const char *path)
 {
 	struct stat sb;

@@ -56,8 +56,8 @@ int cmd_damaged(const char *path)
 	escape_add(&name, ESCAPE_TEXT, path, strlen(path), NULL);
 	buf_add(&name, "", 1, NULL);
 	fprintf(stderr,
-		"obsanalyze: %s is cut or damaged: all that can be read was used; "
-		"obsanalyze verify tells where\n",
+		"obsanalyze: %s is truncated or damaged: everything readable was used; "
+		"obsanalyze verify lists where\n",
 		name.data ? name.data : "the recording");
 	buf_free(&name);
 	return -ERR_DAMAGED;

@@ -40,7 +40,7 @@ struct command {
 extern const struct command *const commands[];
 
 /*
- * Reads the options of a command into config and checks the number of words behind them.
+ * Reads the options of a command into config and checks the number of words after them.
  * Returns the index of the first word; negative on error.
  */
 int cmd_words(const struct command *c, void *config, int argc, char **argv, int least, int most,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* compare: did it get slower, by how much, how sure is that, and where did the time go? */
+/* compare: what changed between recordings, by how much, how sure, and why. */
 #include "analyze/base/sink.h"
 
 #include "analyze/compare/compare.h"
 #include "analyze/render/pictures.h"
 #include "analyze/render/render.h"
+#include "analyze/render/say.h"
 #include "cache.h"
 #include "cmd.h"
 
@@ -21,6 +22,7 @@ struct config {
 	const char *output;
 	double threshold; /* share */
 	bool force;
+	bool verbose;
 	bool fail_on_slower;
 	double fail_at; /* share */
 	const char *paths[2][COMPARE_SIDE_MOST];
@@ -30,6 +32,7 @@ struct config {
 
 CMD_SET_TEXT(set_output, output)
 CMD_SET_FLAG(set_force, force)
+CMD_SET_FLAG(set_verbose, verbose)
 CMD_SET_TEXT(set_plot, files.dir)
 CMD_SET_TEXT(set_note, files.note)
 CMD_SET_FLAG(set_keep, files.keep)
@@ -115,22 +118,23 @@ static int set_after(void *config, const char *arg, struct err *e)
 }
 
 static const struct opt opts[] = {
-	{ "before", 0, "FILE...", "several recordings: the words that follow belong to it",
+	{ "before", 0, "FILE...", "several recordings; the next words are further ones",
 	  set_before },
 	{ "after", 0, "FILE...", "and those to compare with them", set_after },
-	{ "threshold", 0, "PERCENT", "smaller changes do not matter; default: 5", set_threshold },
-	{ "fail-on", 0, "slower[:PERCENT]",
-	  "exit with status 7 if anything is slower, by this much or more", set_fail_on },
-	{ "force", 0, NULL, "compare recordings that are not alike, and say why they are not",
+	{ "threshold", 0, "PERCENT", "ignore smaller changes; default: 5", set_threshold },
+	{ "fail-on", 0, "slower[:PERCENT]", "exit with status 7 if a metric is slower by this much",
+	  set_fail_on },
+	{ "force", 0, NULL, "compare recordings that are not comparable; list the reasons",
 	  set_force },
+	{ "verbose", 'v', NULL, "also print all tables", set_verbose },
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
-	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
+	{ "html", 0, "FILE", "a page with plots, in one new file", set_html },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
-	{ "plot", 0, "DIR", "also draw its pictures with gnuplot, in this directory", set_plot },
-	{ "format", 'f', "svg|png", "of these pictures; default: svg", set_format },
-	{ "keep-data", 0, NULL, "keep the numbers that were drawn, as TSV", set_keep },
-	{ "note", 0, "TEXT", "a line to stand under the title of pictures", set_note },
+	{ "plot", 0, "DIR", "also draw its plots with gnuplot, in this directory", set_plot },
+	{ "format", 'f', "svg|png", "of these plots; default: svg", set_format },
+	{ "keep-data", 0, NULL, "keep the numbers of plots, as TSV", set_keep },
+	{ "note", 0, "TEXT", "a line under the title of plots", set_note },
 	FILTER_OPTS,
 	CACHE_OPTS,
 	{ 0 },
@@ -216,15 +220,39 @@ static int put_recordings(sqlite3 *db, const struct sides *s, struct err *e)
 
 			ret = db_insert(db, TABLE_compared, e, "sisiiii", side ? "after" : "before",
 					(s64)i + 1, m->path, m->duration, (s64)m->seen,
-					(s64)m->lost, (s64)m->whole);
+					(s64)m->lost, (s64)m->complete);
 		}
+	return ret;
+}
+
+/* The reasons why the sides are not comparable. */
+static int refuse(sqlite3 *db, struct err *e)
+{
+	struct buf text = { 0 };
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, "SELECT finding FROM comparability WHERE verdict='refused'",
+			   "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		ret = buf_printf(&text, e, " ");
+		if (ret == 0)
+			ret = say_finding(&text, db, sqlite3_column_int64(q, 0), e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	if (ret == 0)
+		ret = err_set(e, ERR_REFUSED, "not compared:%.480s (--force compares them)",
+			      text.data ? text.data : "");
+	buf_free(&text);
 	return ret;
 }
 
 static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err *e)
 {
-	struct buf refused = { 0 };
-	int ret = put_recordings(db, s, e);
+	int refused = 0, ret = put_recordings(db, s, e);
 
 	if (ret == 0) /* for pictures */
 		ret = db_run(db, e, "INSERT INTO recording VALUES ('threshold', ?)", "d",
@@ -233,17 +261,14 @@ static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err
 		ret = compare_pair(db, s, e);
 	if (ret == 0)
 		ret = compare_check(db, s, &refused, e);
-	if (ret == 0 && refused.len && !c->force)
-		ret = err_set(e, ERR_REFUSED,
-			      "not compared: %.480s; --force compares them all the same",
-			      refused.data);
+	if (ret == 0 && refused && !c->force)
+		ret = refuse(db, e);
 	if (ret == 0)
 		ret = compare_judge(db, s, c->threshold, e);
 	if (ret == 0)
 		ret = compare_explain(db, s, e);
 	if (ret == 0)
 		ret = compare_say(db, s, c->threshold, e);
-	buf_free(&refused);
 	return ret;
 }
 
@@ -273,7 +298,7 @@ static int judge_exit(sqlite3 *db, const struct config *c, struct err *e)
 	return ret;
 }
 
-/* Returns the path of one that is cut or damaged, or NULL. */
+/* Returns the path of one that is truncated or damaged, or NULL. */
 static const char *damaged(const struct sides *s)
 {
 	size_t i;
@@ -281,7 +306,7 @@ static const char *damaged(const struct sides *s)
 
 	for (side = 0; side < 2; side++)
 		for (i = 0; i < s->n[side]; i++)
-			if (!s->of[side][i].whole)
+			if (!s->of[side][i].complete)
 				return s->of[side][i].path;
 	return NULL;
 }
@@ -321,7 +346,7 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret == 0)
 		ret = fill(db, &s, &c, e);
 	if (ret == 0)
-		ret = render_compare(&out, db, &c.render, c.threshold, e);
+		ret = render_compare(&out, db, &c.render, c.threshold, c.verbose, e);
 	if (ret == 0)
 		ret = sink_write(&out, c.output, e);
 	if (ret == 0)
@@ -339,7 +364,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_compare = {
 	.name = "compare",
 	.words = "BEFORE AFTER | --before FILE... --after FILE...",
-	.doc = "say what got slower between recordings, how sure that is, and why",
+	.doc = "compare recordings: what got slower, with intervals and causes",
 	.opts = opts,
 	.run = run,
 };

@@ -73,7 +73,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_cut = {
 	.name = "cut",
 	.words = "-o FILE RECORDING",
-	.doc = "make a recording of a part: of a time, of processes",
+	.doc = "create a recording of a part: by time, process or name",
 	.opts = opts,
 	.run = run,
 };

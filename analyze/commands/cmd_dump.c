@@ -45,7 +45,7 @@ static int set_tid(void *config, const char *arg, struct err *e)
 }
 
 static const struct opt opts[] = {
-	{ "json", 'j', NULL, "one JSON object a line", set_json },
+	{ "json", 'j', NULL, "one JSON object per line", set_json },
 	{ "event", 'e', "NAME", "only records of this event", set_event },
 	{ "tid", 't', "TID", "only records of this thread", set_tid },
 	FILTER_OPTS,
@@ -54,7 +54,7 @@ static const struct opt opts[] = {
 
 extern const struct command command_dump;
 
-/* False when nobody reads any more. */
+/* False when the reader is gone. */
 static int print_line(struct buf *line, const struct record *rec, const struct schema *s,
 		      const struct config *c, struct err *e)
 {
@@ -106,7 +106,7 @@ static int print(struct reader *r, struct census *census, const struct config *c
 	if (ret == 0 && none && census)
 		ret = census_somebody(census, e);
 	if (ret == 0 && none) /* silence could be taken for a failure */
-		fprintf(stderr, "obsanalyze: no record is of what was asked for\n");
+		fprintf(stderr, "obsanalyze: no record matches\n");
 	buf_free(&line);
 	return ret > 0 ? 0 : ret;
 }
@@ -181,7 +181,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_dump = {
 	.name = "dump",
 	.words = "RECORDING",
-	.doc = "print the records, a line each",
+	.doc = "print the records, one per line",
 	.opts = opts,
 	.run = run,
 };

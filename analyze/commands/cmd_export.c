@@ -158,8 +158,7 @@ static int say_verdict(sqlite3 *db, struct err *e)
 
 	if (ret == 0 && strcmp(verdict, "COMPLETE") != 0)
 		fprintf(stderr,
-			"obsanalyze: the recording is %s: what was exported has gaps "
-			"(obsanalyze report says where)\n",
+			"obsanalyze: the recording is %s: the export has gaps (obsanalyze report lists them)\n",
 			verdict);
 	return ret;
 }

@@ -9,6 +9,7 @@
 #include "analyze/transform/excerpt.h"
 #include "cmd.h"
 #include "format/escape.h"
+#include "format/facts.h"
 #include "format/recording.h"
 
 #include <stdlib.h>
@@ -72,21 +73,6 @@ static int put_number(struct info *i, const char *key, u64 value, const char *un
 	return buf_printf(i->out, i->e, "%s: %llu%s\n", key, (unsigned long long)value, unit);
 }
 
-/* Facts that are for the replay, or told again and again. */
-static bool is_noise(const char *text, size_t n)
-{
-	static const char *const noise[] = { "syscalls.",
-					     "snapshot_begin=", "snapshot=", "lost_state=" };
-	size_t i, m;
-
-	for (i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
-		m = strlen(noise[i]);
-		if (n >= m && memcmp(text, noise[i], m) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* "program.sched__switch: 12345 runs, 210 ns each, 0 missed" */
 static int put_program(struct info *i, const struct record *rec)
 {
@@ -133,7 +119,7 @@ static int put_record(struct info *i, const struct record *rec, const struct sch
 		return put_program(i, rec);
 	if (rec->type == EV_doctor)
 		return put_lack(i, rec, s);
-	if (rec->type != EV_info || is_noise(rec->tail, rec->tail_len))
+	if (rec->type != EV_info || !fact_find(rec->tail, rec->tail_len)->shown)
 		return 0;
 	equals = memchr(rec->tail, '=', rec->tail_len);
 	if (!equals)
@@ -267,7 +253,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_info = {
 	.name = "info",
 	.words = "RECORDING",
-	.doc = "say what is in the file, at once",
+	.doc = "print facts about the file, without reading all of it",
 	.opts = opts,
 	.run = run,
 };

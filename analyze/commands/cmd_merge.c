@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * merge: recordings of several hosts, or one after the other of one host, as one recording on
- * one clock: that of the first. Readings of the wall clocks tell how far the clocks are apart.
- * Hosts stay apart by their numbers: process ids, CPUs and devices of each begin elsewhere.
+ * merge: recordings of several hosts, or successive ones of one host, as one recording on
+ * one clock: that of the first. Readings of the wall clocks give the offset of the clocks.
+ * Hosts stay distinct by their numbers: process ids, CPUs and devices of each have a range of their
+ * own.
  */
 #include "analyze/transform/merge.h"
 
@@ -74,8 +75,7 @@ static int give_numbers(struct merge *m, struct err *e)
 			if (ret == 0 && s->flight)
 				ret = err_set(
 					e, ERR_FAIL,
-					"%.400s was cut out of a longer run: obsanalyze cut makes "
-					"a recording of it that can follow another",
+					"%.400s is a part of a longer run: obsanalyze cut creates a recording of it that can follow another",
 					s->path);
 		}
 		m->n_hosts += s->number == m->n_hosts;
@@ -106,7 +106,7 @@ static int give_shifts(struct merge *m, struct err *e)
 		low = begin < low ? begin : low;
 	}
 	/* a host that was booted much later began before the first one's clock did; a margin is
-	 * left for what the recorder wrote before the begin */
+	 * left for what the recorder wrote before the start */
 	for (i = 0; low < 0 && i < m->n; i++)
 		m->sources[i].shift += -low + 60000000000ll;
 	return 0;
@@ -147,8 +147,7 @@ static int check_scope(const struct merge *m, struct err *e)
 		    a->follow != s->follow)
 			return err_set(
 				e, ERR_FAIL,
-				"%.200s and %.200s cannot be merged: one has all processes, or "
-				"children, and the other has not",
+				"%.200s and %.200s cannot be merged: one includes all processes, or children, the other does not",
 				a->path, s->path);
 	}
 	return 0;
@@ -400,7 +399,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_merge = {
 	.name = "merge",
 	.words = "-o FILE RECORDING RECORDING...",
-	.doc = "put recordings of several hosts, or in a row, on one clock",
+	.doc = "merge recordings of several hosts, or successive ones",
 	.opts = opts,
 	.run = run,
 };

@@ -51,14 +51,14 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 		ret = rewrite_blocks(&w, e);
 	if (ret == 0)
 		ret = rewrite_info(w.writer, to, st->ts_max, e,
-				   "migrated=from format %u.%u, %d events laid out anew", st->major,
+				   "migrated=from format %u.%u, %d events converted", st->major,
 				   st->minor, events_changed(&w.conversion));
 	if (ret == 0)
 		ret = writer_finish(w.writer, e);
 	progress_clear(p);
 	if (ret == 0)
-		fprintf(stderr, "%llu records; %d events laid out anew\n",
-			(unsigned long long)w.done, events_changed(&w.conversion));
+		fprintf(stderr, "%llu records; %d events converted\n", (unsigned long long)w.done,
+			events_changed(&w.conversion));
 	writer_free(w.writer);
 	schema_free(to);
 	return ret;
@@ -75,7 +75,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_migrate = {
 	.name = "migrate",
 	.words = "-o FILE RECORDING",
-	.doc = "lay an older recording out by the present schema",
+	.doc = "convert an older recording to the present schema",
 	.opts = opts,
 	.run = run,
 };

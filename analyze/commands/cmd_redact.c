@@ -8,6 +8,7 @@
 #include "analyze/base/outfile.h"
 #include "analyze/transform/rewrite.h"
 #include "cmd.h"
+#include "format/facts.h"
 #include "format/frame.h"
 #include "remake.h"
 
@@ -33,8 +34,8 @@ static const struct opt opts[] = {
 	{ "force", 0, NULL, "replace the file if it is there", set_force },
 	{ "names", 0, NULL, "replace names of threads, too", set_names },
 	{ "key", 0, "FILE",
-	  "secret of at least 16 bytes: recordings redacted with the same one use the same words; "
-	  "default: a random one that nobody keeps",
+	  "secret of at least 16 bytes: the same secret gives the same words; "
+	  "default: random, not stored",
 	  set_key },
 	FILTER_OPTS,
 	{ 0 },
@@ -59,23 +60,9 @@ static const struct {
 };
 
 /* Facts that tell of no user; the values of all others become WORDs. */
-static const char *const plain_facts[] = {
-	"obsrec",	  "kernel",	    "machine",	    "distribution",
-	"cpus",		  "clocksource",    "cpus_online",  "cpus_possible",
-	"groups",	  "targets",	    "threads",	    "follow",
-	"ring",		  "begin",	    "stopped",	    "end",
-	"source",	  "excerpt",	    "merged",	    "repaired",
-	"migrated",	  "ring_kind",	    "private",	    "snapshot",
-	"snapshot_begin", "lost_state",	    "flight",	    "triggers_suppressed",
-	"cgroups",	  "topology",	    "memory",	    "cpu_model",
-	"cpu_governor",	  "syscalls.0",	    "syscalls.3",   "redacted",
-	"clock_shift_ns", "clock_error_ns", "pid_offset",   "cpu_offset",
-	"autogroup",	  "gap_ns",	    "switch_parts",
-};
-
 static bool is_plain(const char *key, size_t n)
 {
-	size_t i, digits = 0;
+	size_t digits = 0;
 
 	while (digits < n && key[digits] >= '0' && key[digits] <= '9')
 		if (++digits < n && key[digits] == '.') { /* "2.host": of a merged recording */
@@ -83,12 +70,7 @@ static bool is_plain(const char *key, size_t n)
 			n -= digits + 1;
 			digits = 0;
 		}
-	if (n > 9 && memcmp(key, "syscalls.", 9) == 0) /* names of calls, by table */
-		return true;
-	for (i = 0; i < sizeof(plain_facts) / sizeof(plain_facts[0]); i++)
-		if (strlen(plain_facts[i]) == n && memcmp(plain_facts[i], key, n) == 0)
-			return true;
-	return false;
+	return fact_find(key, n)->redact == FACT_PLAIN;
 }
 
 static int put_word(const struct config *c, const char *text, size_t n, struct buf *out,

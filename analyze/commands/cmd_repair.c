@@ -104,7 +104,7 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 		ret = writer_finish(w, e);
 	progress_clear(p);
 	if (ret == 0 && whole)
-		fprintf(stderr, "the recording was whole: this is a copy\n");
+		fprintf(stderr, "the recording was complete: this is a copy\n");
 	else if (ret == 0)
 		fprintf(stderr, "%zu of %zu blocks were kept, %llu bytes belonged to no block\n",
 			n - n_bad, n, (unsigned long long)st->ignored);
@@ -124,7 +124,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_repair = {
 	.name = "repair",
 	.words = "-o FILE RECORDING",
-	.doc = "give a cut or damaged recording an index and an end",
+	.doc = "rebuild the index of a truncated or damaged recording",
 	.opts = opts,
 	.run = run,
 };

@@ -57,6 +57,14 @@ static int set_analysis(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
+static int set_all(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct config *)config)->render.all = true;
+	return 0;
+}
+
 static int set_output(void *config, const char *arg, struct err *e)
 {
 	(void)e;
@@ -67,13 +75,15 @@ static int set_output(void *config, const char *arg, struct err *e)
 static const struct opt opts[] = {
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
 	{ "json", 'j', NULL, "all numbers, for programs", set_json },
-	{ "json-schema", 0, NULL, "tell the form of --json, as JSON Schema; needs no file",
-	  set_schema },
+	{ "json-schema", 0, NULL, "print the JSON Schema of --json; needs no file", set_schema },
 	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
 	{ "analysis", 'a', "NAME", "only this one: overview, rps, saturation, ... (man page)",
 	  set_analysis },
+	{ "verbose", 'v', NULL, "everything: notes, causes, tables, limits", set_all },
+	{ "all", 0, NULL, "the same", set_all },
 	{ "output", 'o', "FILE", "write to this new file; default: standard output", set_output },
 	ASK_OPTIONS,
+	ASK_LIMITS,
 	FILTER_OPTS,
 	CACHE_OPTS,
 	{ 0 },
@@ -147,7 +157,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_report = {
 	.name = "report",
 	.words = "RECORDING|DATABASE",
-	.doc = "say what happened, and how sure that is",
+	.doc = "print what happened, with evidence",
 	.opts = opts,
 	.run = run,
 };

@@ -30,7 +30,7 @@ static const struct opt opts[] = {
 	{ "tables", 0, NULL, "the tables of databases that load makes", set_tables },
 	{ "man-tables", 0, NULL, "tables, views, raw events as the chapters of obs-schema(5)",
 	  set_man_tables },
-	{ "frozen", 0, NULL, "what may never change, a line each", set_frozen },
+	{ "frozen", 0, NULL, "what may never change, one item per line", set_frozen },
 	{ 0 },
 };
 

@@ -46,9 +46,10 @@ CHOOSE(set_stats, stats, true)
 
 static const struct opt opts[] = {
 	{ "csv", 'c', NULL, "comma-separated values, RFC 4180", set_csv },
-	{ "json", 'j', NULL, "one JSON object a line", set_json },
-	{ "line", 'l', NULL, "one value a line, as column = value", set_line },
-	{ "stats", 0, NULL, "say on standard error how much of the recording was read", set_stats },
+	{ "json", 'j', NULL, "one JSON object per line", set_json },
+	{ "line", 'l', NULL, "one value per line, as column = value", set_line },
+	{ "stats", 0, NULL, "print to standard error how much of the recording was read",
+	  set_stats },
 	FILTER_OPTS,
 	CACHE_OPTS,
 	{ 0 },
@@ -103,7 +104,7 @@ static int prepare(struct question *s, sqlite3_stmt **ret, const char *sql, stru
 		r = err_set(e, ERR_FAIL, "%s%s", sqlite3_errmsg(s->db),
 			    sqlite3_errcode(s->db) == SQLITE_AUTH ? ": only SELECT is allowed"
 			    : no_event && !s->reader
-				    ? ": a database has raw events if it was made by load --raw"
+				    ? ": a database has raw events if load --raw created it"
 				    : "");
 	} else if (!*ret) {
 		r = err_set(e, ERR_FAIL, "the query is empty");
@@ -124,7 +125,7 @@ static int prepare(struct question *s, sqlite3_stmt **ret, const char *sql, stru
 }
 
 /*
- * Which tables of the database the query opens, by its byte code: the authorizer is not told of
+ * Which tables of the database the query opens, by its byte code: the authorizer is not called for
  * those that only a USING names.
  */
 static int find_tables(struct question *s, const char *sql, bool *tables, bool *answers,
@@ -146,10 +147,11 @@ static int find_tables(struct question *s, const char *sql, bool *tables, bool *
 		    sqlite3_column_int(st, DATABASE) != 0)
 			continue;
 		*tables = true;
-		ret = db_int(s->db, &n, e,
-			     "SELECT count(*) FROM sqlite_schema WHERE rootpage = ? AND tbl_name IN"
-			     " ('metric', 'finding')",
-			     "i", (s64)sqlite3_column_int64(st, ROOT));
+		ret = db_int(
+			s->db, &n, e,
+			"SELECT count(*) FROM sqlite_schema WHERE rootpage = ? AND tbl_name IN"
+			" ('metric', 'finding', 'finding_value', 'cause', 'timeline', 'timeline_unit')",
+			"i", (s64)sqlite3_column_int64(st, ROOT));
 		*answers |= n > 0;
 	}
 	sqlite3_finalize(st);
@@ -328,8 +330,10 @@ static int run(int argc, char **argv, struct err *e)
 		ret = open_subject(&s, argv[first], e);
 	if (ret == 0) {
 		connect_own(s.db);
-		ret = ask(&s, words.data ? words.data : argv[first + 1], c.form, e);
+		ret = say_register(s.db, e);
 	}
+	if (ret == 0)
+		ret = ask(&s, words.data ? words.data : argv[first + 1], c.form, e);
 	if (ret == 0)
 		ret = damaged = is_damaged(&s, e);
 	sqlite3_close(s.db); /* ends the scans: their counts are whole */
@@ -343,7 +347,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_sql = {
 	.name = "sql",
 	.words = "RECORDING|DATABASE ['SELECT ...']",
-	.doc = "ask the tables and the raw events: see obs-schema(5)",
+	.doc = "query the tables and the raw events: see obs-schema(5)",
 	.opts = opts,
 	.run = run,
 };

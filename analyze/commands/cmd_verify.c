@@ -54,8 +54,8 @@ struct audit {
 	bool cut_out; /* of a longer run: its counters go on from a base, and were read under way */
 	struct idmap cpus; /* id -> struct cpu */
 	struct totals group[GROUP_MAX];
-	u64 wrong;    /* sums that do not hold */
-	bool locates; /* a recorder that tells when programs were missed */
+	u64 wrong;    /* sums that do not agree */
+	bool locates; /* the recorder records when programs were missed */
 };
 
 static struct cpu *cpu_of(struct audit *a, u32 id, struct err *e)
@@ -202,22 +202,21 @@ static int conclude(const struct audit *a, const struct reader *r, const struct 
 	share = seen ? 100.0 * lost / seen : 0;
 	if (a->cut_out)
 		printf("This is a part of a longer run: its sums cannot be checked against the "
-		       "counters of the kernel side; that blocks join was checked.\n");
+		       "counters of the kernel side; that blocks are contiguous was checked.\n");
 	if (!st->complete && st->sound)
-		printf("The recording is not whole: what was left of it was repaired.\n");
+		printf("The recording is not complete: it was repaired.\n");
 	else if (!st->complete)
-		printf("The recording was cut off: it has no index; %llu bytes belong to no "
-		       "whole block.\n",
+		printf("The recording is truncated: it has no index; %llu bytes belong to no complete block.\n",
 		       (unsigned long long)st->ignored);
 	if (st->damaged > st->duplicates)
-		printf("%llu of %llu blocks are damaged and were left out.\n",
+		printf("%llu of %llu blocks are damaged and were skipped.\n",
 		       (unsigned long long)(st->damaged - st->duplicates),
 		       (unsigned long long)st->blocks);
 	if (st->duplicates)
 		printf("%llu blocks are copies of blocks in the same file: each was read once.\n",
 		       (unsigned long long)st->duplicates);
 	if (st->gaps)
-		printf("%llu times blocks of a CPU do not join: parts of the recording are missing.\n",
+		printf("%llu times blocks of a CPU are not contiguous: parts of the recording are missing.\n",
 		       (unsigned long long)st->gaps);
 	printf("%s: %llu records in %llu blocks, %llu events lost (%.3f %%).\n",
 	       st->damaged || st->gaps || a->wrong ? "DAMAGED"
@@ -286,7 +285,7 @@ static int run(int argc, char **argv, struct err *e)
 const struct command command_verify = {
 	.name = "verify",
 	.words = "RECORDING",
-	.doc = "check that it is whole, and what was lost where",
+	.doc = "check that a recording is complete, and locate losses",
 	.opts = opts,
 	.run = run,
 };

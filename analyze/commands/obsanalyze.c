@@ -28,14 +28,14 @@ static void help(FILE *f)
 	const struct command *const *c;
 
 	fprintf(f, "Usage: obsanalyze COMMAND [OPTION]... FILE\n"
-		   "Says what a recording made by obsrec shows, on any machine.\n\nCommands:\n");
+		   "Analyzes recordings made by obsrec, on any machine.\n\nCommands:\n");
 	for (c = commands; *c; c++)
 		fprintf(f, "  %-8s %s\n", (*c)->name, (*c)->doc);
-	fprintf(f, "\nobsanalyze COMMAND --help tells the options of a command.\n"
+	fprintf(f, "\nobsanalyze COMMAND --help lists the options of a command.\n"
 		   "\nExit status: 0 done; 1 wrong usage or failure; 2 a program is missing here;\n"
 		   "3 the recording is damaged or was cut off, what could be read was used;\n"
 		   "4 too many events lost; 5 the recording is of another version;\n"
-		   "6 what is to be compared is not alike; 7 compare found what --fail-on names.\n"
+		   "6 the recordings are not comparable; 7 compare found what --fail-on names.\n"
 		   "See obsanalyze(1).\n");
 }
 

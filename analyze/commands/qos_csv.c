@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A user's own series: a CSV file whose first two columns are a time and a value. Times are
- * seconds after the begin of the recording, seconds since 1970, or like 2026-01-31T23:59:59.5Z.
+ * seconds after the start of the recording, seconds since 1970, or like 2026-01-31T23:59:59.5Z.
  * Lines whose time is none (a header) are ignored. The mean of each step is kept.
  */
 #include "ask.h"

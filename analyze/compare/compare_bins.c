@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is counted in time: CPU and run-queue time of processes, a turn or a second, and failed
- * calls. It is summed in fine bins, from which windows are made; bins in which events were
- * lost are left out.
+ * What is counted in time: CPU and run-queue time of processes, per request or per second, the
+ * share of time in which none of their threads is runnable, and failed calls. It is summed in fine
+ * bins, from which windows are made; bins in which events were lost are excluded.
  */
 #include "compare.h"
 
 #include "analyze/base/idmap.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BINS	     960
-#define WINDOWS	     20
 #define GROUPS_MOST  16 /* processes of one name are one group */
 #define CALLS_MOST   24
 #define THREADS_MOST 4000000
@@ -23,13 +21,14 @@
 #define NOT_YET	     "11, 115, 4, 512, 513, 514, 516" /* EAGAIN, EINPROGRESS, EINTR, restarts */
 
 struct group {
-	char name[COMPARE_SUBJECT];
-	bool turns; /* else seconds are what its time is divided by */
-	double run[BINS], runq[BINS], done[BINS];
+	struct compared_subject subject;
+	bool turns; /* else its time is divided by seconds */
+	s64 until;  /* a thread of it is runnable up to here */
+	double run[BINS], runq[BINS], done[BINS], busy[BINS], idle[BINS];
 };
 
 struct failing {
-	char name[COMPARE_SUBJECT];
+	struct compared_subject subject;
 	double calls[BINS], errors[BINS];
 };
 
@@ -79,7 +78,7 @@ static int read_groups(struct bins *b, sqlite3 *db, struct err *e)
 		" LEFT JOIN (SELECT pid, sum(run) AS run, sum(switches) AS s FROM thread GROUP BY pid) c"
 		" ON c.pid=p.pid WHERE c.s > 0 AND (turns >= ? OR run >= ?)"
 		" ORDER BY turns DESC, run DESC, p.pid LIMIT 256";
-	char name[COMPARE_SUBJECT];
+	struct compared_subject subject;
 	sqlite3_stmt *q;
 	size_t i;
 	int ret = db_query(&q, db, e, sql, "id", (s64)LEAST_TURNS, LEAST_CPU * b->m->duration);
@@ -87,17 +86,14 @@ static int read_groups(struct bins *b, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
-		const char *comm = db_text_or(q, 0, "?");
-
-		compare_strip(name, sizeof(name), comm);
-		for (i = 0; i < b->n_groups && strcmp(b->groups[i].name, name) != 0; i++)
+		compare_subject(&subject, COMPARE_PROCESS, db_text(q, 0), NULL, COMPARE_NO_PORT,
+				NULL);
+		for (i = 0; i < b->n_groups && !compare_same(&b->groups[i].subject, &subject); i++)
 			;
 		if (i == GROUPS_MOST)
 			continue;
-		if (i == b->n_groups) {
-			snprintf(b->groups[i].name, COMPARE_SUBJECT, "%s", name);
-			b->n_groups++;
-		}
+		b->groups[i].subject = subject;
+		b->n_groups += i == b->n_groups;
 		b->groups[i].turns |= sqlite3_column_int64(q, 2) >= LEAST_TURNS;
 		ret = idmap_put(&b->pids, sqlite3_column_int64(q, 1), &b->groups[i], THREADS_MOST,
 				e);
@@ -137,21 +133,35 @@ static void spread(const struct bins *b, double *sums, s64 ts, s64 dur)
 	}
 }
 
+/* Rows rise in time: what reaches beyond all before is time in which the group is not idle. */
+static void spread_busy(const struct bins *b, struct group *g, s64 ts, s64 dur)
+{
+	s64 from = ts > g->until ? ts : g->until;
+
+	if (ts + dur <= from)
+		return;
+	spread(b, g->busy, from, ts + dur - from);
+	g->until = ts + dur;
+}
+
 static int read_states(struct bins *b, sqlite3 *db, struct err *e)
 {
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e,
-			   "SELECT tid, ts, dur, state FROM thread_state WHERE state IN (?, ?, ?)",
+			   "SELECT tid, ts, dur, state FROM thread_state WHERE state IN (?, ?, ?)"
+			   " ORDER BY ts",
 			   "iii", (s64)SPAN_run, (s64)SPAN_woken, (s64)SPAN_preempted);
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		struct group *g = idmap_get(&b->threads, sqlite3_column_int64(q, 0));
+		s64 ts = sqlite3_column_int64(q, 1), dur = sqlite3_column_int64(q, 2);
 
-		if (g)
-			spread(b, sqlite3_column_int(q, 3) == SPAN_run ? g->run : g->runq,
-			       sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2));
+		if (!g)
+			continue;
+		spread(b, sqlite3_column_int(q, 3) == SPAN_run ? g->run : g->runq, ts, dur);
+		spread_busy(b, g, ts, dur);
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
@@ -181,16 +191,22 @@ static u64 call_key(s64 pid, s64 abi, s64 nr)
 	return (u64)pid << 32 | (u64)(abi & 0xff) << 24 | (u64)(nr & 0xffffff);
 }
 
+/* comm and system call of a row. */
+static void call_subject(struct compared_subject *ret, sqlite3_stmt *q)
+{
+	compare_subject(ret, COMPARE_CALL, db_text(q, 0), NULL, COMPARE_NO_PORT, db_text(q, 1));
+}
+
 /* The calls that failed most often, of processes with one name together. */
 static int choose_failing(struct bins *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
-		"SELECT p.comm || ' ' || coalesce(n.name, x.nr), x.pid, x.abi, x.nr"
+		"SELECT p.comm, coalesce(n.name, x.nr), x.pid, x.abi, x.nr"
 		" FROM (SELECT pid, abi, nr, sum(n) AS n FROM syscall_error WHERE error NOT IN (" NOT_YET
 		") GROUP BY pid, abi, nr) x"
 		" JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p ON p.pid=x.pid"
-		" LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1 LIMIT 256";
-	char name[COMPARE_SUBJECT];
+		" LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1, 2 LIMIT 256";
+	struct compared_subject subject;
 	sqlite3_stmt *q;
 	size_t i;
 	int ret = db_query(&q, db, e, sql, "");
@@ -198,18 +214,16 @@ static int choose_failing(struct bins *b, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
-		const char *text = db_text_or(q, 0, "?");
-
-		compare_strip(name, sizeof(name), text);
-		for (i = 0; i < b->n_calls && strcmp(b->calls[i].name, name) != 0; i++)
+		call_subject(&subject, q);
+		for (i = 0; i < b->n_calls && !compare_same(&b->calls[i].subject, &subject); i++)
 			;
 		if (i == CALLS_MOST)
 			continue;
-		snprintf(b->calls[i].name, COMPARE_SUBJECT, "%s", name);
+		b->calls[i].subject = subject;
 		b->n_calls += i == b->n_calls;
 		ret = idmap_put(&b->failing,
-				call_key(sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
-					 sqlite3_column_int64(q, 3)),
+				call_key(sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3),
+					 sqlite3_column_int64(q, 4)),
 				&b->calls[i], THREADS_MOST, e);
 	}
 	sqlite3_finalize(q);
@@ -242,14 +256,14 @@ static int read_failing(struct bins *b, sqlite3 *db, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* Calls that never failed: so that errors on the other side have something to stand beside. */
+/* Calls that never failed: the other side's errors are compared with 0. */
 static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
-		"SELECT p.comm || ' ' || coalesce(n.name, x.nr), x.n FROM syscall_stat x"
+		"SELECT p.comm, coalesce(n.name, x.nr), x.n FROM syscall_stat x"
 		" JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p ON p.pid=x.pid"
-		" LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1 LIMIT 256";
-	char name[COMPARE_SUBJECT];
+		" LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1, 2 LIMIT 256";
+	struct compared_subject subject;
 	struct sample *s;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "");
@@ -257,17 +271,15 @@ static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		const char *text = db_text_or(q, 0, "?");
-
-		compare_strip(name, sizeof(name), text);
-		if (compare_find(b->m, name, COMPARE_errors))
+		call_subject(&subject, q);
+		if (compare_find(b->m, &subject, COMPARE_errors))
 			continue;
-		s = compare_add(b->m, name, COMPARE_errors, e);
+		s = compare_add(b->m, &subject, COMPARE_errors, e);
 		if (!s) {
 			ret = ERR_FAIL;
 			break;
 		}
-		s->n = sqlite3_column_double(q, 1);
+		s->n = sqlite3_column_double(q, 2);
 		s->tau = NAN;
 	}
 	sqlite3_finalize(q);
@@ -277,23 +289,25 @@ static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
 /* ---- windows ---- */
 
 /* sum(num) / sum(den) over the bins without loss; den NULL: seconds. */
-static int put_ratio(struct bins *b, const char *subject, enum compare_metric metric,
-		     const double *num, const double *den, double scale, struct err *e)
+static int put_ratio(struct bins *b, const struct compared_subject *subject,
+		     enum compare_metric metric, const double *num, const double *den, double scale,
+		     struct err *e)
 {
-	double n[WINDOWS] = { 0 }, d[WINDOWS] = { 0 }, top = 0, bottom = 0, most = 0;
+	double n[COMPARE_WINDOWS] = { 0 }, d[COMPARE_WINDOWS] = { 0 }, top = 0, bottom = 0,
+	       most = 0;
 	struct sample *s = compare_add(b->m, subject, metric, e);
 	size_t i, k = 0, w;
 
 	if (!s)
 		return ERR_FAIL;
 	for (i = 0; i < BINS; i++) {
-		w = i * WINDOWS / BINS;
+		w = i * COMPARE_WINDOWS / BINS;
 		if (b->lost[i])
 			continue;
 		n[w] += num[i];
 		d[w] += den ? den[i] : b->bin;
 	}
-	for (w = 0; w < WINDOWS; w++) {
+	for (w = 0; w < COMPARE_WINDOWS; w++) {
 		top += n[w];
 		most = fmax(most, n[w]);
 		bottom += d[w];
@@ -314,24 +328,28 @@ static int put_ratio(struct bins *b, const char *subject, enum compare_metric me
 	return 0;
 }
 
-static int put_all(struct bins *b, struct err *e)
+static int put_samples_of(struct bins *b, struct err *e)
 {
-	size_t i;
+	size_t i, k;
 	int ret = 0;
 
 	for (i = 0; i < b->n_groups && ret == 0; i++) {
 		struct group *g = &b->groups[i];
 		const double *den = g->turns ? g->done : NULL;
 
-		ret = put_ratio(b, g->name, g->turns ? COMPARE_run_turn : COMPARE_run_share, g->run,
-				den, den ? 1 : 100, e);
+		for (k = 0; k < BINS; k++)
+			g->idle[k] = fmax(0, b->bin - g->busy[k]);
+		ret = put_ratio(b, &g->subject, g->turns ? COMPARE_run_request : COMPARE_run_share,
+				g->run, den, den ? 1 : 100, e);
 		if (ret == 0)
-			ret = put_ratio(b, g->name,
-					g->turns ? COMPARE_runq_turn : COMPARE_runq_share, g->runq,
-					den, den ? 1 : 100, e);
+			ret = put_ratio(b, &g->subject,
+					g->turns ? COMPARE_runq_request : COMPARE_runq_share,
+					g->runq, den, den ? 1 : 100, e);
+		if (ret == 0)
+			ret = put_ratio(b, &g->subject, COMPARE_idle, g->idle, NULL, 100, e);
 	}
 	for (i = 0; i < b->n_calls && ret == 0; i++)
-		ret = put_ratio(b, b->calls[i].name, COMPARE_errors, b->calls[i].errors,
+		ret = put_ratio(b, &b->calls[i].subject, COMPARE_errors, b->calls[i].errors,
 				b->calls[i].calls, 100, e);
 	return ret;
 }
@@ -359,7 +377,7 @@ int compare_bins(struct measured *m, sqlite3 *db, struct err *e)
 	if (ret == 0)
 		ret = read_failing(b, db, e);
 	if (ret == 0)
-		ret = put_all(b, e);
+		ret = put_samples_of(b, e);
 	if (ret == 0)
 		ret = put_sound(b, db, e);
 	idmap_free(&b->threads);

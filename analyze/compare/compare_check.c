@@ -1,48 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Are the recordings alike? What was recorded, on what machine, under which load, how completely.
- * What must be alike and is not refuses the comparison; the rest is said.
+ * Are the recordings comparable? What was recorded, on what machine, under which load, how
+ * completely. A difference that makes comparing meaningless refuses it; others are findings.
  */
 #include "compare.h"
 
 #include "analyze/base/number.h"
+#include "analyze/store/finding.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LOAD_NEAR    1.05 /* rates of turns that differ more are said */
-#define LOAD_FAR     2.0  /* and these refuse: another load is another question */
+#define LOAD_NEAR 1.05 /* rates of requests that differ more are reported */
+#define LOAD_FAR                                                                        \
+	2.0 /* more of it refuses: a higher load is another question; less is a finding \
+	     */
 #define LOSS_MOST    0.01
-#define LOSS_APART   3.0
-#define LOSS_LITTLE  0.001 /* less is alike whatever its ratio */
-#define LENGTH_APART 3.0
+#define LOSS_RATIO   3.0
+#define LOSS_LITTLE  0.001 /* less is comparable whatever its ratio */
+#define LENGTH_RATIO 3.0
 
-enum finding { ALIKE, DIFFERS, REFUSED };
+enum comparable { COMPARABLE, DIFFERS, REFUSED };
 
 struct check {
 	sqlite3 *db;
 	const struct sides *s;
-	struct buf *refused;
+	int refused;
 	struct err *e;
 };
 
-static int put(struct check *c, const char *what, const char *before, const char *after,
-	       enum finding f, const char *sentence)
-{
-	static const char *const words[] = { "alike", "differs", "refused" };
-	int ret;
+/* One row, and a finding unless comparable. unit NULL: the values are texts. */
+struct checked {
+	const char *what;
+	enum comparable verdict;
+	enum finding_kind kind;
+	const char *text[2];
+	const char *unit;
+	double number[2];
+};
 
-	if (f != ALIKE) {
-		before = *before ? before : "none";
-		after = *after ? after : "none";
+static int put(struct check *c, const struct checked *x)
+{
+	static const char *const words[] = { "comparable", "differs", "refused" };
+	struct value values[3] = { VALUE_TEXT("before", x->text[0]),
+				   VALUE_TEXT("after", x->text[1]),
+				   { 0 } };
+	struct finding f = { x->kind, x->verdict == REFUSED ? WARNING : NOTE, LIMIT,
+			     .sql = "SELECT * FROM comparability", .values = values };
+	char text[2][32];
+	s64 id = 0;
+	int i, ret = 0;
+
+	for (i = 0; i < 2; i++) {
+		if (x->unit) {
+			number_text(text[i], sizeof(text[i]), x->number[i], x->unit);
+			if (strcmp(x->unit, "%") == 0)
+				snprintf(text[i], sizeof(text[i]), "%.3g %%", x->number[i]);
+			values[i].text = NULL;
+			values[i].number = x->number[i];
+			values[i].unit = x->unit;
+		} else if (!*values[i].text) {
+			values[i].text = "none";
+		}
 	}
-	ret = db_insert(c->db, TABLE_comparability, c->e, "sssss", what, before, after, words[f],
-			f == ALIKE ? "" : sentence);
-	if (ret == 0 && f == REFUSED)
-		ret = buf_printf(c->refused, c->e, "%s%s (%.100s before, %.100s after)",
-				 c->refused->len ? "; " : "", sentence, before, after);
-	return ret;
+	if (x->verdict != COMPARABLE)
+		ret = finding_put(c->db, "compare", &f, &id, c->e);
+	c->refused += x->verdict == REFUSED;
+	if (ret < 0)
+		return ret;
+	return db_insert(c->db, TABLE_comparability, c->e, "ssssi", x->what,
+			 x->unit ? text[0] : x->text[0], x->unit ? text[1] : x->text[1],
+			 words[x->verdict], id);
 }
 
 /* What the recordings of a side have; more than one thing: "several". */
@@ -61,21 +90,17 @@ static int check_facts(struct check *c)
 	static const struct {
 		enum compare_fact fact;
 		const char *what;
-		enum finding otherwise;
-		const char *sentence;
+		enum comparable otherwise;
+		enum finding_kind kind;
 	} rows[] = {
-		{ FACT_groups, "groups", REFUSED, "other events were recorded" },
-		{ FACT_functions, "functions", REFUSED, "other functions were probed" },
-		{ FACT_machine, "architecture", REFUSED, "the processors are of another kind" },
-		{ FACT_cpus, "CPUs", REFUSED, "the hosts have another number of CPUs" },
-		{ FACT_targets, "targets", REFUSED,
-		  "one is of all processes, the other of chosen ones" },
-		{ FACT_kernel, "kernel", DIFFERS,
-		  "the kernel is another one, which can be a cause by itself" },
-		{ FACT_host, "host", DIFFERS,
-		  "the host is another one, which can be a cause by itself" },
-		{ FACT_obsrec, "obsrec", DIFFERS,
-		  "the recorder, and its cost, is another version" },
+		{ FACT_groups, "groups", REFUSED, FINDING_compare_groups },
+		{ FACT_functions, "functions", REFUSED, FINDING_compare_functions },
+		{ FACT_machine, "architecture", REFUSED, FINDING_compare_machine },
+		{ FACT_cpus, "CPUs", REFUSED, FINDING_compare_cpus },
+		{ FACT_targets, "targets", REFUSED, FINDING_compare_targets },
+		{ FACT_kernel, "kernel", DIFFERS, FINDING_compare_kernel },
+		{ FACT_host, "host", DIFFERS, FINDING_compare_host },
+		{ FACT_obsrec, "obsrec", DIFFERS, FINDING_compare_obsrec },
 	};
 	size_t i;
 	int ret = 0;
@@ -87,8 +112,8 @@ static int check_facts(struct check *c)
 
 		if (!*before && !*after)
 			continue;
-		ret = put(c, rows[i].what, before, after, same ? ALIKE : rows[i].otherwise,
-			  rows[i].sentence);
+		ret = put(c, &(struct checked){ rows[i].what, same ? COMPARABLE : rows[i].otherwise,
+						rows[i].kind, .text = { before, after } });
 	}
 	return ret;
 }
@@ -109,39 +134,33 @@ static int check_losses(struct check *c)
 {
 	double a = sum_lost(c->s, 0, true), b = sum_lost(c->s, 1, true);
 	double least = fmax(fmin(a, b), 1e-12);
-	char before[32], after[32];
-	enum finding f = ALIKE;
+	enum comparable v = a > 0 || b > 0 ? DIFFERS : COMPARABLE;
 
 	if (a > LOSS_MOST || b > LOSS_MOST ||
-	    (fmax(a, b) > LOSS_LITTLE && fmax(a, b) / least > LOSS_APART))
-		f = REFUSED;
-	else if (a > 0 || b > 0)
-		f = DIFFERS;
-	snprintf(before, sizeof(before), "%.3g %%", 100 * a);
-	snprintf(after, sizeof(after), "%.3g %%", 100 * b);
-	return put(c, "lost events", before, after, f,
-		   f == REFUSED ? "too many events were lost, or on one side only"
-				: "events were lost; what they touch is left out");
+	    (fmax(a, b) > LOSS_LITTLE && fmax(a, b) / least > LOSS_RATIO))
+		v = REFUSED;
+	return put(c, &(struct checked){ "lost events", v,
+					 v == REFUSED ? FINDING_compare_lost_much
+						      : FINDING_compare_lost,
+					 .unit = "%", .number = { 100 * a, 100 * b } });
 }
 
 static int check_lengths(struct check *c)
 {
-	double sum[2] = { 0, 0 }, apart;
-	char text[2][32];
+	double sum[2] = { 0, 0 }, ratio;
 	size_t i;
 	int side;
 
-	for (side = 0; side < 2; side++) {
+	for (side = 0; side < 2; side++)
 		for (i = 0; i < c->s->n[side]; i++)
 			sum[side] += (double)c->s->of[side][i].duration / c->s->n[side];
-		number_text(text[side], sizeof(text[side]), sum[side], "ns");
-	}
-	apart = fmax(sum[0], sum[1]) / fmax(fmin(sum[0], sum[1]), 1);
-	return put(c, "length", text[0], text[1], apart > LENGTH_APART ? DIFFERS : ALIKE,
-		   "one is much shorter: it has seen less of what happens seldom");
+	ratio = fmax(sum[0], sum[1]) / fmax(fmin(sum[0], sum[1]), 1);
+	return put(c, &(struct checked){ "length", ratio > LENGTH_RATIO ? DIFFERS : COMPARABLE,
+					 FINDING_compare_length, .unit = "ns",
+					 .number = { sum[0], sum[1] } });
 }
 
-/* All requests a second of a side: of turns, else of probed calls. */
+/* All requests per second of a side; else probed calls. */
 static double load_of(const struct sides *s, int side, enum compare_metric metric)
 {
 	double sum = 0;
@@ -156,10 +175,9 @@ static double load_of(const struct sides *s, int side, enum compare_metric metri
 
 static int check_load(struct check *c)
 {
-	enum compare_metric metric = COMPARE_turn_rate;
-	double a = load_of(c->s, 0, metric), b = load_of(c->s, 1, metric), apart;
-	char before[48], after[48];
-	enum finding f;
+	enum compare_metric metric = COMPARE_request_rate;
+	double a = load_of(c->s, 0, metric), b = load_of(c->s, 1, metric);
+	enum comparable v = COMPARABLE;
 
 	if (!(a > 0) && !(b > 0)) {
 		metric = COMPARE_call_rate;
@@ -168,25 +186,24 @@ static int check_load(struct check *c)
 	}
 	if (!(a > 0) && !(b > 0))
 		return 0;
-	apart = fmax(a, b) / fmax(fmin(a, b), 1e-9);
-	f = apart > LOAD_FAR ? REFUSED : apart > LOAD_NEAR ? DIFFERS : ALIKE;
-	snprintf(before, sizeof(before), "%.6g %s", a, compare_metrics[metric].name);
-	snprintf(after, sizeof(after), "%.6g %s", b, compare_metrics[metric].name);
-	return put(c, "load", before, after, f,
-		   f == REFUSED ? "the load is another one"
-				: "the load differs by more than 5 %: with more of it everything "
-				  "waits longer");
+	if (b > LOAD_FAR * a)
+		v = REFUSED;
+	else if (fmax(a, b) > LOAD_NEAR * fmin(a, b))
+		v = DIFFERS;
+	return put(c, &(struct checked){ compare_metrics[metric].name, v,
+					 v == REFUSED ? FINDING_compare_load_high
+						      : FINDING_compare_load,
+					 .unit = "", .number = { a, b } });
 }
 
 /* Recordings in which the level of durations changes mix phases. */
 static int check_steady(struct check *c)
 {
 	size_t unsteady[2] = { 0, 0 }, i, k;
-	char text[2][64];
 	bool moved;
 	int side;
 
-	for (side = 0; side < 2; side++) {
+	for (side = 0; side < 2; side++)
 		for (i = 0; i < c->s->n[side]; i++) {
 			const struct measured *m = &c->s->of[side][i];
 
@@ -194,24 +211,25 @@ static int check_steady(struct check *c)
 				moved |= m->shapes[k].levels > 1;
 			unsteady[side] += moved;
 		}
-		snprintf(text[side], sizeof(text[side]),
-			 unsteady[side] ? "changes of level" : "steady");
-	}
-	return put(c, "level", text[0], text[1], unsteady[0] || unsteady[1] ? DIFFERS : ALIKE,
-		   "durations change their level within a recording: the whole of it mixes phases");
+	return put(c, &(struct checked){ "level", unsteady[0] || unsteady[1] ? DIFFERS : COMPARABLE,
+					 FINDING_compare_unsteady,
+					 .text = { unsteady[0] ? "changes of level" : "steady",
+						   unsteady[1] ? "changes of level" : "steady" } });
 }
 
-static int check_whole(struct check *c)
+static int check_complete(struct check *c)
 {
 	size_t cut[2] = { 0, 0 }, i;
 	int side;
 
 	for (side = 0; side < 2; side++)
 		for (i = 0; i < c->s->n[side]; i++)
-			cut[side] += !c->s->of[side][i].whole;
-	return put(c, "completeness", cut[0] ? "cut or damaged" : "whole",
-		   cut[1] ? "cut or damaged" : "whole", cut[0] || cut[1] ? DIFFERS : ALIKE,
-		   "a recording is cut or damaged: what could be read was used");
+			cut[side] += !c->s->of[side][i].complete;
+	return put(c,
+		   &(struct checked){ "completeness", cut[0] || cut[1] ? DIFFERS : COMPARABLE,
+				      FINDING_compare_truncated,
+				      .text = { cut[0] ? "truncated or damaged" : "complete",
+						cut[1] ? "truncated or damaged" : "complete" } });
 }
 
 static int check_same(struct check *c)
@@ -225,8 +243,9 @@ static int check_same(struct check *c)
 
 			snprintf(id, sizeof(id), "%.8s", a);
 			if (*a && strcmp(a, c->s->of[1][k].facts[FACT_uuid]) == 0)
-				return put(c, "recording", id, id, DIFFERS,
-					   "the same recording is on both sides");
+				return put(c, &(struct checked){ "recording", DIFFERS,
+								 FINDING_compare_same,
+								 .text = { id, id } });
 		}
 	return 0;
 }
@@ -236,25 +255,26 @@ static int check_subjects(struct check *c)
 	size_t i, common = 0;
 
 	for (i = 0; i < c->s->of[0][0].n_samples; i++)
-		common += compare_find(&c->s->of[1][0], c->s->of[0][0].samples[i].subject,
+		common += compare_find(&c->s->of[1][0], &c->s->of[0][0].samples[i].subject,
 				       c->s->of[0][0].samples[i].metric) != NULL;
 	if (common)
 		return 0;
-	return put(c, "subjects", "", "", REFUSED,
-		   "no process, function or device is in both with enough work");
+	return put(c, &(struct checked){ "subjects", REFUSED, FINDING_compare_no_subject,
+					 .text = { "", "" } });
 }
 
-int compare_check(sqlite3 *db, const struct sides *s, struct buf *refused, struct err *e)
+int compare_check(sqlite3 *db, const struct sides *s, int *ret_refused, struct err *e)
 {
 	static int (*const checks[])(struct check * c) = {
-		check_facts, check_load,   check_losses, check_lengths,
-		check_whole, check_steady, check_same,	 check_subjects,
+		check_facts,	check_load,   check_losses, check_lengths,
+		check_complete, check_steady, check_same,   check_subjects,
 	};
-	struct check c = { db, s, refused, e };
+	struct check c = { db, s, 0, e };
 	size_t i;
 	int ret = 0;
 
 	for (i = 0; i < sizeof(checks) / sizeof(checks[0]) && ret == 0; i++)
 		ret = checks[i](&c);
+	*ret_refused = c.refused;
 	return ret;
 }

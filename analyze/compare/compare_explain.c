@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the extra time of a unit of work went, and which quantiles of durations moved. Both
- * sides are drawn again on their own: blocks of time of one recording, or recordings.
+ * Where the additional time of a request went, and which quantiles of durations moved. Means are
+ * estimated as compare_judge.c estimates ratios: from windows of time, widened by how far their
+ * level moves within a recording; with several recordings a side, from these. So explanation and
+ * verdict cannot contradict each other.
  */
 #include "compare.h"
-
-#include "analyze/causes/causes.h"
-#include "analyze/stats/stats_boot.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
@@ -14,196 +13,113 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPETITIONS 1000
-#define SUBJECTS    8 /* units explained */
-
-/* Mean times of a unit of one subject on one side, [N_CATEGORIES] is all of it. */
-struct means {
+/* Mean time per unit in one part. */
+struct mean {
 	double n;
-	double mean[N_CATEGORIES + 1];
-	struct estimate est[N_CATEGORIES + 1]; /* over recordings */
-	double *boot[N_CATEGORIES + 1];	       /* over blocks; NULL: none */
+	struct estimate est;
+	double wander; /* NAN: not known */
 };
 
-struct drawing_of {
-	const struct units **u; /* units of one subject: processes with one name */
-	size_t n;
-	int category;
-};
-
-static double sum_of(const struct unit_sums *s, int category)
+static const struct split *split_of(const struct measured *m, const struct compared_subject *s)
 {
-	double sum = 0;
-	int i;
+	size_t i;
 
-	if (category == N_CATEGORIES)
-		return s->wall;
-	for (i = 0; i < N_SPAN_STATES; i++)
-		sum += (int)category_of(i) == category ? s->spent[i] : 0;
-	return sum;
+	for (i = 0; i < m->n_splits; i++)
+		if (compare_same(&m->splits[i].subject, s))
+			return &m->splits[i];
+	return NULL;
 }
 
-/* The mean over the blocks that order names. */
-static double mean_of(const struct drawing_of *d, const size_t *order, size_t n)
+/* sum / count over the windows that have any, with the error that their deviations give. */
+static struct mean from_windows(const struct split *s, int part)
 {
-	double sum = 0, units = 0;
-	size_t i, k;
+	struct mean m = { s->n, { NAN, NAN, 0, false }, NAN };
+	double x[COMPARE_WINDOWS], sum = 0, squares = 0, off;
+	int w, k = 0;
 
-	for (i = 0; i < n; i++)
-		for (k = 0; k < d->n; k++) {
-			const struct unit_sums *s = &d->u[k]->blocks[order ? order[i] : i].all;
-
-			sum += sum_of(s, d->category);
-			units += s->n;
-		}
-	return units > 0 ? sum / units : NAN;
-}
-
-struct recorder_of_draws {
-	struct drawing_of d;
-	double *to;
-	size_t n;
-};
-
-/* stats_boot keeps no draws; the first call is the estimate itself. */
-static double keep_draw(void *arg, const size_t *order, size_t n)
-{
-	struct recorder_of_draws *r = arg;
-	double v = mean_of(&r->d, order, n);
-
-	r->to[r->n++] = v;
-	return v;
-}
-
-/* The units of the subject in one recording. */
-static size_t units_of(const struct measured *m, const char *subject, const struct units **ret)
-{
-	char name[COMPARE_SUBJECT];
-	size_t i, n = 0;
-
-	for (i = 0; i < m->n_units && n < UNIT_SUBJECTS; i++) {
-		compare_strip(name, sizeof(name), m->units[i].name);
-		if (strcmp(name, subject) == 0)
-			ret[n++] = &m->units[i];
+	for (w = 0; w < COMPARE_WINDOWS; w++) {
+		sum += s->sum[w][part];
+		if (s->count[w] > 0)
+			x[k++] = s->sum[w][part] / s->count[w];
 	}
-	return n;
+	m.est.value = s->n > 0 ? sum / s->n : NAN;
+	if (k < WINDOWS_LEAST)
+		return m;
+	for (w = 0; w < COMPARE_WINDOWS; w++) {
+		off = s->sum[w][part] - m.est.value * s->count[w];
+		squares += off * off;
+	}
+	m.est.error = sqrt(k / (k - 1.0) * squares) / s->n;
+	m.est.df = k - 1;
+	m.wander = stats_wander(x, k);
+	return m;
 }
 
-static int boot_side(struct means *ret, const struct units **u, size_t n, int category,
-		     struct err *e)
+static struct mean from_recordings(const struct sides *s, int side,
+				   const struct compared_subject *subject, int part)
 {
-	struct recorder_of_draws r = { { u, n, category }, NULL, 0 };
+	double x[COMPARE_SIDE_MOST];
+	struct mean m = { 0 };
+	size_t i, found = 0;
 
-	r.to = calloc(REPETITIONS + 1, sizeof(*r.to));
-	if (!r.to)
-		return err_set(e, ERR_FAIL, "out of memory for the bootstrap");
-	stats_boot(UNIT_BLOCKS, stats_boot_block(UNIT_BLOCKS), REPETITIONS, keep_draw, &r);
-	ret->boot[category] = r.to;
-	ret->mean[category] = r.to[0];
-	return 0;
+	for (i = 0; i < s->n[side]; i++) {
+		const struct split *one = split_of(&s->of[side][i], subject);
+
+		if (!one || !(one->n > 0))
+			continue;
+		m.n += one->n;
+		x[found++] = from_windows(one, part).est.value;
+	}
+	m.est = stats_mean_of(x, found);
+	m.wander = NAN;
+	return m;
 }
 
-static int means_of(struct means *ret, const struct sides *s, int side, const char *subject,
+static int put_part(sqlite3 *db, const struct sides *s, const struct split *like, int part,
 		    struct err *e)
 {
-	const struct units *u[UNIT_SUBJECTS];
-	double logs[COMPARE_SIDE_MOST];
-	size_t i, k, n, found;
-	int c, r = 0;
+	const char *name = part == PART_ALL ? "all" : category_names[part];
+	const char *says = part == PART_ALL ? "all of it" : category_says[part];
+	bool single = s->n[0] == 1 && s->n[1] == 1;
+	char text[COMPARE_TEXT];
+	struct mean m[2];
+	struct contrast c;
+	double pooled;
+	int side;
 
-	*ret = (struct means){ 0 };
-	for (c = 0; c <= N_CATEGORIES && r == 0; c++) {
-		for (found = 0, i = 0; i < s->n[side] && r == 0; i++) {
-			n = units_of(&s->of[side][i], subject, u);
-			for (k = 0; k < n && c == 0; k++)
-				ret->n += u[k]->n;
-			if (n && s->n[side] == 1)
-				r = boot_side(ret, u, n, c, e);
-			else if (n)
-				logs[found++] =
-					mean_of(&(struct drawing_of){ u, n, c }, NULL, UNIT_BLOCKS);
-		}
-		if (s->n[side] == 1)
-			continue;
-		ret->est[c] = stats_mean_of(logs, found);
-		ret->mean[c] = ret->est[c].value;
-	}
-	return r;
-}
-
-static void interval(const struct means *a, const struct means *b, int c, double *low, double *high)
-{
-	double diff[REPETITIONS];
-	struct contrast w;
-	size_t i, n = 0;
-
-	*low = *high = NAN;
-	if (!a->boot[c] || !b->boot[c]) {
-		w = stats_welch(&a->est[c], &b->est[c]);
-		*low = w.low;
-		*high = w.high;
-		return;
-	}
-	/* the same seed drew the blocks of both sides: paired backwards, draws are unlike */
-	for (i = 1; i <= REPETITIONS; i++) {
-		diff[n] = b->boot[c][REPETITIONS + 1 - i] - a->boot[c][i];
-		n += !isnan(diff[n]);
-	}
-	if (n < REPETITIONS / 2)
-		return;
-	gsl_sort(diff, 1, n);
-	*low = gsl_stats_quantile_from_sorted_data(diff, 1, n, 0.025);
-	*high = gsl_stats_quantile_from_sorted_data(diff, 1, n, 0.975);
-}
-
-static int put_subject(sqlite3 *db, const char *subject, const struct means *a,
-		       const struct means *b, struct err *e)
-{
-	double low, high;
-	int c, at, ret = 0;
-
-	for (at = 0; at <= N_CATEGORIES && ret == 0; at++) {
-		c = at == 0 ? N_CATEGORIES : at - 1; /* all of it first */
-		if (!(a->mean[c] > 0) && !(b->mean[c] > 0))
-			continue;
-		interval(a, b, c, &low, &high);
-		ret = db_insert(db, TABLE_excess, e, "sssddddddd", subject,
-				c == N_CATEGORIES ? "all" : category_names[c],
-				c == N_CATEGORIES ? "all of it" : category_says[c], a->mean[c],
-				b->mean[c], b->mean[c] - a->mean[c], low, high, a->n, b->n);
-	}
-	return ret;
-}
-
-static int explain_subject(sqlite3 *db, const struct sides *s, const char *subject, struct err *e)
-{
-	struct means m[2] = { 0 };
-	int side, c, ret = 0;
-
-	for (side = 0; side < 2 && ret == 0; side++)
-		ret = means_of(&m[side], s, side, subject, e);
-	if (ret == 0 && m[0].n > 0 && m[1].n > 0)
-		ret = put_subject(db, subject, &m[0], &m[1], e);
 	for (side = 0; side < 2; side++)
-		for (c = 0; c <= N_CATEGORIES; c++)
-			free(m[side].boot[c]);
-	return ret;
+		m[side] = single ? from_windows(split_of(&s->of[side][0], &like->subject), part)
+				 : from_recordings(s, side, &like->subject, part);
+	for (side = 0; side < 2 && single; side++)
+		compare_discount(&m[side].est, COMPARE_WINDOWS, &s->of[side][0], &like->subject,
+				 like->unit);
+	pooled = (m[0].wander + m[1].wander) / 2;
+	for (side = 0; side < 2 && pooled > 0; side++)
+		stats_widen(&m[side].est, pooled, COMPARE_WANDER_DF);
+	if (!(m[0].est.value > 0) && !(m[1].est.value > 0))
+		return 0;
+	c = stats_welch(&m[0].est, &m[1].est);
+	compare_subject_text(text, sizeof(text), &like->subject);
+	return db_insert(db, TABLE_excess, e, COMPARE_COLUMNS_FMT "ssssddddddd",
+			 COMPARE_COLUMNS(&like->subject), text, like->unit, name, says,
+			 m[0].est.value, m[1].est.value, c.diff, c.low, c.high, m[0].n, m[1].n);
 }
 
 static int put_excess(sqlite3 *db, const struct sides *s, struct err *e)
 {
-	char done[SUBJECTS][COMPARE_SUBJECT];
-	size_t i, k, n = 0, d;
-	int ret = 0;
+	const struct measured *first = &s->of[0][0];
+	const struct split *other;
+	size_t i;
+	int part, ret = 0;
 
-	for (i = 0; i < s->n[0]; i++)
-		for (k = 0; k < s->of[0][i].n_units && n < SUBJECTS && ret == 0; k++) {
-			compare_strip(done[n], sizeof(done[n]), s->of[0][i].units[k].name);
-			for (d = 0; d < n && strcmp(done[d], done[n]) != 0; d++)
-				;
-			if (d == n)
-				ret = explain_subject(db, s, done[n++], e);
-		}
+	for (i = 0; i < first->n_splits && ret == 0; i++) {
+		other = split_of(&s->of[1][0], &first->splits[i].subject);
+		if (!other || !(other->n > 0) || !(first->splits[i].n > 0))
+			continue;
+		ret = put_part(db, s, &first->splits[i], PART_ALL, e);
+		for (part = 0; part < PART_ALL && ret == 0; part++)
+			ret = put_part(db, s, &first->splits[i], part, e);
+	}
 	return ret;
 }
 
@@ -214,7 +130,7 @@ static const struct shape *same_shape(const struct measured *m, const struct sha
 	size_t i;
 
 	for (i = 0; i < m->n_shapes; i++)
-		if (strcmp(m->shapes[i].subject, like->subject) == 0 &&
+		if (compare_same(&m->shapes[i].subject, &like->subject) &&
 		    strcmp(m->shapes[i].what, like->what) == 0)
 			return &m->shapes[i];
 	return NULL;
@@ -255,9 +171,11 @@ static int put_shift(sqlite3 *db, const struct sides *s, const struct shape *lik
 {
 	const struct shape *b = same_shape(&s->of[1][0], like);
 	struct estimate before, after;
+	char text[COMPARE_TEXT];
 	struct contrast c;
 	int i, ret = 0;
 
+	compare_subject_text(text, sizeof(text), &like->subject);
 	for (i = 0; i < SHAPE_POINTS && ret == 0; i++) {
 		if (fmin(like->n, b->n) * (1 - compare_shape_at[i]) < 10)
 			break;
@@ -266,7 +184,8 @@ static int put_shift(sqlite3 *db, const struct sides *s, const struct shape *lik
 		c = stats_welch(&before, &after);
 		if (s->n[0] == 1 && s->n[1] == 1)
 			shift_interval(like, b, i, &c);
-		ret = db_insert(db, TABLE_shift, e, "ssdddddd", like->subject, like->what,
+		ret = db_insert(db, TABLE_shift, e, COMPARE_COLUMNS_FMT "ssdddddd",
+				COMPARE_COLUMNS(&like->subject), text, like->what,
 				compare_shape_at[i], before.value, after.value, c.diff, c.low,
 				c.high);
 	}
@@ -275,16 +194,18 @@ static int put_shift(sqlite3 *db, const struct sides *s, const struct shape *lik
 
 static int put_cdf(sqlite3 *db, const struct sides *s, const struct shape *like, struct err *e)
 {
+	char text[COMPARE_TEXT];
 	int side, i, ret = 0;
 	size_t k;
 
+	compare_subject_text(text, sizeof(text), &like->subject);
 	for (side = 0; side < 2; side++)
 		for (k = 0; k < s->n[side]; k++) {
 			const struct shape *x = same_shape(&s->of[side][k], like);
 
 			for (i = 0; x && i < CDF_POINTS && ret == 0; i++)
-				ret = db_insert(db, TABLE_cdf, e, "sssidd", like->subject,
-						like->what, side ? "after" : "before", (s64)k + 1,
+				ret = db_insert(db, TABLE_cdf, e, "sssidd", text, like->what,
+						side ? "after" : "before", (s64)k + 1,
 						compare_cdf_at(i), x->cdf[i]);
 		}
 	return ret;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Durations of turns, calls and block requests: their quantiles by window, their distribution. */
+/*
+ * Durations of requests (from arrival: queueing and service), of service alone, of calls and of
+ * block requests: their quantiles by window, their distribution.
+ */
 #include "compare.h"
 
-#include "analyze/stats/stats_change.h"
+#include "analyze/stats/stats_levels.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
@@ -16,8 +19,10 @@
 #define SOURCES_MOST 64
 #define BLOCK_TAUS   3	 /* length of a bootstrap's block */
 #define LEVEL_STEPS  60	 /* windows in which changes of level are looked for */
-#define LEVEL_NEAR   1.2 /* levels less apart are one */
+#define LEVEL_NEAR   1.2 /* closer levels are one */
 #define LEVEL_SHORT  6	 /* windows of one level */
+#define LEVEL_PARTS  3
+#define LEVEL_P	     0.001
 
 const double compare_shape_at[SHAPE_POINTS] = { 0.1, 0.2, 0.3, 0.4,  0.5,  0.6,
 						0.7, 0.8, 0.9, 0.95, 0.99, 0.999 };
@@ -37,36 +42,36 @@ struct point {
 };
 
 struct series {
-	char subject[COMPARE_SUBJECT];
-	char process[COMPARE_SUBJECT]; /* of a service */
+	struct compared_subject subject;
 	struct point *v;
 	size_t n, seen;
 	unsigned int every;
 };
 
 struct kind {
-	const char *what;
-	const char *subjects;	   /* id, name, process of a service; at most SOURCES_MOST */
+	const char *subjects;	   /* id, then a subject; at most SOURCES_MOST */
 	const char *rows;	   /* id, end, duration */
-	enum compare_metric first; /* p50; p90 and p99 follow */
+	enum compare_metric first; /* of its quantiles */
 	enum compare_metric rate;  /* N_COMPARE_METRICS: none */
 };
 
+#define SERVICES                                                                                      \
+	"SELECT s.id, 0, (SELECT comm FROM process p WHERE p.pid=s.pid ORDER BY start DESC LIMIT 1)," \
+	" s.kind, nullif(s.port, 0), NULL FROM service s WHERE s.kind<>'function' AND s.turns>=30"    \
+	" ORDER BY s.turns DESC, s.id LIMIT 64"
+
 static const struct kind kinds[] = {
-	{ "turn",
-	  "SELECT id, name, substr(name, 1, instr(name, '[' || pid || ']') - 1) FROM service WHERE kind<>'function' AND turns>=30"
-	  " ORDER BY turns DESC, id LIMIT 64",
-	  "SELECT service, ts + dur, dur FROM turn WHERE NOT lossy", COMPARE_turn_p50,
-	  COMPARE_turn_rate },
-	{ "call",
-	  "SELECT s.id, s.function, '' FROM call_stat c JOIN site s ON s.id=c.site WHERE c.n>=30"
-	  " ORDER BY c.total DESC, s.id LIMIT 64",
+	{ SERVICES, "SELECT service, ts + dur, dur + queued FROM turn WHERE NOT lossy",
+	  COMPARE_request_p50, COMPARE_request_rate },
+	{ SERVICES, "SELECT service, ts + dur, dur FROM turn WHERE NOT lossy", COMPARE_service_p50,
+	  N_COMPARE_METRICS },
+	{ "SELECT s.id, 3, NULL, NULL, NULL, s.function FROM call_stat c JOIN site s ON s.id=c.site"
+	  " WHERE c.n>=30 ORDER BY c.total DESC, s.id LIMIT 64",
 	  "SELECT site, ts + dur, dur FROM call WHERE dur IS NOT NULL AND NOT lossy",
 	  COMPARE_call_p50, COMPARE_call_rate },
-	{ "block",
-	  "SELECT b.dev << 8 | b.op & 255, coalesce(d.name, 'device ' || b.dev) || CASE b.op & 255"
-	  " WHEN 0 THEN ' read' WHEN 1 THEN ' write' WHEN 2 THEN ' flush' WHEN 3 THEN ' discard'"
-	  " ELSE ' operation ' || (b.op & 255) END, ''"
+	{ "SELECT b.dev << 8 | b.op & 255, 4, NULL, CASE b.op & 255 WHEN 0 THEN 'read' WHEN 1 THEN 'write'"
+	  " WHEN 2 THEN 'flush' WHEN 3 THEN 'discard' ELSE 'other' END, NULL,"
+	  " coalesce(d.name, 'device ' || b.dev)"
 	  " FROM block_io b LEFT JOIN disk d ON d.dev=b.dev GROUP BY 1 HAVING count(b.dur)>=30"
 	  " ORDER BY count(b.dur) DESC, 1 LIMIT 64",
 	  "SELECT dev << 8 | op & 255, ts + dur, dur FROM block_io WHERE dur IS NOT NULL",
@@ -84,17 +89,14 @@ struct reading {
 	size_t n_sources;
 };
 
-static struct series *series_of(struct reading *r, const char *name, const char *process)
+static struct series *series_of(struct reading *r, const struct compared_subject *subject)
 {
-	char subject[COMPARE_SUBJECT];
 	size_t i;
 
-	compare_strip(subject, sizeof(subject), name);
 	for (i = 0; i < r->n_series; i++)
-		if (strcmp(r->series[i].subject, subject) == 0)
+		if (compare_same(&r->series[i].subject, subject))
 			return &r->series[i];
-	snprintf(r->series[i].subject, COMPARE_SUBJECT, "%s", subject);
-	compare_strip(r->series[i].process, COMPARE_SUBJECT, process);
+	r->series[i].subject = *subject;
 	r->series[i].every = 1;
 	r->n_series++;
 	return &r->series[i];
@@ -102,17 +104,16 @@ static struct series *series_of(struct reading *r, const char *name, const char 
 
 static int read_sources(struct reading *r, sqlite3 *db, struct err *e)
 {
+	struct compared_subject subject;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, r->kind->subjects, "");
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0 && r->n_sources < SOURCES_MOST) {
-		const char *name = db_text_or(q, 1, "?");
-		const char *process = db_text(q, 2);
-
+		compare_subject_row(&subject, q, 1);
 		r->sources[r->n_sources].id = sqlite3_column_int64(q, 0);
-		r->sources[r->n_sources++].series = series_of(r, name, process);
+		r->sources[r->n_sources++].series = series_of(r, &subject);
 	}
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
@@ -200,7 +201,7 @@ static void put_rate(const struct ordered *o, struct sample *s)
 	size_t i;
 
 	k = span > 0 ? k : 0;
-	for (i = 1; i < o->n && k; i++) { /* the first begins the time */
+	for (i = 1; i < o->n && k; i++) { /* the first one starts the time */
 		w = (int)((o->ts[i] - o->ts[0]) / span * k);
 		num[w < k ? w : k - 1] += o->scale;
 	}
@@ -214,22 +215,37 @@ static void put_rate(const struct ordered *o, struct sample *s)
 	s->wander = compare_wander(num, den, k);
 }
 
-/* Where the level changes, and by how much. */
-static void put_levels(struct shape *s, const double *steps, int n)
+/*
+ * Where the level changes, and by how much: in at most LEVEL_PARTS parts, the segmentation that
+ * causes use for windows, each edge proved against what scatters around the levels.
+ */
+static void put_levels(struct shape *s, const double *steps, size_t n)
 {
-	size_t changes[CHANGES_MAX],
-		k = stats_changes(steps, n, log(LEVEL_NEAR), LEVEL_SHORT, changes);
-	double level, low = INFINITY, high = -INFINITY;
-	size_t i, from = 0, to;
+	size_t edge[LEVELS_MAX + 1], k, i;
+	double level, low, high, last = 0;
+	struct scatter left;
+	bool proved;
 
-	s->levels = 1 + (int)k;
-	for (i = 0; i <= k && k; i++, from = to) {
-		to = i < k ? changes[i] : (size_t)n;
-		level = gsl_stats_mean(steps + from, 1, to - from);
-		low = fmin(low, level);
-		high = fmax(high, level);
+	for (s->levels = 1, k = 2; k <= LEVEL_PARTS; k++) {
+		if (!stats_levels_cut(steps, n, 1, k, LEVEL_SHORT, edge))
+			break;
+		left = stats_levels_scatter(steps, n, edge, k);
+		low = INFINITY;
+		high = -INFINITY;
+		for (proved = true, i = 0; i < k; i++, last = level) {
+			level = gsl_stats_mean(steps + edge[i], 1, edge[i + 1] - edge[i]);
+			low = fmin(low, level);
+			high = fmax(high, level);
+			proved &= i == 0 ||
+				  (fabs(level - last) >= log(LEVEL_NEAR) &&
+				   stats_levels_p(&left, level - last, edge[i] - edge[i - 1],
+						  edge[i + 1] - edge[i]) < LEVEL_P);
+		}
+		if (!proved)
+			continue;
+		s->levels = (int)k;
+		s->range = high - low;
 	}
-	s->apart = k ? high - low : 0;
 }
 
 static int put_shape(struct measured *m, const struct reading *r, const struct series *v,
@@ -244,9 +260,10 @@ static int put_shape(struct measured *m, const struct reading *r, const struct s
 		return err_set(e, ERR_FAIL, "out of memory for distributions");
 	m->shapes = grown;
 	s = &grown[m->n_shapes++];
-	*s = (struct shape){ .what = r->kind->what, .n = o->n * o->scale, .tau = o->tau };
-	snprintf(s->subject, sizeof(s->subject), "%s", v->subject);
-	snprintf(s->process, sizeof(s->process), "%s", v->process);
+	*s = (struct shape){ .subject = v->subject,
+			     .what = compare_metrics[r->kind->first].what,
+			     .n = o->n * o->scale,
+			     .tau = o->tau };
 	s->boot = malloc(bytes);
 	if (!s->boot)
 		return err_set(e, ERR_FAIL, "out of memory for distributions");
@@ -269,16 +286,19 @@ static int put_series(struct measured *m, const struct reading *r, const struct 
 		      const struct ordered *o, struct err *e)
 {
 	struct sample *s;
+	const char *what = compare_metrics[r->kind->first].what;
 	int i;
 
-	for (i = 0; i < 3; i++) {
-		s = compare_add(m, v->subject, r->kind->first + i, e);
+	for (i = r->kind->first;
+	     compare_metrics[i].form == FORM_QUANTILE && strcmp(compare_metrics[i].what, what) == 0;
+	     i++) {
+		s = compare_add(m, &v->subject, i, e);
 		if (!s)
 			return ERR_FAIL;
 		put_quantile(o, s);
 	}
 	if (r->kind->rate < N_COMPARE_METRICS) {
-		s = compare_add(m, v->subject, r->kind->rate, e);
+		s = compare_add(m, &v->subject, r->kind->rate, e);
 		if (!s)
 			return ERR_FAIL;
 		put_rate(o, s);

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One recording, measured: facts, samples, distributions, units of work. */
+/* One recording, measured: facts, then the parts in their files. */
 #include "compare.h"
 
 #include "analyze/store/fact.h"
 #include "format/escape.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const struct compare_desc compare_metrics[N_COMPARE_METRICS] = {
-#define METRIC(id, name, unit, quantile, higher, lower) \
-	{ name,	  unit,	 quantile,                      \
-	  higher, lower, COMPARE_##id <= COMPARE_turn_p99 || COMPARE_##id == COMPARE_turn_rate },
-#include "compare.def"
-#undef METRIC
-};
 
 /* Where the facts come from; one row, one column. */
 static const char *const fact_sql[N_COMPARE_FACTS] = {
@@ -37,69 +27,6 @@ static const char *const fact_sql[N_COMPARE_FACTS] = {
 		" (WHERE key='duration_ns') || ' ' || max(value) FILTER (WHERE key='file_bytes')"
 		" FROM recording",
 };
-
-void compare_strip(char *ret, size_t size, const char *name)
-{
-	struct buf safe = { 0 };
-	size_t n = 0, digits;
-	const char *at;
-
-	escape_add(&safe, ESCAPE_TEXT, name, strlen(name), NULL);
-	for (at = safe.data ? safe.data : ""; *at && n + 1 < size;) {
-		digits = *at == '[' ? strspn(at + 1, "0123456789") : 0;
-		if (digits && at[digits + 1] == ']')
-			at += digits + 2;
-		else
-			ret[n++] = *at++;
-	}
-	if ((*at & 0xc0) == 0x80) { /* no half characters */
-		while (n && (ret[n - 1] & 0xc0) == 0x80)
-			n--;
-		n -= n > 0;
-	}
-	ret[n] = '\0';
-	buf_free(&safe);
-}
-
-struct sample *compare_add(struct measured *m, const char *subject, enum compare_metric metric,
-			   struct err *e)
-{
-	struct sample *grown = realloc(m->samples, (m->n_samples + 1) * sizeof(*grown)), *s;
-
-	if (!grown) {
-		err_set(e, ERR_FAIL, "out of memory for metrics");
-		return NULL;
-	}
-	m->samples = grown;
-	s = &grown[m->n_samples++];
-	*s = (struct sample){ .metric = metric, .wander = NAN };
-	snprintf(s->subject, sizeof(s->subject), "%s", subject);
-	return s;
-}
-
-const struct sample *compare_find(const struct measured *m, const char *subject,
-				  enum compare_metric metric)
-{
-	size_t i;
-
-	for (i = 0; i < m->n_samples; i++)
-		if (m->samples[i].metric == metric && strcmp(m->samples[i].subject, subject) == 0)
-			return &m->samples[i];
-	return NULL;
-}
-
-double compare_wander(const double *num, const double *den, size_t k)
-{
-	double x[WINDOWS_MOST];
-	size_t i;
-
-	for (i = 0; i < k && i < WINDOWS_MOST; i++) {
-		if (!(num[i] > 0) || !(den[i] > 0))
-			return NAN;
-		x[i] = log(num[i] / den[i]);
-	}
-	return stats_wander(x, i);
-}
 
 static int read_facts(struct measured *m, sqlite3 *db, struct err *e)
 {
@@ -130,7 +57,7 @@ static int read_facts(struct measured *m, sqlite3 *db, struct err *e)
 
 static int read_extent(struct measured *m, sqlite3 *db, struct err *e)
 {
-	s64 seen = 0, lost = 0;
+	s64 seen = 0, lost = 0, all = 0;
 	int ret = db_int(db, &m->duration, e, "SELECT value FROM recording WHERE key='duration_ns'",
 			 "");
 
@@ -140,9 +67,13 @@ static int read_extent(struct measured *m, sqlite3 *db, struct err *e)
 		ret = db_int(db, &lost, e, "SELECT sum(lost) FROM coverage", "");
 	if (ret == 0)
 		ret = fact_whole(db, e);
+	if (ret >= 0 &&
+	    db_int(db, &all, e, "SELECT value='all' FROM recording WHERE key='targets'", "") < 0)
+		ret = ERR_FAIL;
+	m->chosen = !all;
 	m->seen = seen;
 	m->lost = lost;
-	m->whole = ret == 1;
+	m->complete = ret == 1;
 	return ret < 0 ? ret : 0;
 }
 
@@ -159,9 +90,11 @@ int compare_read(struct measured *m, const char *path, sqlite3 *db, struct err *
 	if (ret == 0)
 		ret = compare_latencies(m, db, e);
 	if (ret == 0)
-		ret = compare_bins(m, db, e);
+		ret = compare_requests(m, db, e);
 	if (ret == 0)
-		ret = units_read(db, m->duration, &m->units, &m->n_units, e);
+		ret = compare_splits(m, db, e);
+	if (ret == 0)
+		ret = compare_bins(m, db, e);
 	if (ret < 0)
 		compare_free(m);
 	return ret;
@@ -177,6 +110,6 @@ void compare_free(struct measured *m)
 		free(m->shapes[i].boot);
 	free(m->samples);
 	free(m->shapes);
-	free(m->units);
+	free(m->splits);
 	*m = (struct measured){ 0 };
 }

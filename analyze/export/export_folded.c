@@ -36,7 +36,7 @@ static const char thread_sql[] =
 	" owner AS (SELECT pid, comm || '[' || pid || ']' AS name, max(start) FROM process"
 	" GROUP BY pid)"
 	" SELECT coalesce(o.name, 'process ' || n.pid), coalesce(n.name, '[' || s.tid || ']'),"
-	" CASE WHEN NOT t.off THEN 'on CPU' WHEN t.name IN ('woken', 'preempted')"
+	" CASE WHEN NOT t.off THEN 'on CPU' WHEN t.category='runq'"
 	" THEN 'run queue' ELSE 'off CPU' END, CASE WHEN t.off THEN t.name END,"
 	" c.name, CASE WHEN s.waker THEN 'woken by ' || coalesce(w.name, '[' || s.waker || ']')"
 	" WHEN s.context THEN 'woken by an interrupt' END, s.ns"
@@ -171,7 +171,7 @@ static int gather(struct stacks *st, sqlite3 *db, struct err *e)
 	static const char sql[] =
 		"SELECT c.ts, c.dur, c.tid, (SELECT pid FROM thread t"
 		" WHERE t.tid = c.tid ORDER BY start DESC LIMIT 1), c.site"
-#define STATE(id, name, off, doc) ", c." #name
+#define STATE(id, name, ...) ", c." #name
 #include "analyze/store/waits.def"
 #undef STATE
 		" FROM call c WHERE c.dur IS NOT NULL ORDER BY c.tid, c.ts, c.depth";
@@ -212,7 +212,7 @@ static int put_node(struct sink *out, const struct stacks *st, u32 node, const c
 		    sqlite3_stmt *site, sqlite3_stmt *owner, struct err *e)
 {
 	static const char *const names[] = {
-#define STATE(id, name, off, doc) [id] = #name,
+#define STATE(id, name, ...) [id] = #name,
 #include "analyze/store/waits.def"
 #undef STATE
 	};

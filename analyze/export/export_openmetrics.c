@@ -8,8 +8,8 @@
  *   seconds          the same, ns           printed as seconds
  *   histogram        ..., high, n, sum      a row a bucket, by high; sum NULL: not known; ns
  *
- * ts is ns since the begin of the recording and becomes the time of day; without it a sample
- * stands at the end of the recording. Every sample has a time: promtool can then make blocks of it.
+ * ts is ns since the start of the recording and becomes the time of day; without it a sample
+ * is at the end of the recording. Every sample has a time: promtool can then make blocks of it.
  */
 #include "export.h"
 
@@ -49,7 +49,7 @@ static const struct family {
 	enum shape shape;
 	const char *sql;
 } families[] = {
-	{ "obs_recording", "", "what was recorded, and how whole it is", INFO,
+	{ "obs_recording", "", "what was recorded, and how complete it is", INFO,
 	  "SELECT max(value) FILTER (WHERE key='host') AS host,"
 	  " max(value) FILTER (WHERE key='kernel') AS kernel,"
 	  " max(value) FILTER (WHERE key='uuid') AS uuid,"
@@ -274,7 +274,7 @@ int export_openmetrics(struct sink *out, sqlite3 *db, struct err *e)
 {
 	struct exposition x = { .out = out, .db = db, .e = e };
 	size_t i;
-	/* the begin of the recording by the clock of the host, to the millisecond */
+	/* the start of the recording by the clock of the host, to the millisecond */
 	int ret = db_int(db, &x.begin, e,
 			 "SELECT CAST(strftime('%s', value) AS INT) * 1000000000 +"
 			 " CAST(substr(value, 21, 3) AS INT) * 1000000"

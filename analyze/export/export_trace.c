@@ -355,7 +355,7 @@ static int on_loss(struct trace *t, sqlite3_stmt *s)
 
 static int on_window(struct trace *t, sqlite3_stmt *s)
 {
-	static const char *const names[] = { "turns a second", "sends a second" };
+	static const char *const names[] = { "turns per second", "sends per second" };
 	s64 pid = sqlite3_column_int64(s, 1);
 	int i, ret = 0;
 
@@ -403,7 +403,7 @@ static const struct {
 	  " ORDER BY 1, 2" },
 };
 
-/* What a viewer does not show, but whoever opens the file can read: which recording, how whole. */
+/* What no viewer shows, but the file contains: which recording, and how complete. */
 static int put_head(struct trace *t)
 {
 	static const char *const keys[] = { "host", "kernel", "start", "command", "obsrec" };

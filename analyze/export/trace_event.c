@@ -26,7 +26,7 @@ void trace_open(struct trace_writer *w, char phase, s64 pid, s64 tid, s64 ts)
 	    (long long)pid, (long long)tid);
 	w->any = true;
 	w->args = false;
-	/* the format counts microseconds; three digits behind the point keep the nanoseconds */
+	/* the format counts microseconds; three digits after the point keep the nanoseconds */
 	ts = ts > 0 ? ts : 0;
 	if (phase != 'M')
 		ADD(w, ",\"ts\":%lld.%03lld", (long long)(ts / 1000), (long long)(ts % 1000));

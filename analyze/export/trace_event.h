@@ -2,7 +2,7 @@
 /*
  * Events of Chrome's trace event format, as JSON: what ui.perfetto.dev, chrome://tracing and
  * speedscope read. An event is trace_open, then any of the others, then trace_close. A failure
- * is kept and told by trace_close; until then the calls do nothing.
+ * is kept and returned by trace_close; until then the calls do nothing.
  */
 #ifndef OBS_TRACE_EVENT_H
 #define OBS_TRACE_EVENT_H
@@ -13,7 +13,7 @@
 struct trace_writer {
 	struct sink *out;
 	struct err *e;
-	int failed; /* negative: see e; 1: nobody reads any more */
+	int failed; /* negative: see e; 1: the reader is gone */
 	bool any;   /* an event was written: the next needs a comma */
 	bool args;  /* the present event has an argument */
 };
@@ -24,7 +24,7 @@ void trace_name(struct trace_writer *w, const char *name);
 void trace_words(struct trace_writer *w, const char *json); /* our own, as it is */
 void trace_arg(struct trace_writer *w, const char *key, s64 value);
 void trace_arg_text(struct trace_writer *w, const char *key, const char *text);
-/* 0; 1: nobody reads any more; negative: failed. */
+/* 0; 1: the reader is gone; negative: failed. */
 int trace_close(struct trace_writer *w);
 
 /* What a process or a track is called, and its place (smaller is higher). */

@@ -29,7 +29,7 @@ struct track {
 /*
  * Ends what is over and begins a slice, clipped to the one it lies in; slices of a track come in
  * order of ts, outer ones first. The event is left open for arguments: 0, then trace_close. 1:
- * too many are open, nothing was begun. Negative: failed.
+ * too many are open, nothing was started. Negative: failed.
  */
 int track_begin(struct trace_writer *w, struct track *k, struct span span, const char *name);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What compare put into its tables, as cells. */
+/* The tables of a comparison as cells, its findings as labelled lines. */
 #include "compare_cells.h"
 
 #include "analyze/base/number.h"
+#include "analyze/store/finding.h"
 #include "format/escape.h"
 #include "render.h"
 
@@ -85,7 +86,7 @@ static void value(struct cells *t, int column, sqlite3_stmt *q, int from, const 
 	cell(t, column, "%s", text);
 }
 
-/* "+12.0 us (+10.1 us .. +14.0 us)" */
+/* "+12.0 us (+10.1 us..+14.0 us)" */
 static void moved(struct cells *t, int column, sqlite3_stmt *q, int from)
 {
 	char text[3][32];
@@ -96,9 +97,22 @@ static void moved(struct cells *t, int column, sqlite3_stmt *q, int from)
 	if (isnan(number_of(q, from + 1)))
 		cell(t, column, "%s", text[0]);
 	else
-		cell(t, column, "%s%s (%s%s .. %s%s)", number_of(q, from) > 0 ? "+" : "", text[0],
+		cell(t, column, "%s%s (%s%s..%s%s)", number_of(q, from) > 0 ? "+" : "", text[0],
 		     number_of(q, from + 1) > 0 ? "+" : "", text[1],
 		     number_of(q, from + 2) > 0 ? "+" : "", text[2]);
+}
+
+/* "x1.49 (1.43..1.55)"; what is not finite is left out. */
+static void ratio(struct cells *t, int column, sqlite3_stmt *q, int from)
+{
+	if (isnan(number_of(q, from + 2)))
+		cell(t, column, "> x%.2f", number_of(q, from + 1));
+	else if (number_of(q, from) < 10)
+		cell(t, column, "x%.2f (%.2f..%.2f)", number_of(q, from), number_of(q, from + 1),
+		     number_of(q, from + 2));
+	else
+		cell(t, column, "x%.3g (%.3g..%.4g)", number_of(q, from), number_of(q, from + 1),
+		     number_of(q, from + 2));
 }
 
 static void fill_change(struct cells *t, sqlite3_stmt *q)
@@ -112,8 +126,7 @@ static void fill_change(struct cells *t, sqlite3_stmt *q)
 	if (isnan(number_of(q, 6)))
 		cell(t, 4, "-");
 	else
-		cell(t, 4, "%.3f (%.3f .. %.3f)", number_of(q, 5), number_of(q, 6),
-		     number_of(q, 7));
+		ratio(t, 4, q, 5);
 	cell(t, 5, "%s%s%s", text_of(q, 8), *note ? ": " : "", note);
 }
 
@@ -150,7 +163,7 @@ static void fill_excess(struct cells *t, sqlite3_stmt *q)
 
 static void fill_shift(struct cells *t, sqlite3_stmt *q)
 {
-	cell(t, 0, "%s of %s", text_of(q, 1), text_of(q, 0));
+	cell(t, 0, "%s, %s", text_of(q, 0), text_of(q, 1));
 	cell(t, 1, "p%.4g", 100 * number_of(q, 2));
 	value(t, 2, q, 3, "ns");
 	value(t, 3, q, 4, "ns");
@@ -178,58 +191,141 @@ int compare_recording(struct buf *line, sqlite3_stmt *q, struct err *e)
 		ret = escape_add(line, ESCAPE_TEXT, text_of(q, 1), strlen(text_of(q, 1)), e);
 	return ret < 0 ? ret
 		       : buf_printf(line, e, ": %s, %s events, %s lost%s", time, seen,
-				    number_of(q, 4) > 0 ? lost : "none",
-				    sqlite3_column_int(q, 5) ? "" : ", cut or damaged");
+				    number_of(q, 4) > 0 ? lost : "0",
+				    sqlite3_column_int(q, 5) ? "" : ", truncated or damaged");
 }
 
-int compare_cells(sqlite3 *db, double threshold, cells_draw_fn draw, void *arg, struct err *e)
+static const struct {
+	enum finding_kind kind;
+	struct compare_line line;
+} lines[] = {
+	{ FINDING_compare_throughput_fell, { LINE_VERDICT, "THROUGHPUT FELL", "bad", NULL } },
+	{ FINDING_compare_slower, { LINE_VERDICT, "SLOWER", "bad", NULL } },
+	{ FINDING_compare_faster, { LINE_VERDICT, "FASTER", "good", NULL } },
+	{ FINDING_compare_throughput_rose, { LINE_VERDICT, "THROUGHPUT ROSE", "warn", NULL } },
+	{ FINDING_compare_more_errors, { LINE_VERDICT, "MORE ERRORS", "bad", NULL } },
+	{ FINDING_compare_fewer_errors, { LINE_VERDICT, "FEWER ERRORS", "good", NULL } },
+	{ FINDING_compare_no_change, { LINE_VERDICT, "NO CHANGE", "good", NULL } },
+	{ FINDING_compare_inconclusive, { LINE_VERDICT, "INCONCLUSIVE", "", NULL } },
+	{ FINDING_compare_nothing, { LINE_VERDICT, "INCONCLUSIVE", "", NULL } },
+	{ FINDING_compare_pauses, { LINE_VERDICT, "PAUSES", "warn", NULL } },
+	{ FINDING_compare_episodes, { LINE_VERDICT, "SLOW EPISODES", "warn", NULL } },
+	{ FINDING_compare_added, { LINE_WHY, "WHY", "", NULL } },
+	{ FINDING_compare_saved, { LINE_WHY, "WHY", "", NULL } },
+	{ FINDING_compare_not_explained, { LINE_WHY, "WHY", "", NULL } },
+	{ FINDING_compare_load_ratios, { LINE_WHY, "LOAD", "", NULL } },
+	{ FINDING_compare_saturated, { LINE_WHY, "LOAD", "warn", NULL } },
+};
+
+static struct compare_line line_of(const char *kind)
 {
-	static const char *const change[] = {
-		"subject", "metric", "before", "after", "ratio (95 % interval)", "verdict", NULL
-	};
-	static const char *const excess[] = {
-		"unit", "time", "before", "after", "more (95 % interval)", NULL
-	};
-	static const char *const shift[] = {
-		"durations", "quantile", "before", "after", "more (95 % interval)", NULL
-	};
+	size_t i;
+
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (strcmp(finding_names[lines[i].kind], kind) == 0)
+			return lines[i].line;
+	return (struct compare_line){ LINE_NOTE, "NOTE", "", NULL };
+}
+
+int compare_lines(sqlite3 *db, enum line_rank rank, compare_line_fn fn, void *arg, struct err *e)
+{
+	struct compare_line line;
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e,
+			   "SELECT kind, sentence(id) FROM finding ORDER BY severity DESC, id", "");
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		line = line_of(text_of(q, 0));
+		line.text = text_of(q, 1);
+		if (line.rank == rank)
+			ret = fn(arg, &line, e);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Of the service whose change matters most; without services the first rows. */
+#define KEY_OF "(SELECT comm FROM change WHERE kind='service' ORDER BY rowid LIMIT 1)"
+#define KEY_ROWS                                                                              \
+	"SELECT '', name, unit, before, after, ratio, low, high, verdict, ''"                 \
+	" FROM change WHERE comm=" KEY_OF                                                     \
+	" AND name IN ('request p50', 'request p90', 'request p99', 'request p99.9',"         \
+	" 'request max', 'service time p50', 'CPU per request', 'requests per second',"       \
+	" 'idle share', 'pauses', 'slow episodes')"                                           \
+	" ORDER BY CASE name WHEN 'CPU per request' THEN 3 WHEN 'requests per second' THEN 4" \
+	" WHEN 'idle share' THEN 5 WHEN 'pauses' THEN 6 WHEN 'slow episodes' THEN 7 WHEN"     \
+	" 'service time p50' THEN 2 WHEN 'request max' THEN 1 ELSE 0 END, name LIMIT 12"
+#define FIRST_ROWS                                                                               \
+	"SELECT '', subject || ', ' || name, unit, before, after, ratio, low, high, verdict, ''" \
+	" FROM change WHERE " KEY_OF " IS NULL ORDER BY rowid LIMIT 10"
+
+static void fill_key(struct cells *t, sqlite3_stmt *q)
+{
+	int c;
+
+	fill_change(t, q);
+	for (c = 0; c < t->columns; c++)
+		memmove(t->cells[t->rows][c], t->cells[t->rows][c + 1], CELL_SIZE);
+}
+
+static int other_cells(const struct drawing *d, double threshold)
+{
+	static const char *const change[] = { "subject",	 "metric",  "before", "after",
+					      "ratio (95 % CI)", "verdict", NULL };
+	static const char *const excess[] = { "subject",	 "time", "before", "after",
+					      "added (95 % CI)", NULL };
+	static const char *const shift[] = { "durations", "quantile",	     "before",
+					     "after",	  "added (95 % CI)", NULL };
 	static const char *const samples[] = { "subject",	"metric",  "n before",
 					       "eff., windows", "n after", "eff., windows",
 					       "p (Holm)",	NULL };
 	static const char *const check[] = { "", "verdict", "before", "after", NULL };
-	const struct drawing d = { db, draw, arg, e };
 	char title[100];
-	s64 asked = 0;
-	int ret = db_int(db, &asked, e, "SELECT count(p) FROM change", "");
+	s64 judged = 0;
+	int ret = db_int(d->db, &judged, d->e, "SELECT count(p) FROM change", "");
 
-	snprintf(title, sizeof(title), "What changed (threshold %.3g %%, Holm over %lld metrics)",
-		 100 * threshold, (long long)asked);
+	snprintf(title, sizeof(title), "All metrics (threshold %.3g %%, Holm over %lld metrics)",
+		 100 * threshold, (long long)judged);
 	if (ret == 0)
 		ret = section(
-			&d, "changes", title, change, 2,
-			"SELECT subject, name, unit, before, after, ratio, low, high, verdict, note"
-			" FROM change ORDER BY rowid",
+			d, "changes", title, change, 2,
+			"SELECT subject, name, unit, before, after, ratio, low, high, verdict,"
+			" note FROM change ORDER BY rowid",
 			fill_change);
 	if (ret == 0)
-		ret = section(&d, "where", "Where the time of a unit of work went (means)", excess,
-			      2,
+		ret = section(d, "where", "Mean time per request, call or window", excess, 2,
 			      "SELECT subject, says, before, after, diff, low, high FROM excess"
 			      " ORDER BY rowid",
 			      fill_excess);
 	if (ret == 0)
-		ret = section(&d, "moved", "Which durations moved (shift function)", shift, 2,
+		ret = section(d, "moved", "Durations by quantile (shift function)", shift, 2,
 			      "SELECT subject, what, q, before, after, diff, low, high FROM shift"
 			      " ORDER BY rowid",
 			      fill_shift);
 	if (ret == 0)
-		ret = section(&d, "samples", "What stands behind it", samples, 2,
+		ret = section(d, "samples", "Sample sizes", samples, 2,
 			      "SELECT subject, name, n_before, n_after, eff_before, eff_after,"
 			      " units_before, units_after, p FROM change ORDER BY rowid",
 			      fill_samples);
 	if (ret == 0)
-		ret = section(&d, "alike", "Are they alike?", check, 4,
+		ret = section(d, "comparable", "Comparability", check, 4,
 			      "SELECT what, before, after, verdict FROM comparability"
 			      " ORDER BY rowid",
 			      fill_check);
 	return ret;
+}
+
+int compare_cells(sqlite3 *db, double threshold, bool all, cells_draw_fn draw, void *arg,
+		  struct err *e)
+{
+	static const char *const key[] = { "metric",	      "before",	 "after",
+					   "ratio (95 % CI)", "verdict", NULL };
+	const struct drawing d = { db, draw, arg, e };
+	int ret = section(&d, "key", "Key metrics", key, 1, KEY_ROWS, fill_key);
+
+	if (ret == 0)
+		ret = section(&d, "key", "Key metrics", key, 1, FIRST_ROWS, fill_key);
+	return ret < 0 || !all ? ret : other_cells(&d, threshold);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A comparison as HTML: verdict, what is to be kept in mind, then the tables, each with its
- * picture. It knows the rows that compare puts, nothing else.
+ * A comparison as HTML: verdict, limits, key metrics, then folded the tables, each with its plot.
+ * It knows the rows that compare puts, nothing else.
  */
 #include "compare_html.h"
 
@@ -16,6 +16,7 @@ struct page {
 	struct buf *out;
 	sqlite3 *db;
 	struct html_missing missing;
+	int notes;
 	struct buf contents; /* list of the sections that were drawn */
 	struct err *e;
 };
@@ -24,11 +25,12 @@ struct page {
 static const struct {
 	const char *id, *word, *picture;
 } places[] = {
-	{ "changes", "What changed", "ratios" },
-	{ "where", "Where the time went", "excess" },
-	{ "moved", "Which durations moved", "compare" },
-	{ "samples", "What stands behind it", NULL },
-	{ "alike", "Are they alike?", NULL },
+	{ "key", "Key metrics", NULL },
+	{ "changes", "All metrics", "ratios" },
+	{ "where", "Mean time per request", "excess" },
+	{ "moved", "Durations by quantile", "compare" },
+	{ "samples", "Sample sizes", NULL },
+	{ "comparable", "Comparability", NULL },
 };
 
 #define N_PLACES (sizeof(places) / sizeof(places[0]))
@@ -36,9 +38,10 @@ static const struct {
 static const struct {
 	const char *word, *class;
 } verdicts[] = {
-	{ "slower", "bad" },	  { "refused", "bad" }, { "faster", "good" }, { "alike", "good" },
-	{ "equivalent", "good" }, { "more", "warn" },	{ "less", "warn" },   { "differs", "warn" },
-	{ "inconclusive", "" },	  { "no data", "" },
+	{ "slower", "bad" },	  { "refused", "bad" },	    { "faster", "good" },
+	{ "comparable", "good" }, { "equivalent", "good" }, { "more", "warn" },
+	{ "less", "warn" },	  { "differs", "warn" },    { "inconclusive", "" },
+	{ "no data", "" },
 };
 
 static int put(struct page *p, const char *markup)
@@ -79,41 +82,6 @@ static int take_name(struct buf *name, struct page *p)
 	return ret < 0 ? ret : 0;
 }
 
-/* In one word, from the verdicts of all metrics. */
-static int put_tag(struct page *p)
-{
-	static const char sql[] =
-		"SELECT total(verdict='slower'), total(verdict='faster'),"
-		" total(verdict IN ('more', 'less')), total(verdict='equivalent'), count(*),"
-		" total(verdict IN ('inconclusive', 'no data')) FROM change";
-	const char *word = "no change found", *class = "";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, p->db, p->e, sql, "");
-
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, p->e);
-	if (ret > 0 && sqlite3_column_int(q, 0)) {
-		word = sqlite3_column_int(q, 1) ? "slower and faster" : "slower";
-		class = " bad";
-	} else if (ret > 0 && sqlite3_column_int(q, 1)) {
-		word = "faster";
-		class = " good";
-	} else if (ret > 0 && sqlite3_column_int(q, 2)) {
-		word = "changed";
-		class = " warn";
-	} else if (ret > 0 && sqlite3_column_int(q, 4) &&
-		   sqlite3_column_int(q, 3) == sqlite3_column_int(q, 4)) {
-		word = "equivalent";
-		class = " good";
-	} else if (ret > 0 && sqlite3_column_int(q, 5) == sqlite3_column_int(q, 4)) {
-		word = "inconclusive";
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret
-		       : buf_printf(p->out, p->e, "<span class=\"tag%s\">%s</span> ", class, word);
-}
-
 static int put_recordings(struct page *p)
 {
 	struct buf line = { 0 };
@@ -147,42 +115,30 @@ static int put_recordings(struct page *p)
 	return ret < 0 ? ret : put(p, "</ul>\n");
 }
 
-/* Sentences, *n of them: each within begin and end. */
-static int put_sentences(struct page *p, const char *where, const char *begin, const char *end,
-			 int *n)
+static int put_line(void *arg, const struct compare_line *line, struct err *e)
 {
-	char sql[160];
-	sqlite3_stmt *q;
-	int ret;
+	struct page *p = arg;
+	const char *element = line->rank == LINE_NOTE ? "li" : "p";
+	int ret = line->rank == LINE_NOTE
+			  ? put(p, "<li>")
+			  : buf_printf(p->out, e, "<p><span class=\"tag %s\">%s</span> ",
+				       line->class, line->label);
 
-	*n = 0;
-	snprintf(sql, sizeof(sql), "SELECT sentence(id) FROM finding WHERE %s ORDER BY rowid",
-		 where);
-	ret = db_query(&q, p->db, p->e, sql, "");
-	if (ret < 0)
-		return ret;
-	while (ret >= 0 && (ret = db_step(q, p->e)) > 0) {
-		ret = put(p, begin);
-		if (ret == 0 && !*n && strcmp(where, "evidence<>'LIMIT'") == 0)
-			ret = put_tag(p);
-		*n += 1;
-		if (ret == 0)
-			ret = put_trace(p, db_text(q, 0));
-		if (ret == 0)
-			ret = put(p, end);
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	p->notes += line->rank == LINE_NOTE;
+	if (ret == 0)
+		ret = put_trace(p, line->text);
+	return ret < 0 ? ret : buf_printf(p->out, e, "</%s>\n", element);
 }
 
 static int put_verdict(struct page *p)
 {
-	int n, ret = put(p,
-			 "<section class=\"verdict\" id=\"verdict\" aria-labelledby=\"verdict-h\">"
+	int ret = put(p, "<section class=\"verdict\" id=\"verdict\" aria-labelledby=\"verdict-h\">"
 			 "<h2 id=\"verdict-h\">Verdict</h2>\n");
 
 	if (ret == 0)
-		ret = put_sentences(p, "evidence<>'LIMIT'", "<p>", "</p>\n", &n);
+		ret = compare_lines(p->db, LINE_VERDICT, put_line, p, p->e);
+	if (ret == 0)
+		ret = compare_lines(p->db, LINE_WHY, put_line, p, p->e);
 	if (ret == 0)
 		ret = put_recordings(p);
 	return ret < 0 ? ret : put(p, "</section>\n");
@@ -190,13 +146,13 @@ static int put_verdict(struct page *p)
 
 static int put_limits(struct page *p)
 {
-	int n, ret = put(p, "<section id=\"limits\" aria-labelledby=\"limits-h\">"
-			    "<h2 id=\"limits-h\">What to keep in mind</h2>\n<ul>\n");
+	int ret = put(p, "<section id=\"limits\" aria-labelledby=\"limits-h\">"
+			 "<h2 id=\"limits-h\">Limits</h2>\n<ul>\n");
 
 	if (ret == 0)
-		ret = put_sentences(p, "evidence='LIMIT'", "<li>", "</li>\n", &n);
-	if (ret == 0 && !n)
-		ret = put(p, "<li>Nothing.</li>\n");
+		ret = compare_lines(p->db, LINE_NOTE, put_line, p, p->e);
+	if (ret == 0 && !p->notes)
+		ret = put(p, "<li>None.</li>\n");
 	return ret < 0 ? ret : put(p, "</ul>\n</section>\n");
 }
 
@@ -268,6 +224,8 @@ static int draw(void *arg, const struct cells *t, struct err *e)
 				 t->id, t->id, t->id, t->title);
 	if (ret == 0)
 		ret = put_picture(p, places[at].picture);
+	if (ret == 0 && at)
+		ret = buf_printf(p->out, e, "<details><summary>%d rows</summary>\n", t->rows - 1);
 	if (ret == 0)
 		ret = buf_printf(p->out, e,
 				 "<div class=\"wide\" role=\"region\" tabindex=\"0\" "
@@ -279,14 +237,17 @@ static int draw(void *arg, const struct cells *t, struct err *e)
 		if (ret == 0 && r == 0)
 			ret = put(p, "</thead>\n<tbody>\n");
 	}
-	return ret < 0 ? ret : put(p, "</tbody></table></div>\n</section>\n");
+	if (ret == 0)
+		ret = put(p, "</tbody></table></div>\n");
+	if (ret == 0 && at)
+		ret = put(p, "</details>\n");
+	return ret < 0 ? ret : put(p, "</section>\n");
 }
 
 static int put_contents(struct page *p)
 {
-	int ret =
-		put(p, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#limits\">What to keep in "
-		       "mind</a></li>\n");
+	int ret = put(
+		p, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#limits\">Limits</a></li>\n");
 
 	if (ret == 0 && p->contents.len)
 		ret = buf_add(p->out, p->contents.data, p->contents.len, p->e);
@@ -307,7 +268,7 @@ int compare_html(struct buf *out, sqlite3 *db, double threshold, struct err *e)
 	if (ret == 0)
 		ret = put_limits(&p);
 	if (ret == 0)
-		ret = compare_cells(db, threshold, draw, &p, e);
+		ret = compare_cells(db, threshold, true, draw, &p, e);
 	if (ret == 0)
 		ret = html_say_missing(&body, &p.missing, e);
 	p.out = out;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int html_head(struct buf *out, const char *name, const char *page, const char *title, struct err *e)
+int html_open(struct buf *out, const char *name, const char *page, struct err *e)
 {
 	int ret = buf_printf(
 		out, e,
@@ -25,11 +25,18 @@ int html_head(struct buf *out, const char *name, const char *page, const char *t
 		ret = buf_printf(out, e, " - obsanalyze %s</title>\n<style>\n", page);
 	if (ret == 0)
 		ret = buf_add(out, html_style, strlen(html_style), e);
+	return ret < 0 ? ret
+		       : buf_printf(out, e,
+				    "</style>\n</head>\n<body>\n<a class=\"skip\" "
+				    "href=\"#verdict\">Skip to the verdict</a>\n");
+}
+
+int html_head(struct buf *out, const char *name, const char *page, const char *title, struct err *e)
+{
+	int ret = html_open(out, name, page, e);
+
 	if (ret == 0)
-		ret = buf_printf(out, e,
-				 "</style>\n</head>\n<body>\n<a class=\"skip\" "
-				 "href=\"#verdict\">Skip to the verdict</a>\n<header>\n<h1>%s",
-				 title);
+		ret = buf_printf(out, e, "<header>\n<h1>%s", title);
 	if (ret == 0)
 		ret = escape_add(out, ESCAPE_HTML, name, strlen(name), e);
 	return ret < 0 ? ret : buf_printf(out, e, "</h1>\n</header>\n<main>\n");

@@ -18,6 +18,9 @@ struct html_missing {
 int html_head(struct buf *out, const char *name, const char *page, const char *title,
 	      struct err *e);
 
+/* The same up to the begin of <body>, without a heading. */
+int html_open(struct buf *out, const char *name, const char *page, struct err *e);
+
 /* Appends the picture with its caption if there is something to draw; else counts it. */
 int html_picture(struct buf *out, sqlite3 *db, const struct picture *pic, struct html_missing *m,
 		 struct err *e);

@@ -37,11 +37,6 @@
 #define LOSSY                                                                              \
 	"(SELECT iif(sum(lost) > 0, 'LOSSY: ' || sum(lost) || ' events were lost in this " \
 	"recording', '') FROM coverage)"
-/* states of waits.def as the ten kinds that plots/waits.gp names */
-#define STATE_KIND(state)                                                                    \
-	"CASE " state " WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 2 WHEN 3 THEN 3 WHEN 4 THEN" \
-	" 10 WHEN 5 THEN 5 WHEN 15 THEN 5 WHEN 6 THEN 6 WHEN 7 THEN 4 WHEN 8 THEN 7 WHEN 14" \
-	" THEN 9 ELSE 8 END"
 
 const struct picture pictures[] = {
 #define PICTURE(name, analysis, shows, sql) { #name, #analysis, shows, sql },

@@ -8,7 +8,7 @@
 #include "render_html.h"
 #include "render_table.h"
 #include "say.h"
-#include "verdict.h"
+#include "screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +72,7 @@ static int paragraph(struct drawing *d, const char *text, int indent)
 static int section(struct drawing *d, const struct analysis *a)
 {
 	char title[200], verdict[32] = "";
+	int dropped = 0;
 	struct pivot p;
 	sqlite3_stmt *s;
 	int ret = pivot_read(&p, d->db, a->name, a->rows,
@@ -95,7 +96,10 @@ static int section(struct drawing *d, const struct analysis *a)
 	}
 	if (ret == 0)
 		ret = d->markdown ? table_markdown(d->out, &p, d->e)
-				  : table_text(d->out, &p, d->o->width, d->e);
+				  : table_text(d->out, &p, d->o->width, &dropped, d->e);
+	if (ret == 0 && dropped)
+		ret = buf_printf(d->out, d->e, "%d more column%s: obsanalyze report -a %s --json\n",
+				 dropped, dropped == 1 ? "" : "s", a->name);
 	if (ret == 0 && p.more)
 		ret = buf_printf(d->out, d->e, "%s... and %d more\n", d->markdown ? "\n" : "",
 				 p.more);
@@ -117,13 +121,13 @@ static int findings(struct drawing *d, enum which w)
 	struct buf text = { 0 };
 	sqlite3_stmt *s;
 	bool any = false;
-	int ret =
-		db_query(&s, d->db, d->e,
-			 "SELECT severity, evidence AS label, sentence(id) AS sentence FROM finding"
-			 " WHERE CASE WHEN evidence='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
-			 " AND (?2 IS NULL OR analysis=?2)"
-			 " ORDER BY severity DESC, rowid",
-			 "is", (s64)w, d->o->only);
+	int ret = db_query(
+		&s, d->db, d->e,
+		"SELECT severity, evidence AS label, sentence(id) AS sentence FROM finding"
+		" WHERE CASE WHEN evidence='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
+		" AND (?2 IS NULL OR analysis=?2) AND (?2 IS NOT NULL OR analysis<>'verdict' OR kind='verdict_limits')"
+		" ORDER BY severity DESC, rowid",
+		"is", (s64)w, d->o->only);
 
 	if (ret < 0)
 		return ret;
@@ -258,26 +262,16 @@ static int coverage_line(struct drawing *d)
 	return ret;
 }
 
-/* The two sentences that come first. */
-static int verdict(struct drawing *d)
+/* The first screen. */
+static int first_screen(struct drawing *d)
 {
-	struct buf service = { 0 }, text = { 0 }, complete = { 0 };
-	int ret = verdict_make(&service, &complete, d->db, d->e);
+	struct screen screen = { 0 };
+	int ret = screen_read(&screen, d->db, d->e);
 
 	if (ret == 0)
-		ret = buf_printf(&service, d->e, " %s", complete.data);
-	if (ret == 0)
-		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, service.data,
-				 service.len, d->e);
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e, "%s", d->o->colour ? BOLD : "");
-	if (ret == 0)
-		ret = paragraph(d, text.data, 0);
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e, "%s\n", d->o->colour ? PLAIN : "");
-	buf_free(&service);
-	buf_free(&complete);
-	buf_free(&text);
+		ret = d->markdown ? screen_markdown(d->out, &screen, d->db, d->o, d->e)
+				  : screen_text(d->out, &screen, d->db, d->o, d->e);
+	screen_free(&screen);
 	return ret;
 }
 
@@ -323,7 +317,7 @@ static int head(struct drawing *d)
 	int ret = 0;
 
 	if (d->markdown)
-		ret = buf_printf(d->out, d->e, "# Recording ");
+		ret = buf_printf(d->out, d->e, "%s Recording ", d->o->only ? "#" : "##");
 	else
 		ret = buf_printf(d->out, d->e, "Recording ");
 	start = d->out->len;
@@ -360,7 +354,11 @@ int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, 
 		return render_json(out, db, o, e);
 	if (o->format == RENDER_HTML)
 		return render_html(out, db, o, e);
-	ret = o->only ? 0 : verdict(&d);
+	ret = o->only ? 0 : first_screen(&d);
+	if (ret < 0 || (!o->only && !o->all))
+		return ret;
+	if (!o->only)
+		ret = buf_printf(out, e, "\n");
 	if (ret == 0)
 		ret = head(&d);
 	if (ret == 0)

@@ -15,6 +15,7 @@ struct render_options {
 	enum render_format format;
 	int width;	  /* columns of a terminal: tables are cut to it */
 	bool colour;	  /* text only */
+	bool all;	  /* text and Markdown: more than the first screen */
 	const char *only; /* one analysis; NULL: all */
 	const char *name; /* of the recording, as the user gave it */
 };
@@ -25,9 +26,10 @@ int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, 
 /* Appends the JSON Schema of the report's JSON form. */
 int render_json_schema(struct buf *out, struct err *e);
 
-/* Appends what compare put into db (compare.h); threshold: what counts as a change. */
+/* Appends what compare put into db (compare.h); threshold: what counts as a change; verbose: all
+ * tables. */
 int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o, double threshold,
-		   struct err *e);
+		   bool verbose, struct err *e);
 
 /* Appends a query's rows as a JSON array of objects; only is bound to the query's parameter. */
 int render_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e);

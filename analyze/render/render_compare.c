@@ -17,12 +17,13 @@
 #define PLAIN "\033[0m"
 
 #define WORDS_LEAST 12 /* columns that a column with words keeps */
+#define INDENT	    9  /* of the text after labels */
 
 struct page {
 	struct buf *out;
 	sqlite3 *db;
 	const struct render_options *o;
-	bool markdown;
+	bool markdown, verbose;
 	struct err *e;
 };
 
@@ -40,32 +41,38 @@ static int heading(struct page *p, const char *text)
 			  p->o->colour ? PLAIN : "");
 }
 
-/* Words in lines of the terminal's width; in Markdown a line of a list. */
-static int paragraph(struct page *p, const char *text)
+/* "SLOWER   words", in lines of the terminal's width; in Markdown a line of a list. */
+static int labelled(void *arg, const struct compare_line *line, struct err *e)
 {
-	int at = 0, ret = 0;
+	struct page *p = arg;
+	const char *text = line->text;
+	int at, ret;
 	size_t n;
 
 	if (p->markdown) {
-		ret = buf_printf(p->out, p->e, "- ");
+		ret = buf_printf(p->out, e, "- **%s** ", line->label);
 		if (ret == 0)
 			ret = add_text(p, p->out, text);
-		return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
+		return ret < 0 ? ret : buf_printf(p->out, e, "\n");
 	}
+	ret = buf_printf(p->out, e, "%s%-8s%s", p->o->colour ? BOLD : "", line->label,
+			 p->o->colour ? PLAIN : "");
+	at = (int)strlen(line->label);
+	at = at < INDENT ? INDENT - 1 : at;
 	for (; *text && ret == 0; text += n + (text[n] == ' ')) {
 		n = strcspn(text, " ");
-		if (at > 2 && at + 1 + (int)n > p->o->width) {
-			ret = buf_printf(p->out, p->e, "\n  ");
-			at = 2;
-		} else if (at > 2) {
-			ret = buf_printf(p->out, p->e, " ");
+		if (at > INDENT && at + 1 + (int)n > p->o->width) {
+			ret = buf_printf(p->out, e, "\n%*s", INDENT, "");
+			at = INDENT;
+		} else {
+			ret = buf_printf(p->out, e, " ");
 			at++;
 		}
 		if (ret == 0)
-			ret = buf_add(p->out, text, n, p->e);
-		at += n + (at == 0 ? 2 : 0);
+			ret = buf_add(p->out, text, n, e);
+		at += n;
 	}
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
+	return ret < 0 ? ret : buf_printf(p->out, e, "\n");
 }
 
 static int width_of(const char *text)
@@ -176,7 +183,7 @@ static int draw_row(struct page *p, const struct cells *t, int r, int first, con
 /* What the first column of figures is about stands on a line of its own where it changes. */
 static int draw_text(struct page *p, const struct cells *t)
 {
-	int width[CELL_COLUMNS] = { 0 }, r, first = t->left < t->columns, ret = 0;
+	int width[CELL_COLUMNS] = { 0 }, r, first = t->left > 1 && t->left < t->columns, ret = 0;
 	const char *group = "";
 
 	measure(t, first, p->o->width, width);
@@ -194,7 +201,7 @@ static int head(struct page *p)
 {
 	sqlite3_stmt *q;
 	struct buf line = { 0 };
-	int ret = db_query(&q, p->db, p->e, COMPARE_RECORDINGS, "");
+	int ret = db_query(&q, p->db, p->e, p->verbose ? COMPARE_RECORDINGS : COMPARE_SIDES, "");
 
 	if (ret == 0 && p->markdown)
 		ret = buf_printf(p->out, p->e, "# Comparison\n\n");
@@ -202,26 +209,23 @@ static int head(struct page *p)
 		buf_clear(&line);
 		ret = compare_recording(&line, q, p->e);
 		if (ret == 0)
-			ret = paragraph(p, line.data);
+			ret = buf_printf(p->out, p->e, p->markdown ? "- " : "");
+		if (ret == 0)
+			ret = add_text(p, p->out, line.data);
+		if (ret == 0)
+			ret = buf_printf(p->out, p->e, "\n");
 	}
 	sqlite3_finalize(q);
 	buf_free(&line);
-	return ret;
+	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
 }
 
 static int sentences(struct page *p)
 {
-	sqlite3_stmt *q;
-	int ret = heading(p, "Verdict");
+	int rank, ret = 0;
 
-	if (ret == 0)
-		ret = db_query(&q, p->db, p->e, "SELECT sentence(id) FROM finding ORDER BY rowid",
-			       "");
-	if (ret < 0)
-		return ret;
-	while (ret == 0 && (ret = db_step(q, p->e)) > 0)
-		ret = paragraph(p, db_text(q, 0));
-	sqlite3_finalize(q);
+	for (rank = LINE_VERDICT; rank <= LINE_NOTE && ret == 0; rank++)
+		ret = compare_lines(p->db, rank, labelled, p, p->e);
 	return ret;
 }
 
@@ -244,14 +248,16 @@ static int as_json(struct buf *out, sqlite3 *db, double threshold, struct err *e
 		{ "recordings", "SELECT * FROM compared" },
 		{ "comparability", "SELECT * FROM comparability" },
 		{ "findings",
-		  "SELECT severity, evidence AS label, sentence(id) AS sentence FROM finding ORDER BY rowid" },
+		  "SELECT id, kind, severity, evidence AS label, sentence(id) AS sentence FROM finding"
+		  " ORDER BY evidence='LIMIT', severity DESC, id" },
+		{ "values", "SELECT * FROM finding_value ORDER BY finding, seq" },
 		{ "changes", "SELECT * FROM change ORDER BY rowid" },
 		{ "excess", "SELECT * FROM excess ORDER BY rowid" },
 		{ "shift", "SELECT * FROM shift ORDER BY rowid" },
 		{ "cdf", "SELECT * FROM cdf ORDER BY rowid" },
 	};
 	size_t i;
-	int ret = buf_printf(out, e, "{\n  \"schema\": \"obs-compare/1\",\n  \"threshold\": %.6g",
+	int ret = buf_printf(out, e, "{\n  \"schema\": \"obs-compare/2\",\n  \"threshold\": %.6g",
 			     threshold);
 
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && ret == 0; i++) {
@@ -263,9 +269,9 @@ static int as_json(struct buf *out, sqlite3 *db, double threshold, struct err *e
 }
 
 int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o, double threshold,
-		   struct err *e)
+		   bool verbose, struct err *e)
 {
-	struct page p = { out, db, o, o->format == RENDER_MARKDOWN, e };
+	struct page p = { out, db, o, o->format == RENDER_MARKDOWN, verbose, e };
 	int ret = say_register(db, e);
 
 	if (ret < 0)
@@ -277,5 +283,9 @@ int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o,
 	ret = head(&p);
 	if (ret == 0)
 		ret = sentences(&p);
-	return ret < 0 ? ret : compare_cells(db, threshold, draw, &p, e);
+	if (ret == 0)
+		ret = compare_cells(db, threshold, verbose, draw, &p, e);
+	if (ret == 0 && !verbose && !p.markdown)
+		ret = buf_printf(out, e, "\nMore: -v (all tables), --html FILE (plots)\n");
+	return ret;
 }

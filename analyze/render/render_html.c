@@ -7,9 +7,9 @@
 #include "evidence.h"
 #include "format/escape.h"
 #include "html_parts.h"
+#include "html_screen.h"
 #include "html_table.h"
 #include "pictures.h"
-#include "verdict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,41 +56,28 @@ static int put_head(struct page *p)
 	int ret = take_name(&name, p);
 
 	if (ret == 0)
-		ret = html_head(p->out, name.data ? name.data : "", "report", "Recording ", p->e);
+		ret = html_open(p->out, name.data ? name.data : "", "report", p->e);
 	buf_free(&name);
 	return ret;
 }
 
-static int put_verdict(struct page *p)
+static int put_screen(struct page *p)
 {
-	static const struct {
-		const char *verdict, *class;
-	} classes[] = { { "COMPLETE", "good" }, { "TRUNCATED", "warn" }, { "LOSSY", "bad" } };
-	struct buf service = { 0 }, complete = { 0 };
-	const char *worst = "";
-	size_t i;
-	int ret = verdict_make(&service, &complete, p->db, p->e);
+	struct screen s = { 0 };
+	int ret = screen_read(&s, p->db, p->e);
 
 	if (ret == 0)
-		ret = verdict_worst(p->db, &worst, p->e);
-	for (i = 0; i < 2 && strcmp(classes[i].verdict, worst) != 0; i++)
-		;
-	if (ret == 0)
-		ret = put(p,
-			  "<section class=\"verdict\" id=\"verdict\" aria-labelledby=\"verdict-h\">"
-			  "<h2 id=\"verdict-h\">Verdict</h2>\n<p>");
-	if (ret == 0)
-		ret = put_trace(p, service.data);
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, "</p>\n<p><span class=\"tag %s\">%s</span> ",
-				 classes[i].class, classes[i].verdict);
-	if (ret == 0)
-		ret = put_trace(p, complete.data);
-	if (ret == 0)
-		ret = put(p, "</p>\n</section>\n");
-	buf_free(&service);
-	buf_free(&complete);
+		ret = html_screen(p->out, &s, p->db, p->o, p->e);
+	screen_free(&s);
 	return ret;
+}
+
+/* A question that is folded; its answer follows. */
+static int open_fold(struct page *p, const char *id, const char *title, const char *mark)
+{
+	return buf_printf(p->out, p->e,
+			  "<details class=\"fold\" id=\"%s\"><summary><h2>%s%s</h2></summary>\n",
+			  id, title, mark);
 }
 
 /* ---- what was recorded ---- */
@@ -100,15 +87,19 @@ static int put_facts(struct page *p)
 	static const struct {
 		const char *key, *name;
 	} facts[] = {
-		{ "start", "Begin" },	      { "host", "Host" },
+		{ "start", "Start" },	      { "host", "Host" },
 		{ "distribution", "System" }, { "kernel", "Kernel" },
 		{ "cpus", "CPUs" },	      { "command", "Command" },
 		{ "obsrec", "obsrec" },	      { "baseline_from", "Baseline from [ns]" },
 		{ "baseline_to", "to [ns]" },
 	};
 	sqlite3_stmt *s;
-	size_t i;
-	int ret = put(p, "<dl>\n");
+	size_t i, start, first;
+	int ret;
+
+	start = p->out->len;
+	ret = put(p, "<dl>\n");
+	first = p->out->len;
 
 	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++) {
 		ret = db_query(&s, p->db, p->e,
@@ -124,6 +115,10 @@ static int put_facts(struct page *p)
 				ret = put(p, "</dd>\n");
 		}
 		sqlite3_finalize(s);
+	}
+	if (ret == 0 && p->out->len == first) {
+		p->out->len = start; /* none is known */
+		return 0;
 	}
 	return ret < 0 ? ret : put(p, "</dl>\n");
 }
@@ -167,14 +162,13 @@ static int put_coverage(struct page *p)
 
 static int put_recording(struct page *p)
 {
-	int ret = put(p, "<section id=\"recording\" aria-labelledby=\"recording-h\">"
-			 "<h2 id=\"recording-h\">What was recorded</h2>\n");
+	int ret = open_fold(p, "recording", "What was recorded", "");
 
 	if (ret == 0)
 		ret = put_facts(p);
 	if (ret == 0)
 		ret = put_coverage(p);
-	return ret < 0 ? ret : put(p, "</section>\n");
+	return ret < 0 ? ret : put(p, "</details>\n");
 }
 
 /* ---- findings ---- */
@@ -184,11 +178,12 @@ enum which { CAUSES, FINDINGS, LIMITS };
 static const struct {
 	const char *id, *title, *where, *none;
 } lists[] = {
-	[CAUSES] = { "why", "Causes", "analysis='causes' AND evidence<>'LIMIT'",
+	[CAUSES] = { "why", "Causes with evidence", "analysis='causes' AND evidence<>'LIMIT'",
 		     "No cause can be told from this recording; the limits say why." },
-	[FINDINGS] = { "findings", "Findings", "analysis<>'causes' AND evidence<>'LIMIT'",
-		       "None." },
-	[LIMITS] = { "limits", "What this recording cannot show", "evidence='LIMIT'",
+	[FINDINGS] = { "findings", "Notes",
+		       "analysis NOT IN ('causes', 'verdict') AND evidence<>'LIMIT'", "None." },
+	[LIMITS] = { "limits", "What this recording cannot show",
+		     "evidence='LIMIT' AND (analysis<>'verdict' OR kind='verdict_limits')",
 		     "Nothing else." },
 };
 
@@ -242,10 +237,9 @@ static int put_list(struct page *p, enum which w)
 		"SELECT severity, evidence, sentence(id), sql FROM finding WHERE %s AND (?1 IS NULL OR"
 		" analysis=?1) ORDER BY severity DESC, rowid",
 		lists[w].where);
-	ret = buf_printf(p->out, p->e,
-			 "<section id=\"%s\" aria-labelledby=\"%s-h\"><h2 id=\"%s-h\">%s</h2>\n%s",
-			 lists[w].id, lists[w].id, lists[w].id, lists[w].title,
-			 w == LIMITS ? "<ul>\n" : "<ul class=\"said\">\n");
+	ret = open_fold(p, lists[w].id, lists[w].title, "");
+	if (ret == 0)
+		ret = put(p, w == LIMITS ? "<ul>\n" : "<ul class=\"said\">\n");
 	if (ret == 0)
 		ret = db_query(&s, p->db, p->e, sql, "s", p->o->only);
 	if (ret < 0)
@@ -257,7 +251,7 @@ static int put_list(struct page *p, enum which w)
 	sqlite3_finalize(s);
 	if (ret == 0 && !n)
 		ret = buf_printf(p->out, p->e, "<li>%s</li>\n", lists[w].none);
-	return ret < 0 ? ret : put(p, "</ul>\n</section>\n");
+	return ret < 0 ? ret : put(p, "</ul>\n</details>\n");
 }
 
 /* ---- questions ---- */
@@ -266,10 +260,8 @@ static int put_question(struct page *p, const struct analysis *a)
 {
 	const struct picture *pic;
 	size_t start = p->out->len, begun;
-	int ret =
-		buf_printf(p->out, p->e,
-			   "<section id=\"%s\" aria-labelledby=\"%s-h\"><h2 id=\"%s-h\">%s?</h2>\n",
-			   a->name, a->name, a->name, a->doc);
+	/* the first screen has the id "verdict" */
+	int ret = open_fold(p, strcmp(a->name, "verdict") == 0 ? "servers" : a->name, a->doc, "?");
 
 	begun = p->out->len;
 	if (ret == 0)
@@ -281,7 +273,7 @@ static int put_question(struct page *p, const struct analysis *a)
 		p->out->len = start; /* nothing to say */
 		return 0;
 	}
-	return ret < 0 ? ret : put(p, "</section>\n");
+	return ret < 0 ? ret : put(p, "</details>\n");
 }
 
 static int put_questions(struct page *p)
@@ -295,57 +287,27 @@ static int put_questions(struct page *p)
 	return ret < 0 ? ret : html_say_missing(p->out, &p->missing, p->e);
 }
 
-/* Only of sections that there are. */
-static int put_contents(struct page *p, const struct buf *body)
-{
-	const struct analysis *const *a;
-	char id[80];
-	int ret = put(p, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#why\">Causes</a></li>\n"
-			 "<li><a href=\"#findings\">Findings</a></li>\n");
-
-	for (a = analyses; *a && ret == 0; a++) {
-		snprintf(id, sizeof(id), "<section id=\"%s\"", (*a)->name);
-		if (body->data && strstr(body->data, id))
-			ret = buf_printf(p->out, p->e, "<li><a href=\"#%s\">%s?</a></li>\n",
-					 (*a)->name, (*a)->doc);
-	}
-	return ret < 0 ? ret
-		       : put(p,
-			     "<li><a href=\"#limits\">What this recording cannot show</a></li>\n"
-			     "<li><a href=\"#recording\">What was recorded</a></li>\n</ul></nav>\n");
-}
-
 int render_html(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
 {
-	struct buf body = { 0 };
 	struct page p = { .out = out, .db = db, .o = o, .e = e };
 	int ret = put_head(&p);
 
 	if (ret == 0)
-		ret = put_verdict(&p);
-	p.out = &body;
+		ret = put_screen(&p);
 	if (ret == 0)
 		ret = put_list(&p, CAUSES);
 	if (ret == 0)
-		ret = put_list(&p, FINDINGS);
-	if (ret == 0)
 		ret = put_questions(&p);
+	if (ret == 0)
+		ret = put_list(&p, FINDINGS);
 	if (ret == 0)
 		ret = put_list(&p, LIMITS);
 	if (ret == 0)
 		ret = put_recording(&p);
-	p.out = out;
-	if (ret == 0)
-		ret = put_contents(&p, &body);
-	if (ret == 0)
-		ret = buf_add(out, body.data, body.len, e);
-	if (ret == 0)
-		ret = put(
-			&p,
-			"</main>\n<footer><p>Made by obsanalyze from the recording alone. n: sample "
-			"size; ±: half of a 95 % interval; OBSERVED: events name both ends; CAUSAL: the "
-			"wake-up was seen; OVERLAP: only the times agree; CORRELATED: no cause.</p>"
-			"</footer>\n</body>\n</html>\n");
-	buf_free(&body);
-	return ret;
+	return ret < 0 ? ret
+		       : put(&p,
+			     "</main>\n<footer><p>Made by obsanalyze from the recording alone. n: sample "
+			     "size; ±: half of a 95 % interval; OBSERVED: events name both ends; CAUSAL: the "
+			     "wakeup was seen; OVERLAP: only the times agree; CORRELATED: no cause.</p>"
+			     "</footer>\n</body>\n</html>\n");
 }

@@ -3,7 +3,7 @@
 #include "render.h"
 
 #include "format/escape.h"
-#include "verdict.h"
+#include "screen.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,26 +86,40 @@ static int add_facts(struct buf *out, sqlite3 *db, const char *name, struct err 
 	return ret < 0 ? ret : buf_printf(out, e, "}");
 }
 
-/* {"completeness": ..., "service": ..., "recording": ...} */
-static int add_verdict(struct buf *out, sqlite3 *db, struct err *e)
+/* {"completeness": ..., "status": ..., "servers": [...]}: nothing is judged when one analysis was
+ * asked for. */
+static int add_verdict(struct buf *out, sqlite3 *db, const char *only, struct err *e)
 {
-	struct buf service = { 0 }, complete = { 0 };
+	struct screen screen = { 0 };
 	const char *worst = "";
-	int ret = verdict_make(&service, &complete, db, e);
+	int ret = verdict_worst(db, &worst, e);
 
-	if (ret == 0)
-		ret = verdict_worst(db, &worst, e);
+	if (ret == 0 && !only)
+		ret = screen_read(&screen, db, e);
 	if (ret == 0)
 		ret = buf_printf(out, e,
-				 "{\n    \"completeness\": \"%s\",\n    \"service\": ", worst);
+				 "{\n    \"completeness\": \"%s\",\n    \"status\": ", worst);
 	if (ret == 0)
-		ret = add_string(out, service.data, e);
+		ret = only ? buf_printf(out, e, "null")
+			   : add_string(out,
+					screen.problems	 ? "problem"
+					: screen.healthy ? "none"
+							 : "unknown",
+					e);
 	if (ret == 0)
-		ret = buf_printf(out, e, ",\n    \"recording\": ");
+		ret = buf_printf(out, e, ",\n    \"problem\": ");
 	if (ret == 0)
-		ret = add_string(out, complete.data, e);
-	buf_free(&service);
-	buf_free(&complete);
+		ret = add_string(out, screen.problem.data, e);
+	if (ret == 0)
+		ret = buf_printf(out, e, ",\n    \"cause\": ");
+	if (ret == 0)
+		ret = add_string(out, screen.n_causes ? screen.causes[0].text.data : NULL, e);
+	if (ret == 0)
+		ret = buf_printf(out, e, ",\n    \"sure\": ");
+	if (ret == 0)
+		ret = screen.n_causes ? add_string(out, screen.causes[0].sure, e)
+				      : buf_printf(out, e, "null");
+	screen_free(&screen);
 	return ret < 0 ? ret : buf_printf(out, e, "}");
 }
 
@@ -114,6 +128,9 @@ int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, st
 	static const struct {
 		const char *key, *sql;
 	} parts[] = {
+		{ "verdicts",
+		  "SELECT * FROM verdict WHERE ?1 IS NULL OR ?1='verdict' ORDER BY rank" },
+		{ "pauses", "SELECT * FROM pause WHERE ?1 IS NULL OR ?1='pauses' ORDER BY id" },
 		{ "coverage", "SELECT * FROM coverage" },
 		{ "loss", "SELECT * FROM loss ORDER BY ts, cpu" },
 		{ "causes", "SELECT * FROM cause WHERE ?1 IS NULL OR ?1='causes' ORDER BY rowid" },
@@ -133,7 +150,7 @@ int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, st
 	if (ret == 0)
 		ret = buf_printf(out, e, ",\n  \"verdict\": ");
 	if (ret == 0)
-		ret = add_verdict(out, db, e);
+		ret = add_verdict(out, db, o->only, e);
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && ret == 0; i++) {
 		ret = buf_printf(out, e, ",\n  \"%s\": ", parts[i].key);
 		if (ret == 0)

@@ -10,6 +10,7 @@ static const struct {
 	const char *key;
 	enum table_id table;
 } arrays[] = {
+	{ "verdicts", TABLE_verdict },	   { "pauses", TABLE_pause },
 	{ "coverage", TABLE_coverage },	   { "loss", TABLE_loss },
 	{ "causes", TABLE_cause },	   { "findings", TABLE_finding },
 	{ "values", TABLE_finding_value }, { "metrics", TABLE_metric },
@@ -94,13 +95,14 @@ int render_json_schema(struct buf *out, struct err *e)
 			" \"additionalProperties\": {\"type\": \"string\"},\n"
 			"      \"description\": \"facts about the recording and its host\"},\n"
 			"    \"verdict\": {\"type\": \"object\", \"additionalProperties\": false,\n"
-			"      \"required\": [\"completeness\", \"service\", \"recording\"],\n"
+			"      \"required\": [\"completeness\", \"status\", \"problem\", \"cause\", \"sure\"],\n"
 			"      \"properties\": {\n"
 			"        \"completeness\": {\"enum\": [\"COMPLETE\", \"LOSSY\", \"TRUNCATED\"]},\n"
-			"        \"service\": {\"type\": \"string\", \"description\": \"what happened to the service, "
-			"why, and how sure that is\"},\n"
-			"        \"recording\": {\"type\": \"string\", \"description\": \"how complete the recording "
-			"is\"}}}");
+			"        \"status\": {\"enum\": [\"problem\", \"none\", \"unknown\", null], \"description\": "
+			"\"of the worst server; null with --analysis\"},\n"
+			"        \"problem\": {\"type\": \"string\", \"description\": \"what happened\"},\n"
+			"        \"cause\": {\"type\": \"string\", \"description\": \"why; empty: not found\"},\n"
+			"        \"sure\": {\"enum\": [\"observed\", \"likely\", \"possible\", null]}}}");
 	for (i = 0; i < sizeof(arrays) / sizeof(arrays[0]) && ret == 0; i++)
 		ret = add_array(out, arrays[i].key, &tables[arrays[i].table], e);
 	return ret < 0 ? ret : buf_printf(out, e, "\n  }\n}\n");

@@ -126,19 +126,8 @@ static int measure(const struct pivot *p, int *width)
 	return subject;
 }
 
-/* Has the row something in these columns? Its name is in the first part, at least. */
-static bool says(const struct pivot *p, int r, int first, int last)
-{
-	int c;
-
-	for (c = first; r >= 0 && first > 0 && c < last; c++)
-		if (c == p->n_columns ? shown(p, c) : p->used[c] && p->rows[r].cell[c])
-			return true;
-	return r < 0 || first == 0;
-}
-
 static int row_text(struct buf *out, const struct pivot *p, const int *width, int subject, int r,
-		    int first, int last, struct err *e)
+		    int last, struct err *e)
 {
 	int c, indent, ret;
 	const char *label = label_of(p, r, &indent);
@@ -146,7 +135,7 @@ static int row_text(struct buf *out, const struct pivot *p, const int *width, in
 
 	ret = buf_printf(out, e, "%*s%s%*s", indent, "", label,
 			 subject - indent - text_width(label), "");
-	for (c = first; c < last && ret == 0; c++) {
+	for (c = 0; c < last && ret == 0; c++) {
 		const char *text = cell_text(p, r, c, n, sizeof(n));
 
 		if (shown(p, c))
@@ -156,22 +145,21 @@ static int row_text(struct buf *out, const struct pivot *p, const int *width, in
 	return ret < 0 ? ret : buf_printf(out, e, "\n");
 }
 
-/* The columns from `first` on that fit beside the subjects; tells the first that does not. */
-static int table_part(struct buf *out, const struct pivot *p, const int *width, int subject,
-		      int screen, int first, int *ret_next, struct err *e)
+int table_text(struct buf *out, const struct pivot *p, int width, int *ret_dropped, struct err *e)
 {
-	int last, at = subject, r, named = -1, ret = 0;
+	int columns[PIVOT_COLUMNS + 1], subject = measure(p, columns), last, c, r, named = -1;
+	int at = subject, ret = 0;
 
-	for (last = first; last <= p->n_columns; last++) {
+	for (last = 0; last <= p->n_columns; last++) {
 		if (!shown(p, last))
 			continue;
-		if (at + GAP + width[last] > screen && at > subject)
+		if (at + GAP + columns[last] > width && at > subject)
 			break;
-		at += GAP + width[last];
+		at += GAP + columns[last];
 	}
+	for (c = last, *ret_dropped = 0; c <= p->n_columns; c++)
+		*ret_dropped += shown(p, c);
 	for (r = -1; r < p->n_rows && ret == 0; r++) {
-		if (!says(p, r, first, last))
-			continue;
 		if (r >= 0 && table_shared_name(p, r) &&
 		    (named < 0 || !table_same_name(p, named, r))) {
 			ret = buf_printf(out, e, "%.*s:\n", name_len(p->rows[r].subject),
@@ -179,21 +167,7 @@ static int table_part(struct buf *out, const struct pivot *p, const int *width, 
 			named = r;
 		}
 		if (ret == 0)
-			ret = row_text(out, p, width, subject, r, first, last, e);
-	}
-	*ret_next = last;
-	return ret;
-}
-
-int table_text(struct buf *out, const struct pivot *p, int width, struct err *e)
-{
-	int columns[PIVOT_COLUMNS + 1], subject = measure(p, columns), next = 0, ret = 0;
-
-	while (next <= p->n_columns && ret == 0) {
-		if (next)
-			ret = buf_printf(out, e, "\n");
-		if (ret == 0)
-			ret = table_part(out, p, columns, subject, width, next, &next, e);
+			ret = row_text(out, p, columns, subject, r, last, e);
 	}
 	return ret;
 }

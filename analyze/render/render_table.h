@@ -11,10 +11,10 @@
 int table_markdown(struct buf *out, const struct pivot *p, struct err *e);
 
 /*
- * Columns that do not fit into `width` follow below, beside the subjects again. Neighbouring rows
- * "long name: part" stand indented below their name, which is said once.
+ * Columns that do not fit into `width` are dropped; *ret_dropped: how many. Neighbouring rows "long
+ * name: part" stand indented below their name, which is printed once.
  */
-int table_text(struct buf *out, const struct pivot *p, int width, struct err *e);
+int table_text(struct buf *out, const struct pivot *p, int width, int *ret_dropped, struct err *e);
 
 /* Bytes of "name" in row r's "name: part", if a neighbour has the same; 0: the row is told whole.
  */

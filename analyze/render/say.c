@@ -29,23 +29,6 @@ struct speech {
 	int n;
 };
 
-static const char *column(sqlite3_stmt *s, int i)
-{
-	const char *text = (const char *)sqlite3_column_text(s, i);
-
-	return text ? text : "";
-}
-
-static enum subject_kind kind_of(const char *name)
-{
-	int i;
-
-	for (i = 0; i < N_SUBJECTS; i++)
-		if (strcmp(subject_names[i], name) == 0)
-			return i;
-	return SUBJECT_none;
-}
-
 /* ---- numbers ---- */
 
 /* Time of day of an instant since the start; without a clock, seconds since the start. */
@@ -213,17 +196,18 @@ static int read_values(struct speech *s, s64 id)
 	while ((ret = db_step(q, s->e)) > 0 && s->n < VALUES_MAX) {
 		struct told *v = &s->values[s->n++];
 
-		snprintf(v->name, sizeof(v->name), "%s", column(q, 0));
-		snprintf(v->unit, sizeof(v->unit), "%s", column(q, 1));
+		snprintf(v->name, sizeof(v->name), "%s", db_text(q, 0));
+		snprintf(v->unit, sizeof(v->unit), "%s", db_text(q, 1));
 		v->has_number = sqlite3_column_type(q, 2) != SQLITE_NULL;
 		v->number = sqlite3_column_double(q, 2);
 		v->has_interval = sqlite3_column_type(q, 3) != SQLITE_NULL &&
 				  sqlite3_column_type(q, 4) != SQLITE_NULL;
 		v->low = sqlite3_column_double(q, 3);
 		v->high = sqlite3_column_double(q, 4);
-		v->of = (struct subject){ kind_of(column(q, 5)), sqlite3_column_int64(q, 6) };
+		v->of = (struct subject){ subject_kind_of(db_text(q, 5)),
+					  sqlite3_column_int64(q, 6) };
 		if (sqlite3_column_type(q, 7) != SQLITE_NULL) {
-			v->text = strdup(column(q, 7));
+			v->text = strdup(db_text(q, 7));
 			if (!v->text) {
 				ret = err_set(s->e, ERR_FAIL, "out of memory");
 				break;
@@ -245,22 +229,20 @@ static int read_kind(struct speech *s, s64 id, const char **ret_template)
 		return ret;
 	ret = db_step(q, s->e);
 	if (ret > 0) {
-		s->about = (struct subject){ kind_of(column(q, 1)), sqlite3_column_int64(q, 2) };
+		s->about = (struct subject){ subject_kind_of(db_text(q, 1)),
+					     sqlite3_column_int64(q, 2) };
 		for (i = 0; i < N_FINDINGS; i++)
-			if (strcmp(finding_names[i], column(q, 0)) == 0)
+			if (strcmp(finding_names[i], db_text(q, 0)) == 0)
 				*ret_template = finding_templates[i];
 	}
 	sqlite3_finalize(q);
-	if (ret >= 0 && !*ret_template)
-		return err_set(s->e, ERR_FAIL, "the database has no finding %lld of a known kind",
-			       (long long)id);
 	return ret < 0 ? ret : 0;
 }
 
 int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e)
 {
 	struct speech *s = calloc(1, sizeof(*s));
-	const char *template = NULL;
+	const char *template = "finding of an unknown kind"; /* of another version */
 	int i, ret;
 
 	if (!s)

@@ -7,7 +7,7 @@
 
 /*
  * Appends the sentence of the finding with this id: text with bytes of the recording, which the
- * caller escapes. ERR_FAIL if there is no such finding.
+ * caller escapes.
  */
 int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e);
 

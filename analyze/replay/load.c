@@ -7,137 +7,43 @@
 #include "load.h"
 
 #include "analyze/base/budget.h"
-#include "analyze/replay/requests/flow.h"
-#include "analyze/replay/requests/track_clients.h"
-#include "analyze/replay/requests/track_series.h"
-#include "analyze/replay/requests/track_usage.h"
-#include "analyze/replay/tasks/track_cpu.h"
-#include "analyze/replay/tasks/track_pressure.h"
-#include "analyze/replay/tasks/track_shares.h"
+#include "analyze/replay/tasks/threads.h"
+#include "syscall_view.h"
+#include "track_loss.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-	u16 event;
-	bool first; /* in the first pass: only of the recorder's stream */
-	track_fn on;
-} handlers[] = {
-	{ EV_info, true, facts_on_info },
-	{ EV_info, true, parts_on_info },
-	{ EV_clock, true, facts_on_clock },
-	{ EV_site, true, facts_on_site },
-	{ EV_disk, true, facts_on_disk },
-	{ EV_self, true, facts_on_self },
-	{ EV_doctor, true, facts_on_doctor },
-	{ EV_mount, true, facts_on_mount },
-	{ EV_cgroup, true, groups_on_cgroup },
-	{ EV_container, true, groups_on_container },
-	{ EV_throttle, true, groups_on_throttle },
-	{ EV_cgroup_weight, true, shares_on_first },
-	{ EV_cgroup_weight, false, shares_on_weight },
-	{ EV_cgroup_made, false, groups_on_cgroup_made },
-	{ EV_cgroup_made, false, shares_on_made },
-	{ EV_migrate, false, cpu_on_migrate },
-	{ EV_fd, false, tcp_on_fd },
-	{ EV_tcp_state, false, tcp_on_state },
-	{ EV_tcp_retransmit, false, tcp_on_retransmit },
-	{ EV_thread, true, tasks_on_thread },
-	{ EV_fd, true, fds_on_fd },
-	{ EV_counters, true, loss_on_base },
-	{ EV_missed, true, loss_on_missed },
-	/* later snapshots tell of their own time */
-	{ EV_info, false, fds_on_info },
-	{ EV_thread, false, tasks_on_thread },
-	{ EV_fd, false, fds_on_fd },
-	{ EV_counters, false, loss_on_counters },
-	{ EV_program, false, loss_on_program },
-	{ EV_fork, false, tasks_on_fork },
-	{ EV_exec, false, tasks_on_exec },
-	{ EV_exit, false, tasks_on_exit },
-	{ EV_rename, false, tasks_on_rename },
-	{ EV_cgroup_move, false, tasks_on_move },
-	{ EV_switch, false, parts_on_switch },
-	{ EV_switch, false, states_on_switch },
-	{ EV_futex_wait, false, holder_on_wait },
-	{ EV_cpu_time, true, pressure_on_cpu },
-	{ EV_psi, true, pressure_on_psi },
-	{ EV_host_memory, true, pressure_on_host },
-	{ EV_cgroup_memory, true, pressure_on_cgroup },
-	{ EV_reclaim, false, pressure_on_reclaim },
-	{ EV_waking, false, states_on_waking },
-	{ EV_waking, false, futex_on_waking },
-	{ EV_wakeup_new, false, states_on_wakeup_new },
-	/* the reason of a sleep is read from the descriptor before the call may close it */
-	{ EV_syscall, false, waits_on_syscall },
-	{ EV_syscall, false, states_on_syscall },
-	{ EV_syscall, false, syscalls_on_syscall },
-	{ EV_syscall, false, futex_on_syscall },
-	{ EV_syscall, false, requests_on_syscall },
-	{ EV_syscall, false, files_on_syscall },
-	{ EV_syscall, false, fds_on_syscall },
-	{ EV_syscall_args, false, waits_on_syscall },
-	{ EV_syscall_args, false, states_on_syscall },
-	{ EV_syscall_args, false, syscalls_on_syscall },
-	{ EV_syscall_args, false, futex_on_syscall },
-	{ EV_syscall_args, false, requests_on_syscall },
-	{ EV_syscall_args, false, files_on_syscall },
-	{ EV_syscall_args, false, fds_on_syscall },
-	{ EV_syscall_args, false, cpu_on_syscall },
-	{ EV_uring_submit, false, uring_on_submit },
-	{ EV_uring_complete, false, uring_on_complete },
-	{ EV_file_open, false, files_on_open },
-	{ EV_file_change, false, files_on_change },
-	{ EV_spawn, false, process_on_spawn },
-	{ EV_ended, false, process_on_ended },
-	{ EV_page_add, false, pagecache_on_add },
-	{ EV_page_remove, false, pagecache_on_remove },
-	{ EV_page_get, false, pagecache_on_get },
-	{ EV_call, false, calls_on_call },
-	{ EV_call_args, false, calls_on_call_args },
-	{ EV_return, false, calls_on_return },
-	{ EV_block_start, false, block_on_start },
-	{ EV_block_issue, false, block_on_issue },
-	{ EV_block_complete, false, block_on_complete },
+static const struct tracker *const trackers[N_TRACKERS] = {
+#define TRACKER(name) &track_##name,
+#include "trackers.def"
+#undef TRACKER
 };
 
-#define HANDLERS     (sizeof(handlers) / sizeof(handlers[0]))
-#define PER_EVENT    12
-#define EVENTS_KNOWN 192
+#define PER_EVENT      12
+#define EVENTS_KNOWN   192
+#define STEP_DEFAULT   1000000000u
+#define WINDOWS_A_STEP 10
 
-/* The handlers of each event, for one pass: the table turned round. */
+/* The handlers of each event, for one pass, in the order of the trackers. */
 struct dispatch {
 	track_fn on[EVENTS_KNOWN][PER_EVENT];
 };
 
 static void make_dispatch(struct dispatch *d, bool first)
 {
+	const struct handler *h;
 	size_t i, k;
 
 	memset(d, 0, sizeof(*d));
-	for (i = 0; i < HANDLERS; i++) {
-		if (handlers[i].first != first)
-			continue;
-		for (k = 0; d->on[handlers[i].event][k]; k++)
-			;
-		d->on[handlers[i].event][k] = handlers[i].on;
-	}
-}
-
-/* Wait classes by number, from the table of system calls. */
-static void make_waits(struct replay *r)
-{
-	const struct syscall_desc *d;
-
-	for (d = syscalls; d->name; d++) {
-		if (d->x86_64 >= 0)
-			r->waits[0][d->x86_64] = d->wait;
-		if (d->aarch64 >= 0)
-			r->waits[1][d->aarch64] = d->wait;
-	}
-	d = syscall_by_name("sched_setaffinity");
-	r->setaffinity[0] = d->x86_64;
-	r->setaffinity[1] = d->aarch64;
+	for (i = 0; i < N_TRACKERS; i++)
+		for (h = trackers[i]->handlers; h && h->on; h++) {
+			if (h->first != first)
+				continue;
+			for (k = 0; d->on[h->event][k]; k++)
+				;
+			d->on[h->event][k] = h->on;
+		}
 }
 
 /* The first snapshot belongs to the first pass, later ones and all events to the second. */
@@ -169,7 +75,7 @@ static int pass(struct replay *r, bool first, struct budget *b, struct err *e)
 		if (!rec.event || rec.type >= EVENTS_KNOWN || !of_this_pass(r, &rec, first))
 			continue;
 		if (rec.type == EV_syscall || rec.type == EV_syscall_args)
-			r->call = view_syscall(&rec);
+			r->call = view_syscall(r, &rec);
 		for (on = d.on[rec.type]; *on; on++) {
 			ret = (*on)(r, &rec, e);
 			if (ret < 0)
@@ -183,9 +89,10 @@ static int put_states(sqlite3 *db, struct err *e)
 {
 	static const struct {
 		int id, off;
-		const char *name, *doc;
+		const char *name, *category, *label, *doc;
 	} states[] = {
-#define STATE(id, name, off, doc) { id, off, #name, doc },
+#define STATE(id, name, off, category, series, label, does, doc) \
+	{ id, off, #name, #category, label, doc },
 #include "analyze/store/waits.def"
 #undef STATE
 	};
@@ -193,15 +100,26 @@ static int put_states(sqlite3 *db, struct err *e)
 	int ret = 0;
 
 	for (i = 0; i < sizeof(states) / sizeof(states[0]) && ret == 0; i++)
-		ret = db_insert(db, TABLE_state, e, "isis", (s64)states[i].id, states[i].name,
-				(s64)states[i].off, states[i].doc);
+		ret = row_put(db, state, e, .id = states[i].id, .name = states[i].name,
+			      .off = states[i].off, .category = states[i].category,
+			      .label = states[i].label, .doc = states[i].doc);
 	return ret;
+}
+
+/* The windows of series and of requests: at most so many. */
+static void choose_step(struct replay *r)
+{
+	r->step = r->step ? r->step : STEP_DEFAULT;
+	while (elapsed(r->begin, r->end) / r->step >= WINDOW_LIMIT)
+		r->step *= 10;
+	r->window = r->step / WINDOWS_A_STEP;
 }
 
 static int replay(struct replay *r, struct err *e)
 {
 	const struct recording_state *st = reader_state(r->reader);
 	struct budget budget;
+	size_t i;
 	int ret;
 
 	budget_start(&budget, st->file_bytes);
@@ -209,51 +127,59 @@ static int replay(struct replay *r, struct err *e)
 	r->end = st->ts_max;
 	r->everything = true; /* until the recording names its targets */
 	r->groups = st->groups;
-	make_waits(r);
+	syscall_view_start(r);
 	ret = put_states(r->db, e);
 	reader_limit(r->reader, UINT64_MAX, UINT64_MAX);
 	if (ret == 0)
 		ret = pass(r, true, &budget, e);
-	if (ret == 0)
-		ret = loss_start(r, e);
 	if (r->stopped) /* later records tell of the end itself */
 		r->end = r->stopped;
-	if (ret == 0)
-		ret = series_start(r, e);
-	if (ret == 0)
-		ret = waits_start(r, e);
-	if (ret == 0)
-		ret = requests_start(r, e);
-	if (ret == 0)
-		ret = futex_start(r, e);
-	if (ret == 0)
-		ret = files_start(r, e);
+	choose_step(r);
+	for (i = 0; i < N_TRACKERS && ret == 0; i++)
+		if (trackers[i]->start)
+			ret = trackers[i]->start(r, e);
 	r->events = true;
 	reader_rewind(r->reader);
 	reader_limit(r->reader, 0, UINT64_MAX);
 	if (ret == 0)
 		ret = pass(r, false, &budget, e);
-	return ret;
-}
-
-static int finish(struct replay *r, struct err *e)
-{
-	static int (*const finishers[])(struct replay *, struct err *) = {
-		tasks_finish, /* first: ends turns, calls and states */
-		syscalls_finish, uses_finish,  servers_finish, calls_finish,
-		block_finish,	 cpu_finish,   futex_finish,   epolls_finish,
-		tcp_finish,	 uring_finish, files_finish,   pagecache_finish,
-		clients_finish,	 loss_finish,  facts_finish,   series_finish,
-	};
-	size_t i;
-	int ret = 0;
-
-	for (i = 0; i < sizeof(finishers) / sizeof(finishers[0]) && ret == 0; i++)
-		ret = finishers[i](r, e);
+	for (i = 0; i < N_TRACKERS && ret == 0; i++)
+		if (trackers[i]->finish)
+			ret = trackers[i]->finish(r, e);
 	if (ret == 0)
 		ret = db_exec(r->db, e,
 			      "CREATE INDEX latency_of ON latency(kind, subject, item, low)");
 	return ret;
+}
+
+static int make_slots(struct replay *r, struct err *e)
+{
+	int i;
+
+	for (i = 0; i < N_TRACKERS; i++) {
+		if (!trackers[i]->of_replay)
+			continue;
+		r->own[i] = calloc(1, trackers[i]->of_replay);
+		if (!r->own[i])
+			return err_set(e, ERR_FAIL, "out of memory");
+	}
+	return 0;
+}
+
+static void replay_free(struct replay *r)
+{
+	int i;
+
+	tasks_free(r);
+	for (i = 0; i < N_TRACKERS; i++) {
+		if (r->own[i] && trackers[i]->free)
+			trackers[i]->free(r->own[i]);
+		free(r->own[i]);
+	}
+	free(r->targets);
+	free(r->losses);
+	bulk_free(r->bulk);
+	free(r);
 }
 
 int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
@@ -272,37 +198,15 @@ int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_op
 	r->db = db;
 	r->reader = reader;
 	r->step = o ? o->step : 0;
-	ret = bulk_open(&r->bulk, db, e);
+	r->trackers = trackers;
+	ret = make_slots(r, e);
+	if (ret == 0)
+		ret = bulk_open(&r->bulk, db, e);
 	if (ret == 0)
 		ret = replay(r, e);
 	if (ret == 0)
-		ret = finish(r, e);
-	if (ret == 0)
 		ret = bulk_close(r->bulk, e);
-	tasks_free(r);
-	syscalls_free(r);
-	uses_free(r);
-	services_free(r);
-	servers_free(r);
-	clients_free(r);
-	series_free(r);
-	epolls_free(r);
-	calls_free(r);
-	block_free(r);
-	cpu_free(r);
-	shares_free(r);
-	groups_free(r);
-	pressure_free(r);
-	holder_free(r);
-	files_free(r);
-	pagecache_free(r);
-	uring_free(r);
-	tcp_free(r);
-	futex_free(r);
-	loss_free(r);
-	facts_free(r);
-	bulk_free(r->bulk);
-	free(r);
+	replay_free(r);
 	return ret;
 }
 

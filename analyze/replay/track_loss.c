@@ -4,7 +4,7 @@
  * intervals of loss are known before the first record is read; the counters records
  * say which group and why. Both become rows, and a verdict for each group.
  */
-#include "track.h"
+#include "track_loss.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,11 @@ struct loss_counts {
 	struct loss_interval gaps[GAPS_MAX]; /* between recordings that were merged */
 	int n_gaps;
 };
+
+static struct loss_counts *own(const struct replay *r)
+{
+	return r->own[TRACK_loss];
+}
 
 static int by_from(const void *a, const void *b)
 {
@@ -75,23 +80,11 @@ static int find_previous(const struct block_info *blocks, size_t n, size_t *prev
 	return ret;
 }
 
-static bool counts_made(struct replay *r, struct err *e)
-{
-	if (!r->counts)
-		r->counts = calloc(1, sizeof(*r->counts));
-	if (!r->counts)
-		err_set(e, ERR_FAIL, "out of memory for counters");
-	return r->counts;
-}
-
 /* The counters of a CPU, made if need be. */
 static struct cpu_counts *counts_of(struct replay *r, u32 cpu, struct err *e)
 {
-	struct cpu_counts *c;
+	struct cpu_counts *c = idmap_get(&own(r)->cpus, cpu);
 
-	if (!counts_made(r, e))
-		return NULL;
-	c = idmap_get(&r->counts->cpus, cpu);
 	if (c)
 		return c;
 	c = calloc(1, sizeof(*c));
@@ -100,14 +93,15 @@ static struct cpu_counts *counts_of(struct replay *r, u32 cpu, struct err *e)
 		return NULL;
 	}
 	*c = (struct cpu_counts){ .cpu = cpu };
-	if (idmap_put(&r->counts->cpus, cpu, c, STREAM_MAX, e) < 0) {
+	if (idmap_put(&own(r)->cpus, cpu, c, STREAM_MAX, e) < 0) {
 		free(c);
 		return NULL;
 	}
 	return c;
 }
 
-int loss_on_base(struct replay *r, const struct record *rec, struct err *e)
+/* Counters in the recorder's stream: what they were before the recording begins. */
+static int loss_on_base(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_counters *ev = rec->event;
 	struct cpu_counts *c;
@@ -124,7 +118,7 @@ int loss_on_base(struct replay *r, const struct record *rec, struct err *e)
 /* Events that a CPU had lost before the recording begins. */
 static u64 lost_before(const struct replay *r, u32 cpu)
 {
-	const struct cpu_counts *c = idmap_get(&r->counts->cpus, cpu);
+	const struct cpu_counts *c = idmap_get(&own(r)->cpus, cpu);
 	u64 lost = 0;
 	int g;
 
@@ -163,17 +157,15 @@ int loss_on_gap(struct replay *r, const char *from_to, struct err *e)
 	char *end;
 	u64 from = strtoull(from_to, &end, 10), to = strtoull(end, NULL, 10);
 
-	if (!counts_made(r, e))
-		return ERR_FAIL;
-	if (from >= to || r->counts->n_gaps == GAPS_MAX)
+	if (from >= to || own(r)->n_gaps == GAPS_MAX)
 		return err_set(e, ERR_DAMAGED, "the recording's list of gaps is damaged");
-	r->counts->gaps[r->counts->n_gaps++] = (struct loss_interval){ from, to };
+	own(r)->gaps[own(r)->n_gaps++] = (struct loss_interval){ from, to };
 	return 0;
 }
 
 bool loss_has_gaps(const struct replay *r)
 {
-	return r->counts && r->counts->n_gaps > 0;
+	return own(r)->n_gaps > 0;
 }
 
 /* Of a part, what lies in it. */
@@ -183,30 +175,27 @@ static int put_gaps(struct replay *r, struct err *e)
 	int i, ret = 0;
 	u32 group;
 
-	for (i = 0; i < r->counts->n_gaps && ret == 0; i++) {
-		from = r->counts->gaps[i].from > r->begin ? r->counts->gaps[i].from : r->begin;
-		to = r->counts->gaps[i].to < last ? r->counts->gaps[i].to : last;
+	for (i = 0; i < own(r)->n_gaps && ret == 0; i++) {
+		from = own(r)->gaps[i].from > r->begin ? own(r)->gaps[i].from : r->begin;
+		to = own(r)->gaps[i].to < last ? own(r)->gaps[i].to : last;
 		if (from >= to)
 			continue;
 		ret = add_interval(r, from, to, e);
 		for (group = GROUP_core; group < N_GROUPS && ret == 0; group++)
 			if (r->groups & 1u << group)
-				ret = db_run(r->db, e,
-					     "INSERT INTO loss VALUES(?,?,NULL,?,'gap',0)", "iis",
-					     replay_time(r, from), (s64)elapsed(from, to),
-					     group_name(r, group));
+				ret = row_put(r->db, loss, e, .ts = replay_time(r, from),
+					      .dur = elapsed(from, to), .cpu = BULK_NULL,
+					      .grp = group_name(r, group), .reason = "gap");
 	}
 	return ret;
 }
 
-int loss_start(struct replay *r, struct err *e)
+static int loss_start(struct replay *r, struct err *e)
 {
 	const struct block_info *blocks, *b, *prev;
 	size_t i, n, *previous;
 	int ret = 0;
 
-	if (!counts_made(r, e))
-		return ERR_FAIL;
 	blocks = reader_blocks(r->reader, &n);
 	previous = calloc(n + 1, sizeof(*previous));
 	if (!previous)
@@ -245,7 +234,7 @@ void loss_count_record(struct replay *r, const struct record *rec)
 {
 	/* records that obsrec wrote itself (unfinished calls, snapshots) passed no counter */
 	if (rec->stream != STREAM_RECORDER)
-		r->counts->records[rec->desc->group]++;
+		own(r)->records[rec->desc->group]++;
 }
 
 static int loss_row(struct replay *r, u64 from, u64 to, u32 cpu, u32 group, const char *reason,
@@ -253,12 +242,12 @@ static int loss_row(struct replay *r, u64 from, u64 to, u32 cpu, u32 group, cons
 {
 	if (!n)
 		return 0;
-	return db_insert(r->db, TABLE_loss, e, "iiissi", replay_time(r, from),
-			 (s64)elapsed(from, to), (s64)cpu, group_name(r, group), reason,
-			 (s64)(n & INT64_MAX));
+	return row_put(r->db, loss, e, .ts = replay_time(r, from), .dur = elapsed(from, to),
+		       .cpu = cpu, .grp = group_name(r, group), .reason = reason,
+		       .n = n & INT64_MAX);
 }
 
-int loss_on_counters(struct replay *r, const struct record *rec, struct err *e)
+static int loss_on_counters(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_counters *ev = rec->event;
 	struct ev_counters *last;
@@ -284,43 +273,41 @@ int loss_on_counters(struct replay *r, const struct record *rec, struct err *e)
 	return ret;
 }
 
-int loss_on_program(struct replay *r, const struct record *rec, struct err *e)
+static int loss_on_program(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_program *ev = rec->event;
 	u32 group = ev->group < N_GROUPS ? ev->group : 0;
 	char name[64] = "";
 
 	memcpy(name, rec->tail, rec->tail_len < sizeof(name) ? rec->tail_len : sizeof(name) - 1);
-	if (db_insert(r->db, TABLE_program, e, "ssiii", name, group_name(r, group),
-		      (s64)(ev->runs & INT64_MAX), (s64)(ev->time & INT64_MAX),
-		      (s64)(ev->missed & INT64_MAX)) < 0)
+	if (row_put(r->db, program, e, .name = name, .grp = group_name(r, group),
+		    .runs = ev->runs & INT64_MAX, .time = ev->time & INT64_MAX,
+		    .missed = ev->missed & INT64_MAX) < 0)
 		return ERR_FAIL;
 	/* older recorders did not look when that was */
 	if (!ev->missed || reader_schema(r->reader)->by_id[EV_missed])
 		return 0;
-	r->counts->missed[group] += ev->missed;
-	return db_run(r->db, e, "INSERT INTO loss VALUES(0,?,NULL,?,'unlocated',?)", "isi",
-		      (s64)elapsed(r->begin, r->end), group_name(r, group),
-		      (s64)(ev->missed & INT64_MAX));
+	own(r)->missed[group] += ev->missed;
+	return row_put(r->db, loss, e, .dur = elapsed(r->begin, r->end), .cpu = BULK_NULL,
+		       .grp = group_name(r, group), .reason = "unlocated",
+		       .n = ev->missed & INT64_MAX);
 }
 
 /* A program that was already running on the CPU; on which is not known. */
-int loss_on_missed(struct replay *r, const struct record *rec, struct err *e)
+static int loss_on_missed(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_missed *ev = rec->event;
 	u32 group = ev->group < N_GROUPS ? ev->group : 0;
 	u64 from = ev->since > r->begin ? ev->since : r->begin;
 
-	if (!counts_made(r, e))
-		return ERR_FAIL;
 	if (!ev->count || rec->ts < from)
 		return 0;
-	r->counts->missed[group] += ev->count;
+	own(r)->missed[group] += ev->count;
 	if (add_interval(r, from, rec->ts, e) < 0)
 		return ERR_FAIL;
-	return db_run(r->db, e, "INSERT INTO loss VALUES(?,?,NULL,?,'missed',?)", "iisi",
-		      replay_time(r, from), (s64)elapsed(from, rec->ts), group_name(r, group),
-		      (s64)(ev->count & INT64_MAX));
+	return row_put(r->db, loss, e, .ts = replay_time(r, from), .dur = elapsed(from, rec->ts),
+		       .cpu = BULK_NULL, .grp = group_name(r, group), .reason = "missed",
+		       .n = ev->count & INT64_MAX);
 }
 
 static const char *verdict(const struct replay *r, u32 group, u64 lost)
@@ -334,20 +321,20 @@ static const char *verdict(const struct replay *r, u32 group, u64 lost)
 	return st->complete ? "COMPLETE" : "TRUNCATED";
 }
 
-int loss_finish(struct replay *r, struct err *e)
+static int loss_finish(struct replay *r, struct err *e)
 {
 	const struct cpu_counts *c;
 	u32 group;
 	int ret = 0;
 
 	for (group = GROUP_core; group < N_GROUPS && ret == 0; group++) {
-		u64 seen = 0, emitted = 0, lost = r->counts->missed[group];
+		u64 seen = 0, emitted = 0, lost = own(r)->missed[group];
 		u64 self = 0, filtered = 0, nostate = 0;
 		size_t at = 0;
 
 		if (!reader_schema(r->reader)->groups[group].name[0])
 			continue;
-		while ((c = idmap_each(&r->counts->cpus, &at))) {
+		while ((c = idmap_each(&own(r)->cpus, &at))) {
 			const struct ev_counters *b = &c->base[group], *l = &c->last[group];
 
 			seen += elapsed(b->seen, l->seen);
@@ -358,25 +345,39 @@ int loss_finish(struct replay *r, struct err *e)
 			filtered += elapsed(b->filtered, l->filtered);
 			nostate += elapsed(b->nostate, l->nostate);
 		}
-		ret = db_insert(r->db, TABLE_coverage, e, "siiiiiiis", group_name(r, group),
-				(s64)(seen & INT64_MAX), (s64)(emitted & INT64_MAX),
-				(s64)r->counts->records[group], (s64)(lost & INT64_MAX),
-				(s64)(self & INT64_MAX), (s64)(filtered & INT64_MAX),
-				(s64)(nostate & INT64_MAX), verdict(r, group, lost));
+		ret = row_put(r->db, coverage, e, .grp = group_name(r, group),
+			      .seen = seen & INT64_MAX, .emitted = emitted & INT64_MAX,
+			      .records = own(r)->records[group], .lost = lost & INT64_MAX,
+			      .self = self & INT64_MAX, .filtered = filtered & INT64_MAX,
+			      .nostate = nostate & INT64_MAX, .verdict = verdict(r, group, lost));
 	}
 	return ret;
 }
 
-void loss_free(struct replay *r)
+static void loss_free(void *slot)
 {
+	struct loss_counts *all = slot;
 	struct cpu_counts *c;
 	size_t at = 0;
 
-	if (r->counts) {
-		while ((c = idmap_each(&r->counts->cpus, &at)))
-			free(c);
-		idmap_free(&r->counts->cpus);
-	}
-	free(r->counts);
-	free(r->losses);
+	while ((c = idmap_each(&all->cpus, &at)))
+		free(c);
+	idmap_free(&all->cpus);
 }
+
+static const struct handler handlers[] = {
+	{ EV_counters, true, loss_on_base },
+	{ EV_missed, true, loss_on_missed },
+	{ EV_counters, false, loss_on_counters },
+	{ EV_program, false, loss_on_program },
+	{ 0 },
+};
+
+const struct tracker track_loss = {
+	.name = "loss",
+	.handlers = handlers,
+	.of_replay = sizeof(struct loss_counts),
+	.start = loss_start,
+	.finish = loss_finish,
+	.free = loss_free,
+};

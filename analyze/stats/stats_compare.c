@@ -35,7 +35,7 @@ static bool add_lags(const double *cov, size_t from, size_t to, double *tau)
 	return false;
 }
 
-/* Autocovariances at all lags, by FFT, into work, which has room for size values, zeros behind n.
+/* Autocovariances at all lags, by FFT, into work, which has room for size values, zeros after n.
  */
 static void all_lags(double *work, size_t size)
 {
@@ -212,6 +212,32 @@ struct contrast stats_welch(const struct estimate *a, const struct estimate *b)
 	c.low90 = c.diff - t * error;
 	c.high90 = c.diff + t * error;
 	c.p = 2 * gsl_cdf_tdist_Q(fabs(c.diff) / error, c.df);
+	return c;
+}
+
+struct contrast stats_counts(double a, double time_a, double b, double time_b)
+{
+	static const double level[4] = { 0.025, 0.975, 0.05, 0.95 };
+	double share = time_b / (time_a + time_b), at[4], pi;
+	struct contrast c = { log(b / time_b * time_a / a), NAN, NAN, NAN, NAN, NAN, NAN };
+	int i;
+
+	if (!(a + b > 0) || !(time_a > 0) || !(time_b > 0))
+		return c;
+	c.p = 2 * fmin(gsl_cdf_binomial_P(b, share, a + b),
+		       b > 0 ? gsl_cdf_binomial_Q(b - 1, share, a + b) : 1);
+	c.p = fmin(1, c.p);
+	for (i = 0; i < 4; i++) {
+		if (i % 2)
+			pi = a > 0 ? gsl_cdf_beta_Pinv(level[i], b + 1, a) : 1;
+		else
+			pi = b > 0 ? gsl_cdf_beta_Pinv(level[i], b, a + 1) : 0;
+		at[i] = log(pi / (1 - pi) * time_a / time_b);
+	}
+	c.low = at[0];
+	c.high = at[1];
+	c.low90 = at[2];
+	c.high90 = at[3];
 	return c;
 }
 

@@ -76,6 +76,13 @@ struct contrast {
 /* Welch's t, Satterthwaite's degrees of freedom. NAN where an error is not known. */
 struct contrast stats_welch(const struct estimate *a, const struct estimate *b);
 
+/*
+ * Of the rates of two counts of independent events, in time_a and time_b: given their sum, those of
+ * b are binomial. Exact two-sided p, intervals of Clopper and Pearson; infinite ends where a count
+ * is 0. NAN if both are.
+ */
+struct contrast stats_counts(double a, double time_a, double b, double time_b);
+
 /* Holm (1979): ret[i] is p[i] adjusted for n questions. p that are NAN stay so and do not count.
  * False: out of memory. */
 bool stats_holm(const double *p, size_t n, double *ret);

@@ -24,7 +24,7 @@ bool stats_levels_cut(const double *x, size_t n, size_t width, size_t k, size_t 
 struct scatter {
 	double sd;
 	double tau; /* stats_tau of what is left, more for what the parts took away */
-	double df;  /* n / tau - k; below 1: nothing can be told */
+	double df;  /* n / tau - k; below 1: no test is possible */
 };
 
 struct scatter stats_levels_scatter(const double *x, size_t n, const size_t *edge, size_t k);

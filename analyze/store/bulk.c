@@ -24,7 +24,7 @@ struct feed_cursor {
 };
 
 struct rows {
-	s64 *values; /* ROWS rows; NULL until the table is used */
+	char *values; /* ROWS rows; NULL until the table is used */
 	int n;
 	sqlite3_stmt *write;
 };
@@ -32,7 +32,7 @@ struct rows {
 struct bulk {
 	sqlite3 *db;
 	struct rows tables[N_TABLES];
-	const s64 *shown; /* what feed shows now */
+	const char *shown; /* what feed shows now */
 	int shown_rows;
 	int shown_columns;
 	u32 shown_reals;   /* bit c: column c holds doubles */
@@ -120,11 +120,13 @@ static int feed_column(sqlite3_vtab_cursor *c, sqlite3_context *ctx, int column)
 {
 	const struct bulk *b = ((struct feed_table *)c->pVtab)->bulk;
 	size_t row = ((struct feed_cursor *)c)->row;
-	s64 v = b->shown[row * b->shown_columns + column];
+	const char *at = b->shown + 8 * (row * b->shown_columns + column);
 	double d;
+	s64 v;
 
+	memcpy(&v, at, sizeof(v));
 	if (b->shown_reals & 1u << column) {
-		memcpy(&d, &v, sizeof(d)); /* SQLite makes NULL of NAN */
+		memcpy(&d, at, sizeof(d)); /* SQLite makes NULL of NAN */
 		sqlite3_result_double(ctx, d);
 	} else if (v != BULK_NULL) {
 		sqlite3_result_int64(ctx, v);
@@ -214,7 +216,7 @@ static int write_rows(struct bulk *b, enum table_id t, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-s64 *bulk_row(struct bulk *b, enum table_id t)
+void *bulk_row(struct bulk *b, enum table_id t)
 {
 	struct rows *r = &b->tables[t];
 	int columns = tables[t].n_columns;
@@ -222,7 +224,7 @@ s64 *bulk_row(struct bulk *b, enum table_id t)
 	if (b->failed.code)
 		return b->nowhere;
 	if (!r->values) {
-		r->values = malloc((size_t)ROWS * columns * sizeof(*r->values));
+		r->values = malloc((size_t)8 * ROWS * columns);
 		if (!r->values) {
 			err_set(&b->failed, ERR_FAIL, "out of memory for the database");
 			return b->nowhere;
@@ -232,7 +234,7 @@ s64 *bulk_row(struct bulk *b, enum table_id t)
 	}
 	if (r->n == ROWS && write_rows(b, t, &b->failed) < 0)
 		return b->nowhere;
-	return r->values + (size_t)columns * r->n++;
+	return r->values + (size_t)8 * columns * r->n++;
 }
 
 int bulk_close(struct bulk *b, struct err *e)

@@ -8,9 +8,7 @@
 #ifndef OBS_BULK_H
 #define OBS_BULK_H
 
-#include "db.h"
-
-#define BULK_NULL INT64_MIN /* this value becomes NULL */
+#include "row_types.h"
 
 struct bulk;
 
@@ -18,11 +16,12 @@ struct bulk;
 int bulk_open(struct bulk **ret, sqlite3 *db, struct err *e);
 
 /*
- * Room for one more row of t: an array of tables[t].n_columns values that the
- * caller fills at once, in the order of the columns. Never NULL: when writing has
- * failed the row goes nowhere, and bulk_close says why.
+ * Room for one more row: a struct row_NAME whose columns, of numbers only, the caller fills at
+ * once, all of them. Never NULL: when writing has failed the row goes nowhere, and bulk_close says
+ * why.
  */
-s64 *bulk_row(struct bulk *b, enum table_id t);
+#define bulk_add(b, table) ((struct row_##table *)bulk_row(b, TABLE_##table))
+void *bulk_row(struct bulk *b, enum table_id t);
 
 /* Writes what is gathered and commits. */
 int bulk_close(struct bulk *b, struct err *e);

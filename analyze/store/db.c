@@ -6,6 +6,7 @@
 #include "names.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 0x4f425344 /* "OBSD" */
-#define USER_VERSION   7	  /* of tables.def: another number, other tables */
-#define COLUMNS_MAX    32
+#define USER_VERSION   10	  /* of tables.def: another number, other tables */
+#define COLUMNS_MAX    64
 
 #define TABLE(name, doc)	      static const struct column_desc columns_##name[] = {
 #define COLUMN(name, type, unit, doc) { #name, #type, unit, doc },
@@ -137,6 +138,38 @@ const char *db_text_or(sqlite3_stmt *s, int column, const char *null)
 const char *db_text(sqlite3_stmt *s, int column)
 {
 	return db_text_or(s, column, "");
+}
+
+double db_number(sqlite3_stmt *s, int column)
+{
+	return sqlite3_column_type(s, column) == SQLITE_NULL ? NAN
+							     : sqlite3_column_double(s, column);
+}
+
+int db_each_of(sqlite3 *db, struct err *e, db_row_fn fn, void *arg, const char *sql,
+	       const char *fmt, va_list ap)
+{
+	sqlite3_stmt *s;
+	int got, ret = query(&s, db, e, sql, fmt, ap);
+
+	if (ret < 0)
+		return ret;
+	while (ret == 0 && (got = db_step(s, e)) != 0)
+		ret = got < 0 ? got : fn(arg, s, e);
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : 0;
+}
+
+int db_each(sqlite3 *db, struct err *e, db_row_fn fn, void *arg, const char *sql, const char *fmt,
+	    ...)
+{
+	va_list ap;
+	int ret;
+
+	va_start(ap, fmt);
+	ret = db_each_of(db, e, fn, arg, sql, fmt, ap);
+	va_end(ap);
+	return ret;
 }
 
 static int run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, va_list ap)

@@ -7,6 +7,7 @@
 #include "format/event.h"
 
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdbool.h>
 
 enum table_id {
@@ -81,6 +82,20 @@ int db_query(sqlite3_stmt **ret, sqlite3 *db, struct err *e, const char *sql, co
 
 /* The next row: 1, 0 at the end, negative on error. */
 int db_step(sqlite3_stmt *s, struct err *e);
+
+/* A column as a number; NAN: NULL. */
+double db_number(sqlite3_stmt *s, int column);
+
+/* One row of a query: 0 goes on, above 0 ends the query, negative is an error. */
+typedef int (*db_row_fn)(void *arg, sqlite3_stmt *s, struct err *e);
+
+/* Calls fn with arg for each row. 0, or the error of the query or of fn. */
+int db_each(sqlite3 *db, struct err *e, db_row_fn fn, void *arg, const char *sql, const char *fmt,
+	    ...);
+
+/* The same with the parameters as a list. */
+int db_each_of(sqlite3 *db, struct err *e, db_row_fn fn, void *arg, const char *sql,
+	       const char *fmt, va_list ap);
 
 /* Prepares, binds, runs to the end. */
 int db_run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...);

@@ -14,8 +14,7 @@ static const struct {
 	const char *name, *type, *doc;
 } common[] = {
 	[EVENT_TS] = { "ts", "INT", "when: since the first event; negative before it" },
-	[EVENT_CPU] = { "cpu", "INT",
-			"CPU on which it was recorded; NULL: obsrec itself wrote it" },
+	[EVENT_CPU] = { "cpu", "INT", "CPU that recorded it; NULL: written by obsrec itself" },
 	[EVENT_TID] = { "tid", "INT", "thread" },
 	[EVENT_NAME] = { "event", "TEXT", "name of the event" },
 	[EVENT_ARGS] = { "args", "TEXT", "its fields as a JSON object: args ->> 'fd'" },

@@ -3,6 +3,7 @@
 #include "finding.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *const finding_names[N_FINDINGS] = {
 #define FINDING(name, text) #name,
@@ -30,6 +31,16 @@ static const char *const subject_sql[N_SUBJECTS] = {
 #undef SUBJECT
 };
 
+enum subject_kind subject_kind_of(const char *name)
+{
+	int i;
+
+	for (i = 0; i < N_SUBJECTS; i++)
+		if (strcmp(subject_names[i], name) == 0)
+			return i;
+	return SUBJECT_none;
+}
+
 static int put_value(sqlite3 *db, s64 id, s64 seq, const struct value *v, struct err *e)
 {
 	return db_insert(db, TABLE_finding_value, e, "iissdddsis", id, seq, v->name,
@@ -53,6 +64,41 @@ int finding_put(sqlite3 *db, const char *analysis, const struct finding *f, s64 
 		ret = put_value(db, id, seq++, v, e);
 	if (ret_id)
 		*ret_id = id;
+	return ret;
+}
+
+/* Where values of a query go. */
+struct list {
+	sqlite3 *db;
+	s64 finding, seq;
+};
+
+static int add_row(void *arg, sqlite3_stmt *s, struct err *e)
+{
+	struct list *l = arg;
+	const char *kind = (const char *)sqlite3_column_text(s, 3);
+	struct value v = VALUE_TEXT((const char *)sqlite3_column_text(s, 0),
+				    (const char *)sqlite3_column_text(s, 5));
+
+	v.unit = (const char *)sqlite3_column_text(s, 1);
+	v.number = db_number(s, 2);
+	v.of = (struct subject){ subject_kind_of(kind ? kind : ""), sqlite3_column_int64(s, 4) };
+	return put_value(l->db, l->finding, l->seq++, &v, e);
+}
+
+int finding_add(sqlite3 *db, s64 finding, struct err *e, const char *sql, const char *fmt, ...)
+{
+	struct list l = { db, finding, 0 };
+	va_list ap;
+	int ret = db_int(db, &l.seq, e,
+			 "SELECT coalesce(max(seq), -1) + 1 FROM finding_value WHERE finding=?",
+			 "i", finding);
+
+	if (ret < 0)
+		return ret;
+	va_start(ap, fmt);
+	ret = db_each_of(db, e, add_row, &l, sql, fmt, ap);
+	va_end(ap);
 	return ret;
 }
 

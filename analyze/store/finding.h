@@ -89,9 +89,18 @@ extern const char *const finding_templates[N_FINDINGS];
 extern const char *const evidence_names[LIMIT + 1];
 extern const char *const subject_names[N_SUBJECTS];
 
+/* The kind of a name; SUBJECT_none if there is none. */
+enum subject_kind subject_kind_of(const char *name);
+
 /* Adds the finding. *ret_id: its id, for caveats; may be NULL. */
 int finding_put(sqlite3 *db, const char *analysis, const struct finding *f, s64 *ret_id,
 		struct err *e);
+
+/* The kind of subject of a name; SUBJECT_none if there is none. */
+enum subject_kind subject_kind_of(const char *name);
+
+/* Adds values to a finding: the rows of a query of name, unit, number, kind, id and text. */
+int finding_add(sqlite3 *db, s64 finding, struct err *e, const char *sql, const char *fmt, ...);
 
 /* Removes the findings of one analysis. */
 int finding_drop(sqlite3 *db, const char *analysis, struct err *e);

@@ -6,6 +6,7 @@
 #include "format/syscall.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void give(sqlite3_context *ctx, const char *text)
 {
@@ -48,23 +49,77 @@ static void name_block_op(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 	give(ctx, op < 4 ? ops[op] : op == 9 ? "write zeroes" : text);
 }
 
-static void name_state(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
-	static const struct {
-		int id;
-		const char *name;
-	} states[] = {
-#define STATE(id, name, off, doc) { id, #name },
+static const struct category_row {
+	const char *name, *label;
+	int band;
+} categories[] = {
+#define BAND(...)
+#define CATEGORY(name, band, label, says) { #name, label, band },
+#include "categories.def"
+#undef CATEGORY
+#undef BAND
+};
+
+static const struct {
+	const char *name, *category;
+} states[] = {
+#define STATE(id, name, off, category, ...) [id] = { #name, #category },
 #include "waits.def"
 #undef STATE
-	};
-	size_t i;
+};
+
+#define N(table) ((sqlite3_int64)(sizeof(table) / sizeof((table)[0])))
+
+static void name_state(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+	sqlite3_int64 id = sqlite3_value_int64(argv[0]);
 
 	(void)argc;
-	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (sqlite3_value_type(argv[0]) != SQLITE_NULL &&
-		    states[i].id == sqlite3_value_int64(argv[0]))
-			give(ctx, states[i].name);
+	if (sqlite3_value_type(argv[0]) != SQLITE_NULL && id >= 0 && id < N(states))
+		give(ctx, states[id].name);
+}
+
+/* The row of a category; NULL for what is none. */
+static const struct category_row *find_category(const char *name)
+{
+	size_t i;
+
+	for (i = 0; name && i < sizeof(categories) / sizeof(categories[0]); i++)
+		if (strcmp(categories[i].name, name) == 0)
+			return &categories[i];
+	return NULL;
+}
+
+static void give_band(sqlite3_context *ctx, const char *category)
+{
+	const struct category_row *c = find_category(category);
+
+	if (c)
+		sqlite3_result_int(ctx, c->band);
+}
+
+static void band_of_state(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+	sqlite3_int64 id = sqlite3_value_int64(argv[0]);
+
+	(void)argc;
+	if (sqlite3_value_type(argv[0]) != SQLITE_NULL && id >= 0 && id < N(states))
+		give_band(ctx, states[id].category);
+}
+
+static void band_of_category(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	give_band(ctx, (const char *)sqlite3_value_text(argv[0]));
+}
+
+static void label_category(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+	const struct category_row *c = find_category((const char *)sqlite3_value_text(argv[0]));
+
+	(void)argc;
+	if (c)
+		give(ctx, c->label);
 }
 
 int names_register(sqlite3 *db, struct err *e)
@@ -74,10 +129,10 @@ int names_register(sqlite3 *db, struct err *e)
 		int args;
 		void (*fn)(sqlite3_context *, int, sqlite3_value **);
 	} functions[] = {
-		{ "syscall_name", 2, name_syscall },
-		{ "errno_name", 1, name_errno },
-		{ "block_op", 1, name_block_op },
-		{ "state_name", 1, name_state },
+		{ "syscall_name", 2, name_syscall },	 { "errno_name", 1, name_errno },
+		{ "block_op", 1, name_block_op },	 { "state_name", 1, name_state },
+		{ "state_band", 1, band_of_state },	 { "category_band", 1, band_of_category },
+		{ "category_label", 1, label_category },
 	};
 	size_t i;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Functions for SQL that name numbers: syscall_name(abi, nr), errno_name(n) (negative too),
- * block_op(op), state_name(id). NULL for NULL.
+ * block_op(op), state_name(id), and, for pictures, state_band(id), category_band(name) and
+ * category_label(name). NULL for NULL.
  */
 #ifndef OBS_NAMES_H
 #define OBS_NAMES_H

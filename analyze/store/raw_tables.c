@@ -123,7 +123,7 @@ int raw_tables_view(sqlite3 *db, const char *schema, struct err *e)
 	while (ret == 0 && (ret = db_step(s, e)) > 0)
 		ret = add_select(&sql, db, db_text(s, 0), n++ == 0, e);
 	sqlite3_finalize(s);
-	/* tables that somebody made are no reason to refuse all other queries */
+	/* tables of a user are no reason to refuse all other queries */
 	if (ret == 0 && n)
 		db_exec(db, NULL, sql.data);
 	buf_free(&sql);

@@ -4,7 +4,7 @@
 #define OBS_STATE_H
 
 enum state {
-#define STATE(id, name, off, doc) STATE_##name = (id),
+#define STATE(id, name, ...) STATE_##name = (id),
 #include "waits.def"
 #undef STATE
 	N_STATES
@@ -12,6 +12,7 @@ enum state {
 
 /* What series count: see series.def. */
 enum series_kind {
+	SERIES_none,
 #define SERIES(id, name, waits, doc) SERIES_##name = (id),
 #include "series.def"
 #undef SERIES

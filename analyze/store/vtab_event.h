@@ -20,7 +20,7 @@ struct event_source {
 	u64 damaged;		     /* blocks that could not be decoded */
 };
 
-/* The ts that is 0 in all tables: when recording began, or the first event if nobody says. */
+/* The ts that is 0 in all tables: when recording began, or the first event without that fact. */
 int event_begin(u64 *begin, const struct reader *of, struct err *e);
 
 int vtab_event_register(sqlite3 *db, struct event_source *source, struct err *e);

@@ -310,7 +310,7 @@ static int on_syscall(struct census *c, const struct record *rec, struct err *e)
 	return 0;
 }
 
-/* Of which request a record of group block tells; NULL: of none. */
+/* The request of a record of group block; NULL: none. */
 static const u64 *request_of(const struct record *rec)
 {
 	if (rec->type == EV_block_start || rec->type == EV_block_issue)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who is there at each moment of a recording, with which name, state and open descriptors:
- * so that a recording can begin anew in its middle, and to choose records by process, thread
+ * The threads of each moment of a recording, with name, state and open fds:
+ * so that a recording can start in its middle, and to choose records by process, thread
  * or name. Memory: what exists at one time, within the limits of limits.h.
  */
 #ifndef OBS_CENSUS_H
@@ -43,12 +43,12 @@ struct census {
 	struct idmap targets; /* pid -> the map itself */
 	struct idmap
 		named; /* tid or pid of whom the filter's names and groups mean -> the map itself */
-	struct idmap cgroups; /* ids of the filter's control groups -> the map itself */
+	struct idmap cgroups; /* ids of the filter's cgroups -> the map itself */
 	struct idmap members, homes;
 	struct idmap requests; /* block requests of chosen threads */
 	const struct syscall_desc *close_call;
 	u64 n_files;
-	u64 n_chosen; /* how often somebody was chosen */
+	u64 n_chosen; /* how often a thread was chosen */
 	const struct field_desc *pid_fields[SCHEMA_EVENT_MAX][4];
 };
 
@@ -65,7 +65,7 @@ void household_free(struct census *c, struct household *h);
 int census_open(struct census **ret, const struct filter *f, const struct reader *r, struct err *e);
 
 /*
- * Finds the threads whose names or control groups match: walks the blocks that hold such. Only
+ * Finds the threads whose names or cgroups match: walks the blocks that hold such. Only
  * needed if the filter has any; the reader is rewound.
  */
 int census_names(struct census *c, struct reader *r, struct err *e);
@@ -85,7 +85,7 @@ bool census_wants(struct census *c, const struct record *rec);
 /* True if the filter means this thread. */
 bool census_chosen(const struct census *c, u32 tid);
 
-/* At the end: ERR_FAIL if nobody was chosen. */
+/* At the end: ERR_FAIL if no thread was chosen. */
 int census_somebody(const struct census *c, struct err *e);
 
 void census_free(struct census *c);

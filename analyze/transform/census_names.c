@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whom a filter's names and control groups mean: known before the census begins. */
+/* Whom a filter's names and cgroups mean: known before the census begins. */
 #include "census.h"
 
 #include <fnmatch.h>
@@ -41,7 +41,7 @@ static u32 named(const struct record *rec, const char **ret_comm)
 	return rec->type == EV_fork ? ((const struct ev_fork *)ev)->child : rec->tid;
 }
 
-/* True for the filter's control group and those below it. */
+/* True for the filter's cgroup and those below it. */
 static bool path_matches(const struct filter *f, const char *path, size_t n)
 {
 	static const char mount[] = "/sys/fs/cgroup";
@@ -67,7 +67,7 @@ static int note_cgroup(struct census *c, const struct record *rec, struct err *e
 	return path_matches(c->filter, rec->tail, rec->tail_len) ? mark(&c->cgroups, id, e) : 0;
 }
 
-/* Which thread a record puts into which control group; 0: none. */
+/* Which thread a record puts into which cgroup; 0: none. */
 static u32 grouped(const struct record *rec, u64 *ret_cgroup)
 {
 	const void *ev = rec->event;
@@ -123,7 +123,7 @@ int census_names(struct census *c, struct reader *r, struct err *e)
 	if (c->filter->cgroup)
 		ret = walk(c, r, note_cgroup, e);
 	if (ret == 0 && c->filter->cgroup && !c->cgroups.n)
-		return err_set(e, ERR_FAIL, "the recording knows no control group %.200s",
+		return err_set(e, ERR_FAIL, "the recording knows no cgroup %.200s",
 			       c->filter->cgroup);
 	if (ret == 0 && (c->filter->n_comms || c->filter->cgroup))
 		ret = walk(c, r, note_thread, e);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A part of a recording as a recording of its own. The first pass takes what the recorder said
- * before all events; the second walks in order of time: up to the begin of the part only a
+ * before all events; the second walks in order of time: up to the start of the part only a
  * census is kept, then its state is written as a snapshot, then records are copied.
- * Each CPU's counters are told anew, so that seen = emitted + lost + suppressed holds for
+ * Each CPU's counters are written again, so that seen = emitted + lost + suppressed holds for
  * the part as well; what the filter leaves out counts as suppressed.
  */
 #include "excerpt.h"
@@ -13,15 +13,13 @@
 #include "census.h"
 #include "excerpt_cpu.h"
 #include "format/convert.h"
+#include "format/facts.h"
 #include "format/frame.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Facts that the part states for itself. */
-static const char *const own_keys[] = { "targets" };
 
 static bool has_key(const struct record *rec, const char *key)
 {
@@ -50,23 +48,23 @@ static int copy_own(struct excerpt *x, const struct record *rec)
 	return ret < 0 ? ret : excerpt_flush_own(x, false);
 }
 
-/* True if the part states this fact anew. */
+/* True if the part states this fact again. */
 static bool restated(const struct excerpt *x, const struct record *rec)
 {
-	size_t i;
-
-	if (has_key(rec, "begin"))
+	if (rec->type != EV_info)
+		return false;
+	switch (fact_find(rec->tail, rec->tail_len)->cut) {
+	case CUT_FROM:
 		return x->filter->from.kind != WHEN_NONE;
-	if (has_key(rec, "stopped"))
+	case CUT_TO:
 		return x->filter->to.kind != WHEN_NONE;
-	if (has_key(rec, "flight")) /* counters begin at 0 again */
+	case CUT_CHOICE:
+		return filter_chooses(x->filter);
+	case CUT_DROPPED:
 		return true;
-	if (has_key(rec, "snapshot") || has_key(rec, "snapshot_begin"))
-		return true;
-	for (i = 0; filter_chooses(x->filter) && i < sizeof(own_keys) / sizeof(own_keys[0]); i++)
-		if (has_key(rec, own_keys[i]))
-			return true;
-	return false;
+	default:
+		return false;
+	}
 }
 
 /* What the recorder said is copied at once, but for state and for what goes on through time. */
@@ -207,7 +205,7 @@ static int put_tail(struct excerpt *x)
 
 /* ---- the second pass ---- */
 
-/* A call that was under way when the part ends is told like those at the end of a recording. */
+/* A call that was under way when the part ends is written like those at the end of a recording. */
 static int put_unfinished(struct excerpt *x, const struct record *rec)
 {
 	const struct event_desc *ev = x->schema->by_id[rec->type];

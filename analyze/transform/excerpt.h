@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A part of a recording as a recording of its own: by time, by process, by thread. It begins
- * with the state of its first moment, as a recording begun then would.
+ * with the state of its first moment, as a recording started then would.
  */
 #ifndef OBS_EXCERPT_H
 #define OBS_EXCERPT_H
@@ -10,12 +10,12 @@
 
 struct excerpt_summary {
 	u64 records;  /* written, of CPUs */
-	u64 from, to; /* in ns after the begin of the whole */
+	u64 from, to; /* in ns after the start of the original */
 };
 
 /*
  * Reads the recording and writes the part that f leaves in to fd. ERR_FAIL if nothing of the
- * recording lies there, or if nobody is meant.
+ * recording lies there, or if no thread matches.
  */
 int excerpt_make(struct excerpt_summary *ret, struct reader *r, const struct filter *f, int fd,
 		 struct err *e);

@@ -36,7 +36,7 @@ int excerpt_record(struct excerpt *x, const struct record *rec, bool keep);
 /* Counters that a recording cut out of a longer run begins with. */
 int excerpt_base(struct excerpt *x, const struct record *rec);
 
-/* A counters record: told anew when it is within. */
+/* A counters record: written again when it is within. */
 int excerpt_counters(struct excerpt *x, const struct record *rec, bool within);
 
 /* Writes what waits, and the counters that hold at the end. */

@@ -36,17 +36,16 @@ int filter_set_no_cache(void *config, const char *arg, struct err *e);
 /* Rows for a command's table of options. */
 #define FILTER_OPTS                                                                                \
 	{ "from", 0, "TIME",                                                                       \
-	  "from this time on: 10s, 250ms after the begin, 14:03:07 (UTC) "                         \
+	  "from this time on: 10s, 250ms after the start, 14:03:07 (UTC) "                         \
 	  "or RFC 3339",                                                                           \
 	  filter_set_from },                                                                       \
 		{ "to", 0, "TIME", "up to this time", filter_set_to },                             \
 		{ "pid", 'p', "PID[,PID]", "only these processes with their threads and children", \
 		  filter_set_pid },                                                                \
 		{ "thread", 0, "TID[,TID]", "only these threads", filter_set_thread },             \
-		{ "comm", 0, "GLOB", "only processes and threads of a name like this",             \
+		{ "comm", 0, "GLOB", "only processes and threads whose name matches",              \
 		  filter_set_comm },                                                               \
-		{ "cgroup", 0, "PATH", "only of this control group and those below",               \
-		  filter_set_cgroup },                                                             \
+		{ "cgroup", 0, "PATH", "only of this cgroup and those below", filter_set_cgroup }, \
 	{                                                                                          \
 		"no-follow", 0, NULL, "leave out children of --pid", filter_set_no_follow          \
 	}

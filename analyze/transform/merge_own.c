@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The recorders' own streams of several recordings, as one. */
+#include "format/facts.h"
 #include "format/frame.h"
 #include "merge.h"
 
@@ -118,9 +119,9 @@ int merge_scope(struct merge *m, struct err *e)
 	}
 	if (ret == 0 && groups.len)
 		ret = put_fact(m, begin, e, "groups", groups.data);
-	if (ret == 0) /* threads say it themselves, if nobody else does */
+	if (ret == 0) /* threads say it themselves, if no other does */
 		ret = put_fact(m, begin, e, "targets", targets.len ? targets.data : "chosen");
-	/* all first snapshots are told before the first event */
+	/* all first snapshots are written before the first event */
 	for (i = 0, t = 0; i < m->n; i++)
 		if (m->sources[i].snapshot_end && !m->sources[i].follows &&
 		    m->sources[i].snapshot_end + (u64)m->sources[i].shift > t)
@@ -187,20 +188,16 @@ int merge_offsets(struct merge *m, struct err *e)
 static int take_fact(struct merge *m, const struct source *s, const struct record *rec,
 		     struct err *e)
 {
-	static const char *const restated[] = { "groups=",   "targets=",	"follow=", "begin=",
-						"snapshot=", "snapshot_begin=", "stopped=" };
-	bool frame = rec->tail_len > 8 && memcmp(rec->tail, "snapshot", 8) == 0;
+	enum fact_merge how = fact_find(rec->tail, rec->tail_len)->merge;
+	bool frame = how == MERGE_FRAME;
 	struct buf text = { 0 };
-	size_t i;
 	int ret = 0;
 
 	/* a host's later recording begins with a later snapshot */
-	for (i = 0; !(frame && s->follows) && i < sizeof(restated) / sizeof(restated[0]); i++)
-		if (rec->tail_len >= strlen(restated[i]) &&
-		    memcmp(rec->tail, restated[i], strlen(restated[i])) == 0)
-			return 0;
+	if (how == MERGE_RESTATED || (frame && !s->follows))
+		return 0;
 	/* what one is a part of is not said of all */
-	if ((s->nth > 1 && !frame) || (rec->tail_len > 8 && memcmp(rec->tail, "excerpt=", 8) == 0))
+	if ((s->nth > 1 && !frame) || how == MERGE_NUMBERED)
 		ret = buf_printf(&text, e, "%u.", s->nth);
 	if (ret == 0)
 		ret = buf_add(&text, rec->tail, rec->tail_len, e);
@@ -211,8 +208,8 @@ static int take_fact(struct merge *m, const struct source *s, const struct recor
 	return ret < 0 ? ret : flush_own(m, false, e);
 }
 
-/* A call that was under way when a recording ended is told by the host's next one, from its entry
- * on. */
+/* A call that was under way when a recording ended is written by the host's next one, from its
+ * entry on. */
 static bool goes_on(const struct merge *m, const struct source *s, const struct record *rec)
 {
 	u8 flags = 0;

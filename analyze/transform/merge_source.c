@@ -62,7 +62,7 @@ static void take_facts(struct source *s, const struct record *rec)
 		s->follow = strcmp(follow, "0") != 0;
 }
 
-/* How far wall clock and the clock of the events are apart: the median of all readings. */
+/* Offset between wall clock and the clock of the events: the median of all readings. */
 static int read_clocks(struct source *s, struct err *e)
 {
 	s64 *apart = calloc(READINGS_MAX, sizeof(*apart));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Other words for words, by a secret key: the same word always becomes the same one, different
- * words become different ones, and without the key nobody can tell which was which.
+ * words become different ones, and without the key the original cannot be found.
  */
 #ifndef OBS_PSEUDONYM_H
 #define OBS_PSEUDONYM_H

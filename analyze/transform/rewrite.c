@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A recording written anew block by block. */
+/* A recording written again block by block. */
 #include "rewrite.h"
 
 #include "excerpt.h"

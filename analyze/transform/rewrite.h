@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording written anew block by block: what redact, migrate and merge share. Blocks keep
+ * A recording written again block by block: what redact, migrate and merge share. Blocks keep
  * their place, their losses and their positions; a block that is damaged ends the work,
- * because nobody would see later what is missing.
+ * because a gap would not be visible later.
  */
 #ifndef OBS_REWRITE_H
 #define OBS_REWRITE_H

@@ -129,10 +129,10 @@ static int add_below(struct search *s, u32 pid, const char *path, struct err *e)
 	root = rootdir_open(pid);
 	fd = root < 0 ? -1 : rootdir_file(root, path);
 	if (fd < 0)
-		err_errno(e, ERR_FAIL,
-			  "cannot read the binary %s as process %u sees it (a path of this host is "
-			  "not meant with -p)",
-			  path, pid);
+		err_errno(
+			e, ERR_FAIL,
+			"cannot read the binary %s as process %u sees it (with -p, paths are those of the process)",
+			path, pid);
 	if (root >= 0)
 		close(root);
 	return fd < 0 ? ERR_FAIL : add(s, fd, pid, path, e);
@@ -288,9 +288,8 @@ static int add_by_name(struct search *s, const u32 *pids, int n_pids, struct err
 	    add_from_list(s, 0, getenv("PATH"), &ignored))
 		return 0;
 	return err_set(e, ERR_FAIL,
-		       "cannot read the binary %.100s: No such file here, and no such library or "
-		       "program%s",
-		       s->name, n_pids ? " of the processes" : "; a path finds others");
+		       "cannot read the binary %.100s: no such file, library or program%s", s->name,
+		       n_pids ? " of the processes" : "; use a path for others");
 }
 
 int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, const u32 *pids,

@@ -78,7 +78,7 @@ bool demangle_possible(void)
 
 #endif
 
-/* Behind "operator", where brackets are letters: "operator()", "operator<<", "operator->". */
+/* After "operator", where brackets are letters: "operator()", "operator<<", "operator->". */
 static const char *skip_operator(const char *p)
 {
 	static const char signs[] = "<>=!+-*/%^&|~,";
@@ -125,7 +125,7 @@ void demangle_bare(char *text)
 		if (*p == ')' && depth == 0 && goes_on(p))
 			open = NULL;
 		if (*p == ' ' && depth == 0 && !open)
-			name = p + 1; /* behind the type that it returns */
+			name = p + 1; /* after the type that it returns */
 		p++;
 	}
 	n = (open ? open : p) - name;

@@ -108,7 +108,7 @@ static bool by_build_id(struct elffile *ret, const struct elffile *f, int root)
 	return try_roots(ret, f, root, path, NULL);
 }
 
-/* The three places of a linked file: beside the program, in .debug there, in /usr/lib/debug. */
+/* The three places of a linked file: next to the program, in .debug there, in /usr/lib/debug. */
 static bool by_link(struct elffile *ret, const struct elffile *f, int root)
 {
 	static const char *const places[] = { "%.*s/%s", "%.*s/.debug/%s",

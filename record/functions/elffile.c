@@ -40,7 +40,7 @@ static int check_header(const struct elffile *f, struct err *e)
 	if (pread(f->fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.ident, ELFMAG, SELFMAG) != 0)
 		return 0; /* libelf refuses it, or it is too short for a section */
 	if (h.ident[EI_DATA] != own)
-		return refuse(f, "it is for a machine of another byte order", e);
+		return refuse(f, "its byte order is not that of this machine", e);
 	if (h.ident[EI_CLASS] == ELFCLASS64 && h.w64.e_shnum == 0 && h.w64.e_shoff != 0 &&
 	    pread(f->fd, &s64, sizeof(s64), h.w64.e_shoff) == sizeof(s64))
 		count = s64.sh_size;

@@ -20,7 +20,7 @@ struct elfsym {
 	bool default_version; /* name@@version: what programs are linked with today */
 	bool indirect;	      /* chosen among others when the program starts: no place to probe */
 	bool fragment;	      /* the cold part of a function: jumped to, never called */
-	bool skipped_endbr;   /* the probe goes behind endbr64, where it is twelve times cheaper */
+	bool skipped_endbr;   /* the probe is after endbr64, where it is twelve times cheaper */
 };
 
 /* What the tables say of the file as a whole. */

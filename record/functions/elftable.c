@@ -113,7 +113,7 @@ static bool read_dynamic(struct dynamic *ret, const struct elffile *f)
 	return ret->symtab && ret->strtab && ret->strsz;
 }
 
-/* A 32-bit word of a hash table in the file's own byte order; 0 behind the end of the file. */
+/* A 32-bit word of a hash table in the file's own byte order; 0 after the end of the file. */
 static u32 word_at(const struct elffile *f, u64 offset)
 {
 	Elf_Data *d = elffile_chunk(f, offset, 4, ELF_T_WORD);

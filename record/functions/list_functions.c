@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every name of every function, aliases too: somebody looks for the one he knows. */
+/* Every name of every function, aliases too: users search for the one they know. */
 #include "list_functions.h"
 
 #include "binaries.h"
@@ -180,7 +180,7 @@ int list_functions(const struct list_config *c, struct err *e)
 	for (i = 0; ret == 0 && i < n; i++)
 		ret = list_file(l, b->list[files[i]], e);
 	if (ret == 0 && !l->shown)
-		ret = err_set(e, ERR_FAIL, "no function of %.300s is known or meant", c->what);
+		ret = err_set(e, ERR_FAIL, "%.300s: no function matches", c->what);
 	if (l) {
 		pattern_free(&l->pattern);
 		buf_free(&l->line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* C++ names are full of colons and stars, so the pieces are told apart with some care. */
+/* C++ names are full of colons and stars, so the pieces are distinguished with some care. */
 #include "pattern.h"
 
 #include <fnmatch.h>

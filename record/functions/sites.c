@@ -76,10 +76,10 @@ static void print_site(const struct site *s, FILE *f)
 		fprintf(f, "  %s: ", (const char *)text.data);
 	buf_free(&text);
 	if (us.high > 0)
-		fprintf(f, "%.1f to %.1f us a call%s (%s)", us.low, us.high,
+		fprintf(f, "%.1f to %.1f us per call%s (%s)", us.low, us.high,
 			s->no_return ? "" : " with its return", probecost_class(s->class));
 	else
-		fprintf(f, "cost not known for this kind of machine");
+		fprintf(f, "cost not known for this CPU");
 	if (s->no_return)
 		fprintf(f, "; no returns: %s", s->no_return);
 	fputc('\n', f);

@@ -39,13 +39,13 @@ struct sites {
 int sites_resolve(struct sites *s, const struct options *o, struct err *e);
 
 /*
- * The file or files that FILE:FUNC means: what stands before the first colon that has a file
- * before it. Returns how many; ret_function points behind the colon.
+ * The file or files that FILE:FUNC means: the text before the first colon that has a file
+ * before it. Returns how many; ret_function points after the colon.
  */
 int sites_find_files(struct binaries *b, int files[BINARIES_MAX], const char *text, const u32 *pids,
 		     int n_pids, const char **ret_function, struct err *e);
 
-/* Its name behind the file's: NAME or SOURCE:NAME, with the version of a symbol. */
+/* Its name after the file's: NAME or SOURCE:NAME, with the version of a symbol. */
 const char *site_function(const struct site *s);
 
 /* One line for each: what is probed, and what it is estimated to cost. */

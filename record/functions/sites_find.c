@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From FILE:FUNC to places in files. Whoever mistypes is told what there is. */
+/* From FILE:FUNC to places in files. An unknown name gets a list of similar ones. */
 #define _GNU_SOURCE /* asprintf */
 #include "pattern.h"
 #include "sites.h"
@@ -104,8 +104,7 @@ static int add_site(struct search *s, const struct elfsym *sym, struct err *e)
 	if (s->sites->n - s->first == MATCHES_MAX)
 		return err_set(
 			e, ERR_FAIL,
-			"%.200s means more than %d functions of %s, which is as many as one -u "
-			"takes; obsrec list -u shows them",
+			"%.200s matches more than %d functions of %s, the limit of one -u; obsrec list -u shows them",
 			s->asked, MATCHES_MAX, s->binary->shown);
 	if (s->sites->n == SITES_MAX)
 		return err_set(e, ERR_FAIL, "at most %d functions can be recorded at a time",
@@ -125,7 +124,7 @@ static int add_site(struct search *s, const struct elfsym *sym, struct err *e)
 	return 0;
 }
 
-/* Functions that share a name are told apart by their parameters or source files. */
+/* Functions that share a name are distinguished by their parameters or source files. */
 static void lengthen_texts(struct sites *s)
 {
 	bool shared[SITES_MAX] = { 0 };
@@ -185,10 +184,9 @@ static void judge_returns(struct search *s, bool throws)
 	if (s->options->returns == RETURNS_NEVER)
 		why = "--returns never";
 	else if (s->binary->elf.go)
-		why = "it is Go, whose stacks move, which probed returns do not survive";
+		why = "Go moves stacks: a probed return would crash the program";
 	else if (throws && s->options->returns == RETURNS_SAFE)
-		why = "its program throws exceptions, and one that passes a probed return ends "
-		      "the process; --returns always takes that risk";
+		why = "the program throws exceptions, and one that passes a probed return ends the process; --returns always accepts that";
 	for (; site < end; site++) {
 		if (site->binary != s->binary)
 			continue;

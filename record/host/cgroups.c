@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Control groups of the host. */
+/* Cgroups of the host. */
 #define _GNU_SOURCE /* strsep */
 #include "cgroups.h"
 
@@ -125,7 +125,7 @@ int cgroups_lookup(const struct cgroups *c, const char *name, char *dir,
 
 	if (realpath(name, dir) && (*ret_mount = mount_of(c, dir)) != NULL)
 		return 0;
-	/* the hierarchy of CPU time first, since most is told of it */
+	/* the hierarchy of CPU time first, since it has most facts */
 	for (i = -1; i < c->n_mounts; i++) {
 		*ret_mount = i < 0 ? c->cpu : &c->mounts[i];
 		if (!*ret_mount)
@@ -134,10 +134,8 @@ int cgroups_lookup(const struct cgroups *c, const char *name, char *dir,
 		if (cgroups_id(dir))
 			return 0;
 	}
-	return err_set(
-		e, ERR_FAIL,
-		"there is no control group %.200s; /proc/PID/cgroup shows those of a process",
-		name);
+	return err_set(e, ERR_FAIL, "no cgroup %.200s; /proc/PID/cgroup shows those of a process",
+		       name);
 }
 
 struct search {
@@ -182,11 +180,10 @@ int cgroups_container(const struct cgroups *c, const char *name, char *dir,
 			       "several containers have the name or id %.100s: %.12s and %.12s; "
 			       "give an id",
 			       name, s.id[0], s.id[1]);
-	return err_set(
-		e, ERR_FAIL,
-		"no running container has the id or name %.100s (looked for docker, podman, "
-		"containerd and cri-o among the control groups); --cgroup names one directly",
-		name);
+	return err_set(e, ERR_FAIL,
+		       "no running container has the id or name %.100s (looked for docker, podman, "
+		       "containerd and cri-o among the cgroups); --cgroup names one directly",
+		       name);
 }
 
 const char *cgroups_path(char *text, u32 hierarchy)

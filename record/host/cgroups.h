@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Control groups of the host. Threads carry the number of one group: that of the hierarchy
+ * Cgroups of the host. Threads carry the number of one group: that of the hierarchy
  * which hands out CPU time, version 1 or 2. A group's number is its directory's inode.
  */
 #ifndef OBS_CGROUPS_H
@@ -25,7 +25,7 @@ struct cgroups {
 	const struct cgroup_mount *memory; /* the same, of version 1 only */
 };
 
-/* What is mounted; a host without control groups has none. */
+/* What is mounted; a host without cgroups has none. */
 int cgroups_find(struct cgroups *ret, struct err *e);
 void cgroups_free(struct cgroups *c);
 
@@ -52,7 +52,7 @@ const char *cgroups_path(char *text, u32 hierarchy);
 /* The number of the group that a thread lives on; 0: not known. */
 u64 cgroups_of(const struct cgroups *c, u32 pid, u32 tid);
 
-/* Calls fn for dir and all below it. path is what stands behind the mount point. */
+/* Calls fn for dir and all below it. path is relative to the mount point. */
 typedef int (*cgroup_fn)(void *arg, const char *dir, const char *path, struct err *e);
 int cgroups_walk(const struct cgroup_mount *m, const char *dir, cgroup_fn fn, void *arg,
 		 struct err *e);

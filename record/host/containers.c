@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Containers by their control groups. */
+/* Containers by their cgroups. */
 #define _GNU_SOURCE /* fgetpwent */
 #include "containers.h"
 
@@ -37,7 +37,7 @@ static bool is_id(const char *text)
 	return !text[ID_LEN] || strcmp(text + ID_LEN, ".scope") == 0;
 }
 
-/* Copies what stands between the quotes behind key, searched from text on. */
+/* Copies the text in quotes after key, searched from text on. */
 static bool quoted(char *ret, size_t size, const char *text, const char *key)
 {
 	const char *p = text ? strstr(text, key) : NULL, *end;

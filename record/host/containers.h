@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Containers, told by the names that runtimes give to control groups; their own names are
+ * Containers, found by the names that runtimes give to cgroups; their own names are
  * read from the files in which docker, podman and the kubelet keep them.
  */
 #ifndef OBS_CONTAINERS_H

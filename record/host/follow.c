@@ -43,7 +43,7 @@ static int follow_fd(void *arg, unsigned int fd, struct err *e)
 		     : (struct sock_id){ s->ino, KEY_INO };
 	/* a full map stops nothing: the kernel side counts sockets that it then cannot follow */
 	if (bpf_map_update_elem(f->map, &id, &one, BPF_ANY) < 0 && errno != E2BIG)
-		return err_errno(e, ERR_ENV, "cannot hand sockets to the BPF programs");
+		return err_errno(e, ERR_ENV, "cannot pass sockets to the BPF programs");
 	return 0;
 }
 

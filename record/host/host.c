@@ -16,10 +16,10 @@
 
 #define CPU_DIR	     "/sys/devices/system/cpu"
 #define QUOTAS_MAX   1000
-#define SEARCH_SHARE 1000 /* of the time goes to searching control groups for quotas, weights */
+#define SEARCH_SHARE 1000 /* of the time goes to searching cgroups for quotas, weights */
 #define NAMES_LINE   3800 /* bytes of names of system calls in one fact */
 
-/* What stands behind a key at the begin of a line, without quotes; empty if there is none. */
+/* The value of a key at the start of a line, without quotes; empty if there is none. */
 static void value_of(const char *path, const char *key, char *value, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -77,7 +77,7 @@ static int put_facts(struct pump *p, struct err *e)
 	int ret;
 
 	if (uname(&u) < 0)
-		return err_errno(e, ERR_FAIL, "cannot tell the name of this host");
+		return err_errno(e, ERR_FAIL, "cannot determine the host name");
 	ret = made_info(p, e, "host=%s", u.nodename);
 	if (ret == 0)
 		ret = made_info(p, e, "kernel=%s", u.release);
@@ -208,7 +208,7 @@ int host_put(struct pump *p, const struct targets *t, struct err *e)
 	return ret;
 }
 
-/* The number behind a word in cpu.stat; 0 if there is none. */
+/* The number after a word in cpu.stat; 0 if there is none. */
 static u64 stat_of(const char *text, const char *word)
 {
 	const char *at = strstr(text, word);
@@ -277,7 +277,7 @@ static int look_at_group(void *arg, const char *dir, const char *path, struct er
 		return 0;
 	grown = realloc(q->dirs, (q->n + 1) * sizeof(*grown));
 	if (!grown)
-		return err_set(e, ERR_FAIL, "out of memory for control groups");
+		return err_set(e, ERR_FAIL, "out of memory for cgroups");
 	q->dirs = grown;
 	q->dirs[q->n] = strdup(dir);
 	q->n += q->dirs[q->n] != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a laptop has to know of the host: kernel, CPUs, disks, file systems, control groups. */
+/* What a laptop has to know of the host: kernel, CPUs, disks, file systems, cgroups. */
 #ifndef OBS_HOST_H
 #define OBS_HOST_H
 
@@ -8,10 +8,10 @@
 #include "targets.h"
 #include "weights.h"
 
-/* Facts, disks, mounts, control groups with their containers. */
+/* Facts, disks, mounts, cgroups with their containers. */
 int host_put(struct pump *p, const struct targets *t, struct err *e);
 
-/* Control groups as they were some seconds ago: directories of those with a CPU quota, weights. */
+/* Cgroups as they were some seconds ago: directories of those with a CPU quota, weights. */
 struct quotas {
 	char **dirs;
 	size_t n;
@@ -20,7 +20,7 @@ struct quotas {
 	u64 due; /* when to search again, as made_now */
 };
 void quotas_free(struct quotas *q);
-/* A recording begins: it has been told nothing of them. */
+/* A recording starts without their state. */
 void quotas_restart(struct quotas *q);
 
 /*

@@ -187,7 +187,7 @@ static int put_psi(struct pump *p, const char *dir, const char *path, struct err
 		snprintf(file, sizeof(file), "%s/%s%s", dir ? dir : "/proc/pressure",
 			 resources[ev.resource], dir ? ".pressure" : "");
 		if (procfs_read(file, text, sizeof(text)) <= 0)
-			continue; /* the kernel has none, or is told to keep none */
+			continue; /* the kernel has none, or it is switched off */
 		ev.h.ts = 0;
 		ev.some = pressure_total(text, "some ");
 		ev.full = pressure_total(text, "full ");

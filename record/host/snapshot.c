@@ -95,7 +95,7 @@ static enum bound bound_of(const struct taking *t, unsigned int tid)
 
 static int take_thread(void *arg, unsigned int tid, struct err *e)
 {
-	/* the time before it is read: what happens meanwhile comes after it, and wins */
+	/* the time before it is read: later events come after it, and win */
 	struct ev_thread ev = { .h = { .ts = made_now(), .type = EV_thread, .tid = tid } };
 	struct taking *t = arg;
 	char path[96], text[CMDLINE_MAX] = "";

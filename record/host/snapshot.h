@@ -22,7 +22,7 @@ struct snapshot_files {
 /*
  * Thread events for every thread of the host, fd events for the targets (with -a: for all
  * processes), between the facts snapshot_begin=TIME and snapshot=TIME. Threads that end
- * meanwhile are left out. May be taken again at any time. Ends early, without the fact snapshot,
+ * during it are excluded. May be taken again at any time. Ends early, without the fact snapshot,
  * if a signal to stop is pending.
  */
 int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,

@@ -147,7 +147,7 @@ static u64 reached_at(const struct socket_info *i)
 /*
  * A connection whose local port is listened on was accepted; others were made from here. An
  * accepted unix socket has the path of the listening one; that of the peer has none, as nearly
- * nobody binds before connecting.
+ * no program binds before connecting.
  */
 int sockets_tell_accepted(struct socket_info *list, size_t count, struct err *e)
 {

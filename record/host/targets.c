@@ -20,7 +20,7 @@ static int find_cgroups(struct targets *t, struct err *e)
 
 	t->groups = calloc(o->n_cgroups + 1, sizeof(*t->groups));
 	if (!t->groups)
-		return err_set(e, ERR_FAIL, "out of memory for control groups");
+		return err_set(e, ERR_FAIL, "out of memory for cgroups");
 	for (i = 0; i < o->n_cgroups && ret == 0; i++) {
 		g = &t->groups[t->n_groups];
 		ret = o->containers
@@ -28,7 +28,7 @@ static int find_cgroups(struct targets *t, struct err *e)
 			      : cgroups_lookup(&t->cgroups, o->cgroups[i], g->dir, &g->mount, e);
 		if (ret == 0 && g->mount->hierarchy != t->groups[0].mount->hierarchy)
 			ret = err_set(e, ERR_FAIL,
-				      "the control groups %.200s and %.200s are not in the same "
+				      "the cgroups %.200s and %.200s are not in the same "
 				      "hierarchy",
 				      t->groups[0].dir, g->dir);
 		t->n_groups += ret == 0;
@@ -179,7 +179,7 @@ int targets_mark(const struct targets *t, struct probes *probes, bool first, str
 		snprintf(path, sizeof(path), "/proc/%u/task", o->pids[i]);
 		if (access(path, R_OK) < 0 && first)
 			return err_set(e, ERR_FAIL,
-				       "there is no process %u; pidof NAME or ps -e finds "
+				       "no process %u; pidof NAME or ps -e finds "
 				       "processes",
 				       o->pids[i]);
 		ret = mark_process(&m, o->pids[i], e);

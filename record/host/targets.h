@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whom to record: the threads that exist, found by process, name or control group. */
+/* Whom to record: the threads that exist, found by process, name or cgroup. */
 #ifndef OBS_TARGETS_H
 #define OBS_TARGETS_H
 
@@ -25,7 +25,7 @@ int targets_find(struct targets *ret, const struct options *o, struct err *e);
 
 /*
  * Marks all threads that are targets now; those that they make are marked by the kernel side.
- * Threads that have left a control group are not unmarked. first: a process that
+ * Threads that have left a cgroup are not unmarked. first: a process that
  * does not exist is an error.
  */
 int targets_mark(const struct targets *t, struct probes *probes, bool first, struct err *e);

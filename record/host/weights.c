@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The weights by which control groups share CPU time. */
+/* The weights by which cgroups share CPU time. */
 #include "weights.h"
 
 #include "record/made.h"
@@ -41,7 +41,7 @@ static int add(struct weights *w, const struct weight *one, struct err *e)
 	if (!(n & (n - 1))) { /* full: it doubles */
 		grown = realloc(w->found, (n ? 2 * n : 1) * sizeof(*grown));
 		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for control groups");
+			return err_set(e, ERR_FAIL, "out of memory for cgroups");
 		w->found = grown;
 	}
 	w->found[w->n_found++] = *one;

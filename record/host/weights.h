@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The weights by which control groups share CPU time, told when they are new or have changed. */
+/* The weights by which cgroups share CPU time, recorded when new or changed. */
 #ifndef OBS_WEIGHTS_H
 #define OBS_WEIGHTS_H
 

@@ -3,9 +3,9 @@
 # make bench: the same work, untraced and under each tracer, in interleaved rounds, as one table;
 # then what storing and loading cost. Root.
 #   bench.sh run [WORK...]      measures (all works by default) and prints
-#   bench.sh update [WORK...]   the same, and puts the table into README.md
+#   bench.sh update [WORK...]   the same, and puts the table into docs/bench.md
 #   bench.sh files              only the second part
-#   bench.sh table | readme     prints what was measured last | puts it into README.md
+#   bench.sh table | page       prints the last measurement | puts it into docs/bench.md
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 rounds=${BENCH_ROUNDS:-5}
@@ -32,7 +32,7 @@ measure() { # tool
 }
 tool_go() { "go_$present" "$1"; }
 
-# Servers run through; small works begin anew for each tool.
+# Servers run through; small works start again for each tool.
 runs_through() { case $1 in redis | postgres) return 0 ;; *) return 1 ;; esac }
 
 bench() { # work
@@ -82,13 +82,13 @@ what=${1:-run}
 [ $# -gt 0 ] && shift
 case $what in
 table) table ;;
-readme) table | update_readme ;;
+page) table | update_page ;;
 files) files >"$results/files" ;;
 run | update)
 	say_where
 	for w in ${*:-$works}; do bench "$w"; done
 	[ $# -eq 0 ] && files >"$results/files"
 	table
-	if [ "$what" = update ]; then table | update_readme; fi
+	if [ "$what" = update ]; then table | update_page; fi
 	;;
 esac

@@ -18,7 +18,7 @@
 #define CHUNK (1u << 20) /* as much as the recorder compresses at once */
 
 struct floor {
-	struct buf rows; /* records of one chunk, one behind the other */
+	struct buf rows; /* records of one chunk, contiguous */
 	char *copy, *packed;
 	double memcpy_s, zstd_s, sqlite_s;
 	u64 copied, compressed;

@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 	}
 	if (writer_finish(w, &e) < 0)
 		die(&e);
-	printf("%llu records, %.2f bytes a record in the file, %.1f ns a record to pack and write\n",
+	printf("%llu records, %.2f bytes per record in the file, %.1f ns per record to pack and write\n",
 	       (unsigned long long)records, (double)writer_bytes(w) / records,
 	       spent * 1e9 / records);
 	writer_free(w);

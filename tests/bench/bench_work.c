@@ -33,7 +33,8 @@ static unsigned int turn;
 #define FIRST ""
 #endif
 
-/* Begin alike, but for the endbr64 that compilers put first by default on x86-64. */
+/* Start with the same code, except for the endbr64 that compilers put first by default on x86-64.
+ */
 BARE int bench_call(int x)
 {
 	__asm__ volatile(FIRST ::: "memory");

@@ -3,7 +3,7 @@
 #
 # A work WORK has: title_WORK; unit_WORK, of its cost; about_WORK, which sets groups, binary, function
 # and comm; begin_WORK, which starts it and sets pid; go_WORK, which prints its cost once it is
-# traced, and a second number that is shown beside it; end_WORK.
+# traced, and a second number that is shown next to it; end_WORK.
 seconds=${BENCH_SECONDS:-1}
 
 micro_about() { comm=bench_work groups=$1 binary=${2:-} function=${3:-}; }
@@ -33,5 +33,5 @@ title_disk='4 KiB write with O_DIRECT: a system call, a request to the disk'
 about_disk() { micro_about syscalls,block; }
 title_call='a function, entry and return'
 about_call() { micro_about uprobe .output/bench_work bench_call; }
-title_call_endbr='the same, beginning with endbr64 (obsrec probes the instruction behind it)'
+title_call_endbr='the same, starting with endbr64 (obsrec probes the instruction after it)'
 about_call_endbr() { micro_about uprobe .output/bench_work bench_call_endbr; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # PostgreSQL on one CPU, pgbench on another. Sourced by tests/bench/bench.sh, see micro.sh.
-title_postgres='PostgreSQL under pgbench (TPC-B, scale 5, 4 clients): CPU of the server a transaction'
+title_postgres='PostgreSQL under pgbench (TPC-B, scale 5, 4 clients): CPU of the server per transaction'
 unit_postgres=us
 pg_port=$((42000 + $$ % 20000))
 pg_bin=$(find /usr/lib/postgresql -name initdb 2>/dev/null | sort -V | tail -n 1 | xargs -r dirname)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # redis-server on one CPU, redis-benchmark on another. Sourced by tests/bench/bench.sh, see micro.sh.
-title_redis="redis-server under redis-benchmark, GET, 50 connections: CPU of the server a request"
+title_redis="redis-server under redis-benchmark, GET, 50 connections: CPU of the server per request"
 unit_redis=us
 redis_port=$((21000 + $$ % 20000))
 

@@ -4,7 +4,7 @@
 # Numbers with three digits at least, and no exponents.
 digits='function digits(v) { return sprintf(v >= 100 || v <= -100 ? "%.0f" : v >= 10 || v <= -10 ? "%.1f" : "%.2f", v) }'
 
-# The middle, the least and the most of the first column; then both without the one extreme, from five on.
+# Median, min and max of the first column; then both without the one extreme, from five on.
 spread() {
 	sort -n "$1" | awk '{ v[NR] = $1 } END { out = NR > 4
 		print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, v[1], v[NR], v[1 + out], v[NR - out] }'
@@ -46,7 +46,7 @@ row() { # work, tool
 
 table() {
 	echo "Measured $(cat "$results/date") on $(cat "$results/machine"), with $(cat "$results/versions")."
-	echo "Each cost is the median of $(cat "$results/rounds") interleaved rounds, with the least and the most of them."
+	echo "Each cost is the median of $(cat "$results/rounds") interleaved rounds, with min and max."
 	for w in $works; do
 		[ -s "$results/$w.untraced.cost" ] || [ -s "$results/$w.why" ] || continue
 		eval "echo; echo \"**\$title_$w**\""
@@ -55,19 +55,19 @@ table() {
 			cat "$results/$w.why"
 			continue
 		fi
-		echo '| tracer | cost | added | x empty hooks | events a round | lost | bytes an event | CPU of the tracer, ns an event | peak memory, MiB |'
+		echo '| tracer | cost | added | x empty hooks | events per round | lost | bytes per event | CPU of the tracer, ns per event | peak memory, MiB |'
 		echo '|---|---|---|---|---|---|---|---|---|'
 		for t in $tools; do row "$w" "$t"; done
 	done
 	cat "$results/files" 2>/dev/null
 }
 
-# Puts what it reads between the marks of README.md.
-update_readme() {
+# Puts what it reads between the marks of docs/bench.md.
+update_page() {
 	cat >"$work/table"
 	awk -v table="$work/table" '
 		/<!-- bench: end -->/ { inside = 0 }
 		!inside { print }
-		/<!-- bench: begin/ { inside = 1; while ((getline line < table) > 0) print line }' README.md >"$work/readme" &&
-		cat "$work/readme" >README.md
+		/<!-- bench: begin/ { inside = 1; while ((getline line < table) > 0) print line }' docs/bench.md >"$work/page" &&
+		cat "$work/page" >docs/bench.md
 }

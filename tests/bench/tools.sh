@@ -74,7 +74,7 @@ count_perf_z() { count_perf; }
 can_perf_trace() {
 	missing perf
 	has syscalls || echo "traces system calls only"
-	[ "$comm" = postgres ] && echo "with -p it does not follow the processes that the server makes"
+	[ "$comm" = postgres ] && echo "with -p it does not follow new processes of the server"
 }
 run_perf_trace() { exec perf trace -o "$trace" -p "$pid"; }
 count_perf_trace() {

@@ -2,30 +2,37 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Print each circle of object files: files that use each other's functions or data.
 
-circles.py DIR: objects below DIR, as `nm` lists their symbols. No output: no circle.
+circles.py OUT DIR: the objects of OUT/DIR, as `nm` lists their symbols, whose source is still in DIR.
+No output: no circle. Without any object there is nothing to check: exit status 1.
 """
 import os
 import subprocess
 import sys
 
-top = sys.argv[1]
-objects = sorted(
-    os.path.join(d, f) for d, _, fs in os.walk(top) for f in fs if f.endswith(".o")
-)
-defined, used = {}, {}
-for o in objects:
-    for line in subprocess.check_output(["nm", o], text=True).splitlines():
-        kind, name = line[17:18], line[19:]
-        if kind == "U":
-            used.setdefault(o, set()).add(name)
-        elif kind.isupper():
-            defined[name] = o
-edges = {
-    o: {defined[n] for n in used.get(o, ()) if n in defined} - {o} for o in objects
-}
+
+def read(out, top):
+    """What each object defines and what it uses: {object: {object that it uses: [names]}}."""
+    objects = []
+    for d, _, files in os.walk(os.path.join(out, top)):
+        objects += [os.path.join(d, f) for f in files if f.endswith(".o")]
+    objects = sorted(o for o in objects if os.path.exists(os.path.relpath(o, out)[:-1] + "c"))
+    defined, used = {}, {}
+    for o in objects:
+        for line in subprocess.check_output(["nm", o], text=True).splitlines():
+            kind, name = line[17:18], line[19:]
+            if kind == "U":
+                used.setdefault(o, set()).add(name)
+            elif kind.isupper():
+                defined[name] = o
+    edges = {o: {} for o in objects}
+    for o in objects:
+        for name in sorted(used.get(o, ())):
+            if defined.get(name, o) != o:
+                edges[o].setdefault(defined[name], []).append(name)
+    return edges
 
 
-def circles():
+def circles(edges):
     """Strongly connected components of more than one file (Tarjan)."""
     index, low, on, stack, found = {}, {}, set(), [], []
 
@@ -41,25 +48,24 @@ def circles():
                 low[o] = min(low[o], index[p])
         if low[o] == index[o]:
             part = []
-            while True:
-                p = stack.pop()
-                on.discard(p)
-                part.append(p)
-                if p == o:
-                    break
+            while not part or part[-1] != o:
+                part.append(stack.pop())
+                on.discard(part[-1])
             if len(part) > 1:
                 found.append(sorted(part))
 
-    for o in objects:
+    for o in edges:
         if o not in index:
             visit(o)
     return found
 
 
-sys.setrecursionlimit(10000)
-for part in circles():
-    inside = set(part)
+out, top = sys.argv[1:3]
+edges = read(out, top)
+if not edges:
+    sys.exit(f"no objects of {top} in {out}")
+for part in circles(edges):
     for o in part:
-        for p in sorted(edges[o] & inside):
-            names = sorted(n for n in used[o] if defined.get(n) == p)
-            print(f"{os.path.relpath(o, top)} uses {', '.join(names)} of {os.path.relpath(p, top)}")
+        for p in sorted(set(edges[o]) & set(part)):
+            names = ", ".join(edges[o][p])
+            print(f"{os.path.relpath(o, out)} uses {names} of {os.path.relpath(p, out)}")

@@ -131,7 +131,7 @@ python3 hold.py <go >come 2>/dev/null &
 holder=$!
 exec 3>go
 if read -r _ <come; then
-	bounded 'no such library' "a linker's cache that is one text" -p $holder -u libq:f
+	bounded 'no such file, library' "a linker's cache that is one text" -p $holder -u libq:f
 else
 	echo "ok a linker's cache that is one text # SKIP no right to chroot"
 fi

@@ -4,34 +4,13 @@
 # they do not; memory stays bounded. SUB=/san: with sanitizers.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-top=$PWD
+. tests/lib/shell.sh
 sub=${SUB:-}
 pack=$top/.output$sub/pack
 if [ -n "$sub" ]; then analyze=$top/.output$sub/obsanalyze; else analyze=$top/obsanalyze; fi
 check=$top/tests/check/check_export.py
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-bad=0
 passes() { if "$@"; then :; else bad=1; fi; }
-holds() { # sentence, command...
-	what=$1
-	shift
-	if "$@"; then printf 'ok %s\n' "$what"; else
-		printf 'not ok %s\n' "$what"
-		bad=1
-	fi
-}
-says() { # sentence, status, pattern, command...
-	what=$1 want=$2 pattern=$3
-	shift 3
-	"$@" >said 2>&1
-	got=$?
-	if [ $got -eq "$want" ] && grep -q -- "$pattern" said; then echo "ok $what"; else
-		echo "not ok $what: status $got: $(head -n 3 said)"
-		bad=1
-	fi
-}
 
 # ---- the rules ----
 for text in "$top"/testdata/*.txt; do
@@ -78,14 +57,14 @@ broken csv "s/\"'=/\"=/" process.csv
 broken csv 's/\r$//' process.csv
 
 # ---- usage ----
-says "a file is not overwritten" 1 'exists already' "$analyze" export -o shop.perfetto shop.obs
-says "an unknown format is refused" 1 'folded-calls' "$analyze" export -f svg shop.obs
-says "csv of all tables needs a directory" 1 'directory' "$analyze" export -f csv shop.obs
-says "an unknown table is refused" 1 'no table' "$analyze" export -f csv -t 'x"y' shop.obs
-says "one table goes to standard output" 0 '"sda"' "$analyze" export -f csv -t disk shop.obs
-says "what is lossy is said" 0 'LOSSY' "$analyze" export -f folded -o l.folded shop.obs
-says "a cut recording ends with status 3" 3 'cut' "$analyze" export -o k.json killed.obs
-says "a failed export leaves no file" 1 'No space' sh -c \
+prints "a file is not overwritten" 1 'exists already' "$analyze" export -o shop.perfetto shop.obs
+prints "an unknown format is refused" 1 'folded-calls' "$analyze" export -f svg shop.obs
+prints "csv of all tables needs a directory" 1 'directory' "$analyze" export -f csv shop.obs
+prints "an unknown table is refused" 1 'no table' "$analyze" export -f csv -t 'x"y' shop.obs
+prints "one table goes to standard output" 0 '"sda"' "$analyze" export -f csv -t disk shop.obs
+prints "what is lossy is said" 0 'LOSSY' "$analyze" export -f folded -o l.folded shop.obs
+prints "a cut recording ends with status 3" 3 'TRUNCATED' "$analyze" export -o k.json killed.obs
+prints "a failed export leaves no file" 1 'No space' sh -c \
 	"ln -sf /dev/full full; '$analyze' export shop.obs >full"
 holds "who stops reading early gets no error" sh -c \
 	"[ -z \"\$( { '$analyze' export redis-turns.obs | head -c 10 >/dev/null; } 2>&1)\" ]"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Golden tests: tests/golden/<case>/cmd is run by sh in an empty directory, with OBSANALYZE,
 # PACK and TESTDATA set; stdout, stderr and exit must be as in the case's files.
-# --update writes these files anew.
+# --update writes these files again.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
@@ -12,7 +12,7 @@ export PACK="$top/.output$sub/pack" TESTDATA="$top/testdata" PAGER=cat NO_COLOR=
 if [ -n "$sub" ]; then OBSANALYZE="$top/.output$sub/obsanalyze"; else OBSANALYZE="$top/obsanalyze"; fi
 export OBSANALYZE
 work=$(mktemp -d)
-if [ -n "${EMULATED:-}" ]; then # another processor's: behind a script of one word
+if [ -n "${EMULATED:-}" ]; then # another processor's: through a script of one word
 	for p in "$PACK" "$OBSANALYZE"; do
 		printf '#!/bin/sh\nexec /bin/sh "%s" "%s" "$@"\n' "$EMULATED" "$p" >"$work/$(basename "$p")"
 		chmod 755 "$work/$(basename "$p")"

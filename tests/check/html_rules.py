@@ -4,7 +4,7 @@ import html.parser
 import sys
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
-ELEMENTS = set("""html head meta title style body a header main nav footer section h1 h2 h3 p span ul li dl dt dd
+ELEMENTS = set("""html head meta title style body a header main nav footer section h1 h2 h3 p span strong br ul ol li dl dt dd
     details summary pre code div table caption thead tbody tr th td figure figcaption svg desc g path polygon polyline
     rect circle ellipse line text tspan use defs symbol pattern clippath""".split())
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -35,7 +35,7 @@ class Page(html.parser.HTMLParser):
             self.say(f"element {tag}")
         if tag == "th" and a.get("scope") not in ("col", "row", "rowgroup"):
             self.say("th without scope")
-        if tag == "svg" and (a.get("role") != "img" or not a.get("aria-labelledby")):
+        if tag == "svg" and "svg" not in self.stack[:-1] and (a.get("role") != "img" or not a.get("aria-labelledby")):
             self.say("svg without a name")
         if tag[0] == "h" and tag[1:].isdigit():
             self.levels.append(int(tag[1:]))

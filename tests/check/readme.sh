@@ -20,7 +20,7 @@ done
 cp incident.obs web.obs
 obsanalyze redact -o database.obs incident.obs 2>/dev/null
 head -c 500000 incident.obs >cut-off.obs
-begun=$(obsanalyze report incident.obs 2>/dev/null | sed -n 's/^Begin \([^,.]*\).*/\1/p' | head -n 1)
+begun=$(obsanalyze report -v incident.obs 2>/dev/null | sed -n 's/^Begin \([^,.]*\).*/\1/p' | head -n 1)
 second() { date -u -d "$(echo "$begun" | tr T ' ') UTC + $1 second" +%H:%M:%S; }
 
 sed -n 's/^    \(obsanalyze .*\)/\1/p' "$top/README.md" | sed 's/  *# .*//' >commands

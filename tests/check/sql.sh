@@ -3,27 +3,12 @@
 # sql: raw events without copying, reading only, and only what is needed. SUB=/san: sanitizers.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-top=$PWD
+. tests/lib/shell.sh
 sub=${SUB:-}
 pack=$top/.output$sub/pack
 if [ -n "$sub" ]; then analyze=$top/.output$sub/obsanalyze; else analyze=$top/obsanalyze; fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-bad=0
-fail() {
-	printf 'not ok %s\n' "$*"
-	bad=1
-}
-says() { # sentence, status, pattern, command...
-	what=$1 want=$2 pattern=$3
-	shift 3
-	"$@" >said 2>&1
-	got=$?
-	if [ $got -eq "$want" ] && grep -q -e "$pattern" said; then echo "ok $what"; else
-		fail "$what: status $got: $(head -n 3 said)"
-	fi
-}
+fail() { failed "$@"; }
 blocks() { # "at most" number, file, query: how many blocks it read
 	n=$("$analyze" sql --stats "$2" "$3" 2>&1 >rows | sed -n 's/.*scans read \([0-9]*\) of.*/\1/p')
 	all=$("$analyze" sql --stats "$2" "SELECT count(*) FROM event" 2>&1 >all |
@@ -72,22 +57,22 @@ if [ -z "$sub" ]; then
 	blocks 20 large.obs "SELECT count(*) FROM event WHERE cpu = 1"
 	blocks 0 large.obs "SELECT count(*) FROM event WHERE cpu = 77"
 	blocks 3 large.obs "SELECT count(*) FROM (SELECT 1 FROM event_switch LIMIT 5)"
-	says "tables are not made for that" 0 'tables not needed' "$analyze" sql --stats large.obs \
+	prints "tables are not made for that" 0 'tables not needed' "$analyze" sql --stats large.obs \
 		"SELECT count(*) FROM event WHERE ts < 1000"
-	says "but where they are read" 0 'tables made' "$analyze" sql --stats large.obs \
+	prints "but where they are read" 0 'tables made' "$analyze" sql --stats large.obs \
 		"SELECT count(*) FROM event e JOIN thread t USING (tid) WHERE e.ts < 1000"
 	python3 "$top/tests/check/pushdown.py" "$analyze" large.obs large.db 40 || bad=1
 fi
 python3 "$top/tests/check/pushdown.py" "$analyze" shop.obs raw.db 150 || bad=1
 
 # ---- forms ----
-says "a value a line" 0 '^comm = shop;io 7$' "$analyze" sql -l shop.obs "SELECT tid, comm FROM thread"
-says "JSON of what JSON cannot say" 0 '"a": null, "b": "x.00ff.", "c": 0.5' "$analyze" sql -j shop.obs \
+prints "a value a line" 0 '^comm = shop;io 7$' "$analyze" sql -l shop.obs "SELECT tid, comm FROM thread"
+prints "JSON of what JSON cannot say" 0 '"a": null, "b": "x.00ff.", "c": 0.5' "$analyze" sql -j shop.obs \
 	"SELECT 9e999 AS a, x'00ff' AS b, 0.5 AS c"
-says "the query from standard input" 0 '3$' sh -c "echo 'SELECT count(*) FROM thread' | '$analyze' sql shop.obs"
-says "a recording from standard input" 0 '15$' sh -c \
+prints "the query from standard input" 0 '3$' sh -c "echo 'SELECT count(*) FROM thread' | '$analyze' sql shop.obs"
+prints "a recording from standard input" 0 '15$' sh -c \
 	"'$analyze' sql - \"SELECT count(*) FROM event WHERE event IN ('switch','waking')\" <shop.obs"
-says "answers are made where they are asked for" 0 '[1-9]' "$analyze" sql shop.obs \
+prints "answers are made where they are asked for" 0 '[1-9]' "$analyze" sql shop.obs \
 	"SELECT count(*) FROM metric WHERE analysis = 'overview' HAVING count(*) > 5"
 
 # ---- only reading ----
@@ -103,16 +88,16 @@ for file in shop.obs raw.db; do
 	done
 done
 cmp raw.db kept.db && echo "ok 18 queries that do not read are refused, and nothing changes" || fail "a database changed"
-says "what PRAGMA tells is let through" 0 'woken' "$analyze" sql shop.obs "SELECT name FROM pragma_table_info('thread')"
-says "JSON can be taken apart" 0 'shop --port 80' "$analyze" sql shop.obs \
+prints "what PRAGMA tells is let through" 0 'woken' "$analyze" sql shop.obs "SELECT name FROM pragma_table_info('thread')"
+prints "JSON can be taken apart" 0 'shop --port 80' "$analyze" sql shop.obs \
 	"SELECT j.value FROM event e, json_each(e.args) j WHERE j.key = 'cmdline'"
-says "a table that only a join names is made" 0 '^ *[1-9]' "$analyze" sql shop.obs \
+prints "a table that only a join names is made" 0 '^ *[1-9]' "$analyze" sql shop.obs \
 	"SELECT count(*) FROM event e JOIN thread t USING (tid) WHERE e.ts > 1000"
-says "a database without raw events says so" 1 'load --raw' "$analyze" sql plain.db "SELECT * FROM event"
-says "values have a limit" 1 'too big' "$analyze" sql shop.obs "SELECT zeroblob(100000000)"
+prints "a database without raw events says so" 1 'load --raw' "$analyze" sql plain.db "SELECT * FROM event"
+prints "values have a limit" 1 'too big' "$analyze" sql shop.obs "SELECT zeroblob(100000000)"
 if [ -z "$sub" ]; then
 	blob='randomblob(60000000)'
-	says "memory has a limit" 1 'out of memory' "$analyze" sql shop.obs \
+	prints "memory has a limit" 1 'out of memory' "$analyze" sql shop.obs \
 		"SELECT max($blob, $blob, $blob, $blob, $blob, $blob, $blob, $blob, $blob, $blob) IS NULL"
 fi
 timeout --preserve-status -k 5 -s INT 1 "$analyze" sql shop.obs \
@@ -125,13 +110,13 @@ db = sqlite3.connect('evil.db')
 db.executescript("""DROP TABLE site; CREATE VIEW site AS SELECT load_extension('./evil') AS id;
 	CREATE TABLE "event_x'; DROP" (ts, cpu, tid); CREATE TABLE event_bad (a);""")
 P
-says "a database that lays a trap" 1 'unsafe use\|not authorized' "$analyze" sql evil.db "SELECT * FROM site"
-says "is not reported" 1 'its table site is not one of obsanalyze' "$analyze" report evil.db
-says "is asked all the same" 0 'shop' "$analyze" sql evil.db "SELECT comm FROM thread"
-says "somebody's database is not ours" 1 'not a database' sh -c \
+prints "a database that lays a trap" 1 'unsafe use\|not authorized' "$analyze" sql evil.db "SELECT * FROM site"
+prints "is not reported" 1 'its table site is not one of obsanalyze' "$analyze" report evil.db
+prints "is asked all the same" 0 'shop' "$analyze" sql evil.db "SELECT comm FROM thread"
+prints "somebody's database is not ours" 1 'not a database' sh -c \
 	"python3 -c 'import sqlite3; sqlite3.connect(\"other.db\").execute(\"CREATE TABLE a(b)\")'; '$analyze' sql other.db 'SELECT 1'"
 "$pack" "$top/testdata/killed.txt" killed.obs
-says "a cut recording ends with status 3" 3 'cut' "$analyze" sql killed.obs "SELECT count(*) FROM event"
+prints "a cut recording ends with status 3" 3 'truncated' "$analyze" sql killed.obs "SELECT count(*) FROM event"
 filtered=$("$analyze" sql --csv --pid 100 --to 1ms shop.obs "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)
 "$analyze" cut --pid 100 --to 1ms -o part.obs shop.obs 2>/dev/null
 part=$("$analyze" sql --csv part.obs "SELECT count(*), count(DISTINCT event) FROM event" | tail -n 1)
@@ -146,5 +131,5 @@ copied=$("$analyze" sql --csv part.db "SELECT count(*), count(DISTINCT event) FR
 [ "$copied" = "$part" ] && echo "ok also those that are copied" || fail "also those that are copied: $copied, cut: $part"
 python3 -c 'd = bytearray(open("'"$top"'/testdata/demo.obs", "rb").read()); d[300000] ^= 255; open("damaged.obs", "wb").write(d)'
 "$analyze" load -o damaged.db damaged.obs 2>/dev/null
-says "so does a database of a damaged one" 3 'damaged' "$analyze" sql damaged.db "SELECT count(*) FROM thread"
+prints "so does a database of a damaged one" 3 'damaged' "$analyze" sql damaged.db "SELECT count(*) FROM thread"
 exit $bad

@@ -64,7 +64,7 @@ if [ "$n" -eq 0 ]; then
 fi
 [ -n "$runs" ] || seconds=$(((${1:-60} * (n < cpus ? n : cpus) + n - 1) / n))
 
-# seeds made of the texts of testdata, beside those of testdata/fuzz
+# seeds made of the texts of testdata, in addition to those of testdata/fuzz
 mkdir -p "$work/seeds/file" "$work/seeds/records" "$found"
 for text in testdata/*.txt; do
 	name=$(basename "$text" .txt)

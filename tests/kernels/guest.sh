@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# In the guest: the live tests, each between lines that boot.sh takes apart. Left to the host are
+# In the guest: the live tests, each between lines that boot.sh parses. Left to the host are
 # those that judge times or speed, which an emulated processor has not: causes, metrics, oncpu, flight;
 # and those that need compilers or other tracers: functions, losses, newcomer.
 export LC_ALL=C HOME=/root USER=root

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# static.sh SUITE: the static obsrec, alone beside a busybox in an initramfs, records the life of
+# static.sh SUITE: the static obsrec, alone with a busybox in an initramfs, records the life of
 # a shell that starts 29 programs. The recording comes back over the serial port.
 set -eu
 cd "$(dirname "$0")/../.."

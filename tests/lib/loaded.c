@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -44,17 +45,73 @@ sqlite3 *loaded(const char *text)
 	return db;
 }
 
-s64 asked(sqlite3 *db, const char *sql)
+/* The first row of a query. */
+static sqlite3_stmt *row(sqlite3 *db, const char *sql)
 {
 	struct err e = { 0 };
 	sqlite3_stmt *s;
-	s64 v;
 
 	if (say_register(db, &e) < 0 || db_query(&s, db, &e, sql, "") < 0)
 		fail_msg("%s", e.text);
 	if (db_step(s, &e) <= 0)
 		fail_msg("no row: %s", sql);
-	v = sqlite3_column_int64(s, 0);
+	return s;
+}
+
+s64 asked(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *s = row(db, sql);
+	s64 v = sqlite3_column_int64(s, 0);
+
 	sqlite3_finalize(s);
 	return v;
+}
+
+/* The value as text, for a message: NULL is "NULL". */
+static const char *shown(sqlite3_stmt *s)
+{
+	const char *text = (const char *)sqlite3_column_text(s, 0);
+
+	return text ? text : "NULL";
+}
+
+void is_within_at(sqlite3 *db, const char *sql, double low, double high, const char *file, int line)
+{
+	sqlite3_stmt *s = row(db, sql);
+	int type = sqlite3_column_type(s, 0);
+	double v = sqlite3_column_double(s, 0);
+
+	if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !(v >= low && v <= high)) {
+		if (low == high)
+			print_error("%s: %s, not %.10g\n", sql, shown(s), low);
+		else
+			print_error("%s: %s, not %.10g..%.10g\n", sql, shown(s), low, high);
+		_fail(file, line);
+	}
+	sqlite3_finalize(s);
+}
+
+void is_below_at(sqlite3 *db, const char *sql, double limit, const char *file, int line)
+{
+	sqlite3_stmt *s = row(db, sql);
+	int type = sqlite3_column_type(s, 0);
+
+	if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) ||
+	    !(sqlite3_column_double(s, 0) < limit)) {
+		print_error("%s: %s, not below %.10g\n", sql, shown(s), limit);
+		_fail(file, line);
+	}
+	sqlite3_finalize(s);
+}
+
+void is_text_at(sqlite3 *db, const char *sql, const char *want, const char *file, int line)
+{
+	sqlite3_stmt *s = row(db, sql);
+	const char *text = (const char *)sqlite3_column_text(s, 0);
+
+	if (!text != !want || (text && strcmp(text, want) != 0)) {
+		print_error("%s: %s, not %s\n", sql, shown(s), want ? want : "NULL");
+		_fail(file, line);
+	}
+	sqlite3_finalize(s);
 }

@@ -11,6 +11,21 @@ sqlite3 *loaded(const char *text);
 /* The first column of the first row, as a number. Fails the test if there is no row. */
 s64 asked(sqlite3 *db, const char *sql);
 
+/*
+ * Compare the first column of the first row of a query with a value. A test that fails prints the
+ * query, what it returned and what was expected.
+ */
+#define is_number(db, sql, want)      is_within_at(db, sql, want, want, __FILE__, __LINE__)
+#define is_below(db, sql, limit)      is_below_at(db, sql, limit, __FILE__, __LINE__)
+#define is_within(db, sql, low, high) is_within_at(db, sql, low, high, __FILE__, __LINE__)
+#define is_text(db, sql, want)	      is_text_at(db, sql, want, __FILE__, __LINE__)
+#define is_null(db, sql)	      is_text_at(db, sql, NULL, __FILE__, __LINE__)
+
+void is_within_at(sqlite3 *db, const char *sql, double low, double high, const char *file,
+		  int line);
+void is_below_at(sqlite3 *db, const char *sql, double limit, const char *file, int line);
+void is_text_at(sqlite3 *db, const char *sql, const char *want, const char *file, int line);
+
 /* Packs the text into a temporary file; returns its path, which stays valid until the next call. */
 const char *packed(const char *text);
 

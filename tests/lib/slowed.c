@@ -3,7 +3,8 @@
 #include "slowed.h"
 
 #include "analyze/analyses/analysis.h"
-#include "analyze/render/verdict.h"
+#include "analyze/analyses/verdict.h"
+#include "analyze/render/say.h"
 #include "loaded.h"
 
 #include <setjmp.h>
@@ -75,7 +76,7 @@ sqlite3 *script_play(struct script *s, const char *targets, long end, const char
 	db = loaded(all.data);
 	if (windows && db_exec(db, &e, windows) < 0)
 		fail_msg("%s", e.text);
-	if (analyses_run(db, "causes", &e) < 0)
+	if (say_register(db, &e) < 0 || analyses_run(db, "causes", &e) < 0)
 		fail_msg("%s", e.text);
 	for (i = 0; i < 4; i++)
 		buf_free(&s->cpu[i]);
@@ -223,7 +224,7 @@ long throttled(struct script *s, long t)
 	return t + 3000000;
 }
 
-/* Its own read of 4 kB, behind 1 MB of 200. */
+/* Its own read of 4 kB, after 1 MB of 200. */
 long slow_disk(struct script *s, long t)
 {
 	long request = 1;
@@ -292,14 +293,38 @@ long of_all_kinds(struct script *s, long t)
 	return parts[next++ % 6](s, t);
 }
 
-void verdict_says(sqlite3 *db, const char *words)
+void first_is(sqlite3 *db, const char *kind, const char *offender, const char *cond)
 {
-	struct buf service = { 0 }, complete = { 0 };
+	struct buf name = { 0 };
 	struct err e = { 0 };
+	char sql[1000];
+	sqlite3_stmt *q;
 
-	assert_int_equal(verdict_make(&service, &complete, db, &e), 0);
-	if (!strstr(service.data, words))
-		fail_msg("not \"%s\": %s", words, service.data);
-	buf_free(&service);
-	buf_free(&complete);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT kind, offender_kind, offender, %s, sentence(finding) || coalesce((SELECT"
+		" group_concat(sentence(f.id), ' ') FROM finding f WHERE f.parent=cause.finding), '')"
+		" FROM cause WHERE rank=1",
+		cond ? cond : "1");
+	if (db_query(&q, db, &e, sql, "") < 0)
+		fail_msg("%s", e.text);
+	if (db_step(q, &e) <= 0) {
+		sqlite3_finalize(q);
+		db_query(&q, db, &e, "SELECT group_concat(sentence(id)) FROM finding", "");
+		db_step(q, &e);
+		fail_msg("no cause: %s", sqlite3_column_text(q, 0));
+	}
+	subject_text(&name, db,
+		     (struct subject){ subject_kind_of((const char *)sqlite3_column_text(q, 1)),
+				       sqlite3_column_int64(q, 2) },
+		     &e);
+	if (strcmp((const char *)sqlite3_column_text(q, 0), kind) != 0 ||
+	    (offender && strcmp(name.data ? name.data : "", offender) != 0) ||
+	    !sqlite3_column_int(q, 3))
+		fail_msg("not %s by %s with %s: %s by %s: %s", kind, offender ? offender : "any",
+			 cond ? cond : "anything", sqlite3_column_text(q, 0), name.data,
+			 sqlite3_column_text(q, 4));
+	sqlite3_finalize(q);
+	buf_free(&name);
+	sqlite3_close(db);
 }

@@ -46,7 +46,15 @@ sqlite3 *script_play(struct script *s, const char *targets, long end, const char
 /* TURNS turns; every 0: the second half is slow; else each of so many. facts may be NULL. */
 sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *facts);
 
-/* Fails the test if the first sentence of a report does not hold these words. */
-void verdict_says(sqlite3 *db, const char *words);
+/*
+ * Fails the test if the first cause is not this mechanism, with an offender of this name (NULL:
+ * any) and a condition on its row (SQL; NULL: none). Closes the database.
+ */
+void first_is(sqlite3 *db, const char *kind, const char *offender, const char *cond);
+
+/* A condition: the first cause has a caveat or detail of this kind, with a value v. */
+#define CHILD(kind_, cond)                                                                  \
+	"(SELECT count(*) FROM finding c LEFT JOIN finding_value v ON v.finding=c.id WHERE" \
+	" c.parent=cause.finding AND c.kind='" kind_ "' AND " cond ") > 0"
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Recordings written as text. */
+#define _GNU_SOURCE /* strchrnul */
 #include "textpack.h"
 
 #include "format/frame.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 #define STREAMS_MAX 1024
-#define RING_HEAD   8 /* bytes that a record takes in a ring beside its own */
+#define RING_HEAD   8 /* bytes that a record takes in a ring in addition to its own */
 
 struct packer {
 	struct writer *writer;
@@ -149,6 +150,84 @@ static bool address(const char *word, u8 *out)
 	return true;
 }
 
+/* Names of codes, by the kind of the field; size: of the field, 0: any. */
+static const struct code {
+	u8 kind, size;
+	const char *name;
+	u32 value;
+} codes[] = {
+	/* bits of the scheduler; fields of 4 bytes have the letter of /proc/PID/stat instead */
+	{ KIND_STATE, 2, "R", 0 },
+	{ KIND_STATE, 2, "S", 1 },
+	{ KIND_STATE, 2, "D", 2 },
+	{ KIND_STATE, 2, "T", 4 },
+	{ KIND_STATE, 2, "t", 8 },
+	{ KIND_STATE, 2, "X", 16 },
+	{ KIND_STATE, 2, "Z", 32 },
+	{ KIND_STATE, 2, "I", 0x402 },
+	{ KIND_MODE, 2, "anon", 0 },
+	{ KIND_MODE, 2, "fifo", 0010000 },
+	{ KIND_MODE, 2, "char", 0020000 },
+	{ KIND_MODE, 2, "dir", 0040000 },
+	{ KIND_MODE, 2, "block", 0060000 },
+	{ KIND_MODE, 2, "file", 0100000 },
+	{ KIND_MODE, 2, "link", 0120000 },
+	{ KIND_MODE, 2, "socket", 0140000 },
+	{ KIND_FAMILY, 0, "unix", 1 },
+	{ KIND_FAMILY, 0, "inet", 2 },
+	{ KIND_FAMILY, 0, "inet6", 10 },
+	{ KIND_ROLE, 0, "listening", 1 },
+	{ KIND_ROLE, 0, "accepted", 2 },
+	{ KIND_ROLE, 0, "connected", 3 },
+	{ KIND_ROLE, 0, "bound", 4 },
+	{ KIND_CONTEXT, 0, "task", 0 },
+	{ KIND_CONTEXT, 0, "softirq", 1 },
+	{ KIND_CONTEXT, 0, "hardirq", 2 },
+	{ KIND_CONTEXT, 0, "nmi", 3 },
+	{ KIND_ABI, 0, "x86_64", 0 },
+	{ KIND_ABI, 0, "i386", 1 },
+	{ KIND_ABI, 0, "x32", 2 },
+	{ KIND_ABI, 0, "aarch64", 3 },
+	{ KIND_ABI, 0, "arm", 4 },
+	{ KIND_BLOCKOP, 0, "READ", 0 },
+	{ KIND_BLOCKOP, 0, "WRITE", 1 },
+	{ KIND_BLOCKOP, 0, "FLUSH", 2 },
+	{ KIND_BLOCKOP, 0, "DISCARD", 3 },
+	/* futex(2): the field op of syscall_args, see set_word */
+	{ KIND_ADDRESS, 0, "WAIT", 0 },
+	{ KIND_ADDRESS, 0, "WAKE", 1 },
+	{ KIND_ADDRESS, 0, "REQUEUE", 3 },
+	{ KIND_ADDRESS, 0, "CMP_REQUEUE", 4 },
+	{ KIND_ADDRESS, 0, "WAKE_OP", 5 },
+	{ KIND_ADDRESS, 0, "LOCK_PI", 6 },
+	{ KIND_ADDRESS, 0, "UNLOCK_PI", 7 },
+	{ KIND_ADDRESS, 0, "WAIT_BITSET", 9 },
+	{ KIND_ADDRESS, 0, "WAKE_BITSET", 10 },
+	{ KIND_ADDRESS, 0, "PRIVATE", 128 },
+};
+
+/* The sum of names joined by |. */
+static bool named(const struct field_desc *f, const char *word, u64 *ret)
+{
+	const char *end;
+	size_t i, n;
+
+	for (*ret = 0;; word = end + 1) {
+		end = strchrnul(word, '|');
+		n = end - word;
+		for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+			if (codes[i].kind == f->kind &&
+			    (!codes[i].size || codes[i].size == f->size) &&
+			    strlen(codes[i].name) == n && strncmp(codes[i].name, word, n) == 0)
+				break;
+		if (i == sizeof(codes) / sizeof(codes[0]))
+			return false;
+		*ret |= codes[i].value;
+		if (!*end)
+			return true;
+	}
+}
+
 /* A word that stands for a number in a field of its kind. */
 static bool symbol(const struct field_desc *f, const char *word, u64 *ret)
 {
@@ -165,7 +244,11 @@ static bool symbol(const struct field_desc *f, const char *word, u64 *ret)
 			*ret = g;
 			return true;
 		}
-	return false;
+	if (f->kind == KIND_STATE && f->size == 4 && isalpha((unsigned char)*word) && !word[1]) {
+		*ret = *word;
+		return true;
+	}
+	return named(f, word, ret);
 }
 
 static int set_field(struct packer *p, const struct field_desc *f, char *value, u8 *record)
@@ -223,6 +306,8 @@ static int set_word(struct packer *p, const struct event_desc *ev, char *word, u
 		return refuse(p, "field=value is needed, not", word);
 	*value++ = '\0';
 	f = event_field(ev, word);
+	if (!f && ev->id == EV_syscall_args && strcmp(word, "op") == 0)
+		f = event_field(ev, "arg1"); /* of futex */
 	if (f)
 		return set_field(p, f, value, record);
 	if (!ev->tail[0] || strcmp(ev->tail, word) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Recordings written as text, for tests: people read and review them, textpack makes
- * them real. Driven by descriptors alone: no event is named here. A line is one of
+ * them real. Driven by descriptors. A line is one of
  *
  *   # comment                        (and empty lines)
  *   @cpu 0 | @recorder               the stream of the records that follow
@@ -16,6 +16,8 @@
  *
  * Values: numbers (decimal, 0x, negative, _ between digits), names of system calls for fields of
  * kind SYSCALL, names of groups, "text with \x1b" for names and tails, a.b.c.d for addresses.
+ * Codes have names: state=S, mode=socket, family=inet, role=accepted, context=softirq, abi=arm,
+ * op=WRITE of block requests; op=WAKE|PRIVATE of syscall_args is arg1 of futex.
  */
 #ifndef OBS_TEXTPACK_H
 #define OBS_TEXTPACK_H

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # -p: a process that runs already is recorded, with its children, and nothing else.
-# The shell waits at a pipe until the recording has begun; the workload is its child.
+# The shell waits at a pipe until the recording has started; the workload is its child.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/workload
 mkfifo "$work/go"

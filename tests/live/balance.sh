@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # wall = run + run queue + waits for every thread, and run is what the kernel's own clock says.
 # A host may keep tracepoints from threads of its own (a sandbox's supervisor); a switch to one of
-# those is then missing and shows as unknown time. Such a round is told and repeated, at most
+# those is then missing and shows as unknown time. Such a round is printed and repeated, at most
 # ten times; the demand stays the same.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/workload

@@ -15,9 +15,9 @@ judge() { # mode, kind, culprit's name
 		"$obsrec" -q -u "$w:probed_request" -o "$r" -- $first "$w" "$1" "$work" >"$work/told"
 		"$obsanalyze" load -o "$r.db" "$r"
 		kind=$(ask "$r.db" "SELECT kind FROM cause WHERE rank=1")
-		culprit=$(ask "$r.db" "SELECT culprit FROM cause WHERE rank=1")
+		culprit=$(ask "$r.db" "SELECT sentence(finding) FROM cause WHERE rank=1")
 		case $kind:$culprit in $2:*$3*) break ;; esac
-		echo "# round $round of $1: $(ask "$r.db" "SELECT sentence FROM cause WHERE rank=1")"
+		echo "# round $round of $1: $kind: $culprit"
 	done
 	is "$1: the first cause" "$kind" "$2"
 	case $culprit in *$3*) ok="ok" ;; *) ok="not ok" ;; esac
@@ -25,17 +25,18 @@ judge() { # mode, kind, culprit's name
 }
 
 judge lock lock holder
-is "who releases is asleep" "$(ask "$r.db" "SELECT second LIKE 'asleep until a timer%' FROM cause WHERE rank=1")" 1
-is "releases were seen in wake calls" "$(ask "$r.db" "SELECT label FROM cause WHERE rank=1")" OBSERVED
+is "who releases is asleep" "$(ask "$r.db" "SELECT end_state='timer' FROM cause WHERE rank=1")" 1
+is "releases were seen in wake calls" "$(ask "$r.db" "SELECT evidence FROM cause WHERE rank=1")" OBSERVED
 judge pipe pipe reader
 judge peer peer "127.0.0.1:"
-is "the peer's port" "$(ask "$r.db" "SELECT culprit_id FROM cause WHERE rank=1")" "$(told "$work/told" port)"
+is "the upstream's port" "$(ask "$r.db" "SELECT remote LIKE '%:$(told "$work/told" port)' FROM cause JOIN fd ON
+	fd.rowid=object WHERE rank=1")" 1
 judge disk disk ""
 judge self self ""
 judge antagonist antagonist burner
 is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) > 10 FROM timeline")" 1
 
-# A batch job without requests, and later a neighbour on its CPU: nobody says when; the windows are found.
+# A batch job without requests, and later a neighbour on its CPU: the time is not given; the windows are found.
 # Others who build are neighbours too, so the two weigh more.
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/batch$round.obs
@@ -45,11 +46,11 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	began=$(ask "$r.db" "SELECT round(abs(m.value - (SELECT min(ts) FROM thread_state WHERE state=0 AND dur > 2000000
 		AND tid=$(told "$work/told" burner))) * 128 / (SELECT value FROM recording WHERE key='duration_ns'), 1)
 		FROM metric m WHERE analysis='causes' AND name='from'")
-	first=$(ask "$r.db" "SELECT kind || ': ' || sentence FROM cause WHERE rank=1")
+	first=$(ask "$r.db" "SELECT kind || ': ' || basis || ': ' || sentence(finding) FROM cause WHERE rank=1")
 	case $began:$first in [01].*:antagonist:*) break ;; esac
 	echo "# round $round: begins $began windows off: $first"
 done
 says "batch: the neighbour comes first, in windows that were found" "$first" \
-	"^antagonist: windows of slowly.* held up, not given; .* in the run queue.* burner\["
+	"^antagonist: change: .* run-queue latency; .*burner\["
 case $began in [01].*) ok="ok" ;; *) ok="not ok" ;; esac
 echo "$ok batch: what was found begins with the neighbour, within two windows ($began)"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A workload of exact prime counts is recorded, in both flavours of hooks: all must be found.
 # What happens in interrupts a host may hide while a thread of its own runs (see balance.sh): a round
-# in which such an event is missing is told and repeated.
+# in which such an event is missing is printed and repeated.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/workload
 

@@ -33,7 +33,7 @@ kill -9 $rec
 wait $rec 2>/dev/null
 "$obsanalyze" verify "$work/kill.obs" >"$work/verify"
 is "SIGKILL: verify's exit status" $? 3
-says "SIGKILL: verify says it was cut" "$(cat "$work/verify")" 'was cut off'
+says "SIGKILL: verify says it was cut" "$(cat "$work/verify")" 'is truncated'
 "$obsanalyze" report "$work/kill.obs" >"$work/report" 2>"$work/err"
 is "SIGKILL: report's exit status" $? 3
 says "SIGKILL: report says TRUNCATED" "$(cat "$work/report")" 'TRUNCATED'
@@ -65,7 +65,7 @@ else
 	echo "not ok cannot mount a small tmpfs"
 fi
 
-# a flood that runs while the recorder gets no CPU is lost: such a round is told and repeated
+# a flood that runs while the recorder gets no CPU is lost: such a round is printed and repeated
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	"$obsrec" -q -p $flood -d 1 -o - | "$obsanalyze" verify - >"$work/verify"
 	grep -q '^LOSSY' "$work/verify" || break
@@ -102,17 +102,17 @@ refused() { # description, status, pattern, arguments...
 	says "$what: sentence" "$(cat "$work/err")" "$pattern"
 	is "$what: one line" "$(wc -l <"$work/err")" 1
 }
-refused "no such process" 1 'there is no process 999999' -p 999999 -d 1 -o "$work/x.obs"
+refused "no such process" 1 'no process 999999' -p 999999 -d 1 -o "$work/x.obs"
 refused "no such function" 1 'nearest names are.*probed_outer' -d 1 -a -o "$work/x.obs" \
 	-u "$top/.output/workload:probed_outr"
 refused "no such binary" 1 'No such file' -d 1 -a -o "$work/x.obs" -u /no/such:main
 refused "no binary at all" 1 'is not an ELF' -d 1 -a -o "$work/x.obs" -u /etc/passwd:main
-refused "unknown group" 1 'there is no group of events bananas; there are syscalls' -a -e bananas -o "$work/x.obs"
+refused "unknown group" 1 'no event class bananas; available: syscalls' -a -e bananas -o "$work/x.obs"
 refused "no duration" 1 'needs a time' -a -d 0 -o "$work/x.obs"
 refused "a duration below zero" 1 'needs a time' -a -d -1 -o "$work/x.obs"
 refused "no number of a process" 1 'needs process ids' -p 0 -o "$work/x.obs"
 refused "a name that no thread can have" 1 'keeps 15 bytes' --comm sixteen-letters- -d 1 -o "$work/x.obs"
-refused "a control group without a name" 1 'needs a name' --cgroup '' -d 1 -o "$work/x.obs"
+refused "a cgroup without a name" 1 'needs a name' --cgroup '' -d 1 -o "$work/x.obs"
 refused "rings too large" 1 'from 4K to 512M' -a -d 1 --ring 1G -o "$work/x.obs"
 refused "more room than there is" 1 'smaller --min-free' -a -d 1 --min-free 999999G -o "$work/x.obs"
 refused "a file system that takes no files" 1 'cannot make the recording' -a -d 1 -o /proc/x.obs
@@ -134,7 +134,7 @@ if unshare -p -f --mount-proc true 2>/dev/null; then
 	unshare -p -f --mount-proc "$obsrec" doctor --json >"$work/doctor"
 	is "a container's process numbers: doctor's exit status" $? 2
 fi
-"$obsrec" --comm nobody-has-it -d 0.2 -o "$work/nobody.obs" 2>"$work/err"
-is "nobody has the name: exit status" $? 0
-says "nobody has the name: it is told" "$(cat "$work/err")" 'nobody is meant yet'
+"$obsrec" --comm no-such-name -d 0.2 -o "$work/unmatched.obs" 2>"$work/err"
+is "no process has the name: exit status" $? 0
+says "no process has the name: a note says so" "$(cat "$work/err")" 'no process matches yet'
 is "mode of a recording" "$(stat -c %a "$work/c1.obs")" 600

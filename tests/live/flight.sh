@@ -46,7 +46,7 @@ whole "end" size-*-2.obs
 kill $flood
 
 # triggers: the history before, some time after, and a pause
-# (on a busy machine a sleep of 1 s may take more than 10 ms longer: such a round is told and repeated)
+# (on a busy machine a sleep of 1 s may take more than 10 ms longer: such a round is printed and repeated)
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f trig-*
 	"$obsrec" -q --last 30s --trigger 'syscall clock_nanosleep > 700ms' --after 500ms -o trig.obs -- \
@@ -87,7 +87,7 @@ taskset -c 0 "$obsrec" -q --last 30s --trigger 'runq > 2ms' --after 100ms -e sch
 kill $burners
 says "a wait in the run queue triggers" "$(ask runq-*-1.obs "SELECT value FROM recording WHERE key='end'")" '^runq of thread'
 
-# what cannot be written is told, and survived
+# what cannot be written is printed, and recording continues
 mkdir small
 if mount -t tmpfs -o size=200k none small 2>/dev/null; then
 	"$obsrec" --last 10s -a -o small/full.obs 2>told &

@@ -75,7 +75,7 @@ round() { # name, options...
 				WHERE fd.dev=u.dev AND fd.ino=u.ino AND fd.path='$work/dir/pages')")" \
 			"$(told "$work/told" uring)"
 	else
-		echo "ok $name: files of io_uring requests # SKIP this kernel tells of none"
+		echo "ok $name: files of io_uring requests # SKIP this kernel reports none"
 	fi
 	is "$name: replayed: processes ended well" \
 		"$(ask "$work/db" "SELECT count(*) FROM process_exit WHERE code=0 AND life > 0")" \
@@ -89,7 +89,7 @@ round() { # name, options...
 			"$(ask "$work/db" "SELECT sum(missed) FROM page_use u WHERE EXISTS(SELECT 1 FROM fd WHERE fd.dev=u.dev AND fd.ino=u.ino AND fd.path='$work/dir/pages')")" \
 			"$pages"
 	else
-		echo "ok $name: pages missed # SKIP this kernel tells of no look-ups"
+		echo "ok $name: pages missed # SKIP this kernel reports no lookups"
 	fi
 	rm -f "$work/db"
 }
@@ -97,7 +97,7 @@ round tp_btf
 round raw_tp --force raw_tp
 
 # A connection that is not answered: its SYN is sent again, as often as the kernel counts. That happens in
-# timer interrupts, which a host may hide (see balance.sh): such a round is told and repeated.
+# timer interrupts, which a host may hide (see balance.sh): such a round is printed and repeated.
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f "$work/vain.obs"
 	"$obsrec" -q -e net,syscalls -o "$work/vain.obs" -- "$w" connect >"$work/told"

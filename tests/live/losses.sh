@@ -27,7 +27,7 @@ holds "stopped drainer: events were lost" [ "$(ask "$work/stopped.db" "SELECT lo
 holds "stopped drainer: most are located in the time it stood" [ "$(ask "$work/stopped.db" "SELECT
 	CAST(100 * sum(CASE WHEN ts + dur < 4.9e9 THEN n END) / sum(n) AS INT) FROM loss")" -ge 95 ]
 
-# lost events that tell the state: the state is told again, and names are right afterwards
+# lost state events: the state is recorded again, and names are right afterwards
 "$obsrec" -q --ring 4K -a -o "$work/state.obs" -d 6 &
 rec=$!
 until_begun "$work/state.obs"
@@ -52,7 +52,7 @@ kill $late 2>/dev/null
 sums state
 
 # Another tracer on the same hooks takes nothing away. What is lost while the recorder gets no CPU is no tracer's
-# doing: such a round is told and repeated.
+# doing: such a round is printed and repeated.
 flooded() { # name: its recording, of a flood
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/$1.obs"

@@ -92,7 +92,7 @@ between() { # recording, first instant, last instant, select, rest of the query
 
 # A busy process: stat in ticks, schedstat in ns; with real-time priority, so that others who use the machine
 # take little of it. Who reads the two instants has none: a round in which that took longer than what is
-# allowed, or a switch is missing, is told and repeated.
+# allowed, or a switch is missing, is printed and repeated.
 first=$(chrt -r 5 true 2>/dev/null && echo 'chrt -r 5')
 $first sh -c 'while :; do i=1; done' &
 busy=$!

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Time on a CPU of a probed function is the kernel's own clock's within 1 %, although two threads
 # share a CPU, are preempted and sleep in it. A round in which time was stolen or a switch is
-# missing is told and repeated, as in balance.sh. The more others share the CPU, the more of these there are:
+# missing is printed and repeated, as in balance.sh. The more others share the CPU, the more of these there are:
 # the two weigh more.
 . "$(dirname "$0")/lib.sh"
 w=$top/.output/cputime

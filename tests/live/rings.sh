@@ -11,7 +11,7 @@ for kind in own stock; do
 	for size in 4096 65536; do
 		# an emulated processor does not fill so much faster than it is emptied
 		[ $slow -gt 1 ] && [ $size -gt 4096 ] && continue
-		# a run in which nothing was lost or nothing nested would prove nothing: told and repeated; not one that fails
+		# a run in which nothing was lost or nothing nested would prove nothing: printed and repeated; not one that fails
 		for round in 1 2 3 4 5 6 7 8 9 10; do
 			"$top/.output/ringstress" $kind $size 2 >"$work/told" 2>"$work/why"
 			status=$?

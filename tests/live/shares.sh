@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two loops on one CPU, in control groups of which one weighs three times as much: both have what is fair,
-# though one has half of what its nice value alone would give it. A weight that changes meanwhile is told.
+# though one has half of what its nice value alone would give it. A weight that changes during it is recorded.
 . "$(dirname "$0")/lib.sh"
 
 mount=$(awk '$3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2; exit }' /proc/mounts)
@@ -51,11 +51,11 @@ holds "the heavy loop has its fair share ($(q "printf('%.3f', 1.0 * t.run / s.fa
 	[ "$(q "t.run BETWEEN 0.85 * s.fair AND 1.15 * s.fair" $b)" = 1 ]
 holds "which is three times as much" [ "$(ask "$work/db" "SELECT (SELECT run FROM thread WHERE tid=$b) /
 	(SELECT 1.0 * run FROM thread WHERE tid=$a) BETWEEN 2.5 AND 3.5")" = 1 ]
-# with equal shares, as nice values alone would have it, it would end half of the difference behind
+# with equal shares, as nice values alone would have it, it would end with half of the difference
 flat=$(ask "$work/db" "SELECT ((SELECT run FROM thread WHERE tid=$b) - (SELECT run FROM thread WHERE tid=$a)) / 2")
 lag=$(q "s.lag" $a)
 holds "the light loop is never far behind its share ($lag ns; by nice values alone: $flat)" [ $((10 * lag)) -lt "$flat" ]
-says "the report says what fair shares follow" "$("$obsanalyze" report "$work/fair.obs" | tr -s ' \n' ' ')" \
+says "the report says what fair shares follow" "$("$obsanalyze" report -v "$work/fair.obs" | tr -s ' \n' ' ')" \
 	'level by level, the weights of [0-9]* control groups (0 changed'
 is "a weight that changes is told" "$(ask "$work/changed.obs" "SELECT group_concat(weight, ' ') FROM (SELECT w.weight FROM
 	cgroup_weight w JOIN cgroup g ON g.id=w.cgroup WHERE g.path='/obsheavy.$$' ORDER BY w.ts)")" "3072 2048"

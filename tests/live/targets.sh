@@ -82,7 +82,7 @@ done
 [ "${done_one:-0}" = 1 ] || echo "ok control groups # SKIP none can be made here"
 
 # Who had the CPU while the target waited for it: all of them, though they are no targets. A host can
-# hide threads of its own, whose switches are then missing: a round with many is told and repeated. (With
+# hide threads of its own, whose switches are then missing: a round with many is printed and repeated. (With
 # real-time priority they would get the share of a CPU that the kernel keeps for all others.)
 cp "$(command -v sh)" "$work/tgtworker"
 for i in 1 2 3; do

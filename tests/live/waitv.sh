@@ -5,7 +5,7 @@
 w=$top/.output/waitv
 
 # A host may hide a switch (see balance.sh), and who is preempted on its way into the call needs no sleep there:
-# a round with fewer sleeps than waits is told and repeated.
+# a round with fewer sleeps than waits is printed and repeated.
 for way in '' raw_tp; do
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/by.obs" "$work/db"

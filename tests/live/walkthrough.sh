@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every obsrec command of README.md, run as it stands there. The names that are meant for somebody
-# else's host are put in their place: a process, its control group, a server with functions.
+# Every obsrec command of README.md, run as it stands there. Names of other hosts are replaced: a process, its cgroup,
+# a server with functions.
 . "$(dirname "$0")/lib.sh"
 PATH=$top:$PATH
 cd "$work" || exit 1

@@ -92,7 +92,7 @@ python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("CREATE TA
 holds "file does not take another database for ours" sh -c \
 	"! file -m packaging/magic '$work/other.db' | grep -q obsanalyze"
 
-# as README has it: behind what file knows, for one user
+# as README has it: after the list of file, for one user
 share=$work/installed/opt/obs/share
 mkdir "$work/home"
 command=$(grep -o 'cat /usr/share/obsrec/magic >>~/.magic' README.md | sed "s|/usr/share|$share|")
@@ -175,7 +175,7 @@ if [ -s "$work/obsrec/tmp/made.obs" ]; then ok "it records there"; else
 	exit $bad
 fi
 cp "$work/obsrec/tmp/made.obs" "$work/obsanalyze/tmp/"
-chroot "$work/obsanalyze" obsanalyze report /tmp/made.obs >"$work/report" 2>&1
+chroot "$work/obsanalyze" obsanalyze report -v /tmp/made.obs >"$work/report" 2>&1
 holds "the other one reports on it" grep -qE '^(COMPLETE|LOSSY): [0-9,]+ records' "$work/report"
 n=$(chroot "$work/obsanalyze" obsanalyze sql --csv /tmp/made.obs \
 	"SELECT count(DISTINCT pid) FROM process WHERE comm = 'cat'" | tail -n 1 | tr -d '\r')

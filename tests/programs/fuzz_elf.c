@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * fuzz_elf FILE ROUNDS: the file's bytes are changed at random, most in its headers and tables,
- * and all functions are looked for: no crash, no hang, and nothing is said to lie behind the
+ * and all functions are looked for: no crash, no hang, and nothing lies after the
  * end of the file. The seed is fixed. The sanitizers do the rest.
  */
 #define _GNU_SOURCE /* memfd_create */

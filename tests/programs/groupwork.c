@@ -242,7 +242,7 @@ static int serve(void)
 	return 0;
 }
 
-/* A server that accepts nobody lets one connection wait; the next one's SYN gets no answer. */
+/* A server that never accepts lets one connection wait; the next one's SYN gets no answer. */
 static int connect_in_vain(void)
 {
 	struct sockaddr_in a, own;

@@ -27,7 +27,7 @@ struct waiter {
 
 static uint32_t first, second;
 
-/* Wakes somebody once per wait: who is not asleep yet is tried again. */
+/* Wakes one thread per wait; retries if it is not asleep yet. */
 static void *wake(void *arg)
 {
 	struct timespec moment = { 0, 2000000 };

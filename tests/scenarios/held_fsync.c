@@ -16,7 +16,7 @@ static void *journal(void *arg)
 	for (;;) {
 		pthread_mutex_lock(&mutex);
 		if (stage_faulty()) {
-			/* always behind the end: blocks that the file has already are synced at
+			/* always after the end: blocks that the file has already are synced at
 			 * once */
 			if (pwrite(fd, block, sizeof(block), at) < 0 || fsync(fd) < 0)
 				stage_die("journal");

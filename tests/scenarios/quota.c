@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The server's cgroup (-g) gets less CPU time than it needs; nobody else computes. */
+/* The server's cgroup (-g) gets less CPU time than it needs; no other process computes. */
 #include "stage.h"
 
 #include <fcntl.h>

@@ -30,7 +30,7 @@ extern struct stage stage;
 void stage_start(int argc, char **argv);
 
 uint64_t stage_now(void); /* ns, CLOCK_MONOTONIC */
-bool stage_faulty(void);  /* has the fault begun? also true in children */
+bool stage_faulty(void);  /* has the fault started? also true in children */
 void stage_spin(uint64_t ns);
 void stage_sleep(uint64_t ns);
 double stage_random(void); /* 0..1; each thread has its own sequence */

@@ -51,7 +51,7 @@ static void followed(struct world *w, const char *rows, const char *threads)
 static s64 ends(const struct world *w, u32 tid, enum chain_stop stop)
 {
 	s64 ns = 0;
-	int i;
+	u32 i;
 
 	for (i = 0; i < w->chain.n; i++)
 		if (w->chain.links[i].tid == tid && w->chain.links[i].stop == stop)
@@ -63,6 +63,7 @@ static void done(struct world *w)
 {
 	spans_free(&w->spans);
 	names_free(&w->names);
+	chain_free(&w->chain);
 	sqlite3_close(w->db);
 }
 
@@ -195,7 +196,7 @@ static void recorded_workers_are_followed(void **state)
 	done(&w);
 }
 
-/* The waker's first interval begins at 1600; before that nothing is remembered. */
+/* The waker's first interval starts at 1600; before that only the wait for it is known. */
 static void history_is_not_invented(void **state)
 {
 	struct world w;
@@ -203,7 +204,7 @@ static void history_is_not_invented(void **state)
 	(void)state;
 	followed(&w, ROW(1000, 1000, 1, FUTEX, 2, 0, 5) ROW(1600, 600, 2, RUN, NULL, NULL, NULL),
 		 "");
-	assert_int_equal(ends(&w, 2, STOP_history), 600);
+	assert_int_equal(ends(&w, 1, STOP_history), 600);
 	assert_int_equal(ends(&w, 2, STOP_running), 400);
 	done(&w);
 }
@@ -218,7 +219,7 @@ static void loss_ends_chains(void **state)
 		 ROW(1000, 1000, 1, FUTEX, 2, 0, 5) ROW(500, 900, 2, 14, NULL, NULL, NULL)
 			 ROW(1400, 900, 2, RUN, NULL, NULL, NULL),
 		 "");
-	assert_int_equal(ends(&w, 2, STOP_loss), 400);
+	assert_int_equal(ends(&w, 1, STOP_loss), 400);
 	done(&w);
 }
 
@@ -302,6 +303,37 @@ static void absurd_waits_add_up_within_bounds(void **state)
 	done(&w);
 }
 
+/* 300 wakers, one after the other, each asleep until a timer for a part of the wait. */
+static void chains_keep_all_of_their_ends(void **state)
+{
+	struct span wait = { .dur = 1000000, .tid = 1, .state = FUTEX, .object = 5 };
+	struct world w = { 0 };
+	struct err e = { 0 };
+	struct moment m[] = { { 0, 400000 } };
+	char sql[100];
+	int i;
+
+	(void)state;
+	assert_int_equal(db_open(&w.db, NULL, true, &e), 0);
+	for (i = 0; i < 300; i++) { /* each asleep in a system call of its own */
+		snprintf(sql, sizeof(sql),
+			 "INSERT INTO thread_state VALUES(0,900000,%d,0,9,%d,NULL,2,NULL)", 10 + i,
+			 i % 7);
+		assert_int_equal(db_exec(w.db, &e, sql), 0);
+	}
+	assert_int_equal(spans_load(&w.spans, w.db, m, 1, &e), 0);
+	for (i = 0; i < 300; i++) {
+		wait.waker = 10 + i;
+		chain_follow(&w.chain, &w.spans, &w.names, &wait, i * 1000, i * 1000 + 1000);
+	}
+	assert_int_equal(w.chain.n, 300);
+	assert_int_equal(w.chain.others, 0);
+	assert_int_equal(w.chain.total, 300000);
+	for (i = 0; i < 300; i++)
+		assert_int_equal(ends(&w, 10 + i, STOP_timer), 1000);
+	done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +349,7 @@ int main(void)
 		T(waits_that_were_ended_in_vain_are_joined),
 		T(absurd_waits_add_up_within_bounds),
 		T(changes_of_level_are_found),
+		T(chains_keep_all_of_their_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,14 +122,16 @@ static sqlite3 *served(const char *start, const char *slow)
 	return db;
 }
 
-static s64 said(sqlite3 *db, const char *words)
+/* A value of the finding of this kind, rounded; the number of such findings without a name. */
+static s64 found(sqlite3 *db, const char *kind, const char *name)
 {
 	char sql[300];
 
 	snprintf(
 		sql, sizeof(sql),
-		"SELECT count(*) FROM finding WHERE analysis='clients' AND sentence(id) LIKE '%%%s%%'",
-		words);
+		"SELECT %s FROM finding f LEFT JOIN finding_value v ON v.finding=f.id AND v.name='%s'"
+		" WHERE f.analysis='clients' AND f.kind LIKE '%s'",
+		*name ? "round(v.number)" : "count(*)", name, kind);
 	return asked(db, sql);
 }
 
@@ -141,7 +143,8 @@ static s64 metric(sqlite3 *db, const char *name)
 	snprintf(
 		sql, sizeof(sql),
 		"SELECT CAST(round(1000 * value) AS INTEGER) FROM metric WHERE analysis='clients' AND"
-		" subject='server[100]:80 < 10.0.0.2' AND name='%s'",
+		" subject_kind='client' AND subject_id IN (SELECT id FROM client WHERE"
+		" address='10.0.0.2') AND name='%s'",
 		name);
 	return asked(db, sql);
 }
@@ -157,19 +160,21 @@ static void who_waits_is_told_from_who_asks_for_more(void **state)
 	sqlite3 *asleep = served(HOST("core,syscalls,sched") TWO BEGIN, ASLEEP);
 
 	(void)state;
-	assert_int_equal(metric(busy, "turns"), 50000);
-	assert_int_equal(metric(busy, "of_slow"), 100000);
-	assert_int_equal(metric(busy, "of_turns"), 2439);
-	assert_int_equal(asked(busy, "SELECT n FROM metric WHERE name='of_slow' LIMIT 1"), 50);
+	assert_int_equal(metric(busy, "requests"), 50000);
+	assert_int_equal(metric(busy, "share of slow"), 100000);
+	assert_int_equal(metric(busy, "share of requests"), 2439);
+	assert_int_equal(asked(busy, "SELECT n FROM metric WHERE name='share of slow' LIMIT 1"),
+			 50);
 	assert_in_range(metric(busy, "p50"), 970000000, 1030000000);
 	assert_in_range(metric(busy, "cpu"), 1001000000, 1003000000);
-	assert_int_equal(said(busy, "10.0.0.2 has 100 _ of the slow turns (50 of 50"), 1);
-	assert_int_equal(said(busy, "it asks for more, 1002"), 1);
-	assert_int_equal(said(busy, "its turns wait"), 0);
-	assert_int_equal(metric(asleep, "of_slow"), 100000);
+	assert_int_equal(found(busy, "slow_client_costly", "of_slow"), 100);
+	assert_int_equal(found(busy, "slow_client_costly", "slow"), 50);
+	assert_in_range(found(busy, "slow_client_costly", "own"), 1001000, 1003000);
+	assert_int_equal(found(busy, "slow_client_waits", ""), 0);
+	assert_int_equal(metric(asleep, "share of slow"), 100000);
 	assert_in_range(metric(asleep, "cpu"), 2000000, 4000000);
-	assert_int_equal(said(asleep, "its turns wait"), 1);
-	assert_int_equal(said(asleep, "it asks for more"), 0);
+	assert_int_equal(found(asleep, "slow_client_waits", ""), 1);
+	assert_int_equal(found(asleep, "slow_client_costly", ""), 0);
 	sqlite3_close(busy);
 	sqlite3_close(asleep);
 }
@@ -183,14 +188,15 @@ static void what_is_not_known_is_not_said(void **state)
 		served(HOST("core,syscalls,sched") TWO BEGIN, "+9_000 100 syscall nr=getpid\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE name IN ('cpu','of_cpu') AND "
-				   "analysis='clients' AND value IS NOT NULL"),
-			 0);
-	assert_int_equal(said(db, "without group sched it cannot be told why"), 1);
+	assert_int_equal(
+		asked(db, "SELECT count(*) FROM metric WHERE name IN ('cpu','share of CPU') AND "
+			  "analysis='clients' AND value IS NOT NULL"),
+		0);
+	assert_int_equal(found(db, "slow_client", ""), 1);
 	assert_int_equal(asked(alike, "SELECT count(*) FROM metric WHERE analysis='clients' AND "
-				      "name='turns'"),
+				      "name='requests'"),
 			 2);
-	assert_int_equal(said(alike, ""), 0);
+	assert_int_equal(found(alike, "%", ""), 0);
 	sqlite3_close(db);
 	sqlite3_close(alike);
 }
@@ -221,10 +227,10 @@ static void others_are_one_row(void **state)
 	buf_free(&text);
 	assert_int_equal(analyses_run(db, "clients", &e), 0);
 	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE analysis='clients' AND "
-				   "name='turns' AND value=4"),
+				   "name='requests' AND value=4"),
 			 5);
 	assert_int_equal(asked(db, "SELECT value FROM metric WHERE analysis='clients' AND "
-				   "name='turns' AND subject LIKE '% < others (2 addresses)'"),
+				   "name='requests' AND subject LIKE '% < others (2 addresses)'"),
 			 8);
 	/* the slowest is shown, then by address: 14 and 15 us are left */
 	assert_int_equal(asked(db,
@@ -232,7 +238,7 @@ static void others_are_one_row(void **state)
 			       " AND analysis='clients' AND subject LIKE '%others%'"),
 			 1);
 	assert_int_equal(asked(db, "SELECT total(value) BETWEEN 99.99 AND 100.01 FROM metric WHERE"
-				   " analysis='clients' AND name='of_slow'"),
+				   " analysis='clients' AND name='share of slow'"),
 			 1);
 	sqlite3_close(db);
 }

@@ -126,6 +126,21 @@ static void mann_whitney_counts_orders(void **state)
 	near(stats_kolmogorov(x, 4, y, 5), 0.4, 1e-15);
 }
 
+static void counts_of_events_are_binomial(void **state)
+{
+	struct contrast c = stats_counts(0, 10, 6, 10);
+
+	(void)state;
+	near(c.p, 2 / 64.0, 1e-12); /* six of six on one side */
+	near(c.low, log(0.5407419 / (1 - 0.5407419)), 1e-5);
+	assert_true(isinf(c.high) && c.high > 0 && isinf(c.diff));
+	c = stats_counts(5, 10, 10, 20); /* the same rate */
+	near(c.diff, 0, 1e-12);
+	near(c.p, 1, 1e-12);
+	assert_true(c.low < -0.5 && c.high > 0.5);
+	assert_true(isnan(stats_counts(0, 1, 0, 1).p));
+}
+
 static void verdicts(void **state)
 {
 	static const struct {
@@ -149,7 +164,7 @@ static void verdicts(void **state)
 		assert_int_equal(stats_judge(&cases[i].c, cases[i].p, 0.05), cases[i].want);
 }
 
-/* ---- a queue with one server: waiting makes neighbours alike ---- */
+/* ---- a queue with one server: waiting makes neighbours depend on each other ---- */
 
 #define REQUESTS  10000
 #define QUESTIONS 3
@@ -237,7 +252,7 @@ static struct outcome simulate(double rate, double mu_b, int pairs)
 		o.covered += (double)(c[0].low <= truth && truth <= c[0].high) / pairs;
 	}
 	gsl_rng_free(rng);
-	print_message("# load %.1f, medians apart by %+.0f %%, %d pairs: alarms %.2f %%, without "
+	print_message("# load %.1f, medians differ by %+.0f %%, %d pairs: alarms %.2f %%, without "
 		      "threshold %.2f %%, found %.1f %%, covered %.1f %%\n",
 		      rate, 100 * expm1(truth), pairs, 100 * o.alarms, 100 * o.plain, 100 * o.found,
 		      100 * o.covered);
@@ -326,6 +341,7 @@ int main(void)
 		T(tau_counts_neighbours),
 		T(holm_steps_down),
 		T(mann_whitney_counts_orders),
+		T(counts_of_events_are_binomial),
 		T(verdicts),
 		T(no_alarm_where_nothing_changed),
 		T(ten_percent_are_found),

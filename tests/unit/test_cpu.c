@@ -136,9 +136,9 @@ static void fair_shares_do_not_know_of_groups(void **state)
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
 	assert_int_equal(
 		asked(db,
-		      "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND sentence(id) LIKE"
-		      " '%weights of the % control groups%'"),
-		1);
+		      "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		      " f.evidence='LIMIT' AND f.kind='fair_by_nice' AND v.name='cgroups'"),
+		2);
 	sqlite3_close(db);
 	db = loaded(START("all") "@cpu 0\n1500 0 switch next=200 prio=120\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
@@ -316,12 +316,11 @@ static void the_answer_says_which_weights_it_knows(void **state)
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
 	assert_int_equal(
 		asked(db,
-		      "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND sentence(id) LIKE"
-		      " '%level by level, the weights of 2 control groups (0 changed%'"),
-		1);
+		      "SELECT sum(iif(v.name='cgroups', v.number, 10 * v.number)) FROM finding f JOIN"
+		      " finding_value v ON v.finding=f.id WHERE f.kind='fair_by_weight'"),
+		2);
 	/* all that ran had groups with a weight */
-	assert_int_equal(
-		asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%autogroup%'"), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='fair_by_session'"), 0);
 	assert_int_equal(asked(db, "SELECT value * 100 FROM metric WHERE name='fair' AND"
 				   " subject='a[100]'"),
 			 100);
@@ -329,9 +328,9 @@ static void the_answer_says_which_weights_it_knows(void **state)
 	db = with_quarters(START("all") "908 0 info text=\"autogroup=1\"\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
 	assert_int_equal(asked(db,
-			       "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%autogroup%'"
-			       " AND sentence(id) LIKE '%: 2 processes%'"),
-			 1);
+			       "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id"
+			       " WHERE f.kind='fair_by_session'"),
+			 2);
 	sqlite3_close(db);
 }
 
@@ -389,30 +388,32 @@ static void serial_time_is_divided_by_the_active(void **state)
 	assert_int_equal(asked(db, "SELECT serial FROM sched_stat WHERE tid=101"), 2000);
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
 	assert_in_range(
-		asked(db, "SELECT value FROM metric WHERE subject='a[100]' AND name='alone'"), 33,
-		34);
+		asked(db, "SELECT value FROM metric WHERE subject_id=100 AND name='exclusive CPU'"),
+		33, 34);
 	/* two thirds, of two threads, is not yet one that holds up the other */
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE '%GAPP%'"),
-			 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='little_parallel'"), 0);
 	sqlite3_close(db);
 	db = loaded(START(
 		"all") "@cpu 0\n2000 0 waking target=100 cpu=0\n2000 0 switch next=100\n"
 		       "@cpu 1\n7000 0 waking target=101 cpu=1\n7000 0 switch next=101\n"
 		       "8000 101 switch next=0 state=1\n@cpu 0\n8000 100 switch next=0 state=1\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE sentence(id) LIKE"
-				   " 'a[100] makes up 92 \\% %GAPP%' ESCAPE '\\'"),
-			 1);
+	assert_int_equal(asked(db,
+			       "SELECT round(number) FROM finding f JOIN finding_value v ON"
+			       " v.finding=f.id WHERE f.kind='little_parallel' AND f.subject=100"
+			       " AND f.subject_kind='thread' AND v.name='criticality'"),
+			 92);
 	sqlite3_close(db);
 	/* a process of one thread holds nobody up */
 	db = loaded(START("all") "@cpu 0\n2000 0 waking target=200 cpu=0\n2500 0 switch next=200\n"
 				 "8000 200 switch next=0 state=1\n");
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
 	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE subject='burner[200]' AND"
-				   " name='wait' AND value IS NOT NULL"),
+				   " name='runq' AND value IS NOT NULL"),
 			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE subject='burner[200]' AND"
-				   " name IN ('alone','serial') AND value IS NOT NULL"),
+	assert_int_equal(asked(db,
+			       "SELECT count(*) FROM metric WHERE subject='burner[200]' AND"
+			       " name IN ('exclusive CPU','criticality') AND value IS NOT NULL"),
 			 0);
 	sqlite3_close(db);
 }

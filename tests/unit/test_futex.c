@@ -8,27 +8,28 @@
 	"@recorder\n"                                      \
 	"900 0 info text=\"targets=all\"\n"                \
 	"901 0 info text=\"groups=core,syscalls,sched\"\n" \
-	"902 100 thread pid=100 state=83 comm=\"a\"\n"     \
-	"903 101 thread pid=100 state=83 comm=\"b\"\n"     \
-	"904 102 thread pid=100 state=83 comm=\"c\"\n"     \
+	"902 100 thread pid=100 state=S comm=\"a\"\n"      \
+	"903 101 thread pid=100 state=S comm=\"b\"\n"      \
+	"904 102 thread pid=100 state=S comm=\"c\"\n"      \
 	"1000 0 info text=\"begin=1000\"\n90000 0 info text=\"stopped=90000\"\n"
 #define RUN(tid) "1500 0 waking target=" tid "\n1500 0 switch next=" tid "\n"
 /* 100 sleeps from 2000 in a wait that it entered at 1900, and is woken by 101 at 5000 */
 #define SLEEP                                                                                  \
-	"@cpu 0\n" RUN("100") "@cpu 1\n" RUN("101") "@cpu 0\n2000 100 switch next=0 state=1\n" \
+	"@cpu 0\n" RUN("100") "@cpu 1\n" RUN("101") "@cpu 0\n2000 100 switch next=0 state=S\n" \
 						    "@cpu 1\n5000 101 waking target=100 cpu=0\n"
 #define WAITER_RETURNS \
-	"@cpu 0\n5010 0 switch next=100\n5100 100 syscall_args nr=futex dur=3200 arg0=0x1000 arg1=0x80\n"
-#define WAKER_RETURNS "@cpu 1\n5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x1000 arg1=0x81\n"
+	"@cpu 0\n5010 0 switch next=100\n5100 100 syscall_args nr=futex dur=3200 arg0=0x1000 op=WAIT|PRIVATE\n"
+#define WAKER_RETURNS \
+	"@cpu 1\n5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x1000 op=WAKE|PRIVATE\n"
 #define LATE_WAKER_RETURNS \
-	"@cpu 1\n5200 101 syscall_args nr=futex dur=300 ret=1 arg0=0x1000 arg1=0x81\n"
+	"@cpu 1\n5200 101 syscall_args nr=futex dur=300 ret=1 arg0=0x1000 op=WAKE|PRIVATE\n"
 
 static void pairs(const char *text, s64 n, s64 observed)
 {
 	sqlite3 *db = loaded(text);
 
-	assert_int_equal(asked(db, "SELECT total(n) FROM futex_release"), n);
-	assert_int_equal(asked(db, "SELECT total(observed) FROM futex_release"), observed);
+	is_number(db, "SELECT total(n) FROM futex_release", n);
+	is_number(db, "SELECT total(observed) FROM futex_release", observed);
 	sqlite3_close(db);
 }
 
@@ -40,16 +41,17 @@ static void waits_are_paired_with_their_wake(void **state)
 	(void)state;
 	pairs(START SLEEP WAKER_RETURNS WAITER_RETURNS, 1, 1);
 	db = loaded(START SLEEP WAITER_RETURNS LATE_WAKER_RETURNS);
-	assert_int_equal(asked(db, "SELECT waker FROM futex_release WHERE waiter=100"), 101);
-	assert_int_equal(asked(db, "SELECT observed FROM futex_release"), 1);
-	assert_int_equal(asked(db, "SELECT total FROM futex_release"), 3200);
-	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE address=0x1000"), 1);
-	assert_int_equal(asked(db, "SELECT woken FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT unseen FROM futex"), 0);
+	is_number(db, "SELECT waker FROM futex_release WHERE waiter=100", 101);
+	is_number(db, "SELECT observed FROM futex_release", 1);
+	is_number(db, "SELECT total FROM futex_release", 3200);
+	is_number(db, "SELECT waits FROM futex WHERE address=0x1000", 1);
+	is_number(db, "SELECT woken FROM futex", 1);
+	is_number(db, "SELECT unseen FROM futex", 0);
 	/* the interval says which futex it was */
-	assert_int_equal(asked(db, "SELECT object=(SELECT id FROM futex) FROM thread_state "
-				   "WHERE tid=100 AND state=3"),
-			 1);
+	is_number(db,
+		  "SELECT object=(SELECT id FROM futex) FROM thread_state "
+		  "WHERE tid=100 AND state=3",
+		  1);
 	sqlite3_close(db);
 }
 
@@ -58,7 +60,7 @@ static void other_wakes_are_not_observed(void **state)
 {
 	(void)state;
 	pairs(START SLEEP
-	      "5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x2000 arg1=0x81\n" WAITER_RETURNS,
+	      "5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x2000 op=WAKE|PRIVATE\n" WAITER_RETURNS,
 	      1, 0);
 	pairs(START SLEEP "5050 101 syscall_args nr=tgkill dur=100\n" WAITER_RETURNS, 1, 0);
 	pairs(START SLEEP WAITER_RETURNS "@cpu 1\n5200 101 syscall_args nr=tgkill dur=300\n", 1, 0);
@@ -70,36 +72,37 @@ static void other_wakes_are_not_observed(void **state)
  */
 static void shared_futexes_are_one(void **state)
 {
-	sqlite3 *db = loaded(START "@recorder\n905 201 thread pid=201 state=83 comm=\"d\"\n"
+	sqlite3 *db = loaded(START "@recorder\n905 201 thread pid=201 state=S comm=\"d\"\n"
 				   "@cpu 0\n" RUN("100") "@cpu 1\n" RUN(
-					   "201") "@cpu 0\n2000 100 switch next=0 state=1\n"
+					   "201") "@cpu 0\n2000 100 switch next=0 state=S\n"
 						  "@cpu 1\n5000 201 waking target=100 cpu=0\n"
 						  "5050 201 syscall_args nr=futex dur=100 ret=1 "
 						  "arg0=0x9000 arg1=1\n" WAITER_RETURNS);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE pid=100 AND address=0x1000"), 1);
-	assert_int_equal(asked(db, "SELECT wakes FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT woken FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT observed FROM futex_release WHERE waker=201"), 1);
-	assert_int_equal(asked(db, "SELECT futex=(SELECT id FROM futex) FROM futex_user"
-				   " WHERE tid=201 AND wakes=1"),
-			 1);
+	is_number(db, "SELECT count(*) FROM futex", 1);
+	is_number(db, "SELECT waits FROM futex WHERE pid=100 AND address=0x1000", 1);
+	is_number(db, "SELECT wakes FROM futex", 1);
+	is_number(db, "SELECT woken FROM futex", 1);
+	is_number(db, "SELECT observed FROM futex_release WHERE waker=201", 1);
+	is_number(db,
+		  "SELECT futex=(SELECT id FROM futex) FROM futex_user"
+		  " WHERE tid=201 AND wakes=1",
+		  1);
 	sqlite3_close(db);
 }
 
 /* A waiter that was requeued names the first futex, its waker the second. */
 static void requeued_waiters_are_followed(void **state)
 {
-	sqlite3 *db = loaded(START "@cpu 0\n" RUN("100") "2000 100 switch next=0 state=1\n@cpu 1\n" RUN(
+	sqlite3 *db = loaded(START "@cpu 0\n" RUN("100") "2000 100 switch next=0 state=S\n@cpu 1\n" RUN(
 		"101") "4000 101 syscall_args nr=futex dur=50 ret=1 arg0=0x1000 arg1=0x84 arg4=0x3000\n"
 		       "5000 101 waking target=100 cpu=0\n"
-		       "5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x3000 arg1=0x81\n" WAITER_RETURNS);
+		       "5050 101 syscall_args nr=futex dur=100 ret=1 arg0=0x3000 op=WAKE|PRIVATE\n" WAITER_RETURNS);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT requeued FROM futex WHERE address=0x1000"), 1);
-	assert_int_equal(asked(db, "SELECT observed FROM futex_release"), 1);
+	is_number(db, "SELECT requeued FROM futex WHERE address=0x1000", 1);
+	is_number(db, "SELECT observed FROM futex_release", 1);
 	sqlite3_close(db);
 }
 
@@ -113,10 +116,10 @@ static void priority_inheriting_locks_are_locks(void **state)
 			     "6000 100 syscall_args nr=futex dur=50 arg0=0x1000 arg1=0x87\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE class='contention'"), 1);
-	assert_int_equal(asked(db, "SELECT woken FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT unseen FROM futex"), 0);
-	assert_int_equal(asked(db, "SELECT observed FROM futex_release WHERE waker=101"), 1);
+	is_number(db, "SELECT waits FROM futex WHERE class='contention'", 1);
+	is_number(db, "SELECT woken FROM futex", 1);
+	is_number(db, "SELECT unseen FROM futex", 0);
+	is_number(db, "SELECT observed FROM futex_release WHERE waker=101", 1);
 	sqlite3_close(db);
 }
 
@@ -133,16 +136,16 @@ static void wakes_of_a_second_futex_are_observed(void **state)
 static void interrupts_release_nobody(void **state)
 {
 	sqlite3 *db = loaded(START "@cpu 0\n" RUN(
-		"100") "2000 100 switch next=0 state=1\n"
-		       "@cpu 1\n5000 101 waking target=100 cpu=0 context=2\n"
+		"100") "2000 100 switch next=0 state=S\n"
+		       "@cpu 1\n5000 101 waking target=100 cpu=0 context=hardirq\n"
 		       "@cpu 0\n5010 0 switch next=100\n"
-		       "5100 100 syscall_args nr=futex dur=3200 ret=-110 arg0=0x1000 arg1=0x80\n");
+		       "5100 100 syscall_args nr=futex dur=3200 ret=-110 arg0=0x1000 op=WAIT|PRIVATE\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM futex_release"), 0);
-	assert_int_equal(asked(db, "SELECT timeouts FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT waits FROM futex"), 0);
-	assert_int_equal(asked(db, "SELECT class='timeout' FROM futex"), 1);
+	is_number(db, "SELECT count(*) FROM futex_release", 0);
+	is_number(db, "SELECT timeouts FROM futex", 1);
+	is_number(db, "SELECT waits FROM futex", 0);
+	is_text(db, "SELECT class FROM futex", "timeout");
 	sqlite3_close(db);
 }
 
@@ -150,13 +153,13 @@ static void interrupts_release_nobody(void **state)
 static void failures_are_no_waits(void **state)
 {
 	sqlite3 *db = loaded(START "@cpu 0\n" RUN(
-		"100") "2000 100 syscall_args nr=futex dur=9 ret=-11 arg0=0x1000 arg1=0x80\n"
-		       "2100 100 syscall_args nr=futex dur=9 ret=-4 arg0=0x1000 arg1=0x80\n");
+		"100") "2000 100 syscall_args nr=futex dur=9 ret=-11 arg0=0x1000 op=WAIT|PRIVATE\n"
+		       "2100 100 syscall_args nr=futex dur=9 ret=-4 arg0=0x1000 op=WAIT|PRIVATE\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT attempts FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT interrupted FROM futex"), 1);
-	assert_int_equal(asked(db, "SELECT waits FROM futex"), 0);
+	is_number(db, "SELECT attempts FROM futex", 1);
+	is_number(db, "SELECT interrupted FROM futex", 1);
+	is_number(db, "SELECT waits FROM futex", 0);
 	sqlite3_close(db);
 }
 
@@ -165,31 +168,31 @@ static void missing_wakeups_are_counted(void **state)
 {
 	sqlite3 *db = loaded(
 		START SLEEP
-		"5050 101 syscall_args nr=futex dur=100 ret=2 arg0=0x1000 arg1=0x81\n" WAITER_RETURNS);
+		"5050 101 syscall_args nr=futex dur=100 ret=2 arg0=0x1000 op=WAKE|PRIVATE\n" WAITER_RETURNS);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT unseen FROM futex"), 1);
+	is_number(db, "SELECT unseen FROM futex", 1);
 	sqlite3_close(db);
 }
 
 /* As with a lock, 100 waits and later wakes; 102 only wakes another futex: a handoff. */
 static void locks_are_told_from_handoffs(void **state)
 {
-	sqlite3 *db =
-		loaded(START SLEEP WAKER_RETURNS WAITER_RETURNS
-		       "@cpu 0\n6000 100 syscall_args nr=futex dur=50 ret=0 arg0=0x1000 arg1=0x81\n"
-		       "@cpu 1\n7000 101 switch next=0 state=1\n"
-		       "@cpu 2\n1600 0 waking target=102\n1600 0 switch next=102\n"
-		       "8000 102 waking target=101 cpu=1\n"
-		       "8050 102 syscall_args nr=futex dur=100 ret=1 arg0=0x2000 arg1=0x81\n"
-		       "@cpu 1\n8100 0 switch next=101\n"
-		       "8200 101 syscall_args nr=futex dur=1300 arg0=0x2000 arg1=0x80\n");
+	sqlite3 *db = loaded(
+		START SLEEP WAKER_RETURNS WAITER_RETURNS
+		"@cpu 0\n6000 100 syscall_args nr=futex dur=50 ret=0 arg0=0x1000 op=WAKE|PRIVATE\n"
+		"@cpu 1\n7000 101 switch next=0 state=S\n"
+		"@cpu 2\n1600 0 waking target=102\n1600 0 switch next=102\n"
+		"8000 102 waking target=101 cpu=1\n"
+		"8050 102 syscall_args nr=futex dur=100 ret=1 arg0=0x2000 op=WAKE|PRIVATE\n"
+		"@cpu 1\n8100 0 switch next=101\n"
+		"8200 101 syscall_args nr=futex dur=1300 arg0=0x2000 op=WAIT|PRIVATE\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT class='contention' FROM futex WHERE address=0x1000"), 1);
-	assert_int_equal(asked(db, "SELECT cycles FROM futex WHERE address=0x1000"), 1);
-	assert_int_equal(asked(db, "SELECT class='handoff' FROM futex WHERE address=0x2000"), 1);
-	assert_int_equal(asked(db, "SELECT wakes FROM futex_user WHERE tid=102"), 1);
+	is_text(db, "SELECT class FROM futex WHERE address=0x1000", "contention");
+	is_number(db, "SELECT cycles FROM futex WHERE address=0x1000", 1);
+	is_text(db, "SELECT class FROM futex WHERE address=0x2000", "handoff");
+	is_number(db, "SELECT wakes FROM futex_user WHERE tid=102", 1);
 	sqlite3_close(db);
 }
 
@@ -197,14 +200,14 @@ static void locks_are_told_from_handoffs(void **state)
 static void futexes_are_grouped_by_signature(void **state)
 {
 	sqlite3 *db = loaded(START "@cpu 0\n" RUN(
-		"100") "2000 100 syscall_args nr=futex dur=9 ret=1 arg0=0x1000 arg1=0x81\n"
-		       "2100 100 syscall_args nr=futex dur=9 ret=1 arg0=0x2000 arg1=0x81\n"
-		       "2200 100 syscall_args nr=futex dur=9 ret=0 arg0=0x3000 arg1=0x80\n");
+		"100") "2000 100 syscall_args nr=futex dur=9 ret=1 arg0=0x1000 op=WAKE|PRIVATE\n"
+		       "2100 100 syscall_args nr=futex dur=9 ret=1 arg0=0x2000 op=WAKE|PRIVATE\n"
+		       "2200 100 syscall_args nr=futex dur=9 ret=0 arg0=0x3000 op=WAIT|PRIVATE\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(DISTINCT signature) FROM futex"), 2);
-	assert_int_equal(asked(db, "SELECT signature FROM futex WHERE address=0x2000"),
-			 asked(db, "SELECT id FROM futex WHERE address=0x1000"));
+	is_number(db, "SELECT count(DISTINCT signature) FROM futex", 2);
+	is_number(db, "SELECT signature FROM futex WHERE address=0x2000",
+		  asked(db, "SELECT id FROM futex WHERE address=0x1000"));
 	sqlite3_close(db);
 }
 
@@ -218,21 +221,22 @@ static void the_futex_that_ended_a_wait_on_several(void **state)
 			     " arg0=0x7000 arg1=2 arg5=0x1000 flags=4\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT waits FROM futex WHERE address=0x1000"), 1);
-	assert_int_equal(asked(db, "SELECT observed FROM futex_release WHERE waiter=100"), 1);
-	assert_int_equal(asked(db,
-			       "SELECT f.address FROM thread_state s JOIN futex f ON f.id=s.object"
-			       " WHERE s.tid=100 AND s.nr=449"),
-			 0x1000);
-	assert_int_equal(asked(db, "SELECT count(*) FROM futex WHERE address=0x7000"), 0);
+	is_number(db, "SELECT waits FROM futex WHERE address=0x1000", 1);
+	is_number(db, "SELECT observed FROM futex_release WHERE waiter=100", 1);
+	is_number(db,
+		  "SELECT f.address FROM thread_state s JOIN futex f ON f.id=s.object"
+		  " WHERE s.tid=100 AND s.nr=449",
+		  0x1000);
+	is_number(db, "SELECT count(*) FROM futex WHERE address=0x7000", 0);
 	sqlite3_close(db);
 	db = loaded(START SLEEP WAKER_RETURNS "@cpu 0\n5010 0 switch next=100\n"
 					      "5100 100 syscall_args nr=futex_waitv dur=3200 ret=1"
 					      " arg0=0x7000 arg1=2 arg5=0x1000\n");
-	assert_int_equal(asked(db, "SELECT total(waits) FROM futex"), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM thread_state WHERE tid=100 AND nr=449 AND"
-				   " object IS NULL"),
-			 1);
+	is_number(db, "SELECT total(waits) FROM futex", 0);
+	is_number(db,
+		  "SELECT count(*) FROM thread_state WHERE tid=100 AND nr=449 AND"
+		  " object IS NULL",
+		  1);
 	sqlite3_close(db);
 }
 

@@ -99,6 +99,9 @@ static void numbers_for_people(void **state)
 		{ 75126.3, "1/s", "75,126" },	{ 1.5, "", "1.50" },
 		{ 5e6, "bytes", "5.00 MB" },	{ NAN, "ns", "-" },
 		{ -1234567, "", "-1,234,567" }, { 0, "", "0" },
+		{ 175.2e3, "ns", "175 us" },	{ 9.996e6, "ns", "10.0 ms" },
+		{ 999.9, "ns", "1.00 us" },	{ 17.456, "", "17.5" },
+		{ 175.4, "1/s", "175" },	{ 99.96e3, "bytes", "100 kB" },
 	};
 	char text[64];
 	size_t i;
@@ -237,7 +240,8 @@ static void null_is_no_text_in_reports(void **state)
 		"INSERT INTO metric(analysis, name) VALUES('overview', 'run'),('rps', 'turns')",
 		"INSERT INTO metric(name) VALUES(NULL)",
 		"INSERT INTO finding(analysis) VALUES('overview'),('causes'),(NULL)",
-		"INSERT INTO finding(analysis, label) VALUES('overview', 'LIMIT')",
+		"INSERT INTO finding(id, analysis, kind, evidence) VALUES(6, 'overview', 'text', 'LIMIT')",
+		"INSERT INTO finding_value(finding) VALUES(NULL),(6)",
 		"INSERT INTO cause(rank) VALUES(NULL),(1)",
 		"INSERT INTO coverage(records) VALUES(NULL),(1)",
 		"INSERT INTO thread(tid) VALUES(NULL),(1)",
@@ -276,8 +280,8 @@ static const char *cell(double value, double low, double high, const char *unit)
 	struct pivot p;
 
 	assert_int_equal(db_open(&db, NULL, true, &e), 0);
-	assert_int_equal(db_insert(db, TABLE_metric, &e, "sssssdddis", "a", "who", "m", unit, "",
-				   value, low, high, (s64)1, "COMPLETE"),
+	assert_int_equal(db_insert(db, TABLE_metric, &e, "sssisssdddis", "a", "who", "none", (s64)0,
+				   "m", unit, "", value, low, high, (s64)1, "COMPLETE"),
 			 0);
 	assert_int_equal(pivot_read(&p, db, "a", 9, ESCAPE_TEXT, &e), 0);
 	snprintf(text, sizeof(text), "%s", p.rows[0].cell[0]);
@@ -292,7 +296,7 @@ static void intervals_in_cells(void **state)
 	assert_string_equal(cell(200, 190, 210, "1/s"), "200 +-5.0%");
 	assert_string_equal(cell(200, 160, 240, "1/s"), "200 +-20%");
 	/* wide ones have two ends, and percents always */
-	assert_string_equal(cell(2e6, 5e5, 4.5e6, "ns"), "2.00 ms (500.0 us..4.50 ms)");
+	assert_string_equal(cell(2e6, 5e5, 4.5e6, "ns"), "2.00 ms (500 us..4.50 ms)");
 	assert_string_equal(cell(50, 45, 100, "%"), "50.0 (45.0..100.0)");
 	/* nothing to say */
 	assert_string_equal(cell(50, NAN, NAN, "%"), "50.0");

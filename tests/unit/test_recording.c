@@ -306,13 +306,61 @@ static void full_disk_keeps_whole_blocks(void **state)
 	close(fd);
 }
 
+/* Packs a text and returns the content of the file. */
+static size_t pack_to(u8 *to, size_t size, const char *text)
+{
+	FILE *f = fopen(packed(text), "rb");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(to, 1, size, f);
+	fclose(f);
+	unlink(packed(text));
+	return n;
+}
+
+/* textpack takes names where an event has a code, and refuses those that it does not know. */
+static void names_pack_as_their_numbers(void **state)
+{
+	static const char names[] =
+		"@cpu 0\n"
+		"1 7 thread pid=7 state=S\n2 7 fd pid=7 fd=3 mode=socket family=inet6 role=accepted\n"
+		"3 7 switch next=0 state=D\n4 0 waking target=7 context=hardirq\n"
+		"5 7 block_issue op=WRITE\n6 7 syscall_args nr=futex op=WAKE\n"
+		"7 7 syscall_args nr=futex op=WAIT|PRIVATE abi=aarch64\n8 7 switch next=0 state=R\n";
+	static const char numbers[] =
+		"@cpu 0\n"
+		"1 7 thread pid=7 state=83\n2 7 fd pid=7 fd=3 mode=0140000 family=10 role=2\n"
+		"3 7 switch next=0 state=2\n4 0 waking target=7 context=2\n"
+		"5 7 block_issue op=1\n6 7 syscall_args nr=futex arg1=1\n"
+		"7 7 syscall_args nr=futex arg1=128 abi=3\n8 7 switch next=0 state=0\n";
+	static const char *const unknown[] = { "1 7 switch state=Q", "1 7 fd mode=cupboard",
+					       "1 7 syscall_args nr=futex op=WAKE|SHOUT",
+					       "1 7 syscall nr=read op=WAKE" };
+	u8 a[8192], b[sizeof(a)];
+	struct err e = { 0 };
+	size_t n, i;
+
+	(void)state;
+	n = pack_to(a, sizeof(a), names);
+	assert_true(n > 0 && n < sizeof(a));
+	assert_int_equal(pack_to(b, sizeof(b), numbers), n);
+	assert_memory_equal(a, b, n);
+	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		int fd = open("/dev/null", O_WRONLY);
+
+		assert_int_equal(textpack(unknown[i], fd, &e), ERR_FAIL);
+		close(fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(blocks_survive_the_round_trip),  T(records_that_do_not_fit_are_refused),
 		T(streams_merge_in_order_of_time), T(every_prefix_is_read_as_far_as_it_goes),
 		T(every_changed_byte_is_noticed),  T(random_damage_is_survived),
-		T(full_disk_keeps_whole_blocks),
+		T(full_disk_keeps_whole_blocks),   T(names_pack_as_their_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,7 +231,7 @@ static void who_polls_one_server_waits_for_an_answer(void **state)
 		2);
 	assert_int_equal(
 		asked(db,
-		      "SELECT value FROM metric WHERE name='slack' AND subject='server[100] poll'"),
+		      "SELECT value FROM metric WHERE name='mean wait' AND subject='server[100] poll'"),
 		350);
 	sqlite3_close(db);
 }
@@ -368,7 +368,7 @@ static void lives_of_one_number_add_up(void **state)
 	assert_int_equal(asked(db, "SELECT count(*) FROM thread WHERE tid=200"), 2);
 	assert_int_equal(analyses_run(db, "metrics", &e), 0);
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='runtime' AND"
-				  " subject='second and 1 more[200]'"),
+				  " subject_kind='thread' AND subject_id=200"),
 			99, 100);
 	sqlite3_close(db);
 }

@@ -7,14 +7,14 @@
 
 #include "tests/lib/loaded.h"
 
-#define START                                                                             \
-	"@recorder\n"                                                                     \
-	"900 0 info text=\"targets=100\"\n901 0 info text=\"follow=1\"\n"                 \
-	"902 0 info text=\"groups=core,syscalls,block\"\n903 0 info text=\"host=a\"\n"    \
-	"904 0 clock monotonic=904 realtime=1700000000000000000 boottime=904\n"           \
-	"905 100 thread pid=100 state=83 comm=\"server\" cmdline=\"server -x\"\n"         \
-	"906 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 sport=80 dport=999 " \
-	"saddr=127.0.0.1 daddr=10.0.0.7\n"                                                \
+#define START                                                                                      \
+	"@recorder\n"                                                                              \
+	"900 0 info text=\"targets=100\"\n901 0 info text=\"follow=1\"\n"                          \
+	"902 0 info text=\"groups=core,syscalls,block\"\n903 0 info text=\"host=a\"\n"             \
+	"904 0 clock monotonic=904 realtime=1700000000000000000 boottime=904\n"                    \
+	"905 100 thread pid=100 state=S comm=\"server\" cmdline=\"server -x\"\n"                   \
+	"906 100 fd pid=100 fd=5 mode=socket ino=77 family=inet role=accepted sport=80 dport=999 " \
+	"saddr=127.0.0.1 daddr=10.0.0.7\n"                                                         \
 	"1000 0 info text=\"begin=1000\"\n"
 
 static void system_calls_become_rows_and_sums(void **state)
@@ -25,19 +25,19 @@ static void system_calls_become_rows_and_sums(void **state)
 				   "5000 100 syscall_args nr=openat dur=700 ret=-2\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM syscall"), 4);
-	assert_int_equal(asked(db, "SELECT ts FROM syscall WHERE ret=64"), 700); /* entry */
-	assert_int_equal(asked(db, "SELECT n FROM syscall_stat WHERE nr=0"), 3);
-	assert_int_equal(asked(db, "SELECT errors FROM syscall_stat WHERE nr=0"), 2);
-	assert_int_equal(asked(db, "SELECT timed FROM syscall_stat WHERE nr=0"), 2);
-	assert_int_equal(asked(db, "SELECT total FROM syscall_stat WHERE nr=0"), 800);
-	assert_int_equal(asked(db, "SELECT max FROM syscall_stat WHERE nr=0"), 500);
-	assert_int_equal(asked(db, "SELECT bytes FROM syscall_stat WHERE nr=0"), 64);
-	assert_int_equal(asked(db, "SELECT n FROM syscall_error WHERE nr=0 AND error=11"), 2);
-	assert_int_equal(asked(db, "SELECT n FROM syscall_error WHERE nr=257 AND error=2"), 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM syscall WHERE dur IS NULL"), 1);
-	assert_int_equal(asked(db, "SELECT name='openat' FROM syscall_name WHERE nr=257"), 1);
-	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='syscall'"), 3);
+	is_number(db, "SELECT count(*) FROM syscall", 4);
+	is_number(db, "SELECT ts FROM syscall WHERE ret=64", 700); /* entry */
+	is_number(db, "SELECT n FROM syscall_stat WHERE nr=0", 3);
+	is_number(db, "SELECT errors FROM syscall_stat WHERE nr=0", 2);
+	is_number(db, "SELECT timed FROM syscall_stat WHERE nr=0", 2);
+	is_number(db, "SELECT total FROM syscall_stat WHERE nr=0", 800);
+	is_number(db, "SELECT max FROM syscall_stat WHERE nr=0", 500);
+	is_number(db, "SELECT bytes FROM syscall_stat WHERE nr=0", 64);
+	is_number(db, "SELECT n FROM syscall_error WHERE nr=0 AND error=11", 2);
+	is_number(db, "SELECT n FROM syscall_error WHERE nr=257 AND error=2", 1);
+	is_number(db, "SELECT count(*) FROM syscall WHERE dur IS NULL", 1);
+	is_text(db, "SELECT name FROM syscall_name WHERE nr=257", "openat");
+	is_number(db, "SELECT sum(n) FROM latency WHERE kind='syscall'", 3);
 	sqlite3_close(db);
 }
 
@@ -59,16 +59,15 @@ static void turns_are_cut_at_receives(void **state)
 				   "6500 100 syscall nr=write fd=5 dur=10 ret=5\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM turn"), 3);
-	assert_int_equal(asked(db, "SELECT dur FROM turn WHERE recvs=2"), 1200);
-	assert_int_equal(asked(db, "SELECT sends FROM turn WHERE recvs=2"), 3);
-	assert_int_equal(asked(db, "SELECT recv_bytes FROM turn WHERE recvs=2"), 11);
-	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE send=1 AND service=1"), 6);
-	assert_int_equal(asked(db, "SELECT first FROM socket_use WHERE send=1"), 500);
-	assert_int_equal(asked(db, "SELECT last FROM socket_use WHERE send=1"), 4500);
-	assert_int_equal(asked(db, "SELECT end FROM fd WHERE fd=5"), 5000);
-	assert_int_equal(asked(db, "SELECT local='127.0.0.1:80' AND remote='10.0.0.7:999' FROM fd"),
-			 1);
+	is_number(db, "SELECT count(*) FROM turn", 3);
+	is_number(db, "SELECT dur FROM turn WHERE recvs=2", 1200);
+	is_number(db, "SELECT sends FROM turn WHERE recvs=2", 3);
+	is_number(db, "SELECT recv_bytes FROM turn WHERE recvs=2", 11);
+	is_number(db, "SELECT n FROM socket_use WHERE send=1 AND service=1", 6);
+	is_number(db, "SELECT first FROM socket_use WHERE send=1", 500);
+	is_number(db, "SELECT last FROM socket_use WHERE send=1", 4500);
+	is_number(db, "SELECT end FROM fd WHERE fd=5", 5000);
+	is_text(db, "SELECT local || ' ' || remote FROM fd", "127.0.0.1:80 10.0.0.7:999");
 	sqlite3_close(db);
 }
 
@@ -77,20 +76,19 @@ static void descriptors_are_followed(void **state)
 {
 	sqlite3 *db = loaded(
 		START
-		"@cpu 0\n1500 100 fd pid=100 fd=7 mode=0140000 ino=90 role=3 family=2\n"
+		"@cpu 0\n1500 100 fd pid=100 fd=7 mode=socket ino=90 role=connected family=inet\n"
 		"2000 100 syscall nr=read fd=7 dur=1 ret=5\n2100 100 syscall nr=write fd=7 dur=1 ret=5\n"
 		"3000 100 fork child=101 child_pid=101 pid=100 comm=\"worker\"\n"
 		"4000 101 syscall nr=read fd=5 dur=1 ret=5\n4100 101 syscall nr=write fd=5 dur=1 ret=5\n"
-		"5000 100 fd pid=100 fd=7 mode=0100000 ino=91\n");
+		"5000 100 fd pid=100 fd=7 mode=file ino=91\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM turn WHERE pid=100"), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM turn WHERE pid=101"), 1);
-	assert_int_equal(asked(db, "SELECT n FROM socket_use WHERE service IS NULL AND send=0"), 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM fd WHERE pid=100 AND fd=7"), 2);
-	assert_int_equal(asked(db, "SELECT end FROM fd WHERE pid=100 AND fd=7 AND kind='socket'"),
-			 4000);
-	assert_int_equal(asked(db, "SELECT count(*) FROM fd WHERE pid=101"), 2);
+	is_number(db, "SELECT count(*) FROM turn WHERE pid=100", 0);
+	is_number(db, "SELECT count(*) FROM turn WHERE pid=101", 1);
+	is_number(db, "SELECT n FROM socket_use WHERE service IS NULL AND send=0", 1);
+	is_number(db, "SELECT count(*) FROM fd WHERE pid=100 AND fd=7", 2);
+	is_number(db, "SELECT end FROM fd WHERE pid=100 AND fd=7 AND kind='socket'", 4000);
+	is_number(db, "SELECT count(*) FROM fd WHERE pid=101", 2);
 	sqlite3_close(db);
 }
 
@@ -110,14 +108,14 @@ static void block_requests_are_followed(void **state)
 		      "5000 0 block_complete request=4 sector=40 bytes=512 error=-5 dev=5\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM block_io"), 4);
-	assert_int_equal(asked(db, "SELECT dur FROM block_io WHERE sector=8"), 900);
-	assert_int_equal(asked(db, "SELECT queued FROM block_io WHERE sector=8"), 300);
-	assert_int_equal(asked(db, "SELECT tid FROM block_io WHERE sector=8"), 100);
-	assert_int_equal(asked(db, "SELECT dur FROM block_io WHERE sector=16"), 400);
-	assert_int_equal(asked(db, "SELECT dur IS NULL FROM block_io WHERE sector=32"), 1);
-	assert_int_equal(asked(db, "SELECT error FROM block_io WHERE sector=40"), -5);
-	assert_int_equal(asked(db, "SELECT tid IS NULL FROM block_io WHERE sector=40"), 1);
+	is_number(db, "SELECT count(*) FROM block_io", 4);
+	is_number(db, "SELECT dur FROM block_io WHERE sector=8", 900);
+	is_number(db, "SELECT queued FROM block_io WHERE sector=8", 300);
+	is_number(db, "SELECT tid FROM block_io WHERE sector=8", 100);
+	is_number(db, "SELECT dur FROM block_io WHERE sector=16", 400);
+	is_null(db, "SELECT dur FROM block_io WHERE sector=32");
+	is_number(db, "SELECT error FROM block_io WHERE sector=40", -5);
+	is_null(db, "SELECT tid FROM block_io WHERE sector=40");
 	sqlite3_close(db);
 }
 
@@ -130,14 +128,14 @@ static void losses_are_located_and_judged(void **state)
 			     "3500 0 counters group=syscalls seen=9 emitted=2 lost_full=7\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT n FROM loss WHERE grp='syscalls' AND reason='full'"), 7);
-	assert_int_equal(asked(db, "SELECT ts FROM loss"), 1500);
-	assert_int_equal(asked(db, "SELECT dur FROM loss"), 1000);
-	assert_int_equal(asked(db, "SELECT verdict='LOSSY' FROM coverage WHERE grp='syscalls'"), 1);
-	assert_int_equal(asked(db, "SELECT seen FROM coverage WHERE grp='syscalls'"), 9);
-	assert_int_equal(asked(db, "SELECT records FROM coverage WHERE grp='syscalls'"), 2);
-	assert_int_equal(asked(db, "SELECT verdict='COMPLETE' FROM coverage WHERE grp='block'"), 1);
-	assert_int_equal(asked(db, "SELECT verdict='ABSENT' FROM coverage WHERE grp='sched'"), 1);
+	is_number(db, "SELECT n FROM loss WHERE grp='syscalls' AND reason='full'", 7);
+	is_number(db, "SELECT ts FROM loss", 1500);
+	is_number(db, "SELECT dur FROM loss", 1000);
+	is_text(db, "SELECT verdict FROM coverage WHERE grp='syscalls'", "LOSSY");
+	is_number(db, "SELECT seen FROM coverage WHERE grp='syscalls'", 9);
+	is_number(db, "SELECT records FROM coverage WHERE grp='syscalls'", 2);
+	is_text(db, "SELECT verdict FROM coverage WHERE grp='block'", "COMPLETE");
+	is_text(db, "SELECT verdict FROM coverage WHERE grp='sched'", "ABSENT");
 	sqlite3_close(db);
 }
 
@@ -146,9 +144,8 @@ static void cut_recordings_are_truncated(void **state)
 	sqlite3 *db = loaded(START "@cpu 0\n2000 100 syscall nr=getppid\n@cut\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT verdict='TRUNCATED' FROM coverage WHERE grp='syscalls'"),
-			 1);
-	assert_int_equal(asked(db, "SELECT value FROM recording WHERE key='complete'"), 0);
+	is_text(db, "SELECT verdict FROM coverage WHERE grp='syscalls'", "TRUNCATED");
+	is_text(db, "SELECT value FROM recording WHERE key='complete'", "0");
 	sqlite3_close(db);
 }
 
@@ -162,34 +159,30 @@ static void tasks_are_named_and_related(void **state)
 		"5000 100 fork child=102 child_pid=100 pid=100 comm=\"server\"\n");
 
 	(void)state;
-	assert_int_equal(
-		asked(db, "SELECT comm='renamed' AND cmdline='/bin/ls' AND uid=33 AND parent=100 "
-			  "FROM process WHERE pid=101"),
-		1);
-	assert_int_equal(asked(db, "SELECT end - start FROM process WHERE pid=101"), 2000);
-	assert_int_equal(asked(db, "SELECT pid FROM thread WHERE tid=102"), 100);
-	assert_int_equal(
-		asked(db,
-		      "SELECT value='2023-11-14T22:13:20.000Z' FROM recording WHERE key='start'"),
-		1);
+	is_text(db,
+		"SELECT comm || ' ' || cmdline || ' ' || uid || ' ' || parent FROM process WHERE pid=101",
+		"renamed /bin/ls 33 100");
+	is_number(db, "SELECT end - start FROM process WHERE pid=101", 2000);
+	is_number(db, "SELECT pid FROM thread WHERE tid=102", 100);
+	is_text(db, "SELECT value FROM recording WHERE key='start'", "2023-11-14T22:13:20.000Z");
 	sqlite3_close(db);
 }
 
 /* The thread ended and its number was used again while the first snapshot was read. */
 static void a_tid_used_twice_in_a_snapshot_is_the_later_thread(void **state)
 {
-	sqlite3 *db = loaded("@cpu 0\n1000 100 switch next=0 state=1\n"
-			     "2000 0 switch next=100\n3000 100 switch next=0 state=1\n@recorder\n"
+	sqlite3 *db = loaded("@cpu 0\n1000 100 switch next=0 state=S\n"
+			     "2000 0 switch next=100\n3000 100 switch next=0 state=S\n@recorder\n"
 			     "0 0 info text=\"targets=all\"\n0 0 info text=\"groups=core,sched\"\n"
 			     "1400 100 thread pid=100 comm=\"earlier\"\n"
 			     "1500 100 thread pid=90 comm=\"later\"\n"
 			     "1600 0 info text=\"snapshot=1600\"\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM thread WHERE tid=100"), 1);
-	assert_int_equal(asked(db, "SELECT pid FROM thread WHERE tid=100 AND comm='later'"), 90);
-	assert_int_equal(asked(db, "SELECT count(*) FROM process WHERE pid=100"), 0);
-	assert_int_equal(asked(db, "SELECT wall FROM thread WHERE tid=100"), 2000);
+	is_number(db, "SELECT count(*) FROM thread WHERE tid=100", 1);
+	is_number(db, "SELECT pid FROM thread WHERE tid=100 AND comm='later'", 90);
+	is_number(db, "SELECT count(*) FROM process WHERE pid=100", 0);
+	is_number(db, "SELECT wall FROM thread WHERE tid=100", 2000);
 	sqlite3_close(db);
 }
 

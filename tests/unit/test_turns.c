@@ -291,6 +291,33 @@ static void flushes_are_apart(void **state)
 	sqlite3_close(db);
 }
 
+/* 100 writes 4 kB; 101, of another process, discards 1 MB, which moves nothing. */
+static void discards_move_nothing(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db = loaded(
+		START "902 0 info text=\"groups=core,syscalls,block\"\n"
+		      "903 300 thread pid=300 state=83 comm=\"rm\"\n"
+		      "@cpu 0\n2000 100 block_start request=1 sector=8 bytes=4096 dev=5 op=1\n"
+		      "2100 100 block_issue request=1 sector=8 bytes=4096 dev=5 op=1\n"
+		      "2300 0 block_complete request=1 sector=8 bytes=4096 dev=5\n"
+		      "3000 300 block_start request=2 sector=99 bytes=1048576 dev=5 op=3\n"
+		      "3100 300 block_issue request=2 sector=99 bytes=1048576 dev=5 op=3\n"
+		      "3300 0 block_complete request=2 sector=99 bytes=1048576 dev=5\n");
+
+	(void)state;
+	assert_int_equal(analyses_run(db, "disk", &e), 0);
+#define OF_PROCESS(pid, name)                                                              \
+	"SELECT round(value) FROM metric WHERE subject_kind='process' AND subject_id=" pid \
+	" AND name='" name "'"
+	assert_int_equal(asked(db, OF_DISK("bytes")), 4096);
+	assert_int_equal(asked(db, OF_DISK("discarded")), 1048576);
+	assert_int_equal(asked(db, OF_PROCESS("100", "share")), 100);
+	assert_int_equal(asked(db, OF_PROCESS("300", "share")), 0);
+	assert_int_equal(asked(db, OF_PROCESS("300", "discarded")), 1048576);
+	sqlite3_close(db);
+}
+
 /* Connects to 10.0.0.9: 700 ns of handshake, two segments again; one is refused; one is accepted.
  */
 static void connections_are_timed(void **state)
@@ -397,6 +424,7 @@ int main(void)
 		T(turns_touched_by_loss_are_marked),
 		T(sequential_requests_are_marked),
 		T(flushes_are_apart),
+		T(discards_move_nothing),
 		T(connections_are_timed),
 		T(flags_of_tcp_are_no_bytes),
 	};

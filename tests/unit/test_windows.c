@@ -5,7 +5,7 @@
  */
 #include "tests/lib/unit.h"
 
-#include "analyze/causes/causes.h"
+#include "analyze/causes/causes_compare.h"
 #include "analyze/stats/stats_levels.h"
 
 #include <math.h>

@@ -117,7 +117,7 @@ class RowLockPostgres(Fault):
     """PostgreSQL: one transaction holds rows that all others update"""
     server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
     # a backend waits for another one's transaction in epoll, and is woken by its signal
-    expected, culprit = ("lock", "poll"), (r"by postgres\[",)
+    expected, culprit = ("lock", "poll"), (r"woken by postgres\[",)
     never = ("disk", "throttle", "antagonist")
 
     def prepare(self, server):
@@ -142,7 +142,7 @@ class RowLockMariadb(Fault):
     server, rate = "mariadb", 200
     settings = {"CONNS": 8}
     # InnoDB waits for a row on a futex of its own; its holder wakes it
-    expected, culprit = ("lock", "handoff"), (r"released by mariadbd\[",)
+    expected, culprit = ("lock", "handoff"), (r"woken by mariadbd\[",)
     never = ("disk", "throttle", "antagonist")
 
     def prepare(self, server):

@@ -7,11 +7,13 @@ compared, and the sentence, which is all that a reader sees, must name who is to
 import re
 
 COLUMNS = ("rank", "unit", "kind", "label", "share", "share_low", "share_high", "sentence")
+QUERY = """SELECT rank, unit_kind || ' of ' || subject_kind || ' ' || subject, kind, evidence, contribution,
+    contribution_low, contribution_high, sentence(finding) || coalesce((SELECT ' ' || group_concat(sentence(f.id), ' ')
+    FROM finding f WHERE f.parent=cause.finding), '') FROM cause ORDER BY rowid"""
 
 
 def causes(answers):
-    rows = answers.sql("SELECT %s FROM cause ORDER BY rowid" % ", ".join(COLUMNS))
-    return [dict(zip(COLUMNS, row)) for row in rows]
+    return [dict(zip(COLUMNS, row)) for row in answers.sql(QUERY)]
 
 
 def percent(value):

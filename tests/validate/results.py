@@ -258,13 +258,13 @@ def section_pairs():
         lines.append(["A/A" if scale == 1 else "+%.0f %% service time" % (100 * (scale - 1)), len(mine), len(done)] + (
             ["%d (%.0f %%, 95 %% interval %.0f to %.0f)" % (n, 100 * n / len(done), *figures.wilson(n, len(done)))
              for n in (alarms, slower)] if done else ["-", "-"]) + [
-            *(held(done, name) for name in ("CPU a turn", "turn p50", "turn p90")), why or "-"])
+            *(held(done, name) for name in ("CPU per request", "request p50", "request p90")), why or "-"])
     told = ["* A/A pair %d: %s; the client's own median latency %s and %s us\n" % (
         row["seed"], ", ".join("%s %.2f times" % (a["name"], a["ratio"]) for a in row["alarms"]), *map(us, row["client"]))
         for _, row in rows if row.get("scale") == 1 and row.get("alarms")]
     return "## Two recordings of the same, and of a slower service\n\n" + table(
         ["pair", "pairs", "compared", "with any change told", "with something slower", "intervals that hold the ratio of "
-         "all recordings: CPU a turn", "turn p50", "turn p90", "not compared because"], lines) + "\n" + "".join(told) + failures([r for r in rows if "verdicts" not in r[1]])
+         "all recordings: CPU per request", "request p50", "request p90", "not compared because"], lines) + "\n" + "".join(told) + failures([r for r in rows if "verdicts" not in r[1]])
 
 
 def section_repeats():

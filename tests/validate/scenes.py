@@ -156,6 +156,7 @@ def sends(k, seed, directory):
                 client = s.load([rate], 3, seed, 32)[0]
             answers = lab.Answers(path)
             rows.append({"client": client["rate"], **{
-                n: sum(m["value"] for m in answers.metrics("rps", n)) for n in ("sends", "turns", "sends/turn")}})
+                n: sum(m["value"] for w in wanted for m in answers.metrics("rps", w))
+                for n, wanted in (("sends", ["sends"]), ("turns", ["requests", "exchanges"]), ("sends/turn", ["sends/request"]))}})
             answers.close()
     return {"case": "%d sends a request" % k, "k": k, "rows": rows}

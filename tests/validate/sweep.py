@@ -34,16 +34,16 @@ def rates(answers):
         return sum(r["value"] for r in rows) if rows else None
 
     def requests():
-        """What the first sentence says: turns, or, where several are one, requests by their size."""
-        each = {r["subject"]: r["value"] for name in ("turns", "requests") for r in servers(answers, name)}
+        """Requests, or exchanges where one receive may hold several."""
+        each = {r["subject"]: r["value"] for name in ("requests", "exchanges") for r in servers(answers, name)}
         return sum(each.values()) if each else None
 
     def average(name):
         rows = servers(answers, name)
         n = sum(r["n"] for r in rows)
         return sum(r["value"] * r["n"] for r in rows) / n if n else None
-    return {"turns": total("turns"), "requests": requests(), "sends": total("sends"), "calls": total("calls"),
-            "sends_per_turn": average("sends/turn"), "spread": average("spread")}
+    return {"turns": requests(), "requests": requests(), "sends": total("sends"), "calls": total("calls"),
+            "sends_per_turn": average("sends/request"), "spread": average("spread")}
 
 
 def whole(rows):
@@ -58,7 +58,7 @@ def waits_in_poll(subject):
 # what saturation and slack say of a recording: name here, analysis, metric, subjects
 SERIES = [
     ("variance", "saturation", "recv var", None), ("cv2", "saturation", "recv CV2", None),
-    ("wait", "slack", "slack", waits_in_poll), ("idle", "slack", "idle", waits_in_poll),
+    ("wait", "slack", "mean wait", waits_in_poll), ("idle", "slack", "idle share", None),
 ]
 
 

@@ -29,8 +29,33 @@ struct futexes {
 	struct futex **list; /* by id; [0] stands for those beyond the limit */
 	u32 n, cap;
 	struct idmap users; /* futex << 32 | thread */
-	/* numbers of the calls: in both tables */
-	s32 futex[2], wait[2], waitv[2], wake[2], requeue[2];
 };
+
+/* A wake-up that the thread caused in the call that it is in. */
+struct roused {
+	u64 ts;
+	u32 tid;
+};
+
+/* Notes for the call that returns later, of a wait and a wake that belong together. */
+struct futex_notes {
+	u64 noted;	       /* the wake-up that the next two are about; 0: none */
+	u32 last_futex;	       /* on which that wake-up was called; 0: not known */
+	u32 last_second;       /* FUTEX_WAKE_OP calls on two: the other; 0: none */
+	u64 wake;	       /* a wait whose waker has not returned from its call yet; 0: none */
+	u32 futex;	       /* on which */
+	struct roused *roused; /* ROUSED_MAX of them, or NULL */
+	u32 n_roused;	       /* ever, since the last call returned */
+};
+
+/* Number of the futex at that address of the process, as column object of thread_state. */
+s64 futex_id(struct replay *r, struct process *p, u64 address, struct err *e);
+/* The rows: futex_rows.c. */
+int futex_finish(struct replay *r, struct err *e);
+
+static inline struct futexes *futexes_of(const struct replay *r)
+{
+	return r->own[TRACK_futex];
+}
 
 #endif

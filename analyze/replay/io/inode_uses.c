@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Counts by process and inode, bounded. */
-#include "analyze/replay/requests/track_usage.h"
+#include "inode_uses.h"
+
+#include "analyze/base/limits.h"
 
 #include <stdlib.h>
 

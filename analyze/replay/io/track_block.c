@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Block requests: from submission over the device's queue to completion. */
+#include "track_block.h"
+
+#include "analyze/replay/latency_rows.h"
 #include "analyze/replay/requests/track_series.h"
+#include "analyze/replay/tasks/threads.h"
 
 #include <stdlib.h>
 
@@ -31,9 +35,20 @@ struct block_stat {
 	struct hist latency;
 };
 
+struct block {
+	struct idmap requests; /* in flight */
+	struct idmap stats;
+	struct idmap disk_ends; /* device -> struct disk_end */
+};
+
+static struct block *own(const struct replay *r)
+{
+	return r->own[TRACK_block];
+}
+
 static struct request *request_of(struct replay *r, u64 id, struct err *e)
 {
-	struct request *q = idmap_get(&r->requests, id);
+	struct request *q = idmap_get(&own(r)->requests, id);
 
 	if (q)
 		return q;
@@ -42,7 +57,7 @@ static struct request *request_of(struct replay *r, u64 id, struct err *e)
 		err_set(e, ERR_FAIL, "out of memory for block requests");
 		return NULL;
 	}
-	if (idmap_put(&r->requests, id, q, REQUEST_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->requests, id, q, REQUEST_LIMIT, e) < 0) {
 		free(q);
 		return NULL;
 	}
@@ -52,7 +67,7 @@ static struct request *request_of(struct replay *r, u64 id, struct err *e)
 static int count_latency(struct replay *r, const struct request *q, u64 latency, struct err *e)
 {
 	u64 id = (u64)q->dev << 32 | (q->op & OP_MASK);
-	struct block_stat *s = idmap_get(&r->block_stats, id);
+	struct block_stat *s = idmap_get(&own(r)->stats, id);
 
 	if (!s) {
 		s = calloc(1, sizeof(*s));
@@ -60,7 +75,7 @@ static int count_latency(struct replay *r, const struct request *q, u64 latency,
 			return err_set(e, ERR_FAIL, "out of memory for block devices");
 		s->dev = q->dev;
 		s->op = q->op & OP_MASK;
-		if (idmap_put(&r->block_stats, id, s, STAT_LIMIT, e) < 0) {
+		if (idmap_put(&own(r)->stats, id, s, STAT_LIMIT, e) < 0) {
 			free(s);
 			return ERR_FAIL;
 		}
@@ -73,29 +88,31 @@ static int count_latency(struct replay *r, const struct request *q, u64 latency,
 static void release(struct replay *r, const struct request *q, u64 end)
 {
 	struct thread *t = q->tid ? idmap_get(&r->threads, q->tid) : NULL;
-	struct disk_end *d = idmap_get(&r->disk_ends, q->dev);
+	struct disk_end *d = idmap_get(&own(r)->disk_ends, q->dev);
+	struct own_io *io;
 
 	if (d && (q->start || q->issue))
 		d->in_flight -= d->in_flight > 0;
 	if (!t)
 		return;
-	t->io_in_flight -= t->io_in_flight > 0;
+	io = own_io_of(t);
+	io->in_flight -= io->in_flight > 0;
 	if (end) {
-		t->io_end = end;
-		t->io_dev = q->dev;
+		io->end = end;
+		io->dev = q->dev;
 	}
 }
 
 /* The request is new to the device: does it go on where the one before it ended? */
 static int place(struct replay *r, struct request *q, struct err *e)
 {
-	struct disk_end *d = idmap_get(&r->disk_ends, q->dev);
+	struct disk_end *d = idmap_get(&own(r)->disk_ends, q->dev);
 
 	if (!d) {
 		d = calloc(1, sizeof(*d));
 		if (!d)
 			return err_set(e, ERR_FAIL, "out of memory for block devices");
-		if (idmap_put(&r->disk_ends, q->dev, d, STAT_LIMIT, e) < 0) {
+		if (idmap_put(&own(r)->disk_ends, q->dev, d, STAT_LIMIT, e) < 0) {
 			free(d);
 			return ERR_FAIL;
 		}
@@ -109,22 +126,22 @@ static int place(struct replay *r, struct request *q, struct err *e)
 /* Writes the request's row and forgets it. */
 static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err *e)
 {
-	struct request *q = idmap_take(&r->requests, id);
+	struct request *q = idmap_take(&own(r)->requests, id);
 	u64 begin = q->start ? q->start : q->issue;
-	s64 *row = bulk_row(r->bulk, TABLE_block_io);
+	struct row_block_io *row = bulk_add(r->bulk, block_io);
 	int ret = 0;
 
-	row[0] = replay_time(r, begin ? begin : end);
-	row[1] = end && begin ? (s64)elapsed(begin, end) : BULK_NULL;
-	row[2] = q->start && q->issue ? (s64)elapsed(q->start, q->issue) : BULK_NULL;
-	row[3] = q->tid ? (s64)q->tid : BULK_NULL;
-	row[4] = q->dev;
-	row[5] = q->sector & INT64_MAX;
-	row[6] = q->bytes;
-	row[7] = q->op;
-	row[8] = error;
-	row[9] = q->sequential;
-	row[10] = q->start || q->issue ? (s64)q->depth : BULK_NULL;
+	row->ts = replay_time(r, begin ? begin : end);
+	row->dur = end && begin ? (s64)elapsed(begin, end) : BULK_NULL;
+	row->queued = q->start && q->issue ? (s64)elapsed(q->start, q->issue) : BULK_NULL;
+	row->tid = q->tid ? (s64)q->tid : BULK_NULL;
+	row->dev = q->dev;
+	row->sector = q->sector & INT64_MAX;
+	row->bytes = q->bytes;
+	row->op = q->op;
+	row->error = error;
+	row->sequential = q->sequential;
+	row->depth = q->start || q->issue ? (s64)q->depth : BULK_NULL;
 	if (end && q->tid)
 		series_add(r, SERIES_sectors, q->tid,
 			   series_resource(r, RESOURCE_DISK, 0, q->dev, 0), end, end,
@@ -136,10 +153,10 @@ static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err 
 	return ret;
 }
 
-int block_on_start(struct replay *r, const struct record *rec, struct err *e)
+static int block_on_start(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_block_start *ev = rec->event;
-	struct request *q = idmap_get(&r->requests, ev->request);
+	struct request *q = idmap_get(&own(r)->requests, ev->request);
 	struct thread *t;
 
 	if (q && request_end(r, ev->request, 0, 0, e) < 0) /* its completion was not seen */
@@ -158,11 +175,11 @@ int block_on_start(struct replay *r, const struct record *rec, struct err *e)
 	t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
-	t->io_in_flight++;
+	own_io_of(t)->in_flight++;
 	return 0;
 }
 
-int block_on_issue(struct replay *r, const struct record *rec, struct err *e)
+static int block_on_issue(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_block_issue *ev = rec->event;
 	struct request *q = request_of(r, ev->request, e);
@@ -186,10 +203,10 @@ int block_on_issue(struct replay *r, const struct record *rec, struct err *e)
 }
 
 /* A request may complete in parts: the last one ends it. */
-int block_on_complete(struct replay *r, const struct record *rec, struct err *e)
+static int block_on_complete(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_block_complete *ev = rec->event;
-	struct request *q = idmap_get(&r->requests, ev->request);
+	struct request *q = idmap_get(&own(r)->requests, ev->request);
 
 	if (!q) { /* submitted before the recording */
 		q = request_of(r, ev->request, e);
@@ -204,45 +221,62 @@ int block_on_complete(struct replay *r, const struct record *rec, struct err *e)
 	return request_end(r, ev->request, rec->ts, ev->error, e);
 }
 
-int block_finish(struct replay *r, struct err *e)
+static int block_finish(struct replay *r, struct err *e)
 {
 	const struct block_stat *s;
-	u64 *ids = calloc(r->requests.n + 1, sizeof(*ids));
+	u64 *ids = calloc(own(r)->requests.n + 1, sizeof(*ids));
 	size_t i, n = 0, at;
 	int ret = 0;
 
 	if (!ids)
 		return err_set(e, ERR_FAIL, "out of memory for block requests");
-	for (at = 0; at < r->requests.cap; at++)
-		if (r->requests.slots[at].value)
-			ids[n++] = r->requests.slots[at].id;
+	for (at = 0; at < own(r)->requests.cap; at++)
+		if (own(r)->requests.slots[at].value)
+			ids[n++] = own(r)->requests.slots[at].id;
 	for (i = 0; i < n && ret == 0; i++)
 		ret = request_end(r, ids[i], 0, 0, e);
 	free(ids);
 	at = 0;
-	while (ret == 0 && (s = idmap_each(&r->block_stats, &at)))
+	while (ret == 0 && (s = idmap_each(&own(r)->stats, &at)))
 		ret = latency_rows(r, "block", s->dev, s->op, &s->latency, e);
 	return ret;
 }
 
-void block_free(struct replay *r)
+static void block_free(void *slot)
 {
+	struct block *own = slot;
 	struct block_stat *s;
 	struct disk_end *d;
 	struct request *q;
 	size_t at = 0;
 
-	while ((q = idmap_each(&r->requests, &at)))
+	while ((q = idmap_each(&own->requests, &at)))
 		free(q);
 	at = 0;
-	while ((s = idmap_each(&r->block_stats, &at))) {
+	while ((s = idmap_each(&own->stats, &at))) {
 		hist_free(&s->latency);
 		free(s);
 	}
 	at = 0;
-	while ((d = idmap_each(&r->disk_ends, &at)))
+	while ((d = idmap_each(&own->disk_ends, &at)))
 		free(d);
-	idmap_free(&r->disk_ends);
-	idmap_free(&r->requests);
-	idmap_free(&r->block_stats);
+	idmap_free(&own->disk_ends);
+	idmap_free(&own->requests);
+	idmap_free(&own->stats);
 }
+
+static const struct handler handlers[] = {
+	{ EV_block_start, false, block_on_start },
+	{ EV_block_issue, false, block_on_issue },
+	{ EV_block_complete, false, block_on_complete },
+	{ 0 },
+};
+
+const struct tracker track_block = {
+	.name = "block",
+	.handlers = handlers,
+	.of_replay = sizeof(struct block),
+	.of_thread = sizeof(struct own_io),
+	.finish = block_finish,
+	.free = block_free,
+};

@@ -9,7 +9,7 @@
  * intervals; of those that are far back only the covered time of each window is kept, which
  * is exact for windows that a later wait covers whole.
  */
-#include "analyze/replay/requests/track_series.h"
+#include "track_epoll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,23 +49,24 @@ struct epolls {
 	u64 n_windows;
 };
 
+static struct epolls *own(const struct replay *r)
+{
+	return r->own[TRACK_epolls];
+}
+
 /* *ret becomes NULL if there are too many. */
 static int epoll_of(struct replay *r, struct epoll **ret, u32 id, struct err *e)
 {
 	struct epoll *p;
 
-	if (!r->epolls)
-		r->epolls = calloc(1, sizeof(*r->epolls));
-	if (!r->epolls)
-		return err_set(e, ERR_FAIL, "out of memory for epoll instances");
-	*ret = p = idmap_get(&r->epolls->instances, id);
-	if (p || r->epolls->instances.n >= INSTANCES)
+	*ret = p = idmap_get(&own(r)->instances, id);
+	if (p || own(r)->instances.n >= INSTANCES)
 		return 0;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_set(e, ERR_FAIL, "out of memory for epoll instances");
 	p->id = id;
-	if (idmap_put(&r->epolls->instances, id, p, INSTANCES, e) < 0) {
+	if (idmap_put(&own(r)->instances, id, p, INSTANCES, e) < 0) {
 		free(p);
 		return ERR_FAIL;
 	}
@@ -84,12 +85,12 @@ static bool room(struct replay *r, struct epoll *p, u64 from, u64 last)
 		more = p->first - from;
 		more = more > n ? more : n < p->first ? n : p->first;
 		n = p->n_windows + more;
-		grown = r->epolls->n_windows + n > WINDOW_TOTAL ? NULL : calloc(n, sizeof(*grown));
+		grown = own(r)->n_windows + n > WINDOW_TOTAL ? NULL : calloc(n, sizeof(*grown));
 		if (!grown)
 			return false;
 		memcpy(grown + more, p->covered, p->n_windows * sizeof(*grown));
 		free(p->covered);
-		r->epolls->n_windows += more;
+		own(r)->n_windows += more;
 		p->covered = grown;
 		p->n_windows = n;
 		p->first -= more;
@@ -98,13 +99,13 @@ static bool room(struct replay *r, struct epoll *p, u64 from, u64 last)
 		return true;
 	while (n <= last - p->first)
 		n *= 2;
-	if (r->epolls->n_windows + n > WINDOW_TOTAL)
+	if (own(r)->n_windows + n > WINDOW_TOTAL)
 		return false;
 	grown = realloc(p->covered, n * sizeof(*grown));
 	if (!grown)
 		return false;
 	memset(grown + p->n_windows, 0, (n - p->n_windows) * sizeof(*grown));
-	r->epolls->n_windows += n - p->n_windows;
+	own(r)->n_windows += n - p->n_windows;
 	p->covered = grown;
 	p->n_windows = n;
 	return true;
@@ -190,14 +191,14 @@ int epolls_wait(struct replay *r, u32 id, u64 begin, u64 end, struct err *e)
 
 static void member_row(struct replay *r, const struct member *m, s64 end)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_epoll_file);
+	struct row_epoll_file *row = bulk_add(r->bulk, epoll_file);
 
-	row[0] = m->epoll;
-	row[1] = m->pid;
-	row[2] = m->fd;
-	row[3] = m->resource;
-	row[4] = m->since ? replay_time(r, m->since) : 0;
-	row[5] = end;
+	row->epoll = m->epoll;
+	row->pid = m->pid;
+	row->fd = m->fd;
+	row->resource = m->resource;
+	row->ts = m->since ? replay_time(r, m->since) : 0;
+	row->end = end;
 }
 
 int epolls_ctl(struct replay *r, const struct process *p, u32 id, u32 op, s32 fd, u32 resource,
@@ -211,7 +212,7 @@ int epolls_ctl(struct replay *r, const struct process *p, u32 id, u32 op, s32 fd
 		return 0;
 	if (epoll_of(r, &instance, id, e) < 0)
 		return ERR_FAIL;
-	m = idmap_get(&r->epolls->members, key);
+	m = idmap_get(&own(r)->members, key);
 	if (m && op == CTL_MOD)
 		return 0;
 	if (!m)
@@ -224,65 +225,68 @@ int epolls_ctl(struct replay *r, const struct process *p, u32 id, u32 op, s32 fd
 		*m = (struct member){ id, p->pid, resource, fd, 0 };
 	if (op == CTL_DEL) {
 		member_row(r, m, replay_time(r, ts));
-		idmap_take(&r->epolls->members, key);
+		idmap_take(&own(r)->members, key);
 		free(m);
 		return 0;
 	}
 	*m = (struct member){ id, p->pid, resource, fd, op == CTL_ADD ? ts : 0 };
-	return idmap_put(&r->epolls->members, key, m, MEMBER_LIMIT, e);
+	return idmap_put(&own(r)->members, key, m, MEMBER_LIMIT, e);
 }
 
 static void clock_rows(struct replay *r, const struct epoll *p)
 {
-	s64 *row;
+	struct row_series *row;
 	u64 i;
 
 	for (i = 0; i < p->n_windows; i++) {
 		if (!p->covered[i])
 			continue;
-		row = bulk_row(r->bulk, TABLE_series);
-		row[0] = (s64)((p->first + i) * r->step);
-		row[1] = SERIES_epoll_clock;
-		row[2] = 0;
-		row[3] = p->id;
-		row[4] = p->covered[i];
-		row[5] = row[6] = row[7] = 0;
+		row = bulk_add(r->bulk, series);
+		row->ts = (s64)((p->first + i) * r->step);
+		row->kind = SERIES_epoll_clock;
+		row->tid = 0;
+		row->resource = p->id;
+		row->time = p->covered[i];
+		row->n = row->refused = row->timeouts = 0;
 	}
 }
 
-int epolls_finish(struct replay *r, struct err *e)
+static int epolls_finish(struct replay *r, struct err *e)
 {
 	const struct member *m;
 	const struct epoll *p;
 	size_t at = 0;
 
 	(void)e;
-	if (!r->epolls)
-		return 0;
-	while ((m = idmap_each(&r->epolls->members, &at)))
+	while ((m = idmap_each(&own(r)->members, &at)))
 		member_row(r, m, BULK_NULL);
 	at = 0;
-	while ((p = idmap_each(&r->epolls->instances, &at)))
+	while ((p = idmap_each(&own(r)->instances, &at)))
 		clock_rows(r, p);
 	return 0;
 }
 
-void epolls_free(struct replay *r)
+static void epolls_free(void *slot)
 {
+	struct epolls *all = slot;
 	struct member *m;
 	struct epoll *p;
 	size_t at = 0;
 
-	if (!r->epolls)
-		return;
-	while ((m = idmap_each(&r->epolls->members, &at)))
+	while ((m = idmap_each(&all->members, &at)))
 		free(m);
 	at = 0;
-	while ((p = idmap_each(&r->epolls->instances, &at))) {
+	while ((p = idmap_each(&all->instances, &at))) {
 		free(p->covered);
 		free(p);
 	}
-	idmap_free(&r->epolls->members);
-	idmap_free(&r->epolls->instances);
-	free(r->epolls);
+	idmap_free(&all->members);
+	idmap_free(&all->instances);
 }
+
+const struct tracker track_epolls = {
+	.name = "epolls",
+	.of_replay = sizeof(struct epolls),
+	.finish = epolls_finish,
+	.free = epolls_free,
+};

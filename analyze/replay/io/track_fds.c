@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Descriptors: what each number meant in each process, and since when. */
-#include "analyze/replay/track.h"
+#include "analyze/replay/requests/track_requests.h"
+#include "analyze/replay/tasks/threads.h"
+#include "descriptors.h"
 #include "format/shapes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* File types as in st_mode; the same numbers on every system that writes recordings. */
-#define MODE_TYPE    0170000
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
-#define FCNTL_SETFD  2
+#define MODE_TYPE   0170000
+#define FCNTL_SETFD 2
+
+struct fds {
+	u64 n_files;
+};
+
+static struct fds *own(const struct replay *r)
+{
+	return r->own[TRACK_fds];
+}
 
 static const struct {
 	u16 mode;
@@ -34,37 +42,6 @@ static const char *const role_names[] = {
 	[ROLE_BOUND] = "bound",
 };
 
-struct file *file_of(const struct process *p, s32 fd)
-{
-	return fd >= 0 && (u32)fd < p->n_files ? p->files[fd] : NULL;
-}
-
-void file_free(struct file *f)
-{
-	if (!f)
-		return;
-	free(f->path);
-	free(f->time);
-	free(f);
-}
-
-/* "127.0.0.1:80", "[::1]:80", or "" for what is no internet address. */
-void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port)
-{
-	int i, n = 0;
-
-	text[0] = '\0';
-	if (family == FAMILY_INET) {
-		snprintf(text, ADDRESS_MAX, "%u.%u.%u.%u:%u", a[0], a[1], a[2], a[3], port);
-	} else if (family == FAMILY_INET6) {
-		n = snprintf(text, ADDRESS_MAX, "[");
-		for (i = 0; i < 16; i += 2)
-			n += snprintf(text + n, ADDRESS_MAX - n, "%s%x", i ? ":" : "",
-				      a[i] << 8 | a[i + 1]);
-		snprintf(text + n, ADDRESS_MAX - n, "]:%u", port);
-	}
-}
-
 /* The descriptor is closed, or means something else from now on; ts 0: it never was closed. */
 static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct err *e)
 {
@@ -78,24 +55,25 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 	address_text(remote, f->family, f->daddr, f->dport);
 	ret = requests_end_turn(r, p, fd, f, e);
 	if (ret == 0)
-		ret = db_run(r->db, e, "INSERT INTO fd VALUES(?,?,?,nullif(?,-1),?,?,?,?,?,?,?)",
-			     "iiiissssiis", (s64)p->pid, (s64)fd, replay_time(r, f->since),
-			     ts ? replay_time(r, ts) : (s64)-1, kind_names[f->kind],
-			     role_names[f->role], local,
-			     f->dport || f->role > ROLE_LISTENING ? remote : "", (s64)f->dev,
-			     (s64)f->ino, f->path);
-	p->files[fd] = NULL;
-	r->n_files--;
+		ret = row_put(r->db, fd, e, .pid = p->pid, .fd = fd, .ts = replay_time(r, f->since),
+			      .end = ts ? replay_time(r, ts) : BULK_NULL,
+			      .kind = kind_names[f->kind], .role = role_names[f->role],
+			      .local = local,
+			      .remote = f->dport || f->role > ROLE_LISTENING ? remote : "",
+			      .dev = f->dev, .ino = (s64)f->ino, .path = f->path);
+	fd_table(p)->files[fd] = NULL;
+	own(r)->n_files--;
 	file_free(f);
 	return ret;
 }
 
 static struct file *file_new(struct replay *r, struct process *p, s32 fd, u64 ts, struct err *e)
 {
-	u32 n = p->n_files ? p->n_files : 16;
+	struct fd_table *t = fd_table(p);
+	u32 n = t->n_files ? t->n_files : 16;
 	struct file **grown, *f;
 
-	if (fd < 0 || fd >= FD_LIMIT || r->n_files >= FD_TOTAL) {
+	if (fd < 0 || fd >= FD_LIMIT || own(r)->n_files >= FD_TOTAL) {
 		err_set(e, ERR_DAMAGED,
 			"the recording claims a descriptor %d, or more than %d of them", fd,
 			FD_TOTAL);
@@ -105,59 +83,39 @@ static struct file *file_new(struct replay *r, struct process *p, s32 fd, u64 ts
 		return NULL;
 	while (n <= (u32)fd)
 		n *= 2;
-	if (n > p->n_files) {
-		grown = realloc(p->files, n * sizeof(*grown));
+	if (n > t->n_files) {
+		grown = realloc(t->files, n * sizeof(*grown));
 		if (!grown) {
 			err_set(e, ERR_FAIL, "out of memory for descriptors");
 			return NULL;
 		}
-		memset(grown + p->n_files, 0, (n - p->n_files) * sizeof(*grown));
-		p->files = grown;
-		p->n_files = n;
+		memset(grown + t->n_files, 0, (n - t->n_files) * sizeof(*grown));
+		t->files = grown;
+		t->n_files = n;
 	}
 	f = calloc(1, sizeof(*f));
 	if (!f) {
 		err_set(e, ERR_FAIL, "out of memory for descriptors");
 		return NULL;
 	}
-	p->files[fd] = f;
-	r->n_files++;
+	t->files[fd] = f;
+	own(r)->n_files++;
 	return f;
 }
 
 /* Another descriptor of the process for the same open file: dup tells no more than that. */
 static const struct file *sibling(const struct process *p, const struct file *f)
 {
+	const struct fd_table *t = fd_table(p);
 	const struct file *o;
 	u32 fd;
 
-	for (fd = 0; fd < p->n_files && f->ino; fd++) {
-		o = p->files[fd];
+	for (fd = 0; fd < t->n_files && f->ino; fd++) {
+		o = t->files[fd];
 		if (o && o != f && o->ino == f->ino && o->dev == f->dev && (o->role || o->path))
 			return o;
 	}
 	return NULL;
-}
-
-char *path_absolute(const struct process *p, s32 dir, const char *text, size_t len)
-{
-	const struct file *f = file_of(p, dir);
-	const char *base = dir == WORKING_DIRECTORY ? p->directory : f ? f->path : NULL;
-	char *path;
-	size_t n;
-
-	if (len >= 2 && text[0] == '.' && text[1] == '/')
-		text += 2, len -= 2;
-	if (text[0] == '/' || !base || base[0] != '/')
-		return strndup(text, len);
-	if (len == 1 && text[0] == '.')
-		return strdup(base);
-	n = strlen(base);
-	path = malloc(n + len + 2);
-	if (path)
-		snprintf(path, n + len + 2, "%s%s%.*s", base, base[n - 1] == '/' ? "" : "/",
-			 (int)len, text);
-	return path;
 }
 
 static void fill_file(struct file *f, const struct ev_fd *ev)
@@ -183,12 +141,12 @@ static int set_directory(struct process *p, const struct ev_fd *ev, const struct
 {
 	char *path = rec->tail_len ? path_absolute(p, ev->dir, rec->tail, rec->tail_len) : NULL;
 
-	free(p->directory);
-	p->directory = path;
+	free(fd_table(p)->directory);
+	fd_table(p)->directory = path;
 	return 0;
 }
 
-int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
+static int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_fd *ev = rec->event;
 	struct process *p = idmap_get(&r->processes, ev->pid);
@@ -212,7 +170,8 @@ int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 	}
 	fill_file(f, ev);
 	f->told = rec->stream == STREAM_RECORDER ? rec->ts : 0;
-	p->told = rec->stream == STREAM_RECORDER ? rec->ts : p->told;
+	if (rec->stream == STREAM_RECORDER)
+		fd_table(p)->told = rec->ts;
 	if (rec->tail_len) {
 		free(f->path);
 		f->path = path_absolute(p, ev->dir, rec->tail, rec->tail_len);
@@ -228,9 +187,10 @@ int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 }
 
 /* What a later snapshot of a process did not show is closed: its end was lost. */
-int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
+static int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	static const char begins[] = "snapshot_begin=", ends[] = "snapshot=";
+	const struct fd_table *t;
 	struct process *p;
 	size_t at = 0;
 	u32 fd;
@@ -242,28 +202,34 @@ int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
 	if (!r->resnapshot || rec->tail_len < sizeof(ends) ||
 	    memcmp(rec->tail, ends, sizeof(ends) - 1) != 0)
 		return 0;
-	while ((p = idmap_each(&r->processes, &at)))
-		for (fd = 0; p->told >= r->resnapshot && fd < p->n_files; fd++)
-			if (p->files[fd] && p->files[fd]->since < r->resnapshot &&
-			    p->files[fd]->told < r->resnapshot &&
+	while ((p = idmap_each(&r->processes, &at))) {
+		t = fd_table(p);
+		for (fd = 0; t->told >= r->resnapshot && fd < t->n_files; fd++)
+			if (t->files[fd] && t->files[fd]->since < r->resnapshot &&
+			    t->files[fd]->told < r->resnapshot &&
 			    file_end(r, p, fd, r->resnapshot, e) < 0)
 				return ERR_FAIL;
+	}
 	r->resnapshot = 0;
 	return 0;
 }
 
-int fds_exec(struct replay *r, struct process *p, u64 ts, struct err *e)
+/* Descriptors with the flag are closed. */
+static int fds_on_exec(struct replay *r, const struct record *rec, struct err *e)
 {
+	struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
+	const struct fd_table *all = t ? fd_table(t->process) : NULL;
 	u32 fd;
 
-	for (fd = 0; fd < p->n_files; fd++)
-		if (p->files[fd] && p->files[fd]->cloexec && file_end(r, p, fd, ts, e) < 0)
+	for (fd = 0; t && fd < all->n_files; fd++)
+		if (all->files[fd] && all->files[fd]->cloexec &&
+		    file_end(r, t->process, fd, rec->ts, e) < 0)
 			return ERR_FAIL;
 	return 0;
 }
 
 /* fcntl(2) sets the flag, fchdir(2) the working directory. */
-static void note_change(struct process *p, enum family family, const struct call_view *v)
+static void note_change(struct process *p, enum syscall_family family, const struct call_view *v)
 {
 	struct file *f = file_of(p, v->arg[0]);
 
@@ -272,21 +238,20 @@ static void note_change(struct process *p, enum family family, const struct call
 	if (family == FAMILY_FCNTL && v->arg[1] == FCNTL_SETFD)
 		f->cloexec = v->arg[2] & 1;
 	if (family == FAMILY_FCHDIR && f->path) {
-		free(p->directory);
-		p->directory = strdup(f->path);
+		free(fd_table(p)->directory);
+		fd_table(p)->directory = strdup(f->path);
 	}
 }
 
 /* Closing is a system call like others; what is opened is told by fd events. */
-int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	int abi = abi_table(v->abi, v->nr);
-	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v->nr];
+	enum syscall_family family = v->desc->family;
 	struct thread *t;
-	s64 fd, last;
+	s64 fd, last, n;
 
-	if (family < FAMILY_CLOSE || family >= FAMILY_EPOLL || v->ret != 0 ||
+	if (family < FAMILY_CLOSE || family > FAMILY_FCHDIR || v->ret != 0 ||
 	    v->flags & SYSCALL_UNFINISHED || !rec->tid)
 		return 0;
 	t = task_thread(r, rec->tid, e);
@@ -297,26 +262,31 @@ int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 		return 0;
 	}
 	last = family == FAMILY_CLOSE_RANGE ? (s64)(u32)v->arg[1] : (s64)(s32)v->arg[0];
-	last = last < (s64)t->process->n_files ? last : (s64)t->process->n_files - 1;
+	n = fd_table(t->process)->n_files;
+	last = last < n ? last : n - 1;
 	for (fd = (s32)v->arg[0]; fd >= 0 && fd <= last; fd++)
 		if (file_end(r, t->process, fd, rec->ts, e) < 0)
 			return ERR_FAIL;
 	return 0;
 }
 
-int fds_inherit(struct replay *r, struct process *child, const struct process *parent, u64 ts,
-		struct err *e)
+/* A forked process gets copies of its parent's descriptors. */
+static int inherit(struct replay *r, struct process *child, const struct process *parent, u64 ts,
+		   struct err *e)
 {
+	const struct fd_table *from = fd_table(parent);
 	struct file *f;
 	u32 fd;
 
-	for (fd = 0; fd < parent->n_files; fd++) {
-		if (!parent->files[fd] || file_of(child, fd))
+	if (from->directory && !fd_table(child)->directory)
+		fd_table(child)->directory = strdup(from->directory);
+	for (fd = 0; fd < from->n_files; fd++) {
+		if (!from->files[fd] || file_of(child, fd))
 			continue;
 		f = file_new(r, child, fd, ts, e);
 		if (!f)
 			return ERR_FAIL;
-		*f = *parent->files[fd];
+		*f = *from->files[fd];
 		f->since = ts;
 		f->path = f->path ? strdup(f->path) : NULL;
 		f->serves = false;
@@ -329,14 +299,56 @@ int fds_inherit(struct replay *r, struct process *child, const struct process *p
 	return 0;
 }
 
-int fds_end(struct replay *r, struct process *p, u64 ts, struct err *e)
+static int fds_on_fork(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_fork *ev = rec->event;
+	const struct thread *maker = idmap_get(&r->threads, rec->tid);
+	struct thread *t = idmap_get(&r->threads, ev->child);
+
+	if (!t || !maker || ev->child != ev->child_pid || maker->process == t->process)
+		return 0;
+	return inherit(r, t->process, maker->process, rec->ts, e);
+}
+
+static int fds_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
 {
 	int ret = 0, one;
 	u32 fd;
 
-	for (fd = 0; fd < p->n_files; fd++) {
+	for (fd = 0; fd < fd_table(p)->n_files; fd++) {
 		one = file_end(r, p, fd, ts == r->end ? 0 : ts, ret == 0 ? e : NULL);
 		ret = ret < 0 ? ret : one;
 	}
 	return ret;
 }
+
+static void fds_process_free(void *own)
+{
+	struct fd_table *t = own;
+	u32 fd;
+
+	for (fd = 0; fd < t->n_files; fd++)
+		file_free(t->files[fd]);
+	free(t->files);
+	free(t->directory);
+}
+
+static const struct handler handlers[] = {
+	{ EV_fd, true, fds_on_fd },
+	{ EV_info, false, fds_on_info },
+	{ EV_fd, false, fds_on_fd },
+	{ EV_fork, false, fds_on_fork },
+	{ EV_exec, false, fds_on_exec },
+	{ EV_syscall, false, fds_on_syscall },
+	{ EV_syscall_args, false, fds_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_fds = {
+	.name = "fds",
+	.handlers = handlers,
+	.of_replay = sizeof(struct fds),
+	.of_process = sizeof(struct fd_table),
+	.process_end = fds_process_end,
+	.process_free = fds_process_free,
+};

@@ -3,7 +3,12 @@
  * Files: each call that opens or changes one, with its path, and sums of reads and writes by
  * process and file. Paths are written once and named by number.
  */
-#include "analyze/replay/requests/track_usage.h"
+#include "track_files.h"
+
+#include "analyze/replay/tasks/threads.h"
+#include "descriptors.h"
+#include "inode_uses.h"
+#include "track_syscalls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +17,6 @@
 #define PATHS_BYTES (64u << 20)
 #define PATH_PROBES 8
 #define ERRNO_MAX   4095 /* results from -4095 to -1 are errors */
-
-/* What a call does with its descriptors; _TO writes into its second file. */
-enum io { IO_NONE, IO_READ, IO_WRITE, IO_SENDFILE, IO_COPY };
-
-static const struct {
-	const char *name;
-	enum io io;
-} io_names[] = {
-	{ "read", IO_READ },	  { "pread64", IO_READ },      { "readv", IO_READ },
-	{ "preadv", IO_READ },	  { "preadv2", IO_READ },      { "write", IO_WRITE },
-	{ "pwrite64", IO_WRITE }, { "writev", IO_WRITE },      { "pwritev", IO_WRITE },
-	{ "pwritev2", IO_WRITE }, { "sendfile", IO_SENDFILE }, { "copy_file_range", IO_COPY },
-};
 
 struct path {
 	u32 id;
@@ -46,28 +38,11 @@ struct file_log {
 	u32 n_paths;
 	u64 path_bytes;
 	struct idmap uses;
-	u8 io[2][SYSCALL_NR_MAX];
 };
 
-int files_start(struct replay *r, struct err *e)
+static struct file_log *own(const struct replay *r)
 {
-	const struct syscall_desc *d;
-	struct file_log *log = r->file_log = calloc(1, sizeof(*log));
-	size_t i;
-
-	if (!log)
-		return err_set(e, ERR_FAIL, "out of memory for files");
-	for (i = 0; i < sizeof(io_names) / sizeof(io_names[0]); i++) {
-		d = syscall_by_name(io_names[i].name);
-		if (!d)
-			return err_set(e, ERR_FAIL, "no system call is called %s",
-				       io_names[i].name);
-		if (d->x86_64 >= 0)
-			log->io[0][d->x86_64] = io_names[i].io;
-		if (d->aarch64 >= 0)
-			log->io[1][d->aarch64] = io_names[i].io;
-	}
-	return 0;
+	return r->own[TRACK_files];
 }
 
 static u64 hash_text(const char *text)
@@ -82,7 +57,7 @@ static u64 hash_text(const char *text)
 /* The path's number, made if need be; 0: there are too many. */
 static int path_id(struct replay *r, const char *text, u32 *ret_id, struct err *e)
 {
-	struct file_log *log = r->file_log;
+	struct file_log *log = own(r);
 	size_t size = sizeof(struct path) + strlen(text) + 1;
 	u64 h = hash_text(text);
 	struct path *p = NULL;
@@ -107,7 +82,7 @@ static int path_id(struct replay *r, const char *text, u32 *ret_id, struct err *
 	}
 	*ret_id = ++log->n_paths;
 	log->path_bytes += size;
-	return db_insert(r->db, TABLE_file_path, e, "is", (s64)p->id, text);
+	return row_put(r->db, file_path, e, .id = p->id, .path = text);
 }
 
 /* The path of an event; a tail that is empty means the descriptor itself. */
@@ -124,54 +99,54 @@ static int path_of(struct replay *r, const struct process *p, s32 dir, const str
 	return ret;
 }
 
-int files_on_open(struct replay *r, const struct record *rec, struct err *e)
+static int files_on_open(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_file_open *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	u32 path;
-	s64 *row;
+	struct row_file_open *row;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
 	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
 	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
 		return ERR_FAIL;
-	row = bulk_row(r->bulk, TABLE_file_open);
-	row[0] = replay_time(r, elapsed(ev->dur, rec->ts));
-	row[1] = ev->dur & INT64_MAX;
-	row[2] = rec->tid;
-	row[3] = t->process->pid;
-	row[4] = ev->abi;
-	row[5] = ev->nr;
-	row[6] = path;
-	row[7] = ev->flags;
-	row[8] = ev->ret;
+	row = bulk_add(r->bulk, file_open);
+	row->ts = replay_time(r, elapsed(ev->dur, rec->ts));
+	row->dur = ev->dur & INT64_MAX;
+	row->tid = rec->tid;
+	row->pid = t->process->pid;
+	row->abi = ev->abi;
+	row->nr = ev->nr;
+	row->path = path;
+	row->flags = ev->flags;
+	row->ret = ev->ret;
 	return 0;
 }
 
-int files_on_change(struct replay *r, const struct record *rec, struct err *e)
+static int files_on_change(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_file_change *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	u32 path;
-	s64 *row;
+	struct row_file_change *row;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
 	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
 	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
 		return ERR_FAIL;
-	row = bulk_row(r->bulk, TABLE_file_change);
-	row[0] = replay_time(r, elapsed(ev->dur, rec->ts));
-	row[1] = ev->dur & INT64_MAX;
-	row[2] = rec->tid;
-	row[3] = t->process->pid;
-	row[4] = ev->abi;
-	row[5] = ev->nr;
-	row[6] = path;
-	row[7] = ev->which;
-	row[8] = ev->size & INT64_MAX;
-	row[9] = ev->ret;
+	row = bulk_add(r->bulk, file_change);
+	row->ts = replay_time(r, elapsed(ev->dur, rec->ts));
+	row->dur = ev->dur & INT64_MAX;
+	row->tid = rec->tid;
+	row->pid = t->process->pid;
+	row->abi = ev->abi;
+	row->nr = ev->nr;
+	row->path = path;
+	row->which = ev->which;
+	row->size = ev->size & INT64_MAX;
+	row->ret = ev->ret;
 	return 0;
 }
 
@@ -198,8 +173,7 @@ static int on_file(struct replay *r, const struct process *p, s32 fd, bool write
 	if (!f || f->kind != FD_FILE)
 		return 0;
 	if (!f->use) {
-		f->use = inode_use_of(&r->file_log->uses, p->pid, f->dev, f->ino, sizeof(*f->use),
-				      e);
+		f->use = inode_use_of(&own(r)->uses, p->pid, f->dev, f->ino, sizeof(*f->use), e);
 		if (!f->use)
 			return ERR_FAIL;
 		if (!f->use->path && f->path && f->use->of.pid &&
@@ -210,12 +184,12 @@ static int on_file(struct replay *r, const struct process *p, s32 fd, bool write
 	return 0;
 }
 
-int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	int abi = abi_table(v->abi, v->nr), ret = 0;
-	enum io io = abi < 0 ? IO_NONE : r->file_log->io[abi][v->nr];
+	enum syscall_file io = v->desc->file;
 	struct thread *t;
+	int ret = 0;
 
 	if (io == IO_NONE || !rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
@@ -236,7 +210,7 @@ int files_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 int files_on_request(struct replay *r, u32 pid, u32 dev, u64 ino, bool write, s64 ret, u64 dur,
 		     struct err *e)
 {
-	struct file_use *u = inode_use_of(&r->file_log->uses, pid, dev, ino, sizeof(*u), e);
+	struct file_use *u = inode_use_of(&own(r)->uses, pid, dev, ino, sizeof(*u), e);
 
 	if (!u)
 		return ERR_FAIL;
@@ -244,49 +218,61 @@ int files_on_request(struct replay *r, u32 pid, u32 dev, u64 ino, bool write, s6
 	return 0;
 }
 
-static void put_sum(s64 *row, const struct io_sum *s)
-{
-	row[0] = s->n;
-	row[1] = s->bytes & INT64_MAX;
-	row[2] = s->time & INT64_MAX;
-	row[3] = s->max & INT64_MAX;
-}
-
-int files_finish(struct replay *r, struct err *e)
+static int files_finish(struct replay *r, struct err *e)
 {
 	struct inode_use **list;
 	size_t n, i;
-	s64 *row;
+	struct row_file_use *row;
 
-	list = inode_uses_sorted(&r->file_log->uses, &n, e);
+	list = inode_uses_sorted(&own(r)->uses, &n, e);
 	if (!list)
 		return ERR_FAIL;
 	for (i = 0; i < n; i++) {
 		const struct file_use *u = (struct file_use *)list[i];
 
-		row = bulk_row(r->bulk, TABLE_file_use);
-		row[0] = u->of.pid;
-		row[1] = u->of.dev;
-		row[2] = u->of.ino & INT64_MAX;
-		row[3] = u->path;
-		put_sum(row + 4, &u->reads);
-		put_sum(row + 8, &u->writes);
-		row[12] = u->errors;
+		row = bulk_add(r->bulk, file_use);
+		row->pid = u->of.pid;
+		row->dev = u->of.dev;
+		row->ino = u->of.ino & INT64_MAX;
+		row->path = u->path;
+		row->reads = u->reads.n & INT64_MAX;
+		row->read_bytes = u->reads.bytes & INT64_MAX;
+		row->read_time = u->reads.time & INT64_MAX;
+		row->read_max = u->reads.max & INT64_MAX;
+		row->writes = u->writes.n & INT64_MAX;
+		row->write_bytes = u->writes.bytes & INT64_MAX;
+		row->write_time = u->writes.time & INT64_MAX;
+		row->write_max = u->writes.max & INT64_MAX;
+		row->errors = u->errors;
 	}
 	free(list);
 	return 0;
 }
 
-void files_free(struct replay *r)
+static void files_free(void *slot)
 {
+	struct file_log *log = slot;
 	struct path *p;
 	size_t at = 0;
 
-	if (!r->file_log)
-		return;
-	while ((p = idmap_each(&r->file_log->paths, &at)))
+	while ((p = idmap_each(&log->paths, &at)))
 		free(p);
-	idmap_free(&r->file_log->paths);
-	inode_uses_free(&r->file_log->uses);
-	free(r->file_log);
+	idmap_free(&log->paths);
+	inode_uses_free(&log->uses);
 }
+
+static const struct handler handlers[] = {
+	{ EV_syscall, false, files_on_syscall },
+	{ EV_syscall_args, false, files_on_syscall },
+	{ EV_file_open, false, files_on_open },
+	{ EV_file_change, false, files_on_change },
+	{ 0 },
+};
+
+const struct tracker track_files = {
+	.name = "files",
+	.handlers = handlers,
+	.of_replay = sizeof(struct file_log),
+	.finish = files_finish,
+	.free = files_free,
+};

@@ -12,6 +12,9 @@
  * A futex has no owner that the kernel knows of, and without contention neither side
  * makes a system call: what is told is who released whom, never who held.
  */
+#include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/tasks/track_states.h"
+#include "analyze/replay/track_loss.h"
 #include "futexes.h"
 
 #include <stdlib.h>
@@ -36,30 +39,9 @@
 #define FUTEX_EAGAIN	   11
 #define FUTEX_ETIMEDOUT	   110
 
-int futex_start(struct replay *r, struct err *e)
+static struct futex_notes *notes_of(const struct thread *t)
 {
-	const struct syscall_desc *d;
-	struct futexes *f = calloc(1, sizeof(*f));
-	size_t i;
-
-	if (!f)
-		return err_set(e, ERR_FAIL, "out of memory for futexes");
-	const struct {
-		const char *name;
-		s32 *nr;
-	} calls[] = {
-		{ "futex", f->futex },		 { "futex_wait", f->wait },
-		{ "futex_waitv", f->waitv },	 { "futex_wake", f->wake },
-		{ "futex_requeue", f->requeue },
-	};
-
-	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		d = syscall_by_name(calls[i].name);
-		calls[i].nr[0] = d ? d->x86_64 : -1;
-		calls[i].nr[1] = d ? d->aarch64 : -1;
-	}
-	r->futexes = f;
-	return 0;
+	return t->own[TRACK_futex];
 }
 
 static struct futex *new_futex(struct futexes *all, u32 pid, u64 address, struct err *e)
@@ -87,8 +69,9 @@ no_memory:
 
 static struct futex *futex_of(struct replay *r, struct process *p, u64 address, struct err *e)
 {
-	struct futexes *all = r->futexes;
-	struct futex *f = idmap_get(&p->futexes, address);
+	struct futexes *all = futexes_of(r);
+	struct idmap *known = p->own[TRACK_futex];
+	struct futex *f = idmap_get(known, address);
 
 	if (f)
 		return f;
@@ -97,7 +80,7 @@ static struct futex *futex_of(struct replay *r, struct process *p, u64 address, 
 	if (all->n > FUTEX_LIMIT)
 		return all->list[0];
 	f = new_futex(all, p->pid, address, e);
-	if (f && idmap_put(&p->futexes, address, f, FUTEX_LIMIT + 1, e) < 0)
+	if (f && idmap_put(known, address, f, FUTEX_LIMIT + 1, e) < 0)
 		return NULL;
 	return f;
 }
@@ -114,17 +97,17 @@ static int user_of(struct replay *r, const struct futex *f, u32 tid, struct user
 		   struct err *e)
 {
 	u64 id = (u64)f->id << 32 | tid;
-	struct user *u = idmap_get(&r->futexes->users, id);
+	struct user *u = idmap_get(&futexes_of(r)->users, id);
 
 	*ret = u;
-	if (u || r->futexes->users.n >= PAIR_LIMIT)
+	if (u || futexes_of(r)->users.n >= PAIR_LIMIT)
 		return 0;
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return err_set(e, ERR_FAIL, "out of memory for futexes");
 	u->futex = f->id;
 	u->tid = tid;
-	if (idmap_put(&r->futexes->users, id, u, PAIR_LIMIT, e) < 0) {
+	if (idmap_put(&futexes_of(r)->users, id, u, PAIR_LIMIT, e) < 0) {
 		free(u);
 		return ERR_FAIL;
 	}
@@ -154,7 +137,7 @@ static struct release *release_of(struct user *u, u32 waker, struct err *e)
 /* Do a wait on f and a wake on the futex called other belong together? */
 static bool same_or_moved(struct replay *r, struct futex *f, u32 other)
 {
-	struct futex *o = other < r->futexes->n ? r->futexes->list[other] : NULL;
+	struct futex *o = other < futexes_of(r)->n ? futexes_of(r)->list[other] : NULL;
 
 	if (f->id == other)
 		return true;
@@ -172,18 +155,21 @@ static bool same_or_moved(struct replay *r, struct futex *f, u32 other)
 static int pair_wait(struct replay *r, struct thread *t, struct futex *f, struct user *u, u64 dur,
 		     struct err *e)
 {
-	struct release *rel = release_of(u, t->last_waker, e);
+	const struct sleeping *s = sleeping_of(t);
+	struct release *rel = release_of(u, s->last_waker, e);
+	struct futex_notes *k = notes_of(t);
 
 	if (!rel)
 		return ERR_FAIL;
 	rel->n++;
 	rel->total += dur;
-	if (t->last_futex) {
-		rel->observed += same_or_moved(r, f, t->last_futex) ||
-				 (t->last_second && same_or_moved(r, f, t->last_second));
-		t->last_futex = t->last_second = 0;
+	if (k->noted && k->noted == s->last_wake) {
+		rel->observed += same_or_moved(r, f, k->last_futex) ||
+				 (k->last_second && same_or_moved(r, f, k->last_second));
+		k->noted = 0;
 	} else { /* the waker's call has not returned yet */
-		t->unpaired = (struct unpaired){ t->last_wake, f->id };
+		k->wake = s->last_wake;
+		k->futex = f->id;
 	}
 	return 0;
 }
@@ -216,7 +202,7 @@ static int on_wait(struct replay *r, struct thread *t, u64 address, const struct
 		return 0;
 	u->waits++;
 	u->total += v->dur;
-	if (t->last_wake < enter || t->last_context != CONTEXT_TASK)
+	if (sleeping_of(t)->last_wake < enter || sleeping_of(t)->last_context != CONTEXT_TASK)
 		return 0;
 	return pair_wait(r, t, f, u, v->dur, e);
 }
@@ -224,27 +210,31 @@ static int on_wait(struct replay *r, struct thread *t, u64 address, const struct
 /* The threads that the call woke: those that returned before are paired now, others find a note. */
 static void pair_roused(struct replay *r, struct thread *waker, const struct futex *f)
 {
-	u32 i, n = waker->n_roused < ROUSED_MAX ? waker->n_roused : ROUSED_MAX;
+	const struct futex_notes *all = notes_of(waker);
+	u32 i, n = all->n_roused < ROUSED_MAX ? all->n_roused : ROUSED_MAX;
+	struct futex_notes *k;
 	struct release *rel;
 	struct thread *t;
 	struct user *u;
 
 	for (i = 0; i < n; i++) {
-		const struct roused *w = &waker->roused[i];
+		const struct roused *w = &all->roused[i];
 
 		t = idmap_get(&r->threads, w->tid);
-		if (!t || t->last_wake != w->ts)
+		if (!t || sleeping_of(t)->last_wake != w->ts)
 			continue;
-		if (t->unpaired.wake != w->ts) {
-			t->last_second = t->last_futex;
-			t->last_futex = f->id;
+		k = notes_of(t);
+		if (k->wake != w->ts) {
+			k->last_second = k->noted == w->ts ? k->last_futex : 0;
+			k->last_futex = f->id;
+			k->noted = w->ts;
 			continue;
 		}
-		u = idmap_get(&r->futexes->users, (u64)t->unpaired.futex << 32 | t->tid);
+		u = idmap_get(&futexes_of(r)->users, (u64)k->futex << 32 | t->tid);
 		rel = u ? release_of(u, waker->tid, NULL) : NULL;
-		if (rel && same_or_moved(r, r->futexes->list[t->unpaired.futex], f->id))
+		if (rel && same_or_moved(r, futexes_of(r)->list[k->futex], f->id))
 			rel->observed++;
-		t->unpaired.wake = 0;
+		k->wake = 0;
 	}
 }
 
@@ -267,8 +257,8 @@ static int on_wake(struct replay *r, struct thread *t, u64 address, s64 woken, b
 	f->woken += woken;
 	if (u)
 		u->wakes++;
-	if (exact && r->groups & 1u << GROUP_sched)
-		f->unseen += elapsed(t->n_roused, woken);
+	if (exact && has_group(r, GROUP_sched))
+		f->unseen += elapsed(notes_of(t)->n_roused, woken);
 	return 0;
 }
 
@@ -293,7 +283,7 @@ static int on_multiplexed(struct replay *r, struct thread *t, const struct ev_sy
 			return ERR_FAIL;
 		return on_wake(r, t, a->arg0, v->ret, false, e);
 	case OP_UNLOCK_PI:
-		return on_wake(r, t, a->arg0, v->ret < 0 ? 0 : t->n_roused, false, e);
+		return on_wake(r, t, a->arg0, v->ret < 0 ? 0 : notes_of(t)->n_roused, false, e);
 	case OP_REQUEUE:
 	case OP_CMP_REQUEUE:
 	case OP_CMP_REQUEUE_PI:
@@ -301,63 +291,62 @@ static int on_multiplexed(struct replay *r, struct thread *t, const struct ev_sy
 		if (!f)
 			return ERR_FAIL;
 		f->moved_to = v->ret > 0 ? a->arg4 : f->moved_to;
-		return on_wake(r, t, a->arg0, t->n_roused, false, e);
+		return on_wake(r, t, a->arg0, notes_of(t)->n_roused, false, e);
 	default:
 		return 0;
 	}
 }
 
-int futex_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int futex_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	const struct futexes *f = r->futexes;
-	int abi = abi_table(v->abi, v->nr), ret = 0;
+	enum call_class class = v->desc->class;
 	struct thread *t;
+	int ret = 0;
 
 	if (!rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)
 		return ERR_FAIL;
-	if (abi >= 0 && r->waits[abi][v->nr] == SYSWAIT_FUTEX && rec->type == EV_syscall_args) {
-		if (v->nr == f->futex[abi])
+	if (rec->type == EV_syscall_args) {
+		if (class == CALL_FUTEX)
 			ret = on_multiplexed(r, t, rec->event, v, e);
-		else if (v->nr == f->wait[abi] || (v->nr == f->waitv[abi] && v->arg[0]))
+		else if (class == CALL_FUTEX_WAIT || (class == CALL_FUTEX_WAITV && v->arg[0]))
 			ret = on_wait(r, t, v->arg[0], v, e);
-		else if (v->nr == f->wake[abi])
+		else if (class == CALL_FUTEX_WAKE)
 			ret = on_wake(r, t, v->arg[0], v->ret, true, e);
 	}
-	t->n_roused = 0;
+	notes_of(t)->n_roused = 0;
 	return ret;
 }
 
-int futex_on_waking(struct replay *r, const struct record *rec, struct err *e)
+static int futex_on_waking(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_waking *ev = rec->event;
 	struct thread *t;
 
-	if (!rec->tid || ev->context != CONTEXT_TASK || !(r->groups & 1u << GROUP_syscalls))
+	if (!rec->tid || ev->context != CONTEXT_TASK || !has_group(r, GROUP_syscalls))
 		return 0;
 	t = idmap_get(&r->threads, rec->tid);
 	if (!t) /* a stranger: it has no calls in the recording either */
 		return 0;
-	if (!t->roused && !(t->roused = calloc(ROUSED_MAX, sizeof(*t->roused))))
+	if (!notes_of(t)->roused &&
+	    !(notes_of(t)->roused = calloc(ROUSED_MAX, sizeof(*notes_of(t)->roused))))
 		return err_set(e, ERR_FAIL, "out of memory for wake-ups");
-	if (t->n_roused < ROUSED_MAX)
-		t->roused[t->n_roused] = (struct roused){ rec->ts, ev->target };
-	t->n_roused++;
+	if (notes_of(t)->n_roused < ROUSED_MAX)
+		notes_of(t)->roused[notes_of(t)->n_roused] = (struct roused){ rec->ts, ev->target };
+	notes_of(t)->n_roused++;
 	return 0;
 }
 
-void futex_free(struct replay *r)
+static void futex_free(void *slot)
 {
-	struct futexes *all = r->futexes;
+	struct futexes *all = slot;
 	struct user *u;
 	size_t at = 0;
 	u32 i;
 
-	if (!all)
-		return;
 	while ((u = idmap_each(&all->users, &at))) {
 		free(u->releases);
 		free(u);
@@ -366,5 +355,33 @@ void futex_free(struct replay *r)
 	for (i = 0; i < all->n; i++)
 		free(all->list[i]);
 	free(all->list);
-	free(all);
 }
+
+static void futex_thread_free(void *own)
+{
+	free(((struct futex_notes *)own)->roused);
+}
+
+static void futex_process_free(void *own)
+{
+	idmap_free(own);
+}
+
+static const struct handler handlers[] = {
+	{ EV_waking, false, futex_on_waking },
+	{ EV_syscall, false, futex_on_syscall },
+	{ EV_syscall_args, false, futex_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_futex = {
+	.name = "futex",
+	.handlers = handlers,
+	.of_replay = sizeof(struct futexes),
+	.of_process = sizeof(struct idmap), /* address -> struct futex */
+	.of_thread = sizeof(struct futex_notes),
+	.finish = futex_finish,
+	.thread_free = futex_thread_free,
+	.process_free = futex_process_free,
+	.free = futex_free,
+};

@@ -2,11 +2,31 @@
 /*
  * Who held a lock when a thread began to wait for it: the thread id in the lock, if it is one of
  * the waiter's process. In a container it is that of the container's pid namespace; waits
- * for locks tell which thread has which id there.
+ * for locks contain both ids of the waiter.
  */
-#include "analyze/replay/tasks/track_pressure.h"
+#include "analyze/replay/tasks/threads.h"
+#include "futexes.h"
 
 #define OWN_MAX 1000000 /* threads of namespaces that are kept */
+
+struct holders {
+	struct idmap own_tids; /* process and id in its namespace -> tid */
+};
+
+/* Of a thread. */
+struct own_tid {
+	u32 id; /* in its pid namespace, as its waits for locks say; 0: not known */
+};
+
+static struct idmap *own_tids(const struct replay *r)
+{
+	return &((struct holders *)r->own[TRACK_holder])->own_tids;
+}
+
+static struct own_tid *own_of(const struct thread *t)
+{
+	return t->own[TRACK_holder];
+}
 
 static u64 key_of(const struct process *p, u32 own)
 {
@@ -17,33 +37,34 @@ static u64 key_of(const struct process *p, u32 own)
 static struct thread *thread_in(struct replay *r, const struct thread *waiter, u32 own, u32 id)
 {
 	bool same = own == waiter->tid; /* it is in no namespace of its own */
-	uintptr_t tid = same ? id : (uintptr_t)idmap_get(&r->own_tids, key_of(waiter->process, id));
+	uintptr_t tid = same ? id : (uintptr_t)idmap_get(own_tids(r), key_of(waiter->process, id));
 	struct thread *t = tid ? idmap_get(&r->threads, tid) : NULL;
 
-	return t && t != waiter && t->process == waiter->process && (same || t->own_tid == id)
+	return t && t != waiter && t->process == waiter->process && (same || own_of(t)->id == id)
 		       ? t
 		       : NULL;
 }
 
-/* The thread tells its own id. */
+/* The id that the thread has in its namespace. */
 static int learn(struct replay *r, struct thread *t, u32 own, struct err *e)
 {
 	void *tid = (void *)(uintptr_t)t->tid;
 
-	if (t->own_tid == own)
+	if (own_of(t)->id == own)
 		return 0;
-	t->own_tid = own;
-	if (own == t->tid || r->own_tids.n >= OWN_MAX)
+	own_of(t)->id = own;
+	if (own == t->tid || own_tids(r)->n >= OWN_MAX)
 		return 0;
-	idmap_take(&r->own_tids, key_of(t->process, own)); /* of an earlier thread */
-	return idmap_put(&r->own_tids, key_of(t->process, own), tid, OWN_MAX, e);
+	idmap_take(own_tids(r), key_of(t->process, own)); /* of an earlier thread */
+	return idmap_put(own_tids(r), key_of(t->process, own), tid, OWN_MAX, e);
 }
 
-int holder_on_wait(struct replay *r, const struct record *rec, struct err *e)
+static int holder_on_wait(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_futex_wait *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL, *holder = NULL;
-	s64 futex, *row;
+	struct row_futex_holder *row;
+	s64 futex;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
@@ -52,16 +73,31 @@ int holder_on_wait(struct replay *r, const struct record *rec, struct err *e)
 	futex = futex_id(r, t->process, ev->address, e);
 	if (ev->holder)
 		holder = thread_in(r, t, ev->own, ev->holder);
-	row = bulk_row(r->bulk, TABLE_futex_holder);
-	row[0] = replay_time(r, rec->ts);
-	row[1] = rec->tid;
-	row[2] = futex;
-	row[3] = ev->value;
-	row[4] = holder ? (s64)holder->tid : BULK_NULL;
+	row = bulk_add(r->bulk, futex_holder);
+	row->ts = replay_time(r, rec->ts);
+	row->tid = rec->tid;
+	row->futex = futex;
+	row->value = ev->value;
+	row->holder = holder ? (s64)holder->tid : BULK_NULL;
 	return 0;
 }
 
-void holder_free(struct replay *r)
+static void holder_free(void *slot)
 {
-	idmap_free(&r->own_tids);
+	struct holders *own = slot;
+
+	idmap_free(&own->own_tids);
 }
+
+static const struct handler handlers[] = {
+	{ EV_futex_wait, false, holder_on_wait },
+	{ 0 },
+};
+
+const struct tracker track_holder = {
+	.name = "holder",
+	.handlers = handlers,
+	.of_replay = sizeof(struct holders),
+	.of_thread = sizeof(struct own_tid),
+	.free = holder_free,
+};

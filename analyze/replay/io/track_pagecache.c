@@ -5,7 +5,8 @@
  * fault is told before its pages are added. A long read looks up its rest several times: each
  * page counts once a call.
  */
-#include "analyze/replay/requests/track_usage.h"
+#include "analyze/replay/tasks/threads.h"
+#include "inode_uses.h"
 
 #include <stdlib.h>
 
@@ -31,6 +32,16 @@ struct page_watch {
 	struct range lookup, map, fault;
 };
 
+/* What a thread has: memory only when it needs it. */
+struct pages {
+	struct page_watch *watch;
+};
+
+static struct pages *pages_of(const struct thread *t)
+{
+	return t->own[TRACK_pagecache];
+}
+
 /* The pages that two ranges of one file have in common. */
 static u64 common(const struct range *a, const struct range *b)
 {
@@ -50,22 +61,25 @@ static struct page_use *watch(struct replay *r, u32 tid, u32 dev, u64 ino, struc
 			      struct err *e)
 {
 	struct thread *t = task_thread(r, tid, e);
+	struct pages *p;
 
 	if (!t)
 		return NULL;
-	if (!t->pages)
-		t->pages = calloc(1, sizeof(*t->pages));
-	if (!t->pages) {
+	p = pages_of(t);
+	if (!p->watch)
+		p->watch = calloc(1, sizeof(*p->watch));
+	if (!p->watch) {
 		err_set(e, ERR_FAIL, "out of memory for the page cache");
 		return NULL;
 	}
 	*ret_t = t;
-	return inode_use_of(&r->page_uses, t->process->pid, dev, ino, sizeof(struct page_use), e);
+	return inode_use_of(r->own[TRACK_pagecache], t->process->pid, dev, ino,
+			    sizeof(struct page_use), e);
 }
 
 static void remember(const struct thread *t, const struct range *g)
 {
-	struct page_watch *w = t->pages;
+	struct page_watch *w = pages_of(t)->watch;
 	struct range *top = w->n_added ? &w->added[(w->n_added - 1) % RANGES] : NULL;
 
 	if (top && is_now(t, top) && top->ino == g->ino && top->dev == g->dev &&
@@ -77,7 +91,7 @@ static void remember(const struct thread *t, const struct range *g)
 	w->added[w->n_added++ % RANGES] = *g;
 }
 
-int pagecache_on_add(struct replay *r, const struct record *rec, struct err *e)
+static int pagecache_on_add(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_page_add *ev = rec->event;
 	struct range g = { rec->ts, ev->ino, ev->index, ev->index, ev->dev, NULL };
@@ -90,7 +104,7 @@ int pagecache_on_add(struct replay *r, const struct record *rec, struct err *e)
 	g.use = watch(r, rec->tid, ev->dev, ev->ino, &t, e);
 	if (!g.use)
 		return ERR_FAIL;
-	w = t->pages;
+	w = pages_of(t)->watch;
 	g.use->added += ev->pages;
 	if (is_now(t, &w->fault) && common(&w->fault, &g)) {
 		w->fault.use->fault_misses++;
@@ -103,7 +117,7 @@ int pagecache_on_add(struct replay *r, const struct record *rec, struct err *e)
 	return 0;
 }
 
-int pagecache_on_remove(struct replay *r, const struct record *rec, struct err *e)
+static int pagecache_on_remove(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_page_remove *ev = rec->event;
 	struct page_use *u;
@@ -120,7 +134,7 @@ int pagecache_on_remove(struct replay *r, const struct record *rec, struct err *
 
 static void on_lookup(struct thread *t, const struct range *g)
 {
-	struct page_watch *w = t->pages;
+	struct page_watch *w = pages_of(t)->watch;
 	struct page_use *u = g->use;
 	u64 missed = 0;
 	u32 i;
@@ -141,7 +155,7 @@ static void on_lookup(struct thread *t, const struct range *g)
 
 static void on_fault(struct thread *t, const struct range *g)
 {
-	struct page_watch *w = t->pages;
+	struct page_watch *w = pages_of(t)->watch;
 
 	/* what could not be mapped from around it is the same fault */
 	if (!is_now(t, &w->map) || !common(&w->map, g))
@@ -150,7 +164,7 @@ static void on_fault(struct thread *t, const struct range *g)
 	w->fault = *g;
 }
 
-int pagecache_on_get(struct replay *r, const struct record *rec, struct err *e)
+static int pagecache_on_get(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_page_get *ev = rec->event;
 	struct range g = { rec->ts, ev->ino, ev->first, ev->last, ev->dev, NULL };
@@ -167,40 +181,62 @@ int pagecache_on_get(struct replay *r, const struct record *rec, struct err *e)
 		on_fault(t, &g);
 	} else if (ev->how == HOW_MAP) {
 		g.use->faults++;
-		t->pages->map = g;
+		pages_of(t)->watch->map = g;
 	}
 	return 0;
 }
 
-int pagecache_finish(struct replay *r, struct err *e)
+static int pagecache_finish(struct replay *r, struct err *e)
 {
 	struct inode_use **list;
 	size_t n, i;
-	s64 *row;
+	struct row_page_use *row;
 
-	list = inode_uses_sorted(&r->page_uses, &n, e);
+	list = inode_uses_sorted(r->own[TRACK_pagecache], &n, e);
 	if (!list)
 		return ERR_FAIL;
 	for (i = 0; i < n; i++) {
 		const struct page_use *u = (struct page_use *)list[i];
 
-		row = bulk_row(r->bulk, TABLE_page_use);
-		row[0] = u->of.pid;
-		row[1] = u->of.dev;
-		row[2] = u->of.ino & INT64_MAX;
-		row[3] = u->lookups;
-		row[4] = u->pages & INT64_MAX;
-		row[5] = (u->missed < u->pages ? u->missed : u->pages) & INT64_MAX;
-		row[6] = u->faults;
-		row[7] = u->fault_misses;
-		row[8] = u->added & INT64_MAX;
-		row[9] = u->removed & INT64_MAX;
+		row = bulk_add(r->bulk, page_use);
+		row->pid = u->of.pid;
+		row->dev = u->of.dev;
+		row->ino = u->of.ino & INT64_MAX;
+		row->lookups = u->lookups;
+		row->pages = u->pages & INT64_MAX;
+		row->missed = (u->missed < u->pages ? u->missed : u->pages) & INT64_MAX;
+		row->faults = u->faults;
+		row->fault_misses = u->fault_misses;
+		row->added = u->added & INT64_MAX;
+		row->removed = u->removed & INT64_MAX;
 	}
 	free(list);
 	return 0;
 }
 
-void pagecache_free(struct replay *r)
+static void pagecache_free(void *own)
 {
-	inode_uses_free(&r->page_uses);
+	inode_uses_free(own);
 }
+
+static void pagecache_thread_free(void *own)
+{
+	free(((struct pages *)own)->watch);
+}
+
+static const struct handler handlers[] = {
+	{ EV_page_add, false, pagecache_on_add },
+	{ EV_page_remove, false, pagecache_on_remove },
+	{ EV_page_get, false, pagecache_on_get },
+	{ 0 },
+};
+
+const struct tracker track_pagecache = {
+	.name = "pagecache",
+	.handlers = handlers,
+	.of_replay = sizeof(struct idmap), /* struct page_use by process and inode */
+	.of_thread = sizeof(struct pages),
+	.finish = pagecache_finish,
+	.thread_free = pagecache_thread_free,
+	.free = pagecache_free,
+};

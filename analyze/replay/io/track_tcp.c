@@ -9,7 +9,7 @@
  * taken off where the states tell that they were counted. A socket that was open before the
  * recording does not tell who opened it: the SYN of its own stays in.
  */
-#include "analyze/replay/track.h"
+#include "descriptors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,16 @@ struct connection {
 	bool connects, accepts;
 };
 
+struct connections {
+	struct idmap of;	/* socket -> struct connection */
+	struct idmap accepting; /* addresses -> connection that nobody has accepted yet */
+};
+
+static struct connections *own(const struct replay *r)
+{
+	return r->own[TRACK_tcp];
+}
+
 /* One number for both ends. Two connections that share it by chance would only swap a wait. */
 static u64 addresses_of(u16 sport, u16 dport, const u8 *saddr, const u8 *daddr)
 {
@@ -54,8 +64,8 @@ static u64 addresses_of(u16 sport, u16 dport, const u8 *saddr, const u8 *daddr)
 /* It is accepted, closed, or the recording ends. */
 static void no_longer_accepting(struct replay *r, const struct connection *c)
 {
-	if (idmap_get(&r->accepting, c->addresses) == c)
-		idmap_take(&r->accepting, c->addresses);
+	if (idmap_get(&own(r)->accepting, c->addresses) == c)
+		idmap_take(&own(r)->accepting, c->addresses);
 }
 
 /* Bytes of a count that holds so many flags. */
@@ -72,31 +82,30 @@ static int connection_end(struct replay *r, struct connection *c, u64 end, struc
 	no_longer_accepting(r, c);
 	address_text(local, c->family, c->saddr, c->sport);
 	address_text(remote, c->family, c->daddr, c->dport);
-	ret = db_run(r->db, e,
-		     "INSERT INTO connection VALUES(?,nullif(?,-1),nullif(?,0),?,?,?,nullif(?,-1),"
-		     "nullif(?,-1),?,?,?,?,?)",
-		     "iiisssiiiiiii", c->syn || c->accepts ? replay_time(r, c->first) : (s64)0,
-		     end ? replay_time(r, end) : (s64)-1, (s64)c->pid,
-		     c->connects  ? "connected"
-		     : c->accepts ? "accepted"
-				  : "",
-		     local, remote,
-		     c->syn && c->established ? (s64)elapsed(c->syn, c->established) : (s64)-1,
-		     c->accepts && c->established && c->accepted
-			     ? (s64)elapsed(c->established, c->accepted)
-			     : (s64)-1,
-		     (s64)(c->syn && end && !c->established),
-		     without(c->sent, c->connects + c->fin_sent),
-		     without(c->received, c->fin_received),
-		     (s64)(c->retransmits > c->told ? c->retransmits : c->told),
-		     (s64)(c->srtt & INT64_MAX));
+	ret = row_put(
+		r->db, connection, e, .ts = c->syn || c->accepts ? replay_time(r, c->first) : 0,
+		.end = end ? replay_time(r, end) : BULK_NULL, .pid = c->pid ? c->pid : BULK_NULL,
+		.role = c->connects  ? "connected"
+			: c->accepts ? "accepted"
+				     : "",
+		.local = local, .remote = remote,
+		.handshake =
+			c->syn && c->established ? (s64)elapsed(c->syn, c->established) : BULK_NULL,
+		.backlog = c->accepts && c->established && c->accepted
+				   ? (s64)elapsed(c->established, c->accepted)
+				   : BULK_NULL,
+		.failed = c->syn && end && !c->established,
+		.sent = without(c->sent, c->connects + c->fin_sent),
+		.received = without(c->received, c->fin_received),
+		.retransmits = c->retransmits > c->told ? c->retransmits : c->told,
+		.srtt = c->srtt & INT64_MAX);
 	free(c);
 	return ret;
 }
 
 static struct connection *connection_of(struct replay *r, u64 sock, u64 ts, struct err *e)
 {
-	struct connection *c = idmap_get(&r->connections, sock);
+	struct connection *c = idmap_get(&own(r)->of, sock);
 
 	if (c)
 		return c;
@@ -108,7 +117,7 @@ static struct connection *connection_of(struct replay *r, u64 sock, u64 ts, stru
 	c->sock = sock;
 	c->first = ts;
 	c->sent = c->received = UINT64_MAX;
-	if (idmap_put(&r->connections, sock, c, SOCKET_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->of, sock, c, SOCKET_LIMIT, e) < 0) {
 		free(c);
 		return NULL;
 	}
@@ -165,10 +174,10 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 	if (!c->accepts)
 		return 0;
 	c->addresses = addresses_of(c->sport, c->dport, c->saddr, c->daddr);
-	return idmap_put(&r->accepting, c->addresses, c, SOCKET_LIMIT, e);
+	return idmap_put(&own(r)->accepting, c->addresses, c, SOCKET_LIMIT, e);
 }
 
-int tcp_on_state(struct replay *r, const struct record *rec, struct err *e)
+static int tcp_on_state(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_tcp_state *ev = rec->event;
 	struct connection *c;
@@ -180,11 +189,12 @@ int tcp_on_state(struct replay *r, const struct record *rec, struct err *e)
 		return ERR_FAIL;
 	if (ev->to != TCP_CLOSE)
 		return 0;
-	idmap_take(&r->connections, ev->sock);
+	idmap_take(&own(r)->of, ev->sock);
 	return connection_end(r, c, rec->ts, e);
 }
 
-int tcp_on_fd(struct replay *r, const struct record *rec, struct err *e)
+/* A descriptor was made: is it a connection that was waiting to be accepted? */
+static int tcp_on_fd(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_fd *ev = rec->event;
 	struct connection *c;
@@ -192,7 +202,7 @@ int tcp_on_fd(struct replay *r, const struct record *rec, struct err *e)
 	(void)e;
 	if (ev->role != ROLE_ACCEPTED || rec->stream == STREAM_RECORDER)
 		return 0;
-	c = idmap_get(&r->accepting, addresses_of(ev->sport, ev->dport, ev->saddr, ev->daddr));
+	c = idmap_get(&own(r)->accepting, addresses_of(ev->sport, ev->dport, ev->saddr, ev->daddr));
 	if (!c)
 		return 0;
 	c->accepted = rec->ts;
@@ -201,7 +211,7 @@ int tcp_on_fd(struct replay *r, const struct record *rec, struct err *e)
 	return 0;
 }
 
-int tcp_on_retransmit(struct replay *r, const struct record *rec, struct err *e)
+static int tcp_on_retransmit(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_tcp_retransmit *ev = rec->event;
 	struct connection *c = connection_of(r, ev->sock, rec->ts, e);
@@ -228,19 +238,19 @@ static int by_sock(const void *a, const void *b)
 	return x->sock < y->sock ? -1 : x->sock > y->sock;
 }
 
-int tcp_finish(struct replay *r, struct err *e)
+static int tcp_finish(struct replay *r, struct err *e)
 {
-	struct connection **list = calloc(r->connections.n + 1, sizeof(*list)), *c;
+	struct connection **list = calloc(own(r)->of.n + 1, sizeof(*list)), *c;
 	size_t at = 0, n = 0, i;
 	int ret = 0, one;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for connections");
-	while ((c = idmap_each(&r->connections, &at)))
+	while ((c = idmap_each(&own(r)->of, &at)))
 		list[n++] = c;
 	qsort(list, n, sizeof(*list), by_sock);
-	idmap_free(&r->connections);
-	r->connections = (struct idmap){ 0 };
+	idmap_free(&own(r)->of);
+	own(r)->of = (struct idmap){ 0 };
 	for (i = 0; i < n; i++) {
 		one = connection_end(r, list[i], 0, ret == 0 ? e : NULL);
 		ret = ret < 0 ? ret : one;
@@ -249,13 +259,29 @@ int tcp_finish(struct replay *r, struct err *e)
 	return ret;
 }
 
-void tcp_free(struct replay *r)
+static void tcp_free(void *slot)
 {
+	struct connections *all = slot;
 	struct connection *c;
 	size_t at = 0;
 
-	while ((c = idmap_each(&r->connections, &at)))
+	while ((c = idmap_each(&all->of, &at)))
 		free(c);
-	idmap_free(&r->connections);
-	idmap_free(&r->accepting);
+	idmap_free(&all->of);
+	idmap_free(&all->accepting);
 }
+
+static const struct handler handlers[] = {
+	{ EV_fd, false, tcp_on_fd },
+	{ EV_tcp_state, false, tcp_on_state },
+	{ EV_tcp_retransmit, false, tcp_on_retransmit },
+	{ 0 },
+};
+
+const struct tracker track_tcp = {
+	.name = "tcp",
+	.handlers = handlers,
+	.of_replay = sizeof(struct connections),
+	.finish = tcp_finish,
+	.free = tcp_free,
+};

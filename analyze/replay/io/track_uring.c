@@ -4,7 +4,9 @@
  * kernels do not name the request: then ring and user_data name it, and of two that are alike
  * and in flight at once only the later is timed. A request may complete more than once.
  */
-#include "analyze/replay/requests/track_usage.h"
+#include "analyze/replay/latency_rows.h"
+#include "analyze/replay/tasks/threads.h"
+#include "track_files.h"
 
 #include <stdlib.h>
 
@@ -104,8 +106,14 @@ struct uring_stat {
 
 struct uring_log {
 	struct idmap requests;
+	bool seen;	    /* a request, even if only its end */
 	struct idmap stats; /* pid << 8 | opcode -> struct uring_stat */
 };
+
+static struct uring_log *own(const struct replay *r)
+{
+	return r->own[TRACK_uring];
+}
 
 /* Addresses of requests are multiples of 8: no name of the second kind is one of the first. */
 static u64 key_of(u64 request, u64 ring, u64 user_data)
@@ -123,7 +131,7 @@ static enum moves moves_of(u8 opcode)
 static struct uring_stat *stat_of(struct replay *r, u32 pid, u8 opcode, struct err *e)
 {
 	u64 id = (u64)pid << 8 | opcode;
-	struct uring_stat *s = idmap_get(&r->uring->stats, id);
+	struct uring_stat *s = idmap_get(&own(r)->stats, id);
 
 	if (s)
 		return s;
@@ -134,7 +142,7 @@ static struct uring_stat *stat_of(struct replay *r, u32 pid, u8 opcode, struct e
 	}
 	s->pid = pid;
 	s->opcode = opcode;
-	if (idmap_put(&r->uring->stats, id, s, STAT_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->stats, id, s, STAT_LIMIT, e) < 0) {
 		free(s);
 		return NULL;
 	}
@@ -143,17 +151,17 @@ static struct uring_stat *stat_of(struct replay *r, u32 pid, u8 opcode, struct e
 
 static void put_row(struct replay *r, const struct uring_request *q, u64 ts, s64 dur, s64 ret)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_uring_io);
+	struct row_uring_io *row = bulk_add(r->bulk, uring_io);
 
-	row[0] = replay_time(r, ts);
-	row[1] = dur;
-	row[2] = q->tid;
-	row[3] = q->ring & INT64_MAX;
-	row[4] = q->opcode;
-	row[5] = q->dev;
-	row[6] = q->ino & INT64_MAX;
-	row[7] = q->sq_thread;
-	row[8] = ret;
+	row->ts = replay_time(r, ts);
+	row->dur = dur;
+	row->tid = q->tid;
+	row->ring = q->ring & INT64_MAX;
+	row->opcode = q->opcode;
+	row->dev = q->dev;
+	row->ino = q->ino & INT64_MAX;
+	row->sq_thread = q->sq_thread;
+	row->ret = ret;
 }
 
 /* It was never seen to complete. */
@@ -168,30 +176,24 @@ static int never_completed(struct replay *r, const struct uring_request *q, stru
 	return 0;
 }
 
-static int make_log(struct replay *r, struct err *e)
-{
-	if (!r->uring)
-		r->uring = calloc(1, sizeof(*r->uring));
-	return r->uring ? 0 : err_set(e, ERR_FAIL, "out of memory for io_uring");
-}
-
-int uring_on_submit(struct replay *r, const struct record *rec, struct err *e)
+static int uring_on_submit(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_uring_submit *ev = rec->event;
 	u64 key = key_of(ev->request, ev->ring, ev->user_data);
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct uring_request *q;
 
-	if (!t || make_log(r, e) < 0)
+	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
-	q = idmap_get(&r->uring->requests, key);
+	own(r)->seen = true;
+	q = idmap_get(&own(r)->requests, key);
 	if (q && !q->done && never_completed(r, q, e) < 0)
 		return ERR_FAIL;
 	if (!q) {
 		q = calloc(1, sizeof(*q));
 		if (!q)
 			return err_set(e, ERR_FAIL, "out of memory for io_uring");
-		if (idmap_put(&r->uring->requests, key, q, REQUEST_LIMIT, e) < 0) {
+		if (idmap_put(&own(r)->requests, key, q, REQUEST_LIMIT, e) < 0) {
 			free(q);
 			return ERR_FAIL;
 		}
@@ -211,13 +213,13 @@ int uring_on_submit(struct replay *r, const struct record *rec, struct err *e)
 /* Its submission was not seen. */
 static void completed_unseen(struct replay *r, const struct ev_uring_complete *ev, u64 ts)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_uring_io);
+	struct row_uring_io *row = bulk_add(r->bulk, uring_io);
 
-	row[0] = replay_time(r, ts);
-	row[1] = row[2] = row[4] = row[5] = BULK_NULL;
-	row[3] = ev->ring & INT64_MAX;
-	row[6] = row[7] = 0;
-	row[8] = ev->ret;
+	row->ts = replay_time(r, ts);
+	row->dur = row->tid = row->opcode = row->dev = BULK_NULL;
+	row->ring = ev->ring & INT64_MAX;
+	row->ino = row->sq_thread = 0;
+	row->ret = ev->ret;
 }
 
 static int count_completion(struct replay *r, const struct uring_request *q, u64 ts, s64 ret,
@@ -242,18 +244,17 @@ static int count_completion(struct replay *r, const struct uring_request *q, u64
 				q->done ? 0 : elapsed(q->ts, ts), e);
 }
 
-int uring_on_complete(struct replay *r, const struct record *rec, struct err *e)
+static int uring_on_complete(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_uring_complete *ev = rec->event;
 	u64 key = key_of(ev->request, ev->ring, ev->user_data);
 	struct uring_request *q;
 
-	if (make_log(r, e) < 0)
-		return ERR_FAIL;
-	q = idmap_get(&r->uring->requests, key);
+	own(r)->seen = true;
+	q = idmap_get(&own(r)->requests, key);
 	if (!q && ev->request) { /* this kernel names it only now */
 		key = key_of(0, ev->ring, ev->user_data);
-		q = idmap_get(&r->uring->requests, key);
+		q = idmap_get(&own(r)->requests, key);
 	}
 	if (!q) {
 		completed_unseen(r, ev, rec->ts);
@@ -265,7 +266,7 @@ int uring_on_complete(struct replay *r, const struct record *rec, struct err *e)
 		ev->ret);
 	q->done = true;
 	if (key & 1) /* user_data need not be used again; memory of requests is */
-		free(idmap_take(&r->uring->requests, key));
+		free(idmap_take(&own(r)->requests, key));
 	return 0;
 }
 
@@ -281,13 +282,13 @@ static int by_time(const void *a, const void *b)
 
 static int end_open(struct replay *r, struct err *e)
 {
-	struct uring_request **list = calloc(r->uring->requests.n + 1, sizeof(*list)), *q;
+	struct uring_request **list = calloc(own(r)->requests.n + 1, sizeof(*list)), *q;
 	size_t at = 0, n = 0, i;
 	int ret = 0;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for io_uring");
-	while ((q = idmap_each(&r->uring->requests, &at)))
+	while ((q = idmap_each(&own(r)->requests, &at)))
 		if (!q->done)
 			list[n++] = q;
 	qsort(list, n, sizeof(*list), by_time);
@@ -297,45 +298,56 @@ static int end_open(struct replay *r, struct err *e)
 	return ret;
 }
 
-int uring_finish(struct replay *r, struct err *e)
+static int uring_finish(struct replay *r, struct err *e)
 {
 	const struct uring_stat *s;
+	bool used = own(r)->seen;
 	size_t at = 0, i;
 	int ret;
 
-	if (!r->uring)
-		return 0;
 	ret = end_open(r, e);
-	for (i = 0; i < OPS && ret == 0; i++)
-		ret = db_insert(r->db, TABLE_uring_op, e, "is", (s64)i, ops[i].name);
-	while (ret == 0 && (s = idmap_each(&r->uring->stats, &at))) {
-		ret = db_insert(r->db, TABLE_uring_stat, e, "iiiiiiiiii", (s64)s->pid,
-				(s64)s->opcode, (s64)s->n, (s64)s->errors, (s64)s->unfinished,
-				(s64)s->sockets, (s64)s->latency.n,
-				(s64)(s->latency.sum & INT64_MAX),
-				(s64)(s->latency.max & INT64_MAX), (s64)(s->bytes & INT64_MAX));
+	for (i = 0; used && i < OPS && ret == 0; i++)
+		ret = row_put(r->db, uring_op, e, .id = i, .name = ops[i].name);
+	while (ret == 0 && (s = idmap_each(&own(r)->stats, &at))) {
+		ret = row_put(r->db, uring_stat, e, .pid = s->pid, .opcode = s->opcode, .n = s->n,
+			      .errors = s->errors, .unfinished = s->unfinished,
+			      .sockets = s->sockets, .timed = s->latency.n,
+			      .total = s->latency.sum & INT64_MAX,
+			      .max = s->latency.max & INT64_MAX, .bytes = s->bytes & INT64_MAX);
 		if (ret == 0)
 			ret = latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
 	}
 	return ret;
 }
 
-void uring_free(struct replay *r)
+static void uring_free(void *slot)
 {
+	struct uring_log *log = slot;
 	struct uring_request *q;
 	struct uring_stat *s;
 	size_t at = 0;
 
-	if (!r->uring)
-		return;
-	while ((q = idmap_each(&r->uring->requests, &at)))
+	while ((q = idmap_each(&log->requests, &at)))
 		free(q);
 	at = 0;
-	while ((s = idmap_each(&r->uring->stats, &at))) {
+	while ((s = idmap_each(&log->stats, &at))) {
 		hist_free(&s->latency);
 		free(s);
 	}
-	idmap_free(&r->uring->requests);
-	idmap_free(&r->uring->stats);
-	free(r->uring);
+	idmap_free(&log->requests);
+	idmap_free(&log->stats);
 }
+
+static const struct handler handlers[] = {
+	{ EV_uring_submit, false, uring_on_submit },
+	{ EV_uring_complete, false, uring_on_complete },
+	{ 0 },
+};
+
+const struct tracker track_uring = {
+	.name = "uring",
+	.handlers = handlers,
+	.of_replay = sizeof(struct uring_log),
+	.finish = uring_finish,
+	.free = uring_free,
+};

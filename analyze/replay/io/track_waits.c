@@ -9,6 +9,10 @@
  * begin on, one in flight when it ended up to its end.
  */
 #include "analyze/replay/requests/track_series.h"
+#include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/tasks/track_states.h"
+#include "analyze/replay/track_loss.h"
+#include "track_epoll.h"
 
 #define AGAIN	   (-11)  /* EAGAIN, the same number on all systems that are recorded */
 #define TIMEDOUT   (-110) /* ETIMEDOUT */
@@ -20,57 +24,6 @@
  * at 100 a second, the least that a socket's timeout can be there.
  */
 #define SLEPT_LEAST 10000000
-
-enum call_class {
-	CALL_NONE,
-	CALL_READ,
-	CALL_WRITE,
-	CALL_ACCEPT,
-	CALL_CONNECT,
-	CALL_FUTEX,
-	CALL_FUTEX_WAIT,
-	CALL_FUTEX_WAKE,
-	CALL_EPOLL,	    /* timeout in ms: the fourth argument */
-	CALL_EPOLL_POINTER, /* timeout in memory */
-	CALL_POLL,	    /* timeout in ms: the third argument */
-	CALL_POLL_POINTER,
-	CALL_EPOLL_CTL,
-};
-
-static const struct {
-	const char *name;
-	enum call_class class;
-} class_names[] = {
-	{ "read", CALL_READ },
-	{ "readv", CALL_READ },
-	{ "recvfrom", CALL_READ },
-	{ "recvmsg", CALL_READ },
-	{ "recvmmsg", CALL_READ },
-	{ "splice", CALL_READ },
-	{ "preadv2", CALL_READ },
-	{ "write", CALL_WRITE },
-	{ "writev", CALL_WRITE },
-	{ "sendto", CALL_WRITE },
-	{ "sendmsg", CALL_WRITE },
-	{ "sendmmsg", CALL_WRITE },
-	{ "sendfile", CALL_WRITE },
-	{ "pwritev2", CALL_WRITE },
-	{ "vmsplice", CALL_WRITE },
-	{ "accept", CALL_ACCEPT },
-	{ "accept4", CALL_ACCEPT },
-	{ "connect", CALL_CONNECT },
-	{ "futex", CALL_FUTEX },
-	{ "futex_wait", CALL_FUTEX_WAIT },
-	{ "futex_wake", CALL_FUTEX_WAKE },
-	{ "epoll_wait", CALL_EPOLL },
-	{ "epoll_pwait", CALL_EPOLL },
-	{ "epoll_pwait2", CALL_EPOLL_POINTER },
-	{ "poll", CALL_POLL },
-	{ "ppoll", CALL_POLL_POINTER },
-	{ "select", CALL_POLL_POINTER },
-	{ "pselect6", CALL_POLL_POINTER },
-	{ "epoll_ctl", CALL_EPOLL_CTL },
-};
 
 /* What futex does, by operation; others neither wait nor wake by themselves. */
 static const u8 futex_ops[FUTEX_MASK + 1] = {
@@ -85,24 +38,6 @@ static const u8 futex_ops[FUTEX_MASK + 1] = {
 	[4] = CALL_FUTEX_WAKE,	/* CMP_REQUEUE */
 	[5] = CALL_FUTEX_WAKE,	/* WAKE_OP */
 };
-
-int waits_start(struct replay *r, struct err *e)
-{
-	const struct syscall_desc *d;
-	size_t i;
-
-	for (i = 0; i < sizeof(class_names) / sizeof(class_names[0]); i++) {
-		d = syscall_by_name(class_names[i].name);
-		if (!d)
-			return err_set(e, ERR_FAIL, "no system call is called %s",
-				       class_names[i].name);
-		if (d->x86_64 >= 0)
-			r->classes[0][d->x86_64] = class_names[i].class;
-		if (d->aarch64 >= 0)
-			r->classes[1][d->aarch64] = class_names[i].class;
-	}
-	return 0;
-}
 
 /* One call: whose, from when to when, and whether it counts as a wait. */
 struct waiting {
@@ -121,12 +56,13 @@ struct waiting {
 static bool slept(const struct replay *r, const struct waiting *w)
 {
 	const struct thread *t = w->thread;
+	const struct sleeping *s = sleeping_of(t);
 	u32 i;
 
-	for (i = 0; i < t->n_waits; i++)
-		if (t->waits[i].start >= w->from && !t->waits[i].blocked)
+	for (i = 0; i < s->n_waits; i++)
+		if (s->waits[i].start >= w->from && !s->waits[i].blocked)
 			return true;
-	if (t->tracked && r->groups & 1u << GROUP_sched &&
+	if (t->tracked && has_group(r, GROUP_sched) &&
 	    !(r->n_losses && loss_overlaps(r, w->from, w->to)))
 		return false;
 	return w->to - w->from >= SLEPT_LEAST;
@@ -166,7 +102,8 @@ static void on_futex(struct replay *r, struct waiting *w, enum call_class class)
 
 	if (class == CALL_FUTEX)
 		class = futex_ops[w->v->arg[1] & FUTEX_MASK];
-	if (class == CALL_NONE || (class == CALL_FUTEX_WAKE && w->v->ret <= 0))
+	if (class == CALL_NONE || class == CALL_FUTEX_WAITV ||
+	    (class == CALL_FUTEX_WAKE && w->v->ret <= 0))
 		return;
 	resource = series_resource(r, RESOURCE_FUTEX, w->thread->process->pid, 0, w->v->arg[0]);
 	if (class == CALL_FUTEX_WAKE) {
@@ -185,7 +122,7 @@ static bool timeout_is_zero(const struct replay *r, const struct waiting *w, enu
 		return (u32)w->v->arg[3] == 0;
 	if (class == CALL_POLL)
 		return (u32)w->v->arg[2] == 0;
-	return w->over && w->v->ret == 0 && w->thread->tracked && r->groups & 1u << GROUP_sched &&
+	return w->over && w->v->ret == 0 && w->thread->tracked && has_group(r, GROUP_sched) &&
 	       !slept(r, w);
 }
 
@@ -233,18 +170,17 @@ static int dispatch(struct replay *r, struct waiting *w, enum call_class class, 
 {
 	if (class <= CALL_CONNECT)
 		on_descriptor(r, w, class);
-	else if (class <= CALL_FUTEX_WAKE)
+	else if (class <= CALL_FUTEX_WAITV)
 		on_futex(r, w, class);
 	else
 		return class == CALL_EPOLL_CTL ? on_epoll_ctl(r, w, e) : on_poll(r, w, class, e);
 	return 0;
 }
 
-int waits_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int waits_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	int abi = abi_table(v->abi, v->nr);
-	enum call_class class = abi < 0 ? CALL_NONE : r->classes[abi][v->nr];
+	enum call_class class = v->desc->class;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct waiting w = { t, v, elapsed(v->dur, v->ts), v->ts, .over = true };
 
@@ -256,8 +192,18 @@ int waits_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 	}
 	/* its first call, and no entry: the thread was in it when the recording began */
 	if (v->flags & SYSCALL_NO_ENTRY)
-		w.from = t->called || t->start || loss_overlaps(r, r->begin, v->ts) ? w.to
-										    : r->begin;
-	t->called = true;
+		w.from = t->returned || t->start || loss_overlaps(r, r->begin, v->ts) ? w.to
+										      : r->begin;
 	return class == CALL_NONE ? 0 : dispatch(r, &w, class, e);
 }
+
+static const struct handler handlers[] = {
+	{ EV_syscall, false, waits_on_syscall },
+	{ EV_syscall_args, false, waits_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_waits = {
+	.name = "waits",
+	.handlers = handlers,
+};

@@ -41,8 +41,5 @@ u32 server_id(const struct server *s);
 void server_note(struct replay *r, struct server *s, int way, u64 ts);
 /* A turn got its first answer, after server_note of that. */
 void server_turn(struct server *s);
-/* After all services are written and have their names. */
-int servers_finish(struct replay *r, struct err *e);
-void servers_free(struct replay *r);
 
 #endif

@@ -5,7 +5,13 @@
  * exceptions) are found. A call's wall time is split by the thread's clocks at both
  * ends; both are in user mode, where all sleeps before are settled.
  */
-#include "track_series.h"
+#include "track_calls.h"
+
+#include "analyze/replay/latency_rows.h"
+#include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/tasks/track_states.h"
+#include "analyze/replay/track_loss.h"
+#include "track_services.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +29,43 @@ struct call_stat {
 	struct hist states[N_STATES];
 };
 
+/* A probed call that has not returned. */
+struct frame {
+	u64 ts;
+	u64 sp;
+	u32 site;
+	u32 n_args;
+	bool nested; /* below so many open calls that the kernel gives no return probe */
+	u64 args[SITE_ARGS_MAX];
+	u64 children;	     /* wall time of probed calls made from it */
+	u64 clock[N_STATES]; /* the thread's clocks at entry */
+	u64 inner[N_STATES]; /* time in each state of probed calls made from it */
+};
+
+/* Of one thread. */
+struct call_stack {
+	struct frame *frames;
+	u32 n, cap;
+};
+
+struct calls {
+	struct idmap stats;
+	u32 n_frames; /* open probed calls of all threads */
+};
+
+static struct calls *own(const struct replay *r)
+{
+	return r->own[TRACK_calls];
+}
+
+static struct call_stack *stack_of(const struct thread *t)
+{
+	return t->own[TRACK_calls];
+}
+
 static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
 {
-	struct call_stat *s = idmap_get(&r->call_stats, site);
+	struct call_stat *s = idmap_get(&own(r)->stats, site);
 
 	if (s)
 		return s;
@@ -35,7 +75,7 @@ static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
 		return NULL;
 	}
 	s->site = site;
-	if (idmap_put(&r->call_stats, site, s, STAT_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->stats, site, s, STAT_LIMIT, e) < 0) {
 		free(s);
 		return NULL;
 	}
@@ -45,45 +85,47 @@ static struct call_stat *stat_of(struct replay *r, u32 site, struct err *e)
 /* Forgets the oldest or newest n frames: their returns will not come. */
 static int abandon(struct replay *r, struct thread *t, u32 from, u32 n, struct err *e)
 {
+	struct call_stack *all = stack_of(t);
 	struct call_stat *s;
 	u32 i;
 
 	for (i = from; i < from + n; i++) {
-		s = stat_of(r, t->frames[i].site, e);
+		s = stat_of(r, all->frames[i].site, e);
 		if (!s)
 			return ERR_FAIL;
-		if (t->frames[i].nested)
+		if (all->frames[i].nested)
 			s->nested++;
 		else
 			s->abandoned++;
 	}
-	memmove(t->frames + from, t->frames + from + n,
-		(t->n_frames - from - n) * sizeof(*t->frames));
-	t->n_frames -= n;
-	r->n_frames -= n;
+	memmove(all->frames + from, all->frames + from + n,
+		(all->n - from - n) * sizeof(*all->frames));
+	all->n -= n;
+	own(r)->n_frames -= n;
 	return 0;
 }
 
 static int room_for_frame(struct replay *r, struct thread *t, struct err *e)
 {
-	u32 cap = t->cap_frames ? 2 * t->cap_frames : 8;
+	struct call_stack *all = stack_of(t);
+	u32 cap = all->cap ? 2 * all->cap : 8;
 	struct frame *grown;
 
 	/* those that the kernel gave no return go first */
-	if (t->n_frames == FRAME_LIMIT && t->frames[RETURNS_OPEN].nested)
+	if (all->n == FRAME_LIMIT && all->frames[RETURNS_OPEN].nested)
 		return abandon(r, t, RETURNS_OPEN, FRAME_LIMIT / 2, e);
-	if (t->n_frames == FRAME_LIMIT || (r->n_frames >= FRAME_TOTAL && t->n_frames > 1))
-		return abandon(r, t, 0, t->n_frames / 2, e);
-	if (r->n_frames >= FRAME_TOTAL)
+	if (all->n == FRAME_LIMIT || (own(r)->n_frames >= FRAME_TOTAL && all->n > 1))
+		return abandon(r, t, 0, all->n / 2, e);
+	if (own(r)->n_frames >= FRAME_TOTAL)
 		return err_set(e, ERR_DAMAGED, "the recording claims more than %d open calls",
 			       FRAME_TOTAL);
-	if (t->n_frames < t->cap_frames)
+	if (all->n < all->cap)
 		return 0;
-	grown = realloc(t->frames, cap * sizeof(*grown));
+	grown = realloc(all->frames, cap * sizeof(*grown));
 	if (!grown)
 		return err_set(e, ERR_FAIL, "out of memory for calls");
-	t->frames = grown;
-	t->cap_frames = cap;
+	all->frames = grown;
+	all->cap = cap;
 	return 0;
 }
 
@@ -97,28 +139,36 @@ int calls_entries_only(struct replay *r, u32 site, struct err *e)
 	return 0;
 }
 
-static void args_to_row(s64 *row, const struct frame *f)
+static s64 argument(const struct frame *f, u32 i)
 {
-	u32 i;
+	return i < f->n_args ? (s64)f->args[i] : BULK_NULL;
+}
 
-	for (i = 0; i < SITE_ARGS_MAX; i++)
-		row[8 + N_STATES + i] = i < f->n_args ? (s64)f->args[i] : BULK_NULL;
+/* spent NULL: where the time went is not known. */
+static void end_row(struct row_call *row, const struct frame *f, const u64 *spent)
+{
+#define STATE(id, name, ...) row->name = spent ? (s64)(spent[id] & INT64_MAX) : BULK_NULL;
+#include "analyze/store/waits.def"
+#undef STATE
+	_Static_assert(SITE_ARGS_MAX == 4, "a column each");
+	row->arg0 = argument(f, 0);
+	row->arg1 = argument(f, 1);
+	row->arg2 = argument(f, 2);
+	row->arg3 = argument(f, 3);
 }
 
 /* A call whose return is not recorded is a row at once, without times. */
 static int entry_row(struct replay *r, const struct thread *t, const struct frame *f, struct err *e)
 {
-	s64 *row = bulk_row(r->bulk, TABLE_call);
-	int i;
+	struct row_call *row = bulk_add(r->bulk, call);
 
-	for (i = 0; i < 8 + N_STATES; i++)
-		row[i] = BULK_NULL;
-	row[0] = replay_time(r, f->ts);
-	row[2] = t->tid;
-	row[3] = f->site;
-	row[4] = t->n_frames;
-	row[7] = 0;
-	args_to_row(row, f);
+	row->ts = replay_time(r, f->ts);
+	row->dur = row->exclusive = row->value = BULK_NULL;
+	row->tid = t->tid;
+	row->site = f->site;
+	row->depth = stack_of(t)->n;
+	row->lossy = 0;
+	end_row(row, f, NULL);
 	return services_on_call(r, t->process, f->site, f->ts, UINT64_MAX, e);
 }
 
@@ -130,21 +180,21 @@ static int enter(struct replay *r, const struct record *rec, struct frame *f, st
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
 	f->ts = rec->ts;
-	s = idmap_get(&r->call_stats, f->site);
+	s = idmap_get(&own(r)->stats, f->site);
 	if (s && s->entries_only) {
 		s->entries++;
 		return entry_row(r, t, f, e);
 	}
 	if (states_settle(r, t, NULL, e) < 0 || room_for_frame(r, t, e) < 0)
 		return ERR_FAIL;
-	f->nested = t->n_frames >= RETURNS_OPEN;
 	memcpy(f->clock, t->clock, sizeof(f->clock));
-	t->frames[t->n_frames++] = *f;
-	r->n_frames++;
+	f->nested = stack_of(t)->n >= RETURNS_OPEN;
+	stack_of(t)->frames[stack_of(t)->n++] = *f;
+	own(r)->n_frames++;
 	return 0;
 }
 
-int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
+static int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_call *ev = rec->event;
 	struct frame f = { .sp = ev->sp, .site = ev->site };
@@ -152,7 +202,7 @@ int calls_on_call(struct replay *r, const struct record *rec, struct err *e)
 	return enter(r, rec, &f, e);
 }
 
-int calls_on_call_args(struct replay *r, const struct record *rec, struct err *e)
+static int calls_on_call_args(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_call_args *ev = rec->event;
 	struct frame f = {
@@ -177,7 +227,7 @@ static bool split_call(const struct replay *r, const struct thread *t, const str
 		off += spent[i];
 	}
 	spent[STATE_run] = elapsed(off, wall);
-	return t->tracked && r->groups & 1u << GROUP_sched;
+	return t->tracked && has_group(r, GROUP_sched);
 }
 
 static void call_row(struct replay *r, const struct thread *t, const struct frame *f,
@@ -185,25 +235,22 @@ static void call_row(struct replay *r, const struct thread *t, const struct fram
 {
 	const struct ev_return *ev = rec->event;
 	u64 wall = elapsed(f->ts, rec->ts);
-	s64 *row = bulk_row(r->bulk, TABLE_call);
-	int i;
+	struct row_call *row = bulk_add(r->bulk, call);
 
-	row[0] = replay_time(r, f->ts);
-	row[1] = wall;
-	row[2] = t->tid;
-	row[3] = f->site;
-	row[4] = t->n_frames;
-	row[5] = elapsed(f->children, wall);
-	row[6] = (s64)ev->value;
-	row[7] = lossy;
-	for (i = 0; i < N_STATES; i++)
-		row[8 + i] = spent ? (s64)(spent[i] & INT64_MAX) : BULK_NULL;
-	args_to_row(row, f);
+	row->ts = replay_time(r, f->ts);
+	row->dur = wall;
+	row->tid = t->tid;
+	row->site = f->site;
+	row->depth = stack_of(t)->n;
+	row->exclusive = elapsed(f->children, wall);
+	row->value = (s64)ev->value;
+	row->lossy = lossy;
+	end_row(row, f, spent);
 }
 
 /* The sums of its function; spent NULL: where the time went is not known. */
-static void count_call(struct call_stat *s, const struct thread *t, const struct frame *f, u64 wall,
-		       const u64 *spent)
+static void count_call(struct call_stat *s, const struct call_stack *all, const struct frame *f,
+		       u64 wall, const u64 *spent)
 {
 	u32 k;
 	int i;
@@ -211,8 +258,8 @@ static void count_call(struct call_stat *s, const struct thread *t, const struct
 	s->n++;
 	s->total += wall;
 	s->exclusive += elapsed(f->children, wall);
-	for (k = t->n_frames; k > 0; k--)
-		if (t->frames[k - 1].site == f->site) {
+	for (k = all->n; k > 0; k--)
+		if (all->frames[k - 1].site == f->site) {
 			s->recursive++;
 			break;
 		}
@@ -231,14 +278,15 @@ static void end_call(struct replay *r, struct thread *t, const struct frame *f,
 {
 	u64 wall = elapsed(f->ts, rec->ts), spent[N_STATES];
 	bool split = split_call(r, t, f, wall, spent), lossy = loss_overlaps(r, f->ts, rec->ts);
-	struct frame *caller = t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
+	struct call_stack *all = stack_of(t);
+	struct frame *caller = all->n ? &all->frames[all->n - 1] : NULL;
 	int i;
 
 	call_row(r, t, f, rec, lossy, split ? spent : NULL);
 	if (lossy || (split && spent[STATE_unknown]))
 		s->apart++;
 	else
-		count_call(s, t, f, wall, split ? spent : NULL);
+		count_call(s, stack_of(t), f, wall, split ? spent : NULL);
 	if (!caller)
 		return;
 	caller->children += wall;
@@ -246,52 +294,63 @@ static void end_call(struct replay *r, struct thread *t, const struct frame *f,
 		caller->inner[i] += spent[i];
 }
 
-int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
+static int calls_on_return(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_return *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct call_stat *s = t ? stat_of(r, ev->site, e) : NULL;
+	struct call_stack *all;
 	struct frame f;
 	u32 i;
 
 	if (!s)
 		return rec->tid ? ERR_FAIL : 0;
-	for (i = t->n_frames; i > 0; i--)
-		if (t->frames[i - 1].sp == ev->sp && t->frames[i - 1].site == ev->site)
+	all = stack_of(t);
+	for (i = all->n; i > 0; i--)
+		if (all->frames[i - 1].sp == ev->sp && all->frames[i - 1].site == ev->site)
 			break;
 	if (i == 0) {
 		s->unmatched++;
 		return 0;
 	}
-	if (states_settle(r, t, NULL, e) < 0 || abandon(r, t, i, t->n_frames - i, e) < 0)
+	if (states_settle(r, t, NULL, e) < 0 || abandon(r, t, i, all->n - i, e) < 0)
 		return ERR_FAIL;
-	f = t->frames[--t->n_frames];
-	r->n_frames--;
+	f = all->frames[--all->n];
+	own(r)->n_frames--;
 	end_call(r, t, &f, rec, s);
 	return services_on_call(r, t->process, ev->site, rec->ts, elapsed(f.ts, rec->ts), e);
 }
 
-int calls_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
+/* The thread ends: what is open is counted. */
+static int calls_thread_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 {
+	struct call_stack *all = stack_of(t);
 	struct call_stat *s;
 	u64 age;
 	u32 i;
 
-	for (i = 0; i < t->n_frames; i++) {
-		s = stat_of(r, t->frames[i].site, e);
+	for (i = 0; i < all->n; i++) {
+		s = stat_of(r, all->frames[i].site, e);
 		if (!s)
 			return ERR_FAIL;
-		if (t->frames[i].nested) {
+		if (all->frames[i].nested) {
 			s->nested++;
 			continue;
 		}
-		age = elapsed(t->frames[i].ts, ts);
+		age = elapsed(all->frames[i].ts, ts);
 		s->open++;
 		s->oldest = age > s->oldest ? age : s->oldest;
 	}
-	r->n_frames -= t->n_frames;
-	t->n_frames = 0;
+	own(r)->n_frames -= all->n;
+	all->n = 0;
 	return 0;
+}
+
+static int calls_on_exec(struct replay *r, const struct record *rec, struct err *e)
+{
+	struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
+
+	return t ? calls_thread_end(r, t, rec->ts, e) : 0;
 }
 
 static int by_site(const void *a, const void *b)
@@ -312,13 +371,13 @@ static int state_rows(struct replay *r, const struct call_stat *s, struct err *e
 		h = &s->states[i];
 		if (!h->n)
 			continue;
-		ret = db_insert(r->db, TABLE_call_state, e, "iiiiii", (s64)s->site, (s64)i,
-				(s64)h->n, (s64)(h->sum & INT64_MAX),
-				(s64)(elapsed(s->inner[i], h->sum) & INT64_MAX),
-				(s64)(h->max & INT64_MAX));
+		ret = row_put(r->db, call_state, e, .site = s->site, .state = i, .n = h->n,
+			      .total = h->sum & INT64_MAX,
+			      .exclusive = elapsed(s->inner[i], h->sum) & INT64_MAX,
+			      .longest = h->max & INT64_MAX);
 		if (ret == 0 && s->n > h->n)
-			ret = db_insert(r->db, TABLE_latency, e, "siiiii", "call_state",
-					(s64)s->site, (s64)i, (s64)0, (s64)1, (s64)(s->n - h->n));
+			ret = row_put(r->db, latency, e, .kind = "call_state", .subject = s->site,
+				      .item = i, .low = 0, .high = 1, .n = s->n - h->n);
 		if (ret == 0)
 			ret = latency_rows(r, "call_state", s->site, i, h, e);
 	}
@@ -330,28 +389,29 @@ static int stat_rows(struct replay *r, const struct call_stat *s, struct err *e)
 	int ret = 0;
 
 	if (s->open || s->unmatched || s->abandoned || s->nested)
-		ret = db_insert(r->db, TABLE_call_defect, e, "iiiiii", (s64)s->site, (s64)s->open,
-				(s64)s->unmatched, (s64)s->abandoned, (s64)(s->oldest & INT64_MAX),
-				(s64)s->nested);
+		ret = row_put(r->db, call_defect, e, .site = s->site, .open = s->open,
+			      .unmatched = s->unmatched, .abandoned = s->abandoned,
+			      .oldest = s->oldest & INT64_MAX, .nested = s->nested);
 	if (ret == 0)
-		ret = db_insert(r->db, TABLE_call_stat, e, "iiiiiiiii", (s64)s->site, (s64)s->n,
-				(s64)s->apart, (s64)s->recursive, (s64)(s->total & INT64_MAX),
-				(s64)(s->exclusive & INT64_MAX), (s64)(s->latency.max & INT64_MAX),
-				(s64)s->split, (s64)s->entries);
+		ret = row_put(r->db, call_stat, e, .site = s->site, .n = s->n, .apart = s->apart,
+			      .recursive = s->recursive, .total = s->total & INT64_MAX,
+			      .exclusive = s->exclusive & INT64_MAX,
+			      .longest = s->latency.max & INT64_MAX, .split = s->split,
+			      .entries = s->entries);
 	if (ret == 0)
 		ret = latency_rows(r, "call", 0, s->site, &s->latency, e);
 	return ret < 0 ? ret : state_rows(r, s, e);
 }
 
-int calls_finish(struct replay *r, struct err *e)
+static int calls_finish(struct replay *r, struct err *e)
 {
-	struct call_stat **list = calloc(r->call_stats.n + 1, sizeof(*list)), *s;
+	struct call_stat **list = calloc(own(r)->stats.n + 1, sizeof(*list)), *s;
 	size_t at = 0, n = 0, i;
 	int ret = 0;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for calls");
-	while ((s = idmap_each(&r->call_stats, &at)))
+	while ((s = idmap_each(&own(r)->stats, &at)))
 		list[n++] = s;
 	qsort(list, n, sizeof(*list), by_site);
 	for (i = 0; i < n && ret == 0; i++)
@@ -360,17 +420,42 @@ int calls_finish(struct replay *r, struct err *e)
 	return ret;
 }
 
-void calls_free(struct replay *r)
+static void calls_free(void *slot)
 {
+	struct calls *all = slot;
 	struct call_stat *s;
 	size_t at = 0;
 	int i;
 
-	while ((s = idmap_each(&r->call_stats, &at))) {
+	while ((s = idmap_each(&all->stats, &at))) {
 		hist_free(&s->latency);
 		for (i = 0; i < N_STATES; i++)
 			hist_free(&s->states[i]);
 		free(s);
 	}
-	idmap_free(&r->call_stats);
+	idmap_free(&all->stats);
 }
+
+static void calls_thread_free(void *own)
+{
+	free(((struct call_stack *)own)->frames);
+}
+
+static const struct handler handlers[] = {
+	{ EV_exec, false, calls_on_exec },
+	{ EV_call, false, calls_on_call },
+	{ EV_call_args, false, calls_on_call_args },
+	{ EV_return, false, calls_on_return },
+	{ 0 },
+};
+
+const struct tracker track_calls = {
+	.name = "calls",
+	.handlers = handlers,
+	.of_replay = sizeof(struct calls),
+	.of_thread = sizeof(struct call_stack),
+	.thread_end = calls_thread_end,
+	.finish = calls_finish,
+	.thread_free = calls_thread_free,
+	.free = calls_free,
+};

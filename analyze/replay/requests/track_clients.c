@@ -10,7 +10,10 @@
  */
 #include "track_clients.h"
 
-#include "track_series.h"
+#include "analyze/replay/latency_rows.h"
+#include "analyze/replay/tasks/track_states.h"
+#include "analyze/replay/track_loss.h"
+#include "track_services.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +34,22 @@ struct client {
 	u64 recv_bytes, send_bytes; /* in turns */
 	struct hist latency;	    /* of turns without loss, the wait before them included */
 };
+
+/* What a thread does. */
+struct serving {
+	struct client *client; /* for whom it works; NULL: nobody */
+	u64 cpu, since;	       /* clock of CPU time, and when it began to */
+};
+
+static struct idmap *own(const struct replay *r)
+{
+	return r->own[TRACK_clients];
+}
+
+static struct serving *serving_of(const struct thread *t)
+{
+	return t->own[TRACK_clients];
+}
 
 u32 client_id(const struct client *c)
 {
@@ -54,19 +73,19 @@ static int client_of(struct replay *r, struct client **ret, u32 service, u16 fam
 {
 	u64 key = key_of(service, family, address);
 	size_t limit = family == FAMILY_REST ? 2 * CLIENT_LIMIT : CLIENT_LIMIT;
-	struct client *c = idmap_get(&r->clients, key);
+	struct client *c = idmap_get(own(r), key);
 
 	*ret = c;
-	if (c || r->clients.n >= limit)
+	if (c || own(r)->n >= limit)
 		return 0;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return err_set(e, ERR_FAIL, "out of memory for clients");
-	if (idmap_put(&r->clients, key, c, limit, e) < 0) {
+	if (idmap_put(own(r), key, c, limit, e) < 0) {
 		free(c);
 		return ERR_FAIL;
 	}
-	c->id = r->clients.n;
+	c->id = own(r)->n;
 	c->service = service;
 	c->family = family;
 	memcpy(c->address, address, sizeof(c->address));
@@ -99,7 +118,7 @@ int clients_of_file(struct replay *r, struct file *f, struct err *e)
 /* The thread's CPU time since it began to work for its client, up to now; 0: not known. */
 static u64 spent(const struct replay *r, const struct thread *t, u64 now)
 {
-	const struct serving *s = &t->serving;
+	const struct serving *s = serving_of(t);
 	u64 cpu = t->clock[STATE_run] + elapsed(t->since, now);
 
 	if (!t->tracked || !t->seen || t->state != STATE_run || !s->since)
@@ -111,33 +130,35 @@ static u64 spent(const struct replay *r, const struct thread *t, u64 now)
 
 static void work_for(struct thread *t, struct client *c, u64 now)
 {
-	t->serving = (struct serving){ c, t->clock[STATE_run] + elapsed(t->since, now), now };
+	*serving_of(t) = (struct serving){ c, t->clock[STATE_run] + elapsed(t->since, now), now };
 }
 
 void clients_served(const struct replay *r, struct thread *t, struct client *c,
 		    const struct call_view *v, bool send)
 {
-	u64 all = spent(r, t, v->ts), own = all < v->dur ? all : v->dur;
+	u64 all = spent(r, t, v->ts), inside = all < v->dur ? all : v->dur;
+	struct client *before = serving_of(t)->client;
 
-	if (t->serving.client)
-		t->serving.client->cpu += all - own;
+	if (before)
+		before->cpu += all - inside;
 	if (c)
-		c->cpu += own;
-	work_for(t, send && t->serving.client ? t->serving.client : c, v->ts);
+		c->cpu += inside;
+	work_for(t, send && before ? before : c, v->ts);
 }
 
 void clients_polled(const struct replay *r, struct thread *t, const struct call_view *v)
 {
-	bool slept = t->sleep.end && t->sleep.end >= elapsed(v->dur, v->ts);
-	u64 all;
+	u64 end = sleeping_of(t)->sleep.end, all;
+	bool slept = end && end >= elapsed(v->dur, v->ts);
+	struct client *c = serving_of(t)->client;
 
-	if (!t->serving.client)
+	if (!c)
 		return;
 	all = spent(r, t, v->ts);
 	/* a poll that slept ran for a small part of its duration only */
 	if (!slept)
 		all -= all < v->dur ? all : v->dur;
-	t->serving.client->cpu += all;
+	c->cpu += all;
 	work_for(t, NULL, v->ts);
 }
 
@@ -195,23 +216,23 @@ static int client_row(struct replay *r, const struct client *c, struct err *e)
 	int ret;
 
 	name_of(c, name);
-	ret = db_insert(r->db, TABLE_client, e, "iisiiiiiiii", (s64)c->id, (s64)c->service, name,
-			(s64)c->connections, (s64)c->turns, (s64)c->lossy,
-			(s64)(c->sum & INT64_MAX), (s64)(c->max & INT64_MAX),
-			(s64)(c->cpu & INT64_MAX), (s64)(c->recv_bytes & INT64_MAX),
-			(s64)(c->send_bytes & INT64_MAX));
+	ret = row_put(r->db, client, e, .id = c->id, .service = c->service, .address = name,
+		      .connections = c->connections, .turns = c->turns, .lossy = c->lossy,
+		      .time = c->sum & INT64_MAX, .max = c->max & INT64_MAX,
+		      .cpu = c->cpu & INT64_MAX, .recv_bytes = c->recv_bytes & INT64_MAX,
+		      .send_bytes = c->send_bytes & INT64_MAX);
 	return ret < 0 ? ret : latency_rows(r, "client", c->id, 0, &c->latency, e);
 }
 
-int clients_finish(struct replay *r, struct err *e)
+static int clients_finish(struct replay *r, struct err *e)
 {
-	struct client **list = calloc(r->clients.n + 1, sizeof(*list)), *c;
+	struct client **list = calloc(own(r)->n + 1, sizeof(*list)), *c;
 	size_t at = 0, n = 0, i;
 	int ret = 0;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for clients");
-	while ((c = idmap_each(&r->clients, &at)))
+	while ((c = idmap_each(own(r), &at)))
 		list[n++] = c;
 	qsort(list, n, sizeof(*list), by_id);
 	for (i = 0; i < n && ret == 0; i++)
@@ -220,14 +241,23 @@ int clients_finish(struct replay *r, struct err *e)
 	return ret;
 }
 
-void clients_free(struct replay *r)
+static void clients_free(void *own)
 {
+	struct idmap *all = own;
 	struct client *c;
 	size_t at = 0;
 
-	while ((c = idmap_each(&r->clients, &at))) {
+	while ((c = idmap_each(all, &at))) {
 		hist_free(&c->latency);
 		free(c);
 	}
-	idmap_free(&r->clients);
+	idmap_free(all);
 }
+
+const struct tracker track_clients = {
+	.name = "clients",
+	.of_replay = sizeof(struct idmap), /* service and address -> struct client */
+	.of_thread = sizeof(struct serving),
+	.finish = clients_finish,
+	.free = clients_free,
+};

@@ -3,7 +3,7 @@
 #ifndef OBS_TRACK_CLIENTS_H
 #define OBS_TRACK_CLIENTS_H
 
-#include "analyze/replay/track.h"
+#include "analyze/replay/io/descriptors.h"
 
 /* The client behind a server's socket, whose service is known: f->client, or NULL if there are too
  * many. */
@@ -24,8 +24,5 @@ void clients_on_turn(const struct file *f, u64 dur, u64 queued, bool lossy);
 
 /* Its number in table client; 0: none. */
 u32 client_id(const struct client *c);
-
-int clients_finish(struct replay *r, struct err *e);
-void clients_free(struct replay *r);
 
 #endif

@@ -12,6 +12,8 @@
  */
 #include "track_ready.h"
 
+#include "analyze/replay/track_loss.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,16 +27,28 @@ struct ready {
 	u64 clock[N_STATES];  /* at */
 };
 
+/* What a thread has: memory only if it serves. */
+struct ready_slot {
+	struct ready *ready;
+};
+
+static struct ready *ready_of(const struct thread *t)
+{
+	return ((struct ready_slot *)t->own[TRACK_ready])->ready;
+}
+
 int ready_begin(struct thread *t, struct err *e)
 {
-	if (!t->ready && !(t->ready = calloc(1, sizeof(*t->ready))))
+	struct ready_slot *s = t->own[TRACK_ready];
+
+	if (!s->ready && !(s->ready = calloc(1, sizeof(*s->ready))))
 		return err_set(e, ERR_FAIL, "out of memory for turns");
 	return 0;
 }
 
 void ready_woken(struct thread *t, u64 ts)
 {
-	struct ready *rd = t->ready;
+	struct ready *rd = ready_of(t);
 
 	if (!rd)
 		return;
@@ -46,7 +60,7 @@ void ready_woken(struct thread *t, u64 ts)
 /* Where the thread's time went from its last wake-up to now; sleeps are none since. */
 static u64 since_wake(const struct thread *t, u64 now, u64 spent[N_STATES])
 {
-	const struct ready *rd = t->ready;
+	const struct ready *rd = ready_of(t);
 	u64 all = elapsed(rd->wake, now);
 
 	memset(spent, 0, N_STATES * sizeof(*spent));
@@ -74,7 +88,7 @@ static u64 since_clock(const struct thread *t, const u64 clock[N_STATES], u64 fr
 
 void ready_polled(struct thread *t, struct file *epoll, const struct call_view *v)
 {
-	struct ready *rd = t->ready;
+	struct ready *rd = ready_of(t);
 	u64 before = epoll ? epoll->polled : 0;
 
 	if (epoll)
@@ -111,7 +125,7 @@ static u64 next_ready(struct ready *rd, u64 last)
 u64 ready_take(const struct replay *r, struct thread *t, const struct call_view *v, u64 last,
 	       u64 spent[N_STATES])
 {
-	struct ready *rd = t->ready;
+	struct ready *rd = ready_of(t);
 	u64 all, at;
 	int i;
 
@@ -135,3 +149,14 @@ u64 ready_take(const struct replay *r, struct thread *t, const struct call_view 
 		return 0;
 	return all;
 }
+
+static void ready_thread_free(void *own)
+{
+	free(((struct ready_slot *)own)->ready);
+}
+
+const struct tracker track_ready = {
+	.name = "ready",
+	.of_thread = sizeof(struct ready_slot),
+	.thread_free = ready_thread_free,
+};

@@ -3,10 +3,9 @@
 #ifndef OBS_TRACK_READY_H
 #define OBS_TRACK_READY_H
 
-#include "analyze/replay/track.h"
+#include "analyze/replay/io/descriptors.h"
 
-/* The thread serves requests: from here on what follows does something. t->ready is freed by
- * free(). */
+/* The thread serves requests: from here on what follows does something. */
 int ready_begin(struct thread *t, struct err *e);
 
 /* A sleep of the thread was ended. */

@@ -5,59 +5,17 @@
  * sends that follow its end; the next receive begins the next turn. A turn is a request
  * unless requests are pipelined or multiplexed on the connection.
  */
+#include "track_requests.h"
+
+#include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/track_loss.h"
 #include "track_clients.h"
 #include "track_ready.h"
-#include "track_series.h"
+#include "track_services.h"
+#include "track_turns.h"
+#include "track_uses.h"
 
-#define SOCK_DGRAM     2
-#define WINDOWS_A_STEP 10
-
-static const struct {
-	const char *name;
-	enum family family;
-} family_names[] = {
-	{ "read", FAMILY_RECV },
-	{ "readv", FAMILY_RECV },
-	{ "recvfrom", FAMILY_RECV },
-	{ "recvmsg", FAMILY_RECV },
-	{ "recvmmsg", FAMILY_RECV_MANY },
-	{ "write", FAMILY_SEND },
-	{ "writev", FAMILY_SEND },
-	{ "sendto", FAMILY_SEND },
-	{ "sendmsg", FAMILY_SEND },
-	{ "sendfile", FAMILY_SEND },
-	{ "sendmmsg", FAMILY_SEND_MANY },
-	{ "close", FAMILY_CLOSE },
-	{ "close_range", FAMILY_CLOSE_RANGE },
-	{ "fcntl", FAMILY_FCNTL },
-	{ "fchdir", FAMILY_FCHDIR },
-	{ "epoll_wait", FAMILY_EPOLL },
-	{ "epoll_pwait", FAMILY_EPOLL },
-	{ "epoll_pwait2", FAMILY_EPOLL },
-	{ "poll", FAMILY_POLL },
-	{ "ppoll", FAMILY_POLL },
-	{ "select", FAMILY_POLL },
-	{ "pselect6", FAMILY_POLL },
-};
-
-int requests_start(struct replay *r, struct err *e)
-{
-	const struct syscall_desc *d;
-	size_t i;
-
-	for (i = 0; i < sizeof(family_names) / sizeof(family_names[0]); i++) {
-		d = syscall_by_name(family_names[i].name);
-		if (!d)
-			return err_set(e, ERR_FAIL, "no system call is called %s",
-				       family_names[i].name);
-		if (d->x86_64 >= 0)
-			r->families[0][d->x86_64] = family_names[i].family;
-		if (d->aarch64 >= 0)
-			r->families[1][d->aarch64] = family_names[i].family;
-	}
-	r->window = r->step / WINDOWS_A_STEP;
-	return 0;
-}
+#define SOCK_DGRAM 2
 
 static bool is_server(const struct file *f)
 {
@@ -71,7 +29,7 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 	struct service *service = t->service;
 	u64 dur = elapsed(t->first_recv, t->last_send);
 	bool lossy;
-	s64 *row;
+	struct row_turn *row;
 
 	(void)e;
 	if (t->recvs)
@@ -80,24 +38,24 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		uses_on_turn(t);
 		lossy = loss_overlaps(r, t->first_recv, t->last_send);
 		clients_on_turn(f, dur, turns_queued(f), lossy);
-		row = bulk_row(r->bulk, TABLE_turn);
-		row[0] = replay_time(r, t->first_recv);
-		row[1] = dur;
-		row[2] = p->pid;
-		row[3] = t->tid;
-		row[4] = fd;
-		row[5] = t->recvs;
-		row[6] = t->sends;
-		row[7] = t->recv_bytes & INT64_MAX;
-		row[8] = t->send_bytes & INT64_MAX;
-		row[9] = turns_is_split(f);
-		row[10] = lossy;
-		row[11] = service_id(service);
-		row[12] = (s64)(turns_queued(f) & INT64_MAX);
-		row[13] = client_id(f->client);
+		row = bulk_add(r->bulk, turn);
+		row->ts = replay_time(r, t->first_recv);
+		row->dur = dur;
+		row->pid = p->pid;
+		row->tid = t->tid;
+		row->fd = fd;
+		row->recvs = t->recvs;
+		row->sends = t->sends;
+		row->recv_bytes = t->recv_bytes & INT64_MAX;
+		row->send_bytes = t->send_bytes & INT64_MAX;
+		row->split = turns_is_split(f);
+		row->lossy = lossy;
+		row->service = service_id(service);
+		row->queued = (s64)(turns_queued(f) & INT64_MAX);
+		row->client = client_id(f->client);
 		turns_end(r, p, f);
 	}
-	*t = (struct turn){ .service = service, .stream = t->stream };
+	*t = (struct turn){ .service = service };
 	return 0;
 }
 
@@ -134,7 +92,7 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 	return 0;
 }
 
-static void polled(const struct replay *r, struct thread *t, enum family family,
+static void polled(const struct replay *r, struct thread *t, enum syscall_family family,
 		   const struct call_view *v)
 {
 	const struct file *one = file_of(t->process, v->polled);
@@ -145,11 +103,10 @@ static void polled(const struct replay *r, struct thread *t, enum family family,
 	clients_polled(r, t, v);
 }
 
-int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	int abi = abi_table(v->abi, v->nr);
-	enum family family = abi < 0 ? FAMILY_NONE : r->families[abi][v->nr];
+	enum syscall_family family = v->desc->family;
 	bool send = family == FAMILY_SEND || family == FAMILY_SEND_MANY, server;
 	struct socket_use *u;
 	struct thread *t;
@@ -182,3 +139,14 @@ int requests_on_syscall(struct replay *r, const struct record *rec, struct err *
 		clients_served(r, t, f->client, v, send);
 	return server ? on_server_socket(r, t, f, v, u, send, bytes, e) : 0;
 }
+
+static const struct handler handlers[] = {
+	{ EV_syscall, false, requests_on_syscall },
+	{ EV_syscall_args, false, requests_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_requests = {
+	.name = "requests",
+	.handlers = handlers,
+};

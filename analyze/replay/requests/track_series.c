@@ -13,7 +13,6 @@
 
 #define CELL_LIMIT     200000  /* open windows */
 #define RESOURCE_LIMIT 1000000 /* resources; those beyond have number 0 */
-#define STEP_DEFAULT   1000000000u
 
 /* The open window of one (kind, thread, resource). */
 struct cell {
@@ -33,7 +32,12 @@ struct series {
 	struct err failed; /* code 0 while all is well; told at the end */
 };
 
-int series_start(struct replay *r, struct err *e)
+static struct series *own(const struct replay *r)
+{
+	return r->own[TRACK_series];
+}
+
+static int series_start(struct replay *r, struct err *e)
 {
 	static const struct {
 		int id;
@@ -46,40 +50,34 @@ int series_start(struct replay *r, struct err *e)
 	size_t i;
 	int ret = 0;
 
-	r->step = r->step ? r->step : STEP_DEFAULT;
-	while (elapsed(r->begin, r->end) / r->step >= WINDOW_LIMIT)
-		r->step *= 10;
-	r->series = calloc(1, sizeof(*r->series));
-	if (!r->series)
-		return err_set(e, ERR_FAIL, "out of memory for series");
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && ret == 0; i++)
-		ret = db_insert(r->db, TABLE_series_kind, e, "iss", (s64)kinds[i].id, kinds[i].name,
-				kinds[i].doc);
+		ret = row_put(r->db, series_kind, e, .id = kinds[i].id, .name = kinds[i].name,
+			      .doc = kinds[i].doc);
 	return ret;
 }
 
 static void write_cell(struct replay *r, struct cell *c)
 {
-	s64 *row;
+	struct row_series *row;
 
 	if (!c->time && !c->n && !c->refused)
 		return;
-	row = bulk_row(r->bulk, TABLE_series);
-	row[0] = (s64)(c->window * r->step);
-	row[1] = c->kind;
-	row[2] = c->tid;
-	row[3] = c->resource;
-	row[4] = c->time & INT64_MAX;
-	row[5] = c->n & INT64_MAX;
-	row[6] = c->refused & INT64_MAX;
-	row[7] = c->timeouts & INT64_MAX;
+	row = bulk_add(r->bulk, series);
+	row->ts = (s64)(c->window * r->step);
+	row->kind = c->kind;
+	row->tid = c->tid;
+	row->resource = c->resource;
+	row->time = c->time & INT64_MAX;
+	row->n = c->n & INT64_MAX;
+	row->refused = c->refused & INT64_MAX;
+	row->timeouts = c->timeouts & INT64_MAX;
 	c->time = c->n = c->refused = c->timeouts = 0;
 }
 
 /* Writes and forgets all open windows, or at first only those before the newest. */
 static void sweep(struct replay *r, u64 newest)
 {
-	struct series *s = r->series;
+	struct series *s = own(r);
 	struct idmap old = s->cells;
 	struct idmap_slot *slot;
 	size_t i, kept = 0;
@@ -108,7 +106,7 @@ static void sweep(struct replay *r, u64 newest)
 static struct cell *cell_of(struct replay *r, enum series_kind kind, u32 tid, u32 resource,
 			    u64 window)
 {
-	struct series *s = r->series;
+	struct series *s = own(r);
 	struct err *e = &s->failed;
 	u64 key = (u64)tid << 32 ^ (u64)kind << 24 ^ resource;
 	struct cell *c = s->last && s->last_key == key ? s->last : idmap_get(&s->cells, key);
@@ -174,13 +172,9 @@ void series_timeout(struct replay *r, enum series_kind kind, u32 tid, u32 resour
 void series_state(struct replay *r, u32 tid, enum state state, bool iowait, u64 from, u64 to)
 {
 	static const u8 kinds[N_STATES] = {
-		[STATE_run] = SERIES_runtime,	      [STATE_woken] = SERIES_rq_time,
-		[STATE_preempted] = SERIES_rq_time,   [STATE_futex] = SERIES_sleep_futex,
-		[STATE_poll] = SERIES_sleep_poll,     [STATE_socket] = SERIES_sleep_socket,
-		[STATE_client] = SERIES_sleep_client, [STATE_pipe] = SERIES_sleep_pipe,
-		[STATE_disk] = SERIES_block_time,     [STATE_blocked] = SERIES_block_time,
-		[STATE_timer] = SERIES_sleep_other,   [STATE_child] = SERIES_sleep_other,
-		[STATE_lock] = SERIES_sleep_other,    [STATE_other] = SERIES_sleep_other,
+#define STATE(id, name, off, category, series, label, does, doc) [id] = SERIES_##series,
+#include "analyze/store/waits.def"
+#undef STATE
 	};
 
 	if (kinds[state])
@@ -197,11 +191,12 @@ static const char *const resource_kinds[] = {
 /* A new resource and its row; 0: there are too many. */
 static u32 resource_new(struct replay *r, enum resource_kind kind, u32 pid, u64 dev, u64 number)
 {
-	struct series *s = r->series;
+	struct series *s = own(r);
 
 	if (s->n_resources == RESOURCE_LIMIT ||
-	    db_insert(r->db, TABLE_resource, &s->failed, "isiiinn", (s64)s->n_resources + 1,
-		      resource_kinds[kind], (s64)pid, (s64)dev, (s64)(number & INT64_MAX)) < 0)
+	    row_put(r->db, resource, &s->failed, .id = (s64)s->n_resources + 1,
+		    .kind = resource_kinds[kind], .pid = pid, .dev = dev,
+		    .number = number & INT64_MAX) < 0)
 		return 0;
 	return ++s->n_resources;
 }
@@ -211,13 +206,13 @@ u32 series_resource(struct replay *r, enum resource_kind kind, u32 pid, u64 dev,
 	/* numbers of different owners and kinds come far apart */
 	u64 owner = (dev ? dev : (u64)pid << 32) << 3 | kind;
 	u64 key = number ^ owner * 0x9e3779b97f4a7c15u;
-	uintptr_t id = (uintptr_t)idmap_get(&r->series->resources, key);
+	uintptr_t id = (uintptr_t)idmap_get(&own(r)->resources, key);
 
 	if (id)
 		return id;
 	id = resource_new(r, kind, pid, dev, number);
-	if (id && idmap_put(&r->series->resources, key, (void *)id, RESOURCE_LIMIT + 1,
-			    &r->series->failed) < 0)
+	if (id &&
+	    idmap_put(&own(r)->resources, key, (void *)id, RESOURCE_LIMIT + 1, &own(r)->failed) < 0)
 		return 0;
 	return id;
 }
@@ -262,31 +257,37 @@ static const char names_sql[] =
 	" WHERE d.dev=resource.dev), (dev >> 20) || ':' || (dev & 1048575)) WHERE kind='disk';"
 	"UPDATE resource SET alike=name || iif(pid, ' of ' || pid, '') WHERE alike IS NULL;";
 
-int series_finish(struct replay *r, struct err *e)
+static int series_finish(struct replay *r, struct err *e)
 {
 	char step[32];
 	int ret;
 
 	sweep(r, UINT64_MAX);
-	if (r->series->failed.code) {
-		*e = r->series->failed;
+	if (own(r)->failed.code) {
+		*e = own(r)->failed;
 		return e->code;
 	}
 	snprintf(step, sizeof(step), "%llu", (unsigned long long)r->step);
-	ret = db_insert(r->db, TABLE_recording, e, "ss", "step_ns", step);
+	ret = row_put(r->db, recording, e, .key = "step_ns", .value = step);
 	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
 }
 
-void series_free(struct replay *r)
+static void series_free(void *slot)
 {
+	struct series *s = slot;
 	struct cell *c;
 	size_t at = 0;
 
-	if (!r->series)
-		return;
-	while ((c = idmap_each(&r->series->cells, &at)))
+	while ((c = idmap_each(&s->cells, &at)))
 		free(c);
-	idmap_free(&r->series->cells);
-	idmap_free(&r->series->resources);
-	free(r->series);
+	idmap_free(&s->cells);
+	idmap_free(&s->resources);
 }
+
+const struct tracker track_series = {
+	.name = "series",
+	.of_replay = sizeof(struct series),
+	.start = series_start,
+	.finish = series_finish,
+	.free = series_free,
+};

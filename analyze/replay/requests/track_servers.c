@@ -7,6 +7,8 @@
  */
 #include "flow.h"
 
+#include "analyze/replay/track_loss.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,39 +24,45 @@ struct server {
 	struct flow flow;
 };
 
+struct servers {
+	struct idmap of, names;
+	struct server *last;
+};
+
+static struct servers *own(const struct replay *r)
+{
+	return r->own[TRACK_servers];
+}
+
 u32 server_id(const struct server *s)
 {
 	return s->id;
 }
 
-static s64 real(double v)
-{
-	s64 bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	return bits;
-}
+/* request_window and server_window differ in what their first column names. */
+_Static_assert(sizeof(struct row_request_window) == sizeof(struct row_server_window),
+	       "the same columns");
 
 void flow_write(struct replay *r, struct flow *f, enum table_id t, u32 id)
 {
 	const struct moments *g = f->gaps;
-	s64 *row;
+	struct row_request_window *row;
 
 	if (!f->window_n[RECV] && !f->window_n[SEND] && !f->window_turns)
 		return;
 	row = bulk_row(r->bulk, t);
-	row[0] = id;
-	row[1] = (s64)(f->window * r->window);
-	row[2] = r->window;
-	row[3] = f->window_n[RECV];
-	row[4] = f->window_n[SEND];
-	row[5] = f->window_turns;
-	row[6] = g[RECV].n;
-	row[7] = real(g[RECV].mean);
-	row[8] = real(g[RECV].m2);
-	row[9] = g[SEND].n;
-	row[10] = real(g[SEND].mean);
-	row[11] = real(g[SEND].m2);
+	row->service = id;
+	row->ts = (s64)(f->window * r->window);
+	row->dur = r->window;
+	row->recvs = f->window_n[RECV];
+	row->sends = f->window_n[SEND];
+	row->turns = f->window_turns;
+	row->recv_gaps = g[RECV].n;
+	row->recv_gap = g[RECV].mean;
+	row->recv_m2 = g[RECV].m2;
+	row->send_gaps = g[SEND].n;
+	row->send_gap = g[SEND].mean;
+	row->send_m2 = g[SEND].m2;
 	f->window_n[RECV] = f->window_n[SEND] = f->window_turns = 0;
 	memset(f->gaps, 0, sizeof(f->gaps));
 }
@@ -88,13 +96,13 @@ void flow_note(struct replay *r, struct flow *f, int way, u64 ts)
 static int number_of(struct replay *r, u32 *at, u32 word, struct err *e)
 {
 	u64 key = (u64)*at << 32 | word;
-	void *known = idmap_get(&r->server_names, key);
+	void *known = idmap_get(&own(r)->names, key);
 
 	if (!known) {
-		if (r->servers.n >= SERVER_LIMIT)
+		if (own(r)->of.n >= SERVER_LIMIT)
 			return NOT_FOLLOWED;
-		known = (void *)(uintptr_t)(r->server_names.n + 1);
-		if (idmap_put(&r->server_names, key, known, (WORDS + 1) * SERVER_LIMIT, e) < 0)
+		known = (void *)(uintptr_t)(own(r)->names.n + 1);
+		if (idmap_put(&own(r)->names, key, known, (WORDS + 1) * SERVER_LIMIT, e) < 0)
 			return ERR_FAIL;
 	}
 	*at = (u32)(uintptr_t)known;
@@ -124,19 +132,19 @@ int server_of(struct replay *r, struct server **ret, const struct process *p, u8
 	*ret = NULL;
 	if (got)
 		return got == NOT_FOLLOWED ? 0 : got;
-	*ret = s = idmap_get(&r->servers, name);
+	*ret = s = idmap_get(&own(r)->of, name);
 	if (s)
 		return 0;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, ERR_FAIL, "out of memory for servers");
-	if (idmap_put(&r->servers, name, s, SERVER_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->of, name, s, SERVER_LIMIT, e) < 0) {
 		free(s);
 		return ERR_FAIL;
 	}
-	s->id = (u32)r->servers.n;
-	s->next = r->last_server;
-	*ret = r->last_server = s;
+	s->id = (u32)own(r)->of.n;
+	s->next = own(r)->last;
+	*ret = own(r)->last = s;
 	return 0;
 }
 
@@ -162,23 +170,31 @@ static const char names_sql[] =
 	" WHERE server > 0) WHERE turns > 0 OR NOT any GROUP BY server ORDER BY server;"
 	"CREATE INDEX server_of ON server(id)";
 
-int servers_finish(struct replay *r, struct err *e)
+static int servers_finish(struct replay *r, struct err *e)
 {
 	struct server *s;
 
-	for (s = r->last_server; s; s = s->next)
+	for (s = own(r)->last; s; s = s->next)
 		flow_write(r, &s->flow, TABLE_server_window, s->id);
 	return db_exec(r->db, e, names_sql);
 }
 
-void servers_free(struct replay *r)
+static void servers_free(void *slot)
 {
+	struct servers *all = slot;
 	struct server *s;
 
-	while ((s = r->last_server)) {
-		r->last_server = s->next;
+	while ((s = all->last)) {
+		all->last = s->next;
 		free(s);
 	}
-	idmap_free(&r->servers);
-	idmap_free(&r->server_names);
+	idmap_free(&all->of);
+	idmap_free(&all->names);
 }
+
+const struct tracker track_servers = {
+	.name = "servers",
+	.of_replay = sizeof(struct servers),
+	.finish = servers_finish,
+	.free = servers_free,
+};

@@ -9,8 +9,10 @@
  * order of time and only one window of each service is open. Its duration, which later sends
  * of the same turn prolong, is taken back and counted anew.
  */
+#include "track_services.h"
+
+#include "analyze/replay/latency_rows.h"
 #include "flow.h"
-#include "track_series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +35,31 @@ struct service {
 	u64 turns, first_turn, last_turn;
 	u64 recv_sum, recv_squares, send_sum, send_squares; /* in turns */
 	u64 one_many, many_one, many_many, paired, handed_over;
-	struct request_size sizes; /* of what turns received */
-	struct hist latency;	   /* of turns, or of calls */
+	struct hist latency; /* of turns, or of calls */
 	/* the open step and the one before: durations of turns by the window of their last send */
 	u64 step;
 	struct hist durations[2];
 };
+
+struct services {
+	struct idmap of;
+	u32 n;
+};
+
+/* What a process answers requests on. */
+struct service_list {
+	struct service *first; /* NULL: nothing */
+};
+
+static struct services *own(const struct replay *r)
+{
+	return r->own[TRACK_services];
+}
+
+static struct service_list *list_of(const struct process *p)
+{
+	return p->own[TRACK_services];
+}
 
 u32 service_id(const struct service *s)
 {
@@ -47,7 +68,7 @@ u32 service_id(const struct service *s)
 
 static struct service *service_of(struct replay *r, struct process *p, u64 key, struct err *e)
 {
-	struct service *s = idmap_get(&r->services, key);
+	struct service *s = idmap_get(&own(r)->of, key);
 
 	if (s)
 		return s;
@@ -56,17 +77,16 @@ static struct service *service_of(struct replay *r, struct process *p, u64 key, 
 		err_set(e, ERR_FAIL, "out of memory for services");
 		return NULL;
 	}
-	if (idmap_put(&r->services, key, s, SERVICE_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->of, key, s, SERVICE_LIMIT, e) < 0) {
 		free(s);
 		return NULL;
 	}
-	s->id = ++r->n_services;
-	s->sizes.kept = &r->kept_turns;
+	s->id = ++own(r)->n;
 	s->pid = p->pid;
 	s->key = key;
 	s->site = -1;
-	s->next = p->services;
-	p->services = s;
+	s->next = list_of(p)->first;
+	list_of(p)->first = s;
 	return s;
 }
 
@@ -134,18 +154,19 @@ static void write_step(struct replay *r, struct service *s, u64 step)
 {
 	struct hist *h = &s->durations[step & 1];
 	struct quantiles q = { h->n, 0, { 0.5, 0.9, 0.95, 0.99 }, 0, { 0 } };
-	s64 *row;
-	int i;
+	struct row_turn_window *row;
 
 	if (h->n) {
 		hist_each(h, find_quantile, &q);
-		row = bulk_row(r->bulk, TABLE_turn_window);
-		row[0] = s->id;
-		row[1] = (s64)(step * r->step);
-		row[2] = r->step;
-		row[3] = h->n;
-		for (i = 0; i < 4; i++)
-			row[4 + i] = (s64)q.value[i];
+		row = bulk_add(r->bulk, turn_window);
+		row->service = s->id;
+		row->ts = (s64)(step * r->step);
+		row->dur = r->step;
+		row->n = h->n;
+		row->p50 = (s64)q.value[0];
+		row->p90 = (s64)q.value[1];
+		row->p95 = (s64)q.value[2];
+		row->p99 = (s64)q.value[3];
 	}
 	hist_free(h);
 }
@@ -225,7 +246,6 @@ void services_on_turn(struct file *f)
 {
 	struct turn *t = &f->turn;
 	struct service *s = t->service;
-	struct request_stream alone = { 0 };
 
 	if (!t->sends) {
 		s->open -= s->open > 0;
@@ -240,9 +260,6 @@ void services_on_turn(struct file *f)
 	s->many_many += t->recvs > 1 && t->sends > 1;
 	s->paired += t->recvs > 1 && t->recvs == t->sends;
 	s->handed_over += t->receiver != t->tid;
-	/* a datagram comes whole */
-	request_size_note(&s->sizes, s->socktype == SOCK_DGRAM ? &alone : &t->stream,
-			  t->recv_bytes);
 	hist_add(&s->latency, elapsed(t->first_recv, t->last_send));
 }
 
@@ -268,40 +285,44 @@ int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 
 static int service_row(struct replay *r, struct service *s, struct err *e)
 {
 	static const char *const kinds[] = { "tcp", "udp", "unix", "function" };
-	struct request_count c = request_size_count(&s->sizes);
 	const struct flow *f = &s->flow;
 
-	return db_insert(
-		r->db, TABLE_service, e, "iisiniiiiiiiiiiiiiiiiiiiiiiiiiii", (s64)s->id,
-		(s64)s->pid, kinds[kind_of(s)], s->site >= 0 ? s->site : (s64)s->port,
-		(s64)s->connections, (s64)s->most_open, (s64)f->n[RECV],
-		replay_time(r, f->first[RECV]), replay_time(r, f->last[RECV]), (s64)f->n[SEND],
-		replay_time(r, f->first[SEND]), replay_time(r, f->last[SEND]), (s64)s->turns,
-		replay_time(r, s->first_turn), replay_time(r, s->last_turn),
-		(s64)(s->latency.sum & INT64_MAX), (s64)(s->latency.max & INT64_MAX),
-		(s64)s->recv_sum, (s64)s->recv_squares, (s64)s->send_sum, (s64)s->send_squares,
-		(s64)s->one_many, (s64)s->many_one, (s64)s->many_many, (s64)s->paired, (s64)c.unit,
-		(s64)c.several, (s64)(c.requests & INT64_MAX), (s64)(c.least & INT64_MAX),
-		(s64)s->handed_over, s->server ? (s64)server_id(s->server) : (s64)0);
+	return row_put(r->db, service, e, .id = s->id, .pid = s->pid, .kind = kinds[kind_of(s)],
+		       .port = s->site >= 0 ? s->site : (s64)s->port, .connections = s->connections,
+		       .most_open = s->most_open, .recvs = f->n[RECV],
+		       .first_recv = replay_time(r, f->first[RECV]),
+		       .last_recv = replay_time(r, f->last[RECV]), .sends = f->n[SEND],
+		       .first_send = replay_time(r, f->first[SEND]),
+		       .last_send = replay_time(r, f->last[SEND]), .turns = s->turns,
+		       .first_turn = replay_time(r, s->first_turn),
+		       .last_turn = replay_time(r, s->last_turn),
+		       .latency_sum = s->latency.sum & INT64_MAX,
+		       .latency_max = s->latency.max & INT64_MAX, .turn_recvs = s->recv_sum,
+		       .turn_recv_squares = s->recv_squares, .turn_sends = s->send_sum,
+		       .turn_send_squares = s->send_squares, .one_many = s->one_many,
+		       .many_one = s->many_one, .many_many = s->many_many, .paired = s->paired,
+		       .handed_over = s->handed_over,
+		       .server = s->server ? (s64)server_id(s->server) : (s64)0);
 }
 
 static void service_free(struct service *s)
 {
-	request_size_free(&s->sizes);
 	hist_free(&s->latency);
 	hist_free(&s->durations[0]);
 	hist_free(&s->durations[1]);
 	free(s);
 }
 
-int services_end(struct replay *r, struct process *p, struct err *e)
+static int services_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
 {
+	struct service_list *list = list_of(p);
 	struct service *s;
 	int ret = 0;
 
-	while ((s = p->services)) {
-		p->services = s->next;
-		idmap_take(&r->services, s->key);
+	(void)ts;
+	while ((s = list->first)) {
+		list->first = s->next;
+		idmap_take(&own(r)->of, s->key);
 		flow_write(r, &s->flow, TABLE_request_window, s->id);
 		write_step(r, s, s->step - 1);
 		write_step(r, s, s->step);
@@ -315,12 +336,21 @@ int services_end(struct replay *r, struct process *p, struct err *e)
 }
 
 /* After an error: what is left. */
-void services_free(struct replay *r)
+static void services_free(void *slot)
 {
+	struct services *all = slot;
 	struct service *s;
 	size_t at = 0;
 
-	while ((s = idmap_each(&r->services, &at)))
+	while ((s = idmap_each(&all->of, &at)))
 		service_free(s);
-	idmap_free(&r->services);
+	idmap_free(&all->of);
 }
+
+const struct tracker track_services = {
+	.name = "services",
+	.of_replay = sizeof(struct services),
+	.of_process = sizeof(struct service_list),
+	.process_end = services_process_end,
+	.free = services_free,
+};

@@ -3,7 +3,7 @@
  * Which system calls a process uses on its sockets, and how often in a turn: a call whose
  * number in a turn is always the same has a rate that is proportional to that of requests.
  */
-#include "track_series.h"
+#include "track_uses.h"
 
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static struct socket_use *use_of(struct replay *r, u32 pid, u32 service, const s
 {
 	u64 id = (u64)(service ? service : pid) << 32 | (u64)(service > 0) << 31 |
 		 (u64)v->abi << 16 | v->nr;
-	struct socket_use *u = idmap_get(&r->socket_uses, id);
+	struct socket_use *u = idmap_get(r->own[TRACK_uses], id);
 
 	if (u)
 		return u;
@@ -47,7 +47,7 @@ static struct socket_use *use_of(struct replay *r, u32 pid, u32 service, const s
 	*u = (struct socket_use){
 		.pid = pid, .service = service, .nr = v->nr, .abi = v->abi, .first = v->ts
 	};
-	if (idmap_put(&r->socket_uses, id, u, STAT_LIMIT, e) < 0) {
+	if (idmap_put(r->own[TRACK_uses], id, u, STAT_LIMIT, e) < 0) {
 		free(u);
 		return NULL;
 	}
@@ -88,28 +88,36 @@ static const char names_sql[] =
 	" WHEN 'function' THEN coalesce((SELECT function FROM site WHERE id=service.port),'?')"
 	" WHEN 'unix' THEN 'unix' ELSE iif(kind='udp','udp:','') || port END";
 
-int uses_finish(struct replay *r, struct err *e)
+static int uses_finish(struct replay *r, struct err *e)
 {
 	const struct socket_use *u;
 	size_t at = 0;
 	int ret = 0;
 
-	while (ret == 0 && (u = idmap_each(&r->socket_uses, &at)))
-		ret = db_run(r->db, e,
-			     "INSERT INTO socket_use VALUES(?,nullif(?,0),?,?,?,?,?,?,?,?,?,?)",
-			     "iiiiiiiiiiii", (s64)u->pid, (s64)u->service, (s64)u->abi, (s64)u->nr,
-			     (s64)u->send, (s64)u->n, (s64)(u->bytes & INT64_MAX),
-			     replay_time(r, u->first), replay_time(r, u->last), (s64)u->turns,
-			     (s64)u->turn_calls, (s64)(u->turn_squares & INT64_MAX));
+	while (ret == 0 && (u = idmap_each(r->own[TRACK_uses], &at)))
+		ret = row_put(r->db, socket_use, e, .pid = u->pid,
+			      .service = u->service ? u->service : BULK_NULL, .abi = u->abi,
+			      .nr = u->nr, .send = u->send, .n = u->n,
+			      .bytes = u->bytes & INT64_MAX, .first = replay_time(r, u->first),
+			      .last = replay_time(r, u->last), .turns = u->turns,
+			      .turn_calls = u->turn_calls,
+			      .turn_squares = u->turn_squares & INT64_MAX);
 	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
 }
 
-void uses_free(struct replay *r)
+static void uses_free(void *own)
 {
 	struct socket_use *u;
 	size_t at = 0;
 
-	while ((u = idmap_each(&r->socket_uses, &at)))
+	while ((u = idmap_each(own, &at)))
 		free(u);
-	idmap_free(&r->socket_uses);
+	idmap_free(own);
 }
+
+const struct tracker track_uses = {
+	.name = "uses",
+	.of_replay = sizeof(struct idmap),
+	.finish = uses_finish,
+	.free = uses_free,
+};

@@ -12,6 +12,8 @@
  * number of active threads of the process and given to those that run.
  */
 #include "track_cpu.h"
+
+#include "analyze/replay/track_loss.h"
 #include "track_shares.h"
 
 #include <math.h>
@@ -35,6 +37,21 @@ struct cpu {
 	} past[CPU_PAST];
 };
 
+struct cpus {
+	struct cpu *of[STREAM_MAX];
+	struct idmap antagonists; /* (waiting process, running thread) -> struct antagonist */
+	u32 n_idle;		  /* CPUs that are known to be idle */
+	u64 idle_clock, idle_at;  /* time with an idle CPU, up to when */
+};
+
+/* Threads of a process that run or are in the run queue. */
+struct activity {
+	u32 active;
+	double serial; /* sum of time / active */
+	u64 serial_at; /* up to when */
+	u64 alone;     /* time in which exactly one was active */
+};
+
 struct antagonist {
 	u32 pid, tid;
 	u64 n, woken, preempted, guessed;
@@ -48,6 +65,16 @@ static const u32 weights[40] = {
 	110,   87,    70,    56,    45,	   36,	  29,	 23,	18,    15,
 };
 
+static struct cpus *own(const struct replay *r)
+{
+	return r->own[TRACK_cpu];
+}
+
+static struct activity *activity_of(const struct thread *t)
+{
+	return t->process->own[TRACK_cpu];
+}
+
 u32 cpu_weight(u8 prio)
 {
 	bool normal = prio >= FIRST_NORMAL_PRIO && prio < FIRST_NORMAL_PRIO + 40;
@@ -57,7 +84,7 @@ u32 cpu_weight(u8 prio)
 
 static struct cpu *cpu_of(struct replay *r, u32 number, struct err *e)
 {
-	struct cpu **c = &r->cpus[number % STREAM_MAX];
+	struct cpu **c = &own(r)->of[number % STREAM_MAX];
 
 	if (!*c)
 		*c = calloc(1, sizeof(**c));
@@ -66,7 +93,7 @@ static struct cpu *cpu_of(struct replay *r, u32 number, struct err *e)
 	return *c;
 }
 
-static void advance_process(struct process *p, u64 ts)
+static void advance_process(struct activity *p, u64 ts)
 {
 	u64 dt = elapsed(p->serial_at, ts);
 
@@ -103,14 +130,15 @@ int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_switch *ev = rec->event;
 	struct cpu *c = cpu_of(r, rec->stream, e);
+	struct cpus *all = own(r);
 
 	if (!c)
 		return ERR_FAIL;
-	if (r->n_idle)
-		r->idle_clock += elapsed(r->idle_at, rec->ts);
-	r->idle_at = rec->ts;
-	r->n_idle -= c->known && !c->tid && r->n_idle;
-	r->n_idle += !ev->next;
+	if (all->n_idle)
+		all->idle_clock += elapsed(all->idle_at, rec->ts);
+	all->idle_at = rec->ts;
+	all->n_idle -= c->known && !c->tid && all->n_idle;
+	all->n_idle += !ev->next;
 	c->past[c->n % CPU_PAST].tid = between(r, c, rec->tid);
 	c->past[c->n % CPU_PAST].guessed = c->known && c->tid != rec->tid && !r->everything;
 	c->past[c->n++ % CPU_PAST].end = rec->ts;
@@ -122,39 +150,44 @@ int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 
 void cpu_active(struct replay *r, struct thread *t, u16 queue, u64 ts)
 {
-	struct served *s = &t->served;
+	struct activity *a = activity_of(t);
+	struct cpus *all = own(r);
+	struct served *s = served_of(t);
 
 	if (s->active)
 		return;
-	advance_process(t->process, ts);
-	t->process->active++;
+	advance_process(a, ts);
+	a->active++;
 	s->active = true;
 	s->lag = 0;
 	s->active_run = t->clock[STATE_run];
 	shares_enqueue(r, t, queue, ts);
-	s->idle0 = r->idle_clock + (r->n_idle ? elapsed(r->idle_at, ts) : 0);
+	s->idle0 = all->idle_clock + (all->n_idle ? elapsed(all->idle_at, ts) : 0);
 }
 
 void cpu_inactive(struct replay *r, struct thread *t, u64 ts)
 {
-	if (!t->served.active)
+	struct activity *a = activity_of(t);
+
+	if (!served_of(t)->active)
 		return;
-	advance_process(t->process, ts);
-	t->process->active -= t->process->active > 0;
-	t->served.active = false;
+	advance_process(a, ts);
+	a->active -= a->active > 0;
+	served_of(t)->active = false;
 	shares_dequeue(r, t, ts);
 }
 
 void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts)
 {
-	struct served *s = &t->served;
+	struct activity *a = activity_of(t);
+	struct served *s = served_of(t);
 	u64 wait = elapsed(t->since, ts);
 	double before = s->lag;
 
 	cpu_active(r, t, cpu, ts);
-	advance_process(t->process, ts);
-	s->serial0 = t->process->serial;
-	s->alone0 = t->process->alone;
+	advance_process(a, ts);
+	s->serial0 = a->serial;
+	s->alone0 = a->alone;
 	shares_settle(r, t, ts);
 	if (s->queue != cpu || !shares_in_place(r, t)) {
 		shares_dequeue(r, t, ts);
@@ -169,53 +202,53 @@ void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts)
 		s->starved += before >= 0 ? wait : wait * (s->lag / (s->lag - before));
 	if (wait < LONG_WAIT || s->bound == BOUND_TO_ONE)
 		return;
-	s->idle_elsewhere += elapsed(s->idle0, r->idle_clock);
+	s->idle_elsewhere += elapsed(s->idle0, own(r)->idle_clock);
 	s->idle_unknown |= s->bound == BOUND_TO_SOME;
 }
 
 void cpu_leave(struct replay *r, struct thread *t, u64 ts)
 {
-	struct served *s = &t->served;
+	struct activity *a = activity_of(t);
+	struct served *s = served_of(t);
 	u64 run = elapsed(t->since, ts);
 
 	if (!s->active)
 		return;
-	advance_process(t->process, ts);
+	advance_process(a, ts);
 	if (run) { /* it is known to have run since it got the CPU */
-		s->serial += t->process->serial - s->serial0;
-		s->alone += t->process->alone - s->alone0;
+		s->serial += a->serial - s->serial0;
+		s->alone += a->alone - s->alone0;
 	}
 	shares_settle(r, t, ts);
 	s->lag -= s->queued ? run : 0;
 	s->actual += s->queued ? run : 0;
-	s->idle0 = r->idle_clock;
+	s->idle0 = own(r)->idle_clock;
 }
 
-int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
+static int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_migrate *ev = rec->event;
 	struct thread *t = idmap_get(&r->threads, ev->target);
 
 	(void)e;
-	if (!t || !t->served.queued || t->state == STATE_run)
+	if (!t || !served_of(t)->queued || t->state == STATE_run)
 		return 0;
 	shares_dequeue(r, t, rec->ts);
 	shares_enqueue(r, t, ev->to, rec->ts);
 	return 0;
 }
 
-int cpu_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int cpu_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
-	int abi = abi_table(v->abi, v->nr);
 	struct thread *t;
 
 	(void)e;
-	if (abi < 0 || v->nr != r->setaffinity[abi] || v->ret != 0 || v->flags & SYSCALL_UNFINISHED)
+	if (v->desc->family != FAMILY_AFFINITY || v->ret != 0 || v->flags & SYSCALL_UNFINISHED)
 		return 0;
 	t = idmap_get(&r->threads, v->arg[0] ? (u32)v->arg[0] : rec->tid);
 	if (t) /* to which is in memory that is not recorded; a later snapshot tells */
-		t->served.bound = BOUND_TO_SOME;
+		served_of(t)->bound = BOUND_TO_SOME;
 	return 0;
 }
 
@@ -233,16 +266,16 @@ static int count_antagonist(struct replay *r, u32 pid, const struct share *s, bo
 			    struct err *e)
 {
 	u64 id = (u64)pid << 32 | s->tid;
-	struct antagonist *a = idmap_get(&r->antagonists, id);
+	struct antagonist *a = idmap_get(&own(r)->antagonists, id);
 
 	if (!a) {
-		if (r->antagonists.n >= PAIR_LIMIT)
+		if (own(r)->antagonists.n >= PAIR_LIMIT)
 			return 0;
 		a = calloc(1, sizeof(*a));
 		if (!a)
 			return err_set(e, ERR_FAIL, "out of memory for waits");
 		*a = (struct antagonist){ .pid = pid, .tid = s->tid };
-		if (idmap_put(&r->antagonists, id, a, PAIR_LIMIT, e) < 0) {
+		if (idmap_put(&own(r)->antagonists, id, a, PAIR_LIMIT, e) < 0) {
 			free(a);
 			return ERR_FAIL;
 		}
@@ -271,7 +304,7 @@ static void add_share(struct shares *s, u32 tid, u64 ns, bool guessed)
 int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bool preempted,
 	       s64 *ret_who, struct err *e)
 {
-	const struct cpu *c = r->cpus[cpu % STREAM_MAX];
+	const struct cpu *c = own(r)->of[cpu % STREAM_MAX];
 	struct shares shares = { 0 };
 	u64 end = to, begin, most = 0;
 	u32 k, n = c ? c->n : 0;
@@ -308,25 +341,32 @@ static s64 limited(double v)
 	return v > most ? (s64)most : v < -most ? -(s64)most : v == v ? (s64)v : 0;
 }
 
-void cpu_row(struct replay *r, const struct thread *t)
+static int cpu_thread_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 {
-	const struct served *s = &t->served;
-	s64 *row = bulk_row(r->bulk, TABLE_sched_stat);
+	const struct served *s = served_of(t);
+	struct row_sched_stat *row;
 	bool all = r->everything && !loss_has_gaps(r); /* in a gap nobody is known to want a CPU */
 
-	row[0] = t->tid;
-	row[1] = t->process->pid;
-	row[2] = replay_time(r, t->start ? t->start : r->begin);
-	row[3] = s->migrations;
-	row[4] = s->waits;
-	row[5] = s->longest & INT64_MAX;
-	row[6] = all && !s->idle_unknown ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
-	row[7] = all ? limited(round(s->fair)) : BULK_NULL;
-	row[8] = all ? limited(round(s->max_lag)) : BULK_NULL;
-	row[9] = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
-	row[10] = limited(s->serial);
-	row[11] = s->alone & INT64_MAX;
-	row[12] = shares_group(t) ? (s64)(shares_group(t) & INT64_MAX) : BULK_NULL;
+	(void)ts;
+	(void)e;
+	if (!t->tracked || !has_group(r, GROUP_sched))
+		return 0;
+	row = bulk_add(r->bulk, sched_stat);
+	row->tid = t->tid;
+	row->pid = t->process->pid;
+	row->start = replay_time(r, t->start ? t->start : r->begin);
+	row->migrations = s->migrations;
+	row->waits = s->waits;
+	row->longest = s->longest & INT64_MAX;
+	row->idle_elsewhere =
+		all && !s->idle_unknown ? (s64)(s->idle_elsewhere & INT64_MAX) : BULK_NULL;
+	row->fair = all ? limited(round(s->fair)) : BULK_NULL;
+	row->lag = all ? limited(round(s->max_lag)) : BULK_NULL;
+	row->starved = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
+	row->serial = limited(s->serial);
+	row->alone = s->alone & INT64_MAX;
+	row->cgroup = shares_group(t) ? (s64)(shares_group(t) & INT64_MAX) : BULK_NULL;
+	return 0;
 }
 
 static int by_wait(const void *a, const void *b)
@@ -339,39 +379,57 @@ static int by_wait(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-int cpu_finish(struct replay *r, struct err *e)
+static int cpu_finish(struct replay *r, struct err *e)
 {
-	struct antagonist **list = calloc(r->antagonists.n + 1, sizeof(*list)), *a;
+	struct antagonist **list = calloc(own(r)->antagonists.n + 1, sizeof(*list)), *a;
 	size_t at = 0, n = 0, i;
-	s64 *row;
+	struct row_antagonist *row;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for waits");
-	while ((a = idmap_each(&r->antagonists, &at)))
+	while ((a = idmap_each(&own(r)->antagonists, &at)))
 		list[n++] = a;
 	qsort(list, n, sizeof(*list), by_wait);
 	for (i = 0; i < n; i++) {
-		row = bulk_row(r->bulk, TABLE_antagonist);
-		row[0] = list[i]->pid;
-		row[1] = list[i]->tid;
-		row[2] = list[i]->n;
-		row[3] = list[i]->woken & INT64_MAX;
-		row[4] = list[i]->preempted & INT64_MAX;
-		row[5] = list[i]->guessed & INT64_MAX;
+		row = bulk_add(r->bulk, antagonist);
+		row->pid = list[i]->pid;
+		row->tid = list[i]->tid;
+		row->n = list[i]->n;
+		row->woken = list[i]->woken & INT64_MAX;
+		row->preempted = list[i]->preempted & INT64_MAX;
+		row->guessed = list[i]->guessed & INT64_MAX;
 	}
 	free(list);
 	return 0;
 }
 
-void cpu_free(struct replay *r)
+static void cpu_free(void *slot)
 {
+	struct cpus *all = slot;
 	struct antagonist *a;
 	size_t at = 0;
 	u32 i;
 
-	while ((a = idmap_each(&r->antagonists, &at)))
+	while ((a = idmap_each(&all->antagonists, &at)))
 		free(a);
-	idmap_free(&r->antagonists);
+	idmap_free(&all->antagonists);
 	for (i = 0; i < STREAM_MAX; i++)
-		free(r->cpus[i]);
+		free(all->of[i]);
 }
+
+static const struct handler handlers[] = {
+	{ EV_migrate, false, cpu_on_migrate },
+	{ EV_syscall_args, false, cpu_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_cpu = {
+	.name = "cpu",
+	.handlers = handlers,
+	.of_replay = sizeof(struct cpus),
+	.of_process = sizeof(struct activity),
+	.of_thread = sizeof(struct served),
+	.thread_end = cpu_thread_end,
+	.finish = cpu_finish,
+	.free = cpu_free,
+};

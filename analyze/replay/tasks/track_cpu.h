@@ -5,9 +5,34 @@
 
 #include "analyze/replay/track.h"
 
+/* How the CPUs serve a thread: see track_cpu.c. */
+struct served {
+	u64 migrations, waits, longest, idle_elsewhere;
+	u64 idle0;		 /* the idle clock when the wait began */
+	double fair0, fair, lag; /* see track_shares.c */
+	u64 actual, starved;
+	double max_lag;
+	double serial0, serial;
+	u64 alone0, alone;
+	u32 weight;		 /* 0: real time, or not known */
+	u32 counted;		 /* the same, as it is counted on the CPU where it is queued */
+	u16 queue;		 /* that CPU */
+	struct share_node *node; /* and its group there; NULL: not looked up yet */
+	u32 placed;		 /* when that was, as a version of struct shares */
+	u64 group, grouped;	 /* its control group, since when */
+	bool active, queued;
+	u8 bound;	   /* enum bound */
+	bool idle_unknown; /* a long wait while it was bound to some CPUs */
+	u64 active_run;	   /* clock of run when it became active */
+};
+
+static inline struct served *served_of(const struct thread *t)
+{
+	return t->own[TRACK_cpu];
+}
+
+/* The switch at hand, before cpu_enter and cpu_leave of its threads. */
 int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e);
-int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e);
-int cpu_on_syscall(struct replay *r, const struct record *rec, struct err *e);
 /* The thread becomes runnable (on the CPU of number queue), or goes to sleep or ends. */
 void cpu_active(struct replay *r, struct thread *t, u16 queue, u64 ts);
 void cpu_inactive(struct replay *r, struct thread *t, u64 ts);
@@ -22,8 +47,5 @@ int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bo
 	       s64 *ret_who, struct err *e);
 /* Nice value as the kernel's weight, by kernel priority; 0 for real time. */
 u32 cpu_weight(u8 prio);
-void cpu_row(struct replay *r, const struct thread *t);
-int cpu_finish(struct replay *r, struct err *e);
-void cpu_free(struct replay *r);
 
 #endif

@@ -1,41 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What became of the time that threads had a CPU: switches carry what the hypervisor stole and
+ * Parts of the time that threads had a CPU: switches contain what the hypervisor stole and
  * what softirqs and interrupts took since the switch before, and by how much the kernel's own
  * clock of the thread differs.
  */
 #define _GNU_SOURCE /* memmem */
-#include "track_pressure.h"
+#include "track_parts.h"
 
 #include <string.h>
 
-/* "switch_parts=stolen,softirq,irq,throttled": what this kernel told; older recordings lack it. */
-int parts_on_info(struct replay *r, const struct record *rec, struct err *e)
+/* What this kernel reports; older recordings lack it. */
+struct parts_known {
+	bool any, stolen, throttled;
+};
+
+/* Of a thread: parts of clock[STATE_run]. */
+struct parts {
+	s64 away;
+	u64 stolen, softirq, irq, throttled;
+};
+
+/* "switch_parts=stolen,softirq,irq,throttled" */
+static int parts_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	static const char key[] = "switch_parts=";
+	struct parts_known *known = r->own[TRACK_parts];
 	size_t n = sizeof(key) - 1;
 
 	(void)e;
 	if (rec->tail_len < n || memcmp(rec->tail, key, n) != 0)
 		return 0;
-	r->has_parts = true;
-	r->has_stolen = memmem(rec->tail, rec->tail_len, "stolen", 6) != NULL;
-	r->has_throttled = memmem(rec->tail, rec->tail_len, "throttled", 9) != NULL;
+	known->any = true;
+	known->stolen = memmem(rec->tail, rec->tail_len, "stolen", 6) != NULL;
+	known->throttled = memmem(rec->tail, rec->tail_len, "throttled", 9) != NULL;
 	return 0;
 }
 
-int parts_on_switch(struct replay *r, const struct record *rec, struct err *e)
+/* A thread that is not known yet was not seen to get the CPU: its run is not known either. */
+static int parts_on_switch(struct replay *r, const struct record *rec, struct err *e)
 {
+	const struct parts_known *known = r->own[TRACK_parts];
 	const struct ev_switch *ev = rec->event;
-	struct thread *t = rec->tid && r->has_parts ? task_thread(r, rec->tid, e) : NULL;
+	struct thread *t = known->any ? idmap_get(&r->threads, rec->tid) : NULL;
+	struct parts *p;
 
+	(void)e;
 	if (!t)
-		return rec->tid && r->has_parts ? ERR_FAIL : 0;
-	t->parts.away += ev->away;
-	t->parts.stolen += ev->stolen;
-	t->parts.softirq += ev->softirq;
-	t->parts.irq += ev->irq;
-	t->parts.throttled += (ev->flags & SWITCH_THROTTLED) != 0;
+		return 0;
+	p = t->own[TRACK_parts];
+	p->away += ev->away;
+	p->stolen += ev->stolen;
+	p->softirq += ev->softirq;
+	p->irq += ev->irq;
+	p->throttled += (ev->flags & SWITCH_THROTTLED) != 0;
 	return 0;
 }
 
@@ -45,19 +62,31 @@ static s64 within(u64 part, u64 whole)
 	return (s64)((part < whole ? part : whole) & INT64_MAX);
 }
 
-int parts_row(struct replay *r, const struct thread *t, struct err *e)
+void parts_fill(const struct replay *r, const struct thread *t, struct row_thread *row)
 {
+	const struct parts_known *known = r->own[TRACK_parts];
+	const struct parts *p = t->own[TRACK_parts];
 	u64 run = t->clock[STATE_run];
-	u64 less = t->parts.away > 0 ? (u64)t->parts.away : 0;
-	u64 more = t->parts.away < 0 ? -(u64)t->parts.away : 0;
+	u64 less = p->away > 0 ? (u64)p->away : 0;
+	u64 more = p->away < 0 ? -(u64)p->away : 0;
+	bool any = known->any && t->tracked;
 
-	if (!r->has_parts)
-		return 0;
-	return db_run(r->db, e,
-		      "UPDATE thread SET exec=?, stolen=nullif(?,-1), softirq=?, irq=?,"
-		      " throttled=nullif(?,-1) WHERE rowid=last_insert_rowid()",
-		      "iiiii", (s64)((elapsed(less, run) + more) & INT64_MAX),
-		      r->has_stolen ? within(t->parts.stolen, run) : (s64)-1,
-		      within(t->parts.softirq, run), within(t->parts.irq, run),
-		      r->has_throttled ? (s64)(t->parts.throttled & INT64_MAX) : (s64)-1);
+	row->exec = any ? (s64)((elapsed(less, run) + more) & INT64_MAX) : BULK_NULL;
+	row->stolen = any && known->stolen ? within(p->stolen, run) : BULK_NULL;
+	row->softirq = any ? within(p->softirq, run) : BULK_NULL;
+	row->irq = any ? within(p->irq, run) : BULK_NULL;
+	row->throttled = any && known->throttled ? (s64)(p->throttled & INT64_MAX) : BULK_NULL;
 }
+
+static const struct handler handlers[] = {
+	{ EV_info, true, parts_on_info },
+	{ EV_switch, false, parts_on_switch },
+	{ 0 },
+};
+
+const struct tracker track_parts = {
+	.name = "parts",
+	.handlers = handlers,
+	.of_replay = sizeof(struct parts_known),
+	.of_thread = sizeof(struct parts),
+};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Programs that processes began, and what processes had used when they ended. */
-#include "analyze/replay/requests/track_usage.h"
+#include "threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int process_on_spawn(struct replay *r, const struct record *rec, struct err *e)
+static int process_on_spawn(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_spawn *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
@@ -17,9 +17,9 @@ int process_on_spawn(struct replay *r, const struct record *rec, struct err *e)
 	args = strndup(rec->tail, rec->tail_len);
 	if (!args)
 		return err_set(e, ERR_FAIL, "out of memory for arguments");
-	ret = db_insert(r->db, TABLE_spawn, e, "iiiiiis", replay_time(r, rec->ts), (s64)ev->pid,
-			(s64)ev->parent, (s64)ev->uid, (s64)(ev->cgroup & INT64_MAX),
-			(s64)ev->length, args);
+	ret = row_put(r->db, spawn, e, .ts = replay_time(r, rec->ts), .pid = ev->pid,
+		      .parent = ev->parent, .uid = ev->uid, .cgroup = ev->cgroup & INT64_MAX,
+		      .length = ev->length, .args = args);
 	t->process->parent = ev->parent;
 	if (!args[0]) { /* withheld */
 		free(args);
@@ -42,24 +42,35 @@ static s64 life_of(const struct replay *r, const struct ev_ended *ev, u64 ts)
 	return (s64)(elapsed(ev->start, now) & INT64_MAX);
 }
 
-int process_on_ended(struct replay *r, const struct record *rec, struct err *e)
+static int process_on_ended(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_ended *ev = rec->event;
 	u32 signal = ev->code & 0x7f; /* as in wait(2) */
-	s64 *row = bulk_row(r->bulk, TABLE_process_exit);
+	struct row_process_exit *row = bulk_add(r->bulk, process_exit);
 
 	(void)e;
-	row[0] = replay_time(r, rec->ts);
-	row[1] = ev->pid;
-	row[2] = ev->parent;
-	row[3] = life_of(r, ev, rec->ts);
-	row[4] = signal ? BULK_NULL : (s64)(ev->code >> 8 & 0xff);
-	row[5] = signal;
-	row[6] = ev->user & INT64_MAX;
-	row[7] = ev->system & INT64_MAX;
-	row[8] = ev->read & INT64_MAX;
-	row[9] = ev->written & INT64_MAX;
-	row[10] = ev->rss & INT64_MAX;
-	row[11] = ev->major_faults;
+	row->ts = replay_time(r, rec->ts);
+	row->pid = ev->pid;
+	row->parent = ev->parent;
+	row->life = life_of(r, ev, rec->ts);
+	row->code = signal ? BULK_NULL : (s64)(ev->code >> 8 & 0xff);
+	row->signal = signal;
+	row->user = ev->user & INT64_MAX;
+	row->system = ev->system & INT64_MAX;
+	row->read_bytes = ev->read & INT64_MAX;
+	row->write_bytes = ev->written & INT64_MAX;
+	row->rss = ev->rss & INT64_MAX;
+	row->major_faults = ev->major_faults;
 	return 0;
 }
+
+static const struct handler handlers[] = {
+	{ EV_spawn, false, process_on_spawn },
+	{ EV_ended, false, process_on_ended },
+	{ 0 },
+};
+
+const struct tracker track_process = {
+	.name = "process",
+	.handlers = handlers,
+};

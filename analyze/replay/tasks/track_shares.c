@@ -23,6 +23,8 @@
  */
 #include "track_shares.h"
 
+#include "track_cpu.h"
+
 #include <stdlib.h>
 
 #define SHARE_GROUPS 100000
@@ -63,21 +65,23 @@ struct shares {
 	u32 version; /* one more whenever threads may be in another group than before */
 };
 
-static struct shares *shares_of(struct replay *r)
+/* A process that went to another group as a whole. */
+struct moved {
+	u64 at, to;
+};
+
+static struct shares *own(const struct replay *r)
 {
-	if (!r->shares)
-		r->shares = calloc(1, sizeof(*r->shares));
-	return r->shares;
+	return r->own[TRACK_shares];
 }
 
 static struct share_cpu *share_cpu(struct replay *r, u16 number)
 {
-	struct shares *s = shares_of(r);
-	struct share_cpu **c = s ? &s->cpus[number % STREAM_MAX] : NULL;
+	struct share_cpu **c = &own(r)->cpus[number % STREAM_MAX];
 
-	if (c && !*c)
+	if (!*c)
 		*c = calloc(1, sizeof(**c));
-	return c ? *c : NULL;
+	return *c;
 }
 
 /* ---- groups ---- */
@@ -85,13 +89,13 @@ static struct share_cpu *share_cpu(struct replay *r, u16 number)
 /* The group, made if need be; NULL without error: there are too many. */
 static int group_of(struct share_group **ret, struct replay *r, u64 id, struct err *e)
 {
-	struct shares *s = shares_of(r);
-	struct share_group *g = s ? idmap_get(&s->groups, id) : NULL;
+	struct shares *s = own(r);
+	struct share_group *g = idmap_get(&s->groups, id);
 
 	*ret = g;
-	if (g || (s && s->groups.n >= SHARE_GROUPS))
+	if (g || s->groups.n >= SHARE_GROUPS)
 		return 0;
-	g = s ? calloc(1, sizeof(*g)) : NULL;
+	g = calloc(1, sizeof(*g));
 	if (!g)
 		return err_set(e, ERR_FAIL, "out of memory for control groups");
 	if (idmap_put(&s->groups, id, g, SHARE_GROUPS, e) < 0) {
@@ -104,16 +108,16 @@ static int group_of(struct share_group **ret, struct replay *r, u64 id, struct e
 	return 0;
 }
 
-int shares_on_first(struct replay *r, const struct record *rec, struct err *e)
+static int shares_on_first(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_cgroup_weight *ev = rec->event;
-	s64 *row = bulk_row(r->bulk, TABLE_cgroup_weight);
+	struct row_cgroup_weight *row = bulk_add(r->bulk, cgroup_weight);
 	struct share_group *g, *above;
 
-	row[0] = replay_time(r, rec->ts);
-	row[1] = ev->cgroup & INT64_MAX;
-	row[2] = ev->parent & INT64_MAX;
-	row[3] = ev->weight;
+	row->ts = replay_time(r, rec->ts);
+	row->cgroup = ev->cgroup & INT64_MAX;
+	row->parent = ev->parent & INT64_MAX;
+	row->weight = ev->weight;
 	if (group_of(&above, r, ev->parent, e) < 0 || group_of(&g, r, ev->cgroup, e) < 0)
 		return ERR_FAIL;
 	if (above)
@@ -126,10 +130,10 @@ int shares_on_first(struct replay *r, const struct record *rec, struct err *e)
 	return 0;
 }
 
-int shares_on_weight(struct replay *r, const struct record *rec, struct err *e)
+static int shares_on_weight(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_cgroup_weight *ev = rec->event;
-	struct share_group *g = r->shares ? idmap_get(&r->shares->groups, ev->cgroup) : NULL;
+	struct share_group *g = idmap_get(&own(r)->groups, ev->cgroup);
 
 	(void)e;
 	if (g && ev->weight)
@@ -138,16 +142,17 @@ int shares_on_weight(struct replay *r, const struct record *rec, struct err *e)
 }
 
 /* If it lived long enough, the first pass has found its weight. */
-int shares_on_made(struct replay *r, const struct record *rec, struct err *e)
+static int shares_on_made(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_cgroup_made *ev = rec->event;
 	struct share_group *g, *above;
 
-	if (!r->shares || !ev->parent) /* the recorder told of no weights, or of no parents */
+	if (!own(r)->groups.n ||
+	    !ev->parent) /* the recorder told of no weights, or of no parents */
 		return 0;
 	if (group_of(&g, r, ev->id, e) < 0)
 		return ERR_FAIL;
-	above = idmap_get(&r->shares->groups, ev->parent);
+	above = idmap_get(&own(r)->groups, ev->parent);
 	if (!g || g->weight)
 		return 0;
 	g->parent = ev->parent;
@@ -248,20 +253,23 @@ void shares_halt(struct replay *r, u16 cpu, bool halt, u64 ts)
 
 static u64 group_at(const struct thread *t)
 {
-	return t->process->moved > t->served.grouped ? t->process->moved_to : t->served.group;
+	const struct moved *m = t->process->own[TRACK_shares];
+	const struct served *s = served_of(t);
+
+	return m->at > s->grouped ? m->to : s->group;
 }
 
 void shares_enqueue(struct replay *r, struct thread *t, u16 cpu, u64 ts)
 {
 	struct share_cpu *c = share_cpu(r, cpu);
-	struct served *s = &t->served;
+	struct served *s = served_of(t);
 
 	if (!c || !r->everything || !s->weight)
 		return;
-	if (!s->node || s->node->cpu != cpu || s->placed != r->shares->version)
-		s->node = node_of(r->shares, c, cpu, group_at(t), 0);
+	if (!s->node || s->node->cpu != cpu || s->placed != own(r)->version)
+		s->node = node_of(own(r), c, cpu, group_at(t), 0);
 	c->root.cpu = cpu;
-	s->placed = r->shares->version;
+	s->placed = own(r)->version;
 	s->queue = cpu;
 	s->counted = s->weight;
 	s->queued = true;
@@ -272,7 +280,7 @@ void shares_enqueue(struct replay *r, struct thread *t, u16 cpu, u64 ts)
 
 void shares_settle(struct replay *r, struct thread *t, u64 ts)
 {
-	struct served *s = &t->served;
+	struct served *s = served_of(t);
 	struct share_cpu *c = s->queued ? share_cpu(r, s->queue) : NULL;
 	double gain;
 
@@ -288,46 +296,46 @@ void shares_settle(struct replay *r, struct thread *t, u64 ts)
 
 void shares_dequeue(struct replay *r, struct thread *t, u64 ts)
 {
-	if (!t->served.queued)
+	if (!served_of(t)->queued)
 		return;
 	shares_settle(r, t, ts);
-	change(t->served.node, -(double)t->served.counted, -1);
-	t->served.queued = false;
+	change(served_of(t)->node, -(double)served_of(t)->counted, -1);
+	served_of(t)->queued = false;
 }
 
 bool shares_in_place(const struct replay *r, const struct thread *t)
 {
-	return t->served.queued && t->served.placed == r->shares->version;
+	return served_of(t)->queued && served_of(t)->placed == own(r)->version;
 }
 
 u64 shares_group(const struct thread *t)
 {
-	const struct share_node *n = t->served.node;
+	const struct share_node *n = served_of(t)->node;
 
 	return n && n->above ? n->group->id : 0;
 }
 
 void shares_member(struct thread *t, u64 group, u64 ts)
 {
-	if (t->served.group != group)
-		t->served.placed = 0;
-	t->served.group = group;
-	t->served.grouped = ts;
+	if (served_of(t)->group != group)
+		served_of(t)->placed = 0;
+	served_of(t)->group = group;
+	served_of(t)->grouped = ts;
 }
 
 void shares_moved(struct replay *r, struct thread *t, bool whole, u64 group, u64 ts)
 {
+	struct moved *m = t->process->own[TRACK_shares];
+
 	shares_member(t, group, ts);
 	if (whole) {
-		t->process->moved = ts;
-		t->process->moved_to = group;
-		if (r->shares) /* its other threads are looked at when they next get a CPU */
-			r->shares->version++;
+		*m = (struct moved){ ts, group };
+		own(r)->version++; /* its other threads are looked at when they next get a CPU */
 	}
-	if (!t->served.queued)
+	if (!served_of(t)->queued)
 		return;
 	shares_dequeue(r, t, ts);
-	shares_enqueue(r, t, t->served.queue, ts);
+	shares_enqueue(r, t, served_of(t)->queue, ts);
 }
 
 static void cpu_nodes_free(struct share_cpu *c)
@@ -341,20 +349,32 @@ static void cpu_nodes_free(struct share_cpu *c)
 	free(c);
 }
 
-void shares_free(struct replay *r)
+static void shares_free(void *slot)
 {
-	struct shares *s = r->shares;
+	struct shares *s = slot;
 	struct share_group *g;
 	size_t at = 0, i;
 
-	if (!s)
-		return;
 	for (i = 0; i < STREAM_MAX; i++)
 		if (s->cpus[i])
 			cpu_nodes_free(s->cpus[i]);
 	while ((g = idmap_each(&s->groups, &at)))
 		free(g);
 	idmap_free(&s->groups);
-	free(s);
-	r->shares = NULL;
 }
+
+/* The first pass gathers what weights the groups have at the begin; the second follows changes. */
+static const struct handler handlers[] = {
+	{ EV_cgroup_weight, true, shares_on_first },
+	{ EV_cgroup_weight, false, shares_on_weight },
+	{ EV_cgroup_made, false, shares_on_made },
+	{ 0 },
+};
+
+const struct tracker track_shares = {
+	.name = "shares",
+	.handlers = handlers,
+	.of_replay = sizeof(struct shares),
+	.of_process = sizeof(struct moved),
+	.free = shares_free,
+};

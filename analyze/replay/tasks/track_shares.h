@@ -5,10 +5,6 @@
 
 #include "analyze/replay/track.h"
 
-/* The first pass gathers what weights the groups have at the begin; the second follows changes. */
-int shares_on_first(struct replay *r, const struct record *rec, struct err *e);
-int shares_on_weight(struct replay *r, const struct record *rec, struct err *e);
-int shares_on_made(struct replay *r, const struct record *rec, struct err *e);
 /* From ts on this CPU shares nothing out (it runs a real-time thread), or does so again. */
 void shares_halt(struct replay *r, u16 cpu, bool halt, u64 ts);
 /* The thread, which has a weight, is runnable on that CPU; or no more. */
@@ -24,6 +20,5 @@ u64 shares_group(const struct thread *t);
 void shares_member(struct thread *t, u64 group, u64 ts);
 /* The thread, or its process as a whole, goes to another group. */
 void shares_moved(struct replay *r, struct thread *t, bool whole, u64 group, u64 ts);
-void shares_free(struct replay *r);
 
 #endif

@@ -6,8 +6,17 @@
  * event comes late was until then in the state that this event ends: with all
  * switches and wake-ups recorded nothing else is possible.
  */
+#include "track_states.h"
+
+#include "analyze/replay/io/descriptors.h"
+#include "analyze/replay/io/futexes.h"
+#include "analyze/replay/io/track_block.h"
+#include "analyze/replay/latency_rows.h"
 #include "analyze/replay/requests/track_ready.h"
 #include "analyze/replay/requests/track_series.h"
+#include "analyze/replay/track_loss.h"
+#include "past.h"
+#include "threads.h"
 #include "track_cpu.h"
 
 #include <stdlib.h>
@@ -19,54 +28,31 @@
 #define TASK_GONE	     0x00b0 /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
 #define TASK_NOLOAD	     0x0400 /* idle kernel threads: uninterruptible, but waiting for nothing */
 
+struct running {
+	u32 tid[STREAM_MAX]; /* by CPU: thread that runs there; 0: idle or not known */
+};
+
 /* A span of the thread, as a row and in its sums. */
 static void emit(struct replay *r, struct thread *t, enum state state, u64 from, u64 to,
 		 const struct wait *w, s64 nr, s64 object)
 {
-	struct past_span *past;
-	s64 *row;
+	struct row_thread_state *row;
 
 	if (to <= from)
 		return;
 	t->clock[state] += to - from;
-	if (t->past) {
-		past = &t->past->span[t->past->n++ % PAST_MAX];
-		*past = (struct past_span){ to, to - from, state };
-	}
+	past_add(t, state, from, to);
 	series_state(r, t->tid, state, state == STATE_disk && w && w->iowait, from, to);
-	row = bulk_row(r->bulk, TABLE_thread_state);
-	row[0] = replay_time(r, from);
-	row[1] = to - from;
-	row[2] = t->tid;
-	row[3] = w ? w->cpu : t->cpu;
-	row[4] = state;
-	row[5] = nr;
-	row[6] = w && w->waked && w->context == CONTEXT_TASK ? (s64)w->waker : BULK_NULL;
-	row[7] = w && w->waked ? w->context : BULK_NULL;
-	row[8] = object;
-}
-
-void states_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES])
-{
-	const struct past *p = t->past;
-	u64 oldest = now, off = 0, begin;
-	u32 k;
-	int i;
-
-	memset(spent, 0, N_STATES * sizeof(*spent));
-	/* not in order: a sleep is added when the call around it has returned */
-	for (k = 0; p && k < p->n && k < PAST_MAX; k++) {
-		const struct past_span *s = &p->span[k];
-
-		begin = elapsed(s->dur, s->end);
-		oldest = begin < oldest ? begin : oldest;
-		spent[s->state] += elapsed(begin > since ? begin : since, s->end);
-	}
-	if (oldest > since && p && p->n > PAST_MAX)
-		spent[STATE_unknown] += oldest - since;
-	for (i = 0; i < N_STATES; i++)
-		off += i == STATE_run ? 0 : spent[i];
-	spent[STATE_run] = elapsed(off, elapsed(since, now)); /* the present run is no span yet */
+	row = bulk_add(r->bulk, thread_state);
+	row->ts = replay_time(r, from);
+	row->dur = to - from;
+	row->tid = t->tid;
+	row->cpu = w ? w->cpu : t->cpu;
+	row->state = state;
+	row->nr = nr;
+	row->waker = w && w->waked && w->context == CONTEXT_TASK ? (s64)w->waker : BULK_NULL;
+	row->context = w && w->waked ? w->context : BULK_NULL;
+	row->object = object;
 }
 
 static enum state state_of_fd(const struct thread *t, s32 fd)
@@ -95,15 +81,14 @@ static s64 object_of(struct replay *r, const struct thread *t, enum state state,
 	case STATE_pipe:
 		return !in ? BULK_NULL : in->polled >= 0 ? in->polled : in->fd;
 	case STATE_disk:
-		return t->io_dev ? (s64)t->io_dev : BULK_NULL;
+		return own_io_of(t)->dev ? (s64)own_io_of(t)->dev : BULK_NULL;
 	default:
 		return BULK_NULL;
 	}
 }
 
 /* Why the thread slept, given the system call that it was in (NULL: in none). */
-static enum state reason(const struct replay *r, const struct thread *t, const struct wait *w,
-			 const struct inside *in)
+static enum state reason(const struct thread *t, const struct wait *w, const struct inside *in)
 {
 	static const enum state by_wait[] = {
 		[SYSWAIT_OTHER] = STATE_other, [SYSWAIT_FD] = STATE_other,
@@ -112,16 +97,14 @@ static enum state reason(const struct replay *r, const struct thread *t, const s
 		[SYSWAIT_LOCK] = STATE_lock,   [SYSWAIT_PIPE] = STATE_pipe,
 	};
 	enum syscall_wait wait;
-	int abi;
 
 	if (w->iowait || (w->blocked && w->own_io))
 		return STATE_disk;
 	if (w->blocked)
 		return STATE_blocked;
-	abi = in ? abi_table(in->abi, in->nr) : -1;
-	if (abi < 0)
+	if (!in)
 		return STATE_other;
-	wait = r->waits[abi][in->nr];
+	wait = in->desc->wait;
 	/* whoever polls nothing but a connection of its own waits for the answer */
 	if (wait == SYSWAIT_POLL && in->polled >= 0 && state_of_fd(t, in->polled) == STATE_client)
 		return STATE_client;
@@ -130,46 +113,60 @@ static enum state reason(const struct replay *r, const struct thread *t, const s
 
 int states_settle(struct replay *r, struct thread *t, const struct inside *in, struct err *e)
 {
+	struct sleeping *s = sleeping_of(t);
 	const struct inside *around;
 	enum state state;
 	u32 i;
 
-	for (i = 0; i < t->n_waits; i++) {
-		const struct wait *w = &t->waits[i];
+	for (i = 0; i < s->n_waits; i++) {
+		const struct wait *w = &s->waits[i];
 
-		around = in && in->nr >= 0 && w->start >= in->enter ? in : NULL;
-		state = reason(r, t, w, around);
+		around = in && w->start >= in->enter ? in : NULL;
+		state = reason(t, w, around);
 		emit(r, t, state, w->start, w->end, w, around ? around->nr : BULK_NULL,
 		     object_of(r, t, state, around, e));
 	}
-	t->n_waits = 0;
+	s->n_waits = 0;
 	return 0;
 }
 
 /* The sleep is over: keeps it until its reason is known. */
 static int keep_wait(struct replay *r, struct thread *t, struct err *e)
 {
-	u32 cap = t->cap_waits ? 2 * t->cap_waits : 4;
+	struct sleeping *s = sleeping_of(t);
+	u32 cap = s->cap_waits ? 2 * s->cap_waits : 4;
 	struct wait *grown;
 
-	if (t->n_waits == WAIT_LIMIT)
+	if (s->n_waits == WAIT_LIMIT)
 		states_settle(r, t, NULL, e);
-	if (t->n_waits == t->cap_waits) {
-		grown = realloc(t->waits, cap * sizeof(*grown));
+	if (s->n_waits == s->cap_waits) {
+		grown = realloc(s->waits, cap * sizeof(*grown));
 		if (!grown)
 			return err_set(e, ERR_FAIL, "out of memory for sleeps");
-		t->waits = grown;
-		t->cap_waits = cap;
+		s->waits = grown;
+		s->cap_waits = cap;
 	}
-	t->waits[t->n_waits++] = t->sleep;
+	s->waits[s->n_waits++] = s->sleep;
 	return 0;
 }
 
-void states_begin(struct thread *t, u64 ts)
+/* A new thread: runnable from here on. */
+static void begin(struct thread *t, u64 ts)
 {
 	t->seen = true;
 	t->state = STATE_woken;
 	t->since = ts;
+}
+
+static int states_on_fork(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_fork *ev = rec->event;
+	struct thread *t = ev->child && rec->tid ? task_thread(r, ev->child, e) : NULL;
+
+	if (!t)
+		return ev->child && rec->tid ? ERR_FAIL : 0;
+	begin(t, rec->ts);
+	return 0;
 }
 
 /* The thread's first event is at hand: what it must have been doing since the beginning. */
@@ -178,7 +175,7 @@ static void states_first(struct replay *r, struct thread *t, enum state state)
 	t->seen = true;
 	t->state = state;
 	t->since = r->begin;
-	t->sleep = (struct wait){ .start = r->begin, .blocked = t->snapshot == 'D' };
+	sleeping_of(t)->sleep = (struct wait){ .start = r->begin, .blocked = t->snapshot == 'D' };
 }
 
 /* The thread's last known state cannot be followed by what happens now. */
@@ -192,6 +189,7 @@ static void contradiction(struct replay *r, struct thread *t, u64 ts)
 static int leave_cpu(struct replay *r, struct thread *t, const struct record *rec, struct err *e)
 {
 	const struct ev_switch *ev = rec->event;
+	struct sleeping *s = sleeping_of(t);
 	bool runnable = ev->flags & SWITCH_PREEMPT || !ev->state;
 
 	if (!t->seen)
@@ -204,7 +202,7 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 	t->switches++;
 	t->preemptions += runnable;
 	t->since = rec->ts;
-	if (!runnable && !t->early_wake)
+	if (!runnable && !s->early_wake)
 		cpu_inactive(r, t, rec->ts);
 	if (!runnable && ev->state & TASK_GONE)
 		return task_end(r, t, rec->ts, e);
@@ -214,7 +212,7 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 		t->state = STATE_stopped;
 	else
 		t->state = STATE_other;
-	t->sleep = (struct wait){
+	s->sleep = (struct wait){
 		.start = rec->ts,
 		.iowait = ev->flags & SWITCH_IOWAIT,
 		.blocked = ev->state & TASK_UNINTERRUPTIBLE && !(ev->state & TASK_NOLOAD),
@@ -225,9 +223,9 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 /* It gets a CPU although no wake-up was seen: it had been runnable all the time. */
 static void unwoken(struct replay *r, struct thread *t, u64 ts)
 {
-	struct wait w = t->sleep;
+	struct wait w = sleeping_of(t)->sleep;
 
-	if (t->early_wake) /* woken on the way to sleep */
+	if (sleeping_of(t)->early_wake) /* woken on the way to sleep */
 		emit(r, t, STATE_woken, t->since, ts, &w, BULK_NULL, BULK_NULL);
 	else if (loss_overlaps(r, t->since, ts))
 		contradiction(r, t, ts);
@@ -243,14 +241,17 @@ static int leave_queue(struct replay *r, struct thread *t, const struct record *
 
 	if (cpu_waited(r, t, rec->stream, t->since, rec->ts, preempted, &who, e) < 0)
 		return ERR_FAIL;
-	emit(r, t, t->state, t->since, rec->ts, preempted ? NULL : &t->sleep, BULK_NULL, who);
-	hist_add(&t->process->runq, elapsed(t->since, rec->ts));
+	emit(r, t, t->state, t->since, rec->ts, preempted ? NULL : &sleeping_of(t)->sleep,
+	     BULK_NULL, who);
+	hist_add(t->process->own[TRACK_states], elapsed(t->since, rec->ts));
 	return 0;
 }
 
 static int enter_cpu(struct replay *r, struct thread *t, const struct record *rec, struct err *e)
 {
 	const struct ev_switch *ev = rec->event;
+	struct served *served = served_of(t);
+	struct sleeping *s = sleeping_of(t);
 	int ret = 0;
 
 	if (!t->seen && t->snapshot && t->snapshot != 'R') {
@@ -259,10 +260,10 @@ static int enter_cpu(struct replay *r, struct thread *t, const struct record *re
 	} else if (!t->seen) {
 		states_first(r, t, STATE_woken);
 	}
-	t->served.migrations += t->switches && t->cpu != rec->stream;
-	t->served.weight = t->served.queued ? t->served.weight : cpu_weight(ev->prio);
+	served->migrations += t->switches && t->cpu != rec->stream;
+	served->weight = served->queued ? served->weight : cpu_weight(ev->prio);
 	t->cpu = rec->stream;
-	t->sleep.cpu = rec->stream;
+	s->sleep.cpu = rec->stream;
 	cpu_enter(r, t, rec->stream, rec->ts);
 	switch (t->state) {
 	case STATE_woken:
@@ -278,7 +279,7 @@ static int enter_cpu(struct replay *r, struct thread *t, const struct record *re
 	}
 	t->state = STATE_run;
 	t->since = rec->ts;
-	t->early_wake = 0;
+	s->early_wake = 0;
 	return ret;
 }
 
@@ -288,7 +289,8 @@ static int enter_cpu(struct replay *r, struct thread *t, const struct record *re
  */
 static void check_cpu(struct replay *r, const struct record *rec, u32 next)
 {
-	u32 *running = &r->running[rec->stream % STREAM_MAX];
+	struct running *all = r->own[TRACK_states];
+	u32 *running = &all->tid[rec->stream % STREAM_MAX];
 	struct thread *t =
 		*running && *running != rec->tid ? idmap_get(&r->threads, *running) : NULL;
 
@@ -301,7 +303,7 @@ static void check_cpu(struct replay *r, const struct record *rec, u32 next)
 	*running = next;
 }
 
-int states_on_switch(struct replay *r, const struct record *rec, struct err *e)
+static int states_on_switch(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_switch *ev = rec->event;
 	struct thread *t;
@@ -326,10 +328,19 @@ int states_on_switch(struct replay *r, const struct record *rec, struct err *e)
 	return 0;
 }
 
-int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
+/* A block request of its own was in flight during the sleep. */
+static bool had_own_io(const struct thread *t)
+{
+	const struct own_io *io = own_io_of(t);
+
+	return io->in_flight || io->end >= sleeping_of(t)->sleep.start;
+}
+
+static int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_waking *ev = rec->event;
 	struct thread *t = ev->target ? task_thread(r, ev->target, e) : NULL;
+	struct sleeping *s;
 
 	if (!t)
 		return ev->target ? ERR_FAIL : 0;
@@ -337,28 +348,28 @@ int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
 		return 0;
 	if (!t->seen)
 		states_first(r, t, STATE_other);
-	t->sleep.waker = rec->tid;
-	t->sleep.context = ev->context;
-	t->sleep.waked = true;
-	t->last_wake = rec->ts;
-	t->last_waker = rec->tid;
-	t->last_context = ev->context;
-	t->last_futex = t->last_second = 0;
+	s = sleeping_of(t);
+	s->sleep.waker = rec->tid;
+	s->sleep.context = ev->context;
+	s->sleep.waked = true;
+	s->last_wake = rec->ts;
+	s->last_waker = rec->tid;
+	s->last_context = ev->context;
 	if (t->state == STATE_run) {
-		t->early_wake = rec->ts;
+		s->early_wake = rec->ts;
 		return 0;
 	}
 	if (t->state != STATE_other && t->state != STATE_stopped && t->state != STATE_unknown)
 		return 0; /* only the first wake-up counts */
 	t->wakeups++;
-	t->sleep.end = rec->ts;
-	t->sleep.cpu = ev->cpu;
-	t->sleep.own_io = t->io_in_flight || t->io_end >= t->sleep.start;
+	s->sleep.end = rec->ts;
+	s->sleep.cpu = ev->cpu;
+	s->sleep.own_io = had_own_io(t);
 	if (t->state != STATE_other)
-		emit(r, t, t->state, t->since, rec->ts, &t->sleep, BULK_NULL, BULK_NULL);
+		emit(r, t, t->state, t->since, rec->ts, &s->sleep, BULK_NULL, BULK_NULL);
 	else if (keep_wait(r, t, e) < 0)
 		return ERR_FAIL;
-	t->served.weight = cpu_weight(ev->prio);
+	served_of(t)->weight = cpu_weight(ev->prio);
 	cpu_active(r, t, ev->cpu, rec->ts);
 	ready_woken(t, rec->ts);
 	t->state = STATE_woken;
@@ -366,39 +377,41 @@ int states_on_waking(struct replay *r, const struct record *rec, struct err *e)
 	return 0;
 }
 
-int states_on_wakeup_new(struct replay *r, const struct record *rec, struct err *e)
+static int states_on_wakeup_new(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_wakeup_new *ev = rec->event;
 	struct thread *t = ev->target ? task_thread(r, ev->target, e) : NULL;
 
 	if (!t)
 		return ev->target ? ERR_FAIL : 0;
-	t->sleep.waker = rec->tid;
-	t->sleep.waked = true;
+	sleeping_of(t)->sleep.waker = rec->tid;
+	sleeping_of(t)->sleep.waked = true;
 	if (!t->seen && t->tracked)
-		states_begin(t, rec->ts);
+		begin(t, rec->ts);
 	return 0;
 }
 
-int states_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+static int states_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
 	struct inside in = {
-		elapsed(v->dur, v->ts), v->nr, v->abi, v->arg[0], v->arg[0], v->arg[1], v->polled
+		v->desc, elapsed(v->dur, v->ts), v->nr, v->arg[0], v->arg[0], v->arg[1], v->polled
 	};
+	struct sleeping *s;
 
 	if (!t)
 		return rec->tid ? ERR_FAIL : 0;
+	s = sleeping_of(t);
 	if (v->flags & SYSCALL_NO_ENTRY)
 		in.enter = 0;
 	if (v->flags & SYSCALL_UNFINISHED) {
-		t->open = in;
+		s->open = in;
 		return 0;
 	}
 	if (t->state == STATE_run)
-		t->early_wake = 0; /* it was for a sleep in this call that never came */
-	return t->n_waits ? states_settle(r, t, &in, e) : 0;
+		s->early_wake = 0; /* it was for a sleep in this call that never came */
+	return s->n_waits ? states_settle(r, t, &in, e) : 0;
 }
 
 /* A thread of which the recording has no switch and no wake-up: only its snapshot speaks. */
@@ -416,9 +429,11 @@ static void silent(struct replay *r, struct thread *t)
 	states_first(r, t, state);
 }
 
-int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
+static int states_thread_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 {
-	if (!t->tracked || !(r->groups & 1u << GROUP_sched))
+	struct sleeping *s = sleeping_of(t);
+
+	if (!t->tracked || !has_group(r, GROUP_sched))
 		return 0;
 	if (!t->seen)
 		silent(r, t);
@@ -426,14 +441,55 @@ int states_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 		cpu_leave(r, t, ts);
 	cpu_inactive(r, t, ts);
 	if (t->state == STATE_other) {
-		t->sleep.end = ts;
-		t->sleep.cpu = t->cpu;
-		t->sleep.own_io = t->io_in_flight || t->io_end >= t->sleep.start;
-		if (ts > t->sleep.start && keep_wait(r, t, e) < 0)
+		s->sleep.end = ts;
+		s->sleep.cpu = t->cpu;
+		s->sleep.own_io = had_own_io(t);
+		if (ts > s->sleep.start && keep_wait(r, t, e) < 0)
 			return ERR_FAIL;
 	} else {
 		emit(r, t, t->state, t->since, ts, NULL, BULK_NULL, BULK_NULL);
 	}
 	t->since = ts;
-	return states_settle(r, t, t->open.nr >= 0 ? &t->open : NULL, e);
+	return states_settle(r, t, s->open.desc ? &s->open : NULL, e);
 }
+
+static int states_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
+{
+	(void)ts;
+	return latency_rows(r, "runq", p->pid, 0, p->own[TRACK_states], e);
+}
+
+static void states_thread_free(void *own)
+{
+	struct sleeping *s = own;
+
+	free(s->waits);
+	free(s->past);
+}
+
+static void states_process_free(void *own)
+{
+	hist_free(own);
+}
+
+static const struct handler handlers[] = {
+	{ EV_fork, false, states_on_fork },
+	{ EV_switch, false, states_on_switch },
+	{ EV_waking, false, states_on_waking },
+	{ EV_wakeup_new, false, states_on_wakeup_new },
+	{ EV_syscall, false, states_on_syscall },
+	{ EV_syscall_args, false, states_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_states = {
+	.name = "states",
+	.handlers = handlers,
+	.of_replay = sizeof(struct running),
+	.of_process = sizeof(struct hist), /* run-queue latency of its threads */
+	.of_thread = sizeof(struct sleeping),
+	.thread_end = states_thread_end,
+	.process_end = states_process_end,
+	.thread_free = states_thread_free,
+	.process_free = states_process_free,
+};

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * When did a server answer nothing although requests waited, for how long, what did its thread do
+ * meanwhile, and which request did it work on? A request waits from its arrival (turn.ts -
+ * turn.queued) until its answer. Processes of one server are one: while one of them answers, there
+ * is no pause. No limit depends on how long requests usually take; which pauses matter is the
+ * verdict's question. Of a process without requests: the waits of its busiest thread.
+ */
+#include "pauses.h"
+
+#include "analysis.h"
+#include "analyze/base/idmap.h"
+#include "silences.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SERVERS_MOST  64 /* those with most requests */
+#define SERVICES_MOST 200000
+
+static const struct metric metrics[] = {
+	{ "start", "ns", NEITHER_IS_BETTER, "since the start of the recording" },
+	{ "length", "ns", LOWER_IS_BETTER, "until the next answer" },
+	{ "waited", "", LOWER_IS_BETTER, "requests that waited" },
+	{ "max wait", "ns", LOWER_IS_BETTER, "longest of their waits" },
+	{ "cpu", "%", NEITHER_IS_BETTER, "share in which the serving thread was on a CPU" },
+	{ "runq", "%", NEITHER_IS_BETTER, "share in which it waited for a CPU" },
+	{ "asleep", "%", NEITHER_IS_BETTER, "share in which it slept or waited for a disk" },
+	{ "request in", "bytes", NEITHER_IS_BETTER, "size of the request that spans it" },
+	{ "request out", "bytes", NEITHER_IS_BETTER, "size of its answer" },
+	{ 0 },
+};
+
+struct found_pauses {
+	struct silences silences;
+	s64 servers[SERVERS_MOST]; /* ids by slot */
+	struct idmap slots;	   /* service.id -> slot + 1 */
+	struct pause *v;
+	size_t n;
+};
+
+#define REQUESTS "SELECT service, ts - queued, ts + dur"
+#define OF_TURNS " FROM turn WHERE NOT lossy"
+
+/* Slots of servers, and of their services in a map. */
+static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret_n, struct err *e)
+{
+	sqlite3_stmt *q;
+	u32 slot = 0;
+	int ret = db_query(
+		&q, c->db, e,
+		"SELECT k.id, s.id FROM (SELECT id, turns FROM server WHERE turns > 0 ORDER BY"
+		" turns DESC, id LIMIT ?1) k JOIN service s ON s.server=k.id ORDER BY k.turns DESC,"
+		" k.id",
+		"i", (s64)SERVERS_MOST);
+
+	*ret_n = 0;
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		s64 id = sqlite3_column_int64(q, 0);
+
+		if (!*ret_n || f->servers[*ret_n - 1] != id)
+			f->servers[(*ret_n)++] = id;
+		slot = *ret_n; /* from 1 on: a map has no NULL */
+		ret = idmap_put(&f->slots, (u64)sqlite3_column_int64(q, 1), (void *)(uintptr_t)slot,
+				SERVICES_MOST, e);
+	}
+	sqlite3_finalize(q);
+	return ret;
+}
+
+typedef void (*request_fn)(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q);
+
+static int each_request(struct analysis_ctx *c, struct found_pauses *f, const char *sql,
+			request_fn fn, struct err *e)
+{
+	sqlite3_stmt *q;
+	uintptr_t slot;
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		slot = (uintptr_t)idmap_get(&f->slots, (u64)sqlite3_column_int64(q, 0));
+		if (slot)
+			fn(f, (u32)slot - 1, sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
+			   q);
+	}
+	sqlite3_finalize(q);
+	return ret;
+}
+
+static void first_pass(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q)
+{
+	(void)q;
+	silences_answer(&f->silences, slot, arrival, end);
+}
+
+static void second_pass(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q)
+{
+	(void)q;
+	silences_arrival(&f->silences, slot, arrival, end);
+}
+
+/* Parts of answers leave before their end: windows in which bytes were sent are no silence. */
+static int cut_by_sends(struct analysis_ctx *c, struct found_pauses *f, u32 n, struct err *e)
+{
+	sqlite3_stmt *q;
+	u32 slot;
+	int ret = db_query(
+		&q, c->db, e,
+		"SELECT server, ts, ts + dur FROM server_window WHERE sends > 0 AND server IN"
+		" (SELECT id FROM server WHERE turns > 0) ORDER BY server, ts",
+		"");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		for (slot = 0; slot < n && f->servers[slot] != sqlite3_column_int64(q, 0); slot++)
+			;
+		if (slot < n)
+			silences_sent(&f->silences, slot, sqlite3_column_int64(q, 1),
+				      sqlite3_column_int64(q, 2));
+	}
+	sqlite3_finalize(q);
+	return ret;
+}
+
+/* Who waited, and for which request: the last one read before the middle of the pause. */
+static void third_pass(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q)
+{
+	size_t i, last = f->silences.first[slot + 1];
+	s64 ts = sqlite3_column_int64(q, 3);
+
+	for (i = silences_after(&f->silences, slot, arrival); i < last; i++) {
+		struct pause *p = &f->v[i];
+
+		if (p->end > end)
+			break;
+		p->waiting++;
+		p->max_wait = end - arrival > p->max_wait ? end - arrival : p->max_wait;
+		if (p->request ? ts > p->start + (p->end - p->start) / 2 || ts <= p->request_ts
+			       : ts > p->start + (p->end - p->start) / 2 && end != p->end)
+			continue;
+		p->pid = sqlite3_column_int64(q, 6);
+		p->tid = sqlite3_column_int64(q, 7);
+		if (ts > p->start + (p->end - p->start) / 2)
+			continue; /* it only sends the first answer afterwards */
+		p->request = sqlite3_column_int64(q, 4);
+		p->request_ts = ts;
+		p->request_dur = sqlite3_column_int64(q, 5);
+		p->fd = sqlite3_column_int64(q, 8);
+		p->client = sqlite3_column_int64(q, 9);
+		p->received = sqlite3_column_int64(q, 10);
+		p->sent = sqlite3_column_int64(q, 11);
+	}
+}
+
+static int mark_losses(struct analysis_ctx *c, struct found_pauses *f, struct err *e)
+{
+	sqlite3_stmt *q;
+	size_t i;
+	int ret = db_query(
+		&q, c->db, e,
+		"SELECT min(ts), max(ts + dur) FROM loss WHERE n > 0 AND grp IN ('syscalls',"
+		" 'core') GROUP BY ts, dur",
+		"");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		for (i = 0; i < f->n; i++)
+			f->v[i].lossy |= sqlite3_column_int64(q, 0) < f->v[i].end &&
+					 sqlite3_column_int64(q, 1) > f->v[i].start;
+	sqlite3_finalize(q);
+	return ret;
+}
+
+static int take_silences(struct found_pauses *f, struct err *e)
+{
+	size_t i;
+
+	silences_end(&f->silences, PAUSES_MOST);
+	f->n = f->silences.n;
+	f->v = calloc(f->n ? f->n : 1, sizeof(*f->v));
+	if (!f->v)
+		return err_set(e, ERR_FAIL, "out of memory for pauses");
+	for (i = 0; i < f->n; i++) {
+		const struct silence *s = &f->silences.v[i];
+
+		f->v[i].server = f->servers[s->server];
+		f->v[i].start = s->start;
+		f->v[i].end = s->end;
+		f->v[i].edge = s->edge;
+	}
+	return 0;
+}
+
+static int find_of_servers(struct analysis_ctx *c, struct found_pauses *f, u32 n, struct err *e)
+{
+	int ret = silences_begin(&f->silences, n, c->duration, e);
+
+	if (ret == 0)
+		ret = each_request(c, f, REQUESTS OF_TURNS, first_pass, e);
+	if (ret == 0)
+		ret = silences_between(&f->silences, e);
+	if (ret == 0)
+		ret = each_request(c, f, REQUESTS OF_TURNS, second_pass, e);
+	if (ret == 0)
+		ret = cut_by_sends(c, f, n, e);
+	if (ret == 0)
+		ret = take_silences(f, e);
+	if (ret == 0 && f->n)
+		ret = each_request(
+			c, f,
+			REQUESTS
+			", ts, rowid, dur, pid, tid, fd, client, recv_bytes, send_bytes" OF_TURNS,
+			third_pass, e);
+	return ret < 0 ? ret : mark_losses(c, f, e);
+}
+
+/* Without requests: when the thread that ran most did not run. */
+static int find_of_thread(struct analysis_ctx *c, struct found_pauses *f, struct err *e)
+{
+	static const char sql[] =
+		"SELECT s.ts, s.dur, t.pid, t.tid FROM (SELECT tid, pid, start, wall FROM thread"
+		" ORDER BY run DESC, tid LIMIT 1) t JOIN thread_state s ON s.tid=t.tid AND s.ts >= t.start"
+		" AND s.ts + s.dur <= t.start + t.wall WHERE s.state NOT IN (0, 14) AND s.dur >= ?"
+		" ORDER BY s.dur DESC, s.ts LIMIT ?";
+	sqlite3_stmt *q;
+	int ret;
+
+	f->v = calloc(PAUSES_MOST, sizeof(*f->v));
+	if (!f->v)
+		return err_set(e, ERR_FAIL, "out of memory for pauses");
+	ret = db_query(&q, c->db, e, sql, "ii", (s64)SILENCE_LEAST, (s64)PAUSES_MOST);
+	if (ret < 0)
+		return ret;
+	while (f->n < PAUSES_MOST && (ret = db_step(q, e)) > 0) {
+		struct pause *p = &f->v[f->n++];
+
+		p->start = sqlite3_column_int64(q, 0);
+		p->end = p->start + sqlite3_column_int64(q, 1);
+		p->pid = sqlite3_column_int64(q, 2);
+		p->tid = sqlite3_column_int64(q, 3);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : mark_losses(c, f, e);
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct pause *x = a, *y = b;
+	s64 m = x->end - x->start, n = y->end - y->start;
+
+	if (m != n)
+		return m > n ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct err *e)
+{
+	sqlite3_stmt *q;
+	size_t i;
+	int k, s,
+		ret = db_query(&q, c->db, e,
+			       "INSERT INTO pause VALUES(?,?,?,?,?,?,?,?,"
+#define STATE(id, name, ...) "?,"
+#include "analyze/store/waits.def"
+#undef STATE
+			       "nullif(?,-1),?,?,?,?,?,?,?,?,?,?,?,?,0)",
+			       "");
+
+	for (i = 0; i < f->n && ret == 0; i++) {
+		const struct pause *p = &f->v[i];
+		const s64 head[] = { (s64)i + 1, p->server,	    p->pid,	p->tid,
+				     p->start,	 p->end - p->start, p->waiting, p->max_wait };
+		const s64 tail[] = { p->request_ts, p->request_dur, p->fd,   p->client,
+				     p->received,   p->sent,	    p->edge, p->lossy };
+
+		for (k = 0; k < (int)(sizeof(head) / sizeof(head[0])); k++)
+			sqlite3_bind_int64(q, k + 1, head[k]);
+		for (s = 0; s < N_STATES; s++)
+			sqlite3_bind_int64(q, ++k, p->spent[s]);
+		sqlite3_bind_int64(q, ++k, p->partner);
+		if (p->call) {
+			sqlite3_bind_int64(q, k + 1, p->abi);
+			sqlite3_bind_int64(q, k + 2, p->nr);
+			sqlite3_bind_int64(q, k + 3, p->call);
+		}
+		if (p->request)
+			sqlite3_bind_int64(q, k + 4, p->request);
+		k += 4;
+		for (s = 0; s < (int)(sizeof(tail) / sizeof(tail[0])); s++)
+			if (p->request || s > 5)
+				sqlite3_bind_int64(q, k + s + 1, tail[s]);
+		ret = db_step(q, e);
+		sqlite3_reset(q);
+		sqlite3_clear_bindings(q);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int put_metrics(struct analysis_ctx *c, const struct found_pauses *f, int most,
+		       struct err *e)
+{
+	char subject[32];
+	size_t i, k;
+	int s, ret = 0;
+
+	for (i = 0; i < f->n && (int)i < most && ret == 0; i++) {
+		const struct pause *p = &f->v[i];
+		double all = (double)(p->end - p->start), off = 0;
+
+		for (s = STATE_run + 1; s < N_STATES; s++)
+			off += s == STATE_woken || s == STATE_preempted ? 0 : (double)p->spent[s];
+		const struct {
+			const char *name;
+			double value;
+		} values[] = {
+			{ "start", (double)p->start },
+			{ "length", all },
+			{ "waited", p->server ? (double)p->waiting : NAN },
+			{ "max wait", p->server ? (double)p->max_wait : NAN },
+			{ "cpu", 100 * (double)p->spent[STATE_run] / all },
+			{ "runq",
+			  100 * (double)(p->spent[STATE_woken] + p->spent[STATE_preempted]) / all },
+			{ "asleep", 100 * off / all },
+			{ "request in", p->request ? (double)p->received : NAN },
+			{ "request out", p->request ? (double)p->sent : NAN },
+		};
+
+		snprintf(subject, sizeof(subject), "pause%zu", i + 1);
+		for (k = 0; k < sizeof(values) / sizeof(values[0]) && ret == 0; k++)
+			ret = put_metric(c, e, subject, values[k].name, values[k].value,
+					 NO_INTERVAL, 1);
+	}
+	return ret;
+}
+
+static int run(struct analysis_ctx *c, struct err *e)
+{
+	struct found_pauses f = { 0 };
+	u32 n = 0;
+	int ret = db_exec(c->db, e, "DELETE FROM pause");
+
+	if (ret == 0)
+		ret = read_servers(c, &f, &n, e);
+	if (ret == 0)
+		ret = n ? find_of_servers(c, &f, n, e) : find_of_thread(c, &f, e);
+	if (ret == 0)
+		ret = pauses_threads(f.v, f.n, c->db, e);
+	if (ret == 0) {
+		qsort(f.v, f.n, sizeof(*f.v), by_length);
+		ret = put_rows(c, &f, e);
+	}
+	if (ret == 0)
+		ret = put_metrics(c, &f, c->analysis->rows, e);
+	idmap_free(&f.slots);
+	silences_free(&f.silences);
+	free(f.v);
+	return ret;
+}
+
+const struct analysis analysis_pauses = {
+	.name = "pauses",
+	.doc = "When was nothing answered although requests waited",
+	.needs = "syscalls",
+	.metrics = metrics,
+	.rows = 20,
+	.run = run,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the analysis pauses share. */
+#ifndef OBS_PAUSES_H
+#define OBS_PAUSES_H
+
+#include "analyze/store/db.h"
+#include "analyze/store/state.h"
+
+#include <stddef.h>
+
+#define PAUSES_MOST 1000
+
+struct pause {
+	s64 server; /* server.id; 0: of a process */
+	s64 start, end;
+	s64 waiting, max_wait;
+	s64 pid, tid;
+	s64 request, request_ts, request_dur; /* request 0: none was read */
+	s64 fd, client, received, sent;
+	bool edge, lossy;
+
+	s64 spent[N_STATES];
+	s64 longest, partner; /* its longest wait, and its partner thread; -1: not known */
+	s64 abi, nr, call;    /* call 0: none */
+};
+
+/* pause_thread.c: what the threads of the pauses did in them. The pauses are sorted. */
+int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e);
+
+#endif

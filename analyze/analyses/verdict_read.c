@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The numbers of one server: one pass over its requests. */
+#include "verdict.h"
+
+#include <stdlib.h>
+
+struct at_quantile {
+	u64 above;
+	double value;
+};
+
+static void on_bucket(void *arg, u64 low, u64 high, u64 n)
+{
+	struct at_quantile *q = arg;
+
+	if (isnan(q->value) && n > q->above)
+		q->value = (double)low +
+			   ((double)high - 1 - (double)low) * (double)q->above / (double)n;
+	q->above = n > q->above ? 0 : q->above - n;
+}
+
+double verdict_quantile(const struct hist *h, double q)
+{
+	struct at_quantile at = { (u64)(q * (double)h->n), NAN };
+
+	hist_each(h, on_bucket, &at);
+	return at.value > (double)h->max ? (double)h->max : at.value;
+}
+
+static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur FROM pause"
+		" WHERE server=?1 AND NOT lossy ORDER BY ts";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+
+	if (ret < 0)
+		return ret;
+	j->pauses = calloc(JUDGED_PAUSES, sizeof(*j->pauses));
+	ret = j->pauses ? 0 : err_set(e, ERR_FAIL, "out of memory for pauses");
+	while (ret >= 0 && j->n_pauses < JUDGED_PAUSES && (ret = db_step(q, e)) > 0) {
+		struct judged_pause *p = &j->pauses[j->n_pauses];
+		double dur;
+
+		p->id = sqlite3_column_int64(q, 0);
+		p->start = sqlite3_column_int64(q, 1);
+		p->end = sqlite3_column_int64(q, 2);
+		p->waiting = sqlite3_column_int64(q, 3);
+		p->max_wait = sqlite3_column_int64(q, 4);
+		p->slept = sqlite3_column_double(q, 6);
+		dur = (double)(p->end - p->start);
+		if (sqlite3_column_int(q, 5) && dur < EDGE_LEAST)
+			continue;
+		j->n_pauses++;
+		j->pause_max = dur > j->pause_max ? dur : j->pause_max;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Does a pause of SHORT_PAUSE or more touch it? */
+static bool paused(const struct judged *j, s64 from, s64 to)
+{
+	int low = 0, high = j->n_pauses, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (j->pauses[mid].end <= from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < j->n_pauses && j->pauses[low].start < to; low++)
+		if ((double)(j->pauses[low].end - j->pauses[low].start) >= SHORT_PAUSE)
+			return true;
+	return false;
+}
+
+static void add(struct judged *j, s64 arrival, s64 ts, s64 end)
+{
+	u64 took = end > arrival ? (u64)(end - arrival) : 0;
+	int w = (int)((double)end / j->width);
+
+	hist_add(&j->all, took);
+	j->queued += (double)(ts - arrival);
+	j->served += (double)(end - ts);
+	if (paused(j, arrival, end))
+		return;
+	hist_add(&j->outside, took);
+	w = w < 0 ? 0 : w >= j->n_windows ? j->n_windows - 1 : w;
+	j->windows[w].n++;
+	j->windows[w].sum += (double)took;
+	j->windows[w].logs += log((double)took + 1);
+}
+
+static int read_requests(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] = "SELECT ts - queued, ts, ts + dur FROM turn WHERE NOT lossy AND"
+				  " service IN (SELECT id FROM service WHERE server=?1)";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		add(j, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+		    sqlite3_column_int64(q, 2));
+	sqlite3_finalize(q);
+	return ret;
+}
+
+/* Of each process the thread that ran most; mean over the processes. */
+static int read_idle(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"SELECT avg(idle) FROM (SELECT 1 - 1.0 * (run + woken + preempted) / wall AS idle,"
+		" row_number() OVER (PARTITION BY pid ORDER BY run DESC, tid) AS k FROM thread"
+		" WHERE wall > 0 AND pid IN (SELECT pid FROM service WHERE server=?1)) WHERE k=1 AND EXISTS"
+		" (SELECT 1 FROM coverage WHERE grp='sched' AND records > 0)";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	j->idle = ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL
+			  ? 100 * sqlite3_column_double(q, 0)
+			  : NAN;
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	double duration = (double)(c->duration > 0 ? c->duration : 1);
+	int ret;
+
+	j->n_windows = (int)fmin(WINDOWS, fmax(1, floor(duration / WINDOW_LEAST)));
+	j->width = duration / j->n_windows;
+	ret = read_pauses(c, j, e);
+	if (ret == 0)
+		ret = read_requests(c, j, e);
+	if (ret == 0)
+		ret = read_idle(c, j, e);
+	j->requests = (double)j->all.n;
+	j->rate = j->requests * 1e9 / duration;
+	j->queued = j->all.n ? j->queued / j->requests : NAN;
+	j->served = j->all.n ? j->served / j->requests : NAN;
+	j->p50 = verdict_quantile(&j->all, 0.5);
+	j->p99 = verdict_quantile(&j->all, 0.99);
+	j->p99_outside = verdict_quantile(&j->outside, 0.99);
+	j->max = j->all.n ? (double)j->all.max : NAN;
+	return ret;
+}

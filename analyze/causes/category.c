@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* States as categories. */
+#include "category.h"
+
+const char *const category_names[N_CATEGORIES] = {
+#define BAND(...)
+#define CATEGORY(name, band, label, says) [CATEGORY_##name] = #name,
+#include "analyze/store/categories.def"
+#undef CATEGORY
+#undef BAND
+};
+
+const char *const category_says[N_CATEGORIES] = {
+#define BAND(...)
+#define CATEGORY(name, band, label, says) [CATEGORY_##name] = says,
+#include "analyze/store/categories.def"
+#undef CATEGORY
+#undef BAND
+};
+
+const char *const state_names[N_SPAN_STATES] = {
+#define STATE(id, name, ...) [id] = #name,
+#include "analyze/store/waits.def"
+#undef STATE
+};
+
+enum category category_of(u8 spent)
+{
+	static const enum category of[N_SPENT] = {
+#define STATE(id, name, off, category, series, label, does, doc) [id] = CATEGORY_##category,
+#include "analyze/store/waits.def"
+#undef STATE
+		[SPENT_behind] = CATEGORY_behind,
+	};
+
+	return of[spent < N_SPENT ? spent : SPAN_unknown];
+}
+
+bool category_is_shared(enum category cat)
+{
+	return cat == CATEGORY_disk || cat == CATEGORY_runq || cat == CATEGORY_client;
+}

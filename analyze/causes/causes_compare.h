@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Slow units against baseline ones: which they are, and what they spend more time on. */
+#ifndef OBS_CAUSES_COMPARE_H
+#define OBS_CAUSES_COMPARE_H
+
+#include "units.h"
+
+#define LEAST_SHARE 0.2 /* of the added latency: less is no cause */
+
+enum basis {
+	BASIS_GIVEN,   /* --degraded against --baseline */
+	BASIS_CHANGE,  /* windows after a change of level against those before */
+	BASIS_TAIL,    /* the slowest against the middle half */
+	BASIS_ALL,     /* units are comparable: all their time */
+	BASIS_NOTHING, /* too few units */
+};
+
+/* What the user names: ns since the start; to 0: not named. */
+struct windows {
+	struct moment baseline, degraded;
+};
+
+struct excess {
+	double slow, usual;		     /* mean ns of a unit */
+	double value, low, high;	     /* slow - usual, with its 95 % interval */
+	double share, share_low, share_high; /* of all the excess */
+};
+
+#define STRETCHES_MAX 3
+#define WINDOWS_LEAST 10 /* windows of a part */
+
+/* How windows of time, which are all as long, were found to be slow or usual. */
+struct found_windows {
+	struct moment slow[STRETCHES_MAX], usual[STRETCHES_MAX];
+	int n_slow, n_usual;
+	bool waits;   /* found by how long the thread is delayed; else by what there is more of */
+	size_t n;     /* windows that could be used */
+	double worth; /* of them, independent ones */
+	/* change of its waits, share of time, that would be seen if half of them had it; or
+	 * SHORTEST */
+	double half, brief;
+	s64 brief_ns;
+};
+
+struct comparison {
+	enum basis basis;
+	struct found_windows found; /* only UNIT_WINDOW, unless the user gave windows */
+	double n_slow, n_usual;
+	double slow, usual;		  /* mean wall time, ns */
+	double slow_queued, usual_queued; /* of it, before the first receive */
+	struct moment
+		when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE */
+	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
+	struct excess of[N_CATEGORIES];
+};
+
+/*
+ * causes_windows.c: the change in what the windows of u are spent on, if there is one: marks slow
+ * and usual ones. Found or not, c->found has it.
+ */
+bool causes_windows(const struct units *u, struct comparison *c);
+
+/* Which units are slow, against which, and what they spend more time on. Excludes units that last
+ * through all of it. */
+void causes_compare(struct units *u, const struct windows *w, struct comparison *ret);
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * More load, dearer requests, or fewer requests from outside? The CPU time that a server needs is
+ * its request rate times the CPU time of a request: the larger of the two changes names it. Fewer
+ * requests while the threads that answer are idle for longer come from outside.
+ */
+#include "causes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SAME 1.1 /* a ratio up to here, or from its inverse on, is no change */
+#define LESS 0.8 /* of the rate: less demand */
+
+/* Requests and time in blocks of one kind. */
+struct work {
+	double blocks, requests, run, idle, wall;
+};
+
+/* Away from a CPU for want of work, not delayed by a CPU or a disk. */
+static bool is_idle(int state)
+{
+	return state == SPAN_poll || state == SPAN_socket || state == SPAN_futex ||
+	       state == SPAN_timer || state == SPAN_pipe || state == SPAN_other;
+}
+
+static void add_block(struct work *w, const struct unit_block *b, const double *all,
+		      const double *serving)
+{
+	int i;
+
+	w->blocks++;
+	w->requests += b->all.n;
+	w->run += all[SPAN_run];
+	for (i = 0; i < N_SPAN_STATES; i++) {
+		w->wall += i == SPAN_unknown ? 0 : serving[i];
+		w->idle += is_idle(i) ? serving[i] : 0;
+	}
+}
+
+static void sum_up(const struct units *u, const struct comparison *c, double (*all)[N_SPAN_STATES],
+		   double (*serving)[N_SPAN_STATES], struct load *ret)
+{
+	bool whole = c->basis == BASIS_TAIL || c->basis == BASIS_ALL;
+	struct work slow = { 0 }, baseline = { 0 }, *to = whole ? &slow : NULL;
+	int b;
+
+	for (b = 0; b < UNIT_BLOCKS; b++) {
+		/* time without requests belongs to those before it */
+		if (!whole && u->blocks[b].all.n > 0)
+			to = c->is_slow[b] ? &slow : c->is_usual[b] ? &baseline : NULL;
+		if (to)
+			add_block(to, &u->blocks[b], all[b], serving[b]);
+	}
+	if (slow.wall > 0)
+		ret->idle_slow = slow.idle / slow.wall;
+	if (baseline.wall > 0)
+		ret->idle_baseline = baseline.idle / baseline.wall;
+	if (slow.requests <= 0 || baseline.requests <= 0)
+		return;
+	ret->rate = slow.requests / slow.blocks / (baseline.requests / baseline.blocks);
+	if (slow.run > 0 && baseline.run > 0)
+		ret->cpu = slow.run / slow.requests / (baseline.run / baseline.requests);
+}
+
+int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
+	      struct err *e)
+{
+	double(*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES];
+	int r;
+
+	*ret = (struct load){ NAN, NAN, NAN, NAN };
+	if (u->kind != UNIT_TURN)
+		return 0;
+	all = calloc(2 * (size_t)UNIT_BLOCKS, sizeof(*all));
+	if (!all)
+		return err_set(e, ERR_FAIL, "out of memory for blocks");
+	serving = all + UNIT_BLOCKS;
+	r = units_processes(db, u->key, false, u->block, all, e);
+	if (r == 0)
+		r = units_processes(db, u->key, true, u->block, serving, e);
+	if (r == 0)
+		sum_up(u, c, all, serving, ret);
+	free(all);
+	return r;
+}
+
+enum finding_kind load_kind(const struct load *l)
+{
+	if (l->rate <= LESS && l->idle_slow > l->idle_baseline)
+		return FINDING_load_less;
+	if (l->rate > SAME && l->rate >= l->cpu)
+		return FINDING_load_more;
+	return l->cpu > SAME ? FINDING_load_dearer : FINDING_load_same;
+}

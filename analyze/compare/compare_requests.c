@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is rare among requests: the longest, slow episodes, pauses. Each is an independent event: of
+ * requests that overlap in time and are all slow, one event made them so. Events are counted, not
+ * the requests that waited.
+ */
+#include "compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SERVICES_MOST 64
+#define REQUESTS_MOST 8000000 /* of a service; with more, nothing rare is counted */
+#define LEAST	      30      /* requests */
+#define QUARTERS      4
+
+/* From the arrival of a request to the last send of its answer; equal: only the answer counts. */
+struct waiting {
+	s64 arrival, end;
+};
+
+struct service {
+	s64 id;
+	struct compared_subject subject;
+	struct service *first; /* of the same subject: it has the requests of all */
+	struct waiting *v;
+	size_t n, room;
+};
+
+struct services {
+	struct service of[SERVICES_MOST];
+	size_t n;
+};
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	return x->arrival < y->arrival ? -1 : x->arrival > y->arrival;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Events in windows of time: what comes in clumps is fewer independent events. */
+struct counting {
+	s64 duration;
+	double n, at[COMPARE_WINDOWS];
+};
+
+static void count(struct counting *c, s64 ts)
+{
+	s64 w = ts * COMPARE_WINDOWS / c->duration;
+
+	c->at[w < 0 ? 0 : w >= COMPARE_WINDOWS ? COMPARE_WINDOWS - 1 : w]++;
+	c->n++;
+}
+
+/* Variance over mean of the counts in k groups of windows: 1 of a Poisson process. */
+static double dispersion(const struct counting *c, int k)
+{
+	double squares = 0, mean = c->n / k, sum;
+	int g, w, per = COMPARE_WINDOWS / k;
+
+	for (g = 0; g < k; g++) {
+		for (sum = 0, w = g * per; w < (g + 1) * per; w++)
+			sum += c->at[w];
+		squares += (sum - mean) * (sum - mean);
+	}
+	return mean > 0 ? squares / (k - 1) / mean : 1;
+}
+
+static struct events events_of(const struct counting *c)
+{
+	struct events e = { c->n, 1 };
+
+	if (c->n > 1)
+		e.dispersion =
+			fmax(1, fmax(dispersion(c, COMPARE_WINDOWS), dispersion(c, QUARTERS)));
+	return e;
+}
+
+/* v in order of arrival: ranges of time in which at least one request takes `bound` or longer. */
+static struct events episodes(const struct waiting *v, size_t n, double bound, s64 duration)
+{
+	struct counting c = { .duration = duration };
+	s64 until = INT64_MIN;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (v[i].end - v[i].arrival < bound)
+			continue;
+		if (v[i].arrival > until)
+			count(&c, v[i].arrival);
+		until = v[i].end > until ? v[i].end : until;
+	}
+	return events_of(&c);
+}
+
+/*
+ * v in order of ends: from an answer, or the first arrival after it, to the next answer, if that
+ * is at least as long as the bound. first: of each place, the least arrival from there on.
+ */
+static struct events pauses(const struct waiting *v, size_t n, s64 *first, s64 duration,
+			    double *ret_total)
+{
+	struct counting c = { .duration = duration };
+	s64 from;
+	size_t i;
+
+	for (i = n; i-- > 0;)
+		first[i] = i + 1 < n && first[i + 1] < v[i].arrival ? first[i + 1] : v[i].arrival;
+	for (*ret_total = 0, i = 0; i < n; i++) {
+		from = i && v[i - 1].end > first[i] ? v[i - 1].end : first[i];
+		if (v[i].end - from < COMPARE_PAUSE)
+			continue;
+		count(&c, from);
+		*ret_total += v[i].end - from;
+	}
+	return events_of(&c);
+}
+
+static struct sample *put_value(struct measured *m, const struct service *s,
+				enum compare_metric metric, double value, double n, struct err *e)
+{
+	struct sample *x = compare_add(m, &s->subject, metric, e);
+
+	if (!x)
+		return NULL;
+	x->value = value;
+	x->n = n;
+	x->exposure = m->duration / 1e9;
+	return x;
+}
+
+static int put_pauses(struct measured *m, const struct service *s, struct events e_of, double total,
+		      struct err *e)
+{
+	struct sample *x = put_value(m, s, COMPARE_pauses, e_of.n, e_of.n, e);
+
+	if (!x)
+		return ERR_FAIL;
+	x->events = e_of;
+	return put_value(m, s, COMPARE_pause_time, total, e_of.n, e) ? 0 : ERR_FAIL;
+}
+
+static int put_rare(struct measured *m, struct service *s, struct err *e)
+{
+	s64 *first = malloc((s->n + 1) * sizeof(*first));
+	double longest = 0, total;
+	struct sample *slow;
+	struct events silent;
+	size_t i;
+
+	if (!first)
+		return err_set(e, ERR_FAIL, "out of memory for requests");
+	qsort(s->v, s->n, sizeof(*s->v), by_end);
+	silent = pauses(s->v, s->n, first, m->duration, &total);
+	free(first);
+	qsort(s->v, s->n, sizeof(*s->v), by_arrival);
+	for (i = 0; i < s->n; i++)
+		longest = fmax(longest, s->v[i].end - s->v[i].arrival);
+	if (!put_value(m, s, COMPARE_request_max, longest, s->n, e) ||
+	    put_pauses(m, s, silent, total, e) < 0)
+		return ERR_FAIL;
+	slow = put_value(m, s, COMPARE_slow_episodes, 0, 0, e);
+	if (!slow)
+		return ERR_FAIL;
+	slow->exposure = s->n;
+	for (i = 0; i < SLOW_BOUNDS; i++)
+		slow->slow[i] = episodes(s->v, s->n, compare_slow_bounds[i], m->duration);
+	return 0;
+}
+
+static int read_services(struct services *r, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT s.id, 0, (SELECT comm FROM process p WHERE p.pid=s.pid ORDER BY start DESC"
+		" LIMIT 1), s.kind, nullif(s.port, 0), NULL FROM service s WHERE s.kind<>'function'"
+		" AND s.turns>=? ORDER BY s.turns DESC, s.id LIMIT ?";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST, (s64)SERVICES_MOST);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0 && r->n < SERVICES_MOST) {
+		struct service *s = &r->of[r->n++];
+
+		s->id = sqlite3_column_int64(q, 0);
+		compare_subject_row(&s->subject, q, 1);
+		for (s->first = r->of; !compare_same(&s->first->subject, &s->subject); s->first++)
+			;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int append(struct service *s, s64 arrival, s64 end, struct err *e)
+{
+	struct waiting *grown;
+
+	if (s->n == s->room) {
+		s->room = s->room ? 2 * s->room : 4096;
+		grown = realloc(s->v, s->room * sizeof(*grown));
+		if (!grown)
+			return err_set(e, ERR_FAIL, "out of memory for requests");
+		s->v = grown;
+	}
+	s->v[s->n++] = (struct waiting){ arrival, end };
+	return 0;
+}
+
+/* What was touched by loss proves an answer, not a wait. */
+static int read_turns(struct services *r, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	size_t i = 0;
+	int ret = db_query(&q, db, e,
+			   "SELECT service, ts + dur - iif(lossy, 0, dur + queued), ts + dur"
+			   " FROM turn",
+			   "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		s64 id = sqlite3_column_int64(q, 0);
+
+		if (i == r->n || r->of[i].id != id)
+			for (i = 0; i < r->n && r->of[i].id != id; i++)
+				;
+		if (i == r->n || r->of[i].first->n > REQUESTS_MOST)
+			continue;
+		ret = append(r->of[i].first, sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
+			     e);
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int compare_requests(struct measured *m, sqlite3 *db, struct err *e)
+{
+	struct services *r = calloc(1, sizeof(*r));
+	size_t i;
+	int ret = r ? read_services(r, db, e) : err_set(e, ERR_FAIL, "out of memory for requests");
+
+	if (ret == 0 && r->n)
+		ret = read_turns(r, db, e);
+	for (i = 0; r && i < r->n; i++) {
+		struct service *s = &r->of[i];
+
+		if (ret == 0 && s->first == s && s->n >= LEAST && s->n <= REQUESTS_MOST)
+			ret = put_rare(m, s, e);
+		free(s->v);
+	}
+	free(r);
+	return ret;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the first screen says, from the tables. */
+#include "screen.h"
+
+#include "analyze/base/number.h"
+#include "say.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *evidence, *sure;
+} sure_words[] = {
+	{ "OBSERVED", "observed" },
+	{ "CAUSAL", "likely" },
+	{ "OVERLAP", "likely" },
+	{ "CORRELATED", "possible" },
+};
+
+static const char *text_at(sqlite3_stmt *q, int i)
+{
+	const char *text = (const char *)sqlite3_column_text(q, i);
+
+	return text ? text : "";
+}
+
+const char *screen_status(const struct screen *s)
+{
+	return s->problems ? "PROBLEM" : s->healthy ? "NO PROBLEM FOUND" : "NOT ENOUGH DATA";
+}
+
+int verdict_worst(sqlite3 *db, const char **ret_worst, struct err *e)
+{
+	static const char *const names[] = { "COMPLETE", "TRUNCATED", "LOSSY" };
+	s64 worst = 0;
+	int ret =
+		db_int(db, &worst, e,
+		       "SELECT max(CASE verdict WHEN 'LOSSY' THEN 2 WHEN 'TRUNCATED' THEN 1 ELSE 0"
+		       " END) FROM coverage",
+		       "");
+
+	*ret_worst = names[worst % 3];
+	return ret;
+}
+
+/* " word 1.2 ms", if it is known. */
+static int add_number(struct buf *b, sqlite3 *db, const char *word, sqlite3_stmt *q, int i,
+		      const char *unit, struct err *e)
+{
+	int ret;
+
+	if (sqlite3_column_type(q, i) == SQLITE_NULL)
+		return 0;
+	ret = buf_printf(b, e, "%s%s", b->len ? "  " : "", word);
+	return ret < 0 ? ret : say_number(b, db, sqlite3_column_double(q, i), unit, e);
+}
+
+static int read_numbers(struct screen *s, sqlite3 *db, sqlite3_stmt *q, struct err *e)
+{
+	int ret = add_number(&s->numbers, db, "", q, 4, "", e);
+
+	if (ret == 0 && s->numbers.len)
+		ret = buf_printf(&s->numbers, e, " requests/s");
+	if (ret == 0)
+		ret = add_number(&s->numbers, db, "p50 ", q, 5, "ns", e);
+	if (ret == 0)
+		ret = add_number(&s->numbers, db, "p99 ", q, 6, "ns", e);
+	if (ret == 0)
+		ret = add_number(&s->numbers, db, "max ", q, 7, "ns", e);
+	if (ret == 0)
+		ret = add_number(&s->numbers, db, "errors ", q, 8, "", e);
+	return ret < 0 ? ret : add_number(&s->numbers, db, "idle ", q, 9, "%", e);
+}
+
+static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(
+		&q, db, e,
+		"SELECT status, kind, subject_kind, subject, rate, p50, p99, max, errors, idle,"
+		" finding FROM verdict ORDER BY rank LIMIT 1",
+		"");
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		struct subject about = { SUBJECT_process, sqlite3_column_int64(q, 3) };
+
+		s->problems = strcmp(text_at(q, 0), "problem") == 0;
+		s->healthy = strcmp(text_at(q, 0), "none") == 0;
+		snprintf(s->kind, sizeof(s->kind), "%s", text_at(q, 1));
+		if (strcmp(text_at(q, 2), "server") == 0) {
+			about.kind = SUBJECT_server;
+			s->server = about.id;
+		}
+		*ret_finding = sqlite3_column_int64(q, 10);
+		ret = subject_text(&s->title, db, about, e);
+		if (ret == 0)
+			ret = read_numbers(s, db, q, e);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Under the finding; for slower requests, the first answers of the analysis causes. */
+static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
+{
+	bool slower = strcmp(s->kind, "slower") == 0 || strcmp(s->kind, "overload") == 0;
+	sqlite3_stmt *q;
+	size_t i;
+	int ret;
+
+	ret = db_query(
+		&q, db, e,
+		slower ? "SELECT sentence(id), evidence FROM finding WHERE analysis='causes' AND"
+			 " evidence<>'LIMIT' AND parent=0 AND ?1 > 0 ORDER BY severity DESC, id LIMIT 1"
+		       : "SELECT sentence(id), evidence FROM finding WHERE parent=?1 AND"
+			 " analysis='verdict' ORDER BY id LIMIT 2",
+		"i", finding);
+	if (ret < 0)
+		return ret;
+	while (s->n_causes < SCREEN_CAUSES && (ret = db_step(q, e)) > 0) {
+		struct screen_cause *c = &s->causes[s->n_causes++];
+
+		c->sure = "possible";
+		for (i = 0; i < sizeof(sure_words) / sizeof(sure_words[0]); i++)
+			if (strcmp(sure_words[i].evidence, text_at(q, 1)) == 0)
+				c->sure = sure_words[i].sure;
+		ret = buf_printf(&c->text, e, "%s", text_at(q, 0));
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Pauses by length, or the longest requests. */
+#define PEER                                                                                 \
+	"coalesce(nullif((SELECT remote FROM fd WHERE fd.pid=x.pid AND fd.fd=x.fd AND fd.ts" \
+	" <= x.read ORDER BY fd.ts DESC LIMIT 1), ''), (SELECT address FROM client WHERE"    \
+	" client.id=x.peer), '')"
+
+static int read_moments(struct screen *s, sqlite3 *db, struct err *e)
+{
+	static const char pauses[] =
+		"SELECT ts, dur, 'pause, ' || printf('%,d', waiting) || ' waited', iif(request IS NULL, '',"
+		" " PEER ") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 AND"
+		" 20 * dur >= (SELECT max(dur) FROM pause WHERE server=?1)"
+		" ORDER BY counts DESC, id LIMIT ?2) x";
+	static const char requests[] =
+		"SELECT ts, dur, 'request', " PEER
+		" FROM (SELECT ts - queued AS ts, dur + queued AS dur,"
+		" ts AS read, pid, fd, client AS peer FROM turn WHERE NOT lossy AND service IN (SELECT id"
+		" FROM service WHERE server=?1) ORDER BY 2 DESC LIMIT ?2) x";
+	bool paused = strcmp(s->kind, "pauses") == 0 || strcmp(s->kind, "standstill") == 0;
+	sqlite3_stmt *q;
+	int ret;
+
+	if (!s->problems)
+		return 0;
+	ret = db_query(&q, db, e, paused ? pauses : requests, "ii", s->server, (s64)SCREEN_MOMENTS);
+	if (ret < 0)
+		return ret;
+	while (s->n_moments < SCREEN_MOMENTS && (ret = db_step(q, e)) > 0) {
+		struct screen_moment *m = &s->moments[s->n_moments++];
+
+		m->ts = sqlite3_column_double(q, 0);
+		m->dur = sqlite3_column_double(q, 1);
+		ret = buf_printf(&m->what, e, "%s", s->server ? text_at(q, 2) : "off CPU");
+		if (ret == 0)
+			ret = buf_printf(&m->who, e, "%s", text_at(q, 3));
+		if (ret < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int read_range(struct screen *s, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"WITH f AS (SELECT max(value) FILTER (WHERE key='start') AS t, max(value) FILTER (WHERE"
+		" key='host') AS host, max(value) FILTER (WHERE key='duration_ns') / 1e9 AS s FROM recording)"
+		" SELECT date(t), time(t), time(t, '+' || s || ' seconds'), s * 1e9, host FROM f";
+	char length[32];
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		number_text(length, sizeof(length), sqlite3_column_double(q, 3), "ns");
+		if (*text_at(q, 4) && s->title.len)
+			ret = buf_printf(&s->title, e, " on %s", text_at(q, 4));
+		if (ret >= 0 && *text_at(q, 0))
+			ret = buf_printf(&s->range, e, "%s %s to %s UTC (%s)", text_at(q, 0),
+					 text_at(q, 1), text_at(q, 2), length);
+		else if (ret >= 0)
+			ret = buf_printf(&s->range, e, "%s", length);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT total(records), total(lost), 100.0 * (SELECT max(process) - min(process) FROM"
+		" overhead) / (SELECT max(value) FROM recording WHERE key='duration_ns'), (SELECT"
+		" total(dur) FROM (SELECT DISTINCT ts, dur FROM loss WHERE reason='gap')) FROM coverage";
+	char records[32], lost[32], gap[32];
+	sqlite3_stmt *q;
+	int ret = verdict_worst(db, &s->worst, e);
+
+	if (ret == 0)
+		ret = db_query(&q, db, e, sql, "");
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		number_text(records, sizeof(records), sqlite3_column_double(q, 0), "");
+		number_text(lost, sizeof(lost), sqlite3_column_double(q, 1), "");
+		number_text(gap, sizeof(gap), sqlite3_column_double(q, 3), "ns");
+		ret = buf_printf(&s->complete, e, "Recording %s: %s records, %s lost",
+				 strcmp(s->worst, "LOSSY") == 0 ? "LOSSY"
+				 : strcmp(s->worst, "TRUNCATED") == 0
+					 ? "TRUNCATED (its end is missing)"
+					 : "complete",
+				 records, lost);
+		if (ret == 0 && sqlite3_column_double(q, 2) > 0)
+			ret = buf_printf(&s->complete, e, "; the recorder used %.1f %% of a CPU",
+					 sqlite3_column_double(q, 2));
+		if (ret == 0 && sqlite3_column_double(q, 3) > 0)
+			ret = buf_printf(&s->complete, e,
+					 "; nothing was recorded for %s, between merged recordings",
+					 gap);
+		if (ret == 0)
+			ret = buf_printf(&s->complete, e, ".");
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int read_others(struct screen *s, sqlite3 *db, struct err *e)
+{
+	s64 n = 0, bad = 0;
+	int ret = db_int(db, &n, e, "SELECT count(*) FROM verdict WHERE rank > 1", "");
+
+	if (ret == 0)
+		ret = db_int(db, &bad, e,
+			     "SELECT count(*) FROM verdict WHERE rank > 1 AND status='problem'",
+			     "");
+	if (ret < 0 || !n)
+		return ret;
+	return buf_printf(&s->others, e,
+			  "%lld more server%s, %lld with a problem: obsanalyze report -a verdict",
+			  (long long)n, n == 1 ? "" : "s", (long long)bad);
+}
+
+int screen_read(struct screen *s, sqlite3 *db, struct err *e)
+{
+	s64 finding = 0;
+	int ret = read_verdict(s, db, &finding, e);
+
+	if (ret == 0 && finding)
+		ret = say_finding(&s->problem, db, finding, e);
+	else if (ret == 0)
+		ret = buf_printf(&s->problem, e, "No system calls were recorded.");
+	if (ret == 0)
+		ret = read_causes(s, db, finding, e);
+	if (ret == 0)
+		ret = read_moments(s, db, e);
+	if (ret == 0)
+		ret = read_range(s, db, e);
+	if (ret == 0)
+		ret = read_complete(s, db, e);
+	return ret < 0 ? ret : read_others(s, db, e);
+}
+
+int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e)
+{
+	const char *analysis = !s->problems			    ? NULL
+			       : strcmp(s->kind, "pauses") == 0	    ? "pauses"
+			       : strcmp(s->kind, "standstill") == 0 ? "pauses"
+								    : "causes";
+
+	if (!analysis)
+		i++;
+	if (i == 0)
+		return buf_printf(out, e, "obsanalyze report -a %s %s", analysis, file) < 0
+			       ? ERR_FAIL
+			       : 1;
+	if (i == 1)
+		return buf_printf(out, e, "obsanalyze report --html report.html %s", file) < 0
+			       ? ERR_FAIL
+			       : 1;
+	if (i == 2)
+		return buf_printf(out, e, "obsanalyze report -v %s", file) < 0 ? ERR_FAIL : 1;
+	return 0;
+}
+
+void screen_free(struct screen *s)
+{
+	int i;
+
+	buf_free(&s->title);
+	buf_free(&s->range);
+	buf_free(&s->problem);
+	buf_free(&s->numbers);
+	buf_free(&s->complete);
+	buf_free(&s->others);
+	for (i = 0; i < SCREEN_CAUSES; i++)
+		buf_free(&s->causes[i].text);
+	for (i = 0; i < SCREEN_MOMENTS; i++) {
+		buf_free(&s->moments[i].what);
+		buf_free(&s->moments[i].who);
+	}
+}

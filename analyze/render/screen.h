@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The first screen: is there a problem, when, who, why, how sure, what next. Read once from the
+ * tables verdict, pause, finding and coverage; text, Markdown and HTML draw it.
+ */
+#ifndef OBS_SCREEN_H
+#define OBS_SCREEN_H
+
+#include "render.h"
+
+#include <stdbool.h>
+
+#define SCREEN_MOMENTS 3
+#define SCREEN_CAUSES  2
+
+/* Texts hold bytes of the recording: escape them. Times are ns since the start. */
+struct screen {
+	struct buf title;    /* the server, or the process */
+	struct buf range;    /* of wall-clock time */
+	struct buf problem;  /* what happened; without a problem, why it is sure */
+	struct buf numbers;  /* one line */
+	struct buf complete; /* one line about the recording */
+	struct buf others;   /* other servers; empty: none */
+	struct screen_cause {
+		struct buf text;
+		const char *sure; /* observed, likely or possible */
+	} causes[SCREEN_CAUSES];
+	int n_causes;
+	struct screen_moment {
+		double ts, dur;
+		struct buf what, who;
+	} moments[SCREEN_MOMENTS];
+	int n_moments;
+	bool problems, healthy;
+	char kind[16];
+	s64 server;	   /* server.id of the first row; 0: a process, or no row */
+	const char *worst; /* COMPLETE, TRUNCATED or LOSSY */
+};
+
+int screen_read(struct screen *s, sqlite3 *db, struct err *e);
+void screen_free(struct screen *s);
+
+/* PROBLEM, NO PROBLEM FOUND or NOT ENOUGH DATA. */
+const char *screen_status(const struct screen *s);
+
+/* Commands that show more, one a line: obsanalyze report -a pauses FILE. 0 at the end. */
+int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e);
+
+/* screen_text.c */
+int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
+		const struct render_options *o, struct err *e);
+int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
+		    const struct render_options *o, struct err *e);
+
+/* COMPLETE, TRUNCATED or LOSSY: that of the worst group. */
+int verdict_worst(sqlite3 *db, const char **ret, struct err *e);
+
+#endif

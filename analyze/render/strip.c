@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Requests, latency and pauses over time, as SVG made here: no program, no escapes of others. */
+#include "strip.h"
+
+#include "analyze/base/number.h"
+#include "analyze/stats/hist.h"
+#include "format/escape.h"
+#include "say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BINS	   200
+#define BIN_LEAST  20000000 /* ns */
+#define RATE_TOP   20	    /* px */
+#define RATE_HIGH  60
+#define TIME_TOP   102
+#define TIME_HIGH  108
+#define IDLE_TOP   216
+#define IDLE_HIGH  8
+#define MARK_TOP   228
+#define AXIS	   248
+#define HIGH	   254
+#define NUMBERED   3
+#define BANDS_MOST 200
+#define USUAL	   0.95 /* quantile of the rates of bins */
+
+struct strip {
+	struct buf *out;
+	sqlite3 *db;
+	struct err *e;
+	s64 server;
+	double duration, width; /* ns; of a bin */
+	int n;
+	struct hist bins[BINS];
+	double busy[BINS]; /* ns; of its busiest thread */
+	bool switches;
+	double top, most, low, high; /* requests/s: drawn, found; log10 of latencies */
+};
+
+struct bin_quantile {
+	u64 above;
+	double value;
+};
+
+static void on_bucket(void *arg, u64 low, u64 high, u64 n)
+{
+	struct bin_quantile *q = arg;
+
+	if (q->value < 0 && n > q->above)
+		q->value = (double)(low + high) / 2;
+	q->above = n > q->above ? 0 : q->above - n;
+}
+
+static double quantile(const struct hist *h, double q)
+{
+	struct bin_quantile at = { (u64)(q * (double)h->n), -1 };
+
+	if (q >= 1)
+		return (double)h->max;
+	hist_each(h, on_bucket, &at);
+	return at.value < 0 || at.value > (double)h->max ? (double)h->max : at.value;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int read_bins(struct strip *s)
+{
+	static const char sql[] =
+		"SELECT ts + dur, dur + queued FROM turn WHERE NOT lossy AND service"
+		" IN (SELECT id FROM service WHERE server=?1)";
+	double rates[BINS];
+	s64 duration = 0;
+	sqlite3_stmt *q;
+	int i, ret = db_int(s->db, &duration, s->e,
+			    "SELECT CAST(value AS INTEGER) FROM recording WHERE key='duration_ns'",
+			    "");
+
+	s->duration = duration > 0 ? (double)duration : 1;
+	s->n = (int)fmin(BINS, fmax(1, floor(s->duration / BIN_LEAST)));
+	s->width = s->duration / s->n;
+	if (ret == 0)
+		ret = db_query(&q, s->db, s->e, sql, "i", s->server);
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, s->e)) > 0) {
+		i = (int)(sqlite3_column_double(q, 0) / s->width);
+		hist_add(&s->bins[i < 0	      ? 0
+				  : i >= s->n ? s->n - 1
+					      : i],
+			 (u64)sqlite3_column_int64(q, 1));
+	}
+	sqlite3_finalize(q);
+	s->low = INFINITY;
+	for (i = 0; i < s->n; i++) {
+		double rate = (double)s->bins[i].n * 1e9 / s->width;
+
+		s->most = fmax(s->most, rate);
+		rates[i] = rate;
+		if (!s->bins[i].n)
+			continue;
+		s->low = fmin(s->low, log10(fmax(quantile(&s->bins[i], 0.5), 1)));
+		s->high = fmax(s->high, log10(fmax((double)s->bins[i].max, 1)));
+	}
+	/* what piled up in a pause is answered at once: that peak is cut off */
+	qsort(rates, (size_t)s->n, sizeof(rates[0]), by_number);
+	s->top = fmin(s->most, 1.5 * rates[(size_t)(USUAL * (s->n - 1))]);
+	s->top = s->top > 0 ? s->top : s->most;
+	s->low = floor(s->low);
+	s->high = fmax(ceil(s->high), s->low + 1);
+	return ret;
+}
+
+/* Time in which the thread that ran most ran, or waited for a CPU. */
+static int read_busy(struct strip *s)
+{
+	static const char sql[] =
+		"SELECT ts, dur FROM thread_state WHERE state IN (0, 1, 2) AND tid=(SELECT tid FROM thread"
+		" WHERE pid IN (SELECT pid FROM service WHERE server=?1) ORDER BY run DESC, tid LIMIT 1)";
+	sqlite3_stmt *q;
+	int i, ret = db_query(&q, s->db, s->e, sql, "i", s->server);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, s->e)) > 0) {
+		double from = sqlite3_column_double(q, 0), to = from + sqlite3_column_double(q, 1);
+
+		s->switches = true;
+		for (i = from > 0 ? (int)(from / s->width) : 0; i < s->n && i * s->width < to; i++)
+			s->busy[i] +=
+				fmax(0, fmin(to, (i + 1) * s->width) - fmax(from, i * s->width));
+	}
+	sqlite3_finalize(q);
+	return ret;
+}
+
+static double percent(const struct strip *s, double ns)
+{
+	return fmin(100, fmax(0, 100 * ns / s->duration));
+}
+
+/* A drawing whose x is bins, stretched to the width; its y is px. */
+static int open_panel(struct strip *s, int top, int high)
+{
+	return buf_printf(
+		s->out, s->e,
+		"<svg x=\"0\" y=\"%d\" width=\"100%%\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+		"preserveAspectRatio=\"none\">",
+		top, high, s->n, high);
+}
+
+static int put_rate(struct strip *s)
+{
+	int i, ret = open_panel(s, RATE_TOP, RATE_HIGH);
+
+	if (ret == 0)
+		ret = buf_printf(s->out, s->e, "<path class=\"area\" d=\"M0,%d", RATE_HIGH);
+	for (i = 0; i < s->n && ret == 0; i++) {
+		double rate = (double)s->bins[i].n * 1e9 / s->width;
+
+		ret = buf_printf(s->out, s->e, "V%.1fH%d",
+				 RATE_HIGH - RATE_HIGH * rate / fmax(s->top, 1), i + 1);
+	}
+	return ret < 0 ? ret : buf_printf(s->out, s->e, "V%dZ\"/></svg>\n", RATE_HIGH);
+}
+
+static double latency_y(const struct strip *s, double ns)
+{
+	return TIME_HIGH - TIME_HIGH * (log10(fmax(ns, 1)) - s->low) / (s->high - s->low);
+}
+
+/* A line of one quantile; bins without requests interrupt it. */
+static int put_line(struct strip *s, const char *class, double q)
+{
+	bool pen = false;
+	int i, ret = buf_printf(s->out, s->e, "<path class=\"line %s\" d=\"", class);
+
+	for (i = 0; i < s->n && ret == 0; i++) {
+		double y;
+
+		if (!s->bins[i].n) {
+			pen = false;
+			continue;
+		}
+		y = latency_y(s, quantile(&s->bins[i], q));
+		ret = pen ? 0 : buf_printf(s->out, s->e, "M%d,%.1f", i, y);
+		if (ret == 0)
+			ret = buf_printf(s->out, s->e, "V%.1fH%d", y, i + 1);
+		pen = true;
+	}
+	return ret < 0 ? ret : buf_printf(s->out, s->e, "\"/>");
+}
+
+static int put_latency(struct strip *s)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	char text[32];
+	double decade;
+	int ret = open_panel(s, TIME_TOP, TIME_HIGH);
+
+	if (ret == 0)
+		ret = put_line(s, "max", 1);
+	if (ret == 0)
+		ret = put_line(s, "p99", 0.99);
+	if (ret == 0)
+		ret = put_line(s, "p50", 0.5);
+	if (ret == 0)
+		ret = buf_printf(s->out, s->e, "</svg>\n");
+	for (decade = s->low; decade <= s->high && ret == 0; decade++) {
+		double y = TIME_TOP + latency_y(s, pow(10, decade));
+		int k = (int)decade < 0 ? 0 : (int)decade > 11 ? 11 : (int)decade;
+
+		snprintf(text, sizeof(text), "%d %s", (int)pow(10, k % 3), units[k / 3]);
+		ret = buf_printf(
+			s->out, s->e,
+			"<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
+			"<text x=\"2\" y=\"%.1f\">%s</text>",
+			y, y, y - 2, text);
+	}
+	return ret;
+}
+
+static int put_idle(struct strip *s)
+{
+	int i, ret;
+
+	if (!s->switches)
+		return 0;
+	ret = open_panel(s, IDLE_TOP, IDLE_HIGH);
+	for (i = 0; i < s->n && ret == 0; i++)
+		ret = buf_printf(
+			s->out, s->e,
+			"<rect class=\"busy\" x=\"%d\" y=\"0\" width=\"1.05\" height=\"%d\" "
+			"fill-opacity=\"%.2f\"/>",
+			i, IDLE_HIGH, fmin(1, s->busy[i] / s->width));
+	return ret < 0 ? ret : buf_printf(s->out, s->e, "</svg>\n");
+}
+
+static int put_band(struct strip *s, const char *class, double from, double to, int top, int high,
+		    const char *fill)
+{
+	double x = percent(s, from), width = fmax(percent(s, to) - x, 0.25);
+
+	return buf_printf(
+		s->out, s->e,
+		"<rect class=\"%s\" x=\"%.3f%%\" y=\"%d\" width=\"%.3f%%\" height=\"%d\"%s/>",
+		class, x, top, width, high, fill);
+}
+
+static int put_pauses(struct strip *s)
+{
+	static const char sql[] =
+		"SELECT ts, ts + dur FROM pause WHERE server=?1 AND counts ORDER BY id"
+		" LIMIT ?2";
+	sqlite3_stmt *q;
+	int n = 0, ret = db_query(&q, s->db, s->e, sql, "ii", s->server, (s64)BANDS_MOST);
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, s->e)) > 0) {
+		double from = sqlite3_column_double(q, 0), to = sqlite3_column_double(q, 1);
+
+		ret = put_band(s, "pause", from, to, RATE_TOP, TIME_TOP + TIME_HIGH - RATE_TOP, "");
+		if (ret == 0 && ++n <= NUMBERED)
+			ret = buf_printf(s->out, s->e,
+					 "<text class=\"number\" x=\"%.3f%%\" y=\"%d\" "
+					 "text-anchor=\"middle\">%d</text>\n",
+					 percent(s, (from + to) / 2), RATE_TOP + 13, n);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static int put_losses(struct strip *s)
+{
+	static const char sql[] =
+		"SELECT min(ts), max(ts + dur) FROM loss WHERE n > 0 AND reason<>'unlocated'"
+		" GROUP BY CAST(ts * 200.0 / ?1 AS INTEGER) LIMIT 400";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, s->db, s->e, sql, "d", s->duration);
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, s->e)) > 0)
+		ret = put_band(s, "loss", sqlite3_column_double(q, 0), sqlite3_column_double(q, 1),
+			       RATE_TOP, TIME_TOP + TIME_HIGH - RATE_TOP,
+			       " fill=\"url(#strip-hatch)\"");
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* Below: the time that is slow, the rest is the baseline. */
+static int put_marks(struct strip *s)
+{
+	sqlite3_stmt *q;
+	int ret =
+		db_query(&q, s->db, s->e,
+			 "SELECT start, end FROM verdict WHERE subject_kind='server' AND subject=?1"
+			 " AND kind='slower'",
+			 "i", s->server);
+
+	if (ret < 0)
+		return ret;
+	if ((ret = db_step(q, s->e)) > 0) {
+		ret = put_band(s, "base", 0, s->duration, MARK_TOP, 4, "");
+		if (ret == 0)
+			ret = put_band(s, "slow", sqlite3_column_double(q, 0),
+				       sqlite3_column_double(q, 1), MARK_TOP, 4, "");
+	}
+	sqlite3_finalize(q);
+	return ret;
+}
+
+static int put_axis(struct strip *s)
+{
+	static const char *const anchors[] = { "start", "middle", "middle", "end" };
+	static const double at[] = { 0, 1.0 / 3, 2.0 / 3, 1 };
+	struct buf text = { 0 };
+	char rate[32];
+	int i, ret = 0;
+
+	for (i = 0; i < 4 && ret == 0; i++) {
+		buf_clear(&text);
+		ret = say_number(&text, s->db, at[i] * s->duration, "at", s->e);
+		if (ret == 0)
+			ret = buf_printf(
+				s->out, s->e,
+				"<text x=\"%.2f%%\" y=\"%d\" text-anchor=\"%s\">%.10s</text>",
+				100 * at[i], AXIS, anchors[i], text.data);
+	}
+	buf_free(&text);
+	number_text(rate, sizeof(rate), s->most, "");
+	if (ret == 0)
+		ret = buf_printf(s->out, s->e,
+				 "<text x=\"2\" y=\"12\">requests/s (max %s)</text>"
+				 "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">latency</text>",
+				 rate, TIME_TOP - 4);
+	return ret;
+}
+
+static int draw(struct strip *s)
+{
+	int ret = buf_printf(
+		s->out, s->e,
+		"<svg class=\"strip\" width=\"100%%\" height=\"%d\" role=\"img\" "
+		"aria-labelledby=\"strip-title\"><title id=\"strip-title\">Requests per second and "
+		"latency over time, pauses shaded</title><defs><pattern id=\"strip-hatch\" width=\"6\" "
+		"height=\"6\" patternUnits=\"userSpaceOnUse\"><path class=\"line hatch\" "
+		"d=\"M0,6L6,0\"/></pattern></defs>\n",
+		HIGH);
+
+	if (ret == 0)
+		ret = put_rate(s);
+	if (ret == 0)
+		ret = put_pauses(s);
+	if (ret == 0)
+		ret = put_losses(s);
+	if (ret == 0)
+		ret = put_latency(s);
+	if (ret == 0)
+		ret = put_idle(s);
+	if (ret == 0)
+		ret = put_marks(s);
+	if (ret == 0)
+		ret = put_axis(s);
+	return ret < 0 ? ret : buf_printf(s->out, s->e, "</svg>\n");
+}
+
+int strip_svg(struct buf *out, sqlite3 *db, s64 server, struct err *e)
+{
+	struct strip *s = calloc(1, sizeof(*s));
+	int i, ret;
+
+	if (!s)
+		return err_set(e, ERR_FAIL, "out of memory for the strip");
+	s->out = out;
+	s->db = db;
+	s->e = e;
+	s->server = server;
+	ret = read_bins(s);
+	if (ret == 0 && s->top > 0)
+		ret = read_busy(s);
+	if (ret == 0 && s->top > 0)
+		ret = draw(s) < 0 ? ERR_FAIL : 1;
+	for (i = 0; i < BINS; i++)
+		hist_free(&s->bins[i]);
+	free(s);
+	return ret;
+}

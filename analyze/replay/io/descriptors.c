@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "descriptors.h"
+
+#include "format/shapes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAMILY_INET  2
+#define FAMILY_INET6 10
+
+void file_free(struct file *f)
+{
+	if (!f)
+		return;
+	free(f->path);
+	free(f->time);
+	free(f);
+}
+
+void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port)
+{
+	int i, n = 0;
+
+	text[0] = '\0';
+	if (family == FAMILY_INET) {
+		snprintf(text, ADDRESS_MAX, "%u.%u.%u.%u:%u", a[0], a[1], a[2], a[3], port);
+	} else if (family == FAMILY_INET6) {
+		n = snprintf(text, ADDRESS_MAX, "[");
+		for (i = 0; i < 16; i += 2)
+			n += snprintf(text + n, ADDRESS_MAX - n, "%s%x", i ? ":" : "",
+				      a[i] << 8 | a[i + 1]);
+		snprintf(text + n, ADDRESS_MAX - n, "]:%u", port);
+	}
+}
+
+char *path_absolute(const struct process *p, s32 dir, const char *text, size_t len)
+{
+	const struct file *f = file_of(p, dir);
+	const char *base = dir == WORKING_DIRECTORY ? fd_table(p)->directory : f ? f->path : NULL;
+	char *path;
+	size_t n;
+
+	if (len >= 2 && text[0] == '.' && text[1] == '/')
+		text += 2, len -= 2;
+	if (text[0] == '/' || !base || base[0] != '/')
+		return strndup(text, len);
+	if (len == 1 && text[0] == '.')
+		return strdup(base);
+	n = strlen(base);
+	path = malloc(n + len + 2);
+	if (path)
+		snprintf(path, n + len + 2, "%s%s%.*s", base, base[n - 1] == '/' ? "" : "/",
+			 (int)len, text);
+	return path;
+}
