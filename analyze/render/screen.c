@@ -209,7 +209,8 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 	static const char sql[] =
 		"SELECT total(records), total(lost), 100.0 * (SELECT max(process) - min(process) FROM"
 		" overhead) / (SELECT max(value) FROM recording WHERE key='duration_ns'), (SELECT"
-		" total(dur) FROM (SELECT DISTINCT ts, dur FROM loss WHERE reason='gap')) FROM coverage";
+		" total(dur) FROM (SELECT DISTINCT ts, dur FROM loss WHERE reason='gap')), (SELECT value FROM"
+		" recording WHERE key='damaged_blocks') FROM coverage";
 	char records[32], lost[32], gap[32];
 	sqlite3_stmt *q;
 	int ret = verdict_worst(db, &s->worst, e);
@@ -229,6 +230,9 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 					 ? "TRUNCATED (its end is missing)"
 					 : "complete",
 				 records, lost);
+		if (ret == 0 && sqlite3_column_int64(q, 4) > 0)
+			ret = buf_printf(&s->complete, e, "; damaged blocks skipped: %lld",
+					 (long long)sqlite3_column_int64(q, 4));
 		if (ret == 0 && sqlite3_column_double(q, 2) > 0)
 			ret = buf_printf(&s->complete, e, "; the recorder used %.1f %% of a CPU",
 					 sqlite3_column_double(q, 2));

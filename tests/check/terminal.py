@@ -110,9 +110,9 @@ for command in (['cut', '--from', '1ms', '-o', 'long.obs.cut', 'long.obs'],
             os.unlink(os.path.join(work, f))
 os.unlink(os.path.join(work, 'long.db'))
 
-demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'testdata', 'demo.obs')
+demo = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'testdata', 'demo.obs'))
 reports = {}
-for what in ['report', '-v', demo], ['compare', '--force', demo, demo]:
+for what in ['report', '-v', demo], ['compare', '-v', '--force', demo, demo]:
     for columns in 60, 80, 120, 200:
         text = reports[what[0], columns] = re.sub('\x1b\\[[0-9;]*m', '', shown(what, columns))
         # the command that was recorded stays one line, to be copied
