@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Group pressure: threads that reclaim memory before they get some. */
 
-/* By thread, from the begin to the end of its reclaim; an entry lives for milliseconds. */
+/* By thread, from the start to the end of its reclaim; an entry lives for milliseconds. */
 struct reclaiming {
 	u64 ts;
 	u32 kind, order;
