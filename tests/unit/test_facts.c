@@ -182,6 +182,30 @@ static void holder_in_a_container_is_translated(void **state)
 	sqlite3_close(db);
 }
 
+/* Times that a recording claims can exceed 63 bits in sum. */
+static void sums_of_throttling_do_not_overflow(void **state)
+{
+	sqlite3 *db = loaded(
+		"@recorder\n900 0 info text=\"targets=all\"\n"
+		"901 0 info text=\"groups=core,syscalls,sched\"\n"
+		"902 0 cgroup id=7 path=\"/q\"\n"
+		"903 100 thread pid=100 state=83 cgroup=7 comm=\"a\"\n" BEGIN
+		"1100 0 throttle cgroup=7 periods=1 throttled=1 time=0 quota=5 period=9\n"
+		"1200 0 throttle cgroup=7 periods=2 throttled=2 time=9000000000000000000 quota=5 period=9\n"
+		"1300 0 throttle cgroup=7 periods=3 throttled=3 time=18000000000000000000 quota=5 period=9\n" END
+		"@cpu 0\n2000 0 switch next=100\n");
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(asked(db, "SELECT count(*) FROM throttle"), 2);
+	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	assert_int_equal(asked(db, "SELECT count(*) FROM finding f JOIN finding_value v ON"
+				   " v.finding=f.id WHERE f.kind='quota_throttled' AND"
+				   " v.name='stopped' AND v.number > 1.7e19"),
+			 1);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +217,7 @@ int main(void)
 		cmocka_unit_test(reclaim_has_thread_and_length),
 		cmocka_unit_test(holder_is_a_thread_of_the_process),
 		cmocka_unit_test(holder_in_a_container_is_translated),
+		cmocka_unit_test(sums_of_throttling_do_not_overflow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
