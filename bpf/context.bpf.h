@@ -3,7 +3,8 @@
  * What a CPU is doing: a wake-up from an interrupt must not be blamed on the thread
  * that was interrupted. The kernel's preemption counter tells, where its symbol can be
  * found (programs with __count in their name); elsewhere interrupts are followed by
- * their tracepoints (programs with __irq), which costs some ns an interrupt.
+ * their tracepoints (programs with __irq). The time in interrupts is measured by these tracepoints
+ * on all kernels: the switch program records it.
  */
 #ifndef OBS_CONTEXT_BPF_H
 #define OBS_CONTEXT_BPF_H
@@ -12,10 +13,15 @@
 #define HARDIRQ_BITS 0x0f0000
 #define SOFTIRQ_BIT  0x000100
 
-/* How many interrupts of each kind a CPU is in; only that CPU writes it. */
+/*
+ * How many interrupts of each kind a CPU is in, and the time spent in them since the last
+ * switch; only that CPU writes it.
+ */
 struct depth {
 	u32 hard, soft;
-	u64 base; /* of the CPU's own variables; 0: not read yet */
+	u64 base;		  /* of the CPU's own variables; 0: not read yet */
+	u64 mark;		  /* up to when the times below are complete */
+	u64 hard_time, soft_time; /* ns; an interrupt in a softirq counts as interrupt only */
 };
 
 struct {
@@ -75,15 +81,34 @@ static __always_inline u8 context_by_depth(void)
 }
 
 /*
+ * The time since the mark belongs to what the CPU was doing until now. An interrupt between
+ * reading the clock and the mark has set a later mark, which stays.
+ */
+static __always_inline void depth_charge(struct depth *d)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (now <= d->mark)
+		return;
+	if (d->hard)
+		d->hard_time += now - d->mark;
+	else if (d->soft)
+		d->soft_time += now - d->mark;
+	d->mark = now;
+}
+
+/*
  * Not before all programs are attached: an entry that is counted while its exit is not
- * would stay for ever. An exit without entry is harmless.
+ * would stay until the next switch. An exit without entry is harmless.
  */
 static __always_inline int hard_enter(void)
 {
 	struct depth *d = depth_here();
 
-	if (d && enabled)
+	if (d && enabled) {
+		depth_charge(d);
 		d->hard++;
+	}
 	return 0;
 }
 
@@ -92,8 +117,10 @@ static __always_inline int hard_leave(void)
 {
 	struct depth *d = depth_here();
 
-	if (d && d->hard)
+	if (d && d->hard) {
+		depth_charge(d);
 		d->hard--;
+	}
 	return 0;
 }
 
@@ -101,8 +128,10 @@ static __always_inline int soft_enter(void)
 {
 	struct depth *d = depth_here();
 
-	if (d && enabled)
+	if (d && enabled) {
+		depth_charge(d);
 		d->soft++;
+	}
 	return 0;
 }
 
@@ -110,19 +139,21 @@ static __always_inline int soft_leave(void)
 {
 	struct depth *d = depth_here();
 
-	if (d && d->soft)
+	if (d && d->soft) {
+		depth_charge(d);
 		d->soft--;
+	}
 	return 0;
 }
 
-#define FOLLOW(what, tracepoint, fn)                                        \
-	SEC("?tp_btf/" tracepoint) int sched__##what##__irq(void *ctx)      \
-	{                                                                   \
-		return fn();                                                \
-	}                                                                   \
-	SEC("?raw_tp/" tracepoint) int sched__##what##__irq__raw(void *ctx) \
-	{                                                                   \
-		return fn();                                                \
+#define FOLLOW(what, tracepoint, fn)                                   \
+	SEC("?tp_btf/" tracepoint) int sched__##what(void *ctx)        \
+	{                                                              \
+		return fn();                                           \
+	}                                                              \
+	SEC("?raw_tp/" tracepoint) int sched__##what##__raw(void *ctx) \
+	{                                                              \
+		return fn();                                           \
 	}
 
 FOLLOW(softirq_entry, "softirq_entry", soft_enter)
@@ -133,8 +164,8 @@ FOLLOW(irq_exit, "irq_handler_exit", hard_leave)
 /* the timer's interrupt and calls from other CPUs have vectors of their own */
 FOLLOW(timer_entry, "local_timer_entry", hard_enter)
 FOLLOW(timer_exit, "local_timer_exit", hard_leave)
-FOLLOW(ipi_entry, "call_function_single_entry", hard_enter)
-FOLLOW(ipi_exit, "call_function_single_exit", hard_leave)
+FOLLOW(ipi_entry__irq, "call_function_single_entry", hard_enter)
+FOLLOW(ipi_exit__irq, "call_function_single_exit", hard_leave)
 #endif
 
 #endif

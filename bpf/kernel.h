@@ -137,6 +137,15 @@ struct cgroup {
 	struct cgroup_root *root;
 };
 
+struct upid {
+	s32 nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 
 struct css_set {
@@ -161,13 +170,29 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 };
 
+struct rq {
+	u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct sched_entity se;
+	bool throttled;	      /* since 6.18 */
 	unsigned int __state; /* since 5.14 */
 	int prio;
 	s32 pid;
 	s32 tgid;
 	unsigned int in_iowait : 1;
+	struct pid *thread_pid;
 	const struct cred *cred;
 	char comm[16];
 	int exit_code;

@@ -14,6 +14,7 @@
 #include "core.bpf.c"
 #include "net.bpf.c"
 #include "pagecache.bpf.c"
+#include "pressure.bpf.c"
 #include "process.bpf.c"
 #include "sched.bpf.c"
 #include "syscalls.bpf.c"

@@ -75,17 +75,104 @@ static __always_inline bool switch_wanted(u32 from, u32 to, bool runnable)
 	return keep;
 }
 
+#define AWAY_STEP 16 /* ns */
+#define AWAY_MAX  0x7fffff00
+
+/* What a CPU does since its last switch; only that CPU writes it. */
+struct spell {
+	u64 ts;	   /* of that switch; 0: none yet */
+	u64 exec;  /* sum_exec_runtime of the thread that came */
+	u64 steal; /* prev_steal_time_rq of the CPU */
+	u32 tid;   /* of that thread */
+	u32 unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* possible CPUs, set before loading */
+	__type(key, u32);
+	__type(value, struct spell);
+} spells SEC(".maps");
+
+/* What became of the time on the CPU of the thread that leaves it. */
+struct share {
+	s32 away;
+	u32 stolen, softirq, irq;
+};
+
+static __always_inline u32 cut_ns(u64 ns)
+{
+	return ns > 0xffffffff ? 0xffffffff : ns;
+}
+
+/* Rounded: the jitter below is noise, and half of the bytes of a switch in the file. */
+static __always_inline s32 cut_signed(s64 ns)
+{
+	if (ns > AWAY_MAX || ns < -AWAY_MAX)
+		return ns > 0 ? AWAY_MAX : -AWAY_MAX;
+	return (s32)(ns + AWAY_STEP / 2) & ~(AWAY_STEP - 1);
+}
+
+/* Steal that the kernel has taken out of CPU times so far, on the CPU of the thread that runs. */
+static __always_inline u64 steal_of(struct task_struct *running, const bool btf)
+{
+	if (!bpf_core_field_exists(running->se.cfs_rq) ||
+	    !bpf_core_field_exists(((struct cfs_rq *)0)->rq) ||
+	    !bpf_core_field_exists(((struct rq *)0)->prev_steal_time_rq))
+		return 0;
+	return btf ? running->se.cfs_rq->rq->prev_steal_time_rq
+		   : BPF_CORE_READ(running, se.cfs_rq, rq, prev_steal_time_rq);
+}
+
+/*
+ * Ends the spell of prev and begins that of next. After a missed switch another thread had come:
+ * then nothing is known. Interrupts are off here: no softirq and no interrupt is open, so
+ * depths that say otherwise (an exit was missed) are put right.
+ */
+static __always_inline void next_spell(struct task_struct *prev, struct task_struct *next, u64 ts,
+				       struct share *ret, const bool btf)
+{
+	u64 steal = steal_of(prev, btf), exec = GET(btf, prev, se.sum_exec_runtime);
+	u32 cpu = bpf_get_smp_processor_id();
+	struct spell *s = bpf_map_lookup_elem(&spells, &cpu);
+	struct depth *d = depth_here();
+	u32 from = GET(btf, prev, pid);
+
+	if (!s || !d)
+		return;
+	if (s->ts && s->tid == from) {
+		ret->stolen = cut_ns(steal - s->steal);
+		ret->softirq = cut_ns(d->soft_time);
+		ret->irq = cut_ns(d->hard_time);
+		if (from)
+			ret->away = cut_signed((s64)(ts - s->ts) - (s64)(exec - s->exec));
+	}
+	d->soft_time = d->hard_time = 0;
+	d->soft = d->hard = 0;
+	s->ts = ts;
+	s->exec = GET(btf, next, se.sum_exec_runtime);
+	s->steal = steal;
+	s->tid = GET(btf, next, pid);
+}
+
+static __always_inline bool throttled(struct task_struct *t, const bool btf)
+{
+	return bpf_core_field_exists(t->throttled) && GET(btf, t, throttled);
+}
+
 static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 				     struct task_struct *next, u16 state, const bool btf)
 {
 	struct counts *c = count_seen(GROUP_sched);
 	u64 ts = bpf_ktime_get_ns();
+	struct share share = {};
 	struct ev_switch *e;
 	u32 from, to;
 	u8 flags;
 
 	if (!c)
 		return 0;
+	next_spell(prev, next, ts, &share, btf);
 	from = GET(btf, prev, pid);
 	to = GET(btf, next, pid);
 	if (slow_runq) {
@@ -97,7 +184,8 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		count(c, filtered);
 		return 0;
 	}
-	flags = (preempt ? SWITCH_PREEMPT : 0) | (in_iowait(prev, btf) ? SWITCH_IOWAIT : 0);
+	flags = (preempt ? SWITCH_PREEMPT : 0) | (in_iowait(prev, btf) ? SWITCH_IOWAIT : 0) |
+		(throttled(prev, btf) ? SWITCH_THROTTLED : 0);
 	e = ev_reserve(c, ts, from, switch);
 	if (!e)
 		return 0;
@@ -105,6 +193,10 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 	e->state = state;
 	e->flags = flags;
 	e->prio = GET(btf, next, prio);
+	e->away = share.away;
+	e->stolen = share.stolen;
+	e->softirq = share.softirq;
+	e->irq = share.irq;
 	ev_submit(e);
 	return 0;
 }

@@ -8,7 +8,20 @@
 
 #define WAITV_MAX 128 /* futexes of one call */
 
+/* include/uapi/linux/futex.h */
+#define FUTEX_WAIT	  0
+#define FUTEX_LOCK_PI	  6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_LOCK_PI2	  13
+#define FUTEX_COMMAND	  0x7f
+#define FUTEX_WAITERS	  0x80000000
+#define FUTEX_TID_MASK	  0x3fffffff
+
+#define LOCK_CONTENDED 2 /* value of a lock that others wait for */
+#define LOCK_OWNER     8 /* offset of __owner from __lock in glibc's pthread_mutex_t */
+
 const volatile u8 shapes[1024] = {};  /* by number: format/shapes.h */
+const volatile u16 nr_futex = 0xffff; /* futex(2) */
 const volatile u16 nr_waitv = 0xffff; /* futex_waitv: its futexes are in memory */
 
 #if defined(__TARGET_ARCH_x86)
@@ -50,11 +63,69 @@ static __always_inline u8 abi_of(struct task_struct *t, s64 nr, const bool btf)
 	return NATIVE_ABI;
 }
 
+/* The id of the running thread in its own pid namespace. */
+static __always_inline u32 own_tid(struct task_struct *t)
+{
+	struct pid *pid = BPF_CORE_READ(t, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	void *own = (void *)&pid->numbers[0] + (level & 31) * bpf_core_type_size(struct upid);
+
+	return BPF_CORE_READ((struct upid *)own, nr);
+}
+
+/* The thread id in a lock that is about to be waited for; false: no lock, as far as is known. */
+static __always_inline bool lock_holder(u64 address, u32 op, u32 *value, u32 *ret)
+{
+	bool pi = op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2;
+
+	*ret = 0;
+	if (!pi && op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET)
+		return false;
+	if (pi && bpf_probe_read_user(value, sizeof(*value), (void *)address))
+		return false;
+	if (pi || *value & FUTEX_WAITERS)
+		*ret = *value & FUTEX_TID_MASK;
+	else if (*value != LOCK_CONTENDED)
+		return false;
+	else
+		bpf_probe_read_user(ret, sizeof(*ret), (void *)(address + LOCK_OWNER));
+	return true;
+}
+
+/* Recorded at entry: the holder changes meanwhile, and the call may never return. */
+static __always_inline void on_futex(struct pt_regs *regs, u64 id, u64 word, const bool btf)
+{
+	u64 address = SYSCALL_ARG0(btf, regs);
+	u32 op = SYSCALL_ARG1(btf, regs) & FUTEX_COMMAND, value = SYSCALL_ARG2(btf, regs), holder;
+	struct task_struct *t;
+	struct ev_futex_wait *e;
+	struct counts *c;
+
+	if (!(asked & 1 << GROUP_syscalls) || shapes[nr_futex & SYSCALL_MASK] & SHAPE_SKIP ||
+	    !(filter_all || word & WANTED) || !lock_holder(address, op, &value, &holder))
+		return;
+	t = CURRENT(btf);
+	if (abi_of(t, nr_futex, btf) != NATIVE_ABI)
+		return;
+	c = count_seen(GROUP_syscalls);
+	if (!c)
+		return;
+	e = ev_reserve(c, word & ~WANTED, (u32)id, futex_wait);
+	if (!e)
+		return;
+	e->address = address;
+	e->value = value;
+	e->holder = holder;
+	e->own = own_tid(t);
+	e->op = op;
+	ev_submit(e);
+}
+
 /*
  * The entry of a call, and below its exit, ask the kernel for the thread once each: a call
  * of a helper costs as much as all our own instructions.
  */
-static __always_inline int on_enter(const bool btf)
+static __always_inline int on_enter(struct pt_regs *regs, s64 nr, const bool btf)
 {
 	struct task_struct *t = btf ? bpf_get_current_task_btf() : NULL;
 	u64 id = THREAD_ID(btf, t);
@@ -65,19 +136,21 @@ static __always_inline int on_enter(const bool btf)
 	word = thread_word(id);
 	if (word && (filter_all || *word & WANTED))
 		*word = (*word & WANTED) | bpf_ktime_get_ns();
+	if (nr == nr_futex && word)
+		on_futex(regs, id, *word, btf);
 	return 0;
 }
 
 SEC("?tp_btf/sys_enter")
-int syscalls__enter(void *ctx)
+int BPF_PROG(syscalls__enter, struct pt_regs *regs, s64 nr)
 {
-	return on_enter(true);
+	return on_enter(regs, nr, true);
 }
 
 SEC("?raw_tp/sys_enter")
-int syscalls__enter__raw(void *ctx)
+int BPF_PROG(syscalls__enter__raw, struct pt_regs *regs, s64 nr)
 {
-	return on_enter(false);
+	return on_enter(regs, nr, false);
 }
 
 /* What both kinds of record say of a call. */

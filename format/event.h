@@ -85,8 +85,9 @@ enum ev_group {
 #define SYSCALL_ONE_FD	   8 /* poll, ppoll: arg5 is the only descriptor of the set */
 
 /* flags of switch */
-#define SWITCH_PREEMPT 1
-#define SWITCH_IOWAIT  2
+#define SWITCH_PREEMPT	 1
+#define SWITCH_IOWAIT	 2
+#define SWITCH_THROTTLED 4
 
 /* flags of site */
 #define SITE_ENTRY	   1

@@ -12,6 +12,11 @@
 #define COOKIE_TYPE "btf_bpf_get_attach_cookie_trace" /* helpers leave their prototypes in BTF */
 #define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
 
+#define RECLAIM_UNSEEN "direct reclaim is not recorded"
+#define LIMITS_UNSEEN  "reclaim for limits of cgroups is not recorded"
+#define SOFT_UNSEEN    "reclaim for soft limits of cgroups is not recorded"
+#define MEMCG	       "a kernel with CONFIG_MEMCG"
+
 const char *const level_names[] = { "available", "degraded", "absent" };
 
 /* lost: what is not seen without the tracepoint; NULL: the group needs it. */
@@ -40,6 +45,10 @@ static const struct need {
 	{ GROUP_sched, "sched_wakeup_new", NULL, NULL, NULL },
 	{ GROUP_sched, "sched_migrate_task", NULL, "migrations are not recorded",
 	  "a kernel with CONFIG_SMP" },
+	{ GROUP_sched, "softirq_entry", NULL, "time in softirqs is not recorded", NULL },
+	{ GROUP_sched, "softirq_exit", NULL, "time in softirqs is not recorded", NULL },
+	{ GROUP_sched, "irq_handler_entry", NULL, "time in interrupts is not recorded", NULL },
+	{ GROUP_sched, "irq_handler_exit", NULL, "time in interrupts is not recorded", NULL },
 	{ GROUP_block, "block_rq_issue", NULL, NULL, "a kernel with CONFIG_BLOCK" },
 	{ GROUP_block, "block_rq_complete", NULL, NULL, "a kernel with CONFIG_BLOCK" },
 	{ GROUP_block, "block_io_start", NULL,
@@ -57,6 +66,12 @@ static const struct need {
 	  "Linux 6.13 or later" },
 	{ GROUP_pagecache, "mm_filemap_fault", NULL, "page faults are not recorded",
 	  "Linux 6.13 or later" },
+	{ GROUP_pressure, "mm_vmscan_direct_reclaim_begin", NULL, RECLAIM_UNSEEN, NULL },
+	{ GROUP_pressure, "mm_vmscan_direct_reclaim_end", NULL, RECLAIM_UNSEEN, NULL },
+	{ GROUP_pressure, "mm_vmscan_memcg_reclaim_begin", NULL, LIMITS_UNSEEN, MEMCG },
+	{ GROUP_pressure, "mm_vmscan_memcg_reclaim_end", NULL, LIMITS_UNSEEN, MEMCG },
+	{ GROUP_pressure, "mm_vmscan_memcg_softlimit_reclaim_begin", NULL, SOFT_UNSEEN, MEMCG },
+	{ GROUP_pressure, "mm_vmscan_memcg_softlimit_reclaim_end", NULL, SOFT_UNSEEN, MEMCG },
 };
 
 #define NEEDS (sizeof(needs) / sizeof(needs[0]))
@@ -93,6 +108,34 @@ bool feature_cookies(const struct btf *btf)
 	return tracepoint_typedef(btf, COOKIE_TYPE);
 }
 
+/* What the switch program reads, by kernel: parts of the time on a CPU. */
+static const struct part {
+	const char *name, *type, *member, *why, *remedy;
+} parts[] = {
+	{ "stolen", "rq", "prev_steal_time_rq", "stolen time is not recorded per switch",
+	  "a kernel with CONFIG_PARAVIRT_TIME_ACCOUNTING" },
+	{ "throttled", "task_struct", "throttled",
+	  "which switches a CPU quota caused is not recorded", "Linux 6.18 or later" },
+};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static void find_parts(struct feature *f, const struct btf *btf)
+{
+	size_t i, size = sizeof(f->parts), n = snprintf(f->parts, size, "away");
+	char *text = f->parts;
+
+	if (tracepoint_args(btf, "softirq_entry") >= 0)
+		n += snprintf(text + n, size - n, ",softirq");
+	if (tracepoint_args(btf, "irq_handler_entry") >= 0)
+		n += snprintf(text + n, size - n, ",irq");
+	for (i = 0; i < PARTS; i++)
+		if (tracepoint_member(btf, parts[i].type, parts[i].member) >= 0)
+			n += snprintf(text + n, size - n, ",%s", parts[i].name);
+		else
+			lacks(f, LEVEL_AVAILABLE, parts[i].why, parts[i].remedy);
+}
+
 static void check_uprobes(struct feature *f)
 {
 	if (procfs_number(UPROBE_TYPE, 0) == 0)
@@ -116,5 +159,6 @@ void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
 			 n->lost ? ": no tracepoint " : "", n->tracepoint);
 		lacks(&ret[n->group], n->lost ? LEVEL_DEGRADED : LEVEL_ABSENT, why, n->remedy);
 	}
+	find_parts(&ret[GROUP_sched], btf);
 	check_uprobes(&ret[GROUP_uprobe]);
 }

@@ -16,6 +16,7 @@ struct feature {
 	enum level level;
 	char why[400];	  /* empty: nothing is missing */
 	char remedy[200]; /* empty: there is none */
+	char parts[64];	  /* of sched: what switches say of the time on a CPU, words with commas */
 };
 
 /* One for each group; of those without name, level is LEVEL_AVAILABLE and why empty. */

@@ -100,6 +100,7 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 		if (!syscall_set_has(o->syscalls, nr))
 			ro->shapes[nr] |= SHAPE_SKIP;
 	path_table_fill(ro->paths, sizeof(ro->paths));
+	ro->nr_futex = shape_table_number("futex");
 	ro->nr_waitv = shape_table_number("futex_waitv");
 }
 

@@ -95,6 +95,7 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 	    bpf_map__set_max_entries(p->skel->maps.threads, p->n_threads) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.depths, p->n_rings) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.queues, p->n_rings) < 0 ||
+	    bpf_map__set_max_entries(p->skel->maps.spells, p->n_rings) < 0 ||
 	    bpf_map__set_max_entries(p->skel->maps.runnable,
 				     p->skel->rodata->slow_runq ? p->n_threads : 1) < 0)
 		return err_errno(e, ERR_ENV, "cannot size the BPF maps");

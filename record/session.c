@@ -138,30 +138,6 @@ static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 	return ret;
 }
 
-int session_begin(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
-		  int argc, char **argv, struct err *e)
-{
-	const struct options *o = t->options;
-	int ret = made_info(p, e, "obsrec=%s", OBS_VERSION);
-
-	if (ret == 0)
-		ret = host_put(p, t, e);
-	if (ret == 0 && !o->hide)
-		ret = put_command_line(p, argc, argv, e);
-	if (ret == 0)
-		ret = put_scope(p, o, e);
-	if (ret == 0)
-		ret = made_info(p, e, "ring_kind=%s", probes_own_rings(probes) ? "own" : "ringbuf");
-	if (ret == 0)
-		ret = put_doctor(p, probes, o, e);
-	if (ret == 0)
-		ret = put_sites(p, probes, e);
-	quotas_restart(q);
-	if (ret == 0)
-		ret = session_tick(p, probes, t, q, e);
-	return ret;
-}
-
 static u64 read_clock(clockid_t clock)
 {
 	struct timespec t;
@@ -228,8 +204,9 @@ static int put_missed(struct pump *p, struct probes *probes, struct err *e)
 	return ret;
 }
 
-int session_tick(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
-		 struct err *e)
+/* all: what is read less often than once per second, too. */
+static int tick(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		bool all, struct err *e)
 {
 	int ret = put_clocks(p, e);
 
@@ -237,7 +214,42 @@ int session_tick(struct pump *p, struct probes *probes, const struct targets *t,
 		ret = put_missed(p, probes, e);
 	if (ret == 0)
 		ret = put_self(p, e);
+	if (ret == 0)
+		ret = pressure_read(p, probes, t, &q->pressures, all, e);
 	return ret < 0 ? ret : host_put_throttles(p, t, q, e);
+}
+
+int session_tick(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		 struct err *e)
+{
+	return tick(p, probes, t, q, false, e);
+}
+
+int session_begin(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
+		  int argc, char **argv, struct err *e)
+{
+	const struct options *o = t->options;
+	int ret = made_info(p, e, "obsrec=%s", OBS_VERSION);
+
+	if (ret == 0)
+		ret = host_put(p, t, e);
+	if (ret == 0 && !o->hide)
+		ret = put_command_line(p, argc, argv, e);
+	if (ret == 0)
+		ret = put_scope(p, o, e);
+	if (ret == 0)
+		ret = made_info(p, e, "ring_kind=%s", probes_own_rings(probes) ? "own" : "ringbuf");
+	if (ret == 0 && o->groups & 1u << GROUP_sched)
+		ret = made_info(p, e, "switch_parts=%s",
+				probes_features(probes)[GROUP_sched].parts);
+	if (ret == 0)
+		ret = put_doctor(p, probes, o, e);
+	if (ret == 0)
+		ret = put_sites(p, probes, e);
+	quotas_restart(q);
+	if (ret == 0)
+		ret = tick(p, probes, t, q, true, e);
+	return ret;
 }
 
 int session_end(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
@@ -246,7 +258,7 @@ int session_end(struct pump *p, struct probes *probes, const struct targets *t, 
 	struct program_info info;
 	int i, ret;
 
-	ret = session_tick(p, probes, t, q, e);
+	ret = tick(p, probes, t, q, true, e);
 	for (i = 0; ret == 0 && probes_program(probes, i, &info); i++) {
 		struct ev_program ev = {
 			.h = { .type = EV_program },

@@ -8,6 +8,7 @@
  * all threads of the host.
  */
 #include "analysis.h"
+#include "cpu_parts.h"
 
 #define MATTERS 0.01 /* of the recording's duration: less waiting is no finding */
 #define SERIAL	0.5  /* of the active time of its process, and half as much again as is due */
@@ -128,9 +129,9 @@ static const char members_sql[] =
 	"CREATE INDEX temp.quota_member_of ON quota_member(id, pid)";
 
 static const char quotas_sql[] =
-	"SELECT t.cgroup AS id, ' quota' AS part, sum(t.periods) AS n, 100.0 * sum(t.throttled) /"
-	" nullif(sum(t.periods), 0) AS throttled, sum(t.time) AS stopped FROM throttle t WHERE t.quota > 0"
-	" AND t.cgroup IN (SELECT id FROM temp.quota_member) GROUP BY t.cgroup ORDER BY sum(t.time) DESC, t.cgroup";
+	"SELECT t.cgroup AS id, ' quota' AS part, total(t.periods) AS n, 100.0 * total(t.throttled) /"
+	" nullif(total(t.periods), 0) AS throttled, total(t.time) AS stopped FROM throttle t WHERE t.quota > 0"
+	" AND t.cgroup IN (SELECT id FROM temp.quota_member) GROUP BY t.cgroup ORDER BY total(t.time) DESC, t.cgroup";
 
 static const struct finding_query quota = {
 	FINDING_quota_throttled,
@@ -138,9 +139,9 @@ static const struct finding_query quota = {
 	OBSERVED,
 	"SELECT * FROM throttle ORDER BY time DESC",
 	"SELECT 'cgroup' AS kind, t.cgroup AS id, max(t.quota) AS \"quota:ns\", max(t.period) AS"
-	" \"length:ns\", sum(t.throttled) AS throttled, sum(t.periods) AS periods, sum(t.time) AS"
-	" \"stopped:ns\" FROM throttle t WHERE t.quota > 0 AND t.cgroup IN (SELECT id FROM temp.quota_member) GROUP BY t.cgroup HAVING sum(t.throttled) > 0"
-	" ORDER BY sum(t.time) DESC, t.cgroup",
+	" \"length:ns\", total(t.throttled) AS throttled, total(t.periods) AS periods, total(t.time) AS"
+	" \"stopped:ns\" FROM throttle t WHERE t.quota > 0 AND t.cgroup IN (SELECT id FROM temp.quota_member) GROUP BY t.cgroup HAVING total(t.throttled) > 0"
+	" ORDER BY total(t.time) DESC, t.cgroup",
 	"SELECT 'process', '', NULL, 'process', pid, NULL FROM temp.quota_member WHERE id=?1 ORDER BY pid LIMIT 5",
 };
 
@@ -151,6 +152,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	c->err = db_exec(c->db, e, members_sql);
 	put_table(c, SUBJECT_cgroup, quotas_sql, "");
 	find_rows(c, &quota, "");
+	cpu_parts_put(c);
 	find_rows(c, &waits, "i", (s64)(c->duration * MATTERS));
 	for (i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		find_rows(c, &models[i], "");

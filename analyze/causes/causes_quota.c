@@ -16,12 +16,12 @@
 static int worst_cgroup(struct samples *d, struct moment around, struct quota *ret, struct err *e)
 {
 	static const char sql[] =
-		"SELECT g.id, sum(t.periods), sum(t.throttled), sum(t.time)"
+		"SELECT g.id, total(t.periods), total(t.throttled), total(t.time)"
 		" FROM throttle t JOIN cgroup g ON g.id=t.cgroup WHERE t.ts < ?2 AND"
 		" t.ts + t.dur > ?1 AND t.quota > 0 AND EXISTS(SELECT 1 FROM process p JOIN cgroup m ON"
 		" m.id=p.cgroup WHERE p.pid=?3 AND (m.path=g.path OR m.path LIKE"
-		" rtrim(g.path,'/') || '/%')) GROUP BY g.id HAVING sum(t.time) > 0"
-		" ORDER BY sum(t.time) DESC LIMIT 1";
+		" rtrim(g.path,'/') || '/%')) GROUP BY g.id HAVING total(t.time) > 0"
+		" ORDER BY total(t.time) DESC LIMIT 1";
 	sqlite3_stmt *q;
 	int ret_q = db_query(&q, d->db, e, sql, "iii", around.from, around.to, (s64)samples_own(d));
 

@@ -50,9 +50,13 @@ static const struct {
 	const char *event;
 	enum treatment how;
 } tails[] = {
-	{ "info", FACT },      { "fd", PATH },		{ "exec", PATH },   { "site", PATH_COLON },
-	{ "disk", KEEP },      { "program", KEEP },	{ "cgroup", PATH }, { "cgroup_made", PATH },
-	{ "file_open", PATH }, { "file_change", PATH }, { "doctor", KEEP }, { "missed", KEEP },
+	{ "info", FACT },      { "fd", PATH },
+	{ "exec", PATH },      { "site", PATH_COLON },
+	{ "disk", KEEP },      { "program", KEEP },
+	{ "cgroup", PATH },    { "cgroup_made", PATH },
+	{ "file_open", PATH }, { "file_change", PATH },
+	{ "doctor", KEEP },    { "missed", KEEP },
+	{ "psi", PATH },       { "cgroup_memory", PATH },
 };
 
 /* Facts that tell of no user; the values of all others become WORDs. */

@@ -21,7 +21,7 @@ static const struct tracker *const trackers[N_TRACKERS] = {
 };
 
 #define PER_EVENT      12
-#define EVENTS_KNOWN   160
+#define EVENTS_KNOWN   192
 #define STEP_DEFAULT   1000000000u
 #define WINDOWS_A_STEP 10
 

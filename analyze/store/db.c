@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 0x4f425344 /* "OBSD" */
-#define USER_VERSION   9	  /* of tables.def: another number, other tables */
+#define USER_VERSION   10	  /* of tables.def: another number, other tables */
 #define COLUMNS_MAX    64
 
 #define TABLE(name, doc)	      static const struct column_desc columns_##name[] = {

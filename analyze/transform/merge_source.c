@@ -137,8 +137,9 @@ static u64 move_name(const struct source *s, const struct event_desc *ev,
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if ((!names[i].event || strcmp(names[i].event, ev->name) == 0) &&
 		    strcmp(names[i].field, f->name) == 0)
-			return names[i].flip ? v ^ names[i].step * s->number
-					     : v + names[i].step * s->number;
+			return !names[i].flip ? v + names[i].step * s->number
+			       : v	      ? v ^ names[i].step * s->number
+					      : 0; /* none, or the host */
 	return v;
 }
 

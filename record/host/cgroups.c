@@ -70,6 +70,8 @@ static void add_mount(struct cgroups *c, char *line)
 		c->cpu = m;
 	else if (m->version2 && !c->cpu)
 		c->cpu = m;
+	if (!m->version2 && has_word(options, "memory"))
+		c->memory = m;
 }
 
 int cgroups_find(struct cgroups *ret, struct err *e)
@@ -90,7 +92,7 @@ void cgroups_free(struct cgroups *c)
 {
 	while (c->n_mounts > 0)
 		free(c->mounts[--c->n_mounts].path);
-	c->cpu = NULL;
+	c->cpu = c->memory = NULL;
 }
 
 u64 cgroups_id(const char *dir)

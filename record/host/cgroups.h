@@ -21,7 +21,8 @@ struct cgroups {
 		bool version2;
 	} mounts[CGROUP_MOUNTS];
 	int n_mounts;
-	const struct cgroup_mount *cpu; /* NULL: none is mounted */
+	const struct cgroup_mount *cpu;	   /* NULL: none is mounted */
+	const struct cgroup_mount *memory; /* the same, of version 1 only */
 };
 
 /* What is mounted; a host without cgroups has none. */

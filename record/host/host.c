@@ -248,6 +248,7 @@ void quotas_free(struct quotas *q)
 {
 	forget_dirs(q);
 	weights_free(&q->weights);
+	pressure_end(&q->pressures);
 	q->due = 0;
 }
 
@@ -304,13 +305,24 @@ static int put_throttle(struct pump *p, const char *dir, bool version2, struct e
 	return made_put(p, &ev, sizeof(ev), NULL, e);
 }
 
+static bool has_quota(const struct quotas *q, const char *dir)
+{
+	size_t i;
+
+	for (i = 0; i < q->n; i++)
+		if (strcmp(q->dirs[i], dir) == 0)
+			return true;
+	return false;
+}
+
 int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q, struct err *e)
 {
 	const struct cgroup_mount *cpu = t->cgroups.cpu;
 	struct seeking s = { p, cpu, q };
 	u64 begin = made_now();
+	const char *dir;
 	size_t i;
-	int ret = 0;
+	int k, ret = 0;
 
 	if (!cpu)
 		return 0;
@@ -322,5 +334,8 @@ int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q
 	}
 	for (i = 0; i < q->n && ret == 0; i++)
 		ret = put_throttle(p, q->dirs[i], cpu->version2, e);
+	for (k = 0; ret == 0 && (dir = pressure_cpu_dir(&q->pressures, t, k)); k++)
+		if (!has_quota(q, dir)) /* that it has none is a fact, too */
+			ret = put_throttle(p, dir, cpu->version2, e);
 	return ret;
 }

@@ -3,6 +3,7 @@
 #ifndef OBS_HOST_H
 #define OBS_HOST_H
 
+#include "pressure.h"
 #include "record/pump.h"
 #include "targets.h"
 #include "weights.h"
@@ -15,13 +16,17 @@ struct quotas {
 	char **dirs;
 	size_t n;
 	struct weights weights;
+	struct pressures pressures;
 	u64 due; /* when to search again, as made_now */
 };
 void quotas_free(struct quotas *q);
 /* A recording starts without their state. */
 void quotas_restart(struct quotas *q);
 
-/* Throttling of cgroups with a CPU quota, and weights that changed. Once per second. */
+/*
+ * Throttling of cgroups with a CPU quota, and of those of recorded processes, also without one;
+ * weights that changed. Once per second.
+ */
 int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q, struct err *e);
 
 #endif

@@ -94,11 +94,15 @@ static u64 request(struct buf *b, u64 ts)
 	u64 start = ts += 500 + noise(700);
 
 	if (noise(10) == 0) {
-		struct ev_switch off = { { ts += 300, PID, EV_switch, sizeof(off) }, 0, 1, 0, 120 };
+		struct ev_switch off = { .h = { ts += 300, PID, EV_switch, sizeof(off) },
+					 .state = 1,
+					 .prio = 120 };
 		struct ev_waking wake = {
 			{ ts += 9000, 0, EV_waking, sizeof(wake) }, PID, 0, 1, 120
 		};
-		struct ev_switch on = { { ts += 4000, 0, EV_switch, sizeof(on) }, PID, 0, 0, 120 };
+		struct ev_switch on = { .h = { ts += 4000, 0, EV_switch, sizeof(on) },
+					.next = PID,
+					.prio = 120 };
 
 		put(b, &off, sizeof(off));
 		put(b, &wake, sizeof(wake));

@@ -164,12 +164,20 @@ cat >host.txt <<-'END'
 	@cpu 0
 	1000 7 rename comm="seven"
 	2000 7 syscall nr=read fd=3 ret=1 dur=10
+	@recorder
+	1100 0 psi some=1000
+	1200 0 host_memory stalls=5
+	1900 0 psi some=1070
+	1910 0 host_memory stalls=8
 END
 sed 's/boot_id=one/boot_id=two/; s/realtime=5000000900/realtime=6000000900/; s/cpu 0/cpu 3/' host.txt >host2.txt
 "$pack" host.txt h1.obs && "$pack" host2.txt h2.obs
 $o merge -o hh.obs h1.obs h2.obs 2>offsets
 is "hosts are told apart, on one clock" "$($o dump -e syscall hh.obs | cut -d' ' -f1,2)" "2000 7
 1000002000 10000007"
+is "readings of each host stay separate" "$($o sql --csv hh.obs "SELECT
+	(SELECT group_concat(some || ' ' || first_cpu) FROM psi WHERE cgroup IS NULL) || ' ' ||
+	(SELECT group_concat(hit_max || ' ' || first_cpu) FROM memory) AS t" | tail -n 1 | tr -d '\r"')" "70 0,70 1000 3 0,3 1000"
 is "the offset is printed" "$(grep -c '^h2.obs: host unknown, process ids +10000000, CPUs +1000, clock +1.000000000 s' offsets)" 1
 is "the offset is stored" "$($o info hh.obs | grep clock_shift)" "1.clock_shift_ns: 0
 2.clock_shift_ns: 1000000000"

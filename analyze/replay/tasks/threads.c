@@ -4,6 +4,7 @@
  * process and its slots are one piece of memory.
  */
 #include "threads.h"
+#include "track_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,7 @@ static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool end
 	};
 	int i;
 
+	parts_fill(r, t, &row);
 	for (i = 0; known && i < N_STATES; i++)
 		row.wall += (s64)t->clock[i];
 	return put_row_of(r->db, TABLE_thread, e, &row);
