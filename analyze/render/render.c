@@ -112,48 +112,58 @@ out:
 
 enum which { CAUSES, FINDINGS, LIMITS };
 
+/* One row of severity, evidence, sentence, parent: what qualifies another is indented below it. */
+static int finding(struct drawing *d, sqlite3_stmt *s, bool limit)
+{
+	static const char *const marks[] = { "-  ", "!  ", "!! " };
+	static const char *const words[] = { "- ", "- **warning** ", "- **problem** " };
+	int severity = sqlite3_column_int(s, 0) % 3, ret;
+	bool child = sqlite3_column_int64(s, 3) != 0;
+	const char *mark = child	 ? (d->markdown ? "  - " : "   - ")
+			   : d->markdown ? words[severity]
+					 : marks[limit ? 0 : severity];
+	const char *sentence = db_text(s, 2);
+	struct buf text = { 0 };
+
+	ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
+			 strlen(sentence), d->e);
+	if (ret == 0 && !limit && !child)
+		ret = buf_printf(&text, d->e, " [%s]", db_text(s, 1));
+	if (ret == 0)
+		ret = buf_printf(d->out, d->e, "%s", mark);
+	if (ret == 0 && text.data)
+		ret = paragraph(d, text.data, (int)strlen(mark));
+	buf_free(&text);
+	return ret;
+}
+
 static int findings(struct drawing *d, enum which w)
 {
 	static const char *const titles[] = { "Causes", "Findings",
 					      "What this recording cannot show" };
-	static const char *const marks[] = { "-", "!", "!!" };
-	static const char *const words[] = { "", "**warning** ", "**problem** " };
-	struct buf text = { 0 };
 	sqlite3_stmt *s;
 	bool any = false;
 	int ret = db_query(
 		&s, d->db, d->e,
-		"SELECT severity, evidence AS label, sentence(id) AS sentence FROM finding"
+		"SELECT severity, evidence, sentence(id), parent FROM finding f"
 		" WHERE CASE WHEN evidence='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
 		" AND (?2 IS NULL OR analysis=?2) AND (?2 IS NOT NULL OR analysis<>'verdict' OR kind='verdict_limits')"
-		" ORDER BY severity DESC, rowid",
+		/* caveats and details follow what they qualify; ids are row ids */
+		" ORDER BY coalesce((SELECT severity FROM finding p WHERE p.rowid=f.parent), severity) DESC,"
+		" iif(parent, parent, id), id",
 		"is", (s64)w, d->o->only);
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(s, d->e)) > 0) {
-		const char *sentence = db_text(s, 2);
-		int severity = sqlite3_column_int(s, 0) % 3;
-
 		if (!any && heading(d, titles[w]) < 0)
 			break;
 		any = true;
-		buf_clear(&text);
-		if (d->markdown)
-			buf_printf(&text, d->e, "- %s", words[severity]);
-		else
-			buf_printf(&text, d->e, "%-2s ", w == LIMITS ? "-" : marks[severity]);
-		ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
-				 strlen(sentence), d->e);
-		if (ret == 0 && w != LIMITS)
-			ret = buf_printf(&text, d->e, " [%s]", db_text(s, 1));
-		if (ret == 0)
-			ret = paragraph(d, text.data, d->markdown ? 0 : 3);
+		ret = finding(d, s, w == LIMITS);
 		if (ret < 0)
 			break;
 	}
 	sqlite3_finalize(s);
-	buf_free(&text);
 	return ret;
 }
 
