@@ -123,10 +123,6 @@ int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const
 
 int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 
-/* Puts a sentence made here: being replaced by put_finding. label: name of an enum evidence. */
-int put_prose(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
-	      const char *sql, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-
 /*
  * SQL over table service: its name without the process, which is what the workers of one server
  * have in common.

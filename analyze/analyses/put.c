@@ -226,23 +226,6 @@ void find_rows(struct analysis_ctx *c, const struct finding_query *q, const char
 	va_end(ap);
 }
 
-int put_prose(struct analysis_ctx *c, struct err *e, enum severity severity, const char *label,
-	      const char *sql, const char *fmt, ...)
-{
-	struct value values[2] = { 0 };
-	struct finding f = { FINDING_text, severity, OBSERVED, .sql = sql, .values = values };
-	char text[2000];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	while (f.evidence < LIMIT && strcmp(evidence_names[f.evidence], label) != 0)
-		f.evidence++;
-	values[0] = (struct value)VALUE_TEXT("text", text);
-	return put_finding(c, e, &f);
-}
-
 /* ---- questions ---- */
 
 static int take_first(void *arg, sqlite3_stmt *s, struct err *e)

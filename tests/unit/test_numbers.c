@@ -240,7 +240,7 @@ static void null_is_no_text_in_reports(void **state)
 		"INSERT INTO metric(analysis, name) VALUES('overview', 'run'),('rps', 'turns')",
 		"INSERT INTO metric(name) VALUES(NULL)",
 		"INSERT INTO finding(analysis) VALUES('overview'),('causes'),(NULL)",
-		"INSERT INTO finding(id, analysis, kind, evidence) VALUES(6, 'overview', 'text', 'LIMIT')",
+		"INSERT INTO finding(id, analysis, kind, evidence) VALUES(6, 'overview', 'calls_nested', 'LIMIT')",
 		"INSERT INTO finding_value(finding) VALUES(NULL),(6)",
 		"INSERT INTO cause(rank) VALUES(NULL),(1)",
 		"INSERT INTO coverage(records) VALUES(NULL),(1)",
