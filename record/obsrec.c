@@ -184,12 +184,24 @@ static bool state_is_stale(const struct recorder *r)
 	       now - r->state_taken > STATE_PERIOD;
 }
 
+/* Several times per second: a fast source fills megabytes in one. */
+static bool size_is_reached(const struct recorder *r)
+{
+	struct pump_stats stats;
+
+	if (!r->options.max_size)
+		return false;
+	if (r->flight)
+		return r->bytes_made >= r->options.max_size;
+	pump_stats(r->pump, &stats);
+	return stats.file_bytes >= r->options.max_size;
+}
+
 /* Every second: the recording speaks of itself; does it have to end? */
 static int tick(struct recorder *r, struct err *e)
 {
 	const struct options *o = &r->options;
 	u64 lost = probes_lost(r->probes, GROUP_core);
-	struct pump_stats stats;
 	int ret = session_tick(r->pump, r->probes, &r->targets, &r->quotas, e);
 
 	if (ret == 0 && lost != r->lost_state)
@@ -202,9 +214,6 @@ static int tick(struct recorder *r, struct err *e)
 	}
 	if (ret == 0)
 		ret = pump_check(r->pump, e);
-	pump_stats(r->pump, &stats);
-	if (!r->why && o->max_size && (r->flight ? r->bytes_made : stats.file_bytes) >= o->max_size)
-		r->why = "size";
 	if (!r->why && !r->flight && output_free(r->output.fd) < o->min_free)
 		r->why = "free space";
 	return ret;
@@ -231,7 +240,7 @@ static int run(struct recorder *r, struct err *e)
 	while (ret == 0 && !r->why) {
 		now = made_now();
 		until = next < stop ? next : stop;
-		if (r->options.n_triggers && now + TRIGGER_LOOK < until)
+		if ((r->options.n_triggers || r->options.max_size) && now + TRIGGER_LOOK < until)
 			until = now + TRIGGER_LOOK;
 		if (until > now && poll(&fd, 1, (until - now + 999999) / 1000000) < 0 &&
 		    errno != EINTR)
@@ -242,6 +251,8 @@ static int run(struct recorder *r, struct err *e)
 		now = made_now();
 		if (!r->why && now >= stop)
 			r->why = "duration";
+		if (!r->why && size_is_reached(r))
+			r->why = "size";
 		if (ret < 0 || now < next)
 			continue;
 		next += TICK;

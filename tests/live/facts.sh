@@ -65,7 +65,8 @@ if [ -n "$quota" ] && { echo 20000 >"$quota/cpu.cfs_quota_us" || echo '20000 100
 	sh -c 'while :; do i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; sleep 0.02; done' &
 	neighbour=$!
 	rm -f "$work/n.obs"
-	"$obsrec" -q -o "$work/n.obs" -- sh -c "echo \$\$ >$quota/cgroup.procs; $spin" >"$work/told"
+	# the recorder starts in the cgroup: one that is entered later is found at the next search
+	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$quota" "$obsrec" -q -o "$work/n.obs" -- sh -c "$spin" >"$work/told"
 	kill $neighbour
 	load n
 	is "a periodic neighbour without a quota: no bits" "$(ask "$work/n.db" "SELECT total(throttled) FROM thread")" 0.0

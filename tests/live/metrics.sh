@@ -41,7 +41,9 @@ is "receives that found nothing" "$(total refused socket_recv)" "$(told "$work/t
 is "receives that a timeout of the socket ended" "$(total timeouts socket_recv)" "$(told "$work/told" timed_out)"
 is "and the wait of each, 20 ms at least" "$(ask "$db" "SELECT sum(s.time) >= 20000000 * sum(s.timeouts) FROM series s
 	JOIN resource r ON r.id=s.resource WHERE s.kind=12 AND r.name NOT LIKE '%127.0.0.1%' AND s.$mine")" 1
-is "futexes that had changed" "$(total refused futex_wait)" "$(told "$work/told" changed)"
+# on the program's own futex: pthread_join, too, may find that its thread has ended already
+is "futexes that had changed" "$(ask "$db" "SELECT CAST(total(s.refused) AS INTEGER) FROM series s JOIN series_kind k ON k.id=s.kind
+	WHERE k.name='futex_wait' AND s.$mine GROUP BY s.resource ORDER BY total(s.refused) DESC LIMIT 1")" "$(told "$work/told" changed)"
 is "writes to the pipe" "$(ask "$db" "SELECT n FROM series s JOIN resource r ON r.id=s.resource WHERE s.kind=11 AND r.kind='pipe'
 	AND s.$mine GROUP BY s.resource ORDER BY total(n) DESC LIMIT 1")" "$(told "$work/told" pipes)"
 is "turns of the server" "$(ask "$db" "SELECT turns FROM service WHERE pid=$pid AND port=$(told "$work/told" port)")" "$n"
