@@ -20,7 +20,10 @@ const struct analysis *const analyses[] = {
 	NULL,
 };
 
-/* How complete the groups are; *ret_missing names the first that has nothing to say. */
+/*
+ * How complete the groups are. missing: the first that was not recorded. 1: all were recorded, but
+ * one had no event.
+ */
 static int judge(sqlite3 *db, const char *needs, const char **ret_verdict, char *missing,
 		 size_t size, struct err *e)
 {
@@ -39,8 +42,12 @@ static int judge(sqlite3 *db, const char *needs, const char **ret_verdict, char 
 			return ret;
 		ret = db_step(s, e);
 		if (ret <= 0 || sqlite3_column_int64(s, 1) == 0) {
+			bool recorded = ret > 0 && strcmp(db_text(s, 0), "ABSENT") != 0;
+
 			sqlite3_finalize(s);
-			return ret < 0 ? ret : 0;
+			if (recorded)
+				missing[0] = '\0';
+			return ret < 0 ? ret : recorded;
 		}
 		for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 			if (strcmp(db_text(s, 0), order[i]) == 0)
@@ -116,6 +123,8 @@ static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *una
 		return ret;
 	if (missing[0])
 		return leave_out(unanswered, &c, missing);
+	if (ret > 0) /* no event, no answer: the list of groups has the count */
+		return 0;
 	ret = db_query(&c.insert, db, e, "INSERT INTO metric VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", "");
 	if (ret == 0)
 		ret = a->run(&c, e);
