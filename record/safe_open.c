@@ -106,9 +106,11 @@ static bool receive_message(int sock, void *data, size_t size, int *fd)
 
 static int open_at(int root, const char *path, u64 flags)
 {
-	struct open_how how = { .flags = flags, .resolve = root >= 0 ? RESOLVE_IN_ROOT : 0 };
+	struct open_how how = { .flags = flags, .resolve = RESOLVE_IN_ROOT };
 
-	return syscall(SYS_openat2, root >= 0 ? root : AT_FDCWD, path, &how, sizeof(how));
+	if (root < 0)
+		return open(path, (int)flags);
+	return syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
 /* Looks before it opens: to open a FIFO or a device has effects. */
