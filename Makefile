@@ -4,33 +4,44 @@ OUT       := .output$(if $(SAN),/san)$(if $(FUZZ),/fuzz$(if $(COVER),/cover))$(C
 CC        ?= gcc
 CLANG     ?= clang
 BPFTOOL   ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
-# CROSS=arm64 or s390x builds for another processor, for s390x only what replays
-ifdef CROSS
+# CROSS=arm64 or s390x builds for another processor, CROSS=musl for another C library; for s390x
+# and musl only what replays
+ifeq ($(CROSS),musl)
+CC        := musl-gcc -static -isystem $(CURDIR)/.output/sysroot/musl/include -L$(CURDIR)/.output/sysroot/musl/lib
+ANALYZE_ONLY := musl
+else ifdef CROSS
 CC        := $(subst arm64,aarch64,$(CROSS))-linux-gnu-gcc --sysroot=$(CURDIR)/.output/sysroot/$(CROSS)
 ANALYZE_ONLY := $(filter s390x,$(CROSS))
 endif
 ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(patsubst arm64,aarch64,$(or $(CROSS),$(shell uname -m)))))
 prefix    ?= /usr/local
 PLOTS     ?= $(CURDIR)/plots
-CFLAGS    ?= -O2 -g
-override CFLAGS += -std=gnu11 -Wall -Wextra -Wno-gnu-variable-sized-type-not-at-end -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
+# backtraces need lines, not variables: half of the size
+CFLAGS    ?= -O2 $(if $(SAN)$(FUZZ),-g1,-g)
+REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=.
+override CFLAGS += $(REPRODUCIBLE) -std=gnu11 -Wall -Wextra -Wno-gnu-variable-sized-type-not-at-end -I. $(if $(WERROR),-Werror) $(if $(DEBUG),-O0)
+# the same digits on all processors
+override CFLAGS += -ffp-contract=off
+# gcc 12 moves pairs of doubles through MMX registers without emms: long double, as in SQLite's sums, is NaN after it
+override CFLAGS += $(if $(filter x86,$(ARCH)),-mno-mmx)
 override CFLAGS += $(if $(SAN)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 override CFLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link $(if $(COVER),-fprofile-instr-generate -fcoverage-mapping))
 comma     := ,
-ANALYZE_LIBS := -lzstd -lsqlite3 -lgsl -lgslcblas -lm
-# what obsrec has where the compiler has it: readable C++ names, packed symbol tables
-SUPCXX       := $(filter /%,$(shell $(CC) -print-file-name=libsupc++.a))
+ANALYZE_LIBS := -lzstd -lz -lsqlite3 -lgsl -lgslcblas -lpthread -lm
+# what programs have where the compiler has it: readable C++ names; obsrec: packed symbol tables
+SUPCXX       := $(if $(filter musl,$(CROSS)),,$(filter /%,$(shell $(CC) -print-file-name=libsupc++.a 2>/dev/null)))
 LZMA         := $(if $(shell printf '\043include <lzma.h>\n' | $(CC) -E -xc - 2>/dev/null | grep -m 1 lzma_ret),-llzma)
-OPTIONAL     := $(if $(SUPCXX),-DHAVE_DEMANGLE) $(if $(LZMA),-DHAVE_LZMA)
-RECORD_LIBS  := $(if $(ANALYZE_ONLY),,-lbpf -lelf -lz -lzstd $(LZMA) $(SUPCXX) -lpthread -lm)
+OPTIONAL     := $(if $(LZMA),-DHAVE_LZMA)
+RECORD_LIBS  := $(if $(ANALYZE_ONLY),,-lbpf -lelf -lz -lzstd $(LZMA) -lpthread -lm)
 
 objects    = $(patsubst %.c,$(OUT)/%.o,$(1))
-FORMAT     = $(call objects,$(wildcard format/*.c))
+FORMAT     = $(call objects,$(wildcard format/*.c)) $(SUPCXX)
 ANALYZE    = $(call objects,$(wildcard analyze/*/*.c analyze/*/*/*.c))
 RECORD     = $(if $(ANALYZE_ONLY),,$(call objects,$(wildcard record/*.c record/*/*.c)))
 SKEL       = $(OUT)/bpf/obsrec.skel.h
 PROGRAMS   = $(addprefix $(if $(SAN)$(CROSS),$(OUT)/),$(if $(ANALYZE_ONLY),,obsrec) obsanalyze)
-UNIT_SRC   = $(if $(ANALYZE_ONLY),$(shell grep -L '"record/' tests/unit/*.c),$(wildcard tests/unit/*.c))
+# s390x tests what replays, arm64 what records: all that differs there (tests/run.sh)
+UNIT_SRC   = $(if $(CROSS),$(shell grep $(if $(ANALYZE_ONLY),-L,-l) '"record/' tests/unit/*.c),$(wildcard tests/unit/*.c))
 UNITS      = $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 
 Q   := $(if $(V),,@)
@@ -38,8 +49,8 @@ msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps check check-build fuzz fuzz-build live static kernels cross bench bench-update validate demo freeze golden-update man \
-	install deb check-packages clean help
+.PHONY: all deps check check-build fuzz fuzz-build live-build live long faults static kernels cross bench bench-update fleet validate demo freeze golden-update man \
+	install deb check-packages roots dist clean help
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
 
@@ -65,13 +76,14 @@ $(OUT)/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) -I$(OUT) -MMD -MP -c $< -o $@
 
 $(RECORD): EXTRA = $(OPTIONAL)
+$(OUT)/format/demangle.o: EXTRA = $(if $(SUPCXX),-DHAVE_DEMANGLE)
 $(OUT)/analyze/render/gnuplot.o: EXTRA = -DPLOTS_DIR='"$(PLOTS)"'
 $(RECORD): $(SKEL)
 
 $(OUT)/%.bpf.o: %.bpf.c $(wildcard bpf/*) $(wildcard format/*.def) format/event.h format/shapes.h
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__bpf__ -D__TARGET_ARCH_$(ARCH) -I. -Wall -Wextra \
+	$(Q)$(CLANG) $(REPRODUCIBLE) -O2 -g -target bpf -mcpu=v3 -D__bpf__ -D__TARGET_ARCH_$(ARCH) -I. -Wall -Wextra \
 		-Wno-unused-parameter $(if $(WERROR),-Werror) -c $< -o $@
 
 $(SKEL): $(OUT)/bpf/obsrec.bpf.o
@@ -86,12 +98,22 @@ $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/lib/textpack.o $(OUT)/tests/li
 	       $(filter-out %/obsrec.o,$(RECORD))
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(WRAP) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
+
+# counts the entries of maps that loops visit
+$(OUT)/unit/test_growth: WRAP = -Wl,--wrap=idmap_each,--wrap=fdmap_next
 
 $(OUT)/pack: $(OUT)/tests/lib/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/stackwork $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
+
+$(OUT)/faulty.so $(OUT)/wallclock.so: $(OUT)/%.so: tests/programs/%.c
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out -fsanitize%,$(CFLAGS)) -shared -fPIC $< -o $@
+
+$(OUT)/tests/programs/stackwork.o $(OUT)/tests/programs/planted.o: EXTRA = -O2 -fomit-frame-pointer
 
 $(OUT)/fuzz_elf: $(OUT)/tests/programs/fuzz_elf.o $(filter-out %/obsrec.o,$(RECORD)) $(FORMAT)
 	$(call msg,LINK,$@)
@@ -117,18 +139,28 @@ fuzz: deps ## run the libFuzzer harnesses: TIME=seconds or RUNS=number, ONLY=har
 	$(Q)$(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 fuzz-build
 	$(Q)COVER=$(COVER) sh tests/fuzz/fuzzing.sh "$(TIME)" "$(RUNS)" "$(ONLY)"
 
-check-build: all $(UNITS) $(OUT)/pack $(if $(ANALYZE_ONLY),,$(OUT)/fuzz_elf) $(OUT)/bench_gen
+check-build: all $(UNITS) $(OUT)/pack $(if $(ANALYZE_ONLY),,$(OUT)/fuzz_elf $(OUT)/faulty.so) $(OUT)/bench_gen
 
 check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory check-build
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-build
 	$(Q)sh tests/run.sh check
 
-LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv fuse_hang)
+LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv fuse_hang stackwork planted usdtwork spanwork hotwork manythreads shipper wallclock.so)
+
+live-build: all $(LIVE)
 
 live: deps ## run the tests that record on this machine (root)
-	$(Q)$(MAKE) --no-print-directory all $(LIVE)
+	$(Q)$(MAKE) --no-print-directory live-build
 	$(Q)sh tests/run.sh live
+
+faults: deps ## let allocations, writes and reads of obsanalyze fail: TIME=seconds, default 20
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/pack $(OUT)/faulty.so
+	$(Q)python3 tests/check/failing_calls.py $(or $(TIME),20)
+
+long: deps ## flight mode under load: constant memory and descriptors (root); LONG=seconds, default 180
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)sh tests/long.sh
 
 $(OUT)/obsrec-static: $(RECORD) $(FORMAT)
 	$(call msg,LINK,$@)
@@ -136,16 +168,20 @@ $(OUT)/obsrec-static: $(RECORD) $(FORMAT)
 
 static: $(OUT)/obsrec-static ## build .output/obsrec-static, which needs no library (make kernels tests it)
 
-cross: deps ## build for arm64 and s390x (big-endian), and run unit and golden tests there
+cross: deps ## build for s390x (big-endian), arm64 and musl, and test there: all of the analyzer on s390x, the recorder on arm64
 	$(Q)sh tests/deps.sh cross
 	$(Q)for c in arm64 s390x; do \
 		sh tests/cross/sysroot.sh $$c .output/sysroot/$$c && \
 		$(MAKE) --no-print-directory CROSS=$$c check-build || exit 1; done
+	$(Q)sh tests/cross/musl.sh .output/sysroot/musl
+	$(Q)$(MAKE) --no-print-directory CROSS=musl .output/musl/obsanalyze .output/musl/pack
 	$(Q)sh tests/run.sh cross
 
-kernels: deps ## run the live tests in virtual machines with older kernels: SUITES=..., TESTS=...
+kernels: deps ## run the live tests in virtual machines with other kernels: SUITES=..., TESTS=...
 	$(Q)sh tests/deps.sh kernels
-	$(Q)$(MAKE) --no-print-directory all static $(LIVE)
+	$(Q)$(MAKE) --no-print-directory live-build static
+	$(Q)$(if $(filter arm64,$(SUITES)),sh tests/deps.sh arm64 && sh tests/cross/sysroot.sh arm64 .output/sysroot/arm64 && \
+		$(MAKE) --no-print-directory CROSS=arm64 live-build static)
 	$(Q)TESTS=$(TESTS) sh tests/run.sh kernels $(SUITES)
 
 $(OUT)/tests/%.skel.h: $(OUT)/tests/%.bpf.o
@@ -162,10 +198,14 @@ $(OUT)/bench_%: $(OUT)/tests/bench/bench_%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lsqlite3 $(RECORD_LIBS) -lzstd -lm -o $@
 
+$(OUT)/ycsb: $(OUT)/tests/bench/ycsb.o
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ -lpthread -lm -o $@
+
 bench bench-update: deps ## measure costs next to other tracers (root); -update: into docs/bench.md
-	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) \
+	$(Q)$(MAKE) --no-print-directory all $(addprefix $(OUT)/bench_,gen floor work watch empty) $(OUT)/ycsb \
 		$(OUT)/tests/bench/bench_empty.bpf.o
-	$(Q)sh tests/bench/bench.sh $(if $(filter %-update,$@),update,run)
+	$(Q)sh tests/bench/bench.sh $(if $(filter %-update,$@),update,run) $(WORK)
 
 SCENARIOS = $(patsubst tests/scenarios/%.c,$(OUT)/scenarios/%,$(filter-out %/stage.c,$(wildcard tests/scenarios/*.c)))
 
@@ -184,9 +224,14 @@ $(OUT)/rqclock: $(OUT)/tests/validate/rqclock.o
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 
+fleet: deps ## ask the questions of obs-fleet(7) of 200 recordings of 20 hosts, in DuckDB (npm) and SQLite; N=: of N recordings
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)sh tests/check/duckdb.sh $(CURDIR)/$(OUT)/duckdb
+	$(Q)python3 tests/fleet/many.py $(CURDIR)/$(OUT)/duckdb ./obsanalyze $(N)
+
 validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
 	$(Q)sh tests/validate/needs.sh
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/rqclock $(OUT)/workload $(SCENARIOS)
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/rqclock $(addprefix $(OUT)/,workload spanwork shipper hotwork) $(SCENARIOS)
 	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 
@@ -201,27 +246,42 @@ freeze: obsanalyze ## accept new events and fields as unchangeable
 golden-update: check-build ## accept the present output of the golden tests
 	$(Q)sh tests/check/golden.sh --update
 
-man: obsanalyze ## write the event chapter of obsrec(5)
-	$(Q)sh tests/check/paper.sh --update
+man: obsanalyze ## write the manual pages, with their chapters of events and tables, to .output/man
+	$(Q)sh packaging/man.sh $(CURDIR)/obsanalyze $(CURDIR)/.output/man
 
-# separate from the programs in the tree, which find the pictures there
-install: built = $(OUT)/install$(prefix)
+# separate from the program in the tree, which finds the pictures there: one file differs
+INSTALLED = $(OUT)/install$(prefix)
+
+$(INSTALLED)/gnuplot.o: analyze/render/gnuplot.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -DPLOTS_DIR='"$(prefix)/share/obsrec/plots"' -I$(OUT) -MMD -MP -c $< -o $@
+
+$(INSTALLED)/obsanalyze: $(filter-out %/gnuplot.o,$(ANALYZE)) $(INSTALLED)/gnuplot.o $(FORMAT) | plots/states.gp
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $^ $(ANALYZE_LIBS) -o $@
+
+$(INSTALLED)/obsrec: obsrec
+	$(Q)mkdir -p $(@D)
+	$(Q)ln -f $< $@
+
+install: built = $(INSTALLED)
 install: share = $(DESTDIR)$(prefix)/share
 install: units = $(DESTDIR)$(patsubst /usr,,$(prefix))/lib/systemd/system
 install: ## install below DESTDIR and prefix
-	$(Q)$(MAKE) --no-print-directory OUT=$(built) PLOTS=$(prefix)/share/obsrec/plots \
-		$(built)/obsrec $(built)/obsanalyze
+	$(Q)$(MAKE) --no-print-directory $(built)/obsrec $(built)/obsanalyze
 	install -D -m 755 $(built)/obsrec $(DESTDIR)$(prefix)/sbin/obsrec
 	install -D -m 755 $(built)/obsanalyze $(DESTDIR)$(prefix)/bin/obsanalyze
 	install -D -m 644 -t $(share)/obsrec/plots plots/*.gp
 	install -D -m 644 -t $(share)/obsrec packaging/magic
 	install -D -m 644 -t $(share)/mime/packages packaging/obsrec.xml
-	install -D -m 644 -t $(share)/man/man8 man/obsrec.8
-	install -D -m 644 -t $(share)/man/man1 man/obsanalyze.1
-	install -D -m 644 -t $(share)/man/man5 man/obsrec.5 man/obs-schema.5
-	install -d $(share)/bash-completion/completions
-	sh packaging/completion.sh obsrec $(built)/obsrec >$(share)/bash-completion/completions/obsrec
-	sh packaging/completion.sh obsanalyze $(built)/obsanalyze >$(share)/bash-completion/completions/obsanalyze
+	for n in 1 5 7 8; do sh packaging/man.sh $(abspath $(built))/obsanalyze $(abspath $(built))/man$$n $$n && \
+		install -D -m 644 -t $(share)/man/man$$n $(built)/man$$n/*.$$n || exit 1; done
+	install -d $(share)/bash-completion/completions $(share)/zsh/vendor-completions $(share)/fish/vendor_completions.d
+	for p in obsrec obsanalyze; do \
+		sh packaging/completion.sh $$p $(built)/$$p >$(share)/bash-completion/completions/$$p && \
+		sh packaging/completion.sh $$p $(built)/$$p zsh >$(share)/zsh/vendor-completions/_$$p && \
+		sh packaging/completion.sh $$p $(built)/$$p fish >$(share)/fish/vendor_completions.d/$$p.fish || exit 1; done
 	install -d $(units)
 	sed 's|@sbindir@|$(prefix)/sbin|' record/obsrec.service >$(units)/obsrec.service
 
@@ -229,8 +289,20 @@ check-packages: ## build the packages, install and use them in bare Debian roots
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)sh tests/run.sh package
 
+roots: ## build and test in fresh roots of Debian releases, and with musl (root): SUITES=..., TESTS=...
+	$(Q)TESTS="$(TESTS)" sh tests/run.sh roots $(SUITES)
+
 deb: ## build the Debian packages into .output/deb
 	$(Q)sh packaging/deb.sh
+
+VERSION = $(shell sed -n 's/.*OBS_VERSION "\(.*\)"/\1/p' format/version.h)
+
+dist: ## write the sources of the last commit to .output/obsrec-VERSION.tar.gz, obsrec.spec and APKBUILD
+	$(Q)mkdir -p .output
+	$(Q)for f in obsrec.spec APKBUILD; do sed 's/@version@/$(VERSION)/$(if $(URL),; s|https://example.org/obsrec|$(URL)|)' packaging/$$f > .output/$$f; done
+	$(Q)git archive --prefix=obsrec-$(VERSION)/ HEAD | gzip -9n > .output/obsrec-$(VERSION).tar.gz
+	$(Q)cd .output && printf 'sha512sums="\n%s\n"\n' "$$(sha512sum obsrec-$(VERSION).tar.gz)" >> APKBUILD
+	$(Q)echo .output/obsrec-$(VERSION).tar.gz
 
 clean: ## remove what was built
 	rm -rf .output obsrec obsanalyze demo
@@ -238,4 +310,4 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
--include $(shell find $(OUT) -type f -name '*.d' -not -path '*/sysroot/*' 2>/dev/null)
+-include $(foreach d,$(wildcard $(addprefix $(OUT)/,analyze format record tests)),$(shell find $(d) -type f -name '*.d'))

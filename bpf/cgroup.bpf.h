@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Control groups: which one a thread is in, and whether it is a target (--cgroup). */
-#ifndef OBS_CGROUP_BPF_H
-#define OBS_CGROUP_BPF_H
+#pragma once
 
 #define LEVELS_MAX 16 /* deeper groups are looked for this far up */
 
@@ -31,7 +30,7 @@ static __always_inline u64 cgroup_of(struct task_struct *t)
 	return BPF_CORE_READ(css, cgroup, kn, id);
 }
 
-/* True if the group is in the hierarchy that cgroup_of tells of. */
+/* True if the group is in the hierarchy that cgroup_of reads. */
 static __always_inline bool cgroup_counts(struct cgroup *g)
 {
 	return (u32)BPF_CORE_READ(g, root, hierarchy_id) == cpu_hierarchy;
@@ -53,5 +52,3 @@ static __always_inline bool cgroup_wanted(struct cgroup *g)
 	}
 	return false;
 }
-
-#endif

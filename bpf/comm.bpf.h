@@ -4,8 +4,7 @@
  * word means that k parts of the pattern have matched so far. record/comm_glob.c
  * makes the tables.
  */
-#ifndef OBS_COMM_BPF_H
-#define OBS_COMM_BPF_H
+#pragma once
 
 const volatile bool by_comm = false;	   /* targets are names */
 const volatile bool by_task = false;	   /* pids or names are chosen, with cgroups or without */
@@ -26,5 +25,3 @@ static __always_inline bool comm_wanted(const char *comm)
 	}
 	return state & comm_accepts;
 }
-
-#endif

@@ -4,12 +4,11 @@
  *
  * A program asks count_seen() first, then either emits (ev_reserve, fill, ev_submit:
  * reserve last, so that a reservation is short) or counts why not. Each of these
- * counts exactly once, so seen = emitted + lost + self + filtered holds at any time
- * when no program runs. Counters are added to atomically, without using the result,
+ * counts exactly once, so seen = emitted + lost + self + filtered + counted holds
+ * at any time when no program runs. Counters are added to atomically, without using the result,
  * which holds under interrupts and preemption and on every kernel since 5.8.
  */
-#ifndef OBS_COMMON_BPF_H
-#define OBS_COMMON_BPF_H
+#pragma once
 
 #include "kernel.h"
 
@@ -21,7 +20,8 @@
 #include "format/shapes.h"
 #include "ring.bpf.h"
 
-#define WANTED (1ULL << 63) /* of a thread's word: it is a target */
+#define WANTED	  (1ULL << 63) /* of a thread's word: it is a target */
+#define STACK_DUE (1ULL << 62) /* its stack is to be copied before it leaves the kernel */
 
 /* Set before loading. */
 const volatile u32 self_tgid = 0;
@@ -41,7 +41,7 @@ volatile u32 newcomers = 0;
 struct counts {
 	u64 seen, emitted;
 	struct ring_losses lost;
-	u64 self, filtered, nostate, unused;
+	u64 self, filtered, nostate, counted;
 };
 
 struct cpu_counts {
@@ -126,13 +126,19 @@ static __always_inline bool current_wanted(struct counts *c, u64 pid_tgid)
 	return true;
 }
 
-/* Names a kernel object without telling its address. Copied: the verifier forbids arithmetic. */
+/* An address as a number. Of pointers the verifier forbids arithmetic, but no change of sign. */
+static __always_inline u64 address_of(const void *object)
+{
+	u64 address = (u64)object;
+
+	asm volatile("%0 = -%0" : "+r"(address));
+	return -address;
+}
+
+/* Names a kernel object without its address. */
 static __always_inline u64 name_of(const void *object)
 {
-	u64 name;
-
-	bpf_probe_read_kernel(&name, sizeof(name), &object);
-	return name ^ request_key;
+	return address_of(object) ^ request_key;
 }
 
 static __always_inline void *fill_header(struct counts *c, struct ev_header *h, u64 ts, u32 tid,
@@ -190,6 +196,22 @@ static __always_inline void ev_submit(void *e)
 #define GET(btf, p, field) ((btf) ? (p)->field : BPF_CORE_READ(p, field))
 
 /*
+ * A kernel object known by its address only, to be loaded directly where the kernel can (6.2):
+ * reads of a wrong address then return 0. To be used where has_casts holds.
+ */
+extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
+const volatile bool has_casts = false;
+
+#define CAST(p, type) ((type *)bpf_rdonly_cast(p, bpf_core_type_id_kernel(type)))
+
+/* The number of the system call that a thread is in, by its registers; negative: in none. */
+#if defined(__TARGET_ARCH_x86)
+#define SYSCALL_NR(btf, r) ((s64)GET(btf, r, orig_ax))
+#elif defined(__TARGET_ARCH_arm64)
+#define SYSCALL_NR(btf, r) ((s64)GET(btf, r, syscallno))
+#endif
+
+/*
  * ctx[1], of a program that takes another argument on another kernel: two loads, not one from a
  * chosen address, which the verifier forbids.
  */
@@ -200,5 +222,3 @@ static __always_inline void *second_arg(const u64 *ctx)
 	asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(v) : "r"(ctx));
 	return v;
 }
-
-#endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a CPU is doing: a wake-up from an interrupt must not be blamed on the thread
- * that was interrupted. The kernel's preemption counter tells, where its symbol can be
+ * that was interrupted. The kernel's preemption counter says which, where its symbol can be
  * found (programs with __count in their name); elsewhere interrupts are followed by
  * their tracepoints (programs with __irq). The time in interrupts is measured by these tracepoints
  * on all kernels: the switch program records it.
  */
-#ifndef OBS_CONTEXT_BPF_H
-#define OBS_CONTEXT_BPF_H
+#pragma once
 
 #define NMI_BITS     0xf00000
 #define HARDIRQ_BITS 0x0f0000
@@ -166,6 +165,4 @@ FOLLOW(timer_entry, "local_timer_entry", hard_enter)
 FOLLOW(timer_exit, "local_timer_exit", hard_leave)
 FOLLOW(ipi_entry__irq, "call_function_single_entry", hard_enter)
 FOLLOW(ipi_exit__irq, "call_function_single_exit", hard_leave)
-#endif
-
 #endif

@@ -6,7 +6,7 @@
 /*
  * Counts the event; true unless it is of this recorder. Threads being made, named and ended are
  * recorded of the whole host: those that take a target's CPU, or wake it, are often no
- * targets, and without a name nobody can be told whom to look at.
+ * targets, and without names a reader cannot find the process.
  */
 static __always_inline bool task_foreign(struct counts *c)
 {
@@ -60,7 +60,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	struct ev_fork *e;
 	bool mark = !filter_all && child_wanted(child, wanted(maker), child_pid == pid);
 
-	/* the number may have had an owner before: its word starts anew */
+	/* the number may have had an owner before: its word starts again from 0 */
 	if (word)
 		*word = mark ? WANTED : 0;
 	if (!c || !(mark || task_foreign(c)))
@@ -238,7 +238,7 @@ int BPF_PROG(core__cgroup_made__raw, struct cgroup *g, const char *path)
 	return on_cgroup_made(g, path);
 }
 
-/* Of a process that moves as a whole only the leader is told; obsrec finds the others. */
+/* Of a process that moves as a whole only the leader is reported; obsrec finds the others. */
 static __always_inline int on_cgroup_move(struct cgroup *g, struct task_struct *t, bool whole)
 {
 	u32 tid = BPF_CORE_READ(t, pid);

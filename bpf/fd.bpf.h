@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a descriptor refers to, recorded when a system call has made or changed it.
- * Such calls are rare beside those that use descriptors, so the latter stay cheap.
+ * Such calls are rare compared with those that use descriptors, so the latter stay cheap.
  * The event belongs to group core.
  */
-#ifndef OBS_FD_BPF_H
-#define OBS_FD_BPF_H
+#pragma once
 
 #define S_IFMT		0170000
 #define S_IFSOCK	0140000
@@ -27,6 +26,16 @@ static __always_inline struct file *file_at(u32 fd)
 	if (fd < BPF_CORE_READ(fdt, max_fds))
 		bpf_probe_read_kernel(&f, sizeof(f), table + fd);
 	return f;
+}
+
+/* The same where the kernel has casts (6.2), without its helper for reads. */
+static __always_inline struct file *file_by_casts(u32 fd)
+{
+	struct fdtable *fdt = bpf_get_current_task_btf()->files->fdt;
+
+	if (fd >= fdt->max_fds)
+		return NULL;
+	return CAST(CAST(fdt->fd + fd, struct hlist_head)->first, struct file);
 }
 
 static __always_inline void fill_socket(struct ev_fd *e, struct file *f, u8 role)
@@ -119,7 +128,7 @@ static __always_inline void emit_fd_path(u64 ts, u64 id, s32 fd, struct file *f,
 	ev_submit(e);
 }
 
-/* The process has gone to another working directory: told as descriptor -100. */
+/* The process has gone to another working directory: recorded as descriptor -100. */
 static __always_inline void emit_directory(u64 ts, u64 id, u64 user)
 {
 	struct counts *c = count_seen(GROUP_core);
@@ -178,11 +187,9 @@ static __always_inline void fds_changed(u64 ts, u64 id, u8 shape, u8 form, const
 	emit_fd(ts, id, source == FD_ARG0 ? arg[0] : ret, role);
 }
 
-/* chdir tells its path; of fchdir the replay knows the descriptor's. */
+/* chdir has its path; of fchdir the replay knows the descriptor's. */
 static __always_inline void directory_changed(u64 ts, u64 id, u8 form, const u64 *arg)
 {
 	if ((form & PATH_FORM) == PATH_0)
 		emit_directory(ts, id, arg[0]);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * building needs no kernel headers. Offsets here mean nothing: CO-RE relocates each
  * access to the running kernel. ___old marks a field's former shape.
  */
-#ifndef OBS_KERNEL_H
-#define OBS_KERNEL_H
+#pragma once
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -94,6 +93,8 @@ struct inode {
 	u16 i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	s64 i_size;
+	u32 i_generation;
 };
 
 struct address_space {
@@ -104,6 +105,16 @@ struct file {
 	struct inode *f_inode;
 	struct address_space *f_mapping;
 	void *private_data;
+	s64 f_pos;
+	unsigned int f_flags;
+};
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
 };
 
 struct fdtable {
@@ -179,6 +190,7 @@ struct cfs_rq {
 };
 
 struct sched_entity {
+	u64 exec_start;
 	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED */
 };
@@ -205,6 +217,7 @@ struct task_struct {
 	unsigned long maj_flt;
 	u64 start_boottime; /* since 5.5 */
 	struct task_io_accounting ioac;
+	void *stack;
 };
 
 struct task_struct___old {
@@ -246,11 +259,20 @@ struct sock_common {
 
 struct socket;
 
+struct sk_buff_head {
+	struct sk_buff *next, *prev;
+	u32 qlen;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
 	u32 sk_ack_backlog;
 	u16 sk_protocol; /* a bit field until 5.5 */
 	struct socket *sk_socket;
+	struct {
+		int owned;
+	} sk_lock;
 };
 
 struct socket {
@@ -259,9 +281,43 @@ struct socket {
 	struct sock *sk;
 };
 
+struct udp_sock {
+	struct sk_buff_head reader_queue;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct unix_address *addr;
+};
+
+struct inet_sock {
+	u16 inet_sport; /* stays when the port is given back */
+};
+
 struct tcp_sock {
 	u32 srtt_us, total_retrans;
 	u64 bytes_acked, bytes_received;
+	u32 rcv_nxt, copied_seq, snd_una, write_seq;
+};
+
+struct net_device {
+	char name[16];
+	int ifindex;
+	possible_net_t nd_net;
+};
+
+struct sk_buff {
+	u32 len, data_len;
+	char cb[48];
+	struct net_device *dev;
+	u16 protocol, network_header;
+	unsigned char *head, *data;
+};
+
+struct tcp_skb_cb {
+	u32 seq, end_seq, ack_seq;
+	u8 tcp_flags; /* as wide as two since 6.15 */
 };
 
 struct folio {
@@ -346,5 +402,3 @@ struct request___old {
 };
 
 #pragma clang attribute pop
-
-#endif

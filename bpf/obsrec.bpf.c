@@ -8,14 +8,21 @@
 
 #include "cgroup.bpf.h"
 #include "comm.bpf.h"
+#include "context.bpf.h"
+#include "stack.bpf.h"
 #include "trigger.bpf.h"
+
+#include "hot.bpf.h"
 
 #include "block.bpf.c"
 #include "core.bpf.c"
+#include "cpu.bpf.c"
+#include "hops.bpf.c"
 #include "net.bpf.c"
 #include "pagecache.bpf.c"
 #include "pressure.bpf.c"
 #include "process.bpf.c"
+#include "requests.bpf.c"
 #include "sched.bpf.c"
 #include "syscalls.bpf.c"
 #include "uprobe.bpf.c"

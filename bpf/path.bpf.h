@@ -3,8 +3,7 @@
  * Group files: calls that name files, recorded when they return. The path is what the
  * program asked for; it is still in memory then, since the kernel has just read it.
  */
-#ifndef OBS_PATH_BPF_H
-#define OBS_PATH_BPF_H
+#pragma once
 
 #define PATH_TAIL 256 /* bytes kept of a path */
 
@@ -125,5 +124,3 @@ static __always_inline void named(const struct naming *n, u8 form, const u64 *ar
 			emit_change(second, n, arg[1], arg[2], 0, 1);
 	}
 }
-
-#endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Group process: programs begun, with their arguments, and ended, with what they used. */
+/*
+ * Group process: programs started, with their arguments, and ended, with what they used; signals
+ * that end them.
+ */
 #define ARGS_TAIL 512
 
 /* NULs between arguments become blanks, without a branch for the verifier to follow. */
@@ -99,4 +102,55 @@ SEC("?raw_tp/sched_process_exit")
 int BPF_PROG(process__ended__raw, struct task_struct *t)
 {
 	return on_ended(t);
+}
+
+#define SIGNAL(n)      (1u << ((n)-1))
+#define SI_CODE_OFFSET 8 /* in siginfo of x86, arm64 and s390: user space reads it there too */
+#define SI_KERNEL      128
+#define SENT	       0 /* TRACE_SIGNAL_DELIVERED */
+
+/* HUP INT QUIT ILL TRAP ABRT BUS FPE KILL SEGV PIPE TERM STOP XCPU XFSZ SYS: rare ones. */
+#define ENDING                                                                                    \
+	(SIGNAL(1) | SIGNAL(2) | SIGNAL(3) | SIGNAL(4) | SIGNAL(5) | SIGNAL(6) | SIGNAL(7) |      \
+	 SIGNAL(8) | SIGNAL(9) | SIGNAL(11) | SIGNAL(13) | SIGNAL(15) | SIGNAL(19) | SIGNAL(24) | \
+	 SIGNAL(25) | SIGNAL(31))
+
+/* info: 0 and 1 stand for kill(2) and for the kernel. */
+static __always_inline int on_signal(u32 number, u64 info, struct task_struct *t, u32 result)
+{
+	u64 ts = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
+	struct ev_signal_sent *e;
+	struct counts *c;
+	u32 target;
+
+	if (number - 1 > 31 || !(ENDING & SIGNAL(number)) || result != SENT)
+		return 0;
+	c = count_seen(GROUP_process);
+	target = BPF_CORE_READ(t, pid);
+	if (!c || (!wanted(target) && !current_wanted(c, id)))
+		return 0;
+	e = ev_reserve(c, ts, (u32)id, signal_sent);
+	if (!e)
+		return 0;
+	e->target = target;
+	e->pid = BPF_CORE_READ(t, tgid);
+	e->number = number;
+	e->code = info ? SI_KERNEL : 0;
+	if (info > 1)
+		bpf_probe_read_kernel(&e->code, sizeof(e->code), (void *)(info + SI_CODE_OFFSET));
+	ev_submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/signal_generate")
+int BPF_PROG(process__signal, u32 number, u64 info, struct task_struct *t, u32 group, u32 result)
+{
+	return on_signal(number, info, t, result);
+}
+
+SEC("?raw_tp/signal_generate")
+int BPF_PROG(process__signal__raw, u32 number, u64 info, struct task_struct *t, u32 group,
+	     u32 result)
+{
+	return on_signal(number, info, t, result);
 }

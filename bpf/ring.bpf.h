@@ -30,22 +30,21 @@
  *    fails tries again; it can fail only if another has made progress, and after RING_TRIES in
  *    a row the record is counted as lost, so a program always ends.
  *    The two records that cross the end in laps k and k + 1 share the slack; for the second to be
- *    reserved tail has to be behind the end of lap k, and tail stands only between records:
+ *    reserved tail has to be past the end of lap k, and tail stands only between records:
  *    the first was taken as a whole.
  * 3. No stale bytes. The array begins as zeros. The recorder takes only committed records, and
  *    writes zeros over them before it moves tail (store with release; 1 orders the writer's stores
- *    behind its load of tail). So the size of a reserved record reads as 0 until its writer
+ *    after its load of tail). So the size of a reserved record reads as 0 until its writer
  *    has written it, and no older byte is ever taken for a mark, whatever it was.
  * 4. No record is taken half written. The mark loses RING_BUSY last: on x86 stores are seen in
  *    order; elsewhere an exchange with full ordering does it. The recorder loads it with acquire.
- * 5. A writer that is interrupted between reserving and committing holds up the records behind
+ * 5. A writer that is interrupted between reserving and committing holds up the records after
  *    its own, not their writers: these go on until the ring is full, which is counted.
  *
  * So emitted + lost is what was wanted, and every emitted record arrives whole, once, in the order
  * of reservation.
  */
-#ifndef OBS_RING_BPF_H
-#define OBS_RING_BPF_H
+#pragma once
 
 #include "kernel.h"
 
@@ -145,6 +144,21 @@ static __always_inline void *stock_reserve(struct ring_losses *lost, u32 cpu, co
 	return NULL;
 }
 
+/* Half of the ring is free: what can be left out need not be. */
+static __always_inline bool ring_has_room(u32 cpu)
+{
+	struct stretch *s;
+	void *ring;
+
+	if (ring_own) {
+		s = bpf_map_lookup_elem(&stretches, &cpu);
+		return s && *(volatile u64 *)&s->head - *(volatile u64 *)&s->tail < ring_size / 2;
+	}
+	ring = bpf_map_lookup_elem(&rings, &cpu);
+	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) <
+			       bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 2;
+}
+
 static __always_inline void own_commit(struct ev_header *h)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -155,5 +169,3 @@ static __always_inline void own_commit(struct ev_header *h)
 	__sync_lock_test_and_set((u32 *)&h->type, (u32)h->type | (u32)(h->size & ~RING_BUSY) << 16);
 #endif
 }
-
-#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Group sched: context switches and wake-ups. The smallest group: copy it to make another. */
 
-#include "context.bpf.h"
-
 const volatile bool switch_has_state = true; /* sched_switch has a 4th argument (since 5.18) */
 
 static __always_inline u16 state_of(struct task_struct *t)
@@ -179,6 +177,10 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		now_runs(to, ts);
 		if (from && (preempt || !state) && wanted(from))
 			now_runnable(from, ts);
+	}
+	if (asked & 1 << GROUP_cpu) {
+		stack_sleeps(from, preempt ? 0 : state, ts);
+		stack_wakes(next, to, ts, btf);
 	}
 	if (!switch_wanted(from, to, preempt || !state)) {
 		count(c, filtered);

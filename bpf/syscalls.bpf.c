@@ -26,7 +26,6 @@ const volatile u16 nr_waitv = 0xffff; /* futex_waitv: its futexes are in memory 
 
 #if defined(__TARGET_ARCH_x86)
 #define NATIVE_ABI	     ABI_X86_64
-#define SYSCALL_NR(btf, r)   ((s64)GET(btf, r, orig_ax))
 #define SYSCALL_ARG0(btf, r) GET(btf, r, di)
 #define SYSCALL_ARG1(btf, r) GET(btf, r, si)
 #define SYSCALL_ARG2(btf, r) GET(btf, r, dx)
@@ -35,7 +34,6 @@ const volatile u16 nr_waitv = 0xffff; /* futex_waitv: its futexes are in memory 
 #define SYSCALL_ARG5(btf, r) GET(btf, r, r9)
 #elif defined(__TARGET_ARCH_arm64)
 #define NATIVE_ABI	     ABI_AARCH64
-#define SYSCALL_NR(btf, r)   ((s64)GET(btf, r, syscallno))
 #define SYSCALL_ARG0(btf, r) GET(btf, r, orig_x0)
 #define SYSCALL_ARG1(btf, r) GET(btf, r, regs[1])
 #define SYSCALL_ARG2(btf, r) GET(btf, r, regs[2])
@@ -92,7 +90,7 @@ static __always_inline bool lock_holder(u64 address, u32 op, u32 *value, u32 *re
 	return true;
 }
 
-/* Recorded at entry: the holder changes meanwhile, and the call may never return. */
+/* Recorded at entry: the holder may change during the wait, and the call may never return. */
 static __always_inline void on_futex(struct pt_regs *regs, u64 id, u64 word, const bool btf)
 {
 	u64 address = SYSCALL_ARG0(btf, regs);
@@ -161,6 +159,9 @@ struct call {
 	u16 nr;
 	u8 abi, flags;
 };
+
+#include "head.bpf.h"
+#include "offsets.bpf.h"
 
 static __always_inline void emit_short(struct counts *c, const struct call *call,
 				       struct pt_regs *regs, const bool btf)
@@ -247,6 +248,9 @@ static __always_inline void follow_files(const struct call *call, u64 id, u8 sha
 
 	if (shape & FD_SOURCE)
 		fds_changed(call->ts, id, shape, form, arg, call->ret);
+	if (shape & FD_ROLE && call->ret >= 0 && asked & 1 << GROUP_requests)
+		ready_follow((shape & FD_SOURCE) == FD_ARG0 ? arg[0] : call->ret,
+			     (shape & FD_ROLE) >> FD_ROLE_SHIFT);
 	if (form & PATH_DIRECTORY && !call->ret)
 		directory_changed(call->ts, id, form, arg);
 	if (form && !(form & PATH_DIRECTORY) && asked & 1 << GROUP_files)
@@ -290,7 +294,9 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 	word = calling(c, id);
 	if (!word)
 		return 0;
-	entered = *word & ~WANTED;
+	entered = *word & ~(WANTED | STACK_DUE);
+	if (*word & STACK_DUE)
+		stack_leaves(id, word);
 	*word &= WANTED;
 	call.ts = bpf_ktime_get_ns();
 	call.tid = id;
@@ -311,8 +317,12 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 		emit_short(c, &call, regs, btf);
 	if (c && !entered && !(shape & SHAPE_SKIP))
 		count(c, nostate);
+	if (asked & 1 << GROUP_offsets && call.abi == NATIVE_ABI && ios[nr & SYSCALL_MASK])
+		offsets_of(&call, ios[nr & SYSCALL_MASK], regs, btf);
 	if (shape & FD_SOURCE || form)
 		follow_files(&call, id, shape, form, regs, btf);
+	if (heads && call.abi == NATIVE_ABI && moves[nr & SYSCALL_MASK])
+		bytes_moved(&call, moves[nr & SYSCALL_MASK], regs, btf);
 	return 0;
 }
 

@@ -3,8 +3,7 @@
  * Thresholds (--trigger): the programs say that one was passed; obsrec looks from time to
  * time and makes the snapshot. Nothing of this runs when no trigger was given.
  */
-#ifndef OBS_TRIGGER_BPF_H
-#define OBS_TRIGGER_BPF_H
+#pragma once
 
 const volatile bool slow_calls = false; /* a system call can trigger */
 const volatile u64 slow_any = 0;	/* ns that no system call may take; 0: any time */
@@ -101,5 +100,3 @@ static __always_inline void call_ends(u32 tid, u32 site, u64 sp, u64 ts)
 		passed(HIT_CALL, site, tid, ts, ts - *from);
 	bpf_map_delete_elem(&open_calls, &key);
 }
-
-#endif

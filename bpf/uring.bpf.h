@@ -3,8 +3,7 @@
  * io_uring: requests that are submitted and completed without a system call each. They
  * belong to group syscalls, so that who uses them does not look idle.
  */
-#ifndef OBS_URING_BPF_H
-#define OBS_URING_BPF_H
+#pragma once
 
 #define IORING_SETUP_SQPOLL 2
 #define REQ_F_FIXED_FILE    1
@@ -13,7 +12,7 @@
 /* By IORING_OP_*: those that work on a descriptor; of others that field is left over. */
 #define OPS_WITH_FILE 0x3fc3cb064dc3277eULL
 
-/* What the tracepoints pass: record/tracepoints.c tells by their arity. */
+/* What the tracepoints pass: record/tracepoints.c decides by their arity. */
 enum submit_form { SUBMIT_REQUEST, SUBMIT_REQUEST_SECOND, SUBMIT_VALUES };
 enum complete_form { COMPLETE_CQE, COMPLETE_REQUEST, COMPLETE_VALUES };
 const volatile u32 uring_submit_form = SUBMIT_REQUEST;
@@ -56,7 +55,7 @@ static __always_inline struct file *registered_file(struct io_ring_ctx *ring, u3
 	return (void *)(file & ~FILE_PTR_FLAGS);
 }
 
-/* Since 5.18 the kernel looks the file up after it has told of the submission. */
+/* Since 5.18 the kernel looks the file up after the tracepoint of the submission. */
 static __always_inline struct file *uring_file(struct io_kiocb *req, u8 opcode)
 {
 	struct file *f = BPF_CORE_READ(req, file);
@@ -164,5 +163,3 @@ static __always_inline int on_uring_complete(u64 *ctx)
 URING(uring_submit, "io_uring_submit_req", on_uring_submit)
 URING(uring_submit_old, "io_uring_submit_sqe", on_uring_submit)
 URING(uring_complete, "io_uring_complete", on_uring_complete)
-
-#endif

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define BLOCK_TAG  "OBSB"
 #define CLASS_MAX  4096 /* kinds of (type, size) in one block */
@@ -149,7 +150,7 @@ int block_header_get(struct block_info *info, const u8 *frame, struct err *e)
 	if (info->kind < BLOCK_SCHEMA || info->kind > BLOCK_INDEX || info->raw > BLOCK_RAW_MAX ||
 	    info->content > BLOCK_CONTENT_MAX || info->packed > ZSTD_compressBound(info->content) ||
 	    info->records > info->raw / sizeof(struct ev_header) || info->ts_min > info->ts_max ||
-	    info->pos_begin > info->pos_end)
+	    info->ts_max > TS_MAX || info->pos_begin > info->pos_end)
 		return err_set(e, ERR_DAMAGED, "a block header contradicts itself");
 	return 0;
 }
@@ -160,6 +161,8 @@ struct block_encoder *block_encoder_new(int level, const u16 *split, struct err 
 {
 	struct block_encoder *enc = calloc(1, sizeof(*enc));
 
+	if (!enc)
+		err_set(e, ERR_FAIL, "out of memory for blocks");
 	if (!enc || layout_new(&enc->layout, e) < 0) {
 		free(enc);
 		return NULL;
@@ -239,6 +242,8 @@ static int scan_records(struct block_encoder *enc, struct block_info *info, cons
 		l->classes[c].records++;
 		l->class_of[l->n] = c;
 		ts = planes_load(r);
+		if (ts > TS_MAX)
+			return err_set(e, ERR_FAIL, "a record is later than 2^60 ns after boot");
 		l->deltas[l->n] = ts - last;
 		last = ts;
 		info->ts_min = ts < info->ts_min ? ts : info->ts_min;
@@ -332,6 +337,8 @@ struct block_decoder *block_decoder_new(struct err *e)
 {
 	struct block_decoder *dec = calloc(1, sizeof(*dec));
 
+	if (!dec)
+		err_set(e, ERR_FAIL, "out of memory for blocks");
 	if (!dec || layout_new(&dec->layout, e) < 0) {
 		free(dec);
 		return NULL;
@@ -370,6 +377,8 @@ static int decompress(struct block_decoder *dec, const struct block_info *info, 
 	if (ret < 0)
 		return ret;
 	n = ZSTD_decompressDCtx(dec->zstd, out->data, info->content, packed, info->packed);
+	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+		return err_set(e, ERR_FAIL, "out of memory for a block");
 	if (ZSTD_isError(n) || n != info->content)
 		return err_set(e, ERR_DAMAGED, "a block's data are damaged: %s",
 			       ZSTD_isError(n) ? ZSTD_getErrorName(n) : "short");

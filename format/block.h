@@ -5,8 +5,7 @@
  * header, followed by one zstd frame with a content checksum. This layer knows
  * of a record only its header (ts, tid, type, size), never its fields.
  */
-#ifndef OBS_BLOCK_H
-#define OBS_BLOCK_H
+#pragma once
 
 #include "buf.h"
 #include "event.h"
@@ -14,8 +13,9 @@
 #define BLOCK_RAW_MAX	  (4u << 20) /* bytes of records in one block */
 #define BLOCK_RECORD_MAX  (BLOCK_RAW_MAX / sizeof(struct ev_header))
 #define BLOCK_CONTENT_MAX (BLOCK_RAW_MAX + 12 * BLOCK_RECORD_MAX + (1u << 20))
-#define STREAM_RECORDER	  0xffffffffu /* the stream of records made by obsrec itself */
-#define STREAM_MAX	  8192	      /* CPUs of one recording */
+#define STREAM_RECORDER	  0xffffffffu  /* the stream of records made by obsrec itself */
+#define STREAM_MAX	  8192	       /* CPUs of one recording */
+#define TS_MAX		  (1ull << 60) /* ns since boot: 36 years; a few can be added */
 
 enum block_kind { BLOCK_SCHEMA = 1, BLOCK_DATA, BLOCK_INDEX };
 
@@ -71,5 +71,3 @@ void block_decoder_free(struct block_decoder *dec);
  */
 int block_decode(struct block_decoder *dec, const struct block_info *info, const void *packed,
 		 struct buf *out, struct err *e);
-
-#endif

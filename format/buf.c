@@ -31,7 +31,7 @@ int buf_reserve(struct buf *b, size_t more, struct err *e)
 
 int buf_add(struct buf *b, const void *data, size_t n, struct err *e)
 {
-	int ret = buf_reserve(b, n + 1, e);
+	int ret = b->cap - b->len > n ? 0 : buf_reserve(b, n + 1, e);
 
 	if (ret < 0)
 		return ret;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A growable byte buffer. Zero-initialised it is empty; buf_free empties it again. */
-#ifndef OBS_BUF_H
-#define OBS_BUF_H
+#pragma once
 
 #include "err.h"
 
@@ -27,5 +26,3 @@ int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
 void buf_clear(struct buf *b);
 
 void buf_free(struct buf *b);
-
-#endif

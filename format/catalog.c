@@ -3,7 +3,9 @@
 #include "catalog.h"
 
 #include "frame.h"
+#include "grow.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,35 +17,31 @@
 #define RAW_A_BYTE     512
 #define RAW_FREE       (1ull << 28)
 
-/* Reads exactly n bytes at offset; false at the end of the file or on error. */
-static bool read_at(int fd, void *data, size_t n, u64 offset)
+#define SHORT "the recording ends inside its first blocks"
+
+/* Reads exactly n bytes at offset. ERR_DAMAGED with the sentence where the file ends before. */
+static int read_at(int fd, void *data, size_t n, u64 offset, const char *sentence, struct err *e)
 {
 	u8 *at = data;
 	ssize_t got;
 
 	for (; n > 0; at += got, n -= got, offset += got) {
 		got = pread(fd, at, n, offset);
-		if (got <= 0)
-			return false;
+		if (got < 0 && errno == EINTR)
+			got = 0;
+		else if (got < 0)
+			return err_errno(e, ERR_FAIL, "cannot read the recording");
+		else if (got == 0)
+			return err_set(e, ERR_DAMAGED, "%s", sentence);
 	}
-	return true;
+	return 0;
 }
 
 static int catalog_add(struct catalog *c, const struct block_info *info, u64 offset, struct err *e)
 {
-	size_t cap = c->cap ? 2 * c->cap : 256;
-	struct block_info *blocks;
-	u64 *offsets;
-
-	if (c->n == c->cap) {
-		blocks = realloc(c->blocks, cap * sizeof(*blocks));
-		c->blocks = blocks ? blocks : c->blocks;
-		offsets = realloc(c->offsets, cap * sizeof(*offsets));
-		c->offsets = offsets ? offsets : c->offsets;
-		if (!blocks || !offsets)
-			return err_set(e, ERR_FAIL, "out of memory for the list of blocks");
-		c->cap = cap;
-	}
+	if (GROW(c->blocks, c->n, "the list of blocks", e) < 0 ||
+	    GROW(c->offsets, c->n, "the list of blocks", e) < 0)
+		return ERR_FAIL;
 	c->blocks[c->n] = *info;
 	c->offsets[c->n++] = offset;
 	return 0;
@@ -58,9 +56,9 @@ static int read_opaque(int fd, u64 offset, u16 kind, struct buf *out, u64 *ret_e
 	char *packed = NULL;
 	int ret;
 
-	if (!read_at(fd, frame, sizeof(frame), offset))
-		return err_set(e, ERR_DAMAGED, "the recording ends inside its first blocks");
-	ret = block_header_get(&info, frame, e);
+	ret = read_at(fd, frame, sizeof(frame), offset, SHORT, e);
+	if (ret == 0)
+		ret = block_header_get(&info, frame, e);
 	if (ret < 0)
 		return ret;
 	if (info.kind != kind)
@@ -73,10 +71,9 @@ static int read_opaque(int fd, u64 offset, u16 kind, struct buf *out, u64 *ret_e
 		err_set(e, ERR_FAIL, "out of memory for a block");
 		goto out;
 	}
-	if (!read_at(fd, packed, info.packed, offset + FRAME_SIZE)) {
-		ret = err_set(e, ERR_DAMAGED, "the recording ends inside its first blocks");
+	ret = read_at(fd, packed, info.packed, offset + FRAME_SIZE, SHORT, e);
+	if (ret < 0)
 		goto out;
-	}
 	*ret_end = offset + FRAME_SIZE + info.packed;
 	ret = block_decode(dec, &info, packed, out, e);
 out:
@@ -85,58 +82,70 @@ out:
 	return ret;
 }
 
-/* Takes the entries of one index block; false if one of them cannot be true. */
-static bool take_entries(struct catalog *c, const struct buf *b, u64 *next, u64 limit)
+/* Takes the entries of one index block. ERR_DAMAGED if one of them cannot be true. */
+static int take_entries(struct catalog *c, const struct buf *b, u64 *next, u64 limit, struct err *e)
 {
 	struct block_info info;
 	size_t at;
 	u64 offset;
+	int ret = b->len % INDEX_ENTRY ? ERR_DAMAGED : 0;
 
-	if (b->len % INDEX_ENTRY)
-		return false;
-	for (at = 0; at < b->len; at += INDEX_ENTRY) {
+	for (at = 0; ret == 0 && at < b->len; at += INDEX_ENTRY) {
 		const u8 *entry = (const u8 *)b->data + at;
 
 		offset = le_get(entry, 8);
 		if (block_header_get(&info, entry + 8, NULL) < 0 || info.kind != BLOCK_DATA ||
 		    offset != *next || info.packed + FRAME_SIZE > limit - offset)
-			return false;
-		if (catalog_add(c, &info, offset + FRAME_SIZE, NULL) < 0)
-			return false;
+			return ERR_DAMAGED;
+		ret = catalog_add(c, &info, offset + FRAME_SIZE, e);
 		*next = offset + FRAME_SIZE + info.packed;
 	}
-	return true;
+	return ret;
 }
 
-/* True if the file ends soundly and its index names blocks that fill it without a gap. */
-static bool use_index(struct catalog *c, int fd, u64 first, u64 size)
+/* 1 if the file ends soundly and its index names blocks that fill it without a gap, else 0. */
+static int use_index(struct catalog *c, int fd, u64 first, u64 size, struct err *e)
 {
 	struct buf content = { 0 };
 	u8 frame[FRAME_SIZE];
 	struct end_frame end;
 	u64 next = first, at;
-	bool good;
+	int ret;
 
-	if (size < first + FRAME_SIZE || !read_at(fd, frame, sizeof(frame), size - FRAME_SIZE) ||
-	    !end_frame_get(&end, frame) || end.size != size || end.index < first ||
-	    end.index > size - FRAME_SIZE)
-		return false;
-	good = end.index < size - FRAME_SIZE;
-	for (at = end.index; good && at < size - FRAME_SIZE;)
-		good = read_opaque(fd, at, BLOCK_INDEX, &content, &at, NULL) == 0 &&
-		       take_entries(c, &content, &next, end.index);
+	if (size < first + FRAME_SIZE)
+		return 0;
+	ret = read_at(fd, frame, sizeof(frame), size - FRAME_SIZE, SHORT, e);
+	if (ret == 0 && (!end_frame_get(&end, frame) || end.size != size || end.index < first ||
+			 end.index >= size - FRAME_SIZE))
+		return 0;
+	for (at = ret == 0 ? end.index : size; ret == 0 && at < size - FRAME_SIZE;) {
+		ret = read_opaque(fd, at, BLOCK_INDEX, &content, &at, e);
+		if (ret == 0)
+			ret = take_entries(c, &content, &next, end.index, e);
+	}
 	buf_free(&content);
-	if (good && at == size - FRAME_SIZE && next == end.index)
-		return true;
+	if (ret == 0 && at == size - FRAME_SIZE && next == end.index)
+		return 1;
 	c->n = 0;
-	return false;
+	return ret == ERR_FAIL ? ret : 0;
+}
+
+/* Reads the block header at a place: 1 if a sound one is there, else 0. */
+static int header_at(struct block_info *info, int fd, u64 at, struct err *e)
+{
+	u8 frame[FRAME_SIZE];
+	int ret = read_at(fd, frame, sizeof(frame), at, SHORT, e);
+
+	if (ret < 0)
+		return ret == ERR_FAIL ? ret : 0;
+	return block_header_get(info, frame, NULL) == 0;
 }
 
 /*
- * The first place from at on where a sound block header stands, or size. Damage in the middle of a
- * file costs the blocks that it hit, not those after it.
+ * Moves at to the next place where a sound block header stands, or to size. Damage in the middle
+ * of a file costs the blocks that it hit, not those after it.
  */
-static u64 next_header(int fd, u64 at, u64 size)
+static int next_header(u64 *at, int fd, u64 size, struct err *e)
 {
 	static const u8 magic[8] = { FRAME_ZSTD & 0xff,
 				     FRAME_ZSTD >> 8 & 0xff,
@@ -147,41 +156,46 @@ static u64 next_header(int fd, u64 at, u64 size)
 				     0,
 				     0 };
 	struct block_info info;
-	u8 chunk[65536], frame[FRAME_SIZE];
+	u8 chunk[65536];
 	size_t n, i;
+	int ret = 0;
 
-	for (; at + FRAME_SIZE <= size; at += n - sizeof(magic) + 1) {
-		n = size - at < sizeof(chunk) ? size - at : sizeof(chunk);
-		if (!read_at(fd, chunk, n, at))
-			return size;
-		for (i = 0; i + sizeof(magic) <= n; i++)
-			if (memcmp(chunk + i, magic, sizeof(magic)) == 0 &&
-			    read_at(fd, frame, sizeof(frame), at + i) &&
-			    block_header_get(&info, frame, NULL) == 0)
-				return at + i;
+	for (; ret == 0 && *at + FRAME_SIZE <= size; *at += n - sizeof(magic) + 1) {
+		n = size - *at < sizeof(chunk) ? size - *at : sizeof(chunk);
+		ret = read_at(fd, chunk, n, *at, SHORT, e);
+		for (i = 0; ret == 0 && i + sizeof(magic) <= n; i++) {
+			if (memcmp(chunk + i, magic, sizeof(magic)) == 0)
+				ret = header_at(&info, fd, *at + i, e);
+			if (ret == 1) {
+				*at += i;
+				return 0;
+			}
+		}
 	}
-	return size;
+	*at = size;
+	return ret == ERR_DAMAGED ? 0 : ret;
 }
 
 /* Walks headers to the end of the file and over what is none; counts the bytes of that. */
 static int walk(struct catalog *c, int fd, u64 first, u64 size, u64 *ret_ignored, struct err *e)
 {
 	struct block_info info;
-	u8 frame[FRAME_SIZE];
 	u64 at = first, next;
 	int ret = 0;
 
 	*ret_ignored = 0;
 	while (ret == 0 && at < size) {
-		if (read_at(fd, frame, sizeof(frame), at) &&
-		    block_header_get(&info, frame, NULL) == 0 &&
-		    info.packed <= size - at - FRAME_SIZE) {
+		ret = header_at(&info, fd, at, e);
+		if (ret == 1 && info.packed <= size - at - FRAME_SIZE) {
+			ret = 0;
 			if (info.kind == BLOCK_DATA)
 				ret = catalog_add(c, &info, at + FRAME_SIZE, e);
 			at += FRAME_SIZE + info.packed;
 			continue;
 		}
-		next = next_header(fd, at + 1, size);
+		next = at + 1;
+		if (ret >= 0)
+			ret = next_header(&next, fd, size, e);
 		*ret_ignored += next - at;
 		at = next;
 	}
@@ -222,14 +236,17 @@ static int by_place(const void *a, const void *b)
 }
 
 /* zstd's checksum of the content, which ends the frame; 0 for blocks with a place in a ring. */
-static u64 checksum_of(const struct catalog *c, size_t i, int fd)
+static int checksum_of(u64 *ret_sum, const struct catalog *c, size_t i, int fd, struct err *e)
 {
 	const struct block_info *b = &c->blocks[i];
 	u8 sum[4] = { 0 };
+	int ret = 0;
 
 	if (b->pos_begin == b->pos_end && b->packed >= sizeof(sum))
-		read_at(fd, sum, sizeof(sum), c->offsets[i] + b->packed - sizeof(sum));
-	return le_get(sum, sizeof(sum));
+		ret = read_at(fd, sum, sizeof(sum), c->offsets[i] + b->packed - sizeof(sum), SHORT,
+			      e);
+	*ret_sum = le_get(sum, sizeof(sum));
+	return ret;
 }
 
 /* Takes out blocks that are there already, since their events would count twice. */
@@ -237,14 +254,20 @@ static int drop_duplicates(struct catalog *c, int fd, u64 *ret_n, struct err *e)
 {
 	struct place *list = calloc(c->n + 1, sizeof(*list));
 	size_t i, kept = 0;
+	int ret = 0;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for the list of blocks");
-	for (i = 0; i < c->n; i++) {
+	for (i = 0; ret == 0 && i < c->n; i++) {
 		const struct block_info *b = &c->blocks[i];
 
-		list[i] = (struct place){ b->pos_begin,		 b->pos_end, b->ts_min,	 b->ts_max,
-					  checksum_of(c, i, fd), b->stream,  b->records, i };
+		list[i] = (struct place){ b->pos_begin, b->pos_end, b->ts_min, b->ts_max, 0,
+					  b->stream,	b->records, i };
+		ret = checksum_of(&list[i].sum, c, i, fd, e);
+	}
+	if (ret < 0) {
+		free(list);
+		return ret;
 	}
 	qsort(list, c->n, sizeof(*list), by_place);
 	for (i = 1; i < c->n; i++)
@@ -290,7 +313,6 @@ struct stream_end {
 static struct stream_end *end_of(struct stream_end **ends, u32 *n, const struct block_info *b,
 				 struct err *e)
 {
-	struct stream_end *grown;
 	u32 i;
 
 	for (i = 0; i < *n; i++)
@@ -300,14 +322,10 @@ static struct stream_end *end_of(struct stream_end **ends, u32 *n, const struct 
 		err_set(e, ERR_DAMAGED, "the recording claims more than %d CPUs", STREAM_MAX);
 		return NULL;
 	}
-	grown = realloc(*ends, (*n + 1) * sizeof(*grown));
-	if (!grown) {
-		err_set(e, ERR_FAIL, "out of memory for the list of streams");
+	if (GROW(*ends, *n, "the list of streams", e) < 0)
 		return NULL;
-	}
-	*ends = grown;
-	grown[*n] = (struct stream_end){ b->stream, b->pos_begin, 0 };
-	return &grown[(*n)++];
+	(*ends)[*n] = (struct stream_end){ b->stream, b->pos_begin, 0 };
+	return &(*ends)[(*n)++];
 }
 
 static int sum_up(const struct catalog *c, struct recording_state *st, struct err *e)
@@ -358,9 +376,9 @@ int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording
 	st.file_bytes = sb.st_size;
 	if (st.file_bytes == 0)
 		return err_set(e, ERR_DAMAGED, "the file is empty");
-	if (!read_at(fd, frame, sizeof(frame), 0))
-		return err_set(e, ERR_DAMAGED, "the file is too short to be a recording");
-	ret = file_frame_get(&file, frame, e);
+	ret = read_at(fd, frame, sizeof(frame), 0, "the file is too short to be a recording", e);
+	if (ret == 0)
+		ret = file_frame_get(&file, frame, e);
 	if (ret == 0)
 		ret = read_opaque(fd, FRAME_SIZE, BLOCK_SCHEMA, &text, &first, e);
 	if (ret == 0)
@@ -372,9 +390,12 @@ int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording
 	st.major = file.major;
 	st.minor = file.minor;
 	st.made = file.compat;
-	st.sound = use_index(c, fd, first, st.file_bytes);
+	ret = use_index(c, fd, first, st.file_bytes, e);
+	st.sound = ret == 1;
 	st.complete = st.sound && !(st.made & FRAME_REPAIRED);
-	if (!st.sound)
+	if (ret == 1)
+		ret = 0;
+	else if (ret == 0)
 		ret = walk(c, fd, first, st.file_bytes, &st.ignored, e);
 	if (ret == 0)
 		ret = drop_duplicates(c, fd, &st.duplicates, e);
@@ -386,6 +407,20 @@ int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording
 	if (ret == 0)
 		*state = st;
 	return ret;
+}
+
+int catalog_packed(const struct catalog *c, int fd, size_t number, struct buf *packed,
+		   struct err *e)
+{
+	const struct block_info *b = &c->blocks[number];
+	int ret;
+
+	buf_clear(packed);
+	ret = buf_reserve(packed, b->packed, e);
+	if (ret < 0)
+		return ret;
+	return read_at(fd, packed->data, b->packed, c->offsets[number],
+		       "a block of the recording cannot be read", e);
 }
 
 void catalog_free(struct catalog *c)

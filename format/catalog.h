@@ -3,8 +3,7 @@
  * Which blocks a recording has, found through its index or, when that is missing
  * or unsound, by walking the block headers. Part of the reader.
  */
-#ifndef OBS_CATALOG_H
-#define OBS_CATALOG_H
+#pragma once
 
 #include "recording.h"
 
@@ -12,7 +11,6 @@ struct catalog {
 	struct block_info *blocks; /* data blocks, in file order */
 	u64 *offsets;		   /* of their zstd frames */
 	size_t n;
-	size_t cap;
 };
 
 /*
@@ -22,6 +20,8 @@ struct catalog {
 int catalog_read(struct catalog *c, struct schema **ret_schema, struct recording_state *state,
 		 int fd, struct err *e);
 
-void catalog_free(struct catalog *c);
+/* The packed bytes of a block. ERR_DAMAGED if the file lacks them. */
+int catalog_packed(const struct catalog *c, int fd, size_t number, struct buf *packed,
+		   struct err *e);
 
-#endif
+void catalog_free(struct catalog *c);

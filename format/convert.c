@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct event_desc *schema_same(const struct schema *s, const struct event_desc *ev)
+/* The descriptor of an event that has this number and this name; NULL if there is none. */
+static const struct event_desc *schema_same(const struct schema *s, const struct event_desc *ev)
 {
 	const struct event_desc *same = s->by_id[ev->id];
 
@@ -81,14 +82,6 @@ void record_set(const struct event_desc *ev, u8 *record, const char *field, u64 
 		put_field(f, record, value);
 }
 
-void record_set_bytes(const struct event_desc *ev, u8 *record, const char *field, const void *bytes)
-{
-	const struct field_desc *f = event_field(ev, field);
-
-	if (f && f->size == 16)
-		memcpy(record + f->offset, bytes, f->size);
-}
-
 int record_new(const struct event_desc *ev, u64 ts, u32 tid, const char *tail, size_t tail_len,
 	       struct buf *out, struct err *e)
 {
@@ -158,8 +151,12 @@ int convert_struct(const struct event_desc *to, const void *event, const char *t
 	return 0;
 }
 
-int convert_record(const struct event_desc *from, const struct event_desc *to, const u8 *record,
-		   u16 size, struct buf *out, struct err *e)
+/*
+ * Appends a record (size bytes, laid out as from says) laid out as to says. A tail
+ * is kept, cut where the record would become longer than EV_SIZE_MAX.
+ */
+static int convert_record(const struct event_desc *from, const struct event_desc *to,
+			  const u8 *record, u16 size, struct buf *out, struct err *e)
 {
 	const struct field_desc *f, *src;
 	const char *tail;

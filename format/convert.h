@@ -3,8 +3,7 @@
  * Records from one schema into another: for files that are made of older ones, or of several.
  * Fields are found by name; what the new layout has beyond the old is 0.
  */
-#ifndef OBS_CONVERT_H
-#define OBS_CONVERT_H
+#pragma once
 
 #include "schema.h"
 
@@ -13,16 +12,6 @@
  * the layout with most fields. ERR_VERSION if one number names two events.
  */
 int schema_union(struct schema **ret, const struct schema *const *list, size_t n, struct err *e);
-
-/* The descriptor of an event that has this number and this name; NULL if there is none. */
-const struct event_desc *schema_same(const struct schema *s, const struct event_desc *ev);
-
-/*
- * Appends a record (size bytes, laid out as from says) laid out as to says. A tail
- * is kept, cut where the record would become longer than EV_SIZE_MAX.
- */
-int convert_record(const struct event_desc *from, const struct event_desc *to, const u8 *record,
-		   u16 size, struct buf *out, struct err *e);
 
 /* From every event of one schema to the same of another. */
 struct conversion {
@@ -46,9 +35,3 @@ int convert_struct(const struct event_desc *to, const void *event, const char *t
 
 /* Sets a field; nothing happens if the event has none of that name, or it is no number. */
 void record_set(const struct event_desc *ev, u8 *record, const char *field, u64 value);
-
-/* Copies the bytes of a comm16 or addr16 field; nothing happens if it is none. */
-void record_set_bytes(const struct event_desc *ev, u8 *record, const char *field,
-		      const void *bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * positive count on success and a negative ERR_* on failure, and has then
  * filled the caller's struct err with one sentence. Only main prints it.
  */
-#ifndef OBS_ERR_H
-#define OBS_ERR_H
+#pragma once
 
 /* The exit status of a program that ends with an error is -code. */
 enum err_code {
@@ -37,5 +36,3 @@ int err_errno(struct err *e, enum err_code code, const char *fmt, ...)
 
 /* The exit status for e. */
 int err_status(const struct err *e);
-
-#endif

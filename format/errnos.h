@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Linux's names of errors. */
-#ifndef OBS_ERRNOS_H
-#define OBS_ERRNOS_H
+#pragma once
 
 #include <stddef.h>
 
 /* "ENOENT" for 2; for numbers without a name "error 999", written into text. */
 const char *errno_name(int error, char *text, size_t size);
-
-#endif

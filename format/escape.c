@@ -12,17 +12,19 @@ struct target {
 	bool json;	       /* controls as \u00XX */
 	bool html;	       /* & < > " ' as entities */
 	const char *coded;     /* ASCII characters that are written as \xNN */
+	bool data;	       /* characters that act stay: no terminal shows them */
 };
 
 static const struct target targets[] = {
-	[ESCAPE_TEXT] = { "\\", false, false, "" },
-	[ESCAPE_JSON] = { "\\\"", true, false, "" },
-	[ESCAPE_MARKDOWN] = { "\\|`*_<>[]#~", false, false, "" },
-	[ESCAPE_HTML] = { "", false, true, "" },
-	[ESCAPE_CSV] = { "", false, false, "" },
-	[ESCAPE_TSV] = { "\\", false, false, " \"" },
-	[ESCAPE_FOLDED] = { "\\", false, false, ";" },
-	[ESCAPE_LABEL] = { "\\", false, false, "" },
+	[ESCAPE_TEXT] = { "\\", false, false, "", false },
+	[ESCAPE_JSON] = { "\\\"", true, false, "", false },
+	[ESCAPE_MARKDOWN] = { "\\|`*_<>[]#~", false, false, "", false },
+	[ESCAPE_HTML] = { "", false, true, "", false },
+	[ESCAPE_CSV] = { "", false, false, "", false },
+	[ESCAPE_TSV] = { "\\", false, false, " \"", false },
+	[ESCAPE_FOLDED] = { "\\", false, false, ";", false },
+	[ESCAPE_LABEL] = { "\\", false, false, "", false },
+	[ESCAPE_DATA] = { "", false, false, "", true },
 };
 
 static const struct {
@@ -87,9 +89,9 @@ static int add_ascii(struct buf *out, const struct target *t, char c, struct err
 		for (i = 0; i < sizeof(entities) / sizeof(entities[0]); i++)
 			if (entities[i].c == c)
 				return buf_printf(out, e, "%s", entities[i].entity);
-	if (strchr(t->coded, c))
+	if (c && strchr(t->coded, c))
 		return add_code(out, t, c, true, e);
-	if (strchr(t->backslash, c) && buf_add(out, "\\", 1, e) < 0)
+	if (c && strchr(t->backslash, c) && buf_add(out, "\\", 1, e) < 0)
 		return ERR_FAIL;
 	return buf_add(out, &c, 1, e);
 }
@@ -106,7 +108,7 @@ static int add_all(struct buf *out, const struct target *t, const char *bytes, s
 		len = decode(s + at, n - at, &c);
 		if (!len)
 			ret = add_code(out, t, s[at], true, e);
-		else if (acts(c))
+		else if (acts(c) && !t->data)
 			ret = add_code(out, t, c, false, e);
 		else if (len == 1)
 			ret = add_ascii(out, t, c, e);

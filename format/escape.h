@@ -4,8 +4,7 @@
  * or a plot. Names, arguments and paths are chosen by the users of
  * the recorded host, so they may hold escape sequences, markup or formulas.
  */
-#ifndef OBS_ESCAPE_H
-#define OBS_ESCAPE_H
+#pragma once
 
 #include "buf.h"
 
@@ -18,13 +17,15 @@ enum escape_for {
 	ESCAPE_TSV,	 /* a cell for gnuplot: as text, blanks and quotes too */
 	ESCAPE_FOLDED,	 /* a frame of a folded stack: as text, and ; becomes \x3b */
 	ESCAPE_LABEL, /* inside the quotes of an OpenMetrics label: as text, then \ and " escaped */
+	ESCAPE_DATA,  /* text of a data file: bad UTF-8 becomes \xNN, all else stays */
 };
 
-/* Appends n bytes, made safe. The result has no control bytes and is valid UTF-8. */
+/*
+ * Appends n bytes, made safe. The result is valid UTF-8 and has no control bytes, except that of
+ * ESCAPE_DATA.
+ */
 int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n, struct err *e);
 
 /* Appends a word so that a shell reads it as one: in quotes where it needs them. Not yet safe to
  * show. */
 int escape_word(struct buf *out, const char *word, struct err *e);
-
-#endif

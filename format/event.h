@@ -4,8 +4,7 @@
  * for user space. No event is named here. Included by bpf/, so it must
  * not include anything that a BPF compiler lacks.
  */
-#ifndef OBS_EVENT_H
-#define OBS_EVENT_H
+#pragma once
 
 #ifndef __bpf__ /* BPF programs have these from bpf/kernel.h */
 #include <stdint.h>
@@ -93,14 +92,97 @@ enum ev_group {
 #define SITE_ENTRY	   1
 #define SITE_RETURN	   2
 #define SITE_SKIPPED_ENDBR 4
+#define SITE_SPAN	   8
+#define SITE_MARK	   16
+
+/* flags of file_io */
+#define FILE_IO_WRITE	1
+#define FILE_IO_APPEND	2
+#define FILE_IO_UNKNOWN 4
+#define FILE_IO_GIVEN	8
 
 /* flags of fd */
 #define FD_CLOSED_BY_EXEC 1
 
-/* a site's cookie: its id in 32 bits, how many arguments are recorded, and of which machine */
+/* a site's cookie: its id in 32 bits, which arguments are recorded, and of which machine */
 #define SITE_COOKIE_ARGS 32 /* from this bit on, 8 bits */
+#define SITE_COOKIE_TEXT 40 /* from this bit on, 16 bits: place that describes a text, and 1 */
 #define SITE_COOKIE_I386 (1ull << 63)
+#define SITE_COOKIE_ONCE (1ull << 62) /* returns are not recorded */
 #define SITE_ARGS_MAX	 4
+
+/*
+ * Functions that are called too often for an event each (--hot): histograms of the calls of one
+ * function by one thread, filled by bpf/hot.bpf.h, read by record/hot.c. Buckets are
+ * those of analyze/stats/hist.h: below 32 exact, above at most 1/32 of their value wide.
+ */
+#define HOT_SITES   256
+#define HOT_SLOTS   1024 /* pairs of function and thread; a power of two */
+#define HOT_OPEN    8	 /* calls of a pair that are open at one time: recursion */
+#define HOT_BUCKETS 1152 /* below 2^40 ns; the last one has longer ones too */
+
+enum hot_mode {
+	HOT_NEVER,
+	HOT_ON,
+	HOT_COOL
+}; /* COOL: events, but calls counted before may be open */
+
+struct hot_slot {
+	u64 key; /* HOT_USED | site << 32 | tid; 0: free */
+	u64 entries, wall, cpu, longest, longest_cpu, migrated;
+	u64 sp[HOT_OPEN]; /* of open calls; 0: free */
+	struct hot_open {
+		u64 ts, ran, since; /* sum_exec_runtime, exec_start of the thread */
+		u32 cpu, unused;
+	} open[HOT_OPEN];
+	u32 walls[HOT_BUCKETS], cpus[HOT_BUCKETS]; /* wrap */
+};
+
+#define HOT_USED (1ull << 63)
+
+/* Calls of each function on one CPU. */
+struct hot_calls {
+	u64 n[HOT_SITES];
+};
+
+/*
+ * A place in the code where a static probe (USDT) is passed, or a function whose entry or return
+ * is an end of a span, and how arguments are read: made by record/functions/usdt_args.c, obeyed by
+ * bpf/usdt.bpf.h. USDT_ENTRY: nothing is attached, it describes the text argument of a function.
+ */
+enum usdt_kind { USDT_NONE, USDT_VALUE, USDT_MEMORY };
+
+#define USDT_NO_REG 0xff
+
+struct usdt_arg {
+	s64 value; /* a constant, to which registers are added */
+	u8 kind;   /* USDT_MEMORY: the sum is an address */
+	u8 size;   /* 1, 2, 4 or 8 bytes */
+	u8 is_signed;
+	u8 shift;      /* of the second register, at most 3 */
+	u8 base, next; /* registers: bytes from the start of pt_regs, or USDT_NO_REG */
+	u16 unused;
+};
+
+/* KEYED: of a span whose start and end have the same first argument, on any threads. */
+enum usdt_which { USDT_MARK, USDT_BEGIN, USDT_END, USDT_KEYED_BEGIN, USDT_KEYED_END, USDT_ENTRY };
+
+/* A text as it is, or without its values (record/requests/statement.h). */
+enum usdt_text { TEXT_NONE, TEXT_AS_IS, TEXT_STATEMENT };
+
+struct usdt_place {
+	struct usdt_arg arg[SITE_ARGS_MAX], text; /* text: a pointer */
+	u32 site;
+	u8 which, args, has_text, text_max; /* enum usdt_text; bytes without the NUL */
+};
+
+/* flags of usdt.unread and call_text.unread: a bit for each argument, and */
+#define USDT_TEXT_UNREAD    16
+#define USDT_TEXT_CUT	    32
+#define USDT_TEXT_STATEMENT 64
+#define USDT_TEXT_NULL	    128
+
+#define USDT_TEXT_MAX 256 /* bytes, with the NUL */
 
 enum fd_role { ROLE_UNKNOWN, ROLE_LISTENING, ROLE_ACCEPTED, ROLE_CONNECTED, ROLE_BOUND };
 
@@ -116,8 +198,122 @@ struct sock_id {
 	u64 value, kind;
 };
 
+/* Its values: the number of the connection (0: none yet) and these above it. */
+#define SOCK_SERVER    (1ull << 32) /* the peer opened it */
+#define SOCK_CLIENT    (1ull << 33)
+#define SOCK_INO_KNOWN (1ull << 34)
+
+/* flags of segment */
+#define SEGMENT_FIN	1
+#define SEGMENT_BACKLOG 2
+#define SEGMENT_ACKED	4 /* of segment_next */
+
+/* flags of hop */
+#define HOP_SENDS     1
+#define HOP_FROM_PEER 2
+
+/* flags of head */
+#define HEAD_AT_LEAST 1
+#define HEAD_MORE     2
+#define HEAD_GUESSED  8
+
+/* flags of answer */
+#define ANSWER_MORE  1
+#define ANSWER_WHOLE 2
+
+/* The word of a connection, by its number as below: all answers are wanted. */
+#define PIPELINED 1
+
+/*
+ * Bytes on their way from a program to obsrec, which puts a head or an answer into their place:
+ * never in a file.
+ */
+#define RAW_HEAD   0xff00
+#define RAW_REST   0xff01 /* further bytes of the receive of the last RAW_HEAD */
+#define RAW_ANSWER 0xff02
+#define RAW_MORE   0xff03 /* further bytes of the send of the last RAW_ANSWER */
+
+struct ev_raw {
+	struct ev_header h;
+	u32 conn, pos, len; /* as in head */
+	u32 n;		    /* valid bytes */
+	u8 bytes[];
+};
+
+/*
+ * How much is read of the receives of a connection, by its number modulo HINTS. obsrec alone writes
+ * the hints, the programs alone count long receives: neither can undo what the other wrote. Each
+ * word has the upper half of the number as well: a word of another connection counts as 0.
+ */
+#define HINTS	   65536
+#define LONG_TRIES 32 /* long receives that are read whole without a hint */
+enum hint {
+	HINT_NEW,
+	HINT_ENDS, /* of long receives both ends are read: long messages */
+	HINT_DEEP, /* long receives are read whole: several requests per receive */
+	HINT_NONE,
+};
+#define HINT_BITS 8
+
+static inline u32 hint_word(u32 conn, u32 value)
+{
+	return conn / HINTS << HINT_BITS | value;
+}
+
+static inline u32 hint_value(u32 word, u32 conn)
+{
+	return word >> HINT_BITS == conn / HINTS ? word & ((1u << HINT_BITS) - 1) : 0;
+}
+
+/* 1 if a long receive is read whole, by these words; else 0. Counts it. */
+static inline int hint_deep(const volatile u32 *hint, volatile u32 *count, u32 conn)
+{
+	u32 how = hint_value(*hint, conn), n;
+
+	if (how != HINT_NEW)
+		return how == HINT_DEEP;
+	n = hint_value(*count, conn);
+	if (n >= LONG_TRIES)
+		return 0;
+	*count = hint_word(conn, n + 1);
+	return 1;
+}
+
+#define HEAD_DEEP  16
+#define HEAD_SHORT 64
+#define HEAD_PIECE 4096 /* bytes read at once */
+
+/* What a system call does with a connection, and where its bytes are. */
+#define MOVE_RECEIVES 1
+#define MOVE_SENDS    2
+#define MOVE_VECTOR   4	 /* second argument: struct iovec */
+#define MOVE_MESSAGE  8	 /* second argument: struct msghdr */
+#define MOVE_FLAGS    16 /* recvfrom: flags are the fourth argument; recvmsg: the third */
+/*
+ * What BPF programs pass of a stack to obsrec, through a ring of its own: never written to a file.
+ * A wait comes in two parts: the kernel's frames when the thread runs again, its registers and its
+ * stack when it is about to leave the kernel, or to sleep again.
+ */
+#define STACK_WAITS  100 /* stacks of waits of a thread per second at most, after a burst */
+#define STACK_FRAMES 127
+#define STACK_BYTES  (32u << 10) /* copied at most */
+#define STACK_REGS   34
+
+enum raw_stack_kind { RAW_SAMPLE, RAW_WAIT, RAW_WAIT_USER };
+
+struct raw_stack {
+	u64 ts, dur; /* dur: of a wait */
+	u64 mm;	     /* differs after exec */
+	u32 tid, pid;
+	u16 cpu;
+	u8 kind, context, state, user; /* state: of a wait; user: it has user memory */
+	u16 n_kernel;
+	u32 n_stack;	      /* bytes copied from the stack pointer on */
+	u32 outside;	      /* 1: the wait was not in a system call */
+	u64 regs[STACK_REGS]; /* as the kernel has them in pt_regs */
+	u64 kernel[STACK_FRAMES];
+}; /* n_stack bytes follow */
+
 enum wake_context { CONTEXT_TASK, CONTEXT_SOFTIRQ, CONTEXT_HARDIRQ, CONTEXT_NMI };
 
 enum syscall_abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_ARM };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is known of each fact of a recording (facts.def). */
-#ifndef OBS_FACTS_H
-#define OBS_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ struct fact_desc {
 /* The row of "key=value", or of a key alone, of n bytes; of a key that has none a row of defaults.
  */
 const struct fact_desc *fact_find(const char *text, size_t n);
-
-#endif

@@ -4,8 +4,7 @@
  * that any zstd decoder steps over them, each with a checksum. First bytes of a
  * recording: the file frame; last: the end frame; between: block headers.
  */
-#ifndef OBS_FRAME_H
-#define OBS_FRAME_H
+#pragma once
 
 #include "err.h"
 #include "event.h"
@@ -66,5 +65,3 @@ int file_frame_get(struct file_frame *f, const u8 *frame, struct err *e);
 void end_frame_put(const struct end_frame *f, u8 *frame);
 /* False if frame is not a sound end frame. */
 bool end_frame_get(struct end_frame *f, const u8 *frame);
-
-#endif

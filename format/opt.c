@@ -2,6 +2,8 @@
 /* Options as rows, over getopt_long. */
 #include "opt.h"
 
+#include "nearest.h"
+
 #include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -14,10 +16,18 @@
 static int refuse(const struct opt *opts, int argc, char **argv, int got, struct err *e)
 {
 	const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+	const char *name = word + strspn(word, "-");
+	struct nearest guess = nearest_to(name, strcspn(name, "="));
 	const struct opt *o;
 
-	if (got != ':')
-		return err_set(e, ERR_FAIL, "unknown option %.60s; --help lists them", word);
+	if (got != ':') {
+		err_set(e, ERR_FAIL, "unknown option %.60s; --help lists them", word);
+		for (o = opts; o->name; o++)
+			if (o->help)
+				nearest_offer(&guess, o->name, strlen(o->name));
+		nearest_say(&guess, "--", e);
+		return ERR_FAIL;
+	}
 	for (o = opts; o->name; o++)
 		if (o->letter == optopt ||
 		    (strncmp(word, "--", 2) == 0 && !strcmp(word + 2, o->name)))

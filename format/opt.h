@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Options as rows: the parser and --help both come from them. */
-#ifndef OBS_OPT_H
-#define OBS_OPT_H
+#pragma once
 
 #include "err.h"
 
@@ -15,6 +14,16 @@ struct opt {
 	/* Takes the argument (NULL if it has none) into the caller's configuration. */
 	int (*set)(void *config, const char *arg, struct err *e);
 };
+
+/* A setter that only fills a member of the configuration; value: arg, or a constant. */
+#define OPT_SET(function, type, member, value)                            \
+	static int function(void *config, const char *arg, struct err *e) \
+	{                                                                 \
+		(void)arg;                                                \
+		(void)e;                                                  \
+		((type *)config)->member = value;                         \
+		return 0;                                                 \
+	}
 
 /*
  * Parses argv[1..] up to the first word that is no option, or "--". Rows are ended by one
@@ -31,5 +40,3 @@ void opt_help(FILE *f, const struct opt *opts);
 
 /* "8M", "64k", "1G", "4096": bytes. ERR_FAIL names the option. */
 int opt_size(unsigned long long *ret, const char *name, const char *text, struct err *e);
-
-#endif

@@ -2,8 +2,6 @@
 /* Rows to byte planes and back, 16 rows by 8 bytes at a time. */
 #include "planes.h"
 
-#include <string.h>
-
 /* Rows that are turned at a time: their bytes at one column fill a vector. */
 #define ROWS 16
 

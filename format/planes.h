@@ -4,8 +4,7 @@
  * row i. Of each row the 8 bytes from column `at` on are taken; plane k holds byte
  * at + k of all n rows.
  */
-#ifndef OBS_PLANES_H
-#define OBS_PLANES_H
+#pragma once
 
 #include "event.h"
 
@@ -30,5 +29,3 @@ static inline u64 planes_load(const u8 *at)
 }
 
 void planes_store(u8 *at, u64 v);
-
-#endif

@@ -5,8 +5,10 @@
  * its first timestamp comes up, so streams that do not overlap cost nothing. Blocks of one stream
  * may overlap a little: what is later than the start of a later block waits for that one.
  */
+#include "ahead.h"
 #include "catalog.h"
 #include "frame.h"
+#include "grow.h"
 #include "planes.h"
 #include "spool.h"
 #include "stream.h"
@@ -19,7 +21,6 @@
 #include <unistd.h>
 
 #define TICK_RECORDS 65536 /* between two calls of tick */
-#define LOOK_AHEAD   8	   /* blocks of a stream that may begin before one of it ends */
 
 struct reader {
 	int fd;
@@ -27,6 +28,8 @@ struct reader {
 	struct schema *schema;
 	struct recording_state state;
 	struct block_decoder *dec;
+	bool threaded;
+	struct ahead *ahead; /* NULL: no thread */
 	struct buf packed;
 	struct stream *streams;
 	size_t n_streams;
@@ -46,37 +49,30 @@ struct reader {
 	u64 scratch[EV_SIZE_MAX / 8];
 };
 
-static struct stream *stream_of(struct reader *r, u32 id)
+static struct stream *stream_of(struct reader *r, u32 id, struct err *e)
 {
-	struct stream *grown;
 	size_t i;
 
 	for (i = 0; i < r->n_streams; i++)
 		if (r->streams[i].id == id)
 			return &r->streams[i];
-	grown = realloc(r->streams, (r->n_streams + 1) * sizeof(*grown));
-	if (!grown)
+	if (GROW(r->streams, r->n_streams, "the list of blocks", e) < 0)
 		return NULL;
-	r->streams = grown;
-	grown[r->n_streams] = (struct stream){ .id = id };
-	return &grown[r->n_streams++];
+	r->streams[r->n_streams] = (struct stream){ .id = id };
+	return &r->streams[r->n_streams++];
 }
 
 /* Deals the catalog's blocks out to streams. */
 static int make_streams(struct reader *r, struct err *e)
 {
 	struct stream *s;
-	size_t i, *blocks;
+	size_t i;
 
 	for (i = 0; i < r->catalog.n; i++) {
-		s = stream_of(r, r->catalog.blocks[i].stream);
-		blocks = s && !(s->n_blocks & (s->n_blocks - 1))
-				 ? realloc(s->blocks, (2 * s->n_blocks + 1) * sizeof(*blocks))
-				 : (s ? s->blocks : NULL);
-		if (!blocks)
-			return err_set(e, ERR_FAIL, "out of memory for the list of blocks");
-		s->blocks = blocks;
-		blocks[s->n_blocks++] = i;
+		s = stream_of(r, r->catalog.blocks[i].stream, e);
+		if (!s || GROW(s->blocks, s->n_blocks, "the list of blocks", e) < 0)
+			return ERR_FAIL;
+		s->blocks[s->n_blocks++] = i;
 	}
 	r->heap = calloc(r->n_streams + 1, sizeof(*r->heap));
 	return r->heap ? 0 : err_set(e, ERR_FAIL, "out of memory for the list of streams");
@@ -166,6 +162,11 @@ void reader_excerpt(struct reader *r, u64 from, u64 to, u32 early)
 	r->early = early;
 }
 
+void reader_ahead(struct reader *r, u32 cpus)
+{
+	r->threaded = cpus_to_use(cpus) > 1;
+}
+
 void reader_watch(struct reader *r, reader_tick tick, void *arg)
 {
 	r->tick = tick;
@@ -173,24 +174,6 @@ void reader_watch(struct reader *r, reader_tick tick, void *arg)
 }
 
 /* ---- one stream ---- */
-
-static int read_packed(const struct reader *r, size_t number, struct buf *packed, struct err *e)
-{
-	const struct block_info *b = &r->catalog.blocks[number];
-	size_t done = 0;
-	ssize_t n;
-	int ret;
-
-	buf_clear(packed);
-	ret = buf_reserve(packed, b->packed, e);
-	for (; ret == 0 && done < b->packed; done += n) {
-		n = pread(r->fd, packed->data + done, b->packed - done,
-			  r->catalog.offsets[number] + done);
-		if (n <= 0)
-			ret = err_set(e, ERR_DAMAGED, "a block of the recording cannot be read");
-	}
-	return ret;
-}
 
 static bool wanted_block(const struct reader *r, const struct block_info *b)
 {
@@ -235,11 +218,16 @@ static int count_memory(struct reader *r, struct stream *s, struct err *e)
 static int decode_block(struct reader *r, struct stream *s, size_t number, struct err *e)
 {
 	const struct block_info *b = &r->catalog.blocks[number];
-	int ret = read_packed(r, number, &r->packed, e), held;
+	int ret = 1, held;
 
 	stream_take(s, &r->spares);
-	if (ret == 0)
-		ret = block_decode(r->dec, b, r->packed.data, &s->records, e);
+	if (r->ahead)
+		ret = ahead_take(r->ahead, number, &s->records, e);
+	if (ret > 0) {
+		ret = catalog_packed(&r->catalog, r->fd, number, &r->packed, e);
+		if (ret == 0)
+			ret = block_decode(r->dec, b, r->packed.data, &s->records, e);
+	}
 	if (ret == 0)
 		ret = stream_list_all(s, r->schema, b->records, e);
 	if (ret == ERR_DAMAGED) { /* none of it, then */
@@ -259,7 +247,7 @@ int reader_block(struct reader *r, size_t number, struct buf *packed, struct buf
 		 struct err *e)
 {
 	struct stream s = { .records = *records };
-	int ret = read_packed(r, number, packed, e);
+	int ret = catalog_packed(&r->catalog, r->fd, number, packed, e);
 
 	if (ret == 0)
 		ret = block_decode(r->dec, &r->catalog.blocks[number], packed->data, &s.records, e);
@@ -315,6 +303,49 @@ static void heap_down(struct reader *r, size_t i)
 	r->heap[i] = s;
 }
 
+struct expected {
+	u64 ts;
+	u32 stream;
+	size_t number;
+};
+
+static int by_need(const void *a, const void *b)
+{
+	const struct expected *x = a, *y = b;
+
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Blocks are needed when their first timestamp comes up, those of a stream in their order. */
+static void start_ahead(struct reader *r)
+{
+	struct expected *list = malloc((r->catalog.n + 1) * sizeof(*list));
+	size_t *numbers = malloc((r->catalog.n + 1) * sizeof(*numbers)), i, k, n = 0;
+
+	for (i = 0; list && numbers && i < r->n_streams; i++) {
+		const struct stream *s = &r->streams[i];
+		u64 ts = 0;
+
+		for (k = 0; k < s->n_blocks; k++) {
+			const struct block_info *b = &r->catalog.blocks[s->blocks[k]];
+
+			ts = b->ts_min > ts ? b->ts_min : ts;
+			if (wanted_block(r, b))
+				list[n++] = (struct expected){ ts, s->id, s->blocks[k] };
+		}
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), by_need);
+	for (i = 0; i < n; i++)
+		numbers[i] = list[i].number;
+	free(list);
+	r->ahead = ahead_start(r->fd, &r->catalog, numbers, n);
+}
+
 static void heap_start(struct reader *r)
 {
 	size_t i;
@@ -324,6 +355,8 @@ static void heap_start(struct reader *r)
 			r->heap[r->n_heap++] = &r->streams[i];
 	for (i = r->n_heap; i-- > 0;)
 		heap_down(r, i);
+	if (r->threaded)
+		start_ahead(r);
 	r->started = true;
 }
 
@@ -343,7 +376,8 @@ static int load_top(struct reader *r, struct err *e)
 	int ret = decode_block(r, s, s->blocks[s->next_block++], e);
 
 	if (ret == ERR_DAMAGED) {
-		r->state.damaged++;
+		r->state.damaged += 1 + s->n_waiting;
+		s->n_waiting = 0;
 		ret = 0;
 	}
 	heap_moved(r);
@@ -405,8 +439,12 @@ void reader_rewind(struct reader *r)
 {
 	size_t i;
 
-	for (i = 0; i < r->n_streams; i++)
+	ahead_stop(r->ahead);
+	r->ahead = NULL;
+	for (i = 0; i < r->n_streams; i++) {
 		r->streams[i].next_block = r->streams[i].n = r->streams[i].n_held = 0;
+		r->streams[i].decoded = r->streams[i].waited = 0;
+	}
 	r->n_heap = 0;
 	r->started = r->given = false;
 	r->state.damaged = r->state.duplicates;
@@ -419,6 +457,7 @@ void reader_free(struct reader *r)
 
 	if (!r)
 		return;
+	ahead_stop(r->ahead);
 	for (i = 0; i < r->n_streams; i++)
 		stream_free(&r->streams[i]);
 	spares_free(&r->spares);

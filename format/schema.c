@@ -6,6 +6,8 @@
  */
 #include "schema.h"
 
+#include "frame.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,13 +96,15 @@ const struct field_desc *event_field(const struct event_desc *ev, const char *na
 
 u64 field_value(const struct field_desc *f, const u8 *record)
 {
-	u64 v = 0;
-	int i;
+	u64 v;
 
 	if (f->size > 8)
 		return 0;
-	for (i = f->size - 1; i >= 0; i--)
-		v = v << 8 | record[f->offset + i];
+	record += f->offset; /* sizes that are known here are one load */
+	v = f->size == 8   ? le_get(record, 8)
+	    : f->size == 4 ? le_get(record, 4)
+	    : f->size == 2 ? le_get(record, 2)
+			   : le_get(record, f->size);
 	if (f->type == TYPE_s32)
 		v = (u64)(s64)(s32)(u32)v;
 	return v;

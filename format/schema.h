@@ -13,8 +13,7 @@
  *   field  <type> <name> <kind> <doc>        (of the last event)
  *   tail   <name> <doc>                      (of the last event)
  */
-#ifndef OBS_SCHEMA_H
-#define OBS_SCHEMA_H
+#pragma once
 
 #include "buf.h"
 #include "event.h"
@@ -115,5 +114,3 @@ const void *schema_project(const struct schema *s, u16 id, const u8 *record, voi
 const char *kind_name(enum field_kind k);
 const char *kind_unit(enum field_kind k);
 const char *type_name(enum field_type t);
-
-#endif

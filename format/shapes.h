@@ -3,8 +3,7 @@
  * How a system call is recorded: a byte for each number, made by obsrec from its tables
  * and obeyed by the BPF programs. Included by bpf/, so it includes nothing.
  */
-#ifndef OBS_SHAPES_H
-#define OBS_SHAPES_H
+#pragma once
 
 #define SHAPE_ARGS 0x01 /* all arguments are recorded */
 
@@ -46,6 +45,14 @@ enum path_form {
 #define PATH_SIZE      0x40 /* the argument after path or fd is a new size */
 #define PATH_DIRECTORY 0x80 /* changes the working directory */
 
-#define WORKING_DIRECTORY (-100) /* AT_FDCWD: as a descriptor */
+/* How a call reads or writes regular files, and where their positions are: a third byte. */
+#define POS_READS   0x01
+#define POS_WRITES  0x02
+#define POS_AT	    0x04 /* the fourth argument is the position */
+#define POS_POINTER 0x08 /* the position is in memory, increased by the call */
+#define POS_VECTOR  0x10 /* the third argument counts buffers */
+#define POS_FLAGS   0x20 /* the sixth argument has flags; position -1 is that of the open file */
+#define POS_SENDS   0x40 /* sendfile(2) */
+#define POS_COPIES  0x80 /* copy_file_range(2) */
 
-#endif
+#define WORKING_DIRECTORY (-100) /* AT_FDCWD: as a descriptor */

@@ -2,6 +2,7 @@
 /* What cannot be read twice, as a file. */
 #include "spool.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,12 +13,20 @@
 static bool spool(int to, int from)
 {
 	char chunk[1 << 16];
-	ssize_t n;
+	ssize_t n, done, at;
 
-	while ((n = read(from, chunk, sizeof(chunk))) > 0)
-		if (write(to, chunk, n) != n)
-			return false;
-	return n == 0;
+	for (;;) {
+		n = read(from, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0;
+		for (at = 0; at<n; at += done> 0 ? done : 0) {
+			done = write(to, chunk + at, n - at);
+			if (done < 0 && errno != EINTR)
+				return false;
+		}
+	}
 }
 
 /* A copy of what comes from a pipe. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A pipe cannot be read from the end, so what it brings goes into a nameless file first. */
-#ifndef OBS_SPOOL_H
-#define OBS_SPOOL_H
+#pragma once
 
 #include "err.h"
 
@@ -10,5 +9,3 @@
  * descriptor, or negative.
  */
 int spool_open(const char *path, struct err *e);
-
-#endif

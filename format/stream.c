@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 /*
- * Bytes of records that wait for a later block. Programs that interrupt each other at a block's
- * end put few records out of order.
+ * Bytes of records that wait for a later block, summed over all blocks: of a real recorder, each
+ * record waits for LOOK_AHEAD blocks at most. In blocks of falling time all wait for the last.
  */
-#define HELD_MAX (1u << 20)
+#define WAIT_FREE (1u << 20)
 
 int stream_list(struct stream *s, const struct schema *schema, u32 n, struct err *e)
 {
@@ -48,6 +48,7 @@ int stream_list(struct stream *s, const struct schema *schema, u32 n, struct err
 
 int stream_list_all(struct stream *s, const struct schema *schema, u32 n, struct err *e)
 {
+	s->decoded += s->records.len;
 	if (s->n_held && buf_add(&s->records, s->held.data, s->held.len, e) < 0)
 		return ERR_FAIL;
 	return stream_list(s, schema, n + s->n_held, e);
@@ -66,7 +67,8 @@ int stream_hold(struct stream *s, u64 limit, struct err *e)
 		waiting += le_get(data + 14, 2);
 	}
 	buf_clear(&s->held);
-	if (waiting > HELD_MAX) {
+	s->waited += waiting;
+	if (s->waited > WAIT_FREE + LOOK_AHEAD * s->decoded) {
 		s->n = s->n_held = 0;
 		return err_set(e, ERR_DAMAGED, "the times of a block are out of order");
 	}
@@ -79,6 +81,7 @@ int stream_hold(struct stream *s, u64 limit, struct err *e)
 			return ERR_FAIL;
 	}
 	s->n = keep;
+	s->n_waiting = s->n_held ? s->n_waiting + 1 : 0;
 	return 0;
 }
 

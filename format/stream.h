@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One stream of a recording while it is read: its decoded block, and buffers. Part of the reader.
  */
-#ifndef OBS_STREAM_H
-#define OBS_STREAM_H
+#pragma once
 
 #include "buf.h"
 #include "schema.h"
 
-#define SPARE_MAX 4 /* buffers of idle streams that are kept */
+#define SPARE_MAX  4 /* buffers of idle streams that are kept */
+#define LOOK_AHEAD 8 /* blocks of a stream that may begin before one of it ends */
 
 struct stream {
 	u32 id;
@@ -22,8 +22,11 @@ struct stream {
 	u64 key;	 /* ts of the next record, or of the next block's first */
 	struct buf held; /* records later than the start of a following block */
 	u32 n_held;
-	u64 held_ts; /* of the first of them */
-	u64 memory;  /* of its buffers */
+	u64 held_ts;   /* of the first of them */
+	u64 decoded;   /* bytes of its blocks so far */
+	u64 waited;    /* bytes that were held back so far, as often as they were */
+	u32 n_waiting; /* blocks that records were held back of */
+	u64 memory;    /* of its buffers */
 };
 
 /* Buffers that idle streams gave away, for those that decode a block next. */
@@ -43,8 +46,8 @@ int stream_list(struct stream *s, const struct schema *schema, u32 n, struct err
 int stream_list_all(struct stream *s, const struct schema *schema, u32 n, struct err *e);
 
 /*
- * Of the listed records, holds back those later than limit. ERR_DAMAGED, and none is listed, if
- * they are many: each later block would cost the work of all that wait.
+ * Of the listed records, holds back those later than limit. ERR_DAMAGED if that has become more
+ * work than real recordings are: none is listed, and the n_waiting blocks before are lost too.
  */
 int stream_hold(struct stream *s, u64 limit, struct err *e);
 
@@ -59,5 +62,3 @@ void stream_give(struct stream *s, struct spares *spares);
 
 void stream_free(struct stream *s);
 void spares_free(struct spares *spares);
-
-#endif

@@ -17,12 +17,17 @@ const struct syscall_desc syscalls[] = {
 	{ .name = NULL, .x86_64 = -1, .aarch64 = -1 },
 };
 
+#define N_SYSCALLS (sizeof(syscalls) / sizeof(syscalls[0]))
+
 const struct syscall_desc *syscall_find(u8 abi, u32 nr)
 {
 	const struct syscall_desc *s;
 
 	if ((abi != ABI_X86_64 && abi != ABI_AARCH64) || nr >= SYSCALL_NR_MAX)
 		return NULL;
+	/* most rows of the table are where their number on x86_64 is */
+	if (abi == ABI_X86_64 && nr < N_SYSCALLS && syscalls[nr].x86_64 == (s32)nr)
+		return &syscalls[nr];
 	for (s = syscalls; s->name; s++)
 		if ((abi == ABI_X86_64 ? s->x86_64 : s->aarch64) == (s32)nr)
 			return s;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names and properties of system calls, by number and table (syscalls.def). */
-#ifndef OBS_SYSCALL_H
-#define OBS_SYSCALL_H
+#pragma once
 
 #include "event.h"
 
@@ -81,5 +80,3 @@ const char *syscall_name(u8 abi, u32 nr, char *text, size_t size);
 
 /* All of them, ended by one with a NULL name. */
 extern const struct syscall_desc syscalls[];
-
-#endif

@@ -19,16 +19,16 @@ set key below maxrows 4 width 2
 array ubase[rows]
 array sbase[rows]
 array hue[rows]
-usual = 0.0
+baseline = 0.0
 slow = 0.0
 do for [r = 1:rows] {
-	ubase[r] = usual; sbase[r] = slow; hue[r] = int(field(r, 7))
-	usual = usual + real(field(r, 3)); slow = slow + real(field(r, 4))
+	ubase[r] = baseline; sbase[r] = slow; hue[r] = int(field(r, 7))
+	baseline = baseline + real(field(r, 3)); slow = slow + real(field(r, 4))
 }
 # offset, not a blank: HTML drops those
-set label 1 sprintf("%.3g ms", usual) at usual, 1 left offset 0.7,0
+set label 1 sprintf("%.3g ms", baseline) at baseline, 1 left offset 0.7,0
 set label 2 sprintf("%.3g ms", slow) at slow, 0 left offset 0.7,0
-set xrange [0:(usual > slow ? usual : slow) * 1.15]
+set xrange [0:(baseline > slow ? baseline : slow) * 1.15]
 plot for [r = 1:rows] data every ::(r - 1)::(r - 1) using (ubase[r] + $3 / 2):(1):(ubase[r]):(ubase[r] + $3):(0.65):(1.35) \
 	with boxxyerror lc rgb colour[hue[r]] notitle, \
      for [r = 1:rows] data every ::(r - 1)::(r - 1) using (sbase[r] + $4 / 2):(0):(sbase[r]):(sbase[r] + $4):(-0.35):(0.35) \

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Requests per second and their latency over time. Called: gnuplot -c rps.gp DATA PICTURE FORMAT NOTE
-# DATA: time [s], service, turns/s, sends/s, length of the window [s], events lost in it (0, 1),
+# DATA: time [s], service, requests/s, sends/s, length of the window [s], events lost in it (0, 1),
 # median and 99th percentile of the latency in the step around it [ms]
 data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 560
 load ARG0[1:strstrt(ARG0, "rps.gp") - 1]."style.gp"
 set multiplot layout 2,1 title sprintf("Requests answered by %s, and how long they took%s", cell(2), under) noenhanced
 set lmargin 11
 set rmargin 3
-set ylabel "turns, sends [1/s]"
+set ylabel "requests, sends [1/s]"
 set yrange [0:*]
 set xrange [0:*]
 stats data using (column(4) > column(3) ? column(4) : column(3)) nooutput name "R"
@@ -18,10 +18,10 @@ set format y "%.10g"
 if (L_max > 0) {
 	plot data using ($1 + $5 / 2):($6 > 0 ? top : 1/0):5 with boxes fs pattern 4 lc rgb lost title "events lost", \
 	     data using 1:4 with steps lw 4 lc rgb orange title "sends", \
-	     data using 1:3 with steps lw 1.6 lc rgb blue title "turns (receive, then send)"
+	     data using 1:3 with steps lw 1.6 lc rgb blue title "requests (receive, then send)"
 } else {
 	plot data using 1:4 with steps lw 4 lc rgb orange title "sends", \
-	     data using 1:3 with steps lw 1.6 lc rgb blue title "turns (receive, then send)"
+	     data using 1:3 with steps lw 1.6 lc rgb blue title "requests (receive, then send)"
 }
 set xlabel "time since the begin of the recording [s]"
 set ylabel "latency [ms]"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command after --: started, held until everything is attached, let go, waited for. */
-#ifndef OBS_CHILD_H
-#define OBS_CHILD_H
+#pragma once
 
 #include "priority.h"
 
@@ -38,5 +37,3 @@ int child_status(const struct child *c);
  * At most another second is waited. Returns false if it was killed or still runs.
  */
 bool child_end(struct child *c, int grace_ms);
-
-#endif

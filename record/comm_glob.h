@@ -3,8 +3,7 @@
  * A pattern for names of threads, as tables that the BPF programs obey without branching
  * (bpf/comm.bpf.h): bit k of a state says that k parts of the pattern have matched.
  */
-#ifndef OBS_COMM_GLOB_H
-#define OBS_COMM_GLOB_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -22,5 +21,3 @@ int comm_glob_make(struct comm_glob *ret, const char *pattern, struct err *e);
 
 /* comm: at most 15 characters count. */
 bool comm_glob_match(const struct comm_glob *g, const char *comm);
-
-#endif

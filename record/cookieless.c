@@ -17,6 +17,7 @@
 #define PMU	       "/sys/bus/event_source/devices/uprobe/"
 #define LOAD_64	       (BPF_LD | BPF_DW | BPF_IMM) /* takes two instructions */
 #define FDS_PER_ATTACH 2
+#define SEMAPHORE_BIT  32 /* of attr.config: PMU "format/ref_ctr_offset", since 4.20 */
 
 /* The number in a file of the uprobe's kind of events, after an optional "config:"; -1: none. */
 static int pmu_number(const char *file, const char *format)
@@ -31,23 +32,23 @@ static int pmu_number(const char *file, const char *format)
 	return v;
 }
 
-static int open_event(const char *path, u64 offset, bool back)
+static int open_event(const struct cookieless_at *at)
 {
 	int type = pmu_number(PMU "type", "%d"), bit = 0;
 	struct perf_event_attr a = {
 		.size = sizeof(a),
-		.config1 = (u64)(unsigned long)path,
-		.config2 = offset,
+		.config1 = (u64)(unsigned long)at->path,
+		.config2 = at->offset,
 	};
 
-	if (back)
+	if (at->back)
 		bit = pmu_number(PMU "format/retprobe", "config:%d");
 	if (type < 0 || bit < 0) {
 		errno = ENOENT;
 		return -1;
 	}
 	a.type = type;
-	a.config = back ? 1ull << bit : 0;
+	a.config = (at->back ? 1ull << bit : 0) | at->semaphore << SEMAPHORE_BIT;
 	return syscall(SYS_perf_event_open, &a, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -80,8 +81,8 @@ static int load_copy(const struct bpf_program *prog, u64 cookie)
 	return fd;
 }
 
-int cookieless_attach(struct cookieless *c, const struct bpf_program *prog, const char *path,
-		      u64 offset, u64 cookie, bool back, struct err *e)
+int cookieless_attach(struct cookieless *c, const struct bpf_program *prog,
+		      const struct cookieless_at *at, u64 cookie, struct err *e)
 {
 	int *fds = realloc(c->fds, (c->n + FDS_PER_ATTACH) * sizeof(*fds));
 	int event;
@@ -91,15 +92,15 @@ int cookieless_attach(struct cookieless *c, const struct bpf_program *prog, cons
 	c->fds = fds;
 	fds[c->n] = load_copy(prog, cookie);
 	if (fds[c->n] < 0)
-		return err_errno(e, ERR_ENV, "the kernel refuses a program for %s", path);
+		return err_errno(e, ERR_ENV, "the kernel refuses a program for %s", at->path);
 	c->n++;
-	event = open_event(path, offset, back);
+	event = open_event(at);
 	if (event < 0)
-		return err_errno(e, ERR_ENV, "cannot create a uprobe in %s", path);
+		return err_errno(e, ERR_ENV, "cannot create a uprobe in %s", at->path);
 	fds[c->n++] = event;
 	if (ioctl(event, PERF_EVENT_IOC_SET_BPF, fds[c->n - 2]) < 0 ||
 	    ioctl(event, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		return err_errno(e, ERR_ENV, "cannot attach to %s", path);
+		return err_errno(e, ERR_ENV, "cannot attach to %s", at->path);
 	return 0;
 }
 

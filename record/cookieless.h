@@ -3,8 +3,7 @@
  * Uprobes on kernels that give a program no cookie (until 5.15): each site gets a copy of the
  * program in which its number stands as a constant.
  */
-#ifndef OBS_COOKIELESS_H
-#define OBS_COOKIELESS_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -18,10 +17,16 @@ struct cookieless {
 	int n;
 };
 
-/* Attaches a copy of a loaded program to an offset of a file: to its entry, or its return. */
-int cookieless_attach(struct cookieless *c, const struct bpf_program *prog, const char *path,
-		      u64 offset, u64 cookie, bool back, struct err *e);
+/* Where a program is attached. */
+struct cookieless_at {
+	const char *path;
+	u64 offset;
+	bool back;     /* to the return from there */
+	u64 semaphore; /* offset of a counter that is raised while it is attached; 0: none */
+};
+
+/* Attaches a copy of a loaded program. */
+int cookieless_attach(struct cookieless *c, const struct bpf_program *prog,
+		      const struct cookieless_at *at, u64 cookie, struct err *e);
 
 void cookieless_free(struct cookieless *c);
-
-#endif

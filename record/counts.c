@@ -16,6 +16,23 @@ u64 counts_lost(const struct cpu_counts *c)
 	return lost;
 }
 
+struct totals counts_totals(const struct cpu_counts *list, int n_cpus)
+{
+	struct totals t = { 0 };
+	int cpu, g;
+
+	for (cpu = 0; cpu < n_cpus; cpu++) {
+		const struct group_counts *c = list[cpu].group;
+
+		for (g = 0; g < GROUP_MAX; g++)
+			t.records += c[g].emitted;
+		t.events += c[GROUP_syscalls].emitted - c[GROUP_syscalls].nostate;
+		t.lost += counts_lost(&list[cpu]);
+	}
+	t.events += t.records;
+	return t;
+}
+
 int counts_add(struct cpu_counts *written, const struct cpu_counts *c, u32 cpu, u64 ts,
 	       struct buf *records, struct err *e)
 {
@@ -34,6 +51,7 @@ int counts_add(struct cpu_counts *written, const struct cpu_counts *c, u32 cpu, 
 			.self = c->group[g].self,
 			.filtered = c->group[g].filtered,
 			.nostate = c->group[g].nostate,
+			.counted = c->group[g].counted,
 			.cpu = cpu,
 			.group = g,
 		};

@@ -41,8 +41,8 @@ static void add(struct report *r, const char *name, enum level level, const char
 	r->n++;
 	c->level = level;
 	snprintf(c->name, sizeof(c->name), "%s", name);
-	snprintf(c->why, sizeof(c->why), "%s", why);
-	snprintf(c->remedy, sizeof(c->remedy), "%s", remedy);
+	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(c->why) - 1, why);
+	snprintf(c->remedy, sizeof(c->remedy), "%.*s", (int)sizeof(c->remedy) - 1, remedy);
 }
 
 static void check_rights(struct report *r)
@@ -128,21 +128,8 @@ static void check_groups(struct report *r)
 			add(r, groups[g].name, f[g].level, f[g].why, f[g].remedy);
 }
 
-static int set_json(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct report *)config)->json = true;
-	return 0;
-}
-
-static int set_help(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct report *)config)->help = true;
-	return 0;
-}
+OPT_SET(set_json, struct report, json, true)
+OPT_SET(set_help, struct report, help, true)
 
 static const struct opt opts[] = {
 	{ "json", 0, NULL, "print JSON", set_json },

@@ -43,26 +43,6 @@ bool fdinfo_read(struct fdinfo *ret, u32 pid, u32 fd)
 	return fdinfo_parse(ret, text);
 }
 
-u64 fdinfo_inode(const char *link, const char *kind)
-{
-	size_t n = strlen(kind);
-
-	if (strncmp(link, kind, n) != 0 || strncmp(link + n, ":[", 2) != 0)
-		return 0;
-	return strtoull(link + n + 2, NULL, 10);
-}
-
-u64 fdinfo_namespace(const char *pid, const char *kind)
-{
-	char path[64], link[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/ns/%.20s", pid, kind);
-	n = readlink(path, link, sizeof(link) - 1);
-	link[n > 0 ? n : 0] = '\0';
-	return fdinfo_inode(link, kind);
-}
-
 bool fdinfo_mount_device(const char *line, u32 mount, u32 *dev)
 {
 	unsigned int id, major, minor;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the kernel says of a process's file descriptor without a request to its file system. */
-#ifndef OBS_FDINFO_H
-#define OBS_FDINFO_H
+#pragma once
 
 #include "format/event.h"
 
@@ -19,16 +18,8 @@ bool fdinfo_parse(struct fdinfo *ret, const char *text);
 /* Reads it; false if the file descriptor is closed. */
 bool fdinfo_read(struct fdinfo *ret, u32 pid, u32 fd);
 
-/* The number in a link such as "socket:[123]" or "net:[123]" of this kind; 0: another link. */
-u64 fdinfo_inode(const char *link, const char *kind);
-
-/* The inode of a namespace of a process ("net", "mnt", "pid"); 0 if it is gone. */
-u64 fdinfo_namespace(const char *pid, const char *kind);
-
 /* The device of a mount, from a line of /proc/PID/mountinfo. */
 bool fdinfo_mount_device(const char *line, u32 mount, u32 *dev);
 
 /* The device of a mount as a process sees it: major << 20 | minor; 0: not mounted there. */
 u32 fdinfo_device(u32 pid, u32 mount);
-
-#endif

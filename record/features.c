@@ -3,19 +3,25 @@
 #include "features.h"
 
 #include "procfs.h"
+#include "stacks/sampler.h"
 #include "tracepoints.h"
 
+#include <bpf/btf.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define COOKIE_TYPE "btf_bpf_get_attach_cookie_trace" /* helpers leave their prototypes in BTF */
-#define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
+#define COOKIE_TYPE    "btf_bpf_get_attach_cookie_trace" /* helpers leave their prototypes in BTF */
+#define TASK_REGS_TYPE "btf_bpf_task_pt_regs"
+#define TASK_TYPE      "btf_bpf_get_current_task_btf"
+#define UPROBE_TYPE    "/sys/bus/event_source/devices/uprobe/type"
 
-#define RECLAIM_UNSEEN "direct reclaim is not recorded"
-#define LIMITS_UNSEEN  "reclaim for limits of cgroups is not recorded"
-#define SOFT_UNSEEN    "reclaim for soft limits of cgroups is not recorded"
-#define MEMCG	       "a kernel with CONFIG_MEMCG"
+#define NO_PERF		1000ull /* no level of perf_event_paranoid */
+#define RECLAIM_UNSEEN	"direct reclaim is not recorded"
+#define LIMITS_UNSEEN	"reclaim for limits of cgroups is not recorded"
+#define SOFT_UNSEEN	"reclaim for soft limits of cgroups is not recorded"
+#define SAMPLES_REFUSED "CPU samples are not recorded: kernel.perf_event_paranoid forbids them"
+#define MEMCG		"a kernel with CONFIG_MEMCG"
 
 const char *const level_names[] = { "available", "degraded", "absent" };
 
@@ -55,7 +61,18 @@ static const struct need {
 	  "requests start when they enter the device queue, or when issued", "Linux 6.5 or later" },
 	{ GROUP_net, "inet_sock_set_state", NULL, NULL, "a kernel with CONFIG_INET" },
 	{ GROUP_net, "tcp_retransmit_skb", NULL, "retransmits are not recorded", NULL },
+	{ GROUP_requests, "tcp_probe", NULL, "arrival is not recorded",
+	  "a kernel with CONFIG_INET" },
+	{ GROUP_requests, "sk_data_ready", NULL, "arrival at UDP and Unix sockets is estimated",
+	  "Linux 6.4 or later" },
+	{ GROUP_requests, "inet_sock_set_state", NULL, NULL, "a kernel with CONFIG_INET" },
+	{ GROUP_requests, "sys_exit", NULL, NULL, "a kernel with CONFIG_FTRACE_SYSCALLS" },
 	{ GROUP_files, "sys_exit", NULL, NULL, "a kernel with CONFIG_FTRACE_SYSCALLS" },
+	{ GROUP_offsets, "sys_exit", NULL, NULL, "a kernel with CONFIG_FTRACE_SYSCALLS" },
+	{ GROUP_hops, "net_dev_start_xmit", NULL, "when devices send is not recorded", NULL },
+	{ GROUP_hops, "netif_receive_skb", NULL, "when devices receive is not recorded", NULL },
+	{ GROUP_hops, "inet_sock_set_state", NULL, NULL, "a kernel with CONFIG_INET" },
+	{ GROUP_hops, "sys_exit", NULL, NULL, "a kernel with CONFIG_FTRACE_SYSCALLS" },
 	{ GROUP_process, "sched_process_exec", NULL, NULL, NULL },
 	{ GROUP_process, "sched_process_exit", NULL, NULL, NULL },
 	{ GROUP_pagecache, "mm_filemap_add_to_page_cache", NULL, NULL, NULL },
@@ -108,6 +125,21 @@ bool feature_cookies(const struct btf *btf)
 	return tracepoint_typedef(btf, COOKIE_TYPE);
 }
 
+bool feature_casts(const struct btf *btf)
+{
+	return btf__find_by_name_kind(btf, CAST_FUNCTION, BTF_KIND_FUNC) > 0;
+}
+
+bool feature_current_task(const struct btf *btf)
+{
+	return tracepoint_typedef(btf, TASK_TYPE);
+}
+
+bool feature_task_regs(const struct btf *btf)
+{
+	return tracepoint_typedef(btf, TASK_REGS_TYPE);
+}
+
 /* What the switch program reads, by kernel: parts of the time on a CPU. */
 static const struct part {
 	const char *name, *type, *member, *why, *remedy;
@@ -143,6 +175,19 @@ static void check_uprobes(struct feature *f)
 		      "a kernel with CONFIG_UPROBE_EVENTS");
 }
 
+static void check_stacks(struct feature *f, const struct btf *btf)
+{
+	if (procfs_number("/proc/sys/kernel/perf_event_paranoid", NO_PERF) == NO_PERF)
+		lacks(f, LEVEL_ABSENT, "the kernel has no perf events",
+		      "a kernel with CONFIG_PERF_EVENTS");
+	else if (!sampler_allowed())
+		lacks(f, LEVEL_DEGRADED, SAMPLES_REFUSED,
+		      "CAP_SYS_ADMIN, or sysctl kernel.perf_event_paranoid=2");
+	if (!feature_task_regs(btf))
+		lacks(f, LEVEL_DEGRADED, "user stacks of page faults are not recorded",
+		      "Linux 5.15 or later");
+}
+
 void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
 {
 	char why[200];
@@ -161,4 +206,5 @@ void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
 	}
 	find_parts(&ret[GROUP_sched], btf);
 	check_uprobes(&ret[GROUP_uprobe]);
+	check_stacks(&ret[GROUP_cpu], btf);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the running kernel offers for each event class, by its BTF, not by its version. */
-#ifndef OBS_FEATURES_H
-#define OBS_FEATURES_H
+#pragma once
 
 #include "format/event.h"
 
@@ -22,10 +21,18 @@ struct feature {
 /* One for each group; of those without name, level is LEVEL_AVAILABLE and why empty. */
 void features_find(struct feature ret[GROUP_MAX], const struct btf *btf);
 
+/* True if programs can load from any address of the kernel (since 6.2). */
+#define CAST_FUNCTION "bpf_rdonly_cast"
+bool feature_casts(const struct btf *btf);
+
+/* True if programs can ask for the registers of a thread (since 5.15). */
+bool feature_task_regs(const struct btf *btf);
+
+/* True if programs of typed tracepoints can ask for the running thread (since 5.11). */
+bool feature_current_task(const struct btf *btf);
+
 /* True if programs get the id of the probe (since 5.15). */
 bool feature_cookies(const struct btf *btf);
 
 /* True if the tracepoint is optional: without it the group records less. */
 bool feature_optional(const char *tracepoint);
-
-#endif

@@ -178,6 +178,23 @@ u64 flight_begin(struct flight *f)
 	return begin;
 }
 
+u64 flight_earliest(struct flight *f)
+{
+	struct kept *lists[2], *k;
+	u64 ts = 0;
+	int i;
+
+	pthread_mutex_lock(&f->lock);
+	lists[0] = f->held;
+	lists[1] = f->first;
+	for (i = 0; i < 2; i++)
+		for (k = lists[i]; k; k = k->next)
+			if (!ts || k->ts_min < ts)
+				ts = k->ts_min;
+	pthread_mutex_unlock(&f->lock);
+	return ts;
+}
+
 u64 flight_bytes(struct flight *f)
 {
 	u64 n;
@@ -248,6 +265,7 @@ static int write_facts(struct writer *w, const struct buf *facts, struct err *e)
 	struct block_info info;
 	const struct ev_header *h;
 	size_t from = 0, to = 0;
+	struct buf part;
 	int ret = 0;
 
 	while (ret == 0 && from < facts->len) {
@@ -255,9 +273,10 @@ static int write_facts(struct writer *w, const struct buf *facts, struct err *e)
 			h = (const struct ev_header *)(facts->data + to);
 			to += h->size;
 		}
+		part = (struct buf){ facts->data + from, to - from, 0 };
 		info = (struct block_info){ .stream = STREAM_RECORDER,
-					    .groups = 1u << GROUP_recorder };
-		ret = writer_append(w, &info, facts->data + from, to - from, e);
+					    .groups = counts_groups(&part) };
+		ret = writer_append(w, &info, part.data, part.len, e);
 		from = to;
 	}
 	return ret;

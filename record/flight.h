@@ -4,8 +4,7 @@
  * a recording of its own. Blocks come from the compressor thread, snapshots are made by
  * another one; neither waits while the other works on a file.
  */
-#ifndef OBS_FLIGHT_H
-#define OBS_FLIGHT_H
+#pragma once
 
 #include "counts.h"
 #include "format/recording.h"
@@ -26,8 +25,11 @@ int flight_append(struct flight *f, struct block_info *info, const struct cpu_co
 /* The state of the host was recorded from ts on: the recorder's blocks since then are kept. */
 void flight_state_since(struct flight *f, u64 ts);
 
-/* The earliest ts kept; 0: none. */
+/* The earliest ts of the first block kept; 0: none. */
 u64 flight_begin(struct flight *f);
+
+/* The earliest ts kept, also of the state that was recorded before; 0: none. */
+u64 flight_earliest(struct flight *f);
 
 /* Bytes taken in so far, and bytes kept now. */
 u64 flight_bytes(struct flight *f);
@@ -39,5 +41,3 @@ u64 flight_kept(struct flight *f);
  */
 int flight_write(struct flight *f, int fd, const u8 uuid[16], const struct buf *facts,
 		 u64 *ret_bytes, struct err *e);
-
-#endif

@@ -29,13 +29,13 @@ static void describe(const struct recorder *r, char *text, size_t size)
 	static const char *const kinds[] = { "syscall", "runq", "call" };
 	const struct hit *h = &r->hit;
 	char name[64], at[32] = "";
-	struct timespec now;
+	struct ev_clock now;
 	struct tm tm;
 	time_t second;
 	u64 real;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	real = now.tv_sec * SECOND + now.tv_nsec - (made_now() - h->ts);
+	session_clocks(&now);
+	real = now.realtime - (now.monotonic - h->ts);
 	second = real / SECOND;
 	if (gmtime_r(&second, &tm))
 		strftime(at, sizeof(at), "%H:%M:%S", &tm);
@@ -74,9 +74,17 @@ static int gather(struct recorder *r, const char *why, struct buf *facts, struct
 		ret = made_info(r->pump, e, "trigger.%d=%s", i, r->options.triggers[i].text);
 	if (ret == 0 && r->suppressed)
 		ret = made_info(r->pump, e, "triggers_suppressed=%" PRIu64, r->suppressed);
-	pump_divert(r->pump, NULL);
 	if (ret == 0)
-		date_back(facts, flight_begin(r->flight));
+		ret = stacks_define(r->stacks, r->pump, e);
+	if (ret == 0)
+		ret = hot_put_modes(r->hot, flight_earliest(r->flight), r->pump, e);
+	pump_divert(r->pump, NULL);
+	if (ret == 0 && r->heads)
+		ret = heads_add_names(r->heads, 1, made_now(), facts, e) < 0 ? ERR_FAIL : 0;
+	if (ret == 0 && r->connections)
+		ret = connections_add(r->connections, flight_begin(r->flight), facts, e);
+	if (ret == 0)
+		date_back(facts, flight_earliest(r->flight));
 	return ret;
 }
 
@@ -101,7 +109,14 @@ int incident_write(struct recorder *r, const char *why, struct err *e)
 	char path[PATH_MAX];
 	struct buf facts = { 0 };
 	u64 bytes = 0;
-	int ret = r->ended ? 0 : pump_flush(r->pump, e); /* at the end all is written out */
+	int ret = 0;
+
+	if (!r->ended) /* at the end all is written out */
+		ret = stacks_flush(r->stacks, r->pump, e);
+	if (ret == 0 && !r->ended)
+		ret = hot_collect(r->hot, r->pump, e);
+	if (ret == 0 && !r->ended)
+		ret = pump_flush(r->pump, e);
 
 	if (ret == 0)
 		ret = gather(r, why, &facts, e);
@@ -120,25 +135,40 @@ int incident_write(struct recorder *r, const char *why, struct err *e)
 	return 0;
 }
 
+static void take_hit(struct recorder *r, u64 now)
+{
+	struct hit hit;
+
+	if (!probes_hit(r->probes, &r->hits, &hit))
+		return;
+	if (r->due || (r->triggered && now - r->triggered < r->options.pause)) {
+		r->suppressed += hit.count;
+		return;
+	}
+	r->suppressed += hit.count - 1;
+	r->hit = hit;
+	r->due = hit.ts + r->options.after;
+	r->triggered = now;
+}
+
 int incident_poll(struct recorder *r, struct err *e)
 {
 	u64 now = made_now();
-	struct hit hit;
 	char why[200];
 
-	if (probes_hit(r->probes, &r->hits, &hit)) {
-		if (r->due || (r->triggered && now - r->triggered < r->options.pause)) {
-			r->suppressed += hit.count;
-		} else {
-			r->suppressed += hit.count - 1;
-			r->hit = hit;
-			r->due = hit.ts + r->options.after;
-			r->triggered = now;
-		}
-	}
+	take_hit(r, now);
 	if (!r->due || now < r->due)
 		return 0;
 	r->due = 0;
 	describe(r, why, sizeof(why));
 	return incident_write(r, why, e);
+}
+
+const char *incident_reason(struct recorder *r, const char *why)
+{
+	take_hit(r, made_now());
+	if (!r->due)
+		return why;
+	describe(r, r->reason, sizeof(r->reason));
+	return r->reason;
 }

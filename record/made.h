@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records that obsrec makes itself, with a tail of text, on their way into the pump. */
-#ifndef OBS_MADE_H
-#define OBS_MADE_H
+#pragma once
 
 #include "pump.h"
 
@@ -19,5 +18,3 @@ int made_put(struct pump *p, void *record, size_t fixed, const char *text, struc
 /* An info record: key=value. */
 int made_info(struct pump *p, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-
-#endif

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsrec: read the options, open, attach, pump until stopped, finish. */
+#include "seccomp.h"
+
+#include "format/demangle.h"
 #include "format/escape.h"
 #include "format/version.h"
 #include "made.h"
 #include "privileges.h"
 #include "procfs.h"
-#include "record/functions/demangle.h"
 #include "record/functions/elfdebug.h"
 #include "record/host/follow.h"
 #include "record/host/snapshot.h"
@@ -21,7 +23,8 @@
 #include <unistd.h>
 
 #define TICK	     1000000000ull /* ns between clock readings */
-#define TRIGGER_LOOK 50000000ull   /* ns between two looks at the triggers */
+#define TRIGGER_LOOK 50000000ull   /* ns between two looks at the triggers and at the size */
+#define FREE_STEP    (256u << 10)  /* bytes written between two looks at the free space */
 #define GRACE_MS     5000	   /* for the command after SIGTERM */
 #define STATE_PERIOD 1000000000ull /* ns between two snapshots of the state, at least */
 
@@ -34,6 +37,9 @@ static void hold_signals(sigset_t *old)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, old);
+	signal(SIGINT, SIG_DFL); /* a script's shell has what runs in the background ignore it */
+	signal(SIGQUIT, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL); /* ignored, it takes the end of the command away */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit of the file size fails as a full disk does */
 }
@@ -41,12 +47,14 @@ static void hold_signals(sigset_t *old)
 /* From now on signals are read, not delivered. */
 static int take_signals(struct recorder *r, struct err *e)
 {
+	struct sigaction hup;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN) /* nohup */
+		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
@@ -86,7 +94,7 @@ static int open_output(struct recorder *r, int n_cpus, struct err *e)
 	int ret;
 
 	if (options_flight(o)) {
-		r->flight = flight_new(o->last + o->after, o->last_bytes, n_cpus, e);
+		r->flight = flight_new(o->last ? o->last + o->after : 0, o->last_bytes, n_cpus, e);
 		return r->flight ? output_try(o->output, e) : ERR_FAIL;
 	}
 	ret = output_open(&r->output, o->output, e);
@@ -109,6 +117,26 @@ static int take_state(struct recorder *r, struct err *e)
 	return snapshot_take(r->pump, r->probes, &r->targets, &r->files, e);
 }
 
+static int name_requests(struct recorder *r, struct err *e)
+{
+	struct probe_hints hints = probes_hints(r->probes);
+	struct heads_config c = {
+		.bytes = r->options.heads,
+		.hints = hints.hints,
+		.pipelined = hints.pipelined,
+		.any_pipelined = hints.any_pipelined,
+	};
+	int ret = 0;
+
+	if (r->flight && r->options.groups & 1u << GROUP_requests)
+		ret = connections_new(&r->connections, e);
+	c.connections = r->connections;
+	if (ret == 0 && (options_names(&r->options) || r->connections ||
+			 sites_have_statements(probes_sites(r->probes))))
+		ret = heads_new(&r->heads, &c, e);
+	return ret;
+}
+
 static int start(struct recorder *r, struct err *e)
 {
 	struct options *o = &r->options;
@@ -126,17 +154,29 @@ static int start(struct recorder *r, struct err *e)
 	if (ret == 0)
 		ret = follow_sockets(r->probes, &r->targets, e);
 	if (ret == 0)
+		ret = stacks_open(&r->stacks, probes_map(r->probes, "raw_stacks"), o, e);
+	if (ret == 0)
+		ret = hot_new(&r->hot, r->probes, o, e);
+	if (ret == 0)
 		ret = privileges_drop(o, e);
 	if (ret == 0)
+		ret = name_requests(r, e);
+	if (ret == 0)
+		ret = seccomp_install(e);
+	if (ret == 0) /* what is recorded of the host is read after it */
+		ret = start_at_wait(&o->at, r->signals, !o->quiet, e);
+	if (ret == 0)
 		ret = pump_start(&r->pump, rings, n, probes_counts(r->probes), r->writer, r->flight,
-				 e);
+				 r->heads ? heads_filter : NULL, r->heads, e);
+	if (ret == 0)
+		ret = stacks_start(r->stacks, e);
 	if (ret == 0 && !r->flight)
 		ret = session_begin(r->pump, r->probes, &r->targets, &r->quotas, r->argc, r->argv,
 				    e);
 	if (ret < 0)
 		return ret;
-	r->begun = made_now();
-	ret = made_info(r->pump, e, "begin=%llu", (unsigned long long)r->begun);
+	r->started = made_now();
+	ret = made_info(r->pump, e, "begin=%llu", (unsigned long long)r->started);
 	probes_enable(r->probes);
 	if (ret == 0)
 		ret = take_state(r, e);
@@ -184,23 +224,31 @@ static bool state_is_stale(const struct recorder *r)
 	       now - r->state_taken > STATE_PERIOD;
 }
 
-/* Several times per second: a fast source fills megabytes in one. */
-static bool size_is_reached(const struct recorder *r)
+static bool is_full(const struct recorder *r)
 {
+	return output_free(r->output.fd) < r->options.min_free;
+}
+
+/* Several times per second: a fast source fills megabytes in one. NULL: nothing is used up. */
+static const char *used_up(struct recorder *r)
+{
+	const struct options *o = &r->options;
 	struct pump_stats stats;
 
-	if (!r->options.max_size)
-		return false;
 	if (r->flight)
-		return r->bytes_made >= r->options.max_size;
+		return o->max_size && r->bytes_made >= o->max_size ? "size" : NULL;
 	pump_stats(r->pump, &stats);
-	return stats.file_bytes >= r->options.max_size;
+	if (o->max_size && stats.file_bytes >= o->max_size)
+		return "size";
+	if (stats.file_bytes - r->free_looked < FREE_STEP)
+		return NULL;
+	r->free_looked = stats.file_bytes;
+	return is_full(r) ? "free space" : NULL;
 }
 
 /* Every second: the recording speaks of itself; does it have to end? */
 static int tick(struct recorder *r, struct err *e)
 {
-	const struct options *o = &r->options;
 	u64 lost = probes_lost(r->probes, GROUP_core);
 	int ret = session_tick(r->pump, r->probes, &r->targets, &r->quotas, e);
 
@@ -209,12 +257,17 @@ static int tick(struct recorder *r, struct err *e)
 				(unsigned long long)(lost - r->lost_state));
 	if (ret == 0 && state_is_stale(r)) {
 		ret = targets_mark(&r->targets, r->probes, false, e);
-		if (ret == 0)
-			ret = take_state(r, e);
+		ret = ret < 0 ? ret : take_state(r, e);
 	}
 	if (ret == 0)
+		ret = hot_tick(r->hot, r->pump, e);
+	if (ret == 0)
+		ret = stacks_collect(r->stacks, r->pump, e);
+	if (r->flight)
+		stacks_forget(r->stacks, flight_earliest(r->flight));
+	if (ret == 0)
 		ret = pump_check(r->pump, e);
-	if (!r->why && !r->flight && output_free(r->output.fd) < o->min_free)
+	if (!r->why && !r->flight && is_full(r)) /* others write there too */
 		r->why = "free space";
 	return ret;
 }
@@ -236,11 +289,12 @@ static int run(struct recorder *r, struct err *e)
 	struct pollfd fd = { r->signals, POLLIN, 0 };
 	int ret = pump_check(r->pump, e);
 
-	stop = stop ? r->begun + stop : UINT64_MAX;
+	stop = stop ? r->started + stop : UINT64_MAX;
 	while (ret == 0 && !r->why) {
 		now = made_now();
 		until = next < stop ? next : stop;
-		if ((r->options.n_triggers || r->options.max_size) && now + TRIGGER_LOOK < until)
+		if ((r->options.n_triggers || r->options.max_size || !r->flight) &&
+		    now + TRIGGER_LOOK < until)
 			until = now + TRIGGER_LOOK;
 		if (until > now && poll(&fd, 1, (until - now + 999999) / 1000000) < 0 &&
 		    errno != EINTR)
@@ -251,8 +305,8 @@ static int run(struct recorder *r, struct err *e)
 		now = made_now();
 		if (!r->why && now >= stop)
 			r->why = "duration";
-		if (!r->why && size_is_reached(r))
-			r->why = "size";
+		if (!r->why)
+			r->why = used_up(r);
 		if (ret < 0 || now < next)
 			continue;
 		next += TICK;
@@ -276,8 +330,11 @@ static void let_signals_kill(void)
 static int finish(struct recorder *r, int ret, struct err *e)
 {
 	struct err *first = ret < 0 ? NULL : e;
+	const char *why = r->why ? r->why : "error";
 	int r2;
 
+	if (r->flight && r->pump)
+		why = incident_reason(r, why);
 	if (r->pump) {
 		let_signals_kill();
 		if (r->writer)
@@ -286,16 +343,21 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		r2 = made_info(r->pump, first, "stopped=%llu", (unsigned long long)r->ended);
 		probes_disable(r->probes);
 		if (r2 == 0)
-			r2 = snapshot_open_calls(r->pump, r->probes, first);
+			r2 = snapshot_open_calls(r->pump, r->probes, &r->options, first);
+		if (r2 == 0)
+			r2 = hot_collect(r->hot, r->pump, first);
+		if (r2 == 0)
+			r2 = stacks_stop(r->stacks, r->pump, first);
 		if (r2 == 0)
 			r2 = pump_stop(r->pump, first);
 		if (r2 == 0)
-			r2 = session_end(r->pump, r->probes, &r->targets, &r->quotas,
-					 r->why ? r->why : "error", first);
+			r2 = session_end(r->pump, r->probes, &r->targets, &r->quotas, why, first);
+		if (r2 == 0)
+			r2 = stacks_symbols(r->stacks, r->pump, first);
 		if (r2 == 0)
 			r2 = pump_finish(r->pump, first);
 		if (r2 == 0)
-			r2 = r->flight ? incident_write(r, r->why ? r->why : "error", first)
+			r2 = r->flight ? incident_write(r, why, first)
 				       : writer_finish(r->writer, first);
 		ret = ret < 0 ? ret : r2;
 	}
@@ -308,10 +370,13 @@ static int finish(struct recorder *r, int ret, struct err *e)
 
 static void summary(const struct recorder *r)
 {
-	double seconds = (r->ended - r->begun) / 1e9;
+	double seconds = (r->ended - r->started) / 1e9;
 	double bytes = r->flight ? flight_bytes(r->flight) : writer_bytes(r->writer);
-	struct totals t = probes_totals(r->probes);
+	int n_cpus;
+	struct totals t;
 
+	probes_rings(r->probes, &n_cpus);
+	t = counts_totals(probes_counts(r->probes), n_cpus);
 	fprintf(stderr,
 		"obsrec: %llu events (%llu records) in %.2f s (%.0f/s), %llu records lost; %.1f %s in %s "
 		"(%.2f bytes per event).",
@@ -344,6 +409,10 @@ static void end_command(struct recorder *r)
 static void release(struct recorder *r)
 {
 	pump_free(r->pump);
+	heads_free(r->heads);
+	connections_free(r->connections);
+	stacks_free(r->stacks);
+	hot_free(r->hot);
 	flight_free(r->flight);
 	writer_free(r->writer);
 	quotas_free(&r->quotas);
@@ -406,7 +475,7 @@ int main(int argc, char **argv)
 		return ret;
 	ret = options_read(&r.options, argc, argv, &e);
 	if (ret == 0 && r.options.help) {
-		options_help(stdout);
+		options_help(stdout, verbs_usage);
 		return 0;
 	}
 	if (ret == 0 && r.options.version) {

@@ -3,32 +3,24 @@
 #include "options.h"
 
 #include "format/opt.h"
-#include "verb.h"
+#include "record/requests/heads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_MIN   4096
-#define RING_MAX   (1ull << 29) /* the verifier knows no larger offset into a map */
-#define LAST_MIN   (1ull << 20)
-#define LAST_BYTES (256ull << 20) /* flight mode keeps no more, if only a time is given */
-#define AFTER	   1000000000ull
-#define PAUSE	   60000000000ull
-#define MIN_FREE   (64ull << 20)
+#define RING_MIN	4096
+#define RING_MAX	(1ull << 29) /* the verifier knows no larger offset into a map */
+#define LAST_MIN	(1ull << 20)
+#define AFTER		1000000000ull
+#define PAUSE		60000000000ull
+#define MIN_FREE	(64ull << 20)
+#define SAMPLE_RATE	99
+#define SAMPLE_RATE_MAX 10000
+#define STACK_THRESHOLD 1000000ull
+#define HOT		100000
+#define HOT_MAX		1000000000000ull
 
-const struct group_row groups[GROUP_MAX] = {
-#define GROUP(id, name, asked, doc) [id] = { #name, asked, doc },
-#include "format/groups.def"
-#undef GROUP
-};
-
-static int set_all(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct options *)config)->all = true;
-	return 0;
-}
+OPT_SET(set_all, struct options, all, true)
 
 int options_pids(u32 *list, int *n, const char *arg, struct err *e)
 {
@@ -61,17 +53,7 @@ static int set_pids(void *config, const char *arg, struct err *e)
 	return options_pids(o->pids, &o->n_pids, arg, e);
 }
 
-static int set_duration(void *config, const char *arg, struct err *e)
-{
-	return options_time(&((struct options *)config)->duration, "duration", arg, e);
-}
-
-static int set_output(void *config, const char *arg, struct err *e)
-{
-	(void)e;
-	((struct options *)config)->output = arg;
-	return 0;
-}
+OPT_SET(set_output, struct options, output, arg)
 
 static int unknown_group(const char *name, size_t n, struct err *e)
 {
@@ -209,38 +191,66 @@ static int set_trigger(void *config, const char *arg, struct err *e)
 	return trigger_parse(&o->triggers[o->n_triggers++], arg, e);
 }
 
-static int set_after(void *config, const char *arg, struct err *e)
+static int add_probe(const char **list, int *n, const char *arg, const char *needs, struct err *e)
 {
-	return options_time(&((struct options *)config)->after, "after", arg, e);
-}
+	const char *colon = strchr(arg, ':');
 
-static int set_pause(void *config, const char *arg, struct err *e)
-{
-	return options_time(&((struct options *)config)->pause, "pause", arg, e);
+	if (!colon || colon == arg || !colon[1])
+		return err_set(e, ERR_FAIL, "%s, not %.60s", needs, arg);
+	if (*n == PROBES_MAX)
+		return err_set(e, ERR_FAIL, "%.*s can be given at most %d times",
+			       (int)strcspn(needs, " "), needs, PROBES_MAX);
+	list[(*n)++] = arg;
+	return 0;
 }
 
 static int set_function(void *config, const char *arg, struct err *e)
 {
 	struct options *o = config;
-	const char *colon = strchr(arg, ':');
 
-	if (!colon || colon == arg || !colon[1])
-		return err_set(e, ERR_FAIL,
-			       "--uprobe needs FILE:FUNCTION, for example /usr/sbin/nginx:main, "
-			       "not %.60s",
-			       arg);
-	if (o->n_functions == PROBES_MAX)
-		return err_set(e, ERR_FAIL, "--uprobe can be given at most %d times", PROBES_MAX);
-	o->functions[o->n_functions++] = arg;
-	return 0;
+	return add_probe(
+		o->functions, &o->n_functions, arg,
+		"--uprobe needs FILE:FUNCTION or FILE:START..END, for example /usr/sbin/nginx:main",
+		e);
+}
+
+static int set_usdt(void *config, const char *arg, struct err *e)
+{
+	struct options *o = config;
+
+	return add_probe(o->usdt, &o->n_usdt, arg,
+			 "--usdt needs FILE:[PROVIDER:]PROBE or FILE:[PROVIDER:]START..END", e);
 }
 
 static int set_args(void *config, const char *arg, struct err *e)
 {
-	if (arg[0] < '0' || arg[0] > '0' + SITE_ARGS_MAX || arg[1])
-		return err_set(e, ERR_FAIL, "--args needs a number from 0 to %d, not %.40s",
-			       SITE_ARGS_MAX, arg);
-	((struct options *)config)->args = arg[0] - '0';
+	struct options *o = config;
+
+	return args_wish_read(&o->args, &o->text, arg, e);
+}
+
+static int set_hot(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	unsigned long long n = strtoull(arg, &end, 10);
+
+	if (arg[0] < '0' || arg[0] > '9' || *end || n > HOT_MAX)
+		return err_set(e, ERR_FAIL,
+			       "--hot needs calls per second from 0 to %llu, not %.40s", HOT_MAX,
+			       arg);
+	((struct options *)config)->hot = n;
+	return 0;
+}
+
+static int set_heads(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (arg[0] < '0' || arg[0] > '9' || *end || n > HEADS_BYTES_MAX)
+		return err_set(e, ERR_FAIL, "--heads needs a number from 0 to %d, not %.40s",
+			       HEADS_BYTES_MAX, arg);
+	((struct options *)config)->heads = (u32)n;
 	return 0;
 }
 
@@ -259,6 +269,31 @@ static int set_returns(void *config, const char *arg, struct err *e)
 			return 0;
 		}
 	return err_set(e, ERR_FAIL, "--returns needs safe, always or never, not %.40s", arg);
+}
+
+static int set_sample_rate(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	unsigned long rate = strtoul(arg, &end, 10);
+
+	if (end == arg || *end || *arg == '-' || rate > SAMPLE_RATE_MAX)
+		return err_set(e, ERR_FAIL,
+			       "--sample-rate needs samples per second from 0 to %d, not %.40s",
+			       SAMPLE_RATE_MAX, arg);
+	((struct options *)config)->sample_rate = rate;
+	((struct options *)config)->rate_required = rate > 0;
+	return 0;
+}
+
+static int set_stack_threshold(void *config, const char *arg, struct err *e)
+{
+	struct options *o = config;
+
+	o->stack_rations = false;
+	if (strcmp(arg, "0") != 0)
+		return options_time(&o->stack_threshold, "stack-threshold", arg, e);
+	o->stack_threshold = 0;
+	return 0;
 }
 
 static int set_ring(void *config, const char *arg, struct err *e)
@@ -293,7 +328,7 @@ static int set_force(void *config, const char *arg, struct err *e)
 	} ways[] = {
 		{ "raw_tp", &o->raw_tp },     { "ringbuf", &o->stock_ring },
 		{ "irq", &o->by_irq },	      { "no_cookie", &o->no_cookie },
-		{ "no_start", &o->no_start },
+		{ "no_start", &o->no_start }, { "raw_calls", &o->raw_calls },
 	};
 	size_t i;
 
@@ -305,23 +340,29 @@ static int set_force(void *config, const char *arg, struct err *e)
 	return err_set(e, ERR_FAIL, "--force does not know %.40s", arg);
 }
 
-#define SWITCH(function, member, value)                                   \
-	static int function(void *config, const char *arg, struct err *e) \
-	{                                                                 \
-		(void)arg;                                                \
-		(void)e;                                                  \
-		((struct options *)config)->member = value;               \
-		return 0;                                                 \
+#define TIME(function, member)                                                             \
+	static int function(void *config, const char *arg, struct err *e)                  \
+	{                                                                                  \
+		return options_time(&((struct options *)config)->member, #member, arg, e); \
 	}
 
-SWITCH(set_quiet, quiet, true)
-SWITCH(set_stats, stats, true)
-SWITCH(set_verbose, verbose, true)
-SWITCH(set_no_follow, follow, false)
-SWITCH(set_private, hide, true)
-SWITCH(set_dry_run, dry_run, true)
-SWITCH(set_help, help, true)
-SWITCH(set_version, version, true)
+static int set_at(void *config, const char *arg, struct err *e)
+{
+	return start_at_parse(&((struct options *)config)->at, arg, start_at_now(), e);
+}
+
+TIME(set_duration, duration)
+TIME(set_after, after)
+TIME(set_pause, pause)
+OPT_SET(set_quiet, struct options, quiet, true)
+OPT_SET(set_stats, struct options, stats, true)
+OPT_SET(set_verbose, struct options, verbose, true)
+OPT_SET(set_no_follow, struct options, follow, false)
+OPT_SET(set_private, struct options, hide, true)
+OPT_SET(set_no_names, struct options, no_names, true)
+OPT_SET(set_dry_run, struct options, dry_run, true)
+OPT_SET(set_help, struct options, help, true)
+OPT_SET(set_version, struct options, version, true)
 
 static const struct opt opts[] = {
 	{ "pid", 'p', "PID[,PID]", "record these processes, with their threads and children",
@@ -335,6 +376,8 @@ static const struct opt opts[] = {
 	{ "no-follow", 0, NULL, "do not record children of the processes", set_no_follow },
 	{ "duration", 'd', "TIME", "stop after 30 (seconds), 5m; default: until Ctrl-C",
 	  set_duration },
+	{ "at", 0, "TIME", "start at 14:03:07 (UTC), or with /10s at the next multiple of 10 s",
+	  set_at },
 	{ "output", 'o', "FILE",
 	  "recording to write, - for standard output; default: obs-HOST-TIME.obs", set_output },
 	{ "events", 'e', "GROUP,...",
@@ -343,14 +386,32 @@ static const struct opt opts[] = {
 	  "system calls to record: names, globs, classes (obsrec list syscalls), !without",
 	  set_syscalls },
 	{ "uprobe", 'u', "FILE:FUNC",
-	  "record calls and returns of this function, or of all that a glob means; repeatable",
+	  "record calls and returns of this function, or of all that a glob means; START..END@KEY: spans; repeatable",
 	  set_function },
-	{ "args", 0, "N", "record the first N (up to 4) integer arguments of each call", set_args },
+	{ "usdt", 'U', "FILE:PROBE",
+	  "record this static probe (USDT), or START..END as spans; PROBE(1,2:str), (1:sql): arguments; repeatable",
+	  set_usdt },
+	{ "args", 0, "N,sM:BYTES",
+	  "record the first N (up to 4) integer arguments of each call, and argument M as a statement of SQL without its values",
+	  set_args },
+	{ "hot", 0, "N",
+	  "count calls of a function above N per second in histograms, without events; 0: never; default: 100000",
+	  set_hot },
 	{ "returns", 0, "WHEN",
 	  "record returns: safe (default: not where an exception could end the process), always, never",
 	  set_returns },
+	{ "sample-rate", 0, "N", "samples of stacks per second and CPU; 0: none; default: 99",
+	  set_sample_rate },
+	{ "stack-threshold", 0, "TIME",
+	  "record stacks of all waits from this time on; 0: of none; default: 1ms, rationed",
+	  set_stack_threshold },
 	{ "label", 0, "KEY=VALUE", "a note for the recording; repeatable", set_label },
-	{ "private", 0, NULL, "do not record command lines, paths and addresses", set_private },
+	{ "private", 0, NULL, "do not record command lines, paths, addresses and names of requests",
+	  set_private },
+	{ "no-names", 0, NULL, "do not read the bytes of connections to name requests",
+	  set_no_names },
+	{ "heads", 0, "N", "record the first N (up to 256) bytes of what servers receive",
+	  set_heads },
 	{ "ring", 0, "SIZE", "memory between kernel and obsrec for each CPU; default: 8M",
 	  set_ring },
 	{ "max-size", 0, "SIZE", "stop at this size of the recording", set_max_size },
@@ -374,16 +435,14 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
-void options_help(FILE *f)
+void options_help(FILE *f, const char *verbs)
 {
-	const struct verb *v;
 	int i;
 
 	fprintf(f, "Usage: obsrec [OPTION]... [-p PID] [--comm GLOB] [--cgroup PATH]\n"
 		   "                           [--container NAME]\n"
 		   "       obsrec [OPTION]... -a | -- COMMAND [ARG]...\n");
-	for (v = verbs; v->name; v++)
-		fprintf(f, "       obsrec %s %s\n", v->name, v->words);
+	fputs(verbs, f);
 	fprintf(f, "Record kernel events and function calls into one compressed file,\n"
 		   "which obsanalyze reports on.\n\n");
 	opt_help(f, opts);
@@ -398,50 +457,9 @@ void options_help(FILE *f)
 		   "  obsrec -u ./server:handle_request -- ./server --port 8080\n"
 		   "  obsrec -p 1234 -u libc.so.6:malloc --args 1 -u 'server:db::*'\n"
 		   "  obsrec list -u ./server:'handle_*'\n"
+		   "  obsrec -p 1234 -U 'postgres:query__start(1:str)..query__done'\n"
 		   "\nThe exit status is that of COMMAND, else 0; 1: wrong usage or failure;\n"
 		   "2: this host cannot record. See obsrec(8).\n");
-}
-
-static void complete_groups(struct options *o)
-{
-	bool chosen = o->required && !o->add_groups;
-	int i;
-
-	o->groups = o->required;
-	for (i = 0; i < GROUP_MAX; i++) {
-		if (!groups[i].name)
-			continue;
-		if (groups[i].asked == ALWAYS || (groups[i].asked == DEFAULT && !chosen) ||
-		    (groups[i].asked == TARGETS && o->n_functions))
-			o->groups |= 1u << i;
-	}
-	o->wished = o->groups;
-}
-
-/* Which options go together. */
-static int check(struct options *o, struct err *e)
-{
-	bool flight = options_flight(o);
-
-	bool chosen = o->n_pids || o->comm || o->n_cgroups;
-
-	if (chosen + o->all + !!o->command != 1)
-		return err_set(e, ERR_FAIL,
-			       "%s: -p PID, --comm GLOB, --cgroup PATH or --container NAME "
-			       "(these combine), or -a (the whole host), or -- COMMAND; see --help",
-			       chosen || o->all ? "choose one" : "select what to record");
-	if (o->required & 1u << GROUP_uprobe && !o->n_functions)
-		return err_set(e, ERR_FAIL, "the group uprobe needs functions: -u FILE:FUNCTION");
-	if (o->n_triggers && !flight)
-		return err_set(e, ERR_FAIL,
-			       "--trigger needs --last, for example --last 60s: it writes what is "
-			       "kept in memory");
-	if (flight && o->output && strcmp(o->output, "-") == 0)
-		return err_set(e, ERR_FAIL,
-			       "--last writes a file for each snapshot: -o needs a name");
-	if (flight && !o->last_bytes)
-		o->last_bytes = LAST_BYTES;
-	return 0;
 }
 
 int options_read(struct options *ret, int argc, char **argv, struct err *e)
@@ -451,6 +469,10 @@ int options_read(struct options *ret, int argc, char **argv, struct err *e)
 
 	*o = (struct options){ .follow = true,
 			       .ring = RING_DEFAULT,
+			       .sample_rate = SAMPLE_RATE,
+			       .stack_threshold = STACK_THRESHOLD,
+			       .stack_rations = true,
+			       .hot = HOT,
 			       .after = AFTER,
 			       .pause = PAUSE,
 			       .min_free = MIN_FREE };
@@ -466,8 +488,5 @@ int options_read(struct options *ret, int argc, char **argv, struct err *e)
 			       "unexpected argument '%.60s' (several pids: -p 1,2; a command: put "
 			       "it after --)",
 			       argv[rest]);
-	if (check(o, e) < 0)
-		return ERR_FAIL;
-	complete_groups(o);
-	return 0;
+	return options_complete(o, e);
 }

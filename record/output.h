@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The file that a recording goes to. */
-#ifndef OBS_OUTPUT_H
-#define OBS_OUTPUT_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -37,5 +36,3 @@ bool output_exists(const char *path);
 
 /* Makes what was written safe and closes it. An empty file is taken away again. */
 int output_close(struct output *o, struct err *e);
-
-#endif

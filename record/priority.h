@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A recorder with less than usual priority loses events, or never starts. */
-#ifndef OBS_PRIORITY_H
-#define OBS_PRIORITY_H
+#pragma once
 
 #include "format/err.h"
 
@@ -18,5 +17,3 @@ void priority_raise(struct priority *ret_before, bool quiet);
 
 /* In the command: the priority before it was raised. */
 void priority_restore(const struct priority *before);
-
-#endif

@@ -19,7 +19,12 @@
 #define CAP_BPF 39
 #endif
 
-#define BIT(cap) (1ull << (cap))
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+#define BIT(cap)   (1ull << (cap))
+#define STACK_NEED (256 << 10) /* of a thread; the limit is the size that threads get */
 
 struct caps {
 	struct __user_cap_header_struct header;
@@ -72,6 +77,8 @@ static u64 kept(const struct options *o)
 
 	if (o->command)
 		keep |= BIT(CAP_KILL);
+	if (o->groups & 1u << GROUP_cpu) /* files of mappings, deleted ones too */
+		keep |= BIT(CAP_CHECKPOINT_RESTORE);
 	if (options_flight(o)) /* makes more files later */
 		keep |= BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN);
 	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major < 5 ||
@@ -98,17 +105,30 @@ int privileges_drop(const struct options *o, struct err *e)
 	return 0;
 }
 
-int privileges_open_files(u32 need, struct err *e)
+static int stack_suffices(struct err *e)
 {
 	struct rlimit l;
 
+	if (getrlimit(RLIMIT_STACK, &l) < 0 || l.rlim_cur >= STACK_NEED)
+		return 0;
+	return err_set(e, ERR_ENV,
+		       "the limit of the stack is %llu KiB, %d are needed; raise it with ulimit -s",
+		       (unsigned long long)l.rlim_cur >> 10, STACK_NEED >> 10);
+}
+
+int privileges_limits(u32 files, struct err *e)
+{
+	struct rlimit l;
+
+	if (stack_suffices(e) < 0)
+		return ERR_ENV;
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
 		return 0;
 	l.rlim_cur = l.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &l);
-	if (l.rlim_max >= need)
+	if (l.rlim_max >= files)
 		return 0;
 	return err_set(e, ERR_ENV,
 		       "the limit of open files is %llu, %u are needed; raise it with ulimit -n",
-		       (unsigned long long)l.rlim_max, need);
+		       (unsigned long long)l.rlim_max, files);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rights: which ones recording needs, and giving back those that it needs no more. */
-#ifndef OBS_PRIVILEGES_H
-#define OBS_PRIVILEGES_H
+#pragma once
 
 #include "options.h"
 
@@ -18,7 +17,8 @@ void privileges_missing(char *text, size_t size);
  */
 int privileges_drop(const struct options *o, struct err *e);
 
-/* Raises the limit of open files as far as allowed; ERR_ENV if it stays below need. */
-int privileges_open_files(u32 need, struct err *e);
-
-#endif
+/*
+ * Raises the limit of open files as far as allowed. ERR_ENV if it stays below `files`, or if the
+ * limit of the stack is too small for our threads.
+ */
+int privileges_limits(u32 files, struct err *e);

@@ -2,17 +2,23 @@
 /* What the BPF programs have to know before they are loaded. */
 #include "probe_config.h"
 
+#include "features.h"
 #include "format/shapes.h"
+#include "record/stacks/stacks.h"
 #include "shape_table.h"
 #include "tracepoints.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "bpf/obsrec.skel.h"
+
+#define SCRATCHES   3		/* for each CPU: bpf/stack.bpf.h */
+#define UNUSED_RING (64u << 10) /* a multiple of any page */
 
 /*
  * True if the site's function has this name, with its file before it, as for -u, or without.
@@ -59,6 +65,28 @@ static void set_triggers(struct obsrec_bpf__rodata *ro, const struct options *o,
 	}
 }
 
+/*
+ * libbpf searches a weak function that the kernel lacks in the BTF of modules, which takes
+ * CAP_SYS_ADMIN, and before 1.4 it takes a refusal for a failed load. It searches once per object:
+ * here, where the result does not matter.
+ */
+static void search_modules(struct bpf_program *any)
+{
+	bpf_program__set_attach_target(any, 0, CAST_FUNCTION);
+}
+
+/*
+ * Maps that take memory as they grow do so safely from any context since 6.1; older kernels
+ * warn of them, and can lock up. There all of it is taken at once.
+ */
+static void avoid_late_memory(struct obsrec_bpf *skel, const struct btf *btf)
+{
+	if (btf__find_by_name_kind(btf, "bpf_mem_alloc", BTF_KIND_STRUCT) > 0)
+		return;
+	bpf_map__set_map_flags(skel->maps.wanted_socks, 0);
+	bpf_map__set_map_flags(skel->maps.wanted_uring, 0);
+}
+
 void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct targets *t,
 		  const struct sites *sites, const struct btf *btf)
 {
@@ -69,6 +97,7 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 	/* without randomness, addresses of objects stay as they are: still right */
 	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) < 0)
 		key = 0;
+	avoid_late_memory(skel, btf);
 	ro->request_key = key;
 	ro->self_tgid = getpid();
 	ro->filter_all = o->all;
@@ -76,6 +105,9 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 	ro->ring_size = o->ring;
 	ro->asked = o->groups;
 	ro->hide = o->hide;
+	ro->stack_threshold = o->groups & 1u << GROUP_cpu ? o->stack_threshold : 0;
+	ro->stack_rations = o->stack_rations;
+	ro->hot_above = options_hot(o) ? o->hot : 0;
 	ro->page_size = sysconf(_SC_PAGESIZE);
 	ro->switch_has_state = tracepoint_args(btf, "sched_switch") >= 4;
 	ro->issue_has_queue = tracepoint_args(btf, "block_rq_issue") >= 2;
@@ -100,8 +132,46 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 		if (!syscall_set_has(o->syscalls, nr))
 			ro->shapes[nr] |= SHAPE_SKIP;
 	path_table_fill(ro->paths, sizeof(ro->paths));
+	io_table_fill(ro->ios, sizeof(ro->ios));
+	ro->possible_cpus = libbpf_num_possible_cpus();
+	ro->socks_followed = !o->all || o->groups & 1u << GROUP_requests;
+	ro->heads = options_names(o);
+	ro->has_casts = feature_casts(btf);
+	if (!ro->has_casts)
+		search_modules(skel->progs.uprobe__call);
+	move_table_fill(ro->moves, sizeof(ro->moves));
 	ro->nr_futex = shape_table_number("futex");
 	ro->nr_waitv = shape_table_number("futex_waitv");
+}
+
+int probe_config_sizes(struct obsrec_bpf *skel, const struct options *o, const struct sites *sites,
+		       u32 n_cpus, u32 n_threads)
+{
+	bool stacks = o->groups & 1u << GROUP_cpu;
+	bool slept = stacks && skel->rodata->stack_threshold;
+	const struct {
+		struct bpf_map *map;
+		u32 n;
+	} sizes[] = {
+		{ skel->maps.counters, n_cpus },
+		{ skel->maps.threads, n_threads },
+		{ skel->maps.depths, n_cpus },
+		{ skel->maps.queues, n_cpus },
+		{ skel->maps.spells, n_cpus },
+		{ skel->maps.runnable, skel->rodata->slow_runq ? n_threads : 1 },
+		{ skel->maps.raw_stacks, stacks ? stacks_ring_size(n_cpus) : UNUSED_RING },
+		{ skel->maps.slept, slept ? n_threads / 2 + 1 : 1 },
+		{ skel->maps.scratches, stacks ? n_cpus * SCRATCHES : 1 },
+		{ skel->maps.hot_calls, options_hot(o) ? n_cpus : 1 },
+		{ skel->maps.hot_slots, options_hot(o) ? HOT_SLOTS : 1 },
+		{ skel->maps.usdt_places, sites->n_places ? sites->n_places : 1 },
+	};
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && ret == 0; i++)
+		ret = bpf_map__set_max_entries(sizes[i].map, sizes[i].n);
+	return ret;
 }
 
 int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struct err *e)
@@ -135,7 +205,7 @@ static int check_call_trigger(const struct sites *sites, const char *name, struc
 	}
 	if (!named)
 		return err_set(e, ERR_FAIL,
-			       "--trigger names the function %.60s, which no --uprobe records%s",
+			       "--trigger names the function %.60s, which no -u or -U records%s",
 			       name, sites->n ? "" : ": there is none");
 	return err_set(e, ERR_FAIL,
 		       "--trigger needs to see %.60s return, and returns are not recorded: %s",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the BPF programs have to know before they are loaded: options, targets, this kernel. */
-#ifndef OBS_PROBE_CONFIG_H
-#define OBS_PROBE_CONFIG_H
+#pragma once
 
 #include "record/functions/sites.h"
 #include "record/host/targets.h"
@@ -16,7 +15,9 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 /* Triggers on functions must name probed ones. */
 int probe_config_check(const struct options *o, const struct sites *sites, struct err *e);
 
+/* Sizes the maps, before loading; < 0: errno. */
+int probe_config_sizes(struct obsrec_bpf *skel, const struct options *o, const struct sites *sites,
+		       u32 n_cpus, u32 n_threads);
+
 /* Hands the targets' cgroups to loaded programs. */
 int probe_config_cgroups(struct obsrec_bpf *skel, const struct targets *t, struct err *e);
-
-#endif

@@ -5,16 +5,13 @@
 #include "privileges.h"
 #include "probe_config.h"
 #include "procfs.h"
-#include "programs.h"
+#include "record/stacks/sampler.h"
 #include "rings.h"
 #include "tracepoints.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +21,7 @@
 
 #define PID_MAX_LIMIT (4u << 20)   /* the kernel's own (include/linux/threads.h) */
 #define WANTED	      (1ull << 63) /* of a thread's word: bpf/common.bpf.h */
+#define STACK_DUE     (1ull << 62) /* the same */
 #define OPEN_FILES    96	   /* maps, streams, files of our own */
 #define GRACE	      20000	   /* us: longer than any of our programs runs */
 
@@ -39,6 +37,7 @@ struct probes {
 	struct sites sites;
 	struct feature features[GROUP_MAX];
 	int stats_fd;
+	struct sampler sampler;
 	u64 looked_missed; /* when probes_look_missed was last called */
 };
 
@@ -60,18 +59,6 @@ static int collect(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/*
- * Maps that take memory as they grow do so safely from any context since 6.1; older kernels
- * warn of them, and can lock up. There all of it is taken at once.
- */
-static void avoid_late_memory(struct obsrec_bpf *skel, const struct btf *btf)
-{
-	if (btf__find_by_name_kind(btf, "bpf_mem_alloc", BTF_KIND_STRUCT) > 0)
-		return;
-	bpf_map__set_map_flags(skel->maps.wanted_socks, 0);
-	bpf_map__set_map_flags(skel->maps.wanted_uring, 0);
-}
-
 static int load(struct probes *p, const struct options *o, const struct targets *t,
 		const struct btf *btf, bool raw, struct err *e)
 {
@@ -80,8 +67,9 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 		return err_errno(e, ERR_ENV, "cannot open the BPF programs");
 	if (programs_choose(&p->programs, p->skel->obj, o, btf, raw, e) < 0)
 		return ERR_FAIL;
-	if (privileges_open_files(OPEN_FILES + 2 * p->programs.n + p->n_rings + 4 * p->sites.n, e) <
-	    0)
+	if (privileges_limits(OPEN_FILES + 2 * p->programs.n + p->n_rings + 4 * p->sites.n +
+				      2 * p->sites.n_places,
+			      e) < 0)
 		return ERR_FAIL;
 	probe_config(p->skel, o, t, &p->sites, btf);
 	p->skel->rodata->ring_own = p->rings.own;
@@ -89,17 +77,12 @@ static int load(struct probes *p, const struct options *o, const struct targets 
 	p->skel->rodata->per_cpu_offsets_at = p->programs.per_cpu_offsets_at;
 	p->sites.no_cookies = o->no_cookie || !feature_cookies(btf);
 	p->skel->rodata->has_cookies = !p->sites.no_cookies;
+	p->sampler.rate = o->sample_rate;
+	p->skel->rodata->has_task_regs = feature_task_regs(btf);
 	if (rings_prepare(&p->rings, p->skel->obj, e) < 0)
 		return ERR_FAIL;
-	if (bpf_map__set_max_entries(p->skel->maps.counters, p->n_rings) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.threads, p->n_threads) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.depths, p->n_rings) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.queues, p->n_rings) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.spells, p->n_rings) < 0 ||
-	    bpf_map__set_max_entries(p->skel->maps.runnable,
-				     p->skel->rodata->slow_runq ? p->n_threads : 1) < 0)
+	if (probe_config_sizes(p->skel, o, &p->sites, p->n_rings, p->n_threads) < 0)
 		return err_errno(e, ERR_ENV, "cannot size the BPF maps");
-	avoid_late_memory(p->skel, btf);
 	if (obsrec_bpf__load(p->skel) == 0)
 		return 0;
 	err_errno(e, ERR_ENV, "the kernel refuses the BPF programs (%.200s)", libbpf_says);
@@ -126,7 +109,9 @@ static int attach_tracepoints(struct probes *p, struct err *e)
 
 	for (i = 0; i < p->programs.n; i++) {
 		g = &p->programs.list[i];
-		if (g->hook == HOOK_UPROBE || g->hook == HOOK_URETPROBE)
+		if (g->hook == HOOK_PERF_EVENT && sampler_attach(&p->sampler, g->prog, e) < 0)
+			return ERR_ENV;
+		if (g->hook >= HOOK_UPROBE)
 			continue;
 		g->link = bpf_program__attach(g->prog);
 		if (!g->link)
@@ -143,6 +128,8 @@ static int narrow(struct probes *p, struct options *o, const struct btf *btf, st
 	int g;
 
 	features_find(p->features, btf);
+	if (!o->rate_required && !sampler_allowed())
+		o->sample_rate = 0;
 	for (g = 0; g < GROUP_MAX; g++) {
 		if (!(o->groups & 1u << g) || f[g].level != LEVEL_ABSENT)
 			continue;
@@ -159,6 +146,7 @@ static int narrow(struct probes *p, struct options *o, const struct btf *btf, st
 static int open_all(struct probes *p, struct options *o, const struct targets *t, struct err *e)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
+	struct site_programs programs;
 	int ret;
 
 	if (!btf)
@@ -182,6 +170,9 @@ static int open_all(struct probes *p, struct options *o, const struct targets *t
 		ret = rings_open(&p->rings, p->skel->obj, e);
 	if (ret < 0)
 		return ret;
+	programs =
+		(struct site_programs){ p->skel->progs.uprobe__call, p->skel->progs.uprobe__return,
+					p->skel->progs.uprobe__usdt, p->skel->maps.usdt_places };
 	p->counts = map_array(p->skel->maps.counters, p->n_rings * sizeof(*p->counts), false,
 			      &p->counts_size);
 	p->threads = map_array(p->skel->maps.threads, p->n_threads * sizeof(*p->threads), true,
@@ -195,9 +186,7 @@ static int open_all(struct probes *p, struct options *o, const struct targets *t
 	if (o->stats && p->stats_fd < 0)
 		return err_errno(e, ERR_ENV, "the kernel does not measure BPF programs (--stats)");
 	ret = attach_tracepoints(p, e);
-	return ret < 0 ? ret
-		       : sites_attach(&p->sites, p->skel->progs.uprobe__call,
-				      p->skel->progs.uprobe__return, e);
+	return ret < 0 ? ret : sites_attach(&p->sites, &programs, e);
 }
 
 static int probes_new(struct probes **ret, struct err *e)
@@ -208,10 +197,17 @@ static int probes_new(struct probes **ret, struct err *e)
 		return err_set(e, ERR_FAIL, "out of memory");
 	*ret = p;
 	p->stats_fd = -1;
-	p->n_rings = libbpf_num_possible_cpus();
-	p->n_threads = procfs_number("/proc/sys/kernel/pid_max", PID_MAX_LIMIT);
-	if (p->n_rings <= 0 || p->n_rings > STREAM_MAX)
+	return 0;
+}
+
+static int probes_count(struct probes *p, struct err *e)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	if (cpus <= 0 || cpus > STREAM_MAX)
 		return err_set(e, ERR_ENV, "cannot determine the number of CPUs");
+	p->n_rings = cpus;
+	p->n_threads = procfs_number("/proc/sys/kernel/pid_max", PID_MAX_LIMIT);
 	return 0;
 }
 
@@ -227,6 +223,9 @@ int probes_open(struct probes **ret, struct options *o, const struct targets *t,
 		r = sites_resolve(&p->sites, o, e);
 	if (r == 0)
 		r = probe_config_check(o, &p->sites, e);
+	/* what is wrong with the command line is said first, also in a root without /sys */
+	if (r == 0)
+		r = probes_count(p, e);
 	if (r == 0)
 		r = privileges_check(o, e);
 	if (r == 0)
@@ -244,19 +243,17 @@ static void try_group(struct probes *p, u32 group, const struct btf *btf, struct
 	struct options o = { .groups = 1u << group, .ring = RING_DEFAULT };
 	struct targets none = { .options = &o };
 	struct err e = { 0 };
-	bool raw = false;
 	int ret = load(p, &o, &none, btf, false, &e);
 
-	if (ret < 0) {
-		raw = true;
+	if (ret < 0)
 		ret = load(p, &o, &none, btf, true, &e);
-	}
 	if (ret < 0) {
 		f->level = LEVEL_ABSENT;
 		snprintf(f->why, sizeof(f->why), "%.390s", e.text);
-	} else if (raw && f->level == LEVEL_AVAILABLE) {
+	} else if (programs_raw(&p->programs) && f->level == LEVEL_AVAILABLE) {
 		snprintf(f->why, sizeof(f->why),
-			 "typed tracepoints do not load: raw ones are used");
+			 "typed tracepoints do not load: raw ones are used%s",
+			 group == GROUP_sched ? "; waits have no kernel frames" : "");
 	}
 	if (p->skel)
 		obsrec_bpf__destroy(p->skel);
@@ -273,11 +270,11 @@ int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 
 	libbpf_set_print(collect);
 	if (!btf)
-		return err_set(e, ERR_ENV,
-			       "this kernel has no BTF (in "
-			       "/sys/kernel/btf/vmlinux)");
+		return err_set(e, ERR_ENV, "this kernel has no BTF (in /sys/kernel/btf/vmlinux)");
 	features_find(ret, btf);
 	r = probes_new(&p, e);
+	if (r == 0)
+		r = probes_count(p, e);
 	if (r == 0)
 		r = rings_choose(&p->rings, p->n_rings, RING_DEFAULT, false, e);
 	for (g = 0; r == 0 && g < GROUP_MAX; g++)
@@ -291,7 +288,9 @@ int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 
 void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 {
-	static const char *const hooks[] = { "", "tp_btf", "raw_tp", "uprobe", "uretprobe" };
+	static const char *const hooks[] = { "",       "tp_btf",    "raw_tp",
+					     "uprobe", "uretprobe", "perf_event" };
+	static const char *const names[] = { "function", "span", "mark" };
 	const char *section;
 	int i;
 
@@ -302,7 +301,7 @@ void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 			hooks[p->programs.list[i].hook], section);
 	}
 	for (i = 0; i < p->sites.n; i++)
-		fprintf(f, "%-10s %-10s %s at offset 0x%llx\n", "function", "",
+		fprintf(f, "%-10s %-10s %s at offset 0x%llx\n", names[p->sites.list[i].kind], "",
 			p->sites.list[i].text, (unsigned long long)p->sites.list[i].offset);
 	if (o->all)
 		fprintf(f, "%-10s all threads of the host\n", "targets");
@@ -340,9 +339,26 @@ bool probes_marked(const struct probes *p, u32 tid)
 	return tid < p->n_threads && __atomic_load_n(&p->threads[tid], __ATOMIC_RELAXED) & WANTED;
 }
 
-int probes_socket_map(const struct probes *p)
+struct probe_hints probes_hints(struct probes *p)
 {
-	return bpf_map__fd(p->skel->maps.wanted_socks);
+	struct obsrec_bpf__bss *b = p->skel->bss;
+
+	return (struct probe_hints){ b->hints, b->pipelined, &b->any_pipelined };
+}
+
+void probes_sockets_changed(const struct probes *p)
+{
+	__atomic_fetch_add(&p->skel->bss->sock_epoch, 1, __ATOMIC_RELEASE);
+}
+
+int probes_map(const struct probes *p, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(p->skel->obj, name);
+}
+
+volatile u8 *probes_hot_modes(const struct probes *p)
+{
+	return p->skel->bss->hot_modes;
 }
 
 u32 probes_targets(const struct probes *p)
@@ -361,12 +377,11 @@ u32 probes_newcomers(const struct probes *p)
 
 u64 probes_lost(const struct probes *p, u32 group)
 {
+	const struct cpu_counts *c = p->counts;
 	u64 lost = 0;
-	int cpu;
 
-	for (cpu = 0; cpu < p->n_rings; cpu++)
-		lost += p->counts[cpu].group[group].lost_full +
-			p->counts[cpu].group[group].lost_other;
+	for (; c < p->counts + p->n_rings; c++)
+		lost += c->group[group].lost_full + c->group[group].lost_other;
 	return lost;
 }
 
@@ -390,7 +405,7 @@ bool probes_hit(const struct probes *p, u64 *seen, struct hit *ret)
 
 u64 probes_entered(const struct probes *p, u32 tid)
 {
-	return tid < p->n_threads ? p->threads[tid] & ~WANTED : 0;
+	return tid < p->n_threads ? p->threads[tid] & ~(WANTED | STACK_DUE) : 0;
 }
 
 void probes_enable(struct probes *p)
@@ -407,6 +422,7 @@ void probes_disable(struct probes *p)
 		bpf_link__destroy(p->programs.list[i].link);
 		p->programs.list[i].link = NULL;
 	}
+	sampler_detach(&p->sampler);
 	usleep(GRACE);
 }
 
@@ -459,23 +475,6 @@ const struct sites *probes_sites(const struct probes *p)
 	return &p->sites;
 }
 
-struct totals probes_totals(const struct probes *p)
-{
-	struct totals t = { 0 };
-	int cpu, g;
-
-	for (cpu = 0; cpu < p->n_rings; cpu++) {
-		const struct group_counts *c = p->counts[cpu].group;
-
-		for (g = 0; g < GROUP_MAX; g++)
-			t.records += c[g].emitted;
-		t.events += c[GROUP_syscalls].emitted - c[GROUP_syscalls].nostate;
-		t.lost += counts_lost(&p->counts[cpu]);
-	}
-	t.events += t.records;
-	return t;
-}
-
 void probes_free(struct probes *p)
 {
 	int i;
@@ -485,6 +484,7 @@ void probes_free(struct probes *p)
 	sites_free(&p->sites);
 	for (i = 0; i < p->programs.n; i++)
 		bpf_link__destroy(p->programs.list[i].link);
+	sampler_detach(&p->sampler);
 	rings_free(&p->rings);
 	if (p->counts)
 		munmap(p->counts, p->counts_size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The BPF programs: chosen by group, loaded, attached, switched on and off, asked for their cost.
  */
-#ifndef OBS_PROBES_H
-#define OBS_PROBES_H
+#pragma once
 
 #include "features.h"
 #include "options.h"
@@ -45,8 +44,20 @@ void probes_mark(struct probes *p, u32 tid);
 /* True if the thread is a target now. */
 bool probes_marked(const struct probes *p, u32 tid);
 
-/* The map of sockets that are followed (record/host/follow.c). */
-int probes_socket_map(const struct probes *p);
+/* To be called after that map was added to. */
+void probes_sockets_changed(const struct probes *p);
+
+/* The file descriptor of a map of bpf/, by its name. */
+int probes_map(const struct probes *p, const char *name);
+
+/* What obsrec writes of connections, by number modulo HINTS (format/event.h). */
+struct probe_hints {
+	volatile u32 *hints, *pipelined, *any_pipelined;
+};
+struct probe_hints probes_hints(struct probes *p);
+
+/* By site: enum hot_mode, how its calls are recorded. */
+volatile u8 *probes_hot_modes(const struct probes *p);
 
 /* How many threads are targets. */
 u32 probes_targets(const struct probes *p);
@@ -89,14 +100,4 @@ const struct feature *probes_features(const struct probes *p);
 /* The probed functions. */
 const struct sites *probes_sites(const struct probes *p);
 
-/* What was recorded so far, all CPUs and groups. */
-struct totals {
-	u64 records;
-	u64 events; /* a record of a system call holds two: entry and exit */
-	u64 lost;
-};
-struct totals probes_totals(const struct probes *p);
-
 void probes_free(struct probes *p);
-
-#endif

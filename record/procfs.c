@@ -2,11 +2,10 @@
 /* Small files and numbered directories, as /proc and /sys have them. */
 #include "procfs.h"
 
-#include "fdinfo.h"
-
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,9 +59,29 @@ unsigned long long procfs_number(const char *path, unsigned long long fallback)
 	return end == line ? fallback : v;
 }
 
+u64 procfs_inode(const char *link, const char *kind)
+{
+	size_t n = strlen(kind);
+
+	if (strncmp(link, kind, n) != 0 || strncmp(link + n, ":[", 2) != 0)
+		return 0;
+	return strtoull(link + n + 2, NULL, 10);
+}
+
+u64 procfs_namespace(const char *pid, const char *kind)
+{
+	char path[64], link[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/ns/%.20s", pid, kind);
+	n = readlink(path, link, sizeof(link) - 1);
+	link[n > 0 ? n : 0] = '\0';
+	return procfs_inode(link, kind);
+}
+
 bool procfs_host_pids(void)
 {
-	u64 ino = fdinfo_namespace("self", "pid");
+	u64 ino = procfs_namespace("self", "pid");
 
 	return !ino || ino == INITIAL_PID_NAMESPACE;
 }

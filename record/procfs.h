@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Small files and numbered directories, as /proc and /sys have them. */
-#ifndef OBS_PROCFS_H
-#define OBS_PROCFS_H
+#pragma once
 
 #include "format/err.h"
+#include "format/event.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -31,4 +31,8 @@ unsigned long long procfs_number(const char *path, unsigned long long fallback);
 /* False if the numbers in /proc are not those of the host. */
 bool procfs_host_pids(void);
 
-#endif
+/* The number in a link such as "socket:[123]" or "net:[123]" of this kind; 0: another link. */
+u64 procfs_inode(const char *link, const char *kind);
+
+/* The inode of a namespace of a process ("net", "mnt", "pid"); 0 if it is gone. */
+u64 procfs_namespace(const char *pid, const char *kind);

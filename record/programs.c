@@ -85,13 +85,16 @@ static bool flavour_fits(const struct programs *list, const char *name, const ch
 	return list->no_start || !strstr(name, INSERT_MARK);
 }
 
-/* Calls are seen by the same programs, whether they, their paths or both are recorded. */
+/* Calls are seen by the same programs, whether they, their paths, bytes or all are recorded. */
 static bool program_wanted(const struct options *o, const char *name, int group)
 {
 	if (o->groups & 1u << group)
 		return true;
-	return o->groups & 1u << GROUP_files && (strncmp(name, "syscalls__enter", 15) == 0 ||
-						 strncmp(name, "syscalls__exit", 14) == 0);
+	if (strncmp(name, "syscalls__exit", 14) == 0)
+		return o->groups & (1u << GROUP_files | 1u << GROUP_requests | 1u << GROUP_offsets);
+	if (strncmp(name, "net__state", 10) == 0)
+		return o->groups & 1u << GROUP_requests;
+	return o->groups & 1u << GROUP_files && strncmp(name, "syscalls__enter", 15) == 0;
 }
 
 /* Adds the program if it is one of those that are needed. */
@@ -106,6 +109,7 @@ static int choose(struct programs *list, struct bpf_program *prog, const struct 
 	if (group < 0 || !program_wanted(o, name, group))
 		return 0;
 	if (tracepoint) {
+		raw |= group == GROUP_syscalls && list->raw_calls;
 		hook = raw ? HOOK_RAW_TP : HOOK_TP_BTF;
 		if (ends_with(name, RAW_SUFFIX) != raw || !flavour_fits(list, name, tracepoint + 1))
 			return 0;
@@ -119,7 +123,9 @@ static int choose(struct programs *list, struct bpf_program *prog, const struct 
 				tracepoint + 1, (int)strcspn(name, "_"), name);
 		}
 	} else {
-		hook = strcmp(section, "uretprobe") == 0 ? HOOK_URETPROBE : HOOK_UPROBE;
+		hook = strcmp(section, "perf_event") == 0  ? HOOK_PERF_EVENT
+		       : strcmp(section, "uretprobe") == 0 ? HOOK_URETPROBE
+							   : HOOK_UPROBE;
 	}
 	if (list->n == PROGRAMS_MAX)
 		return err_set(e, ERR_FAIL, "too many BPF programs");
@@ -137,8 +143,19 @@ int programs_choose(struct programs *ret, struct bpf_object *object, const struc
 	ret->n = 0;
 	find_preempt_count(ret, btf);
 	ret->by_count &= !o->by_irq;
+	ret->raw_calls = o->raw_calls || !feature_current_task(btf);
 	ret->no_start = o->no_start || tracepoint_args(btf, "block_io_start") < 0;
 	while (r == 0 && (prog = bpf_object__next_program(object, prog)))
 		r = choose(ret, prog, o, btf, raw, e);
 	return r;
+}
+
+bool programs_raw(const struct programs *list)
+{
+	int i;
+
+	for (i = 0; i < list->n; i++)
+		if (list->list[i].hook == HOOK_RAW_TP)
+			return true;
+	return false;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which BPF programs a recording needs: <group>__<what>, in the flavour that the kernel takes. */
-#ifndef OBS_PROGRAMS_H
-#define OBS_PROGRAMS_H
+#pragma once
 
 #include "options.h"
 
@@ -13,7 +12,7 @@ struct btf;
 #define PROGRAMS_MAX 64
 
 /* How a program is attached: the field hook of event program. */
-enum hook { HOOK_TP_BTF = 1, HOOK_RAW_TP, HOOK_UPROBE, HOOK_URETPROBE };
+enum hook { HOOK_TP_BTF = 1, HOOK_RAW_TP, HOOK_UPROBE, HOOK_URETPROBE, HOOK_PERF_EVENT };
 
 struct programs {
 	struct program {
@@ -24,8 +23,9 @@ struct programs {
 		u64 missed, newly; /* see probes_look_missed */
 	} list[PROGRAMS_MAX];
 	int n;
-	bool no_start; /* requests start where they are inserted or issued */
-	bool by_count; /* wake-ups tell their context by the preemption counter */
+	bool no_start;	/* requests start where they are inserted or issued */
+	bool raw_calls; /* programs of group syscalls take raw_tp: they ask for the thread */
+	bool by_count;	/* wake-ups tell their context by the preemption counter */
 	u64 preempt_count_at, per_cpu_offsets_at; /* where it is (bpf/context.bpf.h) */
 };
 
@@ -33,4 +33,5 @@ struct programs {
 int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,
 		    const struct btf *btf, bool raw, struct err *e);
 
-#endif
+/* True if one of them takes raw_tp. */
+bool programs_raw(const struct programs *list);

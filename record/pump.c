@@ -2,55 +2,17 @@
 /* From the rings to the file. */
 #include "pump.h"
 
-#include "chunk.h"
+#include "drainer.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define POOL_BYTES     (32u << 20) /* chunks in use at most, all CPUs together */
-#define CHUNK_MAX      (1u << 20)
-#define CHUNK_MIN      (64u << 10)
-#define CHUNK_AGE      500000000ull /* ns: SIGKILL costs at most this and what is being written */
-#define PERIOD_MIN     1000000	    /* ns between two looks at the rings */
-#define PERIOD_MAX     20000000
-#define FLUSH_SECONDS  5
-#define DRAIN_ATTEMPTS 1000 /* of 1 ms, for records that are reserved but not committed */
-
-struct pump {
-	struct ring *rings;
-	int n_rings;
-	const struct cpu_counts *counts; /* the kernel's, live */
-	struct cpu_counts *written;	 /* those that the file has */
-	struct writer *writer;		 /* NULL in flight mode */
-	struct flight *flight;		 /* NULL: blocks are written */
-	struct buf *diverted;		 /* where records of obsrec go; NULL: to recorder */
-	struct chunk **filling;		 /* by CPU; NULL: none started */
-	struct buf recorder;		 /* records of the recorder's stream, not yet queued */
-	pthread_t drainer, compressor;
-	bool drainer_runs, compressor_runs;
-	pthread_mutex_t lock; /* for all below */
-	pthread_cond_t wake, done;
-	u64 flush, flushed; /* number of the last one that was asked for; that is done */
-	struct queue queue, pool;
-	size_t chunk_size;
-	size_t pool_left; /* chunks that may still be made */
-	bool stop_draining, stop_compressing;
-	struct err failed; /* code 0 while all is well */
-	u64 ring_bytes;
-	u64 file_bytes;
-	u64 drainer_cpu, compressor_cpu;
-};
-
-static u64 now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
+#define POOL_BYTES    (32u << 20) /* chunks in use at most, all CPUs together */
+#define CHUNK_MAX     (1u << 20)
+#define CHUNK_MIN     (64u << 10)
+#define FLUSH_SECONDS 5
 
 /* ---- the compressor ---- */
 
@@ -65,7 +27,6 @@ static int write_chunk(struct pump *p, struct chunk *c, struct err *e)
 	int ret = 0;
 
 	if (c->stream != STREAM_RECORDER) {
-		c->data.len = ring_strip(&p->rings[c->stream], (u8 *)c->data.data, c->data.len);
 		info.lost = counts_lost(&c->counts);
 		ret = counts_add(&p->written[c->stream], &c->counts, c->stream, c->cut, &c->data,
 				 e);
@@ -114,7 +75,7 @@ static void *compress(void *arg)
 		if (ret < 0)
 			p->failed = e;
 		p->file_bytes = bytes_out(p);
-		p->compressor_cpu = now(CLOCK_THREAD_CPUTIME_ID);
+		p->compressor_cpu = pump_clock(CLOCK_THREAD_CPUTIME_ID);
 		if (c->stream == STREAM_RECORDER)
 			chunk_free(c);
 		else
@@ -124,162 +85,11 @@ static void *compress(void *arg)
 	return NULL;
 }
 
-/* ---- the drainer ---- */
-
-/* An empty chunk, or NULL when all are on their way. */
-static struct chunk *take_chunk(struct pump *p)
-{
-	struct chunk *c;
-
-	pthread_mutex_lock(&p->lock);
-	c = chunk_pop(&p->pool);
-	if (!c && p->pool_left) {
-		c = chunk_new(p->chunk_size + COUNTS_BYTES_MAX);
-		p->pool_left -= c != NULL;
-	}
-	pthread_mutex_unlock(&p->lock);
-	if (c)
-		buf_clear(&c->data);
-	return c;
-}
-
-static void queue_chunk(struct pump *p, int cpu)
-{
-	struct chunk *c = p->filling[cpu];
-
-	p->filling[cpu] = NULL;
-	c->counts = p->counts[cpu];
-	c->cut = now(CLOCK_MONOTONIC);
-	pthread_mutex_lock(&p->lock);
-	chunk_push(&p->queue, c);
-	p->ring_bytes += c->pos_end - c->pos_begin;
-	pthread_cond_signal(&p->wake);
-	pthread_mutex_unlock(&p->lock);
-}
-
-/* Copies what one ring has; returns the share of the ring that was full, in 1/256. */
-static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
-{
-	struct ring *r = &p->rings[cpu];
-	unsigned int full = ring_fill(r) * 256 / r->size;
-	u64 left = ring_fill(r); /* later bytes are for the next pass */
-	struct chunk *c;
-	size_t n, space;
-
-	while (left) {
-		c = p->filling[cpu];
-		if (!c) {
-			c = take_chunk(p);
-			if (!c)
-				break;
-			c->stream = cpu;
-			c->begun = ts;
-			c->pos_begin = c->pos_end = *r->tail;
-			p->filling[cpu] = c;
-		}
-		space = p->chunk_size - c->data.len;
-		n = ring_take(r, (u8 *)c->data.data + c->data.len, left < space ? left : space);
-		c->data.len += n;
-		c->pos_end += n;
-		left -= n;
-		if (space - n < EV_SIZE_MAX + RING_HEAD)
-			queue_chunk(p, cpu);
-		else if (!n)
-			break; /* the next record is not committed yet */
-	}
-	c = p->filling[cpu];
-	if (c && c->data.len && ts - c->begun >= CHUNK_AGE)
-		queue_chunk(p, cpu);
-	return full;
-}
-
-static unsigned int drain_all(struct pump *p)
-{
-	u64 ts = now(CLOCK_MONOTONIC);
-	unsigned int full, most = 0;
-	int cpu;
-
-	for (cpu = 0; cpu < p->n_rings; cpu++) {
-		full = drain_ring(p, cpu, ts);
-		most = full > most ? full : most;
-	}
-	return most;
-}
-
-static bool all_empty(const struct pump *p)
-{
-	int cpu;
-
-	for (cpu = 0; cpu < p->n_rings; cpu++)
-		if (ring_fill(&p->rings[cpu]))
-			return false;
-	return true;
-}
-
-/* Hands on what has been gathered of every ring, then a barrier. */
-static void flush_all(struct pump *p, u64 number)
-{
-	struct chunk *c = chunk_new(1);
-	int cpu;
-
-	for (cpu = 0; cpu < p->n_rings; cpu++)
-		if (p->filling[cpu] && p->filling[cpu]->data.len)
-			queue_chunk(p, cpu);
-	if (!c)
-		return; /* the one who waits gives up in time */
-	c->barrier = number;
-	pthread_mutex_lock(&p->lock);
-	chunk_push(&p->queue, c);
-	pthread_cond_signal(&p->wake);
-	pthread_mutex_unlock(&p->lock);
-}
-
-static void *drain(void *arg)
-{
-	struct timespec pause = { 0, PERIOD_MIN };
-	struct pump *p = arg;
-	unsigned int full;
-	u64 flush, flushed = 0;
-	bool stop = false;
-	int cpu, i;
-
-	while (!stop) {
-		pthread_mutex_lock(&p->lock);
-		flush = p->flush;
-		pthread_mutex_unlock(&p->lock);
-		full = drain_all(p);
-		if (flush != flushed)
-			flush_all(p, flushed = flush);
-		if (full > 128) /* half full: look again at once */
-			pause.tv_nsec = 0;
-		else if (full > 32)
-			pause.tv_nsec =
-				pause.tv_nsec / 2 > PERIOD_MIN ? pause.tv_nsec / 2 : PERIOD_MIN;
-		else if (full < 8)
-			pause.tv_nsec = pause.tv_nsec * 2 + PERIOD_MIN < PERIOD_MAX
-						? pause.tv_nsec * 2 + PERIOD_MIN
-						: PERIOD_MAX;
-		pthread_mutex_lock(&p->lock);
-		stop = p->stop_draining;
-		p->drainer_cpu = now(CLOCK_THREAD_CPUTIME_ID);
-		pthread_mutex_unlock(&p->lock);
-		if (pause.tv_nsec && !stop)
-			nanosleep(&pause, NULL);
-	}
-	for (i = 0; i < DRAIN_ATTEMPTS && !all_empty(p); i++) {
-		drain_all(p);
-		usleep(1000);
-	}
-	for (cpu = 0; cpu < p->n_rings; cpu++)
-		if (p->filling[cpu])
-			queue_chunk(p, cpu);
-	return NULL;
-}
-
 /* ---- the caller's side ---- */
 
 int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct cpu_counts *counts,
-	       struct writer *writer, struct flight *flight, struct err *e)
+	       struct writer *writer, struct flight *flight, pump_filter filter, void *filter_arg,
+	       struct err *e)
 {
 	struct pump *p = calloc(1, sizeof(*p));
 	size_t size = POOL_BYTES / (4 * (size_t)n_rings);
@@ -291,6 +101,8 @@ int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct 
 	p->counts = counts;
 	p->writer = writer;
 	p->flight = flight;
+	p->filter = filter;
+	p->filter_arg = filter_arg;
 	p->chunk_size = size > CHUNK_MAX ? CHUNK_MAX : size < CHUNK_MIN ? CHUNK_MIN : size;
 	p->pool_left = POOL_BYTES / p->chunk_size;
 	p->pool_left = p->pool_left < 2 * (size_t)n_rings ? 2 * (size_t)n_rings : p->pool_left;
@@ -299,12 +111,15 @@ int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct 
 	pthread_cond_init(&p->done, NULL);
 	p->written = calloc(n_rings, sizeof(*p->written));
 	p->filling = calloc(n_rings, sizeof(*p->filling));
-	if (!p->written || !p->filling) {
+	p->n_batches = p->pool_left;
+	p->batches = calloc(p->n_batches, sizeof(*p->batches));
+	if (!p->written || !p->filling || !p->batches) {
 		pump_free(p);
 		return err_set(e, ERR_FAIL, "out of memory for the pump");
 	}
 	p->compressor_runs = pthread_create(&p->compressor, NULL, compress, p) == 0;
-	p->drainer_runs = p->compressor_runs && pthread_create(&p->drainer, NULL, drain, p) == 0;
+	p->drainer_runs =
+		p->compressor_runs && pthread_create(&p->drainer, NULL, drainer_run, p) == 0;
 	if (!p->drainer_runs) {
 		pump_free(p);
 		return err_set(e, ERR_FAIL, "cannot start the recorder's threads");
@@ -429,7 +244,7 @@ int pump_finish(struct pump *p, struct err *e)
 	for (cpu = 0; cpu < p->n_rings && ret == 0; cpu++) {
 		buf_clear(&c.data);
 		c.stream = cpu;
-		c.cut = now(CLOCK_MONOTONIC);
+		c.cut = pump_clock(CLOCK_MONOTONIC);
 		c.counts = p->counts[cpu];
 		c.pos_begin = c.pos_end = *p->rings[cpu].tail;
 		ret = write_chunk(p, &c, e);
@@ -451,8 +266,10 @@ void pump_free(struct pump *p)
 	while ((c = chunk_pop(&p->queue)) || (c = chunk_pop(&p->pool)))
 		chunk_free(c);
 	for (cpu = 0; p->filling && cpu < p->n_rings; cpu++)
-		chunk_free(p->filling[cpu]);
+		while ((c = chunk_pop(&p->filling[cpu])))
+			chunk_free(c);
 	free(p->filling);
+	free(p->batches);
 	free(p->written);
 	buf_free(&p->recorder);
 	pthread_mutex_destroy(&p->lock);

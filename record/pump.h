@@ -6,12 +6,12 @@
  * late, spans stay in the rings; what the rings cannot hold is lost and counted
  * there.
  */
-#ifndef OBS_PUMP_H
-#define OBS_PUMP_H
+#pragma once
 
 #include "counts.h"
 #include "flight.h"
 #include "format/recording.h"
+#include "requests/batch.h"
 #include "ring.h"
 
 #include <stdbool.h>
@@ -30,9 +30,11 @@ struct pump_stats {
 /*
  * Starts both threads. rings and counts have one element a CPU and stay the
  * caller's, as do writer and flight, one of which is NULL: blocks go to the other.
+ * filter may be NULL; it runs in the drainer's thread.
  */
 int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct cpu_counts *counts,
-	       struct writer *writer, struct flight *flight, struct err *e);
+	       struct writer *writer, struct flight *flight, pump_filter filter, void *filter_arg,
+	       struct err *e);
 
 /* Appends a record made by obsrec itself to the recorder's stream. From one thread only. */
 int pump_record(struct pump *p, const void *record, struct err *e);
@@ -61,5 +63,3 @@ int pump_stop(struct pump *p, struct err *e);
 int pump_finish(struct pump *p, struct err *e);
 
 void pump_free(struct pump *p);
-
-#endif

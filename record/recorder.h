@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One run of obsrec: what main and the parts that it calls share. */
-#ifndef OBS_RECORDER_H
-#define OBS_RECORDER_H
+#pragma once
 
 #include "child.h"
+#include "hot.h"
 #include "output.h"
 #include "probes.h"
 #include "record/host/host.h"
 #include "record/host/snapshot.h"
+#include "record/requests/heads.h"
+#include "record/stacks/stacks.h"
 
 struct recorder {
 	struct options options;
@@ -22,9 +24,13 @@ struct recorder {
 	struct writer *writer; /* NULL in flight mode */
 	struct flight *flight; /* NULL unless in flight mode */
 	struct pump *pump;
+	struct heads *heads;		 /* NULL: no names of requests */
+	struct connections *connections; /* flight mode; NULL: no requests */
+	struct stacks *stacks;		 /* NULL: none are recorded */
+	struct hot *hot;		 /* NULL: all calls are events */
 	struct snapshot_files files;
 	int signals; /* signalfd */
-	u64 begun;
+	u64 started;
 	u64 ended;
 	const char *why;     /* it ended; NULL while it goes on */
 	u32 newcomers;	     /* those already in the snapshot */
@@ -38,6 +44,8 @@ struct recorder {
 	unsigned int n_made; /* snapshots written */
 	unsigned int number; /* in the name of the last one */
 	u64 bytes_made;
+	u64 free_looked;  /* bytes of the file at the last look at the free space */
+	char reason[200]; /* of the last one */
 };
 
 /* Flight mode: writes a snapshot if one was triggered and its time has come. */
@@ -47,4 +55,5 @@ int incident_poll(struct recorder *r, struct err *e);
  * continues. */
 int incident_write(struct recorder *r, const char *why, struct err *e);
 
-#endif
+/* Of the last snapshot: what triggered one that is not written yet, else why the recording ends. */
+const char *incident_reason(struct recorder *r, const char *why);

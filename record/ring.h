@@ -4,8 +4,7 @@
  * count bytes and only grow. They are what proves that nothing was lost between the kernel
  * and the file.
  */
-#ifndef OBS_RING_H
-#define OBS_RING_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -50,5 +49,3 @@ size_t ring_take(struct ring *r, u8 *to, size_t max);
  * bytes left.
  */
 size_t ring_strip(const struct ring *r, u8 *taken, size_t len);
-
-#endif

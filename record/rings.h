@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rings of all CPUs: of the own kind where the kernel can, else of the stock kind. */
-#ifndef OBS_RINGS_H
-#define OBS_RINGS_H
+#pragma once
 
 #include "ring.h"
 
@@ -29,5 +28,3 @@ int rings_prepare(const struct rings *r, struct bpf_object *obj, struct err *e);
 int rings_open(struct rings *r, struct bpf_object *obj, struct err *e);
 
 void rings_free(struct rings *r);
-
-#endif

@@ -4,8 +4,7 @@
  * respond (NFS, FUSE) blocks such a call in the kernel, where no signal ends it. A worker process
  * makes the calls; a call without a result in time costs the worker, not the recorder.
  */
-#ifndef OBS_SAFE_OPEN_H
-#define OBS_SAFE_OPEN_H
+#pragma once
 
 #include "format/event.h"
 
@@ -60,5 +59,3 @@ void safe_end(struct safe_files *s);
 
 /* True if a signal is pending that stops the recorder. */
 bool safe_stopping(void);
-
-#endif

@@ -6,7 +6,6 @@
 #include "format/escape.h"
 #include "format/version.h"
 #include "made.h"
-#include "record/host/host.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -71,6 +70,17 @@ static int put_scope(struct pump *p, const struct options *o, struct err *e)
 		ret = made_info(p, e, "ring=%llu", (unsigned long long)o->ring);
 	if (ret == 0)
 		ret = made_info(p, e, "private=%d", o->hide);
+	if (ret == 0 && o->groups & 1u << GROUP_requests)
+		ret = made_info(p, e, "names=%d", options_names(o));
+	if (ret == 0 && o->heads)
+		ret = made_info(p, e, "heads=%u", o->heads);
+	if (ret == 0 && o->groups & 1u << GROUP_cpu)
+		ret = made_info(p, e, "sample_rate=%u", o->sample_rate);
+	if (ret == 0 && o->groups & 1u << GROUP_cpu)
+		ret = made_info(p, e, "stack_threshold=%llu",
+				(unsigned long long)o->stack_threshold);
+	if (ret == 0 && o->groups & 1u << GROUP_cpu && o->stack_rations)
+		ret = made_info(p, e, "stack_waits=%u", STACK_WAITS);
 	for (i = 0; i < o->n_labels && ret == 0; i++)
 		ret = made_info(p, e, "label.%s", o->labels[i]);
 	return ret;
@@ -110,6 +120,7 @@ static u64 digits(const u8 *bytes, u32 from, u32 to)
 
 static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 {
+	static const u32 kinds[] = { [SITE_IS_SPAN] = SITE_SPAN, [SITE_IS_MARK] = SITE_MARK };
 	const struct sites *sites = probes_sites(probes);
 	int i, ret = 0;
 
@@ -122,7 +133,7 @@ static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 			.address = s->address,
 			.id = i,
 			.flags = SITE_ENTRY | (s->no_return ? 0 : SITE_RETURN) |
-				 (s->skipped_endbr ? SITE_SKIPPED_ENDBR : 0),
+				 (s->skipped_endbr ? SITE_SKIPPED_ENDBR : 0) | kinds[s->kind],
 			.bytes = s->size,
 			.ino = s->binary->ino,
 			.build_id0 = digits(id, 0, 8),
@@ -146,25 +157,31 @@ static u64 read_clock(clockid_t clock)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* The others are read between two readings of MONOTONIC; the tightest pair of several is kept. */
-static int put_clocks(struct pump *p, struct err *e)
+void session_clocks(struct ev_clock *ev)
 {
-	struct ev_clock ev = { .h = { .type = EV_clock }, .spread = UINT64_MAX };
 	u64 a, b, boot, real;
 	int i;
 
+	*ev = (struct ev_clock){ .h = { .type = EV_clock }, .spread = UINT64_MAX };
 	for (i = 0; i < CLOCK_TRIES; i++) {
 		a = read_clock(CLOCK_MONOTONIC);
 		boot = read_clock(CLOCK_BOOTTIME);
 		real = read_clock(CLOCK_REALTIME);
 		b = read_clock(CLOCK_MONOTONIC);
-		if (b - a >= ev.spread)
+		if (b - a >= ev->spread)
 			continue;
-		ev.monotonic = a + (b - a) / 2;
-		ev.boottime = boot;
-		ev.realtime = real;
-		ev.spread = b - a;
+		ev->monotonic = a + (b - a) / 2;
+		ev->boottime = boot;
+		ev->realtime = real;
+		ev->spread = b - a;
 	}
+}
+
+static int put_clocks(struct pump *p, struct err *e)
+{
+	struct ev_clock ev;
+
+	session_clocks(&ev);
 	return made_put(p, &ev, sizeof(ev), NULL, e);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a recording says of its host, its clocks and itself. */
-#ifndef OBS_SESSION_H
-#define OBS_SESSION_H
+#pragma once
 
 #include "options.h"
 #include "probes.h"
@@ -20,4 +19,7 @@ int session_tick(struct pump *p, struct probes *probes, const struct targets *t,
 int session_end(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
 		const char *why, struct err *e);
 
-#endif
+struct ev_clock;
+/* The clocks at one time: the others are read between two readings of MONOTONIC; the tightest pair
+ * of several is kept. */
+void session_clocks(struct ev_clock *ev);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which system calls --syscalls means: names, globs and the classes of syscall_sets.def. */
-#ifndef OBS_SYSCALL_SET_H
-#define OBS_SYSCALL_SET_H
+#pragma once
 
 #include "format/err.h"
 #include "format/syscall.h"
@@ -32,5 +31,3 @@ u8 syscall_own_abi(void);
 int syscall_set(u64 ret[SYSCALL_BITMAP_WORDS], u8 abi, const char *text, struct err *e);
 
 bool syscall_set_has(const u64 set[SYSCALL_BITMAP_WORDS], u32 nr);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the running kernel's BTF says of its tracepoints: whether one exists, and its arity. */
-#ifndef OBS_TRACEPOINTS_H
-#define OBS_TRACEPOINTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ unsigned int tracepoint_uring_complete(const struct btf *btf);
 
 /* True if block_rq_complete passes a blk_status_t (since 5.16), not an errno. */
 bool tracepoint_status(const struct btf *btf);
-
-#endif

@@ -10,3 +10,9 @@ const struct verb verbs[] = {
 #undef VERB
 	{ NULL, NULL, NULL, NULL },
 };
+
+const char verbs_usage[] =
+#define VERB(name, words, doc) "       obsrec " #name " " words "\n"
+#include "verbs.def"
+#undef VERB
+	;

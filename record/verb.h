@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first words of obsrec that do not record. */
-#ifndef OBS_VERB_H
-#define OBS_VERB_H
+#pragma once
 
 #include "format/err.h"
 
@@ -16,8 +15,9 @@ struct verb {
 /* All of them, ended by one without a name. */
 extern const struct verb verbs[];
 
+/* A line of usage for each of them. */
+extern const char verbs_usage[];
+
 #define VERB(name, words, doc) int verb_##name(int argc, char **argv, struct err *e);
 #include "verbs.def"
 #undef VERB
-
-#endif

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsrec list: what can be recorded here, from the same tables that recording uses. */
-#include "format/escape.h"
 #include "format/opt.h"
 #include "format/schema.h"
 #include "options.h"
-#include "record/functions/list_functions.h"
+#include "record/functions/list_usdt.h"
 #include "syscall_set.h"
 #include "verb.h"
 
@@ -12,7 +11,8 @@
 #include <string.h>
 
 struct config {
-	struct list_config functions;
+	struct list_config functions; /* or static probes */
+	int (*list)(const struct list_config *c, struct err *e);
 	bool help;
 };
 
@@ -21,6 +21,16 @@ static int set_function(void *config, const char *arg, struct err *e)
 	if (!*arg || *arg == ':')
 		return err_set(e, ERR_FAIL, "--uprobe needs FILE or FILE:FUNC, not '%.60s'", arg);
 	((struct config *)config)->functions.what = arg;
+	((struct config *)config)->list = list_functions;
+	return 0;
+}
+
+static int set_usdt(void *config, const char *arg, struct err *e)
+{
+	if (!*arg || *arg == ':')
+		return err_set(e, ERR_FAIL, "--usdt needs FILE or FILE:PROBE, not '%.60s'", arg);
+	((struct config *)config)->functions.what = arg;
+	((struct config *)config)->list = list_usdt;
 	return 0;
 }
 
@@ -31,17 +41,14 @@ static int set_pids(void *config, const char *arg, struct err *e)
 	return options_pids(c->pids, &c->n_pids, arg, e);
 }
 
-static int set_help(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->help = true;
-	return 0;
-}
+OPT_SET(set_help, struct config, help, true)
 
 static const struct opt opts[] = {
 	{ "uprobe", 'u', "FILE[:FUNC]",
 	  "list the functions of a program or library, or those matching a glob", set_function },
+	{ "usdt", 'U', "FILE[:PROBE]",
+	  "list the static probes (USDT) of a program or library, or those matching a glob",
+	  set_usdt },
 	{ "pid", 'p', "PID[,PID]", "resolve FILE as these processes see it", set_pids },
 	{ "help", 'h', NULL, "show this help", set_help },
 	{ 0 },
@@ -50,9 +57,9 @@ static const struct opt opts[] = {
 static void help(void)
 {
 	printf("Usage: obsrec list [groups | events [EVENT]... | syscalls [SET]]\n"
-	       "       obsrec list [-p PID] -u FILE[:FUNC]\n"
+	       "       obsrec list [-p PID] -u FILE[:FUNC] | -U FILE[:PROBE]\n"
 	       "Lists what can be recorded: event groups, events with their fields, sets of\n"
-	       "system calls, functions of a file.\n\n");
+	       "system calls, functions and static probes of a file.\n\n");
 	opt_help(stdout, opts);
 }
 
@@ -178,14 +185,15 @@ int verb_list(int argc, char **argv, struct err *e)
 		help();
 		return 0;
 	}
-	if (c.functions.what)
-		return list_functions(&c.functions, e);
+	if (c.list)
+		return c.list(&c.functions, e);
 	if (!argv[rest])
 		return list_all(argv + rest, e);
 	for (i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
 		if (strcmp(argv[rest], whats[i].name) == 0)
 			return whats[i].list(argv + rest + 1, e);
-	return err_set(e, ERR_FAIL,
-		       "list shows groups, events, syscalls, or functions with -u; not %.40s",
-		       argv[rest]);
+	return err_set(
+		e, ERR_FAIL,
+		"list shows groups, events, syscalls, functions with -u, or static probes with -U; not %.40s",
+		argv[rest]);
 }

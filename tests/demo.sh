@@ -84,14 +84,14 @@ record() {
 
 ask() { ./obsanalyze sql --csv "$work/$1.db" "$2" | tail -n +2 | tr -d '\r"'; }
 
-# times that were planted, times that were found: as many, each within 0.3 s, with 50 ms on CPU, for a request of 21 bytes
+# times that were planted, times that were found: as many, each within 0.3 s, with 50 ms on CPU, in a request KEYS
 compare() {
 	# ms since 1970
 	ask fault "SELECT printf('%d', (SELECT 1000 * strftime('%s', value) + substr(strftime('%f', value), 4) FROM
-		recording WHERE key='start') + ts / 1000000), run > 50000000, recv_bytes FROM pause JOIN verdict ON
-		verdict.rank=1 WHERE counts AND status='problem' AND kind='pauses' ORDER BY ts" | tr , ' ' >"$work/found"
+		recording WHERE key='start') + ts / 1000000), run > 50000000, (SELECT n.name FROM request r
+		JOIN request_name n ON n.id=r.name WHERE r.rowid=pause.request) FROM pause JOIN verdict ON verdict.rank=1 WHERE counts AND status='problem' AND kind='pauses' ORDER BY ts" | tr , ' ' >"$work/found"
 	awk 'NR == FNR { planted[n++] = 1000 * $1; next }
-		{ d = $1 - planted[m++]; good += d < 300 && d > -300 && $2 == 1 && $3 == 21 }
+		{ d = $1 - planted[m++]; good += d < 300 && d > -300 && $2 == 1 && $3 == "KEYS" }
 		END { exit !(n > 0 && m == n && good == n) }' $demo/planted "$work/found"
 }
 
@@ -116,7 +116,7 @@ for r in fault healthy; do ./obsanalyze load -o "$work/$r.db" $demo/$r.obs || ex
 echo
 n=$(wc -l <$demo/planted)
 if compare; then
-	echo "planted: $((n)) times KEYS *; found: $(wc -l <"$work/found") pauses, request of 21 bytes"
+	echo "planted: $((n)) times KEYS *; found: $(wc -l <"$work/found") pauses, in requests KEYS"
 	status=0
 else
 	echo "planted: $((n)) times KEYS *; found: something else"
@@ -129,7 +129,7 @@ echo
 	status=1
 }
 # between the first answer and the last: the recording is longer than the load
-estimate=$(ask healthy "SELECT round((turns - 1) * 1e9 / (last_turn - first_turn), 1) FROM service ORDER BY turns DESC LIMIT 1")
+estimate=$(ask healthy "SELECT round((requests - 1) * 1e9 / (last_request - first_request), 1) FROM service ORDER BY requests DESC LIMIT 1")
 off=$(awk -v a="$estimate" -v b="$client_rate" 'BEGIN { printf "%+.2f", 100 * (a - b) / b }')
 line="requests per second: $estimate estimated from system calls, $client_rate counted by the client ($off %)"
 echo

@@ -3,6 +3,7 @@
 #include "analysis.h"
 
 #include "format/buf.h"
+#include "format/nearest.h"
 #include "latency.h"
 
 #include <stdio.h>
@@ -47,6 +48,7 @@ static int judge(sqlite3 *db, const char *needs, const char **ret_verdict, char 
 			sqlite3_finalize(s);
 			if (recorded)
 				missing[0] = '\0';
+			*ret_verdict = order[worst];
 			return ret < 0 ? ret : recorded;
 		}
 		for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
@@ -83,7 +85,7 @@ static int join_limits(sqlite3 *db, const struct analysis *a, struct err *e)
 	return ret < 0 ? ret : db_exec(db, e, join);
 }
 
-/* Questions whose events were not recorded. */
+/* Questions without an answer: their events were not recorded, or none occurred. */
 struct unanswered {
 	s64 finding; /* one for all of them; 0: none yet */
 	struct analysis_ctx c;
@@ -92,8 +94,10 @@ struct unanswered {
 static int leave_out(struct unanswered *u, const struct analysis_ctx *c, const char *group)
 {
 	static const char one[] =
-		"SELECT 'question', '', NULL, 'none', 0, ?1 || ' (group ' || ?2 || ')'";
-	const struct finding f = { .kind = FINDING_questions_unanswered, .evidence = LIMIT };
+		"SELECT 'question', '', NULL, 'none', 0, ?1 || iif(?2='', '', ' (group ' || ?2 || ')')";
+	const struct finding f = { .kind = *group ? FINDING_questions_unanswered
+						  : FINDING_questions_empty,
+				   .evidence = LIMIT };
 
 	if (!u->finding) {
 		u->c = *c;
@@ -104,6 +108,15 @@ static int leave_out(struct unanswered *u, const struct analysis_ctx *c, const c
 	return finding_add(c->db, u->finding, c->e, one, "ss", c->analysis->name, group);
 }
 
+/* Without a problem of a server, warnings are notes; not those of the recording and of killed
+ * processes. */
+static const char calm[] =
+	"UPDATE finding SET severity=0 WHERE analysis=?1 AND severity=1 AND kind NOT IN"
+	" ('recording_gap', 'wakeups_missing', 'killed')"
+	" AND EXISTS (SELECT 1 FROM verdict WHERE status='none')"
+	" AND NOT EXISTS (SELECT 1 FROM verdict WHERE status='problem')";
+
+/* unanswered: two of them, or NULL: this analysis was not asked for. */
 static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *unanswered,
 		   struct err *e)
 {
@@ -122,17 +135,22 @@ static int run_one(sqlite3 *db, const struct analysis *a, struct unanswered *una
 	if (ret < 0)
 		return ret;
 	if (missing[0])
-		return leave_out(unanswered, &c, missing);
-	if (ret > 0) /* no event, no answer: the list of groups has the count */
-		return 0;
+		return unanswered ? leave_out(&unanswered[0], &c, missing) : 0;
+	if (ret > 0 && !a->silence)
+		return unanswered ? leave_out(&unanswered[1], &c, "") : 0;
 	ret = db_query(&c.insert, db, e, "INSERT INTO metric VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", "");
 	if (ret == 0)
 		ret = a->run(&c, e);
 	if (ret == 0)
 		ret = c.err;
 	sqlite3_finalize(c.insert);
+	if (ret == 0)
+		ret = db_run(db, e, calm, "s", a->name);
 	return ret < 0 ? ret : join_limits(db, a, e);
 }
+
+/* The severity of all others follows these. */
+static const struct analysis *const first[] = { &analysis_pauses, &analysis_verdict };
 
 /* Subjects are found by id. */
 static const char names[] = "CREATE INDEX IF NOT EXISTS process_of ON process(pid);"
@@ -145,9 +163,10 @@ static const char names[] = "CREATE INDEX IF NOT EXISTS process_of ON process(pi
 int analyses_run(sqlite3 *db, const char *name, struct err *e)
 {
 	const struct analysis *const *a;
-	struct unanswered unanswered = { 0 };
+	struct unanswered unanswered[2] = { 0 };
 	struct buf list = { 0 };
 	bool found = false;
+	size_t i;
 	int ret = latency_register(db, e);
 
 	if (ret == 0)
@@ -155,19 +174,30 @@ int analyses_run(sqlite3 *db, const char *name, struct err *e)
 	if (ret == 0)
 		ret = db_exec(db, e, names);
 
+	for (i = 0; i < sizeof(first) / sizeof(first[0]) && ret == 0; i++)
+		ret = run_one(db, first[i],
+			      name && strcmp(name, first[i]->name) != 0 ? NULL : unanswered, e);
 	for (a = analyses; *a && ret == 0; a++) {
 		if (name && strcmp(name, (*a)->name) != 0)
 			continue;
 		found = true;
-		ret = run_one(db, *a, &unanswered, e);
+		if (*a != first[0] && *a != first[1])
+			ret = run_one(db, *a, unanswered, e);
 	}
 	if (ret == 0 && !found) {
-		for (a = analyses; *a; a++)
+		struct nearest guess = nearest_to(name, strlen(name));
+
+		for (a = analyses; *a; a++) {
 			buf_printf(&list, NULL, "%s%s", list.len ? ", " : "", (*a)->name);
+			nearest_offer(&guess, (*a)->name, strlen((*a)->name));
+		}
 		ret = err_set(e, ERR_FAIL, "there is no analysis %.40s; there are %s", name,
 			      list.data ? list.data : "");
+		nearest_say(&guess, "", e);
 		buf_free(&list);
 	}
-	db_exec(db, NULL, ret == 0 ? "RELEASE analyses" : "ROLLBACK TO analyses; RELEASE analyses");
+	if (ret == 0) /* outside a transaction it commits */
+		return db_exec(db, e, "RELEASE analyses");
+	db_exec(db, NULL, "ROLLBACK TO analyses; RELEASE analyses");
 	return ret;
 }

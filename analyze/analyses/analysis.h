@@ -4,8 +4,7 @@
  * and findings; it never prints, touches no file, and knows no event. One file
  * in analyses/ and one row in analyses.c make a new one.
  */
-#ifndef OBS_ANALYSIS_H
-#define OBS_ANALYSIS_H
+#pragma once
 
 #include "analyze/store/finding.h"
 
@@ -27,6 +26,8 @@ struct analysis {
 	const char *name;
 	const char *doc;   /* the question, as one sentence */
 	const char *needs; /* groups, separated by blanks; if one has no records, it is not run */
+	bool silence; /* it is run then as well, if they were recorded: that nothing happened is an
+			 answer */
 	const struct metric
 		*metrics; /* ended by one without name; columns of its table, in order */
 	int rows;	  /* subjects that a report shows; the rest is counted */
@@ -124,13 +125,12 @@ int put_metric(struct analysis_ctx *c, struct err *e, const char *subject, const
 int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 
 /*
- * SQL over table service: its name without the process, which is what the workers of one server
- * have in common.
+ * SQL: processes with their leaders. Workers are led by their parent, if that has the same name:
+ * they are one server.
  */
-#define SERVICE_COMMON "replace(name, '[' || pid || ']', '')"
-/* The same of rows grouped by it: "server:80 (8 processes)", or the only one's own name. */
-#define SERVICE_TITLE \
-	"iif(count(*)=1, name, " SERVICE_COMMON " || ' (' || count(DISTINCT pid) || ' processes)')"
+#define LED_PROCESSES                                                                          \
+	"(SELECT p.pid AS pid, max(coalesce(l.pid, p.pid)) AS leader FROM process p LEFT JOIN" \
+	" process l ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>'' GROUP BY p.pid)"
 
 /*
  * SQL over table service: the server that a service belongs to, or below 0 the probed function;
@@ -143,5 +143,3 @@ extern const struct analysis *const analyses[];
 
 /* Runs all analyses, or only the one called name, replacing their rows in metric and finding. */
 int analyses_run(sqlite3 *db, const char *name, struct err *e);
-
-#endif

@@ -82,7 +82,7 @@ static const char limit_sql[] =
 static const char clients_sql[] =
 	"WITH h AS (SELECT subject, sum(n) AS slow FROM latency WHERE kind='client'"
 	" AND item=0 AND low >= ?2 GROUP BY subject)"
-	" SELECT address, min(id), sum(turns) AS t, sum(turns) - sum(lossy), total(h.slow) AS slow, sum(cpu),"
+	" SELECT address, min(id), sum(requests) AS t, sum(requests) - sum(lossy), total(h.slow) AS slow, sum(cpu),"
 	" sum(recv_bytes), sum(send_bytes), sum(connections), sum(lossy), max(max)"
 	" FROM client c LEFT JOIN h ON h.subject=c.id WHERE service IN " OF_SERVER
 	" GROUP BY address"
@@ -181,8 +181,8 @@ static void put_client(const struct server *s, const struct sums *one)
 static void find_client(const struct server *s, const struct sums *one)
 {
 	static const char waits_sql[] =
-		"SELECT c.address, s.name, count(*) AS requests, sum(w.dur) / 1e9 AS seconds FROM turn t"
-		" JOIN turn_wait w ON w.turn=t.rowid JOIN state s ON s.id=w.state"
+		"SELECT c.address, s.name, count(*) AS requests, sum(w.dur) / 1e9 AS seconds FROM request t"
+		" JOIN request_wait w ON w.request=t.rowid JOIN state s ON s.id=w.state"
 		" JOIN client c ON c.id=t.client GROUP BY 1, 2 ORDER BY 1, 4 DESC";
 	double others = s->all.requests - one->requests, slow = s->all.slow - one->slow;
 	double of_slow = percent(one->slow, s->all.slow), of_cpu = percent(one->cpu, s->all.cpu);
@@ -239,7 +239,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
 		"SELECT id, name FROM server WHERE id IN (SELECT s.server FROM service s JOIN client c ON"
-		" c.service=s.id WHERE c.turns > 0) ORDER BY turns DESC, name LIMIT ?";
+		" c.service=s.id WHERE c.requests > 0) ORDER BY requests DESC, name LIMIT ?";
 	struct server s = { .c = c };
 
 	(void)e;

@@ -13,6 +13,8 @@
  */
 #include "correlate.h"
 
+#include "pools.h"
+
 #include "analyze/stats/stats.h"
 #include "analyze/stats/stats_change.h"
 #include "analyze/stats/stats_levels.h"
@@ -22,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SERIES_MAX   1000
 #define SHOWN	     10
 #define NAMED	     3 /* in the finding */
 #define N_EFF_LEAST  10
@@ -55,10 +56,7 @@ static const struct metric metrics[] = {
 };
 
 struct candidate {
-	s64 kind, pool, part; /* part: alike.id; -1: all */
-	bool count;
-	struct subject about;
-	char name[160];
+	struct pool_series of;
 	struct correlation spearman, pearson;
 	double p, q, lag, at_low, at_high, added;
 	size_t n;
@@ -75,109 +73,6 @@ struct work {
 	struct candidate *all;
 	size_t n, excluded;
 };
-
-/* ---- the candidates ---- */
-
-/*
- * Temporary tables: pool of each thread (named by its first thread), and moves, the series of pools
- * by resources of one kind, without sleep and waits for work.
- */
-static const char prepare_sql[] =
-	"DROP TABLE IF EXISTS temp.pool; DROP TABLE IF EXISTS temp.alike; DROP TABLE IF EXISTS temp.moves;"
-	"CREATE TEMP TABLE pool AS SELECT tid, pid, min(tid) OVER w AS pool, count(*) OVER w AS threads FROM"
-	" (SELECT tid, max(pid) AS pid, max(comm) AS comm FROM thread GROUP BY tid) WINDOW w AS (PARTITION BY"
-	" pid, comm);"
-	"CREATE INDEX temp.pool_of ON pool(tid);"
-	/* upstream: a socket that a process connected; work: a queue of it */
-	"CREATE TEMP TABLE alike AS SELECT r.id, dense_rank() OVER (ORDER BY r.alike) AS part, r.alike,"
-	" r.kind='socket' AND EXISTS(SELECT 1 FROM fd WHERE fd.ino=r.number AND fd.dev=r.dev AND fd.kind='socket'"
-	" AND fd.role='connected') AS upstream, coalesce(f.class='handoff', 0) AS work FROM resource r"
-	" LEFT JOIN futex f ON r.kind='futex' AND f.pid=r.pid AND f.address=r.number;"
-	"CREATE INDEX temp.alike_of ON alike(id); CREATE INDEX temp.alike_part ON alike(part);"
-	"CREATE TEMP TABLE moves AS SELECT s.kind, p.pool, coalesce(a.part, 0) AS part, s.ts, sum(s.time) AS time,"
-	" sum(s.n) AS n FROM series s JOIN temp.pool p USING(tid) LEFT JOIN temp.alike a ON a.id=s.resource WHERE"
-	" s.kind NOT IN (5,6,7,8,9,14,18,20,22) AND NOT (s.kind IN (12,19) AND NOT coalesce(a.upstream, 0))"
-	" AND NOT (s.kind=16 AND coalesce(a.work, 0)) GROUP BY 1, 2, 3, 4;"
-	"CREATE INDEX temp.moves_of ON moves(kind, pool, part, ts)";
-
-/* All resources of a pool together, and each kind of resource where there are several. */
-static const char candidates_sql[] =
-	"WITH s AS (SELECT kind, pool, part, total(time) AS time, total(n) AS n FROM temp.moves GROUP BY 1, 2, 3),"
-	" o AS (SELECT kind, pool, count(*) AS several FROM s GROUP BY 1, 2),"
-	" a AS (SELECT kind, pool, -1 AS part, total(time) AS time, total(n) AS n FROM s GROUP BY 1, 2 UNION ALL"
-	" SELECT kind, pool, part, time, n FROM s JOIN o USING(kind, pool) WHERE part > 0 AND several > 1)"
-	" SELECT a.kind, a.pool, a.part, m.count, iif(p.threads > 1, 'process', 'thread'),"
-	" iif(p.threads > 1, p.pid, p.tid), iif(p.threads > 1, ' (' || p.threads || ' threads)', '') || ' ' ||"
-	" k.name || iif(m.count AND a.kind NOT IN (17,21), ' count', '') || coalesce(' > ' || (SELECT alike FROM"
-	" temp.alike l WHERE l.part=a.part LIMIT 1), '') || iif(m.count, ', 1/s', ', %')"
-	" FROM a JOIN series_kind k ON k.id=a.kind JOIN temp.pool p ON p.tid=a.pool,"
-	" (SELECT 0 AS count UNION ALL SELECT 1) m"
-	" WHERE iif(m.count, a.kind >= 10 AND a.n > 0, a.time > 0)"
-	" AND NOT (?1 AND m.count AND a.kind IN (12,13) AND p.pid IN (SELECT pid FROM service WHERE turns > 0"
-	" AND " SERVICE_GROUP
-	"=?2)) ORDER BY a.part >= 0, a.time DESC, a.n DESC, a.kind, a.pool, m.count LIMIT ?3";
-
-struct reading {
-	struct analysis_ctx *c;
-	struct work *w;
-};
-
-static int read_candidate(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	struct reading *r = arg;
-	struct candidate *x = &r->w->all[r->w->n];
-	struct buf name = { 0 };
-	int ret;
-
-	if (r->w->n == SERIES_MAX)
-		return 1;
-	x->kind = sqlite3_column_int64(q, 0);
-	x->pool = sqlite3_column_int64(q, 1);
-	x->part = sqlite3_column_int64(q, 2);
-	x->count = sqlite3_column_int(q, 3);
-	x->about.kind = subject_kind_of(db_text(q, 4));
-	x->about.id = sqlite3_column_int64(q, 5);
-	ret = subject_text(&name, r->c->db, x->about, e);
-	snprintf(x->name, sizeof(x->name), "%s%s", name.data ? name.data : "", db_text(q, 6));
-	buf_free(&name);
-	r->w->n++;
-	return ret;
-}
-
-/* The windows in which the pool lived. */
-static void life_of(struct analysis_ctx *c, const struct work *w, const struct candidate *x,
-		    size_t *from, size_t *to)
-{
-	static const char start_sql[] =
-		"SELECT min(start) FROM thread WHERE tid IN (SELECT tid FROM temp.pool WHERE pool=?)";
-	static const char end_sql[] = "SELECT max(coalesce(end, 9e18)) FROM thread WHERE tid IN"
-				      " (SELECT tid FROM temp.pool WHERE pool=?)";
-	double start = query_number(c, start_sql, "i", x->pool);
-	double end = query_number(c, end_sql, "i", x->pool) / (double)w->grid.step;
-
-	*from = start > 0 ? (size_t)(start / (double)w->grid.step) + 1 : 0;
-	*to = end < (double)w->grid.n ? (size_t)end : w->grid.n;
-}
-
-static int add_value(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	struct work *w = arg;
-	s64 ts = sqlite3_column_int64(q, 0);
-
-	(void)e;
-	if (ts >= 0 && (size_t)(ts / w->grid.step) < w->grid.n)
-		w->value[ts / w->grid.step] += sqlite3_column_double(q, 1);
-	return 0;
-}
-
-static void read_value(struct analysis_ctx *c, struct work *w, const struct candidate *x)
-{
-	memset(w->value, 0, (w->grid.n + 1) * sizeof(*w->value));
-	each_row(
-		c, add_value, w,
-		"SELECT ts, iif(?4, n, time) FROM temp.moves WHERE kind=?1 AND pool=?2 AND (?3 < 0 OR part=?3)",
-		"iiii", x->kind, x->pool, x->part, (s64)x->count);
-}
 
 /* ---- tests ---- */
 
@@ -279,8 +174,8 @@ static void find_lag(struct work *w, struct candidate *x, size_t from, size_t to
 /* Medians of the metric where the quality series is lowest and highest. */
 static void find_shift(struct work *w, struct candidate *x, size_t n)
 {
-	double scale = (x->count ? 1e9 : 100.0) / (double)w->grid.step; /* 1/s or % */
-	double *low = w->value, *high = w->value + w->grid.n / 2;	/* read again when needed */
+	double scale = (x->of.count ? 1e9 : 100.0) / (double)w->grid.step; /* 1/s or % */
+	double *low = w->value, *high = w->value + w->grid.n / 2; /* read again when needed */
 	size_t i, n_low = 0, n_high = 0;
 
 	if (!stats_ranks(w->y, n, w->scratch))
@@ -301,8 +196,7 @@ static void judge(struct analysis_ctx *c, struct work *w, struct candidate *x, b
 	size_t from, to;
 	double step;
 
-	life_of(c, w, x, &from, &to);
-	read_value(c, w, x);
+	pools_values(c, &w->grid, &x->of, w->value, &from, &to);
 	if (c->err < 0)
 		return;
 	x->n = pair(w, from, to, 0);
@@ -323,14 +217,14 @@ static void judge(struct analysis_ctx *c, struct work *w, struct candidate *x, b
 static int by_added(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
-	double r = x->count ? fabs(x->spearman.r) : x->added;
-	double s = y->count ? fabs(y->spearman.r) : y->added;
+	double r = x->of.count ? fabs(x->spearman.r) : x->added;
+	double s = y->of.count ? fabs(y->spearman.r) : y->added;
 
-	if (x->count != y->count)
-		return x->count ? 1 : -1;
+	if (x->of.count != y->of.count)
+		return x->of.count ? 1 : -1;
 	if (r != s)
 		return r > s ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return strcmp(x->of.name, y->of.name);
 }
 
 /* Keeps the candidates that can be tested and, of these, fully judged ones that move in front. */
@@ -384,7 +278,7 @@ static void put_candidate(struct analysis_ctx *c, const struct candidate *x)
 		{ "at high", x->at_high, NO_INTERVAL, n },
 	};
 
-	put_all(c, x->about, x->name, values, sizeof(values) / sizeof(values[0]));
+	put_all(c, x->of.about, x->of.name, values, sizeof(values) / sizeof(values[0]));
 }
 
 static void find_answer(struct analysis_ctx *c, const struct work *w, size_t found)
@@ -411,9 +305,9 @@ static void find_answer(struct analysis_ctx *c, const struct work *w, size_t fou
 	size_t i;
 
 	for (i = 0; i < found && i < NAMED; i++) {
-		values[7 + i] = (struct value)VALUE_TEXT("series", w->all[i].name);
-		values[7 + i].of = w->all[i].about;
-		values[7 + i].number = w->all[i].count ? NAN : w->all[i].added;
+		values[7 + i] = (struct value)VALUE_TEXT("series", w->all[i].of.name);
+		values[7 + i].of = w->all[i].of.about;
+		values[7 + i].number = w->all[i].of.count ? NAN : w->all[i].added;
 		values[7 + i].unit = "%";
 	}
 	add_finding(c, &f);
@@ -435,19 +329,26 @@ static int prepare(struct analysis_ctx *c, struct work *w, struct err *e)
 	w->y = calloc(n, sizeof(double));
 	w->at = calloc(n, sizeof(*w->at));
 	w->scratch = calloc(2 * n, sizeof(double));
-	w->all = calloc(SERIES_MAX, sizeof(*w->all));
+	w->all = calloc(POOL_SERIES_MAX, sizeof(*w->all));
 	if (!w->qos.value || !w->value || !w->x || !w->y || !w->at || !w->scratch || !w->all)
 		return err_set(e, ERR_FAIL, "out of memory for correlations");
-	return db_exec(c->db, e, prepare_sql);
+	ret = pools_open(c, e);
+	return ret < 0 ? ret : pools_read(c, w->grid.step, e);
 }
 
 static void answer(struct analysis_ctx *c, struct work *w)
 {
-	struct reading r = { c, w };
+	struct pool_series *series = calloc(POOL_SERIES_MAX, sizeof(*series));
 	size_t i, found;
 
-	each_row(c, read_candidate, &r, candidates_sql, "iii", (s64)w->qos.rate, w->qos.group,
-		 (s64)SERIES_MAX);
+	if (!series) {
+		c->err = err_set(c->e, ERR_FAIL, "out of memory for correlations");
+		return;
+	}
+	w->n = pools_series(c, series, w->qos.rate ? w->qos.group : 0);
+	for (i = 0; i < w->n; i++)
+		w->all[i].of = series[i];
+	free(series);
 	find_step(w);
 	found = test_all(c, w);
 	for (i = 0; i < found && i < SHOWN; i++)

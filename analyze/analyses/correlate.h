@@ -4,8 +4,7 @@
  * of their latency, of the server with most requests; calls of a probed function; or the user's
  * own.
  */
-#ifndef OBS_CORRELATE_H
-#define OBS_CORRELATE_H
+#pragma once
 
 #include "analysis.h"
 #include "grid.h"
@@ -24,5 +23,3 @@ struct quality {
  */
 int quality_read(struct analysis_ctx *c, const struct grid *grid, struct quality *q,
 		 bool *ret_found);
-
-#endif

@@ -4,6 +4,7 @@
 
 #include "analyze/stats/hist.h"
 #include "analyze/stats/stats.h"
+#include "analyze/store/request_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,15 +25,15 @@ static const struct choice {
 };
 
 #define N_CHOICES (sizeof(choices) / sizeof(choices[0]))
-#define OF_GROUP  "(SELECT id FROM service WHERE turns > 0 AND " SERVICE_GROUP "=?1)"
+#define OF_GROUP  "(SELECT id FROM service WHERE requests > 0 AND " SERVICE_GROUP "=?1)"
 
 static const char rate_sql[] =
-	"SELECT ts, sum(turns) * 10.0 FROM request_window WHERE service IN " OF_GROUP
+	"SELECT ts, sum(requests) * 10.0 FROM request_window WHERE service IN " OF_GROUP
 	" GROUP BY ts";
 static const char calls_sql[] =
 	"SELECT c.ts + c.dur, c.dur FROM call c WHERE c.lossy=0 AND c.dur >= 0 AND c.site=-1 - ?1";
-static const char latency_sql[] =
-	"SELECT ts + dur, dur + queued FROM turn WHERE lossy=0 AND service IN " OF_GROUP;
+static const char services_sql[] =
+	"SELECT id FROM service WHERE requests > 0 AND " SERVICE_GROUP "=?1";
 
 struct series {
 	const struct grid *grid;
@@ -54,6 +55,19 @@ static int add_row(void *arg, sqlite3_stmt *s, struct err *e)
 	else
 		x->value[at] =
 			(isnan(x->value[at]) ? 0 : x->value[at]) + sqlite3_column_double(s, 1);
+	return 0;
+}
+
+static int add_latency(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct series *x = arg;
+	s64 ts = row->ts + row->dur;
+
+	(void)rowid;
+	(void)e;
+	if (ts >= 0 && (size_t)(ts / x->grid->step) < x->grid->n)
+		hist_add(&x->hist[ts / x->grid->step], (u64)(row->dur + row->queued));
 	return 0;
 }
 
@@ -80,7 +94,10 @@ static void read_quantiles(struct analysis_ctx *c, struct series *x, const struc
 	x->hist = calloc(x->grid->n + 1, sizeof(*x->hist));
 	if (!b || !x->hist)
 		c->err = err_set(c->e, ERR_FAIL, "out of memory for latencies");
-	each_row(c, add_row, x, choice->function ? calls_sql : latency_sql, "i", group);
+	if (choice->function)
+		each_row(c, add_row, x, calls_sql, "i", group);
+	else if (c->err == 0)
+		c->err = requests_each(c->db, 0, services_sql, group, add_latency, x, c->e);
 	for (i = 0; x->hist && i < x->grid->n; i++) {
 		if (b) {
 			b->n = 0;
@@ -122,8 +139,8 @@ static void take(struct analysis_ctx *c, const struct grid *grid, const struct c
 	q->group = 0;
 	each_row(c, busiest, q,
 		 "SELECT " SERVICE_GROUP
-		 " AS g FROM service WHERE (kind='function')=?1 AND turns > 0"
-		 " AND g<>0 GROUP BY g ORDER BY sum(turns) DESC, min(id) LIMIT 1",
+		 " AS g FROM service WHERE (kind='function')=?1 AND requests > 0"
+		 " AND g<>0 GROUP BY g ORDER BY sum(requests) DESC, min(id) LIMIT 1",
 		 "i", (s64)choice->function);
 	if (c->err < 0 || !q->group)
 		return;

@@ -10,12 +10,12 @@
 #include "analysis.h"
 #include "cpu_parts.h"
 
-#define MATTERS 0.01 /* of the recording's duration: less waiting is no finding */
-#define SERIAL	0.5  /* of the active time of its process, and half as much again as is due */
+#define MATTERS	 0.01 /* of the recording's duration: less waiting is no finding */
+#define CRITICAL 0.5  /* of the active time of its process, and half as much again as is due */
 
 static const struct metric metrics[] = {
 	{ "runq", "%", LOWER_IS_BETTER, "of its life in the run queue" },
-	{ "woken", "%", LOWER_IS_BETTER, "of its life, runnable after wakeup" },
+	{ "woken", "%", LOWER_IS_BETTER, "of its life, in the run queue after a wakeup" },
 	{ "preempted", "%", LOWER_IS_BETTER, "of its life, runnable after preemption" },
 	{ "waits", "", NEITHER_IS_BETTER, "waits in the run queue" },
 	{ "max", "ns", LOWER_IS_BETTER, "longest wait" },
@@ -41,15 +41,16 @@ static const char threads_sql[] =
 	" 100.0 * t.woken / t.wall AS woken, 100.0 * t.preempted / t.wall AS preempted, s.waits AS waits,"
 	" s.longest AS max, s.migrations AS migrations, s.idle_elsewhere AS idle,"
 	" 1.0 * t.run / nullif(s.fair, 0) AS fair, s.lag AS lag, s.starved AS starved,"
-	" iif(p.threads > 1, 100.0 * s.serial / nullif(p.serial, 0), NULL) AS criticality,"
-	" iif(p.threads > 1, 100.0 * s.alone / nullif(t.run, 0), NULL) AS \"exclusive CPU\""
+	" iif(p.threads > 1, 100.0 * s.criticality / nullif(p.criticality, 0), NULL) AS criticality,"
+	" iif(p.threads > 1, 100.0 * s.exclusive / nullif(t.run, 0), NULL) AS \"exclusive CPU\""
 	" FROM sched_stat s JOIN thread t ON t.tid=s.tid AND t.start=s.start JOIN (SELECT pid,"
-	" sum(serial) AS serial, count(*) AS threads FROM sched_stat GROUP BY pid) p ON p.pid=s.pid"
+	" sum(criticality) AS criticality, count(*) AS threads FROM sched_stat GROUP BY pid) p ON p.pid=s.pid"
 	" WHERE s.waits > 0 ORDER BY t.woken + t.preempted DESC, t.tid";
 
 /* Distributions of the waits of each process. */
 static const char processes_sql[] =
-	"SELECT subject AS id, ', all threads' AS part, sum(n) AS n, sum(n) AS waits,"
+	"SELECT subject AS id, iif((SELECT count(*) FROM sched_stat WHERE pid=subject AND waits > 0)=1, '',"
+	" ', all threads') AS part, sum(n) AS n, sum(n) AS waits,"
 	" quantile(0.5, NULL, 'runq', subject, 0) AS p50, quantile(0.99, NULL, 'runq', subject, 0) AS p99"
 	" FROM latency WHERE kind='runq' GROUP BY subject ORDER BY sum(latency.n * low) DESC, subject LIMIT 10";
 
@@ -63,11 +64,11 @@ static const struct finding_query waits = {
 	OBSERVED,
 	NULL,
 	"SELECT 'process' AS kind, pid AS id, sum(woken + preempted) AS \"total:ns\","
-	" iif(sum(guessed) > 0.1 * sum(woken + preempted), 2, 0) AS evidence, 'SELECT * FROM antagonist"
-	" WHERE pid=' || pid || ' ORDER BY woken + preempted DESC' AS proof FROM antagonist GROUP BY pid"
+	" iif(sum(guessed) > 0.1 * sum(woken + preempted), 2, 0) AS evidence, 'SELECT * FROM cpu_contender"
+	" WHERE pid=' || pid || ' ORDER BY woken + preempted DESC' AS proof FROM cpu_contender GROUP BY pid"
 	" HAVING sum(woken + preempted) >= ?1 ORDER BY 3 DESC, pid LIMIT 3",
 	"WITH a AS (SELECT coalesce((SELECT max(t.pid) FROM thread t WHERE t.tid=x.tid), x.tid) AS pid,"
-	" x.tid=0 AS idle, woken + preempted AS ns FROM antagonist x WHERE x.pid=?1)"
+	" x.tid=0 AS idle, woken + preempted AS ns FROM cpu_contender x WHERE x.pid=?1)"
 	" SELECT 'ran', '%', 100.0 * sum(ns) / (SELECT sum(ns) FROM a), iif(idle, 'none', 'process'), pid,"
 	" CASE WHEN idle THEN 'idle or interrupts' WHEN pid=?1 THEN 'itself' END FROM a GROUP BY idle, pid"
 	" HAVING sum(ns) >= 0.01 * (SELECT sum(ns) FROM a) ORDER BY sum(ns) DESC LIMIT 3",
@@ -99,17 +100,18 @@ static const struct finding_query models[] = {
 	  NULL },
 };
 
-/* A thread that the other threads of its process mostly wait for. */
-static const struct finding_query serial = {
+/* A thread that the others of its process mostly wait for; idle threads do not count. */
+static const struct finding_query criticality = {
 	FINDING_little_parallel,
 	NOTE,
 	OVERLAP,
-	"SELECT * FROM sched_stat ORDER BY serial DESC",
-	"SELECT 'thread' AS kind, s.tid AS id, 100.0 * s.serial / p.serial AS \"criticality:%\", p.threads,"
-	" 100.0 * s.alone / max(t.run, 1) AS \"exclusive:%\" FROM sched_stat s JOIN thread t ON t.tid=s.tid"
-	" AND t.start=s.start JOIN (SELECT pid, 1.0 * sum(serial) AS serial, sum(waits > 0) AS threads"
-	" FROM sched_stat GROUP BY pid) p ON p.pid=s.pid WHERE p.threads > 1 AND p.serial >= ?1 AND"
-	" s.serial >= max(?2, 1.5 / p.threads) * p.serial ORDER BY s.serial DESC LIMIT 3",
+	"SELECT * FROM sched_stat ORDER BY criticality DESC",
+	"SELECT 'thread' AS kind, s.tid AS id, 100.0 * s.criticality / p.criticality AS \"criticality:%\", p.threads,"
+	" 100.0 * s.exclusive / max(t.run, 1) AS \"exclusive:%\" FROM sched_stat s JOIN thread t ON t.tid=s.tid"
+	" AND t.start=s.start JOIN (SELECT pid, 1.0 * total AS criticality, sum(20 * criticality >= total) AS threads"
+	" FROM (SELECT pid, criticality, sum(criticality) OVER (PARTITION BY pid) AS total FROM sched_stat)"
+	" GROUP BY pid) p ON p.pid=s.pid WHERE p.threads > 1 AND p.criticality >= ?1 AND"
+	" s.criticality >= max(?2, 1.5 / p.threads) * p.criticality ORDER BY s.criticality DESC LIMIT 3",
 	NULL,
 };
 
@@ -156,7 +158,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	find_rows(c, &waits, "i", (s64)(c->duration * MATTERS));
 	for (i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		find_rows(c, &models[i], "");
-	find_rows(c, &serial, "dd", c->duration * MATTERS, SERIAL);
+	find_rows(c, &criticality, "dd", c->duration * MATTERS, CRITICAL);
 	put_table(c, SUBJECT_thread, threads_sql, "");
 	put_table(c, SUBJECT_process, processes_sql, "");
 	return c->err;

@@ -8,7 +8,7 @@
 
 #define WINDOWS_MAX 1000000
 
-/* "unlocated" says neither when nor where: the verdict tells of it, no window does. */
+/* "unlocated" says neither when nor where: the verdict has it, no window does. */
 static int mark(struct grid *g, sqlite3 *db, const char *group, struct err *e)
 {
 	sqlite3_stmt *s;
@@ -63,29 +63,4 @@ void grid_free(struct grid *g)
 {
 	free(g->lossy);
 	*g = (struct grid){ 0 };
-}
-
-int grid_read(const struct grid *g, sqlite3_stmt *s, double *const *to, int columns, struct err *e)
-{
-	int i, ret;
-	s64 at;
-
-	while ((ret = db_step(s, e)) > 0) {
-		at = sqlite3_column_int64(s, 0);
-		if (at < 0 || (size_t)(at / g->step) >= g->n)
-			continue;
-		for (i = 0; i < columns; i++)
-			to[i][at / g->step] += sqlite3_column_double(s, 1 + i);
-	}
-	return ret;
-}
-
-size_t grid_pack(const struct grid *g, double *v, size_t from, size_t to)
-{
-	size_t i, n = 0;
-
-	for (i = from; i < to && i < g->n; i++)
-		if (!g->lossy[i])
-			v[n++] = v[i];
-	return n;
 }

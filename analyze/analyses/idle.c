@@ -14,7 +14,7 @@
 #define REPS	      1000
 #define EXACT	      0.005 /* of a window's CPU time */
 
-#define PIDS	"(SELECT ?1 UNION SELECT pid FROM service WHERE server=?2 AND turns > 0)"
+#define PIDS	"(SELECT ?1 UNION SELECT pid FROM service WHERE server=?2 AND requests > 0)"
 #define THREADS "(SELECT tid FROM thread WHERE pid IN " PIDS ")"
 
 struct walk {
@@ -74,7 +74,7 @@ static int read_cpus(sqlite3 *db, s64 pid, s64 server, double *ret_cpus, struct 
 	double serving = 0, ran = 0, milli = 0;
 	int ret = number(
 		db, &serving, e,
-		"SELECT count(DISTINCT tid) FROM series WHERE kind IN (12,13) AND n > 0 AND tid IN " THREADS
+		"SELECT count(DISTINCT tid) FROM series WHERE kind IN (series_id('socket_recv'), series_id('socket_send')) AND n > 0 AND tid IN " THREADS
 		" AND resource NOT IN (SELECT r.id FROM resource r JOIN fd f ON"
 		" f.ino=r.number AND f.dev=r.dev WHERE r.kind='socket' AND f.kind='socket' AND"
 		" f.role='connected')",
@@ -85,7 +85,7 @@ static int read_cpus(sqlite3 *db, s64 pid, s64 server, double *ret_cpus, struct 
 		return ret;
 	ret = number(
 		db, &ran, e,
-		"SELECT count(DISTINCT cpu) FROM thread_state WHERE state=0 AND tid IN " THREADS,
+		"SELECT count(DISTINCT cpu) FROM thread_state WHERE state=state_id('run') AND tid IN " THREADS,
 		pid, server);
 	if (ret == 0)
 		ret = number(
@@ -106,7 +106,7 @@ static int read_busy(sqlite3 *db, struct walk *w, s64 pid, s64 server, struct er
 	size_t i;
 	int ret = db_each(
 		db, e, add_thread, w,
-		"SELECT ts / ?3 AS w, sum(time) FROM series WHERE kind IN (1,2) AND tid IN " THREADS
+		"SELECT ts / ?3 AS w, sum(time) FROM series WHERE kind IN (series_id('runtime'), series_id('rq_time')) AND tid IN " THREADS
 		" GROUP BY w, tid ORDER BY w, 2 DESC",
 		"iii", pid, server, w->g->step);
 
@@ -122,7 +122,7 @@ static int read_busy(sqlite3 *db, struct walk *w, s64 pid, s64 server, struct er
 		w->low[i] = 0;
 	return db_each(
 		db, e, add_edge, w,
-		"WITH x AS MATERIALIZED (SELECT ts, dur FROM thread_state WHERE state IN (0,1,2)"
+		"WITH x AS MATERIALIZED (SELECT ts, dur FROM thread_state WHERE state IN (state_id('run'), state_id('woken'), state_id('preempted'))"
 		" AND tid IN " THREADS ") SELECT ts AS at, 1 FROM x UNION ALL SELECT ts + dur, -1"
 		" FROM x ORDER BY at",
 		"ii", pid, server);

@@ -4,8 +4,7 @@
  * on, by window. Threads that sleep are idle together only: an acceptor that sleeps leaves no
  * room next to a busy worker, and a thread for each connection sleeps nearly always.
  */
-#ifndef OBS_IDLE_H
-#define OBS_IDLE_H
+#pragma once
 
 #include "analyze/stats/stats_boot.h"
 #include "grid.h"
@@ -24,5 +23,3 @@ int idle_read(sqlite3 *db, const struct grid *g, s64 pid, s64 server, struct idl
 	      struct err *e);
 
 void idle_free(struct idle *i);
-
-#endif

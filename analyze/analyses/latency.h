@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Quantiles of the durations in table latency. */
-#ifndef OBS_LATENCY_H
-#define OBS_LATENCY_H
+#pragma once
 
 #include "analyze/store/db.h"
 
@@ -20,5 +19,3 @@ int latency_of(sqlite3_stmt *s, const double *at, double *ret, int n, double max
  * are no durations.
  */
 int latency_register(sqlite3 *db, struct err *e);
-
-#endif

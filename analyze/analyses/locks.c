@@ -2,7 +2,7 @@
 /*
  * Futexes that threads waited on, and their wakers. Futexes with the same threads in the
  * same roles are one row. Without contention neither side makes a system call: counts are waits,
- * not lock operations. The kernel has no owner of a futex, so findings name wakers, not holders.
+ * not lock operations. Holders are those that stood in the lock when a wait began.
  */
 #include "analysis.h"
 
@@ -40,8 +40,12 @@ static const char groups_sql[] =
 #define RELEASES(class)                                                                                \
 	"SELECT 'futex' AS kind, f.id AS id, f.total AS \"total:ns\", 100.0 * max(r.total) / f.total"  \
 	" AS \"share:%\", r.waiter AS \"waiter:thread\", r.waker AS \"waker:thread\", r.n AS n,"       \
+	" h.holder AS \"holder:thread\", 100.0 * h.n / h.all_n AS \"held:%\","                         \
 	" iif(2 * r.observed >= r.n, 0, 1) AS evidence, 'SELECT * FROM futex_release WHERE futex=' ||" \
 	" f.id || ' ORDER BY total DESC' AS proof FROM futex f JOIN futex_release r ON r.futex=f.id"   \
+	" LEFT JOIN (SELECT futex, holder, max(n) AS n, sum(n) AS all_n FROM (SELECT futex, holder,"   \
+	" count(*) AS n FROM futex_holder GROUP BY futex, holder) WHERE 1 GROUP BY futex) h"           \
+	" ON h.futex=f.id AND h.holder > 0"                                                            \
 	" WHERE f.total >= ?1 AND f.class" class                                                       \
 		" GROUP BY f.id ORDER BY f.total DESC, f.id LIMIT 3"
 

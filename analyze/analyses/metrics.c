@@ -19,7 +19,10 @@ static const struct metric metrics[] = {
 	{ "runtime", "%", NEITHER_IS_BETTER, "on a CPU" },
 	{ "rq_time", "%", LOWER_IS_BETTER, "in the run queue" },
 	{ "block_time", "%", LOWER_IS_BETTER, "uninterruptible" },
-	{ "iowait_time", "%", LOWER_IS_BETTER, "of this, in I/O wait" },
+	{ "softirq_time", "%", NEITHER_IS_BETTER, "of runtime, in softirqs" },
+	{ "irq_time", "%", NEITHER_IS_BETTER, "of runtime, in interrupts" },
+	{ "stolen_time", "%", LOWER_IS_BETTER, "of runtime, taken by the hypervisor" },
+	{ "iowait_time", "%", LOWER_IS_BETTER, "of block_time, in I/O wait" },
 	{ "sleep_time", "%", NEITHER_IS_BETTER, "sleeping (S)" },
 	{ "pipe_wait_time", "%", NEITHER_IS_BETTER, "in calls on pipes and character devices" },
 	{ "pipe_wait_count", "1/s", NEITHER_IS_BETTER, "such calls" },
@@ -52,15 +55,18 @@ static const struct metric metrics[] = {
 #define SHARE(name, kinds)   OF("iif(s.kind IN (" kinds "), s.time, 0)", "100.0", name)
 #define RATE(name, kinds)    OF("iif(s.kind IN (" kinds "), s.n, 0)", "1e9", name)
 #define BOTH(name, kinds)    SHARE(name "_time", kinds) RATE(name "_count", kinds)
-#define COLUMNS                                                                                \
-	"total(s.n) AS n" SHARE("runtime", "1") SHARE("rq_time", "2") SHARE("block_time", "3") \
-		SHARE("iowait_time", "4") SHARE("sleep_time", "5,6,7,8,9,22")                  \
-			BOTH("pipe_wait", "10,11") BOTH("recv", "12") BOTH("send", "13") BOTH( \
-				"accept", "14") BOTH("connect", "15") BOTH("futex_wait", "16") \
-				RATE("futex_wake_count", "17") BOTH("epoll_wait", "18")        \
-					BOTH("poll_wait", "19") RATE("sector_count", "21")     \
-						OF("s.refused", "1e9", "refused")              \
-							OF("s.timeouts", "1e9", "timeouts")
+#define COLUMNS                                                                                    \
+	"total(s.n) AS n" SHARE("runtime", "1") SHARE("rq_time", "2") SHARE("block_time", "3")     \
+		SHARE("softirq_time", "23") SHARE("irq_time", "24") SHARE("stolen_time", "25")     \
+			SHARE("iowait_time", "4") SHARE("sleep_time", "5,6,7,8,9,22")              \
+				BOTH("pipe_wait", "10,11") BOTH("recv", "12") BOTH("send", "13")   \
+					BOTH("accept", "14") BOTH("connect", "15") BOTH(           \
+						"futex_wait", "16") RATE("futex_wake_count", "17") \
+						BOTH("epoll_wait", "18") BOTH("poll_wait", "19")   \
+							RATE("sector_count", "21")                 \
+								OF("s.refused", "1e9", "refused")  \
+									OF("s.timeouts", "1e9",    \
+									   "timeouts")
 
 /* Thread ids are used again: the lives of all that had one add up. */
 #define THREAD_OF                                                                                           \
@@ -73,8 +79,8 @@ static const struct metric metrics[] = {
 /* CROSS JOIN: threads are looked up by series. SQLite would else read series for each thread. */
 static const char threads_sql[] =
 	"WITH " THREAD_OF " SELECT s.tid AS id, " COLUMNS
-	" FROM series s CROSS JOIN t USING(tid) WHERE s.kind<>20 GROUP BY s.tid"
-	" ORDER BY total(iif(s.kind IN (1,2,3), s.time, 0)) DESC, total(s.n) DESC, s.tid LIMIT ?";
+	" FROM series s CROSS JOIN t USING(tid) WHERE s.kind<>series_id('epoll_clock') GROUP BY s.tid"
+	" ORDER BY total(iif(s.kind IN (series_id('runtime'), series_id('rq_time'), series_id('block_time')), s.time, 0)) DESC, total(s.n) DESC, s.tid LIMIT ?";
 
 #undef UNSAID
 #define UNSAID "0"
@@ -85,8 +91,8 @@ static const char threads_sql[] =
 static const char resources_sql[] =
 	"WITH " THREAD_OF ","
 	" f AS (SELECT pid, address, class, signature FROM futex WHERE id > 0),"
-	" r AS MATERIALIZED (SELECT resource.id, coalesce('futex ' || f.signature, resource.kind || resource.alike)"
-	" AS one, resource.alike AS name, f.class FROM resource LEFT JOIN f"
+	" r AS MATERIALIZED (SELECT resource.id, coalesce('futex ' || f.signature, resource.kind || resource.pool)"
+	" AS one, resource.pool AS name, f.class FROM resource LEFT JOIN f"
 	" ON resource.kind='futex' AND f.pid=resource.pid AND f.address=resource.number)"
 	" SELECT s.tid AS id, ' > ' || min(r.name) || iif(count(DISTINCT r.id) > 1, ' (' || count(DISTINCT r.id)"
 	" || ' of one kind)', '') || coalesce(' (' || min(r.class) || ')', '') AS part, " COLUMNS
@@ -99,7 +105,7 @@ static const char instances_sql[] =
 	"WITH f AS MATERIALIZED (SELECT epoll, count(*) AS n FROM epoll_file GROUP BY epoll)"
 	" SELECT r.pid AS id, ' ' || r.name AS part, coalesce(max(f.n), 0) AS n, 100.0 * total(s.time) /"
 	" ?1 AS epoll_file_wait FROM series s CROSS JOIN resource r ON r.id=s.resource"
-	" LEFT JOIN f ON f.epoll=r.id WHERE s.kind=20"
+	" LEFT JOIN f ON f.epoll=r.id WHERE s.kind=series_id('epoll_clock')"
 	" GROUP BY r.id ORDER BY total(s.time) DESC, r.id LIMIT ?2";
 
 static int run(struct analysis_ctx *c, struct err *e)
@@ -109,7 +115,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	put_table(c, SUBJECT_thread, resources_sql, "i", (s64)RESOURCES);
 	put_table(c, SUBJECT_process, instances_sql, "ii", c->duration ? c->duration : (s64)1,
 		  (s64)INSTANCES);
-	if (query_number(c, "SELECT count(*) FROM series WHERE kind=20", "") > 0)
+	if (query_number(c, "SELECT count(*) FROM series WHERE kind=series_id('epoll_clock')", "") >
+	    0)
 		add_limit(c, FINDING_epoll_file_wait_limits);
 	return c->err;
 }

@@ -51,7 +51,7 @@ static const char peers_sql[] =
 	" f.role='connected' ORDER BY f.ts DESC LIMIT 1), NULL) AS id,"
 	" count(*) FILTER (WHERE NOT lossy) AS n, total(send_bytes) AS bytes,"
 	" total(dur) FILTER (WHERE NOT lossy) AS ns, max(dur) FILTER (WHERE NOT lossy) AS most,"
-	" sum(lossy) AS excluded FROM exchange e GROUP BY e.pid, e.fd, 3),"
+	" sum(lossy) AS excluded FROM upstream e GROUP BY e.pid, e.fd, 3),"
 	" y AS (SELECT x.pid, coalesce(n.peer, o.peer) AS peer, total(x.n) AS n, total(x.bytes) AS bytes,"
 	" total(x.ns) AS ns, max(x.most) AS most, total(x.excluded) AS excluded FROM x LEFT JOIN n ON n.id=x.id"
 	" LEFT JOIN o ON o.pid=x.pid AND o.fd=x.fd GROUP BY 1, 2),"
@@ -76,8 +76,8 @@ static const char tcp_sql[] =
 
 static const char answers_sql[] =
 	"SELECT subject AS id, ', all answers' AS part, sum(n) AS n, sum(n) AS exchanges,"
-	" quantile(0.5, NULL, 'exchange', subject, 0) AS p50,"
-	" quantile(0.99, NULL, 'exchange', subject, 0) AS p99 FROM latency WHERE kind='exchange'"
+	" quantile(0.5, NULL, 'upstream', subject, 0) AS p50,"
+	" quantile(0.99, NULL, 'upstream', subject, 0) AS p99 FROM latency WHERE kind='upstream'"
 	" GROUP BY subject ORDER BY sum(latency.n * low) DESC, subject LIMIT 5";
 
 /* By the other end; ports of clients carry no meaning. */
@@ -93,6 +93,14 @@ static const struct finding_query findings[] = {
 	  "SELECT sum(connections) AS n FROM client HAVING n > 0",
 	  "SELECT 'client', '', sum(connections), 'none', 0, coalesce(nullif(address,''),'others') FROM"
 	  " client GROUP BY address HAVING sum(connections) > 0 ORDER BY 3 DESC, address LIMIT 5" },
+	/* one receive answers one send: else sends without an answer are no questions */
+	{ FINDING_upstream_outstanding, NOTE, OVERLAP, "SELECT * FROM upstream_use",
+	  "SELECT 'process' AS kind, u.pid AS id, coalesce(nullif(f.remote,''),nullif(f.path,''),'?') AS peer,"
+	  " max(u.most) AS most, total(u.waited) / sum(u.answers) AS \"mean:ns\", sum(u.answers) AS n FROM"
+	  " upstream_use u JOIN fd f ON f.pid=u.pid AND f.fd=u.fd AND f.ts=u.ts WHERE"
+	  " 10 * u.most <= u.sends AND abs(u.sends - u.answers) <= u.most GROUP BY u.pid, peer"
+	  " ORDER BY total(u.waited) DESC LIMIT 5",
+	  NULL },
 	{ FINDING_retransmits, WARNING, OBSERVED, "SELECT * FROM connection WHERE retransmits > 0",
 	  "SELECT sum(retransmits) AS n FROM connection HAVING n > 0", PEERS("retransmits") },
 	{ FINDING_connects_failed, WARNING, OBSERVED, "SELECT * FROM connection WHERE failed > 0",

@@ -8,6 +8,9 @@
 static const struct metric metrics[] = {
 	{ "wall", "ns", NEITHER_IS_BETTER, "life of the thread within the recording" },
 	{ "run", "%", NEITHER_IS_BETTER, "on a CPU" },
+	{ "softirq", "%", NEITHER_IS_BETTER, "of run, in softirqs" },
+	{ "irq", "%", NEITHER_IS_BETTER, "of run, in interrupts" },
+	{ "stolen", "%", LOWER_IS_BETTER, "of run, taken by the hypervisor" },
 	{ "runq", "%", LOWER_IS_BETTER, "in the run queue, woken or preempted" },
 	{ "futex", "%", NEITHER_IS_BETTER, "sleeping in futex" },
 	{ "poll", "%", NEITHER_IS_BETTER, "sleeping in epoll, poll or select" },
@@ -25,10 +28,10 @@ static const struct metric metrics[] = {
 
 #define SHARE(of) "100.0 * (" of ") / wall"
 
-static const char threads_sql[] =
-	"SELECT tid AS id, switches AS n, wall AS wall, " SHARE("run") " AS run, " SHARE("woken + preempted") " AS runq, " SHARE("futex") " AS futex, " SHARE("poll") " AS poll, " SHARE("socket") " AS socket, " SHARE(
-		"client") " AS client, " SHARE("pipe") " AS pipe, " SHARE("disk") " AS disk, " SHARE("blocked") " AS blocked, " SHARE("timer + child + lock + other + stopped") " AS sleep, " SHARE("unknown") " AS unknown, switches AS switches FROM thread WHERE wall > 0 AND"
-																									       " (switches > 0 OR run > 0) ORDER BY thread.run DESC, tid";
+static const char threads_sql
+	[] = "SELECT tid AS id, switches AS n, wall AS wall, " SHARE("run") " AS run, " SHARE("softirq") " AS softirq, " SHARE("irq") " AS irq, " SHARE("stolen") " AS stolen, " SHARE("woken + preempted") " AS runq, " SHARE(
+		"futex") " AS futex, " SHARE("poll") " AS poll, " SHARE("socket") " AS socket, " SHARE("client") " AS client, " SHARE("pipe") " AS pipe, " SHARE("disk") " AS disk, " SHARE("blocked") " AS blocked, " SHARE("timer + child + lock + other + stopped") " AS sleep, " SHARE("unknown") " AS unknown, switches AS switches FROM thread WHERE wall > 0 AND"
+																																				      " (switches > 0 OR run > 0) ORDER BY thread.run DESC, tid";
 
 #define RECORDED(group) "EXISTS(SELECT 1 FROM coverage WHERE grp='" group "' AND verdict<>'ABSENT')"
 
@@ -44,16 +47,16 @@ static const struct finding_query findings[] = {
 	  NULL },
 	/* the self-check of the whole replay: time that no state explains */
 	{ FINDING_time_unaccounted, WARNING, OBSERVED,
-	  "SELECT tid, comm, unknown, wall, defects FROM thread WHERE unknown > wall / 1000 OR defects > 0"
+	  "SELECT tid, comm, unknown, wall, defects FROM thread WHERE unknown > wall / 100 OR defects > 0"
 	  " ORDER BY unknown DESC",
-	  "SELECT total(defects) AS defects FROM thread HAVING total(unknown > wall / 1000 AND switches > 0)"
+	  "SELECT total(defects) AS defects FROM thread HAVING total(unknown > wall / 100 AND switches > 0)"
 	  " > 0",
 	  "SELECT 'thread', '%', 100.0 * unknown / wall, 'thread', tid, NULL FROM thread WHERE"
-	  " unknown > wall / 1000 AND switches > 0 ORDER BY unknown DESC, tid LIMIT 3" },
+	  " unknown > wall / 100 AND switches > 0 ORDER BY unknown DESC, tid LIMIT 3" },
 	{ FINDING_transitions_missing, NOTE, OBSERVED,
 	  "SELECT tid, comm, unknown, wall, defects FROM thread WHERE defects > 0",
 	  "SELECT total(defects) AS defects FROM thread HAVING defects > 0 AND"
-	  " total(unknown > wall / 1000 AND switches > 0) = 0",
+	  " total(unknown > wall / 100 AND switches > 0) = 0",
 	  NULL },
 	{ FINDING_no_syscalls, NOTE, LIMIT, NULL, "SELECT 1 AS n WHERE NOT " RECORDED("syscalls"),
 	  NULL },
@@ -70,6 +73,16 @@ static const struct finding_query findings[] = {
 	  NULL },
 };
 
+/* Old recordings, and kernels that do not count them. */
+static const struct finding_query interrupts_counted = {
+	FINDING_interrupts_counted,
+	NOTE,
+	LIMIT,
+	NULL,
+	"SELECT count(*) AS n FROM thread WHERE run > 0 HAVING count(*) > 0 AND count(softirq)=0",
+	NULL,
+};
+
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	size_t i;
@@ -79,7 +92,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	for (i = 0; i < sizeof(findings) / sizeof(findings[0]); i++)
 		find_rows(c, &findings[i], "");
 	add_limit(c, FINDING_computing_unseen);
-	add_limit(c, FINDING_interrupts_counted);
+	find_rows(c, &interrupts_counted, "");
 	add_limit(c, FINDING_one_run);
 	return c->err;
 }

@@ -53,22 +53,41 @@ static void on_state(struct pause *v, size_t n, sqlite3_stmt *q)
 {
 	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1);
 	s64 end = ts + sqlite3_column_int64(q, 2), part;
-	int state = sqlite3_column_int(q, 3), partner;
+	int state = sqlite3_column_int(q, 3);
+	bool queued = state == STATE_woken || state == STATE_preempted;
 	size_t i;
 
 	if (state < 0 || state >= N_STATES)
 		return;
-	partner = state == STATE_woken || state == STATE_preempted ? 5 : 4;
 	for (i = begin_at(v, n, tid, ts); i < n && v[i].tid == tid && v[i].start < end; i++) {
 		part = within(&v[i], ts, end);
 		v[i].spent[state] += part;
-		if (state == STATE_run || part <= v[i].longest)
-			continue;
-		v[i].longest = part;
-		v[i].partner = sqlite3_column_int64(q, partner);
-		if (sqlite3_column_type(q, partner) == SQLITE_NULL || v[i].partner <= 0)
-			v[i].partner = -1;
+		if (!queued) {
+			v[i].waker[state] = sqlite3_column_int64(q, 4);
+		} else if (part > v[i].longest) {
+			v[i].longest = part;
+			v[i].partner = sqlite3_column_int64(q, 5);
+		}
 	}
+}
+
+/*
+ * Who had the CPU for the longest wait in the run queue, or ended the last wait in the state with
+ * most time: sleeps that follow each other, for one thing, are one wait.
+ */
+static void choose_partner(struct pause *p)
+{
+	int i, most = STATE_woken;
+	s64 queued = p->spent[STATE_woken] + p->spent[STATE_preempted];
+
+	for (i = 0; i < N_STATES; i++)
+		if (i != STATE_run && i != STATE_preempted &&
+		    p->spent[i] > (most == STATE_woken ? queued : p->spent[most]))
+			most = i;
+	if (most != STATE_woken)
+		p->partner = p->waker[most];
+	if (p->partner <= 0)
+		p->partner = -1;
 }
 
 /* Columns: tid, ts, dur, abi, nr. */
@@ -121,5 +140,7 @@ int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 		v[i].partner = -1;
 	}
 	ret = scan(v, n, db, states, from, to, on_state, e);
+	for (i = 0; i < n; i++)
+		choose_partner(&v[i]);
 	return ret < 0 ? ret : scan(v, n, db, calls, from, to, on_call, e);
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When did a server answer nothing although requests waited, for how long, what did its thread do
- * meanwhile, and which request did it work on? A request waits from its arrival (turn.ts -
- * turn.queued) until its answer. Processes of one server are one: while one of them answers, there
- * is no pause. No limit depends on how long requests usually take; which pauses matter is the
- * verdict's question. Of a process without requests: the waits of its busiest thread.
+ * When did a server answer nothing although requests waited, for how long, what did its thread do,
+ * and which request did it work on? A request waits from its arrival (request.ts -
+ * request.queued) until its answer, or the end of the recording. Processes of one server are one:
+ * while one of them answers, there is no pause. No limit depends on how long requests usually take;
+ * which pauses matter is the verdict's question. Of a process without requests: the waits of its
+ * busiest thread.
  */
 #include "pauses.h"
 
 #include "analysis.h"
 #include "analyze/base/idmap.h"
+#include "analyze/store/request_rows.h"
+#include "format/buf.h"
 #include "silences.h"
 
 #include <stdio.h>
@@ -35,12 +38,10 @@ struct found_pauses {
 	struct silences silences;
 	s64 servers[SERVERS_MOST]; /* ids by slot */
 	struct idmap slots;	   /* service.id -> slot + 1 */
+	struct idmap awaiting;	   /* names */
 	struct pause *v;
 	size_t n;
 };
-
-#define REQUESTS "SELECT service, ts - queued, ts + dur"
-#define OF_TURNS " FROM turn WHERE NOT lossy"
 
 /* Slots of servers, and of their services in a map. */
 static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret_n, struct err *e)
@@ -49,8 +50,8 @@ static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret
 	u32 slot = 0;
 	int ret = db_query(
 		&q, c->db, e,
-		"SELECT k.id, s.id FROM (SELECT id, turns FROM server WHERE turns > 0 ORDER BY"
-		" turns DESC, id LIMIT ?1) k JOIN service s ON s.server=k.id ORDER BY k.turns DESC,"
+		"SELECT k.id, s.id FROM (SELECT id, requests FROM server WHERE requests > 0 ORDER BY"
+		" requests DESC, id LIMIT ?1) k JOIN service s ON s.server=k.id ORDER BY k.requests DESC,"
 		" k.id",
 		"i", (s64)SERVERS_MOST);
 
@@ -70,37 +71,72 @@ static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret
 	return ret;
 }
 
-typedef void (*request_fn)(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q);
+#define REQUESTS                                                                            \
+	COLUMN_OF(request, service) | COLUMN_OF(request, ts) | COLUMN_OF(request, queued) | \
+		COLUMN_OF(request, dur) | COLUMN_OF(request, name) | COLUMN_OF(request, lossy)
 
-static int each_request(struct analysis_ctx *c, struct found_pauses *f, const char *sql,
-			request_fn fn, struct err *e)
+/* One more than the slot of a request's server; 0: not of these, lossy, or it awaits something. */
+static u32 slot_of(const struct found_pauses *f, const struct row_request *row)
+{
+	bool awaits = row->name != BULK_NULL && idmap_get(&f->awaiting, (u64)row->name);
+
+	return row->lossy || awaits ? 0 : (u32)(uintptr_t)idmap_get(&f->slots, (u64)row->service);
+}
+
+/* A pass over the requests. */
+struct pass {
+	const struct found_pauses *f;
+	struct silences *silences;
+	void (*take)(struct silences *s, u32 slot, s64 arrival, s64 end);
+};
+
+static int take_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	const struct pass *p = arg;
+	u32 slot = slot_of(p->f, row);
+
+	(void)rowid;
+	(void)e;
+	if (slot)
+		p->take(p->silences, slot - 1, row->ts - row->queued, row->ts + row->dur);
+	return 0;
+}
+
+/* Requests without an answer: as if the end of the recording answered them. */
+static int each_unanswered(struct analysis_ctx *c, row_fn fn, void *arg, struct err *e)
 {
 	sqlite3_stmt *q;
-	uintptr_t slot;
-	int ret = db_query(&q, c->db, e, sql, "");
+	int ret = db_query(
+		&q, c->db, e,
+		"SELECT service, ts, coalesce(read, ?1), pid, tid, fd, client, coalesce(name, ?2) FROM unanswered"
+		" WHERE answered",
+		"ii", c->duration, BULK_NULL);
 
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		slot = (uintptr_t)idmap_get(&f->slots, (u64)sqlite3_column_int64(q, 0));
-		if (slot)
-			fn(f, (u32)slot - 1, sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
-			   q);
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		struct row_request row = { .service = sqlite3_column_int64(q, 0),
+					   .ts = sqlite3_column_int64(q, 2),
+					   .pid = sqlite3_column_int64(q, 3),
+					   .tid = sqlite3_column_int64(q, 4),
+					   .fd = sqlite3_column_int64(q, 5),
+					   .client = sqlite3_column_int64(q, 6),
+					   .name = sqlite3_column_int64(q, 7) };
+
+		row.queued = row.ts - sqlite3_column_int64(q, 1);
+		row.dur = c->duration - row.ts;
+		ret = fn(arg, 0, &row, e);
 	}
 	sqlite3_finalize(q);
 	return ret;
 }
 
-static void first_pass(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q)
+static int each_request(struct analysis_ctx *c, u32 set, row_fn fn, void *arg, struct err *e)
 {
-	(void)q;
-	silences_answer(&f->silences, slot, arrival, end);
-}
+	int ret = rows_each(c->db, TABLE_request, set, fn, arg, e);
 
-static void second_pass(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q)
-{
-	(void)q;
-	silences_arrival(&f->silences, slot, arrival, end);
+	return ret < 0 ? ret : each_unanswered(c, fn, arg, e);
 }
 
 /* Parts of answers leave before their end: windows in which bytes were sent are no silence. */
@@ -111,7 +147,7 @@ static int cut_by_sends(struct analysis_ctx *c, struct found_pauses *f, u32 n, s
 	int ret = db_query(
 		&q, c->db, e,
 		"SELECT server, ts, ts + dur FROM server_window WHERE sends > 0 AND server IN"
-		" (SELECT id FROM server WHERE turns > 0) ORDER BY server, ts",
+		" (SELECT id FROM server WHERE requests > 0) ORDER BY server, ts",
 		"");
 
 	if (ret < 0)
@@ -128,12 +164,16 @@ static int cut_by_sends(struct analysis_ctx *c, struct found_pauses *f, u32 n, s
 }
 
 /* Who waited, and for which request: the last one read before the middle of the pause. */
-static void third_pass(struct found_pauses *f, u32 slot, s64 arrival, s64 end, sqlite3_stmt *q)
+static int third_pass(void *arg, s64 rowid, const void *request, struct err *e)
 {
-	size_t i, last = f->silences.first[slot + 1];
-	s64 ts = sqlite3_column_int64(q, 3);
+	const struct row_request *row = request;
+	struct found_pauses *f = arg;
+	s64 ts = row->ts, arrival = ts - row->queued, end = ts + row->dur;
+	u32 slot = slot_of(f, row);
+	size_t i, last = slot ? f->silences.first[slot] : 0;
 
-	for (i = silences_after(&f->silences, slot, arrival); i < last; i++) {
+	(void)e;
+	for (i = slot ? silences_after(&f->silences, slot - 1, arrival) : 0; i < last; i++) {
 		struct pause *p = &f->v[i];
 
 		if (p->end > end)
@@ -143,18 +183,19 @@ static void third_pass(struct found_pauses *f, u32 slot, s64 arrival, s64 end, s
 		if (p->request ? ts > p->start + (p->end - p->start) / 2 || ts <= p->request_ts
 			       : ts > p->start + (p->end - p->start) / 2 && end != p->end)
 			continue;
-		p->pid = sqlite3_column_int64(q, 6);
-		p->tid = sqlite3_column_int64(q, 7);
+		p->pid = row->pid;
+		p->tid = row->tid;
 		if (ts > p->start + (p->end - p->start) / 2)
 			continue; /* it only sends the first answer afterwards */
-		p->request = sqlite3_column_int64(q, 4);
+		p->request = rowid;
 		p->request_ts = ts;
-		p->request_dur = sqlite3_column_int64(q, 5);
-		p->fd = sqlite3_column_int64(q, 8);
-		p->client = sqlite3_column_int64(q, 9);
-		p->received = sqlite3_column_int64(q, 10);
-		p->sent = sqlite3_column_int64(q, 11);
+		p->request_dur = row->dur;
+		p->fd = row->fd;
+		p->client = row->client;
+		p->received = row->recv_bytes;
+		p->sent = row->send_bytes;
 	}
+	return 0;
 }
 
 static int mark_losses(struct analysis_ctx *c, struct found_pauses *f, struct err *e)
@@ -199,24 +240,27 @@ static int take_silences(struct found_pauses *f, struct err *e)
 
 static int find_of_servers(struct analysis_ctx *c, struct found_pauses *f, u32 n, struct err *e)
 {
+	struct pass answers = { f, &f->silences, silences_answer };
+	struct pass arrivals = { f, &f->silences, silences_arrival };
 	int ret = silences_begin(&f->silences, n, c->duration, e);
 
 	if (ret == 0)
-		ret = each_request(c, f, REQUESTS OF_TURNS, first_pass, e);
+		ret = each_request(c, REQUESTS, take_request, &answers, e);
 	if (ret == 0)
 		ret = silences_between(&f->silences, e);
 	if (ret == 0)
-		ret = each_request(c, f, REQUESTS OF_TURNS, second_pass, e);
+		ret = each_request(c, REQUESTS, take_request, &arrivals, e);
 	if (ret == 0)
 		ret = cut_by_sends(c, f, n, e);
 	if (ret == 0)
 		ret = take_silences(f, e);
 	if (ret == 0 && f->n)
-		ret = each_request(
-			c, f,
-			REQUESTS
-			", ts, rowid, dur, pid, tid, fd, client, recv_bytes, send_bytes" OF_TURNS,
-			third_pass, e);
+		ret = each_request(c,
+				   REQUESTS | COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
+					   COLUMN_OF(request, fd) | COLUMN_OF(request, client) |
+					   COLUMN_OF(request, recv_bytes) |
+					   COLUMN_OF(request, send_bytes),
+				   third_pass, f, e);
 	return ret < 0 ? ret : mark_losses(c, f, e);
 }
 
@@ -226,7 +270,7 @@ static int find_of_thread(struct analysis_ctx *c, struct found_pauses *f, struct
 	static const char sql[] =
 		"SELECT s.ts, s.dur, t.pid, t.tid FROM (SELECT tid, pid, start, wall FROM thread"
 		" ORDER BY run DESC, tid LIMIT 1) t JOIN thread_state s ON s.tid=t.tid AND s.ts >= t.start"
-		" AND s.ts + s.dur <= t.start + t.wall WHERE s.state NOT IN (0, 14) AND s.dur >= ?"
+		" AND s.ts + s.dur <= t.start + t.wall WHERE s.state NOT IN (state_id('run'), state_id('unknown')) AND s.dur >= ?"
 		" ORDER BY s.dur DESC, s.ts LIMIT ?";
 	sqlite3_stmt *q;
 	int ret;
@@ -303,10 +347,33 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 	return ret < 0 ? ret : 0;
 }
 
+/* "pause1 epoll_wait 10.0.0.9:51114": its longest system call, and the client of its request. */
+static int name_pause(struct analysis_ctx *c, s64 id, struct buf *to, struct err *e)
+{
+	static const char sql[] =
+		"SELECT 'pause' || p.id || coalesce(' ' || (SELECT name FROM syscall_name n WHERE"
+		" n.abi=p.abi AND n.nr=p.nr AND 2 * p.call > p.dur), '') || coalesce(' ' ||"
+		" (SELECT coalesce((SELECT nullif(remote, '') FROM fd WHERE fd.pid=p.pid AND fd.fd=p.fd"
+		" AND fd.ts <= p.request_ts ORDER BY fd.ts DESC LIMIT 1), nullif(address, '')) FROM client"
+		" WHERE client.id=p.peer), '') FROM pause p WHERE p.id=?1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "i", id);
+
+	buf_clear(to);
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0)
+		ret = buf_printf(to, e, "%s", db_text(q, 0));
+	sqlite3_finalize(q);
+	return ret;
+}
+
+/* Those of at least a twentieth of the longest. */
 static int put_metrics(struct analysis_ctx *c, const struct found_pauses *f, int most,
 		       struct err *e)
 {
-	char subject[32];
+	struct buf subject = { 0 };
 	size_t i, k;
 	int s, ret = 0;
 
@@ -314,6 +381,8 @@ static int put_metrics(struct analysis_ctx *c, const struct found_pauses *f, int
 		const struct pause *p = &f->v[i];
 		double all = (double)(p->end - p->start), off = 0;
 
+		if (20 * all < (double)(f->v[0].end - f->v[0].start))
+			break;
 		for (s = STATE_run + 1; s < N_STATES; s++)
 			off += s == STATE_woken || s == STATE_preempted ? 0 : (double)p->spent[s];
 		const struct {
@@ -332,11 +401,12 @@ static int put_metrics(struct analysis_ctx *c, const struct found_pauses *f, int
 			{ "request out", p->request ? (double)p->sent : NAN },
 		};
 
-		snprintf(subject, sizeof(subject), "pause%zu", i + 1);
+		ret = name_pause(c, (s64)i + 1, &subject, e);
 		for (k = 0; k < sizeof(values) / sizeof(values[0]) && ret == 0; k++)
-			ret = put_metric(c, e, subject, values[k].name, values[k].value,
+			ret = put_metric(c, e, subject.data, values[k].name, values[k].value,
 					 NO_INTERVAL, 1);
 	}
+	buf_free(&subject);
 	return ret;
 }
 
@@ -346,6 +416,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	u32 n = 0;
 	int ret = db_exec(c->db, e, "DELETE FROM pause");
 
+	if (ret == 0)
+		ret = awaiting_names(&f.awaiting, c->db, e);
 	if (ret == 0)
 		ret = read_servers(c, &f, &n, e);
 	if (ret == 0)
@@ -359,6 +431,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = put_metrics(c, &f, c->analysis->rows, e);
 	idmap_free(&f.slots);
+	idmap_free(&f.awaiting);
 	silences_free(&f.silences);
 	free(f.v);
 	return ret;

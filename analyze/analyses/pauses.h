@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files of the analysis pauses share. */
-#ifndef OBS_PAUSES_H
-#define OBS_PAUSES_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "analyze/store/state.h"
@@ -20,11 +19,10 @@ struct pause {
 	bool edge, lossy;
 
 	s64 spent[N_STATES];
-	s64 longest, partner; /* its longest wait, and its partner thread; -1: not known */
+	s64 longest, partner; /* of run-queue waits; then of its largest state. -1: not known */
+	s64 waker[N_STATES];  /* that ended the last wait in the state; 0: none */
 	s64 abi, nr, call;    /* call 0: none */
 };
 
 /* pause_thread.c: what the threads of the pauses did in them. The pauses are sorted. */
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e);
-
-#endif

@@ -162,7 +162,8 @@ static struct value value_of(sqlite3_stmt *s, int i, char name[NAME_SIZE])
 	struct value v = VALUE_TEXT(name, NULL);
 
 	snprintf(name, NAME_SIZE, "%.*s", unit ? (int)(unit - label) : NAME_SIZE - 1, label);
-	v.of.kind = unit ? subject_kind_of(unit + 1) : SUBJECT_none;
+	v.of.kind = unit && sqlite3_column_type(s, i) != SQLITE_NULL ? subject_kind_of(unit + 1)
+								     : SUBJECT_none;
 	if (v.of.kind != SUBJECT_none)
 		v.of.id = sqlite3_column_int64(s, i);
 	else if (sqlite3_column_type(s, i) == SQLITE_TEXT)

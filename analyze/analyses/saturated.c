@@ -6,6 +6,8 @@
  */
 #include "saturated.h"
 
+#include "analyze/base/idmap.h"
+#include "analyze/store/columns.h"
 #include "idle.h"
 
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #define POINTS	    400 /* windows that are looked at, of more every so many */
 #define REQUESTS    10	/* of a window, at least */
 #define WINDOWS_MIN 8
+#define CELLS_MOST  4000000 /* services by windows */
 
 struct point {
 	double rate, idle, queued, requests;
@@ -24,15 +27,84 @@ struct points {
 	size_t n;
 };
 
+/* Queueing by service and window: few, so a list of the cells and the last one's place do. */
+struct queueing {
+	struct idmap cells; /* service << 32 | window */
+	struct cell {
+		s64 service, w, n, queued;
+	} * last;
+	s64 step;
+};
+
+static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct queueing *q = arg;
+	s64 w = row->ts / q->step;
+	u64 key = (u64)row->service << 32 | (u32)w;
+
+	(void)rowid;
+	if (row->lossy)
+		return 0;
+	if (!q->last || q->last->service != row->service || q->last->w != w)
+		q->last = idmap_get(&q->cells, key);
+	if (!q->last) {
+		q->last = calloc(1, sizeof(*q->last));
+		if (!q->last)
+			return err_set(e, ERR_FAIL, "out of memory for windows");
+		*q->last = (struct cell){ row->service, w, 0, 0 };
+		if (idmap_put(&q->cells, key, q->last, CELLS_MOST, e) < 0) {
+			free(q->last);
+			return ERR_FAIL;
+		}
+	}
+	q->last->n++;
+	q->last->queued += row->queued;
+	return 0;
+}
+
+static int put_cells(struct analysis_ctx *c, const struct queueing *q)
+{
+	sqlite3_stmt *s;
+	struct cell *cell;
+	size_t at = 0;
+	int ret = db_query(&s, c->db, c->e, "INSERT INTO temp.cell VALUES(?, ?, ?, ?)", "");
+
+	if (ret < 0)
+		return ret;
+	while (ret == 0 && (cell = idmap_each(&q->cells, &at)))
+		ret = db_again(s, c->e, "iiii", cell->service, cell->w, cell->n, cell->queued);
+	sqlite3_finalize(s);
+	return ret;
+}
+
 void saturated_prepare(struct analysis_ctx *c)
 {
+	struct queueing q = { 0 };
+
+	if (c->err == 0)
+		c->err = db_int(c->db, &q.step, c->e,
+				"SELECT CAST(value AS INTEGER) FROM recording WHERE key='step_ns'",
+				"");
 	if (c->err == 0)
 		c->err = db_exec(
 			c->db, c->e,
-			"DROP TABLE IF EXISTS temp.queueing; CREATE TEMP TABLE queueing AS"
-			" SELECT s.server, t.ts / g.step AS w, count(*) AS n, sum(t.queued) AS queued"
-			" FROM turn t JOIN service s ON s.id=t.service, (SELECT CAST(value AS INTEGER) AS"
-			" step FROM recording WHERE key='step_ns') g WHERE NOT t.lossy GROUP BY 1, 2");
+			"DROP TABLE IF EXISTS temp.cell; DROP TABLE IF EXISTS temp.queueing;"
+			"CREATE TEMP TABLE cell(service INT, w INT, n INT, queued INT)");
+	if (c->err == 0 && q.step > 0)
+		c->err = rows_each(c->db, TABLE_request,
+				   COLUMN_OF(request, ts) | COLUMN_OF(request, queued) |
+					   COLUMN_OF(request, service) | COLUMN_OF(request, lossy),
+				   add_request, &q, c->e);
+	if (c->err == 0)
+		c->err = put_cells(c, &q);
+	if (c->err == 0)
+		c->err = db_exec(
+			c->db, c->e,
+			"CREATE TEMP TABLE queueing AS SELECT s.server, c.w, sum(c.n) AS n,"
+			" sum(c.queued) AS queued FROM cell c JOIN service s ON s.id=c.service"
+			" GROUP BY 1, 2");
+	idmap_free_all(&q.cells);
 }
 
 static int add_window(void *arg, sqlite3_stmt *q, struct err *e)
@@ -124,11 +196,13 @@ static void find_sign(struct analysis_ctx *c, s64 server, const struct points *p
 		      const struct idle *i, const struct boot *from, const struct boot *queued)
 {
 	bool found = !isnan(from->value) && !isnan(from->low) && from->failed <= 0.2;
-	double max = 0, low = isnan(i->total.low) ? i->total.value : i->total.low;
+	double max = 0, most = 0, low = isnan(i->total.low) ? i->total.value : i->total.low;
 	size_t k;
 
 	for (k = 0; k < p->n; k++)
 		max = fmax(max, p->all[k].rate);
+	for (k = 0; k < p->n; k++)
+		most = fmax(most, p->all[k].idle);
 	const struct value values[] = {
 		VALUE_INTERVAL("rate", found ? from->value : max, found ? from->low : NAN,
 			       found ? from->high : NAN, "1/s"),
@@ -140,13 +214,36 @@ static void find_sign(struct analysis_ctx *c, s64 server, const struct points *p
 		VALUE_NUMBER("windows", (double)p->n, ""),
 		{ 0 },
 	};
-	const struct finding f = { .kind = found ? FINDING_saturated_from : FINDING_not_saturated,
-				   .severity = found ? WARNING : NOTE,
+	/* no rate divides: all windows are on one side, or they are mixed */
+	const struct finding f = { .kind = found	      ? FINDING_saturated_from
+					   : most < SATURATED ? FINDING_saturated_always
+					   : low >= SATURATED ? FINDING_not_saturated
+							      : FINDING_saturated_sometimes,
+				   .severity = found || most < SATURATED ? WARNING : NOTE,
 				   .about = ABOUT(server, server),
 				   .values = values };
 
-	if (found || low >= SATURATED)
-		add_finding(c, &f);
+	add_finding(c, &f);
+}
+
+/* Why there is no sign. */
+static void put_few(struct analysis_ctx *c, s64 server, const struct points *p,
+		    const struct grid *g)
+{
+	const struct value values[] = {
+		VALUE_NUMBER("windows", (double)p->n, ""),
+		VALUE_NUMBER("step", (double)g->step, "ns"),
+		VALUE_NUMBER("requests", REQUESTS, ""),
+		VALUE_NUMBER("needed", WINDOWS_MIN, ""),
+		{ 0 },
+	};
+	const struct finding f = { .kind = FINDING_saturation_few,
+				   .severity = NOTE,
+				   .evidence = LIMIT,
+				   .about = ABOUT(server, server),
+				   .values = values };
+
+	add_finding(c, &f);
 }
 
 void saturated_put(struct analysis_ctx *c, s64 server)
@@ -177,6 +274,8 @@ void saturated_put(struct analysis_ctx *c, s64 server)
 		put_all(c, ABOUT(server, server), NULL, numbers,
 			sizeof(numbers) / sizeof(numbers[0]));
 		find_sign(c, server, &p, &i, &from, &queued);
+	} else if (c->err == 0) {
+		put_few(c, server, &p, &g);
 	}
 	free(p.all);
 	idle_free(&i);

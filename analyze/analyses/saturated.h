@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From which rate on is a server saturated: by its idle share and its queueing delay. */
-#ifndef OBS_SATURATED_H
-#define OBS_SATURATED_H
+#pragma once
 
 #include "analysis.h"
 
@@ -11,5 +10,3 @@
  */
 void saturated_prepare(struct analysis_ctx *c);
 void saturated_put(struct analysis_ctx *c, s64 server);
-
-#endif

@@ -37,7 +37,6 @@
 #define QUARTER	   0.25
 #define REPS	   1000
 #define CV2_LEAST  0.25 /* less is regular */
-#define CHANGE	   1.5	/* times the baseline's, to be a finding */
 
 static const struct metric metrics[] = {
 	{ "idle share", "%", HIGHER_IS_BETTER, "of the CPUs that it may use" },
@@ -65,7 +64,7 @@ static const struct metric metrics[] = {
 /* One direction of a server, by usable window. */
 struct spacing {
 	size_t n;
-	double *rate;	  /* events a second */
+	double *rate;	  /* events per second */
 	double *variance; /* ns^2 */
 	double *cv2;
 	double *log_cv2; /* its spread is about the same at all rates */
@@ -346,45 +345,6 @@ static void put_side(struct analysis_ctx *c, s64 server, const char *side, const
 	}
 }
 
-static const char evidence_sql[] =
-	"SELECT s.name, w.ts / g.step AS window, sum(w.recv_gaps) AS gaps,"
-	" sum(w.recv_gap * w.recv_gaps) / sum(w.recv_gaps) AS mean_gap, sum(w.recv_m2) AS within"
-	" FROM server_window w JOIN server s ON s.id=w.server,"
-	" (SELECT value + 0 AS step FROM recording WHERE key='step_ns') g GROUP BY s.id, window";
-
-/* What the spacing of one side shows. */
-static void find_side(struct analysis_ctx *c, s64 server, const char *side, const struct answer *a)
-{
-	bool more = a->ratio.low >= CHANGE, less = a->ratio.high <= 1 / CHANGE;
-	const struct value knee[] = {
-		VALUE_INTERVAL("knee", a->knee.value, a->knee.low, a->knee.high, "1/s"),
-		VALUE_TEXT("side", side),
-		VALUE_NUMBER("windows", (double)a->n_fine, ""),
-		{ 0 },
-	};
-	const struct value ratio[] = {
-		VALUE_INTERVAL("ratio", a->ratio.value, a->ratio.low, a->ratio.high, "x"),
-		VALUE_TEXT("side", side),
-		VALUE_NUMBER("windows", (double)a->n, ""),
-		VALUE_NUMBER("named", a->named, ""), /* 1: the baseline was asked for */
-		{ 0 },
-	};
-	const struct finding f = { .kind = FINDING_spacing_knee,
-				   .about = ABOUT(server, server),
-				   .sql = evidence_sql,
-				   .values = knee };
-	const struct finding g = { .kind = more ? FINDING_spacing_irregular
-						: FINDING_spacing_regular,
-				   .about = ABOUT(server, server),
-				   .sql = evidence_sql,
-				   .values = ratio };
-
-	if (!isnan(a->knee.value) && !isnan(a->knee.low))
-		add_finding(c, &f);
-	if (more || less)
-		add_finding(c, &g);
-}
-
 static void find_limit(struct analysis_ctx *c, s64 server, const struct answer *a,
 		       const struct grid *g)
 {
@@ -430,8 +390,7 @@ struct work {
 
 static int analyse_server(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	static const char *const sides[] = { "recv", "send" }, *const words[] = { "receives",
-										  "sends" };
+	static const char *const sides[] = { "recv", "send" };
 	struct work *w = arg;
 	struct analysis_ctx *c = w->c;
 	struct answer a[2] = { 0 };
@@ -441,10 +400,8 @@ static int analyse_server(void *arg, sqlite3_stmt *q, struct err *e)
 	for (i = 0; i < 2 && c->err == 0; i++)
 		c->err = read_side(c, &w->grid, id, i, &a[i], e);
 	saturated_put(c, id);
-	for (i = 0; i < 2 && (a[0].n || a[1].n); i++) {
+	for (i = 0; i < 2 && (a[0].n || a[1].n); i++)
 		put_side(c, id, sides[i], &a[i]);
-		find_side(c, id, words[i], &a[i]);
-	}
 	if (a[0].n || a[1].n)
 		put_number(c, ABOUT(server, id), NULL, "windows", (double)a[0].n, NO_INTERVAL,
 			   (s64)a[0].n);
@@ -467,7 +424,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	c->err = grid_open(&w.grid, c->db, "syscalls", e);
 	saturated_prepare(c);
 	each_row(c, analyse_server, &w,
-		 "SELECT id FROM server WHERE recvs>=? ORDER BY turns DESC, id LIMIT 20", "i",
+		 "SELECT id FROM server WHERE recvs>=? ORDER BY requests DESC, id LIMIT 20", "i",
 		 (s64)GAPS_LEAST);
 	find_rows(c, &crowd, "");
 	grid_free(&w.grid);

@@ -5,8 +5,7 @@
  * arrival are known. A silence longer than a bucket lies between two buckets with answers. Two
  * passes over the requests, in any order; memory depends on buckets, not on requests.
  */
-#ifndef OBS_SILENCES_H
-#define OBS_SILENCES_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -57,9 +56,7 @@ void silences_sent(struct silences *s, u32 server, s64 from, s64 to);
 /* Drops what was shorter than SILENCE_LEAST, and all but the `most` longest. */
 void silences_end(struct silences *s, size_t most);
 
-/* The first silence of the server that ends after ts; s->first[server + 1] is behind its last. */
+/* The first silence of the server that ends after ts; s->first[server + 1] is after its last. */
 size_t silences_after(const struct silences *s, u32 server, s64 ts);
 
 void silences_free(struct silences *s);
-
-#endif

@@ -35,25 +35,25 @@ static const struct metric metrics[] = {
 };
 
 /* Rows of series: receives from other servers and polls of one alone. */
-#define UPSTREAM                                                                                       \
-	"(s.kind IN (12,19) AND s.resource IN (SELECT r.id FROM resource r JOIN fd ON fd.ino=r.number" \
+#define UPSTREAM                                                                                                                                  \
+	"(s.kind IN (series_id('socket_recv'), series_id('poll_wait')) AND s.resource IN (SELECT r.id FROM resource r JOIN fd ON fd.ino=r.number" \
 	" AND fd.dev=r.dev WHERE r.kind='socket' AND fd.kind='socket' AND fd.role='connected'))"
 
 /* Servers of several processes; several ports that the same processes answer on are one. */
-#define SERVERS                                                                                      \
-	"v AS MATERIALIZED (SELECT DISTINCT server, pid FROM service WHERE server > 0 AND turns > 0" \
-	" ORDER BY server, pid),"                                                                    \
-	" w AS (SELECT server, max(turns) FROM (SELECT server, group_concat(v.pid) AS pids,"         \
-	" s.turns FROM v JOIN server s ON s.id=server GROUP BY server HAVING count(*) > 1)"          \
-	" GROUP BY pids),"                                                                           \
+#define SERVERS                                                                                         \
+	"v AS MATERIALIZED (SELECT DISTINCT server, pid FROM service WHERE server > 0 AND requests > 0" \
+	" ORDER BY server, pid),"                                                                       \
+	" w AS (SELECT server, max(requests) FROM (SELECT server, group_concat(v.pid) AS pids,"         \
+	" s.requests FROM v JOIN server s ON s.id=server GROUP BY server HAVING count(*) > 1)"          \
+	" GROUP BY pids),"                                                                              \
 	" m AS MATERIALIZED (SELECT w.server, v.pid FROM w JOIN v USING(server))"
 
 /* Services: server or process, the server that a process is part of. */
 static const char services_sql[] =
 	"WITH " SERVERS
-	" SELECT -1 AS pid, server, 0 AS part_of, 1e18 AS turns FROM m GROUP BY server"
-	" UNION ALL SELECT s.pid, -1, coalesce((SELECT max(server) FROM m WHERE m.pid=s.pid), 0), sum(s.turns)"
-	" FROM service s WHERE s.turns > 0 GROUP BY s.pid ORDER BY 4 DESC, 1 LIMIT ?1";
+	" SELECT -1 AS pid, server, 0 AS part_of, 1e18 AS requests FROM m GROUP BY server"
+	" UNION ALL SELECT s.pid, -1, coalesce((SELECT max(server) FROM m WHERE m.pid=s.pid), 0), sum(s.requests)"
+	" FROM service s WHERE s.requests > 0 GROUP BY s.pid ORDER BY 4 DESC, 1 LIMIT ?1";
 
 /* By process or server, and what threads wait in. */
 static const char waits_sql[] =
@@ -76,7 +76,7 @@ static const char waits_sql[] =
 	" FROM x JOIN p USING(tid) JOIN g ON g.member=p.pid GROUP BY g.pid, g.server, x.family"
 	/* calls that never sleep say nothing of room */
 	" HAVING NOT ?2 OR sum(x.asleep) > 0 OR x.family=0"
-	" ORDER BY p.pid IN (SELECT pid FROM service WHERE turns > 0) DESC, x.family > 0, g.pid >= 0,"
+	" ORDER BY p.pid IN (SELECT pid FROM service WHERE requests > 0) DESC, x.family > 0, g.pid >= 0,"
 	" sum(x.time) DESC, g.pid, x.family LIMIT ?3";
 
 struct work {

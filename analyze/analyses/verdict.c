@@ -7,13 +7,15 @@
  */
 #include "verdict.h"
 
+#include "verdict_names.h"
+
+#include <gsl/gsl_cdf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SERVERS_MOST 64
-#define SATURATED    2.0 /* %, idle */
-#define QUEUE_TIMES  5.0 /* requests wait so many times their service time */
-#define COUNT_MARGIN 0.5 /* share of requests outside pauses, else pauses are how it serves */
+#define SERVERS_MOST  64
+#define SUBJECTS_MOST (2 * SERVERS_MOST + 1)
+#define COUNT_MARGIN  0.5 /* share of requests outside pauses, else pauses are how it serves */
 
 static const struct metric metrics[] = {
 	{ "requests", "", NEITHER_IS_BETTER, "with an answer" },
@@ -28,18 +30,19 @@ static const struct metric metrics[] = {
 	{ 0 },
 };
 
-static const char *const status_names[] = { "problem", "unknown", "none" };
+static const char *const status_names[] = { "problem", "unknown", "none", "unchanged" };
 
 static int read_limits(struct analysis_ctx *c, struct limits *l, struct err *e)
 {
 	static const char sql[] =
 		"SELECT max(CAST(value AS REAL)) FILTER (WHERE key='limit_pause_ns'),"
 		" max(CAST(value AS REAL)) FILTER (WHERE key='limit_latency_ns'),"
-		" max(CAST(value AS REAL)) FILTER (WHERE key='limit_factor') FROM recording";
+		" max(CAST(value AS REAL)) FILTER (WHERE key='limit_factor'),"
+		" max(CAST(value AS REAL)) FILTER (WHERE key='limit_errors') FROM recording";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "");
 
-	*l = (struct limits){ LIMIT_PAUSE, LIMIT_LATENCY, LIMIT_FACTOR };
+	*l = (struct limits){ LIMIT_PAUSE, LIMIT_LATENCY, LIMIT_FACTOR, LIMIT_ERRORS };
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
@@ -49,6 +52,8 @@ static int read_limits(struct analysis_ctx *c, struct limits *l, struct err *e)
 		l->latency = sqlite3_column_double(q, 1);
 	if (ret > 0 && sqlite3_column_double(q, 2) > 1)
 		l->factor = sqlite3_column_double(q, 2);
+	if (ret > 0 && sqlite3_column_double(q, 3) > 0)
+		l->errors = sqlite3_column_double(q, 3) / 100;
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -58,33 +63,52 @@ static double length(const struct judged_pause *p)
 	return (double)(p->end - p->start);
 }
 
-/* One request that only waits for input is no pause of the server. */
-static bool serves(const struct judged_pause *p)
+/*
+ * One request that only waits for input is no pause of the server. Without an answer until the end
+ * of the recording it may have none: then nothing counts while the thread waits for input.
+ */
+static bool serves(const struct analysis_ctx *c, const struct judged_pause *p)
 {
-	return p->waiting > 1 || p->slept < 0.5;
+	return !p->usual && (p->slept < 0.5 || (p->waiting > 1 && p->end < c->duration));
 }
 
-/* Which pauses count: long ones each, short ones if all of them are a share of the time. */
+/* The lower end of the 95 % interval (Garwood) of a number of events, as a share of it. */
+static double surely(int events)
+{
+	return events ? gsl_cdf_chisq_Pinv(0.025, 2.0 * events) / 2 / events : 0;
+}
+
+/*
+ * Which pauses count: long ones each, short ones if all of them are a share of the time. One that
+ * happens to end in this recording is no share: events count, with their interval. None counts
+ * that is the usual state of a busy host.
+ */
 static void count_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l)
 {
 	double usual = isnan(j->p99_outside) ? 0 : j->p99_outside, sum = 0;
-	int i;
+	int i, n = 0;
 
+	j->counted = 0;
+	j->paused = j->waited = 0;
+	j->start = j->end = NAN;
 	if ((double)j->outside.n < COUNT_MARGIN * j->requests)
 		return;
 	for (i = 0; i < j->n_pauses; i++) {
 		struct judged_pause *p = &j->pauses[i];
 
-		if (serves(p) && length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual)
+		if (serves(c, p) && length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual) {
 			sum += length(p);
+			n++;
+		}
 	}
+	sum *= surely(n);
 	for (i = 0; i < j->n_pauses; i++) {
 		struct judged_pause *p = &j->pauses[i];
 		bool is_short = sum >= SHORT_SHARE * (double)c->duration &&
 				length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual;
 		bool is_long = length(p) >= l->pause && length(p) >= l->factor * usual;
 
-		p->counts = serves(p) && (is_short || is_long);
+		p->counts = serves(c, p) && (is_short || is_long);
 		if (!p->counts)
 			continue;
 		j->counted++;
@@ -95,11 +119,126 @@ static void count_pauses(struct analysis_ctx *c, struct judged *j, const struct 
 	}
 }
 
+static void forget_change(struct judged *j)
+{
+	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
+	j->n = j->ranges = 0;
+}
+
+/* A change by the factor, but by less than the limit of latency: said, not judged. */
+static int find_small(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		      struct err *e)
+{
+	const struct limits least = { l->pause, 0, l->factor, l->errors };
+	int changed = verdict_change(c, j, &least, e);
+
+	if (changed <= 0)
+		return changed;
+	j->small = j->slow;
+	j->small_base = j->baseline;
+	j->small_ratio = j->ratio;
+	j->small_from = j->start;
+	forget_change(j);
+	return 0;
+}
+
+/* What is no change of latency and no pause. */
+static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		      struct err *e)
+{
+	s64 waiting = 0;
+	int ret = verdict_errors(c, j, l, &j->more, e);
+
+	if (ret < 0 || j->status != STATUS_NONE)
+		return ret;
+	if (j->more.n > 0 && !j->more.refused) {
+		j->status = STATUS_PROBLEM;
+		j->kind = "errors";
+		j->start = j->more.start;
+		j->end = j->more.end;
+		j->n = j->more.n;
+		return 0;
+	}
+	ret = verdict_tail(c, j, l, e);
+	if (ret > 0) {
+		j->status = STATUS_PROBLEM;
+		j->kind = "tail";
+		j->n = j->late.events;
+		return 0;
+	}
+	if (ret == 0 && !(j->busy > 0))
+		ret = verdict_level(c, j, l, e);
+	if (ret == 0)
+		ret = db_int(
+			c->db, &waiting, e,
+			"SELECT count(*) FROM unanswered WHERE answered AND service IN (SELECT id FROM service"
+			" WHERE server=?1) AND coalesce(name, 0) NOT IN (SELECT id FROM"
+			" request_name WHERE awaits(protocol, name))",
+			"i", j->about.id);
+	if (ret == 0 && j->status == STATUS_NONE && !waiting)
+		verdict_rate(j, l);
+	return ret == 0 && j->status == STATUS_NONE && !j->mix && !(j->busy > 0)
+		       ? find_small(c, j, l, e)
+		       : ret;
+}
+
+/* Time that requests spent in pauses that count, ns, until the end of the recording included. */
+static int spent_in_pauses(struct analysis_ctx *c, const struct judged *j, double *ret,
+			   struct err *e)
+{
+	s64 until_end = 0;
+	bool last = false;
+	int i;
+
+	*ret = 0;
+	for (i = 0; i < j->n_pauses; i++) {
+		*ret += j->pauses[i].counts ? j->pauses[i].inside.sum : 0;
+		last |= j->pauses[i].counts && j->pauses[i].end >= c->duration;
+	}
+	if (last && db_int(c->db, &until_end, e,
+			   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered WHERE answered AND"
+			   " coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE"
+			   " awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE"
+			   " server=?1)",
+			   "ii", j->about.id, c->duration) < 0)
+		return ERR_FAIL;
+	*ret += (double)until_end;
+	return 0;
+}
+
+static void range_of_pauses(struct judged *j)
+{
+	int i, first = -1;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		if (!j->pauses[i].counts)
+			continue;
+		first = first < 0 ? i : first;
+		j->end = (double)j->pauses[i].end;
+	}
+	j->start = (double)j->pauses[first].start;
+}
+
+/* Both pauses and a change outside them: what added more time to requests comes first. */
+static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
+{
+	double spent;
+	int ret = spent_in_pauses(c, j, &spent, e);
+	bool slower = changed && (!j->counted || j->names || j->added > spent);
+
+	j->kind = slower ? "slower" : "pauses";
+	if (!slower)
+		range_of_pauses(j);
+	return ret;
+}
+
 static int judge_server(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			struct err *e)
 {
 	s64 lossy = 0;
-	int ret = verdict_read(c, j, e), changed;
+	int ret = verdict_read(c, j, e), changed, named = 0;
+	struct slow_names names;
+	bool busy = false;
 
 	if (ret == 0)
 		ret = db_int(
@@ -109,26 +248,45 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 	if (ret < 0)
 		return ret;
 	count_pauses(c, j, l);
+	ret = verdict_busy_pauses(c, j, e);
+	if (ret < 0)
+		return ret;
+	if (j->steady)
+		count_pauses(c, j, l);
+	verdict_take_pauses(j);
 	changed = verdict_change(c, j, l, e);
-	if (changed < 0)
-		return changed;
+	if (changed >= 0)
+		named = verdict_names(c, j, l, &names, e);
+	if (changed < 0 || named < 0)
+		return ERR_FAIL;
+	if ((changed || named == NAMES_SLOW) && !j->given &&
+	    verdict_busy(c, j, named == NAMES_SLOW ? names.id[0] : 0, j->range, j->ranges, l, &busy,
+			 e) < 0)
+		return ERR_FAIL;
+	if (busy) {
+		forget_change(j);
+		changed = named = 0;
+	}
+	j->mix = named == NAMES_MIX;
+	if (j->mix)
+		changed = 0;
+	if (named == NAMES_SLOW) {
+		changed = 1;
+		j->names = malloc(sizeof(*j->names));
+		if (!j->names)
+			return err_set(e, ERR_FAIL, "out of memory for the verdict");
+		*j->names = names;
+	}
 	j->status = STATUS_PROBLEM;
-	if (changed && j->counted && j->paused < j->end - j->start)
-		j->kind = "slower";
-	else if (j->counted)
-		j->kind = "pauses";
-	else if (changed)
-		j->kind = "slower";
-	else if (j->idle <= SATURATED && j->queued >= l->latency &&
-		 j->queued >= QUEUE_TIMES * j->served && j->requests >= REQUESTS_LEAST)
-		j->kind = "overload";
+	if (changed || j->counted)
+		ret = choose(c, j, changed > 0, e);
 	else
 		j->status = lossy || j->requests < REQUESTS_LEAST ? STATUS_UNKNOWN : STATUS_NONE;
 	if (j->status == STATUS_UNKNOWN)
 		j->kind = lossy ? "loss" : "requests";
 	if (strcmp(j->kind, "pauses") == 0)
 		j->n = j->counted;
-	return 0;
+	return ret < 0 ? ret : judge_rest(c, j, l, e);
 }
 
 /* Without requests: did its busiest thread wait for a CPU or a disk for long? */
@@ -147,7 +305,7 @@ static int judge_process(struct analysis_ctx *c, struct judged *j, struct err *e
 	ret = db_step(q, e);
 	j->status = STATUS_UNKNOWN;
 	j->kind = "requests";
-	j->p50 = j->p99 = j->p99_outside = j->max = j->idle = j->rate = NAN;
+	j->p50 = j->p99 = j->p99_outside = j->max = j->idle = j->rate = j->errors = NAN;
 	if (ret > 0) {
 		j->pause_max = sqlite3_column_double(q, 4);
 		j->n = j->counted = sqlite3_column_int(q, 0);
@@ -163,15 +321,20 @@ static int judge_process(struct analysis_ctx *c, struct judged *j, struct err *e
 	return ret < 0 ? ret : 0;
 }
 
-/* Problems first, by the time that they took; then by requests. */
+static int rank_of(const struct judged *j)
+{
+	return j->status == STATUS_PROBLEM ? 0 : j->status == STATUS_UNCHANGED ? 1 : 2;
+}
+
+/* Problems first, by the time that they took; then levels that are not healthy; by requests. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct judged *x = a, *y = b;
 	double m = x->counted ? x->paused : x->end - x->start;
 	double n = y->counted ? y->paused : y->end - y->start;
 
-	if ((x->status == STATUS_PROBLEM) != (y->status == STATUS_PROBLEM))
-		return x->status == STATUS_PROBLEM ? -1 : 1;
+	if (rank_of(x) != rank_of(y))
+		return rank_of(x) - rank_of(y);
 	if (x->status == STATUS_PROBLEM && m != n && !isnan(m) && !isnan(n))
 		return m > n ? -1 : 1;
 	if (x->requests != y->requests)
@@ -181,24 +344,12 @@ static int by_rank(const void *a, const void *b)
 
 static int put_row(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
 {
-	return db_insert(c->db, TABLE_verdict, e, "isissddiidddddndiiiidddddiis", (s64)rank,
+	return db_insert(c->db, TABLE_verdict, e, "isissddiidddddddiiiidddddiis", (s64)rank,
 			 subject_names[j->about.kind], j->about.id, status_names[j->status],
 			 j->kind, j->start, j->end, c->duration, (s64)j->requests, j->rate, j->p50,
-			 j->p99, j->p99_outside, j->max, j->idle, (s64)j->counted, (s64)j->paused,
-			 (s64)j->pause_max, (s64)j->waited, j->slow, j->baseline, j->ratio,
-			 j->ratio_low, j->ratio_high, (s64)j->n, j->finding, c->verdict);
-}
-
-static int mark_pauses(struct analysis_ctx *c, const struct judged *j, struct err *e)
-{
-	sqlite3_stmt *q;
-	int i, ret = db_query(&q, c->db, e, "UPDATE pause SET counts=1 WHERE rowid=?", "");
-
-	for (i = 0; i < j->n_pauses && ret == 0; i++)
-		if (j->pauses[i].counts)
-			ret = db_again(q, e, "i", j->pauses[i].id);
-	sqlite3_finalize(q);
-	return ret;
+			 j->p99, j->p99_outside, j->max, j->errors, j->idle, (s64)j->counted,
+			 (s64)j->paused, (s64)j->pause_max, (s64)j->waited, j->slow, j->baseline,
+			 j->ratio, j->ratio_low, j->ratio_high, (s64)j->n, j->finding, c->verdict);
 }
 
 static int put_numbers(struct analysis_ctx *c, const struct judged *j, struct err *e)
@@ -234,6 +385,7 @@ static int put_limits(struct analysis_ctx *c, const struct limits *l, struct err
 		VALUE_NUMBER("pause", l->pause, "ns"),
 		VALUE_NUMBER("latency", l->latency, "ns"),
 		VALUE_NUMBER("factor", l->factor, ""),
+		VALUE_NUMBER("errors", 100 * l->errors, "%"),
 		{ 0 },
 	};
 	struct finding f = {
@@ -248,21 +400,23 @@ static int read_subjects(struct analysis_ctx *c, struct judged *v, int *ret_n, s
 	sqlite3_stmt *q;
 	int ret = db_query(
 		&q, c->db, e,
-		"SELECT 's', id FROM (SELECT id FROM server WHERE turns > 0 ORDER BY turns DESC, id LIMIT ?1)"
-		" UNION ALL SELECT 'p', pid FROM (SELECT pid FROM thread WHERE NOT EXISTS"
-		" (SELECT 1 FROM server WHERE turns > 0) ORDER BY run DESC, tid LIMIT 1)",
+		"WITH h AS (SELECT server, count(*) AS n FROM unanswered u JOIN service s ON s.id=u.service"
+		" WHERE server IN (SELECT id FROM server WHERE requests=0) AND (read IS NULL OR u.name IS NOT"
+		" NULL) GROUP BY server) SELECT 's', id FROM (SELECT id FROM server WHERE requests > 0 ORDER BY"
+		" requests DESC, id LIMIT ?1) UNION ALL SELECT 'h', server FROM (SELECT server FROM h ORDER BY n"
+		" DESC, server LIMIT ?1) UNION ALL SELECT 'p', pid FROM (SELECT pid FROM thread WHERE NOT EXISTS"
+		" (SELECT 1 FROM server WHERE requests > 0) AND NOT EXISTS (SELECT 1 FROM h) ORDER BY run DESC,"
+		" used DESC, tid LIMIT 1)",
 		"i", (s64)SERVERS_MOST);
 
 	*ret_n = 0;
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, e)) > 0)
+	while (*ret_n < SUBJECTS_MOST && (ret = db_step(q, e)) > 0)
 		v[(*ret_n)++] = (struct judged){
-			.about = { *(const char *)sqlite3_column_text(q, 0) == 's'
-					   ? SUBJECT_server
-					   : SUBJECT_process,
+			.about = { *db_text(q, 0) == 'p' ? SUBJECT_process : SUBJECT_server,
 				   sqlite3_column_int64(q, 1) },
-			.kind = "",
+			.kind = *db_text(q, 0) == 'h' ? "hang" : "",
 			.start = NAN,
 			.end = NAN,
 			.slow = NAN,
@@ -277,20 +431,22 @@ static int read_subjects(struct analysis_ctx *c, struct judged *v, int *ret_n, s
 
 static int run(struct analysis_ctx *c, struct err *e)
 {
-	struct judged *v = calloc(SERVERS_MOST + 1, sizeof(*v));
+	struct judged *v = calloc(SUBJECTS_MOST, sizeof(*v));
 	struct limits l;
 	int i, n = 0, ret = v ? 0 : err_set(e, ERR_FAIL, "out of memory for the verdict");
 
 	if (ret == 0)
-		ret = db_exec(c->db, e,
-			      "DELETE FROM verdict; UPDATE pause SET counts=0 WHERE counts");
+		ret = db_exec(
+			c->db, e,
+			"DELETE FROM verdict; DELETE FROM verdict_range; UPDATE pause SET counts=0 WHERE counts");
 	if (ret == 0)
 		ret = read_limits(c, &l, e);
 	if (ret == 0)
 		ret = read_subjects(c, v, &n, e);
 	for (i = 0; i < n && ret == 0; i++)
-		ret = v[i].about.kind == SUBJECT_server ? judge_server(c, &v[i], &l, e)
-							: judge_process(c, &v[i], e);
+		ret = v[i].about.kind != SUBJECT_server ? judge_process(c, &v[i], e)
+		      : strcmp(v[i].kind, "hang") == 0	? verdict_hang(c, &v[i], &l, e)
+							: judge_server(c, &v[i], &l, e);
 	if (ret == 0)
 		qsort(v, (size_t)n, sizeof(*v), by_rank);
 	for (i = 0; i < n && ret == 0; i++) {
@@ -299,6 +455,10 @@ static int run(struct analysis_ctx *c, struct err *e)
 			ret = put_row(c, &v[i], i + 1, e);
 		if (ret == 0)
 			ret = mark_pauses(c, &v[i], e);
+		if (ret == 0)
+			ret = verdict_ranges(c, &v[i], i + 1, e);
+		if (ret == 0 && v[i].about.kind == SUBJECT_server)
+			ret = verdict_unnamed_code(c, &v[i], i + 1, e);
 		if (ret == 0 && v[i].requests > 0)
 			ret = put_numbers(c, &v[i], e);
 	}
@@ -308,6 +468,9 @@ static int run(struct analysis_ctx *c, struct err *e)
 		hist_free(&v[i].all);
 		hist_free(&v[i].outside);
 		free(v[i].pauses);
+		buf_free(&v[i].more.code);
+		buf_free(&v[i].contender);
+		free(v[i].names);
 	}
 	free(v);
 	return ret;
@@ -317,6 +480,7 @@ const struct analysis analysis_verdict = {
 	.name = "verdict",
 	.doc = "Is there a problem",
 	.needs = "syscalls",
+	.silence = true,
 	.metrics = metrics,
 	.rows = 20,
 	.run = run,

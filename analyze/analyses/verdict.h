@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files of the analysis verdict share: one server, its numbers, and what they mean. */
-#ifndef OBS_ANALYSIS_VERDICT_H
-#define OBS_ANALYSIS_VERDICT_H
+#pragma once
 
 #include "analysis.h"
 #include "analyze/stats/hist.h"
+#include "analyze/store/state.h"
+#include "format/buf.h"
 
-/* What counts: facts limit_pause_ns, limit_latency_ns and limit_factor of the recording replace
- * them. */
+/* What counts: facts limit_pause_ns, limit_latency_ns, limit_factor and limit_errors of the
+ * recording replace them. */
 #define LIMIT_PAUSE   100e6 /* ns: pauses as long as this */
 #define LIMIT_LATENCY 1e6   /* ns: requests slower by this */
 #define LIMIT_FACTOR  1.5   /* and by this factor; a pause, than p99 outside pauses */
+#define LIMIT_ERRORS  0.01  /* of the answers: more that report an error; and by the factor */
 /* Shorter pauses count together. */
 #define SHORT_PAUSE 10e6 /* ns, each */
 #define SHORT_TIMES 20	 /* times p99 outside pauses, each */
 #define SHORT_SHARE 0.01 /* of the time, all of them */
+#define LATE_MORE   0.01 /* of the requests: more that are late, in the time range and of all */
 /* Not judged. */
 #define REQUESTS_LEAST 100
 #define LOST_MOST      0.05  /* share of the system calls */
@@ -28,20 +31,44 @@
 #define WINDOW_LEAST  50000000 /* ns */
 
 struct limits {
-	double pause, latency, factor;
+	double pause, latency, factor, errors;
 };
 
-enum verdict_status { STATUS_PROBLEM, STATUS_UNKNOWN, STATUS_NONE };
+enum verdict_status { STATUS_PROBLEM, STATUS_UNKNOWN, STATUS_NONE, STATUS_UNCHANGED };
+
+/* Latency of the requests that ended in one window of time, those in pauses excluded. */
+struct verdict_window {
+	double n, logs, sum;
+};
+
+/* What was answered in one window, pauses or not. */
+struct verdict_traffic {
+	double exchanges, answers, errors;
+};
+
+/* A time range with a larger share of errors; n 0: there is none. */
+struct verdict_errors {
+	double share, before, n;	      /* %; errors in it */
+	double start, end, good, good_before; /* other answers per window */
+	double windows[2];		      /* outside, in it */
+	s64 name;			      /* of most of them; 0: none */
+	struct buf code;		      /* most frequent */
+	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
+};
+
+/* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
+struct verdict_late {
+	double share, before, n, p99, p99_otherwise;
+	double events; /* late requests that overlap are one */
+};
 
 struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
-	double slept; /* share in poll or on a socket: waiting for input */
+	double slept;  /* share in poll or on a socket: waiting for input */
+	double queued; /* share in the run queue */
 	bool counts;
-};
-
-/* Latency of the requests that ended in one window of time, pauses excluded. */
-struct verdict_window {
-	double n, logs, sum;
+	bool usual; /* on a host without idle CPU, in favour of programs that run all along */
+	struct verdict_window inside; /* of the requests that it touches */
 };
 
 struct judged {
@@ -54,22 +81,141 @@ struct judged {
 	int n_pauses, counted;
 	double paused, pause_max, waited;
 	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
+	bool by_mean; /* the ratio is of means per window, not of geometric means */
+	double added; /* ns, by the change, over all requests */
+	bool given;   /* the user named the time ranges */
+	double busy;  /* %, of the latency: run-queue latency; 0: other programs made no change */
+	bool steady;  /* programs that had the CPU then had it at other times as well */
+	int usual_pauses;
+	double usual_pause;   /* ns, the longest */
+	struct buf contender; /* the first of these programs */
+	int ranges;	      /* of slow time; start and end are of the one that added most */
+	double range[WINDOWS][2];
 	struct hist all, outside;
 	struct verdict_window windows[WINDOWS];
 	int n_windows;
-	double width; /* ns of a window */
+	double waiting;		  /* %, of the time: a request waits to be read */
+	double part;		  /* of the latency: waits, or time on a CPU */
+	const char *where;	  /* the largest of the waits */
+	double where_part;	  /* of the waits */
+	s64 name;		  /* request_name.id with most of the CPU time; 0: none */
+	bool mix;		  /* slower by the mix of names only: no change */
+	struct slow_names *names; /* NULL: the change is not about some names only */
+	struct verdict_traffic traffic[WINDOWS];
+	double errors; /* answers that report one; NAN: not known */
+	struct verdict_errors more;
+	struct verdict_late late;
+	/* a change below the limit of latency; small 0: none */
+	double small, small_base, small_ratio, small_from;
+	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
+	double width;			 /* ns of a window */
+	double unread;			 /* of the requests that wait; without any answer */
 	s64 finding;
 };
 
 /* verdict_read.c: everything up to the numbers. */
 int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* The window of a time; the first or last one of a time outside. */
+int verdict_window_at(const struct judged *j, double ts);
+/* Requests in pauses that do not count belong to their windows. */
+void verdict_take_pauses(struct judged *j);
 /* The q-quantile of a histogram, ns; NAN: empty. */
 double verdict_quantile(const struct hist *h, double q);
 
 /* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 
+/*
+ * verdict_busy.c: more of what other programs do all the time: run-queue latency is most of the
+ * latency outside the ranges, or the host has no idle CPU; and it is most of what was added in
+ * them. That is less than a pause that counts adds; or no CPU is idle, and the same programs have
+ * the CPU before and after. True: sets j->busy. name: only requests of this one; 0: all.
+ */
+int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
+		 const struct limits *l, bool *ret_busy, struct err *e);
+
+/* Marks the pauses that count which are such waits as usual; sets j->busy if there are some. */
+int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* Puts rows of table verdict_range. */
+int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);
+
+/* verdict_code.c: of a problem, whether its time was spent in generated code without names. */
+int verdict_unnamed_code(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);
+
+/*
+ * Whether the level of latency in this time range is the same as outside: 1: the interval of the
+ * ratio stays below the factor, or that of the difference below the latency; 0: not so; -1: too few
+ * windows.
+ */
+int verdict_same(const struct judged *j, double start, double end, const struct limits *l);
+
+/*
+ * verdict_traffic.c: the time range with most errors of those with a larger share; fewer requests.
+ */
+int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		   struct verdict_errors *ret_errors, struct err *e);
+void verdict_rate(struct judged *j, const struct limits *l);
+
+/*
+ * verdict_tail.c: no change of typical latency, but more late requests: 1, and fills start, end and
+ * late; 0: not so.
+ */
+int verdict_tail(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+int verdict_tail_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/*
+ * verdict_level.c: no change: whether the level itself can be called healthy. Where not, sets
+ * status and kind: overload, queue, wait or cost.
+ */
+int verdict_level(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+
+/*
+ * verdict_hang.c: a server that answered nothing. Fills j; without requests that wait, its status
+ * is unknown and its kind "requests", else its kind is "hang".
+ */
+int verdict_hang(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* Under j->finding: what the threads of the server, or of the process, did in that time. */
+int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
 /* verdict_say.c: the findings: what it is, and why. */
 int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
-#endif
+/* pause_say.c: under j->finding, what the threads did in the pauses that count. */
+int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+#define PAUSE_SAMPLES 5 /* fewer name no function */
+
+/*
+ * pause_stack.c: appends the functions that half or more of the samples of a thread in the pauses
+ * that count are in; nothing without samples.
+ */
+int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
+		const struct judged *j, s64 tid, struct err *e);
+
+/* What a thread in a state does: column `does` of waits.def. */
+extern const char *const verdict_does[N_STATES];
+
+/* The server that a pause waited for, and what it did. */
+struct pause_upstream {
+	struct buf address; /* empty: none */
+	s64 pid, tid;	    /* 0: not recorded */
+	double share;	    /* %, of the pause */
+	const char *did;    /* NULL: not known */
+	struct buf function;
+};
+
+/* NULL: none counts. */
+const struct judged_pause *judged_longest(const struct judged *j);
+
+/*
+ * pause_upstream.c: of the longest pause that counts. own: tid is its thread, which may wait in
+ * poll; else a thread that it waited for.
+ */
+int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool own,
+		   struct pause_upstream *u, struct err *e);
+void pause_upstream_free(struct pause_upstream *u);
+
+/* pause_upstream.c: sets column counts of table pause. */
+int mark_pauses(struct analysis_ctx *c, const struct judged *j, struct err *e);

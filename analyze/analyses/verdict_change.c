@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Whether latency changed its level, when, and by which factor. Windows of time are the units, not
- * requests: neighbours wait for each other. The interval of the factor counts windows by what they
- * are worth, n / tau with tau from the correlation of neighbours at lag 1.
+ * requests: see verdict_levels.h.
  */
-#include "verdict.h"
+#include "verdict_levels.h"
 
-#include "analyze/stats/stats_change.h"
-
-#include <gsl/gsl_cdf.h>
-
-#define SHORTEST 3 /* windows */
-
-struct levels {
-	double x[WINDOWS];     /* mean of ln(latency), or ln(mean latency) */
-	int window[WINDOWS];   /* of x */
-	double level[WINDOWS]; /* mean of its part */
-	bool slow[WINDOWS];
-	int n;
-};
+#include <string.h>
 
 static void take_windows(const struct judged *j, bool arithmetic, struct levels *v)
 {
@@ -33,29 +20,6 @@ static void take_windows(const struct judged *j, bool arithmetic, struct levels 
 		v->window[v->n] = i;
 		v->x[v->n++] = arithmetic ? log(w->sum / w->n + 1) : w->logs / w->n;
 	}
-}
-
-/* Parts of one level; those above the lowest long one by the factor are slow. */
-static void find_levels(struct levels *v, double factor)
-{
-	size_t edge[CHANGES_MAX + 2], n;
-	double lowest = INFINITY, sum;
-	size_t p, i;
-
-	edge[0] = 0;
-	n = stats_changes(v->x, (size_t)v->n, log(factor), SHORTEST, edge + 1);
-	edge[n + 1] = (size_t)v->n;
-	for (p = 0; p <= n; p++) {
-		for (sum = 0, i = edge[p]; i < edge[p + 1]; i++)
-			sum += v->x[i];
-		sum /= (double)(edge[p + 1] - edge[p]);
-		for (i = edge[p]; i < edge[p + 1]; i++)
-			v->level[i] = sum;
-		if (10 * (edge[p + 1] - edge[p]) >= (size_t)v->n)
-			lowest = fmin(lowest, sum);
-	}
-	for (i = 0; i < (size_t)v->n; i++)
-		v->slow[i] = v->level[i] >= lowest + log(factor);
 }
 
 /* The windows that the user named. */
@@ -84,96 +48,147 @@ static int take_given(struct analysis_ctx *c, const struct judged *j, struct lev
 	return ret;
 }
 
-struct side {
-	double n, logs, requests, sum, squares;
-};
-
-static struct side side_of(const struct judged *j, const struct levels *v, bool slow)
+/* Mean latency of the requests of one side. */
+static void sum_up(const struct judged *j, const struct levels *v, bool slow, double *ret_mean)
 {
-	struct side s = { 0 };
+	double requests = 0, sum = 0;
 	int i;
 
 	for (i = 0; i < v->n; i++) {
 		if (v->slow[i] != slow)
 			continue;
-		s.n++;
-		s.logs += v->x[i];
-		s.requests += j->windows[v->window[i]].n;
-		s.sum += j->windows[v->window[i]].sum;
+		requests += j->windows[v->window[i]].n;
+		sum += j->windows[v->window[i]].sum;
 	}
-	s.logs /= s.n;
-	for (i = 0; i < v->n; i++)
-		if (v->slow[i] == slow)
-			s.squares += (v->x[i] - s.logs) * (v->x[i] - s.logs);
-	return s;
+	*ret_mean = sum / requests;
 }
 
-/* How many windows one independent window stands for. */
-static double tau_of(const struct levels *v, const struct side *slow, const struct side *base)
+/* The slow time range with most added latency, and how many others there are. */
+static void find_range(struct judged *j, const struct levels *v, double baseline)
 {
-	double products = 0, r, last = 0, now;
-	int i;
+	double added = 0, most = -1;
+	int i, first = 0, n = 0;
 
+	j->added = 0;
 	for (i = 0; i < v->n; i++) {
-		now = v->x[i] - (v->slow[i] ? slow->logs : base->logs);
-		products += i ? now * last : 0;
-		last = now;
+		const struct verdict_window *w = &j->windows[v->window[i]];
+
+		if (!v->slow[i])
+			continue;
+		if (i == 0 || !v->slow[i - 1]) {
+			first = i;
+			added = 0;
+			n++;
+		}
+		j->range[n - 1][0] = v->window[first] * j->width;
+		j->range[n - 1][1] = (v->window[i] + 1) * j->width;
+		added += w->sum - w->n * baseline;
+		j->added += w->sum - w->n * baseline;
+		if (added > most) {
+			most = added;
+			j->start = v->window[first] * j->width;
+		}
+		if (most == added || v->window[first] * j->width == j->start)
+			j->end = (v->window[i] + 1) * j->width;
 	}
-	r = products / (slow->squares + base->squares);
-	return isfinite(r) && r > 0 ? (1 + fmin(r, 0.98)) / (1 - fmin(r, 0.98)) : 1;
+	j->ranges = n;
 }
 
 /* Fills j; false: no interval that excludes "no change", or too small. */
 static bool judge_levels(struct judged *j, const struct levels *v, const struct limits *l)
 {
-	struct side slow = side_of(j, v, true), base = side_of(j, v, false);
-	double tau = tau_of(v, &slow, &base), df = (slow.n + base.n) / tau - 2, d, error, t;
-	int i, first = -1, last = 0;
+	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
+	double low, high, surely, end, slow_mean, base_mean;
+	int i, last = 0;
 
-	if (slow.n < 1 || base.n < SHORTEST || df < 1)
+	if (!levels_differ(v, 1, LEVELS_ERROR, &low, &high) ||
+	    !levels_differ(v, 1, j->given ? LEVELS_ERROR : LEVELS_CHOSEN, &surely, &end))
 		return false;
-	d = slow.logs - base.logs;
-	error = sqrt((slow.squares + base.squares) / (slow.n + base.n - 2) * tau *
-		     (1 / slow.n + 1 / base.n));
-	t = gsl_cdf_tdist_Pinv(0.975, df);
+	sum_up(j, v, true, &slow_mean);
+	sum_up(j, v, false, &base_mean);
 	for (i = 0; i < v->n; i++)
-		if (v->slow[i]) {
-			first = first < 0 ? v->window[i] : first;
-			last = v->window[i];
-		}
-	if (d - t * error <= 0 || d < log(l->factor) ||
-	    slow.sum / slow.requests - base.sum / base.requests < l->latency)
+		last = v->slow[i] ? v->window[i] : last;
+	if (surely <= 0 || slow.mean - base.mean < log(l->factor) ||
+	    slow_mean - base_mean < l->latency)
 		return false;
 	if ((last + 1) * j->width <= START_NS)
 		return false;
-	j->slow = slow.sum / slow.requests;
-	j->baseline = base.sum / base.requests;
-	j->ratio = exp(d);
-	j->ratio_low = exp(d - t * error);
-	j->ratio_high = exp(d + t * error);
-	j->start = first * j->width;
-	j->end = (last + 1) * j->width;
-	j->n = slow.n / tau;
+	j->slow = slow_mean;
+	j->baseline = base_mean;
+	j->ratio = exp(slow.mean - base.mean);
+	j->ratio_low = exp(low);
+	j->ratio_high = exp(high);
+	find_range(j, v, j->baseline);
+	j->n = slow.n / levels_tau(v, &slow, &base);
 	return true;
+}
+
+/* The upper end of the interval of the difference between slow windows and the others; NAN: too
+ * few. */
+static double upper_end(const struct levels *v)
+{
+	double low, high;
+
+	return levels_differ(v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) ? high : NAN;
+}
+
+int verdict_same(const struct judged *j, double start, double end, const struct limits *l)
+{
+	struct levels v = { .n = 0 };
+	double upper, added;
+	int i;
+
+	take_windows(j, false, &v);
+	for (i = 0; i < v.n; i++) {
+		double at = (v.window[i] + 0.5) * j->width;
+
+		v.slow[i] = at >= start && at < end;
+	}
+	upper = upper_end(&v);
+	for (i = 0; i < v.n; i++)
+		v.x[i] = j->windows[v.window[i]].sum / j->windows[v.window[i]].n;
+	added = upper_end(&v);
+	return isnan(upper) ? -1 : upper < log(l->factor) || added < l->latency;
 }
 
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct levels v = { .n = 0 };
-	bool given = false;
 	int how, ret;
 
 	for (how = 0; how < 2; how++) {
 		take_windows(j, how == 1, &v);
-		ret = take_given(c, j, &v, &given, e);
+		ret = take_given(c, j, &v, &j->given, e);
 		if (ret < 0)
 			return ret;
-		if (v.n < 4 * SHORTEST)
+		if (v.n < 4 * LEVELS_SHORTEST)
 			return 0;
-		if (!given)
-			find_levels(&v, l->factor);
-		if (judge_levels(j, &v, l))
+		if (!j->given)
+			levels_find(&v, log(l->factor));
+		if (judge_levels(j, &v, l)) {
+			j->by_mean = how == 1;
 			return 1;
+		}
 	}
 	return 0;
+}
+
+int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
+{
+	bool paused = strcmp(j->kind, "pauses") == 0, slower = strcmp(j->kind, "slower") == 0;
+	int i, ret = 0;
+
+	if (j->status != STATUS_PROBLEM || isnan(j->start))
+		return 0;
+	if (!paused && !(slower && j->ranges))
+		return db_insert(c->db, TABLE_verdict_range, e, "idd", (s64)rank, j->start,
+				 isnan(j->end) ? (double)c->duration : j->end);
+	for (i = 0; paused && i < j->n_pauses && ret == 0; i++)
+		if (j->pauses[i].counts)
+			ret = db_insert(c->db, TABLE_verdict_range, e, "iii", (s64)rank,
+					j->pauses[i].start, j->pauses[i].end);
+	for (i = 0; slower && i < j->ranges && ret == 0; i++)
+		ret = db_insert(c->db, TABLE_verdict_range, e, "idd", (s64)rank, j->range[i][0],
+				j->range[i][1]);
+	return ret;
 }

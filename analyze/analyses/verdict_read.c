@@ -2,6 +2,8 @@
 /* The numbers of one server: one pass over its requests. */
 #include "verdict.h"
 
+#include "analyze/store/request_rows.h"
+
 #include <stdlib.h>
 
 struct at_quantile {
@@ -30,7 +32,8 @@ double verdict_quantile(const struct hist *h, double q)
 static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	static const char sql[] =
-		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur FROM pause"
+		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur,"
+		" 1.0 * (woken + preempted) / dur FROM pause"
 		" WHERE server=?1 AND NOT lossy ORDER BY ts";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
@@ -49,6 +52,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		p->waiting = sqlite3_column_int64(q, 3);
 		p->max_wait = sqlite3_column_int64(q, 4);
 		p->slept = sqlite3_column_double(q, 6);
+		p->queued = sqlite3_column_double(q, 7);
 		dur = (double)(p->end - p->start);
 		if (sqlite3_column_int(q, 5) && dur < EDGE_LEAST)
 			continue;
@@ -59,8 +63,8 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* Does a pause of SHORT_PAUSE or more touch it? */
-static bool paused(const struct judged *j, s64 from, s64 to)
+/* The pause of SHORT_PAUSE or more that touches it; NULL: none. */
+static struct judged_pause *pause_at(const struct judged *j, s64 from, s64 to)
 {
 	int low = 0, high = j->n_pauses, mid;
 
@@ -73,40 +77,89 @@ static bool paused(const struct judged *j, s64 from, s64 to)
 	}
 	for (; low < j->n_pauses && j->pauses[low].start < to; low++)
 		if ((double)(j->pauses[low].end - j->pauses[low].start) >= SHORT_PAUSE)
-			return true;
-	return false;
+			return &j->pauses[low];
+	return NULL;
+}
+
+/* A recording may claim times far from its own, which no int holds. */
+int verdict_window_at(const struct judged *j, double ts)
+{
+	return (int)fmin(fmax(ts / j->width, 0), j->n_windows - 1);
 }
 
 static void add(struct judged *j, s64 arrival, s64 ts, s64 end)
 {
 	u64 took = end > arrival ? (u64)(end - arrival) : 0;
-	int w = (int)((double)end / j->width);
+	struct judged_pause *p = pause_at(j, arrival, end);
+	struct verdict_window *w = p ? &p->inside : &j->windows[verdict_window_at(j, (double)end)];
 
 	hist_add(&j->all, took);
 	j->queued += (double)(ts - arrival);
 	j->served += (double)(end - ts);
-	if (paused(j, arrival, end))
-		return;
-	hist_add(&j->outside, took);
-	w = w < 0 ? 0 : w >= j->n_windows ? j->n_windows - 1 : w;
-	j->windows[w].n++;
-	j->windows[w].sum += (double)took;
-	j->windows[w].logs += log((double)took + 1);
+	if (!p)
+		hist_add(&j->outside, took);
+	w->n++;
+	w->sum += (double)took;
+	w->logs += log((double)took + 1);
+}
+
+void verdict_take_pauses(struct judged *j)
+{
+	struct verdict_window *w;
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (p->counts)
+			continue;
+		w = &j->windows[verdict_window_at(j, (double)p->end)];
+		w->n += p->inside.n;
+		w->sum += p->inside.sum;
+		w->logs += p->inside.logs;
+	}
+}
+
+static void add_traffic(struct judged *j, const struct row_request *row)
+{
+	struct verdict_traffic *t =
+		&j->traffic[verdict_window_at(j, (double)row->ts + (double)row->dur)];
+	double answers = row->requests > 1 ? (double)row->requests : 1;
+
+	t->exchanges++;
+	t->answers += answers;
+	t->errors += fmin((double)row->errors, answers);
+}
+
+static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+
+	(void)rowid;
+	(void)e;
+	add_traffic(arg, row);
+	add(arg, row->ts - row->queued, row->ts, row->ts + row->dur);
+	return 0;
 }
 
 static int read_requests(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	static const char sql[] = "SELECT ts - queued, ts, ts + dur FROM turn WHERE NOT lossy AND"
-				  " service IN (SELECT id FROM service WHERE server=?1)";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+	return requests_each(c->db, COLUMN_OF(request, errors) | COLUMN_OF(request, requests),
+			     "SELECT id FROM service WHERE server=?1", j->about.id, add_request, j,
+			     e);
+}
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0)
-		add(j, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-		    sqlite3_column_int64(q, 2));
-	sqlite3_finalize(q);
+/* Known of servers with requests that have a name. */
+static int read_errors(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	s64 n = 0;
+	int ret = db_int(
+		c->db, &n, e,
+		"SELECT iif(total(received), (SELECT total(errors) FROM request_stat WHERE service IN"
+		" (SELECT id FROM service WHERE server=?1)), -1) FROM service WHERE server=?1",
+		"i", j->about.id);
+
+	j->errors = n < 0 ? NAN : (double)n;
 	return ret;
 }
 
@@ -141,6 +194,8 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 	ret = read_pauses(c, j, e);
 	if (ret == 0)
 		ret = read_requests(c, j, e);
+	if (ret == 0)
+		ret = read_errors(c, j, e);
 	if (ret == 0)
 		ret = read_idle(c, j, e);
 	j->requests = (double)j->all.n;

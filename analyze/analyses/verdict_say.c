@@ -2,172 +2,22 @@
 /* The findings of the verdict: what happened to a server, and under it why. */
 #include "verdict.h"
 
+#include "verdict_names.h"
+
 #include "format/buf.h"
 
 #include <string.h>
 
 #define LENGTHS_NAMED 3
-
-static int put_child(struct analysis_ctx *c, const struct judged *j, enum finding_kind kind,
-		     enum evidence evidence, const struct value *values, struct err *e)
-{
-	struct finding f = { kind, PROBLEM, evidence, j->about, NULL, values, j->finding };
-
-	return finding_put(c->db, c->analysis->name, &f, NULL, e);
-}
-
-/* Of the pauses that count, the states of their threads; and the request of the longest. */
-#define STATES "run, woken + preempted, futex, disk + blocked, client, poll + socket, pipe, timer"
-
-enum did {
-	DID_run,
-	DID_runq,
-	DID_futex,
-	DID_disk,
-	DID_client,
-	DID_input,
-	DID_pipe,
-	DID_timer,
-	N_DID
-};
-
-struct pause_cause {
-	double spent[N_DID], total;
-	s64 tid, pid, partner, fd, request_ts, client, received, sent;
-	bool request;
-	int largest, same, n;
-	struct buf peer, call;
-};
-
-static const char *const did_says[N_DID] = {
-	"on CPU",
-	"waiting for a CPU",
-	"waiting for a futex",
-	"waiting for a disk",
-	"waiting for an upstream",
-	"waiting for input",
-	"waiting for a pipe",
-	"sleeping",
-};
-
-static int read_states(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
-		       struct err *e)
-{
-	static const char sql[] =
-		"SELECT " STATES
-		", dur, tid, pid, partner, request, fd, request_ts, peer, recv_bytes,"
-		" send_bytes FROM pause WHERE server=?1 AND id IN (SELECT value FROM json_each(?2))"
-		" ORDER BY id";
-	int largest[JUDGED_PAUSES], i, k, ret;
-	struct buf ids = { 0 };
-	sqlite3_stmt *q = NULL;
-
-	ret = buf_printf(&ids, e, "[0");
-	for (i = 0; i < j->n_pauses && ret == 0; i++)
-		if (j->pauses[i].counts)
-			ret = buf_printf(&ids, e, ",%lld", (long long)j->pauses[i].id);
-	if (ret == 0)
-		ret = buf_printf(&ids, e, "]");
-	if (ret == 0)
-		ret = db_query(&q, c->db, e, sql, "is",
-			       j->about.kind == SUBJECT_server ? j->about.id : 0, ids.data);
-	buf_free(&ids);
-	while (ret >= 0 && p->n < JUDGED_PAUSES && (ret = db_step(q, e)) > 0) {
-		largest[p->n] = 0;
-		for (k = 0; k < N_DID; k++) {
-			p->spent[k] += sqlite3_column_double(q, k);
-			if (sqlite3_column_double(q, k) > sqlite3_column_double(q, largest[p->n]))
-				largest[p->n] = k;
-		}
-		p->total += sqlite3_column_double(q, N_DID);
-		if (p->n++)
-			continue;
-		p->tid = sqlite3_column_int64(q, N_DID + 1);
-		p->pid = sqlite3_column_int64(q, N_DID + 2);
-		p->partner = sqlite3_column_int64(q, N_DID + 3);
-		p->request = sqlite3_column_type(q, N_DID + 4) != SQLITE_NULL;
-		p->fd = sqlite3_column_int64(q, N_DID + 5);
-		p->request_ts = sqlite3_column_int64(q, N_DID + 6);
-		p->client = sqlite3_column_int64(q, N_DID + 7);
-		p->received = sqlite3_column_int64(q, N_DID + 8);
-		p->sent = sqlite3_column_int64(q, N_DID + 9);
-	}
-	sqlite3_finalize(q);
-	for (k = 0; k < N_DID; k++)
-		p->largest = p->spent[k] > p->spent[p->largest] ? k : p->largest;
-	for (i = 0; i < p->n; i++)
-		p->same += largest[i] == p->largest;
-	return ret < 0 ? ret : 0;
-}
-
-static int take_text(struct buf *out, sqlite3_stmt *q, struct err *e)
-{
-	int ret = db_step(q, e);
-
-	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL)
-		ret = buf_printf(out, e, "%s", (const char *)sqlite3_column_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-/* The client with its port, as its socket has it; and the longest system call. */
-static int read_names(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
-		      struct err *e)
-{
-	static const char peer[] =
-		"SELECT coalesce(nullif((SELECT remote FROM fd WHERE pid=?1 AND fd=?2 AND ts <= ?3"
-		" ORDER BY ts DESC LIMIT 1), ''), (SELECT nullif(address, '') FROM client WHERE id=?4))";
-	static const char call[] =
-		"SELECT n.name FROM pause p JOIN syscall_name n USING(abi, nr) WHERE server=?1"
-		" AND 2 * call > dur ORDER BY p.id LIMIT 1";
-	sqlite3_stmt *q;
-	int ret = 0;
-
-	if (p->request) {
-		ret = db_query(&q, c->db, e, peer, "iiii", p->pid, p->fd, p->request_ts, p->client);
-		if (ret == 0)
-			ret = take_text(&p->peer, q, e);
-	}
-	if (ret == 0)
-		ret = db_query(&q, c->db, e, call, "i",
-			       j->about.kind == SUBJECT_server ? j->about.id : 0);
-	return ret < 0 ? ret : take_text(&p->call, q, e);
-}
-
-static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
-			   struct err *e)
-{
-	double share = p->total > 0 ? 100 * p->spent[p->largest] / p->total : NAN;
-	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
-	const struct value values[] = {
-		VALUE_SUBJECT("thread", thread, p->tid),
-		VALUE_NUMBER("share", share, "%"),
-		VALUE_TEXT("state", did_says[p->largest]),
-		VALUE_NUMBER("same", p->same, ""),
-		VALUE_NUMBER("count", p->n, ""),
-		VALUE_TEXT("client", p->peer.len ? p->peer.data : NULL),
-		VALUE_NUMBER("in", p->request ? (double)p->received : NAN, "bytes"),
-		VALUE_NUMBER("out", p->request ? (double)p->sent : NAN, "bytes"),
-		VALUE_TEXT("call", p->call.len && !cpu && !runq ? p->call.data : NULL),
-		{ .name = runq ? "contender" : "waker",
-		  .of = { p->partner > 0 && !cpu ? SUBJECT_thread : SUBJECT_none, p->partner },
-		  .number = NAN,
-		  .low = NAN,
-		  .high = NAN },
-		{ 0 },
-	};
-
-	if (isnan(share) || share <= 0)
-		return 0;
-	return put_child(c, j, FINDING_pause_cause,
-			 p->partner > 0 && !cpu && !runq ? CAUSAL : OBSERVED, values, e);
-}
+#define PARTS_SAID    2 /* names with the reason of their added time */
+#define RANGES_NAMED  2 /* besides the one that added most */
 
 static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct value values[LENGTHS_NAMED + 6];
+	struct value values[LENGTHS_NAMED + 7];
 	double longest[LENGTHS_NAMED] = { 0 }, max_wait = 0;
 	struct finding f = { FINDING_verdict_pauses, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
+	double last = NAN;
 	int i, k, n = 0;
 
 	for (i = 0; i < j->n_pauses; i++) {
@@ -175,6 +25,8 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 		if (!j->pauses[i].counts)
 			continue;
+		if (j->pauses[i].end >= c->duration)
+			last = (double)j->pauses[i].start;
 		max_wait = fmax(max_wait, (double)j->pauses[i].max_wait);
 		for (k = 0; k < LENGTHS_NAMED; k++)
 			if (dur > longest[k]) {
@@ -191,23 +43,87 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("waited", j->waited, "");
 	values[n++] = (struct value)VALUE_NUMBER("max", max_wait, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("p99", j->p99_outside, "ns");
+	values[n++] = (struct value)VALUE_NUMBER("last", last, "at");
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
+static double longest_pause(const struct judged *j)
+{
+	double longest = NAN;
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts)
+			longest = fmax(longest, (double)(j->pauses[i].end - j->pauses[i].start));
+	return longest;
+}
+
 static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	struct value values[RANGES_NAMED + 10];
+	struct finding f = { FINDING_verdict_slower, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
+	int i, said = 0, n = 0;
+
+	values[n++] = (struct value)VALUE_NUMBER("start", j->start, "at");
+	values[n++] = (struct value)VALUE_NUMBER(
+		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
+	for (i = 0; i < j->ranges && said < RANGES_NAMED; i++)
+		if (j->range[i][0] != j->start) {
+			values[n++] = (struct value)VALUE_INTERVAL("range", NAN, j->range[i][0],
+								   j->range[i][1], "at");
+			said++;
+		}
+	values[n++] = (struct value)VALUE_NUMBER(
+		"more", j->ranges - 1 > said ? j->ranges - 1 - said : NAN, "");
+	values[n++] = (struct value)VALUE_NUMBER("slow", j->slow, "ns");
+	values[n++] = (struct value)VALUE_NUMBER("baseline", j->baseline, "ns");
+	values[n++] = (struct value)VALUE_INTERVAL(j->by_mean ? "moment" : "ratio", j->ratio,
+						   j->ratio_low, j->ratio_high, "x");
+	values[n++] = (struct value)VALUE_NUMBER("window", j->by_mean ? j->width : NAN, "ns");
+	values[n++] = (struct value)VALUE_NUMBER("paused", j->counted ? j->counted : NAN, "");
+	values[n++] = (struct value)VALUE_NUMBER("longest", longest_pause(j), "ns");
+	values[n] = (struct value){ 0 };
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct slow_names *s = j->names;
+	struct value values[SLOW_NAMES + 6];
+	struct finding f = { FINDING_verdict_names, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
+	int i, n = 0;
+
+	for (i = 0; i < s->n; i++) {
+		values[n] =
+			(struct value)VALUE_SUBJECT(i ? "second" : "name", request_name, s->id[i]);
+		values[n].unit = "ns";
+		values[n++].number = i ? s->p99[i] : NAN;
+	}
+	values[n++] = (struct value)VALUE_NUMBER("p99", s->p99[0], "ns");
+	values[n++] = (struct value)VALUE_NUMBER("baseline", s->p99_base, "ns");
+	values[n++] = (struct value)VALUE_NUMBER("start", j->start, "at");
+	values[n++] = (struct value)VALUE_NUMBER(
+		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
+	values[n++] = (struct value)VALUE_NUMBER("others", s->unchanged ? s->unchanged : NAN, "");
+	values[n] = (struct value){ 0 };
+	n = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	for (i = 0; i < s->n && i < PARTS_SAID && n == 0; i++)
+		n = verdict_name_part(c, j, s->id[i], e);
+	return n;
+}
+
+static int say_mix(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	const struct value values[] = {
 		VALUE_NUMBER("start", j->start, "at"),
-		VALUE_NUMBER("end", j->end + j->width < (double)c->duration ? j->end : NAN, "at"),
 		VALUE_NUMBER("slow", j->slow, "ns"),
 		VALUE_NUMBER("baseline", j->baseline, "ns"),
-		VALUE_INTERVAL("ratio", j->ratio, j->ratio_low, j->ratio_high, "x"),
 		{ 0 },
 	};
-	struct finding f = { FINDING_verdict_slower, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
+	const struct finding f = { FINDING_verdict_mix, NOTE, OBSERVED, j->about, NULL, values, 0 };
 
-	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
 static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind kind,
@@ -220,44 +136,137 @@ static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind
 		VALUE_NUMBER("queued", j->queued, "ns"),
 		VALUE_NUMBER("served", j->served, "ns"),
 		VALUE_NUMBER("count", j->counted, ""),
+		VALUE_NUMBER("since", j->fewer > 0 ? j->fewer_from : NAN, "at"),
+		VALUE_NUMBER("fewer", j->fewer > 0 ? j->fewer : NAN, "1/s"),
+		VALUE_NUMBER("usual", j->fewer > 0 ? j->usual : NAN, "1/s"),
+		VALUE_NUMBER("from", j->small > 0 ? j->small_from : NAN, "at"),
+		VALUE_NUMBER("small", j->small > 0 ? j->small : NAN, "ns"),
+		VALUE_NUMBER("baseline", j->small > 0 ? j->small_base : NAN, "ns"),
+		VALUE_NUMBER("ratio", j->small > 0 ? j->small_ratio : NAN, "x"),
+		VALUE_NUMBER("late", j->late.share >= 100 * LATE_MORE ? j->late.share : NAN, "%"),
+		VALUE_NUMBER("busy", j->busy > 0 ? j->busy : NAN, "%"),
+		VALUE_NUMBER("usual_pauses", j->usual_pauses ? j->usual_pauses : NAN, ""),
+		VALUE_NUMBER("usual_pause", j->usual_pauses ? j->usual_pause : NAN, "ns"),
+		VALUE_TEXT("contender", j->contender.len ? j->contender.data : NULL),
 		{ 0 },
 	};
 	struct finding f = { kind,     severity, severity == PROBLEM ? OBSERVED : LIMIT,
 			     j->about, NULL,	 values,
 			     0 };
 
-	if (kind == FINDING_verdict_healthy)
+	if (kind == FINDING_verdict_healthy) {
 		f.evidence = OBSERVED;
+		f.kind = j->steady     ? FINDING_verdict_contended
+			 : j->busy > 0 ? FINDING_verdict_busy
+				       : kind;
+	}
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+/* No change, and no health either: what requests wait for, or cost. */
+static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	double mean = j->queued + j->served;
+	bool wait = strcmp(j->kind, "wait") == 0, queue = strcmp(j->kind, "queue") == 0;
+	const struct value values[] = {
+		VALUE_NUMBER("queued", queue ? j->queued : NAN, "ns"),
+		VALUE_NUMBER("part", 100 * j->part, "%"),
+		VALUE_NUMBER("latency", mean, "ns"),
+		VALUE_NUMBER("share", wait ? 100 * j->where_part : NAN, "%"),
+		VALUE_TEXT("where", j->where),
+		VALUE_NUMBER("waiting", j->waiting, "%"),
+		{ .name = "name",
+		  .of = { j->name ? SUBJECT_request_name : SUBJECT_none, j->name },
+		  .number = NAN,
+		  .low = NAN,
+		  .high = NAN },
+		{ 0 },
+	};
+	struct finding f = { wait    ? FINDING_verdict_wait
+			     : queue ? FINDING_verdict_queue
+				     : FINDING_verdict_cost,
+			     WARNING,
+			     OBSERVED,
+			     j->about,
+			     NULL,
+			     values,
+			     0 };
+
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+/* More errors: the problem itself (ret_id), or a note next to what else was found. */
+static int say_errors(struct analysis_ctx *c, const struct judged *j, enum severity severity,
+		      s64 *ret_id, struct err *e)
+{
+	const struct verdict_errors *m = &j->more;
+	bool ends = m->end + j->width < (double)c->duration;
+	const struct value values[] = {
+		VALUE_NUMBER("start", m->start, "at"),
+		VALUE_NUMBER("end", ends ? m->end : NAN, "at"),
+		VALUE_NUMBER("share", m->share, "%"),
+		VALUE_NUMBER("baseline", m->before, "%"),
+		VALUE_NUMBER("n", m->n, ""),
+		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
+		{ .name = "name",
+		  .of = { m->name ? SUBJECT_request_name : SUBJECT_none, m->name },
+		  .number = NAN,
+		  .low = NAN,
+		  .high = NAN },
+		{ 0 },
+	};
+	const struct finding f = { m->refused ? FINDING_verdict_refused : FINDING_verdict_errors,
+				   severity,
+				   OBSERVED,
+				   j->about,
+				   "SELECT * FROM request_error",
+				   values,
+				   0 };
+
+	return finding_put(c->db, c->analysis->name, &f, ret_id, e);
+}
+
+static int say_slower_and_blocker(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	int ret = say_slower(c, j, e);
+
+	return ret < 0 ? ret : verdict_blocker(c, j, e);
 }
 
 int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct pause_cause p = { 0 };
-	int ret;
+	int ret = 0;
 
-	if (j->status == STATUS_NONE)
-		return say_other(c, j, FINDING_verdict_healthy, NOTE, e);
-	if (strcmp(j->kind, "requests") == 0)
-		return say_other(c, j,
-				 j->requests > 0 ? FINDING_verdict_few : FINDING_verdict_unknown,
-				 NOTE, e);
+	if (strcmp(j->kind, "errors") == 0)
+		return say_errors(c, j, PROBLEM, &j->finding, e);
+	if (j->more.n > 0)
+		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
+	if (ret < 0)
+		return ret;
+	if (j->status == STATUS_NONE) {
+		ret = say_other(c, j, FINDING_verdict_healthy, NOTE, e);
+		return ret == 0 && j->mix ? say_mix(c, j, e) : ret;
+	}
+	if (j->status == STATUS_UNCHANGED)
+		return say_level(c, j, e);
+	if (strcmp(j->kind, "hang") == 0)
+		return verdict_hang_say(c, j, e);
+	if (strcmp(j->kind, "requests") == 0) {
+		ret = say_other(c, j,
+				j->requests > 0 ? FINDING_verdict_few : FINDING_verdict_unknown,
+				NOTE, e);
+		return ret == 0 && !(j->requests > 0) ? verdict_hang_threads(c, j, e) : ret;
+	}
 	if (strcmp(j->kind, "loss") == 0)
 		return say_other(c, j, FINDING_verdict_loss, NOTE, e);
 	if (strcmp(j->kind, "slower") == 0)
-		return say_slower(c, j, e);
+		return j->names ? say_names(c, j, e) : say_slower_and_blocker(c, j, e);
+	if (strcmp(j->kind, "tail") == 0)
+		return verdict_tail_say(c, j, e);
 	if (strcmp(j->kind, "overload") == 0)
 		return say_other(c, j, FINDING_verdict_overload, PROBLEM, e);
 	ret = strcmp(j->kind, "pauses") == 0
 		      ? say_pauses(c, j, e)
 		      : say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
-	if (ret == 0)
-		ret = read_states(c, j, &p, e);
-	if (ret == 0)
-		ret = read_names(c, j, &p, e);
-	if (ret == 0)
-		ret = put_pause_cause(c, j, &p, e);
-	buf_free(&p.peer);
-	buf_free(&p.call);
-	return ret;
+	return ret < 0 ? ret : verdict_pause_say(c, j, e);
 }

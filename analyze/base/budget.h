@@ -4,8 +4,7 @@
  * kernel counts them. What is justified grows with the file, so that only a file whose claims
  * are out of proportion reaches the limit.
  */
-#ifndef OBS_BUDGET_H
-#define OBS_BUDGET_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -21,5 +20,3 @@ void budget_start(struct budget *b, u64 file_bytes);
 
 /* Call for each record. ERR_DAMAGED when the limit is reached; measured every few records. */
 int budget_check(struct budget *b, struct err *e);
-
-#endif

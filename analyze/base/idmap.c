@@ -105,6 +105,20 @@ void *idmap_take(struct idmap *m, u64 id)
 	}
 }
 
+void *idmap_add(struct idmap *m, u64 id, size_t size, size_t limit, const char *values,
+		struct err *e)
+{
+	void *value = calloc(1, size);
+
+	if (!value) {
+		err_set(e, ERR_FAIL, "out of memory for %s", values);
+	} else if (idmap_put(m, id, value, limit, e) < 0) {
+		free(value);
+		value = NULL;
+	}
+	return value;
+}
+
 void *idmap_each(const struct idmap *m, size_t *at)
 {
 	while (*at < m->cap) {
@@ -116,8 +130,41 @@ void *idmap_each(const struct idmap *m, size_t *at)
 	return NULL;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	u64 x = ((const struct idmap_slot *)a)->id, y = ((const struct idmap_slot *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+struct idmap_slot *idmap_sorted(const struct idmap *m, struct err *e)
+{
+	struct idmap_slot *list = malloc((m->n + 1) * sizeof(*list));
+	size_t i, n = 0;
+
+	if (!list) {
+		err_set(e, ERR_FAIL, "out of memory for %zu ids", m->n);
+		return NULL;
+	}
+	for (i = 0; i < m->cap; i++)
+		if (m->slots[i].value)
+			list[n++] = m->slots[i];
+	list[n] = (struct idmap_slot){ 0 };
+	qsort(list, n, sizeof(*list), by_id);
+	return list;
+}
+
 void idmap_free(struct idmap *m)
 {
 	free(m->slots);
 	*m = (struct idmap){ 0 };
+}
+
+void idmap_free_all(struct idmap *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->cap; i++)
+		free(m->slots[i].value);
+	idmap_free(m);
 }

@@ -3,8 +3,7 @@
  * A map from numbers to pointers. The numbers come from recordings, so the hash
  * is keyed at random: no recording can choose ids that collide.
  */
-#ifndef OBS_IDMAP_H
-#define OBS_IDMAP_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -27,6 +26,13 @@ void *idmap_get(const struct idmap *m, u64 id);
 /* Sets the value (not NULL) of id; replaces. At most limit ids: more is ERR_DAMAGED. */
 int idmap_put(struct idmap *m, u64 id, void *value, size_t limit, struct err *e);
 
+/*
+ * Adds size bytes, all 0, as the value of id, which has none yet; NULL: see e. values: what they
+ * are, for the message.
+ */
+void *idmap_add(struct idmap *m, u64 id, size_t size, size_t limit, const char *values,
+		struct err *e);
+
 /* Takes id out; returns its value or NULL. */
 void *idmap_take(struct idmap *m, u64 id);
 
@@ -34,7 +40,14 @@ void *idmap_take(struct idmap *m, u64 id);
  * steps. */
 void *idmap_each(const struct idmap *m, size_t *at);
 
+/*
+ * A copy of its slots by id, for what must not depend on the random order, or changes the map. The
+ * one after the last has no value. NULL: out of memory.
+ */
+struct idmap_slot *idmap_sorted(const struct idmap *m, struct err *e);
+
 /* Frees the map, not the values. */
 void idmap_free(struct idmap *m);
 
-#endif
+/* Frees the map and the values. */
+void idmap_free_all(struct idmap *m);

@@ -4,8 +4,7 @@
  * left of them however the program ends; where a file system cannot do that, and for databases,
  * which SQLite opens by name, they are called PATH.part-PID.
  */
-#ifndef OBS_NEWFILE_H
-#define OBS_NEWFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -25,5 +24,3 @@ int newfile_name(int fd, const char *path, bool replace);
 /* Removes each PATH.part-PID of which the process is gone, and which was not written for a
  * minute. */
 void newfile_sweep(const char *path);
-
-#endif

@@ -41,6 +41,24 @@ struct counted counted(double n)
 	return c;
 }
 
+struct digits all_digits(double v)
+{
+	struct digits d;
+	size_t whole;
+
+	if (!isfinite(v)) {
+		snprintf(d.text, sizeof(d.text), v < 0 ? "-Inf" : "Inf");
+		return d;
+	}
+	snprintf(d.text, sizeof(d.text), "%.15g", v);
+	whole = strspn(d.text, "-0123456789");
+	if (d.text[whole] != '.') {
+		memmove(d.text + whole + 2, d.text + whole, strlen(d.text + whole) + 1);
+		memcpy(d.text + whole, ".0", 2);
+	}
+	return d;
+}
+
 /* "-0.0" is what is left of -0.04: zero has no sign. */
 static void drop_sign(char *text)
 {

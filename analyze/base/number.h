@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Numbers as text for people. */
-#ifndef OBS_NUMBER_H
-#define OBS_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,4 +16,11 @@ struct counted counted(double n);
  */
 void number_text(char *text, size_t size, double value, const char *unit);
 
-#endif
+/*
+ * All 15 digits that are sure, with a point ("1.0", "4.5e-05"), as SQLite writes numbers.
+ * SQLite 3.43 and later differ from earlier versions in the last one.
+ */
+struct digits {
+	char text[32];
+};
+struct digits all_digits(double v);

@@ -69,18 +69,23 @@ static int give_name(struct outfile *o, struct err *e)
 	return 0;
 }
 
-int outfile_keep(struct outfile *o, struct err *e)
+int outfile_name(struct outfile *o, struct err *e)
 {
 	int ret;
 
 	if (o->fd == STDOUT_FILENO || o->fd < 0)
 		return 0;
-	if (fsync(o->fd) < 0 && errno != EINVAL)
-		return err_errno(e, ERR_FAIL, "cannot write %.400s to its disk", o->path);
 	ret = o->part.data ? give_name(o, e) : name_it(o, e);
 	if (ret == 0)
 		buf_free(&o->part);
 	return ret;
+}
+
+int outfile_keep(struct outfile *o, struct err *e)
+{
+	if (o->fd != STDOUT_FILENO && o->fd >= 0 && fsync(o->fd) < 0 && errno != EINVAL)
+		return err_errno(e, ERR_FAIL, "cannot write %.400s to its disk", o->path);
+	return outfile_name(o, e);
 }
 
 void outfile_close(struct outfile *o)

@@ -3,8 +3,7 @@
  * A file that a command makes: for its owner only, under another name until it is whole, never
  * over one that is there unless that was asked for.
  */
-#ifndef OBS_OUTFILE_H
-#define OBS_OUTFILE_H
+#pragma once
 
 #include "format/buf.h"
 #include "format/event.h"
@@ -24,6 +23,9 @@ int outfile_open(struct outfile *o, const char *path, bool force, struct err *e)
 /* The file is whole: gives it its name. */
 int outfile_keep(struct outfile *o, struct err *e);
 
+/* The same, but the caller sees to it that the file is on its disk. */
+int outfile_name(struct outfile *o, struct err *e);
+
 /* Closes; what was not kept is removed. */
 void outfile_close(struct outfile *o);
 
@@ -32,5 +34,3 @@ int outfile_nameless(struct err *e);
 
 /* Random bytes: for a new recording's id, for a key. */
 int random_bytes(void *to, size_t n, struct err *e);
-
-#endif

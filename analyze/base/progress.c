@@ -33,7 +33,7 @@ static u64 now(void)
 
 void progress_show(struct progress *p, const char *what, const char *unit)
 {
-	*p = (struct progress){ .what = what, .unit = unit, .begun = now() };
+	*p = (struct progress){ .what = what, .unit = unit, .started = now() };
 	interrupted = 0;
 }
 
@@ -58,11 +58,11 @@ int progress_tick(void *arg, u64 done, u64 all, struct err *e)
 
 	if (interrupted)
 		return err_set(e, ERR_FAIL, "interrupted while %s: nothing was kept", p->what);
-	if (t - p->begun < FIRST || t - p->last < BETWEEN || !isatty(STDERR_FILENO))
+	if (t - p->started < FIRST || t - p->last < BETWEEN || !isatty(STDERR_FILENO))
 		return 0;
 	p->last = t;
 	p->shown = true;
-	seconds = (double)(t - p->begun) / 1e9;
+	seconds = (double)(t - p->started) / 1e9;
 	rate = (double)done / seconds;
 	fprintf(stderr, "\r\033[K%s: %.0f %%, %.3g million %s/s, %.0f s left", p->what,
 		all ? 100.0 * (double)(done < all ? done : all) / (double)all : 100.0, rate / 1e6,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Patience: how far a long command is, for people at a terminal, and a way out that leaves nothing.
  */
-#ifndef OBS_PROGRESS_H
-#define OBS_PROGRESS_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -11,10 +10,10 @@
 #include <stdbool.h>
 
 struct progress {
-	const char *what; /* "loading" */
-	const char *unit; /* "records" */
-	bool shown;	  /* standard error is a terminal, and a line stands there */
-	u64 begun, last;  /* ns */
+	const char *what;  /* "loading" */
+	const char *unit;  /* "records" */
+	bool shown;	   /* standard error is a terminal, and a line stands there */
+	u64 started, last; /* ns */
 };
 
 /* Only draws: for commands that have nothing to remove. */
@@ -43,5 +42,3 @@ void progress_clear(struct progress *p);
 
 /* Takes the line away; signals kill again. */
 void progress_end(struct progress *p);
-
-#endif

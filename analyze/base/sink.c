@@ -31,13 +31,13 @@ int sink_open(struct sink *s, const char *path, struct err *e)
 	return s->fd >= 0 ? 0 : cannot(path, e);
 }
 
-static int write_all(struct sink *s, struct err *e)
+static int put(struct sink *s, const char *data, size_t len, struct err *e)
 {
 	size_t at = 0;
 	ssize_t n;
 
-	while (at < s->b.len && !s->gone) {
-		n = write(s->fd, s->b.data + at, s->b.len - at);
+	while (at < len && !s->gone) {
+		n = write(s->fd, data + at, len - at);
 		if (n >= 0)
 			at += n;
 		else if (errno == EPIPE)
@@ -46,8 +46,15 @@ static int write_all(struct sink *s, struct err *e)
 			return err_errno(e, ERR_FAIL, "cannot write %.400s",
 					 s->path ? s->path : "the output");
 	}
-	buf_clear(&s->b);
 	return s->gone;
+}
+
+static int write_all(struct sink *s, struct err *e)
+{
+	int ret = put(s, s->b.data, s->b.len, e);
+
+	buf_clear(&s->b);
+	return ret;
 }
 
 int sink_more(struct sink *s, struct err *e)
@@ -58,13 +65,16 @@ int sink_more(struct sink *s, struct err *e)
 int sink_close(struct sink *s, bool good, struct err *e)
 {
 	int ret = good ? write_all(s, e) : 0;
+	bool named = !s->nameless;
 
 	if (s->path && s->fd >= 0) {
-		if (s->nameless && good && ret >= 0 && newfile_name(s->fd, s->path, false) < 0)
-			ret = cannot(s->path, e);
+		if (s->nameless && good && ret >= 0) {
+			named = newfile_name(s->fd, s->path, false) == 0;
+			ret = named ? 0 : cannot(s->path, e);
+		}
 		if (close(s->fd) < 0 && ret >= 0)
 			ret = err_errno(e, ERR_FAIL, "cannot write %.400s", s->path);
-		if (!s->nameless && (!good || ret < 0))
+		if (named && (!good || ret < 0))
 			unlink(s->path);
 	}
 	buf_free(&s->b);
@@ -73,30 +83,12 @@ int sink_close(struct sink *s, bool good, struct err *e)
 
 int sink_write(const struct buf *b, const char *path, struct err *e)
 {
-	int fd = STDOUT_FILENO, ret = 0;
-	size_t at = 0;
-	ssize_t n;
+	struct sink s;
+	int ret = sink_open(&s, path, e), closed;
 
-	if (path && strcmp(path, "-") != 0)
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST)
-		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
-			       path);
-	if (fd < 0)
-		return err_errno(e, ERR_FAIL, "cannot make %.400s", path);
-	for (; at < b->len; at += n) {
-		n = write(fd, b->data + at, b->len - at);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		else if (n < 0)
-			break;
-	}
-	/* a reader that has seen enough (head) is no failure */
-	if (at < b->len && errno != EPIPE)
-		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path ? path : "the output");
-	if (fd != STDOUT_FILENO && close(fd) < 0 && ret == 0)
-		ret = err_errno(e, ERR_FAIL, "cannot write %.400s", path);
-	if (fd != STDOUT_FILENO && ret < 0) /* half an answer is none, and would be in the way */
-		unlink(path);
-	return ret;
+	if (ret < 0)
+		return ret;
+	ret = put(&s, b->data, b->len, e);
+	closed = sink_close(&s, ret >= 0, e);
+	return ret < 0 ? ret : closed;
 }

@@ -3,8 +3,7 @@
  * Where a long result goes: a new file or standard output, a piece at a time, in bounded
  * memory. Write into b (buf.h), and call sink_more now and then.
  */
-#ifndef OBS_SINK_H
-#define OBS_SINK_H
+#pragma once
 
 #include "format/buf.h"
 
@@ -32,5 +31,3 @@ int sink_close(struct sink *s, bool good, struct err *e);
 
 /* Writes a whole result to a new file, or to standard output for NULL and "-". */
 int sink_write(const struct buf *b, const char *path, struct err *e);
-
-#endif

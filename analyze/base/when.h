@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instants as people write them: after the start, by the wall clock, or with a date. */
-#ifndef OBS_WHEN_H
-#define OBS_WHEN_H
+#pragma once
 
 #include "format/recording.h"
 
@@ -37,5 +36,3 @@ static inline u64 elapsed(u64 from, u64 to)
 {
 	return to > from ? to - from : 0;
 }
-
-#endif

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* States as categories. */
+/*
+ * States as categories: what a state is spent on, as waits.def has it. That a sleep is a wait of
+ * a disk, a lock or a peer is decided before, in reason() of replay/tasks/track_states.c.
+ */
 #include "category.h"
 
 const char *const category_names[N_CATEGORIES] = {
 #define BAND(...)
-#define CATEGORY(name, band, label, says) [CATEGORY_##name] = #name,
+#define CATEGORY(name, band, part, label, says) [CATEGORY_##name] = #name,
 #include "analyze/store/categories.def"
 #undef CATEGORY
 #undef BAND
@@ -12,7 +15,7 @@ const char *const category_names[N_CATEGORIES] = {
 
 const char *const category_says[N_CATEGORIES] = {
 #define BAND(...)
-#define CATEGORY(name, band, label, says) [CATEGORY_##name] = says,
+#define CATEGORY(name, band, part, label, says) [CATEGORY_##name] = says,
 #include "analyze/store/categories.def"
 #undef CATEGORY
 #undef BAND
@@ -30,7 +33,7 @@ enum category category_of(u8 spent)
 #define STATE(id, name, off, category, series, label, does, doc) [id] = CATEGORY_##category,
 #include "analyze/store/waits.def"
 #undef STATE
-		[SPENT_behind] = CATEGORY_behind,
+		[SPENT_queue] = CATEGORY_queue,
 	};
 
 	return of[spent < N_SPENT ? spent : SPAN_unknown];

@@ -8,6 +8,8 @@
  */
 #include "causes.h"
 
+#include "sides.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +23,11 @@
 
 static const struct metric metrics[] = {
 	{ "share", "%", NEITHER_IS_BETTER, "of the added latency of slow units" },
-	{ "excess", "ns", LOWER_IS_BETTER, "added latency: mean of slow units minus baseline" },
+	{ "added", "ns", LOWER_IS_BETTER, "added latency: mean of slow units minus baseline" },
 	{ "slow", "ns", LOWER_IS_BETTER, "mean of the slow units" },
 	{ "n slow", "", NEITHER_IS_BETTER, "slow units" },
-	{ "usual", "ns", NEITHER_IS_BETTER, "mean of the baseline units" },
-	{ "n usual", "", NEITHER_IS_BETTER, "baseline units" },
+	{ "baseline", "ns", NEITHER_IS_BETTER, "mean of the baseline units" },
+	{ "n baseline", "", NEITHER_IS_BETTER, "baseline units" },
 	{ "from", "ns", NEITHER_IS_BETTER, "start of the slow windows, where these were found" },
 	{ "to", "ns", NEITHER_IS_BETTER, "their end" },
 	{ 0 },
@@ -103,7 +105,10 @@ static int report_saturation(struct reporting *r, const struct saturation *s, st
 	CAUSE_VALUE(&c, VALUE_NUMBER, "end", s->full.to, "at");
 	CAUSE_VALUE(&c, VALUE_NUMBER, "run", 100 * s->run, "%");
 	CAUSE_VALUE(&c, VALUE_NUMBER, "idle", 100 * s->idle, "%");
-	cause_child(&c, FINDING_caveat_interrupts, OBSERVED);
+	if (cause_stack(r->d, &c, e) < 0)
+		return ERR_FAIL;
+	if (cause_parts(&c, r->c->db, &s->full, s->thread, e) < 0)
+		return ERR_FAIL;
 	return report_cause(r, &c, e);
 }
 
@@ -117,7 +122,7 @@ static int report_none(struct reporting *r, const struct ranking *ranking, struc
 	const struct value values[] = {
 		VALUE_INTERVAL("contribution", 100 * c->of[first].share,
 			       100 * c->of[first].share_low, 100 * c->of[first].share_high, "%"),
-		VALUE_TEXT("time", c->basis == BASIS_ALL ? "time" : "added latency"),
+		VALUE_TEXT("time", time_of(c)),
 		VALUE_TEXT("category", category_says[first]),
 		{ 0 },
 	};
@@ -140,6 +145,8 @@ static int report_category(struct reporting *r, const struct ranking *ranking, e
 		return err_set(e, ERR_FAIL, "out of memory for a cause");
 	ret = cause_find(r->d, ranking, cat, c, e);
 	if (ret == 0)
+		ret = cause_stack(r->d, c, e);
+	if (ret == 0)
 		ret = report_cause(r, c, e);
 	free(c);
 	return ret;
@@ -147,14 +154,14 @@ static int report_category(struct reporting *r, const struct ranking *ranking, e
 
 static bool is_computing(enum category cat)
 {
-	return cat == CATEGORY_cpu || cat == CATEGORY_behind;
+	return cat == CATEGORY_cpu || cat == CATEGORY_queue;
 }
 
 static int report_causes(struct reporting *r, const struct saturation *s, struct err *e)
 {
 	const struct comparison *c = r->cmp;
 	struct ranking ranking;
-	int i, ret = causes_rank(r->d, &ranking, e);
+	int i, ret = causes_rank(r->d, &r->load, &ranking, e);
 	enum category first = ranking.order[0];
 	bool full = s->full.to > 0 && (is_computing(first) || !causes_counts(c, &ranking, first));
 
@@ -213,6 +220,8 @@ static int analyse_units(struct analysis_ctx *c, struct units *u, const struct w
 	}
 	ret = samples_open(d, c->db, u, cmp, e);
 	if (ret == 0)
+		ret = sides_put(d, e);
+	if (ret == 0)
 		ret = find_saturation(&r, &s, e);
 	if (ret == 0)
 		ret = load_read(c->db, u, cmp, &r.load, e);
@@ -238,6 +247,47 @@ static int read_part(sqlite3 *db, const char *name, struct moment *ret_part, str
 	return ret < 0 ? ret : db_int(db, &ret_part->to, e, sql, "ss", name, "_to");
 }
 
+/* Where the verdict is about the level of latency, all requests are its units, not a tail. Where it
+ * is about late requests, those in its time range. */
+static int read_judged(sqlite3 *db, const struct units *u, struct windows *w, struct err *e)
+{
+	static const char sql[] =
+		"SELECT coalesce(max(1 + (v.kind='wait')), 0) FROM verdict v JOIN service s ON s.server=v.subject WHERE v.kind IN"
+		" ('overload', 'queue', 'wait', 'cost') AND CASE ?1 WHEN 'server' THEN s.server=?2"
+		" WHEN 'service' THEN s.id=?2 WHEN 'function' THEN 0 ELSE s.pid=?2 END";
+	static const char tail[] =
+		"SELECT v.start, v.end FROM verdict v JOIN service s ON s.server=v.subject WHERE v.kind='tail' AND"
+		" CASE ?1 WHEN 'server' THEN s.server=?2 WHEN 'service' THEN s.id=?2 WHEN 'function' THEN 0"
+		" ELSE s.pid=?2 END LIMIT 1";
+	const char *of = subject_names[u->of.kind];
+	sqlite3_stmt *q;
+	s64 n = 0;
+	int ret = db_int(db, &n, e, sql, "si", of, u->of.id);
+
+	w->all = n > 0 && u->kind == UNIT_REQUEST;
+	w->waits = n > 1;
+	w->tail = (struct moment){ 0 };
+	if (ret < 0 || u->kind != UNIT_REQUEST)
+		return ret;
+	ret = db_query(&q, db, e, tail, "si", of, u->of.id);
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0)
+		w->tail = (struct moment){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1) };
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+static const struct finding_query below = {
+	FINDING_causes_below,
+	NOTE,
+	OBSERVED,
+	NULL,
+	"SELECT count(*) AS n FROM verdict HAVING total(status='none') > 0 AND total(status='problem')=0",
+	NULL,
+};
+
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const struct finding none = { .kind = FINDING_no_units,
@@ -246,7 +296,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	struct windows w = { 0 };
 	struct units *u = NULL;
 	size_t i, n = 0;
-	int ret = db_exec(c->db, e, "DELETE FROM cause");
+	int ret = db_exec(c->db, e, "DELETE FROM cause; DELETE FROM stack_side");
 
 	if (ret == 0)
 		ret = read_part(c->db, "baseline", &w.baseline, e);
@@ -254,8 +304,13 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = read_part(c->db, "degraded", &w.degraded, e);
 	if (ret == 0)
 		ret = units_read(c->db, c->duration, &u, &n, e);
-	for (i = 0; i < n && ret == 0; i++)
-		ret = analyse_units(c, &u[i], &w, e);
+	if (ret == 0 && n)
+		find_rows(c, &below, "");
+	for (i = 0; i < n && ret == 0; i++) {
+		ret = read_judged(c->db, &u[i], &w, e);
+		if (ret == 0)
+			ret = analyse_units(c, &u[i], &w, e);
+	}
 	free(u);
 	if (ret == 0 && n == 0)
 		ret = put_finding(c, e, &none);

@@ -3,8 +3,7 @@
  * One cause: the mechanism that took time of slow units, the offender, the end of the wakeup chain,
  * as columns of table cause. causes_find.c fills it for a category, causes_put.c makes rows of it.
  */
-#ifndef OBS_CAUSES_H
-#define OBS_CAUSES_H
+#pragma once
 
 #include "analyze/analyses/analysis.h"
 #include "chain.h"
@@ -30,17 +29,23 @@ struct cause {
 	struct subject offender, object;
 	struct subject
 		waker; /* that ended most of the waits; the offender is the root of its chain */
-	double part;   /* the offender's; 0: not known */
-	bool own;      /* the offender is the process that is slow */
-	struct subject end;  /* of the wakeup chain: thread, or process for several */
-	u8 end_state;	     /* enum span_state */
-	char end_call[40];   /* its system call; "" */
-	double end_part;     /* 0: no end */
-	double passed;	     /* share that comes from waits for threads that waited for this */
-	double passed_low;   /* lower end of its interval */
-	double largest;	     /* share of the slow units of which it is the largest part */
-	struct unit example; /* the slow unit with most of it */
-	s64 example_ns;	     /* its part */
+	struct subject holder; /* of the lock, when these waits began; the offender then */
+	double part;	       /* the offender's; 0: not known */
+	bool own;	       /* the offender is the process that is slow */
+	struct subject end;    /* of the wakeup chain: thread, or process for several */
+	u8 end_state;	       /* enum span_state */
+	char end_call[40];     /* its system call; "" */
+	double end_part;       /* 0: no end */
+	double passed;	       /* share that comes from waits for threads that waited for this */
+	double passed_low;     /* lower end of its interval */
+	double demand;	       /* share that the CPU time of the service makes; runq: less that */
+	double largest;	       /* share of the slow units of which it is the largest part */
+	struct unit example;   /* the slow unit with most of it */
+	s64 example_ns;	       /* its part */
+	char path[400];	       /* functions of the slow units: "caller > function"; "" */
+	double path_share, path_low, path_high, path_samples;
+	const char *reason;		       /* of waits in the kernel; NULL: not known */
+	char end_path[400];		       /* functions of the end of the wakeup chain; "" */
 	struct value values[CAUSE_VALUES + 1]; /* of the sentence; names and texts are constants */
 	int n_values;
 	struct cause_child children[CAUSE_CHILDREN];
@@ -59,7 +64,7 @@ void child_value(struct cause_child *child, struct value v);
  */
 struct slept {
 	struct samples *d;
-	struct tally objects, wakers;
+	struct tally objects, wakers, holders;
 	struct chain chain;
 	double unknown;	   /* no wakeup seen */
 	double interrupts; /* ended by them */
@@ -76,27 +81,55 @@ u32 slept_waker(struct slept *s);
 int slept_end(struct slept *s, struct cause *c, struct err *e);
 void slept_free(struct slept *s);
 
+/* causes_load.c: slow over baseline; NAN: not known. */
+struct load {
+	double rate, cpu;		 /* requests per second, CPU time per request */
+	double idle_slow, idle_baseline; /* share of the time of the threads that answer */
+	double others;			 /* CPU time of other processes per second */
+};
+
+int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
+	      struct err *e);
+/* Share of the CPU time of the service that baseline time does not have; 0: not known. */
+double load_new(const struct load *l);
+/* What these say: FINDING_load_*. */
+enum finding_kind load_kind(const struct load *l);
+
+/*
+ * causes_demand.c: shares of the added run-queue latency that the service's own CPU time makes:
+ * while its threads have the CPU, or others.
+ */
+struct demand {
+	double own, others;
+};
+
+int causes_demand(struct samples *d, const struct load *l, struct demand *ret, struct err *e);
+
 /*
  * causes_rank.c: categories by their part of the added latency, by ends: waits for a thread that
  * waited for a shared thing (a disk, a CPU, an upstream) count there. passed: share that a category
- * got that way, with the lower end of its interval; pieces: these waits.
+ * got that way, with the lower end of its interval; pieces: these waits. Run-queue latency that the
+ * service itself makes counts as its time on a CPU; so do waits of an event loop for threads of its
+ * process that are on one, by the share of its CPU time that is new.
  */
 struct ranking {
 	enum category order[N_CATEGORIES];
 	double passed[N_CATEGORIES], passed_low[N_CATEGORIES];
 	struct pieces ends; /* of all of them */
+	struct demand demand;
+	double moved[N_CATEGORIES]; /* share of the added latency, by demand */
 };
 
-int causes_rank(struct samples *d, struct ranking *ret, struct err *e);
+int causes_rank(struct samples *d, const struct load *l, struct ranking *ret, struct err *e);
 /* Large enough to be a cause, and more than nothing with confidence. */
 bool causes_counts(const struct comparison *c, const struct ranking *r, enum category cat);
 
 /* One file each. ends: waits of others that ended there, or of no use. */
-int cause_runq(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
+int cause_runq(struct samples *d, const struct ranking *r, struct cause *c, struct err *e);
 int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
 int cause_upstream(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
 int cause_pipe(struct samples *d, struct cause *c, struct err *e);
-int cause_behind(struct samples *d, struct cause *c, struct err *e);
+int cause_queue(struct samples *d, struct cause *c, struct err *e);
 int cause_futex(struct samples *d, struct cause *c, struct err *e);
 int cause_sleep(struct samples *d, struct cause *c, struct err *e);
 
@@ -104,26 +137,15 @@ int cause_sleep(struct samples *d, struct cause *c, struct err *e);
 int cause_find(struct samples *d, const struct ranking *r, enum category category,
 	       struct cause *ret, struct err *e);
 
-/* What a CPU quota did to the process's control groups while units were slow. */
-struct quota {
-	s64 cgroup; /* cgroup.id; 0: none of them was throttled */
-	double periods, throttled, time;
-	bool explains; /* at least half of the run-queue latency of the process in these readings */
-};
+/* causes_stack.c: functions; nothing where no stacks were recorded. */
+int cause_stack(struct samples *d, struct cause *c, struct err *e);
 
-/* causes_quota.c: the only place with facts about quotas. */
-int quota_read(struct samples *d, struct quota *ret, struct err *e);
-
-/* causes_load.c: slow over baseline; NAN: not known. */
-struct load {
-	double rate, cpu;		 /* requests per second, CPU time per request */
-	double idle_slow, idle_baseline; /* share of the time of the threads that answer */
-};
-
-int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
-	      struct err *e);
-/* What these say: FINDING_load_*. */
-enum finding_kind load_kind(const struct load *l);
+/*
+ * Adds what softirqs, interrupts and steal took of the CPU time of the thread's process, in the
+ * slow time range (to 0: the whole recording) and outside it; else the caveat that they are
+ * included.
+ */
+int cause_parts(struct cause *c, sqlite3 *db, const struct moment *slow, u32 tid, struct err *e);
 
 /* causes_put.c: rows. */
 struct reporting {
@@ -136,8 +158,8 @@ struct reporting {
 	int rank;
 };
 
+/* What contributions are shares of: "added latency", ... */
+const char *time_of(const struct comparison *c);
 int report_cause(struct reporting *r, struct cause *c, struct err *e);
 int report_basis(struct reporting *r, struct err *e);
 int report_numbers(struct reporting *r, struct err *e);
-
-#endif

@@ -175,6 +175,23 @@ static void choose(const struct units *u, const struct windows *w, struct compar
 			c->basis = BASIS_GIVEN;
 		return;
 	}
+	if (w->tail.to) {
+		mark(u, &w->tail, c->is_slow);
+		for (b = 0; b < UNIT_BLOCKS; b++)
+			c->is_usual[b] = !c->is_slow[b];
+		if (units_in(u, c->is_slow) >= LEAST_SLOW &&
+		    units_in(u, c->is_usual) >= LEAST_USUAL)
+			c->basis = BASIS_CHANGE;
+	}
+	if (c->basis == BASIS_CHANGE)
+		return;
+	if (w->all) {
+		/* one wait may replace another */
+		c->replaced = w->waits && causes_windows(u, c);
+		c->basis = c->replaced ? BASIS_CHANGE : BASIS_ALL;
+		c->waits = w->waits && !c->replaced;
+		return;
+	}
 	if (u->kind == UNIT_WINDOW ? causes_windows(u, c) : find_change(u, c)) {
 		c->basis = BASIS_CHANGE;
 		return;
@@ -198,6 +215,8 @@ static void fill_blocks(const struct units *u, const struct comparison *c, struc
 			fill(&r->usual[b], &k->middle);
 		} else if (c->basis == BASIS_ALL) {
 			fill(&r->slow[b], &k->all);
+			if (c->waits)
+				r->slow[b].sum[CATEGORY_cpu] = r->slow[b].sum[CATEGORY_queue] = 0;
 		} else {
 			fill(&r->slow[b], c->is_slow[b] ? &k->all : &none);
 			fill(&r->usual[b], c->is_usual[b] ? &k->all : &none);

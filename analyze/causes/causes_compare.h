@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Slow units against baseline ones: which they are, and what they spend more time on. */
-#ifndef OBS_CAUSES_COMPARE_H
-#define OBS_CAUSES_COMPARE_H
+#pragma once
 
 #include "units.h"
 
@@ -18,6 +17,9 @@ enum basis {
 /* What the user names: ns since the start; to 0: not named. */
 struct windows {
 	struct moment baseline, degraded;
+	struct moment tail; /* of the verdict: more late units, to 0: none */
+	bool all;	    /* all units, against nothing, unless degraded says otherwise */
+	bool waits;	    /* of these, time on a CPU and queueing for other requests excluded */
 };
 
 struct excess {
@@ -51,6 +53,8 @@ struct comparison {
 	struct moment
 		when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE */
 	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
+	bool waits;    /* shares are of the waits */
+	bool replaced; /* BASIS_CHANGE of what units wait for, without one of their latency */
 	struct excess of[N_CATEGORIES];
 };
 
@@ -63,5 +67,3 @@ bool causes_windows(const struct units *u, struct comparison *c);
 /* Which units are slow, against which, and what they spend more time on. Excludes units that last
  * through all of it. */
 void causes_compare(struct units *u, const struct windows *w, struct comparison *ret);
-
-#endif

@@ -2,11 +2,13 @@
 /* The disk that slow units waited for, and the programs that moved its bytes then. */
 #include "causes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAMED_LEAST 0.05
 #define NAMED_MOST  3
+#define MOSTLY	    0.5
 
 struct disk_use {
 	s64 dev;
@@ -108,6 +110,48 @@ static size_t join_programs(struct samples *d, const struct tally *bytes, struct
 	return n;
 }
 
+/* Waits for a device, and their time, of a mean unit. */
+struct waiting {
+	double n, ns;
+};
+
+static struct waiting waiting_of(const struct pieces *p, s64 dev)
+{
+	struct waiting w = { 0 };
+	size_t i;
+
+	for (i = 0; i < p->n; i++) {
+		const struct piece *x = &p->v[i];
+
+		if (x->state != SPAN_disk || x->object != dev)
+			continue;
+		w.n += x->weight;
+		w.ns += x->weight * (x->to - x->from);
+	}
+	return w;
+}
+
+/*
+ * The share of the added waits that are more waits than before, each for a write of its own. Others
+ * that use the disk make waits longer, not more; or they make more reads, of what they drove out of
+ * the cache.
+ */
+static double more_writes(struct samples *d, const struct disk_use *use,
+			  const struct pieces *direct, size_t moments)
+{
+	struct waiting slow = waiting_of(direct, use->dev), before;
+	struct pieces baseline = { 0 };
+	double mean;
+
+	samples_pieces(d, true, CATEGORY_disk, &baseline);
+	before = waiting_of(&baseline, use->dev);
+	pieces_free(&baseline);
+	if (use->own - use->reads < MOSTLY * (double)moments || slow.ns <= before.ns)
+		return 0;
+	mean = before.n > 0 ? before.ns / before.n : slow.ns / slow.n;
+	return fmin(1, (slow.n - before.n) * mean / (slow.ns - before.ns));
+}
+
 static int by_bytes(const void *a, const void *b)
 {
 	const struct program *x = a, *y = b;
@@ -138,7 +182,8 @@ static int name_users(struct samples *d, const struct disk_use *use, struct caus
 					       .unit = "%",
 					       .low = NAN,
 					       .high = NAN });
-		if (named++)
+		named++;
+		if (c->offender.kind != SUBJECT_none)
 			continue;
 		c->offender = s;
 		c->part = part;
@@ -154,12 +199,12 @@ static int name_users(struct samples *d, const struct disk_use *use, struct caus
 static int say_cache(struct samples *d, struct cause *c, struct err *e)
 {
 	static const char sql[] = "SELECT total(missed + fault_misses) FROM page_use WHERE pid=?1"
-				  " OR pid IN (SELECT pid FROM " UNITS_LED " WHERE leader=?2)";
+				  " OR pid IN (SELECT pid FROM " LED_PROCESSES " WHERE leader=?2)";
 	struct cause_child *child;
 	sqlite3_stmt *q;
 	double pages = 0;
 	int ret = db_query(&q, d->db, e, sql, "ii", (s64)samples_own(d),
-			   d->u->kind == UNIT_TURN ? d->u->key : (s64)0);
+			   d->u->kind == UNIT_REQUEST ? d->u->key : (s64)0);
 
 	if (ret < 0)
 		return ret;
@@ -212,6 +257,7 @@ int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, st
 	struct disk_use use = { 0 };
 	struct moment *m = NULL;
 	size_t n = 0;
+	double part;
 	int ret = 0;
 
 	c->kind = "disk";
@@ -226,6 +272,13 @@ int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, st
 	c->object = (struct subject){ SUBJECT_disk, use.dev };
 	n = waits_for(&direct, ends, use.dev, &m);
 	ret = m ? read_requests(d, &use, m, n, e) : err_set(e, ERR_FAIL, "out of memory for waits");
+	part = ret == 0 ? more_writes(d, &use, &direct, n) : 0;
+	if (part > MOSTLY) {
+		CAUSE_VALUE(c, VALUE_NUMBER, "writes", use.own - use.reads, "");
+		c->offender = (struct subject){ SUBJECT_process, samples_own(d) };
+		c->part = part;
+		c->own = true;
+	}
 	if (ret == 0 && use.bytes.total > 0)
 		ret = name_users(d, &use, c, e);
 	if (ret == 0 && use.own > 0)

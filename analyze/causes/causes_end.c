@@ -11,16 +11,25 @@ static void on_slept(void *arg, const struct unit *u, const struct span *p, s64 
 {
 	struct slept *s = arg;
 	s64 from = p->ts > u->ts ? p->ts : u->ts;
+	u32 holder = p->state == SPAN_futex ? samples_holder(s->d, p) : 0;
+	bool woken = p->context == CONTEXT_TASK && p->waker;
+	struct span wait = *p;
 
 	tally_add(&s->objects, p->object, ns);
-	if (p->context == SPAN_NO_WAKE)
-		s->unknown += ns;
-	else if (p->context != CONTEXT_TASK || !p->waker)
-		s->interrupts += ns;
-	else
+	if (holder)
+		tally_add(&s->holders, holder, ns);
+	if (woken)
 		tally_add(&s->wakers, p->waker, ns);
+	else if (!holder && p->context == SPAN_NO_WAKE)
+		s->unknown += ns;
+	else if (!holder)
+		s->interrupts += ns;
+	if (!woken && holder) { /* timed out, or never woken: the holder was waited for */
+		wait.waker = holder;
+		wait.context = CONTEXT_TASK;
+	}
 	s->chain.weight = samples_weight(s->d, u, false);
-	chain_follow(&s->chain, &s->d->spans, &s->d->names, p, from, from + ns);
+	chain_follow(&s->chain, &s->d->spans, &s->d->names, &wait, from, from + ns);
 }
 
 void slept_follow(struct slept *s, struct samples *d, enum category category, struct pieces *ends)
@@ -29,12 +38,14 @@ void slept_follow(struct slept *s, struct samples *d, enum category category, st
 	samples_each(d, false, category, on_slept, s);
 	tally_sort(&s->objects);
 	tally_sort(&s->wakers);
+	tally_sort(&s->holders);
 }
 
 void slept_free(struct slept *s)
 {
 	tally_free(&s->objects);
 	tally_free(&s->wakers);
+	tally_free(&s->holders);
 	chain_free(&s->chain);
 }
 
@@ -70,19 +81,24 @@ static bool largest_end(const struct slept *s, bool process, struct tally_row *r
 	return found;
 }
 
-/* The thread that is not recorded and ended the wait of this end; 0: none. */
-static u32 stranger_of(const struct slept *s, s64 key, bool process)
+/* The thread without intervals that ended most of the waits at this end; key 0: none. */
+static struct tally_row stranger_of(const struct slept *s, s64 key, bool process, double end_ns)
 {
-	const struct link *best = NULL;
+	struct tally strangers = { 0 };
+	struct tally_row ret = { 0 };
 	u32 i;
 
 	for (i = 0; i < s->chain.n; i++) {
 		const struct link *l = &s->chain.links[i];
 
-		if (chain_is_end(l) && end_key(s, l, process) == key && (!best || l->ns > best->ns))
-			best = l;
+		if (l->by && chain_is_end(l) && end_key(s, l, process) == key)
+			tally_add(&strangers, l->by, l->ns);
 	}
-	return best ? best->by : 0;
+	tally_sort(&strangers);
+	if (strangers.n && strangers.of[0].sum > end_ns / 2)
+		ret = strangers.of[0];
+	tally_free(&strangers);
+	return ret;
 }
 
 /* Share of the waits that end at the thread which woke, not at one that it waited for. */
@@ -99,15 +115,26 @@ static double ended_at(const struct slept *s, u32 waker)
 
 static void blame_root(struct slept *s, struct cause *c)
 {
-	if (c->waker.kind != SUBJECT_thread || c->end.kind != SUBJECT_thread ||
-	    c->end.id == c->waker.id || names_of(&s->d->names, c->end.id).kernel ||
-	    ended_at(s, c->waker.id) >= NOTABLE)
+	if (c->holder.kind != SUBJECT_none || c->waker.kind != SUBJECT_thread ||
+	    c->end.kind != SUBJECT_thread || c->end.id == c->waker.id ||
+	    names_of(&s->d->names, c->end.id).kernel || ended_at(s, c->waker.id) >= NOTABLE)
 		return;
 	c->offender = c->end;
 	c->part = c->end_part;
 }
 
-static void add_child(struct cause *c, u32 by)
+/* A thread of which nothing is recorded: what delayed it is not known, so the chain stops there. */
+static void blame_stranger(struct slept *s, struct cause *c, const struct tally_row *by)
+{
+	if (c->holder.kind != SUBJECT_none ||
+	    (c->waker.kind == SUBJECT_thread && c->waker.id != c->end.id &&
+	     ended_at(s, c->waker.id) >= NOTABLE))
+		return;
+	c->offender = (struct subject){ SUBJECT_thread, by->key };
+	c->part = by->sum / s->chain.total;
+}
+
+static void add_child(struct cause *c, u32 by, bool outside)
 {
 	struct cause_child *child = cause_child(c, FINDING_cause_end, CAUSAL);
 
@@ -119,14 +146,15 @@ static void add_child(struct cause *c, u32 by)
 	if (c->end_call[0])
 		CHILD_VALUE(child, VALUE_TEXT, "call", c->end_call);
 	if (by)
-		CHILD_VALUE(child, VALUE_SUBJECT, "by", thread, by);
+		CHILD_VALUE(child, VALUE_SUBJECT, outside ? "outside" : "by", thread, by);
 }
 
 int slept_end(struct slept *s, struct cause *c, struct err *e)
 {
 	struct cause_child *child;
-	struct tally_row end;
-	bool process = false, found = largest_end(s, false, &end);
+	struct tally_row end, by;
+	struct who stranger;
+	bool outside, process = false, found = largest_end(s, false, &end);
 	double all = s->objects.total;
 	int ret = 0;
 
@@ -139,8 +167,13 @@ int slept_end(struct slept *s, struct cause *c, struct err *e)
 		c->end_part = end.sum / s->chain.total;
 		ret = samples_call(s->d, (s32)(end.key & 0xffff) - 1, c->end_call,
 				   sizeof(c->end_call), e);
-		add_child(c, stranger_of(s, end.key, process));
+		by = stranger_of(s, end.key, process, end.sum);
+		stranger = names_of(&s->d->names, by.key);
+		outside = by.key && !stranger.recorded && !stranger.kernel;
+		add_child(c, by.key, outside);
 		blame_root(s, c);
+		if (outside)
+			blame_stranger(s, c, &by);
 	}
 	if (ret == 0 && all > 0 && s->unknown >= UNSEEN_AT * all) {
 		child = cause_child(c, FINDING_caveat_no_wakeup, OBSERVED);

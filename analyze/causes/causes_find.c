@@ -10,8 +10,8 @@ static void split(struct samples *d, const struct unit *u, s64 sums[N_CATEGORIES
 	for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < u->ts + u->dur;
 	     p = spans_next(&d->spans, p))
 		sums[category_of(p->state)] += span_within(p, u->ts, u->ts + u->dur);
-	sums[CATEGORY_behind] = u->behind;
-	sums[CATEGORY_cpu] -= u->behind < sums[CATEGORY_cpu] ? u->behind : sums[CATEGORY_cpu];
+	sums[CATEGORY_queue] = u->in_queue;
+	sums[CATEGORY_cpu] -= u->in_queue < sums[CATEGORY_cpu] ? u->in_queue : sums[CATEGORY_cpu];
 }
 
 /* In how many of the slow units is this category the largest part? Which has most of it? */
@@ -39,13 +39,51 @@ static void find_example(struct samples *d, struct cause *c)
 	c->largest = d->n ? (double)largest / d->n : 0;
 }
 
-static void find_self(struct cause *c)
+/* By windows of series: those that touch the slow time range, and the others. */
+int cause_parts(struct cause *c, sqlite3 *db, const struct moment *slow, u32 tid, struct err *e)
+{
+	static const char sql[] =
+		"SELECT ts < ?3 AND ts + (SELECT CAST(value AS INTEGER) FROM recording WHERE"
+		" key='step_ns') > ?2 AS slow, 100 * total(time) FILTER (WHERE kind=series_id('softirq')) / total(time)"
+		" FILTER (WHERE kind=series_id('runtime')), 100 * total(time) FILTER (WHERE kind=series_id('irq')) / total(time) FILTER"
+		" (WHERE kind=series_id('runtime')), 100 * total(time) FILTER (WHERE kind=series_id('stolen')) / total(time) FILTER (WHERE"
+		" kind=series_id('runtime')) FROM series WHERE kind IN (series_id('runtime'), series_id('softirq'), series_id('irq'), series_id('stolen')) AND tid IN (SELECT tid FROM thread WHERE"
+		" softirq NOT NULL AND pid IN (SELECT pid FROM thread WHERE tid=?1)) GROUP BY slow"
+		" HAVING total(time) FILTER (WHERE kind=series_id('runtime')) > 0 ORDER BY slow DESC";
+	static const char *const names[2][3] = { { "softirq_else", "irq_else", "stolen_else" },
+						 { "softirq", "irq", "stolen" } };
+	struct cause_child *child = NULL;
+	bool range = slow->to > 0;
+	sqlite3_stmt *q;
+	int i, ret = db_query(&q, db, e, sql, "iii", (s64)tid, range ? slow->from : (s64)0,
+			      range ? slow->to : INT64_MAX);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		bool in = sqlite3_column_int(q, 0);
+
+		if (!child && in)
+			child = cause_child(c, FINDING_cause_parts, OBSERVED);
+		for (i = 0; i < 3 && child; i++)
+			CHILD_VALUE(child, VALUE_NUMBER, names[in][i],
+				    sqlite3_column_double(q, i + 1), "%");
+	}
+	sqlite3_finalize(q);
+	if (ret == 0 && !child)
+		cause_child(c, FINDING_caveat_interrupts, OBSERVED);
+	return ret;
+}
+
+static int find_self(struct samples *d, struct cause *c, struct err *e)
 {
 	c->kind = "self";
 	c->finding = FINDING_cause_self;
 	c->evidence = OBSERVED;
 	c->own = true;
-	cause_child(c, FINDING_caveat_interrupts, OBSERVED);
+	if (c->demand > 0)
+		CAUSE_VALUE(c, VALUE_NUMBER, "queued", 100 * c->demand, "%");
+	return cause_parts(c, d->db, &d->cmp->when, d->n ? d->slow[0].tid : 0, e);
 }
 
 static enum finding_kind kind_of_sleep(enum category category)
@@ -77,16 +115,16 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 			     .evidence = OVERLAP,
 			     .kind = category_names[category],
 			     .passed = r->passed[category],
-			     .passed_low = r->passed_low[category] };
+			     .passed_low = r->passed_low[category],
+			     .demand = r->moved[category] };
 	find_example(d, c);
 	switch (category) {
 	case CATEGORY_cpu:
-		find_self(c);
-		return 0;
-	case CATEGORY_behind:
-		return cause_behind(d, c, e);
+		return find_self(d, c, e);
+	case CATEGORY_queue:
+		return cause_queue(d, c, e);
 	case CATEGORY_runq:
-		return cause_runq(d, &r->ends, c, e);
+		return cause_runq(d, r, c, e);
 	case CATEGORY_futex:
 		return cause_futex(d, c, e);
 	case CATEGORY_disk:

@@ -14,7 +14,7 @@
 
 /* Requests and time in blocks of one kind. */
 struct work {
-	double blocks, requests, run, idle, wall;
+	double blocks, requests, run, idle, wall, busy;
 };
 
 /* Away from a CPU for want of work, not delayed by a CPU or a disk. */
@@ -25,10 +25,11 @@ static bool is_idle(int state)
 }
 
 static void add_block(struct work *w, const struct unit_block *b, const double *all,
-		      const double *serving)
+		      const double *serving, double busy)
 {
 	int i;
 
+	w->busy += busy;
 	w->blocks++;
 	w->requests += b->all.n;
 	w->run += all[SPAN_run];
@@ -39,7 +40,7 @@ static void add_block(struct work *w, const struct unit_block *b, const double *
 }
 
 static void sum_up(const struct units *u, const struct comparison *c, double (*all)[N_SPAN_STATES],
-		   double (*serving)[N_SPAN_STATES], struct load *ret)
+		   double (*serving)[N_SPAN_STATES], const double *busy, struct load *ret)
 {
 	bool whole = c->basis == BASIS_TAIL || c->basis == BASIS_ALL;
 	struct work slow = { 0 }, baseline = { 0 }, *to = whole ? &slow : NULL;
@@ -50,7 +51,7 @@ static void sum_up(const struct units *u, const struct comparison *c, double (*a
 		if (!whole && u->blocks[b].all.n > 0)
 			to = c->is_slow[b] ? &slow : c->is_usual[b] ? &baseline : NULL;
 		if (to)
-			add_block(to, &u->blocks[b], all[b], serving[b]);
+			add_block(to, &u->blocks[b], all[b], serving[b], busy[b]);
 	}
 	if (slow.wall > 0)
 		ret->idle_slow = slow.idle / slow.wall;
@@ -59,18 +60,46 @@ static void sum_up(const struct units *u, const struct comparison *c, double (*a
 	if (slow.requests <= 0 || baseline.requests <= 0)
 		return;
 	ret->rate = slow.requests / slow.blocks / (baseline.requests / baseline.blocks);
+	if (slow.busy > slow.run && baseline.busy > baseline.run)
+		ret->others = (slow.busy - slow.run) / slow.blocks /
+			      ((baseline.busy - baseline.run) / baseline.blocks);
 	if (slow.run > 0 && baseline.run > 0)
 		ret->cpu = slow.run / slow.requests / (baseline.run / baseline.requests);
+}
+
+/* CPU time of all processes by block, from readings: spread evenly over each. */
+static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct err *e)
+{
+	static const char sql[] =
+		"SELECT ts, dur, total(user + nice + system) FROM cpu_time WHERE dur > 0 GROUP BY ts, dur";
+	double from, to, part, ns;
+	sqlite3_stmt *q;
+	int b, ret = db_query(&q, db, e, sql, "");
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		from = sqlite3_column_double(q, 0);
+		to = from + sqlite3_column_double(q, 1);
+		ns = sqlite3_column_double(q, 2);
+		for (b = 0; b < UNIT_BLOCKS; b++) {
+			part = fmin(to, (b + 1.0) * (double)block) -
+			       fmax(from, (double)b * (double)block);
+			busy[b] += part > 0 ? ns * part / (to - from) : 0;
+		}
+	}
+	sqlite3_finalize(q);
+	return ret;
 }
 
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
 	      struct err *e)
 {
-	double(*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES];
+	double(*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES], busy[UNIT_BLOCKS] = { 0 };
 	int r;
 
-	*ret = (struct load){ NAN, NAN, NAN, NAN };
-	if (u->kind != UNIT_TURN)
+	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN };
+	if (u->kind != UNIT_REQUEST)
 		return 0;
 	all = calloc(2 * (size_t)UNIT_BLOCKS, sizeof(*all));
 	if (!all)
@@ -80,7 +109,9 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 	if (r == 0)
 		r = units_processes(db, u->key, true, u->block, serving, e);
 	if (r == 0)
-		sum_up(u, c, all, serving, ret);
+		r = read_busy(db, u->block, busy, e);
+	if (r == 0)
+		sum_up(u, c, all, serving, busy, ret);
 	free(all);
 	return r;
 }
@@ -92,4 +123,11 @@ enum finding_kind load_kind(const struct load *l)
 	if (l->rate > SAME && l->rate >= l->cpu)
 		return FINDING_load_more;
 	return l->cpu > SAME ? FINDING_load_dearer : FINDING_load_same;
+}
+
+double load_new(const struct load *l)
+{
+	double more = l->rate * l->cpu;
+
+	return more > 1 ? 1 - 1 / more : 0;
 }

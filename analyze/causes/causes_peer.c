@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Upstream servers and pipes that slow units waited for. */
+#include "analyze/store/other_end.h"
 #include "causes.h"
 
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static int read_exchanges(struct asking *a, struct moment m, struct err *e)
 	sqlite3_stmt *q;
 	s64 ns, ts;
 	int ret = db_query(&q, a->d->db, e,
-			   "SELECT ts, dur, pid, tid, fd FROM exchange WHERE ts<=? AND ts+dur>=?",
+			   "SELECT ts, dur, pid, tid, fd FROM upstream WHERE ts<=? AND ts+dur>=?",
 			   "ii", m.to, m.from);
 
 	if (ret < 0)
@@ -117,11 +118,7 @@ static int join_addresses(struct asking *a, struct tally *ret, struct err *e)
 /* The process at the other end, if it is in the same recording: by both addresses. */
 static int other_process(struct samples *d, s64 fd, s64 *ret_pid, struct err *e)
 {
-	return db_int(
-		d->db, ret_pid, e,
-		"SELECT o.pid FROM fd m JOIN fd o ON o.local=m.remote AND o.remote=m.local AND"
-		" o.role='accepted' WHERE m.rowid=? AND m.remote<>'' AND m.local<>'' LIMIT 1",
-		"i", fd);
+	return db_int(d->db, ret_pid, e, "SELECT " OTHER_END " FROM fd m WHERE m.rowid=?", "i", fd);
 }
 
 static int name_upstream(struct asking *a, struct cause *c, struct err *e)

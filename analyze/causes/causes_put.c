@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define APART_MOST   0.05 /* of the units */
+#define EXCLUDED_MAX 0.05 /* of the units */
 #define QUEUED_LEAST 0.1  /* of the slow units' time: less is not said */
 #define PASSED_LEAST 0.02 /* of the added latency: less is not said */
 #define VALUES	     24
@@ -122,7 +122,7 @@ int report_basis(struct reporting *r, struct err *e)
 		ADD(&l, VALUE_NUMBER, "baseline", c->usual, "ns");
 		ADD(&l, VALUE_NUMBER, "n_baseline", c->n_usual, "");
 	}
-	if (r->u->kind == UNIT_TURN && c->slow_queued >= QUEUED_LEAST * c->slow)
+	if (r->u->kind == UNIT_REQUEST && c->slow_queued >= QUEUED_LEAST * c->slow)
 		ADD(&l, VALUE_NUMBER, "queued", c->slow_queued, "ns");
 	ret = put_list(r, &l, basis_kind(r), NOTE, OBSERVED, 0, NULL, e);
 	if (ret == 0 && is_windows(r) && c->basis == BASIS_ALL)
@@ -145,6 +145,15 @@ static void add_example(struct cause *c)
 	CHILD_VALUE(child, VALUE_SUBJECT, "thread", thread, c->example.tid);
 }
 
+/* It waits for threads of its own service, which are on a CPU. */
+static bool ends_on_own_cpu(const struct reporting *r, const struct cause *c)
+{
+	return c->end_part > 0 && c->end_state == SPAN_run &&
+	       samples_is_own(r->d, c->end.kind == SUBJECT_thread
+					    ? names_of(&r->d->names, c->end.id).pid
+					    : c->end.id);
+}
+
 static void add_load(struct reporting *r, struct cause *c)
 {
 	const struct load *l = &r->load;
@@ -153,8 +162,8 @@ static void add_load(struct reporting *r, struct cause *c)
 	if (r->load_said || isnan(l->rate) || isnan(l->cpu))
 		return;
 	/* a wait for something else is explained by that */
-	if (c->category != CATEGORY_cpu && c->category != CATEGORY_behind && !c->own &&
-	    load_kind(l) != FINDING_load_less)
+	if (c->category != CATEGORY_cpu && c->category != CATEGORY_queue && !c->own &&
+	    !ends_on_own_cpu(r, c) && load_kind(l) != FINDING_load_less)
 		return;
 	r->load_said = true;
 	child = cause_child(c, load_kind(l), OBSERVED);
@@ -188,15 +197,21 @@ static void add_excluded(struct reporting *r, struct cause *c)
 
 static void add_caveats(struct reporting *r, struct cause *c, double low)
 {
-	double apart = r->u->apart / (r->u->apart + r->u->n);
+	double excluded = r->u->excluded / (r->u->excluded + r->u->n);
 	bool windows = is_windows(r) && r->cmp->basis != BASIS_ALL;
 	struct cause_child *child;
 
+	if (r->cmp->replaced && !r->rank) {
+		child = cause_child(c, FINDING_cause_replaced, OBSERVED);
+		CHILD_VALUE(child, VALUE_NUMBER, "start", r->cmp->when.from, "at");
+		CHILD_VALUE(child, VALUE_NUMBER, "slow", r->cmp->slow, "ns");
+		CHILD_VALUE(child, VALUE_NUMBER, "baseline", r->cmp->usual, "ns");
+	}
 	if (c->passed >= PASSED_LEAST) {
 		child = cause_child(c, FINDING_cause_through, CAUSAL);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * c->passed, "%");
 	}
-	if (r->d->n && c->largest < 0.5 && !windows && c->passed < PASSED_LEAST) {
+	if (r->d->n && c->largest < 0.5 && !windows && c->passed + c->demand < PASSED_LEAST) {
 		child = cause_child(c, FINDING_caveat_part_of_slow, OBSERVED);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * c->largest, "%");
 		CHILD_VALUE(child, VALUE_TEXT, "unit", units_names[r->u->kind]);
@@ -205,9 +220,9 @@ static void add_caveats(struct reporting *r, struct cause *c, double low)
 		child = cause_child(c, FINDING_caveat_share_low, OBSERVED);
 		CHILD_VALUE(child, VALUE_NUMBER, "share", 100 * low, "%");
 	}
-	if (apart > APART_MOST) {
+	if (excluded > EXCLUDED_MAX) {
 		child = cause_child(c, FINDING_caveat_lossy, OBSERVED);
-		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * apart, "%");
+		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * excluded, "%");
 		CHILD_VALUE(child, VALUE_TEXT, "unit", units_names[r->u->kind]);
 	}
 	if (windows && r->cmp->basis == BASIS_CHANGE)
@@ -219,7 +234,7 @@ static void add_caveats(struct reporting *r, struct cause *c, double low)
 /* Whether it is a problem is not decided here; a tail is in every recording. */
 static enum severity severity_of(const struct reporting *r)
 {
-	if (r->cmp->basis == BASIS_TAIL || r->cmp->basis == BASIS_ALL)
+	if (r->cmp->basis == BASIS_TAIL || r->cmp->basis == BASIS_ALL || r->cmp->replaced)
 		return NOTE;
 	return is_windows(r) && !r->cmp->found.waits ? NOTE : WARNING;
 }
@@ -229,6 +244,11 @@ static double clamp(double share)
 	return isnan(share) ? share : fmin(1, fmax(0, share));
 }
 
+const char *time_of(const struct comparison *c)
+{
+	return c->waits ? "waits" : c->basis == BASIS_ALL ? "time" : "added latency";
+}
+
 static int put_row(struct reporting *r, const struct cause *c, const struct value *contribution,
 		   s64 finding, struct err *e)
 {
@@ -236,7 +256,7 @@ static int put_row(struct reporting *r, const struct cause *c, const struct valu
 	bool range = c->kind && (m->basis == BASIS_GIVEN || m->basis == BASIS_CHANGE);
 
 	return db_insert(
-		r->c->db, TABLE_cause, e, "iississsddddddiisiisidisisissdddddiiis", finding,
+		r->c->db, TABLE_cause, e, "iississsddddddiisiisidisisissdsdddissddddiiis", finding,
 		(s64)r->rank, unit_names[r->u->kind], subject_names[r->u->of.kind], r->u->of.id,
 		c->kind, category_names[c->category], evidence_names[c->evidence],
 		contribution->number / 100, contribution->low / 100, contribution->high / 100,
@@ -245,9 +265,11 @@ static int put_row(struct reporting *r, const struct cause *c, const struct valu
 		range ? m->when.from : (s64)0, range ? m->when.to : (s64)0,
 		subject_names[c->offender.kind], c->offender.id, c->part, (s64)c->own,
 		subject_names[c->object.kind], c->object.id, subject_names[c->end.kind], c->end.id,
-		c->end_part > 0 ? state_names[c->end_state] : "", c->end_call, c->end_part,
-		r->load.rate, r->load.cpu, r->load.idle_slow, r->load.idle_baseline, c->example.ts,
-		c->example.dur, (s64)c->example.tid, r->c->verdict);
+		c->end_part > 0 ? state_names[c->end_state] : "", c->end_call, c->end_part, c->path,
+		c->path_share, c->path_low, c->path_high, (s64)c->path_samples,
+		c->reason ? c->reason : "", c->end_path, r->load.rate, r->load.cpu,
+		r->load.idle_slow, r->load.idle_baseline, c->example.ts, c->example.dur,
+		(s64)c->example.tid, r->c->verdict);
 }
 
 /* Its share of the added latency, in percent. */
@@ -258,9 +280,9 @@ static struct value contribution_of(const struct reporting *r, const struct caus
 
 	return (struct value){ .name = "contribution",
 			       .unit = "%",
-			       .number = 100 * clamp(direct + c->passed),
-			       .low = 100 * clamp(x->share_low + c->passed_low),
-			       .high = 100 * clamp(x->share_high + c->passed) };
+			       .number = 100 * clamp(direct + c->passed + c->demand),
+			       .low = 100 * clamp(x->share_low + c->passed_low + c->demand),
+			       .high = 100 * clamp(x->share_high + c->passed + c->demand) };
 }
 
 static int put_children(struct reporting *r, const struct cause *c, s64 parent, struct err *e)
@@ -301,11 +323,14 @@ int report_cause(struct reporting *r, struct cause *c, struct err *e)
 	add_excluded(r, c);
 	add_caveats(r, c, contribution.low / 100);
 	add(&l, contribution);
-	ADD(&l, VALUE_TEXT, "time", r->cmp->basis == BASIS_ALL ? "time" : "added latency");
+	ADD(&l, VALUE_TEXT, "time", time_of(r->cmp));
 	add_subject(&l, "object", c->object);
 	add_subject(&l, "offender", c->offender);
-	add_subject(&l, "waker", c->waker);
-	if (c->waker.kind == SUBJECT_thread && c->waker.id != c->offender.id)
+	add_subject(&l, "holder", c->holder);
+	if (c->holder.id != c->waker.id)
+		add_subject(&l, "waker", c->waker);
+	if (c->waker.kind == SUBJECT_thread && c->waker.id != c->offender.id &&
+	    c->holder.kind == SUBJECT_none)
 		add_subject(&l, "root", c->offender);
 	if (c->finding == FINDING_cause_peer && c->offender.kind == SUBJECT_process)
 		add_subject(&l, "process", c->offender);
@@ -331,7 +356,7 @@ int report_cause(struct reporting *r, struct cause *c, struct err *e)
 /* Means of slow and baseline units, and of how many. */
 static int put_sides(struct reporting *r, const char *of, double slow, double usual, struct err *e)
 {
-	static const char *const names[] = { "slow", "n slow", "usual", "n usual" };
+	static const char *const names[] = { "slow", "n slow", "baseline", "n baseline" };
 	const double n[] = { r->cmp->n_slow, r->cmp->n_usual }, mean[] = { slow, usual };
 	int i, ret = 0;
 
@@ -348,8 +373,7 @@ static int put_pair(struct reporting *r, const char *what, double slow, double u
 	int ret;
 
 	snprintf(subject, sizeof(subject), "%s: %s", r->u->name, what);
-	ret = put_metric(r->c, e, subject, "excess", slow - usual, NO_INTERVAL,
-			 (s64)r->cmp->n_slow);
+	ret = put_metric(r->c, e, subject, "added", slow - usual, NO_INTERVAL, (s64)r->cmp->n_slow);
 	return ret < 0 ? ret : put_sides(r, subject, slow, usual, e);
 }
 
@@ -366,7 +390,7 @@ static int put_category(struct reporting *r, enum category cat, struct err *e)
 	ret = put_metric(r->c, e, subject, "share", 100 * x->share, 100 * x->share_low,
 			 100 * x->share_high, n);
 	if (ret == 0)
-		ret = put_metric(r->c, e, subject, "excess", x->value, x->low, x->high, n);
+		ret = put_metric(r->c, e, subject, "added", x->value, x->low, x->high, n);
 	return ret < 0 ? ret : put_sides(r, subject, x->slow, x->usual, e);
 }
 
@@ -379,9 +403,9 @@ int report_numbers(struct reporting *r, struct err *e)
 	for (i = 0; i < N_CATEGORIES && ret == 0; i++)
 		ret = put_category(r, i, e);
 	if (ret == 0)
-		ret = put_pair(r, "whole", c->slow, c->usual, e);
-	if (ret == 0 && r->u->kind == UNIT_TURN && c->slow_queued > 0)
-		ret = put_pair(r, "of it, before the receive", c->slow_queued, c->usual_queued, e);
+		ret = put_pair(r, "all", c->slow, c->usual, e);
+	if (ret == 0 && r->u->kind == UNIT_REQUEST && c->slow_queued > 0)
+		ret = put_pair(r, "of it, before the read", c->slow_queued, c->usual_queued, e);
 	for (i = 0; i < c->found.n_slow && ret == 0 && is_windows(r); i++) {
 		snprintf(subject, sizeof(subject), "%s: slow stretch %d", r->u->name, i + 1);
 		ret = put_metric(r->c, e, subject, "from", c->found.slow[i].from, NO_INTERVAL,

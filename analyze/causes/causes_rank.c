@@ -16,9 +16,10 @@ static bool is_more(const struct comparison *c, enum category cat)
 bool causes_counts(const struct comparison *c, const struct ranking *r, enum category cat)
 {
 	double share = isnan(c->of[cat].share) ? 0 : fmax(0, c->of[cat].share);
+	double got = r->passed[cat] + r->moved[cat];
 
-	return is_more(c, cat) ||
-	       (r->passed[cat] >= PASSED_LEAST && share + r->passed[cat] >= LEAST_SHARE);
+	return (is_more(c, cat) && share + got >= LEAST_SHARE) ||
+	       (got >= PASSED_LEAST && share + got >= LEAST_SHARE);
 }
 
 /* Categories by their value, largest first. */
@@ -56,25 +57,68 @@ static void pass_on(const struct comparison *c, struct ranking *r, const struct 
 	}
 }
 
-int causes_rank(struct samples *d, struct ranking *r, struct err *e)
+/* This part of what a category added counts as the time of the service on a CPU. */
+static void move(struct ranking *r, const struct excess *x, enum category cat, double part,
+		 double value[N_CATEGORIES])
+{
+	if (isnan(x->share) || part * x->share < PASSED_LEAST)
+		return;
+	value[CATEGORY_cpu] += part * x->value;
+	value[cat] -= part * x->value;
+	r->moved[CATEGORY_cpu] += part * x->share;
+	r->moved[cat] -= part * x->share;
+}
+
+/* What an event loop waits for while threads of its own process are on a CPU. */
+static void move_pool(struct samples *d, const struct load *l, struct ranking *r,
+		      const struct slept *s, double value[N_CATEGORIES])
+{
+	double part = 0;
+	u32 i;
+
+	for (i = 0; i < s->chain.n && d->u->processes <= 1; i++) {
+		const struct link *k = &s->chain.links[i];
+
+		if (chain_is_end(k) && k->state == SPAN_run &&
+		    samples_is_own(d, names_of(&d->names, k->tid).pid))
+			part += (double)k->ns / s->chain.total;
+	}
+	move(r, &d->cmp->of[CATEGORY_poll], CATEGORY_poll, part * load_new(l), value);
+}
+
+/* Moves the run-queue latency that the service itself makes to its time on a CPU. */
+static int move_demand(struct samples *d, const struct load *l, struct ranking *r,
+		       double value[N_CATEGORIES], struct err *e)
+{
+	int ret = causes_demand(d, l, &r->demand, e);
+
+	if (ret == 0)
+		move(r, &d->cmp->of[CATEGORY_runq], CATEGORY_runq, r->demand.own + r->demand.others,
+		     value);
+	return ret;
+}
+
+int causes_rank(struct samples *d, const struct load *l, struct ranking *r, struct err *e)
 {
 	const struct comparison *c = d->cmp;
 	double value[N_CATEGORIES];
 	struct slept s;
-	int i;
+	int i, ret;
 
-	(void)e;
 	*r = (struct ranking){ 0 };
 	for (i = 0; i < N_CATEGORIES; i++)
 		value[i] = c->of[i].value;
 	for (i = 0; i < N_CATEGORIES; i++) {
 		if (!is_more(c, i) || category_is_shared(i) || i == CATEGORY_cpu ||
-		    i == CATEGORY_behind)
+		    i == CATEGORY_queue)
 			continue;
 		slept_follow(&s, d, i, &r->ends);
 		pass_on(c, r, &s, i, value);
+		if (i == CATEGORY_poll)
+			move_pool(d, l, r, &s, value);
 		slept_free(&s);
 	}
+	ret = move_demand(d, l, r, value, e);
 	rank(value, r->order);
-	return 0;
+	return ret;
 }

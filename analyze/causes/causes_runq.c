@@ -2,6 +2,7 @@
 /* What ran on the CPU while slow units waited for it: a quota, or programs. */
 #include "causes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +121,28 @@ static double more_of(const struct program *list, size_t n, double total)
 	return sum > total ? sum : total;
 }
 
+/* Without the run-queue latency that the service itself makes. */
+static void take_demand(struct running *r, const struct demand *m, struct program *list, size_t n)
+{
+	double own = 0, others = 0, all;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		*(list[i].key == OWN ? &own : &others) += fmax(list[i].sum, 0);
+	all = own + others;
+	for (i = 0; i < n; i++) {
+		bool is_own = list[i].key == OWN;
+		double part = is_own ? m->own : m->others, sum = is_own ? own : others;
+
+		if (sum > 0 && list[i].sum > 0)
+			list[i].sum *= fmax(0, 1 - part * all / sum);
+	}
+	r->threads.total = 0;
+	for (i = 0; i < n; i++)
+		r->threads.total += list[i].sum;
+	qsort(list, n, sizeof(*list), by_sum);
+}
+
 static void name_programs(struct running *r, const struct program *list, size_t n, struct cause *c)
 {
 	double all = more_of(list, n, r->threads.total), part;
@@ -167,11 +190,11 @@ static int say_guessed(struct samples *d, struct cause *c, struct err *e)
 	struct cause_child *child;
 	sqlite3_stmt *q;
 	double guessed = 0;
-	int ret =
-		db_query(&q, d->db, e,
-			 "SELECT total(guessed) / max(total(woken + preempted), 1) FROM antagonist"
-			 " WHERE pid=?",
-			 "i", (s64)samples_own(d));
+	int ret = db_query(
+		&q, d->db, e,
+		"SELECT total(guessed) / max(total(woken + preempted), 1) FROM cpu_contender"
+		" WHERE pid=?",
+		"i", (s64)samples_own(d));
 
 	if (ret < 0)
 		return ret;
@@ -198,12 +221,13 @@ static void put_throttled(struct cause *c, const struct quota *quota)
 	CAUSE_VALUE(c, VALUE_NUMBER, "stopped", quota->time, "ns");
 }
 
-int cause_runq(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e)
+int cause_runq(struct samples *d, const struct ranking *rank, struct cause *c, struct err *e)
 {
 	struct running r = { .d = d };
 	struct program *list;
 	struct quota quota;
-	int ret = quota_read(d, &quota, e);
+	size_t n;
+	int ret = samples_quota(d, &quota, e);
 
 	if (ret < 0)
 		return ret;
@@ -211,9 +235,9 @@ int cause_runq(struct samples *d, const struct pieces *ends, struct cause *c, st
 		put_throttled(c, &quota);
 		return 0;
 	}
-	c->kind = "antagonist";
-	c->finding = FINDING_cause_antagonist;
-	read_running(&r, ends);
+	c->kind = "cpu_contender";
+	c->finding = FINDING_cause_cpu_contender;
+	read_running(&r, &rank->ends);
 	list = calloc(r.threads.n + 1, sizeof(*list));
 	if (!list) {
 		tally_free(&r.threads);
@@ -221,7 +245,9 @@ int cause_runq(struct samples *d, const struct pieces *ends, struct cause *c, st
 	}
 	if (r.all > 0)
 		CAUSE_VALUE(c, VALUE_NUMBER, "preempted", 100 * r.preempted / r.all, "%");
-	name_programs(&r, list, join_programs(&r, list), c);
+	n = join_programs(&r, list);
+	take_demand(&r, &rank->demand, list, n);
+	name_programs(&r, list, n, c);
 	free(list);
 	tally_free(&r.threads);
 	return say_guessed(d, c, e);

@@ -57,20 +57,36 @@ static void name_waker(struct slept *s, struct cause *c)
 		c->offender = c->waker = (struct subject){ SUBJECT_thread, waker };
 }
 
+/* The thread that held the locks when most of the waits began. */
+static void name_holder(struct slept *s, struct cause *c)
+{
+	double all = s->objects.total;
+
+	if (!s->holders.n || s->holders.of[0].sum < NOTABLE * all)
+		return;
+	c->part = s->holders.of[0].sum / all;
+	c->offender = c->holder = (struct subject){ SUBJECT_thread, s->holders.of[0].key };
+	c->evidence = OBSERVED;
+}
+
 int cause_futex(struct samples *d, struct cause *c, struct err *e)
 {
 	struct futexes_seen seen;
 	struct slept s;
+	bool locks;
 	int ret;
 
 	slept_follow(&s, d, CATEGORY_futex, NULL);
 	ret = read_futexes(d, &s.objects, &seen, e);
-	c->kind = seen.contention >= MOSTLY ? "lock" : "handoff";
-	c->finding = seen.contention >= MOSTLY ? FINDING_cause_lock : FINDING_cause_handoff;
+	locks = seen.contention >= MOSTLY || s.holders.total >= MOSTLY * s.objects.total;
+	c->kind = locks ? "lock" : "handoff";
+	c->finding = locks ? FINDING_cause_lock : FINDING_cause_handoff;
 	c->evidence = seen.observed >= MOSTLY ? OBSERVED : slept_waker(&s) ? CAUSAL : OVERLAP;
 	if (seen.id >= 0)
 		c->object = (struct subject){ SUBJECT_futex, seen.id };
 	name_waker(&s, c);
+	if (locks)
+		name_holder(&s, c);
 	if (s.objects.n > 1)
 		CAUSE_VALUE(c, VALUE_NUMBER, "futexes", s.objects.n, "");
 	if (ret == 0)

@@ -9,12 +9,6 @@
 
 #define CAUSALITY 2000 /* ns: clocks of two CPUs may differ by so much */
 
-const char *const stop_docs[N_STOPS] = {
-#define STOP(name, doc) [STOP_##name] = doc,
-#include "analyze/store/stops.def"
-#undef STOP
-};
-
 #define TOTAL_MAX (1ll << 62) /* ns of a chain */
 
 struct walk {
@@ -209,7 +203,7 @@ static void follow(struct walk *w, int depth, const struct span *wait, s64 from,
 	if (to <= from)
 		return;
 	if (wait->context == SPAN_NO_WAKE) {
-		stop = STOP_nobody;
+		stop = STOP_no_wakeup;
 	} else if (wait->context != CONTEXT_TASK || !wait->waker) {
 		stop = by_interrupt(wait->state); /* or the idle task, as its interrupt ended */
 	} else if (on_path(w, depth, wait->waker)) {

@@ -4,8 +4,7 @@
  * their wakers, as wPerf cascades them (Zhou et al., OSDI 2018), until something is found
  * that does not wait for a thread. Each nanosecond of a wait ends in exactly one link.
  */
-#ifndef OBS_CHAIN_H
-#define OBS_CHAIN_H
+#pragma once
 
 #include "spans.h"
 
@@ -17,10 +16,7 @@ enum chain_stop {
 #define STOP(name, doc) STOP_##name,
 #include "analyze/store/stops.def"
 #undef STOP
-	N_STOPS
 };
-
-extern const char *const stop_docs[N_STOPS];
 
 /* Where time ended: this thread, in this state, was found at this depth. */
 struct link {
@@ -61,5 +57,3 @@ void chain_free(struct chain *c);
 
 /* Is this a sleep that a wakeup had to end? */
 bool span_is_wait(u8 state);
-
-#endif

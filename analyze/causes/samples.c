@@ -3,6 +3,9 @@
 #include "samples.h"
 
 #include "analyze/base/limits.h"
+#include "analyze/store/columns.h"
+#include "format/grow.h"
+#include "samples_held.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,9 +71,9 @@ static int read_own(struct samples *d, struct err *e)
 	sqlite3_stmt *q;
 	int ret;
 
-	if (d->u->kind != UNIT_TURN)
+	if (d->u->kind != UNIT_REQUEST)
 		return 0;
-	ret = db_query(&q, d->db, e, "SELECT pid FROM " UNITS_LED " WHERE leader=?", "i",
+	ret = db_query(&q, d->db, e, "SELECT pid FROM " LED_PROCESSES " WHERE leader=?", "i",
 		       d->u->key);
 	if (ret < 0)
 		return ret;
@@ -94,18 +97,27 @@ static int by_thread(const void *a, const void *b)
 	return x->ts < y->ts ? -1 : x->ts > y->ts;
 }
 
-static int keep_served(struct samples *d, size_t *cap, const struct served *s, struct err *e)
-{
-	struct served *grown;
+struct serving {
+	struct samples *d;
+	const struct moment *m;
+	size_t n;
+	const struct idmap *tids;
+};
 
-	if (d->n_served == *cap) {
-		*cap = *cap ? 2 * *cap : 1024;
-		grown = realloc(d->served, *cap * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for requests");
-		d->served = grown;
-	}
-	d->served[d->n_served++] = *s;
+static int take_served(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct serving *a = arg;
+	struct served s = { rowid, row->ts, row->ts + row->dur, row->tid, row->client };
+
+	if (a->d->n_served >= SERVED_MAX)
+		return 1;
+	if (s.ts > a->m[a->n - 1].to || s.end < a->m[0].from || !idmap_get(a->tids, s.tid) ||
+	    !moments_touch(a->m, a->n, s.ts, s.end))
+		return 0;
+	if (GROW(a->d->served, a->d->n_served, "requests", e) < 0)
+		return ERR_FAIL;
+	a->d->served[a->d->n_served++] = s;
 	return 0;
 }
 
@@ -113,27 +125,12 @@ static int keep_served(struct samples *d, size_t *cap, const struct served *s, s
 static int read_served(struct samples *d, const struct moment *m, size_t n,
 		       const struct idmap *tids, struct err *e)
 {
-	sqlite3_stmt *q;
-	size_t cap = 0;
-	int ret = db_query(&q, d->db, e,
-			   "SELECT rowid, ts, ts + dur, tid, client FROM turn WHERE ts <= ? AND"
-			   " ts + dur >= ?",
-			   "ii", m[n - 1].to, m[0].from);
+	struct serving a = { d, m, n, tids };
+	int ret = rows_each(d->db, TABLE_request,
+			    COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
+				    COLUMN_OF(request, tid) | COLUMN_OF(request, client),
+			    take_served, &a, e);
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0 && d->n_served < SERVED_MAX) {
-		struct served s = { sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-				    sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3),
-				    sqlite3_column_int64(q, 4) };
-
-		if (!idmap_get(tids, s.tid) || !moments_touch(m, n, s.ts, s.end))
-			continue;
-		ret = keep_served(d, &cap, &s, e);
-		if (ret < 0)
-			break;
-	}
-	sqlite3_finalize(q);
 	if (ret >= 0 && d->n_served)
 		qsort(d->served, d->n_served, sizeof(*d->served), by_thread);
 	return ret < 0 ? ret : 0;
@@ -149,7 +146,7 @@ struct out {
 
 struct outs {
 	struct out *v;
-	size_t n, cap;
+	size_t n;
 };
 
 static int by_time(const void *a, const void *b)
@@ -163,15 +160,8 @@ static int by_time(const void *a, const void *b)
 
 static int add_out(struct outs *o, u32 tid, s64 ts, struct err *e)
 {
-	struct out *grown;
-
-	if (o->n == o->cap) {
-		o->cap = o->cap ? 2 * o->cap : 1024;
-		grown = realloc(o->v, o->cap * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for wakeups");
-		o->v = grown;
-	}
+	if (GROW(o->v, o->n, "wakeups", e) < 0)
+		return ERR_FAIL;
 	o->v[o->n++] = (struct out){ tid, ts };
 	return 0;
 }
@@ -194,7 +184,7 @@ static int read_outs(struct samples *d, struct outs *o, const struct moment *m, 
 		ret = add_out(o, d->served[i].tid, d->served[i].end, e);
 	if (ret == 0)
 		ret = db_query(&q, d->db, e,
-			       "SELECT ts, tid FROM exchange WHERE ts BETWEEN ? AND ?", "ii",
+			       "SELECT ts, tid FROM upstream WHERE ts BETWEEN ? AND ?", "ii",
 			       m[0].from, m[n - 1].to);
 	if (ret < 0)
 		return ret;
@@ -305,6 +295,8 @@ int samples_open(struct samples *d, sqlite3 *db, const struct units *u,
 			     "SELECT count(*) FROM recording WHERE key='targets' AND value<>'all'",
 			     "");
 	d->everything = !filtered;
+	if (ret == 0 && d->n)
+		ret = samples_read_held(d, samples_around(d), e);
 	return ret < 0 ? ret : read_own(d, e);
 }
 
@@ -314,6 +306,7 @@ void samples_close(struct samples *d)
 	names_free(&d->names);
 	idmap_free(&d->own);
 	free(d->served);
+	free(d->held);
 }
 
 void samples_each(struct samples *d, bool baseline, enum category category, each_fn fn, void *arg)
@@ -382,6 +375,15 @@ struct moment samples_around(const struct samples *d)
 		m.to = end > m.to ? end : m.to;
 	}
 	return m;
+}
+
+int samples_quota(const struct samples *d, struct quota *ret, struct err *e)
+{
+	struct moment around = samples_around(d);
+	s64 own = samples_own(d);
+
+	return quota_read(ret, d->db, own, d->u->kind == UNIT_REQUEST ? d->u->key : own,
+			  around.from, around.to, e);
 }
 
 int samples_call(struct samples *d, s32 nr, char *text, size_t size, struct err *e)

@@ -3,20 +3,27 @@
  * Examples of slow and of baseline units, with the intervals of all threads around them and the
  * requests that their threads served then: what causes are looked for in.
  */
-#ifndef OBS_SAMPLES_H
-#define OBS_SAMPLES_H
+#pragma once
 
+#include "analyze/analyses/cpu_quota.h"
 #include "causes_compare.h"
 
 #define SAMPLED_MAX (UNIT_BLOCKS * UNIT_SAMPLES)
 #define SERVED_MAX  500000
+#define HELD_MAX    500000
 
 /* A request that a thread of the examples served. */
 struct served {
-	s64 rowid; /* of table turn */
+	s64 rowid; /* of table request */
 	s64 ts, end;
 	u32 tid;
 	s64 client; /* client.id; 0: none */
+};
+
+/* Who held a lock when a thread of the examples began to wait for it. */
+struct held {
+	s64 ts, futex;
+	u32 tid, holder;
 };
 
 struct samples {
@@ -30,6 +37,8 @@ struct samples {
 	struct spans spans;
 	struct served *served; /* by thread, then by ts */
 	size_t n_served;
+	struct held *held; /* by thread, then by ts */
+	size_t n_held;
 	struct names names;
 	bool everything;  /* all threads of the host were recorded */
 	struct idmap own; /* processes that the units are of */
@@ -56,10 +65,14 @@ void samples_pieces(struct samples *d, bool baseline, enum category category, st
  */
 double samples_weight(const struct samples *d, const struct unit *u, bool baseline);
 
+/* The thread that held the lock when the wait began; 0: not known, or no lock. */
+u32 samples_holder(const struct samples *d, const struct span *wait);
+
 /* First start and last end of the slow units. */
 struct moment samples_around(const struct samples *d);
 
+/* What a CPU quota did to the process while its units were slow. */
+int samples_quota(const struct samples *d, struct quota *ret, struct err *e);
+
 /* Name of a system call of the recording; "" if there is none. */
 int samples_call(struct samples *d, s32 nr, char *text, size_t size, struct err *e);
-
-#endif

@@ -2,6 +2,9 @@
 /* Intervals of threads in memory, by thread and time. */
 #include "spans.h"
 
+#include "analyze/store/columns.h"
+#include "format/grow.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,24 +49,9 @@ bool moments_touch(const struct moment *m, size_t n, s64 from, s64 to)
 	return low < n && m[low].from <= to;
 }
 
-static s64 or_minus_one(sqlite3_stmt *q, int column)
+static s64 or_minus_one(s64 value)
 {
-	return sqlite3_column_type(q, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(q, column);
-}
-
-static int add(struct spans *s, size_t *cap, const struct span *p, struct err *e)
-{
-	struct span *grown;
-
-	if (s->n == *cap) {
-		*cap = *cap ? 2 * *cap : 4096;
-		grown = realloc(s->v, *cap * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for intervals");
-		s->v = grown;
-	}
-	s->v[s->n++] = *p;
-	return 0;
+	return value == BULK_NULL ? -1 : value;
 }
 
 static int by_thread(const void *a, const void *b)
@@ -75,59 +63,45 @@ static int by_thread(const void *a, const void *b)
 	return x->ts < y->ts ? -1 : x->ts > y->ts;
 }
 
-static int scan(struct spans *s, sqlite3 *db, const struct moment *m, size_t n, struct err *e)
+struct scan {
+	struct spans *s;
+	const struct moment *m;
+	size_t n;
+};
+
+static int take_state(void *arg, s64 rowid, const void *state, struct err *e)
 {
-	static const char sql[] = "SELECT ts, dur, tid, cpu, state, nr, waker, context, object"
-				  " FROM thread_state WHERE ts <= ?1 AND ts + dur >= ?2";
-	sqlite3_stmt *q;
-	size_t cap = 0;
-	int ret = db_query(&q, db, e, sql, "ii", m[n - 1].to, m[0].from);
+	const struct row_thread_state *row = state;
+	struct scan *scan = arg;
+	struct spans *s = scan->s;
+	struct span p = { .ts = row->ts, .dur = row->dur };
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		struct span p = { .ts = sqlite3_column_int64(q, 0),
-				  .dur = sqlite3_column_int64(q, 1) };
-
-		if (!moments_touch(m, n, p.ts, p.ts + p.dur))
-			continue;
-		s->cut = s->n == SPANS_MAX;
-		if (s->cut)
-			break;
-		p.tid = sqlite3_column_int64(q, 2);
-		p.cpu = sqlite3_column_int64(q, 3);
-		p.state = sqlite3_column_int(q, 4) % N_SPAN_STATES;
-		p.nr = or_minus_one(q, 5);
-		p.waker = sqlite3_column_int64(q, 6);
-		p.context = or_minus_one(q, 7);
-		p.object = or_minus_one(q, 8);
-		ret = add(s, &cap, &p, e);
-		if (ret < 0)
-			break;
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	(void)rowid;
+	if (p.ts > scan->m[scan->n - 1].to || p.ts + p.dur < scan->m[0].from ||
+	    !moments_touch(scan->m, scan->n, p.ts, p.ts + p.dur))
+		return 0;
+	s->cut = s->n == SPANS_MAX;
+	if (s->cut)
+		return 1;
+	p.tid = row->tid;
+	p.cpu = row->cpu == BULK_NULL ? 0 : row->cpu;
+	p.state = (int)row->state % N_SPAN_STATES;
+	p.nr = or_minus_one(row->nr);
+	p.waker = row->waker == BULK_NULL ? 0 : row->waker;
+	p.context = or_minus_one(row->context);
+	p.object = or_minus_one(row->object);
+	if (GROW(s->v, s->n, "intervals", e) < 0)
+		return ERR_FAIL;
+	s->v[s->n++] = p;
+	return 0;
 }
 
-int spans_load(struct spans *s, sqlite3 *db, struct moment *list, size_t n, struct err *e)
+static int scan(struct spans *s, sqlite3 *db, const struct moment *m, size_t n, struct err *e)
 {
-	size_t i;
-	int ret;
+	struct scan all = { s, m, n };
+	int ret = rows_each(db, TABLE_thread_state, COLUMNS_ALL, take_state, &all, e);
 
-	*s = (struct spans){ 0 };
-	n = moments_join(list, n);
-	if (!n)
-		return 0;
-	ret = scan(s, db, list, n, e);
-	if (ret == 0 && s->n)
-		qsort(s->v, s->n, sizeof(*s->v), by_thread);
-	for (i = 0; i < s->n && ret == 0; i++)
-		if (i == 0 || s->v[i].tid != s->v[i - 1].tid)
-			ret = idmap_put(&s->first, s->v[i].tid, (void *)(uintptr_t)(i + 1),
-					SPANS_MAX, e);
-	if (ret == 0)
-		spans_join(s);
-	return ret;
+	return ret < 0 ? ret : 0;
 }
 
 static bool is_wait(const struct span *p)
@@ -160,7 +134,11 @@ static size_t interrupted(const struct spans *s, size_t i)
 		       : SIZE_MAX;
 }
 
-void spans_join(struct spans *s)
+/*
+ * Joins waits that were interrupted in vain: a thread that is woken, runs less than SPURIOUS_MOST
+ * and sleeps again for the same thing waited for its last waker.
+ */
+static void join(struct spans *s)
 {
 	size_t i, k;
 
@@ -171,6 +149,27 @@ void spans_join(struct spans *s)
 		s->v[k].waker = s->v[i].waker;
 		s->v[k].context = s->v[i].context;
 	}
+}
+
+int spans_load(struct spans *s, sqlite3 *db, struct moment *list, size_t n, struct err *e)
+{
+	size_t i;
+	int ret;
+
+	*s = (struct spans){ 0 };
+	n = moments_join(list, n);
+	if (!n)
+		return 0;
+	ret = scan(s, db, list, n, e);
+	if (ret == 0 && s->n)
+		qsort(s->v, s->n, sizeof(*s->v), by_thread);
+	for (i = 0; i < s->n && ret == 0; i++)
+		if (i == 0 || s->v[i].tid != s->v[i - 1].tid)
+			ret = idmap_put(&s->first, s->v[i].tid, (void *)(uintptr_t)(i + 1),
+					SPANS_MAX, e);
+	if (ret == 0)
+		join(s);
+	return ret;
 }
 
 /* Was there an output in from..to? */
@@ -291,8 +290,7 @@ int names_load(struct names *names, sqlite3 *db, struct err *e)
 		" max(p.parent), t.wall IS NOT NULL, max(p.cgroup) FROM thread t LEFT JOIN process p USING(pid)"
 		" GROUP BY t.tid LIMIT ?";
 	sqlite3_stmt *q;
-	size_t cap = 0, i;
-	struct who *grown;
+	size_t i;
 	int ret = db_query(&q, db, e, sql, "i", (s64)THREADS_MAX);
 
 	*names = (struct names){ 0 };
@@ -311,15 +309,9 @@ int names_load(struct names *names, sqlite3 *db, struct err *e)
 		w.cgroup = sqlite3_column_int64(q, 6);
 		w.kernel = sqlite3_column_int64(q, 4) == KTHREADD || w.pid == KTHREADD ||
 			   kernel_name(w.comm);
-		if (names->n == cap) {
-			cap = cap ? 2 * cap : 256;
-			grown = realloc(names->v, cap * sizeof(*grown));
-			if (!grown) {
-				ret = err_set(e, ERR_FAIL, "out of memory for names");
-				break;
-			}
-			names->v = grown;
-		}
+		ret = GROW(names->v, names->n, "names", e);
+		if (ret < 0)
+			break;
 		names->v[names->n++] = w;
 	}
 	sqlite3_finalize(q);

@@ -3,8 +3,7 @@
  * The intervals of threads around chosen moments, in memory: what causes and timeline
  * look into. One scan of table thread_state, whatever is asked afterwards.
  */
-#ifndef OBS_SPANS_H
-#define OBS_SPANS_H
+#pragma once
 
 #include "analyze/base/idmap.h"
 #include "analyze/store/db.h"
@@ -71,12 +70,6 @@ struct spans {
 int spans_load(struct spans *s, sqlite3 *db, struct moment *list, size_t n, struct err *e);
 
 /*
- * Joins waits that were interrupted in vain: a thread that is woken, runs less than SPURIOUS_MOST
- * and sleeps again for the same thing waited for the one who woke it last. spans_load has done it.
- */
-void spans_join(struct spans *s);
-
-/*
  * Sleeps of a thread in from..to that follow each other in one state, and on one object, are one
  * wait if it put out nothing between them (outs: when it did, rising): the last wakeup ends it.
  */
@@ -114,5 +107,3 @@ int names_load(struct names *names, sqlite3 *db, struct err *e);
 /* Never NULL: unknown threads are their own process, called "?". */
 struct who names_of(const struct names *names, u32 tid);
 void names_free(struct names *names);
-
-#endif

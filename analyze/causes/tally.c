@@ -2,6 +2,8 @@
 /* Sums by a number, in an array that grows. */
 #include "tally.h"
 
+#include "format/grow.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -10,21 +12,12 @@
 static struct tally_row *place_for(struct tally *t, s64 key)
 {
 	uintptr_t at = (uintptr_t)idmap_get(&t->places, (u64)key);
-	struct tally_row *grown;
 	struct err e = { 0 };
-	size_t cap;
 
 	if (at)
 		return &t->of[at - 1];
-	if (t->n == t->cap) {
-		cap = t->cap ? 2 * t->cap : 32;
-		grown = realloc(t->of, cap * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		t->of = grown;
-		t->cap = cap;
-	}
-	if (idmap_put(&t->places, (u64)key, (void *)(uintptr_t)(t->n + 1), TALLY_MAX, &e) < 0)
+	if (GROW(t->of, t->n, "sums", &e) < 0 ||
+	    idmap_put(&t->places, (u64)key, (void *)(uintptr_t)(t->n + 1), TALLY_MAX, &e) < 0)
 		return NULL;
 	t->of[t->n] = (struct tally_row){ .key = key };
 	return &t->of[t->n++];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums by a number. */
-#ifndef OBS_TALLY_H
-#define OBS_TALLY_H
+#pragma once
 
 #include "analyze/base/idmap.h"
 
@@ -13,7 +12,7 @@ struct tally {
 		double n; /* times added */
 	} * of;
 	struct idmap places; /* key -> place + 1, until tally_sort */
-	size_t n, cap;
+	size_t n;
 	double total;
 };
 
@@ -23,5 +22,3 @@ void tally_add(struct tally *t, s64 key, double sum);
 void tally_sort(struct tally *t);
 
 void tally_free(struct tally *t);
-
-#endif

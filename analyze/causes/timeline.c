@@ -6,6 +6,8 @@
  * slowest of all.
  */
 #include "analyze/analyses/analysis.h"
+#include "analyze/store/columns.h"
+#include "request_path.h"
 #include "spans.h"
 
 #include <stdio.h>
@@ -16,9 +18,10 @@
 #define THREADS_MAX  16
 #define ROWS_MAX     2000 /* of one unit */
 #define HOPS_MAX     4
+#define SLOWEST	     3
 
 static const struct metric metrics[] = {
-	{ "at", "ns", NEITHER_IS_BETTER, "begin, since that of the recording" },
+	{ "at", "ns", NEITHER_IS_BETTER, "start, since the start of the recording" },
 	{ "wall", "ns", LOWER_IS_BETTER, "length" },
 	{ "run", "ns", NEITHER_IS_BETTER, "on a CPU" },
 	{ "runq", "ns", LOWER_IS_BETTER, "in the run queue" },
@@ -63,23 +66,16 @@ static int add_unit(struct drawing *d, const struct shown *s)
 	return 1;
 }
 
-static int add_units(struct drawing *d, const char *sql, int most, struct err *e)
+static int add_row(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	sqlite3_stmt *q;
-	int ret = db_query(&q, d->c->db, e, sql, "");
+	struct shown s = { .ts = sqlite3_column_int64(q, 1),
+			   .dur = sqlite3_column_int64(q, 2),
+			   .tid = sqlite3_column_int64(q, 3) };
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0 && most > 0) {
-		struct shown s = { .ts = sqlite3_column_int64(q, 1),
-				   .dur = sqlite3_column_int64(q, 2),
-				   .tid = sqlite3_column_int64(q, 3) };
-
-		snprintf(s.what, sizeof(s.what), "%s", sqlite3_column_text(q, 0));
-		most -= add_unit(d, &s);
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	(void)e;
+	snprintf(s.what, sizeof(s.what), "%s", sqlite3_column_text(q, 0));
+	add_unit(arg, &s);
+	return 0;
 }
 
 /* The examples of causes. */
@@ -119,21 +115,51 @@ static int add_examples(struct drawing *d, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+static int keep_slowest(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct row_request *slowest = arg;
+	int i;
+
+	(void)rowid;
+	(void)e;
+	if (row->lossy || row->split != 1 ||
+	    row->dur + row->queued <= slowest[SLOWEST - 1].dur + slowest[SLOWEST - 1].queued)
+		return 0;
+	for (i = SLOWEST - 1;
+	     i > 0 && row->dur + row->queued > slowest[i - 1].dur + slowest[i - 1].queued; i--)
+		slowest[i] = slowest[i - 1];
+	slowest[i] = *row;
+	return 0;
+}
+
+static int add_slowest(struct drawing *d, struct err *e)
+{
+	static const char sql[] =
+		"SELECT 'request of ' || coalesce((SELECT nullif(max(comm),'') FROM process p WHERE"
+		" p.pid=?1),'?') || '[' || ?1 || '], the slowest', ?2, ?3, ?4";
+	struct row_request slowest[SLOWEST] = { 0 };
+	int i, ret;
+
+	ret = rows_each(d->c->db, TABLE_request, COLUMNS_ALL, keep_slowest, slowest, e);
+	for (i = 0; i < SLOWEST && ret == 0 && slowest[i].dur + slowest[i].queued > 0; i++)
+		ret = db_each(d->c->db, e, add_row, d, sql, "iiii", slowest[i].pid,
+			      slowest[i].ts - slowest[i].queued, slowest[i].dur + slowest[i].queued,
+			      slowest[i].tid);
+	return ret;
+}
+
 static int choose(struct drawing *d, struct err *e)
 {
 	static const char calls[] =
 		"SELECT 'call of ' || s.function || ', the slowest', c.ts, c.dur, c.tid FROM call c JOIN"
 		" site s ON s.id=c.site WHERE c.lossy=0 AND c.run IS NOT NULL AND c.site=(SELECT site"
-		" FROM call_stat ORDER BY total DESC LIMIT 1) ORDER BY c.dur DESC LIMIT 3";
-	static const char requests[] =
-		"SELECT 'request of ' || coalesce((SELECT nullif(max(comm),'') FROM process p WHERE"
-		" p.pid=turn.pid),'?') || '[' || pid || '], the slowest', ts-queued, dur+queued, tid FROM turn"
-		" WHERE lossy=0 AND split=1 ORDER BY dur+queued DESC LIMIT 3";
+		" FROM call_stat WHERE NOT counted ORDER BY total DESC LIMIT 1) ORDER BY c.dur DESC LIMIT 3";
 	int ret = add_examples(d, e);
 
 	if (ret == 0)
-		ret = add_units(d, calls, 3, e);
-	return ret < 0 ? ret : add_units(d, requests, 3, e);
+		ret = db_each(d->c->db, e, add_row, d, calls, "");
+	return ret < 0 ? ret : add_slowest(d, e);
 }
 
 static void add_thread(struct shown *s, u32 tid, int hop)
@@ -150,7 +176,7 @@ static void add_thread(struct shown *s, u32 tid, int hop)
 	s->threads[s->n_threads++].hop = hop;
 }
 
-/* Those who woke one of the threads, or had its CPU, follow it; they stand behind it in the list.
+/* Those who woke one of the threads, or had its CPU, follow it; they stand after it in the list.
  */
 static void gather(const struct drawing *d, struct shown *s)
 {
@@ -256,6 +282,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	struct moment moments[UNITS_MAX];
 	int i, ret = db_exec(c->db, e, "DELETE FROM timeline; DELETE FROM timeline_unit");
 
+	if (ret == 0)
+		ret = request_paths_put(c->db, e);
 	if (ret == 0)
 		ret = choose(&d, e);
 	if (ret < 0 || !d.n)

@@ -5,6 +5,7 @@
 #include "analyze/analyses/latency.h"
 #include "analyze/base/idmap.h"
 #include "analyze/stats/hist.h"
+#include "analyze/store/columns.h"
 #include "units_split.h"
 
 #include <math.h>
@@ -19,8 +20,9 @@ struct reading {
 	struct units *u;
 	size_t n;
 	s64 duration;
-	struct idmap of_pid; /* process -> struct units, of turns */
+	struct idmap of_pid; /* process -> struct units, of requests */
 	u64 seed;	     /* of the drawing of examples: the same for the same recording */
+	struct splits splits;
 };
 
 static double draw(struct reading *r)
@@ -160,7 +162,7 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] =
 		"SELECT s.id, s.function, c.n FROM call_stat c JOIN site s ON s.id=c.site"
-		" WHERE c.split AND c.n >= ? ORDER BY c.total DESC LIMIT 1";
+		" WHERE c.split AND c.n >= ? AND NOT c.counted ORDER BY c.total DESC LIMIT 1";
 	double at[3], limits[3];
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "i", (s64)LEAST_UNITS);
@@ -205,7 +207,7 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 		for (i = 0; i < N_SPAN_STATES; i++)
 			spent[i] = sqlite3_column_double(q, 4 + i);
 		if (sqlite3_column_int(q, 3) || spent[SPAN_unknown] > 0)
-			r->u[0].apart++;
+			r->u[0].excluded++;
 		else
 			take(r, &r->u[0], &x, spent);
 	}
@@ -213,13 +215,14 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- turns ---- */
+/* ---- requests ---- */
 
 /* Puts the leader's processes on the map to its units. */
 static int map_processes(sqlite3 *db, struct reading *r, struct units *u, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, "SELECT pid FROM " UNITS_LED " WHERE leader=?", "i", u->key);
+	int ret = db_query(&q, db, e, "SELECT pid FROM " LED_PROCESSES " WHERE leader=?", "i",
+			   u->key);
 
 	if (ret < 0)
 		return ret;
@@ -232,16 +235,17 @@ static int map_processes(sqlite3 *db, struct reading *r, struct units *u, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* The durations that part all turns of a leader's processes. */
-static int read_turn_limits(sqlite3 *db, struct units *u, double n, struct err *e)
+/* The durations that part all requests of a leader's processes. */
+static int read_request_limits(sqlite3 *db, struct units *u, double n, struct err *e)
 {
 	double at[3], q[3];
 	sqlite3_stmt *s;
-	int ret = db_query(
-		&s, db, e,
-		"SELECT low, high, sum(n) FROM latency WHERE kind='served' AND subject IN "
-		"(SELECT pid FROM " UNITS_LED " WHERE leader=?) GROUP BY low, high ORDER BY low",
-		"i", u->key);
+	int ret =
+		db_query(&s, db, e,
+			 "SELECT low, high, sum(n) FROM latency WHERE kind='served' AND subject IN "
+			 "(SELECT pid FROM " LED_PROCESSES
+			 " WHERE leader=?) GROUP BY low, high ORDER BY low",
+			 "i", u->key);
 
 	if (ret < 0)
 		return ret;
@@ -257,11 +261,11 @@ static int name_server(sqlite3 *db, struct units *u, s64 pid, struct err *e)
 {
 	static const char services[] =
 		"SELECT iif(count(*)=1, max(id), 0) FROM service WHERE pid=? AND kind<>'function'"
-		" AND turns > 0";
+		" AND requests > 0";
 	static const char servers[] =
 		"SELECT iif(count(DISTINCT v.id)=1, max(v.id), 0) FROM service s JOIN server v ON"
-		" v.kind=s.kind AND v.port=s.port AND v.processes > 1 WHERE s.turns > 0 AND s.pid IN"
-		" (SELECT pid FROM " UNITS_LED " WHERE leader=?)";
+		" v.kind=s.kind AND v.port=s.port AND v.processes > 1 WHERE s.requests > 0 AND s.pid IN"
+		" (SELECT pid FROM " LED_PROCESSES " WHERE leader=?)";
 	bool several = u->processes > 1;
 	s64 id = 0;
 	int ret = db_int(db, &id, e, several ? servers : services, "i", several ? u->key : pid);
@@ -273,12 +277,12 @@ static int name_server(sqlite3 *db, struct units *u, s64 pid, struct err *e)
 	return ret;
 }
 
-static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
+static int choose_requests(sqlite3 *db, struct reading *r, struct err *e)
 {
 	static const char sql[] =
 		"SELECT w.leader, (SELECT max(comm) FROM process WHERE pid=l.subject), sum(l.n),"
 		" sum(l.n * l.low) AS wall, count(DISTINCT l.subject), l.subject FROM latency l"
-		" JOIN " UNITS_LED " w ON w.pid=l.subject WHERE l.kind='served'"
+		" JOIN " LED_PROCESSES " w ON w.pid=l.subject WHERE l.kind='served'"
 		" GROUP BY w.leader HAVING sum(l.n) >= ? ORDER BY wall DESC, w.leader LIMIT ?";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST_UNITS, (s64)UNIT_SUBJECTS);
@@ -290,7 +294,7 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 		const char *comm = db_text(q, 1);
 		const char *name = *comm ? comm : "?";
 
-		u->kind = UNIT_TURN;
+		u->kind = UNIT_REQUEST;
 		u->key = sqlite3_column_int64(q, 0);
 		u->processes = sqlite3_column_int(q, 4);
 		if (u->processes == 1)
@@ -301,7 +305,7 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 				 name, u->processes, (long long)u->key);
 		ret = name_server(db, u, sqlite3_column_int64(q, 5), e);
 		if (ret == 0)
-			ret = read_turn_limits(db, u, sqlite3_column_double(q, 2), e);
+			ret = read_request_limits(db, u, sqlite3_column_double(q, 2), e);
 		if (ret == 0)
 			ret = map_processes(db, r, u, e);
 		if (ret < 0)
@@ -311,42 +315,38 @@ static int choose_turns(sqlite3 *db, struct reading *r, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* One request, from when it was ready on; the row of table turn is at hand. */
-static int take_turn(struct reading *r, sqlite3_stmt *q, struct splits *s, struct err *e)
+/* One request, from when it was ready on; the row of table request is at hand. */
+static int take_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
-	struct units *u = idmap_get(&r->of_pid, sqlite3_column_int64(q, 3));
-	s64 queued = sqlite3_column_int64(q, 7);
-	struct unit x = { sqlite3_column_int64(q, 1) - queued, sqlite3_column_int64(q, 2) + queued,
-			  sqlite3_column_int64(q, 4), queued, 0 };
+	const struct row_request *row = request;
+	struct reading *r = arg;
+	struct units *u = idmap_get(&r->of_pid, row->pid);
+	struct unit x = { row->ts - row->queued, row->dur + row->queued, row->tid, row->queued, 0 };
 	double spent[N_SPENT] = { 0 };
 
 	if (!u)
 		return 0;
-	if (splits_read(s, sqlite3_column_int64(q, 0), queued, x.dur, spent, &x.behind, e) < 0)
+	if (splits_read(&r->splits, rowid, row->queued, x.dur, spent, &x.in_queue, e) < 0)
 		return ERR_FAIL;
-	if (!sqlite3_column_int(q, 5) || sqlite3_column_int(q, 6) || spent[SPAN_unknown] > 0)
-		u->apart++;
+	if (!row->split || row->lossy || spent[SPAN_unknown] > 0)
+		u->excluded++;
 	else
 		take(r, u, &x, spent);
 	return 0;
 }
 
-static int read_turns(sqlite3 *db, struct reading *r, struct err *e)
+static int read_requests(sqlite3 *db, struct reading *r, struct err *e)
 {
-	struct splits s = { 0 };
-	sqlite3_stmt *q = NULL;
-	int ret;
+	int ret = splits_open(&r->splits, db, e);
 
-	ret = db_query(
-		&q, db, e,
-		"SELECT rowid, ts, dur, pid, tid, split, lossy, queued FROM turn ORDER BY rowid",
-		"");
 	if (ret == 0)
-		ret = splits_open(&s, db, e);
-	while (ret >= 0 && (ret = db_step(q, e)) > 0)
-		ret = take_turn(r, q, &s, e);
-	sqlite3_finalize(q);
-	splits_close(&s);
+		ret = rows_each(db, TABLE_request,
+				COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
+					COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
+					COLUMN_OF(request, split) | COLUMN_OF(request, lossy) |
+					COLUMN_OF(request, queued),
+				take_request, r, e);
+	splits_close(&r->splits);
 	return ret < 0 ? ret : 0;
 }
 
@@ -402,7 +402,7 @@ static int read_windows(sqlite3 *db, struct reading *r, struct err *e)
 		for (wall = 0, i = 0; i < N_SPAN_STATES; i++)
 			wall += spent[b][i];
 		if (spent[b][SPAN_unknown] > 0 || wall < u->block / 2)
-			u->apart++;
+			u->excluded++;
 		else {
 			memcpy(all, spent[b], sizeof(spent[b]));
 			take(r, u, &x, all);
@@ -440,7 +440,7 @@ int units_read(sqlite3 *db, s64 duration, struct units **ret_units, size_t *ret_
 		int (*read)(sqlite3 *db, struct reading *r, struct err *e);
 	} kinds[] = {
 		{ choose_calls, read_calls },
-		{ choose_turns, read_turns },
+		{ choose_requests, read_requests },
 		{ choose_windows, read_windows },
 	};
 	struct reading r = { .duration = duration, .seed = 88172645463325252u };

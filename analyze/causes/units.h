@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Units of work (calls of a probed function, turns on server sockets with the wait of their
+ * Units of work (calls of a probed function, requests on server sockets with the wait of their
  * request before them, or windows of time) with
  * the time of each split by the states of its thread. What is kept of millions of units
  * is their sums in UNIT_BLOCKS equal blocks of time, and a few examples of each block.
  */
-#ifndef OBS_UNITS_H
-#define OBS_UNITS_H
+#pragma once
 
+#include "analyze/analyses/analysis.h"
 #include "analyze/store/finding.h"
 #include "category.h"
 
@@ -15,21 +15,13 @@
 #define UNIT_SUBJECTS 4 /* processes, or functions, at one time */
 #define UNIT_SAMPLES  4 /* of a block, of each kind */
 
-/*
- * SQL: processes with their leaders. Workers are led by their parent, if that has the same name:
- * they are one server.
- */
-#define UNITS_LED                                                                              \
-	"(SELECT p.pid AS pid, max(coalesce(l.pid, p.pid)) AS leader FROM process p LEFT JOIN" \
-	" process l ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>'' GROUP BY p.pid)"
-
-enum unit_kind { UNIT_CALL, UNIT_TURN, UNIT_WINDOW };
+enum unit_kind { UNIT_CALL, UNIT_REQUEST, UNIT_WINDOW };
 
 struct unit {
 	s64 ts, dur;
 	u32 tid;
-	s64 queued; /* of dur: before its request was received */
-	s64 behind; /* of queued: on a CPU for requests that the thread received earlier */
+	s64 queued;   /* of dur: before its request was received */
+	s64 in_queue; /* of queued: on a CPU for requests that the thread received earlier */
 };
 
 /* Sums over some of the units of one block. */
@@ -53,12 +45,12 @@ struct unit_block {
 
 struct units {
 	enum unit_kind kind;
-	s64 key;	       /* pid, of turns that of the leader, or site.id */
-	int processes;	       /* that answer its turns */
-	char name[120];	       /* "turns of server[100]", "turns of server (8 processes of 100)" */
-	double n;	       /* units whose time is known */
-	double apart;	       /* others: touched by loss, or by states that are not known */
-	double q;	       /* the tail begins at this quantile */
+	s64 key;	 /* pid, of requests that of the leader, or site.id */
+	int processes;	 /* that answer its requests */
+	char name[120];	 /* "requests of server[100]", "requests of server (8 processes of 100)" */
+	double n;	 /* units whose time is known */
+	double excluded; /* others: touched by loss, or by states that are not known */
+	double q;	 /* the tail begins at this quantile */
 	double p25, p75, slow; /* durations, ns */
 	struct subject of;   /* the same by its id: function, service, server, program or process */
 	int n_excluded;	     /* taken out by units_exclude */
@@ -70,9 +62,9 @@ struct units {
 
 /*
  * The units of the recording: what functions were probed, else the servers that answer
- * turns, else windows of the busiest process; at most UNIT_SUBJECTS of them. A server is a process,
- * or the workers of the same name that one leader made. *ret is freed with
- * free(). 0 units if there is nothing to be found.
+ * requests, else windows of the busiest process; at most UNIT_SUBJECTS of them. A server is a
+ * process, or the workers of the same name that one leader made. *ret is freed with free(). 0 units
+ * if there is nothing to be found.
  */
 int units_read(sqlite3 *db, s64 duration, struct units **ret, size_t *ret_n, struct err *e);
 
@@ -90,14 +82,12 @@ int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES]
 int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
 		    double (*spent)[N_SPAN_STATES], struct err *e);
 
-/* units_behind.c: how long threads ran for earlier requests while later ones waited. */
-struct behind;
-int behind_open(struct behind **ret, sqlite3 *db, struct err *e);
-/* Of the request turn.rowid, ns of its wait before the receive; ask in rising order. */
-int behind_of(struct behind *b, s64 rowid, s64 *ret_ns, struct err *e);
-void behind_close(struct behind *b); /* NULL is fine */
+/* units_queue.c: how long threads ran for earlier requests while later ones waited. */
+struct request_queue;
+int request_queue_open(struct request_queue **ret, sqlite3 *db, struct err *e);
+/* Of the request.rowid, ns of its wait before the receive; ask in rising order. */
+int request_queue_of(struct request_queue *b, s64 rowid, s64 *ret_ns, struct err *e);
+void request_queue_close(struct request_queue *b); /* NULL is fine */
 
 /* The thread that ends most of the units that were kept as examples; 0: none. */
 u32 units_thread_of(const struct units *u);
-
-#endif

@@ -100,6 +100,19 @@ int ask_limit_factor(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
+int ask_limit_errors(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	double percent = strtod(arg, &end);
+
+	if (*end || end == arg || !(percent > 0 && percent <= 100))
+		return err_set(e, ERR_FAIL,
+			       "--limit-errors needs a percentage above 0 such as 1, not %.40s",
+			       arg);
+	((struct asked *)config)->limits.errors = arg;
+	return 0;
+}
+
 static int put_time(sqlite3 *db, const char *key, unsigned long long ns, struct err *e)
 {
 	char text[32];
@@ -139,6 +152,8 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 		ret = put_time(db, "limit_latency_ns", a->limits.latency, e);
 	if (ret == 0 && a->limits.factor)
 		ret = db_insert(db, TABLE_recording, e, "ss", "limit_factor", a->limits.factor);
+	if (ret == 0 && a->limits.errors)
+		ret = db_insert(db, TABLE_recording, e, "ss", "limit_errors", a->limits.errors);
 	if (ret < 0 || !a->qos)
 		return ret;
 	for (i = 0; i < sizeof(qos_names) / sizeof(qos_names[0]); i++)
@@ -152,5 +167,5 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e)
 bool ask_special(const struct asked *a)
 {
 	return a->step || a->qos || a->baseline.to || a->degraded.to || a->limits.pause ||
-	       a->limits.latency || a->limits.factor;
+	       a->limits.latency || a->limits.factor || a->limits.errors;
 }

@@ -3,8 +3,7 @@
  * What users add to the recording: the step of series, the baseline, a series of
  * their own. It goes into the database before the analyses run, which read it there.
  */
-#ifndef OBS_ASK_H
-#define OBS_ASK_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "analyze/transform/filter.h"
@@ -20,7 +19,7 @@ struct asked {
 	bool own_queries; /* only the user's: a database may have other tables than ours */
 	struct asked_limits {
 		unsigned long long pause, latency; /* ns; 0: the default */
-		const char *factor;		   /* NULL: the default */
+		const char *factor, *errors;	   /* NULL: the default */
 	} limits;
 };
 
@@ -31,6 +30,7 @@ int ask_degraded(void *config, const char *arg, struct err *e);
 int ask_limit_pause(void *config, const char *arg, struct err *e);
 int ask_limit_latency(void *config, const char *arg, struct err *e);
 int ask_limit_factor(void *config, const char *arg, struct err *e);
+int ask_limit_errors(void *config, const char *arg, struct err *e);
 
 #define ASK_STEP                                                                            \
 	{                                                                                   \
@@ -44,13 +44,15 @@ int ask_limit_factor(void *config, const char *arg, struct err *e);
 	{ "degraded", 0, "FROM..TO", "the slow time range, for causes; with --baseline",      \
 	  ask_degraded },                                                                        \
 	{ "qos", 0, "SERIES|FILE", "what metrics are correlated with: rps, p50, p90, p95 or "    \
-	  "p99 (of turns), calls, call-p95, or a CSV file of times and values", ask_qos }
+	  "p99 (of requests), calls, call-p95, or a CSV file of times and values", ask_qos }
 #define ASK_LIMITS                                                                               \
 	{ "limit-pause", 0, "TIME", "a pause as long as this is a problem; default: 100ms",      \
 	  ask_limit_pause },                                                                     \
 	{ "limit-latency", 0, "TIME", "latency higher by this is a problem; default: 1ms",       \
 	  ask_limit_latency },                                                                   \
-	{ "limit-factor", 0, "NUMBER", "and by this factor; default: 1.5", ask_limit_factor }
+	{ "limit-factor", 0, "NUMBER", "and by this factor; default: 1.5", ask_limit_factor },  \
+	{ "limit-errors", 0, "PERCENT", "more errors by this share of the answers are a problem; " \
+	  "default: 1", ask_limit_errors }
 /* clang-format on */
 
 /* True if an option other than the filter changes tables or answers. */
@@ -61,5 +63,3 @@ int ask_store(sqlite3 *db, const struct asked *a, struct err *e);
 
 /* qos_csv.c: reads a CSV file into table qos. */
 int qos_csv(sqlite3 *db, const char *path, struct err *e);
-
-#endif

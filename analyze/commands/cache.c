@@ -10,8 +10,8 @@
 
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/newfile.h"
-#include "analyze/base/progress.h"
 #include "analyze/replay/load.h"
+#include "analyze/store/columns.h"
 #include "analyze/transform/excerpt.h"
 #include "format/version.h"
 
@@ -24,6 +24,11 @@
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef __APPLE__ /* its names of POSIX */
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
+#endif
 
 #define CACHE_MIN   (1 << 20)	/* bytes of a recording; a smaller one is loaded in a moment */
 #define CACHE_LIMIT (4ll << 30) /* bytes of all databases */
@@ -166,7 +171,7 @@ int cache_load(sqlite3 *db, struct reader *r, const struct asked *a, struct prog
 	       struct err *e)
 {
 	struct reader *part = NULL;
-	struct load_options o = { a->step };
+	struct load_options o = { a->step, a->filter.cpus };
 	int ret = 0;
 
 	progress_guard(db);
@@ -179,7 +184,7 @@ int cache_load(sqlite3 *db, struct reader *r, const struct asked *a, struct prog
 			reader_watch(part, progress_tick, p);
 	}
 	if (ret == 0)
-		ret = load_recording_with(db, part ? part : r, &o, e);
+		ret = load_recording(db, part ? part : r, &o, e);
 	if (ret == 0)
 		ret = ask_store(db, a, e);
 	reader_watch(r, NULL, NULL);
@@ -199,10 +204,12 @@ static int fill(const char *name, struct reader *r, const struct asked *a, struc
 	snprintf(part, sizeof(part), "%s.part-%ld", name, (long)getpid());
 	ret = db_open(&db, part, true, e);
 	if (ret == 0)
+		ret = columns_use(db, e);
+	if (ret == 0)
 		ret = cache_load(db, r, a, p, e);
 	if (ret == 0)
 		ret = analyses_run(db, NULL, e);
-	if (sqlite3_close(db) != SQLITE_OK && ret == 0)
+	if (db_close(db) != SQLITE_OK && ret == 0)
 		ret = err_set(e, ERR_FAIL, "cannot close a database");
 	if (ret == 0 && rename(part, name) < 0)
 		ret = err_errno(e, ERR_FAIL, "cannot keep a database");
@@ -213,6 +220,20 @@ static int fill(const char *name, struct reader *r, const struct asked *a, struc
 	return ret;
 }
 
+static bool open_kept(sqlite3 **ret, const char *name)
+{
+	sqlite3 *db = NULL;
+
+	if (db_open(&db, name, false, NULL) < 0)
+		return false;
+	if (columns_register(db, NULL) < 0) {
+		db_close(db);
+		return false;
+	}
+	*ret = db;
+	return true;
+}
+
 static int load_private(sqlite3 **ret, struct reader *r, const struct asked *a, struct progress *p,
 			struct err *e)
 {
@@ -220,14 +241,23 @@ static int load_private(sqlite3 **ret, struct reader *r, const struct asked *a, 
 	int got = db_open(&db, NULL, true, e);
 
 	if (got == 0)
+		got = columns_use(db, e);
+	if (got == 0)
 		got = cache_load(db, r, a, p, e);
 	if (got == 0)
 		sqlite3_progress_handler(db, 0, NULL, NULL);
 	if (got == 0)
 		*ret = db;
 	else
-		sqlite3_close(db);
+		db_close(db);
 	return got;
+}
+
+static bool keeps(char *name, size_t size, const char *path, const struct reader *r,
+		  const struct asked *a)
+{
+	return !a->filter.no_cache && !ask_special(a) && !filter_active(&a->filter) &&
+	       cache_name(name, size, path, r);
 }
 
 int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct asked *a,
@@ -254,14 +284,13 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
 	got = reader_open(&r, path, e);
 	if (got < 0)
 		return got;
-	kept = !a->filter.no_cache && !ask_special(a) && !filter_active(&a->filter) &&
-	       cache_name(name, sizeof(name), path, r);
-	if (kept && access(name, R_OK) == 0 && db_open(ret, name, false, NULL) == 0) {
+	kept = keeps(name, sizeof(name), path, r, a);
+	if (kept && access(name, R_OK) == 0 && open_kept(ret, name)) {
 		utimensat(AT_FDCWD, name, NULL, 0); /* it was used now */
 		goto out;
 	}
 	progress_start(&p, "loading", "records"); /* before a file is made that would be left */
-	if (kept && fill(name, r, a, &p, e) == 0 && db_open(ret, name, false, NULL) == 0)
+	if (kept && fill(name, r, a, &p, e) == 0 && open_kept(ret, name))
 		goto loaded;
 	/* a full disk, or no right to write: no reason to give no answer */
 	*ret_answered = false;

@@ -3,8 +3,7 @@
  * The tables that a command asks: of a database, or of a recording, which is loaded once and
  * then found again in the user's cache as long as recording and program stay the same.
  */
-#ifndef OBS_CACHE_H
-#define OBS_CACHE_H
+#pragma once
 
 #include "analyze/base/progress.h"
 #include "ask.h"
@@ -24,5 +23,3 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
  */
 int cache_load(sqlite3 *db, struct reader *r, const struct asked *a, struct progress *p,
 	       struct err *e);
-
-#endif

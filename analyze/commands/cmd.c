@@ -38,8 +38,8 @@ bool cmd_colour(const char *output)
 
 int cmd_width(void)
 {
-	const char *told = getenv("COLUMNS"); /* for a pager, say */
-	long columns = told ? strtol(told, NULL, 10) : 0;
+	const char *terminal = getenv("COLUMNS"); /* for a pager, say */
+	long columns = terminal ? strtol(terminal, NULL, 10) : 0;
 	struct winsize w;
 
 	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a command of obsanalyze is: one file cmd_<name>.c, one row in commands.def. */
-#ifndef OBS_CMD_H
-#define OBS_CMD_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
@@ -10,20 +9,19 @@
 #include <stdbool.h>
 
 /* Setters of options that only fill a member of the command's struct config. */
-#define CMD_SET_TEXT(function, member)                                    \
-	static int function(void *config, const char *arg, struct err *e) \
-	{                                                                 \
-		(void)e;                                                  \
-		((struct config *)config)->member = arg;                  \
-		return 0;                                                 \
-	}
-#define CMD_SET_FLAG(function, member)                                    \
-	static int function(void *config, const char *arg, struct err *e) \
-	{                                                                 \
-		(void)arg;                                                \
-		(void)e;                                                  \
-		((struct config *)config)->member = true;                 \
-		return 0;                                                 \
+#define CMD_SET_TEXT(function, member) OPT_SET(function, struct config, member, arg)
+#define CMD_SET_FLAG(function, member) OPT_SET(function, struct config, member, true)
+
+/* Setters of --markdown, --json and --html FILE, for members render and output. */
+#define CMD_SET_RENDER                                                       \
+	OPT_SET(set_markdown, struct config, render.format, RENDER_MARKDOWN) \
+	OPT_SET(set_json, struct config, render.format, RENDER_JSON)         \
+	static int set_html(void *config, const char *arg, struct err *e)    \
+	{                                                                    \
+		(void)e;                                                     \
+		((struct config *)config)->render.format = RENDER_HTML;      \
+		((struct config *)config)->output = arg;                     \
+		return 0;                                                    \
 	}
 
 struct command {
@@ -57,5 +55,3 @@ int cmd_damaged(const char *path);
 
 /* The same for a command that asked a database, if the recording in it is so: else 0. */
 int cmd_end(sqlite3 *db, const char *path, struct err *e);
-
-#endif

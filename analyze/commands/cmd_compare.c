@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* compare: what changed between recordings, by how much, how sure, and why. */
+#include "analyze/analyses/analysis.h"
 #include "analyze/base/sink.h"
 
-#include "analyze/compare/compare.h"
+#include "analyze/compare/compare_functions.h"
+#include "analyze/render/flame.h"
 #include "analyze/render/pictures.h"
 #include "analyze/render/render.h"
 #include "analyze/render/say.h"
@@ -42,29 +44,7 @@ static int set_format(void *config, const char *arg, struct err *e)
 	return picture_format(&((struct config *)config)->files, arg, e);
 }
 
-static int set_markdown(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->render.format = RENDER_MARKDOWN;
-	return 0;
-}
-
-static int set_json(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->render.format = RENDER_JSON;
-	return 0;
-}
-
-static int set_html(void *config, const char *arg, struct err *e)
-{
-	(void)e;
-	((struct config *)config)->render.format = RENDER_HTML;
-	((struct config *)config)->output = arg;
-	return 0;
-}
+CMD_SET_RENDER
 
 /* "5", "2.5", "10%": as a share. */
 static int read_percent(double *ret, const char *option, const char *text, struct err *e)
@@ -137,6 +117,7 @@ static const struct opt opts[] = {
 	{ "note", 0, "TEXT", "a line under the title of plots", set_note },
 	FILTER_OPTS,
 	CACHE_OPTS,
+	JOBS_OPT,
 	{ 0 },
 };
 
@@ -188,24 +169,30 @@ static int read_recording(struct measured *m, const char *path, const struct ask
 	bool answered;
 	int ret = cache_open(&db, &answered, path, a, e);
 
+	if (ret == 0 && !answered)
+		ret = analyses_run(db, "verdict", e);
 	if (ret == 0)
 		ret = compare_read(m, path, db, e);
-	sqlite3_close(db);
+	db_close(db);
 	return ret;
 }
 
-static int read_side(struct sides *s, int side, const struct config *c, struct err *e)
+/* All recordings of both sides. */
+static int read_sides(struct sides *s, const struct config *c, struct err *e)
 {
+	int side, ret = 0;
 	size_t i;
-	int ret = 0;
 
-	s->of[side] = calloc(c->n[side], sizeof(*s->of[side]));
-	if (!s->of[side])
-		return err_set(e, ERR_FAIL, "out of memory for recordings");
-	for (i = 0; i < c->n[side] && ret == 0; i++) {
-		ret = read_recording(&s->of[side][i], c->paths[side][i], &c->asked, e);
-		s->n[side] += ret == 0;
+	for (side = 0; side < 2; side++) {
+		s->of[side] = calloc(c->n[side], sizeof(*s->of[side]));
+		if (!s->of[side])
+			return err_set(e, ERR_FAIL, "out of memory for recordings");
 	}
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < c->n[side] && ret == 0; i++) {
+			ret = read_recording(&s->of[side][i], c->paths[side][i], &c->asked, e);
+			s->n[side] += ret == 0;
+		}
 	return ret;
 }
 
@@ -268,6 +255,8 @@ static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err
 	if (ret == 0)
 		ret = compare_explain(db, s, e);
 	if (ret == 0)
+		ret = compare_blame(db, s, e);
+	if (ret == 0)
 		ret = compare_say(db, s, c->threshold, e);
 	return ret;
 }
@@ -275,11 +264,15 @@ static int fill(sqlite3 *db, struct sides *s, const struct config *c, struct err
 static int draw(sqlite3 *db, const struct picture_files *f, struct err *e)
 {
 	const struct picture *p;
+	const struct flame *g;
 	int ret = f->dir ? picture_dir(f, e) : 0;
 
 	for (p = pictures; f->dir && p->name && ret >= 0; p++)
 		if (strcmp(p->analysis, "compare") == 0)
 			ret = picture_file(db, p, f, e);
+	for (g = flames; f->dir && g->name && ret >= 0; g++)
+		if (strcmp(g->analysis, "compare") == 0)
+			ret = flame_file(db, g, f->dir, f->list, e);
 	return ret < 0 ? ret : 0;
 }
 
@@ -338,9 +331,7 @@ static int run(int argc, char **argv, struct err *e)
 		return ret;
 	c.render.width = cmd_width();
 	c.render.colour = cmd_colour(c.output);
-	ret = read_side(&s, 0, &c, e);
-	if (ret == 0)
-		ret = read_side(&s, 1, &c, e);
+	ret = read_sides(&s, &c, e);
 	if (ret == 0)
 		ret = db_open(&db, NULL, true, e);
 	if (ret == 0)
@@ -355,7 +346,7 @@ static int run(int argc, char **argv, struct err *e)
 		ret = judge_exit(db, &c, e);
 	if (ret == 0 && damaged(&s))
 		ret = cmd_damaged(damaged(&s));
-	sqlite3_close(db);
+	db_close(db);
 	buf_free(&out);
 	free_sides(&s);
 	return ret;

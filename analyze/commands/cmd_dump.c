@@ -7,31 +7,23 @@
 #include "record_text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define OUTPUT 65536 /* bytes that are written at a time */
 
 struct config {
 	struct filter filter; /* first: its options look for it there */
 	bool json;
 	const char *event;
 	u32 tid; /* 0: all */
+	bool terminal;
 };
 
-static int set_json(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->json = true;
-	return 0;
-}
-
-static int set_event(void *config, const char *arg, struct err *e)
-{
-	(void)e;
-	((struct config *)config)->event = arg;
-	return 0;
-}
+CMD_SET_FLAG(set_json, json)
+CMD_SET_TEXT(set_event, event)
 
 static int set_tid(void *config, const char *arg, struct err *e)
 {
@@ -49,25 +41,33 @@ static const struct opt opts[] = {
 	{ "event", 'e', "NAME", "only records of this event", set_event },
 	{ "tid", 't', "TID", "only records of this thread", set_tid },
 	FILTER_OPTS,
+	JOBS_OPT,
 	{ 0 },
 };
 
 extern const struct command command_dump;
 
-/* False when the reader is gone. */
-static int print_line(struct buf *line, const struct record *rec, const struct schema *s,
-		      const struct config *c, struct err *e)
+/* 1: the reader is gone. */
+static int write_lines(struct buf *lines, struct err *e)
 {
-	int ret;
+	size_t n = lines->len;
 
-	buf_clear(line);
-	ret = c->json ? record_json(line, rec, e) : record_text(line, rec, s, e);
-	if (ret == 0)
-		ret = buf_add(line, "\n", 1, e);
-	if (ret == 0 && fwrite(line->data, 1, line->len, stdout) != line->len)
+	buf_clear(lines);
+	if (n && fwrite(lines->data, 1, n, stdout) != n)
 		/* a reader that has seen enough (head) is no failure */
 		return errno == EPIPE ? 1 : err_errno(e, ERR_FAIL, "cannot write the output");
-	return ret;
+	return 0;
+}
+
+/* Adds a line; on a terminal it is written at once. */
+static int print_line(struct buf *lines, const struct record *rec, const struct schema *s,
+		      const struct config *c, struct err *e)
+{
+	int ret = c->json ? record_json(lines, rec, e) : record_text(lines, rec, s, e);
+
+	if (ret == 0)
+		ret = buf_add(lines, "\n", 1, e);
+	return ret == 0 && (c->terminal || lines->len >= OUTPUT) ? write_lines(lines, e) : ret;
 }
 
 /* Of the recorder's stream come what was written within the time, and facts on the whole. */
@@ -84,10 +84,10 @@ static bool wanted(struct census *census, const struct record *rec, const struct
 static int print(struct reader *r, struct census *census, const struct config *c, u64 from, u64 to,
 		 struct err *e)
 {
-	struct buf line = { 0 };
+	struct buf lines = { 0 };
 	struct record rec;
 	bool before, none = true;
-	int ret;
+	int ret, wrote;
 
 	while ((ret = reader_next(r, &rec, e)) > 0) {
 		/* who is chosen by this very record, or leaves with it, has it */
@@ -97,17 +97,19 @@ static int print(struct reader *r, struct census *census, const struct config *c
 			      ? census_take(census, &rec, e)
 			      : 0;
 		if (ret == 0 && (before || wanted(census, &rec, c, from, to))) {
-			ret = print_line(&line, &rec, reader_schema(r), c, e);
+			ret = print_line(&lines, &rec, reader_schema(r), c, e);
 			none = false;
 		}
 		if (ret != 0)
 			break;
 	}
+	wrote = write_lines(&lines, ret < 0 ? NULL : e);
+	ret = ret < 0 ? ret : wrote;
 	if (ret == 0 && none && census)
 		ret = census_somebody(census, e);
 	if (ret == 0 && none) /* silence could be taken for a failure */
 		fprintf(stderr, "obsanalyze: no record matches\n");
-	buf_free(&line);
+	buf_free(&lines);
 	return ret > 0 ? 0 : ret;
 }
 
@@ -167,8 +169,10 @@ static int run(int argc, char **argv, struct err *e)
 	if (ret < 0)
 		return ret;
 	st = reader_state(r);
+	reader_ahead(r, c.filter.cpus);
 	progress_show(&p, "dumping", "records");
-	if (!isatty(STDOUT_FILENO)) /* lines on a terminal are progress enough */
+	c.terminal = isatty(STDOUT_FILENO);
+	if (!c.terminal) /* lines on a terminal are progress enough */
 		reader_watch(r, progress_tick, &p);
 	ret = dump(r, &c, e);
 	progress_end(&p);

@@ -5,11 +5,15 @@
 #include "analyze/export/export.h"
 #include "analyze/store/fact.h"
 #include "analyze/store/rows.h"
+#include "around.h"
 #include "ask.h"
 #include "cache.h"
 #include "cmd.h"
+#include "format/nearest.h"
+#include "parquet_dir.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,35 +24,53 @@ struct config {
 	const char *format;
 	const char *output;
 	const char *table;
+	const char *around;
+	const char *parquet;
 };
 
 CMD_SET_TEXT(set_format, format)
 CMD_SET_TEXT(set_output, output)
 CMD_SET_TEXT(set_table, table)
+CMD_SET_TEXT(set_around, around)
+CMD_SET_TEXT(set_parquet, parquet)
+
+static const struct exporter exporters[] = {
+#define EXPORT(name, function, answers, around, doc) \
+	{ name, doc, answers, around, export_##function },
+#include "analyze/export/exports.def"
+#undef EXPORT
+};
+
+#define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
+
+/* As errors and --help list them. */
+#define EXPORT(name, function, answers, around, doc) name "|"
+static const char formats[] =
+#include "analyze/export/exports.def"
+	"csv";
+#undef EXPORT
+
+#define EXPORT(name, function, answers, around, doc) name ", "
+static const char formats_help[] = "default perfetto; one of "
+#include "analyze/export/exports.def"
+				   "csv";
+#undef EXPORT
 
 static const struct opt opts[] = {
-	{ "format", 'f', "perfetto|csv|folded|folded-calls|openmetrics", "default: perfetto",
-	  set_format },
+	{ "format", 'f', "FORMAT", formats_help, set_format },
 	{ "output", 'o', "FILE", "write to this new file (csv: files in this directory)",
 	  set_output },
 	{ "table", 't', "NAME", "csv: only this table or view, to the file", set_table },
+	{ "around", 0, "WHAT", "perfetto, json: only around cause1, pause1 or a time", set_around },
+	{ "parquet", 0, "DIR", "add all tables of each FILE to a directory of Parquet files",
+	  set_parquet },
 	FILTER_OPTS,
 	CACHE_OPTS,
+	JOBS_OPT,
 	{ 0 },
 };
 
 extern const struct command command_export;
-
-static const struct exporter exporters[] = {
-	{ "perfetto", "a trace for ui.perfetto.dev, chrome://tracing, speedscope",
-	  export_perfetto },
-	{ "folded", "where threads' time went, for flame graphs", export_folded },
-	{ "folded-calls", "where the time of probed calls went, for flame graphs",
-	  export_folded_calls },
-	{ "openmetrics", "series and answers for Prometheus and others", export_openmetrics },
-};
-
-#define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
 
 /* ---- CSV ---- */
 
@@ -141,66 +163,92 @@ static const struct exporter *exporter_of(const char *name)
 static int write_one(sqlite3 *db, const struct exporter *x, const struct config *c, struct err *e)
 {
 	struct sink out;
-	int closed, ret = sink_open(&out, c->output, e);
+	struct export_part part = { 0, INT64_MAX, c->asked.filter.cpus };
+	int closed, ret = c->around ? around_find(&part.from, &part.to, db, c->around, e) : 0;
 
+	if (ret == 0)
+		ret = sink_open(&out, c->output, e);
 	if (ret < 0)
 		return ret;
-	ret = x->write(&out, db, e);
+	ret = x->write(&out, db, &part, e);
 	closed = sink_close(&out, ret == 0, e);
 	return ret < 0 ? ret : closed;
 }
 
-/* Who looks at the result elsewhere does not see a report's first line: it is said here. */
-static int say_verdict(sqlite3 *db, struct err *e)
+/* Writes the result, and on stderr the report's first line, which a viewer does not show. */
+static int write_all(sqlite3 *db, const struct exporter *x, const struct config *c,
+		     const char *recording, struct err *e)
 {
 	char verdict[16];
-	int ret = coverage_verdict(verdict, sizeof(verdict), db, e);
+	/* all that can fail comes before the file has its name */
+	int whole = fact_whole(db, e), ret = whole < 0 ? whole : 0;
 
+	if (ret == 0)
+		ret = coverage_verdict(verdict, sizeof(verdict), db, e);
+	if (ret == 0)
+		ret = x ? write_one(db, x, c, e) : c->table ? csv_one(db, c, e) : csv_all(db, c, e);
 	if (ret == 0 && strcmp(verdict, "COMPLETE") != 0)
 		fprintf(stderr,
 			"obsanalyze: the recording is %s: the export has gaps (obsanalyze report lists them)\n",
 			verdict);
-	return ret;
+	return ret == 0 && !whole ? cmd_damaged(recording) : ret;
+}
+
+static int run_parquet(const struct config *c, char **paths, int n, struct err *e)
+{
+	if (c->output || c->table || c->around || c->format)
+		return err_set(e, ERR_FAIL, "--parquet goes with files only");
+	if (filter_active(&c->asked.filter))
+		return err_set(
+			e, ERR_FAIL,
+			"--parquet exports complete recordings; obsanalyze cut creates one of a part");
+	return parquet_dir_add_all(c->parquet, paths, n, &c->asked, e);
+}
+
+static int refuse_format(const char *format, struct err *e)
+{
+	struct nearest guess = nearest_to(format, strlen(format));
+
+	err_set(e, ERR_FAIL, "--format is one of %s, not %.40s", formats, format);
+	nearest_offer_list(&guess, formats);
+	nearest_say(&guess, "", e);
+	return ERR_FAIL;
 }
 
 static int run(int argc, char **argv, struct err *e)
 {
-	struct config c = { .format = "perfetto" };
-	int first = cmd_words(&command_export, &c, argc, argv, 1, 1, e);
-	const struct exporter *x = exporter_of(c.format);
-	bool csv = strcmp(c.format, "csv") == 0;
+	struct config c = { 0 };
+	int first = cmd_words(&command_export, &c, argc, argv, 1, INT_MAX, e), ret;
+	const char *format = c.format ? c.format : "perfetto";
+	const struct exporter *x = exporter_of(format);
+	bool csv = strcmp(format, "csv") == 0, answered = true;
 	sqlite3 *db = NULL;
-	bool answered = true;
-	int ret;
 
 	if (first < 0)
 		return first;
+	if (c.parquet)
+		return run_parquet(&c, argv + first, argc - first, e);
+	if (argc - first > 1)
+		return err_set(e, ERR_FAIL, "only --parquet exports several files");
 	if (!x && !csv)
-		return err_set(e, ERR_FAIL,
-			       "--format knows perfetto, csv, folded, folded-calls and "
-			       "openmetrics, not %.40s",
-			       c.format);
+		return refuse_format(format, e);
 	if (c.table && !csv)
 		return err_set(e, ERR_FAIL, "--table goes with --format csv only");
+	if (c.around && (csv || !x->around))
+		return err_set(e, ERR_FAIL, "--around goes with --format perfetto and json only");
 	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
-	if (ret == 0 && !answered && (csv || x->write == export_openmetrics))
+	if (ret == 0 && !answered && (csv || x->answers || c.around))
 		ret = analyses_run(db, NULL, e);
 	if (ret == 0)
-		ret = !csv	? write_one(db, x, &c, e)
-		      : c.table ? csv_one(db, &c, e)
-				: csv_all(db, &c, e);
-	if (ret == 0)
-		ret = say_verdict(db, e);
-	if (ret == 0)
-		ret = cmd_end(db, argv[first], e);
-	sqlite3_close(db);
+		ret = write_all(db, x, &c, argv[first], e);
+	db_close(db);
 	return ret;
 }
 
 const struct command command_export = {
 	.name = "export",
-	.words = "RECORDING|DATABASE",
-	.doc = "write for other programs: Perfetto, CSV, flame graphs, OpenMetrics",
+	.words = "RECORDING|DATABASE...",
+	.doc = "write for Perfetto, CSV, flame graphs, OpenMetrics, OTLP, Parquet",
 	.opts = opts,
 	.run = run,
 };

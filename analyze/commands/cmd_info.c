@@ -21,13 +21,7 @@ struct config {
 	bool json;
 };
 
-static int set_json(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->json = true;
-	return 0;
-}
+CMD_SET_FLAG(set_json, json)
 
 static const struct opt opts[] = {
 	{ "json", 'j', NULL, "one JSON object", set_json },
@@ -180,8 +174,33 @@ static int put_cost(struct info *i, const struct recording_state *st)
 	return ret;
 }
 
+/* Takes off what was lost before a snapshot of flight mode begins: its blocks count from then. */
+static int lost_within(u64 *lost, struct reader *r, struct err *e)
+{
+	const struct ev_counters *c;
+	struct record rec;
+	u64 before = 0;
+	int ret = 0;
+
+	*lost = reader_state(r)->lost;
+	if (!*lost)
+		return 0;
+	reader_limit(r, UINT64_MAX, UINT64_MAX);
+	while ((ret = reader_next(r, &rec, e)) > 0)
+		if (rec.type == EV_counters && rec.event) {
+			c = rec.event;
+			before += c->lost_full + c->lost_other;
+		}
+	reader_rewind(r);
+	*lost -= before < *lost ? before : *lost;
+	return ret;
+}
+
 static int put_contents(struct info *i, const char *path, struct reader *r)
 {
+	u64 lost = 0;
+	int ret = lost_within(&lost, r, i->e);
+
 	const struct recording_state *st = reader_state(r);
 	const struct {
 		const char *key;
@@ -194,14 +213,14 @@ static int put_contents(struct info *i, const char *path, struct reader *r)
 		{ "record_bytes", st->raw, "" },
 		{ "duration_ns", st->ts_max - st->ts_min, "" },
 		{ "cpus_with_events", st->streams, "" },
-		{ "lost", st->lost, "" },
+		{ "lost", lost, "" },
 		{ "ignored_bytes", st->ignored, "" },
 	};
 	struct record rec;
 	size_t k;
-	int ret;
 
-	ret = buf_printf(i->out, i->e, i->json ? "{\n  \"schema\": \"obs-info/1\"" : "");
+	if (ret == 0)
+		ret = buf_printf(i->out, i->e, i->json ? "{\n  \"schema\": \"obs-info/1\"" : "");
 	if (ret == 0)
 		ret = put_text(i, "file", path);
 	if (ret == 0)

@@ -19,13 +19,7 @@ struct config {
 	bool raw;
 };
 
-static int set_output(void *config, const char *arg, struct err *e)
-{
-	(void)e;
-	((struct config *)config)->output = arg;
-	return 0;
-}
-
+CMD_SET_TEXT(set_output, output)
 CMD_SET_FLAG(set_force, force)
 CMD_SET_FLAG(set_raw, raw)
 
@@ -36,6 +30,7 @@ static const struct opt opts[] = {
 	ASK_OPTIONS,
 	{ "force", 0, NULL, "replace the database if it is there", set_force },
 	FILTER_OPTS,
+	JOBS_OPT,
 	{ 0 },
 };
 
@@ -71,7 +66,7 @@ static int fill(const char *path, const char *recording, struct reader *reader,
 		ret = analyses_run(db, NULL, e);
 	if (ret == 0 && c->raw)
 		ret = copy_raw(db, reader, &c->asked.filter, e);
-	if (sqlite3_close(db) != SQLITE_OK && ret == 0)
+	if (db_close(db) != SQLITE_OK && ret == 0)
 		ret = err_set(e, ERR_FAIL, "cannot close the database %.400s", path);
 	return ret;
 }

@@ -7,28 +7,22 @@
  */
 #include "analyze/transform/merge.h"
 
+#include "analyze/base/limits.h"
 #include "analyze/base/outfile.h"
 #include "cmd.h"
 #include "format/escape.h"
 #include "format/frame.h"
 #include "remake.h"
+#include "several.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define N_COUNTERS 7
-
-struct config {
-	struct remake_config out;
-};
-
-CMD_SET_TEXT(set_output, out.output)
-CMD_SET_FLAG(set_force, out.force)
+#define N_COUNTERS 8
 
 static const struct opt opts[] = {
-	{ "output", 'o', "FILE", "the recording to make; - is standard output", set_output },
-	{ "force", 0, NULL, "replace the file if it is there", set_force },
+	REMAKE_OPTS,
 	FILTER_OPTS,
 	{ 0 },
 };
@@ -80,9 +74,9 @@ static int give_numbers(struct merge *m, struct err *e)
 		}
 		m->n_hosts += s->number == m->n_hosts;
 	}
-	if (ret == 0 && m->n_hosts > MERGE_HOSTS)
+	if (ret == 0 && m->n_hosts > HOST_LIMIT)
 		return err_set(e, ERR_FAIL, "recordings of at most %d hosts can be merged",
-			       MERGE_HOSTS);
+			       HOST_LIMIT);
 	return ret;
 }
 
@@ -161,15 +155,9 @@ static struct carry *carry_of(struct merge *m, u32 stream, struct err *e)
 
 	if (c)
 		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		err_set(e, ERR_FAIL, "out of memory for CPUs");
+	c = idmap_add(&m->carries, stream, sizeof(*c), STREAM_MAX, "CPUs", e);
+	if (!c)
 		return NULL;
-	}
-	if (idmap_put(&m->carries, stream, c, STREAM_MAX, e) < 0) {
-		free(c);
-		return NULL;
-	}
 	return c;
 }
 
@@ -178,7 +166,7 @@ static int carry_counters(struct merge *m, const struct event_desc *ev, u8 *reco
 {
 	static const char *const fields[N_COUNTERS] = { "seen",	      "emitted", "lost_full",
 							"lost_other", "self",	 "filtered",
-							"nostate" };
+							"nostate",    "counted" };
 	const struct field_desc *cpu = event_field(ev, "cpu"), *group = event_field(ev, "group");
 	const struct field_desc *f;
 	struct carry *c;
@@ -333,18 +321,78 @@ static int make(struct merge *m, int fd, struct progress *p, struct err *e)
 	return ret < 0 ? ret : writer_finish(m->writer, e);
 }
 
-static int merge(struct merge *m, const struct config *c, char **paths, struct err *e)
+static void merge_free(struct merge *m)
+{
+	u32 i;
+
+	if (!m)
+		return;
+	for (i = 0; i < m->n; i++)
+		source_close(&m->sources[i]);
+	idmap_free_all(&m->carries);
+	writer_free(m->writer);
+	schema_free(m->schema);
+	buf_free(&m->own);
+	free(m);
+}
+
+static int merge_open(struct merge **ret, char **paths, int n, const struct filter *f,
+		      struct err *e)
+{
+	struct merge *m = calloc(1, sizeof(*m));
+	int got = 0;
+
+	if (!m)
+		return err_set(e, ERR_FAIL, "out of memory");
+	for (; (int)m->n < n && got == 0; m->n++)
+		got = source_open(&m->sources[m->n], paths[m->n], f, e);
+	if (got == 0)
+		*ret = m;
+	else
+		merge_free(m);
+	return got;
+}
+
+static const char *damaged_path(const struct merge *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->n; i++)
+		if (m->sources[i].damaged)
+			return m->sources[i].path;
+	return NULL;
+}
+
+int merge_files(int fd, char **paths, int n, const struct filter *f, const char **ret_damaged,
+		struct err *e)
+{
+	struct merge *m = NULL;
+	struct progress p;
+	int ret;
+
+	*ret_damaged = NULL;
+	if (n > MERGE_MAX)
+		return err_set(e, ERR_FAIL, "at most %d recordings can be merged", MERGE_MAX);
+	ret = merge_open(&m, paths, n, f, e);
+	if (ret < 0)
+		return ret;
+	progress_start(&p, "merging", "records");
+	ret = make(m, fd, &p, e);
+	progress_end(&p);
+	if (ret == 0)
+		*ret_damaged = damaged_path(m);
+	merge_free(m);
+	return ret;
+}
+
+static int merge(struct merge *m, const struct remake_config *c, struct err *e)
 {
 	struct outfile o = { .fd = -1 };
 	struct progress p;
-	u32 i;
-	int ret = 0;
+	int ret;
 
-	for (i = 0; i < m->n && ret == 0; i++)
-		ret = source_open(&m->sources[i], paths[i], &c->out.filter, e);
 	progress_start(&p, "merging", "records"); /* before a file is made that would be left */
-	if (ret == 0)
-		ret = outfile_open(&o, c->out.output, c->out.force, e);
+	ret = outfile_open(&o, c->output, c->force, e);
 	if (ret == 0)
 		ret = make(m, o.fd, &p, e);
 	if (ret == 0)
@@ -354,44 +402,22 @@ static int merge(struct merge *m, const struct config *c, char **paths, struct e
 		print_sources(m);
 	outfile_close(&o);
 	progress_end(&p);
-	for (i = 0; i < m->n && ret == 0; i++)
-		if (m->sources[i].damaged)
-			ret = cmd_damaged(paths[i]);
-	return ret;
-}
-
-static void merge_free(struct merge *m)
-{
-	struct carry *c;
-	size_t at = 0;
-	u32 i;
-
-	for (i = 0; i < m->n; i++)
-		source_close(&m->sources[i]);
-	while ((c = idmap_each(&m->carries, &at)))
-		free(c);
-	idmap_free(&m->carries);
-	writer_free(m->writer);
-	schema_free(m->schema);
-	buf_free(&m->own);
-	free(m);
+	return ret == 0 && damaged_path(m) ? cmd_damaged(damaged_path(m)) : ret;
 }
 
 static int run(int argc, char **argv, struct err *e)
 {
-	struct config c = { 0 };
+	struct remake_config c = { 0 };
 	int first = cmd_words(&command_merge, &c, argc, argv, 2, MERGE_MAX, e), ret;
-	struct merge *m;
+	struct merge *m = NULL;
 
 	if (first < 0)
 		return first;
-	if (!c.out.output)
+	if (!c.output)
 		return err_set(e, ERR_FAIL, "name the recording to make with -o");
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return err_set(e, ERR_FAIL, "out of memory");
-	m->n = (u32)(argc - first);
-	ret = merge(m, &c, argv + first, e);
+	ret = merge_open(&m, argv + first, argc - first, &c.filter, e);
+	if (ret == 0)
+		ret = merge(m, &c, e);
 	merge_free(m);
 	return ret;
 }

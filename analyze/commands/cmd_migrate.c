@@ -8,16 +8,8 @@
 
 #include <stdio.h>
 
-struct config {
-	struct remake_config out; /* first: the setters reach it as out.… */
-};
-
-CMD_SET_TEXT(set_output, out.output)
-CMD_SET_FLAG(set_force, out.force)
-
 static const struct opt opts[] = {
-	{ "output", 'o', "FILE", "the recording to make; - is standard output", set_output },
-	{ "force", 0, NULL, "replace the file if it is there", set_force },
+	REMAKE_OPTS,
 	FILTER_OPTS,
 	{ 0 },
 };
@@ -66,10 +58,10 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 
 static int run(int argc, char **argv, struct err *e)
 {
-	struct config c = { 0 };
+	struct remake_config c = { 0 };
 	int first = cmd_words(&command_migrate, &c, argc, argv, 1, 1, e);
 
-	return first < 0 ? first : remake(argv[first], &c.out, "migrating", make, NULL, e);
+	return first < 0 ? first : remake(argv[first], &c, "migrating", make, NULL, e);
 }
 
 const struct command command_migrate = {

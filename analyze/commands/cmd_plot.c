@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* plot: the pictures as files. */
 #include "analyze/analyses/analysis.h"
+#include "analyze/render/flame.h"
 #include "analyze/render/pictures.h"
 #include "ask.h"
 #include "cache.h"
@@ -8,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct config {
 	struct asked asked; /* first: options of ask.h and filter.h */
@@ -34,14 +36,29 @@ static const struct opt opts[] = {
 	ASK_STEP,
 	FILTER_OPTS,
 	CACHE_OPTS,
+	JOBS_OPT,
 	{ 0 },
 };
 
 extern const struct command command_plot;
 
+static int draw_flames(sqlite3 *db, const struct config *c, struct err *e)
+{
+	const struct flame *f;
+	int ret = 0, drawn = 0;
+
+	for (f = flames; f->name && ret >= 0; f++) {
+		if (c->only && strcmp(c->only, f->analysis) != 0 && strcmp(c->only, f->name) != 0)
+			continue;
+		ret = flame_file(db, f, c->files.dir, c->files.list, e);
+		drawn += ret > 0;
+	}
+	return ret < 0 ? ret : drawn;
+}
+
 static int run(int argc, char **argv, struct err *e)
 {
-	struct config c = { .files = { .dir = ".", .format = "svg", .told = stdout } };
+	struct config c = { .files = { .dir = ".", .format = "svg", .list = stdout } };
 	int first = cmd_words(&command_plot, &c, argc, argv, 1, 1, e);
 	const struct picture *p;
 	sqlite3 *db = NULL;
@@ -62,12 +79,15 @@ static int run(int argc, char **argv, struct err *e)
 		ret = picture_file(db, p, &c.files, e);
 		drawn += ret > 0;
 	}
+	if (ret >= 0)
+		ret = draw_flames(db, &c, e);
+	drawn += ret > 0 ? ret : 0;
 	if (ret >= 0 && !drawn)
 		ret = err_set(e, ERR_FAIL, "the recording has nothing to draw%s%.40s",
 			      c.only ? " for " : "", c.only ? c.only : "");
 	if (ret >= 0)
 		ret = cmd_end(db, argv[first], e);
-	sqlite3_close(db);
+	db_close(db);
 	return ret;
 }
 

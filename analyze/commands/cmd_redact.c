@@ -24,14 +24,11 @@ struct config {
 	u8 key[PSEUDONYM_KEY];
 };
 
-CMD_SET_TEXT(set_output, out.output)
-CMD_SET_FLAG(set_force, out.force)
 CMD_SET_TEXT(set_key, key_file)
 CMD_SET_FLAG(set_names, names)
 
 static const struct opt opts[] = {
-	{ "output", 'o', "FILE", "the recording to make; - is standard output", set_output },
-	{ "force", 0, NULL, "replace the file if it is there", set_force },
+	REMAKE_OPTS,
 	{ "names", 0, NULL, "replace names of threads, too", set_names },
 	{ "key", 0, "FILE",
 	  "secret of at least 16 bytes: the same secret gives the same words; "
@@ -43,20 +40,32 @@ static const struct opt opts[] = {
 
 extern const struct command command_redact;
 
-enum treatment { KEEP, WORD, PATH, PATH_COLON, FACT };
+enum treatment { KEEP, WORD, PATH, PATH_COLON, FROM_SLASH, SYMBOL, FACT };
 
 /* Tails by event; those of all others become WORDs. */
 static const struct {
 	const char *event;
 	enum treatment how;
 } tails[] = {
-	{ "info", FACT },      { "fd", PATH },
-	{ "exec", PATH },      { "site", PATH_COLON },
-	{ "disk", KEEP },      { "program", KEEP },
-	{ "cgroup", PATH },    { "cgroup_made", PATH },
-	{ "file_open", PATH }, { "file_change", PATH },
-	{ "doctor", KEEP },    { "missed", KEEP },
-	{ "psi", PATH },       { "cgroup_memory", PATH },
+	{ "info", FACT },
+	{ "fd", PATH },
+	{ "exec", PATH },
+	{ "site", PATH_COLON },
+	{ "disk", KEEP },
+	{ "program", KEEP },
+	{ "cgroup", PATH },
+	{ "cgroup_made", PATH },
+	{ "file_open", PATH },
+	{ "file_change", PATH },
+	{ "doctor", KEEP },
+	{ "missed", KEEP },
+	{ "psi", PATH },
+	{ "cgroup_memory", PATH },
+	{ "answer", KEEP },
+	{ "answer_more", KEEP },
+	{ "request_name", FROM_SLASH },
+	{ "module", PATH },
+	{ "symbol", SYMBOL },
 };
 
 /* Facts that tell of no user; the values of all others become WORDs. */
@@ -111,6 +120,28 @@ static int put_path_colon(const struct config *c, const char *text, size_t n, st
 	return ret < 0 ? ret : buf_add(out, text + path, n - path, e);
 }
 
+/* "GET /path": the method is needed to read the report. */
+static int put_from_slash(const struct config *c, const char *text, size_t n, struct buf *out,
+			  struct err *e)
+{
+	const char *slash = memchr(text, '/', n);
+	size_t plain = slash ? (size_t)(slash - text) : n;
+	int ret = buf_add(out, text, plain, e);
+
+	return ret < 0 || !slash ? ret : pseudonym_path(c->key, slash, n - plain, out, e);
+}
+
+/* "function\tsource file" */
+static int put_symbol(const struct config *c, const char *text, size_t n, struct buf *out,
+		      struct err *e)
+{
+	const char *tab = memchr(text, '\t', n);
+	size_t function = tab ? (size_t)(tab + 1 - text) : n;
+	int ret = buf_add(out, text, function, e);
+
+	return ret < 0 ? ret : pseudonym_path(c->key, text + function, n - function, out, e);
+}
+
 static enum treatment treatment_of(const struct event_desc *ev)
 {
 	size_t i;
@@ -140,6 +171,10 @@ static int redact_tail(const struct config *c, const struct event_desc *ev, stru
 		ret = pseudonym_path(c->key, tail, n, &text, e);
 	else if (how == PATH_COLON)
 		ret = put_path_colon(c, tail, n, &text, e);
+	else if (how == FROM_SLASH)
+		ret = put_from_slash(c, tail, n, &text, e);
+	else if (how == SYMBOL)
+		ret = put_symbol(c, tail, n, &text, e);
 	else
 		ret = put_word(c, tail, n, &text, e);
 	if (text.len > (size_t)EV_SIZE_MAX - ev->size)
@@ -226,23 +261,26 @@ static int make(void *arg, struct reader *r, int fd, struct progress *p, struct 
 static int read_key(struct config *c, struct err *e)
 {
 	u8 text[65536], salt[PSEUDONYM_KEY] = "obsanalyze key";
-	ssize_t n;
-	int fd, i;
+	size_t n;
+	FILE *f;
+	bool failed;
+	int i;
 
 	if (!c->key_file)
 		return random_bytes(c->key, sizeof(c->key), e);
-	fd = open(c->key_file, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
+	f = fopen(c->key_file, "rb");
+	n = f ? fread(text, 1, sizeof(text), f) : 0;
+	failed = !f || ferror(f); /* a part of the key is another key */
+	if (f)
+		fclose(f);
+	if (failed)
 		return err_errno(e, ERR_FAIL, "cannot read the key %.400s", c->key_file);
 	if (n < PSEUDONYM_KEY)
 		return err_set(e, ERR_FAIL, "the key %.400s has fewer than %d bytes", c->key_file,
 			       PSEUDONYM_KEY);
 	for (i = 0; i < 2; i++) {
 		salt[15] = (u8)i;
-		le_put(c->key + 8 * i, siphash(salt, text, (size_t)n), 8);
+		le_put(c->key + 8 * i, siphash(salt, text, n), 8);
 	}
 	return 0;
 }

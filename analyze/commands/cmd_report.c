@@ -4,6 +4,7 @@
 
 #include "analyze/base/sink.h"
 #include "analyze/render/render.h"
+#include "analyze/store/fact.h"
 #include "ask.h"
 #include "cache.h"
 #include "cmd.h"
@@ -18,59 +19,11 @@ struct config {
 	bool schema;
 };
 
-static int set_markdown(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->render.format = RENDER_MARKDOWN;
-	return 0;
-}
-
-static int set_json(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->render.format = RENDER_JSON;
-	return 0;
-}
-
-static int set_html(void *config, const char *arg, struct err *e)
-{
-	(void)e;
-	((struct config *)config)->render.format = RENDER_HTML;
-	((struct config *)config)->output = arg;
-	return 0;
-}
-
-static int set_schema(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->schema = true;
-	return 0;
-}
-
-static int set_analysis(void *config, const char *arg, struct err *e)
-{
-	(void)e;
-	((struct config *)config)->render.only = arg;
-	return 0;
-}
-
-static int set_all(void *config, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	((struct config *)config)->render.all = true;
-	return 0;
-}
-
-static int set_output(void *config, const char *arg, struct err *e)
-{
-	(void)e;
-	((struct config *)config)->output = arg;
-	return 0;
-}
+CMD_SET_RENDER
+CMD_SET_FLAG(set_schema, schema)
+CMD_SET_TEXT(set_analysis, render.only)
+CMD_SET_FLAG(set_all, render.all)
+CMD_SET_TEXT(set_output, output)
 
 static const struct opt opts[] = {
 	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
@@ -86,6 +39,7 @@ static const struct opt opts[] = {
 	ASK_LIMITS,
 	FILTER_OPTS,
 	CACHE_OPTS,
+	JOBS_OPT,
 	{ 0 },
 };
 
@@ -133,7 +87,7 @@ static int run(int argc, char **argv, struct err *e)
 	int first = cmd_words(&command_report, &c, argc, argv, 0, 1, e);
 	sqlite3 *db = NULL;
 	bool answered = false;
-	int ret;
+	int ret, whole = 1;
 
 	if (first < 0)
 		return first;
@@ -147,10 +101,13 @@ static int run(int argc, char **argv, struct err *e)
 	c.render.colour = c.render.format == RENDER_TEXT && cmd_colour(c.output);
 	ret = cache_open(&db, &answered, argv[first], &c.asked, e);
 	if (ret == 0)
-		ret = answer(db, &c, answered, e);
+		whole = fact_whole(db, e); /* before the file has its name */
+	ret = whole < 0 ? whole : ret;
 	if (ret == 0)
-		ret = cmd_end(db, argv[first], e);
-	sqlite3_close(db);
+		ret = answer(db, &c, answered, e);
+	if (ret == 0 && !whole)
+		ret = cmd_damaged(argv[first]);
+	db_close(db);
 	return ret;
 }
 

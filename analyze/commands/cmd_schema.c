@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* schema: events, fields, tables, from the definitions that everything else derives from. */
+#include "analyze/export/dialects.h"
 #include "analyze/store/db.h"
 #include "analyze/store/event_table.h"
 #include "cmd.h"
+#include "describe.h"
 #include "format/schema.h"
 
 #include <string.h>
 
 struct config {
-	enum { EVENTS, MAN, FROZEN, TABLES, MAN_TABLES } what;
+	enum { EVENTS, MAN, FROZEN, TABLES, MAN_TABLES, NAMES } what;
+	const char *table;
+	const char *dialect; /* NULL: none */
 };
 
 #define CHOICE(function, choice)                                          \
@@ -24,12 +28,41 @@ CHOICE(set_man, MAN)
 CHOICE(set_tables, TABLES)
 CHOICE(set_man_tables, MAN_TABLES)
 CHOICE(set_frozen, FROZEN)
+CHOICE(set_names, NAMES)
+CMD_SET_TEXT(set_table, table)
+
+static int set_dialect(struct config *c, const char *dialect, struct err *e)
+{
+	if (c->dialect && strcmp(c->dialect, dialect) != 0)
+		return err_set(e, ERR_FAIL, "--%s and --%s: statements are for one engine",
+			       c->dialect, dialect);
+	c->dialect = dialect;
+	return 0;
+}
+
+#define DIALECT(function, dialect)                                        \
+	static int function(void *config, const char *arg, struct err *e) \
+	{                                                                 \
+		(void)arg;                                                \
+		return set_dialect(config, dialect, e);                   \
+	}
+
+DIALECT(set_duckdb, "duckdb")
+DIALECT(set_clickhouse, "clickhouse")
+DIALECT(set_trino, "trino")
+DIALECT(set_spark, "spark")
 
 static const struct opt opts[] = {
 	{ "man", 0, NULL, "the events as the chapter of obsrec(5)", set_man },
 	{ "tables", 0, NULL, "the tables of databases that load makes", set_tables },
+	{ "names", 0, NULL, "only their names, with views and raw events", set_names },
+	{ "table", 't', "NAME", "the columns of one table, view or event_<name>", set_table },
 	{ "man-tables", 0, NULL, "tables, views, raw events as the chapters of obs-schema(5)",
 	  set_man_tables },
+	{ "duckdb", 0, NULL, "statements for DuckDB to read DIR of export --parquet", set_duckdb },
+	{ "clickhouse", 0, NULL, "the same for ClickHouse", set_clickhouse },
+	{ "trino", 0, NULL, "the same for Trino", set_trino },
+	{ "spark", 0, NULL, "the same for Spark", set_spark },
 	{ "frozen", 0, NULL, "what may never change, one item per line", set_frozen },
 	{ 0 },
 };
@@ -81,35 +114,6 @@ static void freeze_event(const struct schema *s, const struct event_desc *ev)
 		       kind_name(ev->fields[i].kind));
 	if (ev->tail[0])
 		printf("tail %d %s %s\n", ev->id, ev->name, ev->tail);
-}
-
-static void print_view(const struct view_desc *v)
-{
-	int c;
-
-	printf("\n%s (view): %s\n", v->name, v->doc);
-	for (c = 0; c < v->n_columns; c++)
-		printf("  %-12s %-5s %s%s%s%s\n", v->columns[c].name, v->columns[c].type,
-		       v->columns[c].doc, *v->columns[c].unit ? " [" : "", v->columns[c].unit,
-		       *v->columns[c].unit ? "]" : "");
-}
-
-static void print_tables(void)
-{
-	const struct view_desc *v;
-	int t, c;
-
-	for (t = 0; t < N_TABLES; t++) {
-		printf("%s%s: %s\n", t ? "\n" : "", tables[t].name, tables[t].doc);
-		for (c = 0; c < tables[t].n_columns; c++) {
-			const struct column_desc *d = &tables[t].columns[c];
-
-			printf("  %-12s %-5s %s%s%s%s\n", d->name, d->type, d->doc,
-			       *d->unit ? " [" : "", d->unit, *d->unit ? "]" : "");
-		}
-	}
-	for (v = views; v->name; v++)
-		print_view(v);
 }
 
 static void man_column(const char *name, const char *type, const char *unit, const char *doc)
@@ -170,22 +174,47 @@ static void man_tables(const struct schema *s)
 	man_events(s);
 }
 
+static int print_dialect(const char *name, const char *dir, struct err *e)
+{
+	struct buf text = { 0 };
+	int ret = dialect_print(&text, name, dir, e);
+
+	if (ret == 0)
+		printf("%s", text.data);
+	buf_free(&text);
+	return ret;
+}
+
 static int run(int argc, char **argv, struct err *e)
 {
 	static void (*const printers[])(const struct schema *, const struct event_desc *) = {
 		[EVENTS] = print_event, [MAN] = man_event, [FROZEN] = freeze_event
 	};
 	const struct schema *s = schema_own();
-	struct config c = { EVENTS };
-	int i, ret = cmd_words(&command_schema, &c, argc, argv, 0, 0, e);
+	struct config c = { .what = EVENTS };
+	struct buf text = { 0 };
+	int i, first = cmd_words(&command_schema, &c, argc, argv, 0, 1, e), ret = first;
 
 	if (ret < 0)
 		return ret;
 	if (!s)
 		return err_set(e, ERR_FAIL, "out of memory");
-	if (c.what == TABLES) {
-		print_tables();
-		return 0;
+	if (c.dialect)
+		return print_dialect(c.dialect, first < argc ? argv[first] : ".", e);
+	if (first < argc)
+		return err_set(e, ERR_FAIL, "a directory goes with --duckdb and its like only");
+	if (c.what == TABLES || c.what == NAMES || c.table) {
+		ret = c.what == NAMES ? describe_names(&text, e)
+				      : describe_table(&text, c.table, e);
+		if (ret == 0 && c.table)
+			ret = err_set(
+				e, ERR_FAIL,
+				"there is no table %.40s; obsanalyze schema --names lists them",
+				c.table);
+		if (ret >= 0)
+			printf("%s", text.data);
+		buf_free(&text);
+		return ret < 0 ? ret : 0;
 	}
 	if (c.what == MAN_TABLES) {
 		man_tables(s);
@@ -201,7 +230,7 @@ static int run(int argc, char **argv, struct err *e)
 
 const struct command command_schema = {
 	.name = "schema",
-	.words = "",
+	.words = "[DIR]",
 	.doc = "list events, fields and tables",
 	.opts = opts,
 	.run = run,

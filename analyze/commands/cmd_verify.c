@@ -4,6 +4,7 @@
  * decoded; for each CPU and group, seen = emitted + lost + suppressed, and exactly
  * the emitted records are found.
  */
+#include "analyze/base/counted.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/progress.h"
 #include "analyze/transform/excerpt.h"
@@ -34,6 +35,7 @@ static const struct opt opts[] = {
 	{ "fail-on-loss", 0, "PERCENT",
 	  "exit with status 4 if more than this share of events was lost", set_fail_on_loss },
 	FILTER_OPTS,
+	JOBS_OPT,
 	{ 0 },
 };
 
@@ -47,7 +49,7 @@ struct cpu {
 };
 
 struct totals {
-	u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, records, missed;
+	u64 seen, emitted, lost_full, lost_other, self, filtered, nostate, counted, records, missed;
 };
 
 struct audit {
@@ -64,16 +66,10 @@ static struct cpu *cpu_of(struct audit *a, u32 id, struct err *e)
 
 	if (c)
 		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		err_set(e, ERR_FAIL, "out of memory");
+	c = idmap_add(&a->cpus, id, sizeof(*c), STREAM_MAX, "ids", e);
+	if (!c)
 		return NULL;
-	}
 	c->id = id;
-	if (idmap_put(&a->cpus, id, c, STREAM_MAX, e) < 0) {
-		free(c);
-		return NULL;
-	}
 	return c;
 }
 
@@ -81,6 +77,7 @@ static int take(struct audit *a, const struct record *rec, struct err *e)
 {
 	const struct ev_counters *ev = rec->event;
 	struct cpu *c;
+	u32 stream;
 
 	if (rec->type == EV_program && rec->event) {
 		const struct ev_program *p = rec->event;
@@ -101,10 +98,11 @@ static int take(struct audit *a, const struct record *rec, struct err *e)
 			c->base[ev->group] = *ev;
 		if (c && ev->group < GROUP_MAX && ev->seen >= c->last[ev->group].seen)
 			c->last[ev->group] = *ev;
-	} else if (rec->stream == STREAM_RECORDER) {
-		return 0;
 	} else {
-		c = cpu_of(a, rec->stream, e);
+		stream = counted_on(rec);
+		if (stream == STREAM_RECORDER)
+			return 0;
+		c = cpu_of(a, stream, e);
 		if (c)
 			c->records[rec->desc->group]++;
 	}
@@ -117,12 +115,13 @@ static void check_cpu(struct audit *a, const struct cpu *c, const struct schema 
 
 	for (g = GROUP_core; g < GROUP_MAX; g++) {
 		const struct ev_counters *k = &c->last[g], *b = &c->base[g];
-		u64 sum = k->emitted + k->lost_full + k->lost_other + k->self + k->filtered;
+		u64 sum = k->emitted + k->lost_full + k->lost_other + k->self + k->filtered +
+			  k->counted;
 
 		/* a cut recording has counters from within, when events were under way */
 		if (complete && k->seen != sum && ++a->wrong)
-			printf("CPU %u, group %s: %llu events seen, but %llu emitted, lost or "
-			       "suppressed\n",
+			printf("CPU %u, group %s: %llu events seen, but %llu emitted, counted, "
+			       "lost or suppressed\n",
 			       c->id, s->groups[g].name, (unsigned long long)k->seen,
 			       (unsigned long long)sum);
 		if (complete && k->emitted != c->records[g] && ++a->wrong)
@@ -136,6 +135,7 @@ static void check_cpu(struct audit *a, const struct cpu *c, const struct schema 
 		a->group[g].self += k->self - b->self;
 		a->group[g].filtered += k->filtered - b->filtered;
 		a->group[g].nostate += k->nostate - b->nostate;
+		a->group[g].counted += k->counted - b->counted;
 		a->group[g].records += c->records[g];
 	}
 }
@@ -162,8 +162,20 @@ static void print_groups(const struct audit *a, const struct schema *s, bool com
 	}
 }
 
+/* Events that a CPU had lost before the recording begins, in flight mode. */
+static u64 lost_before(const struct audit *a, u32 id)
+{
+	const struct cpu *c = idmap_get(&a->cpus, id);
+	u64 lost = 0;
+	int g;
+
+	for (g = 0; c && g < GROUP_MAX; g++)
+		lost += c->base[g].lost_full + c->base[g].lost_other;
+	return lost;
+}
+
 /* Where events were lost: the blocks in which a CPU's counter of losses grew. */
-static int print_losses(const struct reader *r, struct err *e)
+static int print_losses(const struct audit *a, const struct reader *r, struct err *e)
 {
 	const struct recording_state *st = reader_state(r);
 	const struct block_info *b;
@@ -177,6 +189,7 @@ static int print_losses(const struct reader *r, struct err *e)
 		if (b[i].stream == STREAM_RECORDER || !b[i].lost)
 			continue;
 		before = (uintptr_t)idmap_get(&last, b[i].stream);
+		before = before ? before : lost_before(a, b[i].stream);
 		if (b[i].lost > before)
 			printf("CPU %u lost %llu events up to %.3f s\n", b[i].stream,
 			       (unsigned long long)(b[i].lost - before),
@@ -242,6 +255,7 @@ static int audit_all(struct audit *a, struct reader *r, const struct config *c, 
 	a->locates = reader_schema(r)->by_id[EV_missed];
 	progress_show(&p, "verifying", "records");
 	reader_watch(r, progress_tick, &p);
+	reader_ahead(r, c->filter.cpus);
 	while ((ret = reader_next(r, &rec, e)) > 0) {
 		ret = take(a, &rec, e);
 		if (ret < 0)
@@ -254,7 +268,7 @@ static int audit_all(struct audit *a, struct reader *r, const struct config *c, 
 	while ((cpu = idmap_each(&a->cpus, &at)))
 		check_cpu(a, cpu, reader_schema(r), whole);
 	print_groups(a, reader_schema(r), reader_state(r)->complete);
-	ret = print_losses(r, e);
+	ret = print_losses(a, r, e);
 	return ret < 0 ? ret : conclude(a, r, c);
 }
 
@@ -263,8 +277,6 @@ static int run(int argc, char **argv, struct err *e)
 	struct config c = { .fail_on_loss = -1 };
 	struct audit a = { 0 };
 	struct reader *r;
-	struct cpu *cpu;
-	size_t at = 0;
 	bool damaged;
 	int first = cmd_words(&command_verify, &c, argc, argv, 1, 1, e), ret = first;
 
@@ -275,9 +287,7 @@ static int run(int argc, char **argv, struct err *e)
 	ret = audit_all(&a, r, &c, e);
 	if (ret == 0 && damaged) /* what was missing of the whole is not seen in a part */
 		ret = cmd_damaged(argv[first]);
-	while ((cpu = idmap_each(&a.cpus, &at)))
-		free(cpu);
-	idmap_free(&a.cpus);
+	idmap_free_all(&a.cpus);
 	reader_free(r);
 	return ret;
 }

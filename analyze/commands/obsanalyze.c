@@ -2,14 +2,18 @@
 /* obsanalyze: find the command in the table and run it. */
 #include "cmd.h"
 #include "format/escape.h"
+#include "format/nearest.h"
 #include "format/recording.h"
 #include "format/version.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #define COMMAND(name) extern const struct command command_##name;
@@ -52,11 +56,31 @@ static void command_help(const struct command *c)
 static int say(const struct err *e)
 {
 	struct buf text = { 0 };
+	const char *c;
 
-	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), NULL) == 0)
+	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), NULL) == 0) {
 		fprintf(stderr, "obsanalyze: %.*s\n", (int)text.len, text.data);
+	} else { /* no memory to escape it */
+		fprintf(stderr, "obsanalyze: ");
+		for (c = e->text; *c; c++)
+			fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
+		fputc('\n', stderr);
+	}
 	buf_free(&text);
 	return err_status(e);
+}
+
+/* A reader that has seen enough (head) is no failure. */
+static int end_output(struct err *e)
+{
+	struct pollfd out = { STDOUT_FILENO, 0, 0 };
+	bool flushed = fflush(stdout) == 0;
+
+	if ((flushed && !ferror(stdout)) || (!flushed && errno == EPIPE) ||
+	    (poll(&out, 1, 0) > 0 && out.revents & POLLERR))
+		return 0;
+	return flushed ? err_set(e, ERR_FAIL, "cannot write the output")
+		       : err_errno(e, ERR_FAIL, "cannot write the output");
 }
 
 static int run(const struct command *c, int argc, char **argv)
@@ -70,11 +94,23 @@ static int run(const struct command *c, int argc, char **argv)
 			return 0;
 		}
 	ret = c->run(argc, argv, &e);
-	if (ret >= 0 && fflush(stdout) != 0 && errno != EPIPE)
-		ret = err_errno(&e, ERR_FAIL, "cannot write the output");
+	if (ret >= 0 && end_output(&e) < 0)
+		return say(&e);
 	if (ret >= 0)
 		return ret;
 	return say(&e);
+}
+
+static struct err guess_of(const char *word)
+{
+	struct nearest guess = nearest_to(word, strlen(word));
+	const struct command *const *c;
+	struct err said = { 0 };
+
+	for (c = commands; *c; c++)
+		nearest_offer(&guess, (*c)->name, strlen((*c)->name));
+	nearest_say(&guess, "", &said);
+	return said;
 }
 
 static int unknown(const char *word)
@@ -84,8 +120,8 @@ static int unknown(const char *word)
 
 	if (escape_add(&text, ESCAPE_TEXT, word, strnlen(word, 40), &ignored) == 0)
 		fprintf(stderr,
-			"obsanalyze: there is no command %.*s; obsanalyze --help lists them\n",
-			(int)text.len, text.data);
+			"obsanalyze: there is no command %.*s; obsanalyze --help lists them%s\n",
+			(int)text.len, text.data, guess_of(word).text);
 	buf_free(&text);
 	return EXIT_FAILURE;
 }
@@ -95,6 +131,8 @@ int main(int argc, char **argv)
 	const struct command *const *c;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* ignored, it takes the status of children away */
+	signal(SIGXFSZ, SIG_IGN); /* a limit of the file size fails as a full disk does */
 	if (argc < 2) {
 		help(stderr);
 		return EXIT_FAILURE;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One record as a line, straight from the descriptors of its recording. */
-#ifndef OBS_RECORD_TEXT_H
-#define OBS_RECORD_TEXT_H
+#pragma once
 
 #include "format/buf.h"
 #include "format/recording.h"
@@ -18,5 +17,3 @@ int record_text(struct buf *out, const struct record *rec, const struct schema *
  * was recorded, null for records that obsrec made.
  */
 int record_json(struct buf *out, const struct record *rec, struct err *e);
-
-#endif

@@ -7,6 +7,21 @@
 #include "analyze/transform/excerpt.h"
 #include "cmd.h"
 
+int remake_set_output(void *config, const char *arg, struct err *e)
+{
+	(void)e;
+	((struct remake_config *)config)->output = arg;
+	return 0;
+}
+
+int remake_set_force(void *config, const char *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	((struct remake_config *)config)->force = true;
+	return 0;
+}
+
 int remake(const char *path, const struct remake_config *c, const char *doing,
 	   int (*make)(void *arg, struct reader *r, int fd, struct progress *p, struct err *e),
 	   void *arg, struct err *e)

@@ -7,8 +7,7 @@
  * (compare_judge.c) and explained (compare_explain.c). The results are rows of the tables compared,
  * comparability, change, shift, cdf and excess, and findings (compare_say.c).
  */
-#ifndef OBS_COMPARE_H
-#define OBS_COMPARE_H
+#pragma once
 
 #include "analyze/causes/causes.h"
 #include "analyze/stats/stats_compare.h"
@@ -54,6 +53,7 @@ enum compare_kind {
 	COMPARE_CALL,	  /* comm, object: a system call */
 	COMPARE_FUNCTION, /* object */
 	COMPARE_DISK,	  /* object: device; protocol: operation */
+	COMPARE_REQUEST,  /* comm, object: name of its requests */
 	N_COMPARE_KINDS
 };
 
@@ -157,6 +157,8 @@ struct measured {
 	size_t n_shapes;
 	struct split *splits;
 	size_t n_splits;
+	struct cpu_profiles *profiles; /* compare_functions.h; NULL: none */
+	struct pause_cause *pauses;    /* compare_pauses.h; NULL: none */
 };
 
 struct sides {
@@ -210,6 +212,20 @@ double compare_wander(const double *num, const double *den, size_t k);
 void compare_discount(struct estimate *est, int k, const struct measured *m,
 		      const struct compared_subject *subject, const char *what);
 
+/* A mean per unit. */
+struct unit_mean {
+	double n; /* units */
+	struct estimate est;
+	double wander; /* of its level within the recording; NAN: not known */
+};
+
+/* sum / count over the windows that have any, with the error that their deviations give. */
+struct unit_mean compare_mean(const double count[COMPARE_WINDOWS],
+			      const double sum[COMPARE_WINDOWS]);
+
+/* Their difference, after widening by how far both levels wander. */
+struct contrast compare_contrast(struct unit_mean mean[2]);
+
 /*
  * Services that belong together become one subject, by columns: those of processes of one name on
  * one port; and if each recording has one service of that name only, whatever its port. A finding
@@ -224,5 +240,3 @@ int compare_explain(sqlite3 *db, const struct sides *s, struct err *e);
 
 /* The verdict and its reasons as findings, from the rows that the others put. */
 int compare_say(sqlite3 *db, const struct sides *s, double threshold, struct err *e);
-
-#endif

@@ -7,23 +7,30 @@
 #include "compare.h"
 
 #include "analyze/base/idmap.h"
+#include "analyze/stats/sorted.h"
+#include "analyze/store/columns.h"
+#include "format/grow.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS	     960
-#define GROUPS_MOST  16 /* processes of one name are one group */
-#define CALLS_MOST   24
-#define THREADS_MOST 4000000
-#define LEAST_TURNS  30
-#define LEAST_CPU    0.01			      /* share of a CPU */
-#define NOT_YET	     "11, 115, 4, 512, 513, 514, 516" /* EAGAIN, EINPROGRESS, EINTR, restarts */
+#define BINS	       960
+#define GROUPS_MOST    16 /* processes of one name are one group */
+#define CALLS_MOST     24
+#define THREADS_MOST   4000000
+#define LEAST_REQUESTS 30
+#define LEAST_CPU      0.01			      /* share of a CPU */
+#define NOT_YET	       11, 115, 4, 512, 513, 514, 516 /* EAGAIN, EINPROGRESS, EINTR, restarts */
+#define TEXT(...)      #__VA_ARGS__
+#define TEXT_OF(list)  TEXT(list)
 
 struct group {
 	struct compared_subject subject;
-	bool turns; /* else its time is divided by seconds */
-	s64 until;  /* a thread of it is runnable up to here */
+	bool requests; /* else its time is divided by seconds */
+	/* when a thread of it is runnable: what touches the one before is one with it */
+	s64 *from, *to;
+	size_t n_ranges;
 	double run[BINS], runq[BINS], done[BINS], busy[BINS], idle[BINS];
 };
 
@@ -42,6 +49,7 @@ struct bins {
 	size_t n_calls;
 	struct idmap threads; /* tid to group */
 	struct idmap pids;    /* pid to group */
+	struct idmap callers; /* tid to its pid */
 	struct idmap failing; /* pid and call to failing */
 };
 
@@ -64,27 +72,24 @@ static int read_losses(struct bins *b, sqlite3 *db, struct err *e)
 		for (i = bin_at(b, sqlite3_column_int64(q, 0));
 		     i <= bin_at(b, sqlite3_column_int64(q, 1)); i++)
 			b->lost[i] = true;
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
-/* Processes that answer turns; else those that use most CPU time. */
+/* Processes that answer requests; else those that use most CPU time. */
 static int read_groups(struct bins *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
-		"SELECT p.comm, p.pid, coalesce(t.n, 0) AS turns, coalesce(c.run, 0) AS run FROM process p"
-		" LEFT JOIN (SELECT pid, sum(turns) AS n FROM service WHERE kind<>'function'"
+		"SELECT p.comm, p.pid, coalesce(t.n, 0) AS requests, coalesce(c.run, 0) AS run FROM process p"
+		" LEFT JOIN (SELECT pid, sum(requests) AS n FROM service WHERE kind<>'function'"
 		" GROUP BY pid) t ON t.pid=p.pid"
 		" LEFT JOIN (SELECT pid, sum(run) AS run, sum(switches) AS s FROM thread GROUP BY pid) c"
-		" ON c.pid=p.pid WHERE c.s > 0 AND (turns >= ? OR run >= ?)"
-		" ORDER BY turns DESC, run DESC, p.pid LIMIT 256";
+		" ON c.pid=p.pid WHERE c.s > 0 AND (requests >= ? OR run >= ?)"
+		" ORDER BY requests DESC, run DESC, p.pid LIMIT 256";
 	struct compared_subject subject;
 	sqlite3_stmt *q;
 	size_t i;
-	int ret = db_query(&q, db, e, sql, "id", (s64)LEAST_TURNS, LEAST_CPU * b->m->duration);
+	int ret = db_query(&q, db, e, sql, "id", (s64)LEAST_REQUESTS, LEAST_CPU * b->m->duration);
 
-	if (ret < 0)
-		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
 		compare_subject(&subject, COMPARE_PROCESS, db_text(q, 0), NULL, COMPARE_NO_PORT,
 				NULL);
@@ -94,12 +99,11 @@ static int read_groups(struct bins *b, sqlite3 *db, struct err *e)
 			continue;
 		b->groups[i].subject = subject;
 		b->n_groups += i == b->n_groups;
-		b->groups[i].turns |= sqlite3_column_int64(q, 2) >= LEAST_TURNS;
+		b->groups[i].requests |= sqlite3_column_int64(q, 2) >= LEAST_REQUESTS;
 		ret = idmap_put(&b->pids, sqlite3_column_int64(q, 1), &b->groups[i], THREADS_MOST,
 				e);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int read_threads(struct bins *b, sqlite3 *db, struct err *e)
@@ -107,8 +111,6 @@ static int read_threads(struct bins *b, sqlite3 *db, struct err *e)
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, "SELECT tid, pid FROM thread", "");
 
-	if (ret < 0)
-		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
 		void *group = idmap_get(&b->pids, sqlite3_column_int64(q, 1));
 
@@ -116,8 +118,7 @@ static int read_threads(struct bins *b, sqlite3 *db, struct err *e)
 			ret = idmap_put(&b->threads, sqlite3_column_int64(q, 0), group,
 					THREADS_MOST, e);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* Adds an interval to the bins that it touches. */
@@ -133,55 +134,88 @@ static void spread(const struct bins *b, double *sums, s64 ts, s64 dur)
 	}
 }
 
-/* Rows rise in time: what reaches beyond all before is time in which the group is not idle. */
-static void spread_busy(const struct bins *b, struct group *g, s64 ts, s64 dur)
+static int add_range(struct group *g, s64 from, s64 to, struct err *e)
 {
-	s64 from = ts > g->until ? ts : g->until;
+	size_t last = g->n_ranges - 1;
 
-	if (ts + dur <= from)
-		return;
-	spread(b, g->busy, from, ts + dur - from);
-	g->until = ts + dur;
+	if (g->n_ranges && from <= g->to[last] && to >= g->from[last]) {
+		g->from[last] = from < g->from[last] ? from : g->from[last];
+		g->to[last] = to > g->to[last] ? to : g->to[last];
+		return 0;
+	}
+	if (GROW(g->from, g->n_ranges, "windows", e) < 0 ||
+	    GROW(g->to, g->n_ranges, "windows", e) < 0)
+		return ERR_FAIL;
+	g->from[g->n_ranges] = from;
+	g->to[g->n_ranges++] = to;
+	return 0;
+}
+
+/* Time in which the group is not idle: that of its ranges, once where they overlap. */
+static int spread_busy(const struct bins *b, struct group *g, struct err *e)
+{
+	s64 until = 0, from;
+	size_t i;
+
+	if (!sort_keys(g->from, g->to, g->n_ranges))
+		return err_set(e, ERR_FAIL, "out of memory for windows");
+	for (i = 0; i < g->n_ranges; i++) {
+		from = g->from[i] > until ? g->from[i] : until;
+		if (g->to[i] <= from)
+			continue;
+		spread(b, g->busy, from, g->to[i] - from);
+		until = g->to[i];
+	}
+	return 0;
+}
+
+static int on_state(void *arg, s64 rowid, const void *interval, struct err *e)
+{
+	const struct row_thread_state *row = interval;
+	const struct bins *b = arg;
+	struct group *g;
+
+	(void)rowid;
+	if (row->state != SPAN_run && row->state != SPAN_woken && row->state != SPAN_preempted)
+		return 0;
+	g = idmap_get(&b->threads, row->tid);
+	if (!g)
+		return 0;
+	spread(b, row->state == SPAN_run ? g->run : g->runq, row->ts, row->dur);
+	return add_range(g, row->ts, row->ts + row->dur, e);
 }
 
 static int read_states(struct bins *b, sqlite3 *db, struct err *e)
 {
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e,
-			   "SELECT tid, ts, dur, state FROM thread_state WHERE state IN (?, ?, ?)"
-			   " ORDER BY ts",
-			   "iii", (s64)SPAN_run, (s64)SPAN_woken, (s64)SPAN_preempted);
+	int ret = rows_each(db, TABLE_thread_state,
+			    COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
+				    COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state),
+			    on_state, b, e);
+	size_t i;
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		struct group *g = idmap_get(&b->threads, sqlite3_column_int64(q, 0));
-		s64 ts = sqlite3_column_int64(q, 1), dur = sqlite3_column_int64(q, 2);
-
-		if (!g)
-			continue;
-		spread(b, sqlite3_column_int(q, 3) == SPAN_run ? g->run : g->runq, ts, dur);
-		spread_busy(b, g, ts, dur);
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	for (i = 0; i < b->n_groups && ret == 0; i++)
+		ret = spread_busy(b, &b->groups[i], e);
+	return ret;
 }
 
-static int read_turns(struct bins *b, sqlite3 *db, struct err *e)
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, "SELECT pid, ts + dur FROM turn", "");
+	const struct row_request *row = request;
+	const struct bins *b = arg;
+	struct group *g = idmap_get(&b->pids, row->pid);
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		struct group *g = idmap_get(&b->pids, sqlite3_column_int64(q, 0));
+	(void)rowid;
+	(void)e;
+	if (g && g->requests)
+		g->done[bin_at(b, row->ts + row->dur)]++;
+	return 0;
+}
 
-		if (g && g->turns)
-			g->done[bin_at(b, sqlite3_column_int64(q, 1))]++;
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+static int read_requests(struct bins *b, sqlite3 *db, struct err *e)
+{
+	return rows_each(db, TABLE_request,
+			 COLUMN_OF(request, pid) | COLUMN_OF(request, ts) | COLUMN_OF(request, dur),
+			 on_request, b, e);
 }
 
 /* ---- failed calls ---- */
@@ -202,17 +236,15 @@ static int choose_failing(struct bins *b, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
 		"SELECT p.comm, coalesce(n.name, x.nr), x.pid, x.abi, x.nr"
-		" FROM (SELECT pid, abi, nr, sum(n) AS n FROM syscall_error WHERE error NOT IN (" NOT_YET
-		") GROUP BY pid, abi, nr) x"
-		" JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p ON p.pid=x.pid"
-		" LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1, 2 LIMIT 256";
+		" FROM (SELECT pid, abi, nr, sum(n) AS n FROM syscall_error WHERE error NOT IN (" TEXT_OF(
+			NOT_YET) ") GROUP BY pid, abi, nr) x"
+				 " JOIN (SELECT pid, max(comm) AS comm FROM process GROUP BY pid) p ON p.pid=x.pid"
+				 " LEFT JOIN syscall_name n ON n.abi=x.abi AND n.nr=x.nr ORDER BY x.n DESC, 1, 2 LIMIT 256";
 	struct compared_subject subject;
 	sqlite3_stmt *q;
 	size_t i;
 	int ret = db_query(&q, db, e, sql, "");
 
-	if (ret < 0)
-		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
 		call_subject(&subject, q);
 		for (i = 0; i < b->n_calls && !compare_same(&b->calls[i].subject, &subject); i++)
@@ -226,34 +258,72 @@ static int choose_failing(struct bins *b, sqlite3 *db, struct err *e)
 					 sqlite3_column_int64(q, 4)),
 				&b->calls[i], THREADS_MOST, e);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
+}
+
+static bool has_failed(s64 ret)
+{
+	static const s64 not_yet[] = { NOT_YET };
+	size_t i;
+
+	for (i = 0; i < sizeof(not_yet) / sizeof(not_yet[0]); i++)
+		if (-ret == not_yet[i])
+			return false;
+	return ret < 0;
+}
+
+static int on_call(void *arg, s64 rowid, const void *call, struct err *e)
+{
+	const struct row_syscall *row = call;
+	const struct bins *b = arg;
+	const s64 *pid;
+	struct failing *f;
+	size_t at;
+
+	(void)rowid;
+	(void)e;
+	pid = row->ret == BULK_NULL ? NULL : idmap_get(&b->callers, row->tid);
+	f = pid ? idmap_get(&b->failing, call_key(*pid, row->abi, row->nr)) : NULL;
+	if (!f)
+		return 0;
+	at = bin_at(b, row->ts + (row->dur == BULK_NULL ? 0 : row->dur));
+	f->calls[at]++;
+	f->errors[at] += has_failed(row->ret);
+	return 0;
+}
+
+/* The threads of processes whose calls failed. */
+static int read_callers(struct bins *b, sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *q;
+	s64 *pid;
+	int ret = db_query(&q, db, e, "SELECT tid, max(pid) FROM thread GROUP BY tid", "");
+
+	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
+		pid = malloc(sizeof(*pid));
+		if (!pid) {
+			ret = err_set(e, ERR_FAIL, "out of memory for windows");
+			break;
+		}
+		*pid = sqlite3_column_int64(q, 1);
+		ret = idmap_put(&b->callers, sqlite3_column_int64(q, 0), pid, THREADS_MOST, e);
+		if (ret < 0)
+			free(pid);
+	}
+	return db_end(q, ret);
 }
 
 static int read_failing(struct bins *b, sqlite3 *db, struct err *e)
 {
-	static const char sql[] =
-		"SELECT s.ts + coalesce(s.dur, 0), t.pid, s.abi, s.nr, s.ret < 0 AND -s.ret NOT IN (" NOT_YET
-		") FROM syscall s JOIN (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid) t"
-		" ON t.tid=s.tid WHERE s.ret IS NOT NULL";
-	sqlite3_stmt *q;
-	int ret = b->n_calls ? db_query(&q, db, e, sql, "") : 0;
+	int ret = b->n_calls ? read_callers(b, db, e) : 0;
 
 	if (ret < 0 || !b->n_calls)
 		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		struct failing *f = idmap_get(&b->failing, call_key(sqlite3_column_int64(q, 1),
-								    sqlite3_column_int64(q, 2),
-								    sqlite3_column_int64(q, 3)));
-		size_t at = bin_at(b, sqlite3_column_int64(q, 0));
-
-		if (f) {
-			f->calls[at]++;
-			f->errors[at] += sqlite3_column_int(q, 4);
-		}
-	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return rows_each(db, TABLE_syscall,
+			 COLUMN_OF(syscall, ts) | COLUMN_OF(syscall, dur) |
+				 COLUMN_OF(syscall, tid) | COLUMN_OF(syscall, abi) |
+				 COLUMN_OF(syscall, nr) | COLUMN_OF(syscall, ret),
+			 on_call, b, e);
 }
 
 /* Calls that never failed: the other side's errors are compared with 0. */
@@ -268,8 +338,6 @@ static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "");
 
-	if (ret < 0)
-		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		call_subject(&subject, q);
 		if (compare_find(b->m, &subject, COMPARE_errors))
@@ -282,8 +350,7 @@ static int put_sound(struct bins *b, sqlite3 *db, struct err *e)
 		s->n = sqlite3_column_double(q, 2);
 		s->tau = NAN;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* ---- windows ---- */
@@ -335,15 +402,16 @@ static int put_samples_of(struct bins *b, struct err *e)
 
 	for (i = 0; i < b->n_groups && ret == 0; i++) {
 		struct group *g = &b->groups[i];
-		const double *den = g->turns ? g->done : NULL;
+		const double *den = g->requests ? g->done : NULL;
 
 		for (k = 0; k < BINS; k++)
 			g->idle[k] = fmax(0, b->bin - g->busy[k]);
-		ret = put_ratio(b, &g->subject, g->turns ? COMPARE_run_request : COMPARE_run_share,
-				g->run, den, den ? 1 : 100, e);
+		ret = put_ratio(b, &g->subject,
+				g->requests ? COMPARE_run_request : COMPARE_run_share, g->run, den,
+				den ? 1 : 100, e);
 		if (ret == 0)
 			ret = put_ratio(b, &g->subject,
-					g->turns ? COMPARE_runq_request : COMPARE_runq_share,
+					g->requests ? COMPARE_runq_request : COMPARE_runq_share,
 					g->runq, den, den ? 1 : 100, e);
 		if (ret == 0)
 			ret = put_ratio(b, &g->subject, COMPARE_idle, g->idle, NULL, 100, e);
@@ -352,6 +420,24 @@ static int put_samples_of(struct bins *b, struct err *e)
 		ret = put_ratio(b, &b->calls[i].subject, COMPARE_errors, b->calls[i].errors,
 				b->calls[i].calls, 100, e);
 	return ret;
+}
+
+static void free_bins(struct bins *b)
+{
+	size_t at = 0, i;
+	void *pid;
+
+	for (i = 0; i < b->n_groups; i++) {
+		free(b->groups[i].from);
+		free(b->groups[i].to);
+	}
+	while ((pid = idmap_each(&b->callers, &at)))
+		free(pid);
+	idmap_free(&b->threads);
+	idmap_free(&b->pids);
+	idmap_free(&b->callers);
+	idmap_free(&b->failing);
+	free(b);
 }
 
 int compare_bins(struct measured *m, sqlite3 *db, struct err *e)
@@ -371,7 +457,7 @@ int compare_bins(struct measured *m, sqlite3 *db, struct err *e)
 	if (ret == 0)
 		ret = read_states(b, db, e);
 	if (ret == 0)
-		ret = read_turns(b, db, e);
+		ret = read_requests(b, db, e);
 	if (ret == 0)
 		ret = choose_failing(b, db, e);
 	if (ret == 0)
@@ -380,9 +466,6 @@ int compare_bins(struct measured *m, sqlite3 *db, struct err *e)
 		ret = put_samples_of(b, e);
 	if (ret == 0)
 		ret = put_sound(b, db, e);
-	idmap_free(&b->threads);
-	idmap_free(&b->pids);
-	idmap_free(&b->failing);
-	free(b);
+	free_bins(b);
 	return ret;
 }

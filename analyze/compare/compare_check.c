@@ -127,7 +127,7 @@ static double sum_lost(const struct sides *s, int side, bool share)
 		lost += s->of[side][i].lost;
 		seen += s->of[side][i].seen;
 	}
-	return share ? seen > 0 ? lost / seen : 0 : lost;
+	return share ? seen + lost > 0 ? lost / (seen + lost) : 0 : lost;
 }
 
 static int check_losses(struct check *c)
@@ -160,16 +160,19 @@ static int check_lengths(struct check *c)
 					 .number = { sum[0], sum[1] } });
 }
 
-/* All requests per second of a side; else probed calls. */
+/* All requests per second of a side, names aside, which are parts of them; else probed calls. */
 static double load_of(const struct sides *s, int side, enum compare_metric metric)
 {
+	const struct sample *a;
 	double sum = 0;
 	size_t i, k;
 
 	for (i = 0; i < s->n[side]; i++)
-		for (k = 0; k < s->of[side][i].n_samples; k++)
-			if (s->of[side][i].samples[k].metric == metric)
-				sum += s->of[side][i].samples[k].value / s->n[side];
+		for (k = 0; k < s->of[side][i].n_samples; k++) {
+			a = &s->of[side][i].samples[k];
+			if (a->metric == metric && a->subject.kind != COMPARE_REQUEST)
+				sum += a->value / s->n[side];
+		}
 	return sum;
 }
 

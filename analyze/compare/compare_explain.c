@@ -13,13 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Mean time per unit in one part. */
-struct mean {
-	double n;
-	struct estimate est;
-	double wander; /* NAN: not known */
-};
-
 static const struct split *split_of(const struct measured *m, const struct compared_subject *s)
 {
 	size_t i;
@@ -30,36 +23,57 @@ static const struct split *split_of(const struct measured *m, const struct compa
 	return NULL;
 }
 
-/* sum / count over the windows that have any, with the error that their deviations give. */
-static struct mean from_windows(const struct split *s, int part)
+struct unit_mean compare_mean(const double count[COMPARE_WINDOWS],
+			      const double sum[COMPARE_WINDOWS])
 {
-	struct mean m = { s->n, { NAN, NAN, 0, false }, NAN };
-	double x[COMPARE_WINDOWS], sum = 0, squares = 0, off;
+	struct unit_mean m = { 0, { NAN, NAN, 0, false }, NAN };
+	double x[COMPARE_WINDOWS], all = 0, squares = 0, off;
 	int w, k = 0;
 
 	for (w = 0; w < COMPARE_WINDOWS; w++) {
-		sum += s->sum[w][part];
-		if (s->count[w] > 0)
-			x[k++] = s->sum[w][part] / s->count[w];
+		m.n += count[w];
+		all += sum[w];
+		if (count[w] > 0)
+			x[k++] = sum[w] / count[w];
 	}
-	m.est.value = s->n > 0 ? sum / s->n : NAN;
+	m.est.value = m.n > 0 ? all / m.n : NAN;
 	if (k < WINDOWS_LEAST)
 		return m;
 	for (w = 0; w < COMPARE_WINDOWS; w++) {
-		off = s->sum[w][part] - m.est.value * s->count[w];
+		off = sum[w] - m.est.value * count[w];
 		squares += off * off;
 	}
-	m.est.error = sqrt(k / (k - 1.0) * squares) / s->n;
+	m.est.error = sqrt(k / (k - 1.0) * squares) / m.n;
 	m.est.df = k - 1;
 	m.wander = stats_wander(x, k);
 	return m;
 }
 
-static struct mean from_recordings(const struct sides *s, int side,
-				   const struct compared_subject *subject, int part)
+static struct unit_mean from_windows(const struct split *s, int part)
+{
+	double sum[COMPARE_WINDOWS];
+	int w;
+
+	for (w = 0; w < COMPARE_WINDOWS; w++)
+		sum[w] = s->sum[w][part];
+	return compare_mean(s->count, sum);
+}
+
+struct contrast compare_contrast(struct unit_mean mean[2])
+{
+	double pooled = (mean[0].wander + mean[1].wander) / 2;
+	int side;
+
+	for (side = 0; side < 2 && pooled > 0; side++)
+		stats_widen(&mean[side].est, pooled, COMPARE_WANDER_DF);
+	return stats_welch(&mean[0].est, &mean[1].est);
+}
+
+static struct unit_mean from_recordings(const struct sides *s, int side,
+					const struct compared_subject *subject, int part)
 {
 	double x[COMPARE_SIDE_MOST];
-	struct mean m = { 0 };
+	struct unit_mean m = { 0 };
 	size_t i, found = 0;
 
 	for (i = 0; i < s->n[side]; i++) {
@@ -82,9 +96,8 @@ static int put_part(sqlite3 *db, const struct sides *s, const struct split *like
 	const char *says = part == PART_ALL ? "all of it" : category_says[part];
 	bool single = s->n[0] == 1 && s->n[1] == 1;
 	char text[COMPARE_TEXT];
-	struct mean m[2];
+	struct unit_mean m[2];
 	struct contrast c;
-	double pooled;
 	int side;
 
 	for (side = 0; side < 2; side++)
@@ -93,12 +106,9 @@ static int put_part(sqlite3 *db, const struct sides *s, const struct split *like
 	for (side = 0; side < 2 && single; side++)
 		compare_discount(&m[side].est, COMPARE_WINDOWS, &s->of[side][0], &like->subject,
 				 like->unit);
-	pooled = (m[0].wander + m[1].wander) / 2;
-	for (side = 0; side < 2 && pooled > 0; side++)
-		stats_widen(&m[side].est, pooled, COMPARE_WANDER_DF);
 	if (!(m[0].est.value > 0) && !(m[1].est.value > 0))
 		return 0;
-	c = stats_welch(&m[0].est, &m[1].est);
+	c = compare_contrast(m);
 	compare_subject_text(text, sizeof(text), &like->subject);
 	return db_insert(db, TABLE_excess, e, COMPARE_COLUMNS_FMT "ssssddddddd",
 			 COMPARE_COLUMNS(&like->subject), text, like->unit, name, says,

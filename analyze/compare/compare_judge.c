@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The ratio of each metric with its interval, and a verdict. With one recording a side the
+ * The ratio of each metric with its interval (stats_welch of stats/stats_compare.c),
+ * and a verdict. With one recording a side the
  * windows of the recordings are the sample; with several, the recordings are, because runs differ
  * from each other more than windows of one run do.
  */
@@ -305,7 +306,7 @@ static double or_nan(double v)
 static int put_row(sqlite3 *db, const struct row *r, struct err *e)
 {
 	const struct compare_desc *d = &compare_metrics[r->metric];
-	const char *words[] = { [VERDICT_NO_DATA] = "no data",
+	const char *words[] = { [VERDICT_NO_DATA] = "too few",
 				[VERDICT_INCONCLUSIVE] = "inconclusive",
 				[VERDICT_EQUIVALENT] = "equivalent",
 				[VERDICT_HIGHER] = d->higher,

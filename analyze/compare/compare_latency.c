@@ -5,9 +5,11 @@
  */
 #include "compare.h"
 
+#include "analyze/stats/sorted.h"
 #include "analyze/stats/stats_levels.h"
+#include "analyze/store/columns.h"
+#include "format/grow.h"
 
-#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,46 +38,47 @@ double compare_cdf_at(int i)
 	return i < even ? 0.9 * (i + 0.5) / even : upper[i - even];
 }
 
-struct point {
-	s64 ts;
-	double x; /* ln ns */
-};
-
 struct series {
 	struct compared_subject subject;
-	struct point *v;
+	s64 *ts;
+	double *x; /* ln ns */
 	size_t n, seen;
 	unsigned int every;
 };
 
 struct kind {
 	const char *subjects;	   /* id, then a subject; at most SOURCES_MOST */
-	const char *rows;	   /* id, end, duration */
+	const char *rows;	   /* id, end, duration; NULL: those of the table of requests */
+	bool named;		   /* requests: only those with a name */
+	bool service;		   /* requests: without the wait before the service */
 	enum compare_metric first; /* of its quantiles */
 	enum compare_metric rate;  /* N_COMPARE_METRICS: none */
 };
 
 #define SERVICES                                                                                      \
 	"SELECT s.id, 0, (SELECT comm FROM process p WHERE p.pid=s.pid ORDER BY start DESC LIMIT 1)," \
-	" s.kind, nullif(s.port, 0), NULL FROM service s WHERE s.kind<>'function' AND s.turns>=30"    \
-	" ORDER BY s.turns DESC, s.id LIMIT 64"
+	" s.kind, nullif(s.port, 0), NULL FROM service s WHERE s.kind<>'function' AND s.requests>=30" \
+	" ORDER BY s.requests DESC, s.id LIMIT 64"
 
 static const struct kind kinds[] = {
-	{ SERVICES, "SELECT service, ts + dur, dur + queued FROM turn WHERE NOT lossy",
-	  COMPARE_request_p50, COMPARE_request_rate },
-	{ SERVICES, "SELECT service, ts + dur, dur FROM turn WHERE NOT lossy", COMPARE_service_p50,
-	  N_COMPARE_METRICS },
+	{ SERVICES, NULL, false, false, COMPARE_request_p50, COMPARE_request_rate },
+	{ SERVICES, NULL, false, true, COMPARE_service_p50, N_COMPARE_METRICS },
+	{ "SELECT s.service << 16 | s.name, 5, (SELECT comm FROM process p JOIN service v USING(pid) WHERE"
+	  " v.id=s.service ORDER BY p.start DESC LIMIT 1), NULL, NULL, n.name FROM request_stat s JOIN"
+	  " request_name n ON n.id=s.name WHERE s.exchanges>=30 AND readable(n.protocol)"
+	  " ORDER BY s.exchanges DESC, 1 LIMIT 64",
+	  NULL, true, false, COMPARE_request_p50, COMPARE_request_rate },
 	{ "SELECT s.id, 3, NULL, NULL, NULL, s.function FROM call_stat c JOIN site s ON s.id=c.site"
-	  " WHERE c.n>=30 ORDER BY c.total DESC, s.id LIMIT 64",
-	  "SELECT site, ts + dur, dur FROM call WHERE dur IS NOT NULL AND NOT lossy",
+	  " WHERE c.n>=30 AND NOT c.counted ORDER BY c.total DESC, s.id LIMIT 64",
+	  "SELECT site, ts + dur, dur FROM call WHERE dur IS NOT NULL AND NOT lossy", false, false,
 	  COMPARE_call_p50, COMPARE_call_rate },
 	{ "SELECT b.dev << 8 | b.op & 255, 4, NULL, CASE b.op & 255 WHEN 0 THEN 'read' WHEN 1 THEN 'write'"
 	  " WHEN 2 THEN 'flush' WHEN 3 THEN 'discard' ELSE 'other' END, NULL,"
 	  " coalesce(d.name, 'device ' || b.dev)"
 	  " FROM block_io b LEFT JOIN disk d ON d.dev=b.dev GROUP BY 1 HAVING count(b.dur)>=30"
 	  " ORDER BY count(b.dur) DESC, 1 LIMIT 64",
-	  "SELECT dev << 8 | op & 255, ts + dur, dur FROM block_io WHERE dur IS NOT NULL",
-	  COMPARE_block_p50, N_COMPARE_METRICS },
+	  "SELECT dev << 8 | op & 255, ts + dur, dur FROM block_io WHERE dur IS NOT NULL", false,
+	  false, COMPARE_block_p50, N_COMPARE_METRICS },
 };
 
 struct reading {
@@ -87,6 +90,7 @@ struct reading {
 		struct series *series;
 	} sources[SOURCES_MOST];
 	size_t n_sources;
+	size_t last; /* source of the row before */
 };
 
 static struct series *series_of(struct reading *r, const struct compared_subject *subject)
@@ -108,15 +112,12 @@ static int read_sources(struct reading *r, sqlite3 *db, struct err *e)
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, r->kind->subjects, "");
 
-	if (ret < 0)
-		return ret;
 	while ((ret = db_step(q, e)) > 0 && r->n_sources < SOURCES_MOST) {
 		compare_subject_row(&subject, q, 1);
 		r->sources[r->n_sources].id = sqlite3_column_int64(q, 0);
 		r->sources[r->n_sources++].series = series_of(r, &subject);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int append(struct series *s, s64 ts, double dur, struct err *e)
@@ -125,62 +126,96 @@ static int append(struct series *s, s64 ts, double dur, struct err *e)
 
 	if (s->seen++ % s->every)
 		return 0;
-	if (!s->v && !(s->v = malloc(KEPT_MOST * sizeof(*s->v))))
+	if (!s->ts)
+		s->ts = malloc(KEPT_MOST * sizeof(*s->ts));
+	if (!s->x)
+		s->x = malloc(KEPT_MOST * sizeof(*s->x));
+	if (!s->ts || !s->x)
 		return err_set(e, ERR_FAIL, "out of memory for durations");
 	if (s->n == KEPT_MOST) {
-		for (i = 0; i < KEPT_MOST / 2; i++)
-			s->v[i] = s->v[2 * i];
+		for (i = 0; i < KEPT_MOST / 2; i++) {
+			s->ts[i] = s->ts[2 * i];
+			s->x[i] = s->x[2 * i];
+		}
 		s->n = KEPT_MOST / 2;
 		s->every *= 2;
 	}
-	s->v[s->n++] = (struct point){ ts, log(dur < 1 ? 1 : dur) };
+	s->ts[s->n] = ts;
+	s->x[s->n++] = log(dur < 1 ? 1 : dur);
 	return 0;
+}
+
+static int take(struct reading *r, s64 id, s64 end, double dur, struct err *e)
+{
+	size_t i;
+
+	if (r->sources[r->last].id != id) {
+		for (i = 0; i < r->n_sources && r->sources[i].id != id; i++)
+			;
+		if (i == r->n_sources)
+			return 0;
+		r->last = i;
+	}
+	return append(r->sources[r->last].series, end, dur, e);
+}
+
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct reading *r = arg;
+	s64 id = row->service;
+
+	(void)rowid;
+	if (row->lossy || (r->kind->named && row->name == BULK_NULL))
+		return 0;
+	if (r->kind->named)
+		id = (s64)((u64)id << 16 | (u64)row->name);
+	return take(r, id, row->ts + row->dur, row->dur + (r->kind->service ? 0 : row->queued), e);
 }
 
 static int read_rows(struct reading *r, sqlite3 *db, struct err *e)
 {
-	size_t last = 0, i;
 	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, r->kind->rows, "");
+	int ret;
 
-	if (ret < 0)
-		return ret;
+	if (!r->kind->rows)
+		return rows_each(db, TABLE_request,
+				 COLUMN_OF(request, service) | COLUMN_OF(request, ts) |
+					 COLUMN_OF(request, dur) | COLUMN_OF(request, queued) |
+					 COLUMN_OF(request, lossy) | COLUMN_OF(request, name),
+				 on_request, r, e);
+	ret = db_query(&q, db, e, r->kind->rows, "");
 	while ((ret = db_step(q, e)) > 0) {
-		s64 id = sqlite3_column_int64(q, 0);
-
-		if (r->sources[last].id != id) {
-			for (i = 0; i < r->n_sources && r->sources[i].id != id; i++)
-				;
-			if (i == r->n_sources)
-				continue;
-			last = i;
-		}
-		ret = append(r->sources[last].series, sqlite3_column_int64(q, 1),
-			     sqlite3_column_double(q, 2), e);
+		ret = take(r, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+			   sqlite3_column_double(q, 2), e);
 		if (ret < 0)
 			break;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct point *x = a, *y = b;
-
-	return x->ts < y->ts ? -1 : x->ts > y->ts;
+	return db_end(q, ret);
 }
 
 /* Arrays of one series in order of time. */
 struct ordered {
-	s64 *ts;
-	double *x, *sorted;
+	const s64 *ts;
+	const double *x;
+	double *sorted;
+	double *windowed; /* by window of time, sorted in each */
+	size_t edges[LEVEL_STEPS + 1];
+	int windows; /* so many; 0: not yet */
 	size_t n;
 	double tau;
 	double scale; /* durations for one that was kept */
 };
 
-static void put_quantile(const struct ordered *o, struct sample *s)
+static int window_quantiles(struct ordered *o, int k, double q, double *ret)
+{
+	if (o->windows != k)
+		stats_window_sort(o->ts, o->x, o->n, k, o->windowed, o->edges);
+	o->windows = k;
+	return stats_window_quantiles(o->windowed, o->edges, k, q, ret);
+}
+
+static void put_quantile(struct ordered *o, struct sample *s)
 {
 	double w[WINDOWS_MOST], q = compare_metrics[s->metric].quantile;
 	int k = stats_window_count(o->n, o->tau, q);
@@ -188,7 +223,7 @@ static void put_quantile(const struct ordered *o, struct sample *s)
 	s->value = exp(gsl_stats_quantile_from_sorted_data(o->sorted, 1, o->n, q));
 	s->n = o->n * o->scale;
 	s->tau = o->tau;
-	k = k ? stats_window_quantiles(o->ts, o->x, o->n, k, q, w) : 0;
+	k = k ? window_quantiles(o, k, q, w) : 0;
 	s->windows = k >= WINDOWS_LEAST / 2 ? k : 0;
 	s->log = stats_mean_of(w, s->windows);
 	s->wander = stats_wander(w, s->windows);
@@ -249,17 +284,16 @@ static void put_levels(struct shape *s, const double *steps, size_t n)
 }
 
 static int put_shape(struct measured *m, const struct reading *r, const struct series *v,
-		     const struct ordered *o, struct err *e)
+		     struct ordered *o, struct err *e)
 {
-	struct shape *grown = realloc(m->shapes, (m->n_shapes + 1) * sizeof(*grown)), *s;
+	struct shape *s;
 	size_t bytes = sizeof(double) * SHAPE_REPS * SHAPE_POINTS;
 	double steps[LEVEL_STEPS];
 	int i;
 
-	if (!grown)
-		return err_set(e, ERR_FAIL, "out of memory for distributions");
-	m->shapes = grown;
-	s = &grown[m->n_shapes++];
+	if (GROW(m->shapes, m->n_shapes, "distributions", e) < 0)
+		return ERR_FAIL;
+	s = &m->shapes[m->n_shapes++];
 	*s = (struct shape){ .subject = v->subject,
 			     .what = compare_metrics[r->kind->first].what,
 			     .n = o->n * o->scale,
@@ -267,8 +301,8 @@ static int put_shape(struct measured *m, const struct reading *r, const struct s
 	s->boot = malloc(bytes);
 	if (!s->boot)
 		return err_set(e, ERR_FAIL, "out of memory for distributions");
-	if (!stats_quantile_boot(o->x, o->n, BLOCK_TAUS * o->tau, compare_shape_at, SHAPE_POINTS,
-				 SHAPE_REPS, 1000 + m->n_shapes, s->at, s->boot)) {
+	if (!stats_quantile_boot(o->x, o->sorted, o->n, BLOCK_TAUS * o->tau, compare_shape_at,
+				 SHAPE_POINTS, SHAPE_REPS, 1000 + m->n_shapes, s->at, s->boot)) {
 		free(s->boot);
 		s->boot = NULL;
 	}
@@ -277,13 +311,13 @@ static int put_shape(struct measured *m, const struct reading *r, const struct s
 	for (i = 0; i < CDF_POINTS; i++)
 		s->cdf[i] = exp(
 			gsl_stats_quantile_from_sorted_data(o->sorted, 1, o->n, compare_cdf_at(i)));
-	i = stats_window_quantiles(o->ts, o->x, o->n, LEVEL_STEPS, 0.5, steps);
+	i = window_quantiles(o, LEVEL_STEPS, 0.5, steps);
 	put_levels(s, steps, i);
 	return 0;
 }
 
 static int put_series(struct measured *m, const struct reading *r, const struct series *v,
-		      const struct ordered *o, struct err *e)
+		      struct ordered *o, struct err *e)
 {
 	struct sample *s;
 	const char *what = compare_metrics[r->kind->first].what;
@@ -308,31 +342,24 @@ static int put_series(struct measured *m, const struct reading *r, const struct 
 
 static int measure(struct measured *m, const struct reading *r, struct series *v, struct err *e)
 {
-	struct ordered o = { .n = v->n, .scale = v->every };
+	struct ordered o = { .ts = v->ts, .x = v->x, .n = v->n, .scale = v->every };
 	int ret = ERR_FAIL;
-	size_t i;
 
 	if (v->n < LEAST)
 		return 0;
-	qsort(v->v, v->n, sizeof(*v->v), by_time);
-	o.ts = malloc(v->n * sizeof(*o.ts));
-	o.x = malloc(v->n * sizeof(*o.x));
 	o.sorted = malloc(v->n * sizeof(*o.sorted));
-	if (!o.ts || !o.x || !o.sorted) {
+	o.windowed = malloc(v->n * sizeof(*o.windowed));
+	if (!o.sorted || !o.windowed || !sort_keys(v->ts, v->x, v->n)) {
 		ret = err_set(e, ERR_FAIL, "out of memory for durations");
 		goto out;
 	}
-	for (i = 0; i < v->n; i++) {
-		o.ts[i] = v->v[i].ts;
-		o.x[i] = o.sorted[i] = v->v[i].x;
-	}
-	gsl_sort(o.sorted, 1, o.n);
+	memcpy(o.sorted, v->x, v->n * sizeof(*o.sorted));
+	sort_numbers(o.sorted, o.n);
 	o.tau = stats_tau(o.x, o.n);
 	ret = put_series(m, r, v, &o, e);
 out:
-	free(o.ts);
-	free(o.x);
 	free(o.sorted);
+	free(o.windowed);
 	return ret;
 }
 
@@ -351,7 +378,8 @@ int compare_latencies(struct measured *m, sqlite3 *db, struct err *e)
 		for (i = 0; i < r->n_series; i++) {
 			if (ret == 0)
 				ret = measure(m, r, &r->series[i], e);
-			free(r->series[i].v);
+			free(r->series[i].ts);
+			free(r->series[i].x);
 		}
 	}
 	free(r);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One recording, measured: facts, then the parts in their files. */
-#include "compare.h"
+#include "compare_functions.h"
+#include "compare_pauses.h"
 
 #include "analyze/store/fact.h"
 #include "format/escape.h"
@@ -62,7 +63,7 @@ static int read_extent(struct measured *m, sqlite3 *db, struct err *e)
 			 "");
 
 	if (ret == 0)
-		ret = db_int(db, &seen, e, "SELECT sum(max(seen, records)) FROM coverage", "");
+		ret = db_int(db, &seen, e, "SELECT sum(records) FROM coverage", "");
 	if (ret == 0)
 		ret = db_int(db, &lost, e, "SELECT sum(lost) FROM coverage", "");
 	if (ret == 0)
@@ -95,6 +96,10 @@ int compare_read(struct measured *m, const char *path, sqlite3 *db, struct err *
 		ret = compare_splits(m, db, e);
 	if (ret == 0)
 		ret = compare_bins(m, db, e);
+	if (ret == 0)
+		ret = compare_functions(m, db, e);
+	if (ret == 0)
+		ret = compare_pauses(m, db, e);
 	if (ret < 0)
 		compare_free(m);
 	return ret;
@@ -111,5 +116,7 @@ void compare_free(struct measured *m)
 	free(m->samples);
 	free(m->shapes);
 	free(m->splits);
+	compare_functions_free(m->profiles);
+	compare_pauses_free(m->pauses);
 	*m = (struct measured){ 0 };
 }

@@ -6,6 +6,10 @@
  */
 #include "compare.h"
 
+#include "analyze/stats/sorted.h"
+#include "analyze/store/columns.h"
+#include "format/grow.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,37 +18,20 @@
 #define LEAST	      30      /* requests */
 #define QUARTERS      4
 
-/* From the arrival of a request to the last send of its answer; equal: only the answer counts. */
-struct waiting {
-	s64 arrival, end;
-};
-
 struct service {
 	s64 id;
 	struct compared_subject subject;
 	struct service *first; /* of the same subject: it has the requests of all */
-	struct waiting *v;
-	size_t n, room;
+	/* from the arrival of a request to the last send of its answer; equal: only that counts */
+	s64 *arrival, *end;
+	size_t n;
 };
 
 struct services {
 	struct service of[SERVICES_MOST];
 	size_t n;
+	size_t last; /* of the row before */
 };
-
-static int by_arrival(const void *a, const void *b)
-{
-	const struct waiting *x = a, *y = b;
-
-	return x->arrival < y->arrival ? -1 : x->arrival > y->arrival;
-}
-
-static int by_end(const void *a, const void *b)
-{
-	const struct waiting *x = a, *y = b;
-
-	return x->end < y->end ? -1 : x->end > y->end;
-}
 
 /* Events in windows of time: what comes in clumps is fewer independent events. */
 struct counting {
@@ -84,42 +71,42 @@ static struct events events_of(const struct counting *c)
 	return e;
 }
 
-/* v in order of arrival: ranges of time in which at least one request takes `bound` or longer. */
-static struct events episodes(const struct waiting *v, size_t n, double bound, s64 duration)
+/* In order of arrival: ranges of time in which at least one request takes `bound` or longer. */
+static struct events episodes(const struct service *s, double bound, s64 duration)
 {
 	struct counting c = { .duration = duration };
 	s64 until = INT64_MIN;
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		if (v[i].end - v[i].arrival < bound)
+	for (i = 0; i < s->n; i++) {
+		if (s->end[i] - s->arrival[i] < bound)
 			continue;
-		if (v[i].arrival > until)
-			count(&c, v[i].arrival);
-		until = v[i].end > until ? v[i].end : until;
+		if (s->arrival[i] > until)
+			count(&c, s->arrival[i]);
+		until = s->end[i] > until ? s->end[i] : until;
 	}
 	return events_of(&c);
 }
 
 /*
- * v in order of ends: from an answer, or the first arrival after it, to the next answer, if that
+ * In order of ends: from an answer, or the first arrival after it, to the next answer, if that
  * is at least as long as the bound. first: of each place, the least arrival from there on.
  */
-static struct events pauses(const struct waiting *v, size_t n, s64 *first, s64 duration,
-			    double *ret_total)
+static struct events pauses(const struct service *s, s64 *first, s64 duration, double *ret_total)
 {
 	struct counting c = { .duration = duration };
 	s64 from;
 	size_t i;
 
-	for (i = n; i-- > 0;)
-		first[i] = i + 1 < n && first[i + 1] < v[i].arrival ? first[i + 1] : v[i].arrival;
-	for (*ret_total = 0, i = 0; i < n; i++) {
-		from = i && v[i - 1].end > first[i] ? v[i - 1].end : first[i];
-		if (v[i].end - from < COMPARE_PAUSE)
+	for (i = s->n; i-- > 0;)
+		first[i] =
+			i + 1 < s->n && first[i + 1] < s->arrival[i] ? first[i + 1] : s->arrival[i];
+	for (*ret_total = 0, i = 0; i < s->n; i++) {
+		from = i && s->end[i - 1] > first[i] ? s->end[i - 1] : first[i];
+		if (s->end[i] - from < COMPARE_PAUSE)
 			continue;
 		count(&c, from);
-		*ret_total += v[i].end - from;
+		*ret_total += s->end[i] - from;
 	}
 	return events_of(&c);
 }
@@ -151,19 +138,20 @@ static int put_pauses(struct measured *m, const struct service *s, struct events
 static int put_rare(struct measured *m, struct service *s, struct err *e)
 {
 	s64 *first = malloc((s->n + 1) * sizeof(*first));
-	double longest = 0, total;
+	struct events silent = { 0 };
+	double longest = 0, total = 0;
 	struct sample *slow;
-	struct events silent;
+	bool sorted;
 	size_t i;
 
-	if (!first)
-		return err_set(e, ERR_FAIL, "out of memory for requests");
-	qsort(s->v, s->n, sizeof(*s->v), by_end);
-	silent = pauses(s->v, s->n, first, m->duration, &total);
+	sorted = first && sort_keys(s->end, s->arrival, s->n);
+	if (sorted)
+		silent = pauses(s, first, m->duration, &total);
 	free(first);
-	qsort(s->v, s->n, sizeof(*s->v), by_arrival);
+	if (!sorted || !sort_keys(s->arrival, s->end, s->n))
+		return err_set(e, ERR_FAIL, "out of memory for requests");
 	for (i = 0; i < s->n; i++)
-		longest = fmax(longest, s->v[i].end - s->v[i].arrival);
+		longest = fmax(longest, s->end[i] - s->arrival[i]);
 	if (!put_value(m, s, COMPARE_request_max, longest, s->n, e) ||
 	    put_pauses(m, s, silent, total, e) < 0)
 		return ERR_FAIL;
@@ -172,7 +160,7 @@ static int put_rare(struct measured *m, struct service *s, struct err *e)
 		return ERR_FAIL;
 	slow->exposure = s->n;
 	for (i = 0; i < SLOW_BOUNDS; i++)
-		slow->slow[i] = episodes(s->v, s->n, compare_slow_bounds[i], m->duration);
+		slow->slow[i] = episodes(s, compare_slow_bounds[i], m->duration);
 	return 0;
 }
 
@@ -181,12 +169,10 @@ static int read_services(struct services *r, sqlite3 *db, struct err *e)
 	static const char sql[] =
 		"SELECT s.id, 0, (SELECT comm FROM process p WHERE p.pid=s.pid ORDER BY start DESC"
 		" LIMIT 1), s.kind, nullif(s.port, 0), NULL FROM service s WHERE s.kind<>'function'"
-		" AND s.turns>=? ORDER BY s.turns DESC, s.id LIMIT ?";
+		" AND s.requests>=? ORDER BY s.requests DESC, s.id LIMIT ?";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "ii", (s64)LEAST, (s64)SERVICES_MOST);
 
-	if (ret < 0)
-		return ret;
 	while ((ret = db_step(q, e)) > 0 && r->n < SERVICES_MOST) {
 		struct service *s = &r->of[r->n++];
 
@@ -195,52 +181,46 @@ static int read_services(struct services *r, sqlite3 *db, struct err *e)
 		for (s->first = r->of; !compare_same(&s->first->subject, &s->subject); s->first++)
 			;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int append(struct service *s, s64 arrival, s64 end, struct err *e)
 {
-	struct waiting *grown;
-
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 4096;
-		grown = realloc(s->v, s->room * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for requests");
-		s->v = grown;
-	}
-	s->v[s->n++] = (struct waiting){ arrival, end };
+	if (GROW(s->arrival, s->n, "requests", e) < 0 || GROW(s->end, s->n, "requests", e) < 0)
+		return ERR_FAIL;
+	s->arrival[s->n] = arrival;
+	s->end[s->n++] = end;
 	return 0;
 }
 
 /* What was touched by loss proves an answer, not a wait. */
-static int read_turns(struct services *r, sqlite3 *db, struct err *e)
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
-	sqlite3_stmt *q;
-	size_t i = 0;
-	int ret = db_query(&q, db, e,
-			   "SELECT service, ts + dur - iif(lossy, 0, dur + queued), ts + dur"
-			   " FROM turn",
-			   "");
+	const struct row_request *row = request;
+	s64 end = row->ts + row->dur;
+	struct services *r = arg;
+	size_t i;
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		s64 id = sqlite3_column_int64(q, 0);
-
-		if (i == r->n || r->of[i].id != id)
-			for (i = 0; i < r->n && r->of[i].id != id; i++)
-				;
-		if (i == r->n || r->of[i].first->n > REQUESTS_MOST)
-			continue;
-		ret = append(r->of[i].first, sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2),
-			     e);
-		if (ret < 0)
-			break;
+	(void)rowid;
+	if (r->of[r->last].id != row->service) {
+		for (i = 0; i < r->n && r->of[i].id != row->service; i++)
+			;
+		if (i == r->n)
+			return 0;
+		r->last = i;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	if (r->of[r->last].first->n > REQUESTS_MOST)
+		return 0;
+	return append(r->of[r->last].first, row->lossy ? end : row->ts - row->queued, end, e);
+}
+
+static int read_requests(struct services *r, sqlite3 *db, struct err *e)
+{
+	return rows_each(db, TABLE_request,
+			 COLUMN_OF(request, service) | COLUMN_OF(request, ts) |
+				 COLUMN_OF(request, dur) | COLUMN_OF(request, queued) |
+				 COLUMN_OF(request, lossy),
+			 on_request, r, e);
 }
 
 int compare_requests(struct measured *m, sqlite3 *db, struct err *e)
@@ -250,13 +230,14 @@ int compare_requests(struct measured *m, sqlite3 *db, struct err *e)
 	int ret = r ? read_services(r, db, e) : err_set(e, ERR_FAIL, "out of memory for requests");
 
 	if (ret == 0 && r->n)
-		ret = read_turns(r, db, e);
+		ret = read_requests(r, db, e);
 	for (i = 0; r && i < r->n; i++) {
 		struct service *s = &r->of[i];
 
 		if (ret == 0 && s->first == s && s->n >= LEAST && s->n <= REQUESTS_MOST)
 			ret = put_rare(m, s, e);
-		free(s->v);
+		free(s->arrival);
+		free(s->end);
 	}
 	free(r);
 	return ret;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows of table change while they are judged: one metric of one subject on both sides. */
-#ifndef OBS_COMPARE_ROWS_H
-#define OBS_COMPARE_ROWS_H
+#pragma once
 
 #include "compare.h"
 
@@ -43,5 +42,3 @@ void rows_collect(struct rows *r);
 
 /* Independent events, and the time in them: zeros are values. Their rates are compared. */
 bool rows_rare(enum compare_metric metric);
-
-#endif

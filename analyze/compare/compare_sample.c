@@ -3,6 +3,7 @@
 #include "compare.h"
 
 #include "format/escape.h"
+#include "format/grow.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +20,9 @@ const struct compare_desc compare_metrics[N_COMPARE_METRICS] = {
 };
 
 const char *const compare_kinds[N_COMPARE_KINDS] = {
-	[COMPARE_SERVICE] = "service",	 [COMPARE_PROCESS] = "process", [COMPARE_CALL] = "call",
-	[COMPARE_FUNCTION] = "function", [COMPARE_DISK] = "disk",
+	[COMPARE_SERVICE] = "service", [COMPARE_PROCESS] = "process",
+	[COMPARE_CALL] = "call",       [COMPARE_FUNCTION] = "function",
+	[COMPARE_DISK] = "disk",       [COMPARE_REQUEST] = "request",
 };
 
 const double compare_slow_bounds[SLOW_BOUNDS] = { 1e5, 1e6, 1e7, 1e8, 1e9, 1e10 };
@@ -82,7 +84,7 @@ void compare_subject_text(char *ret, size_t size, const struct compared_subject 
 		snprintf(ret, size, "%s (%s)", comm, s->protocol);
 	else if (s->kind == COMPARE_PROCESS)
 		snprintf(ret, size, "%s", comm);
-	else if (s->kind == COMPARE_CALL)
+	else if (s->kind == COMPARE_CALL || s->kind == COMPARE_REQUEST)
 		snprintf(ret, size, "%s %s", comm, s->object);
 	else if (s->kind == COMPARE_DISK)
 		snprintf(ret, size, "%s %s", s->object, s->protocol);
@@ -93,14 +95,11 @@ void compare_subject_text(char *ret, size_t size, const struct compared_subject 
 struct sample *compare_add(struct measured *m, const struct compared_subject *subject,
 			   enum compare_metric metric, struct err *e)
 {
-	struct sample *grown = realloc(m->samples, (m->n_samples + 1) * sizeof(*grown)), *s;
+	struct sample *s;
 
-	if (!grown) {
-		err_set(e, ERR_FAIL, "out of memory for metrics");
+	if (GROW(m->samples, m->n_samples, "metrics", e) < 0)
 		return NULL;
-	}
-	m->samples = grown;
-	s = &grown[m->n_samples++];
+	s = &m->samples[m->n_samples++];
 	*s = (struct sample){ .subject = *subject, .metric = metric, .wander = NAN, .tau = NAN };
 	s->log = (struct estimate){ NAN, NAN, 0, false };
 	return s;
@@ -109,23 +108,15 @@ struct sample *compare_add(struct measured *m, const struct compared_subject *su
 struct split *compare_split_of(struct measured *m, const struct compared_subject *subject,
 			       const char *unit, struct err *e)
 {
-	struct split *grown;
 	size_t i;
 
 	for (i = 0; i < m->n_splits; i++)
 		if (compare_same(&m->splits[i].subject, subject))
 			return &m->splits[i];
-	grown = realloc(m->splits, (m->n_splits + 1) * sizeof(*grown));
-	if (!grown) {
-		err_set(e, ERR_FAIL, "out of memory for sums of time");
+	if (GROW(m->splits, i, "sums of time", e) < 0)
 		return NULL;
-	}
-	m->splits = grown;
-	memset(&grown[i], 0, sizeof(*grown));
-	grown[i].subject = *subject;
-	grown[i].unit = unit;
-	m->n_splits++;
-	return &grown[i];
+	m->splits[i] = (struct split){ .subject = *subject, .unit = unit };
+	return &m->splits[m->n_splits++];
 }
 
 const struct sample *compare_find(const struct measured *m, const struct compared_subject *subject,

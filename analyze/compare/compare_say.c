@@ -4,7 +4,9 @@
  * fall of throughput, durations, errors, pauses; then why. "No change" needs that every duration
  * that could be judged is equivalent and that pauses do not differ; else it is inconclusive.
  */
-#include "compare.h"
+#include "compare_functions.h"
+#include "compare_mix.h"
+#include "compare_pauses.h"
 
 #include "analyze/store/finding.h"
 
@@ -13,15 +15,17 @@
 
 #define NAMED_MOST  4
 #define VALUES_MOST 12
-#define IDLE_LOW                                                                             \
-	8     /* %: below it, and with queueing longer than all else, a service is saturated \
-	       */
-#define FEW 5 /* recordings */
+#define IDLE_LOW    8 /* %: below it, and with more queueing than all else, it is saturated */
+#define FEW	    5 /* recordings */
 
-/* Durations that decide: no maxima, which are one value, nor those of disks that others use, too.
- */
+/* Durations that decide: no maxima, which are one value, nor those of disks that others use. */
 #define DURATION "unit='ns' AND what<>'rare' AND name<>'request max' AND (kind<>'disk' OR gates)"
 #define CHANGED	 "verdict IN ('more', 'less')"
+/* Not of one name while its service has as many requests as before: that is a change of mix. */
+#define RATE                                                                           \
+	"what='rate' AND NOT (kind='request' AND EXISTS (SELECT 1 FROM change s WHERE" \
+	" s.kind='service' AND s.comm=change.comm AND s.name=change.name AND"          \
+	" s.verdict='equivalent')) AND "
 /* What a reader wants first: what users wait for, then its parts, then their size. */
 #define IMPORTANCE                                                                               \
 	"CASE what WHEN 'request' THEN 0 WHEN 'service time' THEN 1 WHEN 'call' THEN 2 WHEN"     \
@@ -31,7 +35,7 @@
 /* One row of change. */
 struct picked {
 	s64 row; /* 0: none */
-	char who[COMPARE_TEXT], metric[40], unit[8], verdict[16];
+	char subject[COMPARE_TEXT], metric[40], unit[8], verdict[16];
 	double before, after, ratio, low, high, bound;
 };
 
@@ -57,7 +61,7 @@ static int pick(sqlite3 *db, struct picked *p, struct err *e, const char *where)
 	ret = db_step(q, e);
 	if (ret > 0) {
 		p->row = sqlite3_column_int64(q, 0);
-		snprintf(p->who, sizeof(p->who), "%s", db_text(q, 1));
+		snprintf(p->subject, sizeof(p->subject), "%s", db_text(q, 1));
 		snprintf(p->metric, sizeof(p->metric), "%s", db_text(q, 2));
 		snprintf(p->unit, sizeof(p->unit), "%s", db_text(q, 3));
 		snprintf(p->verdict, sizeof(p->verdict), "%s", db_text(q, 4));
@@ -68,8 +72,7 @@ static int pick(sqlite3 *db, struct picked *p, struct err *e, const char *where)
 		p->high = number_of(q, 9);
 		p->bound = number_of(q, 10);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int count(sqlite3 *db, double *ret, struct err *e, const char *where)
@@ -104,7 +107,7 @@ static int say_change(sqlite3 *db, enum finding_kind kind, enum severity severit
 		      const struct picked *p, double more, double less, struct err *e)
 {
 	const char *unit = strcmp(p->unit, "1/s") == 0 ? "" : p->unit;
-	const struct value values[] = { VALUE_TEXT("who", p->who),
+	const struct value values[] = { VALUE_TEXT("subject", p->subject),
 					VALUE_TEXT("metric", p->metric),
 					VALUE_NUMBER("before", p->before, unit),
 					VALUE_NUMBER("after", p->after, unit),
@@ -119,6 +122,7 @@ static int say_change(sqlite3 *db, enum finding_kind kind, enum severity severit
 
 struct said {
 	sqlite3 *db;
+	const struct sides *sides;
 	struct err *e;
 	bool changed;	    /* something did: no "no change" */
 	struct picked lead; /* what is explained; row 0: nothing */
@@ -191,7 +195,7 @@ static int say_rare(struct said *s)
 		total = (struct picked){ .before = NAN, .after = NAN };
 		if (i == 0)
 			ret = pick(s->db, &total, s->e, "name='time in pauses'");
-		const struct value values[] = { VALUE_TEXT("who", p.who),
+		const struct value values[] = { VALUE_TEXT("subject", p.subject),
 						VALUE_TEXT("metric", p.metric),
 						VALUE_NUMBER("before", p.before, ""),
 						VALUE_NUMBER("after", p.after, ""),
@@ -204,6 +208,8 @@ static int say_rare(struct said *s)
 			ret = put(s->db, i ? FINDING_compare_episodes : FINDING_compare_pauses,
 				  strcmp(p.verdict, "more") == 0 ? PROBLEM : NOTE, OBSERVED,
 				  "SELECT * FROM change WHERE what='rare'", values, s->e);
+		if (ret == 0 && i == 0 && p.after > p.before)
+			ret = compare_pauses_say(s->db, s->sides, p.subject, s->e);
 	}
 	return ret;
 }
@@ -215,7 +221,7 @@ static int add_missing(sqlite3 *db, struct value *values, size_t *n, struct err 
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e,
 			   "SELECT DISTINCT name FROM change WHERE " DURATION
-			   " AND verdict='no data' ORDER BY rowid LIMIT ?",
+			   " AND verdict='too few' ORDER BY rowid LIMIT ?",
 			   "i", (s64)NAMED_MOST);
 	size_t i;
 
@@ -225,8 +231,7 @@ static int add_missing(sqlite3 *db, struct value *values, size_t *n, struct err 
 		snprintf(names[i], sizeof(names[i]), "%s", db_text(q, 0));
 		values[(*n)++] = (struct value)VALUE_TEXT("missing", names[i]);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int say_same(struct said *s, double threshold)
@@ -241,7 +246,7 @@ static int say_same(struct said *s, double threshold)
 		ret = count(s->db, &unsure, s->e, DURATION " AND verdict='inconclusive'");
 	if (ret == 0) /* without these nothing is known of a subject */
 		ret = count(s->db, &medians, s->e,
-			    "verdict='no data' AND name IN ('request p50', 'call p50')");
+			    "verdict='too few' AND name IN ('request p50', 'call p50')");
 	if (ret == 0)
 		ret = count(s->db, &pauses, s->e, "name='pauses' AND before<>after");
 	if (ret == 0)
@@ -259,7 +264,7 @@ static int say_same(struct said *s, double threshold)
 	values[n++] = (struct value)VALUE_NUMBER("equivalent", same, "");
 	values[n++] = (struct value)VALUE_NUMBER("all", same + unsure, "");
 	if (p.row) {
-		values[n++] = (struct value)VALUE_TEXT("who", p.who);
+		values[n++] = (struct value)VALUE_TEXT("subject", p.subject);
 		values[n++] = (struct value)VALUE_TEXT("metric", p.metric);
 		values[n++] = (struct value)VALUE_NUMBER("before", p.before, p.unit);
 		values[n++] = (struct value)VALUE_NUMBER("after", p.after, p.unit);
@@ -377,16 +382,15 @@ static int say_load(const struct said *s)
 		   values, s->e);
 }
 
-/* Hardly idle, and requests wait for others longer than all else takes; before they did not.
- */
+/* Hardly idle, and requests wait for others longer than all else takes; before not. */
 static int say_saturated(const struct said *s)
 {
 	static const char sql[] =
 		"SELECT w.subject, i.after, b.after FROM excess b JOIN excess w ON w.category='all'"
 		" AND w.kind=b.kind AND w.subject=b.subject JOIN change i ON i.name='idle share' AND"
-		" i.comm=b.comm WHERE b.category='behind' AND i.after < ?1 AND b.after > w.after / 2"
+		" i.comm=b.comm WHERE b.category='queue' AND i.after < ?1 AND b.after > w.after / 2"
 		" AND NOT (i.before < ?1 AND b.before > w.before / 2) LIMIT 1";
-	char who[COMPARE_TEXT] = "";
+	char subject[COMPARE_TEXT] = "";
 	double idle = NAN, queue = NAN;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, s->db, s->e, sql, "d", (double)IDLE_LOW);
@@ -395,14 +399,14 @@ static int say_saturated(const struct said *s)
 		return ret;
 	ret = db_step(q, s->e);
 	if (ret > 0) {
-		snprintf(who, sizeof(who), "%s", db_text(q, 0));
+		snprintf(subject, sizeof(subject), "%s", db_text(q, 0));
 		idle = number_of(q, 1);
 		queue = number_of(q, 2);
 	}
 	sqlite3_finalize(q);
 	if (ret <= 0)
 		return ret;
-	const struct value values[] = { VALUE_TEXT("who", who),
+	const struct value values[] = { VALUE_TEXT("subject", subject),
 					VALUE_NUMBER("idle", idle, "%"),
 					VALUE_NUMBER("queue", queue, "ns"),
 					{ 0 } };
@@ -456,15 +460,17 @@ static int say_runs(sqlite3 *db, const struct sides *s, struct err *e)
 
 int compare_say(sqlite3 *db, const struct sides *s, double threshold, struct err *e)
 {
-	struct said x = { .db = db, .e = e };
-	int ret = say_rate(&x, "what='rate' AND verdict='less'", FINDING_compare_throughput_fell,
-			   PROBLEM);
+	struct said x = { .db = db, .sides = s, .e = e };
+	bool mix = false;
+	int ret = say_rate(&x, RATE "verdict='less'", FINDING_compare_throughput_fell, PROBLEM);
 
 	if (ret == 0)
 		ret = say_durations(&x);
 	if (ret == 0)
-		ret = say_rate(&x, "what='rate' AND verdict='more'",
-			       FINDING_compare_throughput_rose, NOTE);
+		ret = compare_mix_say(db, &mix, e);
+	x.changed |= mix;
+	if (ret == 0)
+		ret = say_rate(&x, RATE "verdict='more'", FINDING_compare_throughput_rose, NOTE);
 	if (ret == 0)
 		ret = say_errors(&x, "what='errors' AND verdict='more'",
 				 FINDING_compare_more_errors, PROBLEM);
@@ -477,6 +483,8 @@ int compare_say(sqlite3 *db, const struct sides *s, double threshold, struct err
 		ret = say_same(&x, threshold);
 	if (ret == 0 && x.lead.row && strcmp(x.lead.unit, "ns") == 0)
 		ret = say_why(&x);
+	if (ret == 0)
+		ret = compare_say_functions(db, e);
 	if (ret == 0 && x.lead.row)
 		ret = say_load(&x);
 	if (ret == 0 && x.changed)

@@ -10,13 +10,17 @@
  */
 #include "compare.h"
 
+#include "analyze/stats/sorted.h"
+#include "analyze/store/columns.h"
+#include "format/grow.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TURNS_MOST 1500000 /* more are not split */
+#define REQUESTS_MOST 1500000 /* more are not split */
 
-struct turn {
+struct request {
 	s64 row, arrival, ts, end, service;
 	double before, during; /* ns of others: before the read, and from there on */
 	double own;	       /* ns: its thread was at it */
@@ -24,41 +28,40 @@ struct turn {
 	bool known; /* where its time went */
 };
 
-struct turns {
-	struct turn *v;
-	size_t n, room;
+struct requests {
+	struct request *v;
+	size_t n;
 };
 
-static int read_turns(struct turns *t, sqlite3 *db, struct err *e)
+/* 1: there are too many. */
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
-	struct turn *grown;
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e,
-			   "SELECT rowid, ts - queued, ts, ts + dur, service, tid, split AND NOT"
-			   " lossy FROM turn ORDER BY rowid LIMIT ?",
-			   "i", (s64)TURNS_MOST);
+	const struct row_request *row = request;
+	struct requests *t = arg;
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(q, e)) > 0) {
-		if (t->n == t->room) {
-			t->room = t->room ? 2 * t->room : 4096;
-			grown = realloc(t->v, t->room * sizeof(*grown));
-			if (!grown) {
-				ret = err_set(e, ERR_FAIL, "out of memory for requests");
-				break;
-			}
-			t->v = grown;
-		}
-		t->v[t->n++] = (struct turn){ .row = sqlite3_column_int64(q, 0),
-					      .arrival = sqlite3_column_int64(q, 1),
-					      .ts = sqlite3_column_int64(q, 2),
-					      .end = sqlite3_column_int64(q, 3),
-					      .service = sqlite3_column_int64(q, 4),
-					      .tid = sqlite3_column_int64(q, 5),
-					      .known = sqlite3_column_int(q, 6) };
-	}
-	sqlite3_finalize(q);
+	if (t->n == REQUESTS_MOST)
+		return 1;
+	if (GROW(t->v, t->n, "requests", e) < 0)
+		return ERR_FAIL;
+	t->v[t->n++] = (struct request){ .row = rowid,
+					 .arrival = row->ts - row->queued,
+					 .ts = row->ts,
+					 .end = row->ts + row->dur,
+					 .service = row->service,
+					 .tid = row->tid,
+					 .known = row->split && !row->lossy };
+	return 0;
+}
+
+static int read_requests(struct requests *t, sqlite3 *db, struct err *e)
+{
+	int ret = rows_each(db, TABLE_request,
+			    COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
+				    COLUMN_OF(request, queued) | COLUMN_OF(request, service) |
+				    COLUMN_OF(request, tid) | COLUMN_OF(request, split) |
+				    COLUMN_OF(request, lossy),
+			    on_request, t, e);
+
 	return ret < 0 ? ret : 0;
 }
 
@@ -67,7 +70,7 @@ static int read_turns(struct turns *t, sqlite3 *db, struct err *e)
 /* A request's read or last send on its thread. */
 struct moment_of {
 	s64 ts;
-	struct turn *turn;
+	struct request *request;
 	bool end;
 };
 
@@ -78,34 +81,35 @@ struct range {
 };
 
 struct serving {
-	struct moment_of *moments;
+	struct moment_of *moments; /* by thread, by time; of one time sends first */
 	struct range *ranges;
 	size_t n;
 };
 
-static int by_thread(const void *a, const void *b)
+/*
+ * Length of the ranges up to an instant. at: where the search begins, and the first range that
+ * begins then or later.
+ */
+static double served_until(const struct range *r, size_t n, s64 ts, size_t *at)
 {
-	const struct moment_of *x = a, *y = b;
+	size_t low = *at, high = *at, step = 1, middle;
 
-	if (x->turn->tid != y->turn->tid)
-		return x->turn->tid < y->turn->tid ? -1 : 1;
-	if (x->ts != y->ts)
-		return x->ts < y->ts ? -1 : 1;
-	return y->end - x->end; /* sends first */
-}
-
-/* Length of the ranges up to an instant. */
-static double served_until(const struct range *r, size_t n, s64 ts)
-{
-	size_t low = 0, high = n, middle;
-
-	while (low < high) { /* the first that begins at ts or later */
+	for (; low && r[low - 1].from >= ts; step *= 2) { /* it is near */
+		high = low - 1;
+		low = low > step ? low - step : 0;
+	}
+	for (; high < n && r[high].from < ts; step *= 2) {
+		low = high + 1;
+		high = high + step < n ? high + step : n;
+	}
+	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (r[middle].from < ts)
 			low = middle + 1;
 		else
 			high = middle;
 	}
+	*at = low;
 	if (!low)
 		return 0;
 	r += low - 1;
@@ -115,8 +119,8 @@ static double served_until(const struct range *r, size_t n, s64 ts)
 /* The requests of one thread: its moments a..b. */
 static void find_others(struct serving *s, size_t a, size_t b)
 {
-	struct turn *at;
-	size_t i, n = 0;
+	struct request *at;
+	size_t i, n = 0, near = 0, other;
 	double sum = 0;
 
 	for (i = a + 1; i < b; i++) {
@@ -124,40 +128,68 @@ static void find_others(struct serving *s, size_t a, size_t b)
 
 		if (last->end && !next->end)
 			continue;
-		at = last->end ? next->turn : last->turn;
+		at = last->end ? next->request : last->request;
 		s->ranges[n++] = (struct range){ last->ts, next->ts, sum };
 		at->own += next->ts - last->ts;
 		sum += next->ts - last->ts;
 	}
 	for (i = a; i < b; i++) {
-		struct turn *t = s->moments[i].turn;
-		double read = served_until(s->ranges, n, t->ts);
+		struct request *t = s->moments[i].request;
+		double read;
 
 		if (s->moments[i].end)
 			continue;
-		t->before = read - served_until(s->ranges, n, t->arrival);
-		t->during = fmax(0, served_until(s->ranges, n, t->end) - read - t->own);
+		read = served_until(s->ranges, n, t->ts, &near);
+		other = near;
+		t->before = read - served_until(s->ranges, n, t->arrival, &other);
+		other = near;
+		t->during = fmax(0, served_until(s->ranges, n, t->end, &other) - read - t->own);
 	}
 }
 
-static int put_others(struct turns *t, struct err *e)
+/* Requests by thread, then by time: twice each, once for its read, once for its last send. */
+static bool put_moments(struct serving *s, const struct requests *t)
+{
+	s64 *key = malloc((2 * t->n + 1) * sizeof(*key));
+	u64 *place = malloc((2 * t->n + 1) * sizeof(*place)); /* 2 * number of the request + end */
+	bool done = key && place;
+	size_t i, n = 2 * t->n;
+
+	for (i = 0; done && i < n; i++) {
+		const struct request *r = &t->v[i / 2];
+
+		key[i] = 2 * (u64)(i % 2 ? r->end : r->ts) + !(i % 2);
+		place[i] = i;
+	}
+	done = done && sort_keys(key, place, n);
+	for (i = 0; done && i < n; i++)
+		key[i] = t->v[place[i] / 2].tid;
+	done = done && sort_keys(key, place, n);
+	for (i = 0; done && i < n; i++) {
+		struct request *r = &t->v[place[i] / 2];
+		bool end = place[i] % 2;
+
+		s->moments[i] = (struct moment_of){ end ? r->end : r->ts, r, end };
+	}
+	s->n = n;
+	free(key);
+	free(place);
+	return done;
+}
+
+static int put_others(struct requests *t, struct err *e)
 {
 	struct serving s = { malloc((2 * t->n + 1) * sizeof(*s.moments)),
 			     malloc((2 * t->n + 1) * sizeof(*s.ranges)), 0 };
 	size_t i, from;
 	int ret = 0;
 
-	if (!s.moments || !s.ranges) {
+	if (!s.moments || !s.ranges || !put_moments(&s, t)) {
 		ret = err_set(e, ERR_FAIL, "out of memory for requests");
 		goto out;
 	}
-	for (i = 0; i < t->n; i++) {
-		s.moments[s.n++] = (struct moment_of){ t->v[i].ts, &t->v[i], false };
-		s.moments[s.n++] = (struct moment_of){ t->v[i].end, &t->v[i], true };
-	}
-	qsort(s.moments, s.n, sizeof(*s.moments), by_thread);
 	for (from = 0, i = 1; i <= s.n; i++)
-		if (i == s.n || s.moments[i].turn->tid != s.moments[from].turn->tid) {
+		if (i == s.n || s.moments[i].request->tid != s.moments[from].request->tid) {
 			find_others(&s, from, i);
 			from = i;
 		}
@@ -169,7 +201,7 @@ out:
 
 /* ---- sums ---- */
 
-/* Rows of turn_wait or turn_before, in the order of the turns. */
+/* Rows of request_wait or request_queue, in the order of the requests. */
 struct waits {
 	sqlite3_stmt *q;
 	int more;
@@ -182,7 +214,7 @@ static int open_waits(struct waits *w, sqlite3 *db, const char *sql, struct err 
 	return ret < 0 ? ret : (w->more = db_step(w->q, e));
 }
 
-/* Adds the turn's waits by category; *ret_off: their sum. */
+/* Adds the request's waits by category; *ret_off: their sum. */
 static int read_waits(struct waits *w, s64 row, double spent[N_CATEGORIES], double *ret_off,
 		      struct err *e)
 {
@@ -206,7 +238,7 @@ static double take(double *from, double wanted)
 }
 
 /* Moves the time of other requests out of what the thread did before the read and from there on. */
-static void set_others(const struct turn *t, double before[N_CATEGORIES], double part[N_PARTS])
+static void set_others(const struct request *t, double before[N_CATEGORIES], double part[N_PARTS])
 {
 	double left = t->before - take(&before[CATEGORY_cpu], t->before);
 	int i;
@@ -215,11 +247,11 @@ static void set_others(const struct turn *t, double before[N_CATEGORIES], double
 		if (i != CATEGORY_runq)
 			left -= take(&before[i], left);
 	left -= take(&before[CATEGORY_runq], left);
-	part[CATEGORY_behind] = t->before - left + take(&part[CATEGORY_cpu], t->during);
+	part[CATEGORY_queue] = t->before - left + take(&part[CATEGORY_cpu], t->during);
 }
 
-static int add_turn(struct split *s, const struct turn *t, s64 duration, struct waits w[2],
-		    struct err *e)
+static int add_request(struct split *s, const struct request *t, s64 duration, struct waits w[2],
+		       struct err *e)
 {
 	double before[N_CATEGORIES] = { 0 }, part[N_PARTS] = { 0 }, off;
 	s64 at = t->arrival * COMPARE_WINDOWS / duration;
@@ -259,14 +291,12 @@ static int read_services(struct service_ids *r, struct measured *m, sqlite3 *db,
 	static const char sql[] =
 		"SELECT s.id, 0, (SELECT comm FROM process p WHERE p.pid=s.pid ORDER BY start DESC"
 		" LIMIT 1), s.kind, nullif(s.port, 0), NULL FROM service s WHERE s.kind<>'function'"
-		" AND s.turns>=30 ORDER BY s.turns DESC, s.id LIMIT 64";
+		" AND s.requests>=30 ORDER BY s.requests DESC, s.id LIMIT 64";
 	struct compared_subject subject;
 	struct split *s;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "");
 
-	if (ret < 0)
-		return ret;
 	while ((ret = db_step(q, e)) > 0 && r->n < SERVICES_MOST) {
 		compare_subject_row(&subject, q, 1);
 		s = compare_split_of(m, &subject, "request", e);
@@ -277,8 +307,7 @@ static int read_services(struct service_ids *r, struct measured *m, sqlite3 *db,
 		r->id[r->n] = sqlite3_column_int64(q, 0);
 		r->split[r->n++] = s - m->splits;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static struct split *split_at(struct measured *m, const struct service_ids *r, s64 service)
@@ -291,18 +320,19 @@ static struct split *split_at(struct measured *m, const struct service_ids *r, s
 	return NULL;
 }
 
-static int add_turns(struct measured *m, const struct service_ids *r, const struct turns *t,
-		     sqlite3 *db, struct err *e)
+static int add_requests(struct measured *m, const struct service_ids *r, const struct requests *t,
+			sqlite3 *db, struct err *e)
 {
 	struct waits w[2] = { 0 };
 	size_t i;
-	int ret = open_waits(&w[0], db, "SELECT turn, state, dur FROM turn_wait ORDER BY rowid", e);
+	int ret = open_waits(&w[0], db,
+			     "SELECT request, state, dur FROM request_wait ORDER BY rowid", e);
 
 	if (ret >= 0)
 		ret = open_waits(&w[1], db,
-				 "SELECT turn, state, dur FROM turn_before ORDER BY rowid", e);
+				 "SELECT request, state, dur FROM request_queue ORDER BY rowid", e);
 	for (i = 0; i < t->n && ret >= 0; i++)
-		ret = add_turn(split_at(m, r, t->v[i].service), &t->v[i], m->duration, w, e);
+		ret = add_request(split_at(m, r, t->v[i].service), &t->v[i], m->duration, w, e);
 	sqlite3_finalize(w[0].q);
 	sqlite3_finalize(w[1].q);
 	return ret < 0 ? ret : 0;
@@ -390,7 +420,7 @@ static int add_others(struct measured *m, sqlite3 *db, struct err *e)
 	int ret = units_read(db, m->duration, &u, &n, e);
 
 	for (i = 0; i < n && ret >= 0; i++) {
-		if (u[i].kind == UNIT_TURN)
+		if (u[i].kind == UNIT_REQUEST)
 			continue;
 		ret = unit_subject(&subject, &u[i], db, e);
 		if (ret <= 0)
@@ -407,16 +437,16 @@ static int add_others(struct measured *m, sqlite3 *db, struct err *e)
 int compare_splits(struct measured *m, sqlite3 *db, struct err *e)
 {
 	struct service_ids r = { .n = 0 };
-	struct turns t = { 0 };
+	struct requests t = { 0 };
 	s64 calls = 0;
 	int ret = read_services(&r, m, db, e);
 
 	if (ret == 0 && r.n)
-		ret = read_turns(&t, db, e);
+		ret = read_requests(&t, db, e);
 	if (ret == 0 && r.n)
 		ret = put_others(&t, e);
 	if (ret == 0 && r.n)
-		ret = add_turns(m, &r, &t, db, e);
+		ret = add_requests(m, &r, &t, db, e);
 	free(t.v);
 	if (ret == 0)
 		ret = put_means(m, e);

@@ -3,26 +3,28 @@
  * Exports: the tables in the formats of other programs. Each reads rows in order and writes as
  * it goes, so memory does not grow with the recording.
  */
-#ifndef OBS_EXPORT_H
-#define OBS_EXPORT_H
+#pragma once
 
 #include "analyze/base/sink.h"
 #include "analyze/store/db.h"
 
+/* What of the recording: ns since its start; and the CPUs that may be used, 0: the default. */
+struct export_part {
+	s64 from, to;
+	u32 cpus;
+};
+
+/* The formats, in the order of --help. Each of exports.def is int export_<function>(...). */
 struct exporter {
 	const char *name;
 	const char *doc;
-	int (*write)(struct sink *out, sqlite3 *db, struct err *e);
+	bool answers; /* it reads the answers of analyses */
+	bool around;  /* it writes a part, if asked */
+	int (*write)(struct sink *out, sqlite3 *db, const struct export_part *part, struct err *e);
 };
 
-/* export_trace.c: Chrome's trace event format, for ui.perfetto.dev and others */
-int export_perfetto(struct sink *out, sqlite3 *db, struct err *e);
-
-/* export_folded.c: one line a stack, for flamegraph.pl and speedscope; ns */
-int export_folded(struct sink *out, sqlite3 *db, struct err *e);
-int export_folded_calls(struct sink *out, sqlite3 *db, struct err *e);
-
-/* export_openmetrics.c */
-int export_openmetrics(struct sink *out, sqlite3 *db, struct err *e);
-
-#endif
+#define EXPORT(name, function, answers, around, doc)                                         \
+	int export_##function(struct sink *out, sqlite3 *db, const struct export_part *part, \
+			      struct err *e);
+#include "exports.def"
+#undef EXPORT

@@ -62,13 +62,14 @@ static int add_stack(struct buf *b, sqlite3_stmt *s, const char *verdict, struct
 	return ret < 0 ? ret : buf_printf(b, e, " %lld\n", sqlite3_column_int64(s, last));
 }
 
-int export_folded(struct sink *out, sqlite3 *db, struct err *e)
+int export_folded(struct sink *out, sqlite3 *db, const struct export_part *part, struct err *e)
 {
 	sqlite3_stmt *s = NULL;
 	char verdict[16];
 	s64 any = 0;
 	int ret = coverage_verdict(verdict, sizeof(verdict), db, e);
 
+	(void)part;
 	if (ret == 0)
 		ret = db_int(db, &any, e,
 			     "SELECT EXISTS (SELECT 1 FROM thread_state WHERE dur > 0)", "");
@@ -83,8 +84,7 @@ int export_folded(struct sink *out, sqlite3 *db, struct err *e)
 		if (ret == 0)
 			ret = sink_more(out, e);
 	}
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
+	return db_end(s, ret);
 }
 
 /* ---- probed calls ---- */
@@ -174,7 +174,7 @@ static int gather(struct stacks *st, sqlite3 *db, struct err *e)
 #define STATE(id, name, ...) ", c." #name
 #include "analyze/store/waits.def"
 #undef STATE
-		" FROM call c WHERE c.dur IS NOT NULL ORDER BY c.tid, c.ts, c.depth";
+		" FROM call c WHERE c.dur IS NOT NULL AND c.end_tid IS NULL ORDER BY c.tid, c.ts, c.depth";
 	sqlite3_stmt *s;
 	s64 tid, last = -1;
 	int ret = db_query(&s, db, e, sql, "");
@@ -233,7 +233,8 @@ static int put_node(struct sink *out, const struct stacks *st, u32 node, const c
 	return ret;
 }
 
-int export_folded_calls(struct sink *out, sqlite3 *db, struct err *e)
+int export_folded_calls(struct sink *out, sqlite3 *db, const struct export_part *part,
+			struct err *e)
 {
 	struct stacks st = { 0 };
 	sqlite3_stmt *site = NULL, *owner = NULL;
@@ -241,6 +242,7 @@ int export_folded_calls(struct sink *out, sqlite3 *db, struct err *e)
 	u32 i;
 	int ret = coverage_verdict(verdict, sizeof(verdict), db, e);
 
+	(void)part;
 	if (ret == 0)
 		ret = gather(&st, db, e);
 	if (ret == 0 && !st.n)

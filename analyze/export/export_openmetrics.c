@@ -69,8 +69,8 @@ static const struct family {
 	  " ORDER BY t.tid, s.name" },
 	{ "obs_request_receives", "", "receives of services", COUNTER, WINDOWS("recvs") },
 	{ "obs_request_sends", "", "sends of services", COUNTER, WINDOWS("sends") },
-	{ "obs_request_turns", "", "request turns, or calls of probed functions, that ended",
-	  COUNTER, WINDOWS("turns") },
+	{ "obs_requests", "", "requests, or calls of probed functions, that ended", COUNTER,
+	  WINDOWS("requests") },
 	{ "obs_syscall_duration_seconds", "seconds", "system calls", HISTOGRAM,
 	  BUCKETS("syscall",
 		  "l.subject AS pid, p.comm, syscall_name(l.item >> 16, l.item & 65535) AS syscall",
@@ -79,7 +79,8 @@ static const struct family {
 		  " ON s.pid = l.subject AND s.abi = l.item >> 16 AND s.nr = (l.item & 65535)") },
 	{ "obs_syscall_errors", "", "system calls that failed", COUNTER,
 	  "SELECT e.pid, p.comm, syscall_name(e.abi, e.nr) AS syscall, errno_name(e.error) AS"
-	  " error, e.n AS value FROM syscall_error e LEFT JOIN " OWNER " p USING (pid)" },
+	  " error, e.n AS value FROM syscall_error e LEFT JOIN " OWNER " p USING (pid)"
+	  " ORDER BY e.pid, e.abi, e.nr, e.error" },
 	{ "obs_run_queue_seconds", "seconds", "waits for a CPU", HISTOGRAM,
 	  BUCKETS("runq", "l.subject AS pid, p.comm", "NULL",
 		  "LEFT JOIN " OWNER " p ON p.pid = l.subject") },
@@ -270,7 +271,7 @@ static int put_family(struct exposition *x, const struct family *f)
 	return ret;
 }
 
-int export_openmetrics(struct sink *out, sqlite3 *db, struct err *e)
+int export_openmetrics(struct sink *out, sqlite3 *db, const struct export_part *part, struct err *e)
 {
 	struct exposition x = { .out = out, .db = db, .e = e };
 	size_t i;
@@ -281,6 +282,7 @@ int export_openmetrics(struct sink *out, sqlite3 *db, struct err *e)
 			 " FROM recording WHERE key='start'",
 			 "");
 
+	(void)part;
 	if (ret == 0)
 		ret = db_int(db, &x.end, e, "SELECT value FROM recording WHERE key='duration_ns'",
 			     "");

@@ -2,11 +2,8 @@
 /*
  * Tracks of a trace: viewers need the slices of one track to nest. Tables keep that promise
  * except where events were lost or a recording lies; these types clip what would break it.
- * A slice is written as its begin and its end: two numbers that are equal stay equal when a
- * viewer reads them as floating point, which begin + duration would not.
  */
-#ifndef OBS_TRACE_TRACKS_H
-#define OBS_TRACE_TRACKS_H
+#pragma once
 
 #include "analyze/base/idmap.h"
 #include "trace_event.h"
@@ -18,7 +15,7 @@ struct span {
 
 /* A track, and the slices that are open on it, outer ones first. Zeroed it has none. */
 struct track {
-	s64 pid, tid;
+	struct trace_track k;
 	struct open_slice {
 		s64 end;
 		char *name;
@@ -26,18 +23,43 @@ struct track {
 	u32 n, cap;
 };
 
+int track_name(struct trace_writer *w, struct track *k, enum trace_track_kind kind, s64 pid,
+	       s64 tid, const char *name, s64 place);
+
+/* Counters of processes: n each, at places from first on. */
+#define COUNTERS_MOST 4
+struct counters {
+	struct idmap of; /* tracks by pid */
+	const char *const *names;
+	int n;
+	s64 first;
+};
+
+int counters_put(struct trace_writer *w, struct counters *c, s64 ts, s64 pid, const s64 *values,
+		 struct err *e);
+void counters_free(const struct trace_writer *w, struct counters *c);
+
+/* The part of the recording that is written. */
+struct part {
+	struct trace_writer *w;
+	struct span span;
+};
+
 /*
- * Ends what is over and begins a slice, clipped to the one it lies in; slices of a track come in
- * order of ts, outer ones first. The event is left open for arguments: 0, then trace_close. 1:
- * too many are open, nothing was started. Negative: failed.
+ * Ends what is over and begins a slice, clipped to the part and to the slice it lies in; slices of
+ * a track come in order of ts, outer ones first. v has all but kind and ts. 0 if it was written; 1:
+ * it was not, as it is outside or too many are open. Negative: failed.
  */
-int track_begin(struct trace_writer *w, struct track *k, struct span span, const char *name);
+int track_begin(const struct part *p, struct track *k, struct span span, struct trace_event *v);
+
+/* Ends what is over at v->ts, then writes an instant; in order of ts, as slices. */
+int track_instant(const struct part *p, struct track *k, struct trace_event *v);
 
 /* Ends all that is open. */
 int track_end(struct trace_writer *w, struct track *k);
 
 /* Forgets all that is open. */
-void track_free(struct track *k);
+void track_free(const struct trace_writer *w, struct track *k);
 
 /* Tracks for slices that overlap: each goes to the first track that is free. */
 struct lanes {
@@ -54,7 +76,7 @@ struct lane_map {
 
 #define LANES_MAX 1024
 
-/* The track for a slice that begins at ts, by number; -1: all are taken. A new one has tid 0. */
+/* The track for a slice that begins at ts, by number; -1: all are taken. A new one is not named. */
 int lanes_take(struct lanes *l, s64 ts, struct err *e);
 
 /* The lanes of id, made if need be; NULL: see e. */
@@ -62,6 +84,4 @@ struct lanes *lanes_of(struct lane_map *map, u64 id, struct err *e);
 
 /* Ends all slices of all lanes in map; then frees them. */
 int lanes_end(struct trace_writer *w, const struct lane_map *map);
-void lanes_free(struct lane_map *map);
-
-#endif
+void lanes_free(const struct trace_writer *w, struct lane_map *map);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the time of a baseline request and of a slow one consists of: two bars and their legend. */
 #include "strip.h"
+#include "time_part.h"
 
 #include "analyze/base/number.h"
-#include "analyze/store/state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,73 +13,32 @@
 #define PAUSES_MOST   1000
 #define LEGEND_LEAST  0.01 /* of a bar */
 
-enum part {
-	PART_cpu,
-	PART_runq,
-	PART_futex,
-	PART_disk,
-	PART_upstream,
-	PART_input,
-	PART_other,
-	N_PARTS
-};
-
-static const struct {
-	const char *class, *says;
-} parts[N_PARTS] = {
-	{ "cpu", "on CPU" }, { "runq", "waiting for a CPU" }, { "futex", "futex" },
-	{ "disk", "disk" },  { "upstream", "upstream" },      { "input", "waiting for input" },
-	{ "rest", "other" },
-};
-
-static enum part part_of(s64 state)
-{
-	switch (state) {
-	case STATE_run:
-		return PART_cpu;
-	case STATE_woken:
-	case STATE_preempted:
-		return PART_runq;
-	case STATE_futex:
-		return PART_futex;
-	case STATE_disk:
-	case STATE_blocked:
-		return PART_disk;
-	case STATE_client:
-		return PART_upstream;
-	case STATE_poll:
-	case STATE_socket:
-		return PART_input;
-	default:
-		return PART_other;
-	}
-}
-
 struct bar_sums {
-	double n, total, off, of[N_PARTS];
+	double n, total, off, of[N_TIME_PARTS];
+	double queued, queued_off; /* of total, of off: before the read */
 };
 
 struct bars {
 	sqlite3 *db;
 	struct err *e;
 	struct bar_sums sums[2]; /* baseline, slow */
-	u8 *slow;		 /* a bit for each turn.rowid */
+	u8 *slow;		 /* a bit for each request.rowid */
 	u8 *known;
 	s64 n;
 	struct {
 		s64 from, to;
 	} when[PAUSES_MOST];
 	int n_when;
-	bool pauses;
+	bool pauses; /* when: the pauses */
+	bool paused; /* pauses are in the slow time, too: the headline excludes them */
 };
 
 static int read_when(struct bars *b, s64 server)
 {
 	static const char sql[] =
-		"SELECT p.ts, p.ts + p.dur, 1 FROM pause p JOIN verdict v ON v.subject_kind='server' AND"
-		" v.subject=p.server WHERE p.server=?1 AND p.counts AND v.kind='pauses'"
-		" UNION ALL SELECT start, end, 0 FROM verdict WHERE subject_kind='server' AND subject=?1"
-		" AND kind='slower' ORDER BY 1 LIMIT ?2";
+		"SELECT r.start, r.end, v.kind='pauses', v.pauses > 0 FROM verdict_range r JOIN verdict v USING"
+		" (rank) WHERE v.subject_kind='server' AND v.subject=?1 AND v.kind IN ('pauses', 'slower',"
+		" 'tail') ORDER BY 1 LIMIT ?2";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, b->db, b->e, sql, "ii", server, (s64)PAUSES_MOST);
 
@@ -89,12 +48,12 @@ static int read_when(struct bars *b, s64 server)
 		b->when[b->n_when].from = sqlite3_column_int64(q, 0);
 		b->when[b->n_when++].to = sqlite3_column_int64(q, 1);
 		b->pauses = sqlite3_column_int(q, 2);
+		b->paused = !b->pauses && sqlite3_column_int(q, 3);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
-/* Pauses: it overlaps one. Slower: it ended meanwhile. */
+/* Pauses: it overlaps one. Slower: it ended during the slow time. */
 static bool is_slow(const struct bars *b, s64 arrival, s64 end)
 {
 	int low = 0, high = b->n_when, mid;
@@ -112,10 +71,10 @@ static bool is_slow(const struct bars *b, s64 arrival, s64 end)
 static int read_requests(struct bars *b, s64 server)
 {
 	static const char sql[] =
-		"SELECT rowid, ts - queued, ts + dur FROM turn WHERE split AND NOT"
+		"SELECT rowid, ts - queued, ts + dur, queued FROM request WHERE split AND NOT"
 		" lossy AND service IN (SELECT id FROM service WHERE server=?1)";
 	sqlite3_stmt *q;
-	int ret = db_int(b->db, &b->n, b->e, "SELECT max(rowid) FROM turn", "");
+	int ret = db_int(b->db, &b->n, b->e, "SELECT max(rowid) FROM request", "");
 
 	if (ret < 0 || b->n <= 0 || b->n > REQUESTS_MOST)
 		return ret;
@@ -137,6 +96,7 @@ static int read_requests(struct bars *b, s64 server)
 		b->slow[id / 8] |= (u8)(slow << (id % 8));
 		b->sums[slow].n++;
 		b->sums[slow].total += (double)(to - from);
+		b->sums[slow].queued += sqlite3_column_double(q, 3);
 	}
 	sqlite3_finalize(q);
 	return ret;
@@ -147,8 +107,8 @@ static int read_waits(struct bars *b)
 	sqlite3_stmt *q;
 	int ret = db_query(
 		&q, b->db, b->e,
-		"SELECT turn, state, dur FROM turn_wait UNION ALL SELECT turn, state, dur FROM"
-		" turn_before",
+		"SELECT request, state, dur, 0 FROM request_wait UNION ALL SELECT request, state, dur, 1"
+		" FROM request_queue",
 		"");
 
 	if (ret < 0)
@@ -160,11 +120,22 @@ static int read_waits(struct bars *b)
 		if (id < 0 || id > b->n || !(b->known[id / 8] & 1 << (id % 8)))
 			continue;
 		s = &b->sums[b->slow[id / 8] >> (id % 8) & 1];
-		s->of[part_of(sqlite3_column_int64(q, 1))] += sqlite3_column_double(q, 2);
+		s->of[time_part_of(sqlite3_column_int64(q, 1))] += sqlite3_column_double(q, 2);
 		s->off += sqlite3_column_double(q, 2);
+		if (sqlite3_column_int(q, 3))
+			s->queued_off += sqlite3_column_double(q, 2);
 	}
 	sqlite3_finalize(q);
 	return ret;
+}
+
+/* The CPU ran for the request, or before the read for others. */
+static void split_cpu(struct bar_sums *s)
+{
+	double earlier = fmax(s->queued - s->queued_off, 0);
+
+	s->of[TIME_queue] += earlier;
+	s->of[TIME_cpu] += fmax(s->total - s->off - earlier, 0);
 }
 
 static int put_bar(struct buf *out, const struct bars *b, bool slow)
@@ -178,11 +149,12 @@ static int put_bar(struct buf *out, const struct bars *b, bool slow)
 	number_text(n, sizeof(n), s->n, "");
 	ret = buf_printf(
 		out, b->e,
-		"<p class=\"bar\">%s request: %s (n = %s)</p>\n<svg class=\"bar\" width=\"100%%\" "
+		"<p class=\"bar\">%s request%s: %s (n = %s)</p>\n<svg class=\"bar\" width=\"100%%\" "
 		"height=\"18\" role=\"img\" aria-labelledby=\"bar-%d\"><title id=\"bar-%d\">Time of "
 		"a %s request by state</title>",
-		slow ? "Slow" : "Baseline", length, n, slow, slow, slow ? "slow" : "baseline");
-	for (i = 0; i < N_PARTS && ret == 0; i++) {
+		slow ? "Slow" : "Baseline", slow && b->paused ? ", pauses included" : "", length, n,
+		slow, slow, slow ? "slow" : "baseline");
+	for (i = 0; i < N_TIME_PARTS && ret == 0; i++) {
 		double width = 100 * s->of[i] / fmax(s->total, 1);
 
 		if (width <= 0)
@@ -190,7 +162,7 @@ static int put_bar(struct buf *out, const struct bars *b, bool slow)
 		ret = buf_printf(
 			out, b->e,
 			"<rect class=\"%s\" x=\"%.2f%%\" y=\"0\" width=\"%.2f%%\" height=\"18\"/>",
-			parts[i].class, x, fmin(width, 100 - x));
+			time_parts[i].class, x, fmin(width, 100 - x));
 		x = fmin(x + width, 100);
 	}
 	return ret < 0 ? ret : buf_printf(out, b->e, "</svg>\n");
@@ -203,21 +175,22 @@ static int put_legend(struct buf *out, const struct bars *b)
 	char was[32], is[32];
 	int i, most = 0, ret = buf_printf(out, b->e, "<ul class=\"legend\">");
 
-	for (i = 0; i < N_PARTS; i++) {
+	for (i = 0; i < N_TIME_PARTS; i++) {
 		double d = slow->of[i] / slow->n - base->of[i] / base->n;
 
 		most = d > best ? i : most;
 		best = fmax(best, d);
 	}
-	for (i = 0; i < N_PARTS && ret == 0; i++) {
+	for (i = 0; i < N_TIME_PARTS && ret == 0; i++) {
 		if (base->of[i] < LEGEND_LEAST * base->total &&
 		    slow->of[i] < LEGEND_LEAST * slow->total)
 			continue;
 		number_text(was, sizeof(was), base->of[i] / base->n, "ns");
 		number_text(is, sizeof(is), slow->of[i] / slow->n, "ns");
-		ret = buf_printf(
-			out, b->e, "<li%s><span class=\"key %s\"></span> %s: %s to %s</li>\n",
-			i == most ? " class=\"most\"" : "", parts[i].class, parts[i].says, was, is);
+		ret = buf_printf(out, b->e,
+				 "<li%s><span class=\"key %s\"></span> %s: %s to %s</li>\n",
+				 i == most ? " class=\"most\"" : "", time_parts[i].class,
+				 time_parts[i].label, was, is);
 	}
 	return ret < 0 ? ret : buf_printf(out, b->e, "</ul>\n");
 }
@@ -238,7 +211,7 @@ int bars_html(struct buf *out, sqlite3 *db, s64 server, struct err *e)
 		ret = read_waits(b);
 	if (ret == 0 && b->sums[0].n > 0 && b->sums[1].n > 0) {
 		for (k = 0; k < 2; k++)
-			b->sums[k].of[PART_cpu] += fmax(b->sums[k].total - b->sums[k].off, 0);
+			split_cpu(&b->sums[k]);
 		ret = put_bar(out, b, false);
 		if (ret == 0)
 			ret = put_bar(out, b, true);

@@ -105,14 +105,21 @@ static void moved(struct cells *t, int column, sqlite3_stmt *q, int from)
 /* "x1.49 (1.43..1.55)"; what is not finite is left out. */
 static void ratio(struct cells *t, int column, sqlite3_stmt *q, int from)
 {
-	if (isnan(number_of(q, from + 2)))
-		cell(t, column, "> x%.2f", number_of(q, from + 1));
-	else if (number_of(q, from) < 10)
-		cell(t, column, "x%.2f (%.2f..%.2f)", number_of(q, from), number_of(q, from + 1),
-		     number_of(q, from + 2));
+	char text[3][32];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		snprintf(text[i], sizeof(text[i]), "%.*f",
+			 number_of(q, from + i) < 10	? 2
+			 : number_of(q, from + i) < 100 ? 1
+							: 0,
+			 number_of(q, from + i));
+	if (!isnan(number_of(q, from + 2)))
+		cell(t, column, "x%s (%s..%s)", text[0], text[1], text[2]);
+	else if (number_of(q, from + 1) >= 1)
+		cell(t, column, "> x%s", text[1]);
 	else
-		cell(t, column, "x%.3g (%.3g..%.4g)", number_of(q, from), number_of(q, from + 1),
-		     number_of(q, from + 2));
+		cell(t, column, "-"); /* from none: any factor */
 }
 
 static void fill_change(struct cells *t, sqlite3_stmt *q)
@@ -127,7 +134,10 @@ static void fill_change(struct cells *t, sqlite3_stmt *q)
 		cell(t, 4, "-");
 	else
 		ratio(t, 4, q, 5);
-	cell(t, 5, "%s%s%s", text_of(q, 8), *note ? ": " : "", note);
+	if (*note && strcmp(text_of(q, 8), "too few") == 0)
+		cell(t, 5, "%s", note);
+	else
+		cell(t, 5, "%s%s%s", text_of(q, 8), *note ? ": " : "", note);
 }
 
 static void fill_samples(struct cells *t, sqlite3_stmt *q)
@@ -190,7 +200,7 @@ int compare_recording(struct buf *line, sqlite3_stmt *q, struct err *e)
 	if (ret == 0)
 		ret = escape_add(line, ESCAPE_TEXT, text_of(q, 1), strlen(text_of(q, 1)), e);
 	return ret < 0 ? ret
-		       : buf_printf(line, e, ": %s, %s events, %s lost%s", time, seen,
+		       : buf_printf(line, e, ": %s, %s records, %s lost%s", time, seen,
 				    number_of(q, 4) > 0 ? lost : "0",
 				    sqlite3_column_int(q, 5) ? "" : ", truncated or damaged");
 }
@@ -202,6 +212,7 @@ static const struct {
 	{ FINDING_compare_throughput_fell, { LINE_VERDICT, "THROUGHPUT FELL", "bad", NULL } },
 	{ FINDING_compare_slower, { LINE_VERDICT, "SLOWER", "bad", NULL } },
 	{ FINDING_compare_faster, { LINE_VERDICT, "FASTER", "good", NULL } },
+	{ FINDING_compare_mix, { LINE_VERDICT, "ANOTHER MIX", "warn", NULL } },
 	{ FINDING_compare_throughput_rose, { LINE_VERDICT, "THROUGHPUT ROSE", "warn", NULL } },
 	{ FINDING_compare_more_errors, { LINE_VERDICT, "MORE ERRORS", "bad", NULL } },
 	{ FINDING_compare_fewer_errors, { LINE_VERDICT, "FEWER ERRORS", "good", NULL } },
@@ -210,7 +221,10 @@ static const struct {
 	{ FINDING_compare_nothing, { LINE_VERDICT, "INCONCLUSIVE", "", NULL } },
 	{ FINDING_compare_pauses, { LINE_VERDICT, "PAUSES", "warn", NULL } },
 	{ FINDING_compare_episodes, { LINE_VERDICT, "SLOW EPISODES", "warn", NULL } },
+	{ FINDING_compare_pause_cause, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_added, { LINE_WHY, "WHY", "", NULL } },
+	{ FINDING_compare_function_more, { LINE_WHY, "WHY", "", NULL } },
+	{ FINDING_compare_function_less, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_saved, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_not_explained, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_load_ratios, { LINE_WHY, "LOAD", "", NULL } },
@@ -234,23 +248,20 @@ int compare_lines(sqlite3 *db, enum line_rank rank, compare_line_fn fn, void *ar
 	int ret = db_query(&q, db, e,
 			   "SELECT kind, sentence(id) FROM finding ORDER BY severity DESC, id", "");
 
-	if (ret < 0)
-		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0) {
 		line = line_of(text_of(q, 0));
 		line.text = text_of(q, 1);
 		if (line.rank == rank)
 			ret = fn(arg, &line, e);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* Of the service whose change matters most; without services the first rows. */
 #define KEY_OF "(SELECT comm FROM change WHERE kind='service' ORDER BY rowid LIMIT 1)"
 #define KEY_ROWS                                                                              \
 	"SELECT '', name, unit, before, after, ratio, low, high, verdict, ''"                 \
-	" FROM change WHERE comm=" KEY_OF                                                     \
+	" FROM change WHERE kind<>'request' AND comm=" KEY_OF                                 \
 	" AND name IN ('request p50', 'request p90', 'request p99', 'request p99.9',"         \
 	" 'request max', 'service time p50', 'CPU per request', 'requests per second',"       \
 	" 'idle share', 'pauses', 'slow episodes')"                                           \
@@ -270,12 +281,35 @@ static void fill_key(struct cells *t, sqlite3_stmt *q)
 		memmove(t->cells[t->rows][c], t->cells[t->rows][c + 1], CELL_SIZE);
 }
 
+/* Those that changed, and the largest of the others. */
+#define FUNCTION_ROWS                                                                     \
+	"SELECT comm, function, before, after, diff, low, high, verdict"                  \
+	" FROM function_change ORDER BY verdict='inconclusive', max(before, after) DESC," \
+	" rowid LIMIT 40"
+
+static void fill_functions(struct cells *t, sqlite3_stmt *q)
+{
+	const char *function = text_of(q, 1);
+	struct buf name = { 0 };
+	struct err e = { 0 };
+
+	if (escape_add(&name, ESCAPE_TEXT, function, strlen(function), &e) == 0)
+		cell(t, 0, "%s %s", text_of(q, 0), name.len ? name.data : "");
+	buf_free(&name);
+	value(t, 1, q, 2, "ns");
+	value(t, 2, q, 3, "ns");
+	moved(t, 3, q, 4);
+	cell(t, 4, "%s", text_of(q, 7));
+}
+
 static int other_cells(const struct drawing *d, double threshold)
 {
 	static const char *const change[] = { "subject",	 "metric",  "before", "after",
 					      "ratio (95 % CI)", "verdict", NULL };
 	static const char *const excess[] = { "subject",	 "time", "before", "after",
 					      "added (95 % CI)", NULL };
+	static const char *const functions[] = { "function",	    "before",  "after",
+						 "added (95 % CI)", "verdict", NULL };
 	static const char *const shift[] = { "durations", "quantile",	     "before",
 					     "after",	  "added (95 % CI)", NULL };
 	static const char *const samples[] = { "subject",	"metric",  "n before",
@@ -299,6 +333,9 @@ static int other_cells(const struct drawing *d, double threshold)
 			      "SELECT subject, says, before, after, diff, low, high FROM excess"
 			      " ORDER BY rowid",
 			      fill_excess);
+	if (ret == 0)
+		ret = section(d, "functions", "CPU time per request by function (p: Holm)",
+			      functions, 1, FUNCTION_ROWS, fill_functions);
 	if (ret == 0)
 		ret = section(d, "moved", "Durations by quantile (shift function)", shift, 2,
 			      "SELECT subject, what, q, before, after, diff, low, high FROM shift"

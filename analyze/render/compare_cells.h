@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tables of a comparison as cells, as they are shown, for each form of output to draw. */
-#ifndef OBS_COMPARE_CELLS_H
-#define OBS_COMPARE_CELLS_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
@@ -49,5 +48,3 @@ typedef int (*compare_line_fn)(void *arg, const struct compare_line *line, struc
 
 /* Calls back for each finding of this rank. */
 int compare_lines(sqlite3 *db, enum line_rank rank, compare_line_fn fn, void *arg, struct err *e);
-
-#endif

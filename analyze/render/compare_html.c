@@ -6,6 +6,7 @@
 #include "compare_html.h"
 
 #include "compare_cells.h"
+#include "flame.h"
 #include "format/escape.h"
 #include "html_parts.h"
 
@@ -28,6 +29,7 @@ static const struct {
 	{ "key", "Key metrics", NULL },
 	{ "changes", "All metrics", "ratios" },
 	{ "where", "Mean time per request", "excess" },
+	{ "functions", "CPU time by function", NULL },
 	{ "moved", "Durations by quantile", "compare" },
 	{ "samples", "Sample sizes", NULL },
 	{ "comparable", "Comparability", NULL },
@@ -41,7 +43,7 @@ static const struct {
 	{ "slower", "bad" },	  { "refused", "bad" },	    { "faster", "good" },
 	{ "comparable", "good" }, { "equivalent", "good" }, { "more", "warn" },
 	{ "less", "warn" },	  { "differs", "warn" },    { "inconclusive", "" },
-	{ "no data", "" },
+	{ "too few", "" },
 };
 
 static int put(struct page *p, const char *markup)
@@ -74,12 +76,9 @@ static int take_name(struct buf *name, struct page *p)
 	if (ret == 0)
 		ret = db_query(&q, p->db, p->e,
 			       "SELECT file FROM compared ORDER BY side DESC, number", "");
-	if (ret < 0)
-		return ret;
 	while (ret >= 0 && (ret = db_step(q, p->e)) > 0)
 		ret = buf_printf(name, p->e, "%s%s", n++ ? " and " : "", db_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int put_recordings(struct page *p)
@@ -224,7 +223,9 @@ static int draw(void *arg, const struct cells *t, struct err *e)
 				 t->id, t->id, t->id, t->title);
 	if (ret == 0)
 		ret = put_picture(p, places[at].picture);
-	if (ret == 0 && at)
+	if (ret == 0 && strcmp(t->id, "functions") == 0)
+		ret = flame_draw(p->out, p->db, flame_named("flame-compare"), false, e);
+	if (ret >= 0 && at)
 		ret = buf_printf(p->out, e, "<details><summary>%d rows</summary>\n", t->rows - 1);
 	if (ret == 0)
 		ret = buf_printf(p->out, e,

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A comparison as one HTML file that fetches nothing and needs no scripts. */
-#ifndef OBS_COMPARE_HTML_H
-#define OBS_COMPARE_HTML_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
 
 /* Appends the page. threshold: a share. */
 int compare_html(struct buf *out, sqlite3 *db, double threshold, struct err *e);
-
-#endif

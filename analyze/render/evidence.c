@@ -88,7 +88,9 @@ static int add_rows(struct buf *out, sqlite3_stmt *s, struct err *e)
 	}
 	if (ret == 0 && n)
 		ret = buf_printf(out, e, "</tbody></table></div>\n");
-	if (ret == 0 && got != SQLITE_ROW && got != SQLITE_DONE)
+	if (ret == 0 && db_is_fault(got))
+		ret = err_set(e, ERR_FAIL, "a query for evidence fails: %s", sqlite3_errstr(got));
+	else if (ret == 0 && got != SQLITE_ROW && got != SQLITE_DONE)
 		ret = buf_printf(out, e, "<p>The query takes too long to be run here.</p>\n");
 	else if (ret == 0 && !n)
 		ret = buf_printf(out, e, "<p>The query has no rows.</p>\n");
@@ -98,11 +100,14 @@ static int add_rows(struct buf *out, sqlite3_stmt *s, struct err *e)
 int evidence_html(struct buf *out, sqlite3 *db, const char *sql, struct err *e)
 {
 	sqlite3_stmt *s = NULL;
-	int ret, steps = 0;
+	int ret, steps = 0, code;
 
 	sqlite3_set_authorizer(db, only_reading, NULL);
 	sqlite3_progress_handler(db, STEPS_EACH, too_long, &steps);
-	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK || !s)
+	code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+	if (db_is_fault(code))
+		ret = err_set(e, ERR_FAIL, "a query for evidence fails: %s", sqlite3_errstr(code));
+	else if (code != SQLITE_OK || !s)
 		ret = buf_printf(out, e, "<p>The query cannot be run here.</p>\n");
 	else
 		ret = add_rows(out, s, e);

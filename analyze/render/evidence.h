@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rows that prove a finding: its query, run with bounds, for a document. */
-#ifndef OBS_EVIDENCE_H
-#define OBS_EVIDENCE_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
@@ -14,5 +13,3 @@
  * when it takes too long.
  */
 int evidence_html(struct buf *out, sqlite3 *db, const char *sql, struct err *e);
-
-#endif

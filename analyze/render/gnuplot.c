@@ -79,7 +79,7 @@ static int find_gp(struct buf *path, const char *name, struct err *e)
 	return ret;
 }
 
-/* gnuplot does not say that a disk is full: only the end of the file tells. */
+/* gnuplot does not say that a disk is full: only the end of the file shows it. */
 static bool is_whole(const char *file, const char *format)
 {
 	const char *mark = strcmp(format, "png") == 0 ? "IEND" : "</svg>";
@@ -148,6 +148,8 @@ static int read_svg(struct buf *out, const char *path, struct err *e)
 	while (ret == 0 && (n = fread(part, 1, sizeof(part), f)) > 0)
 		ret = out->len + n > SVG_MAX ? err_set(e, ERR_FAIL, "the picture is too large")
 					     : buf_add(out, part, n, e);
+	if (f && ferror(f) && ret == 0)
+		ret = err_errno(e, ERR_FAIL, "cannot read the picture %.400s", path);
 	if (f)
 		fclose(f);
 	return ret;

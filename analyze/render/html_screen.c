@@ -76,8 +76,10 @@ static int put_verdict(struct html_page *p)
 			ret = buf_printf(p->out, p->e, " <span class=\"tag\">%s</span></p>\n",
 					 s->causes[i].sure);
 	}
-	if (ret == 0 && s->problems && !s->n_causes)
+	if (ret == 0 && s->problems && !s->n_causes && strcmp(s->kind, "errors") != 0)
 		ret = put(p, "<p class=\"cause\">The cause was not found.</p>\n");
+	if (ret == 0 && s->hint.len)
+		ret = put_text(p, "<p class=\"cause\">", &s->hint, "</p>\n");
 	if (ret == 0)
 		ret = put_text(p, "<p class=\"numbers\">", &s->numbers, "</p>\n");
 	return ret < 0 ? ret : put(p, "</section>\n");
@@ -98,7 +100,7 @@ static int put_strip(struct html_page *p)
 				"<figcaption>Area: requests per second. Lines: latency, log scale: "
 				"<span class=\"k p50\">p50</span> <span class=\"k p99\">p99</span> "
 				"<span class=\"k max\">max</span>. Red: pauses. Hatched: events lost. "
-				"Band below: the serving thread runs. Time is UTC.</figcaption></figure>\n");
+				"Below, green band: the serving thread runs; red line: slow time. Time is UTC.</figcaption></figure>\n");
 	}
 	buf_free(&svg);
 	return ret < 0 ? ret : 0;
@@ -147,7 +149,7 @@ static int put_moments(struct html_page *p)
 		if (ret == 0)
 			ret = put_text(p, "", &m->what, "");
 		if (ret == 0 && m->who.len)
-			ret = put_text(p, "<br>request from ", &m->who, "");
+			ret = put_text(p, "<br>request: ", &m->who, "");
 		if (ret == 0)
 			ret = put(p, "</li>\n");
 	}
@@ -166,13 +168,16 @@ static int put_next(struct html_page *p, const char *file)
 		ret = i == (p->s->problems ? 1 : 0) ? 0 : put_text(p, "", &line, "\n");
 		buf_clear(&line);
 	}
-	buf_free(&line);
+	buf_clear(&line);
 	if (ret == 0)
 		ret = put(p, "</code></pre>\n");
 	if (ret == 0)
 		ret = put_text(p, "<p class=\"soft\">", &p->s->complete, "");
-	if (ret == 0 && p->s->others.len)
-		ret = put_text(p, " ", &p->s->others, "");
+	if (ret == 0 && screen_others(&line, p->s, file, p->e) < 0)
+		ret = ERR_FAIL;
+	if (ret == 0 && line.len)
+		ret = put_text(p, " ", &line, "");
+	buf_free(&line);
 	return ret < 0 ? ret
 		       : put(p, " <a href=\"#limits\">What this recording cannot show</a></p>\n"
 				"</section>\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Pictures as files of their own, with their numbers beside them if they are wanted. */
+/* Pictures as files of their own, with their numbers next to them if they are wanted. */
 #include "analyze/base/sink.h"
 
 #include "pictures.h"
@@ -45,8 +45,8 @@ static int draw_rows(const struct buf *tsv, const struct picture *p, const struc
 		ret = picture_draw(p, f->dir, data.data, file.data, f->format, f->note, false, e);
 	if (path.data && (!f->keep || ret < 0))
 		unlink(path.data);
-	if (ret == 0 && f->told)
-		fprintf(f->told, "%s/%s\n", f->dir, file.data);
+	if (ret == 0 && f->list)
+		fprintf(f->list, "%s/%s\n", f->dir, file.data);
 	buf_free(&data);
 	buf_free(&path);
 	buf_free(&file);

@@ -3,6 +3,7 @@
 #include "pictures.h"
 
 #include "analyze/analyses/analysis.h"
+#include "analyze/base/number.h"
 #include "format/escape.h"
 
 #include <math.h>
@@ -13,13 +14,13 @@
 #define PICTURE_STEP "max((" DURATION " + 119) / 120, 1)"
 /* The server that answers most, all its workers together as in the verdict; else the function
  * called most */
-#define SERVED "iif(kind='function', name, " SERVICE_COMMON ")"
-#define SERVICE                                                                                \
-	"SELECT " SERVED " AS common, " SERVICE_TITLE " AS title, max(latency_max) AS longest" \
-	" FROM service WHERE turns > 0 GROUP BY common ORDER BY min(kind='function'),"         \
-	" sum(turns) DESC, min(id) LIMIT 1"
+#define SERVICE                                                                               \
+	"SELECT " SERVICE_GROUP                                                               \
+	" AS served, coalesce((SELECT name FROM server WHERE id=server), name) AS"            \
+	" title, max(latency_max) AS longest FROM service WHERE requests > 0 GROUP BY served" \
+	" ORDER BY min(kind='function'), sum(requests) DESC, min(id) LIMIT 1"
 /* its rows of service; s: SERVICE */
-#define WORKERS "SELECT id, pid FROM service, s WHERE turns > 0 AND " SERVED "=s.common"
+#define WORKERS "SELECT id, pid FROM service, s WHERE requests > 0 AND " SERVICE_GROUP "=s.served"
 /* the name of processes p */
 #define WHO                                                                                             \
 	"who(title) AS MATERIALIZED (SELECT max(comm) || iif(count(DISTINCT pid)=1, '[' || pid || ']'," \
@@ -67,6 +68,8 @@ static int add_cell(struct buf *out, sqlite3_stmt *s, int i, struct err *e)
 
 	if (type == SQLITE_NULL)
 		return buf_printf(out, e, "nan");
+	if (type == SQLITE_FLOAT)
+		return buf_printf(out, e, "%s", all_digits(sqlite3_column_double(s, i)).text);
 	if (type == SQLITE_TEXT)
 		return escape_add(out, ESCAPE_TSV, text, strlen(text), e);
 	return buf_printf(out, e, "%s", text);

@@ -3,8 +3,7 @@
  * Pictures: a query of pictures.def, whose rows gnuplot draws as plots/<name>.gp says. Text from
  * the recording is escaped in the rows already.
  */
-#ifndef OBS_PICTURES_H
-#define OBS_PICTURES_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
@@ -39,7 +38,7 @@ struct picture_files {
 	const char *format; /* svg or png */
 	const char *note;   /* as for picture_draw */
 	bool keep;	    /* the rows, as NAME.tsv */
-	FILE *told;	    /* where names of files that were made go; NULL: nowhere */
+	FILE *list;	    /* where names of files that were made go; NULL: nowhere */
 };
 
 /* Takes the argument of --format. */
@@ -59,10 +58,8 @@ int picture_file(sqlite3 *db, const struct picture *p, const struct picture_file
 int picture_inline(struct buf *out, sqlite3 *db, const struct picture *p, struct err *e);
 
 /*
- * Appends gnuplot's SVG as an element that can stand in HTML beside others: only known elements and
- * attributes, no references but to itself, ids that begin with id, black as the text's colour.
+ * Appends gnuplot's SVG as an element that can stand in HTML next to others: only known elements
+ * and attributes, no references but to itself, ids that begin with id, black as the text's colour.
  */
 int svg_inline(struct buf *out, const char *svg, size_t n, const char *id, const char *title,
 	       const char *desc, struct err *e);
-
-#endif

@@ -3,6 +3,7 @@
 #include "pivot.h"
 
 #include "analyze/base/number.h"
+#include "format/grow.h"
 #include "render.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define CELL_MAX   80
-#define RANGE_FROM 30 /* percent of a value: wider intervals are told by their ends */
+#define RANGE_FROM 30 /* percent of a value: wider intervals show their ends */
 
 /* Times and sizes have their unit in each cell, other numbers in the head. */
 static int column_of(struct pivot *p, const char *metric, const char *unit)
@@ -39,7 +40,6 @@ static struct pivot_row *row_of(struct pivot *p, const char *subject, int max_ro
 				size_t last_size, enum escape_for how, struct err *e)
 {
 	struct buf text = { 0 };
-	struct pivot_row *grown;
 
 	/* the rows of one subject stand together */
 	if (p->n_rows + p->more > 0 && strcmp(last, subject) == 0)
@@ -49,25 +49,21 @@ static struct pivot_row *row_of(struct pivot *p, const char *subject, int max_ro
 		p->more++;
 		return NULL;
 	}
-	grown = realloc(p->rows, (p->n_rows + 1) * sizeof(*grown));
-	if (!grown) {
-		err_set(e, ERR_FAIL, "out of memory for a table");
+	if (GROW(p->rows, p->n_rows, "a table", e) < 0)
 		return NULL;
-	}
-	p->rows = grown;
-	grown[p->n_rows] = (struct pivot_row){ 0 };
+	p->rows[p->n_rows] = (struct pivot_row){ 0 };
 	if (escape_add(&text, how, subject, strlen(subject), e) < 0 ||
 	    buf_add(&text, "", 1, e) < 0) {
 		buf_free(&text);
 		return NULL;
 	}
-	grown[p->n_rows].subject = text.data;
-	return &grown[p->n_rows++];
+	p->rows[p->n_rows].subject = text.data;
+	return &p->rows[p->n_rows++];
 }
 
 /*
- * A narrow interval is half of its width in percent of the value. Percent of percent nobody
- * reads, and a wide interval is seldom symmetric: then both ends stand there.
+ * A narrow interval is half of its width in percent of the value. Percent of percent is
+ * not readable, and a wide interval is seldom symmetric: then both ends stand there.
  */
 static char *make_cell(double value, double low, double high, const char *unit)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The metrics of one analysis as a table: subjects down, metrics across. */
-#ifndef OBS_PIVOT_H
-#define OBS_PIVOT_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/escape.h"
@@ -23,12 +22,10 @@ struct pivot {
 };
 
 /*
- * Fills a table from the rows of an analysis, at most max_rows subjects, escaped as told.
+ * Fills a table from the rows of an analysis, at most max_rows subjects, escaped as asked.
  * Free it with pivot_free, also after an error.
  */
 int pivot_read(struct pivot *p, sqlite3 *db, const char *analysis, int max_rows,
 	       enum escape_for how, struct err *e);
 
 void pivot_free(struct pivot *p);
-
-#endif

@@ -3,8 +3,7 @@
  * Metrics and findings as text for a terminal, Markdown for a ticket, JSON, or HTML. The only
  * code that formats answers; it knows rows, no analysis.
  */
-#ifndef OBS_RENDER_H
-#define OBS_RENDER_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
@@ -33,5 +32,3 @@ int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o,
 
 /* Appends a query's rows as a JSON array of objects; only is bound to the query's parameter. */
 int render_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only, struct err *e);
-
-#endif

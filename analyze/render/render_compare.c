@@ -253,6 +253,7 @@ static int as_json(struct buf *out, sqlite3 *db, double threshold, struct err *e
 		{ "values", "SELECT * FROM finding_value ORDER BY finding, seq" },
 		{ "changes", "SELECT * FROM change ORDER BY rowid" },
 		{ "excess", "SELECT * FROM excess ORDER BY rowid" },
+		{ "functions", "SELECT * FROM function_change ORDER BY rowid" },
 		{ "shift", "SELECT * FROM shift ORDER BY rowid" },
 		{ "cdf", "SELECT * FROM cdf ORDER BY rowid" },
 	};

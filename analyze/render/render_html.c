@@ -5,6 +5,7 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/number.h"
 #include "evidence.h"
+#include "flame.h"
 #include "format/escape.h"
 #include "html_parts.h"
 #include "html_screen.h"
@@ -20,6 +21,7 @@ struct page {
 	const struct render_options *o;
 	struct err *e;
 	struct html_missing missing;
+	const struct flame *shown; /* in the first view; NULL: none */
 };
 
 static int put(struct page *p, const char *markup)
@@ -70,6 +72,22 @@ static int put_screen(struct page *p)
 		ret = html_screen(p->out, &s, p->db, p->o, p->e);
 	screen_free(&s);
 	return ret;
+}
+
+/* Of a cause that is CPU time: what slow requests run more. */
+static int put_flame(struct page *p)
+{
+	s64 cpu = 0;
+	int ret = db_int(p->db, &cpu, p->e,
+			 "SELECT category IN ('cpu', 'queue') AND path<>'' FROM cause WHERE rank=1"
+			 " LIMIT 1",
+			 "");
+
+	if (ret < 0 || !cpu)
+		return ret;
+	p->shown = flame_named("flame-slow");
+	ret = flame_draw(p->out, p->db, p->shown, false, p->e);
+	return ret < 0 ? ret : 0;
 }
 
 /* A question that is folded; its answer follows. */
@@ -179,7 +197,7 @@ static const struct {
 	const char *id, *title, *where, *none;
 } lists[] = {
 	[CAUSES] = { "why", "Causes with evidence", "analysis='causes' AND evidence<>'LIMIT'",
-		     "No cause can be told from this recording; the limits say why." },
+		     "This recording shows no cause; the limits have the reason." },
 	[FINDINGS] = { "findings", "Notes",
 		       "analysis NOT IN ('causes', 'verdict') AND evidence<>'LIMIT'", "None." },
 	[LIMITS] = { "limits", "What this recording cannot show",
@@ -259,17 +277,22 @@ static int put_list(struct page *p, enum which w)
 static int put_question(struct page *p, const struct analysis *a)
 {
 	const struct picture *pic;
-	size_t start = p->out->len, begun;
+	const struct flame *f;
+	size_t start = p->out->len, before;
 	/* the first screen has the id "verdict" */
 	int ret = open_fold(p, strcmp(a->name, "verdict") == 0 ? "servers" : a->name, a->doc, "?");
 
-	begun = p->out->len;
+	before = p->out->len;
 	if (ret == 0)
 		ret = html_table(p->out, p->db, a, p->e);
 	for (pic = pictures; pic->name && ret == 0; pic++)
 		if (strcmp(pic->analysis, a->name) == 0)
 			ret = html_picture(p->out, p->db, pic, &p->missing, p->e);
-	if (ret == 0 && p->out->len == begun) {
+	for (f = flames; f->name && ret >= 0; f++)
+		if (strcmp(f->analysis, a->name) == 0 && f != p->shown)
+			ret = flame_draw(p->out, p->db, f, false, p->e);
+	ret = ret > 0 ? 0 : ret;
+	if (ret == 0 && p->out->len == before) {
 		p->out->len = start; /* nothing to say */
 		return 0;
 	}
@@ -294,6 +317,8 @@ int render_html(struct buf *out, sqlite3 *db, const struct render_options *o, st
 
 	if (ret == 0)
 		ret = put_screen(&p);
+	if (ret == 0)
+		ret = put_flame(&p);
 	if (ret == 0)
 		ret = put_list(&p, CAUSES);
 	if (ret == 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The report as one HTML file that fetches nothing and needs no scripts. */
-#ifndef OBS_RENDER_HTML_H
-#define OBS_RENDER_HTML_H
+#pragma once
 
 #include "render.h"
 
@@ -11,5 +10,3 @@ extern const char html_style[];
 
 /* As render_report. */
 int render_html(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
-
-#endif

@@ -102,9 +102,10 @@ static int add_verdict(struct buf *out, sqlite3 *db, const char *only, struct er
 	if (ret == 0)
 		ret = only ? buf_printf(out, e, "null")
 			   : add_string(out,
-					screen.problems	 ? "problem"
-					: screen.healthy ? "none"
-							 : "unknown",
+					screen.problems	   ? "problem"
+					: screen.healthy   ? "none"
+					: screen.unchanged ? "unchanged"
+							   : "unknown",
 					e);
 	if (ret == 0)
 		ret = buf_printf(out, e, ",\n    \"problem\": ");

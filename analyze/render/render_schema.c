@@ -98,7 +98,7 @@ int render_json_schema(struct buf *out, struct err *e)
 			"      \"required\": [\"completeness\", \"status\", \"problem\", \"cause\", \"sure\"],\n"
 			"      \"properties\": {\n"
 			"        \"completeness\": {\"enum\": [\"COMPLETE\", \"LOSSY\", \"TRUNCATED\"]},\n"
-			"        \"status\": {\"enum\": [\"problem\", \"none\", \"unknown\", null], \"description\": "
+			"        \"status\": {\"enum\": [\"problem\", \"none\", \"unchanged\", \"unknown\", null], \"description\": "
 			"\"of the worst server; null with --analysis\"},\n"
 			"        \"problem\": {\"type\": \"string\", \"description\": \"what happened\"},\n"
 			"        \"cause\": {\"type\": \"string\", \"description\": \"why; empty: not found\"},\n"

@@ -24,7 +24,7 @@ static int text_width(const char *text)
 	return n;
 }
 
-/* Column c; the one behind the last is n. */
+/* Column c; the one after the last is n. */
 static bool shown(const struct pivot *p, int c)
 {
 	return c == p->n_columns ? !p->counted : p->used[c];
@@ -92,7 +92,7 @@ int table_shared_name(const struct pivot *p, int r)
 	return any ? name_len(p->rows[r].subject) : 0;
 }
 
-/* What stands at the begin of row r. */
+/* What stands at the start of row r. */
 static const char *label_of(const struct pivot *p, int r, int *ret_indent)
 {
 	int n = r < 0 ? 0 : table_shared_name(p, r);

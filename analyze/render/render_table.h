@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Metrics of one analysis as a table of text or Markdown. */
-#ifndef OBS_RENDER_TABLE_H
-#define OBS_RENDER_TABLE_H
+#pragma once
 
 #include "pivot.h"
 
@@ -16,9 +15,7 @@ int table_markdown(struct buf *out, const struct pivot *p, struct err *e);
  */
 int table_text(struct buf *out, const struct pivot *p, int width, int *ret_dropped, struct err *e);
 
-/* Bytes of "name" in row r's "name: part", if a neighbour has the same; 0: the row is told whole.
+/* Bytes of "name" in row r's "name: part", if a neighbour has the same; 0: the row is whole.
  */
 int table_shared_name(const struct pivot *p, int r);
 bool table_same_name(const struct pivot *p, int a, int b);
-
-#endif

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUES_MAX 64 /* of one finding; more are left out of its sentence */
-#define NAME_SIZE  32
-#define ABOUT_MAX  3
-#define DAY_MS	   86400000
+#define VALUES_MAX  64 /* of one finding; more are left out of its sentence */
+#define NAME_SIZE   32
+#define ABOUT_MAX   3
+#define DAY_MS	    86400000
+#define FACTOR_MOST 10000 /* beyond it an estimate is not precise */
 
-struct told {
+struct sentence_value {
 	char name[NAME_SIZE], unit[8];
 	double number, low, high;
 	bool has_number, has_interval;
@@ -25,7 +26,7 @@ struct speech {
 	sqlite3 *db;
 	struct err *e;
 	struct subject about;
-	struct told values[VALUES_MAX];
+	struct sentence_value values[VALUES_MAX];
 	int n;
 };
 
@@ -58,6 +59,8 @@ int say_number(struct buf *out, sqlite3 *db, double number, const char *unit, st
 	if (strcmp(unit, "%") == 0)
 		return buf_printf(out, e, "%.*f %%", number != 0 && fabs(number) < 10 ? 1 : 0,
 				  number);
+	if (strcmp(unit, "x") == 0 && number > FACTOR_MOST)
+		return buf_printf(out, e, "more than x%d", FACTOR_MOST);
 	if (strcmp(unit, "x") == 0)
 		return buf_printf(out, e, "x%.*f", fabs(number) < 10 ? 2 : 0, number);
 	number_text(text, sizeof(text), number, unit);
@@ -66,7 +69,24 @@ int say_number(struct buf *out, sqlite3 *db, double number, const char *unit, st
 
 /* ---- one value ---- */
 
-static int say_value(struct speech *s, struct buf *out, const struct told *v, const char *noun)
+/* Without a number of its own: a time range, else the number and its interval. */
+static bool is_range(const struct sentence_value *v)
+{
+	return !v->has_number && v->has_interval;
+}
+
+static int say_range(struct speech *s, struct buf *out, const struct sentence_value *v,
+		     const char *between)
+{
+	int ret = say_number(out, s->db, v->low, v->unit, s->e);
+
+	if (ret == 0)
+		ret = buf_printf(out, s->e, "%s", between);
+	return ret < 0 ? ret : say_number(out, s->db, v->high, v->unit, s->e);
+}
+
+static int say_value(struct speech *s, struct buf *out, const struct sentence_value *v,
+		     const char *noun)
 {
 	int ret = 0;
 	bool named = v->text || v->of.kind != SUBJECT_none;
@@ -75,6 +95,8 @@ static int say_value(struct speech *s, struct buf *out, const struct told *v, co
 		ret = buf_printf(out, s->e, "%s", v->text);
 	else if (named)
 		ret = subject_text(out, s->db, v->of, s->e);
+	if (ret == 0 && is_range(v))
+		return say_range(s, out, v, " to ");
 	if (ret < 0 || !v->has_number)
 		return ret;
 	if (named)
@@ -87,11 +109,7 @@ static int say_value(struct speech *s, struct buf *out, const struct told *v, co
 		return ret;
 	ret = buf_printf(out, s->e, " (95 %% CI ");
 	if (ret == 0)
-		ret = say_number(out, s->db, v->low, v->unit, s->e);
-	if (ret == 0)
-		ret = buf_printf(out, s->e, "..");
-	if (ret == 0)
-		ret = say_number(out, s->db, v->high, v->unit, s->e);
+		ret = say_range(s, out, v, "..");
 	return ret < 0 ? ret : buf_printf(out, s->e, ")");
 }
 
@@ -123,11 +141,11 @@ static int say_named(struct speech *s, struct buf *out, const char *name, const 
 	if (strcmp(name, "about") == 0)
 		return say_about(s, out);
 	for (i = 0; i < s->n && ret == 0; i++) {
-		const struct told *v = &s->values[i];
+		const struct sentence_value *v = &s->values[i];
 
 		if (strcmp(v->name, name) != 0)
 			continue;
-		if (!v->text && !v->has_number && v->of.kind == SUBJECT_none)
+		if (!v->text && !v->has_number && !is_range(v) && v->of.kind == SUBJECT_none)
 			continue;
 		if (k++)
 			ret = buf_printf(out, s->e, ", ");
@@ -191,10 +209,8 @@ static int read_values(struct speech *s, s64 id)
 			   " WHERE finding=? ORDER BY seq",
 			   "i", id);
 
-	if (ret < 0)
-		return ret;
 	while ((ret = db_step(q, s->e)) > 0 && s->n < VALUES_MAX) {
-		struct told *v = &s->values[s->n++];
+		struct sentence_value *v = &s->values[s->n++];
 
 		snprintf(v->name, sizeof(v->name), "%s", db_text(q, 0));
 		snprintf(v->unit, sizeof(v->unit), "%s", db_text(q, 1));
@@ -214,8 +230,7 @@ static int read_values(struct speech *s, s64 id)
 			}
 		}
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int read_kind(struct speech *s, s64 id, const char **ret_template)
@@ -235,8 +250,7 @@ static int read_kind(struct speech *s, s64 id, const char **ret_template)
 			if (strcmp(finding_names[i], db_text(q, 0)) == 0)
 				*ret_template = finding_templates[i];
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e)

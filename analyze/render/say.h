@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Findings as sentences: the templates of findings.def with their values put in. */
-#ifndef OBS_SAY_H
-#define OBS_SAY_H
+#pragma once
 
 #include "analyze/store/finding.h"
 
@@ -16,5 +15,3 @@ int say_number(struct buf *out, sqlite3 *db, double number, const char *unit, st
 
 /* Makes the SQL function sentence(finding.id) known to a connection. */
 int say_register(sqlite3 *db, struct err *e);
-
-#endif

@@ -26,7 +26,10 @@ static const char *text_at(sqlite3_stmt *q, int i)
 
 const char *screen_status(const struct screen *s)
 {
-	return s->problems ? "PROBLEM" : s->healthy ? "NO PROBLEM FOUND" : "NOT ENOUGH DATA";
+	return s->problems    ? "PROBLEM"
+	       : s->healthy   ? "NO PROBLEM FOUND"
+	       : s->unchanged ? "NO CHANGE FOUND"
+			      : "NOT ENOUGH DATA";
 }
 
 int verdict_worst(sqlite3 *db, const char **ret_worst, struct err *e)
@@ -89,6 +92,7 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 
 		s->problems = strcmp(text_at(q, 0), "problem") == 0;
 		s->healthy = strcmp(text_at(q, 0), "none") == 0;
+		s->unchanged = strcmp(text_at(q, 0), "unchanged") == 0;
 		snprintf(s->kind, sizeof(s->kind), "%s", text_at(q, 1));
 		if (strcmp(text_at(q, 2), "server") == 0) {
 			about.kind = SUBJECT_server;
@@ -99,25 +103,69 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 		if (ret == 0)
 			ret = read_numbers(s, db, q, e);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
-/* Under the finding; for slower requests, the first answers of the analysis causes. */
+/* Of a server that is slower: its first cause, and the end of its wakeup chain or the load. */
+static const char slower_sql[] =
+	"WITH first AS (SELECT f.id FROM finding f LEFT JOIN cause c ON c.finding=f.id WHERE"
+	" f.analysis='causes' AND f.parent=0 AND (c.rank > 0 OR f.kind IN ('cause_none',"
+	" 'cause_unknown')) AND ?1 > 0 ORDER BY CASE f.subject_kind WHEN 'server' THEN f.subject=?2"
+	" WHEN 'service' THEN f.subject IN (SELECT id FROM service WHERE server=?2)"
+	" WHEN 'process' THEN f.subject IN (SELECT pid FROM service WHERE server=?2)"
+	" WHEN 'program' THEN f.subject IN (SELECT pid FROM service WHERE server=?2)"
+	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
+	" SELECT sentence(f.id), f.evidence FROM finding f JOIN first ON f.id=first.id OR"
+	" (f.parent=first.id AND f.kind IN ('cause_end',"
+	" 'cause_end_stack', 'cause_replaced', 'load_more', 'load_dearer', 'load_less')) ORDER BY f.id"
+	" LIMIT 4";
+
+/* A row of table cause is about server ?2. */
+#define OF_SERVER                                                                          \
+	"CASE subject_kind WHEN 'server' THEN subject=?2 WHEN 'service' THEN subject IN"   \
+	" (SELECT id FROM service WHERE server=?2) WHEN 'function' THEN 0 ELSE subject IN" \
+	" (SELECT pid FROM service WHERE server=?2) END"
+
+/*
+ * Of a server without a problem of which 1 % of the requests or more are late all the time: what
+ * they wait for, if it is none of its own.
+ */
+static const char late_sql[] =
+	"WITH c AS (SELECT * FROM cause WHERE rank=1 AND basis='tail' AND NOT own AND category NOT IN"
+	" ('cpu', 'queue') AND contribution >= 0.5 AND " OF_SERVER
+	" LIMIT 1) SELECT sentence(f.id), f.evidence"
+	" FROM finding f, c WHERE (f.id=c.finding OR (f.kind='slow_tail' AND f.subject_kind=c.subject_kind"
+	" AND f.subject=c.subject)) AND EXISTS (SELECT 1 FROM finding_value v WHERE v.finding=?1 AND"
+	" v.name='late') ORDER BY f.kind<>'slow_tail' LIMIT 2";
+
+/* Under the finding; for slower requests, the first answer of the analysis causes. */
 static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
-	bool slower = strcmp(s->kind, "slower") == 0 || strcmp(s->kind, "overload") == 0;
+	/* the verdict knows what was waited for, a cause of that category whom for */
+	static const char under_sql[] =
+		"WITH v AS (SELECT id FROM finding WHERE parent=?1 AND analysis='verdict' ORDER BY id LIMIT 2)"
+		" SELECT sentence(f.id), f.evidence FROM (SELECT id, 0 AS nth FROM v UNION SELECT c.finding,"
+		" 1 FROM v JOIN finding_value x ON x.finding=v.id AND x.name='category' JOIN cause c ON"
+		" c.category=x.text WHERE c.rank=1 AND NOT EXISTS (SELECT 1 FROM finding_value u WHERE"
+		" u.finding=v.id AND u.name='upstream' AND u.text <> '') AND " OF_SERVER
+		") k JOIN finding f ON f.id=k.id ORDER BY nth,"
+		" f.id";
+	bool slower = s->unchanged || strcmp(s->kind, "slower") == 0 ||
+		      strcmp(s->kind, "tail") == 0 || strcmp(s->kind, "overload") == 0;
+	s64 under = 0;
 	sqlite3_stmt *q;
 	size_t i;
 	int ret;
 
-	ret = db_query(
-		&q, db, e,
-		slower ? "SELECT sentence(id), evidence FROM finding WHERE analysis='causes' AND"
-			 " evidence<>'LIMIT' AND parent=0 AND ?1 > 0 ORDER BY severity DESC, id LIMIT 1"
-		       : "SELECT sentence(id), evidence FROM finding WHERE parent=?1 AND"
-			 " analysis='verdict' ORDER BY id LIMIT 2",
-		"i", finding);
+	ret = db_int(db, &under, e,
+		     "SELECT count(*) FROM finding WHERE parent=?1 AND analysis='verdict'", "i",
+		     finding);
+	if (ret == 0) /* what the verdict itself found comes first */
+		ret = db_query(&q, db, e,
+			       slower && !under ? slower_sql
+			       : s->healthy	? late_sql
+						: under_sql,
+			       "ii", finding, s->server);
 	if (ret < 0)
 		return ret;
 	while (s->n_causes < SCREEN_CAUSES && (ret = db_step(q, e)) > 0) {
@@ -131,8 +179,7 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 		if (ret < 0)
 			break;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* Pauses by length, or the longest requests. */
@@ -145,21 +192,33 @@ static int read_moments(struct screen *s, sqlite3 *db, struct err *e)
 {
 	static const char pauses[] =
 		"SELECT ts, dur, 'pause, ' || printf('%,d', waiting) || ' waited', iif(request IS NULL, '',"
-		" " PEER ") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 AND"
+		" coalesce((SELECT n.name || ' from ' FROM request q JOIN request_name n ON n.id=q.name"
+		" WHERE q.rowid=x.request), '') || " PEER
+		") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 AND"
 		" 20 * dur >= (SELECT max(dur) FROM pause WHERE server=?1)"
 		" ORDER BY counts DESC, id LIMIT ?2) x";
 	static const char requests[] =
-		"SELECT ts, dur, 'request', " PEER
-		" FROM (SELECT ts - queued AS ts, dur + queued AS dur,"
-		" ts AS read, pid, fd, client AS peer FROM turn WHERE NOT lossy AND service IN (SELECT id"
+		"SELECT ts, dur, coalesce((SELECT n.name FROM request_name n WHERE n.id=x.name),"
+		" 'request'), " PEER " FROM (SELECT ts - queued AS ts, dur + queued AS dur, name,"
+		" ts AS read, pid, fd, client AS peer FROM request WHERE NOT lossy AND coalesce(name, 0) NOT"
+		" IN (SELECT id FROM request_name WHERE awaits(protocol, name)) AND service IN (SELECT id"
 		" FROM service WHERE server=?1) ORDER BY 2 DESC LIMIT ?2) x";
+	static const char waiting[] =
+		"SELECT ts, (SELECT max(duration) FROM verdict) - ts, iif(got IS NULL, 'not read', coalesce("
+		"(SELECT n.name FROM request_name n WHERE n.id=x.name), 'request') || ', not answered'), " PEER
+		" FROM (SELECT ts, read AS got, coalesce(read, ts) AS read, name, pid, fd, client AS peer FROM"
+		" unanswered WHERE service IN (SELECT id FROM service WHERE server=?1) ORDER BY ts LIMIT ?2) x";
 	bool paused = strcmp(s->kind, "pauses") == 0 || strcmp(s->kind, "standstill") == 0;
 	sqlite3_stmt *q;
 	int ret;
 
-	if (!s->problems)
+	if (!s->problems && !s->unchanged)
 		return 0;
-	ret = db_query(&q, db, e, paused ? pauses : requests, "ii", s->server, (s64)SCREEN_MOMENTS);
+	ret = db_query(&q, db, e,
+		       strcmp(s->kind, "hang") == 0 ? waiting
+		       : paused			    ? pauses
+						    : requests,
+		       "ii", s->server, (s64)SCREEN_MOMENTS);
 	if (ret < 0)
 		return ret;
 	while (s->n_moments < SCREEN_MOMENTS && (ret = db_step(q, e)) > 0) {
@@ -173,8 +232,7 @@ static int read_moments(struct screen *s, sqlite3 *db, struct err *e)
 		if (ret < 0)
 			break;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int read_range(struct screen *s, sqlite3 *db, struct err *e)
@@ -200,8 +258,7 @@ static int read_range(struct screen *s, sqlite3 *db, struct err *e)
 		else if (ret >= 0)
 			ret = buf_printf(&s->range, e, "%s", length);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
@@ -243,8 +300,7 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 		if (ret == 0)
 			ret = buf_printf(&s->complete, e, ".");
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int read_others(struct screen *s, sqlite3 *db, struct err *e)
@@ -259,8 +315,27 @@ static int read_others(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret < 0 || !n)
 		return ret;
 	return buf_printf(&s->others, e,
-			  "%lld more server%s, %lld with a problem: obsanalyze report -a verdict",
+			  "%lld more server%s, %lld with a problem: obsanalyze report -a verdict ",
 			  (long long)n, n == 1 ? "" : "s", (long long)bad);
+}
+
+/* Of the first server: the remedy for functions without names. */
+static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
+{
+	static const char sql[] =
+		"SELECT id FROM finding WHERE kind='verdict_unnamed_code' AND subject_kind='server' AND subject=?1 AND"
+		" EXISTS (SELECT 1 FROM finding f JOIN finding_value v ON v.finding=f.id AND v.name IN ('function',"
+		" 'computing') LEFT JOIN cause c ON c.finding=f.id WHERE (f.parent=?2 AND f.kind='pause_cause') OR"
+		" (c.rank=1 AND f.kind IN ('cause_self', 'cause_queue')))";
+	s64 id = 0;
+	int ret = db_int(db, &id, e, sql, "ii", s->server, finding);
+
+	return ret < 0 || !id ? ret : say_finding(&s->hint, db, id, e);
+}
+
+int screen_others(struct buf *out, const struct screen *s, const char *file, struct err *e)
+{
+	return s->others.len ? buf_printf(out, e, "%s%s", s->others.data, file) : 0;
 }
 
 int screen_read(struct screen *s, sqlite3 *db, struct err *e)
@@ -275,6 +350,8 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret == 0)
 		ret = read_causes(s, db, finding, e);
 	if (ret == 0)
+		ret = read_hint(s, db, finding, e);
+	if (ret == 0)
 		ret = read_moments(s, db, e);
 	if (ret == 0)
 		ret = read_range(s, db, e);
@@ -285,9 +362,11 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 
 int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e)
 {
-	const char *analysis = !s->problems			    ? NULL
+	const char *analysis = !s->problems && !s->unchanged	    ? NULL
 			       : strcmp(s->kind, "pauses") == 0	    ? "pauses"
 			       : strcmp(s->kind, "standstill") == 0 ? "pauses"
+			       : strcmp(s->kind, "hang") == 0	    ? "offcpu"
+			       : strcmp(s->kind, "errors") == 0	    ? "requests"
 								    : "causes";
 
 	if (!analysis)
@@ -302,6 +381,9 @@ int screen_next(struct buf *out, const struct screen *s, int i, const char *file
 			       : 1;
 	if (i == 2)
 		return buf_printf(out, e, "obsanalyze report -v %s", file) < 0 ? ERR_FAIL : 1;
+	if (i == 3 && s->unchanged)
+		return buf_printf(out, e, "obsanalyze compare HEALTHY.obs %s", file) < 0 ? ERR_FAIL
+											 : 1;
 	return 0;
 }
 
@@ -315,6 +397,7 @@ void screen_free(struct screen *s)
 	buf_free(&s->numbers);
 	buf_free(&s->complete);
 	buf_free(&s->others);
+	buf_free(&s->hint);
 	for (i = 0; i < SCREEN_CAUSES; i++)
 		buf_free(&s->causes[i].text);
 	for (i = 0; i < SCREEN_MOMENTS; i++) {

@@ -3,15 +3,14 @@
  * The first screen: is there a problem, when, who, why, how sure, what next. Read once from the
  * tables verdict, pause, finding and coverage; text, Markdown and HTML draw it.
  */
-#ifndef OBS_SCREEN_H
-#define OBS_SCREEN_H
+#pragma once
 
 #include "render.h"
 
 #include <stdbool.h>
 
 #define SCREEN_MOMENTS 3
-#define SCREEN_CAUSES  2
+#define SCREEN_CAUSES  4
 
 /* Texts hold bytes of the recording: escape them. Times are ns since the start. */
 struct screen {
@@ -20,7 +19,8 @@ struct screen {
 	struct buf problem;  /* what happened; without a problem, why it is sure */
 	struct buf numbers;  /* one line */
 	struct buf complete; /* one line about the recording */
-	struct buf others;   /* other servers; empty: none */
+	struct buf others;   /* other servers; empty: none; the command that shows them follows */
+	struct buf hint;     /* how a next recording shows more; empty: none */
 	struct screen_cause {
 		struct buf text;
 		const char *sure; /* observed, likely or possible */
@@ -31,7 +31,7 @@ struct screen {
 		struct buf what, who;
 	} moments[SCREEN_MOMENTS];
 	int n_moments;
-	bool problems, healthy;
+	bool problems, healthy, unchanged;
 	char kind[16];
 	s64 server;	   /* server.id of the first row; 0: a process, or no row */
 	const char *worst; /* COMPLETE, TRUNCATED or LOSSY */
@@ -40,8 +40,11 @@ struct screen {
 int screen_read(struct screen *s, sqlite3 *db, struct err *e);
 void screen_free(struct screen *s);
 
-/* PROBLEM, NO PROBLEM FOUND or NOT ENOUGH DATA. */
+/* PROBLEM, NO PROBLEM FOUND, NO CHANGE FOUND or NOT ENOUGH DATA. */
 const char *screen_status(const struct screen *s);
+
+/* "obsanalyze report -a verdict FILE", after others. */
+int screen_others(struct buf *out, const struct screen *s, const char *file, struct err *e);
 
 /* Commands that show more, one a line: obsanalyze report -a pauses FILE. 0 at the end. */
 int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e);
@@ -54,5 +57,3 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 
 /* COMPLETE, TRUNCATED or LOSSY: that of the worst group. */
 int verdict_worst(sqlite3 *db, const char **ret, struct err *e);
-
-#endif

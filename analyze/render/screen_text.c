@@ -30,6 +30,21 @@ static int escaped(struct buf *ret, const struct screen_page *p, const char *tex
 			  text ? text : "", text ? strlen(text) : 0, p->e);
 }
 
+/* Bytes up to a space at which a line may break: not between a number and its unit. */
+static size_t unbroken(const char *text)
+{
+	static const char *const units[] = { "%", "ns", "us", "ms", "s", "B", "kB", "MB", "GB" };
+	size_t n = strcspn(text, " "), unit, i;
+
+	if (!n || text[n] != ' ' || text[n - 1] < '0' || text[n - 1] > '9')
+		return n;
+	unit = strcspn(text + n + 1, " ,.;:)");
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i]) == unit && strncmp(text + n + 1, units[i], unit) == 0)
+			return n + 1 + strcspn(text + n + 1, " ");
+	return n;
+}
+
 /* Text from column `indent` on, broken before the width. */
 static int wrapped(struct screen_page *p, const char *text, int indent, int at)
 {
@@ -38,7 +53,7 @@ static int wrapped(struct screen_page *p, const char *text, int indent, int at)
 	bool first = true;
 
 	while (*text && ret == 0) {
-		n = strcspn(text, " ");
+		n = unbroken(text);
 		if (!first && at + 1 + (int)n > p->width) {
 			ret = buf_printf(p->out, p->e, "\n%*s", indent, "");
 			at = indent;
@@ -120,6 +135,12 @@ static int put_moments(struct screen_page *p, const struct screen *s, sqlite3 *d
 	return ret;
 }
 
+/* Without a problem there is no cause: where the time of a steady level goes, or a note. */
+static const char *label_of(const struct screen *s)
+{
+	return s->healthy ? "NOTE" : s->unchanged ? "WHERE" : "CAUSE";
+}
+
 static int put_causes(struct screen_page *p, const struct screen *s)
 {
 	struct buf text = { 0 };
@@ -130,18 +151,18 @@ static int put_causes(struct screen_page *p, const struct screen *s)
 		ret = buf_printf(&text, p->e, "%s Evidence: %s.", s->causes[i].text.data,
 				 s->causes[i].sure);
 		if (ret == 0)
-			ret = labelled(p, i ? "" : "CAUSE", BOLD, text.data);
+			ret = labelled(p, i ? "" : label_of(s), BOLD, text.data);
 	}
 	buf_free(&text);
-	if (s->problems && !s->n_causes && ret == 0)
+	if (s->problems && !s->n_causes && ret == 0 && strcmp(s->kind, "errors") != 0)
 		ret = labelled(p, "CAUSE", BOLD, "not found: see the notes with -v.");
-	return ret;
+	return ret == 0 && s->hint.len ? labelled(p, "HINT", BOLD, s->hint.data) : ret;
 }
 
 static int put_next(struct screen_page *p, const struct screen *s)
 {
 	struct buf line = { 0 };
-	int i, first = s->problems ? 0 : 1, ret;
+	int i, first = s->problems || s->unchanged ? 0 : 1, ret;
 
 	for (i = first; (ret = screen_next(&line, s, i, p->o->name, p->e)) > 0; i++) {
 		ret = labelled(p, i > first ? "" : "NEXT", BOLD, line.data);
@@ -151,6 +172,19 @@ static int put_next(struct screen_page *p, const struct screen *s)
 	}
 	buf_free(&line);
 	return ret;
+}
+
+static int put_others(struct screen_page *p, const struct screen *s)
+{
+	struct buf line = { 0 };
+	int ret = screen_others(&line, s, p->o->name, p->e);
+
+	if (ret == 0)
+		ret = buf_printf(p->out, p->e, " ");
+	if (ret == 0)
+		ret = escaped(p->out, p, line.data);
+	buf_free(&line);
+	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
 }
 
 int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
@@ -184,7 +218,7 @@ int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 	if (ret == 0)
 		ret = wrapped(&p, s->complete.data, 1, 1);
 	if (ret == 0 && s->others.len)
-		ret = buf_printf(out, e, " %s\n", s->others.data);
+		ret = put_others(&p, s);
 	if (ret == 0 && !s->problems)
 		ret = buf_printf(out, e, "\n");
 	return ret < 0 || s->problems ? ret : put_next(&p, s);
@@ -210,7 +244,7 @@ static int add_moments(struct screen_page *p, const struct screen *s, sqlite3 *d
 	if (!s->n_moments)
 		return 0;
 	ret = buf_printf(p->out, p->e,
-			 "\n| worst moments | length | what | request from |\n"
+			 "\n| worst moments | length | what | request |\n"
 			 "|---|---:|---|---|\n");
 	for (i = 0; i < s->n_moments && ret == 0; i++) {
 		buf_clear(&when);
@@ -240,18 +274,25 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 	if (ret == 0)
 		ret = add_line(&p, "", s->problem.data, "");
 	for (i = 0; i < s->n_causes && ret == 0; i++) {
-		ret = add_line(&p, "\n**CAUSE** ", s->causes[i].text.data, "");
+		ret = buf_printf(out, e, "\n**%s** ", label_of(s));
+		if (ret == 0)
+			ret = add_line(&p, "", s->causes[i].text.data, "");
 		if (ret == 0)
 			ret = buf_printf(out, e, "Evidence: %s.\n", s->causes[i].sure);
 	}
+	if (ret == 0 && s->hint.len)
+		ret = add_line(&p, "\n**HINT** ", s->hint.data, "");
 	if (ret == 0)
 		ret = add_moments(&p, s, db);
 	if (ret == 0 && s->numbers.len)
 		ret = add_line(&p, "\n", s->numbers.data, "");
 	if (ret == 0)
 		ret = add_line(&p, "\n", s->complete.data, "");
-	if (ret == 0 && s->others.len)
-		ret = add_line(&p, "\n", s->others.data, "");
+	if (ret == 0 && screen_others(&line, s, o->name, e) < 0)
+		ret = ERR_FAIL;
+	if (ret == 0 && line.len)
+		ret = add_line(&p, "\n", line.data, "");
+	buf_clear(&line);
 	if (ret == 0)
 		ret = buf_printf(out, e, "\nNext:\n\n");
 	for (i = 0; ret == 0 && (ret = screen_next(&line, s, i, o->name, e)) > 0; i++) {

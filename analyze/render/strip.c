@@ -4,7 +4,7 @@
 
 #include "analyze/base/number.h"
 #include "analyze/stats/hist.h"
-#include "format/escape.h"
+#include "analyze/store/request_rows.h"
 #include "say.h"
 
 #include <math.h>
@@ -71,14 +71,28 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* A recording may claim times far from its own, which no int holds. */
+static int bin_at(const struct strip *s, double ts)
+{
+	return (int)fmin(fmax(ts / s->width, 0), s->n - 1);
+}
+
+static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct strip *s = arg;
+
+	(void)rowid;
+	(void)e;
+	hist_add(&s->bins[bin_at(s, (double)row->ts + (double)row->dur)],
+		 (u64)(row->dur + row->queued));
+	return 0;
+}
+
 static int read_bins(struct strip *s)
 {
-	static const char sql[] =
-		"SELECT ts + dur, dur + queued FROM turn WHERE NOT lossy AND service"
-		" IN (SELECT id FROM service WHERE server=?1)";
 	double rates[BINS];
 	s64 duration = 0;
-	sqlite3_stmt *q;
 	int i, ret = db_int(s->db, &duration, s->e,
 			    "SELECT CAST(value AS INTEGER) FROM recording WHERE key='duration_ns'",
 			    "");
@@ -87,17 +101,10 @@ static int read_bins(struct strip *s)
 	s->n = (int)fmin(BINS, fmax(1, floor(s->duration / BIN_LEAST)));
 	s->width = s->duration / s->n;
 	if (ret == 0)
-		ret = db_query(&q, s->db, s->e, sql, "i", s->server);
+		ret = requests_each(s->db, 0, "SELECT id FROM service WHERE server=?1", s->server,
+				    add_request, s, s->e);
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, s->e)) > 0) {
-		i = (int)(sqlite3_column_double(q, 0) / s->width);
-		hist_add(&s->bins[i < 0	      ? 0
-				  : i >= s->n ? s->n - 1
-					      : i],
-			 (u64)sqlite3_column_int64(q, 1));
-	}
-	sqlite3_finalize(q);
 	s->low = INFINITY;
 	for (i = 0; i < s->n; i++) {
 		double rate = (double)s->bins[i].n * 1e9 / s->width;
@@ -122,7 +129,7 @@ static int read_bins(struct strip *s)
 static int read_busy(struct strip *s)
 {
 	static const char sql[] =
-		"SELECT ts, dur FROM thread_state WHERE state IN (0, 1, 2) AND tid=(SELECT tid FROM thread"
+		"SELECT ts, dur FROM thread_state WHERE state IN (state_id('run'), state_id('woken'), state_id('preempted')) AND tid=(SELECT tid FROM thread"
 		" WHERE pid IN (SELECT pid FROM service WHERE server=?1) ORDER BY run DESC, tid LIMIT 1)";
 	sqlite3_stmt *q;
 	int i, ret = db_query(&q, s->db, s->e, sql, "i", s->server);
@@ -133,7 +140,7 @@ static int read_busy(struct strip *s)
 		double from = sqlite3_column_double(q, 0), to = from + sqlite3_column_double(q, 1);
 
 		s->switches = true;
-		for (i = from > 0 ? (int)(from / s->width) : 0; i < s->n && i * s->width < to; i++)
+		for (i = bin_at(s, from); i < s->n && i * s->width < to; i++)
 			s->busy[i] +=
 				fmax(0, fmin(to, (i + 1) * s->width) - fmax(from, i * s->width));
 	}
@@ -262,8 +269,6 @@ static int put_pauses(struct strip *s)
 	sqlite3_stmt *q;
 	int n = 0, ret = db_query(&q, s->db, s->e, sql, "ii", s->server, (s64)BANDS_MOST);
 
-	if (ret < 0)
-		return ret;
 	while (ret >= 0 && (ret = db_step(q, s->e)) > 0) {
 		double from = sqlite3_column_double(q, 0), to = sqlite3_column_double(q, 1);
 
@@ -274,8 +279,7 @@ static int put_pauses(struct strip *s)
 					 "text-anchor=\"middle\">%d</text>\n",
 					 percent(s, (from + to) / 2), RATE_TOP + 13, n);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int put_losses(struct strip *s)
@@ -286,30 +290,28 @@ static int put_losses(struct strip *s)
 	sqlite3_stmt *q;
 	int ret = db_query(&q, s->db, s->e, sql, "d", s->duration);
 
-	if (ret < 0)
-		return ret;
 	while (ret >= 0 && (ret = db_step(q, s->e)) > 0)
 		ret = put_band(s, "loss", sqlite3_column_double(q, 0), sqlite3_column_double(q, 1),
 			       RATE_TOP, TIME_TOP + TIME_HIGH - RATE_TOP,
 			       " fill=\"url(#strip-hatch)\"");
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* Below: the time that is slow, the rest is the baseline. */
 static int put_marks(struct strip *s)
 {
 	sqlite3_stmt *q;
-	int ret =
-		db_query(&q, s->db, s->e,
-			 "SELECT start, end FROM verdict WHERE subject_kind='server' AND subject=?1"
-			 " AND kind='slower'",
-			 "i", s->server);
+	int n = 0,
+	    ret = db_query(
+		    &q, s->db, s->e,
+		    "SELECT r.start, r.end FROM verdict v JOIN verdict_range r USING (rank) WHERE"
+		    " subject_kind='server' AND subject=?1 AND kind IN ('slower', 'tail')",
+		    "i", s->server);
 
 	if (ret < 0)
 		return ret;
-	if ((ret = db_step(q, s->e)) > 0) {
-		ret = put_band(s, "base", 0, s->duration, MARK_TOP, 4, "");
+	while (ret >= 0 && (ret = db_step(q, s->e)) > 0) {
+		ret = n++ ? 0 : put_band(s, "base", 0, s->duration, MARK_TOP, 4, "");
 		if (ret == 0)
 			ret = put_band(s, "slow", sqlite3_column_double(q, 0),
 				       sqlite3_column_double(q, 1), MARK_TOP, 4, "");

@@ -3,8 +3,7 @@
  * The strip of the first screen as SVG: requests per second, latency and pauses of one server over
  * time. Times and sizes follow the width of the page, texts do not.
  */
-#ifndef OBS_STRIP_H
-#define OBS_STRIP_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
@@ -17,5 +16,3 @@ int strip_svg(struct buf *out, sqlite3 *db, s64 server, struct err *e);
  * are those that a counted pause touches, or that ended while the server was slower: 1; 0: none.
  */
 int bars_html(struct buf *out, sqlite3 *db, s64 server, struct err *e);
-
-#endif

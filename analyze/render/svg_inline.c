@@ -117,7 +117,7 @@ static const char *skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* From behind the element's name to behind its '>'. keep: it is on the list. */
+/* From after the element's name to after its '>'. keep: it is on the list. */
 static int add_rest(struct cleaning *c, bool keep, bool *ret_empty)
 {
 	int ret = 0;

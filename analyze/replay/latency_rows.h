@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef OBS_LATENCY_ROWS_H
-#define OBS_LATENCY_ROWS_H
+#pragma once
 
 #include "analyze/stats/hist.h"
 #include "track.h"
@@ -8,5 +7,3 @@
 /* Writes a histogram's buckets as rows of table latency. */
 int latency_rows(struct replay *r, const char *kind, u64 subject, u64 item, const struct hist *h,
 		 struct err *e);
-
-#endif

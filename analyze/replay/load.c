@@ -21,9 +21,19 @@ static const struct tracker *const trackers[N_TRACKERS] = {
 };
 
 #define PER_EVENT      12
-#define EVENTS_KNOWN   192
+#define EVENTS_KNOWN   256
 #define STEP_DEFAULT   1000000000u
 #define WINDOWS_A_STEP 10
+
+#define EVENT(id, name, group, doc) _Static_assert((id) < EVENTS_KNOWN, #name);
+#define FIELD(type, name, kind, doc)
+#define TAIL(name, doc)
+#define END
+#include "format/events.def"
+#undef EVENT
+#undef FIELD
+#undef TAIL
+#undef END
 
 /* The handlers of each event, for one pass, in the order of the trackers. */
 struct dispatch {
@@ -81,6 +91,9 @@ static int pass(struct replay *r, bool first, struct budget *b, struct err *e)
 			if (ret < 0)
 				return ret;
 		}
+		ret = bulk_failed(r->bulk, e);
+		if (ret < 0)
+			return ret;
 	}
 	return ret;
 }
@@ -110,7 +123,7 @@ static int put_states(sqlite3 *db, struct err *e)
 static void choose_step(struct replay *r)
 {
 	r->step = r->step ? r->step : STEP_DEFAULT;
-	while (elapsed(r->begin, r->end) / r->step >= WINDOW_LIMIT)
+	while (elapsed(r->begin, r->end) / r->step >= WINDOW_LIMIT / WINDOWS_A_STEP)
 		r->step *= 10;
 	r->window = r->step / WINDOWS_A_STEP;
 }
@@ -182,56 +195,31 @@ static void replay_free(struct replay *r)
 	free(r);
 }
 
-int load_recording(sqlite3 *db, struct reader *reader, struct err *e)
-{
-	return load_recording_with(db, reader, NULL, e);
-}
-
-int load_recording_with(sqlite3 *db, struct reader *reader, const struct load_options *o,
-			struct err *e)
+int load_recording(sqlite3 *db, struct reader *reader, const struct load_options *o, struct err *e)
 {
 	struct replay *r = calloc(1, sizeof(*r));
-	int ret;
+	int i, ret;
 
 	if (!r)
 		return err_set(e, ERR_FAIL, "out of memory");
 	r->db = db;
 	r->reader = reader;
+	reader_ahead(reader, o ? o->cpus : 0);
 	r->step = o ? o->step : 0;
 	r->trackers = trackers;
 	ret = make_slots(r, e);
 	if (ret == 0)
 		ret = bulk_open(&r->bulk, db, e);
-	if (ret == 0)
+	if (ret == 0) {
 		ret = replay(r, e);
-	if (ret == 0)
-		ret = bulk_close(r->bulk, e);
+		if (ret == 0)
+			ret = bulk_close(r->bulk, e);
+		else if (ret < 0 && bulk_failed(r->bulk, e) < 0)
+			ret = ERR_FAIL;
+	}
+	for (i = 0; i < N_TRACKERS && ret == 0; i++)
+		if (trackers[i]->stored)
+			ret = trackers[i]->stored(r, e);
 	replay_free(r);
 	return ret;
-}
-
-int load_any(sqlite3 **ret, const char *path, struct err *e)
-{
-	return load_any_with(ret, path, NULL, e);
-}
-
-int load_any_with(sqlite3 **ret, const char *path, const struct load_options *o, struct err *e)
-{
-	struct reader *reader = NULL;
-	sqlite3 *db = NULL;
-	int r;
-
-	if (db_is_database(path))
-		return db_open_ours(ret, path, e);
-	r = reader_open(&reader, path, e);
-	if (r == 0)
-		r = db_open(&db, NULL, true, e);
-	if (r == 0)
-		r = load_recording_with(db, reader, o, e);
-	reader_free(reader);
-	if (r == 0)
-		*ret = db;
-	else
-		sqlite3_close(db);
-	return r;
 }

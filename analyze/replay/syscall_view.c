@@ -63,3 +63,8 @@ struct call_view view_syscall(const struct replay *r, const struct record *rec)
 				   .abi = a->abi,
 				   .flags = a->flags };
 }
+
+u64 call_entry(const struct call_view *v)
+{
+	return v->flags & SYSCALL_NO_ENTRY ? 0 : elapsed(v->dur, v->ts);
+}

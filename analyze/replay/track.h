@@ -5,8 +5,7 @@
  * keeps of the replay, of a process and of a thread lies in slots of its own, whose types only its
  * file and its header know. Times here are CLOCK_MONOTONIC as recorded; rows hold replay_time().
  */
-#ifndef OBS_TRACK_H
-#define OBS_TRACK_H
+#pragma once
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
@@ -45,6 +44,7 @@ struct tracker {
 	int (*thread_end)(struct replay *r, struct thread *t, u64 ts, struct err *e);
 	int (*process_end)(struct replay *r, struct process *p, u64 ts, struct err *e);
 	int (*finish)(struct replay *r, struct err *e);
+	int (*stored)(struct replay *r, struct err *e); /* all rows are in the database */
 	/* frees what a slot points to, also after an error; not the slot */
 	void (*thread_free)(void *own);
 	void (*process_free)(void *own);
@@ -76,6 +76,7 @@ struct thread {
 	comm16 comm;
 	u64 start;	  /* 0: before the recording */
 	char snapshot;	  /* state letter when the recording began; 0: not in the snapshot */
+	u64 used;	  /* CPU time used before the recording, ns */
 	bool tracked;	  /* its switches and wake-ups are all in the recording */
 	bool seen;	  /* state and since are known */
 	enum state state; /* run, woken, preempted, stopped; other: asleep, reason not known yet */
@@ -92,7 +93,7 @@ struct loss_interval {
 	u64 from, to;
 };
 
-/* A record of either kind of system call, seen alike. */
+/* A record of either kind of system call, with one view. */
 struct call_view {
 	const struct syscall_desc *desc; /* never NULL */
 	u64 ts, dur;
@@ -111,7 +112,7 @@ struct replay {
 	struct call_view call;		       /* the record at hand, where it is a system call's */
 	u64 begin, end;			       /* of the recording */
 	u64 stopped;	  /* when the programs were switched off; 0: not known */
-	u64 snapshot_end; /* of the first snapshot of the host; 0: not told */
+	u64 snapshot_end; /* of the first snapshot of the host; 0: not known */
 	bool events;	  /* the second pass: all records in order of time */
 	u64 resnapshot;	  /* begin of the later one that is being read; 0: none */
 	bool flight;	  /* cut out of a longer run: counters have a base */
@@ -133,7 +134,7 @@ struct replay {
 	void *own[N_TRACKERS];
 };
 
-/* ns since the begin of the recording; 0 for anything before. */
+/* ns since the start of the recording; 0 for anything before. */
 static inline s64 replay_time(const struct replay *r, u64 ts)
 {
 	return (s64)(elapsed(r->begin, ts) & INT64_MAX);
@@ -144,5 +145,3 @@ static inline bool has_group(const struct replay *r, u32 group)
 {
 	return r->groups & 1u << group;
 }
-
-#endif

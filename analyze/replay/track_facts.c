@@ -2,6 +2,7 @@
 /* What the recording says of itself: host, clocks, targets, probed functions, disks, own cost. */
 #include "analyze/replay/io/track_syscalls.h"
 #include "analyze/replay/requests/track_calls.h"
+#include "format/grow.h"
 #include "track_loss.h"
 
 #include <stdio.h>
@@ -19,7 +20,6 @@ static int put_fact(struct replay *r, const char *key, const char *value, struct
 /* "targets=all" or "targets=12,345": whose events are in the recording. */
 static int read_targets(struct replay *r, const char *value, struct err *e)
 {
-	u32 *grown;
 	char *end;
 
 	r->everything = strcmp(value, "all") == 0;
@@ -32,11 +32,9 @@ static int read_targets(struct replay *r, const char *value, struct err *e)
 		if (end == value || pid > UINT32_MAX)
 			return err_set(e, ERR_DAMAGED,
 				       "the recording's list of targets is damaged");
-		grown = realloc(r->targets, (r->n_targets + 1) * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for targets");
-		r->targets = grown;
-		grown[r->n_targets++] = pid;
+		if (GROW(r->targets, r->n_targets, "targets", e) < 0)
+			return ERR_FAIL;
+		r->targets[r->n_targets++] = pid;
 		end += *end == ',';
 	}
 	return 0;
@@ -80,7 +78,7 @@ static int read_names(struct replay *r, u8 abi, const char *value, struct err *e
 				       "the recording's names of system calls are damaged");
 		name = end + 1;
 		n = strcspn(name, " ");
-		if (syscalls_told(r, abi, nr, name, n, e) < 0)
+		if (syscalls_recorded_name(r, abi, nr, name, n, e) < 0)
 			return ERR_FAIL;
 	}
 	return 0;
@@ -135,7 +133,7 @@ static int facts_on_clock(struct replay *r, const struct record *rec, struct err
 	return 0;
 }
 
-/* The colon behind the file: the first that is not a part of "::". */
+/* The colon after the file: the first that is not a part of "::". */
 static char *end_of_file(char *text)
 {
 	for (; (text = strchr(text, ':')); text += strspn(text, ":"))
@@ -159,6 +157,9 @@ static int facts_on_site(struct replay *r, const struct record *rec, struct err 
 		snprintf(id, sizeof(id), "%016llx%016llx%08x", (unsigned long long)ev->build_id0,
 			 (unsigned long long)ev->build_id1, ev->build_id2);
 	ret = row_put(r->db, site, e, .id = ev->id, .file = text,
+		      .kind = ev->flags & SITE_MARK   ? "mark"
+			      : ev->flags & SITE_SPAN ? "span"
+						      : "function",
 		      .function = function ? function : "", .returns = !!(ev->flags & SITE_RETURN),
 		      .args = ev->args, .offset = ev->offset & INT64_MAX, .build_id = id);
 	if (ret == 0 && ev->flags & SITE_ENTRY && !(ev->flags & SITE_RETURN))
@@ -237,16 +238,25 @@ static int put_number(struct replay *r, const char *key, u64 value, struct err *
 	return put_fact(r, key, text, e);
 }
 
-/* The begin as UTC, by the first clock reading. */
+/* The start by each clock, and as UTC, by the first reading of the clocks. */
 static int put_start(struct replay *r, struct err *e)
 {
 	u64 real = r->clock_realtime - r->clock_monotonic + r->begin;
 	time_t seconds = real / 1000000000u;
 	char text[64] = "", full[96];
 	struct tm tm;
+	int ret;
 
 	if (!r->clock_monotonic || !gmtime_r(&seconds, &tm))
 		return 0;
+	ret = put_number(r, "start_monotonic_ns", r->begin, e);
+	if (ret == 0)
+		ret = put_number(r, "start_boottime_ns",
+				 r->clock_boottime - r->clock_monotonic + r->begin, e);
+	if (ret == 0)
+		ret = put_number(r, "start_realtime_ns", real, e);
+	if (ret < 0)
+		return ret;
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(full, sizeof(full), "%s.%03uZ", text, (unsigned int)(real / 1000000u % 1000u));
 	return put_fact(r, "start", full, e);

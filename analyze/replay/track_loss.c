@@ -6,6 +6,9 @@
  */
 #include "track_loss.h"
 
+#include "analyze/base/counted.h"
+#include "format/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,16 +90,10 @@ static struct cpu_counts *counts_of(struct replay *r, u32 cpu, struct err *e)
 
 	if (c)
 		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		err_set(e, ERR_FAIL, "out of memory for counters");
+	c = idmap_add(&own(r)->cpus, cpu, sizeof(*c), STREAM_MAX, "counters", e);
+	if (!c)
 		return NULL;
-	}
 	*c = (struct cpu_counts){ .cpu = cpu };
-	if (idmap_put(&own(r)->cpus, cpu, c, STREAM_MAX, e) < 0) {
-		free(c);
-		return NULL;
-	}
 	return c;
 }
 
@@ -130,16 +127,14 @@ static u64 lost_before(const struct replay *r, u32 cpu)
 /* Adds to the list, or to its last interval. */
 static int add_interval(struct replay *r, u64 from, u64 to, struct err *e)
 {
-	struct loss_interval *last = r->n_losses ? &r->losses[r->n_losses - 1] : NULL, *grown;
+	struct loss_interval *last = r->n_losses ? &r->losses[r->n_losses - 1] : NULL;
 
 	if (last && from <= last->to && from >= last->from) {
 		last->to = to > last->to ? to : last->to;
 		return 0;
 	}
-	grown = realloc(r->losses, (r->n_losses + 1) * sizeof(*grown));
-	if (!grown)
-		return err_set(e, ERR_FAIL, "out of memory for the list of losses");
-	r->losses = grown;
+	if (GROW(r->losses, r->n_losses, "the list of losses", e) < 0)
+		return ERR_FAIL;
 	r->losses[r->n_losses++] = (struct loss_interval){ from, to };
 	return 0;
 }
@@ -232,8 +227,9 @@ bool loss_overlaps(const struct replay *r, u64 from, u64 to)
 
 void loss_count_record(struct replay *r, const struct record *rec)
 {
-	/* records that obsrec wrote itself (unfinished calls, snapshots) passed no counter */
-	if (rec->stream != STREAM_RECORDER)
+	/* records that obsrec wrote itself (unfinished calls, snapshots) passed no counter; stacks
+	 * did, before it found their callers */
+	if (counted_on(rec) != STREAM_RECORDER)
 		own(r)->records[rec->desc->group]++;
 }
 
@@ -329,7 +325,7 @@ static int loss_finish(struct replay *r, struct err *e)
 
 	for (group = GROUP_core; group < N_GROUPS && ret == 0; group++) {
 		u64 seen = 0, emitted = 0, lost = own(r)->missed[group];
-		u64 self = 0, filtered = 0, nostate = 0;
+		u64 own_events = 0, filtered = 0, no_entry = 0, counted = 0;
 		size_t at = 0;
 
 		if (!reader_schema(r->reader)->groups[group].name[0])
@@ -341,15 +337,17 @@ static int loss_finish(struct replay *r, struct err *e)
 			emitted += elapsed(b->emitted, l->emitted);
 			lost += elapsed(b->lost_full, l->lost_full) +
 				elapsed(b->lost_other, l->lost_other);
-			self += elapsed(b->self, l->self);
+			own_events += elapsed(b->self, l->self);
 			filtered += elapsed(b->filtered, l->filtered);
-			nostate += elapsed(b->nostate, l->nostate);
+			no_entry += elapsed(b->nostate, l->nostate);
+			counted += elapsed(b->counted, l->counted);
 		}
 		ret = row_put(r->db, coverage, e, .grp = group_name(r, group),
 			      .seen = seen & INT64_MAX, .emitted = emitted & INT64_MAX,
 			      .records = own(r)->records[group], .lost = lost & INT64_MAX,
-			      .self = self & INT64_MAX, .filtered = filtered & INT64_MAX,
-			      .nostate = nostate & INT64_MAX, .verdict = verdict(r, group, lost));
+			      .own = own_events & INT64_MAX, .filtered = filtered & INT64_MAX,
+			      .no_entry = no_entry & INT64_MAX, .counted = counted & INT64_MAX,
+			      .verdict = verdict(r, group, lost));
 	}
 	return ret;
 }
@@ -357,12 +355,8 @@ static int loss_finish(struct replay *r, struct err *e)
 static void loss_free(void *slot)
 {
 	struct loss_counts *all = slot;
-	struct cpu_counts *c;
-	size_t at = 0;
 
-	while ((c = idmap_each(&all->cpus, &at)))
-		free(c);
-	idmap_free(&all->cpus);
+	idmap_free_all(&all->cpus);
 }
 
 static const struct handler handlers[] = {

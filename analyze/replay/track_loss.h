@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was lost, where. */
-#ifndef OBS_TRACK_LOSS_H
-#define OBS_TRACK_LOSS_H
+#pragma once
 
 #include "track.h"
 
@@ -10,5 +9,3 @@ bool loss_has_gaps(const struct replay *r);
 void loss_count_record(struct replay *r, const struct record *rec);
 /* True if events were lost in [from, to], on any CPU, in any group. */
 bool loss_overlaps(const struct replay *r, u64 from, u64 to);
-
-#endif

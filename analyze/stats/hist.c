@@ -21,19 +21,31 @@ static void place(u64 value, int *octave, int *sub)
 	*sub = (value >> (top - SUB_BITS)) & (HIST_SUB - 1);
 }
 
-void hist_add(struct hist *h, u64 value)
+void hist_add_times(struct hist *h, u64 value, u64 n)
 {
 	int octave, sub;
+	u64 sum;
+	u32 *at;
 
+	if (!n)
+		return;
+	if (__builtin_mul_overflow(value, n, &sum) || __builtin_add_overflow(h->sum, sum, &h->sum))
+		h->sum = UINT64_MAX;
 	h->min = h->n == 0 || value < h->min ? value : h->min;
 	h->max = value > h->max ? value : h->max;
-	h->sum = h->sum + value < h->sum ? UINT64_MAX : h->sum + value;
-	h->n++;
+	h->n = h->n + n < n ? UINT64_MAX : h->n + n;
 	place(value, &octave, &sub);
 	if (!h->octave[octave])
 		h->octave[octave] = calloc(HIST_SUB, sizeof(**h->octave));
-	if (h->octave[octave])
-		h->octave[octave][sub]++;
+	if (!h->octave[octave])
+		return;
+	at = &h->octave[octave][sub];
+	*at = n > UINT32_MAX - *at ? UINT32_MAX : *at + (u32)n;
+}
+
+void hist_add(struct hist *h, u64 value)
+{
+	hist_add_times(h, value, 1);
 }
 
 bool hist_take(struct hist *h, u64 value)

@@ -4,8 +4,7 @@
  * (exact below 32 ns), so that a quantile read from it is within 3.2 % of the
  * sample's. Memory grows with the octaves that occur. Zero-initialised it is empty.
  */
-#ifndef OBS_HIST_H
-#define OBS_HIST_H
+#pragma once
 
 #include "format/event.h"
 
@@ -25,6 +24,9 @@ struct hist {
 /* Counts one value; silently keeps only n, sum, min and max when out of memory. */
 void hist_add(struct hist *h, u64 value);
 
+/* Counts a value n times. */
+void hist_add_times(struct hist *h, u64 value, u64 n);
+
 /* Takes a value back; false if none of its bucket is there. min and max stay. */
 bool hist_take(struct hist *h, u64 value);
 
@@ -32,5 +34,3 @@ bool hist_take(struct hist *h, u64 value);
 void hist_each(const struct hist *h, void (*fn)(void *arg, u64 low, u64 high, u64 n), void *arg);
 
 void hist_free(struct hist *h);
-
-#endif

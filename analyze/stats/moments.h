@@ -3,8 +3,7 @@
  * Mean and sum of squared deviations of values that come one by one (Welford 1962) or in
  * parts (Chan, Golub and LeVeque 1979): no difference of large squares is ever taken.
  */
-#ifndef OBS_MOMENTS_H
-#define OBS_MOMENTS_H
+#pragma once
 
 #include "format/event.h"
 
@@ -28,12 +27,12 @@ static inline void moments_add(struct moments *m, double value)
 
 static inline void moments_merge(struct moments *m, const struct moments *with)
 {
-	double apart = with->mean - m->mean, n = (double)m->n + with->n;
+	double gap = with->mean - m->mean, n = (double)m->n + with->n;
 
 	if (!with->n)
 		return;
-	m->m2 += with->m2 + apart * apart * m->n * with->n / n;
-	m->mean += apart * with->n / n;
+	m->m2 += with->m2 + gap * gap * m->n * with->n / n;
+	m->mean += gap * with->n / n;
 	m->n += with->n;
 }
 
@@ -48,5 +47,3 @@ static inline double moments_cv2(const struct moments *m)
 {
 	return m->n && m->mean != 0 ? moments_variance(m) / (m->mean * m->mean) : NAN;
 }
-
-#endif

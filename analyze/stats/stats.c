@@ -44,3 +44,13 @@ double stats_rate_error(double dispersion, double n_events, size_t n_windows)
 		return NAN;
 	return gsl_cdf_tdist_Pinv(TWO_SIDED, n_windows - 1) * sqrt(dispersion / n_events);
 }
+
+void stats_share(double k, double n, double *ret_low, double *ret_high)
+{
+	const double z = 1.959964, p = k / n, z2 = z * z / n;
+	double middle = (p + z2 / 2) / (1 + z2);
+	double half = z / (1 + z2) * sqrt(p * (1 - p) / n + z2 / (4 * n));
+
+	*ret_low = n > 0 ? fmax(middle - half, 0) : NAN;
+	*ret_high = n > 0 ? fmin(middle + half, 1) : NAN;
+}

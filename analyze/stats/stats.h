@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Statistics on arrays: pure functions, no SQL. Distributions come from GSL. */
-#ifndef OBS_STATS_H
-#define OBS_STATS_H
+#pragma once
 
 #include "format/event.h"
 
@@ -37,4 +36,5 @@ double stats_dispersion(const double *counts, size_t n);
  */
 double stats_rate_error(double dispersion, double n_events, size_t n_windows);
 
-#endif
+/* The 95 % interval of a share of k in n, k of independent ones (Wilson 1927). NAN if n is 0. */
+void stats_share(double k, double n, double *ret_low, double *ret_high);

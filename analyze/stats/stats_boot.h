@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Intervals by bootstrap, for what has no formula. */
-#ifndef OBS_STATS_BOOT_H
-#define OBS_STATS_BOOT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ struct boot stats_boot(size_t n, size_t block, int reps, estimate_fn fn, void *a
 
 /* A length of blocks for n points: the cube root, at least 1 (Hall, Horowitz and Jing 1995). */
 size_t stats_boot_block(size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where a series changes its level. */
-#ifndef OBS_STATS_CHANGE_H
-#define OBS_STATS_CHANGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@
  */
 size_t stats_changes(const double *x, size_t n, double least, size_t shortest,
 		     size_t ret[CHANGES_MAX]);
-
-#endif

@@ -2,6 +2,8 @@
 /* Is B slower than A. */
 #include "stats_compare.h"
 
+#include "sorted.h"
+
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_fft_halfcomplex.h>
 #include <gsl/gsl_fft_real.h>
@@ -277,24 +279,34 @@ enum verdict stats_judge(const struct contrast *c, double p, double threshold)
 	return VERDICT_INCONCLUSIVE;
 }
 
-int stats_window_quantiles(const s64 *ts, const double *x, size_t n, int k, double q, double *ret)
+void stats_window_sort(const s64 *ts, const double *x, size_t n, int k, double *sorted,
+		       size_t *edges)
 {
-	double *work = malloc((n + 1) * sizeof(*work)), least = ABOVE_LEAST / 2.0 / (1 - q);
-	size_t from = 0, to = 0, i;
-	int w, used = 0;
+	size_t to = 0;
+	int w;
 	s64 end;
 
-	for (w = 1; work && n && w <= k; w++, from = to) {
-		end = ts[0] + (s64)((double)(ts[n - 1] - ts[0]) * w / k);
+	for (edges[0] = 0, w = 1; w <= k; w++) {
+		end = n ? ts[0] + (s64)((double)(ts[n - 1] - ts[0]) * w / k) : 0;
 		for (; to < n && (ts[to] < end || w == k); to++)
-			work[to - from] = x[to];
-		i = to - from;
+			sorted[to] = x[to];
+		edges[w] = to;
+		sort_numbers(sorted + edges[w - 1], to - edges[w - 1]);
+	}
+}
+
+int stats_window_quantiles(const double *sorted, const size_t *edges, int k, double q, double *ret)
+{
+	double least = ABOVE_LEAST / 2.0 / (1 - q);
+	int w, used = 0;
+	size_t i;
+
+	for (w = 0; w < k; w++) {
+		i = edges[w + 1] - edges[w];
 		if (i < least || i < 2)
 			continue;
-		gsl_sort(work, 1, i);
-		ret[used++] = gsl_stats_quantile_from_sorted_data(work, 1, i, q);
+		ret[used++] = gsl_stats_quantile_from_sorted_data(sorted + edges[w], 1, i, q);
 	}
-	free(work);
 	return used;
 }
 
@@ -349,20 +361,4 @@ double stats_mann_whitney(const double *x, size_t m, const double *y, size_t n)
 		return fmin(1, 2 * exact_below(m, n, (size_t)low));
 	sd = sqrt(m * n / 12.0 * (total + 1 - ties / (total * (total - 1))));
 	return sd > 0 ? fmin(1, 2 * gsl_cdf_ugaussian_P((low + 0.5 - mean) / sd)) : 1;
-}
-
-double stats_kolmogorov(const double *x, size_t m, const double *y, size_t n)
-{
-	double most = 0, at;
-	size_t i = 0, k = 0;
-
-	while (i < m && k < n) {
-		at = x[i] < y[k] ? x[i] : y[k];
-		while (i < m && x[i] <= at)
-			i++;
-		while (k < n && y[k] <= at)
-			k++;
-		most = fmax(most, fabs((double)i / m - (double)k / n));
-	}
-	return most;
 }

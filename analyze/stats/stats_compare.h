@@ -3,8 +3,7 @@
  * Statistics for "is B slower than A": samples whose neighbours depend on each other, ratios
  * with intervals, many questions at a time. Pure functions; distributions come from GSL.
  */
-#ifndef OBS_STATS_COMPARE_H
-#define OBS_STATS_COMPARE_H
+#pragma once
 
 #include "format/event.h"
 
@@ -29,10 +28,17 @@ double stats_tau(const double *x, size_t n);
 int stats_window_count(double n, double tau, double q);
 
 /*
- * The q-quantiles of k windows of equal time; ts rises. Windows with less than half of what
- * stats_window_count wants are left out. Returns how many were written to ret.
+ * The n values by k windows of equal time, sorted in each: those of window w are
+ * sorted[edges[w]] to before sorted[edges[w + 1]]. ts rises.
  */
-int stats_window_quantiles(const s64 *ts, const double *x, size_t n, int k, double q, double *ret);
+void stats_window_sort(const s64 *ts, const double *x, size_t n, int k, double *sorted,
+		       size_t *edges);
+
+/*
+ * The q-quantiles of such windows. Windows with less than half of what stats_window_count wants
+ * are left out. Returns how many were written to ret.
+ */
+int stats_window_quantiles(const double *sorted, const size_t *edges, int k, double q, double *ret);
 
 /* An estimate with its standard error; df: degrees of freedom of the error. */
 struct estimate {
@@ -111,15 +117,11 @@ enum verdict stats_judge(const struct contrast *c, double p, double threshold);
 double stats_mann_whitney(const double *x, size_t m, const double *y, size_t n);
 
 /*
- * The quantiles at[0..n_at) of n values in order of time: exactly in ret, and from reps repetitions
- * of a block bootstrap (equal blocks of at least `block` neighbours, at most 256 blocks) in
- * boot[rep * n_at + i]. seed decides the draws. False: out of memory, or fewer than 4 blocks: then
- * boot is not written.
+ * The quantiles at[0..n_at) of n values in order of time, which are in sorted too: exactly in ret,
+ * and from reps repetitions of a block bootstrap (equal blocks of at least `block` neighbours, at
+ * most 256 blocks) in boot[rep * n_at + i]. seed decides the draws. False: out of memory, or fewer
+ * than 4 blocks: then boot is not written.
  */
-bool stats_quantile_boot(const double *x, size_t n, double block, const double *at, size_t n_at,
-			 int reps, unsigned long seed, double *ret, double *boot);
-
-/* Largest distance between two distribution functions given as sorted values (Kolmogorov). */
-double stats_kolmogorov(const double *x, size_t m, const double *y, size_t n);
-
-#endif
+bool stats_quantile_boot(const double *x, const double *sorted, size_t n, double block,
+			 const double *at, size_t n_at, int reps, unsigned long seed, double *ret,
+			 double *boot);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A few levels in rows of numbers, and how sure their difference is. */
-#ifndef OBS_STATS_LEVELS_H
-#define OBS_STATS_LEVELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ double stats_levels_p(const struct scatter *s, double difference, double m, doub
  * `least` is seen that has p; INFINITY: no df.
  */
 double stats_levels_power(const struct scatter *s, double least, double p, double m, double n);
-
-#endif

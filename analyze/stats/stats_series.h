@@ -3,8 +3,7 @@
  * Statistics on series of windows, whose neighbours are not independent. Pure functions;
  * distributions, correlations and fits come from GSL.
  */
-#ifndef OBS_STATS_SERIES_H
-#define OBS_STATS_SERIES_H
+#pragma once
 
 #include "format/event.h"
 
@@ -62,5 +61,3 @@ struct hinge {
  * draws them.
  */
 struct hinge stats_hinge(const double *x, const double *y, const size_t *order, size_t n);
-
-#endif

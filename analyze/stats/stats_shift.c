@@ -7,7 +7,6 @@
 #include "stats_compare.h"
 
 #include <gsl/gsl_rng.h>
-#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,16 +43,14 @@ static void choose_edges(struct binned *b, const double *sorted, size_t n)
 
 static size_t bin_of(const struct binned *b, double v)
 {
-	size_t low = 0, high = b->bins, middle;
+	const double *at = b->edge;
+	size_t left = b->bins, half;
 
-	while (high - low > 1) {
-		middle = (low + high) / 2;
-		if (b->edge[middle] <= v)
-			low = middle;
-		else
-			high = middle;
+	for (; left > 1; left -= half) { /* without branches, none of which could be foreseen */
+		half = left / 2;
+		at += at[half] <= v ? half : 0;
 	}
-	return low;
+	return (size_t)(at - b->edge);
 }
 
 static void count(struct binned *b, const double *x, size_t n)
@@ -67,8 +64,8 @@ static void count(struct binned *b, const double *x, size_t n)
 	for (i = 0; i < n; i++) {
 		k = bin_of(b, x[i]);
 		b->counts[i * b->blocks / n * b->bins + k]++;
-		b->low[k] = fmin(b->low[k], x[i]);
-		b->high[k] = fmax(b->high[k], x[i]);
+		b->low[k] = x[i] < b->low[k] ? x[i] : b->low[k];
+		b->high[k] = x[i] > b->high[k] ? x[i] : b->high[k];
 	}
 }
 
@@ -101,21 +98,20 @@ static void repeat(const struct binned *b, gsl_rng *rng, unsigned int *sum, cons
 	}
 }
 
-bool stats_quantile_boot(const double *x, size_t n, double block, const double *at, size_t n_at,
-			 int reps, unsigned long seed, double *ret, double *boot)
+bool stats_quantile_boot(const double *x, const double *sorted, size_t n, double block,
+			 const double *at, size_t n_at, int reps, unsigned long seed, double *ret,
+			 double *boot)
 {
 	struct binned *b = calloc(1, sizeof(*b));
-	double *sorted = malloc((n + 1) * sizeof(*sorted)), blocks = floor(n / fmax(block, 1));
+	double blocks = floor(n / fmax(block, 1));
 	unsigned int *sum = NULL;
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
 	bool done = false;
 	size_t i;
 	int r;
 
-	if (!b || !sorted || !rng || !n)
+	if (!b || !rng || !n)
 		goto out;
-	memcpy(sorted, x, n * sizeof(*sorted));
-	gsl_sort(sorted, 1, n);
 	for (i = 0; i < n_at; i++)
 		ret[i] = gsl_stats_quantile_from_sorted_data(sorted, 1, n, at[i]);
 	if (!(blocks >= BLOCKS_LEAST))
@@ -138,6 +134,5 @@ out:
 		free(b->counts);
 	free(b);
 	free(sum);
-	free(sorted);
 	return done;
 }

@@ -5,12 +5,15 @@
  */
 #include "bulk.h"
 
+#include "column_chunk.h"
+#include "columns.h"
+
 #include "format/buf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS	    16384 /* gathered for one table before they are written */
+#define ROWS	    CHUNK_ROWS /* gathered for one table before they are written */
 #define COLUMNS_MAX 32
 
 struct feed_table {
@@ -26,6 +29,8 @@ struct feed_cursor {
 struct rows {
 	char *values; /* ROWS rows; NULL until the table is used */
 	int n;
+	bool columns; /* written as chunks of columns */
+	s64 chunks;
 	sqlite3_stmt *write;
 };
 
@@ -204,6 +209,12 @@ static int write_rows(struct bulk *b, enum table_id t, struct err *e)
 
 	if (!r->n)
 		return 0;
+	if (r->columns) {
+		c = r->n;
+		r->n = 0;
+		return columns_put(b->db, t, r->chunks++, (const s64 *)(const void *)r->values,
+				   (u32)c, e);
+	}
 	b->shown_reals = 0;
 	for (c = 0; c < tables[t].n_columns; c++)
 		b->shown_reals |= (u32)(tables[t].columns[c].type[0] == 'R') << c;
@@ -229,12 +240,20 @@ void *bulk_row(struct bulk *b, enum table_id t)
 			err_set(&b->failed, ERR_FAIL, "out of memory for the database");
 			return b->nowhere;
 		}
-		if (make_writer(b, t, &b->failed) < 0)
+		r->columns = columns_has(b->db, t);
+		if (!r->columns && make_writer(b, t, &b->failed) < 0)
 			return b->nowhere;
 	}
 	if (r->n == ROWS && write_rows(b, t, &b->failed) < 0)
 		return b->nowhere;
 	return r->values + (size_t)8 * columns * r->n++;
+}
+
+int bulk_failed(const struct bulk *b, struct err *e)
+{
+	if (b->failed.code && e)
+		*e = b->failed;
+	return b->failed.code;
 }
 
 int bulk_close(struct bulk *b, struct err *e)
@@ -243,12 +262,12 @@ int bulk_close(struct bulk *b, struct err *e)
 
 	for (t = 0; t < N_TABLES && !b->failed.code; t++)
 		write_rows(b, t, &b->failed);
-	if (b->failed.code) {
-		if (e)
-			*e = b->failed;
-		return b->failed.code;
-	}
-	return db_exec(b->db, e, "COMMIT");
+	return b->failed.code ? bulk_failed(b, e) : db_exec(b->db, e, "COMMIT");
+}
+
+int bulk_again(struct bulk *b, struct err *e)
+{
+	return db_exec(b->db, e, "BEGIN");
 }
 
 void bulk_free(struct bulk *b)

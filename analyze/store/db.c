@@ -4,64 +4,29 @@
 
 #include "format/buf.h"
 #include "names.h"
+#include "sql_functions.h"
+#include "statements.h"
+#include "sums.h"
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define APPLICATION_ID 0x4f425344 /* "OBSD" */
-#define USER_VERSION   10	  /* of tables.def: another number, other tables */
 #define COLUMNS_MAX    64
 
-#define TABLE(name, doc)	      static const struct column_desc columns_##name[] = {
-#define COLUMN(name, type, unit, doc) { #name, #type, unit, doc },
-#define END \
-	}   \
-	;
-#include "tables.def"
-#undef TABLE
-#undef COLUMN
-#undef END
+const int tables_version = TABLES_VERSION;
 
-const struct table_desc tables[N_TABLES] = {
-#define TABLE(name, doc) \
-	{ #name, doc, columns_##name, sizeof(columns_##name) / sizeof(columns_##name[0]) },
-#define COLUMN(name, type, unit, doc)
-#define END
-#include "tables.def"
-#undef TABLE
-#undef COLUMN
-#undef END
-};
-
-#define VIEW(name, doc, sql)	      static const struct column_desc columns_##name[] = {
-#define COLUMN(name, type, unit, doc) { #name, #type, unit, doc },
-#define END \
-	}   \
-	;
-#include "views.def"
-#undef VIEW
-#undef COLUMN
-#undef END
-
-const struct view_desc views[] = {
-#define VIEW(name, doc, sql) \
-	{ #name, doc, sql, columns_##name, sizeof(columns_##name) / sizeof(columns_##name[0]) },
-#define COLUMN(name, type, unit, doc)
-#define END
-#include "views.def"
-#undef VIEW
-#undef COLUMN
-#undef END
-	{ 0 },
-};
-
+/* With the system's reason: SQLite opens temporary files as it needs them. */
 static int refuse(sqlite3 *db, struct err *e, const char *what)
 {
+	int code = sqlite3_errcode(db) & 0xff, why = sqlite3_system_errno(db);
+
+	if ((code == SQLITE_CANTOPEN || code == SQLITE_IOERR || code == SQLITE_FULL) && why)
+		return err_set(e, ERR_FAIL, "%s: %s: %s", what, sqlite3_errmsg(db), strerror(why));
 	return err_set(e, ERR_FAIL, "%s: %s", what, sqlite3_errmsg(db));
 }
 
@@ -70,6 +35,22 @@ int db_exec(sqlite3 *db, struct err *e, const char *sql)
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		return refuse(db, e, "the database refuses a statement");
 	return 0;
+}
+
+bool db_is_fault(int code)
+{
+	code &= 0xff; /* without the details */
+	return code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL ||
+	       code == SQLITE_CANTOPEN;
+}
+
+int db_try(sqlite3 *db, struct err *e, const char *sql)
+{
+	int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	if (db_is_fault(code))
+		return refuse(db, e, "the database refuses a statement");
+	return code != SQLITE_OK;
 }
 
 /* Binds what fmt names; stops at the first failure. */
@@ -94,9 +75,10 @@ static int bind_all(sqlite3_stmt *s, const char *fmt, va_list ap)
 static int query(sqlite3_stmt **ret, sqlite3 *db, struct err *e, const char *sql, const char *fmt,
 		 va_list ap)
 {
-	sqlite3_stmt *s = NULL;
+	sqlite3_stmt *s = statements_take(db, sql);
 
-	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK || !s ||
+	*ret = NULL; /* to finalize nothing is right */
+	if ((!s && sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK) || !s ||
 	    bind_all(s, fmt, ap) != SQLITE_OK) {
 		refuse(db, e, "the database refuses a query");
 		sqlite3_finalize(s);
@@ -117,15 +99,26 @@ int db_query(sqlite3_stmt **ret, sqlite3 *db, struct err *e, const char *sql, co
 	return r;
 }
 
+void db_done(sqlite3_stmt *s)
+{
+	statements_give(s);
+}
+
 int db_step(sqlite3_stmt *s, struct err *e)
 {
-	int got = sqlite3_step(s);
+	int got = s ? sqlite3_step(s) : SQLITE_ERROR;
 
 	if (got == SQLITE_ROW)
 		return 1;
 	if (got == SQLITE_DONE)
 		return 0;
-	return refuse(sqlite3_db_handle(s), e, "the database fails");
+	return s ? refuse(sqlite3_db_handle(s), e, "the database fails") : ERR_FAIL;
+}
+
+int db_end(sqlite3_stmt *s, int ret)
+{
+	sqlite3_finalize(s);
+	return ret < 0 ? ret : 0;
 }
 
 const char *db_text_or(sqlite3_stmt *s, int column, const char *null)
@@ -156,7 +149,7 @@ int db_each_of(sqlite3 *db, struct err *e, db_row_fn fn, void *arg, const char *
 		return ret;
 	while (ret == 0 && (got = db_step(s, e)) != 0)
 		ret = got < 0 ? got : fn(arg, s, e);
-	sqlite3_finalize(s);
+	statements_give(s);
 	return ret < 0 ? ret : 0;
 }
 
@@ -181,7 +174,7 @@ static int run(sqlite3 *db, struct err *e, const char *sql, const char *fmt, va_
 		return ret;
 	while ((ret = db_step(s, e)) > 0)
 		;
-	sqlite3_finalize(s);
+	statements_give(s);
 	return ret;
 }
 
@@ -225,26 +218,38 @@ int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fm
 		return r;
 	r = db_step(s, e);
 	*ret = r > 0 ? sqlite3_column_int64(s, 0) : 0;
-	sqlite3_finalize(s);
+	statements_give(s);
 	return r < 0 ? r : 0;
+}
+
+int db_inserter(sqlite3_stmt **ret, sqlite3 *db, enum table_id t, struct err *e)
+{
+	char sql[256];
+	int i, n = snprintf(sql, sizeof(sql), "INSERT INTO \"%s\" VALUES(?", tables[t].name);
+
+	for (i = 1; i < tables[t].n_columns && i < COLUMNS_MAX; i++, n += 2)
+		memcpy(sql + n, ",?", 2);
+	memcpy(sql + n, ")", 2);
+	return db_query(ret, db, e, sql, "");
 }
 
 int db_insert(sqlite3 *db, enum table_id t, struct err *e, const char *fmt, ...)
 {
-	char sql[256];
+	sqlite3_stmt *s;
 	va_list ap;
-	int i, n, ret;
+	int ret;
 
 	if (strlen(fmt) != (size_t)tables[t].n_columns)
 		return err_set(e, ERR_FAIL, "a row of table %s has %zu values", tables[t].name,
 			       strlen(fmt));
-	n = snprintf(sql, sizeof(sql), "INSERT INTO \"%s\" VALUES(?", tables[t].name);
-	for (i = 1; i < tables[t].n_columns && i < COLUMNS_MAX; i++)
-		n += snprintf(sql + n, sizeof(sql) - n, ",?");
-	snprintf(sql + n, sizeof(sql) - n, ")");
+	ret = db_inserter(&s, db, t, e);
+	if (ret < 0)
+		return ret;
 	va_start(ap, fmt);
-	ret = run(db, e, sql, fmt, ap);
+	ret = bind_all(s, fmt, ap) == SQLITE_OK ? db_step(s, e)
+						: refuse(db, e, "the database refuses a value");
 	va_end(ap);
+	statements_give(s);
 	return ret;
 }
 
@@ -270,10 +275,13 @@ static int make_tables(sqlite3 *db, struct err *e)
 
 static int make_views(sqlite3 *db, struct err *e)
 {
-	/* views find names by id and time */
+	/* views find names by id and time, analyses a function's row for each of thousands */
 	int ret = db_exec(db, e,
 			  "CREATE INDEX thread_of ON thread(tid, start);"
 			  "CREATE INDEX fd_at ON fd(pid, fd, ts);"
+			  "CREATE INDEX site_of ON site(id);"
+			  "CREATE INDEX call_stat_of ON call_stat(site);"
+			  "CREATE INDEX call_defect_of ON call_defect(site);"
 			  "CREATE INDEX syscall_name_of ON syscall_name(nr, abi)");
 	struct buf sql = { 0 };
 	const struct view_desc *v;
@@ -298,7 +306,7 @@ static int create(sqlite3 *db, struct err *e)
 		 "PRAGMA page_size=65536; PRAGMA journal_mode=off; PRAGMA synchronous=off;"
 		 "PRAGMA locking_mode=exclusive; PRAGMA cache_size=-65536; PRAGMA temp_store=file;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d",
-		 APPLICATION_ID, USER_VERSION);
+		 APPLICATION_ID, TABLES_VERSION);
 	ret = db_exec(db, e, sql);
 	if (ret == 0)
 		ret = make_tables(db, e);
@@ -337,7 +345,7 @@ static int check_tables(sqlite3 *db, const char *path, struct err *e)
 						"%.400s is damaged, or was made by another program:"
 						" its table %s is not one of obsanalyze",
 						path, tables[t].name);
-		sqlite3_finalize(s);
+		statements_give(s);
 	}
 	buf_free(&want);
 	return ret;
@@ -357,11 +365,11 @@ static int check(sqlite3 *db, const char *path, struct err *e)
 		return err_set(e, ERR_FAIL, "%.400s is not a database that obsanalyze made", path);
 	if (db_int(db, &version, e, "PRAGMA user_version", "") < 0)
 		return ERR_FAIL;
-	if (version != USER_VERSION)
+	if (version != TABLES_VERSION)
 		return err_set(e, ERR_VERSION,
 			       "%.400s has tables of version %lld; this program knows version %d: "
 			       "load the recording again",
-			       path, (long long)version, USER_VERSION);
+			       path, (long long)version, TABLES_VERSION);
 	return 0;
 }
 
@@ -394,6 +402,12 @@ int db_open(sqlite3 **ret, const char *path, bool make, struct err *e)
 		r = make ? create(db, e) : check(db, path, e);
 	if (r == 0)
 		r = names_register(db, e);
+	if (r == 0)
+		r = sums_register(db, e);
+	if (r == 0)
+		r = sql_functions_register(db, e);
+	if (r == 0)
+		r = statements_keep(db, e);
 	if (r < 0)
 		sqlite3_close(db);
 	else
@@ -409,10 +423,16 @@ int db_open_ours(sqlite3 **ret, const char *path, struct err *e)
 	if (r == 0)
 		r = check_tables(db, path, e);
 	if (r < 0)
-		sqlite3_close(db);
+		db_close(db);
 	else
 		*ret = db;
 	return r;
+}
+
+int db_close(sqlite3 *db)
+{
+	statements_drop(db);
+	return sqlite3_close(db);
 }
 
 bool db_is_database(const char *path)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* SQLite with our error idiom, and the tables of tables.def. */
-#ifndef OBS_DB_H
-#define OBS_DB_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -45,8 +44,19 @@ struct view_desc {
 	int n_columns;
 };
 
+/* Another number: other tables. */
+extern const int tables_version;
+
 /* Of views.def; ended by one without name. */
 extern const struct view_desc views[];
+
+/* Those that have a form for tables of many recordings; ended by one without name. */
+struct view_many {
+	const char *name;
+	const char *sql;
+};
+
+extern const struct view_many views_of_many[];
 
 /*
  * Opens a database. path NULL: a private one in memory and, when large, in an
@@ -61,6 +71,9 @@ int db_open(sqlite3 **ret, const char *path, bool create, struct err *e);
  */
 int db_open_ours(sqlite3 **ret, const char *path, struct err *e);
 
+/* Closes a database that db_open opened, with the statements it keeps. A code of SQLite's. */
+int db_close(sqlite3 *db);
+
 /* True if path begins like an SQLite database. */
 bool db_is_database(const char *path);
 
@@ -74,14 +87,27 @@ const char *db_text_or(sqlite3_stmt *s, int column, const char *null);
 /* Runs statements that return nothing. */
 int db_exec(sqlite3 *db, struct err *e, const char *sql);
 
+/* True if memory or the disk failed: the statement itself may be sound. */
+bool db_is_fault(int code);
+
+/* As db_exec, but 1 if SQLite refuses the statement itself: names in it came from a recording. */
+int db_try(sqlite3 *db, struct err *e, const char *sql);
+
 /*
  * Prepares a query and binds its parameters: fmt has one letter for each of
- * them: i (s64), d (double), s (const char *, NULL allowed; copied).
+ * them: i (s64), d (double), s (const char *, NULL allowed; copied). Ended by sqlite3_finalize, or
+ * by db_done.
  */
 int db_query(sqlite3_stmt **ret, sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...);
 
-/* The next row: 1, 0 at the end, negative on error. */
+/* Ends a query whose text will be asked again: the connection keeps its statement. */
+void db_done(sqlite3_stmt *s);
+
+/* The next row: 1, 0 at the end, negative on error, also if db_query refused the query (NULL). */
 int db_step(sqlite3_stmt *s, struct err *e);
+
+/* Finalizes a query after its last step, whose code is ret. 0, or ret if it is an error. */
+int db_end(sqlite3_stmt *s, int ret);
 
 /* A column as a number; NAN: NULL. */
 double db_number(sqlite3_stmt *s, int column);
@@ -106,7 +132,8 @@ int db_again(sqlite3_stmt *s, struct err *e, const char *fmt, ...);
 /* The first column of the first row; 0 or fallback if there is no row or it is NULL. */
 int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fmt, ...);
 
+/* Prepares the statement that appends a row to a table: a parameter for each column. */
+int db_inserter(sqlite3_stmt **ret, sqlite3 *db, enum table_id t, struct err *e);
+
 /* Appends one row to a table: fmt and values as in db_query, one for each column; n is NULL. */
 int db_insert(sqlite3 *db, enum table_id t, struct err *e, const char *fmt, ...);
-
-#endif

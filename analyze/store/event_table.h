@@ -3,8 +3,7 @@
  * Raw records as rows: the columns of the table `event` (any record, its fields as JSON) and of
  * the tables event_<name> (a column a field), by the recording's own schema.
  */
-#ifndef OBS_EVENT_TABLE_H
-#define OBS_EVENT_TABLE_H
+#pragma once
 
 #include "format/recording.h"
 
@@ -42,5 +41,3 @@ int event_table_sql(const struct event_table *t, const char *name, struct buf *o
 /* The value of a column; begin is the ts that becomes 0. scratch is cleared and used for JSON. */
 int event_table_cell(const struct event_table *t, int column, const struct record *rec, u64 begin,
 		     struct buf *scratch, struct event_cell *ret, struct err *e);
-
-#endif

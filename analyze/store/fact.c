@@ -15,8 +15,12 @@ int fact_text(char *text, size_t size, sqlite3 *db, const char *key, struct err 
 	ret = db_step(s, e);
 	if (ret > 0 && sqlite3_column_text(s, 0))
 		snprintf(text, size, "%s", db_text(s, 0));
-	sqlite3_finalize(s);
-	return ret < 0 ? ret : 0;
+	return db_end(s, ret);
+}
+
+int fact_number(s64 *ret, sqlite3 *db, const char *key, struct err *e)
+{
+	return db_int(db, ret, e, "SELECT value FROM recording WHERE key=?", "s", key);
 }
 
 int fact_whole(sqlite3 *db, struct err *e)
@@ -33,10 +37,15 @@ int fact_whole(sqlite3 *db, struct err *e)
 int coverage_verdict(char *text, size_t size, sqlite3 *db, struct err *e)
 {
 	s64 lossy = 0, cut = 0;
-	int ret = db_int(db, &lossy, e, "SELECT count(*) FROM coverage WHERE verdict='LOSSY'", "");
+	int ret = db_int(db, &lossy, e,
+			 "SELECT (SELECT count(*) FROM coverage WHERE verdict='LOSSY') + (SELECT"
+			 " count(*) FROM compared WHERE lost > 0)",
+			 "");
 
 	if (ret == 0)
-		ret = db_int(db, &cut, e, "SELECT count(*) FROM coverage WHERE verdict='TRUNCATED'",
+		ret = db_int(db, &cut, e,
+			     "SELECT (SELECT count(*) FROM coverage WHERE verdict='TRUNCATED') +"
+			     " (SELECT count(*) FROM compared WHERE NOT complete)",
 			     "");
 	snprintf(text, size, "%s", lossy ? "LOSSY" : cut ? "TRUNCATED" : "COMPLETE");
 	return ret;

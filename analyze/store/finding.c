@@ -25,6 +25,10 @@ const char *const subject_names[N_SUBJECTS] = {
 #undef SUBJECT
 };
 
+#define BYTES(n)                                                                                   \
+	"iif(" n " < 1000, " n " || ' B', iif(" n " < 1e6, printf('%.3g kB', " n " / 1e3), iif(" n \
+	" < 1e9, printf('%.3g MB', " n " / 1e6), printf('%.3g GB', " n " / 1e9))))"
+
 static const char *const subject_sql[N_SUBJECTS] = {
 #define SUBJECT(name, key, sql) sql,
 #include "subjects.def"
@@ -127,6 +131,6 @@ int subject_text(struct buf *out, sqlite3 *db, struct subject s, struct err *e)
 		ret = buf_printf(out, e, "%s", (const char *)sqlite3_column_text(q, 0));
 	else if (ret >= 0)
 		ret = buf_printf(out, e, "%s %lld", subject_names[s.kind], (long long)s.id);
-	sqlite3_finalize(q);
+	db_done(q);
 	return ret;
 }

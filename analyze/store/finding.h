@@ -3,8 +3,7 @@
  * A finding is data: its kind, what it is about, and named values with units. Only
  * render/say.c makes a sentence of it, from the template of findings.def.
  */
-#ifndef OBS_FINDING_H
-#define OBS_FINDING_H
+#pragma once
 
 #include "db.h"
 #include "format/buf.h"
@@ -67,10 +66,11 @@ struct value {
 	{                                                                                       \
 		.name = (n), .of = { SUBJECT_##k, (i) }, .number = NAN, .low = NAN, .high = NAN \
 	}
-#define VALUE_PART(n, k, i, v, u)                                                                \
-	{                                                                                        \
-		.name = (n), .of = { SUBJECT_##k, (i) }, .number = (v), .unit = (u), .low = NAN, \
-		.high = NAN                                                                      \
+/* Missing if the id is 0. */
+#define VALUE_MAYBE(n, k, i)                                                                 \
+	{                                                                                    \
+		.name = (n), .of = { (i) ? SUBJECT_##k : SUBJECT_none, (i) }, .number = NAN, \
+		.low = NAN, .high = NAN                                                      \
 	}
 
 struct finding {
@@ -110,5 +110,3 @@ int finding_drop(sqlite3 *db, const char *analysis, struct err *e);
  * has it (untrusted); "kind id" where no row names it.
  */
 int subject_text(struct buf *out, sqlite3 *db, struct subject s, struct err *e);
-
-#endif

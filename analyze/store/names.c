@@ -4,6 +4,7 @@
 
 #include "format/errnos.h"
 #include "format/syscall.h"
+#include "state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static const struct category_row {
 	int band;
 } categories[] = {
 #define BAND(...)
-#define CATEGORY(name, band, label, says) { #name, label, band },
+#define CATEGORY(name, band, part, label, says) { #name, label, band },
 #include "categories.def"
 #undef CATEGORY
 #undef BAND
@@ -64,6 +65,12 @@ static const struct {
 	const char *name, *category;
 } states[] = {
 #define STATE(id, name, off, category, ...) [id] = { #name, #category },
+#include "waits.def"
+#undef STATE
+};
+
+const char *const state_labels[N_STATES] = {
+#define STATE(id, name, off, category, series, label, ...) [id] = label,
 #include "waits.def"
 #undef STATE
 };

@@ -4,12 +4,9 @@
  * block_op(op), state_name(id), and, for pictures, state_band(id), category_band(name) and
  * category_label(name). NULL for NULL.
  */
-#ifndef OBS_NAMES_H
-#define OBS_NAMES_H
+#pragma once
 
 #include "db.h"
 
 /* Makes them known to a connection. Nothing in a database may depend on them. */
 int names_register(sqlite3 *db, struct err *e);
-
-#endif

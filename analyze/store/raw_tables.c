@@ -32,9 +32,12 @@ static int make_table(struct copy *c, const struct event_desc *ev)
 	event_table_make(t, ev);
 	snprintf(name, sizeof(name), PREFIX "%s", ev->name);
 	ret = event_table_sql(t, name, &sql, c->e);
-	/* columns that a hostile schema makes impossible: no table */
-	if (ret == 0 && db_exec(c->db, NULL, sql.data) < 0)
+	if (ret == 0)
+		ret = db_try(c->db, c->e, sql.data);
+	if (ret > 0) { /* columns that a hostile schema makes impossible: no table */
+		ret = 0;
 		goto out;
+	}
 	buf_clear(&sql);
 	if (ret == 0)
 		ret = buf_printf(&sql, c->e, "INSERT INTO %s VALUES(?", name);
@@ -125,9 +128,9 @@ int raw_tables_view(sqlite3 *db, const char *schema, struct err *e)
 	sqlite3_finalize(s);
 	/* tables of a user are no reason to refuse all other queries */
 	if (ret == 0 && n)
-		db_exec(db, NULL, sql.data);
+		ret = db_try(db, e, sql.data);
 	buf_free(&sql);
-	return ret;
+	return ret < 0 ? ret : 0;
 }
 
 int raw_tables_copy(sqlite3 *db, const struct reader *r, struct err *e)

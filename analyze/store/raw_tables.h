@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Raw events copied into a database, as plain tables that any SQLite reads. */
-#ifndef OBS_RAW_TABLES_H
-#define OBS_RAW_TABLES_H
+#pragma once
 
 #include "db.h"
 #include "format/recording.h"
@@ -17,5 +16,3 @@ int raw_tables_copy(sqlite3 *db, const struct reader *r, struct err *e);
  * the database. Nothing if there are no such tables.
  */
 int raw_tables_view(sqlite3 *db, const char *schema, struct err *e);
-
-#endif

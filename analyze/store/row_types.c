@@ -2,8 +2,6 @@
 /* Rows as structs: which column is where follows from tables.def. */
 #include "row_types.h"
 
-#include "format/buf.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -35,25 +33,16 @@ static int bind(sqlite3_stmt *s, int column, char type, const void *row)
 int put_row_of(sqlite3 *db, enum table_id t, struct err *e, const void *row)
 {
 	const struct table_desc *d = &tables[t];
-	struct buf sql = { 0 };
-	sqlite3_stmt *s = NULL;
-	int i, ret;
+	sqlite3_stmt *s;
+	int i, ret = db_inserter(&s, db, t, e);
 
-	ret = buf_printf(&sql, e, "INSERT INTO \"%s\" VALUES(", d->name);
-	for (i = 0; i < d->n_columns && ret == 0; i++)
-		ret = buf_printf(&sql, e, i ? ",?" : "?");
-	if (ret == 0)
-		ret = buf_printf(&sql, e, ")");
-	if (ret == 0)
-		ret = db_query(&s, db, e, sql.data, "");
 	for (i = 0; i < d->n_columns && ret == 0; i++)
 		if (bind(s, i, d->columns[i].type[0], row) != SQLITE_OK)
 			ret = err_set(e, ERR_FAIL, "SQLite refuses a value: %s",
 				      sqlite3_errmsg(db));
 	if (ret == 0)
 		ret = db_step(s, e);
-	sqlite3_finalize(s);
-	buf_free(&sql);
+	db_done(s);
 	return ret < 0 ? ret : 0;
 }
 

@@ -4,8 +4,7 @@
  * order. INT is s64, where BULK_NULL is NULL; REAL is double, where NAN is NULL; TEXT is const char
  * *.
  */
-#ifndef OBS_ROW_TYPES_H
-#define OBS_ROW_TYPES_H
+#pragma once
 
 #include "db.h"
 
@@ -44,5 +43,3 @@ int put_row_of(sqlite3 *db, enum table_id t, struct err *e, const void *row);
 /* The present row of a SELECT * of the table; texts live until the next step. */
 #define row_get(s, table, row) get_row_of(s, TABLE_##table, (struct row_##table *){ row })
 void get_row_of(sqlite3_stmt *s, enum table_id t, void *row);
-
-#endif

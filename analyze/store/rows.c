@@ -2,6 +2,7 @@
 /* The rows of a query as text. */
 #include "rows.h"
 
+#include "analyze/base/number.h"
 #include "format/escape.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static int add_cell(struct buf *out, sqlite3_stmt *s, int i, enum rows_form form
 	case SQLITE_FLOAT:
 		if (form == ROWS_JSON && !isfinite(sqlite3_column_double(s, i)))
 			return buf_add(out, "null", 4, e);
-		/* fall through */
+		return buf_printf(out, e, "%s", all_digits(sqlite3_column_double(s, i)).text);
 	case SQLITE_INTEGER:
 		text = db_text(s, i);
 		return buf_add(out, text, sqlite3_column_bytes(s, i), e);

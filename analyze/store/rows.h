@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rows of a query as text: aligned, CSV, JSON or a line a value. All bytes are escaped. */
-#ifndef OBS_ROWS_H
-#define OBS_ROWS_H
+#pragma once
 
 #include "analyze/base/sink.h"
 #include "db.h"
@@ -15,5 +14,3 @@ enum rows_form {
 
 /* Steps s to its end. In bounded memory: of a table, the first 1000 rows decide the widths. */
 int rows_write(struct sink *out, sqlite3_stmt *s, enum rows_form form, struct err *e);
-
-#endif

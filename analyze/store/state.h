@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The states of threads and the kinds of series, as columns of the tables number them. */
-#ifndef OBS_STATE_H
-#define OBS_STATE_H
+#pragma once
 
 enum state {
 #define STATE(id, name, ...) STATE_##name = (id),
@@ -10,6 +9,9 @@ enum state {
 	N_STATES
 };
 
+/* What a thread does in a state, for readers. */
+extern const char *const state_labels[N_STATES];
+
 /* What series count: see series.def. */
 enum series_kind {
 	SERIES_none,
@@ -17,5 +19,3 @@ enum series_kind {
 #include "series.def"
 #undef SERIES
 };
-
-#endif

@@ -387,7 +387,7 @@ int vtab_event_register(sqlite3 *db, struct event_source *source, struct err *e)
 		return err_set(e, ERR_FAIL, "SQLite refuses the tables of events: %s",
 			       sqlite3_errmsg(db));
 	ret = db_exec(db, e, "CREATE VIRTUAL TABLE temp.event USING " MODULE);
-	for (i = 0; i < SCHEMA_EVENT_MAX && ret == 0; i++) {
+	for (i = 0; i < SCHEMA_EVENT_MAX && ret >= 0; i++) {
 		if (!s->by_id[i])
 			continue;
 		/* names are letters, digits and _ only: schema.c. One that a hostile schema makes
@@ -395,7 +395,7 @@ int vtab_event_register(sqlite3 *db, struct event_source *source, struct err *e)
 		snprintf(sql, sizeof(sql),
 			 "CREATE VIRTUAL TABLE temp.event_%s USING " MODULE "(%s)",
 			 s->by_id[i]->name, s->by_id[i]->name);
-		db_exec(db, NULL, sql);
+		ret = db_try(db, e, sql);
 	}
-	return ret;
+	return ret < 0 ? ret : 0;
 }

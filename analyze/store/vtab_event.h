@@ -4,8 +4,7 @@
  * each event of the recording's schema. What a query asks of ts, cpu, event and tid decides
  * which blocks are read.
  */
-#ifndef OBS_VTAB_EVENT_H
-#define OBS_VTAB_EVENT_H
+#pragma once
 
 #include "db.h"
 #include "format/recording.h"
@@ -24,5 +23,3 @@ struct event_source {
 int event_begin(u64 *begin, const struct reader *of, struct err *e);
 
 int vtab_event_register(sqlite3 *db, struct event_source *source, struct err *e);
-
-#endif

@@ -2,12 +2,15 @@
 /* Who is there, with which name, state and descriptors. */
 #include "census.h"
 
+#include "analyze/base/counted.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define TASK_UNINTERRUPTIBLE 0x0002 /* bits of a thread's state, as in track_states.c */
 #define TASK_STOPPED_TRACED  0x000c
 #define TASK_GONE	     0x00b0
+#define LEFT_MAX	     65536 /* threads that ended: for stacks that come up to a second later */
 
 static int mark(struct idmap *m, u64 id, struct err *e)
 {
@@ -42,23 +45,22 @@ static struct household *home_of(struct census *c, u32 pid, struct err *e)
 
 	if (h)
 		return h;
-	h = calloc(1, sizeof(*h));
-	if (!h) {
-		err_set(e, ERR_FAIL, "out of memory for processes");
+	h = idmap_add(&c->homes, pid, sizeof(*h), TASK_LIMIT, "processes", e);
+	if (!h)
 		return NULL;
-	}
 	h->pid = pid;
-	if (idmap_put(&c->homes, pid, h, TASK_LIMIT, e) < 0) {
-		free(h);
-		return NULL;
-	}
 	return h;
 }
 
 static void leave(struct census *c, struct member *m)
 {
 	struct household *h = m->home;
+	struct err none = { 0 };
 
+	if (c->left.n == LEFT_MAX)
+		idmap_free(&c->left);
+	if (m->chosen && idmap_put(&c->left, m->ev.h.tid, c, LEFT_MAX, &none) < 0)
+		idmap_free(&c->left);
 	idmap_take(&c->members, m->ev.h.tid);
 	free(m);
 	if (--h->members)
@@ -177,7 +179,7 @@ static int on_fork(struct census *c, const struct record *rec, struct err *e)
 	m->fresh = true;
 	m->tracked =
 		c->everything || ev->target ||
-		(!c->told && maker && maker->tracked && (c->follow || ev->child_pid == ev->pid));
+		(!c->marked && maker && maker->tracked && (c->follow || ev->child_pid == ev->pid));
 	choose(c, m, maker);
 	if (maker && m->home != maker->home && ev->child == ev->child_pid)
 		return household_inherit(c, m->home, maker->home, e);
@@ -373,7 +375,7 @@ static int read_targets(struct census *c, const char *value, size_t n, struct er
 	int ret = 0;
 
 	c->everything = n == 3 && memcmp(value, "all", 3) == 0;
-	c->told = n == 6 && memcmp(value, "chosen", 6) == 0;
+	c->marked = n == 6 && memcmp(value, "chosen", 6) == 0;
 	for (i = 0; i < n && !c->everything && ret == 0; i++) {
 		id = value[i] >= '0' && value[i] <= '9' ? id * 10 + (u64)(value[i] - '0') : 0;
 		if (id && (i + 1 == n || value[i + 1] == ','))
@@ -419,6 +421,8 @@ bool census_wants(struct census *c, const struct record *rec)
 		return idmap_get(&c->requests, *request) != NULL;
 	if (census_chosen(c, rec->tid))
 		return true;
+	if (counted_on(rec) != rec->stream && idmap_get(&c->left, rec->tid))
+		return true;
 	for (i = 0; i < 4 && f[i]; i++)
 		if (census_chosen(c, (u32)field_value(f[i], rec->raw)))
 			return true;
@@ -452,5 +456,6 @@ void census_free(struct census *c)
 	idmap_free(&c->named);
 	idmap_free(&c->cgroups);
 	idmap_free(&c->requests);
+	idmap_free(&c->left);
 	free(c);
 }

@@ -4,9 +4,9 @@
  * so that a recording can start in its middle, and to choose records by process, thread
  * or name. Memory: what exists at one time, within the limits of limits.h.
  */
-#ifndef OBS_CENSUS_H
-#define OBS_CENSUS_H
+#pragma once
 
+#include "analyze/base/fdmap.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "filter.h"
@@ -26,28 +26,30 @@ struct member {
 struct household {
 	u32 pid;
 	u32 members;
-	bool told;     /* an excerpt has its descriptors already */
-	char *cmdline; /* NULL: not known */
-	struct belonging {
-		struct ev_fd ev;
-		char *path;
-	} * *files;
-	u32 n_files;
+	bool written;	    /* an excerpt has its descriptors already */
+	char *cmdline;	    /* NULL: not known */
+	struct fdmap files; /* struct belonging */
+};
+
+struct belonging {
+	struct ev_fd ev;
+	char *path;
 };
 
 struct census {
 	const struct filter *filter;
 	bool everything, follow, switches; /* what was recorded */
-	bool told;			   /* threads themselves say whether they are targets */
+	bool marked;			   /* threads themselves say whether they are targets */
 	u64 snapshot_end;     /* of the first snapshot; later ones belong to their time */
 	struct idmap targets; /* pid -> the map itself */
 	struct idmap
 		named; /* tid or pid of whom the filter's names and groups mean -> the map itself */
 	struct idmap cgroups; /* ids of the filter's cgroups -> the map itself */
 	struct idmap members, homes;
+	struct idmap left;     /* tids of chosen threads that have ended -> the map itself */
 	struct idmap requests; /* block requests of chosen threads */
 	const struct syscall_desc *close_call;
-	u64 n_files;
+	u64 n_files, fd_memory;
 	u64 n_chosen; /* how often a thread was chosen */
 	const struct field_desc *pid_fields[SCHEMA_EVENT_MAX][4];
 };
@@ -89,5 +91,3 @@ bool census_chosen(const struct census *c, u32 tid);
 int census_somebody(const struct census *c, struct err *e);
 
 void census_free(struct census *c);
-
-#endif

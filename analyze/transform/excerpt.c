@@ -8,9 +8,11 @@
  */
 #include "excerpt.h"
 
+#include "analyze/base/counted.h"
 #include "analyze/base/outfile.h"
 #include "analyze/base/when.h"
 #include "census.h"
+#include "excerpt_conns.h"
 #include "excerpt_cpu.h"
 #include "format/convert.h"
 #include "format/facts.h"
@@ -67,6 +69,12 @@ static bool restated(const struct excerpt *x, const struct record *rec)
 	}
 }
 
+/* Calls counted in histograms: of the interval that ends at ts. */
+static bool is_count(const struct record *rec)
+{
+	return rec->type == EV_call_count || rec->type == EV_call_bucket;
+}
+
 /* What the recorder said is copied at once, but for state and for what goes on through time. */
 static int first_pass(struct excerpt *x)
 {
@@ -77,15 +85,43 @@ static int first_pass(struct excerpt *x)
 	while ((ret = reader_next(x->reader, &rec, x->e)) > 0) {
 		bool timed = rec.event && (rec.type == EV_clock || rec.type == EV_self ||
 					   rec.type == EV_missed || rec.type == EV_program ||
-					   rec.type == EV_syscall || rec.type == EV_syscall_args);
+					   rec.type == EV_syscall || rec.type == EV_syscall_args ||
+					   rec.type == EV_call_mode || is_count(&rec) ||
+					   counted_on(&rec) != STREAM_RECORDER);
 		bool state = rec.event && (rec.type == EV_thread || rec.type == EV_fd ||
-					   rec.type == EV_counters);
+					   rec.type == EV_counters || rec.type == EV_connection);
 
 		ret = census_first(x->census, &rec, x->e);
 		if (ret == 0 && rec.type == EV_counters && rec.event)
 			ret = excerpt_base(x, &rec);
 		if (ret == 0 && !timed && !state && !restated(x, &rec))
 			ret = copy_own(x, &rec);
+		if (ret < 0)
+			return ret;
+	}
+	reader_rewind(x->reader);
+	return ret;
+}
+
+/* Names of requests, which come up to a second after their first use, are in all parts. */
+static int copy_names(struct excerpt *x)
+{
+	struct record rec;
+	int ret, at;
+
+	reader_choose(x->reader,
+		      &(struct reader_choice){ 0, UINT64_MAX, 1u << GROUP_recorder, -1 });
+	while ((ret = reader_next(x->reader, &rec, x->e)) > 0) {
+		if (rec.type != EV_request_name || rec.stream == STREAM_RECORDER)
+			continue;
+		at = conversion_put(&x->conversion, rec.raw, &x->own, x->e);
+		if (at < 0)
+			return at;
+		if (rec.ts < x->from)
+			le_put((u8 *)x->own.data + at, x->from, 8);
+		if (rec.ts >= x->to)
+			le_put((u8 *)x->own.data + at, x->to - 1, 8);
+		ret = excerpt_flush_own(x, false);
 		if (ret < 0)
 			return ret;
 	}
@@ -104,17 +140,14 @@ static int by_tid(const void *a, const void *b)
 
 static int put_files(struct excerpt *x, struct household *h, u64 ts)
 {
+	struct belonging *f;
 	int ret = 0;
-	u32 fd;
+	s64 fd;
 
-	if (h->told)
+	if (h->written)
 		return 0;
-	h->told = true;
-	for (fd = 0; fd < h->n_files && ret == 0; fd++) {
-		struct belonging *f = h->files[fd];
-
-		if (!f)
-			continue;
+	h->written = true;
+	for (fd = 0; ret == 0 && (f = fdmap_next(&h->files, &fd)); fd++) {
 		f->ev.h.ts = ts;
 		ret = convert_struct(x->schema->by_id[EV_fd], &f->ev, f->path ? f->path : "",
 				     f->path ? strlen(f->path) : 0, &x->own, x->e);
@@ -175,6 +208,8 @@ static int put_head(struct excerpt *x)
 		ret = put_info(x, ts, "snapshot_begin", begin);
 	if (ret == 0)
 		ret = put_members(x, ts);
+	if (ret == 0)
+		ret = excerpt_conns_put(x, ts);
 	return ret < 0 ? ret : put_info(x, ts, "snapshot", begin);
 }
 
@@ -244,9 +279,24 @@ static int take_snapshot(struct excerpt *x, const struct record *rec)
 		return 0;
 	if (!fact)
 		ret = census_take(x->census, rec, x->e);
+	if (ret == 0 && !fact)
+		ret = excerpt_conns_take(x, rec);
 	if (ret == 0 && rec->ts >= x->from && (fact || census_wants(x->census, rec)))
 		return copy_own(x, rec);
 	return ret;
+}
+
+/* Stacks may come after the records of their time. */
+static int take_stack(struct excerpt *x, const struct record *rec, u32 cpu)
+{
+	bool keep = census_wants(x->census, rec);
+	int ret = 0;
+
+	if (rec->ts < x->from || rec->ts >= x->to)
+		return 0;
+	if (cpu < STREAM_MAX)
+		ret = excerpt_counted(x, rec, cpu, keep);
+	return ret == 0 && keep ? copy_own(x, rec) : ret;
 }
 
 /* The recorder's records that go on through time. */
@@ -256,14 +306,20 @@ static int take_own(struct excerpt *x, const struct record *rec)
 
 	if (!rec->event)
 		return 0;
+	if (counted_on(rec) != STREAM_RECORDER)
+		return take_stack(x, rec, counted_on(rec));
 	if (rec->type == EV_info || rec->type == EV_thread || rec->type == EV_fd)
 		return take_snapshot(x, rec);
+	if (rec->type == EV_connection) /* of a part: the moment at which it starts */
+		return excerpt_conns_take(x, rec);
 	if (rec->type == EV_clock && rec->ts < x->from) { /* the last one before the part */
 		buf_clear(&x->clock);
 		ret = conversion_put(&x->conversion, rec->raw, &x->clock, x->e);
 		return ret < 0 ? ret : 0;
 	}
-	if (rec->type == EV_program)
+	if (rec->type == EV_program || (rec->type == EV_call_mode && rec->ts < x->to))
+		return copy_own(x, rec);
+	if (is_count(rec) && rec->ts >= x->from && rec->ts < x->to && census_wants(x->census, rec))
 		return copy_own(x, rec);
 	if (is_call(rec) && x->filter->to.kind && rec->ts >= x->to)
 		return put_unfinished(x, rec);
@@ -289,14 +345,19 @@ static int take_record(struct excerpt *x, const struct record *rec)
 		return take_own(x, rec);
 	if (rec->type == EV_counters && rec->event)
 		return excerpt_counters(x, rec, within);
+	if (rec->type == EV_request_name) /* copied already */
+		return 0;
 	if (rec->ts >= x->to)
 		return is_call(rec) ? put_unfinished(x, rec) : 0;
 	/* before and after: who is chosen by this very record, or leaves with it, has it */
 	wanted = within && census_wants(x->census, rec);
 	ret = census_take(x->census, rec, x->e);
+	if (ret == 0)
+		ret = excerpt_conns_take(x, rec);
 	if (ret < 0 || !within)
 		return ret;
-	return excerpt_record(x, rec, wanted || census_wants(x->census, rec));
+	return excerpt_record(x, rec,
+			      wanted || census_wants(x->census, rec) || excerpt_conns_want(x, rec));
 }
 
 static int second_pass(struct excerpt *x)
@@ -346,9 +407,11 @@ static int start(struct excerpt *x, int fd)
 	conversion_make(&x->conversion, schema, x->schema);
 	/*
 	 * What everybody did before can only be known from all that happened. Without switches
-	 * only the making, naming and ending of threads count.
+	 * only the making, naming and ending of threads count, and connections.
 	 */
-	x->early = st->groups & 1u << GROUP_sched ? UINT32_MAX : 1u << GROUP_core;
+	x->early = st->groups & 1u << GROUP_sched
+			   ? UINT32_MAX
+			   : 1u << GROUP_core | 1u << GROUP_requests | 1u << GROUP_net;
 	ret = census_open(&x->census, x->filter, x->reader, x->e);
 	if (ret == 0)
 		ret = census_names(x->census, x->reader, x->e);
@@ -379,6 +442,8 @@ int excerpt_make(struct excerpt_summary *ret, struct reader *r, const struct fil
 	if (got == 0)
 		got = first_pass(x);
 	if (got == 0)
+		got = copy_names(x);
+	if (got == 0)
 		got = second_pass(x);
 	*ret = (struct excerpt_summary){
 		.records = x->records,
@@ -386,6 +451,7 @@ int excerpt_make(struct excerpt_summary *ret, struct reader *r, const struct fil
 		.to = elapsed(x->origin.begin, x->to < x->origin.end ? x->to : x->origin.end),
 	};
 	excerpt_cpus_free(x);
+	excerpt_conns_free(x);
 	census_free(x->census);
 	writer_free(x->writer);
 	schema_free(x->schema);

@@ -3,8 +3,7 @@
  * A part of a recording as a recording of its own: by time, by process, by thread. It begins
  * with the state of its first moment, as a recording started then would.
  */
-#ifndef OBS_EXCERPT_H
-#define OBS_EXCERPT_H
+#pragma once
 
 #include "filter.h"
 
@@ -29,5 +28,3 @@ int excerpt_open(struct reader **ret, struct reader *r, const struct filter *f, 
  */
 int excerpt_reader(struct reader **ret, bool *ret_damaged, const char *path, const struct filter *f,
 		   struct err *e);
-
-#endif

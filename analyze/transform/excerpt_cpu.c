@@ -17,10 +17,10 @@
 
 struct tally {
 	u64 written, dropped; /* records within the part */
-	bool based, told;
+	bool based, put;
 	struct ev_counters base; /* before the part */
 	struct ev_counters last;
-	u64 told_written, told_dropped;
+	u64 put_written, put_dropped;
 };
 
 struct cpu {
@@ -47,17 +47,11 @@ static struct cpu *cpu_of(struct excerpt *x, u32 id)
 
 	if (c)
 		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		err_set(x->e, ERR_FAIL, "out of memory for CPUs");
+	c = idmap_add(&x->cpus, id, sizeof(*c), STREAM_MAX, "CPUs", x->e);
+	if (!c)
 		return NULL;
-	}
 	c->id = id;
 	c->last_ts = x->from > x->origin.begin ? x->from : x->origin.begin;
-	if (idmap_put(&x->cpus, id, c, STREAM_MAX, x->e) < 0) {
-		free(c);
-		return NULL;
-	}
 	return c;
 }
 
@@ -183,6 +177,20 @@ int excerpt_record(struct excerpt *x, const struct record *rec, bool keep)
 	return ret < 0 ? ret : added(x, c, c->records.len - before, rec->desc->group);
 }
 
+int excerpt_counted(struct excerpt *x, const struct record *rec, u32 cpu, bool keep)
+{
+	struct cpu *c = cpu_of(x, cpu);
+
+	if (!c)
+		return ERR_FAIL;
+	if (keep)
+		c->group[rec->desc->group].written++;
+	else
+		c->group[rec->desc->group].dropped++;
+	x->records += keep;
+	return 0;
+}
+
 /* The counters of one group as they hold for the part so far. */
 static int put_counters(struct excerpt *x, struct cpu *c, u32 g, u64 ts)
 {
@@ -197,10 +205,11 @@ static int put_counters(struct excerpt *x, struct cpu *c, u32 g, u64 ts)
 	ev.self = elapsed(t->base.self, t->last.self);
 	ev.filtered = elapsed(t->base.filtered, t->last.filtered) + t->dropped;
 	ev.nostate = elapsed(t->base.nostate, t->last.nostate);
-	ev.seen = ev.emitted + ev.lost_full + ev.lost_other + ev.self + ev.filtered;
-	t->told = true;
-	t->told_written = t->written;
-	t->told_dropped = t->dropped;
+	ev.counted = elapsed(t->base.counted, t->last.counted);
+	ev.seen = ev.emitted + ev.lost_full + ev.lost_other + ev.self + ev.filtered + ev.counted;
+	t->put = true;
+	t->put_written = t->written;
+	t->put_dropped = t->dropped;
 	ret = convert_struct(x->schema->by_id[EV_counters], &ev, "", 0, &c->records, x->e);
 	return ret < 0 ? ret : added(x, c, c->records.len - before, GROUP_recorder);
 }
@@ -213,7 +222,7 @@ int excerpt_base(struct excerpt *x, const struct record *rec)
 	if (!c)
 		return ev->group < GROUP_MAX && ev->cpu < STREAM_MAX ? ERR_FAIL : 0;
 	c->group[ev->group].base = c->group[ev->group].last = *ev;
-	c->group[ev->group].based = c->group[ev->group].told = true;
+	c->group[ev->group].based = c->group[ev->group].put = true;
 	return 0;
 }
 
@@ -244,7 +253,7 @@ int excerpt_counters(struct excerpt *x, const struct record *rec, bool within)
 	if (within && ret == 0)
 		ret = put_counters(x, c, ev->group, rec->ts);
 	else
-		t->told = false;
+		t->put = false;
 	return ret;
 }
 
@@ -265,8 +274,8 @@ static int end_cpu(struct excerpt *x, struct cpu *c)
 	for (g = 0; g < GROUP_MAX && ret == 0; g++) {
 		struct tally *t = &c->group[g];
 
-		if (t->written != t->told_written || t->dropped != t->told_dropped ||
-		    (t->based && (owing || !t->told)))
+		if (t->written != t->put_written || t->dropped != t->put_dropped ||
+		    (t->based && (owing || !t->put)))
 			ret = put_counters(x, c, g, c->last_ts);
 	}
 	all = reader_blocks(x->reader, &n);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The streams of an excerpt: blocks, positions, losses and counters of each CPU. Part of excerpt.c.
  */
-#ifndef OBS_EXCERPT_CPU_H
-#define OBS_EXCERPT_CPU_H
+#pragma once
 
 #include "census.h"
 #include "excerpt.h"
@@ -22,6 +21,9 @@ struct excerpt {
 	struct buf own;	  /* records of the recorder's stream, not yet a block */
 	struct buf clock; /* the last reading before from */
 	bool headed;	  /* the snapshot is written */
+	struct idmap conns,
+		conns_by_sock;	  /* excerpt_conns.c: events connection, by number and sock */
+	struct idmap chosen_inos; /* of sockets of chosen processes -> the excerpt itself */
 	struct idmap cpus;
 	size_t bytes; /* of records that wait for their blocks */
 	u64 records;
@@ -32,6 +34,9 @@ int excerpt_cpus_begin(struct excerpt *x);
 
 /* A record of a CPU within the part, to be kept or left out. */
 int excerpt_record(struct excerpt *x, const struct record *rec, bool keep);
+
+/* A record of the recorder's stream within the part that the counters of this CPU have. */
+int excerpt_counted(struct excerpt *x, const struct record *rec, u32 cpu, bool keep);
 
 /* Counters that a recording cut out of a longer run begins with. */
 int excerpt_base(struct excerpt *x, const struct record *rec);
@@ -46,5 +51,3 @@ int excerpt_cpus_end(struct excerpt *x);
 int excerpt_flush_own(struct excerpt *x, bool all);
 
 void excerpt_cpus_free(struct excerpt *x);
-
-#endif

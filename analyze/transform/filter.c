@@ -81,6 +81,18 @@ int filter_set_no_cache(void *config, const char *arg, struct err *e)
 	return 0;
 }
 
+int filter_set_jobs(void *config, const char *arg, struct err *e)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (*arg < '0' || *arg > '9' || *end || !n || n > FILTER_JOBS)
+		return err_set(e, ERR_FAIL, "--jobs needs a number from 1 to %d, not %.40s",
+			       FILTER_JOBS, arg);
+	((struct filter *)config)->cpus = (u32)n;
+	return 0;
+}
+
 bool filter_chooses(const struct filter *f)
 {
 	return f->n_pids || f->n_tids || f->n_comms || f->cgroup;

@@ -3,14 +3,14 @@
  * --from, --to, --pid, --comm, --cgroup, --thread, --no-follow: what of a recording a command
  * looks at. Means at replay what the options of obsrec mean while recording.
  */
-#ifndef OBS_FILTER_H
-#define OBS_FILTER_H
+#pragma once
 
 #include "analyze/base/when.h"
 #include "format/opt.h"
 
 #define FILTER_IDS   256
 #define FILTER_NAMES 32
+#define FILTER_JOBS  64
 
 /* The first member of a command's configuration, so that the options below find it. */
 struct filter {
@@ -21,7 +21,9 @@ struct filter {
 	int n_comms;
 	const char *cgroup; /* NULL: any */
 	bool no_follow;
-	bool no_cache; /* not a filter, but given at the same places */
+	/* not filters, but given at the same places */
+	bool no_cache;
+	u32 cpus; /* 0: the default */
 };
 
 int filter_set_from(void *config, const char *arg, struct err *e);
@@ -32,6 +34,7 @@ int filter_set_comm(void *config, const char *arg, struct err *e);
 int filter_set_cgroup(void *config, const char *arg, struct err *e);
 int filter_set_no_follow(void *config, const char *arg, struct err *e);
 int filter_set_no_cache(void *config, const char *arg, struct err *e);
+int filter_set_jobs(void *config, const char *arg, struct err *e);
 
 /* Rows for a command's table of options. */
 #define FILTER_OPTS                                                                                \
@@ -57,6 +60,12 @@ int filter_set_no_cache(void *config, const char *arg, struct err *e);
 			filter_set_no_cache                                          \
 	}
 
+/* And by how many CPUs it is read; -j is JSON. */
+#define JOBS_OPT                                                                                 \
+	{                                                                                        \
+		"jobs", 0, "N", "use at most N CPUs; default: 4; 1: no threads", filter_set_jobs \
+	}
+
 /* True if it names threads or processes. */
 bool filter_chooses(const struct filter *f);
 
@@ -71,5 +80,3 @@ int filter_times(u64 *from, u64 *to, const struct filter *f, const struct origin
 
 /* Appends what it leaves in, in words: "--pid 100 --from 10s" as times and names. */
 int filter_describe(const struct filter *f, struct buf *out, struct err *e);
-
-#endif

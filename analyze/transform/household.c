@@ -17,21 +17,23 @@ void household_text(char **text, const char *bytes, size_t n)
 
 void household_drop(struct census *c, struct household *h, s64 fd)
 {
-	if (fd < 0 || fd >= h->n_files || !h->files[fd])
+	struct belonging *f = fdmap_get(&h->files, fd);
+
+	if (!f)
 		return;
-	free(h->files[fd]->path);
-	free(h->files[fd]);
-	h->files[fd] = NULL;
+	free(f->path);
+	free(f);
+	fdmap_put(&h->files, fd, NULL, &c->fd_memory, NULL);
 	c->n_files--;
 }
 
 void household_free(struct census *c, struct household *h)
 {
-	u32 fd;
+	s64 fd;
 
-	for (fd = 0; fd < h->n_files; fd++)
+	for (fd = 0; fdmap_next(&h->files, &fd); fd++)
 		household_drop(c, h, fd);
-	free(h->files);
+	fdmap_free(&h->files, &c->fd_memory);
 	free(h->cmdline);
 	free(h);
 }
@@ -39,33 +41,28 @@ void household_free(struct census *c, struct household *h)
 int household_put(struct census *c, struct household *h, const struct ev_fd *ev, const char *path,
 		  size_t n, struct err *e)
 {
-	u32 cap = h->n_files ? h->n_files : 16;
-	struct belonging **grown, *f;
+	struct belonging *f = fdmap_get(&h->files, ev->fd);
+	int ret;
 
-	if (ev->fd < 0 || ev->fd >= FD_LIMIT)
+	if (ev->fd < 0)
 		return 0;
-	while (cap <= (u32)ev->fd)
-		cap *= 2;
-	if (cap > h->n_files) {
-		grown = realloc(h->files, cap * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for descriptors");
-		memset(grown + h->n_files, 0, (cap - h->n_files) * sizeof(*grown));
-		h->files = grown;
-		h->n_files = cap;
-	}
-	f = h->files[ev->fd];
 	if (f && (f->ev.ino != ev->ino || f->ev.dev != ev->dev || !ev->ino)) {
 		household_drop(c, h, ev->fd);
 		f = NULL;
 	}
-	if (!f && c->n_files++ >= FD_TOTAL)
-		return err_set(e, ERR_DAMAGED, "the recording claims more than %d descriptors",
-			       FD_TOTAL);
-	f = f ? f : calloc(1, sizeof(*f));
-	if (!f)
-		return err_set(e, ERR_FAIL, "out of memory for descriptors");
-	h->files[ev->fd] = f;
+	if (!f && c->n_files >= FD_TOTAL)
+		return err_set(e, ERR_DAMAGED, "the recording claims more than %d fds", FD_TOTAL);
+	if (!f) {
+		f = calloc(1, sizeof(*f));
+		if (!f)
+			return err_set(e, ERR_FAIL, "out of memory for fds");
+		ret = fdmap_put(&h->files, ev->fd, f, &c->fd_memory, e);
+		if (ret < 0) {
+			free(f);
+			return ret;
+		}
+		c->n_files++;
+	}
 	f->ev = *ev;
 	household_text(&f->path, path, n);
 	return 0;
@@ -74,16 +71,16 @@ int household_put(struct census *c, struct household *h, const struct ev_fd *ev,
 int household_inherit(struct census *c, struct household *child, const struct household *parent,
 		      struct err *e)
 {
+	const struct belonging *f;
 	int ret = 0;
-	u32 fd;
+	s64 fd;
 
 	if (parent->cmdline)
 		household_text(&child->cmdline, parent->cmdline, strlen(parent->cmdline));
-	for (fd = 0; fd < parent->n_files && ret == 0; fd++) {
-		const struct belonging *f = parent->files[fd];
+	for (fd = 0; ret == 0 && (f = fdmap_next(&parent->files, &fd)); fd++) {
 		struct ev_fd ev;
 
-		if (!f || (fd < child->n_files && child->files[fd]))
+		if (fdmap_get(&child->files, fd))
 			continue;
 		ev = f->ev;
 		ev.pid = child->pid;

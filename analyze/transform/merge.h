@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Several recordings on their way to one. Part of cmd_merge.c. */
-#ifndef OBS_MERGE_H
-#define OBS_MERGE_H
+#pragma once
 
 #include "analyze/base/idmap.h"
 #include "merge_source.h"
@@ -31,5 +30,3 @@ int merge_offsets(struct merge *m, struct err *e);
 
 /* The recorders' streams become one, in order of time. */
 int merge_own(struct merge *m, struct err *e);
-
-#endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One of the recordings that are merged. */
+/*
+ * One of the recordings that are merged: its facts, and the offset of its clock from the wall
+ * clock. Offsets between hosts come later, from messages: causes/host_clocks.c.
+ */
 #include "merge_source.h"
 
 #include "excerpt.h"
-#include "format/escape.h"
 #include "format/frame.h"
 
 #include <stdio.h>
@@ -65,14 +67,14 @@ static void take_facts(struct source *s, const struct record *rec)
 /* Offset between wall clock and the clock of the events: the median of all readings. */
 static int read_clocks(struct source *s, struct err *e)
 {
-	s64 *apart = calloc(READINGS_MAX, sizeof(*apart));
+	s64 *offsets = calloc(READINGS_MAX, sizeof(*offsets));
 	const struct ev_clock *clock;
 	struct record rec;
 	u64 spread = 0;
 	size_t n = 0;
 	int ret;
 
-	if (!apart)
+	if (!offsets)
 		return err_set(e, ERR_FAIL, "out of memory for clocks");
 	reader_limit(s->reader, UINT64_MAX, UINT64_MAX);
 	while ((ret = reader_next(s->reader, &rec, e)) > 0) {
@@ -81,16 +83,16 @@ static int read_clocks(struct source *s, struct err *e)
 			take_facts(s, &rec);
 		if (!rec.event || rec.type != EV_clock || n == READINGS_MAX)
 			continue;
-		apart[n++] = (s64)(clock->realtime - clock->monotonic);
+		offsets[n++] = (s64)(clock->realtime - clock->monotonic);
 		spread = clock->spread > spread ? clock->spread : spread;
 	}
-	qsort(apart, n, sizeof(*apart), by_value);
+	qsort(offsets, n, sizeof(*offsets), by_value);
 	if (n) {
-		s->realtime = apart[n / 2];
-		s->error = (u64)(apart[n - 1] - apart[0]) / 2 + spread;
+		s->realtime = offsets[n / 2];
+		s->error = (u64)(offsets[n - 1] - offsets[0]) / 2 + spread;
 	}
 	s->readings = n;
-	free(apart);
+	free(offsets);
 	reader_rewind(s->reader);
 	return ret;
 }
@@ -121,12 +123,18 @@ static const struct {
 	u64 step;
 	bool flip; /* exclusive or, for numbers that use all their bits */
 } names[] = {
-	{ "site", "id", MERGE_SITES, false },	   { NULL, "site", MERGE_SITES, false },
-	{ NULL, "request", 1ull << 48, true },	   { NULL, "ring", 1ull << 48, true },
-	{ NULL, "sock", 1ull << 48, true },	   { "cgroup", "id", 1ull << 48, true },
-	{ "cgroup_made", "id", 1ull << 48, true }, { NULL, "cgroup", 1ull << 48, true },
+	{ "site", "id", MERGE_SITES, false },	      { NULL, "site", MERGE_SITES, false },
+	{ NULL, "request", 1ull << 48, true },	      { NULL, "ring", 1ull << 48, true },
+	{ NULL, "sock", 1ull << 48, true },	      { "cgroup", "id", 1ull << 48, true },
+	{ "cgroup_made", "id", 1ull << 48, true },    { NULL, "cgroup", 1ull << 48, true },
 	{ NULL, "parent", 1ull << 48, true }, /* a group's; processes' are of kind PID */
 	{ NULL, "netns", 1ull << 25, true },  /* these inodes begin at 0xf0000000 */
+	{ NULL, "conn", 1ull << 25, true },	      { "head", "name", 1ull << 13, true },
+	{ "head_more", "name", 1ull << 13, true },    { "request_name", "id", 1ull << 13, true },
+	{ "stack", "id", MERGE_STACKS, true },	      { "frame", "id", MERGE_STACKS, true },
+	{ "module", "id", MERGE_STACKS, true },	      { NULL, "caller", MERGE_STACKS, true },
+	{ NULL, "kernel_stack", MERGE_STACKS, true }, { NULL, "user_stack", MERGE_STACKS, true },
+	{ NULL, "frame", MERGE_STACKS, true },	      { NULL, "module", MERGE_STACKS, true },
 };
 
 static u64 move_name(const struct source *s, const struct event_desc *ev,

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One of the recordings that are merged: its host, its clock, where its numbers go. Part of merge.
  */
-#ifndef OBS_MERGE_SOURCE_H
-#define OBS_MERGE_SOURCE_H
+#pragma once
 
 #include "analyze/base/when.h"
 #include "filter.h"
 #include "format/convert.h"
 
-#define MERGE_HOSTS   8 /* of a device number three bits are free */
 #define MERGE_PIDS    10000000u
 #define MERGE_CPUS    1000u
 #define MERGE_SITES   100000u
+#define MERGE_STACKS  (1ull << 24)
 #define MERGE_DEV_BIT 29
 
 struct source {
@@ -44,5 +43,3 @@ int source_open(struct source *s, const char *path, const struct filter *f, stru
 int source_move(const struct source *s, const struct event_desc *ev, u8 *record, struct err *e);
 
 void source_close(struct source *s);
-
-#endif

@@ -3,8 +3,7 @@
  * Other words for words, by a secret key: the same word always becomes the same one, different
  * words become different ones, and without the key the original cannot be found.
  */
-#ifndef OBS_PSEUDONYM_H
-#define OBS_PSEUDONYM_H
+#pragma once
 
 #include "format/buf.h"
 #include "format/event.h"
@@ -34,5 +33,3 @@ int pseudonym_path(const u8 key[PSEUDONYM_KEY], const char *path, size_t n, stru
  * fd00::/8; loopback and unspecified addresses stay, and so do other families.
  */
 void pseudonym_address(const u8 key[PSEUDONYM_KEY], u16 family, u8 address[16]);
-
-#endif

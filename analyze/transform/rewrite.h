@@ -4,8 +4,7 @@
  * their place, their losses and their positions; a block that is damaged ends the work,
  * because a gap would not be visible later.
  */
-#ifndef OBS_REWRITE_H
-#define OBS_REWRITE_H
+#pragma once
 
 #include "analyze/base/progress.h"
 #include "filter.h"
@@ -39,5 +38,3 @@ int rewrite_blocks(struct rewrite *w, struct err *e);
 /* Appends a block of the recorder with one fact: "key=value". */
 int rewrite_info(struct writer *w, const struct schema *s, u64 ts, struct err *e, const char *fmt,
 		 ...) __attribute__((format(printf, 5, 6)));
-
-#endif

@@ -324,3 +324,38 @@ void binaries_free(struct binaries *b)
 		binary_free(b->list[i]);
 	b->n = 0;
 }
+
+/* Ends of the file's name: colons that are not a part of "::". */
+static const char *next_colon(const char *from)
+{
+	for (; (from = strchr(from, ':')); from += strspn(from, ":"))
+		if (from[1] != ':' && from[1])
+			return from;
+	return NULL;
+}
+
+int binaries_of_text(struct binaries *b, int files[BINARIES_MAX], const char *text, const u32 *pids,
+		     int n_pids, const char **ret_function, struct err *e)
+{
+	const char *colon = next_colon(text);
+	struct err first = { 0 };
+	int n = ERR_FAIL;
+	char *name;
+
+	*ret_function = NULL;
+
+	for (; n < 0 && colon; colon = next_colon(colon + 1)) {
+		name = strndup(text, colon - text);
+		if (!name)
+			return err_set(e, ERR_FAIL, "out of memory");
+		*ret_function = colon + 1;
+		n = binaries_find(b, files, name, pids, n_pids, first.text[0] ? e : &first);
+		free(name);
+	}
+	if (n >= 0)
+		return n;
+	if (!first.text[0])
+		return err_set(e, ERR_FAIL, "'%.60s' has no FILE:FUNCTION", text);
+	*e = first;
+	return ERR_FAIL;
+}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The files that hold the functions of -u: found once, open until the recording ends. */
-#ifndef OBS_BINARIES_H
-#define OBS_BINARIES_H
+#pragma once
 
 #include "elffile.h"
 
@@ -44,4 +43,9 @@ const char *binaries_cached(const char *text, size_t size, const char *name, siz
 /* True if a library's or program's file is meant by this name: "libc" means libc.so.6. */
 bool binaries_name_fits(const char *name, const char *base);
 
-#endif
+/*
+ * The file or files that FILE:FUNC means: the text before the first colon that has a file
+ * before it. Returns how many; ret_function points after the colon.
+ */
+int binaries_of_text(struct binaries *b, int files[BINARIES_MAX], const char *text, const u32 *pids,
+		     int n_pids, const char **ret_function, struct err *e);

@@ -3,7 +3,7 @@
  */
 #include "elfdebug.h"
 
-#include "rootdir.h"
+#include "record/safe_open.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -30,10 +30,18 @@ const char *elf_source_name(enum elf_source source)
 		[ELF_BUILD_ID] = "debug file by build-id",
 		[ELF_LINK] = "debug file by link",
 		[ELF_MINI] = ".gnu_debugdata",
+		[ELF_STAPSDT] = ".note.stapsdt",
 	};
 
 	return names[source < N_ELF_SOURCES ? source : ELF_NONE];
 }
+
+/* Where files are looked for: one worker opens them all. */
+struct roots {
+	struct safe_files files;
+	int root;
+	int host; /* -1: not open yet */
+};
 
 /* What .gnu_debuglink has of the debug file. */
 struct link {
@@ -67,11 +75,10 @@ static bool same_build_id(const struct elffile *a, const struct elffile *b)
 }
 
 /* Opens a candidate; its build-id must be that of f, or its checksum that of the link. */
-static bool try_file(struct elffile *ret, const struct elffile *f, int root, const char *path,
+static bool try_file(struct elffile *ret, const struct elffile *f, int fd, const char *path,
 		     struct link *l)
 {
 	struct err e = { 0 };
-	int fd = rootdir_file(root, path);
 
 	if (fd < 0 || elffile_open(ret, fd, path, &e) < 0)
 		return false;
@@ -84,20 +91,17 @@ static bool try_file(struct elffile *ret, const struct elffile *f, int root, con
 }
 
 /* In the root of the process, and on this host. */
-static bool try_roots(struct elffile *ret, const struct elffile *f, int root, const char *path,
-		      struct link *l)
+static bool try_roots(struct elffile *ret, const struct elffile *f, struct roots *r,
+		      const char *path, struct link *l)
 {
-	bool found = try_file(ret, f, root, path, l);
-	int host = found ? -1 : rootdir_open(0);
-
-	if (host >= 0) {
-		found = try_file(ret, f, host, path, l);
-		close(host);
-	}
-	return found;
+	if (try_file(ret, f, safe_open(&r->files, r->root, path), path, l))
+		return true;
+	if (r->host < 0)
+		r->host = safe_open_dir(&r->files, "/");
+	return r->host >= 0 && try_file(ret, f, safe_open(&r->files, r->host, path), path, l);
 }
 
-static bool by_build_id(struct elffile *ret, const struct elffile *f, int root)
+static bool by_build_id(struct elffile *ret, const struct elffile *f, struct roots *r)
 {
 	char id[2 * BUILD_ID_MAX + 1], path[PATH_MAX];
 
@@ -105,11 +109,11 @@ static bool by_build_id(struct elffile *ret, const struct elffile *f, int root)
 	if (strlen(id) < 4)
 		return false;
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
-	return try_roots(ret, f, root, path, NULL);
+	return try_roots(ret, f, r, path, NULL);
 }
 
 /* The three places of a linked file: next to the program, in .debug there, in /usr/lib/debug. */
-static bool by_link(struct elffile *ret, const struct elffile *f, int root)
+static bool by_link(struct elffile *ret, const struct elffile *f, struct roots *r)
 {
 	static const char *const places[] = { "%.*s/%s", "%.*s/.debug/%s",
 					      "/usr/lib/debug%.*s/%s" };
@@ -127,7 +131,7 @@ static bool by_link(struct elffile *ret, const struct elffile *f, int root)
 		int len = snprintf(path, sizeof(path), places[i], (int)(slash - f->path), f->path,
 				   name);
 
-		if (len < (int)sizeof(path) && try_roots(ret, f, root, path, &l))
+		if (len < (int)sizeof(path) && try_roots(ret, f, r, path, &l))
 			return true;
 	}
 	return false;
@@ -205,9 +209,17 @@ static bool by_section(struct elffile *ret, const struct elffile *f)
 
 enum elf_source elfdebug_open(struct elffile *ret, const struct elffile *f, int root)
 {
-	if (by_build_id(ret, f, root))
-		return ELF_BUILD_ID;
-	if (by_link(ret, f, root))
-		return ELF_LINK;
-	return by_section(ret, f) ? ELF_MINI : ELF_NONE;
+	struct roots r = { .root = root, .host = -1 };
+	enum elf_source source = ELF_NONE;
+
+	if (by_build_id(ret, f, &r))
+		source = ELF_BUILD_ID;
+	else if (by_link(ret, f, &r))
+		source = ELF_LINK;
+	else if (by_section(ret, f))
+		source = ELF_MINI;
+	if (r.host >= 0)
+		close(r.host);
+	safe_end(&r.files);
+	return source;
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The symbol table of a stripped file, where it was put. */
-#ifndef OBS_ELFDEBUG_H
-#define OBS_ELFDEBUG_H
+#pragma once
 
 #include "elffile.h"
-
-enum elf_source {
-	ELF_NONE,
-	ELF_DYNSYM,   /* exported names, in the file itself */
-	ELF_SYMTAB,   /* all names, in the file itself */
-	ELF_BUILD_ID, /* a debug file found by build-id */
-	ELF_LINK,     /* a debug file that .gnu_debuglink names */
-	ELF_MINI,     /* .gnu_debugdata: packed names of functions inside the file */
-	N_ELF_SOURCES,
-};
+#include "format/code_name.h"
 
 /* "symbol table", "debug file by build-id", ... */
 const char *elf_source_name(enum elf_source source);
@@ -27,5 +17,3 @@ enum elf_source elfdebug_open(struct elffile *ret, const struct elffile *f, int 
 
 /* True if this obsrec can unpack .gnu_debugdata. */
 bool elfdebug_unpacks(void);
-
-#endif

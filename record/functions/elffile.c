@@ -227,11 +227,11 @@ bool elffile_data_offset(const struct elffile *f, u64 address, u64 *ret)
 	return find_offset(f, address, 0, ret);
 }
 
-bool elffile_is_i386(const struct elffile *f)
+u32 elffile_machine(const struct elffile *f)
 {
 	GElf_Ehdr eh;
 
-	return gelf_getehdr(f->elf, &eh) && eh.e_machine == EM_386;
+	return gelf_getehdr(f->elf, &eh) ? eh.e_machine : EM_NONE;
 }
 
 Elf_Scn *elffile_section(const struct elffile *f, const char *name, GElf_Shdr *ret)

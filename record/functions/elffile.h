@@ -3,8 +3,7 @@
  * An ELF file from an untrusted source: its headers, within bounds. A sparse file can claim any
  * size for 20 kB of disk: claims are compared with the size and with the allocated blocks.
  */
-#ifndef OBS_ELFFILE_H
-#define OBS_ELFFILE_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -42,8 +41,8 @@ bool elffile_offset(const struct elffile *f, u64 address, u64 *ret);
 /* Where in the file an address of any segment lies. */
 bool elffile_data_offset(const struct elffile *f, u64 address, u64 *ret);
 
-/* True for code of 32-bit x86: its stack and arguments are others. */
-bool elffile_is_i386(const struct elffile *f);
+/* EM_*: where its stack and arguments are. */
+u32 elffile_machine(const struct elffile *f);
 
 /* The section of this name; NULL if there is none. */
 Elf_Scn *elffile_section(const struct elffile *f, const char *name, GElf_Shdr *ret);
@@ -56,5 +55,3 @@ Elf_Data *elffile_chunk(const struct elffile *f, u64 offset, u64 size, Elf_Type 
 
 /* The build-id as hexadecimal digits; "" if there is none. */
 void elffile_build_id(const struct elffile *f, char ret[2 * BUILD_ID_MAX + 1]);
-
-#endif

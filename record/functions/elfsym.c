@@ -142,6 +142,13 @@ static enum probe_class classify(const struct elffile *f, const u8 *code, ssize_
 	return CLASS_STEPPED;
 }
 
+enum probe_class elfsym_class(const struct elffile *f, u64 offset)
+{
+	u8 code[8];
+
+	return classify(f, code, pread(f->fd, code, sizeof(code), offset));
+}
+
 /* Where the probe goes; false if the file has no code there. */
 static bool place(const struct elffile *f, struct elfsym *sym)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Functions of a binary: every symbol table that can be found for it, read with libelf. */
-#ifndef OBS_ELFSYM_H
-#define OBS_ELFSYM_H
+#pragma once
 
 #include "elfdebug.h"
 
@@ -39,11 +38,12 @@ int elfsym_each(const struct elffile *f, int root, struct elfsyms *ret,
 		int (*visit)(void *arg, const struct elfsym *sym, struct err *e), void *arg,
 		struct err *e);
 
+/* How the kernel executes the instruction at an offset of the file. */
+enum probe_class elfsym_class(const struct elffile *f, u64 offset);
+
 /* Returns of such a function do not come, or not to where it was called: they must not be probed.
  */
 bool elfsym_never_returns(const char *name);
 
 /* Edit distance of two names, at most limit. For the nearest names. */
 int elfsym_distance(const char *a, const char *b, int limit);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The symbol tables of one ELF file, by sections or, where there are none, by segments. */
-#ifndef OBS_ELFTABLE_H
-#define OBS_ELFTABLE_H
+#pragma once
 
 #include "elffile.h"
 
@@ -26,5 +25,3 @@ const char *elftable_text(const struct elftable *t, u64 at);
 
 /* Version of a symbol, "" if it has none. */
 const char *elftable_version(const struct elftable *t, u32 symbol, bool *ret_default);
-
-#endif

@@ -2,7 +2,6 @@
 /* Every name of every function, aliases too: users search for the one they know. */
 #include "list_functions.h"
 
-#include "binaries.h"
 #include "format/escape.h"
 #include "pattern.h"
 #include "probecost.h"
@@ -152,11 +151,10 @@ static int list_file(struct listing *l, const struct binary *b, struct err *e)
 	return ret;
 }
 
-/* FILE alone, or FILE:FUNC: the colon is where a file ends. */
-static int find(const struct list_config *c, struct binaries *b, int files[BINARIES_MAX],
-		const char **ret_pattern, struct err *e)
+int list_find_files(const struct list_config *c, struct binaries *b, int files[BINARIES_MAX],
+		    const char **ret_pattern, struct err *e)
 {
-	int n = sites_find_files(b, files, c->what, c->pids, c->n_pids, ret_pattern, e);
+	int n = binaries_of_text(b, files, c->what, c->pids, c->n_pids, ret_pattern, e);
 	struct err ignored = { 0 };
 
 	if (n >= 0)
@@ -174,7 +172,8 @@ int list_functions(const struct list_config *c, struct err *e)
 	int files[BINARIES_MAX], i, n, ret;
 	const char *pattern = NULL;
 
-	ret = n = l && b ? find(c, b, files, &pattern, e) : err_set(e, ERR_FAIL, "out of memory");
+	ret = n = l && b ? list_find_files(c, b, files, &pattern, e)
+			 : err_set(e, ERR_FAIL, "out of memory");
 	if (ret >= 0)
 		ret = pattern ? pattern_read(&l->pattern, pattern, e) : 0;
 	for (i = 0; ret == 0 && i < n; i++)

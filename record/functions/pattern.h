@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which functions a user means: [FILE.c:]NAME[@VERSION], names and globs, mangled or not. */
-#ifndef OBS_PATTERN_H
-#define OBS_PATTERN_H
+#pragma once
 
-#include "demangle.h"
 #include "elfsym.h"
+#include "format/demangle.h"
 
 struct pattern {
 	char *file;    /* of the source; NULL: any */
@@ -38,5 +37,3 @@ enum pattern_fit { FIT_NONE, FIT_GLOB, FIT_EXACT };
 
 enum pattern_fit pattern_fits(const struct pattern *p, const struct elfsym *sym,
 			      const struct names *n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a probe costs the probed program, estimated before it is set. */
-#ifndef OBS_PROBECOST_H
-#define OBS_PROBECOST_H
+#pragma once
 
 #include "elfsym.h"
 
@@ -14,5 +13,3 @@ struct cost_range {
 
 /* What a call costs, with or without its return. */
 struct cost_range probecost(enum probe_class class, bool returns);
-
-#endif

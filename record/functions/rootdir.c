@@ -2,7 +2,7 @@
 /* /proc/PID/root alone would follow an absolute link into the root of obsrec. */
 #include "rootdir.h"
 
-#include "record/fdinfo.h"
+#include "record/procfs.h"
 #include "record/safe_open.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ bool rootdir_is_ours(u32 pid)
 	snprintf(path, sizeof(path), "/proc/%u/root", pid);
 	snprintf(number, sizeof(number), "%u", pid);
 	return readlink(path, link, sizeof(link)) == 1 && link[0] == '/' &&
-	       fdinfo_namespace(number, "mnt") == fdinfo_namespace("self", "mnt");
+	       procfs_namespace(number, "mnt") == procfs_namespace("self", "mnt");
 }
 
 bool rootdir_path(int fd, char ret[PATH_MAX])

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files as a process sees them: in its own mount namespace and below its own root. */
-#ifndef OBS_ROOTDIR_H
-#define OBS_ROOTDIR_H
+#pragma once
 
 #include "format/event.h"
 
@@ -23,5 +22,3 @@ bool rootdir_is_ours(u32 pid);
 
 /* The path of an open file without links; false if it is deleted. */
 bool rootdir_path(int fd, char ret[PATH_MAX]);
-
-#endif

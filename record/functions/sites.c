@@ -1,73 +1,106 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The functions that the user named: attached, described, taken off. */
+/* The functions and static probes that the user named: attached, described, taken off. */
 #include "sites.h"
 
 #include "format/buf.h"
 #include "format/escape.h"
 #include "probecost.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * To every process that runs the file: a filter by process is in the program, and cheaper there.
- * By descriptor, so that it is the file that was read: a path may mean another one by now.
- */
+/* By its descriptor, so that it is the file that was read: a path may mean another one by now. */
+static void path_of(const struct binary *b, char ret[64])
+{
+	snprintf(ret, 64, "/proc/self/fd/%d", b->elf.fd);
+}
+
+/* To every process that runs the file: a filter by process is in the program, and cheaper there. */
 static struct bpf_link *attach_site(const struct site *s, struct bpf_program *prog, u64 cookie,
 				    bool back)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = back, .bpf_cookie = cookie);
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->binary->elf.fd);
+	path_of(s->binary, path);
 	return bpf_program__attach_uprobe_opts(prog, -1, path, s->offset, &opts);
 }
 
 /* The same on a kernel without cookies. */
-static int attach_copies(struct cookieless *c, const struct site *s,
-			 const struct bpf_program *entry, const struct bpf_program *back,
+static int attach_copies(struct cookieless *c, const struct site *s, const struct site_programs *p,
 			 u64 cookie, struct err *e)
 {
 	char path[64];
+	struct cookieless_at at = { .path = path, .offset = s->offset, .back = true };
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->binary->elf.fd);
-	if (!s->no_return && cookieless_attach(c, back, path, s->offset, cookie, true, e) < 0)
+	path_of(s->binary, path);
+	if (!s->no_return && cookieless_attach(c, p->back, &at, cookie, e) < 0)
 		return ERR_FAIL;
-	return cookieless_attach(c, entry, path, s->offset, cookie, false, e);
+	at.back = false;
+	return cookieless_attach(c, p->entry, &at, cookie, e);
 }
 
-int sites_attach(struct sites *sites, struct bpf_program *entry, struct bpf_program *back,
-		 struct err *e)
+static int attach_function(struct sites *sites, int i, const struct site_programs *p, struct err *e)
 {
-	struct site *s;
-	u64 cookie;
-	int i;
+	struct site *s = &sites->list[i];
+	u64 cookie = i | (u64)s->args << SITE_COOKIE_ARGS | (u64)s->text_place << SITE_COOKIE_TEXT |
+		     (elffile_machine(&s->binary->elf) == EM_386 ? SITE_COOKIE_I386 : 0) |
+		     (s->no_return ? SITE_COOKIE_ONCE : 0);
 
-	for (i = 0; i < sites->n; i++) {
-		s = &sites->list[i];
-		cookie = i | (u64)s->args << SITE_COOKIE_ARGS |
-			 (elffile_is_i386(&s->binary->elf) ? SITE_COOKIE_I386 : 0);
-		if (sites->no_cookies) {
-			if (attach_copies(&sites->cookieless, s, entry, back, cookie, e) < 0)
-				return ERR_FAIL;
-			continue;
-		}
-		/* return first: an entry without return is then the rarer case */
-		if (!s->no_return)
-			s->back = attach_site(s, back, cookie, true);
-		if (s->no_return || s->back)
-			s->entry = attach_site(s, entry, cookie, false);
-		if (!s->entry)
-			return err_errno(e, ERR_ENV, "cannot attach to %.300s", s->text);
-	}
-	return 0;
+	if (sites->no_cookies)
+		return attach_copies(&sites->cookieless, s, p, cookie, e);
+	/* return first: an entry without return is then the rarer case */
+	if (!s->no_return)
+		s->back = attach_site(s, p->back, cookie, true);
+	if (s->no_return || s->back)
+		s->entry = attach_site(s, p->entry, cookie, false);
+	return s->entry ? 0 : err_errno(e, ERR_ENV, "cannot attach to %.300s", s->text);
+}
+
+/* The kernel raises the semaphore in every process that has the file mapped, and lowers it at the
+ * end. */
+static int attach_place(struct sites *sites, u32 i, const struct site_programs *p, struct err *e)
+{
+	struct place *place = &sites->places[i];
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = place->semaphore, .bpf_cookie = i,
+		    .retprobe = place->back);
+	char path[64];
+	struct cookieless_at at = { path, place->offset, place->back, place->semaphore };
+
+	path_of(place->binary, path);
+	if (bpf_map__update_elem(p->places, &i, sizeof(i), &place->how, sizeof(place->how),
+				 BPF_ANY) < 0)
+		return err_errno(e, ERR_ENV, "cannot pass static probes to the BPF programs");
+	if (place->how.which == USDT_ENTRY)
+		return 0;
+	if (sites->no_cookies)
+		return cookieless_attach(&sites->cookieless, p->usdt, &at, i, e);
+	place->link = bpf_program__attach_uprobe_opts(p->usdt, -1, path, place->offset, &opts);
+	return place->link ? 0
+			   : err_errno(e, ERR_ENV, "cannot attach to %.300s",
+				       sites->list[place->how.site].text);
+}
+
+int sites_attach(struct sites *s, const struct site_programs *p, struct err *e)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < s->n && ret == 0; i++)
+		if (s->list[i].kind == SITE_IS_FUNCTION)
+			ret = attach_function(s, i, p, e);
+	for (i = s->n_places - 1; i >= 0 && ret == 0; i--) /* ends of spans before their starts */
+		ret = attach_place(s, i, p, e);
+	return ret;
 }
 
 static void print_site(const struct site *s, FILE *f)
 {
-	struct cost_range us = probecost(s->class, !s->no_return);
+	bool function = s->kind == SITE_IS_FUNCTION;
+	struct cost_range us = probecost(s->class, function ? !s->no_return : s->at_return);
 	struct buf text = { 0 };
 	struct err e = { 0 };
 
@@ -76,22 +109,41 @@ static void print_site(const struct site *s, FILE *f)
 		fprintf(f, "  %s: ", (const char *)text.data);
 	buf_free(&text);
 	if (us.high > 0)
-		fprintf(f, "%.1f to %.1f us per call%s (%s)", us.low, us.high,
-			s->no_return ? "" : " with its return", probecost_class(s->class));
+		fprintf(f, "%.1f to %.1f us per %s (%s)", us.low, us.high,
+			!function      ? "probe"
+			: s->no_return ? "call"
+				       : "call with its return",
+			probecost_class(s->class));
 	else
 		fprintf(f, "cost not known for this CPU");
-	if (s->no_return)
+	if (function && s->no_return)
 		fprintf(f, "; no returns: %s", s->no_return);
 	fputc('\n', f);
 }
 
 void sites_print(const struct sites *s, FILE *f)
 {
-	int i;
+	int i, functions = 0;
 
-	fprintf(f, "obsrec: probing %d function%s; estimated costs:\n", s->n, s->n == 1 ? "" : "s");
+	for (i = 0; i < s->n; i++)
+		functions += s->list[i].kind == SITE_IS_FUNCTION;
+	fprintf(f, "obsrec: probing %d %s%s; estimated costs:\n", s->n,
+		functions == s->n ? "function"
+		: s->n == 1	  ? "span or static probe"
+				  : "functions, spans and static probe",
+		s->n == 1 ? "" : "s");
 	for (i = 0; i < s->n; i++)
 		print_site(&s->list[i], f);
+}
+
+bool sites_have_statements(const struct sites *s)
+{
+	int i;
+
+	for (i = 0; i < s->n_places; i++)
+		if (s->places[i].how.has_text == TEXT_STATEMENT)
+			return true;
+	return false;
 }
 
 const char *site_function(const struct site *s)
@@ -110,6 +162,8 @@ void sites_free(struct sites *s)
 		free(s->list[i].text);
 		free(s->list[i].longer);
 	}
-	s->n = 0;
+	for (i = 0; i < s->n_places; i++)
+		bpf_link__destroy(s->places[i].link);
+	s->n = s->n_places = 0;
 	binaries_free(&s->binaries);
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* asprintf */
 #include "pattern.h"
 #include "sites.h"
+#include "span_wish.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct search {
 	int first;     /* of its sites */
 	bool exact;    /* a name is the pattern itself: globs do not count any more */
 	bool known;    /* another -u has named it already */
+	bool again;    /* which does not matter */
 	bool indirect; /* what was meant cannot be probed, because ... */
 	bool fragment;
 	char version[VERSION_SHOW]; /* one that the function has, when another was asked for */
@@ -79,7 +81,7 @@ static bool is_known(struct search *s, u64 offset)
 	const struct site *site = s->sites->list;
 	int i;
 
-	for (i = 0; i < s->sites->n; i++, site++)
+	for (i = s->again ? s->first : 0, site += i; i < s->sites->n; i++, site++)
 		if (site->binary == s->binary && site->offset == offset) {
 			s->known = true;
 			return true;
@@ -265,48 +267,13 @@ static int search_files(struct search *s, const int *files, int n, struct err *e
 	return 0;
 }
 
-/* Ends of the file's name: colons that are not a part of "::". */
-static const char *next_colon(const char *from)
-{
-	for (; (from = strchr(from, ':')); from += strspn(from, ":"))
-		if (from[1] != ':' && from[1])
-			return from;
-	return NULL;
-}
-
-int sites_find_files(struct binaries *b, int files[BINARIES_MAX], const char *text, const u32 *pids,
-		     int n_pids, const char **ret_function, struct err *e)
-{
-	const char *colon = next_colon(text);
-	struct err first = { 0 };
-	int n = ERR_FAIL;
-	char *name;
-
-	*ret_function = NULL;
-
-	for (; n < 0 && colon; colon = next_colon(colon + 1)) {
-		name = strndup(text, colon - text);
-		if (!name)
-			return err_set(e, ERR_FAIL, "out of memory");
-		*ret_function = colon + 1;
-		n = binaries_find(b, files, name, pids, n_pids, first.text[0] ? e : &first);
-		free(name);
-	}
-	if (n >= 0)
-		return n;
-	if (!first.text[0])
-		return err_set(e, ERR_FAIL, "'%.60s' has no FILE:FUNCTION", text);
-	*e = first;
-	return ERR_FAIL;
-}
-
 static int resolve(struct search *s, const char *text, struct err *e)
 {
 	const struct options *o = s->options;
 	int files[BINARIES_MAX], n, ret;
 
 	s->first = s->sites->n;
-	n = ret = sites_find_files(&s->sites->binaries, files, text, o->pids, o->n_pids, &s->asked,
+	n = ret = binaries_of_text(&s->sites->binaries, files, text, o->pids, o->n_pids, &s->asked,
 				   e);
 	if (ret >= 0)
 		ret = pattern_read(&s->pattern, s->asked, e);
@@ -320,20 +287,31 @@ static int resolve(struct search *s, const char *text, struct err *e)
 	return ret;
 }
 
-int sites_resolve(struct sites *s, const struct options *o, struct err *e)
+int sites_find_name(struct sites *s, const struct options *o, const char *text,
+		    const char **ret_name, struct err *e)
 {
-	struct search *search;
+	struct search *search = calloc(1, sizeof(*search));
+	int ret;
+
+	if (!search)
+		return err_set(e, ERR_FAIL, "out of memory");
+	search->sites = s;
+	search->options = o;
+	search->again = ret_name != NULL;
+	ret = resolve(search, text, e);
+	if (ret_name)
+		*ret_name = search->asked;
+	free(search);
+	return ret;
+}
+
+int sites_find_functions(struct sites *s, const struct options *o, struct err *e)
+{
 	int i, ret = 0;
 
-	for (i = 0; i < o->n_functions && ret == 0; i++) {
-		search = calloc(1, sizeof(*search));
-		if (!search)
-			return err_set(e, ERR_FAIL, "out of memory");
-		search->sites = s;
-		search->options = o;
-		ret = resolve(search, o->functions[i], e);
-		free(search);
-	}
+	for (i = 0; i < o->n_functions && ret == 0; i++)
+		if (!span_wish_is(o->functions[i]))
+			ret = sites_find_name(s, o, o->functions[i], NULL, e);
 	lengthen_texts(s);
 	return ret;
 }

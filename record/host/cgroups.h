@@ -3,8 +3,7 @@
  * Cgroups of the host. Threads carry the number of one group: that of the hierarchy
  * which hands out CPU time, version 1 or 2. A group's number is its directory's inode.
  */
-#ifndef OBS_CGROUPS_H
-#define OBS_CGROUPS_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -56,5 +55,3 @@ u64 cgroups_of(const struct cgroups *c, u32 pid, u32 tid);
 typedef int (*cgroup_fn)(void *arg, const char *dir, const char *path, struct err *e);
 int cgroups_walk(const struct cgroup_mount *m, const char *dir, cgroup_fn fn, void *arg,
 		 struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * Containers, found by the names that runtimes give to cgroups; their own names are
  * read from the files in which docker, podman and the kubelet keep them.
  */
-#ifndef OBS_CONTAINERS_H
-#define OBS_CONTAINERS_H
+#pragma once
 
 #include "record/safe_open.h"
 
@@ -26,5 +25,3 @@ bool container_of_cgroup(struct container *ret, const char *dir, const char *pat
 
 /* True if text is the container's name, its id, or a beginning of the id (4 characters or more). */
 bool container_is(const struct container *c, const char *text);
-
-#endif

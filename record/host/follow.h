@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Group net follows the TCP sockets of targets: those that exist when recording begins. */
-#ifndef OBS_FOLLOW_H
-#define OBS_FOLLOW_H
+#pragma once
 
 #include "record/probes.h"
 #include "targets.h"
@@ -12,5 +11,3 @@
  * packet. Call after targets_mark, while bpf(2) is still allowed.
  */
 int follow_sockets(const struct probes *p, const struct targets *t, struct err *e);
-
-#endif

@@ -3,6 +3,7 @@
 #include "host.h"
 
 #include "containers.h"
+#include "format/grow.h"
 #include "format/syscall.h"
 #include "record/made.h"
 #include "record/procfs.h"
@@ -269,16 +270,13 @@ static int look_at_group(void *arg, const char *dir, const char *path, struct er
 	struct seeking *s = arg;
 	struct quotas *q = s->quotas;
 	u64 quota, period;
-	char **grown;
 
 	if (weights_look(&q->weights, s->pump, s->cpu, dir, path, e) < 0)
 		return ERR_FAIL;
 	if (q->n == QUOTAS_MAX || !quota_of(dir, s->cpu->version2, &quota, &period))
 		return 0;
-	grown = realloc(q->dirs, (q->n + 1) * sizeof(*grown));
-	if (!grown)
-		return err_set(e, ERR_FAIL, "out of memory for cgroups");
-	q->dirs = grown;
+	if (GROW(q->dirs, q->n, "cgroups", e) < 0)
+		return ERR_FAIL;
 	q->dirs[q->n] = strdup(dir);
 	q->n += q->dirs[q->n] != NULL;
 	return 0;

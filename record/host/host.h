@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a laptop has to know of the host: kernel, CPUs, disks, file systems, cgroups. */
-#ifndef OBS_HOST_H
-#define OBS_HOST_H
+#pragma once
 
 #include "pressure.h"
 #include "record/pump.h"
@@ -28,5 +27,3 @@ void quotas_restart(struct quotas *q);
  * weights that changed. Once per second.
  */
 int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q, struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * What the kernel counts of CPU, I/O and memory: of the host, and of the cgroups of recorded
  * processes and those above them. Read once per second, less often where reading is slow.
  */
-#ifndef OBS_PRESSURE_H
-#define OBS_PRESSURE_H
+#pragma once
 
 #include "cgroups.h"
 #include "record/probes.h"
@@ -38,5 +37,3 @@ u64 pressure_value(const char *text, const char *word);
 
 /* The same after "total=" of a line of PSI, in ns: word is "some " or "full ". */
 u64 pressure_total(const char *text, const char *word);
-
-#endif

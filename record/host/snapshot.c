@@ -7,7 +7,6 @@
 #include "record/fdinfo.h"
 #include "record/made.h"
 #include "record/procfs.h"
-#include "record/shape_table.h"
 #include "sockets.h"
 
 #include <errno.h>
@@ -183,6 +182,16 @@ static int take_directory(struct taking *t, struct err *e)
 	return made_put(t->pump, &ev, sizeof(ev), target, e);
 }
 
+static int take_unread(struct taking *t, const struct ev_fd *of, u32 bytes, struct err *e)
+{
+	struct ev_unread ev = { .h = { .type = EV_unread, .tid = of->pid },
+				.ino = of->ino,
+				.fd = (u32)of->fd,
+				.bytes = bytes };
+
+	return made_put(t->pump, &ev, sizeof(ev), NULL, e);
+}
+
 static int take_fd(void *arg, unsigned int fd, struct err *e)
 {
 	struct ev_fd ev = { .h = { .type = EV_fd }, .dir = WORKING_DIRECTORY };
@@ -204,12 +213,12 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 	ev.h.tid = t->pid;
 	ev.pid = t->pid;
 	ev.fd = fd;
-	if ((ev.ino = fdinfo_inode(target, "socket"))) {
+	if ((ev.ino = procfs_inode(target, "socket"))) {
 		ev.dev = t->socket_dev;
 		ev.mode = S_IFSOCK;
 		ev.netns = t->sockets.netns;
 		s = sockets_find(&t->sockets, ev.ino);
-	} else if ((ev.ino = fdinfo_inode(target, "pipe"))) {
+	} else if ((ev.ino = procfs_inode(target, "pipe"))) {
 		ev.dev = t->pipe_dev;
 		ev.mode = S_IFIFO;
 	} else {
@@ -221,8 +230,10 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 		fill_socket(&ev, s, t->options->hide);
 	if (info.flags & O_CLOEXEC)
 		ev.flags = FD_CLOSED_BY_EXEC;
-	return made_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
-			e);
+	if (made_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
+		     e) < 0)
+		return ERR_FAIL;
+	return s && s->unread ? take_unread(t, &ev, s->unread, e) : 0;
 }
 
 static int take_process(void *arg, unsigned int pid, struct err *e)
@@ -309,8 +320,20 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 struct opening {
 	struct pump *pump;
 	const struct probes *probes;
+	const struct options *options;
 	unsigned int pid;
 };
+
+/*
+ * Without an entry it was in the call when the recording started: it has been in no other. With
+ * only some calls recorded that is not known.
+ */
+static bool was_inside(const struct opening *t, unsigned int tid)
+{
+	return t->options->groups & 1u << GROUP_syscalls && !t->options->some_syscalls &&
+	       (t->options->all || probes_marked(t->probes, tid)) &&
+	       t->pid != (unsigned int)getpid();
+}
 
 static int take_open_call(void *arg, unsigned int tid, struct err *e)
 {
@@ -321,7 +344,7 @@ static int take_open_call(void *arg, unsigned int tid, struct err *e)
 	char path[96], text[256];
 	int nr;
 
-	if (!entered || entered > ts)
+	if (entered > ts || (!entered && !was_inside(t, tid)))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/syscall", t->pid, tid);
 	if (procfs_read(path, text, sizeof(text)) < 0 ||
@@ -330,7 +353,7 @@ static int take_open_call(void *arg, unsigned int tid, struct err *e)
 	    nr < 0 || nr > 0xffff)
 		return 0; /* it runs, or it has just returned */
 	ev.h.ts = ts;
-	ev.dur = ts - entered;
+	ev.dur = entered ? ts - entered : 0;
 	ev.arg0 = a[0];
 	ev.arg1 = a[1];
 	ev.arg2 = a[2];
@@ -339,7 +362,7 @@ static int take_open_call(void *arg, unsigned int tid, struct err *e)
 	ev.arg5 = a[5];
 	ev.nr = nr;
 	ev.abi = syscall_own_abi();
-	ev.flags = SYSCALL_UNFINISHED;
+	ev.flags = SYSCALL_UNFINISHED | (entered ? 0 : SYSCALL_NO_ENTRY);
 	return made_put(t->pump, &ev, sizeof(ev), NULL, e);
 }
 
@@ -353,9 +376,10 @@ static int open_calls_of(void *arg, unsigned int pid, struct err *e)
 	return procfs_each(path, take_open_call, t, e);
 }
 
-int snapshot_open_calls(struct pump *p, const struct probes *probes, struct err *e)
+int snapshot_open_calls(struct pump *p, const struct probes *probes, const struct options *o,
+			struct err *e)
 {
-	struct opening t = { p, probes, 0 };
+	struct opening t = { p, probes, o, 0 };
 
 	return procfs_each("/proc", open_calls_of, &t, e);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What existed when the recording began, read from /proc: threads, and what descriptors refer to.
  */
-#ifndef OBS_SNAPSHOT_H
-#define OBS_SNAPSHOT_H
+#pragma once
 
 #include "record/options.h"
 #include "record/probes.h"
@@ -30,11 +29,11 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 
 /*
  * The calls that wanted threads are still in at the end: syscall_args events with the flag
- * SYSCALL_UNFINISHED.
+ * SYSCALL_UNFINISHED. Those in which they were since before the start have SYSCALL_NO_ENTRY as
+ * well.
  */
-int snapshot_open_calls(struct pump *p, const struct probes *probes, struct err *e);
+int snapshot_open_calls(struct pump *p, const struct probes *probes, const struct options *o,
+			struct err *e);
 
 /* Parses a line of /proc/PID/stat into ev, without pid and tail. Pure: for tests. */
 int snapshot_parse_stat(struct ev_thread *ev, const char *line, long ticks_per_second);
-
-#endif

@@ -2,7 +2,8 @@
 /* The tables of /proc/PID/net. */
 #include "sockets.h"
 
-#include "record/fdinfo.h"
+#include "format/grow.h"
+#include "record/procfs.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,10 +11,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define SOCKETS_MAX 1000000
-#define TCP_LISTEN  10
-#define UNIX_LISTEN 0x10000 /* flag of a listening socket in /proc/net/unix */
-#define UNIX_JOINED 3	    /* state of a connected one */
+#define SOCKETS_MAX    1000000
+#define TCP_CLOSE_WAIT 8
+#define TCP_LISTEN     10
+#define UNIX_LISTEN    0x10000 /* flag of a listening socket in /proc/net/unix */
+#define UNIX_JOINED    3       /* state of a connected one */
 
 /* "0100007F:1F90": the words of an address stand in the host's byte order. */
 static bool parse_address(const char *text, u16 family, addr16 addr, u16 *port)
@@ -64,12 +66,12 @@ int sockets_parse(struct socket_info *ret, const char *line, u16 family, u8 sock
 {
 	char local[64], remote[64];
 	unsigned long long ino;
-	unsigned int state;
+	unsigned int state, unread;
 
 	if (family == AF_UNIX)
 		return parse_unix(ret, line);
-	if (sscanf(line, "%*d: %63s %63s %x %*s %*s %*s %*u %*u %llu", local, remote, &state,
-		   &ino) != 4 ||
+	if (sscanf(line, "%*d: %63s %63s %x %*x:%x %*s %*s %*u %*u %llu", local, remote, &state,
+		   &unread, &ino) != 5 ||
 	    !ino)
 		return 0;
 	*ret = (struct socket_info){ .ino = ino, .family = family, .socktype = socktype };
@@ -80,25 +82,19 @@ int sockets_parse(struct socket_info *ret, const char *line, u16 family, u8 sock
 		ret->role = state == TCP_LISTEN ? ROLE_LISTENING
 			    : ret->dport	? ROLE_CONNECTED
 						: ROLE_UNKNOWN;
-	else
+	if (socktype == SOCK_STREAM && ret->role == ROLE_CONNECTED) /* the peer's FIN counts as 1 */
+		ret->unread = unread - (state == TCP_CLOSE_WAIT && unread);
+	if (socktype != SOCK_STREAM)
 		ret->role = ret->dport ? ROLE_CONNECTED : ret->sport ? ROLE_BOUND : ROLE_UNKNOWN;
 	return 1;
 }
 
 static int add(struct sockets *s, const struct socket_info *i, struct err *e)
 {
-	size_t cap = s->cap ? 2 * s->cap : 256;
-	struct socket_info *grown;
-
 	if (s->n == SOCKETS_MAX)
 		return 0;
-	if (s->n == s->cap) {
-		grown = realloc(s->list, cap * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for sockets");
-		s->list = grown;
-		s->cap = cap;
-	}
+	if (GROW(s->list, s->n, "sockets", e) < 0)
+		return ERR_FAIL;
 	s->list[s->n++] = *i;
 	return 0;
 }
@@ -188,7 +184,7 @@ int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
 	u64 netns;
 
 	snprintf(number, sizeof(number), "%u", pid);
-	netns = fdinfo_namespace(number, "net");
+	netns = procfs_namespace(number, "net");
 	if (!netns || netns == s->netns)
 		return 0;
 	s->n = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Addresses and roles of the sockets that exist, from the tables under /proc/PID/net. */
-#ifndef OBS_SOCKETS_H
-#define OBS_SOCKETS_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -14,13 +13,14 @@ struct socket_info {
 	u8 role; /* enum fd_role */
 	u8 socktype;
 	addr16 saddr, daddr;
-	u64 path; /* of a connected unix socket with a path, or a listening one: hash; else 0 */
+	u32 unread; /* bytes that wait in a connected stream socket */
+	u64 path;   /* of a connected unix socket with a path, or a listening one: hash; else 0 */
 };
 
 struct sockets {
 	u64 netns; /* inode of the network namespace that the table is of; 0: none yet */
 	struct socket_info *list; /* by ino */
-	size_t n, cap;
+	size_t n;
 };
 
 /* Reads the sockets of the network namespace of process pid, unless they are there already. */
@@ -39,5 +39,3 @@ int sockets_parse(struct socket_info *ret, const char *line, u16 family, u8 sock
 int sockets_tell_accepted(struct socket_info *list, size_t count, struct err *e);
 
 void sockets_free(struct sockets *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whom to record: the threads that exist, found by process, name or cgroup. */
-#ifndef OBS_TARGETS_H
-#define OBS_TARGETS_H
+#pragma once
 
 #include "cgroups.h"
 #include "record/comm_glob.h"
@@ -31,5 +30,3 @@ int targets_find(struct targets *ret, const struct options *o, struct err *e);
 int targets_mark(const struct targets *t, struct probes *probes, bool first, struct err *e);
 
 void targets_free(struct targets *t);
-
-#endif

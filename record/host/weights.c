@@ -2,6 +2,7 @@
 /* The weights by which cgroups share CPU time. */
 #include "weights.h"
 
+#include "format/grow.h"
 #include "record/made.h"
 #include "record/procfs.h"
 
@@ -35,15 +36,8 @@ static int by_group(const void *a, const void *b)
 
 static int add(struct weights *w, const struct weight *one, struct err *e)
 {
-	size_t n = w->n_found;
-	struct weight *grown;
-
-	if (!(n & (n - 1))) { /* full: it doubles */
-		grown = realloc(w->found, (n ? 2 * n : 1) * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for cgroups");
-		w->found = grown;
-	}
+	if (GROW(w->found, w->n_found, "cgroups", e) < 0)
+		return ERR_FAIL;
 	w->found[w->n_found++] = *one;
 	return 0;
 }
@@ -77,7 +71,8 @@ int weights_look(struct weights *w, struct pump *p, const struct cgroup_mount *m
 	now.cgroup = now.weight ? cgroups_id(dir) : 0;
 	if (!now.cgroup) /* gone, or the controller is not on for it */
 		return 0;
-	before = w->n_told ? bsearch(&now, w->told, w->n_told, sizeof(now), by_group) : NULL;
+	before = w->n_recorded ? bsearch(&now, w->recorded, w->n_recorded, sizeof(now), by_group)
+			       : NULL;
 	if (add(w, &now, e) < 0)
 		return ERR_FAIL;
 	if (before && before->weight == now.weight)
@@ -90,18 +85,18 @@ int weights_look(struct weights *w, struct pump *p, const struct cgroup_mount *m
 
 void weights_looked(struct weights *w)
 {
-	free(w->told);
-	w->told = w->found;
-	w->n_told = w->n_found;
+	free(w->recorded);
+	w->recorded = w->found;
+	w->n_recorded = w->n_found;
 	w->found = NULL;
 	w->n_found = 0;
-	if (w->n_told)
-		qsort(w->told, w->n_told, sizeof(*w->told), by_group);
+	if (w->n_recorded)
+		qsort(w->recorded, w->n_recorded, sizeof(*w->recorded), by_group);
 }
 
 void weights_free(struct weights *w)
 {
-	free(w->told);
+	free(w->recorded);
 	free(w->found);
 	*w = (struct weights){ 0 };
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The weights by which cgroups share CPU time, recorded when new or changed. */
-#ifndef OBS_WEIGHTS_H
-#define OBS_WEIGHTS_H
+#pragma once
 
 #include "cgroups.h"
 #include "record/pump.h"
@@ -10,8 +9,8 @@ struct weights {
 	struct weight {
 		u64 cgroup;
 		u32 weight;
-	} * told, *found; /* by the search before, sorted; by the present one */
-	size_t n_told, n_found;
+	} * recorded, *found; /* by the search before, sorted; by the present one */
+	size_t n_recorded, n_found;
 };
 
 /* The search comes to a group: dir, which is path below the mount. */
@@ -22,5 +21,3 @@ void weights_looked(struct weights *w);
 /* cpu.weight or cpu.shares as the kernel's weight of threads; 0: there is none. */
 u32 weights_parse(const char *text, bool version2);
 void weights_free(struct weights *w);
-
-#endif

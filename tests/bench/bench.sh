@@ -4,24 +4,28 @@
 # then what storing and loading cost. Root.
 #   bench.sh run [WORK...]      measures (all works by default) and prints
 #   bench.sh update [WORK...]   the same, and puts the table into docs/bench.md
-#   bench.sh files              only the second part
+#   bench.sh counted            what call stacks cost, counted
+#   bench.sh files              only what storing and loading cost
+#   bench.sh run|update thesis  the programs of a thesis in obsrec, bpftrace and bcc, under a load like YCSB's
 #   bench.sh table | page       prints the last measurement | puts it into docs/bench.md
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 rounds=${BENCH_ROUNDS:-5}
 results=.output/bench
-works='getppid pingpong disk call call_endbr redis postgres'
+works='getppid pingpong disk call call_endbr redis stacks postgres'
 work=$(mktemp -d .output/bench.XXXXXX)
 server=''
 cleanup() {
 	[ -n "$server" ] && kill $server 2>/dev/null
-	jobs -p | xargs -r kill 2>/dev/null
+	jobs -p >"$work/jobs"
+	xargs -r kill <"$work/jobs" 2>/dev/null
 	command -v perf >/dev/null && perf probe -q -d 'probe_obsbench:*' >/dev/null 2>&1
+	[ -z "${stats:-}" ] || echo "$stats" >/proc/sys/kernel/bpf_stats_enabled
 	rm -rf "$work"
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
-for part in tools micro redis postgres table files; do . "tests/bench/$part.sh"; done
+for part in tools micro redis stack_costs counted postgres table files; do . "tests/bench/$part.sh"; done
 
 # What one tool costs the present work, once.
 measure() { # tool
@@ -33,12 +37,13 @@ measure() { # tool
 tool_go() { "go_$present" "$1"; }
 
 # Servers run through; small works start again for each tool.
-runs_through() { case $1 in redis | postgres) return 0 ;; *) return 1 ;; esac }
+runs_through() { case $1 in redis | stacks | postgres) return 0 ;; *) return 1 ;; esac }
 
 bench() { # work
 	present=$1
 	rm -f "$results/$1".*
-	echo "$rounds" >"$results/rounds"
+	echo "$rounds" >"$results/$1.rounds"
+	date -u +%Y-%m-%d >"$results/$1.date"
 	about_"$1"
 	why=$(command -v "needs_$1" >/dev/null && "needs_$1")
 	if [ -n "$why" ]; then
@@ -46,7 +51,7 @@ bench() { # work
 		return
 	fi
 	able=
-	for t in $tools; do
+	for t in $(tools_of "$1"); do
 		why=$(tool_does can "$t")
 		if [ -n "$why" ]; then echo "$why" >"$results/$1.$t.why"; else able="$able $t"; fi
 	done
@@ -83,11 +88,16 @@ what=${1:-run}
 case $what in
 table) table ;;
 page) table | update_page ;;
-files) files >"$results/files" ;;
+counted | files) $what >"$results/$what" ;;
 run | update)
 	say_where
-	for w in ${*:-$works}; do bench "$w"; done
-	[ $# -eq 0 ] && files >"$results/files"
+	for w in ${*:-$works}; do
+		case $w in
+		thesis) python3 tests/bench/thesis.py >"$work/thesis" && mv "$work/thesis" "$results/thesis" ;;
+		*) bench "$w" ;;
+		esac
+	done
+	[ $# -gt 0 ] || for part in counted files; do $part >"$results/$part"; done
 	table
 	if [ "$what" = update ]; then table | update_page; fi
 	;;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * bench_gen FILE EVENTS: a recording of a server under load, as large as asked: reads and
- * writes on 50 connections, polls, switches and wake-ups, on 2 CPUs.
+ * bench_gen FILE EVENTS [BYTES]: a recording of a server under load, as large as asked: reads and
+ * writes on 50 connections, polls, switches and wake-ups, on 2 CPUs; with BYTES random bytes of
+ * each request, as of --heads.
  */
 #include "format/recording.h"
 
@@ -12,8 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH 15000 /* records of one block */
-#define PID   1000
+#define BATCH	  15000 /* records of one block */
+#define PID	  1000
+#define HEAD_MOST 256
 
 static u64 seed = 88172645463325252u;
 
@@ -38,6 +40,8 @@ static void die(const struct err *e)
 	fprintf(stderr, "bench_gen: %s\n", e->text);
 	exit(1);
 }
+
+static u32 head_bytes; /* a multiple of 8 */
 
 static void put(struct buf *b, const void *record, size_t n)
 {
@@ -86,6 +90,20 @@ static void begin(struct writer *w)
 	buf_free(&b);
 }
 
+static void put_head(struct buf *b, u64 ts, s32 fd)
+{
+	u64 bytes[HEAD_MOST / 8];
+	struct ev_head h = { .h = { ts, PID, EV_head, sizeof(h) + head_bytes },
+			     .conn = fd,
+			     .len = 36 };
+	u32 i;
+
+	for (i = 0; i < head_bytes / 8; i++)
+		bytes[i] = noise(UINT64_MAX);
+	put(b, &h, sizeof(h));
+	put(b, bytes, head_bytes);
+}
+
 /* One request: poll, read, write; every tenth time the server sleeps first. */
 static u64 request(struct buf *b, u64 ts)
 {
@@ -120,6 +138,8 @@ static u64 request(struct buf *b, u64 ts)
 	call.ret = 36;
 	call.count = 16384;
 	put(b, &call, sizeof(call));
+	if (head_bytes)
+		put_head(b, ts, call.fd);
 	call.h.ts = ts += 5000 + noise(900);
 	call.dur = 4300 + noise(500);
 	call.ret = call.count = 7;
@@ -136,17 +156,22 @@ int main(int argc, char **argv)
 	struct writer *w;
 	struct err e = { 0 };
 	double spent = 0, t;
+	u32 groups;
 	int fd = argc > 2 ? open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
 
 	if (fd < 0) {
-		fprintf(stderr, "usage: bench_gen FILE EVENTS\n");
+		fprintf(stderr, "usage: bench_gen FILE EVENTS [BYTES]\n");
 		return 1;
 	}
+	head_bytes = argc > 3 ? strtoul(argv[3], NULL, 10) & ~7u : 0;
+	if (head_bytes > HEAD_MOST)
+		head_bytes = HEAD_MOST;
+	groups = 12 | (head_bytes ? 1u << schema_own()->by_id[EV_head]->group : 0);
 	if (writer_open(&w, fd, uuid, &e) < 0)
 		die(&e);
 	begin(w);
 	while (records < want) {
-		struct block_info block = { .stream = records / BATCH % 2, .groups = 12 };
+		struct block_info block = { .stream = records / BATCH % 2, .groups = groups };
 
 		buf_clear(&b);
 		for (n = 0; n < BATCH / 3; n++)

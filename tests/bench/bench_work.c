@@ -23,7 +23,7 @@
 static int pipes[2][2];
 static int disk = -1;
 static unsigned char *block;
-static unsigned int turn;
+static unsigned int request;
 
 #if defined(__x86_64__)
 #define BARE  __attribute__((noinline, nocf_check))
@@ -54,17 +54,17 @@ static void do_getppid(void)
 
 static void do_call(void)
 {
-	turn = bench_call(turn);
+	request = bench_call(request);
 }
 
 static void do_call_endbr(void)
 {
-	turn = bench_call_endbr(turn);
+	request = bench_call_endbr(request);
 }
 
 static void do_disk(void)
 {
-	off_t at = (off_t)(turn++ % DISK_BLOCKS) * 4096;
+	off_t at = (off_t)(request++ % DISK_BLOCKS) * 4096;
 
 	if (pwrite(disk, block, 4096, at) != 4096)
 		exit(1);

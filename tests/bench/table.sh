@@ -21,7 +21,7 @@ row() { # work, tool
 	eval "unit=\$unit_$1"
 	rate=$(awk 'NF > 1 { print $2 }' "$cost" >"$work/rates" && [ -s "$work/rates" ] && spread "$work/rates" | cut -d' ' -f1)
 	cat "$results/$1.$2.did" 2>/dev/null | awk -v name="$(name_of "$2")" -v unit="$unit" -v tool="$2" \
-		-v own="$(spread "$cost")" -v untraced="$(spread "$results/$1.untraced.cost")" -v empty="$(spread "$results/$1.empty.cost")" \
+		-v own="$(spread "$cost")" -v untraced="$(spread "$results/$1.untraced.cost")" -v empty="$([ ! -s "$results/$1.empty.cost" ] || spread "$results/$1.empty.cost")" \
 		-v rate="$rate" -v of="$(awk 'NF > 2 { print $3; exit }' "$cost")" "$digits"'
 		{ events += $1; lost += $2; bytes += $3; cpu += $4; rss = $5 > rss ? $5 : rss }
 		END {
@@ -33,7 +33,7 @@ row() { # work, tool
 			else if (c[4] <= u[5])
 				printf " %s%s, in the noise | |", c[1] < u[1] ? "" : "+", digits(c[1] - u[1])
 			else
-				printf(" +%s | %s |", digits(c[1] - u[1]), tool == "empty" ? "" : m[4] <= u[5] ? \
+				printf(" +%s | %s |", digits(c[1] - u[1]), tool == "empty" || empty == "" ? "" : m[4] <= u[5] ? \
 					"empty hooks in the noise" : sprintf("%.1f", (c[1] - u[1]) / (m[1] - u[1])))
 			if (NR && events)
 				printf " %d | %s | %.1f | %.0f | %.0f |\n", events / NR,
@@ -57,17 +57,37 @@ table() {
 		fi
 		echo '| tracer | cost | added | x empty hooks | events per round | lost | bytes per event | CPU of the tracer, ns per event | peak memory, MiB |'
 		echo '|---|---|---|---|---|---|---|---|---|'
-		for t in $tools; do row "$w" "$t"; done
+		for t in $(tools_of "$w"); do row "$w" "$t"; done
+		echo
+		echo "Measured $(cat "$results/$w.date"), $(cat "$results/$w.rounds") rounds."
 	done
-	cat "$results/files" 2>/dev/null
+	cat "$results/counted" "$results/files" "$results/thesis" 2>/dev/null
 }
 
-# Puts what it reads between the marks of docs/bench.md.
+# Puts the tables that it reads between the marks of docs/bench.md. Those of works that were not measured stay.
 update_page() {
 	cat >"$work/table"
 	awk -v table="$work/table" '
-		/<!-- bench: end -->/ { inside = 0 }
-		!inside { print }
-		/<!-- bench: begin/ { inside = 1; while ((getline line < table) > 0) print line }' docs/bench.md >"$work/page" &&
+		function take(line, blocks, names) { # a block is a title and what follows
+			if (line ~ /^\*\*/) names[++names[0]] = now = line
+			blocks[now] = blocks[now] line "\n"
+		}
+		BEGIN {
+			fresh_names[0] = old_names[0] = 0
+			while ((getline line < table) > 0) take(line, fresh, fresh_names)
+		}
+		/<!-- bench: end -->/ {
+			kept = 0
+			for (i = 1; i <= old_names[0]; i++) kept += !(old_names[i] in fresh)
+			printf "%s", kept ? old[""] : fresh[""]
+			for (i = 1; i <= old_names[0]; i++)
+				printf "%s", old_names[i] in fresh ? fresh[old_names[i]] : old[old_names[i]]
+			for (i = 1; i <= fresh_names[0]; i++)
+				if (!(fresh_names[i] in old)) printf "%s%s", "\n", fresh[fresh_names[i]]
+			inside = 0
+		}
+		inside { take($0, old, old_names); next }
+		{ print }
+		/<!-- bench: begin/ { inside = 1; now = "" }' docs/bench.md >"$work/page" &&
 		cat "$work/page" >docs/bench.md
 }

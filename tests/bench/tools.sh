@@ -8,8 +8,17 @@
 # comm (of its processes).
 tools='untraced empty obsrec perf perf-z perf-trace bpftrace strace'
 
+# Those that the work WORK is compared under: tools_WORK, or all.
+tools_of() { eval "echo \"\${tools_$1:-\$tools}\""; }
+
 name_of() {
 	case $1 in
+	obsrec-bare) echo 'obsrec without stacks' ;;
+	obsrec-waits) echo 'obsrec, stacks of waits only' ;;
+	obsrec-all-waits) echo 'obsrec, stacks of all waits from 1 ms on' ;;
+	obsrec-samples) echo 'obsrec, samples only' ;;
+	perf-dwarf) echo 'perf record --call-graph dwarf' ;;
+	bpftrace-profile) echo 'bpftrace profile:hz:99' ;;
 	empty) echo 'empty hooks' ;;
 	perf) echo 'perf record' ;;
 	perf-z) echo 'perf record -z' ;;
@@ -32,7 +41,7 @@ count_empty() { :; }
 
 can_obsrec() { :; }
 run_obsrec() {
-	exec ./obsrec -p "$pid" -e "$groups" ${binary:+-u "$binary:$function"} -o "$trace"
+	exec ./obsrec -p "$pid" -e "$groups" ${binary:+--hot 0 -u "$binary:$function"} -o "$trace"
 }
 count_obsrec() {
 	sed -n 's/^obsrec: \([0-9]*\) events .* \([0-9]*\) records lost.*/\1 \2/p' "$work/said"
@@ -82,7 +91,7 @@ count_perf_trace() {
 }
 
 can_bpftrace() { missing bpftrace; }
-plain() { printf '%s\n' "$@"; } # echo would turn \n into line ends
+plain() { printf '%s\n' "$@"; } # echo would request \n into line ends
 run_bpftrace() {
 	mine="/comm == \"$comm\"/"
 	{
@@ -110,6 +119,32 @@ can_strace() {
 run_strace() { exec strace -f -ttt -T -o "$trace" -p "$pid"; }
 count_strace() { awk '/ = / { n += 2 } END { print n + 0, 0 }' "$trace"; }
 
+# Those that work stacks is compared under.
+can_obsrec_bare() { :; }
+run_obsrec_bare() { exec ./obsrec -p "$pid" -e syscalls,sched -o "$trace"; }
+count_obsrec_bare() { count_obsrec; }
+can_obsrec_waits() { :; }
+run_obsrec_waits() { exec ./obsrec -p "$pid" -e "$groups" --sample-rate 0 -o "$trace"; }
+count_obsrec_waits() { count_obsrec; }
+can_obsrec_all_waits() { :; }
+run_obsrec_all_waits() { exec ./obsrec -p "$pid" -e "$groups" --sample-rate 0 --stack-threshold 1ms -o "$trace"; }
+count_obsrec_all_waits() { count_obsrec; }
+can_obsrec_samples() { :; }
+run_obsrec_samples() { exec ./obsrec -p "$pid" -e "$groups" --stack-threshold 0 -o "$trace"; }
+count_obsrec_samples() { count_obsrec; }
+
+can_perf_dwarf() { missing perf; }
+run_perf_dwarf() { exec perf record -q -g --call-graph dwarf -F 99 -o "$trace" -p "$pid"; }
+count_perf_dwarf() { count_perf; }
+
+# callers by frame pointers
+can_bpftrace_profile() { missing bpftrace; }
+run_bpftrace_profile() {
+	plain 'BEGIN { printf("ready\n"); }' "profile:hz:99 /pid == $pid/ { @[ustack] = count(); }" >"$work/program.bt"
+	exec bpftrace -o "$trace" "$work/program.bt"
+}
+count_bpftrace_profile() { awk '/\]: [0-9]+$/ { n += $NF } END { print n + 0, 0 }' "$trace"; }
+
 # A function of a tool: names of functions have no hyphens.
 tool_does() { what=$1; tool=$2; shift 2; "${what}_$(echo "$tool" | tr - _)" "$@"; }
 
@@ -129,18 +164,22 @@ tool_start() { # tool
 	case $1 in
 	empty) until grep -qs ready "$work/said" || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done ;;
 	bpftrace) until grep -qs ready "$trace" || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done ;;
-	obsrec) until [ -s "$trace" ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done ;;
+	obsrec*) until [ -s "$trace" ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done ;;
 	*) sleep 0.7 ;; # they do not say
 	esac
 	sleep 0.3
 	kill -USR1 $tracer
 }
 
+tool_end() {
+	kill -INT $tracer 2>/dev/null
+	wait $tracer
+}
+
 # Ends it; adds what it did to the results: events, lost, bytes, CPU ns, KiB. Fails if it saw nothing.
 tool_stop() { # tool
 	[ -n "$tracer" ] || return 0
-	kill -INT $tracer 2>/dev/null
-	wait $tracer
+	tool_end
 	[ "$1" = empty ] && return 0
 	# shellcheck disable=SC2046 # words
 	set -- "$1" $(tool_does count "$1") 0 0

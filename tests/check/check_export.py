@@ -2,9 +2,11 @@
 """check_export.py FORMAT DATABASE|- FILE...: an export obeys the rules of its format, and says what
 the tables of the database say. The rules are those of the formats' own documents:
 
-trace        Trace Event Format (slices of a track nest; an arrow begins and ends inside slices)
+json         Trace Event Format (slices of a track nest; an arrow begins and ends inside slices)
 openmetrics  OpenMetrics 1.0: the ABNF, families, types, order of samples
+otlp         OTLP's JSON: requests to export, one per line, of the mapping of proto3 to JSON
 folded       what flamegraph.pl and speedscope take for a line
+pprof        profile.proto: known fields, strings and functions that exist, two values per sample
 csv          RFC 4180, and no cell that a spreadsheet takes for a formula
 
 Prints "ok ..." or "not ok ..." lines."""
@@ -27,7 +29,7 @@ def rows(db, sql):
     return db.execute(sql).fetchall() if db else []
 
 
-# ---- trace ----
+# ---- json ----
 
 NEEDED = {'B': {'ts', 'name'}, 'E': {'ts', 'name'}, 'i': {'ts', 'name', 's'}, 's': {'ts', 'name', 'cat', 'id'},
           'f': {'ts', 'name', 'cat', 'id', 'bp'}, 'C': {'ts', 'name', 'args'}, 'M': {'name', 'args'}}
@@ -49,7 +51,7 @@ class Ns(int):
         return int.__new__(cls, text.replace('.', ''))
 
 
-def check_trace(path, db):
+def check_json(path, db):
     top = json.load(open(path, encoding='utf-8', errors='strict'), object_pairs_hook=one_name,
                     parse_float=Ns)
     # Perfetto 20 reads times in this unit, against the format's own words, which say microseconds
@@ -108,7 +110,7 @@ def check_trace(path, db):
          'CPUs do not run as long as threads')
     for cat, sql in (('syscall', 'SELECT count(*) FROM syscall'),
                      ('function', 'SELECT count(*) FROM call'),
-                     ('request', 'SELECT count(*) FROM turn'),
+                     ('request', 'SELECT count(*) FROM request'),
                      ('block', 'SELECT count(*) FROM block_io')):
         n = sum(e.get('cat') == cat for e in events)
         rule(n == rows(db, sql)[0][0], '%d events of %s' % (n, cat))
@@ -217,10 +219,10 @@ def check_openmetrics(path, db):
     rule(abs(states - table) < 1e-6 * max(table, 1), 'states: %s s, not %s' % (states, table))
     calls = sum(v for l, v in values.get('obs_syscall_duration_seconds_count', []))
     rule(calls == rows(db, 'SELECT total(timed) FROM syscall_stat')[0][0], '%s calls' % calls)
-    turns = {}
-    for l, v in values.get('obs_request_turns_total', []):
-        turns[tuple(l.items())] = v
-    rule(sum(turns.values()) == rows(db, 'SELECT total(turns) FROM request_window')[0][0], 'turns')
+    requests = {}
+    for l, v in values.get('obs_requests_total', []):
+        requests[tuple(l.items())] = v
+    rule(sum(requests.values()) == rows(db, 'SELECT total(requests) FROM request_window')[0][0], 'requests')
 
 
 # ---- folded stacks ----
@@ -244,9 +246,9 @@ def check_folded(path, db):
         rule(not re.search('[\x00-\x1f\x7f]', line), 'control: %r' % line)
         total += int(m.group(2))
     if db:
-        sql = ('SELECT total(dur) FROM call WHERE depth = 0' if path.endswith('calls') else
-               'SELECT total(dur) FROM thread_state')
-        table = rows(db, sql)[0][0]
+        sql = {'calls': 'SELECT total(dur) FROM call WHERE depth = 0', 'cpu': 'SELECT total(weight) FROM sample',
+               'offcpu': 'SELECT total(coalesce(waited, dur)) FROM offcpu'}
+        table = rows(db, sql.get(path.rpartition('-')[2], 'SELECT total(dur) FROM thread_state'))[0][0]
         rule(total == table, '%d ns, not %d' % (total, table))
 
 
@@ -294,13 +296,111 @@ def check_csv(path, db):
         rule(len(lines) - 1 == rows(db, 'SELECT count(*) FROM "%s"' % table)[0][0], 'rows')
 
 
+# ---- OTLP ----
+
+VALUES = {'stringValue': str, 'intValue': str, 'boolValue': bool}
+
+
+def attributes_of(list_):
+    found = {}
+    for a in list_:
+        rule(set(a) == {'key', 'value'} and len(a['value']) == 1 and a['key'] not in found, 'attribute %s' % a)
+        (kind, value), = a['value'].items()
+        rule(isinstance(value, VALUES.get(kind, ())), 'value %s' % a)
+        rule(kind != 'intValue' or re.match(r'-?\d+$', value), 'number %s' % a)
+        found[a['key']] = int(value) if kind == 'intValue' else value
+    return found
+
+
+def check_otlp(path, db):
+    spans = {}
+    for line in open(path, encoding='utf-8', errors='strict'):
+        (resource,) = json.loads(line, object_pairs_hook=one_name)['resourceSpans']
+        of = attributes_of(resource['resource']['attributes'])
+        rule({'service.name', 'process.pid', 'host.name'} <= set(of), 'resource %s' % of)
+        (scope,) = resource['scopeSpans']
+        rule(set(scope['scope']) == {'name', 'version'} and 0 < len(scope['spans']) <= 1000, 'scope')
+        for s in scope['spans']:
+            rule(set(s) - {'parentSpanId'} == {'traceId', 'spanId', 'name', 'kind', 'startTimeUnixNano',
+                                               'endTimeUnixNano', 'attributes'}, 'fields of %s' % s)
+            for key, n in ('traceId', 32), ('spanId', 16), ('parentSpanId', 16):
+                text = s.get(key, '1' * n)
+                rule(re.match('[0-9a-f]{%d}$' % n, text) and int(text, 16), '%s %s' % (key, text))
+            rule(s['spanId'] not in spans, 'span %s twice' % s['spanId'])
+            rule(s['kind'] in (2, 3) and s['name'], 'kind')
+            a = attributes_of(s['attributes'])
+            spans[s['spanId']] = (int(s['startTimeUnixNano']), int(s['endTimeUnixNano']), s, of, a)
+    for start, end, s, of, a in spans.values():
+        rule(start <= end, 'span ends before it starts')
+        if 'parentSpanId' not in s:
+            continue
+        up = spans.get(s['parentSpanId'])
+        if rule(up and s['kind'] == 3, 'parent of %s' % s):
+            rule(up[2]['traceId'] == s['traceId'] and up[0] <= start and end <= up[1] and up[2]['kind'] == 2 and
+                 up[3] == of and up[4]['thread.id'] == a['thread.id'], 'parent encloses %s' % s)
+    if not db:
+        return
+    base = int(rows(db, "SELECT value FROM recording WHERE key = 'start_realtime_ns'")[0][0])
+    for kind, sql in (2, 'SELECT ts - queued, ts + dur, recv_bytes, send_bytes FROM request'), \
+                     (3, 'SELECT ts, ts + dur, recv_bytes, send_bytes FROM upstream'):
+        got = sorted((x[0] - base, x[1] - base, x[4]['obs.received_bytes'], x[4]['obs.sent_bytes'])
+                     for x in spans.values() if x[2]['kind'] == kind)
+        rule(got == sorted(rows(db, sql)), 'spans of kind %d are not the rows of the table' % kind)
+
+
+# ---- pprof ----
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def message(data, texts):
+    """Fields of a message: number -> values; those of texts have a length."""
+    found, at = {}, 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        value, at = varint(data, at)
+        rule(tag & 7 == (2 if tag >> 3 in texts else 0), 'wire type of field %d' % (tag >> 3))
+        if tag & 7 == 2:
+            rule(at + value <= len(data), 'a field ends after its message')
+            value, at = data[at:at + value], at + value
+        found.setdefault(tag >> 3, []).append(value)
+    return found
+
+
+def check_pprof(path, db):
+    top = message(open(path, 'rb').read(), {1, 2, 4, 5, 6})
+    rule(set(top) <= {1, 2, 4, 5, 6, 9, 10, 13}, 'fields %s' % sorted(top))
+    strings = [s.decode('utf-8') for s in top[6]]
+    types = [message(t, ()) for t in top[1]]
+    rule(strings[0] == '', 'the first string')
+    rule([[strings[t[k][0]] for k in (1, 2)] for t in types] == [['samples', 'count'], ['cpu', 'nanoseconds']], 'types')
+    rule(strings[top[13][0]].startswith('recording: '), 'completeness')
+    names = {f[1][0]: strings[f[2][0]] for f in (message(x, ()) for x in top.get(5, []))}
+    lines = {m[1][0]: message(m[4][0], ())[1][0] for m in (message(x, {4}) for x in top.get(4, []))}
+    rule(all(names.values()) and set(lines.values()) <= set(names) and 0 not in lines, 'functions of locations')
+    samples = [message(x, {3}) for x in top[2]]
+    for s in samples:
+        rule(set(s.get(1, [])) <= set(lines) and len(s[2]) == 2, 'sample %s' % s)
+        labels = {strings[m[1][0]]: strings[m[2][0]] for m in (message(x, ()) for x in s[3])}
+        rule({'process', 'thread'} <= set(labels) <= {'process', 'thread', 'stack'}, 'labels %s' % labels)
+    if db:
+        sums = tuple(sum(s[2][k] for s in samples) for k in (0, 1))
+        rule(sums == rows(db, 'SELECT count(*), sum(weight) FROM sample')[0], 'sums %s' % (sums,))
+
+
 form, database = sys.argv[1:3]
 database = sqlite3.connect(database) if database != '-' else None
 failed = False
 for path in sys.argv[3:]:
     bad.clear()
-    {'trace': check_trace, 'openmetrics': check_openmetrics, 'folded': check_folded,
-     'csv': check_csv}[form](path, database)
+    globals()['check_' + form.partition('-')[0]](path, database)
     print(('not ok %s: ' % path + '\n#  '.join(bad)) if bad else 'ok %s obeys the rules' % path)
     failed = failed or bool(bad)
 sys.exit(failed)

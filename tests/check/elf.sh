@@ -40,6 +40,17 @@ refuses() { # file:pattern, sentence: recording refuses it before it needs any r
 		not_ok "$1 is refused: status $status, or not said: $2"
 	fi
 }
+refused() { # status, sentence, words of the command line
+	wanted=$1 sentence=$2
+	shift 2
+	"$obsrec" "$@" >out 2>&1
+	status=$?
+	if [ $status -eq "$wanted" ] && [ "$(cat out)" = "obsrec: $sentence" ]; then
+		echo "ok obsrec $* is refused"
+	else
+		not_ok "obsrec $* is refused: status $status, or not said: $sentence"
+	fi
+}
 offset() { "$obsrec" list -u "$1" 2>/dev/null | grep -v '^#' | awk '{ print $1 }' | sort -u | paste -sd ' '; }
 same_offsets() { # what, file:pattern, file:pattern
 	a=$(offset "$2") b=$(offset "$3")
@@ -83,6 +94,10 @@ for p in same.linked moved/same.linked; do
 done
 same_offsets "a debug file without build-id is known by its checksum" ./same.noid:apart ./same.noid.linked:apart
 refuses ./wrong/same.noid.linked:apart 'has no'
+refused 1 "unexpected argument 'li\\x1b[31mst' (several pids: -p 1,2; a command: put it after --)" "$(printf 'li\033[31mst')"
+refused 1 "--uprobe needs FILE or FILE:FUNC, not ''" list -u ''
+refused 1 "--uprobe needs FILE or FILE:FUNC, not ':'" list -u :
+refused 1 "--usdt needs FILE or FILE:PROBE, not ''" list -U ''
 if "$obsrec" --version | grep -q xz; then
 	same_offsets "a packed table is read" ./same:apart ./same.mini:apart
 	source ./same.mini:apart .gnu_debugdata "and it is said"
@@ -104,12 +119,13 @@ else
 	not_ok "the functions are those of nm"
 fi
 
-# hostile files: an end within a minute, with less than 1 GiB (the sanitizers need more for themselves)
+# hostile files: an end within a minute on a CPU, with less than 1 GiB (the sanitizers need more for themselves)
 bounded() { # sentence, what, obsrec's options
 	sentence=$1 what=$2
 	shift 2
 	([ -n "$sub" ] || ulimit -v 1048576
-	timeout -s KILL 60 "$obsrec" -o none.obs "$@") >out 2>&1
+	ulimit -t 60
+	timeout -s KILL 900 "$obsrec" -o none.obs "$@") >out 2>&1
 	status=$?
 	if [ $status -eq 1 ] && grep -q -- "$sentence" out; then
 		echo "ok $what"
@@ -138,6 +154,6 @@ fi
 exec 3>&-
 wait $holder
 for f in $(ls lib32.so 2>/dev/null) cxx libstripped.so libheadless.so same.mini same.linked; do
-	if timeout 100 "$fuzz" $f "${ROUNDS:-1500}" >out 2>&1; then cat out; else not_ok "changed $f"; fi
+	if (ulimit -t 100 && exec timeout 900 "$fuzz" $f "${ROUNDS:-1500}") >out 2>&1; then cat out; else not_ok "changed $f"; fi
 done
 exit $bad

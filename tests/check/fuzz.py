@@ -53,9 +53,10 @@ with tempfile.TemporaryDirectory() as work:
     commands = [['report'], ['verify'], ['dump', '--json'], ['info'], ['report', '--json'],
                 ['report', '--from', '1us', '--to', '200ms', '--pid', '100,1'], ['dump', '--comm', '*', '--to', '1s'],
                 ['cut', '--comm', '[a-s]*', '-o', '-'], ['cut', '--from', '5ms', '--to', '77ms', '-o', '-'],
-                ['redact', '--names', '-o', '-'], ['migrate', '-o', '-'], ['repair', '-o', '-'], ['merge', '-o', '-', good],
-                ['export'], ['export', '-f', 'folded'], ['export', '-f', 'openmetrics'],
-                ['export', '-f', 'folded-calls']]
+                ['redact', '--names', '-o', '-'], ['migrate', '-o', '-'], ['symbols', '--debug', '.', '-o', '-'], ['repair', '-o', '-'], ['merge', '-o', '-', good],
+                ['export', '-f', 'json', '--around', '10ms']]
+    formats = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../analyze/export/exports.def')
+    commands += [['export', '-f', name] for name in re.findall(r'^EXPORT\("([a-z-]*)"', open(formats).read(), re.M)]
     text, obs = os.path.join(work, 'text'), os.path.join(work, 'obs')
     for r in range(rounds):
         open(text, 'w').write(nonsense())
@@ -64,14 +65,14 @@ with tempfile.TemporaryDirectory() as work:
         tried += 1
         command = commands[r % len(commands)]
         try:
-            p = subprocess.run([obsanalyze] + command + [obs], capture_output=True, timeout=30)
+            p = subprocess.run([obsanalyze] + command + [obs], capture_output=True, timeout=300)
             status = p.returncode
         except subprocess.TimeoutExpired:
             status, p = 'hang', None
         made = b'OBSREC' in (p.stdout if p else b'')[:32]
         if status == 0 and made:  # what a verb makes can be read like others
             open(text + '.made', 'wb').write(p.stdout)
-            again = subprocess.run([obsanalyze, 'report', text + '.made'], capture_output=True, timeout=30)
+            again = subprocess.run([obsanalyze, 'report', text + '.made'], capture_output=True, timeout=300)
             if again.returncode not in (0, 1, 3) or again.stderr.count(b'\n') > 1:
                 status, p = 'made a recording that ends with %d' % again.returncode, again
         if status not in (0, 1, 3) or (status == 1 and p.stderr.count(b'\n') != 1):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Golden tests: tests/golden/<case>/cmd is run by sh in an empty directory, with OBSANALYZE,
 # PACK and TESTDATA set; stdout, stderr and exit must be as in the case's files.
-# --update writes these files again.
+# --update writes these files again. ONLY=case: that one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
@@ -21,7 +21,7 @@ if [ -n "${EMULATED:-}" ]; then # another processor's: through a script of one w
 fi
 trap 'rm -rf "$work"' EXIT
 bad=0
-for dir in tests/golden/*/; do
+for dir in tests/golden/${ONLY:-*}/; do
 	name=$(basename "$dir")
 	rm -rf "$work/run"
 	mkdir "$work/run"

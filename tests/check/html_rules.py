@@ -35,7 +35,7 @@ class Page(html.parser.HTMLParser):
             self.say(f"element {tag}")
         if tag == "th" and a.get("scope") not in ("col", "row", "rowgroup"):
             self.say("th without scope")
-        if tag == "svg" and "svg" not in self.stack[:-1] and (a.get("role") != "img" or not a.get("aria-labelledby")):
+        if tag == "svg" and "svg" not in self.stack[:-1] and (a.get("role") != "img" or not (a.get("aria-labelledby") or a.get("aria-label"))):
             self.say("svg without a name")
         if tag[0] == "h" and tag[1:].isdigit():
             self.levels.append(int(tag[1:]))

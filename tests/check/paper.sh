@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The paper agrees with the programs: event chapter of obsrec(5), options in help and man pages.
-# --update writes the event chapter.
+# The paper agrees with the programs: chapters of events and tables, options in help and man pages.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=.output/paper
@@ -9,27 +8,15 @@ mkdir -p $out
 bad=0
 result() { if [ -s "$1" ]; then echo "not ok $2"; head -n 20 "$1"; bad=1; else echo "ok $2"; fi; }
 
-./obsanalyze schema --man >$out/events
+sh packaging/man.sh ./obsanalyze "$PWD/$out/man" 2>$out/diff
+result $out/diff "the manual pages are written"
 {
-	sed '/BEGIN EVENTS/q' man/obsrec.5
-	cat $out/events
-	sed -n '/END EVENTS/,$p' man/obsrec.5
-} >$out/obsrec.5
-./obsanalyze schema --man-tables >$out/tables
-{
-	sed '/BEGIN TABLES/q' man/obs-schema.5
-	cat $out/tables
-	sed -n '/END TABLES/,$p' man/obs-schema.5
-} >$out/obs-schema.5
-if [ "${1:-}" = --update ]; then
-	cp $out/obsrec.5 man/obsrec.5
-	cp $out/obs-schema.5 man/obs-schema.5
-	exit
-fi
-diff -u man/obs-schema.5 $out/obs-schema.5 >$out/diff
-result $out/diff "the tables of obs-schema(5) are the program's (else: make man)"
-diff -u man/obsrec.5 $out/obsrec.5 >$out/diff
-result $out/diff "the event chapter of obsrec(5) is the schema's (else: make man)"
+	sed -n 's/^EVENT([0-9]*, \([a-z_0-9]*\),.*/.Ss \1/p' format/events.def
+	sed -n 's/^TABLE(\([a-z_0-9]*\),.*/.Ss \1/p' analyze/store/tables.def
+} | while read -r name; do
+	grep -qxF -- "$name" $out/man/obsrec.5 $out/man/obs-schema.5 || echo "no chapter $name"
+done >$out/diff
+result $out/diff "obsrec(5) has all events, obs-schema(5) all tables"
 
 longs() { grep -oE '(^|[^-a-z])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u; }
 man_longs() { grep -oE 'Fl -[a-z][a-z-]*' "$1" | sed 's/Fl -/--/' | sort -u; }
@@ -54,9 +41,9 @@ for c in obsrec obsanalyze; do
 	"./$c" --version | grep -q "$c [0-9]" || echo "no version" >$out/diff
 	result $out/diff "$c --version"
 done
-for m in man/*.[158]; do
+for m in $out/man/*.[1578]; do
 	mandoc -Tlint -Wwarning "$m" >$out/diff 2>&1
-	result $out/diff "$m has no errors"
+	result $out/diff "${m##*/} has no errors"
 done
 ./obsrec doctor --json | python3 -c 'import json, sys; assert len(json.load(sys.stdin)["checks"]) > 4' 2>$out/diff
 result $out/diff "obsrec doctor --json is JSON"

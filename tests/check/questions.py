@@ -8,7 +8,7 @@ import sys
 
 analyze, page = sys.argv[1:3]
 text = open(page).read()
-text = text[text.index('.Sh QUESTIONS'):text.index('.\\" BEGIN TABLES')]
+text = text[text.index('.Sh QUESTIONS'):text.index('.\\" CHAPTER')]
 asked = text.split('.It\n')[1:]
 failed = len(asked) != 10
 for item in asked:

@@ -10,6 +10,15 @@ trap 'rm -rf "$top/$work"' EXIT
 export XDG_CACHE_HOME=$top/$work/cache PATH="$top:$PATH" LC_ALL=C
 cd "$work" || exit 1
 
+# make, where nothing is installed yet, names no compiler that it misses
+mkdir tools
+for t in sh sed expand; do ln -s "$(command -v $t)" tools/; done
+if (PATH=$PWD/tools && export PATH && exec "$(command -v make)" -C "$top" help) 2>&1 | grep -q 'cc: No such'; then
+	echo "not ok make without a compiler: says that there is none"
+else
+	echo "ok make without a compiler"
+fi
+
 # the files that the commands name
 cp "$top/testdata/demo.obs" incident.obs
 obsanalyze cut --from 0 --to 0.8 -o last-week.obs incident.obs 2>/dev/null

@@ -8,7 +8,7 @@ pack=$PWD/.output/pack oa=$PWD/obsanalyze tests=$PWD/tests
 no() { ! "$@"; }
 small() { [ "$(wc -c <"$1")" -lt 2000000 ]; }
 
-for t in redis-turns lossy killed calls two-cpus; do
+for t in redis-requests lossy killed calls two-cpus; do
 	"$pack" testdata/$t.txt "$work/$t.obs" || exit 1
 done
 cp testdata/demo.obs "$work/demo.obs"
@@ -18,11 +18,11 @@ holds "and have the same effect" cmp "$work/before.txt" "$work/after.txt"
 holds "arguments after -- are not options" no "$oa" report -- "$work/calls.obs" -o "$work/ended.txt"
 # names that try to leave their place
 sed 's|comm="server"|comm="<script>x()"|; s|cmdline="server --port 80"|cmdline="</title><img src=x onerror=alert(1)>"|
-	s|host=testhost|host=</dd><script>alert(1)</script>|' testdata/redis-turns.txt >"$work/hostile.txt"
+	s|host=testhost|host=</dd><script>alert(1)</script>|' testdata/redis-requests.txt >"$work/hostile.txt"
 "$pack" "$work/hostile.txt" "$work/hostile.obs" || exit 1
 
 $oa report --json-schema >"$work/schema.json" || exit 1
-for t in redis-turns lossy killed calls two-cpus demo hostile; do
+for t in redis-requests lossy killed calls two-cpus demo hostile; do
 	$oa report --json "$work/$t.obs" >"$work/$t.json" 2>/dev/null
 	holds "report --json of $t follows --json-schema" python3 tests/check/json_schema.py "$work/schema.json" "$work/$t.json"
 	rm -f "$work/$t.html"
@@ -158,6 +158,7 @@ holds "so does --all" sh -c "'$oa' report --all '$work/demo.obs' | grep -q '(ove
 holds "Markdown fits a ticket" sh -c "'$oa' report -m '$work/demo.obs' | awk 'END { exit NR > 40 }'"
 holds "limits decide" sh -c "'$oa' report --no-cache --limit-pause 1ms --limit-factor 1.01 --json '$work/demo.obs' |
 	python3 -c 'import json, sys; v = json.load(sys.stdin)[\"verdict\"]; sys.exit(v[\"status\"] != \"problem\")'"
+holds "a recording of obsrec 0.1.0 is read" sh -c "'$oa' report --no-cache testdata/old-fault.obs | grep -q 'PROBLEM  2 pauses'"
 holds "a limit that is none is refused" no "$oa" report --limit-factor 0.5 "$work/demo.obs"
 holds "one analysis judges nothing" sh -c "'$oa' report -a rps --json '$work/demo.obs' |
 	python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)[\"verdict\"][\"status\"] is not None)'"

@@ -23,6 +23,9 @@ blocks() { # "at most" number, file, query: how many blocks it read
 "$analyze" load -o plain.db shop.obs 2>/dev/null
 "$analyze" load --raw -o raw.db shop.obs 2>/dev/null
 
+"$analyze" load -o again.db shop.obs 2>/dev/null
+holds "databases of one recording are equal byte for byte" cmp plain.db again.db
+
 # ---- the same rows ----
 "$analyze" sql --csv shop.obs "SELECT * FROM event ORDER BY ts, event" >vtab
 "$analyze" sql --csv raw.db "SELECT * FROM event ORDER BY ts, event" >copy
@@ -49,6 +52,22 @@ sys.exit(sorted(copied, key=key) != sorted(dumped, key=key))' && echo "ok they a
 if [ -z "$sub" ]; then
 	"$top/.output/bench_gen" large.obs 600000 >/dev/null
 	"$analyze" load --raw -o large.db large.obs
+	for time in first second; do
+		prints "large tables of a cached recording, the $time time" 0 '= 1$' env XDG_CACHE_HOME="$PWD/kept" \
+			"$analyze" sql -l large.obs "SELECT count(*) > 1000 FROM syscall"
+	done
+	"$top/.output/bench_gen" larger.obs 700000 >/dev/null
+	mkdir two
+	XDG_CACHE_HOME="$PWD/two" "$analyze" compare --force large.obs larger.obs >two.1 2>&1
+	"$analyze" compare --no-cache --force large.obs larger.obs >two.2 2>&1
+	holds "compare with and without the cache" cmp two.1 two.2
+	"$analyze" compare --jobs 1 --no-cache --force large.obs larger.obs >two.3 2>&1
+	holds "compare with one CPU" cmp two.1 two.3
+	holds "an export with one CPU" "$analyze" export --jobs 1 --no-cache -o one.pb large.obs
+	holds "an export with two CPUs" "$analyze" export --jobs 2 --no-cache -o both.pb large.obs
+	holds "they are equal" cmp one.pb both.pb
+	prints "no CPU" 1 'needs a number from 1' "$analyze" verify --jobs 0 large.obs
+	holds "both are in the cache, and nothing else" [ "$(find two -name '*.db') $(find two -type f | wc -l)" = "$(find two -type f) 2" ]
 	blocks 3 large.obs "SELECT count(*) FROM event WHERE ts BETWEEN 100000000 AND 100100000"
 	blocks 3 large.obs "SELECT count(*) FROM event_syscall WHERE ts >= 500000000 AND ts < 500100000 AND tid = 1000"
 	blocks 0 large.obs "SELECT count(*) FROM event WHERE event = 'block_start'"
@@ -74,6 +93,32 @@ prints "a recording from standard input" 0 '15$' sh -c \
 	"'$analyze' sql - \"SELECT count(*) FROM event WHERE event IN ('switch','waking')\" <shop.obs"
 prints "answers are made where they are asked for" 0 '[1-9]' "$analyze" sql shop.obs \
 	"SELECT count(*) FROM metric WHERE analysis = 'overview' HAVING count(*) > 5"
+
+# ---- for people ----
+prints "percentile interpolates" 0 '1.75  *3.0$' "$analyze" sql shop.obs \
+	"SELECT percentile(x, 25), median(x) FROM (SELECT 1 AS x UNION SELECT 2 UNION SELECT 4 UNION SELECT 10 UNION SELECT NULL)"
+prints "of nothing it is NULL" 0 'n = 1$' "$analyze" sql -l shop.obs "SELECT median(1) IS NULL AS m, median(x) IS NULL AS n FROM (SELECT NULL AS x)"
+prints "one percentile for all rows" 1 '0 to 100' "$analyze" sql shop.obs "SELECT percentile(tid, tid) FROM thread"
+prints "durations are readable" 0 '= 1.50 ms$' "$analyze" sql -l shop.obs "SELECT human(1500000)"
+cp "$top/testdata/demo.obs" .
+"$pack" "$top/testdata/calls.txt" calls.obs
+at=$("$analyze" sql -l demo.obs "SELECT clock(0) FROM thread LIMIT 1" | sed -n 's/.* = //p')
+is "instants are those of the wall clock" "$(echo "$at" | cut -c1-23)Z" \
+	"$("$analyze" sql -l demo.obs "SELECT value FROM recording WHERE key = 'start'" | sed -n 's/.* = //p')"
+prints "without a clock there is none" 0 'x = 1$' "$analyze" sql -l calls.obs "SELECT clock(5) IS NULL AS x FROM thread"
+prints "system calls have the path of their fd" 0 '^path = ' "$analyze" sql -l shop.obs \
+	"SELECT path FROM v_syscall WHERE path <> '' LIMIT 1"
+prints "pauses are made where they are asked for" 0 '= 1$' "$analyze" sql -l demo.obs "SELECT count(*) > 0 FROM pause"
+guess() { prints "$1 is guessed" 1 "did you mean $1?" "$analyze" $2; }
+guess thread "sql shop.obs SELECT*FROM/**/thred"
+guess switches "sql shop.obs SELECT/**/swiches/**/FROM/**/thread"
+guess percentile "sql shop.obs SELECT/**/precentile(1,2)"
+guess causes "report -a cuases shop.obs"
+guess perfetto "export -f perfeto shop.obs"
+guess --markdown "report --markdwn shop.obs"
+guess report "reprot shop.obs"
+holds "nothing is guessed for what is far" sh -c "! '$analyze' sql shop.obs 'SELECT * FROM x' 2>&1 | grep 'did you'"
+python3 "$top/tests/check/prompt.py" "$analyze" demo.obs || bad=1
 
 # ---- only reading ----
 cp raw.db kept.db

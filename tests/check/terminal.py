@@ -55,13 +55,46 @@ def shown(command, columns, **more):
     return seen.decode().replace('\r\n', '\n')
 
 
-def run(command, stop=None):
-    """Runs with standard error at a terminal, and holds it up for a while; stop: signal sent meanwhile."""
+def begun(p, command, since):
+    """Will it handle a signal? An export does not; the others do when they begin to read."""
+    if command[0] == 'export':
+        return time.monotonic() > since + 0.1
+    with open('/proc/%d/status' % p.pid, encoding='utf-8') as f:
+        caught = re.search(r'^SigCgt:\s*([0-9a-f]+)', f.read(), re.M)
+    return p.poll() is not None or bool(caught and int(caught[1], 16) >> (signal.SIGINT - 1) & 1)
+
+
+def held(command):
+    """Starts it with standard error at a terminal, and stops it at once; again, if it has ended before that."""
+    before = files()
+    for _ in range(20):
+        p, master = start(command)
+        p.send_signal(signal.SIGSTOP)
+        if p.poll() is None:
+            break
+        os.close(master)
+        for made in files() - before:
+            os.unlink(made)
+    return p, master
+
+
+def files():
+    return {os.path.join(d, f) for d, _, names in os.walk(work) for f in names}
+
+
+def start(command):
     master, slave = pty.openpty()
     p = subprocess.Popen([obsanalyze] + command, stdout=subprocess.DEVNULL, stderr=slave, env=env, cwd=work)
     os.close(slave)
-    time.sleep(0.1)
-    p.send_signal(signal.SIGSTOP)
+    since = time.monotonic()
+    while p.poll() is None and not begun(p, command, since):
+        time.sleep(0.001)
+    return p, master
+
+
+def run(command, stop=None):
+    """Runs with standard error at a terminal, and holds it up for a while; stop: signal sent meanwhile."""
+    p, master = held(command)
     time.sleep(0.6)
     if stop:
         p.send_signal(stop)

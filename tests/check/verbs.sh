@@ -20,6 +20,9 @@ numbers "$whole" >numbers
 lines=$(wc -l <numbers)
 is "the whole has numbers" "$([ "$lines" -gt 100 ] && echo yes)" yes
 
+is "a command that does not exist is printed escaped" "$($o "$(printf 're\033[1m')" 2>&1)" \
+	'obsanalyze: there is no command re\x1b[1m; obsanalyze --help lists them'
+
 # cut
 $o cut -o all.obs "$whole" 2>/dev/null
 is_empty "a part without limits is the whole" "$(numbers all.obs | cmp - numbers 2>&1)"
@@ -112,6 +115,47 @@ is "children come with their parent" "$($o dump --pid 100 -e syscall --from 1900
 is "and stay away with --no-follow" "$($o dump --pid 100 --no-follow -e syscall --from 1900ns who.obs | cut -d' ' -f2)" 100
 is "a filtered report has them, too" "$($o sql --csv --pid 100 who.obs 'SELECT pid, sum(n) FROM syscall_stat GROUP BY 1' 2>&1 | tail -n +2 | tr -d '\r')" "100,2
 101,1"
+
+# stacks are in the recorder's stream, late; the counters of their CPU have them, those of ended threads too
+cat >stacks.txt <<-'END'
+	@recorder
+	900 0 info text="targets=100"
+	901 100 thread pid=100 state=83 comm="parent"
+	902 0 info text="begin=1000"
+	903 0 stack id=1 frame=1
+	903 0 frame id=1 address=16
+	@cpu 0
+	1100 100 syscall nr=read fd=3 ret=1 dur=10
+	3100 100 exit pid=100
+	3500 0 counters group=cpu seen=5 emitted=4 lost_full=1
+	@recorder
+	3600 0 self
+	1500 100 sample pid=100 user_stack=1 weight=10
+	2000 7 sample pid=7 user_stack=1 weight=10
+	2500 100 offcpu pid=100 user_stack=1 dur=1000
+	3000 100 sample pid=100 user_stack=1 weight=10
+END
+"$pack" stacks.txt stacks.obs
+is "stacks of a part are those of its time and threads" "$(for t in '' '--from 1us --to 1.6us' '--pid 100' '--pid 100 --from 900ns'; do
+	# shellcheck disable=SC2086 # two words each
+	$o cut --force $t -o stacks-cut.obs stacks.obs 2>/dev/null
+	$o verify stacks-cut.obs | sed -n 's/^DAMAGED.*/&/p; s/^cpu *\([A-Z]*\) *\([0-9]*\) *\([0-9]*\).*/\1 \2 \3/p'
+	for e in sample offcpu; do $o dump -e $e stacks-cut.obs | cut -d' ' -f1-3; done
+done)" "LOSSY 4 1
+1500 100 sample
+2000 7 sample
+3000 100 sample
+2500 100 offcpu
+LOSSY 2 1
+2000 7 sample
+2500 100 offcpu
+LOSSY 3 1
+1500 100 sample
+3000 100 sample
+2500 100 offcpu
+LOSSY 2 1
+3000 100 sample
+2500 100 offcpu"
 
 cat >groups.txt <<-'END'
 	@recorder
@@ -355,12 +399,12 @@ is "a name that is nobody's is refused" "$($o report --comm nobody "$whole" 2>&1
 for f in "--comm nobody" "--pid 4000000" "--thread 4000000" "--from 1h" "--from 1s --to 1s"; do
 	# shellcheck disable=SC2086 # an option and its argument
 	is "every command answers $f alike" \
-		"$(for v in info report dump verify load 'plot -o none' export repair cut redact migrate; do
-			case $v in repair | cut | redact | migrate) v="$v -o x3.obs" ;; load) v="load -o x3.db" ;; esac
+		"$(for v in info report dump verify load 'plot -o none' export repair cut redact migrate symbols; do
+			case $v in repair | cut | redact | migrate | symbols) v="$v -o x3.obs" ;; load) v="load -o x3.db" ;; esac
 			$o $v $f "$whole" 2>&1 >/dev/null; echo $?
 		done | sort | uniq -c | sed 's/^ *//; s/recording lasts [0-9.]* s/recording lasts/'; ls x3.* 2>&1)" \
-		"11 1
-11 obsanalyze: $(case $f in
+		"12 1
+12 obsanalyze: $(case $f in
 			--from*) echo 'nothing lies between --from and --to: the recording lasts' ;;
 			*) echo 'the filter means no process or thread of which the recording has events' ;;
 		esac)
@@ -416,6 +460,7 @@ for f in large open; do
 	$o report --html $f.html $f.obs && $o plot -o $f.plots $f.obs
 done >/dev/null 2>&1
 is "what is made of a private recording is private" "$(find large.txt large.json large.cmp large.html -perm 600 | wc -l)" 4
+is_empty "and its plots" "$(find large.plots -type f ! -perm 600)"
 is "of an open one it is open" "$(find open.txt open.json open.cmp open.html -perm 644 | wc -l)" 4
 mkdir alone && cp large.obs alone
 $o report alone/large.obs >/dev/null

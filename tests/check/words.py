@@ -17,9 +17,6 @@ import tempfile
 
 # Rooms that are not clean yet. A room leaves this list when `words.py` prints that it is clean.
 NOT_YET = [
-    "man/obsanalyze.1", "analyze/causes/", "analyze/analyses/", "analyze/compare/", "analyze/render/", "analyze/replay/",
-    "analyze/store/tables.def", "analyze/store/series.def", "analyze/store/stops.def", "bpf/", "tests/unit/",
-    "tests/validate/",
 ]
 LONGEST = 30
 
@@ -102,16 +99,14 @@ INLINE = {"Fl", "Ar", "Pa", "Nm", "Xr", "Cm", "Ql", "Dq", "Em", "Li", "Va", "Sy"
 
 
 def of_mdoc(text):
-    spans, span, literal, generated = [], None, False, False
+    spans, span, literal = [], None, False
     for number, line in enumerate(text.split("\n"), 1):
-        if re.match(r'\.\\" (?:BEGIN|END) (?:EVENTS|TABLES)', line):
-            generated = "BEGIN" in line
         macro = line[1:3].strip() if line.startswith(".") else None
         if macro in ("Bd", "Ed"):
             literal = macro == "Bd" and ("literal" in line or "unfilled" in line)
-        if generated or literal or line.startswith('.\\"') or (macro is not None and macro not in INLINE):
+        if literal or line.startswith('.\\"') or (macro is not None and macro not in INLINE):
             span = None
-            if macro in ("It", "Sh", "Ss", "Nd", "D1") and not generated:
+            if macro in ("It", "Sh", "Ss", "Nd", "D1"):
                 spans.append(Span())
                 spans[-1].add(line[4:], number)
                 spans[-1].prose = " Cm " not in line[3:8]  # else the synopsis of a command

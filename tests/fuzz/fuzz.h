@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* For harnesses of libFuzzer: one file fuzz_NAME.c and one row in tests/fuzz/harnesses each. */
-#ifndef OBS_FUZZ_H
-#define OBS_FUZZ_H
+#pragma once
 
 #include "format/event.h"
 
@@ -23,5 +22,3 @@ int fuzz_words(char *text, const char *name, char **words, int max);
 
 /* Ends the run: the program did what it must not do. */
 _Noreturn void fuzz_fail(const char *what);
-
-#endif

@@ -55,13 +55,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	atexit(drop_file);
 	unlink(path);
 	if (textpack(text, fd, &e) < 0 || reader_open_fd(&r, fd, &e) < 0 ||
-	    db_open(&db, path, true, &e) < 0 || load_recording(db, r, &e) < 0 ||
+	    db_open(&db, path, true, &e) < 0 || load_recording(db, r, NULL, &e) < 0 ||
 	    analyses_run(db, NULL, &e) < 0 ||
 	    db_exec(db, &e, "PRAGMA page_size=1024; VACUUM") <
 		    0) /* small: it is copied each time */
 		fuzz_fail(e.text);
 	reader_free(r);
-	sqlite3_close(db);
+	db_close(db);
 	f = fopen(path, "rb");
 	image_size = f ? fread(image, 1, sizeof(image), f) : 0;
 	if (!f || !image_size || image_size == sizeof(image))
@@ -136,7 +136,7 @@ static void make(const u8 *data, size_t size)
 			if (data[i] % 8 != 0)
 				change(db, data + i);
 	}
-	sqlite3_close(db);
+	db_close(db);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -153,7 +153,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	make(data, size);
 	if (db_open(&db, path, false, &e) == 0)
 		render_report(&out, db, &o, &e);
-	sqlite3_close(db);
+	db_close(db);
 	buf_free(&out);
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include "record/host/sockets.h"
 #include "record/host/weights.h"
 #include "record/options.h"
+#include "record/stacks/code_maps.h"
+#include "record/stacks/perf_map.h"
 #include "record/syscall_set.h"
 
 #include <stdlib.h>
@@ -117,8 +119,32 @@ static void cgroup(char *text, size_t size)
 		container_is(&c, path);
 }
 
+static void mappings(char *text, size_t size)
+{
+	struct code_maps m;
+
+	(void)size;
+	if (code_maps_parse(&m, strdup(text))) {
+		code_maps_find(&m, 0x1000);
+		code_maps_free(&m);
+	}
+}
+
+static void generated(char *text, size_t size)
+{
+	struct perf_map m = { .bytes = size };
+	const struct perf_function *f;
+
+	perf_map_parse(&m, strdup(text));
+	f = perf_map_find(&m, 0x1000);
+	if (f && strlen(perf_map_name(&m, f)) > size)
+		fuzz_fail("a name outside the text");
+	perf_map_free(&m);
+}
+
 static void (*const parsers[])(char *text, size_t size) = {
-	stat_line, socket_lines, weight, glob, trigger, calls, cache, pattern, cgroup,
+	stat_line, socket_lines, weight, glob,	   trigger,   calls,
+	cache,	   pattern,	 cgroup, mappings, generated,
 };
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)

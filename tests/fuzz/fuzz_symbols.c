@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A binary: its symbol tables, names and patterns. */
+/* A binary: its symbol tables, names and patterns, source lines; also as obsanalyze reads it. */
 #include "fuzz.h"
 
+#include "analyze/transform/elf_image.h"
 #include "record/functions/elfsym.h"
 #include "record/functions/pattern.h"
 #include "record/functions/rootdir.h"
+#include "record/stacks/code_names.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define ADDRESSES 64
 
 struct seen {
 	struct names names;
 	struct pattern pattern;
 	size_t size;
 };
+
+static int by_address(const void *a, const void *b)
+{
+	const struct code_name *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
 
 static int visit(void *arg, const struct elfsym *sym, struct err *e)
 {
@@ -26,6 +39,25 @@ static int visit(void *arg, const struct elfsym *sym, struct err *e)
 	return 0;
 }
 
+/* Addresses all over the file. */
+static void find_names(const struct elffile *f, int fd, size_t size)
+{
+	struct code_name list[ADDRESSES] = { 0 };
+	struct code_names names = { list, ADDRESSES, CODE_NAMES_WORK };
+	struct elf_image image;
+	u32 i;
+
+	for (i = 0; i < ADDRESSES; i++)
+		list[i].address = 0x400000 * (i & 1) + size * i / ADDRESSES;
+	qsort(list, ADDRESSES, sizeof(*list), by_address);
+	if (f)
+		code_names_elf(list, ADDRESSES, f);
+	else if (elf_image_open(&image, fd))
+		elf_image_names(&image, &names, ELF_BUILD_ID);
+	for (i = 0; i < ADDRESSES; i++)
+		code_name_free(&list[i]);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static int root = -1;
@@ -33,14 +65,19 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct elfsyms all;
 	struct elffile f;
 	struct err e = { 0 };
+	int fd;
 
 	if (root < 0) {
 		root = rootdir_open(0);
 		pattern_read(&s.pattern, "x*.c:*a*[b]*@*", &e);
 	}
 	s.size = size;
+	fd = fuzz_file(data, size);
+	find_names(NULL, fd, size);
+	close(fd);
 	if (elffile_open(&f, fuzz_file(data, size), "/fuzz/binary", &e) < 0)
 		return 0;
+	find_names(&f, -1, size);
 	elfsym_each(&f, root, &all, visit, &s, &e);
 	elffile_close(&f);
 	return 0;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fuzzing.sh TIME RUNS ONLY: runs the harnesses of tests/fuzz/harnesses, as many at a time as there
 # are CPUs, for TIME seconds in total or, without TIME, RUNS executions in total; ONLY one harness.
+# The last line is "N passed, N failed".
 # COVER=1: those that make fuzz COVER=1 built, and then the lines covered.
-# The seed is new each time and printed; SEED=number repeats one. What crashes stays in .output/fuzz/found.
+# The seed is printed, and new each time but in .ci/run; SEED=number repeats one. What crashes stays in .output/fuzz/found.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bin=$PWD/.output/fuzz${COVER:+/cover} found=$PWD/.output/fuzz/found
@@ -70,10 +71,32 @@ for text in testdata/*.txt; do
 	name=$(basename "$text" .txt)
 	.output/pack "$text" "$work/seeds/file/$name" && .output/seedgen "$work/seeds/file/$name" >"$work/seeds/records/$name"
 done
+# shared libraries: with symbols, stripped, of 32 bits where the compiler has them, without a table of sections
+mkdir -p "$work/seeds/symbols"
+library() { # name, option...
+	file=$work/seeds/symbols/$1
+	shift
+	printf '%s\n' 'static int g(void) { return 2; }' 'int f(void) { return g(); }' 'void _ZN2ns1hEi(void) {}' |
+		cc -nostdlib -shared -Wl,-z,noseparate-code "$@" -o "$file" -xc -
+}
+library symbols -fPIC
+library stripped -fPIC -s
+library narrow -m32 2>/dev/null || true
+{
+	head -c 40 "$work/seeds/symbols/symbols"
+	head -c 8 /dev/zero
+	tail -c +49 "$work/seeds/symbols/symbols"
+} >"$work/seeds/symbols/headless"
+# a static probe, and the same cut off
+mkdir -p "$work/seeds/usdt"
+printf '%s\n' '.section .note.stapsdt,"","note"' '.balign 4' '.4byte 8, 2f-1f, 3' '.asciz "stapsdt"' '1: .8byte 0x1000, 0, 0' \
+	'.asciz "provider"' '.asciz "probe"' '.asciz "-4@%edi 8@-16(%rbp)"' '2: .balign 4' |
+	cc -nostdlib -shared -o "$work/seeds/usdt/notes" -x assembler -
+head -c 700 "$work/seeds/usdt/notes" >"$work/seeds/usdt/cut"
 
 echo "# seed $seed, $n harnesses, $cpus at a time"
-xargs -L 1 -P "$cpus" sh tests/fuzz/fuzzing.sh one <"$work/rows"
-status=$?
+xargs -L 1 -P "$cpus" sh tests/fuzz/fuzzing.sh one <"$work/rows" | tee "$work/results"
+passed=$(grep -c '^ok' "$work/results")
 awk '{ s += $1 } END { print "# " s + 0 " executions in total" }' "$work/counts"
 if [ "${COVER:-}" ]; then
 	llvm-profdata merge -o "$work/profile" "$work"/*.profraw
@@ -85,4 +108,5 @@ if [ "${COVER:-}" ]; then
 		$1 ~ /\.c$/ { add($1 ~ /track_/ ? "analyze/ track_*" : $1 ~ /format\// ? "format/" : "analyze/ else") }
 		END { put("format/"); put("analyze/ track_*"); put("analyze/ else") }'
 fi
-[ $status -eq 0 ]
+echo "$passed passed, $((n - passed)) failed"
+[ "$passed" -eq "$n" ]

@@ -94,6 +94,7 @@ void recordgen_write(int fd, const u8 *data, size_t size)
 		k = data[l.at[i]] % STREAMS;
 		n = l.at[i + 1] - l.at[i] - HEAD;
 		memcpy(record, data + l.at[i] + HEAD, n);
+		le_put(record, le_get(record, 8) % (TS_MAX + 1), 8);
 		le_put(record + 12, l.of[i]->id, 2);
 		le_put(record + 14, n, 2);
 		buf_add(&streams[k], (char *)record, n, &e);

@@ -4,8 +4,7 @@
  * events.def. The bytes are records as in a file, each after 8 bytes that name its stream: below 7
  * a CPU, 7 the recorder. seedgen.c makes them of a recording.
  */
-#ifndef OBS_RECORDGEN_H
-#define OBS_RECORDGEN_H
+#pragma once
 
 #include "format/event.h"
 
@@ -16,5 +15,3 @@ void recordgen_write(int fd, const u8 *data, size_t size);
 
 /* Changes, copies, drops, swaps or makes records; the result is at most max bytes. */
 size_t recordgen_mutate(u8 *data, size_t size, size_t max, unsigned int seed);
-
-#endif

@@ -5,8 +5,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 suite=$1
-dir=.output/kernels/$suite
-sh tests/kernels/fetch.sh "$suite" "$dir"
+sh tests/kernels/fetch.sh "$suite"
 . tests/kernels/machine.sh
 root=$dir/root disk=$dir/disk
 rm -rf "$root" "$disk" "$dir/results" "$dir/serial"
@@ -18,25 +17,33 @@ tools='dash awk basename cat chmod chown cp cut date dd dirname env false find g
 	stat tail taskset tee timeout touch tr true truncate umount uname uniq unshare wc xargs bash'
 
 with_libraries() { # the shared libraries of programs, into the root
-	ldd "$@" 2>/dev/null | grep -o '/[^ ]*\.so[^ ]*' | sort -u | while read -r lib; do
-		mkdir -p "$root$(dirname "$lib")"
-		cp -L "$lib" "$root$lib"
-	done
+	if [ "$arch" = amd64 ]; then
+		ldd "$@" 2>/dev/null | grep -o '/[^ ]*\.so[^ ]*' | sort -u | while read -r lib; do
+			mkdir -p "$root$(dirname "$lib")"
+			cp -L "$lib" "$root$lib"
+		done
+		cp /etc/ld.so.cache "$root/etc/"
+	else # all of the packages: ldd runs no program of another processor
+		find "$dir/tools" ".output/sysroot/$arch" \( -name '*.so.[0-9]*' -o -name 'ld-linux*' \) ! -path '*/gconv/*' | while read -r lib; do
+			where=$root/usr/lib/$(expr "$lib" : '.*lib/\(.*/\)' || true)
+			mkdir -p "$where"
+			cp -L "$lib" "$where"
+		done
+		cp "$(path_of ldconfig)" "$root/usr/sbin/"
+	fi
 }
 
 mkdir -p "$root/usr/bin" "$root/usr/sbin" "$root/usr/lib" "$root/usr/lib64" "$root/etc" "$root/root"
 for d in bin sbin lib lib64; do ln -s usr/$d "$root/$d"; done
-cp "$(command -v busybox)" "$root/bin/busybox"
+cp "$(path_of busybox)" "$root/bin/busybox"
 for t in $tools; do
-	path=$(command -v "$t") || continue
-	case $path in /*) ;; *) path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin which "$t") ;; esac
+	path=$(path_of "$t") || continue
 	cp -L "$path" "$root/usr/bin/$t"
 done
 ln -s dash "$root/usr/bin/sh"
-with_libraries "$root"/usr/bin/* obsrec obsanalyze $(find .output -maxdepth 1 -type f -perm -u+x)
+with_libraries "$root"/usr/bin/* "$programs/obsrec" "$programs/obsanalyze" $(find "$built" -maxdepth 1 -type f -perm -u+x ! -name '*.so')
 printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
-cp /etc/ld.so.cache "$root/etc/"
 cp -r "$dir/modules" "$root/modules"
 cp tests/kernels/init "$root/init"
 cp tests/kernels/guest.sh "$root/run.sh"
@@ -47,8 +54,8 @@ initramfs=$root
 root=$dir/tree
 rm -rf "$root"
 mkdir -p "$root/.output"
-cp obsrec obsanalyze "$root/"
-find .output -maxdepth 1 -type f -perm -u+x -exec cp {} "$root/.output/" \;
+cp "$programs/obsrec" "$programs/obsanalyze" "$root/"
+find "$built" -maxdepth 1 -type f -perm -u+x -exec cp {} "$root/.output/" \;
 cp -r tests "$root/tests"
 mke2fs -q -q -t ext4 -E lazy_itable_init=0 -d "$root" "$disk" 1G >/dev/null
 rm -rf "$root"

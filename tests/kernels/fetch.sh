@@ -1,17 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# fetch.sh SUITE DIR: the kernel of a Debian suite. Leaves in DIR: vmlinuz, version, and modules/
-# with what a virtio disk needs, in the order of modules/order.
+# fetch.sh SUITE: the kernel of a Debian suite (suite.sh). Leaves in its directory: vmlinuz, version, modules/
+# with what a virtio disk needs, in the order of modules/order, and for another processor tools/: the commands.
 # From the mirror that this host's apt uses already (tests/package/private_apt.sh).
 set -eu
 suite=$1
-mkdir -p "$2"
-dir=$(cd "$2" && pwd)
-[ -s "$dir/version" ] && exit 0 # fetched before
 cd "$(dirname "$0")/../.."
+. tests/kernels/suite.sh
+mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+[ -s "$dir/version" ] && exit 0 # fetched before
 . tests/package/private_apt.sh
-private_apt "$dir/apt" "$suite" amd64
-package=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\)/\1/p')
+private_apt "$dir/apt" "$release" "$arch"
+if [ "$arch" != amd64 ]; then
+	apt-get install -qq -y --download-only --no-install-recommends busybox-static dash bash mawk coreutils findutils \
+		grep sed debianutils mount util-linux procps libc-bin >/dev/null
+	rm -rf "$dir/tools"
+	for p in "$dir"/apt/cache/archives/*.deb; do dpkg-deb -x "$p" "$dir/tools"; done
+	rm -rf "$dir/tools/usr/share"
+	ln -s mawk "$dir/tools/usr/bin/awk"
+fi
+package=$(apt-cache depends "linux-image-$arch" | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\)/\1/p')
 cd "$dir"
 rm -rf ./*.deb unpacked modules
 apt-get download -qq "$package"

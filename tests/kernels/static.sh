@@ -4,14 +4,14 @@
 # a shell that starts 29 programs. The recording comes back over the serial port.
 set -eu
 cd "$(dirname "$0")/../.."
-dir=.output/kernels/$1
-sh tests/kernels/fetch.sh "$1" "$dir"
+suite=$1
+sh tests/kernels/fetch.sh "$suite"
 . tests/kernels/machine.sh
 root=$dir/root
 rm -rf "$root"
 mkdir -p "$root/bin"
-cp "$(command -v busybox)" "$root/bin/busybox"
-cp .output/obsrec-static "$root/bin/obsrec"
+cp "$(path_of busybox)" "$root/bin/busybox"
+cp "$built/obsrec-static" "$root/bin/obsrec"
 cp tests/kernels/init "$root/init"
 chmod 755 "$root/init"
 cat >"$root/run.sh" <<'TEXT'

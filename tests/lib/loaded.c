@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A recording written as text, loaded into a database, asked. */
+/* A recording written as text, loaded into a database, queried. */
 #include "loaded.h"
 
 #include "analyze/render/say.h"
 #include "analyze/replay/load.h"
+#include "analyze/store/columns.h"
 #include "textpack.h"
 
 #include <setjmp.h>
@@ -16,6 +17,18 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+void text_line(struct text *x, const char *fmt, ...)
+{
+	struct err e = { 0 };
+	char line[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	assert_int_equal(buf_printf(&x->b, &e, "%s\n", line), 0);
+}
 
 const char *packed(const char *text)
 {
@@ -30,6 +43,29 @@ const char *packed(const char *text)
 		fail_msg("%s", e.text);
 	close(fd);
 	return path;
+}
+
+int load_any(sqlite3 **ret, const char *path, struct err *e)
+{
+	struct reader *reader = NULL;
+	sqlite3 *db = NULL;
+	int r;
+
+	if (db_is_database(path))
+		return db_open_ours(ret, path, e);
+	r = reader_open(&reader, path, e);
+	if (r == 0)
+		r = db_open(&db, NULL, true, e);
+	if (r == 0)
+		r = columns_use(db, e);
+	if (r == 0)
+		r = load_recording(db, reader, NULL, e);
+	reader_free(reader);
+	if (r == 0)
+		*ret = db;
+	else
+		db_close(db);
+	return r;
 }
 
 sqlite3 *loaded(const char *text)
@@ -49,7 +85,7 @@ sqlite3 *loaded(const char *text)
 static sqlite3_stmt *row(sqlite3 *db, const char *sql)
 {
 	struct err e = { 0 };
-	sqlite3_stmt *s;
+	sqlite3_stmt *s = NULL;
 
 	if (say_register(db, &e) < 0 || db_query(&s, db, &e, sql, "") < 0)
 		fail_msg("%s", e.text);
@@ -75,13 +111,19 @@ static const char *shown(sqlite3_stmt *s)
 	return text ? text : "NULL";
 }
 
+static bool is_numeric(sqlite3_stmt *s)
+{
+	int type = sqlite3_column_type(s, 0);
+
+	return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
 void is_within_at(sqlite3 *db, const char *sql, double low, double high, const char *file, int line)
 {
 	sqlite3_stmt *s = row(db, sql);
-	int type = sqlite3_column_type(s, 0);
 	double v = sqlite3_column_double(s, 0);
 
-	if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !(v >= low && v <= high)) {
+	if (!is_numeric(s) || !(v >= low && v <= high)) {
 		if (low == high)
 			print_error("%s: %s, not %.10g\n", sql, shown(s), low);
 		else
@@ -94,11 +136,32 @@ void is_within_at(sqlite3 *db, const char *sql, double low, double high, const c
 void is_below_at(sqlite3 *db, const char *sql, double limit, const char *file, int line)
 {
 	sqlite3_stmt *s = row(db, sql);
-	int type = sqlite3_column_type(s, 0);
 
-	if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) ||
-	    !(sqlite3_column_double(s, 0) < limit)) {
+	if (!is_numeric(s) || !(sqlite3_column_double(s, 0) < limit)) {
 		print_error("%s: %s, not below %.10g\n", sql, shown(s), limit);
+		_fail(file, line);
+	}
+	sqlite3_finalize(s);
+}
+
+void is_above_at(sqlite3 *db, const char *sql, double limit, const char *file, int line)
+{
+	sqlite3_stmt *s = row(db, sql);
+
+	if (!is_numeric(s) || !(sqlite3_column_double(s, 0) > limit)) {
+		print_error("%s: %s, not above %.10g\n", sql, shown(s), limit);
+		_fail(file, line);
+	}
+	sqlite3_finalize(s);
+}
+
+void is_like_at(sqlite3 *db, const char *sql, const char *pattern, const char *file, int line)
+{
+	sqlite3_stmt *s = row(db, sql);
+	const char *text = (const char *)sqlite3_column_text(s, 0);
+
+	if (!text || sqlite3_strlike(pattern, text, 0) != 0) {
+		print_error("%s: %s, not like %s\n", sql, shown(s), pattern);
 		_fail(file, line);
 	}
 	sqlite3_finalize(s);

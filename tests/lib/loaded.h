@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For unit tests: a recording written as text, loaded into a database, asked. */
-#ifndef OBS_LOADED_H
-#define OBS_LOADED_H
+/* For unit tests: a recording written as text, loaded into a database, queried. */
+#pragma once
 
 #include "analyze/store/db.h"
+#include "format/buf.h"
+
+/* A recording that a test writes line by line; t: the time that the test has reached. */
+struct text {
+	struct buf b;
+	long t;
+};
+void text_line(struct text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Packs the text (textpack.h) and loads it. Fails the test if that fails. */
 sqlite3 *loaded(const char *text);
+
+/* Opens the database that path is, or loads the recording that path is. */
+int load_any(sqlite3 **ret, const char *path, struct err *e);
 
 /* The first column of the first row, as a number. Fails the test if there is no row. */
 s64 asked(sqlite3 *db, const char *sql);
@@ -18,15 +28,18 @@ s64 asked(sqlite3 *db, const char *sql);
 #define is_number(db, sql, want)      is_within_at(db, sql, want, want, __FILE__, __LINE__)
 #define is_below(db, sql, limit)      is_below_at(db, sql, limit, __FILE__, __LINE__)
 #define is_within(db, sql, low, high) is_within_at(db, sql, low, high, __FILE__, __LINE__)
+#define is_above(db, sql, limit)      is_above_at(db, sql, limit, __FILE__, __LINE__)
+#define is_like(db, sql, pattern)     is_like_at(db, sql, pattern, __FILE__, __LINE__)
 #define is_text(db, sql, want)	      is_text_at(db, sql, want, __FILE__, __LINE__)
 #define is_null(db, sql)	      is_text_at(db, sql, NULL, __FILE__, __LINE__)
 
 void is_within_at(sqlite3 *db, const char *sql, double low, double high, const char *file,
 		  int line);
 void is_below_at(sqlite3 *db, const char *sql, double limit, const char *file, int line);
+void is_above_at(sqlite3 *db, const char *sql, double limit, const char *file, int line);
+/* pattern: of SQL's LIKE */
+void is_like_at(sqlite3 *db, const char *sql, const char *pattern, const char *file, int line);
 void is_text_at(sqlite3 *db, const char *sql, const char *want, const char *file, int line);
 
 /* Packs the text into a temporary file; returns its path, which stays valid until the next call. */
 const char *packed(const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* For unit tests: recordings of servers, as text (textpack.h), and what is asked about them. */
-#ifndef OBS_SERVING_H
-#define OBS_SERVING_H
+#pragma once
 
 #include "format/buf.h"
 
@@ -26,7 +25,7 @@
 #define METRIC(a, m) \
 	"SELECT round(1000 * value) FROM metric WHERE analysis='" a "' AND name='" m "'"
 
-/* Turns every gap ns from first on, answered within dur, by a process with one connection. */
+/* Requests every gap ns from first on, answered within dur, by a process with one connection. */
 static inline void worker(struct buf *text, int pid, int n, long long first, long long gap, int dur)
 {
 	struct err e = { 0 };
@@ -37,5 +36,3 @@ static inline void worker(struct buf *text, int pid, int n, long long first, lon
 		buf_printf(text, &e, "+%d %d syscall nr=write fd=5 ret=20\n", dur, pid);
 	}
 }
-
-#endif

@@ -5,6 +5,11 @@
 top=$PWD
 work=$(mktemp -d "${work_template:-${TMPDIR:-/tmp}/obstest.XXXXXX}")
 trap 'cleanup' EXIT
+# a shell that a signal kills runs no trap of EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'exit 141' PIPE
 # Tests that start processes or create cgroups define their own, which calls remove_work at its end.
 cleanup() { remove_work; }
 remove_work() { rm -rf "$work"; }

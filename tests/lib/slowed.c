@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A server in text: its turns, and what can happen to them. */
+/* A server in text: its requests, and what can happen to them. */
 #include "slowed.h"
 
 #include "analyze/analyses/analysis.h"
@@ -45,7 +45,7 @@ void script_line(struct script *s, int cpu, const char *fmt, ...)
 	assert_int_equal(buf_printf(&s->cpu[cpu], &e, "%s\n", text), 0);
 }
 
-void script_turn(struct script *s, long t, fault_fn fault)
+void script_request(struct script *s, long t, fault_fn fault)
 {
 	script_line(s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
 	script_line(s, 0, "%ld 0 switch next=100 prio=120", t + 1000);
@@ -89,28 +89,42 @@ sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *fact
 	struct script s = { .facts = facts };
 	long i;
 
-	for (i = 0; i < TURNS; i++)
-		script_turn(&s, BEGIN + i * PERIOD,
-			    (every ? i % every == every - 1 : i >= TURNS / 2) ? fault : NULL);
-	return script_play(&s, targets, BEGIN + TURNS * (long)PERIOD, NULL);
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * PERIOD,
+			       (every ? i % every == every - 1 : i >= REQUESTS / 2) ? fault : NULL);
+	return script_play(&s, targets, BEGIN + REQUESTS * (long)PERIOD, NULL);
 }
 
 /* ---- the faults ---- */
+
+void script_timer(struct script *s, int cpu, int tid, long t)
+{
+	script_line(s, cpu, "%ld 0 waking target=%d cpu=%d context=2", t, tid, cpu);
+	script_line(s, cpu, "%ld 0 switch next=%d", t + 1000, tid);
+}
+
+void script_wake(struct script *s, int cpu, int tid, long t)
+{
+	script_line(s, cpu, "%ld %d waking target=100 cpu=0", t, tid);
+	script_line(s, cpu, "%ld %d syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
+		    t + 2000, tid);
+}
+
+void script_resume(struct script *s, long on, long end, long dur)
+{
+	script_line(s, 0, "%ld 0 switch next=100", on);
+	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=%ld", end, dur);
+}
 
 /* 100 waits for a lock; 300 sleeps 2 ms in nanosleep, then wakes it from FUTEX_WAKE. */
 long held_lock(struct script *s, long t)
 {
 	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
-	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 2000000);
-	script_line(s, 1, "%ld 0 switch next=300", t + 2001000);
+	script_timer(s, 1, 300, t + 2000000);
 	script_line(s, 1, "%ld 300 syscall_args nr=nanosleep dur=4985000", t + 2003000);
-	script_line(s, 1, "%ld 300 waking target=100 cpu=0", t + 2010000);
-	script_line(s, 1, "%ld 300 syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
-		    t + 2012000);
+	script_wake(s, 1, 300, t + 2010000);
 	script_line(s, 1, "%ld 300 switch next=0 state=1", t + 2020000);
-	script_line(s, 0, "%ld 0 switch next=100", t + 2013000);
-	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=2020000",
-		    t + 2015000);
+	script_resume(s, t + 2013000, t + 2015000, 2020000);
 	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x81 dur=1000",
 		    t + 2030000);
 	return t + 2030000;
@@ -120,21 +134,16 @@ long held_lock(struct script *s, long t)
 static long held_in_fsync(struct script *s, long t, bool disk)
 {
 	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
-	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 1000);
-	script_line(s, 1, "%ld 0 switch next=300", t + 2000);
+	script_timer(s, 1, 300, t + 1000);
 	script_line(s, 1, "%ld 300 syscall_args nr=nanosleep dur=1000000", t + 3000);
 	script_line(s, 1, "%ld 300 switch next=0 state=2%s", t + 9000, disk ? " flags=2" : "");
 	script_line(s, disk ? 1 : 2, "%ld %d waking target=300 cpu=1%s", t + 2000000,
 		    disk ? 0 : 500, disk ? " context=2" : "");
 	script_line(s, 1, "%ld 0 switch next=300", t + 2001000);
 	script_line(s, 1, "%ld 300 syscall nr=fsync fd=9 dur=1995000", t + 2003000);
-	script_line(s, 1, "%ld 300 waking target=100 cpu=0", t + 2010000);
-	script_line(s, 1, "%ld 300 syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
-		    t + 2012000);
+	script_wake(s, 1, 300, t + 2010000);
 	script_line(s, 1, "%ld 300 switch next=0 state=1", t + 2020000);
-	script_line(s, 0, "%ld 0 switch next=100", t + 2013000);
-	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=2020000",
-		    t + 2015000);
+	script_resume(s, t + 2013000, t + 2015000, 2020000);
 	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x81 dur=1000",
 		    t + 2030000);
 	return t + 2030000;
@@ -175,28 +184,17 @@ long woken_in_vain(struct script *s, long t)
 	int i;
 
 	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
-	script_line(s, 1, "%ld 0 waking target=101 cpu=1 context=2", t + 1000);
-	script_line(s, 1, "%ld 0 switch next=101", t + 2000);
+	script_timer(s, 1, 101, t + 1000);
 	for (i = 1; i <= 3; i++) {
-		script_line(s, 1, "%ld 101 waking target=100 cpu=0", t + i * 500000);
-		script_line(s, 1,
-			    "%ld 101 syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
-			    t + i * 500000 + 2000);
-		script_line(s, 0, "%ld 0 switch next=100", t + i * 500000 + 3000);
-		script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=505000",
-			    t + i * 500000 + 4000);
+		script_wake(s, 1, 101, t + i * 500000);
+		script_resume(s, t + i * 500000 + 3000, t + i * 500000 + 4000, 505000);
 		script_line(s, 0, "%ld 100 switch next=0 state=1", t + i * 500000 + 8000);
 	}
 	script_line(s, 1, "%ld 101 switch next=0 state=1", t + 1600000);
-	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 1990000);
-	script_line(s, 1, "%ld 0 switch next=300", t + 1991000);
-	script_line(s, 1, "%ld 300 waking target=100 cpu=0", t + 2000000);
-	script_line(s, 1, "%ld 300 syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
-		    t + 2002000);
+	script_timer(s, 1, 300, t + 1990000);
+	script_wake(s, 1, 300, t + 2000000);
 	script_line(s, 1, "%ld 300 switch next=0 state=1", t + 2020000);
-	script_line(s, 0, "%ld 0 switch next=100", t + 2003000);
-	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=500000",
-		    t + 2005000);
+	script_resume(s, t + 2003000, t + 2005000, 500000);
 	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x81 dur=1000",
 		    t + 2007000);
 	return t + 2010000;
@@ -266,8 +264,7 @@ long slow_peer(struct script *s, long t)
 long full_pipe(struct script *s, long t)
 {
 	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
-	script_line(s, 1, "%ld 0 waking target=400 cpu=1 context=2", t + 1990000);
-	script_line(s, 1, "%ld 0 switch next=400", t + 1991000);
+	script_timer(s, 1, 400, t + 1990000);
 	script_line(s, 1, "%ld 400 syscall_args nr=nanosleep dur=4975000", t + 1992000);
 	script_line(s, 1, "%ld 400 waking target=100 cpu=0", t + 2000000);
 	script_line(s, 1, "%ld 400 syscall nr=read fd=0 dur=3000 ret=4096", t + 2002000);
@@ -326,5 +323,5 @@ void first_is(sqlite3 *db, const char *kind, const char *offender, const char *c
 			 sqlite3_column_text(q, 4));
 	sqlite3_finalize(q);
 	buf_free(&name);
-	sqlite3_close(db);
+	db_close(db);
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Recordings of a server whose turns become slow for one known reason, written as text. Thread 100
- * answers a request every PERIOD ns.
+ * Recordings of a server whose requests become slow for one known reason, written as text. Thread
+ * 100 answers a request every PERIOD ns.
  */
-#ifndef OBS_SLOWED_H
-#define OBS_SLOWED_H
+#pragma once
 
 #include "analyze/store/db.h"
 #include "format/buf.h"
 
-#define TURNS  240
-#define PERIOD 5000000 /* ns */
-#define BEGIN  1000000
+#define REQUESTS 240
+#define PERIOD	 5000000 /* ns */
+#define BEGIN	 1000000
 
 /* A recording in the making: the lines of each CPU, and more of the recorder's own. */
 struct script {
@@ -19,7 +18,7 @@ struct script {
 	const char *facts;
 };
 
-/* What happens to a slow turn between its receive at t and its send; returns when it goes on. */
+/* What happens to a slow request between its receive at t and its send; returns when it goes on. */
 typedef long (*fault_fn)(struct script *s, long t);
 
 long held_lock(struct script *s, long t);
@@ -38,12 +37,18 @@ long of_all_kinds(struct script *s, long t);
 
 void script_line(struct script *s, int cpu, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* A timer wakes the thread, which runs at once. */
+void script_timer(struct script *s, int cpu, int tid, long t);
+/* The thread wakes 100 by FUTEX_WAKE of the futex at 0x1000. */
+void script_wake(struct script *s, int cpu, int tid, long t);
+/* 100 runs again; its FUTEX_WAIT at 0x1000, of dur ns, returns at `end`. */
+void script_resume(struct script *s, long on, long end, long dur);
 /* A request that comes at t; fault NULL: none. */
-void script_turn(struct script *s, long t, fault_fn fault);
+void script_request(struct script *s, long t, fault_fn fault);
 /* Loads it; windows: statements to run before; then runs the analysis causes. */
 sqlite3 *script_play(struct script *s, const char *targets, long end, const char *windows);
 
-/* TURNS turns; every 0: the second half is slow; else each of so many. facts may be NULL. */
+/* REQUESTS requests; every 0: the second half is slow; else each of so many. facts may be NULL. */
 sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *facts);
 
 /*
@@ -56,5 +61,3 @@ void first_is(sqlite3 *db, const char *kind, const char *offender, const char *c
 #define CHILD(kind_, cond)                                                                  \
 	"(SELECT count(*) FROM finding c LEFT JOIN finding_value v ON v.finding=c.id WHERE" \
 	" c.parent=cause.finding AND c.kind='" kind_ "' AND " cond ") > 0"
-
-#endif

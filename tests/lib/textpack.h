@@ -19,8 +19,7 @@
  * Codes have names: state=S, mode=socket, family=inet, role=accepted, context=softirq, abi=arm,
  * op=WRITE of block requests; op=WAKE|PRIVATE of syscall_args is arg1 of futex.
  */
-#ifndef OBS_TEXTPACK_H
-#define OBS_TEXTPACK_H
+#pragma once
 
 #include "format/err.h"
 #include "format/event.h"
@@ -30,5 +29,3 @@ int textpack(const char *text, int fd, struct err *e);
 
 /* A record's first 16 bytes as a recording has them, little-endian on every machine. */
 void textpack_header(void *record, u64 ts, u32 tid, u16 type, u16 size);
-
-#endif

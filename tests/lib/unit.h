@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What every unit test includes: cmocka and what cmocka needs. */
-#ifndef OBS_UNIT_H
-#define OBS_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,5 +15,3 @@
 
 /* A row of the list of tests. */
 #define T(name) cmocka_unit_test(name)
-
-#endif

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # wall = run + run queue + waits for every thread, and run is what the kernel's own clock says.
+# (Without the time that the recording says the hypervisor took: the kernel's clock stands still then.)
 # A host may keep tracepoints from threads of its own (a sandbox's supervisor); a switch to one of
 # those is then missing and shows as unknown time. Such a round is printed and repeated, at most
 # ten times; the demand stays the same.
@@ -9,16 +10,15 @@ w=$top/.output/workload
 
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/balance$round.obs
-	weightily "$obsrec" -q -o "$r" -- "$w" "$work" >"$work/told"
+	weightily "$obsrec" -q -o "$r" -- "$w" "$work" burn >"$work/told"
 	db=$work/balance$round.db
 	"$obsanalyze" load -o "$db" "$r"
-	pid=$(told "$work/told" pid)
+	pid=$(printed "$work/told" pid)
 	unknown=$(ask "$db" "SELECT count(*) FROM thread WHERE pid=$pid AND (unknown * 1000 > wall OR defects > 0)")
-	run=$(ask "$db" "SELECT run FROM thread WHERE tid=$pid")
-	cpu=$(told "$work/told" cpu_ns)
+	run=$(ask "$db" "SELECT run - coalesce(stolen, 0) FROM thread WHERE tid=$pid")
+	cpu=$(printed "$work/told" cpu_ns)
 	switches=$(ask "$db" "SELECT switches FROM thread WHERE tid=$pid")
-	wanted=$(told "$work/told" switches)
-	# the kernel leaves out what a hypervisor stole, a recording of switches cannot
+	wanted=$(printed "$work/told" switches)
 	[ "$unknown" -eq 0 ] && [ $((run * 100)) -lt $((cpu * 101)) ] && [ $((run * 100)) -gt $((cpu * 99)) ] &&
 		[ "$switches" -ge $((wanted - 2)) ] && [ "$switches" -le $((wanted + 3)) ] && break
 	echo "# round $round: switches of threads that cannot be traced are missing, or time was stolen:" \

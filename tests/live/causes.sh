@@ -29,11 +29,11 @@ is "who releases is asleep" "$(ask "$r.db" "SELECT end_state='timer' FROM cause 
 is "releases were seen in wake calls" "$(ask "$r.db" "SELECT evidence FROM cause WHERE rank=1")" OBSERVED
 judge pipe pipe reader
 judge peer peer "127.0.0.1:"
-is "the upstream's port" "$(ask "$r.db" "SELECT remote LIKE '%:$(told "$work/told" port)' FROM cause JOIN fd ON
+is "the upstream's port" "$(ask "$r.db" "SELECT remote LIKE '%:$(printed "$work/told" port)' FROM cause JOIN fd ON
 	fd.rowid=object WHERE rank=1")" 1
 judge disk disk ""
 judge self self ""
-judge antagonist antagonist burner
+judge cpu_contender cpu_contender burner
 is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) > 10 FROM timeline")" 1
 
 # A batch job without requests, and later a neighbour on its CPU: the time is not given; the windows are found.
@@ -44,13 +44,13 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	"$obsanalyze" load -o "$r.db" "$r"
 	# begin of what was found, and of the neighbour's first long time on a CPU, in windows
 	began=$(ask "$r.db" "SELECT round(abs(m.value - (SELECT min(ts) FROM thread_state WHERE state=0 AND dur > 2000000
-		AND tid=$(told "$work/told" burner))) * 128 / (SELECT value FROM recording WHERE key='duration_ns'), 1)
+		AND tid=$(printed "$work/told" burner))) * 128 / (SELECT value FROM recording WHERE key='duration_ns'), 1)
 		FROM metric m WHERE analysis='causes' AND name='from'")
 	first=$(ask "$r.db" "SELECT kind || ': ' || basis || ': ' || sentence(finding) FROM cause WHERE rank=1")
-	case $began:$first in [01].*:antagonist:*) break ;; esac
+	case $began:$first in [01].*:cpu_contender:*) break ;; esac
 	echo "# round $round: begins $began windows off: $first"
 done
 says "batch: the neighbour comes first, in windows that were found" "$first" \
-	"^antagonist: change: .* run-queue latency; .*burner\["
+	"^cpu_contender: change: .* run-queue latency; .*burner\["
 case $began in [01].*) ok="ok" ;; *) ok="not ok" ;; esac
 echo "$ok batch: what was found begins with the neighbour, within two windows ($began)"

@@ -14,7 +14,7 @@ our_cgroup() { # controller name
 	fi 2>/dev/null
 	[ -n "$mount" ] && mkdir "$mount/$2" 2>/dev/null && echo "$mount/$2"
 }
-trap 'jobs -p | xargs -r kill 2>/dev/null; rm -rf "$work"; for d in $made; do until_true rmdir "$d"; done; [ ! -d "${heavy:-}" ] || until_true rmdir "$heavy"' EXIT
+trap 'cleanup; for d in $made; do until_true rmdir "$d"; done' EXIT
 
 load() { # name of a recording: makes a database of it
 	rm -f "$work/$1.db"
@@ -31,7 +31,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	load a
 	exec=$(ask "$work/a.db" "SELECT exec FROM thread ORDER BY run DESC LIMIT 1")
 	run=$(ask "$work/a.db" "SELECT run FROM thread ORDER BY run DESC LIMIT 1")
-	cpu=$(told "$work/told" cpu_ns)
+	cpu=$(printed "$work/told" cpu_ns)
 	[ $((exec * 100)) -gt $((cpu * 99)) ] && [ $((exec * 100)) -lt $((cpu * 101)) ] && break
 	echo "# round $round: exec $exec ns, $cpu by the kernel, run $run"
 done
@@ -42,6 +42,8 @@ holds "CPU time $exec ns is the kernel's $cpu ns within 1 % (run: $run ns)" \
 quota=$(our_cgroup cpu "obsquota.$$")
 if [ -n "$quota" ] && { echo 20000 >"$quota/cpu.cfs_quota_us" || echo '20000 100000' >"$quota/cpu.max"; } 2>/dev/null; then
 	made="$made $quota"
+	# among others who use the CPUs, too, it gets as much as the quota
+	{ echo 102400 >"$quota/cpu.shares" || echo 10000 >"$quota/cpu.weight"; } 2>/dev/null
 	nr() { sed -n 's/^nr_throttled //p' "$quota/cpu.stat"; }
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/q.obs"
@@ -84,7 +86,12 @@ is "softirqs took time of threads over loopback, not more than they had" "$(ask 
 	max(softirq + irq + coalesce(stolen, 0) > run + 1000) = 0 FROM thread")" 1
 
 # once per second
-"$obsrec" -q -a -e pressure -d $((2 * slow)) -o "$work/p.obs"
+"$obsrec" -q -a -e pressure -o "$work/p.obs" &
+recorder=$!
+read_twice() { [ "$("$obsanalyze" dump -e cpu_time "$1" | grep -c ' cpu=0 ')" -ge 2 ]; }
+until_true read_twice "$work/p.obs"
+kill -INT $recorder
+wait $recorder
 load p
 is "times of each CPU" "$(ask "$work/p.db" "SELECT count(DISTINCT cpu) FROM cpu_time")" "$(grep -c '^cpu[0-9]' /proc/stat)"
 is "memory of the host" "$(ask "$work/p.db" "SELECT max(max) / 1024 FROM memory WHERE cgroup IS NULL")" \
@@ -99,7 +106,16 @@ fi
 memory=$(our_cgroup memory "obsmemory.$$")
 if [ -n "$memory" ] && { echo 16M >"$memory/memory.limit_in_bytes" || echo 16M >"$memory/memory.high"; } 2>/dev/null; then
 	made="$made $memory"
-	"$obsrec" -q -o "$work/m.obs" -- sh -c "echo \$\$ >$memory/cgroup.procs; sleep $((3 * slow)); dd if=/dev/zero of=$work/big bs=1M count=96 2>/dev/null; sleep 1.5"
+	# it writes when the limit has been read, and ends when it has been read that the limit was met
+	ours="path=\"/obsmemory.$$\""
+	"$obsrec" -q -o "$work/m.obs" -- sh -c "echo \$\$ >$memory/cgroup.procs; until [ -e $work/limited ]; do sleep 0.1; done
+		dd if=/dev/zero of=$work/big bs=1M count=96 2>/dev/null; until [ -e $work/met ]; do sleep 0.1; done" &
+	recorder=$!
+	until_recorded "$work/m.obs" cgroup_memory " \(max\|high\)=$((16 << 20)) .*$ours"
+	touch "$work/limited"
+	until_recorded "$work/m.obs" cgroup_memory " \(hit_high\|hit_max\)=[1-9].*$ours"
+	touch "$work/met"
+	wait $recorder
 	load m
 	is "reclaim for the limit, by the thread that writes" "$(ask "$work/m.db" "SELECT count(*) > 0 AND min(dur) > 0 AND
 		sum(pages) > 0 FROM reclaim r JOIN thread t ON t.tid=r.tid WHERE kind=1 AND comm='dd'")" 1

@@ -10,10 +10,8 @@ until_true [ -e "$work/d/ready" ]
 "$obsrec" -q -p $program -o "$work/fds.obs" &
 rec=$!
 until_begun "$work/fds.obs"
-sleep 2
 touch "$work/d/go"
 wait $program
-sleep 0.5
 kill -INT $rec
 wait $rec
 "$obsanalyze" load -o "$work/db" "$work/fds.obs"

@@ -23,66 +23,66 @@ round() { # name, options...
 	"$obsanalyze" verify "$work/$name.obs" >"$work/verify"
 	is "$name: verify finds the recording complete" $? 0
 	"$obsanalyze" dump "$work/$name.obs" >"$work/dump"
-	made=$(told "$work/told" made) port=$(told "$work/told" port)
+	made=$(printed "$work/told" made) port=$(printed "$work/told" port)
 	is "$name: files made, with their paths" "$(n file_open 'path="file[0-9]*"' 'flags=524354')" "$made"
 	is "$name: opened again" "$(n file_open 'path="file[0-9]*"' 'flags=0 ')" "$made"
-	is "$name: removed" "$(n file_change 'nr=unlink ' 'path="file' 'ret=0')" "$(told "$work/told" removed)"
-	is "$name: renamed, old names" "$(n file_change 'nr=rename ' 'which=0' 'path="file')" "$(told "$work/told" renamed)"
-	is "$name: renamed, new names" "$(n file_change 'nr=rename ' 'which=1' 'path="moved')" "$(told "$work/told" renamed)"
-	is "$name: cut by path, with size" "$(n file_change 'nr=truncate ' 'size=1[01][0-9] ' 'path="file')" "$(told "$work/told" cut)"
-	is "$name: cut by descriptor, with size" "$(n file_change 'nr=ftruncate ' 'size=4[01][0-9][0-9] ')" "$(told "$work/told" cut)"
-	is "$name: directories made" "$(n file_change 'nr=mkdir ' 'path="directory"')" "$(told "$work/told" directories)"
-	is "$name: connections opened" "$(n tcp_state "dport=$port " 'from=2 to=1 ')" "$(told "$work/told" connections)"
-	is "$name: connections accepted" "$(n tcp_state "sport=$port " 'from=3 to=1 ')" "$(told "$work/told" connections)"
+	is "$name: removed" "$(n file_change 'nr=unlink\(at\)* ' 'path="file' 'ret=0')" "$(printed "$work/told" removed)"
+	is "$name: renamed, old names" "$(n file_change 'nr=rename\(at\)* ' 'which=0' 'path="file')" "$(printed "$work/told" renamed)"
+	is "$name: renamed, new names" "$(n file_change 'nr=rename\(at\)* ' 'which=1' 'path="moved')" "$(printed "$work/told" renamed)"
+	is "$name: cut by path, with size" "$(n file_change 'nr=truncate ' 'size=1[01][0-9] ' 'path="file')" "$(printed "$work/told" cut)"
+	is "$name: cut by descriptor, with size" "$(n file_change 'nr=ftruncate ' 'size=4[01][0-9][0-9] ')" "$(printed "$work/told" cut)"
+	is "$name: directories made" "$(n file_change 'nr=mkdir\(at\)* ' 'path="directory"')" "$(printed "$work/told" directories)"
+	is "$name: connections opened" "$(n tcp_state "dport=$port " 'from=2 to=1 ')" "$(printed "$work/told" connections)"
+	is "$name: connections accepted" "$(n tcp_state "sport=$port " 'from=3 to=1 ')" "$(printed "$work/told" connections)"
 	# the end of a stream counts as a byte
 	is "$name: bytes received by the server" \
-		"$(n tcp_state "sport=$port " 'from=1 to=8 ' "received=$(($(told "$work/told" sent) + 1)) ")" \
-		"$(told "$work/told" connections)"
-	is "$name: programs spawned, with arguments" "$(n spawn 'args="true first word SECOND"')" "$(told "$work/told" spawned)"
-	is "$name: processes ended" "$(n ended 'code=0 ')" $(($(told "$work/told" spawned) + 1))
-	is "$name: io_uring requests submitted" "$(n uring_submit 'user_data=0x1[0-9a-f]* ' 'opcode=22 ')" "$(told "$work/told" uring)"
-	is "$name: io_uring requests completed" "$(n uring_complete 'ret=512')" "$(told "$work/told" uring)"
+		"$(n tcp_state "sport=$port " 'from=1 to=8 ' "received=$(($(printed "$work/told" sent) + 1)) ")" \
+		"$(printed "$work/told" connections)"
+	is "$name: programs spawned, with arguments" "$(n spawn 'args="true first word SECOND"')" "$(printed "$work/told" spawned)"
+	is "$name: processes ended" "$(n ended 'code=0 ')" $(($(printed "$work/told" spawned) + 1))
+	is "$name: io_uring requests submitted" "$(n uring_submit 'user_data=0x1[0-9a-f]* ' 'opcode=22 ')" "$(printed "$work/told" uring)"
+	is "$name: io_uring requests completed" "$(n uring_complete 'ret=512')" "$(printed "$work/told" uring)"
 	# written once, dropped, read again; the inode may have been another file's before
 	is "$name: pages added" "$(awk '$3 == "fd" && /path="pages"/ && !ino { ino = $4 } $3 == "page_add" && $4 == ino { n++ }
-		END { print n }' "$work/dump")" $((2 * $(told "$work/told" pages)))
+		END { print n }' "$work/dump")" $((2 * $(printed "$work/told" pages)))
 	"$obsanalyze" load -o "$work/db" "$work/$name.obs"
 	is "$name: descriptors have absolute paths" \
 		"$(ask "$work/db" "SELECT count(*) FROM fd WHERE path LIKE '$work/dir/file__'")" $((2 * made))
 	is "$name: sockets of the server are accepted ones" \
 		"$(ask "$work/db" "SELECT count(*) FROM fd WHERE role='accepted' AND local LIKE '%:$port'")" \
-		"$(told "$work/told" connections)"
+		"$(printed "$work/told" connections)"
 	# SYN and FIN are no bytes
 	is "$name: bytes sent by clients, and received by the server" \
-		"$(ask "$work/db" "SELECT sum(remote LIKE '%:$port' AND sent=$(told "$work/told" sent) AND received=0) || ' ' ||
-			sum(local LIKE '%:$port' AND received=$(told "$work/told" sent) AND sent=0) FROM connection")" \
-		"$(told "$work/told" connections) $(told "$work/told" connections)"
+		"$(ask "$work/db" "SELECT sum(remote LIKE '%:$port' AND sent=$(printed "$work/told" sent) AND received=0) || ' ' ||
+			sum(local LIKE '%:$port' AND received=$(printed "$work/told" sent) AND sent=0) FROM connection")" \
+		"$(printed "$work/told" connections) $(printed "$work/told" connections)"
 	is "$name: replayed: files opened" \
 		"$(ask "$work/db" "SELECT count(*) FROM file_open o JOIN file_path p ON p.id=o.path WHERE o.ret >= 0 AND p.path LIKE '$work/dir/file__'")" \
 		$((2 * made))
 	is "$name: replayed: files removed" \
-		"$(ask "$work/db" "SELECT count(*) FROM file_change f JOIN syscall_name n USING(abi, nr) JOIN file_path p ON p.id=f.path WHERE n.name='unlink' AND f.ret=0 AND p.path LIKE '$work/dir/file__'")" \
-		"$(told "$work/told" removed)"
-	pages=$(told "$work/told" pages)
+		"$(ask "$work/db" "SELECT count(*) FROM file_change f JOIN syscall_name n USING(abi, nr) JOIN file_path p ON p.id=f.path WHERE n.name IN ('unlink', 'unlinkat') AND f.ret=0 AND p.path LIKE '$work/dir/file__'")" \
+		"$(printed "$work/told" removed)"
+	pages=$(printed "$work/told" pages)
 	is "$name: replayed: writes of a file" \
 		"$(ask "$work/db" "SELECT writes || ' of ' || write_bytes FROM file_use u JOIN file_path p ON p.id=u.path WHERE p.path='$work/dir/pages'")" \
 		"$pages of $((4096 * pages))"
 	is "$name: replayed: io_uring requests with a duration" \
 		"$(ask "$work/db" "SELECT count(*) FROM uring_io WHERE dur > 0 AND ret=512 AND opcode=22")" \
-		"$(told "$work/told" uring)"
+		"$(printed "$work/told" uring)"
 	if [ "$(n uring_submit 'request=0x0 ')" = 0 ]; then
 		is "$name: replayed: io_uring requests know their file, registered or not" \
 			"$(ask "$work/db" "SELECT count(*) FROM uring_io u WHERE opcode=22 AND EXISTS(SELECT 1 FROM fd
 				WHERE fd.dev=u.dev AND fd.ino=u.ino AND fd.path='$work/dir/pages')")" \
-			"$(told "$work/told" uring)"
+			"$(printed "$work/told" uring)"
 	else
 		echo "ok $name: files of io_uring requests # SKIP this kernel reports none"
 	fi
 	is "$name: replayed: processes ended well" \
 		"$(ask "$work/db" "SELECT count(*) FROM process_exit WHERE code=0 AND life > 0")" \
-		$(($(told "$work/told" spawned) + 1))
+		$(($(printed "$work/told" spawned) + 1))
 	is "$name: replayed: connections with both ends, connected and accepted" \
 		"$(ask "$work/db" "SELECT sum(handshake > 0 AND remote LIKE '%:$port') || ' ' || sum(backlog >= 0 AND local LIKE '%:$port') FROM connection")" \
-		"$(told "$work/told" connections) $(told "$work/told" connections)"
+		"$(printed "$work/told" connections) $(printed "$work/told" connections)"
 	if [ "$(ask "$work/db" "SELECT total(lookups) > 0 FROM page_use")" = 1 ]; then
 		# each page was dropped before it was read; io_uring then found what was there
 		is "$name: replayed: pages missed" \
@@ -96,13 +96,27 @@ round() { # name, options...
 round tp_btf
 round raw_tp --force raw_tp
 
+# ---- signals: of another process, and of its own ----
+signals() { # name, option...
+	name=$1
+	shift
+	"$obsrec" "$@" -e process -o "$work/signals.obs" -- sh -c \
+		'sleep 3600 & kill -TERM $!; wait $!; sh -c "kill -KILL \$\$"; true' >/dev/null 2>&1
+	is "$name: signals have a number and a sender" \
+		"$(ask "$work/signals.obs" "SELECT group_concat(signal || ':' || code || ':' || (tid=target), ' ') FROM signal_sent")" \
+		"15:0:0 9:0:1"
+	rm -f "$work/signals.obs"
+}
+signals tp_btf
+signals raw_tp --force raw_tp
+
 # A connection that is not answered: its SYN is sent again, as often as the kernel counts. That happens in
 # timer interrupts, which a host may hide (see balance.sh): such a round is printed and repeated.
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f "$work/vain.obs"
 	"$obsrec" -q -e net,syscalls -o "$work/vain.obs" -- "$w" connect >"$work/told"
 	"$obsanalyze" dump "$work/vain.obs" >"$work/dump"
-	port=$(told "$work/told" port)
+	port=$(printed "$work/told" port)
 	again=$(n tcp_retransmit "sport=$port " 'state=2 ')
 	counted=$(grep ' tcp_state ' "$work/dump" | grep "dport=$(grep -m 1 "sport=$port " "$work/dump" |
 		sed 's/.*dport=\([0-9]*\) .*/\1/') " | grep 'to=7 ' | sed 's/.*retransmits=\([0-9]*\) .*/\1/' | sort -n | tail -n 1)
@@ -117,17 +131,19 @@ mkfifo "$work/go"
 "$w" serve <"$work/go" >"$work/told" &
 server=$!
 exec 9>"$work/go"
-"$obsrec" -q -e net,syscalls -p "$server" -d $((4 * slow)) -o "$work/serve.obs" &
+until_true [ -s "$work/told" ] # it has its sockets
+"$obsrec" -q -e net,syscalls -p "$server" -o "$work/serve.obs" &
 recorder=$!
 until_begun "$work/serve.obs"
-sleep "$slow"
 echo >&9
 exec 9>&-
+wait "$server"
+kill -INT "$recorder"
 wait "$recorder"
 "$obsanalyze" dump "$work/serve.obs" >"$work/dump"
-port=$(told "$work/told" port)
-is "connections that come to a socket of before" "$(n tcp_state "sport=$port " 'from=3 to=1 ')" "$(told "$work/told" connections)"
-is "ends of these, and of the one of before" "$(n tcp_state "sport=$port " 'from=1 to=4 ')" $(($(told "$work/told" connections) + 1))
+port=$(printed "$work/told" port)
+is "connections that come to a socket of before" "$(n tcp_state "sport=$port " 'from=3 to=1 ')" "$(printed "$work/told" connections)"
+is "ends of these, and of the one of before" "$(n tcp_state "sport=$port " 'from=1 to=4 ')" $(($(printed "$work/told" connections) + 1))
 
 # --private
 mkdir "$work/SECRETDIR"

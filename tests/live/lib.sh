@@ -7,7 +7,8 @@ work_template=$PWD/.output/live.XXXXXX
 obsrec=$top/obsrec
 obsanalyze=$top/obsanalyze
 cleanup() {
-	jobs -p | xargs -r kill 2>/dev/null
+	jobs -p >"$work/jobs" # in a pipe, another shell without jobs would list its own
+	xargs -r kill <"$work/jobs" 2>/dev/null
 	remove_work
 	[ ! -d "${heavy:-}" ] || until_true rmdir "$heavy"
 }
@@ -33,11 +34,14 @@ until_true() { # command...
 	done
 }
 
-# waits until a recording in the background has started: the file exists before the programs run
+# waits until a recording in the background has started: its programs run, and what existed is in the file
 until_begun() { until_true begun "$1"; }
+# waits until an event with this pattern is in the file
+until_recorded() { until_true has_event "$@"; } # recording, event, pattern
 # the same for one that writes nothing yet (--last): a recorder drops its capabilities shortly before it starts
 until_flying() { until_true grep -q '^NoNewPrivs:.*1' "/proc/$1/status"; }
-begun() { "$obsanalyze" dump -e info "$1" | grep -q 'text="begin='; }
+begun() { has_event "$1" info 'text="snapshot='; }
+has_event() { "$obsanalyze" dump -e "$2" "$1" | grep -q "$3"; }
 
 # Runs a command in a cgroup with a hundred times the weight of others, if one can be created: for commands that need
 # a full CPU on a busy machine. (The kernel throttles real-time threads.)
@@ -65,4 +69,28 @@ says() { # description, text, pattern
 ask() { "$obsanalyze" sql --csv "$1" "$2" | tail -n 1 | tr -d '\r"'; }
 
 # value of key in the workload's own line
-told() { sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1"; }
+printed() { sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1"; }
+
+# a line per event: the names of its frames from the innermost, and its flags
+frames() { # recording, sample or offcpu, user_stack or kernel_stack
+	"$obsanalyze" dump "$1" | grep -E "^[0-9]+ [0-9]+ (stack|symbol|$2) " | awk -v event="$2" -v column="$3" '
+		function value(key) {
+			match($0, " " key "=[0-9]+")
+			return substr($0, RSTART + length(key) + 2, RLENGTH - length(key) - 2)
+		}
+		$3 == "stack" { caller[value("id")] = value("caller"); frame[value("id")] = value("frame") }
+		$3 == "symbol" { n = value("frame"); sub(/.* text="/, ""); sub(/"$/, ""); sub(/\\u0009.*/, ""); name[n] = $0 }
+		$3 == event { at[++all] = value(column); flags[all] = value("flags"); pid[all] = value("pid"); seen[pid[all]]++ }
+		END {
+			for (p in seen) if (seen[p] > seen[most]) most = p
+			for (i = 1; i <= all; i++) {
+				if (pid[i] != most) continue
+				for (s = at[i] + 0; s; s = caller[s] + 0)
+					printf "%s<", frame[s] in name ? name[frame[s]] : "?"
+				print " " flags[i]
+			}
+		}'
+}
+
+# does the kernel show the addresses of its symbols?
+has_kernel_symbols() { [ "$(awk '$1 !~ /^0*$/ { n++ } n > 9 { print 1; exit }' /proc/kallsyms)" = 1 ]; }

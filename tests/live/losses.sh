@@ -6,7 +6,7 @@ w=$top/.output/workload
 
 sums() { # name: seen = emitted + lost + suppressed in every group, and emitted are in the file
 	"$obsanalyze" load -o "$work/$1.db" "$work/$1.obs"
-	is "$1: seen = emitted + lost + suppressed" "$(ask "$work/$1.db" "SELECT sum(abs(seen - emitted - lost - self - filtered
+	is "$1: seen = emitted + lost + suppressed" "$(ask "$work/$1.db" "SELECT sum(abs(seen - emitted - lost - own - filtered - counted
 		+ coalesce((SELECT sum(p.missed) FROM program p WHERE p.grp=c.grp), 0))) FROM coverage c")" 0
 	is "$1: emitted are in the file" "$(ask "$work/$1.db" "SELECT sum(abs(emitted - records)) FROM coverage")" 0
 	is "$1: every loss is located" "$(ask "$work/$1.db" "SELECT (SELECT coalesce(sum(n), 0) FROM loss)
@@ -14,30 +14,39 @@ sums() { # name: seen = emitted + lost + suppressed in every group, and emitted 
 }
 
 # a drainer that is stopped: the rings fill up, the rest is lost and counted
-"$obsrec" -q --ring 64K -e syscalls -a -o "$work/stopped.obs" -d 5 &
+"$obsrec" -q --ring 64K -e syscalls -a -o "$work/stopped.obs" &
 rec=$!
 until_begun "$work/stopped.obs"
+from=$(date +%s%N)
 kill -STOP $rec
 "$w" flood
+to=$(date +%s%N)
 kill -CONT $rec
+kill -INT $rec
 wait $rec
 is "stopped drainer: exit status" $? 0
 sums stopped
 holds "stopped drainer: events were lost" [ "$(ask "$work/stopped.db" "SELECT lost FROM coverage WHERE grp='syscalls'")" -gt 100000 ]
+# a block has up to 0.5 s of events before the stop; the first one after it is written at once
 holds "stopped drainer: most are located in the time it stood" [ "$(ask "$work/stopped.db" "SELECT
-	CAST(100 * sum(CASE WHEN ts + dur < 4.9e9 THEN n END) / sum(n) AS INT) FROM loss")" -ge 95 ]
+	CAST(100 * sum(CASE WHEN start + ts >= $from - 600000000 AND start + ts + dur <= $to + 1000000000 * $slow THEN n END) / sum(n)
+	AS INT) FROM loss, (SELECT value AS start FROM recording WHERE key='start_realtime_ns')")" -ge 95 ]
 
 # lost state events: the state is recorded again, and names are right afterwards
-"$obsrec" -q --ring 4K -a -o "$work/state.obs" -d 6 &
+"$obsrec" -q --ring 4K -a -o "$work/state.obs" &
 rec=$!
 until_begun "$work/state.obs"
-"$w" flood &
-flood=$!
+kill -STOP $rec # so that the rings are full
+"$w" flood
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sh -c 'true; true'; done
 cp "$(command -v sleep)" "$work/lateborn"
-"$work/lateborn" 4 &
+"$work/lateborn" 600 &
 late=$!
-wait $flood
+kill -CONT $rec
+snapshots() { "$obsanalyze" dump -e info "$1" | grep -c 'text="snapshot='; }
+retaken() { [ "$(snapshots "$1")" -ge 2 ]; }
+until_true retaken "$work/state.obs"
+kill -INT $rec
 wait $rec
 "$obsanalyze" dump "$work/state.obs" >"$work/dump"
 lost=$("$obsanalyze" sql --csv "$work/state.obs" "SELECT lost FROM coverage WHERE grp='core'" | tail -n 1 | tr -d '\r')
@@ -56,7 +65,7 @@ sums state
 flooded() { # name: its recording, of a flood
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/$1.obs"
-		"$obsrec" -q -e syscalls -o "$work/$1.obs" -- "$w" flood
+		"$obsrec" -q --ring 64M -e syscalls -o "$work/$1.obs" -- "$w" flood # all of it has room
 		lost=$(ask "$work/$1.obs" "SELECT sum(lost) FROM coverage")
 		[ "$lost" = 0 ] && break
 		echo "# round $round of $1: $lost events were lost"
@@ -91,13 +100,14 @@ sums first
 cpu=$(find /sys/devices/system/cpu -maxdepth 1 -name 'cpu[1-9]*' | sort | head -n 1)
 if [ -w "$cpu/online" ] && echo 0 2>/dev/null >"$cpu/online"; then
 	echo 1 >"$cpu/online"
-	"$obsrec" -q -a -d 5 -o "$work/plug.obs" &
+	"$obsrec" -q -a --ring 64M -o "$work/plug.obs" &
 	rec=$!
 	until_begun "$work/plug.obs"
 	echo 0 >"$cpu/online"
 	"$w" flood
 	echo 1 >"$cpu/online"
 	"$w" flood
+	kill -INT $rec
 	wait $rec
 	is "a CPU goes and comes: exit status" $? 0
 	sums plug

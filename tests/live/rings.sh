@@ -16,7 +16,7 @@ for kind in own stock; do
 			"$top/.output/ringstress" $kind $size 2 >"$work/told" 2>"$work/why"
 			status=$?
 			[ $status -ne 0 ] && break
-			[ "$(told "$work/told" lost)" -gt 1000 ] && [ "$(told "$work/told" nested)" -gt 10 ] && break
+			[ "$(printed "$work/told" lost)" -gt 1000 ] && [ "$(printed "$work/told" nested)" -gt 10 ] && break
 			echo "# round $round: $(cat "$work/told")"
 		done
 		if [ $status -eq 77 ]; then
@@ -24,10 +24,10 @@ for kind in own stock; do
 			continue
 		fi
 		is "$kind rings of $size bytes: the stress test passes" $status 0
-		is "$kind rings of $size bytes: wrong records" "$(told "$work/told" wrong)" 0
+		is "$kind rings of $size bytes: wrong records" "$(printed "$work/told" wrong)" 0
 		is "$kind rings of $size bytes: received + lost" \
-			$(($(told "$work/told" received) + $(told "$work/told" lost))) "$(told "$work/told" generated)"
-		holds "$kind rings of $size bytes: many were lost" [ "$(told "$work/told" lost)" -gt 1000 ]
-		holds "$kind rings of $size bytes: and many nested" [ "$(told "$work/told" nested)" -gt 10 ]
+			$(($(printed "$work/told" received) + $(printed "$work/told" lost))) "$(printed "$work/told" generated)"
+		holds "$kind rings of $size bytes: many were lost" [ "$(printed "$work/told" lost)" -gt 1000 ]
+		holds "$kind rings of $size bytes: and many nested" [ "$(printed "$work/told" nested)" -gt 10 ]
 	done
 done

@@ -28,13 +28,14 @@ loop "$l"
 a=$!
 loop "$h"
 b=$!
-sleep "$slow"
+for loop in $a $b; do until_true grep -q '^Cpus_allowed_list:[^0-9]*0$' /proc/$loop/status; done
 "$obsrec" -q -a -e core,sched -d $((4 * slow)) -o "$work/fair.obs"
-"$obsrec" -q -a -e core,sched -d $((6 * slow)) -o "$work/changed.obs" &
+"$obsrec" -q -a -e core,sched -o "$work/changed.obs" &
 recorder=$!
 until_begun "$work/changed.obs"
-sleep "$slow"
 echo $later >"$h/$file"
+until_recorded "$work/changed.obs" cgroup_weight " weight=2048"
+kill -INT $recorder
 wait $recorder
 kill $a $b
 wait $a $b 2>/dev/null

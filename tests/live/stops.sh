@@ -12,6 +12,10 @@ holds "a command that ignores SIGTERM: complete" sh -c "'$obsanalyze' verify '$w
 "$obsrec" -q -o "$work/pipe.obs" -- sh -c 'kill -PIPE $$; exit 3'
 is "the command has the usual action of SIGPIPE" $? 141
 
+# some supervisors start programs so
+bounded env --ignore-signal=CHLD "$obsrec" -q -o "$work/ignored.obs" -- sh -c 'exit 7'
+is "SIGCHLD is ignored: the end of the command is noticed" $? 7
+
 # a flood of system calls
 dd if=/dev/zero of=/dev/null bs=1 status=none &
 flood=$!
@@ -21,7 +25,7 @@ says "a limit of the file size: sentence" "$(cat "$work/err")" 'File too large'
 "$obsanalyze" verify "$work/limit.obs" >"$work/verify"
 is "a limit of the file size: readable" $? 3
 says "a limit of the file size: records are there" "$(tail -n 1 "$work/verify")" ' [0-9]\{4,\} records'
-{ bounded "$obsrec" -q -p $flood -d 1 -o - 2>"$work/err"; echo $? >"$work/status"; } | until_true [ -s "$work/status" ]
+{ bounded "$obsrec" -q -p $flood -d 3 -o - 2>"$work/err"; echo $? >"$work/status"; } | until_true [ -s "$work/status" ]
 is "a reader that does not read: exit status" "$(cat "$work/status")" 1
 says "a reader that does not read: sentence" "$(cat "$work/err")" 'cannot write the recording: Connection timed out'
 kill $flood

@@ -10,17 +10,17 @@ recorded() { ask "$1" "SELECT count(*) FROM thread WHERE wall IS NOT NULL AND co
 others() { ask "$1" "SELECT count(*) FROM thread WHERE wall IS NOT NULL AND comm NOT LIKE '$2'"; }
 
 # --comm: those that exist, one that comes, one that takes such a name by exec
-"$work/tgtAsleep" 90 &
+"$work/tgtAsleep" 3600 &
 one=$!
-"$work/tgtBsleep" 90 &
+"$work/tgtBsleep" 3600 &
 two=$!
 until_true grep -q tgtAsleep /proc/$one/comm
 until_true grep -q tgtBsleep /proc/$two/comm
-"$obsrec" -q --comm 'tgt?sleep' -d $((5 * slow)) -o "$work/comm.obs" &
+"$obsrec" -q --comm 'tgt?sleep' -o "$work/comm.obs" &
 rec=$!
 until_begun "$work/comm.obs"
-sleep 0.5
-"$work/tgtAsleep" 0.5
+"$work/tgtAsleep" 0.1
+kill -INT $rec
 wait $rec
 is "--comm: processes that match" "$(recorded "$work/comm.obs" 'tgt_sleep')" 3
 is "--comm: others" "$(others "$work/comm.obs" 'tgt_sleep')" 0
@@ -29,7 +29,7 @@ is "--comm: descriptors that were open before" "$(ask "$work/comm.obs" "SELECT c
 kill $one $two
 
 # -p: children that exist, and those that are made; with --no-follow neither
-sh -c "$work/tgtAsleep 90 & while [ ! -e $work/go ]; do sleep 0.2; done; $work/tgtBsleep 0.2; wait" &
+sh -c "$work/tgtAsleep 3600 & while [ ! -e $work/go ]; do sleep 0.2; done; $work/tgtBsleep 0.2; touch $work/went; wait" &
 parent=$!
 until_true pgrep -x -P $parent tgtAsleep >/dev/null
 "$obsrec" -q -p $parent -o "$work/follow.obs" &
@@ -38,9 +38,8 @@ rec=$!
 alone=$!
 until_begun "$work/follow.obs"
 until_begun "$work/alone.obs"
-sleep 0.5
 touch "$work/go"
-sleep $((2 * slow))
+until_true [ -e "$work/went" ]
 kill -INT $rec $alone
 wait $rec
 wait $alone
@@ -51,22 +50,29 @@ pkill -P $parent
 kill $parent 2>/dev/null
 
 # --cgroup and --container, in whichever versions are mounted
-id=$(printf '%064d' $$ | tr 0-4 a-e)
+# also its first 12 digits are of this run alone: a test that was killed leaves its group
+id=$(printf '%df%064d' $$ 0 | tr 0-4 a-e | cut -c 1-64)
 for mount in $(awk '$3 == "cgroup2" { print $2 } $3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2 }' /proc/mounts); do
 	group=$mount/obstest.$$/docker-$id.scope
 	mkdir -p "$group" 2>/dev/null || continue
 	what=$(awk -v m="$mount" '$2 == m { print $3 }' /proc/mounts)
-	sh -c "echo \$\$ >$group/cgroup.procs && exec $work/tgtAsleep 90" &
+	sh -c "echo \$\$ >$group/cgroup.procs && exec $work/tgtAsleep 3600" &
 	inside=$!
-	"$work/tgtBsleep" 90 &
+	"$work/tgtBsleep" 3600 &
 	outside=$!
 	until_true grep -q tgtAsleep "/proc/$inside/comm"
 	until_true grep -q tgtBsleep "/proc/$outside/comm"
-	"$obsrec" -q --container "$(echo "$id" | cut -c 1-12)" -d 1 -o "$work/container.obs"
-	"$obsrec" -q --cgroup "$mount/obstest.$$" -d $((5 * slow)) -o "$work/cgroup.obs" &
+	"$obsrec" -q --container "$(echo "$id" | cut -c 1-12)" -o "$work/container.obs" &
+	alone=$!
+	"$obsrec" -q --cgroup "$mount/obstest.$$" -o "$work/cgroup.obs" &
 	rec=$!
+	until_begun "$work/container.obs"
 	until_begun "$work/cgroup.obs"
+	kill -INT $alone
+	wait $alone
 	echo $outside >"$group/cgroup.procs"
+	until_recorded "$work/cgroup.obs" cgroup_move " target=$outside "
+	kill -INT $rec
 	wait $rec
 	is "$what: --cgroup: who is in a group below it" "$(recorded "$work/cgroup.obs" tgtAsleep)" 1
 	is "$what: --cgroup: who enters it" "$(recorded "$work/cgroup.obs" tgtBsleep)" 1
@@ -96,13 +102,13 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	done
 	taskset -c 0 "$work/tgtworker" -c 'while :; do :; done' &
 	worker=$!
-	"$obsrec" -q -p $worker -d 2 -o "$work/wait$round.obs"
+	"$obsrec" -q -p $worker -d $((2 * slow)) -o "$work/wait$round.obs"
 	# shellcheck disable=SC2086 # a list
 	kill $burners $worker 2>/dev/null
 	"$obsanalyze" load -o "$work/wait.db" "$work/wait$round.obs"
 	share=$(ask "$work/wait.db" "SELECT CAST(100 * sum(a.woken + a.preempted) / (SELECT sum(woken + preempted)
-		FROM thread WHERE pid=$worker) AS INT) FROM antagonist a WHERE a.pid=$worker")
-	ran=$(ask "$work/wait.db" "SELECT count(DISTINCT a.tid) FROM antagonist a JOIN thread t USING(tid)
+		FROM thread WHERE pid=$worker) AS INT) FROM cpu_contender a WHERE a.pid=$worker")
+	ran=$(ask "$work/wait.db" "SELECT count(DISTINCT a.tid) FROM cpu_contender a JOIN thread t USING(tid)
 		WHERE t.comm LIKE 'burner_'")
 	[ "$share" -ge 95 ] && [ "$ran" = 3 ] && break
 	echo "# round $round: $ran of 3 loops explain $share % of the waits"

@@ -18,17 +18,17 @@ for way in '' raw_tp; do
 			exit 0
 		fi
 		"$obsanalyze" load -o "$work/db" "$work/by.obs"
-		second="address=$(told "$work/told" second)"
-		waits=$(told "$work/told" waits)
+		second="address=$(printed "$work/told" second)"
+		waits=$(printed "$work/told" waits)
 		slept=$(ask "$work/db" "SELECT count(*) FROM thread_state s JOIN futex f ON f.id=s.object
-			JOIN state n ON n.id=s.state WHERE n.name='futex' AND s.nr=449 AND s.tid=$(told "$work/told" pid) AND f.$second")
+			JOIN state n ON n.id=s.state WHERE n.name='futex' AND s.nr=449 AND s.tid=$(printed "$work/told" pid) AND f.$second")
 		[ "$slept" = "$waits" ] && break
 		echo "# round $round: of $waits waits $slept were sleeps"
 	done
 	is "${way:-tp_btf}: the workload's exit status" $status 0
 	is "${way:-tp_btf}: waits that the second futex ended" "$(ask "$work/db" "SELECT waits FROM futex WHERE $second")" "$waits"
 	is "${way:-tp_btf}: waits that nothing ended count for the first" "$(ask "$work/db" "SELECT timeouts FROM futex
-		WHERE address=$(told "$work/told" first)")" "$(told "$work/told" timeouts)"
+		WHERE address=$(printed "$work/told" first)")" "$(printed "$work/told" timeouts)"
 	is "${way:-tp_btf}: their releases, seen in wake calls" "$(ask "$work/db" "SELECT sum(r.observed) FROM futex_release r JOIN futex f
 		ON f.id=r.futex WHERE f.$second")" "$waits"
 	is "${way:-tp_btf}: sleeps in the call are waits for that futex" "$slept" "$waits"

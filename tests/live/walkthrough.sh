@@ -7,7 +7,7 @@ PATH=$top:$PATH
 cd "$work" || exit 1
 
 cp "$(command -v sleep)" nginxtest
-./nginxtest 300 &
+./nginxtest 36000 &
 target=$!
 cp "$top/.output/workload" server
 for mount in $(awk '$3 == "cgroup2" { print $2 } $3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2 }' /proc/mounts); do
@@ -27,7 +27,7 @@ while read -r command; do
 	case $command in *' -- '*) limit='' ;; esac # that ends with its command
 	now=$(echo "$command" | sed "s/ -d [0-9]*//; s/^obsrec/obsrec -q $limit/; s/\$(pidof redis-server)\|123/$target/
 		s/--container web/--container $(echo "$id" | cut -c 1-12)/; s|system.slice/nginx.service|$group|
-		s|-- ./server .*|-- ./server flood|; s/server:db::\*/server:probed_*/")
+		s|-- ./server .*|-- ./server flood|; s/server:db::\*/server:probed_*/; s/server:begin..end@1/server:probed_outer..probed_inner@1/")
 	rm -f ./*.obs
 	sh -c "$now" >out 2>&1 </dev/null
 	status=$?

@@ -28,20 +28,29 @@ skip() {
 }
 
 command -v dpkg-deb >/dev/null || skip "this is no Debian"
-for tool in dpkg-shlibdeps lintian debootstrap file update-mime-database gio; do
+for tool in dpkg-shlibdeps lintian debootstrap file update-mime-database gio systemd-analyze zsh fish dh rpmspec rpmlint nix-instantiate; do
 	command -v $tool >/dev/null || missing=1
 done
 if [ -n "${missing:-}" ] && [ "$(id -u)" -eq 0 ]; then
 	apt-get update -qq >/dev/null 2>&1
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends dpkg-dev lintian \
-		debootstrap file shared-mime-info libglib2.0-bin >/dev/null 2>&1
+		debootstrap file shared-mime-info libglib2.0-bin systemd zsh fish debhelper rpm rpmlint nix-bin >/dev/null 2>&1
 fi
 
 # ---- install ----
-holds "make install with a prefix and DESTDIR" make install prefix=/opt/obs DESTDIR="$work/installed"
+holds "make install with a prefix and DESTDIR" make -j2 install prefix=/opt/obs DESTDIR="$work/installed"
 holds "installed programs run" "$work/installed/opt/obs/bin/obsanalyze" --version
 holds "installed programs know where pictures are described" sh -c \
 	"strings '$work/installed/opt/obs/bin/obsanalyze' | grep -qx /opt/obs/share/obsrec/plots"
+unit=$work/installed/opt/obs/lib/systemd/system/obsrec.service
+holds "exposure of the service: at most 3.0" systemd-analyze security --offline=true --threshold=30 --no-pager "$unit"
+
+mkdir "$work/elsewhere"
+tar -c --exclude=./.output --exclude=./.git --exclude=./demo . | tar -x -C "$work/elsewhere"
+holds "it builds in another directory" env CCACHE_DISABLE=1 make -C "$work/elsewhere" -j2 install prefix=/opt/obs DESTDIR="$work/second"
+for p in sbin/obsrec bin/obsanalyze; do
+	holds "the same bytes of $p" cmp "$work/installed/opt/obs/$p" "$work/second/opt/obs/$p"
+done
 
 # ---- completion ----
 complete_words() { # program, words...: what is offered for the last one
@@ -65,8 +74,38 @@ offers folded-calls obsanalyze export -f folded-
 offers png obsanalyze plot -f p
 offers --duration obsrec --du
 offers doctor obsrec do
+offers verdict obsanalyze report -a ver
+offers switch obsanalyze dump -e sw
+offers call_stat obsanalyze export -t call_
+offers sched,block obsrec -e sched,bl
+offers 'io,!memory' obsrec --syscalls 'io,!mem'
+offers $$ obsrec --pid ''
+mkdir "$work/podman"
+printf '#!/bin/sh\necho web-1\n' >"$work/podman/podman"
+chmod 755 "$work/podman/podman"
+PATH=$work/podman:$PATH offers web-1 obsrec --container we
 holds "no option is offered where an argument is due" [ -z "$(complete_words obsrec --comm -)" ]
 holds "completion offers nothing that is not there" [ -z "$(complete_words obsanalyze nonsense)" ]
+zsh_words() { # words...: what the function for zsh offers for the last one
+	zsh -fc 'compset() { }; compadd() { shift; print -l -- $@ }; _files() { print files }; _pids() { print pids }
+		file=$1; shift; words=("$@") CURRENT=$# PREFIX=${words[-1]}; source $file' zsh \
+		"$work/installed/opt/obs/share/zsh/vendor-completions/_$1" "$@"
+}
+fish_words() {
+	fish --no-config -c 'source $argv[1]; complete -C "$argv[2]"' \
+		"$work/installed/opt/obs/share/fish/vendor_completions.d/$1.fish" "$*"
+}
+for s in zsh fish; do
+	holds "$s offers commands" sh -c 'echo "$1" | grep -qx export' sh "$(${s}_words obsanalyze e)"
+	holds "$s offers verbs" sh -c 'echo "$1" | grep -qx doctor' sh "$(${s}_words obsrec d)"
+	holds "$s offers options" sh -c 'echo "$1" | grep -qx -- --format' sh "$(${s}_words obsanalyze export --f)"
+	holds "$s offers analyses" sh -c 'echo "$1" | grep -qx verdict' sh "$(${s}_words obsanalyze report -a v)"
+	holds "$s offers events" sh -c 'echo "$1" | grep -qx switch' sh "$(${s}_words obsanalyze dump -e s)"
+	holds "$s offers event classes" sh -c 'echo "$1" | grep -qxE "(sched,)?block"' sh "$(${s}_words obsrec -e sched,b)"
+	holds "$s offers containers" sh -c 'echo "$1" | grep -qx web-1' sh "$(PATH=$work/podman:$PATH ${s}_words obsrec --container we)"
+	holds "$s offers pids" sh -c 'echo "$1" | grep -qE "^(pids|[0-9]+)"' sh "$(${s}_words obsrec --pid '')"
+	holds "$s offers arguments" sh -c 'echo "$1" | grep -qx png' sh "$(${s}_words obsanalyze plot -f p)"
+done
 asked=0
 for c in $(complete_words obsanalyze ''); do
 	case $c in --*) continue ;; esac
@@ -118,10 +157,38 @@ printf '\1\2\3' >"$work/begun.obs" # one that is not whole yet, by its name
 is_type application/x-obsrec "$work/begun.obs"
 
 # ---- packages ----
-holds "make deb" make deb
+version=$(sed -n 's/.*OBS_VERSION "\(.*\)"/\1/p' format/version.h)
+is_version() { # where, version
+	if [ "$2" = "$version" ]; then ok "version $version in $1"; else fail "version in $1: $2, not $version"; fi
+}
+is_version debian/changelog "$(dpkg-parsechangelog -S Version | sed 's/-[0-9]*$//')"
+is_version CHANGELOG.md "$(sed -n 's/^## //p' CHANGELOG.md | head -n 1)"
+holds "make dist" make dist
+tarball=obsrec-$version.tar.gz
+cp .output/obsrec.spec .output/APKBUILD ".output/$tarball" "$work/"
+make dist >/dev/null
+holds "make dist writes the same bytes again" cmp "$work/$tarball" ".output/$tarball"
+holds "rpmspec parses the RPM package" sh -c "rpmspec -P '$work/obsrec.spec' | grep -q '^Version: $version'"
+holds "rpmlint finds no error in it" rpmlint "$work/obsrec.spec"
+holds "a shell parses the package of Alpine" sh -n "$work/APKBUILD"
+# shellcheck disable=SC2016 # the inner shell's
+holds "it sets what abuild demands" sh -euc 'cd "$1" && . ./APKBUILD
+	: "${pkgname:?} ${pkgver:?} ${pkgrel:?} ${url:?} ${arch:?} ${license:?} ${source:?}"
+	[ "$pkgver" = "$2" ] && [ ${#pkgdesc} -gt 0 ] && [ ${#pkgdesc} -lt 128 ]
+	command -V package && command -V obsanalyze && echo "$sha512sums" | sed "/^$/d" | sha512sum -c' sh "$work" "$version"
+holds "Nix parses its package" nix-instantiate --parse packaging/default.nix
+is_version packaging/default.nix "$(nix-instantiate --eval -E \
+	'(import ./packaging/default.nix { pkgs.stdenv.mkDerivation = x: x; }).version' 2>/dev/null | tr -d '"')"
+holds "make deb" env DEB_BUILD_OPTIONS=parallel=2 MAKEFLAGS=-j2 make deb
 debs=$(ls .output/deb/obsrec_*.deb .output/deb/obsanalyze_*.deb)
 # shellcheck disable=SC2086 # two names
 holds "lintian has nothing to say" lintian --allow-root --fail-on error,warning $debs
+mkdir "$work/source"
+tar -C "$work/source" -xzf "$work/$tarball"
+# a distribution keeps debian/ separate from the sources
+tar -C "$work/source" -czf "$work/source/obsrec_$version.orig.tar.gz" --exclude="obsrec-$version/debian" "obsrec-$version"
+holds "a source package" sh -c "cd '$work/source' && dpkg-source --build obsrec-$version"
+holds "nor of the source package" sh -c "lintian --allow-root --fail-on error,warning '$work'/source/*.dsc"
 for c in obsrec obsanalyze; do
 	dpkg-deb -f .output/deb/${c}_*.deb Depends | tr ',' '\n' | sed 's/(.*//; s/|.*//; s/ //g' >"$work/$c.needs"
 	ok "$c depends on $(tr '\n' ' ' <"$work/$c.needs")"
@@ -131,33 +198,17 @@ holds "the analyzer needs no BPF" sh -c "! grep -qE 'bpf|elf' '$work/obsanalyze.
 # ---- two bare roots ----
 [ "$(id -u)" -eq 0 ] || skip "bare roots need root"
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $suite" 'Created-By: Packages' 2>/dev/null | head -n 1)
-[ -n "$mirror" ] || skip "apt here knows no mirror"
+. tests/package/bare_root.sh
+debian_mirror >/dev/null 2>&1 || skip "apt here knows no mirror"
 
 root() { # package: its bare root below $work, with the package in it
-	needs=$(paste -sd, "$work/$1.needs")
-	kept=$out/$suite-$(echo "$needs" | cksum | cut -d' ' -f1).tar
-	if [ ! -e "$kept" ]; then
-		# a mirror may not answer for once
-		for try in 1 2 3; do
-			timeout 400 debootstrap --variant=minbase --include="$needs" "$suite" "$work/new" "$mirror" \
-				>"$work/debootstrap.log" 2>&1 && break
-			echo "# try $try: debootstrap: $(tail -n 1 "$work/debootstrap.log")"
-			rm -rf --one-file-system "$work/new"
-		done
-		[ -d "$work/new" ] || return 1
-		rm -rf "$work"/new/var/cache/apt/archives/*.deb "$work"/new/var/lib/apt/lists/*
-		tar -C "$work/new" --one-file-system -cf "$kept.part" . && mv "$kept.part" "$kept"
-		rm -rf --one-file-system "$work/new"
-	fi
-	mkdir "$work/$1"
-	tar -C "$work/$1" -xf "$kept" || return 1
+	bare_root "$suite" "$(paste -sd, "$work/$1.needs")" "$work/$1" || return 1
 	cp .output/deb/"$1"_*.deb "$work/$1/tmp/"
 	chroot "$work/$1" sh -c "dpkg -i /tmp/$1_*.deb" >"$work/dpkg.log" 2>&1
 }
 for c in obsrec obsanalyze; do
 	if root $c; then ok "$c installs in a bare $suite"; else
-		fail "$c installs in a bare $suite: $(tail -n 2 "$work/debootstrap.log" "$work/dpkg.log" 2>/dev/null)"
+		fail "$c installs in a bare $suite: $(tail -n 2 "$work/$c.log" "$work/dpkg.log" 2>/dev/null)"
 		exit 1
 	fi
 done
@@ -178,8 +229,13 @@ cp "$work/obsrec/tmp/made.obs" "$work/obsanalyze/tmp/"
 chroot "$work/obsanalyze" obsanalyze report -v /tmp/made.obs >"$work/report" 2>&1
 holds "the other one reports on it" grep -qE '^(COMPLETE|LOSSY): [0-9,]+ records' "$work/report"
 n=$(chroot "$work/obsanalyze" obsanalyze sql --csv /tmp/made.obs \
-	"SELECT count(DISTINCT pid) FROM process WHERE comm = 'cat'" | tail -n 1 | tr -d '\r')
+	"SELECT count(*) FROM thread WHERE wall IS NOT NULL AND comm = 'cat'" | tail -n 1 | tr -d '\r')
 if [ "$n" = 5 ]; then ok "it counts the 5 commands that ran there"; else fail "it counts $n, not 5 commands"; fi
+mkdir -p "$work/obsanalyze/tmp/source/testdata"
+cp testdata/demo.obs "$work/obsanalyze/tmp/source/testdata/"
+cp -r debian "$work/obsanalyze/tmp/source/"
+holds "its test of autopkgtest passes" chroot "$work/obsanalyze" sh -c 'cd /tmp/source && sh debian/tests/report'
+rm -r "$work/obsanalyze/tmp/source"
 holds "man pages are there" sh -c "ls '$work/obsrec/usr/share/man/man8/obsrec.8.gz' \
 	'$work/obsanalyze/usr/share/man/man5/obs-schema.5.gz'"
 holds "so is the MIME type" test -s "$work/obsanalyze/usr/share/mime/packages/obsrec.xml"

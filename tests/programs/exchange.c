@@ -153,7 +153,7 @@ int main(void)
 {
 	int listener = socket(AF_INET, SOCK_STREAM, 0), polled;
 	socklen_t size = sizeof(address);
-	pthread_t server, client;
+	pthread_t server, client = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Does so much of what the groups files, net, process, pagecache and io_uring tell of, in
- * prime numbers: groupwork DIR. groupwork connect: a connection that is not answered, for some
- * seconds. groupwork descriptors DIR: reads from descriptors of all origins. groupwork serve: has a
- * listening socket and a connection, and uses them once there is a line to read.
+ * prime numbers: groupwork DIR. groupwork connect: a connection that is not answered, until its SYN
+ * was sent again. groupwork descriptors DIR: reads from descriptors of all origins. groupwork
+ * serve: has a listening socket and a connection, and uses them once there is a line to read.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ enum {
 	SPAWNED = 3,
 	PAGES = 61,  /* read from a file that is not cached */
 	URING = 101, /* reads through io_uring */
-	VAIN_SECONDS = 4,
+	VAIN = 2,    /* times that an unanswered SYN is sent again, at least */
 };
 
 static void die(const char *what)
@@ -242,6 +243,15 @@ static int serve(void)
 	return 0;
 }
 
+static int sent_again(int s)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	check(getsockopt(s, IPPROTO_TCP, TCP_INFO, &info, &len), "getsockopt");
+	return info.tcpi_retransmits;
+}
+
 /* A server that never accepts lets one connection wait; the next one's SYN gets no answer. */
 static int connect_in_vain(void)
 {
@@ -252,9 +262,9 @@ static int connect_in_vain(void)
 	/* how many wait depends on the kernel */
 	for (i = 0; i < 4; i++)
 		last = connected(&a, SOCK_NONBLOCK);
-	sleep(1);
 	check(getsockname(last, (struct sockaddr *)&own, &len), "getsockname");
-	sleep(VAIN_SECONDS);
+	for (i = 0; i < 600 && sent_again(last) < VAIN; i++)
+		usleep(100000);
 	printf("port=%d\n", ntohs(own.sin_port));
 	close(last);
 	close(first);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the two sides of the stress test agree on. */
-#ifndef OBS_RINGSTRESS_H
-#define OBS_RINGSTRESS_H
+#pragma once
 
 #include "format/event.h"
 
@@ -13,5 +12,3 @@ static inline u64 stress_word(u64 ts, u64 seq, u32 i)
 {
 	return (ts + i) * 0x9e3779b97f4a7c15ull ^ seq << 17 ^ i;
 }
-
-#endif

@@ -191,7 +191,7 @@ static void request_self(void)
 	spin(*slow ? SLOW_US : 50);
 }
 
-/* ---- antagonist: a burner comes to the same CPU ---- */
+/* ---- cpu_contender: a burner comes to the same CPU ---- */
 
 static void burner(void)
 {
@@ -204,14 +204,14 @@ static void burner(void)
 	}
 }
 
-static void start_antagonist(void)
+static void start_cpu_contender(void)
 {
 	printf("burner=%d\n", child("burner", burner));
 	pin(0);
 }
 
 /* Yields, because threads of real-time priority are not preempted by their equals for long. */
-static void request_antagonist(void)
+static void request_cpu_contender(void)
 {
 	int i;
 
@@ -253,7 +253,7 @@ static const struct mode {
 	{ "peer", start_peer, request_peer },
 	{ "disk", start_disk, request_disk },
 	{ "self", NULL, request_self },
-	{ "antagonist", start_antagonist, request_antagonist },
+	{ "cpu_contender", start_cpu_contender, request_cpu_contender },
 	{ "batch", start_batch, request_batch },
 };
 
@@ -273,7 +273,8 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], modes[m].name) == 0)
 			break;
 	if (argc < 2 || m == sizeof(modes) / sizeof(modes[0])) {
-		fprintf(stderr, "usage: slowly lock|pipe|peer|disk|self|antagonist|batch [DIR]\n");
+		fprintf(stderr,
+			"usage: slowly lock|pipe|peer|disk|self|cpu_contender|batch [DIR]\n");
 		return 1;
 	}
 	slow = mmap(NULL, sizeof(*slow), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -2,10 +2,7 @@
 /* Requests need a mutex that a journal thread holds while it waits for the disk. */
 #include "stage.h"
 
-#include <pthread.h>
 #include <unistd.h>
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void *journal(void *arg)
 {
@@ -14,7 +11,7 @@ static void *journal(void *arg)
 	long at = 0;
 
 	for (;;) {
-		pthread_mutex_lock(&mutex);
+		pthread_mutex_lock(&stage_mutex);
 		if (stage_faulty()) {
 			/* always after the end: blocks that the file has already are synced at
 			 * once */
@@ -22,23 +19,15 @@ static void *journal(void *arg)
 				stage_die("journal");
 			at += sizeof(block);
 		}
-		pthread_mutex_unlock(&mutex);
+		pthread_mutex_unlock(&stage_mutex);
 		stage_sleep(1000000 + stage_exponential(1000000));
 	}
 	return arg;
-}
-
-static void handle(void)
-{
-	pthread_mutex_lock(&mutex);
-	stage_spin(stage.work / 4);
-	pthread_mutex_unlock(&mutex);
-	stage_spin(stage.work * 3 / 4);
 }
 
 int main(int argc, char **argv)
 {
 	stage_start(argc, argv);
 	stage_thread(journal, "journal");
-	stage_serve_threads(handle);
+	stage_serve_threads(stage_handle_locked);
 }

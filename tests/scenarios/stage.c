@@ -9,7 +9,6 @@
 #include <math.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +22,12 @@
 
 #define CONNS_MAX 256
 
-struct stage stage = { .fault = -1, .seconds = 60, .work = 200000, .answers = 1, .directory = "." };
+struct stage stage = { .fault = -1,
+		       .seconds = 60,
+		       .work = 200000,
+		       .answers = 1,
+		       .address = "127.0.0.1",
+		       .directory = "." };
 
 static uint64_t *first_request; /* shared with children */
 static uint64_t base_seed = 1, n_requests;
@@ -90,6 +94,13 @@ uint64_t stage_exponential(uint64_t mean)
 	return -(double)mean * log(1 - stage_random());
 }
 
+uint64_t stage_lognormal(uint64_t mean)
+{
+	double z = sqrt(-2 * log(1 - stage_random())) * cos(2 * M_PI * stage_random());
+
+	return (double)mean * exp(stage.sigma * z - stage.sigma * stage.sigma / 2);
+}
+
 void stage_pin(int cpu)
 {
 	cpu_set_t set;
@@ -111,8 +122,11 @@ void stage_start(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "p:f:d:s:w:k:g:t:")) != -1) {
+	while ((c = getopt(argc, argv, "a:p:f:d:s:w:H:k:K:g:t:")) != -1) {
 		switch (c) {
+		case 'a':
+			stage.address = optarg;
+			break;
 		case 'p':
 			stage.port = strtol(optarg, NULL, 10);
 			break;
@@ -128,8 +142,14 @@ void stage_start(int argc, char **argv)
 		case 'w':
 			stage.work = strtod(optarg, NULL) * 1000;
 			break;
+		case 'H':
+			stage.sigma = strtod(optarg, NULL);
+			break;
 		case 'k':
 			stage.answers = strtol(optarg, NULL, 10);
+			break;
+		case 'K':
+			stage.answers_max = strtol(optarg, NULL, 10);
 			break;
 		case 'g':
 			stage.cgroup = optarg;
@@ -141,8 +161,8 @@ void stage_start(int argc, char **argv)
 			exit(1);
 		}
 	}
-	if (!stage.port || !(stage.seconds > 0 && stage.seconds <= 600)) {
-		fprintf(stderr, "%s: -p PORT is needed, and at most 600 seconds\n", argv[0]);
+	if (!stage.port || !(stage.seconds > 0 && stage.seconds <= 3600)) {
+		fprintf(stderr, "%s: -p PORT is needed, and at most 3600 seconds\n", argv[0]);
 		exit(1);
 	}
 	first_request = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -184,7 +204,7 @@ static int listen_on(int port)
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	a.sin_addr.s_addr = inet_addr(stage.address);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 128) < 0)
 		stage_die("listen");
@@ -203,11 +223,11 @@ static int accept_one(int listener)
 }
 
 /* One request and its answer. Returns false when the peer has gone. */
-static bool turn(int fd, void (*handler)(void))
+static bool request(int fd, void (*handler)(void))
 {
 	char line[256];
 	uint64_t none = 0;
-	int i;
+	int i, n = stage.answers + stage.answers_max * stage_random();
 
 	if (recv(fd, line, sizeof(line), 0) <= 0)
 		return false;
@@ -216,10 +236,20 @@ static bool turn(int fd, void (*handler)(void))
 	__atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
 	handler();
 	/* only the last part ends the line */
-	for (i = 1; i <= stage.answers; i++)
-		if (send(fd, i < stage.answers ? "." : "\n", 1, 0) != 1)
+	for (i = 1; i <= n; i++)
+		if (send(fd, i < n ? "." : "\n", 1, 0) != 1)
 			return false;
 	return true;
+}
+
+pthread_mutex_t stage_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void stage_handle_locked(void)
+{
+	pthread_mutex_lock(&stage_mutex);
+	stage_spin(stage.work / 4);
+	pthread_mutex_unlock(&stage_mutex);
+	stage_spin(stage.work * 3 / 4);
 }
 
 void stage_serve(void (*handler)(void))
@@ -231,7 +261,7 @@ void stage_serve(void (*handler)(void))
 		if (poll(fds, n, -1) < 0 && errno != EINTR)
 			stage_die("poll");
 		for (i = n - 1; i > 0; i--)
-			if (fds[i].revents && !turn(fds[i].fd, handler)) {
+			if (fds[i].revents && !request(fds[i].fd, handler)) {
 				close(fds[i].fd);
 				fds[i] = fds[--n];
 			}
@@ -250,7 +280,7 @@ static void *serve_one(void *arg)
 	struct served s = *(struct served *)arg;
 
 	free(arg);
-	while (turn(s.fd, s.handler))
+	while (request(s.fd, s.handler))
 		;
 	close(s.fd);
 	return NULL;

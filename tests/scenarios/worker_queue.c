@@ -34,7 +34,7 @@ static void *worker(void *arg)
 			tail = &head;
 		pthread_mutex_unlock(&mutex);
 		/* the fault is longer jobs: the cause is CPU time of a worker, not a lock */
-		stage_spin(stage_faulty() ? 5 * stage.work : stage.work);
+		stage_spin(stage_lognormal(stage_faulty() ? 5 * stage.work : stage.work));
 		pthread_mutex_lock(&mutex);
 		j->ready = true;
 		pthread_cond_signal(&j->done);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/causes/causes*.c: recordings of a server whose turns become slow for one known
- * reason. The slow ones are those from TURNS / 2 on.
+ * analyze/causes/causes*.c: recordings of a server whose requests become slow for one known
+ * reason. The slow ones are those from REQUESTS / 2 on.
  */
 #include "tests/lib/unit.h"
 
@@ -9,12 +9,12 @@
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"
 
-static void locks_name_who_releases_and_what_he_did(void **state)
+static void locks_name_the_waker_and_its_wait(void **state)
 {
 	sqlite3 *db = slowed(held_lock, 0, "all", NULL);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause"), 1);
+	is_number(db, "SELECT count(*) FROM cause", 1);
 	first_is(db, "lock", "housekeeper[100/300]",
 		 "evidence='OBSERVED' AND contribution > 0.9 AND end_kind='thread' AND end_id=300"
 		 " AND end_state='timer' AND end_call='nanosleep' AND end_part > 0.9"
@@ -30,13 +30,9 @@ static long held_by_many(struct script *s, long t)
 
 	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
 	script_line(s, 1, "%ld 0 switch next=%d", t + 1000000, holder);
-	script_line(s, 1, "%ld %d waking target=100 cpu=0", t + 2010000, holder);
-	script_line(s, 1, "%ld %d syscall_args nr=futex arg0=0x1000 arg1=0x81 ret=1 dur=3000",
-		    t + 2012000, holder);
+	script_wake(s, 1, holder, t + 2010000);
 	script_line(s, 1, "%ld %d switch next=0 state=1", t + 2020000, holder);
-	script_line(s, 0, "%ld 0 switch next=100", t + 2013000);
-	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x80 dur=2020000",
-		    t + 2015000);
+	script_resume(s, t + 2013000, t + 2015000, 2020000);
 	return t + 2030000;
 }
 
@@ -49,16 +45,18 @@ static void a_seventh_is_no_offender(void **state)
 	first_is(db, "handoff", "", "offender_kind='none' AND offender_part < 0.25");
 }
 
-/* Another thread answers one request from the first slow turn to the last: asleep, by a timer. */
-static void units_as_long_as_all_of_it_are_left_out(void **state)
+/* Another thread answers one request from the first slow request to the last: asleep, by a timer.
+ */
+static void units_as_long_as_the_whole_are_excluded(void **state)
 {
-	long i, from = BEGIN + TURNS / 2 * (long)PERIOD, to = BEGIN + (TURNS - 1) * (long)PERIOD;
+	long i, from = BEGIN + REQUESTS / 2 * (long)PERIOD,
+		to = BEGIN + (REQUESTS - 1) * (long)PERIOD;
 	struct script s = { 0 };
 	sqlite3 *db;
 
 	(void)state;
-	for (i = 0; i < TURNS; i++)
-		script_turn(&s, BEGIN + i * (long)PERIOD, i >= TURNS / 2 ? held_lock : NULL);
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * (long)PERIOD, i >= REQUESTS / 2 ? held_lock : NULL);
 	script_line(&s, 2,
 		    "2000 100 fd pid=100 fd=8 mode=0140000 ino=108 family=2 role=2 sport=80 "
 		    "saddr=127.0.0.1");
@@ -66,45 +64,44 @@ static void units_as_long_as_all_of_it_are_left_out(void **state)
 	script_line(&s, 2, "%ld 0 switch next=101 prio=120", from + 1000);
 	script_line(&s, 2, "%ld 101 syscall nr=read fd=8 dur=1000 ret=10", from + 5000);
 	script_line(&s, 2, "%ld 101 switch next=0 state=1", from + 9000);
-	script_line(&s, 2, "%ld 0 waking target=101 cpu=2 context=2", to);
-	script_line(&s, 2, "%ld 0 switch next=101", to + 1000);
+	script_timer(&s, 2, 101, to);
 	script_line(&s, 2, "%ld 101 syscall_args nr=nanosleep dur=%ld", to + 2000,
 		    to - from - 5000);
 	script_line(&s, 2, "%ld 101 syscall nr=write fd=8 dur=1000 ret=10", to + 5000);
 	script_line(&s, 2, "%ld 101 switch next=0 state=1", to + 9000);
-	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
-	assert_int_equal(asked(db, "SELECT max(dur) FROM turn") > 9000000, 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause"), 1);
-	assert_int_equal(asked(db, "SELECT v.id FROM finding_value v JOIN finding f ON f.id="
-				   "v.finding WHERE f.kind='caveat_excluded' AND v.name='thread'"),
-			 101);
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+	is_above(db, "SELECT max(dur) FROM request", 9000000);
+	is_number(db, "SELECT count(*) FROM cause", 1);
+	is_number(db,
+		  "SELECT v.id FROM finding_value v JOIN finding f ON f.id="
+		  "v.finding WHERE f.kind='caveat_excluded' AND v.name='thread'",
+		  101);
 	first_is(db, "lock", "housekeeper[100/300]",
 		 CHILD("caveat_excluded", "v.name='n' AND v.number=1") " AND " CHILD(
 			 "caveat_excluded", "v.name='length' AND v.low=v.high AND v.low > 59e7"));
 }
 
 /* Two of three wait for who waits for the disk, one for the disk itself: it is the disk. */
-static void waits_for_who_waits_for_the_disk_are_the_disks(void **state)
+static void a_chain_that_ends_in_the_disk_is_the_disks(void **state)
 {
 	struct script s = { 0 };
 	sqlite3 *db;
 	long i;
 
 	(void)state;
-	for (i = 0; i < TURNS; i++)
-		script_turn(&s, BEGIN + i * (long)PERIOD,
-			    i < TURNS / 2 ? NULL
-			    : i % 3	  ? held_for_disk
-					  : slow_disk);
-	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
-	assert_int_equal(asked(db, "SELECT kind='lock' AND contribution > 0.6 FROM cause WHERE"
-				   " rank=2"),
-			 1);
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * (long)PERIOD,
+			       i < REQUESTS / 2 ? NULL
+			       : i % 3		? held_for_disk
+						: slow_disk);
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+	is_text(db, "SELECT kind FROM cause WHERE rank=2", "lock");
+	is_above(db, "SELECT contribution FROM cause WHERE rank=2", 0.6);
 	first_is(db, "disk", NULL,
 		 "contribution > 0.9 AND " CHILD("cause_through", "v.number > 60"));
 }
 
-static void chains_go_on_behind_locks(void **state)
+static void chains_go_on_after_locks(void **state)
 {
 	(void)state;
 	first_is(slowed(held_fsync, 0, "all", NULL), "lock", "housekeeper[100/300]", "end_id=500");
@@ -131,17 +128,17 @@ static void the_last_waker_counts(void **state)
 	first_is(slowed(woken_in_vain, 0, "all", NULL), "lock", "housekeeper[100/300]", NULL);
 }
 
-static void antagonists_are_named(void **state)
+static void cpu_contenders_are_named(void **state)
 {
 	sqlite3 *db = slowed(preempted, 0, "all", NULL);
 
 	(void)state;
 	first_is(
-		db, "antagonist", "burner[200]",
+		db, "cpu_contender", "burner[200]",
 		"offender_kind='process' AND offender=200 AND evidence='OBSERVED' AND category='runq'");
 	/* it leaves to 200 and comes back from 400: who was between is not recorded */
 	db = slowed(preempted_by_two, 0, "100", NULL);
-	first_is(db, "antagonist", "burner[200]",
+	first_is(db, "cpu_contender", "burner[200]",
 		 "evidence='OVERLAP' AND " CHILD("caveat_guessed", "v.number >= 10"));
 }
 
@@ -150,7 +147,7 @@ static void antagonists_are_named(void **state)
  * where before it found one, each a slice of 200 us, at the same rate: seven wait for those in
  * front.
  */
-static void neighbours_hold_up_before_the_receive(void **state)
+static void neighbours_delay_before_the_receive(void **state)
 {
 	struct script s = { 0 };
 	long t, i, k, n, at;
@@ -160,9 +157,9 @@ static void neighbours_hold_up_before_the_receive(void **state)
 			    "%ld 100 fd pid=100 fd=%ld mode=0140000 ino=%ld family=2 role=2 "
 			    "sport=80 saddr=127.0.0.1",
 			    2000 + i, i, 100 + i);
-	for (i = 0; i < TURNS; i++) {
+	for (i = 0; i < REQUESTS; i++) {
 		t = BEGIN + i * PERIOD;
-		n = i < TURNS / 2 ? 1 : i % 8 ? 0 : 8;
+		n = i < REQUESTS / 2 ? 1 : i % 8 ? 0 : 8;
 		if (!n)
 			continue;
 		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
@@ -181,7 +178,7 @@ static void neighbours_hold_up_before_the_receive(void **state)
 		script_line(&s, 0, "%ld 100 switch next=0 state=1", at + 20000 + 200000 * n);
 	}
 	(void)state;
-	first_is(script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL), "antagonist",
+	first_is(script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL), "cpu_contender",
 		 "burner[200]", "(SELECT count(*) FROM cause WHERE kind='self')=0");
 }
 
@@ -199,24 +196,24 @@ static void workers_are_one_server(void **state)
 	sqlite3 *db;
 	long i, t;
 
-	for (i = 0; i < TURNS; i++) {
+	for (i = 0; i < REQUESTS; i++) {
 		t = BEGIN + i * PERIOD;
 		script_line(&s, 0, "%ld 0 switch next=%ld prio=120", t, 600 + i % 2);
 		script_line(&s, 0, "%ld %ld syscall nr=read fd=5 dur=1000 ret=10", t + 5000,
 			    600 + i % 2);
-		t += i < TURNS / 2 ? 0 : 500000;
+		t += i < REQUESTS / 2 ? 0 : 500000;
 		script_line(&s, 0, "%ld %ld syscall nr=write fd=5 dur=1000 ret=10", t + 50000,
 			    600 + i % 2);
 		script_line(&s, 0, "%ld %ld switch next=0 state=1", t + 60000, 600 + i % 2);
 	}
 	(void)state;
-	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='self'"), 1);
-	assert_int_equal(asked(db, "SELECT subject_kind='server' AND (SELECT processes FROM server"
-				   " WHERE id=subject)=2 FROM cause"),
-			 1);
-	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='served'"), TURNS);
-	sqlite3_close(db);
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+	is_number(db, "SELECT count(*) FROM cause WHERE kind='self'", 1);
+	is_text(db,
+		"SELECT subject_kind || ' ' || (SELECT processes FROM server WHERE id=subject) FROM cause",
+		"server 2");
+	is_number(db, "SELECT sum(n) FROM latency WHERE kind='served'", REQUESTS);
+	db_close(db);
 }
 
 /* Waits while the CPU is idle, and waits that end with a period of 100 ms: no facts, no quota. */
@@ -227,13 +224,13 @@ static void shapes_of_waits_are_no_quota(void **state)
 	long i;
 
 	(void)state;
-	for (i = 0; i < TURNS; i++)
-		script_turn(&s, BEGIN + i * PERIOD, i >= 60 && i % 20 < 4 ? preempted : NULL);
-	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='throttle'"), 0);
-	first_is(db, "antagonist", "burner[200]", NULL);
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * PERIOD, i >= 60 && i % 20 < 4 ? preempted : NULL);
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+	is_number(db, "SELECT count(*) FROM cause WHERE kind='throttle'", 0);
+	first_is(db, "cpu_contender", "burner[200]", NULL);
 	db = slowed(throttled, 0, "all", NULL);
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='throttle'"), 0);
+	is_number(db, "SELECT count(*) FROM cause WHERE kind='throttle'", 0);
 	/* nothing is known to have run then */
 	first_is(db, "runq", "",
 		 "offender_kind='none' AND (SELECT v.number > 99 FROM finding_value v WHERE"
@@ -255,8 +252,8 @@ static void counters_of_quotas_decide(void **state)
 		 "1300000000 0 throttle cgroup=8 quota=1000000 period=100000000 periods=13\n",
 		 group);
 	db = slowed(throttled, 0, "100", facts);
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='throttle'"), 0);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM cause WHERE kind='throttle'", 0);
+	db_close(db);
 	snprintf(facts, sizeof(facts),
 		 "%s115 0 throttle cgroup=8 quota=1000000 period=100000000\n"
 		 "1300000000 0 throttle cgroup=8 quota=1000000 period=100000000 periods=13 "
@@ -270,7 +267,7 @@ static void counters_of_quotas_decide(void **state)
 		 "1300000000 0 throttle cgroup=8 quota=1000000 period=100000000 periods=13 "
 		 "throttled=12 time=24000000\n",
 		 group);
-	first_is(slowed(preempted, 0, "100", facts), "antagonist", "burner[200]", NULL);
+	first_is(slowed(preempted, 0, "100", facts), "cpu_contender", "burner[200]", NULL);
 }
 
 static void peers_have_addresses(void **state)
@@ -294,20 +291,18 @@ static void tails_are_compared_with_the_middle(void **state)
 	sqlite3 *db = slowed(preempted, 15, "all", NULL);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT max(severity) FROM finding WHERE analysis='causes'"),
-			 NOTE);
-	first_is(db, "antagonist", "burner[200]",
+	is_number(db, "SELECT max(severity) FROM finding WHERE analysis='causes'", NOTE);
+	first_is(db, "cpu_contender", "burner[200]",
 		 "basis='tail' AND start=0 AND end=0 AND abs(added - 2000000) < 300000"
 		 " AND contribution_low <= contribution AND contribution <= contribution_high");
 }
 
-static void alike_units_have_no_excess(void **state)
+static void equal_units_have_no_added_latency(void **state)
 {
 	sqlite3 *db = slowed(computes, 1, "all", NULL);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT max(severity) FROM finding WHERE analysis='causes'"),
-			 NOTE);
+	is_number(db, "SELECT max(severity) FROM finding WHERE analysis='causes'", NOTE);
 	first_is(db, "self", NULL, "basis='all' AND abs(slow - 2.1e6) < 1e5 AND own");
 }
 
@@ -316,9 +311,9 @@ static void many_small_parts_are_no_cause(void **state)
 	sqlite3 *db = slowed(of_all_kinds, 0, "all", NULL);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause"), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='cause_none'"), 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM cause", 0);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='cause_none'", 1);
+	db_close(db);
 }
 
 static long briefly_by_another(struct script *s, long t)
@@ -328,7 +323,7 @@ static long briefly_by_another(struct script *s, long t)
 	return t + 500000;
 }
 
-/* Who was in front of usual turns only is no part of the excess: nobody had more than all of it. */
+/* A thread in front of baseline requests only has no part of the added latency: no part is > 1. */
 static void shares_of_neighbours_add_up(void **state)
 {
 	struct script s = { 0 };
@@ -336,10 +331,11 @@ static void shares_of_neighbours_add_up(void **state)
 	long i;
 
 	(void)state;
-	for (i = 0; i < TURNS; i++)
-		script_turn(&s, BEGIN + i * PERIOD, i < TURNS / 2 ? briefly_by_another : preempted);
-	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
-	first_is(db, "antagonist", "burner[200]", "round(1000 * offender_part)=1000 AND own=0");
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * PERIOD,
+			       i < REQUESTS / 2 ? briefly_by_another : preempted);
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+	first_is(db, "cpu_contender", "burner[200]", "round(1000 * offender_part)=1000 AND own=0");
 }
 
 /* The first quarter is slow for another reason; the user names the last one. */
@@ -350,33 +346,34 @@ static void windows_that_the_user_names_count(void **state)
 	long i;
 
 	(void)state;
-	for (i = 0; i < TURNS; i++)
-		script_turn(&s, BEGIN + i * PERIOD,
-			    i < TURNS / 4	 ? preempted
-			    : i >= TURNS * 3 / 4 ? slow_peer
-						 : NULL);
-	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD,
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * PERIOD,
+			       i < REQUESTS / 4	       ? preempted
+			       : i >= REQUESTS * 3 / 4 ? slow_peer
+						       : NULL);
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD,
 			 "INSERT INTO recording VALUES('baseline_from',4e8),('baseline_to',8e8),"
 			 "('degraded_from',9e8),('degraded_to',12e8)");
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause"), 1);
+	is_number(db, "SELECT count(*) FROM cause", 1);
 	first_is(db, "peer", "10.0.0.9:9000",
 		 "contribution > 0.95 AND basis='given' AND abs(start - 9e8) < 1e7 AND"
 		 " abs(end - 12e8) < 1e7");
 }
 
-/* From the middle on the thread does not sleep any more: it is saturated, turns are as before. */
-static void saturated_threads_are_told(void **state)
+/* From the middle on the thread does not sleep any more: it is saturated, requests are as before.
+ */
+static void saturated_threads_are_reported(void **state)
 {
 	struct script s = { 0 };
 	long i, t;
 
 	(void)state;
-	for (i = 0; i < TURNS / 2; i++)
-		script_turn(&s, BEGIN + i * PERIOD, computes);
+	for (i = 0; i < REQUESTS / 2; i++)
+		script_request(&s, BEGIN + i * PERIOD, computes);
 	t = BEGIN + i * PERIOD;
 	script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
 	script_line(&s, 0, "%ld 0 switch next=100 prio=120", t + 1000);
-	for (; t < BEGIN + TURNS * (long)PERIOD; t += 2200000) {
+	for (; t < BEGIN + REQUESTS * (long)PERIOD; t += 2200000) {
 		script_line(&s, 0, "%ld 100 syscall nr=read fd=5 dur=2000 ret=10", t + 5000);
 		script_line(&s, 0, "%ld 100 syscall nr=write fd=5 dur=2000 ret=10", t + 2105000);
 	}
@@ -384,57 +381,57 @@ static void saturated_threads_are_told(void **state)
 		 "own AND offender_part > 0.95");
 }
 
-/* Turns during which events were lost, or whose thread's state is not known, count nowhere. */
-static void units_touched_by_loss_are_apart(void **state)
+/* Requests during which events were lost, or whose thread's state is not known, count nowhere. */
+static void units_with_loss_are_excluded(void **state)
 {
 	struct script s = { 0 };
 	sqlite3 *db;
 	long i;
 
 	(void)state;
-	for (i = 0; i < TURNS; i++) {
-		if (i == TURNS / 2)
+	for (i = 0; i < REQUESTS; i++) {
+		if (i == REQUESTS / 2)
 			script_line(&s, 0, "@block");
-		script_turn(&s, BEGIN + i * PERIOD, i == TURNS / 2 ? preempted : NULL);
-		if (i == TURNS / 2)
+		script_request(&s, BEGIN + i * PERIOD, i == REQUESTS / 2 ? preempted : NULL);
+		if (i == REQUESTS / 2)
 			script_line(&s, 0, "@block\n@lost 9");
-		if (i == TURNS / 2 + 1)
+		if (i == REQUESTS / 2 + 1)
 			script_line(&s, 0, "@block\n@lost 9");
 	}
-	db = script_play(&s, "all", BEGIN + TURNS * (long)PERIOD, NULL);
-	assert_true(asked(db, "SELECT count(*) FROM turn WHERE lossy") > 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM cause WHERE kind='antagonist'"), 0);
-	assert_int_equal(asked(db,
-			       "SELECT max(n) + (SELECT count(*) FROM turn WHERE lossy) FROM metric"
-			       " WHERE analysis='causes'"),
-			 TURNS);
-	sqlite3_close(db);
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+	assert_true(asked(db, "SELECT count(*) FROM request WHERE lossy") > 0);
+	is_number(db, "SELECT count(*) FROM cause WHERE kind='cpu_contender'", 0);
+	is_number(db,
+		  "SELECT max(n) + (SELECT count(*) FROM request WHERE lossy) FROM metric"
+		  " WHERE analysis='causes'",
+		  REQUESTS);
+	db_close(db);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(locks_name_who_releases_and_what_he_did),
+		T(locks_name_the_waker_and_its_wait),
 		T(a_seventh_is_no_offender),
-		T(units_as_long_as_all_of_it_are_left_out),
-		T(waits_for_who_waits_for_the_disk_are_the_disks),
-		T(chains_go_on_behind_locks),
+		T(units_as_long_as_the_whole_are_excluded),
+		T(a_chain_that_ends_in_the_disk_is_the_disks),
+		T(chains_go_on_after_locks),
 		T(workers_of_the_kernel_end_chains),
 		T(handoffs_are_no_locks),
 		T(the_last_waker_counts),
-		T(antagonists_are_named),
-		T(neighbours_hold_up_before_the_receive),
+		T(cpu_contenders_are_named),
+		T(neighbours_delay_before_the_receive),
 		T(workers_are_one_server),
 		T(shapes_of_waits_are_no_quota),
 		T(counters_of_quotas_decide),
 		T(peers_have_addresses),
 		T(pipes_have_another_end),
 		T(tails_are_compared_with_the_middle),
-		T(alike_units_have_no_excess),
+		T(equal_units_have_no_added_latency),
 		T(many_small_parts_are_no_cause),
 		T(windows_that_the_user_names_count),
-		T(saturated_threads_are_told),
-		T(units_touched_by_loss_are_apart),
+		T(saturated_threads_are_reported),
+		T(units_with_loss_are_excluded),
 		T(shares_of_neighbours_add_up),
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * analyze/causes/spans.c, chain.c, stats_change.c: each rule for following wakers, on rows written
- * by hand. Thread 1 waits from 1000 to 2000; what is found behind that wait is asked.
+ * by hand. Thread 1 waits from 1000 to 2000; the tests look at what ended that wait.
  */
 #include "analyze/causes/chain.h"
 #include "analyze/stats/stats_change.h"
@@ -64,7 +64,7 @@ static void done(struct world *w)
 	spans_free(&w->spans);
 	names_free(&w->names);
 	chain_free(&w->chain);
-	sqlite3_close(w->db);
+	db_close(w->db);
 }
 
 /* 2 woke 1; it ran 1000..1600, waited for a CPU to 1700 and ran again. */
@@ -117,7 +117,7 @@ static void interrupts_end_chains(void **state)
 		  STOP_timer },
 		{ ROW(1000, 1000, 1, FUTEX, 2, 2, 8) ROW(0, 9000, 2, RUN, NULL, NULL, NULL),
 		  STOP_interrupt },
-		{ ROW(1000, 1000, 1, FUTEX, NULL, NULL, 8), STOP_nobody },
+		{ ROW(1000, 1000, 1, FUTEX, NULL, NULL, 8), STOP_no_wakeup },
 	};
 	struct world w;
 	size_t i;
@@ -131,7 +131,7 @@ static void interrupts_end_chains(void **state)
 	}
 }
 
-/* 2 and 1 wait for each other in turn: nobody is followed twice. */
+/* 2 and 1 wait for each other in turn: no thread is followed twice. */
 static void cycles_end_chains(void **state)
 {
 	struct world w;
@@ -224,7 +224,7 @@ static void loss_ends_chains(void **state)
 }
 
 /* Woken by 2, ran 30 us, slept again on the same futex, woken by 3; on another futex it counts. */
-static void waits_that_were_ended_in_vain_are_joined(void **state)
+static void waits_after_spurious_wakeups_are_joined(void **state)
 {
 	struct moment m[] = { { 0, 900000 } };
 	struct spans s;
@@ -251,7 +251,7 @@ static void waits_that_were_ended_in_vain_are_joined(void **state)
 	assert_int_equal(spans_at(&s, 1, 530000)->waker, 7);
 	assert_null(spans_at(&s, 1, 700000));
 	spans_free(&s);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static double noise(unsigned int *seed)
@@ -346,7 +346,7 @@ int main(void)
 		T(recorded_workers_are_followed),
 		T(history_is_not_invented),
 		T(loss_ends_chains),
-		T(waits_that_were_ended_in_vain_are_joined),
+		T(waits_after_spurious_wakeups_are_joined),
 		T(absurd_waits_add_up_within_bounds),
 		T(changes_of_level_are_found),
 		T(chains_keep_all_of_their_ends),

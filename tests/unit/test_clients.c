@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/replay/requests/track_clients.c and analysis clients: whose turns are slow, and who asks
- * for most. */
+/* analyze/replay/requests/track_clients.c and analysis clients: whose requests are slow, and who
+ * asks for most. */
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/lib/loaded.h"
@@ -30,7 +30,7 @@ static s64 of_client(sqlite3 *db, const char *column, const char *address)
  * Two requests in one round of an event loop. That of 10.0.0.1 takes 4 us, and its answer is sent
  * after the other one was received and done.
  */
-static void who_is_served_pays(void **state)
+static void cpu_time_belongs_to_the_served_client(void **state)
 {
 	sqlite3 *db = loaded(
 		HOST("core,syscalls,sched") TWO BEGIN
@@ -48,20 +48,21 @@ static void who_is_served_pays(void **state)
 	assert_int_equal(of_client(db, "cpu", "10.0.0.1"), 3980 + 30 + 10 + 200);
 	assert_int_equal(of_client(db, "cpu", "10.0.0.2"), 20 + 170 + 100 + 50);
 	assert_int_equal(of_client(db, "connections", "10.0.0.1"), 2);
-	assert_int_equal(of_client(db, "turns", "10.0.0.1"), 2);
+	assert_int_equal(of_client(db, "requests", "10.0.0.1"), 2);
 	assert_int_equal(of_client(db, "send_bytes", "10.0.0.1"), 400);
 	assert_int_equal(of_client(db, "recv_bytes", "10.0.0.1"), 40);
 	/* 4200; 1200, before which it waited 500 from the poll's return to the receive */
 	assert_int_equal(of_client(db, "time", "10.0.0.1"), 4200 + 500 + 1200);
 	assert_int_equal(of_client(db, "max", "10.0.0.1"), 4200);
 	assert_int_equal(of_client(db, "time", "10.0.0.2"), 300);
-	assert_int_equal(asked(db, "SELECT count(*) FROM turn t JOIN client c ON c.id=t.client"
-				   " WHERE c.address='10.0.0.1'"),
-			 2);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT count(*) FROM request t JOIN client c ON c.id=t.client"
+		  " WHERE c.address='10.0.0.1'",
+		  2);
+	db_close(db);
 }
 
-/* Who is behind a Unix or a datagram socket is not recorded. */
+/* The peer of a Unix or a datagram socket is not recorded. */
 static void clients_without_address_are_named(void **state)
 {
 	sqlite3 *db = loaded(HOST(
@@ -74,13 +75,13 @@ static void clients_without_address_are_named(void **state)
 				       "1400 100 syscall nr=sendto fd=6 dur=10 ret=10\n");
 
 	(void)state;
-	assert_int_equal(of_client(db, "turns", "local"), 1);
-	assert_int_equal(of_client(db, "turns", "?"), 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM client"), 2);
-	sqlite3_close(db);
+	assert_int_equal(of_client(db, "requests", "local"), 1);
+	assert_int_equal(of_client(db, "requests", "?"), 1);
+	is_number(db, "SELECT count(*) FROM client", 2);
+	db_close(db);
 }
 
-static void turns_with_loss_are_in_no_time(void **state)
+static void requests_with_loss_are_in_no_time(void **state)
 {
 	sqlite3 *db = loaded(HOST("core,syscalls,sched") TWO BEGIN
 			     "1100 100 syscall nr=read fd=5 dur=10 ret=10\n"
@@ -89,14 +90,15 @@ static void turns_with_loss_are_in_no_time(void **state)
 			     "9000 100 syscall nr=write fd=5 dur=10 ret=10\n");
 
 	(void)state;
-	assert_int_equal(of_client(db, "turns", "10.0.0.1"), 2);
+	assert_int_equal(of_client(db, "requests", "10.0.0.1"), 2);
 	assert_int_equal(of_client(db, "lossy", "10.0.0.1"), 1);
 	assert_int_equal(of_client(db, "time", "10.0.0.1"), 200);
-	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='client'"), 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT sum(n) FROM latency WHERE kind='client'", 1);
+	db_close(db);
 }
 
-/* 2000 turns of 10.0.0.1 that take 10 us, and after each 40th one of 10.0.0.2 that takes 1 ms. */
+/* 2000 requests of 10.0.0.1 that take 10 us, and after each 40th one of 10.0.0.2 that takes 1 ms.
+ */
 static sqlite3 *served(const char *start, const char *slow)
 {
 	struct err e = { 0 };
@@ -154,7 +156,7 @@ static s64 metric(sqlite3 *db, const char *name)
 	"next=100\n+500 100 syscall_args nr=futex arg0=0x1000 dur=1000500\n"
 #define BUSY "+1_000_500 100 syscall nr=getpid\n"
 
-static void who_waits_is_told_from_who_asks_for_more(void **state)
+static void waiting_clients_differ_from_greedy_ones(void **state)
 {
 	sqlite3 *busy = served(HOST("core,syscalls,sched") TWO BEGIN, BUSY);
 	sqlite3 *asleep = served(HOST("core,syscalls,sched") TWO BEGIN, ASLEEP);
@@ -163,8 +165,7 @@ static void who_waits_is_told_from_who_asks_for_more(void **state)
 	assert_int_equal(metric(busy, "requests"), 50000);
 	assert_int_equal(metric(busy, "share of slow"), 100000);
 	assert_int_equal(metric(busy, "share of requests"), 2439);
-	assert_int_equal(asked(busy, "SELECT n FROM metric WHERE name='share of slow' LIMIT 1"),
-			 50);
+	is_number(busy, "SELECT n FROM metric WHERE name='share of slow' LIMIT 1", 50);
 	assert_in_range(metric(busy, "p50"), 970000000, 1030000000);
 	assert_in_range(metric(busy, "cpu"), 1001000000, 1003000000);
 	assert_int_equal(found(busy, "slow_client_costly", "of_slow"), 100);
@@ -175,12 +176,12 @@ static void who_waits_is_told_from_who_asks_for_more(void **state)
 	assert_in_range(metric(asleep, "cpu"), 2000000, 4000000);
 	assert_int_equal(found(asleep, "slow_client_waits", ""), 1);
 	assert_int_equal(found(asleep, "slow_client_costly", ""), 0);
-	sqlite3_close(busy);
-	sqlite3_close(asleep);
+	db_close(busy);
+	db_close(asleep);
 }
 
-/* No switches: CPU time is not known, and is not guessed. All turns alike: nothing is said. */
-static void what_is_not_known_is_not_said(void **state)
+/* No switches: CPU time is not known, and is not guessed. All requests are the same: no finding. */
+static void unknown_cpu_time_is_not_reported(void **state)
 {
 	sqlite3 *db = served(HOST("core,syscalls") TWO "10 0 info text=\"begin=10\"\n@cpu 0\n",
 			     "+1_000_000 100 syscall nr=getpid\n");
@@ -188,17 +189,18 @@ static void what_is_not_known_is_not_said(void **state)
 		served(HOST("core,syscalls,sched") TWO BEGIN, "+9_000 100 syscall nr=getpid\n");
 
 	(void)state;
-	assert_int_equal(
-		asked(db, "SELECT count(*) FROM metric WHERE name IN ('cpu','share of CPU') AND "
-			  "analysis='clients' AND value IS NOT NULL"),
-		0);
+	is_number(db,
+		  "SELECT count(*) FROM metric WHERE name IN ('cpu','share of CPU') AND "
+		  "analysis='clients' AND value IS NOT NULL",
+		  0);
 	assert_int_equal(found(db, "slow_client", ""), 1);
-	assert_int_equal(asked(alike, "SELECT count(*) FROM metric WHERE analysis='clients' AND "
-				      "name='requests'"),
-			 2);
+	is_number(alike,
+		  "SELECT count(*) FROM metric WHERE analysis='clients' AND "
+		  "name='requests'",
+		  2);
 	assert_int_equal(found(alike, "%", ""), 0);
-	sqlite3_close(db);
-	sqlite3_close(alike);
+	db_close(db);
+	db_close(alike);
 }
 
 /* Seven addresses: five rows, and one for the other two. */
@@ -226,31 +228,34 @@ static void others_are_one_row(void **state)
 	db = loaded(text.data);
 	buf_free(&text);
 	assert_int_equal(analyses_run(db, "clients", &e), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE analysis='clients' AND "
-				   "name='requests' AND value=4"),
-			 5);
-	assert_int_equal(asked(db, "SELECT value FROM metric WHERE analysis='clients' AND "
-				   "name='requests' AND subject LIKE '% < others (2 addresses)'"),
-			 8);
+	is_number(db,
+		  "SELECT count(*) FROM metric WHERE analysis='clients' AND "
+		  "name='requests' AND value=4",
+		  5);
+	is_number(db,
+		  "SELECT value FROM metric WHERE analysis='clients' AND "
+		  "name='requests' AND subject LIKE '% < others (2 addresses)'",
+		  8);
 	/* the slowest is shown, then by address: 14 and 15 us are left */
-	assert_int_equal(asked(db,
-			       "SELECT value BETWEEN 14500 AND 15500 FROM metric WHERE name='p99'"
-			       " AND analysis='clients' AND subject LIKE '%others%'"),
-			 1);
-	assert_int_equal(asked(db, "SELECT total(value) BETWEEN 99.99 AND 100.01 FROM metric WHERE"
-				   " analysis='clients' AND name='share of slow'"),
-			 1);
-	sqlite3_close(db);
+	is_within(
+		db,
+		"SELECT value FROM metric WHERE name='p99' AND analysis='clients' AND subject LIKE '%others%'",
+		14500, 15500);
+	is_within(
+		db,
+		"SELECT total(value) FROM metric WHERE analysis='clients' AND name='share of slow'",
+		99.99, 100.01);
+	db_close(db);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(who_is_served_pays),
+		T(cpu_time_belongs_to_the_served_client),
 		T(clients_without_address_are_named),
-		T(turns_with_loss_are_in_no_time),
-		T(who_waits_is_told_from_who_asks_for_more),
-		T(what_is_not_known_is_not_said),
+		T(requests_with_loss_are_in_no_time),
+		T(waiting_clients_differ_from_greedy_ones),
+		T(unknown_cpu_time_is_not_reported),
 		T(others_are_one_row),
 	};
 

@@ -4,18 +4,18 @@
  * time: what is found must be what was put in.
  */
 #include "analyze/compare/compare.h"
-#include "analyze/replay/load.h"
 #include "format/buf.h"
+#include "tests/lib/compared.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define TURNS  1200
-#define PERIOD 1000000 /* ns */
+#define REQUESTS 1200
+#define PERIOD	 1000000 /* ns */
 
-/* Turns of 100..200 us on a CPU; every second waits for a futex. fd 5 accepted on port 80. */
+/* Requests of 100..200 us on a CPU; every second waits for a futex. fd 5 accepted on port 80. */
 static void script(struct buf *b, int pid, s64 lock, unsigned int seed)
 {
 	s64 t = 1000000, work;
@@ -28,7 +28,7 @@ static void script(struct buf *b, int pid, s64 lock, unsigned int seed)
 		   "108 %d fd pid=%d fd=5 mode=0140000 ino=77 family=2 role=2 sport=80\n"
 		   "1000 0 info text=\"begin=1000\"\n@cpu 0\n",
 		   pid, pid, pid, pid, pid);
-	for (i = 0; i < TURNS; i++, t += PERIOD) {
+	for (i = 0; i < REQUESTS; i++, t += PERIOD) {
 		seed = seed * 1103515245u + 12345u;
 		work = 100000 + (seed >> 8) % 100000;
 		buf_printf(b, NULL,
@@ -68,27 +68,9 @@ static void measure(struct measured *m, int pid, s64 lock, unsigned int seed)
 	path = packed(text.data);
 	if (load_any(&db, path, &e) < 0 || compare_read(m, path, db, &e) < 0)
 		fail_msg("%s", e.text);
-	sqlite3_close(db);
+	db_close(db);
 	unlink(path);
 	buf_free(&text);
-}
-
-/* Checked, judged, explained; frees both. */
-static sqlite3 *compared_sides(struct measured *a, struct measured *b)
-{
-	struct sides s = { { a, b }, { 1, 1 } };
-	struct err e = { 0 };
-	sqlite3 *db = NULL;
-	int refused = 0;
-
-	if (db_open(&db, NULL, true, &e) < 0 || compare_check(db, &s, &refused, &e) < 0 ||
-	    compare_judge(db, &s, 0.05, &e) < 0 || compare_explain(db, &s, &e) < 0 ||
-	    compare_say(db, &s, 0.05, &e) < 0)
-		fail_msg("%s", e.text);
-	assert_int_equal(refused, 0);
-	compare_free(a);
-	compare_free(b);
-	return db;
 }
 
 static sqlite3 *compared(s64 lock_before, s64 lock_after)
@@ -128,7 +110,7 @@ static void parts_add_up_to_the_whole(void **state)
 
 	(void)state;
 	/* every second request waits 200 us longer */
-	assert_int_equal(asked(db, "SELECT diff FROM excess WHERE category='futex'"), 100000);
+	is_number(db, "SELECT diff FROM excess WHERE category='futex'", 100000);
 	assert_in_range(asked(db, "SELECT low FROM excess WHERE category='futex'"), 90000, 100000);
 	assert_in_range(asked(db, "SELECT high FROM excess WHERE category='futex'"), 100000,
 			110000);
@@ -136,32 +118,28 @@ static void parts_add_up_to_the_whole(void **state)
 			      "SELECT abs(sum(CASE category WHEN 'all' THEN -diff ELSE diff END))"
 			      " * 1000 FROM excess"),
 			0, 1);
-	assert_int_equal(asked(db,
-			       "SELECT count(*) FROM change WHERE kind='service' AND comm='server'"
-			       " AND port=80 AND name='request p90' AND verdict='slower'"),
-			 1);
-	assert_int_equal(
-		asked(db,
-		      "SELECT verdict='equivalent' FROM change WHERE name='requests per second'"),
-		1);
+	is_number(db,
+		  "SELECT count(*) FROM change WHERE kind='service' AND comm='server'"
+		  " AND port=80 AND name='request p90' AND verdict='slower'",
+		  1);
+	is_text(db, "SELECT verdict FROM change WHERE name='requests per second'", "equivalent");
 	/* the verdict first, then its largest part */
-	assert_int_equal(asked(db, "SELECT kind='compare_slower' FROM finding ORDER BY id LIMIT 1"),
-			 1);
-	assert_int_equal(asked(db,
-			       "SELECT number FROM finding_value v JOIN finding f ON"
-			       " f.id=v.finding WHERE f.kind='compare_added' AND v.name='part'"),
-			 100000);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND"
-				   " kind='compare_one_pair'"),
-			 1);
-	assert_int_equal(
-		asked(db, "SELECT count(*) FROM cdf WHERE side='after' AND what='request'"),
-		CDF_POINTS);
+	is_text(db, "SELECT kind FROM finding ORDER BY id LIMIT 1", "compare_slower");
+	is_number(db,
+		  "SELECT number FROM finding_value v JOIN finding f ON"
+		  " f.id=v.finding WHERE f.kind='compare_added' AND v.name='part'",
+		  100000);
+	is_number(db,
+		  "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND"
+		  " kind='compare_one_pair'",
+		  1);
+	is_number(db, "SELECT count(*) FROM cdf WHERE side='after' AND what='request'", CDF_POINTS);
 	/* a distribution function rises */
-	assert_int_equal(asked(db, "SELECT count(*) FROM cdf a JOIN cdf b ON a.side=b.side AND"
-				   " a.what=b.what AND a.q < b.q AND a.value > b.value"),
-			 0);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT count(*) FROM cdf a JOIN cdf b ON a.side=b.side AND"
+		  " a.what=b.what AND a.q < b.q AND a.value > b.value",
+		  0);
+	db_close(db);
 }
 
 static void nothing_changed(void **state)
@@ -169,31 +147,32 @@ static void nothing_changed(void **state)
 	sqlite3 *db = compared(50000, 50000);
 
 	(void)state;
-	assert_int_equal(asked(db,
-			       "SELECT count(*) FROM change WHERE verdict IN ('slower', 'faster',"
-			       " 'more', 'less')"),
-			 0);
-	assert_int_equal(
-		asked(db, "SELECT count(*) FROM comparability WHERE verdict<>'comparable'"), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM excess WHERE low * high > 0"), 0);
+	is_number(db,
+		  "SELECT count(*) FROM change WHERE verdict IN ('slower', 'faster',"
+		  " 'more', 'less')",
+		  0);
+	is_number(db, "SELECT count(*) FROM comparability WHERE verdict<>'comparable'", 0);
+	is_number(db, "SELECT count(*) FROM excess WHERE low * high > 0", 0);
 	/* no change, unless a duration is inconclusive */
-	assert_int_equal(asked(db, "SELECT (SELECT count(*) FROM change WHERE unit='ns' AND"
-				   " verdict='inconclusive') > 0 = (SELECT count(*) FROM finding"
-				   " WHERE kind='compare_inconclusive')"),
-			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind IN"
-				   " ('compare_inconclusive', 'compare_no_change')"),
-			 1);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT (SELECT count(*) FROM change WHERE unit='ns' AND"
+		  " verdict='inconclusive') > 0 = (SELECT count(*) FROM finding"
+		  " WHERE kind='compare_inconclusive')",
+		  1);
+	is_number(db,
+		  "SELECT count(*) FROM finding WHERE kind IN"
+		  " ('compare_inconclusive', 'compare_no_change')",
+		  1);
+	db_close(db);
 }
 
 /* ---- recordings as rows ---- */
 
 #define LENGTH 10000000000 /* ns */
 
-/* A process 100, a service on port 80, and the turns that a query of four columns makes: arrival,
- * read, end, thread. */
-static void measure_rows(struct measured *m, const char *uuid, const char *turns)
+/* A process 100, a service on port 80, and the requests that a query of four columns makes:
+ * arrival, read, end, thread. */
+static void measure_rows(struct measured *m, const char *uuid, const char *requests)
 {
 	struct err e = { 0 };
 	sqlite3 *db = NULL;
@@ -203,15 +182,15 @@ static void measure_rows(struct measured *m, const char *uuid, const char *turns
 		 "INSERT INTO recording VALUES ('duration_ns', 10000000000), ('targets', '100'),"
 		 " ('uuid', '%s'), ('end', 'signal'), ('groups', 'syscalls,sched');"
 		 "INSERT INTO process(pid, start, comm) VALUES (100, 0, 'server');"
-		 "INSERT INTO service(id, pid, kind, port, name, turns)"
+		 "INSERT INTO service(id, pid, kind, port, name, requests)"
 		 " VALUES (1, 100, 'tcp', 80, 'server[100]:80', 1000);"
-		 "INSERT INTO turn(ts, dur, pid, tid, split, lossy, service, queued)"
+		 "INSERT INTO request(ts, dur, pid, tid, split, lossy, service, queued)"
 		 " SELECT b, c - b, 100, d, 1, 0, 1, b - a FROM (%s) ORDER BY c",
-		 uuid, turns);
+		 uuid, requests);
 	if (db_open(&db, NULL, true, &e) < 0 || db_exec(db, &e, sql) < 0 ||
 	    compare_read(m, uuid, db, &e) < 0)
 		fail_msg("%s", e.text);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 #define NUMBERS(n) \
@@ -239,7 +218,7 @@ static void waiting_for_other_requests_is_no_cpu_time(void **state)
 				  " i * 100000000 + 9000000 AS c, 7 AS d FROM k UNION ALL SELECT"
 				  " i * 100000000 + 1000000, i * 100000000 + 9000000,"
 				  " i * 100000000 + 9100000, 7 FROM k");
-	assert_int_equal(part(&m, CATEGORY_behind), 8000000 / 2);
+	assert_int_equal(part(&m, CATEGORY_queue), 8000000 / 2);
 	assert_int_equal(part(&m, CATEGORY_cpu), 9100000 / 2);
 	assert_int_equal(part(&m, PART_ALL), 17100000 / 2);
 	compare_free(&m);
@@ -249,7 +228,7 @@ static void waiting_for_other_requests_is_no_cpu_time(void **state)
 				  " i * 100000000 + 9000000 AS c, 7 AS d FROM k UNION ALL SELECT"
 				  " i * 100000000, i * 100000000 + 1000000,"
 				  " i * 100000000 + 9500000, 7 FROM k");
-	assert_int_equal(part(&m, CATEGORY_behind), (8000000 + 1000000) / 2);
+	assert_int_equal(part(&m, CATEGORY_queue), (8000000 + 1000000) / 2);
 	assert_int_equal(part(&m, CATEGORY_cpu), (1000000 + 8500000) / 2);
 	compare_free(&m);
 	/* of another thread it is not known what it did instead */
@@ -258,7 +237,7 @@ static void waiting_for_other_requests_is_no_cpu_time(void **state)
 				  " i * 100000000 + 9000000 AS c, 7 AS d FROM k UNION ALL SELECT"
 				  " i * 100000000 + 1000000, i * 100000000 + 9000000,"
 				  " i * 100000000 + 9100000, 8 FROM k");
-	assert_int_equal(part(&m, CATEGORY_behind), 0);
+	assert_int_equal(part(&m, CATEGORY_queue), 0);
 	compare_free(&m);
 }
 
@@ -313,19 +292,19 @@ static void pauses_count_once_however_many_wait(void **state)
  */
 static void steady(struct measured *m, const char *uuid, int n, int pauses)
 {
-	char turns[800];
+	char requests[800];
 
-	snprintf(turns, sizeof(turns),
+	snprintf(requests, sizeof(requests),
 		 "WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i + 1 < %d)"
 		 " SELECT t AS a, t + 1000 + x AS b, t + 51000 + x + i * 7919 %% 997 AS c, 7 AS d"
 		 " FROM (SELECT i, t, iif(i %% 200 BETWEEN 9 AND 128 AND i < %d,"
 		 " i / 200 * 500000000 + 322500000 - t, 0) AS x"
 		 " FROM (SELECT i, i * (10000000000 / %d) AS t FROM k))",
 		 n, pauses * 200, n);
-	measure_rows(m, uuid, turns);
+	measure_rows(m, uuid, requests);
 }
 
-static void a_fall_of_throughput_is_said_first(void **state)
+static void a_fall_of_throughput_is_reported_first(void **state)
 {
 	struct measured a, b;
 	sqlite3 *db;
@@ -334,16 +313,13 @@ static void a_fall_of_throughput_is_said_first(void **state)
 	steady(&a, "a", 4000, 0);
 	steady(&b, "b", 1600, 0);
 	db = compared_sides(&a, &b);
-	assert_int_equal(
-		asked(db,
-		      "SELECT kind='compare_throughput_fell' FROM finding WHERE evidence<>'LIMIT'"
-		      " ORDER BY id LIMIT 1"),
-		1);
-	assert_int_equal(asked(db,
-			       "SELECT count(*) FROM finding WHERE kind IN"
-			       " ('compare_no_change', 'compare_inconclusive', 'compare_slower')"),
-			 0);
-	sqlite3_close(db);
+	is_text(db, "SELECT kind FROM finding WHERE evidence<>'LIMIT' ORDER BY id LIMIT 1",
+		"compare_throughput_fell");
+	is_number(db,
+		  "SELECT count(*) FROM finding WHERE kind IN"
+		  " ('compare_no_change', 'compare_inconclusive', 'compare_slower')",
+		  0);
+	db_close(db);
 }
 
 static void no_change_needs_equivalence_and_equal_pauses(void **state)
@@ -355,39 +331,33 @@ static void no_change_needs_equivalence_and_equal_pauses(void **state)
 	steady(&a, "a", 4000, 0);
 	steady(&b, "b", 4000, 0);
 	db = compared_sides(&a, &b);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='compare_no_change'"),
-			 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='compare_no_change'", 1);
+	db_close(db);
 	/* one pause proves nothing, but is none the less there */
 	steady(&a, "a", 4000, 0);
 	steady(&b, "b", 4000, 1);
 	db = compared_sides(&a, &b);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='compare_no_change'"),
-			 0);
-	assert_int_equal(asked(db,
-			       "SELECT number FROM finding_value v JOIN finding f ON"
-			       " f.id=v.finding WHERE f.kind='compare_pauses' AND v.name='after'"),
-			 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='compare_no_change'", 0);
+	is_number(db,
+		  "SELECT number FROM finding_value v JOIN finding f ON"
+		  " f.id=v.finding WHERE f.kind='compare_pauses' AND v.name='after'",
+		  1);
+	db_close(db);
 	/* nor do ten of one half of the time: they are as few as their clumps */
 	steady(&a, "a", 4000, 0);
 	steady(&b, "b", 4000, 10);
 	db = compared_sides(&a, &b);
 	assert_in_range(asked(db, "SELECT 1000 * eff_after FROM change WHERE name='pauses'"), 2000,
 			6000);
-	assert_int_equal(asked(db, "SELECT verdict='inconclusive' FROM change WHERE name='pauses'"),
-			 1);
-	sqlite3_close(db);
+	is_text(db, "SELECT verdict FROM change WHERE name='pauses'", "inconclusive");
+	db_close(db);
 	/* twenty are more than none */
 	steady(&a, "a", 4000, 0);
 	steady(&b, "b", 4000, 20);
 	db = compared_sides(&a, &b);
-	assert_int_equal(
-		asked(db, "SELECT verdict='more' FROM change WHERE name='pauses' AND n_after=20"),
-		1);
-	assert_int_equal(asked(db, "SELECT max(severity) FROM finding WHERE kind='compare_pauses'"),
-			 2);
-	sqlite3_close(db);
+	is_text(db, "SELECT verdict FROM change WHERE name='pauses' AND n_after=20", "more");
+	is_number(db, "SELECT max(severity) FROM finding WHERE kind='compare_pauses'", 2);
+	db_close(db);
 }
 
 /* Twice the service time from the middle on: quantiles of the whole mix two phases. */
@@ -405,13 +375,10 @@ static void changes_of_level_are_noted(void **state)
 	assert_int_equal(a.shapes[0].levels, 1);
 	assert_int_equal(b.shapes[0].levels, 2);
 	db = compared_sides(&a, &b);
-	assert_int_equal(
-		asked(db,
-		      "SELECT verdict='differs' AND finding > 0 FROM comparability WHERE what='level'"),
-		1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='compare_unsteady'"),
-			 1);
-	sqlite3_close(db);
+	is_text(db, "SELECT verdict FROM comparability WHERE what='level'", "differs");
+	is_above(db, "SELECT finding FROM comparability WHERE what='level'", 0);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='compare_unsteady'", 1);
+	db_close(db);
 }
 
 /* ---- pairs ---- */
@@ -446,13 +413,11 @@ static bool paired(const int *before, const int *after)
 	both = compare_find(&a, &server, COMPARE_request_p50) &&
 	       compare_find(&b, &server, COMPARE_request_p50);
 	/* it is reported; what is not of the service keeps its columns */
-	assert_int_equal(asked(db, "SELECT count(*) FROM comparability WHERE what='service'"),
-			 both);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE kind='compare_ports'"),
-			 both);
+	is_number(db, "SELECT count(*) FROM comparability WHERE what='service'", both);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='compare_ports'", both);
 	server.kind = COMPARE_PROCESS;
 	assert_null(compare_find(&a, &server, COMPARE_run_request));
-	sqlite3_close(db);
+	db_close(db);
 	compare_free(&a);
 	compare_free(&b);
 	return both;
@@ -479,7 +444,7 @@ int main(void)
 		T(nothing_changed),
 		T(waiting_for_other_requests_is_no_cpu_time),
 		T(pauses_count_once_however_many_wait),
-		T(a_fall_of_throughput_is_said_first),
+		T(a_fall_of_throughput_is_reported_first),
 		T(no_change_needs_equivalence_and_equal_pauses),
 		T(changes_of_level_are_noted),
 		T(services_pair_by_port_or_alone),

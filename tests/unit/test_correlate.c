@@ -7,7 +7,9 @@
 
 #include "analyze/analyses/analysis.h"
 #include "format/buf.h"
+#include "tests/lib/idle_threads.h"
 #include "tests/lib/loaded.h"
+#include "tests/lib/noise.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,56 +20,27 @@
 #define SEEDS	    100
 #define FALSE_SHARE 0.05 /* that the analysis promises */
 
-struct noise {
-	u64 seed;
-};
-
-static double normal(struct noise *r)
-{
-	double sum = -6;
-	int i;
-
-	for (i = 0; i < 12; i++) {
-		r->seed = r->seed * 6364136223846793005u + 1442695040888963407u;
-		sum += (double)(r->seed >> 11) / 9007199254740992.0;
-	}
-	return sum;
-}
-
-/* AR(1) with variance 1 around 0. */
-static void ar(struct noise *r, double rho, double *x, int n)
-{
-	int i;
-
-	x[0] = normal(r);
-	for (i = 1; i < n; i++)
-		x[i] = rho * x[i - 1] + sqrt(1 - rho * rho) * normal(r);
-}
-
-/* A recording in which nothing happens, with the user's own series as quality. */
-static sqlite3 *recording(void)
+/* As recording, with these lines at the end. */
+static sqlite3 *recording_of(const char *more)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
 	sqlite3 *db;
-	int i;
 
-	buf_printf(&text, &e,
-		   "@recorder\n0 0 info text=\"targets=all\"\n"
-		   "1 0 info text=\"groups=core,syscalls,sched\"\n");
-	for (i = 0; i < THREADS; i++)
-		buf_printf(&text, &e, "%d %d thread pid=100 state=83 comm=\"t%d\"\n", 2 + i,
-			   100 + i, i);
-	buf_printf(&text, &e,
-		   "1000 0 info text=\"begin=1000\"\n%lld 0 info text=\"stopped=%lld\"\n@cpu 0\n"
-		   "2000 100 syscall nr=read fd=5 dur=500 ret=1\n3000 100 switch next=0 state=1\n",
-		   1000 + WINDOWS * SECOND, 1000 + WINDOWS * SECOND);
+	idle_threads(&text, &e, THREADS, 0, WINDOWS * SECOND);
+	buf_printf(&text, &e, "%s", more);
 	db = loaded(text.data);
 	buf_free(&text);
 	if (db_exec(db, &e,
 		    "DELETE FROM series; INSERT INTO recording VALUES('qos', 'own series')") < 0)
 		fail_msg("%s", e.text);
 	return db;
+}
+
+/* A recording in which nothing happens, with the user's own series as quality. */
+static sqlite3 *recording(void)
+{
+	return recording_of("");
 }
 
 static void put_qos(sqlite3 *db, const double *y)
@@ -112,14 +85,6 @@ static void clear(sqlite3 *db)
 		fail_msg("%s", e.text);
 }
 
-static void is(sqlite3 *db, const char *sql, s64 want)
-{
-	s64 got = asked(db, sql);
-
-	if (got != want)
-		fail_msg("%lld, not %lld: %s", (long long)got, (long long)want, sql);
-}
-
 static void commit(sqlite3 *db)
 {
 	struct err e = { 0 };
@@ -138,14 +103,14 @@ static void relate(sqlite3 *db, struct noise *r, double rho, int lag, double sig
 	int i, k;
 
 	clear(db);
-	ar(r, rho, common, WINDOWS + 8);
+	noise_ar(r, rho, common, WINDOWS + 8);
 	for (i = 0; i < WINDOWS; i++)
 		y[i] = 5 + common[i + 4 - lag];
 	put_qos(db, y);
 	for (k = 0; k < THREADS; k++) {
-		ar(r, rho, x, WINDOWS);
+		noise_ar(r, rho, x, WINDOWS);
 		for (i = 0; i < WINDOWS && k == 7; i++)
-			x[i] = sign * common[i + 4] + noise * normal(r);
+			x[i] = sign * common[i + 4] + noise * noise_normal(r);
 		put_series(db, 100 + k, x);
 	}
 	commit(db);
@@ -164,39 +129,43 @@ static void what_is_related_comes_first(void **state)
 
 	(void)state;
 	relate(db, &r, 0.5, 0, 1, 0.5);
-	is(db, "SELECT " FIRST_ID "=107", 1);
-	is(db, "SELECT count(*) FROM metric WHERE analysis='correlate' AND name='rho'", 1);
-	is(db, "SELECT value > 0.8 " VALUE("rho"), 1); /* 1 / sqrt(1.25) = 0.89 */
-	is(db, "SELECT value < 0.95 " VALUE("rho"), 1);
-	is(db, "SELECT value " VALUE("lag"), 0);
+	is_number(db, "SELECT " FIRST_ID "=107", 1);
+	is_number(db, "SELECT count(*) FROM metric WHERE analysis='correlate' AND name='rho'", 1);
+	is_number(db, "SELECT value > 0.8 " VALUE("rho"), 1); /* 1 / sqrt(1.25) = 0.89 */
+	is_number(db, "SELECT value < 0.95 " VALUE("rho"), 1);
+	is_number(db, "SELECT value " VALUE("lag"), 0);
 	/* 50 % -+ 10 % * 1.15 (an eighth of windows is below), by chance 2 either way */
-	is(db, "SELECT value BETWEEN 33 AND 44 " VALUE("at low"), 1);
-	is(db, "SELECT value BETWEEN 56 AND 67 " VALUE("at high"), 1);
-	is(db, "SELECT value < 0.9 * 120 " VALUE("n_eff"), 1);
-	is(db,
-	   "SELECT evidence='CORRELATED' AND v.id=107 AND v.kind='thread' AND v.number > 10 FROM finding f"
-	   " JOIN finding_value v ON v.finding=f.id WHERE f.kind='correlated' AND v.name='series'",
-	   1);
-	sqlite3_close(db);
+	is_number(db, "SELECT value BETWEEN 33 AND 44 " VALUE("at low"), 1);
+	is_number(db, "SELECT value BETWEEN 56 AND 67 " VALUE("at high"), 1);
+	is_number(db, "SELECT value < 0.9 * 120 " VALUE("n_eff"), 1);
+	is_text(db,
+		"SELECT evidence || ' ' || v.id || ' ' || v.kind FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='correlated' AND v.name='series'",
+		"CORRELATED 107 thread");
+	is_above(
+		db,
+		"SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='correlated' AND v.name='series'",
+		10);
+	db_close(db);
 }
 
 /* The wait comes two windows before the quality shows it; the other way round it is below 0. */
-static void shifts_in_time_are_told(void **state)
+static void shifts_in_time_are_reported(void **state)
 {
 	sqlite3 *db = recording();
 	struct noise r = { 2 };
 
 	(void)state;
 	relate(db, &r, 0.8, 2, -1, 0.3);
-	is(db, "SELECT " FIRST_ID "=107", 1);
-	is(db, "SELECT value " VALUE("lag"), 2 * SECOND);
-	is(db, "SELECT value < -0.4 " VALUE("rho"), 1);
-	is(db, "SELECT (SELECT value " VALUE("at low") ") > (SELECT value " VALUE("at high") ")",
-	   1);
+	is_number(db, "SELECT " FIRST_ID "=107", 1);
+	is_number(db, "SELECT value " VALUE("lag"), 2 * SECOND);
+	is_number(db, "SELECT value < -0.4 " VALUE("rho"), 1);
+	is_number(db,
+		  "SELECT (SELECT value " VALUE("at low") ") > (SELECT value " VALUE("at high") ")",
+		  1);
 	relate(db, &r, 0.8, -2, 1, 0.3);
-	is(db, "SELECT " FIRST_ID "=107", 1);
-	is(db, "SELECT value " VALUE("lag"), -2 * SECOND);
-	sqlite3_close(db);
+	is_number(db, "SELECT " FIRST_ID "=107", 1);
+	is_number(db, "SELECT value " VALUE("lag"), -2 * SECOND);
+	db_close(db);
 }
 
 /* Windows of a recording that is too short for rank correlation of levels. */
@@ -210,14 +179,14 @@ static void step(sqlite3 *db, struct noise *r, double size, double own)
 
 	clear(db);
 	for (i = 0; i < WINDOWS; i++)
-		y[i] = 5 + (i < SHORT / 2 ? 0 : size) + 0.1 * normal(r);
+		y[i] = 5 + (i < SHORT / 2 ? 0 : size) + 0.1 * noise_normal(r);
 	for (i = SHORT; i < WINDOWS; i++)
 		y[i] = NAN;
 	put_qos(db, y);
 	for (k = 0; k < THREADS; k++) {
-		ar(r, 0.5, x, WINDOWS);
+		noise_ar(r, 0.5, x, WINDOWS);
 		for (i = 0; i < WINDOWS && k == 7; i++)
-			x[i] = (i < SHORT / 2 ? 0 : own) + 0.1 * normal(r);
+			x[i] = (i < SHORT / 2 ? 0 : own) + 0.1 * noise_normal(r);
 		put_series(db, 100 + k, x);
 	}
 	commit(db);
@@ -231,14 +200,15 @@ static void a_step_is_compared_by_levels(void **state)
 
 	(void)state;
 	step(db, &r, 4, 2);
-	is(db, "SELECT " FIRST_ID "=107", 1);
-	is(db, "SELECT value BETWEEN 15 AND 25 " VALUE("added"), 1);
+	is_number(db, "SELECT " FIRST_ID "=107", 1);
+	is_number(db, "SELECT value BETWEEN 15 AND 25 " VALUE("added"), 1);
 	/* the quality has a step, the thread has none: no more than chance */
 	step(db, &r, 4, 0);
-	is(db,
-	   "SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=107 AND name='q'",
-	   0);
-	sqlite3_close(db);
+	is_number(
+		db,
+		"SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=107 AND name='q'",
+		0);
+	db_close(db);
 }
 
 /* Sleep for requests is the complement of work: as large a change as it has, it is no cause. */
@@ -256,17 +226,102 @@ static void waits_for_work_are_excluded(void **state)
 			" WHERE tid=107"),
 		0);
 	run(db);
-	is(db, "SELECT " FIRST_ID "=107", 1);
-	is(db,
-	   "SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'",
-	   0);
+	is_number(db, "SELECT " FIRST_ID "=107", 1);
+	is_number(
+		db,
+		"SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'",
+		0);
 	/* the same time in a futex is a wait that counts */
 	assert_int_equal(db_exec(db, &e, "UPDATE series SET kind=16 WHERE kind=18"), 0);
 	run(db);
-	is(db,
-	   "SELECT count(*) > 0 FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'",
-	   1);
-	sqlite3_close(db);
+	is_above(
+		db,
+		"SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'",
+		0);
+	db_close(db);
+}
+
+#define SOCKET(n, role)                                                                        \
+	"900 100 fd pid=100 fd=" n " mode=0140000 ino=7" n " family=2 role=" role " sport=8" n \
+	" dport=9" n " socktype=1\n"
+
+/*
+ * In each window 103 has a request open, and waits in epoll for longer after half of the time; ask:
+ * for an upstream.
+ */
+static sqlite3 *event_loop(bool ask)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	struct noise r = { 5 };
+	long long t, wait;
+	sqlite3 *db;
+	int i;
+
+	buf_printf(&text, &e, "@recorder\n" SOCKET("5", "2") SOCKET("6", "3") "@cpu 1\n");
+	for (i = 0; i < SHORT; i++) {
+		t = 1000000 + i * SECOND;
+		wait = (i < SHORT / 2 ? 300000000 : 600000000) +
+		       (long long)(1e7 * noise_normal(&r));
+		buf_printf(&text, &e,
+			   "%lld 0 waking target=103 context=1\n%lld 0 switch next=103\n"
+			   "%lld 103 syscall nr=read fd=5 ret=10 dur=500\n",
+			   t, t + 1000, t + 5000);
+		if (ask)
+			buf_printf(&text, &e, "%lld 103 syscall nr=write fd=6 ret=20 dur=500\n",
+				   t + 6000);
+		buf_printf(&text, &e, "%lld 103 switch next=0 state=1\n", t + 10000);
+		t += wait;
+		buf_printf(&text, &e,
+			   "%lld 0 waking target=103 context=1\n%lld 0 switch next=103\n"
+			   "%lld 103 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%lld ret=1\n",
+			   t, t + 1000, t + 3000, wait - 5000);
+		if (ask)
+			buf_printf(&text, &e, "%lld 103 syscall nr=read fd=6 ret=30 dur=500\n",
+				   t + 5000);
+		buf_printf(&text, &e,
+			   "%lld 103 syscall nr=write fd=5 ret=10 dur=500\n"
+			   "%lld 103 switch next=0 state=1\n",
+			   t + 8000, t + 20000);
+	}
+	db = recording_of(text.data);
+	buf_free(&text);
+	return db;
+}
+
+#define MOVES_103 \
+	"SELECT count(*) > 0 FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'"
+
+static void moves(sqlite3 *db, const char *sql, bool expected)
+{
+	struct err e = { 0 };
+	struct noise r = { 5 };
+
+	step(db, &r, 4, 2);
+	if (db_exec(db, &e, sql) < 0)
+		fail_msg("%s", e.text);
+	run(db);
+	is_number(db, MOVES_103, expected);
+}
+
+#define IN_EPOLL                                                                            \
+	"INSERT INTO series SELECT ts, series_id('epoll_wait'), 103, 0, time, 1, 0, 0 FROM" \
+	" series WHERE tid=107"
+
+/* Time in epoll is a wait for an upstream while a request waits for one, else a wait for work. */
+static void epoll_with_an_open_question_counts(void **state)
+{
+	sqlite3 *db = event_loop(true);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM request WHERE tid=103", SHORT);
+	moves(db, IN_EPOLL, true);
+	moves(db, "SELECT 1", false); /* no event loop: its waits are series of their own */
+	db_close(db);
+	db = event_loop(false);
+	is_number(db, "SELECT count(*) FROM request WHERE tid=103", SHORT);
+	moves(db, IN_EPOLL, false);
+	db_close(db);
 }
 
 /* Half of the change in each of two threads of one name: together it comes first. */
@@ -287,21 +342,20 @@ static void threads_of_a_pool_add_up(void **state)
 			" timeouts FROM series WHERE tid=107"),
 		0);
 	run(db);
-	is(db,
-	   "SELECT subject_kind='process' AND subject_id=100 FROM metric WHERE analysis='correlate'"
-	   " ORDER BY rowid LIMIT 1",
-	   1);
-	is(db, "SELECT value BETWEEN 15 AND 25 " VALUE("added"), 1);
-	sqlite3_close(db);
+	is_text(db,
+		"SELECT subject_kind || ' ' || subject_id FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1",
+		"process 100");
+	is_number(db, "SELECT value BETWEEN 15 AND 25 " VALUE("added"), 1);
+	db_close(db);
 }
 
 /* How many series are reported, of THREADS that could be tested. */
 static int found(sqlite3 *db)
 {
-	is(db,
-	   "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-	   " f.analysis='correlate' AND f.evidence='CORRELATED' AND v.name='tested'",
-	   12);
+	is_number(db,
+		  "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		  " f.analysis='correlate' AND f.evidence='CORRELATED' AND v.name='tested'",
+		  12);
 	return (int)asked(db,
 			  "SELECT count(*) FROM metric WHERE analysis='correlate' AND name='rho'");
 }
@@ -332,10 +386,10 @@ static void drift_raises_no_alarm(void **state)
 			double x[WINDOWS];
 
 			clear(db);
-			ar(&r, rhos[k], x, WINDOWS);
+			noise_ar(&r, rhos[k], x, WINDOWS);
 			put_qos(db, x);
 			for (i = 0; i < THREADS; i++) {
-				ar(&r, rhos[k], x, WINDOWS);
+				noise_ar(&r, rhos[k], x, WINDOWS);
 				put_series(db, 100 + i, x);
 			}
 			commit(db);
@@ -344,7 +398,7 @@ static void drift_raises_no_alarm(void **state)
 		}
 	if (alarms > most(3 * SEEDS) * 3 * SEEDS)
 		fail_msg("%d alarms in %d recordings", alarms, 3 * SEEDS);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* One is related: it is first in all, and of what is reported 5 % may be false.
@@ -361,20 +415,24 @@ static void few_of_those_reported_are_false(void **state)
 
 		relate(db, &r, 0.6, 0, 1, 0.5);
 		n = found(db);
-		is(db, "SELECT " FIRST_ID "=107", 1);
+		is_number(db, "SELECT " FIRST_ID "=107", 1);
 		share += (n - 1.0) / n / SEEDS;
 	}
 	if (share > most(SEEDS))
 		fail_msg("%.3f of what is reported is false", share);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_is_related_comes_first),	    T(shifts_in_time_are_told),
-		T(a_step_is_compared_by_levels),    T(waits_for_work_are_excluded),
-		T(threads_of_a_pool_add_up),	    T(drift_raises_no_alarm),
+		T(what_is_related_comes_first),
+		T(shifts_in_time_are_reported),
+		T(a_step_is_compared_by_levels),
+		T(waits_for_work_are_excluded),
+		T(epoll_with_an_open_question_counts),
+		T(threads_of_a_pool_add_up),
+		T(drift_raises_no_alarm),
 		T(few_of_those_reported_are_false),
 	};
 

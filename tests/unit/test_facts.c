@@ -31,15 +31,15 @@ static void time_on_a_cpu_has_parts(void **state)
 	sqlite3 *db = loaded(HOST PARTS BEGIN END RUNS);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT run FROM thread WHERE tid=100"), 5000);
-	assert_int_equal(asked(db, "SELECT exec FROM thread WHERE tid=100"), 5000 - 350 + 20);
-	assert_int_equal(asked(db, "SELECT stolen FROM thread WHERE tid=100"), 300);
-	assert_int_equal(asked(db, "SELECT softirq FROM thread WHERE tid=100"), 1200);
-	assert_int_equal(asked(db, "SELECT irq FROM thread WHERE tid=100"), 50);
-	assert_int_equal(asked(db, "SELECT throttled FROM thread WHERE tid=100"), 1);
-	assert_int_equal(asked(db, "SELECT throttled FROM thread WHERE tid=200"), 0);
-	assert_int_equal(asked(db, "SELECT softirq FROM thread WHERE tid=200"), 7);
-	sqlite3_close(db);
+	is_number(db, "SELECT run FROM thread WHERE tid=100", 5000);
+	is_number(db, "SELECT exec FROM thread WHERE tid=100", 5000 - 350 + 20);
+	is_number(db, "SELECT stolen FROM thread WHERE tid=100", 300);
+	is_number(db, "SELECT softirq FROM thread WHERE tid=100", 1200);
+	is_number(db, "SELECT irq FROM thread WHERE tid=100", 50);
+	is_number(db, "SELECT throttled FROM thread WHERE tid=100", 1);
+	is_number(db, "SELECT throttled FROM thread WHERE tid=200", 0);
+	is_number(db, "SELECT softirq FROM thread WHERE tid=200", 7);
+	db_close(db);
 }
 
 static void findings_name_the_parts(void **state)
@@ -51,17 +51,17 @@ static void findings_name_the_parts(void **state)
 
 	(void)state;
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db,
-			       "SELECT round(1000 * number) FROM finding_value v JOIN finding f ON"
-			       " f.id=v.finding WHERE f.kind='cpu_parts' AND v.name='softirq'"),
-			 24000); /* 1200 of 5000 */
-	assert_int_equal(asked(db,
-			       "SELECT count(*) FROM finding f JOIN finding_value v ON"
-			       " v.finding=f.id WHERE f.kind='cpu_reclaim' AND f.subject=100"
-			       " AND (v.name='n' AND v.number=2 OR v.name='time' AND number=2500"
-			       " OR v.name='limited' AND number=1)"),
-			 3);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT round(1000 * number) FROM finding_value v JOIN finding f ON"
+		  " f.id=v.finding WHERE f.kind='cpu_parts' AND v.name='softirq'",
+		  24000); /* 1200 of 5000 */
+	is_number(db,
+		  "SELECT count(*) FROM finding f JOIN finding_value v ON"
+		  " v.finding=f.id WHERE f.kind='cpu_reclaim' AND f.subject=100"
+		  " AND (v.name='n' AND v.number=2 OR v.name='time' AND number=2500"
+		  " OR v.name='limited' AND number=1)",
+		  3);
+	db_close(db);
 }
 
 /* Nothing is known where the recorder, or its kernel, did not say that it measures. */
@@ -70,15 +70,17 @@ static void unmeasured_parts_are_null(void **state)
 	sqlite3 *db = loaded(HOST BEGIN END RUNS);
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM thread WHERE tid=100 AND exec IS NULL AND"
-				   " stolen IS NULL AND softirq IS NULL AND throttled IS NULL"),
-			 1);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT count(*) FROM thread WHERE tid=100 AND exec IS NULL AND"
+		  " stolen IS NULL AND softirq IS NULL AND throttled IS NULL",
+		  1);
+	db_close(db);
 	db = loaded(HOST "905 0 info text=\"switch_parts=away,softirq,irq\"\n" BEGIN END RUNS);
-	assert_int_equal(asked(db, "SELECT count(*) FROM thread WHERE tid=100 AND softirq=1200 AND"
-				   " stolen IS NULL AND throttled IS NULL"),
-			 1);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT count(*) FROM thread WHERE tid=100 AND softirq=1200 AND"
+		  " stolen IS NULL AND throttled IS NULL",
+		  1);
+	db_close(db);
 }
 
 static void parts_are_not_larger_than_the_whole(void **state)
@@ -88,10 +90,10 @@ static void parts_are_not_larger_than_the_whole(void **state)
 			     "away=2000000000 stolen=4000000000 softirq=4000000000 irq=5\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT exec FROM thread WHERE tid=100"), 0);
-	assert_int_equal(asked(db, "SELECT stolen FROM thread WHERE tid=100"), 4000);
-	assert_int_equal(asked(db, "SELECT softirq FROM thread WHERE tid=100"), 4000);
-	sqlite3_close(db);
+	is_number(db, "SELECT exec FROM thread WHERE tid=100", 0);
+	is_number(db, "SELECT stolen FROM thread WHERE tid=100", 4000);
+	is_number(db, "SELECT softirq FROM thread WHERE tid=100", 4000);
+	db_close(db);
 }
 
 #define READINGS                                                                               \
@@ -111,25 +113,31 @@ static void readings_become_differences(void **state)
 	sqlite3 *db = loaded(HOST BEGIN READINGS END "@cpu 0\n2000 0 switch next=100\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM cpu_time WHERE ts=100 AND dur=1000 AND"
-				   " cpu=1 AND user=600 AND system=200 AND idle=0 AND steal=30"),
-			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM psi WHERE cgroup IS NULL AND"
-				   " resource='cpu' AND some=400 AND path IS NULL"),
-			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM psi WHERE cgroup=7 AND path='/a/b' AND"
-				   " resource='memory' AND some=60 AND full=20"),
-			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM memory WHERE cgroup IS NULL AND used=700"
-				   " AND swap=10 AND max=1000 AND hit_max=5"),
-			 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM memory WHERE cgroup=9 AND used=150 AND"
-				   " max=200 AND high IS NULL AND hit_high=10 AND hit_max=0"),
-			 1);
-	assert_int_equal(asked(db, "SELECT (SELECT count(*) FROM cpu_time) + (SELECT count(*) FROM"
-				   " psi) + (SELECT count(*) FROM memory)"),
-			 5);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT count(*) FROM cpu_time WHERE ts=100 AND dur=1000 AND"
+		  " cpu=1 AND user=600 AND system=200 AND idle=0 AND steal=30",
+		  1);
+	is_number(db,
+		  "SELECT count(*) FROM psi WHERE cgroup IS NULL AND"
+		  " resource='cpu' AND some=400 AND path IS NULL",
+		  1);
+	is_number(db,
+		  "SELECT count(*) FROM psi WHERE cgroup=7 AND path='/a/b' AND"
+		  " resource='memory' AND some=60 AND full=20",
+		  1);
+	is_number(db,
+		  "SELECT count(*) FROM memory WHERE cgroup IS NULL AND used=700"
+		  " AND swap=10 AND max=1000 AND hit_max=5",
+		  1);
+	is_number(db,
+		  "SELECT count(*) FROM memory WHERE cgroup=9 AND used=150 AND"
+		  " max=200 AND high IS NULL AND hit_high=10 AND hit_max=0",
+		  1);
+	is_number(db,
+		  "SELECT (SELECT count(*) FROM cpu_time) + (SELECT count(*) FROM"
+		  " psi) + (SELECT count(*) FROM memory)",
+		  5);
+	db_close(db);
 }
 
 /* A reclaim that began before the recording counts from its begin. */
@@ -140,11 +148,12 @@ static void reclaim_has_thread_and_length(void **state)
 					    "5000 100 reclaim dur=2000 kind=1 pages=32\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM reclaim WHERE tid=100 AND ts=2000 AND"
-				   " dur=2000 AND kind=1 AND pages=32"),
-			 1);
-	assert_int_equal(asked(db, "SELECT dur FROM reclaim WHERE ts=0"), 1500);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT count(*) FROM reclaim WHERE tid=100 AND ts=2000 AND"
+		  " dur=2000 AND kind=1 AND pages=32",
+		  1);
+	is_number(db, "SELECT dur FROM reclaim WHERE ts=0", 1500);
+	db_close(db);
 }
 
 /* 8 bytes after a word that is no glibc mutex stands anything: 200 is no thread of the process. */
@@ -158,11 +167,11 @@ static void holder_is_a_thread_of_the_process(void **state)
 		       "2300 100 futex_wait address=0x1000 value=2 own=100\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM futex_holder"), 4);
-	assert_int_equal(asked(db, "SELECT holder FROM futex_holder WHERE ts=1000"), 101);
-	assert_int_equal(asked(db, "SELECT count(*) FROM futex_holder WHERE holder IS NULL"), 3);
-	assert_int_equal(asked(db, "SELECT count(DISTINCT futex) FROM futex_holder"), 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM futex_holder", 4);
+	is_number(db, "SELECT holder FROM futex_holder WHERE ts=1000", 101);
+	is_number(db, "SELECT count(*) FROM futex_holder WHERE holder IS NULL", 3);
+	is_number(db, "SELECT count(DISTINCT futex) FROM futex_holder", 1);
+	db_close(db);
 }
 
 /* In a container 101 is 2 and 100 is 1; 100 becomes known by its own wait. */
@@ -175,11 +184,11 @@ static void holder_in_a_container_is_translated(void **state)
 			     "5000 200 futex_wait address=0x1000 value=2 holder=2 own=1\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT holder IS NULL FROM futex_holder WHERE ts=1000"), 1);
-	assert_int_equal(asked(db, "SELECT holder FROM futex_holder WHERE ts=2000"), 101);
-	assert_int_equal(asked(db, "SELECT holder FROM futex_holder WHERE ts=3000"), 100);
-	assert_int_equal(asked(db, "SELECT holder IS NULL FROM futex_holder WHERE ts=4000"), 1);
-	sqlite3_close(db);
+	is_null(db, "SELECT holder FROM futex_holder WHERE ts=1000");
+	is_number(db, "SELECT holder FROM futex_holder WHERE ts=2000", 101);
+	is_number(db, "SELECT holder FROM futex_holder WHERE ts=3000", 100);
+	is_null(db, "SELECT holder FROM futex_holder WHERE ts=4000");
+	db_close(db);
 }
 
 /* Times that a recording claims can exceed 63 bits in sum. */
@@ -197,13 +206,14 @@ static void sums_of_throttling_do_not_overflow(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM throttle"), 2);
+	is_number(db, "SELECT count(*) FROM throttle", 2);
 	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding f JOIN finding_value v ON"
-				   " v.finding=f.id WHERE f.kind='quota_throttled' AND"
-				   " v.name='stopped' AND v.number > 1.7e19"),
-			 1);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT count(*) FROM finding f JOIN finding_value v ON"
+		  " v.finding=f.id WHERE f.kind='quota_throttled' AND"
+		  " v.name='stopped' AND v.number > 1.7e19",
+		  1);
+	db_close(db);
 }
 
 int main(void)

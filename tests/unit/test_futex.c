@@ -30,7 +30,7 @@ static void pairs(const char *text, s64 n, s64 observed)
 
 	is_number(db, "SELECT total(n) FROM futex_release", n);
 	is_number(db, "SELECT total(observed) FROM futex_release", observed);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* The two calls may return in either order. */
@@ -52,7 +52,7 @@ static void waits_are_paired_with_their_wake(void **state)
 		  "SELECT object=(SELECT id FROM futex) FROM thread_state "
 		  "WHERE tid=100 AND state=3",
 		  1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Woken inside a call on another futex, or in no futex call at all: only woken. */
@@ -89,7 +89,7 @@ static void shared_futexes_are_one(void **state)
 		  "SELECT futex=(SELECT id FROM futex) FROM futex_user"
 		  " WHERE tid=201 AND wakes=1",
 		  1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* A waiter that was requeued names the first futex, its waker the second. */
@@ -103,7 +103,7 @@ static void requeued_waiters_are_followed(void **state)
 	(void)state;
 	is_number(db, "SELECT requeued FROM futex WHERE address=0x1000", 1);
 	is_number(db, "SELECT observed FROM futex_release", 1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* A lock with priority inheritance: LOCK_PI (6) waits, UNLOCK_PI (7) returns 0 and wakes. */
@@ -120,7 +120,7 @@ static void priority_inheriting_locks_are_locks(void **state)
 	is_number(db, "SELECT woken FROM futex", 1);
 	is_number(db, "SELECT unseen FROM futex", 0);
 	is_number(db, "SELECT observed FROM futex_release WHERE waker=101", 1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* WAKE_OP (5) wakes waiters of its second futex too: the one at which 100 waits. */
@@ -132,8 +132,8 @@ static void wakes_of_a_second_futex_are_observed(void **state)
 	      1, 1);
 }
 
-/* An interrupt's wake-up (a timer) releases nobody in the name of the thread it interrupted. */
-static void interrupts_release_nobody(void **state)
+/* A wakeup by an interrupt (a timer) is not one by the interrupted thread. */
+static void interrupts_are_no_wakers(void **state)
 {
 	sqlite3 *db = loaded(START "@cpu 0\n" RUN(
 		"100") "2000 100 switch next=0 state=S\n"
@@ -146,7 +146,7 @@ static void interrupts_release_nobody(void **state)
 	is_number(db, "SELECT timeouts FROM futex", 1);
 	is_number(db, "SELECT waits FROM futex", 0);
 	is_text(db, "SELECT class FROM futex", "timeout");
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* EAGAIN never slept; EINTR was a signal; neither is a wait. */
@@ -160,7 +160,7 @@ static void failures_are_no_waits(void **state)
 	is_number(db, "SELECT attempts FROM futex", 1);
 	is_number(db, "SELECT interrupted FROM futex", 1);
 	is_number(db, "SELECT waits FROM futex", 0);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* A call that says it woke two, with one wake-up in the recording. */
@@ -172,11 +172,11 @@ static void missing_wakeups_are_counted(void **state)
 
 	(void)state;
 	is_number(db, "SELECT unseen FROM futex", 1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* As with a lock, 100 waits and later wakes; 102 only wakes another futex: a handoff. */
-static void locks_are_told_from_handoffs(void **state)
+static void locks_differ_from_handoffs(void **state)
 {
 	sqlite3 *db = loaded(
 		START SLEEP WAKER_RETURNS WAITER_RETURNS
@@ -193,7 +193,7 @@ static void locks_are_told_from_handoffs(void **state)
 	is_number(db, "SELECT cycles FROM futex WHERE address=0x1000", 1);
 	is_text(db, "SELECT class FROM futex WHERE address=0x2000", "handoff");
 	is_number(db, "SELECT wakes FROM futex_user WHERE tid=102", 1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Two futexes with the same threads in the same roles share a signature, a third does not. */
@@ -208,7 +208,7 @@ static void futexes_are_grouped_by_signature(void **state)
 	is_number(db, "SELECT count(DISTINCT signature) FROM futex", 2);
 	is_number(db, "SELECT signature FROM futex WHERE address=0x2000",
 		  asked(db, "SELECT id FROM futex WHERE address=0x1000"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Recorders of before could not tell the futex: then it is not known, whatever the arguments are.
@@ -228,7 +228,7 @@ static void the_futex_that_ended_a_wait_on_several(void **state)
 		  " WHERE s.tid=100 AND s.nr=449",
 		  0x1000);
 	is_number(db, "SELECT count(*) FROM futex WHERE address=0x7000", 0);
-	sqlite3_close(db);
+	db_close(db);
 	db = loaded(START SLEEP WAKER_RETURNS "@cpu 0\n5010 0 switch next=100\n"
 					      "5100 100 syscall_args nr=futex_waitv dur=3200 ret=1"
 					      " arg0=0x7000 arg1=2 arg5=0x1000\n");
@@ -237,7 +237,7 @@ static void the_futex_that_ended_a_wait_on_several(void **state)
 		  "SELECT count(*) FROM thread_state WHERE tid=100 AND nr=449 AND"
 		  " object IS NULL",
 		  1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 int main(void)
@@ -249,10 +249,10 @@ int main(void)
 		T(requeued_waiters_are_followed),
 		T(priority_inheriting_locks_are_locks),
 		T(wakes_of_a_second_futex_are_observed),
-		T(interrupts_release_nobody),
+		T(interrupts_are_no_wakers),
 		T(failures_are_no_waits),
 		T(missing_wakeups_are_counted),
-		T(locks_are_told_from_handoffs),
+		T(locks_differ_from_handoffs),
 		T(futexes_are_grouped_by_signature),
 		T(the_futex_that_ended_a_wait_on_several),
 	};

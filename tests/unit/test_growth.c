@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Work of SQL in loading, analyses and reports, counted in steps of SQLite's virtual machine on
- * recordings of one size and of twice that size. Steps that more than double (MOST) are
- * superlinear. One shape for each thing that a host has many of.
+ * recordings of one size and of twice that size; the same of loops over maps of threads, fds and
+ * files, counted in entries. Steps that more than double (MOST) are superlinear. One shape for each
+ * thing that a host has many of.
  */
 #include "tests/lib/unit.h"
 
 #include "analyze/analyses/analysis.h"
+#include "analyze/base/fdmap.h"
+#include "analyze/base/idmap.h"
 #include "analyze/render/render.h"
 #include "analyze/replay/load.h"
 #include "format/buf.h"
@@ -37,6 +40,25 @@ struct step_counts {
 	struct step_count of[STATEMENTS];
 	size_t n;
 };
+
+/* The linker gives calls of other files to __wrap_x; __real_x is the function itself. */
+static double entries;
+
+void *__real_idmap_each(const struct idmap *m, size_t *at);
+void *__wrap_idmap_each(const struct idmap *m, size_t *at);
+void *__wrap_idmap_each(const struct idmap *m, size_t *at)
+{
+	entries++;
+	return __real_idmap_each(m, at);
+}
+
+void *__real_fdmap_next(const struct fdmap *m, s64 *fd);
+void *__wrap_fdmap_next(const struct fdmap *m, s64 *fd);
+void *__wrap_fdmap_next(const struct fdmap *m, s64 *fd)
+{
+	entries++;
+	return __real_fdmap_next(m, fd);
+}
 
 /* The text of a statement with each number as #: those of one shape count as one. */
 static void shape_of(char *out, size_t size, const char *sql)
@@ -115,7 +137,7 @@ static void count_steps(struct step_counts *c, unit_fn unit, int n)
 		ret = db_open(&db, NULL, true, &e);
 	if (ret == 0) {
 		sqlite3_trace_v2(db, SQLITE_TRACE_PROFILE, statement_ended, c);
-		ret = load_recording(db, r, &e);
+		ret = load_recording(db, r, NULL, &e);
 	}
 	if (ret == 0)
 		ret = analyses_run(db, NULL, &e);
@@ -127,7 +149,7 @@ static void count_steps(struct step_counts *c, unit_fn unit, int n)
 	if (ret < 0)
 		fail_msg("%s", e.text);
 	reader_free(r);
-	sqlite3_close(db);
+	db_close(db);
 	buf_free(&text);
 	buf_free(&out);
 }
@@ -145,12 +167,17 @@ static double steps_of(const struct step_counts *c, const char *sql)
 static void grows_linearly(unit_fn unit)
 {
 	static struct step_counts one, two;
-	double before, all = 0;
+	double before, all = 0, loops;
 	int bad = 0;
 	size_t i;
 
+	entries = 0;
 	count_steps(&one, unit, UNITS);
+	loops = entries;
 	count_steps(&two, unit, 2 * UNITS);
+	entries -= loops;
+	if (entries > FEW && entries > MOST * loops)
+		fail_msg("%.0f entries of maps, %.0f for twice as much", loops, entries);
 	for (i = 0; i < two.n; i++) {
 		before = steps_of(&one, two.of[i].sql);
 		all += two.of[i].steps;
@@ -298,6 +325,21 @@ static void files_of_one_process(void **state)
 	grows_linearly(file_of_one);
 }
 
+/* Fds of one process that have neither path nor address: pipes, eventfds. */
+static void pipe_of_one(struct buf *x, int i, long t)
+{
+	line(x, "%ld 100 fd pid=100 fd=%d mode=0010000 ino=%d dev=9", t, 3000 + i, 9000 + i / 2);
+	line(x, "%ld 100 fd pid=100 fd=%d mode=0 ino=7 dev=10", t + 1, 10000 + i);
+	line(x, "%ld 100 syscall nr=read fd=%d ret=9 count=9 dur=2", t + 10, 3000 + i);
+	line(x, "%ld 100 syscall nr=write fd=%d ret=9 count=9 dur=2", t + 15, 10000 + i);
+}
+
+static void pipes_of_one_process(void **state)
+{
+	(void)state;
+	grows_linearly(pipe_of_one);
+}
+
 /* Locks of one process, each between two threads of its own, and a woken thread that is delayed. */
 static void lock_of_one(struct buf *x, int i, long t)
 {
@@ -373,12 +415,27 @@ static void cgroups_of_one_host(void **state)
 	grows_linearly(cgroup_of_many);
 }
 
+/* Functions of one program, as a glob names them, each called once. */
+static void function_of_one(struct buf *x, int i, long t)
+{
+	line(x, "@recorder\n%ld 0 site id=%d flags=3 text=\"/bin/x:g%d\"\n@cpu 0", t, 2 + i, i / 2);
+	line(x, "%ld 100 call_text sp=64 site=%d unread=64 text=\"SELECT %c%d\"", t + 1, 2 + i, 'a',
+	     i);
+	line(x, "%ld 100 return sp=64 site=%d", t + 10, 2 + i);
+}
+
+static void functions_of_one_program(void **state)
+{
+	(void)state;
+	grows_linearly(function_of_one);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(short_processes),	 T(threads_of_one_process), T(connections_of_one_server),
 		T(files_of_one_process), T(locks_of_one_process),   T(requests_of_one_thread),
-		T(cgroups_of_one_host),
+		T(cgroups_of_one_host),	 T(pipes_of_one_process),   T(functions_of_one_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

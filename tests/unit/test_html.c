@@ -98,7 +98,7 @@ static const char *shown(const char *sql)
 	assert_int_equal(evidence_html(&out, db, sql, &e), 0);
 	/* and the database still takes other statements */
 	assert_int_equal(db_exec(db, &e, "CREATE TABLE after_it(x)"), 0);
-	sqlite3_close(db);
+	db_close(db);
 	return out.data;
 }
 

@@ -9,6 +9,7 @@
 #include "analyze/stats/hist.h"
 #include "analyze/stats/stats.h"
 #include "analyze/store/bulk.h"
+#include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
 #include <math.h>
@@ -49,6 +50,19 @@ static void quantiles_from_buckets(void **state)
 	near(stats_quantile(b, 3, 0.75), 102.5);
 	near(stats_quantile(b, 3, 0.99), 107.5);
 	assert_true(isnan(stats_quantile(b, 0, 0.5)));
+}
+
+/* as SQLite writes them */
+static void numbers_with_all_digits(void **state)
+{
+	(void)state;
+	assert_string_equal(all_digits(0).text, "0.0");
+	assert_string_equal(all_digits(-42).text, "-42.0");
+	assert_string_equal(all_digits(1e-5).text, "1.0e-05");
+	assert_string_equal(all_digits(-1e300).text, "-1.0e+300");
+	assert_string_equal(all_digits(8939250.138127470).text, "8939250.13812747");
+	assert_string_equal(all_digits(2.0 / 3).text, "0.666666666666667");
+	assert_string_equal(all_digits(-INFINITY).text, "-Inf");
 }
 
 struct tally {
@@ -116,6 +130,7 @@ static void numbers_for_people(void **state)
 static void idmap_finds_what_was_put(void **state)
 {
 	static char values[5000];
+	struct idmap_slot *sorted;
 	struct idmap m = { 0 };
 	struct err e = { 0 };
 	size_t at = 0, n = 0;
@@ -132,6 +147,11 @@ static void idmap_finds_what_was_put(void **state)
 	while (idmap_each(&m, &at))
 		n++;
 	assert_int_equal(n, 2500);
+	sorted = idmap_sorted(&m, &e);
+	assert_non_null(sorted);
+	for (i = 0; i < 2500; i++)
+		assert_ptr_equal(sorted[i].value, &values[2 * i + 1]);
+	free(sorted);
 	assert_null(idmap_take(&m, 7));
 	idmap_free(&m);
 }
@@ -161,7 +181,7 @@ static void bulk_rows_arrive(void **state)
 	assert_int_equal(v, 25000);
 	db_int(db, &v, &e, "SELECT ret FROM syscall WHERE ts=?", "i", (s64)49999);
 	assert_int_equal(v, 49999 + 6);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static void databases_are_recognised(void **state)
@@ -177,16 +197,53 @@ static void databases_are_recognised(void **state)
 	assert_non_null(strstr(e.text, "exists already"));
 	unlink(path);
 	assert_int_equal(db_open(&db, path, true, &e), 0);
-	sqlite3_close(db);
+	db_close(db);
 	assert_true(db_is_database(path));
 	assert_int_equal(db_open(&db, path, false, &e), 0);
 	assert_int_equal(db_exec(db, &e, "DELETE FROM syscall"), ERR_FAIL);
-	sqlite3_close(db);
+	db_close(db);
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "PRAGMA user_version=99", NULL, NULL, NULL);
-	sqlite3_close(db);
+	db_close(db);
 	assert_int_equal(db_open(&db, path, false, &e), ERR_VERSION);
 	unlink(path);
+}
+
+/* The sum of a list of values, and the sums of each value and the one before it. */
+static void sums_do_not_fail(void **state)
+{
+	static const struct {
+		const char *values, *sum, *pairs;
+	} rows[] = {
+		/* what rounding loses comes back, in any order */
+		{ "(1e17), (1.5), (-1e17)", "1.5", "1.0e+17 1.0e+17 -1.0e+17" },
+		{ "(1), (2), (-4)", "-1", "1 3 -2" },
+		{ "(NULL), (7), (NULL)", "7", " 7 7" },
+		{ "(NULL)", "", "" },
+		{ "(1), (0.5), (-3)", "-1.5", "1 1.5 -2.5" },
+		{ "(9223372036854775807), (1), (1)", "9.22337203685478e+18",
+		  "9223372036854775807 9.22337203685478e+18 2" },
+		{ "(-9223372036854775807), (-2), (-2), (2)", "-9.22337203685478e+18",
+		  "-9223372036854775807 -9.22337203685478e+18 -4 0" },
+	};
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+	char sql[400];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(db_open(&db, NULL, true, &e), 0);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(sql, sizeof(sql), "SELECT coalesce(sum(column1), '') FROM (VALUES %s)",
+			 rows[i].values);
+		is_text(db, sql, rows[i].sum);
+		snprintf(sql, sizeof(sql),
+			 "SELECT group_concat(coalesce(s, ''), ' ') FROM (SELECT sum(column1) OVER"
+			 " (ROWS 1 PRECEDING) AS s FROM (VALUES %s))",
+			 rows[i].values);
+		is_text(db, sql, rows[i].pairs);
+	}
+	db_close(db);
 }
 
 /* Opens the database that SQL has made of an empty one of ours; returns what db_open_ours said. */
@@ -201,10 +258,10 @@ static int opened_after(const char *sql, struct err *e)
 	assert_int_equal(db_open(&db, path, true, e), 0);
 	if (db_exec(db, e, sql) < 0)
 		fail_msg("%s", e->text);
-	sqlite3_close(db);
+	db_close(db);
 	ret = db_open_ours(&db, path, e);
 	if (ret == 0)
-		sqlite3_close(db);
+		db_close(db);
 	unlink(path);
 	return ret;
 }
@@ -237,7 +294,7 @@ static void null_is_no_text_in_reports(void **state)
 		"INSERT INTO recording(key) VALUES('duration_ns'),('file'),('host'),('start'),"
 		"('kernel'),('complete'),('sound'),('damaged_blocks'),('step_ns'),('targets')",
 		"INSERT INTO metric(analysis, subject) VALUES('overview', 'x'),('rps', 'y')",
-		"INSERT INTO metric(analysis, name) VALUES('overview', 'run'),('rps', 'turns')",
+		"INSERT INTO metric(analysis, name) VALUES('overview', 'run'),('rps', 'requests')",
 		"INSERT INTO metric(name) VALUES(NULL)",
 		"INSERT INTO finding(analysis) VALUES('overview'),('causes'),(NULL)",
 		"INSERT INTO finding(id, analysis, kind, evidence) VALUES(6, 'overview', 'calls_nested', 'LIMIT')",
@@ -268,7 +325,7 @@ static void null_is_no_text_in_reports(void **state)
 		assert_true(out.len > 0);
 	}
 	buf_free(&out);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* What a cell says of a value, its interval and unit. */
@@ -286,7 +343,7 @@ static const char *cell(double value, double low, double high, const char *unit)
 	assert_int_equal(pivot_read(&p, db, "a", 9, ESCAPE_TEXT, &e), 0);
 	snprintf(text, sizeof(text), "%s", p.rows[0].cell[0]);
 	pivot_free(&p);
-	sqlite3_close(db);
+	db_close(db);
 	return text;
 }
 
@@ -321,10 +378,12 @@ int main(void)
 		T(intervals_in_cells),
 		T(rate_interval),
 		T(quantiles_from_buckets),
+		T(numbers_with_all_digits),
 		T(histograms_keep_every_value),
 		T(numbers_for_people),
 		T(idmap_finds_what_was_put),
 		T(bulk_rows_arrive),
+		T(sums_do_not_fail),
 		T(tables_of_databases_must_be_tables),
 		T(null_is_no_text_in_reports),
 		T(databases_are_recognised),

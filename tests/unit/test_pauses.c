@@ -5,12 +5,9 @@
 
 #include "analyze/analyses/analysis.h"
 #include "analyze/analyses/silences.h"
-#include "format/buf.h"
-#include "tests/lib/loaded.h"
+#include "tests/lib/pausing.h"
 
 #include <stdlib.h>
-
-#define MS 1000000L
 
 /* ---- silences against their definition ---- */
 
@@ -87,87 +84,6 @@ static void silences_are_as_defined(void **state)
 	}
 }
 
-/* ---- recordings ---- */
-
-struct text {
-	struct buf b;
-	long t;
-};
-
-static void add(struct text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct text *x, const char *fmt, ...)
-{
-	struct err e = { 0 };
-	char line[300];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	assert_int_equal(buf_printf(&x->b, &e, "%s\n", line), 0);
-}
-
-static void connection(struct text *x, int pid, int fd)
-{
-	add(x,
-	    "20 %d fd pid=%d fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80 dport=%d "
-	    "saddr=127.0.0.1 daddr=10.0.0.9",
-	    pid, pid, fd, 1000 * pid + fd, 40000 + fd);
-}
-
-static void head(struct text *x)
-{
-	int i;
-
-	add(x,
-	    "@recorder\n1 0 info text=\"targets=all\"\n2 0 info text=\"groups=core,syscalls,sched\"");
-	add(x, "4 100 thread pid=100 state=83 comm=\"server\" cmdline=\"server\"");
-	add(x, "5 101 thread pid=100 state=83 comm=\"server\"");
-	add(x, "6 200 thread pid=200 state=83 comm=\"server\" cmdline=\"server\"");
-	for (i = 5; i < 9; i++) {
-		connection(x, 100, i);
-		connection(x, 200, i);
-	}
-	add(x, "30 0 info text=\"snapshot=30\"\n31 0 info text=\"begin=31\"\n@cpu 0");
-	x->t = MS;
-}
-
-/* The thread wakes, reads on fd, works, answers, and sleeps in epoll_wait. */
-static void request(struct text *x, int tid, int fd, long work)
-{
-	add(x, "%ld 0 waking target=%d context=1", x->t, tid);
-	add(x, "%ld 0 switch next=%d", x->t + 1000, tid);
-	add(x, "%ld %d syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1", x->t + 2000, tid);
-	add(x, "%ld %d syscall nr=read fd=%d ret=29 count=99 dur=200", x->t + 3000, tid, fd);
-	add(x, "%ld %d syscall nr=write fd=%d ret=900 count=900 dur=200", x->t + 4000 + work, tid,
-	    fd);
-	add(x, "%ld %d switch next=0 state=1", x->t + 5000 + work, tid);
-	x->t += 6000 + work;
-}
-
-static void many(struct text *x, int tid, int n, long gap)
-{
-	int i;
-
-	for (i = 0; i < n; i++) {
-		request(x, tid, 5 + i % 3, 20000);
-		x->t += gap;
-	}
-}
-
-static sqlite3 *answered(struct text *x)
-{
-	struct err e = { 0 };
-	sqlite3 *db;
-
-	add(x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", x->t, x->t);
-	db = loaded(x->b.data);
-	buf_free(&x->b);
-	if (analyses_run(db, "pauses", &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
-}
-
 static void a_request_that_runs_alone_is_a_pause(void **state)
 {
 	struct text x = { 0 };
@@ -179,18 +95,18 @@ static void a_request_that_runs_alone_is_a_pause(void **state)
 	request(&x, 100, 8, 300 * MS);
 	many(&x, 100, 200, MS);
 	db = answered(&x);
-	assert_int_equal(asked(db, "SELECT count(*) FROM pause"), 1);
+	is_number(db, "SELECT count(*) FROM pause", 1);
 	assert_in_range(asked(db, "SELECT dur FROM pause"), 300 * MS, 301 * MS);
-	assert_int_equal(asked(db, "SELECT tid FROM pause"), 100);
-	assert_int_equal(asked(db, "SELECT fd FROM pause"), 8);
-	assert_int_equal(asked(db, "SELECT recv_bytes FROM pause"), 29);
-	assert_int_equal(asked(db, "SELECT send_bytes FROM pause"), 900);
+	is_number(db, "SELECT tid FROM pause", 100);
+	is_number(db, "SELECT fd FROM pause", 8);
+	is_number(db, "SELECT recv_bytes FROM pause", 29);
+	is_number(db, "SELECT send_bytes FROM pause", 900);
 	assert_true(asked(db, "SELECT 100 * run / dur FROM pause") >= 99);
-	assert_int_equal(asked(db,
-			       "SELECT request=(SELECT rowid FROM turn ORDER BY dur DESC LIMIT 1)"
-			       " FROM pause"),
-			 1);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT request=(SELECT rowid FROM request ORDER BY dur DESC LIMIT 1)"
+		  " FROM pause",
+		  1);
+	db_close(db);
 }
 
 /* Thread 101, or process 200, holds one request for 300 ms; 100 goes on answering. */
@@ -202,21 +118,21 @@ static void answered_beside(int tid)
 
 	head(&x);
 	many(&x, 100, 100, MS / 2);
-	add(&x, "@cpu 1\n%ld 0 switch next=%d", x.t, tid);
-	add(&x, "%ld %d syscall nr=read fd=8 ret=29 count=99 dur=200", x.t + 3000, tid);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=%d", x.t, tid);
+	text_line(&x, "%ld %d syscall nr=read fd=8 ret=29 count=99 dur=200", x.t + 3000, tid);
 	end = x.t + 300 * MS;
-	add(&x, "%ld %d syscall nr=write fd=8 ret=9 count=9 dur=200", end, tid);
-	add(&x, "%ld %d switch next=0 state=1\n@cpu 0", end + 1000, tid);
+	text_line(&x, "%ld %d syscall nr=write fd=8 ret=9 count=9 dur=200", end, tid);
+	text_line(&x, "%ld %d switch next=0 state=1\n@cpu 0", end + 1000, tid);
 	x.t += 5000;
 	many(&x, 100, 800, MS / 2);
 	db = answered(&x);
-	assert_int_equal(asked(db, "SELECT max(dur) > 300000000 - 5000 FROM turn"), 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM server"), 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM pause"), 0);
-	sqlite3_close(db);
+	is_above(db, "SELECT max(dur) FROM request", 300000000 - 5000);
+	is_number(db, "SELECT count(*) FROM server", 1);
+	is_number(db, "SELECT count(*) FROM pause", 0);
+	db_close(db);
 }
 
-static void a_slow_request_beside_answered_ones_is_none(void **state)
+static void a_slow_request_among_answered_ones_is_no_pause(void **state)
 {
 	(void)state;
 	answered_beside(101);
@@ -224,7 +140,7 @@ static void a_slow_request_beside_answered_ones_is_none(void **state)
 }
 
 /* A request that stays open while others come and go makes no pause of the idle times. */
-static void a_long_poll_makes_none(void **state)
+static void a_long_poll_is_no_pause(void **state)
 {
 	struct text x = { 0 };
 	sqlite3 *db;
@@ -232,25 +148,25 @@ static void a_long_poll_makes_none(void **state)
 
 	(void)state;
 	head(&x);
-	add(&x, "@cpu 1\n%ld 0 switch next=101", x.t);
-	add(&x, "%ld 101 syscall nr=read fd=8 ret=29 count=99 dur=200", x.t + 3000);
-	add(&x, "%ld 101 switch next=0 state=1", x.t + 4000);
-	add(&x, "%ld 0 switch next=101", x.t + 3000 * MS);
-	add(&x, "%ld 101 syscall nr=write fd=8 ret=9 count=9 dur=200", x.t + 3001 * MS);
-	add(&x, "%ld 101 switch next=0 state=1\n@cpu 0", x.t + 3002 * MS);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=101", x.t);
+	text_line(&x, "%ld 101 syscall nr=read fd=8 ret=29 count=99 dur=200", x.t + 3000);
+	text_line(&x, "%ld 101 switch next=0 state=1", x.t + 4000);
+	text_line(&x, "%ld 0 switch next=101", x.t + 3000 * MS);
+	text_line(&x, "%ld 101 syscall nr=write fd=8 ret=9 count=9 dur=200", x.t + 3001 * MS);
+	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 0", x.t + 3002 * MS);
 	x.t += 5 * MS;
 	for (i = 0; i < 20; i++) {
 		request(&x, 100, 5, 20000);
 		x.t += 150 * MS;
 	}
 	db = answered(&x);
-	assert_int_equal(asked(db, "SELECT max(dur) > 2999000000 FROM turn"), 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM pause WHERE dur > 10000000"), 0);
-	sqlite3_close(db);
+	is_above(db, "SELECT max(dur) FROM request", 2999000000);
+	is_number(db, "SELECT count(*) FROM pause WHERE dur > 10000000", 0);
+	db_close(db);
 }
 
-/* Nobody serves while the thread waits for a disk: the states say so. */
-static void states_of_the_thread_are_told_apart(void **state)
+/* No request is served while the thread waits for a disk: the states say so. */
+static void states_of_the_thread_split_a_pause(void **state)
 {
 	struct text x = { 0 };
 	sqlite3 *db;
@@ -258,23 +174,53 @@ static void states_of_the_thread_are_told_apart(void **state)
 	(void)state;
 	head(&x);
 	many(&x, 100, 50, MS);
-	add(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
-	add(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t + 3000);
-	add(&x, "%ld 100 switch next=0 state=2 flags=2", x.t + 10000);
-	add(&x, "%ld 101 waking target=100\n%ld 0 switch next=100", x.t + 150 * MS, x.t + 200 * MS);
-	add(&x, "%ld 100 syscall nr=fsync fd=3 dur=%ld", x.t + 201 * MS, 200 * MS);
-	add(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", x.t + 202 * MS);
-	add(&x, "%ld 100 switch next=0 state=1", x.t + 202 * MS + 1000);
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
+	text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t + 3000);
+	text_line(&x, "%ld 100 switch next=0 state=2 flags=2", x.t + 10000);
+	text_line(&x, "%ld 101 waking target=100\n%ld 0 switch next=100", x.t + 150 * MS,
+		  x.t + 200 * MS);
+	text_line(&x, "%ld 100 syscall nr=fsync fd=3 dur=%ld", x.t + 201 * MS, 200 * MS);
+	text_line(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", x.t + 202 * MS);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 202 * MS + 1000);
 	x.t += 203 * MS;
 	many(&x, 100, 50, MS);
 	db = answered(&x);
 	assert_in_range(asked(db, "SELECT disk FROM pause"), 149 * MS, 150 * MS);
 	assert_in_range(asked(db, "SELECT woken FROM pause"), 50 * MS, 50 * MS);
-	assert_int_equal(asked(db, "SELECT partner FROM pause"), 101);
-	assert_int_equal(
-		asked(db, "SELECT n.name='fsync' FROM pause JOIN syscall_name n USING(abi, nr)"),
-		1);
-	sqlite3_close(db);
+	is_number(db, "SELECT partner FROM pause", 101);
+	is_text(db, "SELECT n.name FROM pause JOIN syscall_name n USING(abi, nr)", "fsync");
+	db_close(db);
+}
+
+/* A timer ends the first sleep; the thread looks and sleeps on: the last wakeup ends the pause. */
+static void the_last_wakeup_ends_a_pause(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	head(&x);
+	many(&x, 100, 50, MS);
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
+	text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t + 3000);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 10000);
+	text_line(&x, "%ld 0 waking target=100 context=2", x.t + 300 * MS);
+	text_line(&x, "%ld 0 switch next=100", x.t + 300 * MS + 1000);
+	text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=300 dur=%ld",
+		  x.t + 300 * MS + 2000, 300 * MS - 5000);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 300 * MS + 4000);
+	text_line(&x, "%ld 200 waking target=100", x.t + 400 * MS);
+	text_line(&x, "%ld 0 switch next=100", x.t + 400 * MS + 1000);
+	text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld",
+		  x.t + 400 * MS + 2000, 100 * MS - 1000);
+	text_line(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", x.t + 401 * MS);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 401 * MS + 1000);
+	x.t += 402 * MS;
+	many(&x, 100, 50, MS);
+	db = answered(&x);
+	is_above(db, "SELECT poll FROM pause WHERE id=1", 390000000);
+	is_number(db, "SELECT partner FROM pause WHERE id=1", 200);
+	db_close(db);
 }
 
 /* Without requests: what its busiest thread waited for. */
@@ -285,18 +231,179 @@ static void a_process_without_requests_has_those_of_its_thread(void **state)
 
 	(void)state;
 	head(&x);
-	add(&x, "%ld 0 switch next=100", x.t);
-	add(&x, "%ld 100 switch next=0 state=2 flags=2", x.t + 100 * MS);
-	add(&x, "%ld 0 waking target=100\n%ld 0 switch next=100", x.t + 1600 * MS, x.t + 1600 * MS);
-	add(&x, "%ld 100 syscall nr=fsync fd=3 dur=5", x.t + 1601 * MS);
-	add(&x, "%ld 100 switch next=0 flags=1", x.t + 1700 * MS);
+	text_line(&x, "%ld 0 switch next=100", x.t);
+	text_line(&x, "%ld 100 switch next=0 state=2 flags=2", x.t + 100 * MS);
+	text_line(&x, "%ld 0 waking target=100\n%ld 0 switch next=100", x.t + 1600 * MS,
+		  x.t + 1600 * MS);
+	text_line(&x, "%ld 100 syscall nr=fsync fd=3 dur=5", x.t + 1601 * MS);
+	text_line(&x, "%ld 100 switch next=0 flags=1", x.t + 1700 * MS);
 	x.t += 1700 * MS + 1000;
 	db = answered(&x);
-	assert_int_equal(asked(db, "SELECT count(*) FROM pause"), 1);
-	assert_int_equal(asked(db, "SELECT dur FROM pause"), 1500 * MS);
-	assert_int_equal(asked(db, "SELECT disk FROM pause"), 1500 * MS);
-	assert_int_equal(asked(db, "SELECT server FROM pause"), 0);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM pause", 1);
+	is_number(db, "SELECT dur FROM pause", 1500 * MS);
+	is_number(db, "SELECT disk FROM pause", 1500 * MS);
+	is_number(db, "SELECT server FROM pause", 0);
+	db_close(db);
+}
+
+/* The thread reads two requests and runs on to the end of the recording. */
+static sqlite3 *hung(int first_fd, int n_answered)
+{
+	struct text x = { 0 };
+	int i;
+
+	head(&x);
+	many(&x, 100, n_answered, MS);
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
+	text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=2",
+		  x.t + 2000);
+	for (i = 0; i < 2; i++)
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
+			  x.t + 3000 + i, first_fd + i);
+	x.t += 700 * MS;
+	return answered(&x);
+}
+
+/* Requests without an answer wait until the end; on sockets that never answered they may not. */
+static void a_pause_need_not_end(void **state)
+{
+	sqlite3 *db = hung(5, 300);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM unanswered WHERE tid=100 AND read >= ts", 2);
+	is_number(db, "SELECT count(*) FROM pause WHERE waiting=2 AND tid=100", 1);
+	is_within(db, "SELECT dur FROM pause", 698.9e6, 700.1e6);
+	is_within(db, "SELECT 100 * run / dur FROM pause", 99, 100);
+	db_close(db);
+	db = hung(7, 2);
+	is_number(db, "SELECT count(*) FROM unanswered WHERE answered", 0);
+	is_number(db, "SELECT count(*) FROM unanswered WHERE read >= ts", 2);
+	is_number(db, "SELECT count(*) FROM pause", 0);
+	db_close(db);
+}
+
+/* Bytes that arrived and were never read wait as well; those that were read do not. */
+static void unread_bytes_wait(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	head(&x);
+	for (i = 5; i < 8; i++)
+		text_line(&x, "%ld 0 connection sock=%d ino=%d conn=%d family=2 side=1", x.t, i,
+			  100000 + i, i);
+	for (i = 0; i < 300; i++) {
+		text_line(&x, "%ld 0 segment conn=%d pos=%d len=29 unread=0", x.t - 500, 5 + i % 3,
+			  29 * (i / 3));
+		request(&x, 100, 5 + i % 3, 20000);
+		x.t += MS;
+	}
+	text_line(&x, "%ld 0 segment conn=6 pos=2900 len=29 unread=0", x.t);
+	x.t += 400 * MS;
+	db = answered(&x);
+	is_number(db, "SELECT count(*) FROM unanswered WHERE fd=6 AND read IS NULL", 1);
+	is_number(db, "SELECT count(*) FROM unanswered", 1);
+	is_within(db, "SELECT dur FROM pause", 399.9e6, 400.1e6);
+	db_close(db);
+}
+
+static void sleep_until(struct text *x, long t)
+{
+	text_line(x, "%ld 100 switch next=0 state=1", x->t);
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", t, t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld ret=1", t + 2000,
+		  t - x->t + 2500);
+	x->t = t + 3000;
+}
+
+/*
+ * Two requests wait for 300 ms while the thread is in epoll. It has asked 10.0.0.5, which answers
+ * after so long; peer: that server is recorded, and runs all the time. A question to 10.0.0.6 is
+ * open for longer than the pause: a subscription. next: 10.0.0.5 is asked again after its answer.
+ */
+static sqlite3 *paused_by_upstream(long answer, bool peer, bool next)
+{
+	struct text x = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	long start;
+	int i;
+
+	head(&x);
+	text_line(&x,
+		  "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=3 socktype=1"
+		  " sport=33000 dport=9000 saddr=10.0.0.1 daddr=10.0.0.5");
+	if (peer)
+		text_line(&x, "25 300 thread pid=300 state=83 comm=\"db\"\n"
+			      "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=2 socktype=1"
+			      " sport=9000 dport=33000 saddr=10.0.0.5 daddr=10.0.0.1");
+	text_line(&x, "27 100 fd pid=100 fd=10 mode=0140000 ino=10 family=2 role=3 socktype=1"
+		      " sport=33001 dport=9001 saddr=10.0.0.1 daddr=10.0.0.6");
+	text_line(&x, "@cpu 0");
+	many(&x, 100, 600, MS);
+	start = x.t;
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
+	text_line(&x, "%ld 100 syscall nr=write fd=10 ret=40 count=40 dur=200", x.t + 2000);
+	for (i = 7; i < 9; i++)
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
+			  x.t + 1000 * i, i);
+	text_line(&x, "%ld 100 syscall nr=write fd=9 ret=40 count=40 dur=200", x.t + 10000);
+	x.t += 11000;
+	sleep_until(&x, start + answer);
+	text_line(&x, "%ld 100 syscall nr=read fd=9 ret=40 count=40 dur=200", x.t);
+	x.t += 1000;
+	if (next)
+		text_line(&x, "%ld 100 syscall nr=write fd=9 ret=40 count=40 dur=200", x.t);
+	x.t += 1000;
+	if (answer < 300 * MS)
+		sleep_until(&x, start + 300 * MS);
+	if (next)
+		text_line(&x, "%ld 100 syscall nr=read fd=9 ret=40 count=40 dur=200", x.t);
+	for (i = 7; i < 9; i++)
+		text_line(&x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200",
+			  x.t + 1000 * i, i);
+	text_line(&x, "%ld 100 syscall nr=read fd=10 ret=40 count=40 dur=200", x.t + 10000);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 11000);
+	x.t += MS;
+	many(&x, 100, 600, MS);
+	if (peer)
+		text_line(&x, "@cpu 1\n%ld 0 switch next=300\n%ld 300 switch next=0 state=1",
+			  start - MS, x.t);
+	db = answered(&x);
+	if (analyses_run(db, "verdict", &e) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+static void a_pause_names_the_upstream(void **state)
+{
+	sqlite3 *db = paused_by_upstream(300 * MS, true, false);
+	int i;
+
+	(void)state;
+	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
+	is_text(db, CAUSE_VALUE("v.text", "upstream"), "10.0.0.5:9000");
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
+	is_text(db, CAUSE_VALUE("v.text", "peer_did"), "on a CPU or queued for one");
+	is_within(db, CAUSE_VALUE("v.number", "peer_share"), 99, 100);
+	db_close(db);
+	db = paused_by_upstream(300 * MS, false, false);
+	is_text(db, CAUSE_VALUE("v.text", "upstream"), "10.0.0.5:9000");
+	is_number(db, CAUSE_VALUE("count(v.text)", "peer_did"), 0);
+	db_close(db);
+	/* it answered, and the thread waited again: something else ended the pause */
+	for (i = 0; i < 2; i++) {
+		db = paused_by_upstream((i ? 30 : 200) * MS, true, false);
+		is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
+		is_number(db, CAUSE_VALUE("count(v.text)", "upstream"), 0);
+		db_close(db);
+	}
+	/* two questions, one after the other */
+	db = paused_by_upstream(200 * MS, true, true);
+	is_text(db, CAUSE_VALUE("v.text", "upstream"), "10.0.0.5:9000");
+	db_close(db);
 }
 
 int main(void)
@@ -304,10 +411,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(silences_are_as_defined),
 		T(a_request_that_runs_alone_is_a_pause),
-		T(a_slow_request_beside_answered_ones_is_none),
-		T(a_long_poll_makes_none),
-		T(states_of_the_thread_are_told_apart),
+		T(a_slow_request_among_answered_ones_is_no_pause),
+		T(a_long_poll_is_no_pause),
+		T(states_of_the_thread_split_a_pause),
+		T(the_last_wakeup_ends_a_pause),
+		T(a_pause_need_not_end),
+		T(unread_bytes_wait),
 		T(a_process_without_requests_has_those_of_its_thread),
+		T(a_pause_names_the_upstream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

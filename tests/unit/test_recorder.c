@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* record/: ring.c, snapshot.c, sockets.c, options.c, counts.c: what needs no kernel. */
+#define _GNU_SOURCE /* unshare */
 #include "tests/lib/unit.h"
 
 #include "format/opt.h"
@@ -10,8 +11,14 @@
 #include "record/host/weights.h"
 #include "record/options.h"
 #include "record/ring.h"
+#include "record/seccomp.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 static void put_head(u8 *at, u32 head)
 {
@@ -140,8 +147,31 @@ static void socket_tables_are_parsed(void **state)
 	assert_int_equal(s.role, ROLE_LISTENING);
 }
 
+/* A FIN that was not read is no byte; bytes before it are. */
+static void unread_bytes_are_counted(void **state)
+{
+	static const struct {
+		const char *line;
+		u32 unread;
+	} rows[] = {
+		{ "1: 0100007F:0050 0100007F:C350 01 0:00000024 0:0 0 0 0 97 1", 36 },
+		{ "1: 0100007F:0050 0100007F:C350 08 0:00000001 0:0 0 0 0 97 1", 0 },
+		{ "1: 0100007F:0050 0100007F:C350 08 0:00000025 0:0 0 0 0 97 1", 36 },
+		{ "1: 0100007F:0050 0100007F:C350 08 0:00000000 0:0 0 0 0 97 1", 0 },
+		{ "1: 00000000:0050 00000000:0000 0A 0:00000003 0:0 0 0 0 97 1", 0 },
+	};
+	struct socket_info s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(sockets_parse(&s, rows[i].line, AF_INET, SOCK_STREAM), 1);
+		assert_int_equal(s.unread, rows[i].unread);
+	}
+}
+
 /* The server's end of a unix connection has the path of the listening socket, the client's none. */
-static void connections_of_before_are_told_apart(void **state)
+static void connections_from_before_are_distinguished(void **state)
 {
 	static const struct {
 		const char *line;
@@ -217,6 +247,14 @@ static void options_are_read_and_refused(void **state)
 	assert_int_equal(o.args, 4);
 	assert_int_equal(o.returns, RETURNS_ALWAYS);
 	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--returns", "perhaps"), ERR_FAIL);
+	assert_int_equal(o.hot, 100000);
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--hot", "0"), 0);
+	assert_true(!options_hot(&o));
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--hot", "250"), 0);
+	assert_true(options_hot(&o) && o.hot == 250);
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--hot", "-1"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--hot", "1k"), ERR_FAIL);
+	assert_int_equal(OPTIONS("-a", "-u", "a:b", "--hot", "99999999999999999999"), ERR_FAIL);
 	assert_int_equal(OPTIONS("-o"), ERR_FAIL);
 	assert_int_equal(OPTIONS("--comm", "nginx", "--comm", "php-fpm"), ERR_FAIL);
 	assert_non_null(strstr(e.text, "once"));
@@ -292,20 +330,101 @@ static void paths_of_control_groups(void **state)
 	assert_string_equal(cgroups_path(v2, 0), "/x");
 }
 
+/* 0: in a process with the filter, what recording needs is allowed and the rest is refused. */
+static int with_filter(void)
+{
+	char *argv[] = { "true", NULL };
+	int p[2], child;
+
+	execv("/bin/true", argv);
+	if (errno != EPERM || socket(AF_INET, SOCK_STREAM, 0) >= 0 || errno != EPERM)
+		return 1;
+	if (unshare(CLONE_NEWNS) == 0 || errno != EPERM)
+		return 2;
+	if (socket(AF_UNIX, SOCK_STREAM, 0) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, p) < 0)
+		return 3;
+	if (open("/proc/self/status", O_RDONLY) < 0 || !malloc(10000000))
+		return 4;
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	return child < 0 || waitpid(child, NULL, 0) != child ? 5 : 0;
+}
+
+static void calls_are_filtered(void **state)
+{
+	int status = -1, child = fork();
+	struct err e = { 0 };
+
+	(void)state;
+	if (child == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		_exit(seccomp_install(&e) < 0 ? 100 : with_filter());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* 2026-11-22T23:00:05.5Z */
+#define NOW 1795388405500000000ull
+
+static void a_start_is_a_time_of_the_wall_clock(void **state)
+{
+	static const struct {
+		const char *text;
+		u64 moment; /* s before or after the hour, in ms; 0: refused */
+	} cases[] = {
+		{ "23:00:10", 10000 },
+		{ "23:01", 60000 },
+		{ "23:00:05.75", 5750 },
+		{ "23:00:05", 86405000 }, /* tomorrow */
+		{ "2026-11-22T23:00:06Z", 6000 },
+		{ "2026-11-22T23:00:06.5Z", 6500 },
+		{ "2026-11-22T23:00:05Z", 0 },
+		{ "2026-11-22T23:00:06", 0 },
+		{ "2026-11-31T23:00:06Z", 0 },
+		{ "2570-11-22T23:00:06Z", 0 },
+		{ "2700-11-22T23:00:06Z", 0 },
+		{ "9999-11-22T23:00:06Z", 0 },
+		{ "/10s", 10000 },
+		{ "/1m", 60000 },
+		{ "/0", 0 },
+		{ "10", 0 },
+		{ "24:10", 0 },
+		{ "", 0 },
+	};
+	const u64 hour = NOW - 5500000000ull;
+	struct start_at a;
+	size_t i;
+	int ret;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ret = start_at_parse(&a, cases[i].text, NOW, NULL);
+		assert_int_equal(ret == 0, cases[i].moment != 0);
+		if (ret == 0)
+			assert_int_equal(start_at_moment(&a, NOW),
+					 hour + cases[i].moment * 1000000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_start_is_a_time_of_the_wall_clock),
 		T(stock_rings_are_taken_up_to_busy_records),
 		T(own_rings_are_taken_and_cleared),
 		T(names_are_near_or_far),
 		T(weights_of_groups_are_those_of_threads),
 		T(stat_lines_are_parsed),
 		T(socket_tables_are_parsed),
-		T(connections_of_before_are_told_apart),
+		T(unread_bytes_are_counted),
+		T(connections_from_before_are_distinguished),
 		T(options_are_read_and_refused),
 		T(groups_add_up),
 		T(only_changed_counters_are_written),
 		T(paths_of_control_groups),
+		T(calls_are_filtered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

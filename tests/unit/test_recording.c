@@ -266,7 +266,7 @@ static void every_changed_byte_is_noticed(void **state)
 	unlink(path);
 }
 
-/* Many random changes at once, behind the file frame: no crash, no hang. */
+/* Many random changes at once, after the file frame: no crash, no hang. */
 static void random_damage_is_survived(void **state)
 {
 	static u8 data[65536], copy[65536];
@@ -337,7 +337,7 @@ static void names_pack_as_their_numbers(void **state)
 	static const char *const unknown[] = { "1 7 switch state=Q", "1 7 fd mode=cupboard",
 					       "1 7 syscall_args nr=futex op=WAKE|SHOUT",
 					       "1 7 syscall nr=read op=WAKE" };
-	u8 a[8192], b[sizeof(a)];
+	u8 a[16384], b[sizeof(a)];
 	struct err e = { 0 };
 	size_t n, i;
 

@@ -25,7 +25,7 @@ static void a_member_is_the_column_of_its_name(void **state)
 	assert_int_equal(asked(db, "SELECT count(*) FROM disk WHERE dev=7 AND name='sda'"
 				   " AND rotational=0 AND sectors=-1"),
 			 1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static void null_comes_back_as_null(void **state)
@@ -50,7 +50,7 @@ static void null_comes_back_as_null(void **state)
 	assert_true(m.value == 2.5 && isnan(m.low) && m.high == 0);
 	assert_true(m.n == BULK_NULL);
 	sqlite3_finalize(s);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static void bulk_rows_hold_numbers_of_both_kinds(void **state)
@@ -69,7 +69,89 @@ static void bulk_rows_hold_numbers_of_both_kinds(void **state)
 	assert_int_equal(asked(db, "SELECT count(*) FROM request_window WHERE service=3"
 				   " AND recv_gap=0.5 AND send_gaps IS NULL AND send_m2=0"),
 			 1);
-	sqlite3_close(db);
+	db_close(db);
+}
+
+static int count_statements(sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	int n = 0;
+
+	while ((s = sqlite3_next_stmt(db, s)) != NULL)
+		n++;
+	return n;
+}
+
+static void rows_share_one_statement(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db = made();
+	int before, i;
+
+	(void)state;
+	assert_int_equal(row_put(db, disk, &e, .dev = 0, .name = "sda"), 0);
+	before = count_statements(db);
+	for (i = 1; i < 100; i++)
+		assert_int_equal(row_put(db, disk, &e, .dev = i), 0);
+	assert_int_equal(count_statements(db), before);
+	is_number(db, "SELECT count(name) FROM disk", 1); /* no value of the row before */
+	is_number(db, "SELECT count(DISTINCT dev) FROM disk", 100);
+	assert_int_equal(db_close(db), SQLITE_OK);
+}
+
+struct nested {
+	sqlite3 *db;
+	int depth, rows;
+};
+
+static int ask_again(void *arg, sqlite3_stmt *s, struct err *e)
+{
+	struct nested *n = arg;
+	int ret = 0;
+
+	(void)s;
+	n->rows++;
+	if (n->depth == 1)
+		return 0;
+	n->depth++;
+	ret = db_each(n->db, e, ask_again, n, "SELECT dev FROM disk", "");
+	n->depth--;
+	return ret;
+}
+
+static void a_query_inside_the_same_query_has_rows_of_its_own(void **state)
+{
+	struct err e = { 0 };
+	struct nested n = { .db = made() };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(row_put(n.db, disk, &e, .dev = i), 0);
+	assert_int_equal(db_each(n.db, &e, ask_again, &n, "SELECT dev FROM disk", ""), 0);
+	assert_int_equal(n.rows, 3 + 3 * 3);
+	assert_int_equal(db_close(n.db), SQLITE_OK);
+}
+
+static void a_kept_statement_sees_new_tables_and_errors_pass(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db = made();
+	s64 n = 0;
+
+	(void)state;
+	assert_int_equal(db_exec(db, &e, "CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES(1)"), 0);
+	assert_int_equal(db_int(db, &n, &e, "SELECT max(a) FROM t", ""), 0);
+	assert_int_equal(n, 1);
+	assert_true(db_run(db, &e, "INSERT INTO t VALUES(?)", "i", (s64)1) < 0);
+	assert_int_equal(db_run(db, &e, "INSERT INTO t VALUES(?)", "i", (s64)2), 0);
+	assert_int_equal(db_exec(db, &e,
+				 "DROP TABLE t; CREATE TABLE t(b, a);"
+				 "INSERT INTO t VALUES(8, 9)"),
+			 0);
+	assert_int_equal(db_int(db, &n, &e, "SELECT max(a) FROM t", ""), 0);
+	assert_int_equal(n, 9);
+	assert_int_equal(db_close(db), SQLITE_OK);
 }
 
 int main(void)
@@ -78,6 +160,9 @@ int main(void)
 		cmocka_unit_test(a_member_is_the_column_of_its_name),
 		cmocka_unit_test(null_comes_back_as_null),
 		cmocka_unit_test(bulk_rows_hold_numbers_of_both_kinds),
+		cmocka_unit_test(rows_share_one_statement),
+		cmocka_unit_test(a_query_inside_the_same_query_has_rows_of_its_own),
+		cmocka_unit_test(a_kept_statement_sees_new_tables_and_errors_pass),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Files that others can write: which are opened, and what the kernel says of a file descriptor. */
 #include "record/fdinfo.h"
 #include "record/functions/rootdir.h"
+#include "record/procfs.h"
 #include "record/safe_open.h"
 #include "tests/lib/unit.h"
 
@@ -157,15 +158,15 @@ static void the_kernel_describes_a_file(void **state)
 	assert_int_equal(f.ino, 0);
 	assert_false(fdinfo_parse(&f, ""));
 	assert_false(fdinfo_parse(&f, "x flags:\t00\n"));
-	assert_int_equal(fdinfo_inode("socket:[4711]", "socket"), 4711);
-	assert_int_equal(fdinfo_inode("socket:[4711]", "pipe"), 0);
-	assert_int_equal(fdinfo_inode("/tmp/socket:[1]", "socket"), 0);
-	assert_int_equal(fdinfo_inode("", "socket"), 0);
+	assert_int_equal(procfs_inode("socket:[4711]", "socket"), 4711);
+	assert_int_equal(procfs_inode("socket:[4711]", "pipe"), 0);
+	assert_int_equal(procfs_inode("/tmp/socket:[1]", "socket"), 0);
+	assert_int_equal(procfs_inode("", "socket"), 0);
 	assert_true(fdinfo_mount_device("25 1 254:3 / /mnt rw - ext4 /dev/vda3 rw\n", 25, &dev));
 	assert_int_equal(dev, 254 << 20 | 3);
 	assert_false(fdinfo_mount_device("25 1 254:3 / /mnt rw\n", 2, &dev));
 	assert_false(fdinfo_mount_device("garbage", 0, &dev));
-	assert_true(fdinfo_namespace("self", "mnt") > 0);
+	assert_true(procfs_namespace("self", "mnt") > 0);
 }
 
 int main(void)

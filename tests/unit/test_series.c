@@ -42,11 +42,10 @@ static void waits_are_cut_at_the_edges_of_windows(void **state)
 	assert_int_equal(sum(db, "time", "socket_recv", 3 * SECOND), 250000000);
 	assert_int_equal(sum(db, "n", "socket_recv", 2 * SECOND), 0);
 	assert_int_equal(sum(db, "n", "socket_recv", 3 * SECOND), 1);
-	assert_int_equal(asked(db, "SELECT count(*) FROM series WHERE kind=12"), 4);
-	assert_int_equal(asked(db, "SELECT name='accepted 127.0.0.1:80 - 10.0.0.7:999' AND "
-				   "alike='accepted 127.0.0.1:80' FROM resource"),
-			 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM series WHERE kind=12", 4);
+	is_text(db, "SELECT name || ' ' || pool FROM resource",
+		"accepted 127.0.0.1:80 - 10.0.0.7:999 accepted 127.0.0.1:80");
+	db_close(db);
 }
 
 /* In flight when the recording begins (no entry) and when it ends (not returned). */
@@ -58,17 +57,15 @@ static void waits_in_flight_count_up_to_the_ends(void **state)
 			     "6_000_000_011 101 syscall nr=read fd=6 dur=1500000001 flags=2\n");
 
 	(void)state;
-	/* the second call without entry cannot have begun before the recording */
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=10 AND tid=100"),
-			 1500000000);
-	assert_int_equal(asked(db, "SELECT sum(n) FROM series WHERE kind=10 AND tid=100"), 2);
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=10 AND tid=101"),
-			 1500000000);
-	assert_int_equal(asked(db, "SELECT sum(n) FROM series WHERE kind=10 AND tid=101"), 0);
-	sqlite3_close(db);
+	/* the second call without entry cannot have started before the recording */
+	is_number(db, "SELECT sum(time) FROM series WHERE kind=10 AND tid=100", 1500000000);
+	is_number(db, "SELECT sum(n) FROM series WHERE kind=10 AND tid=100", 2);
+	is_number(db, "SELECT sum(time) FROM series WHERE kind=10 AND tid=101", 1500000000);
+	is_number(db, "SELECT sum(n) FROM series WHERE kind=10 AND tid=101", 0);
+	db_close(db);
 }
 
-static void what_never_waited_is_apart(void **state)
+static void calls_that_never_waited_count_separately(void **state)
 {
 	sqlite3 *db = loaded(
 		START "1000 100 syscall nr=read fd=5 dur=500 ret=-11\n"
@@ -100,7 +97,7 @@ static void what_never_waited_is_apart(void **state)
 		assert_int_equal(sum(db, "refused", want[i].kind, -1), want[i].refused);
 		assert_int_equal(sum(db, "timeouts", want[i].kind, -1), want[i].timeouts);
 	}
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Thread 100 sleeps from .. to, for `state` (1: interruptible, 2: not), on CPU 0. */
@@ -117,7 +114,7 @@ static void check_counts(sqlite3 *db, const char *kind, s64 time, s64 n, s64 ref
 	assert_int_equal(sum(db, "timeouts", kind, -1), timeouts);
 }
 
-/* SO_RCVTIMEO, SO_SNDTIMEO: the same errors as of sockets that never wait; sleep tells. */
+/* SO_RCVTIMEO, SO_SNDTIMEO: the same errors as of sockets that never wait; only sleep differs. */
 static void timeouts_of_sockets_are_waits(void **state)
 {
 	sqlite3 *db = loaded(
@@ -133,14 +130,13 @@ static void timeouts_of_sockets_are_waits(void **state)
 	check_counts(db, "socket_send", 3100, 1, 0, 1);
 	check_counts(db, "socket_accept", 2100, 1, 0, 1);
 	check_counts(db, "socket_connect", 1100 + 600, 2, 0, 2);
-	assert_int_equal(asked(db, "SELECT timeouts FROM kernel_metric WHERE metric='socket_recv'"),
-			 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT timeouts FROM kernel_metric WHERE metric='socket_recv'", 1);
+	db_close(db);
 }
 
 /*
- * Preempted for long, asleep for the socket's lock, asleep before the call (a page fault): whoever
- * is told that nothing is there did not wait for it.
+ * Preempted for long, asleep for the socket's lock, asleep before the call (a page fault): a
+ * thread that gets EAGAIN did not wait for data.
  */
 static void what_would_block_has_not_waited(void **state)
 {
@@ -157,10 +153,10 @@ static void what_would_block_has_not_waited(void **state)
 	(void)state;
 	check_counts(db, "socket_recv", 0, 0, 3, 0);
 	check_counts(db, "poll_wait", 250, 1, 1, 1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
-/* Nobody saw whether it slept: what lasted 10 ms did. */
+/* Sleep was not recorded: calls of 10 ms count as waits. */
 static void without_switches_long_calls_have_waited(void **state)
 {
 	static const char start[] =
@@ -174,7 +170,7 @@ static void without_switches_long_calls_have_waited(void **state)
 
 	(void)state;
 	check_counts(db, "socket_recv", 10000000, 1, 1, 1);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* EINTR, ERESTARTSYS: the wait up to the signal counts, and is no timeout. */
@@ -189,14 +185,14 @@ static void waits_that_a_signal_ends_count(void **state)
 	(void)state;
 	check_counts(db, "socket_recv", 4100 + 3100, 2, 0, 0);
 	check_counts(db, "poll_wait", 1100, 1, 0, 0);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /*
  * Polled alone: a connection of its own (6), one of a client (5); then a set of several, and one of
  * a recording that does not tell (arg5 is anything).
  */
-static void who_polls_one_server_waits_for_an_answer(void **state)
+static void polling_one_upstream_is_an_upstream_wait(void **state)
 {
 	sqlite3 *db = loaded(
 		START
@@ -216,27 +212,24 @@ static void who_polls_one_server_waits_for_an_answer(void **state)
 	(void)state;
 	assert_int_equal(sum(db, "time", "sleep_client", -1), 2000);
 	assert_int_equal(sum(db, "time", "sleep_poll", -1), 340);
-	assert_int_equal(asked(db, "SELECT object FROM thread_state WHERE state=15"), 7);
-	assert_int_equal(asked(db,
-			       "SELECT sum(s.time) FROM series s JOIN resource r ON r.id=s.resource"
-			       " WHERE s.kind=19 AND r.alike='connected 10.0.0.9:99'"),
-			 2200);
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=19"), 2900);
-	assert_int_equal(asked(db, "SELECT fd FROM syscall WHERE dur=2200"), 7);
-	assert_int_equal(asked(db, "SELECT fd IS NULL FROM syscall WHERE dur=200"), 1);
+	is_number(db, "SELECT object FROM thread_state WHERE state=15", 7);
+	is_number(db,
+		  "SELECT sum(s.time) FROM series s JOIN resource r ON r.id=s.resource"
+		  " WHERE s.kind=19 AND r.pool='connected 10.0.0.9:99'",
+		  2200);
+	is_number(db, "SELECT sum(time) FROM series WHERE kind=19", 2900);
+	is_number(db, "SELECT fd FROM syscall WHERE dur=2200", 7);
+	is_null(db, "SELECT fd FROM syscall WHERE dur=200");
 	assert_int_equal(analyses_run(db, "slack", &e), 0);
-	assert_int_equal(
-		asked(db,
-		      "SELECT value FROM metric WHERE name='waits' AND subject='server[100] poll'"),
-		2);
-	assert_int_equal(
-		asked(db,
-		      "SELECT value FROM metric WHERE name='mean wait' AND subject='server[100] poll'"),
-		350);
-	sqlite3_close(db);
+	is_number(db, "SELECT value FROM metric WHERE name='waits' AND subject='server[100] poll'",
+		  2);
+	is_number(db,
+		  "SELECT value FROM metric WHERE name='mean wait' AND subject='server[100] poll'",
+		  350);
+	db_close(db);
 }
 
-static void directions_of_sockets_and_pipes_are_apart(void **state)
+static void directions_of_sockets_and_pipes_count_separately(void **state)
 {
 	sqlite3 *db = loaded(START "1000 100 syscall nr=recvfrom fd=5 dur=1 ret=7\n"
 				   "2000 100 syscall nr=write fd=5 dur=2 ret=7\n"
@@ -253,9 +246,8 @@ static void directions_of_sockets_and_pipes_are_apart(void **state)
 	assert_int_equal(sum(db, "time", "socket_connect", -1), 8);
 	assert_int_equal(sum(db, "time", "pipe_read", -1), 16);
 	assert_int_equal(sum(db, "time", "pipe_write", -1), 32);
-	assert_int_equal(asked(db, "SELECT total(time) FROM series WHERE kind BETWEEN 10 AND 19"),
-			 63);
-	sqlite3_close(db);
+	is_number(db, "SELECT total(time) FROM series WHERE kind BETWEEN 10 AND 19", 63);
+	db_close(db);
 }
 
 /* 101 waits 1..3 s, 100 waits 2..4 s: each its own time, the instance 3 s. */
@@ -271,15 +263,13 @@ static void the_clock_of_an_instance_counts_overlaps_once(void **state)
 		"5_500_000_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=5500000000 ret=1\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=18 AND tid=101"),
-			 3 * SECOND);
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE kind=18 AND tid=100"),
-			 7500000000);
+	is_number(db, "SELECT sum(time) FROM series WHERE kind=18 AND tid=101", 3 * SECOND);
+	is_number(db, "SELECT sum(time) FROM series WHERE kind=18 AND tid=100", 7500000000);
 	assert_int_equal(sum(db, "time", "epoll_clock", 0), SECOND);
 	assert_int_equal(sum(db, "time", "epoll_clock", 4 * SECOND), SECOND);
 	assert_int_equal(sum(db, "time", "epoll_clock", 5 * SECOND), 500000000);
 	assert_int_equal(sum(db, "time", "epoll_clock", -1), 5500000000);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* More waits of one thread than are kept, all inside one long wait of another. */
@@ -298,7 +288,7 @@ static void a_long_wait_over_many_short_ones_covers_everything(void **state)
 			   10 + i * 5000000ll);
 	db = loaded(text.data);
 	assert_int_equal(sum(db, "time", "epoll_clock", -1), 2 * SECOND);
-	sqlite3_close(db);
+	db_close(db);
 	buf_printf(
 		&text, &e,
 		"5_500_000_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=5000000000 ret=1\n");
@@ -310,7 +300,7 @@ static void a_long_wait_over_many_short_ones_covers_everything(void **state)
 	assert_int_equal(sum(db, "time", "epoll_clock", 5 * SECOND), 500000000);
 	/* half of the first window: in proportion, 0.2 s before and 0.5 s of which 0.3 were free */
 	assert_in_range(sum(db, "time", "epoll_clock", 0), 690000000, 710000000);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static void files_are_charged_while_they_are_registered(void **state)
@@ -324,18 +314,16 @@ static void files_are_charged_while_they_are_registered(void **state)
 		"4_600_000_010 100 syscall_args nr=epoll_ctl arg0=4 arg1=1 arg2=8 ret=-9\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM epoll_file"), 2);
-	assert_int_equal(asked(db, "SELECT ts FROM epoll_file WHERE fd=5"), 1500000000);
-	assert_int_equal(asked(db, "SELECT end FROM epoll_file WHERE fd=5"), 4500000000);
-	assert_int_equal(asked(db, "SELECT ts FROM epoll_file WHERE fd=6"),
-			 0); /* was there before */
-	assert_int_equal(
-		asked(db, "SELECT round(1000 * sum(share)) FROM epoll_file_wait WHERE fd=5"), 2000);
-	assert_int_equal(asked(db, "SELECT count(*) FROM epoll_file_wait WHERE fd=6"), 0);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM epoll_file", 2);
+	is_number(db, "SELECT ts FROM epoll_file WHERE fd=5", 1500000000);
+	is_number(db, "SELECT end FROM epoll_file WHERE fd=5", 4500000000);
+	is_number(db, "SELECT ts FROM epoll_file WHERE fd=6", 0); /* was there before */
+	is_number(db, "SELECT round(1000 * sum(share)) FROM epoll_file_wait WHERE fd=5", 2000);
+	is_number(db, "SELECT count(*) FROM epoll_file_wait WHERE fd=6", 0);
+	db_close(db);
 }
 
-static void sectors_belong_to_who_submitted_them(void **state)
+static void sectors_belong_to_the_submitting_thread(void **state)
 {
 	sqlite3 *db = loaded(
 		START "@recorder\n7 0 disk dev=0x800010 name=\"sda\"\n@cpu 0\n"
@@ -344,11 +332,11 @@ static void sectors_belong_to_who_submitted_them(void **state)
 		      "1_200_000_000 101 block_start request=2 sector=8 bytes=512 dev=0x800010\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT n FROM series WHERE kind=21 AND tid=101"), 8);
-	assert_int_equal(asked(db, "SELECT ts FROM series WHERE kind=21"), SECOND);
-	assert_int_equal(asked(db, "SELECT count(*) FROM series WHERE kind=21"), 1);
-	assert_int_equal(asked(db, "SELECT name='disk sda' FROM resource WHERE kind='disk'"), 1);
-	sqlite3_close(db);
+	is_number(db, "SELECT n FROM series WHERE kind=21 AND tid=101", 8);
+	is_number(db, "SELECT ts FROM series WHERE kind=21", SECOND);
+	is_number(db, "SELECT count(*) FROM series WHERE kind=21", 1);
+	is_text(db, "SELECT name FROM resource WHERE kind='disk'", "disk sda");
+	db_close(db);
 }
 
 /* A number that two threads had, one after the other, each running for its whole second of life. */
@@ -365,12 +353,12 @@ static void lives_of_one_number_add_up(void **state)
 		"4_500_000_000 200 exit pid=200\n4_500_000_000 200 switch next=0 state=128\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM thread WHERE tid=200"), 2);
+	is_number(db, "SELECT count(*) FROM thread WHERE tid=200", 2);
 	assert_int_equal(analyses_run(db, "metrics", &e), 0);
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='runtime' AND"
 				  " subject_kind='thread' AND subject_id=200"),
 			99, 100);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* What a thread's series of states add up to is what table thread says. */
@@ -385,26 +373,27 @@ static void states_add_up_in_windows(void **state)
 				   "4_200_000_000 101 switch next=100 state=2\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=1"),
-			 asked(db, "SELECT run FROM thread WHERE tid=100"));
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=2"),
-			 asked(db, "SELECT woken + preempted FROM thread WHERE tid=100"));
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=3"),
-			 1200000000);
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=4"),
-			 1200000000);
+	is_number(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=1",
+		  asked(db, "SELECT run FROM thread WHERE tid=100"));
+	is_number(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=2",
+		  asked(db, "SELECT woken + preempted FROM thread WHERE tid=100"));
+	is_number(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=3", 1200000000);
+	is_number(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=4", 1200000000);
 	/* 101 is blocked, but not in I/O wait */
-	assert_int_equal(asked(db, "SELECT total(time) FROM series WHERE tid=101 AND kind=4"), 0);
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND kind=1 "
-				   "AND ts=2000000000"),
-			 500000000 - 10);
-	assert_int_equal(asked(db, "SELECT max(t) FROM (SELECT sum(time) AS t FROM series "
-				   "WHERE kind IN (1,2,3,5,6,7,8,9,22) GROUP BY tid, ts)"),
-			 SECOND);
-	assert_int_equal(asked(db, "SELECT sum(time) FROM series WHERE tid=100 AND "
-				   "kind IN (1,2,3,5,6,7,8,9,22)"),
-			 asked(db, "SELECT wall FROM thread WHERE tid=100"));
-	sqlite3_close(db);
+	is_number(db, "SELECT total(time) FROM series WHERE tid=101 AND kind=4", 0);
+	is_number(db,
+		  "SELECT sum(time) FROM series WHERE tid=100 AND kind=1 "
+		  "AND ts=2000000000",
+		  500000000 - 10);
+	is_number(db,
+		  "SELECT max(t) FROM (SELECT sum(time) AS t FROM series "
+		  "WHERE kind IN (1,2,3,5,6,7,8,9,22) GROUP BY tid, ts)",
+		  SECOND);
+	is_number(db,
+		  "SELECT sum(time) FROM series WHERE tid=100 AND "
+		  "kind IN (1,2,3,5,6,7,8,9,22)",
+		  asked(db, "SELECT wall FROM thread WHERE tid=100"));
+	db_close(db);
 }
 
 int main(void)
@@ -412,17 +401,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(waits_are_cut_at_the_edges_of_windows),
 		T(waits_in_flight_count_up_to_the_ends),
-		T(what_never_waited_is_apart),
+		T(calls_that_never_waited_count_separately),
 		T(timeouts_of_sockets_are_waits),
 		T(what_would_block_has_not_waited),
 		T(without_switches_long_calls_have_waited),
 		T(waits_that_a_signal_ends_count),
-		T(who_polls_one_server_waits_for_an_answer),
-		T(directions_of_sockets_and_pipes_are_apart),
+		T(polling_one_upstream_is_an_upstream_wait),
+		T(directions_of_sockets_and_pipes_count_separately),
 		T(the_clock_of_an_instance_counts_overlaps_once),
 		T(a_long_wait_over_many_short_ones_covers_everything),
 		T(files_are_charged_while_they_are_registered),
-		T(sectors_belong_to_who_submitted_them),
+		T(sectors_belong_to_the_submitting_thread),
 		T(lives_of_one_number_add_up),
 		T(states_add_up_in_windows),
 	};

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * analyze/replay/requests/track_services.c, track_uses.c, qos_csv.c and the analyses on them: how
- * turns look, the gaps between receives, which system call is chosen, and what is left out for
+ * requests look, the gaps between receives, which system call is chosen, and what is left out for
  * loss.
  */
 #include "analyze/analyses/analysis.h"
 #include "analyze/commands/ask.h"
-#include "analyze/commands/cache.h"
 #include "format/buf.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/serving.h"
-#include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"
 
 #include <math.h>
@@ -28,7 +26,7 @@ static const char *word(sqlite3 *db, const char *sql)
 	return text;
 }
 
-static void shapes_of_turns_are_counted(void **state)
+static void shapes_of_requests_are_counted(void **state)
 {
 	sqlite3 *db = loaded(SERVER END_AT(
 		"1") "@cpu 0\n"
@@ -45,21 +43,20 @@ static void shapes_of_turns_are_counted(void **state)
 		     "9200 100 syscall nr=write fd=5 ret=5\n9300 100 syscall nr=write fd=5 ret=5\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT turns FROM service"), 5);
-	assert_int_equal(asked(db, "SELECT one_many FROM service"), 1);
-	assert_int_equal(asked(db, "SELECT many_one FROM service"), 1);
-	assert_int_equal(asked(db, "SELECT many_many FROM service"), 1);
-	assert_int_equal(asked(db, "SELECT paired FROM service"), 1);
-	assert_int_equal(asked(db, "SELECT handed_over FROM service"), 1);
-	assert_int_equal(asked(db, "SELECT most_open FROM service"), 2);
-	assert_int_equal(asked(db, "SELECT connections FROM service"), 2);
-	assert_int_equal(asked(db, "SELECT sum(turns) FROM request_window"), 5);
-	assert_int_equal(asked(db, "SELECT sum(n) FROM turn_window"), 5);
-	/* the turn of two sends is counted once, with its whole duration */
-	assert_int_equal(asked(db, "SELECT sum(n) FROM latency WHERE kind='service'"), 5);
-	assert_int_equal(asked(db, "SELECT latency_sum FROM service"),
-			 1000 + 2000 + 2000 + 2000 + 300);
-	sqlite3_close(db);
+	is_number(db, "SELECT requests FROM service", 5);
+	is_number(db, "SELECT one_many FROM service", 1);
+	is_number(db, "SELECT many_one FROM service", 1);
+	is_number(db, "SELECT many_many FROM service", 1);
+	is_number(db, "SELECT paired FROM service", 1);
+	is_number(db, "SELECT handed_over FROM service", 1);
+	is_number(db, "SELECT most_open FROM service", 2);
+	is_number(db, "SELECT connections FROM service", 2);
+	is_number(db, "SELECT sum(requests) FROM request_window", 5);
+	is_number(db, "SELECT sum(n) FROM latency_window", 5);
+	/* the request of two sends is counted once, with its whole duration */
+	is_number(db, "SELECT sum(n) FROM latency WHERE kind='service'", 5);
+	is_number(db, "SELECT latency_sum FROM service", 1000 + 2000 + 2000 + 2000 + 300);
+	db_close(db);
 }
 
 static void ports_and_protocols_are_services_of_their_own(void **state)
@@ -71,13 +68,13 @@ static void ports_and_protocols_are_services_of_their_own(void **state)
 		     "5000 100 syscall nr=recvfrom fd=8 ret=20\n6000 100 syscall nr=sendto fd=8 ret=5\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM service WHERE turns=1"), 3);
+	is_number(db, "SELECT count(*) FROM service WHERE requests=1", 3);
 	assert_string_equal(
 		word(db,
 		     "SELECT group_concat(name, ' ') FROM (SELECT name FROM service ORDER BY port)"),
 		"server[100]:udp:53 server[100]:80 server[100]:81");
-	assert_int_equal(asked(db, "SELECT count(DISTINCT service) FROM turn"), 3);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(DISTINCT service) FROM request", 3);
+	db_close(db);
 }
 
 /* Receives at 1, 2, 4 and 7 ms: gaps 1, 2, 3 ms; mean 2 ms, squared deviations 2 (ms^2). */
@@ -89,11 +86,11 @@ static void gaps_between_receives_have_moments(void **state)
 						"7000000 100 syscall nr=read fd=6 ret=2\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT recv_gaps FROM request_window"), 3);
-	assert_int_equal(asked(db, "SELECT recv_gap FROM request_window"), 2000000);
-	assert_int_equal(asked(db, "SELECT recv_m2 FROM request_window"), 2000000000000);
-	assert_int_equal(asked(db, "SELECT send_gaps FROM request_window"), 0);
-	sqlite3_close(db);
+	is_number(db, "SELECT recv_gaps FROM request_window", 3);
+	is_number(db, "SELECT recv_gap FROM request_window", 2000000);
+	is_number(db, "SELECT recv_m2 FROM request_window", 2000000000000);
+	is_number(db, "SELECT send_gaps FROM request_window", 0);
+	db_close(db);
 }
 
 static void no_gap_spans_lost_events(void **state)
@@ -109,13 +106,12 @@ static void no_gap_spans_lost_events(void **state)
 
 	(void)state;
 	/* the loss lies between 2 and 9.5 ms: gaps that touch it are none */
-	assert_int_equal(asked(db, "SELECT sum(recv_gaps) FROM request_window"), 2);
-	assert_int_equal(asked(db, "SELECT sum(recv_gap * recv_gaps) FROM request_window"),
-			 1500000);
-	sqlite3_close(db);
+	is_number(db, "SELECT sum(recv_gaps) FROM request_window", 2);
+	is_number(db, "SELECT sum(recv_gap * recv_gaps) FROM request_window", 1500000);
+	db_close(db);
 }
 
-/* n turns, 10 ms apart; after some of them, `extra` more lines. */
+/* n requests, one every 10 ms; after some of them, `extra` more lines. */
 static sqlite3 *server_of(int n, const char *seconds, bool varied)
 {
 	struct buf text = { 0 };
@@ -145,25 +141,25 @@ static void the_steady_call_is_chosen(void **state)
 	sqlite3 *db = server_of(200, "2", true);
 
 	(void)state;
-	/* one sendmsg in each turn; 0, 3, 6 or 9 writes, more in all */
-	assert_int_equal(asked(db,
-			       "SELECT n FROM socket_use JOIN syscall_name USING(abi, nr) WHERE "
-			       "name='write'"),
-			 900);
-	assert_int_equal(asked(db, METRIC("rps", "sends/request")), 1000);
-	assert_int_equal(asked(db, METRIC("rps", "spread")), 0);
-	assert_int_equal(asked(db, METRIC("rps", "sends")), 100000);
-	assert_int_equal(asked(db, METRIC("rps", "requests")), 100000);
-	assert_int_equal(asked(db,
-			       "SELECT round(number) FROM finding f JOIN finding_value v ON"
-			       " v.finding=f.id WHERE f.kind='several_sends' AND v.name='share'"),
-			 75);
-	sqlite3_close(db);
+	/* one sendmsg in each request; 0, 3, 6 or 9 writes, more in all */
+	is_number(db,
+		  "SELECT n FROM socket_use JOIN syscall_name USING(abi, nr) WHERE "
+		  "name='write'",
+		  900);
+	is_number(db, METRIC("rps", "sends/request"), 1000);
+	is_number(db, METRIC("rps", "spread"), 0);
+	is_number(db, METRIC("rps", "sends"), 100000);
+	is_number(db, METRIC("rps", "requests"), 100000);
+	is_number(db,
+		  "SELECT round(number) FROM finding f JOIN finding_value v ON"
+		  " v.finding=f.id WHERE f.kind='several_sends' AND v.name='share'",
+		  75);
+	db_close(db);
 }
 
-/* Requests of 50 bytes on a shared connection: 1, 2, 3 and 4 in turn make 2.5 times 100 a second.
+/* Requests of 50 bytes on a shared connection: 1, 2, 3 and 4 in turn make 2.5 times 100 per second.
  */
-static void requests_that_share_turns_are_not_counted(void **state)
+static void receives_with_several_requests_are_not_counted(void **state)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
@@ -182,21 +178,21 @@ static void requests_that_share_turns_are_not_counted(void **state)
 	buf_free(&text);
 	if (analyses_run(db, NULL, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_int_equal(asked(db, METRIC("rps", "requests")), 100000);
+	is_number(db, METRIC("rps", "requests"), 100000);
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='received'"), 12500, 12600);
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='sent'"), 7500, 7560);
-	assert_int_equal(asked(db,
-			       "SELECT round(number) FROM finding f JOIN finding_value v ON"
-			       " v.finding=f.id WHERE f.kind='several_sends' AND v.name='share'"),
-			 100);
-	sqlite3_close(db);
+	is_number(db,
+		  "SELECT round(number) FROM finding f JOIN finding_value v ON"
+		  " v.finding=f.id WHERE f.kind='several_sends' AND v.name='share'",
+		  100);
+	db_close(db);
 }
 
 #define OF_ALL(m)                                                                           \
 	"SELECT round(1000 * value) FROM metric WHERE analysis='rps' AND name='" m "' AND " \
 	"subject_kind='server' AND subject_id=(SELECT id FROM server WHERE port=90)"
 
-/* Three workers: 200 turns of 1 us, 100 of 2 us and 10, too few for a rate of their own. */
+/* Three workers: 200 requests of 1 us, 100 of 2 us and 10, too few for a rate of their own. */
 static void workers_of_one_socket_are_one_server(void **state)
 {
 	struct buf text = { 0 };
@@ -218,23 +214,22 @@ static void workers_of_one_socket_are_one_server(void **state)
 	if (analyses_run(db, NULL, &e) < 0)
 		fail_msg("%s", e.text);
 	/* 310 in 2 s */
-	assert_int_equal(asked(db, OF_ALL("requests")), 155000);
-	assert_int_equal(asked(db, OF_ALL("sends")), 155000);
-	assert_int_equal(asked(db, OF_ALL("connections")), 3000);
-	assert_int_equal(asked(db, OF_ALL("latency")), 1322581);
+	is_number(db, OF_ALL("requests"), 155000);
+	is_number(db, OF_ALL("sends"), 155000);
+	is_number(db, OF_ALL("connections"), 3000);
+	is_number(db, OF_ALL("latency"), 1322581);
 	assert_true(asked(db, OF_ALL("p50")) <= 1032000 && asked(db, OF_ALL("p99")) >= 1968000);
-	assert_int_equal(
-		asked(db, "SELECT count(*) FROM metric WHERE analysis='rps' AND name='requests'"),
-		4);
-	/* one sentence for them, one for the server on port 80; none says that 10 turns are too few
+	is_number(db, "SELECT count(*) FROM metric WHERE analysis='rps' AND name='requests'", 4);
+	/* one sentence for them, one for the server on port 80; none says that 10 requests are too
+	 * few
 	 */
-	assert_int_equal(asked(db, "SELECT count(*) FROM finding WHERE analysis='rps'"), 2);
-	assert_int_equal(asked(db,
-			       "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id"
-			       " WHERE f.subject_kind='server' AND f.kind='request_rate' AND"
-			       " v.name='requests'"),
-			 310);
-	sqlite3_close(db);
+	is_number(db, "SELECT count(*) FROM finding WHERE analysis='rps'", 2);
+	is_number(db,
+		  "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id"
+		  " WHERE f.subject_kind='server' AND f.kind='request_rate' AND"
+		  " v.name='requests'",
+		  310);
+	db_close(db);
 }
 
 static void regular_arrivals_have_no_variance(void **state)
@@ -242,11 +237,11 @@ static void regular_arrivals_have_no_variance(void **state)
 	sqlite3 *db = server_of(1000, "10", false);
 
 	(void)state;
-	assert_int_equal(asked(db, METRIC("saturation", "recv CV2")), 0);
-	assert_int_equal(asked(db, METRIC("saturation", "windows")), 10000);
-	assert_int_equal(asked(db, "SELECT count(*) FROM metric WHERE name='recv knee'"), 0);
-	assert_int_equal(asked(db, METRIC("rps", "index of dispersion")), 0);
-	sqlite3_close(db);
+	is_number(db, METRIC("saturation", "recv CV2"), 0);
+	is_number(db, METRIC("saturation", "windows"), 10000);
+	is_number(db, "SELECT count(*) FROM metric WHERE name='recv knee'", 0);
+	is_number(db, METRIC("rps", "index of dispersion"), 0);
+	db_close(db);
 }
 
 static s64 qos_of(const char *csv, const char *sql, const char *refused)
@@ -271,7 +266,7 @@ static s64 qos_of(const char *csv, const char *sql, const char *refused)
 	} else {
 		got = asked(db, sql);
 	}
-	sqlite3_close(db);
+	db_close(db);
 	return got;
 }
 
@@ -324,12 +319,12 @@ static void options_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(shapes_of_turns_are_counted),
+		T(shapes_of_requests_are_counted),
 		T(ports_and_protocols_are_services_of_their_own),
 		T(gaps_between_receives_have_moments),
 		T(no_gap_spans_lost_events),
 		T(the_steady_call_is_chosen),
-		T(requests_that_share_turns_are_not_counted),
+		T(receives_with_several_requests_are_not_counted),
 		T(workers_of_one_socket_are_one_server),
 		T(regular_arrivals_have_no_variance),
 		T(a_users_series_is_read),

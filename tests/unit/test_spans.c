@@ -5,6 +5,7 @@
  */
 #include "tests/lib/unit.h"
 
+#include "analyze/base/fdmap.h"
 #include "tests/lib/loaded.h"
 
 #define START                                                                                      \
@@ -38,11 +39,12 @@ static void system_calls_become_rows_and_sums(void **state)
 	is_number(db, "SELECT count(*) FROM syscall WHERE dur IS NULL", 1);
 	is_text(db, "SELECT name FROM syscall_name WHERE nr=257", "openat");
 	is_number(db, "SELECT sum(n) FROM latency WHERE kind='syscall'", 3);
-	sqlite3_close(db);
+	db_close(db);
 }
 
-/* Three turns: 1 receive + 1 send; 2 receives + 3 sends; a push without request is no turn. */
-static void turns_are_cut_at_receives(void **state)
+/* Three requests: 1 receive + 1 send; 2 receives + 3 sends; a push without request is no request.
+ */
+static void requests_are_cut_at_receives(void **state)
 {
 	sqlite3 *db = loaded(START "@cpu 0\n1500 100 syscall nr=write fd=5 dur=10 ret=9\n"
 				   "2000 100 syscall nr=read fd=5 dur=100 ret=10\n"
@@ -59,20 +61,20 @@ static void turns_are_cut_at_receives(void **state)
 				   "6500 100 syscall nr=write fd=5 dur=10 ret=5\n");
 
 	(void)state;
-	is_number(db, "SELECT count(*) FROM turn", 3);
-	is_number(db, "SELECT dur FROM turn WHERE recvs=2", 1200);
-	is_number(db, "SELECT sends FROM turn WHERE recvs=2", 3);
-	is_number(db, "SELECT recv_bytes FROM turn WHERE recvs=2", 11);
+	is_number(db, "SELECT count(*) FROM request", 3);
+	is_number(db, "SELECT dur FROM request WHERE recvs=2", 1200);
+	is_number(db, "SELECT sends FROM request WHERE recvs=2", 3);
+	is_number(db, "SELECT recv_bytes FROM request WHERE recvs=2", 11);
 	is_number(db, "SELECT n FROM socket_use WHERE send=1 AND service=1", 6);
 	is_number(db, "SELECT first FROM socket_use WHERE send=1", 500);
 	is_number(db, "SELECT last FROM socket_use WHERE send=1", 4500);
 	is_number(db, "SELECT end FROM fd WHERE fd=5", 5000);
 	is_text(db, "SELECT local || ' ' || remote FROM fd", "127.0.0.1:80 10.0.0.7:999");
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Connected sockets are not a server's; forked children inherit; numbers are used again. */
-static void descriptors_are_followed(void **state)
+static void fds_are_followed(void **state)
 {
 	sqlite3 *db = loaded(
 		START
@@ -83,13 +85,13 @@ static void descriptors_are_followed(void **state)
 		"5000 100 fd pid=100 fd=7 mode=file ino=91\n");
 
 	(void)state;
-	is_number(db, "SELECT count(*) FROM turn WHERE pid=100", 0);
-	is_number(db, "SELECT count(*) FROM turn WHERE pid=101", 1);
+	is_number(db, "SELECT count(*) FROM request WHERE pid=100", 0);
+	is_number(db, "SELECT count(*) FROM request WHERE pid=101", 1);
 	is_number(db, "SELECT n FROM socket_use WHERE service IS NULL AND send=0", 1);
 	is_number(db, "SELECT count(*) FROM fd WHERE pid=100 AND fd=7", 2);
 	is_number(db, "SELECT end FROM fd WHERE pid=100 AND fd=7 AND kind='socket'", 4000);
 	is_number(db, "SELECT count(*) FROM fd WHERE pid=101", 2);
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* One whole request, one completed in two parts, one that never completes, one from before. */
@@ -116,7 +118,7 @@ static void block_requests_are_followed(void **state)
 	is_null(db, "SELECT dur FROM block_io WHERE sector=32");
 	is_number(db, "SELECT error FROM block_io WHERE sector=40", -5);
 	is_null(db, "SELECT tid FROM block_io WHERE sector=40");
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static void losses_are_located_and_judged(void **state)
@@ -136,7 +138,7 @@ static void losses_are_located_and_judged(void **state)
 	is_number(db, "SELECT records FROM coverage WHERE grp='syscalls'", 2);
 	is_text(db, "SELECT verdict FROM coverage WHERE grp='block'", "COMPLETE");
 	is_text(db, "SELECT verdict FROM coverage WHERE grp='sched'", "ABSENT");
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static void cut_recordings_are_truncated(void **state)
@@ -146,7 +148,7 @@ static void cut_recordings_are_truncated(void **state)
 	(void)state;
 	is_text(db, "SELECT verdict FROM coverage WHERE grp='syscalls'", "TRUNCATED");
 	is_text(db, "SELECT value FROM recording WHERE key='complete'", "0");
-	sqlite3_close(db);
+	db_close(db);
 }
 
 static void tasks_are_named_and_related(void **state)
@@ -165,7 +167,7 @@ static void tasks_are_named_and_related(void **state)
 	is_number(db, "SELECT end - start FROM process WHERE pid=101", 2000);
 	is_number(db, "SELECT pid FROM thread WHERE tid=102", 100);
 	is_text(db, "SELECT value FROM recording WHERE key='start'", "2023-11-14T22:13:20.000Z");
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* The thread ended and its number was used again while the first snapshot was read. */
@@ -183,15 +185,66 @@ static void a_tid_used_twice_in_a_snapshot_is_the_later_thread(void **state)
 	is_number(db, "SELECT pid FROM thread WHERE tid=100 AND comm='later'", 90);
 	is_number(db, "SELECT count(*) FROM process WHERE pid=100", 0);
 	is_number(db, "SELECT wall FROM thread WHERE tid=100", 2000);
-	sqlite3_close(db);
+	db_close(db);
+}
+
+/* fs.nr_open is 1,048,576 on most hosts, 2^30 at most. */
+static void fds_are_followed_up_to_nr_open(void **state)
+{
+	sqlite3 *db = loaded(
+		START "@cpu 0\n"
+		      "2000 100 fd pid=100 fd=65536 mode=0100000 ino=8 dev=1 path=\"/a\"\n"
+		      "2100 100 fd pid=100 fd=1048575 mode=0100000 ino=9 dev=1 path=\"/b\"\n"
+		      "2200 100 fd pid=100 fd=1073741823 mode=0100000 ino=7 dev=1 path=\"/c\"\n"
+		      "2300 100 fork child=200 child_pid=200 pid=100 comm=\"x\"\n"
+		      "2400 100 syscall nr=read fd=1048575 dur=10 ret=64\n"
+		      "3000 100 syscall_args nr=close_range arg0=65537 arg1=0xffffffff ret=0\n"
+		      "4000 100 syscall nr=close fd=65536 dur=10\n");
+
+	(void)state;
+	is_number(db, "SELECT end FROM fd WHERE pid=100 AND fd=65536", 3000);
+	is_number(db, "SELECT end FROM fd WHERE pid=100 AND fd=1048575", 2000);
+	is_number(db, "SELECT end FROM fd WHERE pid=100 AND fd=1073741823", 2000);
+	is_number(db, "SELECT count(*) FROM fd WHERE pid=200 AND fd>65535 AND end IS NULL", 3);
+	is_text(db, "SELECT path FROM fd WHERE pid=100 AND fd=1048575", "/b");
+	db_close(db);
+}
+
+static void the_memory_of_fds_is_bounded(void **state)
+{
+	struct fdmap m[2] = { 0 };
+	struct err e = { 0 };
+	u64 memory = 0;
+	s64 fd = 6;
+	int ret = 0;
+
+	(void)state;
+	assert_int_equal(fdmap_put(&m[0], INT32_MAX, &e, &memory, &e), 0);
+	assert_true(memory < 300000);
+	assert_int_equal(fdmap_put(&m[0], 5, &e, &memory, &e), 0);
+	assert_ptr_equal(fdmap_next(&m[0], &fd), &e);
+	assert_int_equal(fd, INT32_MAX);
+	assert_int_equal(fdmap_put(&m[0], 5, NULL, &memory, &e), 0);
+	assert_null(fdmap_get(&m[0], 5));
+	assert_null(fdmap_get(&m[0], -1));
+	assert_null(fdmap_next(&m[1], &fd));
+	for (fd = 0; ret == 0 && fd < INT32_MAX; fd += FDMAP_PAGE)
+		ret = fdmap_put(&m[1], fd, &e, &memory, &e);
+	assert_int_equal(ret, ERR_DAMAGED);
+	assert_non_null(strstr(e.text, "claims fds that take more than 192 MiB"));
+	fdmap_free(&m[0], &memory);
+	fdmap_free(&m[1], &memory);
+	assert_int_equal(memory, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(system_calls_become_rows_and_sums),
-		T(turns_are_cut_at_receives),
-		T(descriptors_are_followed),
+		T(requests_are_cut_at_receives),
+		T(fds_are_followed),
+		T(fds_are_followed_up_to_nr_open),
+		T(the_memory_of_fds_is_bounded),
 		T(block_requests_are_followed),
 		T(losses_are_located_and_judged),
 		T(cut_recordings_are_truncated),

@@ -39,7 +39,7 @@ static void opens_name_their_paths(void **state)
 			      "p.path='/srv/none' FROM file_open o JOIN file_path p ON p.id=o.path "
 			      "WHERE ret<0"));
 	assert_true(holds(db, "SELECT group_concat(name)='openat,open' FROM syscall_name"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* A rename is two records; ftruncate names its file by descriptor. */
@@ -55,9 +55,9 @@ static void changes_name_their_paths(void **state)
 	assert_true(holds(db, "SELECT group_concat(p.path)='/srv/a,/srv/b,/srv/data,/etc/x' FROM "
 			      "file_change f JOIN file_path p ON p.id=f.path"));
 	assert_true(holds(db, "SELECT group_concat(which)='0,1,0,0' FROM file_change"));
-	assert_int_equal(asked(db, "SELECT size FROM file_change WHERE size>0"), 4096);
-	assert_int_equal(asked(db, "SELECT ret FROM file_change WHERE ret<0"), -13);
-	sqlite3_close(db);
+	is_number(db, "SELECT size FROM file_change WHERE size>0", 4096);
+	is_number(db, "SELECT ret FROM file_change WHERE ret<0", -13);
+	db_close(db);
 }
 
 /* Of regular files only, by direction; sendfile reads one end, copy_file_range does both. */
@@ -73,14 +73,14 @@ static void reads_and_writes_are_summed_by_file(void **state)
 		      "2600 100 syscall_args nr=copy_file_range arg0=5 arg2=7 dur=20 ret=200\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT count(*) FROM file_use"), 2);
+	is_number(db, "SELECT count(*) FROM file_use", 2);
 	assert_true(holds(db, "SELECT reads=5 AND read_bytes=300 AND read_time=191 AND "
 			      "read_max=200 AND writes=1 AND write_bytes=5 AND write_time=7 AND "
 			      "errors=1 AND p.path='/srv/data' FROM file_use u JOIN file_path p ON "
 			      "p.id=u.path WHERE ino=77"));
 	assert_true(holds(db, "SELECT reads=0 AND writes=1 AND write_bytes=200 FROM file_use WHERE "
 			      "ino=79"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* A child that inherits a descriptor reads on its own account. */
@@ -93,11 +93,11 @@ static void children_read_for_themselves(void **state)
 	(void)state;
 	assert_true(holds(db, "SELECT group_concat(pid || ':' || read_bytes)='100:10,200:3' FROM "
 			      "file_use"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Started at 5002000 of CLOCK_BOOTTIME, which is 2000 here; ended at 9000 by signal 9. */
-static void ends_tell_what_was_used(void **state)
+static void exits_report_usage(void **state)
 {
 	sqlite3 *db = loaded(
 		START "2000 100 fork child=200 child_pid=200 pid=100 comm=\"server\"\n"
@@ -116,7 +116,22 @@ static void ends_tell_what_was_used(void **state)
 	assert_true(holds(db, "SELECT args='ls -l /tmp' AND uid=5 FROM spawn"));
 	assert_true(holds(db, "SELECT cmdline='ls -l /tmp' AND comm='ls' FROM process WHERE "
 			      "pid=200"));
-	sqlite3_close(db);
+	db_close(db);
+}
+
+/* By a shell, by the kernel for lack of memory, by a fault of its own. */
+static void signals_have_a_sender(void **state)
+{
+	sqlite3 *db = loaded(START "2000 101 signal_sent target=100 pid=100 number=15\n"
+				   "2100 101 signal_sent target=100 pid=100 number=9 code=128\n"
+				   "2200 100 signal_sent target=100 pid=100 number=11 code=1\n");
+
+	(void)state;
+	is_text(db,
+		"SELECT group_concat(tid || ':' || signal || ':' || code, ' ') FROM signal_sent",
+		"101:15:0 101:9:128 100:11:1");
+	is_number(db, "SELECT count(*) FROM signal_sent WHERE target=100 AND pid=100", 3);
+	db_close(db);
 }
 
 /* The two tracepoints' programs run in either order; where arguments are withheld, the file stays.
@@ -131,12 +146,12 @@ static void arguments_are_better_than_the_file(void **state)
 	(void)state;
 	assert_true(holds(db, "SELECT cmdline='a -x' FROM process WHERE pid=100"));
 	assert_true(holds(db, "SELECT cmdline='/bin/b' FROM process WHERE pid=200"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /*
- * A read of pages 0..9 finds 0..3 and adds 4..9 and, ahead, 10..15: told at its end. The next read
- * finds them. What a write added is no miss of a later read.
+ * A read of pages 0..9 finds 0..3 and adds 4..9 and, ahead, 10..15: reported at its end. The next
+ * read finds them. What a write added is no miss of a later read.
  */
 static void misses_are_what_the_reader_added(void **state)
 {
@@ -154,7 +169,7 @@ static void misses_are_what_the_reader_added(void **state)
 	(void)state;
 	assert_true(holds(db, "SELECT lookups=3 AND pages=20 AND missed=6 AND added=16 AND "
 			      "removed=3 FROM page_use"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* A long read looks up what is left of it again, and another thread's pages are not its misses. */
@@ -172,7 +187,7 @@ static void a_page_counts_once_a_call(void **state)
 	assert_true(holds(db, "SELECT lookups=3 AND pages=200 AND missed=5 FROM page_use WHERE "
 			      "ino=77"));
 	assert_true(holds(db, "SELECT pages=69 AND missed=0 FROM page_use WHERE ino=78"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Mapped from around; not there but in the cache; not in the cache. */
@@ -187,7 +202,7 @@ static void faults_hit_or_miss(void **state)
 	(void)state;
 	assert_true(holds(db, "SELECT faults=3 AND fault_misses=1 AND added=8 AND lookups=0 FROM "
 			      "page_use"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* Submitted at 2000, completed in another thread at 2700; one fails; one is never completed. */
@@ -212,8 +227,8 @@ static void uring_requests_are_timed(void **state)
 	assert_true(holds(db, "SELECT n=1 AND errors=1 AND total=800 AND sockets=1 FROM uring_stat "
 			      "WHERE opcode=27"));
 	assert_true(holds(db, "SELECT reads=1 AND read_bytes=512 AND read_time=700 FROM file_use"));
-	assert_int_equal(asked(db, "SELECT total(n) FROM latency WHERE kind='uring'"), 2);
-	sqlite3_close(db);
+	is_number(db, "SELECT total(n) FROM latency WHERE kind='uring'", 2);
+	db_close(db);
 }
 
 /* Older kernels name requests by user_data alone; some requests complete twice, some from before.
@@ -236,7 +251,7 @@ static void uring_requests_without_names(void **state)
 	assert_true(holds(db, "SELECT dur IS NULL AND ts=2200 AND tid=100 FROM uring_io WHERE "
 			      "ret=10"));
 	assert_true(holds(db, "SELECT tid IS NULL AND opcode IS NULL FROM uring_io WHERE ret=77"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 /* A newer kernel's call has the name that the recording gives it; ours stay. */
@@ -249,14 +264,14 @@ static void names_come_from_the_recording(void **state)
 			     "2200 100 syscall nr=901 dur=1\n");
 
 	(void)state;
-	assert_int_equal(asked(db, "SELECT nr FROM syscall_name WHERE name='new_call'"), 900);
-	assert_int_equal(asked(db, "SELECT nr FROM syscall_name WHERE name='x86_64#901'"), 901);
-	assert_int_equal(asked(db, "SELECT count(*) FROM syscall_name WHERE name='read'"), 1);
+	is_number(db, "SELECT nr FROM syscall_name WHERE name='new_call'", 900);
+	is_number(db, "SELECT nr FROM syscall_name WHERE name='x86_64#901'", 901);
+	is_number(db, "SELECT count(*) FROM syscall_name WHERE name='read'", 1);
 	assert_true(holds(db, "SELECT grp='pagecache' AND level=1 AND why='only misses' FROM "
 			      "doctor"));
 	assert_true(holds(db, "SELECT type='ext4' AND source='/dev/sda1' AND target='/a mount' "
 			      "FROM mount"));
-	sqlite3_close(db);
+	db_close(db);
 }
 
 int main(void)
@@ -266,7 +281,8 @@ int main(void)
 		T(changes_name_their_paths),
 		T(reads_and_writes_are_summed_by_file),
 		T(children_read_for_themselves),
-		T(ends_tell_what_was_used),
+		T(exits_report_usage),
+		T(signals_have_a_sender),
 		T(arguments_are_better_than_the_file),
 		T(misses_are_what_the_reader_added),
 		T(a_page_counts_once_a_call),

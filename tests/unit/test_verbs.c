@@ -82,7 +82,7 @@ static void times_of_day_around_midnight(void **state)
 	assert_int_equal(when_parse(&w, "from", "00:00:10", &e), 0);
 	assert_int_equal(when_resolve(&ts, &w, &o, 0, &e), 0);
 	assert_int_equal(ts, begin + 20 * second);
-	/* just before the begin, not almost a day after it */
+	/* just before the start, not almost a day after it */
 	assert_int_equal(when_parse(&w, "from", "23:59:48", &e), 0);
 	assert_int_equal(when_resolve(&ts, &w, &o, 0, &e), 0);
 	assert_int_equal(ts, begin - 2 * second);
@@ -150,7 +150,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* No two IPv4 addresses become one, and none becomes loopback; IPv6 joins with its IPv4 form. */
-static void addresses_stay_apart(void **state)
+static void addresses_stay_distinct(void **state)
 {
 	enum { N = 200000 };
 	u32 *seen = calloc(N, sizeof(*seen)), i;
@@ -245,12 +245,12 @@ static void only_needed_blocks_are_decoded(void **state)
 	reader_excerpt(r, 3000, 4000, 1u << GROUP_core);
 	for (n = 0; reader_next(r, &rec, &e) > 0;)
 		n += rec.stream == 0;
-	assert_int_equal(n, 3); /* what was before, for its state; nothing behind */
+	assert_int_equal(n, 3); /* what was before, for its state; nothing after */
 	reader_free(r);
 	unlink(path);
 }
 
-/* Offset behind the n-th data block's header, found by trying every byte. */
+/* Offset after the n-th data block's header, found by trying every byte. */
 static u64 nth_header(int fd, u64 end, int n)
 {
 	struct block_info info;
@@ -267,7 +267,7 @@ static u64 nth_header(int fd, u64 end, int n)
 }
 
 /* A damaged header in a recording without its end costs one block. */
-static void blocks_behind_damage_are_found(void **state)
+static void blocks_after_damage_are_found(void **state)
 {
 	const char *path = packed(three_blocks);
 	struct err e = { 0 };
@@ -299,10 +299,10 @@ int main(void)
 		T(times_of_day_around_midnight),
 		T(siphash_is_siphash),
 		T(paths_keep_their_shape),
-		T(addresses_stay_apart),
+		T(addresses_stay_distinct),
 		T(an_older_layout_becomes_the_new),
 		T(only_needed_blocks_are_decoded),
-		T(blocks_behind_damage_are_found),
+		T(blocks_after_damage_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "analyze/causes/causes_compare.h"
 #include "analyze/stats/stats_levels.h"
+#include "tests/lib/noise.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,41 +17,25 @@
 #define SEEDS  200
 #define ALARMS 10 /* 5 % of them */
 
-struct noise {
-	u64 seed;
+struct walk {
+	struct noise noise;
 	double last; /* of AR(1) */
 };
 
-static double uniform(struct noise *r)
-{
-	r->seed = r->seed * 6364136223846793005u + 1442695040888963407u;
-	return (double)(r->seed >> 11) / 9007199254740992.0;
-}
-
-static double normal(struct noise *r)
-{
-	double sum = -6;
-	int i;
-
-	for (i = 0; i < 12; i++)
-		sum += uniform(r);
-	return sum;
-}
-
 /* Variance 1, correlated with the last one by rho. */
-static double ar(struct noise *r, double rho)
+static double ar(struct walk *r, double rho)
 {
-	return r->last = rho * r->last + sqrt(1 - rho * rho) * normal(r);
+	return r->last = rho * r->last + sqrt(1 - rho * rho) * noise_normal(&r->noise);
 }
 
-static struct noise seeded(u64 seed)
+static struct walk seeded(u64 seed)
 {
-	struct noise r = { .seed = seed * 0x9e3779b97f4a7c15u + 1 };
+	struct walk r = { .noise.seed = seed * 0x9e3779b97f4a7c15u + 1 };
 	int i;
 
 	for (i = 0; i < 10; i++)
-		uniform(&r);
-	r.last = normal(&r);
+		noise_uniform(&r.noise);
+	r.last = noise_normal(&r.noise);
 	return r;
 }
 
@@ -91,13 +76,13 @@ static void a_change_is_found_within_two_windows(void **state)
 
 	(void)state;
 	for (seed = 0; seed < SEEDS; seed++) {
-		struct noise r = seeded(seed);
+		struct walk r = seeded(seed);
 
 		memset(&c, 0, sizeof(c));
 		u = windows();
 		for (b = 0; b < UNIT_BLOCKS; b++)
-			window(u, b, SPAN_preempted, (b < 50 ? 0.1 : 0.5) + 0.08 * normal(&r),
-			       SPAN_run);
+			window(u, b, SPAN_preempted,
+			       (b < 50 ? 0.1 : 0.5) + 0.08 * noise_normal(&r.noise), SPAN_run);
 		assert_true(causes_windows(u, &c));
 		assert_true(c.found.waits);
 		assert_int_equal(c.found.n_slow, 1);
@@ -108,19 +93,19 @@ static void a_change_is_found_within_two_windows(void **state)
 	}
 }
 
-/* Slow from 40 to 70: what is before and behind is usual; windows that are not known are skipped.
- */
-static void an_episode_has_two_usual_stretches(void **state)
+/* Slow from 40 to 70: before and after is the baseline; unknown windows are skipped. */
+static void an_episode_has_two_baseline_ranges(void **state)
 {
 	struct comparison c = { 0 };
 	struct units *u = windows();
-	struct noise r = seeded(1);
+	struct walk r = seeded(1);
 	int b;
 
 	(void)state;
 	for (b = 0; b < UNIT_BLOCKS; b++)
 		if (b % 9)
-			window(u, b, SPAN_disk, (b >= 40 && b < 70 ? 0.7 : 0.2) + 0.1 * normal(&r),
+			window(u, b, SPAN_disk,
+			       (b >= 40 && b < 70 ? 0.7 : 0.2) + 0.1 * noise_normal(&r.noise),
 			       SPAN_run);
 	assert_true(causes_windows(u, &c));
 	assert_int_equal(c.found.n_slow, 1);
@@ -151,7 +136,7 @@ static void more_waiting_is_slow_wherever_it_is(void **state)
 }
 
 /* Nothing holds it up, it only computes more, or less: then what was first is usual. */
-static void other_changes_begin_with_the_usual(void **state)
+static void other_changes_start_with_the_baseline(void **state)
 {
 	static const double shares[] = { 0.2, 0.6, 0.2 };
 	int k, b;
@@ -176,12 +161,13 @@ static void another_wait_is_a_change(void **state)
 {
 	struct comparison c = { 0 };
 	struct units *u = windows();
-	struct noise r = seeded(3);
+	struct walk r = seeded(3);
 	int b;
 
 	(void)state;
 	for (b = 0; b < UNIT_BLOCKS; b++)
-		window(u, b, b < 64 ? SPAN_disk : SPAN_client, 0.5 + 0.02 * normal(&r), SPAN_run);
+		window(u, b, b < 64 ? SPAN_disk : SPAN_client, 0.5 + 0.02 * noise_normal(&r.noise),
+		       SPAN_run);
 	assert_true(causes_windows(u, &c));
 	near(c.found.slow[0].from, 64);
 	free(u);
@@ -189,58 +175,58 @@ static void another_wait_is_a_change(void **state)
 
 /* ---- nothing changes ---- */
 
-static double ar_0(struct noise *r, int b)
+static double ar_0(struct walk *r, int b)
 {
 	(void)b;
 	return 0.4 + 0.15 * ar(r, 0);
 }
 
-static double ar_5(struct noise *r, int b)
+static double ar_5(struct walk *r, int b)
 {
 	(void)b;
 	return 0.4 + 0.15 * ar(r, 0.5);
 }
 
-static double ar_8(struct noise *r, int b)
+static double ar_8(struct walk *r, int b)
 {
 	(void)b;
 	return 0.4 + 0.15 * ar(r, 0.8);
 }
 
-static double ar_9(struct noise *r, int b)
+static double ar_9(struct walk *r, int b)
 {
 	(void)b;
 	return 0.4 + 0.15 * ar(r, 0.9);
 }
 
 /* One window of twenty is nearly all waiting. */
-static double rare(struct noise *r, int b)
+static double rare(struct walk *r, int b)
 {
 	(void)b;
-	return uniform(r) < 0.05 ? 0.9 : 0.02 * uniform(r);
+	return noise_uniform(&r->noise) < 0.05 ? 0.9 : 0.02 * noise_uniform(&r->noise);
 }
 
-static double cycle(struct noise *r, int b, int period)
+static double cycle(struct walk *r, int b, int period)
 {
-	return (b % period < period / 2 ? 0.7 : 0.1) + 0.05 * normal(r);
+	return (b % period < period / 2 ? 0.7 : 0.1) + 0.05 * noise_normal(&r->noise);
 }
 
-static double cycle_8(struct noise *r, int b)
+static double cycle_8(struct walk *r, int b)
 {
 	return cycle(r, b + (int)r->last, 8);
 }
 
-static double cycle_20(struct noise *r, int b)
+static double cycle_20(struct walk *r, int b)
 {
 	return cycle(r, b, 20);
 }
 
-static double cycle_40(struct noise *r, int b)
+static double cycle_40(struct walk *r, int b)
 {
 	return cycle(r, b + 7, 40);
 }
 
-static double level(struct noise *r, int b)
+static double level(struct walk *r, int b)
 {
 	(void)r;
 	(void)b;
@@ -248,14 +234,14 @@ static double level(struct noise *r, int b)
 }
 
 /* A change too small to matter, though it is sure. */
-static double tiny(struct noise *r, int b)
+static double tiny(struct walk *r, int b)
 {
-	return (b < 64 ? 0.3 : 0.38) + 0.001 * normal(r);
+	return (b < 64 ? 0.3 : 0.38) + 0.001 * noise_normal(&r->noise);
 }
 
 static void steady_recordings_raise_no_alarm(void **state)
 {
-	static double (*const kinds[])(struct noise * r, int b) = {
+	static double (*const kinds[])(struct walk * r, int b) = {
 		ar_0, ar_5, ar_8, ar_9, rare, cycle_8, cycle_20, cycle_40, level, tiny,
 	};
 	size_t k;
@@ -264,7 +250,7 @@ static void steady_recordings_raise_no_alarm(void **state)
 	(void)state;
 	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		for (alarms = seed = 0; seed < SEEDS; seed++) {
-			struct noise r = seeded(1000 * k + seed);
+			struct walk r = seeded(1000 * k + seed);
 			struct comparison c = { 0 };
 			struct units *u = windows();
 
@@ -309,11 +295,11 @@ static void what_would_be_seen_is_seen(void **state)
 		for (seen = brief = seed = 0; seed < SEEDS; seed++) {
 			struct comparison c[3] = { 0 };
 			struct units *u[3] = { windows(), windows(), windows() };
-			struct noise r = seeded(77000 + seed);
+			struct walk r = seeded(77000 + seed);
 			double x[UNIT_BLOCKS];
 
 			for (b = 0; b < UNIT_BLOCKS; b++) {
-				x[b] = 0.3 + scatters[k] * normal(&r);
+				x[b] = 0.3 + scatters[k] * noise_normal(&r.noise);
 				window(u[0], b, SPAN_disk, x[b], SPAN_run);
 			}
 			if (!causes_windows(u[0], &c[0]))
@@ -334,7 +320,7 @@ static void what_would_be_seen_is_seen(void **state)
 	}
 }
 
-/* Rows of two numbers in three levels, which only both together tell apart. */
+/* Rows of two numbers in three levels, which only both together separate. */
 static void parts_are_cut_where_squares_are_least(void **state)
 {
 	size_t edge[LEVELS_MAX + 1] = { 0 }, i;
@@ -364,9 +350,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_change_is_found_within_two_windows),
-		T(an_episode_has_two_usual_stretches),
+		T(an_episode_has_two_baseline_ranges),
 		T(more_waiting_is_slow_wherever_it_is),
-		T(other_changes_begin_with_the_usual),
+		T(other_changes_start_with_the_baseline),
 		T(another_wait_is_a_change),
 		T(steady_recordings_raise_no_alarm),
 		T(too_few_windows_have_no_change),

@@ -45,7 +45,7 @@ class Fault:
 class Burner(Fault):
     """redis: another process computes on its CPU"""
     server, settings = "redis-lua", {"CONNS": 32}
-    expected, culprit = ("antagonist",), (r"\byes\b",)
+    expected, culprit = ("cpu_contender",), (r"\byes\b",)
     never = ("saturation", "throttle", "lock", "disk")
     limit = None
 
@@ -82,7 +82,7 @@ class Saturation(Fault):
 class Quota(Fault):
     """nginx: its cgroup gets less CPU time than it needs"""
     server, rate = "nginx", 5000
-    expected, never = ("throttle",), ("antagonist", "disk", "lock")
+    expected, never = ("throttle",), ("cpu_contender", "disk", "lock")
     group = None
 
     def write(self, name, text):
@@ -118,7 +118,8 @@ class RowLockPostgres(Fault):
     server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
     # a backend waits for another one's transaction in epoll, and is woken by its signal
     expected, culprit = ("lock", "poll"), (r"woken by postgres\[",)
-    never = ("disk", "throttle", "antagonist")
+    never = ("disk", "throttle", "cpu_contender")
+    seconds = FAULT
 
     def prepare(self, server):
         script = os.path.join(server.directory, "rows.sql")
@@ -128,12 +129,12 @@ class RowLockPostgres(Fault):
         server.environment["SCRIPT"] = "-f " + script
 
     def begin(self, server):
-        # one statement, so that the one who holds the rows answers no turns of its own
+        # one statement, so that the one who holds the rows answers no requests of its own
         locker = self.start("psql", "-q", "-h", server.directory, "-p", str(server.port), "-U", "postgres",
                             stdin=subprocess.PIPE, text=True)
         locker.stdin.write("DO $$ BEGIN FOR i IN 1..%d LOOP PERFORM aid FROM pgbench_accounts WHERE aid <= 20 "
                            "FOR UPDATE; PERFORM pg_sleep(0.05); COMMIT; PERFORM pg_sleep(0.01); END LOOP; END $$;\n"
-                           % (FAULT / .06))
+                           % (self.seconds / .06))
         locker.stdin.close()
 
 
@@ -143,7 +144,7 @@ class RowLockMariadb(Fault):
     settings = {"CONNS": 8}
     # InnoDB waits for a row on a futex of its own; its holder wakes it
     expected, culprit = ("lock", "handoff"), (r"woken by mariadbd\[",)
-    never = ("disk", "throttle", "antagonist")
+    never = ("disk", "throttle", "cpu_contender")
 
     def prepare(self, server):
         script = os.path.join(server.directory, "rows.lua")
@@ -172,7 +173,7 @@ class DiskHog(Fault):
     """PostgreSQL: another process writes and syncs on the disk of its log"""
     server, rate, everything = "postgres-select", 100, True
     settings = {"CONNS": 8}
-    expected, culprit, never = ("disk",), (r"\bdd\b",), ("throttle", "antagonist", "peer")
+    expected, culprit, never = ("disk",), (r"\bdd\b",), ("throttle", "cpu_contender", "peer")
 
     def prepare(self, server):
         script = os.path.join(server.directory, "commit.sql")
@@ -202,7 +203,7 @@ class SlowUpstream(Fault):
 class SlowHandler(Fault):
     """HTTP server on Node: some requests keep its only thread busy"""
     server, rate = "http", 300
-    expected, never = ("self", "saturation"), ("disk", "lock", "peer", "throttle")
+    expected, culprit, never = ("queue",), (r"GET /slow/:id",), ("disk", "lock", "peer", "throttle")
 
     def begin(self, server):
         threading.Thread(target=server.load, args=(8, FAULT, 99),
@@ -213,7 +214,7 @@ class ColdCache(Fault):
     """nginx: its files fall out of the page cache"""
     server, rate = "nginx", 100
     settings = {"TARGET": "/file%d", "KEYS": 100, "CONNS": 16}
-    expected, never = ("disk",), ("lock", "throttle", "antagonist", "peer")
+    expected, never = ("disk",), ("lock", "throttle", "cpu_contender", "peer")
     over = None
 
     def files(self, server):
@@ -289,9 +290,12 @@ class SlowServer:
     """An HTTP server that sleeps before each answer once the calm is over: time counts from the
     first request after a pause of a second."""
 
+    def __init__(self, calm=CALM):
+        self.calm = calm
+
     def __enter__(self):
         self.process = subprocess.Popen(
-            lab.ON_CLIENT + ["python3", os.path.join(lab.HERE, "slow_upstream.py"), str(CALM)],
+            lab.ON_CLIENT + ["python3", os.path.join(lab.HERE, "slow_upstream.py"), str(self.calm)],
             stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline())
         return self

@@ -162,7 +162,7 @@ class Server:
                                 **{k: str(v) for k, v in settings.items()})
 
     def call(self, *words, timeout=180, **settings):
-        return run(["sh", self.script] + [str(w) for w in words], timeout=timeout,
+        return run(["sh", self.script] + [str(w) for w in words], timeout=timeout, cwd=os.path.dirname(self.directory),
                    env=dict(self.environment, **{k: str(v) for k, v in settings.items()}))
 
     def __enter__(self):
@@ -198,9 +198,11 @@ class Server:
 
 
 class Recording:
-    """obsrec as a context: what happens within is recorded. Held alone on this machine."""
+    """obsrec as a context: what happens within is recorded. Held alone on this machine. before: is called
+    before the recording, alone on this machine as well."""
 
-    def __init__(self, path, pids=None, options=()):
+    def __init__(self, path, pids=None, options=(), before=None):
+        self.before = before
         who = ["-p", ",".join(str(p) for p in pids)] if pids else ["-a"]
         self.path = path
         self.command = ON_CLIENT + [os.path.join(TOP, "obsrec"), "-q", "-o", path] + who + list(options)
@@ -212,6 +214,8 @@ class Recording:
         try:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.path)
+            if self.before:
+                self.before()
             self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True)
             for _ in range(100):
                 if os.path.exists(self.path) and os.path.getsize(self.path) > 0:
@@ -239,9 +243,9 @@ class Answers:
     def __init__(self, path, keep=False, counted=None):
         """counted: from and to in ns since 1970; only what happened between them."""
         self.analyze = OBSANALYZE
-        self.db = path + ".db"
+        self.path, self.db = path, path + ".db"
         part = ["--from", date(counted["from"]), "--to", date(counted["to"])] if counted else []
-        run([self.analyze, "load", "-o", self.db] + part + [path], timeout=300)
+        run([self.analyze, "load", "--force", "-o", self.db] + part + [path], timeout=300)
         self.report = json.loads(run([self.analyze, "report", "--json", self.db], timeout=300))
         self.analyses = {row["analysis"] for row in self.report["metrics"] + self.report["findings"]}
         if not keep:

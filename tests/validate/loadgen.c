@@ -6,8 +6,8 @@
  * A rate of 0 is a closed loop: each connection asks again as soon as it has its answer.
  *
  * One connection has at most one request under way. When the time is over nothing is waited for:
- * the rate is that of answers between the first request and the last answer. Prints one line
- * of JSON for each rate; "from" and "to" in it are ns since 1970.
+ * the rate is that of answers from the first request to the last answer. Prints a line of JSON for
+ * each rate; "from" and "to" are ns since 1970, "to_socket" ends when the socket has the answer.
  */
 #define _GNU_SOURCE /* epoll_pwait2 */
 #include "reply.h"
@@ -36,10 +36,10 @@
 
 struct conn {
 	int fd;
-	bool busy, connected;
-	uint64_t due, sent; /* of the request under way */
-	long left;	    /* bytes of the reply still to come, once its length is known */
-	size_t have;	    /* bytes in buffer */
+	bool busy, connected, greeted;
+	uint64_t due, sent, reached; /* of the request under way; reached: its reply the socket */
+	long left;   /* bytes of the reply still to come, once its length is known */
+	size_t have; /* bytes in buffer */
 	char buffer[BUFFER];
 };
 
@@ -59,14 +59,14 @@ static struct {
 	int n_rates;
 	double seconds; /* of each rate */
 	bool poisson;
-	uint64_t seed;
+	uint64_t seed, epoch; /* epoch: ns from 1970 to the start of the clock */
 } o = { .n_conns = 16, .seconds = 1, .keys = 1000, .seed = 1, .poisson = true };
 
 static struct conn *conns;
 static int *idle, n_idle, epfd;
 static uint64_t *waiting; /* when the arrivals that found no connection were due, a circle */
 static size_t waiting_at, n_waiting;
-static struct samples from_due, from_sent;
+static struct samples from_due, from_sent, to_socket;
 static uint64_t requests, errors, broken, first_sent, last_done;
 /* Answers within the step but for a tenth of it at either end: of a load that is steady, on the
  * server's side too, wherever on the way the first and the last requests are. */
@@ -135,7 +135,8 @@ static void open_conn(struct conn *c)
 	if (c->fd < 0)
 		die("socket");
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	c->busy = c->connected = false;
+	reply_wants_times(c->fd);
+	c->busy = c->connected = c->greeted = false;
 	c->have = c->left = 0;
 	if (connect(c->fd, (struct sockaddr *)&o.address, sizeof(o.address)) < 0 &&
 	    errno != EINPROGRESS)
@@ -162,13 +163,16 @@ static void ask(struct conn *c, uint64_t due)
 				   o.after)
 			: snprintf(text, sizeof(text), "%s", o.before);
 
+	if (o.protocol == PROTOCOL_POSTGRES)
+		n = postgres_query(text, n, sizeof(text));
 	c->due = due;
+	c->reached = 0;
 	c->sent = now_ns();
 	c->busy = true;
 	count_gap(c->sent);
 	if (!first_sent)
 		first_sent = c->sent;
-	/* requests are small and the socket is empty: a short write does not happen */
+	/* small, and the socket is empty: a short write does not happen */
 	if (send(c->fd, text, n, MSG_NOSIGNAL) != n)
 		broken++;
 }
@@ -197,6 +201,7 @@ static void answered(struct conn *c)
 	last_done = now;
 	add_sample(&from_due, now - c->due);
 	add_sample(&from_sent, now - c->sent);
+	add_sample(&to_socket, c->reached - c->sent);
 	become_idle(c);
 }
 
@@ -232,23 +237,32 @@ static void on_bytes(struct conn *c, ssize_t n)
 		c->left = length - (long)c->have;
 		errors += error;
 	}
-	if (c->left <= 0 && c->busy) {
-		c->have = c->left = 0;
+	if (c->left > 0 || (c->greeted && !c->busy))
+		return;
+	c->have = c->left = 0;
+	if (c->greeted)
 		answered(c);
-	}
+	else
+		become_idle(c);
+	c->greeted = true;
 }
 
 static void on_event(struct conn *c, uint32_t events)
 {
+	uint64_t reached = 0;
 	ssize_t n;
 
 	if (!c->connected && events & EPOLLOUT) {
 		c->connected = true;
-		become_idle(c);
+		c->greeted = !greets(o.protocol, c->fd);
+		if (c->greeted)
+			become_idle(c);
 	}
-	while ((n = recv(c->fd, c->left > 0 ? c->buffer : c->buffer + c->have,
-			 c->left > 0 ? BUFFER : BUFFER - c->have, 0)) > 0)
+	while ((n = reply_receive(c->fd, c->left > 0 ? c->buffer : c->buffer + c->have,
+				  c->left > 0 ? BUFFER : BUFFER - c->have, &reached)) > 0) {
+		c->reached = reached - o.epoch;
 		on_bytes(c, n);
+	}
 	if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
 		reopen(c);
 }
@@ -302,7 +316,9 @@ static void print_samples(const char *name, struct samples *s)
 	static const struct {
 		const char *name;
 		double q;
-	} quantiles[] = { { "p50", .5 }, { "p90", .9 }, { "p99", .99 }, { "p999", .999 } };
+	} quantiles[] = {
+		{ "p50", .5 }, { "p90", .9 }, { "p99", .99 }, { "p999", .999 }, { "max", 1 }
+	};
 	double sum = 0;
 	size_t i;
 
@@ -320,16 +336,17 @@ static void print_samples(const char *name, struct samples *s)
 static void print_step(double rate, uint64_t begin)
 {
 	double seconds = last_done > first_sent ? (last_done - first_sent) / 1e9 : 0;
-	uint64_t epoch = ns_of(CLOCK_REALTIME) - now_ns();
 
 	printf("{\"offered\": %.1f, \"requests\": %lu, \"errors\": %lu, \"broken\": %lu, "
 	       "\"unasked\": %zu, \"unanswered\": %d, \"begin\": %lu, \"seconds\": %.6f, \"rate\": %.3f",
 	       rate, requests, errors, broken, n_waiting, o.n_conns - n_idle, begin, seconds,
 	       seconds > 0 ? requests / seconds : 0);
-	printf(", \"counted\": {\"from\": %lu, \"to\": %lu, \"rate\": %.3f}", epoch + counted.from,
-	       epoch + counted.to, counted.requests * 1e9 / (counted.to - counted.from));
+	printf(", \"counted\": {\"from\": %lu, \"to\": %lu, \"rate\": %.3f}",
+	       o.epoch + counted.from, o.epoch + counted.to,
+	       counted.requests * 1e9 / (counted.to - counted.from));
 	print_samples("from_due", &from_due);
 	print_samples("from_sent", &from_sent);
+	print_samples("to_socket", &to_socket);
 	if (gaps.n > 1)
 		printf(", \"sent_cv2\": %.4f", gaps.m2 / (gaps.n - 1) / gaps.mean / gaps.mean);
 	printf("}\n");
@@ -348,6 +365,7 @@ static void start(void)
 	idle = calloc(o.n_conns, sizeof(*idle));
 	waiting = calloc(WAITING_MAX, sizeof(*waiting));
 	epfd = epoll_create1(EPOLL_CLOEXEC);
+	o.epoch = ns_of(CLOCK_REALTIME) - now_ns();
 	if (!conns || !idle || !waiting || epfd < 0)
 		die("start");
 	for (i = 0; i < o.n_conns; i++)
@@ -379,12 +397,12 @@ static char *unescape(const char *text)
 	char *out = malloc(strlen(text) + 1), *at = out;
 
 	for (; out && *text; text++) {
-		if (*text == '\\' && text[1]) {
-			text++;
-			*at++ = *text == 'n' ? '\n' : *text == 'r' ? '\r' : *text;
-		} else {
+		if (*text != '\\' || !text[1]) {
 			*at++ = *text;
+			continue;
 		}
+		text++;
+		*at++ = *text == 'n' ? '\n' : *text == 'r' ? '\r' : *text;
 	}
 	if (!out)
 		die("malloc");
@@ -395,7 +413,7 @@ static char *unescape(const char *text)
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: loadgen [-P redis|memcached|http|line] [-c CONNECTIONS] [-r RATE,RATE,...]\n"
+		"usage: loadgen [-P redis|memcached|http|line|postgres] [-c CONNECTIONS] [-r RATE,RATE,...]\n"
 		"            [-d SECONDS_OF_EACH] [-k KEYS] [-s SEED] [-C] ADDRESS PORT REQUEST\n"
 		"-C: constant gaps between arrivals instead of exponential ones; rate 0: closed loop;\n"
 		"%%d in REQUEST becomes a random number below KEYS; \\r and \\n are known in it.\n");
@@ -404,7 +422,7 @@ static void usage(void)
 
 static enum protocol protocol_of(const char *name)
 {
-	static const char *const names[] = { "redis", "memcached", "http", "line" };
+	static const char *const names[] = { "redis", "memcached", "http", "line", "postgres" };
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

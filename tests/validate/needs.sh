@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 PATH=$PATH:/usr/sbin:/sbin
 
 missing=''
-for c in redis-server memcached nginx psql pgbench mariadbd mariadb mariadb-install-db sysbench node npm ip \
+for c in redis-server memcached nginx psql pgbench mariadbd mariadb mariadb-install-db sysbench node npm ip java \
 	taskset setsid runuser strace perf; do
 	command -v $c >/dev/null 2>&1 || missing="$missing $c"
 done
@@ -17,7 +17,7 @@ if [ -n "$missing" ]; then
 	if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" -ne 0 ]; then
 		echo "validate: install these (as root): Debian calls the packages redis-server memcached" \
 			"nginx-light postgresql mariadb-server-core mariadb-client-core sysbench nodejs npm" \
-			"iproute2 strace linux-perf" >&2
+			"iproute2 strace linux-perf default-jdk-headless" >&2
 		exit 1
 	fi
 	# packages start their services; these are not wanted, and only those installed here are kept
@@ -33,7 +33,7 @@ if [ -n "$missing" ]; then
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server redis-tools \
 		memcached nginx-light postgresql postgresql-contrib mariadb-server-core mariadb-client-core \
-		sysbench iproute2 util-linux strace linux-perf >/dev/null
+		sysbench iproute2 util-linux strace linux-perf default-jdk-headless >/dev/null
 	command -v npm >/dev/null 2>&1 ||
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null
 fi

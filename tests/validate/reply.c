@@ -3,9 +3,12 @@
 #define _GNU_SOURCE /* memmem */
 #include "reply.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
 
 #define DEPTH_MAX 8
 
@@ -84,6 +87,24 @@ static long http_length(const char *data, size_t n, bool *error)
 	return length < 0 ? -1 : end + 4 - data + length;
 }
 
+static long postgres_length(const char *data, size_t n, bool *error)
+{
+	size_t at = 0;
+	uint32_t part;
+
+	while (n - at >= 5) {
+		memcpy(&part, data + at + 1, sizeof(part));
+		part = ntohl(part) + 1;
+		*error |= data[at] == 'E';
+		if (data[at] == 'Z')
+			return at + part;
+		if (part > n - at)
+			return 0;
+		at += part;
+	}
+	return 0;
+}
+
 long reply_length(enum protocol p, const char *data, size_t n, bool *error)
 {
 	*error = false;
@@ -96,6 +117,56 @@ long reply_length(enum protocol p, const char *data, size_t n, bool *error)
 		return http_length(data, n, error);
 	case PROTOCOL_LINE:
 		return line_length(data, n);
+	case PROTOCOL_POSTGRES:
+		return postgres_length(data, n, error);
 	}
 	return -1;
+}
+
+bool greets(enum protocol p, int fd)
+{
+	static const char startup[] = "\0\0\0\x29\0\3\0\0user\0postgres\0database\0postgres\0";
+
+	return p == PROTOCOL_POSTGRES && send(fd, startup, sizeof(startup), MSG_NOSIGNAL) > 0;
+}
+
+size_t postgres_query(char *text, size_t n, size_t size)
+{
+	uint32_t length = htonl(4 + n + 1);
+
+	if (n + 6 > size)
+		return n;
+	memmove(text + 5, text, n);
+	text[0] = 'Q';
+	memcpy(text + 1, &length, sizeof(length));
+	text[n + 5] = '\0';
+	return n + 6;
+}
+
+void reply_wants_times(int fd)
+{
+	int one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));
+}
+
+ssize_t reply_receive(int fd, void *to, size_t n, uint64_t *ns)
+{
+	char control[256] __attribute__((aligned(8)));
+	struct iovec v = { to, n };
+	struct msghdr m = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t got = recvmsg(fd, &m, 0);
+	struct cmsghdr *c;
+	struct timespec t;
+
+	for (c = got > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS)
+			continue;
+		memcpy(&t, CMSG_DATA(c), sizeof(t));
+		*ns = t.tv_sec * 1000000000ull + t.tv_nsec;
+	}
+	return got;
 }

@@ -4,51 +4,67 @@ import glob
 import json
 import os
 
+import callers
+import colocation
 import figures
+import follow
+import incidents
 import lab
+import latency
+import names
 import sweep
 
 SWEEP = """## Request rates
 
-Each row is a load sweep: %s of the rate of a closed loop, in random order, %d s each, open loop with
-Poisson arrivals (pgbench and sysbench: their own), server on CPU %s, client on CPU %s. R² is that of the
-least squares line of the rate in the report against the client's own count, slope k beside it; then R² of
-identity (y = x). Sends are the paper's raw rate; turns and requests are ours, calls those of a probed function.
-Requests are what the first sentence of a report says: turns, or, where several share a turn, what their size tells
-(rps in obsanalyze(1)). The paper's column is its nearest application and R² there; the target is 0.999 where it has
-0.997 or more, 0.99 elsewhere, for requests. Both sides count in the same seconds (--from, --to): those of the load but for a tenth at
-either end (sysbench: its second to its last report), so that it does not matter where on the way requests were when it began and
-ended. "lossy" counts levels in which events were lost.
+Each row is a load sweep. Its levels are %s of the rate of a closed loop, in random order, %d s each. The loop is open with
+Poisson arrivals (pgbench and sysbench: their own). The server runs on CPU %s, the client on CPU %s.
+R² is that of the least squares line of the rate in the report against the client's own count, with its slope k; then R² of
+identity (y = x). Sends are the paper's raw rate. Requests are those of obsanalyze(1), rps. Calls are those of a probed
+function. The paper's column is its nearest application and R² there. The target for requests is 0.999 where the paper has
+0.997 or more, 0.99 elsewhere. Both sides count in the same seconds (--from, --to): those of the load without a tenth at
+either end (sysbench: from its second to its last report). So it does not matter where requests were at the start and the
+end. "lossy" counts levels in which events were lost.
 """
-LATENCY = """### Latency of turns against the client's
+LATENCY = """### Latency of requests against the client's
 
 In µs. The client's time runs from its send to its receive, so it holds the network, and the wait in the
-socket until the server reads, which a turn cannot show. Past saturation that wait is nearly all of it.
+socket until the server reads, which a request cannot show. Past saturation that wait is nearly all of it.
 """
 SLACK = """### Variance and slack against saturation
 
-Saturated is the first level at which the server answered less than 97 % of what was asked for. The series go
-through the levels in rising order; gaps are those of the server, all its processes together; the floor of the idle share is what is within 6 points of its lowest.
-The paper's sign of saturation is a variance of gaps that rises from a level part on. Under an open loop
-of Poisson arrivals it falls with the square of the rate up to saturation, and past it the server's own pace makes gaps
-regular (CV² falls) or batches make them irregular (CV² rises). "none" in the column of the knee is a miss of the variance
-as a sign, for two reasons. The spacing of receives is that of the client too, and one pause outweighs thousands of gaps:
-in brackets stands how much of the squared gaps, below saturation and from it on, are waits of the server for requests
-although ten were due, which are pauses of the client, whose CPU the recorder shares, of the network or of a server behind
-(known where one thread receives). By these alone CV² rises with the rate, without a level part, and may leap well below saturation.
-And the rate grows no more at saturation: windows before and behind it have the same one, so where CV² does leap there, a
-curve over the rate cannot tell them apart. The idle share is the sign that holds. In a ramp, of steps of 1 s, the load held is the
-last before the first of which less than 97 % (across the slow link 90 %) is answered, by more than three standard deviations of a count.
+Saturated is the first level at which the server answered less than 97 % of the sent requests. The series go
+through the levels in rising order. Gaps are those of the server, over all its processes. The floor of the idle share is
+what is within 6 points of its minimum.
+
+The paper's sign of saturation is a variance of gaps that rises after a flat part. Under an open loop of Poisson arrivals it
+falls with the square of the rate up to saturation. Past it the server's own pace makes gaps regular (CV² falls), or
+batches make them irregular (CV² rises). "none" in the column of the knee is a miss of the variance as a sign. It has two
+reasons. First, the spacing of receives is also that of the client, and one pause outweighs thousands of gaps. The brackets
+hold the part of the squared gaps, below saturation and from it on, in which the server waited although ten requests were
+due. Those are pauses of the client (its CPU also runs the recorder), of the network or of an upstream server, known where
+one thread receives. Without them CV² still rises with the rate, without a flat part, and may jump well below saturation.
+Second, the rate no longer grows at saturation: windows before and after it have the same rate. Where CV² does jump there, a
+curve over the rate cannot separate them. The idle share is the sign that holds.
+
+In a ramp of steps of 1 s, the load held is the last before a miss. A miss is a step with less than 97 % (on the slow link
+90 %) answered, by more than three standard deviations of a count.
 
 """
 CLOCKS = """The recording has monotonic time: a wait for a CPU goes from sched_waking, where the waker calls, to the switch.
 schedstat has the clock of the run queue. It is read when the thread is put into the queue of its CPU, which across CPUs
-is only after an interrupt arrived there, and it then stands until the switch (rq_clock_skip_update): what passes in
-between is billed as time on the CPU. So the two differ, by the last column. rqclock.c reads both clocks at the same
-tracepoints. The recording has to be what it sums by the one: within 1 %, and in the queue 1.5 us more a switch, as of
-two programs at a tracepoint one reads the clock after the other, and not by as much at a wake-up as at a switch.
-schedstat has to be what it sums by the other: within 1 % and what is unseen, time for which a thread got a CPU by a
-switch, or waited for one from a wake-up, of which no program is told, as while a thread runs that a host hides.
+is only after an interrupt arrived there. It then stands until the switch (rq_clock_skip_update). The time in between counts
+as time on the CPU. So the two differ, by the last column. rqclock.c reads both clocks at the same tracepoints.
+The recording must match its sums by the first clock within 1 %. In the queue 1.5 us more per switch are allowed: one
+program at a tracepoint reads the clock after the other, later at a switch than at a wakeup. schedstat must match its sums
+by the second clock within 1 % and the unseen time. Unseen is time of switches and wakeups that no program was called for,
+as while a host hides a running thread.
+
+"""
+STACKS = """Servers at full load, %d samples per second, %d s. Complete: the stack ends in a function without a caller, by
+readelf's reading of the file (_start, clone, clone3). perf record --call-graph dwarf runs at the same time. For each return
+address with at least %d stacks in both, the share of each of its callers is compared; allowed are %.1f standard deviations.
+Of 40 call paths with known shares of the CPU time, each share is compared with the known one. Interpreters run a program of three functions: a named
+path holds all three. perf finds no callers of generated code.
 
 """
 PATH = os.path.join(lab.HERE, "RESULTS.md")
@@ -64,10 +80,20 @@ def load(pattern):
     return out
 
 
+INCIDENTS = """## Incidents and look-alikes
+
+Healthy for %d s, then %d s with one fault on a real server, or with what only looks like one. Judged on columns of tables
+verdict, cause and pause: status, kind of the first cause, process id of the offender where there is one. The start
+must be within %.1f s of the fault's. Server on CPU %s, clients on CPU %s; servers in an autogroup of nice -10; neighbours with real-time
+priority.
+
+""" % (incidents.CALM, incidents.FAULT, incidents.NEAR, lab.SERVER_CPU, lab.CLIENT_CPU)
+
+
 def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = ["<!-- begin: measured -->", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(str(c).replace("|", "\\|").replace("\n", " ") for c in r) + " |"
-                              for r in rows]) + "\n"
+                              for r in rows] + ["<!-- end: measured -->"]) + "\n"
 
 
 def r2(value):
@@ -115,25 +141,33 @@ def sweep_rows(results):
         paper = loopback if result["net"] == "loopback" else wire
         fits = sweep.fits(result)
         cells = [result["title"], result["net"], len(result["rows"]), sum(not r["complete"] for r in result["rows"]), "%.0f" % result["limit"], name + " " + paper]
-        for key in ("sends", "turns", "requests", "calls"):
+        for key in ("sends", "requests", "calls"):
             fit = fits.get(key)
             cells += [r2(fit["line"]), "%.4f" % fit["slope"], r2(fit["identity"])] if fit else ["-", "-", "-"]
         yield cells + [verdict(fits, sweep_target(paper))]
 
 
-def section_sweep():
-    rows = load("sweep-*.json")
+POOLS = """## Request rates of worker pools
+
+The sweep of the section above on services that stand for those of TailBench and CloudSuite. They have a queue and four
+workers. Service times are lognormal (sigma 1.2): 1 %% take more than seven times the mean. Levels are %s of the rate of a closed
+loop, %d s each; server on CPU %s, client on CPU %s. Measured %s, kernel %s, commit %s.
+"""
+
+
+def section_sweep(part="sweep"):
+    rows = load(part + "-*.json")
     good = [row for _, row in rows if "failed" not in row]
     if not rows:
         return ""
-    text = [SWEEP % (", ".join("%g %%" % (100 * v) for v in sweep.LEVELS), sweep.SECONDS, lab.SERVER_CPU,
-                     lab.CLIENT_CPU)]
+    how = (", ".join("%g %%" % (100 * v) for v in sweep.LEVELS), sweep.SECONDS, lab.SERVER_CPU, lab.CLIENT_CPU)
+    text = [SWEEP % how if part == "sweep" else POOLS % (*how, *(rows[0][0][k] for k in ("date", "kernel", "commit")))]
     text.append(table(["server", "network", "levels", "lossy", "max 1/s", "paper: nearest, R²", "sends R²", "k", "identity",
-                       "turns R²", "k", "identity", "requests R²", "k", "identity", "calls R²", "k", "identity",
+                       "requests R²", "k", "identity", "calls R²", "k", "identity",
                        "requests against target"],
                       sweep_rows(good)))
     text.append(failures(rows))
-    text.append(LATENCY)
+    text.append(LATENCY if part == "sweep" else "Latency in us, read as in the section above.\n")
     lines = []
     for result in good:
         for row in result["rows"]:
@@ -141,12 +175,12 @@ def section_sweep():
             if row["level"] in (.2, .5, .8, 1.1) and row["latency"]["p50"]:
                 lines.append([result["title"], result["net"], "%.0f %%" % (100 * row["level"])] + [
                     "%s / %s" % (us(row["latency"][q]), us(sent[q])) for q in ("p50", "p90", "p99")])
-    text.append(table(["server", "network", "load", "p50 turn / client", "p90", "p99"], lines))
-    text.append(section_slack(good))
+    text.append(table(["server", "network", "load", "p50 request / client", "p90", "p99"], lines))
+    text.append(section_slack(good, SLACK if part == "sweep" else "Variance and slack, read as in the section above.\n\n"))
     return "\n".join(text)
 
 
-def section_slack(good):
+def section_slack(good, words):
     head = ["server", "network", "saturated at", "idle share at its floor from",
             "knee of receives in a ramp; load held, answers at the next (pauses)", "server CPU there",
             "variance of gaps / its maximum, by level", "CV² by level", "mean wait, µs, by level", "idle share by level"]
@@ -178,7 +212,7 @@ def section_slack(good):
                       "%.0f %%" % (100 * full) if full else "-", knee,
                       "%.0f %%" % (100 * cpu) if cpu is not None else "-", series("variance", "%.2g", 1 / most),
                       series("cv2", "%.2f"), series("wait", "%.0f", 1e-3), series("idle", "%.2f")])
-    return SLACK + table(head, lines)
+    return words + table(head, lines)
 
 
 def section_causes(name, title, words):
@@ -205,9 +239,61 @@ def section_causes(name, title, words):
     bad = sum(bool(r.get("forbidden")) for runs in cases.values() for r in runs)
     return "## %s\n\n%s\n\n%s\nRight cause first: %d of %d runs (%.0f %%, 95 %% interval %.0f to %.0f); something of " \
         "the must-not list reported: %d runs.\n" % (title, words, table(
-            ["case", "expected first", "first", "its share", "must-not list clean", "what the report said (a wrong run, "
+            ["case", "expected first", "first", "its share", "must-not list clean", "the first cause as printed (a wrong run, "
              "if there is one)"], lines), hits, total, 100 * hits / total if total else 0, low, high, bad) + \
         failures(rows)
+
+
+COLOCATION = """## Servers with a neighbour
+
+Prism's cases. Healthy for %d s, then %d s with a neighbour. It is a real-time process of the same CPU,
+writes to the same disk, memory of the same cgroup, or bulk traffic on the same link. Measured %s, kernel %s, commit %s. Judged on columns as incidents are. The
+series is that of the server's threads which adds the most time, by analysis correlate (--step %s). It is printed, and has to name
+the resource. The verdict needs no correlation.
+
+"""
+
+
+def section_incidents(part="incidents"):
+    loaded, cases = load(part + ".json"), {}
+    rows = [row for _, row in loaded]
+    if not rows:
+        return ""
+    words = INCIDENTS if part == "incidents" else COLOCATION % (
+        colocation.CALM, colocation.FAULT, *(loaded[0][0][k] for k in ("date", "kernel", "commit")), colocation.STEP)
+    for row in rows:
+        cases.setdefault(row["case"], []).append(row)
+    lines = []
+    for case, mine in cases.items():
+        done = [r for r in mine if "failed" not in r]
+        shown = next((r for r in done if not r["right"] or r["forbidden"]), done[0] if done else None)
+        judged, off = [r["offender_right"] for r in done if "offender_right" in r], [r["off_s"] for r in done if r.get("off_s") is not None]
+        lines.append([case, "%d of %d" % (sum(r["right"] for r in done), len(mine)),
+                      "%d of %d" % (sum(judged), len(judged)) if judged else "not judged",
+                      "%d of %d" % (sum(not r["forbidden"] for r in done), len(done)), "%.2f" % max(off) if off else "-",
+                      "{status} {verdict}: {0}".format(", ".join(shown["causes"]), **shown) if shown else "-"] + (
+                          [] if part == "incidents" else ["%d of %d" % (sum(r["series_right"] for r in done), len(done)),
+                                                          shown["series"] or "none" if shown else "-"]))
+    right = sum(r["right"] and not r["forbidden"] for r in rows)
+    return words + table(
+        ["case", "verdict, first cause and time right", "offender right", "must-not list clean", "start off by at most, s",
+         "columns (of a wrong run, if there is one)"] + ([] if part == "incidents" else ["series right", "series"]), lines) + "\nRight: %d of %d runs (95 %% interval %.0f to %.0f %%).\n" % (
+             right, len(rows), *figures.wilson(right, len(rows))) + failures([(None, r) for r in rows])
+
+
+def section_healthy():
+    rows, cases = [row for _, row in load("healthy.json")], {}
+    if not rows:
+        return ""
+    for row in rows:
+        cases.setdefault((row["case"], row["whole"]), []).append(row)
+    lines = [[name, "-a" if whole else "-p", len(mine), sum(r["right"] for r in mine),
+              ", ".join("%s at %.0f %%" % (r.get("failed") or r["verdict"], 100 * r["level"]) for r in mine if not r["right"]) or "-"]
+             for (name, whole), mine in cases.items()]
+    silent = sum(r["right"] for r in rows)
+    return "## Healthy servers\n\nFive seconds at 10, 50 and 80 % of what each can do; the verdict must be that there is no " \
+        "problem.\n\n" + table(["server", "recorded with", "recordings", "no problem named", "else"], lines) + \
+        "\nNo problem named: %d of %d (95 %% interval %.0f to %.0f %%).\n" % (silent, len(rows), *figures.wilson(silent, len(rows)))
 
 
 def section_small():
@@ -221,11 +307,11 @@ def section_small():
         if "k" in row:
             x = [r["client"] for r in row["rows"]]
             slope, line = figures.line(x, [r["sends"] for r in row["rows"]])
-            turns, turn_line = figures.line(x, [r["turns"] for r in row["rows"]])
+            requests, request_line = figures.line(x, [r["requests"] for r in row["rows"]])
             identity = figures.identity(x, [r["sends"] for r in row["rows"]])
-            ok = abs(slope / row["k"] - 1) < .01 and abs(turns - 1) < .01 and line > .999
-            lines.append([row["case"], "slope %.3f, R² of the line %s, of identity %s; turns: slope %.3f, R² %s" % (
-                slope, r2(line), r2(identity), turns, r2(turn_line)), "ok" if ok else "MISS"])
+            ok = abs(slope / row["k"] - 1) < .01 and abs(requests - 1) < .01 and line > .999
+            lines.append([row["case"], "slope %.3f, R² of the line %s, of identity %s; requests: slope %.3f, R² %s" % (
+                slope, r2(line), r2(identity), requests, r2(request_line)), "ok" if ok else "MISS"])
         else:
             wanted, margin = (1 if row["error"] else 0), max(1.96 * row["error"], .02)
             # against what the client did send; its windows lie elsewhere, so both have that error
@@ -233,7 +319,7 @@ def section_small():
             lines.append([row["case"], row["missing"] or "CV² of receives %s, of the client's sends %.3f; such arrivals "
                           "have %d ± %.2f (95 %%)" % (", ".join("%.3f" % v for v in row["cv2"]) or "not reported",
                                                       row["sent"], wanted, margin), "ok" if ok else "MISS"])
-    return "## Sends a request, and arrivals\n\n" + table(["case", "found", ""], lines) + failures(rows)
+    return "## Sends per request, and arrivals\n\n" + table(["case", "found", ""], lines) + failures(rows)
 
 
 def held(done, name):
@@ -259,12 +345,12 @@ def section_pairs():
             ["%d (%.0f %%, 95 %% interval %.0f to %.0f)" % (n, 100 * n / len(done), *figures.wilson(n, len(done)))
              for n in (alarms, slower)] if done else ["-", "-"]) + [
             *(held(done, name) for name in ("CPU per request", "request p50", "request p90")), why or "-"])
-    told = ["* A/A pair %d: %s; the client's own median latency %s and %s us\n" % (
+    notes = ["* A/A pair %d: %s; the client's own median latency %s and %s us\n" % (
         row["seed"], ", ".join("%s %.2f times" % (a["name"], a["ratio"]) for a in row["alarms"]), *map(us, row["client"]))
         for _, row in rows if row.get("scale") == 1 and row.get("alarms")]
     return "## Two recordings of the same, and of a slower service\n\n" + table(
-        ["pair", "pairs", "compared", "with any change told", "with something slower", "intervals that hold the ratio of "
-         "all recordings: CPU per request", "request p50", "request p90", "not compared because"], lines) + "\n" + "".join(told) + failures([r for r in rows if "verdicts" not in r[1]])
+        ["pair", "pairs", "compared", "with any change reported", "with something slower", "intervals that hold the ratio of "
+         "all recordings: CPU per request", "request p50", "request p90", "not compared because"], lines) + "\n" + "".join(notes) + failures([r for r in rows if "verdicts" not in r[1]])
 
 
 def section_repeats():
@@ -291,12 +377,160 @@ def section_totals():
     return "## Totals against the kernel and other tools\n\n" + table(
         ["what", "recording", "counted elsewhere", "off", "allowed", ""], lines) + failures(rows) + \
         "\n### Run time and run-queue time against schedstat\n\n" + CLOCKS + table(
-            ["what", "recording, s", "monotonic time, s", "off", "schedstat, s", "queue's clock, s", "off", "unseen, s", "wake-ups",
-             "recording less schedstat, us a switch", ""], clocks)
+            ["what", "recording, s", "monotonic time, s", "off", "schedstat, s", "queue's clock, s", "off", "unseen, s", "wakeups",
+             "recording less schedstat, us per switch", ""], clocks)
+
+
+def callers_of(row):
+    if not row.get("sites"):
+        return "-", "-"
+    off, name, mine, theirs = row["worst"]
+    return row["sites"], "%.1f sd: %s%s" % (off, name, ", %.1f %% and %.1f %%" % (100 * mine, 100 * theirs) if mine or theirs else "")
+
+
+def section_stacks():
+    rows = load("stacks.json")
+    if not rows:
+        return ""
+    lines = [[r["what"], r["n"], "%.2f %% (%.2f to %.2f)" % (100 * r["complete"] / max(r["n"], 1), *r["interval"]),
+              "%.0f %%" % (100 * r["least"]), "%d of %d" % (r["complete_waits"], r["waits"]), r.get("perf", "-"), *callers_of(r),
+              "%.1f %%" % (100 * r["named"] / r["n"]) if "named" in r else "-", "ok" if r["right"] else "MISS"] for _, r in rows if "n" in r]
+    when = rows[0][0]
+    return "## Call stacks\n\n" + "Measured %s, kernel %s, commit %s. " % (when["date"], when["kernel"], when["commit"]) + STACKS % (callers.HZ, callers.SECONDS, callers.LEAST, callers.DEVIATION) + table(
+        ["program", "samples", "complete (95 % CI)", "target", "complete waits", "samples of perf", "callers compared", "largest difference",
+         "named path", ""], lines) + failures(rows)
+
+
+def section_names():
+    rows = load("names.json")
+    if not rows:
+        return ""
+
+    def listed(names):
+        return ", ".join("%s: %d" % pair for pair in sorted(names.items())) or "-"
+    lines = [[row["what"], row["net"], row["verdict"], row["asked"], row["counted"], "%.3f %%" % (100 * row["off"]), "%.3f %%" % (100 * row["unnamed"]),
+              listed(row["wrong"]), listed(row["missing"]), "%d of %d%s" % (row["errors found"], row["errors"], "" if row["error codes"] else
+                                                                        ", other codes"), row.get("misnamed", "-"), row.get("nameless", "-"),
+              "%d of %d" % (row["arrived"], row["bytes"]), "ok" if row["right"] else "MISS"]
+             for _, row in rows if "failed" not in row]
+    return "## Requests by name\n\nAgainst clients that know what they sent (asking.py, asking.js): random sizes, pipelined (16 commands " \
+        "of redis at once) or multiplexed (8 streams, 20 B to 20 kB).\nTarget: at most %g %% off, %g %% unnamed, no wrong name, of requests or of errors.\n\n" % (
+            100 * names.ALLOWED, 100 * names.UNNAMED) + table(
+                ["server", "network", "events", "sent", "recorded", "off", "unnamed", "wrong names", "missing", "errors", "of a wrong name", "without one", "bytes arrived of those read",
+                 ""], lines) + failures(rows)
+
+
+def section_follow():
+    rows = load("follow.json")
+    if not rows:
+        return ""
+    when, sums = rows[0][0], {}
+    for _, r in rows:
+        if "n" in r:
+            sums.setdefault((r["what"], r["how"]), []).append(r)
+    lines = []
+    for (what, how), some in sums.items():
+        n, right, off = (sum(r[k] for r in some) for k in ("n", "right servers", "clocks"))
+        lines.append([what, how, n, "%d (%.1f %%)" % (right, 100 * right / n), sum(r["followed"] for r in some),
+                      "%d of %d" % (sum(r["within"] for r in some), off) if off else "-",
+                      "%.1f, %.1f us" % tuple(max(r[k] for r in some) / 1e3 for k in ("off", "error")) if off else "-",
+                      "ok" if right >= follow.SHOWN * n and all(r["within"] == r["clocks"] for r in some) else "MISS"])
+    return "## Requests followed from server to server\n\nMeasured %s, kernel %s, commit %s. " % (
+        when["date"], when["kernel"], when["commit"]) + \
+        "A chain of three servers; each request is delayed by 5 to 40 ms at\none of them. `obsanalyze request` has to name that server as " \
+        "the longest part (target: %.0f %%). Three hosts are network\nnamespaces with a recorder each, whose wall clocks are wrong by %s ms. " \
+        "Their events have one clock, so the true offset is known.\n\n" % (100 * follow.SHOWN, ", ".join("%g" % (w / 1e6) for w in follow.WRONG)) + \
+        table(["where", "delayed by", "requests", "right server first", "followed through all three", "offsets of clocks within the stated error",
+               "max off, max stated error", ""], lines) + failures(rows)
+
+
+def section_spans():
+    rows = load("spans.json")
+    if not rows:
+        return ""
+    when, sums = rows[0][0], {}
+    for _, r in rows:
+        if "found" in r:
+            sums.setdefault(r["what"], []).append(r)
+    lines = []
+    for what, some in sums.items():
+        pairs = [(sum(r["found"][i] for r in some), sum(r["truth"][i] for r in some)) for i in range(5)]
+        lines.append([what, len(some)] + ["%d of %d" % p for p in pairs] + ["complete" if all(r["complete"] for r in some) else "LOSSY",
+                                                                            "ok" if all(r["right"] for r in some) else "MISS"])
+    return "## Spans between two functions\n\nMeasured %s, kernel %s, commit %s. " % (when["date"], when["kernel"], when["commit"]) + \
+        "`-u FILE:START..END@KEY`: spans recorded, of those\nthat the program or its client counted; each number has to be exact.\n\n" + \
+        table(["program", "recordings", "spans", "on two threads", "keys reused", "ends without a start", "starts without an end",
+               "events", ""], lines) + failures(rows)
+
+
+def section_latency():
+    rows = load("latency.json")
+    if not rows:
+        return ""
+    lines = [[row["what"], "%.0f" % row["limit"], "%.0f %%" % (100 * r["level"]), "%d of %d" % (r["ours"]["n"], r["requests"]),
+              "complete" if r["complete"] else "lossy", "%.2f %%" % (100 * r["ours"]["kernel"])] + [
+                  "%s of %s (%s)" % (us(r["ours"][q]), us(r["client"][q]), "-" if r["off"][q] is None else "%+.0f %%" % (100 * r["off"][q]))
+                  for q in latency.QUANTILES] for _, row in rows if "failed" not in row for r in row["levels"]]
+    return "## Latency of requests against the client's socket\n\nLoopback, open loop with Poisson arrivals, %d s each. Request latency is from the " \
+        "arrival in the kernel to the end of the last\nsend. The client's time is from its send until the kernel had the last segment of the answer in " \
+        "its socket. In us; target: at\nmost %g %% off. Requests with lost " \
+        "events are excluded.\n\n" % (latency.SECONDS, 100 * latency.ALLOWED) + table(
+            ["server", "max 1/s", "load", "requests of the client's", "events", "arrival seen", "p50", "p90", "p99", "max"], lines) + failures(rows)
+
+
+KNOWN = {
+    "offsets": ("Positions of reads and writes", "`-e +offsets`: each read and write of shipper in order. Position, bytes and size of the\nfile are compared "
+                "with lseek(2) and fstat(2). Patterns are by file. Each number has to be exact."),
+    "hot": ("Hot functions", "`--hot`: calls that returned, exact. Alone: total time\nand p50 against the program's clock, in calls of 1 ms. Target: 1 %; "
+            "for p50 a bucket of 3.2 % more."),
+    "statements": ("Statements of SQL", "Statements with different values, in random order, found by\ntheir text without values. Each "
+                   "number has to be exact, and no value may be in the file."),
+}
+
+
+def section_known(part):
+    rows = load(part + ".json")
+    if not rows:
+        return ""
+    when, some = rows[0][0], {}
+    for _, r in rows:
+        if "found" in r:
+            some.setdefault(r["what"], []).append(r)
+    lines = []
+    for what, mine in some.items():
+        found, true = ({k: sum(r[which][k] for r in mine) for k in mine[0][which]} for which in ("found", "truth"))
+        wide = {k: max((abs(r[k]) for r in mine if k in r), default=None) for k in ("time", "p50")}
+        counted = ["%d of %d" % tuple(sum(r[k] for r in mine) for k in ("counted", "n"))] if "n" in mine[0] else []
+        lines.append([what, len(mine), "; ".join("%s: %d of %d" % (k, found[k], n) for k, n in true.items())] + (counted + [
+            "-" if v is None else "%.2f %%" % (100 * v) for v in wide.values()] if counted else []) + [
+                "complete" if all(r["complete"] for r in mine) else "LOSSY", "ok" if all(r["right"] for r in mine) else "MISS"])
+    head = ["program", "recordings", "found of true"] + (["in histograms", "time off by at most", "p50 off by at most"] if part == "hot" else [])
+    return "## %s\n\nMeasured %s, kernel %s, commit %s. %s\n\n" % (KNOWN[part][0], when["date"], when["kernel"], when["commit"], KNOWN[part][1]) + \
+        table(head + ["events", ""], lines) + failures(rows)
 
 
 def share(ours, theirs):
     return "%.2f %%" % (100 * (ours / theirs - 1)) if theirs else "-"
+
+
+def dated(part, text):
+    """A section with the date of its measurement, if its text has none."""
+    title, _, rest = text.partition("\n\n")
+    if not text or "Measured " in rest.partition("\n\n")[0]:
+        return text
+    when = load(part + ".json")[0][0]
+    return "%s\n\nMeasured %s, kernel %s, commit %s. %s" % (title, when["date"], when["kernel"], when["commit"], rest)
+
+
+def with_kept(head, sections):
+    """Sections of parts that were not measured in this tree stay as they are, with the head that says when they were."""
+    fresh = {text.partition("\n")[0]: text for text in sections if text}
+    with open(PATH, encoding="utf-8") as f:
+        first, *old = ["## " * bool(i) + part for i, part in enumerate(f.read().split("\n## "))]
+    kept = {part.partition("\n")[0]: part + "\n" * (not part.endswith("\n")) for part in old}
+    missing = kept.keys() - fresh.keys()
+    with open(PATH, "w", encoding="utf-8") as f:
+        f.write((first + "\n" if missing else head) + "\n".join({**kept, **fresh}.values()))
 
 
 def write():
@@ -306,16 +540,16 @@ def write():
         return
     last = next(f for f in files if "provenance" in f)["provenance"]
     commits = sorted({c for _, c in stamps})
-    text = "# What make validate found\n\nWritten by the command, not by hand. Measured %s to %s, kernel %s, %d CPUs, " \
+    head = "# What make validate found\n\nWritten by the command, not by hand. Sections without a date: measured %s to %s, kernel %s, %d CPUs, " \
         "commit %s (+: with changes that are not committed). Method: the head of each file in this " \
         "directory.\n\n" % (stamps[0][0], stamps[-1][0], last["kernel"], last["cpus"], ", ".join(commits))
-    text += "\n".join(filter(None, [
-        section_sweep(),
-        section_causes("scenes", "Programs with one known cause", "`tests/scenarios`: calm for 5 s, then 3 s with the "
-                       "fault; each run with another seed."),
-        section_small(),
-        section_causes("faults", "Faults on real servers", "Calm for 5 s, then 3 s with the fault; each run with "
-                       "another seed."),
-        section_pairs(), section_repeats(), section_totals()]))
-    with open(PATH, "w", encoding="utf-8") as f:
-        f.write(text)
+    with_kept(head, [
+        section_sweep(), section_sweep("pools"),
+        dated("scenes", section_causes("scenes", "Programs with one known cause", "`tests/scenarios`: calm for 5 s, then 3 s "
+                                       "with the fault; each run with another seed.")),
+        dated("small", section_small()),
+        dated("faults", section_causes("faults", "Faults on real servers", "Calm for 5 s, then 3 s with the fault; each run "
+                                       "with another seed.")),
+        dated("incidents", section_incidents()), section_incidents("colocation"), dated("healthy", section_healthy()),
+        dated("pairs", section_pairs()), dated("repeats", section_repeats()), dated("totals", section_totals()), section_latency(),
+        section_names(), section_stacks(), section_follow(), section_spans(), *(section_known(part) for part in KNOWN)])

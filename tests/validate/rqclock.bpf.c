@@ -14,26 +14,26 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct rq {
+struct rq___clocks {
 	u64 clock, clock_task;
 };
 
-struct cfs_rq {
-	struct rq *rq;
+struct cfs_rq___clocks {
+	struct rq___clocks *rq;
 };
 
-struct sched_entity {
+struct sched_entity___clocks {
 	u64 exec_start;
-	struct cfs_rq *cfs_rq;
+	struct cfs_rq___clocks *cfs_rq;
 };
 
-struct sched_info {
-	u64 last_queued; /* by the queue's clock; set to 0 after the switch to it is told */
+struct sched_info___clocks {
+	u64 last_queued; /* by the queue's clock; set to 0 after the switch to it */
 };
 
 struct task_struct___sched {
-	struct sched_entity se;
-	struct sched_info sched_info;
+	struct sched_entity___clocks se;
+	struct sched_info___clocks sched_info;
 };
 
 #pragma clang attribute pop
@@ -68,7 +68,7 @@ static __always_inline struct thread_clocks *clocks_of(struct task_struct *t)
 }
 
 /* The queue that a thread stands in, or runs from: all classes have it. */
-static __always_inline struct rq *queue_of(struct task_struct *t)
+static __always_inline struct rq___clocks *queue_of(struct task_struct *t)
 {
 	return BPF_CORE_READ((struct task_struct___sched *)t, se.cfs_rq, rq);
 }
@@ -138,7 +138,7 @@ static __always_inline void leaves(struct thread_clocks *c, struct task_struct *
 	c->queued.kernel = runnable ? BPF_CORE_READ(queue_of(t), clock) : 0;
 }
 
-/* Since when the kernel bills a wait: of a thread that was woken unseen, nobody else knows. */
+/* Start of a wait by the kernel: the only source for a thread whose wakeup was not seen. */
 static __always_inline u64 billed_from(struct task_struct *t)
 {
 	return BPF_CORE_READ((struct task_struct___sched *)t, sched_info.last_queued);
@@ -146,7 +146,7 @@ static __always_inline u64 billed_from(struct task_struct *t)
 
 static __always_inline void arrives(struct thread_clocks *c, struct task_struct *t, u64 now)
 {
-	struct rq *rq = queue_of(t);
+	struct rq___clocks *rq = queue_of(t);
 	u64 from = billed_from(t);
 
 	if (!c->queued.kernel && from)

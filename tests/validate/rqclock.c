@@ -2,13 +2,13 @@
 /*
  * rqclock PID...: sums run time and run-queue time of these processes' threads twice over the
  * same switches and wake-ups, by monotonic time and by the clock of the kernel's run queues.
- * Says "counting" when it does. For each line of its input it prints the sums until now: for each
+ * Prints "counting" when it does. For each line of its input it prints the sums until now: for each
  * thread tid, switches, run time by the one clock and the other, time in the run queue by the one
  * and the other, and time on a CPU and in the queue that began unseen, ns; then an empty line.
  *
  * Shows why a recording and /proc/PID/schedstat differ: from a wake-up to the switch that follows
- * the kernel lets the queue's clock stand (rq_clock_skip_update), and bills that time to whoever
- * runs next. By that clock the sums here are schedstat's, by monotonic time the recording's.
+ * the kernel lets the queue's clock stand (rq_clock_skip_update), and bills that time to the
+ * next thread. By that clock the sums here are schedstat's, by monotonic time the recording's.
  */
 #include "rqclock.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What rqclock and its programs in the kernel share. */
-#ifndef OBS_RQCLOCK_H
-#define OBS_RQCLOCK_H
+#pragma once
 
 #include "format/event.h"
 
@@ -21,5 +20,3 @@ struct thread_clocks {
 	u64 left;   /* when it left a CPU last */
 	u64 unseen; /* ns: had a CPU by a switch, or waited from a wake-up, that was not seen */
 };
-
-#endif

@@ -13,19 +13,21 @@ CALM, FAULT = 5, 3  # seconds before the fault begins, and with it
 
 # name; program and its options; requests a second before and with the fault; connections; whole host
 # recorded or only the server; kinds of which one must come first; words that its sentence
-# must hold ({culprit}: pid that the program told, {peer}: port of the other server); kinds never to be
+# must hold ({culprit}: pid that the program printed, {peer}: port of the other server); kinds never to be
 # reported (judge.py)
 SCENES = [
     ("one thread at 100 %", "service", ["-w", "1000"], (400, 1500), 16, False, ("saturation", "self"), (),
      ("disk", "lock", "peer")),
-    ("burner on the same CPU", "cpu_burner", ["-w", "1000"], (300, 300), 4, False, ("antagonist",),
+    ("burner on the same CPU", "cpu_burner", ["-w", "1000"], (300, 300), 4, False, ("cpu_contender",),
      ("burner|{culprit}",), ("saturation", "throttle", "lock", "disk")),
     ("cgroup quota", "quota", ["-w", "600"], (300, 300), 4, False, ("throttle",), (),
-     ("antagonist", "lock", "disk")),
+     ("cpu_contender", "lock", "disk")),
     ("mutex held while asleep", "held_mutex", ["-w", "400"], (100, 100), 4, False, ("lock",),
-     ("housekeeping",), ("handoff", "disk", "antagonist")),
+     ("housekeeping",), ("handoff", "disk", "cpu_contender")),
+    ("mutex taken again at once", "barging_mutex", ["-w", "400"], (100, 100), 4, False, ("lock",),
+     ("greedy",), ("handoff", "disk", "cpu_contender")),
     ("mutex held during fsync", "held_fsync", ["-w", "400"], (100, 100), 4, False, ("lock", "disk"),
-     ("journal", "disk|fsync|fdatasync"), ("handoff", "antagonist")),
+     ("journal", "disk|fsync|fdatasync"), ("handoff", "cpu_contender")),
     ("worker queue, long jobs", "worker_queue", ["-w", "400"], (150, 150), 4, False,
      ("self", "handoff", "saturation"), ("worker",), ("lock", "disk")),
     ("fsync hog beside direct reads", "disk_hog", [], (150, 150), 4, True, ("disk",), ("hog",),
@@ -157,6 +159,6 @@ def sends(k, seed, directory):
             answers = lab.Answers(path)
             rows.append({"client": client["rate"], **{
                 n: sum(m["value"] for w in wanted for m in answers.metrics("rps", w))
-                for n, wanted in (("sends", ["sends"]), ("turns", ["requests", "exchanges"]), ("sends/turn", ["sends/request"]))}})
+                for n, wanted in (("sends", ["sends"]), ("requests", ["requests", "exchanges"]), ("sends/request", ["sends/request"]))}})
             answers.close()
     return {"case": "%d sends a request" % k, "k": k, "rows": rows}

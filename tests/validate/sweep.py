@@ -9,6 +9,8 @@ import lab
 
 SERVERS = ["redis-get", "redis-lua", "memcached", "nginx", "nginx-proxy", "postgres-select", "mariadb", "http", "grpc",
            "grpc-single"]
+# stand for services of TailBench and CloudSuite: queues, workers, service times of a heavy tail
+POOLS = ["pool", "pool-parts", "jvm"]
 FLOOR = 6  # points of the idle share
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
 SECONDS, CALIBRATION = 5, 2
@@ -17,7 +19,8 @@ SECONDS, CALIBRATION = 5, 2
 ANSWERED, ANSWERED_IN_STEP = .97, {"loopback": .97}
 # connections of the client: enough that the network's delay does not limit the rate
 WIRE_CONNS = {"redis-get": 2000, "memcached": 2000, "nginx": 800, "nginx-proxy": 800, "redis-lua": 400,
-              "postgres-select": 100, "mariadb": 64, "http": 800, "grpc": 16, "grpc-single": 100}
+              "postgres-select": 100, "mariadb": 64, "http": 800, "grpc": 16, "grpc-single": 100,
+              "pool": 200, "pool-parts": 200, "jvm": 400}
 
 
 def servers(answers, name):
@@ -42,8 +45,8 @@ def rates(answers):
         rows = servers(answers, name)
         n = sum(r["n"] for r in rows)
         return sum(r["value"] * r["n"] for r in rows) / n if n else None
-    return {"turns": requests(), "requests": requests(), "sends": total("sends"), "calls": total("calls"),
-            "sends_per_turn": average("sends/request"), "spread": average("spread")}
+    return {"requests": requests(), "sends": total("sends"), "calls": total("calls"),
+            "sends_per_request": average("sends/request"), "spread": average("spread")}
 
 
 def whole(rows):
@@ -73,7 +76,7 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
     # both sides count in the same seconds, in which the load is steady
     answers = lab.Answers(path, counted=client["counted"])
     row = {"offered": offered, "client": client, "cpu": cpu, "complete": answers.complete(),
-           "latency": answers.quantiles("turn", "dur")}
+           "latency": answers.quantiles("request", "dur")}
     row.update(rates(answers))
     for key, analysis, metric, subjects in SERIES:
         values = [m["value"] for m in whole(answers.metrics(analysis, metric, subjects))]
@@ -85,9 +88,9 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
 
 # Windows of the busiest server, if one thread of it receives: begin and length in ns, sum of the squared gaps, and
 # squared waits for requests in which ten were due, which happens by chance in e^-10 of gaps; such a wait is within one
-# gap. The waits before the first request and behind the last are none.
+# gap. The waits before the first request and after the last are none.
 PAUSES = """WITH s AS (SELECT server FROM server_window GROUP BY server ORDER BY sum(recvs) DESC LIMIT 1),
-t AS (SELECT min(tid) AS tid FROM turn WHERE service IN (SELECT id FROM service WHERE server = (SELECT server FROM s))
+t AS (SELECT min(tid) AS tid FROM request WHERE service IN (SELECT id FROM service WHERE server = (SELECT server FROM s))
       HAVING min(tid) = max(tid)),
 w AS (SELECT ts, dur, recv_gap, recv_m2 + recv_gaps * recv_gap * recv_gap AS squares FROM server_window
       WHERE server = (SELECT server FROM s) AND recv_gaps >= 30),
@@ -99,12 +102,12 @@ FROM w WHERE (SELECT tid FROM t) IS NOT NULL ORDER BY w.ts"""
 
 
 def pauses(answers, seconds):
-    """How much of the squared gaps between receives, in the first seconds and behind them, the server
+    """How much of the squared gaps between receives, in the first seconds and after them, the server
     waited with nothing to do: pauses of its client, or of the network, not its own."""
     rows = [[float(v) for v in row] for row in answers.sql(PAUSES)]
     out = []
-    for behind in (False, True):
-        part = [r for r in rows if (r[0] >= rows[0][0] + seconds * 1e9) == behind]
+    for later in (False, True):
+        part = [r for r in rows if (r[0] >= rows[0][0] + seconds * 1e9) == later]
         out.append(sum(r[3] for r in part) / sum(r[2] for r in part) if part else None)
     return out
 
@@ -146,9 +149,9 @@ def sweep(name, net_class, quick, seed, say):
             row = round_at(server, level * limit, 2 if quick else SECONDS, seed + i + 1, directory, probe)
             row["level"] = level
             rows.append(row)
-            say("  %4.0f %%: client %.1f/s, turns %s, requests %s, sends %s, calls %s" % (
+            say("  %4.0f %%: client %.1f/s, requests %s, sends %s, calls %s" % (
                 100 * level, row["client"]["counted"]["rate"], *("%.1f" % row[k] if row[k] is not None else "-"
-                                                      for k in ("turns", "requests", "sends", "calls"))))
+                                                      for k in ("requests", "sends", "calls"))))
         rows.sort(key=lambda r: r["level"])
         knee = None
         # pgbench, sysbench and the gRPC client keep one rate
@@ -162,7 +165,7 @@ def sweep(name, net_class, quick, seed, say):
 def fits(result):
     """For each of the rates: slope, R2 of the line, R2 of identity, largest deviation from the line."""
     out = {}
-    for key in ("sends", "turns", "requests", "calls"):
+    for key in ("sends", "requests", "calls"):
         rows = [r for r in result["rows"] if r[key] is not None]
         x, y = [r["client"]["counted"]["rate"] for r in rows], [r[key] for r in rows]
         if len(rows) >= 3:
@@ -172,7 +175,7 @@ def fits(result):
 
 
 def saturated_at(result):
-    """The lowest level at which the server answered less than of what it was asked for."""
+    """The lowest level at which the server answered less than ANSWERED of the sent requests."""
     return next((r["level"] for r in result["rows"] if r["client"]["counted"]["rate"] < ANSWERED * r["offered"]), None)
 
 

@@ -249,7 +249,7 @@ def perf(directory, seed):
         found = re.search(r"^([0-9]+),[^,]*,syscalls:sys_enter_%s," % name, text, re.M)
         if not found:
             return [{"what": "perf stat", "failed": "it counted nothing: " + text.strip()[-200:]}]
-        # redis' own timer goes on for the moment by which the two began and ended apart
+        # redis' own timer goes on between the starts and between the ends of the two
         rows.append(compared("redis: %s, perf stat" % name, mine.get(name, 0), int(found.group(1)), "calls",
                              .002))
     return rows

@@ -7,16 +7,25 @@ that there are. --quick makes one short round of each, prints ok and not ok, and
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
+import callers
+import colocation
 import faults
+import follow
+import incidents
+import known
 import lab
+import latency
+import names
 import pairs
 import repeats
 import results
 import scenes
+import spans
 import sweep
 import totals
 
@@ -62,9 +71,9 @@ def ok(what, good, detail=""):
     print("%s %s%s" % ("ok" if good else "not ok", what, ": " + detail if detail else ""), flush=True)
 
 
-def part_sweep(options):
+def part_sweep(options, part="sweep", servers=tuple(sweep.SERVERS)):
     for net, suffix in ((lab.Loopback, "loopback"), (lab.Wire, "wire")):
-        for name in sweep.SERVERS:
+        for name in servers:
             if not wanted(options, name, suffix):
                 continue
             rows = []
@@ -72,7 +81,7 @@ def part_sweep(options):
             if options.quick:
                 results.quick_sweep(rows[0], name, suffix, ok)
             else:
-                store("sweep-%s-%s" % (suffix, name), rows)
+                store("%s-%s-%s" % (part, suffix, name), rows)
 
 
 def told(options):
@@ -137,6 +146,34 @@ def part_faults(options):
         store("faults", rows)
 
 
+def part_incidents(options, part="incidents", cases=incidents):
+    rows = []
+    with lab.scratch() as directory:
+        for kind in cases.INCIDENTS if part == "incidents" else cases.CASES:
+            if wanted(options, kind.__name__.lower()):
+                seeds = range(1, (1 if options.quick else options.repeat) + 1)
+                for row in cases.runs(kind, seeds, directory, keep(options)):
+                    rows.append(row)
+                    detail = row.get("failed") or "{status} {verdict}, causes {causes}, offender {offender!r}, start off by {0} s{1}".format(
+                        row.get("off_s"), ", series " + row["series"] if "series" in row else "", **row)
+                    ok("%s, %d" % (row["case"], row["seed"]), row["right"] and not row["forbidden"], detail)
+    if not options.quick and not options.only:
+        store(part, rows)
+
+
+def part_healthy(options):
+    rows = []
+    with lab.scratch() as directory:
+        for name in incidents.HEALTHY:
+            if wanted(options, name):
+                for row in incidents.healthy(name, range(1, 2 if options.quick else 4), 5, directory):
+                    rows.append(row)
+                    ok("%s at %.0f %%%s, %d" % (name, 100 * row["level"], ", whole host" if row["whole"] else "", row["seed"]),
+                       row["right"], row.get("failed") or "{status} {verdict}, causes {causes}".format(**row))
+    if not options.quick and not options.only:
+        store("healthy", rows)
+
+
 def part_pairs(options):
     rows = []
     plan = [1] * (1 if options.quick else 20) + [1.1] * (0 if options.quick else 5) + [1.3] * (1 if options.quick else 5)
@@ -191,8 +228,105 @@ def part_totals(options):
         store("totals", rows)
 
 
-PARTS = {"sweep": part_sweep, "totals": part_totals, "small": part_small, "scenes": part_scenes,
-         "faults": part_faults, "pairs": part_pairs, "repeats": part_repeats}
+def part_stacks(options):
+    rows = []
+
+    def add(name, what, function, *arguments):
+        if not wanted(options, name):
+            return
+        attempt(rows, what, function, *arguments)
+        row = rows[-1]
+        ok("stacks of " + row.get("what", what), row.get("right", False), row.get("failed") or
+           "%(complete)d of %(n)d complete, %(complete_waits)d of %(waits)d of waits" % row)
+    with lab.scratch() as directory:
+        for name, settings, least in callers.SERVERS:
+            add(name, name, callers.server, name, settings, least, directory)
+        for name, *rest in callers.interpreters():
+            add(name, name, callers.interpreter, *rest, directory)
+        add("stackwork", "stackwork", callers.paths, directory)
+    if not options.quick and not options.only:
+        store("stacks", rows)
+
+
+def part_names(options):
+    rows = []
+    with lab.scratch() as directory:
+        for name, protocol, rounds in names.SERVERS:
+            if not wanted(options, name, protocol):
+                continue
+            attempt(rows, name, names.row, name, protocol, rounds, lab.Loopback, directory, SEED)
+            if not options.quick:
+                attempt(rows, name, names.row, name, protocol, rounds, lab.Wire, directory, SEED)
+    for row in rows:
+        ok("%s, %s: names" % (row.get("what", "server"), row.get("net", "")), row.get("right", False), row.get("failed") or
+           "%(counted)d of %(asked)d, wrong %(wrong)s, missing %(missing)s" % row)
+    if not options.quick:
+        store("names", rows)
+
+
+def part_follow(options):
+    rows = []
+    with lab.scratch() as directory:
+        for net, how, *rest in follow.rows(*((1, 12) if options.quick else (options.repeat, 100)), directory):
+            if not wanted(options, how, net.name):
+                continue
+            attempt(rows, "%s, %s" % (net.name, how), follow.row, net, how, *rest)
+            row = rows[-1]
+            ok("%s, delayed by %s" % (net.name, how), row.get("right", False), row.get("failed") or
+               "%(right servers)d of %(n)d, followed %(followed)d, clocks %(within)d of %(clocks)d within %(error).0f ns, %(wrong)s" % row)
+    if not options.quick and not options.only:
+        store("follow", rows)
+
+
+def part_spans(options):
+    rows = []
+    with lab.scratch() as directory:
+        for name in spans.PROGRAMS:
+            if not wanted(options, name):
+                continue
+            for _ in range(1 if options.quick else options.repeat):
+                attempt(rows, name, spans.row, name, directory)
+            row = rows[-1]
+            ok("%s: spans" % name, row.get("right", False), row.get("failed") or "%(found)s of %(truth)s" % row)
+    if not options.quick and not options.only:
+        store("spans", rows)
+
+
+def part_latency(options):
+    rows = []
+    with lab.scratch() as directory:
+        for name, settings in latency.SERVERS:
+            if not wanted(options, name):
+                continue
+            attempt(rows, name, latency.row, name, settings, [.7] if options.quick else latency.LEVELS, directory, SEED)
+            row = rows[-1]
+            ok("%s: latency" % row.get("what", name), row.get("right", False), row.get("failed") or "; ".join(
+                "%.0f %%: " % (100 * r["level"]) + ", ".join("%s %.0f of %.0f us" % (q, (r["ours"][q] or 0) / 1000, r["client"][q] / 1000)
+                                                           for q in latency.QUANTILES) for r in row["levels"]))
+    if not options.quick and not options.only:
+        store("latency", rows)
+
+
+def part_known(part):
+    def run(options):
+        rows = []
+        with lab.scratch() as directory:
+            for name, function in known.PARTS[part]:
+                for seed in range(1, (1 if options.quick else options.repeat) + 1) if wanted(options, name) else ():
+                    attempt(rows, name, function, directory, seed)
+                    row = rows[-1]
+                    ok("%s: %s, %d" % (part, name, seed), row.get("right", False), row.get("failed") or ", ".join(
+                        "%s %d of %d" % (k, row["found"][k], n) for k, n in row["truth"].items() if row["found"][k] != n) or
+                        " ".join("%s off by %.2f %%" % (k, 100 * row[k]) for k in ("time", "p50") if k in row))
+        if not options.quick and not options.only:
+            store(part, rows)
+    return run
+
+
+PARTS = {"sweep": part_sweep, "pools": lambda options: part_sweep(options, "pools", tuple(sweep.POOLS)), "follow": part_follow, "spans": part_spans, "latency": part_latency, "totals": part_totals, "names": part_names, "stacks": part_stacks, "small": part_small, "scenes": part_scenes,
+         "faults": part_faults, "incidents": part_incidents,
+         "colocation": lambda options: part_incidents(options, "colocation", colocation),
+         "healthy": part_healthy, **{part: part_known(part) for part in known.PARTS}, "pairs": part_pairs, "repeats": part_repeats}
 
 
 def main():
@@ -207,6 +341,8 @@ def main():
         sys.exit("validate: recording needs root")
     # what else runs on this machine shall disturb little; what is measured keeps its proportions
     lab.prefer()
+    # so that namespaces, servers and recorders end with it
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     os.makedirs(lab.OUT, exist_ok=True)
     for part in options.part.split(","):
         if part not in PARTS:

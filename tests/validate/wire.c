@@ -29,7 +29,7 @@
 
 #define SLOTS  16384 /* packets under way in one direction: 1.6 million a second at 10 ms */
 #define PACKET 1600  /* longest: the devices keep their MTU of 1500 */
-#define BATCH  64    /* packets taken from one device before the other has its turn */
+#define BATCH  64    /* packets taken from one device before the other has its request */
 
 struct packet {
 	uint64_t due;

@@ -3,6 +3,7 @@
 
 #include "format/shapes.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +17,23 @@ void file_free(struct file *f)
 		return;
 	free(f->path);
 	free(f->time);
+	free(f->held);
+	free(f->flows);
 	free(f);
 }
 
 void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port)
 {
-	int i, n = 0;
+	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff }; /* IPv4 in IPv6 */
+	bool in6 = family == FAMILY_INET6 && memcmp(a, mapped, sizeof(mapped)) == 0;
+	char v6[INET6_ADDRSTRLEN];
 
 	text[0] = '\0';
-	if (family == FAMILY_INET) {
+	a += in6 ? sizeof(mapped) : 0;
+	if (family == FAMILY_INET || in6)
 		snprintf(text, ADDRESS_MAX, "%u.%u.%u.%u:%u", a[0], a[1], a[2], a[3], port);
-	} else if (family == FAMILY_INET6) {
-		n = snprintf(text, ADDRESS_MAX, "[");
-		for (i = 0; i < 16; i += 2)
-			n += snprintf(text + n, ADDRESS_MAX - n, "%s%x", i ? ":" : "",
-				      a[i] << 8 | a[i + 1]);
-		snprintf(text + n, ADDRESS_MAX - n, "]:%u", port);
-	}
+	else if (family == FAMILY_INET6 && inet_ntop(AF_INET6, a, v6, sizeof(v6)))
+		snprintf(text, ADDRESS_MAX, "[%s]:%u", v6, port);
 }
 
 char *path_absolute(const struct process *p, s32 dir, const char *text, size_t len)

@@ -4,12 +4,23 @@
 
 #include <stdlib.h>
 
-#define CYCLE_SHARE                                                                   \
-	4 /* a lock: at least 1 of so many waits is followed by the waiter's own wake \
-	   */
+/* A lock: at least 1 of so many waits is followed by the waiter's own wake. */
+#define CYCLE_SHARE 4
+
+/*
+ * Most calls expect the value of a contended lock, and its holder is known or waiters release it: a
+ * lock, however often others take it first. Condition variables and queues expect other values.
+ */
+static bool is_lock(const struct futex *f)
+{
+	return f->locks && 2 * f->locks >= f->waits + f->timeouts + f->interrupted &&
+	       (2 * f->held >= f->locks || f->cycles);
+}
 
 static const char *class_of(const struct futex *f)
 {
+	if (is_lock(f))
+		return "contention";
 	if (f->cycles && f->cycles * CYCLE_SHARE >= f->waits)
 		return "contention";
 	return f->waits || f->wakes ? "handoff" : "timeout";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is known of futexes while a recording is replayed; see track_futex.c. */
-#ifndef OBS_FUTEXES_H
-#define OBS_FUTEXES_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
@@ -9,6 +8,7 @@ struct futex {
 	u32 id, pid;
 	u64 address, moved_to;
 	u64 waits, total, longest, attempts, timeouts, interrupted;
+	u64 locks, held; /* calls that expected a contended lock; with a known holder */
 	u64 wakes, woken, unseen, cycles, requeued, lossy;
 	u64 signature;
 	u32 same; /* futex of another process that this one is; 0: none is known */
@@ -27,7 +27,7 @@ struct user {
 
 struct futexes {
 	struct futex **list; /* by id; [0] stands for those beyond the limit */
-	u32 n, cap;
+	u32 n;
 	struct idmap users; /* futex << 32 | thread */
 };
 
@@ -57,5 +57,3 @@ static inline struct futexes *futexes_of(const struct replay *r)
 {
 	return r->own[TRACK_futex];
 }
-
-#endif

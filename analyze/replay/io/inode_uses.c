@@ -7,7 +7,7 @@
 
 #define PROBES 8 /* different pairs may have the same hash: the next numbers are tried */
 
-static u64 hash_of(u32 pid, u32 dev, u64 ino)
+u64 inode_hash(u32 pid, u32 dev, u64 ino)
 {
 	u64 h = ((u64)pid << 32 | dev) * 0x9e3779b97f4a7c15u;
 
@@ -17,7 +17,7 @@ static u64 hash_of(u32 pid, u32 dev, u64 ino)
 
 void *inode_use_of(struct idmap *m, u32 pid, u32 dev, u64 ino, size_t size, struct err *e)
 {
-	u64 h = hash_of(pid, dev, ino);
+	u64 h = inode_hash(pid, dev, ino);
 	struct inode_use *u;
 	int i;
 
@@ -72,10 +72,5 @@ struct inode_use **inode_uses_sorted(const struct idmap *m, size_t *ret_n, struc
 
 void inode_uses_free(struct idmap *m)
 {
-	struct inode_use *u;
-	size_t at = 0;
-
-	while ((u = idmap_each(m, &at)))
-		free(u);
-	idmap_free(m);
+	idmap_free_all(m);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counts by process and inode, bounded. */
-#ifndef OBS_INODE_USES_H
-#define OBS_INODE_USES_H
+#pragma once
 
 #include "analyze/base/idmap.h"
 #include "format/err.h"
@@ -13,6 +12,9 @@ struct inode_use {
 	u64 ino;
 };
 
+/* A number for the two; different pairs may have the same. */
+u64 inode_hash(u32 pid, u32 dev, u64 ino);
+
 /*
  * The entry of the pair, made of size zero bytes if need be. Beyond PAIR_LIMIT pairs all share
  * the entry of zeros. NULL: see e.
@@ -21,5 +23,3 @@ void *inode_use_of(struct idmap *m, u32 pid, u32 dev, u64 ino, size_t size, stru
 /* All entries by process, device and inode; *ret_n of them. The caller frees the array. */
 struct inode_use **inode_uses_sorted(const struct idmap *m, size_t *ret_n, struct err *e);
 void inode_uses_free(struct idmap *m);
-
-#endif

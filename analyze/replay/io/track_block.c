@@ -11,7 +11,7 @@
 #define SECTOR	512
 #define OP_MASK 0xff /* the operation; the rest are flags */
 
-struct request {
+struct block_request {
 	u64 start, issue; /* 0: not seen */
 	u64 sector;
 	u32 tid; /* 0: submitter not seen */
@@ -46,46 +46,37 @@ static struct block *own(const struct replay *r)
 	return r->own[TRACK_block];
 }
 
-static struct request *request_of(struct replay *r, u64 id, struct err *e)
+static struct block_request *request_of(struct replay *r, u64 id, struct err *e)
 {
-	struct request *q = idmap_get(&own(r)->requests, id);
+	struct block_request *q = idmap_get(&own(r)->requests, id);
 
 	if (q)
 		return q;
-	q = calloc(1, sizeof(*q));
-	if (!q) {
-		err_set(e, ERR_FAIL, "out of memory for block requests");
+	q = idmap_add(&own(r)->requests, id, sizeof(*q), REQUEST_LIMIT, "block requests", e);
+	if (!q)
 		return NULL;
-	}
-	if (idmap_put(&own(r)->requests, id, q, REQUEST_LIMIT, e) < 0) {
-		free(q);
-		return NULL;
-	}
 	return q;
 }
 
-static int count_latency(struct replay *r, const struct request *q, u64 latency, struct err *e)
+static int count_latency(struct replay *r, const struct block_request *q, u64 latency,
+			 struct err *e)
 {
 	u64 id = (u64)q->dev << 32 | (q->op & OP_MASK);
 	struct block_stat *s = idmap_get(&own(r)->stats, id);
 
 	if (!s) {
-		s = calloc(1, sizeof(*s));
+		s = idmap_add(&own(r)->stats, id, sizeof(*s), STAT_LIMIT, "block devices", e);
 		if (!s)
-			return err_set(e, ERR_FAIL, "out of memory for block devices");
+			return ERR_FAIL;
 		s->dev = q->dev;
 		s->op = q->op & OP_MASK;
-		if (idmap_put(&own(r)->stats, id, s, STAT_LIMIT, e) < 0) {
-			free(s);
-			return ERR_FAIL;
-		}
 	}
 	hist_add(&s->latency, latency);
 	return 0;
 }
 
 /* The submitter has one request less in flight; end 0: it was not seen to complete. */
-static void release(struct replay *r, const struct request *q, u64 end)
+static void release(struct replay *r, const struct block_request *q, u64 end)
 {
 	struct thread *t = q->tid ? idmap_get(&r->threads, q->tid) : NULL;
 	struct disk_end *d = idmap_get(&own(r)->disk_ends, q->dev);
@@ -104,18 +95,15 @@ static void release(struct replay *r, const struct request *q, u64 end)
 }
 
 /* The request is new to the device: does it go on where the one before it ended? */
-static int place(struct replay *r, struct request *q, struct err *e)
+static int place(struct replay *r, struct block_request *q, struct err *e)
 {
 	struct disk_end *d = idmap_get(&own(r)->disk_ends, q->dev);
 
 	if (!d) {
-		d = calloc(1, sizeof(*d));
+		d = idmap_add(&own(r)->disk_ends, q->dev, sizeof(*d), STAT_LIMIT, "block devices",
+			      e);
 		if (!d)
-			return err_set(e, ERR_FAIL, "out of memory for block devices");
-		if (idmap_put(&own(r)->disk_ends, q->dev, d, STAT_LIMIT, e) < 0) {
-			free(d);
 			return ERR_FAIL;
-		}
 	}
 	q->sequential = q->bytes && d->sector && q->sector == d->sector;
 	q->depth = d->in_flight++;
@@ -126,7 +114,7 @@ static int place(struct replay *r, struct request *q, struct err *e)
 /* Writes the request's row and forgets it. */
 static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err *e)
 {
-	struct request *q = idmap_take(&own(r)->requests, id);
+	struct block_request *q = idmap_take(&own(r)->requests, id);
 	u64 begin = q->start ? q->start : q->issue;
 	struct row_block_io *row = bulk_add(r->bulk, block_io);
 	int ret = 0;
@@ -156,7 +144,7 @@ static int request_end(struct replay *r, u64 id, u64 end, s32 error, struct err 
 static int block_on_start(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_block_start *ev = rec->event;
-	struct request *q = idmap_get(&own(r)->requests, ev->request);
+	struct block_request *q = idmap_get(&own(r)->requests, ev->request);
 	struct thread *t;
 
 	if (q && request_end(r, ev->request, 0, 0, e) < 0) /* its completion was not seen */
@@ -164,12 +152,12 @@ static int block_on_start(struct replay *r, const struct record *rec, struct err
 	q = request_of(r, ev->request, e);
 	if (!q)
 		return ERR_FAIL;
-	*q = (struct request){ .start = rec->ts,
-			       .sector = ev->sector,
-			       .tid = rec->tid,
-			       .dev = ev->dev,
-			       .bytes = ev->bytes,
-			       .op = ev->op };
+	*q = (struct block_request){ .start = rec->ts,
+				     .sector = ev->sector,
+				     .tid = rec->tid,
+				     .dev = ev->dev,
+				     .bytes = ev->bytes,
+				     .op = ev->op };
 	if (place(r, q, e) < 0)
 		return ERR_FAIL;
 	t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
@@ -182,7 +170,7 @@ static int block_on_start(struct replay *r, const struct record *rec, struct err
 static int block_on_issue(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_block_issue *ev = rec->event;
-	struct request *q = request_of(r, ev->request, e);
+	struct block_request *q = request_of(r, ev->request, e);
 
 	if (!q)
 		return ERR_FAIL;
@@ -206,13 +194,13 @@ static int block_on_issue(struct replay *r, const struct record *rec, struct err
 static int block_on_complete(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_block_complete *ev = rec->event;
-	struct request *q = idmap_get(&own(r)->requests, ev->request);
+	struct block_request *q = idmap_get(&own(r)->requests, ev->request);
 
 	if (!q) { /* submitted before the recording */
 		q = request_of(r, ev->request, e);
 		if (!q)
 			return ERR_FAIL;
-		*q = (struct request){ .sector = ev->sector, .dev = ev->dev, .op = ev->op };
+		*q = (struct block_request){ .sector = ev->sector, .dev = ev->dev, .op = ev->op };
 		q->bytes = ev->bytes;
 	}
 	q->done += ev->bytes;
@@ -223,22 +211,24 @@ static int block_on_complete(struct replay *r, const struct record *rec, struct 
 
 static int block_finish(struct replay *r, struct err *e)
 {
-	const struct block_stat *s;
-	u64 *ids = calloc(own(r)->requests.n + 1, sizeof(*ids));
-	size_t i, n = 0, at;
-	int ret = 0;
+	struct idmap_slot *open = idmap_sorted(&own(r)->requests, e);
+	struct idmap_slot *stats = NULL;
+	size_t i;
+	int ret = open ? 0 : ERR_FAIL;
 
-	if (!ids)
-		return err_set(e, ERR_FAIL, "out of memory for block requests");
-	for (at = 0; at < own(r)->requests.cap; at++)
-		if (own(r)->requests.slots[at].value)
-			ids[n++] = own(r)->requests.slots[at].id;
-	for (i = 0; i < n && ret == 0; i++)
-		ret = request_end(r, ids[i], 0, 0, e);
-	free(ids);
-	at = 0;
-	while (ret == 0 && (s = idmap_each(&own(r)->stats, &at)))
+	for (i = 0; ret == 0 && open[i].value; i++)
+		ret = request_end(r, open[i].id, 0, 0, e);
+	if (ret == 0)
+		stats = idmap_sorted(&own(r)->stats, e);
+	if (ret == 0 && !stats)
+		ret = ERR_FAIL;
+	for (i = 0; ret == 0 && stats[i].value; i++) {
+		const struct block_stat *s = stats[i].value;
+
 		ret = latency_rows(r, "block", s->dev, s->op, &s->latency, e);
+	}
+	free(open);
+	free(stats);
 	return ret;
 }
 
@@ -246,8 +236,7 @@ static void block_free(void *slot)
 {
 	struct block *own = slot;
 	struct block_stat *s;
-	struct disk_end *d;
-	struct request *q;
+	struct block_request *q;
 	size_t at = 0;
 
 	while ((q = idmap_each(&own->requests, &at)))
@@ -258,9 +247,7 @@ static void block_free(void *slot)
 		free(s);
 	}
 	at = 0;
-	while ((d = idmap_each(&own->disk_ends, &at)))
-		free(d);
-	idmap_free(&own->disk_ends);
+	idmap_free_all(&own->disk_ends);
 	idmap_free(&own->requests);
 	idmap_free(&own->stats);
 }

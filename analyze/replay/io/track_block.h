@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Block requests of threads. */
-#ifndef OBS_TRACK_BLOCK_H
-#define OBS_TRACK_BLOCK_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
@@ -16,5 +15,3 @@ static inline struct own_io *own_io_of(const struct thread *t)
 {
 	return t->own[TRACK_block];
 }
-
-#endif

@@ -27,7 +27,7 @@ struct interval {
 };
 
 struct epoll {
-	struct interval recent[RECENT]; /* apart, in order of time */
+	struct interval recent[RECENT]; /* disjoint, in order of time */
 	u32 n;
 	u32 id;
 	u64 horizon; /* older intervals are forgotten */
@@ -62,14 +62,10 @@ static int epoll_of(struct replay *r, struct epoll **ret, u32 id, struct err *e)
 	*ret = p = idmap_get(&own(r)->instances, id);
 	if (p || own(r)->instances.n >= INSTANCES)
 		return 0;
-	p = calloc(1, sizeof(*p));
+	p = idmap_add(&own(r)->instances, id, sizeof(*p), INSTANCES, "epoll instances", e);
 	if (!p)
-		return err_set(e, ERR_FAIL, "out of memory for epoll instances");
-	p->id = id;
-	if (idmap_put(&own(r)->instances, id, p, INSTANCES, e) < 0) {
-		free(p);
 		return ERR_FAIL;
-	}
+	p->id = id;
 	*ret = p;
 	return 0;
 }
@@ -253,17 +249,18 @@ static void clock_rows(struct replay *r, const struct epoll *p)
 
 static int epolls_finish(struct replay *r, struct err *e)
 {
-	const struct member *m;
-	const struct epoll *p;
-	size_t at = 0;
+	const struct idmap *members = &own(r)->members, *instances = &own(r)->instances;
+	struct idmap_slot *m = idmap_sorted(members, e), *p = idmap_sorted(instances, e);
+	int ret = m && p ? 0 : ERR_FAIL;
+	size_t i;
 
-	(void)e;
-	while ((m = idmap_each(&own(r)->members, &at)))
-		member_row(r, m, BULK_NULL);
-	at = 0;
-	while ((p = idmap_each(&own(r)->instances, &at)))
-		clock_rows(r, p);
-	return 0;
+	for (i = 0; i < members->n && ret == 0; i++)
+		member_row(r, m[i].value, BULK_NULL);
+	for (i = 0; i < instances->n && ret == 0; i++)
+		clock_rows(r, p[i].value);
+	free(m);
+	free(p);
+	return ret;
 }
 
 static void epolls_free(void *slot)

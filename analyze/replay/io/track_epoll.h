@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Epoll instances and the files in them. */
-#ifndef OBS_TRACK_EPOLL_H
-#define OBS_TRACK_EPOLL_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
@@ -10,5 +9,3 @@ int epolls_wait(struct replay *r, u32 id, u64 from, u64 to, struct err *e);
 /* epoll_ctl succeeded; resource: of the file. */
 int epolls_ctl(struct replay *r, const struct process *p, u32 id, u32 op, s32 fd, u32 resource,
 	       u64 ts, struct err *e);
-
-#endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Descriptors: what each number meant in each process, and since when. */
+#include "analyze/replay/requests/track_request_time.h"
 #include "analyze/replay/requests/track_requests.h"
 #include "analyze/replay/tasks/threads.h"
 #include "descriptors.h"
 #include "format/shapes.h"
+#include "inode_uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,9 @@
 #define FCNTL_SETFD 2
 
 struct fds {
-	u64 n_files;
+	u64 n_files, memory; /* memory: of the tables */
+	struct idmap
+		known; /* by process and inode: the ring of files that are known, oldest first */
 };
 
 static struct fds *own(const struct replay *r)
@@ -42,6 +46,51 @@ static const char *const role_names[] = {
 	[ROLE_BOUND] = "bound",
 };
 
+/* Another descriptor of the process for the same open file: dup has no more than that. */
+static struct file *sibling(struct replay *r, const struct process *p, const struct file *f)
+{
+	struct file *o = idmap_get(&own(r)->known, inode_hash(p->pid, f->dev, f->ino));
+
+	o = o == f ? o->same.next : o;
+	return o && o != f && f->ino && o->ino == f->ino && o->dev == f->dev ? o : NULL;
+}
+
+/* Puts a file whose role or path is known into the ring of its inode. */
+static int join(struct replay *r, const struct process *p, struct file *f, struct err *e)
+{
+	u64 id = inode_hash(p->pid, f->dev, f->ino);
+	struct file *first = idmap_get(&own(r)->known, id);
+
+	if (!f->ino || f->same.next || (!f->role && !f->path))
+		return 0;
+	if (!first) {
+		f->same.next = f->same.prev = f;
+		return idmap_put(&own(r)->known, id, f, FD_TOTAL, e);
+	}
+	if (first->ino != f->ino || first->dev != f->dev)
+		return 0; /* two inodes of one hash: the second has no siblings */
+	f->same.next = first;
+	f->same.prev = first->same.prev;
+	f->same.prev->same.next = f;
+	first->same.prev = f;
+	return 0;
+}
+
+static void leave(struct replay *r, const struct process *p, struct file *f)
+{
+	u64 id = inode_hash(p->pid, f->dev, f->ino);
+
+	if (!f->same.next)
+		return;
+	f->same.next->same.prev = f->same.prev;
+	f->same.prev->same.next = f->same.next;
+	if (idmap_get(&own(r)->known, id) != f)
+		return;
+	idmap_take(&own(r)->known, id);
+	if (f->same.next != f) /* one id less and one more: needs no memory */
+		idmap_put(&own(r)->known, id, f->same.next, FD_TOTAL, NULL);
+}
+
 /* The descriptor is closed, or means something else from now on; ts 0: it never was closed. */
 static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct err *e)
 {
@@ -53,7 +102,10 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 		return 0;
 	address_text(local, f->family, f->saddr, f->sport);
 	address_text(remote, f->family, f->daddr, f->dport);
-	ret = requests_end_turn(r, p, fd, f, e);
+	ret = ts ? 0 : requests_unanswered(r, p, fd, f, e);
+	upstream_end(r, p, fd, f);
+	if (ret == 0)
+		ret = requests_end_one(r, p, fd, f, e);
 	if (ret == 0)
 		ret = row_put(r->db, fd, e, .pid = p->pid, .fd = fd, .ts = replay_time(r, f->since),
 			      .end = ts ? replay_time(r, ts) : BULK_NULL,
@@ -61,61 +113,34 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 			      .local = local,
 			      .remote = f->dport || f->role > ROLE_LISTENING ? remote : "",
 			      .dev = f->dev, .ino = (s64)f->ino, .path = f->path);
-	fd_table(p)->files[fd] = NULL;
+	fdmap_put(&fd_table(p)->files, fd, NULL, &own(r)->memory, NULL);
 	own(r)->n_files--;
+	leave(r, p, f);
 	file_free(f);
 	return ret;
 }
 
 static struct file *file_new(struct replay *r, struct process *p, s32 fd, u64 ts, struct err *e)
 {
-	struct fd_table *t = fd_table(p);
-	u32 n = t->n_files ? t->n_files : 16;
-	struct file **grown, *f;
+	struct file *f;
 
-	if (fd < 0 || fd >= FD_LIMIT || own(r)->n_files >= FD_TOTAL) {
-		err_set(e, ERR_DAMAGED,
-			"the recording claims a descriptor %d, or more than %d of them", fd,
-			FD_TOTAL);
+	if (own(r)->n_files >= FD_TOTAL) {
+		err_set(e, ERR_DAMAGED, "the recording claims more than %d fds", FD_TOTAL);
 		return NULL;
 	}
 	if (file_end(r, p, fd, ts, e) < 0)
 		return NULL;
-	while (n <= (u32)fd)
-		n *= 2;
-	if (n > t->n_files) {
-		grown = realloc(t->files, n * sizeof(*grown));
-		if (!grown) {
-			err_set(e, ERR_FAIL, "out of memory for descriptors");
-			return NULL;
-		}
-		memset(grown + t->n_files, 0, (n - t->n_files) * sizeof(*grown));
-		t->files = grown;
-		t->n_files = n;
-	}
 	f = calloc(1, sizeof(*f));
 	if (!f) {
-		err_set(e, ERR_FAIL, "out of memory for descriptors");
+		err_set(e, ERR_FAIL, "out of memory for fds");
 		return NULL;
 	}
-	t->files[fd] = f;
+	if (fdmap_put(&fd_table(p)->files, fd, f, &own(r)->memory, e) < 0) {
+		free(f);
+		return NULL;
+	}
 	own(r)->n_files++;
 	return f;
-}
-
-/* Another descriptor of the process for the same open file: dup tells no more than that. */
-static const struct file *sibling(const struct process *p, const struct file *f)
-{
-	const struct fd_table *t = fd_table(p);
-	const struct file *o;
-	u32 fd;
-
-	for (fd = 0; fd < t->n_files && f->ino; fd++) {
-		o = t->files[fd];
-		if (o && o != f && o->ino == f->ino && o->dev == f->dev && (o->role || o->path))
-			return o;
-	}
-	return NULL;
 }
 
 static void fill_file(struct file *f, const struct ev_fd *ev)
@@ -158,7 +183,7 @@ static int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 	if (!p || ev->fd < 0)
 		return 0;
 	f = file_of(p, ev->fd);
-	/* bind, listen and connect tell more of the same socket: the turn and its begin stay */
+	/* bind, listen and connect tell more of the same socket: the request and its begin stay */
 	if (f && f->ino == ev->ino && f->dev == ev->dev && ev->ino) {
 		if (f->role && !ev->role)
 			return 0; /* it is known better */
@@ -169,20 +194,45 @@ static int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 		f->since = rec->stream == STREAM_RECORDER ? r->resnapshot : rec->ts;
 	}
 	fill_file(f, ev);
-	f->told = rec->stream == STREAM_RECORDER ? rec->ts : 0;
+	f->snapshot = rec->stream == STREAM_RECORDER ? rec->ts : 0;
 	if (rec->stream == STREAM_RECORDER)
-		fd_table(p)->told = rec->ts;
+		fd_table(p)->snapshot = rec->ts;
 	if (rec->tail_len) {
 		free(f->path);
 		f->path = path_absolute(p, ev->dir, rec->tail, rec->tail_len);
-		return 0;
+		return join(r, p, f, e);
 	}
-	twin = f->role ? NULL : sibling(p, f);
-	if (!twin)
-		return 0;
-	f->role = twin->role;
-	if (!f->path && twin->path)
-		f->path = strdup(twin->path);
+	twin = f->role ? NULL : sibling(r, p, f);
+	if (twin) {
+		f->role = twin->role;
+		if (!f->path && twin->path)
+			f->path = strdup(twin->path);
+	}
+	return join(r, p, f, e);
+}
+
+static int fds_on_unread(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_unread *ev = rec->event;
+	struct process *p = idmap_get(&r->processes, rec->tid);
+	struct file *f = p ? file_of(p, (s32)ev->fd) : NULL;
+
+	(void)e;
+	if (f && f->ino == ev->ino && !f->since && !f->request.recvs && !f->request.answered)
+		f->unread = ev->bytes > 0;
+	return 0;
+}
+
+static int end_not_shown(struct replay *r, struct process *p, struct err *e)
+{
+	const struct fd_table *t = fd_table(p);
+	struct file *f;
+	s64 fd;
+
+	for (fd = 0; t->snapshot >= r->resnapshot && (f = fdmap_next(&t->files, &fd)); fd++)
+		if (f->since < r->resnapshot && f->snapshot < r->resnapshot &&
+		    file_end(r, p, fd, r->resnapshot, e) < 0)
+			return ERR_FAIL;
 	return 0;
 }
 
@@ -190,10 +240,9 @@ static int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 static int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	static const char begins[] = "snapshot_begin=", ends[] = "snapshot=";
-	const struct fd_table *t;
-	struct process *p;
-	size_t at = 0;
-	u32 fd;
+	struct idmap_slot *list;
+	size_t i;
+	int ret;
 
 	if (rec->stream != STREAM_RECORDER || rec->ts <= r->snapshot_end)
 		return 0;
@@ -202,28 +251,24 @@ static int fds_on_info(struct replay *r, const struct record *rec, struct err *e
 	if (!r->resnapshot || rec->tail_len < sizeof(ends) ||
 	    memcmp(rec->tail, ends, sizeof(ends) - 1) != 0)
 		return 0;
-	while ((p = idmap_each(&r->processes, &at))) {
-		t = fd_table(p);
-		for (fd = 0; t->told >= r->resnapshot && fd < t->n_files; fd++)
-			if (t->files[fd] && t->files[fd]->since < r->resnapshot &&
-			    t->files[fd]->told < r->resnapshot &&
-			    file_end(r, p, fd, r->resnapshot, e) < 0)
-				return ERR_FAIL;
-	}
+	list = idmap_sorted(&r->processes, e);
+	ret = list ? 0 : ERR_FAIL;
+	for (i = 0; ret == 0 && list[i].value; i++)
+		ret = end_not_shown(r, list[i].value, e);
+	free(list);
 	r->resnapshot = 0;
-	return 0;
+	return ret;
 }
 
 /* Descriptors with the flag are closed. */
 static int fds_on_exec(struct replay *r, const struct record *rec, struct err *e)
 {
 	struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
-	const struct fd_table *all = t ? fd_table(t->process) : NULL;
-	u32 fd;
+	const struct file *f;
+	s64 fd;
 
-	for (fd = 0; t && fd < all->n_files; fd++)
-		if (all->files[fd] && all->files[fd]->cloexec &&
-		    file_end(r, t->process, fd, rec->ts, e) < 0)
+	for (fd = 0; t && (f = fdmap_next(&fd_table(t->process)->files, &fd)); fd++)
+		if (f->cloexec && file_end(r, t->process, fd, rec->ts, e) < 0)
 			return ERR_FAIL;
 	return 0;
 }
@@ -243,13 +288,13 @@ static void note_change(struct process *p, enum syscall_family family, const str
 	}
 }
 
-/* Closing is a system call like others; what is opened is told by fd events. */
+/* Closing is a system call like others; what is opened is in fd events. */
 static int fds_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
 	enum syscall_family family = v->desc->family;
 	struct thread *t;
-	s64 fd, last, n;
+	s64 fd, last;
 
 	if (family < FAMILY_CLOSE || family > FAMILY_FCHDIR || v->ret != 0 ||
 	    v->flags & SYSCALL_UNFINISHED || !rec->tid)
@@ -262,9 +307,8 @@ static int fds_on_syscall(struct replay *r, const struct record *rec, struct err
 		return 0;
 	}
 	last = family == FAMILY_CLOSE_RANGE ? (s64)(u32)v->arg[1] : (s64)(s32)v->arg[0];
-	n = fd_table(t->process)->n_files;
-	last = last < n ? last : n - 1;
-	for (fd = (s32)v->arg[0]; fd >= 0 && fd <= last; fd++)
+	fd = (s32)v->arg[0];
+	for (; fd >= 0 && fdmap_next(&fd_table(t->process)->files, &fd) && fd <= last; fd++)
 		if (file_end(r, t->process, fd, rec->ts, e) < 0)
 			return ERR_FAIL;
 	return 0;
@@ -275,26 +319,34 @@ static int inherit(struct replay *r, struct process *child, const struct process
 		   struct err *e)
 {
 	const struct fd_table *from = fd_table(parent);
+	const struct file *of;
 	struct file *f;
-	u32 fd;
+	s64 fd;
 
 	if (from->directory && !fd_table(child)->directory)
 		fd_table(child)->directory = strdup(from->directory);
-	for (fd = 0; fd < from->n_files; fd++) {
-		if (!from->files[fd] || file_of(child, fd))
+	for (fd = 0; (of = fdmap_next(&from->files, &fd)); fd++) {
+		if (file_of(child, fd))
 			continue;
 		f = file_new(r, child, fd, ts, e);
 		if (!f)
 			return ERR_FAIL;
-		*f = *from->files[fd];
+		*f = *of;
 		f->since = ts;
 		f->path = f->path ? strdup(f->path) : NULL;
+		memset(&f->same, 0, sizeof(f->same));
 		f->serves = false;
 		f->client = NULL;
 		f->use = NULL;
-		memset(&f->turn, 0, sizeof(f->turn));
+		f->flows = NULL;
+		f->unread = false;
+		memset(&f->request, 0, sizeof(f->request));
 		f->time = NULL;
+		f->held = NULL;
 		memset(&f->asking, 0, sizeof(f->asking));
+		memset(&f->outstanding, 0, sizeof(f->outstanding));
+		if (join(r, child, f, e) < 0)
+			return ERR_FAIL;
 	}
 	return 0;
 }
@@ -313,30 +365,41 @@ static int fds_on_fork(struct replay *r, const struct record *rec, struct err *e
 static int fds_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
 {
 	int ret = 0, one;
-	u32 fd;
+	s64 fd;
 
-	for (fd = 0; fd < fd_table(p)->n_files; fd++) {
+	for (fd = 0; fdmap_next(&fd_table(p)->files, &fd); fd++) {
 		one = file_end(r, p, fd, ts == r->end ? 0 : ts, ret == 0 ? e : NULL);
 		ret = ret < 0 ? ret : one;
 	}
+	fdmap_free(&fd_table(p)->files, &own(r)->memory);
 	return ret;
 }
 
 static void fds_process_free(void *own)
 {
 	struct fd_table *t = own;
-	u32 fd;
+	struct file *f;
+	u64 memory = FD_MEMORY; /* nothing is counted any more */
+	s64 fd;
 
-	for (fd = 0; fd < t->n_files; fd++)
-		file_free(t->files[fd]);
-	free(t->files);
+	for (fd = 0; (f = fdmap_next(&t->files, &fd)); fd++)
+		file_free(f);
+	fdmap_free(&t->files, &memory);
 	free(t->directory);
+}
+
+static void fds_free(void *own)
+{
+	struct fds *fds = own;
+
+	idmap_free(&fds->known);
 }
 
 static const struct handler handlers[] = {
 	{ EV_fd, true, fds_on_fd },
 	{ EV_info, false, fds_on_info },
 	{ EV_fd, false, fds_on_fd },
+	{ EV_unread, false, fds_on_unread },
 	{ EV_fork, false, fds_on_fork },
 	{ EV_exec, false, fds_on_exec },
 	{ EV_syscall, false, fds_on_syscall },
@@ -351,4 +414,5 @@ const struct tracker track_fds = {
 	.of_process = sizeof(struct fd_table),
 	.process_end = fds_process_end,
 	.process_free = fds_process_free,
+	.free = fds_free,
 };

@@ -6,6 +6,7 @@
 #include "track_files.h"
 
 #include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/text_ids.h"
 #include "descriptors.h"
 #include "inode_uses.h"
 #include "track_syscalls.h"
@@ -13,15 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_LIMIT  200000 /* different paths */
-#define PATHS_BYTES (64u << 20)
-#define PATH_PROBES 8
-#define ERRNO_MAX   4095 /* results from -4095 to -1 are errors */
-
-struct path {
-	u32 id;
-	char text[];
-};
+#define ERRNO_MAX 4095 /* results from -4095 to -1 are errors */
 
 /* One row of file_use. */
 struct file_use {
@@ -34,9 +27,7 @@ struct file_use {
 };
 
 struct file_log {
-	struct idmap paths; /* hash -> struct path */
-	u32 n_paths;
-	u64 path_bytes;
+	struct text_ids paths;
 	struct idmap uses;
 };
 
@@ -45,44 +36,12 @@ static struct file_log *own(const struct replay *r)
 	return r->own[TRACK_files];
 }
 
-static u64 hash_text(const char *text)
+int files_path(struct replay *r, const char *text, u32 *ret_id, struct err *e)
 {
-	u64 h = 0xcbf29ce484222325u;
+	bool new;
+	int ret = text_ids_get(&own(r)->paths, text, ret_id, &new, e);
 
-	for (; *text; text++)
-		h = (h ^ (u8)*text) * 0x100000001b3u;
-	return h;
-}
-
-/* The path's number, made if need be; 0: there are too many. */
-static int path_id(struct replay *r, const char *text, u32 *ret_id, struct err *e)
-{
-	struct file_log *log = own(r);
-	size_t size = sizeof(struct path) + strlen(text) + 1;
-	u64 h = hash_text(text);
-	struct path *p = NULL;
-	int i;
-
-	*ret_id = 0;
-	for (i = 0; i < PATH_PROBES && (p = idmap_get(&log->paths, h + i)); i++)
-		if (strcmp(p->text, text) == 0) {
-			*ret_id = p->id;
-			return 0;
-		}
-	if (i == PATH_PROBES || log->n_paths >= PATH_LIMIT || log->path_bytes + size > PATHS_BYTES)
-		return 0;
-	p = malloc(size);
-	if (!p)
-		return err_set(e, ERR_FAIL, "out of memory for paths");
-	p->id = log->n_paths + 1;
-	memcpy(p->text, text, size - sizeof(*p));
-	if (idmap_put(&log->paths, h + i, p, PATH_LIMIT, e) < 0) {
-		free(p);
-		return ERR_FAIL;
-	}
-	*ret_id = ++log->n_paths;
-	log->path_bytes += size;
-	return row_put(r->db, file_path, e, .id = p->id, .path = text);
+	return ret < 0 || !new ? ret : row_put(r->db, file_path, e, .id = *ret_id, .path = text);
 }
 
 /* The path of an event; a tail that is empty means the descriptor itself. */
@@ -92,25 +51,38 @@ static int path_of(struct replay *r, const struct process *p, s32 dir, const str
 	const struct file *f = rec->tail_len ? NULL : file_of(p, dir);
 	char *path = f ? strdup(f->path ? f->path : "")
 		       : path_absolute(p, dir, rec->tail, rec->tail_len);
-	int ret = path ? path_id(r, path, ret_id, e)
+	int ret = path ? files_path(r, path, ret_id, e)
 		       : err_set(e, ERR_FAIL, "out of memory for paths");
 
 	free(path);
 	return ret;
 }
 
+/* The thread and the path of a call that names a file; 0: by no thread. Positive: both are known.
+ */
+static int named_call(struct replay *r, const struct record *rec, s32 dir, u8 abi, u16 nr,
+		      struct thread **ret_thread, u32 *ret_path, struct err *e)
+{
+	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
+
+	*ret_thread = t;
+	if (!t)
+		return rec->tid ? ERR_FAIL : 0;
+	if (path_of(r, t->process, dir, rec, ret_path, e) < 0 || syscalls_name(r, abi, nr, e) < 0)
+		return ERR_FAIL;
+	return 1;
+}
+
 static int files_on_open(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_file_open *ev = rec->event;
-	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	u32 path;
 	struct row_file_open *row;
+	struct thread *t;
+	u32 path;
+	int ret = named_call(r, rec, ev->dir, ev->abi, ev->nr, &t, &path, e);
 
-	if (!t)
-		return rec->tid ? ERR_FAIL : 0;
-	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
-	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
-		return ERR_FAIL;
+	if (ret <= 0)
+		return ret;
 	row = bulk_add(r->bulk, file_open);
 	row->ts = replay_time(r, elapsed(ev->dur, rec->ts));
 	row->dur = ev->dur & INT64_MAX;
@@ -127,15 +99,13 @@ static int files_on_open(struct replay *r, const struct record *rec, struct err 
 static int files_on_change(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_file_change *ev = rec->event;
-	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	u32 path;
 	struct row_file_change *row;
+	struct thread *t;
+	u32 path;
+	int ret = named_call(r, rec, ev->dir, ev->abi, ev->nr, &t, &path, e);
 
-	if (!t)
-		return rec->tid ? ERR_FAIL : 0;
-	if (path_of(r, t->process, ev->dir, rec, &path, e) < 0 ||
-	    syscalls_name(r, ev->abi, ev->nr, e) < 0)
-		return ERR_FAIL;
+	if (ret <= 0)
+		return ret;
 	row = bulk_add(r->bulk, file_change);
 	row->ts = replay_time(r, elapsed(ev->dur, rec->ts));
 	row->dur = ev->dur & INT64_MAX;
@@ -177,7 +147,7 @@ static int on_file(struct replay *r, const struct process *p, s32 fd, bool write
 		if (!f->use)
 			return ERR_FAIL;
 		if (!f->use->path && f->path && f->use->of.pid &&
-		    path_id(r, f->path, &f->use->path, e) < 0)
+		    files_path(r, f->path, &f->use->path, e) < 0)
 			return ERR_FAIL;
 	}
 	add_io(f->use, write, v->ret, v->flags & SYSCALL_NO_ENTRY ? 0 : v->dur);
@@ -252,12 +222,8 @@ static int files_finish(struct replay *r, struct err *e)
 static void files_free(void *slot)
 {
 	struct file_log *log = slot;
-	struct path *p;
-	size_t at = 0;
 
-	while ((p = idmap_each(&log->paths, &at)))
-		free(p);
-	idmap_free(&log->paths);
+	text_ids_free(&log->paths);
 	inode_uses_free(&log->uses);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files opened, changed, read and written. */
-#ifndef OBS_TRACK_FILES_H
-#define OBS_TRACK_FILES_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
@@ -9,4 +8,5 @@
 int files_on_request(struct replay *r, u32 pid, u32 dev, u64 ino, bool write, s64 ret, u64 dur,
 		     struct err *e);
 
-#endif
+/* The number of a path in table file_path, which is written if need be; 0: too many. */
+int files_path(struct replay *r, const char *path, u32 *ret_id, struct err *e);

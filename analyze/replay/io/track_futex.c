@@ -6,22 +6,23 @@
  * so the one that returns first leaves a note: last_futex at the waiter, unpaired.
  *
  * In memory that processes share, one futex has a name in each. A wake call that woke the waiter
- * of another process proves that both are one: a name that nobody waited under then counts as
+ * of another process proves that both are one: a name without waits then counts as
  * that of the waiter.
  *
  * A futex has no owner that the kernel knows of, and without contention neither side
- * makes a system call: what is told is who released whom, never who held.
+ * makes a system call: what is known is who released whom, never who held.
  */
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
+#include "format/grow.h"
 #include "futexes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROUSED_MAX 32 /* wake-ups remembered of one call */
-#define WAKERS_MAX 64 /* told apart for one waiter on one futex */
+#define WAKERS_MAX 64 /* distinguished for one waiter on one futex */
 /* enum of include/uapi/linux/futex.h */
 #define OP_MASK		   127
 #define OP_WAIT		   0
@@ -46,25 +47,18 @@ static struct futex_notes *notes_of(const struct thread *t)
 
 static struct futex *new_futex(struct futexes *all, u32 pid, u64 address, struct err *e)
 {
-	u32 cap = all->cap ? 2 * all->cap : 64;
-	struct futex **grown, *f;
+	struct futex *f;
 
-	if (all->n == all->cap) {
-		grown = realloc(all->list, cap * sizeof(*grown));
-		if (!grown)
-			goto no_memory;
-		all->list = grown;
-		all->cap = cap;
-	}
+	if (GROW(all->list, all->n, "futexes", e) < 0)
+		return NULL;
 	f = calloc(1, sizeof(*f));
-	if (!f)
-		goto no_memory;
+	if (!f) {
+		err_set(e, ERR_FAIL, "out of memory for futexes");
+		return NULL;
+	}
 	*f = (struct futex){ .id = all->n, .pid = pid, .address = address };
 	all->list[all->n++] = f;
 	return f;
-no_memory:
-	err_set(e, ERR_FAIL, "out of memory for futexes");
-	return NULL;
 }
 
 static struct futex *futex_of(struct replay *r, struct process *p, u64 address, struct err *e)
@@ -92,7 +86,7 @@ s64 futex_id(struct replay *r, struct process *p, u64 address, struct err *e)
 	return f ? (s64)f->id : BULK_NULL;
 }
 
-/* NULL when there are too many to tell apart. */
+/* NULL when there are too many to distinguish. */
 static int user_of(struct replay *r, const struct futex *f, u32 tid, struct user **ret,
 		   struct err *e)
 {
@@ -102,15 +96,11 @@ static int user_of(struct replay *r, const struct futex *f, u32 tid, struct user
 	*ret = u;
 	if (u || futexes_of(r)->users.n >= PAIR_LIMIT)
 		return 0;
-	u = calloc(1, sizeof(*u));
+	u = idmap_add(&futexes_of(r)->users, id, sizeof(*u), PAIR_LIMIT, "futexes", e);
 	if (!u)
-		return err_set(e, ERR_FAIL, "out of memory for futexes");
+		return ERR_FAIL;
 	u->futex = f->id;
 	u->tid = tid;
-	if (idmap_put(&futexes_of(r)->users, id, u, PAIR_LIMIT, e) < 0) {
-		free(u);
-		return ERR_FAIL;
-	}
 	*ret = u;
 	return 0;
 }
@@ -118,20 +108,15 @@ static int user_of(struct replay *r, const struct futex *f, u32 tid, struct user
 /* The entry of the waker at its waiter; the last one takes what is too much. */
 static struct release *release_of(struct user *u, u32 waker, struct err *e)
 {
-	struct release *grown;
 	u32 i;
 
 	for (i = 0; i < u->n_releases; i++)
 		if (u->releases[i].waker == waker || i == WAKERS_MAX - 1)
 			return &u->releases[i];
-	grown = realloc(u->releases, (i + 1) * sizeof(*grown));
-	if (!grown) {
-		err_set(e, ERR_FAIL, "out of memory for futexes");
+	if (GROW(u->releases, i, "futexes", e) < 0)
 		return NULL;
-	}
-	u->releases = grown;
-	grown[u->n_releases++] = (struct release){ .waker = waker };
-	return &grown[i];
+	u->releases[u->n_releases++] = (struct release){ .waker = waker };
+	return &u->releases[i];
 }
 
 /* Do a wait on f and a wake on the futex called other belong together? */
@@ -151,7 +136,7 @@ static bool same_or_moved(struct replay *r, struct futex *f, u32 other)
 	return true;
 }
 
-/* A wait has returned, and somebody had woken the thread. */
+/* A wait has returned, and the thread had been woken. */
 static int pair_wait(struct replay *r, struct thread *t, struct futex *f, struct user *u, u64 dur,
 		     struct err *e)
 {

@@ -73,6 +73,10 @@ static int holder_on_wait(struct replay *r, const struct record *rec, struct err
 	futex = futex_id(r, t->process, ev->address, e);
 	if (ev->holder)
 		holder = thread_in(r, t, ev->own, ev->holder);
+	if (futex > 0 && (u64)futex < futexes_of(r)->n) {
+		futexes_of(r)->list[futex]->locks++;
+		futexes_of(r)->list[futex]->held += holder != NULL;
+	}
 	row = bulk_add(r->bulk, futex_holder);
 	row->ts = replay_time(r, rec->ts);
 	row->tid = rec->tid;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The page cache: what was looked up, and what was not there. The kernel tells of a look-up when
+ * The page cache: what was looked up, and what was not there. The kernel reports a look-up when
  * it is over, so a page of it that the same thread added in the same system call was a miss; a
- * fault is told before its pages are added. A long read looks up its rest several times: each
+ * fault is reported before its pages are added. A long read looks up its rest several times: each
  * page counts once a call.
  */
 #include "analyze/replay/tasks/threads.h"

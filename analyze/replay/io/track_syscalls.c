@@ -4,6 +4,7 @@
 
 #include "analyze/replay/latency_rows.h"
 #include "analyze/replay/tasks/threads.h"
+#include "format/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,9 @@ struct syscall_stat {
 };
 
 struct call_sums {
-	struct idmap stats; /* process and call -> struct syscall_stat */
-	struct idmap told;  /* abi << 16 | number -> name, as the recording has it */
-	struct idmap named; /* calls that have a row in syscall_name */
+	struct idmap stats;    /* process and call -> struct syscall_stat */
+	struct idmap recorded; /* abi << 16 | number -> name, as the recording has it */
+	struct idmap named;    /* calls that have a row in syscall_name */
 };
 
 static struct call_sums *own(const struct replay *r)
@@ -45,33 +46,24 @@ static struct syscall_stat *stat_of(struct replay *r, u32 pid, const struct call
 
 	if (s)
 		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		err_set(e, ERR_FAIL, "out of memory for system calls");
+	s = idmap_add(&own(r)->stats, id, sizeof(*s), STAT_LIMIT, "system calls", e);
+	if (!s)
 		return NULL;
-	}
 	*s = (struct syscall_stat){ .pid = pid, .nr = v->nr, .abi = v->abi };
-	if (idmap_put(&own(r)->stats, id, s, STAT_LIMIT, e) < 0) {
-		free(s);
-		return NULL;
-	}
 	return s;
 }
 
 static int count_failure(struct syscall_stat *s, s32 error, struct err *e)
 {
-	struct errno_count *grown;
 	u32 i;
 
 	s->errors++;
 	for (i = 0; i < s->n_failures && s->failures[i].error != error; i++)
 		;
 	if (i == s->n_failures) {
-		grown = realloc(s->failures, (i + 1) * sizeof(*grown));
-		if (!grown)
-			return err_set(e, ERR_FAIL, "out of memory for errors");
-		s->failures = grown;
-		grown[s->n_failures++] = (struct errno_count){ error, 0 };
+		if (GROW(s->failures, i, "errors", e) < 0)
+			return ERR_FAIL;
+		s->failures[s->n_failures++] = (struct errno_count){ error, 0 };
 	}
 	s->failures[i].n++;
 	return 0;
@@ -137,30 +129,31 @@ static int write_stat(struct replay *r, const struct syscall_stat *s, struct err
 int syscalls_name(struct replay *r, u8 abi, u16 nr, struct err *e)
 {
 	u64 id = (u64)abi << 16 | nr;
-	const char *told = idmap_get(&own(r)->told, id);
+	const char *recorded = idmap_get(&own(r)->recorded, id);
 	char name[NAME_SIZE];
 
 	if (idmap_get(&own(r)->named, id))
 		return 0;
 	/* our table first; the recording may be of a newer kernel and know more */
-	if (syscall_find(abi, nr) || !told)
-		told = syscall_name(abi, nr, name, sizeof(name));
+	if (syscall_find(abi, nr) || !recorded)
+		recorded = syscall_name(abi, nr, name, sizeof(name));
 	if (idmap_put(&own(r)->named, id, r, STAT_LIMIT, e) < 0)
 		return ERR_FAIL;
-	return row_put(r->db, syscall_name, e, .abi = abi, .nr = nr, .name = told);
+	return row_put(r->db, syscall_name, e, .abi = abi, .nr = nr, .name = recorded);
 }
 
-int syscalls_told(struct replay *r, u8 abi, u16 nr, const char *name, size_t n, struct err *e)
+int syscalls_recorded_name(struct replay *r, u8 abi, u16 nr, const char *name, size_t n,
+			   struct err *e)
 {
 	u64 id = (u64)abi << 16 | nr;
 	char *copy;
 
-	if (n >= NAME_SIZE || idmap_get(&own(r)->told, id))
+	if (n >= NAME_SIZE || idmap_get(&own(r)->recorded, id))
 		return 0;
 	copy = strndup(name, n);
 	if (!copy)
 		return err_set(e, ERR_FAIL, "out of memory for facts");
-	if (idmap_put(&own(r)->told, id, copy, STAT_LIMIT, e) < 0) {
+	if (idmap_put(&own(r)->recorded, id, copy, STAT_LIMIT, e) < 0) {
 		free(copy);
 		return ERR_FAIL;
 	}
@@ -169,15 +162,18 @@ int syscalls_told(struct replay *r, u8 abi, u16 nr, const char *name, size_t n, 
 
 static int syscalls_finish(struct replay *r, struct err *e)
 {
+	struct idmap_slot *list = idmap_sorted(&own(r)->stats, e);
 	const struct syscall_stat *s;
-	size_t at = 0;
-	int ret = 0;
+	int ret = list ? 0 : ERR_FAIL;
+	size_t i;
 
-	while (ret == 0 && (s = idmap_each(&own(r)->stats, &at))) {
+	for (i = 0; ret == 0 && list[i].value; i++) {
+		s = list[i].value;
 		ret = write_stat(r, s, e);
 		if (ret == 0)
 			ret = syscalls_name(r, s->abi, s->nr, e);
 	}
+	free(list);
 	return ret;
 }
 
@@ -194,10 +190,10 @@ static void syscalls_free(void *slot)
 		free(s);
 	}
 	at = 0;
-	while ((name = idmap_each(&all->told, &at)))
+	while ((name = idmap_each(&all->recorded, &at)))
 		free(name);
 	idmap_free(&all->stats);
-	idmap_free(&all->told);
+	idmap_free(&all->recorded);
 	idmap_free(&all->named);
 }
 

@@ -30,7 +30,7 @@ struct connection {
 	u64 first, syn, established, accepted; /* 0: not seen */
 	u64 sent, received;	     /* as the kernel counts; UINT64_MAX: no state seen yet */
 	bool fin_sent, fin_received; /* and counted */
-	u64 retransmits, told;	     /* events; the kernel's count, if all of it was recorded */
+	u64 retransmits, reported;   /* events; the kernel's count, if all of it was recorded */
 	u64 srtt;		     /* ns */
 	u32 pid;
 	u16 family, sport, dport;
@@ -40,7 +40,7 @@ struct connection {
 
 struct connections {
 	struct idmap of;	/* socket -> struct connection */
-	struct idmap accepting; /* addresses -> connection that nobody has accepted yet */
+	struct idmap accepting; /* addresses -> connection not accepted yet */
 };
 
 static struct connections *own(const struct replay *r)
@@ -97,7 +97,7 @@ static int connection_end(struct replay *r, struct connection *c, u64 end, struc
 		.failed = c->syn && end && !c->established,
 		.sent = without(c->sent, c->connects + c->fin_sent),
 		.received = without(c->received, c->fin_received),
-		.retransmits = c->retransmits > c->told ? c->retransmits : c->told,
+		.retransmits = c->retransmits > c->reported ? c->retransmits : c->reported,
 		.srtt = c->srtt & INT64_MAX);
 	free(c);
 	return ret;
@@ -109,18 +109,12 @@ static struct connection *connection_of(struct replay *r, u64 sock, u64 ts, stru
 
 	if (c)
 		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		err_set(e, ERR_FAIL, "out of memory for connections");
+	c = idmap_add(&own(r)->of, sock, sizeof(*c), SOCKET_LIMIT, "connections", e);
+	if (!c)
 		return NULL;
-	}
 	c->sock = sock;
 	c->first = ts;
 	c->sent = c->received = UINT64_MAX;
-	if (idmap_put(&own(r)->of, sock, c, SOCKET_LIMIT, e) < 0) {
-		free(c);
-		return NULL;
-	}
 	return c;
 }
 
@@ -164,10 +158,10 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 		c->connects = true;
 		c->pid = t ? t->process->pid : 0;
 	}
-	/* the kernel counts answers to a SYN too, of which it tells nothing when it sends them */
+	/* the kernel counts answers to a SYN too, which it does not report when it sends them */
 	c->accepts |= ev->to == TCP_ESTABLISHED && ev->from == TCP_SYN_RECV;
 	if (c->syn || c->accepts)
-		c->told = ev->retransmits;
+		c->reported = ev->retransmits;
 	if (ev->to != TCP_ESTABLISHED)
 		return 0;
 	c->established = rec->ts;
@@ -262,12 +256,8 @@ static int tcp_finish(struct replay *r, struct err *e)
 static void tcp_free(void *slot)
 {
 	struct connections *all = slot;
-	struct connection *c;
-	size_t at = 0;
 
-	while ((c = idmap_each(&all->of, &at)))
-		free(c);
-	idmap_free(&all->of);
+	idmap_free_all(&all->of);
 	idmap_free(&all->accepting);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Requests through io_uring: from submission to completion, which may come in any thread. Some
- * kernels do not name the request: then ring and user_data name it, and of two that are alike
+ * kernels do not name the request: then ring and user_data name it, and of two that are equal
  * and in flight at once only the later is timed. A request may complete more than once.
  */
 #include "analyze/replay/latency_rows.h"
@@ -135,17 +135,11 @@ static struct uring_stat *stat_of(struct replay *r, u32 pid, u8 opcode, struct e
 
 	if (s)
 		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		err_set(e, ERR_FAIL, "out of memory for io_uring");
+	s = idmap_add(&own(r)->stats, id, sizeof(*s), STAT_LIMIT, "io_uring", e);
+	if (!s)
 		return NULL;
-	}
 	s->pid = pid;
 	s->opcode = opcode;
-	if (idmap_put(&own(r)->stats, id, s, STAT_LIMIT, e) < 0) {
-		free(s);
-		return NULL;
-	}
 	return s;
 }
 
@@ -190,13 +184,9 @@ static int uring_on_submit(struct replay *r, const struct record *rec, struct er
 	if (q && !q->done && never_completed(r, q, e) < 0)
 		return ERR_FAIL;
 	if (!q) {
-		q = calloc(1, sizeof(*q));
+		q = idmap_add(&own(r)->requests, key, sizeof(*q), REQUEST_LIMIT, "io_uring", e);
 		if (!q)
-			return err_set(e, ERR_FAIL, "out of memory for io_uring");
-		if (idmap_put(&own(r)->requests, key, q, REQUEST_LIMIT, e) < 0) {
-			free(q);
 			return ERR_FAIL;
-		}
 	}
 	*q = (struct uring_request){ .ts = rec->ts,
 				     .ring = ev->ring,
@@ -300,15 +290,20 @@ static int end_open(struct replay *r, struct err *e)
 
 static int uring_finish(struct replay *r, struct err *e)
 {
-	const struct uring_stat *s;
+	struct idmap_slot *list = NULL;
 	bool used = own(r)->seen;
-	size_t at = 0, i;
-	int ret;
+	size_t i;
+	int ret = end_open(r, e);
 
-	ret = end_open(r, e);
+	if (ret == 0)
+		list = idmap_sorted(&own(r)->stats, e);
+	if (!list)
+		return ERR_FAIL;
 	for (i = 0; used && i < OPS && ret == 0; i++)
 		ret = row_put(r->db, uring_op, e, .id = i, .name = ops[i].name);
-	while (ret == 0 && (s = idmap_each(&own(r)->stats, &at))) {
+	for (i = 0; ret == 0 && list[i].value; i++) {
+		const struct uring_stat *s = list[i].value;
+
 		ret = row_put(r->db, uring_stat, e, .pid = s->pid, .opcode = s->opcode, .n = s->n,
 			      .errors = s->errors, .unfinished = s->unfinished,
 			      .sockets = s->sockets, .timed = s->latency.n,
@@ -317,6 +312,7 @@ static int uring_finish(struct replay *r, struct err *e)
 		if (ret == 0)
 			ret = latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
 	}
+	free(list);
 	return ret;
 }
 

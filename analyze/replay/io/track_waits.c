@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * System calls that wait, as series by thread and resource: pipes, sockets (receive, send,
- * accept and connect apart), futexes, epoll instances, poll. Calls that could not wait,
- * because they were told not to or because the futex had changed, are counted apart. Not so those
+ * accept and connect separately), futexes, epoll instances, poll. Calls that could not wait,
+ * because they must not or because the futex had changed, are counted separately. Not so those
  * that end with the same error when a timeout of the socket is over (SO_RCVTIMEO, SO_SNDTIMEO):
- * whoever slept has waited. One that a signal ended has waited as well; the kernel's restart of
- * it is a call, and a wait, of its own. A call in flight when the recording began waits from its
+ * a thread that slept has waited. One that a signal ended has waited as well; the kernel's restart
+ * of it is a call, and a wait, of its own. A call in flight when the recording began waits from its
  * begin on, one in flight when it ended up to its end.
  */
 #include "analyze/replay/requests/track_series.h"
@@ -20,8 +20,8 @@
 #define INPROGRESS (-115) /* EINPROGRESS */
 #define FUTEX_MASK 0x7f	  /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 /*
- * Where nobody saw whether the thread slept, a call that long is taken for one that did, ns: a tick
- * at 100 a second, the least that a socket's timeout can be there.
+ * Where it is not known whether the thread slept, a call that long is taken for one that did, ns: a
+ * tick at 100 per second, the least that a socket's timeout can be there.
  */
 #define SLEPT_LEAST 10000000
 
@@ -115,7 +115,7 @@ static void on_futex(struct replay *r, struct waiting *w, enum call_class class)
 	add(r, w, SERIES_futex_wait, resource);
 }
 
-/* A poll that was told not to wait; where the timeout lies in memory, one that did not sleep. */
+/* A poll that must not wait; where the timeout lies in memory, one that did not sleep. */
 static bool timeout_is_zero(const struct replay *r, const struct waiting *w, enum call_class class)
 {
 	if (class == CALL_EPOLL)
@@ -126,7 +126,7 @@ static bool timeout_is_zero(const struct replay *r, const struct waiting *w, enu
 	       !slept(r, w);
 }
 
-/* The epoll instance behind a descriptor, as a resource. */
+/* The epoll instance of a descriptor, as a resource. */
 static u32 instance(struct replay *r, const struct process *p, s32 epfd)
 {
 	struct file *f = file_of(p, epfd);

@@ -4,8 +4,7 @@
  * only one is open. Of one process on a server socket (a row of table service), or of all processes
  * that answer there (a row of table server).
  */
-#ifndef OBS_FLOW_H
-#define OBS_FLOW_H
+#pragma once
 
 #include "analyze/replay/track.h"
 #include "analyze/stats/moments.h"
@@ -16,7 +15,7 @@ enum { RECV, SEND };
 struct flow {
 	u64 n[2], first[2], last[2];
 	/* the open window */
-	u64 window, window_n[2], window_turns;
+	u64 window, window_n[2], window_requests, window_received;
 	struct moments gaps[2];
 };
 
@@ -34,12 +33,13 @@ void flow_write(struct replay *r, struct flow *f, enum table_id t, u32 id);
  */
 struct server;
 
-/* NULL if there are too many. kind: any number that tells protocols apart. */
+/* NULL if there are too many. kind: any number that distinguishes protocols. */
 int server_of(struct replay *r, struct server **ret, const struct process *p, u8 kind, u16 port,
 	      struct err *e);
 u32 server_id(const struct server *s);
 void server_note(struct replay *r, struct server *s, int way, u64 ts);
-/* A turn got its first answer, after server_note of that. */
-void server_turn(struct server *s);
+/* A request got its first answer, after server_note of that. */
+void server_request(struct server *s);
 
-#endif
+/* So many requests were received, by protocol. */
+void server_received(struct server *s, u32 n);

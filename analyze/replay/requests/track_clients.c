@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Clients of servers, by address without port: how long their turns take, and what they
+ * Clients of servers, by address without port: how long their requests take, and what they
  * cost. The CPU time of a thread belongs to the client that it has last received from, up to its
  * next receive from another one, or until it polls: an event loop that answers several
  * clients in one round would else bill each of them for all. What a thread does that never
@@ -19,26 +19,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLIENT_LIMIT 10000 /* (service, address) pairs that are told apart */
+#define CLIENT_LIMIT 10000 /* (service, address) pairs that are distinguished */
 #define FAMILY_UNIX  1
 #define FAMILY_INET  2
 #define FAMILY_INET6 10
-#define FAMILY_REST  0xffff /* all that are not told apart */
+#define FAMILY_REST  0xffff /* all others */
 
 struct client {
 	u32 id, service;
 	u16 family;
 	addr16 address;
-	u64 connections, turns, lossy, sum, max;
+	u64 connections, requests, lossy, sum, max;
 	u64 cpu;
-	u64 recv_bytes, send_bytes; /* in turns */
-	struct hist latency;	    /* of turns without loss, the wait before them included */
+	u64 recv_bytes, send_bytes; /* in requests */
+	struct hist latency;	    /* of requests without loss, the wait before them included */
 };
 
 /* What a thread does. */
 struct serving {
-	struct client *client; /* for whom it works; NULL: nobody */
+	struct client *client; /* for whom it works; NULL: none */
 	u64 cpu, since;	       /* clock of CPU time, and when it began to */
+	u64 *also;	       /* where the time is added too; NULL: nowhere */
+	u64 inside;	       /* in the receive, if also was not known yet */
 };
 
 static struct idmap *own(const struct replay *r)
@@ -78,13 +80,9 @@ static int client_of(struct replay *r, struct client **ret, u32 service, u16 fam
 	*ret = c;
 	if (c || own(r)->n >= limit)
 		return 0;
-	c = calloc(1, sizeof(*c));
+	c = idmap_add(own(r), key, sizeof(*c), limit, "clients", e);
 	if (!c)
-		return err_set(e, ERR_FAIL, "out of memory for clients");
-	if (idmap_put(own(r), key, c, limit, e) < 0) {
-		free(c);
 		return ERR_FAIL;
-	}
 	c->id = own(r)->n;
 	c->service = service;
 	c->family = family;
@@ -100,7 +98,7 @@ int clients_of_file(struct replay *r, struct file *f, struct err *e)
 	bool known =
 		f->role == ROLE_ACCEPTED && (f->family == FAMILY_INET || f->family == FAMILY_INET6);
 	u16 family = known || f->family == FAMILY_UNIX ? f->family : 0;
-	u32 service = service_id(f->turn.service);
+	u32 service = service_id(f->request.service);
 
 	if (f->client)
 		return 0;
@@ -128,22 +126,50 @@ static u64 spent(const struct replay *r, const struct thread *t, u64 now)
 	return elapsed(s->cpu, cpu);
 }
 
-static void work_for(struct thread *t, struct client *c, u64 now)
+static void work_for(struct thread *t, struct client *c, u64 *also, u64 now)
 {
-	*serving_of(t) = (struct serving){ c, t->clock[STATE_run] + elapsed(t->since, now), now };
+	*serving_of(t) =
+		(struct serving){ c, t->clock[STATE_run] + elapsed(t->since, now), now, also, 0 };
 }
 
 void clients_served(const struct replay *r, struct thread *t, struct client *c,
-		    const struct call_view *v, bool send)
+		    const struct call_view *v, bool send, u64 *also)
 {
 	u64 all = spent(r, t, v->ts), inside = all < v->dur ? all : v->dur;
 	struct client *before = serving_of(t)->client;
 
+	u64 *also_before = serving_of(t)->also;
+
 	if (before)
 		before->cpu += all - inside;
+	if (also_before)
+		*also_before += all - inside;
 	if (c)
 		c->cpu += inside;
-	work_for(t, send && before ? before : c, v->ts);
+	if (also)
+		*also += inside;
+	if (send && before)
+		work_for(t, before, also_before, v->ts);
+	else
+		work_for(t, c, also, v->ts);
+	serving_of(t)->inside = also ? 0 : inside;
+}
+
+void clients_named(struct thread *t, u64 *also)
+{
+	struct serving *s = serving_of(t);
+
+	if (s->also)
+		return;
+	s->also = also;
+	*also += s->inside;
+	s->inside = 0;
+}
+
+void clients_renamed(struct thread *t, u64 *also)
+{
+	clients_named(t, also);
+	serving_of(t)->also = also;
 }
 
 void clients_polled(const struct replay *r, struct thread *t, const struct call_view *v)
@@ -159,18 +185,20 @@ void clients_polled(const struct replay *r, struct thread *t, const struct call_
 	if (!slept)
 		all -= all < v->dur ? all : v->dur;
 	c->cpu += all;
-	work_for(t, NULL, v->ts);
+	if (serving_of(t)->also)
+		*serving_of(t)->also += all;
+	work_for(t, NULL, NULL, v->ts);
 }
 
-void clients_on_turn(const struct file *f, u64 dur, u64 queued, bool lossy)
+void clients_on_request(const struct file *f, u64 dur, u64 queued, bool lossy)
 {
 	struct client *c = f->client;
 
 	if (!c)
 		return;
-	c->turns++;
-	c->recv_bytes += f->turn.recv_bytes;
-	c->send_bytes += f->turn.send_bytes;
+	c->requests++;
+	c->recv_bytes += f->request.recv_bytes;
+	c->send_bytes += f->request.send_bytes;
 	c->lossy += lossy;
 	if (lossy)
 		return;
@@ -185,14 +213,9 @@ void clients_on_turn(const struct file *f, u64 dur, u64 queued, bool lossy)
 /* "10.0.0.9", "[::1]", "local" (a Unix socket), "?" (not recorded), "" (all beyond the limit) */
 static void name_of(const struct client *c, char text[ADDRESS_MAX])
 {
-	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff }; /* IPv4 in IPv6 */
-	const u8 *a = c->address;
 	char *port;
 
-	if (c->family == FAMILY_INET6 && memcmp(a, mapped, sizeof(mapped)) == 0)
-		address_text(text, FAMILY_INET, a + 12, 0);
-	else
-		address_text(text, c->family, a, 0);
+	address_text(text, c->family, c->address, 0);
 	port = strrchr(text, ':');
 	if (port)
 		*port = '\0';
@@ -217,7 +240,7 @@ static int client_row(struct replay *r, const struct client *c, struct err *e)
 
 	name_of(c, name);
 	ret = row_put(r->db, client, e, .id = c->id, .service = c->service, .address = name,
-		      .connections = c->connections, .turns = c->turns, .lossy = c->lossy,
+		      .connections = c->connections, .requests = c->requests, .lossy = c->lossy,
 		      .time = c->sum & INT64_MAX, .max = c->max & INT64_MAX,
 		      .cpu = c->cpu & INT64_MAX, .recv_bytes = c->recv_bytes & INT64_MAX,
 		      .send_bytes = c->send_bytes & INT64_MAX);

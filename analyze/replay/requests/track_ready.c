@@ -3,12 +3,13 @@
  * How long a request waited in its server before it was received. Which moment it became ready at
  * is not recorded, but there are bounds. A thread that slept in the receive itself, or in poll, was
  * woken because data were there: the first request that it receives then was ready at the
- * wake-up. Others that the same call of epoll told of became ready one after the other (epoll keeps
- * that order) before the call returned: they are spread evenly over the time since the wake-up,
- * or, when the call did not sleep, since the call before it, which had told of all earlier ones. A
- * request is never ready before its connection's last answer.
+ * wake-up. Others that the same call of epoll reported became ready one after the other (epoll
+ * keeps that order) before the call returned: they are spread evenly over the time since the
+ * wake-up, or, when the call did not sleep, since the call before it, which had reported all
+ * earlier ones. A request is never ready before its connection's last answer.
  *
- * This wait is not a part of the turn, which begins with the receive: it is kept beside it.
+ * This wait is not a part of the request, which begins with the receive: it has a column of its
+ * own.
  */
 #include "track_ready.h"
 
@@ -20,8 +21,8 @@
 struct ready {
 	u64 wake;	      /* the last that ended a sleep; 0: none */
 	u64 woken, preempted; /* clocks then */
-	u64 from, at;	      /* what the last poll told of became ready in between */
-	u32 n, taken;	      /* descriptors that it told of, requests received since */
+	u64 from, at;	      /* what the last poll reported became ready in between */
+	u32 n, taken;	      /* descriptors that it reported, requests received since */
 	bool slept;	      /* the first of them ended its sleep */
 	u64 spent[N_STATES];  /* from..at */
 	u64 clock[N_STATES];  /* at */
@@ -42,7 +43,7 @@ int ready_begin(struct thread *t, struct err *e)
 	struct ready_slot *s = t->own[TRACK_ready];
 
 	if (!s->ready && !(s->ready = calloc(1, sizeof(*s->ready))))
-		return err_set(e, ERR_FAIL, "out of memory for turns");
+		return err_set(e, ERR_FAIL, "out of memory for requests");
 	return 0;
 }
 
@@ -101,7 +102,7 @@ void ready_polled(struct thread *t, struct file *epoll, const struct call_view *
 	if (rd->slept) {
 		rd->from = rd->wake;
 		since_wake(t, v->ts, rd->spent);
-	} else if (rd->at && before == rd->at) { /* nobody else has asked since */
+	} else if (rd->at && before == rd->at) { /* no other poll since */
 		rd->from = rd->at;
 		since_clock(t, rd->clock, rd->at, v->ts, rd->spent);
 	}
@@ -111,7 +112,7 @@ void ready_polled(struct thread *t, struct file *epoll, const struct call_view *
 	memcpy(rd->clock, t->clock, sizeof(rd->clock));
 }
 
-/* When the next of the requests that the last poll told of became ready. */
+/* When the next of the requests that the last poll reported became ready. */
 static u64 next_ready(struct ready *rd, u64 last)
 {
 	u64 all = elapsed(rd->from, rd->at), at;

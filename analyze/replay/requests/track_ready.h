@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How long requests wait in a server before they are received: see track_ready.c. */
-#ifndef OBS_TRACK_READY_H
-#define OBS_TRACK_READY_H
+#pragma once
 
 #include "analyze/replay/io/descriptors.h"
 
@@ -15,10 +14,8 @@ void ready_woken(struct thread *t, u64 ts);
 void ready_polled(struct thread *t, struct file *epoll, const struct call_view *v);
 
 /*
- * The receive v begins a turn: how long its request waited, and where that time went. last: what
+ * The receive v begins a request: how long its request waited, and where that time went. last: what
  * happened on its connection before; 0: nothing.
  */
 u64 ready_take(const struct replay *r, struct thread *t, const struct call_view *v, u64 last,
 	       u64 spent[N_STATES]);
-
-#endif

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Requests as sockets show them. On a server's socket (accepted, or a bound
- * datagram socket) receives without a send between them are the begin of a turn, the
- * sends that follow its end; the next receive begins the next turn. A turn is a request
- * unless requests are pipelined or multiplexed on the connection.
+ * datagram socket) receives without a send between them are the start of a request, the
+ * sends that follow its end; the next receive begins the next request. Such an exchange is one
+ * request unless requests are pipelined or multiplexed on the connection.
  */
 #include "track_requests.h"
 
+#include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
+#include "track_arrivals.h"
 #include "track_clients.h"
+#include "track_names.h"
 #include "track_ready.h"
+#include "track_request_time.h"
+#include "track_segments.h"
 #include "track_services.h"
-#include "track_turns.h"
 #include "track_uses.h"
 
-#define SOCK_DGRAM 2
+#define FAMILY_UNIX 1
+#define SOCK_DGRAM  2
 
 static bool is_server(const struct file *f)
 {
@@ -23,22 +28,22 @@ static bool is_server(const struct file *f)
 	       (f->role == ROLE_ACCEPTED || (f->role == ROLE_BOUND && f->socktype == SOCK_DGRAM));
 }
 
-int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
+int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
-	struct turn *t = &f->turn;
+	struct request *t = &f->request;
 	struct service *service = t->service;
-	u64 dur = elapsed(t->first_recv, t->last_send);
+	u64 dur = elapsed(t->first_recv, t->last_send), acked, wait;
+	struct row_request *row;
 	bool lossy;
-	struct row_turn *row;
+	int ret = 0;
 
-	(void)e;
 	if (t->recvs)
-		services_on_turn(f);
+		services_on_request(f, names_held(f) > 0);
 	if (t->sends && t->recvs) {
-		uses_on_turn(t);
+		uses_on_request(t);
 		lossy = loss_overlaps(r, t->first_recv, t->last_send);
-		clients_on_turn(f, dur, turns_queued(f), lossy);
-		row = bulk_add(r->bulk, turn);
+		clients_on_request(f, dur, requests_queued(f), lossy);
+		row = bulk_add(r->bulk, request);
 		row->ts = replay_time(r, t->first_recv);
 		row->dur = dur;
 		row->pid = p->pid;
@@ -48,14 +53,51 @@ int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *
 		row->sends = t->sends;
 		row->recv_bytes = t->recv_bytes & INT64_MAX;
 		row->send_bytes = t->send_bytes & INT64_MAX;
-		row->split = turns_is_split(f);
+		row->split = request_is_split(f);
 		row->lossy = lossy;
 		row->service = service_id(service);
-		row->queued = (s64)(turns_queued(f) & INT64_MAX);
+		row->queued = (s64)(requests_queued(f) & INT64_MAX);
 		row->client = client_id(f->client);
-		turns_end(r, p, f);
+		row->arrival_is = t->arrival ? ARRIVAL_kernel : ARRIVAL_estimate;
+		acked = segments_acked(r, f);
+		row->acked =
+			acked >= t->last_send && acked ? (s64)(acked - t->last_send) : BULK_NULL;
+		row->name = names_first(f) ? names_first(f) : BULK_NULL;
+		row->requests = (s64)names_held(f);
+		row->errors = names_errors(f);
+		row->first_send = t->first_send ? replay_time(r, t->first_send) : BULK_NULL;
+		wait = request_time_end(r, p, f);
+		ret = names_on_request(r, f, lossy, wait, e);
 	}
-	*t = (struct turn){ .service = service };
+	names_reset(f);
+	*t = (struct request){ .service = service, .answered = t->sends ? t->tid : t->answered };
+	return ret;
+}
+
+int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
+{
+	const struct request *t = &f->request;
+	u64 unread = f->unread ? r->begin : segments_unread(r, f), arrival = t->arrival;
+	struct row_unanswered *row;
+	bool read = t->recvs && !t->sends;
+	u32 answered = t->sends ? t->tid : t->answered;
+
+	if (!is_server(f) || (!read && !unread))
+		return 0;
+	if (services_of_file(r, p, f, e) < 0 || clients_of_file(r, f, e) < 0)
+		return ERR_FAIL;
+	if (!arrival)
+		arrival = t->first_recv - requests_queued(f);
+	row = bulk_add(r->bulk, unanswered);
+	row->ts = replay_time(r, read ? arrival : unread);
+	row->read = read ? replay_time(r, t->first_recv) : BULK_NULL;
+	row->pid = p->pid;
+	row->tid = read ? (s64)t->receiver : answered ? (s64)answered : BULK_NULL;
+	row->fd = fd;
+	row->service = service_id(t->service);
+	row->client = client_id(f->client);
+	row->name = names_first(f) ? names_first(f) : BULK_NULL;
+	row->answered = answered > 0;
 	return 0;
 }
 
@@ -63,32 +105,40 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 			    const struct call_view *v, struct socket_use *u, bool send, u64 bytes,
 			    struct err *e)
 {
-	struct turn *turn = &f->turn;
-	u64 last = turn->last_send > f->since ? turn->last_send : f->since;
+	struct request *request = &f->request;
+	u64 last = request->last_send > f->since ? request->last_send : f->since, arrival;
 
 	if (send) {
 		services_on_send(r, f, v->ts);
-		if (!turn->recvs)
-			return 0; /* nobody asked: no turn */
-		turn->sends++;
-		turn->send_bytes += bytes;
-		turn->last_send = v->ts;
-		turn->tid = t->tid;
-		uses_note(turn, u);
-		return turns_send(r, t, f, v->ts, e);
+		if (!request->recvs)
+			return 0; /* no receive before: no request */
+		if (!request->sends)
+			request->first_send = call_entry(v);
+		request->sends++;
+		request->send_bytes += bytes;
+		request->last_send = v->ts;
+		request->tid = t->tid;
+		uses_note(request, u);
+		segments_sent(r, f);
+		return request_time_send(r, t, f, v->ts, e);
 	}
-	if (turn->sends && requests_end_turn(r, t->process, (s32)v->arg[0], f, e) < 0)
+	if (request->sends && requests_end_one(r, t->process, (s32)v->arg[0], f, e) < 0)
 		return ERR_FAIL;
 	services_on_recv(r, f, v->ts);
-	if (!turn->recvs) {
-		turn->first_recv = v->ts;
-		turn->receiver = t->tid;
-		if (turns_begin(r, t, f, v, last, e) < 0)
+	f->unread = false;
+	arrival = f->family == FAMILY_UNIX || f->socktype == SOCK_DGRAM
+			  ? arrivals_received(r, f, v, bytes)
+			  : segments_received(r, f, v, bytes);
+	if (!request->recvs) {
+		request->first_recv = v->ts;
+		request->receiver = t->tid;
+		if (request_time_begin(r, t, f, v, last, e) < 0)
 			return ERR_FAIL;
+		request_arrived(r, t, f, arrival);
 	}
-	turn->recvs++;
-	turn->recv_bytes += bytes;
-	uses_note(turn, u);
+	request->recvs++;
+	request->recv_bytes += bytes;
+	uses_note(request, u);
 	return 0;
 }
 
@@ -130,14 +180,19 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	server = is_server(f);
 	if (server && (services_of_file(r, t->process, f, e) < 0 || clients_of_file(r, f, e) < 0))
 		return ERR_FAIL;
-	if (uses_count(r, &u, t->process->pid, server ? service_id(f->turn.service) : 0, v, send,
+	if (uses_count(r, &u, t->process->pid, server ? service_id(f->request.service) : 0, v, send,
 		       bytes, e) < 0)
 		return ERR_FAIL;
 	if (f->role == ROLE_CONNECTED)
-		turns_exchange(r, t, f, v, send, bytes);
+		request_upstream(r, t, f, v, send, bytes);
 	if (server)
-		clients_served(r, t, f->client, v, send);
-	return server ? on_server_socket(r, t, f, v, u, send, bytes, e) : 0;
+		clients_served(r, t, f->client, v, send,
+			       send || !f->request.sends ? names_cpu(f) : NULL);
+	if (!server)
+		return 0;
+	if (on_server_socket(r, t, f, v, u, send, bytes, e) < 0)
+		return ERR_FAIL;
+	return has_group(r, GROUP_requests) ? names_on_call(r, t, f, v, send, e) : 0;
 }
 
 static const struct handler handlers[] = {

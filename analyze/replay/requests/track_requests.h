@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests on server sockets. */
-#ifndef OBS_TRACK_REQUESTS_H
-#define OBS_TRACK_REQUESTS_H
+#pragma once
 
 #include "analyze/replay/io/descriptors.h"
 
-/* The socket is closed or the recording ends: its turn ends. */
-int requests_end_turn(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e);
+/* request.arrival_is */
+enum arrival_is { ARRIVAL_estimate, ARRIVAL_kernel };
 
-#endif
+/* The socket is closed or the recording ends: its request ends. */
+int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e);
+
+/*
+ * The recording ends: what waits on the socket for an answer becomes a row, read or not. On
+ * sockets without an answer before, what was read may have no answer at all: column answered.
+ */
+int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e);

@@ -25,11 +25,11 @@ struct cell {
 
 struct series {
 	struct idmap cells;
-	struct idmap resources; /* what tells them apart -> number */
+	struct idmap resources; /* what distinguishes them -> number */
 	u32 n_resources;
 	struct cell *last;
 	u64 last_key;
-	struct err failed; /* code 0 while all is well; told at the end */
+	struct err failed; /* code 0 while all is well; reported at the end */
 };
 
 static struct series *own(const struct replay *r)
@@ -78,28 +78,21 @@ static void write_cell(struct replay *r, struct cell *c)
 static void sweep(struct replay *r, u64 newest)
 {
 	struct series *s = own(r);
-	struct idmap old = s->cells;
-	struct idmap_slot *slot;
+	struct idmap_slot *list = idmap_sorted(&s->cells, &s->failed);
 	size_t i, kept = 0;
 
-	for (i = 0; i < old.cap; i++)
-		if (old.slots[i].value)
-			kept += ((struct cell *)old.slots[i].value)->window >= newest;
-	s->cells = (struct idmap){ 0 };
+	for (i = 0; list && list[i].value; i++)
+		kept += ((struct cell *)list[i].value)->window >= newest;
 	s->last = NULL;
-	for (i = 0; i < old.cap; i++) {
-		struct cell *c = old.slots[i].value;
+	for (i = 0; list && list[i].value; i++) {
+		struct cell *c = list[i].value;
 
-		slot = &old.slots[i];
-		if (!c)
-			continue;
-		if (kept < CELL_LIMIT / 2 && c->window >= newest &&
-		    idmap_put(&s->cells, slot->id, c, CELL_LIMIT, NULL) == 0)
+		if (kept < CELL_LIMIT / 2 && c->window >= newest)
 			continue;
 		write_cell(r, c);
-		free(c);
+		free(idmap_take(&s->cells, list[i].id));
 	}
-	idmap_free(&old);
+	free(list);
 }
 
 /* NULL: see failed. */
@@ -114,18 +107,12 @@ static struct cell *cell_of(struct replay *r, enum series_kind kind, u32 tid, u3
 	if (!c) {
 		if (s->cells.n >= CELL_LIMIT)
 			sweep(r, window);
-		c = calloc(1, sizeof(*c));
-		if (!c) {
-			err_set(e, ERR_FAIL, "out of memory for series");
+		c = idmap_add(&s->cells, key, sizeof(*c), CELL_LIMIT, "series", e);
+		if (!c)
 			return NULL;
-		}
 		*c = (struct cell){
 			.window = window, .tid = tid, .resource = resource, .kind = kind
 		};
-		if (idmap_put(&s->cells, key, c, CELL_LIMIT, e) < 0) {
-			free(c);
-			return NULL;
-		}
 	}
 	s->last = c;
 	s->last_key = key;
@@ -203,7 +190,7 @@ static u32 resource_new(struct replay *r, enum resource_kind kind, u32 pid, u64 
 
 u32 series_resource(struct replay *r, enum resource_kind kind, u32 pid, u64 dev, u64 number)
 {
-	/* numbers of different owners and kinds come far apart */
+	/* numbers of different owners and kinds are far from each other */
 	u64 owner = (dev ? dev : (u64)pid << 32) << 3 | kind;
 	u64 key = number ^ owner * 0x9e3779b97f4a7c15u;
 	uintptr_t id = (uintptr_t)idmap_get(&own(r)->resources, key);
@@ -241,12 +228,12 @@ static const char names_sql[] =
 	"CREATE INDEX fd_of ON fd(ino, dev);"
 	"CREATE INDEX resource_of ON resource(id);"
 	"CREATE INDEX disk_of ON disk(dev);"
-	"UPDATE resource SET (name, alike)=(SELECT trim(f.role || ' ' || f.local || CASE"
+	"UPDATE resource SET (name, pool)=(SELECT trim(f.role || ' ' || f.local || CASE"
 	" WHEN f.remote IN ('','0.0.0.0:0') THEN '' ELSE ' - ' || f.remote END),"
 	" trim(f.role || ' ' || iif(f.role='connected', f.remote, f.local)) FROM fd f"
 	" WHERE f.ino=resource.number AND f.dev=resource.dev AND f.kind='socket'"
 	" ORDER BY length(f.remote) DESC, f.role DESC LIMIT 1) WHERE kind='socket';"
-	"UPDATE resource SET name='socket ' || number, alike='sockets' WHERE kind='socket'"
+	"UPDATE resource SET name='socket ' || number, pool='sockets' WHERE kind='socket'"
 	" AND coalesce(name, '')='';"
 	"UPDATE resource SET name=coalesce((SELECT f.path FROM fd f WHERE f.ino=resource.number"
 	" AND f.dev=resource.dev AND f.path<>'' LIMIT 1), kind || ' ' || number)"
@@ -255,7 +242,7 @@ static const char names_sql[] =
 	"UPDATE resource SET name='epoll fd ' || number WHERE kind='epoll';"
 	"UPDATE resource SET name='disk ' || coalesce((SELECT d.name FROM disk d"
 	" WHERE d.dev=resource.dev), (dev >> 20) || ':' || (dev & 1048575)) WHERE kind='disk';"
-	"UPDATE resource SET alike=name || iif(pid, ' of ' || pid, '') WHERE alike IS NULL;";
+	"UPDATE resource SET pool=name || iif(pid, ' of ' || pid, '') WHERE pool IS NULL;";
 
 static int series_finish(struct replay *r, struct err *e)
 {
@@ -275,12 +262,8 @@ static int series_finish(struct replay *r, struct err *e)
 static void series_free(void *slot)
 {
 	struct series *s = slot;
-	struct cell *c;
-	size_t at = 0;
 
-	while ((c = idmap_each(&s->cells, &at)))
-		free(c);
-	idmap_free(&s->cells);
+	idmap_free_all(&s->cells);
 	idmap_free(&s->resources);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Series: time and counts of threads and resources in windows of one step. */
-#ifndef OBS_TRACK_SERIES_H
-#define OBS_TRACK_SERIES_H
+#pragma once
 
 #include "analyze/replay/io/descriptors.h"
 
@@ -16,8 +15,8 @@ enum resource_kind {
 };
 /*
  * Adds the time from..to, cut at the edges of windows, and counts in the window of to. For
- * one (kind, tid, resource) calls come in order of time. resource 0: none. What fails is told by
- * series_finish.
+ * one (kind, tid, resource) calls come in order of time. resource 0: none. What fails is reported
+ * by series_finish.
  */
 void series_add(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 from, u64 to,
 		u64 n, u64 refused);
@@ -30,5 +29,3 @@ void series_state(struct replay *r, u32 tid, enum state state, bool iowait, u64 
 u32 series_resource(struct replay *r, enum resource_kind kind, u32 pid, u64 dev, u64 number);
 /* The number of what fd refers to in p; 0: none that is followed. */
 u32 series_file(struct replay *r, const struct process *p, s32 fd, struct file *f);
-
-#endif

@@ -48,7 +48,7 @@ void flow_write(struct replay *r, struct flow *f, enum table_id t, u32 id)
 	const struct moments *g = f->gaps;
 	struct row_request_window *row;
 
-	if (!f->window_n[RECV] && !f->window_n[SEND] && !f->window_turns)
+	if (!f->window_n[RECV] && !f->window_n[SEND] && !f->window_requests)
 		return;
 	row = bulk_row(r->bulk, t);
 	row->service = id;
@@ -56,14 +56,15 @@ void flow_write(struct replay *r, struct flow *f, enum table_id t, u32 id)
 	row->dur = r->window;
 	row->recvs = f->window_n[RECV];
 	row->sends = f->window_n[SEND];
-	row->turns = f->window_turns;
+	row->requests = f->window_requests;
 	row->recv_gaps = g[RECV].n;
 	row->recv_gap = g[RECV].mean;
 	row->recv_m2 = g[RECV].m2;
 	row->send_gaps = g[SEND].n;
 	row->send_gap = g[SEND].mean;
 	row->send_m2 = g[SEND].m2;
-	f->window_n[RECV] = f->window_n[SEND] = f->window_turns = 0;
+	row->received = (s64)(f->window_received & INT64_MAX);
+	f->window_n[RECV] = f->window_n[SEND] = f->window_requests = f->window_received = 0;
 	memset(f->gaps, 0, sizeof(f->gaps));
 }
 
@@ -135,13 +136,9 @@ int server_of(struct replay *r, struct server **ret, const struct process *p, u8
 	*ret = s = idmap_get(&own(r)->of, name);
 	if (s)
 		return 0;
-	s = calloc(1, sizeof(*s));
+	s = idmap_add(&own(r)->of, name, sizeof(*s), SERVER_LIMIT, "servers", e);
 	if (!s)
-		return err_set(e, ERR_FAIL, "out of memory for servers");
-	if (idmap_put(&own(r)->of, name, s, SERVER_LIMIT, e) < 0) {
-		free(s);
 		return ERR_FAIL;
-	}
 	s->id = (u32)own(r)->of.n;
 	s->next = own(r)->last;
 	*ret = own(r)->last = s;
@@ -154,9 +151,14 @@ void server_note(struct replay *r, struct server *s, int way, u64 ts)
 	flow_note(r, &s->flow, way, ts);
 }
 
-void server_turn(struct server *s)
+void server_request(struct server *s)
 {
-	s->flow.window_turns++;
+	s->flow.window_requests++;
+}
+
+void server_received(struct server *s, u32 n)
+{
+	s->flow.window_received += n;
 }
 
 /* ---- the end ---- */
@@ -165,9 +167,9 @@ void server_turn(struct server *s)
 static const char names_sql[] =
 	"INSERT INTO server SELECT server, CASE count(DISTINCT pid) WHEN 1 THEN max(name) ELSE"
 	" max(replace(name, '[' || pid || ']', '')) || ' (' || count(DISTINCT pid) || ' processes)' END,"
-	" kind, port, count(DISTINCT pid), sum(recvs), sum(sends), sum(turns)"
-	" FROM (SELECT *, max(turns > 0) OVER (PARTITION BY server) AS any FROM service"
-	" WHERE server > 0) WHERE turns > 0 OR NOT any GROUP BY server ORDER BY server;"
+	" kind, port, count(DISTINCT pid), sum(recvs), sum(sends), sum(requests)"
+	" FROM (SELECT *, max(requests > 0) OVER (PARTITION BY server) AS any FROM service"
+	" WHERE server > 0) WHERE requests > 0 OR NOT any GROUP BY server ORDER BY server;"
 	"CREATE INDEX server_of ON server(id)";
 
 static int servers_finish(struct replay *r, struct err *e)

@@ -2,12 +2,12 @@
 /*
  * Services: what a process answers requests on, a server socket (all connections
  * that were accepted on one port) or a probed function. Of each: how receives, sends
- * and turns fall into windows, the gaps between them, and how turns look: how many
+ * and requests fall into windows, the gaps between them, and how requests look: how many
  * receives and sends they have, by which threads, of which sizes.
  *
- * A turn is counted in the window in which its first answer is sent, so counts come in
+ * A request is counted in the window in which its first answer is sent, so counts come in
  * order of time and only one window of each service is open. Its duration, which later sends
- * of the same turn prolong, is taken back and counted anew.
+ * of the same request prolong, is taken back and counted again.
  */
 #include "track_services.h"
 
@@ -29,14 +29,16 @@ struct service {
 	u16 family, port;
 	u8 socktype;
 	u64 connections;
-	u32 open, most_open;   /* turns that wait for their answer */
+	u32 open, most_open;   /* requests that wait for their answer */
 	struct server *server; /* NULL: of a function, or there are too many */
 	struct flow flow;
-	u64 turns, first_turn, last_turn;
-	u64 recv_sum, recv_squares, send_sum, send_squares; /* in turns */
+	u64 requests, first_request, last_request;
+	u64 received, unnamed; /* requests by protocol; exchanges without any */
+	u64 recv_sum, recv_squares, send_sum, send_squares; /* in requests */
 	u64 one_many, many_one, many_many, paired, handed_over;
-	struct hist latency; /* of turns, or of calls */
-	/* the open step and the one before: durations of turns by the window of their last send */
+	struct hist latency; /* of requests, or of calls */
+	/* the open step and the one before: durations of requests by the window of their last send
+	 */
 	u64 step;
 	struct hist durations[2];
 };
@@ -72,15 +74,9 @@ static struct service *service_of(struct replay *r, struct process *p, u64 key, 
 
 	if (s)
 		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		err_set(e, ERR_FAIL, "out of memory for services");
+	s = idmap_add(&own(r)->of, key, sizeof(*s), SERVICE_LIMIT, "services", e);
+	if (!s)
 		return NULL;
-	}
-	if (idmap_put(&own(r)->of, key, s, SERVICE_LIMIT, e) < 0) {
-		free(s);
-		return NULL;
-	}
 	s->id = ++own(r)->n;
 	s->pid = p->pid;
 	s->key = key;
@@ -105,7 +101,7 @@ int services_of_file(struct replay *r, struct process *p, struct file *f, struct
 {
 	u64 key = (u64)p->pid << 32 | (u64)(f->socktype & 0x7f) << 24 |
 		  (u64)(f->family & 0xff) << 16 | f->sport;
-	struct service *s = f->turn.service;
+	struct service *s = f->request.service;
 
 	if (s)
 		return 0;
@@ -120,7 +116,7 @@ int services_of_file(struct replay *r, struct process *p, struct file *f, struct
 		return ERR_FAIL;
 	s->connections += !f->serves;
 	f->serves = true;
-	f->turn.service = s;
+	f->request.service = s;
 	return 0;
 }
 
@@ -154,11 +150,11 @@ static void write_step(struct replay *r, struct service *s, u64 step)
 {
 	struct hist *h = &s->durations[step & 1];
 	struct quantiles q = { h->n, 0, { 0.5, 0.9, 0.95, 0.99 }, 0, { 0 } };
-	struct row_turn_window *row;
+	struct row_latency_window *row;
 
 	if (h->n) {
 		hist_each(h, find_quantile, &q);
-		row = bulk_add(r->bulk, turn_window);
+		row = bulk_add(r->bulk, latency_window);
 		row->service = s->id;
 		row->ts = (s64)(step * r->step);
 		row->dur = r->step;
@@ -186,7 +182,7 @@ static void go_to(struct replay *r, struct service *s, u64 ts)
 	s->step = step;
 }
 
-/* Counts the duration of a turn in the window of its last send, instead of an earlier one. */
+/* Counts the duration of a request in the window of its last send, instead of an earlier one. */
 static void count_duration(struct replay *r, struct service *s, u64 before, u64 before_ts, u64 dur)
 {
 	u64 step = elapsed(r->begin, before_ts) / r->step;
@@ -209,48 +205,60 @@ static void note(struct replay *r, struct service *s, int way, u64 ts)
 
 void services_on_recv(struct replay *r, struct file *f, u64 ts)
 {
-	struct service *s = f->turn.service;
+	struct service *s = f->request.service;
 
 	note(r, s, RECV, ts);
-	if (!f->turn.recvs && ++s->open > s->most_open)
+	if (!f->request.recvs && ++s->open > s->most_open)
 		s->most_open = s->open;
 }
 
-static void count_turn(struct service *s, u64 ts)
+static void count_request(struct service *s, u64 ts)
 {
-	s->flow.window_turns++;
+	s->flow.window_requests++;
 	if (s->server)
-		server_turn(s->server);
-	if (!s->turns++)
-		s->first_turn = ts;
-	s->last_turn = ts;
+		server_request(s->server);
+	if (!s->requests++)
+		s->first_request = ts;
+	s->last_request = ts;
+}
+
+void services_received(struct replay *r, struct file *f, u32 n, u64 ts)
+{
+	struct service *s = f->request.service;
+
+	go_to(r, s, ts);
+	s->received += n;
+	s->flow.window_received += n;
+	if (s->server)
+		server_received(s->server, n);
 }
 
 void services_on_send(struct replay *r, struct file *f, u64 ts)
 {
-	struct service *s = f->turn.service;
-	const struct turn *t = &f->turn;
+	struct service *s = f->request.service;
+	const struct request *t = &f->request;
 
 	note(r, s, SEND, ts);
 	if (!t->recvs)
 		return;
 	if (!t->sends) {
-		count_turn(s, ts);
+		count_request(s, ts);
 		s->open -= s->open > 0;
 	}
 	count_duration(r, s, elapsed(t->first_recv, t->last_send), t->sends ? t->last_send : 0,
 		       elapsed(t->first_recv, ts));
 }
 
-void services_on_turn(struct file *f)
+void services_on_request(struct file *f, bool named)
 {
-	struct turn *t = &f->turn;
+	struct request *t = &f->request;
 	struct service *s = t->service;
 
 	if (!t->sends) {
 		s->open -= s->open > 0;
 		return;
 	}
+	s->unnamed += !named;
 	s->recv_sum += t->recvs;
 	s->recv_squares += (u64)t->recvs * t->recvs;
 	s->send_sum += t->sends;
@@ -272,7 +280,7 @@ int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 
 		return ERR_FAIL;
 	s->site = site;
 	go_to(r, s, ts);
-	count_turn(s, ts);
+	count_request(s, ts);
 	if (dur != UINT64_MAX) {
 		count_duration(r, s, 0, 0, dur);
 		hist_add(&s->latency, dur);
@@ -293,16 +301,17 @@ static int service_row(struct replay *r, struct service *s, struct err *e)
 		       .first_recv = replay_time(r, f->first[RECV]),
 		       .last_recv = replay_time(r, f->last[RECV]), .sends = f->n[SEND],
 		       .first_send = replay_time(r, f->first[SEND]),
-		       .last_send = replay_time(r, f->last[SEND]), .turns = s->turns,
-		       .first_turn = replay_time(r, s->first_turn),
-		       .last_turn = replay_time(r, s->last_turn),
+		       .last_send = replay_time(r, f->last[SEND]), .requests = s->requests,
+		       .first_request = replay_time(r, s->first_request),
+		       .last_request = replay_time(r, s->last_request),
 		       .latency_sum = s->latency.sum & INT64_MAX,
-		       .latency_max = s->latency.max & INT64_MAX, .turn_recvs = s->recv_sum,
-		       .turn_recv_squares = s->recv_squares, .turn_sends = s->send_sum,
-		       .turn_send_squares = s->send_squares, .one_many = s->one_many,
+		       .latency_max = s->latency.max & INT64_MAX, .request_recvs = s->recv_sum,
+		       .request_recv_squares = s->recv_squares, .request_sends = s->send_sum,
+		       .request_send_squares = s->send_squares, .one_many = s->one_many,
 		       .many_one = s->many_one, .many_many = s->many_many, .paired = s->paired,
 		       .handed_over = s->handed_over,
-		       .server = s->server ? (s64)server_id(s->server) : (s64)0);
+		       .server = s->server ? (s64)server_id(s->server) : (s64)0,
+		       .received = s->received & INT64_MAX, .unnamed = s->unnamed);
 }
 
 static void service_free(struct service *s)

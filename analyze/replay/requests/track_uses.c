@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which system calls a process uses on its sockets, and how often in a turn: a call whose
- * number in a turn is always the same has a rate that is proportional to that of requests.
+ * Which system calls a process uses on its sockets, and how often in a request: a call whose
+ * number in a request is always the same has a rate that is proportional to that of requests.
  */
 #include "track_uses.h"
 
@@ -14,19 +14,20 @@ struct socket_use {
 	u8 abi;
 	bool send;
 	u64 n, bytes, first, last;
-	u64 turns, turn_calls, turn_squares;
+	u64 requests, request_calls, request_squares;
 };
 
-/* How often each system call occurred in the turn: a constant number makes its rate a request rate.
+/* How often each system call occurred in the request: a constant number makes its rate a request
+ * rate.
  */
-void uses_on_turn(const struct turn *t)
+void uses_on_request(const struct request *t)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(t->calls) / sizeof(t->calls[0]) && t->calls[i].use; i++) {
-		t->calls[i].use->turns++;
-		t->calls[i].use->turn_calls += t->calls[i].n;
-		t->calls[i].use->turn_squares += (u64)t->calls[i].n * t->calls[i].n;
+		t->calls[i].use->requests++;
+		t->calls[i].use->request_calls += t->calls[i].n;
+		t->calls[i].use->request_squares += (u64)t->calls[i].n * t->calls[i].n;
 	}
 }
 
@@ -39,18 +40,12 @@ static struct socket_use *use_of(struct replay *r, u32 pid, u32 service, const s
 
 	if (u)
 		return u;
-	u = calloc(1, sizeof(*u));
-	if (!u) {
-		err_set(e, ERR_FAIL, "out of memory for uses of sockets");
+	u = idmap_add(r->own[TRACK_uses], id, sizeof(*u), STAT_LIMIT, "uses of sockets", e);
+	if (!u)
 		return NULL;
-	}
 	*u = (struct socket_use){
 		.pid = pid, .service = service, .nr = v->nr, .abi = v->abi, .first = v->ts
 	};
-	if (idmap_put(r->own[TRACK_uses], id, u, STAT_LIMIT, e) < 0) {
-		free(u);
-		return NULL;
-	}
 	return u;
 }
 
@@ -68,7 +63,7 @@ int uses_count(struct replay *r, struct socket_use **ret, u32 pid, u32 service,
 	return 0;
 }
 
-void uses_note(struct turn *t, struct socket_use *u)
+void uses_note(struct request *t, struct socket_use *u)
 {
 	size_t i;
 
@@ -90,29 +85,29 @@ static const char names_sql[] =
 
 static int uses_finish(struct replay *r, struct err *e)
 {
-	const struct socket_use *u;
-	size_t at = 0;
-	int ret = 0;
+	const struct idmap *uses = r->own[TRACK_uses];
+	struct idmap_slot *list = idmap_sorted(uses, e);
+	int ret = list ? 0 : ERR_FAIL;
+	size_t i;
 
-	while (ret == 0 && (u = idmap_each(r->own[TRACK_uses], &at)))
+	for (i = 0; ret == 0 && list[i].value; i++) {
+		const struct socket_use *u = list[i].value;
+
 		ret = row_put(r->db, socket_use, e, .pid = u->pid,
 			      .service = u->service ? u->service : BULK_NULL, .abi = u->abi,
 			      .nr = u->nr, .send = u->send, .n = u->n,
 			      .bytes = u->bytes & INT64_MAX, .first = replay_time(r, u->first),
-			      .last = replay_time(r, u->last), .turns = u->turns,
-			      .turn_calls = u->turn_calls,
-			      .turn_squares = u->turn_squares & INT64_MAX);
+			      .last = replay_time(r, u->last), .requests = u->requests,
+			      .request_calls = u->request_calls,
+			      .request_squares = u->request_squares & INT64_MAX);
+	}
+	free(list);
 	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
 }
 
 static void uses_free(void *own)
 {
-	struct socket_use *u;
-	size_t at = 0;
-
-	while ((u = idmap_each(own, &at)))
-		free(u);
-	idmap_free(own);
+	idmap_free_all(own);
 }
 
 const struct tracker track_uses = {

@@ -1,58 +1,102 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "past.h"
 
+#include "analyze/base/limits.h"
 #include "track_states.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PAST_MAX 128 /* intervals: enough to know its clocks a while ago */
+#define PAST_DISORDER 16 /* an interval is added after so many later ones, at most */
+#define PAST_LEAST    64 /* intervals; powers of two */
+#define PAST_MAX      8192
+#define PAST_WANTED   10000000000ull /* ns: younger intervals are kept as long as there is room */
 
+/* Intervals off the CPU: the time between them is time on a CPU. */
 struct past {
 	u32 n; /* ever added */
+	u32 max;
 	struct past_span {
 		u64 end;
 		u64 dur;
 		enum state state;
-	} span[PAST_MAX];
+	} * span;
 };
 
 int past_remember(struct thread *t, struct err *e)
 {
 	struct sleeping *s = sleeping_of(t);
 
-	if (!s->past && !(s->past = calloc(1, sizeof(*s->past))))
-		return err_set(e, ERR_FAIL, "out of memory for turns");
+	if (s->past)
+		return 0;
+	s->past = calloc(1, sizeof(*s->past));
+	if (s->past)
+		s->past->span = calloc(PAST_LEAST, sizeof(*s->past->span));
+	if (!s->past || !s->past->span)
+		return err_set(e, ERR_FAIL, "out of memory for requests");
+	s->past->max = PAST_LEAST;
 	return 0;
 }
 
-void past_add(struct thread *t, enum state state, u64 from, u64 to)
+/* Twice as many; without memory for them older times become unknown. */
+static void grow(struct past *p, u32 *extra)
+{
+	struct past_span *grown;
+	u32 i;
+
+	if (p->max >= PAST_MAX || *extra + p->max > PAST_TOTAL)
+		return;
+	grown = calloc(2 * p->max, sizeof(*grown));
+	if (!grown)
+		return;
+	for (i = p->n - p->max; i != p->n; i++)
+		grown[i % (2 * p->max)] = p->span[i % p->max];
+	free(p->span);
+	p->span = grown;
+	*extra += p->max;
+	p->max *= 2;
+}
+
+void past_add(struct thread *t, enum state state, u64 from, u64 to, u32 *extra)
 {
 	struct past *p = sleeping_of(t)->past;
 
+	if (!p || state == STATE_run)
+		return;
+	if (p->n >= p->max && elapsed(p->span[p->n % p->max].end, to) < PAST_WANTED)
+		grow(p, extra);
+	p->span[p->n++ % p->max] = (struct past_span){ to, to - from, state };
+}
+
+void past_free(struct past *p)
+{
 	if (p)
-		p->span[p->n++ % PAST_MAX] = (struct past_span){ to, to - from, state };
+		free(p->span);
+	free(p);
 }
 
 void past_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES])
 {
 	const struct past *p = sleeping_of(t)->past;
 	u64 oldest = now, off = 0, begin;
-	u32 k;
+	u32 k, older = 0;
 	int i;
 
 	memset(spent, 0, N_STATES * sizeof(*spent));
-	/* not in order: a sleep is added when the call around it has returned */
-	for (k = 0; p && k < p->n && k < PAST_MAX; k++) {
-		const struct past_span *s = &p->span[k];
+	/* the latest first, but not in order: a sleep is added when its call has returned */
+	for (k = 0; p && k < p->n && k < p->max; k++) {
+		const struct past_span *s = &p->span[(p->n - 1 - k) % p->max];
 
 		begin = elapsed(s->dur, s->end);
 		oldest = begin < oldest ? begin : oldest;
+		older = s->end <= since ? older + 1 : 0;
+		if (older > PAST_DISORDER)
+			break;
 		spent[s->state] += elapsed(begin > since ? begin : since, s->end);
 	}
-	if (oldest > since && p && p->n > PAST_MAX)
+	if (oldest > since && p && p->n > p->max)
 		spent[STATE_unknown] += oldest - since;
 	for (i = 0; i < N_STATES; i++)
-		off += i == STATE_run ? 0 : spent[i];
-	spent[STATE_run] = elapsed(off, elapsed(since, now)); /* the present run is no span yet */
+		off += spent[i];
+	spent[STATE_run] = elapsed(off, elapsed(since, now));
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where a thread's time went in the last while: its last states. */
-#ifndef OBS_PAST_H
-#define OBS_PAST_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
 /* From here on past_since knows of the thread. */
 int past_remember(struct thread *t, struct err *e);
-/* It was in this state. */
-void past_add(struct thread *t, enum state state, u64 from, u64 to);
+/* It was in this state. extra: intervals kept for all threads in addition to the least. */
+void past_add(struct thread *t, enum state state, u64 from, u64 to, u32 *extra);
 /*
  * How long the thread was in each state since then, up to now, a moment at which it is on a CPU and
- * settled; states are unknown as far as nobody remembers. Only with sched, of tracked threads.
+ * settled; states are unknown where they are not known. Only with sched, of tracked threads.
  */
 void past_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES]);
-
-#endif
+struct past;
+void past_free(struct past *p);

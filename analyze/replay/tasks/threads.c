@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads and processes with the slots of all trackers, which are told when one ends. A thread or a
- * process and its slots are one piece of memory.
+ * Threads and processes with the slots of all trackers, which are called when one ends. A thread or
+ * a process and its slots are one piece of memory.
  */
 #include "threads.h"
 #include "track_parts.h"
@@ -207,12 +207,13 @@ static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool end
 		.preemptions = known ? (s64)t->preemptions : BULK_NULL,
 		.wakeups = known ? (s64)t->wakeups : BULK_NULL,
 		.defects = known ? (s64)t->defects : BULK_NULL,
+		.used = (s64)(t->used & INT64_MAX),
 	};
 	int i;
 
 	parts_fill(r, t, &row);
 	for (i = 0; known && i < N_STATES; i++)
-		row.wall += (s64)t->clock[i];
+		row.wall = (s64)(((u64)row.wall + t->clock[i]) & INT64_MAX);
 	return put_row_of(r->db, TABLE_thread, e, &row);
 }
 
@@ -242,40 +243,16 @@ int task_end(struct replay *r, struct thread *t, u64 ts, struct err *e)
 	return thread_close(r, t, ts, true, e);
 }
 
-/* The map changes with each thread that is closed, so all of them are listed first. */
-static struct thread **all_threads(struct replay *r, size_t *ret_n, struct err *e)
-{
-	struct thread **list = calloc(r->threads.n + 1, sizeof(*list)), *t;
-	size_t at = 0;
-
-	*ret_n = 0;
-	if (!list)
-		err_set(e, ERR_FAIL, "out of memory for threads");
-	while (list && (t = idmap_each(&r->threads, &at)))
-		list[(*ret_n)++] = t;
-	return list;
-}
-
-static int by_tid(const void *a, const void *b)
-{
-	const struct thread *x = *(struct thread *const *)a, *y = *(struct thread *const *)b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
 int tasks_end_all(struct replay *r, struct err *e)
 {
-	struct thread **list;
-	size_t i, n;
+	struct idmap_slot *list = idmap_sorted(&r->threads, e);
+	size_t i;
 	int ret = 0;
 
-	list = all_threads(r, &n, e);
 	if (!list)
 		return ERR_FAIL;
-	/* the map's order is random; the same recording gives the same rows */
-	qsort(list, n, sizeof(*list), by_tid);
-	for (i = 0; i < n; i++) {
-		int one = thread_close(r, list[i], r->end, false, ret == 0 ? e : NULL);
+	for (i = 0; list[i].value; i++) {
+		int one = thread_close(r, list[i].value, r->end, false, ret == 0 ? e : NULL);
 
 		ret = ret < 0 ? ret : one;
 	}

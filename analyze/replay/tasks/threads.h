@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads and processes: made when they are first heard of, written and forgotten when they end. */
-#ifndef OBS_THREADS_H
-#define OBS_THREADS_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
@@ -10,7 +9,7 @@ struct thread *task_thread(struct replay *r, u32 tid, struct err *e);
 /* A thread that is not known yet, of this process. */
 struct thread *task_new(struct replay *r, u32 tid, u32 pid, struct err *e);
 void task_set_cmdline(struct process *p, const char *text, size_t len);
-/* Tells all trackers, writes the thread's row, and its process's with the last one, and forgets it.
+/* Calls all trackers, writes the thread's row, and its process's with the last one, and forgets it.
  */
 int task_end(struct replay *r, struct thread *t, u64 ts, struct err *e);
 /*
@@ -22,5 +21,3 @@ void task_forget(struct replay *r, struct thread *t);
 int tasks_end_all(struct replay *r, struct err *e);
 /* After an error: what is left, without writing rows. */
 void tasks_free(struct replay *r);
-
-#endif

@@ -5,10 +5,10 @@
  * recorded, the switches between two strangers are missing: the time since the last
  * switch that was recorded then counts for the more likely of the two that are seen.
  *
- * What is a fair share, track_shares.c says. How far a thread is behind it (its lag) can only peak
+ * What is a fair share, track_shares.c says. How far a thread is below it (its lag) can only peak
  * where it gets or leaves the CPU.
  *
- * serial is GAPP's CMetric (Nair and Field, ICPE 2020): each instant is divided by the
+ * criticality is GAPP's CMetric (Nair and Field, ICPE 2020): each instant is divided by the
  * number of active threads of the process and given to those that run.
  */
 #include "track_cpu.h"
@@ -20,41 +20,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_PAST	  64
-#define LONG_WAIT	  100000 /* ns: a shorter wait beside an idle CPU is that CPU being woken */
-#define TOLD_APART	  8	 /* threads that one wait is divided among */
+#define CPU_PAST	  4096 /* of a CPU, at most: a starved thread waits for that many */
+#define CPU_PAST_FIRST	  64
+#define LONG_WAIT	  100000 /* ns: a shorter wait next to an idle CPU is that CPU being woken */
+#define SHARED_MAX	  32	 /* threads that one wait is divided among, the last ones first */
 #define FIRST_NORMAL_PRIO 100
 #define KTHREADD	  2 /* parent of the kernel's threads */
 
 struct cpu {
 	u32 tid; /* runs now; 0: idle */
 	bool known;
-	u32 n; /* entries of past, ever */
+	u32 n, room; /* entries of past, ever and at once */
 	struct {
 		u32 tid;
 		bool guessed;
 		u64 end;
-	} past[CPU_PAST];
+	} past[];
 };
 
 struct cpus {
 	struct cpu *of[STREAM_MAX];
-	struct idmap antagonists; /* (waiting process, running thread) -> struct antagonist */
-	u32 n_idle;		  /* CPUs that are known to be idle */
-	u64 idle_clock, idle_at;  /* time with an idle CPU, up to when */
+	struct idmap cpu_contenders; /* (waiting process, running thread) -> its row */
+	u32 n_idle;		     /* CPUs that are known to be idle */
+	u64 idle_clock, idle_at;     /* time with an idle CPU, up to when */
 };
 
 /* Threads of a process that run or are in the run queue. */
 struct activity {
 	u32 active;
-	double serial; /* sum of time / active */
-	u64 serial_at; /* up to when */
-	u64 alone;     /* time in which exactly one was active */
-};
-
-struct antagonist {
-	u32 pid, tid;
-	u64 n, woken, preempted, guessed;
+	double criticality; /* sum of time / active */
+	u64 criticality_at; /* up to when */
+	u64 exclusive;	    /* time in which exactly one was active */
 };
 
 /* kernel/sched/core.c, sched_prio_to_weight: 1024 at nice 0, a quarter more for each step. */
@@ -84,27 +80,34 @@ u32 cpu_weight(u8 prio)
 
 static struct cpu *cpu_of(struct replay *r, u32 number, struct err *e)
 {
-	struct cpu **c = &own(r)->of[number % STREAM_MAX];
+	struct cpu **c = &own(r)->of[number % STREAM_MAX], *more = *c;
+	u32 room = more ? more->room : 0;
 
-	if (!*c)
-		*c = calloc(1, sizeof(**c));
-	if (!*c)
+	if (more && (more->n < room || room == CPU_PAST))
+		return more;
+	room = room ? 2 * room : CPU_PAST_FIRST;
+	more = realloc(more, sizeof(*more) + room * sizeof(more->past[0]));
+	if (!more) {
 		err_set(e, ERR_FAIL, "out of memory for CPUs");
-	return *c;
+		return NULL;
+	}
+	*more = *c ? *more : (struct cpu){ 0 };
+	more->room = room;
+	return *c = more;
 }
 
 static void advance_process(struct activity *p, u64 ts)
 {
-	u64 dt = elapsed(p->serial_at, ts);
+	u64 dt = elapsed(p->criticality_at, ts);
 
-	if (p->active && p->serial_at) {
-		p->serial += (double)dt / p->active;
-		p->alone += p->active == 1 ? dt : 0;
+	if (p->active && p->criticality_at) {
+		p->criticality += (double)dt / p->active;
+		p->exclusive += p->active == 1 ? dt : 0;
 	}
-	p->serial_at = ts;
+	p->criticality_at = ts;
 }
 
-/* A thread of the kernel, as far as the snapshot tells. */
+/* A thread of the kernel, as the snapshot has it. */
 static bool is_kernel(const struct replay *r, u32 tid)
 {
 	const struct thread *t = idmap_get(&r->threads, tid);
@@ -126,6 +129,28 @@ static u32 between(const struct replay *r, const struct cpu *c, u32 leaves)
 	return is_kernel(r, c->tid) ? leaves : c->tid;
 }
 
+/* It leaves the CPU, or has left it at some time since the last recorded switch. */
+static void cpu_past(struct replay *r, struct cpu *c, const struct record *rec)
+{
+	c->past[c->n % c->room].tid = between(r, c, rec->tid);
+	c->past[c->n % c->room].guessed = c->known && c->tid != rec->tid && !r->everything;
+	c->past[c->n++ % c->room].end = rec->ts;
+}
+
+/* The thread in whose time a wakeup is recorded has the CPU: of strangers the switch is missing. */
+static int cpu_on_waking(struct replay *r, const struct record *rec, struct err *e)
+{
+	struct cpu *c = cpu_of(r, rec->stream, e);
+
+	if (!c)
+		return ERR_FAIL;
+	if (r->everything || !c->known || !c->tid || !rec->tid || c->tid == rec->tid)
+		return 0;
+	cpu_past(r, c, rec);
+	c->tid = rec->tid;
+	return 0;
+}
+
 int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_switch *ev = rec->event;
@@ -139,9 +164,7 @@ int cpu_on_switch(struct replay *r, const struct record *rec, struct err *e)
 	all->idle_at = rec->ts;
 	all->n_idle -= c->known && !c->tid && all->n_idle;
 	all->n_idle += !ev->next;
-	c->past[c->n % CPU_PAST].tid = between(r, c, rec->tid);
-	c->past[c->n % CPU_PAST].guessed = c->known && c->tid != rec->tid && !r->everything;
-	c->past[c->n++ % CPU_PAST].end = rec->ts;
+	cpu_past(r, c, rec);
 	shares_halt(r, rec->stream, ev->next && ev->prio < FIRST_NORMAL_PRIO, rec->ts);
 	c->tid = ev->next;
 	c->known = true;
@@ -186,8 +209,8 @@ void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts)
 
 	cpu_active(r, t, cpu, ts);
 	advance_process(a, ts);
-	s->serial0 = a->serial;
-	s->alone0 = a->alone;
+	s->criticality0 = a->criticality;
+	s->exclusive0 = a->exclusive;
 	shares_settle(r, t, ts);
 	if (s->queue != cpu || !shares_in_place(r, t)) {
 		shares_dequeue(r, t, ts);
@@ -216,26 +239,13 @@ void cpu_leave(struct replay *r, struct thread *t, u64 ts)
 		return;
 	advance_process(a, ts);
 	if (run) { /* it is known to have run since it got the CPU */
-		s->serial += a->serial - s->serial0;
-		s->alone += a->alone - s->alone0;
+		s->criticality += a->criticality - s->criticality0;
+		s->exclusive += a->exclusive - s->exclusive0;
 	}
 	shares_settle(r, t, ts);
 	s->lag -= s->queued ? run : 0;
 	s->actual += s->queued ? run : 0;
 	s->idle0 = own(r)->idle_clock;
-}
-
-static int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
-{
-	const struct ev_migrate *ev = rec->event;
-	struct thread *t = idmap_get(&r->threads, ev->target);
-
-	(void)e;
-	if (!t || !served_of(t)->queued || t->state == STATE_run)
-		return 0;
-	shares_dequeue(r, t, rec->ts);
-	shares_enqueue(r, t, ev->to, rec->ts);
-	return 0;
 }
 
 static int cpu_on_syscall(struct replay *r, const struct record *rec, struct err *e)
@@ -247,7 +257,7 @@ static int cpu_on_syscall(struct replay *r, const struct record *rec, struct err
 	if (v->desc->family != FAMILY_AFFINITY || v->ret != 0 || v->flags & SYSCALL_UNFINISHED)
 		return 0;
 	t = idmap_get(&r->threads, v->arg[0] ? (u32)v->arg[0] : rec->tid);
-	if (t) /* to which is in memory that is not recorded; a later snapshot tells */
+	if (t) /* to which is in memory that is not recorded; a later snapshot has it */
 		served_of(t)->bound = BOUND_TO_SOME;
 	return 0;
 }
@@ -259,77 +269,143 @@ struct share {
 
 struct shares {
 	int n;
-	struct share of[TOLD_APART];
+	u64 unknown; /* time of which it is not known who had the CPU */
+	struct share of[SHARED_MAX];
 };
 
-static int count_antagonist(struct replay *r, u32 pid, const struct share *s, bool preempted,
-			    struct err *e)
+static int count_cpu_contender(struct replay *r, u32 pid, const struct share *s, bool preempted,
+			       struct err *e)
 {
 	u64 id = (u64)pid << 32 | s->tid;
-	struct antagonist *a = idmap_get(&own(r)->antagonists, id);
+	struct row_cpu_contender *a = idmap_get(&own(r)->cpu_contenders, id);
+	s64 *total;
 
 	if (!a) {
-		if (own(r)->antagonists.n >= PAIR_LIMIT)
+		if (own(r)->cpu_contenders.n >= PAIR_LIMIT)
 			return 0;
-		a = calloc(1, sizeof(*a));
+		a = idmap_add(&own(r)->cpu_contenders, id, sizeof(*a), PAIR_LIMIT, "waits", e);
 		if (!a)
-			return err_set(e, ERR_FAIL, "out of memory for waits");
-		*a = (struct antagonist){ .pid = pid, .tid = s->tid };
-		if (idmap_put(&own(r)->antagonists, id, a, PAIR_LIMIT, e) < 0) {
-			free(a);
 			return ERR_FAIL;
-		}
+		*a = (struct row_cpu_contender){ .pid = pid, .tid = s->tid };
 	}
 	a->n++;
-	a->guessed += s->guessed;
-	*(preempted ? &a->preempted : &a->woken) += s->ns;
+	total = preempted ? &a->preempted : &a->woken;
+	*total = (s64)(((u64)*total + s->ns) & INT64_MAX);
+	a->guessed = (s64)(((u64)a->guessed + s->guessed) & INT64_MAX);
 	return 0;
 }
 
-/* Adds to the share of a thread; what is too much for the table goes to its last entry's. */
+/* Adds to the share of a thread; what is too much for the table is not known. */
 static void add_share(struct shares *s, u32 tid, u64 ns, bool guessed)
 {
 	int i;
 
 	for (i = 0; i < s->n && s->of[i].tid != tid; i++)
 		;
-	if (i == TOLD_APART)
+	if (i == SHARED_MAX) {
+		s->unknown += ns;
 		return;
+	}
 	if (i == s->n)
 		s->of[s->n++] = (struct share){ .tid = tid };
 	s->of[i].ns += ns;
 	s->of[i].guessed += guessed ? ns : 0;
 }
 
-int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bool preempted,
-	       s64 *ret_who, struct err *e)
+/* Who had this CPU in that time, by its switches that are remembered. */
+static void share_out(struct shares *ret, const struct cpu *c, u32 waits, u64 from, u64 to)
 {
-	const struct cpu *c = own(r)->of[cpu % STREAM_MAX];
+	u32 k, at, n = c ? c->n : 0;
+	u64 end = to, begin;
+
+	if (n && c->known && c->past[(n - 1) % c->room].end < to) { /* who has it still */
+		end = c->past[(n - 1) % c->room].end;
+		end = end > from ? end : from;
+		add_share(ret, c->tid, to - end, false);
+	}
+	for (k = 0; k < n && k < c->room && end > from; k++) {
+		at = (n - 1 - k) % c->room;
+		begin = k + 1 < n ? c->past[(n - 2 - k) % c->room].end : from;
+		if (k + 1 < n && k + 1 == c->room) /* when it got the CPU is forgotten */
+			break;
+		begin = begin > from ? begin : from;
+		begin = begin < end ? begin : end;
+		if (c->past[at].tid != waits)
+			add_share(ret, c->past[at].tid, end - begin, c->past[at].guessed);
+		end = begin;
+	}
+	ret->unknown += n ? elapsed(from, end) : 0;
+}
+
+/* The wait of a thread for one CPU. */
+static int waited_for(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, s64 *ret_who,
+		      struct err *e)
+{
+	bool preempted = t->state == STATE_preempted;
 	struct shares shares = { 0 };
-	u64 end = to, begin, most = 0;
-	u32 k, n = c ? c->n : 0;
+	u64 most = 0;
 	int i;
 
 	*ret_who = BULK_NULL;
-	for (k = 0; k < n && k < CPU_PAST && end > from; k++) {
-		u32 at = (n - 1 - k) % CPU_PAST;
-
-		begin = k + 1 < n && k + 1 < CPU_PAST ? c->past[(n - 2 - k) % CPU_PAST].end : from;
-		begin = begin > from ? begin : from;
-		if (c->past[at].tid != t->tid)
-			add_share(&shares, c->past[at].tid, elapsed(begin, end),
-				  c->past[at].guessed);
-		end = begin;
-	}
+	share_out(&shares, own(r)->of[cpu % STREAM_MAX], t->tid, from, to);
 	for (i = 0; i < shares.n; i++) {
 		if (shares.of[i].ns > most) {
 			most = shares.of[i].ns;
 			*ret_who = shares.of[i].tid;
 		}
 		if (shares.of[i].ns &&
-		    count_antagonist(r, t->process->pid, &shares.of[i], preempted, e) < 0)
+		    count_cpu_contender(r, t->process->pid, &shares.of[i], preempted, e) < 0)
 			return ERR_FAIL;
 	}
+	if (shares.unknown >= most)
+		*ret_who = BULK_NULL;
+	return 0;
+}
+
+int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, s64 *ret_who,
+	       struct err *e)
+{
+	struct served *s = served_of(t);
+	bool moved = s->moved > from;
+	int ret = waited_for(r, t, cpu, moved ? s->moved : from, to, ret_who, e);
+
+	if (moved && s->stay > elapsed(s->moved, to))
+		*ret_who = s->stay_who;
+	return ret;
+}
+
+/* It waits on for another CPU: so far it waited for this one. */
+static int moves(struct replay *r, struct thread *t, const struct record *rec, struct err *e)
+{
+	const struct ev_migrate *ev = rec->event;
+	struct served *s = served_of(t);
+	bool first = s->moved <= t->since;
+	u64 from = first ? t->since : s->moved, stay = elapsed(from, rec->ts);
+	s64 who;
+
+	if (waited_for(r, t, ev->from, from, rec->ts, &who, e) < 0)
+		return ERR_FAIL;
+	if (first || stay > s->stay) {
+		s->stay = stay;
+		s->stay_who = who;
+	}
+	s->moved = rec->ts;
+	return 0;
+}
+
+static int cpu_on_migrate(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_migrate *ev = rec->event;
+	struct thread *t = idmap_get(&r->threads, ev->target);
+
+	if (!t)
+		return 0;
+	if ((t->state == STATE_woken || t->state == STATE_preempted) && moves(r, t, rec, e) < 0)
+		return ERR_FAIL;
+	if (!served_of(t)->queued || t->state == STATE_run)
+		return 0;
+	shares_dequeue(r, t, rec->ts);
+	shares_enqueue(r, t, ev->to, rec->ts);
 	return 0;
 }
 
@@ -345,7 +421,8 @@ static int cpu_thread_end(struct replay *r, struct thread *t, u64 ts, struct err
 {
 	const struct served *s = served_of(t);
 	struct row_sched_stat *row;
-	bool all = r->everything && !loss_has_gaps(r); /* in a gap nobody is known to want a CPU */
+	bool all =
+		r->everything && !loss_has_gaps(r); /* in a gap no thread is known to want a CPU */
 
 	(void)ts;
 	(void)e;
@@ -363,61 +440,36 @@ static int cpu_thread_end(struct replay *r, struct thread *t, u64 ts, struct err
 	row->fair = all ? limited(round(s->fair)) : BULK_NULL;
 	row->lag = all ? limited(round(s->max_lag)) : BULK_NULL;
 	row->starved = all ? (s64)(s->starved & INT64_MAX) : BULK_NULL;
-	row->serial = limited(s->serial);
-	row->alone = s->alone & INT64_MAX;
+	row->criticality = limited(s->criticality);
+	row->exclusive = s->exclusive & INT64_MAX;
 	row->cgroup = shares_group(t) ? (s64)(shares_group(t) & INT64_MAX) : BULK_NULL;
 	return 0;
 }
 
-static int by_wait(const void *a, const void *b)
-{
-	const struct antagonist *x = *(struct antagonist *const *)a;
-	const struct antagonist *y = *(struct antagonist *const *)b;
-
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
 static int cpu_finish(struct replay *r, struct err *e)
 {
-	struct antagonist **list = calloc(own(r)->antagonists.n + 1, sizeof(*list)), *a;
-	size_t at = 0, n = 0, i;
-	struct row_antagonist *row;
+	struct idmap_slot *list = idmap_sorted(&own(r)->cpu_contenders, e);
+	size_t i;
 
-	if (!list)
-		return err_set(e, ERR_FAIL, "out of memory for waits");
-	while ((a = idmap_each(&own(r)->antagonists, &at)))
-		list[n++] = a;
-	qsort(list, n, sizeof(*list), by_wait);
-	for (i = 0; i < n; i++) {
-		row = bulk_add(r->bulk, antagonist);
-		row->pid = list[i]->pid;
-		row->tid = list[i]->tid;
-		row->n = list[i]->n;
-		row->woken = list[i]->woken & INT64_MAX;
-		row->preempted = list[i]->preempted & INT64_MAX;
-		row->guessed = list[i]->guessed & INT64_MAX;
-	}
+	for (i = 0; list && list[i].value; i++)
+		*(struct row_cpu_contender *)bulk_add(r->bulk, cpu_contender) =
+			*(struct row_cpu_contender *)list[i].value;
 	free(list);
-	return 0;
+	return list ? 0 : ERR_FAIL;
 }
 
 static void cpu_free(void *slot)
 {
 	struct cpus *all = slot;
-	struct antagonist *a;
-	size_t at = 0;
 	u32 i;
 
-	while ((a = idmap_each(&all->antagonists, &at)))
-		free(a);
-	idmap_free(&all->antagonists);
+	idmap_free_all(&all->cpu_contenders);
 	for (i = 0; i < STREAM_MAX; i++)
 		free(all->of[i]);
 }
 
 static const struct handler handlers[] = {
+	{ EV_waking, false, cpu_on_waking },
 	{ EV_migrate, false, cpu_on_migrate },
 	{ EV_syscall_args, false, cpu_on_syscall },
 	{ 0 },

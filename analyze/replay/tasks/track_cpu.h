@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* track_cpu.c: who had the CPU, how fairly, and who may run on which. */
-#ifndef OBS_TRACK_CPU_H
-#define OBS_TRACK_CPU_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
@@ -12,8 +11,8 @@ struct served {
 	double fair0, fair, lag; /* see track_shares.c */
 	u64 actual, starved;
 	double max_lag;
-	double serial0, serial;
-	u64 alone0, alone;
+	double criticality0, criticality;
+	u64 exclusive0, exclusive;
 	u32 weight;		 /* 0: real time, or not known */
 	u32 counted;		 /* the same, as it is counted on the CPU where it is queued */
 	u16 queue;		 /* that CPU */
@@ -24,6 +23,9 @@ struct served {
 	u8 bound;	   /* enum bound */
 	bool idle_unknown; /* a long wait while it was bound to some CPUs */
 	u64 active_run;	   /* clock of run when it became active */
+	u64 moved;	   /* in the run queue, to the CPU for which it waits */
+	u64 stay;	   /* in that wait before: the longest for one CPU */
+	s64 stay_who;	   /* and who had that CPU longest */
 };
 
 static inline struct served *served_of(const struct thread *t)
@@ -40,12 +42,11 @@ void cpu_inactive(struct replay *r, struct thread *t, u64 ts);
 void cpu_enter(struct replay *r, struct thread *t, u16 cpu, u64 ts);
 void cpu_leave(struct replay *r, struct thread *t, u64 ts);
 /*
- * The thread waited for this CPU from then to now, the switch at hand: who had it is counted.
- * *ret_who is the thread that had it longest, 0 if it was idle, BULK_NULL if that is not known.
+ * The thread waited from then to now, the switch at hand, at last for this CPU: who had it is
+ * counted. *ret_who is the thread that had it longest, 0 if it was idle, BULK_NULL if that is not
+ * known; of several CPUs, of the one for which it waited longest.
  */
-int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, bool preempted,
-	       s64 *ret_who, struct err *e);
+int cpu_waited(struct replay *r, struct thread *t, u16 cpu, u64 from, u64 to, s64 *ret_who,
+	       struct err *e);
 /* Nice value as the kernel's weight, by kernel priority; 0 for real time. */
 u32 cpu_weight(u8 prio);
-
-#endif

@@ -70,13 +70,10 @@ static int groups_on_throttle(struct replay *r, const struct record *rec, struct
 		row->quota = ev->quota & INT64_MAX;
 		row->period = ev->period & INT64_MAX;
 	} else {
-		last = calloc(1, sizeof(*last));
+		last = idmap_add(&own->throttles, ev->cgroup, sizeof(*last), GROUPS_MAX,
+				 "control groups", e);
 		if (!last)
-			return err_set(e, ERR_FAIL, "out of memory for control groups");
-		if (idmap_put(&own->throttles, ev->cgroup, last, GROUPS_MAX, e) < 0) {
-			free(last);
 			return ERR_FAIL;
-		}
 	}
 	*last = *ev;
 	last->h.ts = rec->ts;
@@ -86,12 +83,8 @@ static int groups_on_throttle(struct replay *r, const struct record *rec, struct
 static void groups_free(void *slot)
 {
 	struct groups *own = slot;
-	struct ev_throttle *last;
-	size_t at = 0;
 
-	while ((last = idmap_each(&own->throttles, &at)))
-		free(last);
-	idmap_free(&own->throttles);
+	idmap_free_all(&own->throttles);
 }
 
 static const struct handler handlers[] = {

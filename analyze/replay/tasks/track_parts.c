@@ -7,6 +7,8 @@
 #define _GNU_SOURCE /* memmem */
 #include "track_parts.h"
 
+#include "analyze/replay/requests/track_series.h"
+
 #include <string.h>
 
 /* What this kernel reports; older recordings lack it. */
@@ -36,6 +38,16 @@ static int parts_on_info(struct replay *r, const struct record *rec, struct err 
 	return 0;
 }
 
+/* A part of the time since the thread got the CPU: when is not known, so at its end. */
+static void in_series(struct replay *r, const struct thread *t, enum series_kind kind, u64 ts,
+		      u64 part)
+{
+	u64 from = elapsed(part, ts);
+
+	if (part && t->seen && t->state == STATE_run)
+		series_add(r, kind, t->tid, 0, from > t->since ? from : t->since, ts, 0, 0);
+}
+
 /* A thread that is not known yet was not seen to get the CPU: its run is not known either. */
 static int parts_on_switch(struct replay *r, const struct record *rec, struct err *e)
 {
@@ -53,6 +65,9 @@ static int parts_on_switch(struct replay *r, const struct record *rec, struct er
 	p->softirq += ev->softirq;
 	p->irq += ev->irq;
 	p->throttled += (ev->flags & SWITCH_THROTTLED) != 0;
+	in_series(r, t, SERIES_softirq, rec->ts, ev->softirq);
+	in_series(r, t, SERIES_irq, rec->ts, ev->irq);
+	in_series(r, t, SERIES_stolen, rec->ts, ev->stolen);
 	return 0;
 }
 

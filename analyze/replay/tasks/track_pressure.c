@@ -36,13 +36,9 @@ static int gained(struct replay *r, u64 key, u64 ts, const u64 *v, int n, s64 *r
 
 	*ret_since = last ? last->ts : 0;
 	if (!last) {
-		last = calloc(1, sizeof(*last));
+		last = idmap_add(&own->readings, key, sizeof(*last), READINGS_MAX, "readings", e);
 		if (!last)
-			return err_set(e, ERR_FAIL, "out of memory for readings");
-		if (idmap_put(&own->readings, key, last, READINGS_MAX, e) < 0) {
-			free(last);
 			return ERR_FAIL;
-		}
 	}
 	for (i = 0; i < n; i++)
 		ret_gain[i] = (s64)(elapsed(last->v[i], v[i]) & INT64_MAX);
@@ -203,12 +199,8 @@ static int pressure_on_reclaim(struct replay *r, const struct record *rec, struc
 static void pressure_free(void *slot)
 {
 	struct pressure *own = slot;
-	struct reading *last;
-	size_t at = 0;
 
-	while ((last = idmap_each(&own->readings, &at)))
-		free(last);
-	idmap_free(&own->readings);
+	idmap_free_all(&own->readings);
 }
 
 static const struct handler handlers[] = {

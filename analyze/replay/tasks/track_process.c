@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs that processes began, and what processes had used when they ended. */
+/* Programs that processes started, what processes had used when they ended, signals that end them.
+ */
 #include "threads.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int process_on_spawn(struct replay *r, const struct record *rec, struct e
 	return ret;
 }
 
-/* How long it lived, by the clock that start is told in. */
+/* How long it lived, by the clock of start. */
 static s64 life_of(const struct replay *r, const struct ev_ended *ev, u64 ts)
 {
 	u64 now;
@@ -64,9 +65,19 @@ static int process_on_ended(struct replay *r, const struct record *rec, struct e
 	return 0;
 }
 
+static int process_on_signal(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_signal_sent *ev = rec->event;
+
+	return row_put(r->db, signal_sent, e, .ts = replay_time(r, rec->ts), .tid = rec->tid,
+		       .target = ev->target, .pid = ev->pid, .signal = ev->number,
+		       .code = ev->code);
+}
+
 static const struct handler handlers[] = {
 	{ EV_spawn, false, process_on_spawn },
 	{ EV_ended, false, process_on_ended },
+	{ EV_signal_sent, false, process_on_signal },
 	{ 0 },
 };
 

@@ -14,12 +14,12 @@
  * A group has one weight, but threads on several CPUs. Each CPU counts the part of it that
  * the group has of its load there, as calc_group_shares in kernel/sched/fair.c. It is an
  * approximation: here load is the weight that is runnable now, there the other CPUs count with
- * decaying means. As there, it is found anew when something changes on the CPU itself. Quotas are
+ * decaying means. As there, it is found again when something changes on the CPU itself. Quotas are
  * not in it: threads that wait for the next period count as runnable. Nor are sessions (autogroup).
  *
- * A group whose weight is not told shares as if it were not there: its threads are in the
+ * A group of unknown weight shares as if it were not there: its threads are in the
  * one above (cgroup v2 without controller cpu). One made while recording that ended before it was
- * looked at has the weight of every new group, if others beside it have weights.
+ * looked at has the weight of every new group, if its siblings have weights.
  */
 #include "track_shares.h"
 
@@ -28,9 +28,9 @@
 #include <stdlib.h>
 
 #define SHARE_GROUPS 100000
-#define SHARE_NODES  500000 /* (group, CPU); behind that, threads count in the root */
+#define SHARE_NODES  500000 /* (group, CPU); above that, threads count in the root */
 #define DEPTH_MAX    32	    /* the recorder looks no deeper */
-#define NEW_GROUP    1024   /* weight of a group that nobody has given one */
+#define NEW_GROUP    1024   /* weight of a group that has none of its own */
 
 struct share_group {
 	u64 id, parent;
@@ -95,13 +95,9 @@ static int group_of(struct share_group **ret, struct replay *r, u64 id, struct e
 	*ret = g;
 	if (g || s->groups.n >= SHARE_GROUPS)
 		return 0;
-	g = calloc(1, sizeof(*g));
+	g = idmap_add(&s->groups, id, sizeof(*g), SHARE_GROUPS, "control groups", e);
 	if (!g)
-		return err_set(e, ERR_FAIL, "out of memory for control groups");
-	if (idmap_put(&s->groups, id, g, SHARE_GROUPS, e) < 0) {
-		free(g);
 		return ERR_FAIL;
-	}
 	g->id = id;
 	s->version++;
 	*ret = g;
@@ -147,8 +143,7 @@ static int shares_on_made(struct replay *r, const struct record *rec, struct err
 	const struct ev_cgroup_made *ev = rec->event;
 	struct share_group *g, *above;
 
-	if (!own(r)->groups.n ||
-	    !ev->parent) /* the recorder told of no weights, or of no parents */
+	if (!own(r)->groups.n || !ev->parent) /* the recorder knew no weights, or of no parents */
 		return 0;
 	if (group_of(&g, r, ev->id, e) < 0)
 		return ERR_FAIL;
@@ -340,30 +335,22 @@ void shares_moved(struct replay *r, struct thread *t, bool whole, u64 group, u64
 
 static void cpu_nodes_free(struct share_cpu *c)
 {
-	struct share_node *n;
-	size_t at = 0;
-
-	while ((n = idmap_each(&c->nodes, &at)))
-		free(n);
-	idmap_free(&c->nodes);
+	idmap_free_all(&c->nodes);
 	free(c);
 }
 
 static void shares_free(void *slot)
 {
 	struct shares *s = slot;
-	struct share_group *g;
-	size_t at = 0, i;
+	size_t i;
 
 	for (i = 0; i < STREAM_MAX; i++)
 		if (s->cpus[i])
 			cpu_nodes_free(s->cpus[i]);
-	while ((g = idmap_each(&s->groups, &at)))
-		free(g);
-	idmap_free(&s->groups);
+	idmap_free_all(&s->groups);
 }
 
-/* The first pass gathers what weights the groups have at the begin; the second follows changes. */
+/* The first pass gathers what weights the groups have at the start; the second follows changes. */
 static const struct handler handlers[] = {
 	{ EV_cgroup_weight, true, shares_on_first },
 	{ EV_cgroup_weight, false, shares_on_weight },

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* track_shares.c: what share of a CPU is fair, by nice values and control groups. */
-#ifndef OBS_TRACK_SHARES_H
-#define OBS_TRACK_SHARES_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
@@ -20,5 +19,3 @@ u64 shares_group(const struct thread *t);
 void shares_member(struct thread *t, u64 group, u64 ts);
 /* The thread, or its process as a whole, goes to another group. */
 void shares_moved(struct replay *r, struct thread *t, bool whole, u64 group, u64 ts);
-
-#endif

@@ -14,6 +14,7 @@
 #include "analyze/replay/latency_rows.h"
 #include "analyze/replay/requests/track_ready.h"
 #include "analyze/replay/requests/track_series.h"
+#include "analyze/replay/stacks/stack_rows.h"
 #include "analyze/replay/track_loss.h"
 #include "past.h"
 #include "threads.h"
@@ -30,18 +31,20 @@
 
 struct running {
 	u32 tid[STREAM_MAX]; /* by CPU: thread that runs there; 0: idle or not known */
+	u32 past_extra;
 };
 
 /* A span of the thread, as a row and in its sums. */
 static void emit(struct replay *r, struct thread *t, enum state state, u64 from, u64 to,
-		 const struct wait *w, s64 nr, s64 object)
+		 const struct sleep *w, s64 nr, s64 object)
 {
+	struct running *running = r->own[TRACK_states];
 	struct row_thread_state *row;
 
 	if (to <= from)
 		return;
 	t->clock[state] += to - from;
-	past_add(t, state, from, to);
+	past_add(t, state, from, to, &running->past_extra);
 	series_state(r, t->tid, state, state == STATE_disk && w && w->iowait, from, to);
 	row = bulk_add(r->bulk, thread_state);
 	row->ts = replay_time(r, from);
@@ -53,6 +56,7 @@ static void emit(struct replay *r, struct thread *t, enum state state, u64 from,
 	row->waker = w && w->waked && w->context == CONTEXT_TASK ? (s64)w->waker : BULK_NULL;
 	row->context = w && w->waked ? w->context : BULK_NULL;
 	row->object = object;
+	stack_rows_wait(r, t, state, from, to, nr, object);
 }
 
 static enum state state_of_fd(const struct thread *t, s32 fd)
@@ -88,7 +92,7 @@ static s64 object_of(struct replay *r, const struct thread *t, enum state state,
 }
 
 /* Why the thread slept, given the system call that it was in (NULL: in none). */
-static enum state reason(const struct thread *t, const struct wait *w, const struct inside *in)
+static enum state reason(const struct thread *t, const struct sleep *w, const struct inside *in)
 {
 	static const enum state by_wait[] = {
 		[SYSWAIT_OTHER] = STATE_other, [SYSWAIT_FD] = STATE_other,
@@ -105,7 +109,7 @@ static enum state reason(const struct thread *t, const struct wait *w, const str
 	if (!in)
 		return STATE_other;
 	wait = in->desc->wait;
-	/* whoever polls nothing but a connection of its own waits for the answer */
+	/* a thread that polls nothing but a connection of its own waits for the answer */
 	if (wait == SYSWAIT_POLL && in->polled >= 0 && state_of_fd(t, in->polled) == STATE_client)
 		return STATE_client;
 	return wait == SYSWAIT_FD ? state_of_fd(t, in->fd) : by_wait[wait];
@@ -119,7 +123,7 @@ int states_settle(struct replay *r, struct thread *t, const struct inside *in, s
 	u32 i;
 
 	for (i = 0; i < s->n_waits; i++) {
-		const struct wait *w = &s->waits[i];
+		const struct sleep *w = &s->waits[i];
 
 		around = in && w->start >= in->enter ? in : NULL;
 		state = reason(t, w, around);
@@ -135,7 +139,7 @@ static int keep_wait(struct replay *r, struct thread *t, struct err *e)
 {
 	struct sleeping *s = sleeping_of(t);
 	u32 cap = s->cap_waits ? 2 * s->cap_waits : 4;
-	struct wait *grown;
+	struct sleep *grown;
 
 	if (s->n_waits == WAIT_LIMIT)
 		states_settle(r, t, NULL, e);
@@ -175,7 +179,7 @@ static void states_first(struct replay *r, struct thread *t, enum state state)
 	t->seen = true;
 	t->state = state;
 	t->since = r->begin;
-	sleeping_of(t)->sleep = (struct wait){ .start = r->begin, .blocked = t->snapshot == 'D' };
+	sleeping_of(t)->sleep = (struct sleep){ .start = r->begin, .blocked = t->snapshot == 'D' };
 }
 
 /* The thread's last known state cannot be followed by what happens now. */
@@ -212,7 +216,7 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 		t->state = STATE_stopped;
 	else
 		t->state = STATE_other;
-	s->sleep = (struct wait){
+	s->sleep = (struct sleep){
 		.start = rec->ts,
 		.iowait = ev->flags & SWITCH_IOWAIT,
 		.blocked = ev->state & TASK_UNINTERRUPTIBLE && !(ev->state & TASK_NOLOAD),
@@ -223,7 +227,7 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 /* It gets a CPU although no wake-up was seen: it had been runnable all the time. */
 static void unwoken(struct replay *r, struct thread *t, u64 ts)
 {
-	struct wait w = sleeping_of(t)->sleep;
+	struct sleep w = sleeping_of(t)->sleep;
 
 	if (sleeping_of(t)->early_wake) /* woken on the way to sleep */
 		emit(r, t, STATE_woken, t->since, ts, &w, BULK_NULL, BULK_NULL);
@@ -233,13 +237,13 @@ static void unwoken(struct replay *r, struct thread *t, u64 ts)
 		emit(r, t, STATE_preempted, t->since, ts, NULL, BULK_NULL, BULK_NULL);
 }
 
-/* The wait in the run queue ends; who had the CPU meanwhile. */
+/* The wait in the run queue ends; who had the CPU during it. */
 static int leave_queue(struct replay *r, struct thread *t, const struct record *rec, struct err *e)
 {
 	bool preempted = t->state == STATE_preempted;
 	s64 who;
 
-	if (cpu_waited(r, t, rec->stream, t->since, rec->ts, preempted, &who, e) < 0)
+	if (cpu_waited(r, t, rec->stream, t->since, rec->ts, &who, e) < 0)
 		return ERR_FAIL;
 	emit(r, t, t->state, t->since, rec->ts, preempted ? NULL : &sleeping_of(t)->sleep,
 	     BULK_NULL, who);
@@ -289,8 +293,7 @@ static int enter_cpu(struct replay *r, struct thread *t, const struct record *re
  */
 static void check_cpu(struct replay *r, const struct record *rec, u32 next)
 {
-	struct running *all = r->own[TRACK_states];
-	u32 *running = &all->tid[rec->stream % STREAM_MAX];
+	u32 *running = &((struct running *)r->own[TRACK_states])->tid[rec->stream % STREAM_MAX];
 	struct thread *t =
 		*running && *running != rec->tid ? idmap_get(&r->threads, *running) : NULL;
 
@@ -405,6 +408,9 @@ static int states_on_syscall(struct replay *r, const struct record *rec, struct 
 	s = sleeping_of(t);
 	if (v->flags & SYSCALL_NO_ENTRY)
 		in.enter = 0;
+	if (v->flags & SYSCALL_UNFINISHED && v->flags & SYSCALL_NO_ENTRY &&
+	    ((t->returned && t->returned < v->ts) || t->start))
+		return 0; /* its entry was lost: since when it is in the call is not known */
 	if (v->flags & SYSCALL_UNFINISHED) {
 		s->open = in;
 		return 0;
@@ -424,8 +430,7 @@ static void silent(struct replay *r, struct thread *t)
 	else if (t->snapshot == 'T' || t->snapshot == 't')
 		state = STATE_stopped;
 	else if (t->snapshot == 'R' && !r->n_losses)
-		state = STATE_run; /* runnable all along without one switch: it had a CPU for itself
-				    */
+		state = STATE_run; /* runnable without one switch: it had a CPU for itself */
 	states_first(r, t, state);
 }
 
@@ -464,7 +469,7 @@ static void states_thread_free(void *own)
 	struct sleeping *s = own;
 
 	free(s->waits);
-	free(s->past);
+	past_free(s->past);
 }
 
 static void states_process_free(void *own)

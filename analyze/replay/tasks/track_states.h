@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the time of threads goes: what others may know of a sleep. */
-#ifndef OBS_TRACK_STATES_H
-#define OBS_TRACK_STATES_H
+#pragma once
 
 #include "analyze/replay/track.h"
 
 /* A sleep that is over; its reason is known when the system call around it returns. */
-struct wait {
+struct sleep {
 	u64 start;
 	u64 end;
 	u32 waker;
@@ -29,9 +28,9 @@ struct inside {
 };
 
 struct sleeping {
-	u64 early_wake;	   /* woken while still on the CPU, about to sleep; 0: no */
-	struct wait sleep; /* the one that goes on, or just went over */
-	struct wait *waits;
+	u64 early_wake;	    /* woken while still on the CPU, about to sleep; 0: no */
+	struct sleep sleep; /* the one that goes on, or just went over */
+	struct sleep *waits;
 	u32 n_waits, cap_waits;
 	struct inside open; /* at the end of the recording */
 	u32 last_waker;	    /* of the last wake-up, asleep or not */
@@ -50,5 +49,3 @@ static inline struct sleeping *sleeping_of(const struct thread *t)
  * were in that call, older ones in none. Afterwards its clocks are exact up to now.
  */
 int states_settle(struct replay *r, struct thread *t, const struct inside *in, struct err *e);
-
-#endif

@@ -16,7 +16,7 @@ static void now_tracked(struct thread *t, u64 ts)
 	t->start = ts;
 }
 
-/* What a snapshot tells of a thread replaces what was believed: it is told again after losses. */
+/* What a snapshot has of a thread replaces what was believed: it is recorded again after losses. */
 static void take_names(struct thread *t, const struct ev_thread *ev, const struct record *rec)
 {
 	struct process *p = t->process;
@@ -74,6 +74,7 @@ static int tasks_on_thread(struct replay *r, const struct record *rec, struct er
 		t->start = rec->ts;
 	else
 		t->snapshot = ev->state;
+	t->used = ev->runtime;
 	take_names(t, ev, rec);
 	return 0;
 }
@@ -98,7 +99,7 @@ static int tasks_on_fork(struct replay *r, const struct record *rec, struct err 
 	struct thread *maker, *t;
 	bool fresh = false;
 
-	if (!ev->child || !rec->tid)
+	if (!ev->child || !rec->tid || ev->child == rec->tid) /* none is its own child */
 		return 0;
 	maker = task_thread(r, rec->tid, e);
 	if (!maker)
@@ -152,7 +153,7 @@ static int tasks_on_exec(struct replay *r, const struct record *rec, struct err 
 		return ERR_FAIL;
 	memcpy(t->comm, ev->comm, sizeof(t->comm));
 	memcpy(t->process->comm, ev->comm, sizeof(t->process->comm));
-	/* group process tells the arguments, at the same tracepoint: the file's name is less */
+	/* group process has the arguments, at the same tracepoint: the file's name is less */
 	if (!t->process->has_args)
 		task_set_cmdline(t->process, rec->tail, rec->tail_len);
 	t->process->has_args = false;

@@ -22,7 +22,7 @@ function random() {
 }
 const message = Buffer.alloc(100, 'x');
 const dueTimes = [], sentTimes = [];
-let errors = 0, under = 0, first = 0, last = 0, begin = 0, turn = 0, counted = 0, ended = false;
+let errors = 0, under = 0, first = 0, last = 0, begin = 0, request = 0, counted = 0, ended = false;
 const free = []; // channels, as often as each may take a call
 for (let i = 0; i < calls * channels; i++) free.push(i % channels);
 const waiting = [];
@@ -31,7 +31,7 @@ function ask(due) {
   const sent = now();
   if (!first) first = sent;
   under++;
-  const channel = calls ? free.pop() : turn++ % channels;
+  const channel = calls ? free.pop() : request++ % channels;
   clients[channel].echo(message, (e) => {
     under--;
     if (calls) free.push(channel);
@@ -69,7 +69,7 @@ function tick() {
   for (; next <= t; next -= Math.log(1 - random()) * 1e9 / rate)
     if (under < LIMIT) ask(next);
     else waiting.push(next);
-  // the timer's grain is 1 ms: below that, turns of the event loop
+  // the timer's grain is 1 ms: below that, requests of the event loop
   if (next - t > 2e6) setTimeout(tick, 1);
   else setImmediate(tick);
 }

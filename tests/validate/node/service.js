@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The one gRPC method of the tests, described by hand: a message is its bytes.
+// gRPC methods of the tests, described by hand: a message is its bytes.
 'use strict';
 const bytes = (m) => m;
+const method = (path) => ({
+  path, requestStream: false, responseStream: false,
+  requestSerialize: bytes, requestDeserialize: bytes,
+  responseSerialize: bytes, responseDeserialize: bytes,
+});
 exports.definition = {
-  echo: {
-    path: '/validate.Echo/Echo', requestStream: false, responseStream: false,
-    requestSerialize: bytes, requestDeserialize: bytes,
-    responseSerialize: bytes, responseDeserialize: bytes,
-  },
+  echo: method('/validate.Echo/Echo'), refuse: method('/validate.Echo/Refuse'), find: method('/validate.Echo/Find'),
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The proxy is recorded; what it asks is another nginx on the next port, on the client's CPU
-# unless UPSTREAM names another port.
+# unless UPSTREAM names another port (of UPSTREAM_ADDR).
 . "$(dirname "$0")/serving.sh"
 title() { echo "nginx as proxy of another nginx"; }
 paper() { echo "web search|.8642|.8573"; }
@@ -25,7 +25,7 @@ start() {
 	{
 		common front
 		cat <<-CONF
-			upstream up { server 127.0.0.1:${UPSTREAM:-$behind}; keepalive 64; keepalive_requests 100000000; }
+			upstream up { server ${UPSTREAM_ADDR:-127.0.0.1}:${UPSTREAM:-$behind}; keepalive 64; keepalive_requests 100000000; }
 			server { listen $ADDR:$PORT backlog=4096; location / { proxy_pass http://up;
 			proxy_http_version 1.1; proxy_set_header Connection ''; } } }
 		CONF

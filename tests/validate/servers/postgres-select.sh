@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Each connection has a server process of its own. SCRIPT: a file for pgbench instead of -S.
+# Each connection has a server process of its own. SCRIPT: a file for pgbench instead of -S. ASKS: loadgen asks, not pgbench.
 . "$(dirname "$0")/serving.sh"
 title() { echo "PostgreSQL, pgbench -S"; }
 paper() { echo "silo|.9998|.9986"; }
@@ -28,6 +28,10 @@ start() {
 	mv "$DIR/pids.all" "$DIR/pids"
 }
 load() {
+	[ -z "${ASKS:-}" ] || {
+		load_with postgres "$1" "$2" "$3" 'SELECT abalance FROM pgbench_accounts WHERE aid = %d' -k 100000
+		return
+	}
 	rm -f "$DIR"/ticks.*
 	# a thread for each connection: one after the other they would take longer to open than the test
 	# lasts, on a slow network

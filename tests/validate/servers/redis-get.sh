@@ -13,5 +13,5 @@ start() {
 		redis-cli -h $ADDR -p $PORT --pipe" >/dev/null
 	up
 }
-load() { load_with redis "$1" "$2" "$3" 'GET key:%d\r\n'; }
+load() { load_with redis "$1" "$2" "$3" "${REQUEST:-GET key:%d\\r\\n}"; }
 serve "$@"

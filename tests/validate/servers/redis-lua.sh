@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A request that takes long on the CPU: WORK turns of a loop in Lua
+# A request that takes long on the CPU: WORK requests of a loop in Lua
 . "$(dirname "$0")/serving.sh"
 title() { echo "redis, Lua loop"; }
 paper() { echo "img-dnn|.9997|.9998"; }

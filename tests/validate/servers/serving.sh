@@ -36,7 +36,7 @@ wait_for() { # command...: until it succeeds, 20 s at most
 	exit 1
 }
 
-listens() { # PORT: somebody does, where the server runs
+listens() { # PORT: a process does, where the server runs
 	# shellcheck disable=SC2086
 	$ON_SERVER sh -c "grep -qE ':$(printf %04X "$1") 0+:0000 0A' /proc/net/tcp"
 }
@@ -48,7 +48,7 @@ descendants() { # PID: it and its children
 	done
 }
 
-# waits until what run started last has begun its program, and records it and its children
+# waits until what run started last runs its program, and records it and its children
 up() {
 	wait_for listens "$PORT"
 	pid=$(tail -n 1 "$DIR/started")

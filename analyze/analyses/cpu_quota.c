@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cpu_quota.h"
+
+#define MOSTLY 0.5
+
+/* The cgroup at or above the process's that was stopped longest, in these readings. */
+static int worst_cgroup(sqlite3 *db, s64 pid, s64 from, s64 to, struct quota *ret, struct err *e)
+{
+	static const char sql[] =
+		"SELECT g.id, total(t.periods), total(t.throttled), total(t.time)"
+		" FROM throttle t JOIN cgroup g ON g.id=t.cgroup WHERE t.ts < ?2 AND"
+		" t.ts + t.dur > ?1 AND t.quota > 0 AND EXISTS(SELECT 1 FROM process p JOIN cgroup m ON"
+		" m.id=p.cgroup WHERE p.pid=?3 AND (m.path=g.path OR m.path LIKE"
+		" rtrim(g.path,'/') || '/%')) GROUP BY g.id HAVING total(t.time) > 0"
+		" ORDER BY total(t.time) DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret_q = db_query(&q, db, e, sql, "iii", from, to, pid);
+
+	if (ret_q < 0)
+		return ret_q;
+	ret_q = db_step(q, e);
+	if (ret_q > 0) {
+		ret->cgroup = sqlite3_column_int64(q, 0);
+		ret->periods = sqlite3_column_double(q, 1);
+		ret->throttled = sqlite3_column_double(q, 2);
+		ret->time = sqlite3_column_double(q, 3);
+	}
+	sqlite3_finalize(q);
+	return ret_q < 0 ? ret_q : 0;
+}
+
+/* Time in which a thread of the process waited for a CPU, summed over CPUs, in these readings. */
+static int read_waited(sqlite3 *db, s64 leader, s64 low, s64 high, s64 cgroup, double *ret_ns,
+		       struct err *e)
+{
+	static const char sql[] =
+		"WITH r AS (SELECT min(ts) AS low, max(ts + dur) AS high FROM throttle WHERE cgroup=?4"
+		" AND ts < ?2 AND ts + dur > ?1)"
+		" SELECT s.cpu, max(s.ts, r.low), min(s.ts + s.dur, r.high) FROM thread_state s, r"
+		" WHERE s.state IN (SELECT id FROM state WHERE name IN ('woken', 'preempted'))"
+		" AND s.ts < r.high AND s.ts + s.dur > r.low AND s.tid IN (SELECT tid FROM thread WHERE"
+		" pid IN (SELECT pid FROM " LED_PROCESSES
+		" WHERE leader=?3 OR pid=?3)) ORDER BY 1, 2";
+	s64 cpu = -1, end = 0, from, to;
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "iiii", low, high, leader, cgroup);
+
+	*ret_ns = 0;
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		from = sqlite3_column_int64(q, 1);
+		to = sqlite3_column_int64(q, 2);
+		if (sqlite3_column_int64(q, 0) != cpu) {
+			cpu = sqlite3_column_int64(q, 0);
+			end = from;
+		}
+		from = from > end ? from : end;
+		*ret_ns += to > from ? to - from : 0;
+		end = to > end ? to : end;
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int quota_read(struct quota *ret, sqlite3 *db, s64 pid, s64 leader, s64 from, s64 to, struct err *e)
+{
+	double waited = 0;
+	int r;
+
+	*ret = (struct quota){ 0 };
+	r = worst_cgroup(db, pid, from, to, ret, e);
+	if (r < 0 || !ret->cgroup)
+		return r;
+	r = read_waited(db, leader, from, to, ret->cgroup, &waited, e);
+	ret->explains = waited > 0 && ret->time >= MOSTLY * waited;
+	return r;
+}

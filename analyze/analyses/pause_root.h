@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a pause waited for, and the end of its wakeup chain. */
+#pragma once
+
+#include "verdict.h"
+
+struct pause_root {
+	const struct judged *judged;
+	s64 abi; /* of system calls */
+	bool sends;
+	const char *wait; /* what its thread did, more exactly than its state; NULL: as the state */
+	struct buf of;	  /* the client whose input, or reading, was waited for */
+	struct buf caller; /* functions in which its thread waited */
+
+	s64 tid; /* end of the wakeup chain; 0: none besides what else is named */
+	s64 by;	 /* the thread outside the recording that ended its wait; 0: none */
+	int state;
+	bool outside;
+	const char *did;
+	double share; /* %, of the longest pause */
+	double part, samples;
+	struct buf client, function;
+	struct pause_upstream upstream; /* that the end waits for */
+};
+
+/* Zero-initialise but for judged. tid: the thread of the longest pause that counts. */
+int pause_root(struct analysis_ctx *c, struct pause_root *r, s64 tid, struct err *e);
+/* Under j->finding: the programs that moved the bytes of the disk that pauses waited for. */
+int pause_disk_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
+int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
+void pause_root_free(struct pause_root *r);

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the threads of pauses did: the findings below that of the pauses. */
+#include "cpu_quota.h"
+#include "pause_root.h"
+
+#include "format/buf.h"
+
+#include <string.h>
+
+/* Of the pauses that count, the states of their threads; and the request of the longest. */
+#define STATES                                                                                     \
+	"run, woken + preempted, futex, disk, blocked, client, poll + socket, pipe, timer, child," \
+	" lock, stopped, other"
+
+enum did {
+	DID_run,
+	DID_runq,
+	DID_futex,
+	DID_disk,
+	DID_blocked,
+	DID_client,
+	DID_input,
+	DID_pipe,
+	DID_timer,
+	DID_child,
+	DID_lock,
+	DID_stopped,
+	DID_other,
+	N_DID
+};
+
+/* A second state is said too if it has this part of the time of the largest. */
+#define NOTABLE (1.0 / 3)
+
+struct pause_cause {
+	double spent[N_DID], total;
+	s64 id, tid, pid, partner, fd, request_ts, client, received, sent;
+	bool request;
+	int largest, same, n;
+	int second; /* with a third of the largest or more; N_DID: none */
+	struct buf peer, call, function, name;
+	const char *did; /* the waker, for most of the first pause; NULL: not known */
+	double did_ns;
+	double in_function, samples;
+	struct quota quota; /* of the longest */
+	struct pause_upstream upstream;
+	struct pause_root root;
+};
+
+static const char *const did_says[N_DID] = {
+	"on CPU",
+	"waiting for a CPU",
+	"waiting for a futex",
+	"waiting for a disk",
+	"uninterruptible (D)",
+	"waiting for an upstream",
+	"waiting for input",
+	"waiting for a pipe",
+	"sleeping until a timer",
+	"waiting for a child process",
+	"waiting for a file lock",
+	"stopped by a signal or a debugger",
+	"sleeping",
+};
+
+static int read_states(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+		       struct err *e)
+{
+	static const char sql[] =
+		"SELECT " STATES
+		", dur, tid, pid, partner, request, fd, request_ts, peer, recv_bytes,"
+		" send_bytes, id FROM pause WHERE server=?1 AND id IN (SELECT value FROM json_each(?2))"
+		" ORDER BY id";
+	int largest[JUDGED_PAUSES], i, k, ret;
+	struct buf ids = { 0 };
+	sqlite3_stmt *q = NULL;
+
+	ret = buf_printf(&ids, e, "[0");
+	for (i = 0; i < j->n_pauses && ret == 0; i++)
+		if (j->pauses[i].counts)
+			ret = buf_printf(&ids, e, ",%lld", (long long)j->pauses[i].id);
+	if (ret == 0)
+		ret = buf_printf(&ids, e, "]");
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, sql, "is",
+			       j->about.kind == SUBJECT_server ? j->about.id : 0, ids.data);
+	buf_free(&ids);
+	while (ret >= 0 && p->n < JUDGED_PAUSES && (ret = db_step(q, e)) > 0) {
+		largest[p->n] = 0;
+		for (k = 0; k < N_DID; k++) {
+			p->spent[k] += sqlite3_column_double(q, k);
+			if (sqlite3_column_double(q, k) > sqlite3_column_double(q, largest[p->n]))
+				largest[p->n] = k;
+		}
+		p->total += sqlite3_column_double(q, N_DID);
+		if (p->n++)
+			continue;
+		p->tid = sqlite3_column_int64(q, N_DID + 1);
+		p->pid = sqlite3_column_int64(q, N_DID + 2);
+		p->partner = sqlite3_column_int64(q, N_DID + 3);
+		p->request = sqlite3_column_type(q, N_DID + 4) != SQLITE_NULL;
+		p->fd = sqlite3_column_int64(q, N_DID + 5);
+		p->request_ts = sqlite3_column_int64(q, N_DID + 6);
+		p->client = sqlite3_column_int64(q, N_DID + 7);
+		p->received = sqlite3_column_int64(q, N_DID + 8);
+		p->sent = sqlite3_column_int64(q, N_DID + 9);
+		p->id = sqlite3_column_int64(q, N_DID + 10);
+	}
+	sqlite3_finalize(q);
+	for (k = 0; k < N_DID; k++)
+		p->largest = p->spent[k] > p->spent[p->largest] ? k : p->largest;
+	p->second = N_DID;
+	for (k = 0; k < N_DID; k++)
+		if (k != p->largest && p->spent[k] >= NOTABLE * p->spent[p->largest] &&
+		    p->spent[k] > (p->second < N_DID ? p->spent[p->second] : 0))
+			p->second = k;
+	for (i = 0; i < p->n; i++)
+		p->same += largest[i] == p->largest;
+	return ret < 0 ? ret : 0;
+}
+
+static int take_text(struct buf *out, sqlite3_stmt *q, struct err *e)
+{
+	int ret = db_step(q, e);
+
+	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL)
+		ret = buf_printf(out, e, "%s", (const char *)sqlite3_column_text(q, 0));
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* What the waker did for most of the first pause. */
+static int read_waker(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+		      struct err *e)
+{
+	static const char sql[] =
+		"WITH p AS (SELECT ts, dur FROM pause WHERE server=?1 AND partner=?2 ORDER BY id LIMIT 1)"
+		" SELECT s.state, sum(min(s.ts + s.dur, p.ts + p.dur) - max(s.ts, p.ts)) AS ns FROM p JOIN"
+		" thread_state s ON s.tid=?2 AND s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts"
+		" GROUP BY s.state ORDER BY ns DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "ii",
+			   j->about.kind == SUBJECT_server ? j->about.id : 0, p->partner);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_int(q, 0) >= 0 && sqlite3_column_int(q, 0) < N_STATES) {
+		p->did_ns = sqlite3_column_double(q, 1);
+		p->did = verdict_does[sqlite3_column_int(q, 0)];
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+/* The client with its port, as its socket has it; and the longest system call of that pause. */
+static int read_names(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+		      struct err *e)
+{
+	static const char peer[] =
+		"SELECT coalesce(nullif((SELECT remote FROM fd WHERE pid=?1 AND fd=?2 AND ts <= ?3"
+		" ORDER BY ts DESC LIMIT 1), ''), (SELECT nullif(address, '') FROM client WHERE id=?4))";
+	static const char name[] =
+		"SELECT n.name FROM request r JOIN request_name n ON n.id=r.name WHERE r.pid=?1 AND r.fd=?2"
+		" AND r.ts=?3";
+	static const char call[] =
+		"SELECT n.name FROM pause p JOIN syscall_name n USING(abi, nr) WHERE p.id=?1"
+		" AND 2 * call > dur";
+	sqlite3_stmt *q;
+	int ret = 0;
+
+	if (p->request) {
+		ret = db_query(&q, c->db, e, peer, "iiii", p->pid, p->fd, p->request_ts, p->client);
+		if (ret == 0)
+			ret = take_text(&p->peer, q, e);
+	}
+	if (ret == 0 && p->request) {
+		ret = db_query(&q, c->db, e, name, "iii", p->pid, p->fd, p->request_ts);
+		if (ret == 0)
+			ret = take_text(&p->name, q, e);
+	}
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, call, "i", p->id);
+	ret = ret < 0 ? ret : take_text(&p->call, q, e);
+	return ret < 0 || p->partner <= 0 ? ret : read_waker(c, j, p, e);
+}
+
+/* The quota that explains why the thread of the longest pause waited for a CPU. */
+static int read_quota(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
+{
+	s64 from = 0, to = 0;
+	int ret = db_int(c->db, &from, e, "SELECT ts FROM pause WHERE id=?", "i", p->id);
+
+	if (ret == 0)
+		ret = db_int(c->db, &to, e, "SELECT ts + dur FROM pause WHERE id=?", "i", p->id);
+	if (ret == 0)
+		ret = quota_read(&p->quota, c->db, p->pid, p->pid, from, to, e);
+	if (!p->quota.explains)
+		p->quota.cgroup = 0;
+	return ret;
+}
+
+static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+			   struct err *e)
+{
+	double spent = p->spent[p->largest] + (p->upstream.address.len ? p->spent[DID_input] : 0);
+	double share = p->total > 0 ? 100 * fmin(spent / p->total, 1) : NAN;
+	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
+	bool input = p->largest == DID_input;
+	bool partner = p->partner > 0 && !cpu && !p->quota.cgroup;
+	const struct pause_root *r = &p->root;
+	bool did = p->did && !cpu && !runq && r->tid <= 0; /* else the chain's end says it */
+	const struct pause_upstream *u = &p->upstream;
+	/* "in futex" says no more than the state, where the caller is known */
+	bool plain = r->caller.len && (input || p->largest == DID_futex);
+	bool call = p->call.len && !cpu && !runq && !plain;
+	const struct value values[] = {
+		VALUE_SUBJECT("thread", thread, p->tid),
+		VALUE_NUMBER("share", share, "%"),
+		VALUE_TEXT("state", r->wait && input ? r->wait : did_says[p->largest]),
+		VALUE_TEXT("second", p->second < N_DID ? did_says[p->second] : NULL),
+		VALUE_NUMBER("second_share",
+			     p->second < N_DID ? 100 * p->spent[p->second] / p->total : NAN, "%"),
+		VALUE_TEXT(r->sends ? "to" : "from", input && r->of.len ? r->of.data : NULL),
+		VALUE_TEXT("caller", r->caller.len ? r->caller.data : NULL),
+		VALUE_TEXT("which", p->n > 1 ? "the pauses" : "the pause"),
+		VALUE_NUMBER("same", p->n > 1 ? p->same : NAN, ""),
+		VALUE_NUMBER("count", p->n > 1 ? p->n : NAN, ""),
+		VALUE_TEXT("request", p->name.len ? p->name.data : "request"),
+		VALUE_TEXT("client", p->peer.len ? p->peer.data : NULL),
+		VALUE_NUMBER("in", p->request ? (double)p->received : NAN, "bytes"),
+		VALUE_NUMBER("out", p->request ? (double)p->sent : NAN, "bytes"),
+		VALUE_TEXT(cpu ? "function" : "computing",
+			   p->function.len ? p->function.data : NULL),
+		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
+		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
+		VALUE_TEXT("call", call ? p->call.data : NULL),
+		VALUE_TEXT("did", did ? p->did : NULL),
+		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
+		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
+		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
+		VALUE_TEXT("peer_did", u->did),
+		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
+		VALUE_TEXT("peer_function", u->function.len ? u->function.data : NULL),
+		VALUE_MAYBE("quota", cgroup, p->quota.cgroup),
+		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),
+		VALUE_NUMBER("periods", p->quota.cgroup ? p->quota.periods : NAN, ""),
+		VALUE_MAYBE(runq ? "contender" : "waker", thread, partner ? p->partner : 0),
+		{ 0 },
+	};
+
+	struct finding f = { FINDING_pause_cause, PROBLEM, OBSERVED, j->about, NULL, values,
+			     j->finding };
+
+	if (isnan(share) || share <= 0)
+		return 0;
+	f.evidence = p->quota.cgroup ? OVERLAP : partner && !runq ? CAUSAL : OBSERVED;
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
+/* The cause of the pauses, the end of the longest one's chain, the programs at its disk. */
+static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
+			 struct err *e)
+{
+	int ret;
+
+	p->root.judged = j;
+	ret = pause_root(c, &p->root, p->tid, e);
+	if (ret == 0)
+		ret = put_pause_cause(c, j, p, e);
+	if (ret == 0 && !p->upstream.address.len)
+		ret = pause_root_put(c, &p->root, e);
+	if (ret == 0 &&
+	    (p->largest == DID_disk || (p->root.tid > 0 && p->root.state == STATE_disk)))
+		ret = pause_disk_put(c, j, e);
+	pause_root_free(&p->root);
+	return ret;
+}
+
+int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	struct pause_cause p = { 0 };
+	int ret = read_states(c, j, &p, e);
+
+	if (ret == 0)
+		ret = read_names(c, j, &p, e);
+	if (ret == 0 && p.largest == DID_runq)
+		ret = read_quota(c, &p, e);
+	if (ret == 0 && (p.largest == DID_run || p.second == DID_run))
+		ret = pause_stack(&p.function, &p.in_function, &p.samples, c->db, j, p.tid, e);
+	if (ret == 0 && (p.largest == DID_input || p.largest == DID_client) &&
+	    j->about.kind == SUBJECT_server)
+		ret = pause_upstream(c, j, p.tid, true, &p.upstream, e);
+	p.largest = p.upstream.address.len && p.largest == DID_input ? DID_client : p.largest;
+	/* both are waits for the same answer */
+	if (p.upstream.address.len && (p.second == DID_input || p.second == DID_client))
+		p.second = N_DID;
+	if (ret == 0)
+		ret = say_pause_end(c, j, &p, e);
+	pause_upstream_free(&p.upstream);
+	buf_free(&p.function);
+	buf_free(&p.peer);
+	buf_free(&p.call);
+	buf_free(&p.name);
+	return ret;
+}

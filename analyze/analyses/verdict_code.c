@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Code that a virtual machine generated has no names unless that writes them: the remedy is said.
+ */
+#include "verdict.h"
+
+#define SHARE_LEAST 25 /* %, of the samples: less is a detail */
+#define N_LEAST	    5
+
+int verdict_unnamed_code(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
+{
+	static const char sql[] =
+		"WITH s AS MATERIALIZED (SELECT user_stack AS u, total(weight) AS w, count(*) AS n FROM sample WHERE pid"
+		" IN (SELECT pid FROM service WHERE server=?2) AND EXISTS (SELECT 1 FROM verdict_range v WHERE"
+		" v.rank=?1 AND sample.ts >= v.start AND sample.ts < v.end) GROUP BY 1), g AS MATERIALIZED (SELECT"
+		" f.id FROM frame f JOIN module m ON m.id=f.module AND m.kind='generated' LEFT JOIN symbol y ON"
+		" y.frame=f.id WHERE y.name IS NULL) SELECT sum(n), 100.0 * total(w) FILTER (WHERE x.frame IN g OR"
+		" y.frame IN g OR z.frame IN g) / total(w) FROM s LEFT JOIN stack x ON x.id=s.u LEFT JOIN stack y"
+		" ON y.id=x.caller LEFT JOIN stack z ON z.id=y.caller";
+	sqlite3_stmt *q;
+	int ret;
+
+	if (j->status != STATUS_PROBLEM)
+		return 0;
+	ret = db_query(&q, c->db, e, sql, "ii", (s64)rank, j->about.id);
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_int64(q, 0) >= N_LEAST &&
+	    sqlite3_column_double(q, 1) >= SHARE_LEAST) {
+		const struct value values[] = {
+			VALUE_NUMBER("share", sqlite3_column_double(q, 1), "%"),
+			{ 0 },
+		};
+		const struct finding f = {
+			FINDING_verdict_unnamed_code, NOTE, LIMIT, j->about, NULL, values, 0
+		};
+
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "verdict_levels.h"
+
+#include "analyze/stats/stats_change.h"
+
+#include <gsl/gsl_cdf.h>
+
+void levels_find(struct levels *v, double step)
+{
+	size_t edge[CHANGES_MAX + 2], n;
+	double lowest = INFINITY, sum;
+	size_t p, i;
+
+	edge[0] = 0;
+	n = stats_changes(v->x, (size_t)v->n, step, LEVELS_SHORTEST, edge + 1);
+	edge[n + 1] = (size_t)v->n;
+	for (p = 0; p <= n; p++) {
+		for (sum = 0, i = edge[p]; i < edge[p + 1]; i++)
+			sum += v->x[i];
+		sum /= (double)(edge[p + 1] - edge[p]);
+		for (i = edge[p]; i < edge[p + 1]; i++)
+			v->level[i] = sum;
+		if (10 * (edge[p + 1] - edge[p]) >= (size_t)v->n)
+			lowest = fmin(lowest, sum);
+	}
+	for (i = 0; i < (size_t)v->n; i++)
+		v->slow[i] = v->level[i] >= lowest + step;
+}
+
+/*
+ * Of a window from a mean. Equal latencies differ from their mean by rounding alone, all by the
+ * same: that is no correlation. A billionth is 1 ns of a second.
+ */
+static double residual(const struct levels *v, int i, double mean)
+{
+	double r = v->x[i] - mean;
+
+	return fabs(r) > 1e-9 * fmax(1, fabs(mean)) ? r : 0;
+}
+
+struct levels_side levels_side(const struct levels *v, bool slow)
+{
+	struct levels_side s = { 0 };
+	int i;
+
+	for (i = 0; i < v->n; i++) {
+		if (v->slow[i] != slow)
+			continue;
+		s.n++;
+		s.mean += v->x[i];
+	}
+	s.mean /= s.n;
+	for (i = 0; i < v->n; i++)
+		if (v->slow[i] == slow)
+			s.squares += residual(v, i, s.mean) * residual(v, i, s.mean);
+	return s;
+}
+
+double levels_tau(const struct levels *v, const struct levels_side *slow,
+		  const struct levels_side *base)
+{
+	double products = 0, r, last = 0, now;
+	int i;
+
+	for (i = 0; i < v->n; i++) {
+		now = residual(v, i, v->slow[i] ? slow->mean : base->mean);
+		products += i ? now * last : 0;
+		last = now;
+	}
+	r = products / (slow->squares + base->squares);
+	return isfinite(r) && r > 0 ? (1 + fmin(r, 0.98)) / (1 - fmin(r, 0.98)) : 1;
+}
+
+bool levels_differ(const struct levels *v, double least, double error, double *ret_low,
+		   double *ret_high)
+{
+	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
+	double tau, df, half;
+
+	if (slow.n < least || base.n < LEVELS_SHORTEST)
+		return false;
+	tau = levels_tau(v, &slow, &base);
+	df = (slow.n + base.n) / tau - 2;
+	if (df < 1)
+		return false;
+	half = gsl_cdf_tdist_Pinv(1 - error / 2, df) *
+	       sqrt((slow.squares + base.squares) / (slow.n + base.n - 2) * tau *
+		    (1 / slow.n + 1 / base.n));
+	*ret_low = slow.mean - base.mean - half;
+	*ret_high = slow.mean - base.mean + half;
+	return true;
+}
+
+bool levels_range(const struct levels *v, int from, int *ret_first, int *ret_last)
+{
+	int i = from;
+
+	while (i < v->n && !v->slow[i])
+		i++;
+	if (i == v->n)
+		return false;
+	*ret_first = i;
+	while (i + 1 < v->n && v->slow[i + 1])
+		i++;
+	*ret_last = i;
+	return true;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Levels of a series of windows of time, which are the units: neighbours wait for each other. An
+ * interval counts windows by what they are worth, n / tau with tau from the correlation of
+ * neighbours at lag 1.
+ */
+#pragma once
+
+#include "verdict.h"
+
+#define LEVELS_SHORTEST 3 /* windows */
+
+struct levels {
+	double x[WINDOWS];
+	int window[WINDOWS];   /* of x: rising, not all have a value */
+	double level[WINDOWS]; /* mean of its part */
+	bool slow[WINDOWS];    /* high */
+	int n;
+};
+
+/* Parts of one level; those above the lowest long one by the step are high. */
+void levels_find(struct levels *v, double step);
+
+/* The first time range of high windows from window `from` on; false: there is none. */
+bool levels_range(const struct levels *v, int from, int *ret_first, int *ret_last);
+
+struct levels_side {
+	double n, mean;
+	double squares; /* of the differences from the mean, summed */
+};
+
+struct levels_side levels_side(const struct levels *v, bool slow);
+
+/* How many windows one independent window stands for. */
+double levels_tau(const struct levels *v, const struct levels_side *slow,
+		  const struct levels_side *base);
+
+#define LEVELS_ERROR 0.05 /* what an interval misses */
+#define LEVELS_CHOSEN \
+	0.0001 /* of a time range that was chosen for its level, of all possible ones */
+
+/*
+ * The interval of the difference of high windows from the others, which misses it with probability
+ * `error`; false: fewer than `least`
+ * high ones, or LEVELS_SHORTEST others, or none that is independent.
+ */
+bool levels_differ(const struct levels *v, double least, double error, double *ret_low,
+		   double *ret_high);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which names of requests a change of latency is about: see verdict_names.c. */
+#pragma once
+
+#include "verdict.h"
+
+/*
+ * NAMES_SLOW: a few names became slower, and all others did not, or all together did not: j is
+ * about these then (start, end, slow, baseline, ratio), and *ret_names has them. NAMES_MIX: all
+ * together became slower, no name did: the slower names have a larger share. 0: neither; negative:
+ * an error.
+ */
+enum { NAMES_SLOW = 1, NAMES_MIX };
+
+#define SLOW_NAMES 3 /* more are not a few */
+
+struct slow_names {
+	s64 id[SLOW_NAMES]; /* request_name.id, the largest change first */
+	int n;
+	int unchanged;		/* names that did not change, of those with enough requests */
+	double p99[SLOW_NAMES]; /* ns, in the time range */
+	double p99_base;	/* ns, of the first, outside */
+};
+
+int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		  struct slow_names *ret_names, struct err *e);
+
+/* Below the finding of j, which has names: where the added time of one of them went. */
+int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, struct err *e);
+
+/*
+ * All became slower: puts, below the finding of j, the name whose requests occupied the serving
+ * thread when the others waited for it, if there is one.
+ */
+int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *e);

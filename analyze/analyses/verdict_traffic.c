@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Levels of what is answered: the share of answers that report an error, and the rate of requests.
+ * More errors are a problem. HTTP 4xx are requests that were wrong: no problem while good answers
+ * leave as often as before. Fewer requests without slower ones, pauses or requests that wait at the
+ * end arrived less often: no problem of the server.
+ */
+#include "verdict_levels.h"
+
+#include <stdlib.h>
+
+static void sum_errors(const struct judged *j, const struct levels *v, int first, int last,
+		       struct verdict_errors *in)
+{
+	double all[2] = { 0 }, errors[2] = { 0 };
+	int i;
+
+	for (i = 0; i < v->n; i++) {
+		const struct verdict_traffic *t = &j->traffic[v->window[i]];
+		bool inside = i >= first && i <= last;
+
+		if (!inside && v->slow[i])
+			continue;
+		all[inside] += t->answers;
+		errors[inside] += t->errors;
+		in->windows[inside]++;
+	}
+	in->share = 100 * errors[1] / all[1];
+	in->before = 100 * errors[0] / all[0];
+	in->n = errors[1];
+	in->good = (all[1] - errors[1]) / in->windows[1];
+	in->good_before = (all[0] - errors[0]) / in->windows[0];
+	in->start = v->window[first] * j->width;
+	in->end = (v->window[last] + 1) * j->width;
+}
+
+/* Of the errors in the time range, the name with most of them, and the most frequent status. */
+static int read_most(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		     struct verdict_errors *in, struct err *e)
+{
+	static const char sql[] =
+		"WITH x AS MATERIALIZED (SELECT name, protocol, status, code FROM request_error WHERE ts >= ?2 AND"
+		" ts < ?3 AND service IN (SELECT id FROM service WHERE server=?1)),"
+		" m AS (SELECT protocol, status, code, count(*) AS n FROM x GROUP BY 1, 2, 3 ORDER BY n DESC"
+		" LIMIT 1) SELECT coalesce((SELECT name FROM x WHERE name IS NOT NULL GROUP BY name HAVING"
+		" 2 * count(*) > (SELECT count(*) FROM x)), 0), coalesce((SELECT nullif(k.code, '') FROM"
+		" request_code k WHERE k.id=m.code), m.status), m.protocol <= 2 AND m.status BETWEEN 400 AND 499"
+		" FROM m";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "idd", j->about.id, in->start, in->end);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		in->name = sqlite3_column_int64(q, 0);
+		in->refused = sqlite3_column_int(q, 2) && in->good * l->factor >= in->good_before;
+		ret = buf_printf(&in->code, e, "%s", db_text(q, 1));
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
+int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		   struct verdict_errors *ret_errors, struct err *e)
+{
+	struct verdict_errors most = { 0 }, one;
+	struct levels v = { .n = 0 };
+	int i, first, last = -1;
+	double low, high;
+
+	for (i = 0; i < j->n_windows; i++) {
+		if (j->traffic[i].answers <= 0)
+			continue;
+		v.window[v.n] = i;
+		v.x[v.n++] = j->traffic[i].errors / j->traffic[i].answers;
+	}
+	if (v.n < 4 * LEVELS_SHORTEST || !(j->errors > 0))
+		return 0;
+	levels_find(&v, l->errors);
+	if (!levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= 0)
+		return 0;
+	while (levels_range(&v, last + 1, &first, &last)) {
+		one = (struct verdict_errors){ 0 };
+		sum_errors(j, &v, first, last, &one);
+		if (one.n > most.n && one.share >= l->factor * one.before)
+			most = one;
+	}
+	*ret_errors = most;
+	return most.n > 0 ? read_most(c, j, l, ret_errors, e) : 0;
+}
+
+void verdict_rate(struct judged *j, const struct limits *l)
+{
+	double low, high, n[2] = { 0 }, windows[2] = { 0 };
+	struct levels v = { .n = 0 };
+	int i, first = -1;
+
+	for (i = 0; i < j->n_windows; i++) {
+		v.window[v.n] = i;
+		v.x[v.n++] = -log(j->traffic[i].exchanges + 0.5);
+	}
+	if (v.n < 4 * LEVELS_SHORTEST)
+		return;
+	levels_find(&v, log(l->factor));
+	if (!levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= 0)
+		return;
+	for (i = 0; i < v.n; i++) {
+		n[v.slow[i]] += j->traffic[i].exchanges;
+		windows[v.slow[i]]++;
+		first = first < 0 && v.slow[i] ? i : first;
+	}
+	if (first <= 0 || n[0] * windows[1] < l->factor * n[1] * windows[0])
+		return; /* from the start of the recording on: the load starts */
+	j->fewer = n[1] * 1e9 / (windows[1] * j->width);
+	j->usual = n[0] * 1e9 / (windows[0] * j->width);
+	j->fewer_from = first * j->width;
+}

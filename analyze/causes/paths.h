@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The call path on which slow units spend more than baseline ones: the stacks of both as one tree
+ * from the outermost function, followed down while one callee has half of all that was added. Its
+ * share has an interval from a bootstrap of blocks of time.
+ */
+#pragma once
+
+#include "analyze/store/calltree.h"
+#include "sides.h"
+
+struct path {
+	u32 n;			 /* functions; 0: no path stands out */
+	u32 codes[STACK_DEEP];	 /* innermost first */
+	double share, low, high; /* of the time added */
+	double samples;		 /* slow ones on it */
+};
+
+/*
+ * against: only what slow units spend more than baseline ones counts, and the path's share of the
+ * slow units' samples must be larger than of the baseline's; else the slow units' alone.
+ */
+int paths_find(struct path *ret, const struct sides *s, const struct samples *d,
+	       const struct callstacks *stacks, bool against, struct err *e);

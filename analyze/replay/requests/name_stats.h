@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sums of the requests of each name, and their rows. */
+#pragma once
+
+#include "analyze/base/idmap.h"
+#include "analyze/replay/track.h"
+#include "analyze/stats/hist.h"
+
+enum {
+#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
+#include "format/protocols.def"
+#undef PROTOCOL
+};
+
+/* Requests of a service with one name. */
+struct name_stat {
+	u32 service, name;
+	u64 requests, exchanges, kernel, lossy, errors, sum, max, queued, served, cpu, wait, split;
+	u64 recv_bytes, send_bytes, first, last;
+	struct hist latency;
+};
+
+/* Requests of the name began. */
+void name_stat_add(struct name_stat *s, u32 n, u64 ts);
+
+/* The rows of all, by service and name. */
+int name_stats_put(struct replay *r, const struct idmap *stats, struct err *e);
+
+void name_stats_free(struct idmap *stats);

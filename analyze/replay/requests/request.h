@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A request on a server's socket, and a question on a connected one. */
+#pragma once
+
+#include "format/event.h"
+
+struct request {
+	struct service *service; /* NULL: not looked up yet */
+	u64 first_recv;		 /* 0: none yet */
+	u64 first_send;		 /* entry; 0: none yet, or not seen */
+	u64 last_send;		 /* 0: none yet */
+	u32 recvs, sends;
+	u64 recv_bytes, send_bytes;
+	u32 tid;
+	u32 receiver; /* thread of the first receive */
+	u64 arrival;  /* of its first byte in the kernel; 0: not known */
+	u32 answered; /* thread that answered the one before on this socket; 0: none */
+	struct request_call {
+		struct socket_use *use;
+		u32 n;
+	} calls[4]; /* how often each system call occurred; a fifth is not counted */
+};
+
+/* What was asked and not answered. */
+struct asking {
+	u64 first_send; /* entry; 0: not seen */
+	u64 last_send;
+	u32 sends;
+	u64 bytes;
+};
+
+/* All of a connected socket: sends without an answer, summed over time. */
+struct outstanding {
+	u64 sends, answers;
+	u64 most;   /* at one time */
+	u64 waited; /* ns, of all */
+	u64 at;	    /* up to when */
+};

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where the time of requests goes, and how long others take to answer. A request is split by the
+ * clocks of the thread that sends: it is what the request waited for, also while it was still busy
+ * with another request. An event loop waits for answers in poll; the time between its own
+ * request on a connected socket and the answer is therefore taken out of poll. What a request
+ * waited before its first receive is counted separately (track_ready.c).
+ */
+#include "track_request_time.h"
+
+#include "analyze/replay/latency_rows.h"
+#include "analyze/replay/syscall_view.h"
+#include "analyze/replay/tasks/past.h"
+#include "analyze/replay/track_loss.h"
+#include "track_ready.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct request_time {
+	u64 begin;
+	u64 upstream; /* time in which an answer to its thread was outstanding */
+	u32 tid;      /* of the first receive */
+	bool split;   /* spent is known */
+	u64 clock[N_STATES];
+	u64 spent[N_STATES];
+	u64 queued; /* before the first receive, and where that time went */
+	u64 before[N_STATES];
+};
+
+struct request_times {
+	u64 n;
+};
+
+/* Of a process. */
+struct request_latencies {
+	struct hist request, served, upstream;
+};
+
+/* The last upstream of a thread on a connected socket; since when its past is known. */
+struct upstream {
+	u64 asked, answered;
+	u64 since;
+};
+
+static struct request_times *own(const struct replay *r)
+{
+	return r->own[TRACK_request_time];
+}
+
+static struct request_latencies *latencies_of(const struct process *p)
+{
+	return p->own[TRACK_request_time];
+}
+
+static struct upstream *upstream_of(const struct thread *t)
+{
+	return t->own[TRACK_request_time];
+}
+
+/* Whose clocks can split requests: threads whose every switch is in the recording. */
+static bool is_timed(const struct replay *r, const struct thread *t)
+{
+	return t->tracked && has_group(r, GROUP_sched);
+}
+
+static int remember_past(struct thread *t, u64 now, struct err *e)
+{
+	struct upstream *u = upstream_of(t);
+
+	u->since = u->since ? u->since : now;
+	return past_remember(t, e) < 0 ? ERR_FAIL : ready_begin(t, e);
+}
+
+int request_time_begin(struct replay *r, struct thread *t, struct file *f,
+		       const struct call_view *v, u64 last, struct err *e)
+{
+	if (f->time) {
+		f->time->split = false;
+		f->time->begin = f->time->queued = 0;
+	}
+	if (!is_timed(r, t))
+		return 0;
+	if (!f->time && !(f->time = calloc(1, sizeof(*f->time))))
+		return err_set(e, ERR_FAIL, "out of memory for requests");
+	f->time->begin = v->ts;
+	f->time->tid = t->tid;
+	f->time->upstream = 0;
+	f->time->queued = ready_take(r, t, v, last, f->time->before);
+	memcpy(f->time->clock, t->clock, sizeof(f->time->clock));
+	return remember_past(t, v->ts, e);
+}
+
+void request_arrived(const struct replay *r, struct thread *t, struct file *f, u64 arrival)
+{
+	struct request_time *time = f->time;
+	u64 read = f->request.first_recv, unknown;
+
+	if (!arrival || arrival > read)
+		return; /* the estimate stays */
+	f->request.arrival = arrival;
+	if (!time || !time->begin || !is_timed(r, t))
+		return;
+	time->queued = elapsed(arrival, read);
+	past_since(t, arrival, read, time->before);
+	unknown = elapsed(arrival, upstream_of(t)->since);
+	unknown = unknown < time->before[STATE_run] ? unknown : time->before[STATE_run];
+	time->before[STATE_run] -= unknown;
+	time->before[STATE_unknown] += unknown;
+}
+
+int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
+{
+	struct upstream *last = upstream_of(t);
+	struct request_time *request = f->time;
+	u64 off = 0;
+	int i;
+
+	if (!request || !request->begin)
+		return 0;
+	request->split = false;
+	if (!is_timed(r, t))
+		return 0;
+	if (remember_past(t, ts, e) < 0)
+		return ERR_FAIL;
+	if (last->answered > request->begin && last->asked >= request->begin) {
+		request->upstream += elapsed(last->asked, last->answered);
+		last->asked = last->answered = 0;
+	}
+	request->split = true;
+	if (t->tid != request->tid) {
+		past_since(t, request->begin, ts, request->spent);
+		return 0;
+	}
+	for (i = STATE_run + 1; i < N_STATES; i++) {
+		request->spent[i] = elapsed(request->clock[i], t->clock[i]);
+		off += request->spent[i];
+	}
+	request->spent[STATE_run] = elapsed(off, elapsed(request->begin, ts));
+	return 0;
+}
+
+bool request_is_split(const struct file *f)
+{
+	return f->time && f->time->split;
+}
+
+u64 requests_queued(const struct file *f)
+{
+	if (f->request.arrival)
+		return elapsed(f->request.arrival, f->request.first_recv);
+	/* seen by the thread that received; a request's time is that of the thread that sends */
+	return request_is_split(f) && f->request.tid == f->time->tid ? f->time->queued : 0;
+}
+
+/* request_queue has the same columns. */
+_Static_assert(sizeof(struct row_request_wait) == sizeof(struct row_request_queue),
+	       "the same columns");
+
+static void write_states(struct replay *r, enum table_id table, const u64 spent[N_STATES])
+{
+	struct row_request_wait *row;
+	int i;
+
+	for (i = STATE_run + 1; i < N_STATES; i++) {
+		if (!spent[i])
+			continue;
+		row = bulk_row(r->bulk, table);
+		row->request = own(r)->n;
+		row->state = i;
+		row->dur = spent[i] & INT64_MAX;
+	}
+}
+
+u64 request_time_end(struct replay *r, struct process *p, const struct file *f)
+{
+	struct request_time *t = f->time;
+	u64 moved, dur = elapsed(f->request.first_recv, f->request.last_send), wait = 0;
+	int i;
+
+	own(r)->n++;
+	hist_add(&latencies_of(p)->request, dur);
+	hist_add(&latencies_of(p)->served, requests_queued(f) + dur);
+	if (!request_is_split(f))
+		return UINT64_MAX;
+	moved = t->upstream < t->spent[STATE_poll] ? t->upstream : t->spent[STATE_poll];
+	t->spent[STATE_poll] -= moved;
+	t->spent[STATE_client] += moved;
+	write_states(r, TABLE_request_wait, t->spent);
+	if (requests_queued(f) && f->request.tid == t->tid)
+		write_states(r, TABLE_request_queue, t->before);
+	t->split = false;
+	for (i = STATE_run + 1; i < N_STATES; i++)
+		wait += t->spent[i];
+	return wait;
+}
+
+/* Messages, of calls that move several; else a send or a receive is one. */
+static void count_outstanding(struct outstanding *o, const struct call_view *v, bool send)
+{
+	bool many = v->desc->family == FAMILY_SEND_MANY || v->desc->family == FAMILY_RECV_MANY;
+	u64 n = many ? (u64)v->ret : 1, open = o->sends > o->answers ? o->sends - o->answers : 0;
+
+	o->waited += open * elapsed(o->at, v->ts);
+	o->at = v->ts;
+	*(send ? &o->sends : &o->answers) += n;
+	open = o->sends > o->answers ? o->sends - o->answers : 0;
+	o->most = open > o->most ? open : o->most;
+}
+
+void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f)
+{
+	const struct outstanding *o = &f->outstanding;
+	struct row_upstream_use *row;
+
+	if (o->most < 2 || !o->answers)
+		return;
+	row = bulk_add(r->bulk, upstream_use);
+	row->ts = replay_time(r, f->since);
+	row->pid = p->pid;
+	row->fd = fd;
+	row->sends = o->sends & INT64_MAX;
+	row->answers = o->answers & INT64_MAX;
+	row->most = o->most & INT64_MAX;
+	row->waited = o->waited & INT64_MAX;
+}
+
+void request_upstream(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		      bool send, u64 bytes)
+{
+	struct asking *a = &f->asking;
+	u64 dur;
+	struct row_upstream *row;
+
+	count_outstanding(&f->outstanding, v, send);
+	if (send) {
+		if (!a->sends)
+			a->first_send = call_entry(v);
+		a->last_send = v->ts;
+		a->sends++;
+		a->bytes += bytes;
+		return;
+	}
+	if (!a->sends)
+		return; /* more of an answer, or without a request */
+	dur = elapsed(a->last_send, v->ts);
+	upstream_of(t)->asked = a->last_send;
+	upstream_of(t)->answered = v->ts;
+	row = bulk_add(r->bulk, upstream);
+	row->ts = replay_time(r, a->last_send);
+	row->dur = dur;
+	row->pid = t->process->pid;
+	row->tid = t->tid;
+	row->fd = (s32)v->arg[0];
+	row->sends = a->sends;
+	row->send_bytes = a->bytes & INT64_MAX;
+	row->recv_bytes = bytes & INT64_MAX;
+	row->lossy = loss_overlaps(r, a->last_send, v->ts);
+	row->first_send = a->first_send ? replay_time(r, a->first_send) : BULK_NULL;
+	hist_add(&latencies_of(t->process)->upstream, dur);
+	*a = (struct asking){ 0 };
+}
+
+static int request_time_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
+{
+	const struct request_latencies *l = latencies_of(p);
+	int ret;
+
+	(void)ts;
+	ret = latency_rows(r, "request", p->pid, 0, &l->request, e);
+	if (ret == 0)
+		ret = latency_rows(r, "served", p->pid, 0, &l->served, e);
+	return ret < 0 ? ret : latency_rows(r, "upstream", p->pid, 0, &l->upstream, e);
+}
+
+static void request_time_process_free(void *own)
+{
+	struct request_latencies *l = own;
+
+	hist_free(&l->request);
+	hist_free(&l->served);
+	hist_free(&l->upstream);
+}
+
+const struct tracker track_request_time = {
+	.name = "request_time",
+	.of_replay = sizeof(struct request_times),
+	.of_process = sizeof(struct request_latencies),
+	.of_thread = sizeof(struct upstream),
+	.process_end = request_time_process_end,
+	.process_free = request_time_process_free,
+};

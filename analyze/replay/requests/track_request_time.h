@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the time of requests goes, and others' answers. */
+#pragma once
+
+#include "analyze/replay/io/descriptors.h"
+
+/*
+ * A request's first receive (last: what happened on the connection before; 0: nothing); each of its
+ * sends; its end, after the row of request was made.
+ */
+int request_time_begin(struct replay *r, struct thread *t, struct file *f,
+		       const struct call_view *v, u64 last, struct err *e);
+int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
+/* Returns its time off the CPU, ns; UINT64_MAX: not known. */
+u64 request_time_end(struct replay *r, struct process *p, const struct file *f);
+/* After request_time_begin, maybe again: its first byte arrived then; 0: not known. */
+void request_arrived(const struct replay *r, struct thread *t, struct file *f, u64 arrival);
+bool request_is_split(const struct file *f);
+/* How long its request waited before the first receive, as far as that is known; ns. */
+u64 requests_queued(const struct file *f);
+/* A call on a connected socket that moved bytes. */
+void request_upstream(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		      bool send, u64 bytes);
+
+/* A connected socket ends, or the recording: what was outstanding on it. */
+void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f);

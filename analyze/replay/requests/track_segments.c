@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Arrival of bytes in the kernel, by connection and position in the stream. A segment says when its
+ * bytes came and up to where the process had read then; receives go on from there. A byte arrives
+ * with the first segment that contains it, also out of order; bytes that were received again do not
+ * arrive again. Positions count modulo 2^32.
+ *
+ * A receive is recorded when it returns, and a segment may come while it runs: the position that
+ * the segment reports counts only for receives that were entered later. Heads contain positions of
+ * their own, which replace what was counted.
+ */
+#include "track_segments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES_MAX   1024    /* of a connection, not read yet; further ones join the last */
+#define PIECES_TOTAL 4000000 /* of all connections */
+#define STEP_MAX     (1 << 30)
+#define TCP_CLOSE    7
+
+/* Bytes from..to that arrived at one time. */
+struct piece {
+	u32 from, to;
+	u64 ts; /* 0: at several times */
+};
+
+struct stream {
+	u32 id;
+	u64 sock, ino;	      /* 0: not known */
+	struct piece *pieces; /* n from first on, by position, without overlap */
+	u32 first, n, cap;
+	u32 read; /* up to here receives that returned have read */
+	u64 read_at;
+	u32 end; /* of the segment recorded last */
+	bool end_known;
+	bool read_else; /* without a receive in the recording: by io_uring, or another process */
+	u32 seen;	/* the process had read up to here */
+	u64 seen_at;
+	u64 acked; /* all that was written; 0: not since the last send */
+};
+
+struct segments {
+	struct idmap of;      /* connection -> struct stream */
+	struct idmap by_ino;  /* the same by the inode of its descriptor */
+	struct idmap by_sock; /* and by socket */
+	u64 n_pieces;
+};
+
+static struct segments *own(const struct replay *r)
+{
+	return r->own[TRACK_segments];
+}
+
+/* How far a is beyond b. */
+static s32 beyond(u32 a, u32 b)
+{
+	return (s32)(a - b);
+}
+
+static void stream_free(struct segments *all, struct stream *s)
+{
+	idmap_take(&all->of, s->id);
+	if (s->ino && idmap_get(&all->by_ino, s->ino) == s)
+		idmap_take(&all->by_ino, s->ino);
+	if (s->sock && idmap_get(&all->by_sock, s->sock) == s)
+		idmap_take(&all->by_sock, s->sock);
+	all->n_pieces -= s->cap;
+	free(s->pieces);
+	free(s);
+}
+
+/* *ret is NULL if there are too many. */
+static int stream_of(struct replay *r, struct stream **ret, u32 conn, struct err *e)
+{
+	struct segments *all = own(r);
+	struct stream *s = conn ? idmap_get(&all->of, conn) : NULL;
+
+	*ret = s;
+	if (s || !conn || all->of.n >= SOCKET_LIMIT)
+		return 0;
+	s = idmap_add(&all->of, conn, sizeof(*s), SOCKET_LIMIT, "connections", e);
+	if (!s)
+		return ERR_FAIL;
+	s->id = conn;
+	*ret = s;
+	return 0;
+}
+
+static int name_stream(struct idmap *map, u64 *id, u64 now, struct stream *s, struct err *e)
+{
+	if (*id && *id != now && idmap_get(map, *id) == s)
+		idmap_take(map, *id);
+	*id = now;
+	return now ? idmap_put(map, now, s, SOCKET_LIMIT, e) : 0;
+}
+
+static int segments_on_connection(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_connection *ev = rec->event;
+	struct stream *s = idmap_get(&own(r)->of, ev->conn);
+	struct stream *before = ev->sock ? idmap_get(&own(r)->by_sock, ev->sock) : NULL;
+
+	if (before && before != s)
+		stream_free(own(r), before); /* its end was not seen */
+	if (s && s->sock && s->sock != ev->sock) {
+		stream_free(own(r), s);
+		s = NULL;
+	}
+	if (stream_of(r, &s, ev->conn, e) < 0)
+		return ERR_FAIL;
+	if (!s || name_stream(&own(r)->by_sock, &s->sock, ev->sock, s, e) < 0)
+		return s ? ERR_FAIL : 0;
+	return ev->ino ? name_stream(&own(r)->by_ino, &s->ino, ev->ino, s, e) : 0;
+}
+
+static int segments_on_state(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_tcp_state *ev = rec->event;
+	struct stream *s = ev->to == TCP_CLOSE ? idmap_get(&own(r)->by_sock, ev->sock) : NULL;
+
+	(void)e;
+	if (s)
+		stream_free(own(r), s);
+	return 0;
+}
+
+/* ---- pieces ---- */
+
+static void forget_up_to(struct stream *s, u32 pos)
+{
+	while (s->n && beyond(pos, s->pieces[s->first].to) >= 0) {
+		s->first++;
+		s->n--;
+	}
+	if (!s->n)
+		s->first = 0;
+}
+
+/* Room for one more at index i of those in use; false: none. */
+static bool make_room(struct replay *r, struct stream *s, u32 i)
+{
+	u32 cap = s->cap ? 2 * s->cap : 4;
+	struct piece *grown;
+
+	if (s->n >= PIECES_MAX)
+		return false;
+	if (s->first && s->first + s->n == s->cap) {
+		memmove(s->pieces, s->pieces + s->first, s->n * sizeof(*s->pieces));
+		s->first = 0;
+	}
+	if (s->first + s->n == s->cap) {
+		if (own(r)->n_pieces + cap - s->cap > PIECES_TOTAL)
+			return false;
+		grown = realloc(s->pieces, cap * sizeof(*grown));
+		if (!grown)
+			return false;
+		own(r)->n_pieces += cap - s->cap;
+		s->pieces = grown;
+		s->cap = cap;
+	}
+	memmove(s->pieces + s->first + i + 1, s->pieces + s->first + i,
+		(s->n - i) * sizeof(*s->pieces));
+	s->n++;
+	return true;
+}
+
+static void put_piece(struct replay *r, struct stream *s, u32 i, u32 from, u32 to, u64 ts)
+{
+	struct piece *p = s->pieces ? s->pieces + s->first : NULL;
+
+	if (i && p[i - 1].to == from && p[i - 1].ts == ts)
+		p[i - 1].to = to;
+	else if (make_room(r, s, i))
+		s->pieces[s->first + i] = (struct piece){ from, to, ts };
+	else if (i && i == s->n)
+		p[i - 1] = (struct piece){ p[i - 1].from, to, 0 };
+}
+
+/* Those of from..to that had not arrived yet arrive. */
+static void arrived(struct replay *r, struct stream *s, u32 from, u32 to, u64 ts)
+{
+	u32 i = s->n;
+
+	if (i && (beyond(from, s->pieces[s->first].from) > STEP_MAX ||
+		  beyond(s->pieces[s->first].from, to) > STEP_MAX))
+		i = s->n = s->first = 0; /* they cannot be of one stream */
+	while (i && beyond(s->pieces[s->first + i - 1].from, from) > 0)
+		i--;
+	/* i: the first piece that begins after from */
+	while (beyond(to, from) > 0) {
+		const struct piece *p = s->pieces ? s->pieces + s->first : NULL;
+		u32 end = to;
+
+		if (i && beyond(p[i - 1].to, from) > 0)
+			from = p[i - 1].to;
+		if (i < s->n && beyond(end, p[i].from) > 0)
+			end = p[i].from;
+		if (beyond(end, from) > 0)
+			put_piece(r, s, i, from, end, ts);
+		if (end == to)
+			break;
+		from = end;
+		while (i < s->n && beyond(s->pieces[s->first + i].from, from) <= 0)
+			i++;
+	}
+}
+
+static int take_segment(struct replay *r, const struct record *rec, const struct ev_segment *ev,
+			struct err *e)
+{
+	u32 next = ev->pos - (u32)ev->gap; /* in order up to here */
+	struct stream *s;
+
+	if (ev->gap > STEP_MAX || ev->gap < -STEP_MAX || ev->len > STEP_MAX ||
+	    ev->unread > STEP_MAX)
+		return 0;
+	if (stream_of(r, &s, ev->conn, e) < 0)
+		return ERR_FAIL;
+	if (!s)
+		return 0;
+	s->end = ev->pos + ev->len;
+	s->end_known = true;
+	s->read_else |= s->seen_at && !s->read_at && s->seen != next - ev->unread;
+	s->seen = next - ev->unread;
+	s->seen_at = rec->ts;
+	if (s->n >= PIECES_MAX)
+		forget_up_to(s, s->seen);
+	if (ev->len)
+		arrived(r, s, ev->gap < 0 ? next : ev->pos, ev->pos + ev->len, rec->ts);
+	if (!ev->unacked && !s->acked)
+		s->acked = rec->ts;
+	return 0;
+}
+
+static int segments_on_segment(struct replay *r, const struct record *rec, struct err *e)
+{
+	return take_segment(r, rec, rec->event, e);
+}
+
+static int segments_on_next(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_segment_next *ev = rec->event;
+	const struct stream *s = idmap_get(&own(r)->of, ev->conn);
+	struct ev_segment segment = {
+		.conn = ev->conn,
+		.len = ev->len,
+		.unread = ev->unread,
+		.unacked = ev->flags & SEGMENT_ACKED ? 0 : 1,
+		.flags = ev->flags & SEGMENT_BACKLOG,
+	};
+
+	if (!s || !s->end_known) /* that segment is not in this recording */
+		return 0;
+	segment.pos = s->end;
+	return take_segment(r, rec, &segment, e);
+}
+
+/* ---- receives ---- */
+
+static struct stream *stream_of_file(const struct replay *r, struct file *f)
+{
+	struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
+
+	if (!s && f->ino && (s = idmap_get(&own(r)->by_ino, f->ino)))
+		f->conn = s->id;
+	return s;
+}
+
+u32 segments_conn(const struct replay *r, struct file *f)
+{
+	const struct stream *s = stream_of_file(r, f);
+
+	return s ? s->id : 0;
+}
+
+/* Where a receive began to read; false: not known. */
+static bool start_of(const struct stream *s, const struct call_view *v, u64 bytes, u32 *ret_start)
+{
+	u64 entry = elapsed(v->dur, v->ts);
+
+	if (s->seen_at && s->seen_at <= entry && s->seen_at >= s->read_at) {
+		*ret_start = s->seen;
+		return true;
+	}
+	if (!s->read_at)
+		return false;
+	*ret_start = s->read;
+	if (s->seen_at > s->read_at && beyond(s->seen, s->read) > (s64)bytes)
+		*ret_start = s->seen - (u32)bytes; /* some were read in another way */
+	return true;
+}
+
+u64 segments_arrival(const struct replay *r, u32 conn, u32 pos)
+{
+	const struct stream *s = conn ? idmap_get(&own(r)->of, conn) : NULL;
+	u32 low = 0, high = s ? s->n : 0, mid;
+	const struct piece *p;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		p = &s->pieces[s->first + mid];
+		if (beyond(p->to, pos) <= 0)
+			low = mid + 1;
+		else if (beyond(p->from, pos) > 0)
+			high = mid;
+		else
+			return p->ts;
+	}
+	return 0;
+}
+
+u64 segments_received(struct replay *r, struct file *f, const struct call_view *v, u64 bytes)
+{
+	struct stream *s = stream_of_file(r, f);
+	u32 start;
+
+	if (!s || !bytes || bytes > STEP_MAX)
+		return 0;
+	if (s->read_at == v->ts) /* its head came first: it has been read */
+		return segments_arrival(r, s->id, s->read - (u32)bytes);
+	if (!start_of(s, v, bytes, &start))
+		return 0;
+	forget_up_to(s, start);
+	s->read = start + (u32)bytes;
+	s->read_at = v->ts;
+	return segments_arrival(r, s->id, start);
+}
+
+void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len, u64 ts)
+{
+	struct stream *s = conn ? idmap_get(&own(r)->of, conn) : NULL;
+
+	if (f)
+		f->conn = conn;
+	if (!s || len > STEP_MAX)
+		return;
+	if (s->read_at != ts)
+		forget_up_to(s, pos);
+	s->read = pos + len;
+	s->read_at = ts;
+}
+
+u64 segments_unread(struct replay *r, struct file *f)
+{
+	struct stream *s = stream_of_file(r, f);
+
+	if (!s || (!s->read_at && (!s->seen_at || s->read_else)))
+		return 0;
+	forget_up_to(s, !s->read_at						  ? s->seen
+			: s->seen_at > s->read_at && beyond(s->seen, s->read) > 0 ? s->seen
+										  : s->read);
+	return s->n ? s->pieces[s->first].ts : 0;
+}
+
+void segments_sent(struct replay *r, const struct file *f)
+{
+	struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
+
+	if (s)
+		s->acked = 0;
+}
+
+u64 segments_acked(const struct replay *r, const struct file *f)
+{
+	const struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
+
+	return s ? s->acked : 0;
+}
+
+static void segments_free(void *slot)
+{
+	struct segments *all = slot;
+	struct stream *s;
+	size_t at = 0;
+
+	while ((s = idmap_each(&all->of, &at))) {
+		free(s->pieces);
+		free(s);
+	}
+	idmap_free(&all->of);
+	idmap_free(&all->by_ino);
+	idmap_free(&all->by_sock);
+}
+
+static const struct handler handlers[] = {
+	{ EV_connection, false, segments_on_connection },
+	{ EV_tcp_state, false, segments_on_state },
+	{ EV_segment, false, segments_on_segment },
+	{ EV_segment_next, false, segments_on_next },
+	{ 0 },
+};
+
+const struct tracker track_segments = {
+	.name = "segments",
+	.handlers = handlers,
+	.of_replay = sizeof(struct segments),
+	.free = segments_free,
+};

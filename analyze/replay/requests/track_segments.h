@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When the bytes of TCP connections reached the kernel: see track_segments.c. */
+#pragma once
+
+#include "analyze/replay/io/descriptors.h"
+
+/*
+ * The receive v of a server's socket moved so many bytes. Returns when the first of them arrived;
+ * 0: not known. Later calls of segments_arrival are about this receive.
+ */
+u64 segments_received(struct replay *r, struct file *f, const struct call_view *v, u64 bytes);
+
+/* The receive that was just noted, or is at hand, got len bytes from this position on. */
+void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len, u64 ts);
+
+/* When the byte at this position of a connection arrived; 0: not known. */
+u64 segments_arrival(const struct replay *r, u32 conn, u32 pos);
+
+/* When the first byte arrived that was not read until now; 0: all was read, or it is not known. */
+u64 segments_unread(struct replay *r, struct file *f);
+
+/* The number of the connection of a socket, also of other sockets than TCP; 0: not known. */
+u32 segments_conn(const struct replay *r, struct file *f);
+
+/* A send returned: the next acknowledgement of all that was written is the one of its last byte. */
+void segments_sent(struct replay *r, const struct file *f);
+
+/* When the peer had acknowledged all that was written; 0: not seen since the last send. */
+u64 segments_acked(const struct replay *r, const struct file *f);

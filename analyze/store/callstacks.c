@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "callstacks.h"
+
+#include "frame_sql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STACKS_MAX 1000000
+#define SHOWN	   3  /* functions of a path */
+#define NAME_SHOWN 60 /* bytes of a name in a path: templates are longer */
+
+/* Equal names of one side are one function. No table is made: the database may be read-only. */
+static const char codes_sql[] =
+	"SELECT f.id, " FRAME_NAME " AS name, " FRAME_IN_KERNEL
+	" AS kernel, coalesce(m.path GLOB '*/libc.so*' OR m.path GLOB '*/libc-2*' OR m.path GLOB"
+	" '*/libpthread*' OR m.path GLOB '*/ld-*' OR m.kind='vdso', 0) FROM" FRAME_OF
+	" ORDER BY name, kernel LIMIT 1000000";
+
+struct loading {
+	struct callstacks *s;
+	u32 room;	     /* for codes: a database of others may have frames twice */
+	struct idmap frames; /* frame.id -> its code */
+};
+
+static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct loading *l = arg;
+	struct callstacks *s = l->s;
+	const char *name = db_text(q, 1);
+	bool kernel = sqlite3_column_int(q, 2);
+	struct code *c = &s->codes[s->n_codes];
+
+	if (!s->n_codes || c->kernel != kernel || strcmp(c->name, name) != 0) {
+		if (s->n_codes >= l->room)
+			return 1;
+		c = &s->codes[s->n_codes + 1];
+		*c = (struct code){ .name = strdup(name), .kernel = kernel };
+		if (!c->name)
+			return err_set(e, ERR_FAIL, "out of memory for functions");
+		s->n_codes++;
+	}
+	c->runtime |= sqlite3_column_int(q, 3) != 0;
+	return idmap_put(&l->frames, (u64)sqlite3_column_int64(q, 0), c, STACKS_MAX, e);
+}
+
+static int take_stack(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct loading *l = arg;
+	struct callstacks *s = l->s;
+	const struct code *c = idmap_get(&l->frames, (u64)sqlite3_column_int64(q, 2));
+	struct call_node *n = &s->nodes[s->n + 1];
+
+	/* callers have smaller numbers: they are here already */
+	*n = (struct call_node){ callstacks_at(s, sqlite3_column_int64(q, 1)),
+				 c ? (u32)(c - s->codes) : 0 };
+	s->n++;
+	return idmap_put(&s->places, (u64)sqlite3_column_int64(q, 0), n, STACKS_MAX, e);
+}
+
+static int load(struct callstacks *s, sqlite3 *db, struct err *e)
+{
+	struct loading l = { .s = s };
+	s64 n = 0, stacks = 0;
+	int ret = db_int(db, &n, e, "SELECT min(count(*), 1000000) FROM frame", "");
+
+	if (ret == 0)
+		ret = db_int(db, &stacks, e, "SELECT min(count(*), 1000000) FROM stack", "");
+	if (ret < 0)
+		return ret;
+	l.room = (u32)n;
+	s->codes = calloc((size_t)n + 1, sizeof(*s->codes));
+	s->nodes = calloc((size_t)stacks + 1, sizeof(*s->nodes));
+	if (s->codes)
+		s->codes[0].name = strdup("[unknown]");
+	if (!s->codes || !s->nodes || !s->codes[0].name)
+		return err_set(e, ERR_FAIL, "out of memory for stacks");
+	ret = db_each(db, e, take_code, &l, codes_sql, "");
+	if (ret == 0)
+		ret = db_each(db, e, take_stack, &l,
+			      "SELECT id, caller, frame FROM stack ORDER BY id LIMIT 1000000", "");
+	idmap_free(&l.frames);
+	return ret;
+}
+
+int callstacks_load(struct callstacks *s, sqlite3 *db, struct err *e)
+{
+	s64 any = 0;
+	int ret = db_int(db, &any, e, "SELECT EXISTS (SELECT 1 FROM stack)", "");
+
+	return ret < 0 || !any ? ret : load(s, db, e);
+}
+
+void callstacks_free(struct callstacks *s)
+{
+	u32 i;
+
+	for (i = 0; s->codes && i <= s->n_codes; i++)
+		free(s->codes[i].name);
+	free(s->codes);
+	free(s->nodes);
+	idmap_free(&s->places);
+}
+
+u32 callstacks_at(const struct callstacks *s, s64 id)
+{
+	const struct call_node *n = idmap_get(&s->places, (u64)id);
+
+	return n ? (u32)(n - s->nodes) : 0;
+}
+
+u32 callstacks_codes(const struct callstacks *s, s64 user, s64 kernel, u32 *codes)
+{
+	const s64 ids[] = { kernel, user };
+	u32 n = 0, at;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		for (at = callstacks_at(s, ids[i]); at && n < STACK_DEEP; at = s->nodes[at].caller)
+			codes[n++] = s->nodes[at].code;
+	return n;
+}
+
+int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
+		   struct err *e)
+{
+	u32 i, shown = n < SHOWN ? n : SHOWN;
+	int ret = 0;
+
+	for (i = shown; i > 0 && ret == 0; i--) {
+		const char *name = s->codes[codes[i - 1]].name;
+
+		ret = buf_printf(out, e, "%s%.*s%s", i < shown ? " > " : "", NAME_SHOWN, name,
+				 strlen(name) > NAME_SHOWN ? "..." : "");
+	}
+	return ret;
+}
+
+int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, struct err *e)
+{
+	u32 codes[STACK_DEEP], n = callstacks_codes(s, user, 0, codes), from = 0;
+
+	while (from < n && s->codes[codes[from]].runtime)
+		from++;
+	/* a thread of the C library alone: what there is */
+	if (from == n)
+		from = 0;
+	return callstacks_say(out, s, codes + from, n - from, e);
+}
+
+int callstacks_running(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
+		       struct err *e)
+{
+	u32 user = 0;
+	int ret;
+
+	while (user < n && s->codes[codes[user]].kernel)
+		user++;
+	ret = callstacks_say(out, s, codes + user, n - user, e);
+	if (ret == 0 && user)
+		ret = buf_printf(out, e, "%s%.*s (kernel)", out->len ? " > " : "", NAME_SHOWN,
+				 s->codes[codes[0]].name);
+	return ret;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "columns.h"
+
+#include "chunk_table.h"
+#include "column_chunk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const enum table_id large[] = { TABLE_syscall, TABLE_request, TABLE_thread_state };
+
+/* SQLite connects a virtual table at its first use, and not under an authorizer that refuses
+ * CREATE. */
+int columns_register(sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *s;
+	char sql[64];
+	size_t i;
+	int ret = chunk_table_register(db, e);
+
+	for (i = 0; i < sizeof(large) / sizeof(large[0]) && ret == 0; i++) {
+		snprintf(sql, sizeof(sql), "SELECT 1 FROM %s", tables[large[i]].name);
+		ret = db_query(&s, db, e, sql, "");
+		sqlite3_finalize(s);
+	}
+	return ret;
+}
+
+int columns_use(sqlite3 *db, struct err *e)
+{
+	struct buf sql = { 0 };
+	size_t i;
+	int ret = chunk_table_register(db, e);
+
+	if (ret == 0)
+		ret = db_exec(db, e, "CREATE TABLE column_chunk(data BLOB)");
+
+	for (i = 0; i < sizeof(large) / sizeof(large[0]) && ret == 0; i++) {
+		const char *name = tables[large[i]].name;
+
+		buf_clear(&sql);
+		ret = buf_printf(
+			&sql, e,
+			"DROP TABLE \"%s\"; CREATE VIRTUAL TABLE \"%s\" USING column_chunks", name,
+			name);
+		if (ret == 0)
+			ret = db_exec(db, e, sql.data);
+	}
+	buf_free(&sql);
+	return ret;
+}
+
+bool columns_has(sqlite3 *db, enum table_id t)
+{
+	s64 n = 0;
+
+	return db_int(db, &n, NULL,
+		      "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name=?"
+		      " AND sql LIKE '%USING column_chunks'",
+		      "s", tables[t].name) == 0 &&
+	       n > 0;
+}
+
+int columns_put(sqlite3 *db, enum table_id t, s64 chunk, const s64 *values, u32 rows, struct err *e)
+{
+	struct buf out = { 0 };
+	sqlite3_stmt *s = NULL;
+	int ret = chunk_pack(&out, values, rows, (u32)tables[t].n_columns, e);
+
+	if (ret == 0)
+		ret = db_query(&s, db, e, "INSERT INTO column_chunk(rowid, data) VALUES(?, ?)", "i",
+			       chunk_key(t, chunk));
+	if (ret == 0 && sqlite3_bind_blob(s, 2, out.data, (int)out.len, SQLITE_STATIC) != SQLITE_OK)
+		ret = err_set(e, ERR_FAIL, "out of memory for the database");
+	if (ret == 0)
+		ret = db_step(s, e);
+	sqlite3_finalize(s);
+	buf_free(&out);
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- reading by C ---- */
+
+struct scan {
+	struct columns c;
+	columns_fn fn;
+	void *arg;
+	s64 *values; /* of the columns that are asked for, CHUNK_ROWS each */
+};
+
+static int scan_open(struct scan *s, enum table_id t, u32 set, struct err *e)
+{
+	u32 i, n = 0;
+
+	s->values = malloc((size_t)8 * CHUNK_ROWS * (size_t)__builtin_popcount(set) + 1);
+	if (!s->values)
+		return err_set(e, ERR_FAIL, "out of memory for columns");
+	for (i = 0; i < (u32)tables[t].n_columns; i++)
+		if (set >> i & 1)
+			s->c.value[i] = s->values + (size_t)CHUNK_ROWS * n++;
+	return 0;
+}
+
+static int scan_chunks(struct scan *s, sqlite3 *db, enum table_id t, s64 from, s64 to,
+		       struct err *e)
+{
+	struct chunk_file f = { .db = db, .table = t };
+	u32 i, first, last;
+	s64 k;
+	int ret = chunk_file_open(&f, e);
+
+	for (k = from > 1 ? (from - 1) / CHUNK_ROWS : 0;
+	     ret == 0 && k < f.chunks && k * CHUNK_ROWS + 1 < to; k++) {
+		ret = chunk_file_load(&f, k, e);
+		if (ret < 0)
+			break;
+		first = from > k * CHUNK_ROWS + 1 ? (u32)(from - k * CHUNK_ROWS - 1) : 0;
+		last = to - k * CHUNK_ROWS - 1 < f.head.rows ? (u32)(to - k * CHUNK_ROWS - 1)
+							     : f.head.rows;
+		if (first >= last)
+			continue;
+		s->c.rowid = k * CHUNK_ROWS + 1 + first;
+		s->c.rows = last - first;
+		for (i = 0; i < f.head.columns; i++)
+			if (s->c.value[i])
+				chunk_values(f.bytes, &f.head.column[i], first, last,
+					     (s64 *)s->c.value[i]);
+		ret = s->fn(s->arg, &s->c, e);
+	}
+	chunk_file_close(&f);
+	return ret;
+}
+
+static int scan_rows(struct scan *s, sqlite3 *db, enum table_id t, s64 from, s64 to, struct err *e)
+{
+	struct buf sql = { 0 };
+	sqlite3_stmt *q = NULL;
+	int got = 0, i, k, ret = buf_printf(&sql, e, "SELECT rowid");
+
+	for (i = 0; i < tables[t].n_columns && ret == 0; i++)
+		if (s->c.value[i])
+			ret = buf_printf(&sql, e, ", \"%s\"", tables[t].columns[i].name);
+	if (ret == 0)
+		ret = buf_printf(&sql, e,
+				 " FROM \"%s\" WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
+				 tables[t].name);
+	if (ret == 0)
+		ret = db_query(&q, db, e, sql.data, "ii", from, to);
+	while (ret == 0 && (got = db_step(q, e)) > 0) {
+		s64 rowid = sqlite3_column_int64(q, 0);
+
+		if (s->c.rows == CHUNK_ROWS || (s->c.rows && rowid != s->c.rowid + s->c.rows)) {
+			ret = s->fn(s->arg, &s->c, e);
+			s->c.rows = 0;
+		}
+		if (!s->c.rows)
+			s->c.rowid = rowid;
+		for (i = 0, k = 1; i < tables[t].n_columns; i++)
+			if (s->c.value[i])
+				((s64 *)s->c.value[i])[s->c.rows] =
+					sqlite3_column_type(q, k) == SQLITE_NULL
+						? (k++, BULK_NULL)
+						: sqlite3_column_int64(q, k++);
+		s->c.rows++;
+	}
+	if (ret == 0 && got == 0 && s->c.rows)
+		ret = s->fn(s->arg, &s->c, e);
+	sqlite3_finalize(q);
+	buf_free(&sql);
+	return got < 0 ? got : ret;
+}
+
+int columns_range(sqlite3 *db, enum table_id t, u32 set, s64 from, s64 to, columns_fn fn, void *arg,
+		  struct err *e)
+{
+	struct scan s = { .fn = fn, .arg = arg };
+	int ret = scan_open(&s, t, set, e);
+
+	if (ret == 0)
+		ret = columns_has(db, t) ? scan_chunks(&s, db, t, from, to, e)
+					 : scan_rows(&s, db, t, from, to, e);
+	free(s.values);
+	return ret;
+}
+
+int columns_each(sqlite3 *db, enum table_id t, u32 set, columns_fn fn, void *arg, struct err *e)
+{
+	return columns_range(db, t, set, 0, INT64_MAX, fn, arg, e);
+}
+
+struct each {
+	row_fn fn;
+	void *arg;
+	int columns;
+};
+
+static int each_of(void *arg, const struct columns *c, struct err *e)
+{
+	const struct each *each = arg;
+	s64 row[CHUNK_COLUMNS] = { 0 }, *to[CHUNK_COLUMNS];
+	const s64 *from[CHUNK_COLUMNS];
+	int i, n = 0, ret = 0;
+	u32 at;
+
+	for (i = 0; i < each->columns; i++)
+		if (c->value[i]) {
+			to[n] = &row[i];
+			from[n++] = c->value[i];
+		}
+	for (at = 0; at < c->rows && ret == 0; at++) {
+		for (i = 0; i < n; i++)
+			*to[i] = from[i][at];
+		ret = each->fn(each->arg, c->rowid + at, row, e);
+	}
+	return ret;
+}
+
+int rows_each(sqlite3 *db, enum table_id t, u32 set, row_fn fn, void *arg, struct err *e)
+{
+	struct each each = { fn, arg, tables[t].n_columns };
+
+	return columns_each(db, t, set, each_of, &each, e);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The process at the other end of a connection, where the recording has it as well. */
+#pragma once
+
+/*
+ * For SQL: the pid that has the other end of row m of table fd, or NULL. A datagram socket accepts
+ * nothing: the one that is bound to the address answers.
+ */
+#define OTHER_END                                                                                \
+	"(SELECT o.pid FROM fd o WHERE o.local=m.remote AND m.remote<>'' AND m.local<>'' AND"    \
+	" ((o.role='accepted' AND o.remote=m.local) OR (o.role='bound' AND m.role='connected'))" \
+	" ORDER BY o.role LIMIT 1)"

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "request_rows.h"
+
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+
+struct chosen {
+	struct idmap services, awaiting;
+	row_fn fn;
+	void *arg;
+};
+
+static int add_id(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
+}
+
+static int take(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	const struct chosen *c = arg;
+
+	return row->lossy || !idmap_get(&c->services, (u64)row->service) ||
+			       (row->name != BULK_NULL && idmap_get(&c->awaiting, (u64)row->name))
+		       ? 0
+		       : c->fn(c->arg, rowid, row, e);
+}
+
+int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e)
+{
+	return db_each(db, e, add_id, ret,
+		       "SELECT id FROM request_name WHERE awaits(protocol, name)", "");
+}
+
+int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn, void *arg,
+		  struct err *e)
+{
+	struct chosen c = { .fn = fn, .arg = arg };
+	int ret = db_each(db, e, add_id, &c.services, services, "i", key);
+
+	if (ret == 0)
+		ret = awaiting_names(&c.awaiting, db, e);
+	if (ret == 0)
+		ret = rows_each(db, TABLE_request,
+				set | COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
+					COLUMN_OF(request, queued) | COLUMN_OF(request, service) |
+					COLUMN_OF(request, name) | COLUMN_OF(request, lossy),
+				take, &c, e);
+	idmap_free(&c.services);
+	idmap_free(&c.awaiting);
+	return ret;
+}

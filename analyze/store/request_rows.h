@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "columns.h"
+
+struct idmap;
+
+/* Names of requests that are answered when something happens: their latency is no server's. */
+int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e);
+
+/*
+ * fn for the requests of services, without those during losses, and those that await something:
+ * their ts, dur, queued and name, and the columns of the set. The query has one parameter, key, and
+ * returns the services' ids.
+ */
+int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn, void *arg,
+		  struct err *e);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Connections at each moment, by number. */
+#include "excerpt_conns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TCP_CLOSE 7
+#define S_IFMT	  0170000
+#define S_IFSOCK  0140000
+
+static void forget(struct excerpt *x, u64 sock)
+{
+	struct ev_connection *old = idmap_take(&x->conns_by_sock, sock);
+
+	if (!old)
+		return;
+	idmap_take(&x->conns, old->conn);
+	free(old);
+}
+
+/* Beyond the limit connections are not in the excerpt's first moment. */
+static int remember(struct excerpt *x, const struct ev_connection *ev)
+{
+	struct ev_connection *c = idmap_get(&x->conns, ev->conn);
+
+	if (!ev->conn || !ev->sock)
+		return 0;
+	if (!c || c->sock != ev->sock) {
+		if (c)
+			forget(x, c->sock);
+		forget(x, ev->sock);
+		if (x->conns.n >= SOCKET_LIMIT)
+			return 0;
+		c = malloc(sizeof(*c));
+		if (!c)
+			return err_set(x->e, ERR_FAIL, "out of memory for connections");
+		if (idmap_put(&x->conns, ev->conn, c, SOCKET_LIMIT, x->e) < 0) {
+			free(c);
+			return ERR_FAIL;
+		}
+	}
+	*c = *ev;
+	return idmap_put(&x->conns_by_sock, ev->sock, c, SOCKET_LIMIT, x->e);
+}
+
+/* A file of a chosen process: if it is a socket, its connection is one of the excerpt. */
+static int choose_file(struct excerpt *x, const struct ev_fd *ev)
+{
+	if (!ev->ino || (ev->mode & S_IFMT) != S_IFSOCK)
+		return 0;
+	return idmap_put(&x->chosen_inos, ev->ino, x, FD_TOTAL, x->e);
+}
+
+int excerpt_conns_take(struct excerpt *x, const struct record *rec)
+{
+	const struct ev_tcp_state *state = rec->event;
+	const struct ev_fd *fd = rec->event;
+
+	if (!rec->event)
+		return 0;
+	if (rec->type == EV_fd && x->headed && census_chosen(x->census, (u32)fd->pid))
+		return choose_file(x, fd);
+	if (rec->type == EV_connection)
+		return remember(x, rec->event);
+	if (rec->type == EV_tcp_state && state->to == TCP_CLOSE)
+		forget(x, state->sock);
+	return 0;
+}
+
+/* The connection that an event without tid is of; 0: none. */
+static u32 conn_of(const struct record *rec)
+{
+	if (!rec->event)
+		return 0;
+	if (rec->type == EV_segment)
+		return ((const struct ev_segment *)rec->event)->conn;
+	if (rec->type == EV_segment_next)
+		return ((const struct ev_segment_next *)rec->event)->conn;
+	if (rec->type == EV_ready)
+		return ((const struct ev_ready *)rec->event)->conn;
+	if (rec->type == EV_hop)
+		return ((const struct ev_hop *)rec->event)->conn;
+	return rec->type == EV_connection ? ((const struct ev_connection *)rec->event)->conn : 0;
+}
+
+static bool chosen(const struct excerpt *x, const struct ev_connection *c)
+{
+	return c && (!filter_chooses(x->filter) || idmap_get(&x->chosen_inos, c->ino));
+}
+
+bool excerpt_conns_want(const struct excerpt *x, const struct record *rec)
+{
+	u32 conn = conn_of(rec);
+
+	return conn && chosen(x, idmap_get(&x->conns, conn));
+}
+
+static int by_conn(const void *a, const void *b)
+{
+	const struct ev_connection *x = *(struct ev_connection *const *)a;
+	const struct ev_connection *y = *(struct ev_connection *const *)b;
+
+	return x->conn < y->conn ? -1 : x->conn > y->conn;
+}
+
+static int choose_files(struct excerpt *x)
+{
+	const struct member *m;
+	const struct belonging *f;
+	size_t at = 0;
+	int ret = 0;
+	s64 fd;
+
+	while (ret == 0 && (m = idmap_each(&x->census->members, &at)))
+		for (fd = 0; m->chosen && ret == 0 && (f = fdmap_next(&m->home->files, &fd)); fd++)
+			ret = choose_file(x, &f->ev);
+	return ret;
+}
+
+int excerpt_conns_put(struct excerpt *x, u64 ts)
+{
+	struct ev_connection **list, *c;
+	size_t at = 0, n = 0, i;
+	int ret = choose_files(x);
+
+	if (ret < 0)
+		return ret;
+	list = calloc(x->conns.n + 1, sizeof(*list));
+	if (!list)
+		return err_set(x->e, ERR_FAIL, "out of memory for connections");
+	while ((c = idmap_each(&x->conns, &at)))
+		if (chosen(x, c))
+			list[n++] = c;
+	/* the map's order is random; the same part has the same bytes */
+	qsort(list, n, sizeof(*list), by_conn);
+	for (i = 0; i < n && ret == 0; i++) {
+		list[i]->h.ts = ts;
+		ret = convert_struct(x->schema->by_id[EV_connection], list[i], "", 0, &x->own,
+				     x->e);
+		ret = ret < 0 ? ret : excerpt_flush_own(x, false);
+	}
+	free(list);
+	return ret;
+}
+
+void excerpt_conns_free(struct excerpt *x)
+{
+	idmap_free_all(&x->conns);
+	idmap_free(&x->conns_by_sock);
+	idmap_free(&x->chosen_inos);
+}

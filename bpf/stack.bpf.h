@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks on their way to obsrec: the kernel's frames, the registers of user mode and a copy of the
+ * user stack. Copied memory can hold secrets: obsrec finds the callers in it and forgets it.
+ *
+ * A thread's user memory can be read only while it runs. After a long wait its kernel frames are
+ * taken by the switch to it; its stack by the next of sys_exit and a switch away from it: it has
+ * not been to user mode in between. A wait outside of system calls (a page fault) has its pc alone.
+ */
+#pragma once
+
+const volatile u64 stack_threshold = 0;	   /* ns that a wait must last; 0: none is recorded */
+const volatile bool stack_rations = false; /* of stacks of waits */
+const volatile bool has_task_regs = false; /* bpf_task_pt_regs (since 5.15) */
+
+#define STACK_CHUNK  4096
+#define STACK_CHUNKS (STACK_BYTES / STACK_CHUNK + 1)
+#define STACK_HOLES  5		/* pages in sequence that are not in memory: a large buffer's */
+#define SLEPT_SHIFT  14		/* of ns: 16 us, wraps after 19 hours */
+#define THREAD_BYTES (16 << 10) /* of a kernel stack, on kernels before 5.15 */
+
+/* Stacks of waits are rationed: about 20 us each, for one CPU at most 1 % of its time. */
+#define RATION_THREAD  (1000000000ull / STACK_WAITS) /* ns between two of a thread, on average */
+#define RATION_CPU     2000000ull		     /* of a CPU */
+#define RATION_BURST   16			     /* so many of them at once */
+#define RATION_THREADS 4096 /* threads whose tids have the same low bits share one */
+#define RATION_CPUS    1024
+
+#if defined(__TARGET_ARCH_x86)
+#define REGS_WORDS 21
+#define REGS_SP	   19
+#elif defined(__TARGET_ARCH_arm64)
+#define REGS_WORDS 34
+#define REGS_SP	   31
+#endif
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set before loading */
+} raw_stacks SEC(".maps");
+
+/* Programs of these kinds interrupt each other. */
+enum { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_EXIT, N_SCRATCH };
+
+struct scratch {
+	struct raw_stack raw;
+	u8 stack[STACK_BYTES + STACK_CHUNK];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* N_SCRATCH for each possible CPU, set before loading */
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* Since when each thread sleeps, in units of 1 << SLEPT_SHIFT ns, and two bits of how. */
+struct slept {
+	u32 at[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* half of pid_max with stack_threshold, set before loading */
+	__type(key, u32);
+	__type(value, struct slept);
+} slept SEC(".maps");
+
+/* Until when the stacks that were taken last us. */
+struct ration {
+	u64 due;
+	u64 owner; /* tid; of a CPU: 0 */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RATION_THREADS + RATION_CPUS);
+	__type(key, u32);
+	__type(value, struct ration);
+} rations SEC(".maps");
+
+/* True if a stack may be taken now. A long wait has earned more; at random, or waits that
+ * alternate would never be seen. */
+static __always_inline bool ration(u32 at, u32 owner, u64 ts, u64 dur, u64 gap)
+{
+	struct ration *r = bpf_map_lookup_elem(&rations, &at);
+	u64 due;
+
+	if (!r)
+		return true;
+	due = r->owner == owner ? r->due : 0;
+	if (due > ts + RATION_BURST * gap + dur)
+		return false;
+	r->owner = owner;
+	r->due = (due > ts ? due : ts) + gap / 2 + (gap * (bpf_get_prandom_u32() >> 16) >> 16);
+	return true;
+}
+
+static __always_inline u32 *slept_at(u32 tid)
+{
+	u32 half = tid >> 1;
+	struct slept *s = bpf_map_lookup_elem(&slept, &half);
+
+	return s ? &s->at[tid & 1] : NULL;
+}
+
+static __always_inline struct scratch *stack_scratch(u32 which, u32 tid, u64 ts, u8 kind)
+{
+	u32 cpu = bpf_get_smp_processor_id(), at = cpu * N_SCRATCH + which;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &at);
+
+	if (!s)
+		return NULL;
+	s->raw.ts = ts;
+	s->raw.dur = 0;
+	s->raw.mm = 0;
+	s->raw.tid = tid;
+	s->raw.pid = 0;
+	s->raw.cpu = cpu;
+	s->raw.kind = kind;
+	s->raw.context = CONTEXT_TASK;
+	s->raw.state = 0;
+	s->raw.user = 0;
+	s->raw.n_kernel = 0;
+	s->raw.n_stack = 0;
+	s->raw.outside = 0;
+	return s;
+}
+
+/* Counts as emitted or lost; a user part is no event of its own. */
+static __always_inline bool stack_emit(struct counts *c, struct scratch *s, bool event)
+{
+	u32 n = s->raw.n_stack;
+
+	if (n > STACK_BYTES)
+		n = STACK_BYTES;
+	if (bpf_ringbuf_output(&raw_stacks, s, sizeof(s->raw) + n, BPF_RB_NO_WAKEUP) == 0) {
+		if (event)
+			count(c, emitted);
+		return true;
+	}
+	if (event)
+		count(c, lost.full);
+	else
+		count(c, nostate);
+	return false;
+}
+
+static __always_inline void *task_regs(struct task_struct *t)
+{
+	void *stack;
+
+	if (has_task_regs)
+		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	stack = BPF_CORE_READ(t, stack);
+	return stack + THREAD_BYTES - bpf_core_type_size(struct pt_regs);
+}
+
+/* Registers and stack of the running thread, which is in the kernel or has just been interrupted.
+ */
+static __noinline void stack_of_current(struct scratch *s)
+{
+	struct task_struct *t = (void *)bpf_get_current_task();
+	struct mm_struct *mm = BPF_CORE_READ(t, mm);
+	u32 n, at = 0, good = 0, holes = 0, end = STACK_BYTES;
+	u64 sp;
+	u32 i;
+
+	s->raw.pid = bpf_get_current_pid_tgid() >> 32;
+	if (!mm)
+		return;
+	s->raw.mm = BPF_CORE_READ(mm, arg_start);
+	if (bpf_probe_read_kernel(s->raw.regs, REGS_WORDS * 8, task_regs(t)))
+		return;
+	s->raw.user = 1;
+	sp = s->raw.regs[REGS_SP];
+	if (s->raw.mm > sp && s->raw.mm - sp < STACK_BYTES)
+		end = s->raw.mm - sp; /* arguments and environment are above the stack */
+#pragma clang loop unroll(disable)
+	for (i = 0; i < STACK_CHUNKS; i++) {
+		if (at >= STACK_BYTES || at >= end || holes > STACK_HOLES)
+			break;
+		n = STACK_CHUNK - ((sp + at) & (STACK_CHUNK - 1));
+		holes++;
+		if (bpf_probe_read_user(s->stack + at, n, (void *)(sp + at)) == 0) {
+			good = at + n;
+			holes = 0;
+		} /* else the copy has zeros */
+		at += n;
+	}
+	s->raw.n_stack = good < end ? good : end; /* the last chunk may pass the end */
+}
+
+static __always_inline void stack_of_wait(struct scratch *s, u64 *word)
+{
+	u32 cpu = s->raw.cpu;
+	struct cpu_counts *c = bpf_map_lookup_elem(&counters, &cpu);
+
+	*word &= ~STACK_DUE;
+	if (!c)
+		return;
+	stack_of_current(s);
+	stack_emit(&c->group[GROUP_cpu], s, false);
+}
+
+/* The running thread is about to leave the kernel, after a long wait. */
+static __always_inline void stack_leaves(u32 tid, u64 *word)
+{
+	struct scratch *s = stack_scratch(SCRATCH_EXIT, tid, 0, RAW_WAIT_USER);
+
+	if (s)
+		stack_of_wait(s, word);
+}
+
+/* A switch from this thread, which is the running one; state 0: it does not sleep. */
+static __always_inline void stack_sleeps(u32 tid, u16 state, u64 ts)
+{
+	u64 *word = tid ? thread_word(tid) : NULL;
+	struct scratch *s;
+	u32 *since;
+
+	if (!stack_threshold || !word || !(filter_all || *word & WANTED))
+		return;
+	if (*word & STACK_DUE) {
+		s = stack_scratch(SCRATCH_SWITCH, tid, 0, RAW_WAIT_USER);
+		if (s)
+			stack_of_wait(s, word);
+	}
+	since = state ? slept_at(tid) : NULL;
+	if (since)
+		*since = ((u32)(ts >> SLEPT_SHIFT) & ~3) | (state & 3 ? state & 3 : 3);
+}
+
+static __always_inline void stack_of_next(struct scratch *s, struct task_struct *next, u64 *word)
+{
+	struct pt_regs *regs;
+	long n;
+
+	n = bpf_get_task_stack(next, s->raw.kernel, sizeof(s->raw.kernel), 0);
+	s->raw.n_kernel = n > 0 ? (u64)n >> 3 : 0;
+	if (!next->mm)
+		return;
+	s->raw.user = 1;
+	s->raw.mm = BPF_CORE_READ(next, mm, arg_start);
+	if (!has_task_regs)
+		return;
+	regs = (void *)bpf_task_pt_regs(next);
+	if (SYSCALL_NR(false, regs) >= 0)
+		return;
+	s->raw.outside = 1;
+	bpf_probe_read_kernel(s->raw.regs, REGS_WORDS * 8, regs);
+}
+
+/* A switch to this thread: was its wait long? Its kernel frames need a typed pointer. */
+static __always_inline void stack_wakes(struct task_struct *next, u32 tid, u64 ts, const bool btf)
+{
+	u32 *since = stack_threshold && tid ? slept_at(tid) : NULL, was;
+	struct scratch *s;
+	struct counts *c;
+	u64 *word, dur;
+
+	if (!since || !*since)
+		return;
+	was = *since;
+	*since = 0;
+	dur = (u64)(((u32)(ts >> SLEPT_SHIFT) & ~3) - (was & ~3)) << SLEPT_SHIFT;
+	if (dur < stack_threshold)
+		return;
+	word = thread_word(tid);
+	c = count_seen(GROUP_cpu);
+	if (!c)
+		return;
+	s = stack_scratch(SCRATCH_SWITCH, tid, ts, RAW_WAIT);
+	if (!word || !s) {
+		count(c, lost.other);
+		return;
+	}
+	s->raw.pid = GET(btf, next, tgid);
+	if (s->raw.pid == self_tgid) {
+		count(c, self);
+		return;
+	}
+	if (stack_rations &&
+	    (!ration(tid % RATION_THREADS, tid, ts, dur, RATION_THREAD) ||
+	     !ration(RATION_THREADS + s->raw.cpu % RATION_CPUS, 0, ts, dur, RATION_CPU))) {
+		count(c, filtered);
+		return;
+	}
+	s->raw.dur = dur;
+	s->raw.state = was & 3;
+	if (btf)
+		stack_of_next(s, next, word);
+	else
+		s->raw.user = BPF_CORE_READ(next, mm) != NULL;
+	if (stack_emit(c, s, true) && s->raw.user && !s->raw.outside &&
+	    asked & (1 << GROUP_syscalls | 1 << GROUP_files)) /* sys_exit is seen */
+		*word |= STACK_DUE;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which protocol a connection speaks. */
+#include "parse.h"
+
+#include <stdio.h>
+
+static bool starts(const u8 *b, size_t n, const char *text)
+{
+	size_t k = strlen(text);
+
+	return n >= k && memcmp(b, text, k) == 0;
+}
+
+static bool is_tls(const u8 *b, size_t n)
+{
+	return n >= 5 && (b[0] == 0x16 || b[0] == 0x17) && b[1] == 3 && b[2] <= 4 &&
+	       (b[3] << 8 | b[4]) <= 16640;
+}
+
+static bool is_redis(const u8 *b, size_t n)
+{
+	struct stream s = { 0 };
+	struct found f = { 0 };
+	char word[33];
+	size_t i;
+
+	if (n >= 4 && b[0] == '*' && b[1] > '0' && b[1] <= '9') {
+		parse_redis(&s, &f, b, n);
+		return !f.lost;
+	}
+	for (i = 0; i < n && i < 32 && b[i] >= 'A' && b[i] <= 'Z'; i++)
+		word[i] = (char)b[i];
+	word[i] = '\0';
+	return i && i < n && (b[i] == '\r' || b[i] == ' ') && redis_knows(word) &&
+	       seek(b, i, n, '\n') < n;
+}
+
+static bool is_memcached(const u8 *b, size_t n)
+{
+	char word[33];
+	size_t i;
+
+	if (n >= 24 && b[0] == 0x80 && b[1] < 0x40 && !b[5] && be32(b + 8) < 1u << 24)
+		return (u32)(b[2] << 8 | b[3]) + b[4] <= be32(b + 8);
+	for (i = 0; i < n && i < 32 && ((b[i] >= 'a' && b[i] <= 'z') || b[i] == '_'); i++)
+		word[i] = (char)b[i];
+	word[i] = '\0';
+	return i && i < n && (b[i] == '\r' || b[i] == ' ') && memcached_knows(word) &&
+	       seek(b, i, n, '\n') < n;
+}
+
+/* A query, parse or bind message that ends with these bytes, or with a sync message after. */
+static bool is_postgres(const u8 *b, size_t n, bool start)
+{
+	u32 len, at = 0;
+	int messages = 0;
+
+	if (n < 8)
+		return false;
+	len = be32(b);
+	if (start && len >= 8 && len <= 10000 &&
+	    (be32(b + 4) == 0x00030000 || be32(b + 4) == 0x00030002 || be32(b + 4) == 80877103 ||
+	     be32(b + 4) == 80877104 || be32(b + 4) == 80877102))
+		return true;
+	while (!start && n - at >= 5 && b[at] && strchr("QPBDESCH", b[at]) && messages < 16) {
+		len = be32(b + at + 1);
+		if (len < 4 || len > n - at - 1)
+			break;
+		if (b[at] == 'Q' && (len < 5 || b[at + len]))
+			return false;
+		at += len + 1;
+		messages++;
+	}
+	return messages && at == n && b[0] != 'S' && b[0] != 'C';
+}
+
+/* A command packet that fills these bytes; at the start the answer to the server's greeting. */
+static bool is_mysql(const u8 *b, size_t n, bool start)
+{
+	u32 len;
+
+	if (n < 5)
+		return false;
+	len = b[0] | b[1] << 8 | b[2] << 16;
+	if (start && b[3] == 1) /* capabilities, maximal packet, character set, 23 zeros */
+		return n >= 36 && len >= 32 && (b[5] & 0x82) && !memcmp(b + 17, b + 18, 18) &&
+		       !b[17];
+	return !start && b[3] == 0 && len == n - 4 && b[4] && b[4] <= 0x1f;
+}
+
+enum protocol protocol_detect(const u8 *b, size_t n, bool start)
+{
+	size_t method;
+
+	if (starts(b, n, "PRI * HTTP/2.0\r\n"))
+		return PROTOCOL_HTTP2;
+	if (http1_starts(b, n, &method))
+		return PROTOCOL_HTTP1;
+	if (is_tls(b, n))
+		return PROTOCOL_TLS;
+	if (is_redis(b, n))
+		return PROTOCOL_REDIS;
+	if (is_memcached(b, n))
+		return PROTOCOL_MEMCACHED;
+	if (is_postgres(b, n, start))
+		return PROTOCOL_POSTGRES;
+	return is_mysql(b, n, start) ? PROTOCOL_MYSQL : PROTOCOL_UNKNOWN;
+}
+
+parse_fn *parser_of(u8 protocol)
+{
+	static parse_fn *const parsers[] = {
+		[PROTOCOL_HTTP1] = parse_http1,		[PROTOCOL_HTTP2] = parse_http2,
+		[PROTOCOL_GRPC] = parse_http2,		[PROTOCOL_REDIS] = parse_redis,
+		[PROTOCOL_MEMCACHED] = parse_memcached, [PROTOCOL_POSTGRES] = parse_postgres,
+		[PROTOCOL_MYSQL] = parse_mysql,
+	};
+
+	return protocol < sizeof(parsers) / sizeof(parsers[0]) ? parsers[protocol] : NULL;
+}
+
+u16 http1_status(const u8 *b, size_t n)
+{
+	u16 status = 0;
+	int i;
+
+	if (n < 12 || !starts(b, n, "HTTP/1."))
+		return 0;
+	for (i = 9; i < 12; i++)
+		status = b[i] >= '0' && b[i] <= '9' ? status * 10 + b[i] - '0' : 0;
+	return status >= 400 && status < 600 ? status : 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The dictionary of names of requests: bounded, append only. */
+#pragma once
+
+#include "format/err.h"
+#include "format/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NAMES_MAX  4096 /* the last one is "other" */
+#define NAME_BYTES 96	/* with the final NUL */
+
+/* As in request_name. */
+enum protocol {
+#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
+#include "format/protocols.def"
+#undef PROTOCOL
+};
+
+struct request_names;
+
+int request_names_new(struct request_names **ret, struct err *e);
+void request_names_free(struct request_names *n);
+
+/* The id of a name, 1..NAMES_MAX, which it gets now if it has none. Safe from several threads. */
+u32 request_names_id(struct request_names *n, enum protocol protocol, const char *text);
+
+/* The id that stands for all names for which there is no room. */
+u32 request_names_other(struct request_names *n);
+
+/* How many ids there are; and what one of them, from 1, stands for: text of NAME_BYTES. */
+u32 request_names_count(struct request_names *n);
+enum protocol request_names_get(struct request_names *n, u32 id, char *text);

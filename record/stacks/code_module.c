@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A file is opened through the mapping itself where we may: paths can lead to another one. */
+#include "code_module.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define CFI_MAX	 (48ull << 20) /* bytes of call frame information of all modules */
+#define VDSO_MAX (1u << 20)
+
+bool code_modules_start(struct code_modules *m)
+{
+	m->list = calloc(CODE_MODULES_MAX, sizeof(*m->list));
+	m->n = 1;
+	return m->list != NULL;
+}
+
+static bool same(const struct code_module *c, const struct code_map *map, u32 pid)
+{
+	if (c->kind == CODE_FILE ? map->kind != CODE_ELF : c->kind != map->kind)
+		return false;
+	if (map->kind == CODE_JIT)
+		return c->pid == pid;
+	return map->kind == CODE_VDSO || (c->dev == map->dev && c->ino == map->ino);
+}
+
+/* The vdso of this process: the kernel maps the same bytes into all of the same kind. */
+static int open_vdso(struct code_module *c, const struct code_map *map, struct err *e)
+{
+	const void *at = (const void *)getauxval(AT_SYSINFO_EHDR);
+	u64 size = map->end - map->start;
+	void *copy = at && size <= VDSO_MAX ? malloc(size) : NULL;
+
+	if (!copy)
+		return ERR_FAIL;
+	memcpy(copy, at, size);
+	return elffile_from_memory(&c->elf, copy, size, c->path, e);
+}
+
+/* Of a deleted file, or one in another mount namespace, the mapping is the way. */
+static int open_mapped(struct code_modules *m, const struct code_map *map, u32 pid)
+{
+	char path[128];
+	int fd, root;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	fd = safe_open(&m->files, -1, path);
+	if (fd >= 0 || map->deleted)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	root = safe_open_dir(&m->files, path);
+	if (root < 0)
+		return -1;
+	fd = safe_open(&m->files, root, map->path);
+	close(root);
+	return fd;
+}
+
+static bool is_file(int fd, const struct stat *st)
+{
+	struct stat other;
+
+	return fd >= 0 && fstat(fd, &other) == 0 && other.st_dev == st->st_dev &&
+	       other.st_ino == st->st_ino;
+}
+
+static bool is_program(struct code_modules *m, const struct stat *st, u32 pid)
+{
+	struct safe_stat exe;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	return safe_stat(&m->files, path, &exe) == 0 && exe.ino == st->st_ino &&
+	       exe.dev == (major(st->st_dev) << 20 | minor(st->st_dev));
+}
+
+/*
+ * A program that was started by a link is called as the link: Debian's redis-server is one to
+ * redis-check-rdb. The process's name must be that of a link to the same file, next to it.
+ */
+static void take_name(struct code_modules *m, struct code_module *c, u32 pid)
+{
+	char text[40], comm[40], path[PATH_MAX], *named;
+	const char *slash = strrchr(c->path, '/');
+	struct stat st;
+	int root, fd, n;
+
+	snprintf(text, sizeof(text), "/proc/%u/comm", pid);
+	if (!slash || c->deleted || fstat(c->elf.fd, &st) < 0 || !is_program(m, &st, pid) ||
+	    safe_text(&m->files, text, comm, sizeof(comm)) < 0)
+		return;
+	comm[strcspn(comm, "\n")] = '\0';
+	n = snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - c->path), c->path, comm);
+	if (!*comm || strchr(comm, '/') || n >= (int)sizeof(path) || strcmp(path, c->path) == 0)
+		return;
+	snprintf(text, sizeof(text), "/proc/%u/root", pid);
+	root = safe_open_dir(&m->files, text);
+	fd = root < 0 ? -1 : safe_open(&m->files, root, path);
+	named = is_file(fd, &st) ? strdup(path) : NULL;
+	if (named) {
+		free(c->path);
+		c->elf.path = c->path = named;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (root >= 0)
+		close(root);
+}
+
+void code_module_cfi(struct code_modules *m, struct code_module *c)
+{
+	cfi_table_open(&c->eh_frame, &c->elf, ".eh_frame", CFI_MAX - m->cfi_bytes);
+	m->cfi_bytes += cfi_table_bytes(&c->eh_frame);
+	cfi_table_open(&c->debug_frame, &c->elf, ".debug_frame", CFI_MAX - m->cfi_bytes);
+	m->cfi_bytes += cfi_table_bytes(&c->debug_frame);
+}
+
+static void open_elf(struct code_modules *m, struct code_module *c, const struct code_map *map,
+		     u32 pid)
+{
+	struct err e = { 0 };
+	int fd;
+
+	if (c->kind == CODE_VDSO) {
+		if (open_vdso(c, map, &e) < 0)
+			c->unread = true;
+	} else {
+		fd = open_mapped(m, map, pid);
+		c->unread = fd < 0;
+		if (fd >= 0 && elffile_open(&c->elf, fd, c->path, &e) < 0)
+			c->kind = CODE_FILE;
+		else if (fd >= 0)
+			take_name(m, c, pid);
+	}
+	if (c->elf.elf)
+		code_module_cfi(m, c);
+}
+
+int code_module_add(struct code_modules *m, enum code_kind kind, const char *path)
+{
+	struct code_module *c;
+	u32 i = 1;
+
+	while (i < m->n && m->list[i].kind != CODE_NONE)
+		i++;
+	if (i == CODE_MODULES_MAX)
+		return 0;
+	c = &m->list[i];
+	*c = (struct code_module){ .path = strdup(path), .elf.fd = -1, .used = m->time };
+	if (!c->path)
+		return 0;
+	c->kind = kind;
+	m->n += i == m->n;
+	return i;
+}
+
+int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
+{
+	struct code_module *c;
+	u32 i;
+
+	if (map->module >= 0) {
+		m->list[map->module].used = m->time;
+		return map->module;
+	}
+	map->module = 0;
+	if (map->kind == CODE_NONE)
+		return 0;
+	for (i = 1; i < m->n; i++)
+		if (same(&m->list[i], map, pid)) {
+			m->list[i].used = m->time;
+			return map->module = i;
+		}
+	map->module = code_module_add(m, map->kind,
+				      map->kind == CODE_JIT    ? "[jit]"
+				      : map->kind == CODE_VDSO ? "[vdso]"
+							       : map->path);
+	if (!map->module)
+		return 0;
+	c = &m->list[map->module];
+	c->dev = map->kind == CODE_JIT ? 0 : map->dev;
+	c->ino = map->kind == CODE_JIT ? 0 : map->ino;
+	c->pid = map->kind == CODE_JIT ? pid : 0;
+	c->deleted = map->deleted;
+	if (map->kind != CODE_JIT)
+		open_elf(m, c, map, pid);
+	return map->module;
+}
+
+bool code_module_address(const struct code_module *c, const struct code_map *map, u64 pc, u64 *ret)
+{
+	u64 at = pc - map->start + map->offset;
+	GElf_Phdr ph;
+	size_t i, n;
+
+	*ret = pc;
+	if (!c->elf.elf)
+		return true;
+	for (i = 0;
+	     elf_getphdrnum(c->elf.elf, &n) == 0 && i < n && gelf_getphdr(c->elf.elf, i, &ph); i++)
+		if (ph.p_type == PT_LOAD && at >= ph.p_offset && at - ph.p_offset < ph.p_filesz) {
+			*ret = ph.p_vaddr + (at - ph.p_offset);
+			return true;
+		}
+	return false;
+}
+
+static void close_module(struct code_module *c)
+{
+	cfi_table_close(&c->eh_frame);
+	cfi_table_close(&c->debug_frame);
+	if (c->elf.elf)
+		elffile_close(&c->elf);
+	free(c->path);
+	*c = (struct code_module){ .elf.fd = -1 };
+}
+
+u32 code_modules_forget(struct code_modules *m, u32 time)
+{
+	struct code_module *c;
+	u32 i, n = 0;
+
+	for (i = 1; i < m->n; i++) {
+		c = &m->list[i];
+		if (c->kind < CODE_ELF || c->used >= time)
+			continue;
+		m->cfi_bytes -= cfi_table_bytes(&c->eh_frame) + cfi_table_bytes(&c->debug_frame);
+		close_module(c);
+		n++;
+	}
+	return n;
+}
+
+void code_modules_free(struct code_modules *m)
+{
+	u32 i;
+
+	for (i = 1; m->list && i < m->n; i++)
+		close_module(&m->list[i]);
+	free(m->list);
+	safe_end(&m->files);
+	*m = (struct code_modules){ 0 };
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "code_names.h"
+
+#include "format/line_table.h"
+#include "record/functions/elfdebug.h"
+#include "record/functions/elftable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KALLSYMS_MAX (64u << 20)
+#define LINES_MAX    (32u << 20) /* bytes of a section with source lines */
+
+static void walk_table(struct code_names *names, const struct elftable *t, u32 source)
+{
+	const char *name;
+	GElf_Sym s;
+	u32 i;
+
+	for (i = 0; i < t->n && gelf_getsym(t->symbols, i, &s); i++) {
+		int type = GELF_ST_TYPE(s.st_info);
+
+		if (s.st_shndx == SHN_UNDEF ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		name = elftable_text(t, s.st_name);
+		if (name && *name)
+			code_names_offer(names, name, s.st_value, s.st_size, source);
+	}
+}
+
+/* Content of a section; NULL: none, or it is above the limit when unpacked. */
+static bool section_bytes(struct line_bytes *ret, const struct elffile *f, const char *name)
+{
+	GElf_Shdr sh;
+	GElf_Chdr ch;
+	Elf_Scn *scn = elffile_section(f, name, &sh);
+	const Elf_Data *d;
+
+	*ret = (struct line_bytes){ 0 };
+	if (!scn || sh.sh_type == SHT_NOBITS)
+		return false;
+	if (sh.sh_flags & SHF_COMPRESSED &&
+	    (!gelf_getchdr(scn, &ch) || ch.ch_size > LINES_MAX || elf_compress(scn, 0, 0) < 0))
+		return false;
+	d = elffile_data(f, scn);
+	if (!d || d->d_size > LINES_MAX)
+		return false;
+	*ret = (struct line_bytes){ d->d_buf, d->d_size };
+	return true;
+}
+
+static bool find_lines(struct code_names *names, const struct elffile *f)
+{
+	struct line_table t = { .big = false };
+
+	if (!section_bytes(&t.lines, f, ".debug_line"))
+		return false;
+	section_bytes(&t.line_strings, f, ".debug_line_str");
+	section_bytes(&t.strings, f, ".debug_str");
+	line_table_find(names, &t);
+	return true;
+}
+
+void code_names_elf(struct code_name *list, u32 n, const struct elffile *f)
+{
+	struct code_names names = { list, n, CODE_NAMES_WORK };
+	struct elftable *t = malloc(sizeof(*t));
+	enum elf_source source;
+	struct elffile debug;
+	bool full;
+
+	if (!t)
+		return;
+	if (elftable_dynamic(t, f))
+		walk_table(&names, t, ELF_DYNSYM);
+	full = elftable_full(t, f);
+	if (full)
+		walk_table(&names, t, ELF_SYMTAB);
+	if (!find_lines(&names, f) && !full) {
+		source = elfdebug_open(&debug, f, -1);
+		if (source != ELF_NONE) {
+			if (elftable_full(t, &debug))
+				walk_table(&names, t, source);
+			find_lines(&names, &debug);
+			elffile_close(&debug);
+		}
+	}
+	free(t);
+}
+
+void code_names_perf(struct code_name *names, u32 n, const struct perf_map *m)
+{
+	const struct perf_function *f;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		f = perf_map_find(m, names[i].address);
+		if (f)
+			code_name_take(&names[i], perf_map_name(m, f), f->start, f->size,
+				       NAME_PERF_MAP);
+	}
+}
+
+static char *read_symbols(FILE *f)
+{
+	size_t have = 0, cap = 16u << 20, got;
+	char *text = malloc(cap), *grown;
+
+	rewind(f);
+	while (text && (got = fread(text + have, 1, cap - 1 - have, f)) > 0) {
+		have += got;
+		if (have < cap - 1)
+			continue;
+		grown = cap < KALLSYMS_MAX ? realloc(text, cap *= 2) : NULL;
+		if (!grown)
+			break;
+		text = grown;
+	}
+	if (text)
+		text[have] = '\0';
+	return text;
+}
+
+/* The nearest symbol at or before an address. */
+struct nearest {
+	u64 address; /* 0: none yet */
+	const char *name;
+};
+
+/* "ffffffff81000000 T _text\t[module]": each is kept for the first address that it can be of. */
+static void take_symbols(struct nearest *to, const struct code_names *names, char *text)
+{
+	char *line, *next = text, *end;
+	u64 address;
+	u32 i;
+
+	while ((line = next) && *line) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		address = strtoull(line, &end, 16);
+		if (*end != ' ' || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
+			continue;
+		i = code_names_first(names, address);
+		if (i == names->n || address < to[i].address)
+			continue;
+		to[i].address = address;
+		to[i].name = end + 3;
+		end[3 + strcspn(end + 3, "\t")] = '\0';
+	}
+}
+
+void code_names_kernel(struct code_name *list, u32 n, FILE *symbols)
+{
+	struct code_names names = { list, n, CODE_NAMES_WORK };
+	struct nearest *of = calloc((size_t)n + 1, sizeof(*of));
+	char *text = symbols && of ? read_symbols(symbols) : NULL;
+	u32 i;
+
+	if (text)
+		take_symbols(of, &names, text);
+	for (i = 0; of && i < n; i++) {
+		if (i && of[i].address < of[i - 1].address)
+			of[i] = of[i - 1];
+		if (of[i].address)
+			code_name_take(&list[i], of[i].name, of[i].address, 0, NAME_KALLSYMS);
+	}
+	free(of);
+	free(text);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Functions of addresses that occur in stacks. Names are in order of address. */
+#pragma once
+
+#include "format/code_name.h"
+#include "kernel_code.h"
+#include "perf_map.h"
+
+/* By the symbol tables of a file, and of what belongs to it; source lines where these have them. */
+void code_names_elf(struct code_name *names, u32 n, const struct elffile *f);
+
+/* By /proc/kallsyms. */
+void code_names_kernel(struct code_name *names, u32 n, FILE *symbols);
+
+void code_names_perf(struct code_name *names, u32 n, const struct perf_map *m);

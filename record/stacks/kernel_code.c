@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Addresses are stored from the start of the kernel or module: where it is loaded is a secret. */
+#include "kernel_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RANGES_MAX 4096
+
+static int by_address(const void *a, const void *b)
+{
+	const struct kernel_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void add(struct kernel_code *k, u64 start, u64 end, const char *name)
+{
+	struct kernel_range *r = &k->list[k->n];
+
+	if (k->n == RANGES_MAX || start >= end)
+		return;
+	*r = (struct kernel_range){ .start = start, .end = end };
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	k->n++;
+}
+
+static void find_kernel(struct kernel_code *k)
+{
+	unsigned long long at;
+	char line[256], name[64], type;
+	u64 text = 0, end = 0;
+
+	while (k->symbols && (!text || !end) && fgets(line, sizeof(line), k->symbols)) {
+		if ((!strstr(line, " _text") && !strstr(line, " _etext")) ||
+		    sscanf(line, "%llx %c %63s", &at, &type, name) != 3)
+			continue;
+		if (strcmp(name, "_text") == 0)
+			text = at;
+		else if (strcmp(name, "_etext") == 0)
+			end = at;
+	}
+	add(k, text, end, "[kernel]");
+}
+
+static void find_modules(struct kernel_code *k)
+{
+	unsigned long long at, size;
+	char line[1024], name[64];
+	FILE *f = fopen("/proc/modules", "re"); /* of /proc itself */
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%63s %llu %*s %*s %*s %llx", name, &size, &at) == 3 && at)
+			add(k, at, at + size, name);
+	if (f)
+		fclose(f);
+}
+
+void kernel_code_open(struct kernel_code *k)
+{
+	*k = (struct kernel_code){ .list = calloc(RANGES_MAX, sizeof(*k->list)) };
+	if (!k->list)
+		return;
+	k->symbols = fopen("/proc/kallsyms", "re"); /* of /proc itself */
+	find_kernel(k);
+	find_modules(k);
+	qsort(k->list, k->n, sizeof(*k->list), by_address);
+}
+
+void kernel_code_find(struct kernel_code *k, struct code_modules *m, u64 pc, int *ret_module,
+		      u64 *ret_address)
+{
+	u32 low = 0, high = k->n, middle;
+	struct kernel_range *r;
+
+	while (low < high) { /* to the first range after pc */
+		middle = low + (high - low) / 2;
+		if (k->list[middle].start <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*ret_module = 0;
+	*ret_address = 0;
+	if (!low || pc >= k->list[low - 1].end)
+		return;
+	r = &k->list[low - 1];
+	if (!r->module)
+		r->module =
+			code_module_add(m, r->name[0] == '[' ? CODE_KERNEL : CODE_KMOD, r->name);
+	*ret_module = r->module;
+	*ret_address = pc - r->start;
+}
+
+u64 kernel_code_at(const struct kernel_code *k, int module, u64 address)
+{
+	u32 i;
+
+	for (i = 0; i < k->n; i++)
+		if (k->list[i].module == module)
+			return k->list[i].start + address;
+	return 0;
+}
+
+void kernel_code_close(struct kernel_code *k)
+{
+	if (k->symbols)
+		fclose(k->symbols);
+	free(k->list);
+	*k = (struct kernel_code){ 0 };
+}

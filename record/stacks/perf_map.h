@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Functions of generated code: /tmp/perf-PID.map, as node, Java and Python write it for perf. */
+#pragma once
+
+#include "record/safe_open.h"
+
+struct perf_map {
+	struct perf_function {
+		u64 start, size;
+		u32 name; /* in text */
+		u32 line; /* the later of two for the same address counts */
+	} * list;
+	u32 n;
+	char *text;
+	u64 bytes; /* of the file when it was read; 0: not read */
+};
+
+/*
+ * Reads the map of a process in its own mount namespace, if it has grown since. Files of others
+ * than the process's user and root are not read, nor one of more than room bytes.
+ */
+void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 room);
+
+/* Bytes that it takes in memory. */
+u64 perf_map_held(const struct perf_map *m);
+
+/* Takes over NUL-terminated text from malloc. Pure: for tests. */
+void perf_map_parse(struct perf_map *m, char *text);
+
+/* The function at an address; NULL: none is known. */
+const struct perf_function *perf_map_find(const struct perf_map *m, u64 address);
+const char *perf_map_name(const struct perf_map *m, const struct perf_function *f);
+
+void perf_map_free(struct perf_map *m);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A wait whose second part does not come within a moment has no user stack: it was lost, or the
+ * thread has ended. */
+#include "raw_queue.h"
+
+#include "sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_MAX    200000000ull   /* ns */
+#define TABLES_TIME 60000000000ull /* ns: tables take in new stacks for this long, at least */
+
+bool raw_queue_start(struct raw_queue *q, u32 rate)
+{
+	q->period = sampler_period(rate);
+	kernel_code_open(&q->kernel);
+	return code_modules_start(&q->modules) && unwinder_start(&q->unwinder, &q->modules) &&
+	       stack_tables_start(&q->tables, false);
+}
+
+struct code_process *raw_queue_process(struct raw_queue *q, u32 pid)
+{
+	int i;
+
+	for (i = 0; i < PROCESSES; i++)
+		if (q->processes[i].pid == pid)
+			return &q->processes[i];
+	return NULL;
+}
+
+/* The process of a stack; a new one takes the place of the one not seen for longest. */
+static struct code_process *process_of(struct raw_queue *q, const struct raw_stack *raw)
+{
+	struct code_process *p = raw_queue_process(q, raw->pid);
+	int i;
+
+	if (!p)
+		for (p = &q->processes[0], i = 1; i < PROCESSES; i++)
+			if (q->processes[i].used < p->used)
+				p = &q->processes[i];
+	if (p->pid != raw->pid || p->mm != raw->mm) {
+		code_process_free(&q->unwinder, p);
+		p->pid = raw->pid;
+		p->mm = raw->mm;
+	}
+	p->used = raw->ts > p->used ? raw->ts : p->used;
+	return p;
+}
+
+static u32 kernel_stack(struct raw_queue *q, const struct raw_stack *raw, u8 *flags)
+{
+	u32 n = raw->n_kernel < STACK_FRAMES ? raw->n_kernel : STACK_FRAMES, i;
+	bool cut;
+	u32 id;
+
+	for (i = 0; i < n; i++) /* all but the first are return addresses */
+		kernel_code_find(&q->kernel, &q->modules, raw->kernel[i] - (i > 0),
+				 &q->frames[i].module, &q->frames[i].address);
+	id = stack_tables_add(&q->tables, q->frames, n, &cut);
+	if (cut || n == STACK_FRAMES)
+		*flags |= STACK_KERNEL_CUT;
+	return id;
+}
+
+static u32 user_stack(struct raw_queue *q, const struct raw_stack *raw, u8 *flags)
+{
+	struct code_process *p;
+	enum unwind_end end = UNWIND_CUT;
+	bool cut;
+	u32 n, id;
+
+	if (!q->callers) {
+		*flags |= STACK_NO_USER;
+		return 0;
+	}
+	p = process_of(q, raw);
+	q->unwinder.now = raw->ts;
+	if (raw->kind == RAW_WAIT)
+		n = unwind_pc(&q->unwinder, p, raw, q->frames);
+	else
+		n = unwind(&q->unwinder, p, raw, q->frames, &end);
+	id = stack_tables_add(&q->tables, q->frames, n, &cut);
+	if (!n)
+		*flags |= STACK_NO_USER;
+	else if (cut || end != UNWIND_COMPLETE)
+		*flags |= STACK_USER_CUT | (end == UNWIND_HANDLER ? STACK_HANDLER : 0);
+	return id;
+}
+
+/* Without memory the event is missing; the process is out of it then anyway. */
+static void put(struct buf *out, const void *record, size_t size)
+{
+	struct err e = { 0 };
+
+	buf_add(out, record, size, &e);
+}
+
+static void take_sample(struct raw_queue *q, const struct raw_stack *raw, struct buf *out)
+{
+	struct ev_sample ev = {
+		.h = { raw->ts, raw->tid, EV_sample, sizeof(ev) },
+		.weight = q->period,
+		.pid = raw->pid,
+		.cpu = raw->cpu,
+		.context = raw->context,
+	};
+
+	ev.kernel_stack = kernel_stack(q, raw, &ev.flags);
+	if (raw->user)
+		ev.user_stack = user_stack(q, raw, &ev.flags);
+	put(out, &ev, sizeof(ev));
+}
+
+static void end_wait(struct ev_offcpu *w, struct buf *out)
+{
+	if (w->h.ts)
+		put(out, w, sizeof(*w));
+	w->h.ts = 0;
+}
+
+static void take_wait(struct raw_queue *q, const struct raw_stack *raw, struct buf *out)
+{
+	struct ev_offcpu *w = &q->waits[raw->tid % WAITS];
+
+	if (w->h.ts)
+		w->flags |= STACK_NO_USER;
+	end_wait(w, out);
+	*w = (struct ev_offcpu){
+		.h = { raw->ts, raw->tid, EV_offcpu, sizeof(*w) },
+		.dur = raw->dur,
+		.pid = raw->pid,
+		.cpu = raw->cpu,
+		.state = raw->state == 2 ? 2 : 1,
+	};
+	w->kernel_stack = kernel_stack(q, raw, &w->flags);
+	if (raw->outside) {
+		w->user_stack = user_stack(q, raw, &w->flags);
+		w->flags |= STACK_OUTSIDE;
+	}
+	if (raw->outside || !raw->user)
+		end_wait(w, out);
+}
+
+void raw_queue_take(struct raw_queue *q, const struct raw_stack *raw, size_t size, bool callers,
+		    struct buf *out)
+{
+	struct ev_offcpu *w;
+
+	q->callers = callers;
+	if (size < sizeof(*raw) || size - sizeof(*raw) < raw->n_stack)
+		return;
+	if (raw->kind == RAW_SAMPLE) {
+		take_sample(q, raw, out);
+	} else if (raw->kind == RAW_WAIT) {
+		take_wait(q, raw, out);
+	} else {
+		w = &q->waits[raw->tid % WAITS];
+		if (!w->h.ts || w->h.tid != raw->tid)
+			return;
+		if (raw->user)
+			w->user_stack = user_stack(q, raw, &w->flags);
+		end_wait(w, out);
+	}
+}
+
+void raw_queue_expire(struct raw_queue *q, u64 now, struct buf *out)
+{
+	struct ev_offcpu *w;
+	int i;
+
+	for (i = 0; i < WAITS; i++) {
+		w = &q->waits[i];
+		if (!w->h.ts || now < w->h.ts || now - w->h.ts < WAIT_MAX)
+			continue;
+		w->flags |= STACK_NO_USER;
+		end_wait(w, out);
+	}
+}
+
+/* Those of processes that were not seen since, and mappings of modules that are closed. */
+static void forget_processes(struct raw_queue *q, u64 since)
+{
+	struct code_process *p;
+	struct code_map *map;
+	u32 i;
+
+	for (p = q->processes; p < q->processes + PROCESSES; p++) {
+		if (p->used < since)
+			code_process_free(&q->unwinder, p);
+		for (i = 0; i < p->maps.n; i++) {
+			map = &p->maps.list[i];
+			if (map->module > 0 && q->modules.list[map->module].kind == CODE_NONE)
+				map->module = -1;
+		}
+	}
+}
+
+void raw_queue_forget(struct raw_queue *q, u64 ts, u64 now)
+{
+	struct stack_tables fresh;
+
+	if (ts <= q->since || now - q->since < TABLES_TIME ||
+	    !stack_tables_start(&fresh, !q->tables.first))
+		return;
+	stack_tables_free(&q->older); /* its events came before those that are kept */
+	q->older = q->tables;
+	q->tables = fresh;
+	cfi_rows_clear(q->unwinder.rows);
+	code_modules_forget(&q->modules, q->modules.time++);
+	forget_processes(q, q->since);
+	q->since = now;
+}
+
+void raw_queue_free(struct raw_queue *q)
+{
+	int i;
+
+	for (i = 0; i < PROCESSES; i++)
+		code_process_free(&q->unwinder, &q->processes[i]);
+	unwinder_free(&q->unwinder);
+	stack_tables_free(&q->tables);
+	stack_tables_free(&q->older);
+	kernel_code_close(&q->kernel);
+	code_modules_free(&q->modules);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events stack, frame, module and symbol. */
+#pragma once
+
+#include "raw_queue.h"
+#include "record/pump.h"
+
+/* What a recording has already. All zero: nothing. */
+struct stack_written {
+	u32 frames, stacks; /* of the tables: numbers up to here, exclusive */
+	u8 *modules;	    /* 1: this one; free(3) */
+};
+
+/* Those of the tables that are not written yet. hide: no paths, no addresses of generated code. */
+int stack_records_new(struct raw_queue *q, const struct stack_tables *t, struct stack_written *w,
+		      struct pump *p, bool hide, struct err *e);
+
+/* Names of all frames, as far as time allows. hide: those of the kernel alone. */
+int stack_records_symbols(struct raw_queue *q, struct pump *p, bool hide, struct err *e);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames and stacks, each once: a stack is a frame and the stack of its caller. */
+#pragma once
+
+#include "unwind.h"
+
+struct stack_tables {
+	struct code_frame *frames; /* by number, from 1 */
+	struct stack_node {
+		u32 caller, frame;
+	} * stacks; /* by number, from 1 */
+	u32 n_frames, n_stacks;
+	u32 first;			/* the id of a frame or stack is its number from here on */
+	u32 *frame_slots, *stack_slots; /* hash tables of numbers */
+};
+
+/* odd: no id is one of tables that are even. False: out of memory, and t is empty. */
+bool stack_tables_start(struct stack_tables *t, bool odd);
+
+/*
+ * The id of a stack, frames innermost first; 0: it has none. *cut: the tables are full, inner
+ * frames are left out.
+ */
+u32 stack_tables_add(struct stack_tables *t, const struct code_frame *frames, u32 n, bool *cut);
+
+void stack_tables_free(struct stack_tables *t);

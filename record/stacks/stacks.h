@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Call stacks: a thread of its own takes raw ones out of their ring, finds the callers and makes
+ * events; the main thread hands these on. What the ring cannot hold is lost and counted there, so
+ * neither the drainer nor the recorded programs wait for it.
+ */
+#pragma once
+
+#include "record/options.h"
+#include "record/pump.h"
+
+struct stacks;
+
+/* Bytes of the ring of raw stacks. */
+u32 stacks_ring_size(int n_cpus);
+
+/* Before rights are given up: where the kernel is, and the descriptor of the ring. */
+int stacks_open(struct stacks **ret, int ring_fd, const struct options *o, struct err *e);
+
+/* Starts the thread. */
+int stacks_start(struct stacks *s, struct err *e);
+
+/* Hands on what has been made; with definitions of new frames, unless they are kept for snapshots.
+ */
+int stacks_collect(struct stacks *s, struct pump *p, struct err *e);
+
+/* For a snapshot: waits until the ring is empty, at most for a short time, then as above. */
+int stacks_flush(struct stacks *s, struct pump *p, struct err *e);
+
+/* Flight mode: events before ts are not kept any more. */
+void stacks_forget(struct stacks *s, u64 ts);
+
+/* All modules, frames and stacks that are known, with their symbols: of a snapshot. */
+int stacks_define(struct stacks *s, struct pump *p, struct err *e);
+
+/* After the programs have been switched off: the rest. */
+int stacks_stop(struct stacks *s, struct pump *p, struct err *e);
+
+/* Symbols of all frames. Last. */
+int stacks_symbols(struct stacks *s, struct pump *p, struct err *e);
+
+void stacks_free(struct stacks *s);

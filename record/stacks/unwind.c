@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Call frame information first. Generated code has none: there the frame pointer is followed, and
+ * entries of CPython's perf trampolines have a frame of fixed size. */
+#include "unwind.h"
+
+#include "record/made.h"
+#include "record/procfs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAPS_TEXT (1u << 20)
+#define PERF_MAX  (48u << 20)  /* bytes of the files of all perf maps */
+#define MAPS_TIME 1000	       /* ns between two readings of the same maps, per byte */
+#define AGAIN	  200000000ull /* the same for perf maps */
+#define PERF_TIME 200	       /* and per byte */
+
+#if defined(__aarch64__)
+#define MODE_REG     33 /* pstate */
+#define IS_USER64(v) (((v)&0x1f) == 0)
+#define TRAMPOLINE   0
+#else
+#define MODE_REG     17 /* cs */
+#define IS_USER64(v) ((v) == 0x33)
+#define TRAMPOLINE   16
+/* place of each of DWARF's registers in pt_regs */
+static const u8 places[UNWIND_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
+#endif
+
+bool unwinder_start(struct unwinder *u, struct code_modules *modules)
+{
+	u->modules = modules;
+	u->rows = cfi_rows_new();
+	u->maps_text = malloc(MAPS_TEXT);
+	return u->rows && u->maps_text;
+}
+
+void unwinder_free(struct unwinder *u)
+{
+	cfi_rows_free(u->rows);
+	free(u->maps_text);
+}
+
+void unwinder_perf(struct unwinder *u, struct code_process *p)
+{
+	u->perf_held -= perf_map_held(&p->perf);
+	if (u->perf_held < PERF_MAX)
+		perf_map_read(&p->perf, &u->modules->files, p->pid, PERF_MAX - u->perf_held);
+	u->perf_held += perf_map_held(&p->perf);
+}
+
+void code_process_free(struct unwinder *u, struct code_process *p)
+{
+	u->perf_held -= perf_map_held(&p->perf);
+	code_maps_free(&p->maps);
+	perf_map_free(&p->perf);
+	*p = (struct code_process){ 0 };
+}
+
+static void read_maps(struct unwinder *u, struct code_process *p)
+{
+	struct code_maps fresh;
+	char path[64], *text;
+	ssize_t n;
+
+	p->maps_tried = made_now();
+	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
+	n = procfs_read(path, u->maps_text, MAPS_TEXT);
+	if (n <= 0)
+		return; /* it has ended: the last ones are kept */
+	p->maps_bytes = n;
+	text = strdup(u->maps_text);
+	if (!text || !code_maps_parse(&fresh, text))
+		return;
+	code_maps_free(&p->maps);
+	p->maps = fresh;
+}
+
+static struct code_map *find_map(struct unwinder *u, struct code_process *p, u64 pc)
+{
+	struct code_map *map = code_maps_find(&p->maps, pc);
+
+	/* one that came later than the last reading, as the libraries of a program that starts */
+	if (!map && (!p->maps_tried || u->now > p->maps_tried + p->maps_bytes * MAPS_TIME)) {
+		read_maps(u, p);
+		map = code_maps_find(&p->maps, pc);
+	}
+	return map;
+}
+
+static void take_regs(struct unwind_state *s, const struct raw_stack *raw)
+{
+#if defined(__aarch64__)
+	memcpy(s->r, raw->regs, UNWIND_REGS * sizeof(u64)); /* x0 to x30, sp, pc */
+#else
+	int i;
+
+	for (i = 0; i < UNWIND_REGS; i++)
+		s->r[i] = raw->regs[places[i]];
+#endif
+	s->stack = (const u8 *)(raw + 1);
+	s->stack_at = s->r[UNWIND_SP];
+	s->stack_size = raw->n_stack;
+	s->exact = true;
+}
+
+static bool is_trampoline(struct unwinder *u, struct code_process *p, u64 pc)
+{
+	const struct perf_function *f = perf_map_find(&p->perf, pc);
+
+	/* a large one is read less often */
+	if (!f && (!p->perf_tried || u->now - p->perf_tried > AGAIN + p->perf.bytes * PERF_TIME)) {
+		p->perf_tried = u->now;
+		unwinder_perf(u, p);
+		f = perf_map_find(&p->perf, pc);
+	}
+	return f && strncmp(perf_map_name(&p->perf, f), "py::", 4) == 0;
+}
+
+static enum cfi_step step_by_pointer(struct unwind_state *s)
+{
+	u64 fp = s->r[UNWIND_FP], caller, pc;
+
+	if (!fp)
+		return CFI_END;
+	if (fp < s->r[UNWIND_SP] || !unwind_read(s, fp, &caller) || !unwind_read(s, fp + 8, &pc))
+		return CFI_FAIL;
+	if (caller && caller <= fp)
+		return CFI_FAIL;
+	s->r[UNWIND_FP] = caller;
+	s->r[UNWIND_SP] = fp + 16;
+	s->r[UNWIND_PC] = pc;
+	s->exact = false;
+	return pc ? CFI_STEP : CFI_END;
+}
+
+static enum cfi_step step_without(struct unwinder *u, struct code_process *p,
+				  struct unwind_state *s, u64 pc, bool generated)
+{
+	u64 to;
+
+	if (TRAMPOLINE && generated && is_trampoline(u, p, pc)) {
+		if (!unwind_read(s, s->r[UNWIND_SP] + TRAMPOLINE - 8, &to))
+			return CFI_FAIL;
+		s->r[UNWIND_SP] += TRAMPOLINE;
+		s->r[UNWIND_PC] = to;
+		s->exact = false;
+		return to ? CFI_STEP : CFI_END;
+	}
+	return step_by_pointer(s);
+}
+
+/* One frame, and s is its caller. */
+static enum cfi_step walk(struct unwinder *u, struct code_process *p, struct unwind_state *s,
+			  struct code_frame *frame)
+{
+	/* a call can be the last instruction of a function */
+	u64 pc = s->r[UNWIND_PC] - !s->exact, sp = s->r[UNWIND_SP];
+	struct code_map *map = find_map(u, p, pc);
+	const struct code_module *m;
+	enum cfi_step step = CFI_NONE;
+
+	if (!map)
+		return CFI_NONE;
+	frame->module = code_module_find(u->modules, map, p->pid);
+	frame->address = pc;
+	m = &u->modules->list[frame->module];
+	if (frame->module && !code_module_address(m, map, pc, &frame->address))
+		frame->module = 0; /* the address says where the file is in memory */
+	else if (frame->module && m->elf.elf)
+		step = cfi_rows_step(u->rows, m, frame->module, frame->address, s);
+	if (step == CFI_NONE)
+		step = step_without(u, p, s, pc, m->kind != CODE_ELF);
+	if (step == CFI_STEP && s->r[UNWIND_SP] < sp && !s->exact)
+		return CFI_FAIL; /* callers are at higher addresses */
+	return step;
+}
+
+u32 unwind(struct unwinder *u, struct code_process *p, const struct raw_stack *raw,
+	   struct code_frame frames[UNWIND_FRAMES], enum unwind_end *end)
+{
+	enum cfi_step step = CFI_STEP;
+	struct unwind_state s;
+	u32 n = 0;
+
+	*end = UNWIND_CUT;
+	if (!IS_USER64(raw->regs[MODE_REG]))
+		return 0;
+	take_regs(&s, raw);
+	while (n < UNWIND_FRAMES && step == CFI_STEP) {
+		frames[n].module = 0;
+		frames[n].address = 0;
+		step = walk(u, p, &s, &frames[n]);
+		n += frames[n].address != 0;
+		if (step == CFI_STEP && !s.r[UNWIND_PC])
+			step = CFI_END;
+	}
+	if (step == CFI_END)
+		*end = UNWIND_COMPLETE;
+	else if (n > 1 && s.exact && s.r[UNWIND_SP] - s.stack_at >= s.stack_size)
+		*end = UNWIND_HANDLER;
+	return n;
+}
+
+u32 unwind_pc(struct unwinder *u, struct code_process *p, const struct raw_stack *raw,
+	      struct code_frame frames[UNWIND_FRAMES])
+{
+	struct unwind_state s;
+
+	if (!IS_USER64(raw->regs[MODE_REG]))
+		return 0;
+	take_regs(&s, raw);
+	frames[0] = (struct code_frame){ 0 };
+	walk(u, p, &s, &frames[0]);
+	return frames[0].address != 0;
+}

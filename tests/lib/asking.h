@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For unit tests: requests with names and arrivals, as text (textpack.h). */
+#pragma once
+
+#include "format/buf.h"
+
+#define NAMES	4
+#define SECONDS 10
+
+/* A request of a name on its connection: it arrives at ts, is read and answered later. */
+static inline void ask(struct buf *b, int name, int tid, long ts, long read, long end)
+{
+	static long at[NAMES + 1];
+	struct err e = { 0 };
+	long pos = at[name] += 10;
+	int fd = 4 + name;
+
+	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts, name, pos);
+	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", read, tid, fd);
+	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1\n", read, tid,
+		   name, pos, name);
+	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", end, tid, fd);
+}
+
+static inline void begin_host(struct buf *b)
+{
+	static const char *const names[NAMES] = { "GET /a", "GET /report/:id", "GET /c", "KEYS" };
+	struct err e = { 0 };
+	int i;
+
+	buf_printf(b, &e,
+		   "@recorder\n0 0 info text=\"targets=all\"\n"
+		   "1 0 info text=\"groups=core,syscalls,sched,requests\"\n"
+		   "2 100 thread pid=100 state=83 comm=\"server\"\n");
+	for (i = 1; i <= NAMES; i++) {
+		buf_printf(b, &e, "3 10%d thread pid=100 state=83 comm=\"server\"\n", i);
+		buf_printf(b, &e,
+			   "4 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=%d daddr=10.0.0.%d\n",
+			   4 + i, 70 + i, i, i);
+		buf_printf(b, &e, "4 0 request_name id=%d protocol=1 name=\"%s\"\n", i,
+			   names[i - 1]);
+	}
+	buf_printf(b, &e,
+		   "8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"
+		   "10 0 info text=\"begin=10\"\n%ld 0 info text=\"stopped=%ld\"\n",
+		   SECONDS * 1000 * 1000000L, SECONDS * 1000 * 1000000L);
+	buf_printf(b, &e, "@cpu 0\n90 0 waking target=100\n90 0 switch next=100\n");
+	for (i = 1; i <= NAMES; i++)
+		buf_printf(b, &e, "100 0 connection sock=%d ino=%d conn=%d family=2 side=1\n", i,
+			   70 + i, i);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Two measured recordings through all of compare. */
+#pragma once
+
+#include "tests/lib/unit.h"
+
+#include "analyze/compare/compare.h"
+
+/* Checked, judged, explained; frees both. */
+static sqlite3 *compared_sides(struct measured *a, struct measured *b)
+{
+	struct sides s = { { a, b }, { 1, 1 } };
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+	int refused = 0;
+
+	if (db_open(&db, NULL, true, &e) < 0 || compare_check(db, &s, &refused, &e) < 0 ||
+	    compare_judge(db, &s, 0.05, &e) < 0 || compare_explain(db, &s, &e) < 0 ||
+	    compare_say(db, &s, 0.05, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(refused, 0);
+	compare_free(a);
+	compare_free(b);
+	return db;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Recordings of a server, in text, for tests of its pauses. */
+#pragma once
+
+#include "analyze/analyses/analysis.h"
+#include "format/buf.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#define MS 1000000L
+
+/* A value of the finding that names the cause of pauses. */
+#define CAUSE_VALUE(what, name_)                                                       \
+	"SELECT " what " FROM finding f JOIN finding_value v ON v.finding=f.id WHERE " \
+	"f.kind='pause_cause' AND v.name='" name_ "'"
+
+static inline void connection(struct text *x, int pid, int fd)
+{
+	text_line(
+		x,
+		"20 %d fd pid=%d fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80 dport=%d "
+		"saddr=127.0.0.1 daddr=10.0.0.9",
+		pid, pid, fd, 1000 * pid + fd, 40000 + fd);
+}
+
+static inline void head(struct text *x)
+{
+	int i;
+
+	text_line(
+		x,
+		"@recorder\n1 0 info text=\"targets=all\"\n2 0 info text=\"groups=core,syscalls,sched\"");
+	text_line(x, "4 100 thread pid=100 state=83 comm=\"server\" cmdline=\"server\"");
+	text_line(x, "5 101 thread pid=100 state=83 comm=\"server\"");
+	text_line(x, "6 200 thread pid=200 state=83 comm=\"server\" cmdline=\"server\"");
+	for (i = 5; i < 9; i++) {
+		connection(x, 100, i);
+		connection(x, 200, i);
+	}
+	text_line(x, "30 0 info text=\"snapshot=30\"\n31 0 info text=\"begin=31\"\n@cpu 0");
+	x->t = MS;
+}
+
+/* The thread wakes, reads on fd, works, answers, and sleeps in epoll_wait. */
+static inline void request(struct text *x, int tid, int fd, long work)
+{
+	text_line(x, "%ld 0 waking target=%d context=1", x->t, tid);
+	text_line(x, "%ld 0 switch next=%d", x->t + 1000, tid);
+	text_line(x, "%ld %d syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1", x->t + 2000,
+		  tid);
+	text_line(x, "%ld %d syscall nr=read fd=%d ret=29 count=99 dur=200", x->t + 3000, tid, fd);
+	text_line(x, "%ld %d syscall nr=write fd=%d ret=900 count=900 dur=200", x->t + 4000 + work,
+		  tid, fd);
+	text_line(x, "%ld %d switch next=0 state=1", x->t + 5000 + work, tid);
+	x->t += 6000 + work;
+}
+
+static inline void many(struct text *x, int tid, int n, long gap)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		request(x, tid, 5 + i % 3, 20000);
+		x->t += gap;
+	}
+}
+
+static inline sqlite3 *answered(struct text *x)
+{
+	struct err e = { 0 };
+	sqlite3 *db;
+
+	text_line(x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", x->t, x->t);
+	db = loaded(x->b.data);
+	buf_free(&x->b);
+	if (analyses_run(db, "pauses", &e) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Segments at network devices: two namespaces with a bridge between, whose port sends slowly. The hop is named, with its
+# time; so is the address of a server that was translated on the way.
+. "$(dirname "$0")/lib.sh"
+net=obshops$$
+cleanup() {
+	jobs -p >"$work/jobs"
+	xargs -r kill <"$work/jobs" 2>/dev/null
+	for n in near middle far; do ip netns del $net.$n 2>/dev/null; done
+	remove_work
+}
+build() {
+	for n in near middle far; do ip netns add $net.$n && ip -n $net.$n link set dev lo up || return 1; done
+	ip link add eth0 netns $net.near type veth peer name pn netns $net.middle &&
+		ip link add eth0 netns $net.far type veth peer name pf netns $net.middle &&
+		ip -n $net.middle link add br0 type bridge && ip -n $net.middle link set dev br0 up &&
+		ip -n $net.middle link set dev pn master br0 up && ip -n $net.middle link set dev pf master br0 up &&
+		ip -n $net.near addr add 10.78.0.1/24 dev eth0 && ip -n $net.near link set dev eth0 up &&
+		ip -n $net.far addr add 10.78.0.2/24 dev eth0 && ip -n $net.far link set dev eth0 up
+}
+if ! build 2>/dev/null; then
+	echo "ok hops # SKIP no network namespaces with veth and bridge"
+	exit 0
+fi
+
+# address of the far server as the near one knows it, options
+record() {
+	asked=$1
+	shift
+	rm -f "$work"/*.obs
+	mkfifo "$work/go"
+	ip netns exec $net.far python3 tests/live/hop.py serve 10.78.0.2 8001 far &
+	back=$!
+	ip netns exec $net.near python3 tests/live/hop.py serve 10.78.0.1 8000 near "$asked" 8001 &
+	front=$!
+	ip netns exec $net.near timeout $((300 * slow)) python3 tests/live/hop.py ask 10.78.0.1 8000 <"$work/go" >"$work/asking" &
+	asking=$!
+	exec 3>"$work/go"
+	until_true grep -q connected "$work/asking"
+	"$obsrec" -q -e +hops "$@" -p $front,$back -o "$work/hops.obs" 3>&- &
+	recorder=$!
+	until_begun "$work/hops.obs"
+	for i in $(seq 20); do echo "/none/fast 0"; done >&3
+	echo "/near/slow 0" >&3
+	exec 3>&-
+	wait $asking
+	kill -INT $recorder
+	wait $recorder
+	kill $front $back
+	wait $front $back 2>/dev/null
+	rm "$work/go"
+	"$obsanalyze" request slowest --name "GET /near/slow" "$work/hops.obs" >"$work/said"
+}
+
+there='there: eth0 sends [^,]*, pn receives [^,]*, pf sends [^,]*, eth0 receives [^,]*, arrival '
+back='back: eth0 sends [^,]*, pf receives [^,]*, pn sends [^,]*, eth0 receives [^,]*, receive '
+for way in tp_btf raw_tp; do
+	# shellcheck disable=SC2046 # an option and its argument, or none
+	record 10.78.0.2 $([ $way = tp_btf ] || echo --force $way)
+	says "$way: the question is seen at each device" "$(cat "$work/said")" "$there"
+	says "$way: so is the answer" "$(cat "$work/said")" "$back"
+	"$obsanalyze" verify "$work/hops.obs" >/dev/null
+	is "$way: the recording is complete" $? 0
+	# Four devices send or receive 21 answers and, as the connection has a number from its first receive on, 20 questions
+	is "$way: no segment is missed at a device, none is seen twice" "$(ask "$work/hops.obs" "SELECT group_concat(n) FROM
+		(SELECT count(*) AS n FROM hop h JOIN hop_end e USING(conn) JOIN net_device d ON d.id=h.device WHERE
+		e.remote='10.78.0.2:8001' OR e.local='10.78.0.2:8001' GROUP BY d.name, d.netns, h.sends ORDER BY n)")" \
+		"20,20,20,20,21,21,21,21"
+done
+
+# The port to the far server sends 1 byte per ms after the first 1600: each question waits there, for 150 ms and more.
+if tc -n $net.middle qdisc add dev pf root tbf rate 8kbit burst 1600 latency 60s 2>/dev/null; then
+	record 10.78.0.2
+	tc -n $net.middle qdisc del dev pf root
+	says "the slow device has the time: $(grep there: "$work/said")" "$(cat "$work/said")" "pf sends \([1-9][0-9][0-9] ms\|[1-9][0-9.]* s\), "
+	is "no other device has" "$(grep -c -e 'pn [^,]* [1-9][0-9][0-9] ms' -e 'eth0 [^,]* [1-9][0-9][0-9] ms' "$work/said")" 0
+	says "the table has the same device first" "$("$obsanalyze" report -a hops "$work/hops.obs" | grep -m 1 -e ' sends' -e ' receives')" \
+		'pf .* sends'
+else
+	echo "ok the slow hop # SKIP no tbf"
+fi
+
+# The near server asks a service address, which the kernel translates
+if ip -n $net.near route add 10.96.0.7 dev eth0 && ip netns exec $net.near nft -f - 2>/dev/null <<-RULES; then
+	add table ip services
+	add chain ip services output { type nat hook output priority -100; }
+	add rule ip services output ip daddr 10.96.0.7 dnat to 10.78.0.2
+RULES
+	record 10.96.0.7
+	says "a translated address is named" "$(cat "$work/said")" \
+		'asked 10.96.0.7:8001, network .*; address translated: there 10.78.0.2:8001'
+	says "the way is seen after the translation" "$(cat "$work/said")" "$there"
+else
+	echo "ok translated addresses # SKIP no nft"
+fi
+[ $bad -eq 0 ] || sed "s/^/# /" "$work/said"
+exit $bad

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * stackwork: 40 call paths with known shares of the CPU time, waits of known number and length, a
+ * signal handler that interrupts a known function, and a thread with a large unused buffer.
+ * Compiled without frame pointers. With the argument wait: waits for a line on standard input
+ * first. With few: each path once.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#define ROUNDS 60
+#define NAPS   800	 /* waits of 1.2 ms */
+#define LONG   23	 /* waits of 3 ms */
+#define SHORT  29	 /* of 0.2 ms */
+#define UNIT   400000ull /* ns of CPU time of a path of weight 1 in a round */
+
+#define KEEP	  __asm__ volatile("" ::: "memory") /* no tail call */
+#define USE(room) __asm__ volatile("" ::"r"(room) : "memory")
+
+static uint64_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static inline __attribute__((always_inline)) void spin(uint64_t ns)
+{
+	uint64_t end = cpu_time() + ns;
+	int i;
+
+	while (cpu_time() < end)
+		for (i = 0; i < 20000; i++)
+			KEEP;
+}
+
+/* Each level has a frame of another size. */
+#define PATH(n)                                              \
+	__attribute__((noinline)) void leaf_##n(uint64_t ns) \
+	{                                                    \
+		spin(ns);                                    \
+		KEEP;                                        \
+	}                                                    \
+	__attribute__((noinline)) void mid_##n(uint64_t ns)  \
+	{                                                    \
+		char room[8 * (n) + 8];                      \
+		USE(room);                                   \
+		leaf_##n(ns);                                \
+		KEEP;                                        \
+	}                                                    \
+	__attribute__((noinline)) void top_##n(uint64_t ns)  \
+	{                                                    \
+		char room[300 * (n) + 8];                    \
+		USE(room);                                   \
+		mid_##n(ns);                                 \
+		KEEP;                                        \
+	}
+
+/* clang-format off */
+#define PATHS(F)                                                            \
+	F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9)                   \
+	F(10) F(11) F(12) F(13) F(14) F(15) F(16) F(17) F(18) F(19)         \
+	F(20) F(21) F(22) F(23) F(24) F(25) F(26) F(27) F(28) F(29)         \
+	F(30) F(31) F(32) F(33) F(34) F(35) F(36) F(37) F(38) F(39)
+
+PATHS(PATH)
+#define ROW(n) top_##n,
+static void (*const tops[])(uint64_t) = { PATHS(ROW) };
+/* clang-format on */
+
+static void pause_for(long ns)
+{
+	nanosleep(&(struct timespec){ 0, ns }, NULL);
+	KEEP;
+}
+
+__attribute__((noinline)) void wait_inner(long ns)
+{
+	pause_for(ns);
+	KEEP;
+}
+
+__attribute__((noinline)) void wait_long(void)
+{
+	int i;
+
+	for (i = 0; i < LONG; i++)
+		wait_inner(3000000);
+}
+
+__attribute__((noinline)) void wait_short(void)
+{
+	int i;
+
+	for (i = 0; i < SHORT; i++)
+		wait_inner(200000);
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	spin(40000000);
+}
+
+__attribute__((noinline)) void interrupted_work(void)
+{
+	uint64_t end = cpu_time() + 60000000;
+	struct itimerval after = { .it_value.tv_usec = 5000 };
+
+	setitimer(ITIMER_REAL, &after, NULL);
+	while (cpu_time() < end)
+		KEEP;
+}
+
+static void on_other_stack(int signal)
+{
+	(void)signal;
+	spin(100000000);
+}
+
+/* Its handler has a stack of its own. */
+__attribute__((noinline)) void raising_work(void)
+{
+	static char room[65536];
+	struct sigaction action = { .sa_handler = on_other_stack, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&(stack_t){ .ss_sp = room, .ss_size = sizeof(room) }, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	KEEP;
+}
+
+/* The pages of the buffer were never in memory. */
+__attribute__((noinline)) void sparse_work(void)
+{
+	char room[14000];
+
+	USE(room);
+	spin(60000000);
+	KEEP;
+}
+
+static void *thread_work(void *arg)
+{
+	sparse_work();
+	KEEP;
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	char line[8];
+	bool few = argc > 1 && strcmp(argv[1], "few") == 0;
+	int round, i;
+
+	if (argc > 1 && strcmp(argv[1], "naps") == 0) {
+		for (i = 0; i < NAPS; i++)
+			wait_inner(1200000);
+		return 0;
+	}
+
+	if (argc > 1 && !few && !fgets(line, sizeof(line), stdin))
+		return 1;
+	signal(SIGALRM, on_alarm);
+	for (round = 0; round < (few ? 1 : ROUNDS); round++)
+		for (i = 0; i < 40; i++)
+			tops[(i * 7 + round) % 40](UNIT * (1 + (i * 7 + round) % 40 % 4));
+	wait_long();
+	wait_short();
+	for (i = 0; i < 5; i++)
+		interrupted_work();
+	raising_work();
+	if (pthread_create(&thread, NULL, thread_work, NULL) == 0)
+		pthread_join(thread, NULL);
+	printf("paths=40 weights=100 long=%d\n", LONG);
+	return 0;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* record/requests/answers.c: errors among several answers in one send. */
+#include "tests/lib/received.h"
+
+#include "record/requests/heads.h"
+
+#define REDIS	  "PING\r\n"
+#define MEMCACHED "get a\r\n"
+
+/* The same answers in one send, and in two, cut at each byte. */
+static void check(const char *request, const char *bytes, u32 n, u32 errors)
+{
+	struct seen s;
+	u32 cut;
+
+	for (cut = 0; cut < n; cut++) {
+		start(&s);
+		give(&s, RAW_HEAD, request, strlen(request), strlen(request));
+		if (cut)
+			give(&s, RAW_ANSWER, bytes, cut, cut);
+		give(&s, cut ? RAW_MORE : RAW_ANSWER, bytes + cut, n - cut, n - cut);
+		if (s.errors != errors)
+			fail_msg("%u errors, not %u, cut at %u", s.errors, errors, cut);
+		heads_free(s.heads);
+	}
+}
+
+#define CHECK(request, bytes, errors) check(request, bytes, sizeof(bytes) - 1, errors)
+
+static void each_error_of_redis_counts_once(void **state)
+{
+	(void)state;
+	CHECK(REDIS, "+OK\r\n-WRONGTYPE Operation\r\n:7\r\n-ERR a\r\n-ERR b\r\n$-1\r\n-ERR c\r\n",
+	      4);
+	/* not in values, nor as elements of an array */
+	CHECK(REDIS, "$10\r\n-ERR a\r\n-E\r\n-ERR b\r\n", 1);
+	CHECK(REDIS,
+	      "*3\r\n-ERR a\r\n*1\r\n-ERR a\r\n$6\r\n-ERR\r\n\r\n-ERR b\r\n*-1\r\n*0\r\n-ERR c\r\n",
+	      2);
+	CHECK(REDIS, "%1\r\n+a\r\n-ERR a\r\n-ERR b\r\n", 1);
+}
+
+static void each_error_of_memcached_counts_once(void **state)
+{
+	static const char binary[] = "\x81\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\x81\x81"
+				     "\x81\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+				     "\x81\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+	(void)state;
+	CHECK(MEMCACHED,
+	      "STORED\r\nERROR\r\nVALUE a 0 7\r\nERROR\r\n\r\nEND\r\nCLIENT_ERROR no\r\nEND\r\nSERVER_ERROR x\r\n",
+	      3);
+	CHECK(MEMCACHED, "VA 7 s7\r\nERROR\r\n\r\nHD\r\nERROR\r\nSTAT ERROR 1\r\nEND\r\n", 1);
+	check("\x80\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0key", binary,
+	      sizeof(binary) - 1, 0); /* a request that is no text is not known by strlen */
+}
+
+struct failed {
+	const char *name;
+	u32 errors;
+};
+
+/* What a server received, then its answers, whole and in two sends, cut at each byte: by name. */
+static void check_named(const char *request, u32 m, const char *bytes, u32 n,
+			const struct failed *want)
+{
+	const struct failed *w;
+	struct seen s;
+	u32 cut, all;
+
+	for (cut = 0; cut < n; cut++) {
+		start(&s);
+		give(&s, RAW_HEAD, request, m, m);
+		if (cut)
+			give(&s, RAW_ANSWER, bytes, cut, cut);
+		give(&s, RAW_ANSWER, bytes + cut, n - cut, n - cut);
+		for (w = want, all = 0; w->name; w++) {
+			all += w->errors;
+			if (failed_of(&s, w->name) != w->errors)
+				fail_msg("%s: %u errors, not %u, cut at %u", w->name,
+					 failed_of(&s, w->name), w->errors, cut);
+		}
+		if (s.errors != all)
+			fail_msg("%u errors, not %u, cut at %u", s.errors, all, cut);
+		heads_free(s.heads);
+	}
+}
+
+#define CHECK_NAMED(request, bytes, ...)                                    \
+	check_named(request, sizeof(request) - 1, bytes, sizeof(bytes) - 1, \
+		    (const struct failed[]){ __VA_ARGS__, { 0 } })
+
+#define PG_START  "\0\0\0\x0f\0\x03\0\0user\0a\0"
+#define PG_PARSE  "P\0\0\0\x11s\0update t\0\0\0P\0\0\0\x10\0delete t\0\0\0"
+#define PG_UPDATE "B\0\0\0\x0d\0s\0\0\0\0\0\0\0E\0\0\0\x09\0\0\0\0\0"
+#define PG_DELETE "B\0\0\0\x0c\0\0\0\0\0\0\0\0E\0\0\0\x09\0\0\0\0\0"
+#define PG_SYNC	  "S\0\0\0\x04"
+#define PG_SELECT "Q\0\0\0\x0dselect 1\0"
+#define PG_ERROR  "E\0\0\0\x23SERROR\0VERROR\0C40P01\0Mmessage\0\0"
+#define PG_READY  "Z\0\0\0\x05I"
+#define PG_DONE       \
+	"2\0\0\0\x04" \
+	"C\0\0\0\x0dUPDATE 1\0"
+#define PG_ROW "D\0\0\0\x2e\0\1\0\0\0\x24" PG_ERROR
+
+static void errors_of_postgres_have_the_name_of_their_request(void **state)
+{
+	(void)state;
+	/* one Sync for three; after an error there are no answers up to it */
+	CHECK_NAMED(PG_START PG_PARSE PG_UPDATE PG_DELETE PG_UPDATE PG_SYNC PG_SELECT PG_SELECT,
+		    "1\0\0\0\x04"
+		    "1\0\0\0\x04" PG_DONE "2\0\0\0\x04" PG_ERROR PG_READY PG_ERROR PG_READY
+		    "T\0\0\0\x06\0\0" PG_ROW "C\0\0\0\x0dSELECT 1\0" PG_READY,
+		    { "Execute UPDATE", 0 }, { "Execute DELETE", 1 }, { "Query SELECT", 1 });
+	/* a Sync for each; an error of Parse is one of no request; two statements of one query */
+	CHECK_NAMED(
+		PG_START PG_PARSE PG_UPDATE PG_SYNC PG_PARSE PG_SYNC PG_SELECT PG_DELETE PG_SYNC,
+		"1\0\0\0\x04"
+		"1\0\0\0\x04"
+		"2\0\0\0\x04" PG_ERROR PG_READY "1\0\0\0\x04"
+		"1\0\0\0\x04" PG_READY "C\0\0\0\x0dSELECT 1\0"
+		"C\0\0\0\x0dSELECT 1\0" PG_READY "2\0\0\0\x04" PG_ERROR PG_READY,
+		{ "Execute UPDATE", 1 }, { "Execute DELETE", 1 }, { "Query SELECT", 0 });
+}
+
+#define MYSQL_LOGIN \
+	"\x20\0\0\x01\x8d\xa6\x0f\0\0\0\0\x01\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+#define MYSQL_ERROR "\x0b\0\0\x01\xff\x7a\x04#42S02no"
+#define MYSQL_OK    "\x07\0\0\x01\0\0\0\2\0\0\0"
+
+/* A result of more packets than there are numbers. */
+static u32 long_result(char *b)
+{
+	u32 i, n = 0;
+
+	for (i = 1; i <= 600; i++, n += 6)
+		memcpy(b + n, (char[]){ 2, 0, 0, (char)i, 1, 'x' }, 6);
+	return n;
+}
+
+static void errors_of_mysql_have_the_name_of_their_request(void **state)
+{
+	static const char asked[] =
+		"\x09\0\0\0\x03insert 1\x01\0\0\0\x0e\x09\0\0\0\x03select 1\x09\0\0\0\x03"
+		"delete 1";
+	static char answers[8000];
+	u32 n = sizeof(MYSQL_ERROR) - 1;
+	struct seen s;
+
+	(void)state;
+	start(&s);
+	give(&s, RAW_HEAD, MYSQL_LOGIN, 36, 36);
+	give(&s, RAW_HEAD, asked, sizeof(asked) - 1, sizeof(asked) - 1);
+	memcpy(answers, MYSQL_ERROR MYSQL_OK, n + sizeof(MYSQL_OK) - 1);
+	n += sizeof(MYSQL_OK) - 1;
+	n += long_result(answers + n);
+	memcpy(answers + n, MYSQL_ERROR, sizeof(MYSQL_ERROR) - 1);
+	n += sizeof(MYSQL_ERROR) - 1;
+	give(&s, RAW_ANSWER, answers, 3000, 3000);
+	give(&s, RAW_ANSWER, answers + 3000, n - 3000, n - 3000);
+	assert_int_equal(s.errors, 2);
+	assert_int_equal(failed_of(&s, "Query INSERT"), 1);
+	assert_int_equal(failed_of(&s, "Query DELETE"), 1);
+	assert_int_equal(s.status, 1146);
+	assert_string_equal(s.code, "42S02");
+	heads_free(s.heads);
+}
+
+/* Four streams; the second answers before the first, the fourth in trailers. */
+static void errors_of_http2_have_the_name_of_their_stream(void **state)
+{
+	(void)state;
+	CHECK_NAMED("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+		    "\0\0\x05\x01\x05\0\0\0\x01\x82\x86\x04\x01/"
+		    "\0\0\x07\x01\x05\0\0\0\x03\x82\x86\x04\x03/no"
+		    "\0\0\x08\x01\x05\0\0\0\x05\x83\x86\x04\x04/bad"
+		    "\0\0\x1c\x01\x05\0\0\0\x07\x83\x86\x04\x06/p.S/M\x5f\x10"
+		    "application/grpc",
+		    "\0\0\0\x04\0\0\0\0\0"
+		    "\0\0\x01\x01\x05\0\0\0\x03\x8d" /* 404 */
+		    "\0\0\x01\x01\x04\0\0\0\x01\x88" /* 200 */
+		    "\0\0\x05\0\x01\0\0\0\x01\0\0\x01\x01\x05"
+		    "\0\0\x05\x01\x05\0\0\0\x05\x48\x03"
+		    "503" /* now index 62 */
+		    "\0\0\x01\x01\x04\0\0\0\x07\x88"
+		    "\0\0\x10\x01\x05\0\0\0\x07\x40\x0bgrpc-status\x02"
+		    "13",
+		    { "GET /", 0 }, { "GET /no", 1 }, { "POST /bad", 1 }, { "POST /p.S/M", 1 });
+	/* only trailers, of four calls in one send, from the table; a status of HTTP counts once */
+	CHECK_NAMED("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+		    "\0\0\x1b\x01\x05\0\0\0\x01\x83\x86\x44\x05/S/M1\x5f\x10"
+		    "application/grpc"
+		    "\0\0\x04\x01\x05\0\0\0\x03\x83\x86\xbf\xbe"
+		    "\0\0\x0a\x01\x05\0\0\0\x05\x83\x86\x04\x05/S/M2\xbe"
+		    "\0\0\x04\x01\x05\0\0\0\x07\x83\x86\xbf\xbe"
+		    "\0\0\x04\x01\x05\0\0\0\x09\x83\x86\xbf\xbe",
+		    "\0\0\x10\x01\x05\0\0\0\x01\x88\x40\x0bgrpc-status\x01"
+		    "5"
+		    "\0\0\x02\x01\x05\0\0\0\x05\x88\xbe"
+		    "\0\0\x02\x01\x05\0\0\0\x03\x88\xbe"
+		    "\0\0\x10\x01\x05\0\0\0\x07\x88\x40\x0bgrpc-status\x01"
+		    "0"
+		    "\0\0\x01\x01\x04\0\0\0\x09\x8e"
+		    "\0\0\x01\x01\x05\0\0\0\x09\xbf",
+		    { "POST /S/M1", 3 }, { "POST /S/M2", 1 });
+}
+
+/* Bytes that were not read: errors after them count, with names only where these are certain. */
+static void names_of_errors_are_not_guessed(void **state)
+{
+	static const char asked[] = PG_START PG_SELECT PG_PARSE PG_DELETE PG_SYNC;
+	struct seen s;
+
+	(void)state;
+	start(&s);
+	give(&s, RAW_HEAD, asked, sizeof(asked) - 1, sizeof(asked) - 1);
+	s.written += 50; /* an answer, perhaps both */
+	give(&s, RAW_ANSWER, PG_ERROR PG_READY, 42, 42);
+	assert_int_equal(s.errors, 1);
+	assert_string_equal(s.code, "40P01");
+	assert_int_equal(failed_of(&s, "Query SELECT") + failed_of(&s, "Execute DELETE"), 0);
+	give(&s, RAW_HEAD, PG_SELECT, sizeof(PG_SELECT) - 1, sizeof(PG_SELECT) - 1);
+	give(&s, RAW_ANSWER, PG_ERROR PG_READY, 42, 42);
+	assert_int_equal(failed_of(&s, "Query SELECT"), 1);
+	/* in the middle of a row that looks like an error's fields */
+	s.written += 1000;
+	give(&s, RAW_ANSWER, "ERROR\0C40P01\0", 14, 14);
+	assert_int_equal(s.errors, 2);
+	heads_free(s.heads);
+}
+
+/* Of what was not read nothing is made up, and it is said. */
+static void bytes_that_were_not_read_are_no_answers(void **state)
+{
+	static const char bytes[] = "+OK\r\n-ERR a\r\n$1000\r\nxx";
+	struct seen s;
+
+	(void)state;
+	start(&s);
+	give(&s, RAW_HEAD, REDIS, strlen(REDIS), strlen(REDIS));
+	give(&s, RAW_ANSWER, bytes, 22 + 1000 + 2 - 2, sizeof(bytes) - 1); /* its value fills it */
+	assert_int_equal(s.errors, 1);
+	give(&s, RAW_ANSWER, "-ERR b\r\n", 8, 8);
+	assert_int_equal(s.errors, 2);
+	give(&s, RAW_ANSWER, "+OK\r\n-ERR", 4000, 9); /* the first word is known */
+	assert_int_equal(s.errors, 3);
+	heads_free(s.heads);
+}
+
+/* What follows such bytes in the same send may be a part of a value. */
+static void a_gap_ends_the_answers_of_a_send(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	start(&s);
+	give(&s, RAW_HEAD, REDIS, strlen(REDIS), strlen(REDIS));
+	give(&s, RAW_ANSWER, "-ERR a\r\n$9\r\n", 13 + 4096, 13);
+	assert_int_equal(s.errors, 1);
+	give(&s, RAW_MORE, "- item\r\n-ERR b\r\n", 17, 17);
+	assert_int_equal(s.errors, 1);
+	give(&s, RAW_ANSWER, "-ERR c\r\n", 8, 8);
+	assert_int_equal(s.errors, 2);
+	heads_free(s.heads);
+}
+
+/* More codes than there is room for in place of the bytes: their number stays. */
+static void errors_of_many_codes_are_joined(void **state)
+{
+	char bytes[4000] = "";
+	struct seen s;
+	u32 i, n = 0;
+
+	(void)state;
+	for (i = 0; i < 200; i++)
+		n += (u32)snprintf(bytes + n, sizeof(bytes) - n, "-E%u x\r\n+\r\n", i % 50);
+	start(&s);
+	give(&s, RAW_HEAD, REDIS, strlen(REDIS), strlen(REDIS));
+	give(&s, RAW_ANSWER, bytes, n, n);
+	assert_int_equal(s.errors, 200);
+	give(&s, RAW_ANSWER, bytes, 64, 64);
+	assert_int_equal(s.errors, 200 + 6);
+	heads_free(s.heads);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(each_error_of_redis_counts_once),
+		T(each_error_of_memcached_counts_once),
+		T(bytes_that_were_not_read_are_no_answers),
+		T(a_gap_ends_the_answers_of_a_send),
+		T(errors_of_many_codes_are_joined),
+		T(errors_of_postgres_have_the_name_of_their_request),
+		T(errors_of_mysql_have_the_name_of_their_request),
+		T(errors_of_http2_have_the_name_of_their_stream),
+		T(names_of_errors_are_not_guessed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

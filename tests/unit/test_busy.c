@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/analyses/verdict_busy.c: a host that other programs keep busy all the time, and the
+ * look-alikes that are an incident: a neighbour that came, a wait for something else, long waits.
+ */
+#include "analyze/analyses/analysis.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/slowed.h"
+#include "tests/lib/unit.h"
+
+#define NO_IDLE \
+	"INSERT INTO cpu_time VALUES(0, 500000000, 0, 490000000, 0, 0, 10000000, 0, 0, 0, 0)"
+#define HALF "INSERT INTO cpu_time VALUES(0, 500000000, 0, 250000000, 0, 0, 250000000, 0, 0, 0, 0)"
+
+/* The second half of the requests has the fault. */
+static sqlite3 *judged(fault_fn fault, const char *facts)
+{
+	sqlite3 *db = slowed(fault, 0, "all", NULL);
+	struct err e = { 0 };
+
+	if (db_exec(db, &e, facts) < 0 || analyses_run(db, NULL, &e) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+static void is(sqlite3 *db, const char *status, const char *kind, int busy)
+{
+	is_text(db, "SELECT status FROM verdict WHERE rank=1", status);
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", kind);
+	is_number(db, "SELECT count(*) FROM finding_value WHERE name='busy'", busy);
+	db_close(db);
+}
+
+static void a_busy_host_is_no_incident(void **state)
+{
+	(void)state;
+	is(judged(preempted, NO_IDLE), "none", "", 1);
+}
+
+static void a_neighbour_that_came_is_one(void **state)
+{
+	(void)state;
+	is(judged(preempted, HALF), "problem", "slower", 0);
+	is(judged(preempted, "SELECT 1"), "problem", "slower", 0); /* it is not known */
+}
+
+static void another_wait_is_one(void **state)
+{
+	(void)state;
+	is(judged(slow_disk, NO_IDLE), "problem", "slower", 0);
+	is(judged(held_lock, NO_IDLE), "problem", "slower", 0);
+}
+
+/* As much as a pause that counts adds; or the user named the time. */
+static void clients_that_are_hurt_are_one(void **state)
+{
+	(void)state;
+	is(judged(preempted, NO_IDLE "; INSERT INTO recording VALUES('limit_pause_ns', 20000000)"),
+	   "problem", "slower", 0);
+	is(judged(preempted,
+		  NO_IDLE "; INSERT INTO recording VALUES('baseline_from', 0),('baseline_to',"
+			  " 600000000)"),
+	   "problem", "slower", 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_busy_host_is_no_incident),
+		cmocka_unit_test(a_neighbour_that_came_is_one),
+		cmocka_unit_test(another_wait_is_one),
+		cmocka_unit_test(clients_that_are_hurt_are_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/replay/stacks/, analyses profile and offcpu: names, processes, requests, waits. */
+#include "analyze/analyses/analysis.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+/*
+ * main > work > inner, main > idle > read in the C library, and the kernel's side of fsync. The
+ * frame of idle has no symbol.
+ */
+#define STACKS                                                                               \
+	"10 0 module id=1 kind=3 build_id0=0x1122334455667788 path=\"/srv/bin/app\"\n"       \
+	"10 0 module id=2 kind=1 path=\"[kernel]\"\n"                                        \
+	"10 0 module id=3 kind=3 path=\"/usr/lib/libc.so.6\"\n"                              \
+	"10 0 frame id=1 module=1 address=0x1000\n10 0 frame id=2 module=1 address=0x2000\n" \
+	"10 0 frame id=3 module=1 address=0x3000\n10 0 frame id=4 module=1 address=0x1234\n" \
+	"10 0 frame id=5 module=3 address=0x500\n10 0 frame id=6 module=2 address=0x600\n"   \
+	"10 0 frame id=7 module=2 address=0x700\n"                                           \
+	"10 0 stack id=1 frame=1\n10 0 stack id=2 caller=1 frame=2\n"                        \
+	"10 0 stack id=3 caller=2 frame=3\n10 0 stack id=4 caller=1 frame=4\n"               \
+	"10 0 stack id=5 caller=4 frame=5\n10 0 stack id=6 frame=6\n"                        \
+	"10 0 stack id=7 caller=6 frame=7\n"                                                 \
+	"9000 0 symbol frame=1 text=\"main\"\n"                                              \
+	"9000 0 symbol frame=2 line=12 text=\"work\\x09src/work.c\"\n"                       \
+	"9000 0 symbol frame=3 text=\"inner\"\n9000 0 symbol frame=5 text=\"read\"\n"        \
+	"9000 0 symbol frame=6 text=\"vfs_fsync\"\n"                                         \
+	"9000 0 symbol frame=7 text=\"jbd2_log_wait_commit.isra.0\"\n"
+
+#define HEAD                                                                              \
+	"@recorder\n0 0 info text=\"targets=all\"\n"                                      \
+	"1 0 info text=\"groups=core,syscalls,sched,cpu\"\n"                              \
+	"1 0 info text=\"stack_threshold=1000000\"\n"                                     \
+	"2 100 thread pid=100 state=83 comm=\"app\"\n"                                    \
+	"3 101 thread pid=100 state=83 comm=\"helper\"\n"                                 \
+	"4 0 request_name id=1 protocol=4 name=\"GET\"\n"                                 \
+	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80\n" \
+	"4 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80\n" \
+	"8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"                 \
+	"9 0 info text=\"begin=9\"\n" STACKS "1_000_000_000 0 info text=\"stopped=1000000000\"\n"
+
+static sqlite3 *app(const char *events)
+{
+	struct err e = { 0 };
+	struct buf text = { 0 };
+	sqlite3 *db;
+
+	assert_int_equal(buf_printf(&text, &e, "%s@cpu 0\n%s", HEAD, events), 0);
+	db = loaded(text.data);
+	buf_free(&text);
+	assert_int_equal(analyses_run(db, NULL, &e), 0);
+	return db;
+}
+
+static void frames_have_the_names_of_their_functions(void **state)
+{
+	sqlite3 *db = app("1000 100 sample pid=100 user_stack=3 weight=10\n");
+
+	(void)state;
+	is_text(db, "SELECT group_concat(name, ' ') FROM (SELECT name FROM v_frame ORDER BY id)",
+		"main work inner app+0x1234 read vfs_fsync jbd2_log_wait_commit.isra.0");
+	is_text(db, "SELECT file || line FROM v_frame WHERE name='work'", "src/work.c12");
+	is_number(db, "SELECT sum(kernel) FROM v_frame", 2);
+	is_text(db, "SELECT build_id FROM module WHERE id=1",
+		"1122334455667788000000000000000000000000");
+	is_text(db, "SELECT user_stack FROM v_sample", "main;work;inner");
+	is_null(db, "SELECT kernel_stack FROM v_sample");
+	db_close(db);
+}
+
+/* Ids that name each other, or nothing, or twice. */
+static void stacks_are_no_circles(void **state)
+{
+	sqlite3 *db =
+		app("500 0 stack id=20 caller=21 frame=1\n500 0 stack id=21 caller=20 frame=2\n"
+		    "500 0 stack id=21 caller=3 frame=2\n500 0 stack id=22 caller=99 frame=77\n"
+		    "1000 100 sample pid=100 user_stack=21 weight=10\n"
+		    "2000 100 sample pid=100 user_stack=22 weight=10\n"
+		    "3000 100 sample pid=100 user_stack=98 weight=10 flags=4\n");
+
+	(void)state;
+	is_text(db, "SELECT user_stack FROM v_sample ORDER BY ts", "main;work");
+	is_number(db, "SELECT count(*) FROM stack WHERE id=21", 1);
+	is_number(db, "SELECT count(*) FROM metric WHERE analysis='profile' AND name='self'", 3);
+	db_close(db);
+}
+
+/* Two requests wait on one thread: it works for the one that it answers next. */
+static void samples_belong_to_the_request_answered_next(void **state)
+{
+	sqlite3 *db =
+		app("1_000 100 syscall nr=read fd=5 ret=9\n"
+		    "2_000 100 syscall nr=read fd=6 ret=9\n"
+		    "3_000 100 sample pid=100 user_stack=3 weight=10\n"
+		    "4_000 100 syscall nr=write fd=5 ret=9\n"
+		    "5_000 100 sample pid=100 user_stack=3 weight=10\n"
+		    "6_000 100 syscall nr=write fd=6 ret=9\n"
+		    "7_000 100 sample pid=100 user_stack=3 weight=10\n"
+		    "8_000 100 syscall nr=read fd=5 ret=9\n9_000 100 syscall nr=read fd=6 ret=9\n");
+
+	(void)state;
+	is_text(db,
+		"SELECT group_concat(fd, ' ') FROM (SELECT coalesce(r.fd, 'none') AS fd FROM sample s"
+		" LEFT JOIN request r ON r.rowid=s.request ORDER BY s.ts)",
+		"5 6 none");
+	db_close(db);
+}
+
+static void profile_counts_self_and_total(void **state)
+{
+	/* inner 6, work 2, app+0x1234 2, of 10 */
+	sqlite3 *db =
+		app("@times 6 10 0\n1000 100 sample pid=100 user_stack=3 weight=10\n"
+		    "@times 2 10 0\n2000 100 sample pid=100 user_stack=2 weight=10\n"
+		    "@times 2 10 0\n3000 100 sample pid=100 user_stack=4 weight=10 flags=1\n");
+
+	(void)state;
+#define METRIC(analysis, metric, subject)                                          \
+	"SELECT value FROM metric WHERE analysis='" analysis "' AND name='" metric \
+	"' AND subject LIKE '" subject "'"
+#define PROFILE(metric, function) METRIC("profile", metric, "% " function)
+	is_number(db, PROFILE("self", "inner"), 60);
+	is_number(db, PROFILE("total", "work"), 80);
+	is_number(db, PROFILE("self", "work"), 20);
+	is_number(db, PROFILE("total", "main"), 100);
+	is_number(db, PROFILE("cpu", "main"), 100);
+	is_number(db, PROFILE("self", "app+0x1234"), 20);
+	is_within(
+		db,
+		"SELECT low FROM metric WHERE analysis='profile' AND name='self' ORDER BY value DESC",
+		30, 35);
+	is_number(db,
+		  "SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		  " f.kind='profile_stacks' AND v.name='incomplete'",
+		  20);
+	db_close(db);
+}
+
+/* Two threads of one process, two names of requests: each has its own functions. */
+static void profile_parts_has_names_and_threads(void **state)
+{
+	sqlite3 *db = app("1_000 100 syscall nr=read fd=5 ret=9\n"
+			  "900 0 connection conn=9 ino=77 sock=7 family=2 sport=80 side=1\n"
+			  "1_000 100 head conn=9 len=9 name=1 requests=1\n"
+			  "@times 20 10 0\n2_000 100 sample pid=100 user_stack=3 weight=10\n"
+			  "@times 5 10 0\n2_500 100 sample pid=100 user_stack=2 weight=10\n"
+			  "4_000 100 syscall nr=write fd=5 ret=9\n"
+			  "@times 20 10 0\n5_000 101 sample pid=100 user_stack=4 weight=10\n");
+
+	(void)state;
+#define PART(metric, subject) METRIC("profile_parts", metric, subject)
+	is_number(db, PART("self", "GET: inner"), 80);
+	is_number(db, PART("total", "GET: work"), 100);
+	is_number(db, PART("self", "helper[100/101] app+0x1234"), 100);
+	is_number(db, PART("samples", "app[100] main"), 25);
+	is_number(db,
+		  "SELECT count(*) FROM metric WHERE analysis='profile_parts' AND subject LIKE"
+		  " 'GET: app%'",
+		  0);
+	is_text(db,
+		"SELECT group_concat(function || self, ' ') FROM (SELECT function, sum(self) AS self"
+		" FROM v_sample_function WHERE request_name='GET' GROUP BY function ORDER BY 1)",
+		"inner20 main0 work5");
+	db_close(db);
+}
+
+/* A sleep of 3 ms in fsync, then 1 ms in the run queue. */
+static void waits_have_their_state_and_reason(void **state)
+{
+	sqlite3 *db =
+		app("1_000_000 0 switch next=100\n"
+		    "2_000_000 100 switch next=0 state=2\n"
+		    "5_000_000 0 waking target=100 context=1\n"
+		    "6_000_000 0 switch next=100\n"
+		    "6_000_000 100 offcpu pid=100 dur=4000000 user_stack=5 kernel_stack=7 state=2\n"
+		    "6_100_000 100 syscall nr=fsync fd=9 dur=4200000\n"
+		    "9_000_000 100 switch next=0 state=1\n");
+
+	(void)state;
+	is_text(db, "SELECT state || ' ' || syscall || ' ' || waited FROM v_offcpu",
+		"blocked fsync 3000000");
+	is_text(db, "SELECT user_stack || ' ' || kernel_stack FROM v_offcpu",
+		"main;app+0x1234;read vfs_fsync;jbd2_log_wait_commit.isra.0");
+	/* the C library is not the caller; the kernel's function has a meaning */
+	is_text(db, "SELECT subject FROM metric WHERE analysis='offcpu' AND name='waits'",
+		"app[100] blocked: main > app+0x1234; kernel: journal commit");
+	is_number(db, "SELECT value FROM metric WHERE analysis='offcpu' AND name='total'", 3000000);
+	db_close(db);
+}
+
+/* Three sleeps of 3 ms of which one has a stack, and one of 30 ms, which has its own. */
+static sqlite3 *rationed(const char *fact)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	long t = 1000000;
+	sqlite3 *db;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		long end = t + 1000000 + (i == 3 ? 30000000 : 3000000);
+
+		buf_printf(&text, &e,
+			   "%ld 0 switch next=100\n%ld 100 switch next=0 state=2\n"
+			   "%ld 0 waking target=100 context=1\n%ld 0 switch next=100\n",
+			   t, t + 1000000, end - 1000, end);
+		if (i == 1 || i == 3)
+			buf_printf(&text, &e,
+				   "%ld 100 offcpu pid=100 dur=%ld user_stack=5 state=2\n", end,
+				   end - t - 1000000);
+		buf_printf(&text, &e,
+			   "%ld 100 syscall nr=fsync fd=9 dur=%ld\n%ld 100 switch next=0 "
+			   "state=1\n",
+			   end + 1000, end - t - 900000, end + 2000);
+		t = end + 1000000;
+	}
+	buf_printf(&text, &e, "@recorder\n%ld 0 info text=\"%s\"\n", t, fact);
+	db = app(text.data);
+	buf_free(&text);
+	return db;
+}
+
+static void waits_without_a_stack_are_shared_among_those_with_one(void **state)
+{
+	sqlite3 *db = rationed("stack_waits=100");
+
+	(void)state;
+	is_number(db, "SELECT weight FROM offcpu ORDER BY ts LIMIT 1", 3 * 2999000);
+	is_number(db, "SELECT weight FROM offcpu ORDER BY ts DESC LIMIT 1", 29999000);
+	is_number(db, "SELECT value FROM metric WHERE analysis='offcpu' AND name='waits'", 4);
+	is_number(db, "SELECT value FROM metric WHERE analysis='offcpu' AND name='total'",
+		  3 * 2999000 + 29999000);
+	db_close(db);
+	db = rationed("label.a=b"); /* all have one, but for losses */
+	is_number(db, "SELECT sum(weight = waited) FROM offcpu", 2);
+	db_close(db);
+}
+
+static void without_the_group_nothing_is_claimed(void **state)
+{
+	sqlite3 *db =
+		loaded("@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core\"\n"
+		       "@cpu 0\n1000 100 switch next=0\n");
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(analyses_run(db, NULL, &e), 0);
+	is_number(db, "SELECT count(*) FROM metric WHERE analysis IN ('profile', 'offcpu')", 0);
+	is_number(db,
+		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		  " f.kind='questions_unanswered' AND v.text='profile (group cpu)'",
+		  1);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_have_the_names_of_their_functions),
+		cmocka_unit_test(stacks_are_no_circles),
+		cmocka_unit_test(samples_belong_to_the_request_answered_next),
+		cmocka_unit_test(profile_counts_self_and_total),
+		cmocka_unit_test(profile_parts_has_names_and_threads),
+		cmocka_unit_test(waits_have_their_state_and_reason),
+		cmocka_unit_test(waits_without_a_stack_are_shared_among_those_with_one),
+		cmocka_unit_test(without_the_group_nothing_is_claimed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

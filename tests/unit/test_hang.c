@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/verdict_hang.c: servers that answer nothing, and what only looks like one. */
+#include "tests/lib/unit.h"
+
+#include "analyze/analyses/analysis.h"
+#include "tests/lib/loaded.h"
+
+#define HEAD                                                                                      \
+	"@recorder\n0 0 info text=\"targets=all\"\n"                                              \
+	"1 0 info text=\"groups=core,syscalls,sched,requests\"\n"                                 \
+	"2 100 thread pid=100 state=83 comm=\"server\" runtime=9000\n"                            \
+	"2 101 thread pid=100 state=83 comm=\"other\" runtime=10\n"                               \
+	"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80 dport=9\n" \
+	"3 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80 dport=8\n"
+#define BEGIN                                             \
+	"4 0 request_name id=1 protocol=4 name=\"GET\"\n" \
+	"10 0 info text=\"begin=10\"\n"                   \
+	"3_000_000_010 0 info text=\"stopped=3000000010\"\n"
+#define CONNECTION "1000 0 connection sock=7 ino=77 conn=1 family=2 sport=80 dport=9 side=1\n"
+/* Since before the recording. */
+#define INSIDE(call)                                           \
+	"3_000_000_020 100 syscall_args nr=" call " flags=3\n" \
+	"3_000_000_020 101 syscall_args nr=futex arg0=0x1000 flags=3\n"
+
+static sqlite3 *judged(const char *text)
+{
+	static const char *const run[] = { "pauses", "verdict" };
+	sqlite3 *db = loaded(text);
+	struct err e = { 0 };
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		if (analyses_run(db, run[i], &e) < 0)
+			fail_msg("%s", e.text);
+	return db;
+}
+
+static void verdict_is(sqlite3 *db, const char *want)
+{
+	is_text(db, "SELECT status || ' ' || kind || ' ' || n FROM verdict WHERE rank=1", want);
+}
+
+static void unread_since_before_the_recording(void **state)
+{
+	sqlite3 *db = judged(
+		HEAD "3 100 unread ino=77 fd=5 bytes=36\n3 100 unread ino=78 fd=6 bytes=9\n" BEGIN
+			INSIDE("clock_nanosleep"));
+
+	(void)state;
+	verdict_is(db, "problem hang 2");
+	is_number(db, "SELECT start FROM verdict", 0);
+	is_number(db, "SELECT count(*) FROM unanswered WHERE read IS NULL AND NOT answered", 2);
+	/* the thread with most CPU time before comes first */
+	is_text(db,
+		"SELECT group_concat(v.id || ' ' || w.text) FROM finding f JOIN finding_value v ON"
+		" v.finding=f.id AND v.name='thread' JOIN finding_value w ON w.finding=f.id AND"
+		" w.name='call' WHERE f.kind='hang_thread' AND f.parent=(SELECT finding FROM verdict)",
+		"100 clock_nanosleep,101 futex");
+	is_number(db, "SELECT timer FROM thread WHERE tid=100", 3000000000);
+	is_number(db, "SELECT futex FROM thread WHERE tid=101", 3000000000);
+	db_close(db);
+}
+
+static void unread_since_it_arrived(void **state)
+{
+	sqlite3 *db = judged(HEAD BEGIN "@cpu 0\n" CONNECTION
+					"500_000_010 0 segment conn=1 pos=0 len=30\n"
+					"600_000_010 0 segment conn=1 pos=30 len=30 unread=30\n");
+
+	(void)state;
+	verdict_is(db, "problem hang 1");
+	is_number(db, "SELECT start FROM verdict", 500000000);
+	db_close(db);
+}
+
+/* All that arrives is read, and nothing answered: it takes logs. */
+static void a_receiver_is_no_hang(void **state)
+{
+	sqlite3 *db = judged(HEAD BEGIN "@cpu 0\n" CONNECTION
+					"500_000_010 0 segment conn=1 pos=0 len=30\n"
+					"500_100_010 100 syscall nr=read fd=5 dur=50 ret=30\n"
+					"600_000_010 0 segment conn=1 pos=30 len=30\n"
+					"600_100_010 100 syscall nr=read fd=5 dur=50 ret=30\n"
+					"700_100_010 100 syscall nr=read fd=6 dur=50 ret=30\n");
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "unknown requests");
+	db_close(db);
+}
+
+/* Bytes that go away without a receive: another way of reading is not recorded. */
+static void what_is_read_in_another_way_is_no_hang(void **state)
+{
+	sqlite3 *db = judged(HEAD BEGIN "@cpu 0\n" CONNECTION
+					"500_000_010 0 segment conn=1 pos=0 len=30\n"
+					"600_000_010 0 segment conn=1 pos=30 len=30\n");
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "unknown requests");
+	db_close(db);
+	db = judged(HEAD "3 100 fd pid=100 fd=7 path=\"anon_inode:[io_uring]\"\n" BEGIN
+			 "@cpu 0\n" CONNECTION "500_000_010 0 segment conn=1 pos=0 len=30\n");
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "unknown requests");
+	db_close(db);
+}
+
+#define READ_AND(more)                                                      \
+	"@cpu 0\n" CONNECTION "500_000_010 0 segment conn=1 pos=0 len=30\n" \
+	"500_050_010 0 waking target=100\n500_060_010 0 switch next=100\n"  \
+	"500_100_010 100 syscall nr=read fd=5 dur=50 ret=30\n"              \
+	"500_100_010 100 head conn=1 pos=0 len=30 name=1 requests=1\n" more \
+	"500_200_010 100 switch next=0 state=1\n@recorder\n"
+#define READ READ_AND("")
+
+/* A request was read, and thread 100 waits in this call. */
+#define READ_THEN(call) \
+	HEAD BEGIN READ "3_000_000_020 100 syscall_args nr=" call " dur=2_499_850_000 flags=2\n"
+#define OTHER_THREAD(call) "3_000_000_020 101 syscall_args nr=" call " flags=3\n"
+
+/* While the process waits for input, its answer may be due later. */
+static void a_long_poll_is_no_problem(void **state)
+{
+	sqlite3 *db = judged(READ_THEN("epoll_wait"));
+
+	(void)state;
+	verdict_is(db, "unknown hang 1");
+	db_close(db);
+	db = judged(READ_THEN("futex arg0=0x1000"));
+	verdict_is(db, "problem hang 1");
+	is_number(db, "SELECT start FROM verdict", 500000000);
+	db_close(db);
+}
+
+/* redis parks a connection that awaits an element, whatever its thread does then. */
+static void a_command_that_awaits_is_no_hang(void **state)
+{
+	sqlite3 *db = judged(HEAD "4 0 request_name id=1 protocol=4 name=\"BLPOP\"\n"
+				  "10 0 info text=\"begin=10\"\n"
+				  "3_000_000_010 0 info text=\"stopped=3000000010\"\n" READ
+				  "3_000_000_020 100 syscall_args nr=futex arg0=0x1000"
+				  " dur=2_499_850_000 flags=2\n");
+
+	(void)state;
+	verdict_is(db, "unknown requests 0");
+	db_close(db);
+}
+
+/* The thread hands the request over, and waits for work; another one waits for input. */
+#define HANDED_OVER                                                         \
+	"@cpu 0\n" CONNECTION "500_000_010 0 segment conn=1 pos=0 len=30\n" \
+	"500_050_010 0 waking target=100\n500_060_010 0 switch next=100\n"  \
+	"500_100_010 100 syscall nr=read fd=5 dur=50 ret=30\n"              \
+	"500_100_010 100 head conn=1 pos=0 len=30 name=1 requests=1\n"      \
+	"500_150_010 100 waking target=101 cpu=0\n"                         \
+	"500_200_010 100 switch next=101 state=1\n"                         \
+	"500_300_010 101 switch next=0 state=1\n@recorder\n"
+
+static void an_idle_pool_is_no_problem(void **state)
+{
+	sqlite3 *db = judged(
+		HEAD BEGIN HANDED_OVER
+		"3_000_000_020 100 syscall_args nr=futex arg0=0x1000 dur=2_499_850_000 flags=2\n"
+		"3_000_000_020 101 syscall_args nr=epoll_wait dur=2_499_750_000 flags=2\n");
+
+	(void)state;
+	is_above(db, "SELECT poll FROM thread WHERE tid=101", 2499000000);
+	verdict_is(db, "unknown hang 1");
+	db_close(db);
+	/* none waits for input */
+	db = judged(READ_THEN("futex arg0=0x1000") OTHER_THREAD("futex arg0=0x2000"));
+	verdict_is(db, "problem hang 1");
+	db_close(db);
+}
+
+/* The thread that read the request waits for a lock, and handed nothing over. */
+#define READ_LOCKED READ_AND("500_150_010 100 futex_wait address=0x1000 value=2 own=100\n")
+#define ON_FUTEX    "3_000_000_020 100 syscall_args nr=futex arg0=0x1000 dur=2_499_850_000 flags=2\n"
+
+static void a_stuck_thread_of_a_connection_is_a_problem(void **state)
+{
+	sqlite3 *db = judged(HEAD BEGIN READ_LOCKED ON_FUTEX OTHER_THREAD("accept4"));
+
+	(void)state;
+	verdict_is(db, "problem hang 1");
+	is_number(db, "SELECT start FROM verdict", 500000000);
+	db_close(db);
+	db = judged(HEAD BEGIN READ_LOCKED ON_FUTEX OTHER_THREAD("epoll_wait"));
+	is_number(db, "SELECT poll FROM thread WHERE tid=101", 3000000000);
+	verdict_is(db, "problem hang 1");
+	db_close(db);
+	/* on a condition variable: a long poll */
+	db = judged(HEAD BEGIN READ ON_FUTEX OTHER_THREAD("epoll_wait"));
+	verdict_is(db, "unknown hang 1");
+	db_close(db);
+}
+
+/* TLS need not have answers. */
+static void encrypted_requests_need_no_answer(void **state)
+{
+	sqlite3 *db = judged(
+		HEAD
+		"4 0 request_name id=1 protocol=8 name=\"TLS\"\n10 0 info text=\"begin=10\"\n"
+		"3_000_000_010 0 info text=\"stopped=3000000010\"\n" READ
+		"3_000_000_020 100 syscall_args nr=futex arg0=0x1000 dur=2_499_850_000 flags=2\n");
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "unknown requests");
+	is_text(db, "SELECT group_concat(readable(value)) FROM json_each('[0, 1, 7, 8, 99]')",
+		"1,1,1,0,0");
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(unread_since_before_the_recording),
+		T(unread_since_it_arrived),
+		T(a_receiver_is_no_hang),
+		T(what_is_read_in_another_way_is_no_hang),
+		T(a_long_poll_is_no_problem),
+		T(a_command_that_awaits_is_no_hang),
+		T(an_idle_pool_is_no_problem),
+		T(a_stuck_thread_of_a_connection_is_a_problem),
+		T(encrypted_requests_need_no_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/causes/: functions of causes, and recordings that only look as if there were one. */
+#include "tests/lib/loaded.h"
+#include "tests/lib/slowed.h"
+#include "tests/lib/unit.h"
+
+/*
+ * Stacks: 3 main > serve > parse, 5 main > serve > report > push, 8 main > serve > get > lock in
+ * the C library, 10 main > sweep > sleep in it; 11 the kernel's side of fsync.
+ */
+static const char facts[] =
+	"200 0 info text=\"groups=core,syscalls,sched,block,cpu\"\n"
+	"201 0 info text=\"stack_threshold=1000000\"\n"
+	"210 0 module id=1 kind=3 path=\"/srv/server\"\n210 0 module id=2 kind=3 path=\"/lib/libc.so.6\"\n"
+	"210 0 module id=3 kind=1 path=\"[kernel]\"\n"
+	"210 0 frame id=1 module=1 address=1\n210 0 frame id=2 module=1 address=2\n"
+	"210 0 frame id=3 module=1 address=3\n210 0 frame id=4 module=1 address=4\n"
+	"210 0 frame id=5 module=1 address=5\n210 0 frame id=6 module=1 address=6\n"
+	"210 0 frame id=7 module=2 address=7\n210 0 frame id=8 module=1 address=8\n"
+	"210 0 frame id=9 module=2 address=9\n210 0 frame id=10 module=3 address=10\n"
+	"220 0 stack id=1 frame=1\n220 0 stack id=2 caller=1 frame=2\n220 0 stack id=3 caller=2 frame=3\n"
+	"220 0 stack id=4 caller=2 frame=4\n220 0 stack id=5 caller=4 frame=5\n"
+	"220 0 stack id=6 caller=2 frame=6\n220 0 stack id=8 caller=6 frame=7\n"
+	"220 0 stack id=9 caller=1 frame=8\n220 0 stack id=10 caller=9 frame=9\n220 0 stack id=11 frame=10\n"
+	"230 0 symbol frame=1 text=\"main\"\n230 0 symbol frame=2 text=\"serve\"\n"
+	"230 0 symbol frame=3 text=\"parse\"\n230 0 symbol frame=4 text=\"report\"\n"
+	"230 0 symbol frame=5 text=\"push\"\n230 0 symbol frame=6 text=\"get\"\n"
+	"230 0 symbol frame=7 text=\"pthread_mutex_lock\"\n230 0 symbol frame=8 text=\"sweep\"\n"
+	"230 0 symbol frame=9 text=\"nanosleep\"\n230 0 symbol frame=10 text=\"jbd2_log_wait_commit\"\n";
+
+static void sample(struct script *s, long t, int stack, long weight)
+{
+	script_line(s, 0, "%ld 100 sample pid=100 user_stack=%d weight=%ld", t, stack, weight);
+}
+
+/* Each request has a sample in parse; `mixed`: every third is in push. */
+static sqlite3 *requests(fault_fn fault, bool mixed)
+{
+	struct script s = { .facts = facts };
+	long i, t;
+
+	for (i = 0; i < REQUESTS; i++) {
+		t = BEGIN + i * PERIOD;
+		script_request(&s, t, i >= REQUESTS / 2 ? fault : NULL);
+		sample(&s, t + 6000, mixed && i % 3 == 2 ? 5 : 3, 50000);
+	}
+	return script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+}
+
+/* 2 ms, four samples of it in push. */
+static long reports(struct script *s, long t)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		sample(s, t + 400000 * i, 5, 500000);
+	return t + 2000000;
+}
+
+/* 2 ms, with the samples of all others. */
+static long takes_longer(struct script *s, long t)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		sample(s, t + 400000 * i, i == 2 ? 5 : 3, 600000);
+	return t + 2000000;
+}
+
+static void time_on_a_cpu_names_the_function(void **state)
+{
+	(void)state;
+	first_is(
+		requests(reports, false), "self", NULL,
+		"path='serve > report > push' AND path_part > 0.95 AND path_low > 0.9 AND path_n=480");
+}
+
+/* The same profile in both: more of everything. */
+static void the_same_profile_names_nothing(void **state)
+{
+	(void)state;
+	first_is(requests(takes_longer, true), "self", NULL, "path='' AND path_n=0");
+}
+
+/* held_lock, with the stacks of both threads. */
+static long lock_with_stacks(struct script *s, long t)
+{
+	script_line(s, 1, "%ld 300 offcpu pid=100 dur=4981000 user_stack=10 state=1", t + 2001000);
+	script_line(s, 0, "%ld 100 offcpu pid=100 dur=2013000 user_stack=8 state=1", t + 2013000);
+	return held_lock(s, t);
+}
+
+static void locks_name_the_caller_and_the_end(void **state)
+{
+	(void)state;
+	first_is(requests(lock_with_stacks, false), "lock", "housekeeper[100/300]",
+		 "path='main > serve > get' AND path_n=120 AND end_path='main > sweep' AND " CHILD(
+			 "cause_end_stack", "v.text='main > sweep'"));
+}
+
+static long fsync_with_stacks(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 switch next=0 state=2", t);
+	script_line(s, 0, "%ld 0 waking target=100 cpu=0 context=1", t + 2000000);
+	script_line(s, 0, "%ld 0 switch next=100", t + 2001000);
+	script_line(s, 0, "%ld 100 offcpu pid=100 dur=2001000 user_stack=6 kernel_stack=11 state=2",
+		    t + 2001000);
+	script_line(s, 0, "%ld 100 syscall nr=fsync fd=9 dur=2005000", t + 2005000);
+	return t + 2005000;
+}
+
+static void uninterruptible_waits_name_the_reason(void **state)
+{
+	(void)state;
+	first_is(requests(fsync_with_stacks, false), "blocked", NULL,
+		 "path='main > serve > get' AND reason='journal commit'");
+}
+
+/* No stacks: no functions. */
+static void without_stacks_nothing_is_named(void **state)
+{
+	(void)state;
+	first_is(slowed(computes, 0, "all", NULL), "self", NULL, "path='' AND end_path=''");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_on_a_cpu_names_the_function),
+		cmocka_unit_test(the_same_profile_names_nothing),
+		cmocka_unit_test(locks_name_the_caller_and_the_end),
+		cmocka_unit_test(uninterruptible_waits_name_the_reason),
+		cmocka_unit_test(without_stacks_nothing_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

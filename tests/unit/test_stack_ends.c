@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Where stacks end that do not lead to the start of a thread; names of kernel functions. */
+#define _GNU_SOURCE /* REG_RIP */
+#include "record/stacks/code_names.h"
+#include "record/stacks/raw_queue.h"
+#include "tests/lib/unit.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+static struct {
+	struct raw_stack raw;
+	u8 stack[65536];
+} handled;
+static u8 other_stack[65536];
+
+/* The moment in which the handler below is interrupted, on the other stack. */
+static void on_second(int number, siginfo_t *info, void *context)
+{
+	static const u8 from[] = { REG_R15, REG_R14, REG_R13, REG_R12, REG_RBP, REG_RBX,
+				   REG_R11, REG_R10, REG_R9,  REG_R8,  REG_RAX, REG_RCX,
+				   REG_RDX, REG_RSI, REG_RDI, REG_RAX, REG_RIP };
+	const greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const u8 *sp = (const u8 *)(uintptr_t)regs[REG_RSP];
+	u32 i;
+
+	(void)number;
+	(void)info;
+	handled.raw = (struct raw_stack){ .pid = getpid(), .user = 1, .kind = RAW_SAMPLE };
+	for (i = 0; i < sizeof(from); i++)
+		handled.raw.regs[i] = regs[from[i]];
+	handled.raw.regs[17] = 0x33;
+	handled.raw.regs[19] = regs[REG_RSP];
+	handled.raw.n_stack = other_stack + sizeof(other_stack) - sp;
+	memcpy(handled.stack, sp, handled.raw.n_stack);
+}
+
+static void on_first(int number)
+{
+	(void)number;
+	raise(SIGUSR2);
+}
+
+static void a_handler_on_another_stack_is_an_end_of_its_own(void **state)
+{
+	struct sigaction first = { .sa_handler = on_first, .sa_flags = SA_ONSTACK };
+	struct sigaction second = { .sa_sigaction = on_second,
+				    .sa_flags = SA_ONSTACK | SA_SIGINFO };
+	stack_t room = { .ss_sp = other_stack, .ss_size = sizeof(other_stack) };
+	static struct raw_queue q;
+	struct buf out = { 0 };
+	const struct ev_sample *ev;
+
+	(void)state;
+	assert_int_equal(sigaltstack(&room, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR1, &first, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR2, &second, NULL), 0);
+	raise(SIGUSR1);
+	assert_true(handled.raw.n_stack > 0);
+	assert_true(raw_queue_start(&q, 0));
+	raw_queue_take(&q, &handled.raw, sizeof(handled.raw) + handled.raw.n_stack, true, &out);
+	assert_int_equal(out.len, sizeof(*ev));
+	ev = (const struct ev_sample *)out.data;
+	assert_int_equal(ev->flags, STACK_USER_CUT | STACK_HANDLER);
+	/* a copy that ends before the signal's frame is cut, for whatever reason */
+	handled.raw.n_stack = 64;
+	buf_clear(&out);
+	raw_queue_take(&q, &handled.raw, sizeof(handled.raw) + 64, true, &out);
+	assert_int_equal(((const struct ev_sample *)out.data)->flags, STACK_USER_CUT);
+	buf_free(&out);
+	raw_queue_free(&q);
+}
+#endif
+
+static void kernel_symbols_are_the_nearest_before(void **state)
+{
+	static char text[] = "ffffffff81000000 T _text\nffffffff81000100 t inner\n"
+			     "ffffffff81000100 D data\nffffffffc0000010 t late\t[mod]\n"
+			     "ffffffffc0000000 t early\t[mod]\nffffffff81000080 T outer\n";
+	static const struct {
+		u64 address;
+		const char *name;
+		u64 start;
+	} want[] = { { 0x1000, NULL, 0 },
+		     { 0xffffffff81000000, "_text", 0xffffffff81000000 },
+		     { 0xffffffff8100007f, "_text", 0xffffffff81000000 },
+		     { 0xffffffff81000090, "outer", 0xffffffff81000080 },
+		     { 0xffffffff81000090, "outer", 0xffffffff81000080 },
+		     { 0xffffffff81000200, "inner", 0xffffffff81000100 },
+		     { 0xffffffffc000000f, "early", 0xffffffffc0000000 },
+		     { 0xffffffffc0000fff, "late", 0xffffffffc0000010 } };
+	struct code_name list[8] = { 0 };
+	FILE *f = fmemopen(text, sizeof(text) - 1, "r");
+	int i;
+
+	(void)state;
+	assert_non_null(f);
+	for (i = 0; i < 8; i++)
+		list[i].address = want[i].address;
+	code_names_kernel(list, 8, f);
+	for (i = 0; i < 8; i++) {
+		if (!want[i].name) {
+			assert_null(list[i].name);
+			continue;
+		}
+		assert_string_equal(list[i].name, want[i].name);
+		assert_int_equal(list[i].start, want[i].start);
+		code_name_free(&list[i]);
+	}
+	fclose(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+		cmocka_unit_test(a_handler_on_another_stack_is_an_end_of_its_own),
+#endif
+		cmocka_unit_test(kernel_symbols_are_the_nearest_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

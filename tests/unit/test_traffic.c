@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/verdict_traffic.c: more errors, fewer requests, and what only looks so. */
+#include "analyze/analyses/analysis.h"
+#include "analyze/analyses/verdict.h"
+#include "tests/lib/asking.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#include <stdlib.h>
+
+#define MS 1000000L
+
+struct phase {
+	int every, bad; /* ms between requests; percent of them that fail */
+	int status;	/* of these */
+	int more;	/* failing requests next to each good one */
+};
+
+/* Each 5 s; with a request that never gets an answer if `open`. */
+static sqlite3 *phases(struct phase a, struct phase b, bool open)
+{
+	const struct phase *of[] = { &a, &b };
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i, k;
+	long t;
+
+	srand(5);
+	begin_host(&x);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (t = 20, i = 0; t < SECONDS * 1000 - 100; t += of[t >= 5000]->every, i++)
+		for (k = 0; k <= of[t >= 5000]->more; k++) {
+			const struct phase *p = of[t >= 5000];
+			long end = t * MS + k * MS / 2 + 100000 + rand() % 9000;
+
+			ask(&x, 1 + i % 2, 100, t * MS + k * MS / 2, t * MS + k * MS / 2 + 10000,
+			    end);
+			if (k || rand() % 100 < p->bad)
+				buf_printf(
+					&x, &e,
+					"%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=1\n",
+					end, 1 + i % 2, p->status);
+		}
+	if (open)
+		buf_printf(&x, &e, "%ld 100 syscall nr=read fd=5 dur=1 ret=10\n",
+			   SECONDS * 1000 * MS - 50 * MS);
+	db = loaded(x.data);
+	buf_free(&x);
+	if (analyses_run(db, NULL, &e) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+#define VALUE(kind, what)                                                                           \
+	"SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='" kind \
+	"' AND v.name='" what "'"
+
+static void more_errors_are_a_problem(void **state)
+{
+	sqlite3 *db =
+		phases((struct phase){ 5, 1, 500, 0 }, (struct phase){ 5, 30, 503, 0 }, false);
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict", "problem errors");
+	is_within(db, "SELECT start FROM verdict", 4.9e9, 5.1e9);
+	is_within(db, "SELECT errors FROM verdict", 250, 350);
+	is_within(db, VALUE("verdict_errors", "share"), 25, 35);
+	is_within(db, VALUE("verdict_errors", "baseline"), 0, 2);
+	is_text(db,
+		"SELECT v.text FROM finding_value v JOIN verdict ON verdict.finding=v.finding WHERE"
+		" v.name='code'",
+		"503");
+	db_close(db);
+}
+
+/* The same share throughout; fewer errors than the limit; wrong requests in addition. */
+static void other_errors_are_none(void **state)
+{
+	sqlite3 *db =
+		phases((struct phase){ 5, 20, 500, 0 }, (struct phase){ 5, 20, 500, 0 }, false);
+
+	(void)state;
+	is_text(db, "SELECT status FROM verdict", "none");
+	db_close(db);
+	db = phases((struct phase){ 5, 0, 404, 0 }, (struct phase){ 5, 0, 404, 1 }, false);
+	is_text(db, "SELECT status FROM verdict", "none");
+	is_within(db, VALUE("verdict_refused", "share"), 45, 55);
+	db_close(db);
+	/* they replace good answers: that is a problem */
+	db = phases((struct phase){ 5, 0, 404, 0 }, (struct phase){ 5, 50, 404, 0 }, false);
+	is_text(db, "SELECT status || ' ' || kind FROM verdict", "problem errors");
+	db_close(db);
+}
+
+static void fewer_requests_come_from_outside(void **state)
+{
+	sqlite3 *db = phases((struct phase){ 4, 0, 0, 0 }, (struct phase){ 16, 0, 0, 0 }, false);
+
+	(void)state;
+	is_text(db, "SELECT status FROM verdict", "none");
+	is_within(db, VALUE("verdict_healthy", "since"), 4.9e9, 5.1e9);
+	is_within(db, VALUE("verdict_healthy", "usual"), 240, 260);
+	is_within(db, VALUE("verdict_healthy", "fewer"), 57, 67);
+	db_close(db);
+	/* one waits for its answer: it is not said that they came from outside */
+	db = phases((struct phase){ 4, 0, 0, 0 }, (struct phase){ 16, 0, 0, 0 }, true);
+	is_number(db, "SELECT count(*) FROM unanswered", 1);
+	is_number(db, "SELECT count(number) FROM (" VALUE("verdict_healthy", "since") ")", 0);
+	db_close(db);
+	/* as many, and more */
+	db = phases((struct phase){ 16, 0, 0, 0 }, (struct phase){ 4, 0, 0, 0 }, false);
+	is_number(db, "SELECT count(number) FROM (" VALUE("verdict_healthy", "since") ")", 0);
+	db_close(db);
+}
+
+/* Times far from the recording's own, which an int of windows does not hold. */
+static void times_outside_are_of_the_nearest_window(void **state)
+{
+	static const struct judged j = { .n_windows = 60, .width = 1e8 };
+
+	(void)state;
+	assert_int_equal(verdict_window_at(&j, 1e18), 59);
+	assert_int_equal(verdict_window_at(&j, 6e9), 59);
+	assert_int_equal(verdict_window_at(&j, 1.5e8), 1);
+	assert_int_equal(verdict_window_at(&j, -1e18), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(more_errors_are_a_problem),
+		T(other_errors_are_none),
+		T(fewer_requests_come_from_outside),
+		T(times_outside_are_of_the_nearest_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

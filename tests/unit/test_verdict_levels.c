@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/verdict_levels.c: how many windows one independent window stands for. */
+#include "analyze/analyses/verdict_levels.h"
+#include "tests/lib/unit.h"
+
+#define N 90
+
+/* A third of the windows is slow; each differs from its level by what `off` says. */
+static double tau_of(double base, double (*off)(int i))
+{
+	struct levels v = { .n = N };
+	struct levels_side slow, fast;
+	int i;
+
+	for (i = 0; i < N; i++) {
+		v.slow[i] = i >= N / 3 && i < 2 * N / 3;
+		v.x[i] = (v.slow[i] ? 2 * base : base) + off(i);
+	}
+	slow = levels_side(&v, true);
+	fast = levels_side(&v, false);
+	return levels_tau(&v, &slow, &fast);
+}
+
+/* Sums of a latency that is always the same, in another order in each window. */
+static double rounding(int i)
+{
+	return i % 20 < 10 ? 3e-14 : -3e-14;
+}
+
+static double none(int i)
+{
+	return 0 * i;
+}
+
+static double alternating(int i)
+{
+	return i % 2 ? 0.1 : -0.1;
+}
+
+static double in_long_waves(int i)
+{
+	return i % 20 < 10 ? 0.1 : -0.1;
+}
+
+/* As small as a change can be: 1 us of 100 ms. */
+static double in_small_waves(int i)
+{
+	return 1e-4 * in_long_waves(i);
+}
+
+static void constant_latencies_are_not_correlated(void **state)
+{
+	double base;
+
+	(void)state;
+	for (base = log(100000); base < log(1e9); base += 0.7) {
+		assert_true(tau_of(base, none) == 1);
+		assert_true(tau_of(base, rounding) == 1);
+	}
+	assert_true(tau_of(1234567.1, none) == 1); /* means in ns */
+}
+
+static void neighbours_that_are_alike_are(void **state)
+{
+	(void)state;
+	assert_true(tau_of(log(1e6), in_long_waves) > 5);
+	assert_true(tau_of(log(1e8), in_small_waves) > 5);
+	assert_true(tau_of(log(1e6), alternating) == 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(constant_latencies_are_not_correlated),
+		cmocka_unit_test(neighbours_that_are_alike_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

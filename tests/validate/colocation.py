@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Prism's cases: a server beside a neighbour that takes CPU time, the disk, memory or the network.
+
+Healthy for some seconds, then with the neighbour; judged on columns as in incidents.py, and on the series that analysis
+correlate puts first: the one that adds the most time while requests are slow.
+"""
+import contextlib
+import json
+import os
+import re
+import time
+
+import faults
+import incidents
+import lab
+from scenes import CALM, FAULT
+
+MIB = 1 << 20
+STEP = "200ms"  # of correlate: a window of each must have requests, and there must be enough windows
+
+
+class Case(incidents.Incident):
+    everything = True
+    series = ()  # one of which correlate has to put first
+    comm = ""    # of the server's processes, as they begin
+
+    def also(self, answers):
+        report = json.loads(lab.run([lab.OBSANALYZE, "report", "-a", "correlate", "--step", STEP, "--json", answers.path]))
+        pids = {int(row[0]) for row in answers.sql("SELECT pid FROM process WHERE comm LIKE '%s%%'" % self.comm)}
+        first = next((m["subject"] for m in report["metrics"] if m["name"] == "added" and lab.subject_pid(m["subject"]) in pids), "")
+        return {"series": first, "series_right": any(name in re.split("[ ,]", first) for name in self.series)}
+
+
+class Cpu(Case):
+    kinds, never = ("cpu_contender", "runq"), ("throttle", "lock", "disk")
+    series = ("rq_time",)
+    begin, offenders = incidents.PeriodicNeighbour.begin, incidents.PeriodicNeighbour.offenders
+
+
+class CpuRedis(Cpu):
+    """CPU: redis"""
+    server, settings, rate, comm = "redis-lua", {"CONNS": 32}, 1500, "redis"
+
+
+class CpuMariadb(Cpu):
+    """CPU: MariaDB"""
+    server, settings, rate, comm = "mariadb", {"CONNS": 16}, 600, "mariadbd"
+
+
+class CpuPostgres(Cpu):
+    """CPU: PostgreSQL"""
+    server, settings, rate, comm = "postgres-select", {"CONNS": 16}, 600, "postgres"
+
+
+class CpuJvm(Cpu):
+    """CPU: service on the JVM, times of a heavy tail"""
+    server, settings, rate, comm = "jvm", {"CONNS": 32, "WORK_US": 300}, 300, "java"
+
+
+class Disk(Case):
+    kinds, never = ("disk",), ("throttle", "cpu_contender", "peer")
+    series = ("block_time", "iowait_time", "sleep_poll", "sleep_futex", "futex_wait")  # of the disk, or of what waits for its writer
+
+    def begin(self, server):
+        for i in range(4):
+            self.start("dd", "if=/dev/zero", "of=" + os.path.join(self.directory, "hog%d" % i), "bs=4M", "count=2000",
+                       "oflag=direct,dsync")
+
+    def programs(self):
+        return ("dd",)
+
+
+class DiskRedis(Disk):
+    """disk: redis, log of commands synced each time"""
+    server, rate, comm = "redis-get", 100, "redis"
+    settings = {"CONNS": 8, "REQUEST": "SET key:%d x\\r\\n"}
+
+    def prepare(self, server):
+        for words in (("appendfsync", "always"), ("appendonly", "yes")):
+            lab.run(["redis-cli", "-h", server.address, "-p", str(server.port), "CONFIG", "SET", *words])
+        time.sleep(1)  # writes its first log
+
+
+class DiskMariadb(Disk):
+    """disk: MariaDB"""
+    server, settings, rate, comm = "mariadb", {"CONNS": 8, "TEST": "oltp_update_non_index"}, 100, "mariadbd"
+
+
+class DiskPostgres(Disk):
+    """disk: PostgreSQL"""
+    server, settings, rate, comm = "postgres-select", {"CONNS": 8}, 100, "postgres"
+    prepare = faults.DiskHog.prepare
+
+
+class DiskJvm(Disk):
+    """disk: broker on the JVM, each message synced"""
+    server, settings, rate, comm = "jvm", {"CONNS": 8, "TARGET": "/append"}, 60, "java"
+
+
+class Memory(Case):
+    """The neighbour shares a cgroup with the server and takes memory that held the pages of the server's files."""
+    kinds, never = ("disk", "reclaim"), ("throttle", "lock", "peer", "cpu_contender")
+    series, timed = ("block_time", "iowait_time"), False  # it takes a while until the pages are gone
+    group, limit, taken = None, 420 * MIB, 300 * MIB
+
+    def write(self, name, value):
+        with open(os.path.join(self.group, name), "w", encoding="ascii") as f:
+            f.write(str(value))
+
+    def files(self, server):
+        for base, _, names in os.walk(server.directory):
+            yield from filter(os.path.isfile, (os.path.join(base, n) for n in names))  # no sockets
+
+    def prepare(self, server):
+        self.group = "/sys/fs/cgroup/memory/validate-%d" % os.getpid()
+        os.makedirs(self.group, exist_ok=True)
+        for pid in server.pids:
+            self.write("cgroup.procs", pid)
+        for path in self.files(server):  # the pages shall belong to the server's cgroup
+            with contextlib.suppress(OSError):
+                fd = os.open(path, os.O_RDONLY)
+                os.fsync(fd)
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(fd)
+        self.warm(server)
+        self.write("memory.limit_in_bytes", self.limit)
+
+    def warm(self, server):
+        server.load(0, 3, 1)
+
+    def begin(self, server):
+        self.start("sh", "-c", "echo $$ >%s/cgroup.procs; exec taskset -c %s python3 -c 'import time; x = bytearray(b\"x\") * %d; time.sleep(60)'" % (
+            self.group, lab.CLIENT_CPU, self.taken))
+
+    def end(self, server):
+        super().end(server)
+        if self.group:
+            self.write("memory.limit_in_bytes", -1)
+            for pid in open(os.path.join(self.group, "cgroup.procs"), encoding="ascii").read().split():
+                with contextlib.suppress(OSError), open("/sys/fs/cgroup/memory/cgroup.procs", "w", encoding="ascii") as f:
+                    f.write(pid)
+            with contextlib.suppress(OSError):
+                os.rmdir(self.group)
+
+
+class MemoryPostgres(Memory):
+    """memory: PostgreSQL, tables in the page cache"""
+    server, settings, rate, comm = "postgres-select", {"CONNS": 8, "SCALE": 10, "SHARED_BUFFERS": "1MB"}, 300, "postgres"
+
+    def warm(self, server):
+        for path in self.files(server):
+            lab.run(["sh", "-c", 'echo $$ >"$0"/cgroup.procs; exec cat "$1" >/dev/null', self.group, path])
+
+
+class MemoryJvm(Memory):
+    """memory: service on the JVM, files in the page cache"""
+    server, settings, rate, comm = "jvm", {"CONNS": 8, "TARGET": "/file/%d", "KEYS": 2400}, 200, "java"
+    limit, warm = 420 * MIB, MemoryPostgres.warm
+
+    def prepare(self, server):
+        with open(os.path.join(server.directory, "pages"), "r+b") as f:
+            for _ in range(150):
+                f.write(os.urandom(MIB))
+        super().prepare(server)
+
+
+class Beyond:
+    """The other end of a wire."""
+    def __init__(self, wire):
+        self.address, self.on_server, self.on_client = "192.0.2.2", wire.on_client, wire.on_server
+
+
+class NetworkProxy(Case):
+    """network: nginx as proxy, bulk traffic on the link to the server behind it"""
+    server, settings, rate, comm = "nginx-proxy", {"CONNS": 32}, 100, "nginx"
+    kinds, never, timed = ("peer",), ("self", "lock", "disk", "throttle", "cpu_contender"), False  # a queue has to fill
+    series = ("sleep_client", "sleep_poll", "epoll_wait")
+    link, everything = "20mbit", False
+
+    @classmethod
+    def place(cls, stack, directory):
+        cls.wire = stack.enter_context(lab.Wire(0, 0))
+        lab.run(["ip", "netns", "exec", cls.wire.names[1], "tc", "qdisc", "add", "dev", "wire0", "root", "tbf", "rate", cls.link,
+                 "burst", "16k", "latency", "80ms"])
+        behind = stack.enter_context(lab.Server("nginx", Beyond(cls.wire), directory))
+        return cls.wire, dict(cls.settings, UPSTREAM=behind.port, UPSTREAM_ADDR=behind.address)
+
+    def begin(self, server):
+        sink = "import socket\ns=socket.create_server(('192.0.2.1',9))\nwhile 1:\n c=s.accept()[0]\n while c.recv(1<<16): pass"
+        bulk = "import socket,time\ntime.sleep(.1)\nc=socket.create_connection(('192.0.2.1',9))\nwhile 1: c.sendall(bytes(1<<16))"
+        self.start(*self.wire.on_server, "python3", "-c", sink)
+        self.start(*self.wire.on_client, "python3", "-c", bulk)
+
+
+CASES = [CpuRedis, CpuMariadb, CpuPostgres, CpuJvm, DiskRedis, DiskMariadb, DiskPostgres, DiskJvm, MemoryPostgres, MemoryJvm,
+         NetworkProxy]
+
+
+def runs(kind, seeds, directory, keep):
+    """All runs of one case; yields rows."""
+    with contextlib.ExitStack() as stack:
+        place = getattr(kind, "place", lambda stack, _: (stack.enter_context(lab.Loopback()), kind.settings))
+        net, settings = place(stack, directory)
+        server = stack.enter_context(lab.Server(kind.server, net, directory, **settings))
+        server.load(kind.rate, 2, 1)  # warm: a JVM compiles what is called often
+        yield from incidents.each(kind, server, seeds, directory, keep)

@@ -1,0 +1,549 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Families of incidents on real servers, and look-alikes and healthy servers that must stay silent.
+
+Judged on columns: status of the verdict, kind of the first cause, id of the offender, start of the slow
+time range. No sentence is read.
+"""
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+
+import faults
+import lab
+from scenes import CALM, FAULT
+
+NEAR = .2  # seconds by which the start of the problem may differ from the fault's
+
+
+class Incident(faults.Fault):
+    """Healthy for CALM seconds, then FAULT seconds of one fault."""
+    status, kinds, never = "problem", (), ()
+    upstream = None  # another server, recorded as well
+    pids = ()
+    began = 0.0  # CLOCK_MONOTONIC ns
+    timed = True  # the fault is there all the time from its start
+
+    def offenders(self, server):
+        """Pids of processes any of which may be the offender; none: it is not judged."""
+        return ()
+
+    def start(self, *command, **options):
+        return super().start(*command, preexec_fn=os.setsid, **options)
+
+    def first(self, *command):
+        """On the server's CPU, with real-time priority."""
+        return self.start("taskset", "-c", lab.SERVER_CPU, "chrt", "-f", "1", *command)
+
+    def end(self, server):
+        for p in self.started:
+            with contextlib.suppress(OSError):
+                os.killpg(p.pid, signal.SIGKILL)
+            lab.end(p)
+
+    def also(self, answers):
+        """What else is judged, as columns."""
+        return {}
+
+    def recording(self, server, path, before=None):
+        return lab.Recording(path, None if self.everything else [*server.pids, *self.pids], before=before)
+
+    def record(self, server, seed, path, timer):
+        """Records the load; timer begins the fault. Returns what the client counted."""
+        with self.recording(server, path):
+            timer.start()
+            return self.load(server, seed)
+
+    def every(self, period, action):
+        """Runs action in a thread of its own until the end."""
+        def loop():
+            end = time.monotonic() + FAULT
+            while time.monotonic() < end:
+                action()
+                time.sleep(period)
+        threading.Thread(target=loop, daemon=True).start()
+
+
+class FromStart(Incident):
+    """The fault is there before the recording: no baseline in it."""
+    status, timed = "unchanged", False
+
+    def record(self, server, seed, path, timer):
+        """Load and fault last longer than the recording, at both ends."""
+        client = []
+        load = threading.Thread(target=lambda: client.extend(self.load(server, seed)))
+
+        def before():
+            self.begin(server)
+            load.start()
+            time.sleep(1)
+        with self.recording(server, path, before):
+            time.sleep(FAULT)
+        load.join()
+        return client
+
+    def load(self, server, seed):
+        return server.load(self.rate, FAULT + 4, seed)
+
+
+class PeriodicNeighbour(Incident):
+    """redis: a real-time process of the same CPU computes 40 ms of every 120 ms"""
+    server, settings, rate = "redis-lua", {"CONNS": 32}, 1500
+    kinds, never = ("cpu_contender", "runq"), ("throttle", "lock", "disk")
+
+    def begin(self, server):
+        code = "import time\nwhile 1:\n e=time.monotonic()+.04\n while time.monotonic()<e: pass\n time.sleep(.08)"
+        self.neighbour = self.first("python3", "-c", code)
+
+    def offenders(self, server):
+        return (self.neighbour.pid,)
+
+
+class ForkedNeighbours(Incident):
+    """redis: a real-time shell of the same CPU starts programs one after the other"""
+    server, settings, rate = "redis-lua", {"CONNS": 32}, 1500
+    everything = True
+    kinds, never = ("cpu_contender", "runq"), ("throttle", "lock", "disk")
+
+    def begin(self, server):
+        self.first("sh", "-c", "while :; do seq 300000 >/dev/null; sleep .05; done")
+
+    def programs(self):
+        return ("sh", "seq")
+
+
+class KeysCommand(Incident):
+    """redis: another client sends KEYS * on 2,000,000 keys twice per second"""
+    server, rate, timed = "redis-get", 2000, False
+    settings = {"CONNS": 32}
+    kinds, never = ("queue", "self", "run"), ("throttle", "lock", "disk", "cpu_contender")
+
+    def prepare(self, server):
+        self.cli = ["redis-cli", "-h", server.address, "-p", str(server.port)]
+        subprocess.run(self.cli + ["EVAL", "for i = 1, 2000000 do redis.call('SET', 'cold:' .. i, i) end", "0"],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def begin(self, server):
+        self.every(.5, lambda: subprocess.run(lab.ON_CLIENT + self.cli + ["KEYS", "nothing*"], check=False,
+                                              stdout=subprocess.DEVNULL))
+
+
+class StoppedServer(Incident):
+    """memcached: stopped for 0.3 s (SIGSTOP), as a pause of a collector or a debugger does"""
+    server, rate, timed = "memcached", 2000, False
+    settings = {"CONNS": 32}
+    kinds, never = ("stopped", "other"), ("throttle", "lock", "disk", "cpu_contender")
+
+    def begin(self, server):
+        def stop():
+            for pid in server.pids:
+                os.kill(pid, signal.SIGSTOP)
+            time.sleep(.3)
+            for pid in server.pids:
+                os.kill(pid, signal.SIGCONT)
+        self.every(1, stop)
+
+    def end(self, server):
+        for pid in server.pids:
+            os.kill(pid, signal.SIGCONT)
+        super().end(server)
+
+
+class HungServer(StoppedServer):
+    """memcached: stopped (SIGSTOP) until after the recording"""
+    def begin(self, server):
+        for pid in server.pids:
+            os.kill(pid, signal.SIGSTOP)
+
+    def record(self, server, seed, path, timer):
+        client = []
+        load = threading.Thread(target=lambda: client.extend(self.load(server, seed)))
+        with self.recording(server, path):
+            timer.start()
+            load.start()
+            time.sleep(CALM + FAULT)
+        self.end(server)
+        load.join()
+        return client
+
+
+class IdleInTransaction(Incident):
+    """PostgreSQL: a client holds rows in a transaction and sends nothing"""
+    server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
+    kinds, never = ("lock", "poll", "handoff", "standstill"), ("disk", "throttle", "cpu_contender")
+    prepare = faults.RowLockPostgres.prepare
+
+    def begin(self, server):
+        self.client = self.start("psql", "-qAt", "-h", server.directory, "-p", str(server.port), "-U", "postgres",
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.client.stdin.write("SELECT pg_backend_pid();\nBEGIN;\nSELECT count(*) FROM (SELECT aid FROM "
+                                "pgbench_accounts WHERE aid <= 20 FOR UPDATE) x;\n")
+        self.client.stdin.flush()
+        self.backend = int(self.client.stdout.readline())
+        self.client.stdout.readline()
+        self.began = time.monotonic_ns()
+
+        def release():
+            time.sleep(FAULT - .7)
+            self.client.stdin.write("COMMIT;\n")
+            self.client.stdin.close()
+        threading.Thread(target=release, daemon=True).start()
+
+    def start(self, *command, **options):
+        p = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=os.setsid, **options)
+        self.started.append(p)
+        return p
+
+    def offenders(self, server):
+        return (self.backend,)
+
+
+class DearerRequests(Incident):
+    """redis: the same number of requests, each of eighty times the work"""
+    server, settings, rate = "redis-lua", {"CONNS": 32}, 50
+    kinds, never = ("self", "saturation", "queue"), ("throttle", "lock", "disk", "cpu_contender", "peer")
+
+    def load(self, server, seed):
+        rows = server.load(self.rate, CALM, seed)
+        self.began = time.monotonic_ns()
+        return rows + server.load(self.rate, FAULT, seed, WORK=400000)
+
+
+class LostIndex(Incident):
+    """PostgreSQL: an index is dropped, each request reads the whole table; others compute on its CPU all the time"""
+    server, settings, rate, everything = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 60, True
+    kinds, never = ("self", "saturation"), ("throttle", "lock", "disk")
+
+    def query(self, server, text):
+        subprocess.run(["psql", "-q", "-h", server.directory, "-p", str(server.port), "-U", "postgres", "-c", text],
+                       check=True)
+
+    def prepare(self, server):
+        self.query(server, "ALTER TABLE pgbench_accounts DROP CONSTRAINT IF EXISTS pgbench_accounts_pkey; "
+                           "ALTER TABLE pgbench_accounts ADD CONSTRAINT pgbench_accounts_pkey PRIMARY KEY (aid)")
+        self.start("taskset", "-c", lab.SERVER_CPU, "python3", "-c", "import time\nwhile 1:\n"
+                   " e=time.monotonic()+.006\n while time.monotonic()<e: pass\n time.sleep(.004)")
+
+    def begin(self, server):
+        self.query(server, "ALTER TABLE pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey")
+
+
+class DiskNeighbourMariadb(Incident):
+    """MariaDB: another process writes and syncs on the disk of its log"""
+    server, settings, rate = "mariadb", {"CONNS": 8, "TEST": "oltp_update_non_index"}, 150
+    everything = True
+    kinds, never = ("disk",), ("throttle", "cpu_contender", "peer")
+
+    def begin(self, server):
+        for i in range(2):
+            self.start("dd", "if=/dev/zero", "of=" + os.path.join(self.directory, "hog%d" % i), "bs=4M",
+                       "count=2000", "oflag=direct,dsync")
+
+    def programs(self):
+        return ("dd",)
+
+
+class MoreRequests(Incident):
+    """redis: from half of what one thread can do to more than it can do"""
+    server, settings, rates = "redis-lua", {"CONNS": 32}, None
+    kinds, never = ("saturation", "self", "queue"), ("throttle", "lock", "disk", "cpu_contender")
+
+    def prepare(self, server):
+        if not self.rates:
+            top = server.load(0, 1, 1)[0]["rate"]
+            type(self).rates = [.45 * top] * CALM + [1.1 * top] * FAULT
+
+    def load(self, server, seed):
+        return server.load(self.rates, 1, seed)
+
+
+class CollectorPause(Incident):
+    """HTTP server on Node: a request that makes 400,000 objects, whose collection stops the others"""
+    server, rate, timed = "http", 200, False
+    settings = {"CONNS": 16}
+    kinds, never = ("run", "self", "saturation", "queue", "runq"), ("lock", "disk", "throttle", "peer")
+
+    def begin(self, server):
+        url = "http://%s:%d/garbage/400000" % (server.address, server.port)
+        self.every(.4, lambda: urllib.request.urlopen(url, timeout=5).read())
+
+
+class DiskHogThenRemoved(Incident):
+    """PostgreSQL: another process writes and syncs on the disk of its log, and its files are removed then"""
+    server, rate, everything = "postgres-select", 100, True
+    settings = {"CONNS": 8}
+    kinds, never = ("disk", "handoff", "lock"), ("throttle", "cpu_contender", "peer")
+    prepare = faults.DiskHog.prepare
+
+    def begin(self, server):
+        self.start("sh", "-c", "while :; do for i in 1 2 3 4; do dd if=/dev/zero of=%s/hog$i bs=4M count=20 "
+                   "oflag=direct,dsync & done; wait; rm -f %s/hog*; done" % (self.directory, self.directory))
+
+    def programs(self):
+        return ("dd",)
+
+
+class ColdReader(Incident):
+    """nginx: the files that it reads fall out of the page cache"""
+    server, rate, everything = "nginx", 100, True
+    settings = {"TARGET": "/file%d", "KEYS": 100, "CONNS": 16}
+    kinds, never = ("disk",), ("lock", "throttle", "peer")
+    files, prepare, evict, over = faults.ColdCache.files, faults.ColdCache.prepare, faults.ColdCache.evict, None
+
+    def begin(self, server):
+        faults.ColdCache.begin(self, server)
+
+    def end(self, server):
+        faults.ColdCache.end(self, server)
+        super().end(server)
+
+
+class ManyOutstanding(Incident):
+    """nginx as proxy: the server behind it answers 20 ms late, some hundred questions under way"""
+    server, rate = "nginx-proxy", 800
+    kinds, never = ("peer",), ("self", "lock", "disk", "throttle")
+    load, calm = faults.SlowUpstream.load, CALM
+
+
+class EventLoopStall(Incident):
+    """nginx as proxy of an HTTP server on Node: one request keeps Node's only thread busy for 0.4 s"""
+    server, rate, timed, upstream = "nginx-proxy", 200, False, "http"
+    settings = {"CONNS": 16}
+    kinds, never = ("peer", "client", "run", "self"), ("lock", "disk", "throttle", "cpu_contender")
+
+    def begin(self, server):
+        url = "http://%s:%s/slow/400000" % (server.address, server.environment["UPSTREAM"])
+        self.every(.5, lambda: urllib.request.urlopen(url, timeout=5).read())
+
+
+class MemoryLimit(Incident):
+    """nginx: its cgroup's memory is less than the files it sends"""
+    server, rate = "nginx", 300
+    settings = {"TARGET": "/file%d", "KEYS": 100, "CONNS": 16}
+    kinds, never = ("disk", "reclaim"), ("lock", "throttle", "peer")
+    files, prepare_files, group = faults.ColdCache.files, faults.ColdCache.prepare, None
+
+    def prepare(self, server):
+        self.prepare_files(server)
+        self.group = "/sys/fs/cgroup/memory/validate-%d" % os.getpid()
+        os.makedirs(self.group, exist_ok=True)
+        for pid in server.pids:
+            self.write("cgroup.procs", pid)
+        for path in self.files(server):  # the pages shall belong to the server's cgroup
+            fd = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
+        server.load(300, 2, 1)
+
+    def write(self, name, value):
+        with open(os.path.join(self.group, name), "w", encoding="ascii") as f:
+            f.write(str(value))
+
+    def begin(self, server):
+        self.write("memory.limit_in_bytes", 48 << 20)
+
+    def end(self, server):
+        self.write("memory.limit_in_bytes", -1)
+        for pid in server.pids:
+            with open("/sys/fs/cgroup/memory/cgroup.procs", "w", encoding="ascii") as f:
+                f.write(str(pid))
+        with contextlib.suppress(OSError):
+            os.rmdir(self.group)
+
+
+class FewerRequests(Incident):
+    """redis: a quarter of the requests from outside, nothing else"""
+    server, settings, status = "redis-get", {"CONNS": 32}, "none"
+
+    def load(self, server, seed):
+        return server.load([2000] * CALM + [500] * FAULT, 1, seed)
+
+
+class RowLockFromStart(FromStart):
+    """PostgreSQL: one transaction holds rows that all others update, before and during the recording"""
+    server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
+    kinds, never, seconds = ("lock", "poll"), ("disk", "throttle", "cpu_contender"), FAULT + 4
+    prepare, begin = faults.RowLockPostgres.prepare, faults.RowLockPostgres.begin
+
+
+class UpstreamFromStart(FromStart):
+    """nginx as proxy: the server behind it answers 20 ms late, before and during the recording"""
+    server, rate, calm = "nginx-proxy", 50, 0
+    kinds, never = ("peer",), ("self", "lock", "disk", "throttle")
+
+
+class DiskFromStart(FromStart):
+    """PostgreSQL: others write and sync on the disk of its log, before and during the recording"""
+    server, rate, everything = "postgres-select", 100, True
+    settings = {"CONNS": 8}
+    kinds, never = ("disk",), ("throttle", "cpu_contender", "peer")
+    prepare, begin = faults.DiskHog.prepare, faults.DiskHog.begin
+
+    def programs(self):
+        return ("dd",)
+
+
+class NeighbourFromStart(FromStart):
+    """redis: a real-time process of the same CPU computes 40 ms of every 120 ms, before and during the recording"""
+    server, settings, rate = "redis-lua", {"CONNS": 32}, 1500
+    kinds, never = ("cpu_contender", "runq"), ("throttle", "lock", "disk")
+    begin, offenders = PeriodicNeighbour.begin, PeriodicNeighbour.offenders
+
+
+class QuotaFromStart(FromStart):
+    """nginx: its cgroup has less CPU time than it needs, before and during the recording"""
+    server, rate, group = "nginx", 5000, None
+    kinds, never = ("throttle",), ("cpu_contender", "disk", "lock")
+    write, prepare, begin, end = faults.Quota.write, faults.Quota.prepare, faults.Quota.begin, faults.Quota.end
+
+
+class DearFromStart(FromStart):
+    """redis: each request needs some ms of CPU time, before and during the recording"""
+    server, settings, rate = "redis-lua", {"CONNS": 32}, 50
+    kinds, never = ("self", "saturation", "queue"), ("throttle", "lock", "disk", "cpu_contender")
+
+    def load(self, server, seed):
+        return server.load(self.rate, FAULT + 4, seed, WORK=400000)
+
+
+class SaturatedFromStart(FromStart):
+    """redis: more requests than one thread can do, before and during the recording"""
+    server, settings, status = "redis-lua", {"CONNS": 64}, "problem"
+    kinds, never = ("saturation", "self", "queue"), ("disk", "lock", "peer", "throttle")
+
+    def load(self, server, seed):
+        return server.load(0, FAULT + 4, seed)
+
+
+class RemovedFiles(Incident):
+    """nginx: another process removes a large file (look-alike of a disk hog)"""
+    server, settings, rate, status, everything = "nginx", {"CONNS": 32}, 1000, "none", True
+
+    def prepare(self, server):
+        self.path = os.path.join(self.directory, "large")
+        subprocess.run(["dd", "if=/dev/zero", "of=" + self.path, "bs=4M", "count=250", "oflag=direct"], check=True,
+                       stderr=subprocess.DEVNULL)
+
+    def begin(self, server):
+        self.start("rm", self.path)
+
+
+INCIDENTS = [PeriodicNeighbour, ForkedNeighbours, KeysCommand, StoppedServer, HungServer, IdleInTransaction,
+             DearerRequests, LostIndex, DiskNeighbourMariadb, MoreRequests, CollectorPause, DiskHogThenRemoved,
+             ColdReader, ManyOutstanding, EventLoopStall, MemoryLimit, FewerRequests, RemovedFiles,
+             RowLockFromStart, UpstreamFromStart, DiskFromStart, NeighbourFromStart, QuotaFromStart,
+             DearFromStart, SaturatedFromStart]
+
+VERDICT = "SELECT status, kind, coalesce(start, 0), pauses FROM verdict ORDER BY rank LIMIT 1"
+CAUSE = """SELECT kind, category, start, offender_kind, offender, coalesce((SELECT comm FROM process WHERE pid=offender
+    ORDER BY start DESC LIMIT 1), '') FROM cause ORDER BY rowid LIMIT 6"""
+STATES = "run futex poll socket pipe disk blocked timer child lock other stopped client".split()
+# of the pauses that count: the start of the first, time by state, what its thread waited for at last, and
+# the process that woke it or had the CPU
+PAUSE = """SELECT min(ts), %s, sum(woken + preempted), (SELECT pid FROM thread t WHERE t.tid=p.partner),
+    (SELECT comm FROM thread t WHERE t.tid=p.partner), min(id) FROM (SELECT * FROM pause WHERE counts AND server=
+    (SELECT subject FROM verdict WHERE rank=1 AND subject_kind='server')) p HAVING count(*)""" % ", ".join(
+        "sum(%s)" % s for s in STATES)
+BEGIN = "SELECT value FROM recording WHERE key='begin'"
+
+
+def judge(incident, server, answers):
+    """What is right of one recording, as columns."""
+    status, kind, start, pauses = (answers.sql(VERDICT) or [["none recorded", "", "0", "0"]])[0]
+    found, starts = answers.sql(CAUSE), [float(start)]
+    if kind == "pauses":  # their cause comes first on the screen
+        paused = answers.sql(PAUSE)[0]
+        spent = [float(v) for v in paused[1:len(STATES) + 2]]
+        state = (STATES + ["runq"])[spent.index(max(spent))]
+        found.insert(0, ["pause", state, paused[0], "process", paused[-3], paused[-2]])
+    starts += [float(c[2]) for c in found[:1] if c[2]]
+    row = {"status": status, "verdict": kind, "pauses": pauses, "causes": ["/".join(c[:2]) for c in found],
+           "offender": found[0][5] if found else "", "complete": answers.complete(),
+           "forbidden": [c[0] for c in found if c[0] in incident.never] if status == "problem" else []}
+    right = [status == incident.status]
+    if incident.status == "problem":
+        right.append(bool(found) and bool({*found[0][:2]} & {*incident.kinds}))
+        wanted, programs = incident.offenders(server), getattr(incident, "programs", tuple)()
+        if wanted or programs:
+            row["offender_right"] = bool(found) and (int(found[0][4] or 0) in wanted or found[0][5] in programs)
+            right.append(row["offender_right"])
+        begin = incident.began - float(answers.sql(BEGIN)[0][0])
+        row["off_s"] = min((abs(s - begin) / 1e9 for s in starts if s), default=None)
+        if incident.timed:
+            right.append(row["off_s"] is not None and row["off_s"] <= NEAR)
+    row["right"] = all(right)
+    return row
+
+
+def one_run(incident, server, seed, directory, keep):
+    name = type(incident).__name__.lower()
+    path = os.path.join(keep or directory, "incident-%s-%d.obs" % (name, seed))
+    incident.prepare(server)
+
+    def begin():
+        incident.began = incident.began or time.monotonic_ns()
+        incident.begin(server)
+    timer = threading.Timer(CALM, begin)
+    try:
+        client = incident.record(server, seed, path, timer)
+    finally:
+        timer.cancel()
+        incident.end(server)
+    answers = lab.Answers(path, keep=True)
+    row = dict(judge(incident, server, answers), **incident.also(answers))
+    answers.close()
+    if not keep:
+        os.unlink(path)
+    row.update(case=type(incident).__doc__.splitlines()[0], program=name, seed=seed, client=client[-1])
+    return row
+
+
+def runs(kind, seeds, directory, keep):
+    """All runs of one incident on one server; yields rows."""
+    with contextlib.ExitStack() as stack:
+        settings = dict(kind.settings)
+        if kind in (ManyOutstanding, UpstreamFromStart):
+            settings["UPSTREAM"] = stack.enter_context(faults.SlowServer(kind.calm)).port
+        net = stack.enter_context(lab.Loopback())
+        if kind.upstream:
+            upstream = stack.enter_context(lab.Server(kind.upstream, net, directory))
+            settings["UPSTREAM"], kind.pids = upstream.port, tuple(upstream.pids)
+        server = stack.enter_context(lab.Server(kind.server, net, directory, **settings))
+        yield from each(kind, server, seeds, directory, keep)
+
+
+def each(kind, server, seeds, directory, keep):
+    for seed in seeds:
+        try:
+            yield one_run(kind(directory), server, seed, directory, keep)
+        except (lab.Failed, subprocess.SubprocessError, OSError, ValueError, IndexError) as e:
+            yield {"case": kind.__doc__.splitlines()[0], "program": kind.__name__.lower(), "seed": seed,
+                   "failed": "%s: %s" % (kind.__name__, e), "right": False, "forbidden": []}
+        time.sleep(.2)
+
+
+HEALTHY = ["redis-get", "nginx", "memcached", "postgres-select", "http"]
+LEVELS = (.1, .5, .8)
+
+
+def healthy(name, seeds, seconds, directory):
+    """One server at shares of what it can do, with -p and with -a: each must be reported as healthy."""
+    with lab.Loopback() as net, lab.Server(name, net, directory, CONNS=16) as server:
+        top = server.load(0, 2, 1)[0]["rate"]
+        for seed in seeds:
+            for level in LEVELS:
+                for everything in (False, True):
+                    path = os.path.join(directory, "healthy.obs")
+                    row = {"case": name, "level": level, "whole": everything, "seed": seed}
+                    try:
+                        with lab.Recording(path, None if everything else server.pids):
+                            client = server.load(level * top, seconds, seed)
+                        answers = lab.Answers(path)
+                        row.update(judge(FewerRequests(directory), server, answers), client=client[-1])
+                        answers.close()
+                    except (lab.Failed, subprocess.SubprocessError, OSError, ValueError) as e:
+                        row.update(failed=str(e), right=False)
+                    yield row
