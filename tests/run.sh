@@ -63,6 +63,24 @@ one() { # name, command...
 	rm -f "$log"
 }
 
+# A machine that is shared can fail a test of time by chance, a defect fails again: what failed once must pass twice.
+# Both outcomes are printed.
+twice_after_failure() { # name, command...
+	one "$@"
+	[ "$(tail -n 1 "$counts" | cut -d ' ' -f 2)" -gt 0 ] || return 0
+	twice=$1
+	shift
+	one "$twice, again" "$@"
+	one "$twice, once more" "$@"
+	if tail -n 2 "$counts" | awk '$2 { bad = 1 } END { exit bad }'; then
+		echo "           failed once, passed twice: $twice"
+		kept=$(head -n -3 "$counts" && tail -n 1 "$counts")
+	else
+		kept=$(head -n -2 "$counts")
+	fi
+	echo "$kept" >"$counts"
+}
+
 # Tests that do not mind company: as often as you like, then all of them two at a time.
 later() { # name, command...
 	printf '%s\0' "$*" >>"$counts.later"
@@ -118,7 +136,7 @@ check)
 live)
 	for t in tests/live/*.sh; do
 		case $t in */lib.sh) continue ;; esac
-		one "live $(basename "$t" .sh)" sh "$t"
+		twice_after_failure "live $(basename "$t" .sh)" sh "$t"
 	done
 	;;
 cross)

@@ -4,7 +4,7 @@
 # kernel stacks of samples and of waits, complete, with names.
 . "$(dirname "$0")/lib.sh"
 r=$work/few.obs
-"$obsrec" -q --sample-rate 499 -o "$r" -- "$top/.output/stackwork" few >"$work/out" || failed "recording of stackwork"
+"$obsrec" -q --sample-rate 499 --stack-threshold 1ms -o "$r" -- "$top/.output/stackwork" few >"$work/out" || failed "recording of stackwork"
 holds "the recording is complete" "$obsanalyze" verify "$r"
 frames "$r" sample user_stack >"$work/samples"
 frames "$r" sample kernel_stack >"$work/sampled"
@@ -14,7 +14,7 @@ good=$(grep -c 'leaf_\([0-9]*\)<mid_\1<top_\1<main<.* 0$' "$work/samples")
 holds "samples have their callers: $good of $(wc -l <"$work/samples")" [ "$good" -gt 0 ]
 is_empty "samples with mixed paths" "$(grep 'leaf_.*<mid_.*<top_' "$work/samples" | grep -v 'leaf_\([0-9]*\)<mid_\1<top_\1<main<')"
 holds "a signal handler was called where the signal came" grep -q 'on_alarm<.*interrupted_work<main<' "$work/samples"
-is "waits of 3 ms with their callers" "$(grep -c 'wait_inner<wait_long<main<' "$work/waits")" "$(printed "$work/out" long)"
+is "waits of 3 ms with their callers" "$(grep -c 'wait_inner<wait_long<main<' "$work/waits")" "$(slept_long "$r" "$(printed "$work/out" long)")"
 if has_kernel_symbols; then
 	holds "the kernel frames of a sample have names" grep -q 'clock_gettime' "$work/sampled"
 	holds "the kernel frames of a wait have names" grep -q 'hrtimer_nanosleep<' "$work/waited"

@@ -92,5 +92,13 @@ frames() { # recording, sample or offcpu, user_stack or kernel_stack
 		}'
 }
 
+# how many of the first sleeps of stackwork took its thread off its CPU for the threshold of 1 ms: not one whose
+# timer ended before the thread slept, as on a virtual machine whose host takes the CPU for 3 ms
+slept_long() { # recording, sleeps
+	ask "$1" "SELECT count(*) FROM (SELECT * FROM v_syscall WHERE syscall = 'clock_nanosleep' AND comm = 'stackwork' ORDER BY ts LIMIT $2) c
+		WHERE (SELECT total(s.dur) FROM v_state s WHERE s.tid = c.tid AND s.ts BETWEEN c.ts AND c.ts + c.dur
+			AND s.state IN ('timer', 'woken')) >= 1020000"
+}
+
 # does the kernel show the addresses of its symbols?
 has_kernel_symbols() { [ "$(awk '$1 !~ /^0*$/ { n++ } n > 9 { print 1; exit }' /proc/kallsyms)" = 1 ]; }

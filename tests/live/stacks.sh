@@ -11,7 +11,7 @@ cleanup() {
 }
 
 r=$work/work.obs
-"$obsrec" -q --sample-rate 997 -o "$r" -- "$w" >"$work/out" || failed "recording of stackwork"
+"$obsrec" -q --sample-rate 997 --stack-threshold 1ms -o "$r" -- "$w" >"$work/out" || failed "recording of stackwork"
 frames "$r" sample user_stack >"$work/samples"
 frames "$r" offcpu user_stack >"$work/waits"
 frames "$r" offcpu kernel_stack >"$work/kernel"
@@ -47,7 +47,7 @@ holds "a signal handler was called where the signal came" grep -q 'on_alarm<.*in
 sparse=$(grep -c 'sparse_work<thread_work<' "$work/samples")
 holds "a thread with a buffer that is not in memory: $sparse stacks" [ "$sparse" -gt 10 ]
 is "they lead to the start of the thread" "$(grep 'sparse_work<thread_work<' "$work/samples" | grep -vc ' 0$')" 0
-is "waits of 3 ms with their callers" "$(grep -c 'wait_inner<wait_long<main<' "$work/waits")" "$(printed "$work/out" long)"
+is "waits of 3 ms with their callers" "$(grep -c 'wait_inner<wait_long<main<' "$work/waits")" "$(slept_long "$r" "$(printed "$work/out" long)")"
 is "waits below the threshold" "$("$obsanalyze" sql --csv "$r" 'SELECT count(*) FROM event_offcpu WHERE dur < 980000' | tail -n 1 | tr -d '\r')" 0
 # more waits than have stacks: at most 100 per second, half as many again by chance, after a burst; the others are
 # counted as those with one. A nap whose timer ends before the thread sleeps is no wait.
