@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Latency of block requests and how many were in flight, over time. Called: gnuplot -c disk.gp DATA PICTURE FORMAT NOTE
+# Latency of block requests and how many were in flight, over time. Called: gnuplot -c disk.gp DATA PICTURE FORMAT NOTE START
 # DATA: time [s], device, length of the window [s], events lost in it (0, 1), requests/s, median and 99th percentile of the
 # latency [ms], mean wait before the device got it [ms], mean number of others in flight
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 560
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0; high = 560
 load ARG0[1:strstrt(ARG0, "disk.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "disk.gp") - 1]."clock.gp"
 set multiplot layout 2,1 title sprintf("Requests to disk %s%s", cell(2), under) noenhanced
 set lmargin 11
 set rmargin 10
@@ -20,7 +21,7 @@ plot for [i = 1:hatch] data using ($1 + $3 / 2):($4 > 0 ? P_max * 1.2 : 1/0):3 w
      data using 1:6:3:(0) with vectors nohead lw 2 lc rgb green title "median", \
      for [i = 1:queued] data using 1:($8 > 0 ? $8 : 1/0):3:(0) with vectors nohead lw 1.5 lc rgb blue title "of it, before the device got it (mean)"
 unset logscale y
-set xlabel "time since the begin of the recording [s]"
+set xlabel when
 set ylabel "in flight [mean number]"
 set y2label "requests [1/s]"
 set y2range [0:*]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Spacing of requests: variance against rate, with the knee, and CV^2 over time.
-# Called: gnuplot -c saturation.gp DATA PICTURE FORMAT NOTE
+# Called: gnuplot -c saturation.gp DATA PICTURE FORMAT NOTE START
 # DATA: time [s], service, receives/s, variance of gaps between receives [us^2], over its largest,
 # CV^2, the same three of sends, events lost in the window (0, 1), length of the window [s],
 # knee of receives [1/s] and its interval, or nan
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 440
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0; high = 440
 load ARG0[1:strstrt(ARG0, "saturation.gp") - 1]."style.gp"
 stats data using (stringcolumn(6) eq "nan" ? 0 : $6) nooutput name "RECV"
 stats data using (stringcolumn(9) eq "nan" ? 0 : $9) nooutput name "SEND"
@@ -36,7 +36,8 @@ unset label
 set xrange [0:*] noextend
 set format x "%g"
 
-set xlabel "time since the begin of the recording [s]"
+load ARG0[1:strstrt(ARG0, "saturation.gp") - 1]."clock.gp"
+set xlabel when
 set ylabel "CV² of gaps [1]; 1: random"
 top = (RECV_max > SEND_max ? RECV_max : SEND_max) * 1.1
 top = top > 1.2 ? top : 1.2

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Slack over time: mean wait in epoll, poll, select, and the idle share of the threads that wait there.
-# Called: gnuplot -c slack.gp DATA PICTURE FORMAT NOTE
+# Called: gnuplot -c slack.gp DATA PICTURE FORMAT NOTE START
 # DATA: time [s], the server's processes, mean wait [ms], idle share [%], events lost in the window (0, 1),
 # length of the window [s], the knee of saturation [1/s] or nan, rate beyond it in this window (0, 1) or nan, of what
-data = ARG1; file = ARG2; form = ARG3; note = ARG4
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0
 load ARG0[1:strstrt(ARG0, "slack.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "slack.gp") - 1]."clock.gp"
 stats data using 5 nooutput name "L"
 set title sprintf("Room left in %s: waits in epoll, poll and select%s", cell(2), under) noenhanced
-set xlabel "time since the begin of the recording [s]"
+set xlabel when
 set ylabel "idle share [%]"
 set y2label "mean duration of a wait [ms]"
 set xrange [0:*] noextend

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Who ran, who waited and who woke whom while one unit of work lasted. Called: gnuplot -c timeline.gp DATA PICTURE FORMAT NOTE
+# Who ran, who waited and who woke whom while one unit of work lasted. Called: gnuplot -c timeline.gp DATA PICTURE FORMAT NOTE START
 # DATA: unit, its start [s], row of the thread (0: at the top), its name, from [ms after the start], to,
 # kind of state (1-10), row of the thread that ended the wait or nan, what was lost or empty
-data = ARG1; file = ARG2; form = ARG3; note = ARG4
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0
 stats data using 3 nooutput name "R"
 rows = R_max + 1
 high = 217 + 26 * rows
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."style.gp"
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."states.gp"
 gone = strlen(cell(9)) ? "\n".cell(9) : ""
-set title sprintf("%s, at %s s%s%s", cell(1), cell(2), gone, under) noenhanced
+begun = start > 0 ? strftime("%H:%M:%02.3S UTC", start + real(cell(2))) : cell(2)." s"
+set title sprintf("%s, at %s%s%s", cell(1), begun, gone, under) noenhanced
 set xlabel "time since its start [ms]"
 unset grid
 set border 1

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where the time of a process's threads went, stacked, over time. Called: gnuplot -c waits.gp DATA PICTURE FORMAT NOTE
+# Where the time of a process's threads went, stacked, over time. Called: gnuplot -c waits.gp DATA PICTURE FORMAT NOTE START
 # DATA: time [s], process, length of the window [s], events lost in it (0, 1), then the mean number of
 # threads: on a CPU, in the run queue, futex, disk, sockets, pipe, blocked, other sleep, unknown, poll
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; high = 440
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0; high = 440
 load ARG0[1:strstrt(ARG0, "waits.gp") - 1]."style.gp"
+load ARG0[1:strstrt(ARG0, "waits.gp") - 1]."clock.gp"
 load ARG0[1:strstrt(ARG0, "waits.gp") - 1]."states.gp"
 set title sprintf("Where the time of %s went%s", cell(2), under) noenhanced
-set xlabel "time since the begin of the recording [s]"
+set xlabel when
 set ylabel "threads in this state [mean number]"
 set xrange [0:*] noextend
 set yrange [0:*]

@@ -46,7 +46,7 @@ static const struct metric metrics[] = {
 	{ "spread", "", LOWER_IS_BETTER, "coefficient of variation of that number" },
 	{ "slope", "", NEITHER_IS_BETTER,
 	  "sends of all calls per request: line through the origin and the counts in windows" },
-	{ "latency", "ns", LOWER_IS_BETTER, "mean service time: first receive to last send" },
+	{ "latency", "ns", LOWER_IS_BETTER, "mean: arrival to last send" },
 	{ "p50", "ns", LOWER_IS_BETTER, "its median" },
 	{ "p99", "ns", LOWER_IS_BETTER, "its 99th percentile" },
 	{ "index of dispersion", "", NEITHER_IS_BETTER,

@@ -5,6 +5,7 @@
 
 #include "format/escape.h"
 #include "pictures.h"
+#include "say.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,21 +118,23 @@ static int check_end(int drawn, const char *dir, const char *name, const char *f
 }
 
 int picture_draw(const struct picture *p, const char *dir, const char *data, const char *file,
-		 const char *format, const char *note, bool quiet, struct err *e)
+		 const struct picture_look *look, struct err *e)
 {
+	const char *note = look->note ? look->note : "";
 	struct buf gp = { 0 }, text = { 0 };
+	char start[32]; /* s */
 	int ret = find_gp(&gp, p->name, e);
 
+	snprintf(start, sizeof(start), "%.3f", (double)look->start_ms / 1e3);
 	if (ret == 0)
-		ret = escape_add(&text, ESCAPE_TEXT, note ? note : "", note ? strlen(note) : 0, e);
+		ret = escape_add(&text, ESCAPE_TEXT, note, strlen(note), e);
 	if (ret == 0)
 		ret = buf_add(&text, "", 1, e);
 	if (ret == 0) {
-		const char *argv[] = {
-			"gnuplot", "-c", gp.data, data, file, format, text.data, NULL
-		};
+		const char *argv[] = { "gnuplot",    "-c",	gp.data, data, file,
+				       look->format, text.data, start,	 NULL };
 
-		ret = check_end(run_gnuplot(dir, argv, quiet, e), dir, file, format, e);
+		ret = check_end(run_gnuplot(dir, argv, look->quiet, e), dir, file, look->format, e);
 	}
 	buf_free(&gp);
 	buf_free(&text);
@@ -157,8 +160,9 @@ static int read_svg(struct buf *out, const char *path, struct err *e)
 
 /* In a directory of its own, which is gone afterwards. */
 static int draw_inline(struct buf *svg, const struct buf *tsv, const struct picture *p,
-		       struct err *e)
+		       s64 start_ms, struct err *e)
 {
+	struct picture_look look = { .format = "inline", .start_ms = start_ms, .quiet = true };
 	const char *tmp = getenv("TMPDIR");
 	struct buf dir = { 0 }, data = { 0 }, file = { 0 };
 	int ret = buf_printf(&dir, e, "%s/obsanalyze-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -175,7 +179,7 @@ static int draw_inline(struct buf *svg, const struct buf *tsv, const struct pict
 	if (ret == 0)
 		ret = sink_write(tsv, data.data, e);
 	if (ret == 0)
-		ret = picture_draw(p, dir.data, "data.tsv", "picture.svg", "inline", NULL, true, e);
+		ret = picture_draw(p, dir.data, "data.tsv", "picture.svg", &look, e);
 	if (ret == 0)
 		ret = read_svg(svg, file.data, e);
 	if (data.data)
@@ -193,10 +197,13 @@ static int draw_inline(struct buf *svg, const struct buf *tsv, const struct pict
 int picture_inline(struct buf *out, sqlite3 *db, const struct picture *p, struct err *e)
 {
 	struct buf tsv = { 0 }, svg = { 0 };
-	int ret = picture_data(&tsv, db, p, e);
+	s64 start_ms = 0;
+	int ret = say_start_ms(db, &start_ms, e);
 
+	if (ret == 0)
+		ret = picture_data(&tsv, db, p, e);
 	if (ret > 0) {
-		ret = draw_inline(&svg, &tsv, p, e);
+		ret = draw_inline(&svg, &tsv, p, start_ms, e);
 		if (ret == 0)
 			ret = svg_inline(out, svg.data, svg.len, p->name, p->shows, NULL, e);
 		ret = ret < 0 ? ret : 1;

@@ -3,6 +3,7 @@
 #include "analyze/base/sink.h"
 
 #include "pictures.h"
+#include "say.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,9 +26,10 @@ int picture_dir(const struct picture_files *f, struct err *e)
 	return 0;
 }
 
-static int draw_rows(const struct buf *tsv, const struct picture *p, const struct picture_files *f,
-		     struct err *e)
+static int draw_rows(const struct buf *tsv, s64 start_ms, const struct picture *p,
+		     const struct picture_files *f, struct err *e)
 {
+	struct picture_look look = { .format = f->format, .note = f->note, .start_ms = start_ms };
 	struct buf data = { 0 }, path = { 0 }, file = { 0 };
 	/* rows that are not kept take no name that a file of the user's may have */
 	int ret = f->keep ? buf_printf(&data, e, "%s.tsv", p->name)
@@ -42,7 +44,7 @@ static int draw_rows(const struct buf *tsv, const struct picture *p, const struc
 	if (ret == 0)
 		ret = sink_write(tsv, path.data, e);
 	if (ret == 0)
-		ret = picture_draw(p, f->dir, data.data, file.data, f->format, f->note, false, e);
+		ret = picture_draw(p, f->dir, data.data, file.data, &look, e);
 	if (path.data && (!f->keep || ret < 0))
 		unlink(path.data);
 	if (ret == 0 && f->list)
@@ -56,10 +58,14 @@ static int draw_rows(const struct buf *tsv, const struct picture *p, const struc
 int picture_file(sqlite3 *db, const struct picture *p, const struct picture_files *f, struct err *e)
 {
 	struct buf tsv = { 0 };
-	int ret = picture_data(&tsv, db, p, e), drawn = ret > 0;
+	s64 start_ms = 0;
+	int ret = say_start_ms(db, &start_ms, e), drawn = 0;
 
+	if (ret == 0)
+		ret = picture_data(&tsv, db, p, e);
+	drawn = ret > 0;
 	if (drawn)
-		ret = draw_rows(&tsv, p, f, e);
+		ret = draw_rows(&tsv, start_ms, p, f, e);
 	buf_free(&tsv);
 	return ret < 0 ? ret : drawn;
 }

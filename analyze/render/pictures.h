@@ -24,19 +24,26 @@ extern const struct picture pictures[];
 /* Appends the picture's rows as TSV; returns how many, negative on error. */
 int picture_data(struct buf *tsv, sqlite3 *db, const struct picture *p, struct err *e);
 
+/* How a picture is drawn. */
+struct picture_look {
+	const char *format; /* svg, png, or inline: svg without ground */
+	const char *note;   /* a line below the title, of the user's; NULL: none */
+	s64 start_ms;	    /* wall clock at the start of the recording, since 1970; 0: unknown */
+	bool quiet;	    /* what gnuplot says is dropped */
+};
+
 /*
  * Runs gnuplot in dir, where data lies and file is made: plain names without blanks or signs.
- * format: svg, png, or inline (svg without ground). note: a line below the title, of the user's.
- * quiet: what gnuplot says is dropped. ERR_ENV if there is no gnuplot here.
+ * ERR_ENV if there is no gnuplot here.
  */
 int picture_draw(const struct picture *p, const char *dir, const char *data, const char *file,
-		 const char *format, const char *note, bool quiet, struct err *e);
+		 const struct picture_look *look, struct err *e);
 
 /* Pictures as files in a directory. */
 struct picture_files {
 	const char *dir;
 	const char *format; /* svg or png */
-	const char *note;   /* as for picture_draw */
+	const char *note;   /* as in picture_look */
 	bool keep;	    /* the rows, as NAME.tsv */
 	FILE *list;	    /* where names of files that were made go; NULL: nowhere */
 };

@@ -32,14 +32,20 @@ struct speech {
 
 /* ---- numbers ---- */
 
+int say_start_ms(sqlite3 *db, s64 *ms, struct err *e)
+{
+	*ms = 0;
+	return db_int(db, ms, e,
+		      "SELECT 1000 * strftime('%s', value) + substr(strftime('%f', value), 4)"
+		      " FROM recording WHERE key='start'",
+		      "");
+}
+
 /* Time of day of an instant since the start; without a clock, seconds since the start. */
 static int say_instant(struct buf *out, sqlite3 *db, double ns, struct err *e)
 {
-	static const char start_ms[] =
-		"SELECT 1000 * strftime('%s', value) + substr(strftime('%f', value), 4)"
-		" FROM recording WHERE key='start'";
-	s64 at = 0;
-	int ret = db_int(db, &at, e, start_ms, "");
+	s64 at;
+	int ret = say_start_ms(db, &at, e);
 
 	if (ret < 0)
 		return ret;

@@ -10,6 +10,9 @@
  */
 int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e);
 
+/* Wall clock at the start of the recording, ms since 1970; 0 where it has none. */
+int say_start_ms(sqlite3 *db, s64 *ms, struct err *e);
+
 /* A number as sentences write it, by its unit (finding.h): "175 us", "71 %", "14:03:12.345". */
 int say_number(struct buf *out, sqlite3 *db, double number, const char *unit, struct err *e);
 

@@ -14,6 +14,7 @@ struct request {
 	u32 tid;
 	u32 receiver; /* thread of the first receive */
 	u64 arrival;  /* of its first byte in the kernel; 0: not known */
+	u64 latency;  /* as counted in a window at its last send; 0: not yet */
 	u32 answered; /* thread that answered the one before on this socket; 0: none */
 	struct request_call {
 		struct socket_use *use;

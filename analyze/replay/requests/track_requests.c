@@ -38,7 +38,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 	int ret = 0;
 
 	if (t->recvs)
-		services_on_request(f, names_held(f) > 0);
+		services_on_request(f, requests_queued(f) + dur, names_held(f) > 0);
 	if (t->sends && t->recvs) {
 		uses_on_request(t);
 		lossy = loss_overlaps(r, t->first_recv, t->last_send);
@@ -101,6 +101,27 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	return 0;
 }
 
+/* A send of an answer, the first or a later one. */
+static int on_answer(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		     struct socket_use *u, u64 bytes, struct err *e)
+{
+	struct request *request = &f->request;
+	u64 before = request->last_send;
+	int ret;
+
+	if (!request->sends)
+		request->first_send = call_entry(v);
+	request->sends++;
+	request->send_bytes += bytes;
+	request->last_send = v->ts;
+	request->tid = t->tid;
+	uses_note(request, u);
+	segments_sent(r, f);
+	ret = request_time_send(r, t, f, v->ts, e);
+	services_latency(r, f, before, requests_queued(f) + elapsed(request->first_recv, v->ts));
+	return ret;
+}
+
 static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 			    const struct call_view *v, struct socket_use *u, bool send, u64 bytes,
 			    struct err *e)
@@ -110,17 +131,7 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 
 	if (send) {
 		services_on_send(r, f, v->ts);
-		if (!request->recvs)
-			return 0; /* no receive before: no request */
-		if (!request->sends)
-			request->first_send = call_entry(v);
-		request->sends++;
-		request->send_bytes += bytes;
-		request->last_send = v->ts;
-		request->tid = t->tid;
-		uses_note(request, u);
-		segments_sent(r, f);
-		return request_time_send(r, t, f, v->ts, e);
+		return request->recvs ? on_answer(r, t, f, v, u, bytes, e) : 0;
 	}
 	if (request->sends && requests_end_one(r, t->process, (s32)v->arg[0], f, e) < 0)
 		return ERR_FAIL;

@@ -124,16 +124,16 @@ int services_of_file(struct replay *r, struct process *p, struct file *f, struct
 
 struct quantiles {
 	u64 n, below; /* all; so far */
-	double at[4];
+	double at[5];
 	int next;
-	double value[4];
+	double value[5];
 };
 
 static void find_quantile(void *arg, u64 low, u64 high, u64 n)
 {
 	struct quantiles *q = arg;
 
-	while (q->next < 4) {
+	while (q->next < 5) {
 		double rank = ceil(q->at[q->next] * q->n);
 
 		rank = rank < 1 ? 1 : rank;
@@ -149,7 +149,7 @@ static void find_quantile(void *arg, u64 low, u64 high, u64 n)
 static void write_step(struct replay *r, struct service *s, u64 step)
 {
 	struct hist *h = &s->durations[step & 1];
-	struct quantiles q = { h->n, 0, { 0.5, 0.9, 0.95, 0.99 }, 0, { 0 } };
+	struct quantiles q = { h->n, 0, { 0.5, 0.9, 0.95, 0.99, 1 }, 0, { 0 } };
 	struct row_latency_window *row;
 
 	if (h->n) {
@@ -163,6 +163,7 @@ static void write_step(struct replay *r, struct service *s, u64 step)
 		row->p90 = (s64)q.value[1];
 		row->p95 = (s64)q.value[2];
 		row->p99 = (s64)q.value[3];
+		row->max = (s64)q.value[4];
 	}
 	hist_free(h);
 }
@@ -182,17 +183,18 @@ static void go_to(struct replay *r, struct service *s, u64 ts)
 	s->step = step;
 }
 
-/* Counts the duration of a request in the window of its last send, instead of an earlier one. */
-static void count_duration(struct replay *r, struct service *s, u64 before, u64 before_ts, u64 dur)
+void services_latency(struct replay *r, struct file *f, u64 before_ts, u64 latency)
 {
+	struct service *s = f->request.service;
 	u64 step = elapsed(r->begin, before_ts) / r->step;
 
 	if (before_ts) {
 		if (step + 1 < s->step || step > s->step ||
-		    !hist_take(&s->durations[step & 1], before))
+		    !hist_take(&s->durations[step & 1], f->request.latency))
 			return; /* its window is written: there it stays */
 	}
-	hist_add(&s->durations[s->step & 1], dur);
+	f->request.latency = latency;
+	hist_add(&s->durations[s->step & 1], latency);
 }
 
 static void note(struct replay *r, struct service *s, int way, u64 ts)
@@ -245,11 +247,9 @@ void services_on_send(struct replay *r, struct file *f, u64 ts)
 		count_request(s, ts);
 		s->open -= s->open > 0;
 	}
-	count_duration(r, s, elapsed(t->first_recv, t->last_send), t->sends ? t->last_send : 0,
-		       elapsed(t->first_recv, ts));
 }
 
-void services_on_request(struct file *f, bool named)
+void services_on_request(struct file *f, u64 latency, bool named)
 {
 	struct request *t = &f->request;
 	struct service *s = t->service;
@@ -268,7 +268,7 @@ void services_on_request(struct file *f, bool named)
 	s->many_many += t->recvs > 1 && t->sends > 1;
 	s->paired += t->recvs > 1 && t->recvs == t->sends;
 	s->handed_over += t->receiver != t->tid;
-	hist_add(&s->latency, elapsed(t->first_recv, t->last_send));
+	hist_add(&s->latency, latency);
 }
 
 int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 dur, struct err *e)
@@ -282,7 +282,7 @@ int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 
 	go_to(r, s, ts);
 	count_request(s, ts);
 	if (dur != UINT64_MAX) {
-		count_duration(r, s, 0, 0, dur);
+		hist_add(&s->durations[s->step & 1], dur);
 		hist_add(&s->latency, dur);
 	}
 	return 0;

@@ -11,8 +11,11 @@ void services_on_recv(struct replay *r, struct file *f, u64 ts);
 void services_on_send(struct replay *r, struct file *f, u64 ts);
 /* So many requests begin in a receive, by its protocol. */
 void services_received(struct replay *r, struct file *f, u32 n, u64 ts);
+/* The latency of a request at a send: counts in the window of its last send, not in that of
+ * before_ts, 0: it is the first. */
+void services_latency(struct replay *r, struct file *f, u64 before_ts, u64 latency);
 /* A request with receives and sends ends. */
-void services_on_request(struct file *f, bool named);
+void services_on_request(struct file *f, u64 latency, bool named);
 /* A probed call returned, or was entered and its return is not recorded: dur UINT64_MAX. */
 int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 dur, struct err *e);
 u32 service_id(const struct service *s);
