@@ -469,7 +469,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		hist_free(&v[i].outside);
 		free(v[i].pauses);
 		buf_free(&v[i].more.code);
-		buf_free(&v[i].contender);
+		contender_free(&v[i].contender);
 		free(v[i].names);
 	}
 	free(v);

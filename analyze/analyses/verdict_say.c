@@ -129,6 +129,7 @@ static int say_mix(struct analysis_ctx *c, const struct judged *j, struct err *e
 static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind kind,
 		     enum severity severity, struct err *e)
 {
+	const struct contender *by = &j->contender;
 	const struct value values[] = {
 		VALUE_NUMBER("requests", j->requests > 0 ? j->requests : NAN, ""),
 		VALUE_NUMBER("idle", j->idle, "%"),
@@ -147,7 +148,9 @@ static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind
 		VALUE_NUMBER("busy", j->busy > 0 ? j->busy : NAN, "%"),
 		VALUE_NUMBER("usual_pauses", j->usual_pauses ? j->usual_pauses : NAN, ""),
 		VALUE_NUMBER("usual_pause", j->usual_pauses ? j->usual_pause : NAN, "ns"),
-		VALUE_TEXT("contender", j->contender.len ? j->contender.data : NULL),
+		VALUE_TEXT("contender", by->name.len ? by->name.data : NULL),
+		VALUE_NUMBER("took", by->name.len ? by->in : NAN, "%"),
+		VALUE_NUMBER("took_else", by->name.len ? by->out : NAN, "%"),
 		{ 0 },
 	};
 	struct finding f = { kind,     severity, severity == PROBLEM ? OBSERVED : LIMIT,
