@@ -45,6 +45,7 @@ struct verdict_window {
 /* What was answered in one window, pauses or not. */
 struct verdict_traffic {
 	double exchanges, answers, errors;
+	double waited; /* ns, from arrivals to answers: per ns, the outstanding requests (Little) */
 };
 
 /* A time range with a larger share of errors; n 0: there is none. */
