@@ -3,7 +3,8 @@
  * Requests as sockets show them. On a server's socket (accepted, or a bound
  * datagram socket) receives without a send between them are the start of a request, the
  * sends that follow its end; the next receive begins the next request. Such an exchange is one
- * request unless requests are pipelined or multiplexed on the connection.
+ * request unless requests are pipelined or multiplexed on the connection. A server that receives
+ * only when it wants the next request has ended its answer when it finds none.
  */
 #include "track_requests.h"
 
@@ -19,8 +20,9 @@
 #include "track_services.h"
 #include "track_uses.h"
 
-#define FAMILY_UNIX 1
-#define SOCK_DGRAM  2
+#define LINUX_EAGAIN 11 /* as recorded, whatever this machine calls it */
+#define FAMILY_UNIX  1
+#define SOCK_DGRAM   2
 
 static bool is_server(const struct file *f)
 {
@@ -171,11 +173,16 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 		return ERR_FAIL;
 	if (family >= FAMILY_EPOLL)
 		polled(r, t, family, v);
-	if (family >= FAMILY_EPOLL || v->ret <= 0)
+	if (family >= FAMILY_EPOLL)
 		return 0;
 	f = file_of(t->process, (s32)v->arg[0]);
 	if (!f || f->kind != FD_SOCKET)
 		return 0;
+	if (v->ret <= 0)
+		return v->ret == -LINUX_EAGAIN && !send && is_server(f) && f->request.sends &&
+				       names_one_by_one(r, f)
+			       ? requests_end_one(r, t->process, (s32)v->arg[0], f, e)
+			       : 0;
 	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v->ret : 0;
 	server = is_server(f);
 	if (server && (services_of_file(r, t->process, f, e) < 0 || clients_of_file(r, f, e) < 0))
