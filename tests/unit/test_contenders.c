@@ -91,7 +91,7 @@ static void a_program_that_runs_all_along_is_no_incident(void **state)
 	is(paused(300, 0, NO_IDLE), "problem slower"); /* until it leaves */
 }
 
-/* Look-alike: it is there all along as well, and takes far more in the pause. */
+/* It only seems so: it is there all along as well, and takes far more in the pause. */
 static void a_program_that_takes_more_is_one(void **state)
 {
 	(void)state;

@@ -318,7 +318,7 @@ static void a_pause_at_a_disk_names_its_user(void **state)
 	db_close(db);
 }
 
-/* Look-alike: dd moves as much all the time. */
+/* It only seems so: dd moves as much all the time. */
 static void a_user_that_moves_as_much_otherwise_is_not_named(void **state)
 {
 	sqlite3 *db = beside_disk_use(300, true, true);

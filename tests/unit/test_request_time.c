@@ -486,7 +486,7 @@ static void a_notification_is_of_no_request(void **state)
 	is_number(db, "SELECT max(dur) FROM request", 1000);
 	is_number(db, "SELECT max(send_bytes) FROM request", 20);
 	db_close(db);
-	/* look-alikes: rows that follow later; a server that receives next to its answer */
+	/* what only seems so: rows that follow later; a server that receives next to its answer */
 	db = notified(6, false);
 	is_number(db, "SELECT max(dur) FROM request", 5000000 - 1000);
 	db_close(db);

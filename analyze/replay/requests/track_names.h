@@ -26,7 +26,7 @@ u32 names_first(const struct file *f);
 u64 names_held(const struct file *f);
 /*
  * Does its server receive on the socket only when it wants the next request? PostgreSQL does, and
- * sends notifications that nobody asked for on a socket without a request.
+ * sends notifications without a question on a socket without a request.
  */
 bool names_one_by_one(const struct replay *r, const struct file *f);
 u32 names_errors(const struct file *f);
