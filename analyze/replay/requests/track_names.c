@@ -354,9 +354,7 @@ static bool is_vague(const struct replay *r, const struct held *h)
 
 bool names_one_by_one(const struct replay *r, const struct file *f)
 {
-	u32 name = names_first(f);
-
-	return name && name < NAMES_MAX && own(r)->protocol[name] == PROTOCOL_POSTGRES;
+	return names_first(f) < NAMES_MAX && own(r)->protocol[names_first(f)] == PROTOCOL_POSTGRES;
 }
 
 int names_on_statement(struct replay *r, struct thread *t, const char *text, u64 ts, struct err *e)
