@@ -105,8 +105,8 @@ if [ "${COVER:-}" ]; then
 	llvm-cov report ${objects#-object } -instr-profile="$work/profile" $(find format analyze -name '*.c') | awk '
 		function put(what) { if (all[what]) printf "# lines covered, %s: %d of %d (%.1f %%)\n", what, all[what] - missed[what], all[what], 100 - 100 * missed[what] / all[what] }
 		function add(what) { all[what] += $8; missed[what] += $9 }
-		$1 ~ /\.c$/ { add($1 ~ /track_/ ? "analyze/ track_*" : $1 ~ /format\// ? "format/" : "analyze/ else") }
-		END { put("format/"); put("analyze/ track_*"); put("analyze/ else") }'
+		$1 ~ /\.c$/ { add($1 ~ /replay\// ? "analyze/replay/" : $1 ~ /format\// ? "format/" : "analyze/ else") }
+		END { put("format/"); put("analyze/replay/"); put("analyze/ else") }'
 fi
 echo "$passed passed, $((n - passed)) failed"
 [ "$passed" -eq "$n" ]
