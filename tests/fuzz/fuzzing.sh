@@ -4,6 +4,7 @@
 # are CPUs, for TIME seconds in total or, without TIME, RUNS executions in total; ONLY one harness.
 # The last line is "N passed, N failed".
 # COVER=1: those that make fuzz COVER=1 built, and then the lines covered.
+# A time limit of libFuzzer is of the wall clock: 600 s are a minute of CPU time on a busy host.
 # The seed is printed, and new each time but in .ci/run; SEED=number repeats one. What crashes stays in .output/fuzz/found.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -25,7 +26,7 @@ one() { # name, share, least executions, largest input
 		[ ! -d "$d" ] || dirs="$dirs $d"
 	done
 	# shellcheck disable=SC2086 # a list of words
-	LLVM_PROFILE_FILE=$work/$name.profraw "$bin/fuzz_$name" -seed="$seed" "$bound" -max_len="$4" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
+	LLVM_PROFILE_FILE=$work/$name.profraw "$bin/fuzz_$name" -seed="$seed" "$bound" -max_len="$4" -timeout=600 -rss_limit_mb=2048 -print_final_stats=1 \
 		-artifact_prefix="$found/$name-" $dirs >"$work/$name.log" 2>&1
 	status=$?
 	times >"$work/$name.times"
