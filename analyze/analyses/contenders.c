@@ -145,11 +145,11 @@ int contenders_read(struct contended *ret, struct analysis_ctx *c, s64 server,
 int contenders_first(struct buf *out, struct analysis_ctx *c, s64 server, const double range[2],
 		     struct err *e)
 {
+	/* conditions on n in WHERE make an inner join, with all waits for each n */
 	static const char sql[] = OWN
-		"SELECT n.comm" WAITS
-		" AND s.ts < ?3 AND s.ts + s.dur > ?2 AND n.comm <> '' AND n.program IN"
-		" (SELECT n.program" WAITS " AND (s.ts >= ?3 OR s.ts + s.dur <= ?2)) GROUP BY"
-		" n.comm ORDER BY sum(min(s.ts + s.dur, ?3) - max(s.ts, ?2)) DESC, n.comm LIMIT 1";
+		"SELECT n.comm" WAITS " GROUP BY n.comm"
+		" HAVING max(n.comm) <> '' AND max(s.ts < ?3 AND s.ts + s.dur > ?2) AND max(s.ts >= ?3 OR s.ts + s.dur <= ?2)"
+		" ORDER BY total(max(min(s.ts + s.dur, ?3) - max(s.ts, ?2), 0)) DESC, n.comm LIMIT 1";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "idd", server, range[0], range[1]);
 
