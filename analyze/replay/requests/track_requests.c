@@ -155,6 +155,17 @@ static void polled(const struct replay *r, struct thread *t, enum syscall_family
 	clients_polled(r, t, v);
 }
 
+/* The first question on this socket waits for the connection. */
+static int connecting(struct replay *r, u32 tid, const struct call_view *v, struct err *e)
+{
+	struct thread *t = tid ? task_thread(r, tid, e) : NULL;
+	struct file *f = t ? file_of(t->process, (s32)v->arg[0]) : NULL;
+
+	if (f && f->kind == FD_SOCKET && !f->asking.sends)
+		f->asking = (struct asking){ .connect = v->ts };
+	return tid && !t ? ERR_FAIL : 0;
+}
+
 static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
@@ -165,6 +176,8 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	struct file *f;
 	u64 bytes;
 
+	if (v->desc->class == CALL_CONNECT && v->ret == INPROGRESS)
+		return connecting(r, rec->tid, v, e);
 	if (family == FAMILY_NONE || (family >= FAMILY_CLOSE && family < FAMILY_EPOLL) ||
 	    !rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
