@@ -60,6 +60,8 @@ void nearest_offer(struct nearest *n, const char *candidate, size_t len)
 
 	if (len >= NEAREST_MAX || n->len >= NEAREST_MAX || !len)
 		return;
+	if (len == n->len && memcmp(candidate, n->word, len) == 0)
+		return; /* the word is spelt as it should be: something else is wrong */
 	edits = distance(n->word, n->len, candidate, len);
 	if (edits >= n->edits)
 		return;

@@ -18,7 +18,7 @@ struct nearest {
 
 struct nearest nearest_to(const char *word, size_t len);
 
-/* A candidate; upper and lower case are the same. */
+/* A candidate; upper and lower case are the same. The word itself is none. */
 void nearest_offer(struct nearest *n, const char *candidate, size_t len);
 
 /* Each word of a list such as "svg|png". */

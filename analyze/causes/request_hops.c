@@ -12,7 +12,7 @@
 struct seen {
 	s64 ts, device;
 	u32 seq, len;
-	bool sends;
+	bool sends, far;
 	char name[32];
 };
 
@@ -21,6 +21,8 @@ struct sightings {
 	int n;
 	s64 add;   /* to the times of one end's host */
 	bool back; /* wanted: those of the answer */
+	bool far;  /* of the host of the receiver, another one */
+	bool one;  /* segment, as far as seen */
 };
 
 static int get_seen(void *arg, sqlite3_stmt *q, struct err *e)
@@ -35,6 +37,7 @@ static int get_seen(void *arg, sqlite3_stmt *q, struct err *e)
 	s->ts = sqlite3_column_int64(q, 0) + all->add;
 	s->device = sqlite3_column_int64(q, 1);
 	s->sends = sqlite3_column_int(q, 2);
+	s->far = all->far;
 	s->seq = (u32)sqlite3_column_int64(q, 3);
 	s->len = (u32)sqlite3_column_int64(q, 4);
 	snprintf(s->name, sizeof(s->name), "%s", db_text(q, 5));
@@ -80,7 +83,7 @@ static const struct seen *last_of(const struct sightings *all, u32 byte)
 }
 
 /* The last way of the byte that arrived last; since: when it was sent. */
-static int follow(struct hop *hops, const struct sightings *all, s64 since)
+static int follow(struct hop *hops, struct sightings *all, s64 since)
 {
 	const struct seen *end, *arrived = NULL, *s;
 	u32 byte;
@@ -93,16 +96,21 @@ static int follow(struct hop *hops, const struct sightings *all, s64 since)
 		if (all->v[i].device == end->device && all->v[i].sends == end->sends)
 			arrived = &all->v[i];
 	byte = arrived->seq + arrived->len - 1;
+	all->one = true;
 	for (s = all->v; s <= arrived; s++) {
-		if (!has_byte(s, byte))
+		if (!has_byte(s, byte)) {
+			all->one = false;
 			continue;
+		}
 		for (k = 0; k < n; k++) /* sent again: from there on its way is another */
 			if (hops[k].id == s->device && hops[k].sends == s->sends)
 				break;
 		if (k == HOPS_MAX)
 			break;
 		n = k;
-		hops[n] = (struct hop){ .id = s->device, .sends = s->sends, .ts = s->ts };
+		hops[n] = (struct hop){
+			.id = s->device, .sends = s->sends, .far = s->far, .ts = s->ts
+		};
 		hops[n].dur = n ? s->ts - hops[n - 1].ts : since ? s->ts - since : -1;
 		if (!n && since && hops[n].dur < 0)
 			hops[n].dur = 0; /* it was sent before the call returned */
@@ -111,19 +119,36 @@ static int follow(struct hop *hops, const struct sightings *all, s64 since)
 	return n;
 }
 
+/* A host sees its own devices only: those of the receiver's before the sender's last are too early.
+ */
+static int count_against(const struct hop *hops, int n)
+{
+	int ret = 0;
+
+	while (n && hops[n - 1].far)
+		n--;
+	while (n)
+		ret += hops[--n].far;
+	return ret;
+}
+
 static int direction(struct hop *hops, int *n, struct sightings *all, sqlite3 *db,
 		     const struct request_tree *t, const struct step *q, s64 since, struct err *e)
 {
 	const struct step *peer = request_tree_peer(t, q);
 	const struct row_upstream *u = &q->question;
+	const struct host_clock *host = host_of(&t->clocks, u->pid), *other;
 	s64 from = u->first_send != BULK_NULL ? u->first_send : u->ts, to = u->ts + u->dur;
 	int ret;
 
+	other = peer ? host_of(&t->clocks, peer->request.pid) : host;
 	all->n = 0;
-	all->add = host_of(&t->clocks, u->pid)->add;
+	all->add = host->add;
+	all->far = host != other && all->back;
 	ret = load(all, db, u->pid, u->fd, from, to, all->back, e);
 	if (ret == 0 && peer) {
-		all->add = host_of(&t->clocks, peer->request.pid)->add;
+		all->add = other->add;
+		all->far = host != other && !all->back;
 		ret = load(all, db, peer->request.pid, peer->request.fd, from, to, !all->back, e);
 	}
 	if (ret < 0)
@@ -147,12 +172,17 @@ int request_hops_make(struct request_hops *ret, sqlite3 *db, const struct reques
 	if (!all.v)
 		return err_set(e, ERR_FAIL, "out of memory for hops");
 	r = direction(ret->there, &ret->n_there, &all, db, t, question, u->ts, e);
-	all.back = true;
-	if (r == 0)
-		r = direction(ret->back, &ret->n_back, &all, db, t, question, answered, e);
+	ret->against_there = count_against(ret->there, ret->n_there);
 	if (peer && ret->n_there)
 		ret->arrival =
 			peer->request.ts - peer->request.queued - ret->there[ret->n_there - 1].ts;
+	/* of several segments the first one arrives before the last one is seen */
+	ret->against_there +=
+		peer && peer->request.arrival_is && all.one && ret->n_there && ret->arrival < 0;
+	all.back = true;
+	if (r == 0)
+		r = direction(ret->back, &ret->n_back, &all, db, t, question, answered, e);
+	ret->against_back = count_against(ret->back, ret->n_back);
 	if (ret->n_back)
 		ret->receive = u->ts + u->dur - ret->back[ret->n_back - 1].ts;
 	free(all.v);

@@ -14,8 +14,9 @@ struct hop {
 	s64 id; /* of net_device */
 	char device[32];
 	bool sends;
-	s64 ts;	 /* on the clock of the tree */
-	s64 dur; /* since the hop before; of the first: since the send; below 0: not known */
+	bool far; /* recorded by the host of the receiver, another one */
+	s64 ts;	  /* on the clock of the tree */
+	s64 dur;  /* since the hop before; of the first: since the send; below 0: not known */
 };
 
 struct request_hops {
@@ -23,6 +24,7 @@ struct request_hops {
 	int n_there, n_back;
 	s64 arrival, receive; /* from the last hop to the peer's socket, and to the receive's end;
 				 below 0: not known */
+	int against_there, against_back; /* times that contradict the order of the hops */
 };
 
 /* Of a question of the tree; without hops n_there and n_back are 0. */

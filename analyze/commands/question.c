@@ -12,6 +12,7 @@
 #include "format/escape.h"
 #include "format/nearest.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,10 +53,64 @@ static const struct {
 	{ "no such function: ", "SELECT name FROM pragma_function_list" },
 };
 
+/* A word of a query that SQLite does not know. */
+struct unknown {
+	sqlite3 *db;
+	const char *sql, *says; /* SQLite's error begins with that */
+	struct nearest n;
+};
+
+/* Of "r.name". */
+static const char *last_name(const char *word)
+{
+	const char *dot = strrchr(word, '.');
+
+	return dot ? dot + 1 : word;
+}
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Does the query know this name in place of the word? */
+static bool is_known(const struct unknown *u, const char *name)
+{
+	struct buf sql = { 0 };
+	sqlite3_stmt *st = NULL;
+	const char *at, *error;
+	size_t len, says = strlen(u->says);
+	bool ret;
+	int r = 0;
+
+	for (at = u->sql; *at && r == 0; at += len) {
+		for (len = 0; is_name(at[len]); len++)
+			;
+		if (len == u->n.len && memcmp(at, u->n.word, len) == 0) {
+			r = buf_printf(&sql, NULL, "%s", name);
+		} else {
+			len = len ? len : 1;
+			r = buf_add(&sql, at, len, NULL);
+		}
+	}
+	sqlite3_prepare_v2(u->db, r == 0 ? sql.data : "", (int)sql.len, &st, NULL);
+	error = sqlite3_errmsg(u->db);
+	ret = strncmp(error, u->says, says) != 0 || strcmp(last_name(error + says), name) != 0;
+	sqlite3_finalize(st);
+	buf_free(&sql);
+	return ret;
+}
+
 static int offer(void *arg, sqlite3_stmt *row, struct err *e)
 {
+	struct unknown *u = arg;
+	struct nearest n = u->n;
+	const char *name = db_text(row, 0);
+
 	(void)e;
-	nearest_offer(arg, db_text(row, 0), strlen(db_text(row, 0)));
+	nearest_offer(&n, name, strlen(name));
+	if (n.edits < u->n.edits && is_known(u, name))
+		u->n = n;
 	return 0;
 }
 
@@ -63,8 +118,8 @@ static int refuse(struct question *s, const char *sql, struct err *e)
 {
 	char says[400];
 	bool no_event;
-	struct nearest n;
-	const char *word, *dot;
+	struct unknown u = { .db = s->db, .sql = sql };
+	const char *word;
 	size_t i;
 	int ret;
 
@@ -75,17 +130,14 @@ static int refuse(struct question *s, const char *sql, struct err *e)
 		      : no_event && !s->reader
 			      ? ": a database has raw events if load --raw created it"
 			      : "");
-	sqlite3_set_authorizer(s->db, NULL, NULL);
 	for (i = 0; i < sizeof(guesses) / sizeof(guesses[0]); i++) {
-		word = strstr(says, guesses[i].says);
-		if (word != says)
+		u.says = guesses[i].says;
+		if (strncmp(says, u.says, strlen(u.says)) != 0)
 			continue;
-		word += strlen(guesses[i].says);
-		dot = strrchr(word, '.');
-		word = dot ? dot + 1 : word;
-		n = nearest_to(word, strlen(word));
-		db_each(s->db, NULL, offer, &n, guesses[i].names, i == 1 ? "s" : "", sql);
-		nearest_say(&n, "", e);
+		word = last_name(says + strlen(u.says));
+		u.n = nearest_to(word, strlen(word));
+		db_each(s->db, NULL, offer, &u, guesses[i].names, i == 1 ? "s" : "", sql);
+		nearest_say(&u.n, "", e);
 	}
 	return ret;
 }

@@ -180,7 +180,7 @@ static int put_question(struct page *p, const struct step *s)
 
 /* "there: eth0 sends 12 us, eth1 receives 20 ms, arrival 3 us" */
 static int put_hops(struct page *p, const struct step *s, bool back, const struct hop *hops, int n,
-		    s64 rest)
+		    s64 rest, int against)
 {
 	int i, ret;
 
@@ -204,6 +204,9 @@ static int put_hops(struct page *p, const struct step *s, bool back, const struc
 		ret = buf_printf(p->out, p->e, ", %s ", back ? "receive" : "arrival");
 	if (ret == 0 && rest >= 0)
 		ret = put_time(p, rest, 0);
+	if (ret == 0 && against)
+		ret = buf_printf(p->out, p->e, "; %d time%s the order", against,
+				 against == 1 ? " contradicts" : "s contradict");
 	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
 }
 
@@ -214,9 +217,9 @@ static int put_ways(struct page *p, const struct request_tree *t, const struct s
 		    : err_set(p->e, ERR_FAIL, "out of memory for hops");
 
 	if (ret == 0)
-		ret = put_hops(p, s, false, h->there, h->n_there, h->arrival);
+		ret = put_hops(p, s, false, h->there, h->n_there, h->arrival, h->against_there);
 	if (ret == 0)
-		ret = put_hops(p, s, true, h->back, h->n_back, h->receive);
+		ret = put_hops(p, s, true, h->back, h->n_back, h->receive, h->against_back);
 	free(h);
 	return ret;
 }
@@ -230,7 +233,8 @@ static int put_clock(struct page *p, const struct host_clock *h)
 		ret = escape_add(p->out, ESCAPE_TEXT, h->name, strlen(h->name), p->e);
 	if (ret == 0 && !h->known)
 		return buf_printf(p->out, p->e,
-				  ": by wall clocks, which may be wrong; no messages connect it\n");
+				  ": by wall clocks, which may be wrong; no connection has the same"
+				  " addresses on both hosts\n");
 	if (ret == 0)
 		ret = buf_printf(p->out, p->e, ": corrected by %+.9f s +-", (double)h->add / 1e9);
 	if (ret == 0)

@@ -117,6 +117,11 @@ guess causes "report -a cuases shop.obs"
 guess perfetto "export -f perfeto shop.obs"
 guess --markdown "report --markdwn shop.obs"
 guess report "reprot shop.obs"
+guess depth "sql shop.obs SELECT/**/dpth/**/FROM/**/request_path"
+# in a query of other tables, a column of that name is none of theirs
+holds "a word is not guessed to be itself" sh -c "! '$analyze' sql shop.obs 'SELECT name FROM request_path' 2>&1 | grep 'did you'"
+holds "a column is guessed of the tables of the query" sh -c \
+	"! '$analyze' sql shop.obs 'SELECT nme FROM request_path' 2>&1 | grep 'did you'"
 holds "nothing is guessed for what is far" sh -c "! '$analyze' sql shop.obs 'SELECT * FROM x' 2>&1 | grep 'did you'"
 python3 "$top/tests/check/prompt.py" "$analyze" demo.obs || bad=1
 

@@ -42,7 +42,7 @@ def serve(s, name, upstream):
 
 
 def listen(address, port, name, *following):
-    listening = socket.create_server((address, port))
+    listening = socket.create_server((address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
     while True:
         s = listening.accept()[0]
         upstream = connect(following[0], int(following[1])) if following else None

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Segments at network devices: two namespaces with a bridge between, whose port sends slowly. The hop is named, with its
-# time; so is the address of a server that was translated on the way.
+# time; so is the address of a server that was translated on the way. IPv4 and IPv6.
 . "$(dirname "$0")/lib.sh"
 net=obshops$$
 cleanup() {
@@ -17,24 +17,25 @@ build() {
 		ip -n $net.middle link add br0 type bridge && ip -n $net.middle link set dev br0 up &&
 		ip -n $net.middle link set dev pn master br0 up && ip -n $net.middle link set dev pf master br0 up &&
 		ip -n $net.near addr add 10.78.0.1/24 dev eth0 && ip -n $net.near link set dev eth0 up &&
-		ip -n $net.far addr add 10.78.0.2/24 dev eth0 && ip -n $net.far link set dev eth0 up
+		ip -n $net.far addr add 10.78.0.2/24 dev eth0 && ip -n $net.far link set dev eth0 up &&
+		for n in near far; do ip -n $net.$n addr add fd00:78::$([ $n = near ] && echo 1 || echo 2)/64 dev eth0 nodad; done
 }
 if ! build 2>/dev/null; then
 	echo "ok hops # SKIP no network namespaces with veth and bridge"
 	exit 0
 fi
 
-# address of the far server as the near one knows it, options
+# address of the near server, of the far one, the same as the near one knows it, options
 record() {
-	asked=$1
-	shift
+	near=$1 far=$2 asked=$3
+	shift 3
 	rm -f "$work"/*.obs
 	mkfifo "$work/go"
-	ip netns exec $net.far python3 tests/live/hop.py serve 10.78.0.2 8001 far &
+	ip netns exec $net.far python3 tests/live/hop.py serve "$far" 8001 far &
 	back=$!
-	ip netns exec $net.near python3 tests/live/hop.py serve 10.78.0.1 8000 near "$asked" 8001 &
+	ip netns exec $net.near python3 tests/live/hop.py serve "$near" 8000 near "$asked" 8001 &
 	front=$!
-	ip netns exec $net.near timeout $((300 * slow)) python3 tests/live/hop.py ask 10.78.0.1 8000 <"$work/go" >"$work/asking" &
+	ip netns exec $net.near timeout $((300 * slow)) python3 tests/live/hop.py ask "$near" 8000 <"$work/go" >"$work/asking" &
 	asking=$!
 	exec 3>"$work/go"
 	until_true grep -q connected "$work/asking"
@@ -55,23 +56,31 @@ record() {
 
 there='there: eth0 sends [^,]*, pn receives [^,]*, pf sends [^,]*, eth0 receives [^,]*, arrival '
 back='back: eth0 sends [^,]*, pf receives [^,]*, pn sends [^,]*, eth0 receives [^,]*, receive '
-for way in tp_btf raw_tp; do
-	# shellcheck disable=SC2046 # an option and its argument, or none
-	record 10.78.0.2 $([ $way = tp_btf ] || echo --force $way)
-	says "$way: the question is seen at each device" "$(cat "$work/said")" "$there"
-	says "$way: so is the answer" "$(cat "$work/said")" "$back"
+passes() { # description, address of the far server
+	says "$1: the question is seen at each device" "$(cat "$work/said")" "$there"
+	says "$1: so is the answer" "$(cat "$work/said")" "$back"
 	"$obsanalyze" verify "$work/hops.obs" >/dev/null
-	is "$way: the recording is complete" $? 0
+	is "$1: the recording is complete" $? 0
 	# Four devices send or receive 21 answers and, as the connection has a number from its first receive on, 20 questions
-	is "$way: no segment is missed at a device, none is seen twice" "$(ask "$work/hops.obs" "SELECT group_concat(n) FROM
+	is "$1: no segment is missed at a device, none is seen twice" "$(ask "$work/hops.obs" "SELECT group_concat(n) FROM
 		(SELECT count(*) AS n FROM hop h JOIN hop_end e USING(conn) JOIN net_device d ON d.id=h.device WHERE
-		e.remote='10.78.0.2:8001' OR e.local='10.78.0.2:8001' GROUP BY d.name, d.netns, h.sends ORDER BY n)")" \
+		e.remote='$2:8001' OR e.local='$2:8001' GROUP BY d.name, d.netns, h.sends ORDER BY n)")" \
 		"20,20,20,20,21,21,21,21"
-done
+}
+record 10.78.0.1 10.78.0.2 10.78.0.2
+passes tp_btf 10.78.0.2
+record 10.78.0.1 10.78.0.2 10.78.0.2 --force raw_tp
+passes raw_tp 10.78.0.2
+record ::1 fd00:78::2 fd00:78::2
+passes IPv6 '[fd00:78::2]'
+# lo sends and receives, 20 requests and 21 answers
+is "IPv6: loopback is a device" "$(ask "$work/hops.obs" "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM hop h
+	JOIN hop_end e USING(conn) JOIN net_device d ON d.id=h.device WHERE e.local='[::1]:8000' AND d.name='lo'
+	GROUP BY h.from_peer, h.sends ORDER BY n)")" "20,20,21,21"
 
 # The port to the far server sends 1 byte per ms after the first 1600: each question waits there, for 150 ms and more.
 if tc -n $net.middle qdisc add dev pf root tbf rate 8kbit burst 1600 latency 60s 2>/dev/null; then
-	record 10.78.0.2
+	record 10.78.0.1 10.78.0.2 10.78.0.2
 	tc -n $net.middle qdisc del dev pf root
 	says "the slow device has the time: $(grep there: "$work/said")" "$(cat "$work/said")" "pf sends \([1-9][0-9][0-9] ms\|[1-9][0-9.]* s\), "
 	is "no other device has" "$(grep -c -e 'pn [^,]* [1-9][0-9][0-9] ms' -e 'eth0 [^,]* [1-9][0-9][0-9] ms' "$work/said")" 0
@@ -87,7 +96,7 @@ if ip -n $net.near route add 10.96.0.7 dev eth0 && ip netns exec $net.near nft -
 	add chain ip services output { type nat hook output priority -100; }
 	add rule ip services output ip daddr 10.96.0.7 dnat to 10.78.0.2
 RULES
-	record 10.96.0.7
+	record 10.78.0.1 10.78.0.2 10.96.0.7
 	says "a translated address is named" "$(cat "$work/said")" \
 		'asked 10.96.0.7:8001, network .*; address translated: there 10.78.0.2:8001'
 	says "the way is seen after the translation" "$(cat "$work/said")" "$there"
