@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What call stacks cost, in CPU time that is counted, which other load does not change as it changes throughput:
 # run time of BPF programs (kernel.bpf_stats_enabled), CPU time of the tracer and of redis-server. The load is MSET of
-# ten keys: its server works longer than its client, and is at full load. COUNTED names some of the tracers; obsrec-bare
-# must be one. Sourced by tests/bench/bench.sh.
+# ten keys: its server works longer than its client; a column says how busy it was. COUNTED names some of the tracers;
+# obsrec-bare must be one. Sourced by tests/bench/bench.sh.
 counted_tools=${COUNTED:-obsrec-bare obsrec-all-waits obsrec-waits obsrec-samples obsrec perf-dwarf bpftrace-profile}
 counted_length=60 # seconds of a recording in which the end of the tracer counts
 
