@@ -224,10 +224,11 @@ $(OUT)/rqclock: $(OUT)/tests/validate/rqclock.o
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 
-fleet: deps ## ask the questions of obs-fleet(7) of 200 recordings of 20 hosts, in DuckDB (npm) and SQLite; N=: of N recordings
+fleet: deps ## ask the questions of obs-fleet(7) of 200 recordings, in DuckDB (npm), two ClickHouse servers (Debian) and SQLite; N=: of N
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)sh tests/check/duckdb.sh $(CURDIR)/$(OUT)/duckdb
-	$(Q)python3 tests/fleet/many.py $(CURDIR)/$(OUT)/duckdb ./obsanalyze $(N)
+	$(Q)server=$(CURDIR)/$(OUT)/clickhouse; sh tests/fleet/clickhouse.sh "$$server" || server=none; \
+		python3 tests/fleet/many.py $(CURDIR)/$(OUT)/duckdb "$$server" ./obsanalyze $(N)
 
 validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
 	$(Q)sh tests/validate/needs.sh

@@ -147,18 +147,19 @@ static bool all_empty(const struct pump *p)
 	return true;
 }
 
-/* After all that was gathered has been handed on. */
-static void queue_barrier(struct pump *p, u64 number)
+/* After all that was gathered has been handed on. False: no memory now. */
+static bool queue_barrier(struct pump *p, u64 number)
 {
 	struct chunk *c = chunk_new(1);
 
 	if (!c)
-		return; /* the one who waits gives up in time */
+		return false;
 	c->barrier = number;
 	pthread_mutex_lock(&p->lock);
 	chunk_push(&p->queue, c);
 	pthread_cond_signal(&p->wake);
 	pthread_mutex_unlock(&p->lock);
+	return true;
 }
 
 void *drainer_run(void *arg)
@@ -175,8 +176,8 @@ void *drainer_run(void *arg)
 		flush = p->flush;
 		pthread_mutex_unlock(&p->lock);
 		full = drain_all(p, flush != flushed);
-		if (flush != flushed)
-			queue_barrier(p, flushed = flush);
+		if (flush != flushed && queue_barrier(p, flush))
+			flushed = flush;
 		if (full > 128) /* half full: look again at once */
 			pause.tv_nsec = 0;
 		else if (full > 32)

@@ -25,7 +25,7 @@ struct pump {
 	pthread_t drainer, compressor;
 	bool drainer_runs, compressor_runs;
 	pthread_mutex_t lock; /* for all below */
-	pthread_cond_t wake, done;
+	pthread_cond_t wake;
 	u64 flush, flushed; /* number of the last one that was asked for; that is done */
 	struct queue queue, pool;
 	size_t chunk_size;

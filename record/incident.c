@@ -109,17 +109,8 @@ int incident_write(struct recorder *r, const char *why, struct err *e)
 	char path[PATH_MAX];
 	struct buf facts = { 0 };
 	u64 bytes = 0;
-	int ret = 0;
+	int ret = gather(r, why, &facts, e);
 
-	if (!r->ended) /* at the end all is written out */
-		ret = stacks_flush(r->stacks, r->pump, e);
-	if (ret == 0 && !r->ended)
-		ret = hot_collect(r->hot, r->pump, e);
-	if (ret == 0 && !r->ended)
-		ret = pump_flush(r->pump, e);
-
-	if (ret == 0)
-		ret = gather(r, why, &facts, e);
 	do
 		output_snapshot_path(path, sizeof(path), r->options.output, ++r->number);
 	while (output_exists(path));
@@ -151,17 +142,35 @@ static void take_hit(struct recorder *r, u64 now)
 	r->triggered = now;
 }
 
+int incident_ask(struct recorder *r, const char *why, struct err *e)
+{
+	int ret = stacks_flush(r->stacks, r->pump, e);
+
+	if (ret == 0)
+		ret = hot_collect(r->hot, r->pump, e);
+	if (ret == 0 && !r->flush)
+		snprintf(r->asked, sizeof(r->asked), "%s", why);
+	return ret == 0 ? pump_flush(r->pump, &r->flush, e) : ret;
+}
+
 int incident_poll(struct recorder *r, struct err *e)
 {
 	u64 now = made_now();
 	char why[200];
 
-	take_hit(r, now);
+	if (r->options.n_triggers)
+		take_hit(r, now);
+	if (r->flush) {
+		if (!pump_flushed(r->pump, r->flush))
+			return 0;
+		r->flush = 0;
+		return incident_write(r, r->asked, e);
+	}
 	if (!r->due || now < r->due)
 		return 0;
 	r->due = 0;
 	describe(r, why, sizeof(why));
-	return incident_write(r, why, e);
+	return incident_ask(r, why, e);
 }
 
 const char *incident_reason(struct recorder *r, const char *why)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define TICK	     1000000000ull /* ns between clock readings */
+#define FLUSH_LOOK   5000000ull	   /* ns between two looks whether records are in blocks */
 #define TRIGGER_LOOK 50000000ull   /* ns between two looks at the triggers and at the size */
 #define FREE_STEP    (256u << 10)  /* bytes written between two looks at the free space */
 #define GRACE_MS     5000	   /* for the command after SIGTERM */
@@ -196,7 +197,7 @@ static int read_signals(struct recorder *r, struct err *e)
 
 	while (ret == 0 && read(r->signals, &s, sizeof(s)) == sizeof(s)) {
 		if (s.ssi_signo == SIGUSR2 && r->flight)
-			ret = incident_write(r, "SIGUSR2", e);
+			ret = incident_ask(r, "SIGUSR2", e);
 		else if (s.ssi_signo != SIGCHLD && s.ssi_signo != SIGUSR2)
 			r->why = "signal";
 	}
@@ -296,11 +297,13 @@ static int run(struct recorder *r, struct err *e)
 		if ((r->options.n_triggers || r->options.max_size || !r->flight) &&
 		    now + TRIGGER_LOOK < until)
 			until = now + TRIGGER_LOOK;
+		if (r->flush && now + FLUSH_LOOK < until)
+			until = now + FLUSH_LOOK;
 		if (until > now && poll(&fd, 1, (until - now + 999999) / 1000000) < 0 &&
 		    errno != EINTR)
 			return err_errno(e, ERR_FAIL, "cannot wait");
 		ret = survive(r, read_signals(r, e), e);
-		if (ret == 0 && r->options.n_triggers)
+		if (ret == 0 && r->flight)
 			ret = survive(r, incident_poll(r, e), e);
 		now = made_now();
 		if (!r->why && now >= stop)
@@ -356,6 +359,8 @@ static int finish(struct recorder *r, int ret, struct err *e)
 			r2 = stacks_symbols(r->stacks, r->pump, first);
 		if (r2 == 0)
 			r2 = pump_finish(r->pump, first);
+		if (r2 == 0 && r->flush) /* asked for shortly before the end */
+			r2 = incident_write(r, r->asked, first);
 		if (r2 == 0)
 			r2 = r->flight ? incident_write(r, why, first)
 				       : writer_finish(r->writer, first);

@@ -9,10 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POOL_BYTES    (32u << 20) /* chunks in use at most, all CPUs together */
-#define CHUNK_MAX     (1u << 20)
-#define CHUNK_MIN     (64u << 10)
-#define FLUSH_SECONDS 5
+#define POOL_BYTES (32u << 20) /* chunks in use at most, all CPUs together */
+#define CHUNK_MAX  (1u << 20)
+#define CHUNK_MIN  (64u << 10)
 
 /* ---- the compressor ---- */
 
@@ -64,7 +63,6 @@ static void *compress(void *arg)
 		}
 		if (c->barrier) { /* all that was queued before it is done */
 			p->flushed = c->barrier;
-			pthread_cond_broadcast(&p->done);
 			chunk_free(c);
 			continue;
 		}
@@ -108,7 +106,6 @@ int pump_start(struct pump **ret, struct ring *rings, int n_rings, const struct 
 	p->pool_left = p->pool_left < 2 * (size_t)n_rings ? 2 * (size_t)n_rings : p->pool_left;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->wake, NULL);
-	pthread_cond_init(&p->done, NULL);
 	p->written = calloc(n_rings, sizeof(*p->written));
 	p->filling = calloc(n_rings, sizeof(*p->filling));
 	p->n_batches = p->pool_left;
@@ -164,24 +161,25 @@ void pump_divert(struct pump *p, struct buf *to)
 	p->diverted = to;
 }
 
-int pump_flush(struct pump *p, struct err *e)
+int pump_flush(struct pump *p, u64 *number, struct err *e)
 {
-	struct timespec until;
-	int ret = queue_recorder(p, e), late = 0;
-	u64 number;
+	int ret = queue_recorder(p, e);
 
-	if (ret < 0)
-		return ret;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += FLUSH_SECONDS;
 	pthread_mutex_lock(&p->lock);
-	number = ++p->flush;
-	while (p->flushed < number && !late)
-		late = pthread_cond_timedwait(&p->done, &p->lock, &until);
-	ret = p->flushed < number ? ERR_FAIL : 0;
+	if (ret == 0)
+		*number = ++p->flush;
 	pthread_mutex_unlock(&p->lock);
-	return ret < 0 ? err_set(e, ret, "the compressor is more than %d s late", FLUSH_SECONDS)
-		       : 0;
+	return ret;
+}
+
+bool pump_flushed(struct pump *p, u64 number)
+{
+	bool ret;
+
+	pthread_mutex_lock(&p->lock);
+	ret = p->flushed >= number;
+	pthread_mutex_unlock(&p->lock);
+	return ret;
 }
 
 int pump_check(struct pump *p, struct err *e)

@@ -43,10 +43,13 @@ int pump_record(struct pump *p, const void *record, struct err *e);
 void pump_divert(struct pump *p, struct buf *to);
 
 /*
- * Waits until all that happened before has been handed on in blocks. ERR_FAIL if that takes
- * longer than some seconds.
+ * Asks that all that happened before is handed on in blocks; number: for pump_flushed. Without a
+ * wait: a compressor that gets no CPU must not keep the caller from its signals.
  */
-int pump_flush(struct pump *p, struct err *e);
+int pump_flush(struct pump *p, u64 *number, struct err *e);
+
+/* Is it done? */
+bool pump_flushed(struct pump *p, u64 number);
 
 /* Fails with the reason once writing has failed: the recording then ends before it. */
 int pump_check(struct pump *p, struct err *e);

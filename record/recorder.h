@@ -39,20 +39,26 @@ struct recorder {
 	u64 hits;	     /* thresholds passed so far */
 	u64 due;	     /* when the triggered snapshot is to be written; 0: none is */
 	u64 triggered;	     /* when the last one was */
+	u64 flush;	     /* of the pump, before the next snapshot is written; 0: none is */
 	u64 suppressed;	     /* triggers that came too soon after another */
 	struct hit hit;	     /* the one that is due */
 	unsigned int n_made; /* snapshots written */
 	unsigned int number; /* in the name of the last one */
 	u64 bytes_made;
 	u64 free_looked;  /* bytes of the file at the last look at the free space */
+	char asked[200];  /* why the next one is to be written */
 	char reason[200]; /* of the last one */
 };
 
-/* Flight mode: writes a snapshot if one was triggered and its time has come. */
+/* Flight mode: asks for a snapshot if one was triggered, and writes one whose records are in
+ * blocks. A failure to write one is printed, and recording continues. */
 int incident_poll(struct recorder *r, struct err *e);
 
-/* Writes a snapshot now; why is stored in it. A failure to write one is printed, and recording
- * continues. */
+/* Asks for a snapshot of all that happened before. One that was asked for and is not written yet
+ * is the same. */
+int incident_ask(struct recorder *r, const char *why, struct err *e);
+
+/* Writes a snapshot of what is in blocks; why is stored in it. */
 int incident_write(struct recorder *r, const char *why, struct err *e);
 
 /* Of the last snapshot: what triggered one that is not written yet, else why the recording ends. */

@@ -8,9 +8,9 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 rate=${DEMO_RATE:-4000} keys=${DEMO_KEYS:-1000000}
-demo=demo
-rm -rf $demo
-mkdir $demo
+demo=${DEMO_DIR:-demo}
+rm -rf "$demo"
+mkdir "$demo"
 work=$(mktemp -d)
 server='' recorder='' client='' sudo='' client_rate=0
 # recording needs rights; a person at a terminal may have them through sudo

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which kernel metrics move with the quality of service? The threads of one name in a process
- * are one pool. Every series of a pool, and of a pool and resource, is compared window by window
- * with one series that matters (correlate.h): by Spearman's coefficient, with the effective
- * number of windows, or, where the quality has a step, by the levels before and after it. With many
- * series some move by chance, so Benjamini and Hochberg bound the share of false ones. They are
- * ranked by what they add to time when the service is bad.
+ * Which kernel metrics move with the quality of service? The threads of one name in a process,
+ * or in a leader and its workers, are one pool. Every series of a pool, and of a pool and resource,
+ * is compared window by window with one series that matters (correlate.h): by Spearman's
+ * coefficient, with the effective number of windows, or, where the quality has a step, by the
+ * levels before and after it. With many series some move by chance, so Benjamini and Hochberg bound
+ * the share of false ones. They are ranked by what they add to time when the service is bad, those
+ * of the server first.
  *
  * Sleep and waits for work (receives and accepts of clients' sockets, epoll, poll, queue hand-offs)
  * are the complement of work and excluded, and so are counts of the very events that a rate is made
@@ -213,7 +214,8 @@ static void judge(struct analysis_ctx *c, struct work *w, struct candidate *x, b
 	find_shift(w, x, x->n);
 }
 
-/* Times first, by what they add; then counts, by how they correlate. */
+/* Times first, by what they add: those of the server before those of others, which may be its
+ * clients; then counts, by how they correlate. */
 static int by_added(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -222,6 +224,8 @@ static int by_added(const void *a, const void *b)
 
 	if (x->of.count != y->of.count)
 		return x->of.count ? 1 : -1;
+	if (!x->of.count && x->of.own != y->of.own)
+		return x->of.own ? -1 : 1;
 	if (r != s)
 		return r > s ? -1 : 1;
 	return strcmp(x->of.name, y->of.name);
@@ -345,7 +349,7 @@ static void answer(struct analysis_ctx *c, struct work *w)
 		c->err = err_set(c->e, ERR_FAIL, "out of memory for correlations");
 		return;
 	}
-	w->n = pools_series(c, series, w->qos.rate ? w->qos.group : 0);
+	w->n = pools_series(c, series, w->qos.group, w->qos.rate);
 	for (i = 0; i < w->n; i++)
 		w->all[i].of = series[i];
 	free(series);

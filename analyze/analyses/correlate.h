@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The series that the kernel's metrics are correlated with: requests per second, or a percentile
- * of their latency, of the server with most requests; calls of a probed function; or the user's
- * own.
+ * of their latency, of the server with the first problem of the verdict, else of that with most
+ * requests; calls of a probed function; or the user's own.
  */
 #pragma once
 

@@ -118,7 +118,8 @@ static void clear(const struct grid *grid, double *value, double to)
 		value[i] = to;
 }
 
-/* The server with most requests, or the function with most calls; q->group 0: there is none. */
+/* The server that the verdict is about, else that with most requests; or the function with most
+ * calls; q->group 0: there is none. */
 static int busiest(void *arg, sqlite3_stmt *s, struct err *e)
 {
 	struct quality *q = arg;
@@ -140,7 +141,9 @@ static void take(struct analysis_ctx *c, const struct grid *grid, const struct c
 	each_row(c, busiest, q,
 		 "SELECT " SERVICE_GROUP
 		 " AS g FROM service WHERE (kind='function')=?1 AND requests > 0"
-		 " AND g<>0 GROUP BY g ORDER BY sum(requests) DESC, min(id) LIMIT 1",
+		 " AND g<>0 GROUP BY g ORDER BY g=(SELECT subject FROM verdict WHERE rank=1 AND"
+		 " subject_kind='server' AND status IN ('problem', 'unchanged')) DESC,"
+		 " sum(requests) DESC, min(id) LIMIT 1",
 		 "i", (s64)choice->function);
 	if (c->err < 0 || !q->group)
 		return;

@@ -8,9 +8,9 @@
 
 static const char pool_sql[] =
 	"DROP TABLE IF EXISTS temp.pool;"
-	"CREATE TEMP TABLE pool AS SELECT tid, pid, min(tid) OVER w AS pool, count(*) OVER w AS threads FROM"
-	" (SELECT tid, max(pid) AS pid, max(comm) AS comm FROM thread GROUP BY tid) WINDOW w AS (PARTITION BY"
-	" pid, comm);"
+	"CREATE TEMP TABLE pool AS SELECT tid, coalesce(leader, pid) AS pid, min(tid) OVER w AS pool, count(*) OVER w AS threads FROM"
+	" (SELECT tid, max(pid) AS pid, max(comm) AS comm FROM thread GROUP BY tid) LEFT JOIN " LED_PROCESSES
+	" USING(pid) WINDOW w AS (PARTITION BY coalesce(leader, pid), comm);"
 	"CREATE INDEX temp.pool_of ON pool(tid);";
 
 /* Threads that served requests, or that these threads waited for. */
@@ -106,20 +106,22 @@ int pools_read(struct analysis_ctx *c, s64 step, struct err *e)
 
 /* All resources of a pool together, and each kind of resource where there are several. */
 static const char series_sql[] =
-	"WITH s AS (SELECT kind, pool, part, total(time) AS time, total(n) AS n FROM temp.moves GROUP BY 1, 2, 3),"
+	"WITH own AS MATERIALIZED (SELECT leader FROM " LED_PROCESSES
+	" WHERE pid IN (SELECT pid FROM service WHERE"
+	" requests > 0 AND " SERVICE_GROUP "=?2)),"
+	" s AS (SELECT kind, pool, part, total(time) AS time, total(n) AS n FROM temp.moves GROUP BY 1, 2, 3),"
 	" o AS (SELECT kind, pool, count(*) AS several FROM s GROUP BY 1, 2),"
 	" a AS (SELECT kind, pool, -1 AS part, total(time) AS time, total(n) AS n FROM s GROUP BY 1, 2 UNION ALL"
 	" SELECT kind, pool, part, time, n FROM s JOIN o USING(kind, pool) WHERE part > 0 AND several > 1)"
 	" SELECT a.kind, a.pool, a.part, m.count, iif(p.pool < 0, 'none', iif(p.threads > 1, 'process', 'thread')),"
 	" iif(p.threads > 1, p.pid, p.tid), iif(p.pool < 0, p.threads || ' other threads', iif(p.threads > 1, ' (' || p.threads || ' threads)', '')) || ' ' ||"
 	" k.name || iif(m.count AND a.kind NOT IN (series_id('futex_wake'), series_id('sectors')), ' count', '') || coalesce(' > ' || (SELECT name FROM"
-	" temp.related l WHERE l.part=a.part LIMIT 1), '') || iif(m.count, ', 1/s', ', %')"
+	" temp.related l WHERE l.part=a.part LIMIT 1), '') || iif(m.count, ', 1/s', ', %'), p.pid IN own"
 	" FROM a JOIN series_kind k ON k.id=a.kind JOIN temp.pool p ON p.tid=a.pool,"
 	" (SELECT 0 AS count UNION ALL SELECT 1) m"
 	" WHERE iif(m.count, a.kind > series_id('sleep_other') AND a.n > 0, a.time > 0)"
-	" AND NOT (?1 AND m.count AND a.kind IN (series_id('socket_recv'), series_id('socket_send')) AND p.pid IN (SELECT pid FROM service WHERE requests > 0"
-	" AND " SERVICE_GROUP
-	"=?2)) ORDER BY a.part >= 0, a.time DESC, a.n DESC, a.kind, a.pool, m.count LIMIT ?3";
+	" AND NOT (?1 AND m.count AND a.kind IN (series_id('socket_recv'), series_id('socket_send')) AND p.pid IN own)"
+	" ORDER BY a.part >= 0, a.time DESC, a.n DESC, a.kind, a.pool, m.count LIMIT ?3";
 
 struct reading {
 	struct analysis_ctx *c;
@@ -140,6 +142,7 @@ static int read_series(void *arg, sqlite3_stmt *q, struct err *e)
 	x->count = sqlite3_column_int(q, 3);
 	x->about.kind = subject_kind_of(db_text(q, 4));
 	x->about.id = sqlite3_column_int64(q, 5);
+	x->own = sqlite3_column_int(q, 7);
 	ret = subject_text(&name, r->c->db, x->about, e);
 	snprintf(x->name, sizeof(x->name), "%s%s", name.data ? name.data : "", db_text(q, 6));
 	buf_free(&name);
@@ -147,12 +150,11 @@ static int read_series(void *arg, sqlite3_stmt *q, struct err *e)
 	return ret;
 }
 
-size_t pools_series(struct analysis_ctx *c, struct pool_series *ret, s64 group)
+size_t pools_series(struct analysis_ctx *c, struct pool_series *ret, s64 group, bool rate)
 {
 	struct reading r = { .c = c, .all = ret };
 
-	each_row(c, read_series, &r, series_sql, "iii", (s64)(group != 0), group,
-		 (s64)POOL_SERIES_MAX);
+	each_row(c, read_series, &r, series_sql, "iii", (s64)rate, group, (s64)POOL_SERIES_MAX);
 	return r.n;
 }
 

@@ -323,7 +323,7 @@ static void answer(struct analysis_ctx *c, struct work *w)
 	pools_keep(c, server ? w->about.id : 0, server ? 0 : w->about.id, POOLS_MOST);
 	if (c->err == 0)
 		c->err = pools_read(c, w->grid.step, c->e);
-	w->n = pools_series(c, series, 0);
+	w->n = pools_series(c, series, 0, false);
 	read_load(c, w);
 	for (i = 0; i < w->n && c->err == 0; i++) {
 		w->all[i].of = series[i];

@@ -3,11 +3,15 @@
  * Levels of what is answered: the share of answers that report an error, and the rate of requests.
  * More errors are a problem. HTTP 4xx are requests that were wrong: no problem while good answers
  * leave as often as before. Fewer requests without slower ones, pauses or requests that wait at the
- * end arrived less often: no problem of the server.
+ * end arrived less often: no problem of the server. With as many outstanding requests as before
+ * (rate times latency, Little), demand did not fall: clients ask again after an answer, which takes
+ * longer.
  */
 #include "verdict_levels.h"
 
 #include <stdlib.h>
+
+#define FEWER 0.9 /* of the outstanding requests: less demand */
 
 static void sum_errors(const struct judged *j, const struct levels *v, int first, int last,
 		       struct verdict_errors *in)
@@ -92,7 +96,7 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 
 void verdict_rate(struct judged *j, const struct limits *l)
 {
-	double low, high, n[2] = { 0 }, windows[2] = { 0 };
+	double low, high, n[2] = { 0 }, windows[2] = { 0 }, waited[2] = { 0 };
 	struct levels v = { .n = 0 };
 	int i, first = -1;
 
@@ -107,11 +111,14 @@ void verdict_rate(struct judged *j, const struct limits *l)
 		return;
 	for (i = 0; i < v.n; i++) {
 		n[v.slow[i]] += j->traffic[i].exchanges;
+		waited[v.slow[i]] += j->traffic[i].waited;
 		windows[v.slow[i]]++;
 		first = first < 0 && v.slow[i] ? i : first;
 	}
 	if (first <= 0 || n[0] * windows[1] < l->factor * n[1] * windows[0])
 		return; /* from the start of the recording on: the load starts */
+	if (waited[1] * windows[0] > FEWER * waited[0] * windows[1])
+		return;
 	j->fewer = n[1] * 1e9 / (windows[1] * j->width);
 	j->usual = n[0] * 1e9 / (windows[0] * j->width);
 	j->fewer_from = first * j->width;

@@ -86,6 +86,7 @@ struct load {
 	double rate, cpu;		 /* requests per second, CPU time per request */
 	double idle_slow, idle_baseline; /* share of the time of the threads that answer */
 	double others;			 /* CPU time of other processes per second */
+	double latency, outstanding;	 /* mean; and its product with the rate (Little) */
 };
 
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,

@@ -2,7 +2,9 @@
 /*
  * More load, dearer requests, or fewer requests from outside? The CPU time that a server needs is
  * its request rate times the CPU time of a request: the larger of the two changes names it. Fewer
- * requests while the threads that answer are idle for longer come from outside.
+ * requests while the threads that answer are idle for longer come from outside, if fewer are
+ * outstanding as well. As many outstanding ones (rate times latency, Little) with a longer latency
+ * are clients that ask again after each answer: their demand did not fall.
  */
 #include "causes.h"
 
@@ -14,7 +16,7 @@
 
 /* Requests and time in blocks of one kind. */
 struct work {
-	double blocks, requests, run, idle, wall, busy;
+	double blocks, requests, run, idle, wall, busy, latency;
 };
 
 /* Away from a CPU for want of work, not delayed by a CPU or a disk. */
@@ -32,6 +34,7 @@ static void add_block(struct work *w, const struct unit_block *b, const double *
 	w->busy += busy;
 	w->blocks++;
 	w->requests += b->all.n;
+	w->latency += b->all.wall;
 	w->run += all[SPAN_run];
 	for (i = 0; i < N_SPAN_STATES; i++) {
 		w->wall += i == SPAN_unknown ? 0 : serving[i];
@@ -60,6 +63,11 @@ static void sum_up(const struct units *u, const struct comparison *c, double (*a
 	if (slow.requests <= 0 || baseline.requests <= 0)
 		return;
 	ret->rate = slow.requests / slow.blocks / (baseline.requests / baseline.blocks);
+	if (baseline.latency > 0) {
+		ret->outstanding =
+			slow.latency / slow.blocks / (baseline.latency / baseline.blocks);
+		ret->latency = ret->outstanding / ret->rate;
+	}
 	if (slow.busy > slow.run && baseline.busy > baseline.run)
 		ret->others = (slow.busy - slow.run) / slow.blocks /
 			      ((baseline.busy - baseline.run) / baseline.blocks);
@@ -98,7 +106,7 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 	double(*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES], busy[UNIT_BLOCKS] = { 0 };
 	int r;
 
-	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN };
+	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 	if (u->kind != UNIT_REQUEST)
 		return 0;
 	all = calloc(2 * (size_t)UNIT_BLOCKS, sizeof(*all));
@@ -118,11 +126,16 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 
 enum finding_kind load_kind(const struct load *l)
 {
-	if (l->rate <= LESS && l->idle_slow > l->idle_baseline)
+	bool fewer = l->rate <= LESS && l->idle_slow > l->idle_baseline;
+	bool closed = fewer && l->latency > SAME && l->outstanding * SAME >= 1;
+
+	if (fewer && !closed)
 		return FINDING_load_less;
 	if (l->rate > SAME && l->rate >= l->cpu)
 		return FINDING_load_more;
-	return l->cpu > SAME ? FINDING_load_dearer : FINDING_load_same;
+	return l->cpu > SAME ? FINDING_load_dearer
+	       : closed	     ? FINDING_load_closed
+			     : FINDING_load_same;
 }
 
 double load_new(const struct load *l)

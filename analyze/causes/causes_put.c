@@ -163,12 +163,17 @@ static void add_load(struct reporting *r, struct cause *c)
 		return;
 	/* a wait for something else is explained by that */
 	if (c->category != CATEGORY_cpu && c->category != CATEGORY_queue && !c->own &&
-	    !ends_on_own_cpu(r, c) && load_kind(l) != FINDING_load_less)
+	    !ends_on_own_cpu(r, c) && load_kind(l) != FINDING_load_less &&
+	    load_kind(l) != FINDING_load_closed)
 		return;
 	r->load_said = true;
 	child = cause_child(c, load_kind(l), OBSERVED);
 	CHILD_VALUE(child, VALUE_NUMBER, "rate", l->rate, "x");
 	CHILD_VALUE(child, VALUE_NUMBER, "cpu", l->cpu, "x");
+	if (load_kind(l) == FINDING_load_closed) {
+		CHILD_VALUE(child, VALUE_NUMBER, "latency", l->latency, "x");
+		CHILD_VALUE(child, VALUE_NUMBER, "outstanding", l->outstanding, "x");
+	}
 	if (!isnan(l->idle_baseline) && !isnan(l->idle_slow)) {
 		CHILD_VALUE(child, VALUE_NUMBER, "idle_baseline", 100 * l->idle_baseline, "%");
 		CHILD_VALUE(child, VALUE_NUMBER, "idle", 100 * l->idle_slow, "%");

@@ -49,6 +49,7 @@ static int set_dialect(struct config *c, const char *dialect, struct err *e)
 
 DIALECT(set_duckdb, "duckdb")
 DIALECT(set_clickhouse, "clickhouse")
+DIALECT(set_cluster, "clickhouse-cluster")
 DIALECT(set_trino, "trino")
 DIALECT(set_spark, "spark")
 
@@ -61,6 +62,8 @@ static const struct opt opts[] = {
 	  set_man_tables },
 	{ "duckdb", 0, NULL, "statements for DuckDB to read DIR of export --parquet", set_duckdb },
 	{ "clickhouse", 0, NULL, "the same for ClickHouse", set_clickhouse },
+	{ "clickhouse-cluster", 0, NULL, "statements for tables on all servers of the cluster DIR",
+	  set_cluster },
 	{ "trino", 0, NULL, "the same for Trino", set_trino },
 	{ "spark", 0, NULL, "the same for Spark", set_spark },
 	{ "frozen", 0, NULL, "what may never change, one item per line", set_frozen },

@@ -16,6 +16,11 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#include <sys/mman.h>
+#endif
+
 #define COMMAND(name) extern const struct command command_##name;
 #include "commands.def"
 #undef COMMAND
@@ -126,10 +131,36 @@ static int unknown(const char *word)
 	return EXIT_FAILURE;
 }
 
+/*
+ * The heap in huge pages: a tenth of the time of report was page faults. Buffers of some MiB come
+ * from it too and stay in it, instead of being mapped and unmapped each time.
+ */
+static void use_huge_pages(void)
+{
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+	const size_t heap = 128u << 20, page = 2u << 20;
+	char *start = sbrk(0), *end;
+	void *volatile first; /* not left out by the compiler */
+
+	if (!mallopt(M_TOP_PAD, (int)heap) || !mallopt(M_TRIM_THRESHOLD, 2 * (int)heap) ||
+	    !mallopt(M_MMAP_THRESHOLD, 16 << 20))
+		return;
+	first = malloc(1);
+	free(first);
+	end = sbrk(0);
+	start += -(uintptr_t)start % page;
+	if (end <= start) /* another allocator, or less memory than that */
+		(void)mallopt(M_TOP_PAD, 128 << 10);
+	else
+		(void)madvise(start, (size_t)(end - start), MADV_HUGEPAGE);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *const *c;
 
+	use_huge_pages();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL); /* ignored, it takes the status of children away */
 	signal(SIGXFSZ, SIG_IGN); /* a limit of the file size fails as a full disk does */

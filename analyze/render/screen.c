@@ -117,7 +117,7 @@ static const char slower_sql[] =
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
 	" SELECT sentence(f.id), f.evidence FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
-	" 'cause_end_stack', 'cause_replaced', 'load_more', 'load_dearer', 'load_less')) ORDER BY f.id"
+	" 'cause_end_stack', 'cause_replaced', 'load_more', 'load_dearer', 'load_less', 'load_closed')) ORDER BY f.id"
 	" LIMIT 4";
 
 /* A row of table cause is about server ?2. */
@@ -141,12 +141,16 @@ static const char late_sql[] =
 /* Under the finding; for slower requests, the first answer of the analysis causes. */
 static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
-	/* the verdict knows what was waited for, a cause of that category whom for */
+	/* the verdict knows what a name waited for; the cause of which a request of that name in
+	 * that time range is the example knows whom for */
 	static const char under_sql[] =
 		"WITH v AS (SELECT id FROM finding WHERE parent=?1 AND analysis='verdict' ORDER BY id LIMIT 2)"
 		" SELECT sentence(f.id), f.evidence FROM (SELECT id, 0 AS nth FROM v UNION SELECT c.finding,"
 		" 1 FROM v JOIN finding_value x ON x.finding=v.id AND x.name='category' JOIN cause c ON"
-		" c.category=x.text WHERE c.rank=1 AND NOT EXISTS (SELECT 1 FROM finding_value u WHERE"
+		" c.category=x.text WHERE c.rank=1 AND EXISTS (SELECT 1 FROM finding_value n JOIN request r ON r.name=n.id"
+		" JOIN verdict w ON w.finding=?1 WHERE n.finding=v.id AND n.name='name' AND r.tid=c.example_tid AND r.ts"
+		" BETWEEN c.example_ts AND c.example_ts + c.example_dur AND r.ts - r.queued=c.example_ts AND r.ts + r.dur"
+		" BETWEEN w.start AND w.end) AND NOT EXISTS (SELECT 1 FROM finding_value u WHERE"
 		" u.finding=v.id AND u.name='upstream' AND u.text <> '') AND " OF_SERVER
 		") k JOIN finding f ON f.id=k.id ORDER BY nth,"
 		" f.id";

@@ -68,7 +68,7 @@ int answer_put(struct stream *s, struct request_names *names, const struct ev_ra
 		.len = raw->len,
 		.protocol = s->conn == raw->conn ? s->protocol : PROTOCOL_UNKNOWN,
 	};
-	struct errors_found f = { .lost = raw->len > raw->n };
+	struct errors_found f = { .names = names, .lost = raw->len > raw->n };
 	char code[sizeof(f.runs->code)] = "";
 	int ret;
 

@@ -23,12 +23,14 @@ static s64 number(const struct answers *a, size_t at)
 	return at == from || v > VALUE_MAX ? -2 : negative ? -1 : v;
 }
 
-static void end_answer(struct answers *a, struct errors_found *f, u8 protocol, bool error,
-		       size_t code)
+static void end_answer(struct stream *s, struct errors_found *f, bool error, size_t code)
 {
-	const struct error_run run = {
-		.first = a->index, .count = 1, .status = 1, .protocol = protocol
-	};
+	struct answers *a = &s->answers;
+	const struct error_run run = { .first = a->index,
+				       .count = 1,
+				       .name = asked_answered(&s->asked),
+				       .status = 1,
+				       .protocol = s->protocol };
 
 	if (error && code <= a->n_line)
 		errors_add(f, run, a->line + code, a->n_line - code);
@@ -36,8 +38,9 @@ static void end_answer(struct answers *a, struct errors_found *f, u8 protocol, b
 }
 
 /* A line of redis: an answer, an element of one, or the start of either. */
-static void redis_line(struct answers *a, struct errors_found *f)
+static void redis_line(struct stream *s, struct errors_found *f)
 {
+	struct answers *a = &s->answers;
 	u8 c = a->n_line ? a->line[0] : 0;
 	bool top = !a->parts;
 	s64 n = 0;
@@ -56,7 +59,7 @@ static void redis_line(struct answers *a, struct errors_found *f)
 	f->lost = n > PARTS_MAX && !a->skip;
 	f->lost |= a->parts > PARTS_MAX;
 	if (top && c != '>')
-		end_answer(a, f, PROTOCOL_REDIS, c == '-', 1);
+		end_answer(s, f, c == '-', 1);
 }
 
 static bool line_is(const struct answers *a, const char *word)
@@ -78,8 +81,9 @@ static size_t word_at(const struct answers *a, int index)
 }
 
 /* A line of memcached's text protocol: an answer, a value, or a part of a list. */
-static void memcached_line(struct answers *a, struct errors_found *f)
+static void memcached_line(struct stream *s, struct errors_found *f)
 {
+	struct answers *a = &s->answers;
 	bool value = line_is(a, "VALUE"), meta = line_is(a, "VA");
 	s64 n = value || meta ? number(a, word_at(a, value ? 3 : 1)) : 0;
 
@@ -88,7 +92,7 @@ static void memcached_line(struct answers *a, struct errors_found *f)
 		return;
 	a->skip = value || meta ? (u32)n + 2 : 0;
 	if (!value && !line_is(a, "STAT") && !line_is(a, "ITEM"))
-		end_answer(a, f, PROTOCOL_MEMCACHED,
+		end_answer(s, f,
 			   line_is(a, "ERROR") || line_is(a, "CLIENT_ERROR") ||
 				   line_is(a, "SERVER_ERROR"),
 			   0);
@@ -98,6 +102,8 @@ static void memcached_header(struct answers *a, struct errors_found *f)
 {
 	const struct error_run run = { .first = a->index,
 				       .count = 1,
+				       .name = request_names_id(f->names, PROTOCOL_MEMCACHED,
+								memcached_opcode(a->line[1])),
 				       .status = a->line[6] << 8 | a->line[7],
 				       .protocol = PROTOCOL_MEMCACHED };
 
@@ -119,10 +125,10 @@ static void keep(struct answers *a, const u8 *b, size_t n)
 }
 
 /* What begins at b, up to the end of its line or header. Returns how many bytes that is. */
-static size_t take_line(struct answers *a, struct errors_found *f, u8 protocol, const u8 *b,
-			size_t n)
+static size_t take_line(struct stream *s, struct errors_found *f, const u8 *b, size_t n)
 {
-	bool binary = protocol == PROTOCOL_MEMCACHED && (a->n_line ? a->line[0] : b[0]) == 0x81;
+	struct answers *a = &s->answers;
+	bool binary = s->protocol == PROTOCOL_MEMCACHED && (a->n_line ? a->line[0] : b[0]) == 0x81;
 	size_t end = binary ? (size_t)(HEADER - a->n_line) : seek(b, 0, n, '\n');
 	bool whole = binary ? end <= n : end < n;
 
@@ -133,21 +139,23 @@ static size_t take_line(struct answers *a, struct errors_found *f, u8 protocol, 
 		a->n_line--;
 	if (binary)
 		memcached_header(a, f);
-	else if (protocol == PROTOCOL_MEMCACHED)
-		memcached_line(a, f);
+	else if (s->protocol == PROTOCOL_MEMCACHED)
+		memcached_line(s, f);
 	else
-		redis_line(a, f);
+		redis_line(s, f);
 	a->n_line = 0;
 	return binary ? end : end + 1;
 }
 
 /* Of a line that is cut, the first word is there. */
-static void take_cut(struct answers *a, struct errors_found *f, u8 protocol)
+static void take_cut(struct stream *s, struct errors_found *f)
 {
-	if (protocol == PROTOCOL_REDIS && !a->parts && a->n_line > 1 && a->line[0] == '-')
-		end_answer(a, f, protocol, true, 1);
-	else if (protocol == PROTOCOL_MEMCACHED && memchr("ECS", a->line[0], 3))
-		memcached_line(a, f);
+	const struct answers *a = &s->answers;
+
+	if (s->protocol == PROTOCOL_REDIS && !a->parts && a->n_line > 1 && a->line[0] == '-')
+		end_answer(s, f, true, 1);
+	else if (s->protocol == PROTOCOL_MEMCACHED && memchr("ECS", a->line[0], 3))
+		memcached_line(s, f);
 }
 
 bool answers_known(u8 protocol)
@@ -193,13 +201,13 @@ void answers_read(struct stream *s, struct errors_found *f, const struct ev_raw 
 			a->skip -= k;
 			at += k;
 		} else if (lines) {
-			at += take_line(a, f, s->protocol, raw->bytes + at, n - at);
+			at += take_line(s, f, raw->bytes + at, n - at);
 		} else {
 			at += frames_take(s, f, raw->bytes + at, n - at);
 		}
 	}
 	if (rest && !f->lost && a->n_line && lines)
-		take_cut(a, f, s->protocol);
+		take_cut(s, f);
 	f->lost |= rest > a->skip;
 	a->skip -= rest < a->skip ? rest : a->skip;
 	a->in_step = !f->lost;

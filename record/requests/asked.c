@@ -29,3 +29,25 @@ u32 asked_take(struct asked *a)
 	a->n -= !!a->n;
 	return name;
 }
+
+void asked_one(struct asked *a, u32 name)
+{
+	u32 last = (a->first + a->n + ASKED - 1) % ASKED;
+
+	if (a->n && a->list[last].name == name)
+		a->list[last].id++;
+	else
+		asked_add(a, name, 1);
+}
+
+/* An answer without a request: the order is not what it seemed. */
+u32 asked_answered(struct asked *a)
+{
+	u32 name = a->n ? a->list[a->first].name : 0;
+
+	if (!a->n)
+		asked_forget(a);
+	else if (--a->list[a->first].id == 0)
+		asked_take(a);
+	return name;
+}

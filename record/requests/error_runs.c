@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Errors in answers, those in a row with one code and name as one. */
+/* Errors in answers: those of one code and name, or in a row of one code, as one. */
 #include "parse.h"
 
 void take_code(char *ret, size_t size, const u8 *b, size_t at, size_t n)
@@ -41,12 +41,14 @@ void errors_shorten(struct errors_found *f, int max, u32 other)
 
 void errors_add(struct errors_found *f, struct error_run run, const u8 *code, size_t n)
 {
-	struct error_run *last = f->n ? &f->runs[f->n - 1] : NULL;
+	struct error_run *before = f->n ? &f->runs[f->n - 1] : NULL;
 
 	take_code(run.code, sizeof(run.code), code, 0, n);
-	if (last && same(last, &run) && last->name == run.name &&
-	    (run.name || last->first + last->count == run.first))
-		last->count += run.count;
+	while (run.name && before > f->runs && !(same(before, &run) && before->name == run.name))
+		before--; /* names need no places */
+	if (before && same(before, &run) && before->name == run.name &&
+	    (run.name || before->first + before->count == run.first))
+		before->count += run.count;
 	else if (f->n < ERRORS_MAX)
 		f->runs[f->n++] = run;
 	else

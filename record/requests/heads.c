@@ -215,6 +215,12 @@ static bool is_older(const struct stream *s, const struct ev_raw *raw)
 	return s->fed && (s32)(raw->pos - s->from) < 0;
 }
 
+/* A request begins with this receive, as far as is known. */
+static bool begins(const struct stream *s, const struct ev_raw *raw)
+{
+	return !s->in_step || (s->next == raw->pos && !s->n_carried && !s->args);
+}
+
 static int add_more(const struct ev_raw *raw, const struct found *f, u32 base, struct buf *out,
 		    struct err *e)
 {
@@ -256,8 +262,8 @@ static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, 
 		skip = skip < raw->len ? skip : 0;
 		/* the message began in an earlier receive */
 		skip -= s->in_step && !skip ? s->n_carried : 0;
-		if (raw->h.type == RAW_HEAD && !s->asked.open)
-			s->asked.unknown = false;
+		if (raw->h.type == RAW_HEAD && begins(s, raw) && !s->asked.open)
+			s->asked.unknown = s->asked.unordered;
 		read_piece(h, s, &f, raw);
 		s->from = raw->pos;
 		s->fed = true;

@@ -42,18 +42,19 @@ struct answers {
 #define ASKED 256
 
 /*
- * Requests whose answers are to come: PostgreSQL and MySQL answer in order; HTTP/2 by stream, whose
- * number chooses the place. Their order is not known from where bytes of either direction are
- * missing until a receive that begins with a request: all before were answered then.
+ * Requests whose answers are to come, in their order; HTTP/2 by stream, whose number chooses the
+ * place. The order is not known from where bytes of either direction are missing until a receive
+ * that begins with a request: a server answers what it has read before it reads on.
  */
 struct asked {
 	struct {
 		u32 name;
-		u32 id; /* HTTP/2: stream; PostgreSQL: 1: ReadyForQuery follows the answer */
+		u32 id; /* HTTP/2: stream; PostgreSQL: 1: ReadyForQuery follows; lines: requests */
 	} list[ASKED];
 	u16 first, n;
 	bool unknown;
-	bool open; /* PostgreSQL: Sync is to come */
+	bool open;	/* PostgreSQL: Sync is to come */
+	bool unordered; /* redis, memcached: requests without an answer, or with several */
 };
 
 /* What is known of a connection between two receives. */
@@ -110,6 +111,7 @@ struct error_run {
 
 /* Errors in one piece of answers. */
 struct errors_found {
+	struct request_names *names;
 	struct error_run runs[ERRORS_MAX];
 	int n;
 	bool lost;   /* further answers are not known */
@@ -141,6 +143,9 @@ void errors_shorten(struct errors_found *f, int max, u32 other);
 /* A request whose answer is to come; the oldest such request has it now. */
 void asked_add(struct asked *a, u32 name, u32 id);
 u32 asked_take(struct asked *a);
+/* The same of redis and memcached, whose requests have one answer each. */
+void asked_one(struct asked *a, u32 name);
+u32 asked_answered(struct asked *a);
 void asked_forget(struct asked *a);
 
 /* A request begins at this offset; returns the id of its name. */
@@ -168,6 +173,7 @@ bool http1_starts(const u8 *b, size_t n, size_t *method);
 /* True for a command of redis, in capitals; for a command of memcached's text protocol. */
 bool redis_knows(const char *command);
 bool memcached_knows(const char *verb);
+const char *memcached_opcode(u8 opcode);
 
 /* The first keyword of a statement, in capitals: one of a list, or "other". */
 const char *sql_keyword(const u8 *text, size_t n);

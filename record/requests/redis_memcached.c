@@ -3,6 +3,7 @@
 #include "parse.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #define ARGS_MAX (1u << 20)
 #define BULK_MAX (512u << 20)
@@ -69,12 +70,31 @@ static void take_word(char *ret, const u8 *b, size_t n)
 	ret[i == n ? i : 0] = '\0'; /* other bytes, or too long: no name */
 }
 
-static void add_command(struct found *f, u32 at, const u8 *b, size_t n)
+/* CLIENT REPLY: by what follows the first word. */
+static bool is_reply(const u8 *b, size_t n)
 {
-	char word[WORD_MAX + 1];
+	size_t at = n >= 6 && memcmp(b, "\r\n$5\r\n", 6) == 0 ? 6 : 1;
 
-	take_word(word, b, n);
-	found_add(f, at, PROTOCOL_REDIS, redis_knows(word) ? word : "unknown command");
+	return n >= at + 5 && strncasecmp((const char *)b + at, "REPLY", 5) == 0;
+}
+
+/* A command at at, whose first word begins at from and has len of the n bytes. */
+static void add_command(struct stream *s, struct found *f, u32 at, const u8 *b, size_t n,
+			size_t from, size_t len)
+{
+	static const char unordered[] = " SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE "
+					"PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC ";
+	char word[WORD_MAX + 1];
+	u32 name;
+
+	take_word(word, b + from, len);
+	name = found_add(f, at, PROTOCOL_REDIS, redis_knows(word) ? word : "unknown command");
+	if (listed(unordered, word) || (strcmp(word, "CLIENT") == 0 && from + len < n &&
+					is_reply(b + from + len, n - from - len))) {
+		asked_forget(&s->asked);
+		s->asked.unordered = true;
+	}
+	asked_one(&s->asked, name);
 }
 
 enum { WRONG = -1, SHORT = -2 };
@@ -115,12 +135,12 @@ static s64 start_command(struct stream *s, struct found *f, const u8 *b, size_t 
 		return len;
 	if (len <= WORD_MAX && name + len > n)
 		return SHORT;
-	add_command(f, at, b + name, len);
+	add_command(s, f, at, b, n, name, len);
 	s->args = args - 1;
 	return name + len + 2 - at;
 }
 
-static s64 inline_command(struct found *f, const u8 *b, size_t at, size_t n)
+static s64 inline_command(struct stream *s, struct found *f, const u8 *b, size_t at, size_t n)
 {
 	size_t end = seek(b, at, n, '\n'), word = at;
 
@@ -129,7 +149,7 @@ static s64 inline_command(struct found *f, const u8 *b, size_t at, size_t n)
 	while (word < end && b[word] > ' ')
 		word++;
 	if (word > at) /* empty lines are none */
-		add_command(f, at, b + at, word - at);
+		add_command(s, f, at, b, n, at, word - at);
 	return end + 1 - at;
 }
 
@@ -147,7 +167,7 @@ u64 parse_redis(struct stream *s, struct found *f, const u8 *b, size_t n)
 		} else if (b[at] == '*') {
 			step = start_command(s, f, b, at, n);
 		} else {
-			step = inline_command(f, b, at, n);
+			step = inline_command(s, f, b, at, n);
 		}
 		if (step < 0) {
 			s->args = step == WRONG ? 0 : s->args;
@@ -177,7 +197,25 @@ static s64 word_number(const u8 *b, size_t at, size_t end, int index)
 	return v > BULK_MAX ? WRONG : v;
 }
 
-static u64 memcached_text(struct found *f, const u8 *b, size_t at, size_t n)
+/* Has a word after which there may be no answer: noreply, or q of a meta command. */
+static bool is_quiet(const u8 *line, size_t n)
+{
+	size_t at, word, end;
+
+	if (n && line[n - 1] == '\r')
+		n--;
+	for (at = seek(line, 0, n, ' '); at < n; at = end) {
+		word = at + 1;
+		end = seek(line, word, n, ' ');
+		if ((end - word == 7 && memcmp(line + word, "noreply", 7) == 0) ||
+		    (n > 2 && line[0] == 'm' && line[2] == ' ' && end - word == 1 &&
+		     line[word] == 'q'))
+			return true;
+	}
+	return false;
+}
+
+static u64 memcached_text(struct stream *s, struct found *f, const u8 *b, size_t at, size_t n)
 {
 	static const char stores[] = " set add replace append prepend cas ";
 	size_t end = seek(b, at, n, '\n'), word = at, k;
@@ -200,7 +238,11 @@ static u64 memcached_text(struct found *f, const u8 *b, size_t at, size_t n)
 		data = word_number(b, at, end, 4);
 	else if (strcmp(verb, "ms") == 0)
 		data = word_number(b, at, end, 2);
-	found_add(f, at, PROTOCOL_MEMCACHED, verb);
+	asked_one(&s->asked, found_add(f, at, PROTOCOL_MEMCACHED, verb));
+	if (is_quiet(b + at, end - at) || listed(" quit watch ", verb)) {
+		asked_forget(&s->asked);
+		s->asked.unordered = true;
+	}
 	f->lost = end == n || data < 0;
 	return f->lost ? at
 		       : end + 1 + (data || listed(stores, verb) || verb[1] == 's' ? data + 2 : 0);
@@ -215,14 +257,18 @@ static const char *const opcodes[] = {
 
 #define OPCODES (sizeof(opcodes) / sizeof(opcodes[0]))
 
+const char *memcached_opcode(u8 opcode)
+{
+	return opcode < OPCODES ? opcodes[opcode] : "unknown opcode";
+}
+
 u64 parse_memcached(struct stream *s, struct found *f, const u8 *b, size_t n)
 {
 	u64 at = 0;
 
-	(void)s;
 	while (at < n && !f->lost && !f->incomplete) {
 		if (b[at] != 0x80) {
-			at = memcached_text(f, b, at, n);
+			at = memcached_text(s, f, b, at, n);
 			continue;
 		}
 		f->incomplete = n - at < HEADER;
@@ -231,8 +277,7 @@ u64 parse_memcached(struct stream *s, struct found *f, const u8 *b, size_t n)
 		f->lost = be32(b + at + 8) > BULK_MAX;
 		if (f->lost)
 			break;
-		found_add(f, at, PROTOCOL_MEMCACHED,
-			  b[at + 1] < OPCODES ? opcodes[b[at + 1]] : "unknown opcode");
+		found_add(f, at, PROTOCOL_MEMCACHED, memcached_opcode(b[at + 1]));
 		at += HEADER + be32(b + at + 8);
 	}
 	return at;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The thread that makes events of raw stacks. */
-#define _GNU_SOURCE /* pthread_timedjoin_np */
+#define _GNU_SOURCE /* pthread_clockjoin_np */
 #include "stacks.h"
 
 #include "raw_queue.h"
@@ -120,9 +120,9 @@ static bool lock(struct stacks *s)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCK_MS / 1000;
-	return pthread_mutex_timedlock(&s->lock, &until) == 0;
+	return pthread_mutex_clocklock(&s->lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
 /* Of the records in out; the lock is held. */
@@ -161,11 +161,11 @@ int stacks_flush(struct stacks *s, struct pump *p, struct err *e)
 
 	if (!s || !lock(s))
 		return 0;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCK_MS / 1000;
 	passes = s->passes + 2; /* the one that runs may have started before */
 	while (s->running && s->passes < passes && !late)
-		late = pthread_cond_timedwait(&s->idle, &s->lock, &until);
+		late = pthread_cond_clockwait(&s->idle, &s->lock, CLOCK_MONOTONIC, &until);
 	ret = hand_on(s, p, e);
 	pthread_mutex_unlock(&s->lock);
 	return ret;
@@ -205,9 +205,9 @@ int stacks_stop(struct stacks *s, struct pump *p, struct err *e)
 	if (!s)
 		return 0;
 	__atomic_store_n(&s->stop, true, __ATOMIC_RELEASE);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCK_MS / 1000;
-	if (s->running && pthread_timedjoin_np(s->thread, NULL, &until) != 0)
+	if (s->running && pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
 		return 0; /* stuck: it is left alone, and what it has is missing */
 	s->running = false;
 	raw_queue_expire(&s->queue, UINT64_MAX, &s->out);

@@ -97,6 +97,7 @@ broken json '/"ph":"f"/d' shop.json
 broken json 's/"ph":"s"\(.*\)"ts":[0-9.]*/"ph":"s"\1"ts":9999.000/' shop.json
 broken json '/"name":"thread_name"/d' shop.json
 broken openmetrics '/# EOF/d' shop.openmetrics
+broken openmetrics '1h;/^# EOF/{x;p;x}' shop.openmetrics
 broken openmetrics 's/le="+Inf"/le="7"/' shop.openmetrics
 broken openmetrics '/tid="101",comm="shop;io 7",state="disk"/{h;d};${x;p;x}' shop.openmetrics
 broken openmetrics 's/^# UNIT obs_run_queue_seconds seconds/# UNIT obs_run_queue_seconds bytes/' shop.openmetrics

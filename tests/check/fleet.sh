@@ -77,6 +77,9 @@ for engine in duckdb clickhouse trino spark; do
 	is "schema --$engine has every table" "$("$analyze" schema --$engine /data | grep -c '/data/[a-z_]*[/'\'']')" \
 		"$(ls fleet | grep -vc tables-version)"
 done
+is "schema --clickhouse-cluster has two tables for each" \
+	"$("$analyze" schema --clickhouse-cluster c | grep -c "^CREATE TABLE.*\(_local.*MergeTree\|Distributed('c',\)")" \
+	$((2 * $(ls fleet | grep -vc tables-version)))
 prints "statements are for one engine" 1 '^obsanalyze: --duckdb and --trino: ' "$analyze" schema --duckdb --trino /data
 prints "the same engine twice is one" 0 read_parquet "$analyze" schema --duckdb --duckdb /data
 prints "names that are patterns are refused" 1 'must not have' "$analyze" schema --duckdb '/data*'

@@ -54,7 +54,8 @@ with tempfile.TemporaryDirectory() as work:
                 ['report', '--from', '1us', '--to', '200ms', '--pid', '100,1'], ['dump', '--comm', '*', '--to', '1s'],
                 ['cut', '--comm', '[a-s]*', '-o', '-'], ['cut', '--from', '5ms', '--to', '77ms', '-o', '-'],
                 ['redact', '--names', '-o', '-'], ['migrate', '-o', '-'], ['symbols', '--debug', '.', '-o', '-'], ['repair', '-o', '-'], ['merge', '-o', '-', good],
-                ['export', '-f', 'json', '--around', '10ms']]
+                ['export', '-f', 'json', '--around', '10ms'], ['request', 'slowest'], ['request', 'slowest', good],
+                ['compare', '--force', good], ['report', '-a', 'pauses,hops,shift', '--from', '1ms']]
     formats = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../analyze/export/exports.def')
     commands += [['export', '-f', name] for name in re.findall(r'^EXPORT\("([a-z-]*)"', open(formats).read(), re.M)]
     text, obs = os.path.join(work, 'text'), os.path.join(work, 'obs')

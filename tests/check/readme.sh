@@ -19,6 +19,23 @@ else
 	echo "ok make without a compiler"
 fi
 
+# the demo fails after its server has started; the server still writes files when it gets SIGTERM
+mkdir fakes tmp
+printf '%s\n' '#!/bin/sh' 'while [ "$1" != --dir ]; do shift; done' 'cd "$2" || exit' 'echo $$ >../server' \
+	'trap "for i in 1 2 3 4 5 6; do mkdir \$i; echo >\$i/late; sleep 0.1; done; exit" TERM' \
+	'while :; do sleep 0.1; done' >fakes/redis-server
+printf '%s\n' '#!/bin/sh' 'case $3 in ping) echo PONG ;; *) exit 1 ;; esac' >fakes/redis-cli
+chmod 755 fakes/*
+PATH="$PWD/fakes:$PATH" TMPDIR="$PWD/tmp" DEMO_DIR="$PWD/demo" DEMO_BUNDLED=0 sh "$top/tests/demo.sh" >out 2>err
+if ! grep -q '^demo: redis-server does not answer' err || [ ! -s tmp/server ]; then
+	echo "not ok demo: the server does not start: $(tail -n 1 err)"
+elif grep -q '^rm:' err || [ "$(ls tmp)" != server ] || kill -0 "$(cat tmp/server)" 2>/dev/null; then
+	echo "not ok demo: no temporary file and no server are left: $(ls tmp) $(grep '^rm:' err)"
+else
+	echo "ok demo: no temporary file and no server are left"
+fi
+rm -rf fakes tmp demo
+
 # the files that the commands name
 cp "$top/testdata/demo.obs" incident.obs
 obsanalyze cut --from 0 --to 0.8 -o last-week.obs incident.obs 2>/dev/null

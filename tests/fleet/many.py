@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""many.py TOOLS OBSANALYZE [N]: 200 recordings of 20 hosts, the questions of obs-fleet(7) in DuckDB and in SQLite, with times.
+"""many.py TOOLS CLICKHOUSE OBSANALYZE [N]: 200 recordings of 20 hosts, the questions of obs-fleet(7) in DuckDB, in two
+clickhouse-servers (CLICKHOUSE is what clickhouse.sh made, or none) and in SQLite, with times.
 
 Parts of the recordings in testdata/, cut and loaded, are relabelled: host, kernel, time, id and build-id of the program.
 """
@@ -15,6 +16,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests" / "check"))
+import clickhouse  # noqa: E402
 import parquet  # noqa: E402
 
 HOSTS, RECORDINGS = 20, 200
@@ -54,9 +56,46 @@ def relabel(source, path, number, recordings):
     db.close()
 
 
+def check_counts(cluster, one, tables):
+    """Every table: rows, and that those of a recording are on one server."""
+    wrong = []
+    for table in tables:
+        (want,) = one.execute(f'SELECT count(*), count(DISTINCT recording), sum(rowid) FROM "{table}"')
+        if cluster.rows(f"SELECT count(), uniqExact(recording), sum(rowid) FROM `{table}`") != [list(map(str, want))]:
+            wrong.append(table)
+    shares = [int(cluster.ask(i, "SELECT uniqExact(recording) FROM recording_local")) for i in range(2)]
+    (recordings,) = one.execute("SELECT count(DISTINCT recording) FROM recording").fetchone()
+    parquet.result(not wrong and len(tables) > 20, f"{len(tables)} tables on two servers: all rows", wrong)
+    parquet.result(sum(shares) == recordings and all(shares), f"recordings of the servers: {shares[0]} and {shares[1]}")
+
+
+def ask_cluster(cluster, one):
+    for f in sorted(parquet.QUESTIONS.glob("*.sql")):
+        want = [list(row) for row in one.execute(f.read_text())]
+        start = time.monotonic()
+        rows = cluster.rows((clickhouse.QUESTIONS / f.name).read_text())
+        took = time.monotonic() - start
+        parquet.result(want and parquet.same(rows, want), f"{f.stem}: {len(want)} rows from two servers in {took:.2f} s, equal",
+                       f"{rows}\n!= {want}")
+
+
+def check_cluster(tools, analyze, one, paths, work):
+    sources = []
+    for path in paths:
+        facts = dict(parquet.attach(path).execute("SELECT key, value FROM recording"))
+        sources.append((path, parquet.escaped(facts["host"]), facts["uuid"]))
+    with clickhouse.Cluster(tools, work) as cluster:
+        start = time.monotonic()
+        tables = clickhouse.fill(cluster, analyze, sources, work)
+        megabytes = sum(table.stat().st_size for table in tables) / 1e6
+        print(f"two clickhouse-servers: {megabytes:.1f} MB of CSV in {time.monotonic() - start:.1f} s")
+        check_counts(cluster, one, [table.name for table in tables])
+        ask_cluster(cluster, one)
+
+
 def main():
-    tools, analyze = sys.argv[1], os.path.abspath(sys.argv[2])
-    recordings = int(sys.argv[3]) if sys.argv[3:] else RECORDINGS
+    tools, server, analyze = sys.argv[1], sys.argv[2], os.path.abspath(sys.argv[3])
+    recordings = int(sys.argv[4]) if sys.argv[4:] else RECORDINGS
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         parts = cut_parts(analyze, work)
@@ -77,6 +116,10 @@ def main():
               f" {sum(files) / 1e6:.1f} MB; SQLite in {filled:.1f} s")
         for question, (duck, cpu, lite) in parquet.check_questions(tools, views, one).items():
             print(f"{question}: DuckDB {duck / 1000:.2f} s (CPU {cpu / 1000:.2f} s), SQLite {lite / 1000:.2f} s")
+        if server == "none":
+            print("ok two clickhouse-servers # SKIP clickhouse-server of Debian is not at hand")
+        else:
+            check_cluster(server, analyze, one, paths, work)
     sys.exit(parquet.failed)
 
 

@@ -97,7 +97,7 @@ static inline void give(struct seen *s, u16 type, const void *bytes, u32 len, u3
 
 static inline void start(struct seen *s)
 {
-	struct heads_config none = { 0 };
+	struct heads_config none = { .streams = 16 };
 
 	memset(s, 0, sizeof(*s));
 	s->conn = 1;

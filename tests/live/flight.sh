@@ -51,6 +51,37 @@ is "the end writes the last snapshot" "$(ls | grep -c 'size-.*-2.obs')" 1
 whole "end" size-*-2.obs
 kill $flood
 
+# its other threads get no CPU for 7 s, as on a host that starves: the snapshot comes when they go on
+cat >starve.py <<'PY'
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+pid = int(sys.argv[1])
+others = [t for t in map(int, os.listdir("/proc/%d/task" % pid)) if t != pid]
+for tid in others:
+    assert libc.ptrace(SEIZE, tid, None, None) == 0, os.strerror(ctypes.get_errno())
+    assert libc.ptrace(INTERRUPT, tid, None, None) == 0
+    os.waitpid(tid, 0x40000000)
+print("stopped", len(others), flush=True)
+time.sleep(7)
+for tid in others:
+    libc.ptrace(DETACH, tid, None, None)
+PY
+"$obsrec" --last 60s -a -e process -o starved.obs 2>errors &
+rec=$!
+until_flying $rec
+python3 starve.py $rec >stopped &
+starver=$!
+until_true grep -q 'stopped [1-9]' stopped
+kill -USR2 $rec
+wait $starver
+until_true grep -q 'wrote starved-' errors
+is "threads without a CPU: the snapshot comes later" "$(ls | grep -c 'starved-.*-1.obs')" 1
+is "threads without a CPU: nothing failed" "$(grep -cv 'wrote starved-' errors)" 0
+whole "threads without a CPU" starved-*-1.obs
+kill -INT $rec
+wait $rec
+
 # of a size that is not reached, all is kept
 "$obsrec" -q --last 16M -o all.obs -- sh -c 'true; sleep 3; true'
 is "--last SIZE keeps what fits" "$(ask all-*-1.obs "SELECT max(ts + dur) - min(ts) >= 3e9 FROM thread_state")" 1

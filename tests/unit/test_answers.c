@@ -166,6 +166,87 @@ static void errors_of_mysql_have_the_name_of_their_request(void **state)
 	heads_free(s.heads);
 }
 
+#define ARG "$1\r\na\r\n"
+
+static void errors_of_lines_have_the_name_of_their_request(void **state)
+{
+	(void)state;
+	CHECK_NAMED("*3\r\n$3\r\nset\r\n" ARG ARG "*2\r\n$4\r\nINCR\r\n" ARG
+		    "*2\r\n$4\r\nINCR\r\n" ARG
+		    "LPUSH a\r\n*1\r\n$4\r\nHUGO\r\nMULTI\r\nINCR a\r\nEXEC\r\nGET a\r\n",
+		    "+OK\r\n:1\r\n-ERR x\r\n-WRONGTYPE x\r\n-ERR x\r\n+OK\r\n+QUEUED\r\n"
+		    "*1\r\n-ERR x\r\n$-1\r\n",
+		    { "SET", 0 }, { "INCR", 1 }, { "LPUSH", 1 }, { "unknown command", 1 },
+		    { "GET", 0 });
+	CHECK_NAMED("set a 0 0 5\r\nget x\r\nget a b\r\nincr a x\r\nstats\r\nincr a 1\r\n",
+		    "STORED\r\nVALUE a 0 5\r\nget x\r\nEND\r\nCLIENT_ERROR x\r\nSTAT a 1\r\n"
+		    "END\r\nSERVER_ERROR x\r\n",
+		    { "set", 0 }, { "get", 0 }, { "incr", 2 });
+	CHECK_NAMED("\x80\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0key"
+		    "\x80\x05\0\x03\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0key",
+		    "\x81\x05\0\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", { "get", 0 },
+		    { "incr", 1 });
+}
+
+static void errors_after_unanswered_requests_have_no_name(void **state)
+{
+	static const char *const asked[] = { "SUBSCRIBE a b\r\nINCR a\r\n",
+					     "*3\r\n$6\r\nCLIENT\r\n$5\r\nreply\r\n$3\r\nOFF\r\n",
+					     "CLIENT REPLY SKIP\r\nGET a\r\n",
+					     "incr a 1 noreply\r\n", "mg a q\r\n" };
+	struct seen s;
+	u32 i, k;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		start(&s);
+		for (k = 0; k < 2; k++)
+			give(&s, RAW_HEAD, asked[i], strlen(asked[i]), strlen(asked[i]));
+		give(&s, RAW_ANSWER, i < 3 ? "-ERR x\r\n" : "ERROR \r\n", 8, 8);
+		assert_int_equal(s.errors, 1);
+		for (k = 0; k < s.n; k++)
+			assert_int_equal(s.names[k].failed, 0);
+		heads_free(s.heads);
+	}
+	/* of other commands of CLIENT each has its answer */
+	start(&s);
+	give(&s, RAW_HEAD, "CLIENT ID\r\nINCR a\r\n", 19, 19);
+	give(&s, RAW_ANSWER, ":3\r\n-ERR x\r\n", 12, 12);
+	assert_int_equal(failed_of(&s, "INCR"), 1);
+	heads_free(s.heads);
+}
+
+/* More requests than there is room for, in long rows; the end of one comes after an unread part. */
+static void rows_of_requests_are_counted(void **state)
+{
+	static char asked[6000], answers[6000];
+	struct seen s;
+	u32 i, n = 0, m = 0;
+
+	(void)state;
+	for (i = 0; i < 500; i++) {
+		n += (u32)snprintf(asked + n, sizeof(asked) - n, "%s a\r\n",
+				   i < 250 ? "INCR" : "GET");
+		m += (u32)snprintf(answers + m, sizeof(answers) - m,
+				   i % 250 < 200 ? ":1\r\n" : "-ERR x\r\n");
+	}
+	start(&s);
+	give(&s, RAW_HEAD, asked, n, n);
+	give(&s, RAW_ANSWER, answers, m, m);
+	assert_int_equal(failed_of(&s, "INCR"), 50);
+	assert_int_equal(failed_of(&s, "GET"), 50);
+	s.written += 100; /* answers that were not read */
+	give(&s, RAW_HEAD, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$9\r\nxx", 29, 29);
+	give(&s, RAW_ANSWER, "-ERR x\r\n", 8, 8);
+	give(&s, RAW_HEAD, "xxxxxxx\r\nINCR a\r\n", 17, 17); /* the SET is to be answered, too */
+	give(&s, RAW_ANSWER, "+OK\r\n-ERR x\r\n", 13, 13);
+	assert_int_equal(failed_of(&s, "INCR") + failed_of(&s, "SET"), 50);
+	give(&s, RAW_HEAD, "LLEN a\r\nINCR a\r\n", 16, 16);
+	give(&s, RAW_ANSWER, ":1\r\n-ERR x\r\n", 12, 12);
+	assert_int_equal(failed_of(&s, "INCR"), 51);
+	heads_free(s.heads);
+}
+
 /* Four streams; the second answers before the first, the fourth in trailers. */
 static void errors_of_http2_have_the_name_of_their_stream(void **state)
 {
@@ -293,6 +374,9 @@ int main(void)
 		T(errors_of_many_codes_are_joined),
 		T(errors_of_postgres_have_the_name_of_their_request),
 		T(errors_of_mysql_have_the_name_of_their_request),
+		T(errors_of_lines_have_the_name_of_their_request),
+		T(errors_after_unanswered_requests_have_no_name),
+		T(rows_of_requests_are_counted),
 		T(errors_of_http2_have_the_name_of_their_stream),
 		T(names_of_errors_are_not_guessed),
 	};

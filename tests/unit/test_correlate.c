@@ -3,95 +3,10 @@
  * analyze/analyses/correlate.c: series with known relations, in a recording of WINDOWS s with
  * THREADS threads, one second a window.
  */
-#include "tests/lib/unit.h"
+#include "tests/lib/correlating.h"
 
-#include "analyze/analyses/analysis.h"
-#include "format/buf.h"
-#include "tests/lib/idle_threads.h"
-#include "tests/lib/loaded.h"
-#include "tests/lib/noise.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-#define SECOND	    1000000000ll
-#define WINDOWS	    120
-#define THREADS	    12 /* tids from 100 on */
 #define SEEDS	    100
 #define FALSE_SHARE 0.05 /* that the analysis promises */
-
-/* As recording, with these lines at the end. */
-static sqlite3 *recording_of(const char *more)
-{
-	struct buf text = { 0 };
-	struct err e = { 0 };
-	sqlite3 *db;
-
-	idle_threads(&text, &e, THREADS, 0, WINDOWS * SECOND);
-	buf_printf(&text, &e, "%s", more);
-	db = loaded(text.data);
-	buf_free(&text);
-	if (db_exec(db, &e,
-		    "DELETE FROM series; INSERT INTO recording VALUES('qos', 'own series')") < 0)
-		fail_msg("%s", e.text);
-	return db;
-}
-
-/* A recording in which nothing happens, with the user's own series as quality. */
-static sqlite3 *recording(void)
-{
-	return recording_of("");
-}
-
-static void put_qos(sqlite3 *db, const double *y)
-{
-	struct err e = { 0 };
-	int i;
-
-	for (i = 0; i < WINDOWS; i++)
-		if (!isnan(y[i]) &&
-		    db_insert(db, TABLE_qos, &e, "idi", i * SECOND, y[i], (s64)1) < 0)
-			fail_msg("%s", e.text);
-}
-
-/* A share of the time in the run queue (kind 2), around a half. */
-static void put_series(sqlite3 *db, int tid, const double *x)
-{
-	struct err e = { 0 };
-	double share;
-	int i;
-
-	for (i = 0; i < WINDOWS; i++) {
-		share = fmin(fmax(0.5 + 0.1 * x[i], 0), 1);
-		if (db_insert(db, TABLE_series, &e, "iiiiiiii", i * SECOND, (s64)2, (s64)tid,
-			      (s64)0, (s64)(share * SECOND), (s64)0, (s64)0, (s64)0) < 0)
-			fail_msg("%s", e.text);
-	}
-}
-
-static void run(sqlite3 *db)
-{
-	struct err e = { 0 };
-
-	if (analyses_run(db, "correlate", &e) < 0)
-		fail_msg("%s", e.text);
-}
-
-static void clear(sqlite3 *db)
-{
-	struct err e = { 0 };
-
-	if (db_exec(db, &e, "DELETE FROM series; DELETE FROM qos; BEGIN") < 0)
-		fail_msg("%s", e.text);
-}
-
-static void commit(sqlite3 *db)
-{
-	struct err e = { 0 };
-
-	if (db_exec(db, &e, "COMMIT") < 0)
-		fail_msg("%s", e.text);
-}
 
 /*
  * What thread 107 waits shows in the quality `lag` windows later, with as much noise as signal when
@@ -116,10 +31,6 @@ static void relate(sqlite3 *db, struct noise *r, double rho, int lag, double sig
 	commit(db);
 	run(db);
 }
-
-#define FIRST	    "(SELECT subject FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1)"
-#define FIRST_ID    "(SELECT subject_id FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1)"
-#define VALUE(name) "FROM metric WHERE analysis='correlate' AND name='" name "' AND subject=" FIRST
 
 /* One recording without a false one; how many have one is tested below. */
 static void what_is_related_comes_first(void **state)
@@ -168,31 +79,6 @@ static void shifts_in_time_are_reported(void **state)
 	db_close(db);
 }
 
-/* Windows of a recording that is too short for rank correlation of levels. */
-#define SHORT 30
-
-/* Quality and thread 107 change their level after half of the time; the others drift. */
-static void step(sqlite3 *db, struct noise *r, double size, double own)
-{
-	double x[WINDOWS], y[WINDOWS];
-	int i, k;
-
-	clear(db);
-	for (i = 0; i < WINDOWS; i++)
-		y[i] = 5 + (i < SHORT / 2 ? 0 : size) + 0.1 * noise_normal(r);
-	for (i = SHORT; i < WINDOWS; i++)
-		y[i] = NAN;
-	put_qos(db, y);
-	for (k = 0; k < THREADS; k++) {
-		noise_ar(r, 0.5, x, WINDOWS);
-		for (i = 0; i < WINDOWS && k == 7; i++)
-			x[i] = (i < SHORT / 2 ? 0 : own) + 0.1 * noise_normal(r);
-		put_series(db, 100 + k, x);
-	}
-	commit(db);
-	run(db);
-}
-
 static void a_step_is_compared_by_levels(void **state)
 {
 	sqlite3 *db = recording();
@@ -208,144 +94,6 @@ static void a_step_is_compared_by_levels(void **state)
 		db,
 		"SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=107 AND name='q'",
 		0);
-	db_close(db);
-}
-
-/* Sleep for requests is the complement of work: as large a change as it has, it is no cause. */
-static void waits_for_work_are_excluded(void **state)
-{
-	struct err e = { 0 };
-	sqlite3 *db = recording();
-	struct noise r = { 5 };
-
-	(void)state;
-	step(db, &r, 4, 2);
-	assert_int_equal(
-		db_exec(db, &e,
-			"INSERT INTO series SELECT ts, 18, 103, 0, time, 1, 0, 0 FROM series"
-			" WHERE tid=107"),
-		0);
-	run(db);
-	is_number(db, "SELECT " FIRST_ID "=107", 1);
-	is_number(
-		db,
-		"SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'",
-		0);
-	/* the same time in a futex is a wait that counts */
-	assert_int_equal(db_exec(db, &e, "UPDATE series SET kind=16 WHERE kind=18"), 0);
-	run(db);
-	is_above(
-		db,
-		"SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'",
-		0);
-	db_close(db);
-}
-
-#define SOCKET(n, role)                                                                        \
-	"900 100 fd pid=100 fd=" n " mode=0140000 ino=7" n " family=2 role=" role " sport=8" n \
-	" dport=9" n " socktype=1\n"
-
-/*
- * In each window 103 has a request open, and waits in epoll for longer after half of the time; ask:
- * for an upstream.
- */
-static sqlite3 *event_loop(bool ask)
-{
-	struct buf text = { 0 };
-	struct err e = { 0 };
-	struct noise r = { 5 };
-	long long t, wait;
-	sqlite3 *db;
-	int i;
-
-	buf_printf(&text, &e, "@recorder\n" SOCKET("5", "2") SOCKET("6", "3") "@cpu 1\n");
-	for (i = 0; i < SHORT; i++) {
-		t = 1000000 + i * SECOND;
-		wait = (i < SHORT / 2 ? 300000000 : 600000000) +
-		       (long long)(1e7 * noise_normal(&r));
-		buf_printf(&text, &e,
-			   "%lld 0 waking target=103 context=1\n%lld 0 switch next=103\n"
-			   "%lld 103 syscall nr=read fd=5 ret=10 dur=500\n",
-			   t, t + 1000, t + 5000);
-		if (ask)
-			buf_printf(&text, &e, "%lld 103 syscall nr=write fd=6 ret=20 dur=500\n",
-				   t + 6000);
-		buf_printf(&text, &e, "%lld 103 switch next=0 state=1\n", t + 10000);
-		t += wait;
-		buf_printf(&text, &e,
-			   "%lld 0 waking target=103 context=1\n%lld 0 switch next=103\n"
-			   "%lld 103 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%lld ret=1\n",
-			   t, t + 1000, t + 3000, wait - 5000);
-		if (ask)
-			buf_printf(&text, &e, "%lld 103 syscall nr=read fd=6 ret=30 dur=500\n",
-				   t + 5000);
-		buf_printf(&text, &e,
-			   "%lld 103 syscall nr=write fd=5 ret=10 dur=500\n"
-			   "%lld 103 switch next=0 state=1\n",
-			   t + 8000, t + 20000);
-	}
-	db = recording_of(text.data);
-	buf_free(&text);
-	return db;
-}
-
-#define MOVES_103 \
-	"SELECT count(*) > 0 FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'"
-
-static void moves(sqlite3 *db, const char *sql, bool expected)
-{
-	struct err e = { 0 };
-	struct noise r = { 5 };
-
-	step(db, &r, 4, 2);
-	if (db_exec(db, &e, sql) < 0)
-		fail_msg("%s", e.text);
-	run(db);
-	is_number(db, MOVES_103, expected);
-}
-
-#define IN_EPOLL                                                                            \
-	"INSERT INTO series SELECT ts, series_id('epoll_wait'), 103, 0, time, 1, 0, 0 FROM" \
-	" series WHERE tid=107"
-
-/* Time in epoll is a wait for an upstream while a request waits for one, else a wait for work. */
-static void epoll_with_an_open_question_counts(void **state)
-{
-	sqlite3 *db = event_loop(true);
-
-	(void)state;
-	is_number(db, "SELECT count(*) FROM request WHERE tid=103", SHORT);
-	moves(db, IN_EPOLL, true);
-	moves(db, "SELECT 1", false); /* no event loop: its waits are series of their own */
-	db_close(db);
-	db = event_loop(false);
-	is_number(db, "SELECT count(*) FROM request WHERE tid=103", SHORT);
-	moves(db, IN_EPOLL, false);
-	db_close(db);
-}
-
-/* Half of the change in each of two threads of one name: together it comes first. */
-static void threads_of_a_pool_add_up(void **state)
-{
-	struct err e = { 0 };
-	sqlite3 *db = recording();
-	struct noise r = { 5 };
-
-	(void)state;
-	step(db, &r, 4, 2);
-	assert_int_equal(
-		db_exec(db, &e,
-			"UPDATE thread SET comm='pool' WHERE tid IN (107, 108);"
-			"DELETE FROM series WHERE tid=108;"
-			"UPDATE series SET time=time/2 WHERE tid=107;"
-			"INSERT INTO series SELECT ts, kind, 108, resource, time, n, refused,"
-			" timeouts FROM series WHERE tid=107"),
-		0);
-	run(db);
-	is_text(db,
-		"SELECT subject_kind || ' ' || subject_id FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1",
-		"process 100");
-	is_number(db, "SELECT value BETWEEN 15 AND 25 " VALUE("added"), 1);
 	db_close(db);
 }
 
@@ -426,13 +174,8 @@ static void few_of_those_reported_are_false(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_is_related_comes_first),
-		T(shifts_in_time_are_reported),
-		T(a_step_is_compared_by_levels),
-		T(waits_for_work_are_excluded),
-		T(epoll_with_an_open_question_counts),
-		T(threads_of_a_pool_add_up),
-		T(drift_raises_no_alarm),
+		T(what_is_related_comes_first),	    T(shifts_in_time_are_reported),
+		T(a_step_is_compared_by_levels),    T(drift_raises_no_alarm),
 		T(few_of_those_reported_are_false),
 	};
 

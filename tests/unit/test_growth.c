@@ -31,6 +31,9 @@
 	"5 0 cgroup id=9 path=\"/a\"\n10 0 info text=\"snapshot=10\"\n"                       \
 	"11 0 info text=\"begin=11\"\n@cpu 0\n"
 
+#define PEERS "family=2 saddr=127.0.0.1 daddr=127.0.0.1"
+#define INET  "mode=0140000 socktype=1 " PEERS
+
 struct step_count {
 	char sql[SHAPE];
 	double steps;
@@ -430,12 +433,44 @@ static void functions_of_one_program(void **state)
 	grows_linearly(function_of_one);
 }
 
+/* Questions of one request on one connection, each with an answer, and segments at two devices. */
+static void question_of_one(struct buf *x, int i, long t)
+{
+	if (i == 0) {
+		line(x, "@recorder\n12 0 info text=\"groups=core,syscalls,sched,requests,hops\"");
+		line(x, "13 200 thread pid=200 state=83 comm=\"back\"");
+		line(x, "14 100 fd pid=100 fd=5 " INET " role=2 ino=71 sport=80 dport=99");
+		line(x, "15 100 fd pid=100 fd=6 " INET " role=3 ino=72 sport=99 dport=90");
+		line(x, "16 200 fd pid=200 fd=3 " INET " role=2 ino=73 sport=90 dport=99");
+		line(x, "@cpu 0\n17 0 connection conn=1 ino=72 " PEERS " sport=99 dport=90");
+		line(x, "18 0 connection conn=2 ino=73 " PEERS " sport=90 dport=99");
+		line(x, "20 100 syscall nr=read fd=5 ret=9 count=99 dur=2");
+	}
+	line(x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=2", t);
+	line(x, "%ld 0 hop conn=1 seq=%d len=9 ifindex=1 flags=1 device=\"a\"", t + 1, 9 * i);
+	line(x, "%ld 0 hop conn=2 seq=%d len=9 ifindex=2 flags=2 device=\"b\"", t + 9, 9 * i);
+	line(x, "%ld 200 syscall nr=read fd=3 ret=9 count=99 dur=2", t + 20);
+	line(x, "%ld 200 syscall nr=write fd=3 ret=9 count=9 dur=2", t + 800000);
+	line(x, "%ld 100 syscall nr=read fd=6 ret=9 count=99 dur=2", t + 900000);
+	if (i % 100 == 99)
+		line(x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=2", t + 900001);
+	if (i % 100 == 99)
+		line(x, "%ld 100 syscall nr=read fd=5 ret=9 count=99 dur=2", t + 900009);
+}
+
+static void questions_of_one_thread(void **state)
+{
+	(void)state;
+	grows_linearly(question_of_one);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(short_processes),	 T(threads_of_one_process), T(connections_of_one_server),
-		T(files_of_one_process), T(locks_of_one_process),   T(requests_of_one_thread),
-		T(cgroups_of_one_host),	 T(pipes_of_one_process),   T(functions_of_one_program),
+		T(short_processes),	    T(threads_of_one_process), T(connections_of_one_server),
+		T(files_of_one_process),    T(locks_of_one_process),   T(requests_of_one_thread),
+		T(cgroups_of_one_host),	    T(pipes_of_one_process),   T(functions_of_one_program),
+		T(questions_of_one_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import subprocess
 import time
 
 import faults
@@ -16,6 +17,7 @@ import lab
 from scenes import CALM, FAULT
 
 MIB = 1 << 20
+SPARE = 32 * MIB  # of the memory for pages of files, next to a neighbour in the cgroup
 STEP = "200ms"  # of correlate: a window of each must have requests, and there must be enough windows
 
 
@@ -101,36 +103,39 @@ class Memory(Case):
     """The neighbour shares a cgroup with the server and takes memory that held the pages of the server's files."""
     kinds, never = ("disk", "reclaim"), ("throttle", "lock", "peer", "cpu_contender")
     series, timed = ("block_time", "iowait_time"), False  # it takes a while until the pages are gone
-    group, limit, taken = None, 420 * MIB, 300 * MIB
+    group, pages = None, None  # the files, below the server's directory
 
     def write(self, name, value):
         with open(os.path.join(self.group, name), "w", encoding="ascii") as f:
             f.write(str(value))
 
-    def files(self, server):
-        for base, _, names in os.walk(server.directory):
-            yield from filter(os.path.isfile, (os.path.join(base, n) for n in names))  # no sockets
+    def used(self, what):
+        """Bytes of the cgroup's memory."""
+        with open(os.path.join(self.group, "memory.stat"), encoding="ascii") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("total_%s " % what))
 
     def prepare(self, server):
         self.group = "/sys/fs/cgroup/memory/validate-%d" % os.getpid()
         os.makedirs(self.group, exist_ok=True)
         for pid in server.pids:
-            self.write("cgroup.procs", pid)
-        for path in self.files(server):  # the pages shall belong to the server's cgroup
-            with contextlib.suppress(OSError):
-                fd = os.open(path, os.O_RDONLY)
-                os.fsync(fd)
-                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-                os.close(fd)
-        self.warm(server)
-        self.write("memory.limit_in_bytes", self.limit)
-
-    def warm(self, server):
-        server.load(0, 3, 1)
+            with contextlib.suppress(ProcessLookupError):  # it ended since it was listed
+                self.write("cgroup.procs", pid)
+        os.sync()
+        for base, _, names in os.walk(os.path.join(server.directory, self.pages)):
+            for name in names:  # the pages shall belong to the server's cgroup
+                with contextlib.suppress(OSError):
+                    fd = os.open(os.path.join(base, name), os.O_RDONLY)
+                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                    os.close(fd)
+        lab.run(["sh", "-c", 'echo $$ >"$0"/cgroup.procs; exec find "$1" -type f -exec cat {} + >/dev/null', self.group,
+                 os.path.join(server.directory, self.pages)])
+        server.load(self.rate, 1, 1)
+        self.write("memory.limit_in_bytes", self.used("rss") + self.used("cache") + SPARE)
 
     def begin(self, server):
+        """Takes all but a part of what the pages of files have; nothing of the server's own memory."""
         self.start("sh", "-c", "echo $$ >%s/cgroup.procs; exec taskset -c %s python3 -c 'import time; x = bytearray(b\"x\") * %d; time.sleep(60)'" % (
-            self.group, lab.CLIENT_CPU, self.taken))
+            self.group, lab.CLIENT_CPU, self.used("cache") - SPARE))
 
     def end(self, server):
         super().end(server)
@@ -144,23 +149,28 @@ class Memory(Case):
 
 
 class MemoryPostgres(Memory):
-    """memory: PostgreSQL, tables in the page cache"""
-    server, settings, rate, comm = "postgres-select", {"CONNS": 8, "SCALE": 10, "SHARED_BUFFERS": "1MB"}, 300, "postgres"
+    """memory: PostgreSQL, 200 rows per request, tables in the page cache"""
+    server, settings, rate, comm, pages = "postgres-select", {"CONNS": 8, "SCALE": 20, "SHARED_BUFFERS": "1MB"}, 40, "postgres", "data/base"
 
-    def warm(self, server):
-        for path in self.files(server):
-            lab.run(["sh", "-c", 'echo $$ >"$0"/cgroup.procs; exec cat "$1" >/dev/null', self.group, path])
+    def prepare(self, server):
+        script = os.path.join(server.directory, "rows.sql")
+        with open(script, "w", encoding="ascii") as f:
+            f.write("SELECT sum(abalance) FROM pgbench_accounts WHERE aid = ANY(ARRAY(SELECT (2000000 * random())::int "
+                    "FROM generate_series(1, 200)));\n")
+        server.environment["SCRIPT"] = "-f " + script
+        super().prepare(server)
 
 
 class MemoryJvm(Memory):
-    """memory: service on the JVM, files in the page cache"""
-    server, settings, rate, comm = "jvm", {"CONNS": 8, "TARGET": "/file/%d", "KEYS": 2400}, 200, "java"
-    limit, warm = 420 * MIB, MemoryPostgres.warm
+    """memory: service on the JVM, 200 reads per request, file in the page cache"""
+    server, settings, rate, comm, pages = "jvm", {"CONNS": 8, "TARGET": "/pages/200"}, 40, "java", "pages"
 
     def prepare(self, server):
-        with open(os.path.join(server.directory, "pages"), "r+b") as f:
-            for _ in range(150):
-                f.write(os.urandom(MIB))
+        path = os.path.join(server.directory, self.pages, "data")
+        if os.path.getsize(path) == 0:
+            with open(path, "r+b") as f:
+                for _ in range(300):
+                    f.write(os.urandom(MIB))
         super().prepare(server)
 
 
@@ -197,7 +207,15 @@ CASES = [CpuRedis, CpuMariadb, CpuPostgres, CpuJvm, DiskRedis, DiskMariadb, Disk
 
 
 def runs(kind, seeds, directory, keep):
-    """All runs of one case; yields rows."""
+    """All runs of one case; yields rows, each with a judgement or the reason why there is none."""
+    try:
+        yield from with_server(kind, seeds, directory, keep)
+    except (lab.Failed, subprocess.SubprocessError, OSError, ValueError) as e:
+        for seed in seeds:
+            yield incidents.failed(kind, seed, e)
+
+
+def with_server(kind, seeds, directory, keep):
     with contextlib.ExitStack() as stack:
         place = getattr(kind, "place", lambda stack, _: (stack.enter_context(lab.Loopback()), kind.settings))
         net, settings = place(stack, directory)

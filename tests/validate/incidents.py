@@ -535,13 +535,17 @@ def runs(kind, seeds, directory, keep):
         yield from each(kind, server, seeds, directory, keep)
 
 
+def failed(kind, seed, why):
+    return {"case": kind.__doc__.splitlines()[0], "program": kind.__name__.lower(), "seed": seed,
+            "failed": "%s: %s" % (kind.__name__, why), "right": False, "forbidden": []}
+
+
 def each(kind, server, seeds, directory, keep):
     for seed in seeds:
         try:
             yield one_run(kind(directory), server, seed, directory, keep)
-        except (lab.Failed, subprocess.SubprocessError, OSError, ValueError, IndexError) as e:
-            yield {"case": kind.__doc__.splitlines()[0], "program": kind.__name__.lower(), "seed": seed,
-                   "failed": "%s: %s" % (kind.__name__, e), "right": False, "forbidden": []}
+        except (lab.Failed, subprocess.SubprocessError, OSError, ValueError, IndexError, KeyError) as e:
+            yield failed(kind, seed, e)
         time.sleep(.2)
 
 

@@ -67,8 +67,7 @@ def judged(what, net, protocol, sent, found):
     nameless = sum(n for key, n in found["failed"].items() if key.startswith(" "))
     misnamed = sum(max(0, n - sent["failed"].get(key, 0)) for key, n in found["failed"].items() if not key.startswith(" "))
     invented = sum(max(0, n - sent["errors"].get(code, 0)) for code, n in found["errors"].items())
-    # redis sends the answers to one receive in parts: which request a later one answers is not known
-    named = not misnamed and not invented and (protocol == "redis" or nameless <= NAMELESS)
+    named = not misnamed and not invented and nameless <= NAMELESS
     return {"what": what, "net": net, "verdict": found["verdict"], "asked": asked, "counted": counted, "off": counted / asked - 1, "unnamed": unnamed / asked,
             "wrong": wrong, "missing": missing, "errors": sum(sent["errors"].values()), "errors found": sum(found["errors"].values()),
             "error codes": found["errors"] == sent["errors"],

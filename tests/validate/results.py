@@ -151,7 +151,7 @@ POOLS = """## Request rates of worker pools
 
 The sweep of the section above on services that stand for those of TailBench and CloudSuite. They have a queue and four
 workers. Service times are lognormal (sigma 1.2): 1 %% take more than seven times the mean. Levels are %s of the rate of a closed
-loop, %d s each; server on CPU %s, client on CPU %s. Measured %s, kernel %s, commit %s.
+loop, %d s each, without a ramp; server on CPU %s, client on CPU %s. Measured %s, kernel %s, commit %s.
 """
 
 
@@ -160,7 +160,7 @@ def section_sweep(part="sweep"):
     good = [row for _, row in rows if "failed" not in row]
     if not rows:
         return ""
-    how = (", ".join("%g %%" % (100 * v) for v in sweep.LEVELS), sweep.SECONDS, lab.SERVER_CPU, lab.CLIENT_CPU)
+    how = (", ".join("%g %%" % (100 * v) for v in sweep.LEVELS), good[0]["seconds"] if good else sweep.SECONDS, lab.SERVER_CPU, lab.CLIENT_CPU)
     text = [SWEEP % how if part == "sweep" else POOLS % (*how, *(rows[0][0][k] for k in ("date", "kernel", "commit")))]
     text.append(table(["server", "network", "levels", "lossy", "max 1/s", "paper: nearest, R²", "sends R²", "k", "identity",
                        "requests R²", "k", "identity", "calls R²", "k", "identity",

@@ -14,6 +14,7 @@ POOLS = ["pool", "pool-parts", "jvm"]
 FLOOR = 6  # points of the idle share
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
 SECONDS, CALIBRATION = 5, 2
+POOL_SECONDS = 3
 # a server that answers less of what it is asked for is saturated; in a step of a second, what is under way at
 # its end is counted in the next: 2 % of it at 20 ms, and what is sent again later than that
 ANSWERED, ANSWERED_IN_STEP = .97, {"loopback": .97}
@@ -134,6 +135,7 @@ def ramp(server, limit, seed, directory, least):
 
 
 def sweep(name, net_class, quick, seed, say):
+    seconds = 2 if quick else POOL_SECONDS if name in POOLS else SECONDS
     settings = {"CONNS": WIRE_CONNS[name]} if net_class is lab.Wire else {}
     with lab.scratch() as directory, net_class() as net, lab.Server(name, net, directory, **settings) as server:
         probe = server.word("probe")
@@ -146,7 +148,7 @@ def sweep(name, net_class, quick, seed, say):
         random.Random(seed).shuffle(levels)  # so that a drift of the machine is no trend
         rows = []
         for i, level in enumerate(levels):
-            row = round_at(server, level * limit, 2 if quick else SECONDS, seed + i + 1, directory, probe)
+            row = round_at(server, level * limit, seconds, seed + i + 1, directory, probe)
             row["level"] = level
             rows.append(row)
             say("  %4.0f %%: client %.1f/s, requests %s, sends %s, calls %s" % (
@@ -154,12 +156,12 @@ def sweep(name, net_class, quick, seed, say):
                                                       for k in ("requests", "sends", "calls"))))
         rows.sort(key=lambda r: r["level"])
         knee = None
-        # pgbench, sysbench and the gRPC client keep one rate
-        if not quick and name not in ("postgres-select", "mariadb", "grpc", "grpc-single"):
+        # pgbench, sysbench and the gRPC client keep one rate; of pools only levels are measured
+        if not quick and name not in ("postgres-select", "mariadb", "grpc", "grpc-single", *POOLS):
             knee = ramp(server, limit, seed, directory, ANSWERED_IN_STEP.get(net.name, .9))
             say("  ramp: %s" % knee)
         return {"server": name, "title": title, "net": net.name, "paper": paper, "probe": probe,
-                "limit": limit, "knee": knee, "limit_cpu": top["cpu"], "rows": rows, "seconds": SECONDS}
+                "limit": limit, "knee": knee, "limit_cpu": top["cpu"], "rows": rows, "seconds": seconds}
 
 
 def fits(result):

@@ -9,6 +9,7 @@
  * begin on, one in flight when it ended up to its end.
  */
 #include "analyze/replay/requests/track_series.h"
+#include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
@@ -17,7 +18,6 @@
 #define AGAIN	   (-11)  /* EAGAIN, the same number on all systems that are recorded */
 #define TIMEDOUT   (-110) /* ETIMEDOUT */
 #define ALREADY	   (-114) /* EALREADY */
-#define INPROGRESS (-115) /* EINPROGRESS */
 #define FUTEX_MASK 0x7f	  /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 /*
  * Where it is not known whether the thread slept, a call that long is taken for one that did, ns: a

@@ -23,6 +23,8 @@ struct request {
 
 /* What was asked and not answered. */
 struct asking {
+	u64 connect;	/* before it: a connect in progress; 0: none */
+	u64 answering;	/* last send of the question before, while its answer comes; 0: none */
 	u64 first_send; /* entry; 0: not seen */
 	u64 last_send;
 	u32 sends;

@@ -352,6 +352,11 @@ static bool is_vague(const struct replay *r, const struct held *h)
 				 own(r)->protocol[h->name] == PROTOCOL_MYSQL);
 }
 
+bool names_one_by_one(const struct replay *r, const struct file *f)
+{
+	return names_first(f) < NAMES_MAX && own(r)->protocol[names_first(f)] == PROTOCOL_POSTGRES;
+}
+
 int names_on_statement(struct replay *r, struct thread *t, const char *text, u64 ts, struct err *e)
 {
 	struct file *f = marks_of(t)->ts[0] ? file_of(t->process, marks_of(t)->fd[0]) : NULL;

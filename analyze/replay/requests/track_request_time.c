@@ -3,8 +3,9 @@
  * Where the time of requests goes, and how long others take to answer. A request is split by the
  * clocks of the thread that sends: it is what the request waited for, also while it was still busy
  * with another request. An event loop waits for answers in poll; the time between its own
- * request on a connected socket and the answer is therefore taken out of poll. What a request
- * waited before its first receive is counted separately (track_ready.c).
+ * request on a connected socket and the answer is therefore taken out of poll, and so is the time
+ * from a connect in progress to the request on it. What a request waited before its first receive
+ * is counted separately (track_ready.c).
  */
 #include "track_request_time.h"
 
@@ -20,6 +21,7 @@
 struct request_time {
 	u64 begin;
 	u64 upstream; /* time in which an answer to its thread was outstanding */
+	u64 counted;  /* until when it is in upstream */
 	u32 tid;      /* of the first receive */
 	bool split;   /* spent is known */
 	u64 clock[N_STATES];
@@ -39,7 +41,7 @@ struct request_latencies {
 
 /* The last upstream of a thread on a connected socket; since when its past is known. */
 struct upstream {
-	u64 asked, answered;
+	u64 connect, asked, answered; /* connect 0: none for this question */
 	u64 since;
 };
 
@@ -85,7 +87,7 @@ int request_time_begin(struct replay *r, struct thread *t, struct file *f,
 		return err_set(e, ERR_FAIL, "out of memory for requests");
 	f->time->begin = v->ts;
 	f->time->tid = t->tid;
-	f->time->upstream = 0;
+	f->time->upstream = f->time->counted = 0;
 	f->time->queued = ready_take(r, t, v, last, f->time->before);
 	memcpy(f->time->clock, t->clock, sizeof(f->time->clock));
 	return remember_past(t, v->ts, e);
@@ -109,6 +111,19 @@ void request_arrived(const struct replay *r, struct thread *t, struct file *f, u
 	time->before[STATE_unknown] += unknown;
 }
 
+/* An answer in parts counts from the last part that was counted. */
+static void take_upstream(struct request_time *request, struct upstream *last)
+{
+	u64 from = last->connect >= request->begin ? last->connect : last->asked;
+
+	if (last->answered <= request->begin || last->asked < request->begin)
+		return;
+	request->upstream +=
+		elapsed(from > request->counted ? from : request->counted, last->answered);
+	request->counted = last->answered;
+	last->connect = last->asked = last->answered = 0;
+}
+
 int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
 {
 	struct upstream *last = upstream_of(t);
@@ -123,10 +138,7 @@ int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts
 		return 0;
 	if (remember_past(t, ts, e) < 0)
 		return ERR_FAIL;
-	if (last->answered > request->begin && last->asked >= request->begin) {
-		request->upstream += elapsed(last->asked, last->answered);
-		last->asked = last->answered = 0;
-	}
+	take_upstream(request, last);
 	request->split = true;
 	if (t->tid != request->tid) {
 		past_since(t, request->begin, ts, request->spent);
@@ -234,6 +246,8 @@ void request_upstream(struct replay *r, struct thread *t, struct file *f, const 
 
 	count_outstanding(&f->outstanding, v, send);
 	if (send) {
+		if (a->answering)
+			*a = (struct asking){ 0 };
 		if (!a->sends)
 			a->first_send = call_entry(v);
 		a->last_send = v->ts;
@@ -241,11 +255,14 @@ void request_upstream(struct replay *r, struct thread *t, struct file *f, const 
 		a->bytes += bytes;
 		return;
 	}
-	if (!a->sends)
-		return; /* more of an answer, or without a request */
+	if (!a->sends && !a->answering)
+		return; /* without a request */
 	dur = elapsed(a->last_send, v->ts);
-	upstream_of(t)->asked = a->last_send;
+	upstream_of(t)->connect = a->connect;
+	upstream_of(t)->asked = a->sends ? a->last_send : a->answering;
 	upstream_of(t)->answered = v->ts;
+	if (!a->sends)
+		return; /* more of an answer */
 	row = bulk_add(r->bulk, upstream);
 	row->ts = replay_time(r, a->last_send);
 	row->dur = dur;
@@ -258,7 +275,7 @@ void request_upstream(struct replay *r, struct thread *t, struct file *f, const 
 	row->lossy = loss_overlaps(r, a->last_send, v->ts);
 	row->first_send = a->first_send ? replay_time(r, a->first_send) : BULK_NULL;
 	hist_add(&latencies_of(t->process)->upstream, dur);
-	*a = (struct asking){ 0 };
+	*a = (struct asking){ .connect = a->connect, .answering = a->last_send };
 }
 
 static int request_time_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)

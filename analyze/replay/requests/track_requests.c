@@ -3,7 +3,8 @@
  * Requests as sockets show them. On a server's socket (accepted, or a bound
  * datagram socket) receives without a send between them are the start of a request, the
  * sends that follow its end; the next receive begins the next request. Such an exchange is one
- * request unless requests are pipelined or multiplexed on the connection.
+ * request unless requests are pipelined or multiplexed on the connection. A server that receives
+ * only when it wants the next request has ended its answer when it finds none.
  */
 #include "track_requests.h"
 
@@ -19,8 +20,9 @@
 #include "track_services.h"
 #include "track_uses.h"
 
-#define FAMILY_UNIX 1
-#define SOCK_DGRAM  2
+#define LINUX_EAGAIN 11 /* as recorded, whatever this machine calls it */
+#define FAMILY_UNIX  1
+#define SOCK_DGRAM   2
 
 static bool is_server(const struct file *f)
 {
@@ -153,6 +155,17 @@ static void polled(const struct replay *r, struct thread *t, enum syscall_family
 	clients_polled(r, t, v);
 }
 
+/* The first question on this socket waits for the connection. */
+static int connecting(struct replay *r, u32 tid, const struct call_view *v, struct err *e)
+{
+	struct thread *t = tid ? task_thread(r, tid, e) : NULL;
+	struct file *f = t ? file_of(t->process, (s32)v->arg[0]) : NULL;
+
+	if (f && f->kind == FD_SOCKET && !f->asking.sends)
+		f->asking = (struct asking){ .connect = v->ts };
+	return tid && !t ? ERR_FAIL : 0;
+}
+
 static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
@@ -163,6 +176,8 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	struct file *f;
 	u64 bytes;
 
+	if (v->desc->class == CALL_CONNECT && v->ret == INPROGRESS)
+		return connecting(r, rec->tid, v, e);
 	if (family == FAMILY_NONE || (family >= FAMILY_CLOSE && family < FAMILY_EPOLL) ||
 	    !rec->tid || v->flags & SYSCALL_UNFINISHED)
 		return 0;
@@ -171,11 +186,16 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 		return ERR_FAIL;
 	if (family >= FAMILY_EPOLL)
 		polled(r, t, family, v);
-	if (family >= FAMILY_EPOLL || v->ret <= 0)
+	if (family >= FAMILY_EPOLL)
 		return 0;
 	f = file_of(t->process, (s32)v->arg[0]);
 	if (!f || f->kind != FD_SOCKET)
 		return 0;
+	if (v->ret <= 0)
+		return v->ret == -LINUX_EAGAIN && !send && is_server(f) && f->request.sends &&
+				       names_one_by_one(r, f)
+			       ? requests_end_one(r, t->process, (s32)v->arg[0], f, e)
+			       : 0;
 	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v->ret : 0;
 	server = is_server(f);
 	if (server && (services_of_file(r, t->process, f, e) < 0 || clients_of_file(r, f, e) < 0))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Jvm.java ADDRESS PORT DIRECTORY WORK_US SIGMA: HTTP with a dispatcher and four workers. /work computes for a
 // time that is lognormal (mean WORK_US); /append appends 1 KiB to a log and syncs it, as a broker does that
-// flushes each message; /file/N reads 64 KiB of a file; all others are answered at once.
+// flushes each message; /pages/N reads N random pages of a file; all others are answered at once.
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
@@ -32,8 +32,10 @@ class Jvm {
 		log.force(false);
 	}
 
-	static void read(long at) throws IOException {
-		pages.read(ByteBuffer.allocate(65536), at * 65536 % Math.max(pages.size(), 1));
+	static void read(long n) throws IOException {
+		long size = Math.max(pages.size() / 4096, 1);
+		for (; n > 0; n--)
+			pages.read(ByteBuffer.allocate(4096), 4096 * ThreadLocalRandom.current().nextLong(size));
 	}
 
 	static void handle(HttpExchange x) throws IOException {
@@ -42,8 +44,8 @@ class Jvm {
 			work();
 		else if (path.equals("/append"))
 			append();
-		else if (path.startsWith("/file/"))
-			read(Long.parseLong(path.substring(6)));
+		else if (path.startsWith("/pages/"))
+			read(Long.parseLong(path.substring(7)));
 		x.sendResponseHeaders(200, PAGE.length);
 		x.getResponseBody().write(PAGE);
 		x.close();
@@ -51,7 +53,7 @@ class Jvm {
 
 	public static void main(String[] a) throws IOException {
 		log = FileChannel.open(Path.of(a[2], "log.messages"), StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.APPEND);
-		pages = FileChannel.open(Path.of(a[2], "pages"), StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
+		pages = FileChannel.open(Path.of(a[2], "pages", "data"), StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
 		workUs = Double.parseDouble(a[3]);
 		sigma = Double.parseDouble(a[4]);
 		HttpServer server = HttpServer.create(new InetSocketAddress(a[0], Integer.parseInt(a[1])), 4096);

@@ -5,6 +5,7 @@ title() { echo "HTTP on the JVM, 4 workers, lognormal"; }
 paper() { echo "specjbb|.9997|.9996"; }
 conns() { echo 64; }
 start() {
+	mkdir -p "$DIR/pages"
 	# connections without a request must stay open
 	run "$DIR/log" java -Xshare:auto -XX:TieredStopAtLevel=1 -Xmx256m -XX:+UseSerialGC -Dsun.net.httpserver.nodelay=true -Djava.net.preferIPv4Stack=true \
 		-Dsun.net.httpserver.idleInterval=3600 -Dsun.net.httpserver.maxIdleConnections=5000 \
