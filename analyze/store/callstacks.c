@@ -14,7 +14,7 @@
 static const char codes_sql[] =
 	"SELECT f.id, " FRAME_NAME " AS name, " FRAME_IN_KERNEL
 	" AS kernel, coalesce(m.path GLOB '*/libc.so*' OR m.path GLOB '*/libc-2*' OR m.path GLOB"
-	" '*/libpthread*' OR m.path GLOB '*/ld-*' OR m.kind='vdso', 0) FROM" FRAME_OF
+	" '*/libpthread*' OR m.path GLOB '*/ld-*' OR m.kind='vdso', 0), y.name IS NOT NULL FROM" FRAME_OF
 	" ORDER BY name, kernel LIMIT 1000000";
 
 struct loading {
@@ -41,6 +41,7 @@ static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 		s->n_codes++;
 	}
 	c->runtime |= sqlite3_column_int(q, 3) != 0;
+	c->named |= sqlite3_column_int(q, 4) != 0;
 	return idmap_put(&l->frames, (u64)sqlite3_column_int64(q, 0), c, STACKS_MAX, e);
 }
 
@@ -121,18 +122,27 @@ u32 callstacks_codes(const struct callstacks *s, s64 user, s64 kernel, u32 *code
 	return n;
 }
 
+static int say_name(struct buf *out, const struct callstacks *s, u32 code, const char *after,
+		    struct err *e)
+{
+	const char *name = s->codes[code].name;
+
+	return buf_printf(out, e, "%.*s%s%s", NAME_SHOWN, name,
+			  strlen(name) > NAME_SHOWN ? "..." : "", after);
+}
+
 int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
 		   struct err *e)
 {
-	u32 i, shown = n < SHOWN ? n : SHOWN;
+	u32 i, shown = n < SHOWN ? n : SHOWN, named = 0;
 	int ret = 0;
 
-	for (i = shown; i > 0 && ret == 0; i--) {
-		const char *name = s->codes[codes[i - 1]].name;
-
-		ret = buf_printf(out, e, "%s%.*s%s", i < shown ? " > " : "", NAME_SHOWN, name,
-				 strlen(name) > NAME_SHOWN ? "..." : "");
-	}
+	while (named < n && !s->codes[codes[named]].named)
+		named++;
+	if (named >= shown && named < n)
+		ret = say_name(out, s, codes[named], named > shown ? " > ... > " : " > ", e);
+	for (i = shown; i > 0 && ret == 0; i--)
+		ret = say_name(out, s, codes[i - 1], i > 1 ? " > " : "", e);
 	return ret;
 }
 

@@ -11,6 +11,7 @@
 struct code {
 	char *name; /* function, or file+0xaddress; untrusted */
 	bool kernel;
+	bool named;   /* has a symbol */
 	bool runtime; /* of the C library: its caller is what a person looks for */
 };
 
@@ -36,7 +37,8 @@ u32 callstacks_at(const struct callstacks *s, s64 id);
 /* Codes of a stack, innermost first; returns how many of at most STACK_DEEP. */
 u32 callstacks_codes(const struct callstacks *s, s64 user, s64 kernel, u32 *codes);
 
-/* Appends "outer > inner" of at most three functions, out of n codes, innermost first. */
+/* Appends "outer > inner" of at most three functions, out of n codes, innermost first; before them
+ * the nearest caller with a name if they have none, as in a binary without symbols. */
 int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
 		   struct err *e);
 

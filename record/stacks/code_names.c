@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE /* strchrnul */
 #include "code_names.h"
 
 #include "format/line_table.h"
 #include "record/functions/elfdebug.h"
 #include "record/functions/elftable.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KALLSYMS_MAX (64u << 20)
-#define LINES_MAX    (32u << 20) /* bytes of a section with source lines */
+#define LINES_MAX   (32u << 20) /* bytes of a section with source lines */
+#define KERNEL_NAME 512		/* of a function of the kernel, as there */
 
 static void walk_table(struct code_names *names, const struct elftable *t, u32 source)
 {
@@ -102,26 +104,6 @@ void code_names_perf(struct code_name *names, u32 n, const struct perf_map *m)
 	}
 }
 
-static char *read_symbols(FILE *f)
-{
-	size_t have = 0, cap = 16u << 20, got;
-	char *text = malloc(cap), *grown;
-
-	rewind(f);
-	while (text && (got = fread(text + have, 1, cap - 1 - have, f)) > 0) {
-		have += got;
-		if (have < cap - 1)
-			continue;
-		grown = cap < KALLSYMS_MAX ? realloc(text, cap *= 2) : NULL;
-		if (!grown)
-			break;
-		text = grown;
-	}
-	if (text)
-		text[have] = '\0';
-	return text;
-}
-
 /* The nearest symbol at or before an address. */
 struct nearest {
 	u64 address; /* 0: none yet */
@@ -129,16 +111,16 @@ struct nearest {
 };
 
 /* "ffffffff81000000 T _text\t[module]": each is kept for the first address that it can be of. */
-static void take_symbols(struct nearest *to, const struct code_names *names, char *text)
+static void take_symbols(struct nearest *to, const struct code_names *names, const char *text)
 {
-	char *line, *next = text, *end;
+	const char *line, *next;
+	char *end;
 	u64 address;
 	u32 i;
 
-	while ((line = next) && *line) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
+	for (line = text; *line; line = next) {
+		next = strchrnul(line, '\n');
+		next += *next == '\n';
 		address = strtoull(line, &end, 16);
 		if (*end != ' ' || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
 			continue;
@@ -147,25 +129,25 @@ static void take_symbols(struct nearest *to, const struct code_names *names, cha
 			continue;
 		to[i].address = address;
 		to[i].name = end + 3;
-		end[3 + strcspn(end + 3, "\t")] = '\0';
 	}
 }
 
-void code_names_kernel(struct code_name *list, u32 n, FILE *symbols)
+void code_names_kernel(struct code_name *list, u32 n, const char *symbols)
 {
 	struct code_names names = { list, n, CODE_NAMES_WORK };
 	struct nearest *of = calloc((size_t)n + 1, sizeof(*of));
-	char *text = symbols && of ? read_symbols(symbols) : NULL;
+	char name[KERNEL_NAME];
 	u32 i;
 
-	if (text)
-		take_symbols(of, &names, text);
+	if (symbols && of)
+		take_symbols(of, &names, symbols);
 	for (i = 0; of && i < n; i++) {
 		if (i && of[i].address < of[i - 1].address)
 			of[i] = of[i - 1];
-		if (of[i].address)
-			code_name_take(&list[i], of[i].name, of[i].address, 0, NAME_KALLSYMS);
+		if (!of[i].address)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(of[i].name, "\t\n"), of[i].name);
+		code_name_take(&list[i], name, of[i].address, 0, NAME_KALLSYMS);
 	}
 	free(of);
-	free(text);
 }

@@ -4,8 +4,6 @@
 
 #include "code_module.h"
 
-#include <stdio.h>
-
 struct kernel_code {
 	struct kernel_range {
 		u64 start, end;
@@ -13,7 +11,7 @@ struct kernel_code {
 		char name[64];
 	} * list; /* the kernel, modules of it; by address */
 	u32 n;
-	FILE *symbols; /* /proc/kallsyms, opened with the rights to see addresses; NULL: none */
+	char *symbols; /* text of /proc/kallsyms, with the rights to see addresses; NULL: none */
 };
 
 /* Needs CAP_SYSLOG, on most hosts. Without it, addresses have no module. */

@@ -13,6 +13,7 @@ cd "$(dirname "$0")/../.." || exit 1
 rounds=${BENCH_ROUNDS:-5}
 results=.output/bench
 works='getppid pingpong disk call call_endbr redis stacks postgres'
+mkdir -p "$results"
 work=$(mktemp -d .output/bench.XXXXXX)
 server=''
 cleanup() {
@@ -71,7 +72,6 @@ bench() { # work
 }
 
 say_where() {
-	mkdir -p "$results"
 	date -u +%Y-%m-%d >"$results/date"
 	echo "$rounds" >"$results/rounds"
 	echo "$(nproc) CPUs ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), $(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo) of memory, Linux $(uname -r)" >"$results/machine"

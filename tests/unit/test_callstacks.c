@@ -187,6 +187,27 @@ static void waits_have_their_state_and_reason(void **state)
 	db_close(db);
 }
 
+/* Of a binary without symbols: the nearest caller with a name comes first. */
+static void a_path_without_names_has_a_caller_with_one(void **state)
+{
+	sqlite3 *db = app("20 0 stack id=8 caller=4 frame=4\n20 0 stack id=9 caller=8 frame=4\n"
+			  "20 0 stack id=10 caller=9 frame=4\n"
+			  "1_000_000 100 switch next=0 state=1\n"
+			  "5_000_000 0 switch next=100\n"
+			  "5_000_000 100 offcpu pid=100 dur=4000000 user_stack=9 state=1\n"
+			  "6_000_000 100 switch next=0 state=1\n"
+			  "9_000_000 0 switch next=100\n"
+			  "9_000_000 100 offcpu pid=100 dur=3000000 user_stack=10 state=1\n");
+
+	(void)state;
+#define SUBJECT_OF(part)                                                            \
+	"SELECT count(*) FROM metric WHERE analysis='offcpu' AND name='waits' AND " \
+	"subject LIKE '% main > " part "app+0x1234 > app+0x1234 > app+0x1234%'"
+	is_number(db, SUBJECT_OF(""), 1);
+	is_number(db, SUBJECT_OF("... > "), 1);
+	db_close(db);
+}
+
 /* Three sleeps of 3 ms of which one has a stack, and one of 30 ms, which has its own. */
 static sqlite3 *rationed(const char *fact)
 {
@@ -261,6 +282,7 @@ int main(void)
 		cmocka_unit_test(profile_counts_self_and_total),
 		cmocka_unit_test(profile_parts_has_names_and_threads),
 		cmocka_unit_test(waits_have_their_state_and_reason),
+		cmocka_unit_test(a_path_without_names_has_a_caller_with_one),
 		cmocka_unit_test(waits_without_a_stack_are_shared_among_those_with_one),
 		cmocka_unit_test(without_the_group_nothing_is_claimed),
 	};

@@ -2,10 +2,11 @@
 """Families of incidents on real servers, and look-alikes and healthy servers that must stay silent.
 
 Judged on columns: status of the verdict, kind of the first cause, id of the offender, start of the slow
-time range. No sentence is read.
+time range; where the cause is CPU or a lock, the function. No sentence is read.
 """
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -16,6 +17,8 @@ import faults
 import lab
 from scenes import CALM, FAULT
 
+LUA = r"\b(evalGenericCommand|luaCallFunction)\b"
+ROW_LOCK = r"\bProcSleep\b"
 NEAR = .2  # seconds by which the start of the problem may differ from the fault's
 
 
@@ -26,6 +29,7 @@ class Incident(faults.Fault):
     pids = ()
     began = 0.0  # CLOCK_MONOTONIC ns
     timed = True  # the fault is there all the time from its start
+    function = None  # regular expression: the function that the fault makes run, or wait
 
     def offenders(self, server):
         """Pids of processes any of which may be the offender; none: it is not judged."""
@@ -120,6 +124,7 @@ class KeysCommand(Incident):
     server, rate, timed = "redis-get", 2000, False
     settings = {"CONNS": 32}
     kinds, never = ("queue", "self", "run"), ("throttle", "lock", "disk", "cpu_contender")
+    function = r"\bkeysCommand\b"
 
     def prepare(self, server):
         self.cli = ["redis-cli", "-h", server.address, "-p", str(server.port)]
@@ -174,6 +179,7 @@ class IdleInTransaction(Incident):
     """PostgreSQL: a client holds rows in a transaction and sends nothing"""
     server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
     kinds, never = ("lock", "poll", "handoff", "standstill"), ("disk", "throttle", "cpu_contender")
+    function = ROW_LOCK
     prepare = faults.RowLockPostgres.prepare
 
     def begin(self, server):
@@ -205,6 +211,7 @@ class DearerRequests(Incident):
     """redis: the same number of requests, each of eighty times the work"""
     server, settings, rate = "redis-lua", {"CONNS": 32}, 50
     kinds, never = ("self", "saturation", "queue"), ("throttle", "lock", "disk", "cpu_contender", "peer")
+    function = LUA
 
     def load(self, server, seed):
         rows = server.load(self.rate, CALM, seed)
@@ -216,6 +223,7 @@ class LostIndex(Incident):
     """PostgreSQL: an index is dropped, each request reads the whole table; others compute on its CPU all the time"""
     server, settings, rate, everything = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 60, True
     kinds, never = ("self", "saturation"), ("throttle", "lock", "disk")
+    function = r"\b(heap_getnextslot|ExecScan)\b"
 
     def query(self, server, text):
         subprocess.run(["psql", "-q", "-h", server.directory, "-p", str(server.port), "-U", "postgres", "-c", text],
@@ -250,6 +258,7 @@ class MoreRequests(Incident):
     """redis: from half of what one thread can do to more than it can do"""
     server, settings, rates = "redis-lua", {"CONNS": 32}, None
     kinds, never = ("saturation", "self", "queue"), ("throttle", "lock", "disk", "cpu_contender")
+    function = LUA
 
     def prepare(self, server):
         if not self.rates:
@@ -265,6 +274,7 @@ class CollectorPause(Incident):
     server, rate, timed = "http", 200, False
     settings = {"CONNS": 16}
     kinds, never = ("run", "self", "saturation", "queue", "runq"), ("lock", "disk", "throttle", "peer")
+    function = r"\bv8::internal::"
 
     def begin(self, server):
         url = "http://%s:%d/garbage/400000" % (server.address, server.port)
@@ -366,6 +376,7 @@ class RowLockFromStart(FromStart):
     """PostgreSQL: one transaction holds rows that all others update, before and during the recording"""
     server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
     kinds, never, seconds = ("lock", "poll"), ("disk", "throttle", "cpu_contender"), FAULT + 4
+    function = ROW_LOCK
     prepare, begin = faults.RowLockPostgres.prepare, faults.RowLockPostgres.begin
 
 
@@ -404,6 +415,7 @@ class DearFromStart(FromStart):
     """redis: each request needs some ms of CPU time, before and during the recording"""
     server, settings, rate = "redis-lua", {"CONNS": 32}, 50
     kinds, never = ("self", "saturation", "queue"), ("throttle", "lock", "disk", "cpu_contender")
+    function = LUA
 
     def load(self, server, seed):
         return server.load(self.rate, FAULT + 4, seed, WORK=400000)
@@ -413,6 +425,7 @@ class SaturatedFromStart(FromStart):
     """redis: more requests than one thread can do, before and during the recording"""
     server, settings, status = "redis-lua", {"CONNS": 64}, "problem"
     kinds, never = ("saturation", "self", "queue"), ("disk", "lock", "peer", "throttle")
+    function = LUA
 
     def load(self, server, seed):
         return server.load(0, FAULT + 4, seed)
@@ -440,6 +453,9 @@ INCIDENTS = [PeriodicNeighbour, ForkedNeighbours, KeysCommand, StoppedServer, Hu
 VERDICT = "SELECT status, kind, coalesce(start, 0), pauses FROM verdict ORDER BY rank LIMIT 1"
 CAUSE = """SELECT kind, category, start, offender_kind, offender, coalesce((SELECT comm FROM process WHERE pid=offender
     ORDER BY start DESC LIMIT 1), '') FROM cause ORDER BY rowid LIMIT 6"""
+FUNCTIONS = "SELECT coalesce(path, '') || ' ' || coalesce(end_path, '') FROM cause ORDER BY rowid LIMIT 1"
+PAUSE_FUNCTIONS = """SELECT coalesce(group_concat(text, ' '), '') FROM finding_value WHERE name IN ('function', 'caller')
+    AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root'))"""
 STATES = "run futex poll socket pipe disk blocked timer child lock other stopped client".split()
 # of the pauses that count: the start of the first, time by state, what its thread waited for at last, and
 # the process that woke it or had the CPU
@@ -474,6 +490,10 @@ def judge(incident, server, answers):
         row["off_s"] = min((abs(s - begin) / 1e9 for s in starts if s), default=None)
         if incident.timed:
             right.append(row["off_s"] is not None and row["off_s"] <= NEAR)
+    if incident.function:
+        row["functions"] = (answers.sql(PAUSE_FUNCTIONS if kind == "pauses" else FUNCTIONS) or [[""]])[0][0]
+        row["function_right"] = bool(re.search(incident.function, row["functions"]))
+        right.append(row["function_right"])
     row["right"] = all(right)
     return row
 

@@ -83,7 +83,7 @@ def load(pattern):
 INCIDENTS = """## Incidents and look-alikes
 
 Healthy for %d s, then %d s with one fault on a real server, or with what only looks like one. Judged on columns of tables
-verdict, cause and pause: status, kind of the first cause, process id of the offender where there is one. The start
+verdict, cause and pause: status, kind of the first cause, process id of the offender where there is one, and the function where the cause is CPU or a lock. The start
 must be within %.1f s of the fault's. Server on CPU %s, clients on CPU %s; servers in an autogroup of nice -10; neighbours with real-time
 priority.
 
@@ -267,17 +267,18 @@ def section_incidents(part="incidents"):
     for case, mine in cases.items():
         done = [r for r in mine if "failed" not in r]
         shown = next((r for r in done if not r["right"] or r["forbidden"]), done[0] if done else None)
-        judged, off = [r["offender_right"] for r in done if "offender_right" in r], [r["off_s"] for r in done if r.get("off_s") is not None]
+        judged, named = ([r[k] for r in done if k in r] for k in ("offender_right", "function_right"))
+        off = [r["off_s"] for r in done if r.get("off_s") is not None]
         lines.append([case, "%d of %d" % (sum(r["right"] for r in done), len(mine)),
                       "%d of %d" % (sum(judged), len(judged)) if judged else "not judged",
                       "%d of %d" % (sum(not r["forbidden"] for r in done), len(done)), "%.2f" % max(off) if off else "-",
                       "{status} {verdict}: {0}".format(", ".join(shown["causes"]), **shown) if shown else "-"] + (
-                          [] if part == "incidents" else ["%d of %d" % (sum(r["series_right"] for r in done), len(done)),
+                          ["%d of %d" % (sum(named), len(named)) if named else "not judged"] if part == "incidents" else ["%d of %d" % (sum(r["series_right"] for r in done), len(done)),
                                                           shown["series"] or "none" if shown else "-"]))
     right = sum(r["right"] and not r["forbidden"] for r in rows)
     return words + table(
         ["case", "verdict, first cause and time right", "offender right", "must-not list clean", "start off by at most, s",
-         "columns (of a wrong run, if there is one)"] + ([] if part == "incidents" else ["series right", "series"]), lines) + "\nRight: %d of %d runs (95 %% interval %.0f to %.0f %%).\n" % (
+         "columns (of a wrong run, if there is one)"] + (["function right"] if part == "incidents" else ["series right", "series"]), lines) + "\nRight: %d of %d runs (95 %% interval %.0f to %.0f %%).\n" % (
              right, len(rows), *figures.wilson(right, len(rows))) + failures([(None, r) for r in rows])
 
 
