@@ -13,6 +13,7 @@
 #include "record/host/snapshot.h"
 #include "recorder.h"
 #include "session.h"
+#include "signals.h"
 #include "verb.h"
 
 #include <bpf/libbpf.h>
@@ -29,41 +30,6 @@
 #define GRACE_MS     5000	   /* for the command after SIGTERM */
 #define STATE_PERIOD 1000000000ull /* ns between two snapshots of the state, at least */
 
-/* Until something is recorded, signals to stop act as usual; old is the mask for the command. */
-static void hold_signals(sigset_t *old)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &set, old);
-	signal(SIGINT, SIG_DFL); /* a script's shell has what runs in the background ignore it */
-	signal(SIGQUIT, SIG_DFL);
-	signal(SIGCHLD, SIG_DFL); /* ignored, it takes the end of the command away */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a limit of the file size fails as a full disk does */
-}
-
-/* From now on signals are read, not delivered. */
-static int take_signals(struct recorder *r, struct err *e)
-{
-	struct sigaction hup;
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN) /* nohup */
-		sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signals < 0 ? err_errno(e, ERR_FAIL, "cannot receive signals") : 0;
-}
-
 /* Attaches the programs; whom they are to record is marked. */
 static int attach(struct recorder *r, struct err *e)
 {
@@ -71,7 +37,7 @@ static int attach(struct recorder *r, struct err *e)
 	sigset_t old;
 	int ret = 0;
 
-	hold_signals(&old);
+	signals_hold(&old);
 	if (!procfs_host_pids())
 		ret = err_set(e, ERR_ENV, "%s; %s", NOT_HOST_PIDS, NOT_HOST_PIDS_REMEDY);
 	if (ret == 0)
@@ -149,7 +115,7 @@ static int start(struct recorder *r, struct err *e)
 	if (!o->quiet && probes_sites(r->probes)->n)
 		sites_print(probes_sites(r->probes), stderr);
 	rings = probes_rings(r->probes, &n);
-	ret = take_signals(r, e);
+	ret = signals_take(&r->signals, e);
 	if (ret == 0)
 		ret = open_output(r, n, e);
 	if (ret == 0)
@@ -318,17 +284,6 @@ static int run(struct recorder *r, struct err *e)
 	return ret;
 }
 
-/* A second signal while finishing kills as usual. */
-static void let_signals_kill(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 /* Ends the recording, whatever happened before: what was recorded must be readable. */
 static int finish(struct recorder *r, int ret, struct err *e)
 {
@@ -339,7 +294,7 @@ static int finish(struct recorder *r, int ret, struct err *e)
 	if (r->flight && r->pump)
 		why = incident_reason(r, why);
 	if (r->pump) {
-		let_signals_kill();
+		signals_let_kill();
 		if (r->writer)
 			writer_hurry(r->writer);
 		r->ended = made_now();

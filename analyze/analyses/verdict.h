@@ -89,9 +89,9 @@ struct judged {
 	double busy;  /* %, of the latency: run-queue latency; 0: other programs made no change */
 	bool steady;  /* what other programs took then, they took at other times as well */
 	int usual_pauses;
-	double usual_pause;   /* ns, the longest */
+	double usual_pause;	    /* ns, the longest */
 	struct contender contender; /* the first of these programs */
-	int ranges;	      /* of slow time; start and end are of the one that added most */
+	int ranges;		    /* of slow time; start and end are of the one that added most */
 	double range[WINDOWS][2];
 	struct hist all, outside;
 	struct verdict_window windows[WINDOWS];

@@ -82,8 +82,9 @@ grep -rnE '\bsqlite3_close(_v2)?\(' analyze tests --include='*.c' |
 
 # where the libraries of macOS and FreeBSD have another name or need it
 {
-	grep -rnE 'struct wait\b|\bqsort_r\b|#include <(malloc|error|endian|byteswap|argp|features)\.h>' format analyze
+	grep -rnE 'struct wait\b|\bqsort_r\b|#include <(error|endian|byteswap|argp|features)\.h>' format analyze
 	grep -rlE 'st_[mac]tim\b' format analyze | xargs grep -L __APPLE__
+	grep -rlF '#include <malloc.h>' format analyze | xargs grep -L __GLIBC__
 	grep -rlE '__builtin_shuffle\b' format analyze | xargs grep -L __has_builtin
 } | law "format/ and analyze/ compile for macOS and FreeBSD"
 

@@ -117,7 +117,8 @@ static void fewer_requests_come_from_outside(void **state)
 	db_close(db);
 }
 
-/* It only seems so: clients ask again after an answer, and answers take longer, within the limits. */
+/* It only seems so: clients ask again after an answer, and answers take longer, within the limits.
+ */
 static void slower_answers_to_the_same_clients_are_no_lack_of_demand(void **state)
 {
 	sqlite3 *db = phases((struct phase){ 1, 0, 0, 0, 100000 },
