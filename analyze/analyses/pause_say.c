@@ -5,7 +5,6 @@
 
 #include "format/buf.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Of the pauses that count, the states of their threads; and the request of the longest. */
@@ -259,47 +258,6 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
-/* What the program with the CPU took from the threads in the pauses, and at other times. */
-static int put_contender(struct analysis_ctx *c, const struct judged *j, struct err *e)
-{
-	struct contended *of = calloc((size_t)j->n_pauses + 1, sizeof(*of));
-	double(*range)[2] = calloc((size_t)j->n_pauses + 1, sizeof(*range));
-	struct contender by = { .name = { 0 } };
-	int i, n = 0, ret = ERR_FAIL;
-
-	if (!of || !range) {
-		err_set(e, ERR_FAIL, "out of memory for pauses");
-		goto out;
-	}
-	for (i = 0; i < j->n_pauses; i++) {
-		if (!j->pauses[i].counts)
-			continue;
-		range[n][0] = (double)j->pauses[i].start;
-		range[n++][1] = (double)j->pauses[i].end;
-	}
-	ret = contenders_read(of, &by, c, j->about.id, (const double(*)[2])range, n, e);
-	if (ret == 0 && by.name.len) {
-		const struct value values[] = { VALUE_TEXT("contender", by.name.data),
-						VALUE_NUMBER("took", by.in, "%"),
-						VALUE_NUMBER("took_else", by.out, "%"),
-						{ 0 } };
-		const struct finding f = { FINDING_pause_contender,
-					   PROBLEM,
-					   OBSERVED,
-					   j->about,
-					   NULL,
-					   values,
-					   j->finding };
-
-		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
-	}
-out:
-	contender_free(&by);
-	free(of);
-	free(range);
-	return ret;
-}
-
 /* The cause of the pauses, the end of the longest one's chain, the programs at its disk. */
 static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
 			 struct err *e)
@@ -312,8 +270,6 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = put_pause_cause(c, j, p, e);
 	if (ret == 0 && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
-	if (ret == 0 && p->largest == DID_runq && !p->quota.cgroup)
-		ret = put_contender(c, j, e);
 	if (ret == 0 &&
 	    (p->largest == DID_disk || (p->root.tid > 0 && p->root.state == STATE_disk)))
 		ret = pause_disk_put(c, j, e);

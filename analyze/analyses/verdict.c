@@ -182,6 +182,30 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		       : ret;
 }
 
+/* Time that requests spent in pauses that count, ns, until the end of the recording included. */
+static int spent_in_pauses(struct analysis_ctx *c, const struct judged *j, double *ret,
+			   struct err *e)
+{
+	s64 until_end = 0;
+	bool last = false;
+	int i;
+
+	*ret = 0;
+	for (i = 0; i < j->n_pauses; i++) {
+		*ret += j->pauses[i].counts ? j->pauses[i].inside.sum : 0;
+		last |= j->pauses[i].counts && j->pauses[i].end >= c->duration;
+	}
+	if (last && db_int(c->db, &until_end, e,
+			   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered WHERE answered AND"
+			   " coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE"
+			   " awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE"
+			   " server=?1)",
+			   "ii", j->about.id, c->duration) < 0)
+		return ERR_FAIL;
+	*ret += (double)until_end;
+	return 0;
+}
+
 static void range_of_pauses(struct judged *j)
 {
 	int i, first = -1;
@@ -195,15 +219,17 @@ static void range_of_pauses(struct judged *j)
 	j->start = (double)j->pauses[first].start;
 }
 
-/*
- * Pauses come first, a change next to them is said with them: clients that wait for an answer ask
- * nothing in a pause, so the time of the requests that met it does not show how long it was.
- */
-static void choose(struct judged *j)
+/* Both pauses and a change outside them: what added more time to requests comes first. */
+static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
 {
-	j->kind = j->counted ? "pauses" : "slower";
-	if (j->counted)
+	double spent;
+	int ret = spent_in_pauses(c, j, &spent, e);
+	bool slower = changed && (!j->counted || j->names || j->added > spent);
+
+	j->kind = slower ? "slower" : "pauses";
+	if (!slower)
 		range_of_pauses(j);
+	return ret;
 }
 
 static int judge_server(struct analysis_ctx *c, struct judged *j, const struct limits *l,
@@ -253,7 +279,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 	}
 	j->status = STATUS_PROBLEM;
 	if (changed || j->counted)
-		choose(j);
+		ret = choose(c, j, changed > 0, e);
 	else
 		j->status = lossy || j->requests < REQUESTS_LEAST ? STATUS_UNKNOWN : STATUS_NONE;
 	if (j->status == STATUS_UNKNOWN)
@@ -443,7 +469,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		hist_free(&v[i].outside);
 		free(v[i].pauses);
 		buf_free(&v[i].more.code);
-		contender_free(&v[i].contender);
+		buf_free(&v[i].contender);
 		free(v[i].names);
 	}
 	free(v);

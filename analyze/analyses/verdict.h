@@ -5,7 +5,6 @@
 #include "analysis.h"
 #include "analyze/stats/hist.h"
 #include "analyze/store/state.h"
-#include "contenders.h"
 #include "format/buf.h"
 
 /* What counts: facts limit_pause_ns, limit_latency_ns, limit_factor and limit_errors of the
@@ -87,11 +86,11 @@ struct judged {
 	double added; /* ns, by the change, over all requests */
 	bool given;   /* the user named the time ranges */
 	double busy;  /* %, of the latency: run-queue latency; 0: other programs made no change */
-	bool steady;  /* what other programs took then, they took at other times as well */
+	bool steady;  /* programs that had the CPU then had it at other times as well */
 	int usual_pauses;
-	double usual_pause;	    /* ns, the longest */
-	struct contender contender; /* the first of these programs */
-	int ranges;		    /* of slow time; start and end are of the one that added most */
+	double usual_pause;   /* ns, the longest */
+	struct buf contender; /* the first of these programs */
+	int ranges;	      /* of slow time; start and end are of the one that added most */
 	double range[WINDOWS][2];
 	struct hist all, outside;
 	struct verdict_window windows[WINDOWS];
@@ -130,8 +129,8 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 /*
  * verdict_busy.c: more of what other programs do all the time: run-queue latency is most of the
  * latency outside the ranges, or the host has no idle CPU; and it is most of what was added in
- * them. That is less than a pause that counts adds; or no CPU is idle, and the same programs took
- * as much of its time before. True: sets j->busy. name: only requests of this one; 0: all.
+ * them. That is less than a pause that counts adds; or no CPU is idle, and the same programs have
+ * the CPU before and after. True: sets j->busy. name: only requests of this one; 0: all.
  */
 int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
 		 const struct limits *l, bool *ret_busy, struct err *e);

@@ -4,8 +4,8 @@
  * the server: requests wait for a CPU in both, or no CPU of the host is ever idle. What is worse
  * counts if clients are hurt by it as by a pause that counts: who arrives in a pause of length P
  * waits P / 2, so it adds P * P / 2 per client that asks all the time; a slow range adds its length
- * times the added latency. Where no CPU is ever idle and the programs that had the CPU then took as
- * much of the server's time before, it is the state of the host, however long.
+ * times the added latency. Where no CPU is ever idle and the programs that had the CPU then had it
+ * before as well, it is the state of the host, however long.
  */
 #include "contenders.h"
 #include "verdict_spent.h"
@@ -136,22 +136,31 @@ static void free_busy(struct busy *b)
 	free_names(&b->names);
 }
 
+/* The range with most run-queue latency names the program. */
+static int name_contender(struct analysis_ctx *c, struct judged *j, const struct busy *b,
+			  const struct contended *of, struct err *e)
+{
+	int i, most = 0;
+
+	for (i = 1; i < b->n; i++)
+		most = of[i].usual > of[most].usual ? i : most;
+	buf_clear(&j->contender);
+	return contenders_first(&j->contender, c, j->about.id, b->range[most], e);
+}
+
 /* Is most run-queue latency of all ranges due to programs that had the CPU before? */
 static int same_programs(struct analysis_ctx *c, struct judged *j, const struct busy *b,
 			 bool *ret_same, struct err *e)
 {
 	struct contended of[WINDOWS], all = { 0 };
-	int i, ret;
-
-	contender_free(&j->contender);
-	ret = contenders_read(of, &j->contender, c, j->about.id, b->range, b->n, e);
+	int i, ret = contenders_read(of, c, j->about.id, b->range, b->n, e);
 
 	for (i = 0; i < b->n && ret == 0; i++) {
 		all.total += of[i].total;
 		all.usual += of[i].usual;
 	}
 	*ret_same = ret == 0 && all.usual > MOST * all.total;
-	return ret;
+	return *ret_same ? name_contender(c, j, b, of, e) : ret;
 }
 
 int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
@@ -211,7 +220,7 @@ static int judge_pauses(struct analysis_ctx *c, struct judged *j, double (*range
 	ret = b.n ? no_idle_cpu(c, &b, &full, e) : 0;
 	if (ret < 0 || !full)
 		return ret;
-	ret = contenders_read(of, &j->contender, c, j->about.id, b.range, b.n, e);
+	ret = contenders_read(of, c, j->about.id, b.range, b.n, e);
 	for (i = 0; i < j->n_pauses && ret == 0; i++) {
 		if (!waits_for_cpu(&j->pauses[i]))
 			continue;
@@ -219,6 +228,8 @@ static int judge_pauses(struct analysis_ctx *c, struct judged *j, double (*range
 			mark_usual(j, &j->pauses[i]);
 		k++;
 	}
+	if (ret == 0 && j->steady)
+		ret = name_contender(c, j, &b, of, e);
 	if (ret == 0 && j->steady)
 		ret = read_sides(c, &b, j->about.id, e);
 	if (ret == 0 && j->steady)

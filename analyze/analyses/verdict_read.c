@@ -127,7 +127,7 @@ static void add_traffic(struct judged *j, const struct row_request *row)
 	double answers = row->requests > 1 ? (double)row->requests : 1;
 
 	t->exchanges++;
-	t->waited += (double)(row->dur + row->queued);
+	t->waited += ((double)row->dur + (double)row->queued);
 	t->answers += answers;
 	t->errors += fmin((double)row->errors, answers);
 }

@@ -12,26 +12,9 @@
 #define PARTS_SAID    2 /* names with the reason of their added time */
 #define RANGES_NAMED  2 /* besides the one that added most */
 
-/* What became slower outside the pauses. */
-static int next_to_pauses(const struct judged *j, struct value *to)
-{
-	int n = 0;
-
-	if (j->names) {
-		to[n++] = (struct value)VALUE_SUBJECT("name", request_name, j->names->id[0]);
-		to[n++] = (struct value)VALUE_NUMBER("name_p99", j->names->p99[0], "ns");
-		to[n++] = (struct value)VALUE_NUMBER("name_base", j->names->p99_base, "ns");
-	} else if (j->ranges && !isnan(j->slow)) {
-		to[n++] = (struct value)VALUE_NUMBER("since", j->range[0][0], "at");
-		to[n++] = (struct value)VALUE_NUMBER("slow", j->slow, "ns");
-		to[n++] = (struct value)VALUE_NUMBER("baseline", j->baseline, "ns");
-	}
-	return n;
-}
-
 static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct value values[LENGTHS_NAMED + 13];
+	struct value values[LENGTHS_NAMED + 7];
 	double longest[LENGTHS_NAMED] = { 0 }, max_wait = 0;
 	struct finding f = { FINDING_verdict_pauses, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
 	double last = NAN;
@@ -61,14 +44,24 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("max", max_wait, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("p99", j->p99_outside, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("last", last, "at");
-	n += next_to_pauses(j, values + n);
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
+static double longest_pause(const struct judged *j)
+{
+	double longest = NAN;
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts)
+			longest = fmax(longest, (double)(j->pauses[i].end - j->pauses[i].start));
+	return longest;
+}
+
 static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct value values[RANGES_NAMED + 8];
+	struct value values[RANGES_NAMED + 10];
 	struct finding f = { FINDING_verdict_slower, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
 	int i, said = 0, n = 0;
 
@@ -88,6 +81,8 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_INTERVAL(j->by_mean ? "moment" : "ratio", j->ratio,
 						   j->ratio_low, j->ratio_high, "x");
 	values[n++] = (struct value)VALUE_NUMBER("window", j->by_mean ? j->width : NAN, "ns");
+	values[n++] = (struct value)VALUE_NUMBER("paused", j->counted ? j->counted : NAN, "");
+	values[n++] = (struct value)VALUE_NUMBER("longest", longest_pause(j), "ns");
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
@@ -134,7 +129,6 @@ static int say_mix(struct analysis_ctx *c, const struct judged *j, struct err *e
 static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind kind,
 		     enum severity severity, struct err *e)
 {
-	const struct contender *by = &j->contender;
 	const struct value values[] = {
 		VALUE_NUMBER("requests", j->requests > 0 ? j->requests : NAN, ""),
 		VALUE_NUMBER("idle", j->idle, "%"),
@@ -153,9 +147,7 @@ static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind
 		VALUE_NUMBER("busy", j->busy > 0 ? j->busy : NAN, "%"),
 		VALUE_NUMBER("usual_pauses", j->usual_pauses ? j->usual_pauses : NAN, ""),
 		VALUE_NUMBER("usual_pause", j->usual_pauses ? j->usual_pause : NAN, "ns"),
-		VALUE_TEXT("contender", by->name.len ? by->name.data : NULL),
-		VALUE_NUMBER("took", by->name.len ? by->in : NAN, "%"),
-		VALUE_NUMBER("took_else", by->name.len ? by->out : NAN, "%"),
+		VALUE_TEXT("contender", j->contender.len ? j->contender.data : NULL),
 		{ 0 },
 	};
 	struct finding f = { kind,     severity, severity == PROBLEM ? OBSERVED : LIMIT,

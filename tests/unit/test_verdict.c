@@ -311,23 +311,14 @@ static sqlite3 *slower_with_pauses(int n, long slow, int pauses, bool hang)
 	return judged(&x, NULL);
 }
 
-/* Requests lost more time by the change, 1.7 s against 0.6 s: clients ask nothing in a pause. */
-static void pauses_come_first_and_the_change_with_them(void **state)
+static void what_added_more_time_comes_first(void **state)
 {
-	sqlite3 *db = slower_with_pauses(600, 4 * MS, 2, false);
+	sqlite3 *db = slower_with_pauses(600, 4 * MS, 2, false); /* 1.7 s against 0.6 s */
 
 	(void)state;
-	is_verdict(db, "problem", "pauses");
-	is_number(db, "SELECT pauses FROM verdict", 2);
-	is_number(db,
-		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		  " f.kind='verdict_pauses' AND v.name IN ('slow', 'baseline')",
-		  2);
-	db_close(db);
-	db = slower_with_pauses(600, 4 * MS, 0, false);
 	is_verdict(db, "problem", "slower");
 	db_close(db);
-	db = slower_with_pauses(600, 4 * MS, 12, false);
+	db = slower_with_pauses(600, 4 * MS, 12, false); /* against 3.6 s */
 	is_verdict(db, "problem", "pauses");
 	db_close(db);
 	/* 3 x 3 s of requests without an answer */
@@ -449,7 +440,7 @@ int main(void)
 		T(slow_service_is_no_pause),
 		T(slower_requests_are_a_problem),
 		T(the_range_is_that_of_most_added_latency),
-		T(pauses_come_first_and_the_change_with_them),
+		T(what_added_more_time_comes_first),
 		T(small_changes_are_none),
 		T(few_requests_are_not_enough),
 		T(a_pause_on_a_cpu_names_the_function),
