@@ -68,8 +68,10 @@ static unsigned int drain_ring(struct pump *p, int cpu, u64 ts)
 
 	while (left) {
 		c = chunk_of(p, cpu, ts);
-		if (!c)
+		if (!c) {
+			p->starved = true;
 			break;
+		}
 		to = (u8 *)c->data.data + c->data.len;
 		space = c->data.len < p->chunk_size ? p->chunk_size - c->data.len : 0;
 		n = ring_take(r, to, left < space ? left : space);
@@ -128,6 +130,7 @@ static unsigned int drain_all(struct pump *p, bool hand_all)
 	unsigned int full, most = 0;
 	int cpu;
 
+	p->starved = false;
 	for (cpu = 0; cpu < p->n_rings; cpu++) {
 		full = drain_ring(p, cpu, ts);
 		most = full > most ? full : most;
@@ -176,7 +179,7 @@ void *drainer_run(void *arg)
 		flush = p->flush;
 		pthread_mutex_unlock(&p->lock);
 		full = drain_all(p, flush != flushed);
-		if (flush != flushed && queue_barrier(p, flush))
+		if (flush != flushed && !p->starved && queue_barrier(p, flush))
 			flushed = flush;
 		if (full > 128) /* half full: look again at once */
 			pause.tv_nsec = 0;

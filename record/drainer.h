@@ -19,6 +19,7 @@ struct pump {
 	void *filter_arg;
 	struct buf *diverted;  /* where records of obsrec go; NULL: to recorder */
 	struct queue *filling; /* by CPU: the last is being filled */
+	bool starved;	       /* no chunk for what a ring holds, in the last pass */
 	struct batch *batches; /* of all that are filled */
 	int n_batches;	       /* at most */
 	struct buf recorder;   /* records of the recorder's stream, not yet queued */

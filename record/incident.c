@@ -144,11 +144,14 @@ static void take_hit(struct recorder *r, u64 now)
 
 int incident_ask(struct recorder *r, const char *why, struct err *e)
 {
-	int ret = stacks_flush(r->stacks, r->pump, e);
+	int ret;
 
+	if (r->flush) /* it is written first, as soon as it can be */
+		return 0;
+	ret = stacks_flush(r->stacks, r->pump, e);
 	if (ret == 0)
 		ret = hot_collect(r->hot, r->pump, e);
-	if (ret == 0 && !r->flush)
+	if (ret == 0)
 		snprintf(r->asked, sizeof(r->asked), "%s", why);
 	return ret == 0 ? pump_flush(r->pump, &r->flush, e) : ret;
 }

@@ -159,18 +159,18 @@ static int start(struct recorder *r, struct err *e)
 static int read_signals(struct recorder *r, struct err *e)
 {
 	struct signalfd_siginfo s;
-	int ret = 0;
+	bool asked = false;
 
-	while (ret == 0 && read(r->signals, &s, sizeof(s)) == sizeof(s)) {
-		if (s.ssi_signo == SIGUSR2 && r->flight)
-			ret = incident_ask(r, "SIGUSR2", e);
-		else if (s.ssi_signo != SIGCHLD && s.ssi_signo != SIGUSR2)
+	while (read(r->signals, &s, sizeof(s)) == sizeof(s)) {
+		if (s.ssi_signo == SIGUSR2)
+			asked = r->flight != NULL;
+		else if (s.ssi_signo != SIGCHLD)
 			r->why = "signal";
 	}
 	child_poll(&r->child);
 	if (r->child.ended)
 		r->why = "child";
-	return ret;
+	return asked ? incident_ask(r, "SIGUSR2", e) : 0;
 }
 
 /*
@@ -222,7 +222,8 @@ static int tick(struct recorder *r, struct err *e)
 	if (ret == 0 && lost != r->lost_state)
 		ret = made_info(r->pump, e, "lost_state=%llu",
 				(unsigned long long)(lost - r->lost_state));
-	if (ret == 0 && state_is_stale(r)) {
+	/* the state of before is kept until the snapshot that needs it is written */
+	if (ret == 0 && !r->flush && state_is_stale(r)) {
 		ret = targets_mark(&r->targets, r->probes, false, e);
 		ret = ret < 0 ? ret : take_state(r, e);
 	}
@@ -242,7 +243,7 @@ static int tick(struct recorder *r, struct err *e)
 /* A snapshot that cannot be written is no reason to stop watching. */
 static int survive(struct recorder *r, int ret, struct err *e)
 {
-	if (ret < 0 && r->flight && !pump_check(r->pump, NULL)) {
+	if (ret < 0 && r->flight && e && !pump_check(r->pump, NULL)) {
 		fprintf(stderr, "obsrec: %s\n", e->text);
 		*e = (struct err){ 0 };
 		return 0;
@@ -315,7 +316,7 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		if (r2 == 0)
 			r2 = pump_finish(r->pump, first);
 		if (r2 == 0 && r->flush) /* asked for shortly before the end */
-			r2 = incident_write(r, r->asked, first);
+			r2 = survive(r, incident_write(r, r->asked, first), first);
 		if (r2 == 0)
 			r2 = r->flight ? incident_write(r, why, first)
 				       : writer_finish(r->writer, first);

@@ -9,9 +9,9 @@ PATH=$PATH:/usr/sbin:/sbin
 # chromium is wanted for tests/check/browser.sh; only continuous integration insists (BROWSER_MUST=1)
 browser=''
 [ "${BROWSER_MUST:-0}" = 1 ] && browser=chromium
-# nft is wanted for tests/live/hops.sh; the same
+# nft and ip are wanted for tests/live/hops.sh; the same
 nft='' nftables=''
-[ "${LIVE_MUST:-0}" = 1 ] && nft=nft nftables=nftables
+[ "${LIVE_MUST:-0}" = 1 ] && nft='nft ip' nftables=nftables
 commands="$browser $nft"' clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3
 	g++ xz readelf protoc'
 headers='bpf/libbpf.h gelf.h lzma.h zlib.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
@@ -68,7 +68,7 @@ as_root() {
 
 if command -v apt-get >/dev/null 2>&1; then
 	export DEBIAN_FRONTEND=noninteractive
-	base="$browser $nftables"' gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
+	base="$browser ${nftables:+nftables iproute2}"' gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
 		libsqlite3-dev libgsl-dev libcmocka-dev gnuplot-nox redis-server redis-tools pkg-config
 		mandoc clang-format python3 strace procps protobuf-compiler systemtap-sdt-dev'
 	# bpftool is a package of its own in Debian; Ubuntu has it in linux-tools-common

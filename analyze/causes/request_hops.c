@@ -107,6 +107,7 @@ static int follow(struct hop *hops, struct sightings *all, s64 since)
 				break;
 		if (k == HOPS_MAX)
 			break;
+		all->one = all->one && k == n; /* of copies the first one arrives */
 		n = k;
 		hops[n] = (struct hop){
 			.id = s->device, .sends = s->sends, .far = s->far, .ts = s->ts

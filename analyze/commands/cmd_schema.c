@@ -62,7 +62,8 @@ static const struct opt opts[] = {
 	  set_man_tables },
 	{ "duckdb", 0, NULL, "statements for DuckDB to read DIR of export --parquet", set_duckdb },
 	{ "clickhouse", 0, NULL, "the same for ClickHouse", set_clickhouse },
-	{ "clickhouse-cluster", 0, NULL, "statements for tables on all servers of the cluster DIR",
+	{ "clickhouse-cluster", 0, NULL,
+	  "statements for tables on all servers of a cluster: its name, instead of DIR",
 	  set_cluster },
 	{ "trino", 0, NULL, "the same for Trino", set_trino },
 	{ "spark", 0, NULL, "the same for Spark", set_spark },
@@ -202,6 +203,8 @@ static int run(int argc, char **argv, struct err *e)
 		return ret;
 	if (!s)
 		return err_set(e, ERR_FAIL, "out of memory");
+	if (c.dialect && strcmp(c.dialect, "clickhouse-cluster") == 0 && first >= argc)
+		return err_set(e, ERR_FAIL, "--clickhouse-cluster needs the name of the cluster");
 	if (c.dialect)
 		return print_dialect(c.dialect, first < argc ? argv[first] : ".", e);
 	if (first < argc)

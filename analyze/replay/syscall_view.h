@@ -5,8 +5,8 @@
 #include "track.h"
 
 void syscall_view_start(struct replay *r);
-/* When the call was entered; 0: not seen. */
 #define INPROGRESS (-115) /* EINPROGRESS */
 
+/* When the call was entered; 0: not seen. */
 u64 call_entry(const struct call_view *v);
 struct call_view view_syscall(const struct replay *r, const struct record *rec);

@@ -21,10 +21,10 @@ fi
 
 # the demo fails after its server has started; the server still writes files when it gets SIGTERM
 mkdir fakes tmp
-printf '%s\n' '#!/bin/sh' 'while [ "$1" != --dir ]; do shift; done' 'cd "$2" || exit' 'echo $$ >../server' \
-	'trap "for i in 1 2 3 4 5 6; do mkdir \$i; echo >\$i/late; sleep 0.1; done; exit" TERM' \
+printf '%s\n' '#!/bin/sh' 'while [ "$1" != --dir ]; do shift; done' 'cd "$2" || exit' \
+	'trap "for i in 1 2 3 4 5 6; do mkdir \$i; echo >\$i/late; sleep 0.1; done; exit" TERM' 'echo $$ >../server' \
 	'while :; do sleep 0.1; done' >fakes/redis-server
-printf '%s\n' '#!/bin/sh' 'case $3 in ping) echo PONG ;; *) exit 1 ;; esac' >fakes/redis-cli
+printf '%s\n' '#!/bin/sh' 'case $3 in ping) [ ! -s "$TMPDIR/server" ] || echo PONG ;; *) exit 1 ;; esac' >fakes/redis-cli
 chmod 755 fakes/*
 PATH="$PWD/fakes:$PATH" TMPDIR="$PWD/tmp" DEMO_DIR="$PWD/demo" DEMO_BUNDLED=0 sh "$top/tests/demo.sh" >out 2>err
 if ! grep -q '^demo: redis-server does not answer' err || [ ! -s tmp/server ]; then

@@ -257,6 +257,8 @@ void request_upstream(struct replay *r, struct thread *t, struct file *f, const 
 	}
 	if (!a->sends && !a->answering)
 		return; /* without a request */
+	if (!a->sends && upstream_of(t)->asked > a->answering)
+		return; /* more of an answer, after another upstream was asked */
 	dur = elapsed(a->last_send, v->ts);
 	upstream_of(t)->connect = a->connect;
 	upstream_of(t)->asked = a->sends ? a->last_send : a->answering;

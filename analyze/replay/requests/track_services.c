@@ -189,9 +189,11 @@ void services_latency(struct replay *r, struct file *f, u64 before_ts, u64 laten
 	u64 step = elapsed(r->begin, before_ts) / r->step;
 
 	if (before_ts) {
-		if (step + 1 < s->step || step > s->step ||
-		    !hist_take(&s->durations[step & 1], f->request.latency))
-			return; /* its window is written: there it stays */
+		if (!f->request.latency || step + 1 < s->step || step > s->step ||
+		    !hist_take(&s->durations[step & 1], f->request.latency)) {
+			f->request.latency = 0; /* its window is written: there it stays */
+			return;
+		}
 	}
 	f->request.latency = latency;
 	hist_add(&s->durations[s->step & 1], latency);
