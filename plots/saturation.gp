@@ -4,7 +4,7 @@
 # DATA: time [s], service, receives/s, variance of gaps between receives [us^2], over its largest,
 # CV^2, the same three of sends, events lost in the window (0, 1), length of the window [s],
 # knee of receives [1/s] and its interval, or nan
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0; high = 440
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0; high = 440; most = 2
 load ARG0[1:strstrt(ARG0, "saturation.gp") - 1]."style.gp"
 stats data using (stringcolumn(6) eq "nan" ? 0 : $6) nooutput name "RECV"
 stats data using (stringcolumn(9) eq "nan" ? 0 : $9) nooutput name "SEND"

@@ -3,7 +3,7 @@
 # Called: gnuplot -c slack.gp DATA PICTURE FORMAT NOTE START
 # DATA: time [s], the server's processes, mean wait [ms], idle share [%], events lost in the window (0, 1),
 # length of the window [s], the knee of saturation [1/s] or nan, rate beyond it in this window (0, 1) or nan, of what
-data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0
+data = ARG1; file = ARG2; form = ARG3; note = ARG4; start = ARG5 + 0; most = 3
 load ARG0[1:strstrt(ARG0, "slack.gp") - 1]."style.gp"
 load ARG0[1:strstrt(ARG0, "slack.gp") - 1]."clock.gp"
 stats data using 5 nooutput name "L"
