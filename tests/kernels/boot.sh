@@ -14,7 +14,7 @@ PATH=$PATH:/usr/sbin:/sbin
 # what the live tests call; the rest is busybox
 tools='dash awk basename cat chmod chown cp cut date dd dirname env false find grep head id kill ln ls mkdir
 	mkfifo mktemp mount mv nproc od pgrep pkill printf ps readlink realpath rm sed seq setpriv sleep sort
-	stat tail taskset tee timeout touch tr true truncate umount uname uniq unshare wc xargs bash ip tc'
+	stat tail taskset tee timeout touch tr true truncate umount uname uniq unshare wc xargs bash'
 
 with_libraries() { # the shared libraries of programs, into the root
 	if [ "$arch" = amd64 ]; then
@@ -33,17 +33,6 @@ with_libraries() { # the shared libraries of programs, into the root
 	fi
 }
 
-with_python() { # this host's, with what tests/live/hop.py imports
-	[ "$arch" = amd64 ] && [ -x /usr/bin/python3 ] || return 0
-	cp -L /usr/bin/python3 "$root/usr/bin/python3"
-	modules=$(/usr/bin/python3 -c 'import socket, sys, threading
-print(*(m.__file__ for m in sys.modules.values() if getattr(m, "__file__", None)), sep="\n")' | grep '^/usr/')
-	for m in $modules; do
-		mkdir -p "$root$(dirname "$m")"
-		cp "$m" "$root$m"
-	done
-}
-
 mkdir -p "$root/usr/bin" "$root/usr/sbin" "$root/usr/lib" "$root/usr/lib64" "$root/etc" "$root/root"
 for d in bin sbin lib lib64; do ln -s usr/$d "$root/$d"; done
 cp "$(path_of busybox)" "$root/bin/busybox"
@@ -53,7 +42,6 @@ for t in $tools; do
 done
 ln -s dash "$root/usr/bin/sh"
 with_libraries "$root"/usr/bin/* "$programs/obsrec" "$programs/obsanalyze" $(find "$built" -maxdepth 1 -type f -perm -u+x ! -name '*.so')
-with_python
 printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 cp -r "$dir/modules" "$root/modules"
