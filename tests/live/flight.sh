@@ -101,12 +101,14 @@ def ask():
         time.sleep(.01)
 threading.Thread(target=ask, daemon=True).start()
 peer = server.accept()[0]
+open("connected", "w").close()
 while peer.recv(100):
     time.sleep(.002)
     peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 PY
 python3 asked.py &
 asked=$!
+until_true [ -e connected ] # who asked whom of one that is made during the start of a recording is not known
 "$obsrec" --last 1s -p $asked -o old.obs 2>errors &
 rec=$!
 until_flying $rec
