@@ -9,8 +9,8 @@ high = 217 + 26 * rows
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."style.gp"
 load ARG0[1:strstrt(ARG0, "timeline.gp") - 1]."states.gp"
 gone = strlen(cell(9)) ? "\n".cell(9) : ""
-begun = start > 0 ? strftime("%H:%M:%02.3S UTC", start + real(cell(2))) : cell(2)." s"
-set title sprintf("%s, at %s%s%s", cell(1), begun, gone, under) noenhanced
+at_start = start > 0 ? strftime("%H:%M:%02.3S UTC", start + real(cell(2))) : cell(2)." s"
+set title sprintf("%s, at %s%s%s", cell(1), at_start, gone, under) noenhanced
 set xlabel "time since its start [ms]"
 unset grid
 set border 1

@@ -53,7 +53,7 @@ done
 LOAD
 sh load.sh &
 load=$!
-"$top/obsrec" --last 2M -p $load -o long.obs 2>told &
+"$top/obsrec" --last 2M -p $load -o long.obs 2>messages &
 rec=$!
 # anonymous memory in KB (without the rings), fds but those of code in stacks and of /proc, which it reads now and then,
 # all of them, threads

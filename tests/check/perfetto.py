@@ -103,7 +103,7 @@ def wanted(trace, native):
             "time": {n: t for n, t in time.items() if not (native and t == 0)}}
 
 
-def told(b, native):
+def decoded(b, native):
     """The same from the trace processor."""
     answer = lambda sql: int(ask(b, sql)[0][0])
     names = lambda sql: sorted(str(n) for (n,) in ask(b, sql))
@@ -124,7 +124,7 @@ def views(b, url, as_json, native):
     until(b, READY, "the trace is not loaded")
     bad = [f"{name}: {n}" for name, n in ask(b, "SELECT name, value FROM stats WHERE severity <> 'info' AND value > 0")]
     yield "has nothing that the trace processor complains of", bad
-    want, got = wanted(as_json, native), told(b, native)
+    want, got = wanted(as_json, native), decoded(b, native)
     yield (f"has there what was written: {want['slices']} slices, {want['arrows']} arrows, {len(want['tracks'])} tracks",
            [f"{k}: {str(got[k])[:300]} instead of {str(want[k])[:300]}" for k in got if want[k] != got[k]])
     until(b, "!!document.querySelector('.track')", "no track is shown")

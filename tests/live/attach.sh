@@ -6,7 +6,7 @@
 w=$top/.output/workload
 mkfifo "$work/go"
 # shellcheck disable=SC2016 # expanded by the inner shell
-sh -c 'read -r _ <"$1"; "$2" "$3" >"$4"; exit 0' sh "$work/go" "$w" "$work" "$work/told" &
+sh -c 'read -r _ <"$1"; "$2" "$3" >"$4"; exit 0' sh "$work/go" "$w" "$work" "$work/printed" &
 parent=$!
 "$obsrec" -q -p $parent -o "$work/attach.obs" &
 rec=$!
@@ -20,12 +20,12 @@ is "exit status" $? 0
 db=$work/attach.db
 "$obsanalyze" load -o "$db" "$work/attach.obs"
 holds "verify finds the recording complete" sh -c "'$obsanalyze' verify '$work/attach.obs' | grep -q '^COMPLETE'"
-pid=$(printed "$work/told" pid)
+pid=$(printed "$work/printed" pid)
 by_name() { ask "$db" "SELECT count(*) FROM syscall JOIN syscall_name USING(abi, nr) WHERE name='$1' \
 	AND tid IN (SELECT tid FROM thread WHERE pid=$pid) $2"; }
-is "getppid calls of the child" "$(by_name getppid '')" "$(printed "$work/told" getppid)"
-is "fsync calls of the child" "$(by_name fsync '')" "$(printed "$work/told" fsync)"
-is "pwrite64 calls of the child" "$(by_name pwrite64 'AND ret=4096')" "$(printed "$work/told" writes)"
+is "getppid calls of the child" "$(by_name getppid '')" "$(printed "$work/printed" getppid)"
+is "fsync calls of the child" "$(by_name fsync '')" "$(printed "$work/printed" fsync)"
+is "pwrite64 calls of the child" "$(by_name pwrite64 'AND ret=4096')" "$(printed "$work/printed" writes)"
 is "the child's parent" "$(ask "$db" "SELECT parent FROM process WHERE pid=$pid")" "$parent"
 is "getppid calls of anybody else" "$(ask "$db" "SELECT count(*) FROM syscall JOIN syscall_name USING(abi, nr) \
 	WHERE name='getppid' AND tid NOT IN (SELECT tid FROM thread WHERE pid=$pid)")" 0

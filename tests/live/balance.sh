@@ -10,15 +10,15 @@ w=$top/.output/workload
 
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/balance$round.obs
-	weightily "$obsrec" -q -o "$r" -- "$w" "$work" burn >"$work/told"
+	weightily "$obsrec" -q -o "$r" -- "$w" "$work" burn >"$work/printed"
 	db=$work/balance$round.db
 	"$obsanalyze" load -o "$db" "$r"
-	pid=$(printed "$work/told" pid)
+	pid=$(printed "$work/printed" pid)
 	unknown=$(ask "$db" "SELECT count(*) FROM thread WHERE pid=$pid AND (unknown * 1000 > wall OR defects > 0)")
 	run=$(ask "$db" "SELECT run - coalesce(stolen, 0) FROM thread WHERE tid=$pid")
-	cpu=$(printed "$work/told" cpu_ns)
+	cpu=$(printed "$work/printed" cpu_ns)
 	switches=$(ask "$db" "SELECT switches FROM thread WHERE tid=$pid")
-	wanted=$(printed "$work/told" switches)
+	wanted=$(printed "$work/printed" switches)
 	[ "$unknown" -eq 0 ] && [ $((run * 100)) -lt $((cpu * 101)) ] && [ $((run * 100)) -gt $((cpu * 99)) ] &&
 		[ "$switches" -ge $((wanted - 2)) ] && [ "$switches" -le $((wanted + 3)) ] && break
 	echo "# round $round: switches of threads that cannot be traced are missing, or time was stolen:" \

@@ -12,7 +12,7 @@ judge() { # mode, kind, culprit's name
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		r=$work/$1$round.obs
 		# shellcheck disable=SC2086 # words
-		"$obsrec" -q -u "$w:probed_request" -o "$r" -- $first "$w" "$1" "$work" >"$work/told"
+		"$obsrec" -q -u "$w:probed_request" -o "$r" -- $first "$w" "$1" "$work" >"$work/printed"
 		"$obsanalyze" load -o "$r.db" "$r"
 		kind=$(ask "$r.db" "SELECT kind FROM cause WHERE rank=1")
 		culprit=$(ask "$r.db" "SELECT sentence(finding) FROM cause WHERE rank=1")
@@ -29,7 +29,7 @@ is "who releases is asleep" "$(ask "$r.db" "SELECT end_state='timer' FROM cause 
 is "releases were seen in wake calls" "$(ask "$r.db" "SELECT evidence FROM cause WHERE rank=1")" OBSERVED
 judge pipe pipe reader
 judge peer peer "127.0.0.1:"
-is "the upstream's port" "$(ask "$r.db" "SELECT remote LIKE '%:$(printed "$work/told" port)' FROM cause JOIN fd ON
+is "the upstream's port" "$(ask "$r.db" "SELECT remote LIKE '%:$(printed "$work/printed" port)' FROM cause JOIN fd ON
 	fd.rowid=object WHERE rank=1")" 1
 judge disk disk ""
 judge self self ""
@@ -40,11 +40,11 @@ is "the timeline of the slowest calls has rows" "$(ask "$r.db" "SELECT count(*) 
 # Others who build are neighbours too, so the two weigh more.
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	r=$work/batch$round.obs
-	weightily "$obsrec" -q -e sched -o "$r" -- "$w" batch "$work" >"$work/told"
+	weightily "$obsrec" -q -e sched -o "$r" -- "$w" batch "$work" >"$work/printed"
 	"$obsanalyze" load -o "$r.db" "$r"
 	# begin of what was found, and of the neighbour's first long time on a CPU, in windows
 	began=$(ask "$r.db" "SELECT round(abs(m.value - (SELECT min(ts) FROM thread_state WHERE state=0 AND dur > 2000000
-		AND tid=$(printed "$work/told" burner))) * 128 / (SELECT value FROM recording WHERE key='duration_ns'), 1)
+		AND tid=$(printed "$work/printed" burner))) * 128 / (SELECT value FROM recording WHERE key='duration_ns'), 1)
 		FROM metric m WHERE analysis='causes' AND name='from'")
 	first=$(ask "$r.db" "SELECT kind || ': ' || basis || ': ' || sentence(finding) FROM cause WHERE rank=1")
 	case $began:$first in [01].*:cpu_contender:*) break ;; esac

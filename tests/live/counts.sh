@@ -34,11 +34,11 @@ for force in '' $ways; do
 		rm -f "$r" "$db"
 		# -u for each function; the whole life of the command is recorded
 		"$obsrec" -q ${force:+--force $force} -o "$r" -u "$w:probed_outer" -u "$w:probed_inner" \
-			-u "$w:probed_recursive" -- "$w" "$work" >"$work/told"
+			-u "$w:probed_recursive" -- "$w" "$work" >"$work/printed"
 		status=$?
 		"$obsanalyze" load -o "$db" "$r"
 		"$obsanalyze" dump "$r" >"$work/dump"
-		pid=$(printed "$work/told" pid)
+		pid=$(printed "$work/printed" pid)
 		naps=$(wakeups '(clock_)?nanosleep' "$pid" 'context > 0')
 		[ "$naps" = 31 ] && break
 		echo "# round $round: interrupts that ended $((31 - naps)) naps are missing"
@@ -47,25 +47,25 @@ for force in '' $ways; do
 	holds "$force verify finds the recording complete" sh -c "'$obsanalyze' verify '$r' | grep -q '^COMPLETE'"
 	mine="tid IN (SELECT tid FROM thread WHERE pid=$pid)"
 	by_name() { ask "$db" "SELECT count(*) FROM syscall JOIN syscall_name USING(abi, nr) WHERE name='$1' AND $mine $2"; }
-	is "$force getppid calls" "$(by_name getppid '')" "$(printed "$work/told" getppid)"
-	is "$force fsync calls" "$(by_name fsync '')" "$(printed "$work/told" fsync)"
-	is "$force pwrite64 calls" "$(by_name pwrite64 'AND ret=4096')" "$(printed "$work/told" writes)"
+	is "$force getppid calls" "$(by_name getppid '')" "$(printed "$work/printed" getppid)"
+	is "$force fsync calls" "$(by_name fsync '')" "$(printed "$work/printed" fsync)"
+	is "$force pwrite64 calls" "$(by_name pwrite64 'AND ret=4096')" "$(printed "$work/printed" writes)"
 	is "$force failed opens" "$(ask "$db" "SELECT sum(n) FROM syscall_error JOIN syscall_name USING(abi, nr) \
-		WHERE name='openat' AND error=2 AND pid=$pid AND n >= 53")" "$(printed "$work/told" errors)"
+		WHERE name='openat' AND error=2 AND pid=$pid AND n >= 53")" "$(printed "$work/printed" errors)"
 	is "$force opens of the file" "$(ask "$db" "SELECT count(*) FROM fd WHERE pid=$pid AND kind='file' AND ino = \
 		(SELECT ino FROM fd WHERE pid=$pid AND kind='file' GROUP BY ino ORDER BY count(*) DESC LIMIT 1)")" \
-		"$(($(printed "$work/told" opens) + 1))"
+		"$(($(printed "$work/printed" opens) + 1))"
 	is "$force calls of probed_outer" "$(ask "$db" "SELECT count(*) FROM call JOIN site ON site.id=call.site WHERE function='probed_outer'")" \
-		"$(printed "$work/told" outer)"
+		"$(printed "$work/printed" outer)"
 	is "$force nested calls of probed_inner" "$(ask "$db" "SELECT count(*) FROM call JOIN site ON site.id=call.site \
-		WHERE function='probed_inner' AND depth=1")" "$(printed "$work/told" inner)"
+		WHERE function='probed_inner' AND depth=1")" "$(printed "$work/printed" inner)"
 	is "$force recursive calls" "$(ask "$db" "SELECT count(*) || ' ' || max(depth) || ' ' || max(value) FROM call \
 		JOIN site ON site.id=call.site WHERE function='probed_recursive'")" "47 46 47"
 	is "$force calls without partner" "$(ask "$db" "SELECT count(*) FROM call_defect")" 0
 	partner=$(ask "$db" "SELECT tid FROM thread WHERE pid=$pid AND tid<>pid")
 	# other calls may wake it too: a lock of the address space, at its start
 	is "$force wake-ups of the partner by the main thread's futex calls" \
-		"$(wakeups futex "$partner" 'context == 0 && $2 == pid')" "$(printed "$work/told" woken)"
+		"$(wakeups futex "$partner" 'context == 0 && $2 == pid')" "$(printed "$work/printed" woken)"
 	is "$force wake-ups of the main thread from its naps, by interrupts" "$naps" 31
 	is "$force and by anything else" "$(wakeups '(clock_)?nanosleep' "$pid" 'context == 0')" 0
 done
@@ -74,10 +74,10 @@ done
 for start in '' no_start; do
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/block.obs" "$work/block.db"
-		"$obsrec" -q ${start:+--force $start} -e syscalls,block -o "$work/block.obs" -- "$w" "$work" >"$work/told"
+		"$obsrec" -q ${start:+--force $start} -e syscalls,block -o "$work/block.obs" -- "$w" "$work" >"$work/printed"
 		db=$work/block.db
 		"$obsanalyze" load -o "$db" "$work/block.obs"
-		pid=$(printed "$work/told" pid)
+		pid=$(printed "$work/printed" pid)
 		open=$(ask "$db" "SELECT count(*) FROM block_io WHERE dur IS NULL AND tid=$pid")
 		[ "$open" = 0 ] && break
 		echo "# round $round: completions of $open requests are missing"
@@ -85,6 +85,6 @@ for start in '' no_start; do
 	holds "$start block requests were seen: $work is on a disk" sh -c "[ $(ask "$db" "SELECT count(*) FROM block_io") -gt 0 ]"
 	is "$start O_DIRECT writes as block requests" "$(ask "$db" "SELECT count(*) FROM block_io b WHERE bytes=4096 AND EXISTS( \
 		SELECT 1 FROM syscall s JOIN syscall_name n USING(abi, nr) WHERE n.name='pwrite64' AND s.tid=b.tid \
-		AND b.ts BETWEEN s.ts AND s.ts + s.dur)")" "$(printed "$work/told" writes)"
+		AND b.ts BETWEEN s.ts AND s.ts + s.dur)")" "$(printed "$work/printed" writes)"
 	is "$start requests without an end" "$open" 0
 done

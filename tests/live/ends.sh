@@ -105,7 +105,7 @@ kill $flood
 
 "$obsrec" -q -o "$work/c1.obs" -- sh -c 'exit 7'
 is "command's exit status" $? 7
-is "the command is told as it can be given again" "$("$obsanalyze" info "$work/c1.obs" | sed -n "s/.*command: .* -- //p")" "sh -c 'exit 7'"
+is "the command is shown as it can be given again" "$("$obsanalyze" info "$work/c1.obs" | sed -n "s/.*command: .* -- //p")" "sh -c 'exit 7'"
 "$obsrec" -q -o "$work/c2.obs" -- sh -c 'kill -TERM $$'
 is "command's signal" $? 143
 "$obsrec" -q -o "$work/c3.obs" -- /no/such/command 2>"$work/err"

@@ -27,11 +27,11 @@ spin='i=0; while [ $i -lt '$((600000 / slow))' ]; do i=$((i + 1)); done; read -r
 # The kernel's clock of a thread. A round in which the host hid a switch is repeated.
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f "$work/a.obs"
-	"$obsrec" -q -e sched -o "$work/a.obs" -- sh -c "$spin" >"$work/told"
+	"$obsrec" -q -e sched -o "$work/a.obs" -- sh -c "$spin" >"$work/printed"
 	load a
 	exec=$(ask "$work/a.db" "SELECT exec FROM thread ORDER BY run DESC LIMIT 1")
 	run=$(ask "$work/a.db" "SELECT run FROM thread ORDER BY run DESC LIMIT 1")
-	cpu=$(printed "$work/told" cpu_ns)
+	cpu=$(printed "$work/printed" cpu_ns)
 	[ $((exec * 100)) -gt $((cpu * 99)) ] && [ $((exec * 100)) -lt $((cpu * 101)) ] && break
 	echo "# round $round: exec $exec ns, $cpu by the kernel, run $run"
 done
@@ -48,7 +48,7 @@ if [ -n "$quota" ] && { echo 20000 >"$quota/cpu.cfs_quota_us" || echo '20000 100
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/q.obs"
 		before=$(nr)
-		"$obsrec" -q -o "$work/q.obs" -- sh -c "echo \$\$ >$quota/cgroup.procs; $spin" >"$work/told"
+		"$obsrec" -q -o "$work/q.obs" -- sh -c "echo \$\$ >$quota/cgroup.procs; $spin" >"$work/printed"
 		sleep 0.3
 		times=$(($(nr) - before))
 		load q
@@ -68,7 +68,7 @@ if [ -n "$quota" ] && { echo 20000 >"$quota/cpu.cfs_quota_us" || echo '20000 100
 	neighbour=$!
 	rm -f "$work/n.obs"
 	# the recorder starts in the cgroup: one that is entered later is found at the next search
-	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$quota" "$obsrec" -q -o "$work/n.obs" -- sh -c "$spin" >"$work/told"
+	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$quota" "$obsrec" -q -o "$work/n.obs" -- sh -c "$spin" >"$work/printed"
 	kill $neighbour
 	load n
 	is "a periodic neighbour without a quota: no bits" "$(ask "$work/n.db" "SELECT total(throttled) FROM thread")" 0.0
@@ -80,7 +80,7 @@ fi
 
 # softirqs: what arrives over loopback is handled in them, inside the sender's call
 mkdir "$work/dir"
-"$obsrec" -q -o "$work/s.obs" -- "$top/.output/groupwork" "$work/dir" >"$work/told" 2>&1
+"$obsrec" -q -o "$work/s.obs" -- "$top/.output/groupwork" "$work/dir" >"$work/printed" 2>&1
 load s
 is "softirqs took time of threads over loopback, not more than they had" "$(ask "$work/s.db" "SELECT sum(softirq) > 0 AND
 	max(softirq + irq + coalesce(stolen, 0) > run + 1000) = 0 FROM thread")" 1

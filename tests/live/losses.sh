@@ -51,8 +51,8 @@ wait $rec
 "$obsanalyze" dump "$work/state.obs" >"$work/dump"
 lost=$("$obsanalyze" sql --csv "$work/state.obs" "SELECT lost FROM coverage WHERE grp='core'" | tail -n 1 | tr -d '\r')
 if [ "$lost" -gt 0 ]; then
-	holds "lost state: it is told again" [ "$(grep -c 'text="snapshot_begin=' "$work/dump")" -ge 2 ]
-	says "lost state: how much was lost is told" "$(grep 'lost_state=' "$work/dump")" 'lost_state=[1-9]'
+	holds "lost state: it is recorded again" [ "$(grep -c 'text="snapshot_begin=' "$work/dump")" -ge 2 ]
+	says "lost state: how much was lost is recorded" "$(grep 'lost_state=' "$work/dump")" 'lost_state=[1-9]'
 	is "lost state: names are known all the same" "$(ask "$work/state.obs" "SELECT count(*) FROM process WHERE pid=$late AND comm='lateborn'")" 1
 else
 	echo "not ok lost state: nothing of group core was lost in a one-page ring"

@@ -9,46 +9,46 @@ w=$top/.output/exchange
 near() { awk -v a="$1" -v b="$2" -v share="$3" -v least="$4" \
 	'BEGIN { d = a > b ? a - b : b - a; m = share * b; exit !(a != "" && b != "" && d <= (m > least ? m : least)) }'; }
 # time on a CPU and in the run queue together, here and there
-clocks() { ask "$db" "SELECT sum(time) FROM series WHERE kind IN (1, 2) AND tid=$(printed "$work/told" "$1_tid")"; }
-schedstat() { echo $(($(printed "$work/told" "$1_run") + $(printed "$work/told" "$1_wait"))); }
+clocks() { ask "$db" "SELECT sum(time) FROM series WHERE kind IN (1, 2) AND tid=$(printed "$work/printed" "$1_tid")"; }
+schedstat() { echo $(($(printed "$work/printed" "$1_run") + $(printed "$work/printed" "$1_wait"))); }
 total() { ask "$db" "SELECT CAST(total(s.$1) AS INTEGER) FROM series s JOIN series_kind k ON k.id=s.kind WHERE k.name='$2' AND s.$mine"; }
 for round in $(seq 25); do
 	r=$work/exchange$round.obs db=$work/exchange$round.db
-	weightily "$obsrec" -q -o "$r" -- "$w" >"$work/told"
+	weightily "$obsrec" -q -o "$r" -- "$w" >"$work/printed"
 	"$obsanalyze" load --step 0.1 -o "$db" "$r"
-	pid=$(printed "$work/told" pid)
+	pid=$(printed "$work/printed" pid)
 	mine="tid IN (SELECT tid FROM thread WHERE pid=$pid)"
-	bad=$(ask "$db" "SELECT total(defects) FROM thread WHERE pid=$(printed "$work/told" pid)")
+	bad=$(ask "$db" "SELECT total(defects) FROM thread WHERE pid=$(printed "$work/printed" pid)")
 	for t in server client; do
-		near "$(clocks $t)" "$(schedstat $t)" 0.02 $(($(printed "$work/told" ${t}_slices) * 4000)) || bad="$bad $t"
+		near "$(clocks $t)" "$(schedstat $t)" 0.02 $(($(printed "$work/printed" ${t}_slices) * 4000)) || bad="$bad $t"
 	done
 	# who gets no CPU on the way to sleep until the timeout has ended waits for nothing
-	[ "$(total timeouts socket_recv)" = "$(printed "$work/told" timed_out)" ] || bad="$bad timeouts"
+	[ "$(total timeouts socket_recv)" = "$(printed "$work/printed" timed_out)" ] || bad="$bad timeouts"
 	[ "$bad" = 0.0 ] && break
 	echo "# round $round: switches are missing or time was stolen ($bad)"
 done
 
 # the program's own counts
-n=$(printed "$work/told" exchanges)
+n=$(printed "$work/printed" exchanges)
 is "receives on the connection: server and client, and the end" "$(ask "$db" "SELECT sum(n) FROM series s JOIN resource r
 	ON r.id=s.resource WHERE s.kind=12 AND r.name LIKE '%127.0.0.1%' AND s.$mine")" $((2 * n + 1))
 is "sends on sockets" "$(total n socket_send)" $((2 * n))
 is "accepts" "$(total n socket_accept)" 1
 is "connects" "$(total n socket_connect)" 1
 is "waits for the epoll instance" "$(total n epoll_wait)" $((n + 1))
-is "polls with timeout 0 are no waits" "$(total refused poll_wait) $(total n poll_wait)" "$(printed "$work/told" polls) 0"
+is "polls with timeout 0 are no waits" "$(total refused poll_wait) $(total n poll_wait)" "$(printed "$work/printed" polls) 0"
 is "and tell the descriptor of a set of one" "$(ask "$db" "SELECT count(*) FROM syscall s JOIN syscall_name n USING(abi, nr)
-	WHERE n.name='poll' AND s.$mine AND s.fd=$(printed "$work/told" polled)")" "$(printed "$work/told" polls)"
-is "receives that found nothing" "$(total refused socket_recv)" "$(printed "$work/told" refused)"
-is "receives that a timeout of the socket ended" "$(total timeouts socket_recv)" "$(printed "$work/told" timed_out)"
+	WHERE n.name='poll' AND s.$mine AND s.fd=$(printed "$work/printed" polled)")" "$(printed "$work/printed" polls)"
+is "receives that found nothing" "$(total refused socket_recv)" "$(printed "$work/printed" refused)"
+is "receives that a timeout of the socket ended" "$(total timeouts socket_recv)" "$(printed "$work/printed" timed_out)"
 is "and the wait of each, 20 ms at least" "$(ask "$db" "SELECT sum(s.time) >= 20000000 * sum(s.timeouts) FROM series s
 	JOIN resource r ON r.id=s.resource WHERE s.kind=12 AND r.name NOT LIKE '%127.0.0.1%' AND s.$mine")" 1
 # on the program's own futex: pthread_join, too, may find that its thread has ended already
 is "futexes that had changed" "$(ask "$db" "SELECT CAST(total(s.refused) AS INTEGER) FROM series s JOIN series_kind k ON k.id=s.kind
-	WHERE k.name='futex_wait' AND s.$mine GROUP BY s.resource ORDER BY total(s.refused) DESC LIMIT 1")" "$(printed "$work/told" changed)"
+	WHERE k.name='futex_wait' AND s.$mine GROUP BY s.resource ORDER BY total(s.refused) DESC LIMIT 1")" "$(printed "$work/printed" changed)"
 is "writes to the pipe" "$(ask "$db" "SELECT n FROM series s JOIN resource r ON r.id=s.resource WHERE s.kind=11 AND r.kind='pipe'
-	AND s.$mine GROUP BY s.resource ORDER BY total(n) DESC LIMIT 1")" "$(printed "$work/told" pipes)"
-is "requests of the server" "$(ask "$db" "SELECT requests FROM service WHERE pid=$pid AND port=$(printed "$work/told" port)")" "$n"
+	AND s.$mine GROUP BY s.resource ORDER BY total(n) DESC LIMIT 1")" "$(printed "$work/printed" pipes)"
+is "requests of the server" "$(ask "$db" "SELECT requests FROM service WHERE pid=$pid AND port=$(printed "$work/printed" port)")" "$n"
 is "the connection is registered with the instance" "$(ask "$db" "SELECT count(*) FROM epoll_file WHERE pid=$pid AND ts > 0")" 1
 is "one waiter: its clock is the instance's" "$(total time epoll_wait)" "$(ask "$db" "SELECT sum(time) FROM series WHERE kind=20")"
 
@@ -57,13 +57,13 @@ is "one waiter: its clock is the instance's" "$(total time epoll_wait)" "$(ask "
 # in the run queue, 8 to 15 us on a virtual machine, it bills as run time. So the two are compared together,
 # where 4 us a switch are allowed (measured: 0.7 to 2.4), and each alone by the busy process below.
 for t in server client; do
-	tid=$(printed "$work/told" ${t}_tid)
-	slices=$(printed "$work/told" ${t}_slices)
+	tid=$(printed "$work/printed" ${t}_tid)
+	slices=$(printed "$work/printed" ${t}_slices)
 	queue=$(ask "$db" "SELECT CAST(total(time) AS INTEGER) FROM series WHERE kind=2 AND tid=$tid")
 	holds "$t: $(clocks $t) ns on a CPU and in the run queue, schedstat says $(schedstat $t)" \
 		near "$(clocks $t)" "$(schedstat $t)" 0.02 $((slices * 4000))
-	holds "$t: not less in the run queue ($queue ns) than schedstat says ($(printed "$work/told" ${t}_wait))" \
-		[ $((queue + slices * 4000)) -ge "$(printed "$work/told" ${t}_wait)" ]
+	holds "$t: not less in the run queue ($queue ns) than schedstat says ($(printed "$work/printed" ${t}_wait))" \
+		[ $((queue + slices * 4000)) -ge "$(printed "$work/printed" ${t}_wait)" ]
 	is "$t: windows in which states do not add up to the window" "$(ask "$db" "SELECT count(*) FROM (SELECT sum(time) AS t FROM series
 		WHERE tid=$tid AND kind IN (1,2,3,5,6,7,8,9,22) GROUP BY ts) WHERE t > 100000000")" 0
 done

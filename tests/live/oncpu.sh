@@ -9,7 +9,7 @@ w=$top/.output/cputime
 
 for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	r=$work/oncpu$round.obs
-	weightily "$obsrec" -q -u "$w:probed_work" --args 1 -o "$r" -- "$w" >"$work/told"
+	weightily "$obsrec" -q -u "$w:probed_work" --args 1 -o "$r" -- "$w" >"$work/printed"
 	db=$work/oncpu$round.db
 	"$obsanalyze" load -o "$db" "$r"
 	known=$(ask "$db" "SELECT count(*) FROM call WHERE unknown = 0")
@@ -21,7 +21,7 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		[ "$slept" = "$known" ] && break
 	echo "# round $round: $known calls, $run ns on a CPU, $cpu by the kernel: time was stolen, or switches are missing"
 done
-is "calls" "$(ask "$db" "SELECT n + excluded FROM call_stat")" "$(printed "$work/told" calls)"
+is "calls" "$(ask "$db" "SELECT n + excluded FROM call_stat")" "$(printed "$work/printed" calls)"
 holds "of nearly all of them all switches are known ($known)" [ "$known" -ge 180 ]
 holds "on a CPU: $run ns are the kernel's $cpu ns within 1 %" \
 	sh -c "[ $((run * 100)) -gt $((cpu * 99)) ] && [ $((run * 100)) -lt $((cpu * 101)) ]"

@@ -13,21 +13,21 @@ for kind in own stock; do
 		[ $slow -gt 1 ] && [ $size -gt 4096 ] && continue
 		# a run in which nothing was lost or nothing nested would prove nothing: printed and repeated; not one that fails
 		for round in 1 2 3 4 5 6 7 8 9 10; do
-			"$top/.output/ringstress" $kind $size 2 >"$work/told" 2>"$work/why"
+			"$top/.output/ringstress" $kind $size 2 >"$work/printed" 2>"$work/why"
 			status=$?
 			[ $status -ne 0 ] && break
-			[ "$(printed "$work/told" lost)" -gt 1000 ] && [ "$(printed "$work/told" nested)" -gt 10 ] && break
-			echo "# round $round: $(cat "$work/told")"
+			[ "$(printed "$work/printed" lost)" -gt 1000 ] && [ "$(printed "$work/printed" nested)" -gt 10 ] && break
+			echo "# round $round: $(cat "$work/printed")"
 		done
 		if [ $status -eq 77 ]; then
 			echo "ok $kind rings # SKIP $(head -n 1 "$work/why")"
 			continue
 		fi
 		is "$kind rings of $size bytes: the stress test passes" $status 0
-		is "$kind rings of $size bytes: wrong records" "$(printed "$work/told" wrong)" 0
+		is "$kind rings of $size bytes: wrong records" "$(printed "$work/printed" wrong)" 0
 		is "$kind rings of $size bytes: received + lost" \
-			$(($(printed "$work/told" received) + $(printed "$work/told" lost))) "$(printed "$work/told" generated)"
-		holds "$kind rings of $size bytes: many were lost" [ "$(printed "$work/told" lost)" -gt 1000 ]
-		holds "$kind rings of $size bytes: and many nested" [ "$(printed "$work/told" nested)" -gt 10 ]
+			$(($(printed "$work/printed" received) + $(printed "$work/printed" lost))) "$(printed "$work/printed" generated)"
+		holds "$kind rings of $size bytes: many were lost" [ "$(printed "$work/printed" lost)" -gt 1000 ]
+		holds "$kind rings of $size bytes: and many nested" [ "$(printed "$work/printed" nested)" -gt 10 ]
 	done
 done

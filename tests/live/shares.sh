@@ -58,5 +58,5 @@ lag=$(q "s.lag" $a)
 holds "the light loop is never far behind its share ($lag ns; by nice values alone: $flat)" [ $((10 * lag)) -lt "$flat" ]
 says "the report says what fair shares follow" "$("$obsanalyze" report -v "$work/fair.obs" | tr -s ' \n' ' ')" \
 	'weights of [0-9]* cgroups\? (0 changed'
-is "a weight that changes is told" "$(ask "$work/changed.obs" "SELECT group_concat(weight, ' ') FROM (SELECT w.weight FROM
+is "a weight that changes is recorded" "$(ask "$work/changed.obs" "SELECT group_concat(weight, ' ') FROM (SELECT w.weight FROM
 	cgroup_weight w JOIN cgroup g ON g.id=w.cgroup WHERE g.path='/obsheavy.$$' ORDER BY w.ts)")" "3072 2048"

@@ -78,7 +78,7 @@ is_empty "stacks with a missing caller, frame or module" "$("$obsanalyze" dump "
 judge() { # mode, category of the first cause, end of its path, what it must not name
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		r=$work/$1$round.obs
-		weightily "$obsrec" -q --sample-rate 997 -o "$r" -- "$top/.output/planted" "$1" >"$work/told"
+		weightily "$obsrec" -q --sample-rate 997 -o "$r" -- "$top/.output/planted" "$1" >"$work/printed"
 		"$obsanalyze" load -o "$r.db" "$r"
 		found=$(ask "$r.db" "SELECT category || ': ' || path FROM cause WHERE rank=1 AND unit_kind='request'")
 		case $found in "$2: "*"$3") break ;; esac

@@ -9,7 +9,7 @@ w=$top/.output/waitv
 for way in '' raw_tp; do
 	for round in 1 2 3 4 5 6 7 8 9 10; do
 		rm -f "$work/by.obs" "$work/db"
-		"$obsrec" -q ${way:+--force $way} -o "$work/by.obs" -- "$w" >"$work/told"
+		"$obsrec" -q ${way:+--force $way} -o "$work/by.obs" -- "$w" >"$work/printed"
 		status=$?
 		if [ $status = 77 ]; then
 			is "the call that this kernel has not fails once" "$(ask "$work/by.obs" "SELECT count(*) FROM syscall
@@ -18,17 +18,17 @@ for way in '' raw_tp; do
 			exit 0
 		fi
 		"$obsanalyze" load -o "$work/db" "$work/by.obs"
-		second="address=$(printed "$work/told" second)"
-		waits=$(printed "$work/told" waits)
+		second="address=$(printed "$work/printed" second)"
+		waits=$(printed "$work/printed" waits)
 		slept=$(ask "$work/db" "SELECT count(*) FROM thread_state s JOIN futex f ON f.id=s.object
-			JOIN state n ON n.id=s.state WHERE n.name='futex' AND s.nr=449 AND s.tid=$(printed "$work/told" pid) AND f.$second")
+			JOIN state n ON n.id=s.state WHERE n.name='futex' AND s.nr=449 AND s.tid=$(printed "$work/printed" pid) AND f.$second")
 		[ "$slept" = "$waits" ] && break
 		echo "# round $round: of $waits waits $slept were sleeps"
 	done
 	is "${way:-tp_btf}: the workload's exit status" $status 0
 	is "${way:-tp_btf}: waits that the second futex ended" "$(ask "$work/db" "SELECT waits FROM futex WHERE $second")" "$waits"
 	is "${way:-tp_btf}: waits that nothing ended count for the first" "$(ask "$work/db" "SELECT timeouts FROM futex
-		WHERE address=$(printed "$work/told" first)")" "$(printed "$work/told" timeouts)"
+		WHERE address=$(printed "$work/printed" first)")" "$(printed "$work/printed" timeouts)"
 	is "${way:-tp_btf}: their releases, seen in wake calls" "$(ask "$work/db" "SELECT sum(r.observed) FROM futex_release r JOIN futex f
 		ON f.id=r.futex WHERE f.$second")" "$waits"
 	is "${way:-tp_btf}: sleeps in the call are waits for that futex" "$slept" "$waits"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Prism's cases: a server beside a neighbour that takes CPU time, the disk, memory or the network.
+"""Prism's cases: a server and a neighbour that takes CPU time, the disk, memory or the network.
 
 Healthy for some seconds, then with the neighbour; judged on columns as in incidents.py, and on the series that analysis
 correlate puts first: the one that adds the most time while requests are slow.
@@ -192,8 +192,8 @@ class NetworkProxy(Case):
         cls.wire = stack.enter_context(lab.Wire(0, 0))
         lab.run(["ip", "netns", "exec", cls.wire.names[1], "tc", "qdisc", "add", "dev", "wire0", "root", "tbf", "rate", cls.link,
                  "burst", "16k", "latency", "80ms"])
-        behind = stack.enter_context(lab.Server("nginx", Beyond(cls.wire), directory))
-        return cls.wire, dict(cls.settings, UPSTREAM=behind.port, UPSTREAM_ADDR=behind.address)
+        upstream = stack.enter_context(lab.Server("nginx", Beyond(cls.wire), directory))
+        return cls.wire, dict(cls.settings, UPSTREAM=upstream.port, UPSTREAM_ADDR=upstream.address)
 
     def begin(self, server):
         sink = "import socket\ns=socket.create_server(('192.0.2.1',9))\nwhile 1:\n c=s.accept()[0]\n while c.recv(1<<16): pass"

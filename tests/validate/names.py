@@ -24,8 +24,8 @@ def client(net, protocol, server, rounds, seed):
 
 def verdict(path):
     """COMPLETE, LOSSY or DAMAGED."""
-    told = subprocess.run([lab.OBSANALYZE, "verify", path], stdout=subprocess.PIPE, text=True, check=False).stdout
-    return told.splitlines()[-1].partition(":")[0]
+    text = subprocess.run([lab.OBSANALYZE, "verify", path], stdout=subprocess.PIPE, text=True, check=False).stdout
+    return text.splitlines()[-1].partition(":")[0]
 
 
 FAILED = """SELECT n.name, CASE WHEN e.protocol IN (2, 3) THEN e.status ELSE coalesce(c.code, e.status) END, count(*) FROM request_error e
