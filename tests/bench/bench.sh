@@ -90,6 +90,7 @@ table) table ;;
 page) table | update_page ;;
 counted | files) $what >"$results/$what" ;;
 run | update)
+	[ -d /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing # for the other tracers
 	say_where
 	for w in ${*:-$works}; do
 		case $w in

@@ -129,7 +129,8 @@ class Tracer:
             self.command = [os.path.join(lab.TOP, "obsrec"), "-p", ",".join(map(str, server.pids)), "-o", self.path, *what]
         elif framework == "bpftrace":
             text = "\n".join(BPFTRACE[p] for p in programs if BPFTRACE[p]).replace("COMM", comm)
-            self.command = ["bpftrace", "-o", self.path, "-e", 'BEGIN { printf("ready\\n"); }\n' + text]
+            # not printf, whose text stays in a buffer
+            self.command = ["bpftrace", "--unsafe", "-o", self.path, "-e", 'BEGIN { system("echo ready >&2"); }\n' + text]
         else:
             self.command = [python, os.path.abspath(__file__), "bcc", ",".join(map(str, programs)), comm]
 
