@@ -121,6 +121,27 @@ static int other_process(struct samples *d, s64 fd, s64 *ret_pid, struct err *e)
 	return db_int(d->db, ret_pid, e, "SELECT " OTHER_END " FROM fd m WHERE m.rowid=?", "i", fd);
 }
 
+/* No process takes part in a handshake: those that took long show that it is not the server. */
+static int add_handshakes(struct asking *a, s64 fd, struct cause *c, struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(handshake), median(handshake) FROM connection WHERE role='connected' AND"
+		" remote=(SELECT remote FROM fd WHERE rowid=?) AND ts<=? AND ts+handshake>=?";
+	struct moment m = samples_around(a->d);
+	sqlite3_stmt *q;
+	int ret = db_query(&q, a->d->db, e, sql, "iii", fd, m.to, m.from);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_int64(q, 0) > 0) {
+		CAUSE_VALUE(c, VALUE_NUMBER, "handshakes", sqlite3_column_double(q, 0), "");
+		CAUSE_VALUE(c, VALUE_NUMBER, "handshake", sqlite3_column_double(q, 1), "ns");
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
 static int name_upstream(struct asking *a, struct cause *c, struct err *e)
 {
 	struct tally joined = { 0 };
@@ -138,6 +159,8 @@ static int name_upstream(struct asking *a, struct cause *c, struct err *e)
 			ret = other_process(a->d, a->connections.of[i].key, &pid, e);
 		if (pid)
 			c->offender = (struct subject){ SUBJECT_process, pid };
+		if (ret == 0)
+			ret = add_handshakes(a, fd, c, e);
 		cause_child(c, FINDING_caveat_network, OBSERVED);
 	}
 	tally_free(&joined);

@@ -279,6 +279,34 @@ static void peers_have_addresses(void **state)
 		 "offender_kind='upstream' AND category='client' AND offender_part > 0.99");
 }
 
+/* Of the kernels, no process takes part: to that address, while requests were slow. */
+static void handshakes_with_an_upstream_are_the_networks(void **state)
+{
+#define TO(sock, port, ts, took)                                                              \
+	"%ld 0 tcp_state sock=" #sock " from=7 to=2 family=2 sport=" #sock " dport=" #port    \
+	" saddr=10.0.0.1 daddr=10.0.0.9\n%ld 0 tcp_state sock=" #sock " from=2 to=1 family=2" \
+	" sport=" #sock " dport=" #port " saddr=10.0.0.1 daddr=10.0.0.9\n",                   \
+		(long)(ts), (long)((ts) + (took))
+	const long fast = BEGIN + 10L * PERIOD, slow = BEGIN + (REQUESTS - 10L) * PERIOD;
+	struct buf facts = { 0 };
+	struct err e;
+
+	(void)state;
+	assert_int_equal(0, buf_printf(&facts, &e, TO(4001, 9000, fast, 90000)));
+	assert_int_equal(0, buf_printf(&facts, &e, TO(4002, 9000, slow, 1000000)));
+	assert_int_equal(0, buf_printf(&facts, &e, TO(4003, 9001, slow + 1, 70000)));
+	assert_int_equal(0, buf_printf(&facts, &e, TO(4004, 9000, slow + 2, 3000000)));
+#undef TO
+	first_is(slowed(slow_peer, 0, "all", facts.data), "peer", "10.0.0.9:9000",
+		 "(SELECT group_concat(name || '=' || number) FROM finding_value v WHERE"
+		 " v.finding=cause.finding AND name LIKE 'handshake%') ="
+		 " 'handshakes=2.0,handshake=2000000.0'");
+	buf_free(&facts);
+	first_is(slowed(slow_peer, 0, "all", NULL), "peer", "10.0.0.9:9000",
+		 "NOT EXISTS (SELECT 1 FROM finding_value v WHERE v.finding=cause.finding"
+		 " AND name LIKE 'handshake%')");
+}
+
 static void pipes_have_another_end(void **state)
 {
 	(void)state;
@@ -425,6 +453,7 @@ int main(void)
 		T(shapes_of_waits_are_no_quota),
 		T(counters_of_quotas_decide),
 		T(peers_have_addresses),
+		T(handshakes_with_an_upstream_are_the_networks),
 		T(pipes_have_another_end),
 		T(tails_are_compared_with_the_middle),
 		T(equal_units_have_no_added_latency),
