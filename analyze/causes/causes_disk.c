@@ -219,6 +219,38 @@ static int say_cache(struct samples *d, struct cause *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+/*
+ * The kernel counts pages that are read again soon after it reclaimed them: those of a cgroup with
+ * a limit that holds the process; without one, those of the host. Said if they are most of its
+ * reads.
+ */
+static int say_refaults(struct samples *d, const struct disk_use *use, struct cause *c,
+			struct err *e)
+{
+	static const char sql[] =
+		"SELECT total(refaults) AS pages, cgroup, max FROM memory m WHERE ts<?2 AND ts+dur>?3 AND"
+		" (cgroup IS NULL OR max IS NOT NULL AND EXISTS (SELECT 1 FROM process p JOIN cgroup g"
+		" ON g.id=p.cgroup WHERE p.pid=?1 AND (g.path=m.path OR g.path LIKE"
+		" rtrim(m.path,'/') || '/%'))) GROUP BY cgroup HAVING count(DISTINCT first_cpu)<2"
+		" ORDER BY cgroup IS NULL, pages DESC LIMIT 1";
+	struct moment m = samples_around(d);
+	sqlite3_stmt *q;
+	int ret = db_query(&q, d->db, e, sql, "iii", (s64)samples_own(d), m.to, m.from);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_double(q, 0) > MOSTLY * use->reads) {
+		CAUSE_VALUE(c, VALUE_NUMBER, "refaults", sqlite3_column_double(q, 0), "");
+		if (sqlite3_column_int64(q, 1)) {
+			CAUSE_VALUE(c, VALUE_SUBJECT, "group", cgroup, sqlite3_column_int64(q, 1));
+			CAUSE_VALUE(c, VALUE_NUMBER, "limit", sqlite3_column_double(q, 2), "bytes");
+		}
+	}
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
 static int say_own(struct samples *d, const struct disk_use *use, struct cause *c, struct err *e)
 {
 	struct cause_child *child = cause_child(c, FINDING_cause_own_io, OBSERVED);
@@ -227,7 +259,9 @@ static int say_own(struct samples *d, const struct disk_use *use, struct cause *
 	CHILD_VALUE(child, VALUE_NUMBER, "reads", use->reads, "");
 	CHILD_VALUE(child, VALUE_NUMBER, "queued", use->queued / use->own, "ns");
 	CHILD_VALUE(child, VALUE_NUMBER, "service", use->service / use->own, "ns");
-	return 2 * use->reads < use->own ? 0 : say_cache(d, c, e);
+	if (2 * use->reads < use->own)
+		return 0;
+	return say_refaults(d, use, c, e) < 0 ? ERR_FAIL : say_cache(d, c, e);
 }
 
 /* The device with most of the waiting; -1: not known. */

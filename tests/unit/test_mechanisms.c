@@ -29,6 +29,40 @@ static void disks_name_the_programs_that_used_them(void **state)
 		 CHILD("cause_pages", "v.number=240"));
 }
 
+#define REFAULTS                                                                      \
+	"(SELECT group_concat(name || '=' || CAST(coalesce(number, id) AS INT)) FROM" \
+	" finding_value v WHERE v.finding=cause.finding AND name IN ('refaults', 'group', 'limit'))"
+
+/* Reads wait for the disk in all of these; the kernel counts which pages it had reclaimed before.
+ */
+static void pages_read_again_after_reclaim_are_said(void **state)
+{
+	static const char many[] = "115 0 host_memory total=1000 refaults=7\n"
+				   "1300000000 0 host_memory total=1000 refaults=1007\n";
+	static const char few[] = "115 0 host_memory total=1000 refaults=7\n"
+				  "1300000000 0 host_memory total=1000 refaults=8\n";
+	/* the process is in /a/web; /a/b is another */
+#define GROUPS(own, other)                                                                              \
+	"112 0 cgroup id=7 path=\"/a/web\"\n114 100 thread pid=100 state=83 cgroup=7 comm=\"server\"\n" \
+	"115 0 host_memory total=1000 refaults=7\n"                                                     \
+	"116 0 cgroup_memory cgroup=8 max=4096 refaults=1 path=\"/a\"\n"                                \
+	"117 0 cgroup_memory cgroup=9 max=8192 refaults=1 path=\"/a/b\"\n"                              \
+	"1300000000 0 host_memory total=1000 refaults=5007\n"                                           \
+	"1300000001 0 cgroup_memory cgroup=8 max=4096 refaults=" #own " path=\"/a\"\n"                  \
+	"1300000002 0 cgroup_memory cgroup=9 max=8192 refaults=" #other " path=\"/a/b\"\n"
+
+	(void)state;
+	first_is(slowed(slow_disk_missed, 0, "all", many), "disk", "burner[200]",
+		 REFAULTS " = 'refaults=1000'");
+	first_is(slowed(slow_disk_missed, 0, "all", few), "disk", "burner[200]",
+		 REFAULTS " IS NULL");
+	first_is(slowed(slow_disk_missed, 0, "all", GROUPS(301, 4001)), "disk", "burner[200]",
+		 REFAULTS " = 'refaults=300,group=8,limit=4096'");
+	first_is(slowed(slow_disk_missed, 0, "all", GROUPS(2, 4001)), "disk", "burner[200]",
+		 REFAULTS " IS NULL");
+#undef GROUPS
+}
+
 /* 100 writes and waits for so long, while 200 writes much more. */
 static long waits_for_write(struct script *s, long t, long takes)
 {
@@ -434,6 +468,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(disks_name_the_programs_that_used_them),
+		T(pages_read_again_after_reclaim_are_said),
 		T(writes_that_are_new_are_its_own),
 		T(discards_move_no_bytes),
 		T(a_request_in_front_is_named),
