@@ -221,32 +221,35 @@ static int say_cache(struct samples *d, struct cause *c, struct err *e)
 
 /*
  * The kernel counts pages that are read again soon after it reclaimed them: those of a cgroup with
- * a limit that holds the process; without one, those of the host. Said if they are most of its
- * reads.
+ * a limit that holds the process; without one, those of the host. And pages from swap, of the host.
+ * Said if they are most of its reads.
  */
-static int say_refaults(struct samples *d, const struct disk_use *use, struct cause *c,
-			struct err *e)
+static int say_memory(struct samples *d, const struct disk_use *use, struct cause *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT total(refaults) AS pages, cgroup, max FROM memory m WHERE ts<?2 AND ts+dur>?3 AND"
-		" (cgroup IS NULL OR max IS NOT NULL AND EXISTS (SELECT 1 FROM process p JOIN cgroup g"
-		" ON g.id=p.cgroup WHERE p.pid=?1 AND (g.path=m.path OR g.path LIKE"
-		" rtrim(m.path,'/') || '/%'))) GROUP BY cgroup HAVING count(DISTINCT first_cpu)<2"
+		"WITH m AS MATERIALIZED (SELECT * FROM memory WHERE ts<?2 AND ts+dur>?3)"
+		" SELECT total(refaults) AS pages, cgroup, max, (SELECT total(swapped_in) FROM m)"
+		" FROM m WHERE cgroup IS NULL OR max IS NOT NULL AND EXISTS (SELECT 1 FROM process p"
+		" JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND (g.path=m.path OR g.path LIKE"
+		" rtrim(m.path,'/') || '/%')) GROUP BY cgroup HAVING count(DISTINCT first_cpu)<2"
 		" ORDER BY cgroup IS NULL, pages DESC LIMIT 1";
 	struct moment m = samples_around(d);
+	double most = MOSTLY * use->reads;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, d->db, e, sql, "iii", (s64)samples_own(d), m.to, m.from);
 
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
-	if (ret > 0 && sqlite3_column_double(q, 0) > MOSTLY * use->reads) {
+	if (ret > 0 && sqlite3_column_double(q, 0) > most) {
 		CAUSE_VALUE(c, VALUE_NUMBER, "refaults", sqlite3_column_double(q, 0), "");
 		if (sqlite3_column_int64(q, 1)) {
 			CAUSE_VALUE(c, VALUE_SUBJECT, "group", cgroup, sqlite3_column_int64(q, 1));
 			CAUSE_VALUE(c, VALUE_NUMBER, "limit", sqlite3_column_double(q, 2), "bytes");
 		}
 	}
+	if (ret > 0 && sqlite3_column_double(q, 3) > most)
+		CAUSE_VALUE(c, VALUE_NUMBER, "swapped", sqlite3_column_double(q, 3), "");
 	sqlite3_finalize(q);
 	return ret < 0 ? ret : 0;
 }
@@ -261,7 +264,7 @@ static int say_own(struct samples *d, const struct disk_use *use, struct cause *
 	CHILD_VALUE(child, VALUE_NUMBER, "service", use->service / use->own, "ns");
 	if (2 * use->reads < use->own)
 		return 0;
-	return say_refaults(d, use, c, e) < 0 ? ERR_FAIL : say_cache(d, c, e);
+	return say_memory(d, use, c, e) < 0 ? ERR_FAIL : say_cache(d, c, e);
 }
 
 /* The device with most of the waiting; -1: not known. */

@@ -29,9 +29,9 @@ static void disks_name_the_programs_that_used_them(void **state)
 		 CHILD("cause_pages", "v.number=240"));
 }
 
-#define REFAULTS                                                                      \
+#define MEMORY_SAID                                                                   \
 	"(SELECT group_concat(name || '=' || CAST(coalesce(number, id) AS INT)) FROM" \
-	" finding_value v WHERE v.finding=cause.finding AND name IN ('refaults', 'group', 'limit'))"
+	" finding_value v WHERE v.finding=cause.finding AND name IN ('refaults', 'group', 'limit', 'swapped'))"
 
 /* Reads wait for the disk in all of these; the kernel counts which pages it had reclaimed before.
  */
@@ -41,6 +41,9 @@ static void pages_read_again_after_reclaim_are_said(void **state)
 				   "1300000000 0 host_memory total=1000 refaults=1007\n";
 	static const char few[] = "115 0 host_memory total=1000 refaults=7\n"
 				  "1300000000 0 host_memory total=1000 refaults=8\n";
+	static const char swap[] =
+		"115 0 host_memory total=1000 swapped_in=7\n"
+		"1300000000 0 host_memory total=1000 refaults=1 swapped_in=907\n";
 	/* the process is in /a/web; /a/b is another */
 #define GROUPS(own, other)                                                                              \
 	"112 0 cgroup id=7 path=\"/a/web\"\n114 100 thread pid=100 state=83 cgroup=7 comm=\"server\"\n" \
@@ -53,13 +56,15 @@ static void pages_read_again_after_reclaim_are_said(void **state)
 
 	(void)state;
 	first_is(slowed(slow_disk_missed, 0, "all", many), "disk", "burner[200]",
-		 REFAULTS " = 'refaults=1000'");
+		 MEMORY_SAID " = 'refaults=1000'");
+	first_is(slowed(slow_disk_missed, 0, "all", swap), "disk", "burner[200]",
+		 MEMORY_SAID " = 'swapped=900'");
 	first_is(slowed(slow_disk_missed, 0, "all", few), "disk", "burner[200]",
-		 REFAULTS " IS NULL");
+		 MEMORY_SAID " IS NULL");
 	first_is(slowed(slow_disk_missed, 0, "all", GROUPS(301, 4001)), "disk", "burner[200]",
-		 REFAULTS " = 'refaults=300,group=8,limit=4096'");
+		 MEMORY_SAID " = 'refaults=300,group=8,limit=4096'");
 	first_is(slowed(slow_disk_missed, 0, "all", GROUPS(2, 4001)), "disk", "burner[200]",
-		 REFAULTS " IS NULL");
+		 MEMORY_SAID " IS NULL");
 #undef GROUPS
 }
 
