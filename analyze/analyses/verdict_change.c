@@ -55,7 +55,7 @@ static void sum_up(const struct judged *j, const struct levels *v, bool slow, do
 	int i;
 
 	for (i = 0; i < v->n; i++) {
-		if (v->slow[i] != slow)
+		if (v->slow[i] != slow || v->neither[i])
 			continue;
 		requests += j->windows[v->window[i]].n;
 		sum += j->windows[v->window[i]].sum;
@@ -94,8 +94,12 @@ static void find_range(struct judged *j, const struct levels *v, double baseline
 	j->ranges = n;
 }
 
-/* Fills j; false: no interval that excludes "no change", or too small. */
-static bool judge_levels(struct judged *j, const struct levels *v, const struct limits *l)
+/*
+ * Fills j; false: no interval that excludes "no change", or too small. least: what the difference
+ * must surely be more than.
+ */
+static bool judge_levels(struct judged *j, const struct levels *v, const struct limits *l,
+			 double least)
 {
 	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
 	double low, high, surely, end, slow_mean, base_mean;
@@ -108,7 +112,7 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 	sum_up(j, v, false, &base_mean);
 	for (i = 0; i < v->n; i++)
 		last = v->slow[i] ? v->window[i] : last;
-	if (surely <= 0 || slow.mean - base.mean < log(l->factor) ||
+	if (surely <= least || slow.mean - base.mean < log(l->factor) ||
 	    slow_mean - base_mean < l->latency)
 		return false;
 	if ((last + 1) * j->width <= START_NS)
@@ -154,6 +158,7 @@ int verdict_same(const struct judged *j, double start, double end, const struct 
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct levels v = { .n = 0 };
+	double least;
 	int how, ret;
 
 	for (how = 0; how < 2; how++) {
@@ -165,10 +170,14 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 			return 0;
 		if (!j->given)
 			levels_find(&v, log(l->factor));
-		if (judge_levels(j, &v, l)) {
-			j->by_mean = how == 1;
-			return 1;
-		}
+		least = 0;
+		do {
+			if (judge_levels(j, &v, l, least)) {
+				j->by_mean = how == 1;
+				return 1;
+			}
+			least = log(l->factor); /* more splits are more chances */
+		} while (!j->given && levels_raise(&v));
 	}
 	return 0;
 }

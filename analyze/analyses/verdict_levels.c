@@ -23,8 +23,39 @@ void levels_find(struct levels *v, double step)
 		if (10 * (edge[p + 1] - edge[p]) >= (size_t)v->n)
 			lowest = fmin(lowest, sum);
 	}
-	for (i = 0; i < (size_t)v->n; i++)
+	for (i = 0; i < (size_t)v->n; i++) {
 		v->slow[i] = v->level[i] >= lowest + step;
+		v->neither[i] = false;
+	}
+}
+
+/* The lowest of the high levels; infinite: none is high. */
+static double lowest_high(const struct levels *v)
+{
+	double least = INFINITY;
+	int i;
+
+	for (i = 0; i < v->n; i++)
+		least = v->slow[i] ? fmin(least, v->level[i]) : least;
+	return least;
+}
+
+bool levels_raise(struct levels *v)
+{
+	double next = lowest_high(v), highest, lowest = INFINITY;
+	int i;
+
+	for (i = 0; i < v->n; i++)
+		lowest = v->slow[i] ? lowest : fmin(lowest, v->level[i]);
+	do {
+		highest = next;
+		for (i = 0; i < v->n; i++) {
+			v->neither[i] |= v->slow[i] && v->level[i] <= highest;
+			v->slow[i] &= v->level[i] > highest;
+		}
+		next = lowest_high(v);
+	} while (isfinite(next) && next - highest <= highest - lowest);
+	return isfinite(next);
 }
 
 /*
@@ -44,14 +75,14 @@ struct levels_side levels_side(const struct levels *v, bool slow)
 	int i;
 
 	for (i = 0; i < v->n; i++) {
-		if (v->slow[i] != slow)
+		if (v->slow[i] != slow || v->neither[i])
 			continue;
 		s.n++;
 		s.mean += v->x[i];
 	}
 	s.mean /= s.n;
 	for (i = 0; i < v->n; i++)
-		if (v->slow[i] == slow)
+		if (v->slow[i] == slow && !v->neither[i])
 			s.squares += residual(v, i, s.mean) * residual(v, i, s.mean);
 	return s;
 }
@@ -63,8 +94,10 @@ double levels_tau(const struct levels *v, const struct levels_side *slow,
 	int i;
 
 	for (i = 0; i < v->n; i++) {
+		if (v->neither[i])
+			continue;
 		now = residual(v, i, v->slow[i] ? slow->mean : base->mean);
-		products += i ? now * last : 0;
+		products += now * last;
 		last = now;
 	}
 	r = products / (slow->squares + base->squares);

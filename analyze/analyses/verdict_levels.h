@@ -15,11 +15,19 @@ struct levels {
 	int window[WINDOWS];   /* of x: rising, not all have a value */
 	double level[WINDOWS]; /* mean of its part */
 	bool slow[WINDOWS];    /* high */
+	bool neither[WINDOWS]; /* of a level between: on no side */
 	int n;
 };
 
 /* Parts of one level; those above the lowest long one by the step are high. */
 void levels_find(struct levels *v, double step);
+
+/*
+ * The next way to split several levels: the lowest high ones, as of a slow start, are on no side any
+ * more. Those that stay high are further above all others than these differ. false: there is
+ * none.
+ */
+bool levels_raise(struct levels *v);
 
 /* The first time range of high windows from window `from` on; false: there is none. */
 bool levels_range(const struct levels *v, int from, int *ret_first, int *ret_last);

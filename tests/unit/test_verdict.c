@@ -290,6 +290,33 @@ static void the_range_is_that_of_most_added_latency(void **state)
 	db_close(db);
 }
 
+/* After a start of several levels: the windows of the start are no part of what is slow. */
+static void a_slow_start_hides_no_change(void **state)
+{
+	long from, with;
+	sqlite3 *db;
+
+	(void)state;
+	for (with = 0; with < 2; with++) {
+		struct text x = { 0 };
+
+		srand(3);
+		head(&x);
+		many(&x, 300, 800000, MS);
+		many(&x, 1200, 300000, MS);
+		many(&x, 1200, 100000, MS);
+		from = x.t;
+		many(&x, with ? 120 : 0, 9 * MS, MS);
+		many(&x, 600, 100000, MS);
+		db = judged(&x, NULL);
+		is_verdict(db, with ? "problem" : "none", with ? "slower" : "");
+		if (with)
+			assert_in_range(asked(db, "SELECT start FROM verdict"), from - 100 * MS,
+					from + 100 * MS);
+		db_close(db);
+	}
+}
+
 /*
  * Requests take 0.1 ms, then `slow`; `pauses` more take 300 ms. hang: at the end three requests
  * arrive, and the thread computes for 3 s.
@@ -440,6 +467,7 @@ int main(void)
 		T(slow_service_is_no_pause),
 		T(slower_requests_are_a_problem),
 		T(the_range_is_that_of_most_added_latency),
+		T(a_slow_start_hides_no_change),
 		T(what_added_more_time_comes_first),
 		T(small_changes_are_none),
 		T(few_requests_are_not_enough),

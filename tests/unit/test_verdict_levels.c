@@ -68,11 +68,39 @@ static void neighbours_that_are_alike_are(void **state)
 	assert_true(tau_of(log(1e6), alternating) == 1);
 }
 
+/* Thirds of the windows have these levels: does the highest one stand out, alone? */
+static bool stands_out(double first, double second, double third)
+{
+	const double level[] = { first, second, third };
+	struct levels v = { .n = N };
+	bool alone;
+	int i;
+
+	for (i = 0; i < N; i++)
+		v.x[i] = level[3 * i / N] + (i % 2 ? 0.01 : -0.01);
+	levels_find(&v, 0.4);
+	alone = levels_raise(&v);
+	for (i = 0; i < N && alone; i++) {
+		assert_int_equal(v.slow[i], 3 * i / N == 2);
+		assert_int_equal(v.neither[i], 3 * i / N == 0);
+	}
+	return alone;
+}
+
+static void a_level_far_above_all_others_stands_out(void **state)
+{
+	(void)state;
+	assert_true(stands_out(1, 0, 4));
+	assert_false(stands_out(1, 0, 1.9)); /* not further from 1 than 1 is from 0 */
+	assert_false(stands_out(0, 0, 4));   /* no level between */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(constant_latencies_are_not_correlated),
 		cmocka_unit_test(neighbours_that_are_alike_are),
+		cmocka_unit_test(a_level_far_above_all_others_stands_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
