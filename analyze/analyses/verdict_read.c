@@ -63,10 +63,12 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* The pause of SHORT_PAUSE or more that touches it; NULL: none. */
+/* The longest pause of SHORT_PAUSE or more that touches it; NULL: none. */
 static struct judged_pause *pause_at(const struct judged *j, s64 from, s64 to)
 {
+	struct judged_pause *longest = NULL, *p;
 	int low = 0, high = j->n_pauses, mid;
+	s64 most = SHORT_PAUSE - 1;
 
 	while (low < high) {
 		mid = (low + high) / 2;
@@ -75,10 +77,14 @@ static struct judged_pause *pause_at(const struct judged *j, s64 from, s64 to)
 		else
 			high = mid;
 	}
-	for (; low < j->n_pauses && j->pauses[low].start < to; low++)
-		if ((double)(j->pauses[low].end - j->pauses[low].start) >= SHORT_PAUSE)
-			return &j->pauses[low];
-	return NULL;
+	for (; low < j->n_pauses && j->pauses[low].start < to; low++) {
+		p = &j->pauses[low];
+		if (p->end - p->start <= most)
+			continue;
+		most = p->end - p->start;
+		longest = p;
+	}
+	return longest;
 }
 
 /* A recording may claim times far from its own, which no int holds. */

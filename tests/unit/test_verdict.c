@@ -338,6 +338,39 @@ static sqlite3 *slower_with_pauses(int n, long slow, int pauses, bool hang)
 	return judged(&x, NULL);
 }
 
+/* Three requests wait through a pause of 15 ms, then one of 3 s: it is that of 3 s that they add.
+ */
+static void requests_belong_to_the_longest_of_their_pauses(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i, fd;
+
+	(void)state;
+	srand(3);
+	head(&x);
+	for (i = 0; i < 30; i++) { /* p99 is 6 ms: 15 ms are nothing unusual */
+		many(&x, 20, 100000, MS);
+		request(&x, 5, 6 * MS);
+	}
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
+	for (fd = 5; fd < 9; fd++)
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
+			  x.t + 2000 + fd, fd);
+	for (fd = 5; fd < 9; fd++)
+		text_line(&x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200",
+			  x.t + 15 * MS + (fd > 5 ? 3000 * MS + fd : 0), fd);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 3016 * MS);
+	x.t += 3020 * MS;
+	many(&x, 600, 500000, 100000); /* what was sent meanwhile: under the limit of 1 ms */
+	many(&x, 600, 100000, MS);
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "pauses");
+	is_number(db, "SELECT pauses FROM verdict", 1);
+	is_above(db, "SELECT paused FROM verdict", 2900 * MS);
+	db_close(db);
+}
+
 static void what_added_more_time_comes_first(void **state)
 {
 	sqlite3 *db = slower_with_pauses(600, 4 * MS, 2, false); /* 1.7 s against 0.6 s */
@@ -468,6 +501,7 @@ int main(void)
 		T(slower_requests_are_a_problem),
 		T(the_range_is_that_of_most_added_latency),
 		T(a_slow_start_hides_no_change),
+		T(requests_belong_to_the_longest_of_their_pauses),
 		T(what_added_more_time_comes_first),
 		T(small_changes_are_none),
 		T(few_requests_are_not_enough),
