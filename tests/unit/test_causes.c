@@ -216,6 +216,35 @@ static void workers_are_one_server(void **state)
 	db_close(db);
 }
 
+/* A child of the same name has the CPU: another program, unless it answers requests as well. */
+static void children_that_answer_nothing_are_others(void **state)
+{
+	static const char child[] =
+		"112 200 thread pid=200 parent=100 state=83 comm=\"server\" cmdline=\"server\"\n"
+		"113 200 fd pid=200 fd=5 mode=0140000 ino=80 family=2 role=2 sport=80 "
+		"saddr=127.0.0.1\n";
+	struct script s = { .facts = child };
+	sqlite3 *db;
+	long i, t;
+
+	(void)state;
+	first_is(slowed(preempted, 0, "all", child), "cpu_contender", "server[200]", "own=0");
+	for (i = 0; i < REQUESTS; i++) {
+		t = BEGIN + i * (long)PERIOD;
+		script_request(&s, t, i >= REQUESTS / 2 ? preempted : NULL);
+		if (i >= REQUESTS / 2)
+			continue;
+		script_line(&s, 2, "%ld 0 switch next=200 prio=120", t);
+		script_line(&s, 2, "%ld 200 syscall nr=read fd=5 dur=1000 ret=10", t + 5000);
+		script_line(&s, 2, "%ld 200 syscall nr=write fd=5 dur=1000 ret=10", t + 50000);
+		script_line(&s, 2, "%ld 200 switch next=0 state=1", t + 60000);
+	}
+	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+	is_above(db, "SELECT count(*) FROM cause", 0);
+	is_number(db, "SELECT count(*) FROM cause WHERE kind='cpu_contender' AND NOT own", 0);
+	db_close(db);
+}
+
 /* Waits while the CPU is idle, and waits that end with a period of 100 ms: no facts, no quota. */
 static void shapes_of_waits_are_no_quota(void **state)
 {
@@ -450,6 +479,7 @@ int main(void)
 		T(cpu_contenders_are_named),
 		T(neighbours_delay_before_the_receive),
 		T(workers_are_one_server),
+		T(children_that_answer_nothing_are_others),
 		T(shapes_of_waits_are_no_quota),
 		T(counters_of_quotas_decide),
 		T(peers_have_addresses),
