@@ -133,6 +133,15 @@ int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 	" process l ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>'' GROUP BY p.pid)"
 
 /*
+ * SQL: of these, the leaders and the workers that answer requests. A child that answers none, as
+ * one that writes a snapshot, takes CPUs and disks from them as any other process does.
+ */
+#define ANSWERING_PROCESSES                                                           \
+	"(SELECT pid, leader FROM " LED_PROCESSES                                     \
+	" WHERE pid=leader OR pid IN (SELECT pid FROM service WHERE requests > 0 AND" \
+	" kind<>'function'))"
+
+/*
  * SQL over table service: the server that a service belongs to, or below 0 the probed function;
  * what workers have in common. 0: among too many.
  */

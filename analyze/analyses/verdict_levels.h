@@ -23,9 +23,8 @@ struct levels {
 void levels_find(struct levels *v, double step);
 
 /*
- * The next way to split several levels: the lowest high ones, as of a slow start, are on no side any
- * more. Those that stay high are further above all others than these differ. false: there is
- * none.
+ * The next way to split several levels: the lowest high ones, as of a slow start, are on no side.
+ * Those that stay high are further above all others than these differ. false: there is none.
  */
 bool levels_raise(struct levels *v);
 

@@ -87,6 +87,9 @@ struct load {
 	double idle_slow, idle_baseline; /* share of the time of the threads that answer */
 	double others;			 /* CPU time of other processes per second */
 	double latency, outstanding;	 /* mean; and its product with the rate (Little) */
+	/* of the CPU time that a request has more: in threads that answer none, and in the first */
+	double elsewhere, part;
+	s64 tid; /* 0: none */
 };
 
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,

@@ -13,10 +13,11 @@
 
 #define SAME 1.1 /* a ratio up to here, or from its inverse on, is no change */
 #define LESS 0.8 /* of the rate: less demand */
+#define MOST 0.5
 
 /* Requests and time in blocks of one kind. */
 struct work {
-	double blocks, requests, run, idle, wall, busy, latency;
+	double blocks, requests, run, answering, idle, wall, busy, latency;
 };
 
 /* Away from a CPU for want of work, not delayed by a CPU or a disk. */
@@ -36,23 +37,29 @@ static void add_block(struct work *w, const struct unit_block *b, const double *
 	w->requests += b->all.n;
 	w->latency += b->all.wall;
 	w->run += all[SPAN_run];
+	w->answering += serving[SPAN_run];
 	for (i = 0; i < N_SPAN_STATES; i++) {
 		w->wall += i == SPAN_unknown ? 0 : serving[i];
 		w->idle += is_idle(i) ? serving[i] : 0;
 	}
 }
 
+/* Fills weight: what CPU time of a block adds to that of a slow request, or takes from it. */
 static void sum_up(const struct units *u, const struct comparison *c, double (*all)[N_SPAN_STATES],
-		   double (*serving)[N_SPAN_STATES], const double *busy, struct load *ret)
+		   double (*serving)[N_SPAN_STATES], const double *busy, struct load *ret,
+		   double weight[UNIT_BLOCKS])
 {
 	bool whole = c->basis == BASIS_TAIL || c->basis == BASIS_ALL;
 	struct work slow = { 0 }, baseline = { 0 }, *to = whole ? &slow : NULL;
+	const struct work *of[UNIT_BLOCKS];
+	double added;
 	int b;
 
 	for (b = 0; b < UNIT_BLOCKS; b++) {
 		/* time without requests belongs to those before it */
 		if (!whole && u->blocks[b].all.n > 0)
 			to = c->is_slow[b] ? &slow : c->is_usual[b] ? &baseline : NULL;
+		of[b] = to;
 		if (to)
 			add_block(to, &u->blocks[b], all[b], serving[b], busy[b]);
 	}
@@ -73,6 +80,31 @@ static void sum_up(const struct units *u, const struct comparison *c, double (*a
 			      ((baseline.busy - baseline.run) / baseline.blocks);
 	if (slow.run > 0 && baseline.run > 0)
 		ret->cpu = slow.run / slow.requests / (baseline.run / baseline.requests);
+	added = slow.run / slow.requests - baseline.run / baseline.requests;
+	if (added <= 0)
+		return;
+	ret->elsewhere =
+		1 -
+		(slow.answering / slow.requests - baseline.answering / baseline.requests) / added;
+	for (b = 0; b < UNIT_BLOCKS; b++)
+		weight[b] = of[b] == &slow	 ? 1 / slow.requests / added
+			    : of[b] == &baseline ? -1 / baseline.requests / added
+						 : 0;
+}
+
+/* The thread with most of the CPU time that is not of those that answer. */
+static int name_thread(sqlite3 *db, const struct units *u, const double weight[UNIT_BLOCKS],
+		       struct load *l, struct err *e)
+{
+	struct tally by_tid = { 0 };
+	int ret = units_run_of_threads(db, u->key, u->block, weight, &by_tid, e);
+
+	if (ret == 0 && by_tid.n && by_tid.of[0].sum > 0) {
+		l->tid = by_tid.of[0].key;
+		l->part = fmin(by_tid.of[0].sum, 1); /* others may use less than before */
+	}
+	tally_free(&by_tid);
+	return ret;
 }
 
 /* CPU time of all processes by block, from readings: spread evenly over each. */
@@ -103,10 +135,11 @@ static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct er
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
 	      struct err *e)
 {
-	double(*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES], busy[UNIT_BLOCKS] = { 0 };
+	double(*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES], busy[UNIT_BLOCKS] = { 0 },
+								weight[UNIT_BLOCKS] = { 0 };
 	int r;
 
-	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
 	if (u->kind != UNIT_REQUEST)
 		return 0;
 	all = calloc(2 * (size_t)UNIT_BLOCKS, sizeof(*all));
@@ -119,7 +152,9 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 	if (r == 0)
 		r = read_busy(db, u->block, busy, e);
 	if (r == 0)
-		sum_up(u, c, all, serving, busy, ret);
+		sum_up(u, c, all, serving, busy, ret, weight);
+	if (r == 0 && ret->elsewhere > MOST)
+		r = name_thread(db, u, weight, ret, e);
 	free(all);
 	return r;
 }
@@ -133,9 +168,9 @@ enum finding_kind load_kind(const struct load *l)
 		return FINDING_load_less;
 	if (l->rate > SAME && l->rate >= l->cpu)
 		return FINDING_load_more;
-	return l->cpu > SAME ? FINDING_load_dearer
-	       : closed	     ? FINDING_load_closed
-			     : FINDING_load_same;
+	if (l->cpu > SAME)
+		return l->elsewhere > MOST && l->tid ? FINDING_load_threads : FINDING_load_dearer;
+	return closed ? FINDING_load_closed : FINDING_load_same;
 }
 
 double load_new(const struct load *l)

@@ -174,6 +174,10 @@ static void add_load(struct reporting *r, struct cause *c)
 		CHILD_VALUE(child, VALUE_NUMBER, "latency", l->latency, "x");
 		CHILD_VALUE(child, VALUE_NUMBER, "outstanding", l->outstanding, "x");
 	}
+	if (load_kind(l) == FINDING_load_threads) {
+		CHILD_VALUE(child, VALUE_SUBJECT, "thread", thread, l->tid);
+		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * l->part, "%");
+	}
 	if (!isnan(l->idle_baseline) && !isnan(l->idle_slow)) {
 		CHILD_VALUE(child, VALUE_NUMBER, "idle_baseline", 100 * l->idle_baseline, "%");
 		CHILD_VALUE(child, VALUE_NUMBER, "idle", 100 * l->idle_slow, "%");

@@ -65,10 +65,6 @@ bool samples_is_own(const struct samples *d, s64 pid)
 	return pid > 0 && (pid == samples_own(d) || idmap_get(&d->own, pid));
 }
 
-/*
- * The workers that answer requests, as their leader does. A child that answers none, as one that
- * writes a snapshot, takes CPUs and disks from them as any other process does.
- */
 static int read_own(struct samples *d, struct err *e)
 {
 	sqlite3_stmt *q;
@@ -76,10 +72,8 @@ static int read_own(struct samples *d, struct err *e)
 
 	if (d->u->kind != UNIT_REQUEST)
 		return 0;
-	ret = db_query(&q, d->db, e,
-		       "SELECT pid FROM " LED_PROCESSES " WHERE leader=? AND pid IN (SELECT pid"
-		       " FROM service WHERE requests > 0 AND kind<>'function')",
-		       "i", d->u->key);
+	ret = db_query(&q, d->db, e, "SELECT pid FROM " ANSWERING_PROCESSES " WHERE leader=?", "i",
+		       d->u->key);
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0)

@@ -10,6 +10,7 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/store/finding.h"
 #include "category.h"
+#include "tally.h"
 
 #define UNIT_BLOCKS   128
 #define UNIT_SUBJECTS 4 /* processes, or functions, at one time */
@@ -81,6 +82,13 @@ int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES]
 /* The same of all threads of the leader's processes together; serving: that answered requests. */
 int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
 		    double (*spent)[N_SPAN_STATES], struct err *e);
+
+/*
+ * CPU time of the threads of the leader's processes that answered no request, most first: summed
+ * over blocks by their weights.
+ */
+int units_run_of_threads(sqlite3 *db, u32 leader, s64 block, const double weight[UNIT_BLOCKS],
+			 struct tally *ret, struct err *e);
 
 /* units_queue.c: how long threads ran for earlier requests while later ones waited. */
 struct request_queue;

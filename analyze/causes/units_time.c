@@ -87,9 +87,9 @@ int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
 		    double (*spent)[N_SPAN_STATES], struct err *e)
 {
 	static const char all[] =
-		"SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " LED_PROCESSES
+		"SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " ANSWERING_PROCESSES
 		" WHERE leader=?)";
-	static const char processes[] = "SELECT pid FROM " LED_PROCESSES " WHERE leader=?";
+	static const char processes[] = "SELECT pid FROM " ANSWERING_PROCESSES " WHERE leader=?";
 	struct spreading s = { .block = block, .spent = spent };
 	int ret;
 
@@ -107,4 +107,48 @@ int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
 	idmap_free(&s.chosen);
 	idmap_free(&s.tids);
 	return ret;
+}
+
+struct weighing {
+	struct idmap tids;
+	const double *weight;
+	s64 block;
+	struct tally *by_tid;
+};
+
+static int weigh_run(void *arg, s64 rowid, const void *state, struct err *e)
+{
+	const struct row_thread_state *row = state;
+	struct weighing *w = arg;
+	double start = (double)row->ts, end = start + (double)row->dur, size = (double)w->block;
+	int i = start <= 0 ? 0 : (int)fmin(start / size, UNIT_BLOCKS);
+
+	(void)rowid;
+	(void)e;
+	if (row->state != SPAN_run || !idmap_get(&w->tids, (u64)row->tid))
+		return 0;
+	for (; i < UNIT_BLOCKS && i * size < end; i++)
+		tally_add(w->by_tid, row->tid,
+			  w->weight[i] *
+				  fmax(0, fmin(end, (i + 1) * size) - fmax(start, i * size)));
+	return 0;
+}
+
+int units_run_of_threads(sqlite3 *db, u32 leader, s64 block, const double weight[UNIT_BLOCKS],
+			 struct tally *ret, struct err *e)
+{
+	static const char sql[] =
+		"SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " ANSWERING_PROCESSES
+		" WHERE leader=?1) AND tid NOT IN (SELECT tid FROM request)";
+	struct weighing w = { .weight = weight, .block = block, .by_tid = ret };
+	int r = block > 0 ? db_each(db, e, add_chosen, &w.tids, sql, "i", (s64)leader) : 0;
+
+	if (r == 0)
+		r = rows_each(db, TABLE_thread_state,
+			      COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
+				      COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state),
+			      weigh_run, &w, e);
+	idmap_free(&w.tids);
+	tally_sort(ret);
+	return r;
 }

@@ -117,7 +117,7 @@ static const char slower_sql[] =
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
 	" SELECT sentence(f.id), f.evidence FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
-	" 'cause_end_stack', 'cause_replaced', 'load_more', 'load_dearer', 'load_less', 'load_closed')) ORDER BY f.id"
+	" 'cause_end_stack', 'cause_replaced', 'load_more', 'load_dearer', 'load_threads', 'load_less', 'load_closed')) ORDER BY f.id"
 	" LIMIT 4";
 
 /* A row of table cause is about server ?2. */

@@ -68,6 +68,26 @@ static void dearer_requests_wait_longer_for_a_shared_cpu(void **state)
 							   "v.name='cpu' AND v.number > 5"));
 }
 
+static long taken_by_housekeeping(struct script *s, long t)
+{
+	return taken(s, t, 300, 3000000);
+}
+
+/* A thread of the server that answers nothing has its CPU: requests are as cheap as before. */
+static void other_threads_make_no_request_dearer(void **state)
+{
+	sqlite3 *db = halves(NULL, taken_by_housekeeping);
+
+	(void)state;
+	is_above(db, "SELECT max(cpu_ratio) FROM cause", 5);
+	first_is(
+		db, "self", NULL,
+		CHILD("load_threads", "v.name='thread' AND v.id=300") " AND " CHILD(
+			"load_threads",
+			"v.name='part' AND v.number BETWEEN 95 AND 100") " AND NOT " CHILD("load_dearer",
+											   "1"));
+}
+
 /* Others use ten times as much CPU time as before, or it is not known. */
 static void dearer_requests_next_to_new_contenders(void **state)
 {
@@ -195,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(dearer_requests_wait_longer_for_a_shared_cpu),
 		T(dearer_requests_next_to_new_contenders),
+		T(other_threads_make_no_request_dearer),
 		T(a_new_contender_is_the_cause),
 		T(a_contender_next_to_dearer_requests_keeps_its_part),
 		T(dearer_requests_do_not_wait_for_an_idle_cpu),

@@ -248,14 +248,12 @@ static void slower_requests_are_a_problem(void **state)
 	assert_in_range(asked(db, "SELECT start FROM verdict"), 840 * MS, 1240 * MS);
 	is_above(db, "SELECT ratio_low FROM verdict", 20);
 	is_below(db, "SELECT ratio FROM verdict", 60);
-	is_above(db, "SELECT ratio - ratio_low FROM verdict", 0);
-	is_above(db, "SELECT ratio_high - ratio FROM verdict", 0);
+	is_above(db, "SELECT min(ratio - ratio_low, ratio_high - ratio) FROM verdict", 0);
 	is_above(db, "SELECT slow FROM verdict", 2000000);
 	is_below(db, "SELECT baseline FROM verdict", 200000);
 	db_close(db);
 }
 
-/* Four times as long, but by less than the limit of 1 ms; or nothing but scatter. */
 /* A short slow time first: the range is that of the long one. */
 static void the_range_is_that_of_most_added_latency(void **state)
 {
@@ -281,10 +279,10 @@ static void the_range_is_that_of_most_added_latency(void **state)
 	assert_in_range(asked(db, "SELECT end FROM verdict"), to - 200 * MS, to + 200 * MS);
 	/* the other range is said with its times, as there is room for it */
 	is_number(db, "SELECT count(*) FROM finding_value WHERE name='more' AND number > 0", 0);
-	assert_in_range(asked(db, "SELECT low FROM finding_value WHERE name='range'"),
-			first - 200 * MS, first + 200 * MS);
-	assert_in_range(asked(db, "SELECT high FROM finding_value WHERE name='range'"),
-			last - 200 * MS, last + 200 * MS);
+	is_within(db, "SELECT low FROM finding_value WHERE name='range'", first - 200 * MS,
+		  first + 200 * MS);
+	is_within(db, "SELECT high FROM finding_value WHERE name='range'", last - 200 * MS,
+		  last + 200 * MS);
 	is_like(db, "SELECT sentence(finding) FROM verdict",
 		"Since % until %, also % to %, requests%");
 	db_close(db);
@@ -293,34 +291,26 @@ static void the_range_is_that_of_most_added_latency(void **state)
 /* After a start of several levels: the windows of the start are no part of what is slow. */
 static void a_slow_start_hides_no_change(void **state)
 {
-	long from, with;
+	struct text x = { 0 };
 	sqlite3 *db;
+	long from;
 
 	(void)state;
-	for (with = 0; with < 2; with++) {
-		struct text x = { 0 };
-
-		srand(3);
-		head(&x);
-		many(&x, 300, 800000, MS);
-		many(&x, 1200, 300000, MS);
-		many(&x, 1200, 100000, MS);
-		from = x.t;
-		many(&x, with ? 120 : 0, 9 * MS, MS);
-		many(&x, 600, 100000, MS);
-		db = judged(&x, NULL);
-		is_verdict(db, with ? "problem" : "none", with ? "slower" : "");
-		if (with)
-			assert_in_range(asked(db, "SELECT start FROM verdict"), from - 100 * MS,
-					from + 100 * MS);
-		db_close(db);
-	}
+	srand(3);
+	head(&x);
+	many(&x, 300, 800000, MS);
+	many(&x, 1200, 300000, MS);
+	many(&x, 1200, 100000, MS);
+	from = x.t;
+	many(&x, 120, 9 * MS, MS);
+	many(&x, 600, 100000, MS);
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "slower");
+	is_within(db, "SELECT start FROM verdict", from - 100 * MS, from + 100 * MS);
+	db_close(db);
 }
 
-/*
- * Requests take 0.1 ms, then `slow`; `pauses` more take 300 ms. hang: at the end three requests
- * arrive, and the thread computes for 3 s.
- */
+/* 0.1 ms, then `slow`; `pauses` more take 300 ms. hang: at the end three wait for 3 s. */
 static sqlite3 *slower_with_pauses(int n, long slow, int pauses, bool hang)
 {
 	struct text x = { 0 };
@@ -349,10 +339,8 @@ static void requests_belong_to_the_longest_of_their_pauses(void **state)
 	(void)state;
 	srand(3);
 	head(&x);
-	for (i = 0; i < 30; i++) { /* p99 is 6 ms: 15 ms are nothing unusual */
-		many(&x, 20, 100000, MS);
-		request(&x, 5, 6 * MS);
-	}
+	for (i = 0; i < 600; i++) /* p99 is 6 ms: 15 ms are nothing unusual */
+		many(&x, 1, i % 20 ? 100000 : 6 * MS, MS);
 	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
 	for (fd = 5; fd < 9; fd++)
 		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
@@ -362,12 +350,10 @@ static void requests_belong_to_the_longest_of_their_pauses(void **state)
 			  x.t + 15 * MS + (fd > 5 ? 3000 * MS + fd : 0), fd);
 	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 3016 * MS);
 	x.t += 3020 * MS;
-	many(&x, 600, 500000, 100000); /* what was sent meanwhile: under the limit of 1 ms */
-	many(&x, 600, 100000, MS);
+	many(&x, 600, 500000, 100000); /* sent while they waited */
 	db = judged(&x, NULL);
 	is_verdict(db, "problem", "pauses");
 	is_number(db, "SELECT pauses FROM verdict", 1);
-	is_above(db, "SELECT paused FROM verdict", 2900 * MS);
 	db_close(db);
 }
 
