@@ -196,7 +196,8 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
-		r->did = verdict_does[i->state];
+		r->end_sends = i->state == STATE_socket && is_send(i->nr, r->abi);
+		r->did = r->end_sends ? "waiting to send" : verdict_does[i->state];
 		r->share = 100 * fmin(share, 1);
 	}
 	return ret;
@@ -251,7 +252,8 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		VALUE_SUBJECT("end", thread, r->tid),
 		VALUE_TEXT("state", r->did),
 		VALUE_NUMBER("share", r->share, "%"),
-		VALUE_TEXT("client", r->client.len ? r->client.data : NULL),
+		VALUE_TEXT(r->end_sends ? "reader" : "client",
+			   r->client.len ? r->client.data : NULL),
 		{ .name = "by",
 		  .of = { r->by ? SUBJECT_thread : SUBJECT_none, r->by },
 		  .number = NAN,

@@ -16,6 +16,7 @@ struct pause_root {
 	s64 by;	 /* the thread outside the recording that ended its wait; 0: none */
 	int state;
 	bool outside;
+	bool end_sends; /* it waits until its client reads */
 	const char *did;
 	double share; /* %, of the longest pause */
 	double part, samples;

@@ -130,9 +130,10 @@ static sqlite3 *chained(int fd, int end)
 	text_line(&x, "%ld 0 waking target=200 context=1\n%ld 0 switch next=200", t + 298 * MS,
 		  t + 298 * MS + 1000);
 	text_line(&x,
-		  fd ? "%ld 200 syscall nr=read ret=29 count=99 dur=%ld fd=%d"
-		     : "%ld 200 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
-		  t + 298 * MS + 2000, 299 * MS + 1500, fd);
+		  fd > 0   ? "%ld 200 syscall nr=read ret=29 count=99 dur=%ld fd=%d"
+		  : fd < 0 ? "%ld 200 syscall nr=write ret=29 count=99 dur=%ld fd=%d"
+			   : "%ld 200 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
+		  t + 298 * MS + 2000, 299 * MS + 1500, abs(fd));
 	text_line(&x, "%ld 200 switch next=0 state=1\n@cpu 0", t + 302 * MS);
 	return judged(&x);
 }
@@ -160,7 +161,14 @@ static void a_pause_names_the_end_of_its_wakeup_chain(void **state)
 	is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
 	is_number(db, ROOT_VALUE("v.id", "end"), 200);
 	is_text(db, ROOT_VALUE("v.text", "client"), "10.0.0.9:40006");
+	is_number(db, ROOT_VALUE("count(v.text)", "reader"), 0);
 	is_within(db, ROOT_VALUE("v.number", "share"), 98, 100);
+	db_close(db);
+	/* it waits until the client has read */
+	db = chained(-6, 200);
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting to send");
+	is_text(db, ROOT_VALUE("v.text", "reader"), "10.0.0.9:40006");
+	is_number(db, ROOT_VALUE("count(v.text)", "client"), 0);
 	db_close(db);
 	db = chained(0, 200);
 	is_number(db, ROOT_VALUE("v.id", "end"), 200);
