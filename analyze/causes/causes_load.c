@@ -132,6 +132,38 @@ static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct er
 	return ret;
 }
 
+/* Takes softirqs, interrupts and steal from time on a CPU: the thread waits for a CPU in them. */
+static int take_interrupts(sqlite3 *db, const struct units *u, double (*all)[N_SPAN_STATES],
+			   double (*serving)[N_SPAN_STATES], struct err *e)
+{
+	static const char sql[] =
+		"SELECT ts, (SELECT CAST(value AS INTEGER) FROM recording WHERE key='step_ns'), total(time),"
+		" total(time) FILTER (WHERE tid IN (SELECT tid FROM request)) FROM series WHERE kind IN"
+		" (series_id('softirq'), series_id('irq'), series_id('stolen')) AND tid IN (SELECT tid"
+		" FROM thread WHERE pid IN (SELECT pid FROM " ANSWERING_PROCESSES
+		" WHERE leader=?)) GROUP BY ts";
+	double from, to, part;
+	sqlite3_stmt *q;
+	int b, ret = db_query(&q, db, e, sql, "i", (s64)u->key);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		from = sqlite3_column_double(q, 0);
+		to = from + fmax(sqlite3_column_double(q, 1), 1);
+		for (b = 0; b < UNIT_BLOCKS; b++) {
+			part = fmin(to, (b + 1.0) * (double)u->block) -
+			       fmax(from, (double)b * (double)u->block);
+			part = part > 0 ? part / (to - from) : 0;
+			all[b][SPAN_run] -= part * sqlite3_column_double(q, 2);
+			serving[b][SPAN_run] -= part * sqlite3_column_double(q, 3);
+			serving[b][SPAN_woken] += part * sqlite3_column_double(q, 3);
+		}
+	}
+	sqlite3_finalize(q);
+	return ret;
+}
+
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
 	      struct err *e)
 {
@@ -149,6 +181,8 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 	r = units_processes(db, u->key, false, u->block, all, e);
 	if (r == 0)
 		r = units_processes(db, u->key, true, u->block, serving, e);
+	if (r == 0)
+		r = take_interrupts(db, u, all, serving, e);
 	if (r == 0)
 		r = read_busy(db, u->block, busy, e);
 	if (r == 0)

@@ -68,6 +68,40 @@ static void dearer_requests_wait_longer_for_a_shared_cpu(void **state)
 							   "v.name='cpu' AND v.number > 5"));
 }
 
+#define PARTS "112 0 info text=\"switch_parts=away,softirq,irq,stolen,throttled\"\n"
+
+static long run_for(struct script *s, long t, long ns, long softirq)
+{
+	script_line(s, 0, "%ld 100 switch next=200 flags=1 softirq=%ld", t + ns, softirq);
+	script_line(s, 0, "%ld 200 switch next=100", t + ns + 1000);
+	return t + ns + 1000;
+}
+
+static long briefly(struct script *s, long t)
+{
+	return run_for(s, t, 20000, 0);
+}
+
+static long for_2_ms(struct script *s, long t)
+{
+	return run_for(s, t, 2000000, 0);
+}
+
+static long for_2_ms_of_softirqs(struct script *s, long t)
+{
+	return run_for(s, t, 2000000, 1980000);
+}
+
+/* A flood of packets for others: the requests need as much CPU time as before. */
+static void softirqs_make_no_request_dearer(void **state)
+{
+	(void)state;
+	first_is(played(briefly, for_2_ms, PARTS), "self", NULL, CHILD("load_dearer", "1"));
+	first_is(played(briefly, for_2_ms_of_softirqs, PARTS), "self", NULL,
+		 "NOT " CHILD("load_dearer", "1") " AND " CHILD(
+			 "cause_parts", "v.name='softirq' AND v.number > 80"));
+}
+
 static long taken_by_housekeeping(struct script *s, long t)
 {
 	return taken(s, t, 300, 3000000);
@@ -215,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(dearer_requests_wait_longer_for_a_shared_cpu),
 		T(dearer_requests_next_to_new_contenders),
+		T(softirqs_make_no_request_dearer),
 		T(other_threads_make_no_request_dearer),
 		T(a_new_contender_is_the_cause),
 		T(a_contender_next_to_dearer_requests_keeps_its_part),

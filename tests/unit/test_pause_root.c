@@ -102,7 +102,10 @@ static void a_pause_of_two_states_names_both(void **state)
 	"SELECT " what " FROM finding f JOIN finding_value v ON v.finding=f.id WHERE " \
 	"f.kind='pause_root' AND v.name='" name_ "'"
 
-/* Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. */
+/*
+ * Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. Before, 200 reads from
+ * fd, writes to -fd, or sleeps (0).
+ */
 static sqlite3 *chained(int fd, int end)
 {
 	struct text x = { 0 };
