@@ -127,12 +127,14 @@ static const char slower_sql[] =
 	" (SELECT pid FROM service WHERE server=?2) END"
 
 /*
- * Of a server without a problem of which 1 % of the requests or more are late all the time: what
- * they wait for, if it is none of its own.
+ * Of a server without a problem of which 1 % of the requests or more are late all the time, by the
+ * limit of latency: what they wait for, if it is none of its own, and no wait for an event.
  */
 static const char late_sql[] =
 	"WITH c AS (SELECT * FROM cause WHERE rank=1 AND basis='tail' AND NOT own AND category NOT IN"
-	" ('cpu', 'queue') AND contribution >= 0.5 AND " OF_SERVER
+	" ('cpu', 'queue', 'poll', 'server', 'pipe', 'timer', 'other') AND contribution >= 0.5 AND added >="
+	" (SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+	" f.kind='verdict_limits' AND v.name='latency') AND " OF_SERVER
 	" LIMIT 1) SELECT sentence(f.id), f.evidence"
 	" FROM finding f, c WHERE (f.id=c.finding OR (f.kind='slow_tail' AND f.subject_kind=c.subject_kind"
 	" AND f.subject=c.subject)) AND EXISTS (SELECT 1 FROM finding_value v WHERE v.finding=?1 AND"
