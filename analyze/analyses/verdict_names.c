@@ -258,14 +258,18 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 	if (ret == 0 && !any && all.n > 1 && !isnan(j->slow) && all_same(&all, j, l)) {
 		is = NAMES_MIX;
 	} else if (ret == 0 && judge_names(&all, l, isnan(j->slow) && !j->counted, &found)) {
-		is = NAMES_SLOW;
 		worst = named_of(&all, found.id[0]);
-		take_change(j, worst);
-		ret = each_request(c, j, &all, sql, add_latency, e);
+		worst->j.about = j->about;
+		ret = each_request(c, &worst->j, &all, sql, add_latency, e);
 		for (i = 0; i < found.n; i++)
 			found.p99[i] = verdict_quantile(&named_of(&all, found.id[i])->in, 0.99);
 		found.p99_base = verdict_quantile(&worst->out, 0.99);
-		*ret_names = found;
+		/* else only its typical requests are slower: no p99 shows it */
+		if (found.p99[0] > found.p99_base) {
+			is = NAMES_SLOW;
+			take_change(j, worst);
+			*ret_names = found;
+		}
 	}
 	names_free(&all);
 	return ret < 0 ? ret : is;
