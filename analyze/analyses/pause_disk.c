@@ -4,6 +4,7 @@
 
 #define NAMED_LEAST 0.05
 #define NAMED_MOST  3
+#define MOSTLY	    0.5
 
 /* The disk for which threads of the server, or others, waited longest in the pauses. */
 static int read_disk(sqlite3 *db, s64 server, s64 *dev, struct err *e)
@@ -56,12 +57,58 @@ static int read_users(struct analysis_ctx *c, s64 server, s64 dev, struct value 
 	return ret < 0 ? ret : n;
 }
 
+/*
+ * The share of the pauses in which the disk had a request: without one it makes nobody wait. One
+ * that was not seen to complete counts if none is known to have completed after it began.
+ */
+static int read_busy(struct analysis_ctx *c, s64 server, s64 dev, double *ret_share, struct err *e)
+{
+	static const char sql[] =
+		"WITH last AS MATERIALIZED (SELECT max(ts + dur) AS at FROM block_io WHERE dev=?2), b AS"
+		" (SELECT ts, ts + coalesce(dur, iif(ts > (SELECT at FROM last), ?3, 0)) AS till FROM block_io"
+		" WHERE dev=?2) SELECT max(b.ts, p.ts), min(b.till, p.ts + p.dur) FROM pause p JOIN b ON b.ts"
+		" < p.ts + p.dur AND b.till > p.ts WHERE p.server=?1 AND p.counts ORDER BY 1";
+	double busy = 0, end = 0, from, to;
+	sqlite3_stmt *q;
+	s64 ns = 0;
+	int ret = db_int(c->db, &ns, e, "SELECT total(dur) FROM pause WHERE server=?1 AND counts",
+			 "i", server);
+
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, sql, "iii", server, dev, c->duration);
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0) {
+		from = fmax(sqlite3_column_double(q, 0), end);
+		to = sqlite3_column_double(q, 1);
+		busy += fmax(0, to - from);
+		end = fmax(end, to);
+	}
+	sqlite3_finalize(q);
+	*ret_share = ns > 0 ? busy / (double)ns : 1;
+	return ret;
+}
+
+static int put_idle_disk(struct analysis_ctx *c, const struct judged *j, s64 dev, double share,
+			 struct err *e)
+{
+	const struct value values[] = { VALUE_SUBJECT("disk", disk, dev),
+					VALUE_NUMBER("busy", 100 * share, "%"),
+					{ 0 } };
+	const struct finding f = {
+		FINDING_pause_disk_idle, PROBLEM, OBSERVED, j->about, NULL, values, j->finding
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
 int pause_disk_put(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	struct value values[NAMED_MOST + 2] = { 0 };
 	struct finding f = { FINDING_pause_disk, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
 	bool others = false;
+	double share = 1;
 	s64 dev = -1;
 	int n, ret = mark_pauses(c, j, e);
 
@@ -69,6 +116,11 @@ int pause_disk_put(struct analysis_ctx *c, const struct judged *j, struct err *e
 		ret = read_disk(c->db, j->about.id, &dev, e);
 	if (ret < 0 || dev < 0)
 		return ret;
+	ret = read_busy(c, j->about.id, dev, &share, e);
+	if (ret < 0)
+		return ret;
+	if (share < MOSTLY)
+		return put_idle_disk(c, j, dev, share, e);
 	n = read_users(c, j->about.id, dev, values, &others, e);
 	if (n <= 0)
 		return n;

@@ -103,8 +103,8 @@ static void a_pause_of_two_states_names_both(void **state)
 	"f.kind='pause_root' AND v.name='" name_ "'"
 
 /*
- * Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. Before, 200 reads from
- * fd, writes to -fd, or sleeps (0).
+ * Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. Before, 200 reads
+ * from fd, writes to -fd, or sleeps (0).
  */
 static sqlite3 *chained(int fd, int end)
 {
@@ -265,8 +265,11 @@ static void the_end_of_a_chain_names_its_upstream(void **state)
 	"SELECT " what " FROM finding f JOIN finding_value v ON v.finding=f.id WHERE " \
 	"f.kind='pause_disk' AND v.name='" name_ "'"
 
-/* 100 waits 300 ms in fsync; within it, or 100 ms after it, a block request of tid moves 8 MiB. */
-static sqlite3 *beside_disk_use(int tid, bool within)
+/*
+ * 100 waits 300 ms in fsync, its block request for `done` ms; within it, or 100 ms after it, one of
+ * tid moves 8 MiB.
+ */
+static sqlite3 *beside_disk_use(int tid, bool within, long done)
 {
 	struct text x = { 0 };
 	long t;
@@ -286,7 +289,7 @@ static sqlite3 *beside_disk_use(int tid, bool within)
 	text_line(&x, "%ld 0 block_complete request=2 dev=8 bytes=8388608 sector=800\n@cpu 0",
 		  t + MS);
 	text_line(&x, "%ld 0 block_complete request=1 dev=8 bytes=4096 sector=8",
-		  x.t + 300 * MS - 1000);
+		  x.t + done * MS - 1000);
 	text_line(&x, "%ld 0 waking target=100 context=1", x.t + 300 * MS);
 	text_line(&x, "%ld 0 switch next=100", x.t + 300 * MS + 1000);
 	text_line(&x, "%ld 100 syscall nr=fsync fd=3 dur=%ld", x.t + 300 * MS + 2000,
@@ -298,7 +301,7 @@ static sqlite3 *beside_disk_use(int tid, bool within)
 /* The program that used the disk while the pause waited for it, not at another time. */
 static void a_pause_at_a_disk_names_its_user(void **state)
 {
-	sqlite3 *db = beside_disk_use(300, true);
+	sqlite3 *db = beside_disk_use(300, true, 300);
 
 	(void)state;
 	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a disk");
@@ -307,12 +310,28 @@ static void a_pause_at_a_disk_names_its_user(void **state)
 	is_within(db, DISK_VALUE("v.number", "user"), 99, 100);
 	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OVERLAP");
 	db_close(db);
-	db = beside_disk_use(300, false);
+	db = beside_disk_use(300, false, 300);
 	is_number(db, DISK_VALUE("v.id", "user"), 100);
 	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OBSERVED");
 	db_close(db);
-	db = beside_disk_use(100, true);
+	db = beside_disk_use(100, true, 300);
 	is_number(db, DISK_VALUE("v.id", "user"), 100);
+	db_close(db);
+}
+
+/* Without a request at the disk no program that uses it is to blame. */
+static void a_pause_at_an_idle_disk_names_no_user(void **state)
+{
+	sqlite3 *db = beside_disk_use(300, true, 20);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a disk");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_disk'", 0);
+	is_within(
+		db,
+		"SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind="
+		"'pause_disk_idle' AND name='busy'",
+		5, 8);
 	db_close(db);
 }
 
@@ -326,6 +345,7 @@ int main(void)
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_end_of_a_chain_names_its_upstream),
 		T(a_pause_at_a_disk_names_its_user),
+		T(a_pause_at_an_idle_disk_names_no_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
