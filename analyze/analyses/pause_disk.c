@@ -58,7 +58,7 @@ static int read_users(struct analysis_ctx *c, s64 server, s64 dev, struct value 
 }
 
 /*
- * The share of the pauses in which the disk had a request: without one it makes nobody wait. One
+ * The share of the pauses in which the disk had a request: without one no thread waits for it. One
  * that was not seen to complete counts if none is known to have completed after it began.
  */
 static int read_busy(struct analysis_ctx *c, s64 server, s64 dev, double *ret_share, struct err *e)

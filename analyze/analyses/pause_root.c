@@ -172,6 +172,27 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 	return read_caller(&r->caller, c->db, i->tid, i->state, from, to, e);
 }
 
+/* The request that the thread worked on for most of this time. */
+static int read_serving(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e)
+{
+	static const char sql[] =
+		"SELECT coalesce(n.name, 'request') || coalesce(' from ' || nullif(k.address, ''), '') FROM"
+		" (SELECT ts, ts + dur AS till, name, client FROM request WHERE tid=?1 AND ts < ?3 AND ts + dur"
+		" > ?2 UNION ALL SELECT read, ?3, name, client FROM unanswered WHERE tid=?1 AND read < ?3) r"
+		" LEFT JOIN request_name n ON n.id=r.name LEFT JOIN client k ON k.id=r.client"
+		" WHERE 2 * (min(r.till, ?3) - max(r.ts, ?2)) > ?3 - ?2 ORDER BY r.ts DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "iii", tid, from, to);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0)
+		ret = buf_printf(out, e, "%s", db_text(q, 0));
+	sqlite3_finalize(q);
+	return ret < 0 ? ret : 0;
+}
+
 /* Has the end anything to say beyond the waker itself, which is named anyway? */
 static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, int hops,
 		    s64 from, s64 to, struct err *e)
@@ -199,6 +220,8 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		r->end_sends = i->state == STATE_socket && is_send(i->nr, r->abi);
 		r->did = r->end_sends ? "waiting to send" : verdict_does[i->state];
 		r->share = 100 * fmin(share, 1);
+		if (ret == 0)
+			ret = read_serving(&r->serving, c->db, r->tid, from, to, e);
 	}
 	return ret;
 }
@@ -259,6 +282,7 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		  .number = NAN,
 		  .low = NAN,
 		  .high = NAN },
+		VALUE_TEXT("serving", r->serving.len ? r->serving.data : NULL),
 		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),
 		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
 		{ .name = "peer",
@@ -283,5 +307,6 @@ void pause_root_free(struct pause_root *r)
 	buf_free(&r->caller);
 	buf_free(&r->client);
 	buf_free(&r->function);
+	buf_free(&r->serving);
 	pause_upstream_free(&r->upstream);
 }

@@ -104,7 +104,7 @@ static void a_pause_of_two_states_names_both(void **state)
 
 /*
  * Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. Before, 200 reads
- * from fd, writes to -fd, or sleeps (0).
+ * from fd, writes to -fd, or sleeps in a request (0).
  */
 static sqlite3 *chained(int fd, int end)
 {
@@ -128,8 +128,10 @@ static sqlite3 *chained(int fd, int end)
 	text_line(&x, "%ld 101 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld",
 		  t + 299 * MS + 2000, 300 * MS);
 	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 2", t + 301 * MS);
-	text_line(&x, "%ld 0 switch next=200\n%ld 200 switch next=0 state=1", t - MS,
-		  t - MS + 1000);
+	text_line(&x, "%ld 0 switch next=200", t - MS);
+	if (!fd)
+		text_line(&x, "%ld 200 syscall nr=read fd=7 ret=29 count=99 dur=200", t - MS + 500);
+	text_line(&x, "%ld 200 switch next=0 state=1", t - MS + 1000);
 	text_line(&x, "%ld 0 waking target=200 context=1\n%ld 0 switch next=200", t + 298 * MS,
 		  t + 298 * MS + 1000);
 	text_line(&x,
@@ -137,6 +139,8 @@ static sqlite3 *chained(int fd, int end)
 		  : fd < 0 ? "%ld 200 syscall nr=write ret=29 count=99 dur=%ld fd=%d"
 			   : "%ld 200 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
 		  t + 298 * MS + 2000, 299 * MS + 1500, abs(fd));
+	if (!fd)
+		text_line(&x, "%ld 200 syscall nr=write fd=7 ret=9 count=9 dur=200", t + 301 * MS);
 	text_line(&x, "%ld 200 switch next=0 state=1\n@cpu 0", t + 302 * MS);
 	return judged(&x);
 }
@@ -165,6 +169,7 @@ static void a_pause_names_the_end_of_its_wakeup_chain(void **state)
 	is_number(db, ROOT_VALUE("v.id", "end"), 200);
 	is_text(db, ROOT_VALUE("v.text", "client"), "10.0.0.9:40006");
 	is_number(db, ROOT_VALUE("count(v.text)", "reader"), 0);
+	is_number(db, ROOT_VALUE("count(v.text)", "serving"), 0);
 	is_within(db, ROOT_VALUE("v.number", "share"), 98, 100);
 	db_close(db);
 	/* it waits until the client has read */
@@ -177,6 +182,7 @@ static void a_pause_names_the_end_of_its_wakeup_chain(void **state)
 	is_number(db, ROOT_VALUE("v.id", "end"), 200);
 	is_text(db, ROOT_VALUE("v.text", "state"), "asleep until a timer");
 	is_number(db, ROOT_VALUE("count(v.text)", "client"), 0);
+	is_text(db, ROOT_VALUE("v.text", "serving"), "request from 10.0.0.9");
 	db_close(db);
 	/* of 999 nothing is recorded: the chain ends before it */
 	db = chained(6, 999);
