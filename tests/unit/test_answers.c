@@ -216,6 +216,27 @@ static void errors_after_unanswered_requests_have_no_name(void **state)
 	heads_free(s.heads);
 }
 
+/* The name of an answer's opcode is that of a request that was made, or failed. */
+static void answers_without_error_make_no_names(void **state)
+{
+	static const char get[24] = "\x80", gat[24] = "\x81\x1d",
+			  missing[24] = "\x81\x1d\0\0\0\0\0\1",
+			  no_memory[24] = "\x81\x1d\0\0\0\0\0\x82";
+	struct seen s;
+
+	(void)state;
+	start(&s);
+	give(&s, RAW_HEAD, get, sizeof(get), sizeof(get));
+	give(&s, RAW_ANSWER, gat, sizeof(gat), sizeof(gat));
+	give(&s, RAW_ANSWER, missing, sizeof(missing), sizeof(missing));
+	assert_int_equal(s.errors, 0);
+	assert_int_equal(s.n, 1);
+	give(&s, RAW_ANSWER, no_memory, sizeof(no_memory), sizeof(no_memory));
+	assert_int_equal(s.errors, 1);
+	assert_string_equal(s.names[1].text, "gat");
+	heads_free(s.heads);
+}
+
 #define CLIENT(n, word) "*3\r\n$6\r\nCLIENT\r\n$" n "\r\n" word "\r\n$3\r\noff\r\n"
 
 /*
@@ -424,6 +445,7 @@ int main(void)
 		T(errors_of_lines_have_the_name_of_their_request),
 		T(errors_after_unanswered_requests_have_no_name),
 		T(errors_after_a_cut_client_have_no_name),
+		T(answers_without_error_make_no_names),
 		T(rows_of_requests_are_counted),
 		T(errors_of_http2_have_the_name_of_their_stream),
 		T(names_of_errors_are_not_guessed),
