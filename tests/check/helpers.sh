@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Helpers of benchmarks, on results that are made up.
+# Helpers of benchmarks and of make validate, on results that are made up.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/shell.sh
@@ -27,4 +27,34 @@ one=$(table_of 600 900) # of 60 s: 0.5 % more than obsrec-bare at the end, and 0
 is "stacks: the end of obsrec without them is no part" "$(all_of obsrec "$one")" "0.60 %"
 is "stacks: the end of another tracer is one" "$(all_of bpftrace-profile "$one")" "2.60 %"
 is "stacks: an end that takes no longer is none" "$(all_of obsrec "$(table_of 900 900)")" "0.10 %"
+
+# ---- rows of make validate ----
+PYTHONPATH=$top/tests/validate PYTHONDONTWRITEBYTECODE=1 python3 - <<-'P' || bad=1
+	import sys
+	import colocation, lab
+	bad = 0
+
+	def holds(what, condition):
+	    global bad
+	    print("ok" if condition else "not ok", what)
+	    bad |= not condition
+
+	class Kind:
+	    """A case"""
+
+	def rows(fails_at):
+	    def with_server(kind, seeds, *_):
+	        for seed in seeds:
+	            if seed == fails_at:
+	                raise OSError("late")
+	            yield {"seed": seed, "right": True}
+	        if fails_at == "end":
+	            raise lab.Failed("late")
+	    colocation.with_server = with_server
+	    return [(row["seed"], row["right"]) for row in colocation.runs(Kind, range(3), None, None)]
+	holds("colocation: what fails at the end counts no run twice", rows("end") == [(0, True), (1, True), (2, True)])
+	holds("colocation: what fails before counts each run once", rows(1) == [(0, True), (1, False), (2, False)])
+	holds("colocation: so does what fails at the start", rows(0) == [(0, False), (1, False), (2, False)])
+	sys.exit(bad)
+P
 exit $bad
