@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Helpers of benchmarks and of make validate, on results that are made up.
+# Helpers of benchmarks, of make validate and of the fleet tests, on results that are made up.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/shell.sh
@@ -28,10 +28,10 @@ is "stacks: the end of obsrec without them is no part" "$(all_of obsrec "$one")"
 is "stacks: the end of another tracer is one" "$(all_of bpftrace-profile "$one")" "2.60 %"
 is "stacks: an end that takes no longer is none" "$(all_of obsrec "$(table_of 900 900)")" "0.10 %"
 
-# ---- rows of make validate ----
-PYTHONPATH=$top/tests/validate PYTHONDONTWRITEBYTECODE=1 python3 - <<-'P' || bad=1
-	import sys
-	import colocation, lab
+# ---- rows of make validate, of ClickHouse ----
+PYTHONPATH=$top/tests/validate:$top/tests/fleet PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<-'P' || bad=1
+	import pathlib, sys
+	import clickhouse, colocation, lab
 	bad = 0
 
 	def holds(what, condition):
@@ -55,6 +55,26 @@ PYTHONPATH=$top/tests/validate PYTHONDONTWRITEBYTECODE=1 python3 - <<-'P' || bad
 	holds("colocation: what fails at the end counts no run twice", rows("end") == [(0, True), (1, True), (2, True)])
 	holds("colocation: what fails before counts each run once", rows(1) == [(0, True), (1, False), (2, False)])
 	holds("colocation: so does what fails at the start", rows(0) == [(0, False), (1, False), (2, False)])
+
+	table = b'pid,comm,cmdline\r\n1,"a ""b""\r\nc","x\ny"\r\n2,"",\r\n,"\r",3\r\n'
+	holds("ClickHouse: lines in quotes are of one row",
+	      list(clickhouse.csv_rows(table)) == [b'1,"a ""b""\r\nc","x\ny"\r\n', b'2,"",\\N\r\n', b'\\N,"\r",3\r\n'])
+	holds("ClickHouse: a table without rows", not list(clickhouse.csv_rows(b"pid,comm\r\n")))
+
+	# the first of two servers ends at once
+	server = pathlib.Path(sys.argv[1], "tools/usr/sbin/clickhouse-server")
+	server.parent.mkdir(parents=True)
+	server.write_text("#!/bin/sh\ncase $PWD in *0) exit 1 ;; esac\nexec sleep 600\n")
+	server.chmod(0o755)
+	cluster = clickhouse.Cluster(sys.argv[1] + "/tools", pathlib.Path(sys.argv[1]))
+	try:
+	    with cluster:
+	        holds("ClickHouse: a server does not start", False)
+	except SystemExit:
+	    holds("ClickHouse: no server is left when one does not start",
+	          len(cluster.servers) == 2 and all(s.poll() is not None for s in cluster.servers))
+	for s in cluster.servers:
+	    s.kill()
 	sys.exit(bad)
 P
 exit $bad
