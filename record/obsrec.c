@@ -310,7 +310,8 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		if (r2 == 0)
 			r2 = pump_stop(r->pump, first);
 		if (r2 == 0)
-			r2 = session_end(r->pump, r->probes, &r->targets, &r->quotas, why, first);
+			r2 = session_end(r->pump, r->probes, &r->targets, &r->quotas,
+					 r->flight ? NULL : why, first);
 		if (r2 == 0)
 			r2 = stacks_symbols(r->stacks, r->pump, first);
 		if (r2 == 0)

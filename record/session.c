@@ -288,5 +288,5 @@ int session_end(struct pump *p, struct probes *probes, const struct targets *t, 
 
 		ret = made_put(p, &ev, sizeof(ev), info.name, e);
 	}
-	return ret < 0 ? ret : made_info(p, e, "end=%s", why);
+	return ret < 0 || !why ? ret : made_info(p, e, "end=%s", why);
 }

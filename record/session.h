@@ -15,7 +15,7 @@ int session_begin(struct pump *p, struct probes *probes, const struct targets *t
 int session_tick(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
 		 struct err *e);
 
-/* At the end: why it ended, what each program did. */
+/* At the end: what each program did, and why it ended; NULL: a snapshot has a reason of its own. */
 int session_end(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,
 		const char *why, struct err *e);
 

@@ -32,9 +32,9 @@ trap 'exit 130' INT TERM
 cannot() { # why: the bundled recordings stand in
 	echo "This machine cannot record: $1"
 	echo "Using recordings made elsewhere: testdata/demo-fault.obs, testdata/demo-healthy.obs."
-	cp testdata/demo-fault.obs $demo/fault.obs
-	cp testdata/demo-healthy.obs $demo/healthy.obs
-	cp testdata/demo-fault.planted $demo/planted
+	cp testdata/demo-fault.obs "$demo/fault.obs"
+	cp testdata/demo-healthy.obs "$demo/healthy.obs"
+	cp testdata/demo-fault.planted "$demo/planted"
 	client_rate=$(cat testdata/demo-healthy.client)
 }
 
@@ -70,7 +70,7 @@ record() {
 	if [ "$3" = 1 ]; then
 		for _ in 1 2; do
 			sleep 1.5
-			date +%s.%N >>$demo/planted
+			date +%s.%N >>"$demo/planted"
 			redis-cli -p $port keys '*' >/dev/null
 		done
 	fi
@@ -92,7 +92,7 @@ compare() {
 		JOIN request_name n ON n.id=r.name WHERE r.rowid=pause.request) FROM pause JOIN verdict ON verdict.rank=1 WHERE counts AND status='problem' AND kind='pauses' ORDER BY ts" | tr , ' ' >"$work/found"
 	awk 'NR == FNR { planted[n++] = 1000 * $1; next }
 		{ d = $1 - planted[m++]; good += d < 300 && d > -300 && $2 == 1 && $3 == "KEYS" }
-		END { exit !(n > 0 && m == n && good == n) }' $demo/planted "$work/found"
+		END { exit !(n > 0 && m == n && good == n) }' "$demo/planted" "$work/found"
 }
 
 if [ "${DEMO_BUNDLED:-0}" = 1 ]; then
@@ -102,19 +102,19 @@ else
 	echo "Recording redis-server (pid $server, $keys keys) under $rate requests/s: 5 s with a"
 	echo "planted fault, the command KEYS * twice, then 5 s without."
 	# the faulty one first: what the client counts is compared with the healthy one
-	if ! record $demo/fault.obs 5 1 || ! record $demo/healthy.obs 5 0; then
+	if ! record "$demo/fault.obs" 5 1 || ! record "$demo/healthy.obs" 5 0; then
 		recorder=''
 		why=$(sed -n 's/^obsrec: //p' "$work/recorder" | head -n 1)
-		rm -f $demo/*.obs
+		rm -f "$demo"/*.obs
 		cannot "${why:-obsrec could not start}"
 	fi
 fi
 
 echo
-for r in fault healthy; do ./obsanalyze load -o "$work/$r.db" $demo/$r.obs || exit 1; done
-./obsanalyze report $demo/fault.obs || exit 1
+for r in fault healthy; do ./obsanalyze load -o "$work/$r.db" "$demo"/$r.obs || exit 1; done
+./obsanalyze report "$demo/fault.obs" || exit 1
 echo
-n=$(wc -l <$demo/planted)
+n=$(wc -l <"$demo/planted")
 if compare; then
 	echo "planted: $((n)) times KEYS *; found: $(wc -l <"$work/found") pauses, in requests KEYS"
 	status=0
@@ -123,7 +123,7 @@ else
 	status=1
 fi
 echo
-./obsanalyze report $demo/healthy.obs
+./obsanalyze report "$demo/healthy.obs"
 [ "$(ask healthy "SELECT status FROM verdict WHERE rank=1")" = none ] || {
 	echo "planted: nothing; found: something"
 	status=1
@@ -134,11 +134,11 @@ off=$(awk -v a="$estimate" -v b="$client_rate" 'BEGIN { printf "%+.2f", 100 * (a
 line="requests per second: $estimate estimated from system calls, $client_rate counted by the client ($off %)"
 echo
 echo "Redis $line."
-./obsanalyze report --markdown $demo/fault.obs >$demo/report.md
-printf '\n![requests over time](rps.png)\n' >>$demo/report.md
-./obsanalyze report --html $demo/report.html $demo/fault.obs || echo "demo: no HTML report was made" >&2
-if ! ./obsanalyze plot -o $demo $demo/fault.obs >/dev/null ||
-	! ./obsanalyze plot -o $demo --format png $demo/fault.obs >/dev/null; then
+./obsanalyze report --markdown "$demo/fault.obs" >"$demo/report.md"
+printf '\n![requests over time](rps.png)\n' >>"$demo/report.md"
+./obsanalyze report --html "$demo/report.html" "$demo/fault.obs" || echo "demo: no HTML report was made" >&2
+if ! ./obsanalyze plot -o "$demo" "$demo/fault.obs" >/dev/null ||
+	! ./obsanalyze plot -o "$demo" --format png "$demo/fault.obs" >/dev/null; then
 	echo "demo: no picture was drawn" >&2
 fi
 cat <<TEXT

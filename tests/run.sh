@@ -123,6 +123,7 @@ check)
 	later browser -- sh tests/check/browser.sh
 	later mcp -- sh tests/check/mcp.sh
 	later fleet -- sh tests/check/fleet.sh
+	later helpers -- sh tests/check/helpers.sh
 	later readme -- sh tests/check/readme.sh
 	later paper -- sh tests/check/paper.sh
 	for sub in /san ''; do

@@ -126,11 +126,25 @@ int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 
 /*
  * SQL: processes with their leaders. Workers are led by their parent, if that has the same name:
- * they are one server.
+ * they are one server. A process that connected to one of them and answers nothing on that port is
+ * their client, whatever its name and parent.
  */
-#define LED_PROCESSES                                                                          \
-	"(SELECT p.pid AS pid, max(coalesce(l.pid, p.pid)) AS leader FROM process p LEFT JOIN" \
-	" process l ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>'' GROUP BY p.pid)"
+#define LED_PROCESSES                                                                           \
+	"(WITH named AS (SELECT p.pid AS pid, l.pid AS leader FROM process p JOIN process l"    \
+	" ON l.pid=p.parent AND l.comm=p.comm AND l.comm<>''),"                                 \
+	" answers AS (SELECT pid, port FROM service WHERE kind='tcp' AND requests > 0 AND"      \
+	" pid IN (SELECT pid FROM named UNION SELECT leader FROM named)),"                      \
+	" ends AS (SELECT DISTINCT m.pid AS client, o.pid AS server FROM (SELECT pid, local,"   \
+	" remote, CAST(substr(remote, 1 + length(rtrim(remote, '0123456789'))) AS INT) AS port" \
+	" FROM fd WHERE role='connected' AND pid IN (SELECT pid FROM named UNION SELECT"        \
+	" leader FROM named)) m JOIN fd o ON o.local=m.remote AND o.remote=m.local WHERE"       \
+	" o.role='accepted' AND m.port IN (SELECT port FROM answers)"                           \
+	" AND (m.pid, m.port) NOT IN (SELECT pid, port FROM answers)),"                         \
+	" strange AS (SELECT client AS pid, server AS leader FROM ends UNION SELECT client,"    \
+	" leader FROM ends JOIN named ON pid=server UNION SELECT server, client FROM ends)"     \
+	" SELECT p.pid AS pid, max(coalesce(n.leader, p.pid)) AS leader FROM process p"         \
+	" LEFT JOIN named n ON n.pid=p.pid AND (n.pid, n.leader) NOT IN (SELECT pid, leader"    \
+	" FROM strange) GROUP BY p.pid)"
 
 /*
  * SQL: of these, the leaders and the workers that answer requests. A child that answers none, as

@@ -100,17 +100,18 @@ static void memcached_line(struct stream *s, struct errors_found *f)
 
 static void memcached_header(struct answers *a, struct errors_found *f)
 {
-	const struct error_run run = { .first = a->index,
-				       .count = 1,
-				       .name = request_names_id(f->names, PROTOCOL_MEMCACHED,
-								memcached_opcode(a->line[1])),
-				       .status = a->line[6] << 8 | a->line[7],
-				       .protocol = PROTOCOL_MEMCACHED };
+	struct error_run run = { .first = a->index,
+				 .count = 1,
+				 .status = a->line[6] << 8 | a->line[7],
+				 .protocol = PROTOCOL_MEMCACHED };
 
 	f->lost = be32(a->line + 8) > VALUE_MAX;
 	a->skip = be32(a->line + 8);
-	if (run.status > 1 && !f->lost)
+	if (run.status > 1 && !f->lost) { /* 1: no such key */
+		run.name = request_names_id(f->names, PROTOCOL_MEMCACHED,
+					    memcached_opcode(a->line[1]));
 		errors_add(f, run, NULL, 0);
+	}
 	a->index++;
 }
 

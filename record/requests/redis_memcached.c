@@ -70,17 +70,28 @@ static void take_word(char *ret, const u8 *b, size_t n)
 	ret[i == n ? i : 0] = '\0'; /* other bytes, or too long: no name */
 }
 
-/* CLIENT REPLY: by what follows the first word. */
-static bool is_reply(const u8 *b, size_t n)
+/*
+ * Whether the argument after the first one can be REPLY, by the n bytes that are there. What they
+ * leave open may be: which requests have answers is then not known.
+ */
+static bool may_be_reply(const u8 *b, size_t n)
 {
-	size_t at = n >= 6 && memcmp(b, "\r\n$5\r\n", 6) == 0 ? 6 : 1;
+	static const char text[] = "\r\n$5\r\nREPLY";
 
-	return n >= at + 5 && strncasecmp((const char *)b + at, "REPLY", 5) == 0;
+	return strncasecmp((const char *)b, text, n < strlen(text) ? n : strlen(text)) == 0;
 }
 
-/* A command at at, whose first word begins at from and has len of the n bytes. */
-static void add_command(struct stream *s, struct found *f, u32 at, const u8 *b, size_t n,
-			size_t from, size_t len)
+/* The same of a line, which is there up to its end. */
+static bool is_reply(const u8 *b, size_t at, size_t end)
+{
+	while (at < end && b[at] == ' ')
+		at++;
+	return end - at >= 5 && strncasecmp((const char *)b + at, "REPLY", 5) == 0;
+}
+
+/* A command at at, whose first word begins at from and has len bytes; reply: as of CLIENT. */
+static void add_command(struct stream *s, struct found *f, u32 at, const u8 *b, size_t from,
+			size_t len, bool reply)
 {
 	static const char unordered[] = " SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE "
 					"PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC ";
@@ -89,8 +100,7 @@ static void add_command(struct stream *s, struct found *f, u32 at, const u8 *b, 
 
 	take_word(word, b + from, len);
 	name = found_add(f, at, PROTOCOL_REDIS, redis_knows(word) ? word : "unknown command");
-	if (listed(unordered, word) || (strcmp(word, "CLIENT") == 0 && from + len < n &&
-					is_reply(b + from + len, n - from - len))) {
+	if (listed(unordered, word) || (strcmp(word, "CLIENT") == 0 && reply)) {
 		asked_forget(&s->asked);
 		s->asked.unordered = true;
 	}
@@ -135,8 +145,9 @@ static s64 start_command(struct stream *s, struct found *f, const u8 *b, size_t 
 		return len;
 	if (len <= WORD_MAX && name + len > n)
 		return SHORT;
-	add_command(s, f, at, b, n, name, len);
 	s->args = args - 1;
+	add_command(s, f, at, b, name, len,
+		    s->args && name + len <= n && may_be_reply(b + name + len, n - name - len));
 	return name + len + 2 - at;
 }
 
@@ -149,7 +160,7 @@ static s64 inline_command(struct stream *s, struct found *f, const u8 *b, size_t
 	while (word < end && b[word] > ' ')
 		word++;
 	if (word > at) /* empty lines are none */
-		add_command(s, f, at, b, n, at, word - at);
+		add_command(s, f, at, b, at, word - at, is_reply(b, word, end));
 	return end + 1 - at;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#define _GNU_SOURCE /* strchrnul */
 #include "code_names.h"
 
 #include "format/line_table.h"
@@ -10,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_MAX   (32u << 20) /* bytes of a section with source lines */
-#define KERNEL_NAME 512		/* of a function of the kernel, as there */
+#define LINES_MAX (32u << 20) /* bytes of a section with source lines */
 
 static void walk_table(struct code_names *names, const struct elftable *t, u32 source)
 {
@@ -107,47 +105,54 @@ void code_names_perf(struct code_name *names, u32 n, const struct perf_map *m)
 /* The nearest symbol at or before an address. */
 struct nearest {
 	u64 address; /* 0: none yet */
-	const char *name;
+	char *name;
 };
 
-/* "ffffffff81000000 T _text\t[module]": each is kept for the first address that it can be of. */
-static void take_symbols(struct nearest *to, const struct code_names *names, const char *text)
+/* "ffffffff81000000 T _text\t[module]": it is kept for the first address that it can be of. */
+static void take_symbol(struct nearest *to, const struct code_names *names, char *line)
 {
-	const char *line, *next;
 	char *end;
-	u64 address;
+	u64 address = strtoull(line, &end, 16);
 	u32 i;
 
-	for (line = text; *line; line = next) {
-		next = strchrnul(line, '\n');
-		next += *next == '\n';
-		address = strtoull(line, &end, 16);
-		if (*end != ' ' || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
-			continue;
-		i = code_names_first(names, address);
-		if (i == names->n || address < to[i].address)
-			continue;
-		to[i].address = address;
-		to[i].name = end + 3;
-	}
+	if (*end != ' ' || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
+		return;
+	i = code_names_first(names, address);
+	if (i == names->n || address < to[i].address)
+		return;
+	end += 3;
+	end[strcspn(end, "\t\n")] = '\0';
+	free(to[i].name);
+	to[i].name = strdup(end);
+	to[i].address = address;
 }
 
-void code_names_kernel(struct code_name *list, u32 n, const char *symbols)
+static void take_symbols(struct nearest *to, const struct code_names *names, FILE *symbols)
+{
+	char *line = NULL;
+	size_t size = 0;
+
+	rewind(symbols);
+	while (getline(&line, &size, symbols) > 0)
+		take_symbol(to, names, line);
+	free(line);
+}
+
+void code_names_kernel(struct code_name *list, u32 n, FILE *symbols)
 {
 	struct code_names names = { list, n, CODE_NAMES_WORK };
-	struct nearest *of = calloc((size_t)n + 1, sizeof(*of));
-	char name[KERNEL_NAME];
+	struct nearest *of = calloc((size_t)n + 1, sizeof(*of)), *last = NULL;
 	u32 i;
 
 	if (symbols && of)
 		take_symbols(of, &names, symbols);
 	for (i = 0; of && i < n; i++) {
-		if (i && of[i].address < of[i - 1].address)
-			of[i] = of[i - 1];
-		if (!of[i].address)
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(of[i].name, "\t\n"), of[i].name);
-		code_name_take(&list[i], name, of[i].address, 0, NAME_KALLSYMS);
+		if (of[i].address && (!last || of[i].address >= last->address))
+			last = &of[i];
+		if (last && last->name)
+			code_name_take(&list[i], last->name, last->address, 0, NAME_KALLSYMS);
 	}
+	for (i = 0; of && i < n; i++)
+		free(of[i].name);
 	free(of);
 }

@@ -6,10 +6,12 @@
 #include "kernel_code.h"
 #include "perf_map.h"
 
+#include <stdio.h>
+
 /* By the symbol tables of a file, and of what belongs to it; source lines where these have them. */
 void code_names_elf(struct code_name *names, u32 n, const struct elffile *f);
 
-/* By the text of /proc/kallsyms; NULL: none. */
-void code_names_kernel(struct code_name *names, u32 n, const char *symbols);
+/* By /proc/kallsyms, from its start; NULL: none. */
+void code_names_kernel(struct code_name *names, u32 n, FILE *symbols);
 
 void code_names_perf(struct code_name *names, u32 n, const struct perf_map *m);

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGES_MAX  4096
-#define SYMBOLS_MIN (16u << 20) /* bytes; untouched ones take no memory */
-#define SYMBOLS_MAX (64u << 20)
+#define RANGES_MAX 4096
 
 static int by_address(const void *a, const void *b)
 {
@@ -28,37 +26,38 @@ static void add(struct kernel_code *k, u64 start, u64 end, const char *name)
 	k->n++;
 }
 
-/* Once: the kernel takes 40 ms to write 120000 lines. */
-static char *read_symbols(void)
+/* Whether the line, "ffffffff81000000 T _text\n", is of this symbol of the kernel; *ret: address.
+ */
+static bool symbol_is(const char *line, const char *end, u64 *ret)
 {
-	FILE *f = fopen("/proc/kallsyms", "re"); /* of /proc itself */
-	size_t have = 0, cap = SYMBOLS_MIN, got;
-	char *text = f ? malloc(cap) : NULL, *grown;
+	const char *name = strrchr(line, ' ');
 
-	while (text && (got = fread(text + have, 1, cap - 1 - have, f)) > 0) {
-		have += got;
-		if (have < cap - 1)
-			continue;
-		grown = cap < SYMBOLS_MAX ? realloc(text, cap *= 2) : NULL;
-		if (!grown)
-			break;
-		text = grown;
-	}
-	if (text)
-		text[have] = '\0';
-	if (f)
-		fclose(f);
-	return text;
+	if (!name || strcmp(name, end) != 0)
+		return false;
+	*ret = strtoull(line, NULL, 16);
+	return true;
 }
 
-/* The address of a symbol of the kernel itself; 0: none. */
-static u64 symbol_at(const char *symbols, const char *line_end)
+/*
+ * Who opens it sees the addresses, also when they are read later: the text of 120000 lines would
+ * take 12 MB.
+ */
+static void open_symbols(struct kernel_code *k)
 {
-	const char *found = symbols ? strstr(symbols, line_end) : NULL;
+	char *line = NULL;
+	size_t size = 0;
+	u64 start = 0, end = 0;
 
-	while (found && found > symbols && found[-1] != '\n')
-		found--;
-	return found ? strtoull(found, NULL, 16) : 0;
+	k->symbols = fopen("/proc/kallsyms", "re"); /* of /proc itself */
+	while (k->symbols && !end && getline(&line, &size, k->symbols) > 0)
+		if (!symbol_is(line, " _text\n", &start))
+			symbol_is(line, " _etext\n", &end);
+	free(line);
+	add(k, start, end, "[kernel]");
+	if (k->symbols && !end) { /* addresses are hidden */
+		fclose(k->symbols);
+		k->symbols = NULL;
+	}
 }
 
 static void find_modules(struct kernel_code *k)
@@ -79,8 +78,7 @@ void kernel_code_open(struct kernel_code *k)
 	*k = (struct kernel_code){ .list = calloc(RANGES_MAX, sizeof(*k->list)) };
 	if (!k->list)
 		return;
-	k->symbols = read_symbols();
-	add(k, symbol_at(k->symbols, " _text\n"), symbol_at(k->symbols, " _etext\n"), "[kernel]");
+	open_symbols(k);
 	find_modules(k);
 	qsort(k->list, k->n, sizeof(*k->list), by_address);
 }
@@ -122,7 +120,8 @@ u64 kernel_code_at(const struct kernel_code *k, int module, u64 address)
 
 void kernel_code_close(struct kernel_code *k)
 {
-	free(k->symbols);
+	if (k->symbols)
+		fclose(k->symbols);
 	free(k->list);
 	*k = (struct kernel_code){ 0 };
 }

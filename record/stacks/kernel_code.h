@@ -4,6 +4,8 @@
 
 #include "code_module.h"
 
+#include <stdio.h>
+
 struct kernel_code {
 	struct kernel_range {
 		u64 start, end;
@@ -11,7 +13,7 @@ struct kernel_code {
 		char name[64];
 	} * list; /* the kernel, modules of it; by address */
 	u32 n;
-	char *symbols; /* text of /proc/kallsyms, with the rights to see addresses; NULL: none */
+	FILE *symbols; /* /proc/kallsyms, opened with the rights to see addresses; NULL: none */
 };
 
 /* Needs CAP_SYSLOG, on most hosts. Without it, addresses have no module. */

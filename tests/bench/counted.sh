@@ -39,11 +39,11 @@ counted_round() { # tool
 }
 
 # Programs at switches and exits are in all recordings: of stacks is what they take longer than without; so is the
-# CPU time of obsrec. The last column is all of it, of the machine: BPF, tracer, and the end of it.
+# CPU time of obsrec, also that of its end. The last column is all of it, of the machine: BPF, tracer, and the end of it.
 counted_table() {
-	read -r at_switch at_exit own_bare <<-END
-		$(awk '{ ns += $11; runs += $12; out += $13; outs += $14; own += $3; took += $7 }
-			END { print runs ? ns / runs : 0, outs ? out / outs : 0, took ? own / took : 0 }' "$results/counted.obsrec-bare")
+	read -r at_switch at_exit own_bare end_bare <<-END
+		$(awk '{ ns += $11; runs += $12; out += $13; outs += $14; own += $3; last += $4; took += $7 }
+			END { print runs ? ns / runs : 0, outs ? out / outs : 0, took ? own / took : 0, last / NR }' "$results/counted.obsrec-bare")
 	END
 	echo
 	echo '**redis-server under redis-benchmark, MSET of 10 keys, with call stacks: CPU time, counted**'
@@ -52,14 +52,16 @@ counted_table() {
 	echo '|---|---|---|---|---|---|---|---|---|---|---|---|'
 	for t in $counted_tools; do
 		[ -s "$results/counted.$t" ] || continue
-		awk -v name="$(name_of "$t")" -v tool="$t" -v requests="$requests" -v at_switch="$at_switch" -v at_exit="$at_exit" -v own_bare="$own_bare" -v cpus="$(nproc)" -v len="$counted_length" "$digits"'
+		awk -v name="$(name_of "$t")" -v tool="$t" -v requests="$requests" -v at_switch="$at_switch" -v at_exit="$at_exit" -v own_bare="$own_bare" -v end_bare="$end_bare" -v cpus="$(nproc)" -v len="$counted_length" "$digits"'
 			{
 				server += $1; bpf += $2; own += $3; last += $4; kib = $5 > kib ? $5 : kib; bytes += $6; took += $7
 				samples += $8; waits += $9; taking += $10; switching += $11 - $12 * at_switch + $13 - $14 * at_exit
 			}
 			END {
 				stacks = tool ~ /^obsrec/ ? taking + switching : bpf
-				all = tool ~ /bare/ ? "" : sprintf("%.2f %%", 100 * ((stacks + own - (tool ~ /^obsrec/ ? own_bare * took : 0)) / took + last / NR / len / 1e9) / cpus)
+				running = own / took - (tool ~ /^obsrec/ ? own_bare : 0)
+				ending = last / NR - (tool ~ /^obsrec/ ? end_bare : 0)
+				all = tool ~ /bare/ ? "" : sprintf("%.2f %%", 100 * (stacks / took + running + ending / len / 1e9) / cpus)
 				printf "| %s | %d | %.0f %% | %d | %s | %d | %s | %.2f %% | %s | %.0f | %.2f | %s |\n", name, NR, 100 * server / took, samples,
 					samples && stacks && tool !~ /waits/ ? digits((tool ~ /^obsrec/ ? taking : bpf) / samples / 1e3) : "",
 					waits, stacks ? sprintf("%.2f %%", 100 * stacks / server) : "", 100 * own / took / cpus,

@@ -34,7 +34,16 @@ elif grep -q '^rm:' err || [ "$(ls tmp)" != server ] || kill -0 "$(cat tmp/serve
 else
 	echo "ok demo: no temporary file and no server are left"
 fi
-rm -rf fakes tmp demo
+# a directory with a blank in its name, next to one that has the first half of it
+mkdir a && touch a/fault.obs
+DEMO_DIR="$PWD/a demo" DEMO_BUNDLED=1 sh "$top/tests/demo.sh" >out 2>err
+status=$?
+if [ $status -eq 0 ] && [ -s "a demo/report.html" ] && [ -s "a demo/planted" ] && [ "$(ls a)" = fault.obs ]; then
+	echo "ok demo: a directory with a blank in its name"
+else
+	echo "not ok demo: a directory with a blank in its name: status $status: $(tail -n 1 err)"
+fi
+rm -rf fakes tmp demo a "a demo"
 
 # the files that the commands name
 cp "$top/testdata/demo.obs" incident.obs

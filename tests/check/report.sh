@@ -149,6 +149,21 @@ PATH=$work/bin $oa compare --html "$work/bare.html" "$work/before.obs" "$work/af
 holds "so does a comparison" grep -q '3 pictures are missing: pictures need gnuplot' "$work/bare.html"
 holds "with gnuplot nothing is missing" no grep -q 'pictures are missing' "$work/demo.html"
 holds "and all that the recording has are drawn" test "$(grep -c '<figure ' "$work/demo.html")" -ge 6
+# labels of the time axis of so many days, from 1970-01-02 12:00 on: up to its end, with dates above a day
+axis() {
+	printf '0\n%s\n' "$(awk "BEGIN { print $1 * 86400 }")" >"$work/axis.tsv"
+	gnuplot -e "data = '$work/axis.tsv'; start = 129600.0; load 'plots/clock.gp'; show xtics" 2>&1 |
+		sed -n '/explicit list/{s/.*(//; s/" [-0-9.e+]*//g; s/[")]//g; p}'
+}
+if command -v gnuplot >/dev/null; then
+	is "labels of half an hour" "$(axis 0.02)" '12:00:00, 12:10:00, 12:20:00'
+	is "labels of two days" "$(axis 2)" '01-02 12:00, 01-03 00:00, 01-03 12:00, 01-04 00:00'
+	is "labels of five days" "$(axis 5)" '1970-01-03, 1970-01-05, 1970-01-07'
+	is "labels of ten days" "$(axis 10)" '1970-01-04, 1970-01-07, 1970-01-10'
+	is "labels of a year" "$(axis 366)" '1970-04-03, 1970-07-04, 1970-10-04'
+else
+	echo "ok labels of the time axis # SKIP no gnuplot"
+fi
 # the first screen: what it is, and nothing else unless it is asked for
 $oa report "$work/demo.obs" >"$work/first" 2>/dev/null
 holds "the text begins with the server" sh -c "head -n 1 '$work/first' | grep -q '^redis-server\[.* on vm '"

@@ -14,6 +14,8 @@ QUESTIONS = pathlib.Path(__file__).resolve().parent / "clickhouse"
 CLUSTER = "fleet"
 # what csv writes in quotes, or a NULL: nothing between commas
 CELL = re.compile(rb'"(?:[^"]|"")*"|(?<![^,\n])(?=[,\r])')
+# module csv reads NULL and an empty text as the same
+ROW = re.compile(rb'(?:"(?:[^"]|"")*"|[^"\n])*\n')
 CONFIG = """<yandex><logger><level>warning</level><console>1</console></logger><listen_host>127.0.0.1</listen_host>
 <http_port>{http}</http_port><tcp_port>{tcp}</tcp_port><path>{dir}/</path><tmp_path>{dir}/tmp/</tmp_path>
 <mark_cache_size>100000000</mark_cache_size><users_config>users.xml</users_config>
@@ -45,6 +47,14 @@ class Cluster:
         self.http, self.tcp = ports[:2], ports[2:]
 
     def __enter__(self):
+        try:
+            self.start()
+        except BaseException:  # __exit__ is called only after this has returned
+            self.__exit__()
+            raise
+        return self
+
+    def start(self):
         libraries = ":".join(str(p) for p in pathlib.Path(self.tools, "usr/lib").glob("*-linux-gnu"))
         for i in range(2):
             home = self.work / f"clickhouse{i}"
@@ -58,7 +68,6 @@ class Cluster:
                     env=dict(os.environ, LD_LIBRARY_PATH=libraries)))
         for i in range(2):
             self.until_answers(i)
-        return self
 
     def __exit__(self, *_):
         for server in self.servers:
@@ -101,18 +110,24 @@ class Cluster:
         return [[v if v is None else repr(v) if isinstance(v, float) else str(v) for v in row] for row in answer["data"]]
 
 
+def csv_rows(table):
+    """Rows of a table that export wrote, with NULL as ClickHouse reads it, without the row of names."""
+    for i, row in enumerate(ROW.finditer(table)):
+        if i:
+            yield CELL.sub(lambda cell: cell.group() or rb"\N", row.group())
+
+
 def add_csv(analyze, source, host, uuid, work):
     """Appends the rows of a database to a file for each table."""
     exported = work / "csv"
     subprocess.run([analyze, "export", "-f", "csv", "-o", exported, source], check=True, stderr=subprocess.DEVNULL)
     for path in exported.iterdir():
-        rows = path.read_bytes().split(b"\r\n", 1)[1]
+        rows = list(csv_rows(path.read_bytes()))
         path.unlink()
         if not rows:
             continue
-        rows = CELL.sub(lambda cell: cell.group() or rb"\N", rows)
         with open(work / "tables" / path.stem, "ab") as table:
-            for number, row in enumerate(rows.splitlines(True), 1):
+            for number, row in enumerate(rows, 1):
                 table.write(b'"%s","%s",%d,%s' % (host.encode(), uuid.encode(), number, row))
 
 

@@ -85,6 +85,20 @@ whole "threads without a CPU" starved-*-1.obs
 kill -INT $rec
 wait $rec
 
+# one that is asked for right before the end
+"$obsrec" -q --last 60s -a -e process -o both.obs &
+rec=$!
+until_flying $rec
+kill -STOP $rec # so that both signals come at once
+until_true grep -q '^State:.T' /proc/$rec/status
+kill -USR2 $rec
+kill -INT $rec
+kill -CONT $rec
+wait $rec
+reason() { "$obsanalyze" info "$1" | sed -n 's/^end: //p'; }
+is "right before the end: both snapshots are written" "$(ls | grep -c 'both-')" 2
+is "right before the end: each says its own reason" "$(reason both-*-1.obs), $(reason both-*-2.obs)" "SIGUSR2, signal"
+
 # of a size that is not reached, all is kept
 "$obsrec" -q --last 16M -o all.obs -- sh -c 'true; sleep 3; true'
 is "--last SIZE keeps what fits" "$(ask all-*-1.obs "SELECT max(ts + dur) - min(ts) >= 3e9 FROM thread_state")" 1

@@ -216,6 +216,74 @@ static void errors_after_unanswered_requests_have_no_name(void **state)
 	heads_free(s.heads);
 }
 
+/* The name of an answer's opcode is that of a request that was made, or failed. */
+static void answers_without_error_make_no_names(void **state)
+{
+	static const char get[24] = "\x80", gat[24] = "\x81\x1d",
+			  missing[24] = "\x81\x1d\0\0\0\0\0\1",
+			  no_memory[24] = "\x81\x1d\0\0\0\0\0\x82";
+	struct seen s;
+
+	(void)state;
+	start(&s);
+	give(&s, RAW_HEAD, get, sizeof(get), sizeof(get));
+	give(&s, RAW_ANSWER, gat, sizeof(gat), sizeof(gat));
+	give(&s, RAW_ANSWER, missing, sizeof(missing), sizeof(missing));
+	assert_int_equal(s.errors, 0);
+	assert_int_equal(s.n, 1);
+	give(&s, RAW_ANSWER, no_memory, sizeof(no_memory), sizeof(no_memory));
+	assert_int_equal(s.errors, 1);
+	assert_string_equal(s.names[1].text, "gat");
+	heads_free(s.heads);
+}
+
+#define CLIENT(n, word) "*3\r\n$6\r\nCLIENT\r\n$" n "\r\n" word "\r\n$3\r\noff\r\n"
+
+/*
+ * Named errors after a command of CLIENT, received in two parts, and an error to INCR; unread:
+ * bytes of the first part.
+ */
+static u32 failed_after(const char *command, size_t cut, size_t unread)
+{
+	size_t n = strlen(command);
+	struct seen s;
+	u32 ret;
+
+	start(&s);
+	give(&s, RAW_HEAD, "PING\r\n", 6, 6);
+	give(&s, RAW_ANSWER, "+PONG\r\n", 7, 7);
+	give(&s, RAW_HEAD, command, (u32)cut, (u32)(cut - unread));
+	if (cut < n)
+		give(&s, RAW_HEAD, command + cut, (u32)(n - cut), (u32)(n - cut));
+	give(&s, RAW_HEAD, "GET a\r\nINCR a\r\n", 15, 15);
+	give(&s, RAW_ANSWER, "+OK\r\n$-1\r\n-ERR x\r\n", 18, 18);
+	assert_int_equal(s.errors, 1);
+	ret = failed_of(&s, "INCR") + failed_of(&s, "GET") + failed_of(&s, "CLIENT");
+	heads_free(s.heads);
+	return ret;
+}
+
+/* A command of CLIENT of which it is open whether it has an answer. */
+static void errors_after_a_cut_client_have_no_name(void **state)
+{
+	static const char reply[] = CLIENT("5", "reply"), list[] = CLIENT("4", "info");
+	size_t at, word = strstr(list, "$4") - list;
+
+	(void)state;
+	for (at = 1; at < sizeof(reply); at++)
+		if (failed_after(reply, at, 0))
+			fail_msg("a name, cut at %zu", at);
+	for (at = 1; at < sizeof(list); at++)
+		if (failed_after(list, at, 0) != (at < word - 2 || at > word + 1))
+			fail_msg("%s name, cut at %zu", at > word + 1 ? "no" : "a", at);
+	/* the rest of a receive was not read */
+	assert_int_equal(failed_after(reply, sizeof(reply) - 1, 20), 0);
+	/* inline, with blanks; without a word */
+	assert_int_equal(failed_after("CLIENT   reply off\r\n", 20, 0), 0);
+	assert_int_equal(failed_after("*1\r\n$6\r\nCLIENT\r\n", 16, 0), 1);
+	assert_int_equal(failed_after("CLIENT\r\n", 8, 0), 1);
+}
+
 /* More requests than there is room for, in long rows; the end of one comes after an unread part. */
 static void rows_of_requests_are_counted(void **state)
 {
@@ -376,6 +444,8 @@ int main(void)
 		T(errors_of_mysql_have_the_name_of_their_request),
 		T(errors_of_lines_have_the_name_of_their_request),
 		T(errors_after_unanswered_requests_have_no_name),
+		T(errors_after_a_cut_client_have_no_name),
+		T(answers_without_error_make_no_names),
 		T(rows_of_requests_are_counted),
 		T(errors_of_http2_have_the_name_of_their_stream),
 		T(names_of_errors_are_not_guessed),

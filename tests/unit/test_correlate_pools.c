@@ -175,6 +175,85 @@ static void workers_of_a_server_add_up(void **state)
 	db_close(db);
 }
 
+#define TWO_WORKERS                                                                        \
+	"UPDATE thread SET comm='work', pid=tid WHERE tid IN (107, 108);"                  \
+	"INSERT INTO process(pid, parent, comm) VALUES(90, 1, 'work'), (107, 90, 'work')," \
+	" (108, 90, 'work'); DELETE FROM fd; DELETE FROM service;"                         \
+	"INSERT INTO service(id, pid, kind, port, requests, server)"                       \
+	" VALUES(7, 108, 'tcp', 80, 99, 7);"                                               \
+	"DELETE FROM series WHERE tid=108; UPDATE series SET time=time/2 WHERE tid=107;"   \
+	"INSERT INTO series SELECT ts, kind, 108, resource, time, n, refused, timeouts"    \
+	" FROM series WHERE tid=107;"
+#define FD(pid, role, from, to)                                                                   \
+	"INSERT INTO fd(pid, fd, kind, role, local, remote) VALUES(" #pid ", 5, 'socket', '" role \
+	"', '10.0.0.1:" #from "', '10.0.0.1:" #to "');"
+
+/*
+ * Processes of one name and one parent, of which one has the other end of a connection that 108
+ * accepted: is it a worker as well?
+ */
+static void a_client_of_a_server_is_no_worker(void **state)
+{
+	static const struct {
+		const char *ends;
+		bool worker;
+	} cases[] = {
+		{ "", true },
+		{ FD(108, "accepted", 80, 4000) FD(107, "connected", 4000, 80), false },
+		{ FD(90, "accepted", 80, 4000) FD(107, "connected", 4000, 80), false },
+		/* of another server, of another's connection */
+		{ FD(108, "accepted", 80, 4000) FD(107, "connected", 4000, 81), true },
+		{ FD(108, "accepted", 80, 4000) FD(107, "connected", 4001, 80), true },
+		{ FD(109, "accepted", 80, 4000) FD(107, "connected", 4000, 80), true },
+		/* it answers on that port itself */
+		{ FD(108, "accepted", 80, 4000)
+			  FD(107, "connected", 4000,
+			     80) "INSERT INTO service(id, pid, kind, port, requests, server)"
+				 " VALUES(8, 107, 'tcp', 80, 9, 7)",
+		  true },
+		{ FD(108, "accepted", 80, 4000)
+			  FD(107, "connected", 4000,
+			     80) "INSERT INTO service(id, pid, kind, port, requests, server)"
+				 " VALUES(8, 107, 'tcp', 90, 9, 8)",
+		  false },
+	};
+	struct err e = { 0 };
+	struct noise r = { 5 };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		db = recording();
+		step(db, &r, 4, 2);
+		if (db_exec(db, &e, TWO_WORKERS) < 0 || db_exec(db, &e, cases[i].ends) < 0)
+			fail_msg("%s", e.text);
+		run(db);
+		is_text(db,
+			"SELECT subject_kind FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1",
+			cases[i].worker ? "process" : "thread");
+		is_number(db,
+			  "SELECT count(DISTINCT leader) FROM " LED_PROCESSES " WHERE pid > 106",
+			  cases[i].worker ? 1 : 2);
+		db_close(db);
+	}
+}
+
+/* A parent that asks its children. */
+static void a_parent_that_asks_does_not_lead(void **state)
+{
+	struct err e = { 0 };
+	sqlite3 *db = recording();
+
+	(void)state;
+	if (db_exec(db, &e,
+		    TWO_WORKERS FD(108, "accepted", 80, 4000) FD(90, "connected", 4000, 80)) < 0)
+		fail_msg("%s", e.text);
+	is_number(db, "SELECT leader FROM " LED_PROCESSES " WHERE pid=108", 108);
+	is_number(db, "SELECT leader FROM " LED_PROCESSES " WHERE pid=107", 90);
+	db_close(db);
+}
+
 /* The latency of the server, of which 103 waits less than 107; pid: the process of 107. */
 static void first_of(sqlite3 *db, int pid, int expected)
 {
@@ -247,6 +326,8 @@ int main(void)
 		T(epoll_with_an_open_question_counts),
 		T(threads_of_a_pool_add_up),
 		T(workers_of_a_server_add_up),
+		T(a_client_of_a_server_is_no_worker),
+		T(a_parent_that_asks_does_not_lead),
 		T(series_of_the_server_come_first),
 		T(the_quality_is_that_of_the_server_with_a_problem),
 	};

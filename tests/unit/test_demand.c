@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * analyze/causes/causes_demand.c: run-queue latency that the CPU time of a service itself makes,
- * and that of contenders.
+ * and that of contenders; causes_load.c: how the load differs.
  */
 #include "analyze/causes/causes.h"
 #include "tests/lib/loaded.h"
@@ -244,6 +244,95 @@ static void a_pool_that_computes_more_is_the_cost(void **state)
 	first_is(db, "poll", NULL, "end_state='run'");
 }
 
+/* ---- load ---- */
+
+static void ratios_name_the_kind_of_load(void **state)
+{
+	static const struct {
+		struct load load;
+		enum finding_kind kind;
+	} cases[] = {
+		{ { 1.59, 0.96, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_more },
+		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_dearer },
+		{ { 0.5, 7.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_dearer },
+		{ { 0.13, 1.0, 0.9, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_less },
+		{ { 0.13, 1.0, 0.9, 0.4, 1, 1.2, 0.16, NAN, 0, 0 }, FINDING_load_less },
+		/* in threads that answer; in others */
+		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.3, 0.3, 9 }, FINDING_load_dearer },
+		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.9, 0.9, 9 }, FINDING_load_threads },
+		/* as many are outstanding: each client waits for longer */
+		{ { 0.13, 1.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0 }, FINDING_load_closed },
+		{ { 0.13, 2.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0 }, FINDING_load_dearer },
+		{ { 0.13, 1.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 },
+		  FINDING_load_same }, /* it is not idle: it is slow */
+		{ { 1.05, 0.97, 0.4, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_same },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(load_kind(&cases[i].load), cases[i].kind);
+}
+
+static long computes_briefly(struct script *s, long t)
+{
+	(void)s;
+	return t + 400000;
+}
+
+/* The same, and a lock that 300 has for 2 ms. */
+static long waits_for_a_lock(struct script *s, long t)
+{
+	t += 400000;
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	script_timer(s, 1, 300, t + 2000000);
+	script_line(s, 1, "%ld 300 syscall_args nr=nanosleep dur=1990000", t + 2003000);
+	script_wake(s, 1, 300, t + 2010000);
+	script_line(s, 1, "%ld 300 switch next=0 state=1", t + 2020000);
+	script_resume(s, t + 2013000, t + 2015000, 2020000);
+	script_line(s, 0, "%ld 100 syscall_args nr=futex arg0=0x1000 arg1=0x81 dur=1000",
+		    t + 2025000);
+	return t + 2030000;
+}
+
+/*
+ * Requests of 0.5 ms, 0.05 ms after each other; then, for as long, those of 2.5 ms with so many ns
+ * between them.
+ */
+static sqlite3 *slower_with_gaps(long gap)
+{
+	long t = BEGIN, half = 120 * (2530000 + gap);
+	struct script s = { 0 };
+	char windows[200];
+
+	snprintf(windows, sizeof(windows),
+		 "INSERT INTO recording VALUES('baseline_from',0),('baseline_to',%ld),"
+		 "('degraded_from',%ld),('degraded_to',%ld)",
+		 half, half, 2 * half);
+	for (; t < BEGIN + half; t += 550000)
+		script_request(&s, t, computes_briefly);
+	for (; t < BEGIN + 2 * half; t += 2530000 + gap)
+		script_request(&s, t, waits_for_a_lock);
+	return script_play(&s, "all", t, windows);
+}
+
+/*
+ * A client that asks again after each answer has as many requests outstanding while they take
+ * longer. Fewer outstanding ones are fewer requests from outside, however long each takes.
+ */
+static void demand_of_clients_that_wait_did_not_fall(void **state)
+{
+	(void)state;
+	first_is(slower_with_gaps(50000), "lock", NULL,
+		 CHILD("load_closed", "v.name='rate' AND v.number BETWEEN 0.2 AND 0.22"));
+	first_is(slower_with_gaps(50000), "lock", NULL,
+		 CHILD("load_closed", "v.name='latency' AND v.number BETWEEN 4.9 AND 5.1"));
+	first_is(slower_with_gaps(50000), "lock", NULL,
+		 CHILD("load_closed", "v.name='outstanding' AND v.number BETWEEN 1.0 AND 1.1"));
+	first_is(slower_with_gaps(2530000), "lock", NULL,
+		 CHILD("load_less", "v.name='rate' AND v.number BETWEEN 0.1 AND 0.12"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +347,8 @@ int main(void)
 		T(a_contender_next_to_its_own_threads_is_named),
 		T(a_pool_that_computes_more_is_the_cost),
 		T(the_same_own_work_at_another_time_is_no_new_cost),
+		T(ratios_name_the_kind_of_load),
+		T(demand_of_clients_that_wait_did_not_fall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/fdmap.h"
 #include "analyze/base/idmap.h"
+#include "analyze/causes/request_hops.h"
 #include "analyze/render/render.h"
 #include "analyze/replay/load.h"
 #include "format/buf.h"
@@ -41,7 +42,7 @@ struct step_count {
 
 struct step_counts {
 	struct step_count of[STATEMENTS];
-	size_t n;
+	size_t n, hops; /* hops: of the slowest request */
 };
 
 /* The linker gives calls of other files to __wrap_x; __real_x is the function itself. */
@@ -119,6 +120,24 @@ static void line(struct buf *text, const char *fmt, ...)
 	assert_int_equal(buf_printf(text, &e, "%s\n", one), 0);
 }
 
+/* What command request does with one request: hops on the ways of all its questions. */
+static int follow_slowest(sqlite3 *db, size_t *hops, struct err *e)
+{
+	static struct request_tree tree;
+	struct request_hops h;
+	s64 id = 0;
+	int i, ret = request_tree_slowest(&id, db, NULL, e);
+
+	if (ret == 0 && id)
+		ret = request_tree_make(&tree, db, id, e);
+	for (i = 0; id && i < tree.n && ret == 0; i++)
+		if (!tree.v[i].is_request) {
+			ret = request_hops_make(&h, db, &tree, &tree.v[i], e);
+			*hops += h.n_there + h.n_back;
+		}
+	return ret;
+}
+
 static void count_steps(struct step_counts *c, unit_fn unit, int n)
 {
 	struct render_options o = { .format = RENDER_TEXT };
@@ -133,7 +152,7 @@ static void count_steps(struct step_counts *c, unit_fn unit, int n)
 	for (i = 0; i < n; i++)
 		unit(&text, i, 1000000 + 1000000L * i);
 	path = packed(text.data);
-	c->n = 0;
+	c->n = c->hops = 0;
 	ret = reader_open(&r, path, &e);
 	unlink(path);
 	if (ret == 0)
@@ -142,6 +161,8 @@ static void count_steps(struct step_counts *c, unit_fn unit, int n)
 		sqlite3_trace_v2(db, SQLITE_TRACE_PROFILE, statement_ended, c);
 		ret = load_recording(db, r, NULL, &e);
 	}
+	if (ret == 0)
+		ret = follow_slowest(db, &c->hops, &e);
 	if (ret == 0)
 		ret = analyses_run(db, NULL, &e);
 	if (ret == 0)
@@ -167,9 +188,10 @@ static double steps_of(const struct step_counts *c, const char *sql)
 	return 0;
 }
 
+static struct step_counts one, two;
+
 static void grows_linearly(unit_fn unit)
 {
-	static struct step_counts one, two;
 	double before, all = 0, loops;
 	int bad = 0;
 	size_t i;
@@ -462,6 +484,7 @@ static void questions_of_one_thread(void **state)
 {
 	(void)state;
 	grows_linearly(question_of_one);
+	assert_true(one.hops == 200 && two.hops == 200); /* 100 questions, each seen twice */
 }
 
 int main(void)

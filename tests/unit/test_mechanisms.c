@@ -442,36 +442,6 @@ static void workers_of_a_neighbour_are_one_program(void **state)
 		 "offender_kind='process' AND offender_part BETWEEN 0.2 AND 0.35");
 }
 
-/* ---- load ---- */
-
-static void ratios_name_the_kind_of_load(void **state)
-{
-	static const struct {
-		struct load load;
-		enum finding_kind kind;
-	} cases[] = {
-		{ { 1.59, 0.96, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_more },
-		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_dearer },
-		{ { 0.5, 7.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_dearer },
-		{ { 0.13, 1.0, 0.9, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_less },
-		{ { 0.13, 1.0, 0.9, 0.4, 1, 1.2, 0.16, NAN, 0, 0 }, FINDING_load_less },
-		/* in threads that answer; in others */
-		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.3, 0.3, 9 }, FINDING_load_dearer },
-		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.9, 0.9, 9 }, FINDING_load_threads },
-		/* as many are outstanding: each client waits for longer */
-		{ { 0.13, 1.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0 }, FINDING_load_closed },
-		{ { 0.13, 2.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0 }, FINDING_load_dearer },
-		{ { 0.13, 1.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 },
-		  FINDING_load_same }, /* it is not idle: it is slow */
-		{ { 1.05, 0.97, 0.4, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_same },
-	};
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(load_kind(&cases[i].load), cases[i].kind);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,7 +458,6 @@ int main(void)
 		T(the_last_wakeup_ends_chained_sleeps),
 		T(ends_in_a_disk_are_looked_into),
 		T(workers_of_a_neighbour_are_one_program),
-		T(ratios_name_the_kind_of_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

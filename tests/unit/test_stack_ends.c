@@ -91,12 +91,17 @@ static void kernel_symbols_are_the_nearest_before(void **state)
 		     { 0xffffffffc000000f, "early", 0xffffffffc0000000 },
 		     { 0xffffffffc0000fff, "late", 0xffffffffc0000010 } };
 	struct code_name list[8] = { 0 };
+	FILE *symbols;
 	int i;
 
 	(void)state;
 	for (i = 0; i < 8; i++)
 		list[i].address = want[i].address;
-	code_names_kernel(list, 8, text);
+	symbols = fmemopen((void *)text, sizeof(text) - 1, "r");
+	assert_non_null(symbols);
+	for (i = 0; i < 2; i++) /* as two snapshots do */
+		code_names_kernel(list, 8, symbols);
+	fclose(symbols);
 	for (i = 0; i < 8; i++) {
 		if (!want[i].name) {
 			assert_null(list[i].name);
@@ -108,6 +113,45 @@ static void kernel_symbols_are_the_nearest_before(void **state)
 	}
 }
 
+static long resident_kib(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[200];
+	long kib = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "RssAnon: %ld", &kib) == 1)
+			break;
+	fclose(f);
+	return kib;
+}
+
+/* They are 4 MB and more, and needed only when names are. */
+static void kernel_symbols_take_no_memory(void **state)
+{
+	struct code_name name = { 0 };
+	struct kernel_code k;
+	long before = resident_kib();
+	u32 i = 0;
+
+	(void)state;
+	kernel_code_open(&k);
+	if (!k.symbols) { /* without the rights */
+		kernel_code_close(&k);
+		skip();
+	}
+	assert_in_range(resident_kib() - before, 0, 2000);
+	while (k.list[i].name[0] != '[')
+		i++;
+	name.address = k.list[i].start;
+	code_names_kernel(&name, 1, k.symbols);
+	assert_in_range(resident_kib() - before, 0, 2000);
+	assert_non_null(name.name);
+	code_name_free(&name);
+	kernel_code_close(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +159,7 @@ int main(void)
 		cmocka_unit_test(a_handler_on_another_stack_is_an_end_of_its_own),
 #endif
 		cmocka_unit_test(kernel_symbols_are_the_nearest_before),
+		cmocka_unit_test(kernel_symbols_take_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

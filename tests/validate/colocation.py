@@ -208,10 +208,13 @@ CASES = [CpuRedis, CpuMariadb, CpuPostgres, CpuJvm, DiskRedis, DiskMariadb, Disk
 
 def runs(kind, seeds, directory, keep):
     """All runs of one case; yields rows, each with a judgement or the reason why there is none."""
+    done = 0
     try:
-        yield from with_server(kind, seeds, directory, keep)
+        for row in with_server(kind, seeds, directory, keep):
+            done += 1
+            yield row
     except (lab.Failed, subprocess.SubprocessError, OSError, ValueError) as e:
-        for seed in seeds:
+        for seed in list(seeds)[done:]:  # what fails after them, as the end of the server, leaves rows as they are
             yield incidents.failed(kind, seed, e)
 
 
