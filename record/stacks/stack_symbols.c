@@ -24,10 +24,11 @@
 
 #define SYMBOLS_TIME 1500000000ull /* ns: a recording ends within two seconds */
 #define ALL_KERNEL   UINT64_MAX /* for a module: its symbols take longest to read, and are last */
-#define STUCK_MAX    2		/* processes given up: then no more names are read */
+#define STUCK_MAX    16		/* processes given up: then no more names are read */
 #define STUCK_MS     3000	/* without a result */
 #define STUCK_MOST   10000	/* the same, of a process that runs or waits for a CPU */
 #define SLICE_MS     20		/* between two looks */
+#define READS	     0		/* for a type: not an event, but the module that is read, as tid */
 #define ENDS_MS	     200	/* for a process that has closed its pipe */
 
 static int by_module(const void *a, const void *b)
@@ -60,6 +61,8 @@ static void find_names(struct raw_queue *q, struct code_name *names, u32 n, u64 
 		return;
 	}
 	m = &q->modules.list[module];
+	if (m->silent)
+		return;
 	if (!hide && (m->kind == CODE_ELF || m->kind == CODE_VDSO) && m->elf.elf) {
 		code_names_elf(names, n, &m->elf);
 	} else if (!hide && m->kind == CODE_JIT) {
@@ -129,6 +132,15 @@ static bool send_all(int out, struct buf *b)
 	return n >= 0;
 }
 
+/* What is read next: it is to blame if nothing follows. */
+static bool announce(u64 module, struct pump *p, int out, struct buf *found)
+{
+	struct ev_header h = { .type = READS, .size = sizeof(h), .tid = (u32)module };
+	struct err e = { 0 };
+
+	return module == ALL_KERNEL || (pump_record(p, &h, &e) == 0 && send_all(out, found));
+}
+
 static void read_names(struct raw_queue *q, struct pump *p, bool hide, int out)
 {
 	struct code_name *names =
@@ -149,7 +161,8 @@ static void read_names(struct raw_queue *q, struct pump *p, bool hide, int out)
 
 		for (to = from; to < n && names[to].start == module && !names[to].name; to++)
 			;
-		if (module && made_now() - begin < SYMBOLS_TIME)
+		ok = announce(module, p, out, &found);
+		if (ok && module && made_now() - begin < SYMBOLS_TIME)
 			find_names(q, names + from, to - from, module, hide);
 		for (i = from; i < to && ok; i++)
 			ok = !names[i].name || put_symbol(&names[i], p, &e) == 0;
@@ -169,9 +182,16 @@ static void serve(struct raw_queue *q, struct pump *p, bool hide, int out)
 
 /* ---- the recorder's side ---- */
 
+struct taking {
+	struct pump *pump;
+	struct buf in; /* less than a record */
+	u32 module;    /* that is read */
+};
+
 /* Hands on the whole records; the rest stays. */
-static int hand_on(struct buf *in, struct pump *p, struct err *e)
+static int hand_on(struct taking *t, struct err *e)
 {
+	struct buf *in = &t->in;
 	const struct ev_header *h;
 	size_t at = 0;
 	int ret = 0;
@@ -180,8 +200,11 @@ static int hand_on(struct buf *in, struct pump *p, struct err *e)
 		h = (const struct ev_header *)(in->data + at);
 		if (h->size < sizeof(*h) || at + h->size > in->len)
 			break;
-		ret = pump_record(p, h, e);
 		at += h->size;
+		if (h->type == READS)
+			t->module = h->tid;
+		else
+			ret = pump_record(t->pump, h, e);
 	}
 	in->len -= at;
 	memmove(in->data, in->data + at, in->len);
@@ -189,7 +212,7 @@ static int hand_on(struct buf *in, struct pump *p, struct err *e)
 }
 
 /* 1: the process has ended; 0: more may come; negative: errors. */
-static int take_some(int from, struct buf *in, struct pump *p, struct err *e)
+static int take_some(struct taking *t, int from, struct err *e)
 {
 	char part[65536];
 	ssize_t n = read(from, part, sizeof(part));
@@ -198,32 +221,35 @@ static int take_some(int from, struct buf *in, struct pump *p, struct err *e)
 		return 0;
 	if (n <= 0)
 		return 1;
-	return buf_add(in, part, n, e) < 0 ? ERR_FAIL : hand_on(in, p, e);
+	return buf_add(&t->in, part, n, e) < 0 ? ERR_FAIL : hand_on(t, e);
 }
 
-static int take_names(int from, pid_t pid, struct pump *p, u32 *stuck, struct err *e)
+/* Returns 1 if the process has to be given up. */
+static int take_names(struct taking *t, int from, pid_t pid, struct err *e)
 {
 	struct pollfd look = { from, POLLIN, 0 };
-	struct buf in = { 0 };
 	int ret = 0, waited = 0;
 
 	while (ret == 0 && !safe_stopping()) {
 		if (poll(&look, 1, SLICE_MS) > 0) {
-			ret = take_some(from, &in, p, e);
+			ret = take_some(t, from, e);
 			waited = 0;
 			continue;
 		}
 		waited += SLICE_MS;
-		if (waited < STUCK_MS || (waited < STUCK_MOST && procfs_runnable(pid)))
-			continue;
-		++*stuck;
-		fprintf(stderr,
-			"obsrec: a file of code did not respond in time: names of its functions "
-			"are not recorded\n");
-		break;
+		if (waited >= STUCK_MOST || (waited >= STUCK_MS && !procfs_runnable(pid)))
+			return 1;
 	}
-	buf_free(&in);
 	return ret < 0 ? ret : 0;
+}
+
+/* Its names are not asked for again; those of later modules are, next time. */
+static void give_up(struct raw_queue *q, u32 module)
+{
+	if (module < q->modules.n)
+		q->modules.list[module].silent = true;
+	fprintf(stderr, "obsrec: a file of code did not respond in time: names of its functions "
+			"are not recorded\n");
 }
 
 /* A stuck process ends when its file system responds; it is not waited for. */
@@ -238,7 +264,8 @@ static void end(pid_t pid)
 
 int stack_symbols(struct raw_queue *q, struct pump *p, bool hide, u32 *stuck, struct err *e)
 {
-	int pipe[2], ret;
+	struct taking t = { .pump = p };
+	int pipe[2], ret = 0;
 	pid_t pid;
 
 	if (*stuck >= STUCK_MAX || pipe2(pipe, O_CLOEXEC) < 0)
@@ -247,9 +274,15 @@ int stack_symbols(struct raw_queue *q, struct pump *p, bool hide, u32 *stuck, st
 	if (pid == 0)
 		serve(q, p, hide, pipe[1]);
 	close(pipe[1]);
-	ret = pid < 0 ? 0 : take_names(pipe[0], pid, p, stuck, e);
+	if (pid > 0)
+		ret = take_names(&t, pipe[0], pid, e);
 	close(pipe[0]);
+	buf_free(&t.in);
 	if (pid > 0)
 		end(pid);
-	return ret;
+	if (ret > 0) {
+		give_up(q, t.module);
+		++*stuck;
+	}
+	return ret > 0 ? 0 : ret;
 }

@@ -49,6 +49,10 @@ runner=$(cat "$work/runner")
 "$obsrec" -q --sample-rate 997 -p "$runner" -o "$work/code.obs" 2>"$work/code.err" &
 recorder=$!
 until_recorded "$work/code.obs" module "$work/code/file"
+"$obsrec" -q --sample-rate 997 --last 60s -p "$runner" -o "$work/last.obs" 2>"$work/last.err" &
+flying=$!
+until_flying $flying
+sleep 2 # samples of its code
 kill -USR1 $coder
 # what hangs nevertheless ends with the server
 (sleep $((60 * slow)) && kill -KILL $coder) &
@@ -62,6 +66,15 @@ wait $recorder
 is "code that cannot be read: exit status" $? 0
 holds "code that cannot be read: complete" "$obsanalyze" verify "$work/code.obs"
 says "code that cannot be read: sentence" "$(cat "$work/code.err")" 'a file of code did not respond in time'
+snapshot() { [ -s "$work"/last-*-"$1".obs ]; } # number
+kill -USR2 $flying
+holds "flight mode: a snapshot is written" until_true snapshot 1
+kill -USR2 $flying
+holds "flight mode: another one" until_true snapshot 2
+kill -TERM $flying
+holds "flight mode: SIGTERM ends it" until_true gone $flying
+is "flight mode: snapshots are complete" "$(for f in "$work"/last-*.obs; do "$obsanalyze" verify "$f"; done | grep -c ^COMPLETE)" 3
+is "flight mode: the file is waited for once" "$(grep -c 'a file of code did not respond in time' "$work/last.err")" 1
 says "-u on it, opened without its server: sentence" \
 	"$(bounded "$obsrec" -q -p "$runner" -d 1 -u "$work/code/file:main" -o "$work/u2.obs")" 'does not respond'
 bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 1 -o "$work/late.obs" >"$work/out"
