@@ -268,7 +268,9 @@ $(INSTALLED)/obsrec: obsrec
 
 install: built = $(INSTALLED)
 install: share = $(DESTDIR)$(prefix)/share
-install: units = $(DESTDIR)$(patsubst /usr,,$(prefix))/lib/systemd/system
+# distributions differ in these two
+install: unitdir = $(patsubst /usr,,$(prefix))/lib/systemd/system
+install: zshdir = $(prefix)/share/zsh/site-functions
 install: ## install below DESTDIR and prefix
 	$(Q)$(MAKE) --no-print-directory $(built)/obsrec $(built)/obsanalyze
 	install -D -m 755 $(built)/obsrec $(DESTDIR)$(prefix)/sbin/obsrec
@@ -278,13 +280,13 @@ install: ## install below DESTDIR and prefix
 	install -D -m 644 -t $(share)/mime/packages packaging/obsrec.xml
 	for n in 1 5 7 8; do sh packaging/man.sh $(abspath $(built))/obsanalyze $(abspath $(built))/man$$n $$n && \
 		install -D -m 644 -t $(share)/man/man$$n $(built)/man$$n/*.$$n || exit 1; done
-	install -d $(share)/bash-completion/completions $(share)/zsh/vendor-completions $(share)/fish/vendor_completions.d
+	install -d $(share)/bash-completion/completions $(DESTDIR)$(zshdir) $(share)/fish/vendor_completions.d
 	for p in obsrec obsanalyze; do \
 		sh packaging/completion.sh $$p $(built)/$$p >$(share)/bash-completion/completions/$$p && \
-		sh packaging/completion.sh $$p $(built)/$$p zsh >$(share)/zsh/vendor-completions/_$$p && \
+		sh packaging/completion.sh $$p $(built)/$$p zsh >$(DESTDIR)$(zshdir)/_$$p && \
 		sh packaging/completion.sh $$p $(built)/$$p fish >$(share)/fish/vendor_completions.d/$$p.fish || exit 1; done
-	install -d $(units)
-	sed 's|@sbindir@|$(prefix)/sbin|' record/obsrec.service >$(units)/obsrec.service
+	install -d $(DESTDIR)$(unitdir)
+	sed 's|@sbindir@|$(prefix)/sbin|' record/obsrec.service >$(DESTDIR)$(unitdir)/obsrec.service
 
 check-packages: ## build the packages, install and use them in bare Debian roots (root)
 	$(Q)$(MAKE) --no-print-directory all

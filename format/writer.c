@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ZSTD_LEVEL 1
@@ -22,13 +24,14 @@ struct writer {
 	u64 bytes; /* written, whole blocks only */
 	struct block_encoder *enc;
 	u16 split[SCHEMA_EVENT_MAX];
-	struct buf out;	    /* the block being written */
-	struct buf index;   /* an INDEX_ENTRY for each data block */
-	struct err failed;  /* code 0 while all is well */
+	struct buf out;	   /* the block being written */
+	struct buf index;  /* an INDEX_ENTRY for each data block */
+	struct err failed; /* code 0 while all is well */
+	bool socket;
 	_Atomic bool hurry; /* a reader that does not read is waited for no longer */
 };
 
-/* Waits until a pipe has room. */
+/* Waits until a pipe or socket has room. */
 static bool wait_room(const struct writer *w)
 {
 	struct pollfd p = { w->fd, POLLOUT, 0 };
@@ -48,7 +51,8 @@ static int write_all(const struct writer *w, const char *data, size_t n)
 	ssize_t done;
 
 	for (; n > 0; data += done, n -= done) {
-		done = write(w->fd, data, n);
+		/* a socket that blocks for others must not block here */
+		done = w->socket ? send(w->fd, data, n, MSG_DONTWAIT) : write(w->fd, data, n);
 		if (done < 0 && (errno == EINTR || (errno == EAGAIN && wait_room(w))))
 			done = 0;
 		else if (done < 0)
@@ -140,11 +144,13 @@ int writer_open_as(struct writer **ret, int fd, const u8 uuid[16], u32 flags,
 		   const struct schema *schema, struct err *e)
 {
 	struct writer *w = calloc(1, sizeof(*w));
+	struct stat sb;
 	int r;
 
 	if (!w)
 		return err_set(e, ERR_FAIL, "out of memory for the recording");
 	w->fd = fd;
+	w->socket = fstat(fd, &sb) == 0 && S_ISSOCK(sb.st_mode);
 	schema = schema ? schema : schema_own();
 	if (schema)
 		fill_split(w->split, schema);

@@ -59,6 +59,17 @@ unsigned long long procfs_number(const char *path, unsigned long long fallback)
 	return end == line ? fallback : v;
 }
 
+bool procfs_runnable(pid_t pid)
+{
+	char path[64], text[256];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	procfs_read(path, text, sizeof(text));
+	at = strrchr(text, ')');
+	return at && at[1] && at[2] == 'R';
+}
+
 u64 procfs_inode(const char *link, const char *kind)
 {
 	size_t n = strlen(kind);

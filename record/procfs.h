@@ -23,6 +23,9 @@ void procfs_line(const char *path, char *line, size_t size);
 /* A number from the first line; fallback if there is none. */
 unsigned long long procfs_number(const char *path, unsigned long long fallback);
 
+/* True if a process runs, or waits for a CPU. */
+bool procfs_runnable(pid_t pid);
+
 #define NOT_HOST_PIDS                                                              \
 	"process ids are those of a container, but BPF programs use those of the " \
 	"host: others would be recorded"

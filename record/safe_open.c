@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,6 +118,7 @@ static int open_at(int root, const char *path, u64 flags)
 static int open_regular(int root, const char *path, u64 more, struct stat *sb)
 {
 	int place = open_at(root, path, O_PATH | O_CLOEXEC | more), fd = -1, why;
+	struct statfs asked;
 	char link[64];
 
 	if (place < 0 || fstat(place, sb) < 0)
@@ -127,6 +129,9 @@ static int open_regular(int root, const char *path, u64 more, struct stat *sb)
 	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
 	fd = open(link, READ_ONLY);
+	/* a client may open without its server, which each read needs: this asks it, but no disk */
+	if (fd >= 0)
+		fstatfs(fd, &asked);
 out:
 	why = errno;
 	if (place >= 0)
@@ -293,18 +298,6 @@ static void give_up(struct safe_files *s)
 	s->stuck++;
 }
 
-/* A runnable worker is not stuck: the machine has no CPU for it. */
-static bool runnable(pid_t pid)
-{
-	char path[64], text[256];
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	procfs_read(path, text, sizeof(text));
-	at = strrchr(text, ')');
-	return at && at[1] && at[2] == 'R';
-}
-
 /* False, with errno, if there is no result. */
 static bool wait_for(struct safe_files *s)
 {
@@ -318,7 +311,8 @@ static bool wait_for(struct safe_files *s)
 		if (safe_stopping())
 			return false;
 		errno = ETIMEDOUT;
-		if (waited >= WAIT_MOST || (waited >= limit && !runnable(s->pid)))
+		/* a runnable worker is not stuck: the machine has no CPU for it */
+		if (waited >= WAIT_MOST || (waited >= limit && !procfs_runnable(s->pid)))
 			return false;
 	}
 }

@@ -39,6 +39,7 @@ static struct sock_filter filter[] = {
 	REFUSED(ptrace),
 	REFUSED(process_vm_readv),
 	REFUSED(process_vm_writev),
+	REFUSED(pidfd_getfd),
 	/* the network */
 	REFUSED(connect),
 	REFUSED(bind),
@@ -72,6 +73,7 @@ static struct sock_filter filter[] = {
 	REFUSED(finit_module),
 	REFUSED(delete_module),
 	REFUSED(kexec_load),
+	REFUSED(kexec_file_load),
 	REFUSED(reboot),
 	REFUSED(swapon),
 	REFUSED(swapoff),
@@ -89,6 +91,11 @@ static struct sock_filter filter[] = {
 	REFUSED(userfaultfd),
 	REFUSED(personality),
 	REFUSED(mknodat),
+#ifdef __x86_64__
+	REFUSED(mknod),
+	REFUSED(iopl),
+	REFUSED(ioperm),
+#endif
 	/* of sockets only those that ask for the inode of an unconnected one (snapshot.c) */
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, FIELD_OF(args[0])),

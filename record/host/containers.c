@@ -106,7 +106,7 @@ static bool pod_name(struct container *c)
 	glob_t g;
 
 	snprintf(pattern, sizeof(pattern), "/var/log/containers/*-%s.log", c->id);
-	found = glob(pattern, 0, NULL, &g) == 0;
+	found = glob(pattern, 0, NULL, &g) == 0; /* of root alone */
 	if (!found)
 		return false;
 	base = strrchr(g.gl_pathv[0], '/') + 1;

@@ -287,7 +287,8 @@ static int put_memory(struct pump *p, const struct watched *w, const char *path,
 	snprintf(file, sizeof(file), "%s/%s", w->dir,
 		 w->mount->version2 ? "memory.current" : "memory.usage_in_bytes");
 	ev.cgroup = cgroups_id(w->dir);
-	if (!ev.cgroup || access(file, R_OK) < 0) /* gone, or without the controller */
+	/* gone, or without the controller */
+	if (!ev.cgroup || access(file, R_OK) < 0) /* of a cgroup file system */
 		return 0;
 	text = malloc(TEXT_BYTES);
 	if (!text)

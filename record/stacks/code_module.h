@@ -17,7 +17,8 @@ struct code_module {
 	u32 dev, pid; /* pid: of generated code */
 	u64 ino;
 	bool deleted, unread;
-	u32 used; /* the latest time in which a frame was in it */
+	bool silent; /* did not respond when names were read */
+	u32 used;    /* the latest time in which a frame was in it */
 	char *path;
 	struct elffile elf;			/* elf.elf is NULL if it could not be read */
 	struct cfi_table eh_frame, debug_frame; /* n is 0 without */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events stack, frame, module and symbol. */
+/* Events stack, frame and module. */
 #pragma once
 
 #include "raw_queue.h"
@@ -14,6 +14,3 @@ struct stack_written {
 /* Those of the tables that are not written yet. hide: no paths, no addresses of generated code. */
 int stack_records_new(struct raw_queue *q, const struct stack_tables *t, struct stack_written *w,
 		      struct pump *p, bool hide, struct err *e);
-
-/* Names of all frames, as far as time allows. hide: those of the kernel alone. */
-int stack_records_symbols(struct raw_queue *q, struct pump *p, bool hide, struct err *e);

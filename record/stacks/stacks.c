@@ -6,6 +6,7 @@
 #include "raw_queue.h"
 #include "record/made.h"
 #include "stack_records.h"
+#include "stack_symbols.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -33,6 +34,8 @@ struct stacks {
 	struct stack_written written;
 	struct buf out;
 	bool running, flight, hide;
+	bool late;  /* of the caller: the lock was not free in time; it is not waited for again */
+	u32 stuck;  /* as in stack_symbols.h */
 	bool stop;  /* atomic: the lock may be held for long */
 	u64 passes; /* looks at the ring that found it empty */
 };
@@ -121,8 +124,9 @@ static bool lock(struct stacks *s)
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += LOCK_MS / 1000;
-	return pthread_mutex_clocklock(&s->lock, CLOCK_MONOTONIC, &until) == 0;
+	until.tv_sec += s->late ? 0 : LOCK_MS / 1000;
+	s->late = pthread_mutex_clocklock(&s->lock, CLOCK_MONOTONIC, &until) != 0;
+	return !s->late;
 }
 
 /* Of the records in out; the lock is held. */
@@ -191,7 +195,7 @@ int stacks_define(struct stacks *s, struct pump *p, struct err *e)
 	if (ret == 0)
 		ret = stack_records_new(&s->queue, &s->queue.tables, &none, p, s->hide, e);
 	if (ret == 0)
-		ret = stack_records_symbols(&s->queue, p, s->hide, e);
+		ret = stack_symbols(&s->queue, p, s->hide, &s->stuck, e);
 	free(none.modules);
 	pthread_mutex_unlock(&s->lock);
 	return ret;
@@ -219,7 +223,7 @@ int stacks_symbols(struct stacks *s, struct pump *p, struct err *e)
 {
 	if (!s || s->running || s->flight)
 		return 0;
-	return stack_records_symbols(&s->queue, p, s->hide, e);
+	return stack_symbols(&s->queue, p, s->hide, &s->stuck, e);
 }
 
 void stacks_free(struct stacks *s)

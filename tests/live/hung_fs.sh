@@ -1,15 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A file system that does not respond (FUSE) stops neither a recording nor its end.
+# A file system that does not respond (FUSE) stops neither a recording nor its end: one that has not answered since
+# before the recording, and one that stops while a program on it is recorded.
 . "$(dirname "$0")/lib.sh"
-mkdir "$work/fs"
+mkdir "$work/fs" "$work/code"
 if [ ! -c /dev/fuse ] && ! modprobe fuse 2>/dev/null; then
 	echo "ok a file system that does not respond # SKIP no /dev/fuse"
 	exit 0
 fi
 "$top/.output/fuse_hang" "$work/fs" >"$work/holder" &
 server=$!
-trap 'kill $server 2>/dev/null; umount -l "$work/fs" 2>/dev/null; rm -rf "$work"' EXIT
+cleanup() {
+	kill $server ${coder:-} ${guard:-} 2>/dev/null
+	umount -l "$work/fs" "$work/code" 2>/dev/null
+	remove_work
+}
 until_true [ -s "$work/holder" ]
 holder=$(cat "$work/holder")
 
@@ -35,3 +40,44 @@ kill -TERM $recorder
 holds "SIGTERM ends it" until_true gone $recorder
 wait $recorder
 is "SIGTERM: exit status" $? 0
+
+# A program whose code was opened when its file system stops: opens are the client's alone, reads are not.
+"$top/.output/fuse_hang" "$work/code" "$top/.output/hotwork" 600 1000 alone >"$work/runner" &
+coder=$!
+until_true [ -s "$work/runner" ]
+runner=$(cat "$work/runner")
+"$obsrec" -q --sample-rate 997 -p "$runner" -o "$work/code.obs" 2>"$work/code.err" &
+recorder=$!
+until_recorded "$work/code.obs" module "$work/code/file"
+"$obsrec" -q --sample-rate 997 --last 60s -p "$runner" -o "$work/last.obs" 2>"$work/last.err" &
+flying=$!
+until_flying $flying
+sleep 2 # samples of its code
+kill -USR1 $coder
+# what hangs nevertheless ends with the server
+(sleep $((60 * slow)) && kill -KILL $coder) &
+guard=$!
+sleep 1
+began=$(date +%s)
+kill -TERM $recorder
+holds "code that cannot be read: SIGTERM ends it" until_true gone $recorder
+holds "before its server does" [ $(($(date +%s) - began)) -lt $((30 * slow)) ]
+wait $recorder
+is "code that cannot be read: exit status" $? 0
+holds "code that cannot be read: complete" "$obsanalyze" verify "$work/code.obs"
+says "code that cannot be read: sentence" "$(cat "$work/code.err")" 'a file of code did not respond in time'
+snapshot() { [ -s "$work"/last-*-"$1".obs ]; } # number
+kill -USR2 $flying
+holds "flight mode: a snapshot is written" until_true snapshot 1
+kill -USR2 $flying
+holds "flight mode: another one" until_true snapshot 2
+kill -TERM $flying
+holds "flight mode: SIGTERM ends it" until_true gone $flying
+is "flight mode: snapshots are complete" "$(for f in "$work"/last-*.obs; do "$obsanalyze" verify "$f"; done | grep -c ^COMPLETE)" 3
+is "flight mode: the file is waited for once" "$(grep -c 'a file of code did not respond in time' "$work/last.err")" 1
+says "-u on it, opened without its server: sentence" \
+	"$(bounded "$obsrec" -q -p "$runner" -d 1 -u "$work/code/file:main" -o "$work/u2.obs")" 'does not respond'
+bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 1 -o "$work/late.obs" >"$work/out"
+is "its stacks, opened without its server: exit status" $? 0
+holds "the server has not ended meanwhile" alive $coder
+exit $bad

@@ -101,6 +101,7 @@ cp "$w" "$work/gone"
 "$work/gone" wait <"$work/go" >/dev/null &
 gone=$! pids=$!
 exec 9>"$work/go"
+until_true grep -q gone "/proc/$gone/comm"
 rm "$work/gone"
 "$obsrec" -q -p $gone -o "$work/gone.obs" &
 recorder=$!

@@ -89,8 +89,10 @@ holds "completion offers nothing that is not there" [ -z "$(complete_words obsan
 zsh_words() { # words...: what the function for zsh offers for the last one
 	zsh -fc 'compset() { }; compadd() { shift; print -l -- $@ }; _files() { print files }; _pids() { print pids }
 		file=$1; shift; words=("$@") CURRENT=$# PREFIX=${words[-1]}; source $file' zsh \
-		"$work/installed/opt/obs/share/zsh/vendor-completions/_$1" "$@"
+		"$work/installed/opt/obs/share/zsh/site-functions/_$1" "$@"
 }
+# shellcheck disable=SC2016 # of zsh
+holds "zsh searches where make install puts them" sh -c "zsh -fc 'print -l \$fpath' | grep -qx /usr/local/share/zsh/site-functions"
 fish_words() {
 	fish --no-config -c 'source $argv[1]; complete -C "$argv[2]"' \
 		"$work/installed/opt/obs/share/fish/vendor_completions.d/$1.fish" "$*"
@@ -169,6 +171,23 @@ cp .output/obsrec.spec .output/APKBUILD ".output/$tarball" "$work/"
 make dist >/dev/null
 holds "make dist writes the same bytes again" cmp "$work/$tarball" ".output/$tarball"
 holds "rpmspec parses the RPM package" sh -c "rpmspec -P '$work/obsrec.spec' | grep -q '^Version: $version'"
+# on Fedora, where the unit has another place than on Debian
+rpmspec -P -D '_unitdir /usr/lib/systemd/system' -D '_mandir /usr/share/man' "$work/obsrec.spec" >"$work/spec"
+words=$(sed -n 's/.* \(prefix=.*\) CFLAGS=.*/\1/p' "$work/spec")
+# shellcheck disable=SC2086 # words of make
+make install DESTDIR="$work/rpm" $words >"$work/said" 2>&1
+sed -n '/^%files/,$s|^/|/|p' "$work/spec" >"$work/listed"
+listed() { # each file of the package, as it is listed: a directory, or a page that rpmbuild packs
+	(cd "$work/rpm" && find . -type f | sed 's|^\.||') | while read -r f; do
+		while read -r l; do
+			# shellcheck disable=SC2254 # a pattern
+			case $f in $l | $l/*) echo "$l" && continue 2 ;; esac
+		done <"$work/listed"
+		echo "not listed: $f"
+	done
+}
+holds "the RPM package lists what is installed" sh -c '! grep "^not listed" "$1"' sh "$(listed >"$work/matched" && echo "$work/matched")"
+holds "and nothing else" sh -c 'sort -u "$1" >"$1.1" && sort -u "$2" | diff "$1.1" -' sh "$work/matched" "$work/listed"
 holds "rpmlint finds no error in it" rpmlint "$work/obsrec.spec"
 holds "a shell parses the package of Alpine" sh -n "$work/APKBUILD"
 # shellcheck disable=SC2016 # the inner shell's

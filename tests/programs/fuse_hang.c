@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A file system that stops responding. Mounts DIR (FUSE) with one file, starts a holder process
- * that has the file open as fd 9 and DIR as working directory, prints the holder's pid, and answers
- * no request from then on. Its end ends both.
+ * that depends on it, prints the holder's pid, and answers no request from then on. Its end ends
+ * both.
+ * fuse_hang DIR: the holder has the file open as fd 9 and DIR as working directory.
+ * fuse_hang DIR PROGRAM [ARGUMENT]...: the file is a copy of PROGRAM, which the holder executes.
+ * Opens are the client's alone, and it reads single pages. SIGUSR1 is what stops the answers.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,6 +23,11 @@
 #define ROOT	  1
 #define NODE	  2
 #define HOLDER_FD 9
+#define VALID	  3600 /* s: names and attributes of a program are the client's so long */
+
+static int program = -1;
+static struct stat shape; /* of the program */
+static volatile sig_atomic_t hung;
 
 union answer {
 	struct fuse_init_out init;
@@ -29,24 +37,32 @@ union answer {
 	char page[PAGE];
 };
 
+static void hang(int signal)
+{
+	(void)signal;
+	hung = 1;
+}
+
 static int fail(const char *what)
 {
 	perror(what);
 	return 1;
 }
 
-/* In the holder: its open file and its working directory depend on the file system. */
-static void hold(const char *dir, int ready)
+/* In the holder: its open file and its working directory depend on the file system, or its code. */
+static void hold(const char *dir, char **argv, int ready)
 {
 	int fd;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fd = chdir(dir) < 0 ? -1 : open("file", O_RDONLY);
-	if (fd < 0 || dup2(fd, HOLDER_FD) < 0)
+	fd = chdir(dir) < 0 ? -1 : open("file", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || (!*argv && dup2(fd, HOLDER_FD) < 0))
 		_exit(fail("hold the file"));
 	close(fd);
 	if (write(ready, "r", 1) != 1)
 		_exit(1);
+	if (*argv)
+		_exit(execv("file", argv) < 0 ? fail("execute the file") : 0);
 	for (;;)
 		pause();
 }
@@ -56,33 +72,45 @@ static void fill_attr(struct fuse_attr *a, __u64 node)
 	a->ino = node;
 	a->mode = node == ROOT ? S_IFDIR | 0755 : S_IFREG | 0755;
 	a->nlink = 1;
-	a->size = node == ROOT ? 0 : PAGE;
+	a->size = node == ROOT ? 0 : program < 0 ? PAGE : (__u64)shape.st_size;
 }
 
 /* Returns the size of the answer; negative: an error. */
 static int answer(const struct fuse_in_header *in, union answer *a)
 {
+	const struct fuse_read_in *read_in = (const void *)(in + 1);
+	int valid = program < 0 ? 0 : VALID;
+
 	memset(a, 0, sizeof(*a));
 	switch (in->opcode) {
 	case FUSE_INIT:
 		a->init.major = FUSE_KERNEL_VERSION;
 		a->init.minor = 31;
 		a->init.max_write = PAGE;
+		a->init.flags = program < 0 ? 0 : FUSE_NO_OPEN_SUPPORT;
 		return sizeof(a->init);
 	case FUSE_LOOKUP:
 		if (strcmp((const char *)(in + 1), "file") != 0)
 			return -2; /* ENOENT */
 		a->entry.nodeid = NODE;
+		a->entry.entry_valid = a->entry.attr_valid = valid;
 		fill_attr(&a->entry.attr, NODE);
 		return sizeof(a->entry);
 	case FUSE_GETATTR:
+		a->attr.attr_valid = valid;
 		fill_attr(&a->attr.attr, in->nodeid);
 		return sizeof(a->attr);
 	case FUSE_OPEN:
+		if (program >= 0)
+			break;
+		/* fall through */
 	case FUSE_OPENDIR:
 		return sizeof(a->open);
 	case FUSE_READ:
-		return sizeof(a->page);
+		if (program < 0)
+			return sizeof(a->page);
+		return (int)pread(program, a->page, read_in->size < PAGE ? read_in->size : PAGE,
+				  (off_t)read_in->offset);
 	}
 	return -38; /* ENOSYS */
 }
@@ -109,33 +137,54 @@ static int respond(int fuse)
 	return write(fuse, &out, out.h.len) == (ssize_t)out.h.len ? 0 : -1;
 }
 
+/* Answers until the holder has what it needs, or until SIGUSR1. */
+static int serve(int fuse, int ready, pid_t holder)
+{
+	struct pollfd p[2] = { { fuse, POLLIN, 0 }, { ready, POLLIN, 0 } };
+	char one;
+
+	while (!hung) {
+		if (poll(p, 2, -1) < 0)
+			continue; /* a signal */
+		if (p[0].revents && respond(fuse) < 0)
+			return fail("answer");
+		if (!p[1].revents)
+			continue;
+		if (read(ready, &one, 1) != 1)
+			return 1;
+		printf("%d\n", holder);
+		fflush(stdout);
+		p[1].fd = -1;
+		hung |= program < 0;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC), ready[2];
 	static char ignored[PAGE * 64];
-	struct pollfd p[2];
 	char options[128];
 	pid_t holder;
 
-	if (argc != 2 || fuse < 0 || pipe(ready) < 0)
-		return fail("usage: fuse_hang DIR; /dev/fuse");
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		 fuse);
+	if (argc < 2 || fuse < 0 || pipe(ready) < 0)
+		return fail("usage: fuse_hang DIR [PROGRAM]; /dev/fuse");
+	if (argc > 2) {
+		program = open(argv[2], O_RDONLY | O_CLOEXEC);
+		if (program < 0 || fstat(program, &shape) < 0)
+			return fail(argv[2]);
+		signal(SIGUSR1, hang);
+	}
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other,max_read=%d", fuse, PAGE);
 	if (mount("hang", argv[1], "fuse.hang", MS_NOSUID | MS_NODEV, options) < 0)
 		return fail("mount");
 	holder = fork();
 	if (holder == 0)
-		hold(argv[1], ready[1]);
+		hold(argv[1], argv + 2, ready[1]);
 	close(ready[1]);
-	p[0] = (struct pollfd){ fuse, POLLIN, 0 };
-	p[1] = (struct pollfd){ ready[0], POLLIN, 0 };
-	while (poll(p, 2, -1) > 0 && !p[1].revents)
-		if (p[0].revents && respond(fuse) < 0)
-			return fail("answer");
-	if (read(ready[0], ignored, 1) != 1)
+	if (serve(fuse, ready[0], holder) != 0)
 		return 1;
-	printf("%d\n", holder);
-	fflush(stdout);
 	/* a request that was taken cannot be interrupted */
 	while (read(fuse, ignored, sizeof(ignored)) > 0)
 		;

@@ -18,6 +18,8 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static void put_head(u8 *at, u32 head)
@@ -341,6 +343,13 @@ static int with_filter(void)
 		return 1;
 	if (unshare(CLONE_NEWNS) == 0 || errno != EPERM)
 		return 2;
+	/* both ways to make a FIFO, which takes no rights */
+	if (mknodat(AT_FDCWD, "/tmp", S_IFIFO | 0600, 0) == 0 || errno != EPERM)
+		return 6;
+#ifdef SYS_mknod
+	if (syscall(SYS_mknod, "/tmp", S_IFIFO | 0600, 0) == 0 || errno != EPERM)
+		return 7;
+#endif
 	if (socket(AF_UNIX, SOCK_STREAM, 0) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, p) < 0)
 		return 3;
 	if (open("/proc/self/status", O_RDONLY) < 0 || !malloc(10000000))

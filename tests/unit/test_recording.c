@@ -8,6 +8,7 @@
 #include "tests/lib/textpack.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 static u64 seed = 88172645463325252u;
@@ -306,6 +307,33 @@ static void full_disk_keeps_whole_blocks(void **state)
 	close(fd);
 }
 
+/* A socket that others use blocking; writing must end, or alarm(2) ends the test. */
+static void a_silent_socket_does_not_block(void **state)
+{
+	static u8 records[1 << 18];
+	struct block_info info = { .stream = 0 };
+	u8 uuid[16] = { 0 };
+	struct err e = { 0 };
+	struct writer *w;
+	int pair[2], i, ret = 0;
+	u64 ts = 1;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	alarm(60);
+	assert_int_equal(writer_open(&w, pair[0], uuid, &e), 0);
+	writer_hurry(w);
+	for (i = 0; ret == 0 && i < 1000; i++)
+		ret = writer_append(w, &info, records, make_records(records, 3000, &ts), &e);
+	alarm(0);
+	assert_int_equal(ret, ERR_FAIL);
+	assert_non_null(strstr(e.text, "timed out"));
+	assert_int_equal(fcntl(pair[0], F_GETFL) & O_NONBLOCK, 0);
+	writer_free(w);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 /* Packs a text and returns the content of the file. */
 static size_t pack_to(u8 *to, size_t size, const char *text)
 {
@@ -360,7 +388,8 @@ int main(void)
 		T(blocks_survive_the_round_trip),  T(records_that_do_not_fit_are_refused),
 		T(streams_merge_in_order_of_time), T(every_prefix_is_read_as_far_as_it_goes),
 		T(every_changed_byte_is_noticed),  T(random_damage_is_survived),
-		T(full_disk_keeps_whole_blocks),   T(names_pack_as_their_numbers),
+		T(full_disk_keeps_whole_blocks),   T(a_silent_socket_does_not_block),
+		T(names_pack_as_their_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
