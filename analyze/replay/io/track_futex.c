@@ -15,6 +15,7 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
+#include "format/errnos.h"
 #include "format/grow.h"
 #include "futexes.h"
 
@@ -37,8 +38,6 @@
 #define OP_WAIT_REQUEUE_PI 11
 #define OP_CMP_REQUEUE_PI  12
 #define OP_LOCK_PI2	   13
-#define FUTEX_EAGAIN	   11
-#define FUTEX_ETIMEDOUT	   110
 
 static struct futex_notes *notes_of(const struct thread *t)
 {
@@ -172,12 +171,12 @@ static int on_wait(struct replay *r, struct thread *t, u64 address, const struct
 		f->lossy++;
 		return 0;
 	}
-	if (u && (v->ret >= 0 || v->ret == -FUTEX_EAGAIN))
+	if (u && (v->ret >= 0 || v->ret == -LINUX_EAGAIN))
 		u->waited = true;
 	if (v->ret < 0) {
-		f->attempts += v->ret == -FUTEX_EAGAIN;
-		f->timeouts += v->ret == -FUTEX_ETIMEDOUT;
-		f->interrupted += v->ret != -FUTEX_EAGAIN && v->ret != -FUTEX_ETIMEDOUT;
+		f->attempts += v->ret == -LINUX_EAGAIN;
+		f->timeouts += v->ret == -LINUX_ETIMEDOUT;
+		f->interrupted += v->ret != -LINUX_EAGAIN && v->ret != -LINUX_ETIMEDOUT;
 		return 0;
 	}
 	f->waits++;

@@ -13,11 +13,9 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
+#include "format/errnos.h"
 #include "track_epoll.h"
 
-#define AGAIN	   (-11)  /* EAGAIN, the same number on all systems that are recorded */
-#define TIMEDOUT   (-110) /* ETIMEDOUT */
-#define ALREADY	   (-114) /* EALREADY */
 #define FUTEX_MASK 0x7f	  /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 /*
  * Where it is not known whether the thread slept, a call that long is taken for one that did, ns: a
@@ -91,7 +89,7 @@ static void on_descriptor(struct replay *r, struct waiting *w, enum call_class c
 
 	if (!f || !kind || (!socket && f->kind != FD_PIPE && f->kind != FD_CHAR))
 		return;
-	w->timed_out = w->v->ret == AGAIN || w->v->ret == INPROGRESS || w->v->ret == ALREADY;
+	w->timed_out = w->v->ret == -LINUX_EAGAIN || w->v->ret == -LINUX_EINPROGRESS || w->v->ret == -LINUX_EALREADY;
 	w->refused = w->timed_out && !slept(r, w);
 	add(r, w, kind, series_file(r, w->thread->process, fd, f));
 }
@@ -110,8 +108,8 @@ static void on_futex(struct replay *r, struct waiting *w, enum call_class class)
 		series_add(r, SERIES_futex_wake, w->thread->tid, resource, w->to, w->to, 1, 0);
 		return;
 	}
-	w->refused = w->v->ret == AGAIN && !slept(r, w);
-	w->timed_out = w->v->ret == TIMEDOUT;
+	w->refused = w->v->ret == -LINUX_EAGAIN && !slept(r, w);
+	w->timed_out = w->v->ret == -LINUX_ETIMEDOUT;
 	add(r, w, SERIES_futex_wait, resource);
 }
 

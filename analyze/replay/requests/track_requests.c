@@ -11,6 +11,7 @@
 #include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
+#include "format/errnos.h"
 #include "track_arrivals.h"
 #include "track_clients.h"
 #include "track_names.h"
@@ -20,7 +21,6 @@
 #include "track_services.h"
 #include "track_uses.h"
 
-#define LINUX_EAGAIN 11 /* as recorded, whatever this machine calls it */
 #define FAMILY_UNIX  1
 #define SOCK_DGRAM   2
 
@@ -187,7 +187,7 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	struct file *f;
 	u64 bytes;
 
-	if (v->desc->class == CALL_CONNECT && v->ret == INPROGRESS)
+	if (v->desc->class == CALL_CONNECT && v->ret == -LINUX_EINPROGRESS)
 		return connecting(r, rec->tid, v, e);
 	if (family == FAMILY_NONE || (family >= FAMILY_CLOSE && family < FAMILY_EPOLL) ||
 	    !rec->tid || v->flags & SYSCALL_UNFINISHED)
