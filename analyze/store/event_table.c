@@ -3,12 +3,10 @@
 #include "event_table.h"
 
 #include "format/escape.h"
+#include "format/linux_abi.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
 
 static const struct {
 	const char *name, *type, *doc;
@@ -75,11 +73,11 @@ static int add_address(struct buf *out, const struct record *rec, const u8 *a, s
 	u64 family = f ? field_value(f, rec->raw) : 0;
 	int i, ret = 0;
 
-	if (family == FAMILY_INET)
+	if (family == LINUX_AF_INET)
 		return buf_printf(out, e, "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
 	for (i = 0; i < 16 && ret == 0; i += 2)
-		ret = buf_printf(out, e, family == FAMILY_INET6 ? "%s%x" : "%.0s%04x", i ? ":" : "",
-				 a[i] << 8 | a[i + 1]);
+		ret = buf_printf(out, e, family == LINUX_AF_INET6 ? "%s%x" : "%.0s%04x",
+				 i ? ":" : "", a[i] << 8 | a[i + 1]);
 	return ret;
 }
 

@@ -3,14 +3,12 @@
 #include "census.h"
 
 #include "analyze/base/counted.h"
+#include "format/linux_abi.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TASK_UNINTERRUPTIBLE 0x0002 /* bits of a thread's state, as in track_states.c */
-#define TASK_STOPPED_TRACED  0x000c
-#define TASK_GONE	     0x00b0
-#define LEFT_MAX	     65536 /* threads that ended: for stacks that come up to a second later */
+#define LEFT_MAX 65536 /* threads that ended: for stacks that come up to a second later */
 
 static int mark(struct idmap *m, u64 id, struct err *e)
 {
@@ -271,12 +269,12 @@ static int on_switch(struct census *c, const struct record *rec, struct err *e)
 	struct member *m = rec->tid ? idmap_get(&c->members, rec->tid) : NULL;
 
 	(void)e;
-	if (m && ev->state & TASK_GONE && !(ev->flags & SWITCH_PREEMPT)) {
+	if (m && ev->state & LINUX_TASK_GONE && !(ev->flags & SWITCH_PREEMPT)) {
 		leave(c, m);
 	} else if (m) {
 		m->ev.state = !ev->state || ev->flags & SWITCH_PREEMPT ? 'R'
-			      : ev->state & TASK_STOPPED_TRACED	       ? 'T'
-			      : ev->state & TASK_UNINTERRUPTIBLE       ? 'D'
+			      : ev->state & LINUX_TASK_STOPPED_TRACED  ? 'T'
+			      : ev->state & LINUX_TASK_UNINTERRUPTIBLE ? 'D'
 								       : 'S';
 	}
 	m = ev->next ? idmap_get(&c->members, ev->next) : NULL;

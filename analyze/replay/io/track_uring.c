@@ -6,14 +6,12 @@
  */
 #include "analyze/replay/latency_rows.h"
 #include "analyze/replay/tasks/threads.h"
+#include "format/linux_abi.h"
 #include "track_files.h"
 
 #include <stdlib.h>
 
-#define MODE_TYPE   0170000
-#define MODE_FILE   0100000
-#define MODE_SOCKET 0140000
-#define ERRNO_MAX   4095
+#define ERRNO_MAX 4095
 
 enum moves { MOVES_NOTHING, MOVES_IN, MOVES_OUT };
 
@@ -222,13 +220,13 @@ static int count_completion(struct replay *r, const struct uring_request *q, u64
 		return ERR_FAIL;
 	s->n++;
 	s->errors += ret < 0 && ret >= -ERRNO_MAX;
-	s->sockets += !q->done && (q->mode & MODE_TYPE) == MODE_SOCKET;
+	s->sockets += !q->done && (q->mode & LINUX_S_IFMT) == LINUX_S_IFSOCK;
 	if (!q->done)
 		hist_add(&s->latency, elapsed(q->ts, ts));
 	if (moves == MOVES_NOTHING)
 		return 0;
 	s->bytes += ret > 0 ? ret : 0;
-	if ((q->mode & MODE_TYPE) != MODE_FILE || !q->ino)
+	if ((q->mode & LINUX_S_IFMT) != LINUX_S_IFREG || !q->ino)
 		return 0;
 	return files_on_request(r, q->pid, q->dev, q->ino, moves == MOVES_OUT, ret,
 				q->done ? 0 : elapsed(q->ts, ts), e);

@@ -12,6 +12,7 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
 #include "format/errnos.h"
+#include "format/linux_abi.h"
 #include "track_arrivals.h"
 #include "track_clients.h"
 #include "track_names.h"
@@ -21,13 +22,10 @@
 #include "track_services.h"
 #include "track_uses.h"
 
-#define FAMILY_UNIX  1
-#define SOCK_DGRAM   2
-
 static bool is_server(const struct file *f)
 {
-	return f->kind == FD_SOCKET &&
-	       (f->role == ROLE_ACCEPTED || (f->role == ROLE_BOUND && f->socktype == SOCK_DGRAM));
+	return f->kind == FD_SOCKET && (f->role == ROLE_ACCEPTED ||
+					(f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM));
 }
 
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
@@ -139,7 +137,7 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 		return ERR_FAIL;
 	services_on_recv(r, f, v->ts);
 	f->unread = false;
-	arrival = f->family == FAMILY_UNIX || f->socktype == SOCK_DGRAM
+	arrival = f->family == LINUX_AF_UNIX || f->socktype == LINUX_SOCK_DGRAM
 			  ? arrivals_received(r, f, v, bytes)
 			  : segments_received(r, f, v, bytes);
 	if (!request->recvs) {
