@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* dump: the records themselves, a line each, in order of time. */
 #include "analyze/base/progress.h"
-#include "analyze/transform/census.h"
+#include "analyze/transform/process_state.h"
 #include "cmd.h"
 #include "format/recording.h"
 #include "record_text.h"

@@ -11,12 +11,12 @@
 #include "analyze/base/counted.h"
 #include "analyze/base/outfile.h"
 #include "analyze/base/when.h"
-#include "census.h"
 #include "excerpt_conns.h"
 #include "excerpt_cpu.h"
 #include "format/convert.h"
 #include "format/facts.h"
 #include "format/frame.h"
+#include "process_state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "census.h"
 #include "excerpt.h"
 #include "format/convert.h"
+#include "process_state.h"
 
 struct excerpt {
 	struct reader *reader;

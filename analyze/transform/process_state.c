@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who is there, with which name, state and descriptors. */
-#include "census.h"
+#include "process_state.h"
 
 #include "analyze/base/counted.h"
 #include "format/linux_abi.h"

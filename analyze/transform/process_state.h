@@ -54,7 +54,7 @@ struct census {
 	const struct field_desc *pid_fields[SCHEMA_EVENT_MAX][4];
 };
 
-/* household.c: what a process owns. An empty text replaces nothing. */
+/* process_fds.c: what a process owns. An empty text replaces nothing. */
 void household_text(char **text, const char *bytes, size_t n);
 int household_put(struct census *c, struct household *h, const struct ev_fd *ev, const char *path,
 		  size_t n, struct err *e);

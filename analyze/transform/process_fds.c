@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the processes of a census own: descriptors and texts. */
-#include "census.h"
+#include "process_state.h"
 
 #include <stdlib.h>
 #include <string.h>

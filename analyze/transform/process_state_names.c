@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Whom a filter's names and cgroups mean: known before the census begins. */
-#include "census.h"
+#include "process_state.h"
 
 #include <fnmatch.h>
 #include <string.h>
