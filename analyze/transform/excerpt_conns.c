@@ -57,7 +57,7 @@ int excerpt_conns_take(struct excerpt *x, const struct record *rec)
 
 	if (!rec->event)
 		return 0;
-	if (rec->type == EV_fd && x->headed && census_chosen(x->census, (u32)fd->pid))
+	if (rec->type == EV_fd && x->headed && process_state_chosen(x->state, (u32)fd->pid))
 		return choose_file(x, fd);
 	if (rec->type == EV_connection)
 		return remember(x, rec->event);
@@ -104,14 +104,15 @@ static int by_conn(const void *a, const void *b)
 
 static int choose_files(struct excerpt *x)
 {
-	const struct member *m;
-	const struct belonging *f;
+	const struct state_thread *t;
+	const struct state_fd *f;
 	size_t at = 0;
 	int ret = 0;
 	s64 fd;
 
-	while (ret == 0 && (m = idmap_each(&x->census->members, &at)))
-		for (fd = 0; m->chosen && ret == 0 && (f = fdmap_next(&m->home->files, &fd)); fd++)
+	while (ret == 0 && (t = idmap_each(&x->state->threads, &at)))
+		for (fd = 0; t->chosen && ret == 0 && (f = fdmap_next(&t->process->files, &fd));
+		     fd++)
 			ret = choose_file(x, &f->ev);
 	return ret;
 }

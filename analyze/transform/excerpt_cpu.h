@@ -14,7 +14,7 @@ struct excerpt {
 	struct origin origin;
 	u64 from, to; /* on the recording's clock */
 	u32 early;    /* groups that are read before from */
-	struct census *census;
+	struct process_state *state;
 	struct schema *schema;
 	struct conversion conversion;
 	struct writer *writer;
