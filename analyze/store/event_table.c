@@ -58,12 +58,13 @@ void event_table_make(struct event_table *t, const struct event_desc *ev)
 
 int event_table_sql(const struct event_table *t, const char *name, struct buf *out, struct err *e)
 {
-	int i, ret = buf_printf(out, e, "CREATE TABLE %s(", name);
+	int i;
 
-	for (i = 0; i < t->n_columns && ret == 0; i++)
-		ret = buf_printf(out, e, "%s\"%s\" %s", i ? ", " : "", t->columns[i].name,
-				 t->columns[i].type);
-	return ret < 0 ? ret : buf_printf(out, e, ")");
+	buf_printf(out, e, "CREATE TABLE %s(", name);
+	for (i = 0; i < t->n_columns; i++)
+		buf_printf(out, e, "%s\"%s\" %s", i ? ", " : "", t->columns[i].name,
+			   t->columns[i].type);
+	return buf_printf(out, e, ")");
 }
 
 /* "127.0.0.1" or "0:0:0:0:0:0:0:1"; hexadecimal where the record does not say what it is. */
