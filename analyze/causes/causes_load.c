@@ -96,8 +96,7 @@ static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct er
 			busy[b] += part > 0 ? ns * part / (to - from) : 0;
 		}
 	}
-	sqlite3_finalize(q);
-	return ret;
+	return db_end(q, ret);
 }
 
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
