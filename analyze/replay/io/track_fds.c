@@ -226,8 +226,10 @@ static int fds_on_unread(struct replay *r, const struct record *rec, struct err 
 	return 0;
 }
 
-static int end_not_shown(struct replay *r, struct process *p, struct err *e)
+static int end_not_shown(void *arg, void *value, struct err *e)
 {
+	struct replay *r = arg;
+	struct process *p = value;
 	const struct fd_table *t = fd_table(p);
 	struct file *f;
 	s64 fd;
@@ -243,8 +245,6 @@ static int end_not_shown(struct replay *r, struct process *p, struct err *e)
 static int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	static const char begins[] = "snapshot_begin=", ends[] = "snapshot=";
-	struct idmap_slot *list;
-	size_t i;
 	int ret;
 
 	if (rec->stream != STREAM_RECORDER || rec->ts <= r->snapshot_end)
@@ -254,11 +254,7 @@ static int fds_on_info(struct replay *r, const struct record *rec, struct err *e
 	if (!r->resnapshot || rec->tail_len < sizeof(ends) ||
 	    memcmp(rec->tail, ends, sizeof(ends) - 1) != 0)
 		return 0;
-	list = idmap_sorted(&r->processes, e);
-	ret = list ? 0 : ERR_FAIL;
-	for (i = 0; ret == 0 && list[i].value; i++)
-		ret = end_not_shown(r, list[i].value, e);
-	free(list);
+	ret = idmap_in_order(&r->processes, end_not_shown, r, e);
 	r->resnapshot = 0;
 	return ret;
 }

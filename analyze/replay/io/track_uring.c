@@ -286,49 +286,40 @@ static int end_open(struct replay *r, struct err *e)
 	return ret;
 }
 
+static int stat_rows(void *arg, void *value, struct err *e)
+{
+	const struct uring_stat *s = value;
+	struct replay *r = arg;
+	int ret = row_put(r->db, uring_stat, e, .pid = s->pid, .opcode = s->opcode, .n = s->n,
+			  .errors = s->errors, .unfinished = s->unfinished, .sockets = s->sockets,
+			  .timed = s->latency.n, .total = s->latency.sum & INT64_MAX,
+			  .max = s->latency.max & INT64_MAX, .bytes = s->bytes & INT64_MAX);
+
+	return ret < 0 ? ret : latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
+}
+
 static int uring_finish(struct replay *r, struct err *e)
 {
-	struct idmap_slot *list = NULL;
 	bool used = own(r)->seen;
 	size_t i;
 	int ret = end_open(r, e);
 
-	if (ret == 0)
-		list = idmap_sorted(&own(r)->stats, e);
-	if (!list)
-		return ERR_FAIL;
 	for (i = 0; used && i < OPS && ret == 0; i++)
 		ret = row_put(r->db, uring_op, e, .id = i, .name = ops[i].name);
-	for (i = 0; ret == 0 && list[i].value; i++) {
-		const struct uring_stat *s = list[i].value;
-
-		ret = row_put(r->db, uring_stat, e, .pid = s->pid, .opcode = s->opcode, .n = s->n,
-			      .errors = s->errors, .unfinished = s->unfinished,
-			      .sockets = s->sockets, .timed = s->latency.n,
-			      .total = s->latency.sum & INT64_MAX,
-			      .max = s->latency.max & INT64_MAX, .bytes = s->bytes & INT64_MAX);
-		if (ret == 0)
-			ret = latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
-	}
-	free(list);
-	return ret;
+	return ret < 0 ? ret : idmap_in_order(&own(r)->stats, stat_rows, r, e);
 }
 
 static void uring_free(void *slot)
 {
 	struct uring_log *log = slot;
-	struct uring_request *q;
 	struct uring_stat *s;
 	size_t at = 0;
 
-	while ((q = idmap_each(&log->requests, &at)))
-		free(q);
-	at = 0;
 	while ((s = idmap_each(&log->stats, &at))) {
 		hist_free(&s->latency);
 		free(s);
 	}
-	idmap_free(&log->requests);
+	idmap_free_all(&log->requests);
 	idmap_free(&log->stats);
 }
 

@@ -446,16 +446,19 @@ static int cpu_thread_end(struct replay *r, struct thread *t, u64 ts, struct err
 	return 0;
 }
 
+static int contender_row(void *arg, void *value, struct err *e)
+{
+	struct replay *r = arg;
+
+	(void)e;
+	*(struct row_cpu_contender *)bulk_add(r->bulk, cpu_contender) =
+		*(struct row_cpu_contender *)value;
+	return 0;
+}
+
 static int cpu_finish(struct replay *r, struct err *e)
 {
-	struct idmap_slot *list = idmap_sorted(&own(r)->cpu_contenders, e);
-	size_t i;
-
-	for (i = 0; list && list[i].value; i++)
-		*(struct row_cpu_contender *)bulk_add(r->bulk, cpu_contender) =
-			*(struct row_cpu_contender *)list[i].value;
-	free(list);
-	return list ? 0 : ERR_FAIL;
+	return idmap_in_order(&own(r)->cpu_contenders, contender_row, r, e);
 }
 
 static void cpu_free(void *slot)
