@@ -14,6 +14,8 @@ int buf_reserve(struct buf *b, size_t more, struct err *e)
 	size_t cap = b->cap ? b->cap : 256;
 	char *data;
 
+	if (b->failed)
+		return b->failed;
 	if (more > BUF_MAX || b->len + more > BUF_MAX)
 		return err_set(e, ERR_FAIL, "refusing to hold %zu bytes in one buffer",
 			       b->len + more);
@@ -31,10 +33,10 @@ int buf_reserve(struct buf *b, size_t more, struct err *e)
 
 int buf_add(struct buf *b, const void *data, size_t n, struct err *e)
 {
-	int ret = b->cap - b->len > n ? 0 : buf_reserve(b, n + 1, e);
-
-	if (ret < 0)
-		return ret;
+	if (b->failed || b->cap - b->len <= n)
+		b->failed = buf_reserve(b, n + 1, e);
+	if (b->failed)
+		return b->failed;
 	if (n)
 		memcpy(b->data + b->len, data, n);
 	b->len += n;
@@ -45,24 +47,28 @@ int buf_add(struct buf *b, const void *data, size_t n, struct err *e)
 int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
 {
 	va_list ap, again;
-	int n, ret;
+	int n;
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	ret = n < 0 ? err_set(e, ERR_FAIL, "cannot format text") : buf_reserve(b, n + 1, e);
-	if (ret == 0) {
+	if (n >= 0)
+		b->failed = buf_reserve(b, n + 1, e);
+	else if (!b->failed)
+		b->failed = err_set(e, ERR_FAIL, "cannot format text");
+	if (!b->failed) {
 		vsnprintf(b->data + b->len, n + 1, fmt, again);
 		b->len += n;
 	}
 	va_end(again);
-	return ret;
+	return b->failed;
 }
 
 void buf_clear(struct buf *b)
 {
 	b->len = 0;
+	b->failed = 0;
 }
 
 void buf_free(struct buf *b)

@@ -91,8 +91,8 @@ static int add_ascii(struct buf *out, const struct target *t, char c, struct err
 				return buf_printf(out, e, "%s", entities[i].entity);
 	if (c && strchr(t->coded, c))
 		return add_code(out, t, c, true, e);
-	if (c && strchr(t->backslash, c) && buf_add(out, "\\", 1, e) < 0)
-		return ERR_FAIL;
+	if (c && strchr(t->backslash, c))
+		buf_add(out, "\\", 1, e);
 	return buf_add(out, &c, 1, e);
 }
 
@@ -101,7 +101,7 @@ static int add_all(struct buf *out, const struct target *t, const char *bytes, s
 {
 	const unsigned char *s = (const unsigned char *)bytes;
 	size_t at;
-	int len, ret = 0;
+	int len, ret = out->failed;
 	u32 c;
 
 	for (at = 0; at < n && ret == 0; at += len ? len : 1) {
@@ -126,20 +126,17 @@ static int add_csv(struct buf *out, const char *bytes, size_t n, struct err *e)
 	size_t i;
 	int ret = add_all(&text, &targets[ESCAPE_CSV], bytes, n, e);
 
-	if (ret == 0)
-		ret = buf_add(out, "\"", 1, e);
-	if (ret == 0 && text.len && strchr("=+-@", text.data[0]))
-		ret = buf_add(out, "'", 1, e);
-	for (i = 0; i < text.len && ret == 0; i++) {
+	buf_add(out, "\"", 1, e);
+	if (text.len && strchr("=+-@", text.data[0]))
+		buf_add(out, "'", 1, e);
+	for (i = 0; i < text.len; i++) {
 		if (text.data[i] == '"')
-			ret = buf_add(out, "\"", 1, e);
-		if (ret == 0)
-			ret = buf_add(out, text.data + i, 1, e);
+			buf_add(out, "\"", 1, e);
+		buf_add(out, text.data + i, 1, e);
 	}
-	if (ret == 0)
-		ret = buf_add(out, "\"", 1, e);
+	buf_add(out, "\"", 1, e);
 	buf_free(&text);
-	return ret;
+	return ret < 0 ? ret : out->failed;
 }
 
 /* Safe text first, then the format's own escapes for what that left: backslashes and quotes. */
@@ -149,23 +146,24 @@ static int add_label(struct buf *out, const char *bytes, size_t n, struct err *e
 	size_t i;
 	int ret = add_all(&text, &targets[ESCAPE_LABEL], bytes, n, e);
 
-	for (i = 0; i < text.len && ret == 0; i++) {
+	for (i = 0; i < text.len; i++) {
 		if (text.data[i] == '"' || text.data[i] == '\\')
-			ret = buf_add(out, "\\", 1, e);
-		if (ret == 0)
-			ret = buf_add(out, text.data + i, 1, e);
+			buf_add(out, "\\", 1, e);
+		buf_add(out, text.data + i, 1, e);
 	}
 	buf_free(&text);
-	return ret;
+	return ret < 0 ? ret : out->failed;
 }
 
 int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n, struct err *e)
 {
-	if (how == ESCAPE_CSV)
-		return add_csv(out, bytes, n, e);
-	if (how == ESCAPE_LABEL)
-		return add_label(out, bytes, n, e);
-	return add_all(out, &targets[how], bytes, n, e);
+	int ret = how == ESCAPE_CSV	? add_csv(out, bytes, n, e)
+		  : how == ESCAPE_LABEL ? add_label(out, bytes, n, e)
+					: add_all(out, &targets[how], bytes, n, e);
+
+	if (ret < 0)
+		out->failed = ret;
+	return ret;
 }
 
 int escape_word(struct buf *out, const char *word, struct err *e)
@@ -173,13 +171,15 @@ int escape_word(struct buf *out, const char *word, struct err *e)
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "_@%+=:,./-";
 	const char *quote = strchr(word, '\'') && !strpbrk(word, "\"$`\\!") ? "\"" : "'";
-	int ret;
 
 	if (*word && !word[strspn(word, plain)])
 		return buf_add(out, word, strlen(word), e);
-	ret = buf_add(out, quote, 1, e);
-	for (; ret == 0 && *word; word++) /* nothing acts between ' and ', and ' ends it */
-		ret = *word == '\'' && *quote == '\'' ? buf_add(out, "'\\''", 4, e)
-						      : buf_add(out, word, 1, e);
-	return ret < 0 ? ret : buf_add(out, quote, 1, e);
+	buf_add(out, quote, 1, e);
+	for (; *word; word++) { /* nothing acts between ' and ', and ' ends it */
+		if (*word == '\'' && *quote == '\'')
+			buf_add(out, "'\\''", 4, e);
+		else
+			buf_add(out, word, 1, e);
+	}
+	return buf_add(out, quote, 1, e);
 }

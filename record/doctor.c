@@ -158,16 +158,12 @@ static int print_json(const struct report *r, struct err *e)
 	for (i = 0; i < r->n && ret == 0; i++) {
 		const struct check *c = &r->checks[i];
 
-		ret = buf_printf(&out, e, "%s\n{\"name\":\"%s\",\"level\":\"%s\",\"why\":\"",
-				 i ? "," : "", c->name, level_names[c->level]);
-		if (ret == 0)
-			ret = escape_add(&out, ESCAPE_JSON, c->why, strlen(c->why), e);
-		if (ret == 0)
-			ret = buf_printf(&out, e, "\",\"remedy\":\"");
-		if (ret == 0)
-			ret = escape_add(&out, ESCAPE_JSON, c->remedy, strlen(c->remedy), e);
-		if (ret == 0)
-			ret = buf_printf(&out, e, "\"}");
+		buf_printf(&out, e, "%s\n{\"name\":\"%s\",\"level\":\"%s\",\"why\":\"",
+			   i ? "," : "", c->name, level_names[c->level]);
+		escape_add(&out, ESCAPE_JSON, c->why, strlen(c->why), e);
+		buf_printf(&out, e, "\",\"remedy\":\"");
+		escape_add(&out, ESCAPE_JSON, c->remedy, strlen(c->remedy), e);
+		ret = buf_printf(&out, e, "\"}");
 	}
 	if (ret == 0)
 		ret = buf_printf(&out, e, "\n]}\n");

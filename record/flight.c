@@ -273,7 +273,7 @@ static int write_facts(struct writer *w, const struct buf *facts, struct err *e)
 			h = (const struct ev_header *)(facts->data + to);
 			to += h->size;
 		}
-		part = (struct buf){ facts->data + from, to - from, 0 };
+		part = (struct buf){ .data = facts->data + from, .len = to - from };
 		info = (struct block_info){ .stream = STREAM_RECORDER,
 					    .groups = counts_groups(&part) };
 		ret = writer_append(w, &info, part.data, part.len, e);

@@ -150,14 +150,6 @@ int contenders_first(struct buf *out, struct analysis_ctx *c, s64 server, const 
 		"SELECT n.comm" WAITS " GROUP BY n.comm"
 		" HAVING max(n.comm) <> '' AND max(s.ts < ?3 AND s.ts + s.dur > ?2) AND max(s.ts >= ?3 OR s.ts + s.dur <= ?2)"
 		" ORDER BY total(max(min(s.ts + s.dur, ?3) - max(s.ts, ?2), 0)) DESC, n.comm LIMIT 1";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "idd", server, range[0], range[1]);
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		ret = buf_printf(out, e, "%s", db_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_add_text(out, c->db, e, sql, "idd", server, range[0], range[1]);
 }

@@ -25,8 +25,7 @@ static int worst_cgroup(sqlite3 *db, s64 pid, s64 from, s64 to, struct quota *re
 		ret->throttled = sqlite3_column_double(q, 2);
 		ret->time = sqlite3_column_double(q, 3);
 	}
-	sqlite3_finalize(q);
-	return ret_q < 0 ? ret_q : 0;
+	return db_end(q, ret_q);
 }
 
 /* Time in which a thread of the process waited for a CPU, summed over CPUs, in these readings. */
@@ -59,8 +58,7 @@ static int read_waited(sqlite3 *db, s64 leader, s64 low, s64 high, s64 cgroup, d
 		*ret_ns += to > from ? to - from : 0;
 		end = to > end ? to : end;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 int quota_read(struct quota *ret, sqlite3 *db, s64 pid, s64 leader, s64 from, s64 to, struct err *e)

@@ -27,8 +27,7 @@ static int mark(struct grid *g, sqlite3 *db, const char *group, struct err *e)
 			g->lossy[i] = true;
 		}
 	}
-	sqlite3_finalize(s);
-	return ret;
+	return db_end(s, ret);
 }
 
 int grid_open(struct grid *g, sqlite3 *db, const char *groups, struct err *e)

@@ -60,8 +60,7 @@ static int read_intervals(struct intervals *x, sqlite3 *db, s64 from, s64 to, st
 		i->state = sqlite3_column_int(q, 6);
 		x->n -= i->state < 0 || i->state >= N_STATES;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static struct stay stay_of(const struct intervals *x, s64 tid, s64 from, s64 to)
@@ -100,16 +99,8 @@ static int read_client(struct buf *out, sqlite3 *db, s64 tid, s64 fd, s64 ts, st
 	static const char sql[] =
 		"SELECT remote FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1) AND role='accepted'"
 		" AND fd=?2 AND ts <= ?3 ORDER BY ts DESC LIMIT 1";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "iii", tid, fd, ts);
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		ret = buf_printf(out, e, "%s", db_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_add_text(out, db, e, sql, "iii", tid, fd, ts);
 }
 
 /* The connection from which the thread received first afterwards. */

@@ -119,16 +119,6 @@ static int read_states(struct analysis_ctx *c, const struct judged *j, struct pa
 	return ret < 0 ? ret : 0;
 }
 
-static int take_text(struct buf *out, sqlite3_stmt *q, struct err *e)
-{
-	int ret = db_step(q, e);
-
-	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL)
-		ret = buf_printf(out, e, "%s", (const char *)sqlite3_column_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
-}
-
 /* What the waker did for most of the first pause. */
 static int read_waker(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 		      struct err *e)
@@ -149,8 +139,7 @@ static int read_waker(struct analysis_ctx *c, const struct judged *j, struct pau
 		p->did_ns = sqlite3_column_double(q, 1);
 		p->did = verdict_does[sqlite3_column_int(q, 0)];
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* The client with its port, as its socket has it; and the longest system call of that pause. */
@@ -166,22 +155,15 @@ static int read_names(struct analysis_ctx *c, const struct judged *j, struct pau
 	static const char call[] =
 		"SELECT n.name FROM pause p JOIN syscall_name n USING(abi, nr) WHERE p.id=?1"
 		" AND 2 * call > dur";
-	sqlite3_stmt *q;
 	int ret = 0;
 
-	if (p->request) {
-		ret = db_query(&q, c->db, e, peer, "iiii", p->pid, p->fd, p->request_ts, p->client);
-		if (ret == 0)
-			ret = take_text(&p->peer, q, e);
-	}
-	if (ret == 0 && p->request) {
-		ret = db_query(&q, c->db, e, name, "iii", p->pid, p->fd, p->request_ts);
-		if (ret == 0)
-			ret = take_text(&p->name, q, e);
-	}
+	if (p->request)
+		ret = db_add_text(&p->peer, c->db, e, peer, "iiii", p->pid, p->fd, p->request_ts,
+				  p->client);
+	if (ret == 0 && p->request)
+		ret = db_add_text(&p->name, c->db, e, name, "iii", p->pid, p->fd, p->request_ts);
 	if (ret == 0)
-		ret = db_query(&q, c->db, e, call, "i", p->id);
-	ret = ret < 0 ? ret : take_text(&p->call, q, e);
+		ret = db_add_text(&p->call, c->db, e, call, "i", p->id);
 	return ret < 0 || p->partner <= 0 ? ret : read_waker(c, j, p, e);
 }
 

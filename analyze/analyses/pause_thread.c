@@ -117,8 +117,7 @@ static int scan(struct pause *v, size_t n, sqlite3 *db, const char *sql, s64 fro
 		return ret;
 	while ((ret = db_step(q, e)) > 0)
 		on_row(v, n, q);
-	sqlite3_finalize(q);
-	return ret;
+	return db_end(q, ret);
 }
 
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)

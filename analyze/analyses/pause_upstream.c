@@ -34,8 +34,7 @@ static int read_upstream(struct analysis_ctx *c, s64 server, struct pause_upstre
 		u->pid = sqlite3_column_int64(q, 1);
 		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* The connection that the thread waited for longest in a call on it, and the process at its end. */
@@ -58,8 +57,7 @@ static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 f
 		u->pid = sqlite3_column_int64(q, 1);
 		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* What the thread of the other server that ran most did then. */
@@ -92,8 +90,7 @@ static int read_peer(struct pause_upstream *u, sqlite3 *db, s64 from, s64 to, st
 		if (did == STATE_run)
 			ret = pause_stack(&u->function, &part, &samples, db, &at, u->tid, e);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 int mark_pauses(struct analysis_ctx *c, const struct judged *j, struct err *e)

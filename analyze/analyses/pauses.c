@@ -159,8 +159,7 @@ static int cut_by_sends(struct analysis_ctx *c, struct found_pauses *f, u32 n, s
 			silences_sent(&f->silences, slot, sqlite3_column_int64(q, 1),
 				      sqlite3_column_int64(q, 2));
 	}
-	sqlite3_finalize(q);
-	return ret;
+	return db_end(q, ret);
 }
 
 /* Who waited, and for which request: the last one read before the middle of the pause. */
@@ -214,8 +213,7 @@ static int mark_losses(struct analysis_ctx *c, struct found_pauses *f, struct er
 		for (i = 0; i < f->n; i++)
 			f->v[i].lossy |= sqlite3_column_int64(q, 0) < f->v[i].end &&
 					 sqlite3_column_int64(q, 1) > f->v[i].start;
-	sqlite3_finalize(q);
-	return ret;
+	return db_end(q, ret);
 }
 
 static int take_silences(struct found_pauses *f, struct err *e)
@@ -343,8 +341,7 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 		sqlite3_reset(q);
 		sqlite3_clear_bindings(q);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* "pause1 epoll_wait 10.0.0.9:51114": its longest system call, and the client of its request. */
@@ -356,17 +353,9 @@ static int name_pause(struct analysis_ctx *c, s64 id, struct buf *to, struct err
 		" (SELECT coalesce((SELECT nullif(remote, '') FROM fd WHERE fd.pid=p.pid AND fd.fd=p.fd"
 		" AND fd.ts <= p.request_ts ORDER BY fd.ts DESC LIMIT 1), nullif(address, '')) FROM client"
 		" WHERE client.id=p.peer), '') FROM pause p WHERE p.id=?1";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "i", id);
 
 	buf_clear(to);
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		ret = buf_printf(to, e, "%s", db_text(q, 0));
-	sqlite3_finalize(q);
-	return ret;
+	return db_add_text(to, c->db, e, sql, "i", id);
 }
 
 /* Those of at least a twentieth of the longest. */

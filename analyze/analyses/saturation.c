@@ -114,8 +114,7 @@ static int read_gaps(struct analysis_ctx *c, const struct grid *g, s64 server, b
 		if (at >= 0 && (size_t)at < g->n)
 			moments_merge(&to[at], &part);
 	}
-	sqlite3_finalize(q);
-	return ret;
+	return db_end(q, ret);
 }
 
 /* Marks the baseline: the named part, or the quarter of windows with the lowest rates. */

@@ -54,8 +54,7 @@ static int read_limits(struct analysis_ctx *c, struct limits *l, struct err *e)
 		l->factor = sqlite3_column_double(q, 2);
 	if (ret > 0 && sqlite3_column_double(q, 3) > 0)
 		l->errors = sqlite3_column_double(q, 3) / 100;
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static double length(const struct judged_pause *p)
@@ -317,8 +316,7 @@ static int judge_process(struct analysis_ctx *c, struct judged *j, struct err *e
 		j->start = sqlite3_column_double(q, 2);
 		j->end = sqlite3_column_double(q, 3);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int rank_of(const struct judged *j)

@@ -117,11 +117,6 @@ static int read_sides(struct analysis_ctx *c, struct busy *b, s64 server, struct
 	return ret;
 }
 
-static void free_names(struct idmap *names)
-{
-	idmap_free_all(names);
-}
-
 static double runq_share(const struct busy *b)
 {
 	const struct spent *out = &b->side[0], *in = &b->side[1];
@@ -133,7 +128,7 @@ static void free_busy(struct busy *b)
 {
 	spent_free(&b->side[0]);
 	spent_free(&b->side[1]);
-	free_names(&b->names);
+	idmap_free_all(&b->names);
 }
 
 /* The range with most run-queue latency names the program. */

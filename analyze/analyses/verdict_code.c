@@ -37,6 +37,5 @@ int verdict_unnamed_code(struct analysis_ctx *c, const struct judged *j, int ran
 
 		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }

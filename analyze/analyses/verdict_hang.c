@@ -47,8 +47,7 @@ static int read_waiting(struct analysis_ctx *c, struct judged *j, const struct l
 		j->unread = sqlite3_column_double(q, 1);
 		j->start = sqlite3_column_double(q, 2);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int read_groups(struct analysis_ctx *c, const struct judged *j, struct hang_group *v,
@@ -81,8 +80,7 @@ static int read_groups(struct analysis_ctx *c, const struct judged *j, struct ha
 		g->share = 100 * sqlite3_column_double(q, 4);
 		ret = buf_printf(&g->call, e, "%s", db_text(q, 2));
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static void free_groups(struct hang_group *v, int n)

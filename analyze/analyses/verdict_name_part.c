@@ -26,16 +26,8 @@ static int slow_upstream(struct analysis_ctx *c, const struct judged *j, s64 nam
 		" 20) SELECT (SELECT f.remote FROM fd f WHERE f.pid=u.pid AND f.fd=u.fd AND f.ts <= u.ts ORDER BY f.ts"
 		" DESC LIMIT 1) AS at, count(*) AS n FROM r JOIN upstream u ON u.pid=r.pid AND u.ts >= r.ts AND u.ts +"
 		" u.dur <= r.ts + r.dur AND 2 * u.dur > r.dur WHERE at <> '' GROUP BY at ORDER BY n DESC, at LIMIT 1";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "iddi", j->about.id, j->start, j->end, name);
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		ret = buf_printf(out, e, "%s", db_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_add_text(out, c->db, e, sql, "iddi", j->about.id, j->start, j->end, name);
 }
 
 /* Of parts_sql. */

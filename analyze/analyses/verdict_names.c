@@ -105,8 +105,7 @@ static int each_request(struct analysis_ctx *c, const struct judged *j, const st
 		if (one)
 			fn(one, j, q);
 	}
-	sqlite3_finalize(q);
-	return ret;
+	return db_end(q, ret);
 }
 
 #define OF_SERVER                                                                           \

@@ -59,8 +59,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		j->n_pauses++;
 		j->pause_max = dur > j->pause_max ? dur : j->pause_max;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* The longest pause of SHORT_PAUSE or more that touches it; NULL: none. */
@@ -187,8 +186,7 @@ static int read_idle(struct analysis_ctx *c, struct judged *j, struct err *e)
 	j->idle = ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL
 			  ? 100 * sqlite3_column_double(q, 0)
 			  : NAN;
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)

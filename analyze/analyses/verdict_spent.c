@@ -99,8 +99,7 @@ static int read_own(sqlite3 *db, s64 server, double from, double to, double *ret
 		return ret;
 	ret = db_step(q, e);
 	*ret_own = ret > 0 ? sqlite3_column_double(q, 0) : 0;
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* Time on the CPU, or waiting for those of its own threads that are, before the read or after. */

@@ -63,8 +63,7 @@ static int read_bounds(struct analysis_ctx *c, struct tail *t, const struct limi
 	while (ret >= 0 && t->n < BOUNDS_MOST && (ret = db_step(q, e)) > 0)
 		t->v[t->n++] = (struct lateness){ sqlite3_column_int64(q, 0),
 						  bound_of(sqlite3_column_double(q, 1), l) };
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int by_name(const void *a, const void *b)

@@ -61,8 +61,7 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 		in->refused = sqlite3_column_int(q, 2) && in->good * l->factor >= in->good_before;
 		ret = buf_printf(&in->code, e, "%s", db_text(q, 1));
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct limits *l,

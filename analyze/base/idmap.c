@@ -154,6 +154,19 @@ struct idmap_slot *idmap_sorted(const struct idmap *m, struct err *e)
 	return list;
 }
 
+int idmap_in_order(const struct idmap *m, int (*fn)(void *arg, void *value, struct err *e),
+		   void *arg, struct err *e)
+{
+	struct idmap_slot *list = idmap_sorted(m, e);
+	int ret = list ? 0 : ERR_FAIL;
+	size_t i;
+
+	for (i = 0; ret == 0 && list[i].value; i++)
+		ret = fn(arg, list[i].value, e);
+	free(list);
+	return ret;
+}
+
 void idmap_free(struct idmap *m)
 {
 	free(m->slots);

@@ -46,6 +46,13 @@ void *idmap_each(const struct idmap *m, size_t *at);
  */
 struct idmap_slot *idmap_sorted(const struct idmap *m, struct err *e);
 
+/*
+ * Calls fn with arg for each value, in the order of ids, until it fails: the copy above, so fn may
+ * change the map, but must not free values that are still to come. 0, or the error.
+ */
+int idmap_in_order(const struct idmap *m, int (*fn)(void *arg, void *value, struct err *e),
+		   void *arg, struct err *e);
+
 /* Frees the map, not the values. */
 void idmap_free(struct idmap *m);
 

@@ -275,8 +275,7 @@ static int read_judged(sqlite3 *db, const struct units *u, struct windows *w, st
 	ret = db_step(q, e);
 	if (ret > 0)
 		w->tail = (struct moment){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1) };
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static const struct finding_query below = {

@@ -128,8 +128,7 @@ static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct er
 			busy[b] += part > 0 ? ns * part / (to - from) : 0;
 		}
 	}
-	sqlite3_finalize(q);
-	return ret;
+	return db_end(q, ret);
 }
 
 /* Takes softirqs, interrupts and steal from time on a CPU: the thread waits for a CPU in them. */

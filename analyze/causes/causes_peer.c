@@ -70,8 +70,7 @@ static int read_exchanges(struct asking *a, struct moment m, struct err *e)
 			break;
 		}
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* Waits in calls on connected sockets: it connects, or waits for more of an answer. */

@@ -81,8 +81,7 @@ static int read_own(struct samples *d, struct err *e)
 			ret = ERR_FAIL;
 			break;
 		}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* ---- the requests that their threads served ---- */
@@ -400,6 +399,5 @@ int samples_call(struct samples *d, s32 nr, char *text, size_t size, struct err 
 	ret = db_step(q, e);
 	if (ret > 0)
 		snprintf(text, size, "%s", sqlite3_column_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }

@@ -4,13 +4,13 @@
 
 #include "analyze/store/columns.h"
 #include "format/grow.h"
+#include "format/linux_abi.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define THREADS_MAX 400000
-#define KTHREADD    2 /* parent of the kernel's threads */
 
 static int by_from(const void *a, const void *b)
 {
@@ -307,8 +307,8 @@ int names_load(struct names *names, sqlite3 *db, struct err *e)
 				 (const char *)sqlite3_column_text(q, 3));
 		w.parent = sqlite3_column_int64(q, 4);
 		w.cgroup = sqlite3_column_int64(q, 6);
-		w.kernel = sqlite3_column_int64(q, 4) == KTHREADD || w.pid == KTHREADD ||
-			   kernel_name(w.comm);
+		w.kernel = sqlite3_column_int64(q, 4) == LINUX_KTHREADD ||
+			   w.pid == LINUX_KTHREADD || kernel_name(w.comm);
 		ret = GROW(names->v, names->n, "names", e);
 		if (ret < 0)
 			break;

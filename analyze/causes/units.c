@@ -182,8 +182,7 @@ static int choose_calls(sqlite3 *db, struct reading *r, struct err *e)
 			break;
 		set_limits(u, limits);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
@@ -211,8 +210,7 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 		else
 			take(r, &r->u[0], &x, spent);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* ---- requests ---- */
@@ -231,8 +229,7 @@ static int map_processes(sqlite3 *db, struct reading *r, struct units *u, struct
 		if (ret < 0)
 			break;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* The durations that part all requests of a leader's processes. */
@@ -311,8 +308,7 @@ static int choose_requests(sqlite3 *db, struct reading *r, struct err *e)
 		if (ret < 0)
 			break;
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* One request, from when it was ready on; the row of table request is at hand. */
@@ -375,8 +371,7 @@ static int choose_windows(sqlite3 *db, struct reading *r, struct err *e)
 		snprintf(u->name, sizeof(u->name), "windows of %s[%lld]", sqlite3_column_text(q, 1),
 			 (long long)u->key);
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 /* The thread of the process that has most to tell, window by window. */

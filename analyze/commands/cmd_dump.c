@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* dump: the records themselves, a line each, in order of time. */
 #include "analyze/base/progress.h"
-#include "analyze/transform/census.h"
+#include "analyze/transform/process_state.h"
 #include "cmd.h"
 #include "format/recording.h"
 #include "record_text.h"
@@ -71,18 +71,18 @@ static int print_line(struct buf *lines, const struct record *rec, const struct 
 }
 
 /* Of the recorder's stream come what was written within the time, and facts on the whole. */
-static bool wanted(struct census *census, const struct record *rec, const struct config *c,
+static bool wanted(struct process_state *state, const struct record *rec, const struct config *c,
 		   u64 from, u64 to)
 {
 	if (rec->ts < from || rec->ts >= to)
 		return false;
 	if ((c->event && strcmp(c->event, rec->desc->name) != 0) || (c->tid && rec->tid != c->tid))
 		return false;
-	return !census || census_wants(census, rec);
+	return !state || process_state_wants(state, rec);
 }
 
-static int print(struct reader *r, struct census *census, const struct config *c, u64 from, u64 to,
-		 struct err *e)
+static int print(struct reader *r, struct process_state *state, const struct config *c, u64 from,
+		 u64 to, struct err *e)
 {
 	struct buf lines = { 0 };
 	struct record rec;
@@ -91,12 +91,12 @@ static int print(struct reader *r, struct census *census, const struct config *c
 
 	while ((ret = reader_next(r, &rec, e)) > 0) {
 		/* who is chosen by this very record, or leaves with it, has it */
-		before = wanted(census, &rec, c, from, to);
-		ret = census && (rec.stream != STREAM_RECORDER ||
-				 (rec.type == EV_thread && census_later(census, &rec)))
-			      ? census_take(census, &rec, e)
+		before = wanted(state, &rec, c, from, to);
+		ret = state && (rec.stream != STREAM_RECORDER ||
+				(rec.type == EV_thread && process_state_later(state, &rec)))
+			      ? process_state_take(state, &rec, e)
 			      : 0;
-		if (ret == 0 && (before || wanted(census, &rec, c, from, to))) {
+		if (ret == 0 && (before || wanted(state, &rec, c, from, to))) {
 			ret = print_line(&lines, &rec, reader_schema(r), c, e);
 			none = false;
 		}
@@ -105,8 +105,8 @@ static int print(struct reader *r, struct census *census, const struct config *c
 	}
 	wrote = write_lines(&lines, ret < 0 ? NULL : e);
 	ret = ret < 0 ? ret : wrote;
-	if (ret == 0 && none && census)
-		ret = census_somebody(census, e);
+	if (ret == 0 && none && state)
+		ret = process_state_any(state, e);
 	if (ret == 0 && none) /* silence could be taken for a failure */
 		fprintf(stderr, "obsanalyze: no record matches\n");
 	buf_free(&lines);
@@ -114,21 +114,21 @@ static int print(struct reader *r, struct census *census, const struct config *c
 }
 
 /* Who is there when the recording begins. */
-static int first_pass(struct census *census, struct reader *r, struct err *e)
+static int first_pass(struct process_state *state, struct reader *r, struct err *e)
 {
 	struct record rec;
-	int ret = census_names(census, r, e);
+	int ret = process_state_names(state, r, e);
 
 	reader_limit(r, UINT64_MAX, UINT64_MAX);
 	while (ret >= 0 && (ret = reader_next(r, &rec, e)) > 0)
-		ret = census_first(census, &rec, e);
+		ret = process_state_first(state, &rec, e);
 	reader_rewind(r);
 	return ret;
 }
 
 static int dump(struct reader *r, const struct config *c, struct err *e)
 {
-	struct census *census = NULL;
+	struct process_state *state = NULL;
 	struct origin o;
 	u64 from, to;
 	int ret = origin_read(&o, r, e);
@@ -146,14 +146,14 @@ static int dump(struct reader *r, const struct config *c, struct err *e)
 		reader_limit(r, from, to);
 		return print(r, NULL, c, from, to, e);
 	}
-	ret = census_open(&census, &c->filter, r, e);
+	ret = process_state_open(&state, &c->filter, r, e);
 	if (ret == 0)
-		ret = first_pass(census, r, e);
+		ret = first_pass(state, r, e);
 	/* of the time before, only children and requests of those who are meant */
 	reader_excerpt(r, from, to, 1u << GROUP_core | 1u << GROUP_block);
 	if (ret == 0)
-		ret = print(r, census, c, from, to, e);
-	census_free(census);
+		ret = print(r, state, c, from, to, e);
+	process_state_free(state);
 	return ret;
 }
 

@@ -43,15 +43,12 @@ struct info {
 static int put(struct info *i, const char *key, size_t n, const char *value, size_t len)
 {
 	enum escape_for how = i->json ? ESCAPE_JSON : ESCAPE_TEXT;
-	int ret = buf_printf(i->out, i->e, i->json ? ",\n  \"" : "");
 
-	if (ret == 0)
-		ret = escape_add(i->out, how, key, n, i->e);
-	if (ret == 0)
-		ret = buf_printf(i->out, i->e, i->json ? "\": \"" : ": ");
-	if (ret == 0)
-		ret = escape_add(i->out, how, value, len, i->e);
-	return ret < 0 ? ret : buf_printf(i->out, i->e, i->json ? "\"" : "\n");
+	buf_printf(i->out, i->e, i->json ? ",\n  \"" : "");
+	escape_add(i->out, how, key, n, i->e);
+	buf_printf(i->out, i->e, i->json ? "\": \"" : ": ");
+	escape_add(i->out, how, value, len, i->e);
+	return buf_printf(i->out, i->e, i->json ? "\"" : "\n");
 }
 
 static int put_text(struct info *i, const char *key, const char *value)

@@ -93,13 +93,11 @@ int describe_table(struct buf *out, const char *name, struct err *e)
 int describe_names(struct buf *out, struct err *e)
 {
 	const struct view_desc *v;
-	int t, ret = 0;
+	int t;
 
-	for (t = 0; t < N_TABLES && ret == 0; t++)
-		ret = buf_printf(out, e, "%-18s %s\n", tables[t].name, tables[t].doc);
-	for (v = views; v->name && ret == 0; v++)
-		ret = buf_printf(out, e, "%-18s view: %s\n", v->name, v->doc);
-	return ret < 0 ? ret
-		       : buf_printf(out, e, "%-18s raw events; event_<name>: those of one kind\n",
-				    "event");
+	for (t = 0; t < N_TABLES; t++)
+		buf_printf(out, e, "%-18s %s\n", tables[t].name, tables[t].doc);
+	for (v = views; v->name; v++)
+		buf_printf(out, e, "%-18s view: %s\n", v->name, v->doc);
+	return buf_printf(out, e, "%-18s raw events; event_<name>: those of one kind\n", "event");
 }

@@ -84,11 +84,9 @@ static u8 abi_of(const struct record *rec)
 
 static int add_quoted(struct buf *out, const char *text, size_t n, struct err *e)
 {
-	int ret = buf_add(out, "\"", 1, e);
-
-	if (ret == 0)
-		ret = escape_add(out, ESCAPE_JSON, text, n, e);
-	return ret < 0 ? ret : buf_add(out, "\"", 1, e);
+	buf_add(out, "\"", 1, e);
+	escape_add(out, ESCAPE_JSON, text, n, e);
+	return buf_add(out, "\"", 1, e);
 }
 
 static bool is_signed(const struct field_desc *f)

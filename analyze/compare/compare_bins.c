@@ -424,18 +424,15 @@ static int put_samples_of(struct bins *b, struct err *e)
 
 static void free_bins(struct bins *b)
 {
-	size_t at = 0, i;
-	void *pid;
+	size_t i;
 
 	for (i = 0; i < b->n_groups; i++) {
 		free(b->groups[i].from);
 		free(b->groups[i].to);
 	}
-	while ((pid = idmap_each(&b->callers, &at)))
-		free(pid);
 	idmap_free(&b->threads);
 	idmap_free(&b->pids);
-	idmap_free(&b->callers);
+	idmap_free_all(&b->callers);
 	idmap_free(&b->failing);
 	free(b);
 }

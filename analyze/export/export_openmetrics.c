@@ -118,11 +118,10 @@ struct exposition {
 static int add_label(struct buf *b, sqlite3_stmt *s, int i, struct err *e)
 {
 	const char *text = db_text(s, i);
-	int ret = buf_printf(b, e, "%s%s=\"", i ? "," : "", sqlite3_column_name(s, i));
 
-	if (ret == 0)
-		ret = escape_add(b, ESCAPE_LABEL, text, strlen(text), e);
-	return ret < 0 ? ret : buf_add(b, "\"", 1, e);
+	buf_printf(b, e, "%s%s=\"", i ? "," : "", sqlite3_column_name(s, i));
+	escape_add(b, ESCAPE_LABEL, text, strlen(text), e);
+	return buf_add(b, "\"", 1, e);
 }
 
 /* Labels are the columns up to value or high. Returns how many there are. */
@@ -248,12 +247,12 @@ static int put_family(struct exposition *x, const struct family *f)
 	};
 	struct buf *b = &x->out->b;
 	sqlite3_stmt *s;
-	int ret = buf_printf(b, x->e, "# TYPE %s %s\n", f->name, types[f->shape]);
+	int ret;
 
-	if (ret == 0 && *f->unit)
-		ret = buf_printf(b, x->e, "# UNIT %s %s\n", f->name, f->unit);
-	if (ret == 0)
-		ret = buf_printf(b, x->e, "# HELP %s %s\n", f->name, f->help);
+	buf_printf(b, x->e, "# TYPE %s %s\n", f->name, types[f->shape]);
+	if (*f->unit)
+		buf_printf(b, x->e, "# UNIT %s %s\n", f->name, f->unit);
+	ret = buf_printf(b, x->e, "# HELP %s %s\n", f->name, f->help);
 	if (ret == 0)
 		ret = db_query(&s, x->db, x->e, f->sql, "");
 	if (ret < 0)

@@ -22,9 +22,8 @@ struct folding {
 
 static int add_frame(struct folding *f, const char *text, const char *mark, struct err *e)
 {
-	int ret = escape_add(&f->out->b, ESCAPE_FOLDED, text, strlen(text), e);
-
-	return ret < 0 ? ret : buf_printf(&f->out->b, e, "%s", mark);
+	escape_add(&f->out->b, ESCAPE_FOLDED, text, strlen(text), e);
+	return buf_printf(&f->out->b, e, "%s", mark);
 }
 
 /* process, thread, last frame or NULL, user stack, kernel stack, flags, ns */

@@ -129,9 +129,8 @@ int parquet_text(struct parquet *p, int column, const char *text, size_t n, stru
 
 	if (!text)
 		return parquet_numbers(p, column, &(s64){ BULK_NULL }, 1, e);
-	ret = buf_add(&c->text, size, sizeof(size), e);
-	if (ret == 0)
-		ret = escape_add(&c->text, ESCAPE_DATA, text, n, e);
+	buf_add(&c->text, size, sizeof(size), e);
+	ret = escape_add(&c->text, ESCAPE_DATA, text, n, e);
 	if (ret < 0)
 		return ret;
 	length = (s64)(c->text.len - at - sizeof(size));

@@ -140,13 +140,8 @@ int trace_names_read(struct trace *t)
 
 void trace_names_free(struct trace *t)
 {
-	size_t at, i;
-	char *name;
+	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		at = 0;
-		while ((name = idmap_each(names_at(t, i), &at)))
-			free(name);
-		idmap_free(names_at(t, i));
-	}
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		idmap_free_all(names_at(t, i));
 }

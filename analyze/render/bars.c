@@ -143,29 +143,29 @@ static int put_bar(struct buf *out, const struct bars *b, bool slow)
 	const struct bar_sums *s = &b->sums[slow];
 	char length[32], n[32];
 	double x = 0;
-	int i, ret;
+	int i;
 
 	number_text(length, sizeof(length), s->total / s->n, "ns");
 	number_text(n, sizeof(n), s->n, "");
-	ret = buf_printf(
+	buf_printf(
 		out, b->e,
 		"<p class=\"bar\">%s request%s: %s (n = %s)</p>\n<svg class=\"bar\" width=\"100%%\" "
 		"height=\"18\" role=\"img\" aria-labelledby=\"bar-%d\"><title id=\"bar-%d\">Time of "
 		"a %s request by state</title>",
 		slow ? "Slow" : "Baseline", slow && b->paused ? ", pauses included" : "", length, n,
 		slow, slow, slow ? "slow" : "baseline");
-	for (i = 0; i < N_TIME_PARTS && ret == 0; i++) {
+	for (i = 0; i < N_TIME_PARTS; i++) {
 		double width = 100 * s->of[i] / fmax(s->total, 1);
 
 		if (width <= 0)
 			continue;
-		ret = buf_printf(
+		buf_printf(
 			out, b->e,
 			"<rect class=\"%s\" x=\"%.2f%%\" y=\"0\" width=\"%.2f%%\" height=\"18\"/>",
 			time_parts[i].class, x, fmin(width, 100 - x));
 		x = fmin(x + width, 100);
 	}
-	return ret < 0 ? ret : buf_printf(out, b->e, "</svg>\n");
+	return buf_printf(out, b->e, "</svg>\n");
 }
 
 static int put_legend(struct buf *out, const struct bars *b)
@@ -173,26 +173,26 @@ static int put_legend(struct buf *out, const struct bars *b)
 	const struct bar_sums *base = &b->sums[0], *slow = &b->sums[1];
 	double best = 0;
 	char was[32], is[32];
-	int i, most = 0, ret = buf_printf(out, b->e, "<ul class=\"legend\">");
+	int i, most = 0;
 
+	buf_printf(out, b->e, "<ul class=\"legend\">");
 	for (i = 0; i < N_TIME_PARTS; i++) {
 		double d = slow->of[i] / slow->n - base->of[i] / base->n;
 
 		most = d > best ? i : most;
 		best = fmax(best, d);
 	}
-	for (i = 0; i < N_TIME_PARTS && ret == 0; i++) {
+	for (i = 0; i < N_TIME_PARTS; i++) {
 		if (base->of[i] < LEGEND_LEAST * base->total &&
 		    slow->of[i] < LEGEND_LEAST * slow->total)
 			continue;
 		number_text(was, sizeof(was), base->of[i] / base->n, "ns");
 		number_text(is, sizeof(is), slow->of[i] / slow->n, "ns");
-		ret = buf_printf(out, b->e,
-				 "<li%s><span class=\"key %s\"></span> %s: %s to %s</li>\n",
-				 i == most ? " class=\"most\"" : "", time_parts[i].class,
-				 time_parts[i].label, was, is);
+		buf_printf(out, b->e, "<li%s><span class=\"key %s\"></span> %s: %s to %s</li>\n",
+			   i == most ? " class=\"most\"" : "", time_parts[i].class,
+			   time_parts[i].label, was, is);
 	}
-	return ret < 0 ? ret : buf_printf(out, b->e, "</ul>\n");
+	return buf_printf(out, b->e, "</ul>\n");
 }
 
 int bars_html(struct buf *out, sqlite3 *db, s64 server, struct err *e)

@@ -191,18 +191,15 @@ static void fill_check(struct cells *t, sqlite3_stmt *q)
 int compare_recording(struct buf *line, sqlite3_stmt *q, struct err *e)
 {
 	char time[32], seen[32], lost[32];
-	int ret;
 
 	number_text(time, sizeof(time), number_of(q, 2), "ns");
 	number_text(seen, sizeof(seen), number_of(q, 3), "");
 	number_text(lost, sizeof(lost), number_of(q, 4), "");
-	ret = buf_printf(line, e, "%s: ", strcmp(text_of(q, 0), "after") ? "Before" : "After");
-	if (ret == 0)
-		ret = escape_add(line, ESCAPE_TEXT, text_of(q, 1), strlen(text_of(q, 1)), e);
-	return ret < 0 ? ret
-		       : buf_printf(line, e, ": %s, %s records, %s lost%s", time, seen,
-				    number_of(q, 4) > 0 ? lost : "0",
-				    sqlite3_column_int(q, 5) ? "" : ", truncated or damaged");
+	buf_printf(line, e, "%s: ", strcmp(text_of(q, 0), "after") ? "Before" : "After");
+	escape_add(line, ESCAPE_TEXT, text_of(q, 1), strlen(text_of(q, 1)), e);
+	return buf_printf(line, e, ": %s, %s records, %s lost%s", time, seen,
+			  number_of(q, 4) > 0 ? lost : "0",
+			  sqlite3_column_int(q, 5) ? "" : ", truncated or damaged");
 }
 
 static const struct {

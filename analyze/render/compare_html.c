@@ -238,21 +238,20 @@ static int draw(void *arg, const struct cells *t, struct err *e)
 		if (ret == 0 && r == 0)
 			ret = put(p, "</thead>\n<tbody>\n");
 	}
-	if (ret == 0)
-		ret = put(p, "</tbody></table></div>\n");
-	if (ret == 0 && at)
-		ret = put(p, "</details>\n");
-	return ret < 0 ? ret : put(p, "</section>\n");
+	if (ret < 0)
+		return ret;
+	put(p, "</tbody></table></div>\n");
+	if (at)
+		put(p, "</details>\n");
+	return put(p, "</section>\n");
 }
 
 static int put_contents(struct page *p)
 {
-	int ret = put(
-		p, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#limits\">Limits</a></li>\n");
-
-	if (ret == 0 && p->contents.len)
-		ret = buf_add(p->out, p->contents.data, p->contents.len, p->e);
-	return ret < 0 ? ret : put(p, "</ul></nav>\n");
+	put(p, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#limits\">Limits</a></li>\n");
+	if (p->contents.len)
+		buf_add(p->out, p->contents.data, p->contents.len, p->e);
+	return put(p, "</ul></nav>\n");
 }
 
 int compare_html(struct buf *out, sqlite3 *db, double threshold, struct err *e)

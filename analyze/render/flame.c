@@ -254,37 +254,31 @@ static int put_frame(struct drawing *d, u32 node, int top)
 	const struct tree_node *v = &d->tree.v[node];
 	double width = 100 * v->a / d->tree.v[0].a;
 	char a[32], b[32];
-	int ret;
 
 	number_text(a, sizeof(a), v->a, "ns");
 	number_text(b, sizeof(b), v->b, "ns");
-	ret = buf_printf(d->out, d->e,
-			 "<svg%s x=\"%.3f%%\" y=\"%d\" width=\"%.3f%%\" height=\"%d\"><title>",
-			 node && node == d->marked ? " class=\"m\"" : "", d->x[node],
-			 top + ROW * (int)d->depth[node], fmin(width, 100 - d->x[node]), ROW);
-	if (ret == 0)
-		ret = add_text(d, node ? name_of(d, node) : "all");
-	if (ret == 0 && d->f->second)
-		ret = buf_printf(d->out, d->e, ": %s %s, %s %s per unit", d->f->first, a,
-				 d->f->second, b);
-	else if (ret == 0)
-		ret = buf_printf(d->out, d->e, ": %.1f %%, %s", width, a);
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e,
-				 "</title><rect class=\"%s\" width=\"100%%\" height=\"%d\"/>",
-				 class_of(d, node), ROW - 1);
-	/* narrower than a letter or two: the title alone */
-	if (ret == 0 && width >= 0.8)
-		ret = buf_printf(d->out, d->e, "<text x=\"3\" y=\"12\">");
-	if (ret == 0 && width >= 0.8)
-		ret = add_text(d, node ? name_of(d, node) : "all");
-	if (ret == 0 && node && node == d->marked)
-		ret = buf_printf(d->out, d->e, ": %.0f %% of %s, %.0f %% of %s", width, d->f->first,
-				 d->tree.v[0].b > 0 ? 100 * v->b / d->tree.v[0].b : 0,
-				 d->f->second);
-	if (ret == 0 && width >= 0.8)
-		ret = buf_printf(d->out, d->e, "</text>");
-	return ret < 0 ? ret : buf_printf(d->out, d->e, "</svg>\n");
+	buf_printf(d->out, d->e,
+		   "<svg%s x=\"%.3f%%\" y=\"%d\" width=\"%.3f%%\" height=\"%d\"><title>",
+		   node && node == d->marked ? " class=\"m\"" : "", d->x[node],
+		   top + ROW * (int)d->depth[node], fmin(width, 100 - d->x[node]), ROW);
+	add_text(d, node ? name_of(d, node) : "all");
+	if (d->f->second)
+		buf_printf(d->out, d->e, ": %s %s, %s %s per unit", d->f->first, a, d->f->second,
+			   b);
+	else
+		buf_printf(d->out, d->e, ": %.1f %%, %s", width, a);
+	buf_printf(d->out, d->e, "</title><rect class=\"%s\" width=\"100%%\" height=\"%d\"/>",
+		   class_of(d, node), ROW - 1);
+	if (width >= 0.8) { /* narrower than a letter or two: the title alone */
+		buf_printf(d->out, d->e, "<text x=\"3\" y=\"12\">");
+		add_text(d, node ? name_of(d, node) : "all");
+	}
+	if (node && node == d->marked)
+		buf_printf(d->out, d->e, ": %.0f %% of %s, %.0f %% of %s", width, d->f->first,
+			   d->tree.v[0].b > 0 ? 100 * v->b / d->tree.v[0].b : 0, d->f->second);
+	if (width >= 0.8)
+		buf_printf(d->out, d->e, "</text>");
+	return buf_printf(d->out, d->e, "</svg>\n");
 }
 
 /* What it shows, of how many samples, how complete. */
@@ -293,16 +287,16 @@ static int put_caption(struct drawing *d, sqlite3 *db)
 	char verdict[16];
 	int ret = coverage_verdict(verdict, sizeof(verdict), db, d->e);
 
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e, "%s (n = %s", d->f->shows, counted(d->n).text);
-	if (ret == 0 && d->missing > 0)
-		ret = buf_printf(d->out, d->e, "; user stack not found: %.1f %%",
-				 100 * d->missing / d->n);
-	if (ret == 0 && d->incomplete > 0)
-		ret = buf_printf(d->out, d->e, "; incomplete: %.1f %%", 100 * d->incomplete / d->n);
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e, "; %s).", verdict);
-	if (ret == 0 && d->f->second)
+	if (ret < 0)
+		return ret;
+	buf_printf(d->out, d->e, "%s (n = %s", d->f->shows, counted(d->n).text);
+	if (d->missing > 0)
+		buf_printf(d->out, d->e, "; user stack not found: %.1f %%",
+			   100 * d->missing / d->n);
+	if (d->incomplete > 0)
+		buf_printf(d->out, d->e, "; incomplete: %.1f %%", 100 * d->incomplete / d->n);
+	ret = buf_printf(d->out, d->e, "; %s).", verdict);
+	if (d->f->second)
 		ret = buf_printf(d->out, d->e,
 				 " Width: %s. Red: a larger share than %s, blue: a smaller one.%s",
 				 d->f->first, d->f->second,
@@ -315,34 +309,44 @@ static int put_caption(struct drawing *d, sqlite3 *db)
 static int put_svg(struct drawing *d, sqlite3 *db, bool alone)
 {
 	u32 i, drawn = 0, deepest = 0;
-	int top = alone ? 26 : 0, ret;
+	int top = alone ? 26 : 0;
 
 	for (i = 1; i <= d->tree.n; i++)
 		if (is_drawn(d, i) && d->depth[i] > deepest)
 			deepest = d->depth[i];
-	ret = buf_printf(d->out, d->e,
-			 "<svg %sclass=\"flame\" width=\"%s\" height=\"%d\" role=\"img\" "
-			 "aria-label=\"%s\">%s\n",
-			 alone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "",
-			 alone ? "1200" : "100%", top + ROW * (int)(deepest + 1) + 1, d->f->shows,
-			 style);
-	if (ret == 0 && alone)
-		ret = buf_printf(d->out, d->e, "<text class=\"h\" x=\"3\" y=\"16\">");
-	if (ret == 0 && alone)
-		ret = put_caption(d, db);
-	if (ret == 0 && alone)
-		ret = buf_printf(d->out, d->e, "</text>\n");
-	if (ret == 0)
-		ret = put_frame(d, 0, top);
-	for (i = 0; i < d->tree.n && ret == 0 && drawn < FRAMES; i++) {
+	buf_printf(d->out, d->e,
+		   "<svg %sclass=\"flame\" width=\"%s\" height=\"%d\" role=\"img\" "
+		   "aria-label=\"%s\">%s\n",
+		   alone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", alone ? "1200" : "100%",
+		   top + ROW * (int)(deepest + 1) + 1, d->f->shows, style);
+	if (alone) {
+		buf_printf(d->out, d->e, "<text class=\"h\" x=\"3\" y=\"16\">");
+		if (put_caption(d, db) < 0)
+			return ERR_FAIL;
+		buf_printf(d->out, d->e, "</text>\n");
+	}
+	put_frame(d, 0, top);
+	for (i = 0; i < d->tree.n && drawn < FRAMES; i++) {
 		u32 node = d->order[i] - d->tree.v;
 
 		if (is_drawn(d, node)) {
-			ret = put_frame(d, node, top);
+			put_frame(d, node, top);
 			drawn++;
 		}
 	}
-	return ret < 0 ? ret : buf_printf(d->out, d->e, "</svg>\n");
+	return buf_printf(d->out, d->e, "</svg>\n");
+}
+
+/* In a page, with its caption above. */
+static int put_figure(struct drawing *d, sqlite3 *db)
+{
+	buf_printf(d->out, d->e, "<div class=\"flames\"><p class=\"soft\">");
+	if (put_caption(d, db) < 0)
+		return ERR_FAIL;
+	buf_printf(d->out, d->e, "</p>\n");
+	if (put_svg(d, db, false) < 0)
+		return ERR_FAIL;
+	return buf_printf(d->out, d->e, "</div>\n");
 }
 
 int flame_draw(struct buf *out, sqlite3 *db, const struct flame *f, bool alone, struct err *e)
@@ -364,18 +368,10 @@ int flame_draw(struct buf *out, sqlite3 *db, const struct flame *f, bool alone, 
 	}
 	if (ret == 0 && any)
 		ret = place(d);
-	if (ret == 0 && any)
+	if (ret == 0 && any) {
 		mark(d);
-	if (ret == 0 && any && !alone)
-		ret = buf_printf(out, e, "<div class=\"flames\"><p class=\"soft\">");
-	if (ret == 0 && any && !alone)
-		ret = put_caption(d, db);
-	if (ret == 0 && any && !alone)
-		ret = buf_printf(out, e, "</p>\n");
-	if (ret == 0 && any)
-		ret = put_svg(d, db, alone);
-	if (ret == 0 && any && !alone)
-		ret = buf_printf(out, e, "</div>\n");
+		ret = alone ? put_svg(d, db, alone) : put_figure(d, db);
+	}
 	for (i = 0; i < d->n_labels; i++)
 		free(d->labels[i]);
 	free(d->order);

@@ -10,36 +10,30 @@
 
 int html_open(struct buf *out, const char *name, const char *page, struct err *e)
 {
-	int ret = buf_printf(
-		out, e,
-		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"style-src 'unsafe-inline'; img-src data:\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta name=\"color-scheme\" content=\"light dark\">\n"
-		"<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
-
-	if (ret == 0)
-		ret = escape_add(out, ESCAPE_HTML, name, strlen(name), e);
-	if (ret == 0)
-		ret = buf_printf(out, e, " - obsanalyze %s</title>\n<style>\n", page);
-	if (ret == 0)
-		ret = buf_add(out, html_style, strlen(html_style), e);
-	return ret < 0 ? ret
-		       : buf_printf(out, e,
-				    "</style>\n</head>\n<body>\n<a class=\"skip\" "
-				    "href=\"#verdict\">Skip to the verdict</a>\n");
+	buf_printf(out, e,
+		   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		   "style-src 'unsafe-inline'; img-src data:\">\n"
+		   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		   "<meta name=\"color-scheme\" content=\"light dark\">\n"
+		   "<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
+	escape_add(out, ESCAPE_HTML, name, strlen(name), e);
+	buf_printf(out, e, " - obsanalyze %s</title>\n<style>\n", page);
+	buf_add(out, html_style, strlen(html_style), e);
+	return buf_printf(out, e,
+			  "</style>\n</head>\n<body>\n<a class=\"skip\" "
+			  "href=\"#verdict\">Skip to the verdict</a>\n");
 }
 
 int html_head(struct buf *out, const char *name, const char *page, const char *title, struct err *e)
 {
 	int ret = html_open(out, name, page, e);
 
-	if (ret == 0)
-		ret = buf_printf(out, e, "<header>\n<h1>%s", title);
-	if (ret == 0)
-		ret = escape_add(out, ESCAPE_HTML, name, strlen(name), e);
-	return ret < 0 ? ret : buf_printf(out, e, "</h1>\n</header>\n<main>\n");
+	if (ret < 0)
+		return ret;
+	buf_printf(out, e, "<header>\n<h1>%s", title);
+	escape_add(out, ESCAPE_HTML, name, strlen(name), e);
+	return buf_printf(out, e, "</h1>\n</header>\n<main>\n");
 }
 
 int html_picture(struct buf *out, sqlite3 *db, const struct picture *pic, struct html_missing *m,
@@ -60,15 +54,13 @@ int html_picture(struct buf *out, sqlite3 *db, const struct picture *pic, struct
 		m->n++;
 		ret = 0;
 	} else if (ret > 0) {
-		ret = buf_printf(out, e,
-				 "<figure id=\"picture-%s\"><div class=\"wide\" role=\"region\" "
-				 "tabindex=\"0\" aria-label=\"Picture %s\">",
-				 pic->name, pic->name);
-		if (ret == 0)
-			ret = buf_add(out, svg.data, svg.len, e);
-		if (ret == 0)
-			ret = buf_printf(out, e, "</div><figcaption>%s.</figcaption></figure>\n",
-					 pic->shows);
+		buf_printf(out, e,
+			   "<figure id=\"picture-%s\"><div class=\"wide\" role=\"region\" "
+			   "tabindex=\"0\" aria-label=\"Picture %s\">",
+			   pic->name, pic->name);
+		buf_add(out, svg.data, svg.len, e);
+		ret = buf_printf(out, e, "</div><figcaption>%s.</figcaption></figure>\n",
+				 pic->shows);
 	}
 	buf_free(&svg);
 	return ret;
@@ -76,12 +68,9 @@ int html_picture(struct buf *out, sqlite3 *db, const struct picture *pic, struct
 
 int html_say_missing(struct buf *out, const struct html_missing *m, struct err *e)
 {
-	int ret;
-
 	if (!m->n)
 		return 0;
-	ret = buf_printf(out, e, "<p class=\"missing\">%d pictures are missing: ", m->n);
-	if (ret == 0)
-		ret = escape_add(out, ESCAPE_HTML, m->why, strlen(m->why), e);
-	return ret < 0 ? ret : buf_printf(out, e, ".</p>\n");
+	buf_printf(out, e, "<p class=\"missing\">%d pictures are missing: ", m->n);
+	escape_add(out, ESCAPE_HTML, m->why, strlen(m->why), e);
+	return buf_printf(out, e, ".</p>\n");
 }

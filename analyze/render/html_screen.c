@@ -26,11 +26,10 @@ static int put(struct html_page *p, const char *markup)
 static int put_text(struct html_page *p, const char *open, const struct buf *text,
 		    const char *close)
 {
-	int ret = put(p, open);
-
-	if (ret == 0 && text->len)
-		ret = escape_add(p->out, ESCAPE_HTML, text->data, text->len, p->e);
-	return ret < 0 ? ret : put(p, close);
+	put(p, open);
+	if (text->len)
+		escape_add(p->out, ESCAPE_HTML, text->data, text->len, p->e);
+	return put(p, close);
 }
 
 static int put_bar(struct html_page *p)
@@ -40,49 +39,42 @@ static int put_bar(struct html_page *p)
 	} classes[] = { { "COMPLETE", "good" }, { "TRUNCATED", "warn" }, { "LOSSY", "bad" } };
 	const struct screen *s = p->s;
 	size_t i;
-	int ret = put_text(p, "<header class=\"top\">\n<h1>", &s->title, "</h1>\n");
 
 	for (i = 0; i < 2 && strcmp(classes[i].worst, s->worst) != 0; i++)
 		;
-	if (ret == 0)
-		ret = put_text(p, "<p class=\"soft\">", &s->range, "</p>\n");
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e,
-				 "<p><span class=\"tag chip %s\">%s</span> <span class=\"tag "
-				 "%s\">%s</span></p>\n</header>\n<main>\n",
-				 s->problems  ? "bad"
-				 : s->healthy ? "good"
-					      : "warn",
-				 screen_status(s), classes[i].class, classes[i].worst);
-	return ret;
+	put_text(p, "<header class=\"top\">\n<h1>", &s->title, "</h1>\n");
+	put_text(p, "<p class=\"soft\">", &s->range, "</p>\n");
+	return buf_printf(p->out, p->e,
+			  "<p><span class=\"tag chip %s\">%s</span> <span class=\"tag "
+			  "%s\">%s</span></p>\n</header>\n<main>\n",
+			  s->problems  ? "bad"
+			  : s->healthy ? "good"
+				       : "warn",
+			  screen_status(s), classes[i].class, classes[i].worst);
 }
 
 static int put_verdict(struct html_page *p)
 {
 	const struct screen *s = p->s;
-	int i, ret = buf_printf(
-		       p->out, p->e,
-		       "<section class=\"verdict%s\" id=\"verdict\" aria-labelledby=\"verdict-h\">\n"
-		       "<h2 id=\"verdict-h\" class=\"skip\">Verdict</h2>\n",
-		       s->problems  ? " problem"
-		       : s->healthy ? " healthy"
-				    : "");
+	int i;
 
-	if (ret == 0)
-		ret = put_text(p, "<p>", &s->problem, "</p>\n");
-	for (i = 0; i < s->n_causes && ret == 0; i++) {
-		ret = put_text(p, "<p class=\"cause\">", &s->causes[i].text, "");
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, " <span class=\"tag\">%s</span></p>\n",
-					 s->causes[i].sure);
+	buf_printf(p->out, p->e,
+		   "<section class=\"verdict%s\" id=\"verdict\" aria-labelledby=\"verdict-h\">\n"
+		   "<h2 id=\"verdict-h\" class=\"skip\">Verdict</h2>\n",
+		   s->problems	? " problem"
+		   : s->healthy ? " healthy"
+				: "");
+	put_text(p, "<p>", &s->problem, "</p>\n");
+	for (i = 0; i < s->n_causes; i++) {
+		put_text(p, "<p class=\"cause\">", &s->causes[i].text, "");
+		buf_printf(p->out, p->e, " <span class=\"tag\">%s</span></p>\n", s->causes[i].sure);
 	}
-	if (ret == 0 && s->problems && !s->n_causes && strcmp(s->kind, "errors") != 0)
-		ret = put(p, "<p class=\"cause\">The cause was not found.</p>\n");
-	if (ret == 0 && s->hint.len)
-		ret = put_text(p, "<p class=\"cause\">", &s->hint, "</p>\n");
-	if (ret == 0)
-		ret = put_text(p, "<p class=\"numbers\">", &s->numbers, "</p>\n");
-	return ret < 0 ? ret : put(p, "</section>\n");
+	if (s->problems && !s->n_causes && strcmp(s->kind, "errors") != 0)
+		put(p, "<p class=\"cause\">The cause was not found.</p>\n");
+	if (s->hint.len)
+		put_text(p, "<p class=\"cause\">", &s->hint, "</p>\n");
+	put_text(p, "<p class=\"numbers\">", &s->numbers, "</p>\n");
+	return put(p, "</section>\n");
 }
 
 static int put_strip(struct html_page *p)
@@ -91,16 +83,14 @@ static int put_strip(struct html_page *p)
 	int ret = p->s->server ? strip_svg(&svg, p->db, p->s->server, p->e) : 0;
 
 	if (ret > 0) {
-		ret = put(p, "<figure id=\"strip\" class=\"strip\">");
-		if (ret == 0)
-			ret = buf_add(p->out, svg.data, svg.len, p->e);
-		if (ret == 0)
-			ret = put(
-				p,
-				"<figcaption>Area: requests per second. Lines: latency, log scale: "
-				"<span class=\"k p50\">p50</span> <span class=\"k p99\">p99</span> "
-				"<span class=\"k max\">max</span>. Red: pauses. Hatched: events lost. "
-				"Below, green band: the serving thread runs; red line: slow time. Time is UTC.</figcaption></figure>\n");
+		put(p, "<figure id=\"strip\" class=\"strip\">");
+		buf_add(p->out, svg.data, svg.len, p->e);
+		ret = put(
+			p,
+			"<figcaption>Area: requests per second. Lines: latency, log scale: "
+			"<span class=\"k p50\">p50</span> <span class=\"k p99\">p99</span> "
+			"<span class=\"k max\">max</span>. Red: pauses. Hatched: events lost. "
+			"Below, green band: the serving thread runs; red line: slow time. Time is UTC.</figcaption></figure>\n");
 	}
 	buf_free(&svg);
 	return ret < 0 ? ret : 0;
@@ -112,13 +102,10 @@ static int put_why(struct html_page *p)
 	int ret = p->s->server ? bars_html(&bars, p->db, p->s->server, p->e) : 0;
 
 	if (ret > 0) {
-		ret = put(p,
-			  "<section aria-labelledby=\"bars-h\"><h2 id=\"bars-h\">Where the time of "
-			  "a request goes</h2>\n");
-		if (ret == 0)
-			ret = buf_add(p->out, bars.data, bars.len, p->e);
-		if (ret == 0)
-			ret = put(p, "</section>\n");
+		put(p, "<section aria-labelledby=\"bars-h\"><h2 id=\"bars-h\">Where the time of "
+		       "a request goes</h2>\n");
+		buf_add(p->out, bars.data, bars.len, p->e);
+		ret = put(p, "</section>\n");
 	}
 	buf_free(&bars);
 	return ret < 0 ? ret : 0;
@@ -142,16 +129,14 @@ static int put_moments(struct html_page *p)
 		buf_clear(&when);
 		number_text(length, sizeof(length), m->dur, "ns");
 		ret = say_number(&when, p->db, m->ts, "at", p->e);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "<li><strong>%s</strong> ", length);
-		if (ret == 0)
-			ret = put_text(p, "<span class=\"soft\">", &when, "</span><br>");
-		if (ret == 0)
-			ret = put_text(p, "", &m->what, "");
-		if (ret == 0 && m->who.len)
-			ret = put_text(p, "<br>request: ", &m->who, "");
-		if (ret == 0)
-			ret = put(p, "</li>\n");
+		if (ret < 0)
+			break;
+		buf_printf(p->out, p->e, "<li><strong>%s</strong> ", length);
+		put_text(p, "<span class=\"soft\">", &when, "</span><br>");
+		put_text(p, "", &m->what, "");
+		if (m->who.len)
+			put_text(p, "<br>request: ", &m->who, "");
+		ret = put(p, "</li>\n");
 	}
 	buf_free(&when);
 	return ret < 0 ? ret : put(p, "</ol></section>\n");

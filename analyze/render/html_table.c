@@ -29,20 +29,18 @@ static int put_cell(struct buf *out, const char *text, struct err *e)
 
 static int put_columns(struct buf *out, const struct pivot *p, struct err *e)
 {
-	int c, ret = buf_printf(out, e, "<thead><tr><th scope=\"col\">of</th>");
+	int c;
 
-	for (c = 0; c < p->n_columns && ret == 0; c++) {
+	buf_printf(out, e, "<thead><tr><th scope=\"col\">of</th>");
+	for (c = 0; c < p->n_columns; c++) {
 		if (!p->used[c])
 			continue;
-		ret = buf_printf(out, e, "<th scope=\"col\">");
-		if (ret == 0)
-			ret = put(out, p->name[c], e);
-		if (ret == 0)
-			ret = buf_printf(out, e, "</th>");
+		buf_printf(out, e, "<th scope=\"col\">");
+		put(out, p->name[c], e);
+		buf_printf(out, e, "</th>");
 	}
-	return ret < 0 ? ret
-		       : buf_printf(out, e, "%s</tr></thead>\n<tbody>\n",
-				    p->counted ? "" : "<th scope=\"col\">n</th>");
+	return buf_printf(out, e, "%s</tr></thead>\n<tbody>\n",
+			  p->counted ? "" : "<th scope=\"col\">n</th>");
 }
 
 /* The name that this row and its neighbours share, above the first of them, as a group of rows. */
@@ -76,11 +74,9 @@ static int put_row(struct buf *out, const struct pivot *p, int r, struct err *e)
 	for (c = 0; c < p->n_columns && ret == 0; c++) {
 		if (!p->used[c])
 			continue;
-		ret = buf_printf(out, e, "<td>");
-		if (ret == 0)
-			ret = put_cell(out, p->rows[r].cell[c] ? p->rows[r].cell[c] : "-", e);
-		if (ret == 0)
-			ret = buf_printf(out, e, "</td>");
+		buf_printf(out, e, "<td>");
+		put_cell(out, p->rows[r].cell[c] ? p->rows[r].cell[c] : "-", e);
+		ret = buf_printf(out, e, "</td>");
 	}
 	number_text(n, sizeof(n), (double)p->rows[r].n, "");
 	if (ret == 0 && !p->counted)
@@ -93,28 +89,24 @@ static int put_meanings(struct buf *out, const struct analysis *a, const struct 
 			struct err *e)
 {
 	const struct metric *m;
-	int c, ret = buf_printf(out, e,
-				"<details><summary>What the columns mean</summary>\n<dl>\n");
+	int c;
 
-	for (m = a->metrics; m->name && ret == 0; m++)
-		for (c = 0; c < p->n_columns && ret == 0; c++) {
+	buf_printf(out, e, "<details><summary>What the columns mean</summary>\n<dl>\n");
+	for (m = a->metrics; m->name; m++)
+		for (c = 0; c < p->n_columns; c++) {
 			size_t n = strlen(m->name);
 
 			if (!p->used[c] || strncmp(p->name[c], m->name, n) != 0 ||
 			    (p->name[c][n] && strcmp(p->name[c] + n, " %") != 0 &&
 			     strcmp(p->name[c] + n, "/s") != 0))
 				continue;
-			ret = buf_printf(out, e, "<dt>");
-			if (ret == 0)
-				ret = put(out, p->name[c], e);
-			if (ret == 0)
-				ret = buf_printf(out, e, "</dt><dd>");
-			if (ret == 0)
-				ret = put(out, m->doc, e);
-			if (ret == 0)
-				ret = buf_printf(out, e, "</dd>\n");
+			buf_printf(out, e, "<dt>");
+			put(out, p->name[c], e);
+			buf_printf(out, e, "</dt><dd>");
+			put(out, m->doc, e);
+			buf_printf(out, e, "</dd>\n");
 		}
-	return ret < 0 ? ret : buf_printf(out, e, "</dl></details>\n");
+	return buf_printf(out, e, "</dl></details>\n");
 }
 
 static int put_verdict(struct buf *out, sqlite3 *db, const struct analysis *a, struct err *e)

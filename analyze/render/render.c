@@ -46,27 +46,26 @@ static int heading(struct drawing *d, const char *text)
 /* Adds a paragraph, broken before the terminal's width; later lines are indented. */
 static int paragraph(struct drawing *d, const char *text, int indent)
 {
-	int at = indent, ret = 0;
+	int at = indent;
 	size_t n;
 
 	if (d->markdown)
 		return buf_printf(d->out, d->e, "%s\n", text);
-	while (*text && ret == 0) {
+	while (*text) {
 		n = strcspn(text, " ");
 		if (at > indent && at + 1 + (int)n > d->o->width) {
-			ret = buf_printf(d->out, d->e, "\n%*s", indent, "");
+			buf_printf(d->out, d->e, "\n%*s", indent, "");
 			at = indent;
 		} else if (at > indent) {
-			ret = buf_printf(d->out, d->e, " ");
+			buf_printf(d->out, d->e, " ");
 			at++;
 		}
-		if (ret == 0)
-			ret = buf_add(d->out, text, n, d->e);
+		buf_add(d->out, text, n, d->e);
 		at += n;
 		text += n;
 		text += *text == ' ';
 	}
-	return ret < 0 ? ret : buf_printf(d->out, d->e, "\n");
+	return buf_printf(d->out, d->e, "\n");
 }
 
 static int section(struct drawing *d, const struct analysis *a)
@@ -177,11 +176,9 @@ static int fact(struct drawing *d, const char *before, const char *key, const ch
 	if (ret < 0)
 		return ret;
 	if (db_step(s, d->e) > 0 && *db_text(s, 0)) {
-		ret = buf_printf(d->out, d->e, "%s", before);
-		if (ret == 0)
-			ret = add_trace(d, db_text(s, 0));
-		if (ret == 0)
-			ret = buf_printf(d->out, d->e, "%s", after);
+		buf_printf(d->out, d->e, "%s", before);
+		add_trace(d, db_text(s, 0));
+		ret = buf_printf(d->out, d->e, "%s", after);
 	}
 	sqlite3_finalize(s);
 	return ret;

@@ -126,11 +126,9 @@ static int put_facts(struct page *p)
 		if (ret < 0)
 			break;
 		if (db_step(s, p->e) > 0) {
-			ret = buf_printf(p->out, p->e, "<dt>%s</dt><dd>", facts[i].name);
-			if (ret == 0)
-				ret = put_trace(p, db_text(s, 0));
-			if (ret == 0)
-				ret = put(p, "</dd>\n");
+			buf_printf(p->out, p->e, "<dt>%s</dt><dd>", facts[i].name);
+			put_trace(p, db_text(s, 0));
+			ret = put(p, "</dd>\n");
 		}
 		sqlite3_finalize(s);
 	}
@@ -163,16 +161,11 @@ static int put_coverage(struct page *p)
 	while (ret == 0 && (ret = db_step(s, p->e)) > 0) {
 		number_text(records, sizeof(records), sqlite3_column_double(s, 1), "");
 		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
-		ret = put(p, "<tr><th scope=\"row\">");
-		if (ret == 0)
-			ret = put_trace(p, db_text(s, 0));
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "</th><td>%s</td><td>%s</td><td>", records,
-					 lost);
-		if (ret == 0)
-			ret = put_trace(p, db_text(s, 3));
-		if (ret == 0)
-			ret = put(p, "</td></tr>\n");
+		put(p, "<tr><th scope=\"row\">");
+		put_trace(p, db_text(s, 0));
+		buf_printf(p->out, p->e, "</th><td>%s</td><td>%s</td><td>", records, lost);
+		put_trace(p, db_text(s, 3));
+		ret = put(p, "</td></tr>\n");
 	}
 	sqlite3_finalize(s);
 	return ret < 0 ? ret : put(p, "</tbody></table></div>\n");
@@ -208,12 +201,11 @@ static const struct {
 /* Folded: the query, and its first rows. */
 static int put_evidence(struct page *p, const char *sql)
 {
-	int ret = put(p, "<details><summary>Evidence</summary>\n<pre><code>");
+	int ret;
 
-	if (ret == 0)
-		ret = put_trace(p, sql);
-	if (ret == 0)
-		ret = put(p, "</code></pre>\n");
+	put(p, "<details><summary>Evidence</summary>\n<pre><code>");
+	put_trace(p, sql);
+	ret = put(p, "</code></pre>\n");
 	if (ret == 0)
 		ret = evidence_html(p->out, p->db, sql, p->e);
 	return ret < 0 ? ret : put(p, "</details>\n");
@@ -225,19 +217,18 @@ static int put_one(struct page *p, sqlite3_stmt *s, enum which w)
 	static const char *const classes[] = { "", " warn", " bad" };
 	unsigned int severity = (unsigned int)sqlite3_column_int(s, 0) % 3;
 	const char *sql = db_text_or(s, 3, NULL);
-	int ret = put(p, "<li>");
+	int ret;
 
+	ret = put(p, "<li>");
 	if (ret == 0 && w != LIMITS)
 		ret = buf_printf(p->out, p->e, "<span class=\"tag%s\">%s</span> ",
 				 classes[severity], words[severity]);
 	if (ret == 0)
 		ret = put_trace(p, db_text(s, 2));
 	if (ret == 0 && w != LIMITS) {
-		ret = put(p, " <span class=\"tag\">");
-		if (ret == 0)
-			ret = put_trace(p, db_text(s, 1));
-		if (ret == 0)
-			ret = put(p, "</span>");
+		put(p, " <span class=\"tag\">");
+		put_trace(p, db_text(s, 1));
+		ret = put(p, "</span>");
 	}
 	if (ret == 0 && sql && *sql)
 		ret = put_evidence(p, sql);
@@ -255,9 +246,8 @@ static int put_list(struct page *p, enum which w)
 		"SELECT severity, evidence, sentence(id), sql FROM finding WHERE %s AND (?1 IS NULL OR"
 		" analysis=?1) ORDER BY severity DESC, rowid",
 		lists[w].where);
-	ret = open_fold(p, lists[w].id, lists[w].title, "");
-	if (ret == 0)
-		ret = put(p, w == LIMITS ? "<ul>\n" : "<ul class=\"said\">\n");
+	open_fold(p, lists[w].id, lists[w].title, "");
+	ret = put(p, w == LIMITS ? "<ul>\n" : "<ul class=\"said\">\n");
 	if (ret == 0)
 		ret = db_query(&s, p->db, p->e, sql, "s", p->o->only);
 	if (ret < 0)

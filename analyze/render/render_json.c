@@ -12,11 +12,10 @@ int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, st
 
 static int add_string(struct buf *out, const char *text, struct err *e)
 {
-	int ret = buf_add(out, "\"", 1, e);
-
-	if (ret == 0 && text)
-		ret = escape_add(out, ESCAPE_JSON, text, strlen(text), e);
-	return ret < 0 ? ret : buf_add(out, "\"", 1, e);
+	buf_add(out, "\"", 1, e);
+	if (text)
+		escape_add(out, ESCAPE_JSON, text, strlen(text), e);
+	return buf_add(out, "\"", 1, e);
 }
 
 static int add_value(struct buf *out, sqlite3_stmt *s, int i, struct err *e)
@@ -46,13 +45,10 @@ int render_rows(struct buf *out, sqlite3 *db, const char *sql, const char *only,
 	while (ret == 0 && (ret = db_step(s, e)) > 0) {
 		ret = buf_printf(out, e, "%s\n    {", n++ ? "," : "");
 		for (i = 0; i < sqlite3_column_count(s) && ret == 0; i++) {
-			ret = buf_printf(out, e, "%s", i ? ", " : "");
-			if (ret == 0)
-				ret = add_string(out, sqlite3_column_name(s, i), e);
-			if (ret == 0)
-				ret = buf_printf(out, e, ": ");
-			if (ret == 0)
-				ret = add_value(out, s, i, e);
+			buf_printf(out, e, "%s", i ? ", " : "");
+			add_string(out, sqlite3_column_name(s, i), e);
+			buf_printf(out, e, ": ");
+			ret = add_value(out, s, i, e);
 		}
 		if (ret == 0)
 			ret = buf_printf(out, e, "}");
@@ -70,17 +66,13 @@ static int add_facts(struct buf *out, sqlite3 *db, const char *name, struct err 
 
 	if (ret < 0)
 		return ret;
-	ret = buf_printf(out, e, "{\n    \"file\": ");
-	if (ret == 0)
-		ret = add_string(out, name, e);
+	buf_printf(out, e, "{\n    \"file\": ");
+	ret = add_string(out, name, e);
 	while (ret == 0 && (ret = db_step(s, e)) > 0) {
-		ret = buf_printf(out, e, ",\n    ");
-		if (ret == 0)
-			ret = add_string(out, db_text(s, 0), e);
-		if (ret == 0)
-			ret = buf_printf(out, e, ": ");
-		if (ret == 0)
-			ret = add_string(out, db_text(s, 1), e);
+		buf_printf(out, e, ",\n    ");
+		add_string(out, db_text(s, 0), e);
+		buf_printf(out, e, ": ");
+		ret = add_string(out, db_text(s, 1), e);
 	}
 	sqlite3_finalize(s);
 	return ret < 0 ? ret : buf_printf(out, e, "}");
@@ -96,32 +88,31 @@ static int add_verdict(struct buf *out, sqlite3 *db, const char *only, struct er
 
 	if (ret == 0 && !only)
 		ret = screen_read(&screen, db, e);
-	if (ret == 0)
-		ret = buf_printf(out, e,
-				 "{\n    \"completeness\": \"%s\",\n    \"status\": ", worst);
-	if (ret == 0)
-		ret = only ? buf_printf(out, e, "null")
-			   : add_string(out,
-					screen.problems	   ? "problem"
-					: screen.healthy   ? "none"
-					: screen.unchanged ? "unchanged"
-							   : "unknown",
-					e);
-	if (ret == 0)
-		ret = buf_printf(out, e, ",\n    \"problem\": ");
-	if (ret == 0)
-		ret = add_string(out, screen.problem.data, e);
-	if (ret == 0)
-		ret = buf_printf(out, e, ",\n    \"cause\": ");
-	if (ret == 0)
-		ret = add_string(out, screen.n_causes ? screen.causes[0].text.data : NULL, e);
-	if (ret == 0)
-		ret = buf_printf(out, e, ",\n    \"sure\": ");
-	if (ret == 0)
-		ret = screen.n_causes ? add_string(out, screen.causes[0].sure, e)
-				      : buf_printf(out, e, "null");
+	if (ret < 0)
+		goto out;
+	buf_printf(out, e, "{\n    \"completeness\": \"%s\",\n    \"status\": ", worst);
+	if (only)
+		buf_printf(out, e, "null");
+	else
+		add_string(out,
+			   screen.problems    ? "problem"
+			   : screen.healthy   ? "none"
+			   : screen.unchanged ? "unchanged"
+					      : "unknown",
+			   e);
+	buf_printf(out, e, ",\n    \"problem\": ");
+	add_string(out, screen.problem.data, e);
+	buf_printf(out, e, ",\n    \"cause\": ");
+	add_string(out, screen.n_causes ? screen.causes[0].text.data : NULL, e);
+	buf_printf(out, e, ",\n    \"sure\": ");
+	if (screen.n_causes)
+		add_string(out, screen.causes[0].sure, e);
+	else
+		buf_printf(out, e, "null");
+	ret = buf_printf(out, e, "}");
+out:
 	screen_free(&screen);
-	return ret < 0 ? ret : buf_printf(out, e, "}");
+	return ret;
 }
 
 int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)

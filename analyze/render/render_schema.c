@@ -36,19 +36,17 @@ static const char *type_of(const struct column_desc *c)
 static int add_column(struct buf *out, const struct column_desc *c, bool first, struct err *e)
 {
 	size_t i;
-	int ret = buf_printf(out, e, "%s\n            \"%s\": {\"type\": %s, \"description\": \"",
-			     first ? "" : ",", c->name, type_of(c));
 
-	if (ret == 0)
-		ret = escape_add(out, ESCAPE_JSON, c->doc, strlen(c->doc), e);
-	if (ret == 0 && *c->unit)
-		ret = buf_printf(out, e, " [%s]", c->unit);
-	if (ret == 0)
-		ret = buf_printf(out, e, "\"");
-	for (i = 0; i < sizeof(words) / sizeof(words[0]) && ret == 0; i++)
+	buf_printf(out, e, "%s\n            \"%s\": {\"type\": %s, \"description\": \"",
+		   first ? "" : ",", c->name, type_of(c));
+	escape_add(out, ESCAPE_JSON, c->doc, strlen(c->doc), e);
+	if (*c->unit)
+		buf_printf(out, e, " [%s]", c->unit);
+	buf_printf(out, e, "\"");
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(words[i].column, c->name) == 0)
-			ret = buf_printf(out, e, ", \"enum\": [%s]", words[i].words);
-	return ret < 0 ? ret : buf_printf(out, e, "}");
+			buf_printf(out, e, ", \"enum\": [%s]", words[i].words);
+	return buf_printf(out, e, "}");
 }
 
 static int add_array(struct buf *out, const char *key, const struct table_desc *t, struct err *e)

@@ -42,28 +42,27 @@ static const char *cell_text(const struct pivot *p, int r, int c, char *n, size_
 
 int table_markdown(struct buf *out, const struct pivot *p, struct err *e)
 {
-	int r, c, ret = buf_printf(out, e, "|  |");
+	int r, c;
 	char n[32];
 
-	for (c = 0; c < p->n_columns && ret == 0; c++)
+	buf_printf(out, e, "|  |");
+	for (c = 0; c < p->n_columns; c++)
 		if (p->used[c])
-			ret = buf_printf(out, e, " %s |", p->name[c]);
-	if (ret == 0)
-		ret = buf_printf(out, e, "%s\n|---|", p->counted ? "" : " n |");
-	for (c = 0; c <= p->n_columns && ret == 0; c++)
+			buf_printf(out, e, " %s |", p->name[c]);
+	buf_printf(out, e, "%s\n|---|", p->counted ? "" : " n |");
+	for (c = 0; c <= p->n_columns; c++)
 		if (shown(p, c))
-			ret = buf_printf(out, e, "---:|");
-	for (r = 0; r < p->n_rows && ret == 0; r++) {
-		ret = buf_printf(out, e, "\n| %s |", p->rows[r].subject);
-		for (c = 0; c < p->n_columns && ret == 0; c++)
+			buf_printf(out, e, "---:|");
+	for (r = 0; r < p->n_rows; r++) {
+		buf_printf(out, e, "\n| %s |", p->rows[r].subject);
+		for (c = 0; c < p->n_columns; c++)
 			if (p->used[c])
-				ret = buf_printf(out, e, " %s |",
-						 p->rows[r].cell[c] ? p->rows[r].cell[c] : "-");
-		if (ret == 0 && !p->counted)
-			ret = buf_printf(out, e, " %s |",
-					 cell_text(p, r, p->n_columns, n, sizeof(n)));
+				buf_printf(out, e, " %s |",
+					   p->rows[r].cell[c] ? p->rows[r].cell[c] : "-");
+		if (!p->counted)
+			buf_printf(out, e, " %s |", cell_text(p, r, p->n_columns, n, sizeof(n)));
 	}
-	return ret < 0 ? ret : buf_printf(out, e, "\n");
+	return buf_printf(out, e, "\n");
 }
 
 /* ---- names that several rows share ---- */
@@ -129,20 +128,18 @@ static int measure(const struct pivot *p, int *width)
 static int row_text(struct buf *out, const struct pivot *p, const int *width, int subject, int r,
 		    int last, struct err *e)
 {
-	int c, indent, ret;
+	int c, indent;
 	const char *label = label_of(p, r, &indent);
 	char n[32];
 
-	ret = buf_printf(out, e, "%*s%s%*s", indent, "", label,
-			 subject - indent - text_width(label), "");
-	for (c = 0; c < last && ret == 0; c++) {
+	buf_printf(out, e, "%*s%s%*s", indent, "", label, subject - indent - text_width(label), "");
+	for (c = 0; c < last; c++) {
 		const char *text = cell_text(p, r, c, n, sizeof(n));
 
 		if (shown(p, c))
-			ret = buf_printf(out, e, "%*s%s", GAP + width[c] - text_width(text), "",
-					 text);
+			buf_printf(out, e, "%*s%s", GAP + width[c] - text_width(text), "", text);
 	}
-	return ret < 0 ? ret : buf_printf(out, e, "\n");
+	return buf_printf(out, e, "\n");
 }
 
 int table_text(struct buf *out, const struct pivot *p, int width, int *ret_dropped, struct err *e)

@@ -96,9 +96,8 @@ static int put_lane(struct diagram *d, const struct step *s, int lane)
 			     top_of(lane) + 12);
 
 	if (ret == 0 && d->t->clocks.n > 1) {
-		ret = escape_add(d->out, ESCAPE_HTML, h->name, strlen(h->name), d->e);
-		if (ret == 0)
-			ret = buf_printf(d->out, d->e, ": ");
+		escape_add(d->out, ESCAPE_HTML, h->name, strlen(h->name), d->e);
+		ret = buf_printf(d->out, d->e, ": ");
 	}
 	if (ret == 0)
 		ret = put_subject(d, SUBJECT_thread, s->request.tid);
@@ -164,7 +163,7 @@ static int put_question(struct diagram *d, const struct step *s)
 	const struct step *peer = request_tree_peer(d->t, s);
 	const struct row_upstream *u = &s->question;
 	const struct row_request *r;
-	int mine = lane_of(d, u->tid), theirs, ret;
+	int mine = lane_of(d, u->tid), theirs;
 
 	if (!peer || mine < 0)
 		return 0;
@@ -172,27 +171,28 @@ static int put_question(struct diagram *d, const struct step *s)
 	theirs = lane_of(d, r->tid);
 	if (theirs < 0 || theirs == mine)
 		return 0;
-	ret = put_arrow(d, mine, u->ts, theirs, r->ts - r->queued);
-	return ret < 0 ? ret : put_arrow(d, theirs, r->ts + r->dur, mine, u->ts + u->dur);
+	put_arrow(d, mine, u->ts, theirs, r->ts - r->queued);
+	return put_arrow(d, theirs, r->ts + r->dur, mine, u->ts + u->dur);
 }
 
 static int put_path(struct diagram *d, const struct request_path *path)
 {
 	const struct path_part *part;
 	const struct step *s;
-	int i, y, lane, ret = buf_printf(d->out, d->e, "<polyline class=\"path\" points=\"");
+	int i, y, lane;
 
-	for (i = 0; i < path->n && ret == 0; i++) {
+	buf_printf(d->out, d->e, "<polyline class=\"path\" points=\"");
+	for (i = 0; i < path->n; i++) {
 		part = &path->v[i];
 		s = &d->t->v[part->step];
 		lane = lane_of(d, s->is_request ? s->request.tid : s->question.tid);
 		if (lane < 0 || part->what == PATH_NETWORK)
 			continue; /* the line goes from lane to lane there */
 		y = top_of(lane) + PATH;
-		ret = buf_printf(d->out, d->e, "%.2f,%d %.2f,%d ", at(d, part->ts), y,
-				 at(d, part->ts + part->dur), y);
+		buf_printf(d->out, d->e, "%.2f,%d %.2f,%d ", at(d, part->ts), y,
+			   at(d, part->ts + part->dur), y);
 	}
-	return ret < 0 ? ret : buf_printf(d->out, d->e, "\"/>\n");
+	return buf_printf(d->out, d->e, "\"/>\n");
 }
 
 static int put_steps(struct diagram *d)
@@ -215,18 +215,17 @@ static int put_steps(struct diagram *d)
 
 static int put_legend(struct diagram *d)
 {
-	int i, ret;
+	int i;
 
-	ret = buf_printf(d->out, d->e,
-			 "</svg></div>\n<figcaption>Lanes are threads; time runs from the arrival "
-			 "to the answer. Colours:");
-	for (i = 0; i < N_TIME_PARTS && ret == 0; i++)
-		ret = buf_printf(d->out, d->e, " <span class=\"key %s\"></span> %s",
-				 time_parts[i].class, time_parts[i].label);
-	return ret < 0 ? ret
-		       : buf_printf(d->out, d->e,
-				    ". Arrows: requests and answers. Thick line: critical path."
-				    "</figcaption></figure>\n");
+	buf_printf(d->out, d->e,
+		   "</svg></div>\n<figcaption>Lanes are threads; time runs from the arrival "
+		   "to the answer. Colours:");
+	for (i = 0; i < N_TIME_PARTS; i++)
+		buf_printf(d->out, d->e, " <span class=\"key %s\"></span> %s", time_parts[i].class,
+			   time_parts[i].label);
+	return buf_printf(d->out, d->e,
+			  ". Arrows: requests and answers. Thick line: critical path."
+			  "</figcaption></figure>\n");
 }
 
 static int put_svg(struct diagram *d, const struct request_path *path)
@@ -266,16 +265,15 @@ static int put_svg(struct diagram *d, const struct request_path *path)
 static int put_text(struct buf *out, const struct buf *text, struct err *e)
 {
 	const char *line = text->data, *end = text->data + text->len, *stop;
-	int ret = buf_printf(out, e, "<section id=\"verdict\"><pre>");
 
-	for (; line < end && ret == 0; line = stop + 1) {
+	buf_printf(out, e, "<section id=\"verdict\"><pre>");
+	for (; line < end; line = stop + 1) {
 		stop = memchr(line, '\n', end - line);
 		stop = stop ? stop : end;
-		ret = escape_add(out, ESCAPE_HTML, line, stop - line, e);
-		if (ret == 0)
-			ret = buf_printf(out, e, "\n");
+		escape_add(out, ESCAPE_HTML, line, stop - line, e);
+		buf_printf(out, e, "\n");
 	}
-	return ret < 0 ? ret : buf_printf(out, e, "</pre></section>\n");
+	return buf_printf(out, e, "</pre></section>\n");
 }
 
 int request_html(struct buf *out, sqlite3 *db, const char *name, const struct request_tree *t,

@@ -69,10 +69,9 @@ static int put_states(struct page *p, const s64 *states, s64 whole, s64 rest,
 		ns = k == STATE_run ? rest : states[k];
 		if (ns <= 0 || ns < least)
 			continue;
-		ret = buf_printf(p->out, p->e, "%s%s ", before,
-				 k == STATE_run ? rest_label : state_labels[k]);
-		if (ret == 0)
-			ret = put_time(p, ns, 0);
+		buf_printf(p->out, p->e, "%s%s ", before,
+			   k == STATE_run ? rest_label : state_labels[k]);
+		ret = put_time(p, ns, 0);
 		before = "; ";
 	}
 	return ret;
@@ -91,11 +90,9 @@ static s64 sum(const s64 *states)
 /* "   1.55 ms     405 ms  ": when since the arrival, how long, then the tree. */
 static int begin_line(struct page *p, const struct step *s, s64 at, s64 dur)
 {
-	int ret = put_time(p, at - p->start, AT_WIDTH);
-
-	if (ret == 0)
-		ret = put_time(p, dur, LENGTH);
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "  %*s", 2 * s->depth, "");
+	put_time(p, at - p->start, AT_WIDTH);
+	put_time(p, dur, LENGTH);
+	return buf_printf(p->out, p->e, "  %*s", 2 * s->depth, "");
 }
 
 static int put_request(struct page *p, const struct step *s)
@@ -115,14 +112,11 @@ static int put_request(struct page *p, const struct step *s)
 			ret = buf_printf(p->out, p->e, ", request %lld\n", (long long)s->id);
 	}
 	if (ret == 0 && r->queued) {
-		ret = begin_line(p, s, r->ts - r->queued, r->queued);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "  queued");
-		if (ret == 0)
-			ret = put_states(p, s->queue, r->queued, r->queued - sum(s->queue),
-					 "other work of its thread");
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "\n");
+		begin_line(p, s, r->ts - r->queued, r->queued);
+		buf_printf(p->out, p->e, "  queued");
+		put_states(p, s->queue, r->queued, r->queued - sum(s->queue),
+			   "other work of its thread");
+		ret = buf_printf(p->out, p->e, "\n");
 	}
 	if (ret == 0)
 		ret = begin_line(p, s, r->ts, r->dur);
@@ -151,63 +145,57 @@ static int put_peer(struct page *p, const struct row_upstream *u)
 static int put_question(struct page *p, const struct step *s)
 {
 	const struct row_upstream *u = &s->question;
-	int ret = begin_line(p, s, u->ts, u->dur);
+	int ret;
 
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, "asked ");
+	begin_line(p, s, u->ts, u->dur);
+	ret = buf_printf(p->out, p->e, "asked ");
 	if (ret == 0)
 		ret = put_peer(p, u);
 	if (ret == 0 && s->end == PATH_FOLLOWED) {
-		ret = buf_printf(p->out, p->e, ", network ");
-		if (ret == 0)
-			ret = put_time(p, s->network, 0);
-		if (ret == 0 && s->translated[0])
-			ret = buf_printf(p->out, p->e, "; address translated: there ");
-		if (ret == 0)
-			ret = escape_add(p->out, ESCAPE_TEXT, s->translated, strlen(s->translated),
-					 p->e);
+		buf_printf(p->out, p->e, ", network ");
+		put_time(p, s->network, 0);
+		if (s->translated[0])
+			buf_printf(p->out, p->e, "; address translated: there ");
+		ret = escape_add(p->out, ESCAPE_TEXT, s->translated, strlen(s->translated), p->e);
 	} else if (ret == 0) {
 		ret = buf_printf(p->out, p->e, "%s", why_not[s->end]);
 	}
-	if (ret == 0 && s->against)
-		ret = buf_printf(p->out, p->e, "; answered before the request arrived");
-	if (ret == 0 && s->others)
-		ret = buf_printf(p->out, p->e, "; %d other request%s of its thread %s open",
-				 s->others, s->others == 1 ? "" : "s",
-				 s->others == 1 ? "was" : "were");
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
+	if (ret < 0)
+		return ret;
+	if (s->against)
+		buf_printf(p->out, p->e, "; answered before the request arrived");
+	if (s->others)
+		buf_printf(p->out, p->e, "; %d other request%s of its thread %s open", s->others,
+			   s->others == 1 ? "" : "s", s->others == 1 ? "was" : "were");
+	return buf_printf(p->out, p->e, "\n");
 }
 
 /* "there: eth0 sends 12 us, eth1 receives 20 ms, arrival 3 us" */
 static int put_hops(struct page *p, const struct step *s, bool back, const struct hop *hops, int n,
 		    s64 rest, int against)
 {
-	int i, ret;
+	int i;
 
 	if (!n)
 		return 0;
-	ret = begin_line(p, s, hops[0].ts, hops[n - 1].ts - hops[0].ts);
-	for (i = 0; i < n && ret == 0; i++) {
-		ret = buf_printf(p->out, p->e, "%s", i ? ", " : back ? "  back: " : "  there: ");
-		if (ret == 0)
-			ret = escape_add(p->out, ESCAPE_TEXT, hops[i].device,
-					 strlen(hops[i].device), p->e);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "%s",
-					 hops[i].sends ? " sends" : " receives");
-		if (ret == 0 && hops[i].dur >= 0)
-			ret = buf_printf(p->out, p->e, " ");
-		if (ret == 0 && hops[i].dur >= 0)
-			ret = put_time(p, hops[i].dur, 0);
+	begin_line(p, s, hops[0].ts, hops[n - 1].ts - hops[0].ts);
+	for (i = 0; i < n; i++) {
+		buf_printf(p->out, p->e, "%s", i ? ", " : back ? "  back: " : "  there: ");
+		escape_add(p->out, ESCAPE_TEXT, hops[i].device, strlen(hops[i].device), p->e);
+		buf_printf(p->out, p->e, "%s", hops[i].sends ? " sends" : " receives");
+		if (hops[i].dur >= 0) {
+			buf_printf(p->out, p->e, " ");
+			put_time(p, hops[i].dur, 0);
+		}
 	}
-	if (ret == 0 && rest >= 0)
-		ret = buf_printf(p->out, p->e, ", %s ", back ? "receive" : "arrival");
-	if (ret == 0 && rest >= 0)
-		ret = put_time(p, rest, 0);
-	if (ret == 0 && against)
-		ret = buf_printf(p->out, p->e, "; %d time%s the order", against,
-				 against == 1 ? " contradicts" : "s contradict");
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
+	if (rest >= 0) {
+		buf_printf(p->out, p->e, ", %s ", back ? "receive" : "arrival");
+		put_time(p, rest, 0);
+	}
+	if (against)
+		buf_printf(p->out, p->e, "; %d time%s the order", against,
+			   against == 1 ? " contradicts" : "s contradict");
+	return buf_printf(p->out, p->e, "\n");
 }
 
 static int put_ways(struct page *p, const struct request_tree *t, const struct step *s)
@@ -227,28 +215,21 @@ static int put_ways(struct page *p, const struct request_tree *t, const struct s
 /* "Clock of db: corrected by +0.007021334 s +-21.3 us (n = 118 messages)" */
 static int put_clock(struct page *p, const struct host_clock *h)
 {
-	int ret = buf_printf(p->out, p->e, "Clock of ");
-
-	if (ret == 0)
-		ret = escape_add(p->out, ESCAPE_TEXT, h->name, strlen(h->name), p->e);
-	if (ret == 0 && !h->known)
+	buf_printf(p->out, p->e, "Clock of ");
+	escape_add(p->out, ESCAPE_TEXT, h->name, strlen(h->name), p->e);
+	if (!h->known)
 		return buf_printf(p->out, p->e,
 				  ": by wall clocks, which may be wrong; no connection has the same"
 				  " addresses on both hosts\n");
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, ": corrected by %+.9f s +-", (double)h->add / 1e9);
-	if (ret == 0)
-		ret = put_time(p, h->error, 0);
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, " (n = %lld messages", (long long)h->messages);
-	if (ret == 0 && h->against)
-		ret = buf_printf(p->out, p->e, "; %lld contradict the others",
-				 (long long)h->against);
-	if (ret == 0 && h->others)
-		ret = buf_printf(p->out, p->e,
-				 "; of %d alignments the one nearest to the wall clocks",
-				 h->others + 1);
-	return ret < 0 ? ret : buf_printf(p->out, p->e, ")\n");
+	buf_printf(p->out, p->e, ": corrected by %+.9f s +-", (double)h->add / 1e9);
+	put_time(p, h->error, 0);
+	buf_printf(p->out, p->e, " (n = %lld messages", (long long)h->messages);
+	if (h->against)
+		buf_printf(p->out, p->e, "; %lld contradict the others", (long long)h->against);
+	if (h->others)
+		buf_printf(p->out, p->e, "; of %d alignments the one nearest to the wall clocks",
+			   h->others + 1);
+	return buf_printf(p->out, p->e, ")\n");
 }
 
 static int put_clocks(struct page *p, const struct request_tree *t)
@@ -316,11 +297,11 @@ static int put_sum(struct page *p, const struct request_tree *t, const struct pa
 	const struct path_part *part = &sum->first;
 	const struct step *s = &t->v[part->step];
 	bool work = part->what == PATH_QUEUE && part->state == STATE_run;
-	int ret = put_time(p, sum->ns, AT_WIDTH);
+	int ret;
 
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, "%6.1f %%  %s", 100.0 * sum->ns / latency,
-				 words[part->what]);
+	put_time(p, sum->ns, AT_WIDTH);
+	ret = buf_printf(p->out, p->e, "%6.1f %%  %s", 100.0 * sum->ns / latency,
+			 words[part->what]);
 	if (ret == 0 && s->is_request)
 		ret = buf_printf(p->out, p->e, "%s, ",
 				 work ? "other work of its thread" : state_labels[part->state]);
@@ -364,21 +345,21 @@ static int put_longest(struct page *p, const struct request_tree *t)
 	struct part part = request_tree_longest(t);
 	const struct step *s = &t->v[part.step];
 	s64 whole = t->v[0].request.queued + t->v[0].request.dur;
-	int ret = buf_printf(p->out, p->e, "\nLongest part: %s", kinds[part.kind]);
+	int ret;
 
+	ret = buf_printf(p->out, p->e, "\nLongest part: %s", kinds[part.kind]);
 	if (ret == 0 && part.kind == PART_WAIT)
 		ret = buf_printf(p->out, p->e, "%s, ", state_labels[part.state]);
 	if (ret == 0 && !s->is_request)
 		ret = put_peer(p, &s->question);
 	else if (ret == 0)
 		ret = put_subject(p, SUBJECT_service, s->request.service);
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, ": ");
-	if (ret == 0)
-		ret = put_time(p, part.ns, 0);
-	return ret < 0 ? ret
-		       : buf_printf(p->out, p->e, ", %.0f %% of the latency.\n",
-				    whole > 0 ? 100.0 * part.ns / whole : 0.0);
+	if (ret < 0)
+		return ret;
+	buf_printf(p->out, p->e, ": ");
+	put_time(p, part.ns, 0);
+	return buf_printf(p->out, p->e, ", %.0f %% of the latency.\n",
+			  whole > 0 ? 100.0 * part.ns / whole : 0.0);
 }
 
 int request_text(struct buf *out, sqlite3 *db, const struct request_tree *t,

@@ -287,24 +287,21 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 		number_text(records, sizeof(records), sqlite3_column_double(q, 0), "");
 		number_text(lost, sizeof(lost), sqlite3_column_double(q, 1), "");
 		number_text(gap, sizeof(gap), sqlite3_column_double(q, 3), "ns");
-		ret = buf_printf(&s->complete, e, "Recording %s: %s records, %s lost",
-				 strcmp(s->worst, "LOSSY") == 0 ? "LOSSY"
-				 : strcmp(s->worst, "TRUNCATED") == 0
-					 ? "TRUNCATED (its end is missing)"
-					 : "complete",
-				 records, lost);
-		if (ret == 0 && sqlite3_column_int64(q, 4) > 0)
-			ret = buf_printf(&s->complete, e, "; damaged blocks skipped: %lld",
-					 (long long)sqlite3_column_int64(q, 4));
-		if (ret == 0 && sqlite3_column_double(q, 2) > 0)
-			ret = buf_printf(&s->complete, e, "; the recorder used %.1f %% of a CPU",
-					 sqlite3_column_double(q, 2));
-		if (ret == 0 && sqlite3_column_double(q, 3) > 0)
-			ret = buf_printf(&s->complete, e,
-					 "; nothing was recorded for %s, between merged recordings",
-					 gap);
-		if (ret == 0)
-			ret = buf_printf(&s->complete, e, ".");
+		buf_printf(&s->complete, e, "Recording %s: %s records, %s lost",
+			   strcmp(s->worst, "LOSSY") == 0	? "LOSSY"
+			   : strcmp(s->worst, "TRUNCATED") == 0 ? "TRUNCATED (its end is missing)"
+								: "complete",
+			   records, lost);
+		if (sqlite3_column_int64(q, 4) > 0)
+			buf_printf(&s->complete, e, "; damaged blocks skipped: %lld",
+				   (long long)sqlite3_column_int64(q, 4));
+		if (sqlite3_column_double(q, 2) > 0)
+			buf_printf(&s->complete, e, "; the recorder used %.1f %% of a CPU",
+				   sqlite3_column_double(q, 2));
+		if (sqlite3_column_double(q, 3) > 0)
+			buf_printf(&s->complete, e,
+				   "; nothing was recorded for %s, between merged recordings", gap);
+		ret = buf_printf(&s->complete, e, ".");
 	}
 	return db_end(q, ret);
 }

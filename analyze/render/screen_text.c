@@ -48,27 +48,25 @@ static size_t unbroken(const char *text)
 /* Text from column `indent` on, broken before the width. */
 static int wrapped(struct screen_page *p, const char *text, int indent, int at)
 {
-	int ret = 0;
 	size_t n;
 	bool first = true;
 
-	while (*text && ret == 0) {
+	while (*text) {
 		n = unbroken(text);
 		if (!first && at + 1 + (int)n > p->width) {
-			ret = buf_printf(p->out, p->e, "\n%*s", indent, "");
+			buf_printf(p->out, p->e, "\n%*s", indent, "");
 			at = indent;
 		} else if (!first) {
-			ret = buf_printf(p->out, p->e, " ");
+			buf_printf(p->out, p->e, " ");
 			at++;
 		}
 		first = false;
-		if (ret == 0)
-			ret = buf_add(p->out, text, n, p->e);
+		buf_add(p->out, text, n, p->e);
 		at += (int)n;
 		text += n;
 		text += strspn(text, " ");
 	}
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
+	return buf_printf(p->out, p->e, "\n");
 }
 
 /* "CAUSE    text", later lines below the text. */
@@ -119,17 +117,16 @@ static int put_moments(struct screen_page *p, const struct screen *s, sqlite3 *d
 		buf_clear(&line);
 		number_text(length, sizeof(length), m->dur, "ns");
 		ret = say_number(&line, db, m->ts, "at", p->e);
-		if (ret == 0)
-			ret = buf_printf(&line, p->e, m->who.len ? " %9s  %-20s" : " %9s  %s",
-					 length, m->what.data);
-		if (ret == 0 && m->who.len)
-			ret = buf_printf(&line, p->e, "  %s", m->who.data);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, " ");
-		if (ret == 0)
-			ret = escaped(p->out, p, line.data);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "\n");
+		if (ret < 0)
+			break;
+		buf_printf(&line, p->e, m->who.len ? " %9s  %-20s" : " %9s  %s", length,
+			   m->what.data);
+		if (m->who.len)
+			buf_printf(&line, p->e, "  %s", m->who.data);
+		buf_printf(p->out, p->e, " ");
+		escaped(p->out, p, line.data);
+		ret = buf_printf(p->out, p->e, "\n");
+		ret = line.failed ? line.failed : ret;
 	}
 	buf_free(&line);
 	return ret;
@@ -179,12 +176,13 @@ static int put_others(struct screen_page *p, const struct screen *s)
 	struct buf line = { 0 };
 	int ret = screen_others(&line, s, p->o->name, p->e);
 
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, " ");
-	if (ret == 0)
-		ret = escaped(p->out, p, line.data);
+	if (ret == 0) {
+		buf_printf(p->out, p->e, " ");
+		escaped(p->out, p, line.data);
+		ret = buf_printf(p->out, p->e, "\n");
+	}
 	buf_free(&line);
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
+	return ret;
 }
 
 int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
@@ -209,14 +207,13 @@ int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 		ret = put_next(&p, s);
 	if (ret == 0)
 		ret = put_moments(&p, s, db);
-	if (ret == 0)
-		ret = buf_printf(out, e, "\n");
-	if (ret == 0 && s->numbers.len)
-		ret = buf_printf(out, e, " %s\n", s->numbers.data);
-	if (ret == 0)
-		ret = buf_printf(out, e, " ");
-	if (ret == 0)
-		ret = wrapped(&p, s->complete.data, 1, 1);
+	if (ret < 0)
+		return ret;
+	buf_printf(out, e, "\n");
+	if (s->numbers.len)
+		buf_printf(out, e, " %s\n", s->numbers.data);
+	buf_printf(out, e, " ");
+	ret = wrapped(&p, s->complete.data, 1, 1);
 	if (ret == 0 && s->others.len)
 		ret = put_others(&p, s);
 	if (ret == 0 && !s->problems)
@@ -228,11 +225,9 @@ int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 
 static int add_line(struct screen_page *p, const char *before, const char *text, const char *after)
 {
-	int ret = buf_printf(p->out, p->e, "%s", before);
-
-	if (ret == 0)
-		ret = escaped(p->out, p, text);
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "%s\n", after);
+	buf_printf(p->out, p->e, "%s", before);
+	escaped(p->out, p, text);
+	return buf_printf(p->out, p->e, "%s\n", after);
 }
 
 static int add_moments(struct screen_page *p, const struct screen *s, sqlite3 *db)
@@ -250,11 +245,11 @@ static int add_moments(struct screen_page *p, const struct screen *s, sqlite3 *d
 		buf_clear(&when);
 		number_text(length, sizeof(length), s->moments[i].dur, "ns");
 		ret = say_number(&when, db, s->moments[i].ts, "at", p->e);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "| %s | %s | %s | ", when.data, length,
-					 s->moments[i].what.data);
-		if (ret == 0)
-			ret = add_line(p, "", s->moments[i].who.data, " |");
+		if (ret < 0)
+			break;
+		buf_printf(p->out, p->e, "| %s | %s | %s | ", when.data, length,
+			   s->moments[i].what.data);
+		ret = add_line(p, "", s->moments[i].who.data, " |");
 	}
 	buf_free(&when);
 	return ret;
@@ -265,33 +260,27 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 {
 	struct screen_page p = { out, o, 0, e };
 	struct buf line = { 0 };
-	int i, ret = add_line(&p, "# ", s->title.len ? s->title.data : "Recording", "\n");
+	int i, ret;
 
-	if (ret == 0)
-		ret = add_line(&p, "", s->range.data, "\n");
-	if (ret == 0)
-		ret = buf_printf(out, e, "**%s** ", screen_status(s));
-	if (ret == 0)
-		ret = add_line(&p, "", s->problem.data, "");
-	for (i = 0; i < s->n_causes && ret == 0; i++) {
-		ret = buf_printf(out, e, "\n**%s** ", label_of(s));
-		if (ret == 0)
-			ret = add_line(&p, "", s->causes[i].text.data, "");
-		if (ret == 0)
-			ret = buf_printf(out, e, "Evidence: %s.\n", s->causes[i].sure);
+	add_line(&p, "# ", s->title.len ? s->title.data : "Recording", "\n");
+	add_line(&p, "", s->range.data, "\n");
+	buf_printf(out, e, "**%s** ", screen_status(s));
+	add_line(&p, "", s->problem.data, "");
+	for (i = 0; i < s->n_causes; i++) {
+		buf_printf(out, e, "\n**%s** ", label_of(s));
+		add_line(&p, "", s->causes[i].text.data, "");
+		buf_printf(out, e, "Evidence: %s.\n", s->causes[i].sure);
 	}
-	if (ret == 0 && s->hint.len)
-		ret = add_line(&p, "\n**HINT** ", s->hint.data, "");
+	if (s->hint.len)
+		add_line(&p, "\n**HINT** ", s->hint.data, "");
+	ret = add_moments(&p, s, db);
+	if (s->numbers.len)
+		add_line(&p, "\n", s->numbers.data, "");
+	add_line(&p, "\n", s->complete.data, "");
 	if (ret == 0)
-		ret = add_moments(&p, s, db);
-	if (ret == 0 && s->numbers.len)
-		ret = add_line(&p, "\n", s->numbers.data, "");
-	if (ret == 0)
-		ret = add_line(&p, "\n", s->complete.data, "");
-	if (ret == 0 && screen_others(&line, s, o->name, e) < 0)
-		ret = ERR_FAIL;
+		ret = screen_others(&line, s, o->name, e);
 	if (ret == 0 && line.len)
-		ret = add_line(&p, "\n", line.data, "");
+		add_line(&p, "\n", line.data, "");
 	buf_clear(&line);
 	if (ret == 0)
 		ret = buf_printf(out, e, "\nNext:\n\n");

@@ -205,12 +205,11 @@ static int add_tag(struct cleaning *c, int *depth)
 static int add_name(struct buf *out, const char *id, const char *title, const char *desc,
 		    struct err *e)
 {
-	int ret = buf_printf(out, e, "<title id=\"%s-title\">", id);
+	int ret;
 
-	if (ret == 0)
-		ret = escape_add(out, ESCAPE_HTML, title, strlen(title), e);
-	if (ret == 0)
-		ret = buf_printf(out, e, "</title>");
+	buf_printf(out, e, "<title id=\"%s-title\">", id);
+	escape_add(out, ESCAPE_HTML, title, strlen(title), e);
+	ret = buf_printf(out, e, "</title>");
 	if (ret == 0 && desc)
 		ret = buf_printf(out, e, "<desc id=\"%s-desc\">", id);
 	if (ret == 0 && desc)

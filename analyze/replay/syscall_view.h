@@ -5,7 +5,6 @@
 #include "track.h"
 
 void syscall_view_start(struct replay *r);
-#define INPROGRESS (-115) /* EINPROGRESS */
 
 /* When the call was entered; 0: not seen. */
 u64 call_entry(const struct call_view *v);

@@ -222,6 +222,26 @@ int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fm
 	return r < 0 ? r : 0;
 }
 
+int db_add_text(struct buf *out, sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...)
+{
+	sqlite3_stmt *s;
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = query(&s, db, e, sql, fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		return r;
+	r = db_step(s, e);
+	if (r > 0)
+		r = sqlite3_column_type(s, 0) == SQLITE_NULL
+			    ? 0
+			    : buf_printf(out, e, "%s", db_text(s, 0));
+	statements_give(s);
+	return r;
+}
+
 int db_inserter(sqlite3_stmt **ret, sqlite3 *db, enum table_id t, struct err *e)
 {
 	char sql[256];

@@ -2,7 +2,7 @@
 /* SQLite with our error idiom, and the tables of tables.def. */
 #pragma once
 
-#include "format/err.h"
+#include "format/buf.h"
 #include "format/event.h"
 
 #include <sqlite3.h>
@@ -131,6 +131,10 @@ int db_again(sqlite3_stmt *s, struct err *e, const char *fmt, ...);
 
 /* The first column of the first row; 0 or fallback if there is no row or it is NULL. */
 int db_int(sqlite3 *db, s64 *ret, struct err *e, const char *sql, const char *fmt, ...);
+
+/* Appends the text of the first column of the first row; nothing if there is no row or it is NULL.
+ */
+int db_add_text(struct buf *out, sqlite3 *db, struct err *e, const char *sql, const char *fmt, ...);
 
 /* Prepares the statement that appends a row to a table: a parameter for each column. */
 int db_inserter(sqlite3_stmt **ret, sqlite3 *db, enum table_id t, struct err *e);

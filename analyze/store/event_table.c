@@ -3,12 +3,10 @@
 #include "event_table.h"
 
 #include "format/escape.h"
+#include "format/linux_abi.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
 
 static const struct {
 	const char *name, *type, *doc;
@@ -60,12 +58,13 @@ void event_table_make(struct event_table *t, const struct event_desc *ev)
 
 int event_table_sql(const struct event_table *t, const char *name, struct buf *out, struct err *e)
 {
-	int i, ret = buf_printf(out, e, "CREATE TABLE %s(", name);
+	int i;
 
-	for (i = 0; i < t->n_columns && ret == 0; i++)
-		ret = buf_printf(out, e, "%s\"%s\" %s", i ? ", " : "", t->columns[i].name,
-				 t->columns[i].type);
-	return ret < 0 ? ret : buf_printf(out, e, ")");
+	buf_printf(out, e, "CREATE TABLE %s(", name);
+	for (i = 0; i < t->n_columns; i++)
+		buf_printf(out, e, "%s\"%s\" %s", i ? ", " : "", t->columns[i].name,
+			   t->columns[i].type);
+	return buf_printf(out, e, ")");
 }
 
 /* "127.0.0.1" or "0:0:0:0:0:0:0:1"; hexadecimal where the record does not say what it is. */
@@ -75,11 +74,11 @@ static int add_address(struct buf *out, const struct record *rec, const u8 *a, s
 	u64 family = f ? field_value(f, rec->raw) : 0;
 	int i, ret = 0;
 
-	if (family == FAMILY_INET)
+	if (family == LINUX_AF_INET)
 		return buf_printf(out, e, "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
 	for (i = 0; i < 16 && ret == 0; i += 2)
-		ret = buf_printf(out, e, family == FAMILY_INET6 ? "%s%x" : "%.0s%04x", i ? ":" : "",
-				 a[i] << 8 | a[i + 1]);
+		ret = buf_printf(out, e, family == LINUX_AF_INET6 ? "%s%x" : "%.0s%04x",
+				 i ? ":" : "", a[i] << 8 | a[i + 1]);
 	return ret;
 }
 

@@ -33,12 +33,12 @@ static int add_text(struct buf *out, const char *text, size_t n, enum rows_form 
 static int add_blob(struct buf *out, const u8 *bytes, size_t n, enum rows_form form, struct err *e)
 {
 	const char *quote = form == ROWS_JSON ? "\"" : "";
-	int ret = buf_printf(out, e, "%sx'", quote);
 	size_t i;
 
-	for (i = 0; i < n && ret == 0; i++)
-		ret = buf_printf(out, e, "%02x", bytes[i]);
-	return ret < 0 ? ret : buf_printf(out, e, "'%s", quote);
+	buf_printf(out, e, "%sx'", quote);
+	for (i = 0; i < n; i++)
+		buf_printf(out, e, "%02x", bytes[i]);
+	return buf_printf(out, e, "'%s", quote);
 }
 
 static int add_cell(struct buf *out, sqlite3_stmt *s, int i, enum rows_form form, struct err *e)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A part of a recording as a recording of its own. The first pass takes what the recorder said
- * before all events; the second walks in order of time: up to the start of the part only a
- * census is kept, then its state is written as a snapshot, then records are copied.
+ * before all events; the second walks in order of time: up to the start of the part only
+ * the state of processes is kept, then it is written as a snapshot, then records are copied.
  * Each CPU's counters are written again, so that seen = emitted + lost + suppressed holds for
  * the part as well; what the filter leaves out counts as suppressed.
  */
@@ -11,12 +11,12 @@
 #include "analyze/base/counted.h"
 #include "analyze/base/outfile.h"
 #include "analyze/base/when.h"
-#include "census.h"
 #include "excerpt_conns.h"
 #include "excerpt_cpu.h"
 #include "format/convert.h"
 #include "format/facts.h"
 #include "format/frame.h"
+#include "process_state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static int first_pass(struct excerpt *x)
 		bool state = rec.event && (rec.type == EV_thread || rec.type == EV_fd ||
 					   rec.type == EV_counters || rec.type == EV_connection);
 
-		ret = census_first(x->census, &rec, x->e);
+		ret = process_state_first(x->state, &rec, x->e);
 		if (ret == 0 && rec.type == EV_counters && rec.event)
 			ret = excerpt_base(x, &rec);
 		if (ret == 0 && !timed && !state && !restated(x, &rec))
@@ -133,21 +133,22 @@ static int copy_names(struct excerpt *x)
 
 static int by_tid(const void *a, const void *b)
 {
-	const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
+	const struct state_thread *x = *(struct state_thread *const *)a,
+				  *y = *(struct state_thread *const *)b;
 
 	return x->ev.h.tid < y->ev.h.tid ? -1 : x->ev.h.tid > y->ev.h.tid;
 }
 
-static int put_files(struct excerpt *x, struct household *h, u64 ts)
+static int put_files(struct excerpt *x, struct state_process *proc, u64 ts)
 {
-	struct belonging *f;
+	struct state_fd *f;
 	int ret = 0;
 	s64 fd;
 
-	if (h->written)
+	if (proc->written)
 		return 0;
-	h->written = true;
-	for (fd = 0; ret == 0 && (f = fdmap_next(&h->files, &fd)); fd++) {
+	proc->written = true;
+	for (fd = 0; ret == 0 && (f = fdmap_next(&proc->files, &fd)); fd++) {
 		f->ev.h.ts = ts;
 		ret = convert_struct(x->schema->by_id[EV_fd], &f->ev, f->path ? f->path : "",
 				     f->path ? strlen(f->path) : 0, &x->own, x->e);
@@ -156,34 +157,34 @@ static int put_files(struct excerpt *x, struct household *h, u64 ts)
 	return ret;
 }
 
-static int put_member(struct excerpt *x, struct member *m, u64 ts)
+static int put_thread(struct excerpt *x, struct state_thread *t, u64 ts)
 {
-	bool whole = m->chosen || !filter_chooses(x->filter);
-	const char *line = whole && m->ev.h.tid == m->ev.pid ? m->home->cmdline : NULL;
+	bool whole = t->chosen || !filter_chooses(x->filter);
+	const char *line = whole && t->ev.h.tid == t->ev.pid ? t->process->cmdline : NULL;
 	int ret;
 
-	m->ev.h.ts = ts;
-	m->ev.target = filter_chooses(x->filter) ? m->chosen : m->tracked;
-	ret = convert_struct(x->schema->by_id[EV_thread], &m->ev, line ? line : "",
+	t->ev.h.ts = ts;
+	t->ev.target = filter_chooses(x->filter) ? t->chosen : t->tracked;
+	ret = convert_struct(x->schema->by_id[EV_thread], &t->ev, line ? line : "",
 			     line ? strlen(line) : 0, &x->own, x->e);
 	ret = ret < 0 ? ret : excerpt_flush_own(x, false);
-	return ret < 0 || !whole ? ret : put_files(x, m->home, ts);
+	return ret < 0 || !whole ? ret : put_files(x, t->process, ts);
 }
 
-static int put_members(struct excerpt *x, u64 ts)
+static int put_threads(struct excerpt *x, u64 ts)
 {
-	struct member **list = calloc(x->census->members.n + 1, sizeof(*list)), *m;
+	struct state_thread **list = calloc(x->state->threads.n + 1, sizeof(*list)), *t;
 	size_t at = 0, n = 0, i;
 	int ret = 0;
 
 	if (!list)
 		return err_set(x->e, ERR_FAIL, "out of memory for threads");
-	while ((m = idmap_each(&x->census->members, &at)))
-		list[n++] = m;
+	while ((t = idmap_each(&x->state->threads, &at)))
+		list[n++] = t;
 	/* the map's order is random; the same part has the same bytes */
 	qsort(list, n, sizeof(*list), by_tid);
 	for (i = 0; i < n && ret == 0; i++)
-		ret = put_member(x, list[i], ts);
+		ret = put_thread(x, list[i], ts);
 	free(list);
 	return ret;
 }
@@ -207,7 +208,7 @@ static int put_head(struct excerpt *x)
 	if (ret == 0)
 		ret = put_info(x, ts, "snapshot_begin", begin);
 	if (ret == 0)
-		ret = put_members(x, ts);
+		ret = put_threads(x, ts);
 	if (ret == 0)
 		ret = excerpt_conns_put(x, ts);
 	return ret < 0 ? ret : put_info(x, ts, "snapshot", begin);
@@ -251,7 +252,7 @@ static int put_unfinished(struct excerpt *x, const struct record *rec)
 	int at;
 
 	if (flags & SYSCALL_NO_ENTRY || call->dur > rec->ts || enter >= x->to ||
-	    !census_wants(x->census, rec))
+	    !process_state_wants(x->state, rec))
 		return 0;
 	at = conversion_put(&x->conversion, rec->raw, &x->own, x->e);
 	if (at < 0)
@@ -274,14 +275,14 @@ static int take_snapshot(struct excerpt *x, const struct record *rec)
 	bool fact = has_key(rec, "snapshot") || has_key(rec, "snapshot_begin");
 	int ret = 0;
 
-	if (!census_later(x->census, rec) || rec->ts >= x->to ||
+	if (!process_state_later(x->state, rec) || rec->ts >= x->to ||
 	    (!fact && rec->type != EV_thread && rec->type != EV_fd))
 		return 0;
 	if (!fact)
-		ret = census_take(x->census, rec, x->e);
+		ret = process_state_take(x->state, rec, x->e);
 	if (ret == 0 && !fact)
 		ret = excerpt_conns_take(x, rec);
-	if (ret == 0 && rec->ts >= x->from && (fact || census_wants(x->census, rec)))
+	if (ret == 0 && rec->ts >= x->from && (fact || process_state_wants(x->state, rec)))
 		return copy_own(x, rec);
 	return ret;
 }
@@ -289,7 +290,7 @@ static int take_snapshot(struct excerpt *x, const struct record *rec)
 /* Stacks may come after the records of their time. */
 static int take_stack(struct excerpt *x, const struct record *rec, u32 cpu)
 {
-	bool keep = census_wants(x->census, rec);
+	bool keep = process_state_wants(x->state, rec);
 	int ret = 0;
 
 	if (rec->ts < x->from || rec->ts >= x->to)
@@ -319,12 +320,14 @@ static int take_own(struct excerpt *x, const struct record *rec)
 	}
 	if (rec->type == EV_program || (rec->type == EV_call_mode && rec->ts < x->to))
 		return copy_own(x, rec);
-	if (is_count(rec) && rec->ts >= x->from && rec->ts < x->to && census_wants(x->census, rec))
+	if (is_count(rec) && rec->ts >= x->from && rec->ts < x->to &&
+	    process_state_wants(x->state, rec))
 		return copy_own(x, rec);
 	if (is_call(rec) && x->filter->to.kind && rec->ts >= x->to)
 		return put_unfinished(x, rec);
 	if (is_call(rec))
-		return rec->ts >= x->from && census_wants(x->census, rec) ? copy_own(x, rec) : 0;
+		return rec->ts >= x->from && process_state_wants(x->state, rec) ? copy_own(x, rec)
+										: 0;
 	if ((rec->type == EV_clock || rec->type == EV_self || rec->type == EV_missed) &&
 	    rec->ts >= x->from && (rec->ts < x->to || !x->filter->to.kind))
 		return copy_own(x, rec);
@@ -350,14 +353,14 @@ static int take_record(struct excerpt *x, const struct record *rec)
 	if (rec->ts >= x->to)
 		return is_call(rec) ? put_unfinished(x, rec) : 0;
 	/* before and after: who is chosen by this very record, or leaves with it, has it */
-	wanted = within && census_wants(x->census, rec);
-	ret = census_take(x->census, rec, x->e);
+	wanted = within && process_state_wants(x->state, rec);
+	ret = process_state_take(x->state, rec, x->e);
 	if (ret == 0)
 		ret = excerpt_conns_take(x, rec);
 	if (ret < 0 || !within)
 		return ret;
-	return excerpt_record(x, rec,
-			      wanted || census_wants(x->census, rec) || excerpt_conns_want(x, rec));
+	return excerpt_record(
+		x, rec, wanted || process_state_wants(x->state, rec) || excerpt_conns_want(x, rec));
 }
 
 static int second_pass(struct excerpt *x)
@@ -378,7 +381,7 @@ static int second_pass(struct excerpt *x)
 	if (ret == 0)
 		ret = put_tail(x);
 	if (ret == 0 && filter_chooses(x->filter))
-		ret = census_somebody(x->census, x->e);
+		ret = process_state_any(x->state, x->e);
 	return ret < 0 ? ret : writer_finish(x->writer, x->e);
 }
 
@@ -412,9 +415,9 @@ static int start(struct excerpt *x, int fd)
 	x->early = st->groups & 1u << GROUP_sched
 			   ? UINT32_MAX
 			   : 1u << GROUP_core | 1u << GROUP_requests | 1u << GROUP_net;
-	ret = census_open(&x->census, x->filter, x->reader, x->e);
+	ret = process_state_open(&x->state, x->filter, x->reader, x->e);
 	if (ret == 0)
-		ret = census_names(x->census, x->reader, x->e);
+		ret = process_state_names(x->state, x->reader, x->e);
 	if (ret == 0)
 		ret = excerpt_cpus_begin(x);
 	if (ret == 0)
@@ -452,7 +455,7 @@ int excerpt_make(struct excerpt_summary *ret, struct reader *r, const struct fil
 	};
 	excerpt_cpus_free(x);
 	excerpt_conns_free(x);
-	census_free(x->census);
+	process_state_free(x->state);
 	writer_free(x->writer);
 	schema_free(x->schema);
 	buf_free(&x->own);

@@ -2,12 +2,10 @@
 /* Connections at each moment, by number. */
 #include "excerpt_conns.h"
 
+#include "format/linux_abi.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define TCP_CLOSE 7
-#define S_IFMT	  0170000
-#define S_IFSOCK  0140000
 
 static void forget(struct excerpt *x, u64 sock)
 {
@@ -47,7 +45,7 @@ static int remember(struct excerpt *x, const struct ev_connection *ev)
 /* A file of a chosen process: if it is a socket, its connection is one of the excerpt. */
 static int choose_file(struct excerpt *x, const struct ev_fd *ev)
 {
-	if (!ev->ino || (ev->mode & S_IFMT) != S_IFSOCK)
+	if (!ev->ino || (ev->mode & LINUX_S_IFMT) != LINUX_S_IFSOCK)
 		return 0;
 	return idmap_put(&x->chosen_inos, ev->ino, x, FD_TOTAL, x->e);
 }
@@ -59,11 +57,11 @@ int excerpt_conns_take(struct excerpt *x, const struct record *rec)
 
 	if (!rec->event)
 		return 0;
-	if (rec->type == EV_fd && x->headed && census_chosen(x->census, (u32)fd->pid))
+	if (rec->type == EV_fd && x->headed && process_state_chosen(x->state, (u32)fd->pid))
 		return choose_file(x, fd);
 	if (rec->type == EV_connection)
 		return remember(x, rec->event);
-	if (rec->type == EV_tcp_state && state->to == TCP_CLOSE)
+	if (rec->type == EV_tcp_state && state->to == LINUX_TCP_CLOSE)
 		forget(x, state->sock);
 	return 0;
 }
@@ -106,14 +104,15 @@ static int by_conn(const void *a, const void *b)
 
 static int choose_files(struct excerpt *x)
 {
-	const struct member *m;
-	const struct belonging *f;
+	const struct state_thread *t;
+	const struct state_fd *f;
 	size_t at = 0;
 	int ret = 0;
 	s64 fd;
 
-	while (ret == 0 && (m = idmap_each(&x->census->members, &at)))
-		for (fd = 0; m->chosen && ret == 0 && (f = fdmap_next(&m->home->files, &fd)); fd++)
+	while (ret == 0 && (t = idmap_each(&x->state->threads, &at)))
+		for (fd = 0; t->chosen && ret == 0 && (f = fdmap_next(&t->process->files, &fd));
+		     fd++)
 			ret = choose_file(x, &f->ev);
 	return ret;
 }

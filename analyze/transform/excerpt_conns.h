@@ -7,7 +7,7 @@
 
 #include "excerpt_cpu.h"
 
-/* A record in order of time, after census_take. */
+/* A record in order of time, after process_state_take. */
 int excerpt_conns_take(struct excerpt *x, const struct record *rec);
 
 /* True if it is an event of a connection that a chosen process has. */

@@ -173,7 +173,8 @@ int excerpt_record(struct excerpt *x, const struct record *rec, bool keep)
 	ret = conversion_put(&x->conversion, rec->raw, &c->records, x->e);
 	if (ret >= 0 && rec->type == EV_fork && rec->event && filter_chooses(x->filter))
 		record_set(x->schema->by_id[EV_fork], (u8 *)c->records.data + ret, "target",
-			   census_chosen(x->census, ((const struct ev_fork *)rec->event)->child));
+			   process_state_chosen(x->state,
+						((const struct ev_fork *)rec->event)->child));
 	return ret < 0 ? ret : added(x, c, c->records.len - before, rec->desc->group);
 }
 

@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "census.h"
 #include "excerpt.h"
 #include "format/convert.h"
+#include "process_state.h"
 
 struct excerpt {
 	struct reader *reader;
@@ -14,7 +14,7 @@ struct excerpt {
 	struct origin origin;
 	u64 from, to; /* on the recording's clock */
 	u32 early;    /* groups that are read before from */
-	struct census *census;
+	struct process_state *state;
 	struct schema *schema;
 	struct conversion conversion;
 	struct writer *writer;

@@ -3,13 +3,12 @@
 #include "pseudonym.h"
 
 #include "format/frame.h"
+#include "format/linux_abi.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
-#define PATH_MOST    4000 /* bytes: a record must hold it */
+#define PATH_MOST 4000 /* bytes: a record must hold it */
 
 static u64 rotate(u64 v, int bits)
 {
@@ -160,9 +159,9 @@ void pseudonym_address(const u8 key[PSEUDONYM_KEY], u16 family, u8 address[16])
 	u8 in[17];
 	u64 h;
 
-	if (family == FAMILY_INET)
+	if (family == LINUX_AF_INET)
 		replace_v4(key, address);
-	if (family != FAMILY_INET6)
+	if (family != LINUX_AF_INET6)
 		return;
 	if (memcmp(address, mapped, sizeof(mapped)) == 0) {
 		replace_v4(key, address + 12);

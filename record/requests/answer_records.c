@@ -51,9 +51,8 @@ static int add_errors(struct request_names *names, const struct ev_answer *ev,
 		more.protocol = f->runs[i].protocol;
 		more.name = f->runs[i].name;
 		room -= more.h.size;
-		ret = buf_add(out, &more, sizeof(more), e);
-		if (ret == 0)
-			ret = buf_add(out, f->runs[i].code, more.h.size - sizeof(more), e);
+		buf_add(out, &more, sizeof(more), e);
+		ret = buf_add(out, f->runs[i].code, more.h.size - sizeof(more), e);
 	}
 	return ret;
 }
@@ -84,8 +83,7 @@ int answer_put(struct stream *s, struct request_names *names, const struct ev_ra
 	}
 	ev.flags = f.lost || f.missed ? ANSWER_MORE : answers_known(ev.protocol) ? ANSWER_WHOLE : 0;
 	ev.h.size += (strlen(code) + 7) & ~7u;
-	ret = buf_add(out, &ev, sizeof(ev), e);
-	if (ret == 0)
-		ret = buf_add(out, code, ev.h.size - sizeof(ev), e);
+	buf_add(out, &ev, sizeof(ev), e);
+	ret = buf_add(out, code, ev.h.size - sizeof(ev), e);
 	return ret < 0 ? ret : add_errors(names, &ev, &f, raw->h.size - ev.h.size, out, e);
 }

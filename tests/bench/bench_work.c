@@ -6,6 +6,8 @@
  * and how many there were.
  */
 #define _GNU_SOURCE /* sched_setaffinity, O_DIRECT */
+#include "tests/lib/tool.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -100,14 +102,6 @@ static const struct work {
 	{ "call_endbr", do_call_endbr, 200 },
 };
 
-static unsigned long long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -157,9 +151,9 @@ int main(int argc, char **argv)
 	}
 	while (getchar() != '\n')
 		;
-	begin = slice = t = now();
+	begin = slice = t = now_ns();
 	while (t - begin < seconds * 1e9 && k < SLICES_MAX) {
-		for (done = 0; t - slice < SLICE; t = now())
+		for (done = 0; t - slice < SLICE; t = now_ns())
 			for (i = 0; i < w->batch; i++, done++)
 				w->once();
 		slices[k++] = (double)(t - slice) / done;

@@ -11,6 +11,8 @@
  * sends the next request when it has the answer. Prints one line of JSON; latencies in us; records:
  * with those inserted, RECORDS of the next mix.
  */
+#include "tests/lib/tool.h"
+
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <math.h>
@@ -48,37 +50,10 @@ static uint64_t records, loaded, end_ns, base_seed; /* loaded: atomic */
 static double zeta_n, eta, seconds;
 static struct client clients[THREADS_MAX];
 
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-/* splitmix64 */
-static uint64_t mixed(uint64_t z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-static double random01(struct client *c)
-{
-	return (mixed(c->seed += 0x9e3779b97f4a7c15ull) >> 11) * 0x1p-53;
-}
-
 /* Gray et al., SIGMOD 1994, as in YCSB */
 static uint64_t zipf(struct client *c)
 {
-	double u = random01(c), uz = u * zeta_n;
+	double u = random_01(&c->seed), uz = u * zeta_n;
 	uint64_t rank;
 
 	if (uz < 1)
@@ -234,7 +209,7 @@ static void read_one(struct client *c, uint64_t key)
 static void update(struct client *c, uint64_t key)
 {
 	char text[256], name[32], value[FIELD + 1];
-	int field = (int)(random01(c) * FIELDS);
+	int field = (int)(random_01(&c->seed) * FIELDS);
 
 	value_of(c, value);
 	snprintf(name, sizeof(name), "f%d", field);
@@ -283,7 +258,7 @@ static void insert(struct client *c)
 
 static void scan(struct client *c, uint64_t key)
 {
-	int n = 1 + (int)(random01(c) * SCAN);
+	int n = 1 + (int)(random_01(&c->seed) * SCAN);
 	char text[160], limit[16];
 
 	snprintf(limit, sizeof(limit), "%d", n);
@@ -309,7 +284,7 @@ static void scan(struct client *c, uint64_t key)
 
 static void operation(struct client *c)
 {
-	double u = random01(c);
+	double u = random_01(&c->seed);
 	uint64_t key;
 
 	if (mix == 'l' || ((mix == 'D' || mix == 'E') && u < .05)) {
@@ -335,10 +310,11 @@ static void *run(void *arg)
 	double us;
 	int bucket;
 
-	while (mix == 'l' ? __atomic_load_n(&loaded, __ATOMIC_RELAXED) < records : now() < end_ns) {
-		from = now();
+	while (mix == 'l' ? __atomic_load_n(&loaded, __ATOMIC_RELAXED) < records
+			  : now_ns() < end_ns) {
+		from = now_ns();
 		operation(c);
-		us = (double)(now() - from) / 1e3;
+		us = (double)(now_ns() - from) / 1e3;
 		c->sum += us;
 		c->done++;
 		bucket = us > 1 ? (int)(log(us) / log(1.01)) : 0;
@@ -415,13 +391,13 @@ int main(int argc, char **argv)
 	zipf_start();
 	for (int i = 0; i < n_threads; i++)
 		open_client(&clients[i], i);
-	begin = now();
+	begin = now_ns();
 	end_ns = begin + (uint64_t)(seconds * 1e9);
 	for (int i = 0; i < n_threads; i++)
 		if (pthread_create(&clients[i].thread, NULL, run, &clients[i]) != 0)
 			die("pthread_create");
 	for (int i = 0; i < n_threads; i++)
 		pthread_join(clients[i].thread, NULL);
-	print((double)(now() - begin) / 1e9);
+	print((double)(now_ns() - begin) / 1e9);
 	return 0;
 }

@@ -5,9 +5,24 @@
 #include "tests/lib/unit.h"
 
 #include "analyze/compare/compare.h"
+#include "tests/lib/loaded.h"
+
+/* Measures the recording that the text is, and frees it. */
+static inline void measured(struct measured *m, struct buf *text)
+{
+	const char *path = packed(text->data);
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+
+	if (load_any(&db, path, &e) < 0 || compare_read(m, path, db, &e) < 0)
+		fail_msg("%s", e.text);
+	db_close(db);
+	unlink(path);
+	buf_free(text);
+}
 
 /* Checked, judged, explained; frees both. */
-static sqlite3 *compared_sides(struct measured *a, struct measured *b)
+static inline sqlite3 *compared_sides(struct measured *a, struct measured *b)
 {
 	struct sides s = { { a, b }, { 1, 1 } };
 	struct err e = { 0 };

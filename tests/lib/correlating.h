@@ -26,11 +26,8 @@ static inline sqlite3 *recording_of(const char *more)
 
 	idle_threads(&text, &e, THREADS, 0, WINDOWS * SECOND);
 	buf_printf(&text, &e, "%s", more);
-	db = loaded(text.data);
-	buf_free(&text);
-	if (db_exec(db, &e,
-		    "DELETE FROM series; INSERT INTO recording VALUES('qos', 'own series')") < 0)
-		fail_msg("%s", e.text);
+	db = loaded_buf(&text);
+	changed(db, "DELETE FROM series; INSERT INTO recording VALUES('qos', 'own series')");
 	return db;
 }
 
@@ -68,26 +65,17 @@ static inline void put_series(sqlite3 *db, int tid, const double *x)
 
 static inline void run(sqlite3 *db)
 {
-	struct err e = { 0 };
-
-	if (analyses_run(db, "correlate", &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, "correlate");
 }
 
 static inline void clear(sqlite3 *db)
 {
-	struct err e = { 0 };
-
-	if (db_exec(db, &e, "DELETE FROM series; DELETE FROM qos; BEGIN") < 0)
-		fail_msg("%s", e.text);
+	changed(db, "DELETE FROM series; DELETE FROM qos; BEGIN");
 }
 
 static inline void commit(sqlite3 *db)
 {
-	struct err e = { 0 };
-
-	if (db_exec(db, &e, "COMMIT") < 0)
-		fail_msg("%s", e.text);
+	changed(db, "COMMIT");
 }
 
 #define FIRST	    "(SELECT subject FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1)"

@@ -2,6 +2,7 @@
 /* A recording written as text, loaded into a database, queried. */
 #include "loaded.h"
 
+#include "analyze/analyses/analysis.h"
 #include "analyze/render/say.h"
 #include "analyze/replay/load.h"
 #include "analyze/store/columns.h"
@@ -77,6 +78,32 @@ sqlite3 *loaded(const char *text)
 
 	unlink(path);
 	if (ret < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+sqlite3 *loaded_buf(struct buf *text)
+{
+	sqlite3 *db = loaded(text->data);
+
+	buf_free(text);
+	return db;
+}
+
+sqlite3 *changed(sqlite3 *db, const char *sql)
+{
+	struct err e = { 0 };
+
+	if (db_exec(db, &e, sql) < 0)
+		fail_msg("%s", e.text);
+	return db;
+}
+
+sqlite3 *analysed(sqlite3 *db, const char *analysis)
+{
+	struct err e = { 0 };
+
+	if (analyses_run(db, analysis, &e) < 0)
 		fail_msg("%s", e.text);
 	return db;
 }

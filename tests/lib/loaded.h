@@ -15,6 +15,19 @@ void text_line(struct text *x, const char *fmt, ...) __attribute__((format(print
 /* Packs the text (textpack.h) and loads it. Fails the test if that fails. */
 sqlite3 *loaded(const char *text);
 
+/* The same of a buffer, which it frees. */
+sqlite3 *loaded_buf(struct buf *text);
+
+/* Run statements (NULL: none), or an analysis (NULL: all). Return db; fail the test if that fails.
+ */
+sqlite3 *changed(sqlite3 *db, const char *sql);
+sqlite3 *analysed(sqlite3 *db, const char *analysis);
+
+/* Of a finding's value: v.number, v.text, v.id; or an expression of them. */
+#define FINDING_VALUE(kind_, name_, what)                                              \
+	"SELECT " what " FROM finding f JOIN finding_value v ON v.finding=f.id WHERE " \
+	"f.kind='" kind_ "' AND v.name='" name_ "'"
+
 /* Opens the database that path is, or loads the recording that path is. */
 int load_any(sqlite3 **ret, const char *path, struct err *e);
 

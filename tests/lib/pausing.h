@@ -10,9 +10,7 @@
 #define MS 1000000L
 
 /* A value of the finding that names the cause of pauses. */
-#define CAUSE_VALUE(what, name_)                                                       \
-	"SELECT " what " FROM finding f JOIN finding_value v ON v.finding=f.id WHERE " \
-	"f.kind='pause_cause' AND v.name='" name_ "'"
+#define CAUSE_VALUE(what, name_) FINDING_VALUE("pause_cause", name_, what)
 
 static inline void connection(struct text *x, int pid, int fd)
 {
@@ -41,6 +39,15 @@ static inline void head(struct text *x)
 	x->t = MS;
 }
 
+/* The same with thread 100 in cgroup 7, next to thread 300 of another program. */
+static inline void head_in_cgroup(struct text *x, const char *other)
+{
+	head(x);
+	text_line(x, "@recorder\n33 0 cgroup id=7 path=\"/web\"");
+	text_line(x, "34 100 thread pid=100 state=83 cgroup=7 comm=\"server\"");
+	text_line(x, "35 300 thread pid=300 state=83 comm=\"%s\"", other);
+}
+
 /* The thread wakes, reads on fd, works, answers, and sleeps in epoll_wait. */
 static inline void request(struct text *x, int tid, int fd, long work)
 {
@@ -67,13 +74,6 @@ static inline void many(struct text *x, int tid, int n, long gap)
 
 static inline sqlite3 *answered(struct text *x)
 {
-	struct err e = { 0 };
-	sqlite3 *db;
-
 	text_line(x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", x->t, x->t);
-	db = loaded(x->b.data);
-	buf_free(&x->b);
-	if (analyses_run(db, "pauses", &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(loaded_buf(&x->b), "pauses");
 }

@@ -73,15 +73,22 @@ sqlite3 *script_play(struct script *s, const char *targets, long end, const char
 	for (i = 0; i < 4; i++)
 		if (s->cpu[i].len)
 			buf_printf(&all, &e, "@cpu %d\n%s", i, s->cpu[i].data);
-	db = loaded(all.data);
-	if (windows && db_exec(db, &e, windows) < 0)
-		fail_msg("%s", e.text);
-	if (say_register(db, &e) < 0 || analyses_run(db, "causes", &e) < 0)
+	db = changed(loaded_buf(&all), windows);
+	if (say_register(db, &e) < 0)
 		fail_msg("%s", e.text);
 	for (i = 0; i < 4; i++)
 		buf_free(&s->cpu[i]);
-	buf_free(&all);
-	return db;
+	return analysed(db, "causes");
+}
+
+sqlite3 *halves(fault_fn first, fault_fn second, const char *facts)
+{
+	struct script s = { .facts = facts };
+	long i;
+
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * PERIOD, i < REQUESTS / 2 ? first : second);
+	return script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
 }
 
 sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *facts)

@@ -51,6 +51,9 @@ sqlite3 *script_play(struct script *s, const char *targets, long end, const char
 /* REQUESTS requests; every 0: the second half is slow; else each of so many. facts may be NULL. */
 sqlite3 *slowed(fault_fn fault, int every, const char *targets, const char *facts);
 
+/* REQUESTS requests: each of the first half has one fault, the others the other. */
+sqlite3 *halves(fault_fn first, fault_fn second, const char *facts);
+
 /*
  * Fails the test if the first cause is not this mechanism, with an offender of this name (NULL:
  * any) and a condition on its row (SQL; NULL: none). Closes the database.

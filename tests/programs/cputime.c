@@ -4,6 +4,8 @@
  * its own CPU time with the kernel's clock. What functions says of time on a CPU must be the same.
  */
 #define _GNU_SOURCE /* CPU_SET */
+#include "tests/lib/tool.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -14,20 +16,12 @@
 
 #define CALLS 101 /* of each thread */
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
 static void spin(uint64_t ns)
 {
-	uint64_t end = now(CLOCK_THREAD_CPUTIME_ID) + ns;
+	uint64_t end = ns_of(CLOCK_THREAD_CPUTIME_ID) + ns;
 	int i;
 
-	while (now(CLOCK_THREAD_CPUTIME_ID) < end)
+	while (ns_of(CLOCK_THREAD_CPUTIME_ID) < end)
 		for (i = 0; i < 1000; i++)
 			__asm__ volatile("" ::: "memory");
 }
@@ -35,13 +29,13 @@ static void spin(uint64_t ns)
 /* Returns its CPU time. */
 __attribute__((noinline)) uint64_t probed_work(int i)
 {
-	uint64_t begin = now(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t begin = ns_of(CLOCK_THREAD_CPUTIME_ID);
 
 	spin(2000000 + i % 7 * 1000000);
 	if (i % 3)
 		usleep(i % 3 * 1000);
 	spin(1000000);
-	return now(CLOCK_THREAD_CPUTIME_ID) - begin;
+	return ns_of(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
 static void *work(void *arg)

@@ -5,6 +5,8 @@
  * must say the same.
  */
 #define _GNU_SOURCE /* gettid, pipe2 */
+#include "tests/lib/tool.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -30,12 +32,6 @@ enum {
 };
 
 static struct sockaddr_in address = { .sin_family = AF_INET };
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 /* What the kernel says of this thread: ns on a CPU and in the run queue, and its switches. */
 static void tell(const char *name)

@@ -6,6 +6,8 @@
  * serve: has a listening socket and a connection, and uses them once there is a line to read.
  */
 #define _GNU_SOURCE
+#include "tests/lib/tool.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,12 +37,6 @@ enum {
 	URING = 101, /* reads through io_uring */
 	VAIN = 2,    /* times that an unanswered SYN is sent again, at least */
 };
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static void check(int ret, const char *what)
 {

@@ -5,6 +5,8 @@
  * Prints calls, calls that returned, and of those of the main loop the ns, p50 and CPU time.
  * hotwork SECONDS NS: often for so many seconds, each call for so many ns, then seldom for as many.
  */
+#include "tests/lib/tool.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -25,14 +27,6 @@ static uint64_t *durations, n_durations;
 static uint64_t ns_each;
 static double seconds;
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec t = { ns / 1000000000, ns % 1000000000 };
@@ -48,12 +42,12 @@ struct work {
 
 __attribute__((noinline, noclone, used)) uint64_t hot(const struct work *w)
 {
-	uint64_t begin = now(CLOCK_MONOTONIC), end = begin;
+	uint64_t begin = now_ns(), end = begin;
 	struct work inner = *w;
 
 	__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
 	while (end - begin < w->spin)
-		end = now(CLOCK_MONOTONIC);
+		end = now_ns();
 	if (w->sleep)
 		sleep_ns(w->sleep);
 	if (inner.depth-- > 0)
@@ -66,10 +60,10 @@ __attribute__((noinline, noclone, used)) uint64_t hot(const struct work *w)
 
 static void *often(void *unused)
 {
-	uint64_t end = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
 	const struct work w = { .spin = 1000 };
 
-	while (now(CLOCK_MONOTONIC) < end) {
+	while (now_ns() < end) {
 		hot(&w);
 		sleep_ns(1000000);
 	}
@@ -127,10 +121,10 @@ static void *crowd(void *unused)
 
 static void main_loop(void)
 {
-	uint64_t end = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
 	const struct work w = { .spin = ns_each };
 
-	while (now(CLOCK_MONOTONIC) < end && n_durations < KEPT)
+	while (now_ns() < end && n_durations < KEPT)
 		durations[n_durations++] = hot(&w);
 	for (int i = 0; i < SELDOM * seconds; i++) {
 		durations[n_durations++ % KEPT] = hot(&w);
@@ -164,9 +158,9 @@ int main(int argc, char **argv)
 		n += pthread_create(&threads[n], NULL, open_long, &shares[i]) == 0;
 	if (!alone)
 		n += pthread_create(&threads[n], NULL, crowd, NULL) == 0;
-	cpu = now(CLOCK_THREAD_CPUTIME_ID);
+	cpu = ns_of(CLOCK_THREAD_CPUTIME_ID);
 	main_loop();
-	cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	cpu = ns_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	for (i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	if (n_durations > KEPT)

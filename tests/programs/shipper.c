@@ -6,6 +6,8 @@
  * child per step) writes, removes and truncates the logs.
  */
 #define _GNU_SOURCE
+#include "tests/lib/tool.h"
+
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,12 +36,6 @@ enum {
 static char bytes[SPACE];
 static char log_of_io[1 << 16];
 static size_t logged;
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static long check(long ret, const char *what)
 {

@@ -4,6 +4,8 @@
  * one reason that MODE names. Says who is to blame. Files go to DIR, on a real disk.
  */
 #define _GNU_SOURCE /* CPU_SET, prctl */
+#include "tests/lib/tool.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,12 +28,6 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int *slow; /* shared with children */
 static int to_child[2], upstream, file;
 static const char *directory;
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static void spin(long us)
 {

@@ -6,6 +6,8 @@
  * which all randomness is absent.
  */
 #define _GNU_SOURCE /* O_DIRECT, RUSAGE_THREAD */
+#include "tests/lib/tool.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -51,12 +53,6 @@ __attribute__((noinline)) int probed_recursive(int depth)
 
 	__asm__ volatile("" ::: "memory");
 	return below + 1;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
 }
 
 static void futex_wait(uint32_t *word, uint32_t value)

@@ -2,6 +2,7 @@
 /* What the scenario programs share: options, time, children, and serving lines. */
 #define _GNU_SOURCE /* pthread_setname_np, accept4, sched_setaffinity */
 #include "stage.h"
+#include "tests/lib/tool.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,16 +36,12 @@ static __thread uint64_t own_seed;
 
 void stage_die(const char *what)
 {
-	perror(what);
-	exit(1);
+	die(what);
 }
 
 uint64_t stage_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
+	return now_ns();
 }
 
 bool stage_faulty(void)
@@ -57,15 +54,10 @@ bool stage_faulty(void)
 /* By the thread's own clock: waiting for the CPU does not count as work. */
 void stage_spin(uint64_t ns)
 {
-	struct timespec t;
-	uint64_t end = 0, now;
+	uint64_t end = ns_of(CLOCK_THREAD_CPUTIME_ID) + ns;
 
-	do {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-		now = t.tv_sec * 1000000000ull + t.tv_nsec;
-		if (!end)
-			end = now + ns;
-	} while (now < end);
+	while (ns_of(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
 }
 
 void stage_sleep(uint64_t ns)
@@ -78,15 +70,11 @@ void stage_sleep(uint64_t ns)
 double stage_random(void)
 {
 	static uint64_t threads;
-	uint64_t z;
 
 	if (!own_seed)
 		own_seed = base_seed * 1000003 + getpid() +
 			   __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
-	z = (own_seed += 0x9e3779b97f4a7c15ull);
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return ((z ^ (z >> 31)) >> 11) * 0x1p-53;
+	return random_01(&own_seed);
 }
 
 uint64_t stage_exponential(uint64_t mean)

@@ -2,6 +2,7 @@
 /* compare: which function uses more CPU time per request, and when none is named. */
 #include "analyze/compare/compare_functions.h"
 #include "analyze/render/flame.h"
+#include "tests/lib/compared.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
@@ -81,17 +82,9 @@ static void script(struct buf *b, struct plan p)
 static void measure(struct measured *m, struct plan p)
 {
 	struct buf text = { 0 };
-	struct err e = { 0 };
-	sqlite3 *db = NULL;
-	const char *path;
 
 	script(&text, p);
-	path = packed(text.data);
-	if (load_any(&db, path, &e) < 0 || compare_read(m, path, db, &e) < 0)
-		fail_msg("%s", e.text);
-	db_close(db);
-	unlink(path);
-	buf_free(&text);
+	measured(m, &text);
 }
 
 static sqlite3 *compared(struct plan before, struct plan after)
@@ -154,9 +147,7 @@ static void the_function_that_costs_more_is_named(void **state)
 	is_text(db, "SELECT verdict FROM function_change WHERE function='parse'", "inconclusive");
 	is_number(db, "SELECT kernel FROM function_change WHERE function='vfs_write'", 1);
 	is_number(db, NAMED, 1);
-	is_text(db,
-		"SELECT v.text FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		" f.kind='compare_function_more' AND v.name='function'",
+	is_text(db, FINDING_VALUE("compare_function_more", "function", "v.text"),
 		"serve > work > grow");
 	/* what the flame graph draws: all of the CPU time */
 	is_within(db, "SELECT sum(after) FROM stack_change", 270000, 280000);

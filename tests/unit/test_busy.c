@@ -3,7 +3,6 @@
  * analyze/analyses/verdict_busy.c: a host that other programs keep busy all the time, and the
  * look-alikes that are an incident: a neighbour that came, a wait for something else, long waits.
  */
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"
@@ -16,11 +15,8 @@
 static sqlite3 *judged(fault_fn fault, const char *facts)
 {
 	sqlite3 *db = slowed(fault, 0, "all", NULL);
-	struct err e = { 0 };
 
-	if (db_exec(db, &e, facts) < 0 || analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(changed(db, facts), NULL);
 }
 
 static void is(sqlite3 *db, const char *status, const char *kind, int busy)

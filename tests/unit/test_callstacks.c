@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/stacks/, analyses profile and offcpu: names, processes, requests, waits. */
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
@@ -42,13 +41,9 @@ static sqlite3 *app(const char *events)
 {
 	struct err e = { 0 };
 	struct buf text = { 0 };
-	sqlite3 *db;
 
 	assert_int_equal(buf_printf(&text, &e, "%s@cpu 0\n%s", HEAD, events), 0);
-	db = loaded(text.data);
-	buf_free(&text);
-	assert_int_equal(analyses_run(db, NULL, &e), 0);
-	return db;
+	return analysed(loaded_buf(&text), NULL);
 }
 
 static void frames_have_the_names_of_their_functions(void **state)
@@ -128,10 +123,7 @@ static void profile_counts_self_and_total(void **state)
 		db,
 		"SELECT low FROM metric WHERE analysis='profile' AND name='self' ORDER BY value DESC",
 		30, 35);
-	is_number(db,
-		  "SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		  " f.kind='profile_stacks' AND v.name='incomplete'",
-		  20);
+	is_number(db, FINDING_VALUE("profile_stacks", "incomplete", "v.number"), 20);
 	db_close(db);
 }
 
@@ -261,10 +253,9 @@ static void without_the_group_nothing_is_claimed(void **state)
 	sqlite3 *db =
 		loaded("@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core\"\n"
 		       "@cpu 0\n1000 100 switch next=0\n");
-	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(analyses_run(db, NULL, &e), 0);
+	analysed(db, NULL);
 	is_number(db, "SELECT count(*) FROM metric WHERE analysis IN ('profile', 'offcpu')", 0);
 	is_number(db,
 		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"

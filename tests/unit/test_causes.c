@@ -3,9 +3,9 @@
  * analyze/causes/causes*.c: recordings of a server whose requests become slow for one known
  * reason. The slow ones are those from REQUESTS / 2 on.
  */
+#include "analyze/analyses/analysis.h"
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"
 
@@ -72,10 +72,7 @@ static void units_as_long_as_the_whole_are_excluded(void **state)
 	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
 	is_above(db, "SELECT max(dur) FROM request", 9000000);
 	is_number(db, "SELECT count(*) FROM cause", 1);
-	is_number(db,
-		  "SELECT v.id FROM finding_value v JOIN finding f ON f.id="
-		  "v.finding WHERE f.kind='caveat_excluded' AND v.name='thread'",
-		  101);
+	is_number(db, FINDING_VALUE("caveat_excluded", "thread", "v.id"), 101);
 	first_is(db, "lock", "housekeeper[100/300]",
 		 CHILD("caveat_excluded", "v.name='n' AND v.number=1") " AND " CHILD(
 			 "caveat_excluded", "v.name='length' AND v.low=v.high AND v.low > 59e7"));
@@ -383,16 +380,9 @@ static long briefly_by_another(struct script *s, long t)
 /* A thread in front of baseline requests only has no part of the added latency: no part is > 1. */
 static void shares_of_neighbours_add_up(void **state)
 {
-	struct script s = { 0 };
-	sqlite3 *db;
-	long i;
-
 	(void)state;
-	for (i = 0; i < REQUESTS; i++)
-		script_request(&s, BEGIN + i * PERIOD,
-			       i < REQUESTS / 2 ? briefly_by_another : preempted);
-	db = script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
-	first_is(db, "cpu_contender", "burner[200]", "round(1000 * offender_part)=1000 AND own=0");
+	first_is(halves(briefly_by_another, preempted, NULL), "cpu_contender", "burner[200]",
+		 "round(1000 * offender_part)=1000 AND own=0");
 }
 
 /* The first quarter is slow for another reason; the user names the last one. */

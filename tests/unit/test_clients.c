@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/requests/track_clients.c and analysis clients: whose requests are slow, and who
  * asks for most. */
-#include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
@@ -103,7 +102,6 @@ static sqlite3 *served(const char *start, const char *slow)
 {
 	struct err e = { 0 };
 	struct buf text = { 0 };
-	sqlite3 *db;
 	int i, ret = buf_printf(&text, &e, "%s", start);
 
 	for (i = 0; i < 2000 && ret == 0; i++) {
@@ -117,11 +115,7 @@ static sqlite3 *served(const char *start, const char *slow)
 					 slow);
 	}
 	assert_int_equal(ret, 0);
-	db = loaded(text.data);
-	buf_free(&text);
-	if (analyses_run(db, "clients", &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(loaded_buf(&text), "clients");
 }
 
 /* A value of the finding of this kind, rounded; the number of such findings without a name. */
@@ -225,9 +219,8 @@ static void others_are_one_row(void **state)
 				 "+%d_000 100 syscall nr=write fd=%d dur=100 ret=20\n",
 				 10 + i % 7, 10 + i % 7, 10 + i % 7);
 	assert_int_equal(ret, 0);
-	db = loaded(text.data);
-	buf_free(&text);
-	assert_int_equal(analyses_run(db, "clients", &e), 0);
+	db = loaded_buf(&text);
+	analysed(db, "clients");
 	is_number(db,
 		  "SELECT count(*) FROM metric WHERE analysis='clients' AND "
 		  "name='requests' AND value=4",

@@ -60,17 +60,9 @@ static void script(struct buf *b, int pid, s64 lock, unsigned int seed)
 static void measure(struct measured *m, int pid, s64 lock, unsigned int seed)
 {
 	struct buf text = { 0 };
-	struct err e = { 0 };
-	sqlite3 *db = NULL;
-	const char *path;
 
 	script(&text, pid, lock, seed);
-	path = packed(text.data);
-	if (load_any(&db, path, &e) < 0 || compare_read(m, path, db, &e) < 0)
-		fail_msg("%s", e.text);
-	db_close(db);
-	unlink(path);
-	buf_free(&text);
+	measured(m, &text);
 }
 
 static sqlite3 *compared(s64 lock_before, s64 lock_after)
@@ -125,10 +117,7 @@ static void parts_add_up_to_the_whole(void **state)
 	is_text(db, "SELECT verdict FROM change WHERE name='requests per second'", "equivalent");
 	/* the verdict first, then its largest part */
 	is_text(db, "SELECT kind FROM finding ORDER BY id LIMIT 1", "compare_slower");
-	is_number(db,
-		  "SELECT number FROM finding_value v JOIN finding f ON"
-		  " f.id=v.finding WHERE f.kind='compare_added' AND v.name='part'",
-		  100000);
+	is_number(db, FINDING_VALUE("compare_added", "part", "number"), 100000);
 	is_number(db,
 		  "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND"
 		  " kind='compare_one_pair'",
@@ -338,10 +327,7 @@ static void no_change_needs_equivalence_and_equal_pauses(void **state)
 	steady(&b, "b", 4000, 1);
 	db = compared_sides(&a, &b);
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='compare_no_change'", 0);
-	is_number(db,
-		  "SELECT number FROM finding_value v JOIN finding f ON"
-		  " f.id=v.finding WHERE f.kind='compare_pauses' AND v.name='after'",
-		  1);
+	is_number(db, FINDING_VALUE("compare_pauses", "after", "number"), 1);
 	db_close(db);
 	/* nor do ten of one half of the time: they are as few as their clumps */
 	steady(&a, "a", 4000, 0);

@@ -18,8 +18,6 @@ static void measure(struct measured *m, long reports, long user, long report, lo
 {
 	struct buf b = { 0 };
 	struct err e = { 0 };
-	sqlite3 *db = NULL;
-	const char *path;
 	long t, i, n;
 
 	begin_host(&b);
@@ -34,18 +32,11 @@ static void measure(struct measured *m, long reports, long user, long report, lo
 				    at + (is_report ? report : user) * US + t * 137 % 50000);
 		}
 	}
-	path = packed(b.data);
-	buf_free(&b);
-	if (load_any(&db, path, &e) < 0 || compare_read(m, path, db, &e) < 0)
-		fail_msg("%s", e.text);
-	db_close(db);
-	unlink(path);
+	measured(m, &b);
 }
 
 #define FOUND(kind) "SELECT count(*) FROM finding WHERE kind='compare_" kind "'"
-#define VALUE(what)                                                                                 \
-	"SELECT coalesce(text, number) FROM finding_value v JOIN finding f ON f.id=v.finding WHERE" \
-	" f.kind='compare_mix' AND v.name='" what "'"
+#define VALUE(what) FINDING_VALUE("compare_mix", what, "coalesce(text, number)")
 
 /* The service is slower, none of its names is: the names are said, not their rates as a fall. */
 static void another_mix_is_no_change_of_a_name(void **state)
@@ -104,10 +95,7 @@ static void a_mean_that_stays_hides_no_name(void **state)
 		"SELECT verdict FROM change WHERE kind='request' AND name='request p50' AND"
 		" object='GET /report/:id'",
 		"faster");
-	is_text(db,
-		"SELECT v.text FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		" f.kind='compare_faster' AND v.name='subject'",
-		"server GET /report/:id");
+	is_text(db, FINDING_VALUE("compare_faster", "subject", "v.text"), "server GET /report/:id");
 	db_close(db);
 }
 

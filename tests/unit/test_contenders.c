@@ -40,23 +40,15 @@ static void normally(struct text *x, int usual)
 /* A pause caused by thread 300 of program `build`; 301 is of it as well, 310 of another one. */
 static sqlite3 *paused(int before, int after, const char *facts)
 {
-	struct err e = { 0 };
 	struct text x = { 0 };
-	sqlite3 *db;
 
-	head(&x);
-	text_line(&x, "@recorder\n33 0 cgroup id=7 path=\"/web\"");
-	text_line(&x, "34 100 thread pid=100 state=83 cgroup=7 comm=\"server\"");
-	text_line(&x, "35 300 thread pid=300 state=83 comm=\"build\"");
+	head_in_cgroup(&x, "build");
 	text_line(&x, "36 301 thread pid=301 state=83 comm=\"build\"");
 	text_line(&x, "37 310 thread pid=310 state=83 comm=\"backup\"\n@cpu 0");
 	normally(&x, before);
 	waiting(&x, 300, 300 * MS);
 	normally(&x, after);
-	db = answered(&x);
-	if (db_exec(db, &e, facts) < 0 || analyses_run(db, "verdict", &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(changed(answered(&x), facts), "verdict");
 }
 
 static void is(sqlite3 *db, const char *verdict)
@@ -72,10 +64,7 @@ static void a_program_that_runs_all_along_is_no_incident(void **state)
 	sqlite3 *db = paused(301, 301, NO_IDLE);
 
 	(void)state;
-	is_text(db,
-		"SELECT v.text FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		" f.kind='verdict_contended' AND v.name='contender'",
-		"build");
+	is_text(db, FINDING_VALUE("verdict_contended", "contender", "v.text"), "build");
 	is_number(db, "SELECT number FROM finding_value WHERE name='usual_pauses'", 1);
 	is(db, "none ");
 	is(paused(300, 0, NO_IDLE), "none "); /* it leaves: the pause is no arrival */

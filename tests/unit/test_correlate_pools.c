@@ -6,17 +6,13 @@
 /* Sleep for requests is the complement of work: as large a change as it has, it is no cause. */
 static void waits_for_work_are_excluded(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = recording();
 	struct noise r = { 5 };
 
 	(void)state;
 	step(db, &r, 4, 2);
-	assert_int_equal(
-		db_exec(db, &e,
-			"INSERT INTO series SELECT ts, 18, 103, 0, time, 1, 0, 0 FROM series"
-			" WHERE tid=107"),
-		0);
+	changed(db, "INSERT INTO series SELECT ts, 18, 103, 0, time, 1, 0, 0 FROM series"
+		    " WHERE tid=107");
 	run(db);
 	is_number(db, "SELECT " FIRST_ID "=107", 1);
 	is_number(
@@ -24,7 +20,7 @@ static void waits_for_work_are_excluded(void **state)
 		"SELECT count(*) FROM metric WHERE analysis='correlate' AND subject_id=103 AND name='q'",
 		0);
 	/* the same time in a futex is a wait that counts */
-	assert_int_equal(db_exec(db, &e, "UPDATE series SET kind=16 WHERE kind=18"), 0);
+	changed(db, "UPDATE series SET kind=16 WHERE kind=18");
 	run(db);
 	is_above(
 		db,
@@ -86,12 +82,10 @@ static sqlite3 *event_loop(bool ask, bool slower)
 
 static void moves(sqlite3 *db, const char *sql, bool expected)
 {
-	struct err e = { 0 };
 	struct noise r = { 5 };
 
 	step(db, &r, 4, 2);
-	if (db_exec(db, &e, sql) < 0)
-		fail_msg("%s", e.text);
+	changed(db, sql);
 	run(db);
 	is_number(db, MOVES_103, expected);
 }
@@ -119,20 +113,16 @@ static void epoll_with_an_open_question_counts(void **state)
 /* Half of the change in each of two threads of one name: together it comes first. */
 static void threads_of_a_pool_add_up(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = recording();
 	struct noise r = { 5 };
 
 	(void)state;
 	step(db, &r, 4, 2);
-	assert_int_equal(
-		db_exec(db, &e,
-			"UPDATE thread SET comm='pool' WHERE tid IN (107, 108);"
-			"DELETE FROM series WHERE tid=108;"
-			"UPDATE series SET time=time/2 WHERE tid=107;"
-			"INSERT INTO series SELECT ts, kind, 108, resource, time, n, refused,"
-			" timeouts FROM series WHERE tid=107"),
-		0);
+	changed(db, "UPDATE thread SET comm='pool' WHERE tid IN (107, 108);"
+		    "DELETE FROM series WHERE tid=108;"
+		    "UPDATE series SET time=time/2 WHERE tid=107;"
+		    "INSERT INTO series SELECT ts, kind, 108, resource, time, n, refused,"
+		    " timeouts FROM series WHERE tid=107");
 	run(db);
 	is_text(db,
 		"SELECT subject_kind || ' ' || subject_id FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1",
@@ -147,28 +137,24 @@ static void threads_of_a_pool_add_up(void **state)
  */
 static void workers_of_a_server_add_up(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = recording();
 	struct noise r = { 5 };
 
 	(void)state;
 	step(db, &r, 4, 2);
-	assert_int_equal(
-		db_exec(db, &e,
-			"UPDATE thread SET comm='work', pid=tid WHERE tid IN (107, 108);"
-			"INSERT INTO process(pid, parent, comm) VALUES(90, 1, 'work'),"
-			" (107, 90, 'work'), (108, 90, 'work');"
-			"DELETE FROM series WHERE tid=108;"
-			"UPDATE series SET time=time/2 WHERE tid=107;"
-			"INSERT INTO series SELECT ts, kind, 108, resource, time, n, refused,"
-			" timeouts FROM series WHERE tid=107"),
-		0);
+	changed(db, "UPDATE thread SET comm='work', pid=tid WHERE tid IN (107, 108);"
+		    "INSERT INTO process(pid, parent, comm) VALUES(90, 1, 'work'),"
+		    " (107, 90, 'work'), (108, 90, 'work');"
+		    "DELETE FROM series WHERE tid=108;"
+		    "UPDATE series SET time=time/2 WHERE tid=107;"
+		    "INSERT INTO series SELECT ts, kind, 108, resource, time, n, refused,"
+		    " timeouts FROM series WHERE tid=107");
 	run(db);
 	is_text(db,
 		"SELECT subject_kind || ' ' || subject_id FROM metric WHERE analysis='correlate' ORDER BY rowid LIMIT 1",
 		"process 90");
 	is_number(db, "SELECT value BETWEEN 15 AND 25 " VALUE("added"), 1);
-	assert_int_equal(db_exec(db, &e, "UPDATE process SET comm='starter' WHERE pid=90"), 0);
+	changed(db, "UPDATE process SET comm='starter' WHERE pid=90");
 	run(db);
 	is_number(db, "SELECT " FIRST_ID " IN (107, 108)", 1);
 	is_number(db, "SELECT value BETWEEN 7 AND 13 " VALUE("added"), 1);
@@ -258,10 +244,9 @@ static void a_parent_that_asks_does_not_lead(void **state)
 static void first_of(sqlite3 *db, int pid, int expected)
 {
 	char sql[100];
-	struct err e = { 0 };
 
 	snprintf(sql, sizeof(sql), "UPDATE thread SET pid=%d WHERE tid=107", pid);
-	assert_int_equal(db_exec(db, &e, sql), 0);
+	changed(db, sql);
 	run(db);
 	is_number(db, "SELECT " FIRST_ID, expected);
 }
@@ -270,18 +255,15 @@ static void first_of(sqlite3 *db, int pid, int expected)
  * server's own. */
 static void series_of_the_server_come_first(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = event_loop(false, true);
 	struct noise r = { 5 };
 
 	(void)state;
 	step(db, &r, 4, 2);
-	assert_int_equal(
-		db_exec(db, &e,
-			"UPDATE recording SET value='p95' WHERE key='qos';"
-			"INSERT INTO series SELECT ts, series_id('block_time'), 103, 0, time / 2, 1, 0, 0"
-			" FROM series WHERE tid=107"),
-		0);
+	changed(db,
+		"UPDATE recording SET value='p95' WHERE key='qos';"
+		"INSERT INTO series SELECT ts, series_id('block_time'), 103, 0, time / 2, 1, 0, 0"
+		" FROM series WHERE tid=107");
 	first_of(db, 100, 107);
 	first_of(db, 200, 103);
 	is_above(
@@ -296,14 +278,11 @@ static void series_of_the_server_come_first(void **state)
 /* The server of the quality, when another one is busier. */
 static void quality_of(bool slower, s64 expected)
 {
-	struct err e = { 0 };
 	sqlite3 *db = event_loop(false, slower);
 
-	assert_int_equal(db_exec(db, &e,
-				 "UPDATE recording SET value='p95' WHERE key='qos';"
-				 "INSERT INTO service(id, pid, kind, port, name, requests, server)"
-				 " VALUES(99, 300, 'tcp', 1, 'x', 1000, 99)"),
-			 0);
+	changed(db, "UPDATE recording SET value='p95' WHERE key='qos';"
+		    "INSERT INTO service(id, pid, kind, port, name, requests, server)"
+		    " VALUES(99, 300, 'tcp', 1, 'x', 1000, 99)");
 	run(db);
 	is_number(db, "SELECT status='problem' FROM verdict WHERE subject=1", slower);
 	is_number(db, "SELECT subject FROM finding WHERE analysis='correlate'", expected);

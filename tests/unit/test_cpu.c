@@ -2,7 +2,6 @@
 /* analyze/replay/tasks/track_cpu.c: who had the CPU, and the shares, on paper. */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 
 #define START(targets)                                      \
@@ -162,21 +161,20 @@ static void heavier_threads_are_due_more(void **state)
 /* cgroups have weights of their own; without recorded weights a finding states it. */
 static void fair_shares_do_not_know_of_groups(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db =
 		loaded(START("all") "904 100 thread pid=100 state=83 cgroup=7 comm=\"a\"\n"
 				    "905 200 thread pid=200 state=83 cgroup=8 comm=\"burner\"\n"
 				    "@cpu 0\n1500 0 switch next=200 prio=120\n");
 
 	(void)state;
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	is_number(db,
 		  "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
 		  " f.evidence='LIMIT' AND f.kind='fair_by_nice' AND v.name='cgroups'",
 		  2);
 	db_close(db);
 	db = loaded(START("all") "@cpu 0\n1500 0 switch next=200 prio=120\n");
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	is_number(db, "SELECT count(*) FROM finding WHERE evidence='LIMIT' AND analysis='cpu'", 0);
 	db_close(db);
 }
@@ -343,11 +341,10 @@ static void groups_in_a_circle_do_no_harm(void **state)
 
 static void the_answer_says_which_weights_it_knows(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = with_quarters(GROUPED("908 0 info text=\"autogroup=1\"\n"));
 
 	(void)state;
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	is_number(db,
 		  "SELECT sum(iif(v.name='cgroups', v.number, 10 * v.number)) FROM finding f JOIN"
 		  " finding_value v ON v.finding=f.id WHERE f.kind='fair_by_weight'",
@@ -360,7 +357,7 @@ static void the_answer_says_which_weights_it_knows(void **state)
 		  100);
 	db_close(db);
 	db = with_quarters(START("all") "908 0 info text=\"autogroup=1\"\n");
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	is_number(db,
 		  "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id"
 		  " WHERE f.kind='fair_by_session'",
@@ -408,7 +405,6 @@ static void idle_cpus_are_unknown_for_threads_bound_during_the_wait(void **state
 /* 100 alone 2000..4000, with 101 4000..8000 (both on a CPU): 2000 + 4000 / 2 and 4000 / 2. */
 static void criticality_is_divided_by_the_active(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = loaded(
 		START("all") "@cpu 0\n2000 0 waking target=100 cpu=0\n2000 0 switch next=100\n"
 			     "@cpu 1\n4000 0 waking target=101 cpu=1\n4000 0 switch next=101\n"
@@ -419,7 +415,7 @@ static void criticality_is_divided_by_the_active(void **state)
 	is_number(db, "SELECT criticality FROM sched_stat WHERE tid=100", 4000);
 	is_number(db, "SELECT exclusive FROM sched_stat WHERE tid=100", 2000);
 	is_number(db, "SELECT criticality FROM sched_stat WHERE tid=101", 2000);
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	assert_in_range(
 		asked(db, "SELECT value FROM metric WHERE subject_id=100 AND name='exclusive CPU'"),
 		33, 34);
@@ -430,7 +426,7 @@ static void criticality_is_divided_by_the_active(void **state)
 		"all") "@cpu 0\n2000 0 waking target=100 cpu=0\n2000 0 switch next=100\n"
 		       "@cpu 1\n7000 0 waking target=101 cpu=1\n7000 0 switch next=101\n"
 		       "8000 101 switch next=0 state=1\n@cpu 0\n8000 100 switch next=0 state=1\n");
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	is_number(db,
 		  "SELECT round(number) FROM finding f JOIN finding_value v ON"
 		  " v.finding=f.id WHERE f.kind='little_parallel' AND f.subject=100"
@@ -440,7 +436,7 @@ static void criticality_is_divided_by_the_active(void **state)
 	/* a process of one thread delays no other */
 	db = loaded(START("all") "@cpu 0\n2000 0 waking target=200 cpu=0\n2500 0 switch next=200\n"
 				 "8000 200 switch next=0 state=1\n");
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	is_number(db,
 		  "SELECT count(*) FROM metric WHERE subject='burner[200]' AND"
 		  " name='runq' AND value IS NOT NULL",

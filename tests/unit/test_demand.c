@@ -12,22 +12,6 @@
 	"NOT EXISTS (SELECT 1 FROM finding_value v WHERE v.finding=cause.finding AND v.name='queued'" \
 	" AND v.number > 10)"
 
-/* The first half of the requests has one fault, the second half the other. facts may be NULL. */
-static sqlite3 *played(fault_fn first, fault_fn second, const char *facts)
-{
-	struct script s = { .facts = facts };
-	long i;
-
-	for (i = 0; i < REQUESTS; i++)
-		script_request(&s, BEGIN + i * PERIOD, i < REQUESTS / 2 ? first : second);
-	return script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
-}
-
-static sqlite3 *halves(fault_fn first, fault_fn second)
-{
-	return played(first, second, NULL);
-}
-
 /* Of the CPU, in ns: at the start, in the middle of the requests and at their end. */
 #define READINGS(middle, end)                                               \
 	"2000 0 cpu_time cpu=0 user=0\n601_000_000 0 cpu_time user=" middle \
@@ -61,7 +45,7 @@ static long cheap_on_a_taken_cpu(struct script *s, long t)
 static void dearer_requests_wait_longer_for_a_shared_cpu(void **state)
 {
 	(void)state;
-	first_is(played(cheap_on_a_shared_cpu, dear_on_a_shared_cpu,
+	first_is(halves(cheap_on_a_shared_cpu, dear_on_a_shared_cpu,
 			READINGS("120_000_000", "320_000_000")),
 		 "self", NULL,
 		 "own=1 AND contribution > 0.8 AND " CHILD("load_dearer",
@@ -126,17 +110,17 @@ static void other_threads_make_no_request_dearer(void **state)
 static void dearer_requests_next_to_new_contenders(void **state)
 {
 	(void)state;
-	first_is(played(cheap_on_a_shared_cpu, dear_on_a_shared_cpu,
+	first_is(halves(cheap_on_a_shared_cpu, dear_on_a_shared_cpu,
 			READINGS("120_000_000", "1_220_000_000")),
 		 "cpu_contender", "burner[200]", "contribution > 0.5");
-	first_is(halves(cheap_on_a_shared_cpu, dear_on_a_shared_cpu), "cpu_contender",
+	first_is(halves(cheap_on_a_shared_cpu, dear_on_a_shared_cpu, NULL), "cpu_contender",
 		 "burner[200]", "contribution > 0.6");
 }
 
 static void a_new_contender_is_the_cause(void **state)
 {
 	(void)state;
-	first_is(played(cheap_on_a_shared_cpu, cheap_on_a_taken_cpu,
+	first_is(halves(cheap_on_a_shared_cpu, cheap_on_a_taken_cpu,
 			READINGS("120_000_000", "320_000_000")),
 		 "cpu_contender", "burner[200]", "own=0 AND contribution > 0.9 AND " NOT_QUEUED);
 }
@@ -150,8 +134,8 @@ static long dear_on_a_taken_cpu(struct script *s, long t)
 static void a_contender_next_to_dearer_requests_keeps_its_part(void **state)
 {
 	(void)state;
-	first_is(halves(cheap_on_a_shared_cpu, dear_on_a_taken_cpu), "cpu_contender", "burner[200]",
-		 "contribution < 0.95");
+	first_is(halves(cheap_on_a_shared_cpu, dear_on_a_taken_cpu, NULL), "cpu_contender",
+		 "burner[200]", "contribution < 0.95");
 }
 
 /* Nothing has the CPU: stolen time, for example. */
@@ -163,7 +147,7 @@ static long dear_on_an_idle_cpu(struct script *s, long t)
 static void dearer_requests_do_not_wait_for_an_idle_cpu(void **state)
 {
 	(void)state;
-	first_is(played(cheap_on_a_shared_cpu, dear_on_an_idle_cpu,
+	first_is(halves(cheap_on_a_shared_cpu, dear_on_an_idle_cpu,
 			READINGS("120_000_000", "320_000_000")),
 		 "runq", NULL, "contribution > 0.6");
 }
@@ -185,13 +169,13 @@ static long before_its_own(struct script *s, long t)
 static void more_of_its_own_threads_on_the_cpu_is_its_cost(void **state)
 {
 	(void)state;
-	first_is(halves(NULL, next_to_its_own), "self", NULL, "own=1 AND contribution > 0.8");
+	first_is(halves(NULL, next_to_its_own, NULL), "self", NULL, "own=1 AND contribution > 0.8");
 }
 
 /* As much work of its own as before, at another time: the requests are not dearer. */
 static void the_same_own_work_at_another_time_is_no_new_cost(void **state)
 {
-	sqlite3 *db = halves(before_its_own, next_to_its_own);
+	sqlite3 *db = halves(before_its_own, next_to_its_own, NULL);
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM cause WHERE kind='self'", 0);
@@ -235,10 +219,10 @@ static long pool_computes(struct script *s, long t)
 
 static void a_pool_that_computes_more_is_the_cost(void **state)
 {
-	sqlite3 *db = halves(before_its_own, pool_computes);
+	sqlite3 *db = halves(before_its_own, pool_computes, NULL);
 
 	(void)state;
-	first_is(halves(NULL, pool_computes), "self", NULL, "own=1 AND contribution > 0.8");
+	first_is(halves(NULL, pool_computes, NULL), "self", NULL, "own=1 AND contribution > 0.8");
 	/* as much as before, when no request waited */
 	is_number(db, "SELECT count(*) FROM cause WHERE kind='self'", 0);
 	first_is(db, "poll", NULL, "end_state='run'");

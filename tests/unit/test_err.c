@@ -4,6 +4,7 @@
 
 #include "format/buf.h"
 #include "format/errnos.h"
+#include "format/escape.h"
 #include "format/syscall.h"
 
 #include <errno.h>
@@ -84,6 +85,31 @@ static void syscalls_are_found_by_table(void **state)
 	assert_string_equal(syscall_name(ABI_X86_64, 1, text, sizeof(text)), "write");
 }
 
+/* Of several calls in a row only the last is checked. */
+static void buf_keeps_the_first_failure(void **state)
+{
+	struct err e = { 0 }, later = { 0 };
+	struct buf b = { 0 };
+
+	(void)state;
+	assert_int_equal(buf_add(&b, "abc", 3, &e), 0);
+	assert_int_equal(buf_add(&b, "", (size_t)2 << 30, &e), ERR_FAIL);
+	assert_non_null(strstr(e.text, "refusing"));
+	assert_int_equal(buf_add(&b, "d", 1, &later), ERR_FAIL);
+	assert_int_equal(buf_add(&b, "", 0, &later), ERR_FAIL);
+	assert_int_equal(buf_printf(&b, &later, "d"), ERR_FAIL);
+	assert_int_equal(escape_add(&b, ESCAPE_TEXT, "", 0, &later), ERR_FAIL);
+	assert_int_equal(escape_add(&b, ESCAPE_CSV, "d", 1, &later), ERR_FAIL);
+	assert_int_equal(escape_word(&b, "d", &later), ERR_FAIL);
+	assert_int_equal(buf_reserve(&b, 1, &later), ERR_FAIL);
+	assert_string_equal(later.text, "");
+	assert_string_equal(b.data, "abc");
+	buf_clear(&b);
+	assert_int_equal(buf_add(&b, "d", 1, &e), 0);
+	assert_string_equal(b.data, "d");
+	buf_free(&b);
+}
+
 /* No number may stand for two calls of one table. */
 static void syscall_numbers_are_unique(void **state)
 {
@@ -102,8 +128,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(err_keeps_code_and_sentence), T(err_cuts_long_sentences),
-		T(buf_grows_and_terminates),	T(errnos_have_names),
-		T(syscalls_are_found_by_table), T(syscall_numbers_are_unique),
+		T(buf_grows_and_terminates),	T(buf_keeps_the_first_failure),
+		T(errnos_have_names),		T(syscalls_are_found_by_table),
+		T(syscall_numbers_are_unique),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
  */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 
 #define HOST                                               \
@@ -47,13 +46,10 @@ static void findings_name_the_parts(void **state)
 	sqlite3 *db =
 		loaded(HOST PARTS BEGIN END RUNS "70000 100 reclaim dur=2000 kind=1 pages=9\n"
 						 "80000 100 reclaim dur=500 kind=0 pages=1\n");
-	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
-	is_number(db,
-		  "SELECT round(1000 * number) FROM finding_value v JOIN finding f ON"
-		  " f.id=v.finding WHERE f.kind='cpu_parts' AND v.name='softirq'",
+	analysed(db, "cpu");
+	is_number(db, FINDING_VALUE("cpu_parts", "softirq", "round(1000 * number)"),
 		  24000); /* 1200 of 5000 */
 	is_number(db,
 		  "SELECT count(*) FROM finding f JOIN finding_value v ON"
@@ -203,15 +199,12 @@ static void sums_of_throttling_do_not_overflow(void **state)
 		"1200 0 throttle cgroup=7 periods=2 throttled=2 time=9000000000000000000 quota=5 period=9\n"
 		"1300 0 throttle cgroup=7 periods=3 throttled=3 time=18000000000000000000 quota=5 period=9\n" END
 		"@cpu 0\n2000 0 switch next=100\n");
-	struct err e = { 0 };
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM throttle", 2);
-	assert_int_equal(analyses_run(db, "cpu", &e), 0);
+	analysed(db, "cpu");
 	is_number(db,
-		  "SELECT count(*) FROM finding f JOIN finding_value v ON"
-		  " v.finding=f.id WHERE f.kind='quota_throttled' AND"
-		  " v.name='stopped' AND v.number > 1.7e19",
+		  FINDING_VALUE("quota_throttled", "stopped", "count(*)") " AND v.number > 1.7e19",
 		  1);
 	db_close(db);
 }

@@ -2,7 +2,6 @@
 /* analyze/analyses/verdict_hang.c: servers that answer nothing, and what only looks like one. */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 
 #define HEAD                                                                                      \
@@ -26,12 +25,10 @@ static sqlite3 *judged(const char *text)
 {
 	static const char *const run[] = { "pauses", "verdict" };
 	sqlite3 *db = loaded(text);
-	struct err e = { 0 };
 	size_t i;
 
 	for (i = 0; i < 2; i++)
-		if (analyses_run(db, run[i], &e) < 0)
-			fail_msg("%s", e.text);
+		analysed(db, run[i]);
 	return db;
 }
 

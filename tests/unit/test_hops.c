@@ -132,8 +132,7 @@ static void times_against_the_order_are_counted(void **state)
 							ASKED_IN_TIME,
 				cases[i].far),
 			0);
-		db = loaded(text.data);
-		buf_free(&text);
+		db = loaded_buf(&text);
 		assert_true(hops_of(&h, db, 1)->clocks.v[1].known);
 		assert_int_equal(h.n_there, 2);
 		assert_int_equal(h.against_there, cases[i].against);

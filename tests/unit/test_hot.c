@@ -76,10 +76,9 @@ static void intervals_and_switches_are_rows(void **state)
 static void functions_counts_all_calls_once(void **state)
 {
 	sqlite3 *db = loaded(COUNTED);
-	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(analyses_run(db, "functions", &e), 0);
+	analysed(db, "functions");
 	/* calls that f and g counted may be in the time of seldom */
 	is_number(db, "SELECT count(*) FROM metric WHERE name='own' AND value IS NOT NULL", 0);
 	is_number(db, METRIC("calls", "f"), 1002);
@@ -92,9 +91,7 @@ static void functions_counts_all_calls_once(void **state)
 	is_number(db, METRIC("calls", "g"), 71); /* whose returns are not recorded */
 	is_number(db, METRIC("calls", "seldom"), 1);
 	is_number(db, METRIC("counted", "seldom"), 0);
-	is_number(db,
-		  "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		  " f.kind='calls_counted' AND v.name='counted' ORDER BY f.id LIMIT 1",
+	is_number(db, FINDING_VALUE("calls_counted", "counted", "number") " ORDER BY f.id LIMIT 1",
 		  1000);
 	db_close(db);
 }
@@ -121,14 +118,13 @@ static void hostile_counts_saturate(void **state)
 		"900000 100 call_bucket site=0 low=0xffffffffffffffff n=0xffffffff\n"
 		"900000 100 call_bucket site=0 low=0xffffffffffffffff n=0xffffffff\n"
 		"900000 100 call_bucket site=0xffffffff low=7 n=1 what=9\n");
-	struct err e = { 0 };
 
 	(void)state;
 	is_number(db, "SELECT counted = timed AND timed = timed_total FROM call_stat WHERE site=0",
 		  1);
 	is_number(db, "SELECT n FROM latency WHERE kind='call' AND item=0", 4294967295);
 	is_number(db, "SELECT ts FROM call_count LIMIT 1", 0);
-	assert_int_equal(analyses_run(db, "functions", &e), 0);
+	analysed(db, "functions");
 	db_close(db);
 }
 

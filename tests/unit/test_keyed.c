@@ -151,11 +151,8 @@ static void states_are_those_of_one_thread(void **state)
 		  "SELECT sum(n) FROM latency WHERE kind='call_state' AND subject=0"
 		  " AND item=state_id('run')",
 		  1);
-	assert_int_equal(analyses_run(db, "functions", NULL), 0);
-	is_number(db,
-		  "SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		  " f.kind='spans_moved' AND v.name='n'",
-		  1);
+	analysed(db, "functions");
+	is_number(db, FINDING_VALUE("spans_moved", "n", "v.number"), 1);
 	db_close(db);
 }
 

@@ -3,7 +3,6 @@
  * analyze/analyses/verdict_level.c: a server that is slow from the first second on, with nothing to
  * compare with, and servers that only look so.
  */
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"
@@ -13,13 +12,7 @@
 
 static sqlite3 *judged(sqlite3 *db, const char *facts)
 {
-	struct err e = { 0 };
-
-	if (facts && db_exec(db, &e, facts) < 0)
-		fail_msg("%s", e.text);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(changed(db, facts), NULL);
 }
 
 /* Of the verdict and of its first cause. */
@@ -77,10 +70,8 @@ static void a_wait_that_replaces_another_is_the_cause(void **state)
 		script_request(&mixed, t, i % 3 ? slow_disk : preempted);
 	}
 	db = judged(script_play(&one, "all", end, NULL), NULL);
-	is_within(db,
-		  "SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		  " f.kind='cause_replaced' AND v.name='start'",
-		  end / 2 - 50000000, end / 2 + 50000000);
+	is_within(db, FINDING_VALUE("cause_replaced", "start", "v.number"), end / 2 - 50000000,
+		  end / 2 + 50000000);
 	is(db, "unchanged", "wait", "disk change");
 	is(judged(script_play(&mixed, "all", end, NULL), NULL), "unchanged", "wait", "disk all");
 }
@@ -121,7 +112,6 @@ static sqlite3 *load(int first, int names, long work, long gap)
 	struct buf b = { 0 };
 	struct err e = { 0 };
 	long t = 1000000, free_at = 0, read, ended[NAMES] = { 0 };
-	sqlite3 *db;
 	int i;
 
 	srand(3);
@@ -134,9 +124,7 @@ static sqlite3 *load(int first, int names, long work, long gap)
 		ended[i % names] = free_at = read + work - rand() % 2000;
 		ask(&b, first + i % names, 100, t, read, free_at);
 	}
-	db = loaded(b.data);
-	buf_free(&b);
-	return db;
+	return loaded_buf(&b);
 }
 
 /* A request of one name takes 3 ms of CPU time; of four names, none has most of it. */

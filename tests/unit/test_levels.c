@@ -5,7 +5,6 @@
  */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/lib/loaded.h"
 
@@ -47,8 +46,7 @@ static sqlite3 *served(long (*work)(long request))
 			   t, t + 10000);
 	}
 	db = loaded(text.data);
-	if (analyses_run(db, "causes", &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, "causes");
 	buf_free(&text);
 	return db;
 }

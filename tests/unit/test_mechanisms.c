@@ -101,17 +101,10 @@ static long writes_short(struct script *s, long t)
 /* What was not written before is its own doing; what takes longer than before is that of others. */
 static void writes_that_are_new_are_its_own(void **state)
 {
-	struct script s = { 0 };
-	long i;
-
 	(void)state;
 	first_is(slowed(writes_long, 0, "all", NULL), "disk", "server[100]",
 		 "own AND offender_part > 0.99");
-	for (i = 0; i < REQUESTS; i++)
-		script_request(&s, BEGIN + i * (long)PERIOD,
-			       i < REQUESTS / 2 ? writes_short : writes_long);
-	first_is(script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL), "disk",
-		 "burner[200]", "NOT own");
+	first_is(halves(writes_short, writes_long, NULL), "disk", "burner[200]", "NOT own");
 }
 
 /* As slow_disk, and 300 discards 1 GB, of which nothing is moved. */

@@ -12,7 +12,6 @@
 static sqlite3 *notified(int protocol, bool finds_nothing)
 {
 	struct text x = { 0 };
-	sqlite3 *db;
 
 	text_line(&x, "@recorder\n0 0 info text=\"targets=all\"\n"
 		      "1 0 info text=\"groups=core,syscalls,sched,requests\"\n"
@@ -31,9 +30,7 @@ static sqlite3 *notified(int protocol, bool finds_nothing)
 		      "6_000_000 100 syscall nr=recvfrom fd=5 dur=1 ret=10\n"
 		      "6_000_000 100 head conn=1 pos=20 len=10 name=1 requests=1\n"
 		      "6_001_000 100 syscall nr=sendto fd=5 dur=1 ret=20");
-	db = loaded(x.b.data);
-	buf_free(&x.b);
-	return db;
+	return loaded_buf(&x.b);
 }
 
 static void a_notification_is_of_no_request(void **state)

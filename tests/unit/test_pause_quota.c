@@ -7,14 +7,10 @@
  * long. */
 static sqlite3 *preempted(const char *throttled)
 {
-	struct err e = { 0 };
 	struct text x = { 0 };
 	sqlite3 *db;
 
-	head(&x);
-	text_line(&x, "@recorder\n33 0 cgroup id=7 path=\"/web\"");
-	text_line(&x, "34 100 thread pid=100 state=83 cgroup=7 comm=\"server\"");
-	text_line(&x, "35 300 thread pid=300 state=83 comm=\"neighbour\"");
+	head_in_cgroup(&x, "neighbour");
 	text_line(&x, "36 0 throttle cgroup=7 quota=1000000 period=100000000\n@cpu 0");
 	many(&x, 100, 600, MS);
 	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
@@ -30,8 +26,7 @@ static sqlite3 *preempted(const char *throttled)
 		  "@recorder\n%ld 0 throttle cgroup=7 quota=1000000 period=100000000 periods=15%s",
 		  x.t - MS, throttled);
 	db = answered(&x);
-	if (analyses_run(db, "verdict", &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, "verdict");
 	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
 	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a CPU");
 	return db;

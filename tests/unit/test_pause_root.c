@@ -21,7 +21,6 @@ static void sleeps(struct text *x, const char *call, int fd, int waker)
 
 static sqlite3 *judged(struct text *x)
 {
-	struct err e = { 0 };
 	sqlite3 *db;
 
 	text_line(x, "%ld 100 syscall nr=write fd=7 ret=900 count=900 dur=200", x->t);
@@ -29,8 +28,7 @@ static sqlite3 *judged(struct text *x)
 	x->t += MS;
 	many(x, 100, 600, MS);
 	db = answered(x);
-	if (analyses_run(db, "verdict", &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, "verdict");
 	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
 	return db;
 }
@@ -98,9 +96,7 @@ static void a_pause_of_two_states_names_both(void **state)
 	db_close(db);
 }
 
-#define ROOT_VALUE(what, name_)                                                        \
-	"SELECT " what " FROM finding f JOIN finding_value v ON v.finding=f.id WHERE " \
-	"f.kind='pause_root' AND v.name='" name_ "'"
+#define ROOT_VALUE(what, name_) FINDING_VALUE("pause_root", name_, what)
 
 /*
  * Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. Before, 200 reads
@@ -267,9 +263,7 @@ static void the_end_of_a_chain_names_its_upstream(void **state)
 	db_close(db);
 }
 
-#define DISK_VALUE(what, name_)                                                        \
-	"SELECT " what " FROM finding f JOIN finding_value v ON v.finding=f.id WHERE " \
-	"f.kind='pause_disk' AND v.name='" name_ "'"
+#define DISK_VALUE(what, name_) FINDING_VALUE("pause_disk", name_, what)
 
 /*
  * 100 waits 300 ms in fsync, its block request for `done` ms; within it, or 100 ms after it, one of

@@ -3,7 +3,6 @@
  * waited. */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "analyze/analyses/silences.h"
 #include "tests/lib/pausing.h"
 
@@ -326,8 +325,6 @@ static void sleep_until(struct text *x, long t)
 static sqlite3 *paused_by_upstream(long answer, bool peer, bool next)
 {
 	struct text x = { 0 };
-	struct err e = { 0 };
-	sqlite3 *db;
 	long start;
 	int i;
 
@@ -371,10 +368,7 @@ static sqlite3 *paused_by_upstream(long answer, bool peer, bool next)
 	if (peer)
 		text_line(&x, "@cpu 1\n%ld 0 switch next=300\n%ld 300 switch next=0 state=1",
 			  start - MS, x.t);
-	db = answered(&x);
-	if (analyses_run(db, "verdict", &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(answered(&x), "verdict");
 }
 
 static void a_pause_names_the_upstream(void **state)

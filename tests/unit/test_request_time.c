@@ -2,7 +2,6 @@
 /* analyze/replay/requests/track_requests.c: where the time of requests and exchanges goes. */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "format/buf.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/server_start.h"
@@ -97,7 +96,6 @@ static sqlite3 *asking(int writes, long late)
 	struct buf b = { 0 };
 	struct err e = { 0 };
 	long i, k = late / 500000, w;
-	sqlite3 *db;
 
 	buf_printf(&b, &e, "%s@cpu 0\n", START);
 	for (i = 0; i < 300 + k; i++) {
@@ -108,19 +106,13 @@ static sqlite3 *asking(int writes, long late)
 			buf_printf(&b, &e, "%ld 100 syscall nr=write fd=6 dur=20 ret=30\n",
 				   10000000 + i * 500000 + w);
 	}
-	db = loaded(b.data);
-	buf_free(&b);
-	if (analyses_run(db, "net", &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(loaded_buf(&b), "net");
 }
 
 /* Answers of 12 ms, though the last send is 0.5 ms ago; one question at a time is not said. */
 static void several_questions_have_a_mean(void **state)
 {
-	static const char mean[] = "SELECT v.number FROM finding f JOIN finding_value v ON"
-				   " v.finding=f.id WHERE f.kind='upstream_outstanding' AND"
-				   " v.name='mean'";
+	static const char mean[] = FINDING_VALUE("upstream_outstanding", "mean", "v.number");
 	sqlite3 *db = asking(1, 12000000);
 
 	(void)state;
@@ -304,7 +296,6 @@ static void sequential_requests_are_marked(void **state)
  */
 static void flushes_count_separately(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = loaded(
 		START
 		"902 0 info text=\"groups=core,syscalls,block\"\n"
@@ -318,7 +309,7 @@ static void flushes_count_separately(void **state)
 		"5000 0 block_complete request=2 dev=5\n5000 0 block_complete request=3 dev=5\n");
 
 	(void)state;
-	assert_int_equal(analyses_run(db, "disk", &e), 0);
+	analysed(db, "disk");
 #define OF_DISK(name) "SELECT value FROM metric WHERE subject='0:5' AND name='" name "'"
 	is_number(db, OF_DISK("requests"), 1);
 	is_number(db, OF_DISK("latency"), 300);
@@ -333,7 +324,6 @@ static void flushes_count_separately(void **state)
 /* 100 writes 4 kB; 101, of another process, discards 1 MB, which moves nothing. */
 static void discards_move_nothing(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = loaded(
 		START "902 0 info text=\"groups=core,syscalls,block\"\n"
 		      "903 300 thread pid=300 state=83 comm=\"rm\"\n"
@@ -345,7 +335,7 @@ static void discards_move_nothing(void **state)
 		      "3300 0 block_complete request=2 sector=99 bytes=1048576 dev=5\n");
 
 	(void)state;
-	assert_int_equal(analyses_run(db, "disk", &e), 0);
+	analysed(db, "disk");
 #define OF_PROCESS(pid, name)                                                              \
 	"SELECT round(value) FROM metric WHERE subject_kind='process' AND subject_id=" pid \
 	" AND name='" name "'"

@@ -302,13 +302,10 @@ static void exchanges(struct text *x, int n, long ahead, int moved_from, long mo
 static sqlite3 *two_hosts(const char *ends, int n, long ahead, int moved_from, long moved)
 {
 	struct text x = { 0 };
-	sqlite3 *db;
 
 	assert_int_equal(buf_printf(&x.b, NULL, "%s%s%s", TWO_HOSTS FRONT_END, ends, BEGIN), 0);
 	exchanges(&x, n, ahead, moved_from, moved);
-	db = loaded(x.b.data);
-	buf_free(&x.b);
-	return db;
+	return loaded_buf(&x.b);
 }
 
 #define FAR_END                                           \

@@ -140,17 +140,34 @@ static void a_kept_statement_sees_new_tables_and_errors_pass(void **state)
 	s64 n = 0;
 
 	(void)state;
-	assert_int_equal(db_exec(db, &e, "CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES(1)"), 0);
+	changed(db, "CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES(1)");
 	assert_int_equal(db_int(db, &n, &e, "SELECT max(a) FROM t", ""), 0);
 	assert_int_equal(n, 1);
 	assert_true(db_run(db, &e, "INSERT INTO t VALUES(?)", "i", (s64)1) < 0);
 	assert_int_equal(db_run(db, &e, "INSERT INTO t VALUES(?)", "i", (s64)2), 0);
-	assert_int_equal(db_exec(db, &e,
-				 "DROP TABLE t; CREATE TABLE t(b, a);"
-				 "INSERT INTO t VALUES(8, 9)"),
-			 0);
+	changed(db, "DROP TABLE t; CREATE TABLE t(b, a);"
+		    "INSERT INTO t VALUES(8, 9)");
 	assert_int_equal(db_int(db, &n, &e, "SELECT max(a) FROM t", ""), 0);
 	assert_int_equal(n, 9);
+	assert_int_equal(db_close(db), SQLITE_OK);
+}
+
+static void a_text_of_a_query_is_appended(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db = made();
+
+	(void)state;
+	assert_int_equal(db_add_text(&text, db, &e, "SELECT NULL", ""), 0);
+	assert_int_equal(db_add_text(&text, db, &e, "SELECT 'a' WHERE ?1=2", "i", (s64)1), 0);
+	assert_null(text.data);
+	assert_int_equal(db_add_text(&text, db, &e, "SELECT ?1 || 'b' UNION SELECT 'z'", "s", "a"),
+			 0);
+	assert_int_equal(db_add_text(&text, db, &e, "SELECT 'c'", ""), 0);
+	assert_string_equal(text.data, "abc");
+	assert_int_equal(db_add_text(&text, db, &e, "SELECT FROM", ""), ERR_FAIL);
+	buf_free(&text);
 	assert_int_equal(db_close(db), SQLITE_OK);
 }
 
@@ -158,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_member_is_the_column_of_its_name),
+		cmocka_unit_test(a_text_of_a_query_is_appended),
 		cmocka_unit_test(null_comes_back_as_null),
 		cmocka_unit_test(bulk_rows_hold_numbers_of_both_kinds),
 		cmocka_unit_test(rows_share_one_statement),

@@ -207,7 +207,6 @@ static void polling_one_upstream_is_an_upstream_wait(void **state)
 					      5000, 5040,
 					      1) "5100 100 syscall_args nr=poll arg0=0xffff0001 arg1=2 arg2=-1 dur=200 "
 						 "ret=1 arg5=7\n");
-	struct err e = { 0 };
 
 	(void)state;
 	assert_int_equal(sum(db, "time", "sleep_client", -1), 2000);
@@ -220,7 +219,7 @@ static void polling_one_upstream_is_an_upstream_wait(void **state)
 	is_number(db, "SELECT sum(time) FROM series WHERE kind=19", 2900);
 	is_number(db, "SELECT fd FROM syscall WHERE dur=2200", 7);
 	is_null(db, "SELECT fd FROM syscall WHERE dur=200");
-	assert_int_equal(analyses_run(db, "slack", &e), 0);
+	analysed(db, "slack");
 	is_number(db, "SELECT value FROM metric WHERE name='waits' AND subject='server[100] poll'",
 		  2);
 	is_number(db,
@@ -292,8 +291,7 @@ static void a_long_wait_over_many_short_ones_covers_everything(void **state)
 	buf_printf(
 		&text, &e,
 		"5_500_000_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=5000000000 ret=1\n");
-	db = loaded(text.data);
-	buf_free(&text);
+	db = loaded_buf(&text);
 	assert_int_equal(sum(db, "time", "epoll_clock", SECOND), SECOND);
 	assert_int_equal(sum(db, "time", "epoll_clock", 2 * SECOND), SECOND);
 	assert_int_equal(sum(db, "time", "epoll_clock", 4 * SECOND), SECOND);
@@ -342,7 +340,6 @@ static void sectors_belong_to_the_submitting_thread(void **state)
 /* A number that two threads had, one after the other, each running for its whole second of life. */
 static void lives_of_one_number_add_up(void **state)
 {
-	struct err e = { 0 };
 	sqlite3 *db = loaded(
 		START
 		"1_000_000_000 100 fork child=200 child_pid=200 pid=100 comm=\"first\"\n"
@@ -354,7 +351,7 @@ static void lives_of_one_number_add_up(void **state)
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM thread WHERE tid=200", 2);
-	assert_int_equal(analyses_run(db, "metrics", &e), 0);
+	analysed(db, "metrics");
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='runtime' AND"
 				  " subject_kind='thread' AND subject_id=200"),
 			99, 100);

@@ -108,14 +108,12 @@ static void servers_beyond_a_limit_are_counted(void **state)
 			   i % 5000 ? "" : "@block\n", 1000 + i, 100 + i);
 	/* one that is followed gets more when all places are taken */
 	buf_printf(&text, &e, "100000 100 syscall nr=recvmsg fd=100 ret=2\n");
-	db = loaded(text.data);
-	buf_free(&text);
+	db = loaded_buf(&text);
 	is_number(db, "SELECT count(*) FROM service", 50100);
 	is_number(db, "SELECT count(*) FROM service WHERE server=0", 100);
 	is_number(db, "SELECT count(*) FROM server", 50000);
 	is_number(db, "SELECT recvs FROM server WHERE port=10000", 2);
-	if (analyses_run(db, "saturation", &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, "saturation");
 	is_number(db,
 		  "SELECT number FROM finding f JOIN finding_value v ON"
 		  " v.finding=f.id WHERE f.kind='servers_beyond'",
@@ -141,10 +139,8 @@ static void saturation_is_of_the_server(void **state)
 	worker(&text, 201, 1000, 2000000, 10000000, 1000);
 	buf_printf(&text, &e, "@cpu 2\n");
 	worker(&text, 100, 1000, 7000000, 10000000, 1000);
-	db = loaded(text.data);
-	buf_free(&text);
-	if (analyses_run(db, "saturation", &e) < 0)
-		fail_msg("%s", e.text);
+	db = loaded_buf(&text);
+	analysed(db, "saturation");
 	is_number(db, SPACING("send var"), 16000000000);
 	is_number(db, SPACING("send CV2"), 640);
 	is_number(db, SPACING("recv CV2"), 640);
@@ -183,17 +179,6 @@ static void busy(struct buf *text, int tid, long long first, int period, int n, 
 	}
 }
 
-static sqlite3 *analysed(struct buf *text, const char *analysis)
-{
-	struct err e = { 0 };
-	sqlite3 *db = loaded(text->data);
-
-	buf_free(text);
-	if (analyses_run(db, analysis, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
-}
-
 static sqlite3 *slack_of(int wait, int other)
 {
 	struct buf text = { 0 };
@@ -203,7 +188,7 @@ static sqlite3 *slack_of(int wait, int other)
 	busy(&text, 200, 10000000, 10000000, 199, 10000000 - wait);
 	buf_printf(&text, &e, "@cpu 1\n");
 	busy(&text, 201, 10000000, 10000000, 199, 10000000 - other);
-	return analysed(&text, "slack");
+	return analysed(loaded_buf(&text), "slack");
 }
 
 #define ROOM(kind, id, m)                                                     \
@@ -254,7 +239,7 @@ static void sleeping_threads_are_no_room(void **state)
 	(void)state;
 	buf_printf(&text, &e, "%s", THREADS);
 	busy(&text, 200, 10000000, 10000000, 199, 9800000);
-	db = analysed(&text, "slack");
+	db = analysed(loaded_buf(&text), "slack");
 	is_number(db, LEFT, 1);
 	assert_in_range(asked(db, ROOM("process", "200", "idle share")), 1, 4);
 	db_close(db);
@@ -262,7 +247,7 @@ static void sleeping_threads_are_no_room(void **state)
 	buf_printf(&text, &e, "%s", THREADS);
 	for (i = 0; i < 597; i++)
 		busy(&text, 200 + i % 3, 10000000 + i * 3333333ll, 10000000, 1, 3300000);
-	db = analysed(&text, "slack");
+	db = analysed(loaded_buf(&text), "slack");
 	is_number(db, LEFT, 1);
 	is_number(db, ROOM("process", "200", "CPUs"), 1);
 	db_close(db);
@@ -271,7 +256,7 @@ static void sleeping_threads_are_no_room(void **state)
 	busy(&text, 200, 10000000, 10000000, 199, 5000000);
 	buf_printf(&text, &e, "@cpu 1\n");
 	busy(&text, 201, 10000000, 10000000, 199, 5000000);
-	db = analysed(&text, "slack");
+	db = analysed(loaded_buf(&text), "slack");
 	is_number(db, LEFT, 0);
 	is_number(db, ROOM("process", "200", "idle share"), 50);
 	is_number(db, ROOM("process", "200", "CPUs"), 2);
@@ -338,10 +323,7 @@ static void saturation_without_a_rate_is_said(void **state)
 		  "SELECT count(*) FROM finding WHERE kind IN ('saturated_always',"
 		  " 'not_saturated')",
 		  0);
-	is_number(db,
-		  "SELECT number FROM finding_value v JOIN finding f ON f.id=v.finding WHERE"
-		  " f.kind='saturation_few' AND v.name='windows'",
-		  4);
+	is_number(db, FINDING_VALUE("saturation_few", "windows", "number"), 4);
 	db_close(db);
 }
 

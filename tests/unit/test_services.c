@@ -116,7 +116,6 @@ static sqlite3 *server_of(int n, const char *seconds, bool varied)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
-	sqlite3 *db;
 	int i, k;
 
 	buf_printf(&text, &e, "%s%s_000_000_010 0 info text=\"stopped=%s000000010\"\n@cpu 0\n",
@@ -129,11 +128,7 @@ static sqlite3 *server_of(int n, const char *seconds, bool varied)
 		for (k = 0; varied && k < i % 4 * 3; k++)
 			buf_printf(&text, &e, "+100 100 syscall nr=write fd=5 ret=20\n");
 	}
-	db = loaded(text.data);
-	buf_free(&text);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(loaded_buf(&text), NULL);
 }
 
 static void the_steady_call_is_chosen(void **state)
@@ -150,10 +145,7 @@ static void the_steady_call_is_chosen(void **state)
 	is_number(db, METRIC("rps", "spread"), 0);
 	is_number(db, METRIC("rps", "sends"), 100000);
 	is_number(db, METRIC("rps", "requests"), 100000);
-	is_number(db,
-		  "SELECT round(number) FROM finding f JOIN finding_value v ON"
-		  " v.finding=f.id WHERE f.kind='several_sends' AND v.name='share'",
-		  75);
+	is_number(db, FINDING_VALUE("several_sends", "share", "round(number)"), 75);
 	db_close(db);
 }
 
@@ -174,17 +166,12 @@ static void receives_with_several_requests_are_not_counted(void **state)
 			   "+500 100 syscall nr=write fd=5 ret=9\n"
 			   "+500 100 syscall nr=write fd=5 ret=%d\n",
 			   1000000 + i * 10000000ll, 50 * (1 + i % 4), 30 * (1 + i % 4) - 9);
-	db = loaded(text.data);
-	buf_free(&text);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
+	db = loaded_buf(&text);
+	analysed(db, NULL);
 	is_number(db, METRIC("rps", "requests"), 100000);
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='received'"), 12500, 12600);
 	assert_in_range(asked(db, "SELECT value FROM metric WHERE name='sent'"), 7500, 7560);
-	is_number(db,
-		  "SELECT round(number) FROM finding f JOIN finding_value v ON"
-		  " v.finding=f.id WHERE f.kind='several_sends' AND v.name='share'",
-		  100);
+	is_number(db, FINDING_VALUE("several_sends", "share", "round(number)"), 100);
 	db_close(db);
 }
 
@@ -209,10 +196,8 @@ static void workers_of_one_socket_are_one_server(void **state)
 	worker(&text, 202, 10, 6000000, 100000000, 1000);
 	buf_printf(&text, &e, "@cpu 3\n");
 	worker(&text, 100, 50, 7000000, 20000000, 1000);
-	db = loaded(text.data);
-	buf_free(&text);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
+	db = loaded_buf(&text);
+	analysed(db, NULL);
 	/* 310 in 2 s */
 	is_number(db, OF_ALL("requests"), 155000);
 	is_number(db, OF_ALL("sends"), 155000);

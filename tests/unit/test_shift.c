@@ -5,7 +5,6 @@
  */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "analyze/stats/stats_effect.h"
 #include "format/buf.h"
 #include "tests/lib/idle_threads.h"
@@ -34,22 +33,6 @@
 	" AND name='" value "'"
 #define ROWS "SELECT count(*) FROM metric WHERE analysis='shift' AND name='delta'"
 
-static void set(sqlite3 *db, const char *sql)
-{
-	struct err e = { 0 };
-
-	if (db_exec(db, &e, sql) < 0)
-		fail_msg("%s", e.text);
-}
-
-static void run(sqlite3 *db)
-{
-	struct err e = { 0 };
-
-	if (analyses_run(db, "shift", &e) < 0)
-		fail_msg("%s", e.text);
-}
-
 /* A process without requests, and `more` processes of one thread each: tids from 1000 on. */
 static sqlite3 *recording(int more)
 {
@@ -61,9 +44,8 @@ static sqlite3 *recording(int more)
 	buf_printf(&text, &e,
 		   "9000 1500 waking target=100 context=0\n10000 0 switch next=100\n"
 		   "11000 100 switch next=0 state=1\n");
-	db = loaded(text.data);
-	buf_free(&text);
-	set(db, "DELETE FROM series");
+	db = loaded_buf(&text);
+	changed(db, "DELETE FROM series");
 	return db;
 }
 
@@ -90,13 +72,13 @@ static void shifted(sqlite3 *db, struct noise *r, double rho, double shift)
 	double x[WINDOWS];
 	int k;
 
-	set(db, "DELETE FROM series; BEGIN");
+	changed(db, "DELETE FROM series; BEGIN");
 	for (k = 0; k < THREADS; k++) {
 		noise_ar(r, rho, x, WINDOWS);
 		put_series(db, 100 + k, x, k == 7 ? shift : 0);
 	}
-	set(db, "COMMIT");
-	run(db);
+	changed(db, "COMMIT");
+	analysed(db, "shift");
 }
 
 static void a_shift_has_its_effect(void **state)
@@ -105,7 +87,7 @@ static void a_shift_has_its_effect(void **state)
 	struct noise r = { 3 };
 
 	(void)state;
-	set(db, GIVEN);
+	changed(db, GIVEN);
 	shifted(db, &r, 0.3, 2);
 	is_number(db, ROWS, 1);
 	is_text(db, "SELECT subject FROM metric WHERE analysis='shift' LIMIT 1",
@@ -148,16 +130,16 @@ static void a_constant_series_never_shifts(void **state)
 	int k;
 
 	(void)state;
-	set(db, GIVEN);
+	changed(db, GIVEN);
 	for (k = 0; k < THREADS; k++)
 		put_series(db, 100 + k, level, 0);
-	run(db);
+	analysed(db, "shift");
 	is_number(db, ROWS, 0);
 	is_text(db, "SELECT kind FROM finding WHERE analysis='shift'", "none_shifted");
 	/* one level in each half: all windows of one side are above those of the other */
-	set(db, "DELETE FROM series WHERE tid=107");
+	changed(db, "DELETE FROM series WHERE tid=107");
 	put_series(db, 107, level, 1);
-	run(db);
+	analysed(db, "shift");
 	is_number(db, ROWS, 1);
 	is_number(db, VALUE("value", "delta"), 1);
 	is_below(db, VALUE("100 * value", "from"), 99);
@@ -171,8 +153,8 @@ static void few_windows_are_not_enough(void **state)
 	struct noise r = { 3 };
 
 	(void)state;
-	set(db, "INSERT INTO recording VALUES('baseline_from', 0),('baseline_to', 40000000000),"
-		"('degraded_from', 50000000000),('degraded_to', 52000000000)");
+	changed(db, "INSERT INTO recording VALUES('baseline_from', 0),('baseline_to', 40000000000),"
+		    "('degraded_from', 50000000000),('degraded_to', 52000000000)");
 	shifted(db, &r, 0.3, 4);
 	is_number(db, ROWS, 0);
 	is_text(db, "SELECT kind || ' ' || evidence FROM finding WHERE analysis='shift'",
@@ -193,13 +175,13 @@ static void of_many_threads_relevant_ones_have_rows(void **state)
 	int k;
 
 	(void)state;
-	set(db, GIVEN "; BEGIN");
+	changed(db, GIVEN "; BEGIN");
 	for (k = 0; k < 1000; k++) {
 		noise_ar(&r, 0.3, x, WINDOWS);
 		put_series(db, 1000 + k, x, k == 500 ? 3 : 0.5);
 	}
-	set(db, "COMMIT");
-	run(db);
+	changed(db, "COMMIT");
+	analysed(db, "shift");
 	is_number(db,
 		  "SELECT count(*) FROM metric WHERE analysis='shift' AND name='delta' AND"
 		  " subject_kind='thread' AND subject_id=1500",
@@ -222,7 +204,7 @@ static void drift_raises_no_alarm(void **state)
 	size_t k;
 
 	(void)state;
-	set(db, GIVEN);
+	changed(db, GIVEN);
 	for (k = 0; k < 3; k++)
 		for (seed = 0; seed < SEEDS; seed++) {
 			struct noise r = { 1000 * k + seed + 1 };
@@ -254,7 +236,6 @@ static void request(struct text *x, long work, long period)
 static sqlite3 *server(long work, long period, long then, long then_period)
 {
 	struct text x = { 0 };
-	sqlite3 *db;
 
 	srand(3);
 	text_line(&x, "@recorder\n1 0 info text=\"targets=all\"");
@@ -270,9 +251,7 @@ static sqlite3 *server(long work, long period, long then, long then_period)
 	while (x.t < 24 * SECOND)
 		request(&x, then, then_period);
 	text_line(&x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", x.t, x.t);
-	db = loaded(x.b.data);
-	buf_free(&x.b);
-	return db;
+	return loaded_buf(&x.b);
 }
 
 #define HALVES                                                                           \
@@ -286,7 +265,7 @@ static void slow_windows_are_those_of_the_verdict(void **state)
 	sqlite3 *db = server(MS, 20 * MS, 8 * MS, 20 * MS);
 
 	(void)state;
-	run(db);
+	analysed(db, "shift");
 	is_text(db, "SELECT status || ' ' || kind FROM verdict", "problem slower");
 	is_number(db, "SELECT count(*) FROM verdict_range", 1);
 	is_within(db, "SELECT start FROM verdict_range", 11.5e9, 12.5e9);
@@ -307,16 +286,16 @@ static void load_alone_is_no_shift(void **state)
 	sqlite3 *db = server(MS, 30 * MS, MS, 10 * MS);
 
 	(void)state;
-	set(db, HALVES);
-	run(db);
+	changed(db, HALVES);
+	analysed(db, "shift");
 	is_number(db, ROWS, 0);
 	is_above(db, SAYS("load"), 0);
 	is_text(db, "SELECT kind FROM finding WHERE analysis='shift'", "none_shifted");
 	db_close(db);
 	/* each takes more, too */
 	db = server(MS, 30 * MS, 3 * MS, 10 * MS);
-	set(db, HALVES);
-	run(db);
+	changed(db, HALVES);
+	analysed(db, "shift");
 	is_number(db,
 		  "SELECT count(*) FROM metric WHERE analysis='shift' AND name='per request' AND "
 		  "value > 0.9 AND " RUNTIME,

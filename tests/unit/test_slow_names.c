@@ -3,7 +3,6 @@
  * analyze/analyses/verdict_names.c and requests.c: one name is slow and the others are not, and
  * what only looks so.
  */
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
@@ -12,15 +11,10 @@
 
 #define MS 1000000L
 
-static sqlite3 *judged(struct buf *b)
+/* A request at t ms of a name that has a thread of its own; it takes so long, and a little. */
+static void ask_own(struct buf *b, int name, long t, long took)
 {
-	struct err e = { 0 };
-	sqlite3 *db = loaded(b->data);
-
-	buf_free(b);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	ask(b, name, 100 + name, t * MS, t * MS + 20000, t * MS + took + t * 137 % 50000);
 }
 
 /* Each name has a thread and a request every 40 ms, of 2 ms; one takes 90 ms from 6 s on. */
@@ -42,7 +36,7 @@ static void one_slow_name_is_named(void **state)
 			ask(&b, i, 100 + i, t * MS, t * MS + 20000, t * MS + took);
 		}
 	}
-	db = judged(&b);
+	db = analysed(loaded_buf(&b), NULL);
 	is_text(db, "SELECT status FROM verdict", "problem");
 	is_text(db, "SELECT kind FROM verdict", "slower");
 	is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
@@ -63,10 +57,7 @@ static void one_slow_name_is_named(void **state)
 	is_like(db, "SELECT sentence(finding) FROM verdict",
 		"GET /report/:id: p99 90.0 ms since %, 2.05 ms otherwise; 3 other names unchanged.");
 	/* by which the first screen finds the cause of that category, and whom it names */
-	is_text(db,
-		"SELECT v.text FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		" f.kind='verdict_name_part' AND v.name='category'",
-		"cpu");
+	is_text(db, FINDING_VALUE("verdict_name_part", "category", "v.text"), "cpu");
 	is_number(db, "SELECT count(*) FROM metric WHERE analysis='requests' AND name='p99'",
 		  NAMES);
 	db_close(db);
@@ -121,11 +112,10 @@ static void two_slow_names_are_named(void **state)
 
 			if (i == 4)
 				took = k * 7919 % 11 == 0 ? 20 * MS : MS;
-			ask(&b, i, 100 + i, t * MS, t * MS + 20000,
-			    t * MS + took + t * 137 % 50000);
+			ask_own(&b, i, t, took);
 		}
 	}
-	db = judged(&b);
+	db = analysed(loaded_buf(&b), NULL);
 	is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
 		"verdict_names");
 	is_like(db, "SELECT sentence(finding) FROM verdict",
@@ -158,9 +148,8 @@ static void a_slow_name_is_found_among_noisy_ones(void **state)
 	}
 	buf_printf(&b, &e, "@cpu 2\n");
 	for (t = 20; t<SECONDS * 1000 - 400; t += t> 6000 ? 350 : 100)
-		ask(&b, 2, 102, t * MS, t * MS + 20000,
-		    t * MS + (t > 6000 ? 300 * MS : MS) + t * 137 % 50000);
-	db = judged(&b);
+		ask_own(&b, 2, t, t > 6000 ? 300 * MS : MS);
+	db = analysed(loaded_buf(&b), NULL);
 	is_text(db, "SELECT status FROM verdict", "problem");
 	is_like(db, "SELECT sentence(finding) FROM verdict",
 		"GET /report/:id: p99 300 ms since %, 1.0_ ms otherwise.");
@@ -182,10 +171,9 @@ static void no_name_is_singled_out_when_all_are_slow(void **state)
 	for (i = 1; i <= NAMES; i++) {
 		buf_printf(&b, &e, "@cpu %d\n", i);
 		for (t = 20; t < SECONDS * 1000 - 200; t += 40)
-			ask(&b, i, 100 + i, t * MS, t * MS + 20000,
-			    t * MS + (t > 6000 ? 30 * MS : 2 * MS) + t * 137 % 50000);
+			ask_own(&b, i, t, t > 6000 ? 30 * MS : 2 * MS);
 	}
-	db = judged(&b);
+	db = analysed(loaded_buf(&b), NULL);
 	is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
 		"verdict_slower");
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_blocker'", 0);
@@ -213,7 +201,7 @@ static sqlite3 *blocked(long every, long keys_takes, long wait, long before)
 		for (i = 1; i <= 3; i++, read += MS / 10)
 			ask(&b, (int)i, 100, t * MS + 10, read, read + MS / 20);
 	}
-	return judged(&b);
+	return analysed(loaded_buf(&b), NULL);
 }
 
 /* KEYS is named, the names that wait for it are not. */
@@ -223,10 +211,7 @@ static void the_name_that_blocks_the_thread_is_named(void **state)
 
 	(void)state;
 	is_text(db, "SELECT kind FROM verdict", "pauses");
-	is_text(db,
-		"SELECT v.text FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='pause_cause'"
-		" AND v.name='request' LIMIT 1",
-		"KEYS");
+	is_text(db, FINDING_VALUE("pause_cause", "request", "v.text") " LIMIT 1", "KEYS");
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_names'", 0);
 	db_close(db);
 }
@@ -268,7 +253,7 @@ static void a_slow_upstream_of_one_name_blocks_no_others(void **state)
 			ask(&b, (int)i, 100, t * MS + 10, read,
 			    read + MS / 20 + (late ? t % 11 * MS / 4 : t % 11 * MS / 100));
 	}
-	db = judged(&b);
+	db = analysed(loaded_buf(&b), NULL);
 	is_text(db, "SELECT kind FROM verdict", "slower");
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_blocker'", 0);
 	db_close(db);
@@ -301,17 +286,13 @@ static sqlite3 *parked(const char *name)
 		buf_printf(&b, &e, "@cpu %d\n", i);
 		for (t = 20; t < SECONDS * 1000 - 500; t += took + 20) {
 			took = i == 4 && t > 6000 ? 400 : 20;
-			ask(&b, i, 100 + i, t * MS, t * MS + 20000,
-			    t * MS + took * MS / 10 + t * 137 % 50000);
+			ask_own(&b, i, t, took * MS / 10);
 		}
 	}
-	db = loaded(b.data);
-	buf_free(&b);
+	db = loaded_buf(&b);
 	snprintf(sql, sizeof(sql), "UPDATE request_name SET protocol=4, name='%s' WHERE id=4",
 		 name);
-	if (db_exec(db, &e, sql) < 0 || analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(changed(db, sql), NULL);
 }
 
 static void a_command_that_awaits_is_not_slow(void **state)
@@ -342,10 +323,9 @@ static void a_change_of_mix_is_no_problem(void **state)
 	for (i = 1; i <= 2; i++) {
 		buf_printf(&b, &e, "@cpu %d\n", i);
 		for (t = 20; t < SECONDS * 1000 - 200; t += (t > 6000) == (i == 2) ? 25 : 150)
-			ask(&b, i, 100 + i, t * MS, t * MS + 20000,
-			    t * MS + (i == 2 ? 20 : 1) * MS + t * 137 % 50000);
+			ask_own(&b, i, t, (i == 2 ? 20 : 1) * MS);
 	}
-	db = judged(&b);
+	db = analysed(loaded_buf(&b), NULL);
 	is_text(db, "SELECT status FROM verdict", "none");
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_mix'", 1);
 	db_close(db);

@@ -304,7 +304,7 @@ static void calls_below_64_others_are_counted(void **state)
 	is_number(db, "SELECT nested FROM call_defect", 8);
 	is_number(db, "SELECT abandoned FROM call_defect", 0);
 	is_number(db, "SELECT open FROM call_defect", 64);
-	assert_int_equal(analyses_run(db, "functions", &e), 0);
+	analysed(db, "functions");
 	is_number(db,
 		  "SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
 		  " f.kind='calls_nested' AND f.subject_kind='function'",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/analyses/verdict_tail.c: more late requests, while the typical one is as fast as before.
  */
-#include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"
@@ -14,7 +13,6 @@
 static sqlite3 *tenth(fault_fn fault, int from)
 {
 	struct script s = { 0 };
-	struct err e = { 0 };
 	sqlite3 *db;
 	long i;
 
@@ -22,9 +20,7 @@ static sqlite3 *tenth(fault_fn fault, int from)
 		script_request(&s, BEGIN + i * PERIOD,
 			       i >= from && i * 37 % 101 < 10 ? fault : NULL);
 	db = script_play(&s, "all", BEGIN + N * (long)PERIOD, NULL);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(db, NULL);
 }
 
 /* A neighbour has the CPU for long. */
@@ -143,7 +139,6 @@ static void brief_waits_make_none_late(void **state)
 static void few_late_requests_are_no_problem(void **state)
 {
 	struct script s = { 0 };
-	struct err e = { 0 };
 	sqlite3 *db;
 	long i;
 
@@ -151,8 +146,7 @@ static void few_late_requests_are_no_problem(void **state)
 	for (i = 0; i < N; i++)
 		script_request(&s, BEGIN + i * PERIOD, i % 120 == 119 ? waits_long : NULL);
 	db = script_play(&s, "all", BEGIN + N * (long)PERIOD, NULL);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, NULL);
 	is_none(db, 0);
 }
 
@@ -160,7 +154,6 @@ static void few_late_requests_are_no_problem(void **state)
 static void three_events_are_chance(void **state)
 {
 	struct script s = { 0 };
-	struct err e = { 0 };
 	sqlite3 *db;
 	long i;
 
@@ -171,8 +164,7 @@ static void three_events_are_chance(void **state)
 				       ? waits_long
 				       : NULL);
 	db = script_play(&s, "all", BEGIN + N * (long)PERIOD, NULL);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, NULL);
 	is_none(db, 0);
 }
 
@@ -180,7 +172,6 @@ static void three_events_are_chance(void **state)
 static void a_short_burst_is_no_problem(void **state)
 {
 	struct script s = { 0 };
-	struct err e = { 0 };
 	sqlite3 *db;
 	long i;
 
@@ -189,8 +180,7 @@ static void a_short_burst_is_no_problem(void **state)
 		script_request(&s, BEGIN + i * PERIOD,
 			       i >= N && i < N + 90 && i % 3 == 0 ? waits_long : NULL);
 	db = script_play(&s, "all", BEGIN + 4 * N * (long)PERIOD, NULL);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
+	analysed(db, NULL);
 	is_none(db, 0);
 }
 

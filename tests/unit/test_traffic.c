@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/analyses/verdict_traffic.c: more errors, fewer requests, and what only looks so. */
-#include "analyze/analyses/analysis.h"
 #include "analyze/analyses/verdict.h"
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
@@ -23,7 +22,6 @@ static sqlite3 *phases(struct phase a, struct phase b, bool open)
 	const struct phase *of[] = { &a, &b };
 	struct buf x = { 0 };
 	struct err e = { 0 };
-	sqlite3 *db;
 	int i, k;
 	long t;
 
@@ -47,16 +45,10 @@ static sqlite3 *phases(struct phase a, struct phase b, bool open)
 	if (open)
 		buf_printf(&x, &e, "%ld 100 syscall nr=read fd=5 dur=1 ret=10\n",
 			   SECONDS * 1000 * MS - 50 * MS);
-	db = loaded(x.data);
-	buf_free(&x);
-	if (analyses_run(db, NULL, &e) < 0)
-		fail_msg("%s", e.text);
-	return db;
+	return analysed(loaded_buf(&x), NULL);
 }
 
-#define VALUE(kind, what)                                                                           \
-	"SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='" kind \
-	"' AND v.name='" what "'"
+#define VALUE(kind, what) FINDING_VALUE(kind, what, "v.number")
 
 static void more_errors_are_a_problem(void **state)
 {

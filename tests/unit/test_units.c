@@ -8,14 +8,6 @@
 #include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"
 
-static void run_analysis(sqlite3 *db, const char *name)
-{
-	struct err e = { 0 };
-
-	if (analyses_run(db, name, &e) < 0)
-		fail_msg("%s", e.text);
-}
-
 /* The descriptor is used for another server later: times and names stay with whom they were. */
 static void fds_change_their_peers(void **state)
 {
@@ -36,7 +28,7 @@ static void fds_change_their_peers(void **state)
 	is_text(db,
 		"SELECT offender_kind || ' ' || (SELECT remote FROM fd WHERE fd.rowid=offender) FROM cause WHERE rank=1",
 		"upstream 10.0.0.9:9000");
-	run_analysis(db, "net");
+	analysed(db, "net");
 	is_number(
 		db,
 		"SELECT value FROM metric WHERE name='exchanges' AND subject='server[100] connects to "
@@ -61,7 +53,7 @@ static void shares_of_a_life_add_up(void **state)
 	sqlite3 *db = slowed(slow_peer, 0, "all", NULL);
 
 	(void)state;
-	run_analysis(db, "overview");
+	analysed(db, "overview");
 	is_number(db,
 		  "SELECT round(1000 * sum(value)) FROM metric WHERE analysis='overview' AND "
 		  "subject='server[100]' AND unit='%'",
@@ -79,7 +71,7 @@ static void waiting_for_an_answer_is_not_idle(void **state)
 	sqlite3 *db = slowed(slow_peer, 1, "all", NULL);
 
 	(void)state;
-	run_analysis(db, "slack");
+	analysed(db, "slack");
 	is_number(
 		db,
 		"SELECT count(*) FROM metric WHERE analysis='slack' AND subject='server[100] socket'",
@@ -101,7 +93,7 @@ static void waiting_for_an_answer_is_not_idle(void **state)
 		"202000 0 switch next=100\n203000 100 syscall nr=read fd=5 dur=202000 ret=10\n"
 		"204000 100 switch next=0 state=1\n804000 0 waking target=100 context=1\n"
 		"804000 0 switch next=100\n805000 100 syscall nr=read fd=6 dur=602000 ret=10\n");
-	run_analysis(db, "slack");
+	analysed(db, "slack");
 	is_number(db,
 		  "SELECT value FROM metric WHERE subject='server[100] socket' AND name='waits'",
 		  1);
@@ -153,7 +145,7 @@ static void calls_of_a_probed_function_are_units(void **state)
 		"SELECT unit_kind || ' ' || subject_kind || ' ' || kind || ' ' || offender_kind || ' ' || offender FROM cause WHERE rank=1",
 		"call function lock thread 300");
 	is_above(db, "SELECT contribution FROM cause WHERE rank=1", 0.9);
-	run_analysis(db, "timeline");
+	analysed(db, "timeline");
 	is_text(db, "SELECT what FROM timeline_unit WHERE unit=1",
 		"calls of handle: example of cause 1");
 	/* the waiting thread and its waker; no row reaches out of the unit */
@@ -287,10 +279,7 @@ static void users_of_a_disk_are_joined_by_name(void **state)
 		"disk OVERLAP program");
 	is_within(db, "SELECT offender FROM cause WHERE rank=1", 800, 801);
 	is_above(db, "SELECT offender_part FROM cause WHERE rank=1", 0.99);
-	is_above(
-		db,
-		"SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='cause_own_io' AND v.name='n'",
-		80);
+	is_above(db, FINDING_VALUE("cause_own_io", "n", "v.number"), 80);
 	db_close(db);
 }
 
@@ -383,7 +372,7 @@ static void calls_are_split_into_all_classes(void **state)
 	script_line(&s, 0, "%ld 100 return site=0 sp=900", t);
 	script_line(&s, 0, "%ld 100 switch next=0 state=1", t + 1000);
 	db = script_play(&s, "all", t + 2000, NULL);
-	run_analysis(db, "functions");
+	analysed(db, "functions");
 	for (i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
 		max_is(db, waits[i].part, waits[i].ns);
 	max_is(db, "run queue, woken", 8000);

@@ -2,7 +2,6 @@
 /* analyze/analyses/verdict*.c: what is a problem, and what is not. */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/analysis.h"
 #include "analyze/render/render.h"
 #include "format/buf.h"
 #include "tests/lib/loaded.h"
@@ -54,18 +53,13 @@ static void many(struct text *x, int n, long work, long gap)
 static sqlite3 *judged(struct text *x, const char *facts)
 {
 	static const char *const run[] = { "pauses", "verdict" };
-	struct err e = { 0 };
 	sqlite3 *db;
 	size_t i;
 
 	text_line(x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", x->t, x->t);
-	db = loaded(x->b.data);
-	buf_free(&x->b);
-	if (facts && db_exec(db, &e, facts) < 0)
-		fail_msg("%s", e.text);
+	db = changed(loaded_buf(&x->b), facts);
 	for (i = 0; i < 2; i++)
-		if (analyses_run(db, run[i], &e) < 0)
-			fail_msg("%s", e.text);
+		analysed(db, run[i]);
 	return db;
 }
 
@@ -227,7 +221,7 @@ static void slow_service_is_no_pause(void **state)
 	db_close(db);
 }
 
-static sqlite3 *changed(long before, long after, const char *facts)
+static sqlite3 *altered(long before, long after, const char *facts)
 {
 	struct text x = { 0 };
 
@@ -240,7 +234,7 @@ static sqlite3 *changed(long before, long after, const char *facts)
 
 static void slower_requests_are_a_problem(void **state)
 {
-	sqlite3 *db = changed(100000, 4 * MS, NULL);
+	sqlite3 *db = altered(100000, 4 * MS, NULL);
 
 	(void)state;
 	is_verdict(db, "problem", "slower");
@@ -376,7 +370,7 @@ static void what_added_more_time_comes_first(void **state)
 
 static void small_changes_are_none(void **state)
 {
-	sqlite3 *db = changed(50000, 200000, NULL);
+	sqlite3 *db = altered(50000, 200000, NULL);
 
 	(void)state;
 	is_verdict(db, "none", "");
@@ -384,15 +378,15 @@ static void small_changes_are_none(void **state)
 	is_within(db, "SELECT number FROM finding_value WHERE name='small'", 100e3, 250e3);
 	is_within(db, "SELECT number FROM finding_value WHERE name='from'", 0.9e9, 1.3e9);
 	db_close(db);
-	db = changed(50000, 200000, "INSERT INTO recording VALUES('limit_latency_ns', 50000)");
+	db = altered(50000, 200000, "INSERT INTO recording VALUES('limit_latency_ns', 50000)");
 	is_verdict(db, "problem", "slower");
 	db_close(db);
-	db = changed(3 * MS, 3 * MS, NULL);
+	db = altered(3 * MS, 3 * MS, NULL);
 	is_verdict(db, "none", "");
 	is_number(db, "SELECT count(number) FROM finding_value WHERE name='small'", 0);
 	db_close(db);
 	/* windows that the user named do not make it one */
-	db = changed(3 * MS, 3 * MS,
+	db = altered(3 * MS, 3 * MS,
 		     "INSERT INTO recording VALUES('baseline_from', 0),"
 		     "('baseline_to', 1000000000)");
 	is_verdict(db, "none", "");
@@ -466,14 +460,8 @@ static void a_pause_on_a_cpu_names_the_function(void **state)
 		" request WHERE dur < 100000000");
 
 	(void)state;
-	is_text(db,
-		"SELECT v.text FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		" f.kind='pause_cause' AND v.name='function'",
-		"main > keys");
-	is_number(db,
-		  "SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
-		  " f.kind='pause_cause' AND v.name='samples'",
-		  10);
+	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"), "main > keys");
+	is_number(db, FINDING_VALUE("pause_cause", "samples", "v.number"), 10);
 	db_close(db);
 }
 

@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE /* epoll_pwait2 */
 #include "reply.h"
+#include "tests/lib/tool.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -79,38 +80,9 @@ static struct {
 	double mean, m2;
 } gaps;
 
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static uint64_t ns_of(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return ns_of(CLOCK_MONOTONIC);
-}
-
-/* splitmix64: the same seed gives the same arrivals */
-static uint64_t random_u64(void)
-{
-	uint64_t z = (o.seed += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 static double random_exponential(double mean)
 {
-	return -mean * log(((random_u64() >> 11) + 1) * 0x1p-53);
+	return -mean * log(((random_u64(&o.seed) >> 11) + 1) * 0x1p-53);
 }
 
 static void add_sample(struct samples *s, uint64_t ns)
@@ -159,8 +131,8 @@ static void count_gap(uint64_t sent)
 static void ask(struct conn *c, uint64_t due)
 {
 	char text[REQUEST_MAX];
-	int n = o.keyed ? snprintf(text, sizeof(text), "%s%lu%s", o.before, random_u64() % o.keys,
-				   o.after)
+	int n = o.keyed ? snprintf(text, sizeof(text), "%s%lu%s", o.before,
+				   random_u64(&o.seed) % o.keys, o.after)
 			: snprintf(text, sizeof(text), "%s", o.before);
 
 	if (o.protocol == PROTOCOL_POSTGRES)

@@ -10,6 +10,8 @@
  * by SIGTERM, with its parent, or when standard input does, and says what it carried.
  */
 #define _GNU_SOURCE /* setns, ppoll */
+#include "tests/lib/tool.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
@@ -54,28 +56,9 @@ static void on_signal(int sig)
 	stop = 1;
 }
 
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-/* splitmix64 */
 static bool is_lost(void)
 {
-	uint64_t z = (seed += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return (z ^ (z >> 31)) % 1000000 < loss_ppm;
+	return random_u64(&seed) % 1000000 < loss_ppm;
 }
 
 static void enter(const char *path)

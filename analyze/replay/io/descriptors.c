@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "descriptors.h"
 
+#include "format/linux_abi.h"
 #include "format/shapes.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
 
 void file_free(struct file *f)
 {
@@ -25,14 +23,14 @@ void file_free(struct file *f)
 void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port)
 {
 	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff }; /* IPv4 in IPv6 */
-	bool in6 = family == FAMILY_INET6 && memcmp(a, mapped, sizeof(mapped)) == 0;
+	bool in6 = family == LINUX_AF_INET6 && memcmp(a, mapped, sizeof(mapped)) == 0;
 	char v6[INET6_ADDRSTRLEN];
 
 	text[0] = '\0';
 	a += in6 ? sizeof(mapped) : 0;
-	if (family == FAMILY_INET || in6)
+	if (family == LINUX_AF_INET || in6)
 		snprintf(text, ADDRESS_MAX, "%u.%u.%u.%u:%u", a[0], a[1], a[2], a[3], port);
-	else if (family == FAMILY_INET6 && inet_ntop(AF_INET6, a, v6, sizeof(v6)))
+	else if (family == LINUX_AF_INET6 && inet_ntop(AF_INET6, a, v6, sizeof(v6)))
 		snprintf(text, ADDRESS_MAX, "[%s]:%u", v6, port);
 }
 

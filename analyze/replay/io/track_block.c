@@ -209,46 +209,37 @@ static int block_on_complete(struct replay *r, const struct record *rec, struct 
 	return request_end(r, ev->request, rec->ts, ev->error, e);
 }
 
+static int stat_rows(void *arg, void *value, struct err *e)
+{
+	const struct block_stat *s = value;
+
+	return latency_rows(arg, "block", s->dev, s->op, &s->latency, e);
+}
+
 static int block_finish(struct replay *r, struct err *e)
 {
 	struct idmap_slot *open = idmap_sorted(&own(r)->requests, e);
-	struct idmap_slot *stats = NULL;
 	size_t i;
 	int ret = open ? 0 : ERR_FAIL;
 
 	for (i = 0; ret == 0 && open[i].value; i++)
 		ret = request_end(r, open[i].id, 0, 0, e);
-	if (ret == 0)
-		stats = idmap_sorted(&own(r)->stats, e);
-	if (ret == 0 && !stats)
-		ret = ERR_FAIL;
-	for (i = 0; ret == 0 && stats[i].value; i++) {
-		const struct block_stat *s = stats[i].value;
-
-		ret = latency_rows(r, "block", s->dev, s->op, &s->latency, e);
-	}
 	free(open);
-	free(stats);
-	return ret;
+	return ret < 0 ? ret : idmap_in_order(&own(r)->stats, stat_rows, r, e);
 }
 
 static void block_free(void *slot)
 {
 	struct block *own = slot;
 	struct block_stat *s;
-	struct block_request *q;
 	size_t at = 0;
 
-	while ((q = idmap_each(&own->requests, &at)))
-		free(q);
-	at = 0;
 	while ((s = idmap_each(&own->stats, &at))) {
 		hist_free(&s->latency);
 		free(s);
 	}
-	at = 0;
 	idmap_free_all(&own->disk_ends);
-	idmap_free(&own->requests);
+	idmap_free_all(&own->requests);
 	idmap_free(&own->stats);
 }
 

@@ -266,18 +266,14 @@ static int epolls_finish(struct replay *r, struct err *e)
 static void epolls_free(void *slot)
 {
 	struct epolls *all = slot;
-	struct member *m;
 	struct epoll *p;
 	size_t at = 0;
 
-	while ((m = idmap_each(&all->members, &at)))
-		free(m);
-	at = 0;
 	while ((p = idmap_each(&all->instances, &at))) {
 		free(p->covered);
 		free(p);
 	}
-	idmap_free(&all->members);
+	idmap_free_all(&all->members);
 	idmap_free(&all->instances);
 }
 

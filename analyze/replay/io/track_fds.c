@@ -4,14 +4,13 @@
 #include "analyze/replay/requests/track_requests.h"
 #include "analyze/replay/tasks/threads.h"
 #include "descriptors.h"
+#include "format/linux_abi.h"
 #include "format/shapes.h"
 #include "inode_uses.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* File types as in st_mode; the same numbers on every system that writes recordings. */
-#define MODE_TYPE   0170000
 #define FCNTL_SETFD 2
 
 struct fds {
@@ -29,9 +28,13 @@ static const struct {
 	u16 mode;
 	enum fd_kind kind;
 } kinds[] = {
-	{ 0140000, FD_SOCKET }, { 0100000, FD_FILE }, { 0040000, FD_DIRECTORY },
-	{ 0010000, FD_PIPE },	{ 0020000, FD_CHAR }, { 0060000, FD_BLOCK },
-	{ 0000000, FD_ANON },
+	{ LINUX_S_IFSOCK, FD_SOCKET },
+	{ LINUX_S_IFREG, FD_FILE },
+	{ LINUX_S_IFDIR, FD_DIRECTORY },
+	{ LINUX_S_IFIFO, FD_PIPE },
+	{ LINUX_S_IFCHR, FD_CHAR },
+	{ LINUX_S_IFBLK, FD_BLOCK },
+	{ 0, FD_ANON },
 };
 
 static const char *const kind_names[] = {
@@ -148,7 +151,7 @@ static void fill_file(struct file *f, const struct ev_fd *ev)
 	size_t i;
 
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (kinds[i].mode == (ev->mode & MODE_TYPE))
+		if (kinds[i].mode == (ev->mode & LINUX_S_IFMT))
 			f->kind = kinds[i].kind;
 	f->ino = ev->ino;
 	f->dev = ev->dev;
@@ -223,8 +226,10 @@ static int fds_on_unread(struct replay *r, const struct record *rec, struct err 
 	return 0;
 }
 
-static int end_not_shown(struct replay *r, struct process *p, struct err *e)
+static int end_not_shown(void *arg, void *value, struct err *e)
 {
+	struct replay *r = arg;
+	struct process *p = value;
 	const struct fd_table *t = fd_table(p);
 	struct file *f;
 	s64 fd;
@@ -240,8 +245,6 @@ static int end_not_shown(struct replay *r, struct process *p, struct err *e)
 static int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	static const char begins[] = "snapshot_begin=", ends[] = "snapshot=";
-	struct idmap_slot *list;
-	size_t i;
 	int ret;
 
 	if (rec->stream != STREAM_RECORDER || rec->ts <= r->snapshot_end)
@@ -251,11 +254,7 @@ static int fds_on_info(struct replay *r, const struct record *rec, struct err *e
 	if (!r->resnapshot || rec->tail_len < sizeof(ends) ||
 	    memcmp(rec->tail, ends, sizeof(ends) - 1) != 0)
 		return 0;
-	list = idmap_sorted(&r->processes, e);
-	ret = list ? 0 : ERR_FAIL;
-	for (i = 0; ret == 0 && list[i].value; i++)
-		ret = end_not_shown(r, list[i].value, e);
-	free(list);
+	ret = idmap_in_order(&r->processes, end_not_shown, r, e);
 	r->resnapshot = 0;
 	return ret;
 }

@@ -15,7 +15,9 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
+#include "format/errnos.h"
 #include "format/grow.h"
+#include "format/linux_abi.h"
 #include "futexes.h"
 
 #include <stdlib.h>
@@ -23,22 +25,6 @@
 
 #define ROUSED_MAX 32 /* wake-ups remembered of one call */
 #define WAKERS_MAX 64 /* distinguished for one waiter on one futex */
-/* enum of include/uapi/linux/futex.h */
-#define OP_MASK		   127
-#define OP_WAIT		   0
-#define OP_WAKE		   1
-#define OP_REQUEUE	   3
-#define OP_CMP_REQUEUE	   4
-#define OP_WAKE_OP	   5
-#define OP_LOCK_PI	   6
-#define OP_UNLOCK_PI	   7
-#define OP_WAIT_BITSET	   9
-#define OP_WAKE_BITSET	   10
-#define OP_WAIT_REQUEUE_PI 11
-#define OP_CMP_REQUEUE_PI  12
-#define OP_LOCK_PI2	   13
-#define FUTEX_EAGAIN	   11
-#define FUTEX_ETIMEDOUT	   110
 
 static struct futex_notes *notes_of(const struct thread *t)
 {
@@ -172,12 +158,12 @@ static int on_wait(struct replay *r, struct thread *t, u64 address, const struct
 		f->lossy++;
 		return 0;
 	}
-	if (u && (v->ret >= 0 || v->ret == -FUTEX_EAGAIN))
+	if (u && (v->ret >= 0 || v->ret == -LINUX_EAGAIN))
 		u->waited = true;
 	if (v->ret < 0) {
-		f->attempts += v->ret == -FUTEX_EAGAIN;
-		f->timeouts += v->ret == -FUTEX_ETIMEDOUT;
-		f->interrupted += v->ret != -FUTEX_EAGAIN && v->ret != -FUTEX_ETIMEDOUT;
+		f->attempts += v->ret == -LINUX_EAGAIN;
+		f->timeouts += v->ret == -LINUX_ETIMEDOUT;
+		f->interrupted += v->ret != -LINUX_EAGAIN && v->ret != -LINUX_ETIMEDOUT;
 		return 0;
 	}
 	f->waits++;
@@ -253,25 +239,25 @@ static int on_multiplexed(struct replay *r, struct thread *t, const struct ev_sy
 {
 	struct futex *f;
 
-	switch (a->arg1 & OP_MASK) {
-	case OP_WAIT:
-	case OP_WAIT_BITSET:
-	case OP_LOCK_PI:
-	case OP_LOCK_PI2:
-	case OP_WAIT_REQUEUE_PI:
+	switch (a->arg1 & LINUX_FUTEX_MASK) {
+	case LINUX_FUTEX_WAIT:
+	case LINUX_FUTEX_WAIT_BITSET:
+	case LINUX_FUTEX_LOCK_PI:
+	case LINUX_FUTEX_LOCK_PI2:
+	case LINUX_FUTEX_WAIT_REQUEUE_PI:
 		return on_wait(r, t, a->arg0, v, e);
-	case OP_WAKE:
-	case OP_WAKE_BITSET:
+	case LINUX_FUTEX_WAKE:
+	case LINUX_FUTEX_WAKE_BITSET:
 		return on_wake(r, t, a->arg0, v->ret, true, e);
-	case OP_WAKE_OP:
+	case LINUX_FUTEX_WAKE_OP:
 		if (on_wake(r, t, a->arg4, 0, false, e) < 0)
 			return ERR_FAIL;
 		return on_wake(r, t, a->arg0, v->ret, false, e);
-	case OP_UNLOCK_PI:
+	case LINUX_FUTEX_UNLOCK_PI:
 		return on_wake(r, t, a->arg0, v->ret < 0 ? 0 : notes_of(t)->n_roused, false, e);
-	case OP_REQUEUE:
-	case OP_CMP_REQUEUE:
-	case OP_CMP_REQUEUE_PI:
+	case LINUX_FUTEX_REQUEUE:
+	case LINUX_FUTEX_CMP_REQUEUE:
+	case LINUX_FUTEX_CMP_REQUEUE_PI:
 		f = futex_of(r, t->process, a->arg0, e);
 		if (!f)
 			return ERR_FAIL;

@@ -210,18 +210,10 @@ static int hops_finish(struct replay *r, struct err *e)
 static void hops_free(void *slot)
 {
 	struct hops *all = slot;
-	struct numbered *n;
-	struct device *d;
-	size_t at = 0;
 
 	forget_ways(all);
-	while ((n = idmap_each(&all->of, &at)))
-		free(n);
-	at = 0;
-	while ((d = idmap_each(&all->devices, &at)))
-		free(d);
-	idmap_free(&all->of);
-	idmap_free(&all->devices);
+	idmap_free_all(&all->of);
+	idmap_free_all(&all->devices);
 }
 
 static const struct handler handlers[] = {

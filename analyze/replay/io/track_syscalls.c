@@ -109,8 +109,10 @@ static int syscalls_on_syscall(struct replay *r, const struct record *rec, struc
 	return v->ret < 0 && v->ret >= -ERRNO_MAX ? count_failure(s, -v->ret, e) : 0;
 }
 
-static int write_stat(struct replay *r, const struct syscall_stat *s, struct err *e)
+static int stat_rows(void *arg, void *value, struct err *e)
 {
+	const struct syscall_stat *s = value;
+	struct replay *r = arg;
 	u32 i;
 	int ret;
 
@@ -123,7 +125,7 @@ static int write_stat(struct replay *r, const struct syscall_stat *s, struct err
 			      .error = s->failures[i].error, .n = s->failures[i].n);
 	if (ret == 0)
 		ret = latency_rows(r, "syscall", s->pid, (u64)s->abi << 16 | s->nr, &s->latency, e);
-	return ret;
+	return ret < 0 ? ret : syscalls_name(r, s->abi, s->nr, e);
 }
 
 int syscalls_name(struct replay *r, u8 abi, u16 nr, struct err *e)
@@ -162,19 +164,7 @@ int syscalls_recorded_name(struct replay *r, u8 abi, u16 nr, const char *name, s
 
 static int syscalls_finish(struct replay *r, struct err *e)
 {
-	struct idmap_slot *list = idmap_sorted(&own(r)->stats, e);
-	const struct syscall_stat *s;
-	int ret = list ? 0 : ERR_FAIL;
-	size_t i;
-
-	for (i = 0; ret == 0 && list[i].value; i++) {
-		s = list[i].value;
-		ret = write_stat(r, s, e);
-		if (ret == 0)
-			ret = syscalls_name(r, s->abi, s->nr, e);
-	}
-	free(list);
-	return ret;
+	return idmap_in_order(&own(r)->stats, stat_rows, r, e);
 }
 
 static void syscalls_free(void *slot)
@@ -182,18 +172,14 @@ static void syscalls_free(void *slot)
 	struct call_sums *all = slot;
 	struct syscall_stat *s;
 	size_t at = 0;
-	char *name;
 
 	while ((s = idmap_each(&all->stats, &at))) {
 		hist_free(&s->latency);
 		free(s->failures);
 		free(s);
 	}
-	at = 0;
-	while ((name = idmap_each(&all->recorded, &at)))
-		free(name);
 	idmap_free(&all->stats);
-	idmap_free(&all->recorded);
+	idmap_free_all(&all->recorded);
 	idmap_free(&all->named);
 }
 

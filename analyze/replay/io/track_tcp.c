@@ -11,19 +11,10 @@
  */
 #include "descriptors.h"
 
+#include "format/linux_abi.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* include/net/tcp_states.h */
-#define TCP_ESTABLISHED 1
-#define TCP_SYN_SENT	2
-#define TCP_SYN_RECV	3
-#define TCP_FIN_WAIT2	5
-#define TCP_CLOSE	7
-#define TCP_CLOSE_WAIT	8
-#define TCP_LAST_ACK	9
-#define TCP_LISTEN	10
-#define TCP_CLOSING	11
 
 struct connection {
 	u64 sock, addresses;
@@ -124,15 +115,17 @@ static struct connection *connection_of(struct replay *r, u64 sock, u64 ts, stru
  */
 static void note_fins(struct connection *c, const struct ev_tcp_state *ev)
 {
-	static const u16 received = 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK | 1 << TCP_CLOSING;
+	static const u16 received =
+		1 << LINUX_TCP_CLOSE_WAIT | 1 << LINUX_TCP_LAST_ACK | 1 << LINUX_TCP_CLOSING;
 	u32 states = (ev->from < 16 ? 1u << ev->from : 0) | (ev->to < 16 ? 1u << ev->to : 0);
 
-	c->fin_sent |= (states & 1 << TCP_FIN_WAIT2) != 0;
+	c->fin_sent |= (states & 1 << LINUX_TCP_FIN_WAIT2) != 0;
 	c->fin_received |= (states & received) != 0;
-	if (ev->to != TCP_CLOSE)
+	if (ev->to != LINUX_TCP_CLOSE)
 		return;
-	c->fin_sent |= (ev->from == TCP_LAST_ACK || ev->from == TCP_CLOSING) && ev->sent > c->sent;
-	c->fin_received |= ev->from == TCP_FIN_WAIT2 && ev->received > c->received;
+	c->fin_sent |= (ev->from == LINUX_TCP_LAST_ACK || ev->from == LINUX_TCP_CLOSING) &&
+		       ev->sent > c->sent;
+	c->fin_received |= ev->from == LINUX_TCP_FIN_WAIT2 && ev->received > c->received;
 }
 
 static int take_state(struct replay *r, struct connection *c, const struct record *rec,
@@ -153,16 +146,16 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 	c->sent = ev->sent;
 	c->received = ev->received;
 	c->srtt = (u64)ev->srtt * 1000;
-	if (ev->to == TCP_SYN_SENT) { /* in connect(2), or another call of the same thread */
+	if (ev->to == LINUX_TCP_SYN_SENT) { /* in connect(2), or another call of the same thread */
 		c->syn = rec->ts;
 		c->connects = true;
 		c->pid = t ? t->process->pid : 0;
 	}
 	/* the kernel counts answers to a SYN too, which it does not report when it sends them */
-	c->accepts |= ev->to == TCP_ESTABLISHED && ev->from == TCP_SYN_RECV;
+	c->accepts |= ev->to == LINUX_TCP_ESTABLISHED && ev->from == LINUX_TCP_SYN_RECV;
 	if (c->syn || c->accepts)
 		c->reported = ev->retransmits;
-	if (ev->to != TCP_ESTABLISHED)
+	if (ev->to != LINUX_TCP_ESTABLISHED)
 		return 0;
 	c->established = rec->ts;
 	if (!c->accepts)
@@ -176,12 +169,12 @@ static int tcp_on_state(struct replay *r, const struct record *rec, struct err *
 	const struct ev_tcp_state *ev = rec->event;
 	struct connection *c;
 
-	if (ev->from == TCP_LISTEN || ev->to == TCP_LISTEN)
+	if (ev->from == LINUX_TCP_LISTEN || ev->to == LINUX_TCP_LISTEN)
 		return 0;
 	c = connection_of(r, ev->sock, rec->ts, e);
 	if (!c || take_state(r, c, rec, ev, e) < 0)
 		return ERR_FAIL;
-	if (ev->to != TCP_CLOSE)
+	if (ev->to != LINUX_TCP_CLOSE)
 		return 0;
 	idmap_take(&own(r)->of, ev->sock);
 	return connection_end(r, c, rec->ts, e);

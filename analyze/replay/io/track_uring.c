@@ -6,14 +6,12 @@
  */
 #include "analyze/replay/latency_rows.h"
 #include "analyze/replay/tasks/threads.h"
+#include "format/linux_abi.h"
 #include "track_files.h"
 
 #include <stdlib.h>
 
-#define MODE_TYPE   0170000
-#define MODE_FILE   0100000
-#define MODE_SOCKET 0140000
-#define ERRNO_MAX   4095
+#define ERRNO_MAX 4095
 
 enum moves { MOVES_NOTHING, MOVES_IN, MOVES_OUT };
 
@@ -222,13 +220,13 @@ static int count_completion(struct replay *r, const struct uring_request *q, u64
 		return ERR_FAIL;
 	s->n++;
 	s->errors += ret < 0 && ret >= -ERRNO_MAX;
-	s->sockets += !q->done && (q->mode & MODE_TYPE) == MODE_SOCKET;
+	s->sockets += !q->done && (q->mode & LINUX_S_IFMT) == LINUX_S_IFSOCK;
 	if (!q->done)
 		hist_add(&s->latency, elapsed(q->ts, ts));
 	if (moves == MOVES_NOTHING)
 		return 0;
 	s->bytes += ret > 0 ? ret : 0;
-	if ((q->mode & MODE_TYPE) != MODE_FILE || !q->ino)
+	if ((q->mode & LINUX_S_IFMT) != LINUX_S_IFREG || !q->ino)
 		return 0;
 	return files_on_request(r, q->pid, q->dev, q->ino, moves == MOVES_OUT, ret,
 				q->done ? 0 : elapsed(q->ts, ts), e);
@@ -288,49 +286,40 @@ static int end_open(struct replay *r, struct err *e)
 	return ret;
 }
 
+static int stat_rows(void *arg, void *value, struct err *e)
+{
+	const struct uring_stat *s = value;
+	struct replay *r = arg;
+	int ret = row_put(r->db, uring_stat, e, .pid = s->pid, .opcode = s->opcode, .n = s->n,
+			  .errors = s->errors, .unfinished = s->unfinished, .sockets = s->sockets,
+			  .timed = s->latency.n, .total = s->latency.sum & INT64_MAX,
+			  .max = s->latency.max & INT64_MAX, .bytes = s->bytes & INT64_MAX);
+
+	return ret < 0 ? ret : latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
+}
+
 static int uring_finish(struct replay *r, struct err *e)
 {
-	struct idmap_slot *list = NULL;
 	bool used = own(r)->seen;
 	size_t i;
 	int ret = end_open(r, e);
 
-	if (ret == 0)
-		list = idmap_sorted(&own(r)->stats, e);
-	if (!list)
-		return ERR_FAIL;
 	for (i = 0; used && i < OPS && ret == 0; i++)
 		ret = row_put(r->db, uring_op, e, .id = i, .name = ops[i].name);
-	for (i = 0; ret == 0 && list[i].value; i++) {
-		const struct uring_stat *s = list[i].value;
-
-		ret = row_put(r->db, uring_stat, e, .pid = s->pid, .opcode = s->opcode, .n = s->n,
-			      .errors = s->errors, .unfinished = s->unfinished,
-			      .sockets = s->sockets, .timed = s->latency.n,
-			      .total = s->latency.sum & INT64_MAX,
-			      .max = s->latency.max & INT64_MAX, .bytes = s->bytes & INT64_MAX);
-		if (ret == 0)
-			ret = latency_rows(r, "uring", s->pid, s->opcode, &s->latency, e);
-	}
-	free(list);
-	return ret;
+	return ret < 0 ? ret : idmap_in_order(&own(r)->stats, stat_rows, r, e);
 }
 
 static void uring_free(void *slot)
 {
 	struct uring_log *log = slot;
-	struct uring_request *q;
 	struct uring_stat *s;
 	size_t at = 0;
 
-	while ((q = idmap_each(&log->requests, &at)))
-		free(q);
-	at = 0;
 	while ((s = idmap_each(&log->stats, &at))) {
 		hist_free(&s->latency);
 		free(s);
 	}
-	idmap_free(&log->requests);
+	idmap_free_all(&log->requests);
 	idmap_free(&log->stats);
 }
 

@@ -13,12 +13,10 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
+#include "format/errnos.h"
+#include "format/linux_abi.h"
 #include "track_epoll.h"
 
-#define AGAIN	   (-11)  /* EAGAIN, the same number on all systems that are recorded */
-#define TIMEDOUT   (-110) /* ETIMEDOUT */
-#define ALREADY	   (-114) /* EALREADY */
-#define FUTEX_MASK 0x7f	  /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 /*
  * Where it is not known whether the thread slept, a call that long is taken for one that did, ns: a
  * tick at 100 per second, the least that a socket's timeout can be there.
@@ -26,17 +24,17 @@
 #define SLEPT_LEAST 10000000
 
 /* What futex does, by operation; others neither wait nor wake by themselves. */
-static const u8 futex_ops[FUTEX_MASK + 1] = {
-	[0] = CALL_FUTEX_WAIT,	/* WAIT */
-	[9] = CALL_FUTEX_WAIT,	/* WAIT_BITSET */
-	[6] = CALL_FUTEX_WAIT,	/* LOCK_PI */
-	[11] = CALL_FUTEX_WAIT, /* WAIT_REQUEUE_PI */
-	[13] = CALL_FUTEX_WAIT, /* LOCK_PI2 */
-	[1] = CALL_FUTEX_WAKE,	/* WAKE */
-	[10] = CALL_FUTEX_WAKE, /* WAKE_BITSET */
-	[3] = CALL_FUTEX_WAKE,	/* REQUEUE */
-	[4] = CALL_FUTEX_WAKE,	/* CMP_REQUEUE */
-	[5] = CALL_FUTEX_WAKE,	/* WAKE_OP */
+static const u8 futex_ops[LINUX_FUTEX_MASK + 1] = {
+	[LINUX_FUTEX_WAIT] = CALL_FUTEX_WAIT,
+	[LINUX_FUTEX_WAIT_BITSET] = CALL_FUTEX_WAIT,
+	[LINUX_FUTEX_LOCK_PI] = CALL_FUTEX_WAIT,
+	[LINUX_FUTEX_WAIT_REQUEUE_PI] = CALL_FUTEX_WAIT,
+	[LINUX_FUTEX_LOCK_PI2] = CALL_FUTEX_WAIT,
+	[LINUX_FUTEX_WAKE] = CALL_FUTEX_WAKE,
+	[LINUX_FUTEX_WAKE_BITSET] = CALL_FUTEX_WAKE,
+	[LINUX_FUTEX_REQUEUE] = CALL_FUTEX_WAKE,
+	[LINUX_FUTEX_CMP_REQUEUE] = CALL_FUTEX_WAKE,
+	[LINUX_FUTEX_WAKE_OP] = CALL_FUTEX_WAKE,
 };
 
 /* One call: whose, from when to when, and whether it counts as a wait. */
@@ -91,7 +89,8 @@ static void on_descriptor(struct replay *r, struct waiting *w, enum call_class c
 
 	if (!f || !kind || (!socket && f->kind != FD_PIPE && f->kind != FD_CHAR))
 		return;
-	w->timed_out = w->v->ret == AGAIN || w->v->ret == INPROGRESS || w->v->ret == ALREADY;
+	w->timed_out = w->v->ret == -LINUX_EAGAIN || w->v->ret == -LINUX_EINPROGRESS ||
+		       w->v->ret == -LINUX_EALREADY;
 	w->refused = w->timed_out && !slept(r, w);
 	add(r, w, kind, series_file(r, w->thread->process, fd, f));
 }
@@ -101,7 +100,7 @@ static void on_futex(struct replay *r, struct waiting *w, enum call_class class)
 	u32 resource;
 
 	if (class == CALL_FUTEX)
-		class = futex_ops[w->v->arg[1] & FUTEX_MASK];
+		class = futex_ops[w->v->arg[1] & LINUX_FUTEX_MASK];
 	if (class == CALL_NONE || class == CALL_FUTEX_WAITV ||
 	    (class == CALL_FUTEX_WAKE && w->v->ret <= 0))
 		return;
@@ -110,8 +109,8 @@ static void on_futex(struct replay *r, struct waiting *w, enum call_class class)
 		series_add(r, SERIES_futex_wake, w->thread->tid, resource, w->to, w->to, 1, 0);
 		return;
 	}
-	w->refused = w->v->ret == AGAIN && !slept(r, w);
-	w->timed_out = w->v->ret == TIMEDOUT;
+	w->refused = w->v->ret == -LINUX_EAGAIN && !slept(r, w);
+	w->timed_out = w->v->ret == -LINUX_ETIMEDOUT;
 	add(r, w, SERIES_futex_wait, resource);
 }
 

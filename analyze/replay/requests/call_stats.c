@@ -50,8 +50,10 @@ static s64 longest_of(const struct call_stat *s)
 	return longest & INT64_MAX;
 }
 
-static int stat_rows(struct replay *r, const struct call_stat *s, struct err *e)
+static int stat_rows(void *arg, void *value, struct err *e)
 {
+	const struct call_stat *s = value;
+	struct replay *r = arg;
 	int ret = 0;
 
 	if (s->open || s->unmatched || s->abandoned || s->nested || s->reused || s->forgotten ||
@@ -79,14 +81,7 @@ static int stat_rows(struct replay *r, const struct call_stat *s, struct err *e)
 
 int call_stats_put(struct replay *r, const struct idmap *stats, struct err *e)
 {
-	struct idmap_slot *list = idmap_sorted(stats, e);
-	int ret = list ? 0 : ERR_FAIL;
-	size_t i;
-
-	for (i = 0; ret == 0 && list[i].value; i++)
-		ret = stat_rows(r, list[i].value, e);
-	free(list);
-	return ret;
+	return idmap_in_order(stats, stat_rows, r, e);
 }
 
 void call_stats_free(struct idmap *stats)

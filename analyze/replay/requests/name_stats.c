@@ -13,8 +13,10 @@ void name_stat_add(struct name_stat *s, u32 n, u64 ts)
 	s->requests += n;
 }
 
-static int stat_row(struct replay *r, const struct name_stat *s, struct err *e)
+static int stat_row(void *arg, void *value, struct err *e)
 {
+	const struct name_stat *s = value;
+	struct replay *r = arg;
 	int ret;
 
 	if (!s->requests && !s->exchanges && !s->errors) /* statements named them all */
@@ -34,14 +36,7 @@ static int stat_row(struct replay *r, const struct name_stat *s, struct err *e)
 
 int name_stats_put(struct replay *r, const struct idmap *stats, struct err *e)
 {
-	struct idmap_slot *list = idmap_sorted(stats, e);
-	int ret = list ? 0 : ERR_FAIL;
-	size_t i;
-
-	for (i = 0; ret == 0 && list[i].value; i++)
-		ret = stat_row(r, list[i].value, e);
-	free(list);
-	return ret;
+	return idmap_in_order(stats, stat_row, r, e);
 }
 
 void name_stats_free(struct idmap *stats)

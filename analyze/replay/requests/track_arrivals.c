@@ -9,11 +9,12 @@
 
 #include "track_segments.h"
 
+#include "format/linux_abi.h"
+
 #include <stdlib.h>
 
 #define PARTS_MAX	 64 /* of a socket, not read yet: of further ones the oldest become unknown */
 #define UNKNOWN_MAX	 (1u << 20)
-#define SOCK_STREAM	 1
 #define ARRIVING_SOCKETS 65536
 
 struct queue {
@@ -127,7 +128,7 @@ u64 arrivals_received(struct replay *r, struct file *f, const struct call_view *
 	if (p && p->ts > v->ts)
 		return 0; /* its bytes came before */
 	at = p ? p->ts : 0;
-	if (f->socktype == SOCK_STREAM)
+	if (f->socktype == LINUX_SOCK_STREAM)
 		take_stream(q, bytes);
 	else
 		take(q,

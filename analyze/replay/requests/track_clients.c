@@ -13,17 +13,15 @@
 #include "analyze/replay/latency_rows.h"
 #include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
+#include "format/linux_abi.h"
 #include "track_services.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CLIENT_LIMIT 10000 /* (service, address) pairs that are distinguished */
-#define FAMILY_UNIX  1
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
-#define FAMILY_REST  0xffff /* all others */
+#define CLIENT_LIMIT 10000  /* (service, address) pairs that are distinguished */
+#define AF_REST	     0xffff /* all others */
 
 struct client {
 	u32 id, service;
@@ -74,7 +72,7 @@ static int client_of(struct replay *r, struct client **ret, u32 service, u16 fam
 		     const u8 *address, struct err *e)
 {
 	u64 key = key_of(service, family, address);
-	size_t limit = family == FAMILY_REST ? 2 * CLIENT_LIMIT : CLIENT_LIMIT;
+	size_t limit = family == AF_REST ? 2 * CLIENT_LIMIT : CLIENT_LIMIT;
 	struct client *c = idmap_get(own(r), key);
 
 	*ret = c;
@@ -95,16 +93,16 @@ int clients_of_file(struct replay *r, struct file *f, struct err *e)
 {
 	static const addr16 nowhere;
 	/* a bound datagram socket hears everybody: who sent what is not recorded */
-	bool known =
-		f->role == ROLE_ACCEPTED && (f->family == FAMILY_INET || f->family == FAMILY_INET6);
-	u16 family = known || f->family == FAMILY_UNIX ? f->family : 0;
+	bool known = f->role == ROLE_ACCEPTED &&
+		     (f->family == LINUX_AF_INET || f->family == LINUX_AF_INET6);
+	u16 family = known || f->family == LINUX_AF_UNIX ? f->family : 0;
 	u32 service = service_id(f->request.service);
 
 	if (f->client)
 		return 0;
 	if (client_of(r, &f->client, service, family, known ? f->daddr : nowhere, e) < 0)
 		return ERR_FAIL;
-	if (!f->client && client_of(r, &f->client, service, FAMILY_REST, nowhere, e) < 0)
+	if (!f->client && client_of(r, &f->client, service, AF_REST, nowhere, e) < 0)
 		return ERR_FAIL;
 	if (f->client)
 		f->client->connections++;
@@ -221,8 +219,8 @@ static void name_of(const struct client *c, char text[ADDRESS_MAX])
 		*port = '\0';
 	else
 		snprintf(text, ADDRESS_MAX, "%s",
-			 c->family == FAMILY_UNIX   ? "local"
-			 : c->family == FAMILY_REST ? ""
+			 c->family == LINUX_AF_UNIX ? "local"
+			 : c->family == AF_REST	    ? ""
 						    : "?");
 }
 

@@ -11,6 +11,8 @@
 #include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
+#include "format/errnos.h"
+#include "format/linux_abi.h"
 #include "track_arrivals.h"
 #include "track_clients.h"
 #include "track_names.h"
@@ -20,14 +22,10 @@
 #include "track_services.h"
 #include "track_uses.h"
 
-#define LINUX_EAGAIN 11 /* as recorded, whatever this machine calls it */
-#define FAMILY_UNIX  1
-#define SOCK_DGRAM   2
-
 static bool is_server(const struct file *f)
 {
-	return f->kind == FD_SOCKET &&
-	       (f->role == ROLE_ACCEPTED || (f->role == ROLE_BOUND && f->socktype == SOCK_DGRAM));
+	return f->kind == FD_SOCKET && (f->role == ROLE_ACCEPTED ||
+					(f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM));
 }
 
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
@@ -139,7 +137,7 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 		return ERR_FAIL;
 	services_on_recv(r, f, v->ts);
 	f->unread = false;
-	arrival = f->family == FAMILY_UNIX || f->socktype == SOCK_DGRAM
+	arrival = f->family == LINUX_AF_UNIX || f->socktype == LINUX_SOCK_DGRAM
 			  ? arrivals_received(r, f, v, bytes)
 			  : segments_received(r, f, v, bytes);
 	if (!request->recvs) {
@@ -187,7 +185,7 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	struct file *f;
 	u64 bytes;
 
-	if (v->desc->class == CALL_CONNECT && v->ret == INPROGRESS)
+	if (v->desc->class == CALL_CONNECT && v->ret == -LINUX_EINPROGRESS)
 		return connecting(r, rec->tid, v, e);
 	if (family == FAMILY_NONE || (family >= FAMILY_CLOSE && family < FAMILY_EPOLL) ||
 	    !rec->tid || v->flags & SYSCALL_UNFINISHED)

@@ -11,13 +11,14 @@
  */
 #include "track_segments.h"
 
+#include "format/linux_abi.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define PIECES_MAX   1024    /* of a connection, not read yet; further ones join the last */
 #define PIECES_TOTAL 4000000 /* of all connections */
 #define STEP_MAX     (1 << 30)
-#define TCP_CLOSE    7
 
 /* Bytes from..to that arrived at one time. */
 struct piece {
@@ -117,7 +118,7 @@ static int segments_on_connection(struct replay *r, const struct record *rec, st
 static int segments_on_state(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_tcp_state *ev = rec->event;
-	struct stream *s = ev->to == TCP_CLOSE ? idmap_get(&own(r)->by_sock, ev->sock) : NULL;
+	struct stream *s = ev->to == LINUX_TCP_CLOSE ? idmap_get(&own(r)->by_sock, ev->sock) : NULL;
 
 	(void)e;
 	if (s)

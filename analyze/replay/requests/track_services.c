@@ -13,13 +13,12 @@
 
 #include "analyze/replay/latency_rows.h"
 #include "flow.h"
+#include "format/linux_abi.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SERVICE_LIMIT 200000
-#define SOCK_DGRAM    2
-#define FAMILY_UNIX   1
 
 struct service {
 	struct service *next; /* of the same process */
@@ -92,9 +91,9 @@ static int kind_of(const struct service *s)
 {
 	if (s->site >= 0)
 		return KIND_FUNCTION;
-	if (s->family == FAMILY_UNIX)
+	if (s->family == LINUX_AF_UNIX)
 		return KIND_UNIX;
-	return s->socktype == SOCK_DGRAM ? KIND_UDP : KIND_TCP;
+	return s->socktype == LINUX_SOCK_DGRAM ? KIND_UDP : KIND_TCP;
 }
 
 int services_of_file(struct replay *r, struct process *p, struct file *f, struct err *e)
@@ -112,7 +111,7 @@ int services_of_file(struct replay *r, struct process *p, struct file *f, struct
 	s->port = f->sport;
 	s->socktype = f->socktype;
 	if (!s->server && server_of(r, &s->server, p, (u8)kind_of(s),
-				    s->family == FAMILY_UNIX ? 0 : s->port, e) < 0)
+				    s->family == LINUX_AF_UNIX ? 0 : s->port, e) < 0)
 		return ERR_FAIL;
 	s->connections += !f->serves;
 	f->serves = true;

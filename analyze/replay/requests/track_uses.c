@@ -83,25 +83,23 @@ static const char names_sql[] =
 	" WHEN 'function' THEN coalesce((SELECT function FROM site WHERE id=service.port),'?')"
 	" WHEN 'unix' THEN 'unix' ELSE iif(kind='udp','udp:','') || port END";
 
+static int use_row(void *arg, void *value, struct err *e)
+{
+	const struct socket_use *u = value;
+	struct replay *r = arg;
+
+	return row_put(r->db, socket_use, e, .pid = u->pid,
+		       .service = u->service ? u->service : BULK_NULL, .abi = u->abi, .nr = u->nr,
+		       .send = u->send, .n = u->n, .bytes = u->bytes & INT64_MAX,
+		       .first = replay_time(r, u->first), .last = replay_time(r, u->last),
+		       .requests = u->requests, .request_calls = u->request_calls,
+		       .request_squares = u->request_squares & INT64_MAX);
+}
+
 static int uses_finish(struct replay *r, struct err *e)
 {
-	const struct idmap *uses = r->own[TRACK_uses];
-	struct idmap_slot *list = idmap_sorted(uses, e);
-	int ret = list ? 0 : ERR_FAIL;
-	size_t i;
+	int ret = idmap_in_order(r->own[TRACK_uses], use_row, r, e);
 
-	for (i = 0; ret == 0 && list[i].value; i++) {
-		const struct socket_use *u = list[i].value;
-
-		ret = row_put(r->db, socket_use, e, .pid = u->pid,
-			      .service = u->service ? u->service : BULK_NULL, .abi = u->abi,
-			      .nr = u->nr, .send = u->send, .n = u->n,
-			      .bytes = u->bytes & INT64_MAX, .first = replay_time(r, u->first),
-			      .last = replay_time(r, u->last), .requests = u->requests,
-			      .request_calls = u->request_calls,
-			      .request_squares = u->request_squares & INT64_MAX);
-	}
-	free(list);
 	return ret < 0 ? ret : db_exec(r->db, e, names_sql);
 }
 

@@ -14,6 +14,7 @@
 #include "track_cpu.h"
 
 #include "analyze/replay/track_loss.h"
+#include "format/linux_abi.h"
 #include "track_shares.h"
 
 #include <math.h>
@@ -25,7 +26,6 @@
 #define LONG_WAIT	  100000 /* ns: a shorter wait next to an idle CPU is that CPU being woken */
 #define SHARED_MAX	  32	 /* threads that one wait is divided among, the last ones first */
 #define FIRST_NORMAL_PRIO 100
-#define KTHREADD	  2 /* parent of the kernel's threads */
 
 struct cpu {
 	u32 tid; /* runs now; 0: idle */
@@ -112,7 +112,7 @@ static bool is_kernel(const struct replay *r, u32 tid)
 {
 	const struct thread *t = idmap_get(&r->threads, tid);
 
-	return t && (t->process->parent == KTHREADD || t->process->pid == KTHREADD);
+	return t && (t->process->parent == LINUX_KTHREADD || t->process->pid == LINUX_KTHREADD);
 }
 
 /*
@@ -446,16 +446,19 @@ static int cpu_thread_end(struct replay *r, struct thread *t, u64 ts, struct err
 	return 0;
 }
 
+static int contender_row(void *arg, void *value, struct err *e)
+{
+	struct replay *r = arg;
+
+	(void)e;
+	*(struct row_cpu_contender *)bulk_add(r->bulk, cpu_contender) =
+		*(struct row_cpu_contender *)value;
+	return 0;
+}
+
 static int cpu_finish(struct replay *r, struct err *e)
 {
-	struct idmap_slot *list = idmap_sorted(&own(r)->cpu_contenders, e);
-	size_t i;
-
-	for (i = 0; list && list[i].value; i++)
-		*(struct row_cpu_contender *)bulk_add(r->bulk, cpu_contender) =
-			*(struct row_cpu_contender *)list[i].value;
-	free(list);
-	return list ? 0 : ERR_FAIL;
+	return idmap_in_order(&own(r)->cpu_contenders, contender_row, r, e);
 }
 
 static void cpu_free(void *slot)

@@ -16,18 +16,13 @@
 #include "analyze/replay/requests/track_series.h"
 #include "analyze/replay/stacks/stack_rows.h"
 #include "analyze/replay/track_loss.h"
+#include "format/linux_abi.h"
 #include "past.h"
 #include "threads.h"
 #include "track_cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Bits of a thread's state as the kernel has them (include/linux/sched.h, since 4.14). */
-#define TASK_UNINTERRUPTIBLE 0x0002
-#define TASK_STOPPED_TRACED  0x000c
-#define TASK_GONE	     0x00b0 /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
-#define TASK_NOLOAD	     0x0400 /* idle kernel threads: uninterruptible, but waiting for nothing */
 
 struct running {
 	u32 tid[STREAM_MAX]; /* by CPU: thread that runs there; 0: idle or not known */
@@ -208,18 +203,19 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 	t->since = rec->ts;
 	if (!runnable && !s->early_wake)
 		cpu_inactive(r, t, rec->ts);
-	if (!runnable && ev->state & TASK_GONE)
+	if (!runnable && ev->state & LINUX_TASK_GONE)
 		return task_end(r, t, rec->ts, e);
 	if (runnable)
 		t->state = STATE_preempted;
-	else if (ev->state & TASK_STOPPED_TRACED)
+	else if (ev->state & LINUX_TASK_STOPPED_TRACED)
 		t->state = STATE_stopped;
 	else
 		t->state = STATE_other;
 	s->sleep = (struct sleep){
 		.start = rec->ts,
 		.iowait = ev->flags & SWITCH_IOWAIT,
-		.blocked = ev->state & TASK_UNINTERRUPTIBLE && !(ev->state & TASK_NOLOAD),
+		.blocked =
+			ev->state & LINUX_TASK_UNINTERRUPTIBLE && !(ev->state & LINUX_TASK_NOLOAD),
 	};
 	return 0;
 }

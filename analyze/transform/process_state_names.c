@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whom a filter's names and cgroups mean: known before the census begins. */
-#include "census.h"
+/* Threads that a filter's names and cgroups mean: known before the first state is. */
+#include "process_state.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static bool path_matches(const struct filter *f, const char *path, size_t n)
 	return n >= k && memcmp(path, wanted, k) == 0 && (n == k || path[k] == '/');
 }
 
-static int note_cgroup(struct census *c, const struct record *rec, struct err *e)
+static int note_cgroup(struct process_state *p, const struct record *rec, struct err *e)
 {
 	u64 id;
 
@@ -64,7 +64,7 @@ static int note_cgroup(struct census *c, const struct record *rec, struct err *e
 		return 0;
 	id = rec->type == EV_cgroup ? ((const struct ev_cgroup *)rec->event)->id
 				    : ((const struct ev_cgroup_made *)rec->event)->id;
-	return path_matches(c->filter, rec->tail, rec->tail_len) ? mark(&c->cgroups, id, e) : 0;
+	return path_matches(p->filter, rec->tail, rec->tail_len) ? mark(&p->cgroups, id, e) : 0;
 }
 
 /* Which thread a record puts into which cgroup; 0: none. */
@@ -86,28 +86,29 @@ static u32 grouped(const struct record *rec, u64 *ret_cgroup)
 	return rec->type == EV_cgroup_move ? ((const struct ev_cgroup_move *)ev)->target : rec->tid;
 }
 
-static int note_thread(struct census *c, const struct record *rec, struct err *e)
+static int note_thread(struct process_state *p, const struct record *rec, struct err *e)
 {
 	const char *comm;
 	u64 cgroup;
 	u32 tid = named(rec, &comm);
 
-	if (comm && tid && name_matches(c->filter, comm))
-		return mark(&c->named, tid, e);
+	if (comm && tid && name_matches(p->filter, comm))
+		return mark(&p->named, tid, e);
 	tid = grouped(rec, &cgroup);
-	return tid && cgroup && idmap_get(&c->cgroups, cgroup) ? mark(&c->named, tid, e) : 0;
+	return tid && cgroup && idmap_get(&p->cgroups, cgroup) ? mark(&p->named, tid, e) : 0;
 }
 
 /* Both kinds of names are in group core and in the recorder's stream. */
-static int walk(struct census *c, struct reader *r,
-		int (*on)(struct census *c, const struct record *rec, struct err *e), struct err *e)
+static int walk(struct process_state *p, struct reader *r,
+		int (*on)(struct process_state *p, const struct record *rec, struct err *e),
+		struct err *e)
 {
 	struct record rec;
 	int ret;
 
 	reader_excerpt(r, UINT64_MAX, UINT64_MAX, 1u << GROUP_core);
 	while ((ret = reader_next(r, &rec, e)) > 0) {
-		ret = on(c, &rec, e);
+		ret = on(p, &rec, e);
 		if (ret < 0)
 			break;
 	}
@@ -116,16 +117,16 @@ static int walk(struct census *c, struct reader *r,
 	return ret;
 }
 
-int census_names(struct census *c, struct reader *r, struct err *e)
+int process_state_names(struct process_state *p, struct reader *r, struct err *e)
 {
 	int ret = 0;
 
-	if (c->filter->cgroup)
-		ret = walk(c, r, note_cgroup, e);
-	if (ret == 0 && c->filter->cgroup && !c->cgroups.n)
+	if (p->filter->cgroup)
+		ret = walk(p, r, note_cgroup, e);
+	if (ret == 0 && p->filter->cgroup && !p->cgroups.n)
 		return err_set(e, ERR_FAIL, "the recording knows no cgroup %.200s",
-			       c->filter->cgroup);
-	if (ret == 0 && (c->filter->n_comms || c->filter->cgroup))
-		ret = walk(c, r, note_thread, e);
+			       p->filter->cgroup);
+	if (ret == 0 && (p->filter->n_comms || p->filter->cgroup))
+		ret = walk(p, r, note_thread, e);
 	return ret;
 }
