@@ -21,7 +21,7 @@ struct pause_root {
 	double share; /* %, of the longest pause */
 	double part, samples;
 	struct buf client, function;
-	struct buf serving; /* the request that its thread worked on, and whose */
+	struct buf serving;		/* the request that its thread worked on, and whose */
 	struct pause_upstream upstream; /* that the end waits for */
 };
 
