@@ -80,8 +80,8 @@ static long for_2_ms_of_softirqs(struct script *s, long t)
 static void softirqs_make_no_request_dearer(void **state)
 {
 	(void)state;
-	first_is(played(briefly, for_2_ms, PARTS), "self", NULL, CHILD("load_dearer", "1"));
-	first_is(played(briefly, for_2_ms_of_softirqs, PARTS), "self", NULL,
+	first_is(halves(briefly, for_2_ms, PARTS), "self", NULL, CHILD("load_dearer", "1"));
+	first_is(halves(briefly, for_2_ms_of_softirqs, PARTS), "self", NULL,
 		 "NOT " CHILD("load_dearer", "1") " AND " CHILD(
 			 "cause_parts", "v.name='softirq' AND v.number > 80"));
 }
@@ -94,7 +94,7 @@ static long taken_by_housekeeping(struct script *s, long t)
 /* A thread of the server that answers nothing has its CPU: requests are as cheap as before. */
 static void other_threads_make_no_request_dearer(void **state)
 {
-	sqlite3 *db = halves(NULL, taken_by_housekeeping);
+	sqlite3 *db = halves(NULL, taken_by_housekeeping, NULL);
 
 	(void)state;
 	is_above(db, "SELECT max(cpu_ratio) FROM cause", 5);

@@ -82,10 +82,10 @@ static void a_p99_that_fell_is_no_problem(void **state)
 				    : i == 2 && t % 1000 == 20 ? 39 * MS
 							       : 2 * MS + t * 137 % 50000;
 
-			ask(&b, i, 100 + i, t * MS, t * MS + 20000, t * MS + took);
+			ask_own(&b, i, t, took);
 		}
 	}
-	db = judged(&b);
+	db = analysed(loaded_buf(&b), NULL);
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_names'", 0);
 	db_close(db);
 }
