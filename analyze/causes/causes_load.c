@@ -44,10 +44,17 @@ static void add_block(struct work *w, const struct unit_block *b, const double *
 	}
 }
 
+/* Threads of a server and their time by block. */
+struct server_time {
+	struct idmap answering, others;
+	double (*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES];
+	double busy[UNIT_BLOCKS]; /* of all processes */
+	double weight[UNIT_BLOCKS];
+};
+
 /* Fills weight: what CPU time of a block adds to that of a slow request, or takes from it. */
-static void sum_up(const struct units *u, const struct comparison *c, double (*all)[N_SPAN_STATES],
-		   double (*serving)[N_SPAN_STATES], const double *busy, struct load *ret,
-		   double weight[UNIT_BLOCKS])
+static void sum_up(const struct units *u, const struct comparison *c, struct server_time *t,
+		   struct load *ret)
 {
 	bool whole = c->basis == BASIS_TAIL || c->basis == BASIS_ALL;
 	struct work slow = { 0 }, baseline = { 0 }, *to = whole ? &slow : NULL;
@@ -61,7 +68,7 @@ static void sum_up(const struct units *u, const struct comparison *c, double (*a
 			to = c->is_slow[b] ? &slow : c->is_usual[b] ? &baseline : NULL;
 		of[b] = to;
 		if (to)
-			add_block(to, &u->blocks[b], all[b], serving[b], busy[b]);
+			add_block(to, &u->blocks[b], t->all[b], t->serving[b], t->busy[b]);
 	}
 	if (slow.wall > 0)
 		ret->idle_slow = slow.idle / slow.wall;
@@ -87,17 +94,17 @@ static void sum_up(const struct units *u, const struct comparison *c, double (*a
 		1 -
 		(slow.answering / slow.requests - baseline.answering / baseline.requests) / added;
 	for (b = 0; b < UNIT_BLOCKS; b++)
-		weight[b] = of[b] == &slow	 ? 1 / slow.requests / added
-			    : of[b] == &baseline ? -1 / baseline.requests / added
-						 : 0;
+		t->weight[b] = of[b] == &slow	    ? 1 / slow.requests / added
+			       : of[b] == &baseline ? -1 / baseline.requests / added
+						    : 0;
 }
 
 /* The thread with most of the CPU time that is not of those that answer. */
-static int name_thread(sqlite3 *db, const struct units *u, const double weight[UNIT_BLOCKS],
-		       struct load *l, struct err *e)
+static int name_thread(sqlite3 *db, const struct units *u, const struct idmap *others,
+		       const double weight[UNIT_BLOCKS], struct load *l, struct err *e)
 {
 	struct tally by_tid = { 0 };
-	int ret = units_run_of_threads(db, u->key, u->block, weight, &by_tid, e);
+	int ret = units_run(db, others, u->block, weight, &by_tid, e);
 
 	if (ret == 0 && by_tid.n && by_tid.of[0].sum > 0) {
 		l->tid = by_tid.of[0].key;
@@ -132,63 +139,77 @@ static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct er
 }
 
 /* Takes softirqs, interrupts and steal from time on a CPU: the thread waits for a CPU in them. */
-static int take_interrupts(sqlite3 *db, const struct units *u, double (*all)[N_SPAN_STATES],
-			   double (*serving)[N_SPAN_STATES], struct err *e)
+static int take_interrupts(sqlite3 *db, const struct units *u, struct server_time *t, struct err *e)
 {
 	static const char sql[] =
-		"SELECT ts, (SELECT CAST(value AS INTEGER) FROM recording WHERE key='step_ns'), total(time),"
-		" total(time) FILTER (WHERE tid IN (SELECT tid FROM request)) FROM series WHERE kind IN"
-		" (series_id('softirq'), series_id('irq'), series_id('stolen')) AND tid IN (SELECT tid"
-		" FROM thread WHERE pid IN (SELECT pid FROM " ANSWERING_PROCESSES
-		" WHERE leader=?)) GROUP BY ts";
-	double from, to, part;
+		"SELECT ts, (SELECT CAST(value AS INTEGER) FROM recording WHERE key='step_ns'), time, tid"
+		" FROM series WHERE kind IN (series_id('softirq'), series_id('irq'), series_id('stolen'))";
+	double from, to, ns;
+	bool answering;
 	sqlite3_stmt *q;
-	int b, ret = db_query(&q, db, e, sql, "i", (s64)u->key);
+	u64 tid;
+	int b, ret = db_query(&q, db, e, sql, "");
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		from = sqlite3_column_double(q, 0);
+		tid = (u64)sqlite3_column_int64(q, 3);
+		answering = idmap_get(&t->answering, tid);
+		if (!answering && !idmap_get(&t->others, tid))
+			continue;
+		from = fmax(sqlite3_column_double(q, 0), 0);
 		to = from + fmax(sqlite3_column_double(q, 1), 1);
-		for (b = 0; b < UNIT_BLOCKS; b++) {
-			part = fmin(to, (b + 1.0) * (double)u->block) -
-			       fmax(from, (double)b * (double)u->block);
-			part = part > 0 ? part / (to - from) : 0;
-			all[b][SPAN_run] -= part * sqlite3_column_double(q, 2);
-			serving[b][SPAN_run] -= part * sqlite3_column_double(q, 3);
-			serving[b][SPAN_woken] += part * sqlite3_column_double(q, 3);
+		b = (int)fmin(from / (double)u->block, UNIT_BLOCKS);
+		for (; b < UNIT_BLOCKS && b * (double)u->block < to; b++) {
+			ns = fmin(to, (b + 1.0) * (double)u->block) -
+			     fmax(from, b * (double)u->block);
+			ns *= sqlite3_column_double(q, 2) / (to - from);
+			t->all[b][SPAN_run] -= ns;
+			t->serving[b][SPAN_run] -= answering ? ns : 0;
+			t->serving[b][SPAN_woken] += answering ? ns : 0;
 		}
 	}
 	sqlite3_finalize(q);
 	return ret;
 }
 
+static int read_times(sqlite3 *db, const struct units *u, struct server_time *t, struct err *e)
+{
+	int i, b, ret = units_threads(db, u->key, &t->answering, &t->others, e);
+
+	if (ret == 0)
+		ret = units_time(db, &t->answering, u->block, t->serving, e);
+	if (ret == 0)
+		ret = units_time(db, &t->others, u->block, t->all, e);
+	for (b = 0; b < UNIT_BLOCKS; b++)
+		for (i = 0; i < N_SPAN_STATES; i++)
+			t->all[b][i] += t->serving[b][i];
+	if (ret == 0 && u->block > 0)
+		ret = take_interrupts(db, u, t, e);
+	return ret < 0 ? ret : read_busy(db, u->block, t->busy, e);
+}
+
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
 	      struct err *e)
 {
-	double(*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES], busy[UNIT_BLOCKS] = { 0 },
-								weight[UNIT_BLOCKS] = { 0 };
+	struct server_time t = { 0 };
 	int r;
 
 	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
 	if (u->kind != UNIT_REQUEST)
 		return 0;
-	all = calloc(2 * (size_t)UNIT_BLOCKS, sizeof(*all));
-	if (!all)
+	t.all = calloc(2 * (size_t)UNIT_BLOCKS, sizeof(*t.all));
+	if (!t.all)
 		return err_set(e, ERR_FAIL, "out of memory for blocks");
-	serving = all + UNIT_BLOCKS;
-	r = units_processes(db, u->key, false, u->block, all, e);
+	t.serving = t.all + UNIT_BLOCKS;
+	r = read_times(db, u, &t, e);
 	if (r == 0)
-		r = units_processes(db, u->key, true, u->block, serving, e);
-	if (r == 0)
-		r = take_interrupts(db, u, all, serving, e);
-	if (r == 0)
-		r = read_busy(db, u->block, busy, e);
-	if (r == 0)
-		sum_up(u, c, all, serving, busy, ret, weight);
+		sum_up(u, c, &t, ret);
 	if (r == 0 && ret->elsewhere > MOST)
-		r = name_thread(db, u, weight, ret, e);
-	free(all);
+		r = name_thread(db, u, &t.others, t.weight, ret, e);
+	idmap_free(&t.answering);
+	idmap_free(&t.others);
+	free(t.all);
 	return r;
 }
 

@@ -79,16 +79,18 @@ void units_exclude(struct units *u, int block, double least);
 /* Time of one thread in each state and block: spent[block][state]. */
 int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e);
 
-/* The same of all threads of the leader's processes together; serving: that answered requests. */
-int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
-		    double (*spent)[N_SPAN_STATES], struct err *e);
+/* The same of all these threads together. */
+int units_time(sqlite3 *db, const struct idmap *tids, s64 block, double (*spent)[N_SPAN_STATES],
+	       struct err *e);
 
-/*
- * CPU time of the threads of the leader's processes that answered no request, most first: summed
- * over blocks by their weights.
+/* The threads of the leader's processes: those that ended requests, and the others; empty at first.
  */
-int units_run_of_threads(sqlite3 *db, u32 leader, s64 block, const double weight[UNIT_BLOCKS],
-			 struct tally *ret, struct err *e);
+int units_threads(sqlite3 *db, u32 leader, struct idmap *answering, struct idmap *others,
+		  struct err *e);
+
+/* CPU time of each of these threads, most first: summed over blocks by their weights. */
+int units_run(sqlite3 *db, const struct idmap *tids, s64 block, const double weight[UNIT_BLOCKS],
+	      struct tally *ret, struct err *e);
 
 /* units_queue.c: how long threads ran for earlier requests while later ones waited. */
 struct request_queue;

@@ -20,11 +20,14 @@ static void spread(double (*spent)[N_SPAN_STATES], s64 block, int state, s64 ts,
 }
 
 struct spreading {
-	struct idmap chosen; /* threads, or processes */
-	struct idmap tids;
+	const struct idmap *tids;
 	s64 block;
 	double (*spent)[N_SPAN_STATES];
 };
+
+#define STATE_COLUMNS                                                 \
+	(COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) | \
+	 COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state))
 
 static int take_state(void *arg, s64 rowid, const void *state, struct err *e)
 {
@@ -33,84 +36,86 @@ static int take_state(void *arg, s64 rowid, const void *state, struct err *e)
 
 	(void)rowid;
 	(void)e;
-	if (idmap_get(&s->tids, (u64)row->tid))
+	if (idmap_get(s->tids, (u64)row->tid))
 		spread(s->spent, s->block, (int)row->state, row->ts, row->dur);
 	return 0;
 }
 
-static int read_states(sqlite3 *db, struct spreading *s, struct err *e)
+int units_time(sqlite3 *db, const struct idmap *tids, s64 block, double (*spent)[N_SPAN_STATES],
+	       struct err *e)
 {
-	return rows_each(db, TABLE_thread_state,
-			 COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
-				 COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state),
-			 take_state, s, e);
-}
+	struct spreading s = { tids, block, spent };
 
-static int add_id(struct idmap *m, s64 id, struct err *e)
-{
-	return idmap_put(m, (u64)id, m, TASK_LIMIT, e);
-}
-
-static int add_chosen(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return add_id(arg, sqlite3_column_int64(q, 0), e);
-}
-
-/* The threads that ended requests of the chosen processes. */
-static int take_request(void *arg, s64 rowid, const void *request, struct err *e)
-{
-	const struct row_request *row = request;
-	struct spreading *s = arg;
-
-	(void)rowid;
-	return idmap_get(&s->chosen, (u64)row->pid) && !idmap_get(&s->tids, (u64)row->tid)
-		       ? add_id(&s->tids, row->tid, e)
-		       : 0;
+	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
+	return block > 0 ? rows_each(db, TABLE_thread_state, STATE_COLUMNS, take_state, &s, e) : 0;
 }
 
 int units_thread(sqlite3 *db, u32 tid, s64 block, double (*spent)[N_SPAN_STATES], struct err *e)
 {
-	struct spreading s = { .block = block, .spent = spent };
-	int ret;
+	struct idmap tids = { 0 };
+	int ret = idmap_put(&tids, tid, spent, TASK_LIMIT, e);
 
-	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
-	if (block <= 0)
-		return 0;
-	ret = add_id(&s.tids, tid, e);
 	if (ret == 0)
-		ret = read_states(db, &s, e);
-	idmap_free(&s.tids);
+		ret = units_time(db, &tids, block, spent, e);
+	idmap_free(&tids);
 	return ret;
 }
 
-int units_processes(sqlite3 *db, u32 leader, bool serving, s64 block,
-		    double (*spent)[N_SPAN_STATES], struct err *e)
+/* ---- threads of a server ---- */
+
+struct threads_of {
+	struct idmap processes;
+	struct idmap *answering, *others;
+};
+
+static int add_process(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	static const char all[] =
+	struct threads_of *t = arg;
+
+	return idmap_put(&t->processes, (u64)sqlite3_column_int64(q, 0), t, TASK_LIMIT, e);
+}
+
+static int add_answering(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct threads_of *t = arg;
+
+	(void)rowid;
+	return idmap_get(&t->processes, (u64)row->pid) && !idmap_get(t->answering, (u64)row->tid)
+		       ? idmap_put(t->answering, (u64)row->tid, t, TASK_LIMIT, e)
+		       : 0;
+}
+
+static int add_other(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	u64 tid = (u64)sqlite3_column_int64(q, 0);
+	struct threads_of *t = arg;
+
+	return idmap_get(t->answering, tid) ? 0 : idmap_put(t->others, tid, t, TASK_LIMIT, e);
+}
+
+int units_threads(sqlite3 *db, u32 leader, struct idmap *answering, struct idmap *others,
+		  struct err *e)
+{
+	static const char processes[] = "SELECT pid FROM " ANSWERING_PROCESSES " WHERE leader=?";
+	static const char threads[] =
 		"SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " ANSWERING_PROCESSES
 		" WHERE leader=?)";
-	static const char processes[] = "SELECT pid FROM " ANSWERING_PROCESSES " WHERE leader=?";
-	struct spreading s = { .block = block, .spent = spent };
-	int ret;
+	struct threads_of t = { .answering = answering, .others = others };
+	int ret = db_each(db, e, add_process, &t, processes, "i", (s64)leader);
 
-	memset(spent, 0, UNIT_BLOCKS * sizeof(*spent));
-	if (block <= 0)
-		return 0;
-	ret = db_each(db, e, add_chosen, serving ? &s.chosen : &s.tids, serving ? processes : all,
-		      "i", (s64)leader);
-	if (ret == 0 && serving)
-		ret = rows_each(db, TABLE_request,
-				COLUMN_OF(request, pid) | COLUMN_OF(request, tid), take_request, &s,
-				e);
 	if (ret == 0)
-		ret = read_states(db, &s, e);
-	idmap_free(&s.chosen);
-	idmap_free(&s.tids);
+		ret = rows_each(db, TABLE_request,
+				COLUMN_OF(request, pid) | COLUMN_OF(request, tid), add_answering,
+				&t, e);
+	if (ret == 0)
+		ret = db_each(db, e, add_other, &t, threads, "i", (s64)leader);
+	idmap_free(&t.processes);
 	return ret;
 }
 
 struct weighing {
-	struct idmap tids;
+	const struct idmap *tids;
 	const double *weight;
 	s64 block;
 	struct tally *by_tid;
@@ -125,7 +130,7 @@ static int weigh_run(void *arg, s64 rowid, const void *state, struct err *e)
 
 	(void)rowid;
 	(void)e;
-	if (row->state != SPAN_run || !idmap_get(&w->tids, (u64)row->tid))
+	if (row->state != SPAN_run || !idmap_get(w->tids, (u64)row->tid))
 		return 0;
 	for (; i < UNIT_BLOCKS && i * size < end; i++)
 		tally_add(w->by_tid, row->tid,
@@ -134,21 +139,12 @@ static int weigh_run(void *arg, s64 rowid, const void *state, struct err *e)
 	return 0;
 }
 
-int units_run_of_threads(sqlite3 *db, u32 leader, s64 block, const double weight[UNIT_BLOCKS],
-			 struct tally *ret, struct err *e)
+int units_run(sqlite3 *db, const struct idmap *tids, s64 block, const double weight[UNIT_BLOCKS],
+	      struct tally *ret, struct err *e)
 {
-	static const char sql[] =
-		"SELECT tid FROM thread WHERE pid IN (SELECT pid FROM " ANSWERING_PROCESSES
-		" WHERE leader=?1) AND tid NOT IN (SELECT tid FROM request)";
-	struct weighing w = { .weight = weight, .block = block, .by_tid = ret };
-	int r = block > 0 ? db_each(db, e, add_chosen, &w.tids, sql, "i", (s64)leader) : 0;
+	struct weighing w = { tids, weight, block, ret };
+	int r = block > 0 ? rows_each(db, TABLE_thread_state, STATE_COLUMNS, weigh_run, &w, e) : 0;
 
-	if (r == 0)
-		r = rows_each(db, TABLE_thread_state,
-			      COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
-				      COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state),
-			      weigh_run, &w, e);
-	idmap_free(&w.tids);
 	tally_sort(ret);
 	return r;
 }
