@@ -126,8 +126,8 @@ int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 
 /*
  * SQL: processes with their leaders. Workers are led by their parent, if that has the same name:
- * they are one server. A process that connected to one of them and answers nothing on that port is
- * their client, whatever its name and parent.
+ * they are one server. A process that connected to one of them and answers on no port together with
+ * it is their client, whatever its name and parent.
  */
 #define LED_PROCESSES                                                                           \
 	"(WITH named AS (SELECT p.pid AS pid, l.pid AS leader FROM process p JOIN process l"    \
@@ -139,7 +139,8 @@ int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 	" FROM fd WHERE role='connected' AND pid IN (SELECT pid FROM named UNION SELECT"        \
 	" leader FROM named)) m JOIN fd o ON o.local=m.remote AND o.remote=m.local WHERE"       \
 	" o.role='accepted' AND m.port IN (SELECT port FROM answers)"                           \
-	" AND (m.pid, m.port) NOT IN (SELECT pid, port FROM answers)),"                         \
+	" AND (m.pid, m.port) NOT IN (SELECT pid, port FROM answers) AND NOT EXISTS (SELECT 1"  \
+	" FROM answers a JOIN answers b USING(port) WHERE a.pid=m.pid AND b.pid=o.pid)),"       \
 	" strange AS (SELECT client AS pid, server AS leader FROM ends UNION SELECT client,"    \
 	" leader FROM ends JOIN named ON pid=server UNION SELECT server, client FROM ends)"     \
 	" SELECT p.pid AS pid, max(coalesce(n.leader, p.pid)) AS leader FROM process p"         \

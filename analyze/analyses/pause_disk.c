@@ -6,17 +6,27 @@
 #define NAMED_MOST  3
 #define MOSTLY	    0.5
 
-/* The disk for which threads of the server, or others, waited longest in the pauses. */
-static int read_disk(sqlite3 *db, s64 server, s64 *dev, struct err *e)
+/* The disk for which threads of the server, or others, waited longest in the pauses; -1: none. */
+static int read_disk(sqlite3 *db, s64 server, s64 *dev, bool *ret_own, struct err *e)
 {
 	static const char sql[] =
-		"WITH p AS MATERIALIZED (SELECT ts, ts + dur AS till FROM pause WHERE server=?1 AND counts) SELECT object"
-		" FROM (SELECT s.object, s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
+		"WITH p AS MATERIALIZED (SELECT ts, ts + dur AS till FROM pause WHERE server=?1 AND counts)"
+		" SELECT s.object, s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
 		" server=?1)) AS own, sum(min(s.ts + s.dur, p.till) - max(s.ts, p.ts)) AS ns FROM p JOIN thread_state s"
 		" ON s.ts < p.till AND s.ts + s.dur > p.ts WHERE s.state=state_id('disk') AND s.object NOT NULL GROUP BY"
-		" 1, 2) ORDER BY own DESC, ns DESC LIMIT 1";
+		" 1, 2 ORDER BY own DESC, ns DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "i", server);
 
-	return db_int(db, dev, e, sql, "i", server);
+	*dev = -1;
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		*dev = sqlite3_column_int64(q, 0);
+		*ret_own = sqlite3_column_int(q, 1);
+	}
+	return db_end(q, ret);
 }
 
 /* By program: those of the server are one, with its first process. */
@@ -58,24 +68,30 @@ static int read_users(struct analysis_ctx *c, s64 server, s64 dev, struct value 
 }
 
 /*
- * The share of the pauses in which the disk had a request: without one no thread waits for it. One
- * that was not seen to complete counts if none is known to have completed after it began.
+ * The share of the pauses in which any disk had a request: without one no thread waits for a disk.
+ * One that was not seen to complete counts if none is known to have completed after it began. 1 if
+ * block events were lost.
  */
-static int read_busy(struct analysis_ctx *c, s64 server, s64 dev, double *ret_share, struct err *e)
+static int read_busy(struct analysis_ctx *c, s64 server, double *ret_share, struct err *e)
 {
 	static const char sql[] =
-		"WITH last AS MATERIALIZED (SELECT max(ts + dur) AS at FROM block_io WHERE dev=?2), b AS"
-		" (SELECT ts, ts + coalesce(dur, iif(ts > (SELECT at FROM last), ?3, 0)) AS till FROM block_io"
-		" WHERE dev=?2) SELECT max(b.ts, p.ts), min(b.till, p.ts + p.dur) FROM pause p JOIN b ON b.ts"
+		"WITH last AS MATERIALIZED (SELECT dev, max(ts + dur) AS at FROM block_io GROUP BY dev), b AS"
+		" (SELECT ts, ts + coalesce(dur, iif(ts > coalesce(at, -1), ?2, 0)) AS till FROM block_io JOIN"
+		" last USING(dev)) SELECT max(b.ts, p.ts), min(b.till, p.ts + p.dur) FROM pause p JOIN b ON b.ts"
 		" < p.ts + p.dur AND b.till > p.ts WHERE p.server=?1 AND p.counts ORDER BY 1";
 	double busy = 0, end = 0, from, to;
+	s64 ns = 0, lost = 0;
 	sqlite3_stmt *q;
-	s64 ns = 0;
 	int ret = db_int(c->db, &ns, e, "SELECT total(dur) FROM pause WHERE server=?1 AND counts",
 			 "i", server);
 
+	*ret_share = 1;
 	if (ret == 0)
-		ret = db_query(&q, c->db, e, sql, "iii", server, dev, c->duration);
+		ret = db_int(c->db, &lost, e,
+			     "SELECT count(*) FROM loss WHERE n > 0 AND grp='block'", "");
+	if (ret < 0 || lost || ns <= 0)
+		return ret;
+	ret = db_query(&q, c->db, e, sql, "ii", server, c->duration);
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
@@ -84,17 +100,14 @@ static int read_busy(struct analysis_ctx *c, s64 server, s64 dev, double *ret_sh
 		busy += fmax(0, to - from);
 		end = fmax(end, to);
 	}
-	sqlite3_finalize(q);
-	*ret_share = ns > 0 ? busy / (double)ns : 1;
-	return ret;
+	*ret_share = busy / (double)ns;
+	return db_end(q, ret);
 }
 
-static int put_idle_disk(struct analysis_ctx *c, const struct judged *j, s64 dev, double share,
-			 struct err *e)
+static int put_idle_disks(struct analysis_ctx *c, const struct judged *j, double share,
+			  struct err *e)
 {
-	const struct value values[] = { VALUE_SUBJECT("disk", disk, dev),
-					VALUE_NUMBER("busy", 100 * share, "%"),
-					{ 0 } };
+	const struct value values[] = { VALUE_NUMBER("busy", 100 * share, "%"), { 0 } };
 	const struct finding f = {
 		FINDING_pause_disk_idle, PROBLEM, OBSERVED, j->about, NULL, values, j->finding
 	};
@@ -107,20 +120,21 @@ int pause_disk_put(struct analysis_ctx *c, const struct judged *j, struct err *e
 	struct value values[NAMED_MOST + 2] = { 0 };
 	struct finding f = { FINDING_pause_disk, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
-	bool others = false;
+	bool others = false, own = false;
 	double share = 1;
 	s64 dev = -1;
 	int n, ret = mark_pauses(c, j, e);
 
 	if (ret == 0)
-		ret = read_disk(c->db, j->about.id, &dev, e);
+		ret = read_disk(c->db, j->about.id, &dev, &own, e);
 	if (ret < 0 || dev < 0)
 		return ret;
-	ret = read_busy(c, j->about.id, dev, &share, e);
+	if (own)
+		ret = read_busy(c, j->about.id, &share, e);
 	if (ret < 0)
 		return ret;
 	if (share < MOSTLY)
-		return put_idle_disk(c, j, dev, share, e);
+		return put_idle_disks(c, j, share, e);
 	n = read_users(c, j->about.id, dev, values, &others, e);
 	if (n <= 0)
 		return n;

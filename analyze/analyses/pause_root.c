@@ -171,17 +171,10 @@ static int read_serving(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to,
 		" (SELECT ts, ts + dur AS till, name, client FROM request WHERE tid=?1 AND ts < ?3 AND ts + dur"
 		" > ?2 UNION ALL SELECT read, ?3, name, client FROM unanswered WHERE tid=?1 AND read < ?3) r"
 		" LEFT JOIN request_name n ON n.id=r.name LEFT JOIN client k ON k.id=r.client"
-		" WHERE 2 * (min(r.till, ?3) - max(r.ts, ?2)) > ?3 - ?2 ORDER BY r.ts DESC LIMIT 1";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "iii", tid, from, to);
+		" WHERE 2 * (min(r.till, ?3) - max(r.ts, ?2)) > ?3 - ?2 AND (n.id IS NULL OR NOT"
+		" awaits(n.protocol, n.name)) ORDER BY r.ts DESC LIMIT 1";
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		ret = buf_printf(out, e, "%s", db_text(q, 0));
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_add_text(out, db, e, sql, "iii", tid, from, to);
 }
 
 /* Has the end anything to say beyond the waker itself, which is named anyway? */

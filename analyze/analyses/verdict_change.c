@@ -48,14 +48,27 @@ static int take_given(struct analysis_ctx *c, const struct judged *j, struct lev
 	return ret;
 }
 
-/* Mean latency of the requests of one side. */
+/* What all windows that are not slow are above those of the low side. */
+static double above_low(const struct levels *v, double low)
+{
+	double n = 0, sum = 0;
+	int i;
+
+	for (i = 0; i < v->n; i++) {
+		n += !v->slow[i];
+		sum += v->slow[i] ? 0 : v->x[i];
+	}
+	return sum / n - low;
+}
+
+/* Mean latency of the requests that are slow, or of all others. */
 static void sum_up(const struct judged *j, const struct levels *v, bool slow, double *ret_mean)
 {
 	double requests = 0, sum = 0;
 	int i;
 
 	for (i = 0; i < v->n; i++) {
-		if (v->slow[i] != slow || v->neither[i])
+		if (v->slow[i] != slow)
 			continue;
 		requests += j->windows[v->window[i]].n;
 		sum += j->windows[v->window[i]].sum;
@@ -102,26 +115,29 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 			 double least)
 {
 	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
-	double low, high, surely, end, slow_mean, base_mean;
+	double low, high, surely, end, slow_mean, base_mean, others, ratio;
 	int i, last = 0;
 
 	if (!levels_differ(v, 1, LEVELS_ERROR, &low, &high) ||
 	    !levels_differ(v, 1, j->given ? LEVELS_ERROR : LEVELS_CHOSEN, &surely, &end))
 		return false;
+	/* what is said is said against all others */
+	others = above_low(v, base.mean);
+	ratio = slow.mean - base.mean - others;
 	sum_up(j, v, true, &slow_mean);
 	sum_up(j, v, false, &base_mean);
 	for (i = 0; i < v->n; i++)
 		last = v->slow[i] ? v->window[i] : last;
-	if (surely <= least || slow.mean - base.mean < log(l->factor) ||
+	if (surely - others <= least || ratio < log(l->factor) ||
 	    slow_mean - base_mean < l->latency)
 		return false;
 	if ((last + 1) * j->width <= START_NS)
 		return false;
 	j->slow = slow_mean;
 	j->baseline = base_mean;
-	j->ratio = exp(slow.mean - base.mean);
-	j->ratio_low = exp(low);
-	j->ratio_high = exp(high);
+	j->ratio = exp(ratio);
+	j->ratio_low = exp(low - others);
+	j->ratio_high = exp(high - others);
 	find_range(j, v, j->baseline);
 	j->n = slow.n / levels_tau(v, &slow, &base);
 	return true;

@@ -198,8 +198,9 @@ static int name_users(struct samples *d, const struct disk_use *use, struct caus
 /* What its reads missed in the page cache. */
 static int say_cache(struct samples *d, struct cause *c, struct err *e)
 {
-	static const char sql[] = "SELECT total(missed + fault_misses) FROM page_use WHERE pid=?1"
-				  " OR pid IN (SELECT pid FROM " LED_PROCESSES " WHERE leader=?2)";
+	static const char sql[] =
+		"SELECT total(missed + fault_misses) FROM page_use WHERE pid=?1"
+		" OR pid IN (SELECT pid FROM " ANSWERING_PROCESSES " WHERE leader=?2)";
 	struct cause_child *child;
 	sqlite3_stmt *q;
 	double pages = 0;
@@ -222,25 +223,28 @@ static int say_cache(struct samples *d, struct cause *c, struct err *e)
 /*
  * The kernel counts pages that are read again soon after it reclaimed them: those of a cgroup with
  * a limit that holds the process; without one, those of the host. And pages from swap, of the host.
- * Said if they are most of its reads.
+ * Said if they are most of all pages that were read from disks between these readings.
  */
-static int say_memory(struct samples *d, const struct disk_use *use, struct cause *c, struct err *e)
+static int say_memory(struct samples *d, struct cause *c, struct err *e)
 {
 	static const char sql[] =
-		"WITH m AS MATERIALIZED (SELECT * FROM memory WHERE ts<?2 AND ts+dur>?3)"
-		" SELECT total(refaults) AS pages, cgroup, max, (SELECT total(swapped_in) FROM m)"
-		" FROM m WHERE cgroup IS NULL OR max IS NOT NULL AND EXISTS (SELECT 1 FROM process p"
-		" JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND (g.path=m.path OR g.path LIKE"
-		" rtrim(m.path,'/') || '/%')) GROUP BY cgroup HAVING count(DISTINCT first_cpu)<2"
-		" ORDER BY cgroup IS NULL, pages DESC LIMIT 1";
+		"WITH m AS MATERIALIZED (SELECT * FROM memory WHERE ts<?2 AND ts+dur>?3), whole AS"
+		" MATERIALIZED (SELECT min(ts) AS low, max(ts+dur) AS high FROM m) SELECT total(refaults)"
+		" AS pages, cgroup, max, (SELECT iif(count(DISTINCT first_cpu)<2, total(swapped_in), 0)"
+		" FROM m), (SELECT total(bytes) / 4096 FROM block_io, whole WHERE ts BETWEEN low AND high"
+		" AND block_op(op)='read') FROM m WHERE cgroup IS NULL OR max IS NOT NULL AND EXISTS"
+		" (SELECT 1 FROM process p JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND"
+		" (g.path=m.path OR g.path LIKE rtrim(m.path,'/') || '/%')) GROUP BY cgroup HAVING"
+		" count(DISTINCT first_cpu)<2 ORDER BY cgroup IS NULL, pages DESC LIMIT 1";
 	struct moment m = samples_around(d);
-	double most = MOSTLY * use->reads;
+	double most;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, d->db, e, sql, "iii", (s64)samples_own(d), m.to, m.from);
 
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
+	most = ret > 0 ? MOSTLY * sqlite3_column_double(q, 4) : 0;
 	if (ret > 0 && sqlite3_column_double(q, 0) > most) {
 		CAUSE_VALUE(c, VALUE_NUMBER, "refaults", sqlite3_column_double(q, 0), "");
 		if (sqlite3_column_int64(q, 1)) {
@@ -250,8 +254,7 @@ static int say_memory(struct samples *d, const struct disk_use *use, struct caus
 	}
 	if (ret > 0 && sqlite3_column_double(q, 3) > most)
 		CAUSE_VALUE(c, VALUE_NUMBER, "swapped", sqlite3_column_double(q, 3), "");
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int say_own(struct samples *d, const struct disk_use *use, struct cause *c, struct err *e)
@@ -264,7 +267,7 @@ static int say_own(struct samples *d, const struct disk_use *use, struct cause *
 	CHILD_VALUE(child, VALUE_NUMBER, "service", use->service / use->own, "ns");
 	if (2 * use->reads < use->own)
 		return 0;
-	return say_memory(d, use, c, e) < 0 ? ERR_FAIL : say_cache(d, c, e);
+	return say_memory(d, c, e) < 0 ? ERR_FAIL : say_cache(d, c, e);
 }
 
 /* The device with most of the waiting; -1: not known. */

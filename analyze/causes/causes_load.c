@@ -50,6 +50,7 @@ struct server_time {
 	double (*all)[N_SPAN_STATES], (*serving)[N_SPAN_STATES];
 	double busy[UNIT_BLOCKS]; /* of all processes */
 	double weight[UNIT_BLOCKS];
+	struct tally by_tid; /* CPU time of the others, weighed */
 };
 
 /* Fills weight: what CPU time of a block adds to that of a slow request, or takes from it. */
@@ -99,21 +100,6 @@ static void sum_up(const struct units *u, const struct comparison *c, struct ser
 						    : 0;
 }
 
-/* The thread with most of the CPU time that is not of those that answer. */
-static int name_thread(sqlite3 *db, const struct units *u, const struct idmap *others,
-		       const double weight[UNIT_BLOCKS], struct load *l, struct err *e)
-{
-	struct tally by_tid = { 0 };
-	int ret = units_run(db, others, u->block, weight, &by_tid, e);
-
-	if (ret == 0 && by_tid.n && by_tid.of[0].sum > 0) {
-		l->tid = by_tid.of[0].key;
-		l->part = fmin(by_tid.of[0].sum, 1); /* others may use less than before */
-	}
-	tally_free(&by_tid);
-	return ret;
-}
-
 /* CPU time of all processes by block, from readings: spread evenly over each. */
 static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct err *e)
 {
@@ -138,38 +124,66 @@ static int read_busy(sqlite3 *db, s64 block, double busy[UNIT_BLOCKS], struct er
 	return db_end(q, ret);
 }
 
-/* Takes softirqs, interrupts and steal from time on a CPU: the thread waits for a CPU in them. */
-static int take_interrupts(sqlite3 *db, const struct units *u, struct server_time *t, struct err *e)
+/* Softirqs, interrupts and steal of a thread within a block, ns. */
+typedef void (*interrupt_fn)(struct server_time *t, u64 tid, int block, double ns);
+
+static int each_interrupt(sqlite3 *db, s64 block, struct server_time *t, interrupt_fn fn,
+			  struct err *e)
 {
 	static const char sql[] =
 		"SELECT ts, (SELECT CAST(value AS INTEGER) FROM recording WHERE key='step_ns'), time, tid"
 		" FROM series WHERE kind IN (series_id('softirq'), series_id('irq'), series_id('stolen'))";
-	double from, to, ns;
-	bool answering;
+	double from, to, in;
 	sqlite3_stmt *q;
-	u64 tid;
-	int b, ret = db_query(&q, db, e, sql, "");
+	int b, ret = block > 0 ? db_query(&q, db, e, sql, "") : 0;
 
-	if (ret < 0)
+	if (ret < 0 || block <= 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		tid = (u64)sqlite3_column_int64(q, 3);
-		answering = idmap_get(&t->answering, tid);
-		if (!answering && !idmap_get(&t->others, tid))
-			continue;
 		from = fmax(sqlite3_column_double(q, 0), 0);
 		to = from + fmax(sqlite3_column_double(q, 1), 1);
-		b = (int)fmin(from / (double)u->block, UNIT_BLOCKS);
-		for (; b < UNIT_BLOCKS && b * (double)u->block < to; b++) {
-			ns = fmin(to, (b + 1.0) * (double)u->block) -
-			     fmax(from, b * (double)u->block);
-			ns *= sqlite3_column_double(q, 2) / (to - from);
-			t->all[b][SPAN_run] -= ns;
-			t->serving[b][SPAN_run] -= answering ? ns : 0;
-			t->serving[b][SPAN_woken] += answering ? ns : 0;
+		b = (int)fmin(from / (double)block, UNIT_BLOCKS);
+		for (; b < UNIT_BLOCKS && b * (double)block < to; b++) {
+			in = fmin(to, (b + 1.0) * (double)block) - fmax(from, b * (double)block);
+			fn(t, (u64)sqlite3_column_int64(q, 3), b,
+			   in / (to - from) * sqlite3_column_double(q, 2));
 		}
 	}
-	sqlite3_finalize(q);
+	return db_end(q, ret);
+}
+
+/* They are no time on a CPU: the thread waits for a CPU in them. */
+static void take_interrupt(struct server_time *t, u64 tid, int block, double ns)
+{
+	bool answering = idmap_get(&t->answering, tid);
+
+	if (!answering && !idmap_get(&t->others, tid))
+		return;
+	t->all[block][SPAN_run] -= ns;
+	t->serving[block][SPAN_run] -= answering ? ns : 0;
+	t->serving[block][SPAN_woken] += answering ? ns : 0;
+}
+
+static void weigh_interrupt(struct server_time *t, u64 tid, int block, double ns)
+{
+	if (idmap_get(&t->others, tid))
+		tally_add(&t->by_tid, (s64)tid, -t->weight[block] * ns);
+}
+
+/* The thread with most of the CPU time that is not of those that answer. */
+static int name_thread(sqlite3 *db, const struct units *u, struct server_time *t, struct load *l,
+		       struct err *e)
+{
+	int ret = units_run(db, &t->others, u->block, t->weight, &t->by_tid, e);
+
+	if (ret == 0)
+		ret = each_interrupt(db, u->block, t, weigh_interrupt, e);
+	tally_sort(&t->by_tid);
+	if (ret == 0 && t->by_tid.n && t->by_tid.of[0].sum > 0) {
+		l->tid = t->by_tid.of[0].key;
+		l->part = fmin(t->by_tid.of[0].sum, 1); /* others may use less than before */
+	}
+	tally_free(&t->by_tid);
 	return ret;
 }
 
@@ -184,8 +198,8 @@ static int read_times(sqlite3 *db, const struct units *u, struct server_time *t,
 	for (b = 0; b < UNIT_BLOCKS; b++)
 		for (i = 0; i < N_SPAN_STATES; i++)
 			t->all[b][i] += t->serving[b][i];
-	if (ret == 0 && u->block > 0)
-		ret = take_interrupts(db, u, t, e);
+	if (ret == 0)
+		ret = each_interrupt(db, u->block, t, take_interrupt, e);
 	return ret < 0 ? ret : read_busy(db, u->block, t->busy, e);
 }
 
@@ -206,7 +220,7 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 	if (r == 0)
 		sum_up(u, c, &t, ret);
 	if (r == 0 && ret->elsewhere > MOST)
-		r = name_thread(db, u, &t.others, t.weight, ret, e);
+		r = name_thread(db, u, &t, ret, e);
 	idmap_free(&t.answering);
 	idmap_free(&t.others);
 	free(t.all);

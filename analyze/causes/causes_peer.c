@@ -120,7 +120,8 @@ static int other_process(struct samples *d, s64 fd, s64 *ret_pid, struct err *e)
 	return db_int(d->db, ret_pid, e, "SELECT " OTHER_END " FROM fd m WHERE m.rowid=?", "i", fd);
 }
 
-/* No process takes part in a handshake: those that took long show that it is not the server. */
+/* No process takes part in a handshake, unless its accept queue is full: then SYNs are sent again.
+ */
 static int add_handshakes(struct asking *a, s64 fd, struct cause *c, struct err *e)
 {
 	static const char sql[] =
@@ -137,8 +138,7 @@ static int add_handshakes(struct asking *a, s64 fd, struct cause *c, struct err 
 		CAUSE_VALUE(c, VALUE_NUMBER, "handshakes", sqlite3_column_double(q, 0), "");
 		CAUSE_VALUE(c, VALUE_NUMBER, "handshake", sqlite3_column_double(q, 1), "ns");
 	}
-	sqlite3_finalize(q);
-	return ret < 0 ? ret : 0;
+	return db_end(q, ret);
 }
 
 static int name_upstream(struct asking *a, struct cause *c, struct err *e)

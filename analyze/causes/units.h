@@ -88,7 +88,7 @@ int units_time(sqlite3 *db, const struct idmap *tids, s64 block, double (*spent)
 int units_threads(sqlite3 *db, u32 leader, struct idmap *answering, struct idmap *others,
 		  struct err *e);
 
-/* CPU time of each of these threads, most first: summed over blocks by their weights. */
+/* Adds the CPU time of each of these threads: summed over blocks by their weights. */
 int units_run(sqlite3 *db, const struct idmap *tids, s64 block, const double weight[UNIT_BLOCKS],
 	      struct tally *ret, struct err *e);
 

@@ -143,8 +143,6 @@ int units_run(sqlite3 *db, const struct idmap *tids, s64 block, const double wei
 	      struct tally *ret, struct err *e)
 {
 	struct weighing w = { tids, weight, block, ret };
-	int r = block > 0 ? rows_each(db, TABLE_thread_state, STATE_COLUMNS, weigh_run, &w, e) : 0;
 
-	tally_sort(ret);
-	return r;
+	return block > 0 ? rows_each(db, TABLE_thread_state, STATE_COLUMNS, weigh_run, &w, e) : 0;
 }

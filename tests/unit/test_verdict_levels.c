@@ -93,6 +93,7 @@ static void a_level_far_above_all_others_stands_out(void **state)
 	assert_true(stands_out(1, 0, 4));
 	assert_false(stands_out(1, 0, 1.9)); /* not further from 1 than 1 is from 0 */
 	assert_false(stands_out(0, 0, 4));   /* no level between */
+	assert_false(stands_out(1, 1, 4));   /* nothing is lower */
 }
 
 int main(void)
