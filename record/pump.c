@@ -148,12 +148,15 @@ static int queue_recorder(struct pump *p, struct err *e)
 int pump_record(struct pump *p, const void *record, struct err *e)
 {
 	const struct ev_header *h = record;
+	int ret;
 
 	if (p->diverted)
 		return buf_add(p->diverted, record, h->size, e);
 	if (p->recorder.len + h->size > CHUNK_MAX && queue_recorder(p, e) < 0)
 		return ERR_FAIL;
-	return buf_add(&p->recorder, record, h->size, e);
+	ret = buf_add(&p->recorder, record, h->size, e);
+	p->recorder.failed = 0; /* it is reported; the next may be added */
+	return ret;
 }
 
 void pump_divert(struct pump *p, struct buf *to)

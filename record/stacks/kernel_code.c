@@ -39,8 +39,8 @@ static bool symbol_is(const char *line, const char *end, u64 *ret)
 }
 
 /*
- * Who opens it sees the addresses, also when they are read later: the text of 120000 lines would
- * take 12 MB.
+ * Who opens it sees the addresses, also when they are read later: its text would take several
+ * MB.
  */
 static void open_symbols(struct kernel_code *k)
 {

@@ -29,6 +29,7 @@
 #define STUCK_MOST   10000	/* the same, of a process that runs or waits for a CPU */
 #define SLICE_MS     20		/* between two looks */
 #define READS	     0		/* for a type: not an event, but the module that is read, as tid */
+#define KERNEL	     UINT32_MAX /* for such a module */
 #define ENDS_MS	     200	/* for a process that has closed its pipe */
 
 static int by_module(const void *a, const void *b)
@@ -106,9 +107,11 @@ static int by_number(const void *a, const void *b)
 /* Keeps only the files of code: it can outlive the recorder, whose output and programs must end. */
 static void close_others(const struct raw_queue *q, int out)
 {
-	int keep[CODE_MODULES_MAX + 1], n = 0, from = 0, i;
+	int keep[CODE_MODULES_MAX + 2], n = 0, from = 0, i;
 
 	keep[n++] = out;
+	if (q->kernel.symbols)
+		keep[n++] = fileno(q->kernel.symbols);
 	for (i = 1; i < (int)q->modules.n; i++)
 		if (q->modules.list[i].kind != CODE_NONE && q->modules.list[i].elf.fd >= 0)
 			keep[n++] = q->modules.list[i].elf.fd;
@@ -135,13 +138,15 @@ static bool send_all(int out, struct buf *b)
 /* What is read next: it is to blame if nothing follows. */
 static bool announce(u64 module, struct pump *p, int out, struct buf *found)
 {
-	struct ev_header h = { .type = READS, .size = sizeof(h), .tid = (u32)module };
+	u32 tid = module == ALL_KERNEL ? KERNEL : (u32)module;
+	struct ev_header h = { .type = READS, .size = sizeof(h), .tid = tid };
 	struct err e = { 0 };
 
-	return module == ALL_KERNEL || (pump_record(p, &h, &e) == 0 && send_all(out, found));
+	return pump_record(p, &h, &e) == 0 && send_all(out, found);
 }
 
-static void read_names(struct raw_queue *q, struct pump *p, bool hide, int out)
+/* From this module on; false: not all could be read or sent. */
+static bool read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first, int out)
 {
 	struct code_name *names =
 		calloc(q->tables.n_frames + q->older.n_frames + 1, sizeof(*names));
@@ -161,6 +166,8 @@ static void read_names(struct raw_queue *q, struct pump *p, bool hide, int out)
 
 		for (to = from; to < n && names[to].start == module && !names[to].name; to++)
 			;
+		if (module < first)
+			continue;
 		ok = announce(module, p, out, &found);
 		if (ok && module && made_now() - begin < SYMBOLS_TIME)
 			find_names(q, names + from, to - from, module, hide);
@@ -168,16 +175,16 @@ static void read_names(struct raw_queue *q, struct pump *p, bool hide, int out)
 			ok = !names[i].name || put_symbol(&names[i], p, &e) == 0;
 		ok = ok && send_all(out, &found);
 	}
+	return ok;
 }
 
-static void serve(struct raw_queue *q, struct pump *p, bool hide, int out)
+static void serve(struct raw_queue *q, struct pump *p, bool hide, u32 first, int out)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "obsrec-names");
 	close_others(q, out);
 	q->modules.files = (struct safe_files){ 0 }; /* its worker is the recorder's */
-	read_names(q, p, hide, out);
-	_exit(0);
+	_exit(read_names(q, p, hide, first, out) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 /* ---- the recorder's side ---- */
@@ -230,7 +237,8 @@ static int take_names(struct taking *t, int from, pid_t pid, struct err *e)
 	struct pollfd look = { from, POLLIN, 0 };
 	int ret = 0, waited = 0;
 
-	while (ret == 0 && !safe_stopping()) {
+	/* a signal ends the wait, not what has come */
+	while (ret == 0 && !(waited && safe_stopping())) {
 		if (poll(&look, 1, SLICE_MS) > 0) {
 			ret = take_some(t, from, e);
 			waited = 0;
@@ -243,46 +251,69 @@ static int take_names(struct taking *t, int from, pid_t pid, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* Its names are not asked for again; those of later modules are, next time. */
+/* Its names are not asked for again. */
 static void give_up(struct raw_queue *q, u32 module)
 {
-	if (module < q->modules.n)
+	if (module && module < q->modules.n)
 		q->modules.list[module].silent = true;
-	fprintf(stderr, "obsrec: a file of code did not respond in time: names of its functions "
-			"are not recorded\n");
+	fprintf(stderr,
+		"obsrec: %s did not respond in time: names of its functions are not recorded\n",
+		module == KERNEL ? "/proc/kallsyms" : "a file of code");
 }
 
-/* A stuck process ends when its file system responds; it is not waited for. */
-static void end(pid_t pid)
+/* False if it failed. A stuck one ends when its file system responds; it is not waited for. */
+static bool end(pid_t pid, bool stuck)
 {
-	int waited;
+	int waited, status = 0;
 
-	kill(pid, SIGKILL);
-	for (waited = 0; waited < ENDS_MS && waitpid(pid, NULL, WNOHANG) == 0; waited += SLICE_MS)
+	if (stuck)
+		kill(pid, SIGKILL);
+	for (waited = 0; waitpid(pid, &status, WNOHANG) == 0; waited += SLICE_MS) {
+		if (waited >= ENDS_MS)
+			return !stuck && kill(pid, SIGKILL) == 0;
 		poll(NULL, 0, SLICE_MS);
+	}
+	return !stuck && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* From this module on. 1: stuck at *module. */
+static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module, struct err *e)
+{
+	struct taking t = { .pump = p, .module = *module };
+	int pipe[2], ret = 0;
+	pid_t pid = -1;
+	bool ok;
+
+	if (pipe2(pipe, O_CLOEXEC) == 0) {
+		pid = fork();
+		if (pid == 0)
+			serve(q, p, hide, *module, pipe[1]);
+		close(pipe[1]);
+		if (pid > 0)
+			ret = take_names(&t, pipe[0], pid, e);
+		close(pipe[0]);
+	}
+	buf_free(&t.in);
+	ok = pid > 0 && end(pid, ret != 0);
+	if (ret == 0 && !ok && !safe_stopping())
+		fprintf(stderr, "obsrec: not all names of functions could be read\n");
+	*module = t.module;
+	return ret;
 }
 
 int stack_symbols(struct raw_queue *q, struct pump *p, bool hide, u32 *stuck, struct err *e)
 {
-	struct taking t = { .pump = p };
-	int pipe[2], ret = 0;
-	pid_t pid;
+	int again, ret = 1;
+	u32 module = 0;
 
-	if (*stuck >= STUCK_MAX || pipe2(pipe, O_CLOEXEC) < 0)
-		return 0;
-	pid = fork();
-	if (pid == 0)
-		serve(q, p, hide, pipe[1]);
-	close(pipe[1]);
-	if (pid > 0)
-		ret = take_names(&t, pipe[0], pid, e);
-	close(pipe[0]);
-	buf_free(&t.in);
-	if (pid > 0)
-		end(pid);
-	if (ret > 0) {
-		give_up(q, t.module);
+	/* after a file that is silent, those of the others; two of them are enough waiting */
+	for (again = 0; ret > 0 && again < 2 && *stuck < STUCK_MAX && module != KERNEL; again++) {
+		ret = read_from(q, p, hide, &module, e);
+		if (ret <= 0)
+			break;
+		give_up(q, module);
 		++*stuck;
+		module += module != KERNEL;
 	}
-	return ret > 0 ? 0 : ret;
+	return ret < 0 ? ret : 0;
 }

@@ -11,7 +11,7 @@ fi
 "$top/.output/fuse_hang" "$work/fs" >"$work/holder" &
 server=$!
 cleanup() {
-	kill $server ${coder:-} ${guard:-} 2>/dev/null
+	kill $server ${coder:-} ${guard:-} ${recorder:-} ${flying:-} 2>/dev/null
 	umount -l "$work/fs" "$work/code" 2>/dev/null
 	remove_work
 }
