@@ -13,7 +13,7 @@ else ifdef CROSS
 CC        := $(subst arm64,aarch64,$(CROSS))-linux-gnu-gcc --sysroot=$(CURDIR)/.output/sysroot/$(CROSS)
 ANALYZE_ONLY := $(filter s390x,$(CROSS))
 endif
-ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(patsubst arm64,aarch64,$(or $(CROSS),$(shell uname -m)))))
+ARCH      := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(patsubst arm64,aarch64,$(or $(filter-out musl,$(CROSS)),$(shell uname -m)))))
 prefix    ?= /usr/local
 PLOTS     ?= $(CURDIR)/plots
 # backtraces need lines, not variables: half of the size
