@@ -79,5 +79,5 @@ says "-u on it, opened without its server: sentence" \
 	"$(bounded "$obsrec" -q -p "$runner" -d 1 -u "$work/code/file:main" -o "$work/u2.obs")" 'does not respond'
 bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 1 -o "$work/late.obs" >"$work/out"
 is "its stacks, opened without its server: exit status" $? 0
-holds "the server has not ended meanwhile" alive $coder
+holds "its server still runs" alive $coder
 exit $bad
