@@ -104,7 +104,7 @@ $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/lib/textpack.o $(OUT)/tests/li
 $(OUT)/unit/test_growth: WRAP = -Wl,--wrap=idmap_each,--wrap=fdmap_next
 
 $(OUT)/pack: $(OUT)/tests/lib/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/stackwork $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/stackwork $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper $(OUT)/crowd: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
@@ -232,7 +232,7 @@ fleet: deps ## ask the questions of obs-fleet(7) of 200 recordings, in DuckDB (n
 
 validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
 	$(Q)sh tests/validate/needs.sh
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/rqclock $(addprefix $(OUT)/,workload spanwork shipper hotwork) $(SCENARIOS)
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/rqclock $(addprefix $(OUT)/,workload spanwork shipper hotwork crowd) $(SCENARIOS)
 	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 

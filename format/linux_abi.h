@@ -39,6 +39,7 @@ enum {
 enum {
 	LINUX_TASK_UNINTERRUPTIBLE = 0x0002,
 	LINUX_TASK_STOPPED_TRACED = 0x000c,
+	LINUX_TASK_FROZEN = 0x8000, /* since 6.1 */
 	LINUX_TASK_GONE = 0x00b0,   /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
 	LINUX_TASK_NOLOAD = 0x0400, /* idle kernel threads: uninterruptible without a wait */
 };

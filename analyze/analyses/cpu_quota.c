@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cpu_quota.h"
 
+#include "analyze/store/cgroup_tree.h"
+
 #define MOSTLY 0.5
 
 /* The cgroup at or above the process's that was stopped longest, in these readings. */
@@ -10,9 +12,10 @@ static int worst_cgroup(sqlite3 *db, s64 pid, s64 from, s64 to, struct quota *re
 		"SELECT g.id, total(t.periods), total(t.throttled), total(t.time)"
 		" FROM throttle t JOIN cgroup g ON g.id=t.cgroup WHERE t.ts < ?2 AND"
 		" t.ts + t.dur > ?1 AND t.quota > 0 AND EXISTS(SELECT 1 FROM process p JOIN cgroup m ON"
-		" m.id=p.cgroup WHERE p.pid=?3 AND (m.path=g.path OR m.path LIKE"
-		" rtrim(g.path,'/') || '/%')) GROUP BY g.id HAVING total(t.time) > 0"
-		" ORDER BY total(t.time) DESC LIMIT 1";
+		" m.id=p.cgroup WHERE p.pid=?3 AND " CGROUP_WITHIN(
+			"m.path",
+			"g.path") ") GROUP BY"
+				  " g.id HAVING total(t.time) > 0 ORDER BY total(t.time) DESC LIMIT 1";
 	sqlite3_stmt *q;
 	int ret_q = db_query(&q, db, e, sql, "iii", from, to, pid);
 

@@ -126,7 +126,8 @@ static const struct finding_query findings[] = {
 	  " nullif(d.unmatched, 0) AS no_start, nullif(d.open, 0) AS no_end,"
 	  " nullif(d.keyless, 0) AS keyless, nullif(d.forgotten, 0) AS forgotten,"
 	  " printf('SELECT * FROM span_defect WHERE site=%d ORDER BY ts', d.site) AS proof"
-	  " FROM call_defect d WHERE d.site IN (SELECT site FROM span_defect) ORDER BY d.site",
+	  " FROM call_defect d WHERE d.site IN (SELECT site FROM span_defect WHERE defect<>'no text')"
+	  " ORDER BY d.site",
 	  NULL },
 	{ FINDING_spans_moved, NOTE, LIMIT, NULL,
 	  "SELECT 'function' AS kind, site AS id, moved AS n, n AS calls, printf('SELECT * FROM call WHERE"

@@ -2,49 +2,207 @@
 /* The programs that moved the bytes of a disk while pauses waited for it. */
 #include "pause_root.h"
 
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+
+#include <stdlib.h>
+
 #define NAMED_LEAST 0.05
 #define NAMED_MOST  3
 #define MOSTLY	    0.5
 
+/* The time of all pauses that count: in order, without overlaps. */
+struct paused {
+	struct pause_range {
+		s64 start, end;
+	} * v;
+	size_t n;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct pause_range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Pauses of parts of a server may overlap. */
+static int join_pauses(struct paused *p, const struct judged *j, struct err *e)
+{
+	size_t i, n = 0;
+	int k;
+
+	p->v = calloc((size_t)j->n_pauses + 1, sizeof(*p->v));
+	if (!p->v)
+		return err_set(e, ERR_FAIL, "out of memory for pauses");
+	for (k = 0; k < j->n_pauses; k++)
+		if (j->pauses[k].counts)
+			p->v[n++] = (struct pause_range){ j->pauses[k].start, j->pauses[k].end };
+	qsort(p->v, n, sizeof(*p->v), by_start);
+	for (i = 0; i < n; i++) {
+		struct pause_range *last = p->n ? &p->v[p->n - 1] : NULL;
+
+		if (!last || p->v[i].start > last->end)
+			p->v[p->n++] = p->v[i];
+		else if (p->v[i].end > last->end)
+			last->end = p->v[i].end;
+	}
+	return 0;
+}
+
+/* The first that ends at ts or later. */
+static size_t pause_after(const struct paused *p, s64 ts)
+{
+	size_t low = 0, high = p->n, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (p->v[mid].end < ts)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Time of from..to in pauses that count; -1: it touches none. */
+static s64 in_pauses(const struct paused *p, s64 from, s64 to)
+{
+	s64 ns = -1, a, b;
+	size_t i;
+
+	for (i = pause_after(p, from); i < p->n && p->v[i].start <= to; i++) {
+		a = from > p->v[i].start ? from : p->v[i].start;
+		b = to < p->v[i].end ? to : p->v[i].end;
+		ns = (ns < 0 ? 0 : ns) + (b > a ? b - a : 0);
+	}
+	return ns;
+}
+
+/* Sums in the pauses, by the number of a disk or of a thread. */
+struct sums {
+	const struct paused *paused;
+	struct idmap map;
+};
+
+struct sum {
+	s64 id;
+	double all, own; /* own: of threads of the server */
+};
+
+static int add_to(struct sums *s, s64 id, double n, bool own, struct err *e)
+{
+	struct sum *one = idmap_get(&s->map, (u64)id);
+
+	if (!one)
+		one = idmap_add(&s->map, (u64)id, sizeof(*one), TASK_LIMIT, "sums of disks", e);
+	if (!one)
+		return ERR_FAIL;
+	one->id = id;
+	one->all += n;
+	one->own += own ? n : 0;
+	return 0;
+}
+
+/* Columns: object, own, ts, end. */
+static int on_wait(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct sums *s = arg;
+	s64 ns = in_pauses(s->paused, sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3));
+
+	return ns <= 0 ? 0
+		       : add_to(s, sqlite3_column_int64(q, 0), (double)ns, sqlite3_column_int(q, 1),
+				e);
+}
+
 /* The disk for which threads of the server, or others, waited longest in the pauses; -1: none. */
-static int read_disk(sqlite3 *db, s64 server, s64 *dev, bool *ret_own, struct err *e)
+static int read_disk(sqlite3 *db, const struct paused *p, s64 server, s64 *dev, bool *ret_own,
+		     struct err *e)
 {
 	static const char sql[] =
-		"WITH p AS MATERIALIZED (SELECT ts, ts + dur AS till FROM pause WHERE server=?1 AND counts)"
-		" SELECT s.object, s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
-		" server=?1)) AS own, sum(min(s.ts + s.dur, p.till) - max(s.ts, p.ts)) AS ns FROM p JOIN thread_state s"
-		" ON s.ts < p.till AND s.ts + s.dur > p.ts WHERE s.state=state_id('disk') AND s.object NOT NULL GROUP BY"
-		" 1, 2 ORDER BY own DESC, ns DESC LIMIT 1";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "i", server);
+		"SELECT object, tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
+		" server=?1)), ts, ts + dur FROM thread_state WHERE state=state_id('disk') AND object NOT NULL";
+	struct sums s = { .paused = p };
+	struct idmap_slot *by_id = NULL;
+	double most = 0;
+	size_t i;
+	int ret = db_each(db, e, on_wait, &s, sql, "i", server);
 
 	*dev = -1;
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		*dev = sqlite3_column_int64(q, 0);
-		*ret_own = sqlite3_column_int(q, 1);
+	*ret_own = false;
+	if (ret == 0) {
+		by_id = idmap_sorted(&s.map, e);
+		ret = by_id ? 0 : ERR_FAIL;
 	}
-	return db_end(q, ret);
+	for (i = 0; ret == 0 && by_id[i].value; i++) {
+		const struct sum *one = by_id[i].value;
+		bool own = one->own > 0;
+
+		if (own < *ret_own || (own == *ret_own && (own ? one->own : one->all) <= most))
+			continue;
+		*ret_own = own;
+		*dev = one->id;
+		most = own ? one->own : one->all;
+	}
+	free(by_id);
+	idmap_free_all(&s.map);
+	return ret;
+}
+
+/* Columns: tid, bytes, ts, end. */
+static int on_bytes(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct sums *s = arg;
+
+	if (in_pauses(s->paused, sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3)) < 0)
+		return 0;
+	return add_to(s, sqlite3_column_int64(q, 0), sqlite3_column_double(q, 1), false, e);
+}
+
+/* Bytes moved on the disk in the pauses, as JSON: [[tid, bytes], ...]. */
+static int read_bytes(struct buf *out, sqlite3 *db, const struct paused *p, s64 dev, struct err *e)
+{
+	static const char sql[] =
+		"SELECT tid, bytes, ts, ts + coalesce(dur, 0) FROM block_io WHERE dev=?1 AND"
+		" block_op(op) IN ('read', 'write')";
+	struct sums s = { .paused = p };
+	struct idmap_slot *by_id = NULL;
+	size_t i;
+	int ret = db_each(db, e, on_bytes, &s, sql, "i", dev);
+
+	if (ret == 0) {
+		by_id = idmap_sorted(&s.map, e);
+		ret = by_id ? buf_printf(out, e, "[") : ERR_FAIL;
+	}
+	for (i = 0; ret == 0 && by_id[i].value; i++) {
+		const struct sum *one = by_id[i].value;
+
+		ret = buf_printf(out, e, "%s[%lld,%.0f]", i ? "," : "", (long long)one->id,
+				 one->all);
+	}
+	free(by_id);
+	idmap_free_all(&s.map);
+	return ret < 0 ? ret : buf_printf(out, e, "]");
 }
 
 /* By program: those of the server are one, with its first process. */
-static int read_users(struct analysis_ctx *c, s64 server, s64 dev, struct value *values,
-		      bool *ret_others, struct err *e)
+static int read_users(struct analysis_ctx *c, const struct paused *p, s64 server, s64 dev,
+		      struct value *values, bool *ret_others, struct err *e)
 {
 	static const char sql[] =
-		"WITH p AS MATERIALIZED (SELECT ts, ts + dur AS till FROM pause WHERE server=?1 AND counts), b AS"
-		" (SELECT (SELECT pid FROM thread t WHERE t.tid=b.tid ORDER BY start DESC LIMIT 1) AS pid, sum(bytes)"
-		" AS bytes FROM block_io b WHERE dev=?2 AND block_op(op) IN ('read', 'write') AND EXISTS (SELECT 1 FROM p"
-		" WHERE b.ts <= p.till AND b.ts + coalesce(b.dur, 0) >= p.ts) GROUP BY 1), u AS (SELECT pid, bytes, pid"
-		" IN (SELECT pid FROM service WHERE server=?1) AS own, (SELECT comm FROM process WHERE process.pid=b.pid"
-		" ORDER BY start DESC LIMIT 1) AS comm FROM b) SELECT pid, 1.0 * sum(bytes) / (SELECT sum(bytes) FROM"
-		" u), count(*), own, max(bytes) FROM u GROUP BY own, iif(own, '', coalesce(comm, '')) ORDER BY 2 DESC"
-		" LIMIT ?3";
-	sqlite3_stmt *q;
-	int n = 0, ret = db_query(&q, c->db, e, sql, "iii", server, dev, (s64)NAMED_MOST);
+		"WITH b AS (SELECT (SELECT pid FROM thread t WHERE t.tid=json_extract(value, '$[0]') ORDER BY start"
+		" DESC LIMIT 1) AS pid, sum(json_extract(value, '$[1]')) AS bytes FROM json_each(?2) GROUP BY 1),"
+		" u AS (SELECT pid, bytes, pid IN (SELECT pid FROM service WHERE server=?1) AS own, (SELECT comm FROM"
+		" process WHERE process.pid=b.pid ORDER BY start DESC LIMIT 1) AS comm FROM b) SELECT pid, 1.0 *"
+		" sum(bytes) / (SELECT sum(bytes) FROM u), count(*), own, max(bytes) FROM u GROUP BY own, iif(own, '',"
+		" coalesce(comm, '')) ORDER BY 2 DESC LIMIT ?3";
+	struct buf moved = { 0 };
+	sqlite3_stmt *q = NULL;
+	int n = 0, ret = read_bytes(&moved, c->db, p, dev, e);
 
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, sql, "isi", server, moved.data, (s64)NAMED_MOST);
+	buf_free(&moved);
 	if (ret < 0)
 		return ret;
 	while (n < NAMED_MOST && (ret = db_step(q, e)) > 0) {
@@ -70,44 +228,55 @@ static int read_users(struct analysis_ctx *c, s64 server, s64 dev, struct value 
 /*
  * The share of the pauses in which any disk had a request: without one no thread waits for a disk.
  * One that was not seen to complete counts if none is known to have completed after it began. 1 if
- * block events were lost.
+ * block events were lost. In order of time: each ns counts once.
  */
-static int read_busy(struct analysis_ctx *c, s64 server, double *ret_share, struct err *e)
+static int read_busy(struct analysis_ctx *c, const struct paused *p, double *ret_share,
+		     struct err *e)
 {
 	static const char sql[] =
-		"WITH last AS MATERIALIZED (SELECT dev, max(ts + dur) AS at FROM block_io GROUP BY dev), b AS"
-		" (SELECT ts, ts + coalesce(dur, iif(ts > coalesce(at, -1), ?2, 0)) AS till FROM block_io JOIN"
-		" last USING(dev)) SELECT max(b.ts, p.ts), min(b.till, p.ts + p.dur) FROM pause p JOIN b ON b.ts"
-		" < p.ts + p.dur AND b.till > p.ts WHERE p.server=?1 AND p.counts ORDER BY 1";
-	double busy = 0, end = 0, from, to;
-	s64 ns = 0, lost = 0;
+		"WITH last AS MATERIALIZED (SELECT dev, max(ts + dur) AS at FROM block_io GROUP BY dev) SELECT"
+		" ts, ts + coalesce(dur, iif(ts > coalesce(at, -1), ?1, 0)) FROM block_io JOIN last USING(dev)"
+		" ORDER BY 1";
+	s64 lost = 0, end = 0, from, to, ns;
+	double busy = 0, all = (double)in_pauses(p, 0, c->duration);
 	sqlite3_stmt *q;
-	int ret = db_int(c->db, &ns, e, "SELECT total(dur) FROM pause WHERE server=?1 AND counts",
-			 "i", server);
+	int ret = db_int(c->db, &lost, e, "SELECT count(*) FROM loss WHERE n > 0 AND grp='block'",
+			 "");
 
 	*ret_share = 1;
-	if (ret == 0)
-		ret = db_int(c->db, &lost, e,
-			     "SELECT count(*) FROM loss WHERE n > 0 AND grp='block'", "");
-	if (ret < 0 || lost || ns <= 0)
+	if (ret < 0 || lost || all <= 0)
 		return ret;
-	ret = db_query(&q, c->db, e, sql, "ii", server, c->duration);
+	ret = db_query(&q, c->db, e, sql, "i", c->duration);
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		from = fmax(sqlite3_column_double(q, 0), end);
-		to = sqlite3_column_double(q, 1);
-		busy += fmax(0, to - from);
-		end = fmax(end, to);
+		from = sqlite3_column_int64(q, 0);
+		from = from > end ? from : end;
+		to = sqlite3_column_int64(q, 1);
+		ns = to > from ? in_pauses(p, from, to) : 0;
+		busy += ns > 0 ? (double)ns : 0;
+		end = to > end ? to : end;
 	}
-	*ret_share = busy / (double)ns;
+	*ret_share = busy / all;
 	return db_end(q, ret);
 }
 
-static int put_idle_disks(struct analysis_ctx *c, const struct judged *j, double share,
-			  struct err *e)
+/* The thread that was to end the wait had no CPU, or was on one; else I/O was held back. */
+static int put_idle_disks(struct analysis_ctx *c, const struct judged *j,
+			  const struct pause_root *r, double share, struct err *e)
 {
-	const struct value values[] = { VALUE_NUMBER("busy", 100 * share, "%"), { 0 } };
+	bool cpu = r->last > 0 && (r->last_state == STATE_run || r->last_state == STATE_woken ||
+				   r->last_state == STATE_preempted);
+	bool limit = !cpu && !r->stranger;
+	const struct value values[] = {
+		VALUE_NUMBER("busy", 100 * share, "%"),
+		VALUE_MAYBE("thread", thread, cpu ? r->last : 0),
+		VALUE_TEXT("state", cpu ? verdict_does[r->last_state] : NULL),
+		VALUE_NUMBER("share", cpu ? r->last_share : NAN, "%"),
+		VALUE_MAYBE("stranger", thread, r->stranger),
+		VALUE_TEXT("limit", limit ? "an I/O limit of a cgroup" : NULL),
+		{ 0 },
+	};
 	const struct finding f = {
 		FINDING_pause_disk_idle, PROBLEM, OBSERVED, j->about, NULL, values, j->finding
 	};
@@ -115,30 +284,38 @@ static int put_idle_disks(struct analysis_ctx *c, const struct judged *j, double
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
-int pause_disk_put(struct analysis_ctx *c, const struct judged *j, struct err *e)
+static int put_users(struct analysis_ctx *c, const struct judged *j, const struct paused *p,
+		     s64 dev, struct err *e)
 {
 	struct value values[NAMED_MOST + 2] = { 0 };
 	struct finding f = { FINDING_pause_disk, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
-	bool others = false, own = false;
-	double share = 1;
-	s64 dev = -1;
-	int n, ret = mark_pauses(c, j, e);
+	bool others = false;
+	int n = read_users(c, p, j->about.id, dev, values, &others, e);
 
-	if (ret == 0)
-		ret = read_disk(c->db, j->about.id, &dev, &own, e);
-	if (ret < 0 || dev < 0)
-		return ret;
-	if (own)
-		ret = read_busy(c, j->about.id, &share, e);
-	if (ret < 0)
-		return ret;
-	if (share < MOSTLY)
-		return put_idle_disks(c, j, share, e);
-	n = read_users(c, j->about.id, dev, values, &others, e);
 	if (n <= 0)
 		return n;
 	values[n] = (struct value)VALUE_SUBJECT("disk", disk, dev);
 	f.evidence = others ? OVERLAP : OBSERVED;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
+int pause_disk_put(struct analysis_ctx *c, const struct judged *j, const struct pause_root *r,
+		   struct err *e)
+{
+	struct paused p = { 0 };
+	bool own = false;
+	double share = 1;
+	s64 dev = -1;
+	int ret = join_pauses(&p, j, e);
+
+	if (ret == 0)
+		ret = read_disk(c->db, &p, j->about.id, &dev, &own, e);
+	if (ret == 0 && own)
+		ret = read_busy(c, &p, &share, e);
+	if (ret == 0 && dev >= 0)
+		ret = share < MOSTLY ? put_idle_disks(c, j, r, share, e)
+				     : put_users(c, j, &p, dev, e);
+	free(p.v);
+	return ret;
 }

@@ -6,6 +6,8 @@
  */
 #include "pause_root.h"
 
+#include "kernel_reason.h"
+
 #include "analyze/store/callstacks.h"
 #include "format/syscall.h"
 
@@ -14,7 +16,8 @@
 #define HOPS	 64
 #define PART	 1000 /* a shorter part of the pause is not looked at; waits for a GIL last 5 ms */
 #define ROWS_MAX 100000 /* intervals of a pause */
-#define NOTABLE	 0.25	/* of the pause: an end with less is not named */
+#define REASONS	 8
+#define NOTABLE	 0.25 /* of the pause: an end with less is not named */
 
 struct interval {
 	s64 tid, ts, end, waker;
@@ -134,6 +137,63 @@ static int read_caller(struct buf *out, sqlite3 *db, s64 tid, int state, s64 fro
 	return ret;
 }
 
+/* Time of waits by what their kernel stacks say. */
+struct reasons {
+	const struct callstacks *stacks;
+	const char *reason[REASONS];
+	double ns[REASONS];
+	int n;
+};
+
+/* Columns: kernel_stack, ns. */
+static int on_kernel_stack(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct reasons *r = arg;
+	const char *reason = kernel_reason(r->stacks, sqlite3_column_int64(q, 0));
+	int i;
+
+	(void)e;
+	for (i = 0; i < r->n && r->reason[i] != reason; i++)
+		;
+	if (!reason || i == REASONS)
+		return 0;
+	r->n += i == r->n;
+	r->reason[i] = reason;
+	r->ns[i] += sqlite3_column_double(q, 1);
+	return 0;
+}
+
+/* What the kernel waited for in most of the time: of a thread that was uninterruptible. */
+static int read_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
+		       struct err *e)
+{
+	static const char sql[] =
+		"SELECT kernel_stack, sum(min(ts + dur, ?4) - max(ts, ?3)) FROM offcpu WHERE tid=?1 AND state=?2"
+		" AND ts < ?4 AND ts + dur > ?3 GROUP BY 1";
+	struct callstacks stacks = { 0 };
+	struct reasons r = { .stacks = &stacks };
+	int i, ret_sql = callstacks_load(&stacks, db, e);
+
+	if (ret_sql == 0)
+		ret_sql =
+			db_each(db, e, on_kernel_stack, &r, sql, "iiii", tid, (s64)state, from, to);
+	for (i = 0; i < r.n; i++)
+		if (2 * r.ns[i] > (double)(to - from))
+			*ret = r.reason[i];
+	callstacks_free(&stacks);
+	return ret_sql;
+}
+
+/* The system call in which the thread was for most of the time. */
+static int read_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e)
+{
+	static const char sql[] =
+		"SELECT n.name FROM syscall s JOIN syscall_name n USING(abi, nr) WHERE s.tid=?1 AND s.ts < ?3 AND"
+		" s.ts + s.dur > ?2 GROUP BY 1 HAVING 2 * sum(min(s.ts + s.dur, ?3) - max(s.ts, ?2)) > ?3 - ?2";
+
+	return db_add_text(out, db, e, sql, "iii", tid, from, to);
+}
+
 static bool is_send(s64 nr, s64 abi)
 {
 	const struct syscall_desc *d = nr < 0 ? NULL : syscall_find((u8)abi, (u32)nr);
@@ -142,12 +202,31 @@ static bool is_send(s64 nr, s64 abi)
 		     d->file == IO_SENDFILE);
 }
 
+/* In poll: for a lock of another connection, for another thread, or for anything. */
+static int name_poll(struct pause_root *r, struct analysis_ctx *c, const struct interval *i,
+		     struct err *e)
+{
+	int ret;
+
+	r->release = (struct release){
+		.waiter = i->tid, .waker = i->waker, .from = i->ts, .at = i->end
+	};
+	ret = releases_find(c->db, &r->release, 1, e);
+	if (r->release.released || r->release.failed)
+		r->wait = "waiting for a lock of another connection";
+	else if (i->waker > 0)
+		r->wait = "waiting in poll for another thread or process";
+	else if (ret == 0 && r->judged->about.kind == SUBJECT_server)
+		ret = pause_poll(r, c->db, i->tid, e);
+	return ret;
+}
+
 /* What the thread of the pause waited for. */
 static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, s64 from,
 		     s64 to, struct err *e)
 {
 	const struct interval *i = s->last;
-	int ret;
+	int ret = 0;
 
 	if (!is_wait(i->state) || s->ns < NOTABLE * (double)(to - from))
 		return 0;
@@ -157,10 +236,12 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 			return ret;
 		r->sends = is_send(i->nr, r->abi);
 		r->wait = r->sends ? "waiting to send" : "waiting for input";
-	} else if (i->state == STATE_poll && i->waker > 0) {
-		r->wait = "waiting in poll for another thread or process";
+	} else if (i->state == STATE_poll) {
+		ret = name_poll(r, c, i, e);
+	} else if (i->state == STATE_blocked || i->state == STATE_disk) {
+		ret = read_reason(&r->reason, c->db, i->tid, i->state, from, to, e);
 	}
-	return read_caller(&r->caller, c->db, i->tid, i->state, from, to, e);
+	return ret < 0 ? ret : read_caller(&r->caller, c->db, i->tid, i->state, from, to, e);
 }
 
 /* The request that the thread worked on for most of this time. */
@@ -194,10 +275,13 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 	if (ret == 0 && is_wait(i->state))
 		ret = read_caller(&r->function, c->db, i->tid, i->state, from, to, e);
 	else if (ret == 0 && i->state == STATE_run)
+		ret = read_call(&r->call, c->db, i->tid, from, to, e);
+	if (ret == 0 && i->state == STATE_run)
 		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
 		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
-	if (hops > 1 || r->outside || r->client.len || r->function.len || r->upstream.address.len) {
+	if (hops > 1 || r->outside || r->client.len || r->function.len || r->call.len ||
+	    r->upstream.address.len) {
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
@@ -231,6 +315,10 @@ static int walk(struct pause_root *r, struct analysis_ctx *c, const struct inter
 		at = next;
 		path[++n] = at.last->tid;
 	}
+	r->last = n ? at.last->tid : 0;
+	r->last_state = at.last->state;
+	r->last_share = 100 * fmin(1, (double)at.ns / (double)(to - from));
+	r->stranger = r->outside ? at.last->waker : 0;
 	return ret < 0 ? ret : name_end(r, c, &at, n, from, to, e);
 }
 
@@ -267,6 +355,7 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		  .low = NAN,
 		  .high = NAN },
 		VALUE_TEXT("serving", r->serving.len ? r->serving.data : NULL),
+		VALUE_TEXT("call", r->call.len ? r->call.data : NULL),
 		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),
 		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
 		{ .name = "peer",
@@ -289,8 +378,10 @@ void pause_root_free(struct pause_root *r)
 {
 	buf_free(&r->of);
 	buf_free(&r->caller);
+	buf_free(&r->before);
 	buf_free(&r->client);
 	buf_free(&r->function);
 	buf_free(&r->serving);
+	buf_free(&r->call);
 	pause_upstream_free(&r->upstream);
 }

@@ -3,6 +3,7 @@
 #include "cpu_quota.h"
 #include "pause_root.h"
 
+#include "analyze/store/error_names.h"
 #include "format/buf.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ struct pause_cause {
 	bool request;
 	int largest, same, n;
 	int second; /* with a third of the largest or more; N_DID: none */
-	struct buf peer, call, function, name;
+	struct buf peer, call, function, name, failed;
 	const char *did; /* the waker, for most of the first pause; NULL: not known */
 	double did_ns;
 	double in_function, samples;
@@ -59,7 +60,7 @@ static const char *const did_says[N_DID] = {
 	"sleeping until a timer",
 	"waiting for a child process",
 	"waiting for a file lock",
-	"stopped by a signal or a debugger",
+	"stopped by a signal, a debugger or the cgroup freezer",
 	"sleeping",
 };
 
@@ -155,9 +156,16 @@ static int read_names(struct analysis_ctx *c, const struct judged *j, struct pau
 	static const char call[] =
 		"SELECT n.name FROM pause p JOIN syscall_name n USING(abi, nr) WHERE p.id=?1"
 		" AND 2 * call > dur";
+	static const char failed[] =
+		"SELECT code || coalesce(' (' || (SELECT name FROM " LOCK_ERRORS
+		" x WHERE x.code=f.code) || ')', '') FROM (SELECT " ERROR_CODE_OF
+		" AS code FROM pause p JOIN request_error e ON e.pid=p.pid AND e.client=p.peer AND e.ts BETWEEN"
+		" p.request_ts AND p.request_ts + p.request_dur WHERE p.id=?1 LIMIT 1) f";
 	int ret = 0;
 
 	if (p->request)
+		ret = db_add_text(&p->failed, c->db, e, failed, "i", p->id);
+	if (ret == 0 && p->request)
 		ret = db_add_text(&p->peer, c->db, e, peer, "iiii", p->pid, p->fd, p->request_ts,
 				  p->client);
 	if (ret == 0 && p->request)
@@ -193,9 +201,10 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 	const struct pause_root *r = &p->root;
 	bool did = p->did && !cpu && !runq && r->tid <= 0; /* else the chain's end says it */
 	const struct pause_upstream *u = &p->upstream;
+	bool released = partner && r->release.request && r->release.waker == p->partner;
 	/* "in futex" says no more than the state, where the caller is known */
 	bool plain = r->caller.len && (input || p->largest == DID_futex);
-	bool call = p->call.len && !cpu && !runq && !plain;
+	bool call = p->call.len && !runq && !plain;
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, p->tid),
 		VALUE_NUMBER("share", share, "%"),
@@ -212,11 +221,15 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_TEXT("client", p->peer.len ? p->peer.data : NULL),
 		VALUE_NUMBER("in", p->request ? (double)p->received : NAN, "bytes"),
 		VALUE_NUMBER("out", p->request ? (double)p->sent : NAN, "bytes"),
+		VALUE_TEXT("failed", p->failed.len ? p->failed.data : NULL),
 		VALUE_TEXT(cpu ? "function" : "computing",
 			   p->function.len ? p->function.data : NULL),
 		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
 		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
 		VALUE_TEXT("call", call ? p->call.data : NULL),
+		VALUE_TEXT("reason", r->reason),
+		VALUE_MAYBE("released", request,
+			    released && r->release.name ? r->release.request : 0),
 		VALUE_TEXT("did", did ? p->did : NULL),
 		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
 		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
@@ -227,6 +240,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_MAYBE("quota", cgroup, p->quota.cgroup),
 		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),
 		VALUE_NUMBER("periods", p->quota.cgroup ? p->quota.periods : NAN, ""),
+		VALUE_TEXT("before", input && r->before.len ? r->before.data : NULL),
 		VALUE_MAYBE(runq ? "contender" : "waker", thread, partner ? p->partner : 0),
 		{ 0 },
 	};
@@ -254,7 +268,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 &&
 	    (p->largest == DID_disk || (p->root.tid > 0 && p->root.state == STATE_disk)))
-		ret = pause_disk_put(c, j, e);
+		ret = pause_disk_put(c, j, &p->root, e);
 	pause_root_free(&p->root);
 	return ret;
 }
@@ -284,5 +298,6 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	buf_free(&p.peer);
 	buf_free(&p.call);
 	buf_free(&p.name);
+	buf_free(&p.failed);
 	return ret;
 }

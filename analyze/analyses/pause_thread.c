@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What threads did in pauses: one scan of thread_state, one of long system calls. */
+/*
+ * Which thread served in a pause, and what it did: one scan of thread_state, one of long system
+ * calls.
+ */
 #include "pauses.h"
+
+#include "analyze/store/columns.h"
 
 #include <stdlib.h>
 
@@ -41,7 +46,33 @@ static size_t begin_at(const struct pause *v, size_t n, s64 tid, s64 ts)
 	return i;
 }
 
-static s64 within(const struct pause *p, s64 ts, s64 end)
+/* The request that spans it: the last one read before its middle. */
+void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end)
+{
+	s64 ts = row->ts, wait = end - (ts - row->queued), middle = p->start;
+	s64 connection = row->pid << 32 | (u32)row->fd;
+
+	middle += (p->end - p->start) / 2;
+	p->connection = p->waiting++ ? p->connection : connection;
+	p->several |= p->connection != connection;
+	p->max_wait = wait > p->max_wait ? wait : p->max_wait;
+	p->waited += wait;
+	if (p->request ? ts > middle || ts <= p->request_ts : ts > middle && end != p->end)
+		return;
+	p->pid = row->pid;
+	p->tid = row->tid;
+	if (ts > middle)
+		return; /* it only sends the first answer afterwards */
+	p->request = rowid;
+	p->request_ts = ts;
+	p->request_dur = row->dur;
+	p->fd = row->fd;
+	p->client = row->client;
+	p->received = row->recv_bytes;
+	p->sent = row->send_bytes;
+}
+
+s64 pause_within(const struct pause *p, s64 ts, s64 end)
 {
 	s64 from = ts > p->start ? ts : p->start, to = end < p->end ? end : p->end;
 
@@ -60,7 +91,7 @@ static void on_state(struct pause *v, size_t n, sqlite3_stmt *q)
 	if (state < 0 || state >= N_STATES)
 		return;
 	for (i = begin_at(v, n, tid, ts); i < n && v[i].tid == tid && v[i].start < end; i++) {
-		part = within(&v[i], ts, end);
+		part = pause_within(&v[i], ts, end);
 		v[i].spent[state] += part;
 		if (!queued) {
 			v[i].waker[state] = sqlite3_column_int64(q, 4);
@@ -98,7 +129,7 @@ static void on_call(struct pause *v, size_t n, sqlite3_stmt *q)
 	size_t i;
 
 	for (i = begin_at(v, n, tid, ts); i < n && v[i].tid == tid && v[i].start < end; i++) {
-		part = within(&v[i], ts, end);
+		part = pause_within(&v[i], ts, end);
 		if (part <= v[i].call)
 			continue;
 		v[i].call = part;

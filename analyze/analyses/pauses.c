@@ -3,9 +3,9 @@
  * When did a server answer nothing although requests waited, for how long, what did its thread do,
  * and which request did it work on? A request waits from its arrival (request.ts -
  * request.queued) until its answer, or the end of the recording. Processes of one server are one:
- * while one of them answers, there is no pause. No limit depends on how long requests usually take;
- * which pauses matter is the verdict's question. Of a process without requests: the waits of its
- * busiest thread.
+ * while one of them answers, there is at most a pause of a part (pause_parts.h). No limit depends
+ * on how long requests usually take; which pauses matter is the verdict's question. Of a process
+ * without requests: the waits of its busiest thread.
  */
 #include "pauses.h"
 
@@ -13,10 +13,11 @@
 #include "analyze/base/idmap.h"
 #include "analyze/store/request_rows.h"
 #include "format/buf.h"
-#include "silences.h"
+#include "pause_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SERVERS_MOST  64 /* those with most requests */
 #define SERVICES_MOST 200000
@@ -41,6 +42,7 @@ struct found_pauses {
 	struct idmap awaiting;	   /* names */
 	struct pause *v;
 	size_t n;
+	struct pause_parts parts;
 };
 
 /* Slots of servers, and of their services in a map. */
@@ -71,9 +73,10 @@ static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret
 	return ret;
 }
 
-#define REQUESTS                                                                            \
-	COLUMN_OF(request, service) | COLUMN_OF(request, ts) | COLUMN_OF(request, queued) | \
-		COLUMN_OF(request, dur) | COLUMN_OF(request, name) | COLUMN_OF(request, lossy)
+#define REQUESTS                                                                                 \
+	COLUMN_OF(request, service) | COLUMN_OF(request, ts) | COLUMN_OF(request, queued) |      \
+		COLUMN_OF(request, dur) | COLUMN_OF(request, name) | COLUMN_OF(request, lossy) | \
+		COLUMN_OF(request, first_send)
 
 /* One more than the slot of a request's server; 0: not of these, lossy, or it awaits something. */
 static u32 slot_of(const struct found_pauses *f, const struct row_request *row)
@@ -85,8 +88,7 @@ static u32 slot_of(const struct found_pauses *f, const struct row_request *row)
 
 /* A pass over the requests. */
 struct pass {
-	const struct found_pauses *f;
-	struct silences *silences;
+	struct found_pauses *f;
 	void (*take)(struct silences *s, u32 slot, s64 arrival, s64 end);
 };
 
@@ -98,8 +100,10 @@ static int take_request(void *arg, s64 rowid, const void *request, struct err *e
 
 	(void)rowid;
 	(void)e;
-	if (slot)
-		p->take(p->silences, slot - 1, row->ts - row->queued, row->ts + row->dur);
+	if (!slot)
+		return 0;
+	p->take(&p->f->silences, slot - 1, row->ts - row->queued, row->ts + row->dur);
+	parts_take(&p->f->parts, slot - 1, row, p->take);
 	return 0;
 }
 
@@ -122,6 +126,7 @@ static int each_unanswered(struct analysis_ctx *c, row_fn fn, void *arg, struct 
 					   .tid = sqlite3_column_int64(q, 4),
 					   .fd = sqlite3_column_int64(q, 5),
 					   .client = sqlite3_column_int64(q, 6),
+					   .first_send = BULK_NULL,
 					   .name = sqlite3_column_int64(q, 7) };
 
 		row.queued = row.ts - sqlite3_column_int64(q, 1);
@@ -162,38 +167,21 @@ static int cut_by_sends(struct analysis_ctx *c, struct found_pauses *f, u32 n, s
 	return db_end(q, ret);
 }
 
-/* Who waited, and for which request: the last one read before the middle of the pause. */
 static int third_pass(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	struct found_pauses *f = arg;
-	s64 ts = row->ts, arrival = ts - row->queued, end = ts + row->dur;
+	s64 end = row->ts + row->dur;
 	u32 slot = slot_of(f, row);
 	size_t i, last = slot ? f->silences.first[slot] : 0;
 
 	(void)e;
-	for (i = slot ? silences_after(&f->silences, slot - 1, arrival) : 0; i < last; i++) {
-		struct pause *p = &f->v[i];
-
-		if (p->end > end)
-			break;
-		p->waiting++;
-		p->max_wait = end - arrival > p->max_wait ? end - arrival : p->max_wait;
-		if (p->request ? ts > p->start + (p->end - p->start) / 2 || ts <= p->request_ts
-			       : ts > p->start + (p->end - p->start) / 2 && end != p->end)
-			continue;
-		p->pid = row->pid;
-		p->tid = row->tid;
-		if (ts > p->start + (p->end - p->start) / 2)
-			continue; /* it only sends the first answer afterwards */
-		p->request = rowid;
-		p->request_ts = ts;
-		p->request_dur = row->dur;
-		p->fd = row->fd;
-		p->client = row->client;
-		p->received = row->recv_bytes;
-		p->sent = row->send_bytes;
-	}
+	if (!slot)
+		return 0;
+	for (i = silences_after(&f->silences, slot - 1, row->ts - row->queued);
+	     i < last && f->v[i].end <= end; i++)
+		pause_waited(&f->v[i], row, rowid, end);
+	parts_wait(&f->parts, slot - 1, row, rowid);
 	return 0;
 }
 
@@ -236,30 +224,57 @@ static int take_silences(struct found_pauses *f, struct err *e)
 	return 0;
 }
 
+/* What threads did is read of each kind on its own: a part may pause while all do. */
+static int add_parts(struct analysis_ctx *c, struct found_pauses *f, struct err *e)
+{
+	struct pause_parts *p = &f->parts;
+	struct pause *all;
+	int ret;
+
+	parts_choose(p, f->v, f->n);
+	ret = p->n_v ? pauses_threads(p->v, p->n_v, c->db, e) : 0;
+	if (ret < 0 || !p->n_v)
+		return ret < 0 ? ret : mark_losses(c, f, e);
+	all = realloc(f->v, (f->n + p->n_v) * sizeof(*all));
+	if (!all)
+		return err_set(e, ERR_FAIL, "out of memory for pauses");
+	f->v = all;
+	memcpy(all + f->n, p->v, p->n_v * sizeof(*all));
+	f->n += p->n_v;
+	return mark_losses(c, f, e);
+}
+
 static int find_of_servers(struct analysis_ctx *c, struct found_pauses *f, u32 n, struct err *e)
 {
-	struct pass answers = { f, &f->silences, silences_answer };
-	struct pass arrivals = { f, &f->silences, silences_arrival };
+	struct pass answers = { f, silences_answer }, arrivals = { f, silences_arrival };
 	int ret = silences_begin(&f->silences, n, c->duration, e);
 
+	if (ret == 0)
+		ret = parts_read(&f->parts, c->db, f->servers, n, c->duration, e);
 	if (ret == 0)
 		ret = each_request(c, REQUESTS, take_request, &answers, e);
 	if (ret == 0)
 		ret = silences_between(&f->silences, e);
+	if (ret == 0)
+		ret = silences_between(&f->parts.silences, e);
 	if (ret == 0)
 		ret = each_request(c, REQUESTS, take_request, &arrivals, e);
 	if (ret == 0)
 		ret = cut_by_sends(c, f, n, e);
 	if (ret == 0)
 		ret = take_silences(f, e);
-	if (ret == 0 && f->n)
+	if (ret == 0)
+		ret = parts_found(&f->parts, e);
+	if (ret == 0 && (f->n || f->parts.n_v))
 		ret = each_request(c,
 				   REQUESTS | COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
 					   COLUMN_OF(request, fd) | COLUMN_OF(request, client) |
 					   COLUMN_OF(request, recv_bytes) |
 					   COLUMN_OF(request, send_bytes),
 				   third_pass, f, e);
-	return ret < 0 ? ret : mark_losses(c, f, e);
+	if (ret == 0)
+		ret = pauses_threads(f->v, f->n, c->db, e);
+	return ret < 0 ? ret : add_parts(c, f, e);
 }
 
 /* Without requests: when the thread that ran most did not run. */
@@ -288,6 +303,8 @@ static int find_of_thread(struct analysis_ctx *c, struct found_pauses *f, struct
 		p->tid = sqlite3_column_int64(q, 3);
 	}
 	sqlite3_finalize(q);
+	if (ret == 0)
+		ret = pauses_threads(f->v, f->n, c->db, e);
 	return ret < 0 ? ret : mark_losses(c, f, e);
 }
 
@@ -311,7 +328,7 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 #define STATE(id, name, ...) "?,"
 #include "analyze/store/waits.def"
 #undef STATE
-			       "nullif(?,-1),?,?,?,?,?,?,?,?,?,?,?,?,0)",
+			       "nullif(?,-1),?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,nullif(?,0),0)",
 			       "");
 
 	for (i = 0; i < f->n && ret == 0; i++) {
@@ -319,7 +336,8 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 		const s64 head[] = { (s64)i + 1, p->server,	    p->pid,	p->tid,
 				     p->start,	 p->end - p->start, p->waiting, p->max_wait };
 		const s64 tail[] = { p->request_ts, p->request_dur, p->fd,   p->client,
-				     p->received,   p->sent,	    p->edge, p->lossy };
+				     p->received,   p->sent,	    p->edge, p->lossy,
+				     p->waited,	    p->service,	    p->name };
 
 		for (k = 0; k < (int)(sizeof(head) / sizeof(head[0])); k++)
 			sqlite3_bind_int64(q, k + 1, head[k]);
@@ -337,6 +355,7 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 		for (s = 0; s < (int)(sizeof(tail) / sizeof(tail[0])); s++)
 			if (p->request || s > 5)
 				sqlite3_bind_int64(q, k + s + 1, tail[s]);
+		sqlite3_bind_double(q, k + s + 1, p->usual);
 		ret = db_step(q, e);
 		sqlite3_reset(q);
 		sqlite3_clear_bindings(q);
@@ -411,8 +430,6 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = read_servers(c, &f, &n, e);
 	if (ret == 0)
 		ret = n ? find_of_servers(c, &f, n, e) : find_of_thread(c, &f, e);
-	if (ret == 0)
-		ret = pauses_threads(f.v, f.n, c->db, e);
 	if (ret == 0) {
 		qsort(f.v, f.n, sizeof(*f.v), by_length);
 		ret = put_rows(c, &f, e);
@@ -422,6 +439,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	idmap_free(&f.slots);
 	idmap_free(&f.awaiting);
 	silences_free(&f.silences);
+	parts_free(&f.parts);
 	free(f.v);
 	return ret;
 }

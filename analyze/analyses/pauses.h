@@ -10,9 +10,13 @@
 #define PAUSES_MOST 1000
 
 struct pause {
-	s64 server; /* server.id; 0: of a process */
+	s64 server;	   /* server.id; 0: of a process */
+	s64 service, name; /* of a part: its one process, or name; 0 */
 	s64 start, end;
-	s64 waiting, max_wait;
+	s64 waiting, max_wait, waited; /* waited: ns, all of them */
+	s64 connection;		       /* of the first that waited */
+	bool several;		       /* connections that waited */
+	double usual;		       /* ns, p99 of a part outside its pauses; 0: not known */
 	s64 pid, tid;
 	s64 request, request_ts, request_dur; /* request 0: none was read */
 	s64 fd, client, received, sent;
@@ -23,6 +27,14 @@ struct pause {
 	s64 waker[N_STATES];  /* that ended the last wait in the state; 0: none */
 	s64 abi, nr, call;    /* call 0: none */
 };
+
+struct row_request;
+
+/* pause_thread.c: a request that waited in it until `end`; it may be the one that spans it. */
+void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end);
+
+/* ns of it within this time. */
+s64 pause_within(const struct pause *p, s64 ts, s64 end);
 
 /* pause_thread.c: what the threads of the pauses did in them. The pauses are sorted. */
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e);

@@ -13,7 +13,7 @@ static const char pool_sql[] =
 	" USING(pid) WINDOW w AS (PARTITION BY coalesce(leader, pid), comm);"
 	"CREATE INDEX temp.pool_of ON pool(tid);";
 
-/* Threads that served requests, or that these threads waited for. */
+/* Threads that served requests, or that these threads or their process waited for. */
 static const char relevant_sql[] =
 	"INSERT INTO temp.relevant SELECT tid, sum(served), sum(waited) FROM"
 	" (SELECT tid, n AS served, 0 AS waited FROM temp.served UNION ALL"
@@ -21,6 +21,9 @@ static const char relevant_sql[] =
 	" SELECT tid, 0, woken + preempted FROM cpu_contender WHERE tid > 0 AND pid IN (SELECT pid FROM service WHERE"
 	" " SERVICE_GROUP "=?1 AND ?1<>0 UNION SELECT ?2) UNION ALL"
 	" SELECT waker, 0, total FROM futex_release WHERE waiter IN (SELECT tid FROM temp.served) UNION ALL"
+	" SELECT tid, 0, dur FROM request WHERE tid > 0 AND (pid, fd) IN (SELECT o.pid, o.fd FROM fd m JOIN fd o ON o.local=m.remote"
+	" AND o.remote=m.local WHERE m.role='connected' AND o.role='accepted' AND m.remote<>'' AND m.pid IN (SELECT pid FROM service"
+	" WHERE " SERVICE_GROUP "=?1 AND ?1<>0 UNION SELECT ?2)) UNION ALL"
 	" SELECT holder, 0, 1 FROM futex_holder WHERE holder > 0 AND tid IN (SELECT tid FROM temp.served))"
 	" GROUP BY tid";
 
@@ -74,10 +77,10 @@ static const char moves_sql[] =
 	"CREATE TEMP TABLE life AS SELECT pool, min(start) AS start, max(coalesce(end, 9e18)) AS end FROM thread"
 	" JOIN temp.pool USING(tid) GROUP BY pool;"
 	"CREATE INDEX temp.life_of ON life(pool);"
-	/* upstream: a socket that a process connected; work: a queue of it */
+	/* upstream: a socket that a process connected; work: a queue of it, or a timer */
 	"CREATE TEMP TABLE related AS SELECT r.id, dense_rank() OVER (ORDER BY r.pool) AS part, r.pool AS name,"
 	" r.kind='socket' AND EXISTS(SELECT 1 FROM fd WHERE fd.ino=r.number AND fd.dev=r.dev AND fd.kind='socket'"
-	" AND fd.role='connected') AS upstream, coalesce(f.class='handoff', 0) AS work FROM resource r"
+	" AND fd.role='connected') AS upstream, coalesce(f.class IN ('handoff', 'timeout'), 0) AS work FROM resource r"
 	" LEFT JOIN futex f ON r.kind='futex' AND f.pid=r.pid AND f.address=r.number;"
 	"CREATE INDEX temp.related_of ON related(id); CREATE INDEX temp.related_part ON related(part);"
 	"CREATE TEMP TABLE moves AS SELECT s.kind, p.pool, iif(p.pool < 0, 0, coalesce(a.part, 0)) AS part, s.ts, sum(s.time) AS time,"

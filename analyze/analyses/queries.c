@@ -27,7 +27,10 @@ static const char rows_sql[] =
 
 static const struct finding_query limits[] = {
 	{ FINDING_texts_unreadable, NOTE, LIMIT, NULL,
-	  "SELECT 'function' AS kind, site AS id, unreadable AS n FROM call_defect WHERE unreadable > 0 ORDER BY site",
+	  "SELECT 'function' AS kind, c.site AS id, c.unreadable AS n, min(d.ts) AS \"first:at\","
+	  " printf('SELECT * FROM span_defect WHERE site=%d AND defect=''no text'' ORDER BY ts', c.site)"
+	  " AS proof FROM call_defect c JOIN span_defect d ON d.site=c.site AND d.defect='no text'"
+	  " GROUP BY c.site ORDER BY c.site",
 	  NULL },
 	{ FINDING_texts_cut, NOTE, LIMIT, NULL,
 	  "SELECT 'function' AS kind, site AS id, cut AS n FROM call_defect WHERE cut > 0 ORDER BY site",

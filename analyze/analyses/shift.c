@@ -197,6 +197,8 @@ static void judge(struct analysis_ctx *c, struct work *w, struct series *x)
 	w->tested += is_enough(&x->all);
 	if (isnan(x->p))
 		return;
+	if (x->all.low <= 0 && x->all.high >= 0)
+		x->p = x->p_all = 1;
 	x->baseline = scale * stats_median(w->x, x->m);
 	x->slow = scale * stats_median(w->x + x->m, x->n);
 	if (x->all.delta * w->load <= 0)

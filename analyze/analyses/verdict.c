@@ -9,13 +9,11 @@
 
 #include "verdict_names.h"
 
-#include <gsl/gsl_cdf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SERVERS_MOST  64
 #define SUBJECTS_MOST (2 * SERVERS_MOST + 1)
-#define COUNT_MARGIN  0.5 /* share of requests outside pauses, else pauses are how it serves */
 
 static const struct metric metrics[] = {
 	{ "requests", "", NEITHER_IS_BETTER, "with an answer" },
@@ -55,67 +53,6 @@ static int read_limits(struct analysis_ctx *c, struct limits *l, struct err *e)
 	if (ret > 0 && sqlite3_column_double(q, 3) > 0)
 		l->errors = sqlite3_column_double(q, 3) / 100;
 	return db_end(q, ret);
-}
-
-static double length(const struct judged_pause *p)
-{
-	return (double)(p->end - p->start);
-}
-
-/*
- * One request that only waits for input is no pause of the server. Without an answer until the end
- * of the recording it may have none: then nothing counts while the thread waits for input.
- */
-static bool serves(const struct analysis_ctx *c, const struct judged_pause *p)
-{
-	return !p->usual && (p->slept < 0.5 || (p->waiting > 1 && p->end < c->duration));
-}
-
-/* The lower end of the 95 % interval (Garwood) of a number of events, as a share of it. */
-static double surely(int events)
-{
-	return events ? gsl_cdf_chisq_Pinv(0.025, 2.0 * events) / 2 / events : 0;
-}
-
-/*
- * Which pauses count: long ones each, short ones if all of them are a share of the time. One that
- * happens to end in this recording is no share: events count, with their interval. None counts
- * that is the usual state of a busy host.
- */
-static void count_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l)
-{
-	double usual = isnan(j->p99_outside) ? 0 : j->p99_outside, sum = 0;
-	int i, n = 0;
-
-	j->counted = 0;
-	j->paused = j->waited = 0;
-	j->start = j->end = NAN;
-	if ((double)j->outside.n < COUNT_MARGIN * j->requests)
-		return;
-	for (i = 0; i < j->n_pauses; i++) {
-		struct judged_pause *p = &j->pauses[i];
-
-		if (serves(c, p) && length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual) {
-			sum += length(p);
-			n++;
-		}
-	}
-	sum *= surely(n);
-	for (i = 0; i < j->n_pauses; i++) {
-		struct judged_pause *p = &j->pauses[i];
-		bool is_short = sum >= SHORT_SHARE * (double)c->duration &&
-				length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual;
-		bool is_long = length(p) >= l->pause && length(p) >= l->factor * usual;
-
-		p->counts = serves(c, p) && (is_short || is_long);
-		if (!p->counts)
-			continue;
-		j->counted++;
-		j->paused += length(p);
-		j->waited += (double)p->waiting;
-		j->start = isnan(j->start) ? (double)p->start : j->start;
-		j->end = (double)p->end;
-	}
 }
 
 static void forget_change(struct judged *j)
@@ -191,7 +128,8 @@ static int spent_in_pauses(struct analysis_ctx *c, const struct judged *j, doubl
 
 	*ret = 0;
 	for (i = 0; i < j->n_pauses; i++) {
-		*ret += j->pauses[i].counts ? j->pauses[i].inside.sum : 0;
+		*ret += j->pauses[i].counts ? j->pauses[i].inside.sum + j->pauses[i].part_waited
+					    : 0;
 		last |= j->pauses[i].counts && j->pauses[i].end >= c->duration;
 	}
 	if (last && db_int(c->db, &until_end, e,
@@ -221,9 +159,11 @@ static void range_of_pauses(struct judged *j)
 /* Both pauses and a change outside them: what added more time to requests comes first. */
 static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
 {
+	const struct judged_pause *longest = judged_longest(j);
 	double spent;
 	int ret = spent_in_pauses(c, j, &spent, e);
-	bool slower = changed && (!j->counted || j->names || j->added > spent);
+	bool named = j->names && !(longest && judged_is_part(longest));
+	bool slower = changed && (!j->counted || named || j->added > spent);
 
 	j->kind = slower ? "slower" : "pauses";
 	if (!slower)
@@ -246,12 +186,12 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 			"d", LOST_MOST);
 	if (ret < 0)
 		return ret;
-	count_pauses(c, j, l);
+	verdict_pauses(c, j, l);
 	ret = verdict_busy_pauses(c, j, e);
 	if (ret < 0)
 		return ret;
 	if (j->steady)
-		count_pauses(c, j, l);
+		verdict_pauses(c, j, l);
 	verdict_take_pauses(j);
 	changed = verdict_change(c, j, l, e);
 	if (changed >= 0)

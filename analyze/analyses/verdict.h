@@ -22,7 +22,7 @@
 #define REQUESTS_LEAST 100
 #define LOST_MOST      0.05  /* share of the system calls */
 #define EDGE_LEAST     1e9   /* ns: a pause before the first answer, while the recorder starts */
-#define START_NS       0.5e9 /* ns: slower only before: the recorder starts */
+#define START_NS       0.5e9 /* ns: slower only so long: connections are new, or all are closed */
 /* A process without requests: its busiest thread waits for a CPU or a disk. */
 #define STANDSTILL 1e9
 
@@ -39,6 +39,7 @@ enum verdict_status { STATUS_PROBLEM, STATUS_UNKNOWN, STATUS_NONE, STATUS_UNCHAN
 /* Latency of the requests that ended in one window of time, those in pauses excluded. */
 struct verdict_window {
 	double n, logs, sum;
+	double longest, from; /* the longest, and its arrival */
 };
 
 /* What was answered in one window, pauses or not. */
@@ -69,7 +70,10 @@ struct judged_pause {
 	double queued; /* share in the run queue */
 	bool counts;
 	bool usual; /* on a host without idle CPU, in favour of programs that run all along */
-	struct verdict_window inside; /* of the requests that it touches */
+	struct verdict_window inside; /* of the requests that it touches; not of a part */
+	s64 service, name;	      /* of a part of the server; 0 */
+	double part_usual;	      /* ns, p99 of a part outside its pauses */
+	double part_waited;	      /* ns */
 };
 
 struct judged {
@@ -77,9 +81,9 @@ struct judged {
 	enum verdict_status status;
 	const char *kind;
 	double requests, rate, p50, p99, p99_outside, max, idle, queued, served;
-	double start, end; /* NAN: none */
-	struct judged_pause *pauses;
-	int n_pauses, counted;
+	double start, end;	     /* NAN: none */
+	struct judged_pause *pauses; /* by time; after `whole` of them those of parts, by time */
+	int whole, n_pauses, counted;
 	double paused, pause_max, waited;
 	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
 	bool by_mean; /* the ratio is of means per window, not of geometric means */
@@ -110,7 +114,8 @@ struct judged {
 	double small, small_base, small_ratio, small_from;
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
 	double width;			 /* ns of a window */
-	double unread;			 /* of the requests that wait; without any answer */
+	double begins, ends; /* ns: first arrival; all connections closed, or infinite */
+	double unread;	     /* of the requests that wait; without any answer */
 	s64 finding;
 };
 
@@ -118,10 +123,15 @@ struct judged {
 int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* The window of a time; the first or last one of a time outside. */
 int verdict_window_at(const struct judged *j, double ts);
+/* Windows from first to last: slower only while the server's traffic begins, or ends. */
+bool verdict_at_edge(const struct judged *j, int first, int last);
 /* Requests in pauses that do not count belong to their windows. */
 void verdict_take_pauses(struct judged *j);
 /* The q-quantile of a histogram, ns; NAN: empty. */
 double verdict_quantile(const struct hist *h, double q);
+
+/* verdict_pauses.c: which pauses count; counted, paused, waited, start and end of j. */
+void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l);
 
 /* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
@@ -206,6 +216,11 @@ struct pause_upstream {
 	const char *did;    /* NULL: not known */
 	struct buf function;
 };
+
+static inline bool judged_is_part(const struct judged_pause *p)
+{
+	return p->service || p->name;
+}
 
 /* NULL: none counts. */
 const struct judged_pause *judged_longest(const struct judged *j);

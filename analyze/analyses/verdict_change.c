@@ -76,11 +76,26 @@ static void sum_up(const struct judged *j, const struct levels *v, bool slow, do
 	*ret_mean = sum / requests;
 }
 
+/*
+ * A window has the requests that ended in it. One that added most of what makes it slow waited
+ * since its arrival.
+ */
+static double since(const struct judged *j, int window, double baseline)
+{
+	const struct verdict_window *w = &j->windows[window];
+	double start = window * j->width;
+
+	if (j->given || w->longest <= baseline ||
+	    2 * (w->longest - baseline) < w->sum - w->n * baseline)
+		return start;
+	return fmin(start, w->from);
+}
+
 /* The slow time range with most added latency, and how many others there are. */
 static void find_range(struct judged *j, const struct levels *v, double baseline)
 {
-	double added = 0, most = -1;
-	int i, first = 0, n = 0;
+	double added = 0, most = -1, start = 0, end = 0;
+	int i, n = 0;
 
 	j->added = 0;
 	for (i = 0; i < v->n; i++) {
@@ -89,20 +104,21 @@ static void find_range(struct judged *j, const struct levels *v, double baseline
 		if (!v->slow[i])
 			continue;
 		if (i == 0 || !v->slow[i - 1]) {
-			first = i;
+			start = fmax(since(j, v->window[i], baseline), end);
 			added = 0;
 			n++;
 		}
-		j->range[n - 1][0] = v->window[first] * j->width;
-		j->range[n - 1][1] = (v->window[i] + 1) * j->width;
+		end = (v->window[i] + 1) * j->width;
+		j->range[n - 1][0] = start;
+		j->range[n - 1][1] = end;
 		added += w->sum - w->n * baseline;
 		j->added += w->sum - w->n * baseline;
 		if (added > most) {
 			most = added;
-			j->start = v->window[first] * j->width;
+			j->start = start;
 		}
-		if (most == added || v->window[first] * j->width == j->start)
-			j->end = (v->window[i] + 1) * j->width;
+		if (most == added || start == j->start)
+			j->end = end;
 	}
 	j->ranges = n;
 }
@@ -116,7 +132,6 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 {
 	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
 	double low, high, surely, end, slow_mean, base_mean, others, ratio;
-	int i, last = 0;
 
 	if (!levels_differ(v, 1, LEVELS_ERROR, &low, &high) ||
 	    !levels_differ(v, 1, j->given ? LEVELS_ERROR : LEVELS_CHOSEN, &surely, &end))
@@ -126,12 +141,8 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 	ratio = slow.mean - base.mean - others;
 	sum_up(j, v, true, &slow_mean);
 	sum_up(j, v, false, &base_mean);
-	for (i = 0; i < v->n; i++)
-		last = v->slow[i] ? v->window[i] : last;
 	if (surely - others <= least || ratio < log(l->factor) ||
 	    slow_mean - base_mean < l->latency)
-		return false;
-	if ((last + 1) * j->width <= START_NS)
 		return false;
 	j->slow = slow_mean;
 	j->baseline = base_mean;
@@ -188,6 +199,8 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 			levels_find(&v, log(l->factor));
 		least = 0;
 		do {
+			if (!j->given)
+				levels_skip_edges(&v, j);
 			if (judge_levels(j, &v, l, least)) {
 				j->by_mean = how == 1;
 				return 1;

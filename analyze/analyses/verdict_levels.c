@@ -58,6 +58,20 @@ bool levels_raise(struct levels *v)
 	return isfinite(next);
 }
 
+void levels_skip_edges(struct levels *v, const struct judged *j)
+{
+	int first, last = -1, i;
+
+	while (levels_range(v, last + 1, &first, &last)) {
+		if (!verdict_at_edge(j, v->window[first], v->window[last]))
+			continue;
+		for (i = first; i <= last; i++) {
+			v->slow[i] = false;
+			v->neither[i] = true;
+		}
+	}
+}
+
 /*
  * Of a window from a mean. Equal latencies differ from their mean by rounding alone, all by the
  * same: that is no correlation. A billionth is 1 ns of a second.

@@ -28,6 +28,9 @@ void levels_find(struct levels *v, double step);
  */
 bool levels_raise(struct levels *v);
 
+/* High windows in time ranges at an edge of the traffic only: they are on no side. */
+void levels_skip_edges(struct levels *v, const struct judged *j);
+
 /* The first time range of high windows from window `from` on; false: there is none. */
 bool levels_range(const struct levels *v, int from, int *ret_first, int *ret_last);
 

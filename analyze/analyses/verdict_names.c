@@ -82,6 +82,8 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, struct nam
 		one->id = sqlite3_column_int64(q, 0);
 		one->j.n_windows = j->n_windows;
 		one->j.width = j->width;
+		one->j.begins = j->begins;
+		one->j.ends = j->ends;
 		one->j.start = one->j.end = one->j.slow = one->j.ratio = NAN;
 	}
 	sqlite3_finalize(q);

@@ -33,8 +33,8 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	static const char sql[] =
 		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur,"
-		" 1.0 * (woken + preempted) / dur FROM pause"
-		" WHERE server=?1 AND NOT lossy ORDER BY ts";
+		" 1.0 * (woken + preempted) / dur, service, name, usual, waited FROM pause"
+		" WHERE server=?1 AND NOT lossy ORDER BY service + name > 0, ts";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
 
@@ -56,7 +56,14 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		dur = (double)(p->end - p->start);
 		if (sqlite3_column_int(q, 5) && dur < EDGE_LEAST)
 			continue;
+		p->service = sqlite3_column_int64(q, 8);
+		p->name = sqlite3_column_int64(q, 9);
+		p->part_usual = sqlite3_column_double(q, 10);
+		p->part_waited = sqlite3_column_double(q, 11);
 		j->n_pauses++;
+		if (judged_is_part(p))
+			continue;
+		j->whole = j->n_pauses;
 		j->pause_max = dur > j->pause_max ? dur : j->pause_max;
 	}
 	return db_end(q, ret);
@@ -66,7 +73,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 static struct judged_pause *pause_at(const struct judged *j, s64 from, s64 to)
 {
 	struct judged_pause *longest = NULL, *p;
-	int low = 0, high = j->n_pauses, mid;
+	int low = 0, high = j->whole, mid;
 	s64 most = SHORT_PAUSE - 1;
 
 	while (low < high) {
@@ -76,7 +83,7 @@ static struct judged_pause *pause_at(const struct judged *j, s64 from, s64 to)
 		else
 			high = mid;
 	}
-	for (; low < j->n_pauses && j->pauses[low].start < to; low++) {
+	for (; low < j->whole && j->pauses[low].start < to; low++) {
 		p = &j->pauses[low];
 		if (p->end - p->start <= most)
 			continue;
@@ -106,6 +113,10 @@ static void add(struct judged *j, s64 arrival, s64 ts, s64 end)
 	w->n++;
 	w->sum += (double)took;
 	w->logs += log((double)took + 1);
+	if ((double)took > w->longest) {
+		w->longest = (double)took;
+		w->from = (double)arrival;
+	}
 }
 
 void verdict_take_pauses(struct judged *j)
@@ -113,7 +124,7 @@ void verdict_take_pauses(struct judged *j)
 	struct verdict_window *w;
 	int i;
 
-	for (i = 0; i < j->n_pauses; i++) {
+	for (i = 0; i < j->whole; i++) {
 		const struct judged_pause *p = &j->pauses[i];
 
 		if (p->counts)
@@ -122,6 +133,10 @@ void verdict_take_pauses(struct judged *j)
 		w->n += p->inside.n;
 		w->sum += p->inside.sum;
 		w->logs += p->inside.logs;
+		if (p->inside.longest > w->longest) {
+			w->longest = p->inside.longest;
+			w->from = p->inside.from;
+		}
 	}
 }
 
@@ -140,9 +155,11 @@ static void add_traffic(struct judged *j, const struct row_request *row)
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
+	struct judged *j = arg;
 
 	(void)rowid;
 	(void)e;
+	j->begins = fmin(j->begins, (double)(row->ts - row->queued));
 	add_traffic(arg, row);
 	add(arg, row->ts - row->queued, row->ts, row->ts + row->dur);
 	return 0;
@@ -167,6 +184,25 @@ static int read_errors(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 	j->errors = n < 0 ? NAN : (double)n;
 	return ret;
+}
+
+/* Whether all connections that the server accepted were closed, and when. */
+static int read_end(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	s64 end = 0;
+	int ret = db_int(c->db, &end, e,
+			 "SELECT iif(count(*) AND count(*)=count(end), max(end), 0) FROM fd WHERE"
+			 " role='accepted' AND pid IN (SELECT pid FROM service WHERE server=?1)",
+			 "i", j->about.id);
+
+	j->ends = end > 0 ? (double)end : INFINITY;
+	return ret;
+}
+
+bool verdict_at_edge(const struct judged *j, int first, int last)
+{
+	return (last + 1) * j->width <= fmax(j->begins, 0) + START_NS ||
+	       first * j->width >= j->ends - START_NS;
 }
 
 /* Of each process the thread that ran most; mean over the processes. */
@@ -196,7 +232,10 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 	j->n_windows = (int)fmin(WINDOWS, fmax(1, floor(duration / WINDOW_LEAST)));
 	j->width = duration / j->n_windows;
+	j->begins = duration;
 	ret = read_pauses(c, j, e);
+	if (ret == 0)
+		ret = read_end(c, j, e);
 	if (ret == 0)
 		ret = read_requests(c, j, e);
 	if (ret == 0)

@@ -14,7 +14,8 @@
 
 static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct value values[LENGTHS_NAMED + 7];
+	const struct judged_pause *first = judged_longest(j);
+	struct value values[LENGTHS_NAMED + 8];
 	double longest[LENGTHS_NAMED] = { 0 }, max_wait = 0;
 	struct finding f = { FINDING_verdict_pauses, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
 	double last = NAN;
@@ -42,7 +43,12 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		"more", j->counted > LENGTHS_NAMED ? j->counted - LENGTHS_NAMED : NAN, "");
 	values[n++] = (struct value)VALUE_NUMBER("waited", j->waited, "");
 	values[n++] = (struct value)VALUE_NUMBER("max", max_wait, "ns");
-	values[n++] = (struct value)VALUE_NUMBER("p99", j->p99_outside, "ns");
+	values[n++] = (struct value)VALUE_NUMBER(
+		"p99", judged_is_part(first) ? first->part_usual : j->p99_outside, "ns");
+	if (first->service)
+		values[n++] = (struct value)VALUE_SUBJECT("part", service, first->service);
+	else if (first->name)
+		values[n++] = (struct value)VALUE_SUBJECT("part", request_name, first->name);
 	values[n++] = (struct value)VALUE_NUMBER("last", last, "at");
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);

@@ -33,6 +33,7 @@ struct tail {
 	double bound; /* of all requests */
 	struct levels levels;
 	double late[WINDOWS], all[WINDOWS];
+	double from[WINDOWS];	/* arrival of the first late one that ended in it */
 	double events[WINDOWS]; /* late requests that overlap are one */
 	double until;		/* end of the last event */
 	struct hist in, out;	/* latency in the time range, and outside */
@@ -101,7 +102,8 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	t->all[w]++;
 	if (!is_late(t, row))
 		return 0;
-	t->late[w]++;
+	if (!t->late[w]++ || (double)row->ts - (double)row->queued < t->from[w])
+		t->from[w] = (double)row->ts - (double)row->queued;
 	t->events[w] += begins_event(t, row);
 	return 0;
 }
@@ -219,6 +221,7 @@ static bool find_range(struct tail *t, const struct limits *l)
 	if (v->n < 4 * LEVELS_SHORTEST)
 		return false;
 	levels_find(v, LATE_MORE);
+	levels_skip_edges(v, j);
 	if (!levels_differ(v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= LATE_MORE)
 		return false;
 	while (levels_range(v, last + 1, &first, &last)) {
@@ -226,7 +229,7 @@ static bool find_range(struct tail *t, const struct limits *l)
 		for (i = 0; i < v->n; i++) {
 			bool inside = i >= first && i <= last;
 
-			if (!inside && v->slow[i])
+			if (!inside && (v->slow[i] || v->neither[i]))
 				continue;
 			late[inside] += t->late[v->window[i]];
 			all[inside] += t->all[v->window[i]];
@@ -239,13 +242,15 @@ static bool find_range(struct tail *t, const struct limits *l)
 			continue;
 		most = late[1];
 		j->start = v->window[first] * j->width;
+		if (t->late[v->window[first]] > 0)
+			j->start = fmin(j->start, fmax(t->from[v->window[first]], 0));
 		j->end = (v->window[last] + 1) * j->width;
 		j->late = (struct verdict_late){ .share = 100 * late[1] / all[1],
 						 .before = 100 * late[0] / all[0],
 						 .n = late[1],
 						 .events = events[1] };
 	}
-	return most > 0 && more >= LATE_MORE * total && j->end > START_NS;
+	return most > 0 && more >= LATE_MORE * total;
 }
 
 int verdict_tail(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)

@@ -146,6 +146,8 @@ static int report_category(struct reporting *r, const struct ranking *ranking, e
 	ret = cause_find(r->d, ranking, cat, c, e);
 	if (ret == 0)
 		ret = cause_stack(r->d, c, e);
+	if (ret == 0 && !r->rank)
+		ret = cause_failed(r->d, c, e);
 	if (ret == 0)
 		ret = report_cause(r, c, e);
 	free(c);

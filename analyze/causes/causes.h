@@ -45,6 +45,7 @@ struct cause {
 	char path[400];	       /* functions of the slow units: "caller > function"; "" */
 	double path_share, path_low, path_high, path_samples;
 	const char *reason;		       /* of waits in the kernel; NULL: not known */
+	char failed[40], failed_for[40];       /* code of an error, and its name; "" */
 	char end_path[400];		       /* functions of the end of the wakeup chain; "" */
 	struct value values[CAUSE_VALUES + 1]; /* of the sentence; names and texts are constants */
 	int n_values;
@@ -134,8 +135,16 @@ int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, st
 int cause_upstream(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
 int cause_pipe(struct samples *d, struct cause *c, struct err *e);
 int cause_queue(struct samples *d, struct cause *c, struct err *e);
+/* Whether slow requests waited for the thread while it worked on none: on timers of its loop. */
+bool queue_between(struct samples *d);
 int cause_futex(struct samples *d, struct cause *c, struct err *e);
 int cause_sleep(struct samples *d, struct cause *c, struct err *e);
+/* causes_release.c: waits in poll that are for locks of other connections: sets kind and finding.
+ */
+int cause_release(struct samples *d, struct cause *c, struct err *e);
+/* causes_failed.c: adds the error that slow requests report, if those are much of what was added.
+ */
+int cause_failed(struct samples *d, struct cause *c, struct err *e);
 
 /* causes_find.c: all that is found about a category. */
 int cause_find(struct samples *d, const struct ranking *r, enum category category,

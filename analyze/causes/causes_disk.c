@@ -2,6 +2,8 @@
 /* The disk that slow units waited for, and the programs that moved its bytes then. */
 #include "causes.h"
 
+#include "analyze/store/cgroup_tree.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,8 +236,10 @@ static int say_memory(struct samples *d, struct cause *c, struct err *e)
 		" FROM m), (SELECT total(bytes) / 4096 FROM block_io, whole WHERE ts BETWEEN low AND high"
 		" AND block_op(op)='read') FROM m WHERE cgroup IS NULL OR max IS NOT NULL AND EXISTS"
 		" (SELECT 1 FROM process p JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND"
-		" (g.path=m.path OR g.path LIKE rtrim(m.path,'/') || '/%')) GROUP BY cgroup HAVING"
-		" count(DISTINCT first_cpu)<2 ORDER BY cgroup IS NULL, pages DESC LIMIT 1";
+		" " CGROUP_WITHIN(
+			"g.path",
+			"m.path") ") GROUP BY cgroup HAVING"
+				  " count(DISTINCT first_cpu)<2 ORDER BY cgroup IS NULL, pages DESC LIMIT 1";
 	struct moment m = samples_around(d);
 	double most;
 	sqlite3_stmt *q;

@@ -157,24 +157,26 @@ static bool ends_on_own_cpu(const struct reporting *r, const struct cause *c)
 static void add_load(struct reporting *r, struct cause *c)
 {
 	const struct load *l = &r->load;
+	enum finding_kind kind = load_kind(l);
 	struct cause_child *child;
 
 	if (r->load_said || isnan(l->rate) || isnan(l->cpu))
 		return;
 	/* a wait for something else is explained by that */
 	if (c->category != CATEGORY_cpu && c->category != CATEGORY_queue && !c->own &&
-	    !ends_on_own_cpu(r, c) && load_kind(l) != FINDING_load_less &&
-	    load_kind(l) != FINDING_load_closed)
+	    !ends_on_own_cpu(r, c) && kind != FINDING_load_less && kind != FINDING_load_closed)
 		return;
 	r->load_said = true;
-	child = cause_child(c, load_kind(l), OBSERVED);
+	if (kind == FINDING_load_dearer && queue_between(r->d))
+		kind = FINDING_load_between;
+	child = cause_child(c, kind, OBSERVED);
 	CHILD_VALUE(child, VALUE_NUMBER, "rate", l->rate, "x");
 	CHILD_VALUE(child, VALUE_NUMBER, "cpu", l->cpu, "x");
-	if (load_kind(l) == FINDING_load_closed) {
+	if (kind == FINDING_load_closed) {
 		CHILD_VALUE(child, VALUE_NUMBER, "latency", l->latency, "x");
 		CHILD_VALUE(child, VALUE_NUMBER, "outstanding", l->outstanding, "x");
 	}
-	if (load_kind(l) == FINDING_load_threads) {
+	if (kind == FINDING_load_threads) {
 		CHILD_VALUE(child, VALUE_SUBJECT, "thread", thread, l->tid);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * l->part, "%");
 	}

@@ -110,5 +110,5 @@ int cause_sleep(struct samples *d, struct cause *c, struct err *e)
 			    "%");
 	ret = slept_end(&s, c, e);
 	slept_free(&s);
-	return ret;
+	return ret < 0 || c->category != CATEGORY_poll ? ret : cause_release(d, c, e);
 }

@@ -44,6 +44,7 @@ struct link {
 	int a, b;
 	s64 low, high;
 	s64 messages, against;
+	s64 first, last; /* of those against, on the clock of a */
 	int others, connections;
 	struct connection v[CONNECTIONS_MAX];
 };
@@ -193,15 +194,28 @@ static struct limits best_alignment(const struct side *asked, const struct side 
 
 /* ---- two hosts ---- */
 
+/* Messages of this exchange contradict the others. */
+static void add_against(struct link *k, s64 messages, const struct exchange *on_a)
+{
+	s64 ts = on_a->first != INT64_MIN ? on_a->first : on_a->last;
+
+	if (!messages)
+		return;
+	k->first = k->against && k->first < ts ? k->first : ts;
+	k->last = k->against && k->last > ts ? k->last : ts;
+	k->against += messages;
+}
+
 /* The limits of all connections together; one that contradicts those before it counts as such. */
-static void add_limits(struct link *k, struct limits l, bool reversed)
+static void add_limits(struct link *k, struct limits l, const struct side *on_a, bool reversed)
 {
 	s64 low = reversed ? -l.high : l.low, high = reversed ? -l.low : l.high;
 
 	if (!is_limited(&l))
 		return;
 	if (k->messages && (low > k->high || high < k->low)) {
-		k->against += 2 * l.fitting;
+		add_against(k, l.fitting, &on_a->v[0]);
+		add_against(k, l.fitting, &on_a->v[on_a->n - 1]);
 	} else if (!k->messages) {
 		k->low = low;
 		k->high = high;
@@ -213,9 +227,10 @@ static void add_limits(struct link *k, struct limits l, bool reversed)
 }
 
 /* Where no offset fits all: the messages that contradict the middle. The limits change places. */
-static s64 count_against(const struct side *asked, const struct side *got, struct limits *l)
+static void count_against(struct link *k, const struct side *asked, const struct side *got,
+			  struct limits *l, bool reversed)
 {
-	s64 at = middle(l->low, l->high), ret = 0, low = l->low;
+	s64 at = middle(l->low, l->high), n, low = l->low;
 	int i, j;
 
 	for (i = 0; i < asked->n; i++) {
@@ -223,12 +238,12 @@ static s64 count_against(const struct side *asked, const struct side *got, struc
 		if (j < 0 || j >= got->n || asked->v[i].bytes != got->v[j].bytes ||
 		    got->v[j].first == INT64_MIN || asked->v[i].last == INT64_MIN)
 			continue;
-		ret += asked->v[i].first != INT64_MIN && got->v[j].first - asked->v[i].first < at;
-		ret += got->v[j].last != INT64_MIN && got->v[j].last - asked->v[i].last > at;
+		n = asked->v[i].first != INT64_MIN && got->v[j].first - asked->v[i].first < at;
+		n += got->v[j].last != INT64_MIN && got->v[j].last - asked->v[i].last > at;
+		add_against(k, n, reversed ? &got->v[j] : &asked->v[i]);
 	}
 	l->low = l->high;
 	l->high = low;
-	return ret;
 }
 
 static int take_exchanges(struct side *s, sqlite3 *db, const char *sql, const struct end_of *end,
@@ -264,8 +279,8 @@ static int add_connection(struct link *k, sqlite3 *db, const struct connection *
 		l = best_alignment(&asked, &got, &others);
 		k->others += others;
 		if (is_limited(&l) && l.low > l.high)
-			k->against += count_against(&asked, &got, &l);
-		add_limits(k, l, reversed);
+			count_against(k, &asked, &got, &l, reversed);
+		add_limits(k, l, reversed ? &got : &asked, reversed);
 	}
 	free(asked.v);
 	free(got.v);
@@ -357,6 +372,8 @@ static void spread(struct host_clocks *c, const struct link *links, int n)
 		to->error = from->error + error_of(k);
 		to->messages = k->messages;
 		to->against = k->against;
+		to->against_from = k->first + a->add;
+		to->against_to = k->last + a->add;
 		to->others = k->others;
 	}
 }

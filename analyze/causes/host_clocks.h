@@ -21,6 +21,8 @@ struct host_clock {
 	s64 messages; /* one way each, of the hosts that add was found between */
 	s64 against;  /* of these, sent after they were received, whatever the offset */
 	int others;   /* alignments of exchanges that fit as well */
+	/* Of those against, the first and the last: when one host sent or received them. */
+	s64 against_from, against_to;
 };
 
 struct host_clocks {

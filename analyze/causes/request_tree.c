@@ -316,13 +316,12 @@ const struct step *request_tree_peer(const struct request_tree *t, const struct 
 											: NULL;
 }
 
-/* All times on one clock, and what is between the clocks of two hosts. */
+/* All times on one clock. */
 static void place(struct request_tree *t)
 {
-	const struct host_clock *h, *to;
+	const struct host_clock *h;
 	const struct step *peer;
 	struct step *s;
-	s64 error;
 	int i;
 
 	for (i = 0; i < t->n; i++) {
@@ -338,14 +337,8 @@ static void place(struct request_tree *t)
 	for (i = 0; i < t->n; i++) {
 		s = &t->v[i];
 		peer = s->is_request ? NULL : request_tree_peer(t, s);
-		if (!peer)
-			continue;
-		s->network = network_time(&s->question, &peer->request);
-		h = host_of(&t->clocks, s->question.pid);
-		to = host_of(&t->clocks, peer->request.pid);
-		error = h->error + to->error;
-		s->against = h != to && peer->request.ts - error > s->question.ts + s->question.dur;
-		t->against += s->against;
+		if (peer)
+			s->network = network_time(&s->question, &peer->request);
 	}
 }
 
@@ -354,7 +347,7 @@ int request_tree_make(struct request_tree *ret, sqlite3 *db, s64 id, struct err 
 	s64 around = 0;
 	int got = db_int(db, &around, e, "SELECT ts FROM request WHERE rowid=?1", "i", id);
 
-	ret->n = ret->against = 0;
+	ret->n = 0;
 	ret->cut = false;
 	if (got == 0)
 		got = host_clocks_make(&ret->clocks, db, around, e);

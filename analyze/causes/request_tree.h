@@ -41,7 +41,6 @@ struct step {
 	struct row_upstream question;
 	enum end_of_path end; /* of a question */
 	int others;	      /* requests that its thread had received and not answered as well */
-	bool against;	      /* answered before the peer's request arrived: a clock moved */
 	s64 network;	      /* send's return to arrival, and answer's send to its receive, ns */
 	char translated[80];  /* the peer's name of the end of the connection that differs; or "" */
 };
@@ -51,7 +50,6 @@ struct request_tree {
 	int n;
 	bool cut; /* there were more steps */
 	struct host_clocks clocks;
-	int against; /* questions that were answered before they arrived, whatever the error */
 };
 
 /* Where most of one interval went. */

@@ -162,8 +162,6 @@ static int put_question(struct page *p, const struct step *s)
 	}
 	if (ret < 0)
 		return ret;
-	if (s->against)
-		buf_printf(p->out, p->e, "; answered before the request arrived");
 	if (s->others)
 		buf_printf(p->out, p->e, "; %d other request%s of its thread %s open", s->others,
 			   s->others == 1 ? "" : "s", s->others == 1 ? "was" : "were");
@@ -224,8 +222,13 @@ static int put_clock(struct page *p, const struct host_clock *h)
 	buf_printf(p->out, p->e, ": corrected by %+.9f s +-", (double)h->add / 1e9);
 	put_time(p, h->error, 0);
 	buf_printf(p->out, p->e, " (n = %lld messages", (long long)h->messages);
-	if (h->against)
-		buf_printf(p->out, p->e, "; %lld contradict the others", (long long)h->against);
+	if (h->against) {
+		buf_printf(p->out, p->e, "; %lld contradict the others, from ",
+			   (long long)h->against);
+		say_number(p->out, p->db, (double)h->against_from, "at", p->e);
+		buf_printf(p->out, p->e, " to ");
+		say_number(p->out, p->db, (double)h->against_to, "at", p->e);
+	}
 	if (h->others)
 		buf_printf(p->out, p->e, "; of %d alignments the one nearest to the wall clocks",
 			   h->others + 1);
@@ -238,11 +241,6 @@ static int put_clocks(struct page *p, const struct request_tree *t)
 
 	for (i = 1; i < t->clocks.n && ret == 0; i++)
 		ret = put_clock(p, &t->clocks.v[i]);
-	if (ret == 0 && t->against)
-		ret = buf_printf(
-			p->out, p->e,
-			"%d question%s answered before the request arrived: a clock moved\n",
-			t->against, t->against == 1 ? " was" : "s were");
 	return ret;
 }
 

@@ -117,7 +117,7 @@ static const char slower_sql[] =
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
 	" SELECT sentence(f.id), f.evidence FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
-	" 'cause_end_stack', 'cause_replaced', 'load_more', 'load_dearer', 'load_threads', 'load_less', 'load_closed')) ORDER BY f.id"
+	" 'cause_end_stack', 'cause_failed', 'cause_replaced', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_closed')) ORDER BY f.id"
 	" LIMIT 4";
 
 /* A row of table cause is about server ?2. */
@@ -329,7 +329,7 @@ static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 		"SELECT id FROM finding WHERE kind='verdict_unnamed_code' AND subject_kind='server' AND subject=?1 AND"
 		" EXISTS (SELECT 1 FROM finding f JOIN finding_value v ON v.finding=f.id AND v.name IN ('function',"
 		" 'computing') LEFT JOIN cause c ON c.finding=f.id WHERE (f.parent=?2 AND f.kind='pause_cause') OR"
-		" (c.rank=1 AND f.kind IN ('cause_self', 'cause_queue')))";
+		" (c.rank=1 AND f.kind IN ('cause_self', 'cause_queue', 'cause_between')))";
 	s64 id = 0;
 	int ret = db_int(db, &id, e, sql, "ii", s->server, finding);
 

@@ -14,7 +14,7 @@ PATH=$PATH:/usr/sbin:/sbin
 # what the live tests call; the rest is busybox
 tools='dash awk basename cat chmod chown cp cut date dd dirname env false find grep head id kill ln ls mkdir
 	mkfifo mktemp mount mv nproc od pgrep pkill printf ps readlink realpath rm sed seq setpriv sleep sort
-	stat tail taskset tee timeout touch tr true truncate umount uname uniq unshare wc xargs bash'
+	stat tail taskset tee timeout touch tr true truncate umount uname uniq unshare wc xargs bash ip tc nft python3'
 
 with_libraries() { # the shared libraries of programs, into the root
 	if [ "$arch" = amd64 ]; then
@@ -41,6 +41,13 @@ for t in $tools; do
 	cp -L "$path" "$root/usr/bin/$t"
 done
 ln -s dash "$root/usr/bin/sh"
+# the library of python3: what tests/live/*.py import, and what these import
+if python=$(path_of python3); then
+	library=$("$python" -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+	mkdir -p "$root$library"
+	tar -C "$library" --exclude=test --exclude='config-*' --exclude=idlelib --exclude=lib2to3 --exclude=ensurepip -cf - . |
+		tar -C "$root$library" -xf -
+fi
 with_libraries "$root"/usr/bin/* "$programs/obsrec" "$programs/obsanalyze" $(find "$built" -maxdepth 1 -type f -perm -u+x ! -name '*.so')
 printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"

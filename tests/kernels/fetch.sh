@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fetch.sh SUITE: the kernel of a Debian suite (suite.sh). Leaves in its directory: vmlinuz, version, modules/
-# with what a virtio disk needs, in the order of modules/order, and for another processor tools/: the commands.
+# with what a virtio disk and the network devices of tests need, in the order of modules/order, and for another
+# processor tools/: the commands.
 # From the mirror that this host's apt uses already (tests/package/private_apt.sh).
 set -eu
 suite=$1
@@ -9,7 +10,8 @@ cd "$(dirname "$0")/../.."
 . tests/kernels/suite.sh
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
-[ -s "$dir/version" ] && exit 0 # fetched before
+modules='virtio_pci virtio_blk crc32c_generic ext4 loop veth bridge sch_tbf nft_chain_nat nft_nat'
+[ -s "$dir/version" ] && [ "$(cat "$dir/wanted" 2>/dev/null)" = "$modules" ] && exit 0 # fetched before
 . tests/package/private_apt.sh
 private_apt "$dir/apt" "$release" "$arch"
 if [ "$arch" != amd64 ]; then
@@ -35,7 +37,7 @@ if [ ! -d unpacked/lib/modules ]; then
 fi
 PATH=$PATH:/usr/sbin:/sbin
 depmod -b unpacked "$version"
-for m in virtio_pci virtio_blk crc32c_generic ext4 loop; do
+for m in $modules; do
 	modprobe -d "$dir/unpacked" -S "$version" --show-depends "$m" 2>/dev/null || true
 done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r path; do
 	name=$(basename "$path")
@@ -46,4 +48,5 @@ done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r path; do
 	echo "${name%.xz}" >>modules/order
 done
 rm -rf unpacked ./*.deb apt
+echo "$modules" >wanted
 echo "$version" >version

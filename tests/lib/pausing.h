@@ -77,3 +77,18 @@ static inline sqlite3 *answered(struct text *x)
 	text_line(x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", x->t, x->t);
 	return analysed(loaded_buf(&x->b), "pauses");
 }
+
+/* The same after more requests, and judged: the pauses are a problem. */
+static inline sqlite3 *judged(struct text *x)
+{
+	sqlite3 *db;
+
+	text_line(x, "%ld 100 syscall nr=write fd=7 ret=900 count=900 dur=200", x->t);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 1000);
+	x->t += MS;
+	many(x, 100, 600, MS);
+	db = answered(x);
+	analysed(db, "verdict");
+	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
+	return db;
+}

@@ -37,7 +37,8 @@ if command -v sqlite3 >/dev/null 2>&1 && [ -n "$library" ]; then
 	rm -f new.db
 	"$obsrec" -q -e uprobe -u "$library:sqlite3_prepare_v2" --args s3 -o wrong.obs -- sqlite3 new.db <input.sql >out
 	says "a number is no pointer: counted" "$(ask wrong.obs "SELECT unreadable FROM call_defect")" '^[6-9][0-9]$'
-	says "and said" "$("$obsanalyze" report -a queries wrong.obs)" 'not readable'
+	is "and located" "$(ask wrong.obs "SELECT count(*) - (SELECT unreadable FROM call_defect) FROM span_defect WHERE defect = 'no text'")" 0
+	says "and said" "$("$obsanalyze" report -a queries wrong.obs)" 'not readable, the first at [0-9]'
 	rm -f new.db
 	says "without a function it is refused" "$("$obsrec" -q -e sched --args s1 -o none.obs -- sqlite3 new.db 2>&1 <input.sql)" 'use PROBE(1:sql)'
 	rm -f new.db

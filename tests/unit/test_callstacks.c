@@ -179,6 +179,46 @@ static void waits_have_their_state_and_reason(void **state)
 	db_close(db);
 }
 
+/*
+ * The kernel leaves semaphores out of stacks of waits: the innermost function has called one. One
+ * that called something else waits for that.
+ */
+static void what_called_a_semaphore_names_it(void **state)
+{
+	static const struct {
+		int stack;
+		const char *subject;
+	} cases[] = {
+		{ 8, "app[100] blocked: main > app+0x1234; kernel: mmap lock" },
+		{ 9, "app[100] blocked: main > app+0x1234" },
+	};
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db;
+
+		buf_clear(&text);
+		buf_printf(
+			&text, &e,
+			"20 0 frame id=8 module=2 address=0x800\n20 0 stack id=8 frame=8\n"
+			"20 0 frame id=9 module=2 address=0x900\n20 0 stack id=9 caller=8 frame=9\n"
+			"21 0 symbol frame=8 text=\"vm_mmap_pgoff\"\n"
+			"21 0 symbol frame=9 text=\"do_mmap\"\n"
+			"1_000_000 0 switch next=100\n2_000_000 100 switch next=0 state=2\n"
+			"5_000_000 0 waking target=100 context=1\n6_000_000 0 switch next=100\n"
+			"6_000_000 100 offcpu pid=100 dur=4000000 user_stack=5 kernel_stack=%d state=2\n",
+			cases[i].stack);
+		db = app(text.data);
+		is_text(db, "SELECT subject FROM metric WHERE analysis='offcpu' AND name='waits'",
+			cases[i].subject);
+		db_close(db);
+	}
+	buf_free(&text);
+}
+
 /* Of a binary without symbols: the nearest caller with a name comes first. */
 static void a_path_without_names_has_a_caller_with_one(void **state)
 {
@@ -273,6 +313,7 @@ int main(void)
 		cmocka_unit_test(profile_counts_self_and_total),
 		cmocka_unit_test(profile_parts_has_names_and_threads),
 		cmocka_unit_test(waits_have_their_state_and_reason),
+		cmocka_unit_test(what_called_a_semaphore_names_it),
 		cmocka_unit_test(a_path_without_names_has_a_caller_with_one),
 		cmocka_unit_test(waits_without_a_stack_are_shared_among_those_with_one),
 		cmocka_unit_test(without_the_group_nothing_is_claimed),

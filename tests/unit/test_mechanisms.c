@@ -44,15 +44,15 @@ static void pages_read_again_after_reclaim_are_said(void **state)
 	static const char swap[] =
 		"115 0 host_memory total=1000 swapped_in=7\n"
 		"1300000000 0 host_memory total=1000 refaults=1 swapped_in=907\n";
-	/* the process is in /a/web; /a/b is another */
-#define GROUPS(own, other)                                                                              \
-	"112 0 cgroup id=7 path=\"/a/web\"\n114 100 thread pid=100 state=83 cgroup=7 comm=\"server\"\n" \
-	"115 0 host_memory total=1000 refaults=7\n"                                                     \
-	"116 0 cgroup_memory cgroup=8 max=4096 refaults=1 path=\"/a\"\n"                                \
-	"117 0 cgroup_memory cgroup=9 max=8192 refaults=1 path=\"/a/b\"\n"                              \
-	"1300000000 0 host_memory total=1000 refaults=5007\n"                                           \
-	"1300000001 0 cgroup_memory cgroup=8 max=4096 refaults=" #own " path=\"/a\"\n"                  \
-	"1300000002 0 cgroup_memory cgroup=9 max=8192 refaults=" #other " path=\"/a/b\"\n"
+	/* the process is in /a/web/1; /a/w_b is another, no pattern that fits */
+#define GROUPS(own, other)                                                                                \
+	"112 0 cgroup id=7 path=\"/a/web/1\"\n114 100 thread pid=100 state=83 cgroup=7 comm=\"server\"\n" \
+	"115 0 host_memory total=1000 refaults=7\n"                                                       \
+	"116 0 cgroup_memory cgroup=8 max=4096 refaults=1 path=\"/a\"\n"                                  \
+	"117 0 cgroup_memory cgroup=9 max=8192 refaults=1 path=\"/a/w_b\"\n"                              \
+	"1300000000 0 host_memory total=1000 refaults=5007\n"                                             \
+	"1300000001 0 cgroup_memory cgroup=8 max=4096 refaults=" #own " path=\"/a\"\n"                    \
+	"1300000002 0 cgroup_memory cgroup=9 max=8192 refaults=" #other " path=\"/a/w_b\"\n"
 
 	(void)state;
 	first_is(slowed(slow_disk_missed, 0, "all", many), "disk", "burner[200]",

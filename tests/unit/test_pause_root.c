@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/pause_root.c and pause_disk.c: what a pause waited for, to its end. */
+/* analyze/analyses/pause_root.c: what a pause waited for, to its end. */
 #include "tests/lib/pausing.h"
 
-/* 100 reads a request and sleeps in call for 300 ms; waker 0: an interrupt ends that. */
-static void sleeps(struct text *x, const char *call, int fd, int waker)
+/* 100 wakes and reads a request. */
+static void wakes(struct text *x)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+		  x->t + 2000);
+	text_line(x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", x->t + 3000);
+}
+
+/* Then it sleeps in call for 300 ms; waker 0: an interrupt ends that. */
+static void stays(struct text *x, const char *call, int fd, int waker)
 {
 	long t = x->t;
 
-	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", t, t + 1000);
-	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1", t + 2000);
-	text_line(x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", t + 3000);
 	text_line(x, "%ld 100 switch next=0 state=1", t + 10000);
 	text_line(x, "%ld %d waking target=100%s", t + 300 * MS, waker, waker ? "" : " context=1");
 	text_line(x, "%ld 0 switch next=100", t + 300 * MS + 1000);
@@ -19,18 +25,10 @@ static void sleeps(struct text *x, const char *call, int fd, int waker)
 	x->t = t + 300 * MS + 4000;
 }
 
-static sqlite3 *judged(struct text *x)
+static void sleeps(struct text *x, const char *call, int fd, int waker)
 {
-	sqlite3 *db;
-
-	text_line(x, "%ld 100 syscall nr=write fd=7 ret=900 count=900 dur=200", x->t);
-	text_line(x, "%ld 100 switch next=0 state=1", x->t + 1000);
-	x->t += MS;
-	many(x, 100, 600, MS);
-	db = answered(x);
-	analysed(db, "verdict");
-	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
-	return db;
+	wakes(x);
+	stays(x, call, fd, waker);
 }
 
 /* What a thread waits for on a connection: bytes of its client, or room for its answer. */
@@ -42,8 +40,8 @@ static void a_pause_names_the_client_that_it_waits_for(void **state)
 	} cases[] = {
 		{ "read", "waiting for input", "10.0.0.9:40006", NULL, 6 },
 		{ "sendto", "waiting to send", NULL, "10.0.0.9:40008", 8 },
-		/* an event loop waits for anything: no client is named */
-		{ "epoll_wait", "waiting for input", NULL, NULL, -1 },
+		/* not for requests that it has read */
+		{ "epoll_wait", "waiting in poll with all requests already read", NULL, NULL, -1 },
 	};
 	size_t i;
 
@@ -69,6 +67,81 @@ static void a_pause_names_the_client_that_it_waits_for(void **state)
 		is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_root'", 0);
 		db_close(db);
 	}
+}
+
+enum second { SECOND_READ, SECOND_UNREAD, SECOND_OF_ANOTHER };
+
+/* Two requests wait while thread 100, which has read one at least, is in epoll_wait. */
+static sqlite3 *in_poll(enum second second, bool half, bool after_client)
+{
+	static const char arrives[] = "%ld 0 segment conn=8 pos=10 len=10 unread=0";
+	struct text x = { 0 };
+	long t;
+
+	head(&x);
+	text_line(&x, "@recorder\n26 0 request_name id=1 protocol=2 name=\"CLIENT\"\n@cpu 0");
+	text_line(&x, "40 0 connection sock=1 ino=100008 conn=8 family=2 side=1");
+	many(&x, 100, 600, MS);
+	if (after_client) {
+		text_line(&x, arrives, x.t);
+		text_line(&x, "%ld 100 syscall nr=read fd=8 dur=1 ret=10", x.t + 1000);
+		text_line(&x, "%ld 100 head conn=8 pos=10 len=10 name=1 requests=1", x.t + 1000);
+		text_line(&x, "%ld 100 syscall nr=write fd=8 dur=1 ret=5", x.t + 2000);
+		x.t += 3000;
+	}
+	t = x.t;
+	if (second == SECOND_READ)
+		text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
+	wakes(&x);
+	if (half)
+		text_line(&x, "%ld 100 syscall nr=write fd=7 ret=9 count=99 dur=200", t + 4000);
+	if (second == SECOND_UNREAD)
+		text_line(&x, arrives, t + 5000);
+	stays(&x, "epoll_wait", -1, 0);
+	if (second == SECOND_READ)
+		text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	if (second == SECOND_UNREAD) {
+		text_line(&x, "%ld 100 syscall nr=read fd=8 dur=1 ret=10", x.t - 100);
+		text_line(&x, "%ld 100 syscall nr=write fd=8 dur=1 ret=5", x.t - 10);
+	}
+	if (second == SECOND_OF_ANOTHER) {
+		text_line(&x, "@cpu 1\n%ld 0 switch next=101", t);
+		text_line(&x, "%ld 101 syscall nr=read fd=5 ret=29 count=99 dur=200", t + 100);
+		text_line(&x, "%ld 101 syscall nr=write fd=5 ret=9 count=9 dur=200\n@cpu 0",
+			  x.t + 100);
+	}
+	return judged(&x);
+}
+
+static void poll_is_no_wait_for_requests_that_were_read(void **state)
+{
+	sqlite3 *db = in_poll(SECOND_READ, false, false);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"),
+		"waiting in poll with all requests already read");
+	is_number(db, CAUSE_VALUE("count(v.text)", "before"), 0);
+	db_close(db);
+	db = in_poll(SECOND_READ, false, true);
+	is_text(db, CAUSE_VALUE("v.text", "before"), "CLIENT from 10.0.0.9:40008");
+	db_close(db);
+	db = in_poll(SECOND_UNREAD, false, false);
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for input");
+	db_close(db);
+}
+
+static void poll_with_half_an_answer_waits_to_send(void **state)
+{
+	sqlite3 *db = in_poll(SECOND_OF_ANOTHER, true, false);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting to send");
+	is_text(db, CAUSE_VALUE("v.text", "to"), "10.0.0.9:40007");
+	db_close(db);
+	/* an event loop that has read another one, too, waits for anything */
+	db = in_poll(SECOND_READ, true, false);
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for input");
+	db_close(db);
 }
 
 /* Half of the pause on a CPU, half waiting for one: both are said. */
@@ -263,75 +336,80 @@ static void the_end_of_a_chain_names_its_upstream(void **state)
 	db_close(db);
 }
 
-#define DISK_VALUE(what, name_) FINDING_VALUE("pause_disk", name_, what)
+/* 100 waits in mmap until 101, which has a CPU all the time, wakes it; call: that 101 is in. */
+static sqlite3 *held_maps(const char *call)
+{
+	struct text x = { 0 };
+	long t, end;
 
-/*
- * 100 waits 300 ms in fsync, its block request for `done` ms; within it, or 100 ms after it, one of
- * tid moves 8 MiB.
- */
-static sqlite3 *beside_disk_use(int tid, bool within, long done)
+	head(&x);
+	many(&x, 100, 600, MS);
+	t = x.t;
+	end = t + 300 * MS;
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", t, t + 1000);
+	text_line(&x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", t + 3000);
+	text_line(&x, "%ld 100 switch next=0 state=2\n@cpu 1", t + 10000);
+	text_line(&x, "%ld 0 switch next=101\n%ld 101 waking target=100", t - MS, end);
+	if (call)
+		text_line(&x, "%ld 101 syscall_args nr=%s dur=%ld", end + 1000, call, 299 * MS);
+	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 0", end + MS);
+	text_line(&x, "%ld 0 switch next=100", end + 1000);
+	text_line(&x, "%ld 100 syscall_args nr=mmap dur=%ld", end + 2000, 300 * MS - 6000);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", end + 3000);
+	x.t = end + 4000;
+	return judged(&x);
+}
+
+/* The thread that others wait for is in one system call, or computes in many or none. */
+static void the_end_of_a_chain_names_its_system_call(void **state)
+{
+	sqlite3 *db = held_maps("munmap");
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "uninterruptible (D)");
+	is_text(db, CAUSE_VALUE("v.text", "call"), "mmap");
+	is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
+	is_number(db, ROOT_VALUE("v.id", "end"), 101);
+	is_text(db, ROOT_VALUE("v.text", "call"), "munmap");
+	db_close(db);
+	db = held_maps(NULL);
+	is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
+	is_number(db, ROOT_VALUE("count(*)", "call"), 0);
+	db_close(db);
+}
+
+/* A request takes 300 ms of CPU time: in one system call, as a fork of a large process, or not. */
+static sqlite3 *computing(const char *call)
 {
 	struct text x = { 0 };
 	long t;
 
 	head(&x);
-	text_line(&x, "@recorder\n32 300 thread pid=300 state=83 comm=\"dd\"\n@cpu 0");
 	many(&x, 100, 600, MS);
 	t = x.t;
 	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", t, t + 1000);
-	text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1", t + 2000);
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t + 2000);
 	text_line(&x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", t + 3000);
-	text_line(&x, "%ld 100 block_start request=1 dev=8 bytes=4096 sector=8 op=1", t + 4000);
-	text_line(&x, "%ld 100 switch next=0 state=2 flags=2", t + 10000);
-	t += within ? 10 * MS : 400 * MS;
-	text_line(&x, "@cpu 1\n%ld %d block_start request=2 dev=8 bytes=8388608 sector=800 op=1", t,
-		  tid);
-	text_line(&x, "%ld 0 block_complete request=2 dev=8 bytes=8388608 sector=800\n@cpu 0",
-		  t + MS);
-	text_line(&x, "%ld 0 block_complete request=1 dev=8 bytes=4096 sector=8",
-		  x.t + done * MS - 1000);
-	text_line(&x, "%ld 0 waking target=100 context=1", x.t + 300 * MS);
-	text_line(&x, "%ld 0 switch next=100", x.t + 300 * MS + 1000);
-	text_line(&x, "%ld 100 syscall nr=fsync fd=3 dur=%ld", x.t + 300 * MS + 2000,
-		  300 * MS - 6000);
-	x.t += 300 * MS + 4000;
+	x.t = t + 300 * MS;
+	if (call)
+		text_line(&x, "%ld 100 syscall_args nr=%s ret=400 dur=%ld", x.t - 2000, call,
+			  290 * MS);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
 	return judged(&x);
 }
 
-/* The program that used the disk while the pause waited for it, not at another time. */
-static void a_pause_at_a_disk_names_its_user(void **state)
+static void a_pause_on_a_cpu_names_its_system_call(void **state)
 {
-	sqlite3 *db = beside_disk_use(300, true, 300);
+	sqlite3 *db = computing("clone");
 
 	(void)state;
-	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a disk");
-	is_number(db, DISK_VALUE("v.id", "disk"), 8);
-	is_number(db, DISK_VALUE("v.id", "user"), 300);
-	is_within(db, DISK_VALUE("v.number", "user"), 99, 100);
-	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OVERLAP");
+	is_text(db, CAUSE_VALUE("v.text", "state"), "on CPU");
+	is_text(db, CAUSE_VALUE("v.text", "call"), "clone");
 	db_close(db);
-	db = beside_disk_use(300, false, 300);
-	is_number(db, DISK_VALUE("v.id", "user"), 100);
-	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OBSERVED");
-	db_close(db);
-	db = beside_disk_use(100, true, 300);
-	is_number(db, DISK_VALUE("v.id", "user"), 100);
-	db_close(db);
-}
-
-/* Without a request at the disk no program that uses it is to blame. */
-static void a_pause_at_an_idle_disk_names_no_user(void **state)
-{
-	sqlite3 *db = beside_disk_use(300, true, 20);
-
-	(void)state;
-	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a disk");
-	is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_disk'", 0);
-	is_within(
-		db,
-		"SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind="
-		"'pause_disk_idle' AND name='busy'",
-		5, 8);
+	db = computing(NULL);
+	is_text(db, CAUSE_VALUE("v.text", "state"), "on CPU");
+	is_number(db, CAUSE_VALUE("count(v.text)", "call"), 0);
 	db_close(db);
 }
 
@@ -341,11 +419,13 @@ int main(void)
 		T(a_pause_of_two_states_names_both),
 		T(a_pause_names_the_upstream_at_the_end_of_its_chain),
 		T(a_pause_names_the_client_that_it_waits_for),
+		T(poll_is_no_wait_for_requests_that_were_read),
+		T(poll_with_half_an_answer_waits_to_send),
 		T(a_pause_names_the_end_of_its_wakeup_chain),
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_end_of_a_chain_names_its_upstream),
-		T(a_pause_at_a_disk_names_its_user),
-		T(a_pause_at_an_idle_disk_names_no_user),
+		T(the_end_of_a_chain_names_its_system_call),
+		T(a_pause_on_a_cpu_names_its_system_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@
 #define ROWS "SELECT count(*) FROM metric WHERE analysis='shift' AND name='delta'"
 
 /* A process without requests, and `more` processes of one thread each: tids from 1000 on. */
-static sqlite3 *recording(int more)
+static sqlite3 *recording_of(int more, const char *events)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
@@ -42,16 +42,24 @@ static sqlite3 *recording(int more)
 
 	idle_threads(&text, &e, THREADS, more, WINDOWS * SECOND);
 	buf_printf(&text, &e,
-		   "9000 1500 waking target=100 context=0\n10000 0 switch next=100\n"
-		   "11000 100 switch next=0 state=1\n");
+		   "%s9000 1500 waking target=100 context=0\n10000 0 switch next=100\n"
+		   "11000 100 switch next=0 state=1\n",
+		   events);
 	db = loaded_buf(&text);
 	changed(db, "DELETE FROM series");
 	return db;
 }
 
-/* A share of the time in the run queue (kind 2), around a half; more by `shift` in the second half.
- */
-static void put_series(sqlite3 *db, int tid, const double *x, double shift)
+static sqlite3 *recording(int more)
+{
+	return recording_of(more, "");
+}
+
+#define RQ_TIME	   2
+#define FUTEX_WAIT 16
+
+/* A share of the time, around a half; more by `shift` in the second half. */
+static void put_kind(sqlite3 *db, s64 kind, s64 resource, int tid, const double *x, double shift)
 {
 	struct err e = { 0 };
 	double share;
@@ -60,10 +68,15 @@ static void put_series(sqlite3 *db, int tid, const double *x, double shift)
 	for (i = 0; i < WINDOWS; i++) {
 		share = 0.5 + 0.1 * (x[i] + (i < WINDOWS / 2 ? 0 : shift));
 		share = fmin(fmax(share, 0), 1);
-		if (db_insert(db, TABLE_series, &e, "iiiiiiii", i * SECOND, (s64)2, (s64)tid,
-			      (s64)0, (s64)(share * SECOND), (s64)0, (s64)0, (s64)0) < 0)
+		if (db_insert(db, TABLE_series, &e, "iiiiiiii", i * SECOND, kind, (s64)tid,
+			      resource, (s64)(share * SECOND), (s64)0, (s64)0, (s64)0) < 0)
 			fail_msg("%s", e.text);
 	}
+}
+
+static void put_series(sqlite3 *db, int tid, const double *x, double shift)
+{
+	put_kind(db, RQ_TIME, 0, tid, x, shift);
 }
 
 /* Thread 107 shifts; all drift (rho). */
@@ -146,6 +159,31 @@ static void a_constant_series_never_shifts(void **state)
 	db_close(db);
 }
 
+/* Most windows are equal: the test of ranks is sure of a shift whose interval holds 0. */
+static void a_row_has_an_interval_without_0(void **state)
+{
+	sqlite3 *db = recording(0);
+	double x[WINDOWS] = { 0 };
+	int i;
+
+	(void)state;
+	changed(db, GIVEN);
+	for (i = 0; i < 6; i++)
+		x[45 + 5 * i] = 2;
+	put_series(db, 107, x, 0);
+	analysed(db, "shift");
+	is_number(db, SAYS("tested"), 1);
+	is_number(db, ROWS, 0);
+	changed(db, "DELETE FROM series");
+	for (i = 0; i < 15; i++)
+		x[41 + 2 * i] = 2;
+	put_series(db, 107, x, 0);
+	analysed(db, "shift");
+	is_number(db, ROWS, 1);
+	is_above(db, VALUE("100 * value", "from"), 0);
+	db_close(db);
+}
+
 /* Windows of which one side has two cannot differ, however far they are away. */
 static void few_windows_are_not_enough(void **state)
 {
@@ -178,7 +216,7 @@ static void of_many_threads_relevant_ones_have_rows(void **state)
 	changed(db, GIVEN "; BEGIN");
 	for (k = 0; k < 1000; k++) {
 		noise_ar(&r, 0.3, x, WINDOWS);
-		put_series(db, 1000 + k, x, k == 500 ? 3 : 0.5);
+		put_series(db, 1000 + k, x, k == 500 || k == 700 || k == 800 ? 3 : 0.5);
 	}
 	changed(db, "COMMIT");
 	analysed(db, "shift");
@@ -192,6 +230,42 @@ static void of_many_threads_relevant_ones_have_rows(void **state)
 		  " subject_kind='none' AND subject='948 other threads rq_time, %'",
 		  1);
 	is_number(db, SAYS("tested"), 64 - THREADS + 1);
+	db_close(db);
+}
+
+#define SOCKET(pid, fd, role, sport, dport, s, d)                                                \
+	"5000 " #pid " fd pid=" #pid " fd=" #fd " mode=0140000 ino=" #pid #fd " family=2"        \
+	" socktype=1 role=" #role " sport=" #sport " dport=" #dport " saddr=1.1.1." #s " daddr=" \
+	"1.1.1." #d "\n"
+#define ANSWER(ts, tid, fd)                                                                  \
+#ts "00 0 switch next=" #tid "\n" #ts "20 " #tid " syscall nr=read fd=" #fd          \
+	    " ret=9 dur=5\n" #ts "30 " #tid " syscall nr=write fd=" #fd " ret=9 dur=5\n" #ts \
+	    "40 " #tid " switch next=0 state=1\n"
+
+/* The server is 1700. Thread 1800 answers it, thread 1900 another client of the same port. */
+static void upstream_threads_are_relevant(void **state)
+{
+	sqlite3 *db = recording_of(
+		1000, SOCKET(1700, 3, 2, 70, 6, 1, 9) SOCKET(1700, 7, 3, 5, 80, 1, 2)
+			      SOCKET(1800, 3, 2, 80, 5, 2, 1) SOCKET(1900, 3, 2, 80, 5, 2, 3)
+				      ANSWER(60, 1900, 3) ANSWER(61, 1800, 3) ANSWER(62, 1700, 3)
+					      ANSWER(63, 1700, 3) ANSWER(64, 1700, 3));
+	struct noise r = { 9 };
+	double x[WINDOWS];
+	int k;
+
+	(void)state;
+	changed(db, GIVEN
+		"; UPDATE service SET requests=0 WHERE pid<>1700; UPDATE thread SET run = tid NOT IN (1800, 1900); BEGIN");
+	for (k = 0; k < 1000; k++) {
+		noise_ar(&r, 0.3, x, WINDOWS);
+		put_series(db, 1000 + k, x, k == 800 || k == 900 ? 3 : 0);
+	}
+	changed(db, "COMMIT");
+	analysed(db, "shift");
+	is_text(db,
+		"SELECT group_concat(subject_id) FROM metric WHERE analysis='shift' AND name='delta'",
+		"1800");
 	db_close(db);
 }
 
@@ -215,6 +289,37 @@ static void drift_raises_no_alarm(void **state)
 	/* what chance adds: 2 standard errors */
 	if (alarms > n * FALSE_ALARM + 2 * sqrt(n * FALSE_ALARM * (1 - FALSE_ALARM)))
 		fail_msg("%d alarms in %g recordings", alarms, n);
+	db_close(db);
+}
+
+/* An idle thread waits for work on two futexes in turn, as condition variables do: of one of them
+ * only timeouts are seen. */
+static void waits_for_work_are_no_shift(void **state)
+{
+	static const struct {
+		const char *futex;
+		int rows;
+	} cases[] = { { "UPDATE futex SET class='handoff'", 0 },
+		      { "UPDATE futex SET class='timeout'", 0 },
+		      { "UPDATE futex SET class='contention'", 1 } };
+	sqlite3 *db = recording(0);
+	struct noise r = { 5 };
+	double x[WINDOWS];
+	size_t i;
+
+	(void)state;
+	changed(db, GIVEN "; INSERT INTO resource(id, kind, pid, dev, number, name, pool) VALUES"
+			  "(1, 'futex', 100, 0, 4096, 'futex', 'futex')");
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		changed(db, "DELETE FROM series; DELETE FROM futex;"
+			    "INSERT INTO futex(id, pid, address) VALUES(1, 100, 4096)");
+		noise_ar(&r, 0.3, x, WINDOWS);
+		put_kind(db, FUTEX_WAIT, 1, 107, x, 3);
+		put_series(db, 108, x, 0);
+		changed(db, cases[i].futex);
+		analysed(db, "shift");
+		is_number(db, ROWS, cases[i].rows);
+	}
 	db_close(db);
 }
 
@@ -349,15 +454,12 @@ static void intervals_hold_delta(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_shift_has_its_effect),
-		T(no_slow_range_is_silent),
-		T(a_constant_series_never_shifts),
-		T(few_windows_are_not_enough),
-		T(of_many_threads_relevant_ones_have_rows),
-		T(drift_raises_no_alarm),
-		T(slow_windows_are_those_of_the_verdict),
-		T(load_alone_is_no_shift),
-		T(delta_is_cliffs),
+		T(a_shift_has_its_effect),	   T(no_slow_range_is_silent),
+		T(a_constant_series_never_shifts), T(a_row_has_an_interval_without_0),
+		T(few_windows_are_not_enough),	   T(of_many_threads_relevant_ones_have_rows),
+		T(upstream_threads_are_relevant),  T(drift_raises_no_alarm),
+		T(waits_for_work_are_no_shift),	   T(slow_windows_are_those_of_the_verdict),
+		T(load_alone_is_no_shift),	   T(delta_is_cliffs),
 		T(intervals_hold_delta),
 	};
 

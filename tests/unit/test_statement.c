@@ -256,6 +256,15 @@ static void texts_that_are_missing_are_counted(void **state)
 	is_number(db, "SELECT count(*) FROM call", 4);
 	is_number(db, "SELECT count(text) FROM call", 1);
 	is_number(db, "SELECT unreadable FROM call_defect", 1);
+	is_text(db,
+		"SELECT ts || ' ' || tid || ' ' || site || ' ' || coalesce(key, '-') || ' ' || defect"
+		" FROM span_defect",
+		"2290 100 0 - no text");
+	analysed(db, "queries");
+	is_number(db, FINDING_VALUE("texts_unreadable", "n", "v.number"), 1);
+	is_number(db, FINDING_VALUE("texts_unreadable", "first", "v.number"), 2290);
+	analysed(db, "functions");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='spans_unpaired'", 0);
 	is_number(db, "SELECT n FROM v_statement", 1);
 	db_close(db);
 }

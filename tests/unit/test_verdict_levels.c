@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/verdict_levels.c: how many windows one independent window stands for. */
+/*
+ * analyze/analyses/verdict_levels.c: how many windows one independent window stands for.
+ * verdict_change.c: when a slow time range starts.
+ */
 #include "analyze/analyses/verdict_levels.h"
+#include "analyze/store/db.h"
 #include "tests/lib/unit.h"
 
 #define N 90
@@ -96,12 +100,53 @@ static void a_level_far_above_all_others_stands_out(void **state)
 	assert_false(stands_out(1, 1, 4));   /* nothing is lower */
 }
 
+#define WIDTH 50e6
+
+/* In the slow windows 60 to 75 ten requests, of 1 ms elsewhere, take so long; and the first of them
+ * arrived at so many ns. */
+static double starts_at(double others, double first, double arrival)
+{
+	const struct limits limits = { LIMIT_PAUSE, LIMIT_LATENCY, LIMIT_FACTOR, LIMIT_ERRORS };
+	static struct judged j;
+	struct analysis_ctx c = { 0 };
+	struct err e = { 0 };
+	int i;
+
+	j = (struct judged){ .n_windows = N, .width = WIDTH, .ends = INFINITY };
+	for (i = 0; i < N; i++) {
+		bool slow = i >= 60 && i < 75;
+		double took = slow ? others : 1e6, longest = i == 60 ? first : took;
+
+		j.windows[i] = (struct verdict_window){
+			.n = 10,
+			.sum = 9 * took + longest,
+			.logs = 9 * log(took) + log(longest) + 0.1 * (i % 2),
+			.longest = longest,
+			.from = i == 60 ? arrival : (i + 0.5) * WIDTH,
+		};
+	}
+	assert_int_equal(db_open(&c.db, NULL, true, &e), 0);
+	assert_int_equal(verdict_change(&c, &j, &limits, &e), 1);
+	db_close(c.db);
+	return j.start;
+}
+
+/* A window has what ended in it: one long request made it slow, or all did. */
+static void a_slow_range_starts_when_its_request_arrived(void **state)
+{
+	(void)state;
+	assert_true(starts_at(20e6, 1e9, 40 * WIDTH) == 40 * WIDTH);
+	assert_true(starts_at(20e6, 60e6, 58 * WIDTH) == 60 * WIDTH);
+	assert_true(starts_at(20e6, 20e6, 60.5 * WIDTH) == 60 * WIDTH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(constant_latencies_are_not_correlated),
 		cmocka_unit_test(neighbours_that_are_alike_are),
 		cmocka_unit_test(a_level_far_above_all_others_stands_out),
+		cmocka_unit_test(a_slow_range_starts_when_its_request_arrived),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

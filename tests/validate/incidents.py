@@ -207,6 +207,65 @@ class IdleInTransaction(Incident):
         return (self.backend,)
 
 
+class Deadlock(Incident):
+    """PostgreSQL: two clients update two rows in opposite order, one fails with 40P01 after deadlock_timeout (1 s)"""
+    server, settings, rate, timed = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 100, False
+    kinds, never = ("lock", "poll"), ("disk", "throttle", "cpu_contender")
+    prepare = faults.RowLockPostgres.prepare
+
+    def client(self, server, first, second):
+        text = ("BEGIN;\nUPDATE pgbench_accounts SET abalance = 1 WHERE aid = %d;\nSELECT pg_sleep(.2);\n"
+                "UPDATE pgbench_accounts SET abalance = 1 WHERE aid = %d;\nCOMMIT;\n" % (first, second))
+        p = self.start("psql", "-q", "-h", server.address, "-p", str(server.port), "-U", "postgres",
+                       stdin=subprocess.PIPE, text=True)
+        p.stdin.write(text)
+        p.stdin.close()
+        return p
+
+    def begin(self, server):
+        def once():
+            for p in [self.client(server, 1000, 2000), self.client(server, 2000, 1000)]:
+                p.wait(20)
+        self.every(.1, once)
+
+    def also(self, answers):
+        errors = answers.sql("SELECT count(*) FROM request_error e JOIN request_code k ON k.id=e.code WHERE"
+                             " k.code='40P01'")
+        return {"errors": errors[0][0]}
+
+
+class ExpiryStorm(Incident):
+    """redis: 1,000,000 keys expire at the same time, the expire cycle takes the event loop"""
+    server, rate, timed = "redis-get", 2000, False
+    settings = {"CONNS": 32}
+    kinds, never = ("queue", "self", "run"), ("throttle", "lock", "disk", "cpu_contender")
+    function = r"\bactiveExpireCycle\b"
+
+    def prepare(self, server):
+        self.cli = ["redis-cli", "-h", server.address, "-p", str(server.port)]
+        at = int(1000 * (time.time() + CALM + 4))
+        subprocess.run(self.cli + ["EVAL", "local v = string.rep('x', 100) for i = 1, 1000000 do"
+                                   " redis.call('SET', 'cold:' .. i, v, 'PXAT', ARGV[1]) end", "0", str(at)],
+                       check=True, stdout=subprocess.DEVNULL)
+
+
+class BackgroundSave(Incident):
+    """redis: BGSAVE of 6 GB, the event loop copies page tables in fork and pages afterwards"""
+    server, rate, timed = "redis-get", 2000, False
+    settings = {"CONNS": 32}
+    kinds, never = ("queue", "self", "run"), ("throttle", "lock", "disk")
+    function = r"\bredisFork\b"
+
+    def prepare(self, server):
+        self.cli = ["redis-cli", "-h", server.address, "-p", str(server.port)]
+        subprocess.run(self.cli + ["EVAL", "local v = string.rep('x', 1000) for i = 1, 5000000 do"
+                                   " redis.call('SET', 'cold:' .. i, v) end", "0"],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def begin(self, server):
+        subprocess.run(self.cli + ["BGSAVE"], check=False, stdout=subprocess.DEVNULL)
+
+
 class DearerRequests(Incident):
     """redis: the same number of requests, each of eighty times the work"""
     server, settings, rate = "redis-lua", {"CONNS": 32}, 50
@@ -445,7 +504,7 @@ class RemovedFiles(Incident):
 
 
 INCIDENTS = [PeriodicNeighbour, ForkedNeighbours, KeysCommand, StoppedServer, HungServer, IdleInTransaction,
-             DearerRequests, LostIndex, DiskNeighbourMariadb, MoreRequests, CollectorPause, DiskHogThenRemoved,
+             Deadlock, ExpiryStorm, BackgroundSave, DearerRequests, LostIndex, DiskNeighbourMariadb, MoreRequests, CollectorPause, DiskHogThenRemoved,
              ColdReader, ManyOutstanding, EventLoopStall, MemoryLimit, FewerRequests, RemovedFiles,
              RowLockFromStart, UpstreamFromStart, DiskFromStart, NeighbourFromStart, QuotaFromStart,
              DearFromStart, SaturatedFromStart]
@@ -553,19 +612,20 @@ HEALTHY = ["redis-get", "nginx", "memcached", "postgres-select", "http"]
 LEVELS = (.1, .5, .8)
 
 
-def healthy(name, seeds, seconds, directory):
+def healthy(name, seeds, seconds, directory, keep):
     """One server at shares of what it can do, with -p and with -a: each must be reported as healthy."""
     with lab.Loopback() as net, lab.Server(name, net, directory, CONNS=16) as server:
         top = server.load(0, 2, 1)[0]["rate"]
         for seed in seeds:
             for level in LEVELS:
                 for everything in (False, True):
-                    path = os.path.join(directory, "healthy.obs")
                     row = {"case": name, "level": level, "whole": everything, "seed": seed}
+                    path = os.path.join(keep or directory, "%s-%d-%s-%d.obs" % (
+                        name, 100 * level, "a" if everything else "p", seed))
                     try:
                         with lab.Recording(path, None if everything else server.pids):
                             client = server.load(level * top, seconds, seed)
-                        answers = lab.Answers(path)
+                        answers = lab.Answers(path, bool(keep))
                         row.update(judge(FewerRequests(directory), server, answers), client=client[-1])
                         answers.close()
                     except (lab.Failed, subprocess.SubprocessError, OSError, ValueError) as e:

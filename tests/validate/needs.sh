@@ -8,16 +8,17 @@ PATH=$PATH:/usr/sbin:/sbin
 
 missing=''
 for c in redis-server memcached nginx psql pgbench mariadbd mariadb mariadb-install-db sysbench node npm ip java \
-	taskset setsid runuser strace perf; do
+	taskset setsid runuser strace perf g++ pkg-config; do
 	command -v $c >/dev/null 2>&1 || missing="$missing $c"
 done
+pkg-config --exists grpc++ 2>/dev/null || missing="$missing grpc++"
 [ -x "$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)/initdb" ] || missing="$missing initdb"
 if [ -n "$missing" ]; then
 	echo "Missing:$missing"
 	if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" -ne 0 ]; then
 		echo "validate: install these (as root): Debian calls the packages redis-server memcached" \
 			"nginx-light postgresql mariadb-server-core mariadb-client-core sysbench nodejs npm" \
-			"iproute2 strace linux-perf default-jdk-headless" >&2
+			"iproute2 strace linux-perf default-jdk-headless g++ pkg-config libgrpc++-dev" >&2
 		exit 1
 	fi
 	# packages start their services; these are not wanted, and only those installed here are kept
@@ -33,7 +34,8 @@ if [ -n "$missing" ]; then
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server redis-tools \
 		memcached nginx-light postgresql postgresql-contrib mariadb-server-core mariadb-client-core \
-		sysbench iproute2 util-linux strace linux-perf default-jdk-headless >/dev/null
+		sysbench iproute2 util-linux strace linux-perf default-jdk-headless \
+		g++ pkg-config libgrpc++-dev >/dev/null
 	command -v npm >/dev/null 2>&1 ||
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null
 fi

@@ -12,6 +12,8 @@ import incidents
 import lab
 import latency
 import names
+import shift
+import spans
 import sweep
 
 SWEEP = """## Request rates
@@ -151,7 +153,7 @@ POOLS = """## Request rates of worker pools
 
 The sweep of the section above on services that stand for those of TailBench and CloudSuite. They have a queue and four
 workers. Service times are lognormal (sigma 1.2): 1 %% take more than seven times the mean. Levels are %s of the rate of a closed
-loop, %d s each, without a ramp; server on CPU %s, client on CPU %s. Measured %s, kernel %s, commit %s.
+loop. They take %d s each, without a ramp. Server on CPU %s, client on CPU %s. Measured %s, kernel %s, commit %s.
 """
 
 
@@ -455,13 +457,60 @@ def section_spans():
             sums.setdefault(r["what"], []).append(r)
     lines = []
     for what, some in sums.items():
-        pairs = [(sum(r["found"][i] for r in some), sum(r["truth"][i] for r in some)) for i in range(5)]
-        lines.append([what, len(some)] + ["%d of %d" % p for p in pairs] + ["complete" if all(r["complete"] for r in some) else "LOSSY",
+        pairs = [(sum(r["found"][i] for r in some), None if some[0]["truth"][i] is spans.ANY else sum(r["truth"][i] for r in some)) for i in range(5)]
+        lines.append([what, len(some)] + ["%d" % found if true is None else "%d of %d" % (found, true) for found, true in pairs] + ["complete" if all(r["complete"] for r in some) else "LOSSY",
                                                                             "ok" if all(r["right"] for r in some) else "MISS"])
     return "## Spans between two functions\n\nMeasured %s, kernel %s, commit %s. " % (when["date"], when["kernel"], when["commit"]) + \
-        "`-u FILE:START..END@KEY`: spans recorded, of those\nthat the program or its client counted; each number has to be exact.\n\n" + \
+        "`-u FILE:START..END@KEY`: spans recorded, of those\nthat the program or its client counted; each number has to be exact. Numbers without a second one are not known elsewhere.\n\n" + \
         table(["program", "recordings", "spans", "on two threads", "keys reused", "ends without a start", "starts without an end",
                "events", ""], lines) + failures(rows)
+
+
+SHIFTS = """## Shifts of metrics
+
+Measured %s, kernel %s, commit %s. A fault is switched on and off in windows of %g ms. It is on in %d windows of the baseline half and in
+%d of %d of the slow half, in random order: delta is %.1f. What it adds is counted elsewhere too: in schedstat, or by the
+program that makes the fault. The first row of analysis shift has to be that metric of the server. Its interval has to hold the planted delta.
+Delta has to be within %.1f of what was counted, the added median within %.1f points or %.0f %%.
+
+"""
+
+
+def section_shift():
+    loaded = load("shift.json")
+    rows, planted, noise = [row for _, row in loaded if "failed" not in row], {}, {}
+    if not rows:
+        return ""
+    for row in rows:
+        (planted if row["kind"] == "planted" else noise).setdefault((row["case"], row["kind"]), []).append(row)
+    before, after = shift.SHARES["planted"]
+    words = SHIFTS % (*(loaded[0][0][k] for k in ("date", "kernel", "commit")), 1000 * shift.STEP, before * shift.SIDE, after * shift.SIDE,
+                      shift.SIDE, after - before, shift.DELTA_ALLOWED, shift.NEAR, 100 * shift.ALLOWED)
+    lines, crowd = [], []
+    for (case, _), mine in planted.items():
+        if "relevant" in mine[0]:
+            crowd += [[case, name, "%d of %d" % (sum(r["relevant"][name] for r in mine), len(mine)), sum(bool(r["others"]) for r in mine),
+                       "complete" if all(r["complete"] for r in mine) else "LOSSY"] for name in mine[0]["relevant"]]
+            continue
+        first = [r["rows"][0] for r in mine if r["first"]]
+
+        def list_of(form, values):
+            return ", ".join(form % v for v in values)
+        counted = [r for r in mine if "truth" in r]
+        lines.append([case, "%d of %d" % (len(first), len(mine)), list_of("%.2f", [f[1] for f in first]), "%d of %d" % (sum(r["holds"] for r in mine), len(mine)),
+                      list_of("%.2f", [r["truth_delta"] for r in counted]) or "-", list_of("%.1f", [f[4] for f in first]), list_of("%.1f", [r["truth"] for r in counted]) or "-",
+                      "complete" if all(r["complete"] for r in mine) else "LOSSY", "ok" if all(r["right"] for r in mine) else "MISS"])
+    text = words + table(["server and fault", "right metric first", "delta", "its interval holds the planted one", "counted elsewhere", "added, points",
+                          "counted elsewhere", "events", ""], lines)
+    text += "\n%d threads with names of their own run as well. Three threads shift: each has to have a row of its own, with an interval as above. " \
+        "Of the others none may have one.\n\n" % shift.CROWD + table(["server and fault", "thread", "has its row", "runs with a row of others", "events"], crowd)
+    quiet = [[case, kind, len(mine), sum(bool(r["row"]) for r in mine), sum(not r["right"] for r in mine),
+              sum(len(r["rows"]) - bool(r["row"]) for r in mine)] for (case, kind), mine in noise.items()]
+    n, alarms = sum(len(m) for m in noise.values()), sum(not r["right"] for m in noise.values() for r in m)
+    text += "\nThe same servers without a fault, and with it in as many windows of both halves. A row of that metric is false if it was not counted elsewhere " \
+        "as well; at most 5 % of recordings may\nhave one by chance. Rows of other metrics are not judged: other programs ran on this machine.\n\n" + table(
+            ["server and fault", "fault", "recordings", "with a row of that metric", "false", "rows of other metrics"], quiet)
+    return text + "\nFalse: %d of %d recordings (95 %% interval %.0f to %.0f %%).\n" % (alarms, n, *figures.wilson(alarms, n)) + failures(loaded)
 
 
 def section_latency():
@@ -553,4 +602,4 @@ def write():
                                        "with another seed.")),
         dated("incidents", section_incidents()), section_incidents("colocation"), dated("healthy", section_healthy()),
         dated("pairs", section_pairs()), dated("repeats", section_repeats()), dated("totals", section_totals()), section_latency(),
-        section_names(), section_stacks(), section_follow(), section_spans(), *(section_known(part) for part in KNOWN)])
+        section_names(), section_stacks(), section_follow(), section_spans(), section_shift(), *(section_known(part) for part in KNOWN)])

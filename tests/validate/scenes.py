@@ -28,6 +28,8 @@ SCENES = [
      ("greedy",), ("handoff", "disk", "cpu_contender")),
     ("mutex held during fsync", "held_fsync", ["-w", "400"], (100, 100), 4, False, ("lock", "disk"),
      ("journal", "disk|fsync|fdatasync"), ("handoff", "cpu_contender")),
+    ("memory maps held in mprotect", "held_mmap", ["-w", "200"], (100, 100), 4, False, ("blocked", "pause"),
+     ("housekeeping", "mprotect"), ("handoff", "disk", "cpu_contender")),
     ("worker queue, long jobs", "worker_queue", ["-w", "400"], (150, 150), 4, False,
      ("self", "handoff", "saturation"), ("worker",), ("lock", "disk")),
     ("fsync hog beside direct reads", "disk_hog", [], (150, 150), 4, True, ("disk",), ("hog",),

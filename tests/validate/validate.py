@@ -25,6 +25,7 @@ import pairs
 import repeats
 import results
 import scenes
+import shift
 import spans
 import sweep
 import totals
@@ -166,7 +167,8 @@ def part_healthy(options):
     with lab.scratch() as directory:
         for name in incidents.HEALTHY:
             if wanted(options, name):
-                for row in incidents.healthy(name, range(1, 2 if options.quick else 4), 5, directory):
+                for row in incidents.healthy(name, range(1, 2 if options.quick else 4), 5, directory,
+                                             keep(options)):
                     rows.append(row)
                     ok("%s at %.0f %%%s, %d" % (name, 100 * row["level"], ", whole host" if row["whole"] else "", row["seed"]),
                        row["right"], row.get("failed") or "{status} {verdict}, causes {causes}".format(**row))
@@ -285,11 +287,31 @@ def part_spans(options):
             if not wanted(options, name):
                 continue
             for _ in range(1 if options.quick else options.repeat):
-                attempt(rows, name, spans.row, name, directory)
-            row = rows[-1]
-            ok("%s: spans" % name, row.get("right", False), row.get("failed") or "%(found)s of %(truth)s" % row)
+                some = []
+                attempt(some, name, spans.rows, name, directory)
+                for row in some[0] if isinstance(some[0], list) else some:
+                    rows.append(row)
+                    ok("%s: spans" % row.get("what", name), row.get("right", False), row.get("failed") or "%(found)s of %(truth)s" % row)
     if not options.quick and not options.only:
         store("spans", rows)
+
+
+def part_shift(options):
+    rows = []
+    with lab.scratch() as directory:
+        for kind in shift.CASES + [shift.Crowd]:
+            if not wanted(options, kind.__name__.lower()):
+                continue
+            try:
+                for row in shift.runs(kind, directory, keep(options), options.quick, options.repeat):
+                    rows.append(row)
+                    ok("%s, %s, %d: shifts" % (row["case"], row["kind"], row["seed"]), row["right"], "; ".join(
+                        "%s %.2f (%.2f..%.2f) %+.1f" % tuple(r) for r in row["rows"][:3]) + str(row.get("relevant", "")) + ", counted elsewhere %.2f %+.1f" % (row.get("truth_delta", 0), row.get("truth", 0)))
+            except (lab.Failed, subprocess.SubprocessError, OSError, ValueError) as e:
+                rows.append({"failed": "%s: %s" % (kind.__doc__, e)})
+                ok("%s: shifts" % kind.__doc__, False, str(e))
+    if not options.quick and not options.only:
+        store("shift", rows)
 
 
 def part_latency(options):
@@ -323,7 +345,7 @@ def part_known(part):
     return run
 
 
-PARTS = {"sweep": part_sweep, "pools": lambda options: part_sweep(options, "pools", tuple(sweep.POOLS)), "follow": part_follow, "spans": part_spans, "latency": part_latency, "totals": part_totals, "names": part_names, "stacks": part_stacks, "small": part_small, "scenes": part_scenes,
+PARTS = {"sweep": part_sweep, "pools": lambda options: part_sweep(options, "pools", tuple(sweep.POOLS)), "follow": part_follow, "spans": part_spans, "shift": part_shift, "latency": part_latency, "totals": part_totals, "names": part_names, "stacks": part_stacks, "small": part_small, "scenes": part_scenes,
          "faults": part_faults, "incidents": part_incidents,
          "colocation": lambda options: part_incidents(options, "colocation", colocation),
          "healthy": part_healthy, **{part: part_known(part) for part in known.PARTS}, "pairs": part_pairs, "repeats": part_repeats}

@@ -6,13 +6,14 @@
 #include "analyze/replay/track.h"
 #include "analyze/stats/hist.h"
 
-/* What is wrong with a span that has a key. */
+/* What is wrong with a span that has a key, or with a text. */
 enum span_defect {
 	SPAN_REUSED,
 	SPAN_NO_START,
 	SPAN_NO_END,
 	SPAN_FORGOTTEN,
 	SPAN_NO_KEY,
+	SPAN_NO_TEXT,
 	SPAN_DEFECTS
 };
 

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETURNS_OPEN 64 /* of one thread: MAX_URETPROBE_DEPTH of the kernel */
+#define RETURNS_OPEN 64	 /* of one thread: MAX_URETPROBE_DEPTH of the kernel */
+#define LOCATED	     100 /* rows of span_defect of a site and defect */
 
 /* Of one thread. */
 struct call_stack {
@@ -42,6 +43,31 @@ static struct call_stack *stack_of(const struct thread *t)
 struct call_stat *calls_stat(struct replay *r, u32 site, struct err *e)
 {
 	return call_stat_of(&own(r)->stats, site, e);
+}
+
+int calls_defect(struct replay *r, u32 site, enum span_defect defect, u64 ts, u32 tid, s64 key,
+		 struct err *e)
+{
+	static const char *const names[] = {
+		[SPAN_REUSED] = "reused", [SPAN_NO_START] = "no start",
+		[SPAN_NO_END] = "no end", [SPAN_FORGOTTEN] = "forgotten",
+		[SPAN_NO_KEY] = "no key", [SPAN_NO_TEXT] = "no text",
+	};
+	struct call_stat *s = calls_stat(r, site, e);
+
+	if (!s)
+		return ERR_FAIL;
+	s->reused += defect == SPAN_REUSED;
+	s->unmatched += defect == SPAN_NO_START;
+	s->open += defect == SPAN_NO_END;
+	s->forgotten += defect == SPAN_FORGOTTEN;
+	s->keyless += defect == SPAN_NO_KEY;
+	s->unreadable += defect == SPAN_NO_TEXT;
+	if (s->located[defect] == LOCATED)
+		return 0;
+	s->located[defect]++;
+	return row_put(r->db, span_defect, e, .ts = replay_time(r, ts), .tid = tid, .site = site,
+		       .key = key, .defect = names[defect]);
 }
 
 static void take_out(struct replay *r, struct call_stack *all, u32 from, u32 n)

@@ -5,16 +5,15 @@
 #include "analyze/replay/track.h"
 #include "call_stats.h"
 
-struct call_stat;
-
 /* The sums of a site, made if need be; NULL: see e. */
 struct call_stat *calls_stat(struct replay *r, u32 site, struct err *e);
 
 /* Of this site no returns are recorded: its calls have no ends. */
 int calls_entries_only(struct replay *r, u32 site, struct err *e);
 
-/* The sums of a site; NULL: see e. */
-struct call_stat *calls_stat(struct replay *r, u32 site, struct err *e);
+/* Counts a defect; the first of each have a row. key: BULK_NULL, there is none. */
+int calls_defect(struct replay *r, u32 site, enum span_defect defect, u64 ts, u32 tid, s64 key,
+		 struct err *e);
 
 /* What a span starts with, or a call with a text. */
 struct span_start {

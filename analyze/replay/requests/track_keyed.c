@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOCATED 100 /* rows of span_defect of a site and defect */
-
 /* A span that has not ended. */
 struct open_span {
 	struct frame f;
@@ -75,35 +73,10 @@ static void link_span(struct open_span *s)
 	all->n++;
 }
 
-/* A row for the first of each defect. */
-static int locate(struct replay *r, u32 site, enum span_defect defect, u64 ts, u32 tid, s64 key,
-		  struct err *e)
-{
-	static const char *const names[] = {
-		[SPAN_REUSED] = "reused", [SPAN_NO_START] = "no start",
-		[SPAN_NO_END] = "no end", [SPAN_FORGOTTEN] = "forgotten",
-		[SPAN_NO_KEY] = "no key",
-	};
-	struct call_stat *s = calls_stat(r, site, e);
-
-	if (!s)
-		return ERR_FAIL;
-	s->reused += defect == SPAN_REUSED;
-	s->unmatched += defect == SPAN_NO_START;
-	s->open += defect == SPAN_NO_END;
-	s->forgotten += defect == SPAN_FORGOTTEN;
-	s->keyless += defect == SPAN_NO_KEY;
-	if (s->located[defect] == LOCATED)
-		return 0;
-	s->located[defect]++;
-	return row_put(r->db, span_defect, e, .ts = replay_time(r, ts), .tid = tid, .site = site,
-		       .key = key, .defect = names[defect]);
-}
-
 /* The end of an open span will not come, or not be known. */
 static int give_up(struct replay *r, struct open_span *s, enum span_defect defect, struct err *e)
 {
-	int ret = locate(r, s->f.site, defect, s->f.ts, s->tid, (s64)s->key, e);
+	int ret = calls_defect(r, s->f.site, defect, s->f.ts, s->tid, (s64)s->key, e);
 
 	idmap_take(&s->of->open, s->key);
 	unlink_span(s);
@@ -155,7 +128,7 @@ static struct thread *thread_of(struct replay *r, const struct record *rec,
 	*ret = rec->tid && !t ? ERR_FAIL : 0;
 	if (!t || start->args[0] != BULK_NULL)
 		return t;
-	*ret = locate(r, start->site, SPAN_NO_KEY, rec->ts, rec->tid, BULK_NULL, e);
+	*ret = calls_defect(r, start->site, SPAN_NO_KEY, rec->ts, rec->tid, BULK_NULL, e);
 	return NULL;
 }
 
@@ -205,7 +178,8 @@ static int end_span(struct replay *r, const struct record *rec, struct thread *t
 	int ret;
 
 	if (!s)
-		return locate(r, start->site, SPAN_NO_START, rec->ts, rec->tid, start->args[0], e);
+		return calls_defect(r, start->site, SPAN_NO_START, rec->ts, rec->tid,
+				    start->args[0], e);
 	unlink_span(s);
 	s->f.value = start->args[1];
 	ret = put_span(r, rec, t, s, e);

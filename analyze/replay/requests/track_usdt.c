@@ -46,12 +46,14 @@ static int text_id(struct replay *r, const struct record *rec, struct span_start
 	u32 id;
 
 	s->text = BULK_NULL;
-	if (flags & (USDT_TEXT_UNREAD | USDT_TEXT_CUT)) {
+	if (flags & USDT_TEXT_UNREAD &&
+	    calls_defect(r, s->site, SPAN_NO_TEXT, rec->ts, rec->tid, BULK_NULL, e) < 0)
+		return ERR_FAIL;
+	if (flags & USDT_TEXT_CUT) {
 		stat = calls_stat(r, s->site, e);
 		if (!stat)
 			return ERR_FAIL;
-		stat->unreadable += !!(flags & USDT_TEXT_UNREAD);
-		stat->cut += !!(flags & USDT_TEXT_CUT);
+		stat->cut++;
 	}
 	if (rec->size <= rec->desc->size || flags & (USDT_TEXT_UNREAD | USDT_TEXT_NULL))
 		return 0;

@@ -207,7 +207,7 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 		return task_end(r, t, rec->ts, e);
 	if (runnable)
 		t->state = STATE_preempted;
-	else if (ev->state & LINUX_TASK_STOPPED_TRACED)
+	else if (ev->state & (LINUX_TASK_STOPPED_TRACED | LINUX_TASK_FROZEN))
 		t->state = STATE_stopped;
 	else
 		t->state = STATE_other;

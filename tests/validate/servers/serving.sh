@@ -38,7 +38,7 @@ wait_for() { # command...: until it succeeds, 20 s at most
 
 listens() { # PORT: a process does, where the server runs
 	# shellcheck disable=SC2086
-	$ON_SERVER sh -c "grep -qE ':$(printf %04X "$1") 0+:0000 0A' /proc/net/tcp"
+	$ON_SERVER sh -c "grep -qsE ':$(printf %04X "$1") 0+:0000 0A' /proc/net/tcp /proc/net/tcp6"
 }
 
 descendants() { # PID: it and its children

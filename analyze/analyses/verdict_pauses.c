@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which pauses count. */
+#include "verdict.h"
+
+#include <gsl/gsl_cdf.h>
+
+#define COUNT_MARGIN 0.5 /* share of requests outside pauses, else pauses are how it serves */
+
+static double length(const struct judged_pause *p)
+{
+	return (double)(p->end - p->start);
+}
+
+/*
+ * One request that only waits for input is no pause of the server. Without an answer until the end
+ * of the recording it may have none: then nothing counts while the thread waits for input.
+ */
+static bool serves(const struct analysis_ctx *c, const struct judged_pause *p)
+{
+	return !p->usual && (p->slept < 0.5 || (p->waiting > 1 && p->end < c->duration));
+}
+
+/* The lower end of the 95 % interval (Garwood) of a number of events, as a share of it. */
+static double surely(int events)
+{
+	return events ? gsl_cdf_chisq_Pinv(0.025, 2.0 * events) / 2 / events : 0;
+}
+
+/* Which of the whole server count: long ones each, short ones if all of them are a share of the
+ * time. */
+static void count_whole(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+{
+	double usual = isnan(j->p99_outside) ? 0 : j->p99_outside, sum = 0;
+	int i, n = 0;
+
+	for (i = 0; i < j->whole; i++) {
+		struct judged_pause *p = &j->pauses[i];
+
+		if (serves(c, p) && length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual) {
+			sum += length(p);
+			n++;
+		}
+	}
+	sum *= surely(n);
+	for (i = 0; i < j->whole; i++) {
+		struct judged_pause *p = &j->pauses[i];
+		bool is_short = sum >= SHORT_SHARE * (double)c->duration &&
+				length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual;
+		bool is_long = length(p) >= l->pause && length(p) >= l->factor * usual;
+
+		p->counts = serves(c, p) && (is_short || is_long);
+	}
+}
+
+/* Of parts, long ones; either those or the whole server's, whichever lasted longer. */
+static void count_parts(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+{
+	double sum[2] = { 0 };
+	int i;
+
+	for (i = j->whole; i < j->n_pauses; i++) {
+		struct judged_pause *p = &j->pauses[i];
+
+		p->counts = serves(c, p) && length(p) >= l->pause &&
+			    length(p) >= l->factor * p->part_usual;
+	}
+	for (i = 0; i < j->n_pauses; i++)
+		sum[i >= j->whole] += j->pauses[i].counts ? length(&j->pauses[i]) : 0;
+	for (i = 0; i < j->n_pauses; i++)
+		j->pauses[i].counts &= (i >= j->whole) == (sum[1] > sum[0]);
+}
+
+/*
+ * One pause that happens to end in this recording is no share of the time: events count, with their
+ * interval. None counts that is the usual state of a busy host.
+ */
+void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+{
+	int i;
+
+	j->counted = 0;
+	j->paused = j->waited = 0;
+	j->start = j->end = NAN;
+	if ((double)j->outside.n < COUNT_MARGIN * j->requests)
+		return;
+	count_whole(c, j, l);
+	count_parts(c, j, l);
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (!p->counts)
+			continue;
+		j->counted++;
+		j->paused += length(p);
+		j->waited += (double)p->waiting;
+		j->start = isnan(j->start) ? (double)p->start : j->start;
+		j->end = (double)p->end;
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Errors that servers report for want of a lock, by what the protocol says of them. */
+#pragma once
+
+/*
+ * For SQL: rows (code, name). The codes are SQLSTATEs of PostgreSQL and error numbers of MySQL and
+ * MariaDB. That a request waited for a lock is what each of them means.
+ */
+#define LOCK_ERRORS                                                                             \
+	"(SELECT column1 AS code, column2 AS name FROM (VALUES ('40P01', 'deadlock_detected')," \
+	" ('55P03', 'lock_not_available'), ('1205', 'ER_LOCK_WAIT_TIMEOUT'), ('1213',"          \
+	" 'ER_LOCK_DEADLOCK')))"
+
+/* The code of row e of table request_error, as text. */
+#define ERROR_CODE_OF \
+	"coalesce((SELECT nullif(code, '') FROM request_code k WHERE k.id=e.code), CAST(e.status AS TEXT))"

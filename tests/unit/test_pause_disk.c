@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/pause_disk.c: who used the disk that a pause waited for, or delayed it before.
+ */
+#include "tests/lib/pausing.h"
+
+#define IDLE_VALUE(what, name_) FINDING_VALUE("pause_disk_idle", name_, what)
+#define DISK_VALUE(what, name_) FINDING_VALUE("pause_disk", name_, what)
+
+/*
+ * 100 waits 300 ms in fsync, its block request for `done` ms; within it, or 100 ms after it, one of
+ * tid moves 8 MiB. waker: ends the wait, 0: an interrupt; 400 was in the run queue for all of it.
+ */
+static sqlite3 *beside_disk_use(int tid, bool within, long done, int waker)
+{
+	struct text x = { 0 };
+	long t;
+
+	head(&x);
+	text_line(&x, "@recorder\n32 300 thread pid=300 state=83 comm=\"dd\"");
+	text_line(&x, "33 400 thread pid=400 state=83 comm=\"jbd2/vda-8\"\n@cpu 0");
+	many(&x, 100, 600, MS);
+	t = x.t;
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", t, t + 1000);
+	text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1", t + 2000);
+	text_line(&x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", t + 3000);
+	text_line(&x, "%ld 100 block_start request=1 dev=8 bytes=4096 sector=8 op=1", t + 4000);
+	text_line(&x, "%ld 100 switch next=0 state=2 flags=2", t + 10000);
+	t += within ? 10 * MS : 400 * MS;
+	text_line(&x, "@cpu 1\n%ld %d block_start request=2 dev=8 bytes=8388608 sector=800 op=1", t,
+		  tid);
+	text_line(&x, "%ld 0 block_complete request=2 dev=8 bytes=8388608 sector=800\n@cpu 0",
+		  t + MS);
+	text_line(&x, "%ld 0 block_complete request=1 dev=8 bytes=4096 sector=8",
+		  x.t + done * MS - 1000);
+	if (waker) {
+		text_line(&x,
+			  "@cpu 1\n%ld 0 waking target=400 cpu=1 context=1\n%ld 0 switch next=400",
+			  x.t + 5000, x.t + 300 * MS - 1000);
+		text_line(&x, "%ld %d waking target=100\n%ld 400 switch next=0 state=1\n@cpu 0",
+			  x.t + 300 * MS, waker, x.t + 300 * MS + 500);
+	} else {
+		text_line(&x, "%ld 0 waking target=100 context=1", x.t + 300 * MS);
+	}
+	text_line(&x, "%ld 0 switch next=100", x.t + 300 * MS + 1000);
+	text_line(&x, "%ld 100 syscall nr=fsync fd=3 dur=%ld", x.t + 300 * MS + 2000,
+		  300 * MS - 6000);
+	x.t += 300 * MS + 4000;
+	return judged(&x);
+}
+
+/* The program that used the disk while the pause waited for it, not at another time. */
+static void a_pause_at_a_disk_names_its_user(void **state)
+{
+	sqlite3 *db = beside_disk_use(300, true, 300, 0);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a disk");
+	is_number(db, DISK_VALUE("v.id", "disk"), 8);
+	is_number(db, DISK_VALUE("v.id", "user"), 300);
+	is_within(db, DISK_VALUE("v.number", "user"), 99, 100);
+	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OVERLAP");
+	db_close(db);
+	db = beside_disk_use(300, false, 300, 0);
+	is_number(db, DISK_VALUE("v.id", "user"), 100);
+	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OBSERVED");
+	db_close(db);
+	db = beside_disk_use(100, true, 300, 0);
+	is_number(db, DISK_VALUE("v.id", "user"), 100);
+	db_close(db);
+}
+
+/* Without a request at the disk no program that uses it is to blame. */
+static void a_pause_at_an_idle_disk_names_no_user(void **state)
+{
+	sqlite3 *db = beside_disk_use(300, true, 20, 0);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a disk");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_disk'", 0);
+	is_within(
+		db,
+		"SELECT number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind="
+		"'pause_disk_idle' AND name='busy'",
+		5, 8);
+	is_text(db, IDLE_VALUE("v.text", "limit"), "an I/O limit of a cgroup");
+	is_number(db, IDLE_VALUE("total(v.id)", "thread"), 0);
+	db_close(db);
+	/* no limit: the thread that writes the journal had no CPU */
+	db = beside_disk_use(300, true, 20, 400);
+	is_number(db, IDLE_VALUE("count(v.text)", "limit"), 0);
+	is_number(db, IDLE_VALUE("v.id", "thread"), 400);
+	is_text(db, IDLE_VALUE("v.text", "state"), "queued for a CPU");
+	is_within(db, IDLE_VALUE("v.number", "share"), 95, 100);
+	db_close(db);
+	/* nothing is known of it */
+	db = beside_disk_use(300, true, 20, 999);
+	is_number(db, IDLE_VALUE("count(v.text)", "limit"), 0);
+	is_number(db, IDLE_VALUE("v.id", "stranger"), 999);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_pause_at_a_disk_names_its_user),
+		T(a_pause_at_an_idle_disk_names_no_user),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/pause_parts.c: a part of a server pauses while the rest answers. */
+#include "tests/lib/unit.h"
+
+#include "format/buf.h"
+#include "tests/lib/loaded.h"
+
+#define MS    1000000L
+#define FDS   3
+#define FIRST 5 /* descriptor: its requests have name 1, those of the others name 2 */
+
+static void begin(struct buf *b)
+{
+	struct err e = { 0 };
+	int pid, fd;
+
+	buf_printf(b, &e,
+		   "@recorder\n0 0 info text=\"targets=all\"\n"
+		   "1 0 info text=\"groups=core,syscalls,sched,requests\"\n"
+		   "1 0 request_name id=1 protocol=1 name=\"GET /a\"\n"
+		   "1 0 request_name id=2 protocol=1 name=\"POST /b\"\n");
+	for (pid = 200; pid < 202; pid++) {
+		buf_printf(b, &e, "2 %d thread pid=%d state=83 comm=\"work\"\n", pid, pid);
+		for (fd = FIRST; fd < FIRST + FDS; fd++)
+			buf_printf(b, &e,
+				   "4 %d fd pid=%d fd=%d mode=0140000 ino=%d family=2 role=2"
+				   " socktype=1 sport=90 dport=%d daddr=10.0.0.9\n",
+				   pid, pid, fd, 10 * pid + fd, 10 * pid + fd);
+	}
+	buf_printf(
+		b, &e,
+		"8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"
+		"10 0 info text=\"begin=10\"\n10000000000 0 info text=\"stopped=10000000000\"\n");
+	for (pid = 200; pid < 202; pid++) {
+		buf_printf(b, &e, "@cpu %d\n90 0 waking target=%d\n90 0 switch next=%d\n",
+			   pid - 200, pid, pid);
+		for (fd = FIRST; fd < FIRST + FDS; fd++)
+			buf_printf(b, &e,
+				   "100 0 connection sock=%d ino=%d conn=%d family=2 side=1\n",
+				   10 * pid + fd, 10 * pid + fd, 10 * pid + fd);
+	}
+}
+
+static long position[3000];
+
+static void arrives(struct buf *b, int pid, int fd, long ts)
+{
+	struct err e = { 0 };
+
+	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts, 10 * pid + fd,
+		   position[10 * pid + fd] += 10);
+}
+
+static void answers(struct buf *b, int pid, int fd, long read, long end)
+{
+	struct err e = { 0 };
+
+	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", read, pid, fd);
+	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1\n", read, pid,
+		   10 * pid + fd, position[10 * pid + fd], fd == FIRST ? 1 : 2);
+	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", end, pid, fd);
+}
+
+/* A request every 10 ms, on one of the first n connections after the other. */
+static void usual(struct buf *b, int pid, long from, long to, int n)
+{
+	long t;
+
+	for (t = n ? from : to; t < to; t += 10) {
+		int fd = FIRST + (int)(t / 10 % n);
+
+		arrives(b, pid, fd, t * MS);
+		answers(b, pid, fd, t * MS + 20000, t * MS + 900000 + t * 137 % 50000);
+	}
+}
+
+/* Requests on descriptors from first to last arrive at 4 s and are answered at 7 s. */
+static void silent(struct buf *b, int pid, int first, int last, int others)
+{
+	int fd;
+
+	usual(b, pid, 10, 4000, FDS);
+	for (fd = first; fd <= last; fd++)
+		arrives(b, pid, fd, 4000 * MS + fd);
+	usual(b, pid, 4010, 7000, others);
+	for (fd = first; fd <= last; fd++)
+		answers(b, pid, fd, 7000 * MS + 10 * fd, 7000 * MS + 10 * fd + 5);
+	usual(b, pid, 7010, 9900, FDS);
+}
+
+static sqlite3 *judged(struct buf *b)
+{
+	sqlite3 *db = loaded_buf(b);
+
+	analysed(db, "pauses");
+	return analysed(db, "verdict");
+}
+
+static void a_process_pauses_alone(void **state)
+{
+	struct buf b = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	begin(&b);
+	silent(&b, 200, FIRST, FIRST + 2, 0);
+	buf_printf(&b, NULL, "@cpu 1\n");
+	usual(&b, 201, 10, 9900, FDS);
+	db = judged(&b);
+	is_text(db, "SELECT status || ' ' || kind || ' ' || pauses FROM verdict",
+		"problem pauses 1");
+	is_within(db, "SELECT start FROM verdict", 3999e6, 4001e6);
+	is_within(db, "SELECT end FROM verdict", 7000e6, 7001e6);
+	is_text(db,
+		"SELECT s.name || ' ' || p.waiting || ' ' || p.name FROM pause p JOIN service s"
+		" ON s.id=p.service WHERE counts",
+		"work[200]:90 3 0");
+	is_like(db, "SELECT sentence(finding) FROM verdict",
+		"1 pause of work[200]:90: nothing was answered for 3.00 s. 3 requests waited%");
+	db_close(db);
+}
+
+static void a_name_pauses_alone(void **state)
+{
+	struct buf b = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	begin(&b);
+	silent(&b, 200, FIRST + 1, FIRST + 2, 1);
+	buf_printf(&b, NULL, "@cpu 1\n");
+	silent(&b, 201, FIRST + 1, FIRST + 2, 1);
+	db = judged(&b);
+	is_text(db, "SELECT status || ' ' || kind FROM verdict", "problem pauses");
+	is_text(db, "SELECT name || ' ' || service || ' ' || waiting FROM pause WHERE counts",
+		"2 0 4");
+	is_like(db, "SELECT sentence(finding) FROM verdict", "1 pause of POST /b: nothing%");
+	db_close(db);
+}
+
+/* Only one connection waits: its request takes long. */
+static void one_long_request_is_no_pause(void **state)
+{
+	struct buf b = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	begin(&b);
+	silent(&b, 200, FIRST + 1, FIRST + 1, 0);
+	buf_printf(&b, NULL, "@cpu 1\n");
+	usual(&b, 201, 10, 9900, FDS);
+	db = judged(&b);
+	is_number(db, "SELECT count(*) FROM pause WHERE dur > 1000000000", 0);
+	db_close(db);
+}
+
+/* All requests of a name take 0.2 s, two at a time: that is how long they take. */
+static void slow_requests_of_a_name_are_no_pause(void **state)
+{
+	struct buf b = { 0 };
+	sqlite3 *db;
+	int pid, fd;
+	long t;
+
+	(void)state;
+	begin(&b);
+	for (pid = 200; pid < 202; pid++) {
+		buf_printf(&b, NULL, "@cpu %d\n", pid - 200);
+		for (t = 10; t < 9700; t += 210) {
+			for (fd = FIRST + 1; fd < FIRST + FDS; fd++)
+				arrives(&b, pid, fd, t * MS + fd);
+			usual(&b, pid, t + 10, t + 200, 1);
+			for (fd = FIRST + 1; fd < FIRST + FDS; fd++)
+				answers(&b, pid, fd, (t + 200) * MS + fd * 20,
+					(t + 200) * MS + fd * 20 + 9);
+		}
+	}
+	db = judged(&b);
+	is_number(db,
+		  "SELECT requests > 180 FROM request_name n JOIN (SELECT name, sum(requests) AS"
+		  " requests FROM request_stat GROUP BY name) s ON s.name=n.id WHERE id=2",
+		  1);
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_process_pauses_alone),
+		T(a_name_pauses_alone),
+		T(one_long_request_is_no_pause),
+		T(slow_requests_of_a_name_are_no_pause),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
