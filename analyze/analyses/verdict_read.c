@@ -99,11 +99,14 @@ int verdict_window_at(const struct judged *j, double ts)
 	return (int)fmin(fmax(ts / j->width, 0), j->n_windows - 1);
 }
 
+/* A request that lasts longer than twice its longest pause is slow by more than that. */
 static void add(struct judged *j, s64 arrival, s64 ts, s64 end)
 {
 	u64 took = end > arrival ? (u64)(end - arrival) : 0;
 	struct judged_pause *p = pause_at(j, arrival, end);
-	struct verdict_window *w = p ? &p->inside : &j->windows[verdict_window_at(j, (double)end)];
+	bool most = p && (u64)(p->end - p->start) >= took / 2;
+	struct verdict_window *w =
+		most ? &p->inside : &j->windows[verdict_window_at(j, (double)end)];
 
 	hist_add(&j->all, took);
 	j->queued += (double)(ts - arrival);

@@ -8,15 +8,15 @@
 
 #define MS 1000000L
 
-/* A server with one thread and four connections. */
-static inline void head(struct text *x)
+/* A server with one thread; connections from fd 5 on. */
+static inline void head_of(struct text *x, int connections)
 {
 	int i;
 
 	text_line(x, "@recorder\n0 0 clock monotonic=1 realtime=1795345200000000001 boottime=1");
 	text_line(x, "1 0 info text=\"targets=all\"\n2 0 info text=\"groups=core,syscalls,sched\"");
 	text_line(x, "4 100 thread pid=100 state=83 comm=\"server\" cmdline=\"server\"");
-	for (i = 5; i < 9; i++)
+	for (i = 5; i < 5 + connections; i++)
 		text_line(
 			x,
 			"20 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80 "
@@ -24,6 +24,11 @@ static inline void head(struct text *x)
 			i, 1000 + i, 40000 + i);
 	text_line(x, "30 0 info text=\"snapshot=30\"\n31 0 info text=\"begin=31\"\n@cpu 0");
 	x->t = MS;
+}
+
+static inline void head(struct text *x)
+{
+	head_of(x, 4);
 }
 
 /* One request, that takes work ns. */

@@ -53,7 +53,46 @@ static void slow_last_requests_are_no_change_if_all_connections_close(void **sta
 	db = edges(80, 80, 0);
 	is_verdict(db, "problem", "slower");
 	is_number(db, "SELECT count(*) FROM verdict_range", 1);
-	is_above(db, "SELECT start FROM verdict_range", 3000 * MS);
+	is_above(db, "SELECT start FROM verdict_range", 1500 * MS);
+	db_close(db);
+}
+
+#define WAITERS 20
+
+static void part_of_request(struct text *x, const char *io, int fd)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=%s fd=%d ret=29 count=99 dur=200", x->t + 3000, io, fd);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 5000);
+	x->t += 6000;
+}
+
+/*
+ * 3 s of usual requests; then also some of 1.7 s each, which all touch a short pause: they
+ * are slow by more than that.
+ */
+static void requests_far_longer_than_a_pause_are_a_change(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	srand(3);
+	head_of(&x, 3 + WAITERS);
+	many(&x, 2700, 100000, MS);
+	for (i = 0; i < 2 * WAITERS; i++) {
+		if (i >= WAITERS)
+			part_of_request(&x, "write", 8 + i % WAITERS);
+		part_of_request(&x, "read", 8 + i % WAITERS);
+		many(&x, 40, 100000, 2 * MS);
+		if (i == WAITERS - 1)
+			request(&x, 5, 20 * MS);
+	}
+	db = judged(&x, NULL);
+	is_number(db, "SELECT count(*) FROM pause WHERE dur >= 20000000", 1);
+	is_verdict(db, "problem", "slower");
+	is_above(db, "SELECT max(end)-min(start) FROM verdict_range", 1500 * MS);
 	db_close(db);
 }
 
@@ -62,6 +101,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(slow_first_requests_are_no_change),
 		T(slow_last_requests_are_no_change_if_all_connections_close),
+		T(requests_far_longer_than_a_pause_are_a_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
