@@ -296,7 +296,7 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 			buf_printf(&s->complete, e, "; damaged blocks skipped: %lld",
 				   (long long)sqlite3_column_int64(q, 4));
 		if (sqlite3_column_double(q, 2) > 0)
-			buf_printf(&s->complete, e, "; the recorder used %.1f %% of a CPU",
+			buf_printf(&s->complete, e, "; the recorder used %.1f %% of one CPU",
 				   sqlite3_column_double(q, 2));
 		if (sqlite3_column_double(q, 3) > 0)
 			buf_printf(&s->complete, e,
