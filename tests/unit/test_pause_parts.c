@@ -116,7 +116,7 @@ static void a_process_pauses_alone(void **state)
 		" ON s.id=p.service WHERE counts",
 		"work[200]:90 3 0");
 	is_like(db, "SELECT sentence(finding) FROM verdict",
-		"1 pause of work[200]:90: nothing was answered for 3.00 s. 3 requests waited%");
+		"1 pause of work[200]:90: nothing was answered for 3.00 s. 3 requests had no answer%");
 	db_close(db);
 }
 
