@@ -72,7 +72,7 @@ static int read_numbers(struct screen *s, sqlite3 *db, sqlite3_stmt *q, struct e
 		ret = add_number(&s->numbers, db, "max ", q, 7, "ns", e);
 	if (ret == 0)
 		ret = add_number(&s->numbers, db, "errors ", q, 8, "", e);
-	return ret < 0 ? ret : add_number(&s->numbers, db, "idle ", q, 9, "%", e);
+	return ret < 0 ? ret : add_number(&s->numbers, db, "busiest thread idle ", q, 9, "%", e);
 }
 
 static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct err *e)
