@@ -126,6 +126,17 @@ int parts_found(struct pause_parts *p, struct err *e)
 	return 0;
 }
 
+/* Whether one that can count starts before end; from the first on that ends after the arrival. */
+static bool in_pause(const struct pause_parts *p, size_t first, size_t last, s64 end)
+{
+	size_t i;
+
+	for (i = first; i < last && p->v[i].start < end; i++)
+		if (p->v[i].end - p->v[i].start >= SHORT_PAUSE)
+			return true;
+	return false;
+}
+
 void parts_wait(struct pause_parts *p, u32 server, const struct row_request *row, s64 rowid)
 {
 	s64 arrival = row->ts - row->queued, end = answered(row);
@@ -136,7 +147,7 @@ void parts_wait(struct pause_parts *p, u32 server, const struct row_request *row
 	for (k = 0; k < 2; k++) {
 		last = slots[k] ? p->silences.first[slots[k]] : 0;
 		i = slots[k] ? silences_after(&p->silences, slots[k] - 1, arrival) : 0;
-		if (slots[k] && (i == last || p->v[i].start >= end))
+		if (slots[k] && !in_pause(p, i, last, end))
 			hist_add(&p->of[slots[k] - 1].outside,
 				 end > arrival ? (u64)(end - arrival) : 0);
 		for (; i < last && p->v[i].end <= end; i++)

@@ -60,6 +60,34 @@ static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 f
 	return db_end(q, ret);
 }
 
+/*
+ * Of a pause until the end: whom the process asked last before it or in it without an answer, of
+ * those that answered before. Logs and metrics are sent to nobody who answers.
+ */
+static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judged_pause *p,
+			   struct pause_upstream *u, struct err *e)
+{
+	static const char sql[] =
+		"WITH a AS (SELECT m.pid, m.fd, m.role, m.local, m.remote, u.ts FROM upstream_unanswered u JOIN fd m ON"
+		" m.pid=u.pid AND m.fd=u.fd AND m.end IS NULL AND m.ts <= u.ts WHERE u.pid IN (SELECT pid FROM"
+		" service WHERE server=?1) AND (u.answered OR EXISTS (SELECT 1 FROM fd o JOIN upstream w ON"
+		" w.pid=o.pid AND w.fd=o.fd WHERE o.remote=m.remote AND o.role='connected'))), m AS (SELECT"
+		" *, count(*) OVER (PARTITION BY remote) AS n FROM a ORDER BY n DESC, ts LIMIT 1)"
+		" SELECT iif(remote IN ('0.0.0.0:0', '[::]:0'), 'UDP peers of ' || local, remote), " OTHER_END
+		" FROM m";
+	sqlite3_stmt *q;
+	int ret = p->end < c->duration ? 0 : db_query(&q, c->db, e, sql, "i", server);
+
+	if (ret < 0 || p->end < c->duration)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		u->pid = sqlite3_column_int64(q, 1);
+		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
+	}
+	return db_end(q, ret);
+}
+
 /* What the thread of the other server that ran most did then. */
 static int read_peer(struct pause_upstream *u, sqlite3 *db, s64 from, s64 to, struct err *e)
 {
@@ -129,6 +157,8 @@ int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool
 		ret = read_upstream(c, j->about.id, u, e);
 	if (ret == 0 && p && !u->address.len)
 		ret = read_connection(u, c->db, tid, p->start, p->end, e);
+	if (ret == 0 && p && own && !u->address.len)
+		ret = read_unanswered(c, j->about.id, p, u, e);
 	return ret < 0 || !u->address.len || u->pid <= 0 ? ret
 							 : read_peer(u, c->db, p->start, p->end, e);
 }

@@ -18,6 +18,10 @@
 #define SHORT_TIMES 20	 /* times p99 outside pauses, each */
 #define SHORT_SHARE 0.01 /* of the time, all of them */
 #define LATE_MORE   0.01 /* of the requests: more that are late, in the time range and of all */
+/* Without an answer at the end, several requests: of names with so many answers, and so many times
+ * as long as the longest of these took. */
+#define OVERDUE_ANSWERS 100
+#define OVERDUE_TIMES	2.0
 /* Not judged. */
 #define REQUESTS_LEAST 100
 #define LOST_MOST      0.05  /* share of the system calls */
@@ -71,9 +75,10 @@ struct judged_pause {
 	bool counts;
 	bool usual; /* on a host without idle CPU, in favour of programs that run all along */
 	struct verdict_window inside; /* of the requests that it touches; not of a part */
-	s64 service, name;	      /* of a part of the server; 0 */
-	double part_usual;	      /* ns, p99 of a part outside its pauses */
-	double part_waited;	      /* ns */
+	s64 longer;	    /* others that it touches: far longer than this, their longest pause */
+	s64 service, name;  /* of a part of the server; 0 */
+	double part_usual;  /* ns, p99 of a part outside its pauses */
+	double part_waited; /* ns */
 };
 
 struct judged {
@@ -84,6 +89,7 @@ struct judged {
 	double start, end;	     /* NAN: none */
 	struct judged_pause *pauses; /* by time; after `whole` of them those of parts, by time */
 	int whole, n_pauses, counted;
+	s64 overdue; /* unanswered at the end for far longer than all answers of their name took */
 	double paused, pause_max, waited;
 	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
 	bool by_mean; /* the ratio is of means per window, not of geometric means */

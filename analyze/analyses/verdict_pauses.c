@@ -13,17 +13,40 @@ static double length(const struct judged_pause *p)
 
 /*
  * One request that only waits for input is no pause of the server. Without an answer until the end
- * of the recording it may have none: then nothing counts while the thread waits for input.
+ * of the recording several may have none as well, unless such requests had answers before.
  */
-static bool serves(const struct analysis_ctx *c, const struct judged_pause *p)
+static bool serves(const struct analysis_ctx *c, const struct judged *j,
+		   const struct judged_pause *p)
 {
-	return !p->usual && (p->slept < 0.5 || (p->waiting > 1 && p->end < c->duration));
+	return !p->usual &&
+	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
 }
 
 /* The lower end of the 95 % interval (Garwood) of a number of events, as a share of it. */
 static double surely(int events)
 {
 	return events ? gsl_cdf_chisq_Pinv(0.025, 2.0 * events) / 2 / events : 0;
+}
+
+static bool is_short(const struct judged_pause *p, double usual)
+{
+	return length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual;
+}
+
+/*
+ * Between answers that all take long, short times without an answer are no pauses: most requests
+ * that touch one would have to end soon after it.
+ */
+static bool requests_wait_for_pauses(const struct judged *j)
+{
+	double soon = 0, longer = 0;
+	int i;
+
+	for (i = 0; i < j->whole; i++) {
+		soon += j->pauses[i].inside.n;
+		longer += (double)j->pauses[i].longer;
+	}
+	return soon >= longer;
 }
 
 /* Which of the whole server count: long ones each, short ones if all of them are a share of the
@@ -36,19 +59,18 @@ static void count_whole(struct analysis_ctx *c, struct judged *j, const struct l
 	for (i = 0; i < j->whole; i++) {
 		struct judged_pause *p = &j->pauses[i];
 
-		if (serves(c, p) && length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual) {
+		if (serves(c, j, p) && is_short(p, usual)) {
 			sum += length(p);
 			n++;
 		}
 	}
-	sum *= surely(n);
+	sum *= requests_wait_for_pauses(j) ? surely(n) : 0;
 	for (i = 0; i < j->whole; i++) {
 		struct judged_pause *p = &j->pauses[i];
-		bool is_short = sum >= SHORT_SHARE * (double)c->duration &&
-				length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual;
+		bool many = sum >= SHORT_SHARE * (double)c->duration && is_short(p, usual);
 		bool is_long = length(p) >= l->pause && length(p) >= l->factor * usual;
 
-		p->counts = serves(c, p) && (is_short || is_long);
+		p->counts = serves(c, j, p) && (many || is_long);
 	}
 }
 
@@ -61,7 +83,7 @@ static void count_parts(struct analysis_ctx *c, struct judged *j, const struct l
 	for (i = j->whole; i < j->n_pauses; i++) {
 		struct judged_pause *p = &j->pauses[i];
 
-		p->counts = serves(c, p) && length(p) >= l->pause &&
+		p->counts = serves(c, j, p) && length(p) >= l->pause &&
 			    length(p) >= l->factor * p->part_usual;
 	}
 	for (i = 0; i < j->n_pauses; i++)

@@ -111,6 +111,8 @@ static void add(struct judged *j, s64 arrival, s64 ts, s64 end)
 	hist_add(&j->all, took);
 	j->queued += (double)(ts - arrival);
 	j->served += (double)(end - ts);
+	if (p && !most)
+		p->longer++;
 	if (!p)
 		hist_add(&j->outside, took);
 	w->n++;
@@ -189,6 +191,22 @@ static int read_errors(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret;
 }
 
+/*
+ * Requests without an answer at the end, whose name always had answers before, in far less time. A
+ * command that awaits something, or that nobody answered yet, is none.
+ */
+static int read_overdue(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	return db_int(
+		c->db, &j->overdue, e,
+		"WITH a AS (SELECT name, max(max) AS longest FROM request_stat WHERE service IN (SELECT id FROM"
+		" service WHERE server=?1) GROUP BY name HAVING total(exchanges) >= ?3) SELECT count(*) FROM"
+		" unanswered u JOIN a USING(name) WHERE u.service IN (SELECT id FROM service WHERE server=?1) AND"
+		" ?2 - u.ts > ?4 * a.longest AND NOT EXISTS (SELECT 1 FROM request_name n WHERE n.id=u.name AND"
+		" awaits(n.protocol, n.name))",
+		"iiid", j->about.id, c->duration, (s64)OVERDUE_ANSWERS, OVERDUE_TIMES);
+}
+
 /* Whether all connections that the server accepted were closed, and when. */
 static int read_end(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
@@ -237,6 +255,8 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 	j->width = duration / j->n_windows;
 	j->begins = duration;
 	ret = read_pauses(c, j, e);
+	if (ret == 0)
+		ret = read_overdue(c, j, e);
 	if (ret == 0)
 		ret = read_end(c, j, e);
 	if (ret == 0)

@@ -106,7 +106,7 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 	address_text(local, f->family, f->saddr, f->sport);
 	address_text(remote, f->family, f->daddr, f->dport);
 	ret = ts ? 0 : requests_unanswered(r, p, fd, f, e);
-	upstream_end(r, p, fd, f);
+	upstream_end(r, p, fd, f, ts > 0);
 	if (ret == 0)
 		ret = requests_end_one(r, p, fd, f, e);
 	if (ret == 0)

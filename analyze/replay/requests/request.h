@@ -29,6 +29,7 @@ struct asking {
 	u64 first_send; /* entry; 0: not seen */
 	u64 last_send;
 	u32 sends;
+	u32 tid; /* of the last send */
 	u64 bytes;
 };
 

@@ -220,11 +220,30 @@ static void count_outstanding(struct outstanding *o, const struct call_view *v, 
 	o->most = open > o->most ? open : o->most;
 }
 
-void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f)
+static void put_unanswered(struct replay *r, const struct process *p, s32 fd, const struct file *f)
+{
+	const struct asking *a = &f->asking;
+	struct row_upstream_unanswered *row;
+
+	if (!a->sends)
+		return;
+	row = bulk_add(r->bulk, upstream_unanswered);
+	row->ts = replay_time(r, a->last_send);
+	row->pid = p->pid;
+	row->tid = a->tid;
+	row->fd = fd;
+	row->sends = a->sends;
+	row->answered = f->outstanding.answers > 0;
+}
+
+void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f,
+		  bool closed)
 {
 	const struct outstanding *o = &f->outstanding;
 	struct row_upstream_use *row;
 
+	if (!closed)
+		put_unanswered(r, p, fd, f);
 	if (o->most < 2 || !o->answers)
 		return;
 	row = bulk_add(r->bulk, upstream_use);
@@ -251,6 +270,7 @@ void request_upstream(struct replay *r, struct thread *t, struct file *f, const 
 		if (!a->sends)
 			a->first_send = call_entry(v);
 		a->last_send = v->ts;
+		a->tid = t->tid;
 		a->sends++;
 		a->bytes += bytes;
 		return;

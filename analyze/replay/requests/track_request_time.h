@@ -23,4 +23,5 @@ void request_upstream(struct replay *r, struct thread *t, struct file *f, const 
 		      bool send, u64 bytes);
 
 /* A connected socket ends, or the recording: what was outstanding on it. */
-void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f);
+void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f,
+		  bool closed);

@@ -22,10 +22,22 @@
 #include "track_services.h"
 #include "track_uses.h"
 
+#define PORTS_OF_CLIENTS 32768 /* the first of net.ipv4.ip_local_port_range by default */
+
 static bool is_server(const struct file *f)
 {
 	return f->kind == FD_SOCKET && (f->role == ROLE_ACCEPTED ||
 					(f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM));
+}
+
+/*
+ * A bound datagram socket whose first transfer is a send asks others, as resolvers do: its port is
+ * the kernel's choice, or it was opened in the recording. An older one may be answering.
+ */
+static bool asks_first(const struct file *f)
+{
+	return f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM && !f->request.service &&
+	       (f->since || f->sport >= PORTS_OF_CLIENTS);
 }
 
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
@@ -206,6 +218,8 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 			       ? requests_end_one(r, t->process, (s32)v->arg[0], f, e)
 			       : 0;
 	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v->ret : 0;
+	if (send && asks_first(f))
+		f->role = ROLE_CONNECTED;
 	server = is_server(f);
 	if (server && (services_of_file(r, t->process, f, e) < 0 || clients_of_file(r, f, e) < 0))
 		return ERR_FAIL;
