@@ -17,6 +17,9 @@ enum way {
 	LATER,	 /* and one that lasts longer than it */
 	REFUSED, /* at once, and the answer reports an error */
 	RETRIED, /* refused as well, but then answered without an error */
+	LOST,	 /* its question is sent again after 0.9 s */
+	EARLY,	 /* it is sent again at once, the answer takes 0.9 s more */
+	ELSE,	 /* on another connection something is sent again */
 };
 
 #define ENDS "family=2 sport=%d dport=99 saddr=10.0.0.1 daddr=192.0.2.1"
@@ -34,12 +37,38 @@ static void sleep_until(struct text *x, long from, long to)
 		  to + 1000, to + 2000, to + 2000 - from);
 }
 
+/* On a connection that is there already. */
+static void exchange(struct text *x, enum way way, long end)
+{
+	long t = x->t + 20000, again = way == EARLY ? t + MS : end - 100 * MS;
+
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t + 3000);
+	text_line(x, "%ld 100 syscall nr=write fd=12 ret=29 count=29 dur=200", t);
+	text_line(x, "%ld 100 switch next=0 state=1", t + 1000);
+	text_line(x,
+		  "%ld 0 tcp_retransmit sock=1 family=2 sport=%d dport=99 saddr=10.0.0.1 "
+		  "daddr=192.0.2.1 state=1",
+		  again, way == ELSE ? 3999 : 4000);
+	text_line(x, "%ld 0 waking target=100 context=1", end - 20000);
+	text_line(x, "%ld 0 switch next=100", end - 19000);
+	text_line(x, "%ld 100 syscall nr=read fd=12 ret=29 count=99 dur=%ld", end - 10000,
+		  end - 10000 - t - 900);
+	text_line(x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", end);
+	text_line(x, "%ld 100 switch next=0 state=1", end + 1000);
+	x->t = end + 150 * MS;
+}
+
 /* It takes 1 s, of which it sleeps most. */
 static void asks(struct text *x, enum way way, int i)
 {
 	bool quick = way == REFUSED || way == RETRIED;
 	long t = x->t + 20000, end = t + (quick ? MS : 1000 * MS), from = t, to = end;
 
+	if (way >= LOST) {
+		exchange(x, way, end);
+		return;
+	}
 	if (way == EARLIER)
 		from = x->t - 100 * MS;
 	if (way == LATER)
@@ -77,9 +106,11 @@ static sqlite3 *recorded(enum way way, int n, int well)
 
 	srand(1);
 	head(&x);
-	text_line(&x, "@recorder\n33 200 thread pid=200 state=83 comm=\"other\"\n"
-		      "34 0 request_name id=1 protocol=1 name=\"GET /\"\n@cpu 0\n"
-		      "35 0 connection sock=99 ino=1005 conn=1 family=2 sport=80 dport=40005 side=1"
+	text_line(&x, "@recorder\n33 200 thread pid=200 state=83 comm=\"other\"");
+	text_line(&x, "33 100 fd pid=100 fd=12 mode=0140000 ino=1012 family=2 role=connected"
+		      " socktype=1 sport=4000 dport=99 saddr=10.0.0.1 daddr=192.0.2.1");
+	text_line(&x, "34 0 request_name id=1 protocol=1 name=\"GET /\"\n@cpu 0");
+	text_line(&x, "35 0 connection sock=99 ino=1005 conn=1 family=2 sport=80 dport=40005 side=1"
 		      " saddr=127.0.0.1 daddr=10.0.0.9");
 	x.t = 500 * MS;
 	for (i = 0; i < n; i++) {
@@ -134,6 +165,28 @@ static void other_waits_are_no_handshakes(void **state)
 	}
 }
 
+/* Not where the answer takes long after it, and not of another connection. */
+static void segments_that_are_sent_again(void **state)
+{
+	static const enum way ways[] = { EARLY, ELSE };
+	sqlite3 *db = recorded(LOST, 8, 0);
+	size_t i;
+
+	(void)state;
+	is_verdict(db, "problem", "connect");
+	is_text(db, FINDING_VALUE("connect_lost", "address", "v.text"), "192.0.2.1:99");
+	is_number(db, FINDING_VALUE("connect_lost", "n", "v.number"), 8);
+	is_within(db, FINDING_VALUE("connect_lost", "share", "v.number"), 88, 92);
+	is_number(db, "SELECT count(*) FROM retransmit WHERE remote='192.0.2.1:99'", 8);
+	db_close(db);
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		db = recorded(ways[i], 8, 0);
+		is_number(db, "SELECT count(*) FROM retransmit", 8);
+		is_verdict(db, "unknown", "requests");
+		db_close(db);
+	}
+}
+
 static void refused_connections_fail_requests(void **state)
 {
 	sqlite3 *db = recorded(REFUSED, 20, 0);
@@ -155,9 +208,8 @@ static void refused_connections_fail_requests(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(connections_that_are_never_established),
-		T(handshakes_that_take_long),
-		T(other_waits_are_no_handshakes),
+		T(connections_that_are_never_established), T(handshakes_that_take_long),
+		T(other_waits_are_no_handshakes),	   T(segments_that_are_sent_again),
 		T(refused_connections_fail_requests),
 	};
 
