@@ -268,6 +268,7 @@ struct sock {
 	struct sock_common __sk_common;
 	struct sk_buff_head sk_receive_queue;
 	u32 sk_ack_backlog;
+	int sk_err;
 	u16 sk_protocol; /* a bit field until 5.5 */
 	struct socket *sk_socket;
 	struct {

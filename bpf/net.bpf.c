@@ -63,6 +63,7 @@ static __always_inline int on_state(struct sock *sk, s32 from, s32 to)
 	e->from = from;
 	e->to = to;
 	e->backlog = BPF_CORE_READ(sk, sk_ack_backlog);
+	e->error = -BPF_CORE_READ(sk, sk_err);
 	fill_addresses(sk, e->saddr, e->daddr, e->family);
 	ev_submit(e);
 	return 0;

@@ -125,6 +125,8 @@ static int start(struct recorder *r, struct err *e)
 	if (ret == 0)
 		ret = hot_new(&r->hot, r->probes, o, e);
 	if (ret == 0)
+		accept_queues_open(&r->quotas.accepts, r->probes, &r->targets);
+	if (ret == 0)
 		ret = privileges_drop(o, e);
 	if (ret == 0)
 		ret = name_requests(r, e);

@@ -233,6 +233,8 @@ static int tick(struct pump *p, struct probes *probes, const struct targets *t, 
 		ret = put_self(p, e);
 	if (ret == 0)
 		ret = pressure_read(p, probes, t, &q->pressures, all, e);
+	if (ret == 0)
+		ret = accept_queues_read(&q->accepts, p, probes, t, e);
 	return ret < 0 ? ret : host_put_throttles(p, t, q, e);
 }
 

@@ -103,6 +103,10 @@ static const struct finding_query findings[] = {
 	  NULL },
 	{ FINDING_retransmits, WARNING, OBSERVED, "SELECT * FROM connection WHERE retransmits > 0",
 	  "SELECT sum(retransmits) AS n FROM connection HAVING n > 0", PEERS("retransmits") },
+	{ FINDING_accept_queues_else, NOTE, OBSERVED, "SELECT * FROM accept_queue",
+	  "SELECT sum(overflows) AS n FROM accept_queue HAVING n > 0 AND NOT EXISTS (SELECT 1 FROM"
+	  " accept_queue WHERE drops > 0 AND ino IN (SELECT ino FROM fd WHERE role='listening'))",
+	  NULL },
 	{ FINDING_connects_failed, WARNING, OBSERVED, "SELECT * FROM connection WHERE failed > 0",
 	  "SELECT sum(failed) AS n FROM connection HAVING n > 0", PEERS("failed") },
 };

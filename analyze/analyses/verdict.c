@@ -78,6 +78,20 @@ static int find_small(struct analysis_ctx *c, struct judged *j, const struct lim
 	return 0;
 }
 
+/* More errors, and slower is what did not fail: errors take less time. */
+static bool failed_faster(const struct judged *j)
+{
+	int i;
+
+	if (!(j->more.n > 0) || j->more.refused || strcmp(j->kind, "slower") != 0 || j->counted ||
+	    j->given)
+		return false;
+	for (i = 0; i < j->ranges; i++)
+		if (j->range[i][0] < j->more.end && j->range[i][1] > j->more.start)
+			return false;
+	return true;
+}
+
 /* What is no change of latency and no pause. */
 static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		      struct err *e)
@@ -85,6 +99,10 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	s64 waiting = 0;
 	int ret = verdict_errors(c, j, l, &j->more, e);
 
+	if (ret == 0 && failed_faster(j)) {
+		forget_change(j);
+		j->status = STATUS_NONE;
+	}
 	if (ret < 0 || j->status != STATUS_NONE)
 		return ret;
 	if (j->more.n > 0 && !j->more.refused) {
@@ -385,10 +403,17 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = v[i].about.kind != SUBJECT_server ? judge_process(c, &v[i], e)
 		      : strcmp(v[i].kind, "hang") == 0	? verdict_hang(c, &v[i], &l, e)
 							: judge_server(c, &v[i], &l, e);
+	for (i = 0; i < n && ret == 0; i++) {
+		ret = verdict_connect(c, &v[i], &l, e);
+		if (ret == 0)
+			ret = verdict_accept(c, &v[i], e);
+	}
 	if (ret == 0)
 		qsort(v, (size_t)n, sizeof(*v), by_rank);
 	for (i = 0; i < n && ret == 0; i++) {
 		ret = verdict_say(c, &v[i], e);
+		if (ret == 0 && v[i].accept.n >= 1 && strcmp(v[i].kind, "accept") != 0)
+			ret = verdict_accept_say(c, &v[i], e);
 		if (ret == 0)
 			ret = put_row(c, &v[i], i + 1, e);
 		if (ret == 0)
@@ -408,6 +433,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 		free(v[i].pauses);
 		buf_free(&v[i].more.code);
 		buf_free(&v[i].contender);
+		buf_free(&v[i].connect.address);
+		buf_free(&v[i].connect.code);
 		free(v[i].names);
 	}
 	free(v);

@@ -68,6 +68,21 @@ struct verdict_late {
 	double events; /* late requests that overlap are one */
 };
 
+/* Connection attempts that the kernel dropped because an accept queue was full; n 0: none. */
+struct verdict_accept {
+	double n, start, end, max;
+	s64 port;
+};
+
+/* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
+struct verdict_connect {
+	double n, max, requests;
+	double latency, errors; /* %, of the latency, of the answers with errors; one is NAN */
+	double failed;		/* %, of the answers: with errors */
+	bool refused, slow, lost;
+	struct buf address, code; /* code empty: none */
+};
+
 struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
 	double slept;  /* share in poll or on a socket: waiting for input */
@@ -116,6 +131,8 @@ struct judged {
 	double errors; /* answers that report one; NAN: not known */
 	struct verdict_errors more;
 	struct verdict_late late;
+	struct verdict_accept accept;
+	struct verdict_connect connect;
 	/* a change below the limit of latency; small 0: none */
 	double small, small_base, small_ratio, small_from;
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
@@ -195,6 +212,24 @@ int verdict_hang(struct analysis_ctx *c, struct judged *j, const struct limits *
 int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* Under j->finding: what the threads of the server, or of the process, did in that time. */
 int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/*
+ * verdict_connect.c: whether the requests that the verdict is about wait for connections to another
+ * server, or fail because it refuses them. Fills connect; a problem, kind "connect", if there is no
+ * other. The cause goes under the finding of j, if there is one.
+ */
+int verdict_connect(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		    struct err *e);
+int verdict_connect_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/*
+ * verdict_accept.c: a full accept queue of the server, or of the process. Fills accept; a problem,
+ * kind "accept", if there is no other. Its finding says so, and under it what the threads did that
+ * should accept.
+ */
+int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /* verdict_say.c: the findings: what it is, and why. */
 int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e);

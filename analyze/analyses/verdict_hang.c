@@ -239,5 +239,7 @@ int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 			     0 };
 	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 
+	if (ret == 0)
+		ret = verdict_connect_cause(c, j, e);
 	return ret < 0 ? ret : verdict_hang_threads(c, j, e);
 }

@@ -114,6 +114,8 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("others", s->unchanged ? s->unchanged : NAN, "");
 	values[n] = (struct value){ 0 };
 	n = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	if (n == 0)
+		n = verdict_connect_cause(c, j, e);
 	for (i = 0; i < s->n && i < PARTS_SAID && n == 0; i++)
 		n = verdict_name_part(c, j, s->id[i], e);
 	return n;
@@ -236,6 +238,8 @@ static int say_slower_and_blocker(struct analysis_ctx *c, struct judged *j, stru
 {
 	int ret = say_slower(c, j, e);
 
+	if (ret == 0)
+		ret = verdict_connect_cause(c, j, e);
 	return ret < 0 ? ret : verdict_blocker(c, j, e);
 }
 
@@ -243,12 +247,18 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	int ret = 0;
 
-	if (strcmp(j->kind, "errors") == 0)
-		return say_errors(c, j, PROBLEM, &j->finding, e);
+	if (strcmp(j->kind, "errors") == 0) {
+		ret = say_errors(c, j, PROBLEM, &j->finding, e);
+		return ret < 0 ? ret : verdict_connect_cause(c, j, e);
+	}
 	if (j->more.n > 0)
 		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
 	if (ret < 0)
 		return ret;
+	if (strcmp(j->kind, "accept") == 0)
+		return verdict_accept_say(c, j, e);
+	if (strcmp(j->kind, "connect") == 0)
+		return verdict_connect_say(c, j, e);
 	if (j->status == STATUS_NONE) {
 		ret = say_other(c, j, FINDING_verdict_healthy, NOTE, e);
 		return ret == 0 && j->mix ? say_mix(c, j, e) : ret;
@@ -267,12 +277,16 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		return say_other(c, j, FINDING_verdict_loss, NOTE, e);
 	if (strcmp(j->kind, "slower") == 0)
 		return j->names ? say_names(c, j, e) : say_slower_and_blocker(c, j, e);
-	if (strcmp(j->kind, "tail") == 0)
-		return verdict_tail_say(c, j, e);
+	if (strcmp(j->kind, "tail") == 0) {
+		ret = verdict_tail_say(c, j, e);
+		return ret < 0 ? ret : verdict_connect_cause(c, j, e);
+	}
 	if (strcmp(j->kind, "overload") == 0)
 		return say_other(c, j, FINDING_verdict_overload, PROBLEM, e);
 	ret = strcmp(j->kind, "pauses") == 0
 		      ? say_pauses(c, j, e)
 		      : say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
+	if (ret == 0)
+		ret = verdict_connect_cause(c, j, e);
 	return ret < 0 ? ret : verdict_pause_say(c, j, e);
 }

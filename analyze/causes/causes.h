@@ -90,7 +90,8 @@ struct load {
 	double latency, outstanding;	 /* mean; and its product with the rate (Little) */
 	/* of the CPU time that a request has more: in threads that answer none, and in the first */
 	double elsewhere, part;
-	s64 tid; /* 0: none */
+	s64 tid;     /* 0: none */
+	s64 dropped; /* connection attempts: the accept queue was full */
 };
 
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,

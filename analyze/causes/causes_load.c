@@ -203,13 +203,25 @@ static int read_times(sqlite3 *db, const struct units *u, struct server_time *t,
 	return ret < 0 ? ret : read_busy(db, u->block, t->busy, e);
 }
 
+/* Connection attempts that the kernel dropped because an accept queue was full. */
+static int read_dropped(sqlite3 *db, const struct units *u, const struct comparison *c, s64 *ret,
+			struct err *e)
+{
+	static const char sql[] =
+		"SELECT CAST(total(min(a.drops, n.overflows)) AS INT) FROM accept_queue a JOIN accept_queue n ON"
+		" n.netns=a.netns AND n.ts=a.ts AND n.ino IS NULL WHERE a.drops > 0 AND a.ts < ?3 AND a.ts +"
+		" a.dur > ?2 AND a.ino IN (SELECT ino FROM fd WHERE role='listening' AND pid=?1)";
+
+	return db_int(db, ret, e, sql, "iii", (s64)u->key, c->when.from, c->when.to);
+}
+
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
 	      struct err *e)
 {
 	struct server_time t = { 0 };
 	int r;
 
-	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
+	*ret = (struct load){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0, 0 };
 	if (u->kind != UNIT_REQUEST)
 		return 0;
 	t.all = calloc(2 * (size_t)UNIT_BLOCKS, sizeof(*t.all));
@@ -219,6 +231,8 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 	r = read_times(db, u, &t, e);
 	if (r == 0)
 		sum_up(u, c, &t, ret);
+	if (r == 0)
+		r = read_dropped(db, u, c, &ret->dropped, e);
 	if (r == 0 && ret->elsewhere > MOST)
 		r = name_thread(db, u, &t, ret, e);
 	idmap_free(&t.answering);
@@ -233,7 +247,7 @@ enum finding_kind load_kind(const struct load *l)
 	bool closed = fewer && l->latency > SAME && l->outstanding * SAME >= 1;
 
 	if (fewer && !closed)
-		return FINDING_load_less;
+		return l->dropped > 0 ? FINDING_load_dropped : FINDING_load_less;
 	if (l->rate > SAME && l->rate >= l->cpu)
 		return FINDING_load_more;
 	if (l->cpu > SAME)

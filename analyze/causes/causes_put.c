@@ -164,7 +164,8 @@ static void add_load(struct reporting *r, struct cause *c)
 		return;
 	/* a wait for something else is explained by that */
 	if (c->category != CATEGORY_cpu && c->category != CATEGORY_queue && !c->own &&
-	    !ends_on_own_cpu(r, c) && kind != FINDING_load_less && kind != FINDING_load_closed)
+	    !ends_on_own_cpu(r, c) && kind != FINDING_load_less && kind != FINDING_load_dropped &&
+	    kind != FINDING_load_closed)
 		return;
 	r->load_said = true;
 	if (kind == FINDING_load_dearer && queue_between(r->d))
@@ -176,6 +177,8 @@ static void add_load(struct reporting *r, struct cause *c)
 		CHILD_VALUE(child, VALUE_NUMBER, "latency", l->latency, "x");
 		CHILD_VALUE(child, VALUE_NUMBER, "outstanding", l->outstanding, "x");
 	}
+	if (kind == FINDING_load_dropped)
+		CHILD_VALUE(child, VALUE_NUMBER, "dropped", (double)l->dropped, "");
 	if (kind == FINDING_load_threads) {
 		CHILD_VALUE(child, VALUE_SUBJECT, "thread", thread, l->tid);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * l->part, "%");

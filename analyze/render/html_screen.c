@@ -71,6 +71,8 @@ static int put_verdict(struct html_page *p)
 	}
 	if (s->problems && !s->n_causes && strcmp(s->kind, "errors") != 0)
 		put(p, "<p class=\"cause\">The cause was not found.</p>\n");
+	if (s->also.len)
+		put_text(p, "<p class=\"cause\">", &s->also, "</p>\n");
 	if (s->hint.len)
 		put_text(p, "<p class=\"cause\">", &s->hint, "</p>\n");
 	put_text(p, "<p class=\"numbers\">", &s->numbers, "</p>\n");

@@ -117,7 +117,7 @@ static const char slower_sql[] =
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
 	" SELECT sentence(f.id), f.evidence FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
-	" 'cause_end_stack', 'cause_failed', 'cause_replaced', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_closed')) ORDER BY f.id"
+	" 'cause_end_stack', 'cause_failed', 'cause_replaced', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) ORDER BY f.id"
 	" LIMIT 4";
 
 /* A row of table cause is about server ?2. */
@@ -336,6 +336,18 @@ static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 	return ret < 0 || !id ? ret : say_finding(&s->hint, db, id, e);
 }
 
+/* Connections that the kernel dropped are in no request: they are said next to any problem. */
+static int read_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
+{
+	static const char sql[] =
+		"SELECT id FROM finding WHERE kind='verdict_accept' AND id<>?2 AND"
+		" subject_kind='server' AND subject=?1";
+	s64 id = 0;
+	int ret = db_int(db, &id, e, sql, "ii", s->server, finding);
+
+	return ret < 0 || !id ? ret : say_finding(&s->also, db, id, e);
+}
+
 int screen_others(struct buf *out, const struct screen *s, const char *file, struct err *e)
 {
 	return s->others.len ? buf_printf(out, e, "%s%s", s->others.data, file) : 0;
@@ -353,6 +365,8 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret == 0)
 		ret = read_causes(s, db, finding, e);
 	if (ret == 0)
+		ret = read_also(s, db, finding, e);
+	if (ret == 0)
 		ret = read_hint(s, db, finding, e);
 	if (ret == 0)
 		ret = read_moments(s, db, e);
@@ -369,6 +383,8 @@ int screen_next(struct buf *out, const struct screen *s, int i, const char *file
 			       : strcmp(s->kind, "pauses") == 0	    ? "pauses"
 			       : strcmp(s->kind, "standstill") == 0 ? "pauses"
 			       : strcmp(s->kind, "hang") == 0	    ? "offcpu"
+			       : strcmp(s->kind, "accept") == 0	    ? "net"
+			       : strcmp(s->kind, "connect") == 0    ? "net"
 			       : strcmp(s->kind, "errors") == 0	    ? "requests"
 								    : "causes";
 
@@ -400,6 +416,7 @@ void screen_free(struct screen *s)
 	buf_free(&s->numbers);
 	buf_free(&s->complete);
 	buf_free(&s->others);
+	buf_free(&s->also);
 	buf_free(&s->hint);
 	for (i = 0; i < SCREEN_CAUSES; i++)
 		buf_free(&s->causes[i].text);

@@ -20,6 +20,7 @@ struct screen {
 	struct buf numbers;  /* one line */
 	struct buf complete; /* one line about the recording */
 	struct buf others;   /* other servers; empty: none; the command that shows them follows */
+	struct buf also;     /* another problem of the same server; empty: none */
 	struct buf hint;     /* how a next recording shows more; empty: none */
 	struct screen_cause {
 		struct buf text;

@@ -153,6 +153,8 @@ static int put_causes(struct screen_page *p, const struct screen *s)
 	buf_free(&text);
 	if (s->problems && !s->n_causes && ret == 0 && strcmp(s->kind, "errors") != 0)
 		ret = labelled(p, "CAUSE", BOLD, "not found: see the notes with -v.");
+	if (ret == 0 && s->also.len)
+		ret = labelled(p, "ALSO", BOLD, s->also.data);
 	return ret == 0 && s->hint.len ? labelled(p, "HINT", BOLD, s->hint.data) : ret;
 }
 
@@ -271,6 +273,8 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 		add_line(&p, "", s->causes[i].text.data, "");
 		buf_printf(out, e, "Evidence: %s.\n", s->causes[i].sure);
 	}
+	if (s->also.len)
+		add_line(&p, "\n**ALSO** ", s->also.data, "");
 	if (s->hint.len)
 		add_line(&p, "\n**HINT** ", s->hint.data, "");
 	ret = add_moments(&p, s, db);

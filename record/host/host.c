@@ -250,6 +250,7 @@ void quotas_free(struct quotas *q)
 	forget_dirs(q);
 	weights_free(&q->weights);
 	pressure_end(&q->pressures);
+	accept_queues_end(&q->accepts);
 	q->due = 0;
 }
 

@@ -2,6 +2,7 @@
 /* What a laptop has to know of the host: kernel, CPUs, disks, file systems, cgroups. */
 #pragma once
 
+#include "accept_queues.h"
 #include "pressure.h"
 #include "record/pump.h"
 #include "targets.h"
@@ -16,6 +17,7 @@ struct quotas {
 	size_t n;
 	struct weights weights;
 	struct pressures pressures;
+	struct accept_queues accepts;
 	u64 due; /* when to search again, as made_now */
 };
 void quotas_free(struct quotas *q);

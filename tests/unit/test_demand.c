@@ -236,20 +236,21 @@ static void ratios_name_the_kind_of_load(void **state)
 		struct load load;
 		enum finding_kind kind;
 	} cases[] = {
-		{ { 1.59, 0.96, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_more },
-		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_dearer },
-		{ { 0.5, 7.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_dearer },
-		{ { 0.13, 1.0, 0.9, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_less },
-		{ { 0.13, 1.0, 0.9, 0.4, 1, 1.2, 0.16, NAN, 0, 0 }, FINDING_load_less },
+		{ { 1.59, 0.96, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0, 0 }, FINDING_load_more },
+		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0, 0 }, FINDING_load_dearer },
+		{ { 0.5, 7.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0, 0 }, FINDING_load_dearer },
+		{ { 0.13, 1.0, 0.9, 0.4, 1, NAN, NAN, NAN, 0, 0, 0 }, FINDING_load_less },
+		{ { 0.13, 1.0, 0.9, 0.4, 1, NAN, NAN, NAN, 0, 0, 7 }, FINDING_load_dropped },
+		{ { 0.13, 1.0, 0.9, 0.4, 1, 1.2, 0.16, NAN, 0, 0, 0 }, FINDING_load_less },
 		/* in threads that answer; in others */
-		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.3, 0.3, 9 }, FINDING_load_dearer },
-		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.9, 0.9, 9 }, FINDING_load_threads },
+		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.3, 0.3, 9, 0 }, FINDING_load_dearer },
+		{ { 1.0, 2.0, 0.1, 0.4, 1, NAN, NAN, 0.9, 0.9, 9, 0 }, FINDING_load_threads },
 		/* as many are outstanding: each client waits for longer */
-		{ { 0.13, 1.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0 }, FINDING_load_closed },
-		{ { 0.13, 2.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0 }, FINDING_load_dearer },
-		{ { 0.13, 1.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0 },
+		{ { 0.13, 1.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0, 0 }, FINDING_load_closed },
+		{ { 0.13, 2.0, 0.9, 0.4, 1, 7.7, 1.0, NAN, 0, 0, 0 }, FINDING_load_dearer },
+		{ { 0.13, 1.0, 0.1, 0.4, 1, NAN, NAN, NAN, 0, 0, 0 },
 		  FINDING_load_same }, /* it is not idle: it is slow */
-		{ { 1.05, 0.97, 0.4, 0.4, 1, NAN, NAN, NAN, 0, 0 }, FINDING_load_same },
+		{ { 1.05, 0.97, 0.4, 0.4, 1, NAN, NAN, NAN, 0, 0, 0 }, FINDING_load_same },
 	};
 	size_t i;
 

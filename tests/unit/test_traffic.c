@@ -68,6 +68,23 @@ static void more_errors_are_a_problem(void **state)
 	db_close(db);
 }
 
+/* Errors take less time: what did not fail is no problem, unless it is slower while others fail. */
+static void errors_come_before_what_did_not_fail(void **state)
+{
+	const struct phase good = { 5, 0, 0, 0, 0 }, slow = { 5, 0, 0, 0, 3000000 },
+			   bad = { 5, 100, 502, 0, 0 }, both = { 5, 50, 502, 0, 3000000 };
+	sqlite3 *db = phases(slow, bad, false);
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict", "problem errors");
+	is_within(db, "SELECT start FROM verdict", 4.9e9, 5.1e9);
+	is_null(db, "SELECT slow FROM verdict");
+	db_close(db);
+	db = phases(good, both, false);
+	is_text(db, "SELECT status || ' ' || kind FROM verdict", "problem slower");
+	db_close(db);
+}
+
 /* The same share throughout; fewer errors than the limit; wrong requests in addition. */
 static void other_errors_are_none(void **state)
 {
@@ -143,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(more_errors_are_a_problem),
+		T(errors_come_before_what_did_not_fail),
 		T(other_errors_are_none),
 		T(fewer_requests_come_from_outside),
 		T(slower_answers_to_the_same_clients_are_no_lack_of_demand),

@@ -23,7 +23,7 @@ struct connection {
 	bool fin_sent, fin_received; /* and counted */
 	u64 retransmits, reported;   /* events; the kernel's count, if all of it was recorded */
 	u64 srtt;		     /* ns */
-	u32 pid;
+	u32 pid, error;
 	u16 family, sport, dport;
 	addr16 saddr, daddr;
 	bool connects, accepts;
@@ -86,6 +86,7 @@ static int connection_end(struct replay *r, struct connection *c, u64 end, struc
 				   ? (s64)elapsed(c->established, c->accepted)
 				   : BULK_NULL,
 		.failed = c->syn && end && !c->established,
+		.error = c->syn && end && !c->established ? (s64)c->error : BULK_NULL,
 		.sent = without(c->sent, c->connects + c->fin_sent),
 		.received = without(c->received, c->fin_received),
 		.retransmits = c->retransmits > c->reported ? c->retransmits : c->reported,
@@ -146,6 +147,7 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 	c->sent = ev->sent;
 	c->received = ev->received;
 	c->srtt = (u64)ev->srtt * 1000;
+	c->error = ev->error < 0 ? 0u - (u32)ev->error : 0;
 	if (ev->to == LINUX_TCP_SYN_SENT) { /* in connect(2), or another call of the same thread */
 		c->syn = rec->ts;
 		c->connects = true;
@@ -202,8 +204,14 @@ static int tcp_on_retransmit(struct replay *r, const struct record *rec, struct 
 {
 	const struct ev_tcp_retransmit *ev = rec->event;
 	struct connection *c = connection_of(r, ev->sock, rec->ts, e);
+	char local[ADDRESS_MAX], remote[ADDRESS_MAX];
 
 	if (!c)
+		return ERR_FAIL;
+	address_text(local, ev->family, ev->saddr, ev->sport);
+	address_text(remote, ev->family, ev->daddr, ev->dport);
+	if (row_put(r->db, retransmit, e, .ts = replay_time(r, rec->ts), .ino = ev->ino & INT64_MAX,
+		    .local = local, .remote = remote, .state = ev->state) < 0)
 		return ERR_FAIL;
 	if (!c->retransmits++ && !c->family) {
 		c->family = ev->family;

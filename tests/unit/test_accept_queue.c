@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Full accept queues: track_accept.c, verdict_accept.c, and accept_queues_count of the recorder.
+ * And what only looks so: another network namespace, another socket, counters that stand still.
+ */
+#include "tests/lib/unit.h"
+
+#include "record/host/accept_queues.h"
+#include "tests/lib/judging.h"
+
+#define LISTENER   900
+#define SECONDS	   10
+#define FULL	   5 /* in this second and the next two */
+#define PER_SECOND 40
+
+/* What the readings of a test have: namespaces 1 (its own) and 2, and a socket of each. */
+struct full {
+	int netns;     /* in which overflows are counted */
+	long listener; /* which socket drops; 0: none */
+	bool before;   /* all of it before the recording */
+};
+
+static void readings(struct text *x, const struct full *f, int second)
+{
+	int past = f->before ? 3 : second <= FULL ? 0 : second > FULL + 3 ? 3 : second - FULL;
+
+	text_line(x, "@recorder\n%ld 0 accept_queue netns=1 overflows=%d drops=%d", x->t,
+		  f->netns == 1 ? 7 + PER_SECOND * past : 7,
+		  f->netns == 1 ? 9 + PER_SECOND * past : 9);
+	text_line(x, "%ld 0 accept_queue netns=2 overflows=%d drops=%d", x->t + 1,
+		  f->netns == 2 ? PER_SECOND * past : 0, f->netns == 2 ? PER_SECOND * past : 0);
+	if (past && f->listener)
+		text_line(
+			x,
+			"%ld 0 accept_queue netns=1 ino=%ld drops=%d queue=6 limit=5 family=2 port=80",
+			x->t + 2, f->listener, PER_SECOND * past + 1);
+	text_line(x, "@cpu 0");
+}
+
+/* A server that accepts 1 connection per second; fewer requests from 5 s on. */
+static sqlite3 *recorded(struct full f)
+{
+	struct text x = { 0 };
+	long next;
+	int s;
+
+	srand(1);
+	head(&x);
+	text_line(&x,
+		  "@recorder\n32 100 fd pid=100 fd=3 mode=0140000 ino=%d family=2 role=listening"
+		  " socktype=1 sport=80\n@cpu 0",
+		  LISTENER);
+	for (s = 0; s < SECONDS; s++) {
+		next = (s + 1) * 1000 * MS;
+		readings(&x, &f, s);
+		x.t += 1000;
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
+			  x.t + 1000);
+		text_line(&x, "%ld 100 syscall nr=accept4 fd=3 ret=%d dur=100", x.t + 2000, 20 + s);
+		text_line(&x,
+			  "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=accepted"
+			  " socktype=1 sport=80 dport=%d saddr=127.0.0.1 daddr=10.0.0.9",
+			  x.t + 2000, 20 + s, 2000 + s, 50000 + s);
+		text_line(&x, "%ld 100 switch next=0 state=1", x.t + 3000);
+		x.t += 10000;
+		while (x.t < next - 60 * MS)
+			many(&x, 1, 100000, (s < FULL || s > FULL + 2 ? 5 : 50) * MS);
+		x.t = next;
+	}
+	readings(&x, &f, SECONDS);
+	x.t += 1000;
+	return judged(&x, NULL);
+}
+
+static void a_full_accept_queue_is_a_problem(void **state)
+{
+	sqlite3 *db = recorded((struct full){ 1, LISTENER, false });
+
+	(void)state;
+	is_verdict(db, "problem", "accept");
+	is_number(db, "SELECT count(*) FROM accept_queue WHERE ino IS NULL", 2 * SECONDS);
+	is_number(db, "SELECT total(overflows) FROM accept_queue WHERE netns=1", 3 * PER_SECOND);
+	/* its sk_drops has one more, for another reason */
+	is_number(db, "SELECT total(drops) FROM accept_queue WHERE ino=900", 3 * PER_SECOND + 1);
+	is_number(db, FINDING_VALUE("verdict_accept", "n", "v.number"), 3 * PER_SECOND);
+	is_number(db, FINDING_VALUE("verdict_accept", "backlog", "v.number"), 5);
+	is_text(db, FINDING_VALUE("verdict_accept", "port", "v.text"), "80");
+	is_within(db, FINDING_VALUE("verdict_accept", "start", "v.number"), 4.9e9, 5.1e9);
+	is_within(db, FINDING_VALUE("verdict_accept", "end", "v.number"), 7.9e9, 8.1e9);
+	is_number(db, FINDING_VALUE("accept_thread", "thread", "v.id"), 100);
+	is_number(db, FINDING_VALUE("accept_thread", "accepted", "v.number"), 3);
+	is_number(
+		db,
+		"SELECT f.parent=v.finding FROM finding f, verdict v WHERE f.kind='accept_thread'",
+		1);
+	db_close(db);
+}
+
+/* Demand falls; attempts before the recording; another namespace; another socket; other drops. */
+static void what_only_looks_like_a_full_queue(void **state)
+{
+	static const struct full of[] = { { 0, 0, false },
+					  { 1, LISTENER, true },
+					  { 2, LISTENER, false },
+					  { 1, LISTENER + 1, false },
+					  { 0, LISTENER, false } };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		db = recorded(of[i]);
+		is_verdict(db, "none", "");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_accept'", 0);
+		is_number(
+			db,
+			"SELECT count(*) FROM finding f JOIN verdict v ON v.finding=f.id JOIN"
+			" finding_value x ON x.finding=f.id WHERE x.name='fewer' AND x.number > 0",
+			1);
+		db_close(db);
+	}
+}
+
+static void counts_are_read_by_name(void **state)
+{
+	static const char text[] = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\n"
+				   "TcpExt: 1 22 333 4444\n"
+				   "IpExt: InNoRoutes ListenDrops\nIpExt: 5 6\n";
+
+	(void)state;
+	assert_int_equal(accept_queues_count(text, "ListenOverflows"), 22);
+	assert_int_equal(accept_queues_count(text, "ListenDrops"), 333);
+	assert_int_equal(accept_queues_count(text, "TCPHPHits"), 4444);
+	assert_int_equal(accept_queues_count(text, "Listen"), 0);
+	assert_int_equal(accept_queues_count("", "ListenDrops"), 0);
+	assert_int_equal(accept_queues_count("TcpExt: ListenDrops", "ListenDrops"), 0);
+	assert_int_equal(accept_queues_count("TcpExt: ListenDrops\nTcpExt:", "ListenDrops"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_full_accept_queue_is_a_problem),
+		T(what_only_looks_like_a_full_queue),
+		T(counts_are_read_by_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * verdict_connect.c: requests that wait for connections which are not established, are refused, or
+ * take long; and what only looks so.
+ */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+/* How each request asks its upstream. */
+enum way {
+	NEVER,	 /* its SYN has no answer; it gives up after 1 s */
+	SLOW,	 /* established after 1 s */
+	ANSWER,	 /* established at once; the answer takes 1 s */
+	OTHER,	 /* connects of another process */
+	EARLIER, /* a connect that begins before the request is read */
+	LATER,	 /* and one that lasts longer than it */
+	REFUSED, /* at once, and the answer reports an error */
+	RETRIED, /* refused as well, but then answered without an error */
+	LOST,	 /* its question is sent again after 0.9 s */
+	EARLY,	 /* it is sent again at once, the answer takes 0.9 s more */
+	ELSE,	 /* on another connection something is sent again */
+};
+
+#define ENDS "family=2 sport=%d dport=99 saddr=10.0.0.1 daddr=192.0.2.1"
+
+static void tcp(struct text *x, long ts, int tid, int sock, int from, int to, int error)
+{
+	text_line(x, "%ld %d tcp_state sock=%d from=%d to=%d error=%d " ENDS, ts, tid, sock, from,
+		  to, error, 4000 + sock);
+}
+
+static void sleep_until(struct text *x, long from, long to)
+{
+	text_line(x, "%ld 100 switch next=0 state=1\n%ld 0 waking target=100 context=1", from, to);
+	text_line(x, "%ld 0 switch next=100\n%ld 100 syscall_args nr=poll arg0=9 dur=%ld ret=1",
+		  to + 1000, to + 2000, to + 2000 - from);
+}
+
+/* On a connection that is there already. */
+static void exchange(struct text *x, enum way way, long end)
+{
+	long t = x->t + 20000, again = way == EARLY ? t + MS : end - 100 * MS;
+
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t + 3000);
+	text_line(x, "%ld 100 syscall nr=write fd=12 ret=29 count=29 dur=200", t);
+	text_line(x, "%ld 100 switch next=0 state=1", t + 1000);
+	text_line(x,
+		  "%ld 0 tcp_retransmit sock=1 family=2 sport=%d dport=99 saddr=10.0.0.1 "
+		  "daddr=192.0.2.1 state=1",
+		  again, way == ELSE ? 3999 : 4000);
+	text_line(x, "%ld 0 waking target=100 context=1", end - 20000);
+	text_line(x, "%ld 0 switch next=100", end - 19000);
+	text_line(x, "%ld 100 syscall nr=read fd=12 ret=29 count=99 dur=%ld", end - 10000,
+		  end - 10000 - t - 900);
+	text_line(x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", end);
+	text_line(x, "%ld 100 switch next=0 state=1", end + 1000);
+	x->t = end + 150 * MS;
+}
+
+/* It takes 1 s, of which it sleeps most. */
+static void asks(struct text *x, enum way way, int i)
+{
+	bool quick = way == REFUSED || way == RETRIED;
+	long t = x->t + 20000, end = t + (quick ? MS : 1000 * MS), from = t, to = end;
+
+	if (way >= LOST) {
+		exchange(x, way, end);
+		return;
+	}
+	if (way == EARLIER)
+		from = x->t - 100 * MS;
+	if (way == LATER)
+		to += 200 * MS;
+	if (way == EARLIER)
+		tcp(x, from, 100, i, 7, 2, 0);
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t + 3000);
+	if (way != EARLIER)
+		tcp(x, from, way == OTHER ? 200 : 100, i, 7, 2, 0);
+	if (way == ANSWER)
+		tcp(x, t + MS / 2, 0, i, 2, 1, 0);
+	if (quick)
+		tcp(x, t + MS / 5, 0, i, 2, 7, -111);
+	sleep_until(x, t + MS / 2 + 1, end - 20000);
+	if (way == SLOW)
+		tcp(x, end - 10000, 0, i, 2, 1, 0);
+	else if (way == ANSWER)
+		tcp(x, end - 10000, 100, i, 1, 7, 0);
+	else if (!quick && way != LATER)
+		tcp(x, end - 10000, way == OTHER ? 200 : 100, i, 2, 7, 0);
+	text_line(x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", end);
+	if (way == REFUSED)
+		text_line(x, "%ld 100 answer conn=1 pos=0 len=20 status=502 protocol=1", end);
+	text_line(x, "%ld 100 switch next=0 state=1", end + 1000);
+	if (way == LATER)
+		tcp(x, to, 100, i, 2, 7, 0);
+	x->t = (way == LATER ? to : end) + 150 * MS;
+}
+
+static sqlite3 *recorded(enum way way, int n, int well)
+{
+	struct text x = { 0 };
+	int i;
+
+	srand(1);
+	head(&x);
+	text_line(&x, "@recorder\n33 200 thread pid=200 state=83 comm=\"other\"");
+	text_line(&x, "33 100 fd pid=100 fd=12 mode=0140000 ino=1012 family=2 role=connected"
+		      " socktype=1 sport=4000 dport=99 saddr=10.0.0.1 daddr=192.0.2.1");
+	text_line(&x, "34 0 request_name id=1 protocol=1 name=\"GET /\"\n@cpu 0");
+	text_line(&x, "35 0 connection sock=99 ino=1005 conn=1 family=2 sport=80 dport=40005 side=1"
+		      " saddr=127.0.0.1 daddr=10.0.0.9");
+	x.t = 500 * MS;
+	for (i = 0; i < n; i++) {
+		asks(&x, way, i + 1);
+		many(&x, well, 100000, MS / 10);
+	}
+	return judged(&x, NULL);
+}
+
+static void connections_that_are_never_established(void **state)
+{
+	sqlite3 *db = recorded(NEVER, 8, 0);
+
+	(void)state;
+	is_verdict(db, "problem", "connect");
+	is_text(db, FINDING_VALUE("connect_never", "address", "v.text"), "192.0.2.1:99");
+	is_number(db, FINDING_VALUE("connect_never", "n", "v.number"), 8);
+	is_within(db, FINDING_VALUE("connect_never", "max", "v.number"), 0.99e9, 1.01e9);
+	is_within(db, FINDING_VALUE("connect_never", "share", "v.number"), 95, 100);
+	is_number(db, "SELECT count(*) FROM connection WHERE failed AND error=0", 8);
+	db_close(db);
+	/* next to many that are well */
+	db = recorded(NEVER, 8, 40);
+	is_text(db, "SELECT status FROM verdict", "problem");
+	is_number(db, FINDING_VALUE("connect_never", "n", "v.number"), 8);
+	db_close(db);
+}
+
+static void handshakes_that_take_long(void **state)
+{
+	sqlite3 *db = recorded(SLOW, 8, 0);
+
+	(void)state;
+	is_verdict(db, "problem", "connect");
+	is_number(db, FINDING_VALUE("connect_slow", "n", "v.number"), 8);
+	db_close(db);
+}
+
+/* A slow upstream that is connected; connects of others, or that the request does not wait for. */
+static void other_waits_are_no_handshakes(void **state)
+{
+	static const enum way ways[] = { ANSWER, OTHER, EARLIER, LATER };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		db = recorded(ways[i], 8, 0);
+		is_verdict(db, "unknown", "requests");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE 'connect_%'", 0);
+		db_close(db);
+	}
+}
+
+/* Not where the answer takes long after it, and not of another connection. */
+static void segments_that_are_sent_again(void **state)
+{
+	static const enum way ways[] = { EARLY, ELSE };
+	sqlite3 *db = recorded(LOST, 8, 0);
+	size_t i;
+
+	(void)state;
+	is_verdict(db, "problem", "connect");
+	is_text(db, FINDING_VALUE("connect_lost", "address", "v.text"), "192.0.2.1:99");
+	is_number(db, FINDING_VALUE("connect_lost", "n", "v.number"), 8);
+	is_within(db, FINDING_VALUE("connect_lost", "share", "v.number"), 88, 92);
+	is_number(db, "SELECT count(*) FROM retransmit WHERE remote='192.0.2.1:99'", 8);
+	db_close(db);
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		db = recorded(ways[i], 8, 0);
+		is_number(db, "SELECT count(*) FROM retransmit", 8);
+		is_verdict(db, "unknown", "requests");
+		db_close(db);
+	}
+}
+
+static void refused_connections_fail_requests(void **state)
+{
+	sqlite3 *db = recorded(REFUSED, 20, 0);
+
+	(void)state;
+	is_verdict(db, "problem", "connect");
+	is_number(db, FINDING_VALUE("connect_refused", "n", "v.number"), 20);
+	is_text(db, FINDING_VALUE("connect_refused", "code", "v.text"), "ECONNREFUSED");
+	is_within(db, FINDING_VALUE("connect_refused", "failed", "v.number"), 99, 100);
+	is_number(db, "SELECT count(*) FROM connection WHERE failed AND error=111", 20);
+	db_close(db);
+	/* another server answered instead */
+	db = recorded(RETRIED, 20, 0);
+	is_text(db, "SELECT status FROM verdict", "unknown");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE 'connect_%'", 0);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(connections_that_are_never_established), T(handshakes_that_take_long),
+		T(other_waits_are_no_handshakes),	   T(segments_that_are_sent_again),
+		T(refused_connections_fail_requests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
