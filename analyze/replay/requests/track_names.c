@@ -127,7 +127,7 @@ static int begin(struct replay *r, struct thread *t, struct file *f, const struc
 		 struct err *e)
 {
 	u32 name = m->name < NAMES_MAX ? m->name : 0; /* its event may have a later ts */
-	u64 arrival = segments_arrival(r, m->conn, m->pos + m->first);
+	u64 arrival = segments_first(r, m->conn, m->pos + m->first, ts);
 	struct held *h = held_of(f, e);
 	struct name_stat *s;
 
@@ -220,7 +220,7 @@ static int apply(struct replay *r, struct thread *t, struct file *f, const struc
 	if (is_answer(m))
 		return all_failed(r, t, f, m, ts, e);
 	if (m->type == EV_head)
-		segments_read(r, f, m->conn, m->pos, m->len, ts);
+		request_read(r, t, f, m->conn, m->pos, m->len, ts);
 	return begin(r, t, f, m, ts, e);
 }
 
