@@ -388,7 +388,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		qsort(v, (size_t)n, sizeof(*v), by_rank);
 	for (i = 0; i < n && ret == 0; i++) {
-		ret = verdict_say(c, &v[i], e);
+		ret = verdict_say(c, &v[i], &l, e);
 		if (ret == 0)
 			ret = put_row(c, &v[i], i + 1, e);
 		if (ret == 0)

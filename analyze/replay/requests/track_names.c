@@ -352,9 +352,9 @@ static bool is_vague(const struct replay *r, const struct held *h)
 				 own(r)->protocol[h->name] == PROTOCOL_MYSQL);
 }
 
-bool names_one_by_one(const struct replay *r, const struct file *f)
+u8 names_protocol(const struct replay *r, const struct file *f)
 {
-	return names_first(f) < NAMES_MAX && own(r)->protocol[names_first(f)] == PROTOCOL_POSTGRES;
+	return names_first(f) < NAMES_MAX ? own(r)->protocol[names_first(f)] : PROTOCOL_STATEMENT;
 }
 
 int names_on_statement(struct replay *r, struct thread *t, const char *text, u64 ts, struct err *e)
