@@ -74,12 +74,8 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct part
 	const struct value values[] = {
 		VALUE_NUMBER("n", p->n, ""),
 		VALUE_NUMBER("rest", p->rest / p->n, "ns"),
-		{ .name = "client",
-		  .unit = "%",
-		  .of = { client.id ? SUBJECT_client : SUBJECT_none, client.id },
-		  .number = client.id ? 100 * client.rest / p->rest : NAN,
-		  .low = NAN,
-		  .high = NAN },
+		VALUE_MAYBE("client", client, client.id),
+		VALUE_NUMBER("of_client", client.id ? percent(client.rest, p->rest) : NAN, "%"),
 		{ 0 },
 	};
 	const struct finding f = {

@@ -118,7 +118,7 @@ static void its_client_is_said(void **state)
 	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
 	is_number(db, FINDING_VALUE("verdict_parts", "n", "v.number"), REQUESTS / 2);
 	is_within(db, FINDING_VALUE("verdict_parts", "rest", "v.number"), 7.9e6, 8.0e6);
-	is_within(db, FINDING_VALUE("verdict_parts", "client", "v.number"), 74, 76);
+	is_within(db, FINDING_VALUE("verdict_parts", "of_client", "v.number"), 74, 76);
 	is_text(db,
 		"SELECT c.address FROM finding_value v JOIN client c ON c.id=v.id WHERE v.name='client' AND"
 		" v.kind='client'",
