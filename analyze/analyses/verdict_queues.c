@@ -8,7 +8,7 @@ int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct 
 {
 	static int (*const of[])(struct analysis_ctx *, const struct judged *,
 				 const struct verdict_when *, const struct limits *,
-				 struct err *) = { verdict_pool, verdict_parts,
+				 struct err *) = { verdict_pool, verdict_parts, verdict_connections,
 						   verdict_offload };
 	struct verdict_when w;
 	int ret;
