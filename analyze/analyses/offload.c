@@ -43,10 +43,18 @@ int offload_read(struct offload *o, sqlite3 *db, s64 server, struct err *e)
 		" WHERE server=?1) GROUP BY tid) SELECT s.tid, s.ts + s.dur AS at, iif(s.context=0 AND w.pid=t.pid"
 		" AND s.waker<>s.tid, s.waker, 0) FROM thread_state s JOIN t ON t.tid=s.tid LEFT JOIN t w ON"
 		" w.tid=s.waker WHERE s.state=state_id('poll') ORDER BY s.tid, at";
+	s64 others = 0;
 	size_t i;
 	int ret;
 
 	*o = (struct offload){ 0 };
+	ret = db_int(
+		db, &others, e,
+		"SELECT count(*) FROM thread WHERE tid<>pid AND pid IN (SELECT pid FROM service"
+		" WHERE server=?1)",
+		"i", server);
+	if (ret < 0 || !others)
+		return ret;
 	ret = requests_each(db, COLUMN_OF(request, tid), "SELECT id FROM service WHERE server=?1",
 			    server, on_request, o, e);
 	if (ret == 0)

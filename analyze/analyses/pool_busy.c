@@ -119,19 +119,22 @@ static u32 worker_at(const struct pool *p, s64 tid, s64 ts)
 	return low && p->workers[low - 1].tid == tid ? (u32)low - 1 : UINT32_MAX;
 }
 
-/* Those of threads that are not known are left out. */
-static void find_workers(struct pool *p)
+/* Those of threads that are not known are left out. How many serve. */
+static int find_workers(struct pool *p)
 {
 	size_t i, n = 0;
+	int serving = 0;
 
 	for (i = 0; i < p->n; i++) {
 		p->v[i].worker = worker_at(p, p->v[i].tid, p->v[i].read);
 		if (p->v[i].worker == UINT32_MAX)
 			continue;
+		serving += !p->workers[p->v[i].worker].serves;
 		p->workers[p->v[i].worker].serves = true;
 		p->v[n++] = p->v[i];
 	}
 	p->n = n;
+	return serving;
 }
 
 static int by_connection(const void *a, const void *b)
@@ -274,7 +277,8 @@ int pool_read(struct pool *p, const struct analysis_ctx *c, s64 server, struct e
 	fd_rows_free(&r.accepted);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	find_workers(p);
+	if (find_workers(p) < 2)
+		return 0;
 	find_free(p);
 	ret = walk(p, e);
 	return ret < 0 ? ret : p->n_full > 0 && p->together <= TOGETHER * (double)p->n;

@@ -40,7 +40,8 @@ struct pool {
 	double together; /* requests that a thread read before it had answered the one before */
 };
 
-/* 1: a pool; 0: its threads are none, or it has too many requests. Free with pool_free. */
+/* 1: a pool of two or more; 0: its threads are none, or it has too many requests. Free with
+ * pool_free. */
 int pool_read(struct pool *p, const struct analysis_ctx *c, s64 server, struct err *e);
 void pool_free(struct pool *p);
 /* ns from the start of the recording to ts in which all threads had a request. */

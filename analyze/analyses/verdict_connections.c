@@ -112,15 +112,13 @@ static void add_open(struct limits_of *x)
 {
 	struct pair *p;
 	size_t i;
-	int k;
 
 	for (i = 0; i < x->fds.n; i++) {
 		const struct fd_row *f = &x->fds.v[i];
 
 		p = idmap_get(&x->pairs, key_of(f->pid, f->remote));
-		for (k = 0; p && k < x->when->n; k++)
-			p->open += fmax(0, fmin(x->when->v[k][1], (double)f->end) -
-						   fmax(x->when->v[k][0], (double)f->ts));
+		if (p)
+			p->open += verdict_when_within(x->when, (double)f->ts, (double)f->end);
 	}
 }
 

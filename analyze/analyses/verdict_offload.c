@@ -24,9 +24,10 @@ struct helpers {
 	struct offload o;
 	const struct verdict_when *when;
 	struct verdict_side side[2];
-	struct idmap of; /* tid -> struct helper */
-	double work;	 /* ns that they did not wait for work */
-	s64 first;	 /* tid of the one that worked most */
+	struct idmap of;    /* tid -> struct helper */
+	struct idmap locks; /* futex.id -> anything */
+	double work;	    /* ns that they did not wait for work */
+	s64 first;	    /* tid of the one that worked most */
 	double first_ns;
 	double did[N_STATES];
 	double full; /* ns in which all of them worked */
@@ -63,81 +64,89 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	return 0;
 }
 
-/* Columns: tid, state, start, end, whether it waits for work. */
-static int on_state(void *arg, sqlite3_stmt *q, struct err *e)
+/* One of them waits for work in from..to. */
+static int add_idle(struct helpers *h, s64 from, s64 to, struct err *e)
 {
-	s64 state = sqlite3_column_int64(q, 1), from = sqlite3_column_int64(q, 2);
-	s64 to = sqlite3_column_int64(q, 3);
-	struct helpers *h = arg;
-	struct helper *of = idmap_get(&h->of, (u64)sqlite3_column_int64(q, 0));
+	const s64 at[] = { from, to };
+	int i;
 
-	if (!of || state < 0 || state >= N_STATES || to <= from)
-		return 0;
-	if (!sqlite3_column_int(q, 4)) {
-		h->work += (double)(to - from);
-		of->work += (double)(to - from);
-		h->did[state] += (double)(to - from);
-		if (of->work > h->first_ns || (of->work >= h->first_ns && of->tid < h->first)) {
-			h->first = of->tid;
-			h->first_ns = of->work;
-		}
-		return 0;
+	for (i = 0; i < 2; i++) {
+		if (GROW(h->at, h->n_at, "states", e) < 0 || GROW(h->by, h->n_by, "states", e) < 0)
+			return ERR_FAIL;
+		h->at[h->n_at++] = at[i];
+		h->by[h->n_by++] = i ? -1 : 1;
 	}
-	if (GROW(h->at, h->n_at, "states", e) < 0)
-		return ERR_FAIL;
-	h->at[h->n_at++] = from;
-	if (GROW(h->by, h->n_by, "states", e) < 0)
-		return ERR_FAIL;
-	h->by[h->n_by++] = 1;
-	if (GROW(h->at, h->n_at, "states", e) < 0)
-		return ERR_FAIL;
-	h->at[h->n_at++] = to;
-	if (GROW(h->by, h->n_by, "states", e) < 0)
-		return ERR_FAIL;
-	h->by[h->n_by++] = -1;
 	return 0;
 }
 
-/* Time of from..to in which none of them waits for work. */
-static int add_full(struct helpers *h, double from, double to, struct err *e)
+static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 {
-	double at = from;
+	const struct row_thread_state *row = state;
+	struct helpers *h = arg;
+	struct helper *of = idmap_get(&h->of, (u64)row->tid);
+	double from = (double)row->ts, to = from + (double)row->dur, start, end;
+	int i, ret = 0;
+
+	(void)rowid;
+	if (!of || row->state < 0 || row->state >= N_STATES)
+		return 0;
+	if (row->state == STATE_futex && !idmap_get(&h->locks, (u64)row->object)) {
+		for (i = verdict_when_first(h->when, from);
+		     i < h->when->n && h->when->v[i][0] < to && ret == 0; i++) {
+			start = fmax(from, h->when->v[i][0]);
+			end = fmin(to, h->when->v[i][1]);
+			ret = add_idle(h, (s64)start, (s64)end, e);
+		}
+		return ret;
+	}
+	to = verdict_when_within(h->when, from, to);
+	h->work += to;
+	of->work += to;
+	h->did[row->state] += to;
+	if (of->work > h->first_ns || (of->work >= h->first_ns && of->tid < h->first)) {
+		h->first = of->tid;
+		h->first_ns = of->work;
+	}
+	return 0;
+}
+
+/* Time in which none of them waits for work. */
+static int find_full(struct helpers *h, struct err *e)
+{
 	s64 idle = 0;
 	size_t i;
 
-	if (!sort_keys(h->at, h->by, h->n_at))
+	if (h->n_at && !sort_keys(h->at, h->by, h->n_at))
 		return err_set(e, ERR_FAIL, "out of memory for states");
+	h->full = verdict_when_length(h->when);
 	for (i = 0; i < h->n_at; i++) {
-		h->full += idle ? 0 : (double)h->at[i] - at;
-		at = (double)h->at[i];
+		h->full -= idle ? (double)(h->at[i] - h->at[i - 1]) : 0;
 		idle += h->by[i];
 	}
-	h->full += idle ? 0 : to - at;
-	h->n_at = h->n_by = 0;
-	free(h->at);
-	free(h->by);
-	h->at = h->by = NULL;
 	return 0;
 }
 
-/* What they did in the time of the verdict. */
-static int read_work(struct helpers *h, struct analysis_ctx *c, s64 server, struct err *e)
+static int on_lock(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	static const char sql[] =
-		"SELECT s.tid, s.state, max(s.ts, CAST(?2 AS INT)), min(s.ts + s.dur, CAST(?3 AS INT)),"
-		" s.state=state_id('futex') AND coalesce(f.class, '')<>'contention' FROM thread_state s LEFT JOIN"
-		" futex f ON f.id=s.object AND s.state=state_id('futex') WHERE s.ts < ?3 AND s.ts + s.dur > ?2 AND"
-		" s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE server=?1))";
-	int i, ret = 0;
+	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
+}
 
-	for (i = 0; i < h->when->n && ret == 0; i++) {
-		const double *range = h->when->v[i];
+/* What they did in the time of the verdict. Who waits for work sleeps on a futex that is no lock.
+ */
+static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
+{
+	int ret = db_each(c->db, e, on_lock, &h->locks,
+			  "SELECT id FROM futex WHERE class='contention' LIMIT ?1", "i",
+			  (s64)TASK_LIMIT - 1);
 
-		ret = db_each(c->db, e, on_state, h, sql, "idd", server, range[0], range[1]);
-		if (ret == 0)
-			ret = add_full(h, range[0], range[1], e);
-	}
-	return ret;
+	if (ret == 0)
+		ret = rows_each(c->db, TABLE_thread_state,
+				COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
+					COLUMN_OF(thread_state, tid) |
+					COLUMN_OF(thread_state, state) |
+					COLUMN_OF(thread_state, object),
+				on_state, h, e);
+	return ret < 0 ? ret : find_full(h, e);
 }
 
 /* Functions of the samples of one of them in the time of the verdict. */
@@ -160,8 +169,8 @@ static int read_function(struct helpers *h, struct analysis_ctx *c, struct buf *
 }
 
 /* The call, and the file or server, in which they slept longest in this state. */
-static int read_place(struct helpers *h, struct analysis_ctx *c, s64 server, int state,
-		      struct buf *call, struct buf *place, struct err *e)
+static int read_place(struct helpers *h, struct analysis_ctx *c, int state, struct buf *call,
+		      struct buf *place, struct err *e)
 {
 	static const char in[] =
 		"SELECT n.name FROM thread_state s JOIN syscall_name n ON n.abi=0 AND n.nr=s.nr WHERE s.state=?2 AND"
@@ -174,7 +183,6 @@ static int read_place(struct helpers *h, struct analysis_ctx *c, s64 server, int
 	const double *first = h->when->v[0], *last = h->when->v[h->when->n - 1];
 	int ret;
 
-	(void)server;
 	if (state == STATE_run)
 		return 0;
 	ret = db_add_text(call, c->db, e, in, "iidd", h->first, (s64)state, first[0], last[1]);
@@ -196,7 +204,7 @@ static int put(struct helpers *h, struct analysis_ctx *c, const struct judged *j
 	for (i = 1; i < N_STATES; i++)
 		state = h->did[i] > h->did[state] ? i : state;
 	known = h->did[state] >= NOTABLE * h->work && h->work > 0;
-	ret = known ? read_place(h, c, j->about.id, state, &call, &place, e) : 0;
+	ret = known ? read_place(h, c, state, &call, &place, e) : 0;
 	if (ret == 0 && known && state == STATE_run)
 		ret = read_function(h, c, &function, &share, &n, e);
 	const struct value values[] = {
@@ -242,13 +250,14 @@ int verdict_offload(struct analysis_ctx *c, const struct judged *j, const struct
 				    "SELECT id FROM service WHERE server=?1", j->about.id,
 				    add_request, &h, e);
 	if (ret == 0 && h.of.n && side_is_most(h.side, l->latency)) {
-		ret = read_work(&h, c, j->about.id, e);
+		ret = read_work(&h, c, e);
 		if (ret == 0)
 			ret = put(&h, c, j, e);
 		said = 1;
 	}
 	offload_free(&h.o);
 	idmap_free_all(&h.of);
+	idmap_free(&h.locks);
 	free(h.at);
 	free(h.by);
 	return ret < 0 ? ret : said;

@@ -8,6 +8,7 @@
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
+#include "analyze/store/columns.h"
 #include "analyze/store/state.h"
 
 #include <string.h>
@@ -41,18 +42,11 @@ struct of_name {
 static double full_within(const struct pool_sums *s, const struct verdict_when *w, s64 from, s64 to)
 {
 	double sum = 0, start, end;
-	int low = 0, high = w->n, mid;
+	int i;
 
-	while (low < high) {
-		mid = (low + high) / 2;
-		if (w->v[mid][1] <= (double)from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < w->n && w->v[low][0] < (double)to; low++) {
-		start = fmax(w->v[low][0], (double)from);
-		end = fmin(w->v[low][1], (double)to);
+	for (i = verdict_when_first(w, (double)from); i < w->n && w->v[i][0] < (double)to; i++) {
+		start = fmax(w->v[i][0], (double)from);
+		end = fmin(w->v[i][1], (double)to);
 		sum += pool_full(&s->p, (s64)end) - pool_full(&s->p, (s64)start);
 	}
 	return sum;
@@ -110,44 +104,48 @@ static void count_workers(struct pool_sums *s)
 }
 
 struct states {
-	const struct pool *p;
+	const struct verdict_when *when;
+	struct idmap serving; /* tid -> anything */
 	double ns[N_STATES], all;
 };
 
-static int add_state(void *arg, sqlite3_stmt *q, struct err *e)
+static int add_state(void *arg, s64 rowid, const void *state, struct err *e)
 {
-	s64 tid = sqlite3_column_int64(q, 0), state = sqlite3_column_int64(q, 1);
+	const struct row_thread_state *row = state;
 	struct states *s = arg;
-	bool serves = false;
-	size_t i;
+	double ns;
 
+	(void)rowid;
 	(void)e;
-	for (i = 0; i < s->p->n_workers && !serves; i++)
-		serves = s->p->workers[i].tid == tid && s->p->workers[i].serves;
-	if (!serves || state < 0 || state >= N_STATES)
+	if (row->state < 0 || row->state >= N_STATES || !idmap_get(&s->serving, (u64)row->tid))
 		return 0;
-	s->ns[state] += sqlite3_column_double(q, 2);
-	s->all += sqlite3_column_double(q, 2);
+	ns = verdict_when_within(s->when, (double)row->ts, (double)row->ts + (double)row->dur);
+	s->ns[row->state] += ns;
+	s->all += ns;
 	return 0;
 }
 
 /* What its threads did most in that time. */
-static int read_state(struct pool_sums *s, struct analysis_ctx *c, s64 server,
-		      const struct verdict_when *w, struct err *e)
+static int read_state(struct pool_sums *s, struct analysis_ctx *c, const struct verdict_when *w,
+		      struct err *e)
 {
-	struct states of = { .p = &s->p };
-	int i, ret = 0;
+	struct states of = { .when = w };
+	size_t i;
+	int k, ret = 0;
 
-	for (i = 0; i < w->n && ret == 0; i++)
-		ret = db_each(
-			c->db, e, add_state, &of,
-			"SELECT tid, state, total(min(ts + dur, ?3) - max(ts, ?2)) FROM thread_state WHERE"
-			" ts < ?3 AND ts + dur > ?2 AND tid IN (SELECT tid FROM thread WHERE pid IN"
-			" (SELECT pid FROM service WHERE server=?1)) GROUP BY tid, state",
-			"idd", server, w->v[i][0], w->v[i][1]);
-	for (i = 0; i < N_STATES; i++)
-		s->state = of.ns[i] > of.ns[s->state] ? i : s->state;
+	for (i = 0; i < s->p.n_workers && ret == 0; i++)
+		if (s->p.workers[i].serves)
+			ret = idmap_put(&of.serving, (u64)s->p.workers[i].tid, &of, TASK_LIMIT, e);
+	if (ret == 0)
+		ret = rows_each(c->db, TABLE_thread_state,
+				COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
+					COLUMN_OF(thread_state, tid) |
+					COLUMN_OF(thread_state, state),
+				add_state, &of, e);
+	for (k = 0; k < N_STATES; k++)
+		s->state = of.ns[k] > of.ns[s->state] ? k : s->state;
 	s->of_state = of.all > 0 ? of.ns[s->state] / of.all : 0;
+	idmap_free(&of.serving);
 	return ret;
 }
 
@@ -167,7 +165,7 @@ static int read_pool(struct pool_sums *s, struct analysis_ctx *c, const struct j
 	s->length = verdict_when_length(w);
 	s->full = full_within(s, w, 0, c->duration);
 	count_workers(s);
-	ret = read_state(s, c, j->about.id, w, e);
+	ret = read_state(s, c, w, e);
 	return ret < 0 ? ret : 1;
 }
 

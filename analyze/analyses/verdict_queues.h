@@ -20,6 +20,10 @@ struct verdict_when {
 int verdict_when(const struct analysis_ctx *c, const struct judged *j, struct verdict_when *ret,
 		 struct err *e);
 void verdict_when_free(struct verdict_when *w);
+/* The first of its ranges that ends after from; n: none. */
+int verdict_when_first(const struct verdict_when *w, double from);
+/* ns of from..to that are in it. */
+double verdict_when_within(const struct verdict_when *w, double from, double to);
 /* Whether from..to touches it. */
 bool verdict_when_has(const struct verdict_when *w, double from, double to);
 double verdict_when_length(const struct verdict_when *w);

@@ -70,18 +70,25 @@ void verdict_when_free(struct verdict_when *w)
 	w->v = NULL;
 }
 
-bool verdict_when_has(const struct verdict_when *w, double from, double to)
+int verdict_when_first(const struct verdict_when *w, double from)
 {
 	int low = 0, high = w->n, mid;
 
-	while (low < high) { /* the first that ends after from */
+	while (low < high) {
 		mid = (low + high) / 2;
 		if (w->v[mid][1] <= from)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < w->n && w->v[low][0] < to;
+	return low;
+}
+
+bool verdict_when_has(const struct verdict_when *w, double from, double to)
+{
+	int i = verdict_when_first(w, from);
+
+	return i < w->n && w->v[i][0] < to;
 }
 
 double verdict_when_length(const struct verdict_when *w)
@@ -91,6 +98,16 @@ double verdict_when_length(const struct verdict_when *w)
 
 	for (i = 0; i < w->n; i++)
 		sum += w->v[i][1] - w->v[i][0];
+	return sum;
+}
+
+double verdict_when_within(const struct verdict_when *w, double from, double to)
+{
+	double sum = 0;
+	int i;
+
+	for (i = verdict_when_first(w, from); i < w->n && w->v[i][0] < to; i++)
+		sum += fmin(w->v[i][1], to) - fmax(w->v[i][0], from);
 	return sum;
 }
 
