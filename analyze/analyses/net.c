@@ -17,8 +17,8 @@ static const struct metric metrics[] = {
 	{ "excluded", "", LOWER_IS_BETTER, "exchanges that overlap lost events" },
 	{ "handshake", "ns", LOWER_IS_BETTER, "mean time to establish a connection to it" },
 	{ "handshake_max", "ns", LOWER_IS_BETTER, "longest" },
-	{ "backlog", "ns", LOWER_IS_BETTER, "mean time from established to accepted" },
-	{ "backlog_max", "ns", LOWER_IS_BETTER, "longest" },
+	{ "accept_delay", "ns", LOWER_IS_BETTER, "mean time from established to accepted" },
+	{ "accept_delay_max", "ns", LOWER_IS_BETTER, "longest" },
 	{ "failed", "", LOWER_IS_BETTER, "connections closed before they were established" },
 	{ "retransmits", "", LOWER_IS_BETTER, "segments sent again" },
 	{ "rtt", "ns", LOWER_IS_BETTER, "mean of the kernel's smoothed round-trip times" },
@@ -67,10 +67,10 @@ static const char tcp_sql[] =
 	"SELECT iif(c.pid IS NULL, 'none', 'process') AS kind, c.pid AS id, iif(c.pid IS NULL, '', ' ') ||"
 	" CASE c.role WHEN 'accepted' THEN 'TCP on ' || c.local WHEN 'connected' THEN 'TCP to ' || c.remote"
 	" ELSE 'TCP opened before' END AS part, count(*) AS n, count(*) AS connections, sum(c.end IS NULL)"
-	" AS open, count(c.handshake) AS n, avg(c.handshake) AS handshake, count(c.backlog) AS n,"
-	" avg(c.backlog) AS backlog, count(*) AS n, sum(c.failed) AS failed, sum(c.retransmits) AS"
+	" AS open, count(c.handshake) AS n, avg(c.handshake) AS handshake, count(c.accept_delay) AS n,"
+	" avg(c.accept_delay) AS accept_delay, count(*) AS n, sum(c.failed) AS failed, sum(c.retransmits) AS"
 	" retransmits, avg(nullif(c.srtt,0)) AS rtt, count(c.handshake) AS n, max(c.handshake) AS"
-	" handshake_max, count(c.backlog) AS n, max(c.backlog) AS backlog_max, count(*) AS n, sum(c.sent)"
+	" handshake_max, count(c.accept_delay) AS n, max(c.accept_delay) AS accept_delay_max, count(*) AS n, sum(c.sent)"
 	" AS sent, sum(c.received) AS received FROM connection c GROUP BY c.pid, part"
 	" ORDER BY sum(c.retransmits) DESC, count(*) DESC, c.pid, part";
 

@@ -76,7 +76,16 @@ static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret
 #define REQUESTS                                                                                 \
 	COLUMN_OF(request, service) | COLUMN_OF(request, ts) | COLUMN_OF(request, queued) |      \
 		COLUMN_OF(request, dur) | COLUMN_OF(request, name) | COLUMN_OF(request, lossy) | \
-		COLUMN_OF(request, first_send)
+		COLUMN_OF(request, first_send) | COLUMN_OF(request, rest)
+
+/* It waits for its answer once all of it has arrived. */
+static struct row_request complete(const void *request)
+{
+	struct row_request row = *(const struct row_request *)request;
+
+	row.queued -= row.rest < row.dur ? row.rest : row.dur;
+	return row;
+}
 
 /* One more than the slot of a request's server; 0: not of these, lossy, or it awaits something. */
 static u32 slot_of(const struct found_pauses *f, const struct row_request *row)
@@ -94,16 +103,16 @@ struct pass {
 
 static int take_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
-	const struct row_request *row = request;
+	const struct row_request row = complete(request);
 	const struct pass *p = arg;
-	u32 slot = slot_of(p->f, row);
+	u32 slot = slot_of(p->f, &row);
 
 	(void)rowid;
 	(void)e;
 	if (!slot)
 		return 0;
-	p->take(&p->f->silences, slot - 1, row->ts - row->queued, row->ts + row->dur);
-	parts_take(&p->f->parts, slot - 1, row, p->take);
+	p->take(&p->f->silences, slot - 1, row.ts - row.queued, row.ts + row.dur);
+	parts_take(&p->f->parts, slot - 1, &row, p->take);
 	return 0;
 }
 
@@ -169,19 +178,19 @@ static int cut_by_sends(struct analysis_ctx *c, struct found_pauses *f, u32 n, s
 
 static int third_pass(void *arg, s64 rowid, const void *request, struct err *e)
 {
-	const struct row_request *row = request;
+	const struct row_request row = complete(request);
 	struct found_pauses *f = arg;
-	s64 end = row->ts + row->dur;
-	u32 slot = slot_of(f, row);
+	s64 end = row.ts + row.dur;
+	u32 slot = slot_of(f, &row);
 	size_t i, last = slot ? f->silences.first[slot] : 0;
 
 	(void)e;
 	if (!slot)
 		return 0;
-	for (i = silences_after(&f->silences, slot - 1, row->ts - row->queued);
+	for (i = silences_after(&f->silences, slot - 1, row.ts - row.queued);
 	     i < last && f->v[i].end <= end; i++)
-		pause_waited(&f->v[i], row, rowid, end);
-	parts_wait(&f->parts, slot - 1, row, rowid);
+		pause_waited(&f->v[i], &row, rowid, end);
+	parts_wait(&f->parts, slot - 1, &row, rowid);
 	return 0;
 }
 

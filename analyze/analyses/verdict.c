@@ -411,7 +411,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		qsort(v, (size_t)n, sizeof(*v), by_rank);
 	for (i = 0; i < n && ret == 0; i++) {
-		ret = verdict_say(c, &v[i], e);
+		ret = verdict_say(c, &v[i], &l, e);
 		if (ret == 0 && v[i].accept.n >= 1 && strcmp(v[i].kind, "accept") != 0)
 			ret = verdict_accept_say(c, &v[i], e);
 		if (ret == 0)

@@ -203,6 +203,12 @@ int verdict_tail_say(struct analysis_ctx *c, struct judged *j, struct err *e);
  * status and kind: overload, queue, wait or cost.
  */
 int verdict_level(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+/*
+ * verdict_pool.c: the same, if most of the latency is a wait for a free thread of a pool: 1, and
+ * sets status, kind (pool) and finding; 0: not so.
+ */
+int verdict_pool_level(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e);
 
 /*
  * verdict_hang.c: a server that answered nothing. Fills j; without requests that wait, its status
@@ -232,7 +238,7 @@ int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /* verdict_say.c: the findings: what it is, and why. */
-int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 
 /* pause_say.c: under j->finding, what the threads did in the pauses that count. */
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);

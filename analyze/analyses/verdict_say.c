@@ -3,6 +3,7 @@
 #include "verdict.h"
 
 #include "verdict_names.h"
+#include "verdict_queues.h"
 
 #include "format/buf.h"
 
@@ -243,7 +244,7 @@ static int say_slower_and_blocker(struct analysis_ctx *c, struct judged *j, stru
 	return ret < 0 ? ret : verdict_blocker(c, j, e);
 }
 
-int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+static int say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	int ret = 0;
 
@@ -263,6 +264,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = say_other(c, j, FINDING_verdict_healthy, NOTE, e);
 		return ret == 0 && j->mix ? say_mix(c, j, e) : ret;
 	}
+	if (strcmp(j->kind, "pool") == 0)
+		return 0; /* it is known since the level was judged */
 	if (j->status == STATUS_UNCHANGED)
 		return say_level(c, j, e);
 	if (strcmp(j->kind, "hang") == 0)
@@ -283,10 +286,19 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	}
 	if (strcmp(j->kind, "overload") == 0)
 		return say_other(c, j, FINDING_verdict_overload, PROBLEM, e);
-	ret = strcmp(j->kind, "pauses") == 0
-		      ? say_pauses(c, j, e)
-		      : say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
-	if (ret == 0)
+	return strcmp(j->kind, "pauses") == 0
+		       ? say_pauses(c, j, e)
+		       : say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
+}
+
+int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
+{
+	bool paused = strcmp(j->kind, "pauses") == 0 || strcmp(j->kind, "standstill") == 0;
+	int ret = say(c, j, e);
+
+	if (ret == 0 && paused)
 		ret = verdict_connect_cause(c, j, e);
-	return ret < 0 ? ret : verdict_pause_say(c, j, e);
+	if (ret == 0)
+		ret = verdict_queues(c, j, l, e);
+	return ret == 0 && paused ? verdict_pause_say(c, j, e) : ret;
 }

@@ -255,7 +255,7 @@ static int read_judged(sqlite3 *db, const struct units *u, struct windows *w, st
 {
 	static const char sql[] =
 		"SELECT coalesce(max(1 + (v.kind='wait')), 0) FROM verdict v JOIN service s ON s.server=v.subject WHERE v.kind IN"
-		" ('overload', 'queue', 'wait', 'cost') AND CASE ?1 WHEN 'server' THEN s.server=?2"
+		" ('overload', 'pool', 'queue', 'wait', 'cost') AND CASE ?1 WHEN 'server' THEN s.server=?2"
 		" WHEN 'service' THEN s.id=?2 WHEN 'function' THEN 0 ELSE s.pid=?2 END";
 	static const char tail[] =
 		"SELECT v.start, v.end FROM verdict v JOIN service s ON s.server=v.subject WHERE v.kind='tail' AND"

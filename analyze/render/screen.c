@@ -154,10 +154,13 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 		" BETWEEN c.example_ts AND c.example_ts + c.example_dur AND r.ts - r.queued=c.example_ts AND r.ts + r.dur"
 		" BETWEEN w.start AND w.end) AND NOT EXISTS (SELECT 1 FROM finding_value u WHERE"
 		" u.finding=v.id AND u.name='upstream' AND u.text <> '') AND " OF_SERVER
+		" UNION SELECT finding, 1 FROM cause WHERE rank=1 AND category<>'queue' AND (SELECT count(*) FROM v)=1 AND EXISTS (SELECT 1 FROM v"
+		" JOIN finding p ON p.id=v.id WHERE p.kind='verdict_pool') AND " OF_SERVER
 		") k JOIN finding f ON f.id=k.id ORDER BY nth,"
 		" f.id";
 	bool slower = s->unchanged || strcmp(s->kind, "slower") == 0 ||
-		      strcmp(s->kind, "tail") == 0 || strcmp(s->kind, "overload") == 0;
+		      strcmp(s->kind, "tail") == 0 || strcmp(s->kind, "overload") == 0 ||
+		      strcmp(s->kind, "pool") == 0;
 	s64 under = 0;
 	sqlite3_stmt *q;
 	size_t i;

@@ -81,7 +81,7 @@ round() { # name, options...
 		"$(ask "$work/db" "SELECT count(*) FROM process_exit WHERE code=0 AND life > 0")" \
 		$(($(printed "$work/printed" spawned) + 1))
 	is "$name: replayed: connections with both ends, connected and accepted" \
-		"$(ask "$work/db" "SELECT sum(handshake > 0 AND remote LIKE '%:$port') || ' ' || sum(backlog >= 0 AND local LIKE '%:$port') FROM connection")" \
+		"$(ask "$work/db" "SELECT sum(handshake > 0 AND remote LIKE '%:$port') || ' ' || sum(accept_delay >= 0 AND local LIKE '%:$port') FROM connection")" \
 		"$(printed "$work/printed" connections) $(printed "$work/printed" connections)"
 	if [ "$(ask "$work/db" "SELECT total(lookups) > 0 FROM page_use")" = 1 ]; then
 		# each page was dropped before it was read; io_uring then found what was there

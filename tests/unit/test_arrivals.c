@@ -145,6 +145,74 @@ static void numbers_may_be_used_again(void **state)
 	db_close(db);
 }
 
+/*
+ * The segment that opened the connection had its first bytes. Not so: bytes that have a segment
+ * event, later receives, and connections that were opened before the recording.
+ */
+static void the_first_bytes_may_open_the_connection(void **state)
+{
+#define OPENED                                                           \
+	"200 0 tcp_state sock=9 from=3 to=1 family=2 sport=80 dport=9\n" \
+	"900 100 fd pid=100 fd=6 mode=0140000 ino=88 family=2 role=2 socktype=1 sport=80 dport=9\n"
+#define ACCEPTED "4000 0 connection sock=9 ino=88 conn=3 family=2 side=1\n"
+#define FIRST	 "4000 100 syscall nr=read fd=6 dur=50 ret=10\n4000 100 head conn=3 pos=0 len=10\n"
+#define ANSWER	 "5000 100 syscall nr=write fd=6 dur=50 ret=5\n"
+	sqlite3 *db = loaded(HOST OPENED ACCEPTED FIRST ANSWER
+			     "6000 100 syscall nr=read fd=6 dur=50 ret=10\n"
+			     "6500 100 syscall nr=write fd=6 dur=50 ret=5\n");
+
+	(void)state;
+	is_number(db, ARRIVAL(1), 200);
+	is_number(db, "SELECT arrival_is FROM request WHERE rowid=2", 0);
+	db_close(db);
+	db = loaded(HOST OPENED
+		    "3000 0 connection sock=9 conn=3 family=2 side=1\n"
+		    "3000 0 segment conn=3 pos=0 len=10 unread=0\n" ACCEPTED FIRST ANSWER);
+	is_number(db, ARRIVAL(1), 3000);
+	db_close(db);
+	db = loaded(HOST OPENED
+		    "3000 0 connection sock=9 conn=3 family=2 side=1\n"
+		    "3000 0 segment conn=3 pos=10 len=10 unread=10\n" ACCEPTED FIRST ANSWER);
+	is_number(db, ARRIVAL(1), 200);
+	db_close(db);
+	db = loaded(
+		HOST
+		"900 100 fd pid=100 fd=6 mode=0140000 ino=88 family=2 role=2 socktype=1\n" ACCEPTED
+			FIRST ANSWER);
+	is_number(db, "SELECT arrival_is FROM request", 0);
+	db_close(db);
+}
+
+/*
+ * A connection is accepted and read before its inode is known: the event with it follows the call,
+ * of a protocol that was read, or not.
+ */
+static void a_connection_may_be_known_after_its_first_read(void **state)
+{
+	static const char *const names[] = { "requests=0", "name=1 requests=1" };
+	char text[2000];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		sqlite3 *db;
+
+		snprintf(text, sizeof(text),
+			 HOST
+			 "101 0 request_name id=1 protocol=1 name=\"GET\"\n"
+			 "300 0 connection sock=9 conn=3 family=2 side=1\n"
+			 "300 0 segment conn=3 pos=0 len=10 unread=0\n"
+			 "900 100 fd pid=100 fd=6 mode=0140000 ino=88 family=2 role=2 socktype=1"
+			 " sport=80 dport=9\n"
+			 "4000 100 syscall nr=read fd=6 dur=50 ret=10\n" ACCEPTED
+			 "4000 100 head conn=3 pos=0 len=10 %s\n" ANSWER,
+			 names[i]);
+		db = loaded(text);
+		is_number(db, ARRIVAL(1), 300);
+		db_close(db);
+	}
+}
+
 /* Absurd positions and lengths, and more pieces than are kept. */
 static void absurd_segments_do_no_harm(void **state)
 {
@@ -231,6 +299,8 @@ int main(void)
 		cmocka_unit_test(bytes_may_be_read_unseen),
 		cmocka_unit_test(bytes_from_before_have_no_arrival),
 		cmocka_unit_test(numbers_may_be_used_again),
+		cmocka_unit_test(the_first_bytes_may_open_the_connection),
+		cmocka_unit_test(a_connection_may_be_known_after_its_first_read),
 		cmocka_unit_test(absurd_segments_do_no_harm),
 		cmocka_unit_test(the_queue_has_states),
 	};

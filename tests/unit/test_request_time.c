@@ -380,7 +380,7 @@ static void connections_are_timed(void **state)
 		  "SELECT failed FROM connection WHERE handshake IS NULL AND "
 		  "role='connected'",
 		  1);
-	is_number(db, "SELECT backlog FROM connection WHERE role='accepted'", 900);
+	is_number(db, "SELECT accept_delay FROM connection WHERE role='accepted'", 900);
 	/* answers to its SYN, without an event */
 	is_number(db, "SELECT retransmits FROM connection WHERE role='accepted'", 3);
 	db_close(db);

@@ -82,9 +82,9 @@ static int connection_end(struct replay *r, struct connection *c, u64 end, struc
 		.local = local, .remote = remote,
 		.handshake =
 			c->syn && c->established ? (s64)elapsed(c->syn, c->established) : BULK_NULL,
-		.backlog = c->accepts && c->established && c->accepted
-				   ? (s64)elapsed(c->established, c->accepted)
-				   : BULK_NULL,
+		.accept_delay = c->accepts && c->established && c->accepted
+					? (s64)elapsed(c->established, c->accepted)
+					: BULK_NULL,
 		.failed = c->syn && end && !c->established,
 		.error = c->syn && end && !c->established ? (s64)c->error : BULK_NULL,
 		.sent = without(c->sent, c->connects + c->fin_sent),

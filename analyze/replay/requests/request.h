@@ -4,6 +4,8 @@
 
 #include "format/event.h"
 
+#include <stdbool.h>
+
 struct request {
 	struct service *service; /* NULL: not looked up yet */
 	u64 first_recv;		 /* 0: none yet */
@@ -16,6 +18,11 @@ struct request {
 	u64 arrival;  /* of its first byte in the kernel; 0: not known */
 	u64 latency;  /* as counted in a window at its last send; 0: not yet */
 	u32 answered; /* thread that answered the one before on this socket; 0: none */
+	u64 last_recv;
+	u64 rest;    /* all that had arrived was read, and more arrived later, ns */
+	u64 wakeups; /* of the thread of the last receive, then */
+	u32 reader;  /* that thread */
+	bool soon;   /* it answered without a sleep after that */
 	struct request_call {
 		struct socket_use *use;
 		u32 n;

@@ -127,7 +127,7 @@ static int begin(struct replay *r, struct thread *t, struct file *f, const struc
 		 struct err *e)
 {
 	u32 name = m->name < NAMES_MAX ? m->name : 0; /* its event may have a later ts */
-	u64 arrival = segments_arrival(r, m->conn, m->pos + m->first);
+	u64 arrival = segments_first(r, m->conn, m->pos + m->first, ts);
 	struct held *h = held_of(f, e);
 	struct name_stat *s;
 
@@ -220,7 +220,7 @@ static int apply(struct replay *r, struct thread *t, struct file *f, const struc
 	if (is_answer(m))
 		return all_failed(r, t, f, m, ts, e);
 	if (m->type == EV_head)
-		segments_read(r, f, m->conn, m->pos, m->len, ts);
+		request_read(r, t, f, m->conn, m->pos, m->len, ts);
 	return begin(r, t, f, m, ts, e);
 }
 
@@ -352,9 +352,9 @@ static bool is_vague(const struct replay *r, const struct held *h)
 				 own(r)->protocol[h->name] == PROTOCOL_MYSQL);
 }
 
-bool names_one_by_one(const struct replay *r, const struct file *f)
+u8 names_protocol(const struct replay *r, const struct file *f)
 {
-	return names_first(f) < NAMES_MAX && own(r)->protocol[names_first(f)] == PROTOCOL_POSTGRES;
+	return names_first(f) < NAMES_MAX ? own(r)->protocol[names_first(f)] : PROTOCOL_STATEMENT;
 }
 
 int names_on_statement(struct replay *r, struct thread *t, const char *text, u64 ts, struct err *e)

@@ -24,11 +24,8 @@ void names_reset(struct file *f);
  */
 u32 names_first(const struct file *f);
 u64 names_held(const struct file *f);
-/*
- * Does its server receive on the socket only when it wants the next request? PostgreSQL does, and
- * sends notifications without a question on a socket without a request.
- */
-bool names_one_by_one(const struct replay *r, const struct file *f);
+/* PROTOCOL_* of that name; 0: not known. */
+u8 names_protocol(const struct replay *r, const struct file *f);
 u32 names_errors(const struct file *f);
 
 /* Where CPU time for the request that is open is added; NULL: nowhere. */

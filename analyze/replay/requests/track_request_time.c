@@ -14,6 +14,7 @@
 #include "analyze/replay/tasks/past.h"
 #include "analyze/replay/track_loss.h"
 #include "track_ready.h"
+#include "track_segments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,14 @@ void request_arrived(const struct replay *r, struct thread *t, struct file *f, u
 	unknown = unknown < time->before[STATE_run] ? unknown : time->before[STATE_run];
 	time->before[STATE_run] -= unknown;
 	time->before[STATE_unknown] += unknown;
+}
+
+void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, u32 pos, u32 len,
+		  u64 ts)
+{
+	segments_read(r, f, conn, pos, len, ts);
+	if (f->request.recvs == 1 && f->request.first_recv == ts && !f->request.arrival)
+		request_arrived(r, t, f, segments_first(r, conn, pos, ts));
 }
 
 /* An answer in parts counts from the last part that was counted. */

@@ -13,6 +13,7 @@
 #include "analyze/replay/track_loss.h"
 #include "format/errnos.h"
 #include "format/linux_abi.h"
+#include "name_stats.h"
 #include "track_arrivals.h"
 #include "track_clients.h"
 #include "track_names.h"
@@ -38,6 +39,21 @@ static bool asks_first(const struct file *f)
 {
 	return f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM && !f->request.service &&
 	       (f->since || f->sport >= PORTS_OF_CLIENTS);
+}
+
+/*
+ * The time until the rest of the request arrived. That all receives are of one request is known if
+ * its protocol was read and answers one after the other; else if the last of them was answered at
+ * once: what is multiplexed is answered when its work is done.
+ */
+static u64 rest_of(const struct replay *r, const struct file *f)
+{
+	u8 protocol = names_protocol(r, f);
+	u64 held = names_held(f);
+
+	if (held > 1 || protocol == PROTOCOL_HTTP2 || protocol == PROTOCOL_GRPC)
+		return 0;
+	return held || f->request.soon ? f->request.rest : 0;
 }
 
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
@@ -78,6 +94,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->requests = (s64)names_held(f);
 		row->errors = names_errors(f);
 		row->first_send = t->first_send ? replay_time(r, t->first_send) : BULK_NULL;
+		row->rest = (s64)(rest_of(r, f) & INT64_MAX);
 		wait = request_time_end(r, p, f);
 		ret = names_on_request(r, f, lossy, wait, e);
 	}
@@ -121,8 +138,11 @@ static int on_answer(struct replay *r, struct thread *t, struct file *f, const s
 	u64 before = request->last_send;
 	int ret;
 
-	if (!request->sends)
+	if (!request->sends) {
 		request->first_send = call_entry(v);
+		request->soon = t->tracked && has_group(r, GROUP_sched) &&
+				t->tid == request->reader && t->wakeups == request->wakeups;
+	}
 	request->sends++;
 	request->send_bytes += bytes;
 	request->last_send = v->ts;
@@ -159,6 +179,11 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 			return ERR_FAIL;
 		request_arrived(r, t, f, arrival);
 	}
+	if (request->recvs)
+		request->rest += elapsed(request->last_recv, arrival);
+	request->last_recv = v->ts;
+	request->reader = t->tid;
+	request->wakeups = t->wakeups;
 	request->recvs++;
 	request->recv_bytes += bytes;
 	uses_note(request, u);
@@ -213,8 +238,10 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	if (!f || f->kind != FD_SOCKET)
 		return 0;
 	if (v->ret <= 0)
+		/* it receives there only when it wants the next request, and sends notifications
+		 * without a question on a socket without a request */
 		return v->ret == -LINUX_EAGAIN && !send && is_server(f) && f->request.sends &&
-				       names_one_by_one(r, f)
+				       names_protocol(r, f) == PROTOCOL_POSTGRES
 			       ? requests_end_one(r, t->process, (s32)v->arg[0], f, e)
 			       : 0;
 	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v->ret : 0;

@@ -38,13 +38,16 @@ struct stream {
 	bool read_else; /* without a receive in the recording: by io_uring, or another process */
 	u32 seen;	/* the process had read up to here */
 	u64 seen_at;
-	u64 acked; /* all that was written; 0: not since the last send */
+	u64 acked;	/* all that was written; 0: not since the last send */
+	u64 opened;	/* the peer opened it; 0: before the recording, or not seen */
+	u64 first_read; /* the first receive returned */
 };
 
 struct segments {
 	struct idmap of;      /* connection -> struct stream */
 	struct idmap by_ino;  /* the same by the inode of its descriptor */
 	struct idmap by_sock; /* and by socket */
+	struct idmap opened;  /* socket -> when, of connections without a number yet */
 	u64 n_pieces;
 };
 
@@ -112,18 +115,27 @@ static int segments_on_connection(struct replay *r, const struct record *rec, st
 		return ERR_FAIL;
 	if (!s || name_stream(&own(r)->by_sock, &s->sock, ev->sock, s, e) < 0)
 		return s ? ERR_FAIL : 0;
+	if (!s->opened)
+		s->opened = (u64)(uintptr_t)idmap_take(&own(r)->opened, ev->sock);
 	return ev->ino ? name_stream(&own(r)->by_ino, &s->ino, ev->ino, s, e) : 0;
 }
 
+/*
+ * A segment that opens a connection, as the last one of the handshake when accept is deferred or
+ * the accept queue was full, is none of a connection yet: bytes in it have no segment event.
+ */
 static int segments_on_state(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_tcp_state *ev = rec->event;
 	struct stream *s = ev->to == LINUX_TCP_CLOSE ? idmap_get(&own(r)->by_sock, ev->sock) : NULL;
 
-	(void)e;
 	if (s)
 		stream_free(own(r), s);
-	return 0;
+	idmap_take(&own(r)->opened, ev->sock);
+	if (ev->from != LINUX_TCP_SYN_RECV || ev->to != LINUX_TCP_ESTABLISHED ||
+	    own(r)->opened.n >= SOCKET_LIMIT)
+		return 0;
+	return idmap_put(&own(r)->opened, ev->sock, (void *)(uintptr_t)rec->ts, SOCKET_LIMIT, e);
 }
 
 /* ---- pieces ---- */
@@ -311,6 +323,14 @@ u64 segments_arrival(const struct replay *r, u32 conn, u32 pos)
 	return 0;
 }
 
+u64 segments_first(const struct replay *r, u32 conn, u32 pos, u64 ts)
+{
+	u64 at = segments_arrival(r, conn, pos);
+	const struct stream *s = conn && !at ? idmap_get(&own(r)->of, conn) : NULL;
+
+	return s && s->first_read == ts ? s->opened : at;
+}
+
 u64 segments_received(struct replay *r, struct file *f, const struct call_view *v, u64 bytes)
 {
 	struct stream *s = stream_of_file(r, f);
@@ -318,14 +338,15 @@ u64 segments_received(struct replay *r, struct file *f, const struct call_view *
 
 	if (!s || !bytes || bytes > STEP_MAX)
 		return 0;
+	s->first_read = s->first_read ? s->first_read : v->ts;
 	if (s->read_at == v->ts) /* its head came first: it has been read */
-		return segments_arrival(r, s->id, s->read - (u32)bytes);
+		return segments_first(r, s->id, s->read - (u32)bytes, v->ts);
 	if (!start_of(s, v, bytes, &start))
-		return 0;
+		return segments_first(r, s->id, s->end, v->ts);
 	forget_up_to(s, start);
 	s->read = start + (u32)bytes;
 	s->read_at = v->ts;
-	return segments_arrival(r, s->id, start);
+	return segments_first(r, s->id, start, v->ts);
 }
 
 void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len, u64 ts)
@@ -336,6 +357,7 @@ void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len,
 		f->conn = conn;
 	if (!s || len > STEP_MAX)
 		return;
+	s->first_read = s->first_read ? s->first_read : ts;
 	if (s->read_at != ts)
 		forget_up_to(s, pos);
 	s->read = pos + len;
@@ -382,6 +404,7 @@ static void segments_free(void *slot)
 	idmap_free(&all->of);
 	idmap_free(&all->by_ino);
 	idmap_free(&all->by_sock);
+	idmap_free(&all->opened);
 }
 
 static const struct handler handlers[] = {

@@ -16,6 +16,12 @@ void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len,
 /* When the byte at this position of a connection arrived; 0: not known. */
 u64 segments_arrival(const struct replay *r, u32 conn, u32 pos);
 
+/*
+ * The same of bytes that the receive at ts got. The first bytes of a connection may have come with
+ * the segment that opened it.
+ */
+u64 segments_first(const struct replay *r, u32 conn, u32 pos, u64 ts);
+
 /* When the first byte arrived that was not read until now; 0: all was read, or it is not known. */
 u64 segments_unread(struct replay *r, struct file *f);
 

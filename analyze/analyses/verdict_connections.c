@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A limit of connections to another server: a pool of them in the program, or a proxy's maximum. Of
+ * a process and an address, the questions without an answer never exceed a number N. While N are
+ * outstanding, requests that were read beyond N wait for one of these connections. A slow server
+ * has as many questions as there are requests; connections that were open and idle are no limit;
+ * and one connection with several questions at one time is none either.
+ */
+#include "fd_rows.h"
+#include "verdict_queues.h"
+
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+#include "analyze/stats/sorted.h"
+#include "analyze/store/request_rows.h"
+#include "format/grow.h"
+
+#include <stdlib.h>
+
+#define ASKED_LEAST 0.5 /* questions per request */
+#define IDLE_MOST   1.0 /* connections that are open and have no question, on average */
+
+/* A question, or a request: from its read to its answer. */
+struct spell {
+	s64 pid, remote, from, to; /* remote 0: a request */
+};
+
+/* A process and an address. */
+struct pair {
+	s64 pid, remote, row;
+	s64 most;		/* questions at one time */
+	double n, answer;	/* questions in the time of the verdict, and their time */
+	double full, waited[2]; /* ns; outside that time, and in it */
+	double open;		/* ns, of connections in that time */
+};
+
+struct limits_of {
+	const struct verdict_when *when;
+	struct fd_rows fds;
+	struct idmap shared; /* pid and fd: several questions at one time */
+	struct spell *v;
+	size_t n;
+	struct verdict_side side[2];
+	struct idmap pairs; /* pid and remote -> struct pair */
+};
+
+static u64 key_of(s64 pid, s64 of)
+{
+	return (u64)pid << 32 | (u32)of;
+}
+
+static int add_spell(struct limits_of *x, s64 pid, s64 remote, s64 from, s64 to, struct err *e)
+{
+	if (to <= from)
+		return 0;
+	if (GROW(x->v, x->n, "requests", e) < 0)
+		return ERR_FAIL;
+	x->v[x->n++] = (struct spell){ pid, remote, from, to };
+	return 0;
+}
+
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct limits_of *x = arg;
+	double from = (double)row->ts - (double)row->queued;
+	s64 end = row->ts + row->dur;
+	bool in = verdict_when_has(x->when, from, (double)end);
+
+	(void)rowid;
+	x->side[in].n++;
+	x->side[in].latency += (double)end - from;
+	return add_spell(x, row->pid, 0, row->ts, end, e);
+}
+
+static int on_shared(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	return idmap_put(arg, key_of(sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1)), arg,
+			 SOCKET_LIMIT, e);
+}
+
+static int on_question(void *arg, s64 rowid, const void *upstream, struct err *e)
+{
+	const struct row_upstream *row = upstream;
+	struct limits_of *x = arg;
+	const struct fd_row *f = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
+	s64 from = row->first_send > 0 ? row->first_send : row->ts, to = row->ts + row->dur;
+	struct pair *p;
+	u64 key;
+
+	(void)rowid;
+	if (!f || idmap_get(&x->shared, key_of(row->pid, row->fd)))
+		return 0;
+	key = key_of(row->pid, f->remote);
+	p = idmap_get(&x->pairs, key);
+	if (!p)
+		p = idmap_add(&x->pairs, key, sizeof(*p), SOCKET_LIMIT, "connections", e);
+	if (!p)
+		return ERR_FAIL;
+	p->pid = row->pid;
+	p->remote = f->remote;
+	p->row = f->row;
+	if (verdict_when_has(x->when, (double)from, (double)to)) {
+		p->n++;
+		p->answer += (double)(to - from);
+	}
+	return add_spell(x, row->pid, f->remote, from, to, e);
+}
+
+/* How long its connections were open in the time of the verdict. */
+static void add_open(struct limits_of *x)
+{
+	struct pair *p;
+	size_t i;
+
+	for (i = 0; i < x->fds.n; i++) {
+		const struct fd_row *f = &x->fds.v[i];
+
+		p = idmap_get(&x->pairs, key_of(f->pid, f->remote));
+		if (p)
+			p->open += verdict_when_within(x->when, (double)f->ts, (double)f->end);
+	}
+}
+
+static int read_all(struct limits_of *x, struct analysis_ctx *c, s64 server, struct err *e)
+{
+	int ret = fd_rows_read(&x->fds, c->db, server, "connected", e);
+
+	if (ret == 0)
+		ret = db_each(c->db, e, on_shared, &x->shared,
+			      "SELECT pid, fd FROM upstream_use WHERE most > 1", "");
+	if (ret == 0 && x->fds.n)
+		ret = rows_each(c->db, TABLE_upstream, COLUMNS_ALL, on_question, x, e);
+	if (ret == 0 && x->pairs.n)
+		ret = requests_each(c->db, COLUMN_OF(request, pid),
+				    "SELECT id FROM service WHERE server=?1", server, on_request, x,
+				    e);
+	if (ret == 0)
+		add_open(x);
+	return ret;
+}
+
+/* ---- one process and address ---- */
+
+struct step {
+	s32 open, asked;
+};
+_Static_assert(sizeof(struct step) == 8, "a value of sort_keys");
+
+struct steps {
+	s64 *at;
+	struct step *v;
+	size_t n;
+};
+
+static void add_step(struct steps *s, s64 ts, s32 open, s32 asked)
+{
+	s->at[s->n] = ts;
+	s->v[s->n++] = (struct step){ open, asked };
+}
+
+/* The edges of the time of the verdict divide, too. */
+static int make_steps(const struct limits_of *x, const struct pair *p, struct steps *s,
+		      struct err *e)
+{
+	size_t room = 2 * (x->n + (size_t)x->when->n) + 1, i;
+	int k;
+
+	s->at = malloc(room * sizeof(*s->at));
+	s->v = malloc(room * sizeof(*s->v));
+	if (!s->at || !s->v)
+		return err_set(e, ERR_FAIL, "out of memory for connections");
+	for (k = 0; k < 2 * x->when->n; k++)
+		add_step(s, (s64)x->when->v[k / 2][k % 2], 0, 0);
+	for (i = 0; i < x->n; i++) {
+		const struct spell *v = &x->v[i];
+		s32 is_request = !v->remote;
+
+		if (v->pid != p->pid || (v->remote && v->remote != p->remote))
+			continue;
+		add_step(s, v->from, is_request, !is_request);
+		add_step(s, v->to, -is_request, -!is_request);
+	}
+	return sort_keys(s->at, s->v, s->n) ? 0
+					    : err_set(e, ERR_FAIL, "out of memory for connections");
+}
+
+static void walk(const struct limits_of *x, struct pair *p, const struct steps *s)
+{
+	s64 open = 0, asked = 0;
+	size_t i;
+
+	for (i = 0; i + 1 < s->n; i++) {
+		asked += s->v[i].asked;
+		if (s->at[i + 1] != s->at[i])
+			p->most = asked > p->most ? asked : p->most;
+	}
+	asked = 0;
+	for (i = 0; i + 1 < s->n; i++) {
+		double ns = (double)(s->at[i + 1] - s->at[i]);
+		bool in;
+
+		open += s->v[i].open;
+		asked += s->v[i].asked;
+		if (ns <= 0 || asked < p->most)
+			continue;
+		in = verdict_when_has(x->when, (double)s->at[i], (double)s->at[i + 1]);
+		p->full += in ? ns : 0;
+		p->waited[in] += open > asked ? (double)(open - asked) * ns : 0;
+	}
+}
+
+static int walk_pair(const struct limits_of *x, struct pair *p, struct err *e)
+{
+	struct steps s = { 0 };
+	int ret = make_steps(x, p, &s, e);
+
+	if (ret == 0)
+		walk(x, p, &s);
+	free(s.at);
+	free(s.v);
+	return ret;
+}
+
+/* ---- which ---- */
+
+/* All its processes together; false: it is no limit. */
+static bool is_limit(const struct limits_of *x, const struct pair *p, const struct limits *l)
+{
+	struct verdict_side side[2] = { x->side[0], x->side[1] };
+	double length = verdict_when_length(x->when);
+
+	side[0].part = p->waited[0];
+	side[1].part = p->waited[1];
+	return p->n >= ASKED_LEAST * x->side[1].n &&
+	       p->open < ((double)p->most + IDLE_MOST) * length && side_is_most(side, l->latency);
+}
+
+/* Processes of one server have connections of their own to the same address: one for each. */
+static struct pair sum_of(const struct limits_of *x, s64 remote)
+{
+	struct pair sum = { .remote = remote };
+	const struct pair *p;
+	double processes = 0;
+	size_t at = 0;
+
+	while ((p = idmap_each(&x->pairs, &at))) {
+		if (p->remote != remote)
+			continue;
+		processes++;
+		sum.row = p->row > sum.row ? p->row : sum.row;
+		sum.most += p->most;
+		sum.n += p->n;
+		sum.answer += p->answer;
+		sum.full += p->full;
+		sum.waited[0] += p->waited[0];
+		sum.waited[1] += p->waited[1];
+		sum.open += p->open;
+	}
+	sum.full /= processes;
+	return sum;
+}
+
+static int put(struct analysis_ctx *c, const struct judged *j, const struct limits_of *x,
+	       const struct pair *p, struct err *e)
+{
+	const struct value values[] = {
+		VALUE_NUMBER("queued", p->waited[1] / x->side[1].n, "ns"),
+		VALUE_SUBJECT("upstream", upstream, p->row),
+		VALUE_NUMBER("n", (double)p->most, ""),
+		VALUE_NUMBER("full", fmin(100, percent(p->full, verdict_when_length(x->when))),
+			     "%"),
+		VALUE_NUMBER("answer", p->answer / p->n, "ns"),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_verdict_connections,
+		j->status == STATUS_UNCHANGED ? WARNING : PROBLEM,
+		OBSERVED,
+		j->about,
+		"SELECT pid, fd, count(*), sum(dur) FROM upstream GROUP BY 1, 2",
+		values,
+		j->finding,
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
+#define PAIRS_MOST 64
+
+int verdict_connections(struct analysis_ctx *c, const struct judged *j,
+			const struct verdict_when *w, const struct limits *l, struct err *e)
+{
+	struct limits_of x = { .when = w };
+	struct pair best = { 0 }, one, *p;
+	size_t at = 0;
+	int ret = read_all(&x, c, j->about.id, e);
+
+	while (ret == 0 && x.pairs.n <= PAIRS_MOST && (p = idmap_each(&x.pairs, &at)))
+		ret = walk_pair(&x, p, e);
+	at = 0;
+	while (ret == 0 && x.pairs.n <= PAIRS_MOST && (p = idmap_each(&x.pairs, &at))) {
+		one = sum_of(&x, p->remote);
+		if (one.waited[1] > best.waited[1] && is_limit(&x, &one, l))
+			best = one;
+	}
+	if (ret == 0 && best.row)
+		ret = put(c, j, &x, &best, e);
+	fd_rows_free(&x.fds);
+	idmap_free(&x.shared);
+	idmap_free_all(&x.pairs);
+	free(x.v);
+	return ret < 0 ? ret : best.row > 0;
+}

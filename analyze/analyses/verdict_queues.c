@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "verdict_queues.h"
+
+#include <string.h>
+
+int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		   struct err *e)
+{
+	static int (*const of[])(struct analysis_ctx *, const struct judged *,
+				 const struct verdict_when *, const struct limits *,
+				 struct err *) = { verdict_pool, verdict_parts, verdict_connections,
+						   verdict_offload };
+	struct verdict_when w;
+	int ret;
+	size_t i;
+
+	if ((j->status != STATUS_PROBLEM && j->status != STATUS_UNCHANGED) || !j->finding ||
+	    j->about.kind != SUBJECT_server || strcmp(j->kind, "errors") == 0 ||
+	    strcmp(j->kind, "pool") == 0)
+		return 0;
+	ret = verdict_when(c, j, &w, e);
+	for (i = 0; i < sizeof(of) / sizeof(of[0]) && ret == 0; i++)
+		ret = of[i](c, j, &w, l, e);
+	verdict_when_free(&w);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/analyses/verdict_connections.c: requests that wait for a connection to another server,
+ * and others that wait for its answers.
+ */
+#include "tests/lib/pooled.h"
+
+#define SECONDS	 4
+#define OPEN_MAX 24
+
+struct proxy {
+	int limit;   /* questions at one time */
+	int open;    /* connections */
+	bool shared; /* all questions on one of them */
+	long answer, slow_answer;
+	int clients, more; /* in the second half so many more */
+	bool rarely; /* one request of four asks; the others wait as long for something else */
+};
+
+struct run {
+	const struct proxy *p;
+	struct pool_text x;
+	long at[CLIENTS], pos[CLIENTS], free_at[OPEN_MAX];
+};
+
+static void begin(struct text *x, const struct proxy *p)
+{
+	int i;
+
+	text_line(x, "@recorder\n0 0 clock monotonic=1 realtime=1795345200000000001 boottime=1");
+	text_line(x,
+		  "1 0 info text=\"targets=all\"\n2 0 info text=\"groups=core,syscalls,requests\"");
+	text_line(x, "3 100 thread pid=100 state=83 comm=\"proxy\"");
+	for (i = 0; i < CLIENTS; i++)
+		text_line(
+			x,
+			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80"
+			" dport=%d daddr=10.0.0.9",
+			10 + i, 1000 + i, 4000 + i);
+	for (i = 0; i < p->open; i++)
+		text_line(
+			x,
+			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=3 socktype=1 sport=%d"
+			" dport=5432 daddr=10.0.0.7%s",
+			100 + i, 2000 + i, 5000 + i, i ? "" : " path=\"socket:[2000]\"");
+	text_line(x, "31 0 info text=\"begin=31\"\n@cpu 0");
+	for (i = 0; i < CLIENTS; i++)
+		text_line(x, "%d 0 connection sock=%d ino=%d conn=%d family=2 side=1", 40 + i,
+			  i + 1, 1000 + i, i + 1);
+}
+
+static int next_client(const struct run *r, int clients)
+{
+	int i, c = 0;
+
+	for (i = 1; i < clients; i++)
+		c = r->at[i] < r->at[c] ? i : c;
+	return c;
+}
+
+/* A request of client c; its question leaves when one of the limit's connections is free. */
+static void asks(struct run *r, int c, long answer, bool question)
+{
+	long t = r->at[c], asked, end;
+	int i, k = 0, fd;
+
+	for (i = 1; i < r->p->limit; i++)
+		k = r->free_at[i] < r->free_at[k] ? i : k;
+	fd = 100 + (r->p->shared ? 0 : k);
+	asked = (r->free_at[k] > t ? r->free_at[k] : t) + 20000;
+	end = asked + answer;
+	if (question || !r->p->rarely)
+		r->free_at[k] = end;
+	pool_line(&r->x, t, "0 segment conn=%d pos=%ld len=10 unread=0", c + 1, r->pos[c]);
+	r->pos[c] += 10;
+	pool_line(&r->x, t + 10000, "100 syscall nr=read fd=%d dur=1000 ret=10", 10 + c);
+	if (question) {
+		pool_line(&r->x, asked, "100 syscall nr=write fd=%d dur=1000 ret=10", fd);
+		pool_line(&r->x, end, "100 syscall nr=read fd=%d dur=1000 ret=10", fd);
+	}
+	pool_line(&r->x, end + 10000, "100 syscall nr=write fd=%d dur=1000 ret=20", 10 + c);
+	r->at[c] = end + POOL_MS;
+}
+
+static sqlite3 *judged(const struct proxy *p)
+{
+	struct run r = { .p = p };
+	struct text x = { 0 };
+	long half = SECONDS * 500 * POOL_MS, end = 2 * half;
+	int i, c, clients = p->clients, n = 0;
+	sqlite3 *db;
+
+	srand(3);
+	begin(&x, p);
+	r.x.v = calloc(POOL_LINES, sizeof(*r.x.v));
+	for (i = 0; i < CLIENTS; i++)
+		r.at[i] = (i < p->clients ? POOL_MS : half) + i * 300000L;
+	for (;;) {
+		long answer;
+
+		c = next_client(&r, clients);
+		if (clients == p->clients && r.at[c] >= half)
+			clients += p->more;
+		if (r.at[c] > end - 200 * POOL_MS)
+			break;
+		answer = r.at[c] < half ? p->answer : p->slow_answer;
+		asks(&r, c, answer - rand() % (answer / 10), !p->rarely || n++ % 4 == 0);
+	}
+	db = pool_loaded(&x, &r.x, end);
+	analysed(db, "pauses");
+	return analysed(db, "verdict");
+}
+
+static void all_connections_are_busy(void **state)
+{
+	sqlite3 *db = judged(&(struct proxy){ .limit = 2,
+					      .open = 2,
+					      .answer = 5 * POOL_MS,
+					      .slow_answer = 5 * POOL_MS,
+					      .clients = 2,
+					      .more = 12 });
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
+	is_number(db, FINDING_VALUE("verdict_connections", "n", "v.number"), 2);
+	is_within(db, FINDING_VALUE("verdict_connections", "full", "v.number"), 85, 100);
+	is_within(db, FINDING_VALUE("verdict_connections", "queued", "v.number"), 20e6, 30e6);
+	is_within(db, FINDING_VALUE("verdict_connections", "answer", "v.number"), 4.4e6, 5.1e6);
+	is_text(db,
+		"SELECT f.remote FROM finding_value v JOIN fd f ON f.rowid=v.id WHERE v.name='upstream'",
+		"10.0.0.7:5432");
+	db_close(db);
+}
+
+static void is_silent(const struct proxy *p)
+{
+	sqlite3 *db = judged(p);
+
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_connections'", 0);
+	db_close(db);
+}
+
+/* Each request has its question, which takes longer. */
+static void a_slow_server_is_no_limit(void **state)
+{
+	(void)state;
+	is_silent(&(struct proxy){ .limit = 20,
+				   .open = 20,
+				   .answer = 5 * POOL_MS,
+				   .slow_answer = 40 * POOL_MS,
+				   .clients = 8 });
+}
+
+/* Connections are left: something else limits the questions. */
+static void idle_connections_are_left(void **state)
+{
+	(void)state;
+	is_silent(&(struct proxy){ .limit = 2,
+				   .open = 8,
+				   .answer = 5 * POOL_MS,
+				   .slow_answer = 5 * POOL_MS,
+				   .clients = 2,
+				   .more = 12 });
+}
+
+/* All questions are on one connection, at one time. */
+static void one_connection_for_all(void **state)
+{
+	(void)state;
+	is_silent(&(struct proxy){ .limit = 20,
+				   .open = 1,
+				   .shared = true,
+				   .answer = 5 * POOL_MS,
+				   .slow_answer = 40 * POOL_MS,
+				   .clients = 8 });
+}
+
+/* Most requests wait for something else. */
+static void few_requests_ask(void **state)
+{
+	(void)state;
+	is_silent(&(struct proxy){ .limit = 2,
+				   .open = 2,
+				   .answer = 5 * POOL_MS,
+				   .slow_answer = 40 * POOL_MS,
+				   .clients = 8,
+				   .rarely = true });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(all_connections_are_busy),  T(a_slow_server_is_no_limit),
+		T(idle_connections_are_left), T(one_connection_for_all),
+		T(few_requests_ask),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/analyses/verdict_pool.c: requests that wait for a free thread, and servers that only look
+ * so.
+ */
+#include "tests/lib/pooled.h"
+
+#define SECONDS 6
+
+/* How it serves. */
+struct server {
+	int clients;
+	long work;	/* ns per request */
+	long slow_from; /* from then on so many clients more; 0: never */
+	int more;
+	bool threads; /* of one process, whose main thread accepts; else processes that do */
+	bool bound;   /* connections stay open, and belong to one worker each */
+	bool loop;    /* a worker reads at once, and answers later */
+	bool made;    /* a thread is made for each connection */
+	long slow;    /* ns: requests of worker 0 */
+};
+
+struct run {
+	const struct server *s;
+	struct pool_text x;
+	long at[CLIENTS], free_at[WORKERS], pos[CLIENTS];
+	long conns;
+};
+
+static void begin(struct text *x, const struct server *s)
+{
+	int i;
+
+	text_line(x, "@recorder\n0 0 clock monotonic=1 realtime=1795345200000000001 boottime=1");
+	text_line(x,
+		  "1 0 info text=\"targets=all\"\n2 0 info text=\"groups=core,syscalls,requests\"");
+	text_line(x, "3 200 thread pid=200 state=83 comm=\"server\"");
+	for (i = 1; i <= WORKERS; i++)
+		text_line(x, "4 %d thread pid=%d parent=200 state=83 comm=\"server\"", 200 + i,
+			  s->threads ? 200 : 200 + i);
+	for (i = 0; i < CLIENTS && s->bound; i++)
+		text_line(
+			x,
+			"5 %d fd pid=%d fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80"
+			" dport=%d daddr=10.0.0.9",
+			201 + i % WORKERS, 201 + i % WORKERS, 10 + i, 1000 + i, 4000 + i);
+	text_line(x, "6 0 request_name id=1 protocol=1 name=\"GET /slow\"");
+	text_line(x, "6 0 request_name id=2 protocol=1 name=\"GET /fast\"");
+	text_line(x, "31 0 info text=\"begin=31\"");
+	for (i = 0; i < CLIENTS && s->bound; i++)
+		text_line(x, "@cpu 0\n%d 0 connection sock=%d ino=%d conn=%d family=2 side=1",
+			  40 + i, i + 1, 1000 + i, i + 1);
+}
+
+/* The request of a client on a new connection. */
+static void asks(struct run *r, int c, int w, long read, long end)
+{
+	long conn = 100 + ++r->conns, arrival = r->at[c];
+	int tid = r->s->made ? 1000 + (int)r->conns : 201 + w, pid = r->s->threads ? 200 : tid;
+	int acceptor = r->s->threads ? 200 : tid, fd = r->s->threads ? 10 + c : 5;
+	long accept = r->s->threads ? arrival + 5000 : read - 3000;
+
+	pool_line(&r->x, arrival, "0 connection sock=%ld conn=%ld family=2 side=1", conn, conn);
+	pool_line(&r->x, arrival, "0 segment conn=%ld pos=0 len=10 unread=0", conn);
+	if (r->s->made)
+		pool_line(&r->x, read - 4000, "200 fork child=%d child_pid=200 pid=200 target=1",
+			  tid);
+	pool_line(
+		&r->x, accept,
+		"%d fd pid=%d fd=%d mode=0140000 ino=%ld family=2 role=2 socktype=1 sport=80 dport=%d"
+		" daddr=10.0.0.9",
+		acceptor, pid, fd, 10000 + conn, 4000 + c);
+	pool_line(&r->x, read, "0 connection sock=%ld ino=%ld conn=%ld family=2 side=1", conn,
+		  10000 + conn, conn);
+	pool_line(&r->x, read, "%d syscall nr=read fd=%d dur=1000 ret=10", tid, fd);
+	pool_line(&r->x, read, "%d head conn=%ld pos=0 len=10 name=%d requests=1", tid, conn,
+		  c % 4 ? 1 : 2);
+	pool_line(&r->x, end, "%d syscall nr=write fd=%d dur=1000 ret=20", tid, fd);
+	pool_line(&r->x, end + 2000, "%d syscall nr=close fd=%d dur=1000", tid, fd);
+}
+
+/* The same on its own connection, to the worker that has it. */
+static void asks_again(struct run *r, int c, int w, long read, long end)
+{
+	long arrival = r->at[c], pos = r->pos[c];
+
+	r->pos[c] += 10;
+	pool_line(&r->x, arrival, "0 segment conn=%d pos=%ld len=10 unread=0", c + 1, pos);
+	pool_line(&r->x, read, "%d syscall nr=read fd=%d dur=1000 ret=10", 201 + w, 10 + c);
+	pool_line(&r->x, end, "%d syscall nr=write fd=%d dur=1000 ret=20", 201 + w, 10 + c);
+}
+
+/* Who is next, and which worker takes it. */
+static int next_client(const struct run *r, int clients)
+{
+	int i, c = 0;
+
+	for (i = 1; i < clients; i++)
+		c = r->at[i] < r->at[c] ? i : c;
+	return c;
+}
+
+static int next_worker(const struct run *r, int c)
+{
+	int i, w = 0;
+
+	if (r->s->bound)
+		return c % WORKERS;
+	for (i = 1; i < WORKERS; i++)
+		w = r->free_at[i] < r->free_at[w] ? i : w;
+	return w;
+}
+
+static sqlite3 *judged(const struct server *s)
+{
+	struct run r = { .s = s };
+	struct text x = { 0 };
+	int i, c, w, clients = s->clients;
+	sqlite3 *db;
+
+	srand(3);
+	begin(&x, s);
+	r.x.v = calloc(POOL_LINES, sizeof(*r.x.v));
+	for (i = 0; i < CLIENTS; i++)
+		r.at[i] = (i < s->clients ? POOL_MS : s->slow_from) + i * 300000L;
+	for (;;) {
+		long read, end, work;
+
+		c = next_client(&r, clients);
+		if (s->slow_from && clients == s->clients && r.at[c] >= s->slow_from)
+			clients += s->more;
+		w = next_worker(&r, c);
+		work = s->slow && !w ? s->slow : s->work;
+		work -= rand() % (work / 10);
+		read = (s->loop || s->made || r.free_at[w] < r.at[c] ? r.at[c] : r.free_at[w]) +
+		       10000;
+		end = (s->loop && r.free_at[w] > read ? r.free_at[w] : read) + work;
+		if (end > SECONDS * 1000 * POOL_MS - POOL_MS)
+			break;
+		(s->bound ? asks_again : asks)(&r, c, w, read, end);
+		r.free_at[w] = end + 5000;
+		r.at[c] = end + POOL_MS;
+	}
+	db = pool_loaded(&x, &r.x, SECONDS * 1000 * POOL_MS);
+	analysed(db, "pauses");
+	return analysed(db, "verdict");
+}
+
+#define OF_POOL(kind, name, what) FINDING_VALUE(kind, name, what)
+
+/* 12 clients of 4 processes: each request waits for two others, before accept. */
+static void processes_are_all_busy(void **state)
+{
+	sqlite3 *db = judged(&(struct server){ .clients = 12, .work = 20 * POOL_MS });
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem pool");
+	is_number(db, OF_POOL("verdict_pool_level", "processes", "v.number"), WORKERS);
+	is_number(db, OF_POOL("verdict_pool_level", "threads", "count(v.number)"), 0);
+	is_within(db, OF_POOL("verdict_pool_level", "full", "v.number"), 80, 100);
+	is_within(db, OF_POOL("verdict_pool_level", "queued", "v.number"), 33e6, 40e6);
+	is_within(db, OF_POOL("verdict_pool_level", "accept", "v.number"), 33e6, 40e6);
+	is_text(db,
+		"SELECT n.name FROM finding_value v JOIN request_name n ON n.id=v.id WHERE v.name='name'",
+		"GET /slow");
+	db_close(db);
+}
+
+/* Threads of a process whose main thread accepts at once. */
+static void threads_are_all_busy(void **state)
+{
+	sqlite3 *db =
+		judged(&(struct server){ .clients = 12, .work = 20 * POOL_MS, .threads = true });
+
+	(void)state;
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "pool");
+	is_number(db, OF_POOL("verdict_pool_level", "threads", "v.number"), WORKERS);
+	is_number(db, OF_POOL("verdict_pool_level", "accept", "count(v.number)"), 0);
+	db_close(db);
+}
+
+/* They are from half of the recording on: the change has its reason. */
+static void they_are_from_a_moment_on(void **state)
+{
+	sqlite3 *db = judged(&(struct server){ .clients = 3,
+					       .work = 20 * POOL_MS,
+					       .slow_from = SECONDS * 500 * POOL_MS,
+					       .more = 15 });
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
+	is_number(db, OF_POOL("verdict_pool", "processes", "v.number"), WORKERS);
+	is_within(db, OF_POOL("verdict_pool", "full", "v.number"), 80, 100);
+	is_within(db, OF_POOL("verdict_pool", "queued", "v.number"), 50e6, 80e6);
+	is_number(db,
+		  "SELECT count(*) FROM finding f JOIN verdict v ON v.finding=f.parent WHERE"
+		  " f.kind='verdict_pool'",
+		  1);
+	db_close(db);
+}
+
+static void is_silent(const struct server *s)
+{
+	sqlite3 *db = judged(s);
+
+	is_number(
+		db,
+		"SELECT count(*) FROM finding WHERE kind IN ('verdict_pool', 'verdict_pool_level')",
+		0);
+	is_above(db, "SELECT count(*) FROM request", 100);
+	db_close(db);
+}
+
+/* A thread is free all the time; requests are slow by themselves. */
+static void an_idle_worker_is_left(void **state)
+{
+	(void)state;
+	is_silent(&(struct server){ .clients = 3, .work = 20 * POOL_MS });
+	is_silent(&(struct server){ .clients = 3, .work = 20 * POOL_MS, .threads = true });
+}
+
+/* Requests wait for the thread that has their connection. */
+static void one_worker_is_slow(void **state)
+{
+	(void)state;
+	is_silent(&(struct server){
+		.clients = 12, .work = 2 * POOL_MS, .slow = 60 * POOL_MS, .bound = true });
+}
+
+/* All are busy, but no thread could read the request of another one's connection. */
+static void connections_belong_to_threads(void **state)
+{
+	(void)state;
+	is_silent(&(struct server){ .clients = 12, .work = 20 * POOL_MS, .bound = true });
+}
+
+static void event_loops_are_no_pool(void **state)
+{
+	(void)state;
+	is_silent(&(struct server){ .clients = 12, .work = 20 * POOL_MS, .loop = true });
+}
+
+/* As many threads as connections: all of them have a request all the time. */
+static void a_thread_for_each_connection(void **state)
+{
+	(void)state;
+	is_silent(&(struct server){
+		.clients = 12, .work = 20 * POOL_MS, .threads = true, .made = true });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(processes_are_all_busy),    T(threads_are_all_busy),
+		T(they_are_from_a_moment_on), T(an_idle_worker_is_left),
+		T(one_worker_is_slow),	      T(connections_belong_to_threads),
+		T(event_loops_are_no_pool),   T(a_thread_for_each_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
