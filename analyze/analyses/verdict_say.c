@@ -2,6 +2,7 @@
 /* The findings of the verdict: what happened to a server, and under it why. */
 #include "verdict.h"
 
+#include "verdict_failing.h"
 #include "verdict_names.h"
 
 #include "format/buf.h"
@@ -243,12 +244,15 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	int ret = 0;
 
-	if (strcmp(j->kind, "errors") == 0)
-		return say_errors(c, j, PROBLEM, &j->finding, e);
-	if (j->more.n > 0)
+	bool failing = strcmp(j->kind, "errors") == 0 || strcmp(j->kind, "unanswered") == 0 ||
+		       strcmp(j->kind, "connections") == 0 || strcmp(j->kind, "ended") == 0;
+
+	if (strcmp(j->kind, "errors") == 0 && j->more.n > 0 && !j->more.refused)
+		ret = say_errors(c, j, PROBLEM, &j->finding, e);
+	else if (j->more.n > 0)
 		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
-	if (ret < 0)
-		return ret;
+	if (ret < 0 || failing)
+		return ret < 0 ? ret : verdict_failing_say(c, j, e);
 	if (j->status == STATUS_NONE) {
 		ret = say_other(c, j, FINDING_verdict_healthy, NOTE, e);
 		return ret == 0 && j->mix ? say_mix(c, j, e) : ret;
@@ -265,6 +269,10 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	}
 	if (strcmp(j->kind, "loss") == 0)
 		return say_other(c, j, FINDING_verdict_loss, NOTE, e);
+	if (j->status == STATUS_PROBLEM && strcmp(j->kind, "pauses") != 0)
+		ret = verdict_crash_say(c, j, e);
+	if (ret < 0)
+		return ret;
 	if (strcmp(j->kind, "slower") == 0)
 		return j->names ? say_names(c, j, e) : say_slower_and_blocker(c, j, e);
 	if (strcmp(j->kind, "tail") == 0)
@@ -274,5 +282,7 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	ret = strcmp(j->kind, "pauses") == 0
 		      ? say_pauses(c, j, e)
 		      : say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
+	if (ret == 0 && strcmp(j->kind, "pauses") == 0)
+		ret = verdict_crash_say(c, j, e);
 	return ret < 0 ? ret : verdict_pause_say(c, j, e);
 }

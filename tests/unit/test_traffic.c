@@ -71,7 +71,7 @@ static void more_errors_are_a_problem(void **state)
 /* The same share throughout; fewer errors than the limit; wrong requests in addition. */
 static void other_errors_are_none(void **state)
 {
-	sqlite3 *db = phases((struct phase){ 5, 20, 500, 0, 0 }, (struct phase){ 5, 20, 500, 0, 0 },
+	sqlite3 *db = phases((struct phase){ 5, 20, 404, 0, 0 }, (struct phase){ 5, 20, 404, 0, 0 },
 			     false);
 
 	(void)state;
