@@ -9,7 +9,7 @@
 
 enum trying { FLOCK, FCNTL, NOT_TRIED, NO_FAILURE, WORK_BETWEEN };
 
-/* Request that tries n times, 20 ms apart, while process 300 has the lock of /data/lock. */
+/* Request that tries n times, each 20 ms, while process 300 has the lock of /data/lock. */
 static void locked(struct text *x, enum trying how, int n)
 {
 	const char *nr = how == FCNTL ? "fcntl" : "flock";
