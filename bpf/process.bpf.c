@@ -136,6 +136,9 @@ static __always_inline int on_signal(u32 number, u64 info, struct task_struct *t
 	e->pid = BPF_CORE_READ(t, tgid);
 	e->number = number;
 	e->code = info ? SI_KERNEL : 0;
+	e->sender = id >> 32;
+	e->unused = 0;
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	if (info > 1)
 		bpf_probe_read_kernel(&e->code, sizeof(e->code), (void *)(info + SI_CODE_OFFSET));
 	ev_submit(e);

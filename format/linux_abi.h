@@ -44,6 +44,9 @@ enum {
 	LINUX_TASK_NOLOAD = 0x0400, /* idle kernel threads: uninterruptible without a wait */
 };
 
+/* fcntl(2) and flock(2): include/uapi/asm-generic/fcntl.h */
+enum { LINUX_LOCK_NB = 4, LINUX_F_SETLK = 6, LINUX_F_OFD_SETLK = 37 };
+
 /* operations of futex(2): include/uapi/linux/futex.h */
 enum {
 	LINUX_FUTEX_WAIT = 0,

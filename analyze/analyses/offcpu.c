@@ -70,7 +70,7 @@ static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
 
 	if (o->n >= GROUPS_MAX)
 		return 1;
-	ret = callstacks_callers(&path, &o->stacks, sqlite3_column_int64(q, 2), e);
+	ret = callstacks_callers(&path, &o->stacks, sqlite3_column_int64(q, 2), false, e);
 	if (ret < 0) {
 		buf_free(&path);
 		return ret;

@@ -132,7 +132,7 @@ static int read_caller(struct buf *out, sqlite3 *db, s64 tid, int state, s64 fro
 		return ret;
 	ret = callstacks_load(&stacks, db, e);
 	if (ret == 0)
-		ret = callstacks_callers(out, &stacks, stack, e);
+		ret = callstacks_callers(out, &stacks, stack, true, e);
 	callstacks_free(&stacks);
 	return ret;
 }

@@ -4,6 +4,7 @@
 #include "pause_root.h"
 
 #include "analyze/store/error_names.h"
+#include "file_locks.h"
 #include "format/buf.h"
 
 #include <string.h>
@@ -254,6 +255,39 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
+static bool in_pauses(const void *arg, s64 tid, s64 ts)
+{
+	const struct judged *j = arg;
+	int i;
+
+	(void)tid;
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts && ts >= j->pauses[i].start && ts < j->pauses[i].end)
+			return true;
+	return false;
+}
+
+/* The lock of a file that is tried again and again. */
+static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	struct file_lock l = { .tries = 0 };
+	int ret = file_lock_find(c->db, in_pauses, j, &l, e);
+	const struct value values[] = {
+		VALUE_TEXT("path", l.path.len ? l.path.data : NULL),
+		VALUE_MAYBE("holder", thread, l.holder),
+		VALUE_NUMBER("held", l.holder ? 100 * l.held : NAN, "%"),
+		VALUE_NUMBER("tries", l.tries, ""),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_pause_filelock,	  PROBLEM, OBSERVED,  j->about,
+				   "SELECT * FROM syscall_error", values,  j->finding };
+
+	if (ret == 0 && l.path.len)
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	buf_free(&l.path);
+	return ret;
+}
+
 /* The cause of the pauses, the end of the longest one's chain, the programs at its disk. */
 static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
 			 struct err *e)
@@ -264,6 +298,8 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	ret = pause_root(c, &p->root, p->tid, e);
 	if (ret == 0)
 		ret = put_pause_cause(c, j, p, e);
+	if (ret == 0 && p->largest == DID_lock)
+		ret = put_filelock(c, j, e);
 	if (ret == 0 && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 &&

@@ -54,6 +54,7 @@ int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 	if (ret == 0 && p.tree.n) {
 		calltree_sum(&p.tree);
 		n = calltree_heavy(&p.tree, codes, ret_share);
+		n = callstacks_useful(&p.stacks, codes, n);
 		*ret_n = p.n;
 		if (p.n >= PAUSE_SAMPLES)
 			ret = callstacks_running(out, &p.stacks, codes, n, e);

@@ -7,6 +7,7 @@
  */
 #include "verdict.h"
 
+#include "verdict_failing.h"
 #include "verdict_names.h"
 
 #include <stdlib.h>
@@ -103,16 +104,12 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		forget_change(j);
 		j->status = STATUS_NONE;
 	}
+	if (ret == 0)
+		ret = verdict_failing_read(c, j, l, e);
+	if (ret == 0)
+		verdict_failing(j, l);
 	if (ret < 0 || j->status != STATUS_NONE)
 		return ret;
-	if (j->more.n > 0 && !j->more.refused) {
-		j->status = STATUS_PROBLEM;
-		j->kind = "errors";
-		j->start = j->more.start;
-		j->end = j->more.end;
-		j->n = j->more.n;
-		return 0;
-	}
 	ret = verdict_tail(c, j, l, e);
 	if (ret > 0) {
 		j->status = STATUS_PROBLEM;
@@ -247,7 +244,8 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 }
 
 /* Without requests: did its busiest thread wait for a CPU or a disk for long? */
-static int judge_process(struct analysis_ctx *c, struct judged *j, struct err *e)
+static int judge_process(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			 struct err *e)
 {
 	static const char sql[] =
 		"SELECT count(*) FILTER (WHERE bad), total(dur) FILTER (WHERE bad), min(ts) FILTER (WHERE"
@@ -274,7 +272,29 @@ static int judge_process(struct analysis_ctx *c, struct judged *j, struct err *e
 		j->start = sqlite3_column_double(q, 2);
 		j->end = sqlite3_column_double(q, 3);
 	}
-	return db_end(q, ret);
+	ret = db_end(q, ret);
+	if (ret == 0)
+		ret = verdict_unserved_read(c, j, l, e);
+	if (ret == 0)
+		verdict_failing(j, l);
+	return ret;
+}
+
+static int judge(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
+{
+	int ret;
+
+	if (j->about.kind != SUBJECT_server)
+		return judge_process(c, j, l, e);
+	if (strcmp(j->kind, "hang") != 0)
+		return judge_server(c, j, l, e);
+	ret = verdict_hang(c, j, l, e);
+	if (ret < 0 || j->status == STATUS_PROBLEM)
+		return ret;
+	ret = verdict_failing_read(c, j, l, e);
+	if (ret == 0)
+		verdict_failing(j, l);
+	return ret;
 }
 
 static int rank_of(const struct judged *j)
@@ -300,12 +320,17 @@ static int by_rank(const void *a, const void *b)
 
 static int put_row(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
 {
-	return db_insert(c->db, TABLE_verdict, e, "isissddiidddddddiiiidddddiis", (s64)rank,
-			 subject_names[j->about.kind], j->about.id, status_names[j->status],
-			 j->kind, j->start, j->end, c->duration, (s64)j->requests, j->rate, j->p50,
-			 j->p99, j->p99_outside, j->max, j->errors, j->idle, (s64)j->counted,
-			 (s64)j->paused, (s64)j->pause_max, (s64)j->waited, j->slow, j->baseline,
-			 j->ratio, j->ratio_low, j->ratio_high, (s64)j->n, j->finding, c->verdict);
+	return db_insert(c->db, TABLE_verdict, e,
+			 "isissddii"
+			 "ddddddddd"
+			 "iiiidddddiis",
+			 (s64)rank, subject_names[j->about.kind], j->about.id,
+			 status_names[j->status], j->kind, j->start, j->end, c->duration,
+			 (s64)j->requests, j->rate, j->p50, j->p99, j->p99_outside, j->max,
+			 j->errors, j->read, isnan(j->read) ? NAN : j->closed.n, j->idle,
+			 (s64)j->counted, (s64)j->paused, (s64)j->pause_max, (s64)j->waited,
+			 j->slow, j->baseline, j->ratio, j->ratio_low, j->ratio_high, (s64)j->n,
+			 j->finding, c->verdict);
 }
 
 static int put_numbers(struct analysis_ctx *c, const struct judged *j, struct err *e)
@@ -358,10 +383,13 @@ static int read_subjects(struct analysis_ctx *c, struct judged *v, int *ret_n, s
 		&q, c->db, e,
 		"WITH h AS (SELECT server, count(*) AS n FROM unanswered u JOIN service s ON s.id=u.service"
 		" WHERE server IN (SELECT id FROM server WHERE requests=0) AND (read IS NULL OR u.name IS NOT"
-		" NULL) GROUP BY server) SELECT 's', id FROM (SELECT id FROM server WHERE requests > 0 ORDER BY"
+		" NULL) GROUP BY server), k AS (SELECT DISTINCT server FROM request_closed x JOIN service s ON"
+		" s.id=x.service WHERE x.name NOT NULL) SELECT 's', id FROM (SELECT id FROM server WHERE"
+		" requests > 0 OR (id IN (SELECT server FROM k) AND id NOT IN (SELECT server FROM h)) ORDER BY"
 		" requests DESC, id LIMIT ?1) UNION ALL SELECT 'h', server FROM (SELECT server FROM h ORDER BY n"
 		" DESC, server LIMIT ?1) UNION ALL SELECT 'p', pid FROM (SELECT pid FROM thread WHERE NOT EXISTS"
-		" (SELECT 1 FROM server WHERE requests > 0) AND NOT EXISTS (SELECT 1 FROM h) ORDER BY run DESC,"
+		" (SELECT 1 FROM server WHERE requests > 0) AND NOT EXISTS (SELECT 1 FROM h) AND NOT EXISTS (SELECT"
+		" 1 FROM k) ORDER BY run DESC,"
 		" used DESC, tid LIMIT 1)",
 		"i", (s64)SERVERS_MOST);
 
@@ -380,6 +408,7 @@ static int read_subjects(struct analysis_ctx *c, struct judged *v, int *ret_n, s
 			.ratio = NAN,
 			.ratio_low = NAN,
 			.ratio_high = NAN,
+			.read = NAN,
 		};
 	sqlite3_finalize(q);
 	return ret;
@@ -400,9 +429,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = read_subjects(c, v, &n, e);
 	for (i = 0; i < n && ret == 0; i++)
-		ret = v[i].about.kind != SUBJECT_server ? judge_process(c, &v[i], e)
-		      : strcmp(v[i].kind, "hang") == 0	? verdict_hang(c, &v[i], &l, e)
-							: judge_server(c, &v[i], &l, e);
+		ret = judge(c, &v[i], &l, e);
 	for (i = 0; i < n && ret == 0; i++) {
 		ret = verdict_connect(c, &v[i], &l, e);
 		if (ret == 0)
@@ -432,6 +459,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		hist_free(&v[i].outside);
 		free(v[i].pauses);
 		buf_free(&v[i].more.code);
+		buf_free(&v[i].always.code);
 		buf_free(&v[i].contender);
 		buf_free(&v[i].connect.address);
 		buf_free(&v[i].connect.code);

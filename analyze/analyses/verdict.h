@@ -62,6 +62,22 @@ struct verdict_errors {
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
 };
 
+/* Processes that a signal ended while requests on their connections had no answer; the first. */
+struct verdict_crash {
+	double n, ts, waiting;
+	s64 pid;
+	int signal;
+	bool last; /* no process of the server answered afterwards, connections were open */
+};
+
+/* Connections that a system call kept from being served; n 0: none. */
+struct verdict_refused {
+	double n, start, end;
+	bool accepted;	      /* and closed without a request */
+	double late, longest; /* connections that were accepted later; the wait of one, ns */
+	s64 call, error, tid; /* number of the system call << 8 | abi; errno; who */
+};
+
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
 struct verdict_late {
 	double share, before, n, p99, p99_otherwise;
@@ -130,6 +146,11 @@ struct judged {
 	struct verdict_traffic traffic[WINDOWS];
 	double errors; /* answers that report one; NAN: not known */
 	struct verdict_errors more;
+	double read;		      /* requests whose protocol was read */
+	struct verdict_errors always; /* the server's own, of the whole recording */
+	struct verdict_errors closed; /* requests without an answer: no code */
+	struct verdict_crash crash;
+	struct verdict_refused refused;
 	struct verdict_late late;
 	struct verdict_accept accept;
 	struct verdict_connect connect;

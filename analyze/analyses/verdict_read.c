@@ -180,14 +180,18 @@ static int read_requests(struct analysis_ctx *c, struct judged *j, struct err *e
 /* Known of servers with requests that have a name. */
 static int read_errors(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	s64 n = 0;
-	int ret = db_int(
-		c->db, &n, e,
-		"SELECT iif(total(received), (SELECT total(errors) FROM request_stat WHERE service IN"
-		" (SELECT id FROM service WHERE server=?1)), -1) FROM service WHERE server=?1",
-		"i", j->about.id);
+	static const char read[] = "SELECT CAST(total(received) AS INT) FROM service WHERE"
+				   " server=?1";
+	static const char errors[] =
+		"SELECT CAST(total(errors) AS INT) FROM request_stat WHERE service IN (SELECT id FROM service"
+		" WHERE server=?1)";
+	s64 n = 0, failed = 0;
+	int ret = db_int(c->db, &n, e, read, "i", j->about.id);
 
-	j->errors = n < 0 ? NAN : (double)n;
+	if (ret == 0)
+		ret = db_int(c->db, &failed, e, errors, "i", j->about.id);
+	j->read = n > 0 ? (double)n : NAN;
+	j->errors = n > 0 ? (double)failed : NAN;
 	return ret;
 }
 

@@ -2,6 +2,7 @@
 /* The findings of the verdict: what happened to a server, and under it why. */
 #include "verdict.h"
 
+#include "verdict_failing.h"
 #include "verdict_names.h"
 #include "verdict_queues.h"
 
@@ -248,13 +249,18 @@ static int say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	int ret = 0;
 
-	if (strcmp(j->kind, "errors") == 0) {
+	bool failing = strcmp(j->kind, "errors") == 0 || strcmp(j->kind, "unanswered") == 0 ||
+		       strcmp(j->kind, "connections") == 0 || strcmp(j->kind, "ended") == 0;
+
+	if (strcmp(j->kind, "errors") == 0 && j->more.n > 0 && !j->more.refused)
 		ret = say_errors(c, j, PROBLEM, &j->finding, e);
-		return ret < 0 ? ret : verdict_connect_cause(c, j, e);
-	}
-	if (j->more.n > 0)
+	else if (j->more.n > 0)
 		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
-	if (ret < 0)
+	if (ret == 0 && failing)
+		ret = verdict_failing_say(c, j, e);
+	if (ret == 0 && strcmp(j->kind, "errors") == 0)
+		ret = verdict_connect_cause(c, j, e);
+	if (ret < 0 || failing)
 		return ret;
 	if (strcmp(j->kind, "accept") == 0)
 		return verdict_accept_say(c, j, e);
@@ -278,6 +284,10 @@ static int say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	}
 	if (strcmp(j->kind, "loss") == 0)
 		return say_other(c, j, FINDING_verdict_loss, NOTE, e);
+	if (j->status == STATUS_PROBLEM && strcmp(j->kind, "pauses") != 0)
+		ret = verdict_crash_say(c, j, e);
+	if (ret < 0)
+		return ret;
 	if (strcmp(j->kind, "slower") == 0)
 		return j->names ? say_names(c, j, e) : say_slower_and_blocker(c, j, e);
 	if (strcmp(j->kind, "tail") == 0) {
@@ -296,6 +306,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 	bool paused = strcmp(j->kind, "pauses") == 0 || strcmp(j->kind, "standstill") == 0;
 	int ret = say(c, j, e);
 
+	if (ret == 0 && strcmp(j->kind, "pauses") == 0)
+		ret = verdict_crash_say(c, j, e);
 	if (ret == 0 && paused)
 		ret = verdict_connect_cause(c, j, e);
 	if (ret == 0)

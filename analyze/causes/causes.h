@@ -46,6 +46,7 @@ struct cause {
 	double path_share, path_low, path_high, path_samples;
 	const char *reason;		       /* of waits in the kernel; NULL: not known */
 	char failed[40], failed_for[40];       /* code of an error, and its name; "" */
+	char file[256];			       /* whose lock was waited for */
 	char end_path[400];		       /* functions of the end of the wakeup chain; "" */
 	struct value values[CAUSE_VALUES + 1]; /* of the sentence; names and texts are constants */
 	int n_values;
@@ -140,6 +141,8 @@ int cause_queue(struct samples *d, struct cause *c, struct err *e);
 bool queue_between(struct samples *d);
 int cause_futex(struct samples *d, struct cause *c, struct err *e);
 int cause_sleep(struct samples *d, struct cause *c, struct err *e);
+/* causes_filelock.c: the file, and the holder, of locks that are tried again and again. */
+int cause_filelock(struct samples *d, struct cause *c, struct err *e);
 /* causes_release.c: waits in poll that are for locks of other connections: sets kind and finding.
  */
 int cause_release(struct samples *d, struct cause *c, struct err *e);

@@ -135,6 +135,8 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 		return cause_pipe(d, c, e);
 	default:
 		c->finding = kind_of_sleep(category);
-		return cause_sleep(d, c, e);
+		if (cause_sleep(d, c, e) < 0)
+			return ERR_FAIL;
+		return category == CATEGORY_filelock ? cause_filelock(d, c, e) : 0;
 	}
 }

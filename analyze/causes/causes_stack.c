@@ -23,16 +23,20 @@ static bool is_computing(const struct cause *c)
 }
 
 /* "handle > parse"; in the kernel "handle > read > vfs_read (kernel)". */
-static int say_path(char *text, size_t size, const struct callstacks *s, const u32 *codes, u32 n,
+static int say_path(char *text, size_t size, const struct callstacks *s, const u32 *path, u32 n,
 		    bool wait, struct err *e)
 {
 	struct buf out = { 0 };
-	u32 from = 0;
+	u32 codes[STACK_DEEP], from = 0;
 	int ret;
 
+	n = n < STACK_DEEP ? n : STACK_DEEP;
+	memcpy(codes, path, n * sizeof(*codes));
+	n = callstacks_useful(s, codes, n);
 	/* a wait is the caller's, whatever the C library and the kernel did for it */
-	while (wait && from + 1 < n &&
-	       (s->codes[codes[from]].kernel || s->codes[codes[from]].runtime))
+	while (wait && from < n && s->codes[codes[from]].kernel)
+		from++;
+	while (wait && from + 1 < n && s->codes[codes[from]].runtime)
 		from++;
 	ret = wait ? callstacks_say(&out, s, codes + from, n - from, e)
 		   : callstacks_running(&out, s, codes, n, e);

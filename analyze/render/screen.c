@@ -72,6 +72,13 @@ static int read_numbers(struct screen *s, sqlite3 *db, sqlite3_stmt *q, struct e
 		ret = add_number(&s->numbers, db, "max ", q, 7, "ns", e);
 	if (ret == 0)
 		ret = add_number(&s->numbers, db, "errors ", q, 8, "", e);
+	/* of how many it is known: those of which the protocol was read */
+	if (ret == 0 && sqlite3_column_type(q, 11) != SQLITE_NULL)
+		ret = buf_printf(&s->numbers, e, " of ");
+	if (ret == 0 && sqlite3_column_type(q, 11) != SQLITE_NULL)
+		ret = say_number(&s->numbers, db, sqlite3_column_double(q, 11), "", e);
+	if (ret == 0 && sqlite3_column_int64(q, 12) > 0)
+		ret = add_number(&s->numbers, db, "unanswered ", q, 12, "", e);
 	return ret < 0 ? ret : add_number(&s->numbers, db, "busiest thread idle ", q, 9, "%", e);
 }
 
@@ -81,7 +88,7 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 	int ret = db_query(
 		&q, db, e,
 		"SELECT status, kind, subject_kind, subject, rate, p50, p99, max, errors, idle,"
-		" finding FROM verdict ORDER BY rank LIMIT 1",
+		" finding, read, unanswered FROM verdict ORDER BY rank LIMIT 1",
 		"");
 
 	if (ret < 0)
@@ -191,59 +198,6 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 	return db_end(q, ret);
 }
 
-/* Pauses by length, or the longest requests. */
-#define PEER                                                                                 \
-	"coalesce(nullif((SELECT remote FROM fd WHERE fd.pid=x.pid AND fd.fd=x.fd AND fd.ts" \
-	" <= x.read ORDER BY fd.ts DESC LIMIT 1), ''), (SELECT address FROM client WHERE"    \
-	" client.id=x.peer), '')"
-
-static int read_moments(struct screen *s, sqlite3 *db, struct err *e)
-{
-	static const char pauses[] =
-		"SELECT ts, dur, 'pause, ' || printf('%,d', waiting) || ' waited', iif(request IS NULL, '',"
-		" coalesce((SELECT n.name || ' from ' FROM request q JOIN request_name n ON n.id=q.name"
-		" WHERE q.rowid=x.request), '') || " PEER
-		") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 AND"
-		" 20 * dur >= (SELECT max(dur) FROM pause WHERE server=?1)"
-		" ORDER BY counts DESC, id LIMIT ?2) x";
-	static const char requests[] =
-		"SELECT ts, dur, coalesce((SELECT n.name FROM request_name n WHERE n.id=x.name),"
-		" 'request'), " PEER " FROM (SELECT ts - queued AS ts, dur + queued AS dur, name,"
-		" ts AS read, pid, fd, client AS peer FROM request WHERE NOT lossy AND coalesce(name, 0) NOT"
-		" IN (SELECT id FROM request_name WHERE awaits(protocol, name)) AND service IN (SELECT id"
-		" FROM service WHERE server=?1) ORDER BY 2 DESC LIMIT ?2) x";
-	static const char waiting[] =
-		"SELECT ts, (SELECT max(duration) FROM verdict) - ts, iif(got IS NULL, 'not read', coalesce("
-		"(SELECT n.name FROM request_name n WHERE n.id=x.name), 'request') || ', not answered'), " PEER
-		" FROM (SELECT ts, read AS got, coalesce(read, ts) AS read, name, pid, fd, client AS peer FROM"
-		" unanswered WHERE service IN (SELECT id FROM service WHERE server=?1) ORDER BY ts LIMIT ?2) x";
-	bool paused = strcmp(s->kind, "pauses") == 0 || strcmp(s->kind, "standstill") == 0;
-	sqlite3_stmt *q;
-	int ret;
-
-	if (!s->problems && !s->unchanged)
-		return 0;
-	ret = db_query(&q, db, e,
-		       strcmp(s->kind, "hang") == 0 ? waiting
-		       : paused			    ? pauses
-						    : requests,
-		       "ii", s->server, (s64)SCREEN_MOMENTS);
-	if (ret < 0)
-		return ret;
-	while (s->n_moments < SCREEN_MOMENTS && (ret = db_step(q, e)) > 0) {
-		struct screen_moment *m = &s->moments[s->n_moments++];
-
-		m->ts = sqlite3_column_double(q, 0);
-		m->dur = sqlite3_column_double(q, 1);
-		ret = buf_printf(&m->what, e, "%s", s->server ? text_at(q, 2) : "off CPU");
-		if (ret == 0)
-			ret = buf_printf(&m->who, e, "%s", text_at(q, 3));
-		if (ret < 0)
-			break;
-	}
-	return db_end(q, ret);
-}
-
 static int read_range(struct screen *s, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
@@ -330,9 +284,10 @@ static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
 		"SELECT id FROM finding WHERE kind='verdict_unnamed_code' AND subject_kind='server' AND subject=?1 AND"
-		" EXISTS (SELECT 1 FROM finding f JOIN finding_value v ON v.finding=f.id AND v.name IN ('function',"
-		" 'computing') LEFT JOIN cause c ON c.finding=f.id WHERE (f.parent=?2 AND f.kind='pause_cause') OR"
-		" (c.rank=1 AND f.kind IN ('cause_self', 'cause_queue', 'cause_between')))";
+		" (EXISTS (SELECT 1 FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.parent=?2 AND"
+		" f.kind='pause_cause' AND (v.name IN ('function', 'computing') OR v.text='computing')) OR EXISTS"
+		" (SELECT 1 FROM cause c JOIN finding f ON f.id=c.finding WHERE c.rank=1 AND f.kind IN"
+		" ('cause_self', 'cause_queue', 'cause_between')))";
 	s64 id = 0;
 	int ret = db_int(db, &id, e, sql, "ii", s->server, finding);
 
@@ -372,7 +327,7 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret == 0)
 		ret = read_hint(s, db, finding, e);
 	if (ret == 0)
-		ret = read_moments(s, db, e);
+		ret = screen_moments(s, db, e);
 	if (ret == 0)
 		ret = read_range(s, db, e);
 	if (ret == 0)
@@ -382,14 +337,17 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 
 int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e)
 {
-	const char *analysis = !s->problems && !s->unchanged	    ? NULL
-			       : strcmp(s->kind, "pauses") == 0	    ? "pauses"
-			       : strcmp(s->kind, "standstill") == 0 ? "pauses"
-			       : strcmp(s->kind, "hang") == 0	    ? "offcpu"
-			       : strcmp(s->kind, "accept") == 0	    ? "net"
-			       : strcmp(s->kind, "connect") == 0    ? "net"
-			       : strcmp(s->kind, "errors") == 0	    ? "requests"
-								    : "causes";
+	const char *analysis = !s->problems && !s->unchanged	     ? NULL
+			       : strcmp(s->kind, "pauses") == 0	     ? "pauses"
+			       : strcmp(s->kind, "standstill") == 0  ? "pauses"
+			       : strcmp(s->kind, "hang") == 0	     ? "offcpu"
+			       : strcmp(s->kind, "accept") == 0	     ? "net"
+			       : strcmp(s->kind, "connect") == 0     ? "net"
+			       : strcmp(s->kind, "errors") == 0	     ? "requests"
+			       : strcmp(s->kind, "unanswered") == 0  ? "requests"
+			       : strcmp(s->kind, "ended") == 0	     ? "processes"
+			       : strcmp(s->kind, "connections") == 0 ? "syscalls"
+								     : "causes";
 
 	if (!analysis)
 		i++;

@@ -41,6 +41,9 @@ struct screen {
 int screen_read(struct screen *s, sqlite3 *db, struct err *e);
 void screen_free(struct screen *s);
 
+/* screen_moments.c: the worst moments. */
+int screen_moments(struct screen *s, sqlite3 *db, struct err *e);
+
 /* PROBLEM, NO PROBLEM FOUND, NO CHANGE FOUND or NOT ENOUGH DATA. */
 const char *screen_status(const struct screen *s);
 

@@ -151,7 +151,8 @@ static int put_causes(struct screen_page *p, const struct screen *s)
 			ret = labelled(p, i ? "" : label_of(s), BOLD, text.data);
 	}
 	buf_free(&text);
-	if (s->problems && !s->n_causes && ret == 0 && strcmp(s->kind, "errors") != 0)
+	if (s->problems && !s->n_causes && ret == 0 && strcmp(s->kind, "errors") != 0 &&
+	    strcmp(s->kind, "unanswered") != 0)
 		ret = labelled(p, "CAUSE", BOLD, "not found: see the notes with -v.");
 	if (ret == 0 && s->also.len)
 		ret = labelled(p, "ALSO", BOLD, s->also.data);
@@ -187,6 +188,32 @@ static int put_others(struct screen_page *p, const struct screen *s)
 	return ret;
 }
 
+/* Numbers stand two blanks from each other: a line breaks there. */
+static void put_numbers(struct screen_page *p, const char *text)
+{
+	const char *next;
+	int at = 1;
+
+	buf_printf(p->out, p->e, " ");
+	for (; *text; text = next) {
+		size_t n = strcspn(text, " ");
+
+		while (text[n] && text[n + 1] != ' ')
+			n += 1 + strcspn(text + n + 1, " ");
+		if (at > 1 && at + 2 + (int)n > p->width) {
+			buf_printf(p->out, p->e, "\n ");
+			at = 1;
+		} else if (at > 1) {
+			buf_printf(p->out, p->e, "  ");
+			at += 2;
+		}
+		buf_add(p->out, text, n, p->e);
+		at += (int)n;
+		next = text + n + strspn(text + n, " ");
+	}
+	buf_printf(p->out, p->e, "\n");
+}
+
 int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 		const struct render_options *o, struct err *e)
 {
@@ -213,7 +240,7 @@ int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 		return ret;
 	buf_printf(out, e, "\n");
 	if (s->numbers.len)
-		buf_printf(out, e, " %s\n", s->numbers.data);
+		put_numbers(&p, s->numbers.data);
 	buf_printf(out, e, " ");
 	ret = wrapped(&p, s->complete.data, 1, 1);
 	if (ret == 0 && s->others.len)

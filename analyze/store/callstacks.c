@@ -131,6 +131,35 @@ static int say_name(struct buf *out, const struct callstacks *s, u32 code, const
 			  strlen(name) > NAME_SHOWN ? "..." : "", after);
 }
 
+static bool is_entry(const char *name)
+{
+	static const char *const starts[] = {
+		"entry_SYSCALL", "entry_INT80",	   "do_syscall_64", "x64_sys_call",
+		"do_int80_",	 "syscall_return", "ret_from_fork", "el0_svc",
+		"el0t_64_sync",	 "invoke_syscall", "do_el0_svc",    "asm_sysvec_",
+		"asm_exc_",	 "asm_common_",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+u32 callstacks_useful(const struct callstacks *s, u32 *codes, u32 n)
+{
+	u32 i, left = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct code *c = &s->codes[codes[i]];
+
+		if (c->named && !(c->kernel && is_entry(c->name)))
+			codes[left++] = codes[i];
+	}
+	return left;
+}
+
 int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
 		   struct err *e)
 {
@@ -146,10 +175,12 @@ int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes
 	return ret;
 }
 
-int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, struct err *e)
+int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, bool useful,
+		       struct err *e)
 {
 	u32 codes[STACK_DEEP], n = callstacks_codes(s, user, 0, codes), from = 0;
 
+	n = useful ? callstacks_useful(s, codes, n) : n;
 	while (from < n && s->codes[codes[from]].runtime)
 		from++;
 	/* a thread of the C library alone: what there is */

@@ -37,6 +37,12 @@ u32 callstacks_at(const struct callstacks *s, s64 id);
 /* Codes of a stack, innermost first; returns how many of at most STACK_DEEP. */
 u32 callstacks_codes(const struct callstacks *s, s64 user, s64 kernel, u32 *codes);
 
+/*
+ * Takes out what is of no use to a person: frames without a name, and those in which the kernel is
+ * entered. Returns how many are left.
+ */
+u32 callstacks_useful(const struct callstacks *s, u32 *codes, u32 n);
+
 /* Appends "outer > inner" of at most three functions, out of n codes, innermost first; before them
  * the nearest caller with a name if they have none, as in a binary without symbols. */
 int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
@@ -44,9 +50,10 @@ int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes
 
 /*
  * Appends the three innermost functions that called into the C library or the kernel; nothing if
- * the stack is not known.
+ * the stack is not known. useful: only those of callstacks_useful.
  */
-int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, struct err *e);
+int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, bool useful,
+		       struct err *e);
 
 /* The same of a path on a CPU, n codes: three functions in user mode, and the one of the kernel. */
 int callstacks_running(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/stacks/, analyses profile and offcpu: names, processes, requests, waits. */
+#include "analyze/store/callstacks.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
@@ -240,6 +241,37 @@ static void a_path_without_names_has_a_caller_with_one(void **state)
 	db_close(db);
 }
 
+/* On the first screen: no frames without a name, and not how the kernel is entered. */
+static void useful_frames_have_names(void **state)
+{
+	sqlite3 *db =
+		app("20 0 frame id=8 module=2 address=0x800\n20 0 frame id=9 module=2"
+		    " address=0x900\n20 0 stack id=8 frame=8\n20 0 stack id=9 caller=8 frame=9\n"
+		    "20 0 stack id=10 caller=9 frame=6\n20 0 stack id=11 caller=5 frame=4\n"
+		    "21 0 symbol frame=8 text=\"entry_SYSCALL_64_after_hwframe\"\n"
+		    "21 0 symbol frame=9 text=\"do_syscall_64\"\n");
+	struct callstacks s = { 0 };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	u32 codes[STACK_DEEP], n;
+
+	(void)state;
+	assert_int_equal(callstacks_load(&s, db, &e), 0);
+	n = callstacks_useful(&s, codes, callstacks_codes(&s, 3, 10, codes));
+	assert_int_equal(n, 4); /* vfs_fsync; main, work, inner */
+	assert_string_equal(s.codes[codes[0]].name, "vfs_fsync");
+	n = callstacks_useful(&s, codes, callstacks_codes(&s, 0, 9, codes));
+	assert_int_equal(n, 0);
+	assert_int_equal(callstacks_callers(&out, &s, 11, true, &e), 0);
+	assert_string_equal(out.data, "main");
+	buf_clear(&out);
+	assert_int_equal(callstacks_callers(&out, &s, 11, false, &e), 0);
+	assert_string_equal(out.data, "app+0x1234 > read > app+0x1234");
+	buf_free(&out);
+	callstacks_free(&s);
+	db_close(db);
+}
+
 /* Three sleeps of 3 ms of which one has a stack, and one of 30 ms, which has its own. */
 static sqlite3 *rationed(const char *fact)
 {
@@ -315,6 +347,7 @@ int main(void)
 		cmocka_unit_test(waits_have_their_state_and_reason),
 		cmocka_unit_test(what_called_a_semaphore_names_it),
 		cmocka_unit_test(a_path_without_names_has_a_caller_with_one),
+		cmocka_unit_test(useful_frames_have_names),
 		cmocka_unit_test(waits_without_a_stack_are_shared_among_those_with_one),
 		cmocka_unit_test(without_the_group_nothing_is_claimed),
 	};

@@ -88,7 +88,7 @@ static void errors_come_before_what_did_not_fail(void **state)
 /* The same share throughout; fewer errors than the limit; wrong requests in addition. */
 static void other_errors_are_none(void **state)
 {
-	sqlite3 *db = phases((struct phase){ 5, 20, 500, 0, 0 }, (struct phase){ 5, 20, 500, 0, 0 },
+	sqlite3 *db = phases((struct phase){ 5, 20, 404, 0, 0 }, (struct phase){ 5, 20, 404, 0, 0 },
 			     false);
 
 	(void)state;

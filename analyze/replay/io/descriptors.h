@@ -28,6 +28,7 @@ struct file {
 	u32 resource;	       /* number of its row in table resource; 0: none yet */
 	struct file_use *use;  /* of a regular file; NULL: none yet */
 	struct flows *flows;   /* the same: its positions; NULL: none yet */
+	bool eof;	       /* the peer closed or reset it: a call returned that */
 	bool serves;	       /* counted as a connection of its service */
 	struct client *client; /* of its requests; NULL: not looked up yet, or too many */
 	struct request request;

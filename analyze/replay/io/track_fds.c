@@ -105,7 +105,7 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 		return 0;
 	address_text(local, f->family, f->saddr, f->sport);
 	address_text(remote, f->family, f->daddr, f->dport);
-	ret = ts ? 0 : requests_unanswered(r, p, fd, f, e);
+	ret = ts ? requests_closed(r, p, fd, f, ts, e) : requests_unanswered(r, p, fd, f, e);
 	upstream_end(r, p, fd, f, ts > 0);
 	if (ret == 0)
 		ret = requests_end_one(r, p, fd, f, e);
@@ -338,7 +338,7 @@ static int inherit(struct replay *r, struct process *child, const struct process
 		f->client = NULL;
 		f->use = NULL;
 		f->flows = NULL;
-		f->unread = false;
+		f->unread = f->eof = false;
 		memset(&f->request, 0, sizeof(f->request));
 		f->time = NULL;
 		f->held = NULL;

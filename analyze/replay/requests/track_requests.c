@@ -130,6 +130,41 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	return 0;
 }
 
+/*
+ * The peer did not close it first, and no other descriptor of the process is the same socket. A
+ * process that ends may leave bytes unread.
+ */
+int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f, u64 ts,
+		    struct err *e)
+{
+	const struct request *t = &f->request;
+	bool shared = f->same.next && f->same.next != f;
+	enum closing by = is_server(f) ? segments_closing(r, p, f) : CLOSED_BY_PEER;
+	bool read = t->recvs && !t->sends && names_held(f);
+	bool unread = by == CLOSED_UNREAD && !t->recvs && !p->threads;
+	struct row_request_closed *row;
+	u64 arrival = t->arrival;
+
+	if (by == CLOSED_BY_PEER || f->eof || shared || (!read && !unread) ||
+	    loss_overlaps(r, read ? t->first_recv : ts, ts))
+		return 0;
+	if (services_of_file(r, p, f, e) < 0 || clients_of_file(r, f, e) < 0)
+		return ERR_FAIL;
+	if (!arrival)
+		arrival = t->first_recv - requests_queued(f);
+	row = bulk_add(r->bulk, request_closed);
+	row->ts = replay_time(r, read ? arrival : ts);
+	row->read = read ? replay_time(r, t->first_recv) : BULK_NULL;
+	row->end = replay_time(r, ts);
+	row->pid = p->pid;
+	row->tid = read ? (s64)t->receiver : t->answered ? (s64)t->answered : BULK_NULL;
+	row->fd = fd;
+	row->service = service_id(t->service);
+	row->client = client_id(f->client);
+	row->name = names_first(f) ? names_first(f) : BULK_NULL;
+	return 0;
+}
+
 /* A send of an answer, the first or a later one. */
 static int on_answer(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		     struct socket_use *u, u64 bytes, struct err *e)
@@ -212,6 +247,12 @@ static int connecting(struct replay *r, u32 tid, const struct call_view *v, stru
 	return tid && !t ? ERR_FAIL : 0;
 }
 
+/* The peer closed or reset the connection. */
+static bool is_gone(const struct call_view *v, bool send)
+{
+	return (!v->ret && !send) || v->ret == -LINUX_ECONNRESET || v->ret == -LINUX_EPIPE;
+}
+
 static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
@@ -237,6 +278,7 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	f = file_of(t->process, (s32)v->arg[0]);
 	if (!f || f->kind != FD_SOCKET)
 		return 0;
+	f->eof |= is_gone(v, send);
 	if (v->ret <= 0)
 		/* it receives there only when it wants the next request, and sends notifications
 		 * without a question on a socket without a request */

@@ -14,4 +14,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
  * The recording ends: what waits on the socket for an answer becomes a row, read or not. On
  * sockets without an answer before, what was read may have no answer at all: column answered.
  */
+/* The socket is closed: a request that was read on it may have no answer. */
+int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f, u64 ts,
+		    struct err *e);
 int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e);

@@ -19,6 +19,7 @@
 #define PIECES_MAX   1024    /* of a connection, not read yet; further ones join the last */
 #define PIECES_TOTAL 4000000 /* of all connections */
 #define STEP_MAX     (1 << 30)
+#define BY_PEER	     1 /* and the pid of the process that ran, if it was a reset */
 
 /* Bytes from..to that arrived at one time. */
 struct piece {
@@ -48,6 +49,7 @@ struct segments {
 	struct idmap by_ino;  /* the same by the inode of its descriptor */
 	struct idmap by_sock; /* and by socket */
 	struct idmap opened;  /* socket -> when, of connections without a number yet */
+	struct idmap closing; /* inode of a socket that its peer closed, or that was reset -> who */
 	u64 n_pieces;
 };
 
@@ -121,6 +123,31 @@ static int segments_on_connection(struct replay *r, const struct record *rec, st
 }
 
 /*
+ * A FIN of the peer: CLOSE_WAIT. A reset closes an established socket at once, as a process does
+ * that closes it with unread bytes: which of them it was, the thread that ran then shows.
+ */
+static int note_closing(struct replay *r, const struct ev_tcp_state *ev, u32 tid, struct err *e)
+{
+	bool fin = ev->to == LINUX_TCP_CLOSE_WAIT;
+	bool reset = ev->to == LINUX_TCP_CLOSE && ev->from == LINUX_TCP_ESTABLISHED;
+	const struct thread *t = tid ? idmap_get(&r->threads, tid) : NULL;
+	uintptr_t who = fin || !t ? BY_PEER : BY_PEER + (uintptr_t)t->process->pid;
+
+	if (!ev->ino || (!fin && !reset) || own(r)->closing.n >= SOCKET_LIMIT)
+		return 0;
+	return idmap_put(&own(r)->closing, ev->ino, (void *)who, SOCKET_LIMIT, e);
+}
+
+enum closing segments_closing(struct replay *r, const struct process *p, const struct file *f)
+{
+	uintptr_t who = f->ino ? (uintptr_t)idmap_take(&own(r)->closing, f->ino) : 0;
+
+	if (who == BY_PEER + (uintptr_t)p->pid)
+		return CLOSED_UNREAD;
+	return who ? CLOSED_BY_PEER : CLOSED_BY_OWNER;
+}
+
+/*
  * A segment that opens a connection, as the last one of the handshake when accept is deferred or
  * the accept queue was full, is none of a connection yet: bytes in it have no segment event.
  */
@@ -131,6 +158,8 @@ static int segments_on_state(struct replay *r, const struct record *rec, struct 
 
 	if (s)
 		stream_free(own(r), s);
+	if (note_closing(r, ev, rec->tid, e) < 0)
+		return ERR_FAIL;
 	idmap_take(&own(r)->opened, ev->sock);
 	if (ev->from != LINUX_TCP_SYN_RECV || ev->to != LINUX_TCP_ESTABLISHED ||
 	    own(r)->opened.n >= SOCKET_LIMIT)
@@ -405,6 +434,7 @@ static void segments_free(void *slot)
 	idmap_free(&all->by_ino);
 	idmap_free(&all->by_sock);
 	idmap_free(&all->opened);
+	idmap_free(&all->closing);
 }
 
 static const struct handler handlers[] = {

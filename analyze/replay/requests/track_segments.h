@@ -28,6 +28,13 @@ u64 segments_unread(struct replay *r, struct file *f);
 /* The number of the connection of a socket, also of other sockets than TCP; 0: not known. */
 u32 segments_conn(const struct replay *r, struct file *f);
 
+/*
+ * How the connection of a socket that process p closes ended: its peer closed or reset it before;
+ * or p left bytes unread. Asked once, when p closes it.
+ */
+enum closing { CLOSED_BY_OWNER, CLOSED_UNREAD, CLOSED_BY_PEER };
+enum closing segments_closing(struct replay *r, const struct process *p, const struct file *f);
+
 /* A send returned: the next acknowledgement of all that was written is the one of its last byte. */
 void segments_sent(struct replay *r, const struct file *f);
 

@@ -3,6 +3,7 @@
  */
 #include "threads.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,10 +69,12 @@ static int process_on_ended(struct replay *r, const struct record *rec, struct e
 static int process_on_signal(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_signal_sent *ev = rec->event;
+	char sender[sizeof(ev->comm) + 1];
 
+	snprintf(sender, sizeof(sender), "%.*s", (int)sizeof(ev->comm), ev->comm);
 	return row_put(r->db, signal_sent, e, .ts = replay_time(r, rec->ts), .tid = rec->tid,
-		       .target = ev->target, .pid = ev->pid, .signal = ev->number,
-		       .code = ev->code);
+		       .target = ev->target, .pid = ev->pid, .signal = ev->number, .code = ev->code,
+		       .sender_pid = ev->sender, .sender = sender);
 }
 
 static const struct handler handlers[] = {

@@ -17,6 +17,7 @@
 #include "analyze/replay/stacks/stack_rows.h"
 #include "analyze/replay/track_loss.h"
 #include "format/linux_abi.h"
+#include "lock_tries.h"
 #include "past.h"
 #include "threads.h"
 #include "track_cpu.h"
@@ -95,7 +96,7 @@ static enum state reason(const struct thread *t, const struct sleep *w, const st
 		[SYSWAIT_SLEEP] = STATE_timer, [SYSWAIT_CHILD] = STATE_child,
 		[SYSWAIT_LOCK] = STATE_lock,   [SYSWAIT_PIPE] = STATE_pipe,
 	};
-	enum syscall_wait wait;
+	enum syscall_wait wait = in ? in->desc->wait : SYSWAIT_OTHER;
 
 	if (w->iowait || (w->blocked && w->own_io))
 		return STATE_disk;
@@ -103,7 +104,8 @@ static enum state reason(const struct thread *t, const struct sleep *w, const st
 		return STATE_blocked;
 	if (!in)
 		return STATE_other;
-	wait = in->desc->wait;
+	if (wait == SYSWAIT_SLEEP && sleeping_of(t)->lock_failed)
+		return STATE_lock; /* it tries again afterwards */
 	/* a thread that polls nothing but a connection of its own waits for the answer */
 	if (wait == SYSWAIT_POLL && in->polled >= 0 && state_of_fd(t, in->polled) == STATE_client)
 		return STATE_client;
@@ -413,7 +415,9 @@ static int states_on_syscall(struct replay *r, const struct record *rec, struct 
 	}
 	if (t->state == STATE_run)
 		s->early_wake = 0; /* it was for a sleep in this call that never came */
-	return s->n_waits ? states_settle(r, t, &in, e) : 0;
+	states_settle(r, t, &in, e);
+	lock_tries_note(s, v);
+	return 0;
 }
 
 /* A thread of which the recording has no switch and no wake-up: only its snapshot speaks. */

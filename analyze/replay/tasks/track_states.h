@@ -36,6 +36,7 @@ struct sleeping {
 	u32 last_waker;	    /* of the last wake-up, asleep or not */
 	u8 last_context;
 	u64 last_wake;	   /* 0: none */
+	bool lock_failed;  /* the last call was a try to lock a file, or followed one: it failed */
 	struct past *past; /* NULL unless its process serves requests; past.h */
 };
 

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * System calls that failed in requests that failed. An errno that says why (verdict_errnos.c) is
+ * the cause if it occurs within half of the failed requests or more, in the thread that served
+ * them, and next to never within requests that were answered well. Where threads of a pool do the
+ * work, the same is asked of all threads of the process. redis answers MISCONF when its child could
+ * not write a snapshot: there the calls of children count.
+ */
+#include "verdict_errnos.h"
+#include "verdict_failing.h"
+
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+#include "analyze/store/request_rows.h"
+#include "format/errnos.h"
+#include "format/grow.h"
+#include "format/syscall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KINDS_MAX  32 /* of call and errno */
+#define CALLS_MAX  1000000
+#define KINDS_SAID 2
+#define MOST	   0.5 /* of the failed requests have it */
+#define RARE	   0.1 /* of that share, of the requests that were answered well */
+
+enum scope { OF_THREAD, OF_PROCESS, N_SCOPES };
+
+struct kind {
+	u8 abi;
+	u32 nr;
+	int error;
+	double n;
+	double with[N_SCOPES][2]; /* requests with it: answered well, failed */
+	s64 ts, tid, fd;	  /* the first */
+	double children;	  /* calls of child processes */
+};
+
+struct failure {
+	s64 id, ts; /* thread or process */
+	u32 kind;
+};
+
+struct calls {
+	const struct judged *j;
+	struct kind kinds[KINDS_MAX];
+	u32 n_kinds;
+	struct idmap pid_of;   /* thread of the server -> its process; negative: a child of it */
+	struct idmap services; /* of the server */
+	struct failure *of[N_SCOPES];
+	size_t n;
+	double requests[2]; /* answered well, failed */
+};
+
+static int add_service(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
+}
+
+static int add_thread(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0),
+			 (void *)(intptr_t)sqlite3_column_int64(q, 1), TASK_LIMIT, e);
+}
+
+static struct kind *kind_of(struct calls *c, const struct row_syscall *row)
+{
+	u32 i;
+
+	for (i = 0; i < c->n_kinds; i++)
+		if (c->kinds[i].nr == row->nr && c->kinds[i].abi == row->abi &&
+		    c->kinds[i].error == -row->ret)
+			return &c->kinds[i];
+	if (c->n_kinds == KINDS_MAX)
+		return NULL;
+	c->kinds[c->n_kinds] = (struct kind){ .nr = (u32)row->nr,
+					      .abi = (u8)row->abi,
+					      .error = (int)-row->ret,
+					      .ts = row->ts,
+					      .tid = row->tid,
+					      .fd = row->fd };
+	return &c->kinds[c->n_kinds++];
+}
+
+static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
+{
+	const struct row_syscall *row = call;
+	struct calls *c = arg;
+	struct kind *k;
+	intptr_t pid;
+
+	(void)rowid;
+	if (row->ret >= 0 || row->ret < -4095 || c->n >= CALLS_MAX)
+		return 0;
+	pid = (intptr_t)idmap_get(&c->pid_of, (u64)row->tid);
+	if (!pid || !errno_reason((u8)row->abi, (u32)row->nr, (int)-row->ret))
+		return 0;
+	k = kind_of(c, row);
+	if (!k)
+		return 0;
+	k->n++;
+	k->children += pid < 0;
+	if (GROW(c->of[OF_THREAD], c->n, "failed calls", e) < 0 ||
+	    GROW(c->of[OF_PROCESS], c->n, "failed calls", e) < 0)
+		return ERR_FAIL;
+	c->of[OF_THREAD][c->n] = (struct failure){ row->tid, row->ts, (u32)(k - c->kinds) };
+	c->of[OF_PROCESS][c->n] = (struct failure){ pid, row->ts, (u32)(k - c->kinds) };
+	c->n++;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct failure *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->ts < y->ts ? -1 : x->ts > y->ts;
+}
+
+/* ---- requests ---- */
+
+/* Kinds of failures of a thread or process in a time range, as bits. */
+static u32 kinds_in(const struct calls *c, enum scope scope, s64 id, s64 from, s64 to)
+{
+	const struct failure key = { id, from, 0 };
+	size_t low = 0, high = c->n, mid;
+	u32 bits = 0;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (by_time(&c->of[scope][mid], &key) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < c->n && c->of[scope][low].id == id && c->of[scope][low].ts <= to; low++)
+		bits |= 1u << c->of[scope][low].kind;
+	return bits;
+}
+
+static void take(struct calls *c, s64 tid, s64 pid, s64 from, s64 to, bool failed)
+{
+	const s64 ids[] = { [OF_THREAD] = tid, [OF_PROCESS] = pid };
+	u32 bits, k;
+	int scope;
+
+	c->requests[failed]++;
+	for (scope = 0; scope < N_SCOPES; scope++) {
+		bits = kinds_in(c, scope, ids[scope], from, to);
+		for (k = 0; bits && k < c->n_kinds; k++)
+			c->kinds[k].with[scope][failed] += bits >> k & 1;
+	}
+}
+
+static int take_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct calls *c = arg;
+
+	(void)rowid;
+	(void)e;
+	if (!row->lossy && idmap_get(&c->services, (u64)row->service))
+		take(c, row->tid, row->pid, row->ts, row->ts + row->dur, row->errors > 0);
+	return 0;
+}
+
+static int take_closed(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	(void)e;
+	take(arg, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+	     sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3), true);
+	return 0;
+}
+
+static int read_requests(struct analysis_ctx *a, struct calls *c, struct err *e)
+{
+	int ret = rows_each(a->db, TABLE_request,
+			    COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
+				    COLUMN_OF(request, tid) | COLUMN_OF(request, pid) |
+				    COLUMN_OF(request, errors) | COLUMN_OF(request, lossy) |
+				    COLUMN_OF(request, service),
+			    take_request, c, e);
+
+	return ret < 0 ? ret
+		       : db_each(a->db, e, take_closed, c,
+				 "SELECT tid, pid, read, end FROM " CLOSED_OF
+				 " WHERE read NOT NULL",
+				 "id", c->j->about.id,
+				 c->j->crash.n > 0 ? c->j->crash.ts : (double)INT64_MAX);
+}
+
+/* ---- which is the cause ---- */
+
+/*
+ * Errors of wrong requests have other reasons: of all errors, as many count as are the server's
+ * own, where some are.
+ */
+static double failed_of(const struct calls *c)
+{
+	double own = c->j->always.n + c->j->closed.n;
+
+	return own > 0 && own < c->requests[1] ? own : c->requests[1];
+}
+
+static bool is_cause(const struct calls *c, const struct kind *k, enum scope scope)
+{
+	double bad = fmin(1, k->with[scope][1] / failed_of(c));
+	double good = c->requests[0] > 0 ? k->with[scope][0] / c->requests[0] : 0;
+
+	return bad >= MOST && good <= RARE * bad;
+}
+
+/* Its child could not write: redis says so. */
+static bool is_misconf(const struct calls *c, const struct kind *k)
+{
+	const struct buf *code = c->j->more.n > 0 ? &c->j->more.code : &c->j->always.code;
+
+	return code->len && strcmp(code->data, "MISCONF") == 0 && k->children > 0;
+}
+
+struct place {
+	struct buf path, filesystem;
+};
+
+/* The file of the first of these calls, and its file system. */
+static int read_place(struct analysis_ctx *a, const struct kind *k, struct place *p, struct err *e)
+{
+	static const char opened[] =
+		"SELECT path FROM file_path WHERE id=coalesce((SELECT path FROM file_open WHERE tid=?1 AND ts=?2),"
+		" (SELECT path FROM file_change WHERE tid=?1 AND ts=?2))";
+	static const char of_fd[] =
+		"SELECT path FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1 LIMIT 1) AND fd=?3 AND ts <= ?2"
+		" AND kind IN ('file', 'directory') AND path<>'' ORDER BY ts DESC LIMIT 1";
+	static const char by_dev[] =
+		"SELECT type || ' ' || target FROM mount WHERE dev=(SELECT dev FROM fd WHERE pid=(SELECT pid FROM"
+		" thread WHERE tid=?1 LIMIT 1) AND fd=?3 AND ts <= ?2 AND kind='file' ORDER BY ts DESC LIMIT 1)"
+		" ORDER BY length(target) LIMIT 1";
+	static const char by_path[] =
+		"SELECT type || ' ' || target FROM mount WHERE target='/' OR ?1=target OR substr(?1, 1,"
+		" length(target) + 1)=target || '/' ORDER BY length(target) DESC LIMIT 1";
+	int ret = db_add_text(&p->path, a->db, e, opened, "ii", k->tid, k->ts);
+
+	if (ret == 0 && !p->path.len && k->fd >= 0) {
+		ret = db_add_text(&p->path, a->db, e, of_fd, "iii", k->tid, k->ts, k->fd);
+		if (ret == 0)
+			ret = db_add_text(&p->filesystem, a->db, e, by_dev, "iii", k->tid, k->ts,
+					  k->fd);
+	}
+	if (ret == 0 && !p->filesystem.len && p->path.len && *p->path.data == '/')
+		ret = db_add_text(&p->filesystem, a->db, e, by_path, "s", p->path.data);
+	return ret;
+}
+
+/* Of a file or file system; else of the process, or the host. */
+static bool has_place(int error)
+{
+	return error == LINUX_ENOSPC || error == LINUX_EDQUOT || error == LINUX_EROFS ||
+	       error == LINUX_EIO || error == LINUX_EFBIG || error == LINUX_ESTALE;
+}
+
+static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct kind *k,
+		    enum scope scope, bool contrast, struct err *e)
+{
+	const struct errno_reason *reason = errno_reason(k->abi, k->nr, k->error);
+	double good = c->requests[0] > 0 ? k->with[scope][0] / c->requests[0] : NAN;
+	struct place p = { 0 };
+	char call[64], error[32];
+	int ret = 0;
+
+	if (has_place(k->error))
+		ret = read_place(a, k, &p, e);
+	const struct value values[] = {
+		VALUE_TEXT("call", syscall_name(k->abi, k->nr, call, sizeof(call))),
+		VALUE_TEXT("path", p.path.len ? p.path.data : NULL),
+		VALUE_TEXT("filesystem", p.filesystem.len ? p.filesystem.data : NULL),
+		VALUE_NUMBER("n", k->n, ""),
+		VALUE_TEXT("errno", errno_name(k->error, error, sizeof(error))),
+		VALUE_TEXT("meaning", reason ? reason->meaning : ""),
+		VALUE_TEXT("limit", reason ? reason->limit : NULL),
+		VALUE_MAYBE("thread", thread, scope == OF_THREAD ? (s64)0 : k->tid),
+		VALUE_NUMBER("bad",
+			     contrast ? 100 * fmin(1, k->with[scope][1] / failed_of(c)) : NAN, "%"),
+		VALUE_NUMBER("good", contrast ? 100 * good : NAN, "%"),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_calls,
+				   PROBLEM,
+				   scope == OF_THREAD ? OBSERVED : OVERLAP,
+				   c->j->about,
+				   "SELECT * FROM syscall_error",
+				   values,
+				   c->j->finding };
+
+	ret = ret < 0 ? ret : finding_put(a->db, a->analysis->name, &f, NULL, e);
+	buf_free(&p.path);
+	buf_free(&p.filesystem);
+	return ret;
+}
+
+static int say(struct analysis_ctx *a, const struct calls *c, struct err *e)
+{
+	const struct kind *misconf = NULL;
+	int said = 0, ret = 0, scope;
+	u32 i;
+
+	for (scope = 0; scope < N_SCOPES && !said; scope++)
+		for (i = 0; i < c->n_kinds && said < KINDS_SAID && ret == 0; i++)
+			if (is_cause(c, &c->kinds[i], scope)) {
+				ret = put_kind(a, c, &c->kinds[i], scope, true, e);
+				said++;
+			}
+	for (i = 0; i < c->n_kinds; i++)
+		if (is_misconf(c, &c->kinds[i]) && (!misconf || c->kinds[i].n > misconf->n))
+			misconf = &c->kinds[i];
+	return ret == 0 && !said && misconf ? put_kind(a, c, misconf, OF_PROCESS, false, e) : ret;
+}
+
+int verdict_calls_say(struct analysis_ctx *a, const struct judged *j, struct err *e)
+{
+	static const char any[] =
+		"SELECT count(*) FROM syscall_error x JOIN syscall_name n USING(abi, nr) WHERE " IS_REASON;
+	static const char threads[] =
+		"WITH s AS MATERIALIZED (SELECT pid FROM service WHERE server=?1) SELECT tid, -pid FROM thread WHERE"
+		" pid IN (SELECT pid FROM process WHERE parent IN (SELECT pid FROM s)) AND pid NOT IN (SELECT pid"
+		" FROM s) UNION ALL SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM s)";
+	struct calls c = { .j = j };
+	s64 n = 0;
+	int ret = db_int(a->db, &n, e, any, "");
+
+	if (ret < 0 || !n)
+		return ret;
+	ret = db_each(a->db, e, add_thread, &c.pid_of, threads, "i", j->about.id);
+	if (ret == 0)
+		ret = db_each(a->db, e, add_service, &c.services,
+			      "SELECT id FROM service WHERE server=?1", "i", j->about.id);
+	if (ret == 0)
+		ret = rows_each(a->db, TABLE_syscall, COLUMNS_ALL, take_call, &c, e);
+	if (ret >= 0 && c.n) {
+		qsort(c.of[OF_THREAD], c.n, sizeof(**c.of), by_time);
+		qsort(c.of[OF_PROCESS], c.n, sizeof(**c.of), by_time);
+		ret = read_requests(a, &c, e);
+		ret = ret < 0 ? ret : say(a, &c, e);
+	}
+	free(c.of[OF_THREAD]);
+	free(c.of[OF_PROCESS]);
+	idmap_free(&c.pid_of);
+	idmap_free(&c.services);
+	return ret < 0 ? ret : 0;
+}

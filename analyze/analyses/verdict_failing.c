@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests that fail from start to end of the recording: no level to compare with. Errors that are
+ * the server's own, and requests whose connection it closed without an answer, are a problem where
+ * their share is surely above the limit. Errors of wrong requests have no such limit: only more of
+ * them can be a problem (verdict_traffic.c).
+ */
+#include "verdict_failing.h"
+
+#include "own_errors.h"
+
+#include <string.h>
+
+#define FAILED_LEAST 5 /* fewer are no share */
+#define OUTLASTS     2
+#define Z_95	     1.96
+
+/* The lower end of the 95 % interval (Wilson) of a share. */
+static double surely(double k, double n)
+{
+	double p = k / n, z = Z_95;
+
+	if (k > n || n <= 0)
+		return n > 0 ? 1 : 0;
+	return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) /
+	       (1 + z * z / n);
+}
+
+static bool is_share(double k, double n, double limit)
+{
+	return k >= FAILED_LEAST && surely(k, n) > limit;
+}
+
+struct own_errors {
+	struct verdict_errors *of;
+	double most; /* of one code */
+};
+
+static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	const char *code = db_text(q, 2);
+	double n = sqlite3_column_double(q, 3);
+	struct own_errors *o = arg;
+
+	if (!is_own_error(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1), code))
+		return 0;
+	o->of->n += n;
+	o->of->start = fmin(o->of->start, sqlite3_column_double(q, 4));
+	o->of->end = fmax(o->of->end, sqlite3_column_double(q, 5));
+	if (n <= o->most)
+		return 0;
+	o->most = n;
+	o->of->name = sqlite3_column_int64(q, 6);
+	buf_clear(&o->of->code);
+	return *code ? buf_printf(&o->of->code, e, "%s", code)
+		     : buf_printf(&o->of->code, e, "%d", sqlite3_column_int(q, 1));
+}
+
+/* Errors of the server's own; of the most frequent one, the name with more than half of them. */
+static int read_always(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"WITH x AS MATERIALIZED (SELECT protocol, status, coalesce(code, 0) AS code, coalesce(name, 0)"
+		" AS name, count(*) AS n, min(ts) AS first, max(ts) AS last FROM request_error WHERE service IN"
+		" " SERVICES_OF
+		" GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
+		" request_code k WHERE k.id=x.code), ''), sum(n), min(first), max(last), CASE WHEN 2 * max(n) >"
+		" sum(n) THEN name ELSE 0 END FROM x GROUP BY protocol, status, code";
+	struct own_errors o = { &j->always, 0 };
+	int ret;
+
+	j->always.start = INFINITY;
+	ret = db_each(c->db, e, take_code, &o, sql, "i", j->about.id);
+	j->always.share = percent(j->always.n, j->read);
+	return ret;
+}
+
+static int take_closed(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct judged *j = arg;
+
+	(void)e;
+	j->closed.n = sqlite3_column_double(q, 0);
+	j->closed.start = sqlite3_column_double(q, 1);
+	j->closed.end = sqlite3_column_double(q, 2);
+	j->closed.name = sqlite3_column_int64(q, 3);
+	return 0;
+}
+
+static int read_closed(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"WITH k AS MATERIALIZED (SELECT name, count(*) AS n, min(end) AS first, max(end) AS last FROM " CLOSED_OF
+		" GROUP BY name) SELECT total(n), min(first), max(last), coalesce((SELECT name FROM k WHERE 2 *"
+		" n > (SELECT sum(n) FROM k)), 0) FROM k";
+	int ret = db_each(c->db, e, take_closed, j, sql, "id", j->about.id,
+			  j->crash.n > 0 ? j->crash.ts : (double)INT64_MAX);
+
+	j->closed.share = percent(j->closed.n, fmax(j->read, j->closed.n));
+	return ret;
+}
+
+int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			 struct err *e)
+{
+	int ret = verdict_crash_read(c, j, e);
+
+	if (ret == 0)
+		ret = read_always(c, j, e);
+	if (ret == 0)
+		ret = read_closed(c, j, e);
+	return ret < 0 ? ret : verdict_unserved_read(c, j, l, e);
+}
+
+static void is_problem(struct judged *j, const char *kind, double start, double end, double n)
+{
+	j->status = STATUS_PROBLEM;
+	j->kind = kind;
+	j->start = start;
+	j->end = end;
+	j->n = n;
+}
+
+/* It lasts so much longer than the problem that was found that it is not its effect. */
+static bool outlasts(const struct judged *j, double start, double end)
+{
+	return end - start >= OUTLASTS * (j->end - j->start);
+}
+
+void verdict_failing(struct judged *j, const struct limits *l)
+{
+	const struct verdict_errors *a = &j->always, *k = &j->closed;
+	bool open = j->status == STATUS_NONE || strcmp(j->kind, "requests") == 0 ||
+		    (j->status == STATUS_UNKNOWN && strcmp(j->kind, "hang") == 0);
+	bool more = j->more.n > 0 && !j->more.refused;
+
+	if (!open && j->status != STATUS_PROBLEM)
+		return;
+	if (open && j->crash.last)
+		is_problem(j, "ended", j->crash.ts, NAN, 1);
+	else if (open && j->crash.n > 0)
+		is_problem(j, "unanswered", k->start, k->end, k->n);
+	else if (j->refused.n > 0 && (open || outlasts(j, j->refused.start, j->refused.end)))
+		is_problem(j, "connections", j->refused.start, j->refused.end, j->refused.n);
+	else if (open && more)
+		is_problem(j, "errors", j->more.start, j->more.end, j->more.n);
+	else if (is_share(a->n, j->read, l->errors) && !more &&
+		 (open || outlasts(j, a->start, a->end)))
+		is_problem(j, "errors", a->start, a->end, a->n);
+	else if (open && is_share(k->n, fmax(j->read, k->n), l->errors))
+		is_problem(j, "unanswered", k->start, k->end, k->n);
+}
+
+static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_errors *m = &j->always;
+	const struct value values[] = {
+		VALUE_NUMBER("share", m->share, "%"),
+		VALUE_NUMBER("start", m->start, "at"),
+		VALUE_NUMBER("end", m->end, "at"),
+		VALUE_NUMBER("n", m->n, ""),
+		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
+		VALUE_MAYBE("name", request_name, m->name),
+		VALUE_NUMBER("unanswered", j->closed.n > 0 ? j->closed.n : NAN, ""),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_failing,	  PROBLEM, OBSERVED, j->about,
+				   "SELECT * FROM request_error", values,  0 };
+
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+static int say_closed(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_errors *m = &j->closed;
+	bool brief = m->end - m->start < 1e9;
+	const struct value values[] = {
+		VALUE_NUMBER("n", m->n, ""),
+		VALUE_NUMBER("share", m->share, "%"),
+		VALUE_NUMBER("at", brief ? m->start : NAN, "at"),
+		VALUE_NUMBER("start", brief ? NAN : m->start, "at"),
+		VALUE_NUMBER("end", brief ? NAN : m->end, "at"),
+		VALUE_MAYBE("name", request_name, m->name),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_unanswered,	   PROBLEM, OBSERVED, j->about,
+				   "SELECT * FROM request_closed", values,  0 };
+
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+static int say_ended(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct value values[] = {
+		VALUE_NUMBER("at", j->crash.ts, "at"),
+		VALUE_NUMBER("rest", (double)c->duration - j->crash.ts, "ns"),
+		VALUE_NUMBER("unanswered", j->closed.n > 0 ? j->closed.n : NAN, ""),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_verdict_ended, PROBLEM, OBSERVED, j->about, NULL, values, 0
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	bool connections = strcmp(j->kind, "connections") == 0;
+	int ret = 0;
+
+	if (connections)
+		ret = verdict_unserved_say(c, j, e);
+	else if (strcmp(j->kind, "ended") == 0)
+		ret = say_ended(c, j, e);
+	else if (strcmp(j->kind, "unanswered") == 0)
+		ret = say_closed(c, j, e);
+	else if (!(j->more.n > 0) || j->more.refused)
+		ret = say_always(c, j, e);
+	if (ret == 0)
+		ret = verdict_crash_say(c, j, e);
+	return ret < 0 || connections ? ret : verdict_calls_say(c, j, e);
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests that fail all the time, or get no answer; why: system calls that failed, processes that
+ * were killed; and what only looks so.
+ */
+#include "analyze/analyses/own_errors.h"
+#include "tests/lib/asking.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#include <stdlib.h>
+
+#define MS 1000000L
+
+#define VERDICT		    "SELECT status || ' ' || kind FROM verdict WHERE rank=1"
+#define VALUE(kind, what)   FINDING_VALUE(kind, what, "v.number")
+#define TEXT_OF(kind, what) FINDING_VALUE(kind, what, "v.text")
+#define N_OF(kind)	    "SELECT count(*) FROM finding WHERE kind='" kind "'"
+
+/* Which requests fail, and what happens within them. */
+struct failing {
+	int bad, status;  /* percent of the requests that report it */
+	const char *call; /* system call within those that fail: fields; NULL: none */
+	const char *all;  /* within all of them */
+	int apart;	  /* the call is made by this thread; 0: by the one that serves */
+};
+
+/* A request each 10 ms. */
+static void requests(struct buf *x, struct failing f)
+{
+	struct err e = { 0 };
+	long t;
+	int i = 0;
+
+	srand(5);
+	begin_host(x);
+	buf_printf(x, &e, "@cpu 0\n");
+	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
+		long end = t + 100000 + rand() % 9000;
+		bool bad = i * 7 % 100 < f.bad;
+
+		ask(x, 1 + i % 2, 100, t, t + 10000, end);
+		if (bad)
+			buf_printf(x, &e,
+				   "%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=1\n",
+				   end, 1 + i % 2, f.status);
+		if (f.all)
+			buf_printf(x, &e, "%ld 100 %s\n", t + 50000, f.all);
+		if (f.call && bad)
+			buf_printf(x, &e, "%ld %d %s\n", t + 50000, f.apart ? f.apart : 100,
+				   f.call);
+	}
+}
+
+static sqlite3 *failing(struct failing f)
+{
+	struct buf x = { 0 };
+
+	requests(&x, f);
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void constant_errors_are_a_problem(void **state)
+{
+	sqlite3 *db = failing((struct failing){ .bad = 30, .status = 503 });
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_within(db, VALUE("verdict_failing", "share"), 28, 32);
+	is_text(db, TEXT_OF("verdict_failing", "code"), "503");
+	is_within(db, "SELECT read FROM verdict", 980, 1000);
+	is_number(db, N_OF("verdict_calls"), 0);
+	db_close(db);
+	/* requests that are wrong; fewer than the limit */
+	db = failing((struct failing){ .bad = 30, .status = 404 });
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+	db = failing((struct failing){ .bad = 1, .status = 500 });
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+}
+
+static void whose_errors(void **state)
+{
+	(void)state;
+	assert_true(is_own_error(1, 500, ""));
+	assert_true(is_own_error(2, 504, ""));
+	assert_false(is_own_error(1, 501, ""));
+	assert_false(is_own_error(1, 429, ""));
+	assert_true(is_own_error(3, 14, ""));
+	assert_false(is_own_error(3, 5, ""));
+	assert_true(is_own_error(6, 1, "53100"));
+	assert_true(is_own_error(6, 1, "40P01"));
+	assert_false(is_own_error(6, 1, "40001"));
+	assert_false(is_own_error(6, 1, "23505"));
+	assert_true(is_own_error(4, 1, "MISCONF"));
+	assert_true(is_own_error(4, 1, "BUSY"));
+	assert_false(is_own_error(4, 1, "BUSYGROUP"));
+	assert_false(is_own_error(4, 1, "ERR"));
+	assert_true(is_own_error(7, 1205, ""));
+	assert_false(is_own_error(7, 1062, ""));
+}
+
+#define EMFILE "syscall_args nr=openat dur=1000 ret=-24"
+#define EAGAIN "syscall nr=recvfrom fd=9 dur=1000 ret=-11"
+#define ENOENT "syscall_args nr=openat dur=1000 ret=-2"
+
+static void failed_calls_within_failed_requests_are_why(void **state)
+{
+	sqlite3 *db = failing((struct failing){ .bad = 30, .status = 500, .call = EMFILE });
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_text(db, TEXT_OF("verdict_calls", "errno"), "EMFILE");
+	is_text(db, TEXT_OF("verdict_calls", "call"), "openat");
+	is_within(db, VALUE("verdict_calls", "n"), 280, 310);
+	is_number(db, VALUE("verdict_calls", "bad"), 100);
+	is_number(db, VALUE("verdict_calls", "good"), 0);
+	is_text(db, "SELECT evidence FROM finding WHERE kind='verdict_calls'", "OBSERVED");
+	db_close(db);
+	/* in a thread that serves no request: likely */
+	db = failing((struct failing){ .bad = 30, .status = 500, .call = EMFILE, .apart = 103 });
+	is_text(db, "SELECT evidence FROM finding WHERE kind='verdict_calls'", "OVERLAP");
+	db_close(db);
+}
+
+static void other_failed_calls_are_not(void **state)
+{
+	/* in those that are answered well, too; ordinary answers */
+	static const struct failing cases[] = {
+		{ .bad = 30, .status = 500, .all = EMFILE },
+		{ .bad = 30, .status = 500, .call = EAGAIN },
+		{ .bad = 30, .status = 500, .call = ENOENT },
+		{ .bad = 0, .status = 500, .all = EMFILE },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = failing(cases[i]);
+
+		is_text(db, VERDICT, cases[i].bad ? "problem errors" : "none ");
+		is_number(db, N_OF("verdict_calls"), 0);
+		db_close(db);
+	}
+}
+
+/* ---- requests without an answer ---- */
+
+enum how_closed { BY_SERVER, BY_PEER, BY_READ_OF_NOTHING, AFTER_TERM };
+
+/* 20 of 1000 connections are closed after their request was read. */
+static sqlite3 *closed(enum how_closed how, int n)
+{
+	struct failing f = { .bad = 0 };
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t = 25 * MS;
+	int i;
+
+	requests(&x, f);
+	buf_printf(&x, &e, "@cpu 1\n");
+	if (how == AFTER_TERM)
+		buf_printf(&x, &e, "%ld 1 signal_sent target=100 pid=100 number=15\n", t);
+	for (i = 0; i < n; i++, t += 40 * MS) {
+		int ino = 500 + i, conn = 50 + i;
+
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=30 mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=%d daddr=10.0.0.9\n"
+			   "+10 0 connection sock=%d ino=%d conn=%d family=2 side=1\n",
+			   t, ino, 1000 + i, ino, ino, conn);
+		buf_printf(&x, &e,
+			   "+1000 100 syscall nr=read fd=30 dur=1 ret=10\n"
+			   "+0 100 head conn=%d pos=10 len=10 name=1 requests=1\n",
+			   conn);
+		if (how == BY_READ_OF_NOTHING)
+			buf_printf(&x, &e, "+1000 100 syscall nr=read fd=30 dur=1 ret=0\n");
+		if (how == BY_PEER)
+			buf_printf(&x, &e, "+1000 0 tcp_state sock=%d ino=%d from=1 to=8\n", ino,
+				   ino);
+		buf_printf(&x, &e, "+1000 100 syscall nr=close fd=30 dur=1\n");
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void closed_connections_leave_requests_unanswered(void **state)
+{
+	sqlite3 *db = closed(BY_SERVER, 20);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM request_closed", 20);
+	is_text(db, VERDICT, "problem unanswered");
+	is_number(db, "SELECT unanswered FROM verdict", 20);
+	is_number(db, VALUE("verdict_unanswered", "n"), 20);
+	db_close(db);
+	/* as few as the limit allows */
+	db = closed(BY_SERVER, 4);
+	is_number(db, "SELECT unanswered FROM verdict", 4);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+}
+
+static void who_goes_first_gets_no_answer(void **state)
+{
+	static const enum how_closed cases[] = { BY_PEER, BY_READ_OF_NOTHING, AFTER_TERM };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = closed(cases[i], 20);
+
+		is_text(db, VERDICT, "none ");
+		is_number(db, "SELECT unanswered FROM verdict", 0);
+		db_close(db);
+	}
+}
+
+/* ---- processes that end ---- */
+
+/* Process 200 reads a request and ends at 5 s, in the form of wait(2) of code. */
+static sqlite3 *ended(int code, int number, int si_code, bool busy)
+{
+	struct failing f = { .bad = 0 };
+	struct buf x = { 0 };
+	struct err e = { 0 };
+
+	requests(&x, f);
+	buf_printf(&x, &e, "@recorder\n");
+	buf_printf(&x, &e,
+		   "2 200 thread pid=200 state=83 comm=\"server\"\n"
+		   "4 200 fd pid=200 fd=5 mode=0140000 ino=99 family=2 role=2 socktype=1 sport=80"
+		   " dport=7 daddr=10.0.0.9\n@cpu 1\n"
+		   "90 0 switch next=200\n100 0 connection sock=99 ino=99 conn=99 family=2 side=1\n"
+		   "2_000_000_000 200 syscall nr=read fd=5 dur=1 ret=10\n"
+		   "2_000_000_000 200 head conn=99 pos=10 len=10 name=1 requests=1\n"
+		   "2_000_100_000 200 syscall nr=write fd=5 dur=1 ret=10\n");
+	if (busy)
+		buf_printf(&x, &e,
+			   "4_900_000_000 200 syscall nr=read fd=5 dur=1 ret=10\n"
+			   "4_900_000_000 200 head conn=99 pos=20 len=10 name=1 requests=1\n");
+	if (number)
+		buf_printf(
+			&x, &e,
+			"5_000_000_000 300 signal_sent target=200 pid=200 number=%d code=%d sender=300"
+			" comm=\"bash\"\n",
+			number, si_code);
+	buf_printf(
+		&x, &e,
+		"5_000_100_000 200 ended pid=200 parent=1 code=%d\n5_000_100_000 200 exit pid=200"
+		" code=%d\n5_000_200_000 200 switch next=0 state=128\n",
+		code, code);
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void a_killed_process_is_named(void **state)
+{
+	sqlite3 *db = ended(9, 9, 0, true);
+
+	(void)state;
+	is_text(db, VERDICT, "problem unanswered");
+	is_text(db, TEXT_OF("verdict_killed", "signal"), "SIGKILL");
+	is_text(db, TEXT_OF("verdict_killed", "sender"), "bash[300]");
+	is_number(db, FINDING_VALUE("verdict_killed", "process", "v.id"), 200);
+	is_number(db, VALUE("verdict_killed", "n"), 1);
+	db_close(db);
+	db = ended(11 | 128, 11, 1, true);
+	is_text(db, TEXT_OF("verdict_killed", "signal"), "SIGSEGV");
+	is_text(db, TEXT_OF("verdict_killed", "fault"), "a fault of its own");
+	db_close(db);
+	db = ended(9, 9, 128, true);
+	is_like(db, TEXT_OF("verdict_killed", "fault"), "sent by the kernel%");
+	db_close(db);
+}
+
+/* The only process, between two requests; and one that ends orderly. */
+static void a_server_that_was_killed(void **state)
+{
+	static const struct {
+		int code, number;
+		const char *verdict;
+	} cases[] = {
+		{ 9, 9, "problem ended" },
+		{ 15, 15, "none " },
+		{ 0, 0, "none " },
+	};
+	size_t i;
+	long t;
+	int k;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf x = { 0 };
+		struct err e = { 0 };
+		sqlite3 *db;
+
+		begin_host(&x);
+		buf_printf(&x, &e, "@cpu 0\n");
+		for (t = 20 * MS, k = 0; t < 6000 * MS; t += 10 * MS, k++)
+			ask(&x, 1 + k % 2, 100, t, t + 10000, t + 100000 + k % 7 * 1000);
+		if (cases[i].number)
+			buf_printf(&x, &e,
+				   "%ld 300 signal_sent target=100 pid=100 number=%d sender=300"
+				   " comm=\"bash\"\n",
+				   t, cases[i].number);
+		for (k = 1; k < NAMES; k++)
+			buf_printf(&x, &e, "%ld 10%d exit pid=100\n", t, k);
+		buf_printf(&x, &e,
+			   "%ld 100 ended pid=100 code=%d\n%ld 100 exit pid=100 code=%d\n"
+			   "%ld 100 switch next=0 state=128\n",
+			   t, cases[i].code, t, cases[i].code, t + 1000);
+		buf_printf(&x, &e, "@cpu 1\n");
+		for (k = 1; k <= NAMES; k++)
+			buf_printf(&x, &e,
+				   "%ld 0 switch next=10%d\n%ld 10%d switch next=0 state=128\n",
+				   t - 1000 * k, k, t - 1000 * k + 500, k);
+		db = analysed(loaded_buf(&x), NULL);
+		is_text(db, VERDICT, cases[i].verdict);
+		db_close(db);
+	}
+}
+
+static void an_orderly_end_is_not(void **state)
+{
+	static const struct {
+		int code, number;
+		bool busy;
+	} cases[] = {
+		{ 0, 0, true },	  /* it exits, as a worker after its last request */
+		{ 15, 15, true }, /* it is asked to end */
+		{ 256, 0, false },
+		{ 9, 9, false }, /* no request of its connections waits */
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = ended(cases[i].code, cases[i].number, 0, cases[i].busy);
+
+		is_text(db, VERDICT, "none ");
+		is_number(db, N_OF("verdict_killed"), 0);
+		db_close(db);
+	}
+}
+
+/* ---- connections that are not accepted ---- */
+
+enum accepting { FULL, FULL_CLOSING, FULL_LATE, FULL_ONCE, FULL_BETWEEN, NO_FORK, FORKS };
+
+static sqlite3 *accepting(enum accepting how)
+{
+	struct failing f = { .bad = 0 };
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t;
+
+	requests(&x, f);
+	buf_printf(&x, &e,
+		   "@recorder\n4 100 fd pid=100 fd=3 mode=0140000 ino=60 family=2 role=1 socktype=1"
+		   " sport=80\n@cpu 1\n");
+	for (t = 3000 * MS; t < 7000 * MS; t += how == FULL_LATE ? 300 * MS : 50 * MS) {
+		if (how == NO_FORK || how == FORKS) {
+			buf_printf(&x, &e,
+				   "%ld 103 syscall_args nr=accept4 arg0=3 dur=9 ret=40\n"
+				   "+1000 103 syscall_args nr=clone dur=9 ret=%d\n"
+				   "+1000 103 syscall nr=close fd=40 dur=1\n",
+				   t, how == FORKS ? 999 : -11);
+			continue;
+		}
+		if (how == FULL_LATE) /* established before the failure, accepted after it */
+			buf_printf(
+				&x, &e,
+				"%ld 0 tcp_state sock=%ld family=2 sport=80 dport=%ld daddr=10.0.0.8"
+				" from=3 to=1\n",
+				t - 200 * MS, 70000 + t / MS, t / MS);
+		if (how != FULL_ONCE || t == 3000 * MS)
+			buf_printf(&x, &e, "%ld 103 syscall_args nr=accept4 arg0=3 dur=9 ret=-24\n",
+				   t);
+		if (how == FULL_LATE)
+			buf_printf(&x, &e,
+				   "%ld 103 fd pid=100 fd=40 mode=0140000 ino=%ld family=2 role=2"
+				   " socktype=1 sport=80 dport=%ld daddr=10.0.0.8\n",
+				   t + 900, 80000 + t / MS, t / MS);
+		if (how == FULL_BETWEEN || how == FULL_CLOSING || how == FULL_LATE)
+			buf_printf(&x, &e,
+				   "+1000 103 syscall_args nr=accept4 arg0=3 dur=9 ret=40\n"
+				   "+1000 103 syscall nr=%s fd=40 dur=1 ret=%d\n",
+				   how == FULL_CLOSING ? "close" : "read",
+				   how == FULL_CLOSING ? 0 : 10);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void connections_that_nobody_serves(void **state)
+{
+	static const struct {
+		enum accepting how;
+		const char *verdict, *error;
+	} cases[] = {
+		{ FULL, "problem connections", "EMFILE" },
+		{ FULL_CLOSING, "problem connections", "EMFILE" },
+		{ FULL_LATE, "problem connections", "EMFILE" },
+		{ NO_FORK, "problem connections", "EAGAIN" },
+		{ FULL_ONCE, "none ", NULL },
+		{ FULL_BETWEEN, "none ", NULL },
+		{ FORKS, "none ", NULL },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = accepting(cases[i].how);
+
+		is_text(db, VERDICT, cases[i].verdict);
+		if (cases[i].error)
+			is_text(db, TEXT_OF("verdict_calls", "errno"), cases[i].error);
+		else
+			is_number(db, N_OF("verdict_calls"), 0);
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(constant_errors_are_a_problem),
+		T(whose_errors),
+		T(failed_calls_within_failed_requests_are_why),
+		T(other_failed_calls_are_not),
+		T(closed_connections_leave_requests_unanswered),
+		T(who_goes_first_gets_no_answer),
+		T(a_killed_process_is_named),
+		T(a_server_that_was_killed),
+		T(an_orderly_end_is_not),
+		T(connections_that_nobody_serves),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

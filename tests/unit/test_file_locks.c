@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks of files that are tried again and again: the sleeps between tries, the file, and the
+ * holder; sleeps that have nothing to do with them.
+ */
+#include "tests/lib/loaded.h"
+#include "tests/lib/pausing.h"
+#include "tests/lib/unit.h"
+
+enum trying { FLOCK, FCNTL, NOT_TRIED, NO_FAILURE, WORK_BETWEEN };
+
+/* Request that tries n times, each 20 ms, while process 300 has the lock of /data/lock. */
+static void locked(struct text *x, enum trying how, int n)
+{
+	const char *nr = how == FCNTL ? "fcntl" : "flock";
+	int cmd = 6; /* F_SETLK; LOCK_EX | LOCK_NB */
+	int i;
+
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", x->t + 3000);
+	text_line(x, "%ld 300 syscall_args nr=%s arg0=3 arg1=%d ret=0 dur=20", x->t + 4000, nr,
+		  how == FCNTL ? 6 : 2);
+	for (i = 0; i < n; i++, x->t += 20 * MS) {
+		if (how != NOT_TRIED)
+			text_line(x, "%ld 100 syscall_args nr=%s arg0=9 arg1=%d ret=%d dur=20",
+				  x->t + 5000, nr, cmd, how == NO_FAILURE ? 0 : -11);
+		if (how == FCNTL) /* what it got of the lock */
+			text_line(x, "%ld 100 syscall_args nr=fcntl arg0=9 arg1=6 ret=0 dur=20",
+				  x->t + 6000);
+		if (how == WORK_BETWEEN)
+			text_line(x, "%ld 100 syscall nr=read fd=10 ret=1 count=9 dur=200",
+				  x->t + 7000);
+		text_line(x, "%ld 100 switch next=0 state=1", x->t + 9000);
+		text_line(x, "%ld 0 waking target=100 context=2\n%ld 0 switch next=100",
+			  x->t + 20 * MS - 5000, x->t + 20 * MS - 4000);
+		text_line(x, "%ld 100 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
+			  x->t + 20 * MS - 3000, 20 * MS - 11000);
+	}
+	text_line(x, "%ld 300 syscall_args nr=%s arg0=3 arg1=%d ret=0 dur=20", x->t, nr,
+		  how == FCNTL ? 6 : 8);
+	text_line(x, "%ld 100 syscall_args nr=%s arg0=9 arg1=%d ret=0 dur=20", x->t + 5000, nr,
+		  cmd);
+	x->t += 10000;
+}
+
+static sqlite3 *trying(enum trying how)
+{
+	struct text x = { { 0 }, 0 };
+
+	srand(1);
+	head(&x);
+	text_line(&x, "@recorder\n6 300 thread pid=300 state=83 comm=\"backup\"");
+	text_line(&x, "20 100 fd pid=100 fd=9 mode=0100000 dev=5 ino=44 path=\"/data/lock\"");
+	text_line(&x, "20 300 fd pid=300 fd=3 mode=0100000 dev=5 ino=44 path=\"/data/lock\"");
+	text_line(&x, "20 100 fd pid=100 fd=10 mode=0100000 dev=5 ino=45 path=\"/data/x\"\n@cpu 0");
+	many(&x, 100, 600, MS);
+	locked(&x, how, 20);
+	return judged(&x);
+}
+
+#define STATE_OF_SLEEPS                                                                        \
+	"SELECT state_name(state) FROM thread_state WHERE tid=100 AND dur > 10000000 ORDER BY" \
+	" ts LIMIT 1"
+
+static void sleeps_between_tries_are_for_the_lock(void **state)
+{
+	static const enum trying cases[] = { FLOCK, FCNTL };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = trying(cases[i]);
+
+		is_text(db, STATE_OF_SLEEPS, "lock");
+		is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a file lock");
+		is_text(db, FINDING_VALUE("pause_filelock", "path", "v.text"), "/data/lock");
+		is_number(db, FINDING_VALUE("pause_filelock", "holder", "v.id"), 300);
+		is_number(db, FINDING_VALUE("pause_filelock", "tries", "v.number"), 20);
+		db_close(db);
+	}
+}
+
+static void other_sleeps_are_not(void **state)
+{
+	static const enum trying cases[] = { NOT_TRIED, NO_FAILURE, WORK_BETWEEN };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = trying(cases[i]);
+
+		is_text(db, STATE_OF_SLEEPS, "timer");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_filelock'", 0);
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(sleeps_between_tries_are_for_the_lock),
+		T(other_sleeps_are_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
