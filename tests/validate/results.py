@@ -532,9 +532,10 @@ KNOWN = {
     "offsets": ("Positions of reads and writes", "`-e +offsets`: each read and write of shipper in order. Position, bytes and size of the\nfile are compared "
                 "with lseek(2) and fstat(2). Patterns are by file. Each number has to be exact."),
     "hot": ("Hot functions", "`--hot`: calls that returned, exact. Alone: total time\nand p50 against the program's clock, in calls of 1 ms. Target: 1 %; "
-            "for p50 a bucket of 3.2 % more."),
+            "for p50 a bucket of 3.2 % more. Both at once: two recorders of one run, one with\nhistograms, one with events. Time and CPU time of "
+            "the same calls are compared."),
     "statements": ("Statements of SQL", "Statements with different values, in random order, found by\ntheir text without values. Each "
-                   "number has to be exact, and no value may be in the file."),
+                   "number has to be exact, and no value may be in the file. With TLS: requests by name.\nA prepared statement has a request more."),
 }
 
 
@@ -549,12 +550,12 @@ def section_known(part):
     lines = []
     for what, mine in some.items():
         found, true = ({k: sum(r[which][k] for r in mine) for k in mine[0][which]} for which in ("found", "truth"))
-        wide = {k: max((abs(r[k]) for r in mine if k in r), default=None) for k in ("time", "p50")}
+        wide = {k: max((abs(r[k]) for r in mine if k in r), default=None) for k in ("time", "p50", "cpu")}
         counted = ["%d of %d" % tuple(sum(r[k] for r in mine) for k in ("counted", "n"))] if "n" in mine[0] else []
         lines.append([what, len(mine), "; ".join("%s: %d of %d" % (k, found[k], n) for k, n in true.items())] + (counted + [
             "-" if v is None else "%.2f %%" % (100 * v) for v in wide.values()] if counted else []) + [
                 "complete" if all(r["complete"] for r in mine) else "LOSSY", "ok" if all(r["right"] for r in mine) else "MISS"])
-    head = ["program", "recordings", "found of true"] + (["in histograms", "time off by at most", "p50 off by at most"] if part == "hot" else [])
+    head = ["program", "recordings", "found of true"] + (["in histograms", "time off by at most", "p50 off by at most", "CPU time off by at most"] if part == "hot" else [])
     return "## %s\n\nMeasured %s, kernel %s, commit %s. %s\n\n" % (KNOWN[part][0], when["date"], when["kernel"], when["commit"], KNOWN[part][1]) + \
         table(head + ["events", ""], lines) + failures(rows)
 

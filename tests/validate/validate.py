@@ -339,7 +339,7 @@ def part_known(part):
                     row = rows[-1]
                     ok("%s: %s, %d" % (part, name, seed), row.get("right", False), row.get("failed") or ", ".join(
                         "%s %d of %d" % (k, row["found"][k], n) for k, n in row["truth"].items() if row["found"][k] != n) or
-                        " ".join("%s off by %.2f %%" % (k, 100 * row[k]) for k in ("time", "p50") if k in row))
+                        " ".join("%s off by %.2f %%" % (k, 100 * row[k]) for k in ("time", "p50", "cpu") if k in row))
         if not options.quick and not options.only:
             store(part, rows)
     return run
