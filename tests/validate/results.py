@@ -444,7 +444,17 @@ def section_follow():
         "the longest part (target: %.0f %%). Three hosts are network\nnamespaces with a recorder each, whose wall clocks are wrong by %s ms. " \
         "Their events have one clock, so the true offset is known.\n\n" % (100 * follow.SHOWN, ", ".join("%g" % (w / 1e6) for w in follow.WRONG)) + \
         table(["where", "delayed by", "requests", "right server first", "followed through all three", "offsets of clocks within the stated error",
-               "max off, max stated error", ""], lines) + failures(rows)
+               "max off, max stated error", ""], lines) + section_network([r for _, r in rows if "delay" in r]) + failures(rows)
+
+
+def section_network(rows):
+    """Median and maximum of how much longer than known."""
+    lines = [["%d ms" % r["delay"], r["asked"], r["named"], *("%d: %+.0f, %+.0f us" % (len(v), v[len(v) // 2] / 1e3, v[-1] / 1e3)
+              for v in (r["network"], r["hop"])), "ok" if r["right"] else "MISS"] for r in rows]
+    return "\nTwo servers that answer at once, with a known delay each way between them; group hops. Network time is to be both ways," \
+        "\nthe time until the device of the receiver one. Programs make the delay: it is at least the known one.\n\n" + table(
+            ["each way", "requests", "network named as longest part", "network time: found, longer than known (median, max)",
+             "device of the receiver: the same", ""], lines) if lines else ""
 
 
 def section_spans():
