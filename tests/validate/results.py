@@ -594,6 +594,13 @@ def with_kept(head, sections):
         f.write((first + "\n" if missing else head) + "\n".join({**kept, **fresh}.values()))
 
 
+THESIS = """## The programs of the thesis
+
+Cost of the five programs (Rita, IST 2024), alone and together, in obsrec, bpftrace and bcc, on redis and PostgreSQL:
+[docs/bench.md](../../docs/bench.md), written by `make bench-update WORK=thesis`.
+"""
+
+
 def write():
     files = [json.load(open(p, encoding="utf-8")) for p in sorted(glob.glob(os.path.join(lab.OUT, "*.json")))]
     stamps = sorted({(f["provenance"]["date"], f["provenance"]["commit"]) for f in files if "provenance" in f})
@@ -613,4 +620,4 @@ def write():
                                        "with another seed.")),
         dated("incidents", section_incidents()), section_incidents("colocation"), dated("healthy", section_healthy()),
         dated("pairs", section_pairs()), dated("repeats", section_repeats()), dated("totals", section_totals()), section_latency(),
-        section_names(), section_stacks(), section_follow(), section_spans(), section_shift(), *(section_known(part) for part in KNOWN)])
+        section_names(), section_stacks(), section_follow(), section_spans(), section_shift(), *(section_known(part) for part in KNOWN), THESIS])
