@@ -160,14 +160,33 @@ static const char names[] = "CREATE INDEX IF NOT EXISTS process_of ON process(pi
 			    "CREATE INDEX IF NOT EXISTS server_of ON server(id);"
 			    "CREATE INDEX IF NOT EXISTS client_of ON client(id)";
 
+const struct analysis *analysis_named(const char *name, struct err *e)
+{
+	struct nearest guess = nearest_to(name, strlen(name));
+	const struct analysis *const *a;
+	struct buf list = { 0 };
+
+	for (a = analyses; *a; a++) {
+		if (strcmp(name, (*a)->name) == 0)
+			break;
+		buf_printf(&list, NULL, "%s%s", list.len ? ", " : "", (*a)->name);
+		nearest_offer(&guess, (*a)->name, strlen((*a)->name));
+	}
+	if (!*a) {
+		err_set(e, ERR_FAIL, "there is no analysis %.40s; there are %s", name,
+			list.data ? list.data : "");
+		nearest_say(&guess, "", e);
+	}
+	buf_free(&list);
+	return *a;
+}
+
 int analyses_run(sqlite3 *db, const char *name, struct err *e)
 {
 	const struct analysis *const *a;
 	struct unanswered unanswered[2] = { 0 };
-	struct buf list = { 0 };
-	bool found = false;
 	size_t i;
-	int ret = latency_register(db, e);
+	int ret = name && !analysis_named(name, e) ? ERR_FAIL : latency_register(db, e);
 
 	if (ret == 0)
 		ret = db_exec(db, e, "SAVEPOINT analyses");
@@ -180,21 +199,8 @@ int analyses_run(sqlite3 *db, const char *name, struct err *e)
 	for (a = analyses; *a && ret == 0; a++) {
 		if (name && strcmp(name, (*a)->name) != 0)
 			continue;
-		found = true;
 		if (*a != first[0] && *a != first[1])
 			ret = run_one(db, *a, unanswered, e);
-	}
-	if (ret == 0 && !found) {
-		struct nearest guess = nearest_to(name, strlen(name));
-
-		for (a = analyses; *a; a++) {
-			buf_printf(&list, NULL, "%s%s", list.len ? ", " : "", (*a)->name);
-			nearest_offer(&guess, (*a)->name, strlen((*a)->name));
-		}
-		ret = err_set(e, ERR_FAIL, "there is no analysis %.40s; there are %s", name,
-			      list.data ? list.data : "");
-		nearest_say(&guess, "", e);
-		buf_free(&list);
 	}
 	if (ret == 0) /* outside a transaction it commits */
 		return db_exec(db, e, "RELEASE analyses");

@@ -29,9 +29,10 @@ struct analysis {
 	bool silence; /* it is run then as well, if they were recorded: that nothing happened is an
 			 answer */
 	const struct metric
-		*metrics; /* ended by one without name; columns of its table, in order */
-	int rows;	  /* subjects that a report shows; the rest is counted */
-	bool aside;	  /* its table is long: a report shows it only when asked for it alone */
+		*metrics;    /* ended by one without name; columns of its table, in order */
+	int rows;	     /* subjects that a report shows; the rest is counted */
+	const char *nothing; /* why it may have no rows, in a report of it alone */
+	bool aside;	     /* its table is long: a report shows it only when asked for it alone */
 	int (*run)(struct analysis_ctx *c, struct err *e);
 };
 
@@ -164,6 +165,9 @@ int put_finding(struct analysis_ctx *c, struct err *e, const struct finding *f);
 
 /* The questions, in the order of the report; ended by NULL. */
 extern const struct analysis *const analyses[];
+
+/* NULL, with an error that names them all: there is none. */
+const struct analysis *analysis_named(const char *name, struct err *e);
 
 /* Runs all analyses, or only the one called name, replacing their rows in metric and finding. */
 int analyses_run(sqlite3 *db, const char *name, struct err *e);

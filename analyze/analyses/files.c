@@ -62,6 +62,10 @@ static const struct finding_query findings[] = {
 			   " count(*) AS calls, min(path) AS path FROM file_change WHERE which=0 GROUP BY pid, abi, nr) f"
 			   " LEFT JOIN syscall_name n USING(abi, nr) LEFT JOIN file_path p ON p.id=f.path"
 			   " ORDER BY f.calls DESC, f.pid, f.nr LIMIT 6" },
+	{ FINDING_files_passed, WARNING, OBSERVED, "SELECT * FROM file_gap WHERE how <> 'hole'",
+	  "SELECT count(DISTINCT inode) AS n FROM file_gap WHERE how <> 'hole' AND"
+	  " ((\"end\" IS NULL AND skipped > 0) OR unread > 0) HAVING n > 0",
+	  NULL },
 	{ FINDING_no_files, NOTE, LIMIT, NULL,
 	  "SELECT 1 AS n WHERE NOT EXISTS(SELECT 1 FROM coverage WHERE grp='files' AND verdict<>'ABSENT')",
 	  NULL },

@@ -88,6 +88,8 @@ static const struct finding_query findings[] = {
 	  " WHERE a.pid <> 0 AND a.inode IN " SHARED
 	  " GROUP BY a.inode ORDER BY sum(a.read_bytes + a.write_bytes) DESC, a.inode LIMIT 6" },
 	{ FINDING_offsets_limits, NOTE, LIMIT, NULL, "SELECT 1 AS n", NULL },
+	{ FINDING_offsets_of_some, NOTE, LIMIT, NULL,
+	  "SELECT 1 AS n FROM recording WHERE key='targets' AND value<>'all'", NULL },
 };
 
 static int run(struct analysis_ctx *c, struct err *e)

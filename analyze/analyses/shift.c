@@ -394,5 +394,6 @@ const struct analysis analysis_shift = {
 	.needs = "syscalls",
 	.metrics = metrics,
 	.rows = SHOWN,
+	.nothing = "no slow time range found; --degraded and --baseline set the time ranges",
 	.run = run,
 };

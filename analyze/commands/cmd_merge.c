@@ -46,7 +46,7 @@ static int overlaps(const struct source *a, const struct source *b, struct err *
 		return 0;
 	return err_set(e, ERR_FAIL,
 		       "%.200s and %.200s were recorded on one host at the same time: their events "
-		       "would count twice",
+		       "would count twice. Record both with one obsrec: -p 1,2, or -a",
 		       a->path, b->path);
 }
 

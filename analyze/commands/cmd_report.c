@@ -49,19 +49,12 @@ extern const struct command command_report;
 static int answer(sqlite3 *db, const struct config *c, bool answered, struct err *e)
 {
 	struct buf out = { 0 };
-	s64 known = 0;
-	int ret;
+	int ret = 0;
 
-	if (answered) {
-		ret = db_int(db, &known, e,
-			     "SELECT count(*) FROM metric WHERE ?1 IS NULL OR analysis=?1", "s",
-			     c->render.only);
-		if (ret == 0 && !known && c->render.only)
-			ret = err_set(e, ERR_FAIL, "there are no answers of an analysis %.40s",
-				      c->render.only);
-	} else {
+	if (!answered)
 		ret = analyses_run(db, c->render.only, e);
-	}
+	else if (c->render.only && !analysis_named(c->render.only, e))
+		ret = ERR_FAIL;
 	if (ret == 0)
 		ret = render_report(&out, db, &c->render, e);
 	if (ret == 0)

@@ -348,10 +348,21 @@ static int head(struct drawing *d)
 	return ret < 0 ? ret : coverage_line(d);
 }
 
+/* A report of one analysis that has no rows. */
+static int nothing(struct drawing *d)
+{
+	const struct analysis *a = analysis_named(d->o->only, d->e);
+
+	return !a	    ? ERR_FAIL
+	       : a->nothing ? buf_printf(d->out, d->e, "\n%s: %s.\n", a->name, a->nothing)
+			    : buf_printf(d->out, d->e, "\n%s: nothing to report.\n", a->name);
+}
+
 int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
 {
 	struct drawing d = { out, db, o, o->format == RENDER_MARKDOWN, e };
 	const struct analysis *const *a;
+	size_t start;
 	int ret;
 
 	ret = say_register(db, e);
@@ -368,6 +379,7 @@ int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, 
 		ret = buf_printf(out, e, "\n");
 	if (ret == 0)
 		ret = head(&d);
+	start = out->len;
 	if (ret == 0)
 		ret = findings(&d, CAUSES);
 	if (ret == 0)
@@ -375,5 +387,7 @@ int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, 
 	for (a = analyses; *a && ret == 0; a++)
 		if (!o->only || strcmp(o->only, (*a)->name) == 0)
 			ret = section(&d, *a);
-	return ret < 0 ? ret : findings(&d, LIMITS);
+	if (ret == 0)
+		ret = findings(&d, LIMITS);
+	return ret == 0 && o->only && out->len == start ? nothing(&d) : ret;
 }

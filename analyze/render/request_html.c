@@ -16,6 +16,7 @@
 #define LANES_MAX 40
 #define RECTS_MAX 5000
 #define LEFT	  10
+#define INDENT	  8 /* of a label: a path that goes down at the start passes it */
 #define WIDE	  980
 #define TOP	  26
 #define LANE	  52 /* of which the label is above, the bar in the middle, the path below */
@@ -33,6 +34,7 @@ struct diagram {
 	s64 start, latency;
 	s64 lanes[LANES_MAX]; /* threads */
 	int n_lanes, rects;
+	int others; /* requests of threads without a lane */
 };
 
 static double at(const struct diagram *d, s64 ts)
@@ -92,7 +94,7 @@ static int put_axis(struct diagram *d)
 static int put_lane(struct diagram *d, const struct step *s, int lane)
 {
 	const struct host_clock *h = host_of(&d->t->clocks, s->request.pid);
-	int ret = buf_printf(d->out, d->e, "<text class=\"lane\" x=\"%d\" y=\"%d\">", LEFT,
+	int ret = buf_printf(d->out, d->e, "<text class=\"lane\" x=\"%d\" y=\"%d\">", LEFT + INDENT,
 			     top_of(lane) + 12);
 
 	if (ret == 0 && d->t->clocks.n > 1) {
@@ -121,6 +123,27 @@ static int put_rect(struct diagram *d, const char *class, int lane, s64 from, s6
 			  says, text);
 }
 
+/* An event loop that polls while it has asked waits for the answer: as table request_wait has it.
+ */
+static int put_asking(struct diagram *d, const struct step *s, int lane, s64 from, s64 to)
+{
+	const struct step *q, *end = d->t->v + d->t->n;
+	s64 a, b;
+	int ret = 0;
+
+	for (q = s + 1; q < end && q->depth > s->depth && ret == 0; q++) {
+		if (q->is_request || q->depth != s->depth + 1)
+			continue;
+		a = q->question.ts > from ? q->question.ts : from;
+		b = q->question.ts + q->question.dur;
+		b = b < to ? b : to;
+		if (a < b)
+			ret = put_rect(d, time_parts[TIME_upstream].class, lane, a, b,
+				       state_labels[STATE_client]);
+	}
+	return ret;
+}
+
 /* What its thread did, from the arrival to the answer. */
 static int put_request(struct diagram *d, const struct step *s)
 {
@@ -140,6 +163,8 @@ static int put_request(struct diagram *d, const struct step *s)
 			continue;
 		ret = put_rect(d, time_parts[time_part_of(p->state)].class, lane, from, to,
 			       state_labels[p->state]);
+		if (ret == 0 && p->state == STATE_poll)
+			ret = put_asking(d, s, lane, from, to);
 	}
 	return ret;
 }
@@ -195,6 +220,23 @@ static int put_path(struct diagram *d, const struct request_path *path)
 	return buf_printf(d->out, d->e, "\"/>\n");
 }
 
+/* Over all lines; a thread may have several requests. */
+static int put_lanes(struct diagram *d)
+{
+	const struct step *s;
+	int i, lane, done = 0, ret = 0;
+
+	for (i = 0; i < d->t->n && ret == 0; i++) {
+		s = &d->t->v[i];
+		lane = s->is_request ? lane_of(d, s->request.tid) : -1;
+		if (lane == done) {
+			ret = put_lane(d, s, lane);
+			done++;
+		}
+	}
+	return ret;
+}
+
 static int put_steps(struct diagram *d)
 {
 	const struct step *s;
@@ -223,9 +265,11 @@ static int put_legend(struct diagram *d)
 	for (i = 0; i < N_TIME_PARTS; i++)
 		buf_printf(d->out, d->e, " <span class=\"key %s\"></span> %s", time_parts[i].class,
 			   time_parts[i].label);
-	return buf_printf(d->out, d->e,
-			  ". Arrows: requests and answers. Thick line: critical path."
-			  "</figcaption></figure>\n");
+	buf_printf(d->out, d->e, ". Arrows: requests and answers. Thick line: critical path.");
+	if (d->others || d->rects > RECTS_MAX)
+		buf_printf(d->out, d->e, " Not drawn: %d requests of other threads, %d states.",
+			   d->others, d->rects > RECTS_MAX ? d->rects - RECTS_MAX : 0);
+	return buf_printf(d->out, d->e, "</figcaption></figure>\n");
 }
 
 static int put_svg(struct diagram *d, const struct request_path *path)
@@ -235,8 +279,12 @@ static int put_svg(struct diagram *d, const struct request_path *path)
 
 	for (i = 0; i < d->t->n; i++) {
 		s = &d->t->v[i];
-		if (s->is_request && d->n_lanes < LANES_MAX && lane_of(d, s->request.tid) < 0)
+		if (!s->is_request || lane_of(d, s->request.tid) >= 0)
+			continue;
+		if (d->n_lanes < LANES_MAX)
 			d->lanes[d->n_lanes++] = s->request.tid;
+		else
+			d->others++;
 	}
 	high = top_of(d->n_lanes) + 4;
 	ret = buf_printf(
@@ -247,15 +295,12 @@ static int put_svg(struct diagram *d, const struct request_path *path)
 		high);
 	if (ret == 0)
 		ret = put_axis(d);
-	for (i = 0; i < d->t->n && ret == 0; i++) {
-		s = &d->t->v[i];
-		if (s->is_request && lane_of(d, s->request.tid) >= 0)
-			ret = put_lane(d, s, lane_of(d, s->request.tid));
-	}
 	if (ret == 0)
 		ret = put_steps(d);
 	if (ret == 0)
 		ret = put_path(d, path);
+	if (ret == 0)
+		ret = put_lanes(d);
 	if (ret == 0)
 		ret = put_legend(d);
 	return ret;

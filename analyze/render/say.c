@@ -110,7 +110,10 @@ static int say_value(struct speech *s, struct buf *out, const struct sentence_va
 	if (ret == 0)
 		ret = say_number(out, s->db, v->number, v->unit, s->e);
 	if (ret == 0 && noun)
-		ret = buf_printf(out, s->e, " %s%s", noun, v->number == 1 ? "" : "s");
+		ret = buf_printf(out, s->e, " %s%s", noun,
+				 v->number == 1			 ? ""
+				 : noun[strlen(noun) - 1] == 's' ? "es"
+								 : "s");
 	if (ret < 0 || !v->has_interval)
 		return ret;
 	ret = buf_printf(out, s->e, " (95 %% CI ");

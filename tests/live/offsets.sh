@@ -72,7 +72,48 @@ round raw_tp -e +offsets --force raw_tp
 "$obsrec" -q -o "$work/without.obs" -- cat /dev/null
 says "without the group" "$("$obsanalyze" report -v "$work/without.obs" | tr -s '\n ' ' ')" 'offsets (group offsets)'
 
-# a real one: tail -F follows a log that is rotated by rename, then truncated
+# Debian's rsyslog reads a log every 2 s. It is truncated and grows past the old position in between: the shipper goes on
+# there, and loses what is below, as far as its own output shows.
+if command -v rsyslogd >/dev/null 2>&1; then
+	mkdir "$work/state"
+	shipped=$work/shipped log=$work/app.log
+	cat >"$work/ship.conf" <<-CONF
+		global(workDirectory="$work/state")
+		module(load="imfile" mode="polling" pollingInterval="2")
+		input(type="imfile" File="$log" Tag="app:")
+		template(name="plain" type="string" string="%msg%\n")
+		action(type="omfile" file="$shipped" template="plain")
+	CONF
+	seq 10 | sed 's/^/line /' >"$log"
+	rsyslogd -n -f "$work/ship.conf" -i "$work/ship.pid" >/dev/null 2>&1 &
+	shipper=$!
+	until_true grep -qs 'line 10$' "$shipped"
+	"$obsrec" -q -e +offsets -a -o "$work/ship.obs" &
+	recorder=$!
+	until_begun "$work/ship.obs"
+	seq 11 20 | sed 's/^/line /' >>"$log"
+	until_true grep -q 'line 20$' "$shipped"
+	size=$(wc -c <"$log")
+	: >"$log"
+	seq 100 140 | sed 's/^/line /' >>"$log"
+	until_true grep -q 'line 140$' "$shipped"
+	kill -INT "$recorder"
+	wait "$recorder"
+	kill "$shipper"
+	wait "$shipper"
+	lost=$((61 - $(grep -c '^line [0-9]' "$shipped")))
+	holds "rsyslog: lines are lost: $lost" [ $lost -gt 0 ]
+	is "rsyslog: bytes that it passed, and how" "$(ask "$work/ship.obs" "SELECT group_concat(how || ' ' || skipped) FROM file_gap g
+		JOIN inode i ON i.id=g.inode JOIN file_path p ON p.id=i.path WHERE p.path='$log' AND pid=$shipper")" "truncated $size"
+	says "rsyslog: the report says so" "$("$obsanalyze" report -a offsets "$work/ship.obs" | tr -s '\n ' ' ')" \
+		"rsyslogd\[$shipper\] did not read $size B of $log: the file was truncated by"
+	says "rsyslog: analysis files refers to it" "$("$obsanalyze" report -a files "$work/ship.obs" | tr -s '\n ' ' ')" \
+		'Content of 1 file was not read after a truncation'
+else
+	echo "# no rsyslogd: not tried"
+fi
+
+# one that loses nothing: tail -F follows a log that is rotated by rename, then truncated
 log=$work/real.log
 lines() { seq "$1" "$2" | sed 's/^/line /' >>"$log"; }
 got() { [ "$(grep -c '^line ' "$work/tailed")" = "$1" ]; }

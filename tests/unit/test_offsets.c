@@ -128,6 +128,9 @@ static void replaced_log_is_skipped(void **state)
 	analysed(db, "offsets");
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='file_passed' AND severity=1", 1);
 	is_number(db, "SELECT number FROM finding_value WHERE name='skipped'", 16);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='offsets_of_some'", 0);
+	analysed(db, "files");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='files_passed'", 1);
 	db_close(db);
 }
 
@@ -165,6 +168,22 @@ static void rotation_is_no_gap(void **state)
 
 	(void)state;
 	is_number(db, GAPS, 0);
+	analysed(db, "files");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='files_passed'", 0);
+	db_close(db);
+}
+
+/* Of what others truncate, a recording of some processes has nothing. */
+static void a_recording_of_some_has_the_limit(void **state)
+{
+	sqlite3 *db = loaded("@recorder\n900 0 info text=\"targets=100\"\n"
+			     "901 0 info text=\"groups=core,syscalls,files,offsets\"\n"
+			     "1000 0 info text=\"begin=1000\"\n@cpu 0\n"
+			     "2100 100 " READ LOG "pos=0 bytes=26 size=26\n");
+
+	(void)state;
+	analysed(db, "offsets");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='offsets_of_some'", 1);
 	db_close(db);
 }
 
@@ -341,6 +360,7 @@ int main(void)
 		T(replaced_log_is_skipped),
 		T(replaced_log_that_has_grown_is_skipped),
 		T(rotation_is_no_gap),
+		T(a_recording_of_some_has_the_limit),
 		T(truncated_log_is_skipped),
 		T(reader_that_starts_again_passes_nothing),
 		T(unread_content_is_lost),

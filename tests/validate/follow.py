@@ -15,6 +15,8 @@ import lab
 NAMES = ("front", "middle", "back")
 WRONG = (0, 7000000, -13000000)  # ns, of the wall clocks
 SHOWN = 0.95
+DELAYS = (2, 10)  # ms, each way
+NEAR = 1e6  # ns by which the median of network times may be longer: programs make that network
 HOP = os.path.join(lab.TOP, "tests", "live", "hop.py")
 # a mount namespace has a boot id of its own, and another host name
 AS_HOST = 'hostname "$1" && mount --bind "$2" /proc/sys/kernel/random/boot_id && shift 2 && exec "$@"'
@@ -171,6 +173,38 @@ def row(net_class, how, n, seed, directory):
     return {"what": net.name, "how": how, "n": n, "found": len(answer), "right servers": right, "followed": whole, "wrong": wrong[:3],
             "clocks": len(off), "within": sum(abs(o) <= e for o, e in off), "error": max((e for _, e in off), default=0),
             "off": max((abs(o) for o, _ in off), default=0), "right": right >= SHOWN * n and all(abs(o) <= e for o, e in off)}
+
+
+def ns_of(number, unit):
+    return float(number) * UNITS[unit]
+
+
+def network_row(delay, n, directory):
+    """Two servers that answer at once, with so many ms each way between them: network time, in whole and at the receiving device.
+    The way of the first question is not seen: a connection has a number from its first receive on."""
+    port, path, named, whole, hop = 20000 + os.getpid() % 10000, os.path.join(directory, "follow.obs"), 0, [], []
+    with contextlib.ExitStack() as stack:
+        net = stack.enter_context(lab.Wire(delay_us=1000 * delay, loss_ppm=0))
+        back = stack.enter_context(started(net.on_server + ["python3", HOP, "serve", net.address, str(port + 1), "back"]))
+        front = stack.enter_context(started(net.on_client + ["python3", HOP, "serve", "127.0.0.1", str(port), "front", net.address, str(port + 1)]))
+        client = stack.enter_context(started(net.on_client + ["python3", HOP, "ask", "127.0.0.1", str(port)],
+                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        if client.stdout.readline().strip() != "connected":
+            raise lab.Failed("the client did not connect")
+        with lab.Recording(path, [front.pid, back.pid], ["-e", "+hops"]):
+            client.stdin.write("/none/fast 0\n" * n)
+            client.stdin.close()
+            client.wait(60)
+    for request in lab.run([lab.OBSANALYZE, "sql", "--csv", path, "SELECT r.rowid FROM request r JOIN service s ON s.id=r.service"
+                            " WHERE s.port=%d ORDER BY r.ts" % port]).split()[1:]:
+        text = lab.run([lab.OBSANALYZE, "request", request, path])
+        named += text.splitlines()[-1].startswith("Longest part: network to %s:%d" % (net.address, port + 1))
+        whole += [ns_of(*found) for found in re.findall(r", network ([0-9.]+) (\w+)$", text, re.MULTILINE)]
+        hop += [ns_of(*found) for found in re.findall(r"there: wire0 sends [^,]*, wire0 receives ([0-9.]+) (\w+),", text)]
+    os.unlink(path)
+    off = [sorted(v - known * 1e6 * delay for v in values) for values, known in ((whole, 2), (hop, 1))]
+    return {"delay": delay, "asked": n, "named": named, "network": off[0], "hop": off[1],
+            "right": named >= SHOWN * n and all(len(v) >= SHOWN * (n - 1) and 0 <= v[len(v) // 2] < NEAR for v in off)}
 
 
 def rows(rounds, n, directory):

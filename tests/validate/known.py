@@ -98,6 +98,32 @@ def hot(what, options, arguments, timed, directory):
     return row
 
 
+def same_run(directory):
+    """Two recorders of one run: the outer one counts in histograms what the inner one has an event each of."""
+    path, inner = os.path.join(directory, "hot.obs"), os.path.join(directory, "events.obs")
+    probe = ["-u", lab.program("hotwork") + ":hot"]
+    recorded(path, ["-e", "uprobe", "--hot", str(LIMIT), *probe], [
+        os.path.join(lab.TOP, "obsrec"), "-q", "-o", inner, "-e", "uprobe,sched", "--hot", "0", *probe, "--",
+        lab.program("hotwork"), str(SECONDS), str(CALL_NS), "alone"])
+    events = lab.Answers(inner, keep=True)
+    each = [(int(ns), int(run or 0)) for ns, run in events.sql("SELECT dur, coalesce(run, 0) FROM call ORDER BY ts")]
+    whole = events.complete()
+    events.close()
+    os.unlink(inner)
+    answers = lab.Answers(path, keep=True)
+    start = [int(ts) for ts, in answers.sql("SELECT ts FROM call ORDER BY ts")]
+    # calls come one after the other: the counted ones are those between the two events that are farthest from each other
+    before = 1 + max(range(len(start) - 1), key=lambda i: start[i + 1] - start[i])
+    same = each[before:len(each) - (len(start) - before)]
+    counted, ns, cpu = count(answers, "SELECT timed, timed_total, timed_cpu FROM call_stat")
+    row = done("hotwork alone, both at once", answers, path, {"calls that returned": counted + len(start)},
+               {"calls that returned": len(each)})
+    row.update(counted=counted, n=counted + len(start), time=ns / sum(n for n, _ in same) - 1, cpu=cpu / sum(run for _, run in same) - 1)
+    row["complete"] &= whole
+    row["right"] &= abs(row["time"]) < .01 and abs(row["cpu"]) < .01
+    return row
+
+
 HOT = [("all ways, in histograms", ["--hot", "50"], ["4", "100000"], False),
        ("all ways, an event each", ["--hot", "0"], ["1", "100000"], False),
        ("alone, in histograms", ["--hot", str(LIMIT)], [str(SECONDS), str(CALL_NS), "alone"], True),
@@ -112,11 +138,15 @@ STATEMENTS = [("INSERT INTO t VALUES(?)", "INSERT INTO t VALUES({i},'secret{i}')
               ("DELETE FROM t WHERE a=?", "DELETE FROM t WHERE a={i}", 7)]
 
 
+def script_table():
+    return "CREATE TABLE t(a INTEGER, b VARCHAR(40))"
+
+
 def script(seed):
     """Inserts in order, the others among them, each on a line."""
     lines = [text.format(i=i) for _, text, n in STATEMENTS for i in range(n)]
     random.Random(seed).shuffle(lines)
-    return ["CREATE TABLE t(a INTEGER, b VARCHAR(40))"] + lines
+    return [script_table()] + lines
 
 
 def judged(what, path):
@@ -160,6 +190,31 @@ def mariadb(directory, seed):
         lambda s: ["mariadb", "--no-defaults", "-h", s.address, "-P", str(s.port), "-u", "bench", "bench"], "MariaDB, function", directory, seed)
 
 
+WEIGHTS = (4, 3, 2, 1)  # of the statements in a transaction
+
+
+def tls(directory, _seed):
+    """Prepared statements on encrypted connections name their requests; each is prepared once, by a request of its own."""
+    path, script, n = os.path.join(directory, "statements.obs"), os.path.join(directory, "script.sql"), 49
+    binary = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))[-1]
+    with open(script, "w", encoding="ascii") as f:
+        f.write("\\set i random(1, 100000)\n")
+        for (_, text, _), weight in zip(STATEMENTS, WEIGHTS):
+            f.write((text.replace("{i}", ":i", 1).replace("{i}", "0") + ";\n") * weight)
+    with lab.Server("postgres-select", lab.Loopback(), directory, TLS="on") as server:
+        lab.run(["psql", "-q", "-h", server.address, "-p", str(server.port), "-U", "postgres"], input=script_table() + ";\n")
+        with lab.Recording(path, server.pids, ["-U", binary + ":statement__status(1:sql)"]):
+            lab.run(["pgbench", "-n", "-M", "prepared", "-t", str(n), "-f", script, "-h", server.address, "-p", str(server.port),
+                     "-U", "postgres", "postgres"], env=dict(os.environ, PGSSLMODE="require"))
+    answers = lab.Answers(path, keep=True)
+    named = {name: int(rows) for name, rows in answers.sql(
+        "SELECT n.name, count(*) FROM request r JOIN request_name n ON n.id=r.name GROUP BY n.name")}
+    found = {"requests named " + name: named.get(name, 0) for name, _, _ in STATEMENTS}
+    truth = {"requests named " + name: (n + 1) * weight for (name, _, _), weight in zip(STATEMENTS, WEIGHTS)}
+    found["values in the file"], truth["values in the file"] = len(re.findall(r"secret\d|user \d", lab.run([lab.OBSANALYZE, "dump", path]))), 0
+    return done("PostgreSQL, TLS, prepared", answers, path, found, truth)
+
+
 def done(what, answers, path, found, truth):
     row = {"what": what, "found": found, "truth": truth, "complete": answers.complete(), "right": found == truth}
     answers.close()
@@ -171,5 +226,5 @@ def hot_row(*how):
     return lambda directory, _seed: hot(*how, directory)
 
 
-PARTS = {"offsets": [("shipper", offsets)], "hot": [(how[0], hot_row(*how)) for how in HOT],
-         "statements": [("sqlite", sqlite), ("postgres", postgres), ("mariadb", mariadb)]}
+PARTS = {"offsets": [("shipper", offsets)], "hot": [(how[0], hot_row(*how)) for how in HOT] + [("both at once", lambda directory, _seed: same_run(directory))],
+         "statements": [("sqlite", sqlite), ("postgres", postgres), ("mariadb", mariadb), ("tls", tls)]}

@@ -8,7 +8,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 missing=''
 for c in redis-server memcached nginx psql pgbench mariadbd mariadb mariadb-install-db sysbench node npm ip java \
-	taskset setsid runuser strace perf g++ pkg-config; do
+	taskset setsid runuser strace perf g++ pkg-config openssl; do
 	command -v $c >/dev/null 2>&1 || missing="$missing $c"
 done
 pkg-config --exists grpc++ 2>/dev/null || missing="$missing grpc++"
@@ -18,7 +18,7 @@ if [ -n "$missing" ]; then
 	if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" -ne 0 ]; then
 		echo "validate: install these (as root): Debian calls the packages redis-server memcached" \
 			"nginx-light postgresql mariadb-server-core mariadb-client-core sysbench nodejs npm" \
-			"iproute2 strace linux-perf default-jdk-headless g++ pkg-config libgrpc++-dev" >&2
+			"iproute2 strace linux-perf default-jdk-headless g++ pkg-config libgrpc++-dev openssl" >&2
 		exit 1
 	fi
 	# packages start their services; these are not wanted, and only those installed here are kept
@@ -35,7 +35,7 @@ if [ -n "$missing" ]; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server redis-tools \
 		memcached nginx-light postgresql postgresql-contrib mariadb-server-core mariadb-client-core \
 		sysbench iproute2 util-linux strace linux-perf default-jdk-headless \
-		g++ pkg-config libgrpc++-dev >/dev/null
+		g++ pkg-config libgrpc++-dev openssl >/dev/null
 	command -v npm >/dev/null 2>&1 ||
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null
 fi

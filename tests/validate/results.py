@@ -444,7 +444,17 @@ def section_follow():
         "the longest part (target: %.0f %%). Three hosts are network\nnamespaces with a recorder each, whose wall clocks are wrong by %s ms. " \
         "Their events have one clock, so the true offset is known.\n\n" % (100 * follow.SHOWN, ", ".join("%g" % (w / 1e6) for w in follow.WRONG)) + \
         table(["where", "delayed by", "requests", "right server first", "followed through all three", "offsets of clocks within the stated error",
-               "max off, max stated error", ""], lines) + failures(rows)
+               "max off, max stated error", ""], lines) + section_network([r for _, r in rows if "delay" in r]) + failures(rows)
+
+
+def section_network(rows):
+    """Median and maximum of how much longer than known."""
+    lines = [["%d ms" % r["delay"], r["asked"], r["named"], *("%d: %+.0f, %+.0f us" % (len(v), v[len(v) // 2] / 1e3, v[-1] / 1e3)
+              for v in (r["network"], r["hop"])), "ok" if r["right"] else "MISS"] for r in rows]
+    return "\nTwo servers that answer at once, with a known delay each way between them; group hops. Network time is to be both ways," \
+        "\nthe time until the device of the receiver one. Programs make the delay: it is at least the known one.\n\n" + table(
+            ["each way", "requests", "network named as longest part", "network time: found, longer than known (median, max)",
+             "device of the receiver: the same", ""], lines) if lines else ""
 
 
 def section_spans():
@@ -532,9 +542,10 @@ KNOWN = {
     "offsets": ("Positions of reads and writes", "`-e +offsets`: each read and write of shipper in order. Position, bytes and size of the\nfile are compared "
                 "with lseek(2) and fstat(2). Patterns are by file. Each number has to be exact."),
     "hot": ("Hot functions", "`--hot`: calls that returned, exact. Alone: total time\nand p50 against the program's clock, in calls of 1 ms. Target: 1 %; "
-            "for p50 a bucket of 3.2 % more."),
+            "for p50 a bucket of 3.2 % more. Both at once: two recorders of one run, one with\nhistograms, one with events. Time and CPU time of "
+            "the same calls are compared."),
     "statements": ("Statements of SQL", "Statements with different values, in random order, found by\ntheir text without values. Each "
-                   "number has to be exact, and no value may be in the file."),
+                   "number has to be exact, and no value may be in the file. With TLS: requests by name.\nA prepared statement has a request more."),
 }
 
 
@@ -549,12 +560,12 @@ def section_known(part):
     lines = []
     for what, mine in some.items():
         found, true = ({k: sum(r[which][k] for r in mine) for k in mine[0][which]} for which in ("found", "truth"))
-        wide = {k: max((abs(r[k]) for r in mine if k in r), default=None) for k in ("time", "p50")}
+        wide = {k: max((abs(r[k]) for r in mine if k in r), default=None) for k in ("time", "p50", "cpu")}
         counted = ["%d of %d" % tuple(sum(r[k] for r in mine) for k in ("counted", "n"))] if "n" in mine[0] else []
         lines.append([what, len(mine), "; ".join("%s: %d of %d" % (k, found[k], n) for k, n in true.items())] + (counted + [
             "-" if v is None else "%.2f %%" % (100 * v) for v in wide.values()] if counted else []) + [
                 "complete" if all(r["complete"] for r in mine) else "LOSSY", "ok" if all(r["right"] for r in mine) else "MISS"])
-    head = ["program", "recordings", "found of true"] + (["in histograms", "time off by at most", "p50 off by at most"] if part == "hot" else [])
+    head = ["program", "recordings", "found of true"] + (["in histograms", "time off by at most", "p50 off by at most", "CPU time off by at most"] if part == "hot" else [])
     return "## %s\n\nMeasured %s, kernel %s, commit %s. %s\n\n" % (KNOWN[part][0], when["date"], when["kernel"], when["commit"], KNOWN[part][1]) + \
         table(head + ["events", ""], lines) + failures(rows)
 
@@ -583,6 +594,13 @@ def with_kept(head, sections):
         f.write((first + "\n" if missing else head) + "\n".join({**kept, **fresh}.values()))
 
 
+THESIS = """## The programs of the thesis
+
+Cost of the five programs (Rita, IST 2024), alone and together, in obsrec, bpftrace and bcc, on redis and PostgreSQL:
+[docs/bench.md](../../docs/bench.md), written by `make bench-update WORK=thesis`.
+"""
+
+
 def write():
     files = [json.load(open(p, encoding="utf-8")) for p in sorted(glob.glob(os.path.join(lab.OUT, "*.json")))]
     stamps = sorted({(f["provenance"]["date"], f["provenance"]["commit"]) for f in files if "provenance" in f})
@@ -602,4 +620,4 @@ def write():
                                        "with another seed.")),
         dated("incidents", section_incidents()), section_incidents("colocation"), dated("healthy", section_healthy()),
         dated("pairs", section_pairs()), dated("repeats", section_repeats()), dated("totals", section_totals()), section_latency(),
-        section_names(), section_stacks(), section_follow(), section_spans(), section_shift(), *(section_known(part) for part in KNOWN)])
+        section_names(), section_stacks(), section_follow(), section_spans(), section_shift(), *(section_known(part) for part in KNOWN), THESIS])

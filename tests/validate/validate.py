@@ -276,6 +276,11 @@ def part_follow(options):
             row = rows[-1]
             ok("%s, delayed by %s" % (net.name, how), row.get("right", False), row.get("failed") or
                "%(right servers)d of %(n)d, followed %(followed)d, clocks %(within)d of %(clocks)d within %(error).0f ns, %(wrong)s" % row)
+        for delay in follow.DELAYS if wanted(options, "network") else ():
+            attempt(rows, "network, %d ms" % delay, follow.network_row, delay, 12 if options.quick else 100, directory)
+            row = rows[-1]
+            ok("a network of %d ms each way" % delay, row.get("right", False), row.get("failed") or "named by %(named)d of %(asked)d, "
+               "ns longer: %(network)s, at the device: %(hop)s" % row)
     if not options.quick and not options.only:
         store("follow", rows)
 
@@ -339,7 +344,7 @@ def part_known(part):
                     row = rows[-1]
                     ok("%s: %s, %d" % (part, name, seed), row.get("right", False), row.get("failed") or ", ".join(
                         "%s %d of %d" % (k, row["found"][k], n) for k, n in row["truth"].items() if row["found"][k] != n) or
-                        " ".join("%s off by %.2f %%" % (k, 100 * row[k]) for k in ("time", "p50") if k in row))
+                        " ".join("%s off by %.2f %%" % (k, 100 * row[k]) for k in ("time", "p50", "cpu") if k in row))
         if not options.quick and not options.only:
             store(part, rows)
     return run

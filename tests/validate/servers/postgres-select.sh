@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Each connection has a server process of its own. SCRIPT: a file for pgbench instead of -S. ASKS: loadgen asks, not pgbench.
+# Each connection has a server process of its own. SCRIPT: a file for pgbench instead of -S. TLS: on. ASKS: loadgen asks, not pgbench.
 . "$(dirname "$0")/serving.sh"
 title() { echo "PostgreSQL, pgbench -S"; }
 paper() { echo "silo|.9998|.9986"; }
@@ -14,10 +14,11 @@ start() {
 	$as "$bin/initdb" -D "$DIR/data" -A trust -U postgres --no-sync >"$DIR/log.init" 2>&1
 	# the other end of the wire
 	echo "host all all 192.0.2.0/24 trust" >>"$DIR/data/pg_hba.conf"
+	[ -z "${TLS:-}" ] || (umask 077 && cd "$DIR/data" && $as openssl req -new -x509 -nodes -subj /CN=server -out server.crt -keyout server.key 2>/dev/null)
 	# shellcheck disable=SC2086
 	run "$DIR/log" $as "$bin/postgres" -D "$DIR/data" -p "$PORT" -h "$ADDR" -k "$DIR" \
 		-c max_connections=200 -c shared_buffers="${SHARED_BUFFERS:-128MB}" -c fsync="${FSYNC:-on}" \
-		-c autovacuum=off -c max_wal_size=4GB -c bgwriter_lru_maxpages=0 -c jit=off
+		-c autovacuum=off -c max_wal_size=4GB -c bgwriter_lru_maxpages=0 -c jit=off -c ssl="${TLS:-off}"
 	wait_for psql -h "$DIR" -p "$PORT" -U postgres -c 'select 1'
 	# the tables are made through the file system's socket, whichever network the server is in
 	pgbench -q -i -s "${SCALE:-1}" -h "$DIR" -p "$PORT" -U postgres postgres >"$DIR/log.tables" 2>&1
