@@ -17,7 +17,7 @@ bool fd_message_receive(int sock, void *data, size_t size, int fds[FD_MESSAGE_MA
 void fd_message_close(const int fds[FD_MESSAGE_MAX]);
 
 /*
- * A file in a message that nobody has received. The kernel closes it there without a word to its
+ * A file in a message that has not been received. The kernel closes it there without a word to its
  * server, for whose answer each close() waits. Returns what has the message, or NO_DESCRIPTOR.
  */
 int fd_message_park(int fd);
