@@ -70,6 +70,19 @@ bool procfs_runnable(pid_t pid)
 	return at && at[1] && at[2] == 'R';
 }
 
+u64 procfs_progress(pid_t pid)
+{
+	char path[64], text[512], *at, *next;
+	u64 sum = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", pid);
+	if (procfs_read(path, text, sizeof(text)) <= 0)
+		return 0;
+	for (at = text; (next = strchr(at, ':')); at = next + 1)
+		sum += strtoull(next + 1, NULL, 10);
+	return sum;
+}
+
 u64 procfs_inode(const char *link, const char *kind)
 {
 	size_t n = strlen(kind);

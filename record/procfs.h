@@ -26,6 +26,9 @@ unsigned long long procfs_number(const char *path, unsigned long long fallback);
 /* True if a process runs, or waits for a CPU. */
 bool procfs_runnable(pid_t pid);
 
+/* Grows while a process reads, also within one long read; 0: unknown. */
+u64 procfs_progress(pid_t pid);
+
 #define NOT_HOST_PIDS                                                              \
 	"process ids are those of a container, but BPF programs use those of the " \
 	"host: others would be recorded"

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* O_PATH, statx, memfd_create */
 #include "safe_open.h"
 
+#include "fd_message.h"
 #include "procfs.h"
 
 #include <errno.h>
@@ -20,25 +21,27 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STUCK_MAX     16    /* workers given up: then nothing more is tried */
-#define STUCK_FULL    2	    /* so many times the full time is waited */
-#define WAIT_MS	      200   /* for a result */
-#define WAIT_LESS     20    /* the same, after STUCK_FULL workers */
-#define WAIT_MOST     10000 /* if the worker is runnable, but gets no CPU */
-#define SLICE_MS      20    /* between two looks at pending signals */
-#define TEXT_MAX      4096
-#define READ_ONLY     (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-#define NO_DESCRIPTOR (-1)
+#define STUCK_MAX  16	 /* workers given up: then nothing more is tried */
+#define STUCK_FULL 2	 /* so many times the full time is waited */
+#define WAIT_MS	   200	 /* for a result */
+#define WAIT_LESS  20	 /* the same, after STUCK_FULL workers */
+#define WAIT_COPY  2000	 /* for a result, or progress, of one that copies */
+#define WAIT_MOST  10000 /* if the worker is runnable, but gets no CPU, or has progress */
+#define SLICE_MS   20	 /* between two looks at pending signals */
+#define TEXT_MAX   4096
+#define READ_ONLY  (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
-enum op { OP_OPEN, OP_DIRECTORY, OP_STAT, OP_EXECUTABLE, OP_TEXT, OP_COPY };
+enum op { OP_OPEN, OP_DIRECTORY, OP_STAT, OP_STAT_IN, OP_EXECUTABLE, OP_TEXT, OP_COPY, OP_PARTS };
 
 struct request {
 	enum op op;
 	u32 owner;
 	u64 max;
+	safe_parts_fn parts; /* the worker is a fork: an address is the same there */
 	char path[PATH_MAX];
 };
 
@@ -56,51 +59,6 @@ bool safe_stopping(void)
 	return sigpending(&set) == 0 &&
 	       (sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1 ||
 		sigismember(&set, SIGHUP) == 1 || sigismember(&set, SIGQUIT) == 1);
-}
-
-/* ---- messages ---- */
-
-/* One message, with a file descriptor if that is not NO_DESCRIPTOR. */
-static bool send_message(int sock, void *data, size_t size, int fd)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { data, size };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	if (fd >= 0) {
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
-	return sendmsg(sock, &m, MSG_NOSIGNAL) == (ssize_t)size;
-}
-
-static bool receive_message(int sock, void *data, size_t size, int *fd)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { data, size };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	*fd = NO_DESCRIPTOR;
-	if (n > 0 && c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), sizeof(int));
-	return n == (ssize_t)size;
 }
 
 /* ---- the worker ---- */
@@ -154,6 +112,28 @@ static int look(const char *path, struct safe_stat *ret)
 	return 0;
 }
 
+static struct safe_stat stat_of(const struct stat *sb)
+{
+	return (struct safe_stat){ .ino = sb->st_ino,
+				   .dev = major(sb->st_dev) << 20 | minor(sb->st_dev),
+				   .mode = sb->st_mode,
+				   .uid = sb->st_uid };
+}
+
+static int look_in(int root, const char *path, struct safe_stat *ret)
+{
+	int place = open_at(root, path, O_PATH | O_CLOEXEC), failed;
+	struct stat sb;
+
+	if (place < 0)
+		return -1;
+	failed = fstat(place, &sb);
+	if (failed == 0)
+		*ret = stat_of(&sb);
+	close(place);
+	return failed;
+}
+
 static int executable(const char *path)
 {
 	struct stat sb;
@@ -197,6 +177,19 @@ fail:
 	return -1;
 }
 
+/* Returns the copy; *file is for the worker to close, after its reply. */
+static int copy_parts(const struct request *q, struct reply *a, int root, int *parked, int *file)
+{
+	struct stat sb;
+
+	*file = open_regular(root, q->path, 0, &sb);
+	if (*file < 0)
+		return NO_DESCRIPTOR;
+	a->stat = stat_of(&sb);
+	*parked = fd_message_park(*file);
+	return q->parts(*file, q->max);
+}
+
 /* Returns a file descriptor for the reply, or NO_DESCRIPTOR; a failure is in errno. */
 static int work(const struct request *q, struct reply *a, int root)
 {
@@ -213,6 +206,10 @@ static int work(const struct request *q, struct reply *a, int root)
 		if (look(q->path, &a->stat) == 0)
 			errno = 0;
 		return NO_DESCRIPTOR;
+	case OP_STAT_IN:
+		if (look_in(root, q->path, &a->stat) == 0)
+			errno = 0;
+		return NO_DESCRIPTOR;
 	case OP_EXECUTABLE:
 		if (executable(q->path) == 0)
 			errno = 0;
@@ -224,6 +221,8 @@ static int work(const struct request *q, struct reply *a, int root)
 		return NO_DESCRIPTOR;
 	case OP_COPY:
 		return copy(q, a);
+	case OP_PARTS:
+		break; /* copy_parts() */
 	}
 	errno = EINVAL;
 	return NO_DESCRIPTOR;
@@ -232,24 +231,27 @@ static int work(const struct request *q, struct reply *a, int root)
 /* A stuck worker outlives the recorder: it must not keep its output or programs open. */
 static void serve(int sock)
 {
+	int sent[FD_MESSAGE_MAX], got[FD_MESSAGE_MAX], file;
 	struct request q;
 	struct reply a;
-	int fd, root;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "obsrec-files");
 	if (dup2(sock, 0) < 0 || syscall(SYS_close_range, 1u, ~0u, 0u) < 0)
 		_exit(1);
-	while (receive_message(0, &q, sizeof(q), &root)) {
+	while (fd_message_receive(0, &q, sizeof(q), got, 0)) {
 		memset(&a, 0, sizeof(a));
-		fd = work(&q, &a, root);
-		a.error = fd >= 0 ? 0 : errno;
-		if (!send_message(0, &a, sizeof(a), fd))
+		sent[1] = file = NO_DESCRIPTOR;
+		errno = 0;
+		sent[0] = q.op == OP_PARTS ? copy_parts(&q, &a, got[0], &sent[1], &file)
+					   : work(&q, &a, got[0]);
+		a.error = sent[0] >= 0 ? 0 : errno;
+		if (!fd_message_send(0, &a, sizeof(a), sent))
 			_exit(1);
-		if (fd >= 0)
-			close(fd);
-		if (root >= 0)
-			close(root);
+		fd_message_close(sent);
+		fd_message_close(got);
+		if (file >= 0)
+			close(file);
 	}
 	_exit(0);
 }
@@ -299,39 +301,47 @@ static void give_up(struct safe_files *s)
 }
 
 /* False, with errno, if there is no result. */
-static bool wait_for(struct safe_files *s)
+static bool wait_for(struct safe_files *s, bool copies)
 {
-	int limit = s->stuck < STUCK_FULL ? WAIT_MS : WAIT_LESS, waited;
+	int limit = s->stuck >= STUCK_FULL ? WAIT_LESS : copies ? WAIT_COPY : WAIT_MS;
 	struct pollfd p = { s->sock, POLLIN, 0 };
+	int waited, since = 0;
+	u64 had = 0, has;
 
-	for (waited = 0;; waited += SLICE_MS) {
+	for (waited = 0;; waited += SLICE_MS, since += SLICE_MS) {
 		if (poll(&p, 1, SLICE_MS) > 0)
 			return true;
 		errno = EINTR;
-		if (safe_stopping())
+		if (safe_stopping() && (!copies || waited >= WAIT_MS))
 			return false;
+		/* neither is one stuck that a slow disk feeds */
+		has = copies ? procfs_progress(s->pid) : 0;
+		since = has > had ? 0 : since;
+		had = has;
 		errno = ETIMEDOUT;
 		/* a runnable worker is not stuck: the machine has no CPU for it */
-		if (waited >= WAIT_MOST || (waited >= limit && !procfs_runnable(s->pid)))
+		if (waited >= WAIT_MOST || (since >= limit && !procfs_runnable(s->pid)))
 			return false;
 	}
 }
 
-/* Returns 0 with the reply, and a file descriptor or NO_DESCRIPTOR in fd. */
-static int call(struct safe_files *s, struct request *q, int root, struct reply *a, int *fd)
+/* Returns 0 with the reply, and file descriptors or NO_DESCRIPTOR in fds. */
+static int call(struct safe_files *s, struct request *q, int root, struct reply *a,
+		int fds[FD_MESSAGE_MAX])
 {
+	const int with[FD_MESSAGE_MAX] = { root, NO_DESCRIPTOR };
 	int why;
 
-	*fd = NO_DESCRIPTOR;
+	fds[0] = fds[1] = NO_DESCRIPTOR;
 	if (!begin(s))
 		return -1;
-	if (!send_message(s->sock, q, sizeof(*q), root)) {
+	if (!fd_message_send(s->sock, q, sizeof(*q), with)) {
 		errno = EIO;
 		goto lost;
 	}
-	if (!wait_for(s))
+	if (!wait_for(s, q->op == OP_PARTS))
 		goto lost;
-	if (!receive_message(s->sock, a, sizeof(*a), fd)) {
+	if (!fd_message_receive(s->sock, a, sizeof(*a), fds, 0)) {
 		errno = EIO;
 		goto lost;
 	}
@@ -347,14 +357,14 @@ lost:
 static int call_path(struct safe_files *s, enum op op, int root, const char *path, struct reply *a)
 {
 	struct request q = { .op = op };
-	int fd;
+	int fds[FD_MESSAGE_MAX];
 
 	if (strlen(path) >= sizeof(q.path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	memcpy(q.path, path, strlen(path) + 1);
-	return call(s, &q, root, a, &fd) < 0 ? -1 : fd;
+	return call(s, &q, root, a, fds) < 0 ? -1 : fds[0];
 }
 
 int safe_open(struct safe_files *s, int root, const char *path)
@@ -377,6 +387,16 @@ int safe_stat(struct safe_files *s, const char *path, struct safe_stat *ret)
 
 	errno = 0;
 	call_path(s, OP_STAT, -1, path, &a);
+	*ret = a.stat;
+	return a.error ? -1 : 0;
+}
+
+int safe_stat_in(struct safe_files *s, int root, const char *path, struct safe_stat *ret)
+{
+	struct reply a = { .error = -1 };
+
+	errno = 0;
+	call_path(s, OP_STAT_IN, root, path, &a);
 	*ret = a.stat;
 	return a.error ? -1 : 0;
 }
@@ -408,19 +428,40 @@ char *safe_read(struct safe_files *s, const char *path, size_t max, uid_t owner)
 	struct request q = { .op = OP_COPY, .owner = owner, .max = max };
 	struct reply a;
 	char *text;
+	int fds[FD_MESSAGE_MAX];
 	ssize_t n;
-	int fd;
 
 	snprintf(q.path, sizeof(q.path), "%s", path);
-	if (call(s, &q, -1, &a, &fd) < 0)
+	if (call(s, &q, -1, &a, fds) < 0)
 		return NULL;
 	text = a.stat.ino <= max ? malloc(a.stat.ino + 1) : NULL;
-	n = text ? pread(fd, text, a.stat.ino, 0) : -1;
-	close(fd);
+	n = text ? pread(fds[0], text, a.stat.ino, 0) : -1;
+	fd_message_close(fds);
 	if (n >= 0) {
 		text[n] = '\0';
 		return text;
 	}
 	free(text);
 	return NULL;
+}
+
+int safe_parts(struct safe_files *s, int root, const char *path, safe_parts_fn parts, u64 max,
+	       struct safe_copy *ret)
+{
+	struct request q = { .op = OP_PARTS, .parts = parts, .max = max };
+	int fds[FD_MESSAGE_MAX], n = snprintf(q.path, sizeof(q.path), "%s", path), why;
+	struct reply a;
+
+	*ret = (struct safe_copy){ .image = NO_DESCRIPTOR, .parked = NO_DESCRIPTOR };
+	errno = ENAMETOOLONG;
+	if (n >= (int)sizeof(q.path))
+		return -1;
+	if (call(s, &q, root, &a, fds) < 0) {
+		why = errno;
+		fd_message_close(fds);
+		errno = why;
+		return -1;
+	}
+	*ret = (struct safe_copy){ .image = fds[0], .parked = fds[1], .stat = a.stat };
+	return 0;
 }

@@ -42,6 +42,9 @@ int safe_open_dir(struct safe_files *s, const char *path);
 /* What is known of a file without a request to its server. Symbolic links are followed. */
 int safe_stat(struct safe_files *s, const char *path, struct safe_stat *ret);
 
+/* The same of a file below root, with a request to its server. */
+int safe_stat_in(struct safe_files *s, int root, const char *path, struct safe_stat *ret);
+
 /* 0 if a file can be executed by us. */
 int safe_executable(struct safe_files *s, const char *path);
 
@@ -53,6 +56,19 @@ ssize_t safe_text(struct safe_files *s, const char *path, char *text, size_t siz
  * has more than max bytes (EFBIG), or belongs neither to owner nor to root (EPERM).
  */
 char *safe_read(struct safe_files *s, const char *path, size_t max, uid_t owner);
+
+/* In the worker: copies parts of a file to one in memory; returns that, or -1 with errno. */
+typedef int (*safe_parts_fn)(int fd, u64 max);
+
+struct safe_copy {
+	int image;  /* the parts */
+	int parked; /* the file itself (fd_message.h); -1: none */
+	struct safe_stat stat;
+};
+
+/* A regular file as safe_open() opens it, and parts of it. A slow disk has more time here. */
+int safe_parts(struct safe_files *s, int root, const char *path, safe_parts_fn parts, u64 max,
+	       struct safe_copy *ret);
 
 /* Ends the worker. */
 void safe_end(struct safe_files *s);

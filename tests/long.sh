@@ -60,7 +60,7 @@ rec=$!
 used() {
 	# shellcheck disable=SC2012 # where they lead to
 	echo "$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' /proc/$rec/status)" \
-		"$(ls -l /proc/$rec/fd | sed -n 's/.* -> //p' | grep -vc '^/proc$\|^/proc/[0-9]\|^/.*\(lib\|bin\|prog\)')" \
+		"$(ls -l /proc/$rec/fd | sed -n 's/.* -> //p' | grep -vc '^/proc$\|^/proc/[0-9]\|^/.*\(lib\|bin\|prog\)\|^socket:')" \
 		"$(ls /proc/$rec/fd | wc -l) $(ls /proc/$rec/task | wc -l)"
 }
 step=$((seconds / 12))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -152,12 +153,12 @@ static int look(struct elffile *f, struct err *e)
 	return 0;
 }
 
-int elffile_open(struct elffile *ret, int fd, const char *path, struct err *e)
+static int open_file(struct elffile *ret, int fd, bool lent, const char *path, struct err *e)
 {
 	struct stat st;
 	int r;
 
-	*ret = (struct elffile){ .path = path, .fd = fd };
+	*ret = (struct elffile){ .path = path, .fd = fd, .lent = lent };
 	elf_version(EV_CURRENT);
 	if (fstat(fd, &st) < 0)
 		r = err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
@@ -176,12 +177,22 @@ int elffile_open(struct elffile *ret, int fd, const char *path, struct err *e)
 	return r;
 }
 
-int elffile_from_memory(struct elffile *ret, void *image, size_t size, const char *path,
-			struct err *e)
+int elffile_open(struct elffile *ret, int fd, const char *path, struct err *e)
+{
+	return open_file(ret, fd, false, path, e);
+}
+
+int elffile_lent(struct elffile *ret, int fd, const char *path, struct err *e)
+{
+	return open_file(ret, fd, true, path, e);
+}
+
+static int from_image(struct elffile *ret, void *image, size_t size, struct err *e)
 {
 	int r;
 
-	*ret = (struct elffile){ .path = path, .fd = -1, .image = image, .budget = size };
+	ret->image = image;
+	ret->budget = size;
 	elf_version(EV_CURRENT);
 	ret->elf = elf_memory(image, size);
 	r = look(ret, e);
@@ -190,12 +201,37 @@ int elffile_from_memory(struct elffile *ret, void *image, size_t size, const cha
 	return r;
 }
 
+int elffile_from_memory(struct elffile *ret, void *image, size_t size, const char *path,
+			struct err *e)
+{
+	*ret = (struct elffile){ .path = path, .fd = -1 };
+	return from_image(ret, image, size, e);
+}
+
+int elffile_from_parts(struct elffile *ret, int fd, const char *path, struct err *e)
+{
+	void *image = MAP_FAILED;
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && st.st_size > 0)
+		image = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	*ret = (struct elffile){ .path = path, .fd = -1 };
+	if (image == MAP_FAILED)
+		return err_set(e, ERR_FAIL, "no memory for %s", path);
+	ret->mapped = st.st_size;
+	return from_image(ret, image, st.st_size, e);
+}
+
 void elffile_close(struct elffile *f)
 {
 	elf_end(f->elf);
-	if (f->fd >= 0)
+	if (f->fd >= 0 && !f->lent)
 		close(f->fd);
-	free(f->image);
+	if (f->mapped)
+		munmap(f->image, f->mapped);
+	else
+		free(f->image);
 	*f = (struct elffile){ .path = f->path, .fd = -1 };
 }
 

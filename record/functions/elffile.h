@@ -17,7 +17,9 @@
 struct elffile {
 	const char *path; /* for sentences; the caller's */
 	int fd;		  /* -1: in memory */
+	bool lent;	  /* fd stays the caller's */
 	void *image;	  /* what was unpacked into memory */
+	size_t mapped;	  /* its bytes, if it is a mapping */
 	Elf *elf;
 	u8 build_id[BUILD_ID_MAX];
 	u32 build_id_size; /* 0: has none */
@@ -29,9 +31,15 @@ struct elffile {
  */
 int elffile_open(struct elffile *ret, int fd, const char *path, struct err *e);
 
+/* The same of a file that stays open. */
+int elffile_lent(struct elffile *ret, int fd, const char *path, struct err *e);
+
 /* The same for an image in memory, which is taken over: it came from malloc. */
 int elffile_from_memory(struct elffile *ret, void *image, size_t size, const char *path,
 			struct err *e);
+
+/* A copy of elfparts_copy(). Takes fd over, whatever happens. */
+int elffile_from_parts(struct elffile *ret, int fd, const char *path, struct err *e);
 
 void elffile_close(struct elffile *f);
 

@@ -2,13 +2,14 @@
 /* A file is opened through the mapping itself where we may: paths can lead to another one. */
 #include "code_module.h"
 
+#include "record/functions/elfparts.h"
+
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define CFI_MAX	 (48ull << 20) /* bytes of call frame information of all modules */
@@ -43,57 +44,62 @@ static int open_vdso(struct code_module *c, const struct code_map *map, struct e
 	return elffile_from_memory(&c->elf, copy, size, c->path, e);
 }
 
-/* Of a deleted file, or one in another mount namespace, the mapping is the way. */
-static int open_mapped(struct code_modules *m, const struct code_map *map, u32 pid)
+/*
+ * Of a deleted file, or one in another mount namespace, the mapping is the way. A worker reads it:
+ * its server can answer the open, and nothing from then on.
+ */
+static bool open_mapped(struct code_modules *m, const struct code_map *map, u32 pid,
+			struct safe_copy *ret)
 {
+	u64 room = CFI_MAX - m->cfi_bytes;
 	char path[128];
-	int fd, root;
+	int root, why;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
-	fd = safe_open(&m->files, -1, path);
-	if (fd >= 0 || map->deleted)
-		return fd;
+	if (safe_parts(&m->files, -1, path, elfparts_copy, room, ret) == 0)
+		return true;
+	if (map->deleted || errno == ENOEXEC)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%u/root", pid);
 	root = safe_open_dir(&m->files, path);
 	if (root < 0)
-		return -1;
-	fd = safe_open(&m->files, root, map->path);
+		return false;
+	safe_parts(&m->files, root, map->path, elfparts_copy, room, ret);
+	why = errno;
 	close(root);
-	return fd;
+	errno = why;
+	return ret->image >= 0;
 }
 
-static bool is_file(int fd, const struct stat *st)
+static bool is_file(const struct safe_stat *a, const struct safe_stat *b)
 {
-	struct stat other;
-
-	return fd >= 0 && fstat(fd, &other) == 0 && other.st_dev == st->st_dev &&
-	       other.st_ino == st->st_ino;
+	return a->ino == b->ino && a->dev == b->dev;
 }
 
-static bool is_program(struct code_modules *m, const struct stat *st, u32 pid)
+static bool is_program(struct code_modules *m, const struct safe_stat *st, u32 pid)
 {
 	struct safe_stat exe;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	return safe_stat(&m->files, path, &exe) == 0 && exe.ino == st->st_ino &&
-	       exe.dev == (major(st->st_dev) << 20 | minor(st->st_dev));
+	return safe_stat(&m->files, path, &exe) == 0 && is_file(&exe, st);
 }
 
 /*
  * A program that was started by a link is called as the link: Debian's redis-server is one to
  * redis-check-rdb. The process's name must be that of a link to the same file, next to it.
  */
-static void take_name(struct code_modules *m, struct code_module *c, u32 pid)
+static void take_name(struct code_modules *m, struct code_module *c, const struct safe_stat *st,
+		      u32 pid)
 {
 	char text[40], comm[40], path[PATH_MAX], *named;
 	const char *slash = strrchr(c->path, '/');
-	struct stat st;
-	int root, fd, n;
+	struct safe_stat other;
+	int root, n;
 
 	snprintf(text, sizeof(text), "/proc/%u/comm", pid);
-	if (!slash || c->deleted || fstat(c->elf.fd, &st) < 0 || !is_program(m, &st, pid) ||
+	if (!slash || c->deleted || !is_program(m, st, pid) ||
 	    safe_text(&m->files, text, comm, sizeof(comm)) < 0)
 		return;
 	comm[strcspn(comm, "\n")] = '\0';
@@ -102,16 +108,16 @@ static void take_name(struct code_modules *m, struct code_module *c, u32 pid)
 		return;
 	snprintf(text, sizeof(text), "/proc/%u/root", pid);
 	root = safe_open_dir(&m->files, text);
-	fd = root < 0 ? -1 : safe_open(&m->files, root, path);
-	named = is_file(fd, &st) ? strdup(path) : NULL;
+	if (root < 0)
+		return;
+	named = safe_stat_in(&m->files, root, path, &other) == 0 && is_file(&other, st)
+			? strdup(path)
+			: NULL;
 	if (named) {
 		free(c->path);
 		c->elf.path = c->path = named;
 	}
-	if (fd >= 0)
-		close(fd);
-	if (root >= 0)
-		close(root);
+	close(root);
 }
 
 void code_module_cfi(struct code_modules *m, struct code_module *c)
@@ -125,19 +131,19 @@ void code_module_cfi(struct code_modules *m, struct code_module *c)
 static void open_elf(struct code_modules *m, struct code_module *c, const struct code_map *map,
 		     u32 pid)
 {
+	struct safe_copy copy;
 	struct err e = { 0 };
-	int fd;
 
 	if (c->kind == CODE_VDSO) {
 		if (open_vdso(c, map, &e) < 0)
 			c->unread = true;
 	} else {
-		fd = open_mapped(m, map, pid);
-		c->unread = fd < 0;
-		if (fd >= 0 && elffile_open(&c->elf, fd, c->path, &e) < 0)
+		c->unread = !open_mapped(m, map, pid, &copy) && errno != ENOEXEC;
+		c->parked = copy.parked;
+		if (copy.image >= 0 && elffile_from_parts(&c->elf, copy.image, c->path, &e) == 0)
+			take_name(m, c, &copy.stat, pid);
+		else if (!c->unread)
 			c->kind = CODE_FILE;
-		else if (fd >= 0)
-			take_name(m, c, pid);
 	}
 	if (c->elf.elf)
 		code_module_cfi(m, c);
@@ -153,7 +159,9 @@ int code_module_add(struct code_modules *m, enum code_kind kind, const char *pat
 	if (i == CODE_MODULES_MAX)
 		return 0;
 	c = &m->list[i];
-	*c = (struct code_module){ .path = strdup(path), .elf.fd = -1, .used = m->time };
+	*c = (struct code_module){
+		.path = strdup(path), .elf.fd = -1, .parked = -1, .used = m->time
+	};
 	if (!c->path)
 		return 0;
 	c->kind = kind;
@@ -218,8 +226,10 @@ static void close_module(struct code_module *c)
 	cfi_table_close(&c->debug_frame);
 	if (c->elf.elf)
 		elffile_close(&c->elf);
+	if (c->parked >= 0)
+		close(c->parked);
 	free(c->path);
-	*c = (struct code_module){ .elf.fd = -1 };
+	*c = (struct code_module){ .elf.fd = -1, .parked = -1 };
 }
 
 u32 code_modules_forget(struct code_modules *m, u32 time)

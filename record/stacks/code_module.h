@@ -20,7 +20,8 @@ struct code_module {
 	bool silent; /* did not respond when names were read */
 	u32 used;    /* the latest time in which a frame was in it */
 	char *path;
-	struct elffile elf;			/* elf.elf is NULL if it could not be read */
+	int parked;	    /* the file (fd_message.h); -1: none */
+	struct elffile elf; /* parts of it; elf.elf is NULL if it could not be read */
 	struct cfi_table eh_frame, debug_frame; /* n is 0 without */
 };
 

@@ -2,6 +2,7 @@
 #include "code_names.h"
 
 #include "format/line_table.h"
+#include "record/fd_message.h"
 #include "record/functions/elfdebug.h"
 #include "record/functions/elftable.h"
 
@@ -87,6 +88,19 @@ void code_names_elf(struct code_name *list, u32 n, const struct elffile *f)
 		}
 	}
 	free(t);
+}
+
+void code_names_parked(struct code_name *list, u32 n, int parked, const char *path)
+{
+	struct err e = { 0 };
+	struct elffile f;
+	int fd = fd_message_unpark(parked);
+
+	if (fd < 0 || elffile_open(&f, fd, path, &e) < 0)
+		return;
+	code_names_elf(list, n, &f);
+	f.lent = true;
+	elffile_close(&f);
 }
 
 void code_names_perf(struct code_name *names, u32 n, const struct perf_map *m)

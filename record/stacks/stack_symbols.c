@@ -25,10 +25,10 @@
 #define SYMBOLS_TIME 1500000000ull /* ns: a recording ends within two seconds */
 #define ALL_KERNEL   UINT64_MAX /* for a module: its symbols take longest to read, and are last */
 #define STUCK_MAX    16		/* processes given up: then no more names are read */
-#define STUCK_MS     3000	/* without a result */
-#define STUCK_MOST   10000	/* the same, of a process that runs or waits for a CPU */
-#define SLICE_MS     20		/* between two looks */
-#define READS	     0		/* for a type: not an event, but the module that is read, as tid */
+#define STUCK_MS     3000	/* without a result, or progress of its reads */
+#define STUCK_MOST   10000 /* without a result, of a process that reads, runs or waits for a CPU */
+#define SLICE_MS     20	   /* between two looks */
+#define READS	     0	   /* for a type: not an event, but the module that is read, as tid */
 #define KERNEL	     UINT32_MAX /* for such a module */
 #define ENDS_MS	     200	/* for a process that has closed its pipe */
 
@@ -64,7 +64,9 @@ static void find_names(struct raw_queue *q, struct code_name *names, u32 n, u64 
 	m = &q->modules.list[module];
 	if (m->silent)
 		return;
-	if (!hide && (m->kind == CODE_ELF || m->kind == CODE_VDSO) && m->elf.elf) {
+	if (!hide && m->kind == CODE_ELF && m->parked >= 0) {
+		code_names_parked(names, n, m->parked, m->path);
+	} else if (!hide && m->kind == CODE_VDSO && m->elf.elf) {
 		code_names_elf(names, n, &m->elf);
 	} else if (!hide && m->kind == CODE_JIT) {
 		process = raw_queue_process(q, m->pid);
@@ -113,8 +115,8 @@ static void close_others(const struct raw_queue *q, int out)
 	if (q->kernel.symbols)
 		keep[n++] = fileno(q->kernel.symbols);
 	for (i = 1; i < (int)q->modules.n; i++)
-		if (q->modules.list[i].kind != CODE_NONE && q->modules.list[i].elf.fd >= 0)
-			keep[n++] = q->modules.list[i].elf.fd;
+		if (q->modules.list[i].kind != CODE_NONE && q->modules.list[i].parked >= 0)
+			keep[n++] = q->modules.list[i].parked;
 	qsort(keep, n, sizeof(*keep), by_number);
 	for (i = 0; i < n; i++) {
 		if (keep[i] > from)
@@ -235,17 +237,23 @@ static int take_some(struct taking *t, int from, struct err *e)
 static int take_names(struct taking *t, int from, pid_t pid, struct err *e)
 {
 	struct pollfd look = { from, POLLIN, 0 };
-	int ret = 0, waited = 0;
+	int ret = 0, waited = 0, since = 0;
+	u64 had = 0, has;
 
 	/* a signal ends the wait, not what has come */
 	while (ret == 0 && !(waited && safe_stopping())) {
 		if (poll(&look, 1, SLICE_MS) > 0) {
 			ret = take_some(t, from, e);
-			waited = 0;
+			waited = since = 0;
 			continue;
 		}
 		waited += SLICE_MS;
-		if (waited >= STUCK_MOST || (waited >= STUCK_MS && !procfs_runnable(pid)))
+		since += SLICE_MS;
+		/* a slow disk is no file system that does not respond */
+		has = procfs_progress(pid);
+		since = has > had ? 0 : since;
+		had = has;
+		if (waited >= STUCK_MOST || (since >= STUCK_MS && !procfs_runnable(pid)))
 			return 1;
 	}
 	return ret < 0 ? ret : 0;

@@ -32,7 +32,7 @@ includes format/* | grep -E '"(record|analyze|bpf|tests)/' | law "format/ includ
 	done <<-ROOMS
 		requests
 		functions (cookieless|fdinfo|options|procfs|safe_open)\.h
-		stacks functions/|(made|options|procfs|pump|safe_open)\.h
+		stacks functions/|(fd_message|made|options|procfs|pump|safe_open)\.h
 		host (comm_glob|fdinfo|made|options|probes|procfs|pump|safe_open|shape_table)\.h
 	ROOMS
 } | law "the rooms of record/ include one way"

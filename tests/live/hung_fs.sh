@@ -3,7 +3,7 @@
 # A file system that does not respond (FUSE) stops neither a recording nor its end: one that has not answered since
 # before the recording, and one that stops while a program on it is recorded.
 . "$(dirname "$0")/lib.sh"
-mkdir "$work/fs" "$work/code"
+mkdir "$work/fs" "$work/code" "$work/mute"
 if [ ! -c /dev/fuse ] && ! modprobe fuse 2>/dev/null; then
 	echo "ok a file system that does not respond # SKIP no /dev/fuse"
 	exit 0
@@ -11,8 +11,8 @@ fi
 "$top/.output/fuse_hang" "$work/fs" >"$work/holder" &
 server=$!
 cleanup() {
-	kill $server ${coder:-} ${guard:-} ${recorder:-} ${flying:-} 2>/dev/null
-	umount -l "$work/fs" "$work/code" 2>/dev/null
+	kill $server ${coder:-} ${muted:-} ${guard:-} ${recorder:-} ${flying:-} 2>/dev/null
+	umount -l "$work/fs" "$work/code" "$work/mute" 2>/dev/null
 	remove_work
 }
 until_true [ -s "$work/holder" ]
@@ -52,12 +52,14 @@ until_recorded "$work/code.obs" module "$work/code/file"
 "$obsrec" -q --sample-rate 997 --last 60s -p "$runner" -o "$work/last.obs" 2>"$work/last.err" &
 flying=$!
 until_flying $flying
-sleep 2 # samples of its code
+has_code() { grep -q memfd:obsrec-code "/proc/$1/maps"; } # the first code that is sampled
+until_true has_code $flying
+until_recorded "$work/code.obs" sample ' user_stack=[1-9]'
 kill -USR1 $coder
+until_true grep -q hung "$work/runner"
 # what hangs nevertheless ends with the server
 (sleep $((60 * slow)) && kill -KILL $coder) &
 guard=$!
-sleep 1
 began=$(date +%s)
 kill -TERM $recorder
 holds "code that cannot be read: SIGTERM ends it" until_true gone $recorder
@@ -80,4 +82,27 @@ says "-u on it, opened without its server: sentence" \
 bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 1 -o "$work/late.obs" >"$work/out"
 is "its stacks, opened without its server: exit status" $? 0
 holds "its server still runs" alive $coder
+
+# A server that answers opens, but takes reads and closes of files for good: call frame information is read then.
+"$top/.output/fuse_hang" "$work/mute" "$top/.output/hotwork" 600 1000 alone >"$work/reader" &
+muted=$!
+until_true [ -s "$work/reader" ]
+runner=$(cat "$work/reader")
+"$obsrec" -q --sample-rate 997 -p "$runner" -o "$work/before.obs" 2>"$work/before.err" &
+recorder=$!
+until_recorded "$work/before.obs" sample ' user_stack=[1-9]'
+kill -USR2 $muted
+until_true grep -q mute "$work/reader"
+kill -TERM $recorder
+holds "reads that are taken: SIGTERM ends it" until_true gone $recorder
+wait $recorder
+is "reads that are taken: exit status" $? 0
+holds "reads that are taken: complete" "$obsanalyze" verify "$work/before.obs"
+says "reads that are taken: sentence" "$(cat "$work/before.err")" 'a file of code did not respond in time'
+began=$(date +%s)
+bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 1 -o "$work/after.obs" >"$work/out"
+is "its call frame information cannot be read: exit status" $? 0
+echo "# $(($(date +%s) - began)) s with a recording of 1 s"
+holds "its call frame information cannot be read: complete" "$obsanalyze" verify "$work/after.obs"
+holds "its server still runs, too" alive $muted
 exit $bad

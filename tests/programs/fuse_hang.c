@@ -5,7 +5,8 @@
  * both.
  * fuse_hang DIR: the holder has the file open as fd 9 and DIR as working directory.
  * fuse_hang DIR PROGRAM [ARGUMENT]...: the file is a copy of PROGRAM, which the holder executes.
- * Opens are the client's alone, and it reads single pages. SIGUSR1 is what stops the answers.
+ * Opens are the client's alone, and it reads single pages. SIGUSR1 is what stops the answers;
+ * SIGUSR2 stops those to reads, and to closes of files. Each is said.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 
 static int program = -1;
 static struct stat shape; /* of the program */
-static volatile sig_atomic_t hung;
+static volatile sig_atomic_t hung, mute;
 
 union answer {
 	struct fuse_init_out init;
@@ -39,8 +40,10 @@ union answer {
 
 static void hang(int signal)
 {
-	(void)signal;
-	hung = 1;
+	if (signal == SIGUSR1)
+		hung = 1;
+	else
+		mute = 1;
 }
 
 static int fail(const char *what)
@@ -106,6 +109,8 @@ static int answer(const struct fuse_in_header *in, union answer *a)
 		/* fall through */
 	case FUSE_OPENDIR:
 		return sizeof(a->open);
+	case FUSE_FLUSH:
+		return 0;
 	case FUSE_READ:
 		if (program < 0)
 			return sizeof(a->page);
@@ -130,11 +135,19 @@ static int respond(int fuse)
 	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
 	    in->opcode == FUSE_INTERRUPT)
 		return 0;
+	if (mute && (in->opcode == FUSE_READ || in->opcode == FUSE_FLUSH))
+		return 0; /* taken, which no signal can undo */
 	n = answer(in, &out.a);
 	out.h.unique = in->unique;
 	out.h.error = n < 0 ? n : 0;
 	out.h.len = sizeof(out.h) + (n > 0 ? n : 0);
 	return write(fuse, &out, out.h.len) == (ssize_t)out.h.len ? 0 : -1;
+}
+
+static void say(const char *word)
+{
+	puts(word);
+	fflush(stdout);
 }
 
 /* Answers until the holder has what it needs, or until SIGUSR1. */
@@ -144,8 +157,10 @@ static int serve(int fuse, int ready, pid_t holder)
 	char one;
 
 	while (!hung) {
-		if (poll(p, 2, -1) < 0)
-			continue; /* a signal */
+		if (poll(p, 2, -1) < 0) { /* a signal */
+			say(mute ? "mute" : "hung");
+			continue;
+		}
 		if (p[0].revents && respond(fuse) < 0)
 			return fail("answer");
 		if (!p[1].revents)
@@ -174,6 +189,7 @@ int main(int argc, char **argv)
 		if (program < 0 || fstat(program, &shape) < 0)
 			return fail(argv[2]);
 		signal(SIGUSR1, hang);
+		signal(SIGUSR2, hang);
 	}
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other,max_read=%d", fuse, PAGE);

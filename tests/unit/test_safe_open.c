@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files that others can write: which are opened, and what the kernel says of a file descriptor. */
+#define _GNU_SOURCE /* memfd_create */
+#include "record/fd_message.h"
 #include "record/fdinfo.h"
+#include "record/functions/elfparts.h"
 #include "record/functions/rootdir.h"
 #include "record/procfs.h"
 #include "record/safe_open.h"
@@ -12,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +103,99 @@ static void content_has_an_owner_and_a_bound(void **state)
 	safe_end(&s);
 }
 
+/* A copy of the first max bytes. */
+static int first_bytes(int fd, u64 max)
+{
+	int to = memfd_create("test", MFD_CLOEXEC);
+	char text[16];
+	ssize_t n = read(fd, text, max < sizeof(text) ? max : sizeof(text));
+
+	return n > 0 && write(to, text, n) == n ? to : -1;
+}
+
+/* A disk that gives a byte per 700 ms: longer than a file system may be silent. */
+static int from_slow_disk(int fd, u64 max)
+{
+	char one;
+	u64 i;
+
+	for (i = 0; i < max; i++) {
+		usleep(700000);
+		if (pread(fd, &one, 1, i) != 1)
+			return -1;
+	}
+	return first_bytes(fd, max);
+}
+
+static int never(int fd, u64 max)
+{
+	(void)fd, (void)max;
+	pause();
+	return -1;
+}
+
+static void holds_text(int fd, const char *want)
+{
+	char text[16] = "";
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, text, sizeof(text), 0), strlen(want));
+	assert_string_equal(text, want);
+}
+
+static void parts_are_copied(void **state)
+{
+	struct safe_files s = { 0 };
+	struct safe_copy copy;
+	struct stat st;
+	int fd, again;
+
+	(void)state;
+	assert_int_equal(safe_parts(&s, -1, in_dir("link"), first_bytes, 4, &copy), 0);
+	holds_text(copy.image, "cont");
+	assert_int_equal(stat(in_dir("file"), &st), 0);
+	assert_int_equal(copy.stat.ino, st.st_ino);
+	/* the file itself: as often as it is wanted */
+	assert_int_equal(unlink(in_dir("file")), 0);
+	fd = fd_message_unpark(copy.parked);
+	holds_text(fd, "content");
+	again = fd_message_unpark(copy.parked);
+	holds_text(again, "content");
+	assert_int_not_equal(fd, again);
+	close(copy.image);
+	close(copy.parked);
+	close(again);
+	assert_int_equal(safe_parts(&s, -1, in_dir("fifo"), first_bytes, 4, &copy), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(copy.image, -1);
+	assert_int_equal(copy.parked, -1);
+	again = open(in_dir("file"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(write(again, "content", 7), 7);
+	close(again);
+	close(fd);
+	/* it is no binary */
+	assert_int_equal(safe_parts(&s, -1, in_dir("file"), elfparts_copy, 4, &copy), -1);
+	assert_int_equal(errno, ENOEXEC);
+	assert_int_equal(s.stuck, 0);
+	safe_end(&s);
+}
+
+static void a_slow_disk_is_waited_for(void **state)
+{
+	struct safe_files s = { 0 };
+	struct safe_copy copy;
+
+	(void)state;
+	assert_int_equal(safe_parts(&s, -1, in_dir("file"), from_slow_disk, 5, &copy), 0);
+	holds_text(copy.image, "conte");
+	close(copy.image);
+	close(copy.parked);
+	assert_int_equal(safe_parts(&s, -1, in_dir("file"), never, 5, &copy), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(s.stuck, 1);
+	safe_end(&s);
+}
+
 /* A worker that stops is like one in a file system that does not respond. */
 static void a_stuck_worker_is_given_up(void **state)
 {
@@ -174,6 +271,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(content_has_an_owner_and_a_bound),
+		cmocka_unit_test(parts_are_copied),
+		cmocka_unit_test(a_slow_disk_is_waited_for),
 		cmocka_unit_test(a_stuck_worker_is_given_up),
 		cmocka_unit_test(a_pending_signal_ends_the_wait),
 		cmocka_unit_test(the_kernel_describes_a_file),

@@ -201,6 +201,7 @@ static void callers_are_found(void **state)
 	struct code_name names[2] = { 0 };
 	struct buf out = { 0 };
 	const struct ev_sample *ev;
+	const struct code_module *module;
 	const struct code_frame *f;
 	struct stack_node node;
 	u32 size = middle_of_test(r);
@@ -219,7 +220,8 @@ static void callers_are_found(void **state)
 		node = queue.tables.stacks[node.caller];
 		f = &queue.tables.frames[node.frame];
 		names[0].address = f->address;
-		code_names_elf(names, 1, &queue.modules.list[f->module].elf);
+		module = &queue.modules.list[f->module];
+		code_names_parked(names, 1, module->parked, module->path);
 		/* the compiler may add to it: .constprop.0 */
 		assert_non_null(strstr(names[0].name, i ? "middle_of_test" : "catch_here"));
 		assert_non_null(names[0].file);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Claims are checked by elffile_open(). */
+#define _GNU_SOURCE /* memfd_create */
+#include "elfparts.h"
+
+#include "elffile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK	  65536
+#define NOTES_MAX (1u << 20)  /* bytes of one section or segment with notes */
+#define TABLE_MAX (16u << 20) /* of the headers, and of the names of sections */
+
+static bool put(int to, int from, u64 at, u64 size, u64 max)
+{
+	char chunk[CHUNK];
+	ssize_t n = 0;
+	u64 end;
+
+	if (size > max || at > INT64_MAX - size)
+		return true; /* left out */
+	for (end = at + size; at < end; at += n) {
+		n = pread(from, chunk, end - at < CHUNK ? end - at : CHUNK, at);
+		if (n < 0 || (n > 0 && pwrite(to, chunk, n, at) != n))
+			return false;
+		if (n == 0)
+			break;
+	}
+	return true;
+}
+
+static bool is_wanted(const char *name)
+{
+	return strcmp(name, ".eh_frame") == 0 || strcmp(name, ".debug_frame") == 0;
+}
+
+static bool put_sections(int to, const struct elffile *f, u64 max)
+{
+	size_t names = 0, i = 0;
+	Elf_Scn *scn = NULL;
+	const char *name;
+	GElf_Shdr sh;
+	bool ok = true;
+
+	if (elf_getshdrstrndx(f->elf, &names) != 0)
+		return true;
+	while (ok && (scn = elf_nextscn(f->elf, scn))) {
+		i = elf_ndxscn(scn);
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(f->elf, names, sh.sh_name);
+		if (i == names)
+			ok = put(to, f->fd, sh.sh_offset, sh.sh_size, TABLE_MAX);
+		else if (sh.sh_type == SHT_NOTE)
+			ok = put(to, f->fd, sh.sh_offset, sh.sh_size, NOTES_MAX);
+		else if (name && is_wanted(name))
+			ok = put(to, f->fd, sh.sh_offset, sh.sh_size, max);
+	}
+	return ok;
+}
+
+static bool put_headers(int to, const struct elffile *f)
+{
+	GElf_Ehdr eh;
+	GElf_Phdr ph;
+	size_t i, n;
+	bool ok;
+
+	if (!gelf_getehdr(f->elf, &eh))
+		return false;
+	ok = put(to, f->fd, 0, sizeof(eh), sizeof(eh));
+	if (ok && elf_getphdrnum(f->elf, &n) == 0)
+		ok = put(to, f->fd, eh.e_phoff, (u64)n * eh.e_phentsize, TABLE_MAX);
+	if (ok && elf_getshdrnum(f->elf, &n) == 0)
+		ok = put(to, f->fd, eh.e_shoff, (u64)n * eh.e_shentsize, TABLE_MAX);
+	for (i = 0; ok && elf_getphdrnum(f->elf, &n) == 0 && i < n && gelf_getphdr(f->elf, i, &ph);
+	     i++)
+		if (ph.p_type == PT_NOTE)
+			ok = put(to, f->fd, ph.p_offset, ph.p_filesz, NOTES_MAX);
+	return ok;
+}
+
+int elfparts_copy(int fd, u64 max)
+{
+	struct err e = { 0 };
+	struct elffile f;
+	struct stat st;
+	int to = -1;
+
+	if (elffile_lent(&f, fd, "", &e) < 0) {
+		errno = ENOEXEC;
+		return -1;
+	}
+	if (fstat(fd, &st) == 0)
+		to = memfd_create("obsrec-code", MFD_CLOEXEC);
+	if (to >= 0 &&
+	    (ftruncate(to, st.st_size) < 0 || !put_headers(to, &f) || !put_sections(to, &f, max))) {
+		close(to);
+		to = -1;
+		errno = EIO;
+	}
+	elffile_close(&f);
+	return to;
+}
