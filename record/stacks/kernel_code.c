@@ -7,6 +7,9 @@
 #include <string.h>
 
 #define RANGES_MAX 4096
+#define KERNEL	   "[kernel]"
+#define GENERATED  "[bpf]"
+#define BEFORE	   (1ull << 30) /* bytes of generated code below the first address seen */
 
 static int by_address(const void *a, const void *b)
 {
@@ -53,7 +56,7 @@ static void open_symbols(struct kernel_code *k)
 		if (!symbol_is(line, " _text\n", &start))
 			symbol_is(line, " _etext\n", &end);
 	free(line);
-	add(k, start, end, "[kernel]");
+	add(k, start, end, KERNEL);
 	if (k->symbols && !end) { /* addresses are hidden */
 		fclose(k->symbols);
 		k->symbols = NULL;
@@ -83,6 +86,20 @@ void kernel_code_open(struct kernel_code *k)
 	qsort(k->list, k->n, sizeof(*k->list), by_address);
 }
 
+/* Programs come and go, so they are no ranges: what is neither the kernel nor a module. */
+static struct kernel_range *generated(struct kernel_code *k, u64 pc)
+{
+	struct kernel_range *r = &k->generated;
+
+	if (!k->symbols || !(pc >> 63))
+		return NULL;
+	if (!r->start) {
+		*r = (struct kernel_range){ .start = (pc & ~0xfffull) - BEFORE };
+		snprintf(r->name, sizeof(r->name), GENERATED);
+	}
+	return r;
+}
+
 void kernel_code_find(struct kernel_code *k, struct code_modules *m, u64 pc, int *ret_module,
 		      u64 *ret_address)
 {
@@ -98,12 +115,12 @@ void kernel_code_find(struct kernel_code *k, struct code_modules *m, u64 pc, int
 	}
 	*ret_module = 0;
 	*ret_address = 0;
-	if (!low || pc >= k->list[low - 1].end)
+	r = low && pc < k->list[low - 1].end ? &k->list[low - 1] : generated(k, pc);
+	if (!r)
 		return;
-	r = &k->list[low - 1];
 	if (!r->module)
-		r->module =
-			code_module_add(m, r->name[0] == '[' ? CODE_KERNEL : CODE_KMOD, r->name);
+		r->module = code_module_add(
+			m, strcmp(r->name, KERNEL) == 0 ? CODE_KERNEL : CODE_KMOD, r->name);
 	*ret_module = r->module;
 	*ret_address = pc - r->start;
 }
@@ -112,6 +129,8 @@ u64 kernel_code_at(const struct kernel_code *k, int module, u64 address)
 {
 	u32 i;
 
+	if (module && k->generated.module == module)
+		return k->generated.start + address;
 	for (i = 0; i < k->n; i++)
 		if (k->list[i].module == module)
 			return k->list[i].start + address;

@@ -11,8 +11,9 @@ struct kernel_code {
 		u64 start, end;
 		int module; /* number; 0: not used yet */
 		char name[64];
-	} * list; /* the kernel, modules of it; by address */
+	} * list; /* the kernel, its modules; by address */
 	u32 n;
+	struct kernel_range generated; /* BPF programs and trampolines; start 0: none seen */
 	FILE *symbols; /* /proc/kallsyms, opened with the rights to see addresses; NULL: none */
 };
 

@@ -152,6 +152,37 @@ static void kernel_symbols_take_no_memory(void **state)
 	kernel_code_close(&k);
 }
 
+/* Code of the kernel outside it and its modules: BPF programs. None of a process is. */
+static void code_that_the_kernel_generated_has_a_module(void **state)
+{
+	struct kernel_range list[] = { { .start = -0x1000ull, .end = -0x800ull, .name = "loop" } };
+	struct kernel_code k = { .list = list, .n = 1 };
+	struct code_modules m;
+	const u64 pc = -0x100000ull, before = pc - 0x2000, user = 0x7f0000001000ull;
+	int module, same;
+	u64 address;
+
+	(void)state;
+	assert_true(code_modules_start(&m));
+	kernel_code_find(&k, &m, pc, &module, &address);
+	assert_int_equal(module, 0); /* addresses are hidden: nothing is known */
+	k.symbols = stdin;
+	kernel_code_find(&k, &m, user, &module, &address);
+	assert_int_equal(module, 0);
+	kernel_code_find(&k, &m, -0xf00ull, &module, &address);
+	assert_string_equal(m.list[module].path, "loop");
+	assert_int_equal(address, 0x100);
+	kernel_code_find(&k, &m, pc, &module, &address);
+	assert_int_equal(m.list[module].kind, CODE_KMOD);
+	assert_string_equal(m.list[module].path, "[bpf]");
+	assert_true(kernel_code_at(&k, module, address) == pc);
+	assert_true(address != pc); /* where it is loaded is a secret */
+	kernel_code_find(&k, &m, before, &same, &address);
+	assert_int_equal(same, module);
+	assert_true(kernel_code_at(&k, same, address) == before);
+	code_modules_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +191,7 @@ int main(void)
 #endif
 		cmocka_unit_test(kernel_symbols_are_the_nearest_before),
 		cmocka_unit_test(kernel_symbols_take_no_memory),
+		cmocka_unit_test(code_that_the_kernel_generated_has_a_module),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
