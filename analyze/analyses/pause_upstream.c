@@ -62,7 +62,7 @@ static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 f
 
 /*
  * Of a pause until the end: whom the process asked last before it or in it without an answer, of
- * those that answered before. Logs and metrics are sent to nobody who answers.
+ * those that answered before. Logs and metrics are sent without an answer.
  */
 static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judged_pause *p,
 			   struct pause_upstream *u, struct err *e)

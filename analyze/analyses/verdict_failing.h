@@ -40,5 +40,5 @@ int verdict_calls_say(struct analysis_ctx *c, const struct judged *j, struct err
 /* verdict_unserved.c: connections that are not accepted, or closed unserved, for want of something.
  */
 int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-			struct err *e);
+			  struct err *e);
 int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e);

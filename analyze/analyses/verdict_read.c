@@ -197,7 +197,7 @@ static int read_errors(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 /*
  * Requests without an answer at the end, whose name always had answers before, in far less time. A
- * command that awaits something, or that nobody answered yet, is none.
+ * command that awaits something, or without any answer yet, is none.
  */
 static int read_overdue(struct analysis_ctx *c, struct judged *j, struct err *e)
 {

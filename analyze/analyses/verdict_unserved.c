@@ -253,7 +253,7 @@ static void finish(struct accepting *a)
 	" (SELECT ino FROM ears WHERE pid IN (SELECT pid FROM own)))"
 
 int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-			struct err *e)
+			  struct err *e)
 {
 	static const char any[] = ACCEPTING
 		" SELECT count(*) FROM syscall_error x JOIN syscall_name n USING(abi, nr) WHERE x.pid IN"
