@@ -67,6 +67,31 @@ static const struct {
 	{ PROTOCOL_MEMCACHED, "SERVER_ERROR" },
 };
 
+static const struct {
+	int protocol, status; /* 0: by the code */
+	const char *start;
+	bool each;
+} logins[] = {
+	{ PROTOCOL_MYSQL, 1044, "", false },   { PROTOCOL_MYSQL, 1045, "", false },
+	{ PROTOCOL_MYSQL, 1129, "", false },   { PROTOCOL_MYSQL, 1130, "", false },
+	{ PROTOCOL_MYSQL, 1698, "", false },   { PROTOCOL_POSTGRES, 0, "28", false },
+	{ PROTOCOL_REDIS, 0, "NOAUTH", true }, { PROTOCOL_REDIS, 0, "WRONGPASS", true },
+};
+
+bool is_login_error(int protocol, int status, const char *code, bool *ret_each)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(logins) / sizeof(logins[0]); i++) {
+		*ret_each = logins[i].each;
+		if (logins[i].protocol == protocol &&
+		    (logins[i].status ? logins[i].status == status
+				      : !strncmp(code, logins[i].start, strlen(logins[i].start))))
+			return true;
+	}
+	return false;
+}
+
 bool is_own_error(int protocol, int status, const char *code)
 {
 	size_t i;

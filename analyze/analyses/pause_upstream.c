@@ -3,7 +3,8 @@
  * A pause in which the thread waits in poll may be one in which it waits for another server: it was
  * woken, received that server's answer, and then answered itself or asked the next question,
  * without another wait for input. If that server is recorded as well, it is found by the addresses
- * of the connection, and what it did then is known.
+ * of the connection, and what it did then is known. It is only waited for while a question has no
+ * answer: that must be a quarter of the pause or more.
  */
 #include "analyze/store/other_end.h"
 #include "analyze/store/state.h"
@@ -21,8 +22,8 @@ static int read_upstream(struct analysis_ctx *c, s64 server, struct pause_upstre
 		" BETWEEN p.ts AND p.till), a AS (SELECT *, (SELECT total(min(w.till, u.till) - max(w.ts, u.ts,"
 		" u.start)) FROM w WHERE w.ts < u.till AND w.till > max(u.ts, u.start)) AS ns, (SELECT min(w.ts)"
 		" FROM w WHERE w.ts >= u.till) AS again FROM u), b AS (SELECT * FROM a WHERE ns > 0 AND (again IS"
-		" NULL OR EXISTS (SELECT 1 FROM u n WHERE n.asked >= a.till AND n.asked <= a.again)) ORDER BY ns"
-		" DESC LIMIT 1), m AS (SELECT fd.* FROM fd, b WHERE fd.pid=b.pid AND fd.fd=b.fd AND fd.ts <="
+		" NULL OR EXISTS (SELECT 1 FROM u n WHERE n.asked >= a.till AND n.asked <= a.again)) AND 4 * (SELECT"
+		" total(ns) FROM a) >= (SELECT till - ts FROM p) ORDER BY ns DESC LIMIT 1), m AS (SELECT fd.* FROM fd, b WHERE fd.pid=b.pid AND fd.fd=b.fd AND fd.ts <="
 		" b.ts ORDER BY fd.ts DESC LIMIT 1) SELECT remote, " OTHER_END " FROM m";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", server);
@@ -69,14 +70,15 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 {
 	static const char sql[] =
 		"WITH a AS (SELECT m.pid, m.fd, m.role, m.local, m.remote, u.ts FROM upstream_unanswered u JOIN fd m ON"
-		" m.pid=u.pid AND m.fd=u.fd AND m.end IS NULL AND m.ts <= u.ts WHERE u.pid IN (SELECT pid FROM"
+		" m.pid=u.pid AND m.fd=u.fd AND m.end IS NULL AND m.ts <= u.ts WHERE u.ts <= ?2 AND u.pid IN (SELECT pid FROM"
 		" service WHERE server=?1) AND (u.answered OR EXISTS (SELECT 1 FROM fd o JOIN upstream w ON"
 		" w.pid=o.pid AND w.fd=o.fd WHERE o.remote=m.remote AND o.role='connected'))), m AS (SELECT"
 		" *, count(*) OVER (PARTITION BY remote) AS n FROM a ORDER BY n DESC, ts LIMIT 1)"
 		" SELECT iif(remote IN ('0.0.0.0:0', '[::]:0'), 'UDP peers of ' || local, remote), " OTHER_END
 		" FROM m";
 	sqlite3_stmt *q;
-	int ret = p->end < c->duration ? 0 : db_query(&q, c->db, e, sql, "i", server);
+	s64 asked = p->end - (p->end - p->start) / 4;
+	int ret = p->end < c->duration ? 0 : db_query(&q, c->db, e, sql, "ii", server, asked);
 
 	if (ret < 0 || p->end < c->duration)
 		return ret;

@@ -60,6 +60,9 @@ struct verdict_errors {
 	s64 name;			      /* of most of them; 0: none */
 	struct buf code;		      /* most frequent */
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
+	/* of the whole recording: */
+	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
+	double of, least; /* share of these; a larger share than least is a problem */
 };
 
 /* Processes that a signal ended while requests on their connections had no answer; the first. */
@@ -71,7 +74,7 @@ struct verdict_crash {
 };
 
 /* Connections that a system call kept from being served; n 0: none. */
-struct verdict_refused {
+struct verdict_unserved {
 	double n, start, end;
 	bool accepted;	      /* and closed without a request */
 	double late, longest; /* connections that were accepted later; the wait of one, ns */
@@ -146,11 +149,12 @@ struct judged {
 	struct verdict_traffic traffic[WINDOWS];
 	double errors; /* answers that report one; NAN: not known */
 	struct verdict_errors more;
-	double read;		      /* requests whose protocol was read */
-	struct verdict_errors always; /* the server's own, of the whole recording */
+	double read; /* requests whose protocol was read */
+	struct verdict_errors
+		always; /* of the whole recording: of the first kind that is a problem */
 	struct verdict_errors closed; /* requests without an answer: no code */
 	struct verdict_crash crash;
-	struct verdict_refused refused;
+	struct verdict_unserved unserved;
 	struct verdict_late late;
 	struct verdict_accept accept;
 	struct verdict_connect connect;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Connections that never reach the server: its accept queue is full, so the kernel drops attempts
- * to connect. Nothing of them is in the requests, which only become fewer. How many found an accept
+ * Do connections never reach the server? Its accept queue is full, so the kernel drops attempts to
+ * connect. Nothing of them is in the requests, which only become fewer. How many found an accept
  * queue full is counted by network namespace, what a listening socket dropped for any reason by
  * socket: in an interval in which both grew, the smaller one counts.
  */
@@ -128,7 +128,7 @@ static int say_threads(struct analysis_ctx *c, const struct judged *j, s64 paren
 		" tid FROM t) AND ts < ?5 AND ts + dur > ?4 GROUP BY 1, 2, 3), m AS (SELECT tid, state, nr,"
 		" max(ns) AS ns FROM s GROUP BY tid) SELECT tid, count(*), state, (SELECT count(*) FROM fd WHERE"
 		" role='accepted' AND ts > 0 AND ts >= ?4 AND ts < ?5 AND pid IN (SELECT pid FROM own) AND"
-		" substr(local, -length(':' || ?3))=':' || ?3), 100.0 * ns / (?5 - ?4), (SELECT name FROM"
+		" port=?3), 100.0 * ns / (?5 - ?4), (SELECT name FROM"
 		" syscall_name n WHERE n.nr=m.nr ORDER BY abi LIMIT 1), (SELECT total(calls) FROM k), max(busy)"
 		" FROM m JOIN t USING(tid) WHERE state<>state_id('unknown') GROUP BY state, nr ORDER BY max(busy)"
 		" DESC, tid LIMIT 1";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests that wait for TCP connections to another server: their process sent a SYN after the
+ * Do requests wait for connections that the server opens to another server, or fail without them?
+ * (Connections to the server itself: verdict_accept.c and verdict_unserved.c; a limit of those to
+ * another server: verdict_connections.c.) Their process sent a SYN after the
  * request was read, and the attempt ended before the answer, established or not. Or it sent a
  * question, of which segments were sent again before they were answered. Each attempt explains one
  * request: a connect next to many requests, as one of a health check, explains no more
@@ -8,6 +10,7 @@
  */
 #include "verdict_names.h"
 
+#include "analyze/stats/sorted.h"
 #include "analyze/store/request_rows.h"
 #include "format/errnos.h"
 #include "format/grow.h"
@@ -60,26 +63,34 @@ static int address_of(struct connecting *k, const char *text)
 	return k->address[i] ? k->n_addresses++ : -1;
 }
 
-static int add_attempt(void *arg, sqlite3_stmt *q, struct err *e)
+/* Columns: start, end, process, address. */
+static int add(struct connecting *k, sqlite3_stmt *q, struct attempt a, struct err *e)
 {
-	struct connecting *k = arg;
-	struct attempt a = { .ts = sqlite3_column_int64(q, 0),
-			     .till = sqlite3_column_int64(q, 1),
-			     .pid = sqlite3_column_int64(q, 2),
-			     .address = address_of(k, db_text(q, 3)),
-			     .n = 1,
-			     .error = sqlite3_column_int(q, 5) };
-
-	a.ns = (double)(a.till - a.ts);
-	a.end = a.error == LINUX_ECONNREFUSED		   ? CONNECT_REFUSED
-		: sqlite3_column_type(q, 4) == SQLITE_NULL ? CONNECT_NEVER
-							   : CONNECT_SLOW;
+	a.ts = sqlite3_column_int64(q, 0);
+	a.till = sqlite3_column_int64(q, 1);
+	a.pid = sqlite3_column_int64(q, 2);
+	a.address = address_of(k, db_text(q, 3));
 	if (a.address < 0)
 		return 0;
 	if (GROW(k->v, k->n, "connections", e) < 0)
 		return ERR_FAIL;
 	k->v[k->n++] = a;
 	return 0;
+}
+
+static int add_attempt(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	int error = sqlite3_column_int(q, 5);
+
+	return add(arg, q,
+		   (struct attempt){
+			   .n = 1,
+			   .ns = sqlite3_column_double(q, 1) - sqlite3_column_double(q, 0),
+			   .error = error,
+			   .end = error == LINUX_ECONNREFUSED		     ? CONNECT_REFUSED
+				  : sqlite3_column_type(q, 4) == SQLITE_NULL ? CONNECT_NEVER
+									     : CONNECT_SLOW },
+		   e);
 }
 
 /* Those that took as long as the limit of latency, or were not established. */
@@ -97,21 +108,11 @@ static int read_attempts(struct analysis_ctx *c, struct connecting *k, const str
 
 static int add_lost(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	struct connecting *k = arg;
-	struct attempt a = { .ts = sqlite3_column_int64(q, 0),
-			     .till = sqlite3_column_int64(q, 1),
-			     .pid = sqlite3_column_int64(q, 2),
-			     .address = address_of(k, db_text(q, 3)),
-			     .ns = sqlite3_column_double(q, 4),
-			     .n = sqlite3_column_double(q, 5),
-			     .end = CONNECT_LOST };
-
-	if (a.address < 0)
-		return 0;
-	if (GROW(k->v, k->n, "connections", e) < 0)
-		return ERR_FAIL;
-	k->v[k->n++] = a;
-	return 0;
+	return add(arg, q,
+		   (struct attempt){ .n = sqlite3_column_double(q, 5),
+				     .ns = sqlite3_column_double(q, 4),
+				     .end = CONNECT_LOST },
+		   e);
 }
 
 /*
@@ -175,24 +176,10 @@ static bool is_judged(const struct judged *j, s64 from, s64 to, s64 name)
 	return named && !j->ranges;
 }
 
-static size_t first_after(const struct connecting *k, s64 ts)
-{
-	size_t low = 0, high = k->n, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (k->v[mid].ts < ts)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* The attempts that a request waited for, one after the other. */
 static void explain(struct connecting *k, s64 pid, s64 from, s64 to, double errors)
 {
-	size_t i = first_after(k, from), end = i + TRIES_MOST;
+	size_t i = sorted_from(k->v, k->n, sizeof(*k->v), from), end = i + TRIES_MOST;
 
 	for (; i < k->n && i < end && k->v[i].ts <= to; i++) {
 		struct attempt *a = &k->v[i];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A limit of connections to another server: a pool of them in the program, or a proxy's maximum. Of
- * a process and an address, the questions without an answer never exceed a number N. While N are
- * outstanding, requests that were read beyond N wait for one of these connections. A slow server
- * has as many questions as there are requests; connections that were open and idle are no limit;
- * and one connection with several questions at one time is none either.
+ * Do requests wait for a free connection to another server? Its connections are limited: a pool of
+ * them in the program, or a proxy's maximum. Of a process and an address, the questions without an
+ * answer never exceed a number N. While N are outstanding, requests that were read beyond N wait
+ * for one of these connections. A slow server has as many questions as there are requests;
+ * connections that were open and idle are no limit; and one connection with several questions at
+ * one time is none either.
  */
 #include "fd_rows.h"
 #include "verdict_queues.h"
@@ -273,17 +274,10 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct limi
 		VALUE_NUMBER("answer", p->answer / p->n, "ns"),
 		{ 0 },
 	};
-	const struct finding f = {
-		FINDING_verdict_connections,
-		j->status == STATUS_UNCHANGED ? WARNING : PROBLEM,
-		OBSERVED,
-		j->about,
-		"SELECT pid, fd, count(*), sum(dur) FROM upstream GROUP BY 1, 2",
-		values,
-		j->finding,
-	};
 
-	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+	return verdict_queues_put(c, j, FINDING_verdict_connections, OBSERVED,
+				  "SELECT pid, fd, count(*), sum(dur) FROM upstream GROUP BY 1, 2",
+				  values, e);
 }
 
 #define PAIRS_MOST 64

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests that fail from start to end of the recording: no level to compare with. Errors that are
- * the server's own, and requests whose connection it closed without an answer, are a problem where
- * their share is surely above the limit. Errors of wrong requests have no such limit: only more of
- * them can be a problem (verdict_traffic.c).
+ * Do requests fail from start to end of the recording, with no level to compare with? Errors that
+ * are the server's own, answers that could not be written, and requests whose connection it closed
+ * without an answer, are a problem where their share is surely above the limit; refused logins
+ * where they are surely most logins of the recording. Errors of wrong requests have no such limit:
+ * only more of them can be a problem (verdict_traffic.c).
  */
 #include "verdict_failing.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #define FAILED_LEAST 5 /* fewer are no share */
+#define MOST_LOGINS  0.5
 #define OUTLASTS     2
 #define Z_95	     1.96
 
@@ -31,33 +33,75 @@ static bool is_share(double k, double n, double limit)
 	return k >= FAILED_LEAST && surely(k, n) > limit;
 }
 
+static bool is_problem_share(const struct verdict_errors *m)
+{
+	return is_share(m->n, m->of, m->least);
+}
+
 struct own_errors {
-	struct verdict_errors *of;
-	double most; /* of one code */
+	struct verdict_errors of[N_ERRORS];
+	double most[N_ERRORS]; /* of one code */
+	bool each;	       /* logins: commands report it */
 };
 
 static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 {
+	int protocol = sqlite3_column_int(q, 0), status = sqlite3_column_int(q, 1), what;
 	const char *code = db_text(q, 2);
 	double n = sqlite3_column_double(q, 3);
 	struct own_errors *o = arg;
+	struct verdict_errors *of;
 
-	if (!is_own_error(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1), code))
+	if (!status)
+		what = ERRORS_UNWRITTEN;
+	else if (is_own_error(protocol, status, code))
+		what = ERRORS_OWN;
+	else if (is_login_error(protocol, status, code, &o->each))
+		what = ERRORS_LOGIN;
+	else
 		return 0;
-	o->of->n += n;
-	o->of->start = fmin(o->of->start, sqlite3_column_double(q, 4));
-	o->of->end = fmax(o->of->end, sqlite3_column_double(q, 5));
-	if (n <= o->most)
+	of = &o->of[what];
+	of->start = of->n > 0 ? fmin(of->start, sqlite3_column_double(q, 4))
+			      : sqlite3_column_double(q, 4);
+	of->n += n;
+	of->end = fmax(of->end, sqlite3_column_double(q, 5));
+	if (n <= o->most[what])
 		return 0;
-	o->most = n;
-	o->of->name = sqlite3_column_int64(q, 6);
-	buf_clear(&o->of->code);
-	return *code ? buf_printf(&o->of->code, e, "%s", code)
-		     : buf_printf(&o->of->code, e, "%d", sqlite3_column_int(q, 1));
+	o->most[what] = n;
+	of->name = sqlite3_column_int64(q, 6);
+	buf_clear(&of->code);
+	return *code ? buf_printf(&of->code, e, "%s", code)
+		     : buf_printf(&of->code, e, "%d", status);
 }
 
-/* Errors of the server's own; of the most frequent one, the name with more than half of them. */
-static int read_always(struct analysis_ctx *c, struct judged *j, struct err *e)
+/* What they are a share of: requests that were read, or connections that were opened. */
+static int read_shares(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		       struct own_errors *o, struct err *e)
+{
+	static const char opened[] =
+		"SELECT count(DISTINCT remote) FROM fd WHERE role='accepted' AND ts > 0 AND pid IN (SELECT"
+		" pid FROM service WHERE server=?1)";
+	struct verdict_errors *of = o->of;
+	s64 n = 0;
+	int i, ret = 0;
+
+	if (of[ERRORS_LOGIN].n > 0 && !o->each)
+		ret = db_int(c->db, &n, e, opened, "i", j->about.id);
+	of[ERRORS_OWN].of = of[ERRORS_UNWRITTEN].of = j->read;
+	if (isnan(j->read))
+		of[ERRORS_UNWRITTEN].of = j->requests + of[ERRORS_UNWRITTEN].n;
+	of[ERRORS_LOGIN].of = o->each ? j->read : (double)n;
+	for (i = 0; i < N_ERRORS; i++) {
+		of[i].what = i;
+		of[i].least = i == ERRORS_LOGIN ? MOST_LOGINS : l->errors;
+		of[i].share = fmin(100, percent(of[i].n, of[i].of));
+	}
+	return ret;
+}
+
+/* Of the most frequent code, the name with more than half of them. */
+static int read_always(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e)
 {
 	static const char sql[] =
 		"WITH x AS MATERIALIZED (SELECT protocol, status, coalesce(code, 0) AS code, coalesce(name, 0)"
@@ -66,12 +110,18 @@ static int read_always(struct analysis_ctx *c, struct judged *j, struct err *e)
 		" GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
 		" request_code k WHERE k.id=x.code), ''), sum(n), min(first), max(last), CASE WHEN 2 * max(n) >"
 		" sum(n) THEN name ELSE 0 END FROM x GROUP BY protocol, status, code";
-	struct own_errors o = { &j->always, 0 };
-	int ret;
+	struct own_errors o = { 0 };
+	int i, chosen = 0, ret = db_each(c->db, e, take_code, &o, sql, "i", j->about.id);
 
-	j->always.start = INFINITY;
-	ret = db_each(c->db, e, take_code, &o, sql, "i", j->about.id);
-	j->always.share = percent(j->always.n, j->read);
+	if (ret == 0)
+		ret = read_shares(c, j, l, &o, e);
+	while (chosen < N_ERRORS && !is_problem_share(&o.of[chosen]))
+		chosen++;
+	chosen = chosen < N_ERRORS ? chosen : ERRORS_OWN;
+	j->always = o.of[chosen];
+	for (i = 0; i < N_ERRORS; i++)
+		if (i != chosen)
+			buf_free(&o.of[i].code);
 	return ret;
 }
 
@@ -106,7 +156,7 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 	int ret = verdict_crash_read(c, j, e);
 
 	if (ret == 0)
-		ret = read_always(c, j, e);
+		ret = read_always(c, j, l, e);
 	if (ret == 0)
 		ret = read_closed(c, j, e);
 	return ret < 0 ? ret : verdict_unserved_read(c, j, l, e);
@@ -140,12 +190,11 @@ void verdict_failing(struct judged *j, const struct limits *l)
 		is_problem(j, "ended", j->crash.ts, NAN, 1);
 	else if (open && j->crash.n > 0)
 		is_problem(j, "unanswered", k->start, k->end, k->n);
-	else if (j->refused.n > 0 && (open || outlasts(j, j->refused.start, j->refused.end)))
-		is_problem(j, "connections", j->refused.start, j->refused.end, j->refused.n);
+	else if (j->unserved.n > 0 && (open || outlasts(j, j->unserved.start, j->unserved.end)))
+		is_problem(j, "connections", j->unserved.start, j->unserved.end, j->unserved.n);
 	else if (open && more)
 		is_problem(j, "errors", j->more.start, j->more.end, j->more.n);
-	else if (is_share(a->n, j->read, l->errors) && !more &&
-		 (open || outlasts(j, a->start, a->end)))
+	else if (is_problem_share(a) && !more && (open || outlasts(j, a->start, a->end)))
 		is_problem(j, "errors", a->start, a->end, a->n);
 	else if (open && is_share(k->n, fmax(j->read, k->n), l->errors))
 		is_problem(j, "unanswered", k->start, k->end, k->n);
@@ -153,19 +202,27 @@ void verdict_failing(struct judged *j, const struct limits *l)
 
 static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
+	static const enum finding_kind kinds[N_ERRORS] = {
+		[ERRORS_OWN] = FINDING_verdict_failing,
+		[ERRORS_UNWRITTEN] = FINDING_verdict_unwritten,
+		[ERRORS_LOGIN] = FINDING_verdict_logins,
+	};
 	const struct verdict_errors *m = &j->always;
 	const struct value values[] = {
 		VALUE_NUMBER("share", m->share, "%"),
 		VALUE_NUMBER("start", m->start, "at"),
 		VALUE_NUMBER("end", m->end, "at"),
 		VALUE_NUMBER("n", m->n, ""),
+		VALUE_NUMBER("of", m->of, ""),
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
 		VALUE_MAYBE("name", request_name, m->name),
 		VALUE_NUMBER("unanswered", j->closed.n > 0 ? j->closed.n : NAN, ""),
 		{ 0 },
 	};
-	const struct finding f = { FINDING_verdict_failing,	  PROBLEM, OBSERVED, j->about,
-				   "SELECT * FROM request_error", values,  0 };
+	const struct finding f = {
+		kinds[m->what], PROBLEM, OBSERVED, j->about, "SELECT * FROM request_error",
+		values,		0
+	};
 
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }

@@ -221,18 +221,12 @@ static int put(struct helpers *h, struct analysis_ctx *c, const struct judged *j
 		VALUE_NUMBER("full", full >= ALL_BUSY ? fmin(100, full) : NAN, "%"),
 		{ 0 },
 	};
-	const struct finding f = {
-		FINDING_verdict_offload,
-		j->status == STATUS_UNCHANGED ? WARNING : PROBLEM,
-		CAUSAL,
-		j->about,
-		"SELECT waker, count(*), sum(dur) FROM thread_state WHERE state=state_id('poll') GROUP BY 1",
-		values,
-		j->finding,
-	};
 
 	if (ret == 0)
-		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+		ret = verdict_queues_put(
+			c, j, FINDING_verdict_offload, CAUSAL,
+			"SELECT waker, count(*), sum(dur) FROM thread_state WHERE state=state_id('poll') GROUP BY 1",
+			values, e);
 	buf_free(&function);
 	buf_free(&call);
 	buf_free(&place);

@@ -40,6 +40,11 @@ bool side_is_most(const struct verdict_side side[2], double limit);
 int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		   struct err *e);
 
+/* The finding of one of them. */
+int verdict_queues_put(struct analysis_ctx *c, const struct judged *j, enum finding_kind kind,
+		       enum evidence evidence, const char *sql, const struct value *values,
+		       struct err *e);
+
 /* verdict_parts.c: the rest of requests came later, from a client. */
 int verdict_parts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		  const struct limits *l, struct err *e);
@@ -51,6 +56,11 @@ int verdict_pool(struct analysis_ctx *c, const struct judged *j, const struct ve
 /* verdict_offload.c: threads of its own process worked for an event loop. 1: said; 0: not so. */
 int verdict_offload(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		    const struct limits *l, struct err *e);
+
+/* verdict_held.c: all connections to another server were kept for silent clients. 1: said; 0: not
+ * so. */
+int verdict_held(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		 const struct limits *l, struct err *e);
 
 /* verdict_connections.c: all connections to another server were busy. 1: said; 0: not so. */
 int verdict_connections(struct analysis_ctx *c, const struct judged *j,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Connections that are never served for want of a resource: no request shows them. They wait while
- * accept fails: a second failure, without a connection accepted in between, means that one waits,
- * since a single one may be the try after the last connection; or the kernel had established one
- * before the failure that was accepted later. One that is accepted and closed at
+ * Does the server leave connections to it unserved for want of a resource? No request shows them.
+ * They wait while accept fails: a second failure, without a connection accepted in between, means
+ * that one waits, since a single one may be the try after the last connection; or the kernel had
+ * established one before the failure that was accepted later. One that is accepted and closed at
  * once (as libuv does) is not served either. Or the thread or process that was to serve it is not
  * created: the call fails after accept, and the connection is closed without a receive.
  */
@@ -12,6 +12,7 @@
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
+#include "analyze/stats/sorted.h"
 #include "analyze/store/columns.h"
 #include "format/errnos.h"
 #include "format/grow.h"
@@ -46,7 +47,7 @@ struct accepting {
 	struct idmap sockets;	/* pid and fd -> inode of the listening socket */
 	struct idmap listeners; /* inode -> struct listener */
 	struct idmap acceptors; /* tid -> struct acceptor */
-	struct verdict_refused waiting, turned, late;
+	struct verdict_unserved waiting, turned, late;
 	s64 *failed; /* times of accept, in order of their return */
 	size_t n_failed;
 };
@@ -80,7 +81,7 @@ static int listener_of(struct accepting *a, struct listener **ret, s64 pid, s64 
 	return *ret ? 0 : ERR_FAIL;
 }
 
-static void add_refused(struct verdict_refused *r, double n, s64 start, s64 end)
+static void add_unserved(struct verdict_unserved *r, double n, s64 start, s64 end)
 {
 	r->start = r->n > 0 ? fmin(r->start, (double)start) : (double)start;
 	r->end = fmax(r->end, (double)end);
@@ -91,14 +92,14 @@ static void add_refused(struct verdict_refused *r, double n, s64 start, s64 end)
 static void no_longer_failing(struct accepting *a, struct listener *at)
 {
 	if (at->n >= 2 && (double)(at->last - at->first) >= a->l->pause)
-		add_refused(&a->waiting, at->n, at->first, at->last);
+		add_unserved(&a->waiting, at->n, at->first, at->last);
 	at->n = 0;
 }
 
 static int on_failed(struct accepting *a, struct listener *at, const struct row_syscall *row,
 		     struct err *e)
 {
-	struct verdict_refused *r = &a->waiting;
+	struct verdict_unserved *r = &a->waiting;
 
 	if (a->n_failed < FAILED_MAX) {
 		if (GROW(a->failed, a->n_failed, "failed calls", e) < 0)
@@ -131,12 +132,12 @@ static void on_fork_failed(struct acceptor *t, const struct row_syscall *row)
 static void on_other(struct accepting *a, struct acceptor *t, const struct row_syscall *row,
 		     const struct syscall_desc *d)
 {
-	struct verdict_refused *r = &a->turned;
+	struct verdict_unserved *r = &a->turned;
 	bool closes = d && d->family == FAMILY_CLOSE && row->fd == t->fd;
 	bool receives = d && (d->family == FAMILY_RECV || d->family == FAMILY_RECV_MANY);
 
 	if (closes && t->fork_failed) {
-		add_refused(r, 1, t->ts, t->ts);
+		add_unserved(r, 1, t->ts, t->ts);
 		r->call = t->call;
 		r->error = t->error;
 		r->tid = row->tid;
@@ -202,19 +203,12 @@ static int take_late(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	s64 from = sqlite3_column_int64(q, 0), waited = sqlite3_column_int64(q, 1);
 	struct accepting *a = arg;
-	size_t low = 0, high = a->n_failed, mid;
+	size_t i = sorted_from(a->failed, a->n_failed, sizeof(*a->failed), from);
 
 	(void)e;
-	while (low < high) {
-		mid = (low + high) / 2;
-		if (a->failed[mid] < from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == a->n_failed || a->failed[low] > from + waited)
+	if (i == a->n_failed || a->failed[i] > from + waited)
 		return 0;
-	add_refused(&a->late, 1, a->failed[low], from + waited);
+	add_unserved(&a->late, 1, a->failed[i], from + waited);
 	a->late.longest = fmax(a->late.longest, (double)waited);
 	return 0;
 }
@@ -228,17 +222,17 @@ static void finish(struct accepting *a)
 	while ((at = idmap_each(&a->listeners, &i)))
 		no_longer_failing(a, at);
 	if (a->waiting.n > 0) {
-		a->j->refused = a->waiting;
+		a->j->unserved = a->waiting;
 	} else if (a->late.n > 0) {
-		a->j->refused = a->waiting; /* the call */
-		a->j->refused.n = (double)a->n_failed;
-		a->j->refused.start = a->late.start;
-		a->j->refused.end = a->late.end;
-		a->j->refused.late = a->late.n;
-		a->j->refused.longest = a->late.longest;
+		a->j->unserved = a->waiting; /* the call */
+		a->j->unserved.n = (double)a->n_failed;
+		a->j->unserved.start = a->late.start;
+		a->j->unserved.end = a->late.end;
+		a->j->unserved.late = a->late.n;
+		a->j->unserved.longest = a->late.longest;
 	} else if (a->turned.n >= TURNED_LEAST)
-		a->j->refused = a->turned;
-	a->j->refused.accepted = !(a->waiting.n > 0) && !(a->late.n > 0);
+		a->j->unserved = a->turned;
+	a->j->unserved.accepted = !(a->waiting.n > 0) && !(a->late.n > 0);
 }
 
 /*
@@ -296,7 +290,7 @@ int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct
 
 static int put_call(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
-	const struct verdict_refused *r = &j->refused;
+	const struct verdict_unserved *r = &j->unserved;
 	u8 abi = r->call & 0xff;
 	u32 nr = (u32)(r->call >> 8);
 	const struct errno_reason *reason = errno_reason(abi, nr, (int)r->error);
@@ -318,7 +312,7 @@ static int put_call(struct analysis_ctx *c, const struct judged *j, struct err *
 
 int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	const struct verdict_refused *r = &j->refused;
+	const struct verdict_unserved *r = &j->unserved;
 	bool ends = r->end + j->width + 1e9 < (double)c->duration;
 	const struct value values[] = {
 		VALUE_TEXT("closed", r->accepted ? "closed without a request" : NULL),

@@ -134,3 +134,19 @@ bool sort_keys(s64 *keys, void *values, size_t n)
 		keys[i] ^= INT64_MIN;
 	return done;
 }
+
+size_t sorted_from(const void *rows, size_t n, size_t bytes, s64 v)
+{
+	size_t low = 0, high = n, mid;
+	s64 at;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		memcpy(&at, (const char *)rows + mid * bytes, sizeof(at));
+		if (at < v)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}

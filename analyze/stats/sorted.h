@@ -15,3 +15,7 @@ void sort_numbers(double *v, size_t n);
  * memory.
  */
 bool sort_keys(s64 *keys, void *values, size_t n);
+
+/* Of rows of so many bytes, in order of the number that each begins with: the first with v or more.
+ */
+size_t sorted_from(const void *rows, size_t n, size_t bytes, s64 v);

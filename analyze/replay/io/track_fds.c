@@ -115,7 +115,8 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 			      .kind = kind_names[f->kind], .role = role_names[f->role],
 			      .local = local,
 			      .remote = f->dport || f->role > ROLE_LISTENING ? remote : "",
-			      .dev = f->dev, .ino = (s64)f->ino, .path = f->path);
+			      .dev = f->dev, .ino = (s64)f->ino, .path = f->path,
+			      .port = f->sport ? f->sport : BULK_NULL);
 	fdmap_put(&fd_table(p)->files, fd, NULL, &own(r)->memory, NULL);
 	own(r)->n_files--;
 	leave(r, p, f);

@@ -6,11 +6,26 @@
 
 #include <stdlib.h>
 
+#define TIMED_MAX 1024 /* requests of one head that count in a histogram */
+
 void name_stat_add(struct name_stat *s, u32 n, u64 ts)
 {
 	s->first = s->requests ? s->first : ts;
 	s->last = ts;
 	s->requests += n;
+}
+
+void name_stat_time(struct name_stat *s, const struct request *q, u64 arrival, u32 n)
+{
+	u64 dur = elapsed(arrival, q->last_send);
+	u32 i;
+
+	for (i = 0; i < n && i < TIMED_MAX; i++)
+		hist_add(&s->latency, dur);
+	s->sum += dur * n;
+	s->max = dur > s->max ? dur : s->max;
+	s->queued += elapsed(arrival, q->first_recv) * n;
+	s->served += elapsed(q->first_recv > arrival ? q->first_recv : arrival, q->last_send) * n;
 }
 
 static int stat_row(void *arg, void *value, struct err *e)

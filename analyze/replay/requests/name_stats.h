@@ -5,6 +5,7 @@
 #include "analyze/base/idmap.h"
 #include "analyze/replay/track.h"
 #include "analyze/stats/hist.h"
+#include "request.h"
 
 enum {
 #define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
@@ -22,6 +23,9 @@ struct name_stat {
 
 /* Requests of the name began. */
 void name_stat_add(struct name_stat *s, u32 n, u64 ts);
+
+/* The time of n of them, in an exchange with an answer. */
+void name_stat_time(struct name_stat *s, const struct request *q, u64 arrival, u32 n);
 
 /* The rows of all, by service and name. */
 int name_stats_put(struct replay *r, const struct idmap *stats, struct err *e);

@@ -22,6 +22,7 @@ struct request {
 	u64 rest;    /* all that had arrived was read, and more arrived later, ns */
 	u64 wakeups; /* of the thread of the last receive, then */
 	u32 reader;  /* that thread */
+	bool failed; /* an answer could not be written */
 	bool soon;   /* it answered without a sleep after that */
 	struct request_call {
 		struct socket_use *use;

@@ -10,6 +10,7 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/text_ids.h"
 #include "error_codes.h"
+#include "format/errnos.h"
 #include "name_stats.h"
 #include "track_clients.h"
 #include "track_request_time.h"
@@ -23,7 +24,6 @@
 #define STATS_MAX   20000 /* (service, name); further names count as none */
 #define PARTS_MAX   8	  /* names within one exchange whose time is known */
 #define PENDING_MAX 64	  /* heads whose receive has not come yet */
-#define TIMED_MAX   1024  /* requests of one head that count in a histogram */
 #define FAILED_MAX  2048  /* errors of one record: of 4 bytes at least, in at most 4096 */
 
 /* What the exchange that is open on a connection holds. */
@@ -201,6 +201,17 @@ static int failed(struct replay *r, struct thread *t, struct file *f, const stru
 	row->status = m->status;
 	row->code = m->code[0] ? error_code(&own(r)->codes, m->code) : BULK_NULL;
 	return 0;
+}
+
+int names_unwritten(struct replay *r, struct thread *t, struct file *f, int error, u64 ts,
+		    struct err *e)
+{
+	struct mark m = { .protocol = names_protocol(r, f) };
+	char text[32];
+	const char *name = errno_name(error, text, sizeof(text));
+
+	memcpy(m.code, name, strnlen(name, sizeof(m.code)));
+	return failed(r, t, f, &m, 0, ts, e);
 }
 
 static int all_failed(struct replay *r, struct thread *t, struct file *f, const struct mark *m,
@@ -411,19 +422,6 @@ void names_reset(struct file *f)
 		memset(f->held, 0, sizeof(*f->held));
 }
 
-static void count_time(struct name_stat *s, const struct request *q, u64 arrival, u32 n)
-{
-	u64 dur = elapsed(arrival, q->last_send);
-	u32 i;
-
-	for (i = 0; i < n && i < TIMED_MAX; i++)
-		hist_add(&s->latency, dur);
-	s->sum += dur * n;
-	s->max = dur > s->max ? dur : s->max;
-	s->queued += elapsed(arrival, q->first_recv) * n;
-	s->served += elapsed(q->first_recv > arrival ? q->first_recv : arrival, q->last_send) * n;
-}
-
 int names_on_request(struct replay *r, struct file *f, bool lossy, u64 wait, struct err *e)
 {
 	const struct request *q = &f->request;
@@ -452,10 +450,11 @@ int names_on_request(struct replay *r, struct file *f, bool lossy, u64 wait, str
 	if (lossy)
 		return 0;
 	if (!h || !h->n_parts)
-		count_time(s, q, arrival, 1);
+		name_stat_time(s, q, arrival, 1);
 	for (i = 0; h && i < h->n_parts; i++)
-		count_time(h->parts[i].stat, q,
-			   i && h->parts[i].arrival ? h->parts[i].arrival : arrival, h->parts[i].n);
+		name_stat_time(h->parts[i].stat, q,
+			       i && h->parts[i].arrival ? h->parts[i].arrival : arrival,
+			       h->parts[i].n);
 	return 0;
 }
 

@@ -11,6 +11,10 @@ int names_on_call(struct replay *r, struct thread *t, struct file *f, const stru
 /* The request with an answer ends; wait: its time off the CPU, ns, UINT64_MAX: not known. */
 int names_on_request(struct replay *r, struct file *f, bool lossy, u64 wait, struct err *e);
 
+/* The answer to the request that is open could not be written. */
+int names_unwritten(struct replay *r, struct thread *t, struct file *f, int error, u64 ts,
+		    struct err *e);
+
 /*
  * The thread ran a statement: where the protocol shows no name of the request that is open on the
  * socket from which it received last, or only the kind of statement, that is its name.

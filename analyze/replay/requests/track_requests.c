@@ -103,20 +103,30 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 	return ret;
 }
 
+/* Looks up its service and client; the arrival of the request that is open. */
+static int left_open(struct replay *r, struct process *p, struct file *f, u64 *ret_arrival,
+		     struct err *e)
+{
+	if (services_of_file(r, p, f, e) < 0 || clients_of_file(r, f, e) < 0)
+		return ERR_FAIL;
+	*ret_arrival = f->request.arrival;
+	if (!*ret_arrival)
+		*ret_arrival = f->request.first_recv - requests_queued(f);
+	return 0;
+}
+
 int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	const struct request *t = &f->request;
-	u64 unread = f->unread ? r->begin : segments_unread(r, f), arrival = t->arrival;
+	u64 unread = f->unread ? r->begin : segments_unread(r, f), arrival;
 	struct row_unanswered *row;
 	bool read = t->recvs && !t->sends;
 	u32 answered = t->sends ? t->tid : t->answered;
 
 	if (!is_server(f) || (!read && !unread))
 		return 0;
-	if (services_of_file(r, p, f, e) < 0 || clients_of_file(r, f, e) < 0)
+	if (left_open(r, p, f, &arrival, e) < 0)
 		return ERR_FAIL;
-	if (!arrival)
-		arrival = t->first_recv - requests_queued(f);
 	row = bulk_add(r->bulk, unanswered);
 	row->ts = replay_time(r, read ? arrival : unread);
 	row->read = read ? replay_time(r, t->first_recv) : BULK_NULL;
@@ -143,15 +153,13 @@ int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f,
 	bool read = t->recvs && !t->sends && names_held(f);
 	bool unread = by == CLOSED_UNREAD && !t->recvs && !p->threads;
 	struct row_request_closed *row;
-	u64 arrival = t->arrival;
+	u64 arrival;
 
 	if (by == CLOSED_BY_PEER || f->eof || shared || (!read && !unread) ||
 	    loss_overlaps(r, read ? t->first_recv : ts, ts))
 		return 0;
-	if (services_of_file(r, p, f, e) < 0 || clients_of_file(r, f, e) < 0)
+	if (left_open(r, p, f, &arrival, e) < 0)
 		return ERR_FAIL;
-	if (!arrival)
-		arrival = t->first_recv - requests_queued(f);
 	row = bulk_add(r->bulk, request_closed);
 	row->ts = replay_time(r, read ? arrival : ts);
 	row->read = read ? replay_time(r, t->first_recv) : BULK_NULL;
@@ -253,6 +261,22 @@ static bool is_gone(const struct call_view *v, bool send)
 	return (!v->ret && !send) || v->ret == -LINUX_ECONNRESET || v->ret == -LINUX_EPIPE;
 }
 
+/*
+ * A send that failed since the peer is gone: of an answer of which nothing was sent. Later ones may
+ * be notices after the answer, but for HTTP/1, where all that is sent belongs to it.
+ */
+static int unwritten(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		     struct err *e)
+{
+	struct request *q = &f->request;
+
+	if (!is_server(f) || !q->recvs || q->failed || !q->service ||
+	    (q->sends && names_protocol(r, f) != PROTOCOL_HTTP1))
+		return 0;
+	q->failed = true;
+	return names_unwritten(r, t, f, (int)-v->ret, v->ts, e);
+}
+
 static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
@@ -279,6 +303,8 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	if (!f || f->kind != FD_SOCKET)
 		return 0;
 	f->eof |= is_gone(v, send);
+	if (send && v->ret < 0 && is_gone(v, send))
+		return unwritten(r, t, f, v, e);
 	if (v->ret <= 0)
 		/* it receives there only when it wants the next request, and sends notifications
 		 * without a question on a socket without a request */
