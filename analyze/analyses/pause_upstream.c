@@ -10,6 +10,18 @@
 #include "analyze/store/state.h"
 #include "verdict.h"
 
+/* Ends the query of an address and of the process at its other end. */
+static int take_upstream(sqlite3_stmt *q, struct pause_upstream *u, struct err *e)
+{
+	int ret = db_step(q, e);
+
+	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL) {
+		u->pid = sqlite3_column_int64(q, 1);
+		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
+	}
+	return db_end(q, ret);
+}
+
 static int read_upstream(struct analysis_ctx *c, s64 server, struct pause_upstream *u,
 			 struct err *e)
 {
@@ -28,14 +40,7 @@ static int read_upstream(struct analysis_ctx *c, s64 server, struct pause_upstre
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", server);
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL) {
-		u->pid = sqlite3_column_int64(q, 1);
-		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
-	}
-	return db_end(q, ret);
+	return ret < 0 ? ret : take_upstream(q, u, e);
 }
 
 /* The connection that the thread waited for longest in a call on it, and the process at its end. */
@@ -51,19 +56,12 @@ static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 f
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "iii", tid, from, to);
 
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		u->pid = sqlite3_column_int64(q, 1);
-		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
-	}
-	return db_end(q, ret);
+	return ret < 0 ? ret : take_upstream(q, u, e);
 }
 
 /*
- * Of a pause until the end: whom the process asked last before it or in it without an answer, of
- * those that answered before. Logs and metrics are sent without an answer.
+ * Of a pause until the end: whom the process asked most without an answer, of those that answered
+ * before; then the first. Logs and metrics are sent without an answer.
  */
 static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judged_pause *p,
 			   struct pause_upstream *u, struct err *e)
@@ -80,14 +78,7 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 	s64 asked = p->end - (p->end - p->start) / 4;
 	int ret = p->end < c->duration ? 0 : db_query(&q, c->db, e, sql, "ii", server, asked);
 
-	if (ret < 0 || p->end < c->duration)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		u->pid = sqlite3_column_int64(q, 1);
-		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
-	}
-	return db_end(q, ret);
+	return ret < 0 || p->end < c->duration ? ret : take_upstream(q, u, e);
 }
 
 /* What the thread of the other server that ran most did then. */

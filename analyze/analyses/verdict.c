@@ -84,7 +84,7 @@ static bool failed_faster(const struct judged *j)
 {
 	int i;
 
-	if (!(j->more.n > 0) || j->more.refused || strcmp(j->kind, "slower") != 0 || j->counted ||
+	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->counted ||
 	    j->given)
 		return false;
 	for (i = 0; i < j->ranges; i++)
@@ -103,6 +103,7 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	if (ret == 0 && failed_faster(j)) {
 		forget_change(j);
 		j->status = STATUS_NONE;
+		j->kind = VERDICT_none;
 	}
 	if (ret == 0)
 		ret = verdict_failing_read(c, j, l, e);
@@ -113,7 +114,7 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	ret = verdict_tail(c, j, l, e);
 	if (ret > 0) {
 		j->status = STATUS_PROBLEM;
-		j->kind = "tail";
+		j->kind = VERDICT_tail;
 		j->n = j->late.events;
 		return 0;
 	}
@@ -180,7 +181,7 @@ static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct
 	bool named = j->names && !(longest && judged_is_part(longest));
 	bool slower = changed && (!j->counted || named || j->added > spent);
 
-	j->kind = slower ? "slower" : "pauses";
+	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
 	if (!slower)
 		range_of_pauses(j);
 	return ret;
@@ -237,8 +238,8 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 	else
 		j->status = lossy || j->requests < REQUESTS_LEAST ? STATUS_UNKNOWN : STATUS_NONE;
 	if (j->status == STATUS_UNKNOWN)
-		j->kind = lossy ? "loss" : "requests";
-	if (strcmp(j->kind, "pauses") == 0)
+		j->kind = lossy ? VERDICT_loss : VERDICT_requests;
+	if (j->kind == VERDICT_pauses)
 		j->n = j->counted;
 	return ret < 0 ? ret : judge_rest(c, j, l, e);
 }
@@ -259,7 +260,7 @@ static int judge_process(struct analysis_ctx *c, struct judged *j, const struct 
 		return ret;
 	ret = db_step(q, e);
 	j->status = STATUS_UNKNOWN;
-	j->kind = "requests";
+	j->kind = VERDICT_requests;
 	j->p50 = j->p99 = j->p99_outside = j->max = j->idle = j->rate = j->errors = NAN;
 	if (ret > 0) {
 		j->pause_max = sqlite3_column_double(q, 4);
@@ -267,7 +268,7 @@ static int judge_process(struct analysis_ctx *c, struct judged *j, const struct 
 	}
 	if (ret > 0 && j->counted) {
 		j->status = STATUS_PROBLEM;
-		j->kind = "standstill";
+		j->kind = VERDICT_standstill;
 		j->paused = sqlite3_column_double(q, 1);
 		j->start = sqlite3_column_double(q, 2);
 		j->end = sqlite3_column_double(q, 3);
@@ -286,7 +287,7 @@ static int judge(struct analysis_ctx *c, struct judged *j, const struct limits *
 
 	if (j->about.kind != SUBJECT_server)
 		return judge_process(c, j, l, e);
-	if (strcmp(j->kind, "hang") != 0)
+	if (j->kind != VERDICT_hang)
 		return judge_server(c, j, l, e);
 	ret = verdict_hang(c, j, l, e);
 	if (ret < 0 || j->status == STATUS_PROBLEM)
@@ -325,9 +326,9 @@ static int put_row(struct analysis_ctx *c, const struct judged *j, int rank, str
 			 "ddddddddd"
 			 "iiiidddddiis",
 			 (s64)rank, subject_names[j->about.kind], j->about.id,
-			 status_names[j->status], j->kind, j->start, j->end, c->duration,
-			 (s64)j->requests, j->rate, j->p50, j->p99, j->p99_outside, j->max,
-			 j->errors, j->read, isnan(j->read) ? NAN : j->closed.n, j->idle,
+			 status_names[j->status], verdict_kinds[j->kind].name, j->start, j->end,
+			 c->duration, (s64)j->requests, j->rate, j->p50, j->p99, j->p99_outside,
+			 j->max, j->errors, j->read, isnan(j->read) ? NAN : j->closed.n, j->idle,
 			 (s64)j->counted, (s64)j->paused, (s64)j->pause_max, (s64)j->waited,
 			 j->slow, j->baseline, j->ratio, j->ratio_low, j->ratio_high, (s64)j->n,
 			 j->finding, c->verdict);
@@ -400,7 +401,7 @@ static int read_subjects(struct analysis_ctx *c, struct judged *v, int *ret_n, s
 		v[(*ret_n)++] = (struct judged){
 			.about = { *db_text(q, 0) == 'p' ? SUBJECT_process : SUBJECT_server,
 				   sqlite3_column_int64(q, 1) },
-			.kind = *db_text(q, 0) == 'h' ? "hang" : "",
+			.kind = *db_text(q, 0) == 'h' ? VERDICT_hang : VERDICT_none,
 			.start = NAN,
 			.end = NAN,
 			.slow = NAN,
@@ -439,7 +440,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		qsort(v, (size_t)n, sizeof(*v), by_rank);
 	for (i = 0; i < n && ret == 0; i++) {
 		ret = verdict_say(c, &v[i], &l, e);
-		if (ret == 0 && v[i].accept.n >= 1 && strcmp(v[i].kind, "accept") != 0)
+		if (ret == 0 && v[i].accept.n >= 1 && v[i].kind != VERDICT_accept)
 			ret = verdict_accept_say(c, &v[i], e);
 		if (ret == 0)
 			ret = put_row(c, &v[i], i + 1, e);

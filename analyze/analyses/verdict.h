@@ -5,6 +5,7 @@
 #include "analysis.h"
 #include "analyze/stats/hist.h"
 #include "analyze/store/state.h"
+#include "analyze/store/verdict_kind.h"
 #include "format/buf.h"
 
 /* What counts: facts limit_pause_ns, limit_latency_ns, limit_factor and limit_errors of the
@@ -118,7 +119,7 @@ struct judged_pause {
 struct judged {
 	struct subject about;
 	enum verdict_status status;
-	const char *kind;
+	enum verdict_kind kind;
 	double requests, rate, p50, p99, p99_outside, max, idle, queued, served;
 	double start, end;	     /* NAN: none */
 	struct judged_pause *pauses; /* by time; after `whole` of them those of parts, by time */

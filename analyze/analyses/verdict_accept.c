@@ -57,7 +57,7 @@ int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret < 0 || j->accept.n < 1 || j->status == STATUS_PROBLEM)
 		return ret;
 	j->status = STATUS_PROBLEM;
-	j->kind = "accept";
+	j->kind = VERDICT_accept;
 	j->start = j->accept.start;
 	j->end = j->accept.end;
 	j->n = j->accept.n;

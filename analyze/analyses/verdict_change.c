@@ -213,7 +213,7 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 
 int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
 {
-	bool paused = strcmp(j->kind, "pauses") == 0, slower = strcmp(j->kind, "slower") == 0;
+	bool paused = j->kind == VERDICT_pauses, slower = j->kind == VERDICT_slower;
 	int i, ret = 0;
 
 	if (j->status != STATUS_PROBLEM || isnan(j->start))

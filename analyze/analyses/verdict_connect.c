@@ -154,19 +154,19 @@ static bool is_judged(const struct judged *j, s64 from, s64 to, s64 name)
 	bool named = !j->names;
 	int i;
 
-	if (strcmp(j->kind, "pauses") == 0) {
+	if (j->kind == VERDICT_pauses) {
 		for (i = 0; i < j->n_pauses; i++)
 			if (j->pauses[i].counts && from < j->pauses[i].end &&
 			    to > j->pauses[i].start)
 				return true;
 		return false;
 	}
-	if (strcmp(j->kind, "errors") == 0)
+	if (j->kind == VERDICT_errors)
 		return (double)to >= j->more.start && (double)to < j->more.end;
-	if (strcmp(j->kind, "tail") == 0)
+	if (j->kind == VERDICT_tail)
 		return (double)to >= j->start && (double)to < j->end &&
 		       (double)(to - from) > j->late.p99_otherwise;
-	if (strcmp(j->kind, "slower") != 0)
+	if (j->kind != VERDICT_slower)
 		return true;
 	for (i = 0; !named && i < j->names->n; i++)
 		named = j->names->id[i] == name;
@@ -240,7 +240,7 @@ static int read_requests(struct analysis_ctx *c, struct connecting *k, struct er
 					COLUMN_OF(request, name),
 				services, k->j->about.id, look_at, k, e);
 
-	if (ret == 0 && strcmp(k->j->kind, "errors") != 0 && strcmp(k->j->kind, "tail") != 0)
+	if (ret == 0 && k->j->kind != VERDICT_errors && k->j->kind != VERDICT_tail)
 		ret = db_each(c->db, e, look_at_unanswered, k, unanswered, "ii", k->j->about.id,
 			      c->duration);
 	return ret;
@@ -280,7 +280,7 @@ static int judge(struct judged *j, const struct connecting *k, const struct limi
 		 struct err *e)
 {
 	struct verdict_connect *m = &j->connect;
-	bool none = j->status != STATUS_PROBLEM, failed = strcmp(j->kind, "errors") == 0;
+	bool none = j->status != STATUS_PROBLEM, failed = j->kind == VERDICT_errors;
 	const struct connect_tally *of;
 	int address = 0, end = 0;
 	char code[32];
@@ -293,8 +293,8 @@ static int judge(struct judged *j, const struct connecting *k, const struct limi
 	of = &k->of[address][end];
 	if (none && !is_material(k, of, failed, l))
 		return 0;
-	if (none && strcmp(j->kind, "hang") != 0) {
-		j->kind = "connect";
+	if (none && j->kind != VERDICT_hang) {
+		j->kind = VERDICT_connect;
 		j->start = j->end = NAN;
 	}
 	j->status = STATUS_PROBLEM;

@@ -129,8 +129,8 @@ static const char *fault_of(const struct verdict_crash *x, const struct sent *s)
 /* It is why: the problem is requests without an answer, or begins about then. */
 static bool is_why(const struct judged *j)
 {
-	bool failing = strcmp(j->kind, "unanswered") == 0 || strcmp(j->kind, "ended") == 0;
-	bool then = strcmp(j->kind, "errors") == 0 || strcmp(j->kind, "pauses") == 0;
+	bool failing = j->kind == VERDICT_unanswered || j->kind == VERDICT_ended;
+	bool then = j->kind == VERDICT_errors || j->kind == VERDICT_pauses;
 
 	return failing || (then && j->crash.ts <= j->end && j->crash.ts >= j->start - 1e9);
 }

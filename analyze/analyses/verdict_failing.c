@@ -162,7 +162,7 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 	return ret < 0 ? ret : verdict_unserved_read(c, j, l, e);
 }
 
-static void is_problem(struct judged *j, const char *kind, double start, double end, double n)
+static void is_problem(struct judged *j, enum verdict_kind kind, double start, double end, double n)
 {
 	j->status = STATUS_PROBLEM;
 	j->kind = kind;
@@ -180,24 +180,25 @@ static bool outlasts(const struct judged *j, double start, double end)
 void verdict_failing(struct judged *j, const struct limits *l)
 {
 	const struct verdict_errors *a = &j->always, *k = &j->closed;
-	bool open = j->status == STATUS_NONE || strcmp(j->kind, "requests") == 0 ||
-		    (j->status == STATUS_UNKNOWN && strcmp(j->kind, "hang") == 0);
+	bool open = j->status == STATUS_NONE || j->kind == VERDICT_requests ||
+		    (j->status == STATUS_UNKNOWN && j->kind == VERDICT_hang);
 	bool more = j->more.n > 0 && !j->more.refused;
 
 	if (!open && j->status != STATUS_PROBLEM)
 		return;
 	if (open && j->crash.last)
-		is_problem(j, "ended", j->crash.ts, NAN, 1);
+		is_problem(j, VERDICT_ended, j->crash.ts, NAN, 1);
 	else if (open && j->crash.n > 0)
-		is_problem(j, "unanswered", k->start, k->end, k->n);
+		is_problem(j, VERDICT_unanswered, k->start, k->end, k->n);
 	else if (j->unserved.n > 0 && (open || outlasts(j, j->unserved.start, j->unserved.end)))
-		is_problem(j, "connections", j->unserved.start, j->unserved.end, j->unserved.n);
+		is_problem(j, VERDICT_connections, j->unserved.start, j->unserved.end,
+			   j->unserved.n);
 	else if (open && more)
-		is_problem(j, "errors", j->more.start, j->more.end, j->more.n);
+		is_problem(j, VERDICT_errors, j->more.start, j->more.end, j->more.n);
 	else if (is_problem_share(a) && !more && (open || outlasts(j, a->start, a->end)))
-		is_problem(j, "errors", a->start, a->end, a->n);
+		is_problem(j, VERDICT_errors, a->start, a->end, a->n);
 	else if (open && is_share(k->n, fmax(j->read, k->n), l->errors))
-		is_problem(j, "unanswered", k->start, k->end, k->n);
+		is_problem(j, VERDICT_unanswered, k->start, k->end, k->n);
 }
 
 static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -263,14 +264,14 @@ static int say_ended(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	bool connections = strcmp(j->kind, "connections") == 0;
+	bool connections = j->kind == VERDICT_connections;
 	int ret = 0;
 
 	if (connections)
 		ret = verdict_unserved_say(c, j, e);
-	else if (strcmp(j->kind, "ended") == 0)
+	else if (j->kind == VERDICT_ended)
 		ret = say_ended(c, j, e);
-	else if (strcmp(j->kind, "unanswered") == 0)
+	else if (j->kind == VERDICT_unanswered)
 		ret = say_closed(c, j, e);
 	else if (!(j->more.n > 0) || j->more.refused)
 		ret = say_always(c, j, e);

@@ -194,11 +194,11 @@ int verdict_hang(struct analysis_ctx *c, struct judged *j, const struct limits *
 
 	j->p50 = j->p99 = j->p99_outside = j->max = j->idle = j->rate = j->errors = NAN;
 	j->status = STATUS_UNKNOWN;
-	j->kind = "requests";
+	j->kind = VERDICT_requests;
 	ret = read_waiting(c, j, l, e);
 	if (ret < 0 || j->n < 1)
 		return ret;
-	j->kind = "hang";
+	j->kind = VERDICT_hang;
 	j->end = (double)c->duration;
 	j->paused = j->end - j->start;
 	j->pauses = calloc(1, sizeof(*j->pauses));

@@ -107,7 +107,7 @@ static void judge_wait(struct judged *j, const struct level *v, const struct lim
 	if (!(j->part >= fmax(MOST, 1 - 1 / l->factor)) || j->part * mean_of(j) < l->latency)
 		return;
 	j->status = STATUS_UNCHANGED;
-	j->kind = "wait";
+	j->kind = VERDICT_wait;
 	j->where = spent_says[most];
 	j->where_part = v->of.in[most] / waits;
 }
@@ -120,7 +120,7 @@ static void judge_queue(struct judged *j, const struct limits *l)
 	    mean_of(j) < l->factor * j->served)
 		return;
 	j->status = full ? STATUS_PROBLEM : STATUS_UNCHANGED;
-	j->kind = full ? "overload" : "queue";
+	j->kind = full ? VERDICT_overload : VERDICT_queue;
 }
 
 static int judge_cost(struct analysis_ctx *c, struct judged *j, const struct level *v,
@@ -137,7 +137,7 @@ static int judge_cost(struct analysis_ctx *c, struct judged *j, const struct lev
 	if (ret < 0 || !j->name)
 		return ret;
 	j->status = STATUS_UNCHANGED;
-	j->kind = "cost";
+	j->kind = VERDICT_cost;
 	return 0;
 }
 

@@ -90,7 +90,7 @@ static int take(struct pool_sums *s, const struct pooled *r, const struct verdic
 
 static void count_workers(struct pool_sums *s)
 {
-	s64 last = 0;
+	s64 serving = 0;
 	size_t i;
 
 	s->threads = s->p.most;
@@ -98,9 +98,9 @@ static void count_workers(struct pool_sums *s)
 		if (s->p.workers[i].serves)
 			s->processes += s->p.workers[i].pid == s->p.workers[i].tid;
 	for (i = 0; i < s->p.n_workers; i++)
-		last += s->p.workers[i].serves;
+		serving += s->p.workers[i].serves;
 	/* processes with one thread each */
-	s->processes = s->processes == last ? s->threads : 0;
+	s->processes = s->processes == serving ? s->threads : 0;
 }
 
 struct states {
@@ -231,7 +231,7 @@ int verdict_pool_level(struct analysis_ctx *c, struct judged *j, const struct li
 		ret = read_pool(&s, c, j, &w, l, e);
 	if (ret > 0) {
 		j->status = percent(s.full, s.length) >= ALWAYS ? STATUS_PROBLEM : STATUS_UNCHANGED;
-		j->kind = "pool";
+		j->kind = VERDICT_pool;
 		if (put_pool(c, j, &s, 0, &j->finding, e) < 0)
 			ret = ERR_FAIL;
 	}

@@ -27,8 +27,7 @@ int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct 
 	size_t i;
 
 	if ((j->status != STATUS_PROBLEM && j->status != STATUS_UNCHANGED) || !j->finding ||
-	    j->about.kind != SUBJECT_server || strcmp(j->kind, "errors") == 0 ||
-	    strcmp(j->kind, "pool") == 0)
+	    j->about.kind != SUBJECT_server || j->kind == VERDICT_errors || j->kind == VERDICT_pool)
 		return 0;
 	ret = verdict_when(c, j, &w, e);
 	for (i = 0; i < sizeof(of) / sizeof(of[0]) && ret == 0; i++)

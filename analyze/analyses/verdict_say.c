@@ -8,8 +8,6 @@
 
 #include "format/buf.h"
 
-#include <string.h>
-
 #define LENGTHS_NAMED 3
 #define PARTS_SAID    2 /* names with the reason of their added time */
 #define RANGES_NAMED  2 /* besides the one that added most */
@@ -177,7 +175,7 @@ static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind
 static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	double mean = j->queued + j->served;
-	bool wait = strcmp(j->kind, "wait") == 0, queue = strcmp(j->kind, "queue") == 0;
+	bool wait = j->kind == VERDICT_wait, queue = j->kind == VERDICT_queue;
 	const struct value values[] = {
 		VALUE_NUMBER("queued", queue ? j->queued : NAN, "ns"),
 		VALUE_NUMBER("part", 100 * j->part, "%"),
@@ -236,81 +234,96 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 	return finding_put(c->db, c->analysis->name, &f, ret_id, e);
 }
 
-static int say_slower_and_blocker(struct analysis_ctx *c, struct judged *j, struct err *e)
+static int say_change(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	int ret = say_slower(c, j, e);
+	int ret = j->names ? say_names(c, j, e) : say_slower(c, j, e);
 
-	if (ret == 0)
-		ret = verdict_connect_cause(c, j, e);
+	if (j->names || ret < 0)
+		return ret;
+	ret = verdict_connect_cause(c, j, e);
 	return ret < 0 ? ret : verdict_blocker(c, j, e);
 }
 
-static int say(struct analysis_ctx *c, struct judged *j, struct err *e)
+static int say_failing(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	int ret = 0;
+	bool more = j->kind == VERDICT_errors && j->more.n > 0 && !j->more.refused;
+	int ret = more ? say_errors(c, j, PROBLEM, &j->finding, e) : 0;
 
-	bool failing = strcmp(j->kind, "errors") == 0 || strcmp(j->kind, "unanswered") == 0 ||
-		       strcmp(j->kind, "connections") == 0 || strcmp(j->kind, "ended") == 0;
-
-	if (strcmp(j->kind, "errors") == 0 && j->more.n > 0 && !j->more.refused)
-		ret = say_errors(c, j, PROBLEM, &j->finding, e);
-	else if (j->more.n > 0)
-		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
-	if (ret == 0 && failing)
-		ret = verdict_failing_say(c, j, e);
-	if (ret == 0 && strcmp(j->kind, "errors") == 0)
-		ret = verdict_connect_cause(c, j, e);
-	if (ret < 0 || failing)
-		return ret;
-	if (strcmp(j->kind, "accept") == 0)
-		return verdict_accept_say(c, j, e);
-	if (strcmp(j->kind, "connect") == 0)
-		return verdict_connect_say(c, j, e);
-	if (j->status == STATUS_NONE) {
-		ret = say_other(c, j, FINDING_verdict_healthy, NOTE, e);
-		return ret == 0 && j->mix ? say_mix(c, j, e) : ret;
-	}
-	if (strcmp(j->kind, "pool") == 0)
-		return 0; /* it is known since the level was judged */
-	if (j->status == STATUS_UNCHANGED)
-		return say_level(c, j, e);
-	if (strcmp(j->kind, "hang") == 0)
-		return verdict_hang_say(c, j, e);
-	if (strcmp(j->kind, "requests") == 0) {
-		ret = say_other(c, j,
-				j->requests > 0 ? FINDING_verdict_few : FINDING_verdict_unknown,
-				NOTE, e);
-		return ret == 0 && !(j->requests > 0) ? verdict_hang_threads(c, j, e) : ret;
-	}
-	if (strcmp(j->kind, "loss") == 0)
-		return say_other(c, j, FINDING_verdict_loss, NOTE, e);
-	if (j->status == STATUS_PROBLEM && strcmp(j->kind, "pauses") != 0)
-		ret = verdict_crash_say(c, j, e);
-	if (ret < 0)
-		return ret;
-	if (strcmp(j->kind, "slower") == 0)
-		return j->names ? say_names(c, j, e) : say_slower_and_blocker(c, j, e);
-	if (strcmp(j->kind, "tail") == 0) {
-		ret = verdict_tail_say(c, j, e);
-		return ret < 0 ? ret : verdict_connect_cause(c, j, e);
-	}
-	if (strcmp(j->kind, "overload") == 0)
-		return say_other(c, j, FINDING_verdict_overload, PROBLEM, e);
-	return strcmp(j->kind, "pauses") == 0
-		       ? say_pauses(c, j, e)
-		       : say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
+	return ret < 0 ? ret : verdict_failing_say(c, j, e);
 }
+
+static int say_healthy(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	int ret = say_other(c, j, FINDING_verdict_healthy, NOTE, e);
+
+	return ret == 0 && j->mix ? say_mix(c, j, e) : ret;
+}
+
+static int say_few(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	bool none = !(j->requests > 0);
+	int ret = say_other(c, j, none ? FINDING_verdict_unknown : FINDING_verdict_few, NOTE, e);
+
+	return ret == 0 && none ? verdict_hang_threads(c, j, e) : ret;
+}
+
+static int say_loss(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	return say_other(c, j, FINDING_verdict_loss, NOTE, e);
+}
+
+static int say_overload(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	return say_other(c, j, FINDING_verdict_overload, PROBLEM, e);
+}
+
+static int say_standstill(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	return say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
+}
+
+/* What is said of each kind, and of what else it may be the effect. */
+static const struct {
+	int (*say)(struct analysis_ctx *c, struct judged *j, struct err *e);
+	bool crash;   /* a process that a signal ended */
+	bool connect; /* connections to another server */
+	bool pause;   /* what the serving thread did */
+} says[N_VERDICTS] = {
+	[VERDICT_none] = { say_healthy },
+	[VERDICT_pauses] = { say_pauses, .crash = true, .connect = true, .pause = true },
+	[VERDICT_slower] = { say_change, .crash = true },
+	[VERDICT_tail] = { verdict_tail_say, .crash = true, .connect = true },
+	[VERDICT_errors] = { say_failing, .connect = true },
+	[VERDICT_unanswered] = { say_failing },
+	[VERDICT_connections] = { say_failing },
+	[VERDICT_ended] = { say_failing },
+	[VERDICT_overload] = { say_overload, .crash = true },
+	[VERDICT_pool] = { NULL }, /* it is known since the level was judged */
+	[VERDICT_hang] = { verdict_hang_say },
+	[VERDICT_connect] = { verdict_connect_say },
+	[VERDICT_accept] = { verdict_accept_say },
+	[VERDICT_standstill] = { say_standstill, .crash = true, .connect = true, .pause = true },
+	[VERDICT_queue] = { say_level },
+	[VERDICT_wait] = { say_level },
+	[VERDICT_cost] = { say_level },
+	[VERDICT_requests] = { say_few },
+	[VERDICT_loss] = { say_loss },
+};
 
 int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
-	bool paused = strcmp(j->kind, "pauses") == 0 || strcmp(j->kind, "standstill") == 0;
-	int ret = say(c, j, e);
+	bool problem = j->kind == VERDICT_errors && !j->more.refused;
+	int ret = 0;
 
-	if (ret == 0 && strcmp(j->kind, "pauses") == 0)
+	if (j->more.n > 0 && !problem)
+		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
+	if (ret == 0 && says[j->kind].say)
+		ret = says[j->kind].say(c, j, e);
+	if (ret == 0 && says[j->kind].crash)
 		ret = verdict_crash_say(c, j, e);
-	if (ret == 0 && paused)
+	if (ret == 0 && says[j->kind].connect)
 		ret = verdict_connect_cause(c, j, e);
 	if (ret == 0)
 		ret = verdict_queues(c, j, l, e);
-	return ret == 0 && paused ? verdict_pause_say(c, j, e) : ret;
+	return ret == 0 && says[j->kind].pause ? verdict_pause_say(c, j, e) : ret;
 }

@@ -53,9 +53,9 @@ int verdict_when(const struct analysis_ctx *c, const struct judged *j, struct ve
 		return err_set(e, ERR_FAIL, "out of memory for time ranges");
 	if (ret->all)
 		add(ret, 0, (double)c->duration);
-	else if (strcmp(j->kind, "pauses") == 0)
+	else if (j->kind == VERDICT_pauses)
 		add_pauses(ret, j);
-	else if (strcmp(j->kind, "slower") == 0)
+	else if (j->kind == VERDICT_slower)
 		for (i = 0; i < j->ranges && i < WINDOWS; i++)
 			add(ret, j->range[i][0], j->range[i][1]);
 	if (!ret->n)

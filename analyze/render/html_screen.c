@@ -69,8 +69,8 @@ static int put_verdict(struct html_page *p)
 		put_text(p, "<p class=\"cause\">", &s->causes[i].text, "");
 		buf_printf(p->out, p->e, " <span class=\"tag\">%s</span></p>\n", s->causes[i].sure);
 	}
-	if (s->problems && !s->n_causes && strcmp(s->kind, "errors") != 0 &&
-	    strcmp(s->kind, "unanswered") != 0)
+	if (s->problems && !s->n_causes && s->kind != VERDICT_errors &&
+	    s->kind != VERDICT_unanswered)
 		put(p, "<p class=\"cause\">The cause was not found.</p>\n");
 	if (s->also.len)
 		put_text(p, "<p class=\"cause\">", &s->also, "</p>\n");

@@ -100,7 +100,7 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 		s->problems = strcmp(text_at(q, 0), "problem") == 0;
 		s->healthy = strcmp(text_at(q, 0), "none") == 0;
 		s->unchanged = strcmp(text_at(q, 0), "unchanged") == 0;
-		snprintf(s->kind, sizeof(s->kind), "%s", text_at(q, 1));
+		s->kind = verdict_kind_of(text_at(q, 1));
 		if (strcmp(text_at(q, 2), "server") == 0) {
 			about.kind = SUBJECT_server;
 			s->server = about.id;
@@ -165,9 +165,8 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 		" JOIN finding p ON p.id=v.id WHERE p.kind='verdict_pool') AND " OF_SERVER
 		") k JOIN finding f ON f.id=k.id ORDER BY nth,"
 		" f.id";
-	bool slower = s->unchanged || strcmp(s->kind, "slower") == 0 ||
-		      strcmp(s->kind, "tail") == 0 || strcmp(s->kind, "overload") == 0 ||
-		      strcmp(s->kind, "pool") == 0;
+	bool slower = s->unchanged || s->kind == VERDICT_slower || s->kind == VERDICT_tail ||
+		      s->kind == VERDICT_overload || s->kind == VERDICT_pool;
 	s64 under = 0;
 	sqlite3_stmt *q;
 	size_t i;
@@ -337,17 +336,7 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 
 int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e)
 {
-	const char *analysis = !s->problems && !s->unchanged	     ? NULL
-			       : strcmp(s->kind, "pauses") == 0	     ? "pauses"
-			       : strcmp(s->kind, "standstill") == 0  ? "pauses"
-			       : strcmp(s->kind, "hang") == 0	     ? "offcpu"
-			       : strcmp(s->kind, "accept") == 0	     ? "net"
-			       : strcmp(s->kind, "connect") == 0     ? "net"
-			       : strcmp(s->kind, "errors") == 0	     ? "requests"
-			       : strcmp(s->kind, "unanswered") == 0  ? "requests"
-			       : strcmp(s->kind, "ended") == 0	     ? "processes"
-			       : strcmp(s->kind, "connections") == 0 ? "syscalls"
-								     : "causes";
+	const char *analysis = s->problems || s->unchanged ? verdict_kinds[s->kind].more : NULL;
 
 	if (!analysis)
 		i++;

@@ -7,6 +7,8 @@
 
 #include "render.h"
 
+#include "analyze/store/verdict_kind.h"
+
 #include <stdbool.h>
 
 #define SCREEN_MOMENTS 3
@@ -33,7 +35,7 @@ struct screen {
 	} moments[SCREEN_MOMENTS];
 	int n_moments;
 	bool problems, healthy, unchanged;
-	char kind[16];
+	enum verdict_kind kind;
 	s64 server;	   /* server.id of the first row; 0: a process, or no row */
 	const char *worst; /* COMPLETE, TRUNCATED or LOSSY */
 };

@@ -45,22 +45,16 @@ static const char closed_sql[] =
 
 int screen_moments(struct screen *s, sqlite3 *db, struct err *e)
 {
-	static const struct {
-		const char *kind, *sql;
-	} of[] = {
-		{ "hang", waiting_sql },      { "pauses", pauses_sql },
-		{ "standstill", pauses_sql }, { "errors", failed_sql },
-		{ "unanswered", closed_sql }, { "connections", NULL },
-		{ "ended", closed_sql },
+	static const char *const of[N_VERDICTS] = {
+		[VERDICT_hang] = waiting_sql,	   [VERDICT_pauses] = pauses_sql,
+		[VERDICT_standstill] = pauses_sql, [VERDICT_errors] = failed_sql,
+		[VERDICT_unanswered] = closed_sql, [VERDICT_ended] = closed_sql,
 	};
-	const char *sql = requests_sql;
+	const char *sql = of[s->kind] ? of[s->kind] : requests_sql;
 	sqlite3_stmt *q;
-	size_t i;
 	int ret;
 
-	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++)
-		sql = strcmp(of[i].kind, s->kind) == 0 ? of[i].sql : sql;
-	if ((!s->problems && !s->unchanged) || !sql)
+	if ((!s->problems && !s->unchanged) || s->kind == VERDICT_connections)
 		return 0;
 	ret = db_query(&q, db, e, sql, "ii", s->server, (s64)SCREEN_MOMENTS);
 	if (ret < 0)

@@ -151,8 +151,8 @@ static int put_causes(struct screen_page *p, const struct screen *s)
 			ret = labelled(p, i ? "" : label_of(s), BOLD, text.data);
 	}
 	buf_free(&text);
-	if (s->problems && !s->n_causes && ret == 0 && strcmp(s->kind, "errors") != 0 &&
-	    strcmp(s->kind, "unanswered") != 0)
+	if (s->problems && !s->n_causes && ret == 0 && s->kind != VERDICT_errors &&
+	    s->kind != VERDICT_unanswered)
 		ret = labelled(p, "CAUSE", BOLD, "not found: see the notes with -v.");
 	if (ret == 0 && s->also.len)
 		ret = labelled(p, "ALSO", BOLD, s->also.data);

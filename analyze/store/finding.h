@@ -96,9 +96,6 @@ enum subject_kind subject_kind_of(const char *name);
 int finding_put(sqlite3 *db, const char *analysis, const struct finding *f, s64 *ret_id,
 		struct err *e);
 
-/* The kind of subject of a name; SUBJECT_none if there is none. */
-enum subject_kind subject_kind_of(const char *name);
-
 /* Adds values to a finding: the rows of a query of name, unit, number, kind, id and text. */
 int finding_add(sqlite3 *db, s64 finding, struct err *e, const char *sql, const char *fmt, ...);
 

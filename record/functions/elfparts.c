@@ -16,17 +16,24 @@
 #define NOTES_MAX (1u << 20)  /* bytes of one section or segment with notes */
 #define TABLE_MAX (16u << 20) /* of the headers, and of the names of sections */
 
-static bool put(int to, int from, u64 at, u64 size, u64 max)
+/* A copy; room: bytes that it may still take, of all parts together. */
+struct parts_copy {
+	int from, to;
+	u64 room;
+};
+
+static bool put(struct parts_copy *c, u64 at, u64 size, u64 max)
 {
 	char chunk[CHUNK];
 	ssize_t n = 0;
 	u64 end;
 
-	if (size > max || at > INT64_MAX - size)
+	if (size > max || size > c->room || at > INT64_MAX - size)
 		return true; /* left out */
+	c->room -= size;
 	for (end = at + size; at < end; at += n) {
-		n = pread(from, chunk, end - at < CHUNK ? end - at : CHUNK, at);
-		if (n < 0 || (n > 0 && pwrite(to, chunk, n, at) != n))
+		n = pread(c->from, chunk, end - at < CHUNK ? end - at : CHUNK, at);
+		if (n < 0 || (n > 0 && pwrite(c->to, chunk, n, at) != n))
 			return false;
 		if (n == 0)
 			break;
@@ -39,7 +46,7 @@ static bool is_wanted(const char *name)
 	return strcmp(name, ".eh_frame") == 0 || strcmp(name, ".debug_frame") == 0;
 }
 
-static bool put_sections(int to, const struct elffile *f, u64 max)
+static bool put_sections(struct parts_copy *c, const struct elffile *f, u64 max)
 {
 	size_t names = 0, i = 0;
 	Elf_Scn *scn = NULL;
@@ -55,16 +62,16 @@ static bool put_sections(int to, const struct elffile *f, u64 max)
 			continue;
 		name = elf_strptr(f->elf, names, sh.sh_name);
 		if (i == names)
-			ok = put(to, f->fd, sh.sh_offset, sh.sh_size, TABLE_MAX);
+			ok = put(c, sh.sh_offset, sh.sh_size, TABLE_MAX);
 		else if (sh.sh_type == SHT_NOTE)
-			ok = put(to, f->fd, sh.sh_offset, sh.sh_size, NOTES_MAX);
+			ok = put(c, sh.sh_offset, sh.sh_size, NOTES_MAX);
 		else if (name && is_wanted(name))
-			ok = put(to, f->fd, sh.sh_offset, sh.sh_size, max);
+			ok = put(c, sh.sh_offset, sh.sh_size, max);
 	}
 	return ok;
 }
 
-static bool put_headers(int to, const struct elffile *f)
+static bool put_headers(struct parts_copy *c, const struct elffile *f)
 {
 	GElf_Ehdr eh;
 	GElf_Phdr ph;
@@ -73,37 +80,37 @@ static bool put_headers(int to, const struct elffile *f)
 
 	if (!gelf_getehdr(f->elf, &eh))
 		return false;
-	ok = put(to, f->fd, 0, sizeof(eh), sizeof(eh));
+	ok = put(c, 0, sizeof(eh), sizeof(eh));
 	if (ok && elf_getphdrnum(f->elf, &n) == 0)
-		ok = put(to, f->fd, eh.e_phoff, (u64)n * eh.e_phentsize, TABLE_MAX);
+		ok = put(c, eh.e_phoff, (u64)n * eh.e_phentsize, TABLE_MAX);
 	if (ok && elf_getshdrnum(f->elf, &n) == 0)
-		ok = put(to, f->fd, eh.e_shoff, (u64)n * eh.e_shentsize, TABLE_MAX);
+		ok = put(c, eh.e_shoff, (u64)n * eh.e_shentsize, TABLE_MAX);
 	for (i = 0; ok && elf_getphdrnum(f->elf, &n) == 0 && i < n && gelf_getphdr(f->elf, i, &ph);
 	     i++)
 		if (ph.p_type == PT_NOTE)
-			ok = put(to, f->fd, ph.p_offset, ph.p_filesz, NOTES_MAX);
+			ok = put(c, ph.p_offset, ph.p_filesz, NOTES_MAX);
 	return ok;
 }
 
 int elfparts_copy(int fd, u64 max)
 {
+	struct parts_copy c = { .from = fd, .to = -1, .room = max + 3 * TABLE_MAX };
 	struct err e = { 0 };
 	struct elffile f;
 	struct stat st;
-	int to = -1;
 
 	if (elffile_lent(&f, fd, "", &e) < 0) {
 		errno = ENOEXEC;
 		return -1;
 	}
 	if (fstat(fd, &st) == 0)
-		to = memfd_create("obsrec-code", MFD_CLOEXEC);
-	if (to >= 0 &&
-	    (ftruncate(to, st.st_size) < 0 || !put_headers(to, &f) || !put_sections(to, &f, max))) {
-		close(to);
-		to = -1;
+		c.to = memfd_create("obsrec-code", MFD_CLOEXEC);
+	if (c.to >= 0 && (ftruncate(c.to, st.st_size) < 0 || !put_headers(&c, &f) ||
+			  !put_sections(&c, &f, max))) {
+		close(c.to);
+		c.to = -1;
 		errno = EIO;
 	}
 	elffile_close(&f);
-	return to;
+	return c.to;
 }

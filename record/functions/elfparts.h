@@ -6,6 +6,7 @@
 
 /*
  * A safe_parts_fn: headers, notes and call frame information at their places in a file in memory,
- * with holes between them. Without sections of more than max bytes. ENOEXEC: no sound ELF file.
+ * with holes between them. Without sections of more than max bytes, and what makes all parts larger
+ * than that and 48 MiB. ENOEXEC: no sound ELF file.
  */
 int elfparts_copy(int fd, u64 max);

@@ -301,6 +301,39 @@ static void options_are_checked(void **state)
 	assert_true(ask_step(&a, "nan", &e) < 0);
 }
 
+/* A datagram socket of the process: sport 53 or as the kernel chooses; what it does first. */
+static s64 datagrams(const char *fields, const char *calls)
+{
+	char text[2000];
+	sqlite3 *db;
+	s64 services;
+
+	snprintf(text, sizeof(text),
+		 SERVER
+		 "3 100 fd pid=100 fd=9 mode=0140000 ino=90 family=2 role=4 socktype=2 %s\n" END_AT(
+			 "1") "@cpu 0\n%s",
+		 fields, calls);
+	db = loaded(text);
+	services = asked(db, "SELECT count(*) FROM service WHERE kind='udp'");
+	db_close(db);
+	return services;
+}
+
+#define SENDS(ts)    ts " 100 syscall nr=sendto fd=9 ret=30\n"
+#define RECEIVES(ts) ts " 100 syscall nr=recvfrom fd=9 ret=40\n"
+
+static void a_datagram_socket_that_asks_is_no_server(void **state)
+{
+	(void)state;
+	assert_int_equal(datagrams("sport=40000", SENDS("1000000") RECEIVES("2000000")), 0);
+	assert_int_equal(datagrams("sport=53", RECEIVES("1000000") SENDS("2000000")), 1);
+	/* the answer to a request from before the recording */
+	assert_int_equal(
+		datagrams("sport=53", SENDS("1000000") RECEIVES("2000000") SENDS("3000000")), 1);
+	/* a server on a port of its own choice that was asked first */
+	assert_int_equal(datagrams("sport=40000", RECEIVES("1000000") SENDS("2000000")), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +347,7 @@ int main(void)
 		T(regular_arrivals_have_no_variance),
 		T(a_users_series_is_read),
 		T(options_are_checked),
+		T(a_datagram_socket_that_asks_is_no_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,6 +237,40 @@ static void a_slow_start_hides_no_change(void **state)
 	db_close(db);
 }
 
+/* Fast requests, then some that take 300 ms each, on four other connections: one ends each 75 ms.
+ */
+static void times_between_answers_that_take_long_are_no_pauses(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	long start;
+	int i;
+
+	(void)state;
+	srand(3);
+	head_of(&x, 8);
+	many(&x, 900, 100000, MS);
+	for (i = 0; i < 100; i++) {
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
+			  x.t + 1000);
+		text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+			  x.t + 2000);
+		if (i >= 4)
+			text_line(&x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200",
+				  x.t + 3000, 9 + i % 4);
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x.t + 4000,
+			  9 + i % 4);
+		text_line(&x, "%ld 100 switch next=0 state=1", x.t + 5000);
+		start = x.t += 10000;
+		many(&x, i < 4 ? 60 : 0, 100000, MS);
+		x.t = start + 75 * MS;
+	}
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "slower");
+	is_number(db, "SELECT pauses FROM verdict", 0);
+	db_close(db);
+}
+
 /* 0.1 ms, then `slow`; `pauses` more take 300 ms. hang: at the end three wait for 3 s. */
 static sqlite3 *slower_with_pauses(int n, long slow, int pauses, bool hang)
 {
@@ -405,6 +439,7 @@ int main(void)
 		T(a_pause_is_a_problem),
 		T(a_pause_need_not_end),
 		T(limits_decide),
+		T(times_between_answers_that_take_long_are_no_pauses),
 		T(slow_service_is_no_pause),
 		T(slower_requests_are_a_problem),
 		T(the_range_is_that_of_most_added_latency),
