@@ -63,6 +63,7 @@ struct verdict_errors {
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
 	/* of the whole recording: */
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
+	bool each;	  /* logins: commands report it */
 	double of, least; /* share of these; a larger share than least is a problem */
 };
 

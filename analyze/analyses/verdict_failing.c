@@ -41,13 +41,13 @@ static bool is_problem_share(const struct verdict_errors *m)
 struct own_errors {
 	struct verdict_errors of[N_ERRORS];
 	double most[N_ERRORS]; /* of one code */
-	bool each;	       /* logins: commands report it */
 };
 
 static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	int protocol = sqlite3_column_int(q, 0), status = sqlite3_column_int(q, 1), what;
 	const char *code = db_text(q, 2);
+	bool each = false;
 	double n = sqlite3_column_double(q, 3);
 	struct own_errors *o = arg;
 	struct verdict_errors *of;
@@ -56,11 +56,12 @@ static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 		what = ERRORS_UNWRITTEN;
 	else if (is_own_error(protocol, status, code))
 		what = ERRORS_OWN;
-	else if (is_login_error(protocol, status, code, &o->each))
+	else if (is_login_error(protocol, status, code, &each))
 		what = ERRORS_LOGIN;
 	else
 		return 0;
 	of = &o->of[what];
+	of->each |= each;
 	of->start = of->n > 0 ? fmin(of->start, sqlite3_column_double(q, 4))
 			      : sqlite3_column_double(q, 4);
 	of->n += n;
@@ -85,12 +86,12 @@ static int read_shares(struct analysis_ctx *c, const struct judged *j, const str
 	s64 n = 0;
 	int i, ret = 0;
 
-	if (of[ERRORS_LOGIN].n > 0 && !o->each)
+	if (of[ERRORS_LOGIN].n > 0 && !of[ERRORS_LOGIN].each)
 		ret = db_int(c->db, &n, e, opened, "i", j->about.id);
 	of[ERRORS_OWN].of = of[ERRORS_UNWRITTEN].of = j->read;
 	if (isnan(j->read))
 		of[ERRORS_UNWRITTEN].of = j->requests + of[ERRORS_UNWRITTEN].n;
-	of[ERRORS_LOGIN].of = o->each ? j->read : (double)n;
+	of[ERRORS_LOGIN].of = of[ERRORS_LOGIN].each ? j->read : (double)n;
 	for (i = 0; i < N_ERRORS; i++) {
 		of[i].what = i;
 		of[i].least = i == ERRORS_LOGIN ? MOST_LOGINS : l->errors;
@@ -211,6 +212,7 @@ static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
 	const struct verdict_errors *m = &j->always;
 	const struct value values[] = {
 		VALUE_NUMBER("share", m->share, "%"),
+		VALUE_TEXT("what", m->each ? "requests" : "logins"),
 		VALUE_NUMBER("start", m->start, "at"),
 		VALUE_NUMBER("end", m->end, "at"),
 		VALUE_NUMBER("n", m->n, ""),

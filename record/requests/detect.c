@@ -82,8 +82,9 @@ static bool is_mysql(const u8 *b, size_t n, bool start)
 	if (n < 5)
 		return false;
 	len = b[0] | b[1] << 8 | b[2] << 16;
-	if (start && b[3] == 1) /* capabilities, maximal packet, character set, 23 zeros */
-		return n >= 36 && len >= 32 && (b[5] & 0x82) && !memcmp(b + 17, b + 18, 18) &&
+	/* capabilities, maximal packet, character set, 19 zeros; MariaDB has more capabilities then */
+	if (start && b[3] == 1)
+		return n >= 36 && len >= 32 && (b[5] & 0x82) && !memcmp(b + 17, b + 18, 14) &&
 		       !b[17];
 	return !start && b[3] == 0 && len == n - 4 && b[4] && b[4] <= 0x1f;
 }

@@ -292,6 +292,10 @@ static void errors_are_seen(void **state)
 		{ "PING\r\n", 6, "-secret\r\n", 9, 1, "" },
 		{ "get a\r\n", 7, "SERVER_ERROR out\r\n", 18, 1, "SERVER_ERROR" },
 		{ "get a\r\n", 7, "-ERR\r\n", 6, 0, "" },
+		/* MariaDB's client has capabilities where MySQL's has zeros */
+		{ "\x24\0\0\x01\x8d\xa6\x0f\0\0\0\0\x01\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+		  "\x1d\0\0\0app\0",
+		  40, "\x4c\0\0\x02\xff\x15\x04#28000Access", 19, 1045, "28000" },
 		{ "\0\0\0\x08\x04\xd2\x16/", 8, "E\0\0\0\x20SERROR\0VERROR\0C40P01\0Msecret\0\0",
 		  35, 1, "40P01" },
 	};

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Answers that cannot be written and refused logins are errors; and what only looks so. */
+#include "tests/lib/asking.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#define MS 1000000L
+
+#define VERDICT		    "SELECT status || ' ' || kind FROM verdict WHERE rank=1"
+#define VALUE(kind, what)   FINDING_VALUE(kind, what, "v.number")
+#define TEXT_OF(kind, what) FINDING_VALUE(kind, what, "v.text")
+
+/* Sends to clients that are gone: of answers, or of what follows an answer. */
+static sqlite3 *unwritten(int percent, bool answered, int protocol)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i = 0;
+
+	begin_host(&x);
+	buf_printf(&x, &e, "@recorder\n4 0 request_name id=9 protocol=%d name=\"X\"\n@cpu 0\n",
+		   protocol);
+	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
+		ask(&x, 1 + i % 2, 100, t, t + 10000, t + 100000);
+		if (i * 7 % 100 >= percent)
+			continue;
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=20 mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=9 daddr=10.0.0.9\n"
+			   "%ld 100 syscall nr=read fd=20 dur=1 ret=10\n"
+			   "%ld 100 head conn=99 pos=10 len=10 name=9 requests=1\n",
+			   t + 200000, 2000 + i, t + 300000, t + 300000);
+		if (answered)
+			buf_printf(&x, &e, "%ld 100 syscall nr=write fd=20 dur=1 ret=10\n",
+				   t + 350000);
+		buf_printf(&x, &e,
+			   "%ld 100 syscall nr=write fd=20 dur=1 ret=-32\n"
+			   "%ld 100 syscall nr=write fd=20 dur=1 ret=-32\n"
+			   "%ld 100 syscall nr=close fd=20 dur=1 ret=0\n",
+			   t + 400000, t + 410000, t + 500000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void answers_that_cannot_be_written_are_errors(void **state)
+{
+	sqlite3 *db = unwritten(5, false, 4);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_text(db, TEXT_OF("verdict_unwritten", "code"), "EPIPE");
+	is_within(db, VALUE("verdict_unwritten", "n"), 45, 55);
+	is_within(db, "SELECT errors FROM verdict", 45, 55);
+	db_close(db);
+	/* the rest of an answer in HTTP/1 */
+	db = unwritten(5, true, 1);
+	is_text(db, VERDICT, "problem errors");
+	db_close(db);
+	/* notices after an answer; few clients that go */
+	db = unwritten(5, true, 4);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+	db = unwritten(1, false, 4);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+}
+
+/* Connections each 10 ms, of which so many in 100 are refused; the others ask twice. */
+static sqlite3 *logins(int refused)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i = 0, k;
+
+	begin_host(&x);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
+		bool bad = i * 7 % 100 < refused;
+
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=20 mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=%d daddr=10.0.0.9\n",
+			   t, 2000 + i, 1000 + i);
+		for (k = 0; k < (bad ? 1 : 3); k++)
+			buf_printf(&x, &e,
+				   "%ld 100 syscall nr=read fd=20 dur=1 ret=10\n"
+				   "%ld 100 syscall nr=write fd=20 dur=1 ret=20\n",
+				   t + (2 * k + 1) * 100000, t + (2 * k + 2) * 100000);
+		if (bad)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=99 pos=0 len=20 status=1045 protocol=7\n",
+				   t + 200000);
+		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=20 dur=1 ret=0\n", t + 900000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void refused_logins_are_errors(void **state)
+{
+	sqlite3 *db = logins(100);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_text(db, TEXT_OF("verdict_logins", "code"), "1045");
+	is_within(db, VALUE("verdict_logins", "share"), 99, 100);
+	db_close(db);
+	/* some clients have a wrong password */
+	db = logins(5);
+	is_text(db, VERDICT, "none ");
+	is_within(db, "SELECT count(*) FROM request_error", 45, 55);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(answers_that_cannot_be_written_are_errors),
+		T(refused_logins_are_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
