@@ -71,8 +71,8 @@ static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 	o->most[what] = n;
 	of->name = sqlite3_column_int64(q, 6);
 	buf_clear(&of->code);
-	return *code ? buf_printf(&of->code, e, "%s", code)
-		     : buf_printf(&of->code, e, "%d", status);
+	return *code && status <= 1 ? buf_printf(&of->code, e, "%s", code)
+				    : buf_printf(&of->code, e, "%d", status);
 }
 
 /* What they are a share of: requests that were read, or connections that were opened. */

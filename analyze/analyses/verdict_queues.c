@@ -3,18 +3,6 @@
 
 #include <string.h>
 
-int verdict_queues_put(struct analysis_ctx *c, const struct judged *j, enum finding_kind kind,
-		       enum evidence evidence, const char *sql, const struct value *values,
-		       struct err *e)
-{
-	const struct finding f = { kind,      j->status == STATUS_UNCHANGED ? WARNING : PROBLEM,
-				   evidence,  j->about,
-				   sql,	      values,
-				   j->finding };
-
-	return finding_put(c->db, c->analysis->name, &f, NULL, e);
-}
-
 int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		   struct err *e)
 {

@@ -122,3 +122,15 @@ bool side_is_most(const struct verdict_side side[2], double limit)
 	}
 	return part >= limit && part >= SIDE_MOST * mean;
 }
+
+int verdict_queues_put(struct analysis_ctx *c, const struct judged *j, enum finding_kind kind,
+		       enum evidence evidence, const char *sql, const struct value *values,
+		       struct err *e)
+{
+	const struct finding f = { kind,      j->status == STATUS_UNCHANGED ? WARNING : PROBLEM,
+				   evidence,  j->about,
+				   sql,	      values,
+				   j->finding };
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}

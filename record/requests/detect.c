@@ -82,7 +82,7 @@ static bool is_mysql(const u8 *b, size_t n, bool start)
 	if (n < 5)
 		return false;
 	len = b[0] | b[1] << 8 | b[2] << 16;
-	/* capabilities, maximal packet, character set, 19 zeros; MariaDB has more capabilities then */
+	/* capabilities, maximal packet, character set, 19 zeros; MariaDB: more capabilities */
 	if (start && b[3] == 1)
 		return n >= 36 && len >= 32 && (b[5] & 0x82) && !memcmp(b + 17, b + 18, 14) &&
 		       !b[17];

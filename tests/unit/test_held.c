@@ -11,7 +11,7 @@
 
 /* What happens in the middle of the recording for 2 s. */
 struct middle {
-	bool begins;   /* two clients have begun a transaction, and send nothing */
+	bool begins;   /* two clients start a transaction, and send nothing */
 	bool returns;  /* they send again afterwards; else others have the connections */
 	bool to_end;   /* it lasts until the end */
 	bool question; /* the server does not answer the transactions' last statement */
