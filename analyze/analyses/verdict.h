@@ -101,6 +101,7 @@ struct verdict_connect {
 	double latency, errors; /* %, of the latency, of the answers with errors; one is NAN */
 	double failed;		/* %, of the answers: with errors */
 	bool refused, slow, lost;
+	bool alone;		  /* of processes without requests: no attempt succeeded */
 	struct buf address, code; /* code empty: none */
 };
 
@@ -155,6 +156,9 @@ struct judged {
 	struct verdict_errors
 		always; /* of the whole recording: of the first kind that is a problem */
 	struct verdict_errors closed; /* requests without an answer: no code */
+	struct verdict_errors gone;   /* whose clients gave up */
+	double gone_after;	      /* ns, the longest */
+	bool gave_up;		      /* they are the problem */
 	struct verdict_crash crash;
 	struct verdict_unserved unserved;
 	struct verdict_late late;

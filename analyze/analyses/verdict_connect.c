@@ -21,6 +21,7 @@
 
 #define ADDRESSES_MOST 64
 #define TRIES_MOST     64   /* attempts that are looked at for one request */
+#define ATTEMPTS_LEAST 3    /* fewer may be one name with several addresses */
 #define LATE	       0.05 /* of an attempt: the socket may be closed so long after the answer */
 #define MOSTLY	       0.5
 
@@ -162,7 +163,7 @@ static bool is_judged(const struct judged *j, s64 from, s64 to, s64 name)
 		return false;
 	}
 	if (j->kind == VERDICT_errors)
-		return (double)to >= j->more.start && (double)to < j->more.end;
+		return (double)to >= j->start && (double)to <= j->end;
 	if (j->kind == VERDICT_tail)
 		return (double)to >= j->start && (double)to < j->end &&
 		       (double)(to - from) > j->late.p99_otherwise;
@@ -315,13 +316,53 @@ static int judge(struct judged *j, const struct connecting *k, const struct limi
 			 : 0;
 }
 
+/*
+ * Processes without requests: to one address they tried again and again, no attempt succeeded, and
+ * nothing else was answered.
+ */
+static int judge_processes(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"SELECT remote, count(*), max(error), min(ts), max(ts), max(coalesce(end, ?2) - ts) FROM"
+		" connection WHERE role='connected' AND ts > 0 AND NOT EXISTS (SELECT 1 FROM upstream) GROUP BY"
+		" remote HAVING count(*) >= ?1 AND count(*) = count(*) FILTER (WHERE failed) ORDER BY 2 DESC, 1"
+		" LIMIT 1";
+	char code[32];
+	sqlite3_stmt *q;
+	int error, ret = j->status == STATUS_UNKNOWN ? db_query(&q, c->db, e, sql, "ii",
+								(s64)ATTEMPTS_LEAST, c->duration)
+						     : 1;
+
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		error = sqlite3_column_int(q, 2);
+		j->status = STATUS_PROBLEM;
+		j->kind = VERDICT_connect;
+		j->start = sqlite3_column_double(q, 3);
+		j->end = sqlite3_column_double(q, 4);
+		j->connect = (struct verdict_connect){ .n = sqlite3_column_double(q, 1),
+						       .max = sqlite3_column_double(q, 5),
+						       .latency = NAN,
+						       .errors = NAN,
+						       .alone = true,
+						       .refused = error == LINUX_ECONNREFUSED };
+		ret = buf_printf(&j->connect.address, e, "%s", db_text(q, 0));
+		if (ret == 0 && error)
+			ret = buf_printf(&j->connect.code, e, "%s",
+					 errno_name(error, code, sizeof(code)));
+	}
+	return db_end(q, ret);
+}
+
 int verdict_connect(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct connecting *k;
 	int ret;
 
 	if (j->about.kind != SUBJECT_server)
-		return 0;
+		return judge_processes(c, j, e);
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return err_set(e, ERR_FAIL, "out of memory for connections");
@@ -374,11 +415,14 @@ int verdict_connect_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	bool failed = isnan(m->latency);
 	const struct value values[] = {
 		VALUE_TEXT("address", m->address.data),
-		VALUE_NUMBER("n", m->requests, ""),
+		VALUE_NUMBER("n", m->alone ? m->n : m->requests, ""),
 		VALUE_NUMBER("share", failed ? m->failed : m->latency, "%"),
+		VALUE_NUMBER("start", j->start, "at"),
+		VALUE_NUMBER("end", j->end, "at"),
 		{ 0 },
 	};
-	const struct finding f = { failed    ? FINDING_verdict_unreachable
+	const struct finding f = { m->alone  ? FINDING_verdict_unconnected
+				   : failed  ? FINDING_verdict_unreachable
 				   : m->lost ? FINDING_verdict_lost
 					     : FINDING_verdict_connect,
 				   PROBLEM,

@@ -50,7 +50,7 @@ int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 	static const char sql[] =
 		"WITH x AS MATERIALIZED (SELECT pid, signal, ts FROM process_exit WHERE signal NOT IN " ORDERLY
 		" AND pid IN (SELECT pid FROM service WHERE server=?1)), k AS MATERIALIZED (SELECT pid, end FROM"
-		" request_closed WHERE service IN " SERVICES_OF
+		" request_closed WHERE NOT peer AND service IN " SERVICES_OF
 		" AND coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)))"
 		" SELECT x.pid, x.signal, x.ts, count(k.pid) FROM x LEFT JOIN k ON k.pid=x.pid AND k.end >= x.ts -"
 		" 100000000 GROUP BY x.pid, x.ts ORDER BY x.ts, x.pid";

@@ -12,8 +12,15 @@
 
 #include <string.h>
 
+enum {
+#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
+#include "format/protocols.def"
+#undef PROTOCOL
+};
+
 #define FAILED_LEAST 5 /* fewer are no share */
 #define MOST_LOGINS  0.5
+#define MOST_GONE    0.5 /* of the requests that were read */
 #define OUTLASTS     2
 #define Z_95	     1.96
 
@@ -151,6 +158,38 @@ static int read_closed(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret;
 }
 
+static int take_gone(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct judged *j = arg;
+
+	(void)e;
+	j->gone.n = sqlite3_column_double(q, 0);
+	j->gone.start = sqlite3_column_double(q, 1);
+	j->gone.end = sqlite3_column_double(q, 2);
+	j->gone.name = sqlite3_column_int64(q, 3);
+	j->gone_after = sqlite3_column_double(q, 4);
+	return 0;
+}
+
+/* Clients that waited as long as the limit of pauses; memcached need not answer. */
+static int read_gone(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		     struct err *e)
+{
+	static const char sql[] =
+		"WITH x AS MATERIALIZED (SELECT r.* FROM request_closed r JOIN request_name n ON n.id=r.name WHERE"
+		" peer AND r.end - r.ts >= ?2 AND n.protocol<>?3 AND readable(n.protocol) AND NOT"
+		" awaits(n.protocol, n.name) AND service IN " SERVICES_OF
+		"), k AS MATERIALIZED (SELECT name, count(*) AS n, min(end) AS first, max(end) AS last,"
+		" max(end - ts) AS wait FROM x GROUP BY name) SELECT total(n), min(first), max(last),"
+		" coalesce((SELECT name FROM k WHERE 2 * n > (SELECT sum(n) FROM k)), 0), max(wait) FROM k";
+	int ret = db_each(c->db, e, take_gone, j, sql, "idi", j->about.id, l->pause,
+			  (s64)PROTOCOL_MEMCACHED);
+
+	j->gone.of = fmax(j->read, j->gone.n);
+	j->gone.least = MOST_GONE;
+	return ret;
+}
+
 int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			 struct err *e)
 {
@@ -160,6 +199,8 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 		ret = read_always(c, j, l, e);
 	if (ret == 0)
 		ret = read_closed(c, j, e);
+	if (ret == 0)
+		ret = read_gone(c, j, l, e);
 	return ret < 0 ? ret : verdict_unserved_read(c, j, l, e);
 }
 
@@ -200,6 +241,10 @@ void verdict_failing(struct judged *j, const struct limits *l)
 		is_problem(j, VERDICT_errors, a->start, a->end, a->n);
 	else if (open && is_share(k->n, fmax(j->read, k->n), l->errors))
 		is_problem(j, VERDICT_unanswered, k->start, k->end, k->n);
+	else if (open && is_problem_share(&j->gone)) {
+		is_problem(j, VERDICT_unanswered, j->gone.start, j->gone.end, j->gone.n);
+		j->gave_up = true;
+	}
 }
 
 static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -228,6 +273,53 @@ static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
 	};
 
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+/* What the server asked, and got no byte for. */
+static int say_silent(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"SELECT remote, count(*), total(sent) FROM connection WHERE role='connected' AND pid IN (SELECT pid"
+		" FROM service WHERE server=?1) GROUP BY remote HAVING total(received)=0 AND total(sent) > 0"
+		" ORDER BY 2 DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		const struct value values[] = {
+			VALUE_TEXT("address", db_text(q, 0)),
+			VALUE_NUMBER("n", sqlite3_column_double(q, 1), ""),
+			VALUE_NUMBER("sent", sqlite3_column_double(q, 2), "bytes"),
+			{ 0 },
+		};
+		const struct finding f = { FINDING_upstream_silent,    PROBLEM, OBSERVED,  j->about,
+					   "SELECT * FROM connection", values,	j->finding };
+
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	}
+	return db_end(q, ret);
+}
+
+static int say_gone(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_errors *m = &j->gone;
+	const struct value values[] = {
+		VALUE_NUMBER("n", m->n, ""),
+		VALUE_NUMBER("of", m->of, ""),
+		VALUE_NUMBER("wait", j->gone_after, "ns"),
+		VALUE_NUMBER("start", m->start, "at"),
+		VALUE_NUMBER("end", m->end, "at"),
+		VALUE_MAYBE("name", request_name, m->name),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_gone,	   PROBLEM, OBSERVED, j->about,
+				   "SELECT * FROM request_closed", values,  0 };
+	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+
+	return ret < 0 ? ret : say_silent(c, j, e);
 }
 
 static int say_closed(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -274,7 +366,7 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	else if (j->kind == VERDICT_ended)
 		ret = say_ended(c, j, e);
 	else if (j->kind == VERDICT_unanswered)
-		ret = say_closed(c, j, e);
+		ret = j->gave_up ? say_gone(c, j, e) : say_closed(c, j, e);
 	else if (!(j->more.n > 0) || j->more.refused)
 		ret = say_always(c, j, e);
 	if (ret == 0)

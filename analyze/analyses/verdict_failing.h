@@ -11,11 +11,12 @@
  * SQL: rows of request_closed of server ?1 that count: bytes that are a request with an answer, not
  * of a process that was asked to end before the first crash (?2), nor through io_uring.
  */
-#define CLOSED_OF                                                                              \
-	"(SELECT * FROM request_closed WHERE service IN " SERVICES_OF " AND coalesce(name, 0)" \
-	" NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name) OR NOT"             \
-	" readable(protocol)) AND (read NOT NULL OR end >= ?2) AND pid NOT IN (SELECT pid"     \
-	" FROM signal_sent WHERE signal IN (1, 2, 3, 15) AND ts < ?2) AND pid NOT IN (SELECT"  \
+#define CLOSED_OF                                                                             \
+	"(SELECT * FROM request_closed WHERE NOT peer AND service IN " SERVICES_OF            \
+	" AND coalesce(name, 0)"                                                              \
+	" NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name) OR NOT"            \
+	" readable(protocol)) AND (read NOT NULL OR end >= ?2) AND pid NOT IN (SELECT pid"    \
+	" FROM signal_sent WHERE signal IN (1, 2, 3, 15) AND ts < ?2) AND pid NOT IN (SELECT" \
 	" pid FROM fd WHERE path='anon_inode:[io_uring]'))"
 
 /* Requests that fail all the time, or are not answered: fills always and closed of j. */

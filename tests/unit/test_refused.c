@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Answers that cannot be written and refused logins are errors; and what only looks so. */
+/*
+ * Failures that few finished requests must not hide: answers that cannot be written, refused
+ * logins, clients that give up, connects that fail; and what only looks so.
+ */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
@@ -113,11 +116,128 @@ static void refused_logins_are_errors(void **state)
 	db_close(db);
 }
 
+/* ---- clients that give up ---- */
+
+/* Of 40 requests so many per cent are closed by their clients after so long, without an answer. */
+static sqlite3 *given_up(int percent, long after, const char *name, int protocol)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t = 100 * MS;
+	int i;
+
+	begin_host(&x);
+	buf_printf(&x, &e,
+		   "@recorder\n4 0 request_name id=9 protocol=%d name=\"%s\"\n"
+		   "5 100 fd pid=100 fd=30 mode=0140000 ino=30 family=2 role=3 socktype=1 sport=5"
+		   " dport=8089 daddr=10.0.0.7\n@cpu 0\n",
+		   protocol, name);
+	for (i = 0; i < 40; i++, t += 200 * MS) {
+		bool bad = i * 7 % 100 < percent;
+
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=20 mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=%d daddr=10.0.0.9\n"
+			   "%ld 100 syscall nr=read fd=20 dur=1 ret=10\n"
+			   "%ld 100 head conn=99 pos=10 len=10 name=9 requests=1\n",
+			   t, 2000 + i, 1000 + i, t + 100000, t + 100000);
+		if (bad)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=20 dur=1 ret=0\n",
+				   t + after);
+		else
+			buf_printf(&x, &e, "%ld 100 syscall nr=write fd=20 dur=1 ret=20\n",
+				   t + 200000);
+		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=20 dur=1 ret=0\n",
+			   t + after + 10000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void clients_that_give_up_are_not_hidden(void **state)
+{
+	sqlite3 *db = given_up(100, 150 * MS, "GET /x", 1);
+
+	(void)state;
+	is_text(db, VERDICT, "problem unanswered");
+	is_number(db, VALUE("verdict_gone", "n"), 40);
+	is_within(db, VALUE("verdict_gone", "wait"), 149e6, 151e6);
+	db_close(db);
+	/* some of them; none that waited; a command that awaits something; no need to answer */
+	db = given_up(30, 150 * MS, "GET /x", 1);
+	is_text(db, VERDICT, "unknown requests");
+	db_close(db);
+	db = given_up(100, 10 * MS, "GET /x", 1);
+	is_text(db, VERDICT, "unknown requests");
+	db_close(db);
+	db = given_up(100, 150 * MS, "BLPOP", 4);
+	is_text(db, VERDICT, "unknown requests");
+	db_close(db);
+	db = given_up(100, 150 * MS, "set", 5);
+	is_text(db, VERDICT, "unknown requests");
+	db_close(db);
+}
+
+/* ---- processes that cannot connect ---- */
+
+/* A process tries five times; good: so many of them succeed; asks: another server answers it. */
+static sqlite3 *connects(int good, bool asks)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	int i;
+
+	buf_printf(&x, &e,
+		   "@recorder\n0 0 info text=\"targets=all\"\n1 0 info"
+		   " text=\"groups=core,syscalls,sched,net\"\n2 100 thread pid=100 state=83"
+		   " comm=\"app\"\n5 100 fd pid=100 fd=30 mode=0140000 ino=30 family=2 role=3"
+		   " socktype=1 sport=5 dport=8089 daddr=10.0.0.7\n8 0 clock monotonic=8"
+		   " realtime=1700000000000000000 boottime=8\n10 0 info text=\"begin=10\"\n"
+		   "%ld 0 info text=\"stopped=%ld\"\n@cpu 0\n90 0 waking target=100\n"
+		   "90 0 switch next=100\n",
+		   2000 * MS, 2000 * MS);
+	for (i = 0; i < 5; i++) {
+		long t = (100 + 100 * i) * MS;
+
+		buf_printf(&x, &e,
+			   "%ld 100 tcp_state sock=%d ino=%d family=2 from=7 to=2 sport=%d"
+			   " dport=9 daddr=10.0.0.7\n"
+			   "%ld 100 tcp_state sock=%d ino=%d family=2 from=2 to=%d sport=%d"
+			   " dport=9 daddr=10.0.0.7 error=%d\n",
+			   t, 50 + i, 50 + i, 6000 + i, t + 50000, 50 + i, 50 + i, i < good ? 1 : 7,
+			   6000 + i, i < good ? 0 : -111);
+	}
+	if (asks)
+		buf_printf(&x, &e,
+			   "%ld 100 syscall nr=write fd=30 dur=1 ret=10\n"
+			   "%ld 100 syscall nr=read fd=30 dur=1 ret=10\n",
+			   1000 * MS, 1001 * MS);
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void processes_that_cannot_connect(void **state)
+{
+	sqlite3 *db = connects(0, false);
+
+	(void)state;
+	is_text(db, VERDICT, "problem connect");
+	is_number(db, VALUE("verdict_unconnected", "n"), 5);
+	is_text(db, TEXT_OF("connect_refused", "code"), "ECONNREFUSED");
+	db_close(db);
+	db = connects(1, false);
+	is_text(db, VERDICT, "unknown requests");
+	db_close(db);
+	db = connects(0, true);
+	is_text(db, VERDICT, "unknown requests");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(answers_that_cannot_be_written_are_errors),
 		T(refused_logins_are_errors),
+		T(clients_that_give_up_are_not_hidden),
+		T(processes_that_cannot_connect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

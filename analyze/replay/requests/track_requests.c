@@ -141,8 +141,8 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 }
 
 /*
- * The peer did not close it first, and no other descriptor of the process is the same socket. A
- * process that ends may leave bytes unread.
+ * No other descriptor of the process is the same socket. A process that ends may leave bytes
+ * unread.
  */
 int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f, u64 ts,
 		    struct err *e)
@@ -151,11 +151,12 @@ int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f,
 	bool shared = f->same.next && f->same.next != f;
 	enum closing by = is_server(f) ? segments_closing(r, p, f) : CLOSED_BY_PEER;
 	bool read = t->recvs && !t->sends && names_held(f);
-	bool unread = by == CLOSED_UNREAD && !t->recvs && !p->threads;
+	bool peer = by == CLOSED_BY_PEER || f->eof;
+	bool unread = by == CLOSED_UNREAD && !peer && !t->recvs && !p->threads;
 	struct row_request_closed *row;
 	u64 arrival;
 
-	if (by == CLOSED_BY_PEER || f->eof || shared || (!read && !unread) ||
+	if (!is_server(f) || shared || (!read && !unread) ||
 	    loss_overlaps(r, read ? t->first_recv : ts, ts))
 		return 0;
 	if (left_open(r, p, f, &arrival, e) < 0)
@@ -164,6 +165,7 @@ int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f,
 	row->ts = replay_time(r, read ? arrival : ts);
 	row->read = read ? replay_time(r, t->first_recv) : BULK_NULL;
 	row->end = replay_time(r, ts);
+	row->peer = peer;
 	row->pid = p->pid;
 	row->tid = read ? (s64)t->receiver : t->answered ? (s64)t->answered : BULK_NULL;
 	row->fd = fd;
