@@ -289,25 +289,28 @@ static const struct {
 	bool connect; /* connections to another server */
 	bool pause;   /* what the serving thread did */
 } says[N_VERDICTS] = {
-	[VERDICT_none] = { say_healthy },
-	[VERDICT_pauses] = { say_pauses, .crash = true, .connect = true, .pause = true },
-	[VERDICT_slower] = { say_change, .crash = true },
-	[VERDICT_tail] = { verdict_tail_say, .crash = true, .connect = true },
-	[VERDICT_errors] = { say_failing, .connect = true },
-	[VERDICT_unanswered] = { say_failing },
-	[VERDICT_connections] = { say_failing },
-	[VERDICT_ended] = { say_failing },
-	[VERDICT_overload] = { say_overload, .crash = true },
-	[VERDICT_pool] = { NULL }, /* it is known since the level was judged */
-	[VERDICT_hang] = { verdict_hang_say },
-	[VERDICT_connect] = { verdict_connect_say },
-	[VERDICT_accept] = { verdict_accept_say },
-	[VERDICT_standstill] = { say_standstill, .crash = true, .connect = true, .pause = true },
-	[VERDICT_queue] = { say_level },
-	[VERDICT_wait] = { say_level },
-	[VERDICT_cost] = { say_level },
-	[VERDICT_requests] = { say_few },
-	[VERDICT_loss] = { say_loss },
+	[VERDICT_none] = { .say = say_healthy },
+	[VERDICT_pauses] = { .say = say_pauses, .crash = true, .connect = true, .pause = true },
+	[VERDICT_slower] = { .say = say_change, .crash = true },
+	[VERDICT_tail] = { .say = verdict_tail_say, .crash = true, .connect = true },
+	[VERDICT_errors] = { .say = say_failing, .connect = true },
+	[VERDICT_unanswered] = { .say = say_failing },
+	[VERDICT_connections] = { .say = say_failing },
+	[VERDICT_ended] = { .say = say_failing },
+	[VERDICT_overload] = { .say = say_overload, .crash = true },
+	[VERDICT_pool] = { .say = NULL }, /* it is known since the level was judged */
+	[VERDICT_hang] = { .say = verdict_hang_say },
+	[VERDICT_connect] = { .say = verdict_connect_say },
+	[VERDICT_accept] = { .say = verdict_accept_say },
+	[VERDICT_standstill] = { .say = say_standstill,
+				 .crash = true,
+				 .connect = true,
+				 .pause = true },
+	[VERDICT_queue] = { .say = say_level },
+	[VERDICT_wait] = { .say = say_level },
+	[VERDICT_cost] = { .say = say_level },
+	[VERDICT_requests] = { .say = say_few },
+	[VERDICT_loss] = { .say = say_loss },
 };
 
 int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
