@@ -377,7 +377,8 @@ static int put_limits(struct analysis_ctx *c, const struct limits *l, struct err
 	return put_finding(c, e, &f);
 }
 
-static int read_subjects(struct analysis_ctx *c, struct judged *v, int *ret_n, struct err *e)
+static int read_subjects(struct analysis_ctx *c, const struct limits *l, struct judged *v,
+			 int *ret_n, struct err *e)
 {
 	sqlite3_stmt *q;
 	int ret = db_query(
@@ -385,14 +386,14 @@ static int read_subjects(struct analysis_ctx *c, struct judged *v, int *ret_n, s
 		"WITH h AS (SELECT server, count(*) AS n FROM unanswered u JOIN service s ON s.id=u.service"
 		" WHERE server IN (SELECT id FROM server WHERE requests=0) AND (read IS NULL OR u.name IS NOT"
 		" NULL) GROUP BY server), k AS (SELECT DISTINCT server FROM request_closed x JOIN service s ON"
-		" s.id=x.service WHERE x.name NOT NULL) SELECT 's', id FROM (SELECT id FROM server WHERE"
+		" s.id=x.service WHERE x.name NOT NULL AND (NOT x.peer OR x.end - x.ts >= ?2)) SELECT 's', id FROM (SELECT id FROM server WHERE"
 		" requests > 0 OR (id IN (SELECT server FROM k) AND id NOT IN (SELECT server FROM h)) ORDER BY"
 		" requests DESC, id LIMIT ?1) UNION ALL SELECT 'h', server FROM (SELECT server FROM h ORDER BY n"
 		" DESC, server LIMIT ?1) UNION ALL SELECT 'p', pid FROM (SELECT pid FROM thread WHERE NOT EXISTS"
 		" (SELECT 1 FROM server WHERE requests > 0) AND NOT EXISTS (SELECT 1 FROM h) AND NOT EXISTS (SELECT"
 		" 1 FROM k) ORDER BY run DESC,"
 		" used DESC, tid LIMIT 1)",
-		"i", (s64)SERVERS_MOST);
+		"id", (s64)SERVERS_MOST, l->pause);
 
 	*ret_n = 0;
 	if (ret < 0)
@@ -428,7 +429,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = read_limits(c, &l, e);
 	if (ret == 0)
-		ret = read_subjects(c, v, &n, e);
+		ret = read_subjects(c, &l, v, &n, e);
 	for (i = 0; i < n && ret == 0; i++)
 		ret = judge(c, &v[i], &l, e);
 	for (i = 0; i < n && ret == 0; i++) {
