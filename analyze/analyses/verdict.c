@@ -134,18 +134,16 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		       : ret;
 }
 
-/* Time that requests spent in pauses that count, ns, until the end of the recording included. */
-static int spent_in_pauses(struct analysis_ctx *c, const struct judged *j, double *ret,
-			   struct err *e)
+/* Until the end of the recording included. */
+static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	s64 until_end = 0;
 	bool last = false;
 	int i;
 
-	*ret = 0;
 	for (i = 0; i < j->n_pauses; i++) {
-		*ret += j->pauses[i].counts ? j->pauses[i].inside.sum + j->pauses[i].part_waited
-					    : 0;
+		j->spent += j->pauses[i].counts ? j->pauses[i].inside.sum + j->pauses[i].part_waited
+						: 0;
 		last |= j->pauses[i].counts && j->pauses[i].end >= c->duration;
 	}
 	if (last && db_int(c->db, &until_end, e,
@@ -155,7 +153,7 @@ static int spent_in_pauses(struct analysis_ctx *c, const struct judged *j, doubl
 			   " server=?1)",
 			   "ii", j->about.id, c->duration) < 0)
 		return ERR_FAIL;
-	*ret += (double)until_end;
+	j->spent += (double)until_end;
 	return 0;
 }
 
@@ -176,10 +174,9 @@ static void range_of_pauses(struct judged *j)
 static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
 {
 	const struct judged_pause *longest = judged_longest(j);
-	double spent;
-	int ret = spent_in_pauses(c, j, &spent, e);
+	int ret = spend_in_pauses(c, j, e);
 	bool named = j->names && !(longest && judged_is_part(longest));
-	bool slower = changed && (!j->counted || named || j->added > spent);
+	bool slower = changed && (!j->counted || named || j->added > j->spent);
 
 	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
 	if (!slower)
@@ -296,27 +293,6 @@ static int judge(struct analysis_ctx *c, struct judged *j, const struct limits *
 	if (ret == 0)
 		verdict_failing(j, l);
 	return ret;
-}
-
-static int rank_of(const struct judged *j)
-{
-	return j->status == STATUS_PROBLEM ? 0 : j->status == STATUS_UNCHANGED ? 1 : 2;
-}
-
-/* Problems first, by the time that they took; then levels that are not healthy; by requests. */
-static int by_rank(const void *a, const void *b)
-{
-	const struct judged *x = a, *y = b;
-	double m = x->counted ? x->paused : x->end - x->start;
-	double n = y->counted ? y->paused : y->end - y->start;
-
-	if (rank_of(x) != rank_of(y))
-		return rank_of(x) - rank_of(y);
-	if (x->status == STATUS_PROBLEM && m != n && !isnan(m) && !isnan(n))
-		return m > n ? -1 : 1;
-	if (x->requests != y->requests)
-		return x->requests > y->requests ? -1 : 1;
-	return x->about.id < y->about.id ? -1 : x->about.id > y->about.id;
 }
 
 static int put_row(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
@@ -438,7 +414,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 			ret = verdict_accept(c, &v[i], e);
 	}
 	if (ret == 0)
-		qsort(v, (size_t)n, sizeof(*v), by_rank);
+		qsort(v, (size_t)n, sizeof(*v), verdict_by_rank);
 	for (i = 0; i < n && ret == 0; i++) {
 		ret = verdict_say(c, &v[i], &l, e);
 		if (ret == 0 && v[i].accept.n >= 1 && v[i].kind != VERDICT_accept)

@@ -131,6 +131,7 @@ struct judged {
 	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
 	bool by_mean; /* the ratio is of means per window, not of geometric means */
 	double added; /* ns, by the change, over all requests */
+	double spent; /* ns, of requests in pauses that count */
 	bool given;   /* the user named the time ranges */
 	double busy;  /* %, of the latency: run-queue latency; 0: other programs made no change */
 	bool steady;  /* programs that had the CPU then had it at other times as well */
@@ -267,6 +268,10 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
  */
 int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_rank.c, for qsort: problems first, then levels that are not healthy; by harm and
+ * requests. */
+int verdict_by_rank(const void *a, const void *b);
 
 /* verdict_say.c: the findings: what it is, and why. */
 int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);

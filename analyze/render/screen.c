@@ -262,20 +262,36 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 	return db_end(q, ret);
 }
 
+/* Other servers with a problem, by rank; the rest as a number. */
 static int read_others(struct screen *s, sqlite3 *db, struct err *e)
 {
-	s64 n = 0, bad = 0;
+	s64 n = 0, named = 0;
+	sqlite3_stmt *q;
 	int ret = db_int(db, &n, e, "SELECT count(*) FROM verdict WHERE rank > 1", "");
 
-	if (ret == 0)
-		ret = db_int(db, &bad, e,
-			     "SELECT count(*) FROM verdict WHERE rank > 1 AND status='problem'",
-			     "");
 	if (ret < 0 || !n)
 		return ret;
-	return buf_printf(&s->others, e,
-			  "%lld more server%s, %lld with a problem: obsanalyze report -a verdict ",
-			  (long long)n, n == 1 ? "" : "s", (long long)bad);
+	ret = db_query(&q, db, e,
+		       "SELECT subject_kind, subject, kind FROM verdict WHERE rank > 1 AND"
+		       " status='problem' ORDER BY rank LIMIT ?1",
+		       "i", (s64)SCREEN_OTHERS);
+	if (ret < 0)
+		return ret;
+	while (ret == 0 && (ret = db_step(q, e)) > 0) {
+		struct subject of = { subject_kind_of(text_at(q, 0)), sqlite3_column_int64(q, 1) };
+
+		ret = buf_printf(&s->others, e, named++ ? ", " : "Problems of other servers: ");
+		if (ret == 0)
+			ret = subject_text(&s->others, db, of, e);
+		if (ret == 0)
+			ret = buf_printf(&s->others, e, " (%s)", text_at(q, 2));
+	}
+	ret = db_end(q, ret);
+	if (ret == 0 && n > named)
+		ret = buf_printf(&s->others, e, "%s%lld more server%s%s", named ? "; " : "",
+				 (long long)(n - named), n - named == 1 ? "" : "s",
+				 named ? "" : " without a problem");
+	return ret < 0 ? ret : buf_printf(&s->others, e, ": obsanalyze report -a verdict ");
 }
 
 /* Of the first server: the remedy for functions without names. */

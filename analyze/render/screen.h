@@ -13,6 +13,7 @@
 
 #define SCREEN_MOMENTS 3
 #define SCREEN_CAUSES  4
+#define SCREEN_OTHERS  3
 
 /* Texts hold bytes of the recording: escape them. Times are ns since the start. */
 struct screen {

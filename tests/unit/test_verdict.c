@@ -112,6 +112,49 @@ static void a_pause_need_not_end(void **state)
 	db_close(db);
 }
 
+/*
+ * Process 100 has a pause of 400 ms, in which one request waits. Process 200, all the time: n
+ * requests of 0.1 ms, later n of `slow`.
+ */
+static sqlite3 *two_servers(int n, long slow)
+{
+	struct text x = { 0 };
+	long t = MS;
+	int i;
+
+	srand(3);
+	head(&x);
+	text_line(&x, "@recorder\n40 200 thread pid=200 state=83 comm=\"other\"");
+	text_line(&x, "41 200 fd pid=200 fd=5 mode=0140000 ino=2000 family=2 role=2 socktype=1"
+		      " sport=90 dport=40100 saddr=127.0.0.1 daddr=10.0.0.9\n@cpu 1");
+	for (i = 0; i < 2 * n; i++, t += MS) {
+		text_line(&x, "%ld 200 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
+		t += (i < n ? 100000 : slow) + rand() % 9000;
+		text_line(&x, "%ld 200 syscall nr=write fd=5 ret=900 count=900 dur=200", t);
+	}
+	text_line(&x, "@cpu 0");
+	many(&x, 600, 100000, MS);
+	request(&x, 8, 400 * MS);
+	many(&x, 600, 100000, MS);
+	x.t = t > x.t ? t : x.t;
+	return judged(&x, NULL);
+}
+
+static void the_server_that_harmed_its_clients_most_comes_first(void **state)
+{
+	static const char servers[] =
+		"SELECT group_concat(s.name || ' ' || v.kind) FROM (SELECT * FROM verdict ORDER BY rank) v"
+		" JOIN server s ON s.id=v.subject WHERE v.status='problem'";
+	sqlite3 *db = two_servers(600, 5 * MS); /* 2.9 s against 0.4 s */
+
+	(void)state;
+	is_text(db, servers, "other[200]:90 slower,server[100]:80 pauses");
+	db_close(db);
+	db = two_servers(250, 1500000); /* 0.35 s */
+	is_text(db, servers, "server[100]:80 pauses,other[200]:90 slower");
+	db_close(db);
+}
+
 static void limits_decide(void **state)
 {
 	sqlite3 *db = paused(2, 300 * MS,
@@ -438,6 +481,7 @@ int main(void)
 		T(a_healthy_server_is_reported_healthy),
 		T(a_pause_is_a_problem),
 		T(a_pause_need_not_end),
+		T(the_server_that_harmed_its_clients_most_comes_first),
 		T(limits_decide),
 		T(times_between_answers_that_take_long_are_no_pauses),
 		T(slow_service_is_no_pause),

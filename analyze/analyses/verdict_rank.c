@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which server comes first: the one that harmed its clients most. */
+#include "verdict.h"
+
+/* A request that fails is sent again, or given up. The first retransmission of a SYN is after 1 s.
+ */
+#define FAILED 1e9 /* ns */
+
+static double at_least(double ns)
+{
+	return ns > 0 ? ns : 0;
+}
+
+/* Time that clients waited because of the problem, ns, over all requests. */
+static double harm_of(const struct judged *j)
+{
+	const struct verdict_connect *k = &j->connect;
+
+	switch (j->kind) {
+	case VERDICT_pauses:
+	case VERDICT_slower:
+		return at_least(j->added) + at_least(j->spent);
+	case VERDICT_tail:
+		return at_least(j->late.n * (j->late.p99 - j->late.p99_otherwise));
+	case VERDICT_hang:
+		return at_least(j->n * j->paused);
+	case VERDICT_overload:
+	case VERDICT_pool:
+		return at_least(j->requests * j->queued);
+	case VERDICT_standstill:
+		return at_least(j->paused);
+	case VERDICT_connect:
+		return isnan(k->latency) ? k->failed / 100 * k->requests * FAILED
+					 : k->latency / 100 * k->requests * (j->queued + j->served);
+	default:
+		return at_least(j->n * FAILED);
+	}
+}
+
+static int class_of(const struct judged *j)
+{
+	return j->status == STATUS_PROBLEM ? 0 : j->status == STATUS_UNCHANGED ? 1 : 2;
+}
+
+int verdict_by_rank(const void *a, const void *b)
+{
+	const struct judged *x = a, *y = b;
+	double m = harm_of(x), n = harm_of(y);
+
+	if (class_of(x) != class_of(y))
+		return class_of(x) - class_of(y);
+	if (x->status == STATUS_PROBLEM && m != n && !isnan(m) && !isnan(n))
+		return m > n ? -1 : 1;
+	if (x->requests != y->requests)
+		return x->requests > y->requests ? -1 : 1;
+	return x->about.id < y->about.id ? -1 : x->about.id > y->about.id;
+}
