@@ -106,6 +106,16 @@ static int read_client(struct buf *out, sqlite3 *db, s64 tid, s64 fd, s64 ts, st
 	return db_add_text(out, db, e, sql, "iii", tid, fd, ts);
 }
 
+/* The path of a FIFO, or "a pipe". */
+static int read_pipe(struct buf *out, sqlite3 *db, s64 tid, s64 fd, s64 ts, struct err *e)
+{
+	static const char sql[] =
+		"SELECT coalesce((SELECT path FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1) AND fd=?2"
+		" AND kind='pipe' AND path LIKE '/%' AND ts <= ?3 ORDER BY ts DESC LIMIT 1), 'a pipe')";
+
+	return db_add_text(out, db, e, sql, "iii", tid, fd, ts);
+}
+
 /* The connection from which the thread received first afterwards. */
 static int read_next(struct buf *out, sqlite3 *db, const struct interval *i, struct err *e)
 {
@@ -230,12 +240,15 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 
 	if (!is_wait(i->state) || s->ns < NOTABLE * (double)(to - from))
 		return 0;
-	if (i->state == STATE_socket) {
-		ret = read_client(&r->of, c->db, i->tid, i->fd, i->end, e);
+	if (i->state == STATE_socket || i->state == STATE_pipe) {
+		ret = i->state == STATE_pipe ? read_pipe(&r->of, c->db, i->tid, i->fd, i->end, e)
+					     : read_client(&r->of, c->db, i->tid, i->fd, i->end, e);
 		if (ret < 0)
 			return ret;
 		r->sends = is_send(i->nr, r->abi);
-		r->wait = r->sends ? "waiting to send" : "waiting for input";
+		r->wait = !r->sends		   ? "waiting for input"
+			  : i->state == STATE_pipe ? "waiting to write"
+						   : "waiting to send";
 	} else if (i->state == STATE_poll) {
 		ret = name_poll(r, c, i, e);
 	} else if (i->state == STATE_blocked || i->state == STATE_disk) {
@@ -304,7 +317,9 @@ static int walk(struct pause_root *r, struct analysis_ctx *c, const struct inter
 	if (!at.last)
 		return 0;
 	ret = name_wait(r, c, &at, from, to, e);
-	while (ret == 0 && n < HOPS - 1 && is_wait(at.last->state) && at.last->waker > 0) {
+	/* who continues a stopped thread is not why it was stopped */
+	while (ret == 0 && n < HOPS - 1 && is_wait(at.last->state) && at.last->waker > 0 &&
+	       !(n && at.last->state == STATE_stopped)) {
 		for (i = 0; i <= n && path[i] != at.last->waker; i++)
 			;
 		until = at.last->end < until ? at.last->end : until;

@@ -43,6 +43,7 @@ struct pause_cause {
 	struct buf peer, call, function, name, failed;
 	const char *did; /* the waker, for most of the first pause; NULL: not known */
 	double did_ns;
+	double others; /* threads with a request that were in the same state */
 	double in_function, samples;
 	struct quota quota; /* of the longest */
 	struct pause_upstream upstream;
@@ -176,6 +177,26 @@ static int read_names(struct analysis_ctx *c, const struct judged *j, struct pau
 	return ret < 0 || p->partner <= 0 ? ret : read_waker(c, j, p, e);
 }
 
+/* In the longest pause, threads of the server with a request that were in the same state, too. */
+static int read_others(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
+{
+	static const char sql[] =
+		"WITH p AS (SELECT server, tid AS of, ts AS since, ts + dur AS till FROM pause WHERE id=?1), s AS"
+		" MATERIALIZED (SELECT s.tid, s.state, of, till - since AS length, sum(min(s.ts + s.dur, till) -"
+		" max(s.ts, since)) AS ns FROM p JOIN thread_state s ON s.ts < till AND s.ts + s.dur > since"
+		" WHERE s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
+		" server=p.server)) GROUP BY 1, 2), r AS MATERIALIZED (SELECT r.tid FROM p JOIN request r ON"
+		" r.ts < till AND 2 * (min(r.ts + r.dur, till) - max(r.ts, since)) > till - since UNION"
+		" SELECT u.tid FROM p JOIN unanswered u ON 2 * (till - max(u.read, since)) > till - since)"
+		" SELECT count(*) FROM s WHERE tid<>of AND 2 * ns > length AND tid IN (SELECT tid FROM r) AND"
+		" state=(SELECT state FROM s WHERE tid=of ORDER BY ns DESC LIMIT 1)";
+	s64 n = 0;
+	int ret = db_int(c->db, &n, e, sql, "i", p->id);
+
+	p->others = (double)n;
+	return ret;
+}
+
 /* The quota that explains why the thread of the longest pause waited for a CPU. */
 static int read_quota(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
 {
@@ -198,22 +219,23 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 	double share = p->total > 0 ? 100 * fmin(spent / p->total, 1) : NAN;
 	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
 	bool input = p->largest == DID_input;
+	bool exact = p->root.wait && (input || p->largest == DID_pipe);
 	bool partner = p->partner > 0 && !cpu && !p->quota.cgroup;
 	const struct pause_root *r = &p->root;
 	bool did = p->did && !cpu && !runq && r->tid <= 0; /* else the chain's end says it */
 	const struct pause_upstream *u = &p->upstream;
 	bool released = partner && r->release.request && r->release.waker == p->partner;
 	/* "in futex" says no more than the state, where the caller is known */
-	bool plain = r->caller.len && (input || p->largest == DID_futex);
-	bool call = p->call.len && !runq && !plain;
+	bool plain = r->caller.len && (exact || input || p->largest == DID_futex);
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, p->tid),
 		VALUE_NUMBER("share", share, "%"),
-		VALUE_TEXT("state", r->wait && input ? r->wait : did_says[p->largest]),
+		VALUE_TEXT("state", exact ? r->wait : did_says[p->largest]),
 		VALUE_TEXT("second", p->second < N_DID ? did_says[p->second] : NULL),
 		VALUE_NUMBER("second_share",
 			     p->second < N_DID ? 100 * p->spent[p->second] / p->total : NAN, "%"),
-		VALUE_TEXT(r->sends ? "to" : "from", input && r->of.len ? r->of.data : NULL),
+		VALUE_TEXT(r->sends ? "to" : "from", exact && r->of.len ? r->of.data : NULL),
+		VALUE_NUMBER("others", p->others > 0 ? p->others : NAN, ""),
 		VALUE_TEXT("caller", r->caller.len ? r->caller.data : NULL),
 		VALUE_TEXT("which", p->n > 1 ? "the pauses" : "the pause"),
 		VALUE_NUMBER("same", p->n > 1 ? p->same : NAN, ""),
@@ -227,7 +249,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 			   p->function.len ? p->function.data : NULL),
 		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
 		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
-		VALUE_TEXT("call", call ? p->call.data : NULL),
+		VALUE_TEXT("call", p->call.len && !runq && !plain ? p->call.data : NULL),
 		VALUE_TEXT("reason", r->reason),
 		VALUE_MAYBE("released", request,
 			    released && r->release.name ? r->release.request : 0),
@@ -245,7 +267,6 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_MAYBE(runq ? "contender" : "waker", thread, partner ? p->partner : 0),
 		{ 0 },
 	};
-
 	struct finding f = { FINDING_pause_cause, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
 
@@ -318,6 +339,8 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = read_names(c, j, &p, e);
 	if (ret == 0 && p.largest == DID_runq)
 		ret = read_quota(c, &p, e);
+	if (ret == 0 && j->about.kind == SUBJECT_server)
+		ret = read_others(c, &p, e);
 	if (ret == 0 && (p.largest == DID_run || p.second == DID_run))
 		ret = pause_stack(&p.function, &p.in_function, &p.samples, c->db, j, p.tid, e);
 	if (ret == 0 && (p.largest == DID_input || p.largest == DID_client) &&

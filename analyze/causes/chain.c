@@ -186,6 +186,8 @@ static void follow_waker(struct walk *w, int depth, const struct span *wait, s64
 			end(w, depth, p, tid, STOP_running, 0, start, stop);
 		else if (p->state == SPAN_unknown)
 			end(w, depth - 1, wait, wait->tid, STOP_loss, tid, start, stop);
+		else if (p->state == SPAN_stopped)
+			end(w, depth, p, tid, STOP_stopped, 0, start, stop);
 		else if (!span_is_wait(p->state))
 			end(w, depth, p, tid, STOP_queued, 0, start, stop);
 		else

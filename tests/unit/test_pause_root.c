@@ -413,6 +413,69 @@ static void a_pause_on_a_cpu_names_its_system_call(void **state)
 	db_close(db);
 }
 
+/* 101 reads a request, or nothing, and sleeps in write until to. */
+static void another_writes(struct text *x, bool serves, long from, long to)
+{
+	text_line(x, "@cpu 1\n%ld 0 waking target=101\n%ld 0 switch next=101", from - 9000,
+		  from - 8000);
+	if (serves)
+		text_line(x, "%ld 101 syscall nr=read fd=6 ret=29 count=99 dur=200", from - 5000);
+	text_line(x, "%ld 101 switch next=0 state=1", from);
+	text_line(x, "%ld 200 waking target=101\n%ld 0 switch next=101", to, to + 1000);
+	text_line(x, "%ld 101 syscall nr=write fd=9 ret=40 count=40 dur=%ld", to + 2000,
+		  to - from + 2500);
+	if (serves)
+		text_line(x, "%ld 101 syscall nr=write fd=6 ret=9 count=9 dur=200", to + 9000);
+	text_line(x, "%ld 101 switch next=0 state=1\n@cpu 0", to + 10000);
+}
+
+/* 100 writes to a FIFO that is full. Its reader, 200, is stopped until 300 continues it. */
+static sqlite3 *with_full_pipe(bool other_serves)
+{
+	struct text x = { 0 };
+	long t;
+
+	head(&x);
+	text_line(&x, "@recorder\n25 100 fd pid=100 fd=9 mode=010000 ino=9 path=\"/run/log\"");
+	text_line(&x, "26 300 thread pid=300 state=83 comm=\"sh\"\n@cpu 0");
+	many(&x, 100, 600, MS);
+	t = x.t;
+	wakes(&x);
+	stays(&x, "write", 9, 200);
+	text_line(&x, "%ld 100 syscall nr=write fd=7 ret=9 count=9 dur=200", x.t - 1);
+	another_writes(&x, other_serves, t + 20000, t + 300 * MS);
+	text_line(&x, "@cpu 2\n%ld 0 switch next=200\n%ld 200 switch next=0 state=4", t - MS, t);
+	text_line(&x, "%ld 300 waking target=200\n%ld 0 switch next=200", t + 299 * MS,
+		  t + 299 * MS + 1000);
+	text_line(&x, "%ld 200 switch next=0 state=1\n@cpu 3", t + 301 * MS);
+	text_line(&x, "%ld 0 switch next=300\n%ld 300 switch next=0 state=1", t - MS, t);
+	text_line(&x, "%ld 0 waking target=300 context=1\n%ld 0 switch next=300", t + 298 * MS,
+		  t + 298 * MS + 1000);
+	text_line(&x, "%ld 300 syscall_args nr=clock_nanosleep ret=0 dur=%ld", t + 298 * MS + 2000,
+		  298 * MS);
+	text_line(&x, "%ld 300 switch next=0 state=1\n@cpu 0", t + 302 * MS);
+	return judged(&x);
+}
+
+/* Not who continued it. Others wait if they have a request. */
+static void a_chain_ends_at_a_stopped_thread(void **state)
+{
+	sqlite3 *db = with_full_pipe(true);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting to write");
+	is_text(db, CAUSE_VALUE("v.text", "to"), "/run/log");
+	is_number(db, CAUSE_VALUE("v.number", "others"), 1);
+	is_number(db, CAUSE_VALUE("v.id", "waker"), 200);
+	is_text(db, CAUSE_VALUE("v.text", "did"), "stopped");
+	is_number(db, ROOT_VALUE("count(v.id)", "end"), 0);
+	db_close(db);
+	db = with_full_pipe(false);
+	is_text(db, CAUSE_VALUE("v.text", "to"), "/run/log");
+	is_number(db, CAUSE_VALUE("count(v.number)", "others"), 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +489,7 @@ int main(void)
 		T(the_end_of_a_chain_names_its_upstream),
 		T(the_end_of_a_chain_names_its_system_call),
 		T(a_pause_on_a_cpu_names_its_system_call),
+		T(a_chain_ends_at_a_stopped_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
