@@ -9,13 +9,9 @@
  */
 #include "own_errors.h"
 
-#include <string.h>
+#include "format/protocols.h"
 
-enum {
-#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
-#include "format/protocols.def"
-#undef PROTOCOL
-};
+#include <string.h>
 
 static const struct {
 	int protocol, low, high;

@@ -10,13 +10,9 @@
 
 #include "own_errors.h"
 
-#include <string.h>
+#include "format/protocols.h"
 
-enum {
-#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
-#include "format/protocols.def"
-#undef PROTOCOL
-};
+#include <string.h>
 
 #define FAILED_LEAST 5 /* fewer are no share */
 #define MOST_LOGINS  0.5

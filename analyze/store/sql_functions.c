@@ -3,6 +3,7 @@
 #include "sql_functions.h"
 
 #include "analyze/base/number.h"
+#include "format/protocols.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -198,11 +199,6 @@ static void readable(sqlite3_context *c, int argc, sqlite3_value **argv)
  */
 static void awaits(sqlite3_context *c, int argc, sqlite3_value **argv)
 {
-	enum {
-#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
-#include "format/protocols.def"
-#undef PROTOCOL
-	};
 	static const struct {
 		int protocol;
 		const char *names;

@@ -4,19 +4,13 @@
 
 #include "format/err.h"
 #include "format/event.h"
+#include "format/protocols.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #define NAMES_MAX  4096 /* the last one is "other" */
 #define NAME_BYTES 96	/* with the final NUL */
-
-/* As in request_name. */
-enum protocol {
-#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
-#include "format/protocols.def"
-#undef PROTOCOL
-};
 
 struct request_names;
 

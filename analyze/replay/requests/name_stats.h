@@ -5,13 +5,8 @@
 #include "analyze/base/idmap.h"
 #include "analyze/replay/track.h"
 #include "analyze/stats/hist.h"
+#include "format/protocols.h"
 #include "request.h"
-
-enum {
-#define PROTOCOL(number, name, readable) PROTOCOL_##name = (number),
-#include "format/protocols.def"
-#undef PROTOCOL
-};
 
 /* Requests of a service with one name. */
 struct name_stat {
