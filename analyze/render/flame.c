@@ -201,18 +201,34 @@ static double more_of(const struct drawing *d, u32 node)
 	return v[node].a / v[0].a - (v[0].b > 0 ? v[node].b / v[0].b : 0);
 }
 
-/* The innermost one that has nearly all of the largest difference: its callers have it from it. */
+static bool is_named(const struct drawing *d, u32 node)
+{
+	u32 code = d->tree.v[node].code;
+
+	return code && code <= d->stacks.n_codes && d->stacks.codes[code].named;
+}
+
+/*
+ * The innermost one that has nearly all of the largest difference: its callers have it from it. One
+ * with a name, if there is any: its number tells a reader nothing.
+ */
 static void mark(struct drawing *d)
 {
 	double most = MARK_LEAST;
+	bool named = false;
 	u32 i;
 
 	for (i = 1; i <= d->tree.n; i++)
 		most = fmax(most, more_of(d, i));
-	for (i = 1; i <= d->tree.n && d->f->second; i++)
-		if (is_drawn(d, i) && more_of(d, i) >= MARK_PART * most &&
-		    (!d->marked || d->depth[i] > d->depth[d->marked]))
-			d->marked = i;
+	for (i = 1; i <= d->tree.n && d->f->second; i++) {
+		if (!is_drawn(d, i) || more_of(d, i) < MARK_PART * most ||
+		    (named && !is_named(d, i)))
+			continue;
+		if (d->marked && named == is_named(d, i) && d->depth[i] <= d->depth[d->marked])
+			continue;
+		d->marked = i;
+		named = is_named(d, i);
+	}
 }
 
 /* ---- SVG ---- */
