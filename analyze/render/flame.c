@@ -210,7 +210,7 @@ static bool is_named(const struct drawing *d, u32 node)
 
 /*
  * The innermost one that has nearly all of the largest difference: its callers have it from it. One
- * with a name, if there is any: its number tells a reader nothing.
+ * with a name, if there is any: an address means nothing to a reader.
  */
 static void mark(struct drawing *d)
 {
