@@ -81,16 +81,20 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 	return ret < 0 || p->end < c->duration ? ret : take_upstream(q, u, e);
 }
 
-/* What the thread of the other server that ran most did then. */
+/* What the thread of the other server did then: one with a request for most of the time, else the
+ * one that ran most. */
 static int read_peer(struct pause_upstream *u, sqlite3 *db, s64 from, s64 to, struct err *e)
 {
 	static const char sql[] =
 		"WITH s AS (SELECT s.tid, iif(s.state IN (state_id('woken'), state_id('preempted')),"
 		" state_id('run'), s.state) AS did, sum(min(s.ts + s.dur, ?2) - max(s.ts, ?1)) AS ns FROM"
 		" thread_state s WHERE s.ts < ?2 AND s.ts + s.dur > ?1 AND s.tid IN (SELECT tid FROM thread"
-		" WHERE pid=?3) GROUP BY s.tid, did), t AS (SELECT tid FROM s GROUP BY tid ORDER BY total(ns)"
-		" FILTER (WHERE did=state_id('run')) DESC, tid LIMIT 1) SELECT tid, did, 100.0 * ns / (?2 - ?1)"
-		" FROM s WHERE tid IN (SELECT tid FROM t) ORDER BY ns DESC LIMIT 1";
+		" WHERE pid=?3) GROUP BY s.tid, did), r AS (SELECT tid, ts, ts + dur AS till FROM request WHERE"
+		" pid=?3 AND ts < ?2 AND ts + dur > ?1 UNION ALL SELECT tid, read, ?2 FROM unanswered WHERE"
+		" pid=?3 AND read < ?2), q AS (SELECT tid, sum(min(till, ?2) - max(ts, ?1)) AS ns FROM r GROUP BY"
+		" tid), t AS (SELECT s.tid FROM s LEFT JOIN q USING(tid) GROUP BY s.tid ORDER BY 2 * total(q.ns) >"
+		" ?2 - ?1 DESC, total(s.ns) FILTER (WHERE did=state_id('run')) DESC, s.tid LIMIT 1) SELECT tid, did,"
+		" 100.0 * ns / (?2 - ?1) FROM s WHERE tid IN (SELECT tid FROM t) ORDER BY ns DESC LIMIT 1";
 	struct judged_pause one = { .start = from, .end = to, .counts = true };
 	struct judged at = { .pauses = &one, .n_pauses = 1 };
 	double part, samples;
