@@ -92,3 +92,32 @@ static inline sqlite3 *judged(struct text *x)
 	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
 	return db;
 }
+
+/* 100 wakes and reads a request. */
+static inline void wakes(struct text *x)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+		  x->t + 2000);
+	text_line(x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", x->t + 3000);
+}
+
+/* Then it sleeps in call for 300 ms; waker 0: an interrupt ends that. */
+static inline void stays(struct text *x, const char *call, int fd, int waker)
+{
+	long t = x->t;
+
+	text_line(x, "%ld 100 switch next=0 state=1", t + 10000);
+	text_line(x, "%ld %d waking target=100%s", t + 300 * MS, waker, waker ? "" : " context=1");
+	text_line(x, "%ld 0 switch next=100", t + 300 * MS + 1000);
+	text_line(x, "%ld 100 syscall%s nr=%s %s=%d ret=1 dur=%ld", t + 300 * MS + 2000,
+		  fd < 0 ? "_args" : "", call, fd < 0 ? "arg0" : "fd", fd < 0 ? 4 : fd,
+		  300 * MS - 6000);
+	x->t = t + 300 * MS + 4000;
+}
+
+static inline void sleeps(struct text *x, const char *call, int fd, int waker)
+{
+	wakes(x);
+	stays(x, call, fd, waker);
+}

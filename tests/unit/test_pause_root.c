@@ -2,35 +2,6 @@
 /* analyze/analyses/pause_root.c: what a pause waited for, to its end. */
 #include "tests/lib/pausing.h"
 
-/* 100 wakes and reads a request. */
-static void wakes(struct text *x)
-{
-	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
-	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
-		  x->t + 2000);
-	text_line(x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", x->t + 3000);
-}
-
-/* Then it sleeps in call for 300 ms; waker 0: an interrupt ends that. */
-static void stays(struct text *x, const char *call, int fd, int waker)
-{
-	long t = x->t;
-
-	text_line(x, "%ld 100 switch next=0 state=1", t + 10000);
-	text_line(x, "%ld %d waking target=100%s", t + 300 * MS, waker, waker ? "" : " context=1");
-	text_line(x, "%ld 0 switch next=100", t + 300 * MS + 1000);
-	text_line(x, "%ld 100 syscall%s nr=%s %s=%d ret=1 dur=%ld", t + 300 * MS + 2000,
-		  fd < 0 ? "_args" : "", call, fd < 0 ? "arg0" : "fd", fd < 0 ? 4 : fd,
-		  300 * MS - 6000);
-	x->t = t + 300 * MS + 4000;
-}
-
-static void sleeps(struct text *x, const char *call, int fd, int waker)
-{
-	wakes(x);
-	stays(x, call, fd, waker);
-}
-
 /* What a thread waits for on a connection: bytes of its client, or room for its answer. */
 static void a_pause_names_the_client_that_it_waits_for(void **state)
 {
@@ -260,51 +231,6 @@ static void a_pause_names_the_end_of_its_wakeup_chain(void **state)
 	db_close(db);
 }
 
-/* 100 asks over UDP and waits in a call on that socket; 300 is bound to the address, or another. */
-static sqlite3 *asking(const char *bound, bool accepts)
-{
-	struct text x = { 0 };
-
-	head(&x);
-	text_line(&x,
-		  "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
-		  " socktype=%d sport=33000 dport=53 saddr=127.0.0.1 daddr=127.0.0.1",
-		  accepts ? 1 : 2);
-	text_line(&x, "25 300 thread pid=300 state=83 comm=\"dns\"");
-	text_line(&x,
-		  "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=%s socktype=%d sport=53"
-		  " dport=%d saddr=%s daddr=%s\n@cpu 0",
-		  accepts ? "accepted" : "bound", accepts ? 1 : 2, accepts ? 33001 : 0, bound,
-		  accepts ? "127.0.0.1" : "0.0.0.0");
-	many(&x, 100, 600, MS);
-	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
-	sleeps(&x, "recvfrom", 9, 0);
-	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
-	text_line(&x, "@cpu 1\n%ld 0 switch next=300\n%ld 300 switch next=0 state=1\n@cpu 0",
-		  x.t - 400 * MS, x.t);
-	return judged(&x);
-}
-
-/* Not by the port alone, nor another connection of the same server. */
-static void a_pause_names_the_server_of_a_blocking_call(void **state)
-{
-	sqlite3 *db = asking("127.0.0.1", false);
-
-	(void)state;
-	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for an upstream");
-	is_text(db, CAUSE_VALUE("v.text", "upstream"), "127.0.0.1:53");
-	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
-	is_text(db, CAUSE_VALUE("v.text", "peer_did"), "on a CPU or queued for one");
-	db_close(db);
-	db = asking("127.0.0.2", false);
-	is_text(db, CAUSE_VALUE("v.text", "upstream"), "127.0.0.1:53");
-	is_number(db, CAUSE_VALUE("count(v.text)", "peer_did"), 0);
-	db_close(db);
-	db = asking("127.0.0.1", true);
-	is_number(db, CAUSE_VALUE("count(v.text)", "peer_did"), 0);
-	db_close(db);
-}
-
 /* 101 waits in a call on a connection of its own until it wakes 100: for whom is said. */
 static void the_end_of_a_chain_names_its_upstream(void **state)
 {
@@ -485,7 +411,6 @@ int main(void)
 		T(poll_is_no_wait_for_requests_that_were_read),
 		T(poll_with_half_an_answer_waits_to_send),
 		T(a_pause_names_the_end_of_its_wakeup_chain),
-		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_end_of_a_chain_names_its_upstream),
 		T(the_end_of_a_chain_names_its_system_call),
 		T(a_pause_on_a_cpu_names_its_system_call),

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/pause_upstream.c: the other server, and which of its threads. */
+#include "tests/lib/pausing.h"
+
+/* 100 asks over UDP and waits in a call on that socket; 300 is bound to the address, or another. */
+static sqlite3 *asking(const char *bound, bool accepts)
+{
+	struct text x = { 0 };
+
+	head(&x);
+	text_line(&x,
+		  "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
+		  " socktype=%d sport=33000 dport=53 saddr=127.0.0.1 daddr=127.0.0.1",
+		  accepts ? 1 : 2);
+	text_line(&x, "25 300 thread pid=300 state=83 comm=\"dns\"");
+	text_line(&x,
+		  "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=%s socktype=%d sport=53"
+		  " dport=%d saddr=%s daddr=%s\n@cpu 0",
+		  accepts ? "accepted" : "bound", accepts ? 1 : 2, accepts ? 33001 : 0, bound,
+		  accepts ? "127.0.0.1" : "0.0.0.0");
+	many(&x, 100, 600, MS);
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
+	sleeps(&x, "recvfrom", 9, 0);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=300\n%ld 300 switch next=0 state=1\n@cpu 0",
+		  x.t - 400 * MS, x.t);
+	return judged(&x);
+}
+
+/* Not by the port alone, nor another connection of the same server. */
+static void a_pause_names_the_server_of_a_blocking_call(void **state)
+{
+	sqlite3 *db = asking("127.0.0.1", false);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for an upstream");
+	is_text(db, CAUSE_VALUE("v.text", "upstream"), "127.0.0.1:53");
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
+	is_text(db, CAUSE_VALUE("v.text", "peer_did"), "on a CPU or queued for one");
+	db_close(db);
+	db = asking("127.0.0.2", false);
+	is_text(db, CAUSE_VALUE("v.text", "upstream"), "127.0.0.1:53");
+	is_number(db, CAUSE_VALUE("count(v.text)", "peer_did"), 0);
+	db_close(db);
+	db = asking("127.0.0.1", true);
+	is_number(db, CAUSE_VALUE("count(v.text)", "peer_did"), 0);
+	db_close(db);
+}
+
+/* 100 waits for 300 over TCP. 301 has the request, or not, and sleeps; 300 runs a little more. */
+static sqlite3 *with_worker(bool serves)
+{
+	struct text x = { 0 };
+	long t;
+
+	head(&x);
+	text_line(&x, "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
+		      " socktype=1 sport=33000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1");
+	text_line(&x, "25 300 thread pid=300 state=83 comm=\"db\"");
+	text_line(&x, "25 301 thread pid=300 state=83 comm=\"db\"");
+	text_line(&x, "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=accepted socktype=1"
+		      " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	many(&x, 100, 600, MS);
+	t = x.t;
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
+	sleeps(&x, "recvfrom", 9, 0);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=301", t - MS);
+	if (serves)
+		text_line(&x, "%ld 301 syscall nr=read fd=4 ret=29 count=99 dur=200", t + 20000);
+	text_line(&x, "%ld 301 switch next=0 state=1", t + 30000);
+	text_line(&x, "%ld 0 waking target=301 context=1\n%ld 0 switch next=301", t + 299 * MS,
+		  t + 299 * MS + 1000);
+	text_line(&x, "%ld 301 syscall_args nr=clock_nanosleep ret=0 dur=%ld", t + 299 * MS + 2000,
+		  299 * MS - 20000);
+	if (serves)
+		text_line(&x, "%ld 301 syscall nr=write fd=4 ret=9 count=9 dur=200",
+			  t + 299 * MS + 9000);
+	text_line(&x, "%ld 301 switch next=0 state=1", t + 300 * MS);
+	text_line(&x, "@cpu 2\n%ld 0 switch next=300\n%ld 300 switch next=0 state=1\n@cpu 0",
+		  t - MS, t + 20 * MS);
+	return judged(&x);
+}
+
+static void the_thread_that_has_the_request_is_named(void **state)
+{
+	sqlite3 *db = with_worker(true);
+
+	(void)state;
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 301);
+	is_text(db, CAUSE_VALUE("v.text", "peer_did"), "asleep until a timer");
+	db_close(db);
+	/* of none the one that ran most */
+	db = with_worker(false);
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_pause_names_the_server_of_a_blocking_call),
+		T(the_thread_that_has_the_request_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
