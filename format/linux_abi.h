@@ -47,6 +47,10 @@ enum {
 /* fcntl(2) and flock(2): include/uapi/asm-generic/fcntl.h */
 enum { LINUX_LOCK_NB = 4, LINUX_F_SETLK = 6, LINUX_F_OFD_SETLK = 37 };
 
+#define LINUX_FUTEX_WAITERS 0x80000000u
+#define LOCK_CONTENDED	    2 /* value of a lock that others wait for: glibc, musl, Go, Rust */
+#define LOCK_OWNER	    8 /* offset of __owner from __lock in glibc's pthread_mutex_t */
+
 /* operations of futex(2): include/uapi/linux/futex.h */
 enum {
 	LINUX_FUTEX_WAIT = 0,
@@ -61,5 +65,6 @@ enum {
 	LINUX_FUTEX_WAIT_REQUEUE_PI = 11,
 	LINUX_FUTEX_CMP_REQUEUE_PI = 12,
 	LINUX_FUTEX_LOCK_PI2 = 13,
-	LINUX_FUTEX_MASK = 0x7f, /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+	LINUX_FUTEX_TID_MASK = 0x3fffffff, /* of the word of a robust or PI lock */
+	LINUX_FUTEX_MASK = 0x7f,	   /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
 };

@@ -81,7 +81,7 @@ static int take_state(struct recorder *r, struct err *e)
 	r->state_taken = made_now();
 	if (r->flight)
 		flight_state_since(r->flight, r->state_taken);
-	return snapshot_take(r->pump, r->probes, &r->targets, &r->files, e);
+	return snapshot_take(r->pump, r->probes, &r->targets, &r->quotas.accepts, &r->files, e);
 }
 
 static int name_requests(struct recorder *r, struct err *e)

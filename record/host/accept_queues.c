@@ -147,6 +147,16 @@ void accept_queues_open(struct accept_queues *q, const struct probes *probes,
 	search(&s);
 }
 
+int accept_queues_diag(const struct accept_queues *q, u64 netns)
+{
+	int i;
+
+	for (i = 0; i < q->n; i++)
+		if (q->of[i].netns == netns)
+			return q->of[i].diag;
+	return -1;
+}
+
 void accept_queues_end(struct accept_queues *q)
 {
 	while (q->n > 0)

@@ -33,6 +33,9 @@ void accept_queues_open(struct accept_queues *q, const struct probes *probes,
 int accept_queues_read(struct accept_queues *q, struct pump *p, const struct probes *probes,
 		       const struct targets *t, struct err *e);
 
+/* A netlink socket in that namespace; -1: none. */
+int accept_queues_diag(const struct accept_queues *q, u64 netns);
+
 void accept_queues_end(struct accept_queues *q);
 
 /*

@@ -4,10 +4,12 @@
 #include "snapshot.h"
 
 #include "format/shapes.h"
+#include "held.h"
 #include "record/fdinfo.h"
 #include "record/made.h"
 #include "record/procfs.h"
 #include "sockets.h"
+#include "waiting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +33,7 @@ struct taking {
 	const struct options *options;
 	const struct probes *probes;
 	const struct cgroups *cgroups;
+	const struct accept_queues *queues;
 	struct snapshot_files *files;
 	u32 socket_dev, pipe_dev;
 	unsigned int pid;
@@ -118,7 +121,11 @@ static int take_thread(void *arg, unsigned int tid, struct err *e)
 	/* of others, who may appear as wakers, the name is enough */
 	if (tid == t->pid && ev.target && !t->options->hide)
 		read_cmdline(t, text, sizeof(text));
-	return made_put(t->pump, &ev, sizeof(ev), text, e);
+	if (made_put(t->pump, &ev, sizeof(ev), text, e) < 0)
+		return ERR_FAIL;
+	return ev.target && ev.state == 'S' && t->options->groups & 1u << GROUP_syscalls
+		       ? held_take(t->pump, &t->files->safe, t->pid, tid, e)
+		       : 0;
 }
 
 /* ---- descriptors ---- */
@@ -192,6 +199,20 @@ static int take_unread(struct taking *t, const struct ev_fd *of, u32 bytes, stru
 	return made_put(t->pump, &ev, sizeof(ev), NULL, e);
 }
 
+/* Of accepted connections only: of others the last answer is the last data. */
+static int take_asked(struct taking *t, const struct ev_fd *of, const struct socket_info *s,
+		      struct err *e)
+{
+	struct ev_asked ev = { .h = { .type = EV_asked, .tid = of->pid, .ts = t->sockets.at },
+			       .ino = of->ino,
+			       .age = s->asked - 1,
+			       .fd = (u32)of->fd,
+			       .answered = s->answered };
+
+	return s->role == ROLE_ACCEPTED && s->asked ? made_put(t->pump, &ev, sizeof(ev), NULL, e)
+						    : 0;
+}
+
 static int take_fd(void *arg, unsigned int fd, struct err *e)
 {
 	struct ev_fd ev = { .h = { .type = EV_fd }, .dir = WORKING_DIRECTORY };
@@ -233,7 +254,21 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 	if (made_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
 		     e) < 0)
 		return ERR_FAIL;
-	return s && s->unread ? take_unread(t, &ev, s->unread, e) : 0;
+	if (!s)
+		return 0;
+	return s->unread ? take_unread(t, &ev, s->unread, e) : take_asked(t, &ev, s, e);
+}
+
+static int read_sockets(struct taking *t, struct err *e)
+{
+	u64 before = t->sockets.netns, at = made_now();
+	int ret = sockets_read(&t->sockets, t->pid, e);
+
+	if (ret < 0 || t->sockets.netns == before)
+		return ret;
+	t->sockets.at = at;
+	waiting_read(&t->sockets, accept_queues_diag(t->queues, t->sockets.netns));
+	return 0;
 }
 
 static int take_process(void *arg, unsigned int pid, struct err *e)
@@ -251,7 +286,7 @@ static int take_process(void *arg, unsigned int pid, struct err *e)
 	ret = procfs_each(path, take_thread, t, e);
 	if (ret || !t->target)
 		return ret;
-	ret = sockets_read(&t->sockets, pid, e);
+	ret = read_sockets(t, e);
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	if (ret == 0)
 		ret = procfs_each(path, take_fd, t, e);
@@ -290,13 +325,14 @@ static int report_silent(struct taking *t, int before, struct err *e)
 }
 
 int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
-		  struct snapshot_files *files, struct err *e)
+		  const struct accept_queues *queues, struct snapshot_files *files, struct err *e)
 {
 	struct taking t = {
 		.pump = p,
 		.options = targets->options,
 		.probes = probes,
 		.cgroups = &targets->cgroups,
+		.queues = queues,
 		.files = files,
 		.ticks = sysconf(_SC_CLK_TCK),
 		.cpus = sysconf(_SC_NPROCESSORS_ONLN),

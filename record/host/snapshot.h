@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "accept_queues.h"
 #include "record/options.h"
 #include "record/probes.h"
 #include "record/pump.h"
@@ -25,7 +26,7 @@ struct snapshot_files {
  * if a signal to stop is pending.
  */
 int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
-		  struct snapshot_files *files, struct err *e);
+		  const struct accept_queues *queues, struct snapshot_files *files, struct err *e);
 
 /*
  * The calls that wanted threads are still in at the end: syscall_args events with the flag

@@ -5,6 +5,7 @@
 #include "format/err.h"
 #include "format/event.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct socket_info {
@@ -13,11 +14,14 @@ struct socket_info {
 	u8 role; /* enum fd_role */
 	u8 socktype;
 	addr16 saddr, daddr;
-	u32 unread; /* bytes that wait in a connected stream socket */
-	u64 path;   /* of a connected unix socket with a path, or a listening one: hash; else 0 */
+	u32 unread;    /* bytes that wait in a connected stream socket */
+	u64 asked;     /* ns + 1 since data arrived after the last send (waiting.c); 0: not so */
+	bool answered; /* it had sent data before */
+	u64 path; /* of a connected unix socket with a path, or a listening one: hash; else 0 */
 };
 
 struct sockets {
+	u64 at;	   /* when asked was read, as made_now */
 	u64 netns; /* inode of the network namespace that the table is of; 0: none yet */
 	struct socket_info *list; /* by ino */
 	size_t n;
