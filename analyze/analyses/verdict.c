@@ -170,13 +170,31 @@ static void range_of_pauses(struct judged *j)
 	j->start = (double)j->pauses[first].start;
 }
 
+/* What the change added except in pauses of a part: their requests are in its windows. */
+static double added_outside(const struct judged *j)
+{
+	double added = j->added;
+	int i, k;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		for (k = 0; k < j->ranges && p->counts && judged_is_part(p); k++)
+			if (j->range[k][0] < (double)p->end && j->range[k][1] > (double)p->start) {
+				added -= p->part_waited;
+				break;
+			}
+	}
+	return added;
+}
+
 /* Both pauses and a change outside them: what added more time to requests comes first. */
 static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
 {
 	const struct judged_pause *longest = judged_longest(j);
 	int ret = spend_in_pauses(c, j, e);
 	bool named = j->names && !(longest && judged_is_part(longest));
-	bool slower = changed && (!j->counted || named || j->added > j->spent);
+	bool slower = changed && (!j->counted || named || added_outside(j) > j->spent);
 
 	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
 	if (!slower)
@@ -361,7 +379,11 @@ static int read_subjects(struct analysis_ctx *c, const struct limits *l, struct 
 		&q, c->db, e,
 		"WITH h AS (SELECT server, count(*) AS n FROM unanswered u JOIN service s ON s.id=u.service"
 		" WHERE server IN (SELECT id FROM server WHERE requests=0) AND (read IS NULL OR u.name IS NOT"
-		" NULL) GROUP BY server), k AS (SELECT DISTINCT server FROM request_closed x JOIN service s ON"
+		" NULL) GROUP BY server UNION SELECT server, count(*) FROM request_before b JOIN service v ON v.id="
+		"b.service WHERE server IN (SELECT id FROM server WHERE requests=0) AND EXISTS (SELECT 1 FROM"
+		" thread_state s WHERE s.ts <= 0 AND s.dur >= ?3 AND s.tid IN (SELECT tid FROM thread WHERE pid=b.pid)"
+		" AND " STUCK
+		") GROUP BY server), k AS (SELECT DISTINCT server FROM request_closed x JOIN service s ON"
 		" s.id=x.service WHERE x.name NOT NULL AND (NOT x.peer OR x.end - x.ts >= ?2)) SELECT 's', id FROM (SELECT id FROM server WHERE"
 		" requests > 0 OR (id IN (SELECT server FROM k) AND id NOT IN (SELECT server FROM h)) ORDER BY"
 		" requests DESC, id LIMIT ?1) UNION ALL SELECT 'h', server FROM (SELECT server FROM h ORDER BY n"
@@ -369,7 +391,7 @@ static int read_subjects(struct analysis_ctx *c, const struct limits *l, struct 
 		" (SELECT 1 FROM server WHERE requests > 0) AND NOT EXISTS (SELECT 1 FROM h) AND NOT EXISTS (SELECT"
 		" 1 FROM k) ORDER BY run DESC,"
 		" used DESC, tid LIMIT 1)",
-		"id", (s64)SERVERS_MOST, l->pause);
+		"idd", (s64)SERVERS_MOST, l->pause, EDGE_LEAST);
 
 	*ret_n = 0;
 	if (ret < 0)
@@ -412,6 +434,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = verdict_connect(c, &v[i], &l, e);
 		if (ret == 0)
 			ret = verdict_accept(c, &v[i], e);
+		if (ret == 0)
+			ret = verdict_stuck(c, &v[i], &l, e);
 	}
 	if (ret == 0)
 		qsort(v, (size_t)n, sizeof(*v), verdict_by_rank);

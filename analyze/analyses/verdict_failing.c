@@ -10,6 +10,7 @@
 
 #include "own_errors.h"
 
+#include "analyze/store/error_names.h"
 #include "format/protocols.h"
 
 #include <string.h>
@@ -259,6 +260,7 @@ static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("n", m->n, ""),
 		VALUE_NUMBER("of", m->of, ""),
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
+		VALUE_TEXT("meaning", error_name(m->code.data)),
 		VALUE_MAYBE("name", request_name, m->name),
 		VALUE_NUMBER("unanswered", j->closed.n > 0 ? j->closed.n : NAN, ""),
 		{ 0 },

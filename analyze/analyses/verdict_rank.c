@@ -23,6 +23,7 @@ static double harm_of(const struct judged *j)
 	case VERDICT_tail:
 		return at_least(j->late.n * (j->late.p99 - j->late.p99_otherwise));
 	case VERDICT_hang:
+	case VERDICT_stuck:
 		return at_least(j->n * j->paused);
 	case VERDICT_overload:
 	case VERDICT_pool:

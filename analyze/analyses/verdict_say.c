@@ -6,6 +6,7 @@
 #include "verdict_names.h"
 #include "verdict_queues.h"
 
+#include "analyze/store/error_names.h"
 #include "format/buf.h"
 
 #define LENGTHS_NAMED 3
@@ -216,6 +217,7 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		VALUE_NUMBER("baseline", m->before, "%"),
 		VALUE_NUMBER("n", m->n, ""),
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
+		VALUE_TEXT("meaning", error_name(m->code.data)),
 		{ .name = "name",
 		  .of = { m->name ? SUBJECT_request_name : SUBJECT_none, m->name },
 		  .number = NAN,
@@ -300,6 +302,7 @@ static const struct {
 	[VERDICT_overload] = { .say = say_overload, .crash = true },
 	[VERDICT_pool] = { .say = NULL }, /* it is known since the level was judged */
 	[VERDICT_hang] = { .say = verdict_hang_say },
+	[VERDICT_stuck] = { .say = NULL },
 	[VERDICT_connect] = { .say = verdict_connect_say },
 	[VERDICT_accept] = { .say = verdict_accept_say },
 	[VERDICT_standstill] = { .say = say_standstill,
@@ -320,6 +323,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 
 	if (j->more.n > 0 && !problem)
 		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
+	if (ret == 0 && j->kind == VERDICT_stuck)
+		ret = verdict_stuck_say(c, j, l, e);
 	if (ret == 0 && says[j->kind].say)
 		ret = says[j->kind].say(c, j, e);
 	if (ret == 0 && says[j->kind].crash)

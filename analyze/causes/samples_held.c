@@ -44,7 +44,8 @@ int samples_read_held(struct samples *d, struct moment around, struct err *e)
 
 u32 samples_holder(const struct samples *d, const struct span *wait)
 {
-	const struct held key = { .tid = wait->tid, .ts = wait->ts };
+	/* of a wait that was there before the recording it was read later than that began */
+	const struct held key = { .tid = wait->tid, .ts = wait->ts + wait->dur };
 	size_t low = 0, high = d->n_held, mid;
 	const struct span *p = wait; /* futex(2) was called after the wait before */
 	const struct held *last;

@@ -300,9 +300,10 @@ static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 	static const char sql[] =
 		"SELECT id FROM finding WHERE kind='verdict_unnamed_code' AND subject_kind='server' AND subject=?1 AND"
 		" (EXISTS (SELECT 1 FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.parent=?2 AND"
-		" f.kind='pause_cause' AND (v.name IN ('function', 'computing') OR v.text='computing')) OR EXISTS"
-		" (SELECT 1 FROM cause c JOIN finding f ON f.id=c.finding WHERE c.rank=1 AND f.kind IN"
-		" ('cause_self', 'cause_queue', 'cause_between')))";
+		" f.kind IN ('pause_cause', 'pause_root') AND (v.name IN ('function', 'computing') OR"
+		" v.text='computing')) OR (NOT EXISTS (SELECT 1 FROM finding f WHERE f.parent=?2 AND"
+		" f.kind='pause_cause') AND EXISTS (SELECT 1 FROM cause c JOIN finding f ON f.id=c.finding WHERE c.rank=1 AND f.kind IN"
+		" ('cause_self', 'cause_queue', 'cause_between'))))";
 	s64 id = 0;
 	int ret = db_int(db, &id, e, sql, "ii", s->server, finding);
 

@@ -54,7 +54,8 @@ int screen_moments(struct screen *s, sqlite3 *db, struct err *e)
 	sqlite3_stmt *q;
 	int ret;
 
-	if ((!s->problems && !s->unchanged) || s->kind == VERDICT_connections)
+	if ((!s->problems && !s->unchanged) || s->kind == VERDICT_connections ||
+	    s->kind == VERDICT_stuck)
 		return 0;
 	ret = db_query(&q, db, e, sql, "ii", s->server, (s64)SCREEN_MOMENTS);
 	if (ret < 0)

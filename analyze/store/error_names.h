@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Errors that servers report for want of a lock, by what the protocol says of them. */
+/* Errors that servers report, by what the protocol says of them; those for want of a lock. */
 #pragma once
+
+/* The name of a common error of PostgreSQL (SQLSTATE) or MySQL; NULL: none. */
+const char *error_name(const char *code);
 
 /*
  * For SQL: rows (code, name). The codes are SQLSTATEs of PostgreSQL and error numbers of MySQL and

@@ -139,6 +139,8 @@ static void a_command_that_awaits_is_no_hang(void **state)
 
 	(void)state;
 	verdict_is(db, "unknown requests 0");
+	/* for its replicas it waits as for other servers */
+	is_text(db, "SELECT awaits(4, 'BLPOP') || awaits(4, 'WAIT')", "10");
 	db_close(db);
 }
 

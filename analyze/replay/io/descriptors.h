@@ -23,7 +23,9 @@ struct file {
 		struct file *next, *prev; /* in a ring; NULL: not in it */
 	} same; /* fds of the process for one open file whose role or path is known */
 	bool cloexec;
-	bool unread;	       /* bytes were not read when the recording started, nor since */
+	bool unread; /* bytes were not read when the recording started, nor since */
+	u64 asked;   /* of what was read before the recording and had no answer: its age + 1; 0 */
+	bool asked_answered;   /* an answer left on the socket before that */
 	u64 snapshot;	       /* time of the last snapshot that contains it; 0: none */
 	u32 resource;	       /* number of its row in table resource; 0: none yet */
 	struct file_use *use;  /* of a regular file; NULL: none yet */

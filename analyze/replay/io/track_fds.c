@@ -227,6 +227,22 @@ static int fds_on_unread(struct replay *r, const struct record *rec, struct err 
 	return 0;
 }
 
+static int fds_on_asked(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_asked *ev = rec->event;
+	struct process *p = idmap_get(&r->processes, rec->tid);
+	struct file *f = p ? file_of(p, (s32)ev->fd) : NULL;
+
+	(void)e;
+	/* of a part that begins later: it may have been answered since */
+	if (rec->ts < r->begin || !f || f->ino != ev->ino || f->since || f->request.recvs ||
+	    f->request.answered)
+		return 0;
+	f->asked = elapsed(elapsed(r->begin, rec->ts), ev->age) + 1;
+	f->asked_answered = ev->answered & 1;
+	return 0;
+}
+
 static int end_not_shown(void *arg, void *value, struct err *e)
 {
 	struct replay *r = arg;
@@ -340,6 +356,7 @@ static int inherit(struct replay *r, struct process *child, const struct process
 		f->use = NULL;
 		f->flows = NULL;
 		f->unread = f->eof = false;
+		f->asked = 0;
 		memset(&f->request, 0, sizeof(f->request));
 		f->time = NULL;
 		f->held = NULL;
@@ -400,6 +417,7 @@ static const struct handler handlers[] = {
 	{ EV_info, false, fds_on_info },
 	{ EV_fd, false, fds_on_fd },
 	{ EV_unread, false, fds_on_unread },
+	{ EV_asked, false, fds_on_asked },
 	{ EV_fork, false, fds_on_fork },
 	{ EV_exec, false, fds_on_exec },
 	{ EV_syscall, false, fds_on_syscall },

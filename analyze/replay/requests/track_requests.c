@@ -115,6 +115,28 @@ static int left_open(struct replay *r, struct process *p, struct file *f, u64 *r
 	return 0;
 }
 
+/* What was read before the recording is answered now, or the recording ends (end, t 0). */
+static int put_before(struct replay *r, struct process *p, s32 fd, struct file *f, u64 end,
+		      const struct thread *t, struct err *e)
+{
+	struct row_request_before *row;
+	u64 arrival;
+
+	if (left_open(r, p, f, &arrival, e) < 0)
+		return ERR_FAIL;
+	row = bulk_add(r->bulk, request_before);
+	row->age = (s64)((f->asked - 1) & INT64_MAX);
+	row->end = end ? replay_time(r, end) : BULK_NULL;
+	row->pid = p->pid;
+	row->tid = t ? (s64)t->tid : BULK_NULL;
+	row->fd = fd;
+	row->service = service_id(f->request.service);
+	row->client = client_id(f->client);
+	row->answered = f->asked_answered;
+	f->asked = 0;
+	return 0;
+}
+
 int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	const struct request *t = &f->request;
@@ -123,6 +145,8 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	bool read = t->recvs && !t->sends;
 	u32 answered = t->sends ? t->tid : t->answered;
 
+	if (is_server(f) && f->asked && put_before(r, p, fd, f, 0, NULL, e) < 0)
+		return ERR_FAIL;
 	if (!is_server(f) || (!read && !unread))
 		return 0;
 	if (left_open(r, p, f, &arrival, e) < 0)
@@ -208,12 +232,15 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 
 	if (send) {
 		services_on_send(r, f, v->ts);
+		if (f->asked && put_before(r, t->process, (s32)v->arg[0], f, v->ts, t, e) < 0)
+			return ERR_FAIL;
 		return request->recvs ? on_answer(r, t, f, v, u, bytes, e) : 0;
 	}
 	if (request->sends && requests_end_one(r, t->process, (s32)v->arg[0], f, e) < 0)
 		return ERR_FAIL;
 	services_on_recv(r, f, v->ts);
 	f->unread = false;
+	f->asked = 0;
 	arrival = f->family == LINUX_AF_UNIX || f->socktype == LINUX_SOCK_DGRAM
 			  ? arrivals_received(r, f, v, bytes)
 			  : segments_received(r, f, v, bytes);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/verdict_stuck.c: some requests wait since before the recording, others do not.
+ */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+#define SECOND 1000000000L
+
+enum { ASKED = 1, LOCK = 2, ANSWERED = 4, ALONE = 8 };
+
+/*
+ * Thread 100 answers on fds 5 to 7. On fd 8 something was read 4 s before (ASKED); thread 101 is in
+ * call since before, for a lock of 102 (LOCK); after 2 s it is released, and 101 answers
+ * (ANSWERED).
+ */
+static sqlite3 *waits(const char *call, int what, int flags)
+{
+	struct text x = { 0 };
+	long end;
+
+	head_of(&x, 4);
+	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"worker\"");
+	text_line(&x, "4 102 thread pid=100 state=83 comm=\"keeper\"");
+	if (what & ASKED)
+		text_line(&x, "32 100 asked ino=1008 fd=8 age=%ld answered=1", 4 * SECOND);
+	if (what & LOCK)
+		text_line(&x, "33 101 futex_wait address=0x1000 own=101 value=2 holder=102");
+	text_line(&x, "@cpu 0");
+	if (!(what & ALONE))
+		many(&x, 2000, 200000, MS);
+	end = x.t = x.t > 3 * SECOND ? x.t : 3 * SECOND;
+	if (what & ANSWERED) {
+		text_line(&x, "@cpu 1\n%ld 102 waking target=101", 2 * SECOND);
+		text_line(&x, "%ld 0 switch next=101", 2 * SECOND + 1000);
+		text_line(&x, "%ld 101 syscall_args nr=%s arg0=0x1000 flags=1", 2 * SECOND + 2000,
+			  call);
+		text_line(&x, "%ld 101 syscall nr=write fd=8 ret=9 count=9 dur=200",
+			  2 * SECOND + 5000);
+		text_line(&x, "%ld 101 switch next=0 state=1", 2 * SECOND + 6000);
+	}
+	text_line(&x, "@recorder");
+	if (!(what & ANSWERED))
+		text_line(&x, "%ld 101 syscall_args nr=%s arg0=0x1000 flags=%d", end + 10, call,
+			  flags);
+	text_line(&x, "%ld 102 syscall_args nr=clock_nanosleep flags=3", end + 10);
+	return judged(&x, NULL);
+}
+
+#define STUCK_VALUE(what, name_) FINDING_VALUE("stuck_thread", name_, what)
+
+static void a_lock_that_was_taken_before_the_recording(void **state)
+{
+	sqlite3 *db = waits("futex", ASKED | LOCK, 3);
+
+	(void)state;
+	is_verdict(db, "problem", "stuck");
+	is_number(db, "SELECT n FROM verdict", 1);
+	is_number(db, "SELECT age FROM request_before WHERE end IS NULL AND answered",
+		  4 * SECOND - 1);
+	is_number(db, STUCK_VALUE("v.id", "thread"), 101);
+	is_number(db, STUCK_VALUE("v.id", "holder"), 102);
+	is_text(db, STUCK_VALUE("v.text", "did"), "asleep until a timer");
+	is_text(db, STUCK_VALUE("v.text", "before"), "before the recording");
+	db_close(db);
+	/* nothing else is answered */
+	db = waits("futex", ASKED | LOCK | ALONE, 3);
+	is_verdict(db, "problem", "stuck");
+	db_close(db);
+}
+
+static void a_lock_that_is_released_in_the_recording(void **state)
+{
+	sqlite3 *db = waits("futex", ASKED | LOCK | ANSWERED, 3);
+
+	(void)state;
+	is_verdict(db, "problem", "stuck");
+	is_within(db, "SELECT end FROM verdict", 1.99 * SECOND, 2.01 * SECOND);
+	is_number(db, "SELECT tid FROM request_before", 101);
+	is_number(db, STUCK_VALUE("v.id", "holder"), 102);
+	db_close(db);
+	/* a file lock: who released it is all that is known */
+	db = waits("flock", ASKED | ANSWERED, 3);
+	is_verdict(db, "problem", "stuck");
+	is_number(db, STUCK_VALUE("v.id", "waker"), 102);
+	db_close(db);
+}
+
+static void other_waits_since_before_are_no_problem(void **state)
+{
+	static const struct {
+		const char *call;
+		int what;
+	} cases[] = {
+		{ "epoll_wait", ASKED },       /* a long poll, BLPOP, more of an upload */
+		{ "clock_nanosleep", ASKED },  /* until it is time to answer */
+		{ "futex", ASKED },	       /* a condition variable: the answer is news */
+		{ "futex", LOCK },	       /* no request */
+		{ "futex", ASKED | ANSWERED }, /* news came */
+		{ "read", ASKED },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = waits(cases[i].call, cases[i].what, 3);
+
+		is_verdict(db, "none", "");
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_lock_that_was_taken_before_the_recording),
+		T(a_lock_that_is_released_in_the_recording),
+		T(other_waits_since_before_are_no_problem),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
