@@ -3,8 +3,8 @@
  * System calls that failed in requests that failed. An errno that says why (verdict_errnos.c) is
  * the cause if it occurs within half of the failed requests or more, in the thread that served
  * them, and next to never within requests that were answered well. Where threads of a pool do the
- * work, the same is asked of all threads of the process. redis answers MISCONF when its child could
- * not write a snapshot: there the calls of children count.
+ * work, the same is asked of all threads of the process. redis answers MISCONF after it could not
+ * write its log, or its child a snapshot: there calls between requests and those of children count.
  */
 #include "verdict_errnos.h"
 #include "verdict_failing.h"
@@ -35,6 +35,7 @@ struct kind {
 	double with[N_SCOPES][2]; /* requests with it: answered well, failed */
 	s64 ts, tid, fd;	  /* the first */
 	double children;	  /* calls of child processes */
+	double within;		  /* calls in the time range of the errors */
 };
 
 struct failure {
@@ -83,6 +84,13 @@ static struct kind *kind_of(struct calls *c, const struct row_syscall *row)
 	return &c->kinds[c->n_kinds++];
 }
 
+/* A window longer: when a change of errors begins is known by window. */
+static bool is_within_errors(const struct judged *j, s64 ts)
+{
+	return j->more.n > 0 && (double)ts >= j->more.start - j->width &&
+	       (double)ts <= j->more.end + j->width;
+}
+
 static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
 {
 	const struct row_syscall *row = call;
@@ -101,6 +109,7 @@ static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
 		return 0;
 	k->n++;
 	k->children += pid < 0;
+	k->within += is_within_errors(c->j, row->ts);
 	if (GROW(c->of[OF_THREAD], c->n, "failed calls", e) < 0 ||
 	    GROW(c->of[OF_PROCESS], c->n, "failed calls", e) < 0)
 		return ERR_FAIL;
@@ -212,12 +221,29 @@ static bool is_cause(const struct calls *c, const struct kind *k, enum scope sco
 	return bad >= MOST && good <= RARE * bad;
 }
 
-/* Its child could not write: redis says so. */
+/*
+ * With many requests at one time in one process, a call of a pool's thread is within all of them.
+ * Only in the time range of the errors, and as many as half of them or more: they belong together.
+ */
+static bool is_of_range(const struct calls *c, const struct kind *k)
+{
+	return k->within >= MOST * c->j->more.n && k->n - k->within <= RARE * k->within;
+}
+
+/* Of a file or file system; else of the process, or the host. */
+static bool has_place(int error)
+{
+	return error == LINUX_ENOSPC || error == LINUX_EDQUOT || error == LINUX_EROFS ||
+	       error == LINUX_EIO || error == LINUX_EFBIG || error == LINUX_ESTALE;
+}
+
+/* It, or its child, could not write its data: redis says so. */
 static bool is_misconf(const struct calls *c, const struct kind *k)
 {
 	const struct buf *code = c->j->more.n > 0 ? &c->j->more.code : &c->j->always.code;
 
-	return code->len && strcmp(code->data, "MISCONF") == 0 && k->children > 0;
+	return code->len && strcmp(code->data, "MISCONF") == 0 &&
+	       (k->children > 0 || has_place(k->error));
 }
 
 struct place {
@@ -251,13 +277,6 @@ static int read_place(struct analysis_ctx *a, const struct kind *k, struct place
 	if (ret == 0 && !p->filesystem.len && p->path.len && *p->path.data == '/')
 		ret = db_add_text(&p->filesystem, a->db, e, by_path, "s", p->path.data);
 	return ret;
-}
-
-/* Of a file or file system; else of the process, or the host. */
-static bool has_place(int error)
-{
-	return error == LINUX_ENOSPC || error == LINUX_EDQUOT || error == LINUX_EROFS ||
-	       error == LINUX_EIO || error == LINUX_EFBIG || error == LINUX_ESTALE;
 }
 
 static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct kind *k,
@@ -311,6 +330,11 @@ static int say(struct analysis_ctx *a, const struct calls *c, struct err *e)
 				ret = put_kind(a, c, &c->kinds[i], scope, true, e);
 				said++;
 			}
+	for (i = 0; i < c->n_kinds && !said && c->j->more.n > 0 && ret == 0; i++)
+		if (is_of_range(c, &c->kinds[i])) {
+			ret = put_kind(a, c, &c->kinds[i], OF_PROCESS, false, e);
+			said++;
+		}
 	for (i = 0; i < c->n_kinds; i++)
 		if (is_misconf(c, &c->kinds[i]) && (!misconf || c->kinds[i].n > misconf->n))
 			misconf = &c->kinds[i];

@@ -23,6 +23,8 @@ struct failing {
 	const char *call; /* system call within those that fail: fields; NULL: none */
 	const char *all;  /* within all of them */
 	int apart;	  /* the call is made by this thread; 0: by the one that serves */
+	int from;	  /* ms: the first that fails may arrive then */
+	int after;	  /* ns from the request to its call; 0: within it */
 };
 
 /* A request each 10 ms. */
@@ -37,7 +39,7 @@ static void requests(struct buf *x, struct failing f)
 	buf_printf(x, &e, "@cpu 0\n");
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
 		long end = t + 100000 + rand() % 9000;
-		bool bad = i * 7 % 100 < f.bad;
+		bool bad = i * 7 % 100 < f.bad && t >= f.from * MS;
 
 		ask(x, 1 + i % 2, 100, t, t + 10000, end);
 		if (bad)
@@ -47,8 +49,8 @@ static void requests(struct buf *x, struct failing f)
 		if (f.all)
 			buf_printf(x, &e, "%ld 100 %s\n", t + 50000, f.all);
 		if (f.call && bad)
-			buf_printf(x, &e, "%ld %d %s\n", t + 50000, f.apart ? f.apart : 100,
-				   f.call);
+			buf_printf(x, &e, "%ld %d %s\n", t + (f.after ? f.after : 50000),
+				   f.apart ? f.apart : 100, f.call);
 	}
 }
 
@@ -121,6 +123,27 @@ static void failed_calls_within_failed_requests_are_why(void **state)
 	/* in a thread that serves no request: likely */
 	db = failing((struct failing){ .bad = 30, .status = 500, .call = EMFILE, .apart = 103 });
 	is_text(db, "SELECT evidence FROM finding WHERE kind='verdict_calls'", "OVERLAP");
+	db_close(db);
+}
+
+/* Between requests, or in other threads: only in the time of the errors, as often as they. */
+static void failed_calls_in_the_time_of_errors_are_why(void **state)
+{
+	struct failing f = {
+		.bad = 90, .status = 500, .call = EMFILE, .from = 5000, .after = 5000000
+	};
+	sqlite3 *db = failing(f);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_text(db, TEXT_OF("verdict_calls", "errno"), "EMFILE");
+	is_text(db, "SELECT evidence FROM finding WHERE kind='verdict_calls'", "OVERLAP");
+	db_close(db);
+	/* at other times, too */
+	f.all = EMFILE;
+	db = failing(f);
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, N_OF("verdict_calls"), 0);
 	db_close(db);
 }
 
@@ -426,6 +449,7 @@ int main(void)
 		T(constant_errors_are_a_problem),
 		T(whose_errors),
 		T(failed_calls_within_failed_requests_are_why),
+		T(failed_calls_in_the_time_of_errors_are_why),
 		T(other_failed_calls_are_not),
 		T(closed_connections_leave_requests_unanswered),
 		T(who_goes_first_gets_no_answer),
