@@ -184,6 +184,8 @@ static int take_in_order(struct locks *l, struct turns *t, size_t i, struct err 
 			t->since = u->ts;
 		w->open = true;
 		w->last = i;
+		if (t->last == u->tid)
+			t->last = 0; /* who tries for it does not have it */
 		return 0;
 	}
 	if (w && w->open) {

@@ -271,16 +271,53 @@ static int read_serving(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to,
 	return db_add_text(out, db, e, sql, "iii", tid, from, to);
 }
 
+/*
+ * A thread that runs, or waits for a CPU that threads of its own process have: it computes. How
+ * long it did, and how many other threads of its process ran or were queued for most of the time.
+ */
+static int read_computing(struct pause_root *r, sqlite3 *db, s64 tid, s64 from, s64 to,
+			  struct err *e)
+{
+	static const char sql[] =
+		"WITH t AS (SELECT tid FROM thread WHERE pid=(SELECT pid FROM thread WHERE tid=?1 LIMIT 1)), s AS"
+		" MATERIALIZED (SELECT tid, state=state_id('run') AS runs, coalesce(object, 0) IN t AS own, min(ts +"
+		" dur, ?3) - max(ts, ?2) AS ns FROM thread_state WHERE ts < ?3 AND ts + dur > ?2 AND state IN"
+		" (state_id('run'), state_id('woken'), state_id('preempted')) AND tid IN t) SELECT total(ns) FILTER"
+		" (WHERE runs AND tid=?1), total(ns) FILTER (WHERE NOT runs AND own AND tid=?1), total(ns) FILTER"
+		" (WHERE NOT runs AND NOT own AND tid=?1), (SELECT count(*) FROM (SELECT tid FROM s WHERE tid<>?1"
+		" GROUP BY tid HAVING 2 * total(ns) > ?3 - ?2)) FROM s";
+	double run, own, other;
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "iii", tid, from, to);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		run = sqlite3_column_double(q, 0);
+		own = sqlite3_column_double(q, 1);
+		other = sqlite3_column_double(q, 2);
+		r->computed = run + own > other ? run + own : 0;
+		r->runnable = sqlite3_column_double(q, 3);
+	}
+	return db_end(q, ret);
+}
+
 /* Has the end anything to say beyond the waker itself, which is named anyway? */
 static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, int hops,
 		    s64 from, s64 to, struct err *e)
 {
 	const struct interval *i = s->last;
-	double share = (double)s->ns / (double)(to - from);
+	bool queued;
+	double share;
 	int ret = 0;
 
-	if (!hops || share < NOTABLE)
-		return 0;
+	if (hops && !is_wait(i->state))
+		ret = read_computing(r, c->db, i->tid, from, to, e);
+	share = fmax((double)s->ns, r->computed) / (double)(to - from);
+	queued = i->state != STATE_run && r->computed > 0;
+	if (ret < 0 || !hops || share < NOTABLE)
+		return ret;
 	if (i->state == STATE_socket)
 		ret = read_client(&r->client, c->db, i->tid, i->fd, i->end, e);
 	else if (i->state == STATE_poll)
@@ -289,17 +326,19 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		ret = read_caller(&r->function, c->db, i->tid, i->state, from, to, e);
 	else if (ret == 0 && i->state == STATE_run)
 		ret = read_call(&r->call, c->db, i->tid, from, to, e);
-	if (ret == 0 && i->state == STATE_run)
+	if (ret == 0 && !is_wait(i->state))
 		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
 		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
-	if (hops > 1 || r->outside || r->client.len || r->function.len || r->call.len ||
+	if (hops > 1 || r->outside || queued || r->client.len || r->function.len || r->call.len ||
 	    r->upstream.address.len) {
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
 		r->end_sends = i->state == STATE_socket && is_send(i->nr, r->abi);
-		r->did = r->end_sends ? "waiting to send" : verdict_does[i->state];
+		r->did = r->end_sends ? "waiting to send"
+			 : queued     ? "computing, or queued for a CPU of its own threads"
+				      : verdict_does[i->state];
 		r->share = 100 * fmin(share, 1);
 		if (ret == 0)
 			ret = read_serving(&r->serving, c->db, r->tid, from, to, e);
@@ -369,6 +408,7 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		  .number = NAN,
 		  .low = NAN,
 		  .high = NAN },
+		VALUE_NUMBER("others", r->runnable > 0 ? r->runnable : NAN, ""),
 		VALUE_TEXT("serving", r->serving.len ? r->serving.data : NULL),
 		VALUE_TEXT("call", r->call.len ? r->call.data : NULL),
 		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),

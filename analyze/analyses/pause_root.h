@@ -28,7 +28,9 @@ struct pause_root {
 	bool outside;
 	bool end_sends; /* it waits until its client reads */
 	const char *did;
-	double share; /* %, of the longest pause */
+	double computed; /* ns, on a CPU or queued for one that its process had; 0: not mostly */
+	double runnable; /* other threads of its process, for most of the time */
+	double share;	 /* %, of the longest pause */
 	double part, samples;
 	struct buf client, function;
 	struct buf call;		/* the system call that it ran in */

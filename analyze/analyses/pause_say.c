@@ -34,6 +34,8 @@ enum did {
 /* A second state is said too if it has this part of the time of the largest. */
 #define NOTABLE (1.0 / 3)
 
+#define ROOT_FIRST 50 /* %, of the pause: such an end of its chain is said first */
+
 struct pause_cause {
 	double spent[N_DID], total;
 	s64 id, tid, pid, partner, fd, request_ts, client, received, sent;
@@ -297,6 +299,8 @@ static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct e
 		VALUE_TEXT("path", l.path.len ? l.path.data : NULL),
 		VALUE_MAYBE("holder", thread, l.holder),
 		VALUE_NUMBER("held", l.holder ? 100 * l.held : NAN, "%"),
+		VALUE_TEXT("unknown",
+			   l.holder ? NULL : "not recorded, or took it before the recording"),
 		VALUE_NUMBER("tries", l.tries, ""),
 		{ 0 },
 	};
@@ -313,15 +317,19 @@ static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct e
 static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
 			 struct err *e)
 {
+	bool first;
 	int ret;
 
 	p->root.judged = j;
 	ret = pause_root(c, &p->root, p->tid, e);
+	first = p->root.share >= ROOT_FIRST && !p->upstream.address.len;
+	if (ret == 0 && first) /* what to mend comes before who suffers */
+		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0)
 		ret = put_pause_cause(c, j, p, e);
 	if (ret == 0 && p->largest == DID_lock)
 		ret = put_filelock(c, j, e);
-	if (ret == 0 && !p->upstream.address.len)
+	if (ret == 0 && !first && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 &&
 	    (p->largest == DID_disk || (p->root.tid > 0 && p->root.state == STATE_disk)))

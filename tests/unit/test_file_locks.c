@@ -7,19 +7,20 @@
 #include "tests/lib/pausing.h"
 #include "tests/lib/unit.h"
 
-enum trying { FLOCK, FCNTL, NOT_TRIED, NO_FAILURE, WORK_BETWEEN };
+enum trying { FLOCK, FCNTL, NOT_TRIED, NO_FAILURE, WORK_BETWEEN, OUTSIDE };
 
 /* Request that tries n times, each 20 ms, while process 300 has the lock of /data/lock. */
 static void locked(struct text *x, enum trying how, int n)
 {
 	const char *nr = how == FCNTL ? "fcntl" : "flock";
 	int cmd = 6; /* F_SETLK; LOCK_EX | LOCK_NB */
-	int i;
+	/* without the process that has it, the waiter itself called last */
+	int i, last = how == OUTSIDE ? 100 : 300, fd = how == OUTSIDE ? 9 : 3;
 
 	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
 	text_line(x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", x->t + 3000);
-	text_line(x, "%ld 300 syscall_args nr=%s arg0=3 arg1=%d ret=0 dur=20", x->t + 4000, nr,
-		  how == FCNTL ? 6 : 2);
+	text_line(x, "%ld %d syscall_args nr=%s arg0=%d arg1=%d ret=0 dur=20", x->t + 4000, last,
+		  nr, fd, how == FCNTL ? 6 : 2);
 	for (i = 0; i < n; i++, x->t += 20 * MS) {
 		if (how != NOT_TRIED)
 			text_line(x, "%ld 100 syscall_args nr=%s arg0=9 arg1=%d ret=%d dur=20",
@@ -36,8 +37,9 @@ static void locked(struct text *x, enum trying how, int n)
 		text_line(x, "%ld 100 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
 			  x->t + 20 * MS - 3000, 20 * MS - 11000);
 	}
-	text_line(x, "%ld 300 syscall_args nr=%s arg0=3 arg1=%d ret=0 dur=20", x->t, nr,
-		  how == FCNTL ? 6 : 8);
+	if (how != OUTSIDE)
+		text_line(x, "%ld 300 syscall_args nr=%s arg0=3 arg1=%d ret=0 dur=20", x->t, nr,
+			  how == FCNTL ? 6 : 8);
 	text_line(x, "%ld 100 syscall_args nr=%s arg0=9 arg1=%d ret=0 dur=20", x->t + 5000, nr,
 		  cmd);
 	x->t += 10000;
@@ -61,6 +63,17 @@ static sqlite3 *trying(enum trying how)
 #define STATE_OF_SLEEPS                                                                        \
 	"SELECT state_name(state) FROM thread_state WHERE tid=100 AND dur > 10000000 ORDER BY" \
 	" ts LIMIT 1"
+
+static void a_thread_that_tries_is_no_holder(void **state)
+{
+	sqlite3 *db = trying(OUTSIDE);
+
+	(void)state;
+	is_text(db, FINDING_VALUE("pause_filelock", "path", "v.text"), "/data/lock");
+	is_number(db, FINDING_VALUE("pause_filelock", "holder", "total(v.id)"), 0);
+	is_number(db, FINDING_VALUE("pause_filelock", "unknown", "count(v.text)"), 1);
+	db_close(db);
+}
 
 static void sleeps_between_tries_are_for_the_lock(void **state)
 {
@@ -98,6 +111,7 @@ static void other_sleeps_are_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_thread_that_tries_is_no_holder),
 		T(sleeps_between_tries_are_for_the_lock),
 		T(other_sleeps_are_not),
 	};

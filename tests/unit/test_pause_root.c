@@ -305,6 +305,48 @@ static void the_end_of_a_chain_names_its_system_call(void **state)
 	db_close(db);
 }
 
+/* 100 waits for work of 101, which shares its CPU with the thread other, and has less of it. */
+static sqlite3 *shares(int other)
+{
+	struct text x = { 0 };
+	long t, end, k;
+
+	head(&x);
+	text_line(&x, "@recorder\n7 102 thread pid=100 state=83 comm=\"server\"\n@cpu 0");
+	many(&x, 100, 600, MS);
+	t = x.t;
+	end = t + 300 * MS;
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
+	sleeps(&x, "futex", -1, 101);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=101", t - MS);
+	for (k = t; k < end; k += 50 * MS) {
+		text_line(&x, "%ld 101 switch next=%d state=0", k + 20 * MS, other);
+		text_line(&x, "%ld %d switch next=101 state=0", k + 50 * MS - 5000, other);
+	}
+	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 0", end + MS);
+	return judged(&x);
+}
+
+/* A pool of threads that computes on too few CPUs; not one that another program delays. */
+static void threads_that_share_a_cpu_compute(void **state)
+{
+	sqlite3 *db = shares(102);
+
+	(void)state;
+	is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
+	is_number(db, ROOT_VALUE("v.id", "end"), 101);
+	is_text(db, ROOT_VALUE("v.text", "state"),
+		"computing, or queued for a CPU of its own threads");
+	is_within(db, ROOT_VALUE("v.number", "share"), 98, 100);
+	is_number(db, ROOT_VALUE("v.number", "others"), 1);
+	db_close(db);
+	db = shares(200);
+	is_number(db, ROOT_VALUE("count(*)", "end"), 0);
+	is_text(db, CAUSE_VALUE("v.text", "did"), "queued for a CPU");
+	db_close(db);
+}
+
 /* A request takes 300 ms of CPU time: in one system call, as a fork of a large process, or not. */
 static sqlite3 *computing(const char *call)
 {
@@ -413,6 +455,7 @@ int main(void)
 		T(a_pause_names_the_end_of_its_wakeup_chain),
 		T(the_end_of_a_chain_names_its_upstream),
 		T(the_end_of_a_chain_names_its_system_call),
+		T(threads_that_share_a_cpu_compute),
 		T(a_pause_on_a_cpu_names_its_system_call),
 		T(a_chain_ends_at_a_stopped_thread),
 	};
