@@ -33,10 +33,11 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	static const char sql[] =
 		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur,"
-		" 1.0 * (woken + preempted) / dur, service, name, usual, waited FROM pause"
-		" WHERE server=?1 AND NOT lossy ORDER BY service + name > 0, ts";
+		" 1.0 * (woken + preempted) / dur, service, name, usual, waited FROM"
+		" (SELECT * FROM pause WHERE server=?1 AND NOT lossy ORDER BY id LIMIT ?2)"
+		" ORDER BY service + name > 0, ts"; /* ids are by length */
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+	int ret = db_query(&q, c->db, e, sql, "ii", j->about.id, (s64)JUDGED_PAUSES);
 
 	if (ret < 0)
 		return ret;

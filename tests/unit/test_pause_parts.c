@@ -138,6 +138,35 @@ static void a_name_pauses_alone(void **state)
 	db_close(db);
 }
 
+/* A server with many short silences: the long pause of a name is judged all the same. */
+static void a_name_pauses_among_many_silences(void **state)
+{
+	static const char silences[] =
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
+		" INSERT INTO pause(id, server, pid, tid, ts, dur, waiting, max_wait, edge, lossy, waited,"
+		" service, name, poll) SELECT 1000 + i, 1, 200, 200, i * 2000000, 1000000, 1, 1000000, 0, 0,"
+		" 1, 0, 0, 1000000 FROM n";
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	begin(&b);
+	silent(&b, 200, FIRST + 1, FIRST + 2, 1);
+	buf_printf(&b, NULL, "@cpu 1\n");
+	usual(&b, 201, 10, 4000, FDS);
+	usual(&b, 201, 4010, 7000, 1);
+	usual(&b, 201, 7010, 9900, FDS);
+	db = loaded_buf(&b);
+	analysed(db, "pauses");
+	assert_int_equal(db_exec(db, &e, silences), 0);
+	analysed(db, "verdict");
+	is_text(db, "SELECT status || ' ' || kind || ' ' || pauses FROM verdict",
+		"problem pauses 1");
+	is_number(db, "SELECT count(*) FROM pause WHERE counts AND name > 0", 1);
+	db_close(db);
+}
+
 /* Only one connection waits: its request takes long. */
 static void one_long_request_is_no_pause(void **state)
 {
@@ -189,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_process_pauses_alone),
 		T(a_name_pauses_alone),
+		T(a_name_pauses_among_many_silences),
 		T(one_long_request_is_no_pause),
 		T(slow_requests_of_a_name_are_no_pause),
 	};
