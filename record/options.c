@@ -29,6 +29,11 @@ int options_pids(u32 *list, int *n, const char *arg, struct err *e)
 	unsigned long pid;
 	char *end;
 
+	if (!arg[strspn(arg, separators)])
+		return err_set(
+			e, ERR_FAIL,
+			"--pid has no process id; pidof and pgrep print none if the process does "
+			"not run");
 	for (;; arg = end) {
 		arg += strspn(arg, separators);
 		pid = strtoul(arg, &end, 10);

@@ -135,6 +135,7 @@ refused "unknown group" 1 'no event class bananas; available: syscalls' -a -e ba
 refused "no duration" 1 'needs a time' -a -d 0 -o "$work/x.obs"
 refused "a duration below zero" 1 'needs a time' -a -d -1 -o "$work/x.obs"
 refused "no number of a process" 1 'needs process ids' -p 0 -o "$work/x.obs"
+refused "no process id, as of pidof for no process" 1 "pidof and pgrep print none" -p "" -o "$work/x.obs"
 refused "a name that no thread can have" 1 'keeps 15 bytes' --comm sixteen-letters- -d 1 -o "$work/x.obs"
 refused "a cgroup without a name" 1 'needs a name' --cgroup '' -d 1 -o "$work/x.obs"
 refused "rings too large" 1 'from 4K to 512M' -a -d 1 --ring 1G -o "$work/x.obs"
