@@ -91,11 +91,32 @@ static int say_range(struct speech *s, struct buf *out, const struct sentence_va
 	return ret < 0 ? ret : say_number(out, s->db, v->high, v->unit, s->e);
 }
 
+/* Nothing where both ends have the digits of the number. Within parentheses without its own. */
+static int say_interval(struct speech *s, struct buf *out, const struct sentence_value *v,
+			bool within)
+{
+	struct buf number = { 0 }, low = { 0 }, high = { 0 };
+	int ret = say_number(&number, s->db, v->number, v->unit, s->e);
+
+	if (ret == 0)
+		ret = say_number(&low, s->db, v->low, v->unit, s->e);
+	if (ret == 0)
+		ret = say_number(&high, s->db, v->high, v->unit, s->e);
+	if (ret == 0 && (strcmp(low.data, number.data) != 0 || strcmp(high.data, number.data) != 0))
+		ret = buf_printf(out, s->e, within ? ", 95 %% CI %s..%s" : " (95 %% CI %s..%s)",
+				 low.data, high.data);
+	buf_free(&number);
+	buf_free(&low);
+	buf_free(&high);
+	return ret;
+}
+
 static int say_value(struct speech *s, struct buf *out, const struct sentence_value *v,
 		     const char *noun)
 {
 	int ret = 0;
 	bool named = v->text || v->of.kind != SUBJECT_none;
+	bool within = out->len > 0 && out->data[out->len - 1] == '(';
 
 	if (v->text)
 		ret = buf_printf(out, s->e, "%s", v->text);
@@ -116,10 +137,7 @@ static int say_value(struct speech *s, struct buf *out, const struct sentence_va
 								 : "s");
 	if (ret < 0 || !v->has_interval)
 		return ret;
-	ret = buf_printf(out, s->e, " (95 %% CI ");
-	if (ret == 0)
-		ret = say_range(s, out, v, "..");
-	return ret < 0 ? ret : buf_printf(out, s->e, ")");
+	return say_interval(s, out, v, within);
 }
 
 /* What it is about: the first three of those that limits were joined for, and how many more. */
