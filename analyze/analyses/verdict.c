@@ -69,6 +69,11 @@ static int find_small(struct analysis_ctx *c, struct judged *j, const struct lim
 	const struct limits least = { l->pause, 0, l->factor, l->errors };
 	int changed = verdict_change(c, j, &least, e);
 
+	/* by more than the limit: it is of one long request */
+	if (changed > 0 && j->slow - j->baseline >= l->latency) {
+		forget_change(j);
+		return 0;
+	}
 	if (changed <= 0)
 		return changed;
 	j->small = j->slow;

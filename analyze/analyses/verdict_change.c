@@ -61,10 +61,11 @@ static double above_low(const struct levels *v, double low)
 	return sum / n - low;
 }
 
-/* Mean latency of the requests that are slow, or of all others. */
-static void sum_up(const struct judged *j, const struct levels *v, bool slow, double *ret_mean)
+/* Mean latency of the requests that are slow, or of all others; and without the longest of them. */
+static void sum_up(const struct judged *j, const struct levels *v, bool slow, double *ret_mean,
+		   double *ret_others)
 {
-	double requests = 0, sum = 0;
+	double requests = 0, sum = 0, longest = 0;
 	int i;
 
 	for (i = 0; i < v->n; i++) {
@@ -72,8 +73,10 @@ static void sum_up(const struct judged *j, const struct levels *v, bool slow, do
 			continue;
 		requests += j->windows[v->window[i]].n;
 		sum += j->windows[v->window[i]].sum;
+		longest = fmax(longest, j->windows[v->window[i]].longest);
 	}
 	*ret_mean = sum / requests;
+	*ret_others = (sum - longest) / (requests - 1);
 }
 
 /*
@@ -131,7 +134,8 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 			 double least)
 {
 	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
-	double low, high, surely, end, slow_mean, base_mean, others, ratio;
+	double low, high, surely, end, slow_mean, slow_others, base_mean, base_others, others,
+		ratio;
 
 	if (!levels_differ(v, 1, LEVELS_ERROR, &low, &high) ||
 	    !levels_differ(v, 1, j->given ? LEVELS_ERROR : LEVELS_CHOSEN, &surely, &end))
@@ -139,10 +143,11 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 	/* what is said is said against all others */
 	others = above_low(v, base.mean);
 	ratio = slow.mean - base.mean - others;
-	sum_up(j, v, true, &slow_mean);
-	sum_up(j, v, false, &base_mean);
+	sum_up(j, v, true, &slow_mean, &slow_others);
+	sum_up(j, v, false, &base_mean, &base_others);
+	/* one request is no change of all: the others have to be slower by the limit as well */
 	if (surely - others <= least || ratio < log(l->factor) ||
-	    slow_mean - base_mean < l->latency)
+	    fmin(slow_mean, slow_others) - base_mean < l->latency)
 		return false;
 	j->slow = slow_mean;
 	j->baseline = base_mean;
