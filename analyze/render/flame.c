@@ -64,9 +64,9 @@ static const char style[] =
 	".flame .r1{fill:#fbe1dc}.flame .r2{fill:#f7b9ae}.flame .r3{fill:#f08c7d}"
 	".flame .m{font-weight:700}.flame .m rect{fill:#e5695a;stroke:#1b1f24;stroke-width:2}"
 	".flame .b1{fill:#dfe9f7}.flame .b2{fill:#b5cdee}.flame .b3{fill:#86ade3}"
-	"@media(prefers-color-scheme:dark){.flame rect{stroke:#14181d}}"
-	".flame .h{fill:#4d5661;font-size:13px}@media(prefers-color-scheme:dark){.flame .h{fill:#a9b3be}"
-	"}</style>";
+	".flame .h{fill:#4d5661;font-size:13px}"
+	"@media(prefers-color-scheme:dark){.flame rect{stroke:#14181d}.flame .m rect{stroke:#fff}"
+	".flame .h{fill:#a9b3be}}</style>";
 
 struct drawing {
 	const struct flame *f;
