@@ -15,6 +15,8 @@ holds "samples have their callers: $good of $(wc -l <"$work/samples")" [ "$good"
 is_empty "samples with mixed paths" "$(grep 'leaf_.*<mid_.*<top_' "$work/samples" | grep -v 'leaf_\([0-9]*\)<mid_\1<top_\1<main<')"
 holds "a signal handler was called where the signal came" grep -q 'on_alarm<.*interrupted_work<main<' "$work/samples"
 is "waits of 3 ms with their callers" "$(grep -c 'wait_inner<wait_long<main<' "$work/waits")" "$(slept_long "$r" "$(printed "$work/out" long)")"
+# these stacks were copied from main on, with the word that it holds
+is "what stacks hold is in no record" "$("$obsanalyze" dump "$r" | grep -c 'kept-secret')" 0
 if has_kernel_symbols; then
 	holds "the kernel frames of a sample have names" grep -q 'clock_gettime' "$work/sampled"
 	holds "the kernel frames of a wait have names" grep -q 'hrtimer_nanosleep<' "$work/waited"

@@ -32,6 +32,18 @@ holds "stopped drainer: most are located in the time it stood" [ "$(ask "$work/s
 	CAST(100 * sum(CASE WHEN start + ts >= $from - 600000000 AND start + ts + dur <= $to + 1000000000 * $slow THEN n END) / sum(n)
 	AS INT) FROM loss, (SELECT value AS start FROM recording WHERE key='start_realtime_ns')")" -ge 95 ]
 
+# the same of call stacks, which have a ring of their own
+"$obsrec" -q --sample-rate 4999 -a -o "$work/stacks.obs" &
+rec=$!
+until_begun "$work/stacks.obs"
+kill -STOP $rec
+"$top/.output/stackwork" few >/dev/null
+kill -CONT $rec
+kill -INT $rec
+wait $rec
+sums stacks
+holds "stopped sampler: stacks were lost" [ "$(ask "$work/stacks.db" "SELECT lost FROM coverage WHERE grp='cpu'")" -gt 100 ]
+
 # lost state events: the state is recorded again, and names are right afterwards
 "$obsrec" -q --ring 4K -a -o "$work/state.obs" &
 rec=$!

@@ -2,8 +2,8 @@
 /*
  * stackwork: 40 call paths with known shares of the CPU time, waits of known number and length, a
  * signal handler that interrupts a known function, and a thread with a large unused buffer.
- * Compiled without frame pointers. With the argument wait: waits for a line on standard input
- * first. With few: each path once.
+ * Compiled without frame pointers. Its stack holds a word that no recording may have. With the
+ * argument wait: waits for a line on standard input first. With few: each path once.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -158,7 +158,7 @@ static void *thread_work(void *arg)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
-	char line[8];
+	char line[8], word[32];
 	bool few = argc > 1 && strcmp(argv[1], "few") == 0;
 	int round, i;
 
@@ -170,6 +170,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !few && !fgets(line, sizeof(line), stdin))
 		return 1;
+	snprintf(word, sizeof(word), "%s-%s", "kept", "secret");
+	USE(word);
 	signal(SIGALRM, on_alarm);
 	for (round = 0; round < (few ? 1 : ROUNDS); round++)
 		for (i = 0; i < 40; i++)
