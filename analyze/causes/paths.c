@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define HALF	      0.5
+#define NEARLY_ALL    0.9
 #define LEAST_SAMPLES 10
 #define REPETITIONS   500
 
@@ -166,6 +167,28 @@ static bool stands_out(struct resampling *r)
 	return boot.low > 0;
 }
 
+/* How much larger its share of the slow units is. */
+static double larger(const struct tree *t, u32 node)
+{
+	const struct tree_node *v = t->calls.v;
+
+	return v[node].a / v[0].a - (v[0].b > 0 ? v[node].b / v[0].b : 0);
+}
+
+/* The innermost callee on the path that the function has nearly all of its difference from. Few
+ * samples of the baseline may prove it of the function alone. */
+static u32 source(const struct tree *t, u32 at, const double *samples)
+{
+	double enough = NEARLY_ALL * larger(t, at);
+	u32 k, ret = at;
+
+	for (k = t->best[at]; k && t->depth[k] && samples[t->depth[k]] >= LEAST_SAMPLES;
+	     k = t->best[k])
+		if (larger(t, k) >= enough)
+			ret = k;
+	return ret;
+}
+
 /* The innermost function of the path whose share is not that of the baseline. */
 static void judge(struct path *ret, const struct tree *t, u32 at, const struct part *parts,
 		  const double *samples, struct resampling *r)
@@ -181,6 +204,10 @@ static void judge(struct path *ret, const struct tree *t, u32 at, const struct p
 	}
 	if (!at)
 		return;
+	if (r->against) {
+		at = source(t, at, samples);
+		r->part = &parts[t->depth[at]];
+	}
 	boot = stats_boot(UNIT_BLOCKS, stats_boot_block(UNIT_BLOCKS), REPETITIONS, estimate, r);
 	ret->share = fmin(boot.value, 1);
 	ret->low = fmin(boot.low, 1);
