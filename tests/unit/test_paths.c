@@ -75,6 +75,41 @@ static void time_on_a_cpu_names_the_function(void **state)
 		"path='serve > report > push' AND path_part > 0.95 AND path_low > 0.9 AND path_n=480");
 }
 
+static int reported; /* of the 50 samples of a slow request; one of them is in report alone */
+
+static long reports_partly(struct script *s, long t)
+{
+	int i;
+
+	for (i = 0; i < 50; i++)
+		sample(s, t + 30000 * i, i >= reported ? 3 : i ? 5 : 4, 40000);
+	return t + 2000000;
+}
+
+/* Ten baseline requests have a sample: five of them in push. */
+static sqlite3 *few_of_baseline(int of_slow)
+{
+	struct script s = { .facts = facts };
+	long i, t;
+
+	reported = of_slow;
+	for (i = 0; i < REQUESTS; i++) {
+		t = BEGIN + i * PERIOD;
+		script_request(&s, t, i >= REQUESTS / 2 ? reports_partly : NULL);
+		if (i < REQUESTS / 2 && i % 12 == 2)
+			sample(&s, t + 6000, i / 12 % 2 ? 5 : 3, 50000);
+	}
+	return script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+}
+
+/* They prove a larger share of report, but not of push, which report has it from. */
+static void the_callee_that_has_it_is_named(void **state)
+{
+	(void)state;
+	first_is(few_of_baseline(42), "self", NULL, "path='serve > report > push'");
+	first_is(few_of_baseline(40), "self", NULL, "path='' AND path_n=0");
+}
+
 /* The same profile in both: more of everything. */
 static void the_same_profile_names_nothing(void **state)
 {
@@ -127,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_on_a_cpu_names_the_function),
+		cmocka_unit_test(the_callee_that_has_it_is_named),
 		cmocka_unit_test(the_same_profile_names_nothing),
 		cmocka_unit_test(locks_name_the_caller_and_the_end),
 		cmocka_unit_test(uninterruptible_waits_name_the_reason),
