@@ -115,6 +115,7 @@ static int look(const char *path, struct safe_stat *ret)
 static struct safe_stat stat_of(const struct stat *sb)
 {
 	return (struct safe_stat){ .ino = sb->st_ino,
+				   .size = sb->st_size,
 				   .dev = major(sb->st_dev) << 20 | minor(sb->st_dev),
 				   .mode = sb->st_mode,
 				   .uid = sb->st_uid };
@@ -175,6 +176,24 @@ fail:
 		close(to);
 	errno = n;
 	return -1;
+}
+
+int safe_first(int fd, u64 max)
+{
+	int to = memfd_create("obsrec", MFD_CLOEXEC);
+	char chunk[TEXT_MAX];
+	u64 have = 0;
+	ssize_t n = 1;
+
+	while (to >= 0 && have < max && n > 0) {
+		n = pread(fd, chunk, max - have < TEXT_MAX ? max - have : TEXT_MAX, have);
+		if (n < 0 || (n > 0 && write(to, chunk, n) != n)) {
+			close(to);
+			return -1;
+		}
+		have += n;
+	}
+	return to;
 }
 
 /* Returns the copy; *file is for the worker to close, after its reply. */

@@ -20,7 +20,8 @@ struct safe_files {
 
 struct safe_stat {
 	u64 ino;
-	u32 dev; /* as the kernel's dev_t: major << 20 | minor */
+	u64 size; /* with a request to its server only */
+	u32 dev;  /* as the kernel's dev_t: major << 20 | minor */
 	u32 mode;
 	uid_t uid;
 };
@@ -69,6 +70,9 @@ struct safe_copy {
 /* A regular file as safe_open() opens it, and parts of it. A slow disk has more time here. */
 int safe_parts(struct safe_files *s, int root, const char *path, safe_parts_fn parts, u64 max,
 	       struct safe_copy *ret);
+
+/* Such a copy of the first max bytes; of a file that ends before, all. */
+int safe_first(int fd, u64 max);
 
 /* Ends the worker. */
 void safe_end(struct safe_files *s);

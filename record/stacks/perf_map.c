@@ -5,10 +5,10 @@
 #include "format/grow.h"
 #include "record/procfs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define FUNCTIONS_MAX (1u << 20)
@@ -107,31 +107,45 @@ u64 perf_map_held(const struct perf_map *m)
 	return (m->text ? m->bytes : 0) + (u64)m->n * sizeof(*m->list);
 }
 
+/* A worker reads it, too: its server can answer the open, and no read or close. */
+static void read_grown(struct perf_map *m, struct safe_files *files, int root, const char *path,
+		       u64 size)
+{
+	struct safe_copy copy;
+	char *text;
+
+	if (safe_parts(files, root, path, safe_first, size, &copy) < 0) {
+		m->silent = errno == ETIMEDOUT;
+		return;
+	}
+	if (copy.parked >= 0)
+		close(copy.parked);
+	text = read_whole(copy.image, size);
+	close(copy.image);
+	m->bytes = size;
+	if (text)
+		perf_map_parse(m, text);
+}
+
 void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 room)
 {
-	char path[64], *text;
-	struct safe_stat owner;
-	struct stat st;
-	int root, fd;
+	struct safe_stat file, owner;
+	char path[64], process[64];
+	int root;
 
+	if (m->silent)
+		return;
+	snprintf(process, sizeof(process), "/proc/%u", pid);
 	snprintf(path, sizeof(path), "/proc/%u/root", pid);
 	root = safe_open_dir(files, path);
 	if (root < 0)
 		return;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner_pid(pid));
-	fd = safe_open(files, root, path);
+	if (safe_stat_in(files, root, path, &file) == 0 && file.size > m->bytes &&
+	    file.size <= room && safe_stat(files, process, &owner) == 0 &&
+	    (file.uid == owner.uid || file.uid == 0))
+		read_grown(m, files, root, path, file.size);
 	close(root);
-	if (fd < 0)
-		return;
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (fstat(fd, &st) == 0 && (u64)st.st_size > m->bytes && (u64)st.st_size <= room &&
-	    safe_stat(files, path, &owner) == 0 && (st.st_uid == owner.uid || st.st_uid == 0)) {
-		text = read_whole(fd, st.st_size);
-		m->bytes = st.st_size;
-		if (text)
-			perf_map_parse(m, text);
-	}
-	close(fd);
 }
 
 void perf_map_free(struct perf_map *m)

@@ -12,7 +12,8 @@ struct perf_map {
 	} * list;
 	u32 n;
 	char *text;
-	u64 bytes; /* of the file when it was read; 0: not read */
+	u64 bytes;   /* of the file when it was read; 0: not read */
+	bool silent; /* its file system did not respond: it is not read again */
 };
 
 /*

@@ -11,7 +11,7 @@ fi
 "$top/.output/fuse_hang" "$work/fs" >"$work/holder" &
 server=$!
 cleanup() {
-	kill $server ${coder:-} ${muted:-} ${guard:-} ${recorder:-} ${flying:-} 2>/dev/null
+	kill $server ${coder:-} ${muted:-} ${guard:-} ${recorder:-} ${flying:-} ${generated:-} 2>/dev/null
 	umount -l "$work/fs" "$work/code" "$work/mute" 2>/dev/null
 	remove_work
 }
@@ -106,4 +106,25 @@ is "its call frame information cannot be read: exit status" $? 0
 echo "# $(($(date +%s) - began)) s with a recording of 9 s"
 holds "its call frame information cannot be read: complete" "$obsanalyze" verify "$work/after.obs"
 holds "its server still runs, too" alive $muted
+
+# a perf map there: names and callers of generated code
+if command -v python3 >/dev/null; then
+	python3 -c '
+import ctypes, mmap, os, sys
+os.symlink(sys.argv[1], "/tmp/perf-%d.map" % os.getpid())
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(b"\xeb\xfe" if os.uname().machine == "x86_64" else b"\x00\x00\x00\x14") # an endless loop
+ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()' "$work/mute/file" &
+	generated=$!
+	until_true [ -L "/tmp/perf-$generated.map" ]
+	bounded "$obsrec" -q --sample-rate 49 -p $generated -d 6 -o "$work/map.obs" >"$work/out"
+	is "its perf map cannot be read: exit status" $? 0
+	kill -KILL $generated
+	rm -f "/tmp/perf-$generated.map"
+	holds "its perf map cannot be read: complete" "$obsanalyze" verify "$work/map.obs"
+	holds "its perf map cannot be read: its code is sampled" has_event "$work/map.obs" sample ' user_stack=[1-9]'
+	holds "its server still runs here" alive $muted
+else
+	echo "# a perf map is not tested: no python3"
+fi
 exit $bad
