@@ -83,7 +83,13 @@ int outfile_name(struct outfile *o, struct err *e)
 
 int outfile_keep(struct outfile *o, struct err *e)
 {
-	if (o->fd != STDOUT_FILENO && o->fd >= 0 && fsync(o->fd) < 0 && errno != EINVAL)
+	int failed = 0;
+
+	if (o->fd != STDOUT_FILENO && o->fd >= 0)
+		do
+			failed = fsync(o->fd);
+		while (failed < 0 && errno == EINTR);
+	if (failed < 0 && errno != EINVAL)
 		return err_errno(e, ERR_FAIL, "cannot write %.400s to its disk", o->path);
 	return outfile_name(o, e);
 }

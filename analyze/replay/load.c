@@ -7,6 +7,7 @@
 #include "load.h"
 
 #include "analyze/base/budget.h"
+#include "analyze/replay/requests/track_series.h"
 #include "analyze/replay/tasks/threads.h"
 #include "syscall_view.h"
 #include "track_loss.h"
@@ -92,6 +93,8 @@ static int pass(struct replay *r, bool first, struct budget *b, struct err *e)
 				return ret;
 		}
 		ret = bulk_failed(r->bulk, e);
+		if (ret == 0)
+			ret = series_failed(r, e);
 		if (ret < 0)
 			return ret;
 	}
@@ -119,11 +122,14 @@ static int put_states(sqlite3 *db, struct err *e)
 	return ret;
 }
 
-/* The windows of series and of requests: at most so many. */
+/* The windows of series and of requests: at most so many, of one thread and of all of them. */
 static void choose_step(struct replay *r)
 {
+	u64 rows = SERIES_ROWS + SERIES_RECORD * reader_state(r->reader)->records, n;
+
 	r->step = r->step ? r->step : STEP_DEFAULT;
-	while (elapsed(r->begin, r->end) / r->step >= WINDOW_LIMIT / WINDOWS_A_STEP)
+	while ((n = elapsed(r->begin, r->end) / r->step) >= WINDOW_LIMIT / WINDOWS_A_STEP ||
+	       n * r->threads.n > rows)
 		r->step *= 10;
 	r->window = r->step / WINDOWS_A_STEP;
 }

@@ -393,6 +393,49 @@ static void states_add_up_in_windows(void **state)
 	db_close(db);
 }
 
+/* A few records that claim a day, of many threads: windows are long, and what forks claims is
+ * refused. */
+static void rows_are_in_proportion_to_records(void **state)
+{
+	const struct idle {
+		int threads, forks;
+	} few = { 3, 0 }, many = { 400, 0 }, forked = { 3, 400 };
+	const struct idle *cases[] = { &few, &many, &forked };
+	const s64 steps[] = { SECOND, 100 * SECOND, 0 }; /* 0: refused */
+	struct text x;
+	struct err e;
+	sqlite3 *db;
+	size_t i;
+	int k;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		x = (struct text){ 0 };
+		text_line(&x, "@recorder\n0 0 info text=\"targets=all\"");
+		text_line(&x, "1 0 info text=\"groups=core,syscalls,sched\"");
+		for (k = 0; k < cases[i]->threads; k++)
+			text_line(&x, "2 %d thread pid=100 state=83", 100 + k);
+		text_line(&x, "11 0 info text=\"begin=11\"\n@cpu 0");
+		for (k = 0; k < cases[i]->forks; k++)
+			text_line(&x, "%d 100 fork child=%d child_pid=100 pid=100", 1000 + k,
+				  1000 + k);
+		text_line(&x, "86400_000_000_000 0 switch next=100");
+		e = (struct err){ 0 };
+		db = NULL;
+		if (steps[i])
+			assert_int_equal(load_any(&db, packed((const char *)x.b.data), &e), 0);
+		else
+			assert_int_equal(load_any(&db, packed((const char *)x.b.data), &e),
+					 ERR_DAMAGED);
+		if (steps[i])
+			is_number(db,
+				  "SELECT CAST(value AS INT) FROM recording WHERE key='step_ns'",
+				  steps[i]);
+		db_close(db);
+		buf_free(&x.b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,6 +454,7 @@ int main(void)
 		T(sectors_belong_to_the_submitting_thread),
 		T(lives_of_one_number_add_up),
 		T(states_add_up_in_windows),
+		T(rows_are_in_proportion_to_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

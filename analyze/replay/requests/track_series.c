@@ -29,6 +29,7 @@ struct series {
 	u32 n_resources;
 	struct cell *last;
 	u64 last_key;
+	u64 rows, most;	   /* written, and how many the recording justifies */
 	struct err failed; /* code 0 while all is well; reported at the end */
 };
 
@@ -50,6 +51,7 @@ static int series_start(struct replay *r, struct err *e)
 	size_t i;
 	int ret = 0;
 
+	own(r)->most = 4 * (SERIES_ROWS + SERIES_RECORD * reader_state(r->reader)->records);
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && ret == 0; i++)
 		ret = row_put(r->db, series_kind, e, .id = kinds[i].id, .name = kinds[i].name,
 			      .doc = kinds[i].doc);
@@ -72,6 +74,11 @@ static void write_cell(struct replay *r, struct cell *c)
 	row->refused = c->refused & INT64_MAX;
 	row->timeouts = c->timeouts & INT64_MAX;
 	c->time = c->n = c->refused = c->timeouts = 0;
+	if (++own(r)->rows == own(r)->most)
+		err_set(&own(r)->failed, ERR_DAMAGED,
+			"the recording needs more than %llu rows of series, out of proportion to "
+			"its records: its claims cannot be true",
+			(unsigned long long)own(r)->most);
 }
 
 /* Writes and forgets all open windows, or at first only those before the newest. */
@@ -104,6 +111,8 @@ static struct cell *cell_of(struct replay *r, enum series_kind kind, u32 tid, u3
 	u64 key = (u64)tid << 32 ^ (u64)kind << 24 ^ resource;
 	struct cell *c = s->last && s->last_key == key ? s->last : idmap_get(&s->cells, key);
 
+	if (e->code)
+		return NULL;
 	if (!c) {
 		if (s->cells.n >= CELL_LIMIT)
 			sweep(r, window);
@@ -145,6 +154,13 @@ void series_add(struct replay *r, enum series_kind kind, u32 tid, u32 resource, 
 	c->time += end - at;
 	c->n += n;
 	c->refused += refused;
+}
+
+int series_failed(const struct replay *r, struct err *e)
+{
+	if (own(r)->failed.code)
+		*e = own(r)->failed;
+	return own(r)->failed.code;
 }
 
 void series_timeout(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 ts)
@@ -250,10 +266,9 @@ static int series_finish(struct replay *r, struct err *e)
 	int ret;
 
 	sweep(r, UINT64_MAX);
-	if (own(r)->failed.code) {
-		*e = own(r)->failed;
-		return e->code;
-	}
+	ret = series_failed(r, e);
+	if (ret < 0)
+		return ret;
 	snprintf(step, sizeof(step), "%llu", (unsigned long long)r->step);
 	ret = row_put(r->db, recording, e, .key = "step_ns", .value = step);
 	return ret < 0 ? ret : db_exec(r->db, e, names_sql);

@@ -4,6 +4,13 @@
 
 #include "analyze/replay/io/descriptors.h"
 
+/*
+ * Rows, which a long wait of one record makes one per window of: those of threads that exist at
+ * first decide how long windows are. Four times as many are refused.
+ */
+#define SERIES_ROWS   1000000 /* of any recording */
+#define SERIES_RECORD 32      /* more for each record */
+
 enum resource_kind {
 	RESOURCE_NONE,
 	RESOURCE_SOCKET,
@@ -20,6 +27,8 @@ enum resource_kind {
  */
 void series_add(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 from, u64 to,
 		u64 n, u64 refused);
+/* The error, if the recording needs too many rows. */
+int series_failed(const struct replay *r, struct err *e);
 /* The wait that was just added, and ended at ts, was ended by its timeout. */
 void series_timeout(struct replay *r, enum series_kind kind, u32 tid, u32 resource, u64 ts);
 /* A thread was in this state. */
