@@ -146,7 +146,7 @@ check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-build
 	$(Q)sh tests/run.sh check
 
-LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv fuse_hang stackwork planted usdtwork spanwork hotwork manythreads shipper wallclock.so)
+LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv fuse_hang stackwork planted usdtwork spanwork hotwork manythreads shipper wallclock.so faulty.so)
 
 live-build: all $(LIVE)
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The command that is recorded. */
+#define _GNU_SOURCE /* TEMP_FAILURE_RETRY */
 #include "child.h"
 
 #include "safe_open.h"
@@ -31,11 +32,11 @@ static void become(char **argv, int gate, const sigset_t *mask, const struct pri
 	signal(SIGXFSZ, SIG_DFL);
 
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (read(gate, &go, 1) == 1) {
+	if (TEMP_FAILURE_RETRY(read(gate, &go, 1)) == 1) {
 		execvp(argv[0], argv);
 		why = errno;
 		/* without a reader, the exit status still reports it */
-		if (write(gate, &why, sizeof(why)) < 0)
+		if (TEMP_FAILURE_RETRY(write(gate, &why, sizeof(why))) < 0)
 			_exit(EXIT_CANNOT_EXECUTE);
 	}
 	_exit(EXIT_CANNOT_EXECUTE);
@@ -103,12 +104,13 @@ int child_go(struct child *c, const char *name, struct err *e)
 	int why = 0;
 	ssize_t n;
 
-	if (write(c->gate, "g", 1) != 1)
+	if (TEMP_FAILURE_RETRY(write(c->gate, "g", 1)) != 1)
 		return err_errno(e, ERR_FAIL, "cannot start %.100s", name);
 	while (poll(&gate, 1, GATE_MS) <= 0)
 		if (safe_stopping())
-			return 0;	      /* the run ends at once, and the command with it */
-	n = read(c->gate, &why, sizeof(why)); /* ends when execvp closes the other side */
+			return 0; /* the run ends at once, and the command with it */
+	/* ends when execvp closes the other side */
+	n = TEMP_FAILURE_RETRY(read(c->gate, &why, sizeof(why)));
 	close(c->gate);
 	c->gate = -1;
 	if (n != sizeof(why))

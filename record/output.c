@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The file that a recording goes to. */
+#define _GNU_SOURCE /* TEMP_FAILURE_RETRY: a server of files can be interrupted */
 #include "output.h"
 
 #include <errno.h>
@@ -115,7 +116,8 @@ int output_open(struct output *ret, const char *path, struct err *e)
 		o->fd = open_stdout();
 		return 0;
 	}
-	o->fd = open(o->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	o->fd = TEMP_FAILURE_RETRY(
+		open(o->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
 	if (o->fd < 0 && errno == EEXIST)
 		return err_set(e, ERR_FAIL, "%.400s exists already; name another file with -o",
 			       o->path);
@@ -131,7 +133,7 @@ int output_close(struct output *o, struct err *e)
 
 	if (o->fd < 0 || strcmp(o->path, "-") == 0)
 		return 0;
-	if (fsync(o->fd) < 0)
+	if (TEMP_FAILURE_RETRY(fsync(o->fd)) < 0)
 		ret = err_errno(e, ERR_FAIL, "cannot write the recording %.400s to its disk",
 				o->path);
 	if (fstat(o->fd, &sb) == 0 && sb.st_size == 0)

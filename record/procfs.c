@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Small files and numbered directories, as /proc and /sys have them. */
+#define _GNU_SOURCE /* TEMP_FAILURE_RETRY */
 #include "procfs.h"
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +31,15 @@ int procfs_each(const char *path, procfs_fn fn, void *arg, struct err *e)
 
 ssize_t procfs_read(const char *path, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC));
 	size_t have = 0;
 	ssize_t n = -1;
 
 	text[0] = '\0';
 	if (fd < 0)
 		return -1;
-	while (have < size - 1 && (n = read(fd, text + have, size - 1 - have)) > 0)
+	while (have < size - 1 &&
+	       (n = TEMP_FAILURE_RETRY(read(fd, text + have, size - 1 - have))) > 0)
 		have += n;
 	close(fd);
 	text[have] = '\0';

@@ -14,7 +14,7 @@
 #define PERF_MAX  (48u << 20)  /* bytes of the files of all perf maps */
 #define MAPS_TIME 1000	       /* ns between two readings of the same maps, per byte */
 #define AGAIN	  200000000ull /* the same for perf maps */
-#define PERF_TIME 200	       /* and per byte */
+#define PERF_TIME 200	       /* and per byte of all of them: many small ones are as much work */
 
 #if defined(__aarch64__)
 #define MODE_REG     33 /* pstate */
@@ -109,8 +109,8 @@ static bool is_trampoline(struct unwinder *u, struct code_process *p, u64 pc)
 {
 	const struct perf_function *f = perf_map_find(&p->perf, pc);
 
-	/* a large one is read less often */
-	if (!f && (!p->perf_tried || u->now - p->perf_tried > AGAIN + p->perf.bytes * PERF_TIME)) {
+	/* large ones are read less often */
+	if (!f && (!p->perf_tried || u->now - p->perf_tried > AGAIN + u->perf_held * PERF_TIME)) {
 		p->perf_tried = u->now;
 		unwinder_perf(u, p);
 		f = perf_map_find(&p->perf, pc);
