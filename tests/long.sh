@@ -89,6 +89,8 @@ wait $rec
 is "exit status" $? 0
 rec=''
 snapshots=$(ls long-*.obs | wc -l)
-is "snapshots are complete" "$(for f in long-*.obs; do "$top/obsanalyze" verify "$f" | tail -n 1; done | grep -c ^COMPLETE)" "$snapshots"
+for f in long-*.obs; do "$top/obsanalyze" verify "$f" | tail -n 1; done >verdicts
+is "snapshots are complete" "$(grep -c ^COMPLETE verdicts)" "$snapshots"
+grep -v ^COMPLETE verdicts | sed 's/^/# /'
 echo "# $snapshots snapshots, $(du -ch long-*.obs | tail -n 1 | cut -f 1)"
 exit $bad
