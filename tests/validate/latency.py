@@ -5,7 +5,7 @@ import os
 import lab
 
 SERVERS = [("redis-get", {}), ("memcached", {}), ("nginx", {}), ("postgres-select", {"ASKS": 1}), ("http", {})]
-LEVELS, SECONDS = [.3, .7, 1.0], 4
+LEVELS, SECONDS = [.3, .7, 1.0, 1.2], 4
 QUANTILES = ["p50", "p90", "p99", "max"]
 ALLOWED = .1
 

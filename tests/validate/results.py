@@ -29,8 +29,10 @@ end. "lossy" counts levels in which events were lost.
 """
 LATENCY = """### Latency of requests against the client's
 
-In µs. The client's time runs from its send to its receive, so it holds the network, and the wait in the
-socket until the server reads, which a request cannot show. Past saturation that wait is nearly all of it.
+In us. Request latency of obsanalyze(1): from the arrival in the kernel to the end of the last send. Across the wire the
+time until the client acknowledged it is added: a round trip, and the client's own delay. The client's time is from its send
+until the kernel had the answer in its socket (pgbench, sysbench, gRPC: until the client had it). What is lost on its way to
+the server is sent again before it arrives: only the client's p99 has that time.
 """
 SLACK = """### Variance and slack against saturation
 
@@ -109,6 +111,10 @@ def us(ns):
     return "-" if ns is None else "%.0f" % (ns / 1000)
 
 
+def of_client(ours, client):
+    return "%s of %s (%s)" % (us(ours), us(client), "-" if ours is None or not client else "%+.0f %%" % (100 * (ours / client - 1)))
+
+
 def failures(rows):
     return "".join("* not measured: %s\n" % row["failed"] for _, row in rows if "failed" in row)
 
@@ -121,7 +127,8 @@ def quick_sweep(row, name, suffix, ok):
     level = row["rows"][0]
     mine, client = level["requests"] or 0, level["client"]["counted"]["rate"]
     ok("%s, %s: rate of requests" % (name, suffix), abs(mine / client - 1) < .02,
-       "%.1f, the client counted %.1f" % (mine, client))
+       "%.1f, the client counted %.1f; p50, p90, p99 in us: %s" % (mine, client, ", ".join(
+           of_client(level["latency"][q], level["client_latency"][q]) for q in ("p50", "p90", "p99"))))
 
 
 def sweep_target(paper_r2):
@@ -173,11 +180,10 @@ def section_sweep(part="sweep"):
     lines = []
     for result in good:
         for row in result["rows"]:
-            sent = row["client"].get("from_sent") or row["client"]["from_due"]
             if row["level"] in (.2, .5, .8, 1.1) and row["latency"]["p50"]:
                 lines.append([result["title"], result["net"], "%.0f %%" % (100 * row["level"])] + [
-                    "%s / %s" % (us(row["latency"][q]), us(sent[q])) for q in ("p50", "p90", "p99")])
-    text.append(table(["server", "network", "load", "p50 request / client", "p90", "p99"], lines))
+                    of_client(row["latency"][q], row["client_latency"][q]) for q in ("p50", "p90", "p99")])
+    text.append(table(["server", "network", "load", "p50 of the client's", "p90", "p99"], lines))
     text.append(section_slack(good, SLACK if part == "sweep" else "Variance and slack, read as in the section above.\n\n"))
     return "\n".join(text)
 
@@ -479,8 +485,8 @@ def section_spans():
 SHIFTS = """## Shifts of metrics
 
 Measured %s, kernel %s, commit %s. A fault is switched on and off in windows of %g ms. It is on in %d windows of the baseline half and in
-%d of %d of the slow half, in random order: delta is %.1f. What it adds is counted elsewhere too: in schedstat, or by the
-program that makes the fault. The first row of analysis shift has to be that metric of the server. Its interval has to hold the planted delta.
+%d of %d of the slow half, in random order: delta is %.1f. What it adds is counted elsewhere too: by rqclock.c, in
+monotonic time at the kernel's tracepoints, or by the program that makes the fault. The first row of analysis shift has to be that metric of the server.
 Delta has to be within %.1f of what was counted, the added median within %.1f points or %.0f %%.
 
 """
@@ -499,21 +505,25 @@ def section_shift():
     lines, crowd = [], []
     for (case, _), mine in planted.items():
         if "relevant" in mine[0]:
-            crowd += [[case, name, "%d of %d" % (sum(r["relevant"][name] for r in mine), len(mine)), sum(bool(r["others"]) for r in mine),
+            crowd += [[case, name, "%d of %d" % (sum(r["relevant"][name] for r in mine), len(mine)),
+                       "%d of %d" % (sum(r["held"][name] for r in mine), len(mine)), sum(bool(r["others"]) for r in mine),
                        "complete" if all(r["complete"] for r in mine) else "LOSSY"] for name in mine[0]["relevant"]]
             continue
         first = [r["rows"][0] for r in mine if r["first"]]
 
         def list_of(form, values):
             return ", ".join(form % v for v in values)
-        counted = [r for r in mine if "truth" in r]
         lines.append([case, "%d of %d" % (len(first), len(mine)), list_of("%.2f", [f[1] for f in first]), "%d of %d" % (sum(r["holds"] for r in mine), len(mine)),
-                      list_of("%.2f", [r["truth_delta"] for r in counted]) or "-", list_of("%.1f", [f[4] for f in first]), list_of("%.1f", [r["truth"] for r in counted]) or "-",
+                      list_of("%.2f", [r["truth_delta"] for r in mine]), list_of("%.1f", [f[4] for f in first]), list_of("%.1f", [r["truth"] for r in mine]),
                       "complete" if all(r["complete"] for r in mine) else "LOSSY", "ok" if all(r["right"] for r in mine) else "MISS"])
     text = words + table(["server and fault", "right metric first", "delta", "its interval holds the planted one", "counted elsewhere", "added, points",
                           "counted elsewhere", "events", ""], lines)
-    text += "\n%d threads with names of their own run as well. Three threads shift: each has to have a row of its own, with an interval as above. " \
-        "Of the others none may have one.\n\n" % shift.CROWD + table(["server and fault", "thread", "has its row", "runs with a row of others", "events"], crowd)
+    text += "\n%d threads with names of their own run as well. Three threads shift: each has to have a row of its own. " \
+        "Of the others none may have one.\n\n" % shift.CROWD + table(["server and fault", "thread", "has its row", "its interval holds the planted one", "runs with a row of others", "events"], crowd)
+    held = [h for mine in planted.values() for r in mine for h in (r["held"].values() if "held" in r else [r["holds"]])]
+    low, high = figures.wilson(sum(held), len(held))
+    text += "\nIntervals that hold the planted delta: %d of %d (95 %% interval %.0f to %.0f %%); they are 95 %% intervals: %s.\n" % (
+        sum(held), len(held), low, high, "ok" if high >= 95 else "MISS")
     quiet = [[case, kind, len(mine), sum(bool(r["row"]) for r in mine), sum(not r["right"] for r in mine),
               sum(len(r["rows"]) - bool(r["row"]) for r in mine)] for (case, kind), mine in noise.items()]
     n, alarms = sum(len(m) for m in noise.values()), sum(not r["right"] for m in noise.values() for r in m)
@@ -529,7 +539,7 @@ def section_latency():
         return ""
     lines = [[row["what"], "%.0f" % row["limit"], "%.0f %%" % (100 * r["level"]), "%d of %d" % (r["ours"]["n"], r["requests"]),
               "complete" if r["complete"] else "lossy", "%.2f %%" % (100 * r["ours"]["kernel"])] + [
-                  "%s of %s (%s)" % (us(r["ours"][q]), us(r["client"][q]), "-" if r["off"][q] is None else "%+.0f %%" % (100 * r["off"][q]))
+                  of_client(r["ours"][q], r["client"][q])
                   for q in latency.QUANTILES] for _, row in rows if "failed" not in row for r in row["levels"]]
     return "## Latency of requests against the client's socket\n\nLoopback, open loop with Poisson arrivals, %d s each. Request latency is from the " \
         "arrival in the kernel to the end of the last\nsend. The client's time is from its send until the kernel had the last segment of the answer in " \

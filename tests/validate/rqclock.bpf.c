@@ -12,6 +12,8 @@
 
 #include "rqclock.h"
 
+#define TASK_UNINTERRUPTIBLE 2
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct rq___clocks {
@@ -88,6 +90,10 @@ int BPF_PROG(clock_waking, struct task_struct *t)
 		c->unseen += now - c->queued.real;
 	if (c && !c->in.real && !c->queued.real)
 		c->queued.real = now;
+	if (c && c->blocks)
+		c->blocked += now - c->blocks;
+	if (c)
+		c->blocks = 0;
 	return 0;
 }
 
@@ -123,8 +129,10 @@ static __always_inline u64 billed_until(struct task_struct *t)
 }
 
 static __always_inline void leaves(struct thread_clocks *c, struct task_struct *t, u64 now,
-				   bool runnable)
+				   bool preempt, u32 state)
 {
+	bool runnable = preempt || !state;
+
 	if (c->in.real) {
 		c->run.real += now - c->in.real;
 		c->run.kernel += billed_until(t) - c->in.kernel;
@@ -133,6 +141,7 @@ static __always_inline void leaves(struct thread_clocks *c, struct task_struct *
 		c->unseen += now - (c->queued.real ? c->queued.real : c->left);
 	}
 	c->left = now;
+	c->blocks = !preempt && state & TASK_UNINTERRUPTIBLE ? now : 0;
 	c->in.real = c->in.kernel = 0;
 	c->queued.real = runnable ? now : 0;
 	c->queued.kernel = runnable ? BPF_CORE_READ(queue_of(t), clock) : 0;
@@ -168,7 +177,7 @@ int BPF_PROG(clock_switch, bool preempt, struct task_struct *from, struct task_s
 	struct thread_clocks *c = clocks_of(from);
 
 	if (c)
-		leaves(c, from, now, preempt || !state);
+		leaves(c, from, now, preempt, state);
 	c = clocks_of(to);
 	if (c)
 		arrives(c, to, now);

@@ -4,7 +4,8 @@
  * same switches and wake-ups, by monotonic time and by the clock of the kernel's run queues.
  * Prints "counting" when it does. For each line of its input it prints the sums until now: for each
  * thread tid, switches, run time by the one clock and the other, time in the run queue by the one
- * and the other, and time on a CPU and in the queue that began unseen, ns; then an empty line.
+ * and the other, time on a CPU and in the queue that began unseen, and uninterruptible sleep, ns;
+ * then an empty line.
  *
  * Shows why a recording and /proc/PID/schedstat differ: from a wake-up to the switch that follows
  * the kernel lets the queue's clock stand (rq_clock_skip_update), and bills that time to the
@@ -35,10 +36,11 @@ static void print(const struct rqclock *skel)
 
 	while (bpf_map_get_next_key(fd, before, &tid) == 0) {
 		if (bpf_map_lookup_elem(fd, &tid, &c) == 0)
-			printf("%u %llu %llu %llu %llu %llu %llu\n", tid,
+			printf("%u %llu %llu %llu %llu %llu %llu %llu\n", tid,
 			       (unsigned long long)c.switches, (unsigned long long)c.run.real,
 			       (unsigned long long)c.run.kernel, (unsigned long long)c.queue.real,
-			       (unsigned long long)c.queue.kernel, (unsigned long long)c.unseen);
+			       (unsigned long long)c.queue.kernel, (unsigned long long)c.unseen,
+			       (unsigned long long)c.blocked);
 		before = &tid;
 	}
 	putchar('\n');

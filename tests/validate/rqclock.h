@@ -17,6 +17,8 @@ struct thread_clocks {
 	struct two_clocks run, queue;
 	struct two_clocks in, queued; /* when it got the CPU; since when it waits for one. 0: not */
 	u64 switches;
-	u64 left;   /* when it left a CPU last */
-	u64 unseen; /* ns: had a CPU by a switch, or waited from a wake-up, that was not seen */
+	u64 left;    /* when it left a CPU last */
+	u64 blocked; /* ns asleep without signals, until its wakeup */
+	u64 blocks;  /* since when it is so now; 0: it is not */
+	u64 unseen;  /* ns: had a CPU by a switch, or waited from a wake-up, that was not seen */
 };

@@ -15,6 +15,8 @@ FLOOR = 6  # points of the idle share
 LEVELS = [.1, .2, .35, .5, .65, .8, .95, 1.1, 1.3, 1.6]  # of the rate of a closed loop
 SECONDS, CALIBRATION = 5, 2
 POOL_SECONDS = 3
+# request latency of obsanalyze(1), from the arrival; across the wire the client's has a round trip more
+LATENCY, ACROSS = ("dur + queued", "lossy = 0"), ("dur + queued + acked", "lossy = 0 AND acked IS NOT NULL")
 # a server that answers less of what it is asked for is saturated; in a step of a second, what is under way at
 # its end is counted in the next: 2 % of it at 20 ms, and what is sent again later than that
 ANSWERED, ANSWERED_IN_STEP = .97, {"loopback": .97}
@@ -77,7 +79,8 @@ def round_at(server, offered, seconds, seed, directory, probe=None):
     # both sides count in the same seconds, in which the load is steady
     answers = lab.Answers(path, counted=client["counted"])
     row = {"offered": offered, "client": client, "cpu": cpu, "complete": answers.complete(),
-           "latency": answers.quantiles("request", "dur")}
+           "latency": answers.quantiles("request", *(ACROSS if server.address == lab.Wire.address else LATENCY)),
+           "client_latency": client.get("to_socket") or client.get("from_sent") or client["from_due"]}
     row.update(rates(answers))
     for key, analysis, metric, subjects in SERIES:
         values = [m["value"] for m in whole(answers.metrics(analysis, metric, subjects))]

@@ -33,9 +33,9 @@ def schedstat(pids):
 class Clocks:
     """rqclock beside a recording: what it sums and what schedstat says, read at the same moments."""
 
-    def __init__(self, pids):
+    def __init__(self, pids, on=lab.ON_CLIENT):
         self.pids = pids
-        self.process = subprocess.Popen(lab.ON_CLIENT + [lab.program("rqclock")] + [str(p) for p in pids],
+        self.process = subprocess.Popen(on + [lab.program("rqclock")] + [str(p) for p in pids],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "counting\n":
             raise lab.Failed("rqclock counts nothing")
@@ -47,14 +47,19 @@ class Clocks:
     def __exit__(self, *broken):
         self.process.communicate("")
 
-    def read(self):
-        stat = schedstat(self.pids)
+    def sums(self):
+        """What rqclock.c prints, by thread."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         sums = {}
         for line in iter(self.process.stdout.readline, "\n"):
             tid, *values = (int(v) for v in line.split())
             sums[tid] = values
+        return sums
+
+    def read(self):
+        stat = schedstat(self.pids)
+        sums = self.sums()
         self.moments.append({"ns": time.time_ns(), "stat": stat, "sums": sums})
 
     def between(self, kind, column):
@@ -70,7 +75,7 @@ class OneCpu(lab.Loopback):
     on_client = lab.ON_SERVER
 
 
-NOTHING = (0, 0, 0, 0, 0, 0)
+NOTHING = (0, 0, 0, 0, 0, 0, 0)
 READ_NS = 1500  # a wait in the queue: of two programs at a tracepoint one reads the clock after the other
 
 
