@@ -337,6 +337,7 @@ static int take_own(struct excerpt *x, const struct record *rec)
 static int take_record(struct excerpt *x, const struct record *rec)
 {
 	bool within = rec->ts >= x->from && rec->ts < x->to;
+	struct ev_segment placed;
 	bool wanted;
 	int ret = 0;
 
@@ -359,8 +360,9 @@ static int take_record(struct excerpt *x, const struct record *rec)
 		ret = excerpt_conns_take(x, rec);
 	if (ret < 0 || !within)
 		return ret;
-	return excerpt_record(
-		x, rec, wanted || process_state_wants(x->state, rec) || excerpt_conns_want(x, rec));
+	wanted |= process_state_wants(x->state, rec) || excerpt_conns_want(x, rec);
+	return excerpt_record(x, rec, excerpt_conns_place(x, rec, &placed) ? &placed : NULL,
+			      wanted);
 }
 
 static int second_pass(struct excerpt *x)

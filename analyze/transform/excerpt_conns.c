@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Connections at each moment, by number. */
+/* Connections at each moment, by number, and the position of their last segment. */
 #include "excerpt_conns.h"
 
 #include "format/linux_abi.h"
@@ -7,30 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct conn {
+	struct ev_connection ev;
+	u32 end, written; /* of the segment recorded last */
+	bool end_known;
+	bool placed; /* the part has a segment with its position */
+};
+
 static void forget(struct excerpt *x, u64 sock)
 {
-	struct ev_connection *old = idmap_take(&x->conns_by_sock, sock);
+	struct conn *old = idmap_take(&x->conns_by_sock, sock);
 
 	if (!old)
 		return;
-	idmap_take(&x->conns, old->conn);
+	idmap_take(&x->conns, old->ev.conn);
 	free(old);
 }
 
 /* Beyond the limit connections are not in the excerpt's first moment. */
 static int remember(struct excerpt *x, const struct ev_connection *ev)
 {
-	struct ev_connection *c = idmap_get(&x->conns, ev->conn);
+	struct conn *c = idmap_get(&x->conns, ev->conn);
 
 	if (!ev->conn || !ev->sock)
 		return 0;
-	if (!c || c->sock != ev->sock) {
+	if (!c || c->ev.sock != ev->sock) {
 		if (c)
-			forget(x, c->sock);
+			forget(x, c->ev.sock);
 		forget(x, ev->sock);
 		if (x->conns.n >= SOCKET_LIMIT)
 			return 0;
-		c = malloc(sizeof(*c));
+		c = calloc(1, sizeof(*c));
 		if (!c)
 			return err_set(x->e, ERR_FAIL, "out of memory for connections");
 		if (idmap_put(&x->conns, ev->conn, c, SOCKET_LIMIT, x->e) < 0) {
@@ -38,7 +45,7 @@ static int remember(struct excerpt *x, const struct ev_connection *ev)
 			return ERR_FAIL;
 		}
 	}
-	*c = *ev;
+	c->ev = *ev;
 	return idmap_put(&x->conns_by_sock, ev->sock, c, SOCKET_LIMIT, x->e);
 }
 
@@ -48,6 +55,47 @@ static int choose_file(struct excerpt *x, const struct ev_fd *ev)
 	if (!ev->ino || (ev->mode & LINUX_S_IFMT) != LINUX_S_IFSOCK)
 		return 0;
 	return idmap_put(&x->chosen_inos, ev->ino, x, FD_TOTAL, x->e);
+}
+
+static void take_segment(struct excerpt *x, const struct ev_segment *ev)
+{
+	struct conn *c = idmap_get(&x->conns, ev->conn);
+
+	if (!c)
+		return;
+	c->end = ev->pos + ev->len;
+	c->written = ev->written;
+	c->end_known = true;
+	c->placed |= x->headed;
+}
+
+static void take_next(struct excerpt *x, const struct ev_segment_next *ev)
+{
+	struct conn *c = idmap_get(&x->conns, ev->conn);
+
+	if (c)
+		c->end += ev->len;
+}
+
+bool excerpt_conns_place(struct excerpt *x, const struct record *rec, struct ev_segment *ret)
+{
+	const struct ev_segment_next *ev = rec->event;
+	struct conn *c = ev && rec->type == EV_segment_next ? idmap_get(&x->conns, ev->conn) : NULL;
+
+	if (!c || !c->end_known || c->placed)
+		return false;
+	c->placed = true;
+	*ret = (struct ev_segment){
+		.h = ev->h,
+		.conn = ev->conn,
+		.pos = c->end - ev->len,
+		.len = ev->len,
+		.unread = ev->unread,
+		.written = c->written,
+		.unacked = ev->flags & SEGMENT_ACKED ? 0 : 1,
+		.flags = ev->flags & SEGMENT_BACKLOG,
+	};
+	return true;
 }
 
 int excerpt_conns_take(struct excerpt *x, const struct record *rec)
@@ -61,6 +109,10 @@ int excerpt_conns_take(struct excerpt *x, const struct record *rec)
 		return choose_file(x, fd);
 	if (rec->type == EV_connection)
 		return remember(x, rec->event);
+	if (rec->type == EV_segment)
+		take_segment(x, rec->event);
+	if (rec->type == EV_segment_next)
+		take_next(x, rec->event);
 	if (rec->type == EV_tcp_state && state->to == LINUX_TCP_CLOSE)
 		forget(x, state->sock);
 	return 0;
@@ -82,9 +134,9 @@ static u32 conn_of(const struct record *rec)
 	return rec->type == EV_connection ? ((const struct ev_connection *)rec->event)->conn : 0;
 }
 
-static bool chosen(const struct excerpt *x, const struct ev_connection *c)
+static bool chosen(const struct excerpt *x, const struct conn *c)
 {
-	return c && (!filter_chooses(x->filter) || idmap_get(&x->chosen_inos, c->ino));
+	return c && (!filter_chooses(x->filter) || idmap_get(&x->chosen_inos, c->ev.ino));
 }
 
 bool excerpt_conns_want(const struct excerpt *x, const struct record *rec)
@@ -96,10 +148,9 @@ bool excerpt_conns_want(const struct excerpt *x, const struct record *rec)
 
 static int by_conn(const void *a, const void *b)
 {
-	const struct ev_connection *x = *(struct ev_connection *const *)a;
-	const struct ev_connection *y = *(struct ev_connection *const *)b;
+	const struct conn *x = *(struct conn *const *)a, *y = *(struct conn *const *)b;
 
-	return x->conn < y->conn ? -1 : x->conn > y->conn;
+	return x->ev.conn < y->ev.conn ? -1 : x->ev.conn > y->ev.conn;
 }
 
 static int choose_files(struct excerpt *x)
@@ -119,7 +170,7 @@ static int choose_files(struct excerpt *x)
 
 int excerpt_conns_put(struct excerpt *x, u64 ts)
 {
-	struct ev_connection **list, *c;
+	struct conn **list, *c;
 	size_t at = 0, n = 0, i;
 	int ret = choose_files(x);
 
@@ -134,8 +185,8 @@ int excerpt_conns_put(struct excerpt *x, u64 ts)
 	/* the map's order is random; the same part has the same bytes */
 	qsort(list, n, sizeof(*list), by_conn);
 	for (i = 0; i < n && ret == 0; i++) {
-		list[i]->h.ts = ts;
-		ret = convert_struct(x->schema->by_id[EV_connection], list[i], "", 0, &x->own,
+		list[i]->ev.h.ts = ts;
+		ret = convert_struct(x->schema->by_id[EV_connection], &list[i]->ev, "", 0, &x->own,
 				     x->e);
 		ret = ret < 0 ? ret : excerpt_flush_own(x, false);
 	}

@@ -16,4 +16,10 @@ bool excerpt_conns_want(const struct excerpt *x, const struct record *rec);
 /* Adds the connections of this moment to the recorder's records. */
 int excerpt_conns_put(struct excerpt *x, u64 ts);
 
+/*
+ * A segment without a position that the part has none of its connection before: *ret is the same
+ * with it. False: it is another record, or the position is not known.
+ */
+bool excerpt_conns_place(struct excerpt *x, const struct record *rec, struct ev_segment *ret);
+
 void excerpt_conns_free(struct excerpt *x);

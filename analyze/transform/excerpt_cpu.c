@@ -151,7 +151,8 @@ static int added(struct excerpt *x, struct cpu *c, size_t len, u32 group)
 	return x->bytes > BYTES_LIMIT ? flush_all(x) : 0;
 }
 
-int excerpt_record(struct excerpt *x, const struct record *rec, bool keep)
+int excerpt_record(struct excerpt *x, const struct record *rec, const struct ev_segment *instead,
+		   bool keep)
 {
 	struct cpu *c = cpu_of(x, rec->stream);
 	size_t before;
@@ -170,7 +171,9 @@ int excerpt_record(struct excerpt *x, const struct record *rec, bool keep)
 	c->group[rec->desc->group].written++;
 	x->records++;
 	before = c->records.len;
-	ret = conversion_put(&x->conversion, rec->raw, &c->records, x->e);
+	ret = instead ? convert_struct(x->schema->by_id[EV_segment], instead, "", 0, &c->records,
+				       x->e)
+		      : conversion_put(&x->conversion, rec->raw, &c->records, x->e);
 	if (ret >= 0 && rec->type == EV_fork && rec->event && filter_chooses(x->filter))
 		record_set(x->schema->by_id[EV_fork], (u8 *)c->records.data + ret, "target",
 			   process_state_chosen(x->state,

@@ -32,8 +32,10 @@ struct excerpt {
 /* Looks up what was lost before the part, and whether any was lost within. */
 int excerpt_cpus_begin(struct excerpt *x);
 
-/* A record of a CPU within the part, to be kept or left out. */
-int excerpt_record(struct excerpt *x, const struct record *rec, bool keep);
+/* A record of a CPU within the part, to be kept or left out. instead: what is kept for it, or NULL.
+ */
+int excerpt_record(struct excerpt *x, const struct record *rec, const struct ev_segment *instead,
+		   bool keep);
 
 /* A record of the recorder's stream within the part that the counters of this CPU have. */
 int excerpt_counted(struct excerpt *x, const struct record *rec, u32 cpu, bool keep);

@@ -33,8 +33,7 @@ text() { # host, last request's time
 		3001 0 segment conn=2 pos=0 len=10
 	PACK
 	for at in 4000 14000 24000 34000; do
-		[ $at = 4000 ] || printf '%d 0 segment conn=1 pos=%d len=10\n%d 0 segment conn=2 pos=%d len=10\n' \
-			$((at - 1000)) $((at / 1000 - 4)) $((at - 999)) $((at / 1000 - 4))
+		[ $at = 4000 ] || printf '%d 0 segment_next conn=1 len=10\n%d 0 segment_next conn=2 len=10\n' $((at - 1000)) $((at - 999))
 		cat <<-PACK
 			$at 100 head conn=1 pos=$((at / 1000 - 4)) len=10 name=1 requests=1
 			$at 100 syscall nr=read fd=5 dur=50 ret=10
@@ -54,6 +53,8 @@ ask() { $o sql --csv "$1" "$2" | tail -n +2 | tr -d '\r"' | tr '\n' ' '; }
 is "the whole" "$(ask one.obs "$named")" "GET /secret/:id,1,4,1000 HGET,1,4,1000 "
 $o cut --from 9us --to 30us -o part.obs one.obs 2>/dev/null
 is "a part has names, connections and arrival" "$(ask part.obs "$named")" "GET /secret/:id,1,2,1000 HGET,1,2,1000 "
+is "the first segment of each connection has its position" "$($o dump -e segment part.obs | grep -oE 'conn=[0-9]+ pos=[0-9]+' | tr '\n' ' ')" \
+	"conn=1 pos=10 conn=2 pos=10 "
 is "and both connections at its start" "$($o dump -e connection part.obs | grep -c conn=)" 2
 is "a part is whole" "$($o verify part.obs | tail -n 1 | cut -d: -f1)" COMPLETE
 $o cut --from 10us -o again.obs part.obs 2>/dev/null
