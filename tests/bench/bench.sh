@@ -6,6 +6,7 @@
 #   bench.sh update [WORK...]   the same, and puts the table into docs/bench.md
 #   bench.sh counted            what call stacks cost, counted
 #   bench.sh files              only what storing and loading cost
+#   bench.sh run|update requests  what names and arrival of requests cost
 #   bench.sh run|update thesis  the programs of a thesis in obsrec, bpftrace and bcc, under a load like YCSB's
 #   bench.sh table | page       prints the last measurement | puts it into docs/bench.md
 set -u
@@ -26,7 +27,7 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
-for part in tools micro redis stack_costs counted postgres table files; do . "tests/bench/$part.sh"; done
+for part in tools micro redis stack_costs counted request_costs postgres table files; do . "tests/bench/$part.sh"; done
 
 # What one tool costs the present work, once.
 measure() { # tool
@@ -92,9 +93,10 @@ counted | files) $what >"$results/$what" ;;
 run | update)
 	[ -d /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing # for the other tracers
 	say_where
-	for w in ${*:-$works}; do
+	for w in ${*:-$works requests}; do
 		case $w in
 		thesis) python3 tests/bench/thesis.py >"$work/thesis" && mv "$work/thesis" "$results/thesis" ;;
+		requests) request_costs >"$work/requests" && mv "$work/requests" "$results/requests" ;;
 		*) bench "$w" ;;
 		esac
 	done

@@ -18,6 +18,7 @@ EMPTY(sched__waking, "tp_btf/sched_waking")
 EMPTY(block__start, "tp_btf/block_io_start")
 EMPTY(block__issue, "tp_btf/block_rq_issue")
 EMPTY(block__complete, "tp_btf/block_rq_complete")
+EMPTY(requests__segment, "tp_btf/tcp_probe")
 EMPTY(uprobe__call, "uprobe")
 EMPTY(uprobe__return, "uretprobe")
 

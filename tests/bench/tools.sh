@@ -133,6 +133,11 @@ can_obsrec_samples() { :; }
 run_obsrec_samples() { exec ./obsrec -p "$pid" -e "$groups" --stack-threshold 0 -o "$trace"; }
 count_obsrec_samples() { count_obsrec; }
 
+# Those of request_costs.sh: the default groups, without names, without group requests.
+run_obsrec_default() { exec ./obsrec -q -p "$pid" -o "$trace"; }
+run_obsrec_unnamed() { exec ./obsrec -q -p "$pid" --no-names -o "$trace"; }
+run_obsrec_others() { exec ./obsrec -q -p "$pid" -e syscalls,sched,block,net,files,process,pressure,cpu -o "$trace"; }
+
 can_perf_dwarf() { missing perf; }
 run_perf_dwarf() { exec perf record -q -g --call-graph dwarf -F 99 -o "$trace" -p "$pid"; }
 count_perf_dwarf() { count_perf; }

@@ -182,8 +182,9 @@ class Server:
 
     @property
     def pids(self):
+        """Those of its processes that still run: one that prepared the data may have ended since."""
         with open(os.path.join(self.directory, "pids"), encoding="ascii") as f:
-            return [int(p) for p in f.read().split()]
+            return [int(p) for p in f.read().split() if os.path.exists("/proc/" + p)]
 
     def word(self, what):
         return self.call(what).strip()

@@ -7,7 +7,8 @@
  *
  * One connection has at most one request under way. When the time is over nothing is waited for:
  * the rate is that of answers from the first request to the last answer. Prints a line of JSON for
- * each rate; "from" and "to" are ns since 1970, "to_socket" ends when the socket has the answer.
+ * each rate; "from" and "to" are ns since 1970, "to_socket" ends when the socket has the answer;
+ * "steady" is to_socket of the requests that are counted.
  */
 #define _GNU_SOURCE /* epoll_pwait2 */
 #include "reply.h"
@@ -67,7 +68,7 @@ static struct conn *conns;
 static int *idle, n_idle, epfd;
 static uint64_t *waiting; /* when the arrivals that found no connection were due, a circle */
 static size_t waiting_at, n_waiting;
-static struct samples from_due, from_sent, to_socket;
+static struct samples from_due, from_sent, to_socket, steady;
 static uint64_t requests, errors, broken, first_sent, last_done;
 /* Answers within the step but for a tenth of it at either end: of a load that is steady, on the
  * server's side too, wherever on the way the first and the last requests are. */
@@ -169,8 +170,11 @@ static void answered(struct conn *c)
 	uint64_t now = now_ns();
 
 	requests++;
-	counted.requests += now >= counted.from && now < counted.to;
 	last_done = now;
+	if (now >= counted.from && now < counted.to) {
+		counted.requests++;
+		add_sample(&steady, c->reached - c->sent);
+	}
 	add_sample(&from_due, now - c->due);
 	add_sample(&from_sent, now - c->sent);
 	add_sample(&to_socket, c->reached - c->sent);
@@ -319,6 +323,7 @@ static void print_step(double rate, uint64_t begin)
 	print_samples("from_due", &from_due);
 	print_samples("from_sent", &from_sent);
 	print_samples("to_socket", &to_socket);
+	print_samples("steady", &steady);
 	if (gaps.n > 1)
 		printf(", \"sent_cv2\": %.4f", gaps.m2 / (gaps.n - 1) / gaps.mean / gaps.mean);
 	printf("}\n");

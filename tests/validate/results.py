@@ -30,9 +30,10 @@ end. "lossy" counts levels in which events were lost.
 LATENCY = """### Latency of requests against the client's
 
 In us. Request latency of obsanalyze(1): from the arrival in the kernel to the end of the last send. Across the wire the
-time until the client acknowledged it is added: a round trip, and the client's own delay. The client's time is from its send
-until the kernel had the answer in its socket (pgbench, sysbench, gRPC: until the client had it). What is lost on its way to
-the server is sent again before it arrives: only the client's p99 has that time.
+time until the client acknowledged it is added; a tenth of these times is shorter than what stands for those that the client
+delayed (by up to 40 ms). The client's time is from its send until the kernel had the answer in its socket (pgbench, sysbench,
+gRPC: until the client had it), in the same seconds. What is lost on its way to the server is sent again before it arrives:
+only the client's p99 has that time. gRPC, multiplexed: an exchange holds several calls.
 """
 SLACK = """### Variance and slack against saturation
 

@@ -51,7 +51,8 @@ def pgbench(files):
             "counted": {"from": int(low * 1000), "to": int(high * 1000),
                         "rate": counted * 1e6 / (high - low) if seconds else 0},
             "from_due": quantiles([(v, 1) for v in sorted(due)]),
-            "from_sent": quantiles([(v, 1) for v in sorted(sent)])}
+            "from_sent": quantiles([(v, 1) for v in sorted(sent)]),
+            "steady": quantiles([(v, 1) for v in sorted(v for v, end in zip(sent, ends) if low <= end < high)])}
 
 
 def sysbench(_):
