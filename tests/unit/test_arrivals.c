@@ -271,17 +271,53 @@ static void segments_follow_each_other(void **state)
 	db_close(db);
 }
 
-/* The case that must differ: that one is not in the recording. The next position is known again. */
-static void what_follows_nothing_has_no_position(void **state)
+/* The one before is not in the recording: the place of what is unread is known with the next one.
+ */
+static void positions_count_from_the_first_segment(void **state)
 {
-	sqlite3 *db = loaded(HOST "1000 0 segment_next conn=1 len=10 unread=0\n" //
-			     READ(3000, 10) WRITE(3500, 5)			 //
-			     "4000 0 segment conn=1 pos=10 len=10 unread=0\n"	 //
-			     READ(5000, 10) WRITE(6000, 5));
+	sqlite3 *db = loaded(HOST "1000 0 segment_next conn=1 len=10 unread=0\n"  //
+			     READ(3000, 10) WRITE(3500, 5)			  //
+			     "4000 0 segment_next conn=1 len=10 unread=0\n"	  //
+			     "4500 0 segment conn=1 pos=70020 len=30 unread=10\n" //
+			     READ(5000, 10) WRITE(6000, 5) READ(7000, 30) WRITE(8000, 5));
+
+	(void)state;
+	is_number(db, ARRIVAL(1), 1000);
+	is_number(db, ARRIVAL(2), 4000);
+	is_number(db, ARRIVAL(3), 4500);
+	db_close(db);
+}
+
+/* A head has the position of its receive. */
+static void a_head_has_the_position(void **state)
+{
+	sqlite3 *db = loaded(
+		HOST "1000 0 segment_next conn=1 len=20 unread=0\n"				 //
+		     "3000 100 head conn=1 pos=5 len=10 first=0\n" READ(3000, 10) WRITE(3500, 5) //
+		"3600 100 head conn=1 pos=15 len=10\n" READ(3600, 10)
+			WRITE(3700, 5) "4500 0 segment_next conn=1 len=30 unread=0\n" //
+				       "7000 100 head conn=1 pos=25 len=30\n" READ(7000, 30)
+					       WRITE(8000, 5));
+
+	(void)state;
+	is_number(db, ARRIVAL(1), 1000);
+	is_number(db, ARRIVAL(2), 1000);
+	is_number(db, ARRIVAL(3), 4500);
+	db_close(db);
+}
+
+/*
+ * The case that must differ: the segment came while the receive ran, which read what had come
+ * before. Positions in heads do not count from the same start.
+ */
+static void a_segment_within_a_receive_places_nothing(void **state)
+{
+	sqlite3 *db =
+		loaded(HOST "2999 0 segment_next conn=1 len=20 unread=0\n" //
+			    "3000 100 head conn=1 pos=5 len=10\n" READ(3000, 10) WRITE(3500, 5));
 
 	(void)state;
 	is_number(db, "SELECT arrival_is FROM request WHERE rowid=1", 0);
-	is_number(db, ARRIVAL(2), 4000);
 	db_close(db);
 }
 
@@ -294,7 +330,9 @@ int main(void)
 		cmocka_unit_test(overlapping_segments_arrive_once),
 		cmocka_unit_test(positions_wrap),
 		cmocka_unit_test(segments_follow_each_other),
-		cmocka_unit_test(what_follows_nothing_has_no_position),
+		cmocka_unit_test(positions_count_from_the_first_segment),
+		cmocka_unit_test(a_head_has_the_position),
+		cmocka_unit_test(a_segment_within_a_receive_places_nothing),
 		cmocka_unit_test(a_segment_may_come_within_a_receive),
 		cmocka_unit_test(bytes_may_be_read_unseen),
 		cmocka_unit_test(bytes_from_before_have_no_arrival),

@@ -10,12 +10,15 @@ QUANTILES = ["p50", "p90", "p99", "max"]
 ALLOWED = .1
 
 
-def quantiles(answers):
-    """Of the requests of the server, with their queueing delay, in ns; and the share whose arrival is the kernel's."""
-    n, kernel = (int(v or 0) for v in answers.sql("SELECT count(*), sum(arrival_is) FROM request WHERE lossy = 0")[0])
+def quantiles(answers, end):
+    """Of the requests that the client counts, in ns, with their queueing delay; and the share whose arrival is the kernel's.
+    They are answered until the end (monotonic, ns) and have one name: logins have others."""
+    seen = "lossy = 0 AND ts + dur < %d - (SELECT CAST(value AS INT) FROM recording WHERE key = 'begin') AND name IS (SELECT name " \
+        "FROM request GROUP BY 1 ORDER BY count(*) DESC LIMIT 1)" % end
+    n, kernel = (int(v or 0) for v in answers.sql("SELECT count(*), sum(arrival_is) FROM request WHERE " + seen)[0])
     out = {"n": n, "kernel": kernel / n if n else 0}
     for name, q in zip(QUANTILES, (.5, .9, .99, 1)):
-        rows = answers.sql("SELECT dur + queued FROM request WHERE lossy = 0 ORDER BY 1 LIMIT 1 OFFSET %d" % int(q * (n - 1))) if n else []
+        rows = answers.sql("SELECT dur + queued FROM request WHERE %s ORDER BY 1 LIMIT 1 OFFSET %d" % (seen, int(q * (n - 1)))) if n else []
         out[name] = float(rows[0][0]) if rows else None
     return out
 
@@ -25,7 +28,7 @@ def level(server, limit, share, seed, directory):
     with lab.Recording(path, server.pids):
         client = server.load(share * limit, SECONDS, seed)[-1]
     answers = lab.Answers(path)
-    row = {"level": share, "client": client["to_socket"], "requests": client["requests"], "ours": quantiles(answers),
+    row = {"level": share, "client": client["to_socket"], "requests": client["requests"], "ours": quantiles(answers, client["begin"] + int(SECONDS * 1e9)),
            "complete": answers.complete()}
     answers.close()
     row["off"] = {q: row["ours"][q] / row["client"][q] - 1 if row["ours"][q] is not None else None for q in QUANTILES}

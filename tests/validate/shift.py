@@ -123,10 +123,11 @@ def write(switch, path):
 
 
 def arrival(stamps):
-    """ns since 1970 at which the kernel had the bytes."""
-    (_, _, data), = stamps
-    seconds, ns = struct.unpack("qq", data)
-    return seconds * 10**9 + ns
+    """ns since 1970 at which the kernel had the bytes. The first ones may have come before it was to note that."""
+    for _, _, data in stamps:
+        seconds, ns = struct.unpack("qq", data)
+        return seconds * 10**9 + ns
+    return time.time_ns()
 
 
 def answer(switch, listening, late, busy):

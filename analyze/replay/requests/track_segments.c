@@ -8,6 +8,9 @@
  * A receive is recorded when it returns, and a segment may come while it runs: the position that
  * the segment reports counts only for receives that were entered later. Heads contain positions of
  * their own, which replace what was counted.
+ *
+ * A recording that was cut out of a longer run may begin with segments without positions: these
+ * count from the first of them, until a segment or a head has the position.
  */
 #include "track_segments.h"
 
@@ -36,6 +39,9 @@ struct stream {
 	u64 read_at;
 	u32 end; /* of the segment recorded last */
 	bool end_known;
+	bool relative; /* positions count from the first segment of the recording */
+	u32 head;      /* while they do so: where the receive at head_at began */
+	u64 head_at;
 	bool read_else; /* without a receive in the recording: by io_uring, or another process */
 	u32 seen;	/* the process had read up to here */
 	u64 seen_at;
@@ -248,6 +254,21 @@ static void arrived(struct replay *r, struct stream *s, u32 from, u32 to, u64 ts
 	}
 }
 
+/* What was counted from the first segment on lies so much further in the stream. */
+static void place(struct stream *s, u32 by)
+{
+	u32 i;
+
+	for (i = s->first; i < s->first + s->n; i++) {
+		s->pieces[i].from += by;
+		s->pieces[i].to += by;
+	}
+	s->end += by;
+	s->read += by;
+	s->seen += by;
+	s->relative = false;
+}
+
 static int take_segment(struct replay *r, const struct record *rec, const struct ev_segment *ev,
 			struct err *e)
 {
@@ -261,6 +282,8 @@ static int take_segment(struct replay *r, const struct record *rec, const struct
 		return ERR_FAIL;
 	if (!s)
 		return 0;
+	if (s->relative && rec->type == EV_segment)
+		place(s, next - s->end);
 	s->end = ev->pos + ev->len;
 	s->end_known = true;
 	s->read_else |= s->seen_at && !s->read_at && s->seen != next - ev->unread;
@@ -283,7 +306,7 @@ static int segments_on_segment(struct replay *r, const struct record *rec, struc
 static int segments_on_next(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_segment_next *ev = rec->event;
-	const struct stream *s = idmap_get(&own(r)->of, ev->conn);
+	struct stream *s;
 	struct ev_segment segment = {
 		.conn = ev->conn,
 		.len = ev->len,
@@ -292,8 +315,11 @@ static int segments_on_next(struct replay *r, const struct record *rec, struct e
 		.flags = ev->flags & SEGMENT_BACKLOG,
 	};
 
-	if (!s || !s->end_known) /* that segment is not in this recording */
+	if (stream_of(r, &s, ev->conn, e) < 0)
+		return ERR_FAIL;
+	if (!s)
 		return 0;
+	s->relative |= !s->end_known; /* that segment is not in this recording */
 	segment.pos = s->end;
 	return take_segment(r, rec, &segment, e);
 }
@@ -333,10 +359,9 @@ static bool start_of(const struct stream *s, const struct call_view *v, u64 byte
 	return true;
 }
 
-u64 segments_arrival(const struct replay *r, u32 conn, u32 pos)
+static u64 arrival_at(const struct stream *s, u32 pos)
 {
-	const struct stream *s = conn ? idmap_get(&own(r)->of, conn) : NULL;
-	u32 low = 0, high = s ? s->n : 0, mid;
+	u32 low = 0, high = s->n, mid;
 	const struct piece *p;
 
 	while (low < high) {
@@ -352,12 +377,25 @@ u64 segments_arrival(const struct replay *r, u32 conn, u32 pos)
 	return 0;
 }
 
+static u64 first_at(const struct stream *s, u32 pos, u64 ts)
+{
+	u64 at = arrival_at(s, pos);
+
+	return !at && s->first_read == ts ? s->opened : at;
+}
+
 u64 segments_first(const struct replay *r, u32 conn, u32 pos, u64 ts)
 {
-	u64 at = segments_arrival(r, conn, pos);
-	const struct stream *s = conn && !at ? idmap_get(&own(r)->of, conn) : NULL;
+	const struct stream *s = conn ? idmap_get(&own(r)->of, conn) : NULL;
 
-	return s && s->first_read == ts ? s->opened : at;
+	return s && !s->relative ? first_at(s, pos, ts) : 0;
+}
+
+/* Its head has the position at which it began, and a segment that came before it shows the same. */
+static void place_by_head(struct stream *s, const struct call_view *v)
+{
+	if (s->seen_at && s->seen_at <= elapsed(v->dur, v->ts) && s->seen_at >= s->read_at)
+		place(s, s->head - s->seen);
 }
 
 u64 segments_received(struct replay *r, struct file *f, const struct call_view *v, u64 bytes)
@@ -369,13 +407,15 @@ u64 segments_received(struct replay *r, struct file *f, const struct call_view *
 		return 0;
 	s->first_read = s->first_read ? s->first_read : v->ts;
 	if (s->read_at == v->ts) /* its head came first: it has been read */
-		return segments_first(r, s->id, s->read - (u32)bytes, v->ts);
+		return first_at(s, s->read - (u32)bytes, v->ts);
+	if (s->relative && s->head_at == v->ts)
+		place_by_head(s, v);
 	if (!start_of(s, v, bytes, &start))
-		return segments_first(r, s->id, s->end, v->ts);
+		return first_at(s, s->end, v->ts);
 	forget_up_to(s, start);
 	s->read = start + (u32)bytes;
 	s->read_at = v->ts;
-	return segments_first(r, s->id, start, v->ts);
+	return first_at(s, start, v->ts);
 }
 
 void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len, u64 ts)
@@ -387,6 +427,11 @@ void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len,
 	if (!s || len > STEP_MAX)
 		return;
 	s->first_read = s->first_read ? s->first_read : ts;
+	if (s->relative) {
+		s->head = s->head_at == ts ? s->head : pos;
+		s->head_at = ts;
+		return;
+	}
 	if (s->read_at != ts)
 		forget_up_to(s, pos);
 	s->read = pos + len;

@@ -6,19 +6,16 @@
 
 /*
  * The receive v of a server's socket moved so many bytes. Returns when the first of them arrived;
- * 0: not known. Later calls of segments_arrival are about this receive.
+ * 0: not known. Later calls of segments_first are about this receive.
  */
 u64 segments_received(struct replay *r, struct file *f, const struct call_view *v, u64 bytes);
 
 /* The receive that was just noted, or is at hand, got len bytes from this position on. */
 void segments_read(struct replay *r, struct file *f, u32 conn, u32 pos, u32 len, u64 ts);
 
-/* When the byte at this position of a connection arrived; 0: not known. */
-u64 segments_arrival(const struct replay *r, u32 conn, u32 pos);
-
 /*
- * The same of bytes that the receive at ts got. The first bytes of a connection may have come with
- * the segment that opened it.
+ * When the byte at this position of a connection arrived, which the receive at ts got; 0: not
+ * known. The first bytes of a connection may have come with the segment that opened it.
  */
 u64 segments_first(const struct replay *r, u32 conn, u32 pos, u64 ts);
 
