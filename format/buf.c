@@ -65,6 +65,13 @@ int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
 	return b->failed;
 }
 
+int buf_fail(struct buf *b, int code)
+{
+	if (!b->failed && code < 0)
+		b->failed = code;
+	return b->failed;
+}
+
 void buf_clear(struct buf *b)
 {
 	b->len = 0;

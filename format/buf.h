@@ -27,6 +27,9 @@ int buf_add(struct buf *b, const void *data, size_t n, struct err *e);
 int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* A failure to make what is appended, a code below 0, stays like one to append. Returns failed. */
+int buf_fail(struct buf *b, int code);
+
 /* Empties the buffer, and forgets a failure, but keeps its memory. */
 void buf_clear(struct buf *b);
 

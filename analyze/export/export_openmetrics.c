@@ -145,38 +145,35 @@ static int take_labels(struct exposition *x, sqlite3_stmt *s)
 	return ret < 0 ? ret : i;
 }
 
-static int put_seconds(struct buf *b, s64 ns, struct err *e)
+static void put_seconds(struct buf *b, s64 ns, struct err *e)
 {
-	return buf_printf(b, e, "%s%" PRId64 ".%09" PRId64, ns < 0 ? "-" : "",
-			  ns < 0 ? -(ns / 1000000000) : ns / 1000000000,
-			  ns < 0 ? -(ns % 1000000000) : ns % 1000000000);
+	buf_printf(b, e, "%s%" PRId64 ".%09" PRId64, ns < 0 ? "-" : "",
+		   ns < 0 ? -(ns / 1000000000) : ns / 1000000000,
+		   ns < 0 ? -(ns % 1000000000) : ns % 1000000000);
 }
 
 /* The instant of a sample, and the end of its line. */
-static int put_time(struct exposition *x, s64 ts)
+static void put_time(struct exposition *x, s64 ts)
 {
-	int ret = buf_add(&x->out->b, " ", 1, x->e);
-
-	if (ret == 0)
-		ret = put_seconds(&x->out->b, x->begin + ts, x->e);
-	return ret < 0 ? ret : buf_add(&x->out->b, "\n", 1, x->e);
+	buf_add(&x->out->b, " ", 1, x->e);
+	put_seconds(&x->out->b, x->begin + ts, x->e);
+	buf_add(&x->out->b, "\n", 1, x->e);
 }
 
-static int put_value(struct exposition *x, const struct family *f, sqlite3_stmt *s, int i)
+static void put_value(struct exposition *x, const struct family *f, sqlite3_stmt *s, int i)
 {
 	struct buf *b = &x->out->b;
 	bool timed = i + 1 < sqlite3_column_count(s);
-	int ret;
 
 	if (f->shape == INFO)
-		ret = buf_add(b, "1", 1, x->e);
+		buf_add(b, "1", 1, x->e);
 	else if (f->shape == GAUGE_NS || f->shape == COUNTER_NS)
-		ret = put_seconds(b, sqlite3_column_int64(s, i), x->e);
+		put_seconds(b, sqlite3_column_int64(s, i), x->e);
 	else if (sqlite3_column_type(s, i) == SQLITE_FLOAT)
-		ret = buf_printf(b, x->e, "%.17g", sqlite3_column_double(s, i));
+		buf_printf(b, x->e, "%.17g", sqlite3_column_double(s, i));
 	else
-		ret = buf_printf(b, x->e, "%lld", sqlite3_column_int64(s, i));
-	return ret < 0 ? ret : put_time(x, timed ? sqlite3_column_int64(s, i + 1) : x->end);
+		buf_printf(b, x->e, "%lld", sqlite3_column_int64(s, i));
+	put_time(x, timed ? sqlite3_column_int64(s, i + 1) : x->end);
 }
 
 static int put_sample(struct exposition *x, const struct family *f, sqlite3_stmt *s)
@@ -185,39 +182,33 @@ static int put_sample(struct exposition *x, const struct family *f, sqlite3_stmt
 		[GAUGE] = "",	  [GAUGE_NS] = "", [COUNTER] = "_total", [COUNTER_NS] = "_total",
 		[INFO] = "_info",
 	};
-	int n = take_labels(x, s), ret;
+	int n = take_labels(x, s);
 
 	if (n < 0)
 		return n;
-	ret = buf_printf(&x->out->b, x->e, "%s%s{%s} ", f->name, suffixes[f->shape],
-			 x->labels.data);
-	return ret < 0 ? ret : put_value(x, f, s, n);
+	buf_printf(&x->out->b, x->e, "%s%s{%s} ", f->name, suffixes[f->shape], x->labels.data);
+	put_value(x, f, s, n);
+	return x->out->b.failed;
 }
 
 /* The last bucket of a histogram holds all; its count and sum follow. */
 static int end_histogram(struct exposition *x, const struct family *f, const char *labels)
 {
 	struct buf *b = &x->out->b;
-	int ret;
 
 	if (!x->buckets)
 		return 0;
-	ret = buf_printf(b, x->e, "%s_bucket{%s,le=\"+Inf\"} %" PRId64, f->name, labels,
-			 x->buckets);
-	if (ret == 0)
-		ret = put_time(x, x->end);
-	if (ret == 0 && !isnan(x->sum))
-		ret = buf_printf(b, x->e, "%s_count{%s} %" PRId64, f->name, labels, x->buckets);
-	if (ret == 0 && !isnan(x->sum))
-		ret = put_time(x, x->end);
-	if (ret == 0 && !isnan(x->sum))
-		ret = buf_printf(b, x->e, "%s_sum{%s} ", f->name, labels);
-	if (ret == 0 && !isnan(x->sum))
-		ret = put_seconds(b, (s64)x->sum, x->e);
-	if (ret == 0 && !isnan(x->sum))
-		ret = put_time(x, x->end);
+	buf_printf(b, x->e, "%s_bucket{%s,le=\"+Inf\"} %" PRId64, f->name, labels, x->buckets);
+	put_time(x, x->end);
+	if (!isnan(x->sum)) {
+		buf_printf(b, x->e, "%s_count{%s} %" PRId64, f->name, labels, x->buckets);
+		put_time(x, x->end);
+		buf_printf(b, x->e, "%s_sum{%s} ", f->name, labels);
+		put_seconds(b, (s64)x->sum, x->e);
+		put_time(x, x->end);
+	}
 	x->buckets = 0;
-	return ret;
+	return b->failed;
 }
 
 static int put_bucket(struct exposition *x, const struct family *f, sqlite3_stmt *s)
@@ -234,9 +225,10 @@ static int put_bucket(struct exposition *x, const struct family *f, sqlite3_stmt
 	x->buckets += sqlite3_column_int64(s, n + 1);
 	x->sum = sqlite3_column_type(s, n + 2) == SQLITE_NULL ? NAN
 							      : sqlite3_column_double(s, n + 2);
-	ret = buf_printf(&x->out->b, x->e, "%s_bucket{%s,le=\"%s%s\"} %" PRId64, f->name,
-			 x->labels.data, le, strpbrk(le, ".e") ? "" : ".0", x->buckets);
-	return ret < 0 ? ret : put_time(x, x->end);
+	buf_printf(&x->out->b, x->e, "%s_bucket{%s,le=\"%s%s\"} %" PRId64, f->name, x->labels.data,
+		   le, strpbrk(le, ".e") ? "" : ".0", x->buckets);
+	put_time(x, x->end);
+	return x->out->b.failed;
 }
 
 static int put_family(struct exposition *x, const struct family *f)

@@ -27,18 +27,18 @@ struct page {
 	struct err *e;
 };
 
-static int add_text(struct page *p, struct buf *to, const char *text)
+static void add_text(struct page *p, const char *text)
 {
-	return escape_add(to, p->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, text, strlen(text),
-			  p->e);
+	escape_add(p->out, p->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, text, strlen(text), p->e);
 }
 
-static int heading(struct page *p, const char *text)
+static void heading(struct page *p, const char *text)
 {
 	if (p->markdown)
-		return buf_printf(p->out, p->e, "\n## %s\n\n", text);
-	return buf_printf(p->out, p->e, "\n%s%s%s\n", p->o->colour ? BOLD : "", text,
-			  p->o->colour ? PLAIN : "");
+		buf_printf(p->out, p->e, "\n## %s\n\n", text);
+	else
+		buf_printf(p->out, p->e, "\n%s%s%s\n", p->o->colour ? BOLD : "", text,
+			   p->o->colour ? PLAIN : "");
 }
 
 /* "SLOWER   words", in lines of the terminal's width; in Markdown a line of a list. */
@@ -46,33 +46,31 @@ static int labelled(void *arg, const struct compare_line *line, struct err *e)
 {
 	struct page *p = arg;
 	const char *text = line->text;
-	int at, ret;
 	size_t n;
+	int at;
 
 	if (p->markdown) {
-		ret = buf_printf(p->out, e, "- **%s** ", line->label);
-		if (ret == 0)
-			ret = add_text(p, p->out, text);
-		return ret < 0 ? ret : buf_printf(p->out, e, "\n");
+		buf_printf(p->out, e, "- **%s** ", line->label);
+		add_text(p, text);
+		return buf_printf(p->out, e, "\n");
 	}
-	ret = buf_printf(p->out, e, "%s%-8s%s", p->o->colour ? BOLD : "", line->label,
-			 p->o->colour ? PLAIN : "");
+	buf_printf(p->out, e, "%s%-8s%s", p->o->colour ? BOLD : "", line->label,
+		   p->o->colour ? PLAIN : "");
 	at = (int)strlen(line->label);
 	at = at < INDENT ? INDENT - 1 : at;
-	for (; *text && ret == 0; text += n + (text[n] == ' ')) {
+	for (; *text; text += n + (text[n] == ' ')) {
 		n = strcspn(text, " ");
 		if (at > INDENT && at + 1 + (int)n > p->o->width) {
-			ret = buf_printf(p->out, e, "\n%*s", INDENT, "");
+			buf_printf(p->out, e, "\n%*s", INDENT, "");
 			at = INDENT;
 		} else {
-			ret = buf_printf(p->out, e, " ");
+			buf_printf(p->out, e, " ");
 			at++;
 		}
-		if (ret == 0)
-			ret = buf_add(p->out, text, n, e);
+		buf_add(p->out, text, n, e);
 		at += n;
 	}
-	return ret < 0 ? ret : buf_printf(p->out, e, "\n");
+	return buf_printf(p->out, e, "\n");
 }
 
 static int width_of(const char *text)
@@ -84,24 +82,22 @@ static int width_of(const char *text)
 	return n;
 }
 
-static int draw_markdown(struct page *p, const struct cells *t)
+static void draw_markdown(struct page *p, const struct cells *t)
 {
-	int r, c, ret = 0;
+	int r, c;
 
-	for (r = 0; r < t->rows && ret == 0; r++) {
-		for (c = 0; c < t->columns && ret == 0; c++) {
-			ret = buf_printf(p->out, p->e, c ? " | " : "| ");
-			if (ret == 0)
-				ret = add_text(p, p->out, t->cells[r][c]);
+	for (r = 0; r < t->rows; r++) {
+		for (c = 0; c < t->columns; c++) {
+			buf_printf(p->out, p->e, c ? " | " : "| ");
+			add_text(p, t->cells[r][c]);
 		}
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, " |\n");
-		for (c = 0; c < t->columns && ret == 0 && r == 0; c++)
-			ret = buf_printf(p->out, p->e, c < t->left ? "|---" : "|---:");
-		if (ret == 0 && r == 0)
-			ret = buf_printf(p->out, p->e, "|\n");
+		buf_printf(p->out, p->e, " |\n");
+		if (r)
+			continue;
+		for (c = 0; c < t->columns; c++)
+			buf_printf(p->out, p->e, c < t->left ? "|---" : "|---:");
+		buf_printf(p->out, p->e, "|\n");
 	}
-	return ret;
 }
 
 /* May this column's text be broken? Figures may not. */
@@ -150,94 +146,89 @@ static size_t fitting(const char *text, int columns)
 }
 
 /* One row, in as many lines as its longest words take. */
-static int draw_row(struct page *p, const struct cells *t, int r, int first, const int *width)
+static void draw_row(struct page *p, const struct cells *t, int r, int first, const int *width)
 {
 	const char *rest[CELL_COLUMNS];
 	char part[CELL_SIZE];
 	bool more = true;
-	int c, pad, ret = 0;
+	int c, pad;
 
 	for (c = first; c < t->columns; c++)
 		rest[c] = t->cells[r][c];
-	while (more && ret == 0) {
+	while (more) {
 		more = false;
-		for (c = first; c < t->columns && ret == 0; c++) {
+		for (c = first; c < t->columns; c++) {
 			size_t n = fitting(rest[c], width[c]);
 
 			snprintf(part, sizeof(part), "%.*s", (int)n, rest[c]);
 			rest[c] += n;
 			more |= *rest[c] != '\0';
 			pad = wordy(t, c) && c == t->columns - 1 ? 0 : width[c] - width_of(part);
-			ret = buf_printf(p->out, p->e,
-					 c < t->left ? "  %2$s%1$*3$s" : "  %1$*3$s%2$s", "", part,
-					 pad);
+			buf_printf(p->out, p->e, c < t->left ? "  %2$s%1$*3$s" : "  %1$*3$s%2$s",
+				   "", part, pad);
 		}
 		while (p->out->len && p->out->data[p->out->len - 1] == ' ')
 			p->out->data[--p->out->len] = '\0';
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "\n");
+		buf_printf(p->out, p->e, "\n");
 	}
-	return ret;
 }
 
 /* What the first column of figures is about stands on a line of its own where it changes. */
-static int draw_text(struct page *p, const struct cells *t)
+static void draw_text(struct page *p, const struct cells *t)
 {
-	int width[CELL_COLUMNS] = { 0 }, r, first = t->left > 1 && t->left < t->columns, ret = 0;
+	int width[CELL_COLUMNS] = { 0 }, r, first = t->left > 1 && t->left < t->columns;
 	const char *group = "";
 
 	measure(t, first, p->o->width, width);
-	for (r = 0; r < t->rows && ret == 0; r++) {
+	for (r = 0; r < t->rows; r++) {
 		if (r && first && strcmp(group, t->cells[r][0]) != 0)
-			ret = buf_printf(p->out, p->e, "%s\n", t->cells[r][0]);
+			buf_printf(p->out, p->e, "%s\n", t->cells[r][0]);
 		group = r ? t->cells[r][0] : "";
-		if (ret == 0)
-			ret = draw_row(p, t, r, first, width);
+		draw_row(p, t, r, first, width);
 	}
-	return ret;
 }
 
-static int head(struct page *p)
+static void head(struct page *p)
 {
 	sqlite3_stmt *q;
 	struct buf line = { 0 };
-	int ret = db_query(&q, p->db, p->e, p->verbose ? COMPARE_RECORDINGS : COMPARE_SIDES, "");
+	int ret;
 
-	if (ret == 0 && p->markdown)
-		ret = buf_printf(p->out, p->e, "# Comparison\n\n");
-	while (ret == 0 && (ret = db_step(q, p->e)) > 0) {
+	if (p->markdown)
+		buf_printf(p->out, p->e, "# Comparison\n\n");
+	db_query(&q, p->db, p->e, p->verbose ? COMPARE_RECORDINGS : COMPARE_SIDES, "");
+	while ((ret = db_step(q, p->e)) > 0) {
 		buf_clear(&line);
-		ret = compare_recording(&line, q, p->e);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, p->markdown ? "- " : "");
-		if (ret == 0)
-			ret = add_text(p, p->out, line.data);
-		if (ret == 0)
-			ret = buf_printf(p->out, p->e, "\n");
+		if (buf_fail(p->out, compare_recording(&line, q, p->e)) < 0)
+			break;
+		buf_printf(p->out, p->e, p->markdown ? "- " : "");
+		add_text(p, line.data);
+		buf_printf(p->out, p->e, "\n");
 	}
-	sqlite3_finalize(q);
+	buf_fail(p->out, db_end(q, ret));
 	buf_free(&line);
-	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
+	buf_printf(p->out, p->e, "\n");
 }
 
-static int sentences(struct page *p)
+static void sentences(struct page *p)
 {
-	int rank, ret = 0;
+	int rank;
 
-	for (rank = LINE_VERDICT; rank <= LINE_NOTE && ret == 0; rank++)
-		ret = compare_lines(p->db, rank, labelled, p, p->e);
-	return ret;
+	for (rank = LINE_VERDICT; rank <= LINE_NOTE; rank++)
+		buf_fail(p->out, compare_lines(p->db, rank, labelled, p, p->e));
 }
 
 static int draw(void *arg, const struct cells *t, struct err *e)
 {
 	struct page *p = arg;
-	int ret = heading(p, t->title);
 
 	(void)e;
-	if (ret == 0)
-		ret = p->markdown ? draw_markdown(p, t) : draw_text(p, t);
-	return ret;
+	heading(p, t->title);
+	if (p->markdown)
+		draw_markdown(p, t);
+	else
+		draw_text(p, t);
+	return p->out->failed;
 }
 
 static int as_json(struct buf *out, sqlite3 *db, double threshold, struct err *e)
@@ -258,35 +249,31 @@ static int as_json(struct buf *out, sqlite3 *db, double threshold, struct err *e
 		{ "cdf", "SELECT * FROM cdf ORDER BY rowid" },
 	};
 	size_t i;
-	int ret = buf_printf(out, e, "{\n  \"schema\": \"obs-compare/2\",\n  \"threshold\": %.6g",
-			     threshold);
 
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && ret == 0; i++) {
-		ret = buf_printf(out, e, ",\n  \"%s\": ", parts[i].key);
-		if (ret == 0)
-			ret = render_rows(out, db, parts[i].sql, NULL, e);
+	buf_printf(out, e, "{\n  \"schema\": \"obs-compare/2\",\n  \"threshold\": %.6g", threshold);
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		buf_printf(out, e, ",\n  \"%s\": ", parts[i].key);
+		buf_fail(out, render_rows(out, db, parts[i].sql, NULL, e));
 	}
-	return ret < 0 ? ret : buf_printf(out, e, "\n}\n");
+	return buf_printf(out, e, "\n}\n");
 }
 
 int render_compare(struct buf *out, sqlite3 *db, const struct render_options *o, double threshold,
 		   bool verbose, struct err *e)
 {
 	struct page p = { out, db, o, o->format == RENDER_MARKDOWN, verbose, e };
-	int ret = say_register(db, e);
 
-	if (ret < 0)
-		return ret;
+	if (say_register(db, e) < 0)
+		return ERR_FAIL;
 	if (o->format == RENDER_JSON)
 		return as_json(out, db, threshold, e);
 	if (o->format == RENDER_HTML)
 		return compare_html(out, db, threshold, e);
-	ret = head(&p);
-	if (ret == 0)
-		ret = sentences(&p);
-	if (ret == 0)
-		ret = compare_cells(db, threshold, verbose, draw, &p, e);
-	if (ret == 0 && !verbose && !p.markdown)
-		ret = buf_printf(out, e, "\nMore: -v (all tables), --html FILE (plots)\n");
-	return ret;
+	head(&p);
+	sentences(&p);
+	buf_fail(out, compare_cells(db, threshold, verbose, draw, &p, e));
+	if (!verbose && !p.markdown)
+		buf_printf(out, e, "\nMore: -v (all tables), --html FILE (plots)\n");
+	return out->failed;
 }

@@ -17,13 +17,6 @@ static const struct {
 	{ "CORRELATED", "possible" },
 };
 
-static const char *text_at(sqlite3_stmt *q, int i)
-{
-	const char *text = (const char *)sqlite3_column_text(q, i);
-
-	return text ? text : "";
-}
-
 const char *screen_status(const struct screen *s)
 {
 	return s->problems    ? "PROBLEM"
@@ -47,39 +40,33 @@ int verdict_worst(sqlite3 *db, const char **ret_worst, struct err *e)
 }
 
 /* " word 1.2 ms", if it is known. */
-static int add_number(struct buf *b, sqlite3 *db, const char *word, sqlite3_stmt *q, int i,
-		      const char *unit, struct err *e)
+static void add_number(struct buf *b, sqlite3 *db, const char *word, sqlite3_stmt *q, int i,
+		       const char *unit, struct err *e)
 {
-	int ret;
-
 	if (sqlite3_column_type(q, i) == SQLITE_NULL)
-		return 0;
-	ret = buf_printf(b, e, "%s%s", b->len ? "  " : "", word);
-	return ret < 0 ? ret : say_number(b, db, sqlite3_column_double(q, i), unit, e);
+		return;
+	buf_printf(b, e, "%s%s", b->len ? "  " : "", word);
+	buf_fail(b, say_number(b, db, sqlite3_column_double(q, i), unit, e));
 }
 
-static int read_numbers(struct screen *s, sqlite3 *db, sqlite3_stmt *q, struct err *e)
+static int read_numbers(struct buf *b, sqlite3 *db, sqlite3_stmt *q, struct err *e)
 {
-	int ret = add_number(&s->numbers, db, "", q, 4, "", e);
-
-	if (ret == 0 && s->numbers.len)
-		ret = buf_printf(&s->numbers, e, " requests/s");
-	if (ret == 0)
-		ret = add_number(&s->numbers, db, "p50 ", q, 5, "ns", e);
-	if (ret == 0)
-		ret = add_number(&s->numbers, db, "p99 ", q, 6, "ns", e);
-	if (ret == 0)
-		ret = add_number(&s->numbers, db, "max ", q, 7, "ns", e);
-	if (ret == 0)
-		ret = add_number(&s->numbers, db, "errors ", q, 8, "", e);
+	add_number(b, db, "", q, 4, "", e);
+	if (b->len)
+		buf_printf(b, e, " requests/s");
+	add_number(b, db, "p50 ", q, 5, "ns", e);
+	add_number(b, db, "p99 ", q, 6, "ns", e);
+	add_number(b, db, "max ", q, 7, "ns", e);
+	add_number(b, db, "errors ", q, 8, "", e);
 	/* of how many it is known: those of which the protocol was read */
-	if (ret == 0 && sqlite3_column_type(q, 11) != SQLITE_NULL)
-		ret = buf_printf(&s->numbers, e, " of ");
-	if (ret == 0 && sqlite3_column_type(q, 11) != SQLITE_NULL)
-		ret = say_number(&s->numbers, db, sqlite3_column_double(q, 11), "", e);
-	if (ret == 0 && sqlite3_column_int64(q, 12) > 0)
-		ret = add_number(&s->numbers, db, "unanswered ", q, 12, "", e);
-	return ret < 0 ? ret : add_number(&s->numbers, db, "busiest thread idle ", q, 9, "%", e);
+	if (sqlite3_column_type(q, 11) != SQLITE_NULL) {
+		buf_printf(b, e, " of ");
+		buf_fail(b, say_number(b, db, sqlite3_column_double(q, 11), "", e));
+	}
+	if (sqlite3_column_int64(q, 12) > 0)
+		add_number(b, db, "unanswered ", q, 12, "", e);
+	add_number(b, db, "busiest thread idle ", q, 9, "%", e);
+	return b->failed;
 }
 
 static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct err *e)
@@ -97,18 +84,18 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 	if (ret > 0) {
 		struct subject about = { SUBJECT_process, sqlite3_column_int64(q, 3) };
 
-		s->problems = strcmp(text_at(q, 0), "problem") == 0;
-		s->healthy = strcmp(text_at(q, 0), "none") == 0;
-		s->unchanged = strcmp(text_at(q, 0), "unchanged") == 0;
-		s->kind = verdict_kind_of(text_at(q, 1));
-		if (strcmp(text_at(q, 2), "server") == 0) {
+		s->problems = strcmp(db_text(q, 0), "problem") == 0;
+		s->healthy = strcmp(db_text(q, 0), "none") == 0;
+		s->unchanged = strcmp(db_text(q, 0), "unchanged") == 0;
+		s->kind = verdict_kind_of(db_text(q, 1));
+		if (strcmp(db_text(q, 2), "server") == 0) {
 			about.kind = SUBJECT_server;
 			s->server = about.id;
 		}
 		*ret_finding = sqlite3_column_int64(q, 10);
 		ret = subject_text(&s->title, db, about, e);
 		if (ret == 0)
-			ret = read_numbers(s, db, q, e);
+			ret = read_numbers(&s->numbers, db, q, e);
 	}
 	return db_end(q, ret);
 }
@@ -188,9 +175,9 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 
 		c->sure = "possible";
 		for (i = 0; i < sizeof(sure_words) / sizeof(sure_words[0]); i++)
-			if (strcmp(sure_words[i].evidence, text_at(q, 1)) == 0)
+			if (strcmp(sure_words[i].evidence, db_text(q, 1)) == 0)
 				c->sure = sure_words[i].sure;
-		ret = buf_printf(&c->text, e, "%s", text_at(q, 0));
+		ret = buf_printf(&c->text, e, "%s", db_text(q, 0));
 		if (ret < 0)
 			break;
 	}
@@ -212,11 +199,11 @@ static int read_range(struct screen *s, sqlite3 *db, struct err *e)
 	ret = db_step(q, e);
 	if (ret > 0) {
 		number_text(length, sizeof(length), sqlite3_column_double(q, 3), "ns");
-		if (*text_at(q, 4) && s->title.len)
-			ret = buf_printf(&s->title, e, " on %s", text_at(q, 4));
-		if (ret >= 0 && *text_at(q, 0))
-			ret = buf_printf(&s->range, e, "%s %s to %s UTC (%s)", text_at(q, 0),
-					 text_at(q, 1), text_at(q, 2), length);
+		if (*db_text(q, 4) && s->title.len)
+			ret = buf_printf(&s->title, e, " on %s", db_text(q, 4));
+		if (ret >= 0 && *db_text(q, 0))
+			ret = buf_printf(&s->range, e, "%s %s to %s UTC (%s)", db_text(q, 0),
+					 db_text(q, 1), db_text(q, 2), length);
 		else if (ret >= 0)
 			ret = buf_printf(&s->range, e, "%s", length);
 	}
@@ -278,13 +265,13 @@ static int read_others(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	while (ret == 0 && (ret = db_step(q, e)) > 0) {
-		struct subject of = { subject_kind_of(text_at(q, 0)), sqlite3_column_int64(q, 1) };
+		struct subject of = { subject_kind_of(db_text(q, 0)), sqlite3_column_int64(q, 1) };
 
 		ret = buf_printf(&s->others, e, named++ ? ", " : "Problems of other servers: ");
 		if (ret == 0)
 			ret = subject_text(&s->others, db, of, e);
 		if (ret == 0)
-			ret = buf_printf(&s->others, e, " (%s)", text_at(q, 2));
+			ret = buf_printf(&s->others, e, " (%s)", db_text(q, 2));
 	}
 	ret = db_end(q, ret);
 	if (ret == 0 && n > named)
@@ -358,19 +345,16 @@ int screen_next(struct buf *out, const struct screen *s, int i, const char *file
 	if (!analysis)
 		i++;
 	if (i == 0)
-		return buf_printf(out, e, "obsanalyze report -a %s %s", analysis, file) < 0
-			       ? ERR_FAIL
-			       : 1;
-	if (i == 1)
-		return buf_printf(out, e, "obsanalyze report --html report.html %s", file) < 0
-			       ? ERR_FAIL
-			       : 1;
-	if (i == 2)
-		return buf_printf(out, e, "obsanalyze report -v %s", file) < 0 ? ERR_FAIL : 1;
-	if (i == 3 && s->unchanged)
-		return buf_printf(out, e, "obsanalyze compare HEALTHY.obs %s", file) < 0 ? ERR_FAIL
-											 : 1;
-	return 0;
+		buf_printf(out, e, "obsanalyze report -a %s %s", analysis, file);
+	else if (i == 1)
+		buf_printf(out, e, "obsanalyze report --html report.html %s", file);
+	else if (i == 2)
+		buf_printf(out, e, "obsanalyze report -v %s", file);
+	else if (i == 3 && s->unchanged)
+		buf_printf(out, e, "obsanalyze compare HEALTHY.obs %s", file);
+	else
+		return 0;
+	return out->failed ? out->failed : 1;
 }
 
 void screen_free(struct screen *s)

@@ -24,10 +24,10 @@ struct screen_page {
 	struct err *e;
 };
 
-static int escaped(struct buf *ret, const struct screen_page *p, const char *text)
+static void escaped(struct buf *ret, const struct screen_page *p, const char *text)
 {
-	return escape_add(ret, p->o->format == RENDER_MARKDOWN ? ESCAPE_MARKDOWN : ESCAPE_TEXT,
-			  text ? text : "", text ? strlen(text) : 0, p->e);
+	escape_add(ret, p->o->format == RENDER_MARKDOWN ? ESCAPE_MARKDOWN : ESCAPE_TEXT,
+		   text ? text : "", text ? strlen(text) : 0, p->e);
 }
 
 /* Bytes up to a space at which a line may break: not between a number and its unit. */
@@ -46,7 +46,7 @@ static size_t unbroken(const char *text)
 }
 
 /* Text from column `indent` on, broken before the width. */
-static int wrapped(struct screen_page *p, const char *text, int indent, int at)
+static void wrapped(struct screen_page *p, const char *text, int indent, int at)
 {
 	size_t n;
 	bool first = true;
@@ -66,70 +66,64 @@ static int wrapped(struct screen_page *p, const char *text, int indent, int at)
 		text += n;
 		text += strspn(text, " ");
 	}
-	return buf_printf(p->out, p->e, "\n");
+	buf_printf(p->out, p->e, "\n");
 }
 
 /* "CAUSE    text", later lines below the text. */
-static int labelled(struct screen_page *p, const char *label, const char *colour, const char *text)
+static void labelled(struct screen_page *p, const char *label, const char *colour, const char *text)
 {
 	struct buf clean = { 0 };
-	int ret = escaped(&clean, p, text);
 
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, "%s%s%s%*s", p->o->colour ? colour : "", label,
-				 p->o->colour ? PLAIN : "",
-				 (int)strlen(label) < INDENT ? INDENT - (int)strlen(label) : 1, "");
-	if (ret == 0)
-		ret = wrapped(p, clean.data ? clean.data : "", INDENT, INDENT);
+	escaped(&clean, p, text);
+	buf_printf(p->out, p->e, "%s%s%s%*s", p->o->colour ? colour : "", label,
+		   p->o->colour ? PLAIN : "",
+		   (int)strlen(label) < INDENT ? INDENT - (int)strlen(label) : 1, "");
+	buf_fail(p->out, clean.failed);
+	wrapped(p, clean.data ? clean.data : "", INDENT, INDENT);
 	buf_free(&clean);
-	return ret;
 }
 
-static int put_title(struct screen_page *p, const struct screen *s)
+static void put_title(struct screen_page *p, const struct screen *s)
 {
 	struct buf title = { 0 };
-	int gap, ret = escaped(&title, p, s->title.len ? s->title.data : "recording");
+	int gap;
 
+	escaped(&title, p, s->title.len ? s->title.data : "recording");
 	gap = p->width - (int)title.len - (int)s->range.len;
-	if (ret == 0)
-		ret = buf_printf(p->out, p->e, "%s%s%s", p->o->colour ? BOLD : "", title.data,
-				 p->o->colour ? PLAIN : "");
-	if (ret == 0 && gap >= 2)
-		ret = buf_printf(p->out, p->e, "%*s%s\n\n", gap, "", s->range.data);
-	else if (ret == 0)
-		ret = buf_printf(p->out, p->e, "\n%s\n\n", s->range.data ? s->range.data : "");
+	if (buf_fail(p->out, title.failed) == 0)
+		buf_printf(p->out, p->e, "%s%s%s", p->o->colour ? BOLD : "", title.data,
+			   p->o->colour ? PLAIN : "");
+	if (gap >= 2)
+		buf_printf(p->out, p->e, "%*s%s\n\n", gap, "", s->range.data);
+	else
+		buf_printf(p->out, p->e, "\n%s\n\n", s->range.data ? s->range.data : "");
 	buf_free(&title);
-	return ret;
 }
 
-static int put_moments(struct screen_page *p, const struct screen *s, sqlite3 *db)
+static void put_moments(struct screen_page *p, const struct screen *s, sqlite3 *db)
 {
 	struct buf line = { 0 };
 	char length[32];
-	int i, ret = 0;
+	int i;
 
-	if (!s->n_moments)
-		return 0;
-	ret = buf_printf(p->out, p->e, "\nWORST MOMENTS\n");
-	for (i = 0; i < s->n_moments && ret == 0; i++) {
+	if (s->n_moments)
+		buf_printf(p->out, p->e, "\nWORST MOMENTS\n");
+	for (i = 0; i < s->n_moments; i++) {
 		const struct screen_moment *m = &s->moments[i];
 
 		buf_clear(&line);
 		number_text(length, sizeof(length), m->dur, "ns");
-		ret = say_number(&line, db, m->ts, "at", p->e);
-		if (ret < 0)
-			break;
+		buf_fail(&line, say_number(&line, db, m->ts, "at", p->e));
 		buf_printf(&line, p->e, m->who.len ? " %9s  %-20s" : " %9s  %s", length,
 			   m->what.data);
 		if (m->who.len)
 			buf_printf(&line, p->e, "  %s", m->who.data);
+		buf_fail(p->out, line.failed);
 		buf_printf(p->out, p->e, " ");
 		escaped(p->out, p, line.data);
-		ret = buf_printf(p->out, p->e, "\n");
-		ret = line.failed ? line.failed : ret;
+		buf_printf(p->out, p->e, "\n");
 	}
 	buf_free(&line);
-	return ret;
 }
 
 /* Without a problem there is no cause: where the time of a steady level goes, or a note. */
@@ -138,54 +132,49 @@ static const char *label_of(const struct screen *s)
 	return s->healthy ? "NOTE" : s->unchanged ? "WHERE" : "CAUSE";
 }
 
-static int put_causes(struct screen_page *p, const struct screen *s)
+static void put_causes(struct screen_page *p, const struct screen *s)
 {
 	struct buf text = { 0 };
-	int i, ret = 0;
+	int i;
 
-	for (i = 0; i < s->n_causes && ret == 0; i++) {
+	for (i = 0; i < s->n_causes; i++) {
 		buf_clear(&text);
-		ret = buf_printf(&text, p->e, "%s Evidence: %s.", s->causes[i].text.data,
-				 s->causes[i].sure);
-		if (ret == 0)
-			ret = labelled(p, i ? "" : label_of(s), BOLD, text.data);
+		if (buf_fail(p->out, buf_printf(&text, p->e, "%s Evidence: %s.",
+						s->causes[i].text.data, s->causes[i].sure)) == 0)
+			labelled(p, i ? "" : label_of(s), BOLD, text.data);
 	}
 	buf_free(&text);
-	if (s->problems && !s->n_causes && ret == 0 && s->kind != VERDICT_errors &&
+	if (s->problems && !s->n_causes && s->kind != VERDICT_errors &&
 	    s->kind != VERDICT_unanswered)
-		ret = labelled(p, "CAUSE", BOLD, "not found: see the notes with -v.");
-	if (ret == 0 && s->also.len)
-		ret = labelled(p, "ALSO", BOLD, s->also.data);
-	return ret == 0 && s->hint.len ? labelled(p, "HINT", BOLD, s->hint.data) : ret;
+		labelled(p, "CAUSE", BOLD, "not found: see the notes with -v.");
+	if (s->also.len)
+		labelled(p, "ALSO", BOLD, s->also.data);
+	if (s->hint.len)
+		labelled(p, "HINT", BOLD, s->hint.data);
 }
 
-static int put_next(struct screen_page *p, const struct screen *s)
+static void put_next(struct screen_page *p, const struct screen *s)
 {
 	struct buf line = { 0 };
-	int i, first = s->problems || s->unchanged ? 0 : 1, ret;
+	int i, first = s->problems || s->unchanged ? 0 : 1, more;
 
-	for (i = first; (ret = screen_next(&line, s, i, p->o->name, p->e)) > 0; i++) {
-		ret = labelled(p, i > first ? "" : "NEXT", BOLD, line.data);
+	for (i = first; (more = screen_next(&line, s, i, p->o->name, p->e)) > 0; i++) {
+		labelled(p, i > first ? "" : "NEXT", BOLD, line.data);
 		buf_clear(&line);
-		if (ret < 0)
-			break;
 	}
+	buf_fail(p->out, more);
 	buf_free(&line);
-	return ret;
 }
 
-static int put_others(struct screen_page *p, const struct screen *s)
+static void put_others(struct screen_page *p, const struct screen *s)
 {
 	struct buf line = { 0 };
-	int ret = screen_others(&line, s, p->o->name, p->e);
 
-	if (ret == 0) {
-		buf_printf(p->out, p->e, " ");
-		escaped(p->out, p, line.data);
-		ret = buf_printf(p->out, p->e, "\n");
-	}
+	buf_fail(p->out, screen_others(&line, s, p->o->name, p->e));
+	buf_printf(p->out, p->e, " ");
+	escaped(p->out, p, line.data);
+	buf_printf(p->out, p->e, "\n");
 	buf_free(&line);
-	return ret;
 }
 
 /* Numbers stand two blanks from each other: a line breaks there. */
@@ -218,70 +207,62 @@ int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 		const struct render_options *o, struct err *e)
 {
 	struct screen_page p = { out, o, o->width > WIDE ? WIDE : o->width, e };
-	int ret;
 
 	p.width = p.width < NARROW ? NARROW : p.width;
-	ret = put_title(&p, s);
-	if (ret == 0 && s->problems)
-		ret = labelled(&p, screen_status(s), RED, s->problem.data);
-	else if (ret == 0)
-		ret = buf_printf(out, e, "%s%s%s\n%*s",
-				 o->colour ? (s->healthy ? GREEN : BOLD) : "", screen_status(s),
-				 o->colour ? PLAIN : "", 1, "");
-	if (ret == 0 && !s->problems)
-		ret = wrapped(&p, s->problem.data, 1, 1);
-	if (ret == 0)
-		ret = put_causes(&p, s);
-	if (ret == 0 && s->problems)
-		ret = put_next(&p, s);
-	if (ret == 0)
-		ret = put_moments(&p, s, db);
-	if (ret < 0)
-		return ret;
+	put_title(&p, s);
+	if (s->problems) {
+		labelled(&p, screen_status(s), RED, s->problem.data);
+	} else {
+		buf_printf(out, e, "%s%s%s\n%*s", o->colour ? (s->healthy ? GREEN : BOLD) : "",
+			   screen_status(s), o->colour ? PLAIN : "", 1, "");
+		wrapped(&p, s->problem.data, 1, 1);
+	}
+	put_causes(&p, s);
+	if (s->problems)
+		put_next(&p, s);
+	put_moments(&p, s, db);
 	buf_printf(out, e, "\n");
 	if (s->numbers.len)
 		put_numbers(&p, s->numbers.data);
 	buf_printf(out, e, " ");
-	ret = wrapped(&p, s->complete.data, 1, 1);
-	if (ret == 0 && s->others.len)
-		ret = put_others(&p, s);
-	if (ret == 0 && !s->problems)
-		ret = buf_printf(out, e, "\n");
-	return ret < 0 || s->problems ? ret : put_next(&p, s);
+	wrapped(&p, s->complete.data, 1, 1);
+	if (s->others.len)
+		put_others(&p, s);
+	if (!s->problems) {
+		buf_printf(out, e, "\n");
+		put_next(&p, s);
+	}
+	return out->failed;
 }
 
 /* ---- Markdown ---- */
 
-static int add_line(struct screen_page *p, const char *before, const char *text, const char *after)
+static void add_line(struct screen_page *p, const char *before, const char *text, const char *after)
 {
 	buf_printf(p->out, p->e, "%s", before);
 	escaped(p->out, p, text);
-	return buf_printf(p->out, p->e, "%s\n", after);
+	buf_printf(p->out, p->e, "%s\n", after);
 }
 
-static int add_moments(struct screen_page *p, const struct screen *s, sqlite3 *db)
+static void add_moments(struct screen_page *p, const struct screen *s, sqlite3 *db)
 {
 	struct buf when = { 0 };
 	char length[32];
-	int i, ret;
+	int i;
 
-	if (!s->n_moments)
-		return 0;
-	ret = buf_printf(p->out, p->e,
-			 "\n| worst moments | length | what | request |\n"
-			 "|---|---:|---|---|\n");
-	for (i = 0; i < s->n_moments && ret == 0; i++) {
+	if (s->n_moments)
+		buf_printf(p->out, p->e,
+			   "\n| worst moments | length | what | request |\n"
+			   "|---|---:|---|---|\n");
+	for (i = 0; i < s->n_moments; i++) {
 		buf_clear(&when);
 		number_text(length, sizeof(length), s->moments[i].dur, "ns");
-		ret = say_number(&when, db, s->moments[i].ts, "at", p->e);
-		if (ret < 0)
-			break;
+		buf_fail(p->out, say_number(&when, db, s->moments[i].ts, "at", p->e));
 		buf_printf(p->out, p->e, "| %s | %s | %s | ", when.data, length,
 			   s->moments[i].what.data);
-		ret = add_line(p, "", s->moments[i].who.data, " |");
+		add_line(p, "", s->moments[i].who.data, " |");
 	}
 	buf_free(&when);
-	return ret;
 }
 
 int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
@@ -289,7 +270,7 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 {
 	struct screen_page p = { out, o, 0, e };
 	struct buf line = { 0 };
-	int i, ret;
+	int i, more;
 
 	add_line(&p, "# ", s->title.len ? s->title.data : "Recording", "\n");
 	add_line(&p, "", s->range.data, "\n");
@@ -304,21 +285,20 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 		add_line(&p, "\n**ALSO** ", s->also.data, "");
 	if (s->hint.len)
 		add_line(&p, "\n**HINT** ", s->hint.data, "");
-	ret = add_moments(&p, s, db);
+	add_moments(&p, s, db);
 	if (s->numbers.len)
 		add_line(&p, "\n", s->numbers.data, "");
 	add_line(&p, "\n", s->complete.data, "");
-	if (ret == 0)
-		ret = screen_others(&line, s, o->name, e);
-	if (ret == 0 && line.len)
+	buf_fail(out, screen_others(&line, s, o->name, e));
+	if (line.len)
 		add_line(&p, "\n", line.data, "");
 	buf_clear(&line);
-	if (ret == 0)
-		ret = buf_printf(out, e, "\nNext:\n\n");
-	for (i = 0; ret == 0 && (ret = screen_next(&line, s, i, o->name, e)) > 0; i++) {
-		ret = add_line(&p, "    ", line.data, "");
+	buf_printf(out, e, "\nNext:\n\n");
+	for (i = 0; (more = screen_next(&line, s, i, o->name, e)) > 0; i++) {
+		add_line(&p, "    ", line.data, "");
 		buf_clear(&line);
 	}
+	buf_fail(out, more);
 	buf_free(&line);
-	return ret < 0 ? ret : 0;
+	return out->failed;
 }

@@ -134,8 +134,6 @@ static int read_busy(struct strip *s)
 	sqlite3_stmt *q;
 	int i, ret = db_query(&q, s->db, s->e, sql, "i", s->server);
 
-	if (ret < 0)
-		return ret;
 	while ((ret = db_step(q, s->e)) > 0) {
 		double from = sqlite3_column_double(q, 0), to = from + sqlite3_column_double(q, 1);
 
@@ -154,28 +152,27 @@ static double percent(const struct strip *s, double ns)
 }
 
 /* A drawing whose x is bins, stretched to the width; its y is px. */
-static int open_panel(struct strip *s, int top, int high)
+static void open_panel(struct strip *s, int top, int high)
 {
-	return buf_printf(
-		s->out, s->e,
-		"<svg x=\"0\" y=\"%d\" width=\"100%%\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-		"preserveAspectRatio=\"none\">",
-		top, high, s->n, high);
+	buf_printf(s->out, s->e,
+		   "<svg x=\"0\" y=\"%d\" width=\"100%%\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+		   "preserveAspectRatio=\"none\">",
+		   top, high, s->n, high);
 }
 
-static int put_rate(struct strip *s)
+static void put_rate(struct strip *s)
 {
-	int i, ret = open_panel(s, RATE_TOP, RATE_HIGH);
+	int i;
 
-	if (ret == 0)
-		ret = buf_printf(s->out, s->e, "<path class=\"area\" d=\"M0,%d", RATE_HIGH);
-	for (i = 0; i < s->n && ret == 0; i++) {
+	open_panel(s, RATE_TOP, RATE_HIGH);
+	buf_printf(s->out, s->e, "<path class=\"area\" d=\"M0,%d", RATE_HIGH);
+	for (i = 0; i < s->n; i++) {
 		double rate = (double)s->bins[i].n * 1e9 / s->width;
 
-		ret = buf_printf(s->out, s->e, "V%.1fH%d",
-				 RATE_HIGH - RATE_HIGH * rate / fmax(s->top, 1), i + 1);
+		buf_printf(s->out, s->e, "V%.1fH%d", RATE_HIGH - RATE_HIGH * rate / fmax(s->top, 1),
+			   i + 1);
 	}
-	return ret < 0 ? ret : buf_printf(s->out, s->e, "V%dZ\"/></svg>\n", RATE_HIGH);
+	buf_printf(s->out, s->e, "V%dZ\"/></svg>\n", RATE_HIGH);
 }
 
 static double latency_y(const struct strip *s, double ns)
@@ -184,12 +181,13 @@ static double latency_y(const struct strip *s, double ns)
 }
 
 /* A line of one quantile; bins without requests interrupt it. */
-static int put_line(struct strip *s, const char *class, double q)
+static void put_line(struct strip *s, const char *class, double q)
 {
 	bool pen = false;
-	int i, ret = buf_printf(s->out, s->e, "<path class=\"line %s\" d=\"", class);
+	int i;
 
-	for (i = 0; i < s->n && ret == 0; i++) {
+	buf_printf(s->out, s->e, "<path class=\"line %s\" d=\"", class);
+	for (i = 0; i < s->n; i++) {
 		double y;
 
 		if (!s->bins[i].n) {
@@ -197,159 +195,145 @@ static int put_line(struct strip *s, const char *class, double q)
 			continue;
 		}
 		y = latency_y(s, quantile(&s->bins[i], q));
-		ret = pen ? 0 : buf_printf(s->out, s->e, "M%d,%.1f", i, y);
-		if (ret == 0)
-			ret = buf_printf(s->out, s->e, "V%.1fH%d", y, i + 1);
+		if (!pen)
+			buf_printf(s->out, s->e, "M%d,%.1f", i, y);
+		buf_printf(s->out, s->e, "V%.1fH%d", y, i + 1);
 		pen = true;
 	}
-	return ret < 0 ? ret : buf_printf(s->out, s->e, "\"/>");
+	buf_printf(s->out, s->e, "\"/>");
 }
 
-static int put_latency(struct strip *s)
+static void put_latency(struct strip *s)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 	char text[32];
 	double decade;
-	int ret = open_panel(s, TIME_TOP, TIME_HIGH);
 
-	if (ret == 0)
-		ret = put_line(s, "max", 1);
-	if (ret == 0)
-		ret = put_line(s, "p99", 0.99);
-	if (ret == 0)
-		ret = put_line(s, "p50", 0.5);
-	if (ret == 0)
-		ret = buf_printf(s->out, s->e, "</svg>\n");
-	for (decade = s->low; decade <= s->high && ret == 0; decade++) {
+	open_panel(s, TIME_TOP, TIME_HIGH);
+	put_line(s, "max", 1);
+	put_line(s, "p99", 0.99);
+	put_line(s, "p50", 0.5);
+	buf_printf(s->out, s->e, "</svg>\n");
+	for (decade = s->low; decade <= s->high; decade++) {
 		double y = TIME_TOP + latency_y(s, pow(10, decade));
 		int k = (int)decade < 0 ? 0 : (int)decade > 11 ? 11 : (int)decade;
 
 		snprintf(text, sizeof(text), "%d %s", (int)pow(10, k % 3), units[k / 3]);
-		ret = buf_printf(
-			s->out, s->e,
-			"<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
-			"<text x=\"2\" y=\"%.1f\">%s</text>",
-			y, y, y - 2, text);
+		buf_printf(s->out, s->e,
+			   "<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
+			   "<text x=\"2\" y=\"%.1f\">%s</text>",
+			   y, y, y - 2, text);
 	}
-	return ret;
 }
 
-static int put_idle(struct strip *s)
+static void put_idle(struct strip *s)
 {
-	int i, ret;
+	int i;
 
 	if (!s->switches)
-		return 0;
-	ret = open_panel(s, IDLE_TOP, IDLE_HIGH);
-	for (i = 0; i < s->n && ret == 0; i++)
-		ret = buf_printf(
-			s->out, s->e,
-			"<rect class=\"busy\" x=\"%d\" y=\"0\" width=\"1.05\" height=\"%d\" "
-			"fill-opacity=\"%.2f\"/>",
-			i, IDLE_HIGH, fmin(1, s->busy[i] / s->width));
-	return ret < 0 ? ret : buf_printf(s->out, s->e, "</svg>\n");
+		return;
+	open_panel(s, IDLE_TOP, IDLE_HIGH);
+	for (i = 0; i < s->n; i++)
+		buf_printf(s->out, s->e,
+			   "<rect class=\"busy\" x=\"%d\" y=\"0\" width=\"1.05\" height=\"%d\" "
+			   "fill-opacity=\"%.2f\"/>",
+			   i, IDLE_HIGH, fmin(1, s->busy[i] / s->width));
+	buf_printf(s->out, s->e, "</svg>\n");
 }
 
-static int put_band(struct strip *s, const char *class, double from, double to, int top, int high,
-		    const char *fill)
+static void put_band(struct strip *s, const char *class, double from, double to, int top, int high,
+		     const char *fill)
 {
 	double x = percent(s, from), width = fmax(percent(s, to) - x, 0.25);
 
-	return buf_printf(
-		s->out, s->e,
-		"<rect class=\"%s\" x=\"%.3f%%\" y=\"%d\" width=\"%.3f%%\" height=\"%d\"%s/>",
-		class, x, top, width, high, fill);
+	buf_printf(s->out, s->e,
+		   "<rect class=\"%s\" x=\"%.3f%%\" y=\"%d\" width=\"%.3f%%\" height=\"%d\"%s/>",
+		   class, x, top, width, high, fill);
 }
 
-static int put_pauses(struct strip *s)
+static void put_pauses(struct strip *s)
 {
 	static const char sql[] =
 		"SELECT ts, ts + dur FROM pause WHERE server=?1 AND counts ORDER BY id"
 		" LIMIT ?2";
 	sqlite3_stmt *q;
-	int n = 0, ret = db_query(&q, s->db, s->e, sql, "ii", s->server, (s64)BANDS_MOST);
+	int n = 0, ret;
 
-	while (ret >= 0 && (ret = db_step(q, s->e)) > 0) {
+	db_query(&q, s->db, s->e, sql, "ii", s->server, (s64)BANDS_MOST);
+	while ((ret = db_step(q, s->e)) > 0) {
 		double from = sqlite3_column_double(q, 0), to = sqlite3_column_double(q, 1);
 
-		ret = put_band(s, "pause", from, to, RATE_TOP, TIME_TOP + TIME_HIGH - RATE_TOP, "");
-		if (ret == 0 && ++n <= NUMBERED)
-			ret = buf_printf(s->out, s->e,
-					 "<text class=\"number\" x=\"%.3f%%\" y=\"%d\" "
-					 "text-anchor=\"middle\">%d</text>\n",
-					 percent(s, (from + to) / 2), RATE_TOP + 13, n);
+		put_band(s, "pause", from, to, RATE_TOP, TIME_TOP + TIME_HIGH - RATE_TOP, "");
+		if (++n <= NUMBERED)
+			buf_printf(s->out, s->e,
+				   "<text class=\"number\" x=\"%.3f%%\" y=\"%d\" "
+				   "text-anchor=\"middle\">%d</text>\n",
+				   percent(s, (from + to) / 2), RATE_TOP + 13, n);
 	}
-	return db_end(q, ret);
+	buf_fail(s->out, db_end(q, ret));
 }
 
-static int put_losses(struct strip *s)
+static void put_losses(struct strip *s)
 {
 	static const char sql[] =
 		"SELECT min(ts), max(ts + dur) FROM loss WHERE n > 0 AND reason<>'unlocated'"
 		" GROUP BY CAST(ts * 200.0 / ?1 AS INTEGER) LIMIT 400";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, s->db, s->e, sql, "d", s->duration);
+	int ret;
 
-	while (ret >= 0 && (ret = db_step(q, s->e)) > 0)
-		ret = put_band(s, "loss", sqlite3_column_double(q, 0), sqlite3_column_double(q, 1),
-			       RATE_TOP, TIME_TOP + TIME_HIGH - RATE_TOP,
-			       " fill=\"url(#strip-hatch)\"");
-	return db_end(q, ret);
+	db_query(&q, s->db, s->e, sql, "d", s->duration);
+	while ((ret = db_step(q, s->e)) > 0)
+		put_band(s, "loss", sqlite3_column_double(q, 0), sqlite3_column_double(q, 1),
+			 RATE_TOP, TIME_TOP + TIME_HIGH - RATE_TOP, " fill=\"url(#strip-hatch)\"");
+	buf_fail(s->out, db_end(q, ret));
 }
 
 /* Below: the time that is slow, the rest is the baseline. */
-static int put_marks(struct strip *s)
+static void put_marks(struct strip *s)
 {
+	static const char sql[] =
+		"SELECT r.start, r.end FROM verdict v JOIN verdict_range r USING (rank) WHERE"
+		" subject_kind='server' AND subject=?1 AND kind IN ('slower', 'tail')";
 	sqlite3_stmt *q;
-	int n = 0,
-	    ret = db_query(
-		    &q, s->db, s->e,
-		    "SELECT r.start, r.end FROM verdict v JOIN verdict_range r USING (rank) WHERE"
-		    " subject_kind='server' AND subject=?1 AND kind IN ('slower', 'tail')",
-		    "i", s->server);
+	int n = 0, ret;
 
-	if (ret < 0)
-		return ret;
-	while (ret >= 0 && (ret = db_step(q, s->e)) > 0) {
-		ret = n++ ? 0 : put_band(s, "base", 0, s->duration, MARK_TOP, 4, "");
-		if (ret == 0)
-			ret = put_band(s, "slow", sqlite3_column_double(q, 0),
-				       sqlite3_column_double(q, 1), MARK_TOP, 4, "");
+	db_query(&q, s->db, s->e, sql, "i", s->server);
+	while ((ret = db_step(q, s->e)) > 0) {
+		if (!n++)
+			put_band(s, "base", 0, s->duration, MARK_TOP, 4, "");
+		put_band(s, "slow", sqlite3_column_double(q, 0), sqlite3_column_double(q, 1),
+			 MARK_TOP, 4, "");
 	}
-	sqlite3_finalize(q);
-	return ret;
+	buf_fail(s->out, db_end(q, ret));
 }
 
-static int put_axis(struct strip *s)
+static void put_axis(struct strip *s)
 {
 	static const char *const anchors[] = { "start", "middle", "middle", "end" };
 	static const double at[] = { 0, 1.0 / 3, 2.0 / 3, 1 };
 	struct buf text = { 0 };
 	char rate[32];
-	int i, ret = 0;
+	int i;
 
-	for (i = 0; i < 4 && ret == 0; i++) {
+	for (i = 0; i < 4; i++) {
 		buf_clear(&text);
-		ret = say_number(&text, s->db, at[i] * s->duration, "at", s->e);
-		if (ret == 0)
-			ret = buf_printf(
-				s->out, s->e,
-				"<text x=\"%.2f%%\" y=\"%d\" text-anchor=\"%s\">%.10s</text>",
-				100 * at[i], AXIS, anchors[i], text.data);
+		if (buf_fail(s->out, say_number(&text, s->db, at[i] * s->duration, "at", s->e)) < 0)
+			break;
+		buf_printf(s->out, s->e,
+			   "<text x=\"%.2f%%\" y=\"%d\" text-anchor=\"%s\">%.10s</text>",
+			   100 * at[i], AXIS, anchors[i], text.data);
 	}
 	buf_free(&text);
 	number_text(rate, sizeof(rate), s->most, "");
-	if (ret == 0)
-		ret = buf_printf(s->out, s->e,
-				 "<text x=\"2\" y=\"12\">requests/s (max %s)</text>"
-				 "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">latency</text>",
-				 rate, TIME_TOP - 4);
-	return ret;
+	buf_printf(s->out, s->e,
+		   "<text x=\"2\" y=\"12\">requests/s (max %s)</text>"
+		   "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">latency</text>",
+		   rate, TIME_TOP - 4);
 }
 
-static int draw(struct strip *s)
+static void draw(struct strip *s)
 {
-	int ret = buf_printf(
+	buf_printf(
 		s->out, s->e,
 		"<svg class=\"strip\" width=\"100%%\" height=\"%d\" role=\"img\" "
 		"aria-labelledby=\"strip-title\"><title id=\"strip-title\">Requests per second and "
@@ -357,22 +341,14 @@ static int draw(struct strip *s)
 		"height=\"6\" patternUnits=\"userSpaceOnUse\"><path class=\"line hatch\" "
 		"d=\"M0,6L6,0\"/></pattern></defs>\n",
 		HIGH);
-
-	if (ret == 0)
-		ret = put_rate(s);
-	if (ret == 0)
-		ret = put_pauses(s);
-	if (ret == 0)
-		ret = put_losses(s);
-	if (ret == 0)
-		ret = put_latency(s);
-	if (ret == 0)
-		ret = put_idle(s);
-	if (ret == 0)
-		ret = put_marks(s);
-	if (ret == 0)
-		ret = put_axis(s);
-	return ret < 0 ? ret : buf_printf(s->out, s->e, "</svg>\n");
+	put_rate(s);
+	put_pauses(s);
+	put_losses(s);
+	put_latency(s);
+	put_idle(s);
+	put_marks(s);
+	put_axis(s);
+	buf_printf(s->out, s->e, "</svg>\n");
 }
 
 int strip_svg(struct buf *out, sqlite3 *db, s64 server, struct err *e)
@@ -389,8 +365,10 @@ int strip_svg(struct buf *out, sqlite3 *db, s64 server, struct err *e)
 	ret = read_bins(s);
 	if (ret == 0 && s->top > 0)
 		ret = read_busy(s);
-	if (ret == 0 && s->top > 0)
-		ret = draw(s) < 0 ? ERR_FAIL : 1;
+	if (ret == 0 && s->top > 0) {
+		draw(s);
+		ret = out->failed ? out->failed : 1;
+	}
 	for (i = 0; i < BINS; i++)
 		hist_free(&s->bins[i]);
 	free(s);
