@@ -12,16 +12,17 @@
 #define CMD_SET_TEXT(function, member) OPT_SET(function, struct config, member, arg)
 #define CMD_SET_FLAG(function, member) OPT_SET(function, struct config, member, true)
 
-/* Setters of --markdown, --json and --html FILE, for members render and output. */
-#define CMD_SET_RENDER                                                       \
-	OPT_SET(set_markdown, struct config, render.format, RENDER_MARKDOWN) \
-	OPT_SET(set_json, struct config, render.format, RENDER_JSON)         \
-	static int set_html(void *config, const char *arg, struct err *e)    \
-	{                                                                    \
-		(void)e;                                                     \
-		((struct config *)config)->render.format = RENDER_HTML;      \
-		((struct config *)config)->output = arg;                     \
-		return 0;                                                    \
+/* The setter of the option of a format (render/formats.def), for members render and output. */
+#define CMD_SET_FORMAT(id, name)                                            \
+	static int set_##name(void *config, const char *arg, struct err *e) \
+	{                                                                   \
+		struct config *c = config;                                  \
+                                                                            \
+		(void)e;                                                    \
+		c->render.format = RENDER_##id;                             \
+		if (arg)                                                    \
+			c->output = arg;                                    \
+		return 0;                                                   \
 	}
 
 struct command {

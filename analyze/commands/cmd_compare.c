@@ -44,7 +44,9 @@ static int set_format(void *config, const char *arg, struct err *e)
 	return picture_format(&((struct config *)config)->files, arg, e);
 }
 
-CMD_SET_RENDER
+CMD_SET_FORMAT(MARKDOWN, markdown)
+CMD_SET_FORMAT(JSON, json)
+CMD_SET_FORMAT(HTML, html)
 
 /* "5", "2.5", "10%": as a share. */
 static int read_percent(double *ret, const char *option, const char *text, struct err *e)

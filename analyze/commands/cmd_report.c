@@ -19,17 +19,19 @@ struct config {
 	bool schema;
 };
 
-CMD_SET_RENDER
+#define FORMAT(id, name, letter, argument, doc) CMD_SET_FORMAT(id, name)
+#include "analyze/render/formats.def"
+#undef FORMAT
 CMD_SET_FLAG(set_schema, schema)
 CMD_SET_TEXT(set_analysis, render.only)
 CMD_SET_FLAG(set_all, render.all)
 CMD_SET_TEXT(set_output, output)
 
 static const struct opt opts[] = {
-	{ "markdown", 'm', NULL, "for a ticket", set_markdown },
-	{ "json", 'j', NULL, "all numbers, for programs", set_json },
+#define FORMAT(id, name, letter, argument, doc) { #name, letter, argument, doc, set_##name },
+#include "analyze/render/formats.def"
+#undef FORMAT
 	{ "json-schema", 0, NULL, "print the JSON Schema of --json; needs no file", set_schema },
-	{ "html", 0, "FILE", "a page with pictures, in one new file", set_html },
 	{ "analysis", 'a', "NAME", "only this one: overview, rps, saturation, ... (man page)",
 	  set_analysis },
 	{ "verbose", 'v', NULL, "everything: notes, causes, tables, limits", set_all },

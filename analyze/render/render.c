@@ -5,7 +5,6 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/number.h"
 #include "pivot.h"
-#include "render_html.h"
 #include "render_table.h"
 #include "say.h"
 #include "screen.h"
@@ -16,8 +15,6 @@
 #define BOLD  "\033[1m"
 #define PLAIN "\033[0m"
 
-int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
-
 struct drawing {
 	struct buf *out;
 	sqlite3 *db;
@@ -27,30 +24,32 @@ struct drawing {
 };
 
 /* Bytes from the recording. */
-static int add_trace(struct drawing *d, const char *text)
+static void add_trace(struct drawing *d, const char *text)
 {
-	if (!text)
-		return 0;
-	return escape_add(d->out, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, text, strlen(text),
-			  d->e);
+	if (text)
+		escape_add(d->out, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, text, strlen(text),
+			   d->e);
 }
 
-static int heading(struct drawing *d, const char *text)
+static void heading(struct drawing *d, const char *text)
 {
 	if (d->markdown)
-		return buf_printf(d->out, d->e, "\n## %s\n\n", text);
-	return buf_printf(d->out, d->e, "\n%s%s%s\n", d->o->colour ? BOLD : "", text,
-			  d->o->colour ? PLAIN : "");
+		buf_printf(d->out, d->e, "\n## %s\n\n", text);
+	else
+		buf_printf(d->out, d->e, "\n%s%s%s\n", d->o->colour ? BOLD : "", text,
+			   d->o->colour ? PLAIN : "");
 }
 
 /* Adds a paragraph, broken before the terminal's width; later lines are indented. */
-static int paragraph(struct drawing *d, const char *text, int indent)
+static void paragraph(struct drawing *d, const char *text, int indent)
 {
 	int at = indent;
 	size_t n;
 
-	if (d->markdown)
-		return buf_printf(d->out, d->e, "%s\n", text);
+	if (d->markdown) {
+		buf_printf(d->out, d->e, "%s\n", text);
+		return;
+	}
 	while (*text) {
 		n = strcspn(text, " ");
 		if (at > indent && at + 1 + (int)n > d->o->width) {
@@ -65,46 +64,42 @@ static int paragraph(struct drawing *d, const char *text, int indent)
 		text += n;
 		text += *text == ' ';
 	}
-	return buf_printf(d->out, d->e, "\n");
+	buf_printf(d->out, d->e, "\n");
 }
 
-static int section(struct drawing *d, const struct analysis *a)
+static void section(struct drawing *d, const struct analysis *a)
 {
 	char title[200], verdict[32] = "";
 	int dropped = 0;
 	struct pivot p;
 	sqlite3_stmt *s;
-	int ret = pivot_read(&p, d->db, a->name, a->rows,
-			     d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, d->e);
 
-	if (ret < 0 || !p.n_rows)
-		goto out;
-	ret = db_query(&s, d->db, d->e, "SELECT verdict FROM metric WHERE analysis=? LIMIT 1", "s",
-		       a->name);
-	if (ret < 0)
+	if (buf_fail(d->out, pivot_read(&p, d->db, a->name, a->rows,
+					d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, d->e)) < 0 ||
+	    !p.n_rows ||
+	    buf_fail(d->out, db_query(&s, d->db, d->e,
+				      "SELECT verdict FROM metric WHERE analysis=? LIMIT 1", "s",
+				      a->name)) < 0)
 		goto out;
 	if (db_step(s, d->e) > 0 && strcmp(db_text(s, 0), "COMPLETE") != 0)
 		snprintf(verdict, sizeof(verdict), " [%s]", db_text(s, 0));
 	sqlite3_finalize(s);
 	snprintf(title, sizeof(title), "%s? (%s)%s", a->doc, a->name, verdict);
-	ret = heading(d, title);
-	if (ret == 0 && a->aside && !d->o->only) {
-		ret = buf_printf(d->out, d->e, "%d rows: obsanalyze report -a %s\n",
-				 p.n_rows + p.more, a->name);
+	heading(d, title);
+	if (a->aside && !d->o->only) {
+		buf_printf(d->out, d->e, "%d rows: obsanalyze report -a %s\n", p.n_rows + p.more,
+			   a->name);
 		goto out;
 	}
-	if (ret == 0)
-		ret = d->markdown ? table_markdown(d->out, &p, d->e)
-				  : table_text(d->out, &p, d->o->width, &dropped, d->e);
-	if (ret == 0 && dropped)
-		ret = buf_printf(d->out, d->e, "%d more column%s: obsanalyze report -a %s --json\n",
-				 dropped, dropped == 1 ? "" : "s", a->name);
-	if (ret == 0 && p.more)
-		ret = buf_printf(d->out, d->e, "%s... and %d more\n", d->markdown ? "\n" : "",
-				 p.more);
+	buf_fail(d->out, d->markdown ? table_markdown(d->out, &p, d->e)
+				     : table_text(d->out, &p, d->o->width, &dropped, d->e));
+	if (dropped)
+		buf_printf(d->out, d->e, "%d more column%s: obsanalyze report -a %s --json\n",
+			   dropped, dropped == 1 ? "" : "s", a->name);
+	if (p.more)
+		buf_printf(d->out, d->e, "%s... and %d more\n", d->markdown ? "\n" : "", p.more);
 out:
 	pivot_free(&p);
-	return ret;
 }
 
 /* ---- findings ---- */
@@ -112,11 +107,11 @@ out:
 enum which { CAUSES, FINDINGS, LIMITS };
 
 /* One row of severity, evidence, sentence, parent: what qualifies another is indented below it. */
-static int finding(struct drawing *d, sqlite3_stmt *s, bool limit)
+static void finding(struct drawing *d, sqlite3_stmt *s, bool limit)
 {
 	static const char *const marks[] = { "-  ", "!  ", "!! " };
 	static const char *const words[] = { "- ", "- **warning** ", "- **problem** " };
-	int severity = sqlite3_column_int(s, 0) % 3, ret;
+	int severity = sqlite3_column_int(s, 0) % 3;
 	bool child = sqlite3_column_int64(s, 3) != 0;
 	const char *mark = child	 ? (d->markdown ? "  - " : "   - ")
 			   : d->markdown ? words[severity]
@@ -124,25 +119,25 @@ static int finding(struct drawing *d, sqlite3_stmt *s, bool limit)
 	const char *sentence = db_text(s, 2);
 	struct buf text = { 0 };
 
-	ret = escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence,
-			 strlen(sentence), d->e);
-	if (ret == 0 && !limit && !child)
-		ret = buf_printf(&text, d->e, " [%s]", db_text(s, 1));
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e, "%s", mark);
-	if (ret == 0 && text.data)
-		ret = paragraph(d, text.data, (int)strlen(mark));
+	escape_add(&text, d->markdown ? ESCAPE_MARKDOWN : ESCAPE_TEXT, sentence, strlen(sentence),
+		   d->e);
+	if (!limit && !child)
+		buf_printf(&text, d->e, " [%s]", db_text(s, 1));
+	buf_printf(d->out, d->e, "%s", mark);
+	if (buf_fail(d->out, text.failed) == 0 && text.data)
+		paragraph(d, text.data, (int)strlen(mark));
 	buf_free(&text);
-	return ret;
 }
 
-static int findings(struct drawing *d, enum which w)
+static void findings(struct drawing *d, enum which w)
 {
 	static const char *const titles[] = { "Causes", "Findings",
 					      "What this recording cannot show" };
 	sqlite3_stmt *s;
 	bool any = false;
-	int ret = db_query(
+	int ret;
+
+	db_query(
 		&s, d->db, d->e,
 		"SELECT severity, evidence, sentence(id), parent FROM finding f"
 		" WHERE CASE WHEN evidence='LIMIT' THEN 2 ELSE analysis<>'causes' END=?1"
@@ -152,40 +147,34 @@ static int findings(struct drawing *d, enum which w)
 		" iif(parent, parent, id), id",
 		"is", (s64)w, d->o->only);
 
-	if (ret < 0)
-		return ret;
-	while ((ret = db_step(s, d->e)) > 0) {
-		if (!any && heading(d, titles[w]) < 0)
-			break;
+	while ((ret = db_step(s, d->e)) > 0 && !d->out->failed) {
+		if (!any)
+			heading(d, titles[w]);
 		any = true;
-		ret = finding(d, s, w == LIMITS);
-		if (ret < 0)
-			break;
+		finding(d, s, w == LIMITS);
 	}
-	sqlite3_finalize(s);
-	return ret;
+	buf_fail(d->out, db_end(s, ret));
 }
 
 /* ---- head ---- */
 
-static int fact(struct drawing *d, const char *before, const char *key, const char *after)
+static void fact(struct drawing *d, const char *before, const char *key, const char *after)
 {
 	sqlite3_stmt *s;
-	int ret = db_query(&s, d->db, d->e, "SELECT value FROM recording WHERE key=?", "s", key);
 
-	if (ret < 0)
-		return ret;
+	if (buf_fail(d->out, db_query(&s, d->db, d->e, "SELECT value FROM recording WHERE key=?",
+				      "s", key)) < 0)
+		return;
 	if (db_step(s, d->e) > 0 && *db_text(s, 0)) {
 		buf_printf(d->out, d->e, "%s", before);
 		add_trace(d, db_text(s, 0));
-		ret = buf_printf(d->out, d->e, "%s", after);
+		buf_printf(d->out, d->e, "%s", after);
 	}
 	sqlite3_finalize(s);
-	return ret;
 }
 
 /* "COMPLETE: 1,234 records in 10.0 s, none lost.", by the worst group. */
-static int verdict_line(struct drawing *d)
+static void verdict_line(struct drawing *d)
 {
 	static const char sql[] =
 		"SELECT CASE WHEN total(verdict='LOSSY') THEN 'LOSSY'"
@@ -199,91 +188,77 @@ static int verdict_line(struct drawing *d)
 	char events[32], lost[32], time[32];
 	struct buf text = { 0 };
 	sqlite3_stmt *s;
-	int ret = db_query(&s, d->db, d->e, sql, "");
+	int ret;
 
-	if (ret < 0)
-		return ret;
+	db_query(&s, d->db, d->e, sql, "");
 	ret = db_step(s, d->e);
 	if (ret > 0) {
 		number_text(events, sizeof(events), sqlite3_column_double(s, 1), "");
 		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
 		number_text(time, sizeof(time), sqlite3_column_double(s, 3), "ns");
-		ret = buf_printf(&text, d->e, "%s%s%s: %s records in %s, %s lost",
-				 d->markdown	? "**"
-				 : d->o->colour ? BOLD
-						: "",
-				 db_text(s, 0),
-				 d->markdown	? "**"
-				 : d->o->colour ? PLAIN
-						: "",
-				 events, time, sqlite3_column_double(s, 2) > 0 ? lost : "none");
-		if (ret == 0 && sqlite3_column_int64(s, 5))
-			ret = buf_printf(&text, d->e, "; %lld damaged blocks were left out",
-					 sqlite3_column_int64(s, 5));
-		if (ret == 0 && !sqlite3_column_int64(s, 6) && sqlite3_column_int64(s, 7))
-			ret = buf_printf(&text, d->e, "; parts are missing: it was repaired");
-		else if (ret == 0 && !sqlite3_column_int64(s, 6))
-			ret = buf_printf(
-				&text, d->e,
-				"; the recording was cut off (obsrec was killed, or the disk "
-				"was full), %lld bytes of it are ignored",
-				sqlite3_column_int64(s, 4));
-		if (ret == 0)
-			ret = buf_printf(&text, d->e, ".");
-		if (ret == 0)
-			ret = paragraph(d, text.data, 0);
+		buf_printf(&text, d->e, "%s%s%s: %s records in %s, %s lost",
+			   d->markdown	  ? "**"
+			   : d->o->colour ? BOLD
+					  : "",
+			   db_text(s, 0),
+			   d->markdown	  ? "**"
+			   : d->o->colour ? PLAIN
+					  : "",
+			   events, time, sqlite3_column_double(s, 2) > 0 ? lost : "none");
+		if (sqlite3_column_int64(s, 5))
+			buf_printf(&text, d->e, "; %lld damaged blocks were left out",
+				   sqlite3_column_int64(s, 5));
+		if (!sqlite3_column_int64(s, 6) && sqlite3_column_int64(s, 7))
+			buf_printf(&text, d->e, "; parts are missing: it was repaired");
+		else if (!sqlite3_column_int64(s, 6))
+			buf_printf(&text, d->e,
+				   "; the recording was cut off (obsrec was killed, or the disk "
+				   "was full), %lld bytes of it are ignored",
+				   sqlite3_column_int64(s, 4));
+		ret = buf_printf(&text, d->e, ".");
 	}
-	sqlite3_finalize(s);
+	if (buf_fail(d->out, db_end(s, ret)) == 0 && text.len)
+		paragraph(d, text.data, 0);
 	buf_free(&text);
-	return ret;
 }
 
-static int coverage_line(struct drawing *d)
+static void coverage_line(struct drawing *d)
 {
 	struct buf text = { 0 };
 	char records[32], lost[32];
 	sqlite3_stmt *s;
-	int n = 0, ret = db_query(&s, d->db, d->e,
-				  "SELECT grp, records, lost, verdict FROM coverage "
-				  "WHERE verdict<>'ABSENT'",
-				  "");
+	int n = 0, ret;
 
-	if (ret < 0)
-		return ret;
+	db_query(&s, d->db, d->e,
+		 "SELECT grp, records, lost, verdict FROM coverage WHERE verdict<>'ABSENT'", "");
 	while ((ret = db_step(s, d->e)) > 0) {
 		number_text(records, sizeof(records), sqlite3_column_double(s, 1), "");
 		number_text(lost, sizeof(lost), sqlite3_column_double(s, 2), "");
-		ret = buf_printf(&text, d->e, "%s%s %s", n++ ? ", " : "Groups: ", db_text(s, 0),
-				 records);
-		if (ret == 0 && sqlite3_column_int64(s, 2))
-			ret = buf_printf(&text, d->e, " (LOSSY: %s lost)", lost);
-		if (ret < 0)
-			break;
+		buf_printf(&text, d->e, "%s%s %s", n++ ? ", " : "Groups: ", db_text(s, 0), records);
+		if (sqlite3_column_int64(s, 2))
+			buf_printf(&text, d->e, " (LOSSY: %s lost)", lost);
 	}
-	sqlite3_finalize(s);
-	if (ret == 0 && n)
-		ret = buf_printf(&text, d->e, ".");
-	if (ret == 0 && n)
-		ret = paragraph(d, text.data, 0);
+	buf_fail(d->out, db_end(s, ret));
+	if (n)
+		buf_printf(&text, d->e, ".");
+	if (buf_fail(d->out, text.failed) == 0 && n)
+		paragraph(d, text.data, 0);
 	buf_free(&text);
-	return ret;
 }
 
 /* The first screen. */
-static int first_screen(struct drawing *d)
+static void first_screen(struct drawing *d)
 {
 	struct screen screen = { 0 };
-	int ret = screen_read(&screen, d->db, d->e);
 
-	if (ret == 0)
-		ret = d->markdown ? screen_markdown(d->out, &screen, d->db, d->o, d->e)
-				  : screen_text(d->out, &screen, d->db, d->o, d->e);
+	if (buf_fail(d->out, screen_read(&screen, d->db, d->e)) == 0)
+		buf_fail(d->out, d->markdown ? screen_markdown(d->out, &screen, d->db, d->o, d->e)
+					     : screen_text(d->out, &screen, d->db, d->o, d->e));
 	screen_free(&screen);
-	return ret;
 }
 
 /* When, where and by what it was recorded. */
-static int origin(struct drawing *d)
+static void origin(struct drawing *d)
 {
 	static const struct {
 		const char *before, *key, *after;
@@ -295,20 +270,18 @@ static int origin(struct drawing *d)
 	struct buf text = { 0 };
 	struct drawing line = *d;
 	size_t i;
-	int ret = 0;
 
 	line.out = &text;
-	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++)
-		ret = fact(&line, facts[i].before, facts[i].key, facts[i].after);
-	if (ret == 0 && text.len && d->markdown)
-		ret = buf_printf(&text, d->e, "  ");
-	if (ret == 0 && text.len)
-		ret = paragraph(d, text.data, 0);
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		fact(&line, facts[i].before, facts[i].key, facts[i].after);
+	if (text.len && d->markdown)
+		buf_printf(&text, d->e, "  ");
+	if (buf_fail(d->out, text.failed) == 0 && text.len)
+		paragraph(d, text.data, 0);
 	buf_free(&text);
-	return ret;
 }
 
-static int head(struct drawing *d)
+static void head(struct drawing *d)
 {
 	/* what was done to the recording afterwards */
 	static const struct {
@@ -321,73 +294,82 @@ static int head(struct drawing *d)
 	};
 	const char *end = d->markdown ? "  \n" : "\n";
 	size_t i, start;
-	int ret = 0;
 
 	if (d->markdown)
-		ret = buf_printf(d->out, d->e, "%s Recording ", d->o->only ? "#" : "##");
-	else
-		ret = buf_printf(d->out, d->e, "Recording ");
+		buf_printf(d->out, d->e, "%s ", d->o->only ? "#" : "##");
+	buf_printf(d->out, d->e, "Recording ");
 	start = d->out->len;
-	if (ret == 0)
-		ret = fact(d, "", "file",
-			   ""); /* a database names the recording that it was made of */
-	if (ret == 0 && d->out->len == start)
-		ret = add_trace(d, d->o->name);
-	if (ret == 0)
-		ret = buf_printf(d->out, d->e, "%s", d->markdown ? "\n\n" : "\n");
-	if (ret == 0)
-		ret = verdict_line(d);
-	if (ret == 0 && d->markdown)
-		ret = buf_printf(d->out, d->e, "\n");
-	if (ret == 0)
-		ret = origin(d);
-	if (ret == 0)
-		ret = fact(d, "Command: ", "command", end);
-	for (i = 0; i < sizeof(made) / sizeof(made[0]) && ret == 0; i++)
-		ret = fact(d, made[i].before, made[i].key, end);
-	return ret < 0 ? ret : coverage_line(d);
+	fact(d, "", "file", ""); /* a database names the recording that it was made of */
+	if (d->out->len == start)
+		add_trace(d, d->o->name);
+	buf_printf(d->out, d->e, "%s", d->markdown ? "\n\n" : "\n");
+	verdict_line(d);
+	if (d->markdown)
+		buf_printf(d->out, d->e, "\n");
+	origin(d);
+	fact(d, "Command: ", "command", end);
+	for (i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+		fact(d, made[i].before, made[i].key, end);
+	coverage_line(d);
 }
 
 /* A report of one analysis that has no rows. */
-static int nothing(struct drawing *d)
+static void nothing(struct drawing *d)
 {
 	const struct analysis *a = analysis_named(d->o->only, d->e);
 
-	return !a	    ? ERR_FAIL
-	       : a->nothing ? buf_printf(d->out, d->e, "\n%s: %s.\n", a->name, a->nothing)
-			    : buf_printf(d->out, d->e, "\n%s: nothing to report.\n", a->name);
+	if (!a)
+		buf_fail(d->out, ERR_FAIL);
+	else
+		buf_printf(d->out, d->e, "\n%s: %s.\n", a->name,
+			   a->nothing ? a->nothing : "nothing to report");
+}
+
+/* As text for a terminal, or as Markdown. */
+static int draw(struct drawing *d)
+{
+	const struct analysis *const *a;
+	const char *only = d->o->only;
+	size_t start;
+
+	if (!only)
+		first_screen(d);
+	if (!only && !d->o->all)
+		return d->out->failed;
+	if (!only)
+		buf_printf(d->out, d->e, "\n");
+	head(d);
+	start = d->out->len;
+	findings(d, CAUSES);
+	findings(d, FINDINGS);
+	for (a = analyses; *a && !d->out->failed; a++)
+		if (!only || strcmp(only, (*a)->name) == 0)
+			section(d, *a);
+	findings(d, LIMITS);
+	if (only && d->out->len == start)
+		nothing(d);
+	return d->out->failed;
+}
+
+static int render_text(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
+{
+	return draw(&(struct drawing){ out, db, o, false, e });
+}
+
+int render_markdown(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
+{
+	return draw(&(struct drawing){ out, db, o, true, e });
 }
 
 int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e)
 {
-	struct drawing d = { out, db, o, o->format == RENDER_MARKDOWN, e };
-	const struct analysis *const *a;
-	size_t start;
-	int ret;
+	static int (*const render[])(struct buf *, sqlite3 *, const struct render_options *,
+				     struct err *) = {
+		[RENDER_TEXT] = render_text,
+#define FORMAT(id, name, letter, argument, doc) [RENDER_##id] = render_##name,
+#include "formats.def"
+#undef FORMAT
+	};
 
-	ret = say_register(db, e);
-	if (ret < 0)
-		return ret;
-	if (o->format == RENDER_JSON)
-		return render_json(out, db, o, e);
-	if (o->format == RENDER_HTML)
-		return render_html(out, db, o, e);
-	ret = o->only ? 0 : first_screen(&d);
-	if (ret < 0 || (!o->only && !o->all))
-		return ret;
-	if (!o->only)
-		ret = buf_printf(out, e, "\n");
-	if (ret == 0)
-		ret = head(&d);
-	start = out->len;
-	if (ret == 0)
-		ret = findings(&d, CAUSES);
-	if (ret == 0)
-		ret = findings(&d, FINDINGS);
-	for (a = analyses; *a && ret == 0; a++)
-		if (!o->only || strcmp(o->only, (*a)->name) == 0)
-			ret = section(&d, *a);
-	if (ret == 0)
-		ret = findings(&d, LIMITS);
-	return ret == 0 && o->only && out->len == start ? nothing(&d) : ret;
+	return say_register(db, e) < 0 ? ERR_FAIL : render[o->format](out, db, o, e);
 }

@@ -8,7 +8,12 @@
 #include "analyze/store/db.h"
 #include "format/buf.h"
 
-enum render_format { RENDER_TEXT, RENDER_MARKDOWN, RENDER_JSON, RENDER_HTML };
+#define FORMAT(id, name, letter, argument, doc) RENDER_##id,
+enum render_format {
+	RENDER_TEXT,
+#include "formats.def"
+};
+#undef FORMAT
 
 struct render_options {
 	enum render_format format;
@@ -21,6 +26,13 @@ struct render_options {
 
 /* Appends the whole report. analyses_run has been called before. */
 int render_report(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
+
+/* The same in one format; render_report chooses among them. */
+#define FORMAT(id, name, letter, argument, doc)                                         \
+	int render_##name(struct buf *out, sqlite3 *db, const struct render_options *o, \
+			  struct err *e);
+#include "formats.def"
+#undef FORMAT
 
 /* Appends the JSON Schema of the report's JSON form. */
 int render_json_schema(struct buf *out, struct err *e);

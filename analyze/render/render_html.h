@@ -7,6 +7,3 @@
 #define HTML_MAX 1950000 /* bytes: pictures beyond it are left out, and that is said */
 
 extern const char html_style[];
-
-/* As render_report. */
-int render_html(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-int render_json(struct buf *out, sqlite3 *db, const struct render_options *o, struct err *e);
-
 static int add_string(struct buf *out, const char *text, struct err *e)
 {
 	buf_add(out, "\"", 1, e);
