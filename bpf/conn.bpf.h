@@ -12,7 +12,6 @@
 #define IPPROTO_TCP	6
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT	2
-#define TCP_SYN_RECV	3
 #define TCP_CLOSE	7
 #define TCP_LISTEN	10
 

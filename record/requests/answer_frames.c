@@ -10,7 +10,6 @@
 #define GREATEST    0xffffffu /* MySQL: a packet of this size continues in the next */
 #define HEADERS	    1
 #define PUSH	    5
-#define SETTLED	    9 /* HTTP/2: CONTINUATION */
 #define TYPES	    0x20
 
 /* ---- PostgreSQL ---- */
