@@ -189,7 +189,7 @@ $(OUT)/tests/%.skel.h: $(OUT)/tests/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $(*F) > $@
 
 $(OUT)/tests/programs/ringstress.o: $(OUT)/tests/programs/ringstress.skel.h
-$(OUT)/ringstress: $(OUT)/tests/programs/ringstress.o $(OUT)/record/ring.o $(OUT)/record/rings.o $(FORMAT)
+$(OUT)/ringstress: $(OUT)/tests/programs/ringstress.o $(OUT)/record/pump/ring.o $(OUT)/record/pump/rings.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names of threads against a pattern (--comm), without a branch a character: bit k of a
- * word means that k parts of the pattern have matched so far. record/comm_glob.c
+ * word means that k parts of the pattern have matched so far. record/host/comm_glob.c
  * makes the tables.
  */
 #pragma once

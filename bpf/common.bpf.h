@@ -36,7 +36,7 @@ const volatile bool hide = false; /* --private: no paths, addresses, arguments *
 volatile u32 enabled = 0;
 
 /* Grows when a thread became a target here: its descriptors are not known yet. */
-volatile u32 newcomers = 0;
+volatile u32 new_targets = 0;
 
 struct counts {
 	u64 seen, emitted;
@@ -108,7 +108,7 @@ static __always_inline void want(u32 tid)
 
 	if (word && !(*word & WANTED)) {
 		*word |= WANTED;
-		__sync_fetch_and_add(&newcomers, 1);
+		__sync_fetch_and_add(&new_targets, 1);
 	}
 }
 

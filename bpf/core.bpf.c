@@ -252,7 +252,7 @@ static __always_inline int on_cgroup_move(struct cgroup *g, struct task_struct *
 			want(tid);
 		else if (*word & WANTED && !by_task) {
 			*word &= ~WANTED;
-			__sync_fetch_and_add(&newcomers, 1);
+			__sync_fetch_and_add(&new_targets, 1);
 		}
 	}
 	if (!cgroup_counts(g))

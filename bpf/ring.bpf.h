@@ -52,7 +52,7 @@
 
 #include "format/event.h"
 
-#define RING_DATA  4096	       /* as record/ring.h has them */
+#define RING_DATA  4096	       /* as record/pump/ring.h has them */
 #define RING_SLACK EV_SIZE_MAX /* no record is longer */
 #define RING_BUSY  1
 #define RING_TRIES 8

@@ -12,7 +12,7 @@
 /* By IORING_OP_*: those that work on a descriptor; of others that field is left over. */
 #define OPS_WITH_FILE 0x3fc3cb064dc3277eULL
 
-/* What the tracepoints pass: record/tracepoints.c decides by their arity. */
+/* What the tracepoints pass: record/probes/tracepoints.c decides by their arity. */
 enum submit_form { SUBMIT_REQUEST, SUBMIT_REQUEST_SECOND, SUBMIT_VALUES };
 enum complete_form { COMPLETE_CQE, COMPLETE_REQUEST, COMPLETE_VALUES };
 const volatile u32 uring_submit_form = SUBMIT_REQUEST;

@@ -28,7 +28,7 @@ struct ev_header {
 };
 
 /* Stands in a program for uprobes where a kernel without cookies needs the site's
- * (record/cookieless.c). */
+ * (record/probes/uprobe_legacy.c). */
 #define SITE_COOKIE_UNSET 0x0b5eb0a7c00c1e5aull
 
 #define EV_SIZE_MAX 8192 /* no record is longer */
@@ -113,7 +113,7 @@ enum ev_group {
 
 /*
  * Functions that are called too often for an event each (--hot): histograms of the calls of one
- * function by one thread, filled by bpf/hot.bpf.h, read by record/hot.c. Buckets are
+ * function by one thread, filled by bpf/hot.bpf.h, read by record/probes/hot.c. Buckets are
  * those of analyze/stats/hist.h: below 32 exact, above at most 1/32 of their value wide.
  */
 #define HOT_SITES   256

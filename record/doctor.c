@@ -6,9 +6,9 @@
 #include "format/buf.h"
 #include "format/escape.h"
 #include "format/opt.h"
-#include "privileges.h"
-#include "probes.h"
-#include "procfs.h"
+#include "record/files/procfs.h"
+#include "record/probes/probes.h"
+#include "record/process/privileges.h"
 #include "verb.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Flight mode: what makes a snapshot, and making one. */
 #include "format/syscall.h"
-#include "made.h"
+#include "record/pump/records.h"
 #include "recorder.h"
 #include "session.h"
 
@@ -65,22 +65,22 @@ static int gather(struct recorder *r, const char *why, struct buf *facts, struct
 	pump_divert(r->pump, facts);
 	ret = session_begin(r->pump, r->probes, &r->targets, &r->quotas, r->argc, r->argv, e);
 	if (ret == 0)
-		ret = made_info(r->pump, e, "begin=%" PRIu64, flight_begin(r->flight));
+		ret = records_info(r->pump, e, "begin=%" PRIu64, flight_begin(r->flight));
 	if (ret == 0)
-		ret = made_info(r->pump, e, "flight=%u", r->n_made + 1);
+		ret = records_info(r->pump, e, "flight=%u", r->n_made + 1);
 	if (ret == 0)
-		ret = made_info(r->pump, e, "end=%s", why);
+		ret = records_info(r->pump, e, "end=%s", why);
 	for (i = 0; i < r->options.n_triggers && ret == 0; i++)
-		ret = made_info(r->pump, e, "trigger.%d=%s", i, r->options.triggers[i].text);
+		ret = records_info(r->pump, e, "trigger.%d=%s", i, r->options.triggers[i].text);
 	if (ret == 0 && r->suppressed)
-		ret = made_info(r->pump, e, "triggers_suppressed=%" PRIu64, r->suppressed);
+		ret = records_info(r->pump, e, "triggers_suppressed=%" PRIu64, r->suppressed);
 	if (ret == 0)
 		ret = stacks_define(r->stacks, r->pump, e);
 	if (ret == 0)
 		ret = hot_put_modes(r->hot, flight_earliest(r->flight), r->pump, e);
 	pump_divert(r->pump, NULL);
 	if (ret == 0 && r->heads)
-		ret = heads_add_names(r->heads, 1, made_now(), facts, e) < 0 ? ERR_FAIL : 0;
+		ret = heads_add_names(r->heads, 1, records_now(), facts, e) < 0 ? ERR_FAIL : 0;
 	if (ret == 0 && r->connections)
 		ret = connections_add(r->connections, flight_begin(r->flight), facts, e);
 	if (ret == 0)
@@ -158,7 +158,7 @@ int incident_ask(struct recorder *r, const char *why, struct err *e)
 
 int incident_poll(struct recorder *r, struct err *e)
 {
-	u64 now = made_now();
+	u64 now = records_now();
 	char why[200];
 
 	if (r->options.n_triggers)
@@ -178,7 +178,7 @@ int incident_poll(struct recorder *r, struct err *e)
 
 const char *incident_reason(struct recorder *r, const char *why)
 {
-	take_hit(r, made_now());
+	take_hit(r, records_now());
 	if (!r->due)
 		return why;
 	describe(r, r->reason, sizeof(r->reason));

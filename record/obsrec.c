@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* obsrec: read the options, open, attach, pump until stopped, finish. */
-#include "seccomp.h"
+#include "record/process/seccomp.h"
 
 #include "format/demangle.h"
 #include "format/escape.h"
 #include "format/version.h"
-#include "made.h"
-#include "privileges.h"
-#include "procfs.h"
+#include "record/files/procfs.h"
 #include "record/functions/elfdebug.h"
 #include "record/host/follow.h"
 #include "record/host/snapshot.h"
+#include "record/process/privileges.h"
+#include "record/process/signals.h"
+#include "record/pump/records.h"
 #include "recorder.h"
 #include "session.h"
-#include "signals.h"
 #include "verb.h"
 
 #include <bpf/libbpf.h>
@@ -76,9 +76,9 @@ static int open_output(struct recorder *r, int n_cpus, struct err *e)
 /* Records the state of all threads and fds, now. */
 static int take_state(struct recorder *r, struct err *e)
 {
-	r->newcomers = probes_newcomers(r->probes);
+	r->new_targets = probes_new_targets(r->probes);
 	r->lost_state = probes_lost(r->probes, GROUP_core);
-	r->state_taken = made_now();
+	r->state_taken = records_now();
 	if (r->flight)
 		flight_state_since(r->flight, r->state_taken);
 	return snapshot_take(r->pump, r->probes, &r->targets, &r->quotas.accepts, &r->files, e);
@@ -144,8 +144,8 @@ static int start(struct recorder *r, struct err *e)
 				    e);
 	if (ret < 0)
 		return ret;
-	r->started = made_now();
-	ret = made_info(r->pump, e, "begin=%llu", (unsigned long long)r->started);
+	r->started = records_now();
+	ret = records_info(r->pump, e, "begin=%llu", (unsigned long long)r->started);
 	probes_enable(r->probes);
 	if (ret == 0)
 		ret = take_state(r, e);
@@ -181,9 +181,9 @@ static int read_signals(struct recorder *r, struct err *e)
  */
 static bool state_is_stale(const struct recorder *r)
 {
-	u64 now = made_now(), begin;
+	u64 now = records_now(), begin;
 
-	if (probes_newcomers(r->probes) != r->newcomers ||
+	if (probes_new_targets(r->probes) != r->new_targets ||
 	    probes_lost(r->probes, GROUP_core) != r->lost_state)
 		return true;
 	if (!r->flight)
@@ -222,8 +222,8 @@ static int tick(struct recorder *r, struct err *e)
 	int ret = session_tick(r->pump, r->probes, &r->targets, &r->quotas, e);
 
 	if (ret == 0 && lost != r->lost_state)
-		ret = made_info(r->pump, e, "lost_state=%llu",
-				(unsigned long long)(lost - r->lost_state));
+		ret = records_info(r->pump, e, "lost_state=%llu",
+				   (unsigned long long)(lost - r->lost_state));
 	/* the state of before is kept until the snapshot that needs it is written */
 	if (ret == 0 && !r->flush && state_is_stale(r)) {
 		ret = targets_mark(&r->targets, r->probes, false, e);
@@ -255,13 +255,13 @@ static int survive(struct recorder *r, int ret, struct err *e)
 
 static int run(struct recorder *r, struct err *e)
 {
-	u64 now = made_now(), next = now + TICK, stop = r->options.duration, until;
+	u64 now = records_now(), next = now + TICK, stop = r->options.duration, until;
 	struct pollfd fd = { r->signals, POLLIN, 0 };
 	int ret = pump_check(r->pump, e);
 
 	stop = stop ? r->started + stop : UINT64_MAX;
 	while (ret == 0 && !r->why) {
-		now = made_now();
+		now = records_now();
 		until = next < stop ? next : stop;
 		if ((r->options.n_triggers || r->options.max_size || !r->flight) &&
 		    now + TRIGGER_LOOK < until)
@@ -274,7 +274,7 @@ static int run(struct recorder *r, struct err *e)
 		ret = survive(r, read_signals(r, e), e);
 		if (ret == 0 && r->flight)
 			ret = survive(r, incident_poll(r, e), e);
-		now = made_now();
+		now = records_now();
 		if (!r->why && now >= stop)
 			r->why = "duration";
 		if (!r->why)
@@ -300,8 +300,8 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		signals_let_kill();
 		if (r->writer)
 			writer_hurry(r->writer);
-		r->ended = made_now();
-		r2 = made_info(r->pump, first, "stopped=%llu", (unsigned long long)r->ended);
+		r->ended = records_now();
+		r2 = records_info(r->pump, first, "stopped=%llu", (unsigned long long)r->ended);
 		probes_disable(r->probes);
 		if (r2 == 0)
 			r2 = snapshot_open_calls(r->pump, r->probes, &r->options, first);

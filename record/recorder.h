@@ -2,12 +2,12 @@
 /* One run of obsrec: what main and the parts that it calls share. */
 #pragma once
 
-#include "child.h"
-#include "hot.h"
-#include "output.h"
-#include "probes.h"
 #include "record/host/host.h"
 #include "record/host/snapshot.h"
+#include "record/probes/hot.h"
+#include "record/probes/probes.h"
+#include "record/process/child.h"
+#include "record/pump/output.h"
 #include "record/requests/heads.h"
 #include "record/stacks/stacks.h"
 
@@ -33,7 +33,7 @@ struct recorder {
 	u64 started;
 	u64 ended;
 	const char *why;     /* it ended; NULL while it goes on */
-	u32 newcomers;	     /* those already in the snapshot */
+	u32 new_targets;     /* those already in the snapshot */
 	u64 lost_state;	     /* events of group core lost when the last snapshot was taken */
 	u64 state_taken;     /* when the last snapshot of the host's state was started */
 	u64 hits;	     /* thresholds passed so far */

@@ -5,7 +5,7 @@
 #include "format/buf.h"
 #include "format/escape.h"
 #include "format/version.h"
-#include "made.h"
+#include "record/pump/records.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -26,7 +26,7 @@ static int put_command_line(struct pump *p, int argc, char **argv, struct err *e
 			ret = escape_word(&text, argv[i], e);
 	}
 	if (ret == 0)
-		ret = made_info(p, e, "command=%.2047s", text.data);
+		ret = records_info(p, e, "command=%.2047s", text.data);
 	buf_free(&text);
 	return ret;
 }
@@ -40,14 +40,14 @@ static int put_targets(struct pump *p, const struct options *o, struct err *e)
 
 	for (i = 0; i < o->n_pids; i++)
 		n += snprintf(text + n, sizeof(text) - n, "%s%u", n ? "," : "", o->pids[i]);
-	ret = made_info(p, e, "targets=%s", o->all ? "all" : n && !mixed ? text : "chosen");
+	ret = records_info(p, e, "targets=%s", o->all ? "all" : n && !mixed ? text : "chosen");
 	if (ret == 0 && o->comm)
-		ret = made_info(p, e, "target.%d=comm %s", row++, o->comm);
+		ret = records_info(p, e, "target.%d=comm %s", row++, o->comm);
 	for (i = 0; i < o->n_cgroups && ret == 0; i++)
-		ret = made_info(p, e, "target.%d=%s %s", row++,
-				o->containers ? "container" : "cgroup", o->cgroups[i]);
+		ret = records_info(p, e, "target.%d=%s %s", row++,
+				   o->containers ? "container" : "cgroup", o->cgroups[i]);
 	if (ret == 0 && n && mixed)
-		ret = made_info(p, e, "target.%d=pid %s", row, text);
+		ret = records_info(p, e, "target.%d=pid %s", row, text);
 	return ret;
 }
 
@@ -61,28 +61,28 @@ static int put_scope(struct pump *p, const struct options *o, struct err *e)
 		if (groups[i].name && o->groups & 1u << i)
 			n += snprintf(text + n, sizeof(text) - n, "%s%s", n ? "," : "",
 				      groups[i].name);
-	ret = made_info(p, e, "groups=%s", text);
+	ret = records_info(p, e, "groups=%s", text);
 	if (ret == 0)
 		ret = put_targets(p, o, e);
 	if (ret == 0)
-		ret = made_info(p, e, "follow=%d", o->follow);
+		ret = records_info(p, e, "follow=%d", o->follow);
 	if (ret == 0)
-		ret = made_info(p, e, "ring=%llu", (unsigned long long)o->ring);
+		ret = records_info(p, e, "ring=%llu", (unsigned long long)o->ring);
 	if (ret == 0)
-		ret = made_info(p, e, "private=%d", o->hide);
+		ret = records_info(p, e, "private=%d", o->hide);
 	if (ret == 0 && o->groups & 1u << GROUP_requests)
-		ret = made_info(p, e, "names=%d", options_names(o));
+		ret = records_info(p, e, "names=%d", options_names(o));
 	if (ret == 0 && o->heads)
-		ret = made_info(p, e, "heads=%u", o->heads);
+		ret = records_info(p, e, "heads=%u", o->heads);
 	if (ret == 0 && o->groups & 1u << GROUP_cpu)
-		ret = made_info(p, e, "sample_rate=%u", o->sample_rate);
+		ret = records_info(p, e, "sample_rate=%u", o->sample_rate);
 	if (ret == 0 && o->groups & 1u << GROUP_cpu)
-		ret = made_info(p, e, "stack_threshold=%llu",
-				(unsigned long long)o->stack_threshold);
+		ret = records_info(p, e, "stack_threshold=%llu",
+				   (unsigned long long)o->stack_threshold);
 	if (ret == 0 && o->groups & 1u << GROUP_cpu && o->stack_rations)
-		ret = made_info(p, e, "stack_waits=%u", STACK_WAITS);
+		ret = records_info(p, e, "stack_waits=%u", STACK_WAITS);
 	for (i = 0; i < o->n_labels && ret == 0; i++)
-		ret = made_info(p, e, "label.%s", o->labels[i]);
+		ret = records_info(p, e, "label.%s", o->labels[i]);
 	return ret;
 }
 
@@ -103,7 +103,7 @@ static int put_doctor(struct pump *p, const struct probes *probes, const struct 
 			continue;
 		snprintf(text, sizeof(text), "%s%s%s", f[g].why, f[g].remedy[0] ? "; remedy: " : "",
 			 f[g].remedy);
-		ret = made_put(p, &ev, sizeof(ev), text, e);
+		ret = records_put(p, &ev, sizeof(ev), text, e);
 	}
 	return ret;
 }
@@ -144,7 +144,7 @@ static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 			.args = s->args,
 		};
 
-		ret = made_put(p, &ev, sizeof(ev), s->text, e);
+		ret = records_put(p, &ev, sizeof(ev), s->text, e);
 	}
 	return ret;
 }
@@ -182,7 +182,7 @@ static int put_clocks(struct pump *p, struct err *e)
 	struct ev_clock ev;
 
 	session_clocks(&ev);
-	return made_put(p, &ev, sizeof(ev), NULL, e);
+	return records_put(p, &ev, sizeof(ev), NULL, e);
 }
 
 static int put_self(struct pump *p, struct err *e)
@@ -200,13 +200,13 @@ static int put_self(struct pump *p, struct err *e)
 	ev.file_bytes = s.file_bytes;
 	ev.high_water = s.high_water;
 	ev.rss = u.ru_maxrss * 1024ull;
-	return made_put(p, &ev, sizeof(ev), NULL, e);
+	return records_put(p, &ev, sizeof(ev), NULL, e);
 }
 
 /* Programs that were not run: the kernel counts that, looking every second locates it. */
 static int put_missed(struct pump *p, struct probes *probes, struct err *e)
 {
-	struct ev_missed ev = { .h = { .ts = made_now(), .type = EV_missed } };
+	struct ev_missed ev = { .h = { .ts = records_now(), .type = EV_missed } };
 	struct program_info info;
 	int i, ret = 0;
 
@@ -216,7 +216,7 @@ static int put_missed(struct pump *p, struct probes *probes, struct err *e)
 		ev.count = info.newly;
 		ev.group = info.group;
 		if (info.newly)
-			ret = made_put(p, &ev, sizeof(ev), info.name, e);
+			ret = records_put(p, &ev, sizeof(ev), info.name, e);
 	}
 	return ret;
 }
@@ -248,7 +248,7 @@ int session_begin(struct pump *p, struct probes *probes, const struct targets *t
 		  int argc, char **argv, struct err *e)
 {
 	const struct options *o = t->options;
-	int ret = made_info(p, e, "obsrec=%s", OBS_VERSION);
+	int ret = records_info(p, e, "obsrec=%s", OBS_VERSION);
 
 	if (ret == 0)
 		ret = host_put(p, t, e);
@@ -257,10 +257,11 @@ int session_begin(struct pump *p, struct probes *probes, const struct targets *t
 	if (ret == 0)
 		ret = put_scope(p, o, e);
 	if (ret == 0)
-		ret = made_info(p, e, "ring_kind=%s", probes_own_rings(probes) ? "own" : "ringbuf");
+		ret = records_info(p, e, "ring_kind=%s",
+				   probes_own_rings(probes) ? "own" : "ringbuf");
 	if (ret == 0 && o->groups & 1u << GROUP_sched)
-		ret = made_info(p, e, "switch_parts=%s",
-				probes_features(probes)[GROUP_sched].parts);
+		ret = records_info(p, e, "switch_parts=%s",
+				   probes_features(probes)[GROUP_sched].parts);
 	if (ret == 0)
 		ret = put_doctor(p, probes, o, e);
 	if (ret == 0)
@@ -288,7 +289,7 @@ int session_end(struct pump *p, struct probes *probes, const struct targets *t, 
 			.hook = info.hook,
 		};
 
-		ret = made_put(p, &ev, sizeof(ev), info.name, e);
+		ret = records_put(p, &ev, sizeof(ev), info.name, e);
 	}
-	return ret < 0 || !why ? ret : made_info(p, e, "end=%s", why);
+	return ret < 0 || !why ? ret : records_info(p, e, "end=%s", why);
 }

@@ -2,10 +2,10 @@
 /* What a recording says of its host, its clocks and itself. */
 #pragma once
 
-#include "options.h"
-#include "probes.h"
-#include "pump.h"
 #include "record/host/host.h"
+#include "record/options/options.h"
+#include "record/probes/probes.h"
+#include "record/pump/pump.h"
 
 /* At the start: host, command line, what is recorded, what could be, probed functions. */
 int session_begin(struct pump *p, struct probes *probes, const struct targets *t, struct quotas *q,

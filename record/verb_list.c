@@ -2,9 +2,9 @@
 /* obsrec list: what can be recorded here, from the same tables that recording uses. */
 #include "format/opt.h"
 #include "format/schema.h"
-#include "options.h"
 #include "record/functions/list_usdt.h"
-#include "syscall_set.h"
+#include "record/options/options.h"
+#include "record/options/syscall_set.h"
 #include "verb.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * not shorter than the recording's threshold; its time in the run queue is not counted.
  */
 #include "analysis.h"
-#include "analyze/store/callstacks.h"
-#include "kernel_reason.h"
+#include "analyze/analyses/waits/kernel_reason.h"
+#include "analyze/store/stacks/callstacks.h"
 
 #include <stdlib.h>
 #include <string.h>

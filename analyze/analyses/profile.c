@@ -7,7 +7,7 @@
  */
 #include "analysis.h"
 #include "analyze/stats/stats.h"
-#include "analyze/store/callstacks.h"
+#include "analyze/store/stacks/callstacks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "analyze/analyses/analysis.h"
+#include "analyze/causes/units/tally.h"
 #include "chain.h"
 #include "samples.h"
-#include "tally.h"
 
 #define CAUSE_VALUES   12
 #define CAUSE_CHILDREN 10

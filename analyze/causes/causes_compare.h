@@ -2,7 +2,7 @@
 /* Slow units against baseline ones: which they are, and what they spend more time on. */
 #pragma once
 
-#include "units.h"
+#include "analyze/causes/units/units.h"
 
 #define LEAST_SHARE 0.2 /* of the added latency: less is no cause */
 

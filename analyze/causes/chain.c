@@ -2,7 +2,7 @@
 /* From waker to waker, until something does not wait for a thread. */
 #include "chain.h"
 
-#include "category.h"
+#include "analyze/causes/units/category.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "spans.h"
+#include "analyze/causes/units/spans.h"
 
 #define CHAIN_DEPTH 16	    /* hops */
 #define CHAIN_LINKS 65536   /* different ends; more are only in `others` */

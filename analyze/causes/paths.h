@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "analyze/store/calltree.h"
+#include "analyze/store/stacks/calltree.h"
 #include "sides.h"
 
 struct path {

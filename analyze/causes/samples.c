@@ -3,7 +3,7 @@
 #include "samples.h"
 
 #include "analyze/base/limits.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "format/grow.h"
 #include "samples_held.h"
 

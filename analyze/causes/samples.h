@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analyze/analyses/cpu_quota.h"
+#include "analyze/analyses/waits/cpu_quota.h"
 #include "causes_compare.h"
 
 #define SAMPLED_MAX (UNIT_BLOCKS * UNIT_SAMPLES)

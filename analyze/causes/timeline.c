@@ -6,9 +6,9 @@
  * slowest of all.
  */
 #include "analyze/analyses/analysis.h"
-#include "analyze/store/columns.h"
-#include "request_path.h"
-#include "spans.h"
+#include "analyze/causes/request/request_path.h"
+#include "analyze/causes/units/spans.h"
+#include "analyze/store/columns/columns.h"
 
 #include <stdio.h>
 #include <string.h>

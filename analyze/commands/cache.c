@@ -11,7 +11,7 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/newfile.h"
 #include "analyze/replay/load.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "analyze/transform/excerpt.h"
 #include "format/version.h"
 

@@ -2,7 +2,7 @@
 /* load: recording to SQLite database, answers included. Complete or not there at all. */
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/newfile.h"
-#include "analyze/store/raw_tables.h"
+#include "analyze/store/events/raw_tables.h"
 #include "analyze/transform/excerpt.h"
 #include "ask.h"
 #include "cache.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* request: one request, and those that it waited for in other processes. */
-#include "analyze/causes/request_tree.h"
+#include "analyze/causes/request/request_tree.h"
 #include "analyze/render/request_html.h"
 #include "analyze/render/request_text.h"
 

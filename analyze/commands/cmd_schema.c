@@ -2,7 +2,7 @@
 /* schema: events, fields, tables, from the definitions that everything else derives from. */
 #include "analyze/export/dialects.h"
 #include "analyze/store/db.h"
-#include "analyze/store/event_table.h"
+#include "analyze/store/events/event_table.h"
 #include "cmd.h"
 #include "describe.h"
 #include "format/schema.h"

@@ -3,7 +3,7 @@
 #include "describe.h"
 
 #include "analyze/store/db.h"
-#include "analyze/store/event_table.h"
+#include "analyze/store/events/event_table.h"
 #include "format/schema.h"
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
 #include "analyze/analyses/analysis.h"
 
 #include "analyze/render/say.h"
+#include "analyze/store/events/raw_tables.h"
 #include "analyze/store/fact.h"
-#include "analyze/store/raw_tables.h"
 #include "analyze/transform/excerpt.h"
 #include "cache.h"
 #include "format/escape.h"

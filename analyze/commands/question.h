@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "analyze/store/events/vtab_event.h"
 #include "analyze/store/rows.h"
-#include "analyze/store/vtab_event.h"
 #include "ask.h"
 
 /* What queries are asked of. */

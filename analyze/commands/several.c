@@ -4,7 +4,7 @@
 
 #include "analyze/base/newfile.h"
 #include "analyze/base/outfile.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "cache.h"
 
 #include <unistd.h>

@@ -8,7 +8,7 @@
 
 #include "analyze/base/idmap.h"
 #include "analyze/stats/sorted.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "format/grow.h"
 
 #include <math.h>

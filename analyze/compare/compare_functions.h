@@ -2,7 +2,7 @@
 /* CPU time of processes that answer requests, by function and call path, from samples. */
 #pragma once
 
-#include "analyze/store/calltree.h"
+#include "analyze/store/stacks/calltree.h"
 #include "compare.h"
 
 #define PROFILES_MOST 4 /* processes of one name are one */

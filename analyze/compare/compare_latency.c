@@ -7,7 +7,7 @@
 
 #include "analyze/stats/sorted.h"
 #include "analyze/stats/stats_levels.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "format/grow.h"
 
 #include <gsl/gsl_statistics_double.h>

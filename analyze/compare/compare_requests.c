@@ -7,7 +7,7 @@
 #include "compare.h"
 
 #include "analyze/stats/sorted.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "format/grow.h"
 
 #include <math.h>

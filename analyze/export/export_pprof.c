@@ -3,8 +3,8 @@
  * CPU samples as a profile of pprof: profile.proto, not compressed. A location is a function;
  * process and thread are labels. Strings are numbered in the order in which they are written.
  */
-#include "analyze/store/callstacks.h"
 #include "analyze/store/fact.h"
+#include "analyze/store/stacks/callstacks.h"
 #include "cpu_stacks.h"
 #include "export.h"
 #include "format/escape.h"

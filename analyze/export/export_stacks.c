@@ -5,8 +5,8 @@
  * in
  * _[k], as other programs write them.
  */
-#include "analyze/store/callstacks.h"
 #include "analyze/store/fact.h"
+#include "analyze/store/stacks/callstacks.h"
 #include "cpu_stacks.h"
 #include "export.h"
 #include "format/escape.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "parquet_table.h"
 
-#include "analyze/store/column_chunk.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/column_chunk.h"
+#include "analyze/store/columns/columns.h"
 #include "parquet.h"
 
 #include <stdlib.h>

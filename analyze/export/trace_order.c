@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "trace_order.h"
 
-#include "analyze/store/column_chunk.h"
+#include "analyze/store/columns/column_chunk.h"
 
 #include <stdlib.h>
 #include <string.h>

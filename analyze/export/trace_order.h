@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "trace_tracks.h"
 
 /* Where a row belongs: among rows of equal begin the greatest rank is first. */

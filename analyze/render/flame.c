@@ -3,8 +3,8 @@
 
 #include "analyze/base/number.h"
 #include "analyze/base/sink.h"
-#include "analyze/store/calltree.h"
 #include "analyze/store/fact.h"
+#include "analyze/store/stacks/calltree.h"
 #include "format/escape.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analyze/causes/request_path.h"
+#include "analyze/causes/request/request_path.h"
 #include "format/buf.h"
 
 /* name: of the file; text: of request_text. */

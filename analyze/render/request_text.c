@@ -3,7 +3,7 @@
 #include "request_text.h"
 
 #include "analyze/base/number.h"
-#include "analyze/causes/request_hops.h"
+#include "analyze/causes/request/request_hops.h"
 #include "analyze/store/finding.h"
 #include "analyze/store/state.h"
 #include "format/escape.h"

@@ -2,7 +2,7 @@
 /* One request and those that it waited for, as lines of text. */
 #pragma once
 
-#include "analyze/causes/request_path.h"
+#include "analyze/causes/request/request_path.h"
 #include "format/buf.h"
 
 /* Bytes of the recording are escaped. */

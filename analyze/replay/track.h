@@ -10,7 +10,7 @@
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/base/when.h"
-#include "analyze/store/bulk.h"
+#include "analyze/store/columns/bulk.h"
 #include "analyze/store/state.h"
 #include "format/recording.h"
 #include "format/syscall.h"

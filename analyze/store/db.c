@@ -2,11 +2,11 @@
 /* SQLite with our error idiom. */
 #include "db.h"
 
+#include "analyze/store/sql/names.h"
+#include "analyze/store/sql/sql_functions.h"
+#include "analyze/store/sql/statements.h"
+#include "analyze/store/sql/sums.h"
 #include "format/buf.h"
-#include "names.h"
-#include "sql_functions.h"
-#include "statements.h"
-#include "sums.h"
 
 #include <fcntl.h>
 #include <math.h>

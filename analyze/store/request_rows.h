@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-#include "columns.h"
+#include "analyze/store/columns/columns.h"
 
 struct idmap;
 

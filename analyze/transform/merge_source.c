@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * One of the recordings that are merged: its facts, and the offset of its clock from the wall
- * clock. Offsets between hosts come later, from messages: causes/host_clocks.c.
+ * clock. Offsets between hosts come later, from messages: causes/request/host_clocks.c.
  */
 #include "merge_source.h"
 

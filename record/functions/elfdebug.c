@@ -3,7 +3,7 @@
  */
 #include "elfdebug.h"
 
-#include "record/safe_open.h"
+#include "record/files/safe_open.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "binaries.h"
-#include "record/options.h"
+#include "record/options/options.h"
 
 struct list_config {
 	const char *what; /* FILE or FILE:FUNC; of static probes FILE or FILE:PROBE */

@@ -2,8 +2,8 @@
 /* /proc/PID/root alone would follow an absolute link into the root of obsrec. */
 #include "rootdir.h"
 
-#include "record/procfs.h"
-#include "record/safe_open.h"
+#include "record/files/procfs.h"
+#include "record/files/safe_open.h"
 
 #include <errno.h>
 #include <stdio.h>

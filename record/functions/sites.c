@@ -31,17 +31,17 @@ static struct bpf_link *attach_site(const struct site *s, struct bpf_program *pr
 }
 
 /* The same on a kernel without cookies. */
-static int attach_copies(struct cookieless *c, const struct site *s, const struct site_programs *p,
-			 u64 cookie, struct err *e)
+static int attach_copies(struct uprobe_legacy *c, const struct site *s,
+			 const struct site_programs *p, u64 cookie, struct err *e)
 {
 	char path[64];
-	struct cookieless_at at = { .path = path, .offset = s->offset, .back = true };
+	struct uprobe_legacy_at at = { .path = path, .offset = s->offset, .back = true };
 
 	path_of(s->binary, path);
-	if (!s->no_return && cookieless_attach(c, p->back, &at, cookie, e) < 0)
+	if (!s->no_return && uprobe_legacy_attach(c, p->back, &at, cookie, e) < 0)
 		return ERR_FAIL;
 	at.back = false;
-	return cookieless_attach(c, p->entry, &at, cookie, e);
+	return uprobe_legacy_attach(c, p->entry, &at, cookie, e);
 }
 
 static int attach_function(struct sites *sites, int i, const struct site_programs *p, struct err *e)
@@ -52,7 +52,7 @@ static int attach_function(struct sites *sites, int i, const struct site_program
 		     (s->no_return ? SITE_COOKIE_ONCE : 0);
 
 	if (sites->no_cookies)
-		return attach_copies(&sites->cookieless, s, p, cookie, e);
+		return attach_copies(&sites->legacy, s, p, cookie, e);
 	/* return first: an entry without return is then the rarer case */
 	if (!s->no_return)
 		s->back = attach_site(s, p->back, cookie, true);
@@ -69,7 +69,7 @@ static int attach_place(struct sites *sites, u32 i, const struct site_programs *
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = place->semaphore, .bpf_cookie = i,
 		    .retprobe = place->back);
 	char path[64];
-	struct cookieless_at at = { path, place->offset, place->back, place->semaphore };
+	struct uprobe_legacy_at at = { path, place->offset, place->back, place->semaphore };
 
 	path_of(place->binary, path);
 	if (bpf_map__update_elem(p->places, &i, sizeof(i), &place->how, sizeof(place->how),
@@ -78,7 +78,7 @@ static int attach_place(struct sites *sites, u32 i, const struct site_programs *
 	if (place->how.which == USDT_ENTRY)
 		return 0;
 	if (sites->no_cookies)
-		return cookieless_attach(&sites->cookieless, p->usdt, &at, i, e);
+		return uprobe_legacy_attach(&sites->legacy, p->usdt, &at, i, e);
 	place->link = bpf_program__attach_uprobe_opts(p->usdt, -1, path, place->offset, &opts);
 	return place->link ? 0
 			   : err_errno(e, ERR_ENV, "cannot attach to %.300s",
@@ -155,7 +155,7 @@ void sites_free(struct sites *s)
 {
 	int i;
 
-	cookieless_free(&s->cookieless);
+	uprobe_legacy_free(&s->legacy);
 	for (i = 0; i < s->n; i++) {
 		bpf_link__destroy(s->list[i].entry);
 		bpf_link__destroy(s->list[i].back);

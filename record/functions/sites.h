@@ -4,8 +4,8 @@
 
 #include "binaries.h"
 #include "elfsym.h"
-#include "record/cookieless.h"
-#include "record/options.h"
+#include "record/options/options.h"
+#include "record/probes/uprobe_legacy.h"
 
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ struct sites {
 	int n_places;
 	struct binaries binaries;
 	bool no_cookies; /* set before attaching: this kernel has none */
-	struct cookieless cookieless;
+	struct uprobe_legacy legacy;
 };
 
 /* Finds all functions, so that a wrong name is known before anything is attached. */

@@ -6,8 +6,8 @@
 #define _GNU_SOURCE /* setns */
 #include "accept_queues.h"
 
-#include "record/made.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
+#include "record/pump/records.h"
 
 #include <fcntl.h>
 #include <linux/inet_diag.h>
@@ -122,13 +122,13 @@ static int look_at(void *arg, unsigned int pid, struct err *e)
 
 static void search(const struct seeking *s)
 {
-	u64 begin = made_now();
+	u64 begin = records_now();
 	int i;
 
 	for (i = 0; i < s->queues->n; i++)
 		s->queues->of[i].pid = 0;
 	procfs_each("/proc", look_at, (void *)s, NULL);
-	s->queues->search = made_now() + (made_now() - begin) * SEARCH_SHARE;
+	s->queues->search = records_now() + (records_now() - begin) * SEARCH_SHARE;
 }
 
 void accept_queues_open(struct accept_queues *q, const struct probes *probes,
@@ -178,7 +178,7 @@ static int put_namespace(const struct netns_queues *of, struct pump *p, struct e
 	if (procfs_read(path, text, NETSTAT_BYTES) > 0) {
 		ev.overflows = accept_queues_count(text, "ListenOverflows");
 		ev.drops = accept_queues_count(text, "ListenDrops");
-		ret = made_put(p, &ev, sizeof(ev), NULL, e);
+		ret = records_put(p, &ev, sizeof(ev), NULL, e);
 	}
 	free(text);
 	return ret;
@@ -209,7 +209,7 @@ static int put_socket(const struct netns_queues *of, const struct nlmsghdr *h, s
 		memcpy(v, RTA_DATA(a), sizeof(v));
 		ev.drops = v[SK_MEMINFO_DROPS];
 	}
-	return ev.drops || ev.queue ? made_put(p, &ev, sizeof(ev), NULL, e) : 0;
+	return ev.drops || ev.queue ? records_put(p, &ev, sizeof(ev), NULL, e) : 0;
 }
 
 static bool ask(int diag, u8 family)
@@ -262,7 +262,7 @@ int accept_queues_read(struct accept_queues *q, struct pump *p, const struct pro
 
 	if (!(t->options->groups & 1u << GROUP_net))
 		return 0;
-	if (made_now() >= q->search)
+	if (records_now() >= q->search)
 		search(&s);
 	for (i = 0; i < q->n && ret == 0; i++) {
 		if (!q->of[i].pid)

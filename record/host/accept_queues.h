@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "record/probes.h"
-#include "record/pump.h"
+#include "record/probes/probes.h"
+#include "record/pump/pump.h"
 #include "targets.h"
 
 #define NAMESPACES_MAX 16 /* further ones are not read */
@@ -18,7 +18,7 @@ struct accept_queues {
 		int diag;	  /* a netlink socket in it; -1: none */
 	} of[NAMESPACES_MAX];
 	int n;
-	u64 search; /* when to look for namespaces again, as made_now */
+	u64 search; /* when to look for namespaces again, as records_now */
 };
 
 /*

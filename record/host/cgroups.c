@@ -4,7 +4,7 @@
 #include "cgroups.h"
 
 #include "containers.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "record/safe_open.h"
+#include "record/files/safe_open.h"
 
 #include <stdbool.h>
 

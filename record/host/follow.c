@@ -5,7 +5,7 @@
  */
 #include "follow.h"
 
-#include "record/procfs.h"
+#include "record/files/procfs.h"
 #include "sockets.h"
 
 #include <bpf/bpf.h>

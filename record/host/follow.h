@@ -2,7 +2,7 @@
 /* Group net follows the TCP sockets of targets: those that exist when recording begins. */
 #pragma once
 
-#include "record/probes.h"
+#include "record/probes/probes.h"
 #include "targets.h"
 
 /*

@@ -8,9 +8,9 @@
 #include "held.h"
 
 #include "format/linux_abi.h"
-#include "record/made.h"
-#include "record/procfs.h"
-#include "record/shape_table.h"
+#include "record/files/procfs.h"
+#include "record/probes/shape_table.h"
+#include "record/pump/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,9 @@ static bool still_there(const char *path, const char *before)
 int held_take(struct pump *p, struct safe_files *files, unsigned int pid, unsigned int tid,
 	      struct err *e)
 {
-	struct ev_futex_wait ev = { .h = { .type = EV_futex_wait, .tid = tid, .ts = made_now() } };
+	struct ev_futex_wait ev = {
+		.h = { .type = EV_futex_wait, .tid = tid, .ts = records_now() }
+	};
 	char path[96], text[256], status[STATUS_MAX];
 	u64 at;
 
@@ -119,5 +121,5 @@ int held_take(struct pump *p, struct safe_files *files, unsigned int pid, unsign
 	if (procfs_read(path, status, sizeof(status)) <= 0)
 		return 0;
 	ev.own = held_own(status);
-	return made_put(p, &ev, sizeof(ev), NULL, e);
+	return records_put(p, &ev, sizeof(ev), NULL, e);
 }

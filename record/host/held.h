@@ -2,8 +2,8 @@
 /* Locks that threads were waiting for when the recording started. */
 #pragma once
 
-#include "record/pump.h"
-#include "record/safe_open.h"
+#include "record/files/safe_open.h"
+#include "record/pump/pump.h"
 
 /* Puts a futex_wait event if the thread waits for a lock in futex(2). */
 int held_take(struct pump *p, struct safe_files *files, unsigned int pid, unsigned int tid,

@@ -5,9 +5,9 @@
 #include "containers.h"
 #include "format/grow.h"
 #include "format/syscall.h"
-#include "record/made.h"
-#include "record/procfs.h"
-#include "record/shape_table.h"
+#include "record/files/procfs.h"
+#include "record/probes/shape_table.h"
+#include "record/pump/records.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -79,23 +79,23 @@ static int put_facts(struct pump *p, struct err *e)
 
 	if (uname(&u) < 0)
 		return err_errno(e, ERR_FAIL, "cannot determine the host name");
-	ret = made_info(p, e, "host=%s", u.nodename);
+	ret = records_info(p, e, "host=%s", u.nodename);
 	if (ret == 0)
-		ret = made_info(p, e, "kernel=%s", u.release);
+		ret = records_info(p, e, "kernel=%s", u.release);
 	if (ret == 0)
-		ret = made_info(p, e, "machine=%s", u.machine);
+		ret = records_info(p, e, "machine=%s", u.machine);
 	if (ret == 0)
-		ret = made_info(p, e, "cpus=%ld", sysconf(_SC_NPROCESSORS_ONLN));
+		ret = records_info(p, e, "cpus=%ld", sysconf(_SC_NPROCESSORS_ONLN));
 	for (i = 0; i < sizeof(facts) / sizeof(facts[0]) && ret == 0; i++) {
 		if (facts[i].prefix)
 			value_of(facts[i].path, facts[i].prefix, line, sizeof(line));
 		else
 			procfs_line(facts[i].path, line, sizeof(line));
 		if (line[0])
-			ret = made_info(p, e, "%s=%s", facts[i].key, line);
+			ret = records_info(p, e, "%s=%s", facts[i].key, line);
 	}
 	topology(line, sizeof(line));
-	return ret < 0 ? ret : made_info(p, e, "topology=%s", line);
+	return ret < 0 ? ret : records_info(p, e, "topology=%s", line);
 }
 
 /* The numbers of this machine's system calls, for a reader that knows fewer. */
@@ -112,10 +112,11 @@ static int put_names(struct pump *p, struct err *e)
 			n += snprintf(line + n, sizeof(line) - n, " %d:%s", nr, d->name);
 		if (n < NAMES_LINE)
 			continue;
-		ret = made_info(p, e, "syscalls.%u=%s", syscall_own_abi(), line + 1);
+		ret = records_info(p, e, "syscalls.%u=%s", syscall_own_abi(), line + 1);
 		n = 0;
 	}
-	return ret < 0 || !n ? ret : made_info(p, e, "syscalls.%u=%s", syscall_own_abi(), line + 1);
+	return ret < 0 || !n ? ret
+			     : records_info(p, e, "syscalls.%u=%s", syscall_own_abi(), line + 1);
 }
 
 static int put_disks(struct pump *p, struct err *e)
@@ -138,7 +139,7 @@ static int put_disks(struct pump *p, struct err *e)
 		ev.sectors = procfs_number(path, 0);
 		snprintf(path, sizeof(path), "/sys/block/%s/queue/rotational", f->d_name);
 		ev.rotational = procfs_number(path, 0) == 1;
-		ret = made_put(p, &ev, sizeof(ev), f->d_name, e);
+		ret = records_put(p, &ev, sizeof(ev), f->d_name, e);
 	}
 	if (d)
 		closedir(d);
@@ -161,7 +162,7 @@ static int put_mounts(struct pump *p, struct err *e)
 			continue;
 		ev.dev = major << 20 | minor;
 		snprintf(text, sizeof(text), "%s %s %s", type, source, point);
-		ret = made_put(p, &ev, sizeof(ev), text, e);
+		ret = records_put(p, &ev, sizeof(ev), text, e);
 	}
 	if (f)
 		fclose(f);
@@ -181,12 +182,12 @@ static int put_cgroup(void *arg, const char *dir, const char *path, struct err *
 	struct putting *p = arg;
 	struct container c;
 	char text[256];
-	int ret = made_put(p->pump, &ev, sizeof(ev), path, e);
+	int ret = records_put(p->pump, &ev, sizeof(ev), path, e);
 
 	if (ret < 0 || !container_of_cgroup(&c, dir, path, &p->files))
 		return ret;
 	snprintf(text, sizeof(text), "%s %s %s", c.runtime, c.id, c.name);
-	return made_put(p->pump, &of, sizeof(of), text, e);
+	return records_put(p->pump, &of, sizeof(of), text, e);
 }
 
 int host_put(struct pump *p, const struct targets *t, struct err *e)
@@ -202,7 +203,7 @@ int host_put(struct pump *p, const struct targets *t, struct err *e)
 	if (ret == 0 && !t->options->hide)
 		ret = put_mounts(p, e);
 	if (ret == 0 && cpu)
-		ret = made_info(p, e, "cgroups=%s", cpu->version2 ? "2" : "1");
+		ret = records_info(p, e, "cgroups=%s", cpu->version2 ? "2" : "1");
 	if (ret == 0 && cpu && !t->options->hide)
 		ret = cgroups_walk(cpu, cpu->path, put_cgroup, &put, e);
 	safe_end(&put.files);
@@ -248,7 +249,7 @@ static void forget_dirs(struct quotas *q)
 void quotas_free(struct quotas *q)
 {
 	forget_dirs(q);
-	weights_free(&q->weights);
+	cgroup_weights_free(&q->weights);
 	pressure_end(&q->pressures);
 	accept_queues_end(&q->accepts);
 	q->due = 0;
@@ -256,7 +257,7 @@ void quotas_free(struct quotas *q)
 
 void quotas_restart(struct quotas *q)
 {
-	weights_free(&q->weights);
+	cgroup_weights_free(&q->weights);
 	q->due = 0;
 }
 
@@ -272,7 +273,7 @@ static int look_at_group(void *arg, const char *dir, const char *path, struct er
 	struct quotas *q = s->quotas;
 	u64 quota, period;
 
-	if (weights_look(&q->weights, s->pump, s->cpu, dir, path, e) < 0)
+	if (cgroup_weights_look(&q->weights, s->pump, s->cpu, dir, path, e) < 0)
 		return ERR_FAIL;
 	if (q->n == QUOTAS_MAX || !quota_of(dir, s->cpu->version2, &quota, &period))
 		return 0;
@@ -301,7 +302,7 @@ static int put_throttle(struct pump *p, const char *dir, bool version2, struct e
 			   : stat_of(text, "throttled_time ");
 	ev.quota = quota * 1000;
 	ev.period = period * 1000;
-	return made_put(p, &ev, sizeof(ev), NULL, e);
+	return records_put(p, &ev, sizeof(ev), NULL, e);
 }
 
 static bool has_quota(const struct quotas *q, const char *dir)
@@ -318,7 +319,7 @@ int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q
 {
 	const struct cgroup_mount *cpu = t->cgroups.cpu;
 	struct seeking s = { p, cpu, q };
-	u64 begin = made_now();
+	u64 begin = records_now();
 	const char *dir;
 	size_t i;
 	int k, ret = 0;
@@ -328,8 +329,8 @@ int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q
 	if (begin >= q->due) {
 		forget_dirs(q);
 		ret = cgroups_walk(cpu, cpu->path, look_at_group, &s, e);
-		weights_looked(&q->weights);
-		q->due = made_now() + (made_now() - begin) * SEARCH_SHARE;
+		cgroup_weights_looked(&q->weights);
+		q->due = records_now() + (records_now() - begin) * SEARCH_SHARE;
 	}
 	for (i = 0; i < q->n && ret == 0; i++)
 		ret = put_throttle(p, q->dirs[i], cpu->version2, e);

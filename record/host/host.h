@@ -3,10 +3,10 @@
 #pragma once
 
 #include "accept_queues.h"
+#include "cgroup_weights.h"
 #include "pressure.h"
-#include "record/pump.h"
+#include "record/pump/pump.h"
 #include "targets.h"
-#include "weights.h"
 
 /* Facts, disks, mounts, cgroups with their containers. */
 int host_put(struct pump *p, const struct targets *t, struct err *e);
@@ -18,7 +18,7 @@ struct quotas {
 	struct weights weights;
 	struct pressures pressures;
 	struct accept_queues accepts;
-	u64 due; /* when to search again, as made_now */
+	u64 due; /* when to search again, as records_now */
 };
 void quotas_free(struct quotas *q);
 /* A recording starts without their state. */

@@ -2,8 +2,8 @@
 /* PSI, CPU times and memory, from /proc and the files of cgroups. */
 #include "pressure.h"
 
-#include "record/made.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
+#include "record/pump/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,13 +114,13 @@ static int look_at_process(void *arg, unsigned int pid, struct err *e)
 static void search(struct pressures *s, const struct probes *probes, const struct targets *t)
 {
 	struct search search = { s, probes, t };
-	u64 begin = made_now();
+	u64 begin = records_now();
 
 	/* those of processes that have ended stay: what they did until then counts */
 	if (s->n == WATCHED_MAX)
 		forget(s);
 	procfs_each("/proc", look_at_process, &search, NULL);
-	s->search = made_now() + (made_now() - begin) * SEARCH_SHARE;
+	s->search = records_now() + (records_now() - begin) * SEARCH_SHARE;
 }
 
 const char *pressure_cpu_dir(const struct pressures *s, const struct targets *t, int i)
@@ -167,7 +167,7 @@ static int put_cpus(struct pump *p, struct err *e)
 		ev.irq = from_ticks(v[5]);
 		ev.softirq = from_ticks(v[6]);
 		ev.steal = from_ticks(v[7]);
-		ret = made_put(p, &ev, sizeof(ev), NULL, e);
+		ret = records_put(p, &ev, sizeof(ev), NULL, e);
 	}
 	if (f)
 		fclose(f);
@@ -191,7 +191,7 @@ static int put_psi(struct pump *p, const char *dir, const char *path, struct err
 		ev.h.ts = 0;
 		ev.some = pressure_total(text, "some ");
 		ev.full = pressure_total(text, "full ");
-		ret = made_put(p, &ev, sizeof(ev), path, e);
+		ret = records_put(p, &ev, sizeof(ev), path, e);
 	}
 	return ret;
 }
@@ -224,7 +224,7 @@ static int put_host_memory(struct pump *p, struct err *e)
 		ev.oom_kill = pressure_value(text, "oom_kill");
 	}
 	free(text);
-	return made_put(p, &ev, sizeof(ev), NULL, e);
+	return records_put(p, &ev, sizeof(ev), NULL, e);
 }
 
 /* A number from a file of a cgroup; "max", and what is as large as no host has, is 0. */
@@ -298,7 +298,7 @@ static int put_memory(struct pump *p, const struct watched *w, const char *path,
 	else
 		memory_v1(&ev, w->dir, text);
 	free(text);
-	return made_put(p, &ev, sizeof(ev), path, e);
+	return records_put(p, &ev, sizeof(ev), path, e);
 }
 
 static int put_groups(struct pump *p, const struct targets *t, const struct pressures *s,
@@ -321,14 +321,14 @@ static int put_groups(struct pump *p, const struct targets *t, const struct pres
 int pressure_read(struct pump *p, const struct probes *probes, const struct targets *t,
 		  struct pressures *s, bool at_once, struct err *e)
 {
-	u64 begin = made_now();
+	u64 begin = records_now();
 	int ret;
 
 	if (!(t->options->groups & 1u << GROUP_pressure) || (!at_once && begin < s->due))
 		return 0;
 	if (begin >= s->search)
 		search(s, probes, t);
-	begin = made_now();
+	begin = records_now();
 	ret = put_cpus(p, e);
 	if (ret == 0)
 		ret = put_psi(p, NULL, NULL, e);
@@ -336,6 +336,6 @@ int pressure_read(struct pump *p, const struct probes *probes, const struct targ
 		ret = put_host_memory(p, e);
 	if (ret == 0)
 		ret = put_groups(p, t, s, e);
-	s->due = made_now() + (made_now() - begin) * READ_SHARE;
+	s->due = records_now() + (records_now() - begin) * READ_SHARE;
 	return ret;
 }

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "cgroups.h"
-#include "record/probes.h"
-#include "record/pump.h"
+#include "record/probes/probes.h"
+#include "record/pump/pump.h"
 #include "targets.h"
 
 #define WATCHED_MAX 64 /* cgroups; further ones are not read */
@@ -18,7 +18,7 @@ struct pressures {
 		const struct cgroup_mount *mount;
 	} watched[WATCHED_MAX];
 	int n;
-	u64 search; /* when to look for cgroups again, as made_now */
+	u64 search; /* when to look for cgroups again, as records_now */
 	u64 due;    /* when to read again */
 };
 

@@ -5,9 +5,9 @@
 
 #include "format/shapes.h"
 #include "held.h"
-#include "record/fdinfo.h"
-#include "record/made.h"
-#include "record/procfs.h"
+#include "record/files/fdinfo.h"
+#include "record/files/procfs.h"
+#include "record/pump/records.h"
 #include "sockets.h"
 #include "waiting.h"
 
@@ -98,7 +98,7 @@ static enum bound bound_of(const struct taking *t, unsigned int tid)
 static int take_thread(void *arg, unsigned int tid, struct err *e)
 {
 	/* the time before it is read: later events come after it, and win */
-	struct ev_thread ev = { .h = { .ts = made_now(), .type = EV_thread, .tid = tid } };
+	struct ev_thread ev = { .h = { .ts = records_now(), .type = EV_thread, .tid = tid } };
 	struct taking *t = arg;
 	char path[96], text[CMDLINE_MAX] = "";
 
@@ -121,7 +121,7 @@ static int take_thread(void *arg, unsigned int tid, struct err *e)
 	/* of others, who may appear as wakers, the name is enough */
 	if (tid == t->pid && ev.target && !t->options->hide)
 		read_cmdline(t, text, sizeof(text));
-	if (made_put(t->pump, &ev, sizeof(ev), text, e) < 0)
+	if (records_put(t->pump, &ev, sizeof(ev), text, e) < 0)
 		return ERR_FAIL;
 	return ev.target && ev.state == 'S' && t->options->groups & 1u << GROUP_syscalls
 		       ? held_take(t->pump, &t->files->safe, t->pid, tid, e)
@@ -186,7 +186,7 @@ static int take_directory(struct taking *t, struct err *e)
 	target[n] = '\0';
 	ev.fd = WORKING_DIRECTORY;
 	ev.mode = S_IFDIR;
-	return made_put(t->pump, &ev, sizeof(ev), target, e);
+	return records_put(t->pump, &ev, sizeof(ev), target, e);
 }
 
 static int take_unread(struct taking *t, const struct ev_fd *of, u32 bytes, struct err *e)
@@ -196,7 +196,7 @@ static int take_unread(struct taking *t, const struct ev_fd *of, u32 bytes, stru
 				.fd = (u32)of->fd,
 				.bytes = bytes };
 
-	return made_put(t->pump, &ev, sizeof(ev), NULL, e);
+	return records_put(t->pump, &ev, sizeof(ev), NULL, e);
 }
 
 /* Of accepted connections only: of others the last answer is the last data. */
@@ -209,7 +209,7 @@ static int take_asked(struct taking *t, const struct ev_fd *of, const struct soc
 			       .fd = (u32)of->fd,
 			       .answered = s->answered };
 
-	return s->role == ROLE_ACCEPTED && s->asked ? made_put(t->pump, &ev, sizeof(ev), NULL, e)
+	return s->role == ROLE_ACCEPTED && s->asked ? records_put(t->pump, &ev, sizeof(ev), NULL, e)
 						    : 0;
 }
 
@@ -251,8 +251,8 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 		fill_socket(&ev, s, t->options->hide);
 	if (info.flags & O_CLOEXEC)
 		ev.flags = FD_CLOSED_BY_EXEC;
-	if (made_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
-		     e) < 0)
+	if (records_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
+			e) < 0)
 		return ERR_FAIL;
 	if (!s)
 		return 0;
@@ -261,7 +261,7 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 
 static int read_sockets(struct taking *t, struct err *e)
 {
-	u64 before = t->sockets.netns, at = made_now();
+	u64 before = t->sockets.netns, at = records_now();
 	int ret = sockets_read(&t->sockets, t->pid, e);
 
 	if (ret < 0 || t->sockets.netns == before)
@@ -321,7 +321,7 @@ static int report_silent(struct taking *t, int before, struct err *e)
 		"obsrec: %u files of other processes did not respond in time: their types "
 		"or command lines are not recorded\n",
 		f->safe.stuck - before);
-	return made_info(t->pump, e, "files_silent=%u", f->safe.stuck);
+	return records_info(t->pump, e, "files_silent=%u", f->safe.stuck);
 }
 
 int snapshot_take(struct pump *p, const struct probes *probes, const struct targets *targets,
@@ -338,7 +338,7 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
 	};
 	int stuck = files->safe.stuck;
-	int ret = made_info(p, e, "snapshot_begin=%llu", (unsigned long long)made_now());
+	int ret = records_info(p, e, "snapshot_begin=%llu", (unsigned long long)records_now());
 
 	find_devices(&t);
 	if (ret == 0)
@@ -348,7 +348,7 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 		return ERR_FAIL;
 	if (ret) /* an incomplete snapshot has no end */
 		return ret < 0 ? ret : 0;
-	return made_info(p, e, "snapshot=%llu", (unsigned long long)made_now());
+	return records_info(p, e, "snapshot=%llu", (unsigned long long)records_now());
 }
 
 /* ---- calls that have not returned ---- */
@@ -376,7 +376,7 @@ static int take_open_call(void *arg, unsigned int tid, struct err *e)
 	struct ev_syscall_args ev = { .h = { .type = EV_syscall_args, .tid = tid } };
 	unsigned long long a[6];
 	struct opening *t = arg;
-	u64 entered = probes_entered(t->probes, tid), ts = made_now();
+	u64 entered = probes_entered(t->probes, tid), ts = records_now();
 	char path[96], text[256];
 	int nr;
 
@@ -399,7 +399,7 @@ static int take_open_call(void *arg, unsigned int tid, struct err *e)
 	ev.nr = nr;
 	ev.abi = syscall_own_abi();
 	ev.flags = SYSCALL_UNFINISHED | (entered ? 0 : SYSCALL_NO_ENTRY);
-	return made_put(t->pump, &ev, sizeof(ev), NULL, e);
+	return records_put(t->pump, &ev, sizeof(ev), NULL, e);
 }
 
 static int open_calls_of(void *arg, unsigned int pid, struct err *e)

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "accept_queues.h"
-#include "record/options.h"
-#include "record/probes.h"
-#include "record/pump.h"
-#include "record/safe_open.h"
+#include "record/files/safe_open.h"
+#include "record/options/options.h"
+#include "record/probes/probes.h"
+#include "record/pump/pump.h"
 
 #define SILENT_MAX 16
 

@@ -3,7 +3,7 @@
 #include "sockets.h"
 
 #include "format/grow.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
 
 #include <stdbool.h>
 #include <stdio.h>

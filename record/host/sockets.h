@@ -21,7 +21,7 @@ struct socket_info {
 };
 
 struct sockets {
-	u64 at;	   /* when asked was read, as made_now */
+	u64 at;	   /* when asked was read, as records_now */
 	u64 netns; /* inode of the network namespace that the table is of; 0: none yet */
 	struct socket_info *list; /* by ino */
 	size_t n;

@@ -2,8 +2,8 @@
 /* Whom to record. */
 #include "targets.h"
 
-#include "record/probes.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
+#include "record/probes/probes.h"
 #include "snapshot.h"
 
 #include <stdlib.h>

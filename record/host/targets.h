@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cgroups.h"
-#include "record/comm_glob.h"
-#include "record/options.h"
+#include "comm_glob.h"
+#include "record/options/options.h"
 
 struct probes;
 

@@ -7,8 +7,8 @@
 
 #include "cfi_table.h"
 #include "code_maps.h"
+#include "record/files/safe_open.h"
 #include "record/functions/elffile.h"
-#include "record/safe_open.h"
 
 #define CODE_MODULES_MAX 2048
 

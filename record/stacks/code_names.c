@@ -2,7 +2,7 @@
 #include "code_names.h"
 
 #include "format/line_table.h"
-#include "record/fd_message.h"
+#include "record/files/fd_message.h"
 #include "record/functions/elfdebug.h"
 #include "record/functions/elftable.h"
 

@@ -3,7 +3,7 @@
 #include "perf_map.h"
 
 #include "format/grow.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Functions of generated code: /tmp/perf-PID.map, as node, Java and Python write it for perf. */
 #pragma once
 
-#include "record/safe_open.h"
+#include "record/files/safe_open.h"
 
 struct perf_map {
 	struct perf_function {

@@ -2,7 +2,7 @@
 /* Definitions come in the order of their numbers, which makes them small in the file. */
 #include "stack_records.h"
 
-#include "record/made.h"
+#include "record/pump/records.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,9 @@ static int put_module(const struct code_module *m, u32 id, struct pump *p, bool 
 	ev.build_id0 = digits(build_id, 8);
 	ev.build_id1 = digits(build_id + 8, 8);
 	ev.build_id2 = digits(build_id + 16, 4);
-	return made_put(p, &ev, sizeof(ev),
-			hide && (m->kind == CODE_ELF || m->kind == CODE_FILE) ? NULL : m->path, e);
+	return records_put(p, &ev, sizeof(ev),
+			   hide && (m->kind == CODE_ELF || m->kind == CODE_FILE) ? NULL : m->path,
+			   e);
 }
 
 static int put_frame(struct raw_queue *q, const struct stack_tables *t, u32 i,
@@ -61,7 +62,7 @@ static int put_frame(struct raw_queue *q, const struct stack_tables *t, u32 i,
 		w->modules[f->module] = 1;
 		ret = put_module(m, f->module, p, hide, e);
 	}
-	return ret < 0 ? ret : made_put(p, &ev, sizeof(ev), NULL, e);
+	return ret < 0 ? ret : records_put(p, &ev, sizeof(ev), NULL, e);
 }
 
 static int put_stack(const struct stack_tables *t, u32 i, struct pump *p, struct err *e)
@@ -74,7 +75,7 @@ static int put_stack(const struct stack_tables *t, u32 i, struct pump *p, struct
 		.frame = t->first + node->frame,
 	};
 
-	return made_put(p, &ev, sizeof(ev), NULL, e);
+	return records_put(p, &ev, sizeof(ev), NULL, e);
 }
 
 int stack_records_new(struct raw_queue *q, const struct stack_tables *t, struct stack_written *w,

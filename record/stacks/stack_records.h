@@ -3,7 +3,7 @@
 #pragma once
 
 #include "raw_queue.h"
-#include "record/pump.h"
+#include "record/pump/pump.h"
 
 /* What a recording has already. All zero: nothing. */
 struct stack_written {

@@ -7,8 +7,8 @@
 #include "stack_symbols.h"
 
 #include "code_names.h"
-#include "record/made.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
+#include "record/pump/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static int put_symbol(const struct code_name *c, struct pump *p, struct err *e)
 	struct ev_symbol ev;
 
 	code_name_symbol(&ev, text, c);
-	return made_put(p, &ev, sizeof(ev), text, e);
+	return records_put(p, &ev, sizeof(ev), text, e);
 }
 
 /* Those of one module, or of the kernel with its modules. */
@@ -152,7 +152,7 @@ static bool read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first
 {
 	struct code_name *names =
 		calloc(q->tables.n_frames + q->older.n_frames + 1, sizeof(*names));
-	u64 begin = made_now();
+	u64 begin = records_now();
 	struct err e = { 0 };
 	struct buf found = { 0 };
 	u32 n, i, from, to;
@@ -171,7 +171,7 @@ static bool read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first
 		if (module < first)
 			continue;
 		ok = announce(module, p, out, &found);
-		if (ok && module && made_now() - begin < SYMBOLS_TIME)
+		if (ok && module && records_now() - begin < SYMBOLS_TIME)
 			find_names(q, names + from, to - from, module, hide);
 		for (i = from; i < to && ok; i++)
 			ok = !names[i].name || put_symbol(&names[i], p, &e) == 0;

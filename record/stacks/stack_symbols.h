@@ -3,7 +3,7 @@
 #pragma once
 
 #include "raw_queue.h"
-#include "record/pump.h"
+#include "record/pump/pump.h"
 
 /*
  * Names, as far as time allows. hide: those of the kernel alone. stuck counts the processes that

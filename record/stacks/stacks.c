@@ -4,7 +4,7 @@
 #include "stacks.h"
 
 #include "raw_queue.h"
-#include "record/made.h"
+#include "record/pump/records.h"
 #include "stack_records.h"
 #include "stack_symbols.h"
 
@@ -77,7 +77,7 @@ static void *work(void *arg)
 		stop = __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE);
 		n = ring_buffer__consume(s->ring);
 		pthread_mutex_lock(&s->lock);
-		raw_queue_expire(&s->queue, made_now(), &s->out);
+		raw_queue_expire(&s->queue, records_now(), &s->out);
 		s->passes += n >= 0;
 		pthread_cond_broadcast(&s->idle);
 		pthread_mutex_unlock(&s->lock);
@@ -179,7 +179,7 @@ void stacks_forget(struct stacks *s, u64 ts)
 {
 	if (!s || !lock(s))
 		return;
-	raw_queue_forget(&s->queue, ts, made_now());
+	raw_queue_forget(&s->queue, ts, records_now());
 	pthread_mutex_unlock(&s->lock);
 }
 

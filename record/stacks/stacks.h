@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "record/options.h"
-#include "record/pump.h"
+#include "record/options/options.h"
+#include "record/pump/pump.h"
 
 struct stacks;
 

@@ -3,8 +3,8 @@
  * entries of CPython's perf trampolines have a frame of fixed size. */
 #include "unwind.h"
 
-#include "record/made.h"
-#include "record/procfs.h"
+#include "record/files/procfs.h"
+#include "record/pump/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void read_maps(struct unwinder *u, struct code_process *p)
 	char path[64], *text;
 	ssize_t n;
 
-	p->maps_tried = made_now();
+	p->maps_tried = records_now();
 	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
 	n = procfs_read(path, u->maps_text, MAPS_TEXT);
 	if (n <= 0)

@@ -31,9 +31,14 @@ includes format/* | grep -E '"(record|analyze|bpf|tests)/' | law "format/ includ
 			grep -vE "\"record/(${may:+$may|}$room/)"
 	done <<-ROOMS
 		requests
-		functions (cookieless|fdinfo|options|procfs|safe_open)\.h
-		stacks functions/|(fd_message|made|options|procfs|pump|safe_open)\.h
-		host (comm_glob|fdinfo|made|options|probes|procfs|pump|safe_open|shape_table)\.h
+		files
+		process files/|options/options\.h
+		pump requests/batch\.h
+		options functions/usdt_wish\.h|requests/heads\.h
+		functions files/|options/options\.h|probes/uprobe_legacy\.h
+		probes files/|functions/|host/targets\.h|options/|process/|pump/|stacks/
+		stacks files/|functions/|options/options\.h|pump/
+		host files/|options/options\.h|probes/(probes|shape_table)\.h|pump/
 	ROOMS
 } | law "the rooms of record/ include one way"
 # the rooms of analyze/, from above to below: what each may include of the others
@@ -56,6 +61,29 @@ includes format/* | grep -E '"(record|analyze|bpf|tests)/' | law "format/ includ
 	ROOMS
 	find analyze -maxdepth 1 -type f
 } | law "the rooms of analyze/ include one way"
+# rooms in a hall of analyze/: what each may include of the hall's others
+{
+	while read -r room may; do
+		hall=${room%/*}
+		includes $(find "analyze/$room" -name '*.[ch]') | grep -E "\"analyze/$hall/[a-z]+/" |
+			grep -vE "\"analyze/$hall/(${room#*/}${may:+|$may})/"
+	done <<-ROOMS
+		analyses/waits
+		analyses/metrics
+		analyses/load
+		analyses/pauses verdict|waits
+		analyses/failing verdict
+		analyses/queues verdict
+		analyses/verdict failing|queues|waits
+		causes/units
+		causes/request units
+		causes/kinds
+		store/columns
+		store/events columns
+		store/sql
+		store/stacks
+	ROOMS
+} | law "the rooms of the halls include one way"
 for tree in analyze record; do
 	if [ -d .output/$tree ]; then
 		python3 tests/check/circles.py .output $tree 2>&1 | law "no circle of files in $tree/"
@@ -112,9 +140,9 @@ for h in $(find format record analyze -name "*.h"); do
 	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -I. -fsyntax-only -include "$h" -x c /dev/null 2>&1
 done | law "every header compiles alone"
 
-# files of other users and processes are opened by the worker of record/safe_open.c; these open only what the
+# files of other users and processes are opened by the worker of record/files/safe_open.c; these open only what the
 # kernel or root provides, or the output
-own='record/(host/)?(safe_open|procfs|fdinfo|cgroups|host|programs|cookieless|targets|sockets|output)\.c'
+own='record/([a-z]+/)?(safe_open|procfs|fdinfo|cgroups|host|programs|uprobe_legacy|targets|sockets|output)\.c'
 opens='l?stat(64)?|fstatat|statx|f?open(64)?|openat2?|creat|freopen|fts_open|opendir|scandir|n?ftw|glob|realpath'
 opens="$opens|canonicalize_file_name|e?access|faccessat|euidaccess|statv?fs|l?getxattr|chdir|dlopen"
 grep -nE "(^|[^a-z_>.])($opens)\(" $(find record -name "*.c") |
@@ -131,7 +159,7 @@ awk 'function judge() { if (at && !good) print file ":" at ": " line; at = 0 }
 # pump.c waits for its own threads, safe_open.c for a worker that is idle and killed
 forever='pthread_join|pthread_cond_wait|sem_wait|sigwait(info)?|pause|flock|lockf|p?select|epoll_p?wait|wait[34]?|waitid'
 grep -nE "(^|[^a-z_>.])($forever)\(|poll\([^;]*, (-1|NULL, NULL)\)|waitpid\([^;]*, 0\)|F_SETLKW" $(find record -name "*.c") |
-	grep -vE '^record/(pump|safe_open)\.c:' | law "record/ waits with a limit"
+	grep -vE '^record/(pump/pump|files/safe_open)\.c:' | law "record/ waits with a limit"
 
 # the rooms in README.md are the rooms there are
 {

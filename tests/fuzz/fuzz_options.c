@@ -2,7 +2,7 @@
 /* The command line of obsrec: a word a line. */
 #include "fuzz.h"
 
-#include "record/options.h"
+#include "record/options/options.h"
 
 #include <stdlib.h>
 

@@ -2,18 +2,18 @@
 /* What the recorder parses of /proc, control groups and small texts: the first byte chooses. */
 #include "fuzz.h"
 
-#include "record/comm_glob.h"
 #include "record/functions/binaries.h"
 #include "record/functions/pattern.h"
+#include "record/host/cgroup_weights.h"
 #include "record/host/cgroups.h"
+#include "record/host/comm_glob.h"
 #include "record/host/containers.h"
 #include "record/host/snapshot.h"
 #include "record/host/sockets.h"
-#include "record/host/weights.h"
-#include "record/options.h"
+#include "record/options/options.h"
+#include "record/options/syscall_set.h"
 #include "record/stacks/code_maps.h"
 #include "record/stacks/perf_map.h"
-#include "record/syscall_set.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +45,8 @@ static void socket_lines(char *text, size_t size)
 static void weight(char *text, size_t size)
 {
 	(void)size;
-	weights_parse(text, true);
-	weights_parse(text, false);
+	cgroup_weights_parse(text, true);
+	cgroup_weights_parse(text, false);
 }
 
 static void glob(char *text, size_t size)

@@ -5,7 +5,7 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/render/say.h"
 #include "analyze/replay/load.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/columns.h"
 #include "textpack.h"
 
 #include <setjmp.h>

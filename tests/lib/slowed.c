@@ -3,7 +3,7 @@
 #include "slowed.h"
 
 #include "analyze/analyses/analysis.h"
-#include "analyze/analyses/verdict.h"
+#include "analyze/analyses/verdict/verdict.h"
 #include "analyze/render/say.h"
 #include "loaded.h"
 

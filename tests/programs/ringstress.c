@@ -7,8 +7,8 @@
  */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include "ringstress.h"
-#include "record/counts.h"
-#include "record/rings.h"
+#include "record/pump/counts.h"
+#include "record/pump/rings.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

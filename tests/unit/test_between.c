@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/causes/causes_queue.c: time of an event loop that is of no request. */
+/* analyze/causes/kinds/causes_queue.c: time of an event loop that is of no request. */
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_busy.c: a host that other programs keep busy all the time, and the
- * look-alikes that are an incident: a neighbour that came, a wait for something else, long waits.
+ * analyze/analyses/verdict/verdict_busy.c: a host that other programs keep busy all the time, and
+ * the look-alikes that are an incident: a neighbour that came, a wait for something else, long
+ * waits.
  */
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/stacks/, analyses profile and offcpu: names, processes, requests, waits. */
-#include "analyze/store/callstacks.h"
+#include "analyze/store/stacks/callstacks.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 

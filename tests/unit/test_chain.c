@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/causes/spans.c, chain.c, stats_change.c: each rule for following wakers, on rows written
- * by hand. Thread 1 waits from 1000 to 2000; the tests look at what ended that wait.
+ * analyze/causes/units/spans.c, chain.c, stats_change.c: each rule for following wakers, on rows
+ * written by hand. Thread 1 waits from 1000 to 2000; the tests look at what ended that wait.
  */
 #include "analyze/causes/chain.h"
 #include "analyze/stats/stats_change.h"

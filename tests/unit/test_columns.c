@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Tables of chunks answer as plain tables of the same rows do, and damaged chunks are refused. */
 #include "analyze/replay/load.h"
-#include "analyze/store/bulk.h"
-#include "analyze/store/columns.h"
+#include "analyze/store/columns/bulk.h"
+#include "analyze/store/columns/columns.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_connections.c: requests that wait for a connection to another server,
- * and others that wait for its answers.
+ * analyze/analyses/queues/verdict_connections.c: requests that wait for a connection to another
+ * server, and others that wait for its answers.
  */
 #include "tests/lib/pooled.h"
 

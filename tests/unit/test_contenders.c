@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/contenders.c: a pause in the run queue for a program that has the CPU at
+ * analyze/analyses/waits/contenders.c: a pause in the run queue for a program that has the CPU at
  * other times as well is the state of a host without idle CPU; its look-alikes are problems.
  */
 #include "tests/lib/pausing.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/correlate.c: series with known relations, in a recording of WINDOWS s with
- * THREADS threads, one second a window.
+ * analyze/analyses/metrics/correlate.c: series with known relations, in a recording of WINDOWS s
+ * with THREADS threads, one second a window.
  */
 #include "tests/lib/correlating.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/correlate.c, pools.c: which threads are one pool, which come first, and of which
- * server. */
+/* analyze/analyses/metrics/correlate.c, pools.c: which threads are one pool, which come first, and
+ * of which server. */
 #include "tests/lib/correlating.h"
 
 /* Sleep for requests is the complement of work: as large a change as it has, it is no cause. */

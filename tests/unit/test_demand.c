@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/causes/causes_demand.c: run-queue latency that the CPU time of a service itself makes,
- * and that of contenders; causes_load.c: how the load differs.
+ * analyze/causes/kinds/causes_demand.c: run-queue latency that the CPU time of a service itself
+ * makes, and that of contenders; causes_load.c: how the load differs.
  */
 #include "analyze/causes/causes.h"
 #include "tests/lib/loaded.h"

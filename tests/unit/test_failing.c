@@ -3,7 +3,7 @@
  * Requests that fail all the time, or get no answer; why: system calls that failed, processes that
  * were killed; and what only looks so.
  */
-#include "analyze/analyses/own_errors.h"
+#include "analyze/analyses/failing/own_errors.h"
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"

@@ -6,7 +6,7 @@
 #include "record/functions/binaries.h"
 #include "record/functions/pattern.h"
 #include "record/functions/sites.h"
-#include "record/syscall_set.h"
+#include "record/options/syscall_set.h"
 
 #include <fnmatch.h>
 #include <limits.h>

@@ -10,7 +10,7 @@
 #include "analyze/analyses/analysis.h"
 #include "analyze/base/fdmap.h"
 #include "analyze/base/idmap.h"
-#include "analyze/causes/request_hops.h"
+#include "analyze/causes/request/request_hops.h"
 #include "analyze/render/render.h"
 #include "analyze/replay/load.h"
 #include "format/buf.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/verdict_hang.c: servers that answer nothing, and what only looks like one. */
+/* analyze/analyses/failing/verdict_hang.c: servers that answer nothing, and what only looks like
+ * one. */
 #include "tests/lib/unit.h"
 
 #include "tests/lib/loaded.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_held.c: a proxy whose connections to another server are kept for clients
- * that send nothing, and what only looks so.
+ * analyze/analyses/queues/verdict_held.c: a proxy whose connections to another server are kept for
+ * clients that send nothing, and what only looks so.
  */
 #include "tests/lib/pooled.h"
 

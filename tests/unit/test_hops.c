@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/causes/request_hops.c and table hop: the way of a question through network devices. */
-#include "analyze/causes/request_hops.h"
+/* analyze/causes/request/request_hops.c and table hop: the way of a question through network
+ * devices. */
+#include "analyze/causes/request/request_hops.h"
 #include "analyze/render/request_text.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/two_tiers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_level.c: a server that is slow from the first second on, with nothing to
- * compare with, and servers that only look so.
+ * analyze/analyses/verdict/verdict_level.c: a server that is slow from the first second on, with
+ * nothing to compare with, and servers that only look so.
  */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"

@@ -8,7 +8,7 @@
 #include "analyze/render/render.h"
 #include "analyze/stats/hist.h"
 #include "analyze/stats/stats.h"
-#include "analyze/store/bulk.h"
+#include "analyze/store/columns/bulk.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_offload.c: an event loop that waits for threads of its own process, and
- * loops that work themselves or wait for others.
+ * analyze/analyses/queues/verdict_offload.c: an event loop that waits for threads of its own
+ * process, and loops that work themselves or wait for others.
  */
 #include "tests/lib/pooled.h"
 

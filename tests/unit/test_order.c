@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rows in order of time are those of ORDER BY, for rows that came in any other order. */
 #include "analyze/export/trace_rail.h"
-#include "analyze/store/bulk.h"
+#include "analyze/store/columns/bulk.h"
 #include "tests/lib/unit.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/pause_disk.c: who used the disk that a pause waited for, or delayed it before.
+/* analyze/analyses/pauses/pause_disk.c: who used the disk that a pause waited for, or delayed it
+ * before.
  */
 #include "tests/lib/pausing.h"
 

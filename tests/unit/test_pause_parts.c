@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/pause_parts.c: a part of a server pauses while the rest answers. */
+/* analyze/analyses/pauses/pause_parts.c: a part of a server pauses while the rest answers. */
 #include "tests/lib/unit.h"
 
 #include "format/buf.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/pause_say.c: who keeps the thread of a pause off the CPU, a quota or a thread.
+/* analyze/analyses/pauses/pause_say.c: who keeps the thread of a pause off the CPU, a quota or a
+ * thread.
  */
 #include "tests/lib/pausing.h"
 

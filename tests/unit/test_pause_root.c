@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/pause_root.c: what a pause waited for, to its end. */
+/* analyze/analyses/pauses/pause_root.c: what a pause waited for, to its end. */
 #include "tests/lib/pausing.h"
 
 /* What a thread waits for on a connection: bytes of its client, or room for its answer. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/pause_upstream.c: the other server, and which of its threads. */
+/* analyze/analyses/pauses/pause_upstream.c: the other server, and which of its threads. */
 #include "tests/lib/pausing.h"
 
 /* 100 asks over UDP and waits in a call on that socket; 300 is bound to the address, or another. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/pauses.c and silences.c: when a server answered nothing although requests
+/* analyze/analyses/pauses/pauses.c and silences.c: when a server answered nothing although requests
  * waited. */
 #include "tests/lib/unit.h"
 
-#include "analyze/analyses/silences.h"
+#include "analyze/analyses/pauses/silences.h"
 #include "tests/lib/pausing.h"
 
 #include <stdlib.h>

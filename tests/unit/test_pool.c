@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_pool.c: requests that wait for a free thread, and servers that only look
- * so.
+ * analyze/analyses/queues/verdict_pool.c: requests that wait for a free thread, and servers that
+ * only look so.
  */
 #include "tests/lib/pooled.h"
 

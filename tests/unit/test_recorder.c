@@ -4,14 +4,14 @@
 #include "tests/lib/unit.h"
 
 #include "format/opt.h"
-#include "record/counts.h"
 #include "record/functions/elfsym.h"
+#include "record/host/cgroup_weights.h"
 #include "record/host/snapshot.h"
 #include "record/host/sockets.h"
-#include "record/host/weights.h"
-#include "record/options.h"
-#include "record/ring.h"
-#include "record/seccomp.h"
+#include "record/options/options.h"
+#include "record/process/seccomp.h"
+#include "record/pump/counts.h"
+#include "record/pump/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -308,16 +308,16 @@ static void only_changed_counters_are_written(void **state)
 static void weights_of_groups_are_those_of_threads(void **state)
 {
 	(void)state;
-	assert_int_equal(weights_parse("100", true), 1024);
-	assert_int_equal(weights_parse("300", true), 3072);
-	assert_int_equal(weights_parse("1", true), 10);
-	assert_int_equal(weights_parse("10000", true), 102400);
-	assert_int_equal(weights_parse("0", true), 3); /* cpu.idle */
-	assert_int_equal(weights_parse("1024", false), 1024);
-	assert_int_equal(weights_parse("262144", false), 262144);
-	assert_int_equal(weights_parse("", true), 0);
-	assert_int_equal(weights_parse("x", false), 0);
-	assert_int_equal(weights_parse("99999999999", false), 0);
+	assert_int_equal(cgroup_weights_parse("100", true), 1024);
+	assert_int_equal(cgroup_weights_parse("300", true), 3072);
+	assert_int_equal(cgroup_weights_parse("1", true), 10);
+	assert_int_equal(cgroup_weights_parse("10000", true), 102400);
+	assert_int_equal(cgroup_weights_parse("0", true), 3); /* cpu.idle */
+	assert_int_equal(cgroup_weights_parse("1024", false), 1024);
+	assert_int_equal(cgroup_weights_parse("262144", false), 262144);
+	assert_int_equal(cgroup_weights_parse("", true), 0);
+	assert_int_equal(cgroup_weights_parse("x", false), 0);
+	assert_int_equal(cgroup_weights_parse("99999999999", false), 0);
 }
 
 static void paths_of_control_groups(void **state)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/releases.c: a process for each connection, and which waits are for a lock. */
+/* analyze/analyses/waits/releases.c: a process for each connection, and which waits are for a lock.
+ */
 #include "tests/lib/pausing.h"
 
 enum { BEGINS = 1, UPDATES, COMMITS };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Column request.rest and analyze/analyses/verdict_parts.c: requests that arrive in parts, and
- * others that are read in parts.
+ * Column request.rest and analyze/analyses/queues/verdict_parts.c: requests that arrive in parts,
+ * and others that are read in parts.
  */
 #include "tests/lib/pooled.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/causes/request_tree.c: requests that wait for requests. */
-#include "analyze/causes/request_path.h"
+/* analyze/causes/request/request_tree.c: requests that wait for requests. */
+#include "analyze/causes/request/request_path.h"
 #include "analyze/render/request_text.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/two_tiers.h"

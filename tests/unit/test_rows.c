@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rows as structs: each member is the column of its name, and NULL comes back as NULL. */
-#include "analyze/store/bulk.h"
+#include "analyze/store/columns/bulk.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 

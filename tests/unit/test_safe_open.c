@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files that others can write: which are opened, and what the kernel says of a file descriptor. */
 #define _GNU_SOURCE /* memfd_create */
-#include "record/fd_message.h"
-#include "record/fdinfo.h"
+#include "record/files/fd_message.h"
+#include "record/files/fdinfo.h"
+#include "record/files/procfs.h"
+#include "record/files/safe_open.h"
 #include "record/functions/elfparts.h"
 #include "record/functions/rootdir.h"
-#include "record/procfs.h"
-#include "record/safe_open.h"
 #include "tests/lib/unit.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/shift.c and analyze/stats/stats_effect.c: series with known shifts between the
- * baseline and the slow half of a recording, one second a window.
+ * analyze/analyses/metrics/shift.c and analyze/stats/stats_effect.c: series with known shifts
+ * between the baseline and the slow half of a recording, one second a window.
  */
 #include "tests/lib/unit.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_names.c and requests.c: one name is slow and the others are not, and
- * what only looks so.
+ * analyze/analyses/verdict/verdict_names.c and requests.c: one name is slow and the others are not,
+ * and what only looks so.
  */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Stacks: mappings, perf maps, tables, unwinding of this program's own stack. */
-#include "record/made.h"
+#include "record/pump/records.h"
 #include "record/stacks/code_names.h"
 #include "record/stacks/raw_queue.h"
 #include "tests/lib/unit.h"
@@ -255,7 +255,7 @@ static void later_mappings_are_read(void **state)
 	code = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(code, MAP_FAILED);
 	middle_of_test(r);
-	r->ts = made_now();
+	r->ts = records_now();
 	r->n_stack = 0;
 	r->regs[16] = (u64)code;
 	raw_queue_take(&queue, r, sizeof(*r), true, &out);
@@ -266,7 +266,7 @@ static void later_mappings_are_read(void **state)
 	raw_queue_take(&queue, r, sizeof(*r), true, &out); /* a sample from before the reading */
 	assert_int_equal(((const struct ev_sample *)out.data)->flags, STACK_NO_USER);
 	buf_clear(&out);
-	r->ts = made_now() + 190000000;
+	r->ts = records_now() + 190000000;
 	raw_queue_take(&queue, r, sizeof(*r), true, &out);
 	ev = (const struct ev_sample *)out.data;
 	assert_int_not_equal(ev->user_stack, 0);

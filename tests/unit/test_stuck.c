@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/verdict_stuck.c: some requests wait since before the recording, others do not.
+/* analyze/analyses/verdict/verdict_stuck.c: some requests wait since before the recording, others
+ * do not.
  */
 #include "tests/lib/unit.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/verdict_tail.c: more late requests, while the typical one is as fast as before.
+/* analyze/analyses/verdict/verdict_tail.c: more late requests, while the typical one is as fast as
+ * before.
  */
 #include "tests/lib/loaded.h"
 #include "tests/lib/slowed.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/verdict_traffic.c: more errors, fewer requests, and what only looks so. */
-#include "analyze/analyses/verdict.h"
+/* analyze/analyses/verdict/verdict_traffic.c: more errors, fewer requests, and what only looks so.
+ */
+#include "analyze/analyses/verdict/verdict.h"
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/causes/units.c and the tables next to causes: which units of work are taken, their names,
- * and what they waited for.
+ * analyze/causes/units/units.c and the tables next to causes: which units of work are taken, their
+ * names, and what they waited for.
  */
 #include "analyze/analyses/analysis.h"
 #include "tests/lib/loaded.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/analyses/verdict_read.c: what is slow while connections begin or end is no change. */
+/* analyze/analyses/verdict/verdict_read.c: what is slow while connections begin or end is no
+ * change. */
 #include "tests/lib/unit.h"
 
 #include "tests/lib/judging.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * analyze/analyses/verdict_levels.c: how many windows one independent window stands for.
+ * analyze/analyses/verdict/verdict_levels.c: how many windows one independent window stands for.
  * verdict_change.c: when a slow time range starts.
  */
-#include "analyze/analyses/verdict_levels.h"
+#include "analyze/analyses/verdict/verdict_levels.h"
 #include "analyze/store/db.h"
 #include "tests/lib/unit.h"
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests that fail: by errors, without an answer, by a process that was killed. */
+#pragma once
+
+#include "analyze/analyses/verdict/verdict.h"
+
+/* SQL: services of server ?1. */
+#define SERVICES_OF "(SELECT id FROM service WHERE server=?1)"
+
+/*
+ * SQL: rows of request_closed of server ?1 that count: bytes that are a request with an answer, not
+ * of a process that was asked to end before the first crash (?2), nor through io_uring.
+ */
+#define CLOSED_OF                                                                             \
+	"(SELECT * FROM request_closed WHERE NOT peer AND service IN " SERVICES_OF            \
+	" AND coalesce(name, 0)"                                                              \
+	" NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name) OR NOT"            \
+	" readable(protocol)) AND (read NOT NULL OR end >= ?2) AND pid NOT IN (SELECT pid"    \
+	" FROM signal_sent WHERE signal IN (1, 2, 3, 15) AND ts < ?2) AND pid NOT IN (SELECT" \
+	" pid FROM fd WHERE path='anon_inode:[io_uring]'))"
+
+/* Requests that fail all the time, or are not answered: fills always and closed of j. */
+int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			 struct err *e);
+
+/*
+ * Where j has no problem yet, or one that a crash explains: whether failing requests are the
+ * problem.
+ */
+void verdict_failing(struct judged *j, const struct limits *l);
+int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_crash.c: processes of the server that a signal ended while requests had no answer. */
+int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* Under j->finding, or on its own where that is about something else. */
+int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/* verdict_calls.c: under j->finding, the system calls that failed in requests that failed. */
+int verdict_calls_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/* verdict_unserved.c: connections that are not accepted, or closed unserved, for want of something.
+ */
+int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			  struct err *e);
+int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e);

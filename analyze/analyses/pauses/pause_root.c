@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Of the longest pause that counts: whether its thread waited for a peer or for a thread, where in
+ * the program, and the end of the wakeup chain: of each thread the state with most of the time
+ * until it woke the one before, and the last thread that ended a wait in this state.
+ */
+#include "pause_root.h"
+
+#include "analyze/analyses/waits/kernel_reason.h"
+
+#include "analyze/store/stacks/callstacks.h"
+#include "format/syscall.h"
+
+#include <stdlib.h>
+
+#define HOPS	 64
+#define PART	 1000 /* a shorter part of the pause is not looked at; waits for a GIL last 5 ms */
+#define ROWS_MAX 100000 /* intervals of a pause */
+#define REASONS	 8
+#define NOTABLE	 0.25 /* of the pause: an end with less is not named */
+
+struct interval {
+	s64 tid, ts, end, waker;
+	s64 nr, fd; /* -1: none */
+	int state;
+};
+
+struct intervals {
+	struct interval *v;
+	size_t n;
+};
+
+/* What a thread did until a time. */
+struct stay {
+	s64 ns;
+	const struct interval *last; /* in the state with most time; NULL: not recorded */
+};
+
+static int read_intervals(struct intervals *x, sqlite3 *db, s64 from, s64 to, struct err *e)
+{
+	static const char sql[] =
+		"SELECT tid, ts, ts + dur, coalesce(waker, 0), coalesce(nr, -1), coalesce(object, -1), state"
+		" FROM thread_state WHERE ts < ?2 AND ts + dur > ?1 AND dur >= (?2 - ?1) / ?3 AND state <>"
+		" state_id('unknown') LIMIT ?4";
+	sqlite3_stmt *q;
+	int ret;
+
+	x->v = calloc(ROWS_MAX, sizeof(*x->v));
+	if (!x->v)
+		return err_set(e, ERR_FAIL, "out of memory for pauses");
+	ret = db_query(&q, db, e, sql, "iiii", from, to, (s64)PART, (s64)ROWS_MAX);
+	if (ret < 0)
+		return ret;
+	while (x->n < ROWS_MAX && (ret = db_step(q, e)) > 0) {
+		struct interval *i = &x->v[x->n++];
+
+		i->tid = sqlite3_column_int64(q, 0);
+		i->ts = sqlite3_column_int64(q, 1);
+		i->end = sqlite3_column_int64(q, 2);
+		i->waker = sqlite3_column_int64(q, 3);
+		i->nr = sqlite3_column_int64(q, 4);
+		i->fd = sqlite3_column_int64(q, 5);
+		i->state = sqlite3_column_int(q, 6);
+		x->n -= i->state < 0 || i->state >= N_STATES;
+	}
+	return db_end(q, ret);
+}
+
+static struct stay stay_of(const struct intervals *x, s64 tid, s64 from, s64 to)
+{
+	const struct interval *last[N_STATES] = { 0 };
+	struct stay most = { 0 };
+	s64 ns[N_STATES] = { 0 };
+	size_t i;
+
+	for (i = 0; i < x->n; i++) {
+		const struct interval *v = &x->v[i];
+		s64 a = v->ts > from ? v->ts : from, b = v->end < to ? v->end : to;
+
+		if (v->tid != tid || b <= a)
+			continue;
+		ns[v->state] += b - a;
+		if (!last[v->state] || v->end > last[v->state]->end)
+			last[v->state] = v;
+		if (ns[v->state] > most.ns)
+			most.ns = ns[v->state];
+	}
+	for (i = 0; i < N_STATES && !most.last; i++)
+		if (most.ns && ns[i] == most.ns)
+			most.last = last[i];
+	return most;
+}
+
+static bool is_wait(int state)
+{
+	return state != STATE_run && state != STATE_woken && state != STATE_preempted;
+}
+
+/* The remote address of a connection that the process of the thread accepted. */
+static int read_client(struct buf *out, sqlite3 *db, s64 tid, s64 fd, s64 ts, struct err *e)
+{
+	static const char sql[] =
+		"SELECT remote FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1) AND role='accepted'"
+		" AND fd=?2 AND ts <= ?3 ORDER BY ts DESC LIMIT 1";
+
+	return db_add_text(out, db, e, sql, "iii", tid, fd, ts);
+}
+
+/* The path of a FIFO, or "a pipe". */
+static int read_pipe(struct buf *out, sqlite3 *db, s64 tid, s64 fd, s64 ts, struct err *e)
+{
+	static const char sql[] =
+		"SELECT coalesce((SELECT path FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1) AND fd=?2"
+		" AND kind='pipe' AND path LIKE '/%' AND ts <= ?3 ORDER BY ts DESC LIMIT 1), 'a pipe')";
+
+	return db_add_text(out, db, e, sql, "iii", tid, fd, ts);
+}
+
+/* The connection from which the thread received first afterwards. */
+static int read_next(struct buf *out, sqlite3 *db, const struct interval *i, struct err *e)
+{
+	static const char sql[] =
+		"SELECT fd FROM request WHERE tid=?1 AND ts >= ?2 AND ts <= ?2 + 1000000 ORDER BY ts LIMIT 1";
+	s64 fd = -1;
+	int ret = db_int(db, &fd, e, sql, "ii", i->tid, i->end);
+
+	return ret < 0 || fd < 0 ? ret : read_client(out, db, i->tid, fd, i->end, e);
+}
+
+/* Where in the program the thread waited for most of the time. */
+static int read_caller(struct buf *out, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
+		       struct err *e)
+{
+	static const char sql[] =
+		"SELECT user_stack FROM offcpu WHERE tid=?1 AND state=?2 AND ts < ?4 AND ts + dur > ?3"
+		" GROUP BY 1 HAVING 2 * sum(min(ts + dur, ?4) - max(ts, ?3)) > ?4 - ?3";
+	struct callstacks stacks = { 0 };
+	s64 stack = 0;
+	int ret = db_int(db, &stack, e, sql, "iiii", tid, (s64)state, from, to);
+
+	if (ret < 0 || stack <= 0)
+		return ret;
+	ret = callstacks_load(&stacks, db, e);
+	if (ret == 0)
+		ret = callstacks_callers(out, &stacks, stack, true, e);
+	callstacks_free(&stacks);
+	return ret;
+}
+
+/* Time of waits by what their kernel stacks say. */
+struct reasons {
+	const struct callstacks *stacks;
+	const char *reason[REASONS];
+	double ns[REASONS];
+	int n;
+};
+
+/* Columns: kernel_stack, ns. */
+static int on_kernel_stack(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct reasons *r = arg;
+	const char *reason = kernel_reason(r->stacks, sqlite3_column_int64(q, 0));
+	int i;
+
+	(void)e;
+	for (i = 0; i < r->n && r->reason[i] != reason; i++)
+		;
+	if (!reason || i == REASONS)
+		return 0;
+	r->n += i == r->n;
+	r->reason[i] = reason;
+	r->ns[i] += sqlite3_column_double(q, 1);
+	return 0;
+}
+
+/* What the kernel waited for in most of the time: of a thread that was uninterruptible. */
+static int read_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
+		       struct err *e)
+{
+	static const char sql[] =
+		"SELECT kernel_stack, sum(min(ts + dur, ?4) - max(ts, ?3)) FROM offcpu WHERE tid=?1 AND state=?2"
+		" AND ts < ?4 AND ts + dur > ?3 GROUP BY 1";
+	struct callstacks stacks = { 0 };
+	struct reasons r = { .stacks = &stacks };
+	int i, ret_sql = callstacks_load(&stacks, db, e);
+
+	if (ret_sql == 0)
+		ret_sql =
+			db_each(db, e, on_kernel_stack, &r, sql, "iiii", tid, (s64)state, from, to);
+	for (i = 0; i < r.n; i++)
+		if (2 * r.ns[i] > (double)(to - from))
+			*ret = r.reason[i];
+	callstacks_free(&stacks);
+	return ret_sql;
+}
+
+/* The system call in which the thread was for most of the time. */
+static int read_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e)
+{
+	static const char sql[] =
+		"SELECT n.name FROM syscall s JOIN syscall_name n USING(abi, nr) WHERE s.tid=?1 AND s.ts < ?3 AND"
+		" s.ts + s.dur > ?2 GROUP BY 1 HAVING 2 * sum(min(s.ts + s.dur, ?3) - max(s.ts, ?2)) > ?3 - ?2";
+
+	return db_add_text(out, db, e, sql, "iii", tid, from, to);
+}
+
+static bool is_send(s64 nr, s64 abi)
+{
+	const struct syscall_desc *d = nr < 0 ? NULL : syscall_find((u8)abi, (u32)nr);
+
+	return d && (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY ||
+		     d->file == IO_SENDFILE);
+}
+
+/* In poll: for a lock of another connection, for another thread, or for anything. */
+static int name_poll(struct pause_root *r, struct analysis_ctx *c, const struct interval *i,
+		     struct err *e)
+{
+	int ret;
+
+	r->release = (struct release){
+		.waiter = i->tid, .waker = i->waker, .from = i->ts, .at = i->end
+	};
+	ret = releases_find(c->db, &r->release, 1, e);
+	if (r->release.released || r->release.failed)
+		r->wait = "waiting for a lock of another connection";
+	else if (i->waker > 0)
+		r->wait = "waiting in poll for another thread or process";
+	else if (ret == 0 && r->judged->about.kind == SUBJECT_server)
+		ret = pause_poll(r, c->db, i->tid, e);
+	return ret;
+}
+
+/* What the thread of the pause waited for. */
+static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, s64 from,
+		     s64 to, struct err *e)
+{
+	const struct interval *i = s->last;
+	int ret = 0;
+
+	if (!is_wait(i->state) || s->ns < NOTABLE * (double)(to - from))
+		return 0;
+	if (i->state == STATE_socket || i->state == STATE_pipe) {
+		ret = i->state == STATE_pipe ? read_pipe(&r->of, c->db, i->tid, i->fd, i->end, e)
+					     : read_client(&r->of, c->db, i->tid, i->fd, i->end, e);
+		if (ret < 0)
+			return ret;
+		r->sends = is_send(i->nr, r->abi);
+		r->wait = !r->sends		   ? "waiting for input"
+			  : i->state == STATE_pipe ? "waiting to write"
+						   : "waiting to send";
+	} else if (i->state == STATE_poll) {
+		ret = name_poll(r, c, i, e);
+	} else if (i->state == STATE_blocked || i->state == STATE_disk) {
+		ret = read_reason(&r->reason, c->db, i->tid, i->state, from, to, e);
+	}
+	return ret < 0 ? ret : read_caller(&r->caller, c->db, i->tid, i->state, from, to, e);
+}
+
+/* The request that the thread worked on for most of this time. */
+static int read_serving(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e)
+{
+	static const char sql[] =
+		"SELECT coalesce(n.name, 'request') || coalesce(' from ' || nullif(k.address, ''), '') FROM"
+		" (SELECT ts, ts + dur AS till, name, client FROM request WHERE tid=?1 AND ts < ?3 AND ts + dur"
+		" > ?2 UNION ALL SELECT read, ?3, name, client FROM unanswered WHERE tid=?1 AND read < ?3) r"
+		" LEFT JOIN request_name n ON n.id=r.name LEFT JOIN client k ON k.id=r.client"
+		" WHERE 2 * (min(r.till, ?3) - max(r.ts, ?2)) > ?3 - ?2 AND (n.id IS NULL OR NOT"
+		" awaits(n.protocol, n.name)) ORDER BY r.ts DESC LIMIT 1";
+
+	return db_add_text(out, db, e, sql, "iii", tid, from, to);
+}
+
+/*
+ * A thread that runs, or waits for a CPU that threads of its own process have: it computes. How
+ * long it did, and how many other threads of its process ran or were queued for most of the time.
+ */
+static int read_computing(struct pause_root *r, sqlite3 *db, s64 tid, s64 from, s64 to,
+			  struct err *e)
+{
+	static const char sql[] =
+		"WITH t AS (SELECT tid FROM thread WHERE pid=(SELECT pid FROM thread WHERE tid=?1 LIMIT 1)), s AS"
+		" MATERIALIZED (SELECT tid, state=state_id('run') AS runs, coalesce(object, 0) IN t AS own, min(ts +"
+		" dur, ?3) - max(ts, ?2) AS ns FROM thread_state WHERE ts < ?3 AND ts + dur > ?2 AND state IN"
+		" (state_id('run'), state_id('woken'), state_id('preempted')) AND tid IN t) SELECT total(ns) FILTER"
+		" (WHERE runs AND tid=?1), total(ns) FILTER (WHERE NOT runs AND own AND tid=?1), total(ns) FILTER"
+		" (WHERE NOT runs AND NOT own AND tid=?1), (SELECT count(*) FROM (SELECT tid FROM s WHERE tid<>?1"
+		" GROUP BY tid HAVING 2 * total(ns) > ?3 - ?2)) FROM s";
+	double run, own, other;
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "iii", tid, from, to);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		run = sqlite3_column_double(q, 0);
+		own = sqlite3_column_double(q, 1);
+		other = sqlite3_column_double(q, 2);
+		r->computed = run + own > other ? run + own : 0;
+		r->runnable = sqlite3_column_double(q, 3);
+	}
+	return db_end(q, ret);
+}
+
+/* Has the end anything to say beyond the waker itself, which is named anyway? */
+static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, int hops,
+		    s64 from, s64 to, struct err *e)
+{
+	const struct interval *i = s->last;
+	bool queued;
+	double share;
+	int ret = 0;
+
+	if (hops && !is_wait(i->state))
+		ret = read_computing(r, c->db, i->tid, from, to, e);
+	share = fmax((double)s->ns, r->computed) / (double)(to - from);
+	queued = i->state != STATE_run && r->computed > 0;
+	if (ret < 0 || !hops || share < NOTABLE)
+		return ret;
+	if (i->state == STATE_socket)
+		ret = read_client(&r->client, c->db, i->tid, i->fd, i->end, e);
+	else if (i->state == STATE_poll)
+		ret = read_next(&r->client, c->db, i, e);
+	if (ret == 0 && is_wait(i->state))
+		ret = read_caller(&r->function, c->db, i->tid, i->state, from, to, e);
+	else if (ret == 0 && i->state == STATE_run)
+		ret = read_call(&r->call, c->db, i->tid, from, to, e);
+	if (ret == 0 && !is_wait(i->state))
+		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
+	if (ret == 0 && i->state == STATE_client)
+		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
+	if (hops > 1 || r->outside || queued || r->client.len || r->function.len || r->call.len ||
+	    r->upstream.address.len) {
+		r->tid = i->tid;
+		r->state = i->state;
+		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
+		r->end_sends = i->state == STATE_socket && is_send(i->nr, r->abi);
+		r->did = r->end_sends ? "waiting to send"
+			 : queued     ? "computing, or queued for a CPU of its own threads"
+				      : verdict_does[i->state];
+		r->share = 100 * fmin(share, 1);
+		if (ret == 0)
+			ret = read_serving(&r->serving, c->db, r->tid, from, to, e);
+	}
+	return ret;
+}
+
+static int walk(struct pause_root *r, struct analysis_ctx *c, const struct intervals *x, s64 tid,
+		s64 from, s64 to, struct err *e)
+{
+	struct stay at = stay_of(x, tid, from, to), next;
+	s64 path[HOPS] = { tid }, until = to;
+	int i, n = 0, ret;
+
+	if (!at.last)
+		return 0;
+	ret = name_wait(r, c, &at, from, to, e);
+	/* who continues a stopped thread is not why it was stopped */
+	while (ret == 0 && n < HOPS - 1 && is_wait(at.last->state) && at.last->waker > 0 &&
+	       !(n && at.last->state == STATE_stopped)) {
+		for (i = 0; i <= n && path[i] != at.last->waker; i++)
+			;
+		until = at.last->end < until ? at.last->end : until;
+		next = stay_of(x, at.last->waker, from, until);
+		r->outside = i > n && !next.last;
+		if (i <= n || !next.last)
+			break;
+		at = next;
+		path[++n] = at.last->tid;
+	}
+	r->last = n ? at.last->tid : 0;
+	r->last_state = at.last->state;
+	r->last_share = 100 * fmin(1, (double)at.ns / (double)(to - from));
+	r->stranger = r->outside ? at.last->waker : 0;
+	return ret < 0 ? ret : name_end(r, c, &at, n, from, to, e);
+}
+
+int pause_root(struct analysis_ctx *c, struct pause_root *r, s64 tid, struct err *e)
+{
+	const struct judged_pause *longest = judged_longest(r->judged);
+	struct intervals x = { 0 };
+	int ret;
+
+	if (!longest || tid <= 0)
+		return 0;
+	ret = db_int(c->db, &r->abi, e, "SELECT coalesce(abi, 0) FROM pause WHERE id=?", "i",
+		     longest->id);
+	if (ret == 0)
+		ret = read_intervals(&x, c->db, longest->start, longest->end, e);
+	if (ret == 0)
+		ret = walk(r, c, &x, tid, longest->start, longest->end, e);
+	free(x.v);
+	return ret;
+}
+
+int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e)
+{
+	const struct pause_upstream *u = &r->upstream;
+	const struct value values[] = {
+		VALUE_SUBJECT("end", thread, r->tid),
+		VALUE_TEXT("state", r->did),
+		VALUE_NUMBER("share", r->share, "%"),
+		VALUE_TEXT(r->end_sends ? "reader" : "client",
+			   r->client.len ? r->client.data : NULL),
+		{ .name = "by",
+		  .of = { r->by ? SUBJECT_thread : SUBJECT_none, r->by },
+		  .number = NAN,
+		  .low = NAN,
+		  .high = NAN },
+		VALUE_NUMBER("others", r->runnable > 0 ? r->runnable : NAN, ""),
+		VALUE_TEXT("serving", r->serving.len ? r->serving.data : NULL),
+		VALUE_TEXT("call", r->call.len ? r->call.data : NULL),
+		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),
+		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
+		{ .name = "peer",
+		  .of = { u->tid > 0 ? SUBJECT_thread : SUBJECT_none, u->tid },
+		  .number = NAN,
+		  .low = NAN,
+		  .high = NAN },
+		VALUE_TEXT("peer_did", u->did),
+		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_pause_root, PROBLEM, CAUSAL,
+				   r->judged->about,   NULL,	values,
+				   r->judged->finding };
+
+	return r->tid > 0 ? finding_put(c->db, c->analysis->name, &f, NULL, e) : 0;
+}
+
+void pause_root_free(struct pause_root *r)
+{
+	buf_free(&r->of);
+	buf_free(&r->caller);
+	buf_free(&r->before);
+	buf_free(&r->client);
+	buf_free(&r->function);
+	buf_free(&r->serving);
+	buf_free(&r->call);
+	pause_upstream_free(&r->upstream);
+}

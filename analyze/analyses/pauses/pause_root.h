@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a pause waited for, and the end of its wakeup chain. */
+#pragma once
+
+#include "analyze/analyses/verdict/verdict.h"
+#include "analyze/analyses/waits/releases.h"
+
+struct pause_root {
+	const struct judged *judged;
+	s64 abi; /* of system calls */
+	bool sends;
+	const char *wait; /* what its thread did, more exactly than its state; NULL: as the state */
+	struct buf of;	  /* the client whose input, or reading, was waited for */
+	struct buf caller;	/* functions in which its thread waited */
+	const char *reason;	/* of its waits in the kernel; NULL: not known */
+	struct release release; /* that ended its wait */
+	struct buf before;	/* the request after whose answer it began */
+
+	s64 last; /* of the chain after its thread, as far as recorded; 0: an interrupt woke that
+		   * one
+		   */
+	int last_state;
+	double last_share;
+	s64 stranger; /* that ended the last wait of the chain, and is not recorded; 0: none */
+	s64 tid;      /* end of the wakeup chain; 0: none besides what else is named */
+	s64 by;	      /* the thread outside the recording that ended its wait; 0: none */
+	int state;
+	bool outside;
+	bool end_sends; /* it waits until its client reads */
+	const char *did;
+	double computed; /* ns, on a CPU or queued for one that its process had; 0: not mostly */
+	double runnable; /* other threads of its process, for most of the time */
+	double share;	 /* %, of the longest pause */
+	double part, samples;
+	struct buf client, function;
+	struct buf call;		/* the system call that it ran in */
+	struct buf serving;		/* the request that its thread worked on, and whose */
+	struct pause_upstream upstream; /* that the end waits for */
+};
+
+/* Zero-initialise but for judged. tid: the thread of the longest pause that counts. */
+int pause_root(struct analysis_ctx *c, struct pause_root *r, s64 tid, struct err *e);
+/* pause_poll.c: what a thread of a server waits for in poll, if no thread woke it. */
+int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);
+
+/*
+ * Under j->finding: the programs that moved the bytes of the disk that pauses waited for; or what
+ * delayed I/O before it.
+ */
+int pause_disk_put(struct analysis_ctx *c, const struct judged *j, const struct pause_root *r,
+		   struct err *e);
+int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
+void pause_root_free(struct pause_root *r);

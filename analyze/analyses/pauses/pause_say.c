@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the threads of pauses did: the findings below that of the pauses. */
+#include "analyze/analyses/waits/cpu_quota.h"
+#include "pause_root.h"
+
+#include "analyze/analyses/waits/file_locks.h"
+#include "analyze/store/error_names.h"
+#include "format/buf.h"
+
+#include <string.h>
+
+/* Of the pauses that count, the states of their threads; and the request of the longest. */
+#define STATES                                                                                     \
+	"run, woken + preempted, futex, disk, blocked, client, poll + socket, pipe, timer, child," \
+	" lock, stopped, other"
+
+enum did {
+	DID_run,
+	DID_runq,
+	DID_futex,
+	DID_disk,
+	DID_blocked,
+	DID_client,
+	DID_input,
+	DID_pipe,
+	DID_timer,
+	DID_child,
+	DID_lock,
+	DID_stopped,
+	DID_other,
+	N_DID
+};
+
+/* A second state is said too if it has this part of the time of the largest. */
+#define NOTABLE (1.0 / 3)
+
+#define ROOT_FIRST 50 /* %, of the pause: such an end of its chain is said first */
+
+struct pause_cause {
+	double spent[N_DID], total;
+	s64 id, tid, pid, partner, fd, request_ts, client, received, sent;
+	bool request;
+	int largest, same, n;
+	int second; /* with a third of the largest or more; N_DID: none */
+	struct buf peer, call, function, name, failed;
+	const char *did; /* the waker, for most of the first pause; NULL: not known */
+	double did_ns;
+	double others; /* threads with a request that were in the same state */
+	double in_function, samples;
+	struct quota quota; /* of the longest */
+	struct pause_upstream upstream;
+	struct pause_root root;
+};
+
+static const char *const did_says[N_DID] = {
+	"on CPU",
+	"waiting for a CPU",
+	"waiting for a futex",
+	"waiting for a disk",
+	"uninterruptible (D)",
+	"waiting for an upstream",
+	"waiting for input",
+	"waiting for a pipe",
+	"sleeping until a timer",
+	"waiting for a child process",
+	"waiting for a file lock",
+	"stopped by a signal, a debugger or the cgroup freezer",
+	"sleeping",
+};
+
+static int read_states(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+		       struct err *e)
+{
+	static const char sql[] =
+		"SELECT " STATES
+		", dur, tid, pid, partner, request, fd, request_ts, peer, recv_bytes,"
+		" send_bytes, id FROM pause WHERE server=?1 AND id IN (SELECT value FROM json_each(?2))"
+		" ORDER BY id";
+	int largest[JUDGED_PAUSES], i, k, ret;
+	struct buf ids = { 0 };
+	sqlite3_stmt *q = NULL;
+
+	ret = buf_printf(&ids, e, "[0");
+	for (i = 0; i < j->n_pauses && ret == 0; i++)
+		if (j->pauses[i].counts)
+			ret = buf_printf(&ids, e, ",%lld", (long long)j->pauses[i].id);
+	if (ret == 0)
+		ret = buf_printf(&ids, e, "]");
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, sql, "is",
+			       j->about.kind == SUBJECT_server ? j->about.id : 0, ids.data);
+	buf_free(&ids);
+	while (ret >= 0 && p->n < JUDGED_PAUSES && (ret = db_step(q, e)) > 0) {
+		largest[p->n] = 0;
+		for (k = 0; k < N_DID; k++) {
+			p->spent[k] += sqlite3_column_double(q, k);
+			if (sqlite3_column_double(q, k) > sqlite3_column_double(q, largest[p->n]))
+				largest[p->n] = k;
+		}
+		p->total += sqlite3_column_double(q, N_DID);
+		if (p->n++)
+			continue;
+		p->tid = sqlite3_column_int64(q, N_DID + 1);
+		p->pid = sqlite3_column_int64(q, N_DID + 2);
+		p->partner = sqlite3_column_int64(q, N_DID + 3);
+		p->request = sqlite3_column_type(q, N_DID + 4) != SQLITE_NULL;
+		p->fd = sqlite3_column_int64(q, N_DID + 5);
+		p->request_ts = sqlite3_column_int64(q, N_DID + 6);
+		p->client = sqlite3_column_int64(q, N_DID + 7);
+		p->received = sqlite3_column_int64(q, N_DID + 8);
+		p->sent = sqlite3_column_int64(q, N_DID + 9);
+		p->id = sqlite3_column_int64(q, N_DID + 10);
+	}
+	sqlite3_finalize(q);
+	for (k = 0; k < N_DID; k++)
+		p->largest = p->spent[k] > p->spent[p->largest] ? k : p->largest;
+	p->second = N_DID;
+	for (k = 0; k < N_DID; k++)
+		if (k != p->largest && p->spent[k] >= NOTABLE * p->spent[p->largest] &&
+		    p->spent[k] > (p->second < N_DID ? p->spent[p->second] : 0))
+			p->second = k;
+	for (i = 0; i < p->n; i++)
+		p->same += largest[i] == p->largest;
+	return ret < 0 ? ret : 0;
+}
+
+/* What the waker did for most of the first pause. */
+static int read_waker(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+		      struct err *e)
+{
+	static const char sql[] =
+		"WITH p AS (SELECT ts, dur FROM pause WHERE server=?1 AND partner=?2 ORDER BY id LIMIT 1)"
+		" SELECT s.state, sum(min(s.ts + s.dur, p.ts + p.dur) - max(s.ts, p.ts)) AS ns FROM p JOIN"
+		" thread_state s ON s.tid=?2 AND s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts"
+		" GROUP BY s.state ORDER BY ns DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "ii",
+			   j->about.kind == SUBJECT_server ? j->about.id : 0, p->partner);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_int(q, 0) >= 0 && sqlite3_column_int(q, 0) < N_STATES) {
+		p->did_ns = sqlite3_column_double(q, 1);
+		p->did = verdict_does[sqlite3_column_int(q, 0)];
+	}
+	return db_end(q, ret);
+}
+
+/* The client with its port, as its socket has it; and the longest system call of that pause. */
+static int read_names(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+		      struct err *e)
+{
+	static const char peer[] =
+		"SELECT coalesce(nullif((SELECT remote FROM fd WHERE pid=?1 AND fd=?2 AND ts <= ?3"
+		" ORDER BY ts DESC LIMIT 1), ''), (SELECT nullif(address, '') FROM client WHERE id=?4))";
+	static const char name[] =
+		"SELECT n.name FROM request r JOIN request_name n ON n.id=r.name WHERE r.pid=?1 AND r.fd=?2"
+		" AND r.ts=?3";
+	static const char call[] =
+		"SELECT n.name FROM pause p JOIN syscall_name n USING(abi, nr) WHERE p.id=?1"
+		" AND 2 * call > dur";
+	static const char failed[] =
+		"SELECT code || coalesce(' (' || (SELECT name FROM " LOCK_ERRORS
+		" x WHERE x.code=f.code) || ')', '') FROM (SELECT " ERROR_CODE_OF
+		" AS code FROM pause p JOIN request_error e ON e.pid=p.pid AND e.client=p.peer AND e.ts BETWEEN"
+		" p.request_ts AND p.request_ts + p.request_dur WHERE p.id=?1 LIMIT 1) f";
+	int ret = 0;
+
+	if (p->request)
+		ret = db_add_text(&p->failed, c->db, e, failed, "i", p->id);
+	if (ret == 0 && p->request)
+		ret = db_add_text(&p->peer, c->db, e, peer, "iiii", p->pid, p->fd, p->request_ts,
+				  p->client);
+	if (ret == 0 && p->request)
+		ret = db_add_text(&p->name, c->db, e, name, "iii", p->pid, p->fd, p->request_ts);
+	if (ret == 0)
+		ret = db_add_text(&p->call, c->db, e, call, "i", p->id);
+	return ret < 0 || p->partner <= 0 ? ret : read_waker(c, j, p, e);
+}
+
+/* In the longest pause, threads of the server with a request that were in the same state, too. */
+static int read_others(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
+{
+	static const char sql[] =
+		"WITH p AS (SELECT server, tid AS of, ts AS since, ts + dur AS till FROM pause WHERE id=?1), s AS"
+		" MATERIALIZED (SELECT s.tid, s.state, of, till - since AS length, sum(min(s.ts + s.dur, till) -"
+		" max(s.ts, since)) AS ns FROM p JOIN thread_state s ON s.ts < till AND s.ts + s.dur > since"
+		" WHERE s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
+		" server=p.server)) GROUP BY 1, 2), r AS MATERIALIZED (SELECT r.tid FROM p JOIN request r ON"
+		" r.ts < till AND 2 * (min(r.ts + r.dur, till) - max(r.ts, since)) > till - since UNION"
+		" SELECT u.tid FROM p JOIN unanswered u ON 2 * (till - max(u.read, since)) > till - since)"
+		" SELECT count(*) FROM s WHERE tid<>of AND 2 * ns > length AND tid IN (SELECT tid FROM r) AND"
+		" state=(SELECT state FROM s WHERE tid=of ORDER BY ns DESC LIMIT 1)";
+	s64 n = 0;
+	int ret = db_int(c->db, &n, e, sql, "i", p->id);
+
+	p->others = (double)n;
+	return ret;
+}
+
+/* The quota that explains why the thread of the longest pause waited for a CPU. */
+static int read_quota(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
+{
+	s64 from = 0, to = 0;
+	int ret = db_int(c->db, &from, e, "SELECT ts FROM pause WHERE id=?", "i", p->id);
+
+	if (ret == 0)
+		ret = db_int(c->db, &to, e, "SELECT ts + dur FROM pause WHERE id=?", "i", p->id);
+	if (ret == 0)
+		ret = quota_read(&p->quota, c->db, p->pid, p->pid, from, to, e);
+	if (!p->quota.explains)
+		p->quota.cgroup = 0;
+	return ret;
+}
+
+static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+			   struct err *e)
+{
+	double spent = p->spent[p->largest] + (p->upstream.address.len ? p->spent[DID_input] : 0);
+	double share = p->total > 0 ? 100 * fmin(spent / p->total, 1) : NAN;
+	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
+	bool input = p->largest == DID_input;
+	bool exact = p->root.wait && (input || p->largest == DID_pipe);
+	bool partner = p->partner > 0 && !cpu && !p->quota.cgroup;
+	const struct pause_root *r = &p->root;
+	bool did = p->did && !cpu && !runq && r->tid <= 0; /* else the chain's end says it */
+	const struct pause_upstream *u = &p->upstream;
+	bool released = partner && r->release.request && r->release.waker == p->partner;
+	/* "in futex" says no more than the state, where the caller is known */
+	bool plain = r->caller.len && (exact || input || p->largest == DID_futex);
+	const struct value values[] = {
+		VALUE_SUBJECT("thread", thread, p->tid),
+		VALUE_NUMBER("share", share, "%"),
+		VALUE_TEXT("state", exact ? r->wait : did_says[p->largest]),
+		VALUE_TEXT("second", p->second < N_DID ? did_says[p->second] : NULL),
+		VALUE_NUMBER("second_share",
+			     p->second < N_DID ? 100 * p->spent[p->second] / p->total : NAN, "%"),
+		VALUE_TEXT(r->sends ? "to" : "from", exact && r->of.len ? r->of.data : NULL),
+		VALUE_NUMBER("others", p->others > 0 ? p->others : NAN, ""),
+		VALUE_TEXT("caller", r->caller.len ? r->caller.data : NULL),
+		VALUE_TEXT("which", p->n > 1 ? "the pauses" : "the pause"),
+		VALUE_NUMBER("same", p->n > 1 ? p->same : NAN, ""),
+		VALUE_NUMBER("count", p->n > 1 ? p->n : NAN, ""),
+		VALUE_TEXT("request", p->name.len ? p->name.data : "request"),
+		VALUE_TEXT("client", p->peer.len ? p->peer.data : NULL),
+		VALUE_NUMBER("in", p->request ? (double)p->received : NAN, "bytes"),
+		VALUE_NUMBER("out", p->request ? (double)p->sent : NAN, "bytes"),
+		VALUE_TEXT("failed", p->failed.len ? p->failed.data : NULL),
+		VALUE_TEXT(cpu ? "function" : "computing",
+			   p->function.len ? p->function.data : NULL),
+		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
+		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
+		VALUE_TEXT("call", p->call.len && !runq && !plain ? p->call.data : NULL),
+		VALUE_TEXT("reason", r->reason),
+		VALUE_MAYBE("released", request,
+			    released && r->release.name ? r->release.request : 0),
+		VALUE_TEXT("did", did ? p->did : NULL),
+		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
+		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
+		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
+		VALUE_TEXT("peer_did", u->did),
+		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
+		VALUE_TEXT("peer_function", u->function.len ? u->function.data : NULL),
+		VALUE_MAYBE("quota", cgroup, p->quota.cgroup),
+		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),
+		VALUE_NUMBER("periods", p->quota.cgroup ? p->quota.periods : NAN, ""),
+		VALUE_TEXT("before", input && r->before.len ? r->before.data : NULL),
+		VALUE_MAYBE(runq ? "contender" : "waker", thread, partner ? p->partner : 0),
+		{ 0 },
+	};
+	struct finding f = { FINDING_pause_cause, PROBLEM, OBSERVED, j->about, NULL, values,
+			     j->finding };
+
+	if (isnan(share) || share <= 0)
+		return 0;
+	f.evidence = p->quota.cgroup ? OVERLAP : partner && !runq ? CAUSAL : OBSERVED;
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
+static bool in_pauses(const void *arg, s64 tid, s64 ts)
+{
+	const struct judged *j = arg;
+	int i;
+
+	(void)tid;
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts && ts >= j->pauses[i].start && ts < j->pauses[i].end)
+			return true;
+	return false;
+}
+
+/* The lock of a file that is tried again and again. */
+static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	struct file_lock l = { .tries = 0 };
+	int ret = file_lock_find(c->db, in_pauses, j, &l, e);
+	const struct value values[] = {
+		VALUE_TEXT("path", l.path.len ? l.path.data : NULL),
+		VALUE_MAYBE("holder", thread, l.holder),
+		VALUE_NUMBER("held", l.holder ? 100 * l.held : NAN, "%"),
+		VALUE_TEXT("unknown",
+			   l.holder ? NULL : "not recorded, or took it before the recording"),
+		VALUE_NUMBER("tries", l.tries, ""),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_pause_filelock,	  PROBLEM, OBSERVED,  j->about,
+				   "SELECT * FROM syscall_error", values,  j->finding };
+
+	if (ret == 0 && l.path.len)
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	buf_free(&l.path);
+	return ret;
+}
+
+/* The cause of the pauses, the end of the longest one's chain, the programs at its disk. */
+static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
+			 struct err *e)
+{
+	bool first;
+	int ret;
+
+	p->root.judged = j;
+	ret = pause_root(c, &p->root, p->tid, e);
+	first = p->root.share >= ROOT_FIRST && !p->upstream.address.len;
+	if (ret == 0 && first) /* what to mend comes before who suffers */
+		ret = pause_root_put(c, &p->root, e);
+	if (ret == 0)
+		ret = put_pause_cause(c, j, p, e);
+	if (ret == 0 && p->largest == DID_lock)
+		ret = put_filelock(c, j, e);
+	if (ret == 0 && !first && !p->upstream.address.len)
+		ret = pause_root_put(c, &p->root, e);
+	if (ret == 0 &&
+	    (p->largest == DID_disk || (p->root.tid > 0 && p->root.state == STATE_disk)))
+		ret = pause_disk_put(c, j, &p->root, e);
+	pause_root_free(&p->root);
+	return ret;
+}
+
+int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	struct pause_cause p = { 0 };
+	int ret = read_states(c, j, &p, e);
+
+	if (ret == 0)
+		ret = read_names(c, j, &p, e);
+	if (ret == 0 && p.largest == DID_runq)
+		ret = read_quota(c, &p, e);
+	if (ret == 0 && j->about.kind == SUBJECT_server)
+		ret = read_others(c, &p, e);
+	if (ret == 0 && (p.largest == DID_run || p.second == DID_run))
+		ret = pause_stack(&p.function, &p.in_function, &p.samples, c->db, j, p.tid, e);
+	if (ret == 0 && (p.largest == DID_input || p.largest == DID_client) &&
+	    j->about.kind == SUBJECT_server)
+		ret = pause_upstream(c, j, p.tid, true, &p.upstream, e);
+	p.largest = p.upstream.address.len && p.largest == DID_input ? DID_client : p.largest;
+	/* both are waits for the same answer */
+	if (p.upstream.address.len && (p.second == DID_input || p.second == DID_client))
+		p.second = N_DID;
+	if (ret == 0)
+		ret = say_pause_end(c, j, &p, e);
+	pause_upstream_free(&p.upstream);
+	buf_free(&p.function);
+	buf_free(&p.peer);
+	buf_free(&p.call);
+	buf_free(&p.name);
+	buf_free(&p.failed);
+	return ret;
+}

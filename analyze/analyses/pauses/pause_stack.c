@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The function in which the thread of the pauses was on a CPU. */
+#include "analyze/analyses/verdict/verdict.h"
+#include "analyze/store/stacks/calltree.h"
+
+struct pause_stacks {
+	struct callstacks stacks;
+	struct calltree tree;
+	const struct judged *j;
+	double n;
+};
+
+static bool in_pause(const struct judged *j, s64 ts)
+{
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts && ts >= j->pauses[i].start && ts < j->pauses[i].end)
+			return true;
+	return false;
+}
+
+static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct pause_stacks *p = arg;
+	u32 codes[STACK_DEEP], at = 0, n;
+	int ret;
+
+	if (!in_pause(p->j, sqlite3_column_int64(q, 3)))
+		return 0;
+	n = callstacks_codes(&p->stacks, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+			     codes);
+	if (!n)
+		codes[n++] = 0;
+	ret = calltree_path(&p->tree, 0, codes, n, &at, e);
+	if (ret < 0)
+		return ret;
+	p->tree.v[at].a += sqlite3_column_double(q, 2);
+	p->n++;
+	return 0;
+}
+
+int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
+		const struct judged *j, s64 tid, struct err *e)
+{
+	static const char sql[] = "SELECT user_stack, kernel_stack, weight, ts FROM sample WHERE"
+				  " tid=?";
+	struct pause_stacks p = { .j = j };
+	u32 codes[STACK_DEEP], n;
+	int ret = callstacks_load(&p.stacks, db, e);
+
+	if (ret == 0 && p.stacks.n)
+		ret = db_each(db, e, on_stack, &p, sql, "i", tid);
+	if (ret == 0 && p.tree.n) {
+		calltree_sum(&p.tree);
+		n = calltree_heavy(&p.tree, codes, ret_share);
+		n = callstacks_useful(&p.stacks, codes, n);
+		*ret_n = p.n;
+		if (p.n >= PAUSE_SAMPLES)
+			ret = callstacks_running(out, &p.stacks, codes, n, e);
+	}
+	calltree_free(&p.tree);
+	callstacks_free(&p.stacks);
+	return ret;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which thread served in a pause, and what it did: one scan of thread_state, one of long system
+ * calls.
+ */
+#include "pauses.h"
+
+#include "analyze/store/columns/columns.h"
+
+#include <stdlib.h>
+
+#define CALL_LEAST 1000000 /* ns: shorter calls are not looked at */
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct pause *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The first pause of the thread that starts at ts or later; n: there is none. */
+static size_t first_of(const struct pause *v, size_t n, s64 tid, s64 ts)
+{
+	size_t low = 0, high = n, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (v[mid].tid < tid || (v[mid].tid == tid && v[mid].start < ts))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The first pause that an interval of the thread may touch: those of one server do not overlap, of
+ * several at most one each does. */
+static size_t begin_at(const struct pause *v, size_t n, s64 tid, s64 ts)
+{
+	size_t i = first_of(v, n, tid, ts);
+
+	while (i > 0 && v[i - 1].tid == tid && v[i - 1].end > ts)
+		i--;
+	return i;
+}
+
+/* The request that spans it: the last one read before its middle. */
+void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end)
+{
+	s64 ts = row->ts, wait = end - (ts - row->queued), middle = p->start;
+	s64 connection = row->pid << 32 | (u32)row->fd;
+
+	middle += (p->end - p->start) / 2;
+	p->connection = p->waiting++ ? p->connection : connection;
+	p->several |= p->connection != connection;
+	p->max_wait = wait > p->max_wait ? wait : p->max_wait;
+	p->waited += wait;
+	if (p->request ? ts > middle || ts <= p->request_ts : ts > middle && end != p->end)
+		return;
+	p->pid = row->pid;
+	p->tid = row->tid;
+	if (ts > middle)
+		return; /* it only sends the first answer afterwards */
+	p->request = rowid;
+	p->request_ts = ts;
+	p->request_dur = row->dur;
+	p->fd = row->fd;
+	p->client = row->client;
+	p->received = row->recv_bytes;
+	p->sent = row->send_bytes;
+}
+
+s64 pause_within(const struct pause *p, s64 ts, s64 end)
+{
+	s64 from = ts > p->start ? ts : p->start, to = end < p->end ? end : p->end;
+
+	return to > from ? to - from : 0;
+}
+
+/* Columns: tid, ts, dur, state, waker, object. */
+static void on_state(struct pause *v, size_t n, sqlite3_stmt *q)
+{
+	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1);
+	s64 end = ts + sqlite3_column_int64(q, 2), part;
+	int state = sqlite3_column_int(q, 3);
+	bool queued = state == STATE_woken || state == STATE_preempted;
+	size_t i;
+
+	if (state < 0 || state >= N_STATES)
+		return;
+	for (i = begin_at(v, n, tid, ts); i < n && v[i].tid == tid && v[i].start < end; i++) {
+		part = pause_within(&v[i], ts, end);
+		v[i].spent[state] += part;
+		if (!queued) {
+			v[i].waker[state] = sqlite3_column_int64(q, 4);
+		} else if (part > v[i].longest) {
+			v[i].longest = part;
+			v[i].partner = sqlite3_column_int64(q, 5);
+		}
+	}
+}
+
+/*
+ * Who had the CPU for the longest wait in the run queue, or ended the last wait in the state with
+ * most time: sleeps that follow each other, for one thing, are one wait.
+ */
+static void choose_partner(struct pause *p)
+{
+	int i, most = STATE_woken;
+	s64 queued = p->spent[STATE_woken] + p->spent[STATE_preempted];
+
+	for (i = 0; i < N_STATES; i++)
+		if (i != STATE_run && i != STATE_preempted &&
+		    p->spent[i] > (most == STATE_woken ? queued : p->spent[most]))
+			most = i;
+	if (most != STATE_woken)
+		p->partner = p->waker[most];
+	if (p->partner <= 0)
+		p->partner = -1;
+}
+
+/* Columns: tid, ts, dur, abi, nr. */
+static void on_call(struct pause *v, size_t n, sqlite3_stmt *q)
+{
+	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1);
+	s64 end = ts + sqlite3_column_int64(q, 2), part;
+	size_t i;
+
+	for (i = begin_at(v, n, tid, ts); i < n && v[i].tid == tid && v[i].start < end; i++) {
+		part = pause_within(&v[i], ts, end);
+		if (part <= v[i].call)
+			continue;
+		v[i].call = part;
+		v[i].abi = sqlite3_column_int64(q, 3);
+		v[i].nr = sqlite3_column_int64(q, 4);
+	}
+}
+
+static int scan(struct pause *v, size_t n, sqlite3 *db, const char *sql, s64 from, s64 to,
+		void (*on_row)(struct pause *, size_t, sqlite3_stmt *), struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "iii", from, to, (s64)CALL_LEAST);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = db_step(q, e)) > 0)
+		on_row(v, n, q);
+	return db_end(q, ret);
+}
+
+int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
+{
+	static const char states[] = "SELECT tid, ts, dur, state, waker, object FROM thread_state"
+				     " WHERE ts < ?2 AND ts + dur > ?1 AND dur > 0 AND ?3 > 0";
+	static const char calls[] = "SELECT tid, ts, dur, abi, nr FROM syscall"
+				    " WHERE dur >= ?3 AND ts < ?2 AND ts + dur > ?1";
+	s64 from = INT64_MAX, to = 0;
+	size_t i;
+	int ret;
+
+	if (!n)
+		return 0;
+	qsort(v, n, sizeof(*v), by_thread);
+	for (i = 0; i < n; i++) {
+		from = v[i].start < from ? v[i].start : from;
+		to = v[i].end > to ? v[i].end : to;
+		v[i].partner = -1;
+	}
+	ret = scan(v, n, db, states, from, to, on_state, e);
+	for (i = 0; i < n; i++)
+		choose_partner(&v[i]);
+	return ret < 0 ? ret : scan(v, n, db, calls, from, to, on_call, e);
+}

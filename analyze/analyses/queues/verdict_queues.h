@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What requests of a server waited for that its threads' own states do not show: the rest of the
+ * request, a free thread of a pool, threads of the same process, a free connection to another
+ * server.
+ */
+#pragma once
+
+#include "analyze/analyses/verdict/verdict.h"
+
+#define SIDE_MOST 0.5 /* of the latency, or of what was added to it */
+
+/* When that happened which the verdict is about: in order, without overlap. */
+struct verdict_when {
+	double (*v)[2]; /* ns */
+	int n;
+	bool all; /* the recording */
+};
+
+int verdict_when(const struct analysis_ctx *c, const struct judged *j, struct verdict_when *ret,
+		 struct err *e);
+void verdict_when_free(struct verdict_when *w);
+/* The first of its ranges that ends after from; n: none. */
+int verdict_when_first(const struct verdict_when *w, double from);
+/* ns of from..to that are in it. */
+double verdict_when_within(const struct verdict_when *w, double from, double to);
+/* Whether from..to touches it. */
+bool verdict_when_has(const struct verdict_when *w, double from, double to);
+double verdict_when_length(const struct verdict_when *w);
+
+/* Requests outside the time of the verdict, or in it: how many, their latency, a part of that. */
+struct verdict_side {
+	double n, latency, part;
+};
+
+/* Of [outside, inside]: whether this part is most of what is added inside, and limit ns or more. */
+bool side_is_most(const struct verdict_side side[2], double limit);
+
+/* Under j->finding, each of them that is most of the latency of the time of the verdict. */
+int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		   struct err *e);
+
+/* The finding of one of them. */
+int verdict_queues_put(struct analysis_ctx *c, const struct judged *j, enum finding_kind kind,
+		       enum evidence evidence, const char *sql, const struct value *values,
+		       struct err *e);
+
+/* verdict_parts.c: the rest of requests came later, from a client. */
+int verdict_parts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		  const struct limits *l, struct err *e);
+
+/* verdict_pool.c: all threads of a pool were busy. 1: said; 0: not so. */
+int verdict_pool(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		 const struct limits *l, struct err *e);
+
+/* verdict_offload.c: threads of its own process worked for an event loop. 1: said; 0: not so. */
+int verdict_offload(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		    const struct limits *l, struct err *e);
+
+/* verdict_held.c: all connections to another server were kept for silent clients. 1: said; 0: not
+ * so. */
+int verdict_held(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		 const struct limits *l, struct err *e);
+
+/* verdict_connections.c: all connections to another server were busy. 1: said; 0: not so. */
+int verdict_connections(struct analysis_ctx *c, const struct judged *j,
+			const struct verdict_when *w, const struct limits *l, struct err *e);

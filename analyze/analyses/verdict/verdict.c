@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Is there a problem? One row a server. A problem needs all of: requests, or a whole process,
+ * stood still or became slower; by a material size (the limits in verdict.h); with an interval
+ * that excludes no change; and not from the start of the recorder alone. Pauses count as events,
+ * never the requests that waited in them. A slowest hundredth always exists and is no problem.
+ */
+#include "verdict.h"
+
+#include "analyze/analyses/failing/verdict_failing.h"
+#include "verdict_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVERS_MOST  64
+#define SUBJECTS_MOST (2 * SERVERS_MOST + 1)
+
+static const struct metric metrics[] = {
+	{ "requests", "", NEITHER_IS_BETTER, "with an answer" },
+	{ "rate", "1/s", HIGHER_IS_BETTER, "requests answered" },
+	{ "p50", "ns", LOWER_IS_BETTER, "median latency, from arrival to the end of the answer" },
+	{ "p99", "ns", LOWER_IS_BETTER, "99th percentile" },
+	{ "p99 outside", "ns", LOWER_IS_BETTER, "99th percentile outside pauses" },
+	{ "max", "ns", LOWER_IS_BETTER, "longest" },
+	{ "idle", "%", HIGHER_IS_BETTER, "of the busiest thread" },
+	{ "pauses", "", LOWER_IS_BETTER, "that count" },
+	{ "paused", "ns", LOWER_IS_BETTER, "their total" },
+	{ 0 },
+};
+
+static const char *const status_names[] = { "problem", "unknown", "none", "unchanged" };
+
+static int read_limits(struct analysis_ctx *c, struct limits *l, struct err *e)
+{
+	static const char sql[] =
+		"SELECT max(CAST(value AS REAL)) FILTER (WHERE key='limit_pause_ns'),"
+		" max(CAST(value AS REAL)) FILTER (WHERE key='limit_latency_ns'),"
+		" max(CAST(value AS REAL)) FILTER (WHERE key='limit_factor'),"
+		" max(CAST(value AS REAL)) FILTER (WHERE key='limit_errors') FROM recording";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "");
+
+	*l = (struct limits){ LIMIT_PAUSE, LIMIT_LATENCY, LIMIT_FACTOR, LIMIT_ERRORS };
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_double(q, 0) > 0)
+		l->pause = sqlite3_column_double(q, 0);
+	if (ret > 0 && sqlite3_column_double(q, 1) > 0)
+		l->latency = sqlite3_column_double(q, 1);
+	if (ret > 0 && sqlite3_column_double(q, 2) > 1)
+		l->factor = sqlite3_column_double(q, 2);
+	if (ret > 0 && sqlite3_column_double(q, 3) > 0)
+		l->errors = sqlite3_column_double(q, 3) / 100;
+	return db_end(q, ret);
+}
+
+static void forget_change(struct judged *j)
+{
+	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
+	j->n = j->ranges = 0;
+}
+
+/* A change by the factor, but by less than the limit of latency: said, not judged. */
+static int find_small(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		      struct err *e)
+{
+	const struct limits least = { l->pause, 0, l->factor, l->errors };
+	int changed = verdict_change(c, j, &least, e);
+
+	/* by more than the limit: it is of one long request */
+	if (changed > 0 && j->slow - j->baseline >= l->latency) {
+		forget_change(j);
+		return 0;
+	}
+	if (changed <= 0)
+		return changed;
+	j->small = j->slow;
+	j->small_base = j->baseline;
+	j->small_ratio = j->ratio;
+	j->small_from = j->start;
+	forget_change(j);
+	return 0;
+}
+
+/* More errors, and slower is what did not fail: errors take less time. */
+static bool failed_faster(const struct judged *j)
+{
+	int i;
+
+	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->counted ||
+	    j->given)
+		return false;
+	for (i = 0; i < j->ranges; i++)
+		if (j->range[i][0] < j->more.end && j->range[i][1] > j->more.start)
+			return false;
+	return true;
+}
+
+/* What is no change of latency and no pause. */
+static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		      struct err *e)
+{
+	s64 waiting = 0;
+	int ret = verdict_errors(c, j, l, &j->more, e);
+
+	if (ret == 0 && failed_faster(j)) {
+		forget_change(j);
+		j->status = STATUS_NONE;
+		j->kind = VERDICT_none;
+	}
+	if (ret == 0)
+		ret = verdict_failing_read(c, j, l, e);
+	if (ret == 0)
+		verdict_failing(j, l);
+	if (ret < 0 || j->status != STATUS_NONE)
+		return ret;
+	ret = verdict_tail(c, j, l, e);
+	if (ret > 0) {
+		j->status = STATUS_PROBLEM;
+		j->kind = VERDICT_tail;
+		j->n = j->late.events;
+		return 0;
+	}
+	if (ret == 0 && !(j->busy > 0))
+		ret = verdict_level(c, j, l, e);
+	if (ret == 0)
+		ret = db_int(
+			c->db, &waiting, e,
+			"SELECT count(*) FROM unanswered WHERE answered AND service IN (SELECT id FROM service"
+			" WHERE server=?1) AND coalesce(name, 0) NOT IN (SELECT id FROM"
+			" request_name WHERE awaits(protocol, name))",
+			"i", j->about.id);
+	if (ret == 0 && j->status == STATUS_NONE && !waiting)
+		verdict_rate(j, l);
+	return ret == 0 && j->status == STATUS_NONE && !j->mix && !(j->busy > 0)
+		       ? find_small(c, j, l, e)
+		       : ret;
+}
+
+/* Until the end of the recording included. */
+static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	s64 until_end = 0;
+	bool last = false;
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		j->spent += j->pauses[i].counts ? j->pauses[i].inside.sum + j->pauses[i].part_waited
+						: 0;
+		last |= j->pauses[i].counts && j->pauses[i].end >= c->duration;
+	}
+	if (last && db_int(c->db, &until_end, e,
+			   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered WHERE answered AND"
+			   " coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE"
+			   " awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE"
+			   " server=?1)",
+			   "ii", j->about.id, c->duration) < 0)
+		return ERR_FAIL;
+	j->spent += (double)until_end;
+	return 0;
+}
+
+static void range_of_pauses(struct judged *j)
+{
+	int i, first = -1;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		if (!j->pauses[i].counts)
+			continue;
+		first = first < 0 ? i : first;
+		j->end = (double)j->pauses[i].end;
+	}
+	j->start = (double)j->pauses[first].start;
+}
+
+/* What the change added except in pauses of a part: their requests are in its windows. */
+static double added_outside(const struct judged *j)
+{
+	double added = j->added;
+	int i, k;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		for (k = 0; k < j->ranges && p->counts && judged_is_part(p); k++)
+			if (j->range[k][0] < (double)p->end && j->range[k][1] > (double)p->start) {
+				added -= p->part_waited;
+				break;
+			}
+	}
+	return added;
+}
+
+/* Both pauses and a change outside them: what added more time to requests comes first. */
+static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
+{
+	const struct judged_pause *longest = judged_longest(j);
+	int ret = spend_in_pauses(c, j, e);
+	bool named = j->names && !(longest && judged_is_part(longest));
+	bool slower = changed && (!j->counted || named || added_outside(j) > j->spent);
+
+	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
+	if (!slower)
+		range_of_pauses(j);
+	return ret;
+}
+
+static int judge_server(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e)
+{
+	s64 lossy = 0;
+	int ret = verdict_read(c, j, e), changed, named = 0;
+	struct slow_names names;
+	bool busy = false;
+
+	if (ret == 0)
+		ret = db_int(
+			c->db, &lossy, e,
+			"SELECT total(lost) > ?1 * total(seen) FROM coverage WHERE grp='syscalls'",
+			"d", LOST_MOST);
+	if (ret < 0)
+		return ret;
+	verdict_pauses(c, j, l);
+	ret = verdict_busy_pauses(c, j, e);
+	if (ret < 0)
+		return ret;
+	if (j->steady)
+		verdict_pauses(c, j, l);
+	verdict_take_pauses(j);
+	changed = verdict_change(c, j, l, e);
+	if (changed >= 0)
+		named = verdict_names(c, j, l, &names, e);
+	if (changed < 0 || named < 0)
+		return ERR_FAIL;
+	if ((changed || named == NAMES_SLOW) && !j->given &&
+	    verdict_busy(c, j, named == NAMES_SLOW ? names.id[0] : 0, j->range, j->ranges, l, &busy,
+			 e) < 0)
+		return ERR_FAIL;
+	if (busy) {
+		forget_change(j);
+		changed = named = 0;
+	}
+	j->mix = named == NAMES_MIX;
+	if (j->mix)
+		changed = 0;
+	if (named == NAMES_SLOW) {
+		changed = 1;
+		j->names = malloc(sizeof(*j->names));
+		if (!j->names)
+			return err_set(e, ERR_FAIL, "out of memory for the verdict");
+		*j->names = names;
+	}
+	j->status = STATUS_PROBLEM;
+	if (changed || j->counted)
+		ret = choose(c, j, changed > 0, e);
+	else
+		j->status = lossy || j->requests < REQUESTS_LEAST ? STATUS_UNKNOWN : STATUS_NONE;
+	if (j->status == STATUS_UNKNOWN)
+		j->kind = lossy ? VERDICT_loss : VERDICT_requests;
+	if (j->kind == VERDICT_pauses)
+		j->n = j->counted;
+	return ret < 0 ? ret : judge_rest(c, j, l, e);
+}
+
+/* Without requests: did its busiest thread wait for a CPU or a disk for long? */
+static int judge_process(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			 struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(*) FILTER (WHERE bad), total(dur) FILTER (WHERE bad), min(ts) FILTER (WHERE"
+		" bad), max(ts + dur) FILTER (WHERE bad), max(dur) FROM (SELECT ts, dur, dur >= ?1 AND"
+		" 2 * (woken + preempted + disk + blocked) > dur AS bad FROM pause WHERE server=0 AND"
+		" NOT lossy)";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "d", STANDSTILL);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	j->status = STATUS_UNKNOWN;
+	j->kind = VERDICT_requests;
+	j->p50 = j->p99 = j->p99_outside = j->max = j->idle = j->rate = j->errors = NAN;
+	if (ret > 0) {
+		j->pause_max = sqlite3_column_double(q, 4);
+		j->n = j->counted = sqlite3_column_int(q, 0);
+	}
+	if (ret > 0 && j->counted) {
+		j->status = STATUS_PROBLEM;
+		j->kind = VERDICT_standstill;
+		j->paused = sqlite3_column_double(q, 1);
+		j->start = sqlite3_column_double(q, 2);
+		j->end = sqlite3_column_double(q, 3);
+	}
+	ret = db_end(q, ret);
+	if (ret == 0)
+		ret = verdict_unserved_read(c, j, l, e);
+	if (ret == 0)
+		verdict_failing(j, l);
+	return ret;
+}
+
+static int judge(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
+{
+	int ret;
+
+	if (j->about.kind != SUBJECT_server)
+		return judge_process(c, j, l, e);
+	if (j->kind != VERDICT_hang)
+		return judge_server(c, j, l, e);
+	ret = verdict_hang(c, j, l, e);
+	if (ret < 0 || j->status == STATUS_PROBLEM)
+		return ret;
+	ret = verdict_failing_read(c, j, l, e);
+	if (ret == 0)
+		verdict_failing(j, l);
+	return ret;
+}
+
+static int put_row(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
+{
+	return db_insert(c->db, TABLE_verdict, e,
+			 "isissddii"
+			 "ddddddddd"
+			 "iiiidddddiis",
+			 (s64)rank, subject_names[j->about.kind], j->about.id,
+			 status_names[j->status], verdict_kinds[j->kind].name, j->start, j->end,
+			 c->duration, (s64)j->requests, j->rate, j->p50, j->p99, j->p99_outside,
+			 j->max, j->errors, j->read, isnan(j->read) ? NAN : j->closed.n, j->idle,
+			 (s64)j->counted, (s64)j->paused, (s64)j->pause_max, (s64)j->waited,
+			 j->slow, j->baseline, j->ratio, j->ratio_low, j->ratio_high, (s64)j->n,
+			 j->finding, c->verdict);
+}
+
+static int put_numbers(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	const struct {
+		const char *name;
+		double value;
+	} values[] = {
+		{ "requests", j->requests },
+		{ "rate", j->rate },
+		{ "p50", j->p50 },
+		{ "p99", j->p99 },
+		{ "p99 outside", j->p99_outside },
+		{ "max", j->max },
+		{ "idle", j->idle },
+		{ "pauses", j->counted },
+		{ "paused", j->paused },
+	};
+	struct buf name = { 0 };
+	size_t i;
+	int ret = subject_text(&name, c->db, j->about, e);
+
+	for (i = 0; i < sizeof(values) / sizeof(values[0]) && ret == 0; i++)
+		ret = put_metric(c, e, name.data ? name.data : "", values[i].name, values[i].value,
+				 NO_INTERVAL, (s64)j->requests);
+	buf_free(&name);
+	return ret;
+}
+
+static int put_limits(struct analysis_ctx *c, const struct limits *l, struct err *e)
+{
+	const struct value values[] = {
+		VALUE_NUMBER("pause", l->pause, "ns"),
+		VALUE_NUMBER("latency", l->latency, "ns"),
+		VALUE_NUMBER("factor", l->factor, ""),
+		VALUE_NUMBER("errors", 100 * l->errors, "%"),
+		{ 0 },
+	};
+	struct finding f = {
+		FINDING_verdict_limits, NOTE, LIMIT, { SUBJECT_none, 0 }, NULL, values, 0
+	};
+
+	return put_finding(c, e, &f);
+}
+
+static int read_subjects(struct analysis_ctx *c, const struct limits *l, struct judged *v,
+			 int *ret_n, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret = db_query(
+		&q, c->db, e,
+		"WITH h AS (SELECT server, count(*) AS n FROM unanswered u JOIN service s ON s.id=u.service"
+		" WHERE server IN (SELECT id FROM server WHERE requests=0) AND (read IS NULL OR u.name IS NOT"
+		" NULL) GROUP BY server UNION SELECT server, count(*) FROM request_before b JOIN service v ON v.id="
+		"b.service WHERE server IN (SELECT id FROM server WHERE requests=0) AND EXISTS (SELECT 1 FROM"
+		" thread_state s WHERE s.ts <= 0 AND s.dur >= ?3 AND s.tid IN (SELECT tid FROM thread WHERE pid=b.pid)"
+		" AND " STUCK
+		") GROUP BY server), k AS (SELECT DISTINCT server FROM request_closed x JOIN service s ON"
+		" s.id=x.service WHERE x.name NOT NULL AND (NOT x.peer OR x.end - x.ts >= ?2)) SELECT 's', id FROM (SELECT id FROM server WHERE"
+		" requests > 0 OR (id IN (SELECT server FROM k) AND id NOT IN (SELECT server FROM h)) ORDER BY"
+		" requests DESC, id LIMIT ?1) UNION ALL SELECT 'h', server FROM (SELECT server FROM h ORDER BY n"
+		" DESC, server LIMIT ?1) UNION ALL SELECT 'p', pid FROM (SELECT pid FROM thread WHERE NOT EXISTS"
+		" (SELECT 1 FROM server WHERE requests > 0) AND NOT EXISTS (SELECT 1 FROM h) AND NOT EXISTS (SELECT"
+		" 1 FROM k) ORDER BY run DESC,"
+		" used DESC, tid LIMIT 1)",
+		"idd", (s64)SERVERS_MOST, l->pause, EDGE_LEAST);
+
+	*ret_n = 0;
+	if (ret < 0)
+		return ret;
+	while (*ret_n < SUBJECTS_MOST && (ret = db_step(q, e)) > 0)
+		v[(*ret_n)++] = (struct judged){
+			.about = { *db_text(q, 0) == 'p' ? SUBJECT_process : SUBJECT_server,
+				   sqlite3_column_int64(q, 1) },
+			.kind = *db_text(q, 0) == 'h' ? VERDICT_hang : VERDICT_none,
+			.start = NAN,
+			.end = NAN,
+			.slow = NAN,
+			.baseline = NAN,
+			.ratio = NAN,
+			.ratio_low = NAN,
+			.ratio_high = NAN,
+			.read = NAN,
+		};
+	sqlite3_finalize(q);
+	return ret;
+}
+
+static int run(struct analysis_ctx *c, struct err *e)
+{
+	struct judged *v = calloc(SUBJECTS_MOST, sizeof(*v));
+	struct limits l;
+	int i, n = 0, ret = v ? 0 : err_set(e, ERR_FAIL, "out of memory for the verdict");
+
+	if (ret == 0)
+		ret = db_exec(
+			c->db, e,
+			"DELETE FROM verdict; DELETE FROM verdict_range; UPDATE pause SET counts=0 WHERE counts");
+	if (ret == 0)
+		ret = read_limits(c, &l, e);
+	if (ret == 0)
+		ret = read_subjects(c, &l, v, &n, e);
+	for (i = 0; i < n && ret == 0; i++)
+		ret = judge(c, &v[i], &l, e);
+	for (i = 0; i < n && ret == 0; i++) {
+		ret = verdict_connect(c, &v[i], &l, e);
+		if (ret == 0)
+			ret = verdict_accept(c, &v[i], e);
+		if (ret == 0)
+			ret = verdict_stuck(c, &v[i], &l, e);
+	}
+	if (ret == 0)
+		qsort(v, (size_t)n, sizeof(*v), verdict_by_rank);
+	for (i = 0; i < n && ret == 0; i++) {
+		ret = verdict_say(c, &v[i], &l, e);
+		if (ret == 0 && v[i].accept.n >= 1 && v[i].kind != VERDICT_accept)
+			ret = verdict_accept_say(c, &v[i], e);
+		if (ret == 0)
+			ret = put_row(c, &v[i], i + 1, e);
+		if (ret == 0)
+			ret = mark_pauses(c, &v[i], e);
+		if (ret == 0)
+			ret = verdict_ranges(c, &v[i], i + 1, e);
+		if (ret == 0 && v[i].about.kind == SUBJECT_server)
+			ret = verdict_unnamed_code(c, &v[i], i + 1, e);
+		if (ret == 0 && v[i].requests > 0)
+			ret = put_numbers(c, &v[i], e);
+	}
+	if (ret == 0)
+		ret = put_limits(c, &l, e);
+	for (i = 0; i < n; i++) {
+		hist_free(&v[i].all);
+		hist_free(&v[i].outside);
+		free(v[i].pauses);
+		buf_free(&v[i].more.code);
+		buf_free(&v[i].always.code);
+		buf_free(&v[i].contender);
+		buf_free(&v[i].connect.address);
+		buf_free(&v[i].connect.code);
+		free(v[i].names);
+	}
+	free(v);
+	return ret;
+}
+
+const struct analysis analysis_verdict = {
+	.name = "verdict",
+	.doc = "Is there a problem",
+	.needs = "syscalls",
+	.silence = true,
+	.metrics = metrics,
+	.rows = 20,
+	.run = run,
+};

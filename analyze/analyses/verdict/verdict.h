@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the analysis verdict share: one server, its numbers, and what they mean. */
+#pragma once
+
+#include "analyze/analyses/analysis.h"
+#include "analyze/stats/hist.h"
+#include "analyze/store/state.h"
+#include "analyze/store/verdict_kind.h"
+#include "format/buf.h"
+
+/* What counts: facts limit_pause_ns, limit_latency_ns, limit_factor and limit_errors of the
+ * recording replace them. */
+#define LIMIT_PAUSE   100e6 /* ns: pauses as long as this */
+#define LIMIT_LATENCY 1e6   /* ns: requests slower by this */
+#define LIMIT_FACTOR  1.5   /* and by this factor; a pause, than p99 outside pauses */
+#define LIMIT_ERRORS  0.01  /* of the answers: more that report an error; and by the factor */
+/* Shorter pauses count together. */
+#define SHORT_PAUSE 10e6 /* ns, each */
+#define SHORT_TIMES 20	 /* times p99 outside pauses, each */
+#define SHORT_SHARE 0.01 /* of the time, all of them */
+#define LATE_MORE   0.01 /* of the requests: more that are late, in the time range and of all */
+/* Without an answer at the end, several requests: of names with so many answers, and so many times
+ * as long as the longest of these took. */
+#define OVERDUE_ANSWERS 100
+#define OVERDUE_TIMES	2.0
+/* Not judged. */
+#define REQUESTS_LEAST 100
+#define LOST_MOST      0.05  /* share of the system calls */
+#define EDGE_LEAST     1e9   /* ns: a pause before the first answer, while the recorder starts */
+#define START_NS       0.5e9 /* ns: slower only so long: connections are new, or all are closed */
+/* A process without requests: its busiest thread waits for a CPU or a disk. */
+#define STANDSTILL 1e9
+
+#define JUDGED_PAUSES 1000
+#define WINDOWS	      256
+#define WINDOW_LEAST  50000000 /* ns */
+
+struct limits {
+	double pause, latency, factor, errors;
+};
+
+enum verdict_status { STATUS_PROBLEM, STATUS_UNKNOWN, STATUS_NONE, STATUS_UNCHANGED };
+
+/* Latency of the requests that ended in one window of time, those in pauses excluded. */
+struct verdict_window {
+	double n, logs, sum;
+	double longest, from; /* the longest, and its arrival */
+};
+
+/* What was answered in one window, pauses or not. */
+struct verdict_traffic {
+	double exchanges, answers, errors;
+	double waited; /* ns, from arrivals to answers: per ns, the outstanding requests (Little) */
+};
+
+/* A time range with a larger share of errors; n 0: there is none. */
+struct verdict_errors {
+	double share, before, n;	      /* %; errors in it */
+	double start, end, good, good_before; /* other answers per window */
+	double windows[2];		      /* outside, in it */
+	s64 name;			      /* of most of them; 0: none */
+	struct buf code;		      /* most frequent */
+	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
+	/* of the whole recording: */
+	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
+	bool each;	  /* logins: commands report it */
+	double of, least; /* share of these; a larger share than least is a problem */
+};
+
+/* Processes that a signal ended while requests on their connections had no answer; the first. */
+struct verdict_crash {
+	double n, ts, waiting;
+	s64 pid;
+	int signal;
+	bool last; /* no process of the server answered afterwards, connections were open */
+};
+
+/* Connections that a system call kept from being served; n 0: none. */
+struct verdict_unserved {
+	double n, start, end;
+	bool accepted;	      /* and closed without a request */
+	double late, longest; /* connections that were accepted later; the wait of one, ns */
+	s64 call, error, tid; /* number of the system call << 8 | abi; errno; who */
+};
+
+/* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
+struct verdict_late {
+	double share, before, n, p99, p99_otherwise;
+	double events; /* late requests that overlap are one */
+};
+
+/* Connection attempts that the kernel dropped because an accept queue was full; n 0: none. */
+struct verdict_accept {
+	double n, start, end, max;
+	s64 port;
+};
+
+/* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
+struct verdict_connect {
+	double n, max, requests;
+	double latency, errors; /* %, of the latency, of the answers with errors; one is NAN */
+	double failed;		/* %, of the answers: with errors */
+	bool refused, slow, lost;
+	bool alone;		  /* of processes without requests: no attempt succeeded */
+	struct buf address, code; /* code empty: none */
+};
+
+struct judged_pause {
+	s64 id, start, end, waiting, max_wait;
+	double slept;  /* share in poll or on a socket: waiting for input */
+	double queued; /* share in the run queue */
+	bool counts;
+	bool usual; /* on a host without idle CPU, in favour of programs that run all along */
+	struct verdict_window inside; /* of the requests that it touches; not of a part */
+	s64 longer;	    /* others that it touches: far longer than this, their longest pause */
+	s64 service, name;  /* of a part of the server; 0 */
+	double part_usual;  /* ns, p99 of a part outside its pauses */
+	double part_waited; /* ns */
+};
+
+struct judged {
+	struct subject about;
+	enum verdict_status status;
+	enum verdict_kind kind;
+	double requests, rate, p50, p99, p99_outside, max, idle, queued, served;
+	double start, end;	     /* NAN: none */
+	struct judged_pause *pauses; /* by time; after `whole` of them those of parts, by time */
+	int whole, n_pauses, counted;
+	s64 overdue; /* unanswered at the end for far longer than all answers of their name took */
+	double paused, pause_max, waited;
+	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
+	bool by_mean; /* the ratio is of means per window, not of geometric means */
+	double added; /* ns, by the change, over all requests */
+	double spent; /* ns, of requests in pauses that count */
+	bool given;   /* the user named the time ranges */
+	double busy;  /* %, of the latency: run-queue latency; 0: other programs made no change */
+	bool steady;  /* programs that had the CPU then had it at other times as well */
+	int usual_pauses;
+	double usual_pause;   /* ns, the longest */
+	struct buf contender; /* the first of these programs */
+	int ranges;	      /* of slow time; start and end are of the one that added most */
+	double range[WINDOWS][2];
+	struct hist all, outside;
+	struct verdict_window windows[WINDOWS];
+	int n_windows;
+	double waiting;		  /* %, of the time: a request waits to be read */
+	double part;		  /* of the latency: waits, or time on a CPU */
+	const char *where;	  /* the largest of the waits */
+	double where_part;	  /* of the waits */
+	s64 name;		  /* request_name.id with most of the CPU time; 0: none */
+	bool mix;		  /* slower by the mix of names only: no change */
+	struct slow_names *names; /* NULL: the change is not about some names only */
+	struct verdict_traffic traffic[WINDOWS];
+	double errors; /* answers that report one; NAN: not known */
+	struct verdict_errors more;
+	double read; /* requests whose protocol was read */
+	struct verdict_errors
+		always; /* of the whole recording: of the first kind that is a problem */
+	struct verdict_errors closed; /* requests without an answer: no code */
+	struct verdict_errors gone;   /* whose clients gave up */
+	double gone_after;	      /* ns, the longest */
+	bool gave_up;		      /* they are the problem */
+	struct verdict_crash crash;
+	struct verdict_unserved unserved;
+	struct verdict_late late;
+	struct verdict_accept accept;
+	struct verdict_connect connect;
+	/* a change below the limit of latency; small 0: none */
+	double small, small_base, small_ratio, small_from;
+	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
+	double width;			 /* ns of a window */
+	double begins, ends; /* ns: first arrival; all connections closed, or infinite */
+	double unread;	     /* of the requests that wait; without any answer */
+	s64 finding;
+};
+
+/* verdict_read.c: everything up to the numbers. */
+int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* The window of a time; the first or last one of a time outside. */
+int verdict_window_at(const struct judged *j, double ts);
+/* Windows from first to last: slower only while the server's traffic begins, or ends. */
+bool verdict_at_edge(const struct judged *j, int first, int last);
+/* Requests in pauses that do not count belong to their windows. */
+void verdict_take_pauses(struct judged *j);
+/* The q-quantile of a histogram, ns; NAN: empty. */
+double verdict_quantile(const struct hist *h, double q);
+
+/* verdict_pauses.c: which pauses count; counted, paused, waited, start and end of j. */
+void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l);
+
+/* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
+int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+
+/*
+ * verdict_busy.c: more of what other programs do all the time: run-queue latency is most of the
+ * latency outside the ranges, or the host has no idle CPU; and it is most of what was added in
+ * them. That is less than a pause that counts adds; or no CPU is idle, and the same programs have
+ * the CPU before and after. True: sets j->busy. name: only requests of this one; 0: all.
+ */
+int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
+		 const struct limits *l, bool *ret_busy, struct err *e);
+
+/* Marks the pauses that count which are such waits as usual; sets j->busy if there are some. */
+int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* Puts rows of table verdict_range. */
+int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);
+
+/* verdict_code.c: of a problem, whether its time was spent in generated code without names. */
+int verdict_unnamed_code(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);
+
+/*
+ * Whether the level of latency in this time range is the same as outside: 1: the interval of the
+ * ratio stays below the factor, or that of the difference below the latency; 0: not so; -1: too few
+ * windows.
+ */
+int verdict_same(const struct judged *j, double start, double end, const struct limits *l);
+
+/*
+ * verdict_traffic.c: the time range with most errors of those with a larger share; fewer requests.
+ */
+int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		   struct verdict_errors *ret_errors, struct err *e);
+void verdict_rate(struct judged *j, const struct limits *l);
+
+/*
+ * verdict_tail.c: no change of typical latency, but more late requests: 1, and fills start, end and
+ * late; 0: not so.
+ */
+int verdict_tail(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+int verdict_tail_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/*
+ * verdict_level.c: no change: whether the level itself can be called healthy. Where not, sets
+ * status and kind: overload, queue, wait or cost.
+ */
+int verdict_level(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+/*
+ * verdict_pool.c: the same, if most of the latency is a wait for a free thread of a pool: 1, and
+ * sets status, kind (pool) and finding; 0: not so.
+ */
+int verdict_pool_level(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e);
+
+/*
+ * verdict_hang.c: a server that answered nothing. Fills j; without requests that wait, its status
+ * is unknown and its kind "requests", else its kind is "hang".
+ */
+int verdict_hang(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* Under j->finding: what the threads of the server, or of the process, did in that time. */
+int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/* Of rows s of thread_state: the thread waits for no news of a client. A call for a lock begins so
+ * much earlier than its wait at most. */
+#define STUCK                                                                                    \
+	"(s.state IN (state_id('lock'), state_id('disk'), state_id('blocked'),"                  \
+	" state_id('stopped')) OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"          \
+	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.ts BETWEEN s.ts - 1000000" \
+	" AND s.ts + s.dur)))"
+
+/*
+ * verdict_stuck.c: without a problem, requests without an answer of which the threads wait for a
+ * lock or a disk: a problem, kind "stuck".
+ */
+int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		      struct err *e);
+
+/*
+ * verdict_connect.c: whether the requests that the verdict is about wait for connections to another
+ * server, or fail because it refuses them. Fills connect; a problem, kind "connect", if there is no
+ * other. The cause goes under the finding of j, if there is one.
+ */
+int verdict_connect(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		    struct err *e);
+int verdict_connect_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/*
+ * verdict_accept.c: a full accept queue of the server, or of the process. Fills accept; a problem,
+ * kind "accept", if there is no other. Its finding says so, and under it what the threads did that
+ * should accept.
+ */
+int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_rank.c, for qsort: problems first, then levels that are not healthy; by harm and
+ * requests. */
+int verdict_by_rank(const void *a, const void *b);
+
+/* verdict_say.c: the findings: what it is, and why. */
+int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+
+/* pause_say.c: under j->finding, what the threads did in the pauses that count. */
+int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+#define PAUSE_SAMPLES 5 /* fewer name no function */
+
+/*
+ * pause_stack.c: appends the functions that half or more of the samples of a thread in the pauses
+ * that count are in; nothing without samples.
+ */
+int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
+		const struct judged *j, s64 tid, struct err *e);
+
+/* What a thread in a state does: column `does` of waits.def. */
+extern const char *const verdict_does[N_STATES];
+
+/* The server that a pause waited for, and what it did. */
+struct pause_upstream {
+	struct buf address; /* empty: none */
+	s64 pid, tid;	    /* 0: not recorded */
+	double share;	    /* %, of the pause */
+	const char *did;    /* NULL: not known */
+	struct buf function;
+};
+
+static inline bool judged_is_part(const struct judged_pause *p)
+{
+	return p->service || p->name;
+}
+
+/* NULL: none counts. */
+const struct judged_pause *judged_longest(const struct judged *j);
+
+/*
+ * pause_upstream.c: of the longest pause that counts. own: tid is its thread, which may wait in
+ * poll; else a thread that it waited for.
+ */
+int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool own,
+		   struct pause_upstream *u, struct err *e);
+void pause_upstream_free(struct pause_upstream *u);
+
+/* pause_upstream.c: sets column counts of table pause. */
+int mark_pauses(struct analysis_ctx *c, const struct judged *j, struct err *e);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Call stacks in memory: each a function and the stack of its caller. */
+#pragma once
+
+#include "analyze/base/idmap.h"
+#include "analyze/store/db.h"
+#include "format/buf.h"
+
+#define STACK_DEEP 512 /* frames of a stack that are looked at */
+
+struct code {
+	char *name; /* function, or file+0xaddress; untrusted */
+	bool kernel;
+	bool named;   /* has a symbol */
+	bool runtime; /* of the C library: its caller is what a person looks for */
+};
+
+struct call_node {
+	u32 caller; /* its place in nodes, smaller; 0: none */
+	u32 code;   /* its place in codes */
+};
+
+struct callstacks {
+	struct call_node *nodes; /* from 1 */
+	struct code *codes;	 /* from 1 */
+	u32 n, n_codes;
+	struct idmap places; /* stack.id -> place */
+};
+
+/* Zero-initialise. Without stacks all is empty. */
+int callstacks_load(struct callstacks *s, sqlite3 *db, struct err *e);
+void callstacks_free(struct callstacks *s);
+
+/* The place of stack.id; 0: none. */
+u32 callstacks_at(const struct callstacks *s, s64 id);
+
+/* Codes of a stack, innermost first; returns how many of at most STACK_DEEP. */
+u32 callstacks_codes(const struct callstacks *s, s64 user, s64 kernel, u32 *codes);
+
+/*
+ * Takes out what is of no use to a person: frames without a name, and those in which the kernel is
+ * entered. Returns how many are left.
+ */
+u32 callstacks_useful(const struct callstacks *s, u32 *codes, u32 n);
+
+/* Appends "outer > inner" of at most three functions, out of n codes, innermost first; before them
+ * the nearest caller with a name if they have none, as in a binary without symbols. */
+int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
+		   struct err *e);
+
+/*
+ * Appends the three innermost functions that called into the C library or the kernel; nothing if
+ * the stack is not known. useful: only those of callstacks_useful.
+ */
+int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, bool useful,
+		       struct err *e);
+
+/* The same of a path on a CPU, n codes: three functions in user mode, and the one of the kernel. */
+int callstacks_running(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
+		       struct err *e);
