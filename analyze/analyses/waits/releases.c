@@ -15,7 +15,7 @@ struct search {
 	struct idmap parents;  /* of processes; > 1 */
 	struct idmap alone;    /* processes with one connection */
 	struct idmap awaiting; /* names */
-	struct idmap unread;   /* services without a protocol that was read */
+	struct idmap unread;   /* services of servers without a protocol that was read */
 	void (*found)(const struct search *s, struct release *r, s64 rowid,
 		      const struct row_request *row);
 };
@@ -212,8 +212,11 @@ int releases_find(sqlite3 *db, struct release *v, size_t n, struct err *e)
 			"SELECT pid FROM fd WHERE role='accepted' GROUP BY pid HAVING count(*)=1",
 			"");
 	if (ret == 0)
-		ret = db_each(db, e, on_id, &s.unread, "SELECT id FROM service WHERE received=0",
-			      "");
+		ret = db_each(
+			db, e, on_id, &s.unread,
+			"SELECT id FROM service s WHERE NOT EXISTS (SELECT 1 FROM service o WHERE"
+			" o.server=s.server AND o.received > 0)",
+			"");
 	if (ret == 0)
 		ret = read_waiters(db, &s, e);
 	s.waker = true;
