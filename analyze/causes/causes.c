@@ -114,14 +114,20 @@ static int report_saturation(struct reporting *r, const struct saturation *s, st
 
 /* ---- which ---- */
 
+#define NAMED_LEAST 0.5 /* %: less is printed as 0 % */
+
 static int report_none(struct reporting *r, const struct ranking *ranking, struct err *e)
 {
 	const struct comparison *c = r->cmp;
 	bool unknown = c->of[CATEGORY_unknown].share > MOST_UNKNOWN;
 	enum category first = unknown ? CATEGORY_unknown : ranking->order[0];
+	double part = 100 * c->of[first].share;
+	const struct value contribution =
+		VALUE_INTERVAL("contribution", part, 100 * c->of[first].share_low,
+			       100 * c->of[first].share_high, "%");
+	const struct value none = VALUE_NUMBER("contribution", NAN, "%");
 	const struct value values[] = {
-		VALUE_INTERVAL("contribution", 100 * c->of[first].share,
-			       100 * c->of[first].share_low, 100 * c->of[first].share_high, "%"),
+		unknown || part >= NAMED_LEAST ? contribution : none,
 		VALUE_TEXT("time", time_of(c)),
 		VALUE_TEXT("category", category_says[first]),
 		{ 0 },

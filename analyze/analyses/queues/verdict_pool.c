@@ -83,8 +83,9 @@ static int take(struct pool_sums *s, const struct pooled *r, const struct verdic
 	s->side[in].part += wait;
 	if (!in)
 		return 0;
-	if (wait > 0 && r->accepted > r->arrival)
-		s->accept += (double)((r->accepted < r->read ? r->accepted : r->read) - r->arrival);
+	if (wait > 0 && r->accepted > r->arrival) /* a part of the wait, measured like all of it */
+		s->accept += pool_full(&s->p, r->accepted < r->read ? r->accepted : r->read) -
+			     pool_full(&s->p, r->arrival);
 	return take_name(s, r->name, full_within(s, w, r->read, r->end), e);
 }
 
