@@ -9,7 +9,7 @@
 #define FDS   3
 #define FIRST 5 /* descriptor: its requests have name 1, those of the others name 2 */
 
-static void begin(struct buf *b)
+static void begin_of(struct buf *b, int last)
 {
 	struct err e = { 0 };
 	int pid, fd;
@@ -19,7 +19,7 @@ static void begin(struct buf *b)
 		   "1 0 info text=\"groups=core,syscalls,sched,requests\"\n"
 		   "1 0 request_name id=1 protocol=1 name=\"GET /a\"\n"
 		   "1 0 request_name id=2 protocol=1 name=\"POST /b\"\n");
-	for (pid = 200; pid < 202; pid++) {
+	for (pid = 200; pid <= last; pid++) {
 		buf_printf(b, &e, "2 %d thread pid=%d state=83 comm=\"work\"\n", pid, pid);
 		for (fd = FIRST; fd < FIRST + FDS; fd++)
 			buf_printf(b, &e,
@@ -31,7 +31,7 @@ static void begin(struct buf *b)
 		b, &e,
 		"8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"
 		"10 0 info text=\"begin=10\"\n10000000000 0 info text=\"stopped=10000000000\"\n");
-	for (pid = 200; pid < 202; pid++) {
+	for (pid = 200; pid <= last; pid++) {
 		buf_printf(b, &e, "@cpu %d\n90 0 waking target=%d\n90 0 switch next=%d\n",
 			   pid - 200, pid, pid);
 		for (fd = FIRST; fd < FIRST + FDS; fd++)
@@ -39,6 +39,11 @@ static void begin(struct buf *b)
 				   "100 0 connection sock=%d ino=%d conn=%d family=2 side=1\n",
 				   10 * pid + fd, 10 * pid + fd, 10 * pid + fd);
 	}
+}
+
+static void begin(struct buf *b)
+{
+	begin_of(b, 201);
 }
 
 static long position[3000];
@@ -213,6 +218,109 @@ static void slow_requests_of_a_name_are_no_pause(void **state)
 	db_close(db);
 }
 
+/* A request of name 2 that waits in a call from 4 s on; 202 ends that. */
+static void stalls(struct buf *b, int pid, const char *call, long wake)
+{
+	struct err e = { 0 };
+	int fd = FIRST + 1;
+
+	buf_printf(b, &e, "@cpu %d\n", pid - 200);
+	usual(b, pid, 10, 4000, FDS);
+	arrives(b, pid, fd, 4000 * MS + pid);
+	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", 4000 * MS + 20000, pid,
+		   fd);
+	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=2 requests=1\n",
+		   4000 * MS + 20000, pid, 10 * pid + fd, position[10 * pid + fd]);
+	buf_printf(b, &e, "%ld %d switch next=0 state=1\n", 4000 * MS + 40000, pid);
+	buf_printf(b, &e, "%ld 0 switch next=%d\n", wake * MS + 1000, pid);
+	buf_printf(b, &e, "%ld %d %s ret=1 dur=%ld\n", wake * MS + 2000, pid, call,
+		   (wake - 4000) * MS - 30000);
+	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", wake * MS + 10000 + pid,
+		   pid, fd);
+	usual(b, pid, wake + 10, 9900, FDS);
+}
+
+/* 202 goes on with the same names, wakes 200 and 201, and sleeps before the second. */
+static void others_go_on(struct buf *b, long first, long second, long answer)
+{
+	struct err e = { 0 };
+
+	buf_printf(b, &e, "@cpu 2\n");
+	usual(b, 202, 10, answer, FDS);
+	buf_printf(b, &e, "%ld 202 syscall nr=write fd=9 dur=1 ret=10\n", answer * MS + 1000);
+	buf_printf(b, &e, "%ld 202 syscall nr=read fd=9 dur=1 ret=10\n", answer * MS + 900000);
+	usual(b, 202, answer + 10, first, FDS);
+	buf_printf(b, &e, "%ld 202 waking target=200\n", first * MS);
+	usual(b, 202, first + 10, second, FDS);
+	if (second > first)
+		buf_printf(b, &e,
+			   "%ld 202 switch next=0 state=1\n%ld 0 waking target=202 context=1\n"
+			   "%ld 0 switch next=202\n",
+			   second * MS - 3000, second * MS - 2000, second * MS - 1000);
+	buf_printf(b, &e, "%ld 202 waking target=201\n", second * MS + 500);
+	usual(b, 202, second + 10, 9900, FDS);
+}
+
+static sqlite3 *stalled(const char *call, long second, long answer)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	int pid;
+
+	begin_of(&b, 202);
+	buf_printf(&b, &e, "@recorder\n");
+	for (pid = 200; pid < 203; pid++)
+		buf_printf(&b, &e,
+			   "9 %d fd pid=%d fd=9 mode=0140000 ino=%d family=2 role=connected"
+			   " socktype=1 sport=%d dport=11211 saddr=127.0.0.1 daddr=127.0.0.1\n",
+			   pid, pid, 9000 + pid, 33000 + pid);
+	stalls(&b, 200, call, 7000);
+	stalls(&b, 201, call, second);
+	others_go_on(&b, 7000, second, answer);
+	return judged(&b);
+}
+
+#define LOCK	 "syscall_args nr=futex arg0=4096 arg1=0"
+#define UPSTREAM "syscall nr=recvfrom fd=9"
+
+/* The pause has no name of its own: others of the name are answered. */
+static void is_stall(sqlite3 *db)
+{
+	is_text(db, "SELECT status || ' ' || kind || ' ' || pauses FROM verdict",
+		"problem pauses 1");
+	is_text(db, "SELECT name || ' ' || stall || ' ' || waiting FROM pause WHERE counts",
+		"2 1 2");
+	is_within(db, "SELECT start FROM verdict", 3999e6, 4001e6);
+	is_within(db, "SELECT end FROM verdict", 6999e6, 7001e6);
+	is_like(db, "SELECT sentence(finding) FROM verdict",
+		"1 pause of some requests POST /b: nothing was answered for 3.00 s. 2 requests%");
+	db_close(db);
+}
+
+static void one_wake_up_ends_a_stall(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	is_stall(stalled(LOCK, 7000, 5500));
+	/* woken at separate times: two locks */
+	db = stalled(LOCK, 7500, 5500);
+	is_number(db, "SELECT count(*) FROM pause WHERE stall", 0);
+	db_close(db);
+}
+
+static void an_upstream_stalls_who_asks_it(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	is_stall(stalled(UPSTREAM, 7000, 2000));
+	/* it answers others in that time: these requests take long */
+	db = stalled(UPSTREAM, 7000, 6980);
+	is_number(db, "SELECT count(*) FROM pause WHERE stall AND dur > 50000000", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +329,8 @@ int main(void)
 		T(a_name_pauses_among_many_silences),
 		T(one_long_request_is_no_pause),
 		T(slow_requests_of_a_name_are_no_pause),
+		T(one_wake_up_ends_a_stall),
+		T(an_upstream_stalls_who_asks_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,9 +96,55 @@ static void the_thread_that_has_the_request_is_named(void **state)
 	db_close(db);
 }
 
+/*
+ * 100 reads requests on 7, then on 6, and waits in a call on a socket of another server. Whose
+ * answer is the first; 5: of one read afterwards.
+ */
+static sqlite3 *asked_for(int first)
+{
+	struct text x = { 0 };
+	int fd;
+
+	head(&x);
+	text_line(&x, "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
+		      " socktype=1 sport=33000 dport=53 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	many(&x, 100, 600, MS);
+	wakes(&x);
+	text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t + 5000);
+	stays(&x, "recvfrom", 9, 0);
+	if (first == 5)
+		text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
+	text_line(&x, "%ld 100 syscall nr=write fd=%d ret=9 count=9 dur=200", x.t + 1000, first);
+	for (fd = 6; fd < 8; fd++)
+		if (fd != first)
+			text_line(&x, "%ld 100 syscall nr=write fd=%d ret=9 count=9 dur=200",
+				  x.t + 1000 * fd, fd);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 9000);
+	x.t += MS;
+	many(&x, 100, 600, MS);
+	return answered(&x);
+}
+
+static void who_asked_is_answered_first(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	db = asked_for(7);
+	is_number(db, "SELECT fd FROM pause WHERE id=1", 7);
+	db_close(db);
+	db = asked_for(6);
+	is_number(db, "SELECT fd FROM pause WHERE id=1", 6);
+	db_close(db);
+	db = asked_for(5);
+	is_number(db, "SELECT count(*) FROM pause WHERE id=1 AND request IS NULL", 1);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(who_asked_is_answered_first),
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_thread_that_has_the_request_is_named),
 	};

@@ -162,6 +162,52 @@ static void one_long_request_is_no_change_of_all(void **state)
 	assert_true(changes(2.2e6, 4e9, 60.5 * WIDTH, &start));
 }
 
+/*
+ * Requests take 0.8 ms longer, less than the limit of 1 ms; six of them waited 2 s each, in one
+ * pause of a part, or each for itself.
+ */
+static bool changes_besides(bool paused)
+{
+	const struct limits limits = { LIMIT_PAUSE, LIMIT_LATENCY, LIMIT_FACTOR, LIMIT_ERRORS };
+	struct judged_pause p = { .end = (s64)(60.5 * WIDTH),
+				  .waiting = 6,
+				  .part_waited = 12e9,
+				  .name = 1,
+				  .counts = true };
+	static struct judged j;
+	struct analysis_ctx c = { 0 };
+	struct err e = { 0 };
+	int i, changed;
+
+	j = (struct judged){
+		.n_windows = N, .width = WIDTH, .ends = INFINITY, .pauses = &p, .n_pauses = paused
+	};
+	for (i = 0; i < N; i++) {
+		double took = i >= 60 ? 1.8e6 : 1e6;
+		int stalled = i == 60 ? 6 : 0;
+
+		j.windows[i] = (struct verdict_window){
+			.n = 10,
+			.sum = (10 - stalled) * took + stalled * 2e9,
+			.logs = (10 - stalled) * log(took) + stalled * log(2e9) + 0.1 * (i % 2),
+			.longest = stalled ? 2e9 : took,
+			.from = stalled ? 60.5 * WIDTH - 2e9 : (i + 0.5) * WIDTH,
+		};
+	}
+	assert_int_equal(db_open(&c.db, NULL, true, &e), 0);
+	changed = verdict_change(&c, &j, &limits, &e);
+	assert_true(changed >= 0);
+	db_close(c.db);
+	return changed;
+}
+
+static void a_pause_of_a_part_is_no_change_of_all(void **state)
+{
+	(void)state;
+	assert_true(changes_besides(false));
+	assert_false(changes_besides(true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +216,7 @@ int main(void)
 		cmocka_unit_test(a_level_far_above_all_others_stands_out),
 		cmocka_unit_test(a_slow_range_starts_when_its_request_arrived),
 		cmocka_unit_test(one_long_request_is_no_change_of_all),
+		cmocka_unit_test(a_pause_of_a_part_is_no_change_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

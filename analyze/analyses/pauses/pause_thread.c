@@ -46,6 +46,17 @@ static size_t begin_at(const struct pause *v, size_t n, s64 tid, s64 ts)
 	return i;
 }
 
+static void spans(struct pause *p, const struct row_request *row, s64 rowid)
+{
+	p->request = rowid;
+	p->request_ts = row->ts;
+	p->request_dur = row->dur;
+	p->fd = row->fd;
+	p->client = row->client;
+	p->received = row->recv_bytes;
+	p->sent = row->send_bytes;
+}
+
 /* The request that spans it: the last one read before its middle. */
 void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end)
 {
@@ -57,19 +68,19 @@ void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64
 	p->several |= p->connection != connection;
 	p->max_wait = wait > p->max_wait ? wait : p->max_wait;
 	p->waited += wait;
+	p->readers += ts <= middle && row->tid == p->tid;
+	if (ts <= middle && end == p->end) {
+		p->first = *row;
+		p->first_id = rowid;
+	}
 	if (p->request ? ts > middle || ts <= p->request_ts : ts > middle && end != p->end)
 		return;
+	if (ts <= middle && row->tid != p->tid)
+		p->readers = 1;
 	p->pid = row->pid;
 	p->tid = row->tid;
-	if (ts > middle)
-		return; /* it only sends the first answer afterwards */
-	p->request = rowid;
-	p->request_ts = ts;
-	p->request_dur = row->dur;
-	p->fd = row->fd;
-	p->client = row->client;
-	p->received = row->recv_bytes;
-	p->sent = row->send_bytes;
+	if (ts <= middle) /* else it only sends the first answer afterwards */
+		spans(p, row, rowid);
 }
 
 s64 pause_within(const struct pause *p, s64 ts, s64 end)
@@ -151,6 +162,20 @@ static int scan(struct pause *v, size_t n, sqlite3 *db, const char *sql, s64 fro
 	return db_end(q, ret);
 }
 
+/*
+ * A thread that had read several requests and then blocked on another server did so for one of
+ * them: it goes on with that one, so its answer is the first. Another first answer: not known.
+ */
+static void choose_asker(struct pause *p)
+{
+	if (2 * p->spent[STATE_client] < p->end - p->start || p->readers < 2)
+		return;
+	if (p->first_id && p->first.tid == p->tid)
+		spans(p, &p->first, p->first_id);
+	else
+		p->request = 0;
+}
+
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 {
 	static const char states[] = "SELECT tid, ts, dur, state, waker, object FROM thread_state"
@@ -170,7 +195,9 @@ int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 		v[i].partner = -1;
 	}
 	ret = scan(v, n, db, states, from, to, on_state, e);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		choose_partner(&v[i]);
+		choose_asker(&v[i]);
+	}
 	return ret < 0 ? ret : scan(v, n, db, calls, from, to, on_call, e);
 }

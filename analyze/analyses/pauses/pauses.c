@@ -14,6 +14,7 @@
 #include "analyze/store/request_rows.h"
 #include "format/buf.h"
 #include "pause_parts.h"
+#include "pause_stalls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,6 +275,8 @@ static int find_of_servers(struct analysis_ctx *c, struct found_pauses *f, u32 n
 		ret = take_silences(f, e);
 	if (ret == 0)
 		ret = parts_found(&f->parts, e);
+	if (ret == 0)
+		ret = stalls_add(&f->parts, c->db, e);
 	if (ret == 0 && (f->n || f->parts.n_v))
 		ret = each_request(c,
 				   REQUESTS | COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
@@ -337,7 +340,7 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 #define STATE(id, name, ...) "?,"
 #include "analyze/store/waits.def"
 #undef STATE
-			       "nullif(?,-1),?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,nullif(?,0),0)",
+			       "nullif(?,-1),?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,nullif(?,0),?,0)",
 			       "");
 
 	for (i = 0; i < f->n && ret == 0; i++) {
@@ -365,6 +368,7 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 			if (p->request || s > 5)
 				sqlite3_bind_int64(q, k + s + 1, tail[s]);
 		sqlite3_bind_double(q, k + s + 1, p->usual);
+		sqlite3_bind_int(q, k + s + 2, p->stall);
 		ret = db_step(q, e);
 		sqlite3_reset(q);
 		sqlite3_clear_bindings(q);

@@ -2,6 +2,7 @@
 /* What the files of the analysis pauses share. */
 #pragma once
 
+#include "analyze/store/columns/columns.h"
 #include "analyze/store/db.h"
 #include "analyze/store/state.h"
 
@@ -16,10 +17,14 @@ struct pause {
 	s64 waiting, max_wait, waited; /* waited: ns, all of them */
 	s64 connection;		       /* of the first that waited */
 	bool several;		       /* connections that waited */
+	bool stall;		       /* of some requests of its name: pause_stalls.h */
 	double usual;		       /* ns, p99 of a part outside its pauses; 0: not known */
 	s64 pid, tid;
 	s64 request, request_ts, request_dur; /* request 0: none was read */
 	s64 fd, client, received, sent;
+	int readers;		  /* requests of the thread that were read before its middle */
+	struct row_request first; /* of these the one whose answer ended it */
+	s64 first_id;		  /* 0: none */
 	bool edge, lossy;
 
 	s64 spent[N_STATES];
@@ -27,8 +32,6 @@ struct pause {
 	s64 waker[N_STATES];  /* that ended the last wait in the state; 0: none */
 	s64 abi, nr, call;    /* call 0: none */
 };
-
-struct row_request;
 
 /* pause_thread.c: a request that waited in it until `end`; it may be the one that spans it. */
 void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end);

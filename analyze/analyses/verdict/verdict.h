@@ -116,6 +116,7 @@ struct judged_pause {
 	s64 service, name;  /* of a part of the server; 0 */
 	double part_usual;  /* ns, p99 of a part outside its pauses */
 	double part_waited; /* ns */
+	bool stall;	    /* of some requests of its name */
 };
 
 struct judged {

@@ -61,7 +61,28 @@ static double above_low(const struct levels *v, double low)
 	return sum / n - low;
 }
 
-/* Mean latency of the requests that are slow, or of all others; and without the longest of them. */
+/* Requests of pauses of parts that count, said on their own, and their waits: of these windows. */
+static void leave_paused(const struct judged *j, const struct levels *v, bool slow, double *n,
+			 double *sum)
+{
+	int i, k;
+
+	for (k = 0; k < j->n_pauses; k++) {
+		const struct judged_pause *p = &j->pauses[k];
+
+		for (i = 0; p->counts && judged_is_part(p) && i < v->n; i++)
+			if (v->slow[i] == slow &&
+			    v->window[i] == verdict_window_at(j, (double)p->end)) {
+				*n -= (double)p->waiting;
+				*sum -= p->part_waited;
+			}
+	}
+}
+
+/*
+ * Mean latency of the requests that are slow, or of all others; and without the longest of them,
+ * or those that one pause of a part delayed.
+ */
 static void sum_up(const struct judged *j, const struct levels *v, bool slow, double *ret_mean,
 		   double *ret_others)
 {
@@ -77,6 +98,9 @@ static void sum_up(const struct judged *j, const struct levels *v, bool slow, do
 	}
 	*ret_mean = sum / requests;
 	*ret_others = (sum - longest) / (requests - 1);
+	leave_paused(j, v, slow, &requests, &sum);
+	if (requests > 0)
+		*ret_others = fmin(*ret_others, sum / requests);
 }
 
 /*

@@ -33,7 +33,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	static const char sql[] =
 		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur,"
-		" 1.0 * (woken + preempted) / dur, service, name, usual, waited FROM"
+		" 1.0 * (woken + preempted) / dur, service, name, usual, waited, stall FROM"
 		" (SELECT * FROM pause WHERE server=?1 AND NOT lossy ORDER BY id LIMIT ?2)"
 		" ORDER BY service + name > 0, ts"; /* ids are by length */
 	sqlite3_stmt *q;
@@ -61,6 +61,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		p->name = sqlite3_column_int64(q, 9);
 		p->part_usual = sqlite3_column_double(q, 10);
 		p->part_waited = sqlite3_column_double(q, 11);
+		p->stall = sqlite3_column_int(q, 12);
 		j->n_pauses++;
 		if (judged_is_part(p))
 			continue;

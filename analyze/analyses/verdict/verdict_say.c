@@ -49,7 +49,8 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (first->service)
 		values[n++] = (struct value)VALUE_SUBJECT("part", service, first->service);
 	else if (first->name)
-		values[n++] = (struct value)VALUE_SUBJECT("part", request_name, first->name);
+		values[n++] = (struct value)VALUE_SUBJECT(first->stall ? "some" : "part",
+							  request_name, first->name);
 	values[n++] = (struct value)VALUE_NUMBER("last", last, "at");
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
