@@ -160,6 +160,11 @@ static void processes_are_all_busy(void **state)
 	is_within(db, OF_POOL("verdict_pool_level", "full", "v.number"), 80, 100);
 	is_within(db, OF_POOL("verdict_pool_level", "queued", "v.number"), 33e6, 40e6);
 	is_within(db, OF_POOL("verdict_pool_level", "accept", "v.number"), 33e6, 40e6);
+	/* a part of the wait is no longer than the wait */
+	is_number(db,
+		  "SELECT (" OF_POOL("verdict_pool_level", "accept", "v.number") ") <= (" OF_POOL(
+			  "verdict_pool_level", "queued", "v.number") ")",
+		  1);
 	is_text(db,
 		"SELECT n.name FROM finding_value v JOIN request_name n ON n.id=v.id WHERE v.name='name'",
 		"GET /slow");
