@@ -16,13 +16,17 @@
 #define CLOSE_WAIT  8
 #define MS	    1000000ull
 
-/* The kernel counts from the times of the last data, in jiffies: equal ones prove nothing. */
+/*
+ * The kernel counts from the times of the last data, in jiffies: equal ones prove nothing. Before
+ * the first send, its time is that of the connection, which the first request may come with.
+ */
 void waiting_take(struct socket_info *i, const void *info, size_t size)
 {
 	struct tcp_info t = { .tcpi_state = 0 };
 
 	memcpy(&t, info, size < sizeof(t) ? size : sizeof(t));
-	if (!t.tcpi_bytes_received || t.tcpi_last_data_recv >= t.tcpi_last_data_sent)
+	if (!t.tcpi_bytes_received ||
+	    (t.tcpi_data_segs_out && t.tcpi_last_data_recv >= t.tcpi_last_data_sent))
 		return;
 	i->asked = t.tcpi_last_data_recv * MS + 1;
 	i->answered = t.tcpi_bytes_acked > 1; /* the SYN counts as 1 */

@@ -41,7 +41,8 @@ static void locks_that_are_waited_for_are_parsed(void **state)
 	assert_int_equal(held_own("Name:\tx\n"), 0);
 }
 
-/* Only data that arrived later than the last send, by more than the kernel's clock resolves. */
+/* Only data that arrived later than the last send, by more than the kernel's clock resolves, or
+ * without a send. */
 static void requests_from_before_are_found(void **state)
 {
 	static const struct {
@@ -50,7 +51,7 @@ static void requests_from_before_are_found(void **state)
 	} cases[] = {
 		{ 4000, 9000, 30, 900, 4000000001 }, { 4000, 4000, 30, 900, 0 },
 		{ 4001, 4000, 30, 900, 0 },	     { 4000, 9000, 0, 1, 0 },
-		{ 4000, 4001, 30, 1, 4000000001 },
+		{ 4000, 4001, 30, 1, 4000000001 },   { 4000, 4000, 30, 1, 4000000001 },
 	};
 	size_t i;
 
@@ -59,7 +60,8 @@ static void requests_from_before_are_found(void **state)
 		struct tcp_info t = { .tcpi_last_data_recv = cases[i].recv,
 				      .tcpi_last_data_sent = cases[i].sent,
 				      .tcpi_bytes_received = cases[i].received,
-				      .tcpi_bytes_acked = cases[i].acked };
+				      .tcpi_bytes_acked = cases[i].acked,
+				      .tcpi_data_segs_out = cases[i].acked > 1 };
 		struct socket_info s = { 0 };
 
 		waiting_take(&s, &t, sizeof(t));
