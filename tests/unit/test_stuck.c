@@ -8,7 +8,7 @@
 
 #define SECOND 1000000000L
 
-enum { ASKED = 1, LOCK = 2, ANSWERED = 4, ALONE = 8 };
+enum { ASKED = 1, LOCK = 2, ANSWERED = 4, ALONE = 8, LATER = 16 };
 
 /*
  * Thread 100 answers on fds 5 to 7. On fd 8 something was read 4 s before (ASKED); thread 101 is in
@@ -41,6 +41,8 @@ static sqlite3 *waits(const char *call, int what, int flags)
 		text_line(&x, "%ld 101 switch next=0 state=1", 2 * SECOND + 6000);
 	}
 	text_line(&x, "@recorder");
+	if (what & LATER) /* the state is recorded again: it arrived in the recording */
+		text_line(&x, "%ld 100 asked ino=1008 fd=8 age=%ld answered=1", end, SECOND);
 	if (!(what & ANSWERED))
 		text_line(&x, "%ld 101 syscall_args nr=%s arg0=0x1000 flags=%d", end + 10, call,
 			  flags);
@@ -97,6 +99,7 @@ static void other_waits_since_before_are_no_problem(void **state)
 		{ "clock_nanosleep", ASKED },  /* until it is time to answer */
 		{ "futex", ASKED },	       /* a condition variable: the answer is news */
 		{ "futex", LOCK },	       /* no request */
+		{ "futex", LATER | LOCK },     /* the lock was taken before */
 		{ "futex", ASKED | ANSWERED }, /* news came */
 		{ "read", ASKED },
 	};

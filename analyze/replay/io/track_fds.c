@@ -232,13 +232,15 @@ static int fds_on_asked(struct replay *r, const struct record *rec, struct err *
 	const struct ev_asked *ev = rec->event;
 	struct process *p = idmap_get(&r->processes, rec->tid);
 	struct file *f = p ? file_of(p, (s32)ev->fd) : NULL;
+	u64 run = elapsed(r->begin, rec->ts);
 
 	(void)e;
-	/* of a part that begins later: it may have been answered since */
-	if (rec->ts < r->begin || !f || f->ino != ev->ino || f->since || f->request.recvs ||
-	    f->request.answered)
+	/* of a part that begins later: it may have been answered since; or it arrived in the
+	 * recording */
+	if (rec->ts < r->begin || ev->age < run || !f || f->ino != ev->ino || f->since ||
+	    f->request.recvs || f->request.answered)
 		return 0;
-	f->asked = elapsed(elapsed(r->begin, rec->ts), ev->age) + 1;
+	f->asked = ev->age - run + 1;
 	f->asked_answered = ev->answered & 1;
 	return 0;
 }
