@@ -295,13 +295,14 @@ static int make_tables(sqlite3 *db, struct err *e)
 
 static int make_views(sqlite3 *db, struct err *e)
 {
-	/* views find names by id and time, analyses a function's row for each of thousands */
+	/* views find names by id and time, analyses rows of thousands of functions and waits */
 	int ret = db_exec(db, e,
 			  "CREATE INDEX thread_of ON thread(tid, start);"
 			  "CREATE INDEX fd_at ON fd(pid, fd, ts);"
 			  "CREATE INDEX site_of ON site(id);"
 			  "CREATE INDEX call_stat_of ON call_stat(site);"
 			  "CREATE INDEX call_defect_of ON call_defect(site);"
+			  "CREATE INDEX futex_holder_of ON futex_holder(tid, futex, ts);"
 			  "CREATE INDEX syscall_name_of ON syscall_name(nr, abi)");
 	struct buf sql = { 0 };
 	const struct view_desc *v;
