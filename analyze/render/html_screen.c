@@ -149,18 +149,16 @@ static void put_next(struct html_page *p, const char *file)
 	put(p, "<section aria-labelledby=\"next-h\"><h2 id=\"next-h\">What to look at "
 	       "next</h2>\n<pre><code>");
 	for (i = 0; (more = screen_next(&line, p->s, i, file, p->e)) > 0; i++) {
-		if (i != (p->s->problems ? 1 : 0)) /* that one made this page */
+		if (i == 0 || !p->s->problems) /* the second one made this page */
 			put_text(p, "", &line, "\n");
 		buf_clear(&line);
 	}
 	buf_fail(p->out, more);
-	buf_clear(&line);
+	buf_free(&line);
 	put(p, "</code></pre>\n");
 	put_text(p, "<p class=\"soft\">", &p->s->complete, "");
-	buf_fail(p->out, screen_others(&line, p->s, file, p->e));
-	if (line.len)
-		put_text(p, " ", &line, "");
-	buf_free(&line);
+	if (p->s->others.len)
+		put_text(p, " ", &p->s->others, "");
 	put(p, " <a href=\"#limits\">What this recording cannot show</a></p>\n</section>\n");
 }
 

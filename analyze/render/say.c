@@ -26,6 +26,7 @@ struct speech {
 	sqlite3 *db;
 	struct err *e;
 	struct subject about;
+	bool here; /* what it is about is known from the page */
 	struct sentence_value values[VALUES_MAX];
 	int n;
 };
@@ -145,7 +146,7 @@ static int say_about(struct speech *s, struct buf *out)
 {
 	int i, k = 1, ret;
 
-	if (s->about.kind == SUBJECT_none)
+	if (s->about.kind == SUBJECT_none || s->here)
 		return 1;
 	ret = subject_text(out, s->db, s->about, s->e);
 	for (i = 0; i < s->n && ret == 0; i++) {
@@ -280,7 +281,7 @@ static int read_kind(struct speech *s, s64 id, const char **ret_template)
 	return db_end(q, ret);
 }
 
-int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e)
+static int say_it(struct buf *out, sqlite3 *db, s64 id, bool here, struct err *e)
 {
 	struct speech *s = calloc(1, sizeof(*s));
 	const char *template = "finding of an unknown kind"; /* of another version */
@@ -290,6 +291,7 @@ int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e)
 		return err_set(e, ERR_FAIL, "out of memory");
 	s->db = db;
 	s->e = e;
+	s->here = here;
 	ret = read_kind(s, id, &template);
 	if (ret == 0)
 		ret = read_values(s, id);
@@ -301,13 +303,18 @@ int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+int say_finding(struct buf *out, sqlite3 *db, s64 id, struct err *e)
+{
+	return say_it(out, db, id, false, e);
+}
+
 static void sql_sentence(sqlite3_context *c, int argc, sqlite3_value **argv)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
 
-	(void)argc;
-	if (say_finding(&text, sqlite3_context_db_handle(c), sqlite3_value_int64(argv[0]), &e) < 0)
+	if (say_it(&text, sqlite3_context_db_handle(c), sqlite3_value_int64(argv[0]),
+		   argc > 1 && sqlite3_value_int(argv[1]), &e) < 0)
 		sqlite3_result_error(c, e.text, -1);
 	else
 		sqlite3_result_text(c, text.data ? text.data : "", text.len, SQLITE_TRANSIENT);
@@ -316,8 +323,12 @@ static void sql_sentence(sqlite3_context *c, int argc, sqlite3_value **argv)
 
 int say_register(sqlite3 *db, struct err *e)
 {
-	if (sqlite3_create_function(db, "sentence", 1, SQLITE_UTF8, NULL, sql_sentence, NULL,
-				    NULL) != SQLITE_OK)
-		return err_set(e, ERR_FAIL, "cannot add a function: %s", sqlite3_errmsg(db));
+	int n;
+
+	for (n = 1; n <= 2; n++)
+		if (sqlite3_create_function(db, "sentence", n, SQLITE_UTF8, NULL, sql_sentence,
+					    NULL, NULL) != SQLITE_OK)
+			return err_set(e, ERR_FAIL, "cannot add a function: %s",
+				       sqlite3_errmsg(db));
 	return 0;
 }

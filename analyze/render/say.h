@@ -16,5 +16,6 @@ int say_start_ms(sqlite3 *db, s64 *ms, struct err *e);
 /* A number as sentences write it, by its unit (finding.h): "175 us", "71 %", "14:03:12.345". */
 int say_number(struct buf *out, sqlite3 *db, double number, const char *unit, struct err *e);
 
-/* Makes the SQL function sentence(finding.id) known to a connection. */
+/* Makes the SQL function sentence(finding.id) known to a connection; sentence(finding.id, 1) leaves
+ * out optional parts of the text with {about}: the page is about the same. */
 int say_register(sqlite3 *db, struct err *e);

@@ -3,10 +3,13 @@
 #include "screen.h"
 
 #include "analyze/base/number.h"
+#include "format/escape.h"
 #include "say.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define LOSS_LOUD 0.1 /* %: less is said as a share */
 
 static const struct {
 	const char *evidence, *sure;
@@ -100,6 +103,14 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 	return db_end(q, ret);
 }
 
+/* A row of table cause or finding is about server ?2. */
+#define OF_SERVER                                                                          \
+	"CASE subject_kind WHEN 'server' THEN subject=?2 WHEN 'service' THEN subject IN"   \
+	" (SELECT id FROM service WHERE server=?2) WHEN 'function' THEN 0 ELSE subject IN" \
+	" (SELECT pid FROM service WHERE server=?2) END"
+
+#define SENTENCE "sentence(f.id, f.analysis='causes' AND " OF_SERVER "), f.evidence"
+
 /* Of a server that is slower: its first cause, and the end of its wakeup chain or the load. */
 static const char slower_sql[] =
 	"WITH first AS (SELECT f.id FROM finding f LEFT JOIN cause c ON c.finding=f.id WHERE"
@@ -109,24 +120,19 @@ static const char slower_sql[] =
 	" WHEN 'process' THEN f.subject IN (SELECT pid FROM service WHERE server=?2)"
 	" WHEN 'program' THEN f.subject IN (SELECT pid FROM service WHERE server=?2)"
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
-	" SELECT sentence(f.id), f.evidence FROM finding f JOIN first ON f.id=first.id OR"
+	" SELECT " SENTENCE " FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
 	" 'cause_end_stack', 'cause_failed', 'cause_replaced', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) ORDER BY f.id"
 	" LIMIT 4";
 
-/* A row of table cause is about server ?2. */
-#define OF_SERVER                                                                          \
-	"CASE subject_kind WHEN 'server' THEN subject=?2 WHEN 'service' THEN subject IN"   \
-	" (SELECT id FROM service WHERE server=?2) WHEN 'function' THEN 0 ELSE subject IN" \
-	" (SELECT pid FROM service WHERE server=?2) END"
-
 /*
  * Of a server without a problem of which 1 % of the requests or more are late all the time, by the
- * limit of latency: what they wait for, if it is none of its own, and no wait for an event.
+ * limit of latency: what they wait for, if it is none of its own, no wait for an event, and none
+ * for a CPU, of which the verdict decides.
  */
 static const char late_sql[] =
 	"WITH c AS (SELECT * FROM cause WHERE rank=1 AND basis='tail' AND NOT own AND category NOT IN"
-	" ('cpu', 'queue', 'poll', 'server', 'pipe', 'timer', 'other') AND contribution >= 0.5 AND added >="
+	" ('cpu', 'queue', 'runq', 'poll', 'server', 'pipe', 'timer', 'other') AND contribution >= 0.5 AND added >="
 	" (SELECT v.number FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
 	" f.kind='verdict_limits' AND v.name='latency') AND " OF_SERVER
 	" LIMIT 1) SELECT sentence(f.id), f.evidence"
@@ -141,7 +147,7 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 	 * that time range is the example knows whom for */
 	static const char under_sql[] =
 		"WITH v AS (SELECT id FROM finding WHERE parent=?1 AND analysis='verdict' ORDER BY id LIMIT 2)"
-		" SELECT sentence(f.id), f.evidence FROM (SELECT id, 0 AS nth FROM v UNION SELECT c.finding,"
+		" SELECT " SENTENCE " FROM (SELECT id, 0 AS nth FROM v UNION SELECT c.finding,"
 		" 1 FROM v JOIN finding_value x ON x.finding=v.id AND x.name='category' JOIN cause c ON"
 		" c.category=x.text WHERE c.rank=1 AND EXISTS (SELECT 1 FROM finding_value n JOIN request r ON r.name=n.id"
 		" JOIN verdict w ON w.finding=?1 WHERE n.finding=v.id AND n.name='name' AND r.tid=c.example_tid AND r.ts"
@@ -216,8 +222,10 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 		"SELECT total(records), total(lost), 100.0 * (SELECT max(process) - min(process) FROM"
 		" overhead) / (SELECT max(value) FROM recording WHERE key='duration_ns'), (SELECT"
 		" total(dur) FROM (SELECT DISTINCT ts, dur FROM loss WHERE reason='gap')), (SELECT value FROM"
-		" recording WHERE key='damaged_blocks') FROM coverage";
+		" recording WHERE key='damaged_blocks'), 100.0 * total(lost) / total(records + lost) FROM"
+		" coverage";
 	char records[32], lost[32], gap[32];
+	double share = 0;
 	sqlite3_stmt *q;
 	int ret = verdict_worst(db, &s->worst, e);
 
@@ -227,19 +235,24 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0) {
+		if (strcmp(s->worst, "LOSSY") == 0)
+			share = sqlite3_column_double(q, 5);
 		number_text(records, sizeof(records), sqlite3_column_double(q, 0), "");
 		number_text(lost, sizeof(lost), sqlite3_column_double(q, 1), "");
 		number_text(gap, sizeof(gap), sqlite3_column_double(q, 3), "ns");
-		buf_printf(&s->complete, e, "Recording %s: %s records, %s lost",
-			   strcmp(s->worst, "LOSSY") == 0	? "LOSSY"
-			   : strcmp(s->worst, "TRUNCATED") == 0 ? "TRUNCATED (its end is missing)"
-								: "complete",
+		buf_printf(&s->complete, e, "Recording%s: %s records, %s lost",
+			   share > LOSS_LOUD			? " LOSSY"
+			   : strcmp(s->worst, "TRUNCATED") == 0 ? " TRUNCATED (its end is missing)"
+			   : share > 0				? ""
+								: " complete",
 			   records, lost);
+		if (share > 0)
+			buf_printf(&s->complete, e, " (%.*f %%)", share < 0.1 ? 3 : 1, share);
 		if (sqlite3_column_int64(q, 4) > 0)
 			buf_printf(&s->complete, e, "; damaged blocks skipped: %lld",
 				   (long long)sqlite3_column_int64(q, 4));
 		if (sqlite3_column_double(q, 2) > 0)
-			buf_printf(&s->complete, e, "; the recorder used %.1f %% of one CPU",
+			buf_printf(&s->complete, e, "; obsrec used %.1f %% of one CPU",
 				   sqlite3_column_double(q, 2));
 		if (sqlite3_column_double(q, 3) > 0)
 			buf_printf(&s->complete, e,
@@ -278,7 +291,7 @@ static int read_others(struct screen *s, sqlite3 *db, struct err *e)
 		ret = buf_printf(&s->others, e, "%s%lld more server%s%s", named ? "; " : "",
 				 (long long)(n - named), n - named == 1 ? "" : "s",
 				 named ? "" : " without a problem");
-	return ret < 0 ? ret : buf_printf(&s->others, e, ": obsanalyze report -a verdict ");
+	return ret < 0 ? ret : buf_printf(&s->others, e, " (-a verdict).");
 }
 
 /* Of the first server: the remedy for functions without names. */
@@ -309,9 +322,14 @@ static int read_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 	return ret < 0 || !id ? ret : say_finding(&s->also, db, id, e);
 }
 
-int screen_others(struct buf *out, const struct screen *s, const char *file, struct err *e)
+static int read_without_verdict(struct screen *s, sqlite3 *db, struct err *e)
 {
-	return s->others.len ? buf_printf(out, e, "%s%s", s->others.data, file) : 0;
+	s64 id = 0;
+	int ret = db_int(db, &id, e, "SELECT id FROM finding WHERE kind='verdict_unmatched'", "");
+
+	if (ret == 0 && id)
+		return say_finding(&s->problem, db, id, e);
+	return ret < 0 ? ret : buf_printf(&s->problem, e, "No system calls were recorded.");
 }
 
 int screen_read(struct screen *s, sqlite3 *db, struct err *e)
@@ -322,8 +340,8 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret == 0 && finding)
 		ret = say_finding(&s->problem, db, finding, e);
 	else if (ret == 0)
-		ret = buf_printf(&s->problem, e, "No system calls were recorded.");
-	if (ret == 0)
+		ret = read_without_verdict(s, db, e);
+	if (ret == 0 && finding)
 		ret = read_causes(s, db, finding, e);
 	if (ret == 0)
 		ret = read_also(s, db, finding, e);
@@ -342,18 +360,17 @@ int screen_next(struct buf *out, const struct screen *s, int i, const char *file
 {
 	const char *analysis = s->problems || s->unchanged ? verdict_kinds[s->kind].more : NULL;
 
-	if (!analysis)
-		i++;
-	if (i == 0)
-		buf_printf(out, e, "obsanalyze report -a %s %s", analysis, file);
-	else if (i == 1)
-		buf_printf(out, e, "obsanalyze report --html report.html %s", file);
-	else if (i == 2)
-		buf_printf(out, e, "obsanalyze report -v %s", file);
-	else if (i == 3 && s->unchanged)
-		buf_printf(out, e, "obsanalyze compare HEALTHY.obs %s", file);
+	if (i == 0 && analysis)
+		buf_printf(out, e, "obsanalyze report -a %s ", analysis);
+	else if (i == 0)
+		buf_printf(out, e, "obsanalyze report -v ");
+	else if (i == 1 && s->unchanged)
+		buf_printf(out, e, "obsanalyze compare HEALTHY.obs ");
+	else if (i == 1 && s->problems)
+		buf_printf(out, e, "obsanalyze report --html report.html ");
 	else
 		return 0;
+	buf_fail(out, escape_word(out, file, e));
 	return out->failed ? out->failed : 1;
 }
 

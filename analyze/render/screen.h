@@ -22,7 +22,7 @@ struct screen {
 	struct buf problem;  /* what happened; without a problem, why it is sure */
 	struct buf numbers;  /* one line */
 	struct buf complete; /* one line about the recording */
-	struct buf others;   /* other servers; empty: none; the command that shows them follows */
+	struct buf others;   /* other servers; empty: none */
 	struct buf also;     /* another problem of the same server; empty: none */
 	struct buf hint;     /* how a next recording shows more; empty: none */
 	struct screen_cause {
@@ -50,10 +50,7 @@ int screen_moments(struct screen *s, sqlite3 *db, struct err *e);
 /* PROBLEM, NO PROBLEM FOUND, NO CHANGE FOUND or NOT ENOUGH DATA. */
 const char *screen_status(const struct screen *s);
 
-/* "obsanalyze report -a verdict FILE", after others. */
-int screen_others(struct buf *out, const struct screen *s, const char *file, struct err *e);
-
-/* Commands that show more, one a line: obsanalyze report -a pauses FILE. 0 at the end. */
+/* Up to two commands that show more: obsanalyze report -a pauses FILE. 0 at the end. */
 int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e);
 
 /* screen_text.c */

@@ -153,13 +153,19 @@ static void put_causes(struct screen_page *p, const struct screen *s)
 		labelled(p, "HINT", BOLD, s->hint.data);
 }
 
-static void put_next(struct screen_page *p, const struct screen *s)
+/* Commands are copied: each is one line, of any length, and Markdown shows it as it is. */
+static void put_next(struct screen_page *p, const struct screen *s, const char *label, int indent)
 {
 	struct buf line = { 0 };
-	int i, first = s->problems || s->unchanged ? 0 : 1, more;
+	int i, more;
 
-	for (i = first; (more = screen_next(&line, s, i, p->o->name, p->e)) > 0; i++) {
-		labelled(p, i > first ? "" : "NEXT", BOLD, line.data);
+	for (i = 0; (more = screen_next(&line, s, i, p->o->name, p->e)) > 0; i++) {
+		const char *first = i ? "" : label;
+
+		buf_printf(p->out, p->e, "%s%s%s%*s", p->o->colour ? BOLD : "", first,
+			   p->o->colour ? PLAIN : "", indent - (int)strlen(first), "");
+		escape_add(p->out, ESCAPE_TEXT, line.data, line.len, p->e);
+		buf_printf(p->out, p->e, "\n");
 		buf_clear(&line);
 	}
 	buf_fail(p->out, more);
@@ -170,10 +176,10 @@ static void put_others(struct screen_page *p, const struct screen *s)
 {
 	struct buf line = { 0 };
 
-	buf_fail(p->out, screen_others(&line, s, p->o->name, p->e));
+	escaped(&line, p, s->others.data);
+	buf_fail(p->out, line.failed);
 	buf_printf(p->out, p->e, " ");
-	escaped(p->out, p, line.data);
-	buf_printf(p->out, p->e, "\n");
+	wrapped(p, line.data ? line.data : "", 1, 1);
 	buf_free(&line);
 }
 
@@ -219,7 +225,7 @@ int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 	}
 	put_causes(&p, s);
 	if (s->problems)
-		put_next(&p, s);
+		put_next(&p, s, "NEXT", INDENT);
 	put_moments(&p, s, db);
 	buf_printf(out, e, "\n");
 	if (s->numbers.len)
@@ -230,7 +236,7 @@ int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 		put_others(&p, s);
 	if (!s->problems) {
 		buf_printf(out, e, "\n");
-		put_next(&p, s);
+		put_next(&p, s, "NEXT", INDENT);
 	}
 	return out->failed;
 }
@@ -269,8 +275,7 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 		    const struct render_options *o, struct err *e)
 {
 	struct screen_page p = { out, o, 0, e };
-	struct buf line = { 0 };
-	int i, more;
+	int i;
 
 	add_line(&p, "# ", s->title.len ? s->title.data : "Recording", "\n");
 	add_line(&p, "", s->range.data, "\n");
@@ -289,16 +294,9 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 	if (s->numbers.len)
 		add_line(&p, "\n", s->numbers.data, "");
 	add_line(&p, "\n", s->complete.data, "");
-	buf_fail(out, screen_others(&line, s, o->name, e));
-	if (line.len)
-		add_line(&p, "\n", line.data, "");
-	buf_clear(&line);
+	if (s->others.len)
+		add_line(&p, "\n", s->others.data, "");
 	buf_printf(out, e, "\nNext:\n\n");
-	for (i = 0; (more = screen_next(&line, s, i, o->name, e)) > 0; i++) {
-		add_line(&p, "    ", line.data, "");
-		buf_clear(&line);
-	}
-	buf_fail(out, more);
-	buf_free(&line);
+	put_next(&p, s, "", 4);
 	return out->failed;
 }

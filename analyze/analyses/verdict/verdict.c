@@ -392,7 +392,7 @@ static int read_subjects(struct analysis_ctx *c, const struct limits *l, struct 
 		" s.id=x.service WHERE x.name NOT NULL AND (NOT x.peer OR x.end - x.ts >= ?2)) SELECT 's', id FROM (SELECT id FROM server WHERE"
 		" requests > 0 OR (id IN (SELECT server FROM k) AND id NOT IN (SELECT server FROM h)) ORDER BY"
 		" requests DESC, id LIMIT ?1) UNION ALL SELECT 'h', server FROM (SELECT server FROM h ORDER BY n"
-		" DESC, server LIMIT ?1) UNION ALL SELECT 'p', pid FROM (SELECT pid FROM thread WHERE NOT EXISTS"
+		" DESC, server LIMIT ?1) UNION ALL SELECT 'p', pid FROM (SELECT pid FROM thread WHERE wall NOT NULL AND NOT EXISTS"
 		" (SELECT 1 FROM server WHERE requests > 0) AND NOT EXISTS (SELECT 1 FROM h) AND NOT EXISTS (SELECT"
 		" 1 FROM k) ORDER BY run DESC,"
 		" used DESC, tid LIMIT 1)",
@@ -461,6 +461,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	}
 	if (ret == 0)
 		ret = put_limits(c, &l, e);
+	if (ret == 0 && !n)
+		ret = verdict_unmatched(c, e);
 	for (i = 0; i < n; i++) {
 		hist_free(&v[i].all);
 		hist_free(&v[i].outside);

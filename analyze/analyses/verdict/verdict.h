@@ -130,12 +130,13 @@ struct judged {
 	s64 overdue; /* unanswered at the end for far longer than all answers of their name took */
 	double paused, pause_max, waited;
 	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
-	bool by_mean; /* the ratio is of means per window, not of geometric means */
-	double added; /* ns, by the change, over all requests */
-	double spent; /* ns, of requests in pauses that count */
-	bool given;   /* the user named the time ranges */
-	double busy;  /* %, of the latency: run-queue latency; 0: other programs made no change */
-	bool steady;  /* programs that had the CPU then had it at other times as well */
+	double typical, typical_base; /* geometric means: the ratio is of these */
+	bool by_mean;		      /* the ratio is of means per window, not of geometric means */
+	double added;		      /* ns, by the change, over all requests */
+	double spent;		      /* ns, of requests in pauses that count */
+	bool given;		      /* the user named the time ranges */
+	double busy; /* %, of the latency: run-queue latency; 0: other programs made no change */
+	bool steady; /* programs that had the CPU then had it at other times as well */
 	int usual_pauses;
 	double usual_pause;   /* ns, the longest */
 	struct buf contender; /* the first of these programs */
@@ -292,6 +293,9 @@ int verdict_by_rank(const void *a, const void *b);
 
 /* verdict_say.c: the findings: what it is, and why. */
 int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+
+/* Nothing was recorded of the targets: which these were. */
+int verdict_unmatched(struct analysis_ctx *c, struct err *e);
 
 /* pause_say.c: under j->finding, what the threads did in the pauses that count. */
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);

@@ -175,6 +175,8 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 		return false;
 	j->slow = slow_mean;
 	j->baseline = base_mean;
+	j->typical = exp(slow.mean);
+	j->typical_base = exp(base.mean + others);
 	j->ratio = exp(ratio);
 	j->ratio_low = exp(low - others);
 	j->ratio_high = exp(high - others);

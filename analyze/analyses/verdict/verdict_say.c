@@ -16,7 +16,7 @@
 static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	const struct judged_pause *first = judged_longest(j);
-	struct value values[LENGTHS_NAMED + 8];
+	struct value values[LENGTHS_NAMED + 9];
 	double longest[LENGTHS_NAMED] = { 0 }, max_wait = 0;
 	struct finding f = { FINDING_verdict_pauses, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
 	double last = NAN;
@@ -38,6 +38,8 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 			}
 	}
 	values[n++] = (struct value)VALUE_NUMBER("count", j->counted, "");
+	if (j->counted > 1)
+		values[n++] = (struct value)VALUE_INTERVAL("range", NAN, j->start, j->end, "at");
 	for (k = 0; k < LENGTHS_NAMED && longest[k] > 0; k++)
 		values[n++] = (struct value)VALUE_NUMBER("length", longest[k], "ns");
 	values[n++] = (struct value)VALUE_NUMBER(
@@ -69,7 +71,7 @@ static double longest_pause(const struct judged *j)
 
 static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct value values[RANGES_NAMED + 10];
+	struct value values[RANGES_NAMED + 12];
 	struct finding f = { FINDING_verdict_slower, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
 	int i, said = 0, n = 0;
 
@@ -88,6 +90,10 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("baseline", j->baseline, "ns");
 	values[n++] = (struct value)VALUE_INTERVAL(j->by_mean ? "moment" : "ratio", j->ratio,
 						   j->ratio_low, j->ratio_high, "x");
+	values[n++] =
+		(struct value)VALUE_NUMBER(j->by_mean ? "level" : "typical", j->typical, "ns");
+	values[n++] = (struct value)VALUE_NUMBER(j->by_mean ? "level_base" : "typical_base",
+						 j->typical_base, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("window", j->by_mean ? j->width : NAN, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("paused", j->counted ? j->counted : NAN, "");
 	values[n++] = (struct value)VALUE_NUMBER("longest", longest_pause(j), "ns");
@@ -283,6 +289,29 @@ static int say_overload(struct analysis_ctx *c, struct judged *j, struct err *e)
 static int say_standstill(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	return say_other(c, j, FINDING_verdict_standstill, PROBLEM, e);
+}
+
+int verdict_unmatched(struct analysis_ctx *c, struct err *e)
+{
+	sqlite3_stmt *q;
+	int ret =
+		db_query(&q, c->db, e,
+			 "SELECT group_concat(value, ', ') FROM (SELECT value FROM recording WHERE"
+			 " key GLOB 'target.[0-9]*' ORDER BY key) HAVING count(*)",
+			 "");
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		const struct value values[] = { VALUE_TEXT("target", db_text(q, 0)), { 0 } };
+		const struct finding f = {
+			FINDING_verdict_unmatched, NOTE, LIMIT, { SUBJECT_none, 0 }, NULL, values, 0
+		};
+
+		ret = put_finding(c, e, &f);
+	}
+	return db_end(q, ret);
 }
 
 /* What is said of each kind, and of what else it may be the effect. */
