@@ -254,7 +254,8 @@ static void the_range_is_that_of_most_added_latency(void **state)
 	is_within(db, "SELECT high FROM finding_value WHERE name='range'", last - 200 * MS,
 		  last + 200 * MS);
 	is_like(db, "SELECT sentence(finding) FROM verdict",
-		"Since % until %, also % to %, requests%");
+		"Since % until %, also % to %, requests take % instead of % (x%; geometric"
+		" means), on average %");
 	db_close(db);
 }
 
@@ -475,6 +476,16 @@ static void a_pause_on_a_cpu_names_the_function(void **state)
 	db_close(db);
 }
 
+/* One pause has its time in the worst moments. */
+static void pauses_have_a_range(void **state)
+{
+	sqlite3 *db = paused(2, 300 * MS, "");
+
+	(void)state;
+	is_like(db, "SELECT sentence(finding) FROM verdict", "2 pauses from % to %: nothing%");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +505,7 @@ int main(void)
 		T(few_requests_are_not_enough),
 		T(a_pause_on_a_cpu_names_the_function),
 		T(the_screen_fits),
+		T(pauses_have_a_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

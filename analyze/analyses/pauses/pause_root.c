@@ -8,7 +8,7 @@
 
 #include "analyze/analyses/waits/kernel_reason.h"
 
-#include "analyze/store/stacks/callstacks.h"
+#include "analyze/store/stacks/stack_brief.h"
 #include "format/syscall.h"
 
 #include <stdlib.h>
@@ -127,22 +127,31 @@ static int read_next(struct buf *out, sqlite3 *db, const struct interval *i, str
 	return ret < 0 || fd < 0 ? ret : read_client(out, db, i->tid, fd, i->end, e);
 }
 
-/* Where in the program the thread waited for most of the time. */
-static int read_caller(struct buf *out, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
+/* Where in the program the thread waited for most of the time; at the end of a chain, which may
+ * wait in one place only, with the root. */
+static int read_caller(struct buf *out, sqlite3 *db, bool end, s64 tid, int state, s64 from, s64 to,
 		       struct err *e)
 {
 	static const char sql[] =
 		"SELECT user_stack FROM offcpu WHERE tid=?1 AND state=?2 AND ts < ?4 AND ts + dur > ?3"
 		" GROUP BY 1 HAVING 2 * sum(min(ts + dur, ?4) - max(ts, ?3)) > ?4 - ?3";
 	struct callstacks stacks = { 0 };
+	struct stack_root root = { 0 };
+	u32 codes[STACK_DEEP], n;
 	s64 stack = 0;
 	int ret = db_int(db, &stack, e, sql, "iiii", tid, (s64)state, from, to);
 
 	if (ret < 0 || stack <= 0)
 		return ret;
 	ret = callstacks_load(&stacks, db, e);
-	if (ret == 0)
-		ret = callstacks_callers(out, &stacks, stack, true, e);
+	if (ret == 0 && !end)
+		ret = stack_root_read(&root, &stacks, db, tid, e);
+	if (ret == 0) {
+		n = callstacks_codes(&stacks, stack, 0, codes);
+		n = callstacks_useful(&stacks, codes, n);
+		n = stack_brief(&root, &stacks, codes, n, true);
+		ret = callstacks_say(out, &stacks, codes, n, e);
+	}
 	callstacks_free(&stacks);
 	return ret;
 }
@@ -254,7 +263,7 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 	} else if (i->state == STATE_blocked || i->state == STATE_disk) {
 		ret = read_reason(&r->reason, c->db, i->tid, i->state, from, to, e);
 	}
-	return ret < 0 ? ret : read_caller(&r->caller, c->db, i->tid, i->state, from, to, e);
+	return ret < 0 ? ret : read_caller(&r->caller, c->db, false, i->tid, i->state, from, to, e);
 }
 
 /* The request that the thread worked on for most of this time. */
@@ -323,7 +332,7 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 	else if (i->state == STATE_poll)
 		ret = read_next(&r->client, c->db, i, e);
 	if (ret == 0 && is_wait(i->state))
-		ret = read_caller(&r->function, c->db, i->tid, i->state, from, to, e);
+		ret = read_caller(&r->function, c->db, true, i->tid, i->state, from, to, e);
 	else if (ret == 0 && i->state == STATE_run)
 		ret = read_call(&r->call, c->db, i->tid, from, to, e);
 	if (ret == 0 && !is_wait(i->state))

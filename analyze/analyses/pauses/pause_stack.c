@@ -2,6 +2,7 @@
 /* The function in which the thread of the pauses was on a CPU. */
 #include "analyze/analyses/verdict/verdict.h"
 #include "analyze/store/stacks/calltree.h"
+#include "analyze/store/stacks/stack_brief.h"
 
 struct pause_stacks {
 	struct callstacks stacks;
@@ -55,6 +56,7 @@ int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 		calltree_sum(&p.tree);
 		n = calltree_heavy(&p.tree, codes, ret_share);
 		n = callstacks_useful(&p.stacks, codes, n);
+		n = stack_brief(NULL, &p.stacks, codes, n, false);
 		*ret_n = p.n;
 		if (p.n >= PAUSE_SAMPLES)
 			ret = callstacks_running(out, &p.stacks, codes, n, e);

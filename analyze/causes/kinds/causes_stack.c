@@ -7,6 +7,7 @@
 #include "analyze/analyses/waits/kernel_reason.h"
 #include "analyze/causes/causes.h"
 #include "analyze/causes/paths.h"
+#include "analyze/store/stacks/stack_brief.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,22 +24,19 @@ static bool is_computing(const struct cause *c)
 }
 
 /* "handle > parse"; in the kernel "handle > read > vfs_read (kernel)". */
-static int say_path(char *text, size_t size, const struct callstacks *s, const u32 *path, u32 n,
-		    bool wait, struct err *e)
+static int say_path(char *text, size_t size, const struct callstacks *s,
+		    const struct stack_root *root, const u32 *path, u32 n, bool wait, struct err *e)
 {
 	struct buf out = { 0 };
-	u32 codes[STACK_DEEP], from = 0;
+	u32 codes[STACK_DEEP];
 	int ret;
 
 	n = n < STACK_DEEP ? n : STACK_DEEP;
 	memcpy(codes, path, n * sizeof(*codes));
 	n = callstacks_useful(s, codes, n);
 	/* a wait is the caller's, whatever the C library and the kernel did for it */
-	while (wait && from < n && s->codes[codes[from]].kernel)
-		from++;
-	while (wait && from + 1 < n && s->codes[codes[from]].runtime)
-		from++;
-	ret = wait ? callstacks_say(&out, s, codes + from, n - from, e)
+	n = stack_brief(root, s, codes, n, wait);
+	ret = wait ? callstacks_say(&out, s, codes, n, e)
 		   : callstacks_running(&out, s, codes, n, e);
 	snprintf(text, size, "%s", out.len ? out.data : "");
 	buf_free(&out);
@@ -84,6 +82,7 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 {
 	bool wait = !is_computing(c), against = !wait && d->cmp->basis != BASIS_ALL;
 	struct path *p = calloc(1, sizeof(*p));
+	struct stack_root root = { 0 };
 	struct sides s;
 	int ret;
 
@@ -100,8 +99,10 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 	if (ret == 0 && s.n && !p->n && against &&
 	    (c->category == CATEGORY_queue || c->finding == FINDING_cause_saturation))
 		ret = paths_find(p, &s, d, stacks, false, e);
+	if (ret == 0 && p->n && d->n)
+		ret = stack_root_read(&root, stacks, d->db, d->slow[0].tid, e);
 	if (ret == 0 && p->n)
-		ret = say_path(c->path, sizeof(c->path), stacks, p->codes, p->n, wait, e);
+		ret = say_path(c->path, sizeof(c->path), stacks, &root, p->codes, p->n, wait, e);
 	if (ret == 0 && *c->path) {
 		c->path_share = p->share;
 		c->path_low = p->low;
@@ -158,8 +159,9 @@ static int take_end(void *arg, sqlite3_stmt *q, struct err *e)
 }
 
 /* The path of most of the time; "" if there is none. */
-static int end_path(char *text, size_t size, const struct callstacks *stacks, const struct tally *t,
-		    bool wait, double *ret_part, double *ret_n, struct err *e)
+static int end_path(char *text, size_t size, const struct callstacks *stacks,
+		    const struct stack_root *root, const struct tally *t, bool wait,
+		    double *ret_part, double *ret_n, struct err *e)
 {
 	char best[NAMED_MAX] = "", path[NAMED_MAX];
 	u32 codes[STACK_DEEP], n;
@@ -168,7 +170,7 @@ static int end_path(char *text, size_t size, const struct callstacks *stacks, co
 
 	for (i = 0; i < t->n; i++) {
 		n = callstacks_codes(stacks, t->of[i].key, 0, codes);
-		if (say_path(path, sizeof(path), stacks, codes, n, wait, e) < 0)
+		if (say_path(path, sizeof(path), stacks, root, codes, n, wait, e) < 0)
 			return ERR_FAIL;
 		all += t->of[i].sum;
 		if (!*best)
@@ -194,6 +196,7 @@ static int name_end(struct samples *d, struct cause *c, const struct callstacks 
 		"SELECT ts, weight, user_stack, kernel_stack FROM sample WHERE iif(?, pid, tid)=?"
 		" AND ?=?3";
 	struct ended x = { .d = d };
+	struct stack_root root = { 0 };
 	bool wait = c->end_state != SPAN_run;
 	struct cause_child *child;
 	double part, n;
@@ -205,9 +208,11 @@ static int name_end(struct samples *d, struct cause *c, const struct callstacks 
 		      (s64)(c->end.kind == SUBJECT_process), c->end.id, (s64)c->end_state);
 	tally_sort(&x.user);
 	tally_sort(&x.kernel);
+	if (ret == 0 && c->end.kind == SUBJECT_thread)
+		ret = stack_root_read(&root, stacks, d->db, c->end.id, e);
 	if (ret == 0)
-		ret = end_path(c->end_path, sizeof(c->end_path), stacks, &x.user, wait, &part, &n,
-			       e);
+		ret = end_path(c->end_path, sizeof(c->end_path), stacks, &root, &x.user, wait,
+			       &part, &n, e);
 	if (ret == 0 && *c->end_path) {
 		const char *reason =
 			wait && x.kernel.n ? kernel_reason(stacks, x.kernel.of[0].key) : NULL;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "stack_brief.h"
+
+#include "calltree.h"
+
+#include <string.h>
+
+#define NEARLY_ALL 0.9 /* of the different stacks: some are of another start of the thread */
+
+struct rooting {
+	const struct callstacks *s;
+	struct calltree tree;
+	u32 leaf;    /* of the first stack */
+	bool differ; /* there are two call paths or more */
+};
+
+static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct rooting *r = arg;
+	u32 codes[STACK_DEEP], at, n = callstacks_codes(r->s, sqlite3_column_int64(q, 0), 0, codes);
+
+	n = callstacks_useful(r->s, codes, n);
+	if (!n)
+		return 0;
+	if (calltree_path(&r->tree, 0, codes, n, &at, e) < 0)
+		return ERR_FAIL;
+	r->tree.v[at].a++;
+	r->differ |= r->leaf && r->leaf != at;
+	r->leaf = at;
+	return 0;
+}
+
+int stack_root_read(struct stack_root *ret, const struct callstacks *s, sqlite3 *db, s64 tid,
+		    struct err *e)
+{
+	static const char sql[] =
+		"SELECT user_stack FROM sample WHERE tid=?1 AND user_stack > 0 AND NOT flags & 1 UNION"
+		" SELECT user_stack FROM offcpu WHERE tid=?1 AND user_stack > 0 AND NOT flags & 1";
+	struct rooting r = { .s = s };
+	int failed = db_each(db, e, on_stack, &r, sql, "i", tid);
+	u32 k, at = 0;
+
+	ret->n = 0;
+	if (failed == 0 && r.differ) {
+		calltree_sum(&r.tree);
+		/* callees stand after their callers */
+		for (k = 1; k <= r.tree.n && ret->n < STACK_DEEP; k++)
+			if (r.tree.v[k].parent == at &&
+			    r.tree.v[k].a >= NEARLY_ALL * r.tree.v[0].a) {
+				at = k;
+				ret->codes[ret->n++] = r.tree.v[k].code;
+			}
+	}
+	calltree_free(&r.tree);
+	return failed;
+}
+
+static u32 below_root(const struct stack_root *r, const u32 *codes, u32 n)
+{
+	u32 i = 0;
+
+	while (i < r->n && i < n && codes[n - 1 - i] == r->codes[i])
+		i++;
+	return n - i;
+}
+
+static bool repeats(const u32 *codes, u32 n, u32 i)
+{
+	u32 k;
+
+	for (k = 0; k < n; k++)
+		if (k != i && codes[k] == codes[i])
+			return true;
+	return false;
+}
+
+u32 stack_brief(const struct stack_root *r, const struct callstacks *s, u32 *codes, u32 n,
+		bool wait)
+{
+	u32 all[STACK_DEEP], below, from = 0, own, left = 0, i;
+
+	n = n < STACK_DEEP ? n : STACK_DEEP;
+	memcpy(all, codes, n * sizeof(*all));
+	below = wait ? below_root(r, all, n) : n;
+	while (from < below && s->codes[all[from]].kernel)
+		from++;
+	own = from;
+	while (wait && own < below && s->codes[all[own]].runtime)
+		own++;
+	if (own == below) { /* of the C library alone: what there is, unless all stacks have it */
+		if (below < n)
+			return 0;
+		own = from;
+	}
+	/* the innermost one stays: it may be recursive, or an interpreter that calls the C library
+	 */
+	from = !wait ? 0 : own > from && repeats(all, n, own) ? own - 1 : own;
+	for (i = from; i < below; i++)
+		if (i <= own || !repeats(all, n, i))
+			codes[left++] = all[i];
+	return left;
+}
