@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/stacks/, analyses profile and offcpu: names, processes, requests, waits. */
 #include "analyze/store/stacks/callstacks.h"
+#include "analyze/store/stacks/stack_brief.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
@@ -336,6 +337,35 @@ static void without_the_group_nothing_is_claimed(void **state)
 	db_close(db);
 }
 
+/* Root main > loop, as all stacks have; eval and call repeat, as in an interpreter. */
+static void a_brief_path_has_what_is_its_own(void **state)
+{
+	enum { MAIN = 1, LOOP, EVAL, CALL, POLL, WORK };
+	struct code codes[] = {
+		[MAIN] = { .named = true }, [LOOP] = { .named = true },
+		[EVAL] = { .named = true }, [CALL] = { .named = true },
+		[WORK] = { .named = true }, [POLL] = { .named = true, .runtime = true },
+	};
+	const struct callstacks s = { .codes = codes, .n_codes = WORK };
+	static const struct stack_root root = { 2, { MAIN, LOOP } };
+	u32 loop[] = { POLL, LOOP, MAIN }, own[] = { POLL, WORK, LOOP, MAIN };
+	u32 again[] = { POLL, CALL, EVAL, CALL, EVAL, WORK, LOOP, MAIN };
+	u32 self[] = { WORK, WORK, WORK, LOOP, MAIN };
+
+	(void)state;
+	assert_int_equal(stack_brief(&root, &s, loop, 3, true), 0);
+	assert_int_equal(stack_brief(&root, &s, own, 4, true), 1);
+	assert_int_equal(own[0], WORK);
+	assert_int_equal(stack_brief(&root, &s, again, 8, true), 3);
+	assert_int_equal(again[0], POLL);
+	assert_int_equal(again[1], CALL);
+	assert_int_equal(again[2], WORK);
+	/* on a CPU a recursive function stays, and the root */
+	assert_int_equal(stack_brief(NULL, &s, self, 5, false), 3);
+	assert_int_equal(self[0], WORK);
+	assert_int_equal(self[1], LOOP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +379,7 @@ int main(void)
 		cmocka_unit_test(a_path_without_names_has_a_caller_with_one),
 		cmocka_unit_test(useful_frames_have_names),
 		cmocka_unit_test(waits_without_a_stack_are_shared_among_those_with_one),
+		cmocka_unit_test(a_brief_path_has_what_is_its_own),
 		cmocka_unit_test(without_the_group_nothing_is_claimed),
 	};
 
