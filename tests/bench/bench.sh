@@ -7,6 +7,7 @@
 #   bench.sh counted            what call stacks cost, counted
 #   bench.sh files              only what storing and loading cost
 #   bench.sh run|update requests  what names and arrival of requests cost
+#   bench.sh run|update files   what storing and loading cost, or its table in docs/bench.md
 #   bench.sh run|update thesis  the programs of a thesis in obsrec, bpftrace and bcc, under a load like YCSB's
 #   bench.sh table | page       prints the last measurement | puts it into docs/bench.md
 set -u
@@ -95,6 +96,7 @@ run | update)
 	say_where
 	for w in ${*:-$works requests}; do
 		case $w in
+		counted | files) $w >"$results/$w" ;;
 		thesis) python3 tests/bench/thesis.py >"$work/thesis" && mv "$work/thesis" "$results/thesis" ;;
 		requests) request_costs >"$work/requests" && mv "$work/requests" "$results/requests" ;;
 		*) bench "$w" ;;
