@@ -6,6 +6,8 @@
 
 struct chosen {
 	struct idmap services, awaiting;
+	s64 service; /* of the row before, and whether it is one of services */
+	bool wanted;
 	row_fn fn;
 	void *arg;
 };
@@ -18,9 +20,13 @@ static int add_id(void *arg, sqlite3_stmt *q, struct err *e)
 static int take(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
-	const struct chosen *c = arg;
+	struct chosen *c = arg;
 
-	return row->lossy || !idmap_get(&c->services, (u64)row->service) ||
+	if (row->service != c->service) {
+		c->service = row->service;
+		c->wanted = idmap_get(&c->services, (u64)row->service) != NULL;
+	}
+	return row->lossy || !c->wanted ||
 			       (row->name != BULK_NULL && idmap_get(&c->awaiting, (u64)row->name))
 		       ? 0
 		       : c->fn(c->arg, rowid, row, e);
@@ -35,7 +41,7 @@ int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e)
 int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn, void *arg,
 		  struct err *e)
 {
-	struct chosen c = { .fn = fn, .arg = arg };
+	struct chosen c = { .fn = fn, .arg = arg, .service = BULK_NULL };
 	int ret = db_each(db, e, add_id, &c.services, services, "i", key);
 
 	if (ret == 0)

@@ -37,6 +37,8 @@ struct rows {
 struct bulk {
 	sqlite3 *db;
 	struct rows tables[N_TABLES];
+	sqlite3_stmt *write_chunk;
+	struct buf packed;
 	const char *shown; /* what feed shows now */
 	int shown_rows;
 	int shown_columns;
@@ -202,6 +204,18 @@ static int make_writer(struct bulk *b, enum table_id t, struct err *e)
 	return ret;
 }
 
+static int write_chunk(struct bulk *b, enum table_id t, struct err *e)
+{
+	struct rows *r = &b->tables[t];
+	u32 n = (u32)r->n;
+	int ret = b->write_chunk ? 0 : columns_writer(&b->write_chunk, b->db, e);
+
+	r->n = 0;
+	return ret < 0 ? ret
+		       : columns_write(b->write_chunk, &b->packed, t, r->chunks++,
+				       (const s64 *)(const void *)r->values, n, e);
+}
+
 static int write_rows(struct bulk *b, enum table_id t, struct err *e)
 {
 	struct rows *r = &b->tables[t];
@@ -209,12 +223,8 @@ static int write_rows(struct bulk *b, enum table_id t, struct err *e)
 
 	if (!r->n)
 		return 0;
-	if (r->columns) {
-		c = r->n;
-		r->n = 0;
-		return columns_put(b->db, t, r->chunks++, (const s64 *)(const void *)r->values,
-				   (u32)c, e);
-	}
+	if (r->columns)
+		return write_chunk(b, t, e);
 	b->shown_reals = 0;
 	for (c = 0; c < tables[t].n_columns; c++)
 		b->shown_reals |= (u32)(tables[t].columns[c].type[0] == 'R') << c;
@@ -276,6 +286,8 @@ void bulk_free(struct bulk *b)
 
 	if (!b)
 		return;
+	sqlite3_finalize(b->write_chunk);
+	buf_free(&b->packed);
 	for (t = 0; t < N_TABLES; t++) {
 		sqlite3_finalize(b->tables[t].write);
 		free(b->tables[t].values);

@@ -157,19 +157,22 @@ s64 chunk_value(const u8 *chunk, const struct chunk_column *c, u32 row)
 }
 
 #define UNPACK(type)                                                                \
-	for (; row < last; row++) {                                                 \
+	for (; row < last; row++, ret += step) {                                    \
 		type packed;                                                        \
                                                                                     \
 		memcpy(&packed, at + (size_t)row * sizeof(packed), sizeof(packed)); \
-		*ret++ = packed == (type)-1 ? BULK_NULL : (s64)(min + packed);      \
+		*ret = packed == (type)-1 ? BULK_NULL : (s64)(min + packed);        \
 	}                                                                           \
 	break;
 
-void chunk_values(const u8 *chunk, const struct chunk_column *c, u32 first, u32 last, s64 *ret)
+static inline __attribute__((always_inline)) void unpack(const u8 *chunk,
+							 const struct chunk_column *c, u32 first,
+							 u32 last, s64 *ret, size_t step)
 {
 	const u8 *at = chunk + c->at;
 	u64 min = (u64)c->min;
 	u32 row = first;
+	s64 same;
 
 	switch (c->width) {
 	case 1:
@@ -179,10 +182,22 @@ void chunk_values(const u8 *chunk, const struct chunk_column *c, u32 first, u32 
 	case 4:
 		UNPACK(u32)
 	case 8:
-		memcpy(ret, at + (size_t)row * 8, (size_t)8 * (last - row));
+		for (; row < last; row++, ret += step)
+			memcpy(ret, at + (size_t)row * 8, 8);
 		break;
 	default:
-		for (; row < last; row++)
-			*ret++ = value(at, c, row);
+		for (same = value(at, c, row); row < last; row++, ret += step)
+			*ret = same;
 	}
+}
+
+void chunk_values(const u8 *chunk, const struct chunk_column *c, u32 first, u32 last, s64 *ret)
+{
+	unpack(chunk, c, first, last, ret, 1);
+}
+
+void chunk_values_spread(const u8 *chunk, const struct chunk_column *c, u32 first, u32 last,
+			 s64 *ret, size_t step)
+{
+	unpack(chunk, c, first, last, ret, step);
 }

@@ -34,3 +34,7 @@ s64 chunk_value(const u8 *chunk, const struct chunk_column *c, u32 row);
 
 /* Those of rows first..last. */
 void chunk_values(const u8 *chunk, const struct chunk_column *c, u32 first, u32 last, s64 *ret);
+
+/* The same, at every step-th place of ret. */
+void chunk_values_spread(const u8 *chunk, const struct chunk_column *c, u32 first, u32 last,
+			 s64 *ret, size_t step);

@@ -62,21 +62,23 @@ bool columns_has(sqlite3 *db, enum table_id t)
 	       n > 0;
 }
 
-int columns_put(sqlite3 *db, enum table_id t, s64 chunk, const s64 *values, u32 rows, struct err *e)
+int columns_writer(sqlite3_stmt **ret, sqlite3 *db, struct err *e)
 {
-	struct buf out = { 0 };
-	sqlite3_stmt *s = NULL;
-	int ret = chunk_pack(&out, values, rows, (u32)tables[t].n_columns, e);
+	return db_query(ret, db, e, "INSERT INTO column_chunk(rowid, data) VALUES(?, ?)", "");
+}
 
-	if (ret == 0)
-		ret = db_query(&s, db, e, "INSERT INTO column_chunk(rowid, data) VALUES(?, ?)", "i",
-			       chunk_key(t, chunk));
-	if (ret == 0 && sqlite3_bind_blob(s, 2, out.data, (int)out.len, SQLITE_STATIC) != SQLITE_OK)
-		ret = err_set(e, ERR_FAIL, "out of memory for the database");
-	if (ret == 0)
-		ret = db_step(s, e);
-	sqlite3_finalize(s);
-	buf_free(&out);
+int columns_write(sqlite3_stmt *s, struct buf *out, enum table_id t, s64 chunk, const s64 *values,
+		  u32 rows, struct err *e)
+{
+	int ret = chunk_pack(out, values, rows, (u32)tables[t].n_columns, e);
+
+	if (ret < 0)
+		return ret;
+	if (sqlite3_bind_int64(s, 1, chunk_key(t, chunk)) != SQLITE_OK ||
+	    sqlite3_bind_blob(s, 2, out->data, (int)out->len, SQLITE_STATIC) != SQLITE_OK)
+		return err_set(e, ERR_FAIL, "out of memory for the database");
+	ret = db_step(s, e);
+	sqlite3_reset(s);
 	return ret < 0 ? ret : 0;
 }
 
@@ -216,9 +218,48 @@ static int each_of(void *arg, const struct columns *c, struct err *e)
 	return ret;
 }
 
+#define TOGETHER 128 /* rows that are made at a time: they stay in the cache */
+
+/* fn for the rows of a chunk, without columns in between. */
+static int each_in(const struct chunk_file *f, u32 set, s64 *rows, const struct each *each,
+		   struct err *e)
+{
+	u32 columns = f->head.columns, at, end, i;
+	s64 rowid = f->at * CHUNK_ROWS + 1;
+	int ret = 0;
+
+	for (at = 0; at < f->head.rows && ret == 0; at = end) {
+		end = f->head.rows - at < TOGETHER ? f->head.rows : at + TOGETHER;
+		for (i = 0; i < columns; i++)
+			if (set >> i & 1)
+				chunk_values_spread(f->bytes, &f->head.column[i], at, end, rows + i,
+						    columns);
+		for (i = at; i < end && ret == 0; i++)
+			ret = each->fn(each->arg, rowid + i, rows + (size_t)(i - at) * columns, e);
+	}
+	return ret;
+}
+
+static int each_chunk(sqlite3 *db, enum table_id t, u32 set, const struct each *each, struct err *e)
+{
+	struct chunk_file f = { .db = db, .table = t };
+	s64 *rows = calloc(TOGETHER, sizeof(*rows) * (size_t)each->columns), k;
+	int ret = rows ? chunk_file_open(&f, e) : err_set(e, ERR_FAIL, "out of memory for columns");
+
+	for (k = 0; ret == 0 && k < f.chunks; k++) {
+		ret = chunk_file_load(&f, k, e);
+		if (ret == 0)
+			ret = each_in(&f, set, rows, each, e);
+	}
+	chunk_file_close(&f);
+	free(rows);
+	return ret;
+}
+
 int rows_each(sqlite3 *db, enum table_id t, u32 set, row_fn fn, void *arg, struct err *e)
 {
 	struct each each = { fn, arg, tables[t].n_columns };
 
-	return columns_each(db, t, set, each_of, &each, e);
+	return columns_has(db, t) ? each_chunk(db, t, set, &each, e)
+				  : columns_each(db, t, set, each_of, &each, e);
 }

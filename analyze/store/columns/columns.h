@@ -17,9 +17,15 @@ int columns_use(sqlite3 *db, struct err *e);
 /* Whether this table of the database is one of them. */
 bool columns_has(sqlite3 *db, enum table_id t);
 
-/* Appends rows, CHUNK_ROWS of them in all calls but the last. */
-int columns_put(sqlite3 *db, enum table_id t, s64 chunk, const s64 *values, u32 rows,
-		struct err *e);
+/* A statement for columns_write. */
+int columns_writer(sqlite3_stmt **ret, sqlite3 *db, struct err *e);
+
+/*
+ * Appends rows, CHUNK_ROWS of them in all calls but the last. out: a buffer that is kept from call
+ * to call.
+ */
+int columns_write(sqlite3_stmt *s, struct buf *out, enum table_id t, s64 chunk, const s64 *values,
+		  u32 rows, struct err *e);
 
 /* A column by its name, and a set of them: COLUMN_OF(request, ts) | COLUMN_OF(request, dur). */
 #define COLUMN_AT(table, name) (offsetof(struct row_##table, name) / 8)
