@@ -165,7 +165,8 @@ static int add(void *arg, s64 rowid, const void *state, struct err *e)
 	(void)e;
 	s->first = s->rows++ ? s->first : rowid;
 	s->last = rowid;
-	s->h = s->h * 31 + (u64)row->ts + (u64)row->waker * 7 + (u64)row->context;
+	s->h = s->h * 31 + (u64)row->ts + (u64)row->waker * 7 + (u64)row->context +
+	       (u64)row->cpu * 11 + (u64)row->nr * 13 + (u64)row->object * 17;
 	assert_int_equal(row->tid, 0); /* not asked for */
 	return s->rows == 30000;
 }
@@ -174,6 +175,7 @@ static void c_reads_the_same(void **state)
 {
 	const u32 set = COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, waker) |
 			COLUMN_OF(thread_state, context);
+	const u32 all = COLUMNS_ALL & ~COLUMN_OF(thread_state, tid);
 	struct sum a = { 0 }, b = { 0 };
 	struct err e = { 0 };
 	sqlite3 *chunks, *plain;
@@ -184,6 +186,10 @@ static void c_reads_the_same(void **state)
 	assert_int_equal(rows_each(plain, TABLE_thread_state, set, add, &b, &e), 1);
 	assert_int_equal(a.rows, 30000);
 	assert_int_equal(a.last, 30000);
+	assert_true(a.rows == b.rows && a.first == b.first && a.last == b.last && a.h == b.h);
+	a = b = (struct sum){ 0 };
+	assert_int_equal(rows_each(chunks, TABLE_thread_state, all, add, &a, &e), 1);
+	assert_int_equal(rows_each(plain, TABLE_thread_state, all, add, &b, &e), 1);
 	assert_true(a.rows == b.rows && a.first == b.first && a.last == b.last && a.h == b.h);
 	db_close(chunks);
 	db_close(plain);
@@ -224,6 +230,15 @@ static void ranges_cross_chunks(void **state)
 	}
 }
 
+static int none(void *arg, s64 rowid, const void *row, struct err *e)
+{
+	(void)arg;
+	(void)rowid;
+	(void)row;
+	(void)e;
+	return 0;
+}
+
 static void damaged_chunks_are_refused(void **state)
 {
 	static const char *const damages[] = {
@@ -251,6 +266,7 @@ static void damaged_chunks_are_refused(void **state)
 			columns_range(db, TABLE_thread_state, 1, 0, INT64_MAX, count, &n, &e),
 			ERR_FAIL);
 		assert_non_null(strstr(e.text, "thread_state"));
+		assert_int_equal(rows_each(db, TABLE_thread_state, 1, none, NULL, &e), ERR_FAIL);
 		db_close(db);
 	}
 }
