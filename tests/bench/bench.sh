@@ -96,7 +96,7 @@ run | update)
 	say_where
 	for w in ${*:-$works requests}; do
 		case $w in
-		counted | files) $w >"$results/$w" ;;
+		counted | files) $w >"$work/$w" && mv "$work/$w" "$results/$w" ;;
 		thesis) python3 tests/bench/thesis.py >"$work/thesis" && mv "$work/thesis" "$results/thesis" ;;
 		requests) request_costs >"$work/requests" && mv "$work/requests" "$results/requests" ;;
 		*) bench "$w" ;;

@@ -13,8 +13,9 @@ files() {
 		printf "- floor, on one core: %s of the same records %.2f s, %.0f MB\n", $1 == "zstd" ? "zstd -1" : $1 == "sqlite" ? "one plain SQLite table of 7 columns" : $1, $2, $3 / 1e6 }'
 	rm -f "$work/floor.db"
 	echo
-	python3 tests/bench/replay_times.py "$rounds" ./obsanalyze "$big" "$work/other.obs" "$work"
+	python3 tests/bench/replay_times.py "$rounds" ./obsanalyze "$big" "$work/other.obs" "$work" || return 1
 	echo
 	echo "Measured $(date -u +%Y-%m-%d), $rounds interleaved rounds: medians, with min and max. --no-cache."
+	echo
 	rm -f "$work"/big.* "$work"/other.*
 }
