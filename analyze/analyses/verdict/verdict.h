@@ -253,13 +253,14 @@ int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* Under j->finding: what the threads of the server, or of the process, did in that time. */
 int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
-/* Of rows s of thread_state: the thread waits for no news of a client. A call for a lock begins so
- * much earlier than its wait at most. */
-#define STUCK                                                                                    \
-	"(s.state IN (state_id('lock'), state_id('disk'), state_id('blocked'),"                  \
-	" state_id('stopped')) OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"          \
-	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.ts BETWEEN s.ts - 1000000" \
-	" AND s.ts + s.dur)))"
+/* Of rows s of thread_state: the thread waits for no news of a client. A futex is a lock if it has
+ * an owner: a condition variable has none. A call for a lock begins so much earlier than its wait
+ * at most. */
+#define STUCK                                                                                   \
+	"(s.state IN (state_id('lock'), state_id('disk'), state_id('blocked'),"                 \
+	" state_id('stopped')) OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"         \
+	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.holder NOT NULL AND h.ts" \
+	" BETWEEN s.ts - 1000000 AND s.ts + s.dur)))"
 
 /*
  * verdict_stuck.c: without a problem, requests without an answer of which the threads wait for a

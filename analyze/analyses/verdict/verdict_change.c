@@ -80,8 +80,8 @@ static void leave_paused(const struct judged *j, const struct levels *v, bool sl
 }
 
 /*
- * Mean latency of the requests that are slow, or of all others; and without the longest of them,
- * or those that one pause of a part delayed.
+ * Mean latency of the requests that are slow, or of all others; and, unless NULL, without the
+ * longest of them, or those that one pause of a part delayed.
  */
 static void sum_up(const struct judged *j, const struct levels *v, bool slow, double *ret_mean,
 		   double *ret_others)
@@ -97,7 +97,9 @@ static void sum_up(const struct judged *j, const struct levels *v, bool slow, do
 		longest = fmax(longest, j->windows[v->window[i]].longest);
 	}
 	*ret_mean = sum / requests;
-	*ret_others = (sum - longest) / (requests - 1);
+	if (!ret_others)
+		return;
+	*ret_others = requests > 1 ? (sum - longest) / (requests - 1) : *ret_mean;
 	leave_paused(j, v, slow, &requests, &sum);
 	if (requests > 0)
 		*ret_others = fmin(*ret_others, sum / requests);
@@ -158,8 +160,7 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 			 double least)
 {
 	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
-	double low, high, surely, end, slow_mean, slow_others, base_mean, base_others, others,
-		ratio;
+	double low, high, surely, end, slow_mean, slow_others, base_mean, others, ratio;
 
 	if (!levels_differ(v, 1, LEVELS_ERROR, &low, &high) ||
 	    !levels_differ(v, 1, j->given ? LEVELS_ERROR : LEVELS_CHOSEN, &surely, &end))
@@ -168,7 +169,7 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 	others = above_low(v, base.mean);
 	ratio = slow.mean - base.mean - others;
 	sum_up(j, v, true, &slow_mean, &slow_others);
-	sum_up(j, v, false, &base_mean, &base_others);
+	sum_up(j, v, false, &base_mean, NULL);
 	/* one request is no change of all: the others have to be slower by the limit as well */
 	if (surely - others <= least || ratio < log(l->factor) ||
 	    fmin(slow_mean, slow_others) - base_mean < l->latency)
