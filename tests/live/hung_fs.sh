@@ -10,7 +10,19 @@ if [ ! -c /dev/fuse ] && ! modprobe fuse 2>/dev/null; then
 fi
 "$top/.output/fuse_hang" "$work/fs" >"$work/holder" &
 server=$!
+# what has asked a server that was killed waits in the kernel for good
+release() {
+	mkdir "$work/connections"
+	mount -t fusectl none "$work/connections" 2>/dev/null || return
+	for at in fs code mute; do
+		n=$(awk -v at="$work/$at" '$5 == at { sub(/.*:/, "", $3); print $3 }' /proc/self/mountinfo)
+		[ -z "$n" ] || echo 1 >"$work/connections/$n/abort"
+	done
+	umount "$work/connections"
+}
 cleanup() {
+	release
+	[ -z "${generated:-}" ] || rm -f "/tmp/perf-$generated.map"
 	kill $server ${coder:-} ${muted:-} ${guard:-} ${recorder:-} ${flying:-} ${generated:-} 2>/dev/null
 	umount -l "$work/fs" "$work/code" "$work/mute" 2>/dev/null
 	remove_work
