@@ -293,7 +293,7 @@ static void is_stall(sqlite3 *db)
 	is_within(db, "SELECT start FROM verdict", 3999e6, 4001e6);
 	is_within(db, "SELECT end FROM verdict", 6999e6, 7001e6);
 	is_like(db, "SELECT sentence(finding) FROM verdict",
-		"1 pause of some requests POST /b: nothing was answered for 3.00 s. 2 requests%");
+		"1 pause of some POST /b requests: nothing was answered for 3.00 s. 2 requests%");
 	db_close(db);
 }
 

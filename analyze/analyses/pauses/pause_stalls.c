@@ -165,10 +165,16 @@ static int find_stalls(struct pause *v, int *ret_n, sqlite3 *db, const struct al
 
 int stalls_add(struct pause_parts *p, sqlite3 *db, struct err *e)
 {
-	struct all_stalled *all = calloc(1, sizeof(*all));
+	struct all_stalled *all;
 	struct pause v[STALLS_MOST] = { 0 }, *more;
-	int n = 0, ret = all ? read_stalled(all, db, e) : err_set(e, ERR_FAIL, "out of memory");
+	s64 longest = 0;
+	int n = 0,
+	    ret = db_int(db, &longest, e, "SELECT coalesce(max(max), 0) FROM request_stat", "");
 
+	if (ret < 0 || longest < WAIT_LEAST) /* the states of all threads need not be read */
+		return ret;
+	all = calloc(1, sizeof(*all));
+	ret = all ? read_stalled(all, db, e) : err_set(e, ERR_FAIL, "out of memory");
 	if (ret == 0)
 		ret = find_stalls(v, &n, db, all, e);
 	free(all);
