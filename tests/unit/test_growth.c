@@ -140,7 +140,7 @@ static int follow_slowest(sqlite3 *db, size_t *hops, struct err *e)
 
 static void count_steps(struct step_counts *c, unit_fn unit, int n)
 {
-	struct render_options o = { .format = RENDER_TEXT };
+	struct render_options o = { .format = RENDER_TEXT, .name = "x.obs" };
 	struct buf text = { 0 }, out = { 0 };
 	struct reader *r = NULL;
 	struct err e = { 0 };

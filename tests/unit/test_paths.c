@@ -129,7 +129,7 @@ static void locks_name_the_caller_and_the_end(void **state)
 {
 	(void)state;
 	first_is(requests(lock_with_stacks, false), "lock", "housekeeper[100/300]",
-		 "path='main > serve > get' AND path_n=120 AND end_path='main > sweep' AND " CHILD(
+		 "path='get' AND path_n=120 AND end_path='main > sweep' AND " CHILD(
 			 "cause_end_stack", "v.text='main > sweep'"));
 }
 
@@ -148,7 +148,7 @@ static void uninterruptible_waits_name_the_reason(void **state)
 {
 	(void)state;
 	first_is(requests(fsync_with_stacks, false), "blocked", NULL,
-		 "path='main > serve > get' AND reason='journal commit'");
+		 "path='get' AND reason='journal commit'");
 }
 
 /* No stacks: no functions. */

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/verdict*.c: when requests that take longer than before are a problem. */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+#include <stdlib.h>
+
+static sqlite3 *altered(long before, long after, const char *facts)
+{
+	struct text x = { 0 };
+
+	srand(3);
+	head(&x);
+	many(&x, 500, before, 2 * MS);
+	many(&x, 500, after, 2 * MS);
+	return judged(&x, facts);
+}
+
+static void slower_requests_are_a_problem(void **state)
+{
+	sqlite3 *db = altered(100000, 4 * MS, NULL);
+
+	(void)state;
+	is_verdict(db, "problem", "slower");
+	/* 500 requests of about 2.08 ms before it */
+	assert_in_range(asked(db, "SELECT start FROM verdict"), 840 * MS, 1240 * MS);
+	is_above(db, "SELECT ratio_low FROM verdict", 20);
+	is_below(db, "SELECT ratio FROM verdict", 60);
+	is_above(db, "SELECT min(ratio - ratio_low, ratio_high - ratio) FROM verdict", 0);
+	is_above(db, "SELECT slow FROM verdict", 2000000);
+	is_below(db, "SELECT baseline FROM verdict", 200000);
+	db_close(db);
+}
+
+/* A short slow time first: the range is that of the long one. */
+static void the_range_is_that_of_most_added_latency(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	long from, to, first, last;
+
+	(void)state;
+	srand(3);
+	head(&x);
+	many(&x, 300, 100000, MS);
+	first = x.t;
+	many(&x, 60, 7 * MS, MS);
+	last = x.t;
+	many(&x, 1500, 100000, MS);
+	from = x.t;
+	many(&x, 200, 7 * MS, MS);
+	to = x.t;
+	many(&x, 1500, 100000, MS);
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "slower");
+	assert_in_range(asked(db, "SELECT start FROM verdict"), from - 200 * MS, from + 200 * MS);
+	assert_in_range(asked(db, "SELECT end FROM verdict"), to - 200 * MS, to + 200 * MS);
+	/* the other range is said with its times, as there is room for it */
+	is_number(db, "SELECT count(*) FROM finding_value WHERE name='more' AND number > 0", 0);
+	is_within(db, "SELECT low FROM finding_value WHERE name='range'", first - 200 * MS,
+		  first + 200 * MS);
+	is_within(db, "SELECT high FROM finding_value WHERE name='range'", last - 200 * MS,
+		  last + 200 * MS);
+	is_like(db, "SELECT sentence(finding) FROM verdict",
+		"Since % until %, also % to %, requests take % instead of % (x%; geometric"
+		" means), on average %");
+	db_close(db);
+}
+
+/* After a start of several levels: the windows of the start are no part of what is slow. */
+static void a_slow_start_hides_no_change(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	long from;
+
+	(void)state;
+	srand(3);
+	head(&x);
+	many(&x, 300, 800000, MS);
+	many(&x, 1200, 300000, MS);
+	many(&x, 1200, 100000, MS);
+	from = x.t;
+	many(&x, 120, 9 * MS, MS);
+	many(&x, 600, 100000, MS);
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "slower");
+	is_within(db, "SELECT start FROM verdict", from - 100 * MS, from + 100 * MS);
+	db_close(db);
+}
+
+static void small_changes_are_none(void **state)
+{
+	sqlite3 *db = altered(50000, 200000, NULL);
+
+	(void)state;
+	is_verdict(db, "none", "");
+	is_number(db, "SELECT slow IS NULL AND start IS NULL FROM verdict", 1);
+	is_within(db, "SELECT number FROM finding_value WHERE name='small'", 100e3, 250e3);
+	is_within(db, "SELECT number FROM finding_value WHERE name='from'", 0.9e9, 1.3e9);
+	db_close(db);
+	db = altered(50000, 200000, "INSERT INTO recording VALUES('limit_latency_ns', 50000)");
+	is_verdict(db, "problem", "slower");
+	db_close(db);
+	db = altered(3 * MS, 3 * MS, NULL);
+	is_verdict(db, "none", "");
+	is_number(db, "SELECT count(number) FROM finding_value WHERE name='small'", 0);
+	db_close(db);
+	/* windows that the user named do not make it one */
+	db = altered(3 * MS, 3 * MS,
+		     "INSERT INTO recording VALUES('baseline_from', 0),"
+		     "('baseline_to', 1000000000)");
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(slower_requests_are_a_problem),
+		T(the_range_is_that_of_most_added_latency),
+		T(a_slow_start_hides_no_change),
+		T(small_changes_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
