@@ -97,12 +97,41 @@ static void requests_far_longer_than_a_pause_are_a_change(void **state)
 	db_close(db);
 }
 
+/* Events lost in all of them: requests there were. */
+static void lossy_requests_alone_are_said(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	head(&x);
+	many(&x, 30, 100000, MS);
+	text_line(&x, "@lost 9");
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t);
+	db = judged(&x, NULL);
+	is_verdict(db, "unknown", "requests");
+	is_text(db, "SELECT sentence(finding) FROM verdict",
+		"No request is complete: events were lost while each of 30 requests lasted.");
+	db_close(db);
+	/* a server that has none */
+	x = (struct text){ 0 };
+	head(&x);
+	text_line(&x, "@lost 9");
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t);
+	db = judged(&x, NULL);
+	is_verdict(db, "unknown", "requests");
+	is_text(db, "SELECT sentence(finding) FROM verdict",
+		"No requests were detected on server sockets.");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(slow_first_requests_are_no_change),
 		T(slow_last_requests_are_no_change_if_all_connections_close),
 		T(requests_far_longer_than_a_pause_are_a_change),
+		T(lossy_requests_alone_are_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

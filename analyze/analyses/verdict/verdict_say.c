@@ -271,8 +271,22 @@ static int say_healthy(struct analysis_ctx *c, struct judged *j, struct err *e)
 static int say_few(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	bool none = !(j->requests > 0);
-	int ret = say_other(c, j, none ? FINDING_verdict_unknown : FINDING_verdict_few, NOTE, e);
+	s64 lossy = 0;
+	int ret =
+		none ? db_int(c->db, &lossy, e, "SELECT count(*) FROM request WHERE lossy", "") : 0;
 
+	if (ret < 0)
+		return ret;
+	if (lossy) {
+		const struct value values[] = { VALUE_NUMBER("requests", (double)lossy, ""),
+						{ 0 } };
+		struct finding f = {
+			FINDING_verdict_incomplete, NOTE, LIMIT, j->about, NULL, values, 0
+		};
+
+		return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	}
+	ret = say_other(c, j, none ? FINDING_verdict_unknown : FINDING_verdict_few, NOTE, e);
 	return ret == 0 && none ? verdict_hang_threads(c, j, e) : ret;
 }
 
