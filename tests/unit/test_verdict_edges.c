@@ -125,6 +125,39 @@ static void lossy_requests_alone_are_said(void **state)
 	db_close(db);
 }
 
+/* Healthy requests; then `slow` of 300 ms each on two connections, and `lost` events with them. */
+static sqlite3 *lost_beside(int slow, int lost)
+{
+	struct text x = { 0 };
+	int i;
+
+	srand(3);
+	head(&x);
+	many(&x, 1200, 100000, MS);
+	text_line(&x, "@block");
+	for (i = 0; i < slow; i++)
+		request(&x, 5 + i % 2, 300 * MS);
+	text_line(&x, "%ld 0 counters cpu=0 group=syscalls seen=9999 lost_full=%d", x.t, lost);
+	text_line(&x, "@lost %d\n@block", lost);
+	many(&x, 1200, 100000, MS);
+	return judged(&x, NULL);
+}
+
+/* A lost event falsifies one request; no more than that took long. */
+static void slow_requests_with_losses_are_not_called_healthy(void **state)
+{
+	sqlite3 *db = lost_beside(5, 1);
+
+	(void)state;
+	is_verdict(db, "unknown", "loss");
+	is_like(db, "SELECT sentence(finding) FROM verdict",
+		"Events were lost while 5 requests of up to 300 ms lasted: these are not judged.%");
+	db_close(db);
+	db = lost_beside(1, 1);
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +165,7 @@ int main(void)
 		T(slow_last_requests_are_no_change_if_all_connections_close),
 		T(requests_far_longer_than_a_pause_are_a_change),
 		T(lossy_requests_alone_are_said),
+		T(slow_requests_with_losses_are_not_called_healthy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,7 +261,9 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 		j->kind = lossy ? VERDICT_loss : VERDICT_requests;
 	if (j->kind == VERDICT_pauses)
 		j->n = j->counted;
-	return ret < 0 ? ret : judge_rest(c, j, l, e);
+	if (ret == 0)
+		ret = judge_rest(c, j, l, e);
+	return ret < 0 ? ret : verdict_lossy(c, j, l, e);
 }
 
 /* Without requests: did its busiest thread wait for a CPU or a disk for long? */

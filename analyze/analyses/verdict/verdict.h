@@ -171,8 +171,9 @@ struct judged {
 	double small, small_base, small_ratio, small_from;
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
 	double width;			 /* ns of a window */
-	double begins, ends; /* ns: first arrival; all connections closed, or infinite */
-	double unread;	     /* of the requests that wait; without any answer */
+	double begins, ends;	       /* ns: first arrival; all connections closed, or infinite */
+	double unread;		       /* of the requests that wait; without any answer */
+	double unjudged, unjudged_max; /* events were lost while they lasted, ns; 0: none */
 	s64 finding;
 };
 
@@ -261,6 +262,9 @@ int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct 
 	" state_id('stopped')) OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"         \
 	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.holder NOT NULL AND h.ts" \
 	" BETWEEN s.ts - 1000000 AND s.ts + s.dur)))"
+
+/* verdict_lossy.c: without a problem, slow requests during which events were lost: not known. */
+int verdict_lossy(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 
 /*
  * verdict_stuck.c: without a problem, requests without an answer of which the threads wait for a

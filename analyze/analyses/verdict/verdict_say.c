@@ -292,7 +292,13 @@ static int say_few(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 static int say_loss(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	return say_other(c, j, FINDING_verdict_loss, NOTE, e);
+	const struct value values[] = { VALUE_NUMBER("n", j->unjudged, ""),
+					VALUE_NUMBER("max", j->unjudged_max, "ns"),
+					{ 0 } };
+	struct finding f = { FINDING_verdict_unjudged, NOTE, LIMIT, j->about, NULL, values, 0 };
+
+	return j->unjudged > 0 ? finding_put(c->db, c->analysis->name, &f, &j->finding, e)
+			       : say_other(c, j, FINDING_verdict_loss, NOTE, e);
 }
 
 static int say_overload(struct analysis_ctx *c, struct judged *j, struct err *e)
