@@ -293,6 +293,7 @@ check-packages: ## build the packages, install and use them in bare Debian roots
 	$(Q)sh tests/run.sh package
 
 roots: ## build and test in fresh roots of Debian releases, and with musl (root): SUITES=..., TESTS=...
+	$(Q)sh tests/deps.sh roots
 	$(Q)TESTS="$(TESTS)" sh tests/run.sh roots $(SUITES)
 
 deb: ## build the Debian packages into .output/deb

@@ -18,7 +18,7 @@ headers='bpf/libbpf.h gelf.h lzma.h zlib.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka
 # for the tests of static probes; elsewhere it is a part of SystemTap, and they are skipped
 [ ! -e /etc/debian_version ] || headers="$headers sys/sdt.h"
 
-# what only make kernels (arm64: SUITES=arm64), make cross and make fuzz need; they fetch with apt
+# what only make kernels (arm64: SUITES=arm64), make cross, make roots and make fuzz need; they fetch with apt
 case ${1:-} in
 kernels)
 	commands='qemu-system-x86_64 busybox depmod mke2fs xz apt-get dpkg-deb' headers=''
@@ -33,6 +33,7 @@ cross)
 	packages='g++-aarch64-linux-gnu gcc-s390x-linux-gnu libc6-dev-arm64-cross libc6-dev-s390x-cross
 		qemu-user-static musl-tools debian-archive-keyring'
 	;;
+roots) commands=debootstrap headers='' packages='debootstrap debian-archive-keyring' ;;
 fuzz) # after the others: the runtime of the clang that is there
 	fuzzer=$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")
 	[ -e "$fuzzer" ] || fuzzer=$(clang -print-file-name=libclang_rt.fuzzer.a)
