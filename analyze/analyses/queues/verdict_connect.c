@@ -149,34 +149,6 @@ static int by_time(const void *a, const void *b)
 				   : x->till > y->till;
 }
 
-/* Whether a request is one of those that the verdict is about. */
-static bool is_judged(const struct judged *j, s64 from, s64 to, s64 name)
-{
-	bool named = !j->names;
-	int i;
-
-	if (j->kind == VERDICT_pauses) {
-		for (i = 0; i < j->n_pauses; i++)
-			if (j->pauses[i].counts && from < j->pauses[i].end &&
-			    to > j->pauses[i].start)
-				return true;
-		return false;
-	}
-	if (j->kind == VERDICT_errors)
-		return (double)to >= j->start && (double)to <= j->end;
-	if (j->kind == VERDICT_tail)
-		return (double)to >= j->start && (double)to < j->end &&
-		       (double)(to - from) > j->late.p99_otherwise;
-	if (j->kind != VERDICT_slower)
-		return true;
-	for (i = 0; !named && i < j->names->n; i++)
-		named = j->names->id[i] == name;
-	for (i = 0; named && i < j->ranges; i++)
-		if ((double)to >= j->range[i][0] && (double)to < j->range[i][1])
-			return true;
-	return named && !j->ranges;
-}
-
 /* The attempts that a request waited for, one after the other. */
 static void explain(struct connecting *k, s64 pid, s64 from, s64 to, double errors)
 {
@@ -208,7 +180,7 @@ static int look_at(void *arg, s64 rowid, const void *request, struct err *e)
 
 	(void)rowid;
 	(void)e;
-	if (!is_judged(k->j, row->ts - row->queued, row->ts + row->dur, row->name))
+	if (!verdict_is_about(k->j, row->ts - row->queued, row->ts + row->dur, row->name))
 		return 0;
 	k->latency += (double)(row->dur + row->queued);
 	k->requests++;

@@ -292,6 +292,17 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
 int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
+/* verdict_about.c: whether a request is one of those that the verdict is about. */
+bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name);
+/*
+ * verdict_own.c: under j->finding, what the server itself does to them. verdict_timer.c: it answers
+ * the longest when its own timer ends; verdict_asks.c: they ask another server more often than
+ * others.
+ */
+int verdict_own(struct analysis_ctx *c, const struct judged *j, struct err *e);
+int verdict_timer(struct analysis_ctx *c, const struct judged *j, struct err *e);
+int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
 /* verdict_rank.c, for qsort: problems first, then levels that are not healthy; by harm and
  * requests. */
 int verdict_by_rank(const void *a, const void *b);

@@ -124,6 +124,8 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 	n = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 	if (n == 0)
 		n = verdict_connect_cause(c, j, e);
+	if (n == 0)
+		n = verdict_own(c, j, e);
 	for (i = 0; i < s->n && i < PARTS_SAID && n == 0; i++)
 		n = verdict_name_part(c, j, s->id[i], e);
 	return n;
@@ -250,7 +252,9 @@ static int say_change(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (j->names || ret < 0)
 		return ret;
 	ret = verdict_connect_cause(c, j, e);
-	return ret < 0 ? ret : verdict_blocker(c, j, e);
+	if (ret == 0)
+		ret = verdict_blocker(c, j, e);
+	return ret < 0 ? ret : verdict_own(c, j, e);
 }
 
 static int say_failing(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -339,12 +343,17 @@ static const struct {
 	int (*say)(struct analysis_ctx *c, struct judged *j, struct err *e);
 	bool crash;   /* a process that a signal ended */
 	bool connect; /* connections to another server */
+	bool own;     /* timers of the server itself, and what it asks */
 	bool pause;   /* what the serving thread did */
 } says[N_VERDICTS] = {
 	[VERDICT_none] = { .say = say_healthy },
-	[VERDICT_pauses] = { .say = say_pauses, .crash = true, .connect = true, .pause = true },
+	[VERDICT_pauses] = { .say = say_pauses,
+			     .crash = true,
+			     .connect = true,
+			     .own = true,
+			     .pause = true },
 	[VERDICT_slower] = { .say = say_change, .crash = true },
-	[VERDICT_tail] = { .say = verdict_tail_say, .crash = true, .connect = true },
+	[VERDICT_tail] = { .say = verdict_tail_say, .crash = true, .connect = true, .own = true },
 	[VERDICT_errors] = { .say = say_failing, .connect = true },
 	[VERDICT_unanswered] = { .say = say_failing },
 	[VERDICT_connections] = { .say = say_failing },
@@ -360,7 +369,7 @@ static const struct {
 				 .connect = true,
 				 .pause = true },
 	[VERDICT_queue] = { .say = say_level },
-	[VERDICT_wait] = { .say = say_level },
+	[VERDICT_wait] = { .say = say_level, .own = true },
 	[VERDICT_cost] = { .say = say_level },
 	[VERDICT_requests] = { .say = say_few },
 	[VERDICT_loss] = { .say = say_loss },
@@ -381,6 +390,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_crash_say(c, j, e);
 	if (ret == 0 && says[j->kind].connect)
 		ret = verdict_connect_cause(c, j, e);
+	if (ret == 0 && says[j->kind].own)
+		ret = verdict_own(c, j, e);
 	if (ret == 0)
 		ret = verdict_queues(c, j, l, e);
 	return ret == 0 && says[j->kind].pause ? verdict_pause_say(c, j, e) : ret;
