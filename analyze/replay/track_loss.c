@@ -289,6 +289,14 @@ static int loss_on_program(struct replay *r, const struct record *rec, struct er
 		       .n = ev->missed & INT64_MAX);
 }
 
+/* What only describes requests, samples and pages: without it, times of requests and states of
+ * threads are as known as before. */
+static bool describes(u32 group)
+{
+	return group == GROUP_requests || group == GROUP_cpu || group == GROUP_pagecache ||
+	       group == GROUP_offsets || group == GROUP_hops;
+}
+
 /* A program that was already running on the CPU; on which is not known. */
 static int loss_on_missed(struct replay *r, const struct record *rec, struct err *e)
 {
@@ -299,7 +307,7 @@ static int loss_on_missed(struct replay *r, const struct record *rec, struct err
 	if (!ev->count || rec->ts < from)
 		return 0;
 	own(r)->missed[group] += ev->count;
-	if (add_interval(r, from, rec->ts, e) < 0)
+	if (!describes(group) && add_interval(r, from, rec->ts, e) < 0)
 		return ERR_FAIL;
 	return row_put(r->db, loss, e, .ts = replay_time(r, from), .dur = elapsed(from, rec->ts),
 		       .cpu = BULK_NULL, .grp = group_name(r, group), .reason = "missed",

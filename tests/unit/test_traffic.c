@@ -17,8 +17,11 @@ struct phase {
 	long took;	/* ns; 0: 0.1 ms */
 };
 
-/* Each 5 s; with a request that never gets an answer if `open`. */
-static sqlite3 *phases(struct phase a, struct phase b, bool open)
+#define LOST 2
+
+/* Each 5 s; with a request that never gets an answer if `open`, or LOST: with events that are not
+ * recorded. */
+static sqlite3 *phases(struct phase a, struct phase b, int open)
 {
 	const struct phase *of[] = { &a, &b };
 	struct buf x = { 0 };
@@ -43,7 +46,11 @@ static sqlite3 *phases(struct phase a, struct phase b, bool open)
 					"%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=1\n",
 					end, 1 + i % 2, p->status);
 		}
-	if (open)
+	if (open == LOST)
+		buf_printf(&x, &e,
+			   "@recorder\n7500000000 0 missed since=7000000000 count=1"
+			   " group=syscalls name=\"p\"\n");
+	else if (open)
 		buf_printf(&x, &e, "%ld 100 syscall nr=read fd=5 dur=1 ret=10\n",
 			   SECONDS * 1000 * MS - 50 * MS);
 	return analysed(loaded_buf(&x), NULL);
@@ -119,6 +126,11 @@ static void fewer_requests_come_from_outside(void **state)
 	/* one waits for its answer: it is not said that they came from outside */
 	db = phases((struct phase){ 4, 0, 0, 0, 0 }, (struct phase){ 16, 0, 0, 0, 0 }, true);
 	is_number(db, "SELECT count(*) FROM unanswered", 1);
+	is_number(db, "SELECT count(number) FROM (" VALUE("verdict_healthy", "since") ")", 0);
+	db_close(db);
+	/* some requests are not known */
+	db = phases((struct phase){ 4, 0, 0, 0, 0 }, (struct phase){ 16, 0, 0, 0, 0 }, LOST);
+	is_within(db, "SELECT count(*) FROM request WHERE lossy", 25, 35);
 	is_number(db, "SELECT count(number) FROM (" VALUE("verdict_healthy", "since") ")", 0);
 	db_close(db);
 	/* as many, and more */

@@ -102,7 +102,7 @@ static bool failed_faster(const struct judged *j)
 static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		      struct err *e)
 {
-	s64 waiting = 0;
+	s64 unseen = 0; /* requests that are in no window */
 	int ret = verdict_errors(c, j, l, &j->more, e);
 
 	if (ret == 0 && failed_faster(j)) {
@@ -127,12 +127,13 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		ret = verdict_level(c, j, l, e);
 	if (ret == 0)
 		ret = db_int(
-			c->db, &waiting, e,
-			"SELECT count(*) FROM unanswered WHERE answered AND service IN (SELECT id FROM service"
-			" WHERE server=?1) AND coalesce(name, 0) NOT IN (SELECT id FROM"
+			c->db, &unseen, e,
+			"SELECT count(*) + (SELECT count(*) FROM request WHERE lossy AND service IN (SELECT id"
+			" FROM service WHERE server=?1)) FROM unanswered WHERE answered AND service IN (SELECT id"
+			" FROM service WHERE server=?1) AND coalesce(name, 0) NOT IN (SELECT id FROM"
 			" request_name WHERE awaits(protocol, name))",
 			"i", j->about.id);
-	if (ret == 0 && j->status == STATUS_NONE && !waiting)
+	if (ret == 0 && j->status == STATUS_NONE && !unseen)
 		verdict_rate(j, l);
 	return ret == 0 && j->status == STATUS_NONE && !j->mix && !(j->busy > 0)
 		       ? find_small(c, j, l, e)
