@@ -312,9 +312,27 @@ static int read_computing(struct pause_root *r, sqlite3 *db, s64 tid, s64 from, 
 	return db_end(q, ret);
 }
 
+/*
+ * An end in poll that hands a connection with news to the thread that it woke: that one then reads
+ * the answer to its own question, without another wait. The question is what both waited for.
+ */
+static int read_handed(struct pause_root *r, struct analysis_ctx *c, const struct interval *i,
+		       s64 woken, struct err *e)
+{
+	static const char sql[] =
+		"SELECT u.ts FROM upstream u WHERE u.tid=?1 AND u.ts < ?2 AND u.ts + u.dur >= ?2 AND NOT EXISTS"
+		" (SELECT 1 FROM thread_state s WHERE s.tid=?1 AND s.ts >= ?2 AND s.ts < u.ts + u.dur AND s.state"
+		" NOT IN (state_id('run'), state_id('woken'), state_id('preempted'))) ORDER BY u.ts DESC LIMIT 1";
+	s64 asked = 0;
+	int ret = db_int(c->db, &asked, e, sql, "ii", woken, i->end);
+
+	return ret < 0 || asked <= 0 ? ret
+				     : pause_asked(c, r->judged, woken, asked, &r->upstream, e);
+}
+
 /* Has the end anything to say beyond the waker itself, which is named anyway? */
 static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, int hops,
-		    s64 from, s64 to, struct err *e)
+		    s64 woken, s64 from, s64 to, struct err *e)
 {
 	const struct interval *i = s->last;
 	bool queued;
@@ -329,7 +347,11 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		return ret;
 	if (i->state == STATE_socket)
 		ret = read_client(&r->client, c->db, i->tid, i->fd, i->end, e);
-	else if (i->state == STATE_poll)
+	else if (i->state == STATE_pipe && is_send(i->nr, r->abi))
+		ret = read_pipe(&r->client, c->db, i->tid, i->fd, i->end, e);
+	else if (i->state == STATE_poll && i->waker <= 0)
+		ret = read_handed(r, c, i, woken, e);
+	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len)
 		ret = read_next(&r->client, c->db, i, e);
 	if (ret == 0 && is_wait(i->state))
 		ret = read_caller(&r->function, c->db, true, i->tid, i->state, from, to, e);
@@ -344,10 +366,12 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
-		r->end_sends = i->state == STATE_socket && is_send(i->nr, r->abi);
-		r->did = r->end_sends ? "waiting to send"
-			 : queued     ? "computing, or queued for a CPU of its own threads"
-				      : verdict_does[i->state];
+		r->end_sends = (i->state == STATE_socket || i->state == STATE_pipe) &&
+			       is_send(i->nr, r->abi);
+		r->did = r->end_sends
+				 ? (i->state == STATE_pipe ? "waiting to write" : "waiting to send")
+			 : queued ? "computing, or queued for a CPU of its own threads"
+				  : verdict_does[i->state];
 		r->share = 100 * fmin(share, 1);
 		if (ret == 0)
 			ret = read_serving(&r->serving, c->db, r->tid, from, to, e);
@@ -382,7 +406,7 @@ static int walk(struct pause_root *r, struct analysis_ctx *c, const struct inter
 	r->last_state = at.last->state;
 	r->last_share = 100 * fmin(1, (double)at.ns / (double)(to - from));
 	r->stranger = r->outside ? at.last->waker : 0;
-	return ret < 0 ? ret : name_end(r, c, &at, n, from, to, e);
+	return ret < 0 ? ret : name_end(r, c, &at, n, n ? path[n - 1] : 0, from, to, e);
 }
 
 int pause_root(struct analysis_ctx *c, struct pause_root *r, s64 tid, struct err *e)

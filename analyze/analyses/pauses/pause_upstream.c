@@ -160,6 +160,23 @@ int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool
 							 : read_peer(u, c->db, p->start, p->end, e);
 }
 
+int pause_asked(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 ts,
+		struct pause_upstream *u, struct err *e)
+{
+	static const char sql[] =
+		"WITH m AS (SELECT fd.* FROM upstream u JOIN fd ON fd.pid=u.pid AND fd.fd=u.fd AND fd.ts <= u.ts WHERE"
+		" u.tid=?1 AND u.ts=?2 ORDER BY fd.ts DESC LIMIT 1) SELECT remote, " OTHER_END
+		" FROM m WHERE remote<>''";
+	const struct judged_pause *p = judged_longest(j);
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "ii", tid, ts);
+
+	if (ret == 0)
+		ret = take_upstream(q, u, e);
+	return ret < 0 || !u->address.len || u->pid <= 0 ? ret
+							 : read_peer(u, c->db, p->start, p->end, e);
+}
+
 void pause_upstream_free(struct pause_upstream *u)
 {
 	buf_free(&u->address);

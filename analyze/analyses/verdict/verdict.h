@@ -351,6 +351,9 @@ const struct judged_pause *judged_longest(const struct judged *j);
  */
 int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool own,
 		   struct pause_upstream *u, struct err *e);
+/* The same of the server that a thread asked at ts (of table upstream). */
+int pause_asked(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 ts,
+		struct pause_upstream *u, struct err *e);
 void pause_upstream_free(struct pause_upstream *u);
 
 /* pause_upstream.c: sets column counts of table pause. */
