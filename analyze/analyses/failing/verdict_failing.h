@@ -38,6 +38,10 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 /* verdict_calls.c: under j->finding, the system calls that failed in requests that failed. */
 int verdict_calls_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
+/* verdict_holders.c: under j->finding, the clients that have all connections of a server that
+ * refuses more. */
+int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
 /* verdict_unserved.c: connections that are not accepted, or closed unserved, for want of something.
  */
 int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/failing/verdict_holders.c: who has the connections of a server that refuses
+ * more. */
+#include "tests/lib/asking.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#define MS   1000000L
+#define HELD 12
+
+#define VALUE(what, name_) FINDING_VALUE("failing_holders", name_, what)
+
+/* From the middle on answers on connection 1 refuse; `close`: clients close theirs a second later.
+ */
+static sqlite3 *refusing(int status, bool close)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i = 0, k;
+
+	begin_host(&x);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (k = 0; k < HELD; k++)
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=%d daddr=10.0.0.7\n",
+			   10 * MS + k, 30 + k, 500 + k, 500 + k);
+	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
+		ask(&x, 1, 100, t, t + 10000, t + 200000);
+		if (t > SECONDS * 500 * MS)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=1 pos=0 len=20 status=%d protocol=7\n",
+				   t + 200000, status);
+		for (k = 0; k < HELD && close && i == 600; k++)
+			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n",
+				   t + 3 * MS + k, 30 + k);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void connections_that_stay_open_are_counted_by_client(void **state)
+{
+	sqlite3 *db = refusing(1203, false);
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem errors");
+	is_number(db, VALUE("v.number", "n"), HELD + NAMES);
+	is_number(db, VALUE("v.number", "of"), HELD);
+	is_text(db, VALUE("v.text", "most"), "10.0.0.7");
+	is_number(db, VALUE("v.number", "idle"), HELD + NAMES - 1);
+	db_close(db);
+}
+
+/* Clients that come and go have none of them all the time; a wrong password is no lack of them. */
+static void others_are_not_said(void **state)
+{
+	sqlite3 *db = refusing(1203, true);
+
+	(void)state;
+	is_number(db, VALUE("v.number", "n"), NAMES);
+	db_close(db);
+	db = refusing(1045, false);
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem errors");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='failing_holders'", 0);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(connections_that_stay_open_are_counted_by_client),
+		T(others_are_not_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
