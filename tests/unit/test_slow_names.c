@@ -331,6 +331,39 @@ static void a_change_of_mix_is_no_problem(void **state)
 	db_close(db);
 }
 
+/* Name 1 always takes 1 ms; name 2 takes 20 ms from 6 s on, and has a few of 1 ms before. */
+static sqlite3 *with_new_name(int before)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	long t;
+
+	begin_host(&b);
+	buf_printf(&b, &e, "@cpu 1\n");
+	for (t = 20; t < SECONDS * 1000 - 200; t += 25)
+		ask_own(&b, 1, t, MS);
+	buf_printf(&b, &e, "@cpu 2\n");
+	for (t = 1000; t < 1000 + 1000 * before; t += 1000)
+		ask_own(&b, 2, t, MS);
+	for (t = 6000; t < SECONDS * 1000 - 200; t += 25)
+		ask_own(&b, 2, t, 20 * MS);
+	return analysed(loaded_buf(&b), NULL);
+}
+
+/* It cannot have become slower; one with answers before may have. */
+static void a_new_name_that_takes_longer_is_a_change_of_mix(void **state)
+{
+	sqlite3 *db = with_new_name(0);
+
+	(void)state;
+	is_text(db, "SELECT status FROM verdict", "none");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_mix'", 1);
+	db_close(db);
+	db = with_new_name(2);
+	is_text(db, "SELECT status FROM verdict", "problem");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +378,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_takes_less_than_the_wait_is_not_named),
 		cmocka_unit_test(a_command_that_awaits_is_not_slow),
 		cmocka_unit_test(a_change_of_mix_is_no_problem),
+		cmocka_unit_test(a_new_name_that_takes_longer_is_a_change_of_mix),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,9 +224,21 @@ static bool judge_names(const struct names *all, const struct limits *l, bool al
 	return alone || (few && ret->unchanged >= ret->n);
 }
 
+/* Whether all its answers are in the time range, or none: it cannot have become slower there. */
+static bool on_one_side(const struct named *one, const struct judged *range)
+{
+	double n[2] = { 0 };
+	int i;
+
+	for (i = 0; i < one->j.n_windows; i++)
+		n[inside(range, (i + 0.5) * one->j.width)] += one->j.windows[i].n;
+	return n[0] <= 0 || n[1] <= 0;
+}
+
 /* No name became slower in the time range in which all together did. */
 static bool all_same(const struct names *all, const struct judged *j, const struct limits *l)
 {
+	bool others = true;
 	int i, n = 0;
 
 	for (i = 0; i < all->n; i++) {
@@ -235,8 +247,9 @@ static bool all_same(const struct names *all, const struct judged *j, const stru
 		if (!same)
 			return false;
 		n += same > 0;
+		others &= same > 0 || on_one_side(&all->v[i], j);
 	}
-	return n > 1;
+	return n > 1 || (n && others);
 }
 
 int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits *l,
