@@ -112,10 +112,57 @@ static void longer_answers_are_not_more_questions(void **state)
 	said(&few_more, 0);
 }
 
+/* Of two names in turn, from the middle on one asks more often: the average is of that one. */
+static void questions_of_other_names_do_not_count(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i, k;
+	long t, at;
+
+	(void)state;
+	head_of(&x, 4);
+	text_line(&x, "@recorder\n2 0 info text=\"groups=core,syscalls,sched,requests\"");
+	text_line(&x, "33 100 fd pid=100 fd=20 mode=0140000 ino=1020 family=2 role=3 socktype=1"
+		      " sport=5000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1");
+	text_line(&x, "34 0 request_name id=1 protocol=1 name=\"GET /a\"\n"
+		      "34 0 request_name id=2 protocol=1 name=\"GET /b\"\n@cpu 0");
+	for (k = 0; k < 2; k++)
+		text_line(&x, "%d 0 connection sock=%d ino=%d conn=%d family=2 side=1", 100 + k,
+			  k + 1, 1005 + k, k + 1);
+	for (i = 0; i < 600; i++) {
+		t = x.t;
+		at = t + 4000;
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", t,
+			  t + 1000);
+		text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+			  t + 2000);
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", t + 3000,
+			  5 + i % 2);
+		text_line(&x, "%ld 100 head conn=%d pos=%d len=29 name=%d requests=1", t + 3000,
+			  1 + i % 2, 29 * (i / 2 + 1), 1 + i % 2);
+		for (k = 0; k < (i >= 300 && i % 2 ? 20 : 1); k++)
+			at = question(&x, 1, at + 1000, MS - rand() % (MS / 3));
+		text_line(&x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200", at + 1000,
+			  5 + i % 2);
+		text_line(&x, "%ld 100 switch next=0 state=1", at + 3000);
+		x.t = at + 9 * MS;
+	}
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "slower");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_names'", 1);
+	is_number(db, FINDING_VALUE("verdict_asks", "n", "round(v.number)"), 20);
+	is_number(db, FINDING_VALUE("verdict_asks", "before", "round(v.number)"), 1);
+	/* the verdict has its name */
+	is_number(db, FINDING_VALUE("verdict_asks", "of_name", "count(v.number)"), 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(more_questions_are_said),
+		T(questions_of_other_names_do_not_count),
 		T(longer_answers_are_not_more_questions),
 	};
 

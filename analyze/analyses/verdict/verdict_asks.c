@@ -18,12 +18,13 @@
 #include <string.h>
 
 #define ADDRESSES_MOST 64
+#define NAMES_MOST     64
 #define MOSTLY	       0.5
 
 /* A request of the server; about: it is one of those that the verdict is about; other: of a name
  * that it is not about. */
 struct asking {
-	s64 tid, ts, end;
+	s64 tid, ts, end, name;
 	bool about, other, alone;
 };
 
@@ -33,8 +34,17 @@ struct asked_tally {
 	double all[2], all_ns[2];
 };
 
+/* Of the requests of a name that the verdict is about. */
+struct asked_name {
+	s64 id;
+	double requests, n;
+};
+
 struct asks {
 	const struct judged *j;
+	const struct asked_tally *most;
+	struct asked_name name[NAMES_MOST];
+	int n_names;
 	struct asking *v;
 	size_t n;
 	char *address[ADDRESSES_MOST];
@@ -58,7 +68,10 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	struct asks *k = arg;
-	struct asking one = { .tid = row->tid, .ts = row->ts, .end = row->ts + row->dur };
+	struct asking one = { .tid = row->tid,
+			      .ts = row->ts,
+			      .end = row->ts + row->dur,
+			      .name = row->name == BULK_NULL ? 0 : row->name };
 
 	(void)rowid;
 	one.about = verdict_is_about(k->j, row->ts - row->queued, one.end, row->name);
@@ -154,24 +167,21 @@ static int add_question(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
-static int read_questions(struct analysis_ctx *c, struct asks *k, struct err *e)
-{
-	static const char sql[] =
-		"SELECT u.tid, coalesce(u.first_send, u.ts), u.ts + u.dur, coalesce((SELECT nullif(f.remote, '') FROM"
-		" fd f WHERE f.pid=u.pid AND f.fd=u.fd AND f.ts <= u.ts ORDER BY f.ts DESC LIMIT 1), '') AS at FROM"
-		" upstream u WHERE NOT u.lossy AND u.pid IN (SELECT pid FROM service WHERE server=?1) AND at<>''";
-
-	return db_each(c->db, e, add_question, k, sql, "i", k->j->about.id);
-}
+/* Columns as add_question has them. */
+static const char questions_sql[] =
+	"SELECT u.tid, coalesce(u.first_send, u.ts), u.ts + u.dur, coalesce((SELECT nullif(f.remote, '') FROM"
+	" fd f WHERE f.pid=u.pid AND f.fd=u.fd AND f.ts <= u.ts ORDER BY f.ts DESC LIMIT 1), '') AS at FROM"
+	" upstream u WHERE NOT u.lossy AND u.pid IN (SELECT pid FROM service WHERE server=?1) AND at<>''";
 
 /* Counts by request, or by time, become the same: n and ns of each side. */
-static bool choose(struct asks *k)
+static bool choose(struct asks *k, bool *ret_by_request)
 {
 	bool by_request = k->owned >= MOSTLY * k->questions;
 	int i, side;
 
 	for (side = 0; side < 2; side++)
 		by_request &= k->alone[side] >= MOSTLY * k->requests[side];
+	*ret_by_request = by_request;
 	if (by_request) {
 		memcpy(k->requests, k->alone, sizeof(k->requests));
 		memcpy(k->took, k->took_alone, sizeof(k->took));
@@ -194,13 +204,65 @@ static bool explains(const struct asks *k, const struct asked_tally *of)
 	return n > before && added > 0 && (n - before) * each >= MOSTLY * added;
 }
 
-static int put(struct analysis_ctx *c, const struct asks *k, const struct asked_tally *of,
+static struct asked_name *name_of(struct asks *k, s64 id)
+{
+	int i;
+
+	for (i = 0; i < k->n_names; i++)
+		if (k->name[i].id == id)
+			return &k->name[i];
+	if (!id || i == NAMES_MOST)
+		return NULL;
+	k->name[k->n_names].id = id;
+	return &k->name[k->n_names++];
+}
+
+static int add_to_name(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1);
+	struct asks *k = arg;
+	const struct asking *r = request_at(k, tid, ts);
+	struct asked_name *name;
+
+	(void)e;
+	if (!r || !r->alone || !r->about || sqlite3_column_int64(q, 2) > r->end ||
+	    tally_of(k, db_text(q, 3)) != k->most)
+		return 0;
+	name = name_of(k, r->name);
+	if (name)
+		name->n++;
+	return 0;
+}
+
+/* The name whose requests asked most of these questions, if they ask more often than all do. */
+static int find_name(struct analysis_ctx *c, struct asks *k, const struct asked_name **ret,
+		     struct err *e)
+{
+	struct asked_name *name;
+	size_t i;
+	int at, err = db_each(c->db, e, add_to_name, k, questions_sql, "i", k->j->about.id);
+
+	for (i = 0; i < k->n; i++)
+		if (k->v[i].about && k->v[i].alone && (name = name_of(k, k->v[i].name)))
+			name->requests++;
+	for (at = 0; at < k->n_names; at++)
+		if (!*ret || k->name[at].n > (*ret)->n)
+			*ret = &k->name[at];
+	if (*ret && (*ret)->n * k->requests[1] <= k->most->n[1] * (*ret)->requests)
+		*ret = NULL;
+	return err;
+}
+
+static int put(struct analysis_ctx *c, const struct asks *k, const struct asked_name *name,
 	       struct err *e)
 {
+	const struct asked_tally *of = k->most;
 	const struct value values[] = {
 		VALUE_TEXT("address", k->address[of - k->of]),
 		VALUE_NUMBER("n", of->n[1] / k->requests[1], ""),
 		VALUE_NUMBER("before", of->n[0] / k->requests[0], ""),
+		VALUE_MAYBE("name", request_name, name ? name->id : 0),
+		VALUE_NUMBER("of_name", name ? name->n / name->requests : NAN, ""),
 		VALUE_NUMBER("each", of->ns[1] / of->n[1], "ns"),
 		VALUE_NUMBER("each_before", of->n[0] > 0 ? of->ns[0] / of->n[0] : NAN, "ns"),
 		{ 0 },
@@ -214,7 +276,8 @@ static int put(struct analysis_ctx *c, const struct asks *k, const struct asked_
 int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	struct asks *k = calloc(1, sizeof(*k));
-	const struct asked_tally *most = NULL;
+	const struct asked_name *name = NULL;
+	bool by_request = false;
 	int i, ret = k ? 0 : err_set(e, ERR_FAIL, "out of memory for questions");
 
 	if (ret < 0)
@@ -225,14 +288,16 @@ int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e)
 			    e);
 	if (ret == 0 && k->n) {
 		find_alone(k);
-		ret = read_questions(c, k, e);
+		ret = db_each(c->db, e, add_question, k, questions_sql, "i", j->about.id);
 	}
-	if (ret == 0 && k->requests[0] > 0 && k->requests[1] > 0 && choose(k))
+	if (ret == 0 && k->requests[0] > 0 && k->requests[1] > 0 && choose(k, &by_request))
 		for (i = 0; i < k->n_addresses; i++)
-			if (explains(k, &k->of[i]) && (!most || k->of[i].ns[1] > most->ns[1]))
-				most = &k->of[i];
-	if (most)
-		ret = put(c, k, most, e);
+			if (explains(k, &k->of[i]) && (!k->most || k->of[i].ns[1] > k->most->ns[1]))
+				k->most = &k->of[i];
+	if (k->most && by_request)
+		ret = find_name(c, k, &name, e);
+	if (ret == 0 && k->most)
+		ret = put(c, k, name, e);
 	while (k->n_addresses > 0)
 		free(k->address[--k->n_addresses]);
 	free(k->v);

@@ -58,21 +58,27 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
-static double longest_pause(const struct judged *j)
+/* Pauses next to a change: in those of a part, others are answered. */
+static double also_paused(const struct judged *j, double *ret_longest)
 {
-	double longest = NAN;
+	double n = 0;
 	int i;
 
+	*ret_longest = NAN;
 	for (i = 0; i < j->n_pauses; i++)
-		if (j->pauses[i].counts)
-			longest = fmax(longest, (double)(j->pauses[i].end - j->pauses[i].start));
-	return longest;
+		if (j->pauses[i].counts && !judged_is_part(&j->pauses[i])) {
+			*ret_longest =
+				fmax(*ret_longest, (double)(j->pauses[i].end - j->pauses[i].start));
+			n++;
+		}
+	return n > 0 ? n : NAN;
 }
 
 static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	struct value values[RANGES_NAMED + 12];
 	struct finding f = { FINDING_verdict_slower, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
+	double longest;
 	int i, said = 0, n = 0;
 
 	values[n++] = (struct value)VALUE_NUMBER("start", j->start, "at");
@@ -95,8 +101,8 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER(j->by_mean ? "level_base" : "typical_base",
 						 j->typical_base, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("window", j->by_mean ? j->width : NAN, "ns");
-	values[n++] = (struct value)VALUE_NUMBER("paused", j->counted ? j->counted : NAN, "");
-	values[n++] = (struct value)VALUE_NUMBER("longest", longest_pause(j), "ns");
+	values[n++] = (struct value)VALUE_NUMBER("paused", also_paused(j, &longest), "");
+	values[n++] = (struct value)VALUE_NUMBER("longest", longest, "ns");
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
@@ -104,8 +110,9 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	const struct slow_names *s = j->names;
-	struct value values[SLOW_NAMES + 6];
+	struct value values[SLOW_NAMES + 8];
 	struct finding f = { FINDING_verdict_names, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
+	double longest;
 	int i, n = 0;
 
 	for (i = 0; i < s->n; i++) {
@@ -120,6 +127,8 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER(
 		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
 	values[n++] = (struct value)VALUE_NUMBER("others", s->unchanged ? s->unchanged : NAN, "");
+	values[n++] = (struct value)VALUE_NUMBER("paused", also_paused(j, &longest), "");
+	values[n++] = (struct value)VALUE_NUMBER("longest", longest, "ns");
 	values[n] = (struct value){ 0 };
 	n = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 	if (n == 0)
