@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/analyses/failing/verdict_holders.c: who has the connections of a server that refuses
  * more. */
+#include "analyze/render/render.h"
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
@@ -66,11 +67,37 @@ static void others_are_not_said(void **state)
 	db_close(db);
 }
 
+static void shows(sqlite3 *db, const char *text)
+{
+	struct render_options o = { .format = RENDER_TEXT, .name = "x.obs" };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(render_report(&out, db, &o, &e), 0);
+	if (!strstr(out.data, text))
+		fail_msg("no \"%s\" in: %s", text, out.data);
+	buf_free(&out);
+}
+
+/* A refused login is an error of no request: their number is no share of the requests. */
+static void errors_of_no_request_are_no_share(void **state)
+{
+	sqlite3 *db = changed(refusing(1203, false), "UPDATE verdict SET errors=5, read=9");
+
+	(void)state;
+	shows(db, "errors 5 of 9");
+	db_close(db);
+	db = changed(refusing(1203, false), "UPDATE verdict SET errors=9, read=5");
+	shows(db, "errors 9\n");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(connections_that_stay_open_are_counted_by_client),
 		T(others_are_not_said),
+		T(errors_of_no_request_are_no_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
