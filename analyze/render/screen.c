@@ -20,6 +20,16 @@ static const struct {
 	{ "CORRELATED", "possible" },
 };
 
+static const char *sure_of(const char *evidence)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(sure_words) / sizeof(sure_words[0]); i++)
+		if (strcmp(sure_words[i].evidence, evidence) == 0)
+			return sure_words[i].sure;
+	return "possible";
+}
+
 const char *screen_status(const struct screen *s)
 {
 	return s->problems    ? "PROBLEM"
@@ -163,7 +173,6 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 		      s->kind == VERDICT_overload || s->kind == VERDICT_pool;
 	s64 under = 0;
 	sqlite3_stmt *q;
-	size_t i;
 	int ret;
 
 	ret = db_int(db, &under, e,
@@ -180,13 +189,41 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 	while (s->n_causes < SCREEN_CAUSES && (ret = db_step(q, e)) > 0) {
 		struct screen_cause *c = &s->causes[s->n_causes++];
 
-		c->sure = "possible";
-		for (i = 0; i < sizeof(sure_words) / sizeof(sure_words[0]); i++)
-			if (strcmp(sure_words[i].evidence, db_text(q, 1)) == 0)
-				c->sure = sure_words[i].sure;
+		c->sure = sure_of(db_text(q, 1));
 		ret = buf_printf(&c->text, e, "%s", db_text(q, 0));
 		if (ret < 0)
 			break;
+	}
+	return db_end(q, ret);
+}
+
+/*
+ * What the server that this one waited for has for a cause, if it has a problem at the same time:
+ * the thread that is named there only has the request.
+ */
+static int read_upstream_cause(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
+{
+	static const char sql[] =
+		"SELECT u.subject, sentence(f.id), f.evidence FROM verdict w JOIN finding p ON p.parent=w.finding AND p.kind="
+		"'pause_cause' JOIN finding_value v ON v.finding=p.id AND v.name='peer' AND v.kind='thread' JOIN"
+		" service o ON o.pid=(SELECT pid FROM thread t WHERE t.tid=v.id LIMIT 1) JOIN verdict u ON"
+		" u.subject_kind='server' AND u.subject=o.server AND u.subject<>w.subject AND u.status='problem'"
+		" AND u.start < w.end AND u.end > w.start JOIN finding f ON f.parent=u.finding WHERE w.finding=?1"
+		" ORDER BY f.id LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "i", finding);
+
+	if (ret < 0)
+		return ret;
+	while (s->n_causes < SCREEN_CAUSES && ret == 0 && (ret = db_step(q, e)) > 0) {
+		struct screen_cause *c = &s->causes[s->n_causes++];
+
+		c->sure = sure_of(db_text(q, 2));
+		ret = subject_text(&c->text, db,
+				   (struct subject){ SUBJECT_server, sqlite3_column_int64(q, 0) },
+				   e);
+		if (ret >= 0)
+			ret = buf_printf(&c->text, e, ": %s", db_text(q, 1));
 	}
 	return db_end(q, ret);
 }
@@ -344,6 +381,8 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 		ret = read_without_verdict(s, db, e);
 	if (ret == 0 && finding)
 		ret = read_causes(s, db, finding, e);
+	if (ret == 0)
+		ret = read_upstream_cause(s, db, finding, e);
 	if (ret == 0)
 		ret = read_also(s, db, finding, e);
 	if (ret == 0)

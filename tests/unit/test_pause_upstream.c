@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/analyses/pauses/pause_upstream.c: the other server, and which of its threads. */
+#include "analyze/render/render.h"
 #include "tests/lib/pausing.h"
 
 /* 100 asks over UDP and waits in a call on that socket; 300 is bound to the address, or another. */
@@ -96,6 +97,41 @@ static void the_thread_that_has_the_request_is_named(void **state)
 	db_close(db);
 }
 
+/* The other server has a problem of its own, from a time to another. */
+static void shows_cause(long from, long to, bool shown)
+{
+	struct render_options o = { .format = RENDER_TEXT, .name = "x.obs" };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	char sql[1000];
+	sqlite3 *db;
+
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO finding(id, analysis, kind, severity, evidence, parent, subject_kind, subject)"
+		" VALUES(901, 'verdict', 'verdict_pauses', 2, 'OBSERVED', 0, 'server', 2), (902, 'verdict',"
+		" 'verdict_unmatched', 2, 'OBSERVED', 901, 'server', 2);"
+		"INSERT INTO finding_value(finding, seq, name, text) VALUES(902, 0, 'target', 'held');"
+		"DELETE FROM verdict WHERE rank > 1; INSERT INTO verdict(rank, status, kind, subject_kind,"
+		" subject, start, end, finding) VALUES(2, 'problem', 'pauses', 'server', (SELECT server FROM"
+		" service WHERE pid=300), %ld, %ld, 901)",
+		from, to);
+	db = changed(with_worker(true), sql);
+	assert_int_equal(render_report(&out, db, &o, &e), 0);
+	if (!strstr(out.data, "db[300]:6379: ") == shown)
+		fail_msg("%s", out.data);
+	buf_free(&out);
+	db_close(db);
+}
+
+static void the_cause_of_the_other_server_is_shown(void **state)
+{
+	(void)state;
+	shows_cause(0, 1000 * MS, true);
+	/* at another time */
+	shows_cause(0, MS, false);
+}
+
 /*
  * 100 reads requests on 7, then on 6, and waits in a call on a socket of another server. Whose
  * answer is the first; 5: of one read afterwards.
@@ -147,6 +183,7 @@ int main(void)
 		T(who_asked_is_answered_first),
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_thread_that_has_the_request_is_named),
+		T(the_cause_of_the_other_server_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
