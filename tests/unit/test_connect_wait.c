@@ -17,9 +17,12 @@ enum way {
 	LATER,	 /* and one that lasts longer than it */
 	REFUSED, /* at once, and the answer reports an error */
 	RETRIED, /* refused as well, but then answered without an error */
+	SYN,	 /* as SLOW, its SYN is sent again */
 	LOST,	 /* its question is sent again after 0.9 s */
 	EARLY,	 /* it is sent again at once, the answer takes 0.9 s more */
 	ELSE,	 /* on another connection something is sent again */
+	IDLE,	 /* on its own, after the answer */
+	MIXED,	 /* SYN and LOST by turns */
 };
 
 #define ENDS "family=2 sport=%d dport=99 saddr=10.0.0.1 daddr=192.0.2.1"
@@ -28,6 +31,14 @@ static void tcp(struct text *x, long ts, int tid, int sock, int from, int to, in
 {
 	text_line(x, "%ld %d tcp_state sock=%d from=%d to=%d error=%d " ENDS, ts, tid, sock, from,
 		  to, error, 4000 + sock);
+}
+
+static void sent_again(struct text *x, long ts, int port, int state)
+{
+	text_line(x,
+		  "%ld 0 tcp_retransmit sock=1 family=2 sport=%d dport=99 saddr=10.0.0.1 "
+		  "daddr=192.0.2.1 state=%d",
+		  ts, port, state);
 }
 
 static void sleep_until(struct text *x, long from, long to)
@@ -40,22 +51,24 @@ static void sleep_until(struct text *x, long from, long to)
 /* On a connection that is there already. */
 static void exchange(struct text *x, enum way way, long end)
 {
-	long t = x->t + 20000, again = way == EARLY ? t + MS : end - 100 * MS;
+	long t = x->t + 20000, again = way == EARLY  ? t + MS
+				       : way == IDLE ? end + 10 * MS
+						     : end - 100 * MS;
 
 	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
 	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t + 3000);
 	text_line(x, "%ld 100 syscall nr=write fd=12 ret=29 count=29 dur=200", t);
 	text_line(x, "%ld 100 switch next=0 state=1", t + 1000);
-	text_line(x,
-		  "%ld 0 tcp_retransmit sock=1 family=2 sport=%d dport=99 saddr=10.0.0.1 "
-		  "daddr=192.0.2.1 state=1",
-		  again, way == ELSE ? 3999 : 4000);
+	if (way != IDLE && way != ANSWER)
+		sent_again(x, again, way == ELSE ? 3999 : 4000, 1);
 	text_line(x, "%ld 0 waking target=100 context=1", end - 20000);
 	text_line(x, "%ld 0 switch next=100", end - 19000);
 	text_line(x, "%ld 100 syscall nr=read fd=12 ret=29 count=99 dur=%ld", end - 10000,
 		  end - 10000 - t - 900);
 	text_line(x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", end);
 	text_line(x, "%ld 100 switch next=0 state=1", end + 1000);
+	if (way == IDLE)
+		sent_again(x, again, 4000, 1);
 	x->t = end + 150 * MS;
 }
 
@@ -83,8 +96,10 @@ static void asks(struct text *x, enum way way, int i)
 		tcp(x, t + MS / 2, 0, i, 2, 1, 0);
 	if (quick)
 		tcp(x, t + MS / 5, 0, i, 2, 7, -111);
+	if (way == SYN)
+		sent_again(x, t + MS / 2, 4000 + i, 2);
 	sleep_until(x, t + MS / 2 + 1, end - 20000);
-	if (way == SLOW)
+	if (way == SLOW || way == SYN)
 		tcp(x, end - 10000, 0, i, 2, 1, 0);
 	else if (way == ANSWER)
 		tcp(x, end - 10000, 100, i, 1, 7, 0);
@@ -114,7 +129,7 @@ static sqlite3 *recorded(enum way way, int n, int well)
 		      " saddr=127.0.0.1 daddr=10.0.0.9");
 	x.t = 500 * MS;
 	for (i = 0; i < n; i++) {
-		asks(&x, way, i + 1);
+		asks(&x, way != MIXED ? way : i % 2 ? LOST : SYN, i + 1);
 		many(&x, well, 100000, MS / 10);
 	}
 	return judged(&x, NULL);
@@ -146,6 +161,15 @@ static void handshakes_that_take_long(void **state)
 	(void)state;
 	is_verdict(db, "problem", "connect");
 	is_number(db, FINDING_VALUE("connect_slow", "n", "v.number"), 8);
+	db_close(db);
+	/* a full accept queue drops SYNs as well: the path is blamed if it lost other segments */
+	db = recorded(SYN, 8, 0);
+	is_number(db, "SELECT count(*) FROM retransmit WHERE state=2", 8);
+	is_number(db, FINDING_VALUE("connect_slow", "n", "v.number"), 8);
+	db_close(db);
+	db = recorded(MIXED, 8, 0);
+	is_number(db, FINDING_VALUE("connect_lost", "n", "v.number"), 8);
+	is_within(db, FINDING_VALUE("connect_lost", "share", "v.number"), 92, 98);
 	db_close(db);
 }
 
@@ -187,6 +211,97 @@ static void segments_that_are_sent_again(void **state)
 	}
 }
 
+#define ASKED  20 /* exchanges with the upstream, one per second */
+#define PAUSED 2  /* of these, while no other is answered */
+
+/* Another thread answers requests of 1 ms. */
+static void quick(struct text *x, long t, long work)
+{
+	text_line(x, "%ld 0 waking target=101 context=1\n%ld 0 switch next=101", t, t + 1000);
+	text_line(x, "%ld 101 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1", t + 2000);
+	text_line(x, "%ld 101 syscall nr=read fd=7 ret=29 count=99 dur=200", t + 3000);
+	text_line(x, "%ld 101 syscall nr=write fd=7 ret=900 count=900 dur=200", t + work);
+	text_line(x, "%ld 101 switch next=0 state=1", t + work + 1000);
+}
+
+/* Exchanges take 400 ms, in two of them the whole server pauses; healthy: one of them does, the
+ * others take 1 ms. */
+static sqlite3 *next_to_others(enum way way, bool healthy)
+{
+	struct text x = { 0 };
+	long t, end = (ASKED + 1) * 1000 * MS;
+	int i;
+
+	srand(1);
+	head(&x);
+	text_line(&x, "@recorder\n33 101 thread pid=100 state=83 comm=\"server\"");
+	text_line(&x, "33 100 fd pid=100 fd=12 mode=0140000 ino=1012 family=2 role=connected"
+		      " socktype=1 sport=4000 dport=99 saddr=10.0.0.1 daddr=192.0.2.1\n@cpu 0");
+	for (i = 0; i < ASKED; i++) {
+		bool slow = !healthy || i == 3;
+
+		x.t = (i + 1) * 1000 * MS;
+		exchange(&x, slow ? way : ANSWER, x.t + (slow ? 400 : 1) * MS);
+	}
+	text_line(&x, "@cpu 1");
+	for (t = 500 * MS; t < end; t += 13 * MS) {
+		long second = t / (1000 * MS), in = t % (1000 * MS);
+
+		if (healthy || second < 8 || second >= 8 + PAUSED || in > 420 * MS)
+			quick(&x, t, MS - rand() % (MS / 2));
+	}
+	x.t = end;
+	return judged(&x, NULL);
+}
+
+/* Most of them while others are answered: not the pauses are the problem. */
+static void segments_lost_in_pauses_and_outside(void **state)
+{
+	sqlite3 *db = next_to_others(LOST, false);
+
+	(void)state;
+	is_verdict(db, "problem", "connect");
+	is_number(db, FINDING_VALUE("connect_lost", "n", "v.number"), ASKED);
+	is_number(db, FINDING_VALUE("verdict_lost", "explained", "v.number"), ASKED);
+	is_within(db, FINDING_VALUE("verdict_lost", "start", "v.number"), 0.99e9, 1.01e9);
+	is_within(db, FINDING_VALUE("verdict_lost", "end", "v.number"), 20.39e9, 20.41e9);
+	db_close(db);
+}
+
+/* The same pauses; segments of another connection, or of its own when nothing waited for it. */
+static void pauses_next_to_segments_that_nothing_waits_for(void **state)
+{
+	static const enum way ways[] = { ELSE, IDLE, ANSWER };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		db = next_to_others(ways[i], false);
+		is_number(db, "SELECT count(*) FROM retransmit", ways[i] == ANSWER ? 0 : ASKED);
+		is_verdict(db, "problem", "pauses");
+		is_number(db, "SELECT pauses FROM verdict", PAUSED);
+		is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE '%_lost'", 0);
+		/* what is said of all others has those that take as long */
+		is_number(db, FINDING_VALUE("verdict_pauses", "others", "v.number"),
+			  ASKED - PAUSED);
+		is_within(db, FINDING_VALUE("verdict_pauses", "p99", "v.number"), 390e6, 410e6);
+		is_within(db, "SELECT p99_outside FROM verdict", 390e6, 410e6);
+		db_close(db);
+	}
+}
+
+static void one_lost_segment_is_no_problem(void **state)
+{
+	sqlite3 *db = next_to_others(LOST, true);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM retransmit", 1);
+	is_text(db, "SELECT status FROM verdict", "none");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE '%_lost'", 0);
+	db_close(db);
+}
+
 static void refused_connections_fail_requests(void **state)
 {
 	sqlite3 *db = recorded(REFUSED, 20, 0);
@@ -208,9 +323,14 @@ static void refused_connections_fail_requests(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(connections_that_are_never_established), T(handshakes_that_take_long),
-		T(other_waits_are_no_handshakes),	   T(segments_that_are_sent_again),
+		T(connections_that_are_never_established),
+		T(handshakes_that_take_long),
+		T(other_waits_are_no_handshakes),
+		T(segments_that_are_sent_again),
 		T(refused_connections_fail_requests),
+		T(segments_lost_in_pauses_and_outside),
+		T(pauses_next_to_segments_that_nothing_waits_for),
+		T(one_lost_segment_is_no_problem),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

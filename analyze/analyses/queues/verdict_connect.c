@@ -6,156 +6,54 @@
  * request was read, and the attempt ended before the answer, established or not. Or it sent a
  * question, of which segments were sent again before they were answered. Each attempt explains one
  * request: a connect next to many requests, as one of a health check, explains no more
- * than one of them. Refused attempts explain answers that report errors.
+ * than one of them. Refused attempts explain answers that report errors. A handshake whose SYN was
+ * sent again is of the same path as other segments of that address that were.
+ *
+ * Next to pauses of the whole server, attempts are first looked for in all requests: if they
+ * explain more of them outside the pauses than in them, the pauses are only where all requests did
+ * so.
  */
+#include "verdict_attempts.h"
+
 #include "analyze/analyses/verdict/verdict_names.h"
 
 #include "analyze/stats/sorted.h"
 #include "analyze/store/request_rows.h"
 #include "format/errnos.h"
-#include "format/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ADDRESSES_MOST 64
 #define TRIES_MOST     64   /* attempts that are looked at for one request */
 #define ATTEMPTS_LEAST 3    /* fewer may be one name with several addresses */
 #define LATE	       0.05 /* of an attempt: the socket may be closed so long after the answer */
 #define MOSTLY	       0.5
 
-enum connect_end { CONNECT_NEVER, CONNECT_SLOW, CONNECT_REFUSED, CONNECT_LOST, N_CONNECT_ENDS };
-
-struct attempt {
-	s64 ts, till, pid;
-	double n, ns; /* segments that were lost, else 1; time that it took */
-	int address, error;
-	enum connect_end end;
-	bool used;
-};
-
 /* Attempts to connect to one address that ended in one way. */
 struct connect_tally {
-	double n, ns, longest, errors;
+	double n, ns, longest, errors, segments;
+	double requests, paused; /* that they explain; of these, in pauses that count */
+	double from, till;
 	int error; /* errno of one of them */
 };
 
 struct connecting {
 	const struct judged *j;
-	struct attempt *v;
-	size_t n;
-	char *address[ADDRESSES_MOST];
-	int n_addresses;
+	struct attempts a;
 	struct connect_tally of[ADDRESSES_MOST][N_CONNECT_ENDS];
 	double latency, requests, errors; /* of all requests that are looked at */
+	bool wide;			  /* all requests, the verdict is about pauses */
 };
-
-static int address_of(struct connecting *k, const char *text)
-{
-	int i;
-
-	for (i = 0; i < k->n_addresses; i++)
-		if (strcmp(k->address[i], text) == 0)
-			return i;
-	if (i == ADDRESSES_MOST)
-		return -1;
-	k->address[i] = strdup(text);
-	return k->address[i] ? k->n_addresses++ : -1;
-}
-
-/* Columns: start, end, process, address. */
-static int add(struct connecting *k, sqlite3_stmt *q, struct attempt a, struct err *e)
-{
-	a.ts = sqlite3_column_int64(q, 0);
-	a.till = sqlite3_column_int64(q, 1);
-	a.pid = sqlite3_column_int64(q, 2);
-	a.address = address_of(k, db_text(q, 3));
-	if (a.address < 0)
-		return 0;
-	if (GROW(k->v, k->n, "connections", e) < 0)
-		return ERR_FAIL;
-	k->v[k->n++] = a;
-	return 0;
-}
-
-static int add_attempt(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	int error = sqlite3_column_int(q, 5);
-
-	return add(arg, q,
-		   (struct attempt){
-			   .n = 1,
-			   .ns = sqlite3_column_double(q, 1) - sqlite3_column_double(q, 0),
-			   .error = error,
-			   .end = error == LINUX_ECONNREFUSED		     ? CONNECT_REFUSED
-				  : sqlite3_column_type(q, 4) == SQLITE_NULL ? CONNECT_NEVER
-									     : CONNECT_SLOW },
-		   e);
-}
-
-/* Those that took as long as the limit of latency, or were not established. */
-static int read_attempts(struct analysis_ctx *c, struct connecting *k, const struct limits *l,
-			 struct err *e)
-{
-	static const char sql[] =
-		"SELECT ts, coalesce(ts + handshake, end, ?2), pid, remote, handshake, coalesce(error, 0) FROM"
-		" connection WHERE role='connected' AND ts > 0 AND (handshake IS NULL OR handshake >= ?3) AND"
-		" pid IN (SELECT pid FROM service WHERE server=?1) ORDER BY ts";
-
-	return db_each(c->db, e, add_attempt, k, sql, "iid", k->j->about.id, c->duration,
-		       l->latency);
-}
-
-static int add_lost(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return add(arg, q,
-		   (struct attempt){ .n = sqlite3_column_double(q, 5),
-				     .ns = sqlite3_column_double(q, 4),
-				     .end = CONNECT_LOST },
-		   e);
-}
-
-/*
- * Exchanges with upstreams in which segments were sent again, by this end or by the other, if that
- * is recorded. The loss took the time until the last of them at least.
- */
-static int read_lost(struct analysis_ctx *c, struct connecting *k, struct err *e)
-{
-	static const char sql[] =
-		"WITH f AS MATERIALIZED (SELECT pid, fd, ts, coalesce(end, ?2) AS till, local, remote FROM fd"
-		" WHERE role='connected' AND local<>'' AND pid IN (SELECT pid FROM service WHERE server=?1)), x AS"
-		" MATERIALIZED (SELECT f.pid, f.fd, f.remote, r.ts FROM retransmit r JOIN f ON f.local=r.local AND"
-		" f.remote=r.remote WHERE r.ts BETWEEN f.ts AND f.till UNION ALL SELECT f.pid, f.fd, f.remote,"
-		" r.ts FROM retransmit r JOIN f ON f.local=r.remote AND f.remote=r.local WHERE r.ts BETWEEN f.ts"
-		" AND f.till), u AS MATERIALIZED (SELECT pid, fd, coalesce(first_send, ts) AS ts, ts + dur AS till"
-		" FROM upstream WHERE (pid, fd) IN (SELECT pid, fd FROM x)) SELECT u.ts, u.till, u.pid, x.remote,"
-		" max(x.ts) - u.ts, count(*) FROM x JOIN u ON u.pid=x.pid AND u.fd=x.fd AND x.ts BETWEEN u.ts AND"
-		" u.till GROUP BY u.pid, u.fd, u.ts";
-	s64 any = 0;
-	int ret = db_int(c->db, &any, e, "SELECT EXISTS (SELECT 1 FROM retransmit)", "");
-
-	return ret < 0 || !any
-		       ? ret
-		       : db_each(c->db, e, add_lost, k, sql, "ii", k->j->about.id, c->duration);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct attempt *x = a, *y = b;
-
-	return x->ts != y->ts	   ? (x->ts < y->ts ? -1 : 1)
-	       : x->till < y->till ? -1
-				   : x->till > y->till;
-}
 
 /* The attempts that a request waited for, one after the other. */
 static void explain(struct connecting *k, s64 pid, s64 from, s64 to, double errors)
 {
-	size_t i = sorted_from(k->v, k->n, sizeof(*k->v), from), end = i + TRIES_MOST;
+	struct connect_tally *last = NULL;
+	size_t i = sorted_from(k->a.v, k->a.n, sizeof(*k->a.v), from), end = i + TRIES_MOST;
 
-	for (; i < k->n && i < end && k->v[i].ts <= to; i++) {
-		struct attempt *a = &k->v[i];
+	for (; i < k->a.n && i < end && k->a.v[i].ts <= to; i++) {
+		struct attempt *a = &k->a.v[i];
 		struct connect_tally *of = &k->of[a->address][a->end];
 		double took = (double)(a->till - a->ts);
 
@@ -164,6 +62,12 @@ static void explain(struct connecting *k, s64 pid, s64 from, s64 to, double erro
 			continue;
 		a->used = true;
 		from = a->till;
+		of->from = of->n > 0 ? fmin(of->from, (double)a->ts) : (double)a->ts;
+		of->till = fmax(of->till, (double)a->till);
+		of->requests += of != last;
+		of->paused += of != last && k->wide && verdict_is_about(k->j, a->ts, a->till, 0);
+		last = of;
+		of->segments += a->segments;
 		of->n += a->n;
 		of->ns += a->ns;
 		of->errors += errors;
@@ -180,7 +84,8 @@ static int look_at(void *arg, s64 rowid, const void *request, struct err *e)
 
 	(void)rowid;
 	(void)e;
-	if (!verdict_is_about(k->j, row->ts - row->queued, row->ts + row->dur, row->name))
+	if (!k->wide &&
+	    !verdict_is_about(k->j, row->ts - row->queued, row->ts + row->dur, row->name))
 		return 0;
 	k->latency += (double)(row->dur + row->queued);
 	k->requests++;
@@ -219,6 +124,36 @@ static int read_requests(struct analysis_ctx *c, struct connecting *k, struct er
 	return ret;
 }
 
+static void join(struct connect_tally *to, const struct connect_tally *from, double n)
+{
+	if (!(from->n > 0))
+		return;
+	to->from = to->n > 0 ? fmin(to->from, from->from) : from->from;
+	to->till = fmax(to->till, from->till);
+	to->n += n;
+	to->ns += from->ns;
+	to->longest = fmax(to->longest, from->longest);
+	to->errors += from->errors;
+	to->segments += from->segments;
+	to->requests += from->requests;
+	to->paused += from->paused;
+}
+
+static void join_again(struct connecting *k)
+{
+	int i;
+
+	for (i = 0; i < k->a.n_addresses; i++) {
+		struct connect_tally *of = k->of[i], *again = &of[CONNECT_AGAIN];
+
+		if (of[CONNECT_LOST].n > 0)
+			join(&of[CONNECT_LOST], again, again->segments);
+		else
+			join(&of[CONNECT_SLOW], again, again->n);
+		*again = (struct connect_tally){ 0 };
+	}
+}
+
 /*
  * The address and the end of its attempts that explain most of the latency, or of the answers with
  * errors; false: of that, not most. A refused attempt takes no time.
@@ -228,7 +163,7 @@ static bool find_most(const struct connecting *k, bool failed, int *ret_address,
 	double most = 0, value;
 	int i, end;
 
-	for (i = 0; i < k->n_addresses; i++)
+	for (i = 0; i < k->a.n_addresses; i++)
 		for (end = 0; end < N_CONNECT_ENDS; end++) {
 			if (end == CONNECT_REFUSED && !failed)
 				continue;
@@ -249,14 +184,55 @@ static bool is_material(const struct connecting *k, const struct connect_tally *
 	return failed ? of->errors >= l->errors * k->requests : of->ns >= l->latency * k->requests;
 }
 
+static int fill(struct judged *j, const struct connecting *k, int address, int end, bool failed,
+		struct err *e)
+{
+	const struct connect_tally *of = &k->of[address][end];
+	struct verdict_connect *m = &j->connect;
+	char code[32];
+
+	*m = (struct verdict_connect){
+		.n = of->n,
+		.max = of->longest,
+		.requests = k->requests,
+		.explained = of->requests,
+		.latency = failed ? NAN : 100 * of->ns / k->latency,
+		.errors = failed ? 100 * of->errors / k->errors : NAN,
+		.failed = 100 * k->errors / k->requests,
+		.refused = end == CONNECT_REFUSED,
+		.slow = end == CONNECT_SLOW,
+		.lost = end == CONNECT_LOST,
+	};
+	if (buf_printf(&m->address, e, "%s", k->a.address[address]) < 0)
+		return ERR_FAIL;
+	return of->error ? buf_printf(&m->code, e, "%s", errno_name(of->error, code, sizeof(code)))
+			 : 0;
+}
+
+/* All requests, next to pauses: 1 if most of those that it explains are outside. */
+static int judge_wide(struct judged *j, const struct connecting *k, const struct limits *l,
+		      struct err *e)
+{
+	const struct connect_tally *of;
+	int address = 0, end = 0;
+
+	if (!find_most(k, false, &address, &end))
+		return 0;
+	of = &k->of[address][end];
+	if (!is_material(k, of, false, l) || of->requests <= 2 * of->paused)
+		return 0;
+	j->kind = VERDICT_connect;
+	j->start = of->from;
+	j->end = of->till;
+	return fill(j, k, address, end, false, e) < 0 ? ERR_FAIL : 1;
+}
+
 static int judge(struct judged *j, const struct connecting *k, const struct limits *l,
 		 struct err *e)
 {
-	struct verdict_connect *m = &j->connect;
 	bool none = j->status != STATUS_PROBLEM, failed = j->kind == VERDICT_errors;
 	const struct connect_tally *of;
 	int address = 0, end = 0;
-	char code[32];
 
 	if (!find_most(k, failed, &address, &end)) {
 		failed = true;
@@ -271,21 +247,7 @@ static int judge(struct judged *j, const struct connecting *k, const struct limi
 		j->start = j->end = NAN;
 	}
 	j->status = STATUS_PROBLEM;
-	*m = (struct verdict_connect){
-		.n = of->n,
-		.max = of->longest,
-		.requests = k->requests,
-		.latency = failed ? NAN : 100 * of->ns / k->latency,
-		.errors = failed ? 100 * of->errors / k->errors : NAN,
-		.failed = 100 * k->errors / k->requests,
-		.refused = end == CONNECT_REFUSED,
-		.slow = end == CONNECT_SLOW,
-		.lost = end == CONNECT_LOST,
-	};
-	if (buf_printf(&m->address, e, "%s", k->address[address]) < 0)
-		return ERR_FAIL;
-	return of->error ? buf_printf(&m->code, e, "%s", errno_name(of->error, code, sizeof(code)))
-			 : 0;
+	return fill(j, k, address, end, failed, e);
 }
 
 /*
@@ -328,6 +290,49 @@ static int judge_processes(struct analysis_ctx *c, struct judged *j, struct err 
 	return db_end(q, ret);
 }
 
+/* Which of the attempts requests waited for. */
+static int match(struct analysis_ctx *c, struct connecting *k, bool wide, struct err *e)
+{
+	size_t i;
+	int ret;
+
+	k->wide = wide;
+	k->latency = k->requests = k->errors = 0;
+	memset(k->of, 0, sizeof(k->of));
+	for (i = 0; i < k->a.n; i++)
+		k->a.v[i].used = false;
+	ret = read_requests(c, k, e);
+	join_again(k);
+	return ret;
+}
+
+/* Pauses of the whole server: those of parts count only where none of these does. */
+static bool is_paused(const struct judged *j)
+{
+	int i;
+
+	for (i = 0; i < j->whole; i++)
+		if (j->pauses[i].counts)
+			return j->kind == VERDICT_pauses;
+	return false;
+}
+
+static int match_and_judge(struct analysis_ctx *c, struct judged *j, struct connecting *k,
+			   const struct limits *l, struct err *e)
+{
+	int ret = 0;
+
+	if (is_paused(j)) {
+		ret = match(c, k, true, e);
+		if (ret == 0)
+			ret = judge_wide(j, k, l, e);
+	}
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
+	ret = match(c, k, false, e);
+	return ret < 0 ? ret : judge(j, k, l, e);
+}
+
 int verdict_connect(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct connecting *k;
@@ -339,18 +344,10 @@ int verdict_connect(struct analysis_ctx *c, struct judged *j, const struct limit
 	if (!k)
 		return err_set(e, ERR_FAIL, "out of memory for connections");
 	k->j = j;
-	ret = read_attempts(c, k, l, e);
-	if (ret == 0)
-		ret = read_lost(c, k, e);
-	if (k->n)
-		qsort(k->v, k->n, sizeof(*k->v), by_time);
-	if (ret == 0 && k->n)
-		ret = read_requests(c, k, e);
-	if (ret == 0 && k->n)
-		ret = judge(j, k, l, e);
-	while (k->n_addresses > 0)
-		free(k->address[--k->n_addresses]);
-	free(k->v);
+	ret = attempts_read(c, j, l, &k->a, e);
+	if (ret == 0 && k->a.n)
+		ret = match_and_judge(c, j, k, l, e);
+	attempts_free(&k->a);
 	free(k);
 	return ret;
 }
@@ -388,6 +385,7 @@ int verdict_connect_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	const struct value values[] = {
 		VALUE_TEXT("address", m->address.data),
 		VALUE_NUMBER("n", m->alone ? m->n : m->requests, ""),
+		VALUE_NUMBER("explained", m->lost ? m->explained : NAN, ""),
 		VALUE_NUMBER("share", failed ? m->failed : m->latency, "%"),
 		VALUE_NUMBER("start", j->start, "at"),
 		VALUE_NUMBER("end", j->end, "at"),

@@ -230,6 +230,8 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 	if (j->steady)
 		verdict_pauses(c, j, l);
 	verdict_take_pauses(j);
+	if (verdict_outside(c, j, e) < 0)
+		return ERR_FAIL;
 	changed = verdict_change(c, j, l, e);
 	if (changed >= 0)
 		named = verdict_names(c, j, l, &names, e);

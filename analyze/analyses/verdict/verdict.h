@@ -98,6 +98,7 @@ struct verdict_accept {
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
 	double n, max, requests;
+	double explained;	/* requests that wait for them */
 	double latency, errors; /* %, of the latency, of the answers with errors; one is NAN */
 	double failed;		/* %, of the answers: with errors */
 	bool refused, slow, lost;
@@ -134,6 +135,7 @@ struct judged {
 	bool by_mean;		      /* the ratio is of means per window, not of geometric means */
 	double added;		      /* ns, by the change, over all requests */
 	double spent;		      /* ns, of requests in pauses that count */
+	double others;		      /* requests outside them that took as long as one */
 	bool given;		      /* the user named the time ranges */
 	double busy; /* %, of the latency: run-queue latency; 0: other programs made no change */
 	bool steady; /* programs that had the CPU then had it at other times as well */
@@ -291,6 +293,9 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
  */
 int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_outside.c: fills p99_outside, of requests that no counted pause touches, and others. */
+int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /* verdict_about.c: whether a request is one of those that the verdict is about. */
 bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name);

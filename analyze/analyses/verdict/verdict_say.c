@@ -16,7 +16,7 @@
 static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	const struct judged_pause *first = judged_longest(j);
-	struct value values[LENGTHS_NAMED + 9];
+	struct value values[LENGTHS_NAMED + 10];
 	double longest[LENGTHS_NAMED] = { 0 }, max_wait = 0;
 	struct finding f = { FINDING_verdict_pauses, PROBLEM, OBSERVED, j->about, NULL, values, 0 };
 	double last = NAN;
@@ -48,6 +48,8 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("max", max_wait, "ns");
 	values[n++] = (struct value)VALUE_NUMBER(
 		"p99", judged_is_part(first) ? first->part_usual : j->p99_outside, "ns");
+	if (!judged_is_part(first) && j->others > j->waited)
+		values[n++] = (struct value)VALUE_NUMBER("others", j->others, "");
 	if (first->service)
 		values[n++] = (struct value)VALUE_SUBJECT("part", service, first->service);
 	else if (first->name)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Attempts to connect to other servers, and exchanges with them in which segments were lost. */
+#pragma once
+
+#include "analyze/analyses/verdict/verdict.h"
+
+#define ADDRESSES_MOST 64
+
+enum connect_end {
+	CONNECT_NEVER,
+	CONNECT_SLOW,
+	CONNECT_REFUSED,
+	CONNECT_LOST,
+	CONNECT_AGAIN, /* slow, its SYN was sent again */
+	N_CONNECT_ENDS
+};
+
+struct attempt {
+	s64 ts, till, pid;
+	double n, ns;	 /* segments that were lost, else 1; time that it took */
+	double segments; /* that were sent again */
+	int address, error;
+	enum connect_end end;
+	bool used;
+};
+
+struct attempts {
+	struct attempt *v; /* by time */
+	size_t n;
+	char *address[ADDRESSES_MOST];
+	int n_addresses;
+};
+
+/* Of the server. Those that took as long as the limit of latency, or were not established. */
+int attempts_read(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		  struct attempts *ret, struct err *e);
+void attempts_free(struct attempts *k);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Requests outside the pauses that count. */
+#include "verdict.h"
+
+#include "analyze/store/request_rows.h"
+
+#include <stdlib.h>
+
+struct outside {
+	s64 (*at)[2]; /* pauses that count, joined, by time */
+	int n;
+	s64 shortest;
+	struct hist latency;
+	double others;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const s64 *x = a, *y = b;
+
+	return x[0] < y[0] ? -1 : x[0] > y[0];
+}
+
+static int join_pauses(struct outside *o, const struct judged *j, struct err *e)
+{
+	int i, n = 0;
+
+	o->at = calloc((size_t)j->n_pauses + 1, sizeof(*o->at));
+	if (!o->at)
+		return err_set(e, ERR_FAIL, "out of memory for pauses");
+	o->shortest = INT64_MAX;
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (!p->counts)
+			continue;
+		o->at[n][0] = p->start;
+		o->at[n++][1] = p->end;
+		o->shortest = p->end - p->start < o->shortest ? p->end - p->start : o->shortest;
+	}
+	qsort(o->at, (size_t)n, sizeof(*o->at), by_start);
+	for (i = 0; i < n; i++) {
+		s64 *last = o->n ? o->at[o->n - 1] : NULL;
+
+		if (last && o->at[i][0] <= last[1]) {
+			last[1] = o->at[i][1] > last[1] ? o->at[i][1] : last[1];
+			continue;
+		}
+		o->at[o->n][0] = o->at[i][0];
+		o->at[o->n++][1] = o->at[i][1];
+	}
+	return 0;
+}
+
+static bool is_in_pause(const struct outside *o, s64 from, s64 to)
+{
+	int low = 0, high = o->n, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (o->at[mid][1] <= from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < o->n && o->at[low][0] < to;
+}
+
+static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	s64 from = row->ts - row->queued, to = row->ts + row->dur;
+	struct outside *o = arg;
+
+	(void)rowid;
+	(void)e;
+	if (is_in_pause(o, from, to))
+		return 0;
+	hist_add(&o->latency, to > from ? (u64)(to - from) : 0);
+	o->others += to - from >= o->shortest;
+	return 0;
+}
+
+int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	struct outside o = { 0 };
+	int ret;
+
+	if (!j->counted) {
+		j->p99_outside = j->p99;
+		return 0;
+	}
+	ret = join_pauses(&o, j, e);
+	if (ret == 0)
+		ret = requests_each(c->db, 0, "SELECT id FROM service WHERE server=?1", j->about.id,
+				    add_request, &o, e);
+	j->p99_outside = verdict_quantile(&o.latency, 0.99);
+	j->others = o.others;
+	hist_free(&o.latency);
+	free(o.at);
+	return ret;
+}
