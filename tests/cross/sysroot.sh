@@ -13,7 +13,7 @@ suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 private_apt "$dir/apt" "$suite" "$arch"
 apt-get install -qq -y --download-only --no-install-recommends libc6-dev libbpf-dev libelf-dev zlib1g-dev \
 	libzstd-dev liblzma-dev libsqlite3-dev libgsl-dev libcmocka-dev >/dev/null
-# one header: without the interpreter that its package needs beside it
+# one header, without the interpreter that its package needs
 (cd "$dir/apt/cache/archives" && apt-get download -qq systemtap-sdt-dev >/dev/null)
 for p in "$dir"/apt/cache/archives/*.deb; do dpkg-deb -x "$p" "$dir"; done
 rm -rf "$dir/apt" "$dir/usr/share"
