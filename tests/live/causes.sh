@@ -51,6 +51,6 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	echo "# round $round: begins $began windows off: $first"
 done
 says "batch: the neighbour comes first, in windows that were found" "$first" \
-	"^cpu_contender: change: .* run-queue latency; .*burner\["
+	"^cpu_contender: change: The CPU ran burner\[.* Run-queue latency"
 case $began in [01].*) ok="ok" ;; *) ok="not ok" ;; esac
 echo "$ok batch: what was found begins with the neighbour, within two windows ($began)"
