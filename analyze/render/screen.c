@@ -198,18 +198,39 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 }
 
 /*
- * What the server that this one waited for has for a cause, if it has a problem at the same time:
+ * Servers that ?1, a verdict, says it waited for: that of the thread that had its request, or of
+ * the other end of a connection on which it waited while both had a problem; how long.
+ */
+#define WAITED_FOR                                                                                      \
+	"w AS MATERIALIZED (SELECT * FROM verdict WHERE finding=?1 AND subject_kind='server'), v AS"    \
+	" MATERIALIZED (SELECT x.* FROM finding p JOIN finding_value x ON x.finding=p.id WHERE"         \
+	" p.parent=?1), u AS MATERIALIZED (SELECT o.* FROM verdict o, w WHERE o.subject_kind='server'"  \
+	" AND o.status='problem' AND o.subject<>w.subject AND o.start < w.end AND o.end > w.start), a"  \
+	" AS MATERIALIZED (SELECT text AS at FROM v WHERE name='upstream' AND text<>'' UNION SELECT"    \
+	" f.remote FROM v JOIN fd f ON f.rowid=v.id WHERE v.name='upstream' AND v.kind='upstream'), q"  \
+	" AS MATERIALIZED (SELECT f.local, f.remote, q.ts, q.ts + q.dur AS till FROM upstream q JOIN w" \
+	" JOIN service s ON s.server=w.subject AND s.pid=q.pid JOIN fd f ON f.pid=q.pid AND f.fd=q.fd"  \
+	" AND f.ts <= q.ts AND coalesce(f.end, q.ts) >= q.ts WHERE f.remote IN (SELECT at FROM a) AND"  \
+	" q.ts < w.end AND q.ts + q.dur > w.start), asked AS (SELECT u.finding, 1e18 AS ns FROM v JOIN" \
+	" service o ON o.pid=(SELECT pid FROM thread t WHERE t.tid=v.id LIMIT 1) JOIN u ON"             \
+	" u.subject=o.server WHERE v.name='peer' AND v.kind='thread' UNION ALL SELECT u.finding,"       \
+	" min(q.till, u.end) - max(q.ts, u.start) FROM q JOIN fd f ON f.remote=q.local AND"             \
+	" f.local=q.remote AND f.role='accepted' AND f.ts < q.till AND coalesce(f.end, q.ts) >= q.ts"   \
+	" JOIN service o ON o.pid=f.pid JOIN u ON u.subject=o.server WHERE q.ts < u.end AND q.till >"   \
+	" u.start)"
+
+/*
+ * The cause of the server that this one waited for longest, if it has a problem at the same time:
  * the thread that is named there only has the request.
  */
 static int read_upstream_cause(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
-		"SELECT u.subject, sentence(f.id), f.evidence FROM verdict w JOIN finding p ON p.parent=w.finding AND p.kind="
-		"'pause_cause' JOIN finding_value v ON v.finding=p.id AND v.name='peer' AND v.kind='thread' JOIN"
-		" service o ON o.pid=(SELECT pid FROM thread t WHERE t.tid=v.id LIMIT 1) JOIN verdict u ON"
-		" u.subject_kind='server' AND u.subject=o.server AND u.subject<>w.subject AND u.status='problem'"
-		" AND u.start < w.end AND u.end > w.start JOIN finding f ON f.parent=u.finding WHERE w.finding=?1"
-		" ORDER BY f.id LIMIT 1";
+		"WITH " WAITED_FOR
+		", one AS (SELECT finding FROM asked GROUP BY 1 ORDER BY sum(ns) DESC, 1 LIMIT 1)"
+		" SELECT u.subject, sentence(f.id, 1), f.evidence FROM one JOIN u USING(finding) JOIN finding f ON"
+		" f.id=coalesce((SELECT min(id) FROM finding WHERE parent=u.finding AND analysis='verdict'), (SELECT"
+		" min(finding) FROM cause WHERE rank=1 AND subject_kind='server' AND subject=u.subject))";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "i", finding);
 

@@ -97,29 +97,28 @@ static void the_thread_that_has_the_request_is_named(void **state)
 	db_close(db);
 }
 
-/* The other server has a problem of its own, from a time to another. */
-static void shows_cause(long from, long to, bool shown)
+/* The other server has a problem of its own; facts: SQL that makes its verdict, and more. */
+static void shows_cause(const char *facts, bool shown)
 {
-	struct render_options o = { .format = RENDER_TEXT, .name = "x.obs" };
-	struct buf out = { 0 };
-	struct err e = { 0 };
-	char sql[1000];
-	sqlite3 *db;
-
-	snprintf(
-		sql, sizeof(sql),
+	static const char sql[] =
 		"INSERT INTO finding(id, analysis, kind, severity, evidence, parent, subject_kind, subject)"
 		" VALUES(901, 'verdict', 'verdict_pauses', 2, 'OBSERVED', 0, 'server', 2), (902, 'verdict',"
 		" 'verdict_unmatched', 2, 'OBSERVED', 901, 'server', 2);"
 		"INSERT INTO finding_value(finding, seq, name, text) VALUES(902, 0, 'target', 'held');"
 		"DELETE FROM verdict WHERE rank > 1; INSERT INTO verdict(rank, status, kind, subject_kind,"
 		" subject, start, end, finding) VALUES(2, 'problem', 'pauses', 'server', (SELECT server FROM"
-		" service WHERE pid=300), %ld, %ld, 901)",
-		from, to);
-	db = changed(with_worker(true), sql);
+		" service WHERE pid=300), 0, 1000000000, 901);";
+	struct render_options o = { .format = RENDER_TEXT, .name = "x.obs" };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	char all[2000];
+	sqlite3 *db;
+
+	snprintf(all, sizeof(all), "%s%s", sql, facts);
+	db = changed(with_worker(true), all);
 	assert_int_equal(render_report(&out, db, &o, &e), 0);
 	if (!strstr(out.data, "db[300]:6379: ") == shown)
-		fail_msg("%s", out.data);
+		fail_msg("%s\n%s", facts, out.data);
 	buf_free(&out);
 	db_close(db);
 }
@@ -127,9 +126,36 @@ static void shows_cause(long from, long to, bool shown)
 static void the_cause_of_the_other_server_is_shown(void **state)
 {
 	(void)state;
-	shows_cause(0, 1000 * MS, true);
+	shows_cause("", true);
 	/* at another time */
-	shows_cause(0, MS, false);
+	shows_cause("UPDATE verdict SET end=1000000 WHERE rank=2", false);
+	/* no problem */
+	shows_cause("UPDATE verdict SET status='none' WHERE rank=2", false);
+}
+
+/* The thread is not known, but the connection on which the answer came. */
+#define BY_CONNECTION                                                                             \
+	"DELETE FROM finding_value WHERE name='peer'; DELETE FROM upstream;"                      \
+	" INSERT INTO upstream(ts, dur, pid, tid, fd) SELECT start + 1000, 1000000, 100, 100, 9 " \
+	"FROM verdict WHERE rank=1;"
+
+static void the_other_end_of_the_connection_is_the_server(void **state)
+{
+	(void)state;
+	shows_cause(BY_CONNECTION, true);
+	/* nothing was asked while it lasted */
+	shows_cause(BY_CONNECTION "UPDATE upstream SET ts=1, dur=1", false);
+	shows_cause(BY_CONNECTION "DELETE FROM upstream", false);
+	/* that server's problem was over before it was asked */
+	shows_cause(BY_CONNECTION "UPDATE verdict SET end=(SELECT start + 500 FROM verdict WHERE"
+				  " rank=1) WHERE rank=2",
+		    false);
+	/* a connection of another client on that port */
+	shows_cause(BY_CONNECTION "UPDATE fd SET remote='127.0.0.1:33001' WHERE pid=300", false);
+	/* the verdict waits for another address */
+	shows_cause(BY_CONNECTION "UPDATE finding_value SET text='127.0.0.1:1' WHERE"
+				  " name='upstream'",
+		    false);
 }
 
 /*
@@ -184,6 +210,7 @@ int main(void)
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_thread_that_has_the_request_is_named),
 		T(the_cause_of_the_other_server_is_shown),
+		T(the_other_end_of_the_connection_is_the_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
  * analyze/analyses/queues/verdict_pool.c: requests that wait for a free thread, and servers that
  * only look so.
  */
+#include "analyze/analyses/queues/pool_busy.h"
+#include "analyze/store/state.h"
 #include "tests/lib/pooled.h"
 
 #define SECONDS 6
@@ -253,13 +255,79 @@ static void a_thread_for_each_connection(void **state)
 		.clients = 12, .work = 20 * POOL_MS, .threads = true, .made = true });
 }
 
+/* Worker tid waits in flock from 100 ms until waker ends that. */
+static void locks(struct pool_text *x, int tid, long till, int waker)
+{
+	x->cpu = tid - 200;
+	pool_line(x, 90 * POOL_MS, "0 switch next=%d", tid);
+	pool_line(x, 91 * POOL_MS, "%d syscall nr=read fd=10 dur=1000 ret=10", tid);
+	pool_line(x, 100 * POOL_MS, "%d switch next=0 state=1", tid);
+	pool_line(x, till, "%d waking target=%d%s", waker, tid, waker ? "" : " context=1");
+	pool_line(x, till + 1000, "0 switch next=%d", tid);
+	pool_line(x, till + 2000, "%d syscall nr=flock fd=12 dur=%ld", tid,
+		  till - 100 * POOL_MS + 4000);
+	pool_line(x, till + 3000, "%d syscall nr=write fd=10 dur=1000 ret=20", tid);
+	pool_line(x, till + 4000, "%d switch next=0 state=1", tid);
+}
+
+/*
+ * Workers 202 to 204 wait for a file lock from 100 to 900 ms and 10 ms longer each; 201 wakes the
+ * first, others the next ones. Who had it from then until 1 s.
+ */
+static s64 holder(int second, int third, long from)
+{
+	struct pool_held h = { 0 };
+	struct pool_text lines = { .v = calloc(POOL_LINES, sizeof(*lines.v)) };
+	struct text x = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i;
+
+	text_line(&x, "@recorder\n0 0 clock monotonic=1 realtime=1795345200000000001 boottime=1");
+	text_line(&x,
+		  "1 0 info text=\"targets=all\"\n2 0 info text=\"groups=core,syscalls,sched\"");
+	for (i = 201; i < 207; i++) {
+		text_line(&x, "4 %d thread pid=%d state=83 comm=\"server\"", i, i);
+		text_line(&x,
+			  "5 %d fd pid=%d fd=10 mode=0140000 ino=%d family=2 role=2 socktype=1"
+			  " sport=80 dport=%d daddr=10.0.0.9",
+			  i, i, 1000 + i, 4000 + i);
+	}
+	text_line(&x, "30 0 info text=\"snapshot=30\"\n31 0 info text=\"begin=31\"");
+	locks(&lines, 202, 900 * POOL_MS, 201);
+	locks(&lines, 203, 910 * POOL_MS, second);
+	locks(&lines, 204, 920 * POOL_MS, third);
+	db = pool_loaded(&x, &lines, 1000 * POOL_MS);
+	is_number(db, "SELECT count(*) FROM thread_state WHERE state=state_id('lock')", 3);
+	if (pool_held(&h, db, asked(db, "SELECT max(id) FROM server"), from * POOL_MS,
+		      1000 * POOL_MS, &e) < 0)
+		fail_msg("%s", e.text);
+	buf_free(&h.function);
+	db_close(db);
+	return h.tid;
+}
+
+static void a_file_lock_has_its_holder(void **state)
+{
+	(void)state;
+	/* 201 released it; who got it released it 10 ms later */
+	assert_int_equal(holder(202, 203, 100), 201);
+	/* different locks, of as many holders */
+	assert_int_equal(holder(205, 206, 100), 0);
+	/* not recorded who released it to most */
+	assert_int_equal(holder(0, 0, 100), 0);
+	/* no wait in that time */
+	assert_int_equal(holder(202, 203, 950), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(processes_are_all_busy),    T(threads_are_all_busy),
-		T(they_are_from_a_moment_on), T(an_idle_worker_is_left),
-		T(one_worker_is_slow),	      T(connections_belong_to_threads),
-		T(event_loops_are_no_pool),   T(a_thread_for_each_connection),
+		T(processes_are_all_busy),     T(threads_are_all_busy),
+		T(they_are_from_a_moment_on),  T(an_idle_worker_is_left),
+		T(one_worker_is_slow),	       T(connections_belong_to_threads),
+		T(event_loops_are_no_pool),    T(a_thread_for_each_connection),
+		T(a_file_lock_has_its_holder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,3 +46,12 @@ int pool_read(struct pool *p, const struct analysis_ctx *c, s64 server, struct e
 void pool_free(struct pool *p);
 /* ns from the start of the recording to ts in which all threads had a request. */
 double pool_full(const struct pool *p, s64 ts);
+
+/* What threads of the server that waited for a file lock waited for: pool_held.c. */
+struct pool_held {
+	s64 tid; /* had the lock for most of their waits; 0: none */
+	struct buf function;
+};
+
+/* Zero-initialise, free function. From when until when. */
+int pool_held(struct pool_held *h, sqlite3 *db, s64 server, s64 from, s64 to, struct err *e);

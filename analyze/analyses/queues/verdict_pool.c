@@ -31,6 +31,7 @@ struct pool_sums {
 	double of_name;
 	int state;
 	double of_state;
+	struct pool_held held;
 };
 
 struct of_name {
@@ -167,6 +168,9 @@ static int read_pool(struct pool_sums *s, struct analysis_ctx *c, const struct j
 	s->full = full_within(s, w, 0, c->duration);
 	count_workers(s);
 	ret = read_state(s, c, w, e);
+	if (ret == 0 && s->state == STATE_lock && s->of_state > NOTABLE && w->n)
+		ret = pool_held(&s->held, c->db, j->about.id, (s64)w->v[0][0],
+				(s64)w->v[w->n - 1][1], e);
 	return ret < 0 ? ret : 1;
 }
 
@@ -184,6 +188,8 @@ static int put_pool(struct analysis_ctx *c, const struct judged *j, const struct
 		VALUE_NUMBER("of_name", named ? percent(s->of_name, s->busy) : NAN, "%"),
 		VALUE_TEXT("state", stated ? verdict_does[s->state] : NULL),
 		VALUE_NUMBER("part", stated ? 100 * s->of_state : NAN, "%"),
+		VALUE_MAYBE("holder", thread, s->held.tid),
+		VALUE_TEXT("function", s->held.function.len ? s->held.function.data : NULL),
 		VALUE_NUMBER("latency", in->latency / in->n, "ns"),
 		VALUE_NUMBER("queued", in->part / in->n, "ns"),
 		VALUE_NUMBER("accept", s->accept >= ACCEPT * in->part ? s->accept / in->n : NAN,
@@ -206,6 +212,7 @@ static int put_pool(struct analysis_ctx *c, const struct judged *j, const struct
 static void free_sums(struct pool_sums *s)
 {
 	pool_free(&s->p);
+	buf_free(&s->held.function);
 	idmap_free_all(&s->names);
 }
 
