@@ -41,7 +41,7 @@ static const char holder_sql[] =
 	"WITH RECURSIVE " WAITS
 	", h(tid, via, ts, till, deep) AS (SELECT waker, 0, ts, till, 0 FROM s WHERE waker > 0"
 	" UNION ALL SELECT s.waker, h.tid, max(h.ts, s.ts), min(h.till, s.till), deep + 1 FROM h JOIN s ON"
-	" s.tid=h.tid AND s.ts < h.till AND s.till > h.ts WHERE s.waker > 0 AND deep < 64), held AS (SELECT tid,"
+	" s.tid=h.tid AND s.ts < h.till AND s.till > h.ts WHERE s.waker > 0 AND deep < 64 LIMIT 1000000), held AS (SELECT tid,"
 	" till - ts AS ns FROM h UNION ALL SELECT via, ts - till FROM h WHERE via) SELECT tid FROM held GROUP BY 1"
 	" HAVING 2 * sum(ns) > (SELECT sum(till - ts) FROM s)";
 
