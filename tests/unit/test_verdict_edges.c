@@ -97,32 +97,28 @@ static void requests_far_longer_than_a_pause_are_a_change(void **state)
 	db_close(db);
 }
 
-/* Events lost in all of them: requests there were. */
-static void lossy_requests_alone_are_said(void **state)
+static void all_lossy_is(int requests, const char *sentence)
 {
 	struct text x = { 0 };
 	sqlite3 *db;
 
+	head(&x);
+	if (requests)
+		many(&x, requests, 100000, MS);
+	text_line(&x, "@lost 9\n%ld 100 switch next=0 state=1", x.t);
+	db = judged(&x, NULL);
+	is_verdict(db, "unknown", "requests");
+	is_text(db, "SELECT sentence(finding) FROM verdict", sentence);
+	db_close(db);
+}
+
+/* Events lost in all of them: requests there were. */
+static void lossy_requests_alone_are_said(void **state)
+{
 	(void)state;
-	head(&x);
-	many(&x, 30, 100000, MS);
-	text_line(&x, "@lost 9");
-	text_line(&x, "%ld 100 switch next=0 state=1", x.t);
-	db = judged(&x, NULL);
-	is_verdict(db, "unknown", "requests");
-	is_text(db, "SELECT sentence(finding) FROM verdict",
-		"No request is complete: events were lost while each of 30 requests lasted.");
-	db_close(db);
-	/* a server that has none */
-	x = (struct text){ 0 };
-	head(&x);
-	text_line(&x, "@lost 9");
-	text_line(&x, "%ld 100 switch next=0 state=1", x.t);
-	db = judged(&x, NULL);
-	is_verdict(db, "unknown", "requests");
-	is_text(db, "SELECT sentence(finding) FROM verdict",
-		"No requests were detected on server sockets.");
-	db_close(db);
+	all_lossy_is(30,
+		     "No request is complete: events were lost while each of 30 requests lasted.");
+	all_lossy_is(0, "No requests were detected on server sockets.");
 }
 
 /* Healthy requests; then `slow` of 300 ms each on two connections, and `lost` events with them. */

@@ -135,25 +135,10 @@ static int read_caller(struct buf *out, sqlite3 *db, bool end, s64 tid, int stat
 	static const char sql[] =
 		"SELECT user_stack FROM offcpu WHERE tid=?1 AND state=?2 AND ts < ?4 AND ts + dur > ?3"
 		" GROUP BY 1 HAVING 2 * sum(min(ts + dur, ?4) - max(ts, ?3)) > ?4 - ?3";
-	struct callstacks stacks = { 0 };
-	struct stack_root root = { 0 };
-	u32 codes[STACK_DEEP], n;
 	s64 stack = 0;
 	int ret = db_int(db, &stack, e, sql, "iiii", tid, (s64)state, from, to);
 
-	if (ret < 0 || stack <= 0)
-		return ret;
-	ret = callstacks_load(&stacks, db, e);
-	if (ret == 0 && !end)
-		ret = stack_root_read(&root, &stacks, db, tid, e);
-	if (ret == 0) {
-		n = callstacks_codes(&stacks, stack, 0, codes);
-		n = callstacks_useful(&stacks, codes, n);
-		n = stack_brief(&root, &stacks, codes, n, true);
-		ret = callstacks_say(out, &stacks, codes, n, e);
-	}
-	callstacks_free(&stacks);
-	return ret;
+	return ret < 0 || stack <= 0 ? ret : stack_wait_say(out, db, tid, stack, end, e);
 }
 
 /* Time of waits by what their kernel stacks say. */

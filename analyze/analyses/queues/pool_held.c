@@ -5,29 +5,8 @@
  */
 #include "pool_busy.h"
 
-#include "analyze/store/stacks/callstacks.h"
 #include "analyze/store/stacks/stack_brief.h"
 #include "analyze/store/state.h"
-
-/* Where the thread that waited longest did so, for most of its wait. */
-static int read_function(struct pool_held *h, sqlite3 *db, s64 tid, s64 stack, struct err *e)
-{
-	struct callstacks stacks = { 0 };
-	struct stack_root root = { 0 };
-	u32 codes[STACK_DEEP], n;
-	int ret = callstacks_load(&stacks, db, e);
-
-	if (ret == 0)
-		ret = stack_root_read(&root, &stacks, db, tid, e);
-	if (ret == 0) {
-		n = callstacks_codes(&stacks, stack, 0, codes);
-		n = callstacks_useful(&stacks, codes, n);
-		n = stack_brief(&root, &stacks, codes, n, true);
-		ret = callstacks_say(&h->function, &stacks, codes, n, e);
-	}
-	callstacks_free(&stacks);
-	return ret;
-}
 
 /* Waits of the server's threads for a file lock from ?2 to ?3. */
 #define WAITS                                                                                           \
@@ -45,6 +24,7 @@ static const char holder_sql[] =
 	" till - ts AS ns FROM h UNION ALL SELECT via, ts - till FROM h WHERE via) SELECT tid FROM held GROUP BY 1"
 	" HAVING 2 * sum(ns) > (SELECT sum(till - ts) FROM s)";
 
+/* Where the thread that waited longest did so, for most of its wait. */
 static const char stack_sql[] =
 	"WITH " WAITS
 	", t AS (SELECT tid, sum(till - ts) AS ns FROM s GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1)"
@@ -67,5 +47,5 @@ int pool_held(struct pool_held *h, sqlite3 *db, s64 server, s64 from, s64 to, st
 		stack = sqlite3_column_int64(q, 1);
 	}
 	ret = db_end(q, ret);
-	return ret < 0 || stack <= 0 ? ret : read_function(h, db, tid, stack, e);
+	return ret < 0 || stack <= 0 ? ret : stack_wait_say(&h->function, db, tid, stack, false, e);
 }

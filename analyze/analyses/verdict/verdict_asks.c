@@ -275,13 +275,19 @@ static int put(struct analysis_ctx *c, const struct asks *k, const struct asked_
 
 int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
-	struct asks *k = calloc(1, sizeof(*k));
+	static const char any_sql[] =
+		"SELECT EXISTS (SELECT 1 FROM upstream WHERE pid IN (SELECT pid FROM service WHERE server=?1))";
+	struct asks *k;
 	const struct asked_name *name = NULL;
 	bool by_request = false;
-	int i, ret = k ? 0 : err_set(e, ERR_FAIL, "out of memory for questions");
+	s64 any = 0;
+	int i, ret = db_int(c->db, &any, e, any_sql, "i", j->about.id);
 
-	if (ret < 0)
+	if (ret < 0 || !any)
 		return ret;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return err_set(e, ERR_FAIL, "out of memory for questions");
 	k->j = j;
 	ret = requests_each(c->db, COLUMN_OF(request, tid),
 			    "SELECT id FROM service WHERE server=?1", j->about.id, add_request, k,

@@ -277,6 +277,7 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 	j->served = j->all.n ? j->served / j->requests : NAN;
 	j->p50 = verdict_quantile(&j->all, 0.5);
 	j->p99 = verdict_quantile(&j->all, 0.99);
+	/* what is usual, until it is known which pauses count: verdict_outside.c */
 	j->p99_outside = verdict_quantile(&j->outside, 0.99);
 	j->max = j->all.n ? (double)j->all.max : NAN;
 	return ret;

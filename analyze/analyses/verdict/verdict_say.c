@@ -285,10 +285,14 @@ static int say_healthy(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 static int say_few(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
+	static const char sql[] =
+		"SELECT count(*) FROM request WHERE lossy AND iif(?2, service IN (SELECT id FROM service WHERE"
+		" server=?1), ?1=0 OR pid=?1)";
 	bool none = !(j->requests > 0);
 	s64 lossy = 0;
-	int ret =
-		none ? db_int(c->db, &lossy, e, "SELECT count(*) FROM request WHERE lossy", "") : 0;
+	int ret = none ? db_int(c->db, &lossy, e, sql, "ii", j->about.id,
+				(s64)(j->about.kind == SUBJECT_server))
+		       : 0;
 
 	if (ret < 0)
 		return ret;

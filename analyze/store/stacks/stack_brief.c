@@ -100,3 +100,22 @@ u32 stack_brief(const struct stack_root *r, const struct callstacks *s, u32 *cod
 			codes[left++] = all[i];
 	return left;
 }
+
+int stack_wait_say(struct buf *out, sqlite3 *db, s64 tid, s64 stack, bool rooted, struct err *e)
+{
+	struct callstacks stacks = { 0 };
+	struct stack_root root = { 0 };
+	u32 codes[STACK_DEEP], n;
+	int ret = callstacks_load(&stacks, db, e);
+
+	if (ret == 0 && !rooted)
+		ret = stack_root_read(&root, &stacks, db, tid, e);
+	if (ret == 0) {
+		n = callstacks_codes(&stacks, stack, 0, codes);
+		n = callstacks_useful(&stacks, codes, n);
+		n = stack_brief(&root, &stacks, codes, n, true);
+		ret = callstacks_say(out, &stacks, codes, n, e);
+	}
+	callstacks_free(&stacks);
+	return ret;
+}

@@ -23,3 +23,7 @@ int stack_root_read(struct stack_root *ret, const struct callstacks *s, sqlite3 
  */
 u32 stack_brief(const struct stack_root *r, const struct callstacks *s, u32 *codes, u32 n,
 		bool wait);
+
+/* Appends where a thread waited, by a user stack; rooted: with what all stacks of the thread have.
+ */
+int stack_wait_say(struct buf *out, sqlite3 *db, s64 tid, s64 stack, bool rooted, struct err *e);
