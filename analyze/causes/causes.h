@@ -134,6 +134,12 @@ bool causes_counts(const struct comparison *c, const struct ranking *r, enum cat
 /* One file each. ends: waits of others that ended there, or of no use. */
 int cause_runq(struct samples *d, const struct ranking *r, struct cause *c, struct err *e);
 int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
+/*
+ * causes_memory.c: says of a wait for reads that pages are read again soon after reclaim, and the
+ * cgroup at its memory limit; of time on a CPU, that the threads reclaim for that limit.
+ */
+int cause_memory(struct samples *d, struct cause *c, struct err *e);
+int cause_limit(struct samples *d, struct cause *c, struct err *e);
 int cause_upstream(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
 int cause_pipe(struct samples *d, struct cause *c, struct err *e);
 int cause_queue(struct samples *d, struct cause *c, struct err *e);

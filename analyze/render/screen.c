@@ -133,7 +133,7 @@ static const char slower_sql[] =
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
 	" SELECT " SENTENCE " FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
-	" 'cause_end_stack', 'cause_failed', 'cause_replaced', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) ORDER BY f.id"
+	" 'cause_end_stack', 'cause_failed', 'cause_replaced', 'cause_limit', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) ORDER BY f.id"
 	" LIMIT 4";
 
 /*

@@ -69,9 +69,48 @@ static void a_memory_limit_is_named(void **state)
 #undef GROUPS
 }
 
+/* A group at its limit from the start, as one that is full of files, or only later. */
+#define LIMIT                                                                                   \
+	"112 0 cgroup id=7 path=\"/a/web\"\n114 100 thread pid=100 state=83 cgroup=7 "          \
+	"comm=\"server\"\n"                                                                     \
+	"116 0 cgroup_memory cgroup=8 current=4000 max=4096 hit_max=3 refaults=1 path=\"/a\"\n" \
+	"1300000001 0 cgroup_memory cgroup=8 current=4000 max=4096 hit_max=903 refaults=301"    \
+	" path=\"/a\"\n"
+
+static long reclaims_at_once(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 reclaim dur=1000000 pages=32 kind=1", t + 1000000);
+	return t + 1001000;
+}
+
+static long reclaims_and_computes(struct script *s, long t)
+{
+	return computes(s, reclaims_at_once(s, t));
+}
+
+/* Time on a CPU has a reason where the threads reclaim more than before. */
+static void reclaim_for_a_limit_is_said_of_cpu_time(void **state)
+{
+	(void)state;
+	first_is(slowed(reclaims_and_computes, 0, "all", LIMIT), "self", "server[100]:80",
+		 CHILD("cause_limit", "v.name='limited' AND v.text='/a'"));
+	first_is(slowed(reclaims_and_computes, 0, "all", LIMIT), "self", "server[100]:80",
+		 CHILD("cause_limit", "v.name='n' AND v.number BETWEEN 110 AND 121"));
+	/* as much before: it is full of files, and that is usual */
+	first_is(halves(reclaims_at_once, reclaims_and_computes, LIMIT), "self", "server[100]:80",
+		 "NOT " CHILD("cause_limit", "1"));
+	/* it computes, and reclaims nothing */
+	first_is(slowed(computes, 0, "all", LIMIT), "self", "server[100]:80",
+		 "NOT " CHILD("cause_limit", "1"));
+	/* no group was stopped at a limit */
+	first_is(slowed(reclaims_and_computes, 0, "all", NULL), "self", "server[100]:80",
+		 "NOT " CHILD("cause_limit", "1"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { T(a_memory_limit_is_named) };
+	const struct CMUnitTest tests[] = { T(a_memory_limit_is_named),
+					    T(reclaim_for_a_limit_is_said_of_cpu_time) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ class Incident(faults.Fault):
     began = 0.0  # CLOCK_MONOTONIC ns
     timed = True  # the fault is there all the time from its start
     function = None  # regular expression: the function that the fault makes run, or wait
+    limited = False  # its cgroup is at its memory limit: the first cause has to name it
 
     def offenders(self, server):
         """Pids of processes any of which may be the offender; none: it is not judged."""
@@ -390,10 +391,10 @@ class EventLoopStall(Incident):
 
 class MemoryLimit(Incident):
     """nginx: its cgroup's memory is less than the files it sends"""
-    server, rate = "nginx", 300
+    server, rate, limit = "nginx", 600, 16 << 20
     settings = {"TARGET": "/file%d", "KEYS": 100, "CONNS": 16}
-    kinds, never = ("disk", "reclaim"), ("lock", "throttle", "peer")
-    files, prepare_files, group = faults.ColdCache.files, faults.ColdCache.prepare, None
+    kinds, never = ("disk", "queue", "self"), ("lock", "throttle", "peer")
+    files, prepare_files, group, limited = faults.ColdCache.files, faults.ColdCache.prepare, None, True
 
     def prepare(self, server):
         self.prepare_files(server)
@@ -405,14 +406,14 @@ class MemoryLimit(Incident):
             fd = os.open(path, os.O_RDONLY)
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(fd)
-        server.load(300, 2, 1)
+        server.load(self.rate, 2, 1)
 
     def write(self, name, value):
         with open(os.path.join(self.group, name), "w", encoding="ascii") as f:
             f.write(str(value))
 
     def begin(self, server):
-        self.write("memory.limit_in_bytes", 48 << 20)
+        self.write("memory.limit_in_bytes", self.limit)
 
     def end(self, server):
         self.write("memory.limit_in_bytes", -1)
@@ -458,7 +459,7 @@ class DiskFromStart(FromStart):
 
 class NeighbourFromStart(FromStart):
     """redis: a real-time process of the same CPU computes 40 ms of every 120 ms, before and during the recording"""
-    server, settings, rate = "redis-lua", {"CONNS": 32}, 1500
+    server, settings, rate, status = "redis-lua", {"CONNS": 32}, 1500, "problem"  # silences are, without a baseline
     kinds, never = ("cpu_contender", "runq"), ("throttle", "lock", "disk")
     begin, offenders = PeriodicNeighbour.begin, PeriodicNeighbour.offenders
 
@@ -515,6 +516,8 @@ CAUSE = """SELECT kind, category, start, offender_kind, offender, coalesce((SELE
 FUNCTIONS = "SELECT coalesce(path, '') || ' ' || coalesce(end_path, '') FROM cause ORDER BY rowid LIMIT 1"
 PAUSE_FUNCTIONS = """SELECT coalesce(group_concat(text, ' '), '') FROM finding_value WHERE name IN ('function', 'caller')
     AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root'))"""
+LIMITED = """SELECT coalesce(group_concat(v.text, ' '), '') FROM cause c JOIN finding f ON f.id=c.finding OR
+    f.parent=c.finding JOIN finding_value v ON v.finding=f.id WHERE c.rank=1 AND v.name='limited'"""
 STATES = "run futex poll socket pipe disk blocked timer child lock other stopped client".split()
 # of the pauses that count: the start of the first, time by state, what its thread waited for at last, and
 # the process that woke it or had the CPU
@@ -553,6 +556,9 @@ def judge(incident, server, answers):
         row["functions"] = (answers.sql(PAUSE_FUNCTIONS if kind == "pauses" else FUNCTIONS) or [[""]])[0][0]
         row["function_right"] = bool(re.search(incident.function, row["functions"]))
         right.append(row["function_right"])
+    if incident.limited:
+        row["limited"] = answers.sql(LIMITED)[0][0]
+        right.append(os.path.basename(incident.group) in row["limited"])
     row["right"] = all(right)
     return row
 

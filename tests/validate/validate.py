@@ -156,7 +156,7 @@ def part_incidents(options, part="incidents", cases=incidents):
                 for row in cases.runs(kind, seeds, directory, keep(options)):
                     rows.append(row)
                     detail = row.get("failed") or "{status} {verdict}, causes {causes}, offender {offender!r}, start off by {0} s{1}".format(
-                        row.get("off_s"), "".join(", %s %s" % (k, row[k]) for k in ("functions", "series") if k in row), **row)
+                        row.get("off_s"), "".join(", %s %s" % (k, row[k]) for k in ("functions", "limited", "series") if k in row), **row)
                     ok("%s, %d" % (row["case"], row["seed"]), row["right"] and not row["forbidden"], detail)
     if not options.quick and not options.only:
         store(part, rows)

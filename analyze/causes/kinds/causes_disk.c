@@ -2,8 +2,6 @@
 /* The disk that slow units waited for, and the programs that moved its bytes then. */
 #include "analyze/causes/causes.h"
 
-#include "analyze/store/cgroup_tree.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,6 @@
 #define NAMED_LEAST 0.05
 #define NAMED_MOST  3
 #define MOSTLY	    0.5
-#define FOR_LIMIT   1 /* kind of table reclaim */
 
 struct disk_use {
 	s64 dev;
@@ -224,83 +221,6 @@ static int say_cache(struct samples *d, struct cause *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/*
- * The cgroup whose limit made threads of the units reclaim memory: it was stopped at max between
- * the same readings. A process is known by one of its cgroups, which may be of another hierarchy:
- * then only one of all may have been stopped. 1: said; 0: there is none.
- */
-static int say_limited(struct samples *d, struct cause *c, struct err *e)
-{
-	static const char sql[] =
-		"WITH r AS MATERIALIZED (SELECT ts FROM reclaim WHERE kind=?5 AND ts<?2 AND ts+dur>?3 AND tid"
-		" IN (SELECT tid FROM thread WHERE pid=?1 OR pid IN (SELECT pid FROM " ANSWERING_PROCESSES
-		" WHERE leader=?4))), m AS MATERIALIZED (SELECT * FROM memory m WHERE cgroup NOT NULL AND max"
-		" NOT NULL AND hit_max>0 AND ts<?2 AND ts+dur>?3 AND EXISTS (SELECT 1 FROM r WHERE r.ts"
-		" BETWEEN m.ts AND m.ts+m.dur)), g AS (SELECT cgroup, max(max) AS size, max(path) AS path,"
-		" EXISTS (SELECT 1 FROM process p JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND " CGROUP_WITHIN(
-			"g.path",
-			"m.path") ") AS own FROM m GROUP BY cgroup) SELECT path, size FROM g"
-				  " WHERE own OR (SELECT count(*) FROM g)=1 ORDER BY own DESC, length(path) DESC LIMIT 1";
-	struct moment m = samples_around(d);
-	sqlite3_stmt *q;
-	int found, ret = db_query(&q, d->db, e, sql, "iiiii", (s64)samples_own(d), m.to, m.from,
-				  d->u->kind == UNIT_REQUEST ? d->u->key : (s64)0, (s64)FOR_LIMIT);
-
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		snprintf(c->file, sizeof(c->file), "%s", db_text(q, 0));
-		CAUSE_VALUE(c, VALUE_TEXT, "limited", c->file);
-		CAUSE_VALUE(c, VALUE_NUMBER, "at", sqlite3_column_double(q, 1), "bytes");
-	}
-	found = ret > 0;
-	ret = db_end(q, ret);
-	return ret < 0 ? ret : found;
-}
-
-/*
- * The kernel counts pages that are read again soon after it reclaimed them: those of a cgroup with
- * a limit that holds the process; without one, those of the host. And pages from swap, of the host.
- * Said if they are most of all pages that were read from disks between these readings.
- */
-static int say_memory(struct samples *d, struct cause *c, struct err *e)
-{
-	static const char sql[] =
-		"WITH m AS MATERIALIZED (SELECT * FROM memory WHERE ts<?2 AND ts+dur>?3), whole AS"
-		" MATERIALIZED (SELECT min(ts) AS low, max(ts+dur) AS high FROM m) SELECT total(refaults)"
-		" AS pages, cgroup, max, (SELECT iif(count(DISTINCT first_cpu)<2, total(swapped_in), 0)"
-		" FROM m), (SELECT total(bytes) / 4096 FROM block_io, whole WHERE ts BETWEEN low AND high"
-		" AND block_op(op)='read') FROM m WHERE cgroup IS NULL OR max IS NOT NULL AND EXISTS"
-		" (SELECT 1 FROM process p JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND"
-		" " CGROUP_WITHIN(
-			"g.path",
-			"m.path") ") GROUP BY cgroup HAVING"
-				  " count(DISTINCT first_cpu)<2 ORDER BY cgroup IS NULL, pages DESC LIMIT 1";
-	struct moment m = samples_around(d);
-	int limited = 0;
-	double most;
-	sqlite3_stmt *q;
-	int ret = db_query(&q, d->db, e, sql, "iii", (s64)samples_own(d), m.to, m.from);
-
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	most = ret > 0 ? MOSTLY * sqlite3_column_double(q, 4) : 0;
-	if (ret > 0 && sqlite3_column_double(q, 0) > most) {
-		CAUSE_VALUE(c, VALUE_NUMBER, "refaults", sqlite3_column_double(q, 0), "");
-		limited = say_limited(d, c, e);
-		if (limited == 0 && sqlite3_column_int64(q, 1)) {
-			CAUSE_VALUE(c, VALUE_SUBJECT, "group", cgroup, sqlite3_column_int64(q, 1));
-			CAUSE_VALUE(c, VALUE_NUMBER, "limit", sqlite3_column_double(q, 2), "bytes");
-		}
-	}
-	if (ret > 0 && sqlite3_column_double(q, 3) > most)
-		CAUSE_VALUE(c, VALUE_NUMBER, "swapped", sqlite3_column_double(q, 3), "");
-	ret = db_end(q, ret);
-	return limited < 0 ? limited : ret;
-}
-
 static int say_own(struct samples *d, const struct disk_use *use, struct cause *c, struct err *e)
 {
 	struct cause_child *child = cause_child(c, FINDING_cause_own_io, OBSERVED);
@@ -311,7 +231,7 @@ static int say_own(struct samples *d, const struct disk_use *use, struct cause *
 	CHILD_VALUE(child, VALUE_NUMBER, "service", use->service / use->own, "ns");
 	if (2 * use->reads < use->own)
 		return 0;
-	return say_memory(d, c, e) < 0 ? ERR_FAIL : say_cache(d, c, e);
+	return cause_memory(d, c, e) < 0 ? ERR_FAIL : say_cache(d, c, e);
 }
 
 /* The device with most of the waiting; -1: not known. */
