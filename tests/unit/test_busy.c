@@ -48,6 +48,27 @@ static void another_wait_is_one(void **state)
 	is(judged(held_lock, NO_IDLE), "problem", "slower", 0);
 }
 
+static long computes_and_waits(struct script *s, long t)
+{
+	t = computes(s, t);
+	script_line(s, 0, "%ld 100 switch next=200 flags=1 prio=120", t);
+	script_line(s, 0, "%ld 200 switch next=100 flags=1 prio=120", t + 2500000);
+	return t + 2500000;
+}
+
+static long waits_for_longer(struct script *s, long t)
+{
+	return preempted(s, preempted(s, t));
+}
+
+/* Requests that need more CPU time are queued for longer; a host does not change that. */
+static void dearer_requests_are_one(void **state)
+{
+	(void)state;
+	is(judged(computes_and_waits, NO_IDLE), "problem", "slower", 0);
+	is(judged(waits_for_longer, NO_IDLE), "none", "", 1);
+}
+
 /* As much as a pause that counts adds; or the user named the time. */
 static void clients_that_are_hurt_are_one(void **state)
 {
@@ -66,6 +87,7 @@ int main(void)
 		cmocka_unit_test(a_busy_host_is_no_incident),
 		cmocka_unit_test(a_neighbour_that_came_is_one),
 		cmocka_unit_test(another_wait_is_one),
+		cmocka_unit_test(dearer_requests_are_one),
 		cmocka_unit_test(clients_that_are_hurt_are_one),
 	};
 

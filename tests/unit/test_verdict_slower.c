@@ -114,10 +114,38 @@ static void small_changes_are_none(void **state)
 	is_verdict(db, "none", "");
 	db_close(db);
 }
+
+/* A pause, then requests that take 3 ms: together they wait for 0.3 s more. */
+static sqlite3 *pause_and_slower(long pause)
+{
+	struct text x = { 0 };
+
+	srand(3);
+	head(&x);
+	many(&x, 600, 100000, 2 * MS);
+	many(&x, 1, pause, 2 * MS);
+	many(&x, 110, 3 * MS, 2 * MS);
+	return judged(&x, NULL);
+}
+
+static void what_added_more_comes_first(void **state)
+{
+	sqlite3 *db = pause_and_slower(270 * MS);
+
+	(void)state;
+	is_verdict(db, "problem", "slower");
+	is_number(db, "SELECT pauses FROM verdict", 1);
+	db_close(db);
+	db = pause_and_slower(500 * MS);
+	is_verdict(db, "problem", "pauses");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(slower_requests_are_a_problem),
+		T(what_added_more_comes_first),
 		T(the_range_is_that_of_most_added_latency),
 		T(a_slow_start_hides_no_change),
 		T(small_changes_are_none),

@@ -148,9 +148,12 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	int i;
 
 	for (i = 0; i < j->n_pauses; i++) {
-		j->spent += j->pauses[i].counts ? j->pauses[i].inside.sum + j->pauses[i].part_waited
-						: 0;
-		last |= j->pauses[i].counts && j->pauses[i].end >= c->duration;
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (!p->counts)
+			continue;
+		j->spent += judged_is_part(p) ? p->part_waited : p->inside.sum;
+		last |= p->end >= c->duration;
 	}
 	if (last && db_int(c->db, &until_end, e,
 			   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered WHERE answered AND"

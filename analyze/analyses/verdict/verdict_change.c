@@ -105,6 +105,21 @@ static void sum_up(const struct judged *j, const struct levels *v, bool slow, do
 		*ret_others = fmin(*ret_others, sum / requests);
 }
 
+/* Of the low side alone: a start that is slow as well, and is not judged, is no baseline. */
+static double low_mean(const struct judged *j, const struct levels *v)
+{
+	double n = 0, sum = 0;
+	int i;
+
+	for (i = 0; i < v->n; i++) {
+		if (v->slow[i] || v->neither[i])
+			continue;
+		n += j->windows[v->window[i]].n;
+		sum += j->windows[v->window[i]].sum;
+	}
+	return sum / n;
+}
+
 /*
  * A window has the requests that ended in it. One that added most of what makes it slow waited
  * since its arrival.
@@ -181,7 +196,7 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 	j->ratio = exp(ratio);
 	j->ratio_low = exp(low - others);
 	j->ratio_high = exp(high - others);
-	find_range(j, v, j->baseline);
+	find_range(j, v, low_mean(j, v));
 	j->n = slow.n / levels_tau(v, &slow, &base);
 	return true;
 }

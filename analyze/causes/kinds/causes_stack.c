@@ -95,9 +95,9 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 			 e);
 	if (ret == 0 && s.n)
 		ret = paths_find(p, &s, d, stacks, against, e);
-	/* more requests of the same CPU time: nothing is added to one, but something runs */
-	if (ret == 0 && s.n && !p->n && against &&
-	    (c->category == CATEGORY_queue || c->finding == FINDING_cause_saturation))
+	/* more requests of the same CPU time, or more of the same in each: no function has a larger
+	 * share than before, but most of the time is somewhere */
+	if (ret == 0 && s.n && !p->n && against && d->cmp->basis != BASIS_TAIL)
 		ret = paths_find(p, &s, d, stacks, false, e);
 	if (ret == 0 && p->n && d->n)
 		ret = stack_root_read(&root, stacks, d->db, d->slow[0].tid, e);
