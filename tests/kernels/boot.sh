@@ -13,7 +13,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 # what the live tests call; the rest is busybox
 tools='dash awk basename cat chmod chown cp cut date dd dirname env false find grep head id kill ln ls mkdir
-	mkfifo mktemp mount mv nproc od pgrep pkill printf ps readlink realpath rm sed seq setpriv sleep sort
+	mkfifo mktemp mount mv nohup nproc od pgrep pkill printf ps readlink realpath rm sed seq setpriv sleep sort
 	stat tail taskset tee timeout touch tr true truncate umount uname uniq unshare wc xargs bash ip tc nft python3'
 
 with_libraries() { # the shared libraries of programs, into the root

@@ -80,7 +80,7 @@ if mount -t tmpfs -o size=600k none "$work/small" 2>/dev/null; then
 	"$obsrec" -q -p $flood -d 20 -o "$work/small/least.obs" 2>"$work/err"
 	is "--min-free by default: exit status" $? 1
 	says "--min-free by default: the sentence" "$(cat "$work/err")" '--min-free'
-	"$obsrec" --min-free 18M -p $flood -d $((600 * slow)) -o "$work/small/least.obs" 2>"$work/err"
+	"$obsrec" --min-free 23M -p $flood -d $((600 * slow)) -o "$work/small/least.obs" 2>"$work/err"
 	is "--min-free: exit status" $? 0
 	says "--min-free: the reason" "$(cat "$work/err")" 'free space'
 	holds "--min-free: complete" sh -c "'$obsanalyze' verify '$work/small/least.obs' >/dev/null"
