@@ -346,16 +346,19 @@ static void the_screen_fits(void **state)
 	buf_free(&out);
 }
 
+#define STACKS                                                                             \
+	"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"                 \
+	"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"                         \
+	"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'keys', 0, NULL, 0, 1)," \
+	" (3, 'get', 0, NULL, 0, 1);"                                                      \
+	"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 1, 3);"
+
 /* main > keys in the pauses, main > get elsewhere. */
 static void a_pause_on_a_cpu_names_the_function(void **state)
 {
 	sqlite3 *db = paused(
 		2, 300 * MS,
-		"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"
-		"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"
-		"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'keys', 0, NULL, 0, 1),"
-		" (3, 'get', 0, NULL, 0, 1);"
-		"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 1, 3);"
+		STACKS
 		"INSERT INTO sample SELECT ts + i.value * 1000000, tid, pid, 0, 10000000, 0, 2, 0, 0, NULL"
 		" FROM request, json_each('[1,2,3,4,5]') i WHERE dur > 100000000;"
 		"INSERT INTO sample SELECT ts + 1000, tid, pid, 0, 10000000, 0, 3, 0, 0, NULL FROM"
@@ -364,7 +367,29 @@ static void a_pause_on_a_cpu_names_the_function(void **state)
 	(void)state;
 	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"), "main > keys");
 	is_number(db, FINDING_VALUE("pause_cause", "samples", "v.number"), 10);
+	is_number(db, "SELECT count(text) FROM finding_value WHERE name='longest'", 0);
 	db_close(db);
+}
+
+/* main > get in the longest pause, main > keys in the others, which have more samples. */
+static void the_function_of_the_longest_pause_is_named(void **state)
+{
+	static const char *const of_longest =
+		"INSERT INTO sample SELECT ts + i.value * 1000000, tid, pid, 0, 10000000, 0,"
+		" iif(ts=(SELECT min(ts) FROM request WHERE dur > 100000000), 3, 2), 0, 0, NULL FROM request,"
+		" json_each('[1,2,3,4,5]') i WHERE dur > 100000000";
+	struct buf facts = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(buf_printf(&facts, &e, "%s%s", STACKS, of_longest), 0);
+	db = paused(4, 300 * MS, facts.data);
+	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"), "main > get");
+	is_number(db, FINDING_VALUE("pause_cause", "samples", "v.number"), 5);
+	is_text(db, FINDING_VALUE("pause_cause", "longest", "v.text"), "the longest");
+	db_close(db);
+	buf_free(&facts);
 }
 
 /* One pause has its time in the worst moments. */
@@ -391,6 +416,7 @@ int main(void)
 		T(what_added_more_time_comes_first),
 		T(few_requests_are_not_enough),
 		T(a_pause_on_a_cpu_names_the_function),
+		T(the_function_of_the_longest_pause_is_named),
 		T(the_screen_fits),
 		T(pauses_have_a_range),
 	};

@@ -47,6 +47,8 @@ struct pause_cause {
 	double did_ns;
 	double others; /* threads with a request that were in the same state */
 	double in_function, samples;
+	bool in_longest;    /* the function is that of the longest pause alone */
+	bool queued;	    /* in the longest: no wait of its thread was longer than for a CPU */
 	struct quota quota; /* of the longest */
 	struct pause_upstream upstream;
 	struct pause_root root;
@@ -100,6 +102,10 @@ static int read_states(struct analysis_ctx *c, const struct judged *j, struct pa
 		p->total += sqlite3_column_double(q, N_DID);
 		if (p->n++)
 			continue;
+		p->queued = true;
+		for (k = DID_runq + 1; k < N_DID; k++)
+			p->queued &=
+				sqlite3_column_double(q, k) < sqlite3_column_double(q, DID_runq);
 		p->tid = sqlite3_column_int64(q, N_DID + 1);
 		p->pid = sqlite3_column_int64(q, N_DID + 2);
 		p->partner = sqlite3_column_int64(q, N_DID + 3);
@@ -214,21 +220,66 @@ static int read_quota(struct analysis_ctx *c, struct pause_cause *p, struct err 
 	return ret;
 }
 
+/* The function of the longest pause, which may be lost among those of many short ones. */
+static int read_function(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+			 struct err *e)
+{
+	const struct judged_pause *longest = judged_longest(j);
+	double share = NAN, samples = NAN;
+	struct judged_pause one;
+	struct judged at = *j;
+	struct buf function = { 0 };
+	int ret = pause_stack(&p->function, &p->in_function, &p->samples, c->db, j, p->tid, e);
+
+	if (ret < 0 || p->n < 2 || !longest)
+		return ret;
+	one = *longest;
+	at.pauses = &one;
+	at.n_pauses = 1;
+	ret = pause_stack(&function, &share, &samples, c->db, &at, p->tid, e);
+	p->in_longest = ret == 0 && function.len &&
+			(!p->function.len || strcmp(function.data, p->function.data) != 0);
+	if (p->in_longest) {
+		buf_free(&p->function);
+		p->function = function;
+		p->in_function = share;
+		p->samples = samples;
+	} else {
+		buf_free(&function);
+	}
+	return ret;
+}
+
+/* Of the pauses, %, in the largest state; waits for one answer are one. */
+static double share_of(const struct pause_cause *p)
+{
+	double spent = p->spent[p->largest] + (p->upstream.address.len ? p->spent[DID_input] : 0);
+
+	return p->total > 0 ? 100 * fmin(spent / p->total, 1) : NAN;
+}
+
+/* "in futex" says no more than the state, where the caller is known. */
+static bool is_plain(const struct pause_cause *p)
+{
+	bool input = p->largest == DID_input;
+
+	return p->root.caller.len &&
+	       (input || p->largest == DID_futex || (p->root.wait && p->largest == DID_pipe));
+}
+
 static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 			   struct err *e)
 {
-	double spent = p->spent[p->largest] + (p->upstream.address.len ? p->spent[DID_input] : 0);
-	double share = p->total > 0 ? 100 * fmin(spent / p->total, 1) : NAN;
+	double share = share_of(p);
 	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
 	bool input = p->largest == DID_input;
 	bool exact = p->root.wait && (input || p->largest == DID_pipe);
-	bool partner = p->partner > 0 && !cpu && !p->quota.cgroup;
+	bool contender = runq || (cpu && p->second == DID_runq && p->queued);
+	bool partner = p->partner > 0 && (!cpu || contender) && !p->quota.cgroup;
 	const struct pause_root *r = &p->root;
 	bool did = p->did && !cpu && !runq && r->tid <= 0; /* else the chain's end says it */
 	const struct pause_upstream *u = &p->upstream;
 	bool released = partner && r->release.request && r->release.waker == p->partner;
-	/* "in futex" says no more than the state, where the caller is known */
-	bool plain = r->caller.len && (exact || input || p->largest == DID_futex);
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, p->tid),
 		VALUE_NUMBER("share", share, "%"),
@@ -249,9 +300,10 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_TEXT("failed", p->failed.len ? p->failed.data : NULL),
 		VALUE_TEXT(cpu ? "function" : "computing",
 			   p->function.len ? p->function.data : NULL),
+		VALUE_TEXT("longest", p->in_longest ? "the longest" : NULL),
 		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
 		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
-		VALUE_TEXT("call", p->call.len && !runq && !plain ? p->call.data : NULL),
+		VALUE_TEXT("call", p->call.len && !runq && !is_plain(p) ? p->call.data : NULL),
 		VALUE_TEXT("reason", r->reason),
 		VALUE_MAYBE("released", request,
 			    released && r->release.name ? r->release.request : 0),
@@ -266,7 +318,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),
 		VALUE_NUMBER("periods", p->quota.cgroup ? p->quota.periods : NAN, ""),
 		VALUE_TEXT("before", input && r->before.len ? r->before.data : NULL),
-		VALUE_MAYBE(runq ? "contender" : "waker", thread, partner ? p->partner : 0),
+		VALUE_MAYBE(contender ? "contender" : "waker", thread, partner ? p->partner : 0),
 		{ 0 },
 	};
 	struct finding f = { FINDING_pause_cause, PROBLEM, OBSERVED, j->about, NULL, values,
@@ -274,7 +326,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 
 	if (isnan(share) || share <= 0)
 		return 0;
-	f.evidence = p->quota.cgroup ? OVERLAP : partner && !runq ? CAUSAL : OBSERVED;
+	f.evidence = p->quota.cgroup ? OVERLAP : partner && !contender ? CAUSAL : OBSERVED;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
@@ -350,7 +402,7 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret == 0 && j->about.kind == SUBJECT_server)
 		ret = read_others(c, &p, e);
 	if (ret == 0 && (p.largest == DID_run || p.second == DID_run))
-		ret = pause_stack(&p.function, &p.in_function, &p.samples, c->db, j, p.tid, e);
+		ret = read_function(c, j, &p, e);
 	if (ret == 0 && (p.largest == DID_input || p.largest == DID_client) &&
 	    j->about.kind == SUBJECT_server)
 		ret = pause_upstream(c, j, p.tid, true, &p.upstream, e);
