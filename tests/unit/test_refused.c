@@ -69,6 +69,54 @@ static void answers_that_cannot_be_written_are_errors(void **state)
 	db_close(db);
 }
 
+/*
+ * The last answers of 20 connections cannot be written. All of the server's connections are closed
+ * then, or others are used until the end.
+ */
+static sqlite3 *last_unwritten(bool all)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t, end = (SECONDS * 1000 - 200) * MS;
+	int i;
+
+	begin_host(&x);
+	buf_printf(&x, &e, "@recorder\n4 0 request_name id=9 protocol=4 name=\"X\"\n");
+	for (i = 0; i < 20; i++)
+		buf_printf(
+			&x, &e,
+			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80"
+			" dport=%d daddr=10.0.0.9\n",
+			20 + i, 2000 + i, 20 + i);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (t = 20 * MS; t < (all ? end : end + 150 * MS); t += 10 * MS)
+		ask(&x, 1 + t / MS / 10 % 2, 100, t, t + 10000, t + 100000);
+	for (i = 0, t = end + 1 * MS; i < 20; i++, t += MS)
+		buf_printf(&x, &e,
+			   "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n"
+			   "%ld 100 head conn=%d pos=10 len=10 name=9 requests=1\n"
+			   "%ld 100 syscall nr=write fd=%d dur=1 ret=-32\n"
+			   "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n",
+			   t, 20 + i, t, 90 + i, t + 400000, 20 + i, t + 500000, 20 + i);
+	for (i = 1; i <= NAMES && all; i++)
+		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n", t + i * 1000,
+			   4 + i);
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void clients_that_end_are_no_errors(void **state)
+{
+	sqlite3 *db = last_unwritten(true);
+
+	(void)state;
+	is_text(db, VERDICT, "none ");
+	is_number(db, "SELECT errors FROM verdict", 20);
+	db_close(db);
+	db = last_unwritten(false);
+	is_text(db, VERDICT, "problem errors");
+	db_close(db);
+}
+
 /* Connections each 10 ms, of which so many in 100 are refused; the others ask twice. */
 static sqlite3 *logins(int refused)
 {
@@ -235,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(answers_that_cannot_be_written_are_errors),
+		T(clients_that_end_are_no_errors),
 		T(refused_logins_are_errors),
 		T(clients_that_give_up_are_not_hidden),
 		T(processes_that_cannot_connect),

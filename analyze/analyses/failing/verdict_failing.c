@@ -104,7 +104,10 @@ static int read_shares(struct analysis_ctx *c, const struct judged *j, const str
 	return ret;
 }
 
-/* Of the most frequent code, the name with more than half of them. */
+/*
+ * Of the most frequent code, the name with more than half of them. Clients that end leave answers
+ * that cannot be written: where all connections are closed, the last of them are none.
+ */
 static int read_always(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		       struct err *e)
 {
@@ -112,11 +115,12 @@ static int read_always(struct analysis_ctx *c, struct judged *j, const struct li
 		"WITH x AS MATERIALIZED (SELECT protocol, status, coalesce(code, 0) AS code, coalesce(name, 0)"
 		" AS name, count(*) AS n, min(ts) AS first, max(ts) AS last FROM request_error WHERE service IN"
 		" " SERVICES_OF
-		" GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
+		" AND (status<>0 OR ts < ?2) GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
 		" request_code k WHERE k.id=x.code), ''), sum(n), min(first), max(last), CASE WHEN 2 * max(n) >"
 		" sum(n) THEN name ELSE 0 END FROM x GROUP BY protocol, status, code";
 	struct own_errors o = { 0 };
-	int i, chosen = 0, ret = db_each(c->db, e, take_code, &o, sql, "i", j->about.id);
+	double end = j->ends > 0 ? j->ends - START_NS : INFINITY;
+	int i, chosen = 0, ret = db_each(c->db, e, take_code, &o, sql, "id", j->about.id, end);
 
 	if (ret == 0)
 		ret = read_shares(c, j, l, &o, e);

@@ -84,6 +84,9 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 	if (!levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= 0)
 		return 0;
 	while (levels_range(&v, last + 1, &first, &last)) {
+		/* clients that end leave answers that cannot be written */
+		if (verdict_at_edge(j, v.window[first], v.window[last]))
+			continue;
 		one = (struct verdict_errors){ 0 };
 		sum_errors(j, &v, first, last, &one);
 		if (one.n > most.n && one.share >= l->factor * one.before)
