@@ -105,7 +105,7 @@ static int report_saturation(struct reporting *r, const struct saturation *s, st
 	CAUSE_VALUE(&c, VALUE_NUMBER, "end", s->full.to, "at");
 	CAUSE_VALUE(&c, VALUE_NUMBER, "run", 100 * s->run, "%");
 	CAUSE_VALUE(&c, VALUE_NUMBER, "idle", 100 * s->idle, "%");
-	if (cause_stack(r->d, &c, e) < 0)
+	if (cause_stack(r->d, &c, false, e) < 0)
 		return ERR_FAIL;
 	if (cause_parts(&c, r->c->db, &s->full, s->thread, e) < 0)
 		return ERR_FAIL;
@@ -145,13 +145,15 @@ static int report_category(struct reporting *r, const struct ranking *ranking, e
 			   struct err *e)
 {
 	struct cause *c = calloc(1, sizeof(*c));
+	bool dearer = cat == CATEGORY_cpu && load_kind(&r->load) == FINDING_load_dearer &&
+		      !queue_between(r->d);
 	int ret;
 
 	if (!c)
 		return err_set(e, ERR_FAIL, "out of memory for a cause");
 	ret = cause_find(r->d, ranking, cat, c, e);
 	if (ret == 0)
-		ret = cause_stack(r->d, c, e);
+		ret = cause_stack(r->d, c, dearer, e);
 	if (ret == 0 && !r->rank)
 		ret = cause_failed(r->d, c, e);
 	if (ret == 0)

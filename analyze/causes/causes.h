@@ -44,7 +44,8 @@ struct cause {
 	s64 example_ns;	       /* its part */
 	char path[400];	       /* functions of the slow units: "caller > function"; "" */
 	double path_share, path_low, path_high, path_samples;
-	const char *reason;		 /* of waits in the kernel; NULL: not known */
+	bool path_same;	    /* on a CPU: no larger share of it than of baseline units */
+	const char *reason; /* of waits in the kernel; NULL: not known */
 	char failed[40], failed_for[40]; /* code of an error, and its name; "" */
 	char file[256];			 /* whose lock was waited for; the cgroup at its limit */
 	char end_path[400];		 /* functions of the end of the wakeup chain; "" */
@@ -160,8 +161,11 @@ int cause_failed(struct samples *d, struct cause *c, struct err *e);
 int cause_find(struct samples *d, const struct ranking *r, enum category category,
 	       struct cause *ret, struct err *e);
 
-/* causes_stack.c: functions; nothing where no stacks were recorded. */
-int cause_stack(struct samples *d, struct cause *c, struct err *e);
+/*
+ * causes_stack.c: functions; nothing where no stacks were recorded. dearer: each request takes more
+ * CPU time, so what they run is of interest even if nothing has a larger share of it than before.
+ */
+int cause_stack(struct samples *d, struct cause *c, bool dearer, struct err *e);
 
 /*
  * Adds what softirqs, interrupts and steal took of the CPU time of the thread's process, in the

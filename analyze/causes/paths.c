@@ -28,7 +28,7 @@ struct part {
 struct resampling {
 	const struct sides *s;
 	const struct part *part, *all;
-	bool against;
+	enum path_of of;
 	bool fraction; /* of the slow samples, less that of the baseline's */
 };
 
@@ -145,11 +145,11 @@ static double estimate(void *arg, const size_t *order, size_t n)
 		all_baseline += r->all->baseline[order[i]];
 		n_baseline += r->s->n_baseline[order[i]];
 	}
-	if (all_slow <= 0 || (r->against && n_baseline <= 0))
+	if (all_slow <= 0 || (r->of == PATH_ADDED && n_baseline <= 0))
 		return NAN;
 	if (r->fraction)
 		return slow / all_slow - (all_baseline > 0 ? baseline / all_baseline : 0);
-	if (!r->against)
+	if (r->of != PATH_ADDED)
 		return slow / all_slow;
 	more = all_slow / n_slow - all_baseline / n_baseline;
 	return more > 0 ? (slow / n_slow - baseline / n_baseline) / more : NAN;
@@ -159,12 +159,12 @@ static bool stands_out(struct resampling *r)
 {
 	struct boot boot;
 
-	if (!r->against)
+	if (r->of == PATH_SLOW)
 		return true;
-	r->fraction = true;
+	r->fraction = r->of == PATH_ADDED;
 	boot = stats_boot(UNIT_BLOCKS, stats_boot_block(UNIT_BLOCKS), REPETITIONS, estimate, r);
 	r->fraction = false;
-	return boot.low > 0;
+	return boot.low > (r->of == PATH_MOST ? HALF : 0);
 }
 
 /* How much larger its share of the slow units is. */
@@ -204,7 +204,7 @@ static void judge(struct path *ret, const struct tree *t, u32 at, const struct p
 	}
 	if (!at)
 		return;
-	if (r->against) {
+	if (r->of == PATH_ADDED) {
 		at = source(t, at, samples);
 		r->part = &parts[t->depth[at]];
 	}
@@ -218,7 +218,7 @@ static void judge(struct path *ret, const struct tree *t, u32 at, const struct p
 }
 
 int paths_find(struct path *ret, const struct sides *s, const struct samples *d,
-	       const struct callstacks *stacks, bool against, struct err *e)
+	       const struct callstacks *stacks, enum path_of of, struct err *e)
 {
 	struct tree t = { 0 };
 	struct part *parts = NULL;
@@ -228,7 +228,7 @@ int paths_find(struct path *ret, const struct sides *s, const struct samples *d,
 
 	memset(ret, 0, sizeof(*ret));
 	if (r == 0 && t.calls.n)
-		at = follow(&t, against, &depth);
+		at = follow(&t, of == PATH_ADDED, &depth);
 	if (r == 0 && depth) {
 		parts = calloc((size_t)depth + 1, sizeof(*parts));
 		samples = calloc((size_t)depth + 1, sizeof(*samples));
@@ -236,7 +236,7 @@ int paths_find(struct path *ret, const struct sides *s, const struct samples *d,
 			r = err_set(e, ERR_FAIL, "out of memory for stacks");
 	}
 	if (r == 0 && depth) {
-		struct resampling how = { .s = s, .all = parts, .against = against };
+		struct resampling how = { .s = s, .all = parts, .of = of };
 
 		fill_parts(parts, samples, &t, s, d, depth);
 		judge(ret, &t, at, parts, samples, &how);

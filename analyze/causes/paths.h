@@ -17,8 +17,11 @@ struct path {
 };
 
 /*
- * against: only what slow units spend more than baseline ones counts, and the path's share of the
- * slow units' samples must be larger than of the baseline's; else the slow units' alone.
+ * PATH_ADDED: only what slow units spend more than baseline ones counts, and the path's share of
+ * the slow units' samples must be larger than of the baseline's. PATH_SLOW: the slow units' alone.
+ * PATH_MOST: the same, and its interval is above half of it.
  */
+enum path_of { PATH_ADDED, PATH_SLOW, PATH_MOST };
+
 int paths_find(struct path *ret, const struct sides *s, const struct samples *d,
-	       const struct callstacks *stacks, bool against, struct err *e);
+	       const struct callstacks *stacks, enum path_of of, struct err *e);

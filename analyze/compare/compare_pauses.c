@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUES_MOST 24
+#define VALUES_MOST 32
 #define NAME_SIZE   32
 
 struct pause_value {
@@ -52,7 +52,8 @@ int compare_pauses(struct measured *m, sqlite3 *db, struct err *e)
 		"SELECT v.name, v.unit, v.number, v.kind, v.id, v.text, f.id, f.evidence, 0, (SELECT comm FROM"
 		" process p WHERE p.pid=s.pid ORDER BY start DESC LIMIT 1), s.kind, nullif(s.port, 0), NULL"
 		" FROM finding f JOIN (SELECT server, min(pid) AS pid, kind, port FROM service GROUP BY server)"
-		" s ON s.server=f.subject JOIN finding_value v ON v.finding=f.id WHERE f.kind='pause_cause' AND"
+		" s ON s.server=f.subject JOIN finding_value v ON v.finding=f.id AND (v.number NOT NULL OR v.text NOT NULL OR v.id > 0)"
+		" WHERE f.kind='pause_cause' AND"
 		" f.analysis='verdict' AND f.subject_kind='server' ORDER BY f.id, v.seq";
 	struct pause_cause *p = NULL;
 	sqlite3_stmt *q;

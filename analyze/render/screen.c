@@ -151,6 +151,18 @@ static const char late_sql[] =
 	" AND f.subject=c.subject)) AND EXISTS (SELECT 1 FROM finding_value v WHERE v.finding=?1 AND"
 	" v.name='late') ORDER BY f.kind<>'slow_tail' LIMIT 2";
 
+/*
+ * The thread of the pauses waited for a CPU (?1 names what had it), while requests of server ?2
+ * were dearer than otherwise: what these run.
+ */
+#define DEARER_THEN                                                                                        \
+	"SELECT finding, 1 FROM cause WHERE kind='self' AND path<>'' AND EXISTS (SELECT 1 FROM"            \
+	" finding l WHERE l.parent=cause.finding AND l.kind='load_dearer') AND EXISTS (SELECT 1"           \
+	" FROM finding p JOIN finding_value n ON n.finding=p.id AND n.name='contender' AND n.id > 0 WHERE" \
+	" p.parent=?1 AND p.kind='pause_cause') AND EXISTS (SELECT 1 FROM (SELECT ts, dur FROM"            \
+	" pause WHERE counts AND server=?2 ORDER BY id LIMIT 1) x WHERE cause.start < x.ts + x.dur"        \
+	" AND cause.end > x.ts) AND " OF_SERVER
+
 /* Under the finding; for slower requests, the first answer of the analysis causes. */
 static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
@@ -167,7 +179,7 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 		" u.finding=v.id AND u.name='upstream' AND u.text <> '') AND " OF_SERVER
 		" UNION SELECT finding, 1 FROM cause WHERE rank=1 AND category<>'queue' AND (SELECT count(*) FROM v)=1 AND EXISTS (SELECT 1 FROM v"
 		" JOIN finding p ON p.id=v.id WHERE p.kind='verdict_pool') AND " OF_SERVER
-		") k JOIN finding f ON f.id=k.id ORDER BY nth,"
+		" UNION " DEARER_THEN ") k JOIN finding f ON f.id=k.id ORDER BY nth,"
 		" f.id";
 	bool slower = s->unchanged || s->kind == VERDICT_slower || s->kind == VERDICT_tail ||
 		      s->kind == VERDICT_overload || s->kind == VERDICT_pool;

@@ -81,6 +81,35 @@ static void stacks_are_no_circles(void **state)
 	db_close(db);
 }
 
+static u32 sampled(sqlite3 *db, s64 user, s64 kernel, bool in_user)
+{
+	struct callstacks s = { 0 };
+	u32 codes[STACK_DEEP], n;
+	struct err e = { 0 };
+
+	assert_int_equal(callstacks_load(&s, db, &e), 0);
+	n = callstacks_sampled(&s, user, kernel, in_user, codes);
+	callstacks_free(&s);
+	return n;
+}
+
+/* On a CPU in user mode, the function that makes a system call says nothing; in the kernel it does.
+ */
+static void samples_end_before_the_system_call(void **state)
+{
+	sqlite3 *db = app("1_000 100 syscall nr=read fd=5 ret=9\n");
+
+	(void)state;
+	assert_int_equal(sampled(db, 5, 0, true), 2);
+	assert_int_equal(sampled(db, 5, 0, false), 3);
+	assert_int_equal(sampled(db, 5, 7, true), 5);
+	assert_int_equal(sampled(db, 3, 0, true), 3);
+	db_close(db);
+	db = app("1_000 100 syscall nr=write fd=5 ret=9\n"); /* as memcpy: of no system call */
+	assert_int_equal(sampled(db, 5, 0, true), 3);
+	db_close(db);
+}
+
 /* Two requests wait on one thread: it works for the one that it answers next. */
 static void samples_belong_to_the_request_answered_next(void **state)
 {
@@ -371,6 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_have_the_names_of_their_functions),
 		cmocka_unit_test(stacks_are_no_circles),
+		cmocka_unit_test(samples_end_before_the_system_call),
 		cmocka_unit_test(samples_belong_to_the_request_answered_next),
 		cmocka_unit_test(profile_counts_self_and_total),
 		cmocka_unit_test(profile_parts_has_names_and_threads),

@@ -2,11 +2,14 @@
 /* analyze/analyses/pauses/pause_say.c: who keeps the thread of a pause off the CPU, a quota or a
  * thread.
  */
+#include "analyze/render/screen.h"
 #include "tests/lib/pausing.h"
 
-/* Thread 300 has the CPU for 300 ms while 100 has a request; the quota stopped its cgroup for so
- * long. */
-static sqlite3 *preempted(const char *throttled)
+#include <string.h>
+
+/* Thread 300 has the CPU for 300 ms while 100 has a request, after 100 ran for some time; the quota
+ * stopped its cgroup for so long. */
+static sqlite3 *waited(long ran, const char *throttled)
 {
 	struct text x = { 0 };
 	sqlite3 *db;
@@ -16,6 +19,7 @@ static sqlite3 *preempted(const char *throttled)
 	many(&x, 100, 600, MS);
 	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
 	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t + 3000);
+	x.t += ran;
 	text_line(&x, "%ld 100 switch next=300", x.t + 10000);
 	x.t += 300 * MS;
 	text_line(&x, "%ld 300 switch next=100 state=1", x.t);
@@ -29,6 +33,13 @@ static sqlite3 *preempted(const char *throttled)
 	db = answered(&x);
 	analysed(db, "verdict");
 	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
+	return db;
+}
+
+static sqlite3 *preempted(const char *throttled)
+{
+	sqlite3 *db = waited(0, throttled);
+
 	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a CPU");
 	return db;
 }
@@ -62,11 +73,117 @@ static void a_quota_that_stopped_it_little_is_not(void **state)
 	}
 }
 
+/* It ran longer than it waited: what had the CPU, and the quota, are named as well. */
+static void a_second_wait_for_a_cpu_is_explained(void **state)
+{
+	sqlite3 *db = waited(400 * MS, "");
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "on CPU");
+	is_text(db, CAUSE_VALUE("v.text", "second"), "waiting for a CPU");
+	is_number(db, CAUSE_VALUE("v.id", "contender"), 300);
+	is_number(db, CAUSE_VALUE("round(v.number)", "contender_share"), 100);
+	is_number(db, CAUSE_VALUE("total(v.id)", "forked_by"), 0);
+	db_close(db);
+	db = waited(400 * MS, " throttled=4 time=290000000");
+	is_number(db, CAUSE_VALUE("v.id", "quota"), 7);
+	is_number(db, CAUSE_VALUE("total(v.id)", "contender"), 0);
+	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_cause'", "OBSERVED");
+	db_close(db);
+}
+
+/* A short wait is no part of what it did. */
+static void a_short_wait_for_a_cpu_names_nothing(void **state)
+{
+	sqlite3 *db = waited(2000 * MS, "");
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "on CPU");
+	is_number(db, CAUSE_VALUE("total(v.id)", "contender"), 0);
+	db_close(db);
+}
+
+static void a_child_that_has_the_cpu_is_called_so(void **state)
+{
+	sqlite3 *db = waited(400 * MS, "");
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(db_exec(db, &e, "UPDATE process SET parent=100 WHERE pid=300"), 0);
+	analysed(db, "verdict");
+	is_number(db, CAUSE_VALUE("v.id", "forked_by"), 100);
+	db_close(db);
+}
+
+/*
+ * The server's requests were dearer from start to end (ns), in function scan: cause 9001 of table
+ * cause.
+ */
+static sqlite3 *dearer(const char *throttled, const char *load, const char *start, const char *end)
+{
+	struct buf sql = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db = preempted(throttled);
+
+	assert_int_equal(
+		buf_printf(
+			&sql, &e,
+			"INSERT INTO finding(rowid, id, analysis, kind, evidence, parent, subject_kind,"
+			" subject) SELECT 9001, 9001, 'causes', 'cause_self', 'OBSERVED', 0, 'server', subject FROM"
+			" verdict WHERE rank=1 UNION ALL SELECT 9002, 9002, 'causes', '%s', 'OBSERVED', 9001, 'server',"
+			" subject FROM verdict WHERE rank=1;"
+			"INSERT INTO finding_value(finding, seq, name, number, text) VALUES(9001, 1,"
+			" 'in', 93, NULL), (9001, 2, 'function', NULL, 'main > scan'), (9001, 3, 'samples', 78,"
+			" NULL), (9001, 4, 'contribution', 85, NULL), (9001, 5, 'time', NULL, 'added latency');"
+			"INSERT INTO cause(finding, rank, kind, category, path, subject_kind, subject, start,"
+			" end) SELECT 9001, 1, 'self', 'cpu', 'main > scan', 'server', v.subject, %s, %s FROM"
+			" verdict v, pause p WHERE v.rank=1 AND p.id=1",
+			load, start, end),
+		0);
+	assert_int_equal(db_exec(db, &e, sql.data), 0);
+	buf_free(&sql);
+	return db;
+}
+
+static bool shows(sqlite3 *db, const char *what)
+{
+	struct screen s = { 0 };
+	struct err e = { 0 };
+	bool found = false;
+	int i;
+
+	assert_int_equal(screen_read(&s, db, &e), 0);
+	for (i = 0; i < s.n_causes; i++)
+		found |= strstr(s.causes[i].text.data, what) != NULL;
+	screen_free(&s);
+	db_close(db);
+	return found;
+}
+
+/* Waiting for a CPU is what dearer requests do to each other. */
+static void dearer_requests_at_the_same_time_are_shown(void **state)
+{
+	(void)state;
+	assert_true(
+		shows(dearer("", "load_dearer", "p.ts - 1000", "p.ts + 2 * p.dur"), "main > scan"));
+	assert_false(
+		shows(dearer("", "load_more", "p.ts - 1000", "p.ts + 2 * p.dur"), "main > scan"));
+	assert_false(shows(dearer("", "load_dearer", "p.ts + 2 * p.dur", "p.ts + 3 * p.dur"),
+			   "main > scan"));
+	assert_false(shows(dearer(" throttled=4 time=290000000", "load_dearer", "p.ts - 1000",
+				  "p.ts + 2 * p.dur"),
+			   "main > scan"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_quota_that_stopped_the_thread_is_named),
 		cmocka_unit_test(a_quota_that_stopped_it_little_is_not),
+		cmocka_unit_test(a_second_wait_for_a_cpu_is_explained),
+		cmocka_unit_test(a_short_wait_for_a_cpu_names_nothing),
+		cmocka_unit_test(a_child_that_has_the_cpu_is_called_so),
+		cmocka_unit_test(dearer_requests_at_the_same_time_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

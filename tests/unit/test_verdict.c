@@ -346,19 +346,16 @@ static void the_screen_fits(void **state)
 	buf_free(&out);
 }
 
-#define STACKS                                                                             \
-	"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"                 \
-	"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"                         \
-	"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'keys', 0, NULL, 0, 1)," \
-	" (3, 'get', 0, NULL, 0, 1);"                                                      \
-	"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 1, 3);"
-
 /* main > keys in the pauses, main > get elsewhere. */
 static void a_pause_on_a_cpu_names_the_function(void **state)
 {
 	sqlite3 *db = paused(
 		2, 300 * MS,
-		STACKS
+		"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"
+		"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"
+		"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'keys', 0, NULL, 0, 1),"
+		" (3, 'get', 0, NULL, 0, 1);"
+		"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 1, 3);"
 		"INSERT INTO sample SELECT ts + i.value * 1000000, tid, pid, 0, 10000000, 0, 2, 0, 0, NULL"
 		" FROM request, json_each('[1,2,3,4,5]') i WHERE dur > 100000000;"
 		"INSERT INTO sample SELECT ts + 1000, tid, pid, 0, 10000000, 0, 3, 0, 0, NULL FROM"
@@ -367,29 +364,58 @@ static void a_pause_on_a_cpu_names_the_function(void **state)
 	(void)state;
 	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"), "main > keys");
 	is_number(db, FINDING_VALUE("pause_cause", "samples", "v.number"), 10);
-	is_number(db, "SELECT count(text) FROM finding_value WHERE name='longest'", 0);
 	db_close(db);
 }
 
-/* main > get in the longest pause, main > keys in the others, which have more samples. */
-static void the_function_of_the_longest_pause_is_named(void **state)
+/* 400 ms, then two of 300 ms. Of each so many samples: main > fork of the first,
+ * main > get of the others. */
+static sqlite3 *paused_differently(int of_longest, int of_others)
 {
-	static const char *const of_longest =
-		"INSERT INTO sample SELECT ts + i.value * 1000000, tid, pid, 0, 10000000, 0,"
-		" iif(ts=(SELECT min(ts) FROM request WHERE dur > 100000000), 3, 2), 0, 0, NULL FROM request,"
-		" json_each('[1,2,3,4,5]') i WHERE dur > 100000000";
-	struct buf facts = { 0 };
+	struct buf sql = { 0 };
+	struct text x = { 0 };
 	struct err e = { 0 };
 	sqlite3 *db;
+	int i;
+
+	assert_int_equal(
+		buf_printf(
+			&sql, &e,
+			"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"
+			"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"
+			"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'fork', 0, NULL, 0, 1),"
+			" (3, 'get', 0, NULL, 0, 1);"
+			"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 1, 3);"
+			"INSERT INTO sample SELECT ts + i.value * 1000000, tid, pid, 0, 10000000, 0,"
+			" iif(dur > 350000000, 2, 3), 0, 0, NULL FROM request JOIN json_each('[1,2,3,4,5,6,7,8]')"
+			" i ON i.value <= iif(dur > 350000000, %d, %d) WHERE dur > 100000000",
+			of_longest, of_others),
+		0);
+	srand(3);
+	head(&x);
+	many(&x, 600, 100000, MS);
+	for (i = 0; i < 3; i++) {
+		request(&x, 8, i ? 300 * MS : 400 * MS);
+		many(&x, 300, 100000, MS);
+	}
+	db = judged(&x, sql.data);
+	buf_free(&sql);
+	return db;
+}
+
+static void what_ran_in_the_longest_pause_is_named(void **state)
+{
+	sqlite3 *db = paused_differently(6, 5);
 
 	(void)state;
-	assert_int_equal(buf_printf(&facts, &e, "%s%s", STACKS, of_longest), 0);
-	db = paused(4, 300 * MS, facts.data);
-	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"), "main > get");
-	is_number(db, FINDING_VALUE("pause_cause", "samples", "v.number"), 5);
-	is_text(db, FINDING_VALUE("pause_cause", "longest", "v.text"), "the longest");
+	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"), "main > fork");
+	is_text(db, FINDING_VALUE("pause_cause", "sampled", "v.text"), "the longest pause");
+	is_number(db, FINDING_VALUE("pause_cause", "samples", "v.number"), 6);
 	db_close(db);
-	buf_free(&facts);
+	db = paused_differently(4, 8); /* too few */
+	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"), "main > get");
+	is_number(db, FINDING_VALUE("pause_cause", "samples", "v.number"), 20);
+	is_number(db, FINDING_VALUE("pause_cause", "sampled", "count(v.text)"), 0);
+	db_close(db);
 }
 
 /* One pause has its time in the worst moments. */
@@ -416,7 +442,7 @@ int main(void)
 		T(what_added_more_time_comes_first),
 		T(few_requests_are_not_enough),
 		T(a_pause_on_a_cpu_names_the_function),
-		T(the_function_of_the_longest_pause_is_named),
+		T(what_ran_in_the_longest_pause_is_named),
 		T(the_screen_fits),
 		T(pauses_have_a_range),
 	};

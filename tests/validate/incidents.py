@@ -518,6 +518,13 @@ PAUSE_FUNCTIONS = """SELECT coalesce(group_concat(text, ' '), '') FROM finding_v
     AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root'))"""
 LIMITED = """SELECT coalesce(group_concat(v.text, ' '), '') FROM cause c JOIN finding f ON f.id=c.finding OR
     f.parent=c.finding JOIN finding_value v ON v.finding=f.id WHERE c.rank=1 AND v.name='limited'"""
+# what the screen shows next to pauses in which a thread waited for a CPU: the path of dearer requests
+DEARER_THEN = """SELECT coalesce(group_concat(path, ' '), '') FROM cause c, (SELECT subject, ts, dur FROM pause, verdict WHERE
+    counts AND rank=1 AND subject_kind='server' AND server=subject ORDER BY pause.id LIMIT 1) p WHERE c.kind='self' AND
+    c.start < p.ts + p.dur AND c.end > p.ts AND EXISTS (SELECT 1 FROM finding l WHERE l.parent=c.finding AND
+    l.kind='load_dearer') AND EXISTS (SELECT 1 FROM finding f JOIN finding_value v ON v.finding=f.id WHERE
+    f.kind='pause_cause' AND v.name='contender' AND v.id > 0) AND c.subject IN (SELECT p.subject UNION SELECT id FROM service WHERE server=p.subject UNION
+    SELECT pid FROM service WHERE server=p.subject)"""
 STATES = "run futex poll socket pipe disk blocked timer child lock other stopped client".split()
 # of the pauses that count: the start of the first, time by state, what its thread waited for at last, and
 # the process that woke it or had the CPU
@@ -554,6 +561,8 @@ def judge(incident, server, answers):
             right.append(row["off_s"] is not None and row["off_s"] <= NEAR)
     if incident.function:
         row["functions"] = (answers.sql(PAUSE_FUNCTIONS if kind == "pauses" else FUNCTIONS) or [[""]])[0][0]
+        if kind == "pauses" and found and found[0][1] == "runq":
+            row["functions"] += " " + answers.sql(DEARER_THEN)[0][0]
         row["function_right"] = bool(re.search(incident.function, row["functions"]))
         right.append(row["function_right"])
     if incident.limited:

@@ -47,9 +47,12 @@ struct pause_cause {
 	double did_ns;
 	double others; /* threads with a request that were in the same state */
 	double in_function, samples;
-	bool in_longest;    /* the function is that of the longest pause alone */
-	bool queued;	    /* in the longest: no wait of its thread was longer than for a CPU */
-	struct quota quota; /* of the longest */
+	bool in_longest;	/* of several pauses: these samples are of the longest one */
+	struct buf ids;		/* of the pauses, as JSON */
+	s64 contender;		/* thread that had the CPU in most of the waits for it; 0: none */
+	double contender_share; /* %, of these waits; NAN: none */
+	s64 forked_by;		/* the process that waited, if its process is a child of that; 0 */
+	struct quota quota;	/* of the longest */
 	struct pause_upstream upstream;
 	struct pause_root root;
 };
@@ -79,19 +82,17 @@ static int read_states(struct analysis_ctx *c, const struct judged *j, struct pa
 		" send_bytes, id FROM pause WHERE server=?1 AND id IN (SELECT value FROM json_each(?2))"
 		" ORDER BY id";
 	int largest[JUDGED_PAUSES], i, k, ret;
-	struct buf ids = { 0 };
 	sqlite3_stmt *q = NULL;
 
-	ret = buf_printf(&ids, e, "[0");
+	ret = buf_printf(&p->ids, e, "[0");
 	for (i = 0; i < j->n_pauses && ret == 0; i++)
 		if (j->pauses[i].counts)
-			ret = buf_printf(&ids, e, ",%lld", (long long)j->pauses[i].id);
+			ret = buf_printf(&p->ids, e, ",%lld", (long long)j->pauses[i].id);
 	if (ret == 0)
-		ret = buf_printf(&ids, e, "]");
+		ret = buf_printf(&p->ids, e, "]");
 	if (ret == 0)
 		ret = db_query(&q, c->db, e, sql, "is",
-			       j->about.kind == SUBJECT_server ? j->about.id : 0, ids.data);
-	buf_free(&ids);
+			       j->about.kind == SUBJECT_server ? j->about.id : 0, p->ids.data);
 	while (ret >= 0 && p->n < JUDGED_PAUSES && (ret = db_step(q, e)) > 0) {
 		largest[p->n] = 0;
 		for (k = 0; k < N_DID; k++) {
@@ -102,10 +103,6 @@ static int read_states(struct analysis_ctx *c, const struct judged *j, struct pa
 		p->total += sqlite3_column_double(q, N_DID);
 		if (p->n++)
 			continue;
-		p->queued = true;
-		for (k = DID_runq + 1; k < N_DID; k++)
-			p->queued &=
-				sqlite3_column_double(q, k) < sqlite3_column_double(q, DID_runq);
 		p->tid = sqlite3_column_int64(q, N_DID + 1);
 		p->pid = sqlite3_column_int64(q, N_DID + 2);
 		p->partner = sqlite3_column_int64(q, N_DID + 3);
@@ -205,6 +202,58 @@ static int read_others(struct analysis_ctx *c, struct pause_cause *p, struct err
 	return ret;
 }
 
+/* Of all waits for a CPU in the pauses: the thread that had it in most of that time. */
+static int read_contender(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+			  struct err *e)
+{
+	static const char sql[] =
+		"WITH w AS MATERIALIZED (SELECT s.object, min(s.ts + s.dur, p.ts + p.dur) - max(s.ts, p.ts) AS ns"
+		" FROM pause p JOIN thread_state s ON s.tid=p.tid AND s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts"
+		" WHERE p.server=?1 AND p.id IN (SELECT value FROM json_each(?2)) AND s.state IN"
+		" (state_id('woken'), state_id('preempted'))) SELECT object, 100.0 * sum(ns) / (SELECT sum(ns) FROM"
+		" w), EXISTS (SELECT 1 FROM thread t JOIN process x ON x.pid=t.pid WHERE t.tid=object AND"
+		" x.parent=?3 AND x.pid<>?3) FROM w WHERE object > 0 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "isi",
+			   j->about.kind == SUBJECT_server ? j->about.id : 0, p->ids.data, p->pid);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		p->contender = sqlite3_column_int64(q, 0);
+		p->contender_share = fmin(sqlite3_column_double(q, 1), 100);
+		p->forked_by = sqlite3_column_int(q, 2) ? p->pid : 0;
+	}
+	return db_end(q, ret);
+}
+
+/* What it ran in all pauses; if that is not what it ran in the longest one, this one. */
+static int read_function(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+			 struct err *e)
+{
+	const struct judged_pause *longest = judged_longest(j);
+	struct judged_pause copy = longest ? *longest : (struct judged_pause){ 0 };
+	const struct judged one = { .pauses = &copy, .n_pauses = 1 };
+	struct buf function = { 0 };
+	double part = 0, samples = 0;
+	int ret = pause_stack(&p->function, &p->in_function, &p->samples, c->db, j, p->tid, e);
+
+	if (ret == 0 && p->n > 1)
+		ret = pause_stack(&function, &part, &samples, c->db, &one, p->tid, e);
+	p->in_longest =
+		function.len && (!p->function.len || strcmp(function.data, p->function.data) != 0);
+	if (p->in_longest) {
+		buf_free(&p->function);
+		p->function = function;
+		p->in_function = part;
+		p->samples = samples;
+	} else {
+		buf_free(&function);
+	}
+	return ret;
+}
+
 /* The quota that explains why the thread of the longest pause waited for a CPU. */
 static int read_quota(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
 {
@@ -220,73 +269,55 @@ static int read_quota(struct analysis_ctx *c, struct pause_cause *p, struct err 
 	return ret;
 }
 
-/* The function of the longest pause, which may be lost among those of many short ones. */
-static int read_function(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
-			 struct err *e)
+/* Why it waited for a CPU. */
+static int read_queued(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
+		       struct err *e)
 {
-	const struct judged_pause *longest = judged_longest(j);
-	double share = NAN, samples = NAN;
-	struct judged_pause one;
-	struct judged at = *j;
-	struct buf function = { 0 };
-	int ret = pause_stack(&p->function, &p->in_function, &p->samples, c->db, j, p->tid, e);
+	int ret = read_quota(c, p, e);
 
-	if (ret < 0 || p->n < 2 || !longest)
-		return ret;
-	one = *longest;
-	at.pauses = &one;
-	at.n_pauses = 1;
-	ret = pause_stack(&function, &share, &samples, c->db, &at, p->tid, e);
-	p->in_longest = ret == 0 && function.len &&
-			(!p->function.len || strcmp(function.data, p->function.data) != 0);
-	if (p->in_longest) {
-		buf_free(&p->function);
-		p->function = function;
-		p->in_function = share;
-		p->samples = samples;
-	} else {
-		buf_free(&function);
-	}
-	return ret;
+	return ret < 0 || p->quota.cgroup ? ret : read_contender(c, j, p, e);
 }
 
-/* Of the pauses, %, in the largest state; waits for one answer are one. */
-static double share_of(const struct pause_cause *p)
+/* %, of the pauses; NAN: there are none. */
+static double largest_share(const struct pause_cause *p)
 {
 	double spent = p->spent[p->largest] + (p->upstream.address.len ? p->spent[DID_input] : 0);
 
 	return p->total > 0 ? 100 * fmin(spent / p->total, 1) : NAN;
 }
 
-/* "in futex" says no more than the state, where the caller is known. */
-static bool is_plain(const struct pause_cause *p)
+static double second_share(const struct pause_cause *p)
 {
-	bool input = p->largest == DID_input;
+	return p->second < N_DID ? 100 * p->spent[p->second] / p->total : NAN;
+}
 
-	return p->root.caller.len &&
-	       (input || p->largest == DID_futex || (p->root.wait && p->largest == DID_pipe));
+/* The request with a name in which the waker released a lock; 0: none. */
+static s64 released_in(const struct pause_cause *p)
+{
+	const struct release *r = &p->root.release;
+
+	return r->request && r->waker == p->partner && r->name ? r->request : 0;
 }
 
 static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 			   struct err *e)
 {
-	double share = share_of(p);
+	double share = largest_share(p);
 	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
 	bool input = p->largest == DID_input;
 	bool exact = p->root.wait && (input || p->largest == DID_pipe);
-	bool contender = runq || (cpu && p->second == DID_runq && p->queued);
-	bool partner = p->partner > 0 && (!cpu || contender) && !p->quota.cgroup;
+	bool waker = p->partner > 0 && !cpu && !runq;
 	const struct pause_root *r = &p->root;
 	bool did = p->did && !cpu && !runq && r->tid <= 0; /* else the chain's end says it */
 	const struct pause_upstream *u = &p->upstream;
-	bool released = partner && r->release.request && r->release.waker == p->partner;
+	/* "in futex" says no more than the state, where the caller is known */
+	bool plain = r->caller.len && (exact || input || p->largest == DID_futex);
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, p->tid),
 		VALUE_NUMBER("share", share, "%"),
 		VALUE_TEXT("state", exact ? r->wait : did_says[p->largest]),
 		VALUE_TEXT("second", p->second < N_DID ? did_says[p->second] : NULL),
-		VALUE_NUMBER("second_share",
-			     p->second < N_DID ? 100 * p->spent[p->second] / p->total : NAN, "%"),
+		VALUE_NUMBER("second_share", second_share(p), "%"),
 		VALUE_TEXT(r->sends ? "to" : "from", exact && r->of.len ? r->of.data : NULL),
 		VALUE_NUMBER("others", p->others > 0 ? p->others : NAN, ""),
 		VALUE_TEXT("caller", r->caller.len ? r->caller.data : NULL),
@@ -300,13 +331,12 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_TEXT("failed", p->failed.len ? p->failed.data : NULL),
 		VALUE_TEXT(cpu ? "function" : "computing",
 			   p->function.len ? p->function.data : NULL),
-		VALUE_TEXT("longest", p->in_longest ? "the longest" : NULL),
 		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
 		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
-		VALUE_TEXT("call", p->call.len && !runq && !is_plain(p) ? p->call.data : NULL),
+		VALUE_TEXT("sampled", p->in_longest ? "the longest pause" : NULL),
+		VALUE_TEXT("call", p->call.len && !runq && !plain ? p->call.data : NULL),
 		VALUE_TEXT("reason", r->reason),
-		VALUE_MAYBE("released", request,
-			    released && r->release.name ? r->release.request : 0),
+		VALUE_MAYBE("released", request, waker ? released_in(p) : 0),
 		VALUE_TEXT("did", did ? p->did : NULL),
 		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
 		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
@@ -318,7 +348,10 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),
 		VALUE_NUMBER("periods", p->quota.cgroup ? p->quota.periods : NAN, ""),
 		VALUE_TEXT("before", input && r->before.len ? r->before.data : NULL),
-		VALUE_MAYBE(contender ? "contender" : "waker", thread, partner ? p->partner : 0),
+		VALUE_MAYBE("contender", thread, p->contender),
+		VALUE_NUMBER("contender_share", p->contender_share, "%"),
+		VALUE_MAYBE("forked_by", process, p->forked_by),
+		VALUE_MAYBE("waker", thread, waker ? p->partner : 0),
 		{ 0 },
 	};
 	struct finding f = { FINDING_pause_cause, PROBLEM, OBSERVED, j->about, NULL, values,
@@ -326,7 +359,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 
 	if (isnan(share) || share <= 0)
 		return 0;
-	f.evidence = p->quota.cgroup ? OVERLAP : partner && !contender ? CAUSAL : OBSERVED;
+	f.evidence = runq && p->quota.cgroup ? OVERLAP : waker ? CAUSAL : OBSERVED;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
@@ -392,13 +425,13 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct pause_cause p = { 0 };
+	struct pause_cause p = { .contender_share = NAN };
 	int ret = read_states(c, j, &p, e);
 
 	if (ret == 0)
 		ret = read_names(c, j, &p, e);
-	if (ret == 0 && p.largest == DID_runq)
-		ret = read_quota(c, &p, e);
+	if (ret == 0 && (p.largest == DID_runq || p.second == DID_runq))
+		ret = read_queued(c, j, &p, e);
 	if (ret == 0 && j->about.kind == SUBJECT_server)
 		ret = read_others(c, &p, e);
 	if (ret == 0 && (p.largest == DID_run || p.second == DID_run))
@@ -413,6 +446,7 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret == 0)
 		ret = say_pause_end(c, j, &p, e);
 	pause_upstream_free(&p.upstream);
+	buf_free(&p.ids);
 	buf_free(&p.function);
 	buf_free(&p.peer);
 	buf_free(&p.call);

@@ -8,6 +8,7 @@ struct pause_stacks {
 	struct callstacks stacks;
 	struct calltree tree;
 	const struct judged *j;
+	s64 in_kernel; /* samples with a kernel stack were recorded */
 	double n;
 };
 
@@ -29,8 +30,8 @@ static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
 
 	if (!in_pause(p->j, sqlite3_column_int64(q, 3)))
 		return 0;
-	n = callstacks_codes(&p->stacks, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-			     codes);
+	n = callstacks_sampled(&p->stacks, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+			       p->in_kernel > 0, codes);
 	if (!n)
 		codes[n++] = 0;
 	ret = calltree_path(&p->tree, 0, codes, n, &at, e);
@@ -50,6 +51,9 @@ int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 	u32 codes[STACK_DEEP], n;
 	int ret = callstacks_load(&p.stacks, db, e);
 
+	if (ret == 0 && p.stacks.n)
+		ret = db_int(db, &p.in_kernel, e,
+			     "SELECT EXISTS (SELECT 1 FROM sample WHERE kernel_stack > 0)", "");
 	if (ret == 0 && p.stacks.n)
 		ret = db_each(db, e, on_stack, &p, sql, "i", tid);
 	if (ret == 0 && p.tree.n) {

@@ -77,8 +77,20 @@ static const char *reason_of(const struct sides *s, const struct callstacks *sta
 	return all > 0 && of[best] >= REASON * all ? names[best] : NULL;
 }
 
+/* Without a larger share: the path that slow units run most of, unless all of the thread have it.
+ */
+static int find_spent(struct path *p, const struct sides *s, struct samples *d,
+		      const struct callstacks *stacks, const struct stack_root *root, struct err *e)
+{
+	int ret = paths_find(p, s, d, stacks, PATH_MOST, e);
+
+	if (ret == 0 && stack_root_has(root, stacks, p->codes, p->n))
+		p->n = 0;
+	return ret;
+}
+
 static int name_path(struct samples *d, struct cause *c, const struct callstacks *stacks,
-		     struct err *e)
+		     bool dearer, struct err *e)
 {
 	bool wait = !is_computing(c), against = !wait && d->cmp->basis != BASIS_ALL;
 	struct path *p = calloc(1, sizeof(*p));
@@ -94,13 +106,17 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 						       : PART_QUEUED,
 			 e);
 	if (ret == 0 && s.n)
-		ret = paths_find(p, &s, d, stacks, against, e);
-	/* more requests of the same CPU time, or more of the same in each: no function has a larger
-	 * share than before, but most of the time is somewhere */
-	if (ret == 0 && s.n && !p->n && against && d->cmp->basis != BASIS_TAIL)
-		ret = paths_find(p, &s, d, stacks, false, e);
-	if (ret == 0 && p->n && d->n)
+		ret = paths_find(p, &s, d, stacks, against ? PATH_ADDED : PATH_SLOW, e);
+	/* more requests of the same CPU time: nothing is added to one, but something runs */
+	if (ret == 0 && s.n && !p->n && against &&
+	    (c->category == CATEGORY_queue || c->finding == FINDING_cause_saturation))
+		ret = paths_find(p, &s, d, stacks, PATH_SLOW, e);
+	if (ret == 0 && (p->n || dearer) && d->n)
 		ret = stack_root_read(&root, stacks, d->db, d->slow[0].tid, e);
+	if (ret == 0 && s.n && !p->n && against && dearer) {
+		ret = find_spent(p, &s, d, stacks, &root, e);
+		c->path_same = p->n > 0;
+	}
 	if (ret == 0 && p->n)
 		ret = say_path(c->path, sizeof(c->path), stacks, &root, p->codes, p->n, wait, e);
 	if (ret == 0 && *c->path) {
@@ -119,9 +135,9 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 static void add_path(struct cause *c)
 {
 	if (*c->path) {
-		CAUSE_VALUE(c, VALUE_INTERVAL, "in", 100 * c->path_share, 100 * c->path_low,
-			    100 * c->path_high, "%");
-		CAUSE_VALUE(c, VALUE_TEXT, "function", c->path);
+		CAUSE_VALUE(c, VALUE_INTERVAL, c->path_same ? "spent" : "in", 100 * c->path_share,
+			    100 * c->path_low, 100 * c->path_high, "%");
+		CAUSE_VALUE(c, VALUE_TEXT, c->path_same ? "spent_in" : "function", c->path);
 		CAUSE_VALUE(c, VALUE_NUMBER, "samples", c->path_samples, "");
 	}
 	if (c->reason)
@@ -234,7 +250,7 @@ static int name_end(struct samples *d, struct cause *c, const struct callstacks 
 	return ret;
 }
 
-int cause_stack(struct samples *d, struct cause *c, struct err *e)
+int cause_stack(struct samples *d, struct cause *c, bool dearer, struct err *e)
 {
 	struct callstacks stacks = { 0 };
 	bool any;
@@ -244,7 +260,7 @@ int cause_stack(struct samples *d, struct cause *c, struct err *e)
 		return ret;
 	ret = callstacks_load(&stacks, d->db, e);
 	if (ret == 0 && stacks.n)
-		ret = name_path(d, c, &stacks, e);
+		ret = name_path(d, c, &stacks, dearer, e);
 	if (ret == 0)
 		add_path(c);
 	if (ret == 0 && stacks.n)

@@ -14,7 +14,8 @@
 static const char codes_sql[] =
 	"SELECT f.id, " FRAME_NAME " AS name, " FRAME_IN_KERNEL
 	" AS kernel, coalesce(m.path GLOB '*/libc.so*' OR m.path GLOB '*/libc-2*' OR m.path GLOB"
-	" '*/libpthread*' OR m.path GLOB '*/ld-*' OR m.kind='vdso', 0), y.name IS NOT NULL FROM" FRAME_OF
+	" '*/libpthread*' OR m.path GLOB '*/ld-*' OR m.kind='vdso', 0), y.name IS NOT NULL,"
+	" coalesce(y.name IN (SELECT name FROM syscall_name UNION SELECT '__' || name FROM syscall_name), 0) FROM" FRAME_OF
 	" ORDER BY name, kernel LIMIT 1000000";
 
 struct loading {
@@ -42,6 +43,7 @@ static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 	}
 	c->runtime |= sqlite3_column_int(q, 3) != 0;
 	c->named |= sqlite3_column_int(q, 4) != 0;
+	c->call |= c->runtime && sqlite3_column_int(q, 5);
 	return idmap_put(&l->frames, (u64)sqlite3_column_int64(q, 0), c, STACKS_MAX, e);
 }
 
@@ -120,6 +122,16 @@ u32 callstacks_codes(const struct callstacks *s, s64 user, s64 kernel, u32 *code
 		for (at = callstacks_at(s, ids[i]); at && n < STACK_DEEP; at = s->nodes[at].caller)
 			codes[n++] = s->nodes[at].code;
 	return n;
+}
+
+u32 callstacks_sampled(const struct callstacks *s, s64 user, s64 kernel, bool in_user, u32 *codes)
+{
+	u32 n = callstacks_codes(s, user, kernel, codes);
+
+	if (!in_user || n < 2 || callstacks_at(s, kernel) || !s->codes[codes[0]].call)
+		return n;
+	memmove(codes, codes + 1, (n - 1) * sizeof(*codes));
+	return n - 1;
 }
 
 static int say_name(struct buf *out, const struct callstacks *s, u32 code, const char *after,

@@ -13,6 +13,7 @@ struct code {
 	bool kernel;
 	bool named;   /* has a symbol */
 	bool runtime; /* of the C library: its caller is what a person looks for */
+	bool call;    /* of the C library, with the name of a system call */
 };
 
 struct call_node {
@@ -36,6 +37,12 @@ u32 callstacks_at(const struct callstacks *s, s64 id);
 
 /* Codes of a stack, innermost first; returns how many of at most STACK_DEEP. */
 u32 callstacks_codes(const struct callstacks *s, s64 user, s64 kernel, u32 *codes);
+
+/*
+ * The same of a sample on a CPU. in_user: a sample without a kernel stack was taken in user mode; a
+ * function that only makes a system call then says nothing, and its caller is the first.
+ */
+u32 callstacks_sampled(const struct callstacks *s, s64 user, s64 kernel, bool in_user, u32 *codes);
 
 /*
  * Takes out what is of no use to a person: frames without a name, and those in which the kernel is

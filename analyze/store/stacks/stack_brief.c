@@ -64,6 +64,15 @@ static u32 below_root(const struct stack_root *r, const u32 *codes, u32 n)
 	return n - i;
 }
 
+bool stack_root_has(const struct stack_root *r, const struct callstacks *s, const u32 *codes, u32 n)
+{
+	u32 useful[STACK_DEEP];
+
+	n = n < STACK_DEEP ? n : STACK_DEEP;
+	memcpy(useful, codes, n * sizeof(*useful));
+	return below_root(r, useful, callstacks_useful(s, useful, n)) == 0;
+}
+
 static bool repeats(const u32 *codes, u32 n, u32 i)
 {
 	u32 k;

@@ -16,6 +16,11 @@ struct stack_root {
 int stack_root_read(struct stack_root *ret, const struct callstacks *s, sqlite3 *db, s64 tid,
 		    struct err *e);
 
+/* Whether all of a path, innermost first, is in the root: it says nothing of what the thread does.
+ */
+bool stack_root_has(const struct stack_root *r, const struct callstacks *s, const u32 *codes,
+		    u32 n);
+
 /*
  * What is left of n codes, innermost first, of callstacks_useful: without callers that occur twice.
  * Of a wait without the root, from the caller of the C library on. A thread may compute one thing
