@@ -247,7 +247,7 @@ def check_folded(path, db):
         total += int(m.group(2))
     if db:
         sql = {'calls': 'SELECT total(dur) FROM call WHERE depth = 0', 'cpu': 'SELECT total(weight) FROM sample',
-               'offcpu': 'SELECT total(coalesce(waited, dur)) FROM offcpu'}
+               'offcpu': 'SELECT total(weight) FROM offcpu'}
         table = rows(db, sql.get(path.rpartition('-')[2], 'SELECT total(dur) FROM thread_state'))[0][0]
         rule(total == table, '%d ns, not %d' % (total, table))
 

@@ -204,7 +204,8 @@ if [ -z "$sub" ]; then
 	tools=$top/.output/speedscope
 	installed "$tools" speedscope@1 jsdom@29
 	if [ -d "$tools/node_modules/speedscope" ]; then
-		passes node "$top/tests/check/speedscope.js" "$tools" shop.folded shop.folded-calls demo.folded shop.json
+		passes node "$top/tests/check/speedscope.js" "$tools" shop.folded shop.folded-calls demo.folded shop.json \
+			demo-healthy.folded-cpu demo-healthy.folded-offcpu demo-healthy.pprof
 		echo garbage >garbage.folded
 		holds "speedscope.js notices what speedscope refuses" sh -c \
 			"! node '$top/tests/check/speedscope.js' '$tools' garbage.folded >/dev/null"
