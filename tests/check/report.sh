@@ -100,6 +100,8 @@ for p in planted/flame-cpu planted/flame-slow locked/flame-cpu locked/flame-offc
 done
 is "the frame of the planted fault" "$(framed "$work/planted/flame-slow.svg" | sed 's/: 9[0-9] % of slow, 0 % of baseline//')" keysCommand
 is "what all slow requests do is not framed" "$(framed "$work/planted/flame-cpu.svg" | wc -l)" 0
+holds "a function has its place in the source" grep -q '<title>grow (grow.c:42): ' "$work/locked/flame-cpu.svg"
+holds "and there, too, after against before" grep -q '<title>grow (grow.c:42): ' "$work/functions.html"
 holds "waits stand below how they waited" grep -q '<title>futex: 100.0 %' "$work/locked/flame-offcpu.svg"
 is "the frame after against before" "$(framed "$work/functions.html" | sed 's/[0-9]* % of after/N % of after/')" 'grow: N % of after, 0 % of before'
 holds "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compare.html' | grep -q 'tag bad\">SLOWER<'"
