@@ -134,6 +134,8 @@ static void put_function(struct profile *p, struct subject about, const struct u
 		p->c->err = buf_printf(&text, p->c->e, "%s %s",
 				       about.kind == SUBJECT_request_name ? ":" : "",
 				       p->stacks.codes[u->code].name);
+	if (p->c->err == 0)
+		p->c->err = callstacks_place(&text, &p->stacks.codes[u->code], p->c->e);
 	put_all(p->c, about, text.data, numbers, 4);
 	buf_free(&text);
 }

@@ -65,9 +65,14 @@ static int join_codes(struct blame *b)
 			n += one->n_codes;
 		}
 	qsort(all + 1, n - 1, sizeof(*all), by_name);
-	for (i = 1; i < n; i++)
-		if (!k || by_name(&all[k], &all[i]) != 0)
+	for (i = 1; i < n; i++) {
+		if (!k || by_name(&all[k], &all[i]) != 0) {
 			all[++k] = all[i];
+		} else if (!all[k].file) {
+			all[k].file = all[i].file;
+			all[k].line = all[i].line;
+		}
+	}
 	all[0].name = "[unknown]";
 	b->all.codes = all;
 	b->all.n_codes = (u32)k;
@@ -285,7 +290,8 @@ static int put_names(struct blame *b)
 				(s64)b->all.codes[k].kernel);
 		if (ret == 0)
 			ret = db_insert(b->db, TABLE_symbol, b->e, "isisii", (s64)k,
-					b->all.codes[k].name, (s64)0, NULL, (s64)0, (s64)0);
+					b->all.codes[k].name, (s64)0, b->all.codes[k].file,
+					(s64)b->all.codes[k].line, (s64)0);
 	}
 	return ret;
 }

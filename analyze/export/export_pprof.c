@@ -33,8 +33,10 @@ enum profile_field {
 	LOCATION_ID = TAG(1, VARINT),
 	LOCATION_LINE = TAG(4, BYTES),
 	LINE_FUNCTION = TAG(1, VARINT),
+	LINE_NUMBER = TAG(2, VARINT),
 	FUNCTION_ID = TAG(1, VARINT),
 	FUNCTION_NAME = TAG(2, VARINT),
+	FUNCTION_FILE = TAG(4, VARINT),
 };
 
 static const char *const fixed[] = { "",	"samples", "count", "cpu", "nanoseconds",
@@ -80,16 +82,21 @@ static void put_type(struct pb *p, u64 name, u64 unit)
 static void put_function(struct profile *f, u64 id, const struct code *c)
 {
 	u64 name = put_string(f, c->name, c->kernel ? "_[k]" : "");
+	u64 file = c->file ? put_string(f, c->file, "") : 0;
 	struct pb *p = &f->p;
 	size_t at = pb_open(p, PROFILE_FUNCTION), line;
 
 	pb_number(p, FUNCTION_ID, id);
 	pb_number(p, FUNCTION_NAME, name);
+	if (file)
+		pb_number(p, FUNCTION_FILE, file);
 	pb_close(p, at);
 	at = pb_open(p, PROFILE_LOCATION);
 	pb_number(p, LOCATION_ID, id);
 	line = pb_open(p, LOCATION_LINE);
 	pb_number(p, LINE_FUNCTION, id);
+	if (file)
+		pb_number(p, LINE_NUMBER, c->line);
 	pb_close(p, line);
 	pb_close(p, at);
 }

@@ -265,6 +265,21 @@ static int add_text(struct drawing *d, const char *text)
 	return escape_add(d->out, ESCAPE_HTML, text, strlen(text), d->e);
 }
 
+/* Name of a node, in its title with the place in the source. */
+static int add_name(struct drawing *d, u32 node, bool title)
+{
+	u32 code = d->tree.v[node].code;
+	struct buf place = { 0 };
+	int ret = add_text(d, node ? name_of(d, node) : "all");
+
+	if (ret == 0 && title && node && code <= d->stacks.n_codes)
+		ret = callstacks_place(&place, &d->stacks.codes[code], d->e);
+	if (ret == 0 && place.len)
+		ret = add_text(d, place.data);
+	buf_free(&place);
+	return ret;
+}
+
 static int put_frame(struct drawing *d, u32 node, int top)
 {
 	const struct tree_node *v = &d->tree.v[node];
@@ -277,7 +292,7 @@ static int put_frame(struct drawing *d, u32 node, int top)
 		   "<svg%s x=\"%.3f%%\" y=\"%d\" width=\"%.3f%%\" height=\"%d\"><title>",
 		   node && node == d->marked ? " class=\"m\"" : "", d->x[node],
 		   top + ROW * (int)d->depth[node], fmin(width, 100 - d->x[node]), ROW);
-	add_text(d, node ? name_of(d, node) : "all");
+	add_name(d, node, true);
 	if (d->f->second)
 		buf_printf(d->out, d->e, ": %s %s, %s %s per unit", d->f->first, a, d->f->second,
 			   b);
@@ -287,7 +302,7 @@ static int put_frame(struct drawing *d, u32 node, int top)
 		   class_of(d, node), ROW - 1);
 	if (width >= 0.8) { /* narrower than a letter or two: the title alone */
 		buf_printf(d->out, d->e, "<text x=\"3\" y=\"12\">");
-		add_text(d, node ? name_of(d, node) : "all");
+		add_name(d, node, false);
 	}
 	if (node && node == d->marked)
 		buf_printf(d->out, d->e, ": %.0f %% of %s, %.0f %% of %s", width, d->f->first,

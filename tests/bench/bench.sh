@@ -5,6 +5,7 @@
 #   bench.sh run [WORK...]      measures (all works by default) and prints
 #   bench.sh update [WORK...]   the same, and puts the table into docs/bench.md
 #   bench.sh counted            what call stacks cost, counted
+#   bench.sh run|update stack_memory  what they add to the recorder's memory and to the recording
 #   bench.sh files              only what storing and loading cost
 #   bench.sh run|update requests  what names and arrival of requests cost
 #   bench.sh run|update files   what storing and loading cost, or its table in docs/bench.md
@@ -28,7 +29,7 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
-for part in tools micro redis stack_costs counted request_costs postgres table files; do . "tests/bench/$part.sh"; done
+for part in tools micro redis stack_costs counted stack_memory request_costs postgres table files; do . "tests/bench/$part.sh"; done
 
 # What one tool costs the present work, once.
 measure() { # tool
@@ -90,19 +91,19 @@ what=${1:-run}
 case $what in
 table) table ;;
 page) table | update_page ;;
-counted | files) $what >"$results/$what" ;;
+counted | files | stack_memory) $what >"$results/$what" ;;
 run | update)
 	[ -d /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing # for the other tracers
 	say_where
 	for w in ${*:-$works requests}; do
 		case $w in
-		counted | files) $w >"$work/$w" && mv "$work/$w" "$results/$w" ;;
+		counted | files | stack_memory) $w >"$work/$w" && mv "$work/$w" "$results/$w" ;;
 		thesis) python3 tests/bench/thesis.py >"$work/thesis" && mv "$work/thesis" "$results/thesis" ;;
 		requests) request_costs >"$work/requests" && mv "$work/requests" "$results/requests" ;;
 		*) bench "$w" ;;
 		esac
 	done
-	[ $# -gt 0 ] || for part in counted files; do $part >"$results/$part"; done
+	[ $# -gt 0 ] || for part in counted stack_memory files; do $part >"$results/$part"; done
 	table
 	if [ "$what" = update ]; then table | update_page; fi
 	;;

@@ -61,7 +61,7 @@ table() {
 		echo
 		echo "Measured $(cat "$results/$w.date"), $(cat "$results/$w.rounds") rounds."
 	done
-	cat "$results/counted" "$results/requests" "$results/files" "$results/thesis" 2>/dev/null
+	cat "$results/counted" "$results/stack_memory" "$results/requests" "$results/files" "$results/thesis" 2>/dev/null
 }
 
 # Puts the tables that it reads between the marks of docs/bench.md. Those of works that were not measured stay.

@@ -13,6 +13,8 @@ tools_of() { eval "echo \"\${tools_$1:-\$tools}\""; }
 
 name_of() {
 	case $1 in
+	obsrec-unstacked) echo 'obsrec without group cpu' ;;
+	obsrec-default) echo obsrec ;;
 	obsrec-bare) echo 'obsrec without stacks' ;;
 	obsrec-waits) echo 'obsrec, stacks of waits only' ;;
 	obsrec-all-waits) echo 'obsrec, stacks of all waits from 1 ms on' ;;
@@ -132,6 +134,9 @@ count_obsrec_all_waits() { count_obsrec; }
 can_obsrec_samples() { :; }
 run_obsrec_samples() { exec ./obsrec -p "$pid" -e "$groups" --stack-threshold 0 -o "$trace"; }
 count_obsrec_samples() { count_obsrec; }
+
+# That of stack_memory.sh: the default groups without cpu.
+run_obsrec_unstacked() { exec ./obsrec -q -p "$pid" -e syscalls,sched,block,net,files,process,pressure,requests -o "$trace"; }
 
 # Those of request_costs.sh: the default groups, without names, without group requests.
 run_obsrec_default() { exec ./obsrec -q -p "$pid" -o "$trace"; }

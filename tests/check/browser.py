@@ -24,13 +24,16 @@ LOOK = r"""(() => {
 		}
 		return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255];
 	};
+	// in a flame graph, a text stands on its frame
+	const frame = e => e.closest('svg.flame') && e.parentElement.querySelector(':scope > rect');
 	let texts = 0, smallest = 99;
 	const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (walk.nextNode()) {
 		const e = walk.currentNode.parentElement;
-		if (!walk.currentNode.data.trim() || ['STYLE', 'title', 'desc'].includes(e.tagName)) continue;
+		if (!walk.currentNode.data.trim() || ['STYLE', 'style', 'title', 'desc'].includes(e.tagName)) continue;
 		const s = getComputedStyle(e), svg = e instanceof SVGElement;
-		const fore = rgb(svg ? s.fill : s.color).slice(0, 3), back = ground(e);
+		const fore = rgb(svg ? s.fill : s.color).slice(0, 3), on = frame(e);
+		const back = on ? rgb(getComputedStyle(on).fill) : ground(e);
 		const [a, b] = [lum(fore), lum(back)].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
 		texts++;
 		if (ratio < 4.5) say(`contrast ${ratio.toFixed(2)} (${fore} on ${back}) of "${walk.currentNode.data.trim().slice(0, 30)}"`);
@@ -61,7 +64,7 @@ PAPER = r"""(() => {
 		if (!e.checkVisibility({contentVisibilityAuto: true}) || e.getBoundingClientRect().height < 1)
 			bad.push('folded: ' + e.outerHTML.slice(0, 60));
 	for (const e of document.querySelectorAll('table, svg, pre'))
-		if (e.getBoundingClientRect().right > root.clientWidth + 1)
+		if (e.getBoundingClientRect().right > root.clientWidth + 1 && !e.parentElement.closest('svg')) // a frame cuts its text
 			bad.push(`ends at ${e.getBoundingClientRect().right} of ${root.clientWidth} px: ` + e.textContent.slice(0, 40));
 	return bad;
 })()"""
@@ -224,6 +227,8 @@ BROKEN = (
     ("something fetched", "<main>", "<main><img src='http://127.0.0.1:9/x.png' alt='x'>"),
     ("too wide a part", "<main>", "<main><div style='width:2000px'>wide</div>"),
     ("pale text", "<main>", "<main><p style='color:#999;background:#fff'>pale</p>"),
+    ("pale text on frames", "<main>", "<main><style>.flame text{fill:#fff!important}</style>"),
+    ("dark frames", "<main>", "<main><style>.flame rect{fill:#333!important}</style>"),
     ("a link to nowhere", 'href="#limits"', 'href="#nowhere"'),
     ("no skip link", 'class="skip"', 'class="other"'),
     ("evidence that stays folded on paper", "details::details-content", "details::-webkit-none"),

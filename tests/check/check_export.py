@@ -247,7 +247,7 @@ def check_folded(path, db):
         total += int(m.group(2))
     if db:
         sql = {'calls': 'SELECT total(dur) FROM call WHERE depth = 0', 'cpu': 'SELECT total(weight) FROM sample',
-               'offcpu': 'SELECT total(coalesce(waited, dur)) FROM offcpu'}
+               'offcpu': 'SELECT total(weight) FROM offcpu'}
         table = rows(db, sql.get(path.rpartition('-')[2], 'SELECT total(dur) FROM thread_state'))[0][0]
         rule(total == table, '%d ns, not %d' % (total, table))
 
@@ -382,7 +382,8 @@ def check_pprof(path, db):
     rule(strings[0] == '', 'the first string')
     rule([[strings[t[k][0]] for k in (1, 2)] for t in types] == [['samples', 'count'], ['cpu', 'nanoseconds']], 'types')
     rule(strings[top[13][0]].startswith('recording: '), 'completeness')
-    names = {f[1][0]: strings[f[2][0]] for f in (message(x, ()) for x in top.get(5, []))}
+    functions = [message(x, ()) for x in top.get(5, [])]
+    names = {f[1][0]: strings[f[2][0]] for f in functions}
     lines = {m[1][0]: message(m[4][0], ())[1][0] for m in (message(x, {4}) for x in top.get(4, []))}
     rule(all(names.values()) and set(lines.values()) <= set(names) and 0 not in lines, 'functions of locations')
     samples = [message(x, {3}) for x in top[2]]
@@ -392,6 +393,12 @@ def check_pprof(path, db):
         rule({'process', 'thread'} <= set(labels) <= {'process', 'thread', 'stack'}, 'labels %s' % labels)
     if db:
         sums = tuple(sum(s[2][k] for s in samples) for k in (0, 1))
+        places = {f[1][0]: (strings[f[2][0]], strings[f[4][0]]) for f in functions if 4 in f}
+        numbers = {x[1][0]: message(x[4][0], ()).get(2, [0])[0] for x in (message(x, {4}) for x in top.get(4, []))}
+        known = rows(db, "SELECT name || iif(kernel, '_[k]', ''), file, line FROM v_frame WHERE file IS NOT NULL")
+        rule({k for k, v in numbers.items() if v} == set(places), 'functions with a line are not those with a file')
+        rule({places[k] + (numbers[k],) for k in places} <= set(known), 'file and line of %s' % places)
+        rule({name for name, _ in places.values()} == {name for name, _, _ in known}, 'functions with a file')
         rule(sums == rows(db, 'SELECT count(*), sum(weight) FROM sample')[0], 'sums %s' % (sums,))
 
 

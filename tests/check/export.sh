@@ -17,6 +17,8 @@ formats=$(sed -n 's/^EXPORT("\([a-z-]*\)".*/\1/p' "$top/analyze/export/exports.d
 for text in "$top"/testdata/*.txt; do
 	"$pack" "$text" "$(basename "$text" .txt).obs" || bad=1
 done
+awk -v seed=1 -v n=300 -v work=0.0002 -v lock=0.0015 -v more=2 -f "$top/testdata/server.awk" >stacks.txt &&
+	"$pack" stacks.txt stacks.obs || bad=1
 [ -z "$sub" ] && cp "$top/testdata/demo.obs" "$top/testdata/demo-healthy.obs" .
 for obs in *.obs; do
 	name=${obs%.obs}
@@ -103,6 +105,8 @@ broken openmetrics '/tid="101",comm="shop;io 7",state="disk"/{h;d};${x;p;x}' sho
 broken openmetrics 's/^# UNIT obs_run_queue_seconds seconds/# UNIT obs_run_queue_seconds bytes/' shop.openmetrics
 broken folded '1s/ \([0-9]*\)$/ 5 \1/' shop.folded
 broken folded '1s/;/;;/' shop.folded
+sed 's|/src/grow\.c|/src/grew.c|' stacks.pprof >broken.pprof
+holds "check_export.py notices another source file" sh -c "! python3 '$check' pprof stacks.db broken.pprof >/dev/null"
 holds "packets.py notices another trace" sh -c "! python3 '$top/tests/check/packets.py' usage.perfetto shop.json"
 cp shop.tables/process.csv .
 broken csv "s/\"'=/\"=/" process.csv
@@ -204,7 +208,8 @@ if [ -z "$sub" ]; then
 	tools=$top/.output/speedscope
 	installed "$tools" speedscope@1 jsdom@29
 	if [ -d "$tools/node_modules/speedscope" ]; then
-		passes node "$top/tests/check/speedscope.js" "$tools" shop.folded shop.folded-calls demo.folded shop.json
+		passes node "$top/tests/check/speedscope.js" "$tools" shop.folded shop.folded-calls demo.folded shop.json \
+			demo-healthy.folded-cpu demo-healthy.folded-offcpu demo-healthy.pprof
 		echo garbage >garbage.folded
 		holds "speedscope.js notices what speedscope refuses" sh -c \
 			"! node '$top/tests/check/speedscope.js' '$tools' garbage.folded >/dev/null"

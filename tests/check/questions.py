@@ -10,7 +10,7 @@ analyze, page = sys.argv[1:3]
 text = open(page).read()
 text = text[text.index('.Sh QUESTIONS'):text.index('.\\" CHAPTER')]
 asked = text.split('.It\n')[1:]
-failed = len(asked) != 10
+failed = len(asked) != 11
 for item in asked:
     question, query = re.match(r'(.*?)\.Bd -literal\n(.*?)\.Ed', item, re.S).groups()
     print(question, end='')

@@ -11,7 +11,7 @@ small() { [ "$(wc -c <"$1")" -lt 2000000 ]; }
 for t in redis-requests lossy killed calls two-cpus; do
 	"$pack" testdata/$t.txt "$work/$t.obs" || exit 1
 done
-cp testdata/demo.obs "$work/demo.obs"
+cp testdata/demo.obs testdata/demo-fault.obs "$work"
 "$oa" report -o "$work/before.txt" "$work/calls.obs"
 holds "options may follow the recording" "$oa" report "$work/calls.obs" -o "$work/after.txt"
 holds "and have the same effect" cmp "$work/before.txt" "$work/after.txt"
@@ -22,7 +22,7 @@ sed 's|comm="server"|comm="<script>x()"|; s|cmdline="server --port 80"|cmdline="
 "$pack" "$work/hostile.txt" "$work/hostile.obs" || exit 1
 
 $oa report --json-schema >"$work/schema.json" || exit 1
-for t in redis-requests lossy killed calls two-cpus demo hostile; do
+for t in redis-requests lossy killed calls two-cpus demo demo-fault hostile; do
 	$oa report --json "$work/$t.obs" >"$work/$t.json" 2>/dev/null
 	holds "report --json of $t follows --json-schema" python3 tests/check/json_schema.py "$work/schema.json" "$work/$t.json"
 	rm -f "$work/$t.html"
@@ -74,6 +74,36 @@ done
 holds "the picture of durations shows both sides" sh -c "grep -q 'before, n = ' '$work/both/compare.svg' && grep -q 'after, n = ' '$work/both/compare.svg'"
 holds "the note stands in it" grep -q 'ticket 7' "$work/both/ratios.svg"
 holds "no texts in them touch each other" python3 tests/check/overlaps.py "$work"/both/*.svg
+
+# flame graphs
+for g in "c 1 0" "d 3 2"; do # with call stacks: long waits, and a function that the second calls more often
+	# shellcheck disable=SC2086 # three words
+	set -- $g
+	awk -v seed=$2 -v n=2000 -v work=0.0002 -v rate=400 -v lock=0.0015 -v more=$3 -f testdata/server.awk >"$work/$1.txt" &&
+		"$pack" "$work/$1.txt" "$work/$1.obs" || exit 1
+done
+$oa compare --html "$work/functions.html" "$work/c.obs" "$work/d.obs"
+$oa report --html "$work/waits.html" "$work/d.obs"
+for t in functions waits; do
+	holds "a page with flame graphs ($t) is well-formed, has what readers need and fetches nothing" \
+		python3 "$tests/check/html_rules.py" "$work/$t.html"
+done
+$oa plot -o "$work/planted" "$work/demo-fault.obs" >/dev/null
+$oa plot -o "$work/locked" "$work/d.obs" >/dev/null
+frames_in() { grep '<svg[^>]* x="' "$@"; } # file, or options of grep
+framed() { sed -n 's|.*<svg class="m".*<text[^>]*>\([^<]*\)</text>.*|\1|p' "$1"; }
+for p in planted/flame-cpu planted/flame-slow locked/flame-cpu locked/flame-offcpu locked/flame-slow locked/flame-slow-offcpu; do
+	holds "$p is drawn" test "$(frames_in -c "$work/$p.svg")" -ge 4
+	is "$p: frames without a title" "$(frames_in "$work/$p.svg" | grep -vc '<title>[^<]*: [^<]*</title><rect')" 0
+	holds "$p has no script" no grep -qi '<script\|onclick\|onmouse\|href' "$work/$p.svg"
+	holds "$p is XML" python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' "$work/$p.svg"
+done
+is "the frame of the planted fault" "$(framed "$work/planted/flame-slow.svg" | sed 's/: 9[0-9] % of slow, 0 % of baseline//')" keysCommand
+is "what all slow requests do is not framed" "$(framed "$work/planted/flame-cpu.svg" | wc -l)" 0
+holds "a function has its place in the source" grep -q '<title>grow (grow.c:42): ' "$work/locked/flame-cpu.svg"
+holds "and there, too, after against before" grep -q '<title>grow (grow.c:42): ' "$work/functions.html"
+holds "waits stand below how they waited" grep -q '<title>futex: 100.0 %' "$work/locked/flame-offcpu.svg"
+is "the frame after against before" "$(framed "$work/functions.html" | sed 's/[0-9]* % of after/N % of after/')" 'grow: N % of after, 0 % of before'
 holds "compare --html begins with the verdict" sh -c "sed '/<nav/q' '$work/compare.html' | grep -q 'tag bad\">SLOWER<'"
 holds "and says which recordings are lossy" grep -q 'tag bad">LOSSY' "$work/losses.html"
 holds "names cannot become elements" no grep -q '<script>x\|<b>before' "$work/evil.html"

@@ -90,6 +90,18 @@ judge() { # mode, category of the first cause, end of its path, what it must not
 }
 if [ "$slow" -eq 1 ]; then
 	judge compute cpu planted_work planted_wait
+	# a pair of recordings: the same server without the fault, and with it
+	for round in 1 2 3; do
+		weightily "$obsrec" -q --sample-rate 997 -o "$work/plain$round.obs" -- "$top/.output/planted" plain >"$work/printed"
+		"$obsanalyze" compare "$work/plain$round.obs" "$r" >"$work/compared"
+		tr '\n' ' ' <"$work/compared" | tr -s ' ' | grep -q 'more CPU time per request in [^(]*planted_work' && break
+		echo "# round $round of compare: $(grep -A 1 '^WHY' "$work/compared" | tr -s ' \n' ' ')"
+	done
+	says "compare names the planted function" "$(tr '\n' ' ' <"$work/compared" | tr -s ' ')" \
+		'planted: [0-9.]* [um]s (95 % CI .*) more CPU time per request in [^(]*planted_work'
+	says "compare: requests are slower" "$(cat "$work/compared")" '^SLOWER'
+	"$obsanalyze" compare "$work/plain$round.obs" "$work/plain$round.obs" >"$work/compared"
+	is "compare of a recording with itself names no function" "$(grep -c 'CPU time per request in' "$work/compared")" 0
 	judge wait timer planted_wait planted_work
 else
 	echo "# planted functions are not judged: an emulated processor has no times"
@@ -144,6 +156,14 @@ generated() { # title, frames from the innermost, command...
 }
 if command -v node >/dev/null; then
 	generated node 'inner .*<.*middle .*<.*outer .*<' node --perf-basic-prof --interpreted-frames-native-stack "$top/tests/validate/node/deep.js"
+	# the file has the number in the innermost pid namespace
+	if unshare -pf --mount-proc true 2>/dev/null && [ ! -e /tmp/perf-1.map ]; then
+		generated "node in a pid namespace" 'inner .*<.*middle .*<.*outer .*<' unshare -pf --mount-proc \
+			node --perf-basic-prof --interpreted-frames-native-stack "$top/tests/validate/node/deep.js"
+		rm -f /tmp/perf-1.map
+	else
+		echo "ok stacks of node in a pid namespace # SKIP no unshare, or /tmp/perf-1.map is there"
+	fi
 else
 	echo "# stacks of node are not tested: no node"
 fi

@@ -2,7 +2,8 @@
 /*
  * planted: a server that answers requests of a child of its own, without frame pointers. Each
  * tenth request is slow. "planted compute": it calls planted_work. "planted wait": it sleeps in
- * planted_wait, and planted_work runs in all requests for the same time.
+ * planted_wait, and planted_work runs in all requests for the same time. "planted plain": no
+ * request is slow, and neither runs.
  */
 #include <netinet/in.h>
 #include <stdint.h>
@@ -15,6 +16,8 @@
 #define REQUESTS 1500
 #define SLOW	 6000000 /* ns */
 #define FAST	 400000
+
+enum mode { COMPUTE, WAIT, PLAIN };
 
 #define KEEP __asm__ volatile("" ::: "memory") /* no tail call */
 
@@ -54,14 +57,14 @@ __attribute__((noinline)) void usual_work(void)
 	KEEP;
 }
 
-__attribute__((noinline)) void handle_request(int slow, int compute)
+__attribute__((noinline)) void handle_request(int slow, enum mode mode)
 {
 	usual_work();
-	if (!compute)
+	if (mode == WAIT)
 		planted_work(FAST);
-	if (slow && compute)
+	if (slow && mode == COMPUTE)
 		planted_work(SLOW);
-	else if (slow)
+	else if (slow && mode == WAIT)
 		planted_wait();
 	KEEP;
 }
@@ -84,7 +87,11 @@ static int ask(const struct sockaddr_in *to)
 int main(int argc, char **argv)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int compute = argc > 1 && strcmp(argv[1], "compute") == 0, n = 0, l, s;
+	const char *word = argc > 1 ? argv[1] : "wait";
+	enum mode mode = strcmp(word, "compute") == 0 ? COMPUTE
+			 : strcmp(word, "plain") == 0 ? PLAIN
+						      : WAIT;
+	int n = 0, l, s;
 	socklen_t size = sizeof(a);
 	char c;
 
@@ -96,7 +103,7 @@ int main(int argc, char **argv)
 		_exit(ask(&a));
 	s = accept(l, NULL, NULL);
 	while (read(s, &c, 1) == 1) {
-		handle_request(n++ % 10 == 9, compute);
+		handle_request(n++ % 10 == 9, mode);
 		if (write(s, &c, 1) != 1)
 			return 1;
 	}

@@ -145,8 +145,8 @@ static void profile_counts_self_and_total(void **state)
 	"' AND subject LIKE '" subject "'"
 #define PROFILE(metric, function) METRIC("profile", metric, "% " function)
 	is_number(db, PROFILE("self", "inner"), 60);
-	is_number(db, PROFILE("total", "work"), 80);
-	is_number(db, PROFILE("self", "work"), 20);
+	is_number(db, PROFILE("total", "work (work.c:12)"), 80);
+	is_number(db, PROFILE("self", "work (work.c:12)"), 20);
 	is_number(db, PROFILE("total", "main"), 100);
 	is_number(db, PROFILE("cpu", "main"), 100);
 	is_number(db, PROFILE("self", "app+0x1234"), 20);
@@ -172,7 +172,7 @@ static void profile_parts_has_names_and_threads(void **state)
 	(void)state;
 #define PART(metric, subject) METRIC("profile_parts", metric, subject)
 	is_number(db, PART("self", "GET: inner"), 80);
-	is_number(db, PART("total", "GET: work"), 100);
+	is_number(db, PART("total", "GET: work (work.c:12)"), 100);
 	is_number(db, PART("self", "helper[100/101] app+0x1234"), 100);
 	is_number(db, PART("samples", "app[100] main"), 25);
 	is_number(db,

@@ -152,6 +152,38 @@ static void kernel_symbols_take_no_memory(void **state)
 	kernel_code_close(&k);
 }
 
+/* /proc/kallsyms has functions of modules behind those of the kernel, with the module's name. */
+static void functions_of_kernel_modules_have_names(void **state)
+{
+	struct kernel_range list[] = {
+		{ .start = -0x10000ull, .end = -0x8000ull, .name = "[kernel]" },
+		{ .start = -0x1000ull, .end = -0x800ull, .name = "loop" },
+	};
+	struct kernel_code k = { .list = list, .n = 2, .symbols = tmpfile() };
+	struct code_name name = { 0 };
+	struct code_modules m;
+	int module;
+
+	(void)state;
+	assert_non_null(k.symbols);
+	fputs("ffffffffffff0000 T _text\nffffffffffff4000 T vfs_read\n"
+	      "fffffffffffff000 t loop_exit\t[loop]\nfffffffffffff100 t lo_ioctl\t[loop]\n"
+	      "fffffffffffff180 t lo_release\t[loop]\n",
+	      k.symbols);
+	assert_true(code_modules_start(&m));
+	kernel_code_find(&k, &m, -0xec0ull, &module, &name.address);
+	assert_int_equal(m.list[module].kind, CODE_KMOD);
+	assert_string_equal(m.list[module].path, "loop");
+	assert_int_equal(name.address, 0x140);
+	name.address = kernel_code_at(&k, module, name.address);
+	code_names_kernel(&name, 1, k.symbols);
+	assert_non_null(name.name);
+	assert_string_equal(name.name, "lo_ioctl");
+	code_name_free(&name);
+	code_modules_free(&m);
+	fclose(k.symbols);
+}
+
 /* Code of the kernel outside it and its modules: BPF programs. None of a process is. */
 static void code_that_the_kernel_generated_has_a_module(void **state)
 {
@@ -191,6 +223,7 @@ int main(void)
 #endif
 		cmocka_unit_test(kernel_symbols_are_the_nearest_before),
 		cmocka_unit_test(kernel_symbols_take_no_memory),
+		cmocka_unit_test(functions_of_kernel_modules_have_names),
 		cmocka_unit_test(code_that_the_kernel_generated_has_a_module),
 	};
 

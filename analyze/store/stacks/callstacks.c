@@ -15,8 +15,9 @@ static const char codes_sql[] =
 	"SELECT f.id, " FRAME_NAME " AS name, " FRAME_IN_KERNEL
 	" AS kernel, coalesce(m.path GLOB '*/libc.so*' OR m.path GLOB '*/libc-2*' OR m.path GLOB"
 	" '*/libpthread*' OR m.path GLOB '*/ld-*' OR m.kind='vdso', 0), y.name IS NOT NULL,"
-	" coalesce(y.name IN (SELECT name FROM syscall_name UNION SELECT '__' || name FROM syscall_name), 0) FROM" FRAME_OF
-	" ORDER BY name, kernel LIMIT 1000000";
+	" coalesce(y.name IN (SELECT name FROM syscall_name UNION SELECT '__' || name FROM syscall_name), 0),"
+	" nullif(y.file, ''), y.line FROM" FRAME_OF
+	" ORDER BY name, kernel, f.address, f.id LIMIT 1000000";
 
 struct loading {
 	struct callstacks *s;
@@ -44,6 +45,12 @@ static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 	c->runtime |= sqlite3_column_int(q, 3) != 0;
 	c->named |= sqlite3_column_int(q, 4) != 0;
 	c->call |= c->runtime && sqlite3_column_int(q, 5);
+	if (!c->file && sqlite3_column_int64(q, 7) > 0 && db_text_or(q, 6, NULL)) {
+		c->file = strdup(db_text(q, 6));
+		c->line = (u32)sqlite3_column_int64(q, 7);
+		if (!c->file)
+			return err_set(e, ERR_FAIL, "out of memory for functions");
+	}
 	return idmap_put(&l->frames, (u64)sqlite3_column_int64(q, 0), c, STACKS_MAX, e);
 }
 
@@ -98,8 +105,10 @@ void callstacks_free(struct callstacks *s)
 {
 	u32 i;
 
-	for (i = 0; s->codes && i <= s->n_codes; i++)
+	for (i = 0; s->codes && i <= s->n_codes; i++) {
 		free(s->codes[i].name);
+		free(s->codes[i].file);
+	}
 	free(s->codes);
 	free(s->nodes);
 	idmap_free(&s->places);
@@ -132,6 +141,15 @@ u32 callstacks_sampled(const struct callstacks *s, s64 user, s64 kernel, bool in
 		return n;
 	memmove(codes, codes + 1, (n - 1) * sizeof(*codes));
 	return n - 1;
+}
+
+int callstacks_place(struct buf *out, const struct code *c, struct err *e)
+{
+	const char *slash = c->file ? strrchr(c->file, '/') : NULL;
+
+	if (!c->file)
+		return 0;
+	return buf_printf(out, e, " (%s:%u)", slash ? slash + 1 : c->file, c->line);
 }
 
 static int say_name(struct buf *out, const struct callstacks *s, u32 code, const char *after,

@@ -10,6 +10,8 @@
 
 struct code {
 	char *name; /* function, or file+0xaddress; untrusted */
+	char *file; /* source of its lowest address that has one; NULL: not known */
+	u32 line;
 	bool kernel;
 	bool named;   /* has a symbol */
 	bool runtime; /* of the C library: its caller is what a person looks for */
@@ -49,6 +51,9 @@ u32 callstacks_sampled(const struct callstacks *s, s64 user, s64 kernel, bool in
  * entered. Returns how many are left.
  */
 u32 callstacks_useful(const struct callstacks *s, u32 *codes, u32 n);
+
+/* Appends " (file:line)", the file without directories; nothing if it is not known. */
+int callstacks_place(struct buf *out, const struct code *c, struct err *e);
 
 /* Appends "outer > inner" of at most three functions, out of n codes, innermost first; before them
  * the nearest caller with a name if they have none, as in a binary without symbols. */
