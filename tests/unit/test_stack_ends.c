@@ -152,7 +152,7 @@ static void kernel_symbols_take_no_memory(void **state)
 	kernel_code_close(&k);
 }
 
-/* /proc/kallsyms has functions of modules behind those of the kernel, with the module's name. */
+/* /proc/kallsyms has functions of modules after those of the kernel, with the module's name. */
 static void functions_of_kernel_modules_have_names(void **state)
 {
 	struct kernel_range list[] = {
