@@ -393,9 +393,16 @@ static int say(const struct err *e)
 {
 	struct buf text = { 0 };
 	struct err ignored = { 0 };
+	const char *c;
 
-	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), &ignored) == 0)
+	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), &ignored) == 0) {
 		fprintf(stderr, "obsrec: %.*s\n", (int)text.len, text.data);
+	} else { /* no memory to escape it */
+		fprintf(stderr, "obsrec: ");
+		for (c = e->text; *c; c++)
+			fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
+		fputc('\n', stderr);
+	}
 	buf_free(&text);
 	return err_status(e);
 }
