@@ -183,3 +183,17 @@ int escape_word(struct buf *out, const char *word, struct err *e)
 	}
 	return buf_add(out, quote, 1, e);
 }
+
+void escape_say(FILE *out, const char *program, const char *text)
+{
+	struct buf safe = { 0 };
+
+	fprintf(out, "%s: ", program);
+	if (escape_add(&safe, ESCAPE_TEXT, text, strlen(text), NULL) == 0)
+		fwrite(safe.data, 1, safe.len, out);
+	else
+		for (; *text; text++)
+			fputc(*text >= ' ' && *text < 0x7f ? *text : '?', out);
+	fputc('\n', out);
+	buf_free(&safe);
+}

@@ -8,6 +8,8 @@
 
 #include "buf.h"
 
+#include <stdio.h>
+
 enum escape_for {
 	ESCAPE_TEXT,	 /* terminal: controls, bad UTF-8, bidi marks become \xNN or \u{N} */
 	ESCAPE_JSON,	 /* inside a JSON string, without the quotes */
@@ -29,3 +31,7 @@ int escape_add(struct buf *out, enum escape_for how, const char *bytes, size_t n
 /* Appends a word so that a shell reads it as one: in quotes where it needs them. Not yet safe to
  * show. */
 int escape_word(struct buf *out, const char *word, struct err *e);
+
+/* A sentence of a program, for a terminal, and a newline. Without memory, what is not ASCII is ?.
+ */
+void escape_say(FILE *out, const char *program, const char *text);

@@ -391,19 +391,7 @@ static void release(struct recorder *r)
 /* Names from files and processes may stand in the sentence. Returns the exit status. */
 static int say(const struct err *e)
 {
-	struct buf text = { 0 };
-	struct err ignored = { 0 };
-	const char *c;
-
-	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), &ignored) == 0) {
-		fprintf(stderr, "obsrec: %.*s\n", (int)text.len, text.data);
-	} else { /* no memory to escape it */
-		fprintf(stderr, "obsrec: ");
-		for (c = e->text; *c; c++)
-			fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
-		fputc('\n', stderr);
-	}
-	buf_free(&text);
+	escape_say(stderr, "obsrec", e->text);
 	return err_status(e);
 }
 

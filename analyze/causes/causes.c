@@ -105,7 +105,7 @@ static int report_saturation(struct reporting *r, const struct saturation *s, st
 	CAUSE_VALUE(&c, VALUE_NUMBER, "end", s->full.to, "at");
 	CAUSE_VALUE(&c, VALUE_NUMBER, "run", 100 * s->run, "%");
 	CAUSE_VALUE(&c, VALUE_NUMBER, "idle", 100 * s->idle, "%");
-	if (cause_stack(r->d, &c, false, e) < 0)
+	if (cause_stack(r->d, &c, false, e) < 0 || cause_limit(r->d, &c, &r->limit_said, e) < 0)
 		return ERR_FAIL;
 	if (cause_parts(&c, r->c->db, &s->full, s->thread, e) < 0)
 		return ERR_FAIL;
@@ -141,6 +141,11 @@ static int report_none(struct reporting *r, const struct ranking *ranking, struc
 	return put_finding(r->c, e, &f);
 }
 
+static bool is_computing(enum category cat)
+{
+	return cat == CATEGORY_cpu || cat == CATEGORY_queue;
+}
+
 static int report_category(struct reporting *r, const struct ranking *ranking, enum category cat,
 			   struct err *e)
 {
@@ -154,17 +159,14 @@ static int report_category(struct reporting *r, const struct ranking *ranking, e
 	ret = cause_find(r->d, ranking, cat, c, e);
 	if (ret == 0)
 		ret = cause_stack(r->d, c, dearer, e);
+	if (ret == 0 && is_computing(cat))
+		ret = cause_limit(r->d, c, &r->limit_said, e);
 	if (ret == 0 && !r->rank)
 		ret = cause_failed(r->d, c, e);
 	if (ret == 0)
 		ret = report_cause(r, c, e);
 	free(c);
 	return ret;
-}
-
-static bool is_computing(enum category cat)
-{
-	return cat == CATEGORY_cpu || cat == CATEGORY_queue;
 }
 
 static int report_causes(struct reporting *r, const struct saturation *s, struct err *e)

@@ -137,10 +137,11 @@ int cause_runq(struct samples *d, const struct ranking *r, struct cause *c, stru
 int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
 /*
  * causes_memory.c: says of a wait for reads that pages are read again soon after reclaim, and the
- * cgroup at its memory limit; of time on a CPU, that the threads reclaim for that limit.
+ * cgroup at its memory limit; of time on a CPU, that the threads reclaim for that limit, unless
+ * it is said already.
  */
 int cause_memory(struct samples *d, struct cause *c, struct err *e);
-int cause_limit(struct samples *d, struct cause *c, struct err *e);
+int cause_limit(struct samples *d, struct cause *c, bool *ret_said, struct err *e);
 int cause_upstream(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
 int cause_pipe(struct samples *d, struct cause *c, struct err *e);
 int cause_queue(struct samples *d, struct cause *c, struct err *e);
@@ -181,7 +182,7 @@ struct reporting {
 	const struct comparison *cmp;
 	struct samples *d;
 	struct load load;
-	bool load_said;
+	bool load_said, limit_said;
 	int rank;
 };
 

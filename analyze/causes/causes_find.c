@@ -83,8 +83,6 @@ static int find_self(struct samples *d, struct cause *c, struct err *e)
 	c->own = true;
 	if (c->demand > 0)
 		CAUSE_VALUE(c, VALUE_NUMBER, "queued", 100 * c->demand, "%");
-	if (cause_limit(d, c, e) < 0)
-		return ERR_FAIL;
 	return cause_parts(c, d->db, &d->cmp->when, d->n ? d->slow[0].tid : 0, e);
 }
 
@@ -124,7 +122,7 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 	case CATEGORY_cpu:
 		return find_self(d, c, e);
 	case CATEGORY_queue:
-		return cause_queue(d, c, e) < 0 ? ERR_FAIL : cause_limit(d, c, e);
+		return cause_queue(d, c, e);
 	case CATEGORY_runq:
 		return cause_runq(d, r, c, e);
 	case CATEGORY_futex:

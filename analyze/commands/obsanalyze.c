@@ -60,18 +60,7 @@ static void command_help(const struct command *c)
 /* Names that others chose may stand in the sentence. Returns the exit status. */
 static int say(const struct err *e)
 {
-	struct buf text = { 0 };
-	const char *c;
-
-	if (escape_add(&text, ESCAPE_TEXT, e->text, strlen(e->text), NULL) == 0) {
-		fprintf(stderr, "obsanalyze: %.*s\n", (int)text.len, text.data);
-	} else { /* no memory to escape it */
-		fprintf(stderr, "obsanalyze: ");
-		for (c = e->text; *c; c++)
-			fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
-		fputc('\n', stderr);
-	}
-	buf_free(&text);
+	escape_say(stderr, "obsanalyze", e->text);
 	return err_status(e);
 }
 

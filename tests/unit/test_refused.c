@@ -70,14 +70,14 @@ static void answers_that_cannot_be_written_are_errors(void **state)
 }
 
 /*
- * The last answers of 20 connections cannot be written. All of the server's connections are closed
- * then, or others are used until the end.
+ * The last answers of 20 connections cannot be written, or report an error. All of the server's
+ * connections are closed then, or others are used until the end.
  */
-static sqlite3 *last_unwritten(bool all)
+static sqlite3 *last_answers(bool all, bool written)
 {
 	struct buf x = { 0 };
 	struct err e = { 0 };
-	long t, end = (SECONDS * 1000 - 200) * MS;
+	long t, end = (SECONDS * 1000 - 400) * MS;
 	int i;
 
 	begin_host(&x);
@@ -89,15 +89,22 @@ static sqlite3 *last_unwritten(bool all)
 			" dport=%d daddr=10.0.0.9\n",
 			20 + i, 2000 + i, 20 + i);
 	buf_printf(&x, &e, "@cpu 0\n");
-	for (t = 20 * MS; t < (all ? end : end + 150 * MS); t += 10 * MS)
+	for (t = 20 * MS; t < (all ? end : end + 350 * MS); t += 10 * MS)
 		ask(&x, 1 + t / MS / 10 % 2, 100, t, t + 10000, t + 100000);
-	for (i = 0, t = end + 1 * MS; i < 20; i++, t += MS)
+	for (i = 0, t = end + 1 * MS; i < 20; i++, t += 15 * MS) {
 		buf_printf(&x, &e,
 			   "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n"
-			   "%ld 100 head conn=%d pos=10 len=10 name=9 requests=1\n"
-			   "%ld 100 syscall nr=write fd=%d dur=1 ret=-32\n"
+			   "%ld 100 head conn=%d pos=10 len=10 name=9 requests=1\n",
+			   t, 20 + i, t, 90 + i);
+		if (written)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=%d pos=0 len=20 status=1 protocol=4\n",
+				   t + 400000, 90 + i);
+		buf_printf(&x, &e,
+			   "%ld 100 syscall nr=write fd=%d dur=1 ret=%d\n"
 			   "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n",
-			   t, 20 + i, t, 90 + i, t + 400000, 20 + i, t + 500000, 20 + i);
+			   t + 400000, 20 + i, written ? 20 : -32, t + 500000, 20 + i);
+	}
 	for (i = 1; i <= NAMES && all; i++)
 		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n", t + i * 1000,
 			   4 + i);
@@ -106,13 +113,17 @@ static sqlite3 *last_unwritten(bool all)
 
 static void clients_that_end_are_no_errors(void **state)
 {
-	sqlite3 *db = last_unwritten(true);
+	sqlite3 *db = last_answers(true, false);
 
 	(void)state;
 	is_text(db, VERDICT, "none ");
 	is_number(db, "SELECT errors FROM verdict", 20);
 	db_close(db);
-	db = last_unwritten(false);
+	db = last_answers(false, false);
+	is_text(db, VERDICT, "problem errors");
+	db_close(db);
+	/* they end because of errors */
+	db = last_answers(true, true);
 	is_text(db, VERDICT, "problem errors");
 	db_close(db);
 }

@@ -64,6 +64,26 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 	return db_end(q, ret);
 }
 
+/*
+ * Clients that end leave answers that cannot be written. They may also end because of errors: then
+ * some were written.
+ */
+static int clients_ended(struct analysis_ctx *c, const struct judged *j, int first, int last,
+			 bool *ret_ended, struct err *e)
+{
+	static const char sql[] =
+		"SELECT NOT EXISTS (SELECT 1 FROM request_error WHERE status<>0 AND ts >= ?2 AND ts < ?3 AND"
+		" service IN (SELECT id FROM service WHERE server=?1))";
+	s64 only = 0;
+	int ret = 0;
+
+	if (first * j->width >= j->ends - START_NS)
+		ret = db_int(c->db, &only, e, sql, "idd", j->about.id, first * j->width,
+			     (last + 1) * j->width);
+	*ret_ended = only > 0;
+	return ret;
+}
+
 int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		   struct verdict_errors *ret_errors, struct err *e)
 {
@@ -71,6 +91,7 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 	struct levels v = { .n = 0 };
 	int i, first, last = -1;
 	double low, high;
+	bool ended;
 
 	for (i = 0; i < j->n_windows; i++) {
 		if (j->traffic[i].answers <= 0)
@@ -84,8 +105,9 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 	if (!levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= 0)
 		return 0;
 	while (levels_range(&v, last + 1, &first, &last)) {
-		/* clients that end leave answers that cannot be written */
-		if (verdict_at_edge(j, v.window[first], v.window[last]))
+		if (clients_ended(c, j, v.window[first], v.window[last], &ended, e) < 0)
+			return ERR_FAIL;
+		if (ended)
 			continue;
 		one = (struct verdict_errors){ 0 };
 		sum_errors(j, &v, first, last, &one);

@@ -14,10 +14,10 @@
 #define FOR_LIMIT 1 /* kind of table reclaim */
 #define SURE	  3 /* standard errors */
 
-/* Threads that answer the requests of process ?1, or of leader ?4. */
+/* Threads that answer the requests of process ?1, or of leader ?2. */
 #define ANSWERING_THREADS                                                                             \
 	"tid IN (SELECT tid FROM thread WHERE pid=?1 OR pid IN (SELECT pid FROM " ANSWERING_PROCESSES \
-	" WHERE leader=?4))"
+	" WHERE leader=?2))"
 
 static s64 leader_of(const struct samples *d)
 {
@@ -33,10 +33,10 @@ static int find_limited(struct samples *d, struct cause *c, double *ret_limit, s
 			struct err *e)
 {
 	static const char sql[] =
-		"WITH r AS MATERIALIZED (SELECT ts FROM reclaim WHERE kind=?5 AND ts<?2 AND ts+dur>?3 AND"
+		"WITH r AS MATERIALIZED (SELECT ts FROM reclaim WHERE kind=?3 AND ts<?4 AND ts+dur>?5 AND"
 		" " ANSWERING_THREADS
 		"), m AS MATERIALIZED (SELECT * FROM memory m WHERE cgroup NOT NULL AND max"
-		" NOT NULL AND hit_max>0 AND ts<?2 AND ts+dur>?3 AND EXISTS (SELECT 1 FROM r WHERE r.ts"
+		" NOT NULL AND hit_max>0 AND ts<?4 AND ts+dur>?5 AND EXISTS (SELECT 1 FROM r WHERE r.ts"
 		" BETWEEN m.ts AND m.ts+m.dur)), g AS (SELECT cgroup, max(max) AS size, max(path) AS path,"
 		" EXISTS (SELECT 1 FROM process p JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND " CGROUP_WITHIN(
 			"g.path",
@@ -44,8 +44,8 @@ static int find_limited(struct samples *d, struct cause *c, double *ret_limit, s
 				  " WHERE own OR (SELECT count(*) FROM g)=1 ORDER BY own DESC, length(path) DESC LIMIT 1";
 	struct moment m = samples_around(d);
 	sqlite3_stmt *q;
-	int ret = db_query(&q, d->db, e, sql, "iiiii", (s64)samples_own(d), m.to, m.from,
-			   leader_of(d), (s64)FOR_LIMIT);
+	int ret = db_query(&q, d->db, e, sql, "iiiii", (s64)samples_own(d), leader_of(d),
+			   (s64)FOR_LIMIT, m.to, m.from);
 
 	*ret_limit = NAN;
 	if (ret < 0)
@@ -178,22 +178,23 @@ static int put_reclaims(struct samples *d, const struct reclaims *r, double limi
 	return 0;
 }
 
-int cause_limit(struct samples *d, struct cause *c, struct err *e)
+int cause_limit(struct samples *d, struct cause *c, bool *ret_said, struct err *e)
 {
 	static const char sql[] =
-		"SELECT ts, dur FROM reclaim WHERE kind=?5 AND ts<?2 AND ts+dur>=?3 AND " ANSWERING_THREADS;
+		"SELECT ts, dur FROM reclaim WHERE kind=?3 AND " ANSWERING_THREADS;
 	const struct comparison *m = d->cmp;
 	struct reclaims r = { .block = d->u->block };
 	double limit;
 	s64 cgroup = 0;
 	int ret;
 
-	if (r.block <= 0 || (m->basis != BASIS_CHANGE && m->basis != BASIS_GIVEN))
+	if (*ret_said || r.block <= 0 || (m->basis != BASIS_CHANGE && m->basis != BASIS_GIVEN))
 		return 0;
-	ret = db_each(d->db, e, take_reclaim, &r, sql, "iiiii", (s64)samples_own(d), INT64_MAX,
-		      (s64)0, leader_of(d), (s64)FOR_LIMIT);
+	ret = db_each(d->db, e, take_reclaim, &r, sql, "iii", (s64)samples_own(d), leader_of(d),
+		      (s64)FOR_LIMIT);
 	if (ret < 0 || !is_more(&r, m))
 		return ret;
 	ret = find_limited(d, c, &limit, &cgroup, e);
-	return ret < 0 || isnan(limit) ? ret : put_reclaims(d, &r, limit, cgroup, c, e);
+	*ret_said = ret == 0 && !isnan(limit);
+	return *ret_said ? put_reclaims(d, &r, limit, cgroup, c, e) : ret;
 }
