@@ -126,7 +126,7 @@ static int put_sites(struct pump *p, const struct probes *probes, struct err *e)
 
 	for (i = 0; ret == 0 && i < sites->n; i++) {
 		const struct site *s = &sites->list[i];
-		const u8 *id = s->binary->elf.build_id; /* zeros after its end */
+		const u8 *id = s->binary->build_id;
 		struct ev_site ev = {
 			.h = { .type = EV_site },
 			.offset = s->offset,

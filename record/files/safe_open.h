@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "format/err.h"
 #include "format/event.h"
 
 #include <stdbool.h>
@@ -58,23 +59,35 @@ ssize_t safe_text(struct safe_files *s, const char *path, char *text, size_t siz
  */
 char *safe_read(struct safe_files *s, const char *path, size_t max, uid_t owner);
 
-/* In the worker: copies parts of a file to one in memory; returns that, or -1 with errno. */
-typedef int (*safe_parts_fn)(int fd, u64 max);
+/*
+ * In the worker: copies parts of a file to one in memory; returns that, or -1 with errno, and may
+ * say why in e: words that follow the file's path.
+ */
+typedef int (*safe_parts_fn)(int fd, u64 max, struct err *e);
 
 struct safe_copy {
 	int image;  /* the parts */
 	int parked; /* the file itself (fd_message.h); -1: none */
+	int place;  /* the same as O_PATH, which can be closed without its server; -1: none */
 	struct safe_stat stat;
+	struct err why; /* of a failure; without text: as errno says */
 };
 
-/* A regular file as safe_open() opens it, and parts of it. A slow disk has more time here. */
+/*
+ * A regular file as safe_open() opens it, parked, and parts of it. A slow disk has more time here:
+ * 10 s.
+ */
 int safe_parts(struct safe_files *s, int root, const char *path, safe_parts_fn parts, u64 max,
 	       struct safe_copy *ret);
 
-/* Such a copy of the first max bytes; of a file that ends before, all. */
-int safe_first(int fd, u64 max);
+/* The same with the file's place, and 60 s: before a recording begins. */
+int safe_parts_place(struct safe_files *s, int root, const char *path, safe_parts_fn parts, u64 max,
+		     struct safe_copy *ret);
 
-/* Ends the worker. */
+/* Such a copy of the first max bytes; of a file that ends before, all. */
+int safe_first(int fd, u64 max, struct err *e);
+
+/* Ends the worker; one that does not end in 200 ms ends when its file system responds. */
 void safe_end(struct safe_files *s);
 
 /* True if a signal is pending that stops the recorder. */

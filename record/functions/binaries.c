@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* asprintf */
 #include "binaries.h"
 
+#include "elfparts.h"
 #include "rootdir.h"
 
 #include <ctype.h>
@@ -27,6 +28,8 @@ struct search {
 static void binary_free(struct binary *b)
 {
 	elffile_close(&b->elf);
+	if (b->place >= 0)
+		close(b->place);
 	if (b->root >= 0)
 		close(b->root);
 	free(b->path);
@@ -45,50 +48,10 @@ static int remember(struct search *s, int index)
 	return 0;
 }
 
-/* Takes fd over: the file at path as the process sees it (0: as we do). */
-static int add(struct search *s, int fd, u32 pid, const char *path, struct err *e)
+static int cannot_read(const char *path, const struct err *why, struct err *e)
 {
-	struct binary *b;
-	struct stat st;
-	int i, ret = ERR_FAIL;
-
-	if (fstat(fd, &st) == 0)
-		for (i = 0; i < s->b->n; i++)
-			if (s->b->list[i]->dev == st.st_dev && s->b->list[i]->ino == st.st_ino) {
-				close(fd);
-				return remember(s, i);
-			}
-	b = calloc(1, sizeof(*b));
-	if (!b || s->b->n == BINARIES_MAX) {
-		close(fd);
-		free(b);
-		return err_set(e, ERR_FAIL, "functions of at most %d files can be recorded",
-			       BINARIES_MAX);
-	}
-	b->dev = st.st_dev;
-	b->ino = st.st_ino;
-	b->elf.fd = -1;
-	b->root = rootdir_open(pid);
-	b->path = strdup(path);
-	if (!b->path || asprintf(&b->shown, "%s%.0u%s%s", pid ? "/proc/" : "", pid,
-				 pid ? "/root" : "", path) < 0) {
-		b->shown = NULL;
-		close(fd);
-		err_set(e, ERR_FAIL, "out of memory");
-		goto out;
-	}
-	ret = elffile_open(&b->elf, fd, b->path, e);
-	if (ret == 0) {
-		s->b->list[s->b->n] = b;
-		return remember(s, s->b->n++);
-	}
-out:
-	binary_free(b);
-	return ret;
-}
-
-static int cannot_read(const char *path, struct err *e)
-{
+	if (why && why->text[0])
+		return err_set(e, ERR_FAIL, "%s%s", path, why->text);
 	if (errno == EISDIR || errno == EINVAL)
 		return err_set(e, ERR_FAIL, "%s is not a file", path);
 	if (errno == ETIMEDOUT)
@@ -97,45 +60,99 @@ static int cannot_read(const char *path, struct err *e)
 	return err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
 }
 
-/* A path of this host without links; false, with errno, if there is no such file. */
-static bool resolve(const char *name, char real[PATH_MAX])
+/* What can be known of a file without another request to its server. */
+static int copy_symbols(struct search *s, int root, const char *path, struct safe_copy *ret)
 {
-	int fd = rootdir_file(-1, name);
-	bool found = fd >= 0 && rootdir_path(fd, real);
-
-	if (fd >= 0)
-		close(fd);
-	return found;
+	return safe_parts_place(&s->b->files, root, path, elfparts_symbols, ELFPARTS_SYMBOLS_MAX,
+				ret);
 }
 
-/* An absolute path of this host; /proc/PID/exe too. */
+static struct binary *new_binary(struct search *s, const struct safe_copy *copy, u32 pid,
+				 const char *path)
+{
+	struct binary *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->dev = copy->stat.dev;
+	b->ino = copy->stat.ino;
+	b->elf.fd = -1;
+	b->place = copy->place;
+	b->files = &s->b->files;
+	b->root = rootdir_open(b->files, pid);
+	b->path = strdup(path);
+	if (asprintf(&b->shown, "%s%.0u%s%s", pid ? "/proc/" : "", pid, pid ? "/root" : "", path) <
+	    0)
+		b->shown = NULL;
+	return b;
+}
+
+/* Takes the copy over: of the file at path as the process sees it (0: as we do). */
+static int add(struct search *s, struct safe_copy *copy, u32 pid, const char *path, struct err *e)
+{
+	struct binary *b = NULL;
+	int i, ret = ERR_FAIL;
+
+	for (i = 0; i < s->b->n; i++)
+		if (s->b->list[i]->dev == copy->stat.dev && s->b->list[i]->ino == copy->stat.ino)
+			break;
+	if (i == BINARIES_MAX)
+		err_set(e, ERR_FAIL, "functions of at most %d files can be recorded", BINARIES_MAX);
+	else if (i == s->b->n)
+		b = new_binary(s, copy, pid, path);
+	if (!b) {
+		close(copy->image);
+		close(copy->place);
+		return i < s->b->n	   ? remember(s, i)
+		       : i == BINARIES_MAX ? ERR_FAIL
+					   : err_set(e, ERR_FAIL, "out of memory for %s", path);
+	}
+	if (b->path && b->shown) {
+		ret = elffile_from_parts(&b->elf, copy->image, b->path, e);
+	} else {
+		close(copy->image);
+		err_set(e, ERR_FAIL, "out of memory for %s", path);
+	}
+	if (ret == 0) {
+		memcpy(b->build_id, b->elf.build_id, sizeof(b->build_id));
+		s->b->list[s->b->n] = b;
+		return remember(s, s->b->n++);
+	}
+	binary_free(b);
+	return ret;
+}
+
+/* A path of this host; /proc/PID/exe too. */
 static int add_here(struct search *s, const char *path, struct err *e)
 {
-	int fd = rootdir_file(-1, path);
+	struct safe_copy copy;
 	char real[PATH_MAX];
 
-	if (fd < 0)
-		return cannot_read(path, e);
-	return add(s, fd, 0, rootdir_path(fd, real) ? real : path, e);
+	if (copy_symbols(s, -1, path, &copy) < 0)
+		return cannot_read(path, &copy.why, e);
+	return add(s, &copy, 0, rootdir_path(copy.place, real) ? real : path, e);
 }
 
 /* An absolute path below the root of a process; 0: of this host. */
 static int add_below(struct search *s, u32 pid, const char *path, struct err *e)
 {
-	int root, fd;
+	struct safe_copy copy = { .why = { 0 } };
+	int root, found;
 
 	if (!pid || rootdir_is_ours(pid))
 		return add_here(s, path, e);
-	root = rootdir_open(pid);
-	fd = root < 0 ? -1 : rootdir_file(root, path);
-	if (fd < 0)
+	root = rootdir_open(&s->b->files, pid);
+	found = root < 0 ? -1 : copy_symbols(s, root, path, &copy);
+	if (found < 0 && (copy.why.text[0] || errno == ETIMEDOUT))
+		cannot_read(path, &copy.why, e);
+	else if (found < 0)
 		err_errno(
 			e, ERR_FAIL,
 			"cannot read the binary %s as process %u sees it (with -p, paths are those of the process)",
 			path, pid);
 	if (root >= 0)
 		close(root);
-	return fd < 0 ? ERR_FAIL : add(s, fd, pid, path, e);
+	return found < 0 ? ERR_FAIL : add(s, &copy, pid, path, e);
 }
 
 bool binaries_name_fits(const char *name, const char *base)
@@ -153,51 +170,49 @@ bool binaries_name_fits(const char *name, const char *base)
 		(rest[0] == '-' && isdigit((unsigned char)rest[1]) && strstr(rest, ".so")));
 }
 
-/* One line of /proc/PID/maps: opens the very file that is mapped, even if it is deleted. */
-static int open_mapped(u32 pid, char *line, const char *name, const char **ret_path)
+/* One line of /proc/PID/maps: the very file that is mapped, even if it is deleted. */
+static int add_line(struct search *s, u32 pid, char *line, struct err *e)
 {
 	char perms[8], path[128], *file, *end;
+	struct safe_copy copy;
 	unsigned long from, to;
-	int at = 0, fd, root;
+	int at = 0, found, root;
 
 	if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &from, &to, perms, &at) < 3 || !at ||
 	    !strchr(perms, 'x') || line[at] != '/')
-		return -1;
+		return 0;
 	file = line + at;
 	file[strcspn(file, "\n")] = '\0';
 	end = strstr(file, " (deleted)");
 	if (end && !end[10])
 		*end = '\0';
-	if (!binaries_name_fits(name, strrchr(file, '/') + 1))
-		return -1;
-	*ret_path = file;
+	if (!binaries_name_fits(s->name, strrchr(file, '/') + 1))
+		return 0;
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%lx-%lx", pid, from, to);
-	fd = rootdir_file(-1, path);
-	if (fd >= 0)
-		return fd;
-	root = rootdir_open(pid);
-	fd = root < 0 ? -1 : rootdir_file(root, file);
-	if (root >= 0)
-		close(root);
-	return fd;
+	found = copy_symbols(s, -1, path, &copy);
+	if (found < 0 && errno != ETIMEDOUT && !copy.why.text[0]) {
+		root = rootdir_open(&s->b->files, pid);
+		found = root < 0 ? -1 : copy_symbols(s, root, file, &copy);
+		if (root >= 0)
+			close(root);
+	}
+	if (found == 0)
+		return add(s, &copy, rootdir_is_ours(pid) ? 0 : pid, file, e);
+	/* another file of that name may be readable */
+	return errno == ETIMEDOUT || copy.why.text[0] ? cannot_read(file, &copy.why, e) : 0;
 }
 
 static int add_mapped(struct search *s, u32 pid, struct err *e)
 {
-	bool ours = rootdir_is_ours(pid);
 	char path[64], *line = NULL;
-	const char *file;
 	size_t size = 0;
-	int fd, ret = 0;
+	int ret = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	f = fopen(path, "re"); /* of /proc itself */
-	while (f && ret == 0 && getline(&line, &size, f) > 0) {
-		fd = open_mapped(pid, line, s->name, &file);
-		if (fd >= 0)
-			ret = add(s, fd, ours ? 0 : pid, file, e);
-	}
+	while (f && ret == 0 && getline(&line, &size, f) > 0)
+		ret = add_line(s, pid, line, e);
 	free(line);
 	if (f)
 		fclose(f);
@@ -223,24 +238,26 @@ const char *binaries_cached(const char *text, size_t size, const char *name, siz
 /* Opens a library whose path is in ld.so.cache. */
 static bool add_cached(struct search *s, u32 pid, int root, struct err *e)
 {
-	int fd = rootdir_file(root, "/etc/ld.so.cache"), tries = TRIES_MAX;
 	char *text = malloc(CACHE_MAX + 1);
-	struct stat st;
-	ssize_t size = fd >= 0 && text && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
-			       ? read(fd, text, CACHE_MAX)
-			       : 0;
+	int tries = TRIES_MAX;
+	struct safe_copy copy;
 	const char *path;
 	bool found = false;
+	ssize_t size = 0;
 	size_t at = 0;
 
+	if (safe_parts_place(&s->b->files, root, "/etc/ld.so.cache", safe_first, CACHE_MAX,
+			     &copy) == 0) {
+		size = text ? pread(copy.image, text, CACHE_MAX, 0) : 0;
+		close(copy.image);
+		close(copy.place);
+	}
 	if (size > 0)
 		text[size] = '\0';
 	while (!found && size > 0 && tries-- > 0 &&
 	       (path = binaries_cached(text, size, s->name, &at)))
 		found = add_below(s, pid, path, e) == 0;
 	free(text);
-	if (fd >= 0)
-		close(fd);
 	return found;
 }
 
@@ -263,7 +280,7 @@ static bool add_from_list(struct search *s, u32 pid, const char *list, struct er
 static bool add_library(struct search *s, u32 pid, struct err *e)
 {
 	static const char places[] = "/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib";
-	int root = rootdir_open(pid);
+	int root = rootdir_open(&s->b->files, pid);
 	bool found = root >= 0 && add_cached(s, pid, root, e);
 
 	if (root >= 0)
@@ -275,15 +292,15 @@ static bool add_library(struct search *s, u32 pid, struct err *e)
 static int add_by_name(struct search *s, const u32 *pids, int n_pids, struct err *e)
 {
 	struct err ignored = { 0 };
-	char real[PATH_MAX];
+	struct safe_stat st;
 	int i, ret = 0;
 
 	for (i = 0; i < n_pids && ret == 0; i++)
 		ret = add_mapped(s, pids[i], e);
 	if (ret < 0 || s->n)
 		return ret;
-	if (resolve(s->name, real))
-		return add_below(s, 0, real, e);
+	if (safe_stat(&s->b->files, s->name, &st) == 0 && S_ISREG(st.mode))
+		return add_here(s, s->name, e);
 	if (add_library(s, n_pids ? pids[0] : 0, &ignored) ||
 	    add_from_list(s, 0, getenv("PATH"), &ignored))
 		return 0;
@@ -296,7 +313,6 @@ int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, c
 		  int n_pids, struct err *e)
 {
 	struct search s = { .b = b, .ret = ret, .name = name };
-	char real[PATH_MAX];
 	int i, at = 0, r = 0;
 	u32 pid;
 
@@ -309,17 +325,25 @@ int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, c
 		r = add_below(&s, 0, name, e);
 	else if (!strchr(name, '/'))
 		r = add_by_name(&s, pids, n_pids, e);
-	else if (resolve(name, real))
-		r = add_below(&s, 0, real, e);
 	else
-		r = cannot_read(name, e);
+		r = add_here(&s, name, e);
 	return r < 0 ? r : s.n;
+}
+
+void binaries_forget(struct binaries *b)
+{
+	int i;
+
+	for (i = 0; i < b->n; i++)
+		elffile_close(&b->list[i]->elf);
+	safe_end(&b->files);
 }
 
 void binaries_free(struct binaries *b)
 {
 	int i;
 
+	safe_end(&b->files);
 	for (i = 0; i < b->n; i++)
 		binary_free(b->list[i]);
 	b->n = 0;

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files that hold the functions of -u: found once, open until the recording ends. */
+/* The files that hold the functions of -u: found once, known until the recording ends. */
 #pragma once
 
 #include "elffile.h"
+#include "record/files/safe_open.h"
 
 #define BINARIES_MAX 64
 
 struct binary {
-	struct elffile elf; /* its path: as its users see it */
+	struct elffile elf; /* a copy of its symbols; its path: as its users see it */
 	char *path;	    /* the same, absolute */
 	char *shown;	    /* the path from this host's root: /proc/PID/root/... in a container */
+	int place;	    /* the file, as O_PATH */
 	int root;	    /* the root of its users */
 	u64 dev, ino;
+	u8 build_id[BUILD_ID_MAX]; /* zeros after its end */
+	struct safe_files *files;  /* of all of them */
 };
 
 struct binaries {
 	struct binary *list[BINARIES_MAX];
 	int n;
+	struct safe_files files; /* reads them: their file system may not respond */
 };
 
 /*
@@ -31,6 +36,9 @@ struct binaries {
  */
 int binaries_find(struct binaries *b, int ret[BINARIES_MAX], const char *name, const u32 *pids,
 		  int n_pids, struct err *e);
+
+/* Ends the worker and frees the symbols; the places stay. */
+void binaries_forget(struct binaries *b);
 
 void binaries_free(struct binaries *b);
 

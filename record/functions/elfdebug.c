@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Separate debug files, by build-id or link, and the small table that Fedora packs into programs.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include "elfdebug.h"
 
+#include "elfparts.h"
 #include "record/files/safe_open.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -36,9 +39,10 @@ const char *elf_source_name(enum elf_source source)
 	return names[source < N_ELF_SOURCES ? source : ELF_NONE];
 }
 
-/* Where files are looked for: one worker opens them all. */
+/* Where files are looked for. */
 struct roots {
-	struct safe_files files;
+	struct safe_files own;	  /* opens them all, if there is no other */
+	struct safe_files *files; /* opens and reads them; NULL: it must not read for us */
 	int root;
 	int host; /* -1: not open yet */
 };
@@ -50,7 +54,7 @@ struct link {
 };
 
 /* Checksum of a whole file. One above the limit has none: it is known by its build-id alone. */
-static bool same_crc(const struct elffile *f, struct link *l)
+static bool checksum(int fd, u64 max, u32 *ret)
 {
 	u8 part[65536];
 	uLong crc = crc32(0, NULL, 0);
@@ -58,14 +62,28 @@ static bool same_crc(const struct elffile *f, struct link *l)
 	off_t at = 0;
 	ssize_t n;
 
-	if (fstat(f->fd, &st) < 0 || (u64)st.st_size > l->left)
+	if (fstat(fd, &st) < 0 || (u64)st.st_size > max)
 		return false;
-	l->left -= st.st_size;
-	while (at < st.st_size && (n = pread(f->fd, part, sizeof(part), at)) > 0) {
+	while (at < st.st_size && (n = pread(fd, part, sizeof(part), at)) > 0) {
 		crc = crc32(crc, part, n);
 		at += n;
 	}
-	return at == st.st_size && (u32)crc == l->crc;
+	*ret = crc;
+	return at == st.st_size;
+}
+
+/* In the worker: the checksum alone. */
+static int copy_checksum(int fd, u64 max, struct err *e)
+{
+	int to = memfd_create("obsrec", MFD_CLOEXEC);
+	u32 crc;
+
+	(void)e;
+	if (to >= 0 && checksum(fd, max, &crc) && write(to, &crc, sizeof(crc)) == sizeof(crc))
+		return to;
+	if (to >= 0)
+		close(to);
+	return -1;
 }
 
 static bool same_build_id(const struct elffile *a, const struct elffile *b)
@@ -74,17 +92,61 @@ static bool same_build_id(const struct elffile *a, const struct elffile *b)
 	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
 }
 
+/* A file that is looked at: below a root of ours. */
+struct candidate {
+	struct roots *roots;
+	int root;
+	const char *path;
+};
+
+static int open_candidate(struct elffile *ret, const struct candidate *c, struct err *e)
+{
+	struct safe_copy copy;
+	int fd;
+
+	if (!c->roots->files) {
+		fd = safe_open(&c->roots->own, c->root, c->path);
+		return fd < 0 ? ERR_FAIL : elffile_open(ret, fd, c->path, e);
+	}
+	if (safe_parts_place(c->roots->files, c->root, c->path, elfparts_symbols,
+			     ELFPARTS_SYMBOLS_MAX, &copy) < 0)
+		return ERR_FAIL;
+	close(copy.place);
+	return elffile_from_parts(ret, copy.image, c->path, e);
+}
+
+static bool same_checksum(const struct elffile *f, const struct candidate *c, struct link *l)
+{
+	struct safe_copy copy;
+	struct stat st;
+	u32 crc = 0;
+	bool read;
+
+	if (!c->roots->files) {
+		read = checksum(f->fd, l->left, &crc);
+		l->left -= read && fstat(f->fd, &st) == 0 ? (u64)st.st_size : 0;
+		return read && crc == l->crc;
+	}
+	if (safe_parts_place(c->roots->files, c->root, c->path, copy_checksum, l->left, &copy) < 0)
+		return false;
+	l->left -= copy.stat.size < l->left ? copy.stat.size : l->left;
+	read = pread(copy.image, &crc, sizeof(crc), 0) == sizeof(crc);
+	close(copy.image);
+	close(copy.place);
+	return read && crc == l->crc;
+}
+
 /* Opens a candidate; its build-id must be that of f, or its checksum that of the link. */
-static bool try_file(struct elffile *ret, const struct elffile *f, int fd, const char *path,
+static bool try_file(struct elffile *ret, const struct elffile *f, const struct candidate *c,
 		     struct link *l)
 {
 	struct err e = { 0 };
 
-	if (fd < 0 || elffile_open(ret, fd, path, &e) < 0)
+	if (open_candidate(ret, c, &e) < 0)
 		return false;
 	ret->path = f->path;
 	if (same_build_id(ret, f) ||
-	    (l && (!ret->build_id_size || !f->build_id_size) && same_crc(ret, l)))
+	    (l && (!ret->build_id_size || !f->build_id_size) && same_checksum(ret, c, l)))
 		return true;
 	elffile_close(ret);
 	return false;
@@ -94,11 +156,16 @@ static bool try_file(struct elffile *ret, const struct elffile *f, int fd, const
 static bool try_roots(struct elffile *ret, const struct elffile *f, struct roots *r,
 		      const char *path, struct link *l)
 {
-	if (try_file(ret, f, safe_open(&r->files, r->root, path), path, l))
+	struct safe_files *files = r->files ? r->files : &r->own;
+	const struct candidate there = { r, r->root, path };
+
+	if (try_file(ret, f, &there, l))
 		return true;
 	if (r->host < 0)
-		r->host = safe_open_dir(&r->files, "/");
-	return r->host >= 0 && try_file(ret, f, safe_open(&r->files, r->host, path), path, l);
+		r->host = safe_open_dir(files, "/");
+	const struct candidate here = { r, r->host, path };
+
+	return r->host >= 0 && try_file(ret, f, &here, l);
 }
 
 static bool by_build_id(struct elffile *ret, const struct elffile *f, struct roots *r)
@@ -207,9 +274,10 @@ static bool by_section(struct elffile *ret, const struct elffile *f)
 	return image && elffile_from_memory(ret, image, size, f->path, &e) == 0;
 }
 
-enum elf_source elfdebug_open(struct elffile *ret, const struct elffile *f, int root)
+enum elf_source elfdebug_open(struct elffile *ret, const struct elffile *f,
+			      struct safe_files *files, int root)
 {
-	struct roots r = { .root = root, .host = -1 };
+	struct roots r = { .files = files, .root = root, .host = -1 };
 	enum elf_source source = ELF_NONE;
 
 	if (by_build_id(ret, f, &r))
@@ -220,6 +288,6 @@ enum elf_source elfdebug_open(struct elffile *ret, const struct elffile *f, int 
 		source = ELF_MINI;
 	if (r.host >= 0)
 		close(r.host);
-	safe_end(&r.files);
+	safe_end(&r.own);
 	return source;
 }

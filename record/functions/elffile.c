@@ -309,6 +309,24 @@ Elf_Data *elffile_chunk(const struct elffile *f, u64 offset, u64 size, Elf_Type 
 	return d && d->d_buf ? d : NULL;
 }
 
+size_t elffile_bytes(const struct elffile *f, u64 offset, void *ret, size_t size)
+{
+	size_t has = 0;
+	const char *image;
+	ssize_t n;
+
+	if (f->fd >= 0) {
+		n = offset <= INT64_MAX ? pread(f->fd, ret, size, (off_t)offset) : 0;
+		return n > 0 ? n : 0;
+	}
+	image = elf_rawfile(f->elf, &has);
+	if (!image || offset >= has)
+		return 0;
+	size = size < has - offset ? size : has - offset;
+	memcpy(ret, image + offset, size);
+	return size;
+}
+
 void elffile_build_id(const struct elffile *f, char ret[2 * BUILD_ID_MAX + 1])
 {
 	u32 i;

@@ -38,7 +38,7 @@ int elffile_lent(struct elffile *ret, int fd, const char *path, struct err *e);
 int elffile_from_memory(struct elffile *ret, void *image, size_t size, const char *path,
 			struct err *e);
 
-/* A copy of elfparts_copy(). Takes fd over, whatever happens. */
+/* A copy of elfparts.h. Takes fd over, whatever happens. */
 int elffile_from_parts(struct elffile *ret, int fd, const char *path, struct err *e);
 
 void elffile_close(struct elffile *f);
@@ -60,6 +60,9 @@ Elf_Data *elffile_data(const struct elffile *f, Elf_Scn *scn);
 
 /* A part of the file as an array of a type; NULL if it is above the budget, or not in the file. */
 Elf_Data *elffile_chunk(const struct elffile *f, u64 offset, u64 size, Elf_Type type);
+
+/* Code, or other bytes, at a place in the file; returns how many of them there are. */
+size_t elffile_bytes(const struct elffile *f, u64 offset, void *ret, size_t size);
 
 /* The build-id as hexadecimal digits; "" if there is none. */
 void elffile_build_id(const struct elffile *f, char ret[2 * BUILD_ID_MAX + 1]);

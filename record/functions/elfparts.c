@@ -20,6 +20,7 @@
 struct parts_copy {
 	int from, to;
 	u64 room;
+	bool (*wants)(const GElf_Shdr *sh, const char *name);
 };
 
 static bool put(struct parts_copy *c, u64 at, u64 size, u64 max)
@@ -41,9 +42,26 @@ static bool put(struct parts_copy *c, u64 at, u64 size, u64 max)
 	return true;
 }
 
-static bool is_wanted(const char *name)
+static bool is_of_frames(const GElf_Shdr *sh, const char *name)
 {
+	(void)sh;
 	return strcmp(name, ".eh_frame") == 0 || strcmp(name, ".debug_frame") == 0;
+}
+
+/* Symbols with their names and versions, code, and what leads to a separate debug file. */
+static bool is_of_symbols(const GElf_Shdr *sh, const char *name)
+{
+	switch (sh->sh_type) {
+	case SHT_SYMTAB:
+	case SHT_DYNSYM:
+	case SHT_STRTAB:
+	case SHT_GNU_versym:
+	case SHT_GNU_verdef:
+		return true;
+	default:
+		return sh->sh_flags & SHF_EXECINSTR || strcmp(name, ".gnu_debuglink") == 0 ||
+		       strcmp(name, ".gnu_debugdata") == 0;
+	}
 }
 
 static bool put_sections(struct parts_copy *c, const struct elffile *f, u64 max)
@@ -65,7 +83,7 @@ static bool put_sections(struct parts_copy *c, const struct elffile *f, u64 max)
 			ok = put(c, sh.sh_offset, sh.sh_size, TABLE_MAX);
 		else if (sh.sh_type == SHT_NOTE)
 			ok = put(c, sh.sh_offset, sh.sh_size, NOTES_MAX);
-		else if (name && is_wanted(name))
+		else if (name && c->wants(&sh, name))
 			ok = put(c, sh.sh_offset, sh.sh_size, max);
 	}
 	return ok;
@@ -92,25 +110,76 @@ static bool put_headers(struct parts_copy *c, const struct elffile *f)
 	return ok;
 }
 
-int elfparts_copy(int fd, u64 max)
+/* Symbols of a file without sections are in its segments. */
+static bool put_segments(struct parts_copy *c, const struct elffile *f)
 {
-	struct parts_copy c = { .from = fd, .to = -1, .room = max + 3 * TABLE_MAX };
-	struct err e = { 0 };
-	struct elffile f;
-	struct stat st;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	GElf_Phdr ph;
+	bool ok = true;
+	size_t i, n;
 
-	if (elffile_lent(&f, fd, "", &e) < 0) {
-		errno = ENOEXEC;
-		return -1;
-	}
-	if (fstat(fd, &st) == 0)
-		c.to = memfd_create("obsrec-code", MFD_CLOEXEC);
-	if (c.to >= 0 && (ftruncate(c.to, st.st_size) < 0 || !put_headers(&c, &f) ||
-			  !put_sections(&c, &f, max))) {
-		close(c.to);
-		c.to = -1;
+	while ((scn = elf_nextscn(f->elf, scn)))
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_DYNSYM)
+			return true;
+	for (i = 0; ok && elf_getphdrnum(f->elf, &n) == 0 && i < n && gelf_getphdr(f->elf, i, &ph);
+	     i++)
+		if (ph.p_type == PT_LOAD || ph.p_type == PT_DYNAMIC)
+			ok = put(c, ph.p_offset, ph.p_filesz, f->budget);
+	return ok;
+}
+
+/* Takes c over; ok: nothing failed. */
+static int finish(struct parts_copy *c, struct elffile *f, bool ok)
+{
+	if (c->to >= 0 && !ok) {
+		close(c->to);
+		c->to = -1;
 		errno = EIO;
 	}
-	elffile_close(&f);
-	return c.to;
+	elffile_close(f);
+	return c->to;
+}
+
+/* A file of the same size, still a hole; false: no sound ELF file. */
+static bool begin(struct parts_copy *c, struct elffile *f, struct err *e)
+{
+	struct stat st;
+
+	if (elffile_lent(f, c->from, "", e) < 0) {
+		errno = ENOEXEC;
+		return false;
+	}
+	c->to = memfd_create("obsrec-code", MFD_CLOEXEC);
+	if (c->to >= 0 && (fstat(c->from, &st) < 0 || ftruncate(c->to, st.st_size) < 0)) {
+		close(c->to);
+		c->to = -1;
+	}
+	return true;
+}
+
+int elfparts_copy(int fd, u64 max, struct err *e)
+{
+	struct parts_copy c = {
+		.from = fd, .to = -1, .room = max + 3 * TABLE_MAX, .wants = is_of_frames
+	};
+	struct elffile f;
+
+	if (!begin(&c, &f, e))
+		return -1;
+	return finish(&c, &f, c.to >= 0 && put_headers(&c, &f) && put_sections(&c, &f, max));
+}
+
+int elfparts_symbols(int fd, u64 max, struct err *e)
+{
+	struct parts_copy c = {
+		.from = fd, .to = -1, .room = max + 3 * TABLE_MAX, .wants = is_of_symbols
+	};
+	struct elffile f;
+
+	if (!begin(&c, &f, e))
+		return -1;
+	return finish(&c, &f,
+		      c.to >= 0 && put_headers(&c, &f) && put_sections(&c, &f, f.budget) &&
+			      put_segments(&c, &f));
 }

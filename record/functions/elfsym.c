@@ -127,7 +127,7 @@ static bool is_throw(const char *name)
 }
 
 /* x86: arch_uprobe_analyze_insn() of the kernel. Branches, pushes and the short nop. */
-static enum probe_class classify(const struct elffile *f, const u8 *code, ssize_t n)
+static enum probe_class classify(const struct elffile *f, const u8 *code, size_t n)
 {
 	GElf_Ehdr eh;
 	u8 c = n > 0 ? code[0] : 0;
@@ -146,7 +146,7 @@ enum probe_class elfsym_class(const struct elffile *f, u64 offset)
 {
 	u8 code[8];
 
-	return classify(f, code, pread(f->fd, code, sizeof(code), offset));
+	return classify(f, code, elffile_bytes(f, offset, code, sizeof(code)));
 }
 
 /* Where the probe goes; false if the file has no code there. */
@@ -154,11 +154,11 @@ static bool place(const struct elffile *f, struct elfsym *sym)
 {
 	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e }; /* fa: endbr64, fb: endbr32 */
 	u8 code[ENDBR_SIZE + 8];
-	ssize_t n;
+	size_t n;
 
 	if (!elffile_offset(f, sym->address, &sym->offset) || sym->offset > INT64_MAX)
 		return false;
-	n = pread(f->fd, code, sizeof(code), sym->offset);
+	n = elffile_bytes(f, sym->offset, code, sizeof(code));
 	sym->skipped_endbr =
 		n > ENDBR_SIZE && memcmp(code, endbr, sizeof(endbr)) == 0 && (code[3] | 1) == 0xfb;
 	if (sym->skipped_endbr) {
@@ -229,7 +229,8 @@ static int walk_table(struct walk *w, const struct elftable *t, enum elf_source 
 }
 
 /* The table of all names: in the file, else in what belongs to it. */
-static int walk_full(struct walk *w, struct elftable *t, int root, struct err *e)
+static int walk_full(struct walk *w, struct elftable *t, struct safe_files *files, int root,
+		     struct err *e)
 {
 	struct elffile debug;
 	enum elf_source source;
@@ -237,7 +238,7 @@ static int walk_full(struct walk *w, struct elftable *t, int root, struct err *e
 
 	if (elftable_full(t, w->f))
 		return walk_table(w, t, ELF_SYMTAB, e);
-	source = elfdebug_open(&debug, w->f, root);
+	source = elfdebug_open(&debug, w->f, files, root);
 	if (source == ELF_NONE)
 		return 0;
 	if (elftable_full(t, &debug))
@@ -246,7 +247,7 @@ static int walk_full(struct walk *w, struct elftable *t, int root, struct err *e
 	return ret;
 }
 
-int elfsym_each(const struct elffile *f, int root, struct elfsyms *ret,
+int elfsym_each(const struct elffile *f, struct safe_files *files, int root, struct elfsyms *ret,
 		int (*visit)(void *arg, const struct elfsym *sym, struct err *e), void *arg,
 		struct err *e)
 {
@@ -260,7 +261,7 @@ int elfsym_each(const struct elffile *f, int root, struct elfsyms *ret,
 	if (elftable_dynamic(t, f))
 		r = walk_table(&w, t, ELF_DYNSYM, e);
 	if (r == 0)
-		r = walk_full(&w, t, root, e);
+		r = walk_full(&w, t, files, root, e);
 	free(t);
 	return r;
 }

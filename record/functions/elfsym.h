@@ -31,10 +31,10 @@ struct elfsyms {
 
 /*
  * Visits each symbol of f that is a function, aliases included, once for each table that has
- * it. The texts live as long as the visit. Debug files are looked for below root. A visitor's
- * negative result ends the walk and is returned.
+ * it. The texts live as long as the visit. Debug files are looked for below root, as files says
+ * (elfdebug.h). A visitor's negative result ends the walk and is returned.
  */
-int elfsym_each(const struct elffile *f, int root, struct elfsyms *ret,
+int elfsym_each(const struct elffile *f, struct safe_files *files, int root, struct elfsyms *ret,
 		int (*visit)(void *arg, const struct elfsym *sym, struct err *e), void *arg,
 		struct err *e);
 

@@ -138,9 +138,9 @@ static int list_file(struct listing *l, const struct binary *b, struct err *e)
 		       b->elf.go ? ", Go: entries only" : "");
 	buf_free(&path);
 	if (ret == 0 && l->pattern.glob)
-		ret = elfsym_each(&b->elf, b->root, &all, look_for_exact, l, e);
+		ret = elfsym_each(&b->elf, b->files, b->root, &all, look_for_exact, l, e);
 	if (ret == 0)
-		ret = elfsym_each(&b->elf, b->root, &all, visit, l, e);
+		ret = elfsym_each(&b->elf, b->files, b->root, &all, visit, l, e);
 	if (ret == 0)
 		printf("# %llu names%s\n", (unsigned long long)l->shown,
 		       all.throws ? "; throws exceptions: entries only, unless --returns always"

@@ -3,38 +3,18 @@
 #include "rootdir.h"
 
 #include "record/files/procfs.h"
-#include "record/files/safe_open.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Ends the worker and keeps errno. */
-static int done(struct safe_files *files, int fd)
+int rootdir_open(struct safe_files *files, u32 pid)
 {
-	int why = errno;
-
-	safe_end(files);
-	errno = why;
-	return fd;
-}
-
-int rootdir_open(u32 pid)
-{
-	struct safe_files files = { 0 };
 	char path[64] = "/";
 
 	if (pid)
 		snprintf(path, sizeof(path), "/proc/%u/root", pid);
-	return done(&files, safe_open_dir(&files, path));
-}
-
-int rootdir_file(int root, const char *path)
-{
-	struct safe_files files = { 0 };
-
-	return done(&files, safe_open(&files, root, path));
+	return safe_open_dir(files, path);
 }
 
 bool rootdir_is_ours(u32 pid)

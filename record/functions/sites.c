@@ -8,15 +8,14 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* By its descriptor, so that it is the file that was read: a path may mean another one by now. */
+/* By its place, so that it is the file that was read: a path may mean another one by now. */
 static void path_of(const struct binary *b, char ret[64])
 {
-	snprintf(ret, 64, "/proc/self/fd/%d", b->elf.fd);
+	snprintf(ret, 64, "/proc/self/fd/%d", b->place);
 }
 
 /* To every process that runs the file: a filter by process is in the program, and cheaper there. */
@@ -48,8 +47,7 @@ static int attach_function(struct sites *sites, int i, const struct site_program
 {
 	struct site *s = &sites->list[i];
 	u64 cookie = i | (u64)s->args << SITE_COOKIE_ARGS | (u64)s->text_place << SITE_COOKIE_TEXT |
-		     (elffile_machine(&s->binary->elf) == EM_386 ? SITE_COOKIE_I386 : 0) |
-		     (s->no_return ? SITE_COOKIE_ONCE : 0);
+		     (s->i386 ? SITE_COOKIE_I386 : 0) | (s->no_return ? SITE_COOKIE_ONCE : 0);
 
 	if (sites->no_cookies)
 		return attach_copies(&sites->legacy, s, p, cookie, e);

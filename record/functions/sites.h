@@ -31,6 +31,7 @@ struct sites {
 		u32 args;	       /* how many are recorded at entry */
 		u32 text_place; /* index of the place that describes its text, and 1; 0: none */
 		bool skipped_endbr;
+		bool i386;	/* its arguments are on the stack */
 		bool at_return; /* of a span: it starts or ends at one */
 		struct bpf_link *entry, *back;
 	} list[SITES_MAX]; /* a site's index is its id */

@@ -99,6 +99,7 @@ static int add_site(struct search *s, const struct elfsym *sym, struct err *e)
 		.source = sym->source,
 		.class = sym->class,
 		.skipped_endbr = sym->skipped_endbr,
+		.i386 = elffile_machine(&s->binary->elf) == EM_386,
 		.args = s->options->args,
 	};
 	const char *at = !sym->version[0] ? "" : sym->default_version ? "@@" : "@";
@@ -256,7 +257,8 @@ static int search_files(struct search *s, const int *files, int n, struct err *e
 
 	for (i = 0; i < n; i++) {
 		s->binary = s->sites->binaries.list[files[i]];
-		ret = elfsym_each(&s->binary->elf, s->binary->root, &all, visit, s, e);
+		ret = elfsym_each(&s->binary->elf, s->binary->files, s->binary->root, &all, visit,
+				  s, e);
 		if (ret < 0)
 			return ret;
 		s->functions += all.functions;

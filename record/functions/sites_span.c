@@ -244,5 +244,8 @@ int sites_resolve(struct sites *s, const struct options *o, struct err *e)
 	for (i = 0; i < o->n_functions && ret == 0; i++)
 		if (span_wish_is(o->functions[i]))
 			ret = find_span(s, o, o->functions[i], e);
-	return ret < 0 ? ret : sites_find_usdt(s, o, e);
+	if (ret == 0)
+		ret = sites_find_usdt(s, o, e);
+	binaries_forget(&s->binaries);
+	return ret;
 }

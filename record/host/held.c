@@ -61,11 +61,12 @@ bool held_parse(struct ev_futex_wait *ret, u64 *ret_at, const char *text, int nr
 }
 
 /* In the worker: 4 bytes of memory. */
-static int copy_word(int fd, u64 address)
+static int copy_word(int fd, u64 address, struct err *e)
 {
 	int to = memfd_create("obsrec", MFD_CLOEXEC);
 	u32 word;
 
+	(void)e;
 	if (to >= 0 && pread(fd, &word, sizeof(word), (off_t)address) == sizeof(word) &&
 	    write(to, &word, sizeof(word)) == sizeof(word))
 		return to;

@@ -79,7 +79,7 @@ void code_names_elf(struct code_name *list, u32 n, const struct elffile *f)
 	if (full)
 		walk_table(&names, t, ELF_SYMTAB);
 	if (!find_lines(&names, f) && !full) {
-		source = elfdebug_open(&debug, f, -1);
+		source = elfdebug_open(&debug, f, NULL, -1);
 		if (source != ELF_NONE) {
 			if (elftable_full(t, &debug))
 				walk_table(&names, t, source);

@@ -29,8 +29,9 @@
 #define STUCK_MOST   10000 /* without a result, of a process that reads, runs or waits for a CPU */
 #define SLICE_MS     20	   /* between two looks */
 #define READS	     0	   /* for a type: not an event, but the module that is read, as tid */
-#define KERNEL	     UINT32_MAX /* for such a module */
-#define ENDS_MS	     200	/* for a process that has closed its pipe */
+#define KERNEL	     UINT32_MAX	      /* for such a module */
+#define NONE	     (UINT32_MAX - 1) /* the same: all are read */
+#define ENDS_MS	     200	      /* for a process that has closed its pipe */
 
 static int by_module(const void *a, const void *b)
 {
@@ -138,17 +139,16 @@ static bool send_all(int out, struct buf *b)
 }
 
 /* What is read next: it is to blame if nothing follows. */
-static bool announce(u64 module, struct pump *p, int out, struct buf *found)
+static bool announce(u32 tid, struct pump *p, int out, struct buf *found)
 {
-	u32 tid = module == ALL_KERNEL ? KERNEL : (u32)module;
 	struct ev_header h = { .type = READS, .size = sizeof(h), .tid = tid };
 	struct err e = { 0 };
 
 	return pump_record(p, &h, &e) == 0 && send_all(out, found);
 }
 
-/* From this module on; false: not all could be read or sent. */
-static bool read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first, int out)
+/* From this module on; the end is announced if all could be read and sent. */
+static void read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first, int out)
 {
 	struct code_name *names =
 		calloc(q->tables.n_frames + q->older.n_frames + 1, sizeof(*names));
@@ -170,14 +170,15 @@ static bool read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first
 			;
 		if (module < first)
 			continue;
-		ok = announce(module, p, out, &found);
+		ok = announce(module == ALL_KERNEL ? KERNEL : (u32)module, p, out, &found);
 		if (ok && module && records_now() - begin < SYMBOLS_TIME)
 			find_names(q, names + from, to - from, module, hide);
 		for (i = from; i < to && ok; i++)
 			ok = !names[i].name || put_symbol(&names[i], p, &e) == 0;
 		ok = ok && send_all(out, &found);
 	}
-	return ok;
+	if (ok)
+		announce(NONE, p, out, &found);
 }
 
 static void serve(struct raw_queue *q, struct pump *p, bool hide, u32 first, int out)
@@ -186,7 +187,8 @@ static void serve(struct raw_queue *q, struct pump *p, bool hide, u32 first, int
 	prctl(PR_SET_NAME, "obsrec-names");
 	close_others(q, out);
 	q->modules.files = (struct safe_files){ 0 }; /* its worker is the recorder's */
-	_exit(read_names(q, p, hide, first, out) ? EXIT_SUCCESS : EXIT_FAILURE);
+	read_names(q, p, hide, first, out);
+	_exit(EXIT_SUCCESS);
 }
 
 /* ---- the recorder's side ---- */
@@ -240,8 +242,8 @@ static int take_names(struct taking *t, int from, pid_t pid, struct err *e)
 	int ret = 0, waited = 0, since = 0;
 	u64 had = 0, has;
 
-	/* a signal ends the wait, not what has come */
-	while (ret == 0 && !(waited && safe_stopping())) {
+	/* a signal ends the wait, not what has come; its end can wait for what it closes */
+	while (ret == 0 && t->module != NONE && !(waited && safe_stopping())) {
 		if (poll(&look, 1, SLICE_MS) > 0) {
 			ret = take_some(t, from, e);
 			waited = since = 0;
@@ -269,19 +271,14 @@ static void give_up(struct raw_queue *q, u32 module)
 		module == KERNEL ? "/proc/kallsyms" : "a file of code");
 }
 
-/* False if it failed. A stuck one ends when its file system responds; it is not waited for. */
-static bool end(pid_t pid, bool stuck)
+/* A stuck one ends when its file system responds; it is not waited for. */
+static void end(pid_t pid)
 {
-	int waited, status = 0;
+	int waited;
 
-	if (stuck)
-		kill(pid, SIGKILL);
-	for (waited = 0; waitpid(pid, &status, WNOHANG) == 0; waited += SLICE_MS) {
-		if (waited >= ENDS_MS)
-			return !stuck && kill(pid, SIGKILL) == 0;
-		poll(NULL, 0, SLICE_MS);
-	}
-	return !stuck && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	kill(pid, SIGKILL);
+	for (waited = 0; waitpid(pid, NULL, WNOHANG) == 0 && waited < ENDS_MS; waited++)
+		poll(NULL, 0, 1);
 }
 
 /* From this module on. 1: stuck at *module. */
@@ -290,7 +287,6 @@ static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module
 	struct taking t = { .pump = p, .module = *module };
 	int pipe[2], ret = 0;
 	pid_t pid = -1;
-	bool ok;
 
 	if (pipe2(pipe, O_CLOEXEC) == 0) {
 		pid = fork();
@@ -302,8 +298,9 @@ static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module
 		close(pipe[0]);
 	}
 	buf_free(&t.in);
-	ok = pid > 0 && end(pid, ret != 0);
-	if (ret == 0 && !ok && !safe_stopping())
+	if (pid > 0)
+		end(pid);
+	if (ret == 0 && t.module != NONE && !safe_stopping())
 		fprintf(stderr, "obsrec: not all names of functions could be read\n");
 	*module = t.module;
 	return ret;

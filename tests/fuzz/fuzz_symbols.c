@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A binary: its symbol tables, names and patterns, source lines; also as obsanalyze reads it. */
+#define _GNU_SOURCE /* O_PATH */
 #include "fuzz.h"
 
 #include "analyze/transform/elf_image.h"
+#include "record/functions/elfparts.h"
 #include "record/functions/elfsym.h"
 #include "record/functions/pattern.h"
-#include "record/functions/rootdir.h"
 #include "record/stacks/code_names.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +60,22 @@ static void find_names(const struct elffile *f, int fd, size_t size)
 		code_name_free(&list[i]);
 }
 
+/* As obsrec -u reads it. */
+static void find_in_copy(const u8 *data, size_t size, int root, struct seen *s)
+{
+	int fd = fuzz_file(data, size), copy;
+	struct elfsyms all;
+	struct elffile f;
+	struct err e = { 0 };
+
+	copy = elfparts_symbols(fd, ELFPARTS_SYMBOLS_MAX, &e);
+	close(fd);
+	if (copy < 0 || elffile_from_parts(&f, copy, "/fuzz/binary", &e) < 0)
+		return;
+	elfsym_each(&f, NULL, root, &all, visit, s, &e);
+	elffile_close(&f);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static int root = -1;
@@ -68,7 +86,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	int fd;
 
 	if (root < 0) {
-		root = rootdir_open(0);
+		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		pattern_read(&s.pattern, "x*.c:*a*[b]*@*", &e);
 	}
 	s.size = size;
@@ -78,7 +96,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (elffile_open(&f, fuzz_file(data, size), "/fuzz/binary", &e) < 0)
 		return 0;
 	find_names(&f, -1, size);
-	elfsym_each(&f, root, &all, visit, &s, &e);
+	elfsym_each(&f, NULL, root, &all, visit, &s, &e);
 	elffile_close(&f);
+	find_in_copy(data, size, root, &s);
 	return 0;
 }

@@ -3,7 +3,7 @@
 # A file system that does not respond (FUSE) stops neither a recording nor its end: one that has not answered since
 # before the recording, and one that stops while a program on it is recorded.
 . "$(dirname "$0")/lib.sh"
-mkdir "$work/fs" "$work/code" "$work/mute"
+mkdir "$work/fs" "$work/code" "$work/mute" "$work/open"
 if [ ! -c /dev/fuse ] && ! modprobe fuse 2>/dev/null; then
 	echo "ok a file system that does not respond # SKIP no /dev/fuse"
 	exit 0
@@ -14,7 +14,7 @@ server=$!
 release() {
 	mkdir "$work/connections"
 	mount -t fusectl none "$work/connections" 2>/dev/null || return
-	for at in fs code mute; do
+	for at in fs code mute open; do
 		n=$(awk -v at="$work/$at" '$5 == at { sub(/.*:/, "", $3); print $3 }' /proc/self/mountinfo)
 		[ -z "$n" ] || echo 1 >"$work/connections/$n/abort"
 	done
@@ -23,8 +23,8 @@ release() {
 cleanup() {
 	release
 	[ -z "${generated:-}" ] || rm -f "/tmp/perf-$generated.map"
-	kill $server ${coder:-} ${muted:-} ${guard:-} ${recorder:-} ${flying:-} ${generated:-} 2>/dev/null
-	umount -l "$work/fs" "$work/code" "$work/mute" 2>/dev/null
+	kill $server ${coder:-} ${muted:-} ${opened:-} ${guard:-} ${recorder:-} ${flying:-} ${generated:-} 2>/dev/null
+	umount -l "$work/fs" "$work/code" "$work/mute" "$work/open" 2>/dev/null
 	remove_work
 }
 until_true [ -s "$work/holder" ]
@@ -117,7 +117,40 @@ bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 9 -o "$work/after.obs" >"
 is "its call frame information cannot be read: exit status" $? 0
 echo "# $(($(date +%s) - began)) s with a recording of 9 s"
 holds "its call frame information cannot be read: complete" "$obsanalyze" verify "$work/after.obs"
+says "-u on it, whose reads are taken: sentence" \
+	"$(bounded "$obsrec" -q -p "$runner" -d 1 -u "$work/mute/file:main" -o "$work/u3.obs")" "$work/mute/file: its file system does not respond"
+says "-u with its name alone: sentence" "$(bounded "$obsrec" -q -p "$runner" -d 1 -u file:main -o "$work/u4.obs")" 'does not respond'
+says "-U on it: sentence" "$(bounded "$obsrec" -q -a -d 1 -U "$work/mute/file:a:b" -o "$work/u5.obs")" 'does not respond'
+bounded "$obsrec" list -u "$work/mute/file:main" >"$work/out"
+is "list -u on it: exit status" $? 1
+says "list -u on it: sentence" "$(cat "$work/out")" 'does not respond'
+# a signal ends it within a second, while it waits for the file
+"$obsrec" -q -a -d 1 -u "$work/mute/file:main" -o "$work/u6.obs" 2>/dev/null &
+recorder=$!
+has_worker() { [ -n "$(pgrep -P "$1" obsrec-files)" ]; }
+until_true has_worker $recorder
+began=$(date +%s%N)
+kill -TERM $recorder
+holds "-u on it: SIGTERM ends it" until_true gone $recorder
+took=$((($(date +%s%N) - began) / 1000000)) # looked for every 200 ms
+holds "-u on it: within a second ($took ms)" [ $took -lt $((1200 * slow)) ]
 holds "its server still runs, too" alive $muted
+
+# A server that answers all but closes: its functions are found, and recorded.
+"$top/.output/fuse_hang" "$work/open" "$top/.output/hotwork" 600 1000 alone >"$work/looper" &
+opened=$!
+until_true [ -s "$work/looper" ]
+runner=$(cat "$work/looper")
+kill -HUP $opened
+until_true grep -q open "$work/looper"
+says "list -u on a file that cannot be closed" "$(bounded "$obsrec" list -u "$work/open/file:main")" ' main$'
+bounded "$obsrec" -q -p "$runner" -d 1 -u "$work/open/file:main" -o "$work/u7.obs" >"$work/out"
+is "-u on it: exit status" $? 0
+holds "-u on it: complete" "$obsanalyze" verify "$work/u7.obs"
+is "-u on it: its function is recorded" "$("$obsanalyze" dump -e site "$work/u7.obs" | grep -c main)" 1
+says "its stacks, too: no sentence, complete" "$(bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 1 -o "$work/u8.obs")$("$obsanalyze" verify "$work/u8.obs")" '^COMPLETE'
+holds "its stacks, too: with names" has_event "$work/u8.obs" symbol 'text="main_loop\|text="main'
+holds "the server of closes still runs" alive $opened
 
 # a perf map there: names and callers of generated code
 if command -v python3 >/dev/null; then

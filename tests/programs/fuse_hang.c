@@ -6,7 +6,7 @@
  * fuse_hang DIR: the holder has the file open as fd 9 and DIR as working directory.
  * fuse_hang DIR PROGRAM [ARGUMENT]...: the file is a copy of PROGRAM, which the holder executes.
  * Opens are the client's alone, and it reads single pages. SIGUSR1 is what stops the answers;
- * SIGUSR2 stops those to reads, and to closes of files. Each is said.
+ * SIGUSR2 stops those to reads, and to closes of files; SIGHUP to closes alone. Each is said.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 static int program = -1;
 static struct stat shape; /* of the program */
-static volatile sig_atomic_t hung, mute;
+static volatile sig_atomic_t hung, mute, open_for_good;
 
 union answer {
 	struct fuse_init_out init;
@@ -42,8 +42,10 @@ static void hang(int signal)
 {
 	if (signal == SIGUSR1)
 		hung = 1;
-	else
+	else if (signal == SIGUSR2)
 		mute = 1;
+	else
+		open_for_good = 1;
 }
 
 static int fail(const char *what)
@@ -135,7 +137,8 @@ static int respond(int fuse)
 	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
 	    in->opcode == FUSE_INTERRUPT)
 		return 0;
-	if (mute && (in->opcode == FUSE_READ || in->opcode == FUSE_FLUSH))
+	if ((mute && in->opcode == FUSE_READ) ||
+	    ((mute || open_for_good) && in->opcode == FUSE_FLUSH))
 		return 0; /* taken, which no signal can undo */
 	n = answer(in, &out.a);
 	out.h.unique = in->unique;
@@ -158,7 +161,7 @@ static int serve(int fuse, int ready, pid_t holder)
 
 	while (!hung) {
 		if (poll(p, 2, -1) < 0) { /* a signal */
-			say(mute ? "mute" : "hung");
+			say(hung ? "hung" : mute ? "mute" : "open");
 			continue;
 		}
 		if (p[0].revents && respond(fuse) < 0)
@@ -190,6 +193,7 @@ int main(int argc, char **argv)
 			return fail(argv[2]);
 		signal(SIGUSR1, hang);
 		signal(SIGUSR2, hang);
+		signal(SIGHUP, hang);
 	}
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other,max_read=%d", fuse, PAGE);

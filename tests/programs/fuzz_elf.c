@@ -7,7 +7,6 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "record/functions/elfsym.h"
 #include "record/functions/pattern.h"
-#include "record/functions/rootdir.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -96,7 +95,7 @@ static int round_of(struct seen *s, const u8 *image, size_t size, const char *pa
 	s->size = size;
 	if (elffile_open(&f, fd, path, &e) < 0)
 		return 0;
-	ret = elfsym_each(&f, root, &all, visit, s, &e);
+	ret = elfsym_each(&f, NULL, root, &all, visit, s, &e);
 	elffile_close(&f);
 	if (ret < 0)
 		printf("not ok %s\n", e.text);
@@ -107,7 +106,8 @@ int main(int argc, char **argv)
 {
 	static u8 image[IMAGE_MAX], spoilt[IMAGE_MAX];
 	static struct seen s;
-	int fd = argc == 3 ? open(argv[1], O_RDONLY) : -1, root = rootdir_open(0), i, r, sound = 0;
+	int fd = argc == 3 ? open(argv[1], O_RDONLY) : -1, root = open("/", O_PATH | O_DIRECTORY),
+	    i, r, sound = 0;
 	ssize_t size = fd < 0 ? 0 : read(fd, image, sizeof(image));
 	char path[PATH_MAX];
 	struct err e = { 0 };

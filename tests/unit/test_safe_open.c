@@ -6,6 +6,7 @@
 #include "record/files/procfs.h"
 #include "record/files/safe_open.h"
 #include "record/functions/elfparts.h"
+#include "record/functions/elftable.h"
 #include "record/functions/rootdir.h"
 #include "tests/lib/unit.h"
 
@@ -104,17 +105,18 @@ static void content_has_an_owner_and_a_bound(void **state)
 }
 
 /* A copy of the first max bytes. */
-static int first_bytes(int fd, u64 max)
+static int first_bytes(int fd, u64 max, struct err *e)
 {
 	int to = memfd_create("test", MFD_CLOEXEC);
 	char text[16];
 	ssize_t n = read(fd, text, max < sizeof(text) ? max : sizeof(text));
 
+	(void)e;
 	return n > 0 && write(to, text, n) == n ? to : -1;
 }
 
 /* A disk that gives a byte per 700 ms: longer than a file system may be silent. */
-static int from_slow_disk(int fd, u64 max)
+static int from_slow_disk(int fd, u64 max, struct err *e)
 {
 	char one;
 	u64 i;
@@ -124,12 +126,12 @@ static int from_slow_disk(int fd, u64 max)
 		if (pread(fd, &one, 1, i) != 1)
 			return -1;
 	}
-	return first_bytes(fd, max);
+	return first_bytes(fd, max, e);
 }
 
-static int never(int fd, u64 max)
+static int never(int fd, u64 max, struct err *e)
 {
-	(void)fd, (void)max;
+	(void)fd, (void)max, (void)e;
 	pause();
 	return -1;
 }
@@ -177,6 +179,63 @@ static void parts_are_copied(void **state)
 	assert_int_equal(safe_parts(&s, -1, in_dir("file"), elfparts_copy, 4, &copy), -1);
 	assert_int_equal(errno, ENOEXEC);
 	assert_int_equal(s.stuck, 0);
+	safe_end(&s);
+}
+
+static void found_in_parts(const struct elffile *f)
+{
+	u8 a[16], b[16];
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elftable *t = malloc(sizeof(*t));
+	struct elffile whole;
+	struct err e = { 0 };
+	GElf_Ehdr eh;
+	u64 entry;
+
+	assert_non_null(t);
+	assert_int_equal(elffile_open(&whole, fd, "self", &e), 0);
+	assert_true(elftable_dynamic(t, f));
+	assert_true(t->n > 0);
+	assert_non_null(gelf_getehdr(f->elf, &eh));
+	assert_true(elffile_offset(f, eh.e_entry, &entry));
+	assert_int_equal(elffile_bytes(f, entry, a, sizeof(a)), sizeof(a));
+	assert_int_equal(elffile_bytes(&whole, entry, b, sizeof(b)), sizeof(b));
+	assert_memory_equal(a, b, sizeof(a));
+	/* at the end of the file, and after it */
+	assert_int_equal(elffile_bytes(f, f->mapped - 3, a, sizeof(a)), 3);
+	assert_int_equal(elffile_bytes(f, f->mapped, a, sizeof(a)), 0);
+	assert_int_equal(elffile_bytes(f, UINT64_MAX, a, sizeof(a)), 0);
+	assert_int_equal(elffile_bytes(&whole, f->mapped - 3, b, sizeof(b)), 3);
+	assert_int_equal(elffile_bytes(&whole, UINT64_MAX, b, sizeof(b)), 0);
+	elffile_close(&whole);
+	free(t);
+}
+
+static void symbols_are_copied(void **state)
+{
+	struct safe_files s = { 0 };
+	struct safe_copy copy;
+	struct elffile f;
+	struct err e = { 0 };
+	int flags;
+
+	(void)state;
+	assert_int_equal(
+		safe_parts_place(&s, -1, "/proc/self/exe", elfparts_symbols, 1u << 30, &copy), 0);
+	assert_int_equal(copy.parked, -1);
+	flags = fcntl(copy.place, F_GETFL);
+	assert_true(flags & O_PATH);
+	close(copy.place);
+	assert_int_equal(elffile_from_parts(&f, copy.image, "self", &e), 0);
+	found_in_parts(&f);
+	elffile_close(&f);
+	assert_int_equal(s.pid, 0); /* the worker closes the file: no call waits for that */
+	/* why there is none: words after its path */
+	assert_int_equal(
+		safe_parts_place(&s, -1, in_dir("file"), elfparts_symbols, 1u << 30, &copy), -1);
+	assert_int_equal(errno, ENOEXEC);
+	assert_string_equal(copy.why.text, " is not an ELF program or library");
+	assert_int_equal(copy.place, -1);
 	safe_end(&s);
 }
 
@@ -272,6 +331,7 @@ int main(void)
 		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(content_has_an_owner_and_a_bound),
 		cmocka_unit_test(parts_are_copied),
+		cmocka_unit_test(symbols_are_copied),
 		cmocka_unit_test(a_slow_disk_is_waited_for),
 		cmocka_unit_test(a_stuck_worker_is_given_up),
 		cmocka_unit_test(a_pending_signal_ends_the_wait),
