@@ -16,12 +16,30 @@
 #define TASK_TYPE      "btf_bpf_get_current_task_btf"
 #define UPROBE_TYPE    "/sys/bus/event_source/devices/uprobe/type"
 
+#define TYPES "/sys/kernel/btf/vmlinux"
+
 #define NO_PERF		1000ull /* no level of perf_event_paranoid */
 #define RECLAIM_UNSEEN	"direct reclaim is not recorded"
 #define LIMITS_UNSEEN	"reclaim for limits of cgroups is not recorded"
 #define SOFT_UNSEEN	"reclaim for soft limits of cgroups is not recorded"
 #define SAMPLES_REFUSED "CPU samples are not recorded: kernel.perf_event_paranoid forbids them"
 #define MEMCG		"a kernel with CONFIG_MEMCG"
+
+struct btf *features_types(struct err *e)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	if (btf)
+		return btf;
+	if (access(TYPES, R_OK) == 0) /* of root alone */
+		err_set(e, ERR_ENV,
+			"cannot load the types of this kernel (BTF) from " TYPES
+			": there is not enough memory, or libbpf is too old for them");
+	else
+		err_set(e, ERR_ENV,
+			"this kernel has no BTF (in " TYPES "): it needs CONFIG_DEBUG_INFO_BTF");
+	return NULL;
+}
 
 const char *const level_names[] = { "available", "degraded", "absent" };
 

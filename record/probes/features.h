@@ -2,6 +2,7 @@
 /* What the running kernel offers for each event class, by its BTF, not by its version. */
 #pragma once
 
+#include "format/err.h"
 #include "format/event.h"
 
 #include <stdbool.h>
@@ -17,6 +18,9 @@ struct feature {
 	char remedy[200]; /* empty: there is none */
 	char parts[64];	  /* of sched: what switches say of the time on a CPU, words with commas */
 };
+
+/* The types of the running kernel, from btf__load_vmlinux_btf(); NULL with ERR_ENV. */
+struct btf *features_types(struct err *e);
 
 /* One for each group; of those without name, level is LEVEL_AVAILABLE and why empty. */
 void features_find(struct feature ret[GROUP_MAX], const struct btf *btf);

@@ -145,14 +145,12 @@ static int narrow(struct probes *p, struct options *o, const struct btf *btf, st
 
 static int open_all(struct probes *p, struct options *o, const struct targets *t, struct err *e)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct btf *btf = features_types(e);
 	struct site_programs programs;
 	int ret;
 
 	if (!btf)
-		return err_set(e, ERR_ENV,
-			       "this kernel has no BTF (in "
-			       "/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
+		return ERR_ENV;
 	ret = narrow(p, o, btf, e);
 	if (ret == 0)
 		ret = rings_choose(&p->rings, p->n_rings, o->ring, o->stock_ring, e);
@@ -262,7 +260,7 @@ static void try_group(struct probes *p, u32 group, const struct btf *btf, struct
 
 int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct btf *btf = features_types(e);
 	struct options none = { 0 };
 	struct probes *p = NULL;
 	u32 g;
@@ -270,7 +268,7 @@ int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 
 	libbpf_set_print(collect);
 	if (!btf)
-		return err_set(e, ERR_ENV, "this kernel has no BTF (in /sys/kernel/btf/vmlinux)");
+		return ERR_ENV;
 	features_find(ret, btf);
 	r = probes_new(&p, e);
 	if (r == 0)

@@ -26,6 +26,9 @@ for signal in INT TERM HUP QUIT; do
 	done
 	is "SIG$signal: exit status" $status 0
 	holds "SIG$signal: finished within $((2 * slow)) s ($took ms)" [ $took -lt $((2000 * slow)) ]
+	answered=$(ask "$work/$signal.obs" "WITH r AS (SELECT max(CAST(value AS INT)) FILTER (WHERE key='start_realtime_ns') + max(CAST(value AS INT)) FILTER
+		(WHERE key='stopped') - max(CAST(value AS INT)) FILTER (WHERE key='start_monotonic_ns') AS at FROM recording) SELECT (at - $killed) / 1000000 FROM r")
+	holds "SIG$signal: the recording ends within $slow s ($answered ms)" [ "$answered" -ge 0 -a "$answered" -lt $((1000 * slow)) ]
 	says "SIG$signal: summary names the next command" "$(cat "$work/err")" 'obsanalyze report'
 	holds "SIG$signal: complete" sh -c "'$obsanalyze' verify '$work/$signal.obs' >/dev/null"
 done
