@@ -259,35 +259,41 @@ static int read_part(sqlite3 *db, const char *name, struct moment *ret_part, str
 	return ret < 0 ? ret : db_int(db, &ret_part->to, e, sql, "ss", name, "_to");
 }
 
-/* Where the verdict is about the level of latency, all requests are its units, not a tail. Where it
- * is about late requests, those in its time range. */
+static int on_range(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct windows *w = arg;
+
+	(void)e;
+	w->judged[w->n_judged++] =
+		(struct moment){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1) };
+	w->tail = sqlite3_column_int(q, 2);
+	return 0;
+}
+
+/* Where the verdict is about the level of latency from the start on, all requests are its units,
+ * not a tail. Where it is about slow or late requests, those in its time ranges. */
 static int read_judged(sqlite3 *db, const struct units *u, struct windows *w, struct err *e)
 {
 	static const char sql[] =
 		"SELECT coalesce(max(1 + (v.kind='wait')), 0) FROM verdict v JOIN service s ON s.server=v.subject WHERE v.kind IN"
 		" ('overload', 'pool', 'queue', 'wait', 'cost') AND CASE ?1 WHEN 'server' THEN s.server=?2"
 		" WHEN 'service' THEN s.id=?2 WHEN 'function' THEN 0 ELSE s.pid=?2 END";
-	static const char tail[] =
-		"SELECT v.start, v.end FROM verdict v JOIN service s ON s.server=v.subject WHERE v.kind='tail' AND"
-		" CASE ?1 WHEN 'server' THEN s.server=?2 WHEN 'service' THEN s.id=?2 WHEN 'function' THEN 0"
-		" ELSE s.pid=?2 END LIMIT 1";
+	static const char ranges[] =
+		"SELECT r.start, r.end, v.kind='tail' FROM verdict v JOIN verdict_range r USING(rank) LEFT JOIN finding f ON"
+		" f.id=v.finding WHERE (v.kind='tail' OR f.kind='verdict_slower') AND EXISTS (SELECT 1 FROM service s"
+		" WHERE s.server=v.subject AND CASE ?1 WHEN 'server' THEN s.server=?2 WHEN 'service' THEN s.id=?2"
+		" WHEN 'function' THEN 0 ELSE s.pid=?2 END) ORDER BY v.rank, r.end - r.start DESC LIMIT ?3";
 	const char *of = subject_names[u->of.kind];
-	sqlite3_stmt *q;
 	s64 n = 0;
 	int ret = db_int(db, &n, e, sql, "si", of, u->of.id);
 
 	w->all = n > 0 && u->kind == UNIT_REQUEST;
 	w->waits = n > 1;
-	w->tail = (struct moment){ 0 };
+	w->n_judged = 0;
+	w->tail = false;
 	if (ret < 0 || u->kind != UNIT_REQUEST)
 		return ret;
-	ret = db_query(&q, db, e, tail, "si", of, u->of.id);
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		w->tail = (struct moment){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1) };
-	return db_end(q, ret);
+	return db_each(db, e, on_range, w, ranges, "sii", of, u->of.id, (s64)JUDGED_MAX);
 }
 
 static const struct finding_query below = {

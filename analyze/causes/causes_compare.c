@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slow units against usual ones. Which are slow: those of windows that the user names; else
- * those after a change of level (of windows of time: in what they are spent on); else the tail,
- * against the middle half; and if units are all comparable, all of them, against nothing. What they
- * spend more time on has an interval from a bootstrap of blocks of time, because neighbours in time
- * share their fate.
+ * Slow units against usual ones. Which are slow: those of windows that the user names; else those
+ * of the verdict's; else those after a change of level (of windows of time: in what they are spent
+ * on); else the tail, against the middle half; and if units are all comparable, all of them,
+ * against nothing. What they spend more time on has an interval from a bootstrap of blocks of time,
+ * because neighbours in time share their fate.
  */
 #include "causes_compare.h"
 
@@ -154,6 +154,26 @@ static bool find_change(const struct units *u, struct comparison *c)
 	       mean_in(u, c->is_slow) > NEAR * mean_in(u, c->is_usual);
 }
 
+/* The slow windows of the verdict, and of the others those of the lowest level. */
+static bool take_judged(const struct units *u, const struct windows *w, struct comparison *c)
+{
+	bool slow[UNIT_BLOCKS] = { false }, one[UNIT_BLOCKS];
+	bool levels = !w->tail && find_change(u, c);
+	int i, b;
+
+	for (i = 0; i < w->n_judged; i++) {
+		mark(u, &w->judged[i], one);
+		for (b = 0; b < UNIT_BLOCKS; b++)
+			slow[b] |= one[b];
+	}
+	for (b = 0; b < UNIT_BLOCKS; b++) {
+		c->is_usual[b] = !slow[b] && (!levels || c->is_usual[b]);
+		c->is_slow[b] = slow[b];
+	}
+	return units_in(u, c->is_slow) >= LEAST_SLOW && units_in(u, c->is_usual) >= LEAST_USUAL &&
+	       (w->tail || mean_in(u, c->is_slow) > NEAR * mean_in(u, c->is_usual));
+}
+
 static void choose(const struct units *u, const struct windows *w, struct comparison *c)
 {
 	double slow = 0, n_slow = 0, middle = 0, n_middle = 0;
@@ -175,16 +195,10 @@ static void choose(const struct units *u, const struct windows *w, struct compar
 			c->basis = BASIS_GIVEN;
 		return;
 	}
-	if (w->tail.to) {
-		mark(u, &w->tail, c->is_slow);
-		for (b = 0; b < UNIT_BLOCKS; b++)
-			c->is_usual[b] = !c->is_slow[b];
-		if (units_in(u, c->is_slow) >= LEAST_SLOW &&
-		    units_in(u, c->is_usual) >= LEAST_USUAL)
-			c->basis = BASIS_CHANGE;
-	}
-	if (c->basis == BASIS_CHANGE)
+	if (w->n_judged && take_judged(u, w, c)) {
+		c->basis = BASIS_CHANGE;
 		return;
+	}
 	if (w->all) {
 		/* one wait may replace another */
 		c->replaced = w->waits && causes_windows(u, c);

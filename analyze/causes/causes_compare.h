@@ -14,12 +14,16 @@ enum basis {
 	BASIS_NOTHING, /* too few units */
 };
 
+#define JUDGED_MAX 16
+
 /* What the user names: ns since the start; to 0: not named. */
 struct windows {
 	struct moment baseline, degraded;
-	struct moment tail; /* of the verdict: more late units, to 0: none */
-	bool all;	    /* all units, against nothing, unless degraded says otherwise */
-	bool waits;	    /* of these, time on a CPU and queueing for other requests excluded */
+	struct moment judged[JUDGED_MAX]; /* slow time ranges of the verdict */
+	int n_judged;
+	bool tail;  /* there, more units are late: all others are usual */
+	bool all;   /* all units, against nothing, unless degraded says otherwise */
+	bool waits; /* of these, time on a CPU and queueing for other requests excluded */
 };
 
 struct excess {

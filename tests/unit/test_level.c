@@ -153,6 +153,43 @@ static void requests_wait_at_nearly_all_instants(void **state)
 	is(judged(load(1, 4, 500000, 625000), NULL), "none", "", NULL);
 }
 
+static long reads_cold(struct script *s, long t)
+{
+	long i;
+
+	for (i = 0; i < 9; i++)
+		t = slow_disk(s, t);
+	return t;
+}
+
+static long waits_briefly(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 switch next=200 flags=1 prio=120", t);
+	script_line(s, 0, "%ld 200 switch next=100 flags=1 prio=120", t + 1600000);
+	return t + 1600000;
+}
+
+/* A slow start is no part of a later slowdown: the causes are those of its time range. */
+static void windows_of_the_verdict_count(void **state)
+{
+	struct script s = { 0 };
+	long i, t = BEGIN;
+	sqlite3 *db;
+
+	(void)state;
+	for (i = 0; i < 3 * REQUESTS; i++) {
+		script_request(&s, t,
+			       i < 12		  ? reads_cold
+			       : i > 2 * REQUESTS ? waits_briefly
+						  : NULL);
+		t += i < 12 ? 5L * PERIOD : PERIOD;
+	}
+	db = analysed(script_play(&s, "all", t, NULL), NULL);
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "slower");
+	is_above(db, "SELECT min(start) FROM verdict_range", 2 * REQUESTS * (s64)PERIOD);
+	first_is(db, "cpu_contender", "burner[200]", "contribution > 0.95 AND basis='change'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +200,7 @@ int main(void)
 		T(other_levels_are_healthy),
 		T(the_cost_of_one_name),
 		T(requests_wait_at_nearly_all_instants),
+		T(windows_of_the_verdict_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
