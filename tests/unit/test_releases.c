@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/analyses/waits/releases.c: a process for each connection, and which waits are for a lock.
  */
-#include "tests/lib/pausing.h"
-
-enum { BEGINS = 1, UPDATES, COMMITS };
+#include "tests/lib/backends.h"
 
 /* What ends the wait of 300 in its UPDATE. */
 struct ending {
@@ -11,82 +9,9 @@ struct ending {
 	bool in_commit;	   /* 400 has read its COMMIT before, else it reads it afterwards */
 	const char *facts; /* more of the snapshot; NULL: nothing */
 	bool asked;	   /* 300 has asked another server, which answers */
-	bool deadlock;	   /* 300 answers with an error */
+	const char *code;  /* 300 answers with this error */
 	bool replica;	   /* the protocol of 400's connection is not read */
 };
-
-static void backend(struct text *x, int pid, int conn)
-{
-	text_line(x, "5 %d thread pid=%d parent=50 state=83 comm=\"postgres\"", pid, pid);
-	text_line(x,
-		  "6 %d fd pid=%d fd=5 mode=0140000 ino=%d family=2 role=2 socktype=1 sport=5432"
-		  " dport=%d saddr=127.0.0.1 daddr=10.0.0.%d",
-		  pid, pid, 70 + conn, 4000 + conn, conn);
-}
-
-static void start(struct text *x, const char *facts)
-{
-	static const char *const names[] = { "Query BEGIN", "Query UPDATE", "Query COMMIT" };
-	int i;
-
-	text_line(x, "@recorder\n1 0 info text=\"targets=all\"\n2 0 info"
-		     " text=\"groups=core,syscalls,sched,requests\"");
-	text_line(x, "4 50 thread pid=50 state=83 comm=\"postgres\"");
-	backend(x, 300, 1);
-	backend(x, 400, 2);
-	text_line(x, "7 500 thread pid=500 parent=50 state=83 comm=\"postgres\"");
-	for (i = BEGINS; i <= COMMITS; i++)
-		text_line(x, "8 0 request_name id=%d protocol=6 name=\"%s\"", i, names[i - 1]);
-	if (facts)
-		text_line(x, "%s", facts);
-	text_line(x, "30 0 info text=\"snapshot=30\"\n31 0 info text=\"begin=31\"\n@cpu 0");
-	for (i = 1; i <= 2; i++)
-		text_line(x, "%d 0 connection sock=%d ino=%d conn=%d family=2 side=1", 40 + i, i,
-			  70 + i, i);
-	x->t = MS;
-}
-
-static long position[3];
-static int nameless; /* tid */
-
-static void arrives(struct text *x, int tid, long ts)
-{
-	int conn = tid == 300 ? 1 : 2;
-
-	position[conn] += 10;
-	text_line(x, "%ld 0 segment conn=%d pos=%ld len=10 unread=0", ts, conn, position[conn]);
-}
-
-/* The thread is on a CPU since ts - 1000 and reads a request there. */
-static void reads(struct text *x, int tid, int name, long ts)
-{
-	int conn = tid == 300 ? 1 : 2;
-
-	text_line(x, "%ld 0 waking target=%d context=1\n%ld 0 switch next=%d", ts - 1500, tid,
-		  ts - 1000, tid);
-	text_line(x, "%ld %d syscall nr=recvfrom fd=5 dur=1 ret=10", ts, tid);
-	if (tid != nameless)
-		text_line(x, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1", ts, tid, conn,
-			  position[conn], name);
-}
-
-static void answers(struct text *x, int tid, long ts)
-{
-	text_line(x, "%ld %d syscall nr=sendto fd=5 dur=1 ret=20\n%ld %d switch next=0 state=1", ts,
-		  tid, ts + 1000, tid);
-}
-
-static void requests(struct text *x, int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++, x->t += MS) {
-		text_line(x, "@cpu %d", i % 2);
-		arrives(x, i % 2 ? 400 : 300, x->t + 1000);
-		reads(x, i % 2 ? 400 : 300, BEGINS, x->t + 5000);
-		answers(x, i % 2 ? 400 : 300, x->t + 50000);
-	}
-}
 
 /* 300 waits 300 ms in epoll_wait. */
 static sqlite3 *paused(const struct ending *how)
@@ -118,11 +43,10 @@ static sqlite3 *paused(const struct ending *how)
 		  end - t - 7000);
 	if (how->asked)
 		text_line(&x, "%ld 300 syscall nr=recvfrom fd=9 dur=1 ret=20", end + 3000);
-	if (how->deadlock)
-		text_line(
-			&x,
-			"%ld 300 answer conn=1 pos=6000 len=20 status=1 protocol=6 code=\"40P01\"",
-			end + 5000);
+	if (how->code)
+		text_line(&x,
+			  "%ld 300 answer conn=1 pos=6000 len=20 status=1 protocol=6 code=\"%s\"",
+			  end + 5000, how->code);
 	answers(&x, 300, end + 5000);
 	x.t = end + MS;
 	if (!how->in_commit) {
@@ -154,7 +78,7 @@ static void a_lock_of_another_connection_is_named(void **state)
 	is_number(db, CAUSE_VALUE("count(v.text)", "failed"), 0);
 	db_close(db);
 	/* a deadlock: the other one failed as well, or a timer ended it */
-	db = paused(&(struct ending){ .waker = 500, .in_commit = true, .deadlock = true });
+	db = paused(&(struct ending){ .waker = 500, .in_commit = true, .code = "40P01" });
 	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a lock of another connection");
 	is_text(db, CAUSE_VALUE("v.text", "failed"), "40P01 (deadlock_detected)");
 	db_close(db);
@@ -181,6 +105,9 @@ static void other_wakeups_are_no_release_of_a_lock(void **state)
 		  .asked = true },
 		/* the sender to a standby, which got its reply: a commit waits for that */
 		{ .waker = 400, .in_commit = true, .replica = true },
+		/* pg_cancel_backend(), pg_terminate_backend() */
+		{ .waker = 400, .in_commit = true, .code = "57014" },
+		{ .waker = 400, .in_commit = true, .code = "57P01" },
 	};
 	size_t i;
 

@@ -515,7 +515,7 @@ CAUSE = """SELECT kind, category, start, offender_kind, offender, coalesce((SELE
     ORDER BY start DESC LIMIT 1), '') FROM cause ORDER BY rowid LIMIT 6"""
 FUNCTIONS = "SELECT coalesce(path, '') || ' ' || coalesce(end_path, '') FROM cause ORDER BY rowid LIMIT 1"
 PAUSE_FUNCTIONS = """SELECT coalesce(group_concat(text, ' '), '') FROM finding_value WHERE name IN ('function', 'caller')
-    AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root'))"""
+    AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root', 'locked_wait'))"""
 LIMITED = """SELECT coalesce(group_concat(v.text, ' '), '') FROM cause c JOIN finding f ON f.id=c.finding OR
     f.parent=c.finding JOIN finding_value v ON v.finding=f.id WHERE c.rank=1 AND v.name='limited'"""
 # what the screen shows next to pauses in which a thread waited for a CPU: the path of dearer requests
@@ -532,6 +532,9 @@ PAUSE = """SELECT min(ts), %s, sum(woken + preempted), (SELECT pid FROM thread t
     (SELECT comm FROM thread t WHERE t.tid=p.partner), min(id) FROM (SELECT * FROM pause WHERE counts AND server=
     (SELECT subject FROM verdict WHERE rank=1 AND subject_kind='server')) p HAVING count(*)""" % ", ".join(
         "sum(%s)" % s for s in STATES)
+# the longest wait for a lock of another connection, and the process that had it
+LOCKED = """SELECT v.start, t.pid, t.comm FROM verdict v JOIN finding f ON f.parent=v.finding LEFT JOIN finding_value h ON
+    h.finding=f.id AND h.name='holder' LEFT JOIN thread t ON t.tid=h.id WHERE v.rank=1 AND f.kind='locked_wait'"""
 BEGIN = "SELECT value FROM recording WHERE key='begin'"
 
 
@@ -544,6 +547,9 @@ def judge(incident, server, answers):
         spent = [float(v) for v in paused[1:len(STATES) + 2]]
         state = (STATES + ["runq"])[spent.index(max(spent))]
         found.insert(0, ["pause", state, paused[0], "process", paused[-3], paused[-2]])
+    if kind == "locked":
+        locked = answers.sql(LOCKED)[0]
+        found.insert(0, ["locked", "lock", locked[0], "process", locked[1], locked[2]])
     starts += [float(c[2]) for c in found[:1] if c[2]]
     row = {"status": status, "verdict": kind, "pauses": pauses, "causes": ["/".join(c[:2]) for c in found],
            "offender": found[0][5] if found else "", "complete": answers.complete(),
@@ -560,7 +566,7 @@ def judge(incident, server, answers):
         if incident.timed:
             right.append(row["off_s"] is not None and row["off_s"] <= NEAR)
     if incident.function:
-        row["functions"] = (answers.sql(PAUSE_FUNCTIONS if kind == "pauses" else FUNCTIONS) or [[""]])[0][0]
+        row["functions"] = (answers.sql(PAUSE_FUNCTIONS if kind in ("pauses", "locked") else FUNCTIONS) or [[""]])[0][0]
         if kind == "pauses" and found and found[0][1] == "runq":
             row["functions"] += " " + answers.sql(DEARER_THEN)[0][0]
         row["function_right"] = bool(re.search(incident.function, row["functions"]))

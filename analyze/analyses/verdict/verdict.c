@@ -98,12 +98,24 @@ static bool failed_faster(const struct judged *j)
 	return true;
 }
 
+static void take_locked(struct judged *j)
+{
+	forget_change(j);
+	free(j->names);
+	j->names = NULL;
+	j->status = STATUS_PROBLEM;
+	j->kind = VERDICT_locked;
+	j->start = j->locked.start;
+	j->end = j->locked.end;
+	j->n = j->locked.n;
+}
+
 /* What is no change of latency and no pause. */
 static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		      struct err *e)
 {
 	s64 unseen = 0; /* requests that are in no window */
-	int ret = verdict_errors(c, j, l, &j->more, e);
+	int ret = verdict_errors(c, j, l, &j->more, e), locked;
 
 	if (ret == 0 && failed_faster(j)) {
 		forget_change(j);
@@ -114,9 +126,18 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		ret = verdict_failing_read(c, j, l, e);
 	if (ret == 0)
 		verdict_failing(j, l);
-	if (ret < 0 || j->status != STATUS_NONE)
+	if (ret < 0)
 		return ret;
+	locked = verdict_locked(c, j, l, e);
+	if (locked > 0 && j->status != STATUS_NONE)
+		take_locked(j);
+	if (locked < 0 || j->status != STATUS_NONE)
+		return locked < 0 ? ERR_FAIL : 0;
 	ret = verdict_tail(c, j, l, e);
+	if (ret >= 0 && locked && !(ret && j->late.n > 2 * j->locked.n)) {
+		take_locked(j);
+		return 0;
+	}
 	if (ret > 0) {
 		j->status = STATUS_PROBLEM;
 		j->kind = VERDICT_tail;
@@ -179,31 +200,13 @@ static void range_of_pauses(struct judged *j)
 	j->start = (double)j->pauses[first].start;
 }
 
-/* What the change added except in pauses of a part: their requests are in its windows. */
-static double added_outside(const struct judged *j)
-{
-	double added = j->added;
-	int i, k;
-
-	for (i = 0; i < j->n_pauses; i++) {
-		const struct judged_pause *p = &j->pauses[i];
-
-		for (k = 0; k < j->ranges && p->counts && judged_is_part(p); k++)
-			if (j->range[k][0] < (double)p->end && j->range[k][1] > (double)p->start) {
-				added -= p->part_waited;
-				break;
-			}
-	}
-	return added;
-}
-
 /* Both pauses and a change outside them: what added more time to requests comes first. */
 static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
 {
 	const struct judged_pause *longest = judged_longest(j);
 	int ret = spend_in_pauses(c, j, e);
 	bool named = j->names && !(longest && judged_is_part(longest));
-	bool slower = changed && (!j->counted || named || added_outside(j) > j->spent);
+	bool slower = changed && (!j->counted || named || verdict_added_outside(j) > j->spent);
 
 	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
 	if (!slower)

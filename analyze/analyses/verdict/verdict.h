@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyze/analyses/analysis.h"
+#include "analyze/analyses/waits/releases.h"
 #include "analyze/stats/hist.h"
 #include "analyze/store/state.h"
 #include "analyze/store/verdict_kind.h"
@@ -106,6 +107,18 @@ struct verdict_connect {
 	struct buf address, code; /* code empty: none */
 };
 
+/* Requests that waited for a lock of another connection; n 0: none. */
+struct verdict_locked {
+	double n, start, end, max;
+	double added;		/* ns, than others of their names take */
+	double failed;		/* of them, with an error for want of a lock */
+	char code[8];		/* most telling */
+	s64 name;		/* of all of them; 0: several */
+	double of;		/* requests of that name */
+	struct release example; /* the longest wait, from its first sleep on */
+	s64 in_turn;		/* ns that its holder waited for another lock */
+};
+
 struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
 	double slept;  /* share in poll or on a socket: waiting for input */
@@ -169,6 +182,7 @@ struct judged {
 	struct verdict_late late;
 	struct verdict_accept accept;
 	struct verdict_connect connect;
+	struct verdict_locked locked;
 	/* a change below the limit of latency; small 0: none */
 	double small, small_base, small_ratio, small_from;
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
@@ -265,6 +279,11 @@ int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct 
 	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.holder NOT NULL AND h.ts" \
 	" BETWEEN s.ts - 1000000 AND s.ts + s.dur)))"
 
+/* Calls of poll: of rows s with column abi, as those of syscall. */
+#define POLLS                                                                                        \
+	"(SELECT nr FROM syscall_name x WHERE x.abi=s.abi AND name IN ('epoll_wait', 'epoll_pwait'," \
+	" 'epoll_pwait2', 'poll', 'ppoll', 'select', '_newselect', 'pselect6'))"
+
 /* verdict_lossy.c: without a problem, slow requests during which events were lost: not known. */
 int verdict_lossy(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 
@@ -275,6 +294,25 @@ int verdict_lossy(struct analysis_ctx *c, struct judged *j, const struct limits 
 int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		      struct err *e);
+
+/* verdict_stuck.c: what a thread did for most of this time; *ret_did unchanged: not known. */
+int verdict_did(const char **ret_did, double *ret_share, sqlite3 *db, s64 tid, s64 from, s64 to,
+		struct err *e);
+
+/*
+ * verdict_locked.c: requests that waited for a lock of another connection, next to many that did
+ * not: fills locked; 1: they are a problem, and added more time than what else was found.
+ */
+int verdict_locked(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+/* verdict_locked_say.c */
+int verdict_locked_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_pauses.c: ns that a change added except in pauses of a part, whose requests are in its
+ * windows. */
+double verdict_added_outside(const struct judged *j);
+/* Pauses of the whole server that count next to something else; in those of a part, others are
+ * answered. NAN: none. */
+double verdict_also_paused(const struct judged *j, double *ret_longest);
 
 /*
  * verdict_connect.c: whether the requests that the verdict is about wait for connections to another

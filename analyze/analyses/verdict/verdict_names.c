@@ -153,6 +153,7 @@ static void take_change(struct judged *j, const struct named *one)
 	j->ratio_low = one->j.ratio_low;
 	j->ratio_high = one->j.ratio_high;
 	j->n = one->j.n;
+	j->added = fmax(j->added, one->j.added);
 	j->ranges = one->j.ranges;
 	memcpy(j->range, one->j.range, sizeof(j->range));
 }

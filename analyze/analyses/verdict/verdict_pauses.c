@@ -119,3 +119,35 @@ void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limit
 		j->end = (double)p->end;
 	}
 }
+
+double verdict_added_outside(const struct judged *j)
+{
+	double added = j->added;
+	int i, k;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		for (k = 0; k < j->ranges && p->counts && judged_is_part(p); k++)
+			if (j->range[k][0] < (double)p->end && j->range[k][1] > (double)p->start) {
+				added -= p->part_waited;
+				break;
+			}
+	}
+	return added;
+}
+
+double verdict_also_paused(const struct judged *j, double *ret_longest)
+{
+	double n = 0;
+	int i;
+
+	*ret_longest = NAN;
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts && !judged_is_part(&j->pauses[i])) {
+			*ret_longest =
+				fmax(*ret_longest, (double)(j->pauses[i].end - j->pauses[i].start));
+			n++;
+		}
+	return n > 0 ? n : NAN;
+}

@@ -20,6 +20,8 @@ static double harm_of(const struct judged *j)
 	case VERDICT_pauses:
 	case VERDICT_slower:
 		return at_least(j->added) + at_least(j->spent);
+	case VERDICT_locked:
+		return at_least(j->locked.added);
 	case VERDICT_tail:
 		return at_least(j->late.n * (j->late.p99 - j->late.p99_otherwise));
 	case VERDICT_hang:

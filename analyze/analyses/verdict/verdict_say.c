@@ -60,22 +60,6 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
-/* Pauses next to a change: in those of a part, others are answered. */
-static double also_paused(const struct judged *j, double *ret_longest)
-{
-	double n = 0;
-	int i;
-
-	*ret_longest = NAN;
-	for (i = 0; i < j->n_pauses; i++)
-		if (j->pauses[i].counts && !judged_is_part(&j->pauses[i])) {
-			*ret_longest =
-				fmax(*ret_longest, (double)(j->pauses[i].end - j->pauses[i].start));
-			n++;
-		}
-	return n > 0 ? n : NAN;
-}
-
 static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	struct value values[RANGES_NAMED + 12];
@@ -103,7 +87,7 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER(j->by_mean ? "level_base" : "typical_base",
 						 j->typical_base, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("window", j->by_mean ? j->width : NAN, "ns");
-	values[n++] = (struct value)VALUE_NUMBER("paused", also_paused(j, &longest), "");
+	values[n++] = (struct value)VALUE_NUMBER("paused", verdict_also_paused(j, &longest), "");
 	values[n++] = (struct value)VALUE_NUMBER("longest", longest, "ns");
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
@@ -129,7 +113,7 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER(
 		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
 	values[n++] = (struct value)VALUE_NUMBER("others", s->unchanged ? s->unchanged : NAN, "");
-	values[n++] = (struct value)VALUE_NUMBER("paused", also_paused(j, &longest), "");
+	values[n++] = (struct value)VALUE_NUMBER("paused", verdict_also_paused(j, &longest), "");
 	values[n++] = (struct value)VALUE_NUMBER("longest", longest, "ns");
 	values[n] = (struct value){ 0 };
 	n = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
@@ -369,6 +353,7 @@ static const struct {
 			     .pause = true },
 	[VERDICT_slower] = { .say = say_change, .crash = true },
 	[VERDICT_tail] = { .say = verdict_tail_say, .crash = true, .connect = true, .own = true },
+	[VERDICT_locked] = { .say = verdict_locked_say, .crash = true },
 	[VERDICT_errors] = { .say = say_failing, .connect = true },
 	[VERDICT_unanswered] = { .say = say_failing },
 	[VERDICT_connections] = { .say = say_failing },

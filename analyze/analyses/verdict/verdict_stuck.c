@@ -131,15 +131,14 @@ static int read_holder(s64 *ret_tid, sqlite3 *db, const struct stuck *w, struct 
 						w->ts - (s64)ENTRY_BEFORE, w->till);
 }
 
-/* What a thread did for most of the wait. */
-static int read_did(const char **ret_did, double *ret_share, sqlite3 *db, s64 tid,
-		    const struct stuck *w, struct err *e)
+int verdict_did(const char **ret_did, double *ret_share, sqlite3 *db, s64 tid, s64 from, s64 to,
+		struct err *e)
 {
 	static const char sql[] =
 		"SELECT state, 100.0 * sum(min(ts + dur, ?3) - max(ts, ?2)) / (?3 - ?2) AS share FROM"
 		" thread_state WHERE tid=?1 AND ts < ?3 AND ts + dur > ?2 GROUP BY 1 ORDER BY 2 DESC LIMIT 1";
 	sqlite3_stmt *q;
-	int state, ret = db_query(&q, db, e, sql, "iii", tid, w->ts, w->till);
+	int state, ret = db_query(&q, db, e, sql, "iii", tid, from, to);
 
 	if (ret < 0)
 		return ret;
@@ -179,7 +178,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 	if (released)
 		by = first_waker(s, w);
 	if (ret == 0 && by)
-		ret = read_did(&did, &share, c->db, by, w, e);
+		ret = verdict_did(&did, &share, c->db, by, w->ts, w->till, e);
 	if (ret == 0)
 		ret = read_path(&path, c->db, w, e);
 	const struct value values[] = {

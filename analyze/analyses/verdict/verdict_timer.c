@@ -16,9 +16,6 @@
 #define MOSTLY	0.5 /* of their time */
 #define WAITS \
 	"state NOT IN (state_id('run'), state_id('woken'), state_id('preempted'), state_id('unknown'))"
-#define POLLS                                                                                        \
-	"(SELECT nr FROM syscall_name x WHERE x.abi=s.abi AND name IN ('epoll_wait', 'epoll_pwait'," \
-	" 'epoll_pwait2', 'poll', 'ppoll', 'select', '_newselect', 'pselect6'))"
 
 struct delayed {
 	s64 rowid, took;

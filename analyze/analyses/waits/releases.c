@@ -96,7 +96,7 @@ static void take_waker(const struct search *s, struct release *r, s64 rowid,
 {
 	s64 parent = parent_of(s, row->pid);
 
-	if (r->asked || !r->pid || row->pid == r->pid || !parent ||
+	if (r->asked || r->cancelled || !r->pid || row->pid == r->pid || !parent ||
 	    parent != parent_of(s, r->pid) || !idmap_get(&s->alone, (u64)row->pid))
 		return;
 	/* replies of a replica have no name, and arrive when it has written */
@@ -122,17 +122,22 @@ static int on_upstream(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
-/* Columns: tid, ts of an error. */
+/* Columns: tid, ts of an error; whether it is for want of a lock, else its statement was cancelled.
+ */
 static int on_error(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1);
+	bool lock = sqlite3_column_int(q, 2);
 	const struct search *s = arg;
 	struct release *r;
 	size_t i;
 
 	(void)e;
 	for (i = first_at(s, tid, 0); (r = wait_of(s, i, tid, ts)); i++)
-		r->failed |= r->until >= ts;
+		if (r->until >= ts) {
+			r->failed |= lock;
+			r->cancelled |= !lock;
+		}
 	return 0;
 }
 
@@ -185,10 +190,12 @@ static int read_waiters(sqlite3 *db, struct search *s, struct err *e)
 	int ret = each_request(db, s, e);
 
 	if (ret >= 0)
-		ret = db_each(db, e, on_error, s,
-			      "SELECT tid, ts FROM request_error e WHERE " ERROR_CODE_OF
-			      " IN (SELECT code FROM " LOCK_ERRORS ")",
-			      "");
+		ret = db_each(
+			db, e, on_error, s,
+			"SELECT tid, ts, locked FROM (SELECT tid, ts, code IN (SELECT code FROM " LOCK_ERRORS
+			") AS locked, code GLOB '57*' AND length(code)=5 AS cancelled FROM (SELECT tid, ts, " ERROR_CODE_OF
+			" AS code FROM request_error e)) WHERE locked OR cancelled",
+			"");
 	return ret < 0 ? ret
 		       : db_each(db, e, on_upstream, s, "SELECT tid, ts, ts + dur FROM upstream",
 				 "");

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/verdict/verdict_locked.c: a few requests wait for a lock of another connection.
+ */
+#include "tests/lib/backends.h"
+
+#define SECOND (1000 * MS)
+#define WAIT   (300 * MS)
+
+enum { EVENTS = 4, LISTENS };
+
+/* How each wait of 300 for 400 ends, or of 400 for 300. */
+struct wait {
+	int waits;	  /* that many */
+	int name;	  /* of the requests that wait */
+	bool same;	  /* it is always 300 that waits */
+	bool idle;	  /* who ends it works on no request */
+	bool no_client;	  /* 500 ends it */
+	bool timed;	  /* a timeout ended most of it, before */
+	bool at_disk;	  /* who ends it reads from a disk until then */
+	const char *code; /* it fails */
+	bool by_timer;	  /* no thread ends it */
+	int others;	  /* name of every second request of 600 */
+	bool turns;	  /* these wait as well, for a shorter time */
+	long slower;	  /* ns, of all requests of 600 after 2 s */
+};
+
+/* It slept in epoll_wait since from. */
+static void polled(struct text *x, int tid, long from, long ts, int ret)
+{
+	text_line(x, "%ld 0 switch next=%d", ts + 1000, tid);
+	text_line(x, "%ld %d syscall_args nr=epoll_wait arg0=4 arg3=-1 ret=%d dur=%ld", ts + 2000,
+		  tid, ret, ts - from + 3000);
+}
+
+/* 600 answers a request every 5 ms, for 4 s. */
+static void load(struct text *x, const struct wait *how)
+{
+	int i = 0;
+	long t;
+
+	text_line(x, "@cpu 1");
+	for (t = 2 * MS; t < 4 * SECOND; t += 5 * MS) {
+		int name = i++ % 2 ? how->others : BEGINS;
+
+		arrives(x, 600, t + 1000);
+		reads(x, 600, name, t + 5000);
+		if (how->turns && name == how->others) {
+			text_line(x, "%ld 600 switch next=0 state=1\n%ld 50 waking target=600",
+				  t + 10000, t + 3 * MS);
+			polled(x, 600, t + 10000, t + 3 * MS, 1);
+		}
+		answers(x, 600,
+			t + (how->turns ? 3 * MS : 0) + 50000 + rand() % 20000 +
+				(t > 2 * SECOND ? how->slower : 0));
+	}
+}
+
+/* tid waits from t on, holder ends that. */
+static void waits(struct text *x, int tid, int holder, long t, const struct wait *how)
+{
+	long end = t + WAIT, from = t + 10000;
+
+	text_line(x, "@cpu 0");
+	arrives(x, tid, t - 2000);
+	reads(x, tid, how->name, t);
+	text_line(x, "%ld %d switch next=0 state=1", from, tid);
+	if (how->timed) {
+		text_line(x, "%ld 0 waking target=%d context=2", end - 5 * MS, tid);
+		polled(x, tid, from, end - 5 * MS, 0);
+		from = end - 4 * MS;
+		text_line(x, "%ld %d switch next=0 state=1", from, tid);
+	}
+	text_line(x, "@cpu 2");
+	if (!how->idle) {
+		arrives(x, holder, how->at_disk ? t - 40000 : end - 40000);
+		reads(x, holder, COMMITS, how->at_disk ? t - 30000 : end - 30000);
+	}
+	if (how->at_disk)
+		text_line(x,
+			  "%ld %d switch next=0 state=2 flags=2\n%ld 0 waking target=%d context=2\n"
+			  "%ld 0 switch next=%d\n%ld %d syscall nr=pread64 fd=9 ret=8192 dur=%ld",
+			  t - 20000, holder, end - 20000, holder, end - 18000, holder, end - 16000,
+			  holder, WAIT - 5000);
+	if (how->by_timer)
+		text_line(x, "%ld 0 waking target=%d cpu=0 context=2", end, tid);
+	else
+		text_line(x, "%ld %d waking target=%d cpu=0", end, how->no_client ? 500 : holder,
+			  tid);
+	if (!how->idle)
+		answers(x, holder, end + 20000);
+	text_line(x, "@cpu 0");
+	polled(x, tid, from, end, how->by_timer ? -4 : 1);
+	if (how->code)
+		text_line(x, "%ld %d answer conn=%d pos=%d len=20 status=1 protocol=6 code=\"%s\"",
+			  end + 5000, tid, conn_of(tid), 20 * (int)(t / WAIT), how->code);
+	answers(x, tid, end + 5000);
+	if (how->idle) { /* it reads its next request afterwards */
+		text_line(x, "@cpu 2");
+		arrives(x, holder, end + MS);
+		reads(x, holder, COMMITS, end + 2 * MS);
+		answers(x, holder, end + 3 * MS);
+	}
+}
+
+static sqlite3 *judged_locks(const struct wait *how)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	memset(position, 0, sizeof(position));
+	nameless = 0;
+	start(&x, "8 0 request_name id=4 protocol=1 name=\"GET /events\"\n"
+		  "8 0 request_name id=5 protocol=6 name=\"Query LISTEN\"");
+	load(&x, how);
+	for (i = 0; i < how->waits; i++) {
+		bool turn = i % 2 && !how->same;
+
+		waits(&x, turn ? 400 : 300, turn ? 300 : 400, SECOND / 2 + i * (WAIT + 100 * MS),
+		      how);
+	}
+	x.t = 4 * SECOND;
+	db = answered(&x);
+	return analysed(db, "verdict");
+}
+
+#define SAID(what, name_)   FINDING_VALUE("verdict_locked", name_, what)
+#define WAITED(what, name_) FINDING_VALUE("locked_wait", name_, what)
+
+static void is(sqlite3 *db, const char *verdict)
+{
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", verdict);
+}
+
+static void a_few_requests_that_wait_for_a_lock_are_a_problem(void **state)
+{
+	sqlite3 *db =
+		judged_locks(&(struct wait){ .waits = 3, .name = UPDATES, .others = UPDATES });
+
+	(void)state;
+	is(db, "problem locked");
+	is_number(db, "SELECT n FROM verdict", 3);
+	is_within(db, "SELECT start FROM verdict", SECOND / 2 - MS, SECOND / 2 + MS);
+	is_within(db, "SELECT end FROM verdict", SECOND / 2 + 800 * MS + WAIT,
+		  SECOND / 2 + 800 * MS + WAIT + MS);
+	is_number(db, SAID("v.id", "name"), UPDATES);
+	is_number(db, WAITED("v.id", "holder"), 400);
+	is_number(db, WAITED("v.id", "thread"), 300);
+	is_text(db, WAITED("v.text", "did"), "without a request of its client");
+	is_number(db, SAID("count(v.text)", "code"), 0);
+	is_number(db, WAITED("count(v.text)", "unknown"), 0);
+	db_close(db);
+}
+
+static void one_deadlock_is_enough(void **state)
+{
+	struct wait how = { .waits = 1, .name = UPDATES, .others = UPDATES, .by_timer = true };
+	sqlite3 *db;
+
+	(void)state;
+	how.code = "40P01";
+	db = judged_locks(&how);
+	is(db, "problem locked");
+	is_text(db, SAID("v.text", "code"), "40P01");
+	is_text(db, SAID("v.text", "meaning"), "deadlock_detected");
+	is_text(db, WAITED("v.text", "unknown"), "not known");
+	db_close(db);
+	/* also if all requests of its name wait */
+	how.others = BEGINS;
+	db = judged_locks(&how);
+	is(db, "problem locked");
+	db_close(db);
+	/* one lock timeout happens, and a statement that was cancelled waited for nothing known */
+	how.others = UPDATES;
+	how.code = "55P03";
+	db = judged_locks(&how);
+	is(db, "none ");
+	db_close(db);
+	how.code = "57014";
+	how.waits = 3;
+	db = judged_locks(&how);
+	is(db, "none ");
+	db_close(db);
+}
+
+/* What looks the same without the facts that decide. */
+static void other_long_waits_are_no_problem(void **state)
+{
+	static const struct wait cases[] = {
+		/* one lone wait; waits of one connection */
+		{ .waits = 1, .name = UPDATES },
+		{ .waits = 3, .name = UPDATES, .same = true },
+		/* a helper of the server, and a notification of a connection without a request */
+		{ .waits = 3, .name = UPDATES, .no_client = true },
+		{ .waits = 3, .name = UPDATES, .idle = true },
+		/* pg_sleep(), then a lock for a moment */
+		{ .waits = 3, .name = UPDATES, .timed = true },
+		/* a page that the other one reads */
+		{ .waits = 3, .name = UPDATES, .at_disk = true },
+		/* pg_cancel_backend() */
+		{ .waits = 3, .name = UPDATES, .code = "57014" },
+		/* long polls that another request answers, and notifications */
+		{ .waits = 3, .name = EVENTS },
+		{ .waits = 3, .name = LISTENS },
+		/* clients that take turns: all requests of the name wait */
+		{ .waits = 3, .name = UPDATES, .others = BEGINS },
+		{ .waits = 3, .name = UPDATES, .turns = true },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct wait how = cases[i];
+		sqlite3 *db;
+
+		how.others = how.others ? how.others : how.name;
+		db = judged_locks(&how);
+		if (asked(db, "SELECT status='problem' FROM verdict WHERE rank=1"))
+			fail_msg("case %zu", i);
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_locked'", 0);
+		db_close(db);
+	}
+}
+
+/* What added more time to requests comes first. */
+static void a_change_that_added_more_comes_first(void **state)
+{
+	struct wait how = { .waits = 3, .name = UPDATES, .others = UPDATES, .slower = 4 * MS };
+	sqlite3 *db = judged_locks(&how);
+
+	(void)state;
+	is(db, "problem slower"); /* 400 times 4 ms; 3 times 300 ms */
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_locked'", 0);
+	db_close(db);
+	how.slower = 3 * MS / 2; /* 400 times 1.5 ms */
+	db = judged_locks(&how);
+	is(db, "problem locked");
+	db_close(db);
+	how.waits = 0;
+	db = judged_locks(&how);
+	is(db, "problem slower");
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_few_requests_that_wait_for_a_lock_are_a_problem),
+		T(one_deadlock_is_enough),
+		T(other_long_waits_are_no_problem),
+		T(a_change_that_added_more_comes_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
