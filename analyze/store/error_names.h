@@ -14,6 +14,10 @@ const char *error_name(const char *code);
 	" ('55P03', 'lock_not_available'), ('1205', 'ER_LOCK_WAIT_TIMEOUT'), ('1213',"          \
 	" 'ER_LOCK_DEADLOCK')))"
 
-/* The code of row e of table request_error, as text. */
-#define ERROR_CODE_OF \
-	"coalesce((SELECT nullif(code, '') FROM request_code k WHERE k.id=e.code), CAST(e.status AS TEXT))"
+/* The code of row e of table request_error, as text. Of MySQL the number says more than SQLSTATE.
+ */
+#define ERROR_CODE_OF                                                                      \
+	"iif(e.status > 1, CAST(e.status AS TEXT), coalesce((SELECT nullif(code, '') FROM" \
+	" request_code k WHERE k.id=e.code), CAST(e.status AS TEXT)))"
+/* Deadlocks among these. */
+#define DEADLOCKS "('40P01', '1213')"

@@ -183,6 +183,69 @@ static void one_deadlock_is_enough(void **state)
 	db_close(db);
 }
 
+/* 400 waits 5 ms for 300, which fails at once. */
+static sqlite3 *short_waits(int times, int status, const char *code)
+{
+	const struct wait how = { .others = UPDATES };
+	struct text x = { 0 };
+	sqlite3 *db;
+	long t, fails;
+
+	memset(position, 0, sizeof(position));
+	nameless = 0;
+	start(&x, NULL);
+	load(&x, &how);
+	for (t = SECOND; times-- > 0; t += SECOND) {
+		fails = t + 5 * MS;
+		text_line(&x, "@cpu 0");
+		arrives(&x, 400, t - 2000);
+		reads(&x, 400, UPDATES, t);
+		text_line(&x, "%ld 400 switch next=0 state=1\n@cpu 2", t + 10000);
+		arrives(&x, 300, fails - 3000);
+		reads(&x, 300, UPDATES, fails);
+		text_line(&x, "%ld 300 waking target=400 cpu=0", fails + 10000);
+		text_line(&x,
+			  "%ld 300 answer conn=1 pos=%ld len=20 status=%d protocol=7 code=\"%s\"",
+			  fails + 20000, 20 * (t / SECOND - 1), status, code);
+		answers(&x, 300, fails + 20000);
+		text_line(&x, "@cpu 0");
+		polled(&x, 400, t + 10000, fails + 10000, 1);
+		answers(&x, 400, fails + 15000);
+	}
+	x.t = 4 * SECOND;
+	db = answered(&x);
+	return analysed(db, "verdict");
+}
+
+static void several_deadlocks_are_a_problem_however_short(void **state)
+{
+	sqlite3 *db = short_waits(2, 1213, "40001");
+
+	(void)state;
+	is(db, "problem locked");
+	is_number(db, "SELECT n FROM verdict", 2);
+	is_within(db, "SELECT start FROM verdict", SECOND, SECOND + 6 * MS);
+	is_text(db, FINDING_VALUE("verdict_deadlocks", "code", "v.text"), "1213");
+	is_text(db, FINDING_VALUE("verdict_deadlocks", "meaning", "v.text"), "ER_LOCK_DEADLOCK");
+	is_number(db, FINDING_VALUE("deadlock_wait", "thread", "v.id"), 300);
+	is_within(db, FINDING_VALUE("deadlock_wait", "length", "v.number"), 4.9 * MS, 5.1 * MS);
+	is_number(db,
+		  FINDING_VALUE("deadlock_wait", "other",
+				"(SELECT tid FROM request r WHERE r.rowid=v.id)"),
+		  400);
+	db_close(db);
+	/* one happens; other errors are no deadlocks */
+	db = short_waits(1, 1213, "40001");
+	is(db, "none ");
+	db_close(db);
+	db = short_waits(2, 1062, "23000");
+	is(db, "none ");
+	db_close(db);
+	db = short_waits(2, 1, "40001"); /* of PostgreSQL: no lock */
+	is(db, "none ");
+	db_close(db);
+}
+
 /* What looks the same without the facts that decide. */
 static void other_long_waits_are_no_problem(void **state)
 {
@@ -247,6 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_few_requests_that_wait_for_a_lock_are_a_problem),
 		T(one_deadlock_is_enough),
+		T(several_deadlocks_are_a_problem_however_short),
 		T(other_long_waits_are_no_problem),
 		T(a_change_that_added_more_comes_first),
 	};

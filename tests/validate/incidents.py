@@ -235,6 +235,31 @@ class Deadlock(Incident):
         return {"errors": errors[0][0]}
 
 
+class DeadlockMariadb(Incident):
+    """MariaDB: two clients update two rows in opposite order, one fails with 1213 as soon as both wait"""
+    server, rate, timed = "mariadb", 100, False
+    settings = {"CONNS": 8}
+    kinds, never = ("lock",), ("disk", "throttle", "cpu_contender")
+    prepare, query = faults.RowLockMariadb.prepare, faults.RowLockMariadb.query
+
+    def client(self, server, first, second):
+        p = self.start("mariadb", "--no-defaults", "--skip-ssl", "-h", server.address, "-P", str(server.port), "-u",
+                       "bench", "bench", stdin=subprocess.PIPE, text=True)
+        p.stdin.write("START TRANSACTION; UPDATE sbtest1 SET k = 1 WHERE id = %d; DO SLEEP(.2); UPDATE sbtest1 SET"
+                      " k = 1 WHERE id = %d; COMMIT;\n" % (first, second))
+        p.stdin.close()
+        return p
+
+    def begin(self, server):
+        def once():
+            for p in [self.client(server, 1000, 2000), self.client(server, 2000, 1000)]:
+                p.wait(20)
+        self.every(1, once)
+
+    def also(self, answers):
+        return {"errors": answers.sql("SELECT count(*) FROM request_error WHERE status=1213")[0][0]}
+
+
 class ExpiryStorm(Incident):
     """redis: 1,000,000 keys expire at the same time, the expire cycle takes the event loop"""
     server, rate, timed = "redis-get", 2000, False
@@ -505,7 +530,7 @@ class RemovedFiles(Incident):
 
 
 INCIDENTS = [PeriodicNeighbour, ForkedNeighbours, KeysCommand, StoppedServer, HungServer, IdleInTransaction,
-             Deadlock, ExpiryStorm, BackgroundSave, DearerRequests, LostIndex, DiskNeighbourMariadb, MoreRequests, CollectorPause, DiskHogThenRemoved,
+             Deadlock, DeadlockMariadb, ExpiryStorm, BackgroundSave, DearerRequests, LostIndex, DiskNeighbourMariadb, MoreRequests, CollectorPause, DiskHogThenRemoved,
              ColdReader, ManyOutstanding, EventLoopStall, MemoryLimit, FewerRequests, RemovedFiles,
              RowLockFromStart, UpstreamFromStart, DiskFromStart, NeighbourFromStart, QuotaFromStart,
              DearFromStart, SaturatedFromStart]
@@ -534,7 +559,8 @@ PAUSE = """SELECT min(ts), %s, sum(woken + preempted), (SELECT pid FROM thread t
         "sum(%s)" % s for s in STATES)
 # the longest wait for a lock of another connection, and the process that had it
 LOCKED = """SELECT v.start, t.pid, t.comm FROM verdict v JOIN finding f ON f.parent=v.finding LEFT JOIN finding_value h ON
-    h.finding=f.id AND h.name='holder' LEFT JOIN thread t ON t.tid=h.id WHERE v.rank=1 AND f.kind='locked_wait'"""
+    h.finding=f.id AND h.name=iif(f.kind='locked_wait', 'holder', 'thread') LEFT JOIN thread t ON t.tid=h.id WHERE
+    v.rank=1 AND f.kind IN ('locked_wait', 'deadlock_wait')"""
 BEGIN = "SELECT value FROM recording WHERE key='begin'"
 
 
@@ -548,7 +574,7 @@ def judge(incident, server, answers):
         state = (STATES + ["runq"])[spent.index(max(spent))]
         found.insert(0, ["pause", state, paused[0], "process", paused[-3], paused[-2]])
     if kind == "locked":
-        locked = answers.sql(LOCKED)[0]
+        locked = (answers.sql(LOCKED) or [[start, "", ""]])[0]
         found.insert(0, ["locked", "lock", locked[0], "process", locked[1], locked[2]])
     starts += [float(c[2]) for c in found[:1] if c[2]]
     row = {"status": status, "verdict": kind, "pauses": pauses, "causes": ["/".join(c[:2]) for c in found],

@@ -144,6 +144,12 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		j->n = j->late.events;
 		return 0;
 	}
+	if (ret == 0)
+		ret = verdict_deadlocks(c, j, e);
+	if (ret > 0) {
+		take_locked(j);
+		return 0;
+	}
 	if (ret == 0 && !(j->busy > 0))
 		ret = verdict_level(c, j, l, e);
 	if (ret == 0)
@@ -187,19 +193,6 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	return 0;
 }
 
-static void range_of_pauses(struct judged *j)
-{
-	int i, first = -1;
-
-	for (i = 0; i < j->n_pauses; i++) {
-		if (!j->pauses[i].counts)
-			continue;
-		first = first < 0 ? i : first;
-		j->end = (double)j->pauses[i].end;
-	}
-	j->start = (double)j->pauses[first].start;
-}
-
 /* Both pauses and a change outside them: what added more time to requests comes first. */
 static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
 {
@@ -210,7 +203,7 @@ static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct
 
 	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
 	if (!slower)
-		range_of_pauses(j);
+		verdict_range_of_pauses(j);
 	return ret;
 }
 

@@ -117,6 +117,7 @@ struct verdict_locked {
 	double of;		/* requests of that name */
 	struct release example; /* the longest wait, from its first sleep on */
 	s64 in_turn;		/* ns that its holder waited for another lock */
+	bool deadlocks;		/* n failed in deadlocks, however short: no example */
 };
 
 struct judged_pause {
@@ -304,9 +305,14 @@ int verdict_did(const char **ret_did, double *ret_share, sqlite3 *db, s64 tid, s
  * not: fills locked; 1: they are a problem, and added more time than what else was found.
  */
 int verdict_locked(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+/* verdict_deadlocks.c: 1: there were several deadlocks, and locked is about them. */
+int verdict_deadlocks(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_deadlocks_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* verdict_locked_say.c */
 int verdict_locked_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
+/* verdict_pauses.c: start and end are those of the pauses that count. */
+void verdict_range_of_pauses(struct judged *j);
 /* verdict_pauses.c: ns that a change added except in pauses of a part, whose requests are in its
  * windows. */
 double verdict_added_outside(const struct judged *j);

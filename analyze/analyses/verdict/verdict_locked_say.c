@@ -106,7 +106,11 @@ int verdict_locked_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	const struct finding f = {
 		FINDING_verdict_locked, PROBLEM, OBSERVED, j->about, NULL, values, 0
 	};
-	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	int ret;
+
+	if (k->deadlocks)
+		return verdict_deadlocks_say(c, j, e);
+	ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 
 	return ret < 0 ? ret : put_example(c, j, e);
 }

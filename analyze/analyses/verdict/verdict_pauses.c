@@ -151,3 +151,16 @@ double verdict_also_paused(const struct judged *j, double *ret_longest)
 		}
 	return n > 0 ? n : NAN;
 }
+
+void verdict_range_of_pauses(struct judged *j)
+{
+	int i, first = -1;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		if (!j->pauses[i].counts)
+			continue;
+		first = first < 0 ? i : first;
+		j->end = (double)j->pauses[i].end;
+	}
+	j->start = (double)j->pauses[first].start;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests that failed in deadlocks, however short these were: MariaDB finds one as soon as it is
+ * there. One alone happens on a healthy server.
+ */
+#include "verdict.h"
+
+#include "analyze/store/error_names.h"
+
+#include <stdio.h>
+
+#define DEADLOCKS_LEAST 2
+#define FAILED		1e9 /* ns that one counts: as in verdict_rank.c */
+
+/* Rows q of requests that failed so. */
+#define FAILING                                                                                      \
+	"request q JOIN request_error e ON e.tid=q.tid AND e.ts BETWEEN q.ts AND q.ts + q.dur WHERE" \
+	" q.errors > 0 AND " ERROR_CODE_OF " IN " DEADLOCKS                                          \
+	" AND q.service IN (SELECT id FROM service WHERE server=?1)"
+
+int verdict_deadlocks(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(*), min(ts), max(till), iif(min(name)=max(name), name, 0), max(code), coalesce((SELECT"
+		" sum(exchanges) FROM request_stat s WHERE s.name=x.name AND s.service IN (SELECT id FROM service WHERE"
+		" server=?1)), 0) FROM (SELECT q.ts - q.queued AS ts, q.ts + q.dur AS till, coalesce(q.name, 0) AS name,"
+		" " ERROR_CODE_OF " AS code FROM " FAILING ") x";
+	struct verdict_locked *k = &j->locked;
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_int64(q, 0) >= DEADLOCKS_LEAST) {
+		*k = (struct verdict_locked){
+			.deadlocks = true,
+			.n = sqlite3_column_double(q, 0),
+			.start = sqlite3_column_double(q, 1),
+			.end = sqlite3_column_double(q, 2),
+			.name = sqlite3_column_int64(q, 3),
+			.of = sqlite3_column_double(q, 5),
+		};
+		k->added = k->n * FAILED;
+		snprintf(k->code, sizeof(k->code), "%s", db_text(q, 4));
+	}
+	return db_end(q, ret) < 0 ? ERR_FAIL : k->deadlocks;
+}
+
+/* The longest wait of another request that such a failure ended. */
+static int put_other(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"WITH f AS MATERIALIZED (SELECT q.tid, q.ts, q.ts + q.dur AS till FROM " FAILING
+		") SELECT f.tid, s.dur, (SELECT r.rowid FROM request r WHERE r.tid=s.tid AND r.ts <= s.ts AND r.ts +"
+		" r.dur >= s.ts + s.dur AND r.service IN (SELECT id FROM service WHERE server=?1) LIMIT 1) AS other"
+		" FROM thread_state s CROSS JOIN f ON f.tid=s.waker WHERE s.context=0 AND s.state IN (state_id('futex'),"
+		" state_id('poll')) AND s.ts + s.dur BETWEEN f.ts AND f.till AND other NOT NULL ORDER BY s.dur DESC, 1"
+		" LIMIT 1";
+	struct value values[] = {
+		VALUE_SUBJECT("other", request, 0),
+		VALUE_NUMBER("length", 0, "ns"),
+		VALUE_SUBJECT("thread", thread, 0),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_deadlock_wait, PROBLEM, CAUSAL, j->about, NULL, values, j->finding
+	};
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "i", j->about.id), found;
+
+	if (ret < 0)
+		return ret;
+	found = db_step(q, e);
+	if (found > 0) {
+		values[0] =
+			(struct value)VALUE_SUBJECT("other", request, sqlite3_column_int64(q, 2));
+		values[1] = (struct value)VALUE_NUMBER("length", sqlite3_column_double(q, 1), "ns");
+		values[2] =
+			(struct value)VALUE_SUBJECT("thread", thread, sqlite3_column_int64(q, 0));
+	}
+	ret = db_end(q, found);
+	return ret == 0 && found > 0 ? finding_put(c->db, c->analysis->name, &f, NULL, e) : ret;
+}
+
+int verdict_deadlocks_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_locked *k = &j->locked;
+	const struct value values[] = {
+		VALUE_NUMBER("n", k->n, ""),
+		VALUE_NUMBER("of", k->name && k->of > 0 ? k->of : NAN, ""),
+		VALUE_MAYBE("name", request_name, k->name),
+		VALUE_NUMBER("start", j->start, "at"),
+		VALUE_NUMBER("end", j->end, "at"),
+		VALUE_TEXT("code", k->code),
+		VALUE_TEXT("meaning", error_name(k->code)),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_verdict_deadlocks, PROBLEM, OBSERVED, j->about, NULL, values, 0
+	};
+	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+
+	return ret < 0 ? ret : put_other(c, j, e);
+}
