@@ -58,6 +58,75 @@ static void slow_last_requests_are_no_change_if_all_connections_close(void **sta
 	db_close(db);
 }
 
+enum { NEW = 1, USED = 2, BRIEF = 4 };
+
+#define CLIENTS 40
+
+static void accepted(struct text *x, int fd)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=accept4 fd=3 ret=%d dur=100", x->t + 2000, fd);
+	text_line(x,
+		  "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=accepted socktype=1"
+		  " sport=80 dport=%d saddr=127.0.0.1 daddr=10.0.0.9",
+		  x->t + 2000, fd, 2000 + fd, 3000 + fd);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 3000);
+	x->t += 10000;
+}
+
+/* Clients connect, and the first requests are slow, for longer than traffic begins; 3 s follow. */
+static sqlite3 *opening(long work, int how)
+{
+	struct text x = { 0 };
+	int i, k;
+
+	srand(3);
+	head(&x);
+	text_line(&x,
+		  "@recorder\n32 100 fd pid=100 fd=3 mode=0140000 ino=99 family=2 role=listening"
+		  " socktype=1 sport=80\n@cpu 0");
+	x.t = 1000 * MS;
+	for (i = 0; i < CLIENTS && how & NEW; i++)
+		accepted(&x, 20 + i);
+	for (i = 0; i < CLIENTS && how & USED; i++)
+		for (k = 0; k < 3; k++)
+			request(&x, 20 + i, 100000);
+	for (i = 0; i < CLIENTS; i++)
+		request(&x, how & NEW ? 20 + i : 5 + i % 4, work);
+	for (i = 0; i < 2700; i++) {
+		if (how & BRIEF)
+			accepted(&x, 100 + i);
+		request(&x, how & BRIEF ? 100 + i : 5 + i % 4, 100000);
+		x.t += MS;
+	}
+	return judged(&x, NULL);
+}
+
+static void first_requests_of_new_connections_are_no_change(void **state)
+{
+	const struct {
+		long work;
+		int how;
+		const char *status;
+	} cases[] = {
+		{ 18 * MS, NEW, "none" },
+		/* connections from before the recording; from before, as far as requests go */
+		{ 18 * MS, 0, "problem" },
+		{ 18 * MS, NEW | USED, "problem" },
+		/* all requests are the first of their connections */
+		{ 18 * MS, NEW | BRIEF, "problem" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db = opening(cases[i].work, cases[i].how);
+
+		is_text(db, "SELECT status FROM verdict WHERE rank=1", cases[i].status);
+		db_close(db);
+	}
+}
+
 #define WAITERS 20
 
 static void part_of_request(struct text *x, const char *io, int fd)
@@ -158,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(slow_first_requests_are_no_change),
+		T(first_requests_of_new_connections_are_no_change),
 		T(slow_last_requests_are_no_change_if_all_connections_close),
 		T(requests_far_longer_than_a_pause_are_a_change),
 		T(lossy_requests_alone_are_said),

@@ -26,9 +26,11 @@
 #define OVERDUE_TIMES	2.0
 /* Not judged. */
 #define REQUESTS_LEAST 100
-#define LOST_MOST      0.05  /* share of the system calls */
-#define EDGE_LEAST     1e9   /* ns: a pause before the first answer, while the recorder starts */
-#define START_NS       0.5e9 /* ns: slower only so long: connections are new, or all are closed */
+#define LOST_MOST      0.05 /* share of the system calls */
+#define EDGE_LEAST     1e9  /* ns: a pause before the first answer, while the recorder starts */
+#define START_NS                                                                        \
+	0.5e9 /* ns: slower only so long: traffic begins, or all connections are closed \
+	       */
 /* A process without requests: its busiest thread waits for a CPU or a disk. */
 #define STANDSTILL 1e9
 
@@ -188,8 +190,10 @@ struct judged {
 	double small, small_base, small_ratio, small_from;
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
 	double width;			 /* ns of a window */
-	double begins, ends;	       /* ns: first arrival; all connections closed, or infinite */
-	double unread;		       /* of the requests that wait; without any answer */
+	double begins, ends; /* ns: first arrival; all connections closed, or infinite */
+	double opening;	     /* ns: time of first requests of new connections, until opened */
+	double opened;	     /* ns: new connections had their first answers; begins: none */
+	double unread;	     /* of the requests that wait; without any answer */
 	double unjudged, unjudged_max; /* events were lost while they lasted, ns; 0: none */
 	s64 finding;
 };
@@ -200,6 +204,10 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_window_at(const struct judged *j, double ts);
 /* Windows from first to last: slower only while the server's traffic begins, or ends. */
 bool verdict_at_edge(const struct judged *j, int first, int last);
+/* verdict_opening.c: how long the first connections are new: fills opened. */
+int verdict_opening(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* Windows from first to last: they begin then, and most of the time of requests is of these. */
+bool verdict_is_opening(const struct judged *j, int first, int last);
 /* Requests in pauses that do not count belong to their windows. */
 void verdict_take_pauses(struct judged *j);
 /* The q-quantile of a histogram, ns; NAN: empty. */

@@ -84,6 +84,7 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, struct nam
 		one->j.width = j->width;
 		one->j.begins = j->begins;
 		one->j.ends = j->ends;
+		one->j.opened = j->opened;
 		one->j.start = one->j.end = one->j.slow = one->j.ratio = NAN;
 	}
 	sqlite3_finalize(q);

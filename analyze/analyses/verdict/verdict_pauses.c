@@ -18,6 +18,9 @@ static double length(const struct judged_pause *p)
 static bool serves(const struct analysis_ctx *c, const struct judged *j,
 		   const struct judged_pause *p)
 {
+	/* the first requests of new connections are no sample of how it serves */
+	if ((double)p->end <= j->opened && j->opened > j->begins)
+		return false;
 	return !p->usual &&
 	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
 }

@@ -229,7 +229,7 @@ static int read_end(struct analysis_ctx *c, struct judged *j, struct err *e)
 bool verdict_at_edge(const struct judged *j, int first, int last)
 {
 	return (last + 1) * j->width <= fmax(j->begins, 0) + START_NS ||
-	       first * j->width >= j->ends - START_NS;
+	       verdict_is_opening(j, first, last) || first * j->width >= j->ends - START_NS;
 }
 
 /* Of each process the thread that ran most; mean over the processes. */
@@ -267,6 +267,8 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = read_end(c, j, e);
 	if (ret == 0)
 		ret = read_requests(c, j, e);
+	if (ret == 0)
+		ret = verdict_opening(c, j, e);
 	if (ret == 0)
 		ret = read_errors(c, j, e);
 	if (ret == 0)

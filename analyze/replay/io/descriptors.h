@@ -32,6 +32,7 @@ struct file {
 	struct flows *flows;   /* the same: its positions; NULL: none yet */
 	bool eof;	       /* the peer closed or reset it: a call returned that */
 	bool serves;	       /* counted as a connection of its service */
+	u8 protocol;	       /* of its last request with a name; 0: none yet */
 	struct client *client; /* of its requests; NULL: not looked up yet, or too many */
 	struct request request;
 	struct request_time *time; /* the request's time by state; NULL: not known */

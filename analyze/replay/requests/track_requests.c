@@ -23,6 +23,7 @@
 #include "track_services.h"
 #include "track_uses.h"
 
+#define FAREWELL_BYTES	 5     /* of either protocol */
 #define PORTS_OF_CLIENTS 32768 /* the first of net.ipv4.ip_local_port_range by default */
 
 static bool is_server(const struct file *f)
@@ -98,6 +99,8 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		wait = request_time_end(r, p, f);
 		ret = names_on_request(r, f, lossy, wait, e);
 	}
+	if (names_first(f))
+		f->protocol = names_protocol(r, f);
 	names_reset(f);
 	*t = (struct request){ .service = service, .answered = t->sends ? t->tid : t->answered };
 	return ret;
@@ -137,12 +140,19 @@ static int put_before(struct replay *r, struct process *p, s32 fd, struct file *
 	return 0;
 }
 
+/* The message that ends a session of PostgreSQL (Terminate) or MySQL (COM_QUIT) has no answer. */
+static bool is_farewell(const struct file *f)
+{
+	return f->request.recv_bytes == FAREWELL_BYTES && !names_held(f) &&
+	       (f->protocol == PROTOCOL_POSTGRES || f->protocol == PROTOCOL_MYSQL);
+}
+
 int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	const struct request *t = &f->request;
 	u64 unread = f->unread ? r->begin : segments_unread(r, f), arrival;
 	struct row_unanswered *row;
-	bool read = t->recvs && !t->sends;
+	bool read = t->recvs && !t->sends && !is_farewell(f);
 	u32 answered = t->sends ? t->tid : t->answered;
 
 	if (is_server(f) && f->asked && put_before(r, p, fd, f, 0, NULL, e) < 0)

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * When clients have just connected, a server starts what serves them: processes are forked, users
+ * log in, caches are empty. The opening lasts while first requests of new connections follow each
+ * other from the first request on. Those of a connection end with its first one that has a name: a
+ * login has none.
+ */
+#include "verdict.h"
+
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+#include "analyze/store/request_rows.h"
+
+#include <stdlib.h>
+
+#define FIRST_MOST 3   /* requests of a connection without a name that are its first */
+#define SHARE_MOST 0.1 /* of all requests: connections that live for a few requests never open */
+
+struct first {
+	double arrival, end;
+};
+
+struct connection {
+	s64 ts; /* accepted */
+	int n;	/* its first requests so far; FIRST_MOST: all */
+};
+
+struct opening {
+	struct idmap connections; /* the first of each descriptor of a process, by both numbers */
+	struct first *v;
+	int n, most;
+};
+
+static u64 key_of(s64 pid, s64 fd)
+{
+	return (u64)pid << 32 | (u32)fd;
+}
+
+static int on_accepted(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct opening *o = arg;
+	struct connection *c = idmap_add(
+		&o->connections, key_of(sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1)),
+		sizeof(*c), SOCKET_LIMIT, "connections", e);
+
+	if (!c)
+		return ERR_FAIL;
+	c->ts = sqlite3_column_int64(q, 2);
+	o->most += FIRST_MOST;
+	return 0;
+}
+
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct opening *o = arg;
+	struct connection *c = idmap_get(&o->connections, key_of(row->pid, row->fd));
+
+	(void)rowid;
+	(void)e;
+	if (!c || row->ts < c->ts || c->n == FIRST_MOST)
+		return 0;
+	o->v[o->n++] =
+		(struct first){ (double)(row->ts - row->queued), (double)(row->ts + row->dur) };
+	c->n = row->name == BULK_NULL ? c->n + 1 : FIRST_MOST;
+	return 0;
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct first *x = a, *y = b;
+
+	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
+}
+
+/* What follows from the first request on, with gaps of less than a window. */
+static void follow(struct opening *o, struct judged *j)
+{
+	int i;
+
+	qsort(o->v, (size_t)o->n, sizeof(*o->v), by_arrival);
+	for (i = 0; i < o->n && o->v[i].arrival <= j->opened + j->width; i++) {
+		j->opened = fmax(j->opened, o->v[i].end);
+		j->opening += o->v[i].end - o->v[i].arrival;
+	}
+}
+
+bool verdict_is_opening(const struct judged *j, int first, int last)
+{
+	double waited = 0;
+	int i;
+
+	if (j->opened <= j->begins || first * j->width > j->opened)
+		return false;
+	if (last * j->width <= j->opened)
+		return true;
+	for (i = first; i <= last; i++)
+		waited += j->traffic[i].waited;
+	return 2 * j->opening > waited;
+}
+
+int verdict_opening(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	struct opening o = { .n = 0 };
+	int ret = db_each(
+		c->db, e, on_accepted, &o,
+		"SELECT pid, fd, min(ts) FROM fd WHERE role='accepted' AND ts > 0 AND pid IN"
+		" (SELECT pid FROM service WHERE server=?1) GROUP BY pid, fd ORDER BY 3 LIMIT ?2",
+		"ii", j->about.id, (s64)SOCKET_LIMIT);
+
+	j->opened = j->begins;
+	if (ret == 0 && o.most) {
+		o.v = calloc((size_t)o.most, sizeof(*o.v));
+		ret = o.v ? 0 : err_set(e, ERR_FAIL, "out of memory for connections");
+	}
+	if (ret == 0 && o.most)
+		ret = requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
+				    "SELECT id FROM service WHERE server=?1", j->about.id,
+				    on_request, &o, e);
+	if (ret == 0 && o.n <= SHARE_MOST * (double)j->all.n)
+		follow(&o, j);
+	idmap_free_all(&o.connections);
+	free(o.v);
+	return ret;
+}
