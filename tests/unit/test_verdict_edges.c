@@ -110,6 +110,8 @@ static void first_requests_of_new_connections_are_no_change(void **state)
 		const char *status;
 	} cases[] = {
 		{ 18 * MS, NEW, "none" },
+		/* for long: something is wrong */
+		{ 55 * MS, NEW, "problem" },
 		/* connections from before the recording; from before, as far as requests go */
 		{ 18 * MS, 0, "problem" },
 		{ 18 * MS, NEW | USED, "problem" },

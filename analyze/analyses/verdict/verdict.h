@@ -26,11 +26,9 @@
 #define OVERDUE_TIMES	2.0
 /* Not judged. */
 #define REQUESTS_LEAST 100
-#define LOST_MOST      0.05 /* share of the system calls */
-#define EDGE_LEAST     1e9  /* ns: a pause before the first answer, while the recorder starts */
-#define START_NS                                                                        \
-	0.5e9 /* ns: slower only so long: traffic begins, or all connections are closed \
-	       */
+#define LOST_MOST      0.05  /* share of the system calls */
+#define EDGE_LEAST     1e9   /* ns: a pause before the first answer, or while connections open */
+#define START_NS       0.5e9 /* ns: slower only so long, while traffic begins or ends */
 /* A process without requests: its busiest thread waits for a CPU or a disk. */
 #define STANDSTILL 1e9
 

@@ -13,8 +13,9 @@
 
 #include <stdlib.h>
 
-#define FIRST_MOST 3   /* requests of a connection without a name that are its first */
-#define SHARE_MOST 0.1 /* of all requests: connections that live for a few requests never open */
+#define FIRST_MOST  3	/* requests of a connection without a name that are its first */
+#define LENGTH_MOST 2e9 /* ns: a longer one is a problem of its own */
+#define SHARE_MOST  0.1 /* of all requests: connections that live for a few requests never open */
 
 struct first {
 	double arrival, end;
@@ -119,6 +120,8 @@ int verdict_opening(struct analysis_ctx *c, struct judged *j, struct err *e)
 				    on_request, &o, e);
 	if (ret == 0 && o.n <= SHARE_MOST * (double)j->all.n)
 		follow(&o, j);
+	if (j->opened - j->begins > LENGTH_MOST)
+		j->opened = j->begins;
 	idmap_free_all(&o.connections);
 	free(o.v);
 	return ret;

@@ -19,7 +19,7 @@ static bool serves(const struct analysis_ctx *c, const struct judged *j,
 		   const struct judged_pause *p)
 {
 	/* the first requests of new connections are no sample of how it serves */
-	if ((double)p->end <= j->opened && j->opened > j->begins)
+	if ((double)p->end <= j->opened && j->opened > j->begins && length(p) < EDGE_LEAST)
 		return false;
 	return !p->usual &&
 	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
