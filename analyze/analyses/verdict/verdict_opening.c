@@ -118,7 +118,7 @@ int verdict_opening(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
 				    "SELECT id FROM service WHERE server=?1", j->about.id,
 				    on_request, &o, e);
-	if (ret == 0 && o.n <= SHARE_MOST * (double)j->all.n)
+	if (ret == 0 && o.n && o.n <= SHARE_MOST * (double)j->all.n)
 		follow(&o, j);
 	if (j->opened - j->begins > LENGTH_MOST)
 		j->opened = j->begins;
