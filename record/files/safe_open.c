@@ -57,17 +57,21 @@ static bool begin(struct safe_files *s)
 	return false;
 }
 
-void safe_end(struct safe_files *s)
+void safe_kill(pid_t pid)
 {
 	int waited;
 
+	kill(pid, SIGKILL);
+	for (waited = 0; waitpid(pid, NULL, WNOHANG) == 0 && waited < ENDS_MS; waited++)
+		poll(NULL, 0, 1);
+}
+
+void safe_end(struct safe_files *s)
+{
 	if (!s->pid)
 		return;
 	close(s->sock);
-	kill(s->pid, SIGKILL);
-	/* one that closes a file can wait for its server */
-	for (waited = 0; waitpid(s->pid, NULL, WNOHANG) == 0 && waited < ENDS_MS; waited++)
-		poll(NULL, 0, 1);
+	safe_kill(s->pid);
 	s->pid = 0;
 }
 

@@ -87,7 +87,13 @@ int safe_parts_place(struct safe_files *s, int root, const char *path, safe_part
 /* Such a copy of the first max bytes; of a file that ends before, all. */
 int safe_first(int fd, u64 max, struct err *e);
 
-/* Ends the worker; one that does not end in 200 ms ends when its file system responds. */
+/*
+ * Kills a child, and waits for its end for at most 200 ms: what it closes can wait for its server.
+ * It ends when that responds.
+ */
+void safe_kill(pid_t pid);
+
+/* Ends the worker, as safe_kill(). */
 void safe_end(struct safe_files *s);
 
 /* True if a signal is pending that stops the recorder. */

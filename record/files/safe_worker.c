@@ -180,7 +180,7 @@ static int copy_parts(const struct safe_request *q, struct safe_reply *a, int ro
 	*held = q->op == OP_PLACE ? place_of(*file) : fd_message_park(*file);
 	errno = 0;
 	image = q->parts(*file, q->max, &e);
-	why = errno;
+	why = image < 0 && !errno ? EIO : errno;
 	memcpy(a->text, e.text, sizeof(e.text));
 	errno = why;
 	return image;

@@ -50,7 +50,7 @@ static int remember(struct search *s, int index)
 
 static int cannot_read(const char *path, const struct err *why, struct err *e)
 {
-	if (why && why->text[0])
+	if (why->text[0])
 		return err_set(e, ERR_FAIL, "%s%s", path, why->text);
 	if (errno == EISDIR || errno == EINVAL)
 		return err_set(e, ERR_FAIL, "%s is not a file", path);
@@ -60,9 +60,27 @@ static int cannot_read(const char *path, const struct err *why, struct err *e)
 	return err_errno(e, ERR_FAIL, "cannot read the binary %s", path);
 }
 
-/* What can be known of a file without another request to its server. */
+static bool is_known(struct search *s, int root, const char *path)
+{
+	struct safe_stat st;
+	int i;
+
+	if (safe_stat_in(&s->b->files, root, path, &st) < 0)
+		return false;
+	for (i = 0; i < s->b->n; i++)
+		if (s->b->list[i]->dev == st.dev && s->b->list[i]->ino == st.ino) {
+			remember(s, i);
+			return true;
+		}
+	return false;
+}
+
+/* 0: a copy, of all that is asked of its server; 1: it is in the list already; -1 with errno. */
 static int copy_symbols(struct search *s, int root, const char *path, struct safe_copy *ret)
 {
+	ret->why.text[0] = '\0';
+	if (is_known(s, root, path))
+		return 1;
 	return safe_parts_place(&s->b->files, root, path, elfparts_symbols, ELFPARTS_SYMBOLS_MAX,
 				ret);
 }
@@ -90,36 +108,27 @@ static struct binary *new_binary(struct search *s, const struct safe_copy *copy,
 /* Takes the copy over: of the file at path as the process sees it (0: as we do). */
 static int add(struct search *s, struct safe_copy *copy, u32 pid, const char *path, struct err *e)
 {
-	struct binary *b = NULL;
-	int i, ret = ERR_FAIL;
+	struct binary *b = s->b->n < BINARIES_MAX ? new_binary(s, copy, pid, path) : NULL;
 
-	for (i = 0; i < s->b->n; i++)
-		if (s->b->list[i]->dev == copy->stat.dev && s->b->list[i]->ino == copy->stat.ino)
-			break;
-	if (i == BINARIES_MAX)
-		err_set(e, ERR_FAIL, "functions of at most %d files can be recorded", BINARIES_MAX);
-	else if (i == s->b->n)
-		b = new_binary(s, copy, pid, path);
-	if (!b) {
+	if (!b || !b->path || !b->shown) {
 		close(copy->image);
-		close(copy->place);
-		return i < s->b->n	   ? remember(s, i)
-		       : i == BINARIES_MAX ? ERR_FAIL
-					   : err_set(e, ERR_FAIL, "out of memory for %s", path);
+		if (b)
+			binary_free(b);
+		else
+			close(copy->place);
+		return s->b->n < BINARIES_MAX
+			       ? err_set(e, ERR_FAIL, "out of memory for %s", path)
+			       : err_set(e, ERR_FAIL,
+					 "functions of at most %d files can be recorded",
+					 BINARIES_MAX);
 	}
-	if (b->path && b->shown) {
-		ret = elffile_from_parts(&b->elf, copy->image, b->path, e);
-	} else {
-		close(copy->image);
-		err_set(e, ERR_FAIL, "out of memory for %s", path);
+	if (elffile_from_parts(&b->elf, copy->image, b->path, e) < 0) {
+		binary_free(b);
+		return ERR_FAIL;
 	}
-	if (ret == 0) {
-		memcpy(b->build_id, b->elf.build_id, sizeof(b->build_id));
-		s->b->list[s->b->n] = b;
-		return remember(s, s->b->n++);
-	}
-	binary_free(b);
-	return ret;
+	memcpy(b->build_id, b->elf.build_id, sizeof(b->build_id));
+	s->b->list[s->b->n] = b;
+	return remember(s, s->b->n++);
 }
 
 /* A path of this host; /proc/PID/exe too. */
@@ -127,10 +136,11 @@ static int add_here(struct search *s, const char *path, struct err *e)
 {
 	struct safe_copy copy;
 	char real[PATH_MAX];
+	int found = copy_symbols(s, -1, path, &copy);
 
-	if (copy_symbols(s, -1, path, &copy) < 0)
+	if (found < 0)
 		return cannot_read(path, &copy.why, e);
-	return add(s, &copy, 0, rootdir_path(copy.place, real) ? real : path, e);
+	return found ? 0 : add(s, &copy, 0, rootdir_path(copy.place, real) ? real : path, e);
 }
 
 /* An absolute path below the root of a process; 0: of this host. */
@@ -152,7 +162,9 @@ static int add_below(struct search *s, u32 pid, const char *path, struct err *e)
 			path, pid);
 	if (root >= 0)
 		close(root);
-	return found < 0 ? ERR_FAIL : add(s, &copy, pid, path, e);
+	if (found)
+		return found < 0 ? ERR_FAIL : 0;
+	return add(s, &copy, pid, path, e);
 }
 
 bool binaries_name_fits(const char *name, const char *base)
@@ -199,7 +211,9 @@ static int add_line(struct search *s, u32 pid, char *line, struct err *e)
 	if (found == 0)
 		return add(s, &copy, rootdir_is_ours(pid) ? 0 : pid, file, e);
 	/* another file of that name may be readable */
-	return errno == ETIMEDOUT || copy.why.text[0] ? cannot_read(file, &copy.why, e) : 0;
+	return found < 0 && (errno == ETIMEDOUT || copy.why.text[0])
+		       ? cannot_read(file, &copy.why, e)
+		       : 0;
 }
 
 static int add_mapped(struct search *s, u32 pid, struct err *e)

@@ -129,57 +129,36 @@ static bool put_segments(struct parts_copy *c, const struct elffile *f)
 	return ok;
 }
 
-/* Takes c over; ok: nothing failed. */
-static int finish(struct parts_copy *c, struct elffile *f, bool ok)
+static int copy_parts(int fd, u64 max, bool symbols, struct err *e)
 {
-	if (c->to >= 0 && !ok) {
-		close(c->to);
-		c->to = -1;
-		errno = EIO;
-	}
-	elffile_close(f);
-	return c->to;
-}
-
-/* A file of the same size, still a hole; false: no sound ELF file. */
-static bool begin(struct parts_copy *c, struct elffile *f, struct err *e)
-{
+	struct parts_copy c = { .from = fd, .to = -1, .room = max + 3 * TABLE_MAX };
+	struct elffile f;
 	struct stat st;
 
-	if (elffile_lent(f, c->from, "", e) < 0) {
+	c.wants = symbols ? is_of_symbols : is_of_frames;
+	if (elffile_lent(&f, fd, "", e) < 0) {
 		errno = ENOEXEC;
-		return false;
+		return -1;
 	}
-	c->to = memfd_create("obsrec-code", MFD_CLOEXEC);
-	if (c->to >= 0 && (fstat(c->from, &st) < 0 || ftruncate(c->to, st.st_size) < 0)) {
-		close(c->to);
-		c->to = -1;
+	if (fstat(fd, &st) == 0)
+		c.to = memfd_create("obsrec-code", MFD_CLOEXEC);
+	if (c.to >= 0 && (ftruncate(c.to, st.st_size) < 0 || !put_headers(&c, &f) ||
+			  !put_sections(&c, &f, max < f.budget ? max : f.budget) ||
+			  (symbols && !put_segments(&c, &f)))) {
+		close(c.to);
+		c.to = -1;
+		errno = EIO;
 	}
-	return true;
+	elffile_close(&f);
+	return c.to;
 }
 
 int elfparts_copy(int fd, u64 max, struct err *e)
 {
-	struct parts_copy c = {
-		.from = fd, .to = -1, .room = max + 3 * TABLE_MAX, .wants = is_of_frames
-	};
-	struct elffile f;
-
-	if (!begin(&c, &f, e))
-		return -1;
-	return finish(&c, &f, c.to >= 0 && put_headers(&c, &f) && put_sections(&c, &f, max));
+	return copy_parts(fd, max, false, e);
 }
 
 int elfparts_symbols(int fd, u64 max, struct err *e)
 {
-	struct parts_copy c = {
-		.from = fd, .to = -1, .room = max + 3 * TABLE_MAX, .wants = is_of_symbols
-	};
-	struct elffile f;
-
-	if (!begin(&c, &f, e))
-		return -1;
-	return finish(&c, &f,
-		      c.to >= 0 && put_headers(&c, &f) && put_sections(&c, &f, f.budget) &&
-			      put_segments(&c, &f));
+	return copy_parts(fd, max, true, e);
 }

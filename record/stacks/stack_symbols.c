@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define SYMBOLS_TIME 1500000000ull /* ns: a recording ends within two seconds */
@@ -271,16 +270,6 @@ static void give_up(struct raw_queue *q, u32 module)
 		module == KERNEL ? "/proc/kallsyms" : "a file of code");
 }
 
-/* A stuck one ends when its file system responds; it is not waited for. */
-static void end(pid_t pid)
-{
-	int waited;
-
-	kill(pid, SIGKILL);
-	for (waited = 0; waitpid(pid, NULL, WNOHANG) == 0 && waited < ENDS_MS; waited++)
-		poll(NULL, 0, 1);
-}
-
 /* From this module on. 1: stuck at *module. */
 static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module, struct err *e)
 {
@@ -299,7 +288,7 @@ static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module
 	}
 	buf_free(&t.in);
 	if (pid > 0)
-		end(pid);
+		safe_kill(pid);
 	if (ret == 0 && t.module != NONE && !safe_stopping())
 		fprintf(stderr, "obsrec: not all names of functions could be read\n");
 	*module = t.module;

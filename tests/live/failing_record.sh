@@ -39,6 +39,7 @@ with none:0
 is "without a fault: exit status" $status 0
 read -r allocations writes <"$work/count"
 unset FAULT_COUNT
+holds "its writes and allocations are counted" [ "$writes" -gt 5 -a "$allocations" -gt 1000 ]
 echo "# $allocations allocations, $writes writes"
 runs=0
 n=1

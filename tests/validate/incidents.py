@@ -213,6 +213,7 @@ class Deadlock(Incident):
     server, settings, rate, timed = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 100, False
     kinds, never = ("lock", "poll"), ("disk", "throttle", "cpu_contender")
     prepare = faults.RowLockPostgres.prepare
+    between = .1  # seconds from one deadlock to the next
 
     def client(self, server, first, second):
         text = ("BEGIN;\nUPDATE pgbench_accounts SET abalance = 1 WHERE aid = %d;\nSELECT pg_sleep(.2);\n"
@@ -227,7 +228,7 @@ class Deadlock(Incident):
         def once():
             for p in [self.client(server, 1000, 2000), self.client(server, 2000, 1000)]:
                 p.wait(20)
-        self.every(.1, once)
+        self.every(self.between, once)
 
     def also(self, answers):
         errors = answers.sql("SELECT count(*) FROM request_error e JOIN request_code k ON k.id=e.code WHERE"
@@ -235,11 +236,11 @@ class Deadlock(Incident):
         return {"errors": errors[0][0]}
 
 
-class DeadlockMariadb(Incident):
+class DeadlockMariadb(Deadlock):
     """MariaDB: two clients update two rows in opposite order, one fails with 1213 as soon as both wait"""
     server, rate, timed = "mariadb", 100, False
     settings = {"CONNS": 8}
-    kinds, never = ("lock",), ("disk", "throttle", "cpu_contender")
+    kinds, never, between = ("lock",), ("disk", "throttle", "cpu_contender"), 1
     prepare, query = faults.RowLockMariadb.prepare, faults.RowLockMariadb.query
 
     def client(self, server, first, second):
@@ -249,12 +250,6 @@ class DeadlockMariadb(Incident):
                       " k = 1 WHERE id = %d; COMMIT;\n" % (first, second))
         p.stdin.close()
         return p
-
-    def begin(self, server):
-        def once():
-            for p in [self.client(server, 1000, 2000), self.client(server, 2000, 1000)]:
-                p.wait(20)
-        self.every(1, once)
 
     def also(self, answers):
         return {"errors": answers.sql("SELECT count(*) FROM request_error WHERE status=1213")[0][0]}

@@ -203,7 +203,13 @@ int verdict_window_at(const struct judged *j, double ts);
 /* Windows from first to last: slower only while the server's traffic begins, or ends. */
 bool verdict_at_edge(const struct judged *j, int first, int last);
 /* verdict_opening.c: how long the first connections are new: fills opened. */
-int verdict_opening(struct analysis_ctx *c, struct judged *j, struct err *e);
+struct opening;
+struct row_request;
+int verdict_opening_new(struct opening **ret, struct analysis_ctx *c, s64 server, struct err *e);
+/* A request, in the order of their ends; with pid and fd. */
+void verdict_opening_add(struct opening *o, const struct row_request *row);
+/* Frees it. */
+void verdict_opening_end(struct opening *o, struct judged *j);
 /* Windows from first to last: they begin then, and most of the time of requests is of these. */
 bool verdict_is_opening(const struct judged *j, int first, int last);
 /* Requests in pauses that do not count belong to their windows. */

@@ -51,20 +51,16 @@ static int on_accepted(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
-static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+void verdict_opening_add(struct opening *o, const struct row_request *row)
 {
-	const struct row_request *row = request;
-	struct opening *o = arg;
-	struct connection *c = idmap_get(&o->connections, key_of(row->pid, row->fd));
+	struct connection *c =
+		o->most ? idmap_get(&o->connections, key_of(row->pid, row->fd)) : NULL;
 
-	(void)rowid;
-	(void)e;
 	if (!c || row->ts < c->ts || c->n == FIRST_MOST)
-		return 0;
+		return;
 	o->v[o->n++] =
 		(struct first){ (double)(row->ts - row->queued), (double)(row->ts + row->dur) };
 	c->n = row->name == BULK_NULL ? c->n + 1 : FIRST_MOST;
-	return 0;
 }
 
 static int by_arrival(const void *a, const void *b)
@@ -100,29 +96,36 @@ bool verdict_is_opening(const struct judged *j, int first, int last)
 	return 2 * j->opening > waited;
 }
 
-int verdict_opening(struct analysis_ctx *c, struct judged *j, struct err *e)
+int verdict_opening_new(struct opening **ret, struct analysis_ctx *c, s64 server, struct err *e)
 {
-	struct opening o = { .n = 0 };
-	int ret = db_each(
-		c->db, e, on_accepted, &o,
+	struct opening *o = calloc(1, sizeof(*o));
+	int done;
+
+	*ret = o;
+	if (!o)
+		return err_set(e, ERR_FAIL, "out of memory for connections");
+	done = db_each(
+		c->db, e, on_accepted, o,
 		"SELECT pid, fd, min(ts) FROM fd WHERE role='accepted' AND ts > 0 AND pid IN"
 		" (SELECT pid FROM service WHERE server=?1) GROUP BY pid, fd ORDER BY 3 LIMIT ?2",
-		"ii", j->about.id, (s64)SOCKET_LIMIT);
-
-	j->opened = j->begins;
-	if (ret == 0 && o.most) {
-		o.v = calloc((size_t)o.most, sizeof(*o.v));
-		ret = o.v ? 0 : err_set(e, ERR_FAIL, "out of memory for connections");
+		"ii", server, (s64)SOCKET_LIMIT);
+	if (done == 0 && o->most) {
+		o->v = calloc((size_t)o->most, sizeof(*o->v));
+		done = o->v ? 0 : err_set(e, ERR_FAIL, "out of memory for connections");
 	}
-	if (ret == 0 && o.most)
-		ret = requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
-				    "SELECT id FROM service WHERE server=?1", j->about.id,
-				    on_request, &o, e);
-	if (ret == 0 && o.n && o.n <= SHARE_MOST * (double)j->all.n)
-		follow(&o, j);
+	return done;
+}
+
+void verdict_opening_end(struct opening *o, struct judged *j)
+{
+	j->opened = j->begins;
+	if (o && o->n && o->n <= SHARE_MOST * (double)j->all.n)
+		follow(o, j);
 	if (j->opened - j->begins > LENGTH_MOST)
 		j->opened = j->begins;
-	idmap_free_all(&o.connections);
-	free(o.v);
-	return ret;
+	if (o) {
+		idmap_free_all(&o->connections);
+		free(o->v);
+	}
+	free(o);
 }

@@ -159,24 +159,38 @@ static void add_traffic(struct judged *j, const struct row_request *row)
 	t->errors += fmin((double)row->errors, answers);
 }
 
+struct reading {
+	struct judged *j;
+	struct opening *opening;
+};
+
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
-	struct judged *j = arg;
+	struct reading *r = arg;
 
 	(void)rowid;
 	(void)e;
-	j->begins = fmin(j->begins, (double)(row->ts - row->queued));
-	add_traffic(arg, row);
-	add(arg, row->ts - row->queued, row->ts, row->ts + row->dur);
+	r->j->begins = fmin(r->j->begins, (double)(row->ts - row->queued));
+	add_traffic(r->j, row);
+	add(r->j, row->ts - row->queued, row->ts, row->ts + row->dur);
+	verdict_opening_add(r->opening, row);
 	return 0;
 }
 
 static int read_requests(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	return requests_each(c->db, COLUMN_OF(request, errors) | COLUMN_OF(request, requests),
-			     "SELECT id FROM service WHERE server=?1", j->about.id, add_request, j,
-			     e);
+	struct reading r = { .j = j };
+	int ret = verdict_opening_new(&r.opening, c, j->about.id, e);
+
+	if (ret == 0)
+		ret = requests_each(c->db,
+				    COLUMN_OF(request, errors) | COLUMN_OF(request, requests) |
+					    COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
+				    "SELECT id FROM service WHERE server=?1", j->about.id,
+				    add_request, &r, e);
+	verdict_opening_end(r.opening, j);
+	return ret;
 }
 
 /* Known of servers with requests that have a name. */
@@ -267,8 +281,6 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = read_end(c, j, e);
 	if (ret == 0)
 		ret = read_requests(c, j, e);
-	if (ret == 0)
-		ret = verdict_opening(c, j, e);
 	if (ret == 0)
 		ret = read_errors(c, j, e);
 	if (ret == 0)
