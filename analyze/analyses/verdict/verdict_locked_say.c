@@ -45,7 +45,7 @@ static int read_did(const char **ret_did, double *ret_share, sqlite3 *db,
 		return ret;
 	if (2 * in_turn < 100 && 2 * idle < 100)
 		return verdict_did(ret_did, ret_share, db, w->waker, w->from, w->at, e);
-	*ret_did = 2 * in_turn >= 100 ? "waiting for a lock in turn"
+	*ret_did = 2 * in_turn >= 100 ? "itself waiting for a lock"
 				      : "without a request of its client";
 	*ret_share = 2 * in_turn >= 100 ? in_turn : idle;
 	return 0;
