@@ -58,9 +58,10 @@ static void slow_last_requests_are_no_change_if_all_connections_close(void **sta
 	db_close(db);
 }
 
-enum { NEW = 1, USED = 2, BRIEF = 4 };
+enum { NEW = 1, USED = 2, BRIEF = 4, CATCH_UP = 8, SLOW = 16 };
 
 #define CLIENTS 40
+#define BATCH	16
 
 static void accepted(struct text *x, int fd)
 {
@@ -72,6 +73,25 @@ static void accepted(struct text *x, int fd)
 		  x->t + 2000, fd, 2000 + fd, 3000 + fd);
 	text_line(x, "%ld 100 switch next=0 state=1", x->t + 3000);
 	x->t += 10000;
+}
+
+/* Requests that are read together and answered one after the other. */
+static void batch(struct text *x, long gap)
+{
+	int i;
+
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+		  x->t + 2000);
+	for (i = 0; i < BATCH; i++)
+		text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
+			  x->t + 3000 + 300 * i, 20 + i);
+	for (i = 1; i <= BATCH; i++)
+		text_line(x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200",
+			  x->t + i * 400000L + rand() % 90000, 19 + i);
+	x->t += (BATCH + 1) * 400000L;
+	text_line(x, "%ld 100 switch next=0 state=1", x->t);
+	x->t += gap;
 }
 
 /* Clients connect, and the first requests are slow, for longer than traffic begins; 3 s follow. */
@@ -93,6 +113,8 @@ static sqlite3 *opening(long work, int how)
 			request(&x, 20 + i, 100000);
 	for (i = 0; i < CLIENTS; i++)
 		request(&x, how & NEW ? 20 + i : 5 + i % 4, work);
+	for (i = 0; i < 60 && how & (CATCH_UP | SLOW); i++)
+		batch(&x, how & SLOW ? 11 * MS : 100000);
 	for (i = 0; i < 2700; i++) {
 		if (how & BRIEF)
 			accepted(&x, 100 + i);
@@ -110,6 +132,10 @@ static void first_requests_of_new_connections_are_no_change(void **state)
 		const char *status;
 	} cases[] = {
 		{ 18 * MS, NEW, "none" },
+		/* clients catch up: they send more than later */
+		{ 18 * MS, NEW | CATCH_UP, "none" },
+		/* as many requests as later, but slow */
+		{ 18 * MS, NEW | SLOW, "problem" },
 		/* for long: something is wrong */
 		{ 55 * MS, NEW, "problem" },
 		/* connections from before the recording; from before, as far as requests go */

@@ -210,7 +210,7 @@ int verdict_opening_new(struct opening **ret, struct analysis_ctx *c, s64 server
 void verdict_opening_add(struct opening *o, const struct row_request *row);
 /* Frees it. */
 void verdict_opening_end(struct opening *o, struct judged *j);
-/* Windows from first to last: they begin then, and most of the time of requests is of these. */
+/* Windows from first to last: they begin then, and end then or while clients catch up. */
 bool verdict_is_opening(const struct judged *j, int first, int last);
 /* Requests in pauses that do not count belong to their windows. */
 void verdict_take_pauses(struct judged *j);
