@@ -49,6 +49,7 @@ struct layout {
 	u16 *hash; /* class number + 1 */
 	u32 n_classes;
 	u32 n;
+	u32 room; /* records that the arrays hold */
 };
 
 struct block_encoder {
@@ -73,17 +74,27 @@ static void layout_free(struct layout *l)
 	free(l->hash);
 }
 
-static int layout_new(struct layout *l, struct err *e)
+/* Makes room for that many records. */
+static int layout_room(struct layout *l, u32 records, struct err *e)
 {
-	l->classes = calloc(CLASS_MAX, sizeof(*l->classes));
-	l->class_of = calloc(BLOCK_RECORD_MAX, sizeof(*l->class_of));
-	l->order = calloc(BLOCK_RECORD_MAX, sizeof(*l->order));
-	l->deltas = calloc(BLOCK_RECORD_MAX, sizeof(*l->deltas));
-	l->hash = calloc(CLASS_HASH, sizeof(*l->hash));
-	if (l->classes && l->class_of && l->order && l->deltas && l->hash)
+	u32 room = l->room ? l->room : 256;
+
+	if (l->room && records <= l->room)
 		return 0;
+	while (room < records)
+		room *= 2;
 	layout_free(l);
-	return err_set(e, ERR_FAIL, "out of memory for blocks");
+	*l = (struct layout){ .classes = calloc(CLASS_MAX, sizeof(*l->classes)),
+			      .class_of = calloc(room, sizeof(*l->class_of)),
+			      .order = calloc(room, sizeof(*l->order)),
+			      .deltas = calloc(room, sizeof(*l->deltas)),
+			      .hash = calloc(CLASS_HASH, sizeof(*l->hash)),
+			      .n_classes = l->n_classes,
+			      .n = l->n };
+	if (!l->classes || !l->class_of || !l->order || !l->deltas || !l->hash)
+		return err_set(e, ERR_FAIL, "out of memory for blocks");
+	l->room = room;
+	return 0;
 }
 
 /* Fills order[] from class_of[] once the classes' numbers of records are known. */
@@ -163,8 +174,8 @@ struct block_encoder *block_encoder_new(int level, const u16 *split, struct err 
 
 	if (!enc)
 		err_set(e, ERR_FAIL, "out of memory for blocks");
-	if (!enc || layout_new(&enc->layout, e) < 0) {
-		free(enc);
+	if (!enc || layout_room(&enc->layout, BLOCK_RECORD_MAX, e) < 0) {
+		block_encoder_free(enc);
 		return NULL;
 	}
 	enc->split = split;
@@ -337,16 +348,11 @@ struct block_decoder *block_decoder_new(struct err *e)
 {
 	struct block_decoder *dec = calloc(1, sizeof(*dec));
 
-	if (!dec)
-		err_set(e, ERR_FAIL, "out of memory for blocks");
-	if (!dec || layout_new(&dec->layout, e) < 0) {
-		free(dec);
-		return NULL;
-	}
-	dec->zstd = ZSTD_createDCtx();
-	if (!dec->zstd ||
+	if (dec)
+		dec->zstd = ZSTD_createDCtx();
+	if (!dec || !dec->zstd ||
 	    ZSTD_isError(ZSTD_DCtx_setParameter(dec->zstd, ZSTD_d_windowLogMax, WINDOW_LOG))) {
-		err_set(e, ERR_FAIL, "cannot set up zstd");
+		err_set(e, ERR_FAIL, "out of memory for blocks");
 		block_decoder_free(dec);
 		return NULL;
 	}
@@ -404,6 +410,8 @@ static int layout_read(struct layout *l, const struct block_info *info, const st
 	if (l->n_classes > CLASS_MAX ||
 	    content->len != 4 + 8 * (u64)l->n_classes + 2 * (u64)l->n + info->raw)
 		return contradiction(e);
+	if (layout_room(l, l->n, e) < 0) /* small for small blocks, none where none is read */
+		return -1;
 	for (i = 0; i < l->n_classes; i++, table += 8) {
 		struct class *c = &l->classes[i];
 

@@ -131,9 +131,13 @@ grep -rnE '\bsqlite3_close(_v2)?\(' analyze tests --include='*.c' |
 		law "no banned functions"
 	grep -niE 'keep in sync|\b(TODO|FIXME|XXX|HACK)\b' $sources Makefile README.md CONTRIBUTING.md man/* |
 		law "nothing is left for later, nothing is kept in sync by hand"
-	for f in $sources $(find . -path ./.output -prune -o \( -name '*.def' -o -name '*.sh' \) -print); do
-		head -n 3 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' || echo "$f"
-	done | law "every source names its licence"
+	{
+		printf '%s\n' $sources
+		find . -path ./.output -prune -o \( -name '*.def' -o -name '*.sh' \) -print
+	} | xargs awk 'function last() { if (file != "" && !named) print file; file = FILENAME; named = 0 }
+		FNR == 1 { last() }
+		FNR <= 3 && /SPDX-License-Identifier: GPL-2.0-or-later/ { named = 1 }
+		END { last() }' | law "every source names its licence"
 	clang-format --dry-run -Werror $sources 2>&1 | head -n 20 | law "clang-format agrees"
 }
 for h in $(find format record analyze -name "*.h"); do
