@@ -5,6 +5,7 @@
  * columns are missing. Mapped memory shows in none.
  */
 #include "analysis.h"
+#include "shared_files.h"
 
 static const struct metric metrics[] = {
 	{ "opens", "", NEITHER_IS_BETTER, "calls that opened it" },
@@ -66,6 +67,9 @@ static const struct finding_query findings[] = {
 	  "SELECT count(DISTINCT inode) AS n FROM file_gap WHERE how <> 'hole' AND"
 	  " ((\"end\" IS NULL AND skipped > 0) OR unread > 0) HAVING n > 0",
 	  NULL },
+	{ FINDING_files_of_several, NOTE, OBSERVED,
+	  "SELECT * FROM file_access WHERE inode IN " SHARED_FILES " ORDER BY inode, pid",
+	  "SELECT count(*) AS n FROM " SHARED_FILES " HAVING n > 0", NULL },
 	{ FINDING_no_files, NOTE, LIMIT, NULL,
 	  "SELECT 1 AS n WHERE NOT EXISTS(SELECT 1 FROM coverage WHERE grp='files' AND verdict<>'ABSENT')",
 	  NULL },

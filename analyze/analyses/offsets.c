@@ -5,6 +5,7 @@
  * position, as DIO (Esteves et al., IEEE Access 2023) found in a log shipper.
  */
 #include "analysis.h"
+#include "shared_files.h"
 
 static const struct metric metrics[] = {
 	{ "reads", "", NEITHER_IS_BETTER, "reads with a recorded position" },
@@ -62,11 +63,6 @@ static const char rows_sql[] =
 	" nullif(a.skipped, 0) AS \"skipped:bytes\", nullif(a.unread, 0) AS \"unread:bytes\"," \
 	" a.reads AS reads FROM file_gap a" INODES
 
-/* Written by one process, and read or written by another. */
-#define SHARED                                                                             \
-	"(SELECT inode FROM file_access WHERE pid <> 0 GROUP BY inode HAVING count(*) > 1" \
-	" AND sum(writes) > 0)"
-
 static const struct finding_query findings[] = {
 	{ FINDING_file_passed, WARNING, OBSERVED, "SELECT * FROM file_gap WHERE \"end\" IS NULL",
 	  GAPS
@@ -81,11 +77,11 @@ static const struct finding_query findings[] = {
 	{ FINDING_file_zeros, WARNING, OBSERVED, "SELECT * FROM file_gap WHERE how='hole'",
 	  GAPS " WHERE a.how = 'hole' ORDER BY a.skipped DESC, a.ts LIMIT 20", NULL },
 	{ FINDING_files_shared, NOTE, OBSERVED,
-	  "SELECT * FROM file_access WHERE inode IN " SHARED " ORDER BY inode, pid",
-	  "SELECT count(*) AS n FROM " SHARED " HAVING n > 0",
+	  "SELECT * FROM file_access WHERE inode IN " SHARED_FILES " ORDER BY inode, pid",
+	  "SELECT count(*) AS n FROM " SHARED_FILES " HAVING n > 0",
 	  "SELECT 'file', '', NULL, 'none', 0, " PATH " || ' (' || sum(reads > 0) || ' read, ' ||"
 	  " sum(writes > 0) || ' wrote)' FROM file_access a" INODES
-	  " WHERE a.pid <> 0 AND a.inode IN " SHARED
+	  " WHERE a.pid <> 0 AND a.reads + a.writes > 0 AND a.inode IN " SHARED_FILES
 	  " GROUP BY a.inode ORDER BY sum(a.read_bytes + a.write_bytes) DESC, a.inode LIMIT 6" },
 	{ FINDING_offsets_limits, NOTE, LIMIT, NULL, "SELECT 1 AS n", NULL },
 	{ FINDING_offsets_of_some, NOTE, LIMIT, NULL,

@@ -350,6 +350,46 @@ static void files_without_size_have_no_end(void **state)
 	db_close(db);
 }
 
+#define SHARED	    "SELECT count(*) FROM finding WHERE kind='files_shared'"
+#define SHARED_FILE "SELECT text FROM finding_value WHERE name='file'"
+
+/* One process writes, another reads: said once, with how many do what. Two that only read share
+ * nothing. */
+static void file_of_a_writer_and_others_is_shared(void **state)
+{
+	sqlite3 *db =
+		loaded(START "2000 200 " APPEND LOG "pos=0 bytes=26 size=26\n"
+			     "2100 100 " READ LOG "pos=0 bytes=26 size=26\n"
+			     "2200 300 " OTHER LOG "pos=0 bytes=26 size=26\n"
+			     "2300 100 file_io fd=8 nr=read dev=8 ino=60 pos=0 bytes=9 size=9\n"
+			     "2400 300 file_io fd=9 nr=read dev=8 ino=60 pos=0 bytes=9 size=9\n");
+
+	(void)state;
+	analysed(db, "offsets");
+	is_number(db, SHARED, 1);
+	is_number(db, "SELECT number FROM finding_value WHERE name='n'", 1);
+	is_text(db, SHARED_FILE, "/log/app (2 read, 1 wrote)");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='files_of_several'", 0);
+	analysed(db, "files");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='files_of_several'", 1);
+	db_close(db);
+}
+
+/* Threads of one process, a process with two open files, and accesses that failed are no others. */
+static void file_of_one_process_is_not_shared(void **state)
+{
+	sqlite3 *db = loaded(START "1500 201 thread pid=200 parent=1 state=83 comm=\"app\"\n"
+				   "2000 200 " APPEND LOG "pos=0 bytes=26 size=26\n"
+				   "2100 201 " READ LOG "pos=0 bytes=26 size=26\n"
+				   "2200 200 file_io fd=8 nr=read " LOG "pos=0 bytes=26 size=26\n"
+				   "2300 100 " READ LOG "pos=-1 bytes=-11 size=-1\n");
+
+	(void)state;
+	analysed(db, "offsets");
+	is_number(db, SHARED, 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -371,6 +411,8 @@ int main(void)
 		T(given_positions_are_not_judged),
 		T(writer_leaves_zeros),
 		T(files_without_size_have_no_end),
+		T(file_of_a_writer_and_others_is_shared),
+		T(file_of_one_process_is_not_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
