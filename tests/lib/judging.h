@@ -44,6 +44,22 @@ static inline void request(struct text *x, int fd, long work)
 	x->t += 6000 + work;
 }
 
+/* As request, but it sleeps instead of computing. */
+static inline void sleeping(struct text *x, int fd, long work)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+		  x->t + 2000);
+	text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x->t + 3000, fd);
+	text_line(x, "%ld 100 switch next=0 state=2", x->t + 3500);
+	text_line(x, "%ld 0 waking target=100\n%ld 0 switch next=100", x->t + 3600 + work,
+		  x->t + 3700 + work);
+	text_line(x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200", x->t + 4000 + work,
+		  fd);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 5000 + work);
+	x->t += 6000 + work;
+}
+
 /* n requests that take work ns, 3 of 4 up to half less, so that no two windows are equal. */
 static inline void many(struct text *x, int n, long work, long gap)
 {

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/causes/request/request_tree.c: requests that wait for requests. */
-#include "analyze/causes/request/request_path.h"
-#include "analyze/render/request_text.h"
-#include "tests/lib/loaded.h"
-#include "tests/lib/two_tiers.h"
-#include "tests/lib/unit.h"
+#include "tests/lib/request_trees.h"
 
-#define HEAD                                         \
-	"@recorder\n0 0 info text=\"targets=all\"\n" \
-	"1 0 info text=\"groups=core,syscalls,sched\"\n" THREAD(100, "front") THREAD(200, "back")
 /* The front waits for its back, which sleeps. */
 #define SLEEPING_BACK                                                                                                                              \
 	BEGIN "900 0 switch next=100\n" READ(1000, 100, 5) WRITE(                                                                                  \
@@ -20,27 +13,6 @@
 								      3) "1300 200 switch next=0 state=1\n4800 0 waking target=200\n"              \
 									 "4810 0 switch next=200\n4850 200 syscall nr=nanosleep dur=3560\n" WRITE( \
 										 4900, 200, 3)
-
-/* The first request on a descriptor that was received at this time or later. */
-static s64 request_on(sqlite3 *db, s64 pid, s64 fd, s64 from)
-{
-	s64 id = 0;
-
-	assert_int_equal(db_int(db, &id, NULL,
-				"SELECT rowid FROM request WHERE pid=?1 AND fd=?2 AND ts>=?3"
-				" ORDER BY ts LIMIT 1",
-				"iii", pid, fd, from),
-			 0);
-	return id;
-}
-
-static struct request_tree *tree_of(sqlite3 *db, s64 id)
-{
-	static struct request_tree t;
-
-	assert_int_equal(request_tree_make(&t, db, id, NULL), 0);
-	return &t;
-}
 
 /* An event loop has two requests open; each has the question that was asked after its receive. */
 static void questions_belong_to_what_was_received_last(void **state)
@@ -88,23 +60,6 @@ static void questions_in_a_row_belong_to_one_request(void **state)
 	assert_int_equal(t->n, 2);
 	assert_int_equal(t->v[1].question.fd, 8);
 	db_close(db);
-}
-
-static void has_text(sqlite3 *db, const struct request_tree *t, const char *text)
-{
-	static struct request_path path;
-	struct spans spans = { 0 };
-	struct moment moments[HOST_LIMIT];
-	struct buf out = { 0 };
-
-	assert_int_equal(spans_load(&spans, db, moments, request_path_moments(moments, t), NULL),
-			 0);
-	request_path_make(&path, t, &spans);
-	assert_int_equal(request_text(&out, db, t, &path, NULL), 0);
-	if (!strstr(out.data, text))
-		fail_msg("%s\nis not in\n%s", text, out.data);
-	buf_free(&out);
-	spans_free(&spans);
 }
 
 /* The look-alikes: a process has the address but not the port; it received nothing at that time. */

@@ -242,7 +242,8 @@ static sqlite3 *slower_with_pauses(int n, long slow, int pauses, bool hang)
 	many(&x, 600, 100000, MS);
 	for (i = 0; i < pauses; i++)
 		request(&x, 8, 300 * MS);
-	many(&x, n, slow, MS);
+	for (i = 0; i < n; i++, x.t += MS) /* they sleep: dearer ones come first */
+		sleeping(&x, 5 + i % 3, slow - (rand() % 4 ? rand() % (slow / 2) : 0));
 	for (i = 5; hang && i < 8; i++)
 		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x.t + i, i);
 	x.t += hang ? 3000 * MS : 0;

@@ -116,27 +116,70 @@ static void small_changes_are_none(void **state)
 }
 
 /* A pause, then requests that take 3 ms: together they wait for 0.3 s more. */
-static sqlite3 *pause_and_slower(long pause)
+static sqlite3 *pause_and_slower(long pause, void (*one)(struct text *x, int fd, long work))
 {
 	struct text x = { 0 };
+	int i;
 
 	srand(3);
 	head(&x);
 	many(&x, 600, 100000, 2 * MS);
 	many(&x, 1, pause, 2 * MS);
-	many(&x, 110, 3 * MS, 2 * MS);
+	for (i = 0; i < 110; i++) {
+		one(&x, 5 + i % 3, 3 * MS - (rand() % 4 ? rand() % (3 * MS / 2) : 0));
+		x.t += 2 * MS;
+	}
 	return judged(&x, NULL);
 }
 
 static void what_added_more_comes_first(void **state)
 {
-	sqlite3 *db = pause_and_slower(270 * MS);
+	sqlite3 *db = pause_and_slower(270 * MS, sleeping);
 
 	(void)state;
 	is_verdict(db, "problem", "slower");
 	is_number(db, "SELECT pauses FROM verdict", 1);
 	db_close(db);
-	db = pause_and_slower(500 * MS);
+	db = pause_and_slower(500 * MS, sleeping);
+	is_verdict(db, "problem", "pauses");
+	db_close(db);
+}
+
+/* No pause makes later requests take more CPU time: that comes first, with the pause in its
+ * sentence. */
+static void dearer_requests_come_before_a_pause(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db = pause_and_slower(500 * MS, request);
+	int i;
+
+	(void)state;
+	is_verdict(db, "problem", "slower");
+	is_number(db, "SELECT pauses FROM verdict", 1);
+	is_within(db, "SELECT number FROM finding_value WHERE name='longest'", 250e6, 510e6);
+	db_close(db);
+	/* not so: the request of the pause computes, and those that it kept waiting take
+	 * their turn */
+	srand(3);
+	head(&x);
+	many(&x, 600, 100000, 2 * MS);
+	for (i = 0; i < 4; i++) {
+		many(&x, 1, 500 * MS, 2 * MS);
+		many(&x, 60, 100000, 2 * MS);
+	}
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "pauses");
+	db_close(db);
+	/* nor are dearer requests the problem of a server that answers nothing until the end */
+	x = (struct text){ 0 };
+	srand(3);
+	head(&x);
+	many(&x, 600, 100000, 2 * MS);
+	many(&x, 200, 4 * MS, 2 * MS);
+	for (i = 5; i < 8; i++)
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x.t + i, i);
+	x.t += 3000 * MS;
+	db = judged(&x, NULL);
 	is_verdict(db, "problem", "pauses");
 	db_close(db);
 }
@@ -144,11 +187,9 @@ static void what_added_more_comes_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(slower_requests_are_a_problem),
-		T(what_added_more_comes_first),
-		T(the_range_is_that_of_most_added_latency),
-		T(a_slow_start_hides_no_change),
-		T(small_changes_are_none),
+		T(slower_requests_are_a_problem),	T(what_added_more_comes_first),
+		T(dearer_requests_come_before_a_pause), T(the_range_is_that_of_most_added_latency),
+		T(a_slow_start_hides_no_change),	T(small_changes_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

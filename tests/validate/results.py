@@ -89,7 +89,8 @@ def load(pattern):
 INCIDENTS = """## Incidents and look-alikes
 
 Healthy for %d s, then %d s with one fault on a real server, or with what only looks like one. Judged on columns of tables
-verdict, cause and pause: status, kind of the first cause, process id of the offender where there is one, and the function where the cause is CPU or a lock. The start
+verdict, cause and pause: status, kind of the first cause, and process id of the offender where there is one. Where the cause is
+CPU or a lock, its function is judged too. The start
 must be within %.1f s of the fault's. Server on CPU %s, clients on CPU %s; servers in an autogroup of nice -10; neighbours with real-time
 priority.
 

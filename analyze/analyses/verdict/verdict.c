@@ -167,46 +167,6 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		       : ret;
 }
 
-/* Until the end of the recording included. */
-static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
-{
-	s64 until_end = 0;
-	bool last = false;
-	int i;
-
-	for (i = 0; i < j->n_pauses; i++) {
-		const struct judged_pause *p = &j->pauses[i];
-
-		if (!p->counts)
-			continue;
-		j->spent += judged_is_part(p) ? p->part_waited : p->inside.sum;
-		last |= p->end >= c->duration;
-	}
-	if (last && db_int(c->db, &until_end, e,
-			   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered WHERE answered AND"
-			   " coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE"
-			   " awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE"
-			   " server=?1)",
-			   "ii", j->about.id, c->duration) < 0)
-		return ERR_FAIL;
-	j->spent += (double)until_end;
-	return 0;
-}
-
-/* Both pauses and a change outside them: what added more time to requests comes first. */
-static int choose(struct analysis_ctx *c, struct judged *j, bool changed, struct err *e)
-{
-	const struct judged_pause *longest = judged_longest(j);
-	int ret = spend_in_pauses(c, j, e);
-	bool named = j->names && !(longest && judged_is_part(longest));
-	bool slower = changed && (!j->counted || named || verdict_added_outside(j) > j->spent);
-
-	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
-	if (!slower)
-		verdict_range_of_pauses(j);
-	return ret;
-}
-
 static int judge_server(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			struct err *e)
 {
@@ -256,7 +216,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 	}
 	j->status = STATUS_PROBLEM;
 	if (changed || j->counted)
-		ret = choose(c, j, changed > 0, e);
+		ret = verdict_choose(c, j, changed > 0, l, e);
 	else
 		j->status = lossy || j->requests < REQUESTS_LEAST ? STATUS_UNKNOWN : STATUS_NONE;
 	if (j->status == STATUS_UNKNOWN)

@@ -352,6 +352,15 @@ int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /* verdict_outside.c: fills p99_outside, of requests that no counted pause touches, and others. */
 int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* Outside these pauses: does a request in the slow time ranges take more CPU time than one out of
+ * them? */
+int verdict_dearer_outside(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+			   bool *ret_dearer, struct err *e);
+
+/* verdict_choose.c: VERDICT_slower or VERDICT_pauses, where one of them or both hold; fills spent.
+ */
+int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const struct limits *l,
+		   struct err *e);
 
 /* verdict_about.c: whether a request is one of those that the verdict is about. */
 bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name);

@@ -158,15 +158,6 @@ static int same_programs(struct analysis_ctx *c, struct judged *j, const struct 
 	return *ret_same ? name_contender(c, j, b, of, e) : ret;
 }
 
-/* The server's own CPU time of a request alone is a problem: a host does not change that. */
-static bool is_dearer(const struct busy *b, const struct limits *l)
-{
-	const struct spent *out = &b->side[0], *in = &b->side[1];
-	double usual = out->in[IN_cpu] / out->n, now = in->in[IN_cpu] / in->n;
-
-	return now - usual >= l->latency && now >= l->factor * usual;
-}
-
 int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
 		 const struct limits *l, bool *ret_busy, struct err *e)
 {
@@ -182,7 +173,8 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	runq = in->in[IN_runq] / in->n - out->in[IN_runq] / out->n;
 	if (ret == 0)
 		ret = no_idle_cpu(c, &b, &full, e);
-	*ret_busy = ret == 0 && !is_dearer(&b, l) &&
+	/* the server's own CPU time of a request alone is a problem: a host does not change that */
+	*ret_busy = ret == 0 && !spent_is_dearer(out, in, l) &&
 		    (full || out->in[IN_runq] > MOST * out->total) && runq > MOST * added;
 	if (*ret_busy && full)
 		ret = same_programs(c, j, &b, &same, e);

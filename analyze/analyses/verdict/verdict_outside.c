@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Requests outside the pauses that count. */
-#include "verdict.h"
+#include "verdict_spent.h"
 
 #include "analyze/store/request_rows.h"
 
 #include <stdlib.h>
+
+#define DEARER_LEAST 20 /* requests on each side, for their mean CPU time */
 
 struct outside {
 	s64 (*at)[2]; /* pauses that count, joined, by time */
@@ -98,5 +100,50 @@ int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e)
 	j->others = o.others;
 	hist_free(&o.latency);
 	free(o.at);
+	return ret;
+}
+
+struct dearer {
+	struct outside of;
+	const struct judged *j;
+	struct spent side[2]; /* out of the slow time ranges, in them */
+};
+
+static int add_side(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct dearer *d = arg;
+	s64 end = row->ts + row->dur;
+	bool in = false;
+	int i;
+
+	(void)e;
+	if (is_in_pause(&d->of, row->ts - row->queued, end))
+		return 0;
+	for (i = 0; i < d->j->ranges; i++)
+		in |= (double)end >= d->j->range[i][0] && (double)end < d->j->range[i][1];
+	spent_take(&d->side[in], rowid, row);
+	return 0;
+}
+
+int verdict_dearer_outside(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+			   bool *ret_dearer, struct err *e)
+{
+	struct dearer d = { .j = j };
+	int i, ret = join_pauses(&d.of, j, e);
+
+	for (i = 0; i < 2 && ret == 0; i++)
+		ret = spent_begin(&d.side[i], c->db, e);
+	if (ret == 0)
+		ret = requests_each(c->db, COLUMN_OF(request, split) | COLUMN_OF(request, recvs),
+				    "SELECT id FROM service WHERE server=?1", j->about.id, add_side,
+				    &d, e);
+	for (i = 0; i < 2 && ret == 0; i++)
+		ret = spent_read(&d.side[i], c->db, j->about.id, 0, (double)c->duration, e);
+	*ret_dearer = ret == 0 && d.side[0].n >= DEARER_LEAST && d.side[1].n >= DEARER_LEAST &&
+		      spent_is_dearer(&d.side[0], &d.side[1], l);
+	spent_free(&d.side[0]);
+	spent_free(&d.side[1]);
+	free(d.of.at);
 	return ret;
 }

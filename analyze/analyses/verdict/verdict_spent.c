@@ -130,3 +130,10 @@ int spent_read(struct spent *s, sqlite3 *db, s64 server, double from, double to,
 		ret = rows_each(db, TABLE_request_queue, COLUMNS_ALL, add_queue, s, e);
 	return ret < 0 ? ret : split(s, db, server, from, to, e);
 }
+
+bool spent_is_dearer(const struct spent *usual, const struct spent *now, const struct limits *l)
+{
+	double before = usual->in[IN_cpu] / usual->n, then = now->in[IN_cpu] / now->n;
+
+	return then - before >= l->latency && then >= l->factor * before;
+}

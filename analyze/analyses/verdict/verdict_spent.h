@@ -33,3 +33,5 @@ void spent_take(struct spent *s, s64 rowid, const struct row_request *row);
 /* All that were taken; from, to: where run-queue latency of the server is divided, ns. */
 int spent_read(struct spent *s, sqlite3 *db, s64 server, double from, double to, struct err *e);
 void spent_free(struct spent *s);
+/* Is the CPU time of a request in it more than in usual, by the limits of latency? */
+bool spent_is_dearer(const struct spent *usual, const struct spent *now, const struct limits *l);

@@ -10,12 +10,12 @@
 
 enum happening { RECEIVED, ANSWERED, ASKED };
 
-/* What a thread did while a request lasted. */
+/* What threads did while a request lasted, one after the other. */
 struct thread_doings {
 	s64 request;  /* the one that is followed */
-	bool current; /* what the thread received last belongs to it */
-	struct {
-		s64 id;
+	bool current; /* what this thread received last belongs to it */
+	struct asked {
+		s64 id, ts;
 		bool ours;
 	} asked[QUESTIONS_MAX];
 	int n;
@@ -36,8 +36,8 @@ static int take_doing(void *arg, sqlite3_stmt *q, struct err *e)
 	case ASKED:
 		t->cut |= t->n == QUESTIONS_MAX;
 		if (t->n < QUESTIONS_MAX) {
-			t->asked[t->n].id = id;
-			t->asked[t->n++].ours = t->current;
+			t->asked[t->n++] =
+				(struct asked){ id, sqlite3_column_int64(q, 2), t->current };
 		}
 		break;
 	case ANSWERED:
@@ -49,21 +49,58 @@ static int take_doing(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
-/* Which questions were asked for this request. */
-static int questions_of(struct thread_doings *t, sqlite3 *db, const struct step *s, struct err *e)
+/*
+ * What this thread asked for the request. takes: it answers what another thread received, and takes
+ * the request over when it has answered the one before.
+ */
+static int questions_of(struct thread_doings *t, sqlite3 *db, const struct row_request *r, s64 tid,
+			bool takes, struct err *e)
 {
 	static const char sql[] =
 		"SELECT 0 AS what, rowid AS id, ts FROM request"
-		" WHERE pid=?1 AND tid=?2 AND ts BETWEEN ?3 AND ?4"
+		" WHERE pid=?1 AND coalesce(receiver, tid)=?2 AND ts BETWEEN ?3 AND ?4"
+		" UNION ALL SELECT 0, ?5, coalesce((SELECT max(ts + dur) FROM request"
+		" WHERE pid=?1 AND tid=?2 AND receiver IS NOT NULL AND rowid<>?5"
+		" AND ts <= ?4 AND ts + dur BETWEEN ?3 AND ?4), ?3) WHERE ?6"
 		" UNION ALL SELECT 1, rowid, ts + dur FROM upstream"
 		" WHERE pid=?1 AND tid=?2 AND ts <= ?4 AND ts + dur BETWEEN ?3 AND ?4"
 		" UNION ALL SELECT 2, rowid, ts FROM upstream"
 		" WHERE pid=?1 AND tid=?2 AND ts BETWEEN ?3 AND ?4"
 		" ORDER BY ts, what";
 
+	t->current = false;
+	return db_each(db, e, take_doing, t, sql, "iiiiii", r->pid, tid, r->ts, r->ts + r->dur,
+		       t->request, (s64)takes);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct asked *x = a, *y = b;
+
+	return (x->ts > y->ts) - (x->ts < y->ts);
+}
+
+/* Which questions were asked for this request, in order of time, and how many others there were. */
+static int all_questions(struct thread_doings *t, sqlite3 *db, struct step *s, struct err *e)
+{
+	static const char others[] =
+		"SELECT count(*) FROM upstream WHERE pid=?1 AND ts >= ?2 AND ts + dur <= ?3 AND tid NOT IN"
+		" (SELECT tid FROM request WHERE pid=?1 AND ts <= ?3 AND ts + dur >= ?2"
+		" UNION SELECT receiver FROM request WHERE pid=?1 AND ts <= ?3 AND ts + dur >= ?2"
+		" AND receiver IS NOT NULL)";
+	const struct row_request *r = &s->request;
+	bool handed = r->receiver != BULK_NULL && r->receiver != r->tid;
+	int ret = 0;
+
 	t->request = s->id;
-	return db_each(db, e, take_doing, t, sql, "iiii", s->request.pid, s->request.tid,
-		       s->request.ts, s->request.ts + s->request.dur);
+	if (handed)
+		ret = questions_of(t, db, r, r->receiver, false, e);
+	if (ret == 0)
+		ret = questions_of(t, db, r, r->tid, handed, e);
+	if (t->n)
+		qsort(t->asked, t->n, sizeof(t->asked[0]), by_time);
+	return ret < 0 ? ret
+		       : db_int(db, &s->of_others, e, others, "iii", r->pid, r->ts, r->ts + r->dur);
 }
 
 static int get_request(void *arg, sqlite3_stmt *q, struct err *e)
@@ -219,7 +256,7 @@ static int open_requests(int *ret, sqlite3 *db, const struct step *s, s64 reques
 	s64 n = 0;
 	int r = db_int(db, &n, e,
 		       "SELECT count(*) FROM request WHERE pid=?1 AND tid=?2 AND ts <= ?3"
-		       " AND ts + dur > ?3 AND rowid <> ?4",
+		       " AND ts + dur > ?3 AND rowid <> ?4 AND receiver IS NULL",
 		       "iiii", s->question.pid, s->question.tid, s->question.ts, request);
 
 	*ret = n;
@@ -299,7 +336,7 @@ static int add_request(struct request_tree *t, sqlite3 *db, int depth, s64 id, s
 	if (ret == 0)
 		ret = get_states(s, db, e);
 	if (ret == 0)
-		ret = questions_of(doings, db, s, e);
+		ret = all_questions(doings, db, s, e);
 	t->cut |= doings->cut;
 	for (i = 0; i < doings->n && ret == 0; i++)
 		if (doings->asked[i].ours)

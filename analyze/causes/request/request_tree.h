@@ -5,7 +5,9 @@
  * others in turn.
  *
  * What a thread asks belongs to what it received last: a request, or the answer to an earlier
- * question of one. Requests that other threads of the process continue are not followed.
+ * question of one. A thread that answers what another one received does so one after the other:
+ * what it asks after its answer before belongs to the next. What further threads of the process ask
+ * then is counted, not followed: a recording does not show for whom they work.
  *
  * In a merged recording all times of a tree are on the clock of the first host, as far as messages
  * give the offset (host_clocks.h).
@@ -38,6 +40,7 @@ struct step {
 	s64 queue[N_STATES]; /* of request.queued, ns by state; the rest was other work of the
 				thread */
 	s64 waits[N_STATES]; /* of request.dur, ns; the rest is time on a CPU */
+	s64 of_others;	     /* questions of threads of its process that had no request then */
 	struct row_upstream question;
 	enum end_of_path end; /* of a question */
 	int others;	      /* requests that its thread had received and not answered as well */

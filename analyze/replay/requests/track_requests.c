@@ -77,6 +77,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->dur = dur;
 		row->pid = p->pid;
 		row->tid = t->tid;
+		row->receiver = t->receiver == t->tid ? BULK_NULL : (s64)t->receiver;
 		row->fd = fd;
 		row->recvs = t->recvs;
 		row->sends = t->sends;

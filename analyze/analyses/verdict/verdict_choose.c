@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Both pauses and a change outside them: what added more time to requests comes first. Requests
+ * that cost more CPU time outside the pauses come first unless nothing is answered at the end: no
+ * pause explains them, and their sentence has the pauses too.
+ */
+#include "verdict.h"
+
+#include "analyze/store/db.h"
+
+static bool hangs_at_the_end(const struct analysis_ctx *c, const struct judged *j)
+{
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts && j->pauses[i].end >= c->duration)
+			return true;
+	return false;
+}
+
+/* Until the end of the recording included. */
+static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	s64 until_end = 0;
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (p->counts)
+			j->spent += judged_is_part(p) ? p->part_waited : p->inside.sum;
+	}
+	if (hangs_at_the_end(c, j) &&
+	    db_int(c->db, &until_end, e,
+		   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered WHERE answered AND"
+		   " coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE"
+		   " awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE"
+		   " server=?1)",
+		   "ii", j->about.id, c->duration) < 0)
+		return ERR_FAIL;
+	j->spent += (double)until_end;
+	return 0;
+}
+
+int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const struct limits *l,
+		   struct err *e)
+{
+	const struct judged_pause *longest = judged_longest(j);
+	int ret = spend_in_pauses(c, j, e);
+	bool named = j->names && !(longest && judged_is_part(longest)), slower, dearer = false;
+
+	slower = changed && (!j->counted || named || verdict_added_outside(j) > j->spent);
+	if (ret == 0 && changed && !slower && !judged_is_part(longest) && !hangs_at_the_end(c, j))
+		ret = verdict_dearer_outside(c, j, l, &dearer, e);
+	slower |= dearer;
+	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
+	if (!slower)
+		verdict_range_of_pauses(j);
+	return ret;
+}
