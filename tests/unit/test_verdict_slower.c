@@ -157,6 +157,13 @@ static void dearer_requests_come_before_a_pause(void **state)
 	is_verdict(db, "problem", "slower");
 	is_number(db, "SELECT pauses FROM verdict", 1);
 	is_within(db, "SELECT number FROM finding_value WHERE name='longest'", 250e6, 510e6);
+	/* since the pause, in which no request ended; it is no time range of its own */
+	is_number(db, "SELECT v.start=p.ts FROM verdict v, pause p WHERE p.counts AND v.rank=1", 1);
+	is_number(db, "SELECT count(*) FROM finding_value WHERE name='range'", 0);
+	is_number(
+		db,
+		"SELECT count(*) FROM verdict_range WHERE start >= (SELECT ts + dur / 2 FROM pause WHERE counts)",
+		1);
 	db_close(db);
 	/* not so: the request of the pause computes, and those that it kept waiting take
 	 * their turn */

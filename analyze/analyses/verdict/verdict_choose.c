@@ -42,6 +42,22 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	return 0;
 }
 
+/* Requests are slower from the pauses on that end where the slow time range starts. */
+static double since_pauses(const struct judged *j)
+{
+	double start = j->start;
+	int i;
+
+	for (i = j->whole - 1; i >= 0; i--) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (p->counts && (double)p->start < start && (double)p->end >= start - j->width &&
+		    (double)p->end < j->end)
+			start = (double)p->start;
+	}
+	return start;
+}
+
 int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const struct limits *l,
 		   struct err *e)
 {
@@ -56,5 +72,7 @@ int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const
 	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
 	if (!slower)
 		verdict_range_of_pauses(j);
+	else if (!j->given && !j->names)
+		j->start = since_pauses(j);
 	return ret;
 }

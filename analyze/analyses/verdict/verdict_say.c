@@ -71,7 +71,7 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER(
 		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
 	for (i = 0; i < j->ranges && said < RANGES_NAMED; i++)
-		if (j->range[i][0] != j->start) {
+		if (j->range[i][0] != j->start && j->range[i][1] != j->end) {
 			values[n++] = (struct value)VALUE_INTERVAL("range", NAN, j->range[i][0],
 								   j->range[i][1], "at");
 			said++;
