@@ -13,9 +13,9 @@ unset MAKEFLAGS MFLAGS
 out=.output
 mkdir -p $out
 
-# The address sanitizer holds back 256 MiB of freed memory by default, and fills what is allocated: most of the time of a
+# The address sanitizer holds back 256 MiB of freed memory by default: most of the time of a
 # test in a virtual machine goes to pages that are touched for the first time.
-export ASAN_OPTIONS="${ASAN_OPTIONS-quarantine_size_mb=16:thread_local_quarantine_size_kb=256:max_malloc_fill_size=0}"
+export ASAN_OPTIONS="${ASAN_OPTIONS-quarantine_size_mb=16:thread_local_quarantine_size_kb=256}"
 
 # How long a test ran: in a virtual machine, what its log says.
 seconds_of() { # log, seconds

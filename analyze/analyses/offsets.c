@@ -81,7 +81,7 @@ static const struct finding_query findings[] = {
 	  "SELECT count(*) AS n FROM " SHARED_FILES " HAVING n > 0",
 	  "SELECT 'file', '', NULL, 'none', 0, " PATH " || ' (' || sum(reads > 0) || ' read, ' ||"
 	  " sum(writes > 0) || ' wrote)' FROM file_access a" INODES
-	  " WHERE a.pid <> 0 AND a.reads + a.writes > 0 AND a.inode IN " SHARED_FILES
+	  " WHERE a.pid <> 0 AND a.inode IN " SHARED_FILES
 	  " GROUP BY a.inode ORDER BY sum(a.read_bytes + a.write_bytes) DESC, a.inode LIMIT 6" },
 	{ FINDING_offsets_limits, NOTE, LIMIT, NULL, "SELECT 1 AS n", NULL },
 	{ FINDING_offsets_of_some, NOTE, LIMIT, NULL,

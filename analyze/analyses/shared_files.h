@@ -3,6 +3,6 @@
 #pragma once
 
 /* Inodes that one process wrote, and another read or wrote. Process 0: those without a row. */
-#define SHARED_FILES                                                                          \
-	"(SELECT inode FROM file_access WHERE pid <> 0 AND reads + writes > 0 GROUP BY inode" \
+#define SHARED_FILES                                                   \
+	"(SELECT inode FROM file_access WHERE pid <> 0 GROUP BY inode" \
 	" HAVING count(*) > 1 AND sum(writes) > 0)"

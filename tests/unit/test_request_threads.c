@@ -46,6 +46,40 @@ static void both_threads_of_a_request_ask(void **state)
 	db_close(db);
 }
 
+/* One thread reads clients and asks, the other reads answers and answers: each question has its
+ * request. */
+static void questions_are_those_of_the_thread_that_asks(void **state)
+{
+	sqlite3 *db =
+		loaded(HEAD WORKER TWO_TIERS BEGIN READ(1000, 100, 5) WRITE(1100, 100, 6)
+			       READ(1200, 100, 7) WRITE(1300, 100, 8) READ(2000, 101, 6)
+				       WRITE(2100, 101, 5) READ(2200, 101, 8) WRITE(2300, 101, 7));
+	const struct request_tree *t = tree_of(db, request_on(db, 100, 5, 0));
+
+	(void)state;
+	assert_int_equal(t->n, 2);
+	assert_int_equal(t->v[1].question.fd, 6);
+	t = tree_of(db, request_on(db, 100, 7, 0));
+	assert_int_equal(t->n, 2);
+	assert_int_equal(t->v[1].question.fd, 8);
+	is_number(db, "SELECT asker FROM upstream WHERE fd=8", 100);
+	db_close(db);
+}
+
+/* A worker that has received a request of its own answers another one on the way: that one's
+ * question is not its. */
+static void a_request_taken_over_has_its_own_questions(void **state)
+{
+	sqlite3 *db = loaded(HEAD WORKER TWO_TIERS BEGIN READ(1000, 101, 5) READ(1100, 100, 7)
+				     WRITE(1200, 101, 8) READ(1400, 101, 8) WRITE(1500, 101, 7)
+					     WRITE(2000, 101, 5));
+
+	(void)state;
+	assert_int_equal(tree_of(db, request_on(db, 100, 5, 0))->n, 1);
+	assert_int_equal(tree_of(db, request_on(db, 100, 7, 0))->n, 2);
+	db_close(db);
+}
+
 /* The loop receives and answers, a thread without a request asks then: said, not followed. */
 static void questions_of_others_are_counted(void **state)
 {
@@ -84,6 +118,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(a_worker_takes_one_request_after_the_other),
 		T(both_threads_of_a_request_ask),
+		T(questions_are_those_of_the_thread_that_asks),
+		T(a_request_taken_over_has_its_own_questions),
 		T(questions_of_others_are_counted),
 		T(questions_for_other_requests_are_theirs),
 	};

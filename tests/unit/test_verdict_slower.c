@@ -165,14 +165,15 @@ static void dearer_requests_come_before_a_pause(void **state)
 		"SELECT count(*) FROM verdict_range WHERE start >= (SELECT ts + dur / 2 FROM pause WHERE counts)",
 		1);
 	db_close(db);
-	/* not so: the request of the pause computes, and those that it kept waiting take
-	 * their turn */
+	/* not so: the requests of the pauses compute, those outside sleep */
+	x = (struct text){ 0 };
 	srand(3);
 	head(&x);
 	many(&x, 600, 100000, 2 * MS);
-	for (i = 0; i < 4; i++) {
-		many(&x, 1, 500 * MS, 2 * MS);
-		many(&x, 60, 100000, 2 * MS);
+	for (i = 0; i < 160; i++, x.t += 2 * MS) {
+		if (i % 40 == 0)
+			request(&x, 8, 500 * MS);
+		sleeping(&x, 5 + i % 3, 3 * MS - (rand() % 4 ? rand() % (3 * MS / 2) : 0));
 	}
 	db = judged(&x, NULL);
 	is_verdict(db, "problem", "pauses");

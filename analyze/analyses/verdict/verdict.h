@@ -357,7 +357,13 @@ int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_dearer_outside(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 			   bool *ret_dearer, struct err *e);
 
-/* verdict_choose.c: VERDICT_slower or VERDICT_pauses, where one of them or both hold; fills spent.
+/*
+ * verdict_choose.c: since when it says that requests are slower: from the start of a pause of the
+ * whole server that ends where the slow time range begins, for nothing was answered in it; and of
+ * pauses that touch that one.
+ */
+double verdict_since(const struct judged *j);
+/* VERDICT_slower or VERDICT_pauses, where one of them or both hold; fills spent.
  */
 int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const struct limits *l,
 		   struct err *e);

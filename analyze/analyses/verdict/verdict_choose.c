@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Both pauses and a change outside them: what added more time to requests comes first. Requests
- * that cost more CPU time outside the pauses come first unless nothing is answered at the end: no
- * pause explains them, and their sentence has the pauses too.
+ * that cost more CPU time outside pauses of the whole server come first, unless a pause lasts until
+ * the end: no pause explains them, and their sentence has the pauses too.
  */
 #include "verdict.h"
 
@@ -42,20 +42,27 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	return 0;
 }
 
-/* Requests are slower from the pauses on that end where the slow time range starts. */
-static double since_pauses(const struct judged *j)
+double verdict_since(const struct judged *j)
 {
-	double start = j->start;
+	double start = j->start, before = 0;
 	int i;
 
+	if (j->kind != VERDICT_slower || j->given || j->names)
+		return start;
+	for (i = 0; i < j->ranges; i++)
+		if (j->range[i][1] <= j->start)
+			before = fmax(before, j->range[i][1]);
 	for (i = j->whole - 1; i >= 0; i--) {
 		const struct judged_pause *p = &j->pauses[i];
+		double length = (double)(p->end - p->start);
+		/* the first slow window begins after its pause; further pauses touch */
+		double gap = start == j->start ? fmin(j->width, length) : 0;
 
-		if (p->counts && (double)p->start < start && (double)p->end >= start - j->width &&
+		if (p->counts && (double)p->start < start && (double)p->end >= start - gap &&
 		    (double)p->end < j->end)
 			start = (double)p->start;
 	}
-	return start;
+	return fmax(start, before);
 }
 
 int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const struct limits *l,
@@ -72,7 +79,5 @@ int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const
 	j->kind = slower ? VERDICT_slower : VERDICT_pauses;
 	if (!slower)
 		verdict_range_of_pauses(j);
-	else if (!j->given && !j->names)
-		j->start = since_pauses(j);
 	return ret;
 }

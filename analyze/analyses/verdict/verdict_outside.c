@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#define DEARER_LEAST 20 /* requests on each side, for their mean CPU time */
+#define MOST	     0.5 /* of the added latency */
+#define DEARER_LEAST 20	 /* requests on each side, for their mean CPU time */
 
 struct outside {
 	s64 (*at)[2]; /* pauses that count, joined, by time */
@@ -126,6 +127,22 @@ static int add_side(void *arg, s64 rowid, const void *request, struct err *e)
 	return 0;
 }
 
+/*
+ * Time on a CPU, and waits for one, which grow with it: are they most of what was added? On an
+ * event loop the time on a CPU of a request includes that of others while it waits for an answer:
+ * then the wait is most.
+ */
+static bool is_most_added(const struct spent *usual, const struct spent *now)
+{
+	static const int of_cpu[] = { IN_cpu, IN_runq, IN_queue };
+	double added = now->total / now->n - usual->total / usual->n, cpu = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(of_cpu) / sizeof(of_cpu[0]); i++)
+		cpu += now->in[of_cpu[i]] / now->n - usual->in[of_cpu[i]] / usual->n;
+	return cpu > MOST * added;
+}
+
 int verdict_dearer_outside(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 			   bool *ret_dearer, struct err *e)
 {
@@ -141,7 +158,8 @@ int verdict_dearer_outside(struct analysis_ctx *c, const struct judged *j, const
 	for (i = 0; i < 2 && ret == 0; i++)
 		ret = spent_read(&d.side[i], c->db, j->about.id, 0, (double)c->duration, e);
 	*ret_dearer = ret == 0 && d.side[0].n >= DEARER_LEAST && d.side[1].n >= DEARER_LEAST &&
-		      spent_is_dearer(&d.side[0], &d.side[1], l);
+		      spent_is_dearer(&d.side[0], &d.side[1], l) &&
+		      is_most_added(&d.side[0], &d.side[1]);
 	spent_free(&d.side[0]);
 	spent_free(&d.side[1]);
 	free(d.of.at);

@@ -67,11 +67,11 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 	double longest;
 	int i, said = 0, n = 0;
 
-	values[n++] = (struct value)VALUE_NUMBER("start", j->start, "at");
+	values[n++] = (struct value)VALUE_NUMBER("start", verdict_since(j), "at");
 	values[n++] = (struct value)VALUE_NUMBER(
 		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
 	for (i = 0; i < j->ranges && said < RANGES_NAMED; i++)
-		if (j->range[i][0] != j->start && j->range[i][1] != j->end) {
+		if (j->range[i][0] != j->start) {
 			values[n++] = (struct value)VALUE_INTERVAL("range", NAN, j->range[i][0],
 								   j->range[i][1], "at");
 			said++;

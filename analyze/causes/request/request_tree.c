@@ -50,27 +50,26 @@ static int take_doing(void *arg, sqlite3_stmt *q, struct err *e)
 }
 
 /*
- * What this thread asked for the request. takes: it answers what another thread received, and takes
- * the request over when it has answered the one before.
+ * What this thread asked for the request. Of requests that another thread received it takes over
+ * one after the other: each when it has answered the one before.
  */
 static int questions_of(struct thread_doings *t, sqlite3 *db, const struct row_request *r, s64 tid,
-			bool takes, struct err *e)
+			struct err *e)
 {
 	static const char sql[] =
 		"SELECT 0 AS what, rowid AS id, ts FROM request"
 		" WHERE pid=?1 AND coalesce(receiver, tid)=?2 AND ts BETWEEN ?3 AND ?4"
-		" UNION ALL SELECT 0, ?5, coalesce((SELECT max(ts + dur) FROM request"
-		" WHERE pid=?1 AND tid=?2 AND receiver IS NOT NULL AND rowid<>?5"
-		" AND ts <= ?4 AND ts + dur BETWEEN ?3 AND ?4), ?3) WHERE ?6"
+		" UNION ALL SELECT 0, id, max(ts, coalesce(lag(end) OVER (ORDER BY end), 0))"
+		" FROM (SELECT rowid AS id, ts, ts + dur AS end FROM request WHERE pid=?1"
+		" AND tid=?2 AND receiver IS NOT NULL AND ts <= ?4 AND ts + dur >= ?3)"
 		" UNION ALL SELECT 1, rowid, ts + dur FROM upstream"
 		" WHERE pid=?1 AND tid=?2 AND ts <= ?4 AND ts + dur BETWEEN ?3 AND ?4"
 		" UNION ALL SELECT 2, rowid, ts FROM upstream"
-		" WHERE pid=?1 AND tid=?2 AND ts BETWEEN ?3 AND ?4"
+		" WHERE pid=?1 AND coalesce(asker, tid)=?2 AND ts BETWEEN ?3 AND ?4"
 		" ORDER BY ts, what";
 
 	t->current = false;
-	return db_each(db, e, take_doing, t, sql, "iiiiii", r->pid, tid, r->ts, r->ts + r->dur,
-		       t->request, (s64)takes);
+	return db_each(db, e, take_doing, t, sql, "iiii", r->pid, tid, r->ts, r->ts + r->dur);
 }
 
 static int by_time(const void *a, const void *b)
@@ -84,19 +83,21 @@ static int by_time(const void *a, const void *b)
 static int all_questions(struct thread_doings *t, sqlite3 *db, struct step *s, struct err *e)
 {
 	static const char others[] =
-		"SELECT count(*) FROM upstream WHERE pid=?1 AND ts >= ?2 AND ts + dur <= ?3 AND tid NOT IN"
+		"SELECT count(*) FROM upstream WHERE pid=?1 AND ts >= ?2 AND ts + dur <= ?3"
+		" AND coalesce(asker, tid) NOT IN"
 		" (SELECT tid FROM request WHERE pid=?1 AND ts <= ?3 AND ts + dur >= ?2"
 		" UNION SELECT receiver FROM request WHERE pid=?1 AND ts <= ?3 AND ts + dur >= ?2"
-		" AND receiver IS NOT NULL)";
+		" AND receiver IS NOT NULL UNION SELECT tid FROM unanswered WHERE pid=?1 AND ts <= ?3"
+		" AND tid IS NOT NULL)";
 	const struct row_request *r = &s->request;
 	bool handed = r->receiver != BULK_NULL && r->receiver != r->tid;
 	int ret = 0;
 
 	t->request = s->id;
 	if (handed)
-		ret = questions_of(t, db, r, r->receiver, false, e);
+		ret = questions_of(t, db, r, r->receiver, e);
 	if (ret == 0)
-		ret = questions_of(t, db, r, r->tid, handed, e);
+		ret = questions_of(t, db, r, r->tid, e);
 	if (t->n)
 		qsort(t->asked, t->n, sizeof(t->asked[0]), by_time);
 	return ret < 0 ? ret
@@ -256,7 +257,7 @@ static int open_requests(int *ret, sqlite3 *db, const struct step *s, s64 reques
 	s64 n = 0;
 	int r = db_int(db, &n, e,
 		       "SELECT count(*) FROM request WHERE pid=?1 AND tid=?2 AND ts <= ?3"
-		       " AND ts + dur > ?3 AND rowid <> ?4 AND receiver IS NULL",
+		       " AND ts + dur > ?3 AND rowid <> ?4",
 		       "iiii", s->question.pid, s->question.tid, s->question.ts, request);
 
 	*ret = n;

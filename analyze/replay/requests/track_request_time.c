@@ -299,6 +299,7 @@ void request_upstream(struct replay *r, struct thread *t, struct file *f, const 
 	row->dur = dur;
 	row->pid = t->process->pid;
 	row->tid = t->tid;
+	row->asker = a->tid && a->tid != t->tid ? (s64)a->tid : BULK_NULL;
 	row->fd = (s32)v->arg[0];
 	row->sends = a->sends;
 	row->send_bytes = a->bytes & INT64_MAX;
