@@ -410,7 +410,7 @@ static int layout_read(struct layout *l, const struct block_info *info, const st
 	if (l->n_classes > CLASS_MAX ||
 	    content->len != 4 + 8 * (u64)l->n_classes + 2 * (u64)l->n + info->raw)
 		return contradiction(e);
-	if (layout_room(l, l->n, e) < 0) /* small for small blocks, none where none is read */
+	if (layout_room(l, l->n, e) < 0) /* most blocks are far below the largest */
 		return -1;
 	for (i = 0; i < l->n_classes; i++, table += 8) {
 		struct class *c = &l->classes[i];

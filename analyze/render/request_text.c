@@ -129,10 +129,9 @@ static int put_request(struct page *p, const struct step *s)
 	else if (ret == 0)
 		ret = buf_printf(p->out, p->e, "; where its time went was not recorded");
 	if (ret == 0 && s->of_others)
-		ret = buf_printf(
-			p->out, p->e,
-			"; %lld question%s of threads without a request then, not followed",
-			(long long)s->of_others, s->of_others == 1 ? "" : "s");
+		ret = buf_printf(p->out, p->e,
+				 "; not followed: %lld question%s of threads without a request",
+				 (long long)s->of_others, s->of_others == 1 ? "" : "s");
 	return ret < 0 ? ret : buf_printf(p->out, p->e, "\n");
 }
 

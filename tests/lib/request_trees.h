@@ -11,6 +11,7 @@
 #define HEAD                                         \
 	"@recorder\n0 0 info text=\"targets=all\"\n" \
 	"1 0 info text=\"groups=core,syscalls,sched\"\n" THREAD(100, "front") THREAD(200, "back")
+
 /* The first request on a descriptor that was received at this time or later. */
 static inline s64 request_on(sqlite3 *db, s64 pid, s64 fd, s64 from)
 {

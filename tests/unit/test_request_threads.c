@@ -93,7 +93,7 @@ static void questions_of_others_are_counted(void **state)
 	(void)state;
 	assert_int_equal(t->n, 1);
 	assert_int_equal(t->v[0].of_others, 1);
-	has_text(db, t, "; 1 question of threads without a request then, not followed");
+	has_text(db, t, "; not followed: 1 question of threads without a request");
 	is_null(db, "SELECT receiver FROM request WHERE fd=5");
 	t = tree_of(db, request_on(db, 100, 7, 0));
 	assert_int_equal(t->v[0].of_others, 0);

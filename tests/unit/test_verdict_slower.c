@@ -145,6 +145,23 @@ static void what_added_more_comes_first(void **state)
 	db_close(db);
 }
 
+/* It waits for its answer twice; between that its thread computes, for others. */
+static void between_others(struct text *x, int fd, long wait, long others)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x->t + 3000, fd);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 3500);
+	x->t += wait;
+	text_line(x, "%ld 0 waking target=100\n%ld 0 switch next=100", x->t + 3600, x->t + 3700);
+	x->t += others;
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 3800);
+	x->t += wait;
+	text_line(x, "%ld 0 waking target=100\n%ld 0 switch next=100", x->t + 3900, x->t + 4000);
+	text_line(x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200", x->t + 4500, fd);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 5000);
+	x->t += 6000;
+}
+
 /* No pause makes later requests take more CPU time: that comes first, with the pause in its
  * sentence. */
 static void dearer_requests_come_before_a_pause(void **state)
@@ -175,6 +192,17 @@ static void dearer_requests_come_before_a_pause(void **state)
 			request(&x, 8, 500 * MS);
 		sleeping(&x, 5 + i % 3, 3 * MS - (rand() % 4 ? rand() % (3 * MS / 2) : 0));
 	}
+	db = judged(&x, NULL);
+	is_verdict(db, "problem", "pauses");
+	db_close(db);
+	/* nor those that wait for 6 ms, during which the thread computes for others */
+	x = (struct text){ 0 };
+	srand(3);
+	head(&x);
+	many(&x, 600, 100000, 2 * MS);
+	request(&x, 8, 2000 * MS);
+	for (i = 0; i < 110; i++, x.t += 2 * MS)
+		between_others(&x, 5 + i % 3, 3 * MS - (rand() % 4 ? rand() % MS : 0), 2 * MS);
 	db = judged(&x, NULL);
 	is_verdict(db, "problem", "pauses");
 	db_close(db);

@@ -363,12 +363,14 @@ int verdict_dearer_outside(struct analysis_ctx *c, const struct judged *j, const
  * pauses that touch that one.
  */
 double verdict_since(const struct judged *j);
-/* VERDICT_slower or VERDICT_pauses, where one of them or both hold; fills spent.
- */
+/* Fills kind, VERDICT_slower or VERDICT_pauses, where one of them or both hold, and spent. */
 int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const struct limits *l,
 		   struct err *e);
 
-/* verdict_about.c: whether a request is one of those that the verdict is about. */
+/* verdict_about.c: whether a time is in one of n ranges, ends excluded. */
+bool verdict_in_ranges(const double (*range)[2], int n, double at);
+#define JUDGED_RANGES(j) ((const double(*)[2])(j)->range)
+/* Whether a request is one of those that the verdict is about. */
 bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name);
 /*
  * verdict_own.c: under j->finding, what the server itself does to them. verdict_timer.c: it answers

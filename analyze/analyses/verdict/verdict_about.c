@@ -2,6 +2,16 @@
 /* Which requests a verdict is about. */
 #include "verdict_names.h"
 
+bool verdict_in_ranges(const double (*range)[2], int n, double at)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (at >= range[i][0] && at < range[i][1])
+			return true;
+	return false;
+}
+
 bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name)
 {
 	bool named = !j->names;
@@ -23,8 +33,5 @@ bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name)
 		return true;
 	for (i = 0; !named && i < j->names->n; i++)
 		named = j->names->id[i] == name;
-	for (i = 0; named && i < j->ranges; i++)
-		if ((double)to >= j->range[i][0] && (double)to < j->range[i][1])
-			return true;
-	return named && !j->ranges;
+	return named && (!j->ranges || verdict_in_ranges(JUDGED_RANGES(j), j->ranges, (double)to));
 }

@@ -34,12 +34,7 @@ struct busy {
 
 static bool inside(const struct busy *b, double at)
 {
-	bool is = false;
-	int i;
-
-	for (i = 0; i < b->n; i++)
-		is |= at >= b->range[i][0] && at < b->range[i][1];
-	return is;
+	return verdict_in_ranges(b->range, b->n, at);
 }
 
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)

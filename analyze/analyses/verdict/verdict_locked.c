@@ -236,16 +236,6 @@ static double added_of(struct lock_waits *s, int i, const struct judged *j, cons
 	return took >= usual + l->latency && took >= usual * l->factor ? took - usual : 0;
 }
 
-static bool in_range(const struct judged *j, double end)
-{
-	int i;
-
-	for (i = 0; i < j->ranges; i++)
-		if (end >= j->range[i][0] && end < j->range[i][1])
-			return true;
-	return false;
-}
-
 static bool of_change(const struct judged *j, s64 name)
 {
 	int i;
@@ -264,9 +254,10 @@ static double added_without(struct lock_waits *s, const struct judged *j, const 
 
 	for (i = 0; i < s->n; i++)
 		if (of_change(j, s->v[i].name))
-			waits[in_range(j, (double)s->v[i].end)] += added_of(s, i, j, l);
+			waits[verdict_in_ranges(JUDGED_RANGES(j), j->ranges,
+						(double)s->v[i].end)] += added_of(s, i, j, l);
 	for (i = 0; i < j->n_windows; i++)
-		n[in_range(j, i * j->width)] += j->windows[i].n;
+		n[verdict_in_ranges(JUDGED_RANGES(j), j->ranges, i * j->width)] += j->windows[i].n;
 	return verdict_added_outside(j) - waits[1] + (n[0] > 0 ? waits[0] / n[0] * n[1] : 0);
 }
 

@@ -115,14 +115,11 @@ static int add_side(void *arg, s64 rowid, const void *request, struct err *e)
 	const struct row_request *row = request;
 	struct dearer *d = arg;
 	s64 end = row->ts + row->dur;
-	bool in = false;
-	int i;
+	bool in = verdict_in_ranges(JUDGED_RANGES(d->j), d->j->ranges, (double)end);
 
 	(void)e;
 	if (is_in_pause(&d->of, row->ts - row->queued, end))
 		return 0;
-	for (i = 0; i < d->j->ranges; i++)
-		in |= (double)end >= d->j->range[i][0] && (double)end < d->j->range[i][1];
 	spent_take(&d->side[in], rowid, row);
 	return 0;
 }

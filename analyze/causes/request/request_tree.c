@@ -90,11 +90,10 @@ static int all_questions(struct thread_doings *t, sqlite3 *db, struct step *s, s
 		" AND receiver IS NOT NULL UNION SELECT tid FROM unanswered WHERE pid=?1 AND ts <= ?3"
 		" AND tid IS NOT NULL)";
 	const struct row_request *r = &s->request;
-	bool handed = r->receiver != BULK_NULL && r->receiver != r->tid;
 	int ret = 0;
 
 	t->request = s->id;
-	if (handed)
+	if (r->receiver != BULK_NULL)
 		ret = questions_of(t, db, r, r->receiver, e);
 	if (ret == 0)
 		ret = questions_of(t, db, r, r->tid, e);
