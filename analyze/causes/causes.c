@@ -212,6 +212,19 @@ static int report_too_few(struct analysis_ctx *c, const struct units *u, struct 
 	return put_finding(c, e, &f);
 }
 
+static int explain(struct reporting *r, const struct saturation *s, struct err *e)
+{
+	const struct finding elsewhere = { .kind = FINDING_causes_elsewhere,
+					   .severity = NOTE,
+					   .evidence = OBSERVED,
+					   .about = r->u->of };
+	bool outside;
+
+	if (causes_elsewhere(r, &outside, e) < 0)
+		return ERR_FAIL;
+	return outside ? put_finding(r->c, e, &elsewhere) : report_causes(r, s, e);
+}
+
 static int analyse_units(struct analysis_ctx *c, struct units *u, const struct windows *w,
 			 struct err *e)
 {
@@ -240,7 +253,7 @@ static int analyse_units(struct analysis_ctx *c, struct units *u, const struct w
 	if (ret == 0)
 		ret = report_basis(&r, e);
 	if (ret == 0)
-		ret = report_causes(&r, &s, e);
+		ret = explain(&r, &s, e);
 	if (ret == 0)
 		ret = report_numbers(&r, e);
 	samples_close(d);

@@ -190,4 +190,6 @@ struct reporting {
 const char *time_of(const struct comparison *c);
 int report_cause(struct reporting *r, struct cause *c, struct err *e);
 int report_basis(struct reporting *r, struct err *e);
+/* causes_elsewhere.c: is the problem pauses, which no slow request touches? */
+int causes_elsewhere(const struct reporting *r, bool *ret_elsewhere, struct err *e);
 int report_numbers(struct reporting *r, struct err *e);

@@ -110,6 +110,19 @@ static void take_locked(struct judged *j)
 	j->n = j->locked.n;
 }
 
+/* Of the whole recording: short pauses that p99 comes from, else what most of the latency is. */
+static int judge_level(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e)
+{
+	int ret = verdict_held_pauses(c, j, l, e);
+
+	if (ret <= 0)
+		return ret < 0 ? ret : verdict_level(c, j, l, e);
+	j->status = STATUS_PROBLEM;
+	j->n = j->counted;
+	return verdict_choose(c, j, false, l, e);
+}
+
 /* What is no change of latency and no pause. */
 static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		      struct err *e)
@@ -151,7 +164,7 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		return 0;
 	}
 	if (ret == 0 && !(j->busy > 0))
-		ret = verdict_level(c, j, l, e);
+		ret = judge_level(c, j, l, e);
 	if (ret == 0)
 		ret = db_int(
 			c->db, &unseen, e,

@@ -124,6 +124,7 @@ struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
 	double slept;  /* share in poll or on a socket: waiting for input */
 	double queued; /* share in the run queue */
+	double ran;    /* share on a CPU */
 	bool counts;
 	bool usual; /* on a host without idle CPU, in favour of programs that run all along */
 	struct verdict_window inside; /* of the requests that it touches; not of a part */
@@ -219,6 +220,13 @@ double verdict_quantile(const struct hist *h, double q);
 
 /* verdict_pauses.c: which pauses count; counted, paused, waited, start and end of j. */
 void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l);
+/*
+ * The same with the short ones that are no SHORT_TIMES of p99 outside, in which several requests
+ * waited and its thread did not run most of the time, if p99 with them is higher than without by the
+ * limits: 1; 0: none counts.
+ */
+int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e);
 
 /* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);

@@ -31,9 +31,13 @@ static double surely(int events)
 	return events ? gsl_cdf_chisq_Pinv(0.025, 2.0 * events) / 2 / events : 0;
 }
 
-static bool is_short(const struct judged_pause *p, double usual)
+/* held: only those in which others waited and its thread did not serve: its own work is no pause.
+ */
+static bool is_short(const struct judged_pause *p, const struct limits *l, double usual, bool held)
 {
-	return length(p) >= SHORT_PAUSE && length(p) >= SHORT_TIMES * usual;
+	return length(p) >= SHORT_PAUSE &&
+	       (held ? p->waiting > 1 && p->ran < 0.5 && length(p) >= l->factor * usual
+		     : length(p) >= SHORT_TIMES * usual);
 }
 
 /*
@@ -54,15 +58,15 @@ static bool requests_wait_for_pauses(const struct judged *j)
 
 /* Which of the whole server count: long ones each, short ones if all of them are a share of the
  * time. */
-static void count_whole(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+static void count_whole(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held)
 {
-	double usual = isnan(j->p99_outside) ? 0 : j->p99_outside, sum = 0;
+	double p99 = verdict_quantile(&j->outside, 0.99), usual = isnan(p99) ? 0 : p99, sum = 0;
 	int i, n = 0;
 
 	for (i = 0; i < j->whole; i++) {
 		struct judged_pause *p = &j->pauses[i];
 
-		if (serves(c, j, p) && is_short(p, usual)) {
+		if (serves(c, j, p) && is_short(p, l, usual, held)) {
 			sum += length(p);
 			n++;
 		}
@@ -70,7 +74,7 @@ static void count_whole(struct analysis_ctx *c, struct judged *j, const struct l
 	sum *= requests_wait_for_pauses(j) ? surely(n) : 0;
 	for (i = 0; i < j->whole; i++) {
 		struct judged_pause *p = &j->pauses[i];
-		bool many = sum >= SHORT_SHARE * (double)c->duration && is_short(p, usual);
+		bool many = sum >= SHORT_SHARE * (double)c->duration && is_short(p, l, usual, held);
 		bool is_long = length(p) >= l->pause && length(p) >= l->factor * usual;
 
 		p->counts = serves(c, j, p) && (many || is_long);
@@ -99,7 +103,7 @@ static void count_parts(struct analysis_ctx *c, struct judged *j, const struct l
  * One pause that happens to end in this recording is no share of the time: events count, with their
  * interval. None counts that is the usual state of a busy host.
  */
-void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+static void count(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held)
 {
 	int i;
 
@@ -108,7 +112,7 @@ void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limit
 	j->start = j->end = NAN;
 	if ((double)j->outside.n < COUNT_MARGIN * j->requests)
 		return;
-	count_whole(c, j, l);
+	count_whole(c, j, l, held);
 	count_parts(c, j, l);
 	for (i = 0; i < j->n_pauses; i++) {
 		const struct judged_pause *p = &j->pauses[i];
@@ -121,6 +125,30 @@ void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limit
 		j->start = isnan(j->start) ? (double)p->start : j->start;
 		j->end = (double)p->end;
 	}
+}
+
+void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+{
+	count(c, j, l, false);
+}
+
+int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e)
+{
+	int i, ret;
+
+	count(c, j, l, true);
+	ret = verdict_outside(c, j, e);
+	if (ret == 0 && j->counted && j->p99 - j->p99_outside >= l->latency &&
+	    j->p99 >= l->factor * j->p99_outside)
+		return 1;
+	for (i = 0; i < j->n_pauses; i++)
+		j->pauses[i].counts = false;
+	j->counted = 0;
+	j->paused = j->waited = 0;
+	j->start = j->end = NAN;
+	j->p99_outside = j->p99;
+	return ret;
 }
 
 double verdict_added_outside(const struct judged *j)

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Pauses are the problem, and no slow request that was answered touches one. Why those were slow is
+ * no part of the problem then.
+ */
+#include "analyze/store/request_rows.h"
+#include "causes.h"
+#include "format/grow.h"
+
+#include <stdlib.h>
+
+struct paused {
+	struct moment *at;
+	size_t n;
+	s64 server;
+	double slow; /* ns: requests so long or longer */
+	bool touched;
+};
+
+static int on_pause(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct paused *p = arg;
+
+	if (GROW(p->at, p->n, "pauses", e) < 0)
+		return ERR_FAIL;
+	p->server = sqlite3_column_int64(q, 0);
+	p->at[p->n++] = (struct moment){ sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2) };
+	return 0;
+}
+
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	s64 from = row->ts - row->queued, to = row->ts + row->dur;
+	struct paused *p = arg;
+	size_t i;
+
+	(void)rowid;
+	(void)e;
+	if ((double)(to - from) < p->slow)
+		return 0;
+	for (i = 0; i < p->n && !p->touched; i++)
+		p->touched = from < p->at[i].to && to > p->at[i].from;
+	return 0;
+}
+
+int causes_elsewhere(const struct reporting *r, bool *ret_elsewhere, struct err *e)
+{
+	static const char pauses[] =
+		"SELECT v.subject, r.start, r.end FROM verdict v JOIN verdict_range r USING(rank) WHERE v.kind='pauses'"
+		" AND v.subject IN (SELECT server FROM service WHERE CASE ?1 WHEN 'server' THEN server=?2"
+		" WHEN 'service' THEN id=?2 ELSE pid=?2 END)";
+	enum basis basis = r->cmp->basis;
+	struct paused p = { .slow = basis == BASIS_TAIL ? r->u->slow : 0 };
+	int ret = 0;
+
+	if (r->u->kind == UNIT_REQUEST && (basis == BASIS_TAIL || basis == BASIS_ALL))
+		ret = db_each(r->c->db, e, on_pause, &p, pauses, "si", subject_names[r->u->of.kind],
+			      r->u->of.id);
+	if (ret == 0 && p.n)
+		ret = requests_each(r->c->db, 0, "SELECT id FROM service WHERE server=?1", p.server,
+				    on_request, &p, e);
+	*ret_elsewhere = p.n && !p.touched;
+	free(p.at);
+	return ret;
+}
