@@ -20,9 +20,6 @@
 #include "format/shapes.h"
 #include "ring.bpf.h"
 
-#define WANTED	  (1ULL << 63) /* of a thread's word: it is a target */
-#define STACK_DUE (1ULL << 62) /* its stack is to be copied before it leaves the kernel */
-
 /* Set before loading. */
 const volatile u32 self_tgid = 0;
 const volatile bool filter_all = true; /* no targets: everything is wanted */
@@ -58,8 +55,8 @@ struct {
 } counters SEC(".maps");
 
 /*
- * One word a thread, by tid: WANTED, and the time at which it entered the system call
- * that it is in (0: none). A plain array: nothing to allocate, nothing that can fail.
+ * One word a thread, by tid: what it holds is in format/event.h. A plain array: nothing to
+ * allocate, nothing that can fail.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -98,7 +95,7 @@ static __always_inline bool wanted(u32 tid)
 	if (filter_all)
 		return true;
 	word = thread_word(tid);
-	return word && *word & WANTED;
+	return word && *word & WORD_WANTED;
 }
 
 /* From now on the thread is a target. */
@@ -106,8 +103,8 @@ static __always_inline void want(u32 tid)
 {
 	u64 *word = thread_word(tid);
 
-	if (word && !(*word & WANTED)) {
-		*word |= WANTED;
+	if (word && !(*word & WORD_WANTED)) {
+		*word |= WORD_WANTED;
 		__sync_fetch_and_add(&new_targets, 1);
 	}
 }

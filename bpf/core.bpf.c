@@ -62,7 +62,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 
 	/* the number may have had an owner before: its word starts again from 0 */
 	if (word)
-		*word = mark ? WANTED : 0;
+		*word = mark ? WORD_WANTED : 0;
 	if (!c || !(mark || task_foreign(c)))
 		return 0;
 	e = ev_reserve(c, ts, maker, fork);
@@ -106,7 +106,7 @@ static __always_inline int on_exec(struct task_struct *t, u32 old_tid, struct li
 
 	/* a thread that is not the leader takes the leader's number */
 	if (word && old_tid != tid && !filter_all && wanted(old_tid))
-		*word |= WANTED;
+		*word |= WORD_WANTED;
 	if (!c || !task_wanted(c, tid))
 		return 0;
 	e = reserve(c, ts, tid, EV_exec, EXEC_SIZE);
@@ -250,8 +250,8 @@ static __always_inline int on_cgroup_move(struct cgroup *g, struct task_struct *
 	if (by_cgroup && word && (u32)BPF_CORE_READ(g, root, hierarchy_id) == cgroup_hierarchy) {
 		if (cgroup_wanted(g))
 			want(tid);
-		else if (*word & WANTED && !by_task) {
-			*word &= ~WANTED;
+		else if (*word & WORD_WANTED && !by_task) {
+			*word &= ~WORD_WANTED;
 			__sync_fetch_and_add(&new_targets, 1);
 		}
 	}

@@ -5,7 +5,8 @@
  *
  * A thread's user memory can be read only while it runs. After a long wait its kernel frames are
  * taken by the switch to it; its stack by the next of sys_exit and a switch away from it: it has
- * not been to user mode in between. A wait outside of system calls (a page fault) has its pc alone.
+ * not been to user mode in between. A wait outside of system calls, or after sys_exit, has its pc
+ * alone.
  */
 #pragma once
 
@@ -146,14 +147,18 @@ static __always_inline bool stack_emit(struct counts *c, struct scratch *s, bool
 	return false;
 }
 
+/* Before Linux 5.15. */
+static __always_inline void *regs_in_stack(struct task_struct *t)
+{
+	void *stack = BPF_CORE_READ(t, stack);
+
+	return stack + THREAD_BYTES - bpf_core_type_size(struct pt_regs);
+}
+
 static __always_inline void *task_regs(struct task_struct *t)
 {
-	void *stack;
-
-	if (has_task_regs)
-		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	stack = BPF_CORE_READ(t, stack);
-	return stack + THREAD_BYTES - bpf_core_type_size(struct pt_regs);
+	return has_task_regs ? (void *)bpf_task_pt_regs(bpf_get_current_task_btf())
+			     : regs_in_stack(t);
 }
 
 /* Registers and stack of the running thread, which is in the kernel or has just been interrupted.
@@ -196,7 +201,7 @@ static __always_inline void stack_of_wait(struct scratch *s, u64 *word)
 	u32 cpu = s->raw.cpu;
 	struct cpu_counts *c = bpf_map_lookup_elem(&counters, &cpu);
 
-	*word &= ~STACK_DUE;
+	*word &= ~WORD_STACK_DUE;
 	if (!c)
 		return;
 	stack_of_current(s);
@@ -219,9 +224,9 @@ static __always_inline void stack_sleeps(u32 tid, u16 state, u64 ts)
 	struct scratch *s;
 	u32 *since;
 
-	if (!stack_threshold || !word || !(filter_all || *word & WANTED))
+	if (!stack_threshold || !word || !(filter_all || *word & WORD_WANTED))
 		return;
-	if (*word & STACK_DUE) {
+	if (*word & WORD_STACK_DUE) {
 		s = stack_scratch(SCRATCH_SWITCH, tid, 0, RAW_WAIT_USER);
 		if (s)
 			stack_of_wait(s, word);
@@ -242,10 +247,9 @@ static __always_inline void stack_of_next(struct scratch *s, struct task_struct 
 		return;
 	s->raw.user = 1;
 	s->raw.mm = BPF_CORE_READ(next, mm, arg_start);
-	if (!has_task_regs)
-		return;
-	regs = (void *)bpf_task_pt_regs(next);
-	if (SYSCALL_NR(false, regs) >= 0)
+	regs = has_task_regs ? (void *)bpf_task_pt_regs(next) : regs_in_stack(next);
+	/* the registers keep a number after sys_exit too, when nothing copies its stack any more */
+	if (SYSCALL_NR(false, regs) >= 0 && !word_left(*word))
 		return;
 	s->raw.outside = 1;
 	bpf_probe_read_kernel(s->raw.regs, REGS_WORDS * 8, regs);
@@ -294,5 +298,5 @@ static __always_inline void stack_wakes(struct task_struct *next, u32 tid, u64 t
 		s->raw.user = BPF_CORE_READ(next, mm) != NULL;
 	if (stack_emit(c, s, true) && s->raw.user && !s->raw.outside &&
 	    asked & (1 << GROUP_syscalls | 1 << GROUP_files)) /* sys_exit is seen */
-		*word |= STACK_DUE;
+		*word |= WORD_STACK_DUE;
 }

@@ -100,7 +100,7 @@ static __always_inline void on_futex(struct pt_regs *regs, u64 id, u64 word, con
 	struct counts *c;
 
 	if (!(asked & 1 << GROUP_syscalls) || shapes[nr_futex & SYSCALL_MASK] & SHAPE_SKIP ||
-	    !(filter_all || word & WANTED) || !lock_holder(address, op, &value, &holder))
+	    !(filter_all || word & WORD_WANTED) || !lock_holder(address, op, &value, &holder))
 		return;
 	t = CURRENT(btf);
 	if (abi_of(t, nr_futex, btf) != NATIVE_ABI)
@@ -108,7 +108,7 @@ static __always_inline void on_futex(struct pt_regs *regs, u64 id, u64 word, con
 	c = count_seen(GROUP_syscalls);
 	if (!c)
 		return;
-	e = ev_reserve(c, word & ~WANTED, (u32)id, futex_wait);
+	e = ev_reserve(c, word & ~WORD_WANTED, (u32)id, futex_wait);
 	if (!e)
 		return;
 	e->address = address;
@@ -132,8 +132,8 @@ static __always_inline int on_enter(struct pt_regs *regs, s64 nr, const bool btf
 	if (!enabled || id >> 32 == self_tgid)
 		return 0;
 	word = thread_word(id);
-	if (word && (filter_all || *word & WANTED))
-		*word = (*word & WANTED) | bpf_ktime_get_ns();
+	if (word && (filter_all || *word & WORD_WANTED))
+		*word = (*word & WORD_WANTED) | bpf_ktime_get_ns();
 	if (nr == nr_futex && word)
 		on_futex(regs, id, *word, btf);
 	return 0;
@@ -268,7 +268,7 @@ static __always_inline u64 *calling(struct counts *c, u64 id)
 		return NULL;
 	}
 	word = thread_word(id);
-	if (word && (filter_all || *word & WANTED))
+	if (word && (filter_all || *word & WORD_WANTED))
 		return word;
 	if (c)
 		count(c, filtered);
@@ -294,10 +294,10 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 	word = calling(c, id);
 	if (!word)
 		return 0;
-	entered = *word & ~(WANTED | STACK_DUE);
-	if (*word & STACK_DUE)
+	entered = word_entered(*word);
+	if (*word & WORD_STACK_DUE)
 		stack_leaves(id, word);
-	*word &= WANTED;
+	*word = (*word & WORD_WANTED) | (asked & 1 << GROUP_syscalls ? WORD_LEFT : 0);
 	call.ts = bpf_ktime_get_ns();
 	call.tid = id;
 	call.ret = ret;

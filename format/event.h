@@ -289,6 +289,26 @@ static inline int hint_deep(const volatile u32 *hint, volatile u32 *count, u32 c
 #define MOVE_VECTOR   4	 /* second argument: struct iovec */
 #define MOVE_MESSAGE  8	 /* second argument: struct msghdr */
 #define MOVE_FLAGS    16 /* recvfrom: flags are the fourth argument; recvmsg: the third */
+
+/*
+ * What BPF programs and obsrec know of a thread, in one word: flags, and the time at which it
+ * entered the system call that it is in. 0: not known; WORD_LEFT: it is in none.
+ */
+#define WORD_WANTED	(1ull << 63) /* it is a target */
+#define WORD_STACK_DUE	(1ull << 62) /* its stack is to be copied before it leaves the kernel */
+#define WORD_LEFT	1ull	     /* instead of a time: it was at the end of one */
+#define WORD_TIME(word) ((word) & ~(WORD_WANTED | WORD_STACK_DUE))
+
+static inline u64 word_entered(u64 word)
+{
+	return WORD_TIME(word) == WORD_LEFT ? 0 : WORD_TIME(word);
+}
+
+static inline int word_left(u64 word)
+{
+	return WORD_TIME(word) == WORD_LEFT;
+}
+
 /*
  * What BPF programs pass of a stack to obsrec, through a ring of its own: never written to a file.
  * A wait comes in two parts: the kernel's frames when the thread runs again, its registers and its

@@ -19,11 +19,11 @@
 
 #include "bpf/obsrec.skel.h"
 
-#define PID_MAX_LIMIT (4u << 20)   /* the kernel's own (include/linux/threads.h) */
-#define WANTED	      (1ull << 63) /* of a thread's word: bpf/common.bpf.h */
-#define STACK_DUE     (1ull << 62) /* the same */
-#define OPEN_FILES    96	   /* maps, streams, files of our own */
-#define GRACE	      20000	   /* us: longer than any of our programs runs */
+#define PID_MAX_LIMIT  (4u << 20)   /* the kernel's own (include/linux/threads.h) */
+#define WORD_WANTED    (1ull << 63) /* of a thread's word: bpf/common.bpf.h */
+#define WORD_STACK_DUE (1ull << 62) /* the same */
+#define OPEN_FILES     96	    /* maps, streams, files of our own */
+#define GRACE	       20000	    /* us: longer than any of our programs runs */
 
 struct probes {
 	struct obsrec_bpf *skel;
@@ -329,12 +329,13 @@ const struct cpu_counts *probes_counts(const struct probes *p)
 void probes_mark(struct probes *p, u32 tid)
 {
 	if (tid < p->n_threads)
-		__atomic_fetch_or(&p->threads[tid], WANTED, __ATOMIC_RELAXED);
+		__atomic_fetch_or(&p->threads[tid], WORD_WANTED, __ATOMIC_RELAXED);
 }
 
 bool probes_marked(const struct probes *p, u32 tid)
 {
-	return tid < p->n_threads && __atomic_load_n(&p->threads[tid], __ATOMIC_RELAXED) & WANTED;
+	return tid < p->n_threads &&
+	       __atomic_load_n(&p->threads[tid], __ATOMIC_RELAXED) & WORD_WANTED;
 }
 
 struct probe_hints probes_hints(struct probes *p)
@@ -403,7 +404,7 @@ bool probes_hit(const struct probes *p, u64 *seen, struct hit *ret)
 
 u64 probes_entered(const struct probes *p, u32 tid)
 {
-	return tid < p->n_threads ? p->threads[tid] & ~(WANTED | STACK_DUE) : 0;
+	return tid < p->n_threads ? word_entered(p->threads[tid]) : 0;
 }
 
 void probes_enable(struct probes *p)

@@ -21,11 +21,12 @@ static int put_module(const struct code_module *m, u32 id, struct pump *p, bool 
 {
 	u8 build_id[20] = { 0 };
 	bool generated = m->kind == CODE_JIT;
+	bool hidden = hide && (m->kind == CODE_ELF || m->kind == CODE_FILE);
 	struct ev_module ev = {
 		.h = { .type = EV_module },
 		.id = id,
-		.ino = m->ino,
-		.dev = m->dev,
+		.ino = hidden ? 0 : m->ino,
+		.dev = hidden ? 0 : m->dev,
 		.pid = generated ? m->pid : 0,
 		.kind = m->kind,
 		.flags = m->deleted | m->unread << 1,
@@ -35,9 +36,7 @@ static int put_module(const struct code_module *m, u32 id, struct pump *p, bool 
 	ev.build_id0 = digits(build_id, 8);
 	ev.build_id1 = digits(build_id + 8, 8);
 	ev.build_id2 = digits(build_id + 16, 4);
-	return records_put(p, &ev, sizeof(ev),
-			   hide && (m->kind == CODE_ELF || m->kind == CODE_FILE) ? NULL : m->path,
-			   e);
+	return records_put(p, &ev, sizeof(ev), hidden ? NULL : m->path, e);
 }
 
 static int put_frame(struct raw_queue *q, const struct stack_tables *t, u32 i,

@@ -18,6 +18,9 @@ holds "a signal handler was called where the signal came" grep -q 'on_alarm<.*in
 is "a frame of the vdso has its name" "$(ask "$r" "SELECT count(*) > 0 FROM v_frame WHERE module = '[vdso]' AND name IN ('clock_gettime', '__kernel_clock_gettime')")" 1
 holds "and its callers" grep -q '^\(__kernel_\)\?clock_gettime<clock_gettime<interrupted_work<main<' "$work/samples"
 is "waits of 3 ms with their callers" "$(grep -c 'wait_inner<wait_long<main<' "$work/waits")" "$(slept_long "$r" "$(printed "$work/out" long)")"
+# the stop comes after sys_exit: what calls next is not what was stopped
+is "a wait after the end of a call does not have the next one's callers" "$(grep -c 'after_stop' "$work/waits")" 0
+is "it has the function that was stopped" "$(grep -c '^kill' "$work/waits")" 1
 # these stacks were copied from main on, with the word that it holds
 is "what stacks hold is in no record" "$("$obsanalyze" dump "$r" | grep -c 'kept-secret')" 0
 if has_kernel_symbols; then

@@ -178,7 +178,7 @@ fi
 
 # --private: no paths, no names of functions of programs
 "$obsrec" -q --private -o "$work/private.obs" -- "$w" >/dev/null
-is "--private: paths of files" "$(ask "$work/private.obs" "SELECT count(*) FROM event_module WHERE kind = 3 AND path <> ''")" 0
+is "--private: paths of files" "$(ask "$work/private.obs" "SELECT count(*) FROM event_module WHERE kind = 3 AND (path <> '' OR ino OR dev)")" 0
 is "--private: names of functions of programs" "$(ask "$work/private.obs" "SELECT count(*) FROM event_symbol WHERE source < 6")" 0
 is "--private: addresses that are no offsets in a file" "$(ask "$work/private.obs" "SELECT count(*) FROM event_frame
 	WHERE address < 0 OR address >= 1 << 40")" 0

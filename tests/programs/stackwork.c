@@ -3,7 +3,7 @@
  * stackwork: 40 call paths with known shares of the CPU time, waits of known number and length, a
  * signal handler that interrupts a known function, and a thread with a large unused buffer.
  * Compiled without frame pointers. Its stack holds a word that no recording may have. With the
- * argument wait: waits for a line on standard input first. With few: each path once.
+ * argument wait: waits for a line on standard input first. With few: each path once, and a stop.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ROUNDS 60
 #define NAPS   800	 /* waits of 1.2 ms */
@@ -155,6 +157,36 @@ static void *thread_work(void *arg)
 	return arg;
 }
 
+/* Its stop begins after the call that asks for it has returned. */
+static __attribute__((noinline)) void stopped(pid_t by)
+{
+	if (by > 0)
+		kill(getpid(), SIGSTOP);
+	KEEP;
+}
+
+static __attribute__((noinline)) void after_stop(void)
+{
+	close(-1);
+	KEEP;
+}
+
+static void stop(void)
+{
+	pid_t self = getpid(), by = fork();
+
+	while (by == 0 && getppid() == self) {
+		usleep(20000);
+		kill(self, SIGCONT);
+	}
+	if (by == 0)
+		_exit(0);
+	stopped(by);
+	after_stop();
+	kill(by, SIGKILL);
+	waitpid(by, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -181,6 +213,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < 5; i++)
 		interrupted_work();
 	raising_work();
+	if (few)
+		stop();
 	if (pthread_create(&thread, NULL, thread_work, NULL) == 0)
 		pthread_join(thread, NULL);
 	printf("paths=40 weights=100 long=%d\n", LONG);
