@@ -6,6 +6,18 @@
 
 #include <stddef.h>
 
+/*
+ * Asked before something takes so many bytes, or more, at once: an error refuses. NULL: not asked.
+ * Which memory a recording may take is for programs to say: analyze/base/budget.h.
+ */
+#define GROW_ASKS (16u << 20)
+extern int (*grow_asked)(size_t bytes, struct err *e);
+
+static inline int grow_ask(size_t bytes, struct err *e)
+{
+	return bytes >= GROW_ASKS && grow_asked ? grow_asked(bytes, e) : 0;
+}
+
 /* As GROW where n is a power of two or 0. */
 int array_double(void *array, size_t n, size_t size, const char *elements, struct err *e);
 

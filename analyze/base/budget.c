@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The memory that one recording may take while it is loaded. */
+/* The memory that one recording may take. */
 #include "budget.h"
+
+#include "format/grow.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -29,24 +31,33 @@ static u64 resident(void)
 	return getrusage(RUSAGE_SELF, &u) == 0 ? (u64)u.ru_maxrss << 10 : 0;
 }
 
-void budget_start(struct budget *b, u64 file_bytes)
-{
-	b->start = resident();
-	b->limit = ALWAYS + A_BYTE * file_bytes;
-	b->records = 0;
-}
+static struct budget in_force;
 
-int budget_check(struct budget *b, struct err *e)
+static int allow(u64 more, const struct budget *b, struct err *e)
 {
-	u64 now;
-
-	if (++b->records % MEASURED)
-		return 0;
-	now = resident();
-	if (now <= b->start + b->limit)
+	if (resident() + more <= b->start + b->limit)
 		return 0;
 	return err_set(e, ERR_DAMAGED,
 		       "the recording needs more than %llu MiB of memory, out of proportion to its "
 		       "size: its claims cannot be true",
 		       (unsigned long long)(b->limit >> 20));
+}
+
+static int on_growth(size_t bytes, struct err *e)
+{
+	return allow(bytes, &in_force, e);
+}
+
+void budget_start(struct budget *b, u64 file_bytes)
+{
+	b->start = resident();
+	b->limit = ALWAYS + A_BYTE * file_bytes;
+	b->records = 0;
+	in_force = *b;
+	grow_asked = on_growth;
+}
+
+int budget_check(struct budget *b, struct err *e)
+{
+	return ++b->records % MEASURED ? 0 : allow(0, b, e);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory that one recording may take while it is loaded: all allocations together, as the
- * kernel counts them. What is justified grows with the file, so that only a file whose claims
- * are out of proportion reaches the limit.
+ * The memory that one recording may take: all allocations together, as the kernel counts them.
+ * What is justified grows with the file, so that only a file whose claims are out of proportion
+ * reaches the limit. While it is loaded, it is measured every few records. From then on, large
+ * arrays and maps of analyses ask before they grow.
  */
 #pragma once
 
@@ -15,7 +16,7 @@ struct budget {
 	u64 records; /* seen so far */
 };
 
-/* file_bytes: size of the recording. */
+/* file_bytes: size of the recording. It stays in force until the next one is loaded. */
 void budget_start(struct budget *b, u64 file_bytes);
 
 /* Call for each record. ERR_DAMAGED when the limit is reached; measured every few records. */

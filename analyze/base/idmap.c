@@ -2,6 +2,8 @@
 /* Open addressing with linear probing, at most half full; removal shifts back. */
 #include "idmap.h"
 
+#include "format/grow.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +52,8 @@ static int grow(struct idmap *m, struct err *e)
 	size_t i;
 
 	bigger.key = m->cap ? m->key : random_key(m);
+	if (grow_ask(bigger.cap * sizeof(*bigger.slots), e) < 0)
+		return ERR_FAIL;
 	bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return err_set(e, ERR_FAIL, "out of memory for %zu ids", bigger.cap);

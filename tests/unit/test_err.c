@@ -2,9 +2,11 @@
 /* format/err.c, format/buf.c, format/errnos.c, format/syscall.c: small and used everywhere. */
 #include "tests/lib/unit.h"
 
+#include "analyze/base/budget.h"
 #include "format/buf.h"
 #include "format/errnos.h"
 #include "format/escape.h"
+#include "format/grow.h"
 #include "format/syscall.h"
 
 #include <errno.h>
@@ -124,13 +126,33 @@ static void syscall_numbers_are_unique(void **state)
 		}
 }
 
+/* What an array was refused, it did not take: it is as large as before. */
+static void arrays_keep_to_the_memory_of_a_recording(void **state)
+{
+	struct block {
+		char bytes[1 << 20];
+	} *blocks = NULL;
+	struct budget b;
+	struct err e = { 0 };
+	size_t n;
+
+	(void)state;
+	budget_start(&b, 0);
+	for (n = 0; n < 4096 && GROW(blocks, n, "blocks", &e) == 0; n++)
+		;
+	grow_asked = NULL;
+	free(blocks);
+	assert_in_range(n, 64, 2048);
+	assert_non_null(strstr(e.text, "out of proportion to its size"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(err_keeps_code_and_sentence), T(err_cuts_long_sentences),
 		T(buf_grows_and_terminates),	T(buf_keeps_the_first_failure),
 		T(errnos_have_names),		T(syscalls_are_found_by_table),
-		T(syscall_numbers_are_unique),
+		T(syscall_numbers_are_unique),	T(arrays_keep_to_the_memory_of_a_recording),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
