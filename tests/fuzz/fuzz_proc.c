@@ -2,15 +2,21 @@
 /* What the recorder parses of /proc, control groups and small texts: the first byte chooses. */
 #include "fuzz.h"
 
+#include "record/files/fdinfo.h"
 #include "record/functions/binaries.h"
 #include "record/functions/pattern.h"
+#include "record/host/accept_queues.h"
 #include "record/host/cgroup_weights.h"
 #include "record/host/cgroups.h"
 #include "record/host/comm_glob.h"
 #include "record/host/containers.h"
+#include "record/host/held.h"
+#include "record/host/pressure.h"
 #include "record/host/snapshot.h"
 #include "record/host/sockets.h"
+#include "record/host/waiting.h"
 #include "record/options/options.h"
+#include "record/options/start_at.h"
 #include "record/options/syscall_set.h"
 #include "record/stacks/code_maps.h"
 #include "record/stacks/perf_map.h"
@@ -142,9 +148,54 @@ static void generated(char *text, size_t size)
 	perf_map_free(&m);
 }
 
+static void open_file(char *text, size_t size)
+{
+	struct fdinfo f;
+	u32 dev;
+
+	(void)size;
+	fdinfo_parse(&f, text);
+	fdinfo_mount_device(text, 20, &dev);
+}
+
+static void lock_held(char *text, size_t size)
+{
+	struct ev_futex_wait ev;
+	u64 at;
+
+	(void)size;
+	held_parse(&ev, &at, text, 202);
+	held_own(text);
+}
+
+static void pressure(char *text, size_t size)
+{
+	(void)size;
+	pressure_value(text, "nr_throttled ");
+	pressure_total(text, "some ");
+	accept_queues_count(text, "ListenDrops");
+}
+
+static void tcp_info(char *text, size_t size)
+{
+	struct socket_info i = { 0 };
+
+	waiting_take(&i, text, size);
+}
+
+static void start(char *text, size_t size)
+{
+	struct start_at at;
+	struct err e = { 0 };
+
+	(void)size;
+	if (start_at_parse(&at, text, 1795345200000000000, &e) == 0)
+		start_at_moment(&at, 1795345200000000000);
+}
+
 static void (*const parsers[])(char *text, size_t size) = {
-	stat_line, socket_lines, weight, glob,	   trigger,   calls,
-	cache,	   pattern,	 cgroup, mappings, generated,
+	stat_line, socket_lines, weight,    glob,      trigger,	  calls,    cache,    pattern,
+	cgroup,	   mappings,	 generated, open_file, lock_held, pressure, tcp_info, start,
 };
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
