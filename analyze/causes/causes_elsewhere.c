@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pauses are the problem, and no slow request that was answered touches one. Why those were slow is
- * no part of the problem then.
+ * Pauses are the problem, without a change next to them, and no slow request that was answered
+ * touches one. Why those were slow is no part of the problem then.
  */
 #include "analyze/store/request_rows.h"
 #include "causes.h"
 #include "format/grow.h"
+#include "sides.h"
 
 #include <stdlib.h>
 
 struct paused {
+	const struct samples *d;
 	struct moment *at;
 	size_t n;
 	s64 server;
-	double slow; /* ns: requests so long or longer */
 	bool touched;
 };
 
@@ -37,7 +38,7 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 
 	(void)rowid;
 	(void)e;
-	if ((double)(to - from) < p->slow)
+	if (sides_of(p->d, from, to - from) != SIDE_SLOW)
 		return 0;
 	for (i = 0; i < p->n && !p->touched; i++)
 		p->touched = from < p->at[i].to && to > p->at[i].from;
@@ -47,14 +48,13 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 int causes_elsewhere(const struct reporting *r, bool *ret_elsewhere, struct err *e)
 {
 	static const char pauses[] =
-		"SELECT v.subject, r.start, r.end FROM verdict v JOIN verdict_range r USING(rank) WHERE v.kind='pauses'"
+		"SELECT v.subject, r.start, r.end FROM verdict v JOIN verdict_range r USING(rank) WHERE v.kind='pauses' AND v.slow IS NULL"
 		" AND v.subject IN (SELECT server FROM service WHERE CASE ?1 WHEN 'server' THEN server=?2"
 		" WHEN 'service' THEN id=?2 ELSE pid=?2 END)";
-	enum basis basis = r->cmp->basis;
-	struct paused p = { .slow = basis == BASIS_TAIL ? r->u->slow : 0 };
+	struct paused p = { .d = r->d };
 	int ret = 0;
 
-	if (r->u->kind == UNIT_REQUEST && (basis == BASIS_TAIL || basis == BASIS_ALL))
+	if (r->u->kind == UNIT_REQUEST && r->cmp->basis != BASIS_GIVEN)
 		ret = db_each(r->c->db, e, on_pause, &p, pauses, "si", subject_names[r->u->of.kind],
 			      r->u->of.id);
 	if (ret == 0 && p.n)

@@ -113,21 +113,22 @@ static void count_up(struct sides *s)
 	}
 }
 
-/* 1 slow, 0 baseline, -1 neither: as units.c and causes_compare.c sort them. */
-static int side_of(const struct samples *d, s64 ts, s64 dur)
+enum side sides_of(const struct samples *d, s64 ts, s64 dur)
 {
 	const struct comparison *c = d->cmp;
 	int b = sides_block(d, ts);
 
 	if (d->u->n_excluded && d->u->shortest > 0 && dur >= d->u->shortest)
-		return -1;
+		return SIDE_NEITHER;
 	switch (c->basis) {
 	case BASIS_TAIL:
-		return dur >= d->u->slow ? 1 : dur >= d->u->p25 && dur <= d->u->p75 ? 0 : -1;
+		return dur >= d->u->slow		      ? SIDE_SLOW
+		       : dur >= d->u->p25 && dur <= d->u->p75 ? SIDE_BASELINE
+							      : SIDE_NEITHER;
 	case BASIS_ALL:
-		return 1;
+		return SIDE_SLOW;
 	default:
-		return c->is_slow[b] ? 1 : c->is_usual[b] ? 0 : -1;
+		return c->is_slow[b] ? SIDE_SLOW : c->is_usual[b] ? SIDE_BASELINE : SIDE_NEITHER;
 	}
 }
 
@@ -135,7 +136,8 @@ static int take_unit(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	struct reading *r = arg;
 	s64 from = sqlite3_column_int64(q, 0), to = from + sqlite3_column_int64(q, 1), middle;
-	int side = side_of(r->d, from, to - from), b = sides_block(r->d, from);
+	enum side side = sides_of(r->d, from, to - from);
+	int b = sides_block(r->d, from);
 
 	(void)e;
 	if (side < 0 ||
@@ -155,7 +157,8 @@ static void take_windows(struct reading *r)
 	int b, side;
 
 	for (b = 0; b < UNIT_BLOCKS; b++) {
-		side = u->blocks[b].all.n > 0 ? side_of(r->d, b * u->block, u->block) : -1;
+		side = u->blocks[b].all.n > 0 ? sides_of(r->d, b * u->block, u->block)
+					      : SIDE_NEITHER;
 		if (side < 0)
 			continue;
 		(side ? r->s->n_slow : r->s->n_baseline)[b]++;

@@ -38,5 +38,9 @@ double sides_sum(const double *v);
 /* Puts rows of table stack_side: what slow and baseline units ran, and waited in. */
 int sides_put(const struct samples *d, struct err *e);
 
+/* On which side a unit is: as units.c and causes_compare.c sort them. */
+enum side { SIDE_NEITHER = -1, SIDE_BASELINE, SIDE_SLOW };
+enum side sides_of(const struct samples *d, s64 ts, s64 dur);
+
 /* The block of a moment. */
 int sides_block(const struct samples *d, s64 ts);

@@ -122,7 +122,10 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 
 #define SENTENCE "sentence(f.id, f.analysis='causes' AND " OF_SERVER "), f.evidence"
 
-/* Of a server that is slower: its first cause, and the end of its wakeup chain or the load. */
+/*
+ * Of a server that is slower: its first cause, and the end of its wakeup chain or the load. Next
+ * to its own work, what it waited for: reads that miss the page cache cost both.
+ */
 static const char slower_sql[] =
 	"WITH first AS (SELECT f.id FROM finding f LEFT JOIN cause c ON c.finding=f.id WHERE"
 	" f.analysis='causes' AND f.parent=0 AND (c.rank > 0 OR f.kind IN ('cause_none',"
@@ -133,8 +136,9 @@ static const char slower_sql[] =
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
 	" SELECT " SENTENCE " FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
-	" 'cause_end_stack', 'cause_failed', 'cause_replaced', 'cause_limit', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) ORDER BY f.id"
-	" LIMIT 4";
+	" 'cause_end_stack', 'cause_end_reason', 'cause_failed', 'cause_replaced', 'cause_limit', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) OR f.id=(SELECT b.finding FROM cause a JOIN cause b USING(subject_kind,"
+	" subject) WHERE a.finding=first.id AND a.category='cpu' AND b.rank=a.rank + 1 AND b.category NOT IN ('cpu', 'queue',"
+	" 'runq') AND b.contribution_low >= 0.2) ORDER BY f.id LIMIT 4";
 
 /*
  * Of a server without a problem of which 1 % of the requests or more are late all the time, by the

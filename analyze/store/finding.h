@@ -66,6 +66,10 @@ struct value {
 	{                                                                                       \
 		.name = (n), .of = { SUBJECT_##k, (i) }, .number = NAN, .low = NAN, .high = NAN \
 	}
+#define VALUE_WHO(n, subject_)                                                        \
+	{                                                                             \
+		.name = (n), .of = (subject_), .number = NAN, .low = NAN, .high = NAN \
+	}
 /* Missing if the id is 0. */
 #define VALUE_MAYBE(n, k, i)                                                                 \
 	{                                                                                    \

@@ -183,6 +183,23 @@ static void locks_name_the_caller_and_the_end(void **state)
 			 "cause_end_stack", "v.text='main > sweep'"));
 }
 
+/* The end of the chain has no user memory, as a thread of the kernel. */
+static long lock_of_a_kernel_thread(struct script *s, long t)
+{
+	script_line(s, 1, "%ld 300 offcpu pid=100 dur=4981000 kernel_stack=11 state=1",
+		    t + 2001000);
+	script_line(s, 0, "%ld 100 offcpu pid=100 dur=2013000 user_stack=8 state=1", t + 2013000);
+	return held_lock(s, t);
+}
+
+static void a_kernel_thread_at_the_end_has_its_reason(void **state)
+{
+	(void)state;
+	first_is(requests(lock_of_a_kernel_thread, false), "lock", "housekeeper[100/300]",
+		 "path='get' AND end_path='' AND " CHILD(
+			 "cause_end_reason", "v.name='reason' AND v.text='journal commit'"));
+}
+
 static long fsync_with_stacks(struct script *s, long t)
 {
 	script_line(s, 0, "%ld 100 switch next=0 state=2", t);
@@ -217,6 +234,7 @@ int main(void)
 		cmocka_unit_test(the_root_of_dearer_requests_is_not_named),
 		cmocka_unit_test(the_same_profile_of_other_requests_is_not_named),
 		cmocka_unit_test(locks_name_the_caller_and_the_end),
+		cmocka_unit_test(a_kernel_thread_at_the_end_has_its_reason),
 		cmocka_unit_test(uninterruptible_waits_name_the_reason),
 		cmocka_unit_test(without_stacks_nothing_is_named),
 	};

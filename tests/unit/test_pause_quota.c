@@ -92,6 +92,39 @@ static void a_second_wait_for_a_cpu_is_explained(void **state)
 	db_close(db);
 }
 
+/* Four processes of one program have the CPU in turn, then one of another for longer than each. */
+static void short_processes_of_one_program_are_one(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	head_in_cgroup(&x, "neighbour");
+	for (i = 301; i < 305; i++)
+		text_line(&x, "36 %d thread pid=%d state=83 comm=\"job\"", i, i);
+	text_line(&x, "@cpu 0");
+	many(&x, 100, 600, MS);
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t + 3000);
+	for (i = 301; i < 306; i++) {
+		text_line(&x, "%ld 100 switch next=%d", x.t += MS, i < 305 ? i : 300);
+		x.t += (i < 305 ? 60 : 70) * MS;
+		text_line(&x, "%ld %d switch next=100 state=1", x.t, i < 305 ? i : 300);
+	}
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t + 2000);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 4000);
+	x.t += MS;
+	many(&x, 100, 600, MS);
+	db = answered(&x);
+	analysed(db, "verdict");
+	is_text(db, CAUSE_VALUE("v.kind", "contender"), "program");
+	is_within(db, CAUSE_VALUE("v.id", "contender"), 301, 304);
+	is_number(db, CAUSE_VALUE("v.number", "contender_processes"), 4);
+	is_number(db, CAUSE_VALUE("round(v.number)", "contender_share"), 77);
+	db_close(db);
+}
+
 /* A short wait is no part of what it did. */
 static void a_short_wait_for_a_cpu_names_nothing(void **state)
 {
@@ -181,6 +214,7 @@ int main(void)
 		cmocka_unit_test(a_quota_that_stopped_the_thread_is_named),
 		cmocka_unit_test(a_quota_that_stopped_it_little_is_not),
 		cmocka_unit_test(a_second_wait_for_a_cpu_is_explained),
+		cmocka_unit_test(short_processes_of_one_program_are_one),
 		cmocka_unit_test(a_short_wait_for_a_cpu_names_nothing),
 		cmocka_unit_test(a_child_that_has_the_cpu_is_called_so),
 		cmocka_unit_test(dearer_requests_at_the_same_time_are_shown),

@@ -2,9 +2,11 @@
 /* analyze/analyses/verdict*.c: when requests that take longer than before are a problem. */
 #include "tests/lib/unit.h"
 
+#include "analyze/render/screen.h"
 #include "tests/lib/judging.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static sqlite3 *altered(long before, long after, const char *facts)
 {
@@ -31,6 +33,58 @@ static void slower_requests_are_a_problem(void **state)
 	is_above(db, "SELECT slow FROM verdict", 2000000);
 	is_below(db, "SELECT baseline FROM verdict", 200000);
 	db_close(db);
+}
+
+/* Slower requests compute for 3 ms, then wait for so long, as reads that miss the page cache. */
+static sqlite3 *dearer_with_waits(long wait)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	srand(3);
+	head(&x);
+	many(&x, 500, 100000, 2 * MS);
+	for (i = 0; i < 500; i++, x.t += 2 * MS) {
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
+			  x.t + 1000);
+		text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+			  x.t + 2000);
+		text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t + 3000);
+		text_line(&x, "%ld 100 switch next=0 state=2", x.t += 3 * MS);
+		text_line(&x, "%ld 0 waking target=100\n%ld 0 switch next=100", x.t + wait,
+			  x.t + wait + 1000);
+		x.t += wait;
+		text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t + 3000);
+		text_line(&x, "%ld 100 switch next=0 state=1", x.t + 5000);
+	}
+	db = judged(&x, NULL);
+	analysed(db, "causes");
+	is_verdict(db, "problem", "slower");
+	is_text(db, "SELECT kind FROM cause WHERE rank=1", "self");
+	return db;
+}
+
+static bool screen_has(sqlite3 *db, const char *what)
+{
+	struct screen s = { 0 };
+	struct err e = { 0 };
+	bool found = false;
+	int i;
+
+	assert_int_equal(screen_read(&s, db, &e), 0);
+	for (i = 0; i < s.n_causes; i++)
+		found |= strstr(s.causes[i].text.data, what) != NULL;
+	screen_free(&s);
+	db_close(db);
+	return found;
+}
+
+static void what_dearer_requests_wait_for_is_shown_too(void **state)
+{
+	(void)state;
+	assert_true(screen_has(dearer_with_waits(2 * MS), "Uninterruptible"));
+	assert_false(screen_has(dearer_with_waits(300000), "Uninterruptible"));
 }
 
 /* A short slow time first: the range is that of the long one. */
@@ -223,9 +277,13 @@ static void dearer_requests_come_before_a_pause(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(slower_requests_are_a_problem),	T(what_added_more_comes_first),
-		T(dearer_requests_come_before_a_pause), T(the_range_is_that_of_most_added_latency),
-		T(a_slow_start_hides_no_change),	T(small_changes_are_none),
+		cmocka_unit_test(what_dearer_requests_wait_for_is_shown_too),
+		T(slower_requests_are_a_problem),
+		T(what_added_more_comes_first),
+		T(dearer_requests_come_before_a_pause),
+		T(the_range_is_that_of_most_added_latency),
+		T(a_slow_start_hides_no_change),
+		T(small_changes_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the threads of pauses did: the findings below that of the pauses. */
 #include "analyze/analyses/waits/cpu_quota.h"
+#include "pause_contender.h"
 #include "pause_root.h"
 
 #include "analyze/analyses/waits/file_locks.h"
@@ -47,12 +48,10 @@ struct pause_cause {
 	double did_ns;
 	double others; /* threads with a request that were in the same state */
 	double in_function, samples;
-	bool in_longest;	/* of several pauses: these samples are of the longest one */
-	struct buf ids;		/* of the pauses, as JSON */
-	s64 contender;		/* thread that had the CPU in most of the waits for it; 0: none */
-	double contender_share; /* %, of these waits; NAN: none */
-	s64 forked_by;		/* the process that waited, if its process is a child of that; 0 */
-	struct quota quota;	/* of the longest */
+	bool in_longest; /* of several pauses: these samples are of the longest one */
+	struct buf ids;	 /* of the pauses, as JSON */
+	struct pause_contender contender;
+	struct quota quota; /* of the longest */
 	struct pause_upstream upstream;
 	struct pause_root root;
 };
@@ -202,32 +201,6 @@ static int read_others(struct analysis_ctx *c, struct pause_cause *p, struct err
 	return ret;
 }
 
-/* Of all waits for a CPU in the pauses: the thread that had it in most of that time. */
-static int read_contender(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
-			  struct err *e)
-{
-	static const char sql[] =
-		"WITH w AS MATERIALIZED (SELECT s.object, min(s.ts + s.dur, p.ts + p.dur) - max(s.ts, p.ts) AS ns"
-		" FROM pause p JOIN thread_state s ON s.tid=p.tid AND s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts"
-		" WHERE p.server=?1 AND p.id IN (SELECT value FROM json_each(?2)) AND s.state IN"
-		" (state_id('woken'), state_id('preempted'))) SELECT object, 100.0 * sum(ns) / (SELECT sum(ns) FROM"
-		" w), EXISTS (SELECT 1 FROM thread t JOIN process x ON x.pid=t.pid WHERE t.tid=object AND"
-		" x.parent=?3 AND x.pid<>?3) FROM w WHERE object > 0 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "isi",
-			   j->about.kind == SUBJECT_server ? j->about.id : 0, p->ids.data, p->pid);
-
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0) {
-		p->contender = sqlite3_column_int64(q, 0);
-		p->contender_share = fmin(sqlite3_column_double(q, 1), 100);
-		p->forked_by = sqlite3_column_int(q, 2) ? p->pid : 0;
-	}
-	return db_end(q, ret);
-}
-
 /* What it ran in all pauses; if that is not what it ran in the longest one, this one. */
 static int read_function(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 			 struct err *e)
@@ -275,7 +248,9 @@ static int read_queued(struct analysis_ctx *c, const struct judged *j, struct pa
 {
 	int ret = read_quota(c, p, e);
 
-	return ret < 0 || p->quota.cgroup ? ret : read_contender(c, j, p, e);
+	return ret < 0 || p->quota.cgroup
+		       ? ret
+		       : pause_contender(c->db, j, p->ids.data, p->pid, &p->contender, e);
 }
 
 /* %, of the pauses; NAN: there are none. */
@@ -302,7 +277,6 @@ static s64 released_in(const struct pause_cause *p)
 static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 			   struct err *e)
 {
-	double share = largest_share(p);
 	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
 	bool input = p->largest == DID_input;
 	bool exact = p->root.wait && (input || p->largest == DID_pipe);
@@ -314,7 +288,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 	bool plain = r->caller.len && (exact || input || p->largest == DID_futex);
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, p->tid),
-		VALUE_NUMBER("share", share, "%"),
+		VALUE_NUMBER("share", largest_share(p), "%"),
 		VALUE_TEXT("state", exact ? r->wait : did_says[p->largest]),
 		VALUE_TEXT("second", p->second < N_DID ? did_says[p->second] : NULL),
 		VALUE_NUMBER("second_share", second_share(p), "%"),
@@ -348,16 +322,17 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),
 		VALUE_NUMBER("periods", p->quota.cgroup ? p->quota.periods : NAN, ""),
 		VALUE_TEXT("before", input && r->before.len ? r->before.data : NULL),
-		VALUE_MAYBE("contender", thread, p->contender),
-		VALUE_NUMBER("contender_share", p->contender_share, "%"),
-		VALUE_MAYBE("forked_by", process, p->forked_by),
+		VALUE_WHO("contender", p->contender.of),
+		VALUE_NUMBER("contender_processes", p->contender.processes, ""),
+		VALUE_NUMBER("contender_share", p->contender.share, "%"),
+		VALUE_MAYBE("forked_by", process, p->contender.forked_by),
 		VALUE_MAYBE("waker", thread, waker ? p->partner : 0),
 		{ 0 },
 	};
 	struct finding f = { FINDING_pause_cause, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
 
-	if (isnan(share) || share <= 0)
+	if (!(largest_share(p) > 0))
 		return 0;
 	f.evidence = runq && p->quota.cgroup ? OVERLAP : waker ? CAUSAL : OBSERVED;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
@@ -425,7 +400,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct pause_cause p = { .contender_share = NAN };
+	struct pause_cause p = { .contender = { .share = NAN, .processes = NAN } };
 	int ret = read_states(c, j, &p, e);
 
 	if (ret == 0)

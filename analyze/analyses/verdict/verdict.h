@@ -222,8 +222,8 @@ double verdict_quantile(const struct hist *h, double q);
 void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l);
 /*
  * The same with the short ones that are no SHORT_TIMES of p99 outside, in which several requests
- * waited and its thread did not run most of the time, if p99 with them is higher than without by the
- * limits: 1; 0: none counts.
+ * waited and its thread did not run most of the time, if p99 with them is higher than without by
+ * the limits: 1; 0: none counts.
  */
 int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			struct err *e);

@@ -202,6 +202,27 @@ static int end_path(char *text, size_t size, const struct callstacks *stacks,
 	return 0;
 }
 
+/* A thread of the kernel has no path, but a reason. */
+static void say_end(struct cause *c, double part, double n, const char *reason)
+{
+	bool path = *c->end_path;
+	struct cause_child *child;
+
+	if (!path && !reason)
+		return;
+	child = cause_child(c, path ? FINDING_cause_end_stack : FINDING_cause_end_reason, OBSERVED);
+	child_value(child,
+		    (struct value){
+			    .name = "end", .of = c->end, .number = NAN, .low = NAN, .high = NAN });
+	if (path) {
+		CHILD_VALUE(child, VALUE_TEXT, "function", c->end_path);
+		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * part, "%");
+		CHILD_VALUE(child, VALUE_NUMBER, "n", n, "");
+	}
+	if (reason)
+		CHILD_VALUE(child, VALUE_TEXT, "reason", reason);
+}
+
 static int name_end(struct samples *d, struct cause *c, const struct callstacks *stacks,
 		    struct err *e)
 {
@@ -214,7 +235,6 @@ static int name_end(struct samples *d, struct cause *c, const struct callstacks 
 	struct ended x = { .d = d };
 	struct stack_root root = { 0 };
 	bool wait = c->end_state != SPAN_run;
-	struct cause_child *child;
 	double part, n;
 	int ret;
 
@@ -229,22 +249,9 @@ static int name_end(struct samples *d, struct cause *c, const struct callstacks 
 	if (ret == 0)
 		ret = end_path(c->end_path, sizeof(c->end_path), stacks, &root, &x.user, wait,
 			       &part, &n, e);
-	if (ret == 0 && *c->end_path) {
-		const char *reason =
-			wait && x.kernel.n ? kernel_reason(stacks, x.kernel.of[0].key) : NULL;
-
-		child = cause_child(c, FINDING_cause_end_stack, OBSERVED);
-		child_value(child, (struct value){ .name = "end",
-						   .of = c->end,
-						   .number = NAN,
-						   .low = NAN,
-						   .high = NAN });
-		CHILD_VALUE(child, VALUE_TEXT, "function", c->end_path);
-		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * part, "%");
-		CHILD_VALUE(child, VALUE_NUMBER, "n", n, "");
-		if (reason)
-			CHILD_VALUE(child, VALUE_TEXT, "reason", reason);
-	}
+	if (ret == 0)
+		say_end(c, part, n,
+			wait && x.kernel.n ? kernel_reason(stacks, x.kernel.of[0].key) : NULL);
 	tally_free(&x.user);
 	tally_free(&x.kernel);
 	return ret;

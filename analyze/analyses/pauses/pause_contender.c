@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pause_contender.h"
+
+#include "analyze/store/db.h"
+
+#define NEARLY_ALL 0.9 /* of the program's time: it is named by its thread */
+
+int pause_contender(sqlite3 *db, const struct judged *j, const char *ids, s64 pid,
+		    struct pause_contender *ret, struct err *e)
+{
+	/* k: threads; of the same program, if their processes have one name */
+	static const char sql[] =
+		"WITH w AS MATERIALIZED (SELECT s.object AS tid, min(s.ts + s.dur, p.ts + p.dur) - max(s.ts, p.ts) AS"
+		" ns FROM pause p JOIN thread_state s ON s.tid=p.tid AND s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts"
+		" WHERE p.server=?1 AND p.id IN (SELECT value FROM json_each(?2)) AND s.state IN"
+		" (state_id('woken'), state_id('preempted'))), o AS MATERIALIZED (SELECT tid, sum(ns) AS ns, (SELECT"
+		" pid FROM thread t WHERE t.tid=w.tid LIMIT 1) AS pid FROM w WHERE tid > 0 GROUP BY tid), k AS"
+		" MATERIALIZED (SELECT *, coalesce((SELECT nullif(comm, '') FROM process x WHERE x.pid=o.pid ORDER BY"
+		" coalesce(comm, '')='', start DESC LIMIT 1), pid) AS program FROM o), g AS (SELECT program, sum(ns) AS"
+		" ns, count(DISTINCT pid) AS n FROM k GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1) SELECT k.tid, k.pid, k.ns,"
+		" g.ns, (SELECT sum(ns) FROM w), g.n, EXISTS (SELECT 1 FROM process x WHERE x.pid=k.pid AND"
+		" x.parent=?3 AND x.pid<>?3) FROM g JOIN k USING(program) ORDER BY k.ns DESC, k.tid LIMIT 1";
+	sqlite3_stmt *q;
+	int got = db_query(&q, db, e, sql, "isi", j->about.kind == SUBJECT_server ? j->about.id : 0,
+			   ids, pid);
+	double own, program;
+
+	if (got < 0)
+		return got;
+	got = db_step(q, e);
+	if (got > 0) {
+		own = sqlite3_column_double(q, 2);
+		program = sqlite3_column_double(q, 3);
+		ret->of = (struct subject){ SUBJECT_thread, sqlite3_column_int64(q, 0) };
+		if (sqlite3_column_int(q, 5) > 1 && own < NEARLY_ALL * program) {
+			ret->of = (struct subject){ SUBJECT_program, sqlite3_column_int64(q, 1) };
+			ret->processes = sqlite3_column_int(q, 5);
+			own = program;
+		}
+		ret->share = fmin(100 * own / sqlite3_column_double(q, 4), 100);
+		ret->forked_by = sqlite3_column_int(q, 6) ? pid : 0;
+	}
+	return db_end(q, got);
+}
