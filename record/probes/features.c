@@ -193,7 +193,7 @@ static void check_uprobes(struct feature *f)
 		      "a kernel with CONFIG_UPROBE_EVENTS");
 }
 
-static void check_stacks(struct feature *f, const struct btf *btf)
+static void check_stacks(struct feature *f)
 {
 	if (procfs_number("/proc/sys/kernel/perf_event_paranoid", NO_PERF) == NO_PERF)
 		lacks(f, LEVEL_ABSENT, "the kernel has no perf events",
@@ -201,9 +201,6 @@ static void check_stacks(struct feature *f, const struct btf *btf)
 	else if (!sampler_allowed())
 		lacks(f, LEVEL_DEGRADED, SAMPLES_REFUSED,
 		      "CAP_SYS_ADMIN, or sysctl kernel.perf_event_paranoid=2");
-	if (!feature_task_regs(btf))
-		lacks(f, LEVEL_DEGRADED, "user stacks of page faults are not recorded",
-		      "Linux 5.15 or later");
 }
 
 void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
@@ -224,5 +221,5 @@ void features_find(struct feature ret[GROUP_MAX], const struct btf *btf)
 	}
 	find_parts(&ret[GROUP_sched], btf);
 	check_uprobes(&ret[GROUP_uprobe]);
-	check_stacks(&ret[GROUP_cpu], btf);
+	check_stacks(&ret[GROUP_cpu]);
 }

@@ -3,8 +3,11 @@
  * stackwork: 40 call paths with known shares of the CPU time, waits of known number and length, a
  * signal handler that interrupts a known function, and a thread with a large unused buffer.
  * Compiled without frame pointers. Its stack holds a word that no recording may have. With the
- * argument wait: waits for a line on standard input first. With few: each path once, and a stop.
+ * argument wait: waits for a line on standard input first. With few: each path once, a stop,
+ * and a page fault that waits.
  */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -187,6 +193,47 @@ static void stop(void)
 	waitpid(by, NULL, 0);
 }
 
+/* ---- a page fault that waits for 5 ms ---- */
+
+static void *pages(void *arg)
+{
+	struct uffd_msg m;
+	struct uffdio_zeropage zero = { .range = { .len = 4096 } };
+	int fd = *(int *)arg;
+
+	if (read(fd, &m, sizeof(m)) != sizeof(m))
+		return NULL;
+	usleep(5000);
+	zero.range.start = m.arg.pagefault.address & ~4095ull;
+	ioctl(fd, UFFDIO_ZEROPAGE, &zero);
+	return NULL;
+}
+
+static __attribute__((noinline)) void faulting(volatile char *page)
+{
+	*page = 1;
+	KEEP;
+}
+
+/* How many there were: the kernel may refuse. */
+static int slow_fault(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register r = { .range = { .len = 4096 },
+				     .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t pager;
+
+	r.range.start = (uintptr_t)page;
+	if (fd < 0 || page == MAP_FAILED || ioctl(fd, UFFDIO_API, &api) < 0 ||
+	    ioctl(fd, UFFDIO_REGISTER, &r) < 0 || pthread_create(&pager, NULL, pages, &fd) != 0)
+		return 0;
+	faulting(page);
+	pthread_join(pager, NULL);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -217,6 +264,6 @@ int main(int argc, char **argv)
 		stop();
 	if (pthread_create(&thread, NULL, thread_work, NULL) == 0)
 		pthread_join(thread, NULL);
-	printf("paths=40 weights=100 long=%d\n", LONG);
+	printf("paths=40 weights=100 long=%d faults=%d\n", LONG, few ? slow_fault() : 0);
 	return 0;
 }
