@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #define DEPTH_MAX 32
+#define STOPPED	  1 /* the walk ends: a signal to stop is pending */
 
 /* True if the comma-separated list has the word. */
 static bool has_word(const char *list, const char *word)
@@ -141,7 +142,7 @@ int cgroups_lookup(const struct cgroups *c, const char *name, char *dir,
 struct search {
 	const char *name;
 	char *dir; /* where the container is */
-	struct safe_files files;
+	struct container_files files;
 	char id[2][65]; /* of containers of this name: the first, and another */
 	int found;
 };
@@ -172,7 +173,7 @@ int cgroups_container(const struct cgroups *c, const char *name, char *dir,
 		if (*ret_mount)
 			ret = cgroups_walk(*ret_mount, (*ret_mount)->path, try_container, &s, e);
 	}
-	safe_end(&s.files);
+	container_files_end(&s.files);
 	if (ret < 0 || s.found == 1)
 		return ret;
 	if (s.found)
@@ -220,7 +221,7 @@ static int walk(const struct cgroup_mount *m, const char *dir, int depth, cgroup
 	const char *path = dir + strlen(m->path);
 	char below[PATH_MAX];
 	struct dirent *f;
-	int ret = fn(arg, dir, *path ? path : "/", e);
+	int ret = safe_stopping() ? STOPPED : fn(arg, dir, *path ? path : "/", e);
 	DIR *d = ret == 0 && depth < DEPTH_MAX ? opendir(dir) : NULL;
 
 	while (d && ret == 0 && (f = readdir(d))) {
@@ -237,5 +238,7 @@ static int walk(const struct cgroup_mount *m, const char *dir, int depth, cgroup
 int cgroups_walk(const struct cgroup_mount *m, const char *dir, cgroup_fn fn, void *arg,
 		 struct err *e)
 {
-	return walk(m, dir, 0, fn, arg, e);
+	int ret = walk(m, dir, 0, fn, arg, e);
+
+	return ret < 0 ? ret : 0;
 }

@@ -51,7 +51,10 @@ const char *cgroups_path(char *text, u32 hierarchy);
 /* The number of the group that a thread lives on; 0: not known. */
 u64 cgroups_of(const struct cgroups *c, u32 pid, u32 tid);
 
-/* Calls fn for dir and all below it. path is relative to the mount point. */
+/*
+ * Calls fn for dir and all below it. path is relative to the mount point. Users can make as many as
+ * they like: a pending signal to stop ends the walk, without a failure.
+ */
 typedef int (*cgroup_fn)(void *arg, const char *dir, const char *path, struct err *e);
 int cgroups_walk(const struct cgroup_mount *m, const char *dir, cgroup_fn fn, void *arg,
 		 struct err *e);

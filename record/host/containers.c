@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Containers by their cgroups. */
-#define _GNU_SOURCE /* fgetpwent */
 #include "containers.h"
 
 #include <ctype.h>
 #include <glob.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,39 +62,6 @@ static bool docker_name(struct container *c, struct safe_files *files)
 	return found;
 }
 
-/* The home directory of a user of this host. */
-static bool home_of(uid_t uid, char *ret, size_t size)
-{
-	FILE *f = fopen("/etc/passwd", "re");
-	struct passwd *p;
-	bool found = false;
-
-	while (f && !found && (p = fgetpwent(f))) {
-		found = p->pw_uid == uid && p->pw_dir[0] == '/';
-		if (found)
-			snprintf(ret, size, "%s", p->pw_dir);
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
-static bool podman_name(struct container *c, uid_t owner, struct safe_files *files)
-{
-	char path[PATH_MAX], home[PATH_MAX / 2] = "", *text, *at;
-	bool found;
-
-	if (owner && !home_of(owner, home, sizeof(home)))
-		return false;
-	snprintf(path, sizeof(path), "%s%s/containers/storage/overlay-containers/containers.json",
-		 owner ? home : "/var/lib", owner ? "/.local/share" : "");
-	text = safe_read(files, path, STATE_MAX, owner);
-	at = text ? strstr(text, c->id) : NULL;
-	found = quoted(c->name, sizeof(c->name), at, "\"names\":[\"");
-	free(text);
-	return found;
-}
-
 /* The kubelet links logs as POD_NAMESPACE_CONTAINER-ID.log. */
 static bool pod_name(struct container *c)
 {
@@ -126,17 +91,19 @@ static uid_t maker_of(const char *dir)
 	return stat(above, &sb) == 0 ? sb.st_uid : NOT_KNOWN; /* of a cgroup file system */
 }
 
-static void find_name(struct container *c, uid_t maker, struct safe_files *files)
+static void find_name(struct container *c, uid_t maker, struct container_files *files)
 {
-	if (maker != NOT_KNOWN && podman_name(c, maker, files))
+	const char *name = NULL;
+
+	if (maker != NOT_KNOWN)
+		name = podman_name(&files->podman, &files->safe, maker, c->id);
+	if (!name && maker == 0 && (docker_name(c, &files->safe) || pod_name(c)))
 		return;
-	if (maker == 0 && (docker_name(c, files) || pod_name(c)))
-		return;
-	snprintf(c->name, sizeof(c->name), "-");
+	snprintf(c->name, sizeof(c->name), "%s", name ? name : "-");
 }
 
 bool container_of_cgroup(struct container *ret, const char *dir, const char *path,
-			 struct safe_files *files)
+			 struct container_files *files)
 {
 	const char *last = strrchr(path, '/'), *parent = last;
 	size_t i, n;
@@ -160,6 +127,12 @@ bool container_of_cgroup(struct container *ret, const char *dir, const char *pat
 		return true;
 	}
 	return false;
+}
+
+void container_files_end(struct container_files *f)
+{
+	safe_end(&f->safe);
+	podman_free(&f->podman);
 }
 
 bool container_is(const struct container *c, const char *text)

@@ -172,7 +172,7 @@ static int put_mounts(struct pump *p, struct err *e)
 struct putting {
 	struct pump *pump;
 	const struct targets *targets;
-	struct safe_files files;
+	struct container_files files;
 };
 
 static int put_cgroup(void *arg, const char *dir, const char *path, struct err *e)
@@ -206,7 +206,7 @@ int host_put(struct pump *p, const struct targets *t, struct err *e)
 		ret = records_info(p, e, "cgroups=%s", cpu->version2 ? "2" : "1");
 	if (ret == 0 && cpu && !t->options->hide)
 		ret = cgroups_walk(cpu, cpu->path, put_cgroup, &put, e);
-	safe_end(&put.files);
+	container_files_end(&put.files);
 	return ret;
 }
 
@@ -330,7 +330,8 @@ int host_put_throttles(struct pump *p, const struct targets *t, struct quotas *q
 		forget_dirs(q);
 		ret = cgroups_walk(cpu, cpu->path, look_at_group, &s, e);
 		cgroup_weights_looked(&q->weights);
-		q->due = records_now() + (records_now() - begin) * SEARCH_SHARE;
+		if (!safe_stopping()) /* else the walk may have ended early */
+			q->due = records_now() + (records_now() - begin) * SEARCH_SHARE;
 	}
 	for (i = 0; i < q->n && ret == 0; i++)
 		ret = put_throttle(p, q->dirs[i], cpu->version2, e);
