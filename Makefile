@@ -106,7 +106,7 @@ $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/lib/textpack.o $(OUT)/tests/li
 # counts the entries of maps that loops visit
 $(OUT)/unit/test_growth: WRAP = -Wl,--wrap=idmap_each,--wrap=fdmap_next
 # counts the files that walks of /proc and of cgroups read
-$(OUT)/unit/test_walks: WRAP = -Wl,--wrap=fopen,--wrap=safe_read
+$(OUT)/unit/test_walks: WRAP = -Wl,--wrap=fopen,--wrap=safe_read,--wrap=procfs_namespace
 
 $(OUT)/pack: $(OUT)/tests/lib/textpack.o
 $(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/stackwork $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper $(OUT)/crowd: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)

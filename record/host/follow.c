@@ -6,6 +6,7 @@
 #include "follow.h"
 
 #include "record/files/procfs.h"
+#include "record/files/safe_open.h"
 #include "sockets.h"
 
 #include <bpf/bpf.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define STOPPED 1 /* the walk ends: a signal to stop is pending */
 
 struct following {
 	const struct probes *probes;
@@ -39,6 +42,8 @@ static int follow_fd(void *arg, unsigned int fd, struct err *e)
 	u64 word;
 	ssize_t n;
 
+	if (safe_stopping())
+		return STOPPED;
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", f->pid, fd);
 	n = readlink(path, target, sizeof(target) - 1);
 	target[n > 0 ? n : 0] = '\0';
@@ -70,6 +75,8 @@ static int follow_process(void *arg, unsigned int pid, struct err *e)
 	char path[64];
 	int ret;
 
+	if (safe_stopping())
+		return STOPPED;
 	f->pid = pid;
 	f->target = f->all;
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
@@ -94,5 +101,5 @@ int follow_sockets(const struct probes *p, const struct targets *t, struct err *
 	ret = procfs_each("/proc", follow_process, &f, e);
 	probes_sockets_changed(p);
 	sockets_free(&f.sockets);
-	return ret;
+	return ret < 0 ? ret : 0;
 }

@@ -203,7 +203,7 @@ static int take_unread(struct taking *t, const struct ev_fd *of, u32 bytes, stru
 static int take_asked(struct taking *t, const struct ev_fd *of, const struct socket_info *s,
 		      struct err *e)
 {
-	struct ev_asked ev = { .h = { .type = EV_asked, .tid = of->pid, .ts = t->sockets.at },
+	struct ev_asked ev = { .h = { .type = EV_asked, .tid = of->pid, .ts = t->sockets.now->at },
 			       .ino = of->ino,
 			       .age = s->asked - 1,
 			       .fd = (u32)of->fd,
@@ -261,12 +261,13 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 
 static int read_sockets(struct taking *t, struct err *e)
 {
-	u64 before = t->sockets.netns, at = records_now();
+	size_t before = t->sockets.n;
+	u64 at = records_now();
 	int ret = sockets_read(&t->sockets, t->pid, e);
 
-	if (ret < 0 || t->sockets.netns == before)
+	if (ret < 0 || t->sockets.n == before)
 		return ret;
-	t->sockets.at = at;
+	t->sockets.now->at = at;
 	waiting_read(&t->sockets, accept_queues_diag(t->queues, t->sockets.netns));
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "format/grow.h"
 #include "record/files/procfs.h"
+#include "record/files/safe_open.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define SOCKETS_MAX    1000000
+#define SOCKETS_MAX    1000000 /* of all namespaces */
+#define NAMESPACES     4096    /* sockets of further ones are not known */
 #define TCP_CLOSE_WAIT 8
 #define TCP_LISTEN     10
 #define UNIX_LISTEN    0x10000 /* flag of a listening socket in /proc/net/unix */
@@ -91,11 +93,12 @@ int sockets_parse(struct socket_info *ret, const char *line, u16 family, u8 sock
 
 static int add(struct sockets *s, const struct socket_info *i, struct err *e)
 {
-	if (s->n == SOCKETS_MAX)
-		return 0;
-	if (GROW(s->list, s->n, "sockets", e) < 0)
+	struct netns_sockets *t = s->now;
+
+	if (GROW(t->list, t->n, "sockets", e) < 0)
 		return ERR_FAIL;
-	s->list[s->n++] = *i;
+	t->list[t->n++] = *i;
+	s->total++;
 	return 0;
 }
 
@@ -111,7 +114,8 @@ static int read_table(struct sockets *s, unsigned int pid, const char *table, u1
 	f = fopen(path, "re");
 	if (!f)
 		return 0; /* no such protocol here, or the process is gone */
-	while (ret == 0 && fgets(line, sizeof(line), f))
+	while (ret == 0 && s->total < SOCKETS_MAX && !safe_stopping() &&
+	       fgets(line, sizeof(line), f))
 		if (sockets_parse(&info, line, family, socktype))
 			ret = add(s, &info, e);
 	fclose(f);
@@ -167,7 +171,7 @@ int sockets_tell_accepted(struct socket_info *list, size_t count, struct err *e)
 	return 0;
 }
 
-int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
+static int read_tables(struct sockets *s, unsigned int pid, struct err *e)
 {
 	static const struct {
 		const char *name;
@@ -178,35 +182,51 @@ int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
 		{ "udp", AF_INET, SOCK_DGRAM },	 { "udp6", AF_INET6, SOCK_DGRAM },
 		{ "unix", AF_UNIX, 0 },
 	};
-	char number[16];
+	struct netns_sockets *t = s->now;
 	size_t i;
 	int ret = 0;
-	u64 netns;
 
-	snprintf(number, sizeof(number), "%u", pid);
-	netns = procfs_namespace(number, "net");
-	if (!netns || netns == s->netns)
-		return 0;
-	s->n = 0;
-	s->netns = netns;
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]) && ret == 0; i++)
 		ret = read_table(s, pid, tables[i].name, tables[i].family, tables[i].socktype, e);
 	if (ret == 0)
-		ret = sockets_tell_accepted(s->list, s->n, e);
-	if (s->n)
-		qsort(s->list, s->n, sizeof(*s->list), by_ino);
+		ret = sockets_tell_accepted(t->list, t->n, e);
+	if (t->n)
+		qsort(t->list, t->n, sizeof(*t->list), by_ino);
 	return ret;
+}
+
+int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
+{
+	char number[16];
+	size_t i;
+
+	snprintf(number, sizeof(number), "%u", pid);
+	s->netns = procfs_namespace(number, "net");
+	s->now = NULL;
+	for (i = 0; i < s->n && !s->now; i++)
+		if (s->all[i].netns == s->netns)
+			s->now = &s->all[i];
+	if (!s->netns || s->now || s->n == NAMESPACES)
+		return 0;
+	if (GROW(s->all, s->n, "network namespaces", e) < 0)
+		return ERR_FAIL;
+	s->now = &s->all[s->n++];
+	*s->now = (struct netns_sockets){ .netns = s->netns };
+	return read_tables(s, pid, e);
 }
 
 const struct socket_info *sockets_find(const struct sockets *s, u64 ino)
 {
 	struct socket_info key = { .ino = ino };
 
-	return s->n ? bsearch(&key, s->list, s->n, sizeof(*s->list), by_ino) : NULL;
+	return s->now && s->now->n ? bsearch(&key, s->now->list, s->now->n, sizeof(key), by_ino)
+				   : NULL;
 }
 
 void sockets_free(struct sockets *s)
 {
-	free(s->list);
+	while (s->n > 0)
+		free(s->all[--s->n].list);
+	free(s->all);
 	*s = (struct sockets){ 0 };
 }

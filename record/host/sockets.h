@@ -20,17 +20,29 @@ struct socket_info {
 	u64 path; /* of a connected unix socket with a path, or a listening one: hash; else 0 */
 };
 
-struct sockets {
-	u64 at;	   /* when asked was read, as records_now */
-	u64 netns; /* inode of the network namespace that the table is of; 0: none yet */
+/* The sockets of one network namespace. */
+struct netns_sockets {
+	u64 netns;		  /* inode of the namespace */
+	u64 at;			  /* when asked was read, as records_now */
 	struct socket_info *list; /* by ino */
 	size_t n;
 };
 
-/* Reads the sockets of the network namespace of process pid, unless they are there already. */
+/* What a walk of processes has read: each namespace once. All zero at first. */
+struct sockets {
+	struct netns_sockets *all, *now; /* now: of the process read last; NULL: not known */
+	size_t n;
+	size_t total; /* sockets of all */
+	u64 netns;    /* of the process read last */
+};
+
+/*
+ * Reads the sockets of the network namespace of process pid, unless they are there already. Not all
+ * of them if a signal to stop is pending.
+ */
 int sockets_read(struct sockets *s, unsigned int pid, struct err *e);
 
-/* By inode number; NULL if it is no socket of that namespace. */
+/* By inode number; NULL if it is no socket of the process that was read last. */
 const struct socket_info *sockets_find(const struct sockets *s, u64 ino);
 
 /*

@@ -5,6 +5,7 @@
 
 #include "record/host/cgroups.h"
 #include "record/host/containers.h"
+#include "record/host/sockets.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -16,7 +17,12 @@ static struct {
 	const char *end;
 	char text[MANY * 128];
 	int reads;
-} contents[] = { { .end = "/etc/passwd" }, { .end = "/containers.json" } };
+} contents[] = {
+	{ .end = "/etc/passwd" },
+	{ .end = "/containers.json" },
+	{ .end = "/99999990/net/tcp", .text = "0: 0100007F:1F90 0:0 0A 0:0 0:0 0 0 0 11 1\n" },
+	{ .end = "/99999991/net/tcp", .text = "0: 0100007F:1F91 0:0 0A 0:0 0:0 0 0 0 13 1\n" },
+};
 
 static int content_of(const char *path)
 {
@@ -50,6 +56,15 @@ char *__wrap_safe_read(struct safe_files *s, const char *path, size_t max, uid_t
 
 	(void)s, (void)max, (void)owner;
 	return i < 0 ? NULL : strdup(contents[i].text);
+}
+
+u64 __real_procfs_namespace(const char *pid, const char *kind);
+u64 __wrap_procfs_namespace(const char *pid, const char *kind);
+u64 __wrap_procfs_namespace(const char *pid, const char *kind)
+{
+	if (strcmp(pid, "99999990") == 0)
+		return 4000;
+	return strcmp(pid, "99999991") == 0 ? 4001 : __real_procfs_namespace(pid, kind);
 }
 
 static char dir[64], below[80];
@@ -134,11 +149,38 @@ static void a_pending_signal_ends_a_walk_of_cgroups(void **state)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
+/* As on a host of containers, where processes of several namespaces alternate. */
+static void sockets_of_a_namespace_are_read_once(void **state)
+{
+	const struct socket_info *here, *there;
+	struct sockets s = { 0 };
+	struct err e = { 0 };
+	int i, ino[] = { 11, 13 };
+
+	(void)state;
+	for (i = 0; i < MANY; i++) {
+		assert_int_equal(sockets_read(&s, 99999990 + i % 2, &e), 0);
+		assert_int_equal(s.netns, 4000 + i % 2);
+		here = sockets_find(&s, ino[i % 2]);
+		there = sockets_find(&s, ino[(i + 1) % 2]);
+		assert_non_null(here);
+		assert_null(there);
+		assert_int_equal(here->sport, 0x1f90 + i % 2);
+	}
+	assert_int_equal(contents[2].reads, 1);
+	assert_int_equal(contents[3].reads, 1);
+	/* one that has ended */
+	assert_int_equal(sockets_read(&s, 99999992, &e), 0);
+	assert_null(sockets_find(&s, 11));
+	sockets_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_a_user_are_read_once),
 		cmocka_unit_test(a_pending_signal_ends_a_walk_of_cgroups),
+		cmocka_unit_test(sockets_of_a_namespace_are_read_once),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
