@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOUNTS_MAX  (1u << 20) /* numbers are the lowest free ones: there are no large ones */
+#define NOT_MOUNTED UINT32_MAX
+
 /* The text of a line that starts with the key; NULL if there is none. */
 static const char *line_of(const char *text, const char *key)
 {
@@ -43,29 +46,53 @@ bool fdinfo_read(struct fdinfo *ret, u32 pid, u32 fd)
 	return fdinfo_parse(ret, text);
 }
 
-bool fdinfo_mount_device(const char *line, u32 mount, u32 *dev)
+bool fdinfo_parse_mount(const char *line, u32 *mount, u32 *dev)
 {
 	unsigned int id, major, minor;
 
-	if (sscanf(line, "%u %*u %u:%u ", &id, &major, &minor) != 3 || id != mount)
+	if (sscanf(line, "%u %*u %u:%u ", &id, &major, &minor) != 3)
 		return false;
+	*mount = id;
 	*dev = major << 20 | minor;
 	return true;
 }
 
-u32 fdinfo_device(u32 pid, u32 mount)
+static void read_mounts(struct fdinfo_mounts *m, u32 pid)
 {
 	char path[64], *line = NULL;
+	u32 mount, dev;
 	size_t size = 0;
-	u32 dev = 0;
 	FILE *f;
 
+	m->pid = pid;
 	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
 	f = fopen(path, "re");
-	while (f && !dev && getline(&line, &size, f) > 0)
-		fdinfo_mount_device(line, mount, &dev);
+	while (f && getline(&line, &size, f) > 0)
+		if (fdinfo_parse_mount(line, &mount, &dev) && mount < MOUNTS_MAX)
+			m->device[mount] = dev;
 	free(line);
 	if (f)
 		fclose(f);
-	return dev;
+}
+
+u32 fdinfo_device(struct fdinfo_mounts *m, u32 pid, u32 mount)
+{
+	u32 *dev;
+
+	if (!m->device)
+		m->device = calloc(MOUNTS_MAX, sizeof(*m->device));
+	if (!m->device || mount >= MOUNTS_MAX)
+		return 0;
+	dev = &m->device[mount];
+	if (!*dev && m->pid != pid)
+		read_mounts(m, pid);
+	if (!*dev)
+		*dev = NOT_MOUNTED;
+	return *dev == NOT_MOUNTED ? 0 : *dev;
+}
+
+void fdinfo_forget(struct fdinfo_mounts *m)
+{
+	free(m->device);
+	*m = (struct fdinfo_mounts){ 0 };
 }

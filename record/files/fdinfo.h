@@ -18,8 +18,19 @@ bool fdinfo_parse(struct fdinfo *ret, const char *text);
 /* Reads it; false if the file descriptor is closed. */
 bool fdinfo_read(struct fdinfo *ret, u32 pid, u32 fd);
 
-/* The device of a mount, from a line of /proc/PID/mountinfo. */
-bool fdinfo_mount_device(const char *line, u32 mount, u32 *dev);
+/* Mount and device of a line of /proc/PID/mountinfo; false: it is none. Pure: for tests. */
+bool fdinfo_parse_mount(const char *line, u32 *mount, u32 *dev);
 
-/* The device of a mount as a process sees it: major << 20 | minor; 0: not mounted there. */
-u32 fdinfo_device(u32 pid, u32 mount);
+/* What a walk of processes has read of their mounts. All zero at first. */
+struct fdinfo_mounts {
+	u32 *device; /* by mount */
+	u32 pid;     /* whose mounts were read last */
+};
+
+/*
+ * The device of a mount as a process sees it: major << 20 | minor; 0: not mounted there, or not
+ * where it was looked for first.
+ */
+u32 fdinfo_device(struct fdinfo_mounts *m, u32 pid, u32 mount);
+
+void fdinfo_forget(struct fdinfo_mounts *m);

@@ -40,6 +40,7 @@ struct taking {
 	unsigned int uid;
 	bool target; /* the process, or one of its threads */
 	struct sockets sockets;
+	struct fdinfo_mounts mounts;
 	long ticks, cpus;
 };
 
@@ -169,7 +170,7 @@ static void fill_file(struct taking *t, struct ev_fd *ev, const char *path, cons
 	if (!silent && errno == ETIMEDOUT && files->n_silent < SILENT_MAX)
 		files->silent[files->n_silent++] = f->mount;
 	ev->ino = f->ino;
-	ev->dev = fdinfo_device(t->pid, f->mount);
+	ev->dev = fdinfo_device(&t->mounts, t->pid, f->mount);
 }
 
 /* The working directory, as descriptor -100. */
@@ -345,6 +346,7 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 	if (ret == 0)
 		ret = procfs_each("/proc", take_process, &t, e);
 	sockets_free(&t.sockets);
+	fdinfo_forget(&t.mounts);
 	if (ret >= 0 && report_silent(&t, stuck, e) < 0)
 		return ERR_FAIL;
 	if (ret) /* an incomplete snapshot has no end */

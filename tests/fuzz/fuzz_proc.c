@@ -151,11 +151,11 @@ static void generated(char *text, size_t size)
 static void open_file(char *text, size_t size)
 {
 	struct fdinfo f;
-	u32 dev;
+	u32 mount, dev;
 
 	(void)size;
 	fdinfo_parse(&f, text);
-	fdinfo_mount_device(text, 20, &dev);
+	fdinfo_parse_mount(text, &mount, &dev);
 }
 
 static void lock_held(char *text, size_t size)

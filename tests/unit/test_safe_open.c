@@ -302,7 +302,7 @@ static void a_pending_signal_ends_the_wait(void **state)
 static void the_kernel_describes_a_file(void **state)
 {
 	struct fdinfo f;
-	u32 dev = 0;
+	u32 mount, dev;
 
 	(void)state;
 	assert_true(
@@ -318,10 +318,10 @@ static void the_kernel_describes_a_file(void **state)
 	assert_int_equal(procfs_inode("socket:[4711]", "pipe"), 0);
 	assert_int_equal(procfs_inode("/tmp/socket:[1]", "socket"), 0);
 	assert_int_equal(procfs_inode("", "socket"), 0);
-	assert_true(fdinfo_mount_device("25 1 254:3 / /mnt rw - ext4 /dev/vda3 rw\n", 25, &dev));
+	assert_true(fdinfo_parse_mount("25 1 254:3 / /mnt rw - ext4 /dev/vda3 rw\n", &mount, &dev));
+	assert_int_equal(mount, 25);
 	assert_int_equal(dev, 254 << 20 | 3);
-	assert_false(fdinfo_mount_device("25 1 254:3 / /mnt rw\n", 2, &dev));
-	assert_false(fdinfo_mount_device("garbage", 0, &dev));
+	assert_false(fdinfo_parse_mount("garbage", &mount, &dev));
 	assert_true(procfs_namespace("self", "mnt") > 0);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "tests/lib/unit.h"
 
+#include "record/files/fdinfo.h"
 #include "record/host/cgroups.h"
 #include "record/host/containers.h"
 #include "record/host/sockets.h"
@@ -22,6 +23,8 @@ static struct {
 	{ .end = "/containers.json" },
 	{ .end = "/99999990/net/tcp", .text = "0: 0100007F:1F90 0:0 0A 0:0 0:0 0 0 0 11 1\n" },
 	{ .end = "/99999991/net/tcp", .text = "0: 0100007F:1F91 0:0 0A 0:0 0:0 0 0 0 13 1\n" },
+	{ .end = "/99999990/mountinfo", .text = "25 1 254:3 / /mnt rw\n1025 1 254:4 / /x rw\n" },
+	{ .end = "/99999991/mountinfo", .text = "26 1 254:5 / /y rw\n" },
 };
 
 static int content_of(const char *path)
@@ -175,12 +178,38 @@ static void sockets_of_a_namespace_are_read_once(void **state)
 	sockets_free(&s);
 }
 
+/* A process can have many files on a mount that does not respond, or that is not there any longer.
+ */
+static void mounts_of_a_process_are_read_once(void **state)
+{
+	struct fdinfo_mounts m = { 0 };
+	int i;
+
+	(void)state;
+	for (i = 0; i < MANY; i++) {
+		assert_int_equal(fdinfo_device(&m, 99999990, 25), 254 << 20 | 3);
+		assert_int_equal(fdinfo_device(&m, 99999990, 1025), 254 << 20 | 4);
+		assert_int_equal(fdinfo_device(&m, 99999990, 2000 + i), 0);
+	}
+	assert_int_equal(contents[4].reads, 1);
+	for (i = 0; i < MANY; i++) {
+		assert_int_equal(fdinfo_device(&m, 99999991, 26), 254 << 20 | 5);
+		assert_int_equal(fdinfo_device(&m, 99999990, 25), 254 << 20 | 3);
+		assert_int_equal(fdinfo_device(&m, 99999990, 2000), 0);
+		assert_int_equal(fdinfo_device(&m, 99999990, UINT32_MAX), 0);
+	}
+	assert_int_equal(contents[4].reads, 1);
+	assert_int_equal(contents[5].reads, 1);
+	fdinfo_forget(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_a_user_are_read_once),
 		cmocka_unit_test(a_pending_signal_ends_a_walk_of_cgroups),
 		cmocka_unit_test(sockets_of_a_namespace_are_read_once),
+		cmocka_unit_test(mounts_of_a_process_are_read_once),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
