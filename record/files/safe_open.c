@@ -276,3 +276,29 @@ int safe_parts_place(struct safe_files *s, int root, const char *path, safe_part
 		safe_end(s);
 	return failed;
 }
+
+char *safe_long_text(struct safe_files *s, int root, const char *path, u64 max, size_t *length)
+{
+	struct safe_copy copy;
+	char *text = NULL;
+	off_t size;
+	ssize_t n;
+
+	if (safe_parts(s, root, path, safe_first, max, &copy) < 0)
+		return NULL;
+	size = lseek(copy.image, 0, SEEK_END);
+	if (size >= 0)
+		text = malloc(size + 1);
+	n = text ? pread(copy.image, text, size, 0) : -1;
+	if (copy.parked >= 0)
+		close(copy.parked);
+	close(copy.image);
+	if (n >= 0) {
+		text[n] = '\0';
+		*length = n;
+		return text;
+	}
+	free(text);
+	errno = ENOMEM;
+	return NULL;
+}

@@ -88,6 +88,12 @@ int safe_parts_place(struct safe_files *s, int root, const char *path, safe_part
 int safe_first(int fd, u64 max, struct err *e);
 
 /*
+ * The first max bytes of such a file, NUL-terminated, from malloc; NULL: none. For files of /proc
+ * longer than those of safe_text(), too.
+ */
+char *safe_long_text(struct safe_files *s, int root, const char *path, u64 max, size_t *length);
+
+/*
  * Kills a child, and waits for its end for at most 200 ms: what it closes can wait for its server.
  * It ends when that responds.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A path means what it means to the process that is recorded, which may live in a container. */
-#define _GNU_SOURCE /* asprintf */
+#define _GNU_SOURCE /* asprintf, strsep */
 #include "binaries.h"
 
 #include "elfparts.h"
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define CACHE_MAX (16u << 20)
+#define MAPS_MAX  (16u << 20) /* bytes read of /proc/PID/maps */
 #define TRIES_MAX 16 /* paths of ld.so.cache that fit a name: namesakes in several directories */
 
 struct search {
@@ -194,7 +195,6 @@ static int add_line(struct search *s, u32 pid, char *line, struct err *e)
 	    !strchr(perms, 'x') || line[at] != '/')
 		return 0;
 	file = line + at;
-	file[strcspn(file, "\n")] = '\0';
 	end = strstr(file, " (deleted)");
 	if (end && !end[10])
 		*end = '\0';
@@ -216,20 +216,23 @@ static int add_line(struct search *s, u32 pid, char *line, struct err *e)
 		       : 0;
 }
 
+/* A process stuck in its memory map blocks the read. */
 static int add_mapped(struct search *s, u32 pid, struct err *e)
 {
-	char path[64], *line = NULL;
-	size_t size = 0;
+	char path[64], *text, *line, *next;
+	size_t length;
 	int ret = 0;
-	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	f = fopen(path, "re"); /* of /proc itself */
-	while (f && ret == 0 && getline(&line, &size, f) > 0)
+	text = safe_long_text(&s->b->files, -1, path, MAPS_MAX, &length);
+	if (!text && errno == ETIMEDOUT)
+		return err_set(e, ERR_FAIL,
+			       "cannot read the memory map of process %u: it does not respond; "
+			       "give the path of %.100s",
+			       pid, s->name);
+	for (next = text; ret == 0 && (line = strsep(&next, "\n"));)
 		ret = add_line(s, pid, line, e);
-	free(line);
-	if (f)
-		fclose(f);
+	free(text);
 	return ret;
 }
 

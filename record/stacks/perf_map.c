@@ -89,19 +89,6 @@ static u32 inner_pid(u32 pid)
 	return at ? strtoul(at + 1, NULL, 10) : pid;
 }
 
-static char *read_whole(int fd, u64 size)
-{
-	char *text = malloc(size + 1);
-	u64 have = 0;
-	ssize_t n = 1;
-
-	while (text && have < size && (n = pread(fd, text + have, size - have, have)) > 0)
-		have += n;
-	if (text)
-		text[have] = '\0';
-	return text;
-}
-
 u64 perf_map_held(const struct perf_map *m)
 {
 	return (m->text ? m->bytes : 0) + (u64)m->n * sizeof(*m->list);
@@ -111,20 +98,15 @@ u64 perf_map_held(const struct perf_map *m)
 static void read_grown(struct perf_map *m, struct safe_files *files, int root, const char *path,
 		       u64 size)
 {
-	struct safe_copy copy;
-	char *text;
+	size_t length;
+	char *text = safe_long_text(files, root, path, size, &length);
 
-	if (safe_parts(files, root, path, safe_first, size, &copy) < 0) {
+	if (!text) {
 		m->silent = errno == ETIMEDOUT;
 		return;
 	}
-	if (copy.parked >= 0)
-		close(copy.parked);
-	text = read_whole(copy.image, size);
-	close(copy.image);
 	m->bytes = size;
-	if (text)
-		perf_map_parse(m, text);
+	perf_map_parse(m, text);
 }
 
 void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 room)

@@ -3,14 +3,14 @@
  * entries of CPython's perf trampolines have a frame of fixed size. */
 #include "unwind.h"
 
-#include "record/files/procfs.h"
 #include "record/pump/records.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAPS_TEXT (1u << 20)
+#define MAPS_TEXT (1u << 20)   /* bytes read of /proc/PID/maps */
 #define PERF_MAX  (48u << 20)  /* bytes of the files of all perf maps */
 #define MAPS_TIME 1000	       /* ns between two readings of the same maps, per byte */
 #define AGAIN	  200000000ull /* the same for perf maps */
@@ -32,14 +32,12 @@ bool unwinder_start(struct unwinder *u, struct code_modules *modules)
 {
 	u->modules = modules;
 	u->rows = cfi_rows_new();
-	u->maps_text = malloc(MAPS_TEXT);
-	return u->rows && u->maps_text;
+	return u->rows;
 }
 
 void unwinder_free(struct unwinder *u)
 {
 	cfi_rows_free(u->rows);
-	free(u->maps_text);
 }
 
 void unwinder_perf(struct unwinder *u, struct code_process *p)
@@ -58,20 +56,23 @@ void code_process_free(struct unwinder *u, struct code_process *p)
 	*p = (struct code_process){ 0 };
 }
 
+/* A process stuck in its memory map blocks the read. */
 static void read_maps(struct unwinder *u, struct code_process *p)
 {
 	struct code_maps fresh;
 	char path[64], *text;
-	ssize_t n;
+	size_t n = 0;
 
 	p->maps_tried = records_now();
 	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
-	n = procfs_read(path, u->maps_text, MAPS_TEXT);
-	if (n <= 0)
-		return; /* it has ended: the last ones are kept */
+	text = safe_long_text(&u->modules->files, -1, path, MAPS_TEXT, &n);
+	p->maps_silent = !text && errno == ETIMEDOUT;
+	if (!n) { /* it has ended: the last ones are kept */
+		free(text);
+		return;
+	}
 	p->maps_bytes = n;
-	text = strdup(u->maps_text);
-	if (!text || !code_maps_parse(&fresh, text))
+	if (!code_maps_parse(&fresh, text))
 		return;
 	code_maps_free(&p->maps);
 	p->maps = fresh;
@@ -82,7 +83,8 @@ static struct code_map *find_map(struct unwinder *u, struct code_process *p, u64
 	struct code_map *map = code_maps_find(&p->maps, pc);
 
 	/* one that came later than the last reading, as the libraries of a program that starts */
-	if (!map && (!p->maps_tried || u->now > p->maps_tried + p->maps_bytes * MAPS_TIME)) {
+	if (!map && !p->maps_silent &&
+	    (!p->maps_tried || u->now > p->maps_tried + p->maps_bytes * MAPS_TIME)) {
 		read_maps(u, p);
 		map = code_maps_find(&p->maps, pc);
 	}

@@ -15,6 +15,7 @@ struct code_process {
 	struct perf_map perf;
 	u64 maps_tried, perf_tried; /* when they were last read, ns */
 	u64 maps_bytes;		    /* of text */
+	bool maps_silent;	    /* they could not be read in time: they are not read again */
 	u64 used;		    /* when the process was last seen */
 };
 
@@ -26,8 +27,7 @@ struct code_frame {
 struct unwinder {
 	struct code_modules *modules;
 	struct cfi_rows *rows;
-	char *maps_text; /* MAPS_TEXT bytes */
-	u64 perf_held;	 /* bytes of all perf maps */
+	u64 perf_held; /* bytes of all perf maps */
 	u64 now;
 };
 

@@ -152,10 +152,10 @@ opens="$opens|canonicalize_file_name|e?access|faccessat|euidaccess|statv?fs|l?ge
 grep -nE "(^|[^a-z_>.])($opens)\(" $(find record -name "*.c") |
 	grep -vE "^($own):" | grep -vE 'fopen\("/etc/passwd"|/\* of (/proc itself|a cgroup file system|root alone) \*/' |
 	law "record/ opens files of others only in safe_worker.c"
-# links are read, never followed; a process that is stuck in its memory map blocks who reads its arguments
+# links are read, never followed; a process that is stuck in its memory map blocks who reads that, or its arguments
 awk 'function judge() { if (at && !good) print file ":" at ": " line; at = 0 }
      FNR == 1 { judge() }
-     /"\/proc\/%[^"]*\/(fd\/|root|cwd|exe|map_files|cmdline|environ|mem)/ && !/sscanf/ {
+     /"\/proc\/%[^"]*\/(fd\/|root|cwd|exe|maps|map_files|cmdline|environ|mem)/ && !/sscanf/ {
 	judge(); at = FNR; file = FILENAME; line = $0; good = 0 }
      at && /(safe_[a-z_]*|copy_symbols|readlink)\(/ { good = 1 }
      at && FNR - at == 3 { judge() }

@@ -3,7 +3,7 @@
 # A file system that does not respond (FUSE) stops neither a recording nor its end: one that has not answered since
 # before the recording, and one that stops while a program on it is recorded.
 . "$(dirname "$0")/lib.sh"
-mkdir "$work/fs" "$work/code" "$work/mute" "$work/open"
+mkdir "$work/fs" "$work/code" "$work/mute" "$work/open" "$work/map"
 if [ ! -c /dev/fuse ] && ! modprobe fuse 2>/dev/null; then
 	echo "ok a file system that does not respond # SKIP no /dev/fuse"
 	exit 0
@@ -14,7 +14,7 @@ server=$!
 release() {
 	mkdir "$work/connections"
 	mount -t fusectl none "$work/connections" 2>/dev/null || return
-	for at in fs code mute open; do
+	for at in fs code mute open map; do
 		n=$(awk -v at="$work/$at" '$5 == at { sub(/.*:/, "", $3); print $3 }' /proc/self/mountinfo)
 		[ -z "$n" ] || echo 1 >"$work/connections/$n/abort"
 	done
@@ -23,8 +23,8 @@ release() {
 cleanup() {
 	release
 	[ -z "${generated:-}" ] || rm -f "/tmp/perf-$generated.map"
-	kill $server ${coder:-} ${muted:-} ${opened:-} ${guard:-} ${recorder:-} ${flying:-} ${generated:-} 2>/dev/null
-	umount -l "$work/fs" "$work/code" "$work/mute" "$work/open" 2>/dev/null
+	kill $server ${coder:-} ${muted:-} ${opened:-} ${mapper:-} ${worker:-} ${guard:-} ${recorder:-} ${flying:-} ${generated:-} 2>/dev/null
+	umount -l "$work/fs" "$work/code" "$work/mute" "$work/open" "$work/map" 2>/dev/null
 	remove_work
 }
 until_true [ -s "$work/holder" ]
@@ -151,6 +151,27 @@ is "-u on it: its function is recorded" "$("$obsanalyze" dump -e site "$work/u7.
 says "its stacks, too: no sentence, complete" "$(bounded "$obsrec" -q --sample-rate 997 -p "$runner" -d 1 -o "$work/u8.obs")$("$obsanalyze" verify "$work/u8.obs")" '^COMPLETE'
 holds "its stacks, too: with names" has_event "$work/u8.obs" symbol 'text="main_loop\|text="main'
 holds "the server of closes still runs" alive $opened
+
+# A process that is stuck with the lock of its memory map, and computes: the stacks of others are recorded.
+"$top/.output/fuse_hang" "$work/map" map >"$work/stuck" &
+mapper=$!
+until_true [ -s "$work/stuck" ]
+stuck=$(cat "$work/stuck")
+blocks() { ! timeout 1 cat "/proc/$1/maps"; }
+if until_true blocks "$stuck" >"$work/out"; then
+	"$top/.output/hotwork" 600 1000 alone &
+	worker=$!
+	bounded "$obsrec" -q --sample-rate 997 -p "$stuck,$worker" -d 6 -o "$work/stuck.obs" >"$work/out"
+	is "a process stuck in its memory map, and another one: exit status" $? 0
+	holds "the two: complete" "$obsanalyze" verify "$work/stuck.obs"
+	stacks=$("$obsanalyze" dump -e sample "$work/stuck.obs" | grep -c " user_stack=[1-9].* pid=$worker ")
+	holds "the two: stacks of the other one ($stacks)" [ "$stacks" -gt 20 ]
+	says "-u with a name alone: the memory map" \
+		"$(bounded "$obsrec" -q -p "$stuck" -d 1 -u fuse_hang:main -o "$work/u9.obs")" "memory map of process $stuck: it does not respond"
+	kill $worker
+else
+	echo "ok a process stuck in its memory map # SKIP this kernel copies changed pages before it waits for the server"
+fi
 
 # a perf map there: names and callers of generated code
 if command -v python3 >/dev/null; then

@@ -4,6 +4,8 @@
  * that depends on it, prints the holder's pid, and answers no request from then on. Its end ends
  * both.
  * fuse_hang DIR: the holder has the file open as fd 9 and DIR as working directory.
+ * fuse_hang DIR map: the holder computes, and replaces a changed mapping of the file, which waits
+ * for the server with the lock of its memory map.
  * fuse_hang DIR PROGRAM [ARGUMENT]...: the file is a copy of PROGRAM, which the holder executes.
  * Opens are the client's alone, and it reads single pages. SIGUSR1 is what stops the answers;
  * SIGUSR2 stops those to reads, and to closes of files; SIGHUP to closes alone. Each is said.
@@ -12,9 +14,11 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -52,6 +56,28 @@ static int fail(const char *what)
 {
 	perror(what);
 	return 1;
+}
+
+static void *replace(void *map)
+{
+	return mmap(map, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* In the holder. */
+static void hold_map(const char *dir, int ready)
+{
+	int fd = chdir(dir) < 0 ? -1 : open("file", O_RDWR | O_CLOEXEC);
+	char *map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (map == MAP_FAILED)
+		_exit(fail("map the file"));
+	*map = 1;
+	if (write(ready, "r", 1) != 1 || pthread_create(&thread, NULL, replace, map) != 0)
+		_exit(1);
+	for (;;)
+		__asm__ volatile("");
 }
 
 /* In the holder: its open file and its working directory depend on the file system, or its code. */
@@ -137,7 +163,7 @@ static int respond(int fuse)
 	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
 	    in->opcode == FUSE_INTERRUPT)
 		return 0;
-	if ((mute && in->opcode == FUSE_READ) ||
+	if (in->opcode == FUSE_WRITE || (mute && in->opcode == FUSE_READ) ||
 	    ((mute || open_for_good) && in->opcode == FUSE_FLUSH))
 		return 0; /* taken, which no signal can undo */
 	n = answer(in, &out.a);
@@ -184,10 +210,11 @@ int main(int argc, char **argv)
 	static char ignored[PAGE * 64];
 	char options[128];
 	pid_t holder;
+	int map = argc > 2 && strcmp(argv[2], "map") == 0;
 
 	if (argc < 2 || fuse < 0 || pipe(ready) < 0)
-		return fail("usage: fuse_hang DIR [PROGRAM]; /dev/fuse");
-	if (argc > 2) {
+		return fail("usage: fuse_hang DIR [map|PROGRAM]; /dev/fuse");
+	if (argc > 2 && !map) {
 		program = open(argv[2], O_RDONLY | O_CLOEXEC);
 		if (program < 0 || fstat(program, &shape) < 0)
 			return fail(argv[2]);
@@ -200,8 +227,12 @@ int main(int argc, char **argv)
 	if (mount("hang", argv[1], "fuse.hang", MS_NOSUID | MS_NODEV, options) < 0)
 		return fail("mount");
 	holder = fork();
-	if (holder == 0)
+	if (holder == 0) {
+		close(fuse); /* the server's alone: its end is that of all requests */
+		if (map)
+			hold_map(argv[1], ready[1]);
 		hold(argv[1], argv + 2, ready[1]);
+	}
 	close(ready[1]);
 	if (serve(fuse, ready[0], holder) != 0)
 		return 1;

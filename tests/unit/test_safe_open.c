@@ -182,6 +182,29 @@ static void parts_are_copied(void **state)
 	safe_end(&s);
 }
 
+/* Longer than what fits in a reply. */
+static void long_texts_have_a_bound(void **state)
+{
+	struct safe_files s = { 0 };
+	size_t n = 0, part;
+	char *text = safe_long_text(&s, -1, "/proc/self/maps", 1 << 20, &n);
+
+	(void)state;
+	assert_non_null(text);
+	assert_true(n > 5000);
+	assert_int_equal(strlen(text), n);
+	assert_string_equal(text + n - 1, "\n");
+	free(text);
+	part = n - 1;
+	text = safe_long_text(&s, -1, "/proc/self/maps", part, &n);
+	assert_non_null(text);
+	assert_int_equal(n, part);
+	free(text);
+	assert_null(safe_long_text(&s, -1, in_dir("none"), 10, &n));
+	assert_int_equal(errno, ENOENT);
+	safe_end(&s);
+}
+
 static void found_in_parts(const struct elffile *f)
 {
 	u8 a[16], b[16];
@@ -331,6 +354,7 @@ int main(void)
 		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(content_has_an_owner_and_a_bound),
 		cmocka_unit_test(parts_are_copied),
+		cmocka_unit_test(long_texts_have_a_bound),
 		cmocka_unit_test(symbols_are_copied),
 		cmocka_unit_test(a_slow_disk_is_waited_for),
 		cmocka_unit_test(a_stuck_worker_is_given_up),
