@@ -48,7 +48,8 @@ struct cause {
 	const char *reason; /* of waits in the kernel; NULL: not known */
 	char failed[40], failed_for[40]; /* code of an error, and its name; "" */
 	char file[256];			 /* whose lock was waited for; the cgroup at its limit */
-	char end_path[400];		 /* functions of the end of the wakeup chain; "" */
+	char end_path[400]; /* functions of the end of the wakeup chain, or of what had the CPU; ""
+			     */
 	struct value values[CAUSE_VALUES + 1]; /* of the sentence; names and texts are constants */
 	int n_values;
 	struct cause_child children[CAUSE_CHILDREN];

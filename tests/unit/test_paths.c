@@ -200,6 +200,25 @@ static void a_kernel_thread_at_the_end_has_its_reason(void **state)
 			 "cause_end_reason", "v.name='reason' AND v.text='journal commit'"));
 }
 
+/* preempted, with samples of what has the CPU then. */
+static long preempted_by_sweep(struct script *s, long t)
+{
+	long i;
+
+	for (i = 0; i < 3; i++)
+		script_line(s, 0, "%ld 200 sample pid=200 user_stack=9 weight=600000",
+			    t + 100000 + i * 600000);
+	return preempted(s, t);
+}
+
+static void what_had_the_cpu_has_its_function(void **state)
+{
+	(void)state;
+	first_is(requests(preempted_by_sweep, false), "cpu_contender", "burner[200]",
+		 "path='' AND end_path='main > sweep' AND " CHILD("cause_end_stack",
+								  "v.text='main > sweep'"));
+}
+
 static long fsync_with_stacks(struct script *s, long t)
 {
 	script_line(s, 0, "%ld 100 switch next=0 state=2", t);
@@ -235,6 +254,7 @@ int main(void)
 		cmocka_unit_test(the_same_profile_of_other_requests_is_not_named),
 		cmocka_unit_test(locks_name_the_caller_and_the_end),
 		cmocka_unit_test(a_kernel_thread_at_the_end_has_its_reason),
+		cmocka_unit_test(what_had_the_cpu_has_its_function),
 		cmocka_unit_test(uninterruptible_waits_name_the_reason),
 		cmocka_unit_test(without_stacks_nothing_is_named),
 	};

@@ -23,7 +23,7 @@ int pause_contender(sqlite3 *db, const struct judged *j, const char *ids, s64 pi
 	sqlite3_stmt *q;
 	int got = db_query(&q, db, e, sql, "isi", j->about.kind == SUBJECT_server ? j->about.id : 0,
 			   ids, pid);
-	double own, program;
+	double own, program, part, n;
 
 	if (got < 0)
 		return got;
@@ -40,5 +40,8 @@ int pause_contender(sqlite3 *db, const struct judged *j, const char *ids, s64 pi
 		ret->share = fmin(100 * own / sqlite3_column_double(q, 4), 100);
 		ret->forked_by = sqlite3_column_int(q, 6) ? pid : 0;
 	}
-	return db_end(q, got);
+	got = db_end(q, got);
+	if (got < 0 || ret->of.kind != SUBJECT_thread)
+		return got;
+	return pause_stack(&ret->function, &part, &n, db, j, ret->of.id, e);
 }

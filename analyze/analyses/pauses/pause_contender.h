@@ -5,10 +5,11 @@
 #include "analyze/analyses/verdict/verdict.h"
 
 struct pause_contender {
-	struct subject of; /* a thread; a program, if several of its processes had it; none */
-	double share;	   /* %, of the waits; NAN: none */
-	double processes;  /* of a program; NAN */
-	s64 forked_by;	   /* the process that waited, if its process is a child of that; 0 */
+	struct subject of;   /* a thread; a program, if several of its processes had it; none */
+	double share;	     /* %, of the waits; NAN: none */
+	double processes;    /* of a program; NAN */
+	s64 forked_by;	     /* the process that waited, if its process is a child of that; 0 */
+	struct buf function; /* of a thread: what it ran then; empty: not known */
 };
 
 /*

@@ -274,6 +274,11 @@ static s64 released_in(const struct pause_cause *p)
 	return r->request && r->waker == p->partner && r->name ? r->request : 0;
 }
 
+static const char *text_of(const struct buf *b)
+{
+	return b->len ? b->data : NULL;
+}
+
 static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 			   struct err *e)
 {
@@ -292,19 +297,18 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_TEXT("state", exact ? r->wait : did_says[p->largest]),
 		VALUE_TEXT("second", p->second < N_DID ? did_says[p->second] : NULL),
 		VALUE_NUMBER("second_share", second_share(p), "%"),
-		VALUE_TEXT(r->sends ? "to" : "from", exact && r->of.len ? r->of.data : NULL),
+		VALUE_TEXT(r->sends ? "to" : "from", exact ? text_of(&r->of) : NULL),
 		VALUE_NUMBER("others", p->others > 0 ? p->others : NAN, ""),
-		VALUE_TEXT("caller", r->caller.len ? r->caller.data : NULL),
+		VALUE_TEXT("caller", text_of(&r->caller)),
 		VALUE_TEXT("which", p->n > 1 ? "the pauses" : "the pause"),
 		VALUE_NUMBER("same", p->n > 1 ? p->same : NAN, ""),
 		VALUE_NUMBER("count", p->n > 1 ? p->n : NAN, ""),
 		VALUE_TEXT("request", p->name.len ? p->name.data : "request"),
-		VALUE_TEXT("client", p->peer.len ? p->peer.data : NULL),
+		VALUE_TEXT("client", text_of(&p->peer)),
 		VALUE_NUMBER("in", p->request ? (double)p->received : NAN, "bytes"),
 		VALUE_NUMBER("out", p->request ? (double)p->sent : NAN, "bytes"),
-		VALUE_TEXT("failed", p->failed.len ? p->failed.data : NULL),
-		VALUE_TEXT(cpu ? "function" : "computing",
-			   p->function.len ? p->function.data : NULL),
+		VALUE_TEXT("failed", text_of(&p->failed)),
+		VALUE_TEXT(cpu ? "function" : "computing", text_of(&p->function)),
 		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
 		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
 		VALUE_TEXT("sampled", p->in_longest ? "the longest pause" : NULL),
@@ -313,18 +317,19 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_MAYBE("released", request, waker ? released_in(p) : 0),
 		VALUE_TEXT("did", did ? p->did : NULL),
 		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
-		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
+		VALUE_TEXT("upstream", text_of(&u->address)),
 		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
 		VALUE_TEXT("peer_did", u->did),
 		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
-		VALUE_TEXT("peer_function", u->function.len ? u->function.data : NULL),
+		VALUE_TEXT("peer_function", text_of(&u->function)),
 		VALUE_MAYBE("quota", cgroup, p->quota.cgroup),
 		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),
 		VALUE_NUMBER("periods", p->quota.cgroup ? p->quota.periods : NAN, ""),
-		VALUE_TEXT("before", input && r->before.len ? r->before.data : NULL),
+		VALUE_TEXT("before", input ? text_of(&r->before) : NULL),
 		VALUE_WHO("contender", p->contender.of),
 		VALUE_NUMBER("contender_processes", p->contender.processes, ""),
 		VALUE_NUMBER("contender_share", p->contender.share, "%"),
+		VALUE_TEXT("contender_function", text_of(&p->contender.function)),
 		VALUE_MAYBE("forked_by", process, p->contender.forked_by),
 		VALUE_MAYBE("waker", thread, waker ? p->partner : 0),
 		{ 0 },
@@ -421,6 +426,7 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret == 0)
 		ret = say_pause_end(c, j, &p, e);
 	pause_upstream_free(&p.upstream);
+	buf_free(&p.contender.function);
 	buf_free(&p.ids);
 	buf_free(&p.function);
 	buf_free(&p.peer);

@@ -203,19 +203,18 @@ static int end_path(char *text, size_t size, const struct callstacks *stacks,
 }
 
 /* A thread of the kernel has no path, but a reason. */
-static void say_end(struct cause *c, double part, double n, const char *reason)
+static void say_end(struct cause *c, struct subject of, double part, double n, const char *reason)
 {
-	bool path = *c->end_path;
+	const char *path = c->end_path;
 	struct cause_child *child;
 
-	if (!path && !reason)
+	if (!*path && !reason)
 		return;
-	child = cause_child(c, path ? FINDING_cause_end_stack : FINDING_cause_end_reason, OBSERVED);
-	child_value(child,
-		    (struct value){
-			    .name = "end", .of = c->end, .number = NAN, .low = NAN, .high = NAN });
-	if (path) {
-		CHILD_VALUE(child, VALUE_TEXT, "function", c->end_path);
+	child = cause_child(c, *path ? FINDING_cause_end_stack : FINDING_cause_end_reason,
+			    OBSERVED);
+	child_value(child, (struct value)VALUE_WHO("end", of));
+	if (*path) {
+		CHILD_VALUE(child, VALUE_TEXT, "function", path);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * part, "%");
 		CHILD_VALUE(child, VALUE_NUMBER, "n", n, "");
 	}
@@ -223,38 +222,59 @@ static void say_end(struct cause *c, double part, double n, const char *reason)
 		CHILD_VALUE(child, VALUE_TEXT, "reason", reason);
 }
 
-static int name_end(struct samples *d, struct cause *c, const struct callstacks *stacks,
-		    struct err *e)
+/* A thread, a process, or all processes of one name. */
+#define OF_SUBJECT                                                                                   \
+	"CASE ?1 WHEN 'thread' THEN tid=?2 WHEN 'process' THEN pid=?2 ELSE pid IN (SELECT pid FROM"  \
+	" process WHERE comm=(SELECT comm FROM process WHERE pid=?2 ORDER BY coalesce(comm, '')=''," \
+	" start DESC LIMIT 1)) END"
+
+/* What it ran, or waited in, while slow units waited for it. */
+static int name_subject(struct samples *d, struct cause *c, const struct callstacks *stacks,
+			struct subject of, s64 state, struct err *e)
 {
 	static const char waits[] =
-		"SELECT ts, coalesce(waited, dur), user_stack, kernel_stack FROM offcpu WHERE"
-		" iif(?, pid, tid)=? AND state=?";
+		"SELECT ts, coalesce(waited, dur), user_stack, kernel_stack FROM offcpu WHERE " OF_SUBJECT
+		" AND state=?3";
 	static const char runs[] =
-		"SELECT ts, weight, user_stack, kernel_stack FROM sample WHERE iif(?, pid, tid)=?"
-		" AND ?=?3";
+		"SELECT ts, weight, user_stack, kernel_stack FROM sample WHERE " OF_SUBJECT
+		" AND ?3=?3";
 	struct ended x = { .d = d };
 	struct stack_root root = { 0 };
-	bool wait = c->end_state != SPAN_run;
+	bool wait = state != SPAN_run;
 	double part, n;
-	int ret;
+	int ret = db_each(d->db, e, take_end, &x, wait ? waits : runs, "sii",
+			  subject_names[of.kind], of.id, state);
 
-	if ((c->end.kind != SUBJECT_thread && c->end.kind != SUBJECT_process) || c->end_part <= 0)
-		return 0;
-	ret = db_each(d->db, e, take_end, &x, wait ? waits : runs, "iii",
-		      (s64)(c->end.kind == SUBJECT_process), c->end.id, (s64)c->end_state);
 	tally_sort(&x.user);
 	tally_sort(&x.kernel);
-	if (ret == 0 && c->end.kind == SUBJECT_thread)
-		ret = stack_root_read(&root, stacks, d->db, c->end.id, e);
+	if (ret == 0 && of.kind == SUBJECT_thread)
+		ret = stack_root_read(&root, stacks, d->db, of.id, e);
 	if (ret == 0)
 		ret = end_path(c->end_path, sizeof(c->end_path), stacks, &root, &x.user, wait,
 			       &part, &n, e);
 	if (ret == 0)
-		say_end(c, part, n,
+		say_end(c, of, part, n,
 			wait && x.kernel.n ? kernel_reason(stacks, x.kernel.of[0].key) : NULL);
 	tally_free(&x.user);
 	tally_free(&x.kernel);
 	return ret;
+}
+
+static bool is_task(enum subject_kind kind)
+{
+	return kind == SUBJECT_thread || kind == SUBJECT_process || kind == SUBJECT_program;
+}
+
+/* The end of the wakeup chain; of waits for a CPU, what had it. */
+static int name_end(struct samples *d, struct cause *c, const struct callstacks *stacks,
+		    struct err *e)
+{
+	bool runq = c->category == CATEGORY_runq;
+	struct subject of = runq ? c->offender : c->end;
+
+	if (!is_task(of.kind) || (runq ? c->own : c->end_part <= 0))
+		return 0;
+	return name_subject(d, c, stacks, of, runq ? SPAN_run : c->end_state, e);
 }
 
 int cause_stack(struct samples *d, struct cause *c, bool dearer, struct err *e)
@@ -263,12 +283,12 @@ int cause_stack(struct samples *d, struct cause *c, bool dearer, struct err *e)
 	bool any;
 	int ret = sides_any(d->db, &any, e);
 
-	if (ret < 0 || !any || c->category == CATEGORY_runq)
+	if (ret < 0 || !any)
 		return ret;
 	ret = callstacks_load(&stacks, d->db, e);
-	if (ret == 0 && stacks.n)
+	if (ret == 0 && stacks.n && c->category != CATEGORY_runq)
 		ret = name_path(d, c, &stacks, dearer, e);
-	if (ret == 0)
+	if (ret == 0 && c->category != CATEGORY_runq)
 		add_path(c);
 	if (ret == 0 && stacks.n)
 		ret = name_end(d, c, &stacks, e);
