@@ -125,6 +125,26 @@ static void short_processes_of_one_program_are_one(void **state)
 	db_close(db);
 }
 
+static void what_has_the_cpu_has_its_function(void **state)
+{
+	static const char samples[] =
+		"INSERT INTO module VALUES(1, 'file', '/srv/neighbour', NULL, 0, 0);"
+		"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1);"
+		"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'compact', 0, NULL, 0, 1);"
+		"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2);"
+		"INSERT INTO sample SELECT ts + i.value * 10000000, 300, 300, 0, 10000000, 0, 2, 0, 0, NULL"
+		" FROM pause, json_each('[1,2,3,4,5,6]') i WHERE counts";
+	sqlite3 *db = waited(0, "");
+	struct err e = { 0 };
+
+	(void)state;
+	is_number(db, CAUSE_VALUE("count(v.text)", "contender_function"), 0);
+	assert_int_equal(db_exec(db, &e, samples), 0);
+	analysed(db, "verdict");
+	is_text(db, CAUSE_VALUE("v.text", "contender_function"), "main > compact");
+	db_close(db);
+}
+
 /* A short wait is no part of what it did. */
 static void a_short_wait_for_a_cpu_names_nothing(void **state)
 {
@@ -215,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_quota_that_stopped_it_little_is_not),
 		cmocka_unit_test(a_second_wait_for_a_cpu_is_explained),
 		cmocka_unit_test(short_processes_of_one_program_are_one),
+		cmocka_unit_test(what_has_the_cpu_has_its_function),
 		cmocka_unit_test(a_short_wait_for_a_cpu_names_nothing),
 		cmocka_unit_test(a_child_that_has_the_cpu_is_called_so),
 		cmocka_unit_test(dearer_requests_at_the_same_time_are_shown),
