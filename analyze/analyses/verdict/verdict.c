@@ -418,6 +418,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 			ret = verdict_accept(c, &v[i], e);
 		if (ret == 0)
 			ret = verdict_stuck(c, &v[i], &l, e);
+		if (ret == 0)
+			ret = verdict_resent(c, &v[i], &l, e);
 	}
 	if (ret == 0)
 		qsort(v, (size_t)n, sizeof(*v), verdict_by_rank);

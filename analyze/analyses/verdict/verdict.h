@@ -96,6 +96,16 @@ struct verdict_accept {
 	s64 port;
 };
 
+/* Answers of which segments were sent again; n 0: none that matters. */
+struct verdict_resent {
+	double n, of;	  /* answers; of all in the time range */
+	double segments;  /* sent again */
+	double late, max; /* ns from the answer to the last of them, mean and longest */
+	double start, end;
+	s64 client; /* of most of them; 0: not known */
+	double clients;
+};
+
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
 	double n, max, requests;
@@ -117,6 +127,7 @@ struct verdict_locked {
 	double of;		/* requests of that name */
 	struct release example; /* the longest wait, from its first sleep on */
 	s64 in_turn;		/* ns that its holder waited for another lock */
+	struct release next;	/* that wait */
 	bool deadlocks;		/* n failed in deadlocks, however short: no example */
 };
 
@@ -183,6 +194,7 @@ struct judged {
 	struct verdict_unserved unserved;
 	struct verdict_late late;
 	struct verdict_accept accept;
+	struct verdict_resent resent;
 	struct verdict_connect connect;
 	struct verdict_locked locked;
 	/* a change below the limit of latency; small 0: none */
@@ -357,6 +369,9 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
  */
 int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* verdict_resent.c: the same of answers that TCP sent again. Fills resent. */
+int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /* verdict_outside.c: fills p99_outside, of requests that no counted pause touches, and others. */
 int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e);

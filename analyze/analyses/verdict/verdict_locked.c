@@ -211,14 +211,18 @@ static double usual_of(const struct lock_name *n)
 				      : 0;
 }
 
+/* A pause that it touches is half of its time or more. */
 static bool in_pause(const struct judged *j, const struct lock_wait *w)
 {
 	int i;
 
-	for (i = 0; i < j->n_pauses; i++)
-		if (j->pauses[i].counts && w->ts - w->queued < j->pauses[i].end &&
-		    w->end > j->pauses[i].start)
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (p->counts && w->ts - w->queued < p->end && w->end > p->start &&
+		    2 * (p->end - p->start) >= latency_of(w))
 			return true;
+	}
 	return false;
 }
 
@@ -261,9 +265,12 @@ static double added_without(struct lock_waits *s, const struct judged *j, const 
 	return verdict_added_outside(j) - waits[1] + (n[0] > 0 ? waits[0] / n[0] * n[1] : 0);
 }
 
-/* Most requests of their names, in the time range of a change: it is about the level. */
+/*
+ * Most requests of the names of those that count, in the time range of a change: it is about the
+ * level. A name of a single request, as the one that the others wait for, does not count.
+ */
 static int most_waited(bool *ret_most, struct lock_waits *s, struct analysis_ctx *c,
-		       const struct judged *j, struct err *e)
+		       const struct judged *j, const struct limits *l, struct err *e)
 {
 	static const char sql[] =
 		"SELECT count(*) FROM request WHERE name=?2 AND ts + dur >= ?3 AND ts + dur < ?4 AND NOT lossy AND"
@@ -275,7 +282,7 @@ static int most_waited(bool *ret_most, struct lock_waits *s, struct analysis_ctx
 		double n = 0;
 
 		for (i = 0; i < s->n; i++)
-			n += waited_for_lock(s, i) && s->v[i].name == s->names[k].name &&
+			n += s->v[i].name == s->names[k].name && added_of(s, i, j, l) > 0 &&
 			     (double)s->v[i].end >= j->start && (double)s->v[i].end < j->end;
 		all = 0;
 		ret = db_int(c->db, &all, e, sql, "iidd", j->about.id, s->names[k].name, j->start,
@@ -296,7 +303,7 @@ static int outweighs(bool *ret, struct lock_waits *s, struct analysis_ctx *c,
 	       (j->kind == VERDICT_pauses && j->locked.added > j->spent);
 	if (j->kind != VERDICT_slower || j->given)
 		return 0;
-	if (most_waited(&most, s, c, j, e) < 0)
+	if (most_waited(&most, s, c, j, l, e) < 0)
 		return ERR_FAIL;
 	*ret = !most && j->locked.added > added_without(s, j, l) && j->locked.added > j->spent;
 	return 0;
@@ -346,8 +353,10 @@ static bool sum_up(struct lock_waits *s, struct judged *j, const struct limits *
 	k->example.from = s->of[best].at - s->v[best].slept;
 	for (i = 0; i < s->n && k->example.released; i++)
 		if (waited_for_lock(s, i) && s->v[i].tid == k->example.waker &&
-		    s->v[i].ts < k->example.at && s->v[i].end > k->example.from)
+		    s->v[i].ts < k->example.at && s->v[i].end > k->example.from) {
 			k->in_turn = s->v[i].slept;
+			k->next = s->of[i];
+		}
 	return true;
 }
 

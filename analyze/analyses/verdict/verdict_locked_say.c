@@ -55,6 +55,8 @@ static int put_example(struct analysis_ctx *c, const struct judged *j, struct er
 {
 	const struct verdict_locked *k = &j->locked;
 	const struct release *w = &k->example;
+	const struct release *next = &k->next; /* the holder waited for it in its turn */
+	bool chain = w->released && next->released && 2 * k->in_turn >= w->at - w->from;
 	s64 holder = w->released ? w->waker : 0;
 	struct buf caller = { 0 };
 	const char *did = NULL;
@@ -69,6 +71,8 @@ static int put_example(struct analysis_ctx *c, const struct judged *j, struct er
 		VALUE_MAYBE("holder", thread, holder),
 		VALUE_MAYBE("released", request, holder ? w->request : 0),
 		VALUE_TEXT("did", did),
+		VALUE_MAYBE("next", thread, chain ? next->waker : 0),
+		VALUE_MAYBE("next_in", request, chain ? next->request : 0),
 		VALUE_NUMBER("share", did ? share : NAN, "%"),
 		VALUE_TEXT("caller", caller.len ? caller.data : NULL),
 		VALUE_TEXT("unknown", holder ? NULL : "not known"),

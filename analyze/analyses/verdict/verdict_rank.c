@@ -32,6 +32,8 @@ static double harm_of(const struct judged *j)
 		return at_least(j->requests * j->queued);
 	case VERDICT_standstill:
 		return at_least(j->paused);
+	case VERDICT_resent:
+		return at_least(j->n * j->resent.late);
 	case VERDICT_connect:
 		return isnan(k->latency) ? k->failed / 100 * k->requests * FAILED
 					 : k->latency / 100 * k->requests * (j->queued + j->served);

@@ -364,6 +364,7 @@ static const struct {
 	[VERDICT_stuck] = { .say = NULL },
 	[VERDICT_connect] = { .say = verdict_connect_say },
 	[VERDICT_accept] = { .say = verdict_accept_say },
+	[VERDICT_resent] = { .say = verdict_resent_say },
 	[VERDICT_standstill] = { .say = say_standstill,
 				 .crash = true,
 				 .connect = true,

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Answers that TCP had to send again: the server was on time, its clients were not. An answer
+ * counts with the segments of its connection that were sent again after it and before the next
+ * answer; the client had to wait until the last of them at least, if its data and not only an ACK
+ * was lost.
+ */
+#include "analyze/analyses/verdict/verdict.h"
+#include "analyze/store/db.h"
+
+#include <gsl/gsl_cdf.h>
+
+#define LEAST 10 /* answers: fewer in a short time are no share of it */
+
+/* a: the answers; t: segments that were sent again, on connections of the server. */
+#define RESENT                                                                                          \
+	"WITH f AS MATERIALIZED (SELECT pid, fd, ts, coalesce(end, ?2) AS till, local, remote FROM fd"  \
+	" WHERE role='accepted' AND local IN (SELECT local FROM retransmit) AND pid IN (SELECT pid"     \
+	" FROM service WHERE server=?1)), t AS MATERIALIZED (SELECT f.pid, f.fd, r.ts FROM retransmit"  \
+	" r JOIN f ON f.local=r.local AND f.remote=r.remote WHERE r.ts BETWEEN f.ts AND f.till), x AS"  \
+	" (SELECT pid, fd, ts + dur AS at, client, 1 AS answer FROM request WHERE service IN (SELECT"   \
+	" id FROM service WHERE server=?1) AND (pid, fd) IN (SELECT pid, fd FROM t) UNION ALL SELECT"   \
+	" pid, fd, ts, NULL, 0 FROM t), w AS (SELECT *, max(iif(answer, at, NULL)) OVER o AS sent,"     \
+	" max(client) OVER o AS peer FROM x WINDOW o AS (PARTITION BY pid, fd ORDER BY at, answer DESC" \
+	" ROWS UNBOUNDED PRECEDING)), a AS MATERIALIZED (SELECT sent, max(at) - sent AS late, count(*)" \
+	" AS segments, peer FROM w WHERE NOT answer AND sent NOT NULL GROUP BY pid, fd, sent)"
+
+static int on_answers(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	(void)e;
+	*(struct verdict_resent *)arg = (struct verdict_resent){
+		.n = sqlite3_column_double(q, 0),
+		.segments = sqlite3_column_double(q, 1),
+		.late = sqlite3_column_double(q, 2),
+		.max = sqlite3_column_double(q, 3),
+		.start = sqlite3_column_double(q, 4),
+		.end = sqlite3_column_double(q, 5),
+		.clients = sqlite3_column_double(q, 6),
+		.client = sqlite3_column_int64(q, 7),
+	};
+	return 0;
+}
+
+int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
+{
+	static const char answers[] = RESENT
+		" SELECT count(*), total(segments), avg(late), max(late), min(sent), max(sent + late), count(DISTINCT"
+		" peer), (SELECT peer FROM a GROUP BY peer ORDER BY count(*) DESC, peer LIMIT 1) FROM a WHERE late >= ?3";
+	static const char all[] =
+		"SELECT count(*) FROM request WHERE ts + dur BETWEEN ?2 AND ?3 AND service IN (SELECT id FROM service"
+		" WHERE server=?1)";
+	struct verdict_resent *r = &j->resent;
+	s64 any = 0, of = 0;
+	int ret;
+
+	if (j->about.kind != SUBJECT_server || j->status == STATUS_PROBLEM)
+		return 0;
+	ret = db_int(c->db, &any, e, "SELECT EXISTS (SELECT 1 FROM retransmit)", "");
+	if (ret == 0 && any)
+		ret = db_each(c->db, e, on_answers, r, answers, "iid", j->about.id, c->duration,
+			      l->latency);
+	if (ret < 0 || r->n < LEAST)
+		return ret;
+	ret = db_int(c->db, &of, e, all, "idd", j->about.id, r->start, r->end);
+	r->of = (double)of;
+	/* Garwood's lower limit: losses of one connection are not independent, but few are no share
+	 */
+	if (ret < 0 || gsl_cdf_chisq_Pinv(0.025, 2 * r->n) / 2 < l->errors * r->of)
+		return ret;
+	j->status = STATUS_PROBLEM;
+	j->kind = VERDICT_resent;
+	j->start = r->start;
+	j->end = r->end;
+	j->n = r->n;
+	return 0;
+}
+
+int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_resent *r = &j->resent;
+	const struct value values[] = {
+		VALUE_NUMBER("start", r->start, "at"),
+		VALUE_NUMBER("end", r->end < (double)c->duration - j->width ? r->end : NAN, "at"),
+		VALUE_NUMBER("n", r->n, ""),
+		VALUE_NUMBER("of", r->of, ""),
+		VALUE_NUMBER("share", 100 * r->n / r->of, "%"),
+		VALUE_MAYBE("client", client, r->client),
+		VALUE_NUMBER("clients", r->clients > 1 ? r->clients - 1 : NAN, ""),
+		VALUE_NUMBER("late", r->late, "ns"),
+		VALUE_NUMBER("max", r->max, "ns"),
+		{ 0 },
+	};
+	const struct value path[] = {
+		VALUE_MAYBE("client", client, r->client),
+		VALUE_NUMBER("segments", r->segments, ""),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_verdict_resent, PROBLEM, OBSERVED, j->about, NULL, values, 0
+	};
+	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	const struct finding cause = { FINDING_resent_path, PROBLEM, CAUSAL, j->about, NULL, path,
+				       j->finding };
+
+	return ret < 0 ? ret : finding_put(c->db, c->analysis->name, &cause, NULL, e);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/queues/verdict_resent.c: answers that TCP sends again. */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+#include <stdlib.h>
+
+/* Of 600 answers so many are sent again, each in so many segments, the last one after `late`. */
+static sqlite3 *resent(int answers, int segments, long late)
+{
+	struct text x = { 0 };
+	int i, k;
+
+	srand(3);
+	head(&x);
+	many(&x, 200, 100000, MS);
+	for (i = 0; i < answers; i++) {
+		request(&x, 5, 100000);
+		for (k = 1; k <= segments; k++)
+			text_line(
+				&x,
+				"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005"
+				" state=1 saddr=127.0.0.1 daddr=10.0.0.9",
+				x.t + late * k / segments);
+		x.t += late + MS;
+	}
+	many(&x, 400 - answers, 100000, MS);
+	return judged(&x, NULL);
+}
+
+static void answers_that_are_sent_again_are_a_problem(void **state)
+{
+	sqlite3 *db = resent(20, 1, 200 * MS);
+
+	(void)state;
+	is_verdict(db, "problem", "resent");
+	is_number(db, "SELECT n FROM verdict", 20);
+	is_number(db, FINDING_VALUE("verdict_resent", "of", "v.number"), 20);
+	is_within(db, FINDING_VALUE("verdict_resent", "late", "v.number"), 199e6, 201e6);
+	is_text(db, FINDING_VALUE("resent_path", "client", "v.kind"), "client");
+	is_number(db, FINDING_VALUE("resent_path", "segments", "v.number"), 20);
+	db_close(db);
+	db = resent(20, 3, 200 * MS); /* the last of three ends the wait of one client */
+	is_number(db, "SELECT n FROM verdict", 20);
+	is_number(db, FINDING_VALUE("resent_path", "segments", "v.number"), 60);
+	is_within(db, FINDING_VALUE("verdict_resent", "max", "v.number"), 199e6, 201e6);
+	db_close(db);
+}
+
+static void few_or_quick_ones_are_not(void **state)
+{
+	sqlite3 *db = resent(0, 1, 0);
+
+	(void)state;
+	is_verdict(db, "none", "");
+	db_close(db);
+	db = resent(5, 1, 200 * MS);
+	is_verdict(db, "none", "");
+	db_close(db);
+	db = resent(20, 1, MS / 2); /* below the limit of latency */
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+
+/* Once at the start and once at the end: two of 600. */
+static void a_small_share_is_not(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	srand(3);
+	head(&x);
+	for (i = 0; i < 2; i++) {
+		request(&x, 5, 100000);
+		text_line(
+			&x,
+			"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005 state=1"
+			" saddr=127.0.0.1 daddr=10.0.0.9",
+			x.t + 200 * MS);
+		x.t += 201 * MS;
+		many(&x, i ? 0 : 600, 100000, MS);
+	}
+	db = judged(&x, NULL);
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_that_are_sent_again_are_a_problem),
+		cmocka_unit_test(few_or_quick_ones_are_not),
+		cmocka_unit_test(a_small_share_is_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
