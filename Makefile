@@ -109,7 +109,7 @@ $(OUT)/unit/test_growth: WRAP = -Wl,--wrap=idmap_each,--wrap=fdmap_next
 $(OUT)/unit/test_walks: WRAP = -Wl,--wrap=fopen,--wrap=safe_read,--wrap=procfs_namespace
 
 $(OUT)/pack: $(OUT)/tests/lib/textpack.o
-$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/stackwork $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper $(OUT)/crowd: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
+$(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/confined $(OUT)/stackwork $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper $(OUT)/crowd: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
 
@@ -151,7 +151,7 @@ check: deps ## build, and run all tests that need no root
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-build
 	$(Q)sh tests/run.sh check
 
-LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv fuse_hang stackwork planted usdtwork spanwork hotwork manythreads shipper wallclock.so faulty.so)
+LIVE = $(addprefix $(OUT)/,pack workload ringstress cputime slowly exchange groupwork waitv fuse_hang confined stackwork planted usdtwork spanwork hotwork manythreads shipper wallclock.so faulty.so)
 
 live-build: all $(LIVE)
 
