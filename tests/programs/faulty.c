@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -26,7 +27,9 @@
 static enum { NONE, ALLOC, SHORT, NOSPACE, IO, INTERRUPT } what;
 static long at;
 static int again;
-static atomic_long allocations, writes, others;
+static struct counts { /* of the program and the processes that it forks */
+	atomic_long allocations, writes, others;
+} own_counts, *counts = &own_counts;
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
 static void *(*next_realloc)(void *, size_t);
@@ -38,6 +41,9 @@ __attribute__((constructor)) static void start(void)
 	int i;
 
 	unsetenv("LD_PRELOAD");
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	counts = counts == MAP_FAILED ? &own_counts : counts;
 	for (i = 1; fault && i < 6; i++) {
 		size_t n = strlen(names[i]);
 
@@ -59,8 +65,8 @@ __attribute__((destructor)) static void finish(void)
 	if (!to)
 		return;
 	fd = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	n = snprintf(line, sizeof(line), "%ld %ld\n", atomic_load(&allocations),
-		     atomic_load(&writes));
+	n = snprintf(line, sizeof(line), "%ld %ld\n", atomic_load(&counts->allocations),
+		     atomic_load(&counts->writes));
 	if (fd >= 0 && write(fd, line, n) == n)
 		close(fd);
 }
@@ -74,7 +80,7 @@ static int hit(atomic_long *count)
 
 static int no_memory(void)
 {
-	if (!hit(&allocations) || what != ALLOC)
+	if (!hit(&counts->allocations) || what != ALLOC)
 		return 0;
 	errno = ENOMEM;
 	return 1;
@@ -103,7 +109,7 @@ void *realloc(void *p, size_t n)
 
 static int interrupted(void)
 {
-	if (what != INTERRUPT || atomic_fetch_add(&others, 1) % at != at - 1)
+	if (what != INTERRUPT || atomic_fetch_add(&counts->others, 1) % at != at - 1)
 		return 0;
 	errno = EINTR;
 	return 1;
@@ -112,7 +118,7 @@ static int interrupted(void)
 /* The error of this write, or 0; *n bytes are to be written. */
 static int unwritable(size_t *n)
 {
-	int now = hit(&writes), first = atomic_load(&writes) == at;
+	int now = hit(&counts->writes), first = atomic_load(&counts->writes) == at;
 
 	if (interrupted())
 		return 1;
