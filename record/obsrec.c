@@ -9,6 +9,7 @@
 #include "record/functions/elfdebug.h"
 #include "record/host/follow.h"
 #include "record/host/snapshot.h"
+#include "record/process/messages.h"
 #include "record/process/privileges.h"
 #include "record/process/signals.h"
 #include "record/pump/records.h"
@@ -431,8 +432,10 @@ int main(int argc, char **argv)
 		.argc = argc, .argv = argv, .signals = -1, .output.fd = -1, .child.gate = -1
 	};
 	struct err e = { 0 };
-	int ret = run_verb(argc, argv);
+	int ret;
 
+	messages_start();
+	ret = run_verb(argc, argv);
 	if (ret >= 0)
 		return ret;
 	ret = options_read(&r.options, argc, argv, &e);

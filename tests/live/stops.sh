@@ -28,6 +28,29 @@ says "a limit of the file size: records are there" "$(tail -n 1 "$work/verify")"
 { bounded "$obsrec" -q -p $flood -d 3 -o - 2>"$work/err"; echo $? >"$work/status"; } | until_true [ -s "$work/status" ]
 is "a reader that does not read: exit status" "$(cat "$work/status")" 1
 says "a reader that does not read: sentence" "$(cat "$work/err")" 'cannot write the recording: Connection timed out'
+
+# messages that are not read: a pipe that is full
+mkfifo "$work/messages"
+sleep 600 <"$work/messages" &
+reader=$!
+dd if=/dev/zero of="$work/messages" bs=4096 count=16 status=none
+"$obsrec" --last 60s -p $flood -o "$work/unread.obs" 2>"$work/messages" &
+recorder=$!
+until_flying $recorder
+# shellcheck disable=SC2144 # one file
+unread() { [ -s "$work"/unread-*-"$1".obs ]; }
+kill -USR2 $recorder
+holds "messages that are not read: a snapshot is written" until_true unread 1
+gone() { ! kill -0 "$1" 2>/dev/null; }
+began=$(date +%s%N)
+kill -TERM $recorder
+holds "messages that are not read: SIGTERM ends it" until_true gone $recorder
+took=$((($(date +%s%N) - began) / 1000000))
+kill -KILL $recorder 2>/dev/null
+wait $recorder
+is "messages that are not read: exit status" $? 0
+holds "messages that are not read: within 5 s ($took ms)" [ $took -lt $((5000 * slow)) ]
+kill $reader
 kill $flood
 
 sh -c 'ulimit -n 20; exec "$@"' sh "$obsrec" -q -a -d 0.1 -o "$work/files.obs" 2>"$work/err"
