@@ -25,10 +25,10 @@
 #define ALL_KERNEL   UINT64_MAX /* for a module: its symbols take longest to read, and are last */
 #define STUCK_MAX    16		/* processes given up: then no more names are read */
 #define STUCK_MS     3000	/* without a result, or progress of its reads */
-#define STUCK_MOST   10000 /* without a result, of a process that reads, runs or waits for a CPU */
-#define SLICE_MS     20	   /* between two looks */
-#define READS	     0	   /* for a type: not an event, but the module that is read, as tid */
-#define KERNEL	     UINT32_MAX	      /* for such a module */
+#define STUCK_MOST   10000	/* for all names, without what comes at once */
+#define SLICE_MS     20		/* between two looks */
+#define READS	     0		/* for a type: not an event, but the module that is read, as tid */
+#define KERNEL	     UINT32_MAX /* for such a module */
 #define NONE	     (UINT32_MAX - 1) /* the same: all are read */
 #define ENDS_MS	     200	      /* for a process that has closed its pipe */
 
@@ -196,6 +196,7 @@ struct taking {
 	struct pump *pump;
 	struct buf in; /* less than a record */
 	u32 module;    /* that is read */
+	int *left;     /* ms to wait */
 };
 
 /* Hands on the whole records; the rest stays. */
@@ -238,23 +239,26 @@ static int take_some(struct taking *t, int from, struct err *e)
 static int take_names(struct taking *t, int from, pid_t pid, struct err *e)
 {
 	struct pollfd look = { from, POLLIN, 0 };
-	int ret = 0, waited = 0, since = 0;
+	int ret = 0, since = 0;
+	bool waited = false;
 	u64 had = 0, has;
 
 	/* a signal ends the wait, not what has come; its end can wait for what it closes */
 	while (ret == 0 && t->module != NONE && !(waited && safe_stopping())) {
 		if (poll(&look, 1, SLICE_MS) > 0) {
 			ret = take_some(t, from, e);
-			waited = since = 0;
+			waited = false;
+			since = 0;
 			continue;
 		}
-		waited += SLICE_MS;
+		waited = true;
+		*t->left -= SLICE_MS;
 		since += SLICE_MS;
 		/* a slow disk is no file system that does not respond */
 		has = procfs_progress(pid);
 		since = has > had ? 0 : since;
 		had = has;
-		if (waited >= STUCK_MOST || (since >= STUCK_MS && !procfs_runnable(pid)))
+		if (*t->left <= 0 || (since >= STUCK_MS && !procfs_runnable(pid)))
 			return 1;
 	}
 	return ret < 0 ? ret : 0;
@@ -271,9 +275,10 @@ static void give_up(struct raw_queue *q, u32 module)
 }
 
 /* From this module on. 1: stuck at *module. */
-static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module, struct err *e)
+static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module, int *left,
+		     struct err *e)
 {
-	struct taking t = { .pump = p, .module = *module };
+	struct taking t = { .pump = p, .module = *module, .left = left };
 	int pipe[2], ret = 0;
 	pid_t pid = -1;
 
@@ -297,12 +302,12 @@ static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module
 
 int stack_symbols(struct raw_queue *q, struct pump *p, bool hide, u32 *stuck, struct err *e)
 {
-	int again, ret = 1;
+	int again, ret = 1, left = STUCK_MOST;
 	u32 module = 0;
 
 	/* after a file that is silent, those of the others; two of them are enough waiting */
 	for (again = 0; ret > 0 && again < 2 && *stuck < STUCK_MAX && module != KERNEL; again++) {
-		ret = read_from(q, p, hide, &module, e);
+		ret = read_from(q, p, hide, &module, &left, e);
 		if (ret <= 0)
 			break;
 		give_up(q, module);
