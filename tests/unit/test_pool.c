@@ -20,6 +20,7 @@ struct server {
 	bool loop;    /* a worker reads at once, and answers later */
 	bool made;    /* a thread is made for each connection */
 	long slow;    /* ns: requests of worker 0 */
+	long keeps;   /* ns that a connection stays open after its answer */
 };
 
 struct run {
@@ -78,7 +79,7 @@ static void asks(struct run *r, int c, int w, long read, long end)
 	pool_line(&r->x, read, "%d head conn=%ld pos=0 len=10 name=%d requests=1", tid, conn,
 		  c % 4 ? 1 : 2);
 	pool_line(&r->x, end, "%d syscall nr=write fd=%d dur=1000 ret=20", tid, fd);
-	pool_line(&r->x, end + 2000, "%d syscall nr=close fd=%d dur=1000", tid, fd);
+	pool_line(&r->x, end + 2000 + r->s->keeps, "%d syscall nr=close fd=%d dur=1000", tid, fd);
 }
 
 /* The same on its own connection, to the worker that has it. */
@@ -140,7 +141,7 @@ static sqlite3 *judged(const struct server *s)
 		if (end > SECONDS * 1000 * POOL_MS - POOL_MS)
 			break;
 		(s->bound ? asks_again : asks)(&r, c, w, read, end);
-		r.free_at[w] = end + 5000;
+		r.free_at[w] = end + 5000 + s->keeps;
 		r.at[c] = end + POOL_MS;
 	}
 	db = pool_loaded(&x, &r.x, SECONDS * 1000 * POOL_MS);
@@ -170,6 +171,26 @@ static void processes_are_all_busy(void **state)
 	is_text(db,
 		"SELECT n.name FROM finding_value v JOIN request_name n ON n.id=v.id WHERE v.name='name'",
 		"GET /slow");
+	db_close(db);
+}
+
+/* Short requests, whose connections then stay open for 60 ms. */
+static void processes_keep_idle_connections(void **state)
+{
+	sqlite3 *db =
+		judged(&(struct server){ .clients = 12, .work = POOL_MS, .keeps = 60 * POOL_MS });
+
+	(void)state;
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "pool");
+	is_number(db, OF_POOL("verdict_kept", "processes", "v.number"), WORKERS);
+	is_within(db, OF_POOL("verdict_kept", "full", "v.number"), 90, 100);
+	is_within(db, OF_POOL("verdict_kept", "idle", "v.number"), 95, 100);
+	is_within(db, OF_POOL("verdict_kept", "accept", "v.number"), 50e6, 200e6);
+	is_number(db, OF_POOL("verdict_kept", "client", "count(v.text)"), 0);
+	db_close(db);
+	/* those of busy processes are not idle */
+	db = judged(&(struct server){ .clients = 12, .work = 20 * POOL_MS });
+	is_number(db, OF_POOL("verdict_kept", "processes", "count(v.number)"), 0);
 	db_close(db);
 }
 
@@ -323,10 +344,15 @@ static void a_file_lock_has_its_holder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(processes_are_all_busy),     T(threads_are_all_busy),
-		T(they_are_from_a_moment_on),  T(an_idle_worker_is_left),
-		T(one_worker_is_slow),	       T(connections_belong_to_threads),
-		T(event_loops_are_no_pool),    T(a_thread_for_each_connection),
+		T(processes_keep_idle_connections),
+		T(processes_are_all_busy),
+		T(threads_are_all_busy),
+		T(they_are_from_a_moment_on),
+		T(an_idle_worker_is_left),
+		T(one_worker_is_slow),
+		T(connections_belong_to_threads),
+		T(event_loops_are_no_pool),
+		T(a_thread_for_each_connection),
 		T(a_file_lock_has_its_holder),
 	};
 

@@ -293,6 +293,9 @@ int verdict_level(struct analysis_ctx *c, struct judged *j, const struct limits 
  */
 int verdict_pool_level(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		       struct err *e);
+/* verdict_kept.c: the same of a wait for accept while each process keeps an idle connection. */
+int verdict_kept_level(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e);
 
 /*
  * verdict_hang.c: a server that answered nothing. Fills j; without requests that wait, its status

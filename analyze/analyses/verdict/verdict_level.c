@@ -168,7 +168,9 @@ int verdict_level(struct analysis_ctx *c, struct judged *j, const struct limits 
 
 	if (fmin(mean_of(j), typical(j)) < l->latency)
 		return 0;
-	ret = verdict_pool_level(c, j, l, e);
+	ret = verdict_kept_level(c, j, l, e);
+	if (ret == 0)
+		ret = verdict_pool_level(c, j, l, e);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	v.instant = (double)(c->duration > 0 ? c->duration : 1) / INSTANTS;
