@@ -114,6 +114,7 @@ static int read_table(struct sockets *s, unsigned int pid, const char *table, u1
 	f = fopen(path, "re");
 	if (!f)
 		return 0; /* no such protocol here, or the process is gone */
+	s->now->read = true;
 	while (ret == 0 && s->total < SOCKETS_MAX && !safe_stopping() &&
 	       fgets(line, sizeof(line), f))
 		if (sockets_parse(&info, line, family, socktype))
@@ -212,7 +213,13 @@ int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
 		return ERR_FAIL;
 	s->now = &s->all[s->n++];
 	*s->now = (struct netns_sockets){ .netns = s->netns };
-	return read_tables(s, pid, e);
+	if (read_tables(s, pid, e) < 0)
+		return ERR_FAIL;
+	if (!s->now->read) { /* the process has ended: another one is asked */
+		s->n--;
+		s->now = NULL;
+	}
+	return 0;
 }
 
 const struct socket_info *sockets_find(const struct sockets *s, u64 ino)

@@ -26,6 +26,7 @@ struct netns_sockets {
 	u64 at;			  /* when asked was read, as records_now */
 	struct socket_info *list; /* by ino */
 	size_t n;
+	bool read; /* one of its tables */
 };
 
 /* What a walk of processes has read: each namespace once. All zero at first. */

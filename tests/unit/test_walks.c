@@ -65,7 +65,7 @@ u64 __real_procfs_namespace(const char *pid, const char *kind);
 u64 __wrap_procfs_namespace(const char *pid, const char *kind);
 u64 __wrap_procfs_namespace(const char *pid, const char *kind)
 {
-	if (strcmp(pid, "99999990") == 0)
+	if (strcmp(pid, "99999990") == 0 || strcmp(pid, "99999993") == 0)
 		return 4000;
 	return strcmp(pid, "99999991") == 0 ? 4001 : __real_procfs_namespace(pid, kind);
 }
@@ -177,6 +177,12 @@ static void sockets_of_a_namespace_are_read_once(void **state)
 	/* one that has ended */
 	assert_int_equal(sockets_read(&s, 99999992, &e), 0);
 	assert_null(sockets_find(&s, 11));
+	sockets_free(&s);
+	/* one that ends before its tables are read, in the namespace of one that does not */
+	assert_int_equal(sockets_read(&s, 99999993, &e), 0);
+	assert_null(sockets_find(&s, 11));
+	assert_int_equal(sockets_read(&s, 99999990, &e), 0);
+	assert_non_null(sockets_find(&s, 11));
 	sockets_free(&s);
 }
 
