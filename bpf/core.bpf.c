@@ -10,7 +10,7 @@
  */
 static __always_inline bool task_foreign(struct counts *c)
 {
-	if (bpf_get_current_pid_tgid() >> 32 == self_tgid) {
+	if (is_self(bpf_get_current_pid_tgid() >> 32)) {
 		count(c, self);
 		return false;
 	}
