@@ -22,7 +22,6 @@
 
 /* Set before loading. */
 const volatile u32 self_tgid = 0;
-const volatile u32 writer_tgid = 0;    /* the process that writes the recording; 0: none */
 const volatile bool filter_all = true; /* no targets: everything is wanted */
 const volatile bool follow = true;     /* children of targets are targets */
 const volatile u64 request_key = 0;    /* hides addresses of kernel objects */
@@ -66,11 +65,6 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } threads SEC(".maps");
-
-static __always_inline bool is_self(u32 tgid)
-{
-	return tgid == self_tgid || (writer_tgid && tgid == writer_tgid);
-}
 
 #define count(c, what) ((void)__sync_fetch_and_add(&(c)->what, 1))
 
@@ -118,7 +112,7 @@ static __always_inline void want(u32 tid)
 /* Counts why not, unless events of this thread, which runs now, are to be recorded. */
 static __always_inline bool current_wanted(struct counts *c, u64 pid_tgid)
 {
-	if (is_self(pid_tgid >> 32)) {
+	if (pid_tgid >> 32 == self_tgid) {
 		count(c, self);
 		return false;
 	}

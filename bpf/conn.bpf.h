@@ -125,7 +125,7 @@ static __always_inline bool sock_wanted(struct counts *c, struct sock *sk, bool 
 {
 	u64 id = bpf_get_current_pid_tgid();
 
-	if (in_task && is_self(id >> 32)) {
+	if (in_task && id >> 32 == self_tgid) {
 		count(c, self);
 		return false;
 	}

@@ -10,7 +10,7 @@
  */
 static __always_inline bool task_foreign(struct counts *c)
 {
-	if (is_self(bpf_get_current_pid_tgid() >> 32)) {
+	if (bpf_get_current_pid_tgid() >> 32 == self_tgid) {
 		count(c, self);
 		return false;
 	}

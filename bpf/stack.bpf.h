@@ -280,7 +280,7 @@ static __always_inline void stack_wakes(struct task_struct *next, u32 tid, u64 t
 		return;
 	}
 	s->raw.pid = GET(btf, next, tgid);
-	if (is_self(s->raw.pid)) {
+	if (s->raw.pid == self_tgid) {
 		count(c, self);
 		return;
 	}

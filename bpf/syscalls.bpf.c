@@ -129,7 +129,7 @@ static __always_inline int on_enter(struct pt_regs *regs, s64 nr, const bool btf
 	u64 id = THREAD_ID(btf, t);
 	u64 *word;
 
-	if (!enabled || is_self(id >> 32))
+	if (!enabled || id >> 32 == self_tgid)
 		return 0;
 	word = thread_word(id);
 	if (word && (filter_all || *word & WORD_WANTED))
@@ -262,7 +262,7 @@ static __always_inline u64 *calling(struct counts *c, u64 id)
 {
 	u64 *word;
 
-	if (is_self(id >> 32)) {
+	if (id >> 32 == self_tgid) {
 		if (c)
 			count(c, self);
 		return NULL;

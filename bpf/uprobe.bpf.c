@@ -42,7 +42,7 @@ static __always_inline u64 cookie_of(struct pt_regs *regs)
 /* Counts the event; true if it is to be recorded. */
 static __always_inline bool call_wanted(struct counts *c, u64 pid_tgid)
 {
-	if (is_self(pid_tgid >> 32)) {
+	if (pid_tgid >> 32 == self_tgid) {
 		count(c, self);
 		return false;
 	}

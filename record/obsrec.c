@@ -50,7 +50,6 @@ static int attach(struct recorder *r, struct err *e)
 		ret = child_possible(o->command[0], e);
 	if (ret == 0)
 		ret = targets_find(&r->targets, o, e);
-	r->targets.writer = (u32)r->output.pid;
 	if (ret == 0 && o->command)
 		ret = child_start(&r->child, o->command, &old, &r->priority, e);
 	if (ret == 0 && o->command)

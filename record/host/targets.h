@@ -17,7 +17,6 @@ struct targets {
 		const struct cgroup_mount *mount;
 	} * groups; /* of --cgroup and --container */
 	int n_groups;
-	u32 writer; /* process whose events are our own, as those of obsrec; 0: none */
 };
 
 /* Looks up what the options name. options must stay. */

@@ -100,7 +100,6 @@ void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct
 	avoid_late_memory(skel, btf);
 	ro->request_key = key;
 	ro->self_tgid = getpid();
-	ro->writer_tgid = t->writer;
 	ro->filter_all = o->all;
 	ro->follow = o->follow;
 	ro->ring_size = o->ring;
