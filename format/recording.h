@@ -56,8 +56,8 @@ int writer_finish(struct writer *w, struct err *e);
 /* Bytes written so far. */
 u64 writer_bytes(const struct writer *w);
 
-/* From now on a pipe that takes nothing for so long is an error. For another thread. */
-void writer_hurry(struct writer *w, int ms);
+/* From now on a pipe that takes nothing for a second is an error. For another thread. */
+void writer_hurry(struct writer *w);
 
 void writer_free(struct writer *w);
 

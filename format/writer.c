@@ -17,6 +17,7 @@
 
 #define ZSTD_LEVEL 1
 #define POLL_MS	   50
+#define HURRY_MS   1000
 
 struct writer {
 	int fd;
@@ -27,7 +28,7 @@ struct writer {
 	struct buf index;  /* an INDEX_ENTRY for each data block */
 	struct err failed; /* code 0 while all is well */
 	bool socket;
-	_Atomic int hurry; /* ms that a reader that does not read is waited for; 0: for ever */
+	_Atomic bool hurry; /* a reader that does not read is waited for no longer */
 };
 
 /* Waits until a pipe or socket has room. */
@@ -39,7 +40,7 @@ static bool wait_room(const struct writer *w)
 	while (poll(&p, 1, POLL_MS) == 0) {
 		waited = w->hurry ? waited + POLL_MS : 0;
 		errno = ETIMEDOUT;
-		if (waited && waited >= w->hurry)
+		if (waited >= HURRY_MS)
 			return false;
 	}
 	return true;
@@ -60,9 +61,9 @@ static int write_all(const struct writer *w, const char *data, size_t n)
 	return 0;
 }
 
-void writer_hurry(struct writer *w, int ms)
+void writer_hurry(struct writer *w)
 {
-	w->hurry = ms;
+	w->hurry = true;
 }
 
 /* Writes w->out. On failure takes a half-written block off again, where fd is a file. */

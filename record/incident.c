@@ -9,8 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SECOND	  1000000000ull
-#define SILENT_MS 1000 /* for a file system that did not respond to the snapshot before */
+#define SECOND 1000000000ull
 
 /* The name of what took too long; a wait in the run queue has none. */
 static const char *name_of(const struct recorder *r, const struct hit *h, char *text, size_t size)
@@ -89,54 +88,41 @@ static int gather(struct recorder *r, const char *why, struct buf *facts, struct
 	return ret;
 }
 
-/* The next one whose name is free. */
-static int open_file(struct recorder *r, struct output *out, int ms, struct err *e)
-{
-	char path[PATH_MAX];
-	int ret;
-
-	do {
-		output_snapshot_path(path, sizeof(path), r->options.output, ++r->number);
-		ret = output_start(out, path, e);
-		if (ret == 0)
-			ret = output_open(out, ms, e);
-	} while (ret < 0 && out->exists);
-	if (ret == 0 && e)
-		*e = (struct err){ 0 };
-	return ret;
-}
-
-static int write_file(struct recorder *r, struct output *out, const struct buf *facts, u64 *bytes,
+static int write_file(struct recorder *r, const char *path, const struct buf *facts, u64 *bytes,
 		      struct err *e)
 {
-	int ms = r->silent ? SILENT_MS : OUTPUT_MS;
-	int ret = open_file(r, out, ms, e), r2;
+	struct output out = { .fd = -1 };
+	int ret = output_open(&out, path, e), r2;
 
-	if (ret == 0 && output_free(out) < r->options.min_free + flight_kept(r->flight))
-		ret = err_set(e, ERR_FAIL, "not enough free space for %.300s", out->path);
+	if (ret < 0)
+		return ret;
+	if (output_free(out.fd) < r->options.min_free + flight_kept(r->flight))
+		ret = err_set(e, ERR_FAIL, "not enough free space for %.300s", path);
 	if (ret == 0)
-		ret = flight_write(r->flight, out->fd, out->uuid, ms, facts, bytes, e);
-	r2 = output_close(out, e);
-	r->silent = out->silent;
+		ret = flight_write(r->flight, out.fd, out.uuid, facts, bytes, e);
+	r2 = output_close(&out, ret < 0 ? NULL : e);
 	return ret < 0 ? ret : r2;
 }
 
 int incident_write(struct recorder *r, const char *why, struct err *e)
 {
-	struct output out = { .fd = -1 };
+	char path[PATH_MAX];
 	struct buf facts = { 0 };
 	u64 bytes = 0;
 	int ret = gather(r, why, &facts, e);
 
+	do
+		output_snapshot_path(path, sizeof(path), r->options.output, ++r->number);
+	while (output_exists(path));
 	if (ret == 0)
-		ret = write_file(r, &out, &facts, &bytes, e);
+		ret = write_file(r, path, &facts, &bytes, e);
 	buf_free(&facts);
 	if (ret < 0)
 		return ret;
 	r->n_made++;
 	r->bytes_made += bytes;
 	if (!r->options.quiet)
-		fprintf(stderr, "obsrec: wrote %s (%.1f MB): %s\n", out.path, bytes / 1e6, why);
+		fprintf(stderr, "obsrec: wrote %s (%.1f MB): %s\n", path, bytes / 1e6, why);
 	return 0;
 }
 

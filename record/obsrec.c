@@ -29,7 +29,6 @@
 #define TRIGGER_LOOK 50000000ull   /* ns between two looks at the triggers and at the size */
 #define FREE_STEP    (256u << 10)  /* bytes written between two looks at the free space */
 #define GRACE_MS     5000	   /* for the command after SIGTERM */
-#define READER_MS    1000	   /* for the reader of a pipe at the end */
 #define STATE_PERIOD 1000000000ull /* ns between two snapshots of the state, at least */
 
 /* Attaches the programs; whom they are to record is marked. */
@@ -44,8 +43,6 @@ static int attach(struct recorder *r, struct err *e)
 		ret = err_set(e, ERR_ENV, "%s; %s", NOT_HOST_PIDS, NOT_HOST_PIDS_REMEDY);
 	if (ret == 0)
 		priority_raise(&r->priority, o->quiet);
-	if (ret == 0 && !o->dry_run && !options_flight(o))
-		ret = output_start(&r->output, o->output, e);
 	if (ret == 0 && o->command)
 		ret = child_possible(o->command[0], e);
 	if (ret == 0)
@@ -68,8 +65,8 @@ static int open_output(struct recorder *r, int n_cpus, struct err *e)
 		r->flight = flight_new(o->last ? o->last + o->after : 0, o->last_bytes, n_cpus, e);
 		return r->flight ? output_try(o->output, e) : ERR_FAIL;
 	}
-	ret = output_open(&r->output, OUTPUT_MS, e);
-	if (ret == 0 && output_free(&r->output) < o->min_free)
+	ret = output_open(&r->output, o->output, e);
+	if (ret == 0 && output_free(r->output.fd) < o->min_free)
 		ret = err_set(
 			e, ERR_FAIL,
 			"the file system of %.200s has less than %llu MB free; choose another directory, or a smaller --min-free",
@@ -199,7 +196,7 @@ static bool state_is_stale(const struct recorder *r)
 
 static bool is_full(const struct recorder *r)
 {
-	return output_free(&r->output) < r->options.min_free;
+	return output_free(r->output.fd) < r->options.min_free;
 }
 
 /* Several times per second: a fast source fills megabytes in one. NULL: nothing is used up. */
@@ -223,10 +220,8 @@ static const char *used_up(struct recorder *r)
 static int tick(struct recorder *r, struct err *e)
 {
 	u64 lost = probes_lost(r->probes, GROUP_core);
-	int ret;
+	int ret = session_tick(r->pump, r->probes, &r->targets, &r->quotas, e);
 
-	pump_helped(r->pump, output_cpu(&r->output));
-	ret = session_tick(r->pump, r->probes, &r->targets, &r->quotas, e);
 	if (ret == 0 && lost != r->lost_state)
 		ret = records_info(r->pump, e, "lost_state=%llu",
 				   (unsigned long long)(lost - r->lost_state));
@@ -305,7 +300,7 @@ static int finish(struct recorder *r, int ret, struct err *e)
 	if (r->pump) {
 		signals_let_kill();
 		if (r->writer)
-			writer_hurry(r->writer, r->output.task ? OUTPUT_MS : READER_MS);
+			writer_hurry(r->writer);
 		r->ended = records_now();
 		r2 = records_info(r->pump, first, "stopped=%llu", (unsigned long long)r->ended);
 		probes_disable(r->probes);
@@ -331,8 +326,10 @@ static int finish(struct recorder *r, int ret, struct err *e)
 				       : writer_finish(r->writer, first);
 		ret = ret < 0 ? ret : r2;
 	}
-	r2 = output_close(&r->output, e);
-	ret = ret < 0 ? ret : r2;
+	if (r->output.fd >= 0) {
+		r2 = output_close(&r->output, ret < 0 ? NULL : e);
+		ret = ret < 0 ? ret : r2;
+	}
 	return ret;
 }
 

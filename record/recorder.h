@@ -7,7 +7,7 @@
 #include "record/probes/hot.h"
 #include "record/probes/probes.h"
 #include "record/process/child.h"
-#include "record/process/output.h"
+#include "record/pump/output.h"
 #include "record/requests/heads.h"
 #include "record/stacks/stacks.h"
 
@@ -45,7 +45,6 @@ struct recorder {
 	unsigned int n_made; /* snapshots written */
 	unsigned int number; /* in the name of the last one */
 	u64 bytes_made;
-	bool silent;	  /* the file system did not respond to the last one */
 	u64 free_looked;  /* bytes of the file at the last look at the free space */
 	char asked[200];  /* why the next one is to be written */
 	char reason[200]; /* of the last one */

@@ -195,7 +195,7 @@ static int put_self(struct pump *p, struct err *e)
 	getrusage(RUSAGE_SELF, &u);
 	ev.drainer = s.drainer;
 	ev.compressor = s.compressor;
-	ev.process = read_clock(CLOCK_PROCESS_CPUTIME_ID) + s.helper;
+	ev.process = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	ev.ring_bytes = s.ring_bytes;
 	ev.file_bytes = s.file_bytes;
 	ev.high_water = s.high_water;

@@ -105,13 +105,6 @@ int privileges_drop(const struct options *o, struct err *e)
 	return 0;
 }
 
-void privileges_none(void)
-{
-	struct caps c = { { _LINUX_CAPABILITY_VERSION_3, 0 }, { { 0 } } };
-
-	syscall(SYS_capset, &c.header, c.data);
-}
-
 static int stack_suffices(struct err *e)
 {
 	struct rlimit l;

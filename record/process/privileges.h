@@ -17,9 +17,6 @@ void privileges_missing(char *text, size_t size);
  */
 int privileges_drop(const struct options *o, struct err *e);
 
-/* Gives up all capabilities. */
-void privileges_none(void);
-
 /*
  * Raises the limit of open files as far as allowed. ERR_ENV if it stays below `files`, or if the
  * limit of the stack is too small for our threads.

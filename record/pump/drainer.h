@@ -36,7 +36,6 @@ struct pump {
 	u64 ring_bytes;
 	u64 file_bytes;
 	u64 drainer_cpu, compressor_cpu;
-	u64 helper_cpu; /* of the caller alone */
 };
 
 /* The drainer's thread; arg: the pump. */

@@ -282,7 +282,7 @@ static int write_facts(struct writer *w, const struct buf *facts, struct err *e)
 	return ret;
 }
 
-int flight_write(struct flight *f, int fd, const u8 uuid[16], int ms, const struct buf *facts,
+int flight_write(struct flight *f, int fd, const u8 uuid[16], const struct buf *facts,
 		 u64 *ret_bytes, struct err *e)
 {
 	struct cpu_counts none = { 0 };
@@ -299,10 +299,8 @@ int flight_write(struct flight *f, int fd, const u8 uuid[16], int ms, const stru
 		ret = counts_add(&none, &v.base[cpu], cpu, ts, &all, e);
 	if (ret == 0)
 		ret = writer_open(&w, fd, uuid, e);
-	if (ret == 0) {
-		writer_hurry(w, ms);
+	if (ret == 0)
 		ret = write_facts(w, &all, e);
-	}
 	for (i = 0; i < v.n && ret == 0; i++)
 		ret = writer_append_block(w, v.blocks[i]->block, v.blocks[i]->len, e);
 	if (ret == 0)

@@ -38,7 +38,6 @@ u64 flight_kept(struct flight *f);
 /*
  * Writes what is kept to fd as a whole recording. facts: records for the recorder's stream.
  * Counters as they were before the first block come first: what they say is the base.
- * A pipe that takes nothing for ms is an error.
  */
-int flight_write(struct flight *f, int fd, const u8 uuid[16], int ms, const struct buf *facts,
+int flight_write(struct flight *f, int fd, const u8 uuid[16], const struct buf *facts,
 		 u64 *ret_bytes, struct err *e);

@@ -199,11 +199,6 @@ int pump_check(struct pump *p, struct err *e)
 	return ret;
 }
 
-void pump_helped(struct pump *p, u64 cpu)
-{
-	p->helper_cpu = cpu;
-}
-
 void pump_stats(struct pump *p, struct pump_stats *ret)
 {
 	int cpu;
@@ -212,7 +207,6 @@ void pump_stats(struct pump *p, struct pump_stats *ret)
 	*ret = (struct pump_stats){
 		.drainer = p->drainer_cpu,
 		.compressor = p->compressor_cpu,
-		.helper = p->helper_cpu,
 		.ring_bytes = p->ring_bytes,
 		.file_bytes = p->file_bytes,
 	};

@@ -22,7 +22,6 @@ struct pump;
 struct pump_stats {
 	u64 drainer;	/* CPU time, ns */
 	u64 compressor; /* CPU time, ns */
-	u64 helper;	/* CPU time of another process that writes, ns */
 	u64 ring_bytes; /* taken out of the rings */
 	u64 file_bytes; /* written */
 	u64 high_water; /* most bytes found in one ring */
@@ -54,9 +53,6 @@ bool pump_flushed(struct pump *p, u64 number);
 
 /* Fails with the reason once writing has failed: the recording then ends before it. */
 int pump_check(struct pump *p, struct err *e);
-
-/* For the statistics: CPU time of another process that writes. */
-void pump_helped(struct pump *p, u64 cpu);
 
 void pump_stats(struct pump *p, struct pump_stats *ret);
 

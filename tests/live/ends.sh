@@ -92,12 +92,6 @@ else
 	echo "not ok cannot mount a small tmpfs"
 fi
 
-# standard output is a file, which the command has too
-"$obsrec" -q -d 1 -o - -- sh -c 'exec sleep 600' >"$work/stdout.obs" 2>"$work/err"
-is "standard output is a file: exit status" $? 143
-is_empty "standard output is a file: nothing is said" "$(cat "$work/err")"
-holds "standard output is a file: complete" "$obsanalyze" verify "$work/stdout.obs"
-
 # a flood that runs while the recorder gets no CPU is lost: such a round is printed and repeated
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	"$obsrec" -q -p $flood -d 1 -o - | "$obsanalyze" verify - >"$work/verify"

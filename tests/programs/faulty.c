@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -27,9 +26,7 @@
 static enum { NONE, ALLOC, SHORT, NOSPACE, IO, INTERRUPT } what;
 static long at;
 static int again;
-static struct counts { /* of the program and the processes that it forks */
-	atomic_long allocations, writes, others;
-} own_counts, *counts = &own_counts;
+static atomic_long allocations, writes, others;
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
 static void *(*next_realloc)(void *, size_t);
@@ -41,9 +38,6 @@ __attribute__((constructor)) static void start(void)
 	int i;
 
 	unsetenv("LD_PRELOAD");
-	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	counts = counts == MAP_FAILED ? &own_counts : counts;
 	for (i = 1; fault && i < 6; i++) {
 		size_t n = strlen(names[i]);
 
@@ -65,8 +59,8 @@ __attribute__((destructor)) static void finish(void)
 	if (!to)
 		return;
 	fd = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	n = snprintf(line, sizeof(line), "%ld %ld\n", atomic_load(&counts->allocations),
-		     atomic_load(&counts->writes));
+	n = snprintf(line, sizeof(line), "%ld %ld\n", atomic_load(&allocations),
+		     atomic_load(&writes));
 	if (fd >= 0 && write(fd, line, n) == n)
 		close(fd);
 }
@@ -80,7 +74,7 @@ static int hit(atomic_long *count)
 
 static int no_memory(void)
 {
-	if (!hit(&counts->allocations) || what != ALLOC)
+	if (!hit(&allocations) || what != ALLOC)
 		return 0;
 	errno = ENOMEM;
 	return 1;
@@ -109,7 +103,7 @@ void *realloc(void *p, size_t n)
 
 static int interrupted(void)
 {
-	if (what != INTERRUPT || atomic_fetch_add(&counts->others, 1) % at != at - 1)
+	if (what != INTERRUPT || atomic_fetch_add(&others, 1) % at != at - 1)
 		return 0;
 	errno = EINTR;
 	return 1;
@@ -118,7 +112,7 @@ static int interrupted(void)
 /* The error of this write, or 0; *n bytes are to be written. */
 static int unwritable(size_t *n)
 {
-	int now = hit(&counts->writes), first = atomic_load(&counts->writes) == at;
+	int now = hit(&writes), first = atomic_load(&writes) == at;
 
 	if (interrupted())
 		return 1;

@@ -322,7 +322,7 @@ static void a_silent_socket_does_not_block(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	alarm(60);
 	assert_int_equal(writer_open(&w, pair[0], uuid, &e), 0);
-	writer_hurry(w, 1000);
+	writer_hurry(w);
 	for (i = 0; ret == 0 && i < 1000; i++)
 		ret = writer_append(w, &info, records, make_records(records, 3000, &ts), &e);
 	alarm(0);
