@@ -176,6 +176,8 @@ int cgroups_container(const struct cgroups *c, const char *name, char *dir,
 	container_files_end(&s.files);
 	if (ret < 0 || s.found == 1)
 		return ret;
+	if (safe_stopping())
+		return err_set(e, ERR_FAIL, "a signal ended the search for the container");
 	if (s.found)
 		return err_set(e, ERR_FAIL,
 			       "several containers have the name or id %.100s: %.12s and %.12s; "

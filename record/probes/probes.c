@@ -19,11 +19,9 @@
 
 #include "bpf/obsrec.skel.h"
 
-#define PID_MAX_LIMIT  (4u << 20)   /* the kernel's own (include/linux/threads.h) */
-#define WORD_WANTED    (1ull << 63) /* of a thread's word: bpf/common.bpf.h */
-#define WORD_STACK_DUE (1ull << 62) /* the same */
-#define OPEN_FILES     96	    /* maps, streams, files of our own */
-#define GRACE	       20000	    /* us: longer than any of our programs runs */
+#define PID_MAX_LIMIT (4u << 20) /* the kernel's own (include/linux/threads.h) */
+#define OPEN_FILES    96	 /* maps, streams, files of our own */
+#define GRACE	      20000	 /* us: longer than any of our programs runs */
 
 struct probes {
 	struct obsrec_bpf *skel;

@@ -306,7 +306,8 @@ int stack_symbols(struct raw_queue *q, struct pump *p, bool hide, u32 *stuck, st
 	u32 module = 0;
 
 	/* after a file that is silent, those of the others; two of them are enough waiting */
-	for (again = 0; ret > 0 && again < 2 && *stuck < STUCK_MAX && module != KERNEL; again++) {
+	for (again = 0; ret > 0 && again < 2 && *stuck < STUCK_MAX && module != KERNEL && left > 0;
+	     again++) {
 		ret = read_from(q, p, hide, &module, &left, e);
 		if (ret <= 0)
 			break;

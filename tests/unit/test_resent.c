@@ -6,26 +6,49 @@
 
 #include <stdlib.h>
 
-/* Of 600 answers so many are sent again, each in so many segments, the last one after `late`. */
+#define CONNECTION "0 connection sock=1 ino=1005 conn=1 family=2 side=1"
+
+static long served; /* requests on the connection so far */
+
+static void others(struct text *x, int n)
+{
+	many(x, n, 100000, MS);
+	served += (n + 2) / 3;
+}
+
+/* An answer, its segments that are sent again, the last one after `late`, and its ACK. */
+static void sent_again(struct text *x, int segments, long late)
+{
+	int k;
+
+	request(x, 5, 100000);
+	served++;
+	for (k = 1; k <= segments; k++)
+		text_line(
+			x,
+			"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005 state=1"
+			" saddr=127.0.0.1 daddr=10.0.0.9",
+			x->t + late * k / segments);
+	x->t += late + MS / 10;
+	text_line(x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=0", x->t, 29 * served,
+		  900 * served);
+	x->t += MS;
+}
+
+/* Of 600 answers so many. */
 static sqlite3 *resent(int answers, int segments, long late)
 {
 	struct text x = { 0 };
-	int i, k;
+	int i;
 
 	srand(3);
+	served = 0;
 	head(&x);
-	many(&x, 200, 100000, MS);
-	for (i = 0; i < answers; i++) {
-		request(&x, 5, 100000);
-		for (k = 1; k <= segments; k++)
-			text_line(
-				&x,
-				"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005"
-				" state=1 saddr=127.0.0.1 daddr=10.0.0.9",
-				x.t + late * k / segments);
-		x.t += late + MS;
-	}
-	many(&x, 400 - answers, 100000, MS);
+	text_line(&x, "40 " CONNECTION);
+	others(&x, 200);
+	for (i = 0; i < answers; i++)
+		sent_again(&x, segments, late);
+	others(&x, 400 - answers);
 	return judged(&x, NULL);
 }
 
@@ -63,6 +86,34 @@ static void few_or_quick_ones_are_not(void **state)
 	db_close(db);
 }
 
+/* Each answer was acknowledged at once: what is sent again is something else, as a push. */
+static void what_was_acknowledged_is_not(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	srand(3);
+	served = 0;
+	head(&x);
+	text_line(&x, "40 " CONNECTION);
+	others(&x, 200);
+	for (i = 0; i < 20; i++) {
+		sent_again(&x, 0, 0);
+		text_line(
+			&x,
+			"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005 state=1"
+			" saddr=127.0.0.1 daddr=10.0.0.9",
+			x.t + 200 * MS);
+		x.t += 201 * MS;
+	}
+	db = judged(&x, NULL);
+	is_number(db, "SELECT count(*) FROM retransmit", 20);
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+
 /* Once at the start and once at the end: two of 600. */
 static void a_small_share_is_not(void **state)
 {
@@ -73,15 +124,11 @@ static void a_small_share_is_not(void **state)
 	(void)state;
 	srand(3);
 	head(&x);
+	served = 0;
+	text_line(&x, "40 " CONNECTION);
 	for (i = 0; i < 2; i++) {
-		request(&x, 5, 100000);
-		text_line(
-			&x,
-			"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005 state=1"
-			" saddr=127.0.0.1 daddr=10.0.0.9",
-			x.t + 200 * MS);
-		x.t += 201 * MS;
-		many(&x, i ? 0 : 600, 100000, MS);
+		sent_again(&x, 1, 200 * MS);
+		others(&x, i ? 0 : 600);
 	}
 	db = judged(&x, NULL);
 	is_verdict(db, "none", "");
@@ -93,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_that_are_sent_again_are_a_problem),
 		cmocka_unit_test(few_or_quick_ones_are_not),
+		cmocka_unit_test(what_was_acknowledged_is_not),
 		cmocka_unit_test(a_small_share_is_not),
 	};
 

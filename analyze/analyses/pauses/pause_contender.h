@@ -14,8 +14,8 @@ struct pause_contender {
 
 /*
  * Of all waits of process pid for a CPU in these pauses (ids: JSON): the program that had it in
- * most of that time. Processes of one name are one, as those that a shell starts one after the
- * other. *ret stays as it is if nothing was recorded.
+ * most of that time. Processes of one name and parent are one, as those that a shell starts one
+ * after the other. *ret stays as it is if nothing was recorded.
  */
 int pause_contender(sqlite3 *db, const struct judged *j, const char *ids, s64 pid,
 		    struct pause_contender *ret, struct err *e);

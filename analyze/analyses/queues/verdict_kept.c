@@ -2,7 +2,8 @@
 /*
  * Connections that wait to be accepted because each process of the server keeps another one, on
  * which its client sends nothing: as all workers of a server that serves one connection each, until
- * a limit of idle time. Only of servers whose processes never have two at once.
+ * a limit of idle time. Only of servers whose processes never have two at once; a process for each
+ * connection waits for no other.
  */
 #include "analyze/store/db.h"
 #include "verdict_queues.h"
@@ -46,10 +47,22 @@ static int on_client(void *arg, sqlite3_stmt *q, struct err *e)
 }
 
 /* Its connections. */
-#define CONNECTIONS                                                                             \
-	"WITH p AS MATERIALIZED (SELECT pid FROM service WHERE server=?1), f AS MATERIALIZED"   \
-	" (SELECT pid, fd, local, remote, ts, min(coalesce(end, ?2), ?2) AS till FROM fd WHERE" \
-	" role='accepted' AND pid IN (SELECT pid FROM p))"
+#define CONNECTIONS                                                                              \
+	"WITH p AS MATERIALIZED (SELECT pid FROM service WHERE server=?1), f AS MATERIALIZED"    \
+	" (SELECT pid, fd, local, remote, ts, min(coalesce(end, ?2), ?2) AS till FROM fd WHERE"  \
+	" role='accepted' AND remote<>'' AND port=(SELECT port FROM server WHERE id=?1) AND pid" \
+	" IN (SELECT pid FROM p))"
+
+/* Requests without an answer keep a process as well: why is another question. */
+static int read_stuck(s64 *ret_n, sqlite3 *db, const struct judged *j, struct err *e)
+{
+	return db_int(
+		db, ret_n, e,
+		"SELECT (SELECT count(*) FROM unanswered WHERE read NOT NULL AND service IN (SELECT id FROM"
+		" service WHERE server=?1)) + (SELECT count(*) FROM request_before WHERE service IN (SELECT id"
+		" FROM service WHERE server=?1))",
+		"i", j->about.id);
+}
 
 static int read_kept(struct kept *k, struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
@@ -80,11 +93,15 @@ int verdict_kept_level(struct analysis_ctx *c, struct judged *j, const struct li
 		       struct err *e)
 {
 	struct kept k = { 0 };
-	int ret = read_kept(&k, c, j, e);
-	double full = percent(k.full, (double)c->duration);
+	s64 stuck = 0;
+	int ret = read_stuck(&stuck, c->db, j, e);
 
-	if (ret < 0 || k.processes < 2 || k.most > 1 || k.waited < SIDE_MOST * k.latency ||
-	    k.waited < l->latency * k.n || k.served > SIDE_MOST * k.open)
+	if (ret == 0 && !stuck)
+		ret = read_kept(&k, c, j, e);
+	double full = percent(k.full, (double)c->duration);
+	if (ret < 0 || k.processes < 2 || k.most > 1 || full < 100 * SIDE_MOST ||
+	    k.waited < SIDE_MOST * k.latency || k.waited < l->latency * k.n ||
+	    k.served > SIDE_MOST * k.open)
 		return ret;
 	j->status = full >= ALWAYS ? STATUS_PROBLEM : STATUS_UNCHANGED;
 	j->kind = VERDICT_pool;

@@ -10,20 +10,26 @@
 
 #include <gsl/gsl_cdf.h>
 
-#define LEAST 10 /* answers: fewer in a short time are no share of it */
+#define ESTABLISHED 1  /* state of table retransmit */
+#define LEAST	    10 /* answers: fewer in a short time are no share of it */
+
+#define LARGE 65536 /* bytes: longer answers find their rate by losses */
 
 /* a: the answers; t: segments that were sent again, on connections of the server. */
 #define RESENT                                                                                          \
 	"WITH f AS MATERIALIZED (SELECT pid, fd, ts, coalesce(end, ?2) AS till, local, remote FROM fd"  \
 	" WHERE role='accepted' AND local IN (SELECT local FROM retransmit) AND pid IN (SELECT pid"     \
 	" FROM service WHERE server=?1)), t AS MATERIALIZED (SELECT f.pid, f.fd, r.ts FROM retransmit"  \
-	" r JOIN f ON f.local=r.local AND f.remote=r.remote WHERE r.ts BETWEEN f.ts AND f.till), x AS"  \
-	" (SELECT pid, fd, ts + dur AS at, client, 1 AS answer FROM request WHERE service IN (SELECT"   \
-	" id FROM service WHERE server=?1) AND (pid, fd) IN (SELECT pid, fd FROM t) UNION ALL SELECT"   \
-	" pid, fd, ts, NULL, 0 FROM t), w AS (SELECT *, max(iif(answer, at, NULL)) OVER o AS sent,"     \
-	" max(client) OVER o AS peer FROM x WINDOW o AS (PARTITION BY pid, fd ORDER BY at, answer DESC" \
-	" ROWS UNBOUNDED PRECEDING)), a AS MATERIALIZED (SELECT sent, max(at) - sent AS late, count(*)" \
-	" AS segments, peer FROM w WHERE NOT answer AND sent NOT NULL GROUP BY pid, fd, sent)"
+	" r JOIN f ON f.local=r.local AND f.remote=r.remote WHERE r.state=?5 AND r.ts BETWEEN f.ts AND" \
+	" f.till), x AS (SELECT pid, fd, ts + dur AS at, client, 1 AS answer, acked, send_bytes FROM"   \
+	" request WHERE service IN (SELECT id FROM service WHERE server=?1) AND (pid, fd) IN (SELECT"   \
+	" pid, fd FROM t) UNION ALL SELECT pid, fd, ts, NULL, 0, NULL, NULL FROM t), n AS (SELECT *,"   \
+	" sum(answer) OVER (PARTITION BY pid, fd ORDER BY at, answer DESC ROWS UNBOUNDED PRECEDING) AS" \
+	" nth FROM x), w AS (SELECT *, first_value(at) OVER o AS sent, first_value(client) OVER o AS"   \
+	" peer, first_value(acked) OVER o AS known, first_value(send_bytes) OVER o AS bytes FROM n"     \
+	" WINDOW o AS (PARTITION BY pid, fd, nth ORDER BY answer DESC)), a AS MATERIALIZED (SELECT"     \
+	" sent, max(at) - sent AS late, count(*) AS segments, peer FROM w WHERE NOT answer AND nth > 0" \
+	" AND at <= sent + known AND bytes <= ?4 GROUP BY pid, fd, nth)"
 
 static int on_answers(void *arg, sqlite3_stmt *q, struct err *e)
 {
@@ -44,8 +50,8 @@ static int on_answers(void *arg, sqlite3_stmt *q, struct err *e)
 int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	static const char answers[] = RESENT
-		" SELECT count(*), total(segments), avg(late), max(late), min(sent), max(sent + late), count(DISTINCT"
-		" peer), (SELECT peer FROM a GROUP BY peer ORDER BY count(*) DESC, peer LIMIT 1) FROM a WHERE late >= ?3";
+		", b AS (SELECT * FROM a WHERE late >= ?3) SELECT count(*), total(segments), avg(late), max(late), min(sent), max(sent + late), count(DISTINCT"
+		" peer), (SELECT peer FROM b GROUP BY peer ORDER BY count(*) DESC, peer LIMIT 1) FROM b";
 	static const char all[] =
 		"SELECT count(*) FROM request WHERE ts + dur BETWEEN ?2 AND ?3 AND service IN (SELECT id FROM service"
 		" WHERE server=?1)";
@@ -53,12 +59,12 @@ int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits
 	s64 any = 0, of = 0;
 	int ret;
 
-	if (j->about.kind != SUBJECT_server || j->status == STATUS_PROBLEM)
+	if (j->about.kind != SUBJECT_server || j->status != STATUS_NONE)
 		return 0;
 	ret = db_int(c->db, &any, e, "SELECT EXISTS (SELECT 1 FROM retransmit)", "");
 	if (ret == 0 && any)
-		ret = db_each(c->db, e, on_answers, r, answers, "iid", j->about.id, c->duration,
-			      l->latency);
+		ret = db_each(c->db, e, on_answers, r, answers, "iidii", j->about.id, c->duration,
+			      l->latency, (s64)LARGE, (s64)ESTABLISHED);
 	if (ret < 0 || r->n < LEAST)
 		return ret;
 	ret = db_int(c->db, &of, e, all, "idd", j->about.id, r->start, r->end);
@@ -84,14 +90,13 @@ int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("n", r->n, ""),
 		VALUE_NUMBER("of", r->of, ""),
 		VALUE_NUMBER("share", 100 * r->n / r->of, "%"),
-		VALUE_MAYBE("client", client, r->client),
-		VALUE_NUMBER("clients", r->clients > 1 ? r->clients - 1 : NAN, ""),
 		VALUE_NUMBER("late", r->late, "ns"),
 		VALUE_NUMBER("max", r->max, "ns"),
 		{ 0 },
 	};
 	const struct value path[] = {
 		VALUE_MAYBE("client", client, r->client),
+		VALUE_NUMBER("clients", r->clients > 1 ? r->clients - 1 : NAN, ""),
 		VALUE_NUMBER("segments", r->segments, ""),
 		{ 0 },
 	};

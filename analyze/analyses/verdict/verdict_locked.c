@@ -351,12 +351,17 @@ static bool sum_up(struct lock_waits *s, struct judged *j, const struct limits *
 		return false;
 	k->example = s->of[best];
 	k->example.from = s->of[best].at - s->v[best].slept;
-	for (i = 0; i < s->n && k->example.released; i++)
-		if (waited_for_lock(s, i) && s->v[i].tid == k->example.waker &&
-		    s->v[i].ts < k->example.at && s->v[i].end > k->example.from) {
-			k->in_turn = s->v[i].slept;
+	for (i = 0; i < s->n && k->example.released; i++) {
+		s64 from = s->of[i].at - s->v[i].slept, to = s->of[i].at, in;
+
+		from = from > k->example.from ? from : k->example.from;
+		to = to < k->example.at ? to : k->example.at;
+		in = to - from;
+		if (waited_for_lock(s, i) && s->v[i].tid == k->example.waker && in > k->in_turn) {
+			k->in_turn = in;
 			k->next = s->of[i];
 		}
+	}
 	return true;
 }
 

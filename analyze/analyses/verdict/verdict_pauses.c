@@ -36,7 +36,8 @@ static double surely(int events)
 static bool is_short(const struct judged_pause *p, const struct limits *l, double usual, bool held)
 {
 	return length(p) >= SHORT_PAUSE &&
-	       (held ? p->waiting > 1 && p->ran < 0.5 && length(p) >= l->factor * usual
+	       (held ? p->waiting > 1 && p->ran < 0.5 && p->slept < 0.5 &&
+				length(p) >= l->factor * usual
 		     : length(p) >= SHORT_TIMES * usual);
 }
 
