@@ -2,8 +2,8 @@
 /* analyze/analyses/pauses/pause_say.c: who keeps the thread of a pause off the CPU, a quota or a
  * thread.
  */
-#include "analyze/render/screen.h"
 #include "tests/lib/pausing.h"
+#include "tests/lib/screened.h"
 
 #include <string.h>
 
@@ -93,16 +93,14 @@ static void a_second_wait_for_a_cpu_is_explained(void **state)
 }
 
 /* Four processes of one program have the CPU in turn, then one of another for longer than each. */
-static void short_processes_of_one_program_are_one(void **state)
+static sqlite3 *in_turn(int parent)
 {
 	struct text x = { 0 };
-	sqlite3 *db;
 	int i;
 
-	(void)state;
 	head_in_cgroup(&x, "neighbour");
 	for (i = 301; i < 305; i++)
-		text_line(&x, "36 %d thread pid=%d state=83 comm=\"job\"", i, i);
+		text_line(&x, "36 %d thread pid=%d parent=%d state=83 comm=\"job\"", i, i, parent);
 	text_line(&x, "@cpu 0");
 	many(&x, 100, 600, MS);
 	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
@@ -116,12 +114,23 @@ static void short_processes_of_one_program_are_one(void **state)
 	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 4000);
 	x.t += MS;
 	many(&x, 100, 600, MS);
-	db = answered(&x);
-	analysed(db, "verdict");
+	return analysed(answered(&x), "verdict");
+}
+
+static void short_processes_of_one_program_are_one(void **state)
+{
+	sqlite3 *db = in_turn(50);
+
+	(void)state;
 	is_text(db, CAUSE_VALUE("v.kind", "contender"), "program");
 	is_within(db, CAUSE_VALUE("v.id", "contender"), 301, 304);
 	is_number(db, CAUSE_VALUE("v.number", "contender_processes"), 4);
 	is_number(db, CAUSE_VALUE("round(v.number)", "contender_share"), 77);
+	db_close(db);
+	/* services of the same name, which nothing but init started */
+	db = in_turn(1);
+	is_text(db, CAUSE_VALUE("v.kind", "contender"), "thread");
+	is_number(db, CAUSE_VALUE("v.id", "contender"), 300);
 	db_close(db);
 }
 
@@ -198,34 +207,19 @@ static sqlite3 *dearer(const char *throttled, const char *load, const char *star
 	return db;
 }
 
-static bool shows(sqlite3 *db, const char *what)
-{
-	struct screen s = { 0 };
-	struct err e = { 0 };
-	bool found = false;
-	int i;
-
-	assert_int_equal(screen_read(&s, db, &e), 0);
-	for (i = 0; i < s.n_causes; i++)
-		found |= strstr(s.causes[i].text.data, what) != NULL;
-	screen_free(&s);
-	db_close(db);
-	return found;
-}
-
 /* Waiting for a CPU is what dearer requests do to each other. */
 static void dearer_requests_at_the_same_time_are_shown(void **state)
 {
 	(void)state;
-	assert_true(
-		shows(dearer("", "load_dearer", "p.ts - 1000", "p.ts + 2 * p.dur"), "main > scan"));
-	assert_false(
-		shows(dearer("", "load_more", "p.ts - 1000", "p.ts + 2 * p.dur"), "main > scan"));
-	assert_false(shows(dearer("", "load_dearer", "p.ts + 2 * p.dur", "p.ts + 3 * p.dur"),
-			   "main > scan"));
-	assert_false(shows(dearer(" throttled=4 time=290000000", "load_dearer", "p.ts - 1000",
-				  "p.ts + 2 * p.dur"),
-			   "main > scan"));
+	assert_true(screen_names(dearer("", "load_dearer", "p.ts - 1000", "p.ts + 2 * p.dur"),
+				 "main > scan"));
+	assert_false(screen_names(dearer("", "load_more", "p.ts - 1000", "p.ts + 2 * p.dur"),
+				  "main > scan"));
+	assert_false(screen_names(dearer("", "load_dearer", "p.ts + 2 * p.dur", "p.ts + 3 * p.dur"),
+				  "main > scan"));
+	assert_false(screen_names(dearer(" throttled=4 time=290000000", "load_dearer",
+					 "p.ts - 1000", "p.ts + 2 * p.dur"),
+				  "main > scan"));
 }
 
 int main(void)

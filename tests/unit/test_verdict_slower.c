@@ -2,8 +2,8 @@
 /* analyze/analyses/verdict*.c: when requests that take longer than before are a problem. */
 #include "tests/lib/unit.h"
 
-#include "analyze/render/screen.h"
 #include "tests/lib/judging.h"
+#include "tests/lib/screened.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,26 +65,11 @@ static sqlite3 *dearer_with_waits(long wait)
 	return db;
 }
 
-static bool screen_has(sqlite3 *db, const char *what)
-{
-	struct screen s = { 0 };
-	struct err e = { 0 };
-	bool found = false;
-	int i;
-
-	assert_int_equal(screen_read(&s, db, &e), 0);
-	for (i = 0; i < s.n_causes; i++)
-		found |= strstr(s.causes[i].text.data, what) != NULL;
-	screen_free(&s);
-	db_close(db);
-	return found;
-}
-
 static void what_dearer_requests_wait_for_is_shown_too(void **state)
 {
 	(void)state;
-	assert_true(screen_has(dearer_with_waits(2 * MS), "Uninterruptible"));
-	assert_false(screen_has(dearer_with_waits(300000), "Uninterruptible"));
+	assert_true(screen_names(dearer_with_waits(2 * MS), "Uninterruptible"));
+	assert_false(screen_names(dearer_with_waits(300000), "Uninterruptible"));
 }
 
 /* A short slow time first: the range is that of the long one. */

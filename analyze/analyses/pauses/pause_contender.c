@@ -8,16 +8,17 @@
 int pause_contender(sqlite3 *db, const struct judged *j, const char *ids, s64 pid,
 		    struct pause_contender *ret, struct err *e)
 {
-	/* k: threads; of the same program, if their processes have one name and one parent */
+	/* k: threads; of the same program, if their processes have one name and one
+	 * parent; children of init (1) and kthreadd (2) are each for itself */
 	static const char sql[] =
 		"WITH w AS MATERIALIZED (SELECT s.object AS tid, min(s.ts + s.dur, p.ts + p.dur) - max(s.ts, p.ts) AS"
 		" ns FROM pause p JOIN thread_state s ON s.tid=p.tid AND s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts"
 		" WHERE p.server=?1 AND p.id IN (SELECT value FROM json_each(?2)) AND s.state IN"
 		" (state_id('woken'), state_id('preempted'))), o AS MATERIALIZED (SELECT tid, sum(ns) AS ns, (SELECT"
 		" pid FROM thread t WHERE t.tid=w.tid LIMIT 1) AS pid FROM w WHERE tid > 0 GROUP BY tid), x AS"
-		" MATERIALIZED (SELECT pid, max(coalesce(comm, '')) AS comm, max(coalesce(parent, 0)) AS parent FROM"
+		" MATERIALIZED (SELECT pid, max(coalesce(comm, '')) AS comm, max(parent) AS parent FROM"
 		" process WHERE pid IN (SELECT pid FROM o) GROUP BY pid), k AS MATERIALIZED (SELECT o.*,"
-		" coalesce(nullif(x.comm, ''), o.pid) AS program, coalesce(x.parent, 0) AS parent FROM o LEFT JOIN x"
+		" coalesce(nullif(x.comm, ''), o.pid) AS program, iif(x.parent > 2, x.parent, -o.pid) AS parent FROM o LEFT JOIN x"
 		" USING(pid)), g AS (SELECT program, parent, sum(ns) AS ns, count(DISTINCT pid) AS n FROM k GROUP BY"
 		" 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT 1) SELECT k.tid, k.pid, k.ns, g.ns, (SELECT sum(ns) FROM w), g.n,"
 		" g.parent=?3 AND k.pid<>?3 FROM g JOIN k USING(program, parent) ORDER BY k.ns DESC, k.tid LIMIT 1";

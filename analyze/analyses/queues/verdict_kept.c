@@ -8,8 +8,6 @@
 #include "analyze/store/db.h"
 #include "verdict_queues.h"
 
-#define ALWAYS 98.0 /* %, of the time, as of a pool */
-
 struct kept {
 	double processes, most; /* of the server; connections at once in one of them */
 	double full;		/* ns in which all processes had one */
@@ -103,7 +101,7 @@ int verdict_kept_level(struct analysis_ctx *c, struct judged *j, const struct li
 	    k.waited < SIDE_MOST * k.latency || k.waited < l->latency * k.n ||
 	    k.served > SIDE_MOST * k.open)
 		return ret;
-	j->status = full >= ALWAYS ? STATUS_PROBLEM : STATUS_UNCHANGED;
+	j->status = full >= POOL_ALWAYS ? STATUS_PROBLEM : STATUS_UNCHANGED;
 	j->kind = VERDICT_pool;
 	const struct value values[] = {
 		VALUE_NUMBER("processes", k.processes, ""),

@@ -13,9 +13,8 @@
 
 #include <string.h>
 
-#define ALWAYS	 98.0 /* %, of the time, as for a thread that is saturated */
-#define NOTABLE	 0.5  /* of the time of the threads: what most of them do, and for which name */
-#define ACCEPT	 0.1  /* of the wait: less before accept is not said */
+#define NOTABLE	 0.5 /* of the time of the threads: what most of them do, and for which name */
+#define ACCEPT	 0.1 /* of the wait: less before accept is not said */
 #define POOL_MIN 2
 
 struct pool_sums {
@@ -238,7 +237,8 @@ int verdict_pool_level(struct analysis_ctx *c, struct judged *j, const struct li
 	if (ret == 0)
 		ret = read_pool(&s, c, j, &w, l, e);
 	if (ret > 0) {
-		j->status = percent(s.full, s.length) >= ALWAYS ? STATUS_PROBLEM : STATUS_UNCHANGED;
+		j->status = percent(s.full, s.length) >= POOL_ALWAYS ? STATUS_PROBLEM
+								     : STATUS_UNCHANGED;
 		j->kind = VERDICT_pool;
 		if (put_pool(c, j, &s, 0, &j->finding, e) < 0)
 			ret = ERR_FAIL;

@@ -8,7 +8,8 @@
 
 #include "analyze/analyses/verdict/verdict.h"
 
-#define SIDE_MOST 0.5 /* of the latency, or of what was added to it */
+#define POOL_ALWAYS 98.0 /* %, of the time without a free worker, as of a saturated thread */
+#define SIDE_MOST   0.5	 /* of the latency, or of what was added to it */
 
 /* When that happened which the verdict is about: in order, without overlap. */
 struct verdict_when {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Answers that TCP had to send again: the server was on time, its clients were not. An answer
- * counts with the segments of its connection that were sent again after it and before the next
- * answer; the client had to wait until the last of them at least, if its data and not only an ACK
- * was lost.
+ * counts with the segments of its connection that were sent again after it, until the client had
+ * acknowledged it. The client waited until the last of them at least, unless only an ACK was lost.
  */
 #include "analyze/analyses/verdict/verdict.h"
 #include "analyze/store/db.h"
 
 #include <gsl/gsl_cdf.h>
 
-#define ESTABLISHED 1  /* state of table retransmit */
-#define LEAST	    10 /* answers: fewer in a short time are no share of it */
-
-#define LARGE 65536 /* bytes: longer answers find their rate by losses */
+#define ESTABLISHED 1	  /* state of table retransmit */
+#define LEAST	    10	  /* answers: fewer in a short time are no share of it */
+#define LARGE	    65536 /* bytes: longer answers find their rate by losses */
 
 /* a: the answers; t: segments that were sent again, on connections of the server. */
 #define RESENT                                                                                          \
@@ -69,8 +67,7 @@ int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits
 		return ret;
 	ret = db_int(c->db, &of, e, all, "idd", j->about.id, r->start, r->end);
 	r->of = (double)of;
-	/* Garwood's lower limit: losses of one connection are not independent, but few are no share
-	 */
+	/* Garwood's lower limit of their number */
 	if (ret < 0 || gsl_cdf_chisq_Pinv(0.025, 2 * r->n) / 2 < l->errors * r->of)
 		return ret;
 	j->status = STATUS_PROBLEM;
