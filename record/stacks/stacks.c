@@ -15,13 +15,15 @@
 #include <string.h>
 #include <time.h>
 
-#define RING_MIN  (4u << 20)
-#define RING_MAX  (32u << 20)
-#define RING_CPU  (256u << 10)
-#define PERIOD	  50000000 /* ns between two looks at the ring; to wake up costs more than a look */
-#define BUSY	  10000000 /* the same after one that found MANY: the smallest ring holds 250 */
-#define MANY	  16
-#define LOCK_MS	  1000 /* the thread can be stuck in a file of a process */
+#define RING_MIN (4u << 20)
+#define RING_MAX (32u << 20)
+#define RING_CPU (256u << 10)
+#define PERIOD	 50000000 /* ns between two looks at the ring; to wake up costs more than a look */
+#define BUSY	 10000000 /* the same after one that found MANY: the smallest ring holds 250 */
+#define MANY	 16
+#define LOCK_MS	 1000 /* the thread can be stuck in a file of a process */
+#define LAST_TIME \
+	300000000 /* ns: callers of what is in the ring at the end are found for so long */
 #define OUT_MAX	  (32u << 20)
 #define STOP_FULL (-ENOBUFS)
 
@@ -34,9 +36,9 @@ struct stacks {
 	struct stack_written written;
 	struct buf out;
 	bool running, flight, hide;
-	bool late;  /* of the caller: the lock was not free in time; it is not waited for again */
-	u32 stuck;  /* as in stack_symbols.h */
-	bool stop;  /* atomic: the lock may be held for long */
+	bool late; /* of the caller: the lock was not free in time; it is not waited for again */
+	u32 stuck; /* as in stack_symbols.h */
+	u64 stop; /* atomic, the lock may be held for long; until when callers are found; 0: runs */
 	u64 passes; /* looks at the ring that found it empty */
 };
 
@@ -54,14 +56,14 @@ u32 stacks_ring_size(int n_cpus)
 static int take(void *arg, void *data, size_t size)
 {
 	struct stacks *s = arg;
+	u64 stop = __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
 	int ret = 0;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->out.len > OUT_MAX && !__atomic_load_n(&s->stop, __ATOMIC_RELAXED))
+	if (s->out.len > OUT_MAX && !stop)
 		ret = STOP_FULL; /* it stays in the ring */
 	else
-		raw_queue_take(&s->queue, data, size, !__atomic_load_n(&s->stop, __ATOMIC_RELAXED),
-			       &s->out);
+		raw_queue_take(&s->queue, data, size, !stop || records_now() < stop, &s->out);
 	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
@@ -74,7 +76,7 @@ static void *work(void *arg)
 	int n;
 
 	while (!stop) {
-		stop = __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE);
+		stop = __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE) != 0;
 		n = ring_buffer__consume(s->ring);
 		pthread_mutex_lock(&s->lock);
 		raw_queue_expire(&s->queue, records_now(), &s->out);
@@ -208,7 +210,7 @@ int stacks_stop(struct stacks *s, struct pump *p, struct err *e)
 
 	if (!s)
 		return 0;
-	__atomic_store_n(&s->stop, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->stop, records_now() + LAST_TIME, __ATOMIC_RELEASE);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCK_MS / 1000;
 	if (s->running && pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
