@@ -93,15 +93,35 @@ $(SKEL): $(OUT)/bpf/obsrec.bpf.o
 deps: ## install what building and testing need
 	$(Q)sh tests/deps.sh
 
-# each test program has all objects but the two mains: a hundred links, which gold does in half the time;
-# in the tree of another processor it does not find libraries by absolute links, as libz.so is there
+# in the tree of another processor gold does not find libraries by absolute links, as libz.so is there
 UNIT_LINKER = $(eval UNIT_LINKER := $(if $(CROSS),,$(shell printf 'int main(void) { return 0; }' | \
 	$(CC) -fuse-ld=gold -xc - -o /dev/null 2>/dev/null && echo -fuse-ld=gold)))$(UNIT_LINKER)
-$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(OUT)/tests/lib/textpack.o $(OUT)/tests/lib/loaded.o $(OUT)/tests/lib/slowed.o $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) \
-	       $(filter-out %/obsrec.o,$(RECORD))
+UNIT_OBJECTS = $(addprefix $(OUT)/tests/lib/,textpack.o loaded.o slowed.o) $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) $(filter-out %/obsrec.o,$(RECORD))
+link_units   = $(Q)$(CC) $(CFLAGS) $(UNIT_LINKER) $(WRAP) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
+# these replace functions for all that they are linked with: each is a program of its own
+WRAPPING     = test_growth test_walks
+TOGETHER     = $(filter-out $(WRAPPING),$(notdir $(UNITS)))
+
+# the others are one program, which runs the test that it is called by: one link, not a hundred
+$(addprefix $(OUT)/unit/,$(TOGETHER)): $(OUT)/units
+	$(Q)mkdir -p $(@D)
+	$(Q)ln -sf ../units $@
+
+$(OUT)/units: $(OUT)/tests/lib/unit_main.o $(TOGETHER:%=$(OUT)/tests/unit/%.o) $(UNIT_OBJECTS)
+	$(call msg,LINK,$@)
+	$(link_units)
+
+$(TOGETHER:%=$(OUT)/tests/unit/%.o): EXTRA = -Dmain=$(*F)_main
+$(OUT)/tests/lib/unit_main.o: $(OUT)/tests/units.def
+
+$(OUT)/tests/units.def: $(UNIT_SRC)
+	$(Q)mkdir -p $(@D)
+	$(Q)printf 'UNIT(%s)\n' $(TOGETHER) > $@
+
+$(WRAPPING:%=$(OUT)/unit/%): $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(UNIT_OBJECTS)
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(UNIT_LINKER) $(WRAP) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
+	$(link_units)
 
 # counts the entries of maps that loops visit
 $(OUT)/unit/test_growth: WRAP = -Wl,--wrap=idmap_each,--wrap=fdmap_next

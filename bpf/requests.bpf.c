@@ -6,7 +6,10 @@
 #include "conn.bpf.h"
 #include "ready.bpf.h"
 
-#define TCP_FIN 1
+#define TCP_FIN	      1
+#define TCP_HEADER    20	 /* bytes, without options */
+#define TCP_TIMESTAMP 0x0101080a /* no-ops before it: what aligns it */
+#define TCP_SACK      0x010105	 /* the same of blocks, and their size */
 
 /* Positions in the stream: bytes received and written since the connection was opened. */
 struct segment {
@@ -63,6 +66,28 @@ static __always_inline bool emit_segment(struct counts *c, const struct segment 
 	return true;
 }
 
+/*
+ * Does the peer say that it has received bytes twice (RFC 2883)? Then the first block of its
+ * selective acknowledgment begins below what it acknowledges. Options as all current systems place
+ * them: timestamps first, if there are any.
+ */
+static __always_inline bool has_dsack(struct sk_buff *skb, u32 size, u32 ack, const bool btf)
+{
+	unsigned char *options = GET(btf, skb, data) + TCP_HEADER;
+	u32 word[3];
+
+	if (size < TCP_HEADER + sizeof(word) ||
+	    bpf_probe_read_kernel(word, sizeof(word), options) != 0)
+		return false;
+	if (word[0] == __builtin_bswap32(TCP_TIMESTAMP)) {
+		if (size < TCP_HEADER + 2 * sizeof(word) ||
+		    bpf_probe_read_kernel(word, sizeof(word), options + sizeof(word)) != 0)
+			return false;
+	}
+	return __builtin_bswap32(word[0]) >> 8 == TCP_SACK &&
+	       (s32)(__builtin_bswap32(word[1]) - ack) < 0;
+}
+
 static __always_inline int on_segment(struct sock *sk, struct tcp_sock *tp, struct sk_buff *skb,
 				      const bool btf)
 {
@@ -72,14 +97,15 @@ static __always_inline int on_segment(struct sock *sk, struct tcp_sock *tp, stru
 	struct segment s = { .len = GET(btf, cb, end_seq) - seq - fin };
 	volatile u64 *end;
 	struct counts *c;
-	bool done;
+	bool done, dsack;
 	u64 ts;
 
 	if (!enabled)
 		return 0;
 	write_seq = GET(btf, tp, write_seq);
+	dsack = GET(btf, tp, total_retrans) && has_dsack(skb, GET(btf, skb, len) - s.len, ack, btf);
 	/* a mere acknowledgement counts if it is the one of the last byte written */
-	if (!s.len && !fin && (ack != write_seq || ack == GET(btf, tp, snd_una)))
+	if (!s.len && !fin && !dsack && (ack != write_seq || ack == GET(btf, tp, snd_una)))
 		return 0;
 	c = count_seen(GROUP_requests);
 	if (!c)
@@ -93,7 +119,8 @@ static __always_inline int on_segment(struct sock *sk, struct tcp_sock *tp, stru
 	s.pos = (u32)GET(btf, tp, bytes_received) + s.gap;
 	s.unread = next - GET(btf, tp, copied_seq);
 	s.unacked = write_seq - ack;
-	s.flags = fin | (GET(btf, sk, sk_lock.owned) ? SEGMENT_BACKLOG : 0);
+	s.flags = fin | (GET(btf, sk, sk_lock.owned) ? SEGMENT_BACKLOG : 0) |
+		  (dsack ? SEGMENT_DSACK : 0);
 	end = &segment_ends[s.conn & (ENDS - 1)];
 	if (*end == end_of(&s, ts) && !s.gap && !fin)
 		done = emit_next(c, &s, ts);

@@ -207,6 +207,7 @@ struct sock_id {
 #define SEGMENT_FIN	1
 #define SEGMENT_BACKLOG 2
 #define SEGMENT_ACKED	4 /* of segment_next */
+#define SEGMENT_DSACK	8
 
 /* flags of hop */
 #define HOP_SENDS     1

@@ -10,6 +10,7 @@
 #include "record/host/follow.h"
 #include "record/host/snapshot.h"
 #include "record/process/messages.h"
+#include "record/process/patience.h"
 #include "record/process/privileges.h"
 #include "record/process/signals.h"
 #include "record/pump/records.h"
@@ -118,6 +119,8 @@ static int start(struct recorder *r, struct err *e)
 	rings = probes_rings(r->probes, &n);
 	ret = signals_take(&r->signals, e);
 	if (ret == 0)
+		ret = patience_start(&r->patience, o->output, probes_pause, r->probes, e);
+	if (ret == 0)
 		ret = open_output(r, n, e);
 	if (ret == 0)
 		ret = follow_sockets(r->probes, &r->targets, e);
@@ -170,6 +173,8 @@ static int read_signals(struct recorder *r, struct err *e)
 		else if (s.ssi_signo != SIGCHLD)
 			r->why = "signal";
 	}
+	if (patience_took(r->patience))
+		r->why = "signal";
 	child_poll(&r->child);
 	if (r->child.ended)
 		r->why = "child";
@@ -299,6 +304,7 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		why = incident_reason(r, why);
 	if (r->pump) {
 		signals_let_kill();
+		patience_ending(r->patience);
 		if (r->writer)
 			writer_hurry(r->writer);
 		r->ended = records_now();
@@ -330,6 +336,7 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		r2 = output_close(&r->output, ret < 0 ? NULL : e);
 		ret = ret < 0 ? ret : r2;
 	}
+	patience_end(r->patience);
 	return ret;
 }
 

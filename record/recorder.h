@@ -11,6 +11,8 @@
 #include "record/requests/heads.h"
 #include "record/stacks/stacks.h"
 
+struct patience;
+
 struct recorder {
 	struct options options;
 	int argc;
@@ -30,6 +32,7 @@ struct recorder {
 	struct hot *hot;		 /* NULL: all calls are events */
 	struct snapshot_files files;
 	int signals; /* signalfd */
+	struct patience *patience;
 	u64 started;
 	u64 ended;
 	const char *why;     /* it ended; NULL while it goes on */

@@ -410,11 +410,16 @@ void probes_enable(struct probes *p)
 	__atomic_store_n(&p->skel->bss->enabled, 1, __ATOMIC_RELEASE);
 }
 
+void probes_pause(void *probes)
+{
+	__atomic_store_n(&((struct probes *)probes)->skel->bss->enabled, 0, __ATOMIC_RELEASE);
+}
+
 void probes_disable(struct probes *p)
 {
 	int i;
 
-	__atomic_store_n(&p->skel->bss->enabled, 0, __ATOMIC_RELEASE);
+	probes_pause(p);
 	for (i = 0; i < p->programs.n; i++) {
 		bpf_link__destroy(p->programs.list[i].link);
 		p->programs.list[i].link = NULL;

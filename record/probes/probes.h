@@ -84,6 +84,9 @@ u64 probes_entered(const struct probes *p, u32 tid);
 /* From now on events are recorded. */
 void probes_enable(struct probes *p);
 
+/* Events are no longer recorded; from any thread. */
+void probes_pause(void *probes);
+
 /* No more events; returns when no program runs any more. */
 void probes_disable(struct probes *p);
 

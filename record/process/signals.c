@@ -19,17 +19,23 @@ void signals_hold(sigset_t *old)
 	signal(SIGXFSZ, SIG_IGN); /* a limit of the file size fails as a full disk does */
 }
 
-int signals_take(int *fd, struct err *e)
+void signals_that_stop(sigset_t *set)
 {
 	struct sigaction hup;
+
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN) /* nohup */
+		sigaddset(set, SIGHUP);
+	sigaddset(set, SIGQUIT);
+}
+
+int signals_take(int *fd, struct err *e)
+{
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN) /* nohup */
-		sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
+	signals_that_stop(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);

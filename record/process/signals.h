@@ -9,6 +9,9 @@
 /* Until something is recorded, signals to stop act as usual; old is the mask for the command. */
 void signals_hold(sigset_t *old);
 
+/* Those that end a recording; not one that is ignored, as nohup has it. */
+void signals_that_stop(sigset_t *set);
+
 /* From now on signals are read from *fd, not delivered. */
 int signals_take(int *fd, struct err *e);
 

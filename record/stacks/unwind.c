@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Call frame information first. Generated code has none: there the frame pointer is followed, and
- * entries of CPython's perf trampolines have a frame of fixed size. */
+ * entries of CPython's perf trampolines have a frame of fixed size. Nor have functions that the
+ * compiler adds to each file, as __do_global_dtors_aux: they push the frame pointer, if anything.
+ */
 #include "unwind.h"
 
 #include "record/pump/records.h"
@@ -20,10 +22,12 @@
 #define MODE_REG     33 /* pstate */
 #define IS_USER64(v) (((v)&0x1f) == 0)
 #define TRAMPOLINE   0
+#define PUSHED	     0
 #else
 #define MODE_REG     17 /* cs */
 #define IS_USER64(v) ((v) == 0x33)
 #define TRAMPOLINE   16
+#define PUSHED	     8 /* bytes that a function without call frame information has pushed, at most */
 /* place of each of DWARF's registers in pt_regs */
 static const u8 places[UNWIND_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
 #endif
@@ -137,11 +141,46 @@ static enum cfi_step step_by_pointer(struct unwind_state *s)
 	return pc ? CFI_STEP : CFI_END;
 }
 
+/* Has a file call frame information of the call before this address? */
+static bool returns_to(struct unwinder *u, struct code_process *p, const struct unwind_state *s,
+		       u64 pc)
+{
+	struct code_map *map = find_map(u, p, pc - 1);
+	u32 module = map ? code_module_find(u->modules, map, p->pid) : 0;
+	const struct code_module *m = &u->modules->list[module];
+	struct unwind_state caller = *s;
+	u64 address;
+
+	return module && m->elf.elf && code_module_address(m, map, pc - 1, &address) &&
+	       cfi_rows_step(u->rows, m, module, address, &caller) != CFI_NONE;
+}
+
+/* Before the frame pointer is set: the return address is the last word, or the one before it. */
+static enum cfi_step step_by_return(struct unwinder *u, struct code_process *p,
+				    struct unwind_state *s)
+{
+	u64 sp = s->r[UNWIND_SP], at, to, pushed;
+
+	for (at = 0; PUSHED && at <= PUSHED && unwind_read(s, sp + at, &to); at += 8) {
+		if (at && (!unwind_read(s, sp, &pushed) || pushed != s->r[UNWIND_FP]))
+			break;
+		if (!returns_to(u, p, s, to))
+			continue;
+		s->r[UNWIND_SP] = sp + at + 8;
+		s->r[UNWIND_PC] = to;
+		s->exact = false;
+		return CFI_STEP;
+	}
+	return CFI_NONE;
+}
+
 static enum cfi_step step_without(struct unwinder *u, struct code_process *p,
 				  struct unwind_state *s, u64 pc, bool generated)
 {
 	u64 to;
 
+	if (!generated && s->exact && step_by_return(u, p, s) == CFI_STEP)
+		return CFI_STEP;
 	if (TRAMPOLINE && generated && is_trampoline(u, p, pc)) {
 		if (!unwind_read(s, s->r[UNWIND_SP] + TRAMPOLINE - 8, &to))
 			return CFI_FAIL;

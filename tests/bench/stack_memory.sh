@@ -69,21 +69,21 @@ stack_memory() {
 	echo
 	echo '| program | tracer | rounds | samples per round | waits with stacks per round | peak memory, MiB, mean | largest | added, MiB | bytes | added |'
 	echo '|---|---|---|---|---|---|---|---|---|---|'
-	for w in $memory_works; do
-		groups='' binary='' function='' comm=$w
-		why=$("needs_$w")
+	for m in $memory_works; do # w is of the caller
+		groups='' binary='' function='' comm=$m
+		why=$("needs_$m")
 		if [ -n "$why" ]; then
-			eval "echo \"| \$work_of_$w | $why | | | | | | | | |\""
+			eval "echo \"| \$work_of_$m | $why | | | | | | | | |\""
 			continue
 		fi
-		"begin_$w"
+		"begin_$m"
 		i=0
 		while [ $i -lt "$rounds" ]; do
 			i=$((i + 1))
-			for t in $memory_tools; do memory_round "$w" "$t"; done
+			for t in $memory_tools; do memory_round "$m" "$t"; done
 		done
-		"end_$w"
-		memory_rows "$w"
+		"end_$m"
+		memory_rows "$m"
 	done
 	echo
 	echo "Measured $(date -u +%Y-%m-%d). Targets: at most 64 MiB more, and a recording that is at most 20 % larger."

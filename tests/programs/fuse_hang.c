@@ -8,7 +8,8 @@
  * for the server with the lock of its memory map.
  * fuse_hang DIR PROGRAM [ARGUMENT]...: the file is a copy of PROGRAM, which the holder executes.
  * Opens are the client's alone, and it reads single pages. SIGUSR1 is what stops the answers;
- * SIGUSR2 stops those to reads, and to closes of files; SIGHUP to closes alone. Each is said.
+ * SIGUSR2 stops those to reads, syncs, and closes of files; SIGHUP to closes alone. Each is said.
+ * Other files can be created and written: what is written is counted, and forgotten.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -27,18 +28,28 @@
 #define PAGE	  4096
 #define ROOT	  1
 #define NODE	  2
+#define WRITTEN	  3 /* the file that was created last */
+#define WRITE_MAX (PAGE * 32)
 #define HOLDER_FD 9
 #define VALID	  3600 /* s: names and attributes of a program are the client's so long */
 
 static int program = -1;
 static struct stat shape; /* of the program */
+static __u64 written;	  /* size of the file that was created last */
 static volatile sig_atomic_t hung, mute, open_for_good;
+static int mapped; /* the holder maps the file: writes of it are taken for good */
 
 union answer {
 	struct fuse_init_out init;
 	struct fuse_entry_out entry;
 	struct fuse_attr_out attr;
 	struct fuse_open_out open;
+	struct {
+		struct fuse_entry_out entry;
+		struct fuse_open_out open;
+	} created;
+	struct fuse_write_out write;
+	struct fuse_statfs_out statfs;
 	char page[PAGE];
 };
 
@@ -104,21 +115,49 @@ static void fill_attr(struct fuse_attr *a, __u64 node)
 	a->mode = node == ROOT ? S_IFDIR | 0755 : S_IFREG | 0755;
 	a->nlink = 1;
 	a->size = node == ROOT ? 0 : program < 0 ? PAGE : (__u64)shape.st_size;
+	a->size = node == WRITTEN ? written : a->size;
 }
 
-/* Returns the size of the answer; negative: an error. */
+/* Of files that are written. Returns the size of the answer; negative: an error. */
+static int answer_writer(const struct fuse_in_header *in, union answer *a)
+{
+	const struct fuse_write_in *write_in = (const void *)(in + 1);
+
+	switch (in->opcode) {
+	case FUSE_CREATE:
+		written = 0;
+		a->created.entry.nodeid = WRITTEN;
+		fill_attr(&a->created.entry.attr, WRITTEN);
+		return sizeof(a->created);
+	case FUSE_WRITE:
+		a->write.size = write_in->size;
+		if (write_in->offset + write_in->size > written)
+			written = write_in->offset + write_in->size;
+		return sizeof(a->write);
+	case FUSE_STATFS:
+		a->statfs.st.blocks = a->statfs.st.bfree = a->statfs.st.bavail = 1 << 20;
+		a->statfs.st.bsize = a->statfs.st.frsize = PAGE;
+		a->statfs.st.namelen = 255;
+		return sizeof(a->statfs);
+	case FUSE_FSYNC:
+		return 0;
+	}
+	return -38; /* ENOSYS */
+}
+
+/* The same of all files. */
 static int answer(const struct fuse_in_header *in, union answer *a)
 {
 	const struct fuse_read_in *read_in = (const void *)(in + 1);
-	int valid = program < 0 ? 0 : VALID;
+	int valid = program < 0 || in->nodeid == WRITTEN ? 0 : VALID;
 
 	memset(a, 0, sizeof(*a));
 	switch (in->opcode) {
 	case FUSE_INIT:
 		a->init.major = FUSE_KERNEL_VERSION;
 		a->init.minor = 31;
-		a->init.max_write = PAGE;
-		a->init.flags = program < 0 ? 0 : FUSE_NO_OPEN_SUPPORT;
+		a->init.max_write = WRITE_MAX;
+		a->init.flags = program < 0 ? 0 : FUSE_NO_OPEN_SUPPORT | FUSE_BIG_WRITES;
 		return sizeof(a->init);
 	case FUSE_LOOKUP:
 		if (strcmp((const char *)(in + 1), "file") != 0)
@@ -145,7 +184,7 @@ static int answer(const struct fuse_in_header *in, union answer *a)
 		return (int)pread(program, a->page, read_in->size < PAGE ? read_in->size : PAGE,
 				  (off_t)read_in->offset);
 	}
-	return -38; /* ENOSYS */
+	return answer_writer(in, a);
 }
 
 static int respond(int fuse)
@@ -163,7 +202,8 @@ static int respond(int fuse)
 	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
 	    in->opcode == FUSE_INTERRUPT)
 		return 0;
-	if (in->opcode == FUSE_WRITE || (mute && in->opcode == FUSE_READ) ||
+	if ((mapped && in->opcode == FUSE_WRITE) ||
+	    (mute && (in->opcode == FUSE_READ || in->opcode == FUSE_FSYNC)) ||
 	    ((mute || open_for_good) && in->opcode == FUSE_FLUSH))
 		return 0; /* taken, which no signal can undo */
 	n = answer(in, &out.a);
@@ -210,11 +250,11 @@ int main(int argc, char **argv)
 	static char ignored[PAGE * 64];
 	char options[128];
 	pid_t holder;
-	int map = argc > 2 && strcmp(argv[2], "map") == 0;
 
+	mapped = argc > 2 && strcmp(argv[2], "map") == 0;
 	if (argc < 2 || fuse < 0 || pipe(ready) < 0)
 		return fail("usage: fuse_hang DIR [map|PROGRAM]; /dev/fuse");
-	if (argc > 2 && !map) {
+	if (argc > 2 && !mapped) {
 		program = open(argv[2], O_RDONLY | O_CLOEXEC);
 		if (program < 0 || fstat(program, &shape) < 0)
 			return fail(argv[2]);
@@ -229,7 +269,7 @@ int main(int argc, char **argv)
 	holder = fork();
 	if (holder == 0) {
 		close(fuse); /* the server's alone: its end is that of all requests */
-		if (map)
+		if (mapped)
 			hold_map(argv[1], ready[1]);
 		hold(argv[1], argv + 2, ready[1]);
 	}

@@ -16,8 +16,11 @@ static void others(struct text *x, int n)
 	served += (n + 2) / 3;
 }
 
-/* An answer, its segments that are sent again, the last one after `late`, and its ACK. */
-static void sent_again(struct text *x, int segments, long late)
+/*
+ * An answer, its segments that are sent again, the last one after `late`, and its ACK, which says
+ * of so many that they had come before.
+ */
+static void sent_again(struct text *x, int segments, long late, int needless)
 {
 	int k;
 
@@ -30,13 +33,15 @@ static void sent_again(struct text *x, int segments, long late)
 			" saddr=127.0.0.1 daddr=10.0.0.9",
 			x->t + late * k / segments);
 	x->t += late + MS / 10;
-	text_line(x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=0", x->t, 29 * served,
-		  900 * served);
+	text_line(x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=0 flags=%d", x->t,
+		  29 * served, 900 * served, needless ? 8 : 0);
+	for (k = 1; k < needless; k++)
+		text_line(x, "%ld 0 segment_next conn=1 len=0 flags=12", x->t + k);
 	x->t += MS;
 }
 
 /* Of 600 answers so many. */
-static sqlite3 *resent(int answers, int segments, long late)
+static sqlite3 *resent_to(int answers, int segments, long late, int needless)
 {
 	struct text x = { 0 };
 	int i;
@@ -47,9 +52,14 @@ static sqlite3 *resent(int answers, int segments, long late)
 	text_line(&x, "40 " CONNECTION);
 	others(&x, 200);
 	for (i = 0; i < answers; i++)
-		sent_again(&x, segments, late);
+		sent_again(&x, segments, late, needless);
 	others(&x, 400 - answers);
 	return judged(&x, NULL);
+}
+
+static sqlite3 *resent(int answers, int segments, long late)
+{
+	return resent_to(answers, segments, late, 0);
 }
 
 static void answers_that_are_sent_again_are_a_problem(void **state)
@@ -100,7 +110,7 @@ static void what_was_acknowledged_is_not(void **state)
 	text_line(&x, "40 " CONNECTION);
 	others(&x, 200);
 	for (i = 0; i < 20; i++) {
-		sent_again(&x, 0, 0);
+		sent_again(&x, 0, 0, 0);
 		text_line(
 			&x,
 			"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005 state=1"
@@ -111,6 +121,26 @@ static void what_was_acknowledged_is_not(void **state)
 	db = judged(&x, NULL);
 	is_number(db, "SELECT count(*) FROM retransmit", 20);
 	is_verdict(db, "none", "");
+	db_close(db);
+}
+
+/* A client that delays its ACK, or gets no CPU to send it, has the answer: it says so. */
+static void what_the_client_had_is_not(void **state)
+{
+	sqlite3 *db = resent_to(20, 1, 200 * MS, 1);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM dsack", 20);
+	is_verdict(db, "none", "");
+	db_close(db);
+	db = resent_to(20, 3, 200 * MS, 3);
+	is_number(db, "SELECT count(*) FROM dsack", 60);
+	is_verdict(db, "none", "");
+	db_close(db);
+	/* one of two was needed: the answer was complete with the first of them at the earliest */
+	db = resent_to(20, 2, 200 * MS, 1);
+	is_verdict(db, "problem", "resent");
+	is_within(db, FINDING_VALUE("verdict_resent", "late", "v.number"), 99e6, 101e6);
 	db_close(db);
 }
 
@@ -127,7 +157,7 @@ static void a_small_share_is_not(void **state)
 	served = 0;
 	text_line(&x, "40 " CONNECTION);
 	for (i = 0; i < 2; i++) {
-		sent_again(&x, 1, 200 * MS);
+		sent_again(&x, 1, 200 * MS, 0);
 		others(&x, i ? 0 : 600);
 	}
 	db = judged(&x, NULL);
@@ -141,6 +171,7 @@ int main(void)
 		cmocka_unit_test(answers_that_are_sent_again_are_a_problem),
 		cmocka_unit_test(few_or_quick_ones_are_not),
 		cmocka_unit_test(what_was_acknowledged_is_not),
+		cmocka_unit_test(what_the_client_had_is_not),
 		cmocka_unit_test(a_small_share_is_not),
 	};
 

@@ -15,25 +15,33 @@ static struct {
 } handled;
 static u8 other_stack[65536];
 
-/* The moment in which the handler below is interrupted, on the other stack. */
-static void on_second(int number, siginfo_t *info, void *context)
+/* The registers and so many bytes of the stack of what a signal interrupted. */
+static void copy_moment(const ucontext_t *context, size_t n)
 {
 	static const u8 from[] = { REG_R15, REG_R14, REG_R13, REG_R12, REG_RBP, REG_RBX,
 				   REG_R11, REG_R10, REG_R9,  REG_R8,  REG_RAX, REG_RCX,
 				   REG_RDX, REG_RSI, REG_RDI, REG_RAX, REG_RIP };
-	const greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-	const u8 *sp = (const u8 *)(uintptr_t)regs[REG_RSP];
+	const greg_t *regs = context->uc_mcontext.gregs;
 	u32 i;
 
-	(void)number;
-	(void)info;
 	handled.raw = (struct raw_stack){ .pid = getpid(), .user = 1, .kind = RAW_SAMPLE };
 	for (i = 0; i < sizeof(from); i++)
 		handled.raw.regs[i] = regs[from[i]];
 	handled.raw.regs[17] = 0x33;
 	handled.raw.regs[19] = regs[REG_RSP];
-	handled.raw.n_stack = other_stack + sizeof(other_stack) - sp;
-	memcpy(handled.stack, sp, handled.raw.n_stack);
+	handled.raw.n_stack = n;
+	memcpy(handled.stack, (const u8 *)(uintptr_t)regs[REG_RSP], n);
+}
+
+/* The moment in which the handler below is interrupted, on the other stack. */
+static void on_second(int number, siginfo_t *info, void *context)
+{
+	const ucontext_t *c = context;
+	const u8 *sp = (const u8 *)(uintptr_t)c->uc_mcontext.gregs[REG_RSP];
+
+	(void)number;
+	(void)info;
+	copy_moment(c, other_stack + sizeof(other_stack) - sp);
 }
 
 static void on_first(int number)
@@ -70,6 +78,71 @@ static void a_handler_on_another_stack_is_an_end_of_its_own(void **state)
 	assert_int_equal(((const struct ev_sample *)out.data)->flags, STACK_USER_CUT);
 	buf_free(&out);
 	raw_queue_free(&q);
+}
+
+/* A function as __do_global_dtors_aux: without call frame information, stopped at its start, after
+ * it has pushed the frame pointer, and when that is set. */
+int undescribed(void);
+__asm__(".pushsection .text\n"
+	"undescribed: ud2\n"
+	"push %rbp\n"
+	"ud2\n"
+	"mov %rsp, %rbp\n"
+	"ud2\n"
+	"pop %rbp\n"
+	"ret\n"
+	".popsection\n");
+
+#define STOPS 3
+#define UD2   2 /* bytes */
+
+static struct code_frame callers[STOPS][2]; /* of each stop: the first frame and its caller */
+static int stops;
+static struct raw_queue stopped;
+
+static void on_stop(int number, siginfo_t *info, void *context)
+{
+	static struct code_frame frames[UNWIND_FRAMES];
+	struct code_process p = { .pid = getpid() };
+	ucontext_t *c = context;
+	enum unwind_end end;
+
+	(void)number;
+	(void)info;
+	copy_moment(c, 512);
+	if (unwind(&stopped.unwinder, &p, &handled.raw, frames, &end) > 1)
+		memcpy(callers[stops], frames, sizeof(callers[stops]));
+	stops++;
+	code_process_free(&stopped.unwinder, &p);
+	c->uc_mcontext.gregs[REG_RIP] += UD2;
+}
+
+static __attribute__((noinline)) const void *calls_undescribed(void)
+{
+	undescribed();
+	return __builtin_return_address(0);
+}
+
+static void what_compilers_add_has_its_caller(void **state)
+{
+	struct sigaction stop = { .sa_sigaction = on_stop, .sa_flags = SA_SIGINFO };
+	struct sigaction before;
+	u64 start = (uintptr_t)undescribed, caller = (uintptr_t)calls_undescribed;
+	int i;
+
+	(void)state;
+	assert_true(raw_queue_start(&stopped, 0));
+	assert_int_equal(sigaction(SIGILL, &stop, &before), 0);
+	assert_non_null(calls_undescribed());
+	sigaction(SIGILL, &before, NULL);
+	assert_int_equal(stops, STOPS);
+	for (i = 0; i < STOPS; i++) {
+		assert_int_not_equal(callers[i][1].module, 0);
+		/* both are of one file */
+		assert_in_range(callers[i][1].address - callers[0][0].address + start, caller + 1,
+				caller + 64);
+	}
+	raw_queue_free(&stopped);
 }
 #endif
 
@@ -220,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
 		cmocka_unit_test(a_handler_on_another_stack_is_an_end_of_its_own),
+		cmocka_unit_test(what_compilers_add_has_its_caller),
 #endif
 		cmocka_unit_test(kernel_symbols_are_the_nearest_before),
 		cmocka_unit_test(kernel_symbols_take_no_memory),

@@ -29,7 +29,7 @@ DEVIATION = 4.5  # standard deviations allowed between two shares: one compariso
 PATHS = 40
 # of shares that are known: Holm at 5 % over all of them, which refuses one where the largest has p < 5 % / 40
 KNOWN_DEVIATION = statistics.NormalDist().inv_cdf(1 - .05 / PATHS / 2)
-USER_CUT, NO_USER = 1, 4
+USER_CUT, NO_USER, HANDLER = 1, 4, 16
 ENTRY = re.compile(r"^([0-9a-f]+) .* (?:CIE$|FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+))", re.M)
 UNDEFINED = re.compile(r"DW_CFA_undefined: r(?:16|30)\b")
 PERF_FRAME = re.compile(r"^\s+([0-9a-f]+) \((.*)\)$", re.M)
@@ -61,8 +61,9 @@ class Ours:
                        for row in self.rows("SELECT id, module, address FROM frame")}
         self.nodes = {int(row[0]): (int(row[1]), row[2]) for row in self.rows("SELECT id, caller, frame FROM stack")}
         # a kernel thread, or one that ends, has no user stack
-        self.samples = [(self.stack(int(s)), int(f)) for s, f in
-                        self.rows("SELECT user_stack, flags FROM sample WHERE user_stack > 0 OR flags & 4")]
+        self.samples = [(self.stack(int(s)), int(f)) for s, f in self.rows(
+            "SELECT user_stack, flags FROM sample WHERE (user_stack > 0 OR flags & %d) AND NOT flags & %d" %
+            (NO_USER, HANDLER))]
         self.waits = [(self.stack(int(s)), int(f)) for s, f in self.rows(
             "SELECT user_stack, flags FROM offcpu WHERE (user_stack > 0 OR flags & 4) AND NOT flags & 8")]
         os.unlink(db)

@@ -66,7 +66,8 @@ as while a host hides a running thread.
 
 """
 STACKS = """Servers at full load, %d samples per second, %d s. Complete: the stack ends in a function without a caller, by
-readelf's reading of the file (_start, clone, clone3). perf record --call-graph dwarf runs at the same time. For each return
+readelf's reading of the file (_start, clone, clone3). Samples in signal handlers with a stack of their own, which say
+so, are left out. perf record --call-graph dwarf runs at the same time. For each return
 address with at least %d stacks in both, the share of each of its callers is compared; allowed are %.1f standard deviations.
 Of 40 call paths with known shares of the CPU time, each share is compared with the known one. The limit is Holm at 5 %%
 over all of them: at most 3.2 standard deviations for the largest difference. Interpreters run a program of three

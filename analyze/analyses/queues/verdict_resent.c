@@ -2,7 +2,7 @@
 /*
  * Answers that TCP had to send again: the server was on time, its clients were not. An answer
  * counts with the segments of its connection that were sent again after it, until the client had
- * acknowledged it. The client waited until the last of them at least, unless only an ACK was lost.
+ * acknowledged it. The client waited until the last of them at least, unless it had had them.
  */
 #include "analyze/analyses/verdict/verdict.h"
 #include "analyze/store/db.h"
@@ -13,21 +13,28 @@
 #define LEAST	    10	  /* answers: fewer in a short time are no share of it */
 #define LARGE	    65536 /* bytes: longer answers find their rate by losses */
 
-/* a: the answers; t: segments that were sent again, on connections of the server. */
+/*
+ * a: the answers; t: of connections of the server, segments that were sent again, and
+ * acknowledgments that the peer had one before. Each of these takes one from the others: the client
+ * had the answer when the first of them was sent again, at the latest.
+ */
 #define RESENT                                                                                          \
 	"WITH f AS MATERIALIZED (SELECT pid, fd, ts, coalesce(end, ?2) AS till, local, remote FROM fd"  \
 	" WHERE role='accepted' AND local IN (SELECT local FROM retransmit) AND pid IN (SELECT pid"     \
-	" FROM service WHERE server=?1)), t AS MATERIALIZED (SELECT f.pid, f.fd, r.ts FROM retransmit"  \
-	" r JOIN f ON f.local=r.local AND f.remote=r.remote WHERE r.state=?5 AND r.ts BETWEEN f.ts AND" \
-	" f.till), x AS (SELECT pid, fd, ts + dur AS at, client, 1 AS answer, acked, send_bytes FROM"   \
-	" request WHERE service IN (SELECT id FROM service WHERE server=?1) AND (pid, fd) IN (SELECT"   \
-	" pid, fd FROM t) UNION ALL SELECT pid, fd, ts, NULL, 0, NULL, NULL FROM t), n AS (SELECT *,"   \
-	" sum(answer) OVER (PARTITION BY pid, fd ORDER BY at, answer DESC ROWS UNBOUNDED PRECEDING) AS" \
-	" nth FROM x), w AS (SELECT *, first_value(at) OVER o AS sent, first_value(client) OVER o AS"   \
-	" peer, first_value(acked) OVER o AS known, first_value(send_bytes) OVER o AS bytes FROM n"     \
-	" WINDOW o AS (PARTITION BY pid, fd, nth ORDER BY answer DESC)), a AS MATERIALIZED (SELECT"     \
-	" sent, max(at) - sent AS late, count(*) AS segments, peer FROM w WHERE NOT answer AND nth > 0" \
-	" AND at <= sent + known AND bytes <= ?4 GROUP BY pid, fd, nth)"
+	" FROM service WHERE server=?1)), t AS MATERIALIZED (SELECT f.pid, f.fd, r.ts, r.needless FROM" \
+	" (SELECT ts, local, remote, 0 AS needless FROM retransmit WHERE state=?5 UNION ALL SELECT ts," \
+	" local, remote, 1 FROM dsack) r JOIN f ON f.local=r.local AND f.remote=r.remote WHERE r.ts"    \
+	" BETWEEN f.ts AND f.till), x AS (SELECT pid, fd, ts + dur AS at, client, 1 AS answer, 0 AS"    \
+	" needless, acked, send_bytes FROM request WHERE service IN (SELECT id FROM service WHERE"      \
+	" server=?1) AND (pid, fd) IN (SELECT pid, fd FROM t) UNION ALL SELECT pid, fd, ts, NULL, 0,"   \
+	" needless, NULL, NULL FROM t), n AS (SELECT *, sum(answer) OVER (PARTITION BY pid, fd ORDER"   \
+	" BY at, answer DESC ROWS UNBOUNDED PRECEDING) AS nth FROM x), w AS (SELECT *,"                 \
+	" first_value(at) OVER o AS sent, first_value(client) OVER o AS peer, first_value(acked) OVER"  \
+	" o AS known, first_value(send_bytes) OVER o AS bytes FROM n WINDOW o AS (PARTITION BY pid,"    \
+	" fd, nth ORDER BY answer DESC)), a AS MATERIALIZED (SELECT sent, CASE WHEN max(needless) THEN" \
+	" min(at) ELSE max(at) END - sent AS late, sum(NOT needless) - sum(needless) AS segments, peer" \
+	" FROM w WHERE NOT answer AND nth > 0 AND (needless OR at <= sent + known) AND bytes <= ?4"     \
+	" GROUP BY pid, fd, nth HAVING segments > 0)"
 
 static int on_answers(void *arg, sqlite3_stmt *q, struct err *e)
 {

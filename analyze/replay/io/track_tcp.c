@@ -11,6 +11,7 @@
  */
 #include "descriptors.h"
 
+#include "analyze/replay/requests/track_segments.h"
 #include "format/linux_abi.h"
 
 #include <stdlib.h>
@@ -223,6 +224,37 @@ static int tcp_on_retransmit(struct replay *r, const struct record *rec, struct 
 	return 0;
 }
 
+static int on_segment(struct replay *r, const struct record *rec, u32 conn, u32 flags,
+		      struct err *e)
+{
+	char local[ADDRESS_MAX], remote[ADDRESS_MAX];
+	const struct connection *c;
+
+	if (!(flags & SEGMENT_DSACK))
+		return 0;
+	c = idmap_get(&own(r)->of, segments_sock(r, conn));
+	if (!c || !c->retransmits)
+		return 0;
+	address_text(local, c->family, c->saddr, c->sport);
+	address_text(remote, c->family, c->daddr, c->dport);
+	return row_put(r->db, dsack, e, .ts = replay_time(r, rec->ts), .local = local,
+		       .remote = remote);
+}
+
+static int tcp_on_segment(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_segment *ev = rec->event;
+
+	return on_segment(r, rec, ev->conn, ev->flags, e);
+}
+
+static int tcp_on_segment_next(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_segment_next *ev = rec->event;
+
+	return on_segment(r, rec, ev->conn, ev->flags, e);
+}
+
 static int by_sock(const void *a, const void *b)
 {
 	const struct connection *x = *(struct connection *const *)a;
@@ -266,6 +298,8 @@ static const struct handler handlers[] = {
 	{ EV_fd, false, tcp_on_fd },
 	{ EV_tcp_state, false, tcp_on_state },
 	{ EV_tcp_retransmit, false, tcp_on_retransmit },
+	{ EV_segment, false, tcp_on_segment },
+	{ EV_segment_next, false, tcp_on_segment_next },
 	{ 0 },
 };
 

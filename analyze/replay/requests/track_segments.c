@@ -269,9 +269,9 @@ static void place(struct stream *s, u32 by)
 	s->relative = false;
 }
 
-static int take_segment(struct replay *r, const struct record *rec, const struct ev_segment *ev,
-			struct err *e)
+static int segments_on_segment(struct replay *r, const struct record *rec, struct err *e)
 {
+	const struct ev_segment *ev = rec->event;
 	u32 next = ev->pos - (u32)ev->gap; /* in order up to here */
 	struct stream *s;
 
@@ -298,30 +298,25 @@ static int take_segment(struct replay *r, const struct record *rec, const struct
 	return 0;
 }
 
-static int segments_on_segment(struct replay *r, const struct record *rec, struct err *e)
-{
-	return take_segment(r, rec, rec->event, e);
-}
-
 static int segments_on_next(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_segment_next *ev = rec->event;
+	struct record placed = *rec;
 	struct stream *s;
 	struct ev_segment segment = {
 		.conn = ev->conn,
 		.len = ev->len,
 		.unread = ev->unread,
 		.unacked = ev->flags & SEGMENT_ACKED ? 0 : 1,
-		.flags = ev->flags & SEGMENT_BACKLOG,
 	};
+	int ret = stream_of(r, &s, ev->conn, e);
 
-	if (stream_of(r, &s, ev->conn, e) < 0)
-		return ERR_FAIL;
-	if (!s)
-		return 0;
+	if (ret < 0 || !s)
+		return ret;
 	s->relative |= !s->end_known; /* that segment is not in this recording */
 	segment.pos = s->end;
-	return take_segment(r, rec, &segment, e);
+	placed.event = &segment;
+	return segments_on_segment(r, &placed, e);
 }
 
 /* ---- receives ---- */
@@ -333,6 +328,13 @@ static struct stream *stream_of_file(const struct replay *r, struct file *f)
 	if (!s && f->ino && (s = idmap_get(&own(r)->by_ino, f->ino)))
 		f->conn = s->id;
 	return s;
+}
+
+u64 segments_sock(const struct replay *r, u32 conn)
+{
+	const struct stream *s = idmap_get(&own(r)->of, conn);
+
+	return s ? s->sock : 0;
 }
 
 u32 segments_conn(const struct replay *r, struct file *f)
