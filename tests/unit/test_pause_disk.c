@@ -11,7 +11,7 @@
  * 100 waits 300 ms in fsync, its block request for `done` ms; within it, or 100 ms after it, one of
  * tid moves 8 MiB. waker: ends the wait, 0: an interrupt; 400 was in the run queue for all of it.
  */
-static sqlite3 *beside_disk_use(int tid, bool within, long done, int waker)
+static sqlite3 *beside_request(int tid, bool within, long done, int waker, int op, long held)
 {
 	struct text x = { 0 };
 	long t;
@@ -27,10 +27,10 @@ static sqlite3 *beside_disk_use(int tid, bool within, long done, int waker)
 	text_line(&x, "%ld 100 block_start request=1 dev=8 bytes=4096 sector=8 op=1", t + 4000);
 	text_line(&x, "%ld 100 switch next=0 state=2 flags=2", t + 10000);
 	t += within ? 10 * MS : 400 * MS;
-	text_line(&x, "@cpu 1\n%ld %d block_start request=2 dev=8 bytes=8388608 sector=800 op=1", t,
-		  tid);
+	text_line(&x, "@cpu 1\n%ld %d block_start request=2 dev=8 bytes=8388608 sector=800 op=%d",
+		  t, tid, op);
 	text_line(&x, "%ld 0 block_complete request=2 dev=8 bytes=8388608 sector=800\n@cpu 0",
-		  t + MS);
+		  t + held);
 	text_line(&x, "%ld 0 block_complete request=1 dev=8 bytes=4096 sector=8",
 		  x.t + done * MS - 1000);
 	if (waker) {
@@ -47,6 +47,30 @@ static sqlite3 *beside_disk_use(int tid, bool within, long done, int waker)
 		  300 * MS - 6000);
 	x.t += 300 * MS + 4000;
 	return judged(&x);
+}
+
+static sqlite3 *beside_disk_use(int tid, bool within, long done, int waker)
+{
+	return beside_request(tid, within, done, waker, 1, MS);
+}
+
+/* They move no bytes, but the disk did them all the time; not if they are done soon. */
+static void a_pause_behind_discards_has_who_made_them(void **state)
+{
+	sqlite3 *db = beside_request(300, true, 300, 0, 3, 280 * MS);
+
+	(void)state;
+	is_number(db, FINDING_VALUE("pause_discards", "user", "v.id"), 300);
+	is_within(db, FINDING_VALUE("pause_discards", "share", "v.number"), 90, 95);
+	is_number(db, FINDING_VALUE("pause_discards", "bytes", "v.number"), 8388608);
+	is_number(db, DISK_VALUE("v.id", "user"), 100);
+	db_close(db);
+	db = beside_request(300, true, 300, 0, 3, 20 * MS);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_discards'", 0);
+	db_close(db);
+	db = beside_request(100, true, 300, 0, 3, 280 * MS); /* its own */
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_discards'", 0);
+	db_close(db);
 }
 
 /* The program that used the disk while the pause waited for it, not at another time. */
@@ -104,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_pause_at_a_disk_names_its_user),
+		T(a_pause_behind_discards_has_who_made_them),
 		T(a_pause_at_an_idle_disk_names_no_user),
 	};
 

@@ -10,6 +10,7 @@
 #define NAMED_LEAST 0.05
 #define NAMED_MOST  3
 #define MOSTLY	    0.5
+#define OF_DISCARDS " b.op & 255 IN (3,5,9)" /* discard, secure erase, write zeroes */
 
 /* The time of all pauses that count: in order, without overlaps. */
 struct paused {
@@ -284,6 +285,68 @@ static int put_idle_disks(struct analysis_ctx *c, const struct judged *j,
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
+/* Requests that free blocks of the disk: they move nothing, and can keep it from what others want.
+ */
+struct discards {
+	const struct paused *paused;
+	double n, bytes, at; /* at: time of the pauses in which one was in flight, ns */
+	s64 end;	     /* of those before */
+};
+
+/* Columns: ts, end, bytes; in order of time. */
+static int on_discard(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct discards *d = arg;
+	s64 from = sqlite3_column_int64(q, 0), to = sqlite3_column_int64(q, 1);
+	s64 ns = in_pauses(d->paused, from > d->end ? from : d->end, to > d->end ? to : d->end);
+
+	(void)e;
+	if (in_pauses(d->paused, from, to) < 0)
+		return 0;
+	d->n++;
+	d->bytes += sqlite3_column_double(q, 2);
+	d->at += ns > 0 ? (double)ns : 0;
+	d->end = to > d->end ? to : d->end;
+	return 0;
+}
+
+/* The program outside the server whose discards were in flight for most of the pauses. */
+static int put_discards(struct analysis_ctx *c, const struct judged *j, const struct paused *p,
+			s64 dev, struct err *e)
+{
+	static const char most[] =
+		"SELECT coalesce((SELECT t.pid FROM block_io b JOIN thread t ON t.tid=b.tid WHERE b.dev=?1 AND" OF_DISCARDS
+		" AND t.pid NOT IN (SELECT pid FROM service WHERE server=?2) GROUP BY t.comm ORDER BY"
+		" sum(b.bytes) DESC LIMIT 1), 0)";
+	static const char theirs[] =
+		"SELECT b.ts, b.ts + coalesce(b.dur, 0), b.bytes FROM block_io b JOIN thread t ON t.tid=b.tid WHERE"
+		" b.dev=?1 AND" OF_DISCARDS
+		" AND t.comm=(SELECT comm FROM thread WHERE tid=?2) ORDER BY 1";
+	struct discards d = { .paused = p };
+	double all = (double)in_pauses(p, 0, c->duration);
+	s64 pid = 0;
+	int ret = db_int(c->db, &pid, e, most, "ii", dev, j->about.id);
+
+	if (ret == 0 && pid > 0)
+		ret = db_each(c->db, e, on_discard, &d, theirs, "ii", dev, pid);
+	if (ret < 0 || all <= 0 || d.at < MOSTLY * all)
+		return ret;
+	const struct value values[] = {
+		VALUE_SUBJECT("user", process, pid),
+		VALUE_NUMBER("bytes", d.bytes, "bytes"),
+		VALUE_NUMBER("n", d.n, ""),
+		VALUE_SUBJECT("disk", disk, dev),
+		VALUE_NUMBER("share", 100 * d.at / all, "%"),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_pause_discards, PROBLEM, OVERLAP, j->about, NULL, values, j->finding
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
+/* Others that moved most bytes come before others that moved none. */
 static int put_users(struct analysis_ctx *c, const struct judged *j, const struct paused *p,
 		     s64 dev, struct err *e)
 {
@@ -293,6 +356,8 @@ static int put_users(struct analysis_ctx *c, const struct judged *j, const struc
 	bool others = false;
 	int n = read_users(c, p, j->about.id, dev, values, &others, e);
 
+	if (n >= 0 && !others && put_discards(c, j, p, dev, e) < 0)
+		return ERR_FAIL;
 	if (n <= 0)
 		return n;
 	values[n] = (struct value)VALUE_SUBJECT("disk", disk, dev);

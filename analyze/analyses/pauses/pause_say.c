@@ -382,22 +382,24 @@ static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct e
 static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
 			 struct err *e)
 {
-	bool first;
+	bool first, disk;
 	int ret;
 
 	p->root.judged = j;
 	ret = pause_root(c, &p->root, p->tid, e);
 	first = p->root.share >= ROOT_FIRST && !p->upstream.address.len;
+	disk = p->root.tid > 0 && p->root.state == STATE_disk;
 	if (ret == 0 && first) /* what to mend comes before who suffers */
 		ret = pause_root_put(c, &p->root, e);
+	if (ret == 0 && first && disk)
+		ret = pause_disk_put(c, j, &p->root, e);
 	if (ret == 0)
 		ret = put_pause_cause(c, j, p, e);
 	if (ret == 0 && p->largest == DID_lock)
 		ret = put_filelock(c, j, e);
 	if (ret == 0 && !first && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
-	if (ret == 0 &&
-	    (p->largest == DID_disk || (p->root.tid > 0 && p->root.state == STATE_disk)))
+	if (ret == 0 && !(first && disk) && (p->largest == DID_disk || disk))
 		ret = pause_disk_put(c, j, &p->root, e);
 	pause_root_free(&p->root);
 	return ret;
