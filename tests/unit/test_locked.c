@@ -184,9 +184,9 @@ static void one_deadlock_is_enough(void **state)
 }
 
 /* 400 waits 5 ms for 300, which fails at once. */
-static sqlite3 *short_waits(int times, int status, const char *code)
+static sqlite3 *short_waits_and(long slower, int times, int status, const char *code)
 {
-	const struct wait how = { .others = UPDATES };
+	const struct wait how = { .others = UPDATES, .slower = slower };
 	struct text x = { 0 };
 	sqlite3 *db;
 	long t, fails;
@@ -215,6 +215,24 @@ static sqlite3 *short_waits(int times, int status, const char *code)
 	x.t = 4 * SECOND;
 	db = answered(&x);
 	return analysed(db, "verdict");
+}
+
+static sqlite3 *short_waits(int times, int status, const char *code)
+{
+	return short_waits_and(0, times, status, code);
+}
+
+/* Unless what else is slower harms more: each failure counts a second. */
+static void deadlocks_come_before_a_small_slowdown(void **state)
+{
+	sqlite3 *db = short_waits_and(3 * MS, 2, 1213, "40001");
+
+	(void)state;
+	is(db, "problem locked");
+	db_close(db);
+	db = short_waits_and(3 * MS, 1, 1213, "40001");
+	is(db, "problem slower");
+	db_close(db);
 }
 
 static void several_deadlocks_are_a_problem_however_short(void **state)
@@ -311,6 +329,7 @@ int main(void)
 		T(a_few_requests_that_wait_for_a_lock_are_a_problem),
 		T(one_deadlock_is_enough),
 		T(several_deadlocks_are_a_problem_however_short),
+		T(deadlocks_come_before_a_small_slowdown),
 		T(other_long_waits_are_no_problem),
 		T(a_change_that_added_more_comes_first),
 	};

@@ -407,8 +407,9 @@ int verdict_own(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int verdict_timer(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
-/* verdict_rank.c, for qsort: problems first, then levels that are not healthy; by harm and
- * requests. */
+/* verdict_rank.c: time that clients waited because of the problem, ns, over all requests. */
+double verdict_harm(const struct judged *j);
+/* For qsort: problems first, then levels that are not healthy; by harm and requests. */
 int verdict_by_rank(const void *a, const void *b);
 
 /* verdict_say.c: the findings: what it is, and why. */

@@ -11,8 +11,7 @@ static double at_least(double ns)
 	return ns > 0 ? ns : 0;
 }
 
-/* Time that clients waited because of the problem, ns, over all requests. */
-static double harm_of(const struct judged *j)
+double verdict_harm(const struct judged *j)
 {
 	const struct verdict_connect *k = &j->connect;
 
@@ -50,7 +49,7 @@ static int class_of(const struct judged *j)
 int verdict_by_rank(const void *a, const void *b)
 {
 	const struct judged *x = a, *y = b;
-	double m = harm_of(x), n = harm_of(y);
+	double m = verdict_harm(x), n = verdict_harm(y);
 
 	if (class_of(x) != class_of(y))
 		return class_of(x) - class_of(y);
