@@ -11,6 +11,8 @@
  * 100 waits 300 ms in fsync, its block request for `done` ms; within it, or 100 ms after it, one of
  * tid moves 8 MiB. waker: ends the wait, 0: an interrupt; 400 was in the run queue for all of it.
  */
+static int written = 77; /* the device of the files that 300 writes */
+
 static sqlite3 *beside_request(int tid, bool within, long done, int waker, int op, long held)
 {
 	struct text x = { 0 };
@@ -18,7 +20,13 @@ static sqlite3 *beside_request(int tid, bool within, long done, int waker, int o
 
 	head(&x);
 	text_line(&x, "@recorder\n32 300 thread pid=300 state=83 comm=\"dd\"");
-	text_line(&x, "33 400 thread pid=400 state=83 comm=\"jbd2/vda-8\"\n@cpu 0");
+	text_line(&x, "33 400 thread pid=400 parent=2 state=83 comm=\"jbd2/vda-8\"");
+	text_line(&x,
+		  "34 0 disk dev=8 name=\"sda\"\n35 0 mount dev=9 text=\"ext4 /dev/sda1 /srv\"");
+	text_line(&x, "36 300 fd pid=300 fd=5 mode=0100000 ino=50 dev=%d path=\"/srv/copy\"",
+		  written);
+	text_line(&x, "@cpu 0\n%ld 300 syscall nr=write fd=5 ret=%d count=%d dur=200", 2 * MS / 3,
+		  8 << 20, 8 << 20);
 	many(&x, 100, 600, MS);
 	t = x.t;
 	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", t, t + 1000);
@@ -94,6 +102,29 @@ static void a_pause_at_a_disk_names_its_user(void **state)
 	db_close(db);
 }
 
+/* The kernel writes back what a program wrote, on a partition of the disk. */
+static void what_the_kernel_writes_back_has_who_wrote_it(void **state)
+{
+	sqlite3 *db = beside_disk_use(400, true, 300, 0);
+
+	(void)state;
+	is_number(db, DISK_VALUE("v.id", "user"), 400);
+	is_number(db, DISK_VALUE("count(v.id)", "writer"), 0); /* its files are elsewhere */
+	db_close(db);
+	written = 9;
+	db = beside_disk_use(400, true, 300, 0);
+	is_number(db, DISK_VALUE("v.id", "writer"), 300);
+	is_number(db, DISK_VALUE("v.number", "written"), 8 << 20);
+	db_close(db);
+	db = beside_disk_use(100, true, 300, 0); /* what moved most was no writeback */
+	is_number(db, DISK_VALUE("count(v.id)", "writer"), 0);
+	db_close(db);
+	db = beside_disk_use(300, true, 20, 0);
+	is_number(db, IDLE_VALUE("v.id", "writer"), 300);
+	db_close(db);
+	written = 77;
+}
+
 /* Without a request at the disk no program that uses it is to blame. */
 static void a_pause_at_an_idle_disk_names_no_user(void **state)
 {
@@ -129,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_pause_at_a_disk_names_its_user),
 		T(a_pause_behind_discards_has_who_made_them),
+		T(what_the_kernel_writes_back_has_who_wrote_it),
 		T(a_pause_at_an_idle_disk_names_no_user),
 	};
 

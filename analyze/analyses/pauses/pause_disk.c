@@ -2,6 +2,7 @@
 /* The programs that moved the bytes of a disk while pauses waited for it. */
 #include "pause_root.h"
 
+#include "analyze/analyses/waits/disk_writer.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 
@@ -264,11 +265,13 @@ static int read_busy(struct analysis_ctx *c, const struct paused *p, double *ret
 
 /* The thread that was to end the wait had no CPU, or was on one; else I/O was held back. */
 static int put_idle_disks(struct analysis_ctx *c, const struct judged *j,
-			  const struct pause_root *r, double share, struct err *e)
+			  const struct pause_root *r, s64 dev, double share, struct err *e)
 {
+	struct disk_writer w = { 0 };
 	bool cpu = r->last > 0 && (r->last_state == STATE_run || r->last_state == STATE_woken ||
 				   r->last_state == STATE_preempted);
 	bool limit = !cpu && !r->stranger;
+	int ret = limit ? disk_writer_read(&w, c->db, dev, 0, e) : 0;
 	const struct value values[] = {
 		VALUE_NUMBER("busy", 100 * share, "%"),
 		VALUE_MAYBE("thread", thread, cpu ? r->last : 0),
@@ -276,13 +279,17 @@ static int put_idle_disks(struct analysis_ctx *c, const struct judged *j,
 		VALUE_NUMBER("share", cpu ? r->last_share : NAN, "%"),
 		VALUE_MAYBE("stranger", thread, r->stranger),
 		VALUE_TEXT("limit", limit ? "an I/O limit of a cgroup" : NULL),
+		VALUE_MAYBE("writer", process, w.pid),
+		VALUE_NUMBER("written", w.pid ? w.bytes : NAN, "bytes"),
+		VALUE_NUMBER("all", w.pid ? w.all : NAN, "bytes"),
+		VALUE_SUBJECT("disk", disk, dev),
 		{ 0 },
 	};
 	const struct finding f = {
 		FINDING_pause_disk_idle, PROBLEM, OBSERVED, j->about, NULL, values, j->finding
 	};
 
-	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+	return ret < 0 ? ret : finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
 /* Requests that free blocks of the disk: they move nothing, and can keep it from what others want.
@@ -350,9 +357,10 @@ static int put_discards(struct analysis_ctx *c, const struct judged *j, const st
 static int put_users(struct analysis_ctx *c, const struct judged *j, const struct paused *p,
 		     s64 dev, struct err *e)
 {
-	struct value values[NAMED_MOST + 2] = { 0 };
+	struct value values[NAMED_MOST + 5] = { 0 };
 	struct finding f = { FINDING_pause_disk, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
+	struct disk_writer w;
 	bool others = false;
 	int n = read_users(c, p, j->about.id, dev, values, &others, e);
 
@@ -360,7 +368,14 @@ static int put_users(struct analysis_ctx *c, const struct judged *j, const struc
 		return ERR_FAIL;
 	if (n <= 0)
 		return n;
-	values[n] = (struct value)VALUE_SUBJECT("disk", disk, dev);
+	if (disk_writer_read(&w, c->db, dev, values[0].of.id, e) < 0)
+		return ERR_FAIL;
+	values[n++] = (struct value)VALUE_SUBJECT("disk", disk, dev);
+	if (w.pid) {
+		values[n++] = (struct value)VALUE_SUBJECT("writer", process, w.pid);
+		values[n++] = (struct value)VALUE_NUMBER("written", w.bytes, "bytes");
+		values[n] = (struct value)VALUE_NUMBER("all", w.all, "bytes");
+	}
 	f.evidence = others ? OVERLAP : OBSERVED;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
@@ -379,7 +394,7 @@ int pause_disk_put(struct analysis_ctx *c, const struct judged *j, const struct 
 	if (ret == 0 && own)
 		ret = read_busy(c, &p, &share, e);
 	if (ret == 0 && dev >= 0)
-		ret = share < MOSTLY ? put_idle_disks(c, j, r, share, e)
+		ret = share < MOSTLY ? put_idle_disks(c, j, r, dev, share, e)
 				     : put_users(c, j, &p, dev, e);
 	free(p.v);
 	return ret;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The disk that slow units waited for, and the programs that moved its bytes then. */
+#include "analyze/analyses/waits/disk_writer.h"
 #include "analyze/causes/causes.h"
 
 #include <math.h>
@@ -160,6 +161,25 @@ static int by_bytes(const void *a, const void *b)
 	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
+/* Where the kernel moved most, whose bytes they were. */
+static int name_writer(struct samples *d, s64 dev, struct cause *c, struct err *e)
+{
+	struct disk_writer w;
+
+	if (c->offender.kind == SUBJECT_none)
+		return 0;
+	if (disk_writer_read(&w, d->db, dev, c->offender.id, e) < 0)
+		return ERR_FAIL;
+	if (!w.pid)
+		return 0;
+	CAUSE_VALUE(c, VALUE_SUBJECT, "writer", process, w.pid);
+	CAUSE_VALUE(c, VALUE_NUMBER, "written", w.bytes, "bytes");
+	CAUSE_VALUE(c, VALUE_NUMBER, "all", w.all, "bytes");
+	c->offender = (struct subject){ SUBJECT_process, w.pid };
+	c->own = samples_is_own(d, w.pid);
+	return 0;
+}
+
 static int name_users(struct samples *d, const struct disk_use *use, struct cause *c, struct err *e)
 {
 	struct program *list = calloc(use->bytes.n + 1, sizeof(*list));
@@ -191,7 +211,7 @@ static int name_users(struct samples *d, const struct disk_use *use, struct caus
 		c->own = list[i].own;
 	}
 	free(list);
-	return 0;
+	return name_writer(d, use->dev, c, e);
 }
 
 /* ---- its own requests ---- */
