@@ -286,7 +286,10 @@ static void counters_of_quotas_decide(void **state)
 		 "throttled=12 time=360000000\n",
 		 group);
 	db = slowed(throttled, 0, "100", facts);
-	first_is(db, "throttle", "cgroup /a", "evidence='OVERLAP' AND object=8 AND offender=8");
+	first_is(
+		db, "throttle", "cgroup /a",
+		"evidence='OVERLAP' AND object=8 AND offender=8 AND (SELECT v.id FROM finding_value v WHERE"
+		" v.finding=cause.finding AND v.name='spender')=100");
 	/* throttled, but for a tenth of the time in which the neighbour ran */
 	snprintf(facts, sizeof(facts),
 		 "%s115 0 throttle cgroup=8 quota=1000000 period=100000000\n"

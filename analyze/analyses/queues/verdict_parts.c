@@ -11,6 +11,10 @@
 #include "analyze/base/limits.h"
 #include "analyze/store/request_rows.h"
 
+#define ACK_DELAYED 40e6 /* ns: TCP_DELACK_MIN of the kernel */
+#define ACK_TICK    12e6 /* the timer's, at 100 ticks per second, and a round trip */
+#define NEARLY_ALL  0.9
+
 struct of_client {
 	s64 id;
 	double rest;
@@ -20,6 +24,7 @@ struct parts {
 	const struct verdict_when *when;
 	struct verdict_side side[2];
 	double n, rest;	      /* requests of which it is most */
+	double acked;	      /* of these, whose rest came when a delayed ACK had been sent */
 	struct idmap clients; /* of these: id -> struct of_client */
 };
 
@@ -52,6 +57,7 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 		return 0;
 	p->n++;
 	p->rest += rest;
+	p->acked += rest >= ACK_DELAYED && rest <= ACK_DELAYED + ACK_TICK;
 	return take_client(p, row->client, rest, e);
 }
 
@@ -76,6 +82,7 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct part
 		VALUE_NUMBER("rest", p->rest / p->n, "ns"),
 		VALUE_MAYBE("client", client, client.id),
 		VALUE_NUMBER("of_client", client.id ? percent(client.rest, p->rest) : NAN, "%"),
+		VALUE_NUMBER("ack", p->acked >= NEARLY_ALL * p->n ? ACK_DELAYED : NAN, "ns"),
 		{ 0 },
 	};
 	const struct finding f = {

@@ -219,6 +219,10 @@ static void put_throttled(struct cause *c, const struct quota *quota)
 	CAUSE_VALUE(c, VALUE_NUMBER, "throttled", quota->throttled, "");
 	CAUSE_VALUE(c, VALUE_NUMBER, "periods", quota->periods, "");
 	CAUSE_VALUE(c, VALUE_NUMBER, "stopped", quota->time, "ns");
+	if (!quota->thread)
+		return;
+	CAUSE_VALUE(c, VALUE_SUBJECT, "spender", thread, quota->thread);
+	CAUSE_VALUE(c, VALUE_NUMBER, "used", 100 * quota->used, "%");
 }
 
 int cause_runq(struct samples *d, const struct ranking *rank, struct cause *c, struct err *e)
