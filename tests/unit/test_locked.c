@@ -222,7 +222,7 @@ static sqlite3 *short_waits(int times, int status, const char *code)
 	return short_waits_and(0, times, status, code);
 }
 
-/* Unless what else is slower harms more: each failure counts a second. */
+/* Unless what else is slower harms more: a failure has the weight of a second. */
 static void deadlocks_come_before_a_small_slowdown(void **state)
 {
 	sqlite3 *db = short_waits_and(3 * MS, 2, 1213, "40001");
