@@ -4,6 +4,12 @@
 #include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"
 
+/* Ten functions that serve calls, 20 to 29. */
+#define TEN(x)	  x(20) x(21) x(22) x(23) x(24) x(25) x(26) x(27) x(28) x(29)
+#define FRAME(n)  "210 0 frame id=" #n " module=1 address=" #n "\n"
+#define STACK(n)  "220 0 stack id=" #n " caller=2 frame=" #n "\n"
+#define SYMBOL(n) "230 0 symbol frame=" #n " text=\"part_" #n "\"\n"
+
 /*
  * Stacks: 3 main > serve > parse, 5 main > serve > report > push, 8 main > serve > get > lock in
  * the C library, 10 main > sweep > sleep in it; 11 the kernel's side of fsync.
@@ -17,16 +23,17 @@ static const char facts[] =
 	"210 0 frame id=3 module=1 address=3\n210 0 frame id=4 module=1 address=4\n"
 	"210 0 frame id=5 module=1 address=5\n210 0 frame id=6 module=1 address=6\n"
 	"210 0 frame id=7 module=2 address=7\n210 0 frame id=8 module=1 address=8\n"
-	"210 0 frame id=9 module=2 address=9\n210 0 frame id=10 module=3 address=10\n"
-	"220 0 stack id=1 frame=1\n220 0 stack id=2 caller=1 frame=2\n220 0 stack id=3 caller=2 frame=3\n"
-	"220 0 stack id=4 caller=2 frame=4\n220 0 stack id=5 caller=4 frame=5\n"
-	"220 0 stack id=6 caller=2 frame=6\n220 0 stack id=8 caller=6 frame=7\n"
-	"220 0 stack id=9 caller=1 frame=8\n220 0 stack id=10 caller=9 frame=9\n220 0 stack id=11 frame=10\n"
-	"230 0 symbol frame=1 text=\"main\"\n230 0 symbol frame=2 text=\"serve\"\n"
-	"230 0 symbol frame=3 text=\"parse\"\n230 0 symbol frame=4 text=\"report\"\n"
-	"230 0 symbol frame=5 text=\"push\"\n230 0 symbol frame=6 text=\"get\"\n"
-	"230 0 symbol frame=7 text=\"pthread_mutex_lock\"\n230 0 symbol frame=8 text=\"sweep\"\n"
-	"230 0 symbol frame=9 text=\"nanosleep\"\n230 0 symbol frame=10 text=\"jbd2_log_wait_commit\"\n";
+	"210 0 frame id=9 module=2 address=9\n210 0 frame id=10 module=3 address=10\n" TEN(
+		FRAME) "220 0 stack id=1 frame=1\n220 0 stack id=2 caller=1 frame=2\n220 0 stack id=3 caller=2 frame=3\n"
+		       "220 0 stack id=4 caller=2 frame=4\n220 0 stack id=5 caller=4 frame=5\n"
+		       "220 0 stack id=6 caller=2 frame=6\n220 0 stack id=8 caller=6 frame=7\n"
+		       "220 0 stack id=9 caller=1 frame=8\n220 0 stack id=10 caller=9 frame=9\n220 0 stack id=11 frame=10\n" TEN(
+			       STACK) "230 0 symbol frame=1 text=\"main\"\n230 0 symbol frame=2 text=\"serve\"\n"
+				      "230 0 symbol frame=3 text=\"parse\"\n230 0 symbol frame=4 text=\"report\"\n"
+				      "230 0 symbol frame=5 text=\"push\"\n230 0 symbol frame=6 text=\"get\"\n"
+				      "230 0 symbol frame=7 text=\"pthread_mutex_lock\"\n230 0 symbol frame=8 text=\"sweep\"\n"
+				      "230 0 symbol frame=9 text=\"nanosleep\"\n230 0 symbol frame=10 text=\"jbd2_log_wait_commit\"\n" TEN(
+					      SYMBOL);
 
 /* A path that the sentence does not call added. */
 #define NOT_ADDED                                                                                   \
@@ -125,31 +132,46 @@ static void the_same_profile_of_dearer_requests_is_named(void **state)
 		"path='main > serve > parse' AND path_part BETWEEN 0.6 AND 0.75 AND path_low > 0.5 AND " NOT_ADDED);
 }
 
-static const int thirds[] = { 3, 5, 6 };
-
-static long takes_longer_in_thirds(struct script *s, long t)
+static long takes_longer_in_all(struct script *s, long t)
 {
 	int i;
 
-	for (i = 0; i < 3; i++)
-		sample(s, t + 400000 * i, thirds[i], 600000);
+	for (i = 0; i < 10; i++)
+		sample(s, t + 150000 * i, 20 + i, 180000);
 	return t + 2000000;
+}
+
+/* `waits`: of the thread outside serve, once. */
+static sqlite3 *dearer_in_all(bool waits)
+{
+	struct script s = { .facts = facts };
+	long i, t;
+
+	for (i = 0; i < REQUESTS; i++) {
+		t = BEGIN + i * PERIOD;
+		script_request(&s, t, i >= REQUESTS / 2 ? takes_longer_in_all : NULL);
+		sample(&s, t + 6000, 20 + i % 10, 50000);
+		if (waits && !i)
+			script_line(&s, 0,
+				    "%ld 100 offcpu pid=100 dur=1000000 user_stack=10 state=1",
+				    t + 7000);
+	}
+	return script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
 }
 
 /* What all stacks of the thread have: main > serve. */
 static void the_root_of_dearer_requests_is_not_named(void **state)
 {
-	struct script s = { .facts = facts };
-	long i, t;
-
 	(void)state;
-	for (i = 0; i < REQUESTS; i++) {
-		t = BEGIN + i * PERIOD;
-		script_request(&s, t, i >= REQUESTS / 2 ? takes_longer_in_thirds : NULL);
-		sample(&s, t + 6000, thirds[i % 3], 50000);
-	}
-	first_is(script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL), "self", NULL,
+	first_is(dearer_in_all(false), "self", NULL,
 		 "path='' AND path_n=0 AND " CHILD("load_dearer", "1"));
+}
+
+/* Then serve is what it runs, however many stacks there are in it. */
+static void a_thread_that_waits_elsewhere_has_a_shorter_root(void **state)
+{
+	(void)state;
+	first_is(dearer_in_all(true), "self", NULL, "path='main > serve' AND " NOT_ADDED);
 }
 
 /* A thread that answers none has the CPU: the requests are not dearer. */
@@ -251,6 +273,7 @@ int main(void)
 		cmocka_unit_test(the_callee_that_has_it_is_named),
 		cmocka_unit_test(the_same_profile_of_dearer_requests_is_named),
 		cmocka_unit_test(the_root_of_dearer_requests_is_not_named),
+		cmocka_unit_test(a_thread_that_waits_elsewhere_has_a_shorter_root),
 		cmocka_unit_test(the_same_profile_of_other_requests_is_not_named),
 		cmocka_unit_test(locks_name_the_caller_and_the_end),
 		cmocka_unit_test(a_kernel_thread_at_the_end_has_its_reason),

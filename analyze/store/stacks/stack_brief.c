@@ -9,9 +9,9 @@
 
 struct rooting {
 	const struct callstacks *s;
-	struct calltree tree;
-	u32 leaf;    /* of the first stack */
-	bool differ; /* there are two call paths or more */
+	struct calltree tree; /* a: stacks of samples, b: of waits */
+	u32 leaf;	      /* of the first stack */
+	bool differ;	      /* there are two call paths or more */
 };
 
 static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
@@ -24,7 +24,10 @@ static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
 		return 0;
 	if (calltree_path(&r->tree, 0, codes, n, &at, e) < 0)
 		return ERR_FAIL;
-	r->tree.v[at].a++;
+	if (sqlite3_column_int(q, 1))
+		r->tree.v[at].b++;
+	else
+		r->tree.v[at].a++;
 	r->differ |= r->leaf && r->leaf != at;
 	r->leaf = at;
 	return 0;
@@ -34,8 +37,8 @@ int stack_root_read(struct stack_root *ret, const struct callstacks *s, sqlite3 
 		    struct err *e)
 {
 	static const char sql[] =
-		"SELECT user_stack FROM sample WHERE tid=?1 AND user_stack > 0 AND NOT flags & 1 UNION"
-		" SELECT user_stack FROM offcpu WHERE tid=?1 AND user_stack > 0 AND NOT flags & 1";
+		"SELECT user_stack, 0 FROM sample WHERE tid=?1 AND user_stack > 0 AND NOT flags & 1 UNION"
+		" SELECT user_stack, 1 FROM offcpu WHERE tid=?1 AND user_stack > 0 AND NOT flags & 1";
 	struct rooting r = { .s = s };
 	int failed = db_each(db, e, on_stack, &r, sql, "i", tid);
 	u32 k, at = 0;
@@ -46,7 +49,8 @@ int stack_root_read(struct stack_root *ret, const struct callstacks *s, sqlite3 
 		/* callees stand after their callers */
 		for (k = 1; k <= r.tree.n && ret->n < STACK_DEEP; k++)
 			if (r.tree.v[k].parent == at &&
-			    r.tree.v[k].a >= NEARLY_ALL * r.tree.v[0].a) {
+			    r.tree.v[k].a >= NEARLY_ALL * r.tree.v[0].a &&
+			    r.tree.v[k].b >= NEARLY_ALL * r.tree.v[0].b) {
 				at = k;
 				ret->codes[ret->n++] = r.tree.v[k].code;
 			}

@@ -5,7 +5,8 @@
 
 #include "callstacks.h"
 
-/* The call path, from the outermost function on, that nearly all stacks of a thread have. */
+/* The call path, from the outermost function on, that nearly all stacks of a thread have: of those
+ * on a CPU, and of those of its waits. */
 struct stack_root {
 	u32 n;
 	u32 codes[STACK_DEEP]; /* outermost first */
