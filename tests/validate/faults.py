@@ -119,7 +119,7 @@ class RowLockPostgres(Fault):
     # a backend waits for another one's transaction in epoll, and is woken by its signal
     expected, culprit = ("lock", "poll"), (r"woken by postgres\[",)
     never = ("disk", "throttle", "cpu_contender")
-    seconds = FAULT
+    seconds, hold = FAULT, .05
 
     def prepare(self, server):
         script = os.path.join(server.directory, "rows.sql")
@@ -133,8 +133,8 @@ class RowLockPostgres(Fault):
         locker = self.start("psql", "-q", "-h", server.directory, "-p", str(server.port), "-U", "postgres",
                             stdin=subprocess.PIPE, text=True)
         locker.stdin.write("DO $$ BEGIN FOR i IN 1..%d LOOP PERFORM aid FROM pgbench_accounts WHERE aid <= 20 "
-                           "FOR UPDATE; PERFORM pg_sleep(0.05); COMMIT; PERFORM pg_sleep(0.01); END LOOP; END $$;\n"
-                           % (self.seconds / .06))
+                           "FOR UPDATE; PERFORM pg_sleep(%g); COMMIT; PERFORM pg_sleep(0.01); END LOOP; END $$;\n"
+                           % (self.seconds / (self.hold + .01), self.hold))
         locker.stdin.close()
 
 

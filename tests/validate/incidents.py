@@ -459,7 +459,7 @@ class FewerRequests(Incident):
 class RowLockFromStart(FromStart):
     """PostgreSQL: one transaction holds rows that all others update, before and during the recording"""
     server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
-    status = "problem"  # silences are, without a baseline
+    status, hold = "problem", .15  # such silences are a problem without a baseline
     kinds, never, seconds = ("lock", "poll"), ("disk", "throttle", "cpu_contender"), FAULT + 4
     function = ROW_LOCK
     prepare, begin = faults.RowLockPostgres.prepare, faults.RowLockPostgres.begin
