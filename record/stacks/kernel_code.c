@@ -2,6 +2,7 @@
 /* Addresses are stored from the start of the kernel or module: where it is loaded is a secret. */
 #include "kernel_code.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,41 @@ static struct kernel_range *generated(struct kernel_code *k, u64 pc)
 	return r;
 }
 
+/* The kernel shows the ELF notes of its own file, and of those of its modules. */
+static void read_build_id(struct elffile *ret, const char *module)
+{
+	struct note {
+		u32 name_size, size, type;
+		char owner[4];
+		u8 id[BUILD_ID_MAX];
+	} note;
+	char path[128] = "/sys/kernel/notes", notes[4096];
+	size_t n = 0, at = 0, used;
+	FILE *f;
+
+	if (strcmp(module, KERNEL) != 0)
+		snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", module);
+	f = fopen(path, "re"); /* of /sys itself */
+	if (f) {
+		n = fread(notes, 1, sizeof(notes), f);
+		fclose(f);
+	}
+	for (; at + offsetof(struct note, id) < n; at += used) {
+		memset(&note, 0, sizeof(note));
+		memcpy(&note, notes + at, n - at < sizeof(note) ? n - at : sizeof(note));
+		if (note.name_size > sizeof(notes) || note.size > sizeof(notes))
+			return;
+		used = offsetof(struct note, owner) + (note.name_size + 3) / 4 * 4 +
+		       (note.size + 3) / 4 * 4;
+		if (note.type != NT_GNU_BUILD_ID || note.name_size != 4 ||
+		    memcmp(note.owner, "GNU", 4) != 0 || note.size > BUILD_ID_MAX)
+			continue;
+		ret->build_id_size = note.size;
+		memcpy(ret->build_id, note.id, note.size);
+		return;
+	}
+}
+
 void kernel_code_find(struct kernel_code *k, struct code_modules *m, u64 pc, int *ret_module,
 		      u64 *ret_address)
 {
@@ -118,9 +154,12 @@ void kernel_code_find(struct kernel_code *k, struct code_modules *m, u64 pc, int
 	r = low && pc < k->list[low - 1].end ? &k->list[low - 1] : generated(k, pc);
 	if (!r)
 		return;
-	if (!r->module)
+	if (!r->module) {
 		r->module = code_module_add(
 			m, strcmp(r->name, KERNEL) == 0 ? CODE_KERNEL : CODE_KMOD, r->name);
+		if (r->module && r != &k->generated)
+			read_build_id(&m->list[r->module].elf, r->name);
+	}
 	*ret_module = r->module;
 	*ret_address = pc - r->start;
 }
