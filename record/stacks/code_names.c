@@ -78,10 +78,10 @@ void code_names_elf(struct code_name *list, u32 n, const struct elffile *f)
 	full = elftable_full(t, f);
 	if (full)
 		walk_table(&names, t, ELF_SYMTAB);
-	if (!find_lines(&names, f) && !full) {
+	if (!find_lines(&names, f)) {
 		source = elfdebug_open(&debug, f, NULL, -1);
 		if (source != ELF_NONE) {
-			if (elftable_full(t, &debug))
+			if (!full && elftable_full(t, &debug))
 				walk_table(&names, t, source);
 			find_lines(&names, &debug);
 			elffile_close(&debug);

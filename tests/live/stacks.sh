@@ -128,6 +128,14 @@ holds "functions of a deleted binary have names" sh -c "$(command -v grep) -q 'm
 	$(frames "$work/gone.obs" sample user_stack)
 END"
 
+# symbols in the file, source lines in the one that belongs to it
+(cd "$work" && printf 'static volatile long spins;\n__attribute__((noinline)) void spin(void)\n{\n\twhile (spins < 900000000)\n\t\tspins++;\n}\nint main(void)\n{\n\tspin();\n\treturn 0;\n}\n' >lines.c &&
+	gcc -O1 -g lines.c -o lines && objcopy --only-keep-debug lines lines.debug &&
+	objcopy --strip-debug --add-gnu-debuglink=lines.debug lines linked) || failed "a program with a debug file"
+"$obsrec" -q --sample-rate 499 -o "$work/lines.obs" -- "$work/linked"
+says "source lines of a debug file, next to a file with symbols" \
+	"$(ask "$work/lines.obs" "SELECT group_concat(DISTINCT file || ':' || line) FROM v_frame WHERE name='spin'")" 'lines\.c:[345]'
+
 # a binary in another mount namespace: its path is a different file here, or none
 if command -v unshare >/dev/null; then
 	mkdir -p "$work/box"
