@@ -119,9 +119,11 @@ static int start(struct recorder *r, struct err *e)
 	rings = probes_rings(r->probes, &n);
 	ret = signals_take(&r->signals, e);
 	if (ret == 0)
-		ret = patience_start(&r->patience, o->output, probes_pause, r->probes, e);
+		ret = patience_start(&r->patience, o, probes_pause, r->probes, e);
 	if (ret == 0)
 		ret = open_output(r, n, e);
+	if (ret == 0 && patience_took(r->patience))
+		ret = err_set(e, ERR_FAIL, "ended by a signal before it recorded anything");
 	if (ret == 0)
 		ret = follow_sockets(r->probes, &r->targets, e);
 	if (ret == 0)

@@ -2,12 +2,15 @@
 #define _GNU_SOURCE /* sigandset, pthread_clockjoin_np */
 #include "patience.h"
 
+#include "privileges.h"
+#include "seccomp.h"
 #include "signals.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +21,7 @@
 
 struct patience {
 	pthread_t thread;
-	const char *path;
+	const struct options *options;
 	void (*stop)(void *);
 	void *arg;
 	int end;	   /* eventfd */
@@ -44,17 +47,28 @@ static bool unread(const sigset_t *stops)
 	       !sigisemptyset(&both);
 }
 
-/* The next signal that stops ends the process. */
-static void take_over(struct patience *p, const sigset_t *stops)
+static const char *what(const struct options *o)
+{
+	return options_flight(o)	     ? "a snapshot"
+	       : !o->output		     ? "the recording"
+	       : strcmp(o->output, "-") == 0 ? "standard output"
+					     : o->output;
+}
+
+/* The next signal that stops ends the process; a hangup does so only after another signal. */
+static void take_over(struct patience *p, sigset_t *stops)
 {
 	const struct timespec now = { 0 };
 
 	while (sigtimedwait(stops, NULL, &now) > 0)
 		set(&p->took);
 	p->stop(p->arg);
-	fprintf(stderr,
-		"obsrec: %s is still written; another signal ends obsrec without the rest\n",
-		p->path);
+	fprintf(stderr, "obsrec: %s is still written; %s signal ends obsrec without the rest\n",
+		what(p->options), get(&p->took) ? "another" : "a");
+	if (!get(&p->took)) {
+		sigdelset(stops, SIGHUP);
+		sigdelset(stops, SIGQUIT);
+	}
 	pthread_sigmask(SIG_UNBLOCK, stops, NULL);
 }
 
@@ -63,8 +77,12 @@ static void *look(void *arg)
 	struct patience *p = arg;
 	struct pollfd end = { p->end, POLLIN, 0 };
 	int unread_ms = 0, writing_ms = 0;
+	struct err e = { 0 };
 	sigset_t stops;
 
+	/* each thread has its own; the others start after the main thread has given them up */
+	if (privileges_drop(p->options, &e) < 0 || seccomp_install(&e) < 0)
+		return NULL;
 	signals_that_stop(&stops);
 	while (unread_ms < UNREAD_MS && writing_ms < WRITING_MS) {
 		if (poll(&end, 1, LOOK_MS) > 0)
@@ -78,14 +96,14 @@ static void *look(void *arg)
 	return NULL;
 }
 
-int patience_start(struct patience **ret, const char *path, void (*stop)(void *), void *arg,
+int patience_start(struct patience **ret, const struct options *o, void (*stop)(void *), void *arg,
 		   struct err *e)
 {
 	struct patience *p = calloc(1, sizeof(*p));
 
 	*ret = NULL;
 	if (p) {
-		p->path = path ? path : "the recording";
+		p->options = o;
 		p->stop = stop;
 		p->arg = arg;
 		p->end = eventfd(0, EFD_CLOEXEC);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "format/err.h"
+#include "record/options/options.h"
 
 #include <stdbool.h>
 
@@ -16,7 +16,7 @@ struct patience;
  * reads them from a signalfd. One that is unread for a second is taken by the thread, which says
  * that the file is still written, and calls stop(arg); from then on another one ends the process.
  */
-int patience_start(struct patience **ret, const char *path, void (*stop)(void *), void *arg,
+int patience_start(struct patience **ret, const struct options *o, void (*stop)(void *), void *arg,
 		   struct err *e);
 
 /* Has the thread taken a signal that the main thread was to read? */

@@ -56,7 +56,7 @@ holds "flight mode: a snapshot can be written" until_true grep -q 'wrote .*-1.ob
 kill -STOP $server
 kill -USR2 $recorder
 sleep 1
-answers "flight mode" "$work/flight/f.obs"
+answers "flight mode" "a snapshot"
 holds "flight mode: the next signal ends it" until_true gone $recorder
 kill -KILL $server
 
@@ -67,7 +67,8 @@ recorder=$!
 until_flying $recorder
 kill -USR2 $server
 until_true grep -q mute "$work/sync.said"
-holds "its sync hangs after -d: it says so" until_true grep -q 'still written' "$work/err"
+holds "its sync hangs after -d: it says so" until_true grep -q 'still written; a signal ends' "$work/err"
+kill -HUP $recorder
 holds "it waits" kill -0 $recorder
 kill -TERM $recorder
 kill -KILL $server
