@@ -114,9 +114,13 @@ $(OUT)/units: $(OUT)/tests/lib/unit_main.o $(TOGETHER:%=$(OUT)/tests/unit/%.o) $
 $(TOGETHER:%=$(OUT)/tests/unit/%.o): EXTRA = -Dmain=$(*F)_main
 $(OUT)/tests/lib/unit_main.o: $(OUT)/tests/units.def
 
-$(OUT)/tests/units.def: $(UNIT_SRC)
+# newer only if it differs: a test can be renamed
+$(OUT)/tests/units.def: FORCE
 	$(Q)mkdir -p $(@D)
-	$(Q)printf 'UNIT(%s)\n' $(TOGETHER) > $@
+	$(Q)printf 'UNIT(%s)\n' $(TOGETHER) > $@.new
+	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+FORCE:
 
 $(WRAPPING:%=$(OUT)/unit/%): $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(UNIT_OBJECTS)
 	$(call msg,LINK,$@)

@@ -6,9 +6,7 @@
  */
 #include "analysis.h"
 
-#define MOVES_DATA "(0,1,7)" /* REQ_OP_READ, write, zone append */
-#define WRITES	   "(1,7)"
-#define DISCARDS   "(3,5,9)" /* discard, secure erase, write zeroes: they move nothing */
+#include "analyze/store/block_ops.h"
 
 static const struct metric metrics[] = {
 	{ "requests", "", NEITHER_IS_BETTER,
@@ -41,21 +39,22 @@ static const struct metric metrics[] = {
 #define OWN	"(b.op & 255=2 AND b.tid IS NULL)"
 #define MOVES	" FILTER (WHERE NOT " FLUSHES ")"
 #define ASKED	" FILTER (WHERE " FLUSHES " AND NOT " OWN ")"
-#define BYTES	"total(b.bytes) FILTER (WHERE b.op & 255 IN " MOVES_DATA ")"
+#define BYTES	"total(b.bytes) FILTER (WHERE b.op & 255 IN " BLOCK_MOVES ")"
 
 /* Of rows b of block_io. whole: bytes of the device; NULL: this row is the device */
-#define COLUMNS(whole, p99)                                                                        \
-	" count(b.dur)" MOVES " AS n, count(b.dur)" MOVES " AS requests, count(b.dur)" MOVES       \
-	" * 1e9 / ?1 AS rate, " BYTES " AS bytes, 100.0 * " BYTES " / " whole " AS share, " BYTES  \
-	" / nullif(count(b.dur)" MOVES                                                             \
-	", 0) AS size, 100.0 * total(b.bytes) FILTER (WHERE b.op & 255 IN " WRITES                 \
-	") / nullif(" BYTES ", 0) AS writes, total(b.bytes) FILTER (WHERE b.op & 255 IN " DISCARDS \
-	") AS discarded, 100.0 * total(b.sequential) / nullif(count(b.dur)" MOVES                  \
-	", 0) AS sequential,"                                                                      \
-	" avg(b.depth)" MOVES " AS depth, avg(b.dur)" MOVES " AS latency, avg(b.queued)" MOVES     \
-	" AS queued, avg(b.dur - b.queued)" MOVES " AS service, " p99 " AS p99, max(b.dur)" MOVES  \
-	" AS max, total(b.error < 0) AS errors, count(*)" MOVES " - count(b.dur)" MOVES            \
-	" AS open,"                                                                                \
+#define COLUMNS(whole, p99)                                                                       \
+	" count(b.dur)" MOVES " AS n, count(b.dur)" MOVES " AS requests, count(b.dur)" MOVES      \
+	" * 1e9 / ?1 AS rate, " BYTES " AS bytes, 100.0 * " BYTES " / " whole " AS share, " BYTES \
+	" / nullif(count(b.dur)" MOVES                                                            \
+	", 0) AS size, 100.0 * total(b.bytes) FILTER (WHERE b.op & 255 IN " BLOCK_WRITES          \
+	") / nullif(" BYTES                                                                       \
+	", 0) AS writes, total(b.bytes) FILTER (WHERE b.op & 255 IN " BLOCK_DISCARDS              \
+	") AS discarded, 100.0 * total(b.sequential) / nullif(count(b.dur)" MOVES                 \
+	", 0) AS sequential,"                                                                     \
+	" avg(b.depth)" MOVES " AS depth, avg(b.dur)" MOVES " AS latency, avg(b.queued)" MOVES    \
+	" AS queued, avg(b.dur - b.queued)" MOVES " AS service, " p99 " AS p99, max(b.dur)" MOVES \
+	" AS max, total(b.error < 0) AS errors, count(*)" MOVES " - count(b.dur)" MOVES           \
+	" AS open,"                                                                               \
 	" count(*)" ASKED " AS flushes, avg(b.dur)" ASKED " AS flush"
 
 /* The 99th percentile over all operations of the device. */

@@ -145,7 +145,7 @@ static enum cfi_step step_by_pointer(struct unwind_state *s)
 static bool returns_to(struct unwinder *u, struct code_process *p, const struct unwind_state *s,
 		       u64 pc)
 {
-	struct code_map *map = find_map(u, p, pc - 1);
+	struct code_map *map = code_maps_find(&p->maps, pc - 1);
 	u32 module = map ? code_module_find(u->modules, map, p->pid) : 0;
 	const struct code_module *m = &u->modules->list[module];
 	struct unwind_state caller = *s;
@@ -155,12 +155,19 @@ static bool returns_to(struct unwinder *u, struct code_process *p, const struct 
 	       cfi_rows_step(u->rows, m, module, address, &caller) != CFI_NONE;
 }
 
-/* Before the frame pointer is set: the return address is the last word, or the one before it. */
+/*
+ * Before the frame pointer is set: the return address is the last word, or the one before it. Where
+ * the frame pointer leads to code, it is followed: the words may be old ones.
+ */
 static enum cfi_step step_by_return(struct unwinder *u, struct code_process *p,
 				    struct unwind_state *s)
 {
 	u64 sp = s->r[UNWIND_SP], at, to, pushed;
+	struct unwind_state by_pointer = *s;
 
+	if (step_by_pointer(&by_pointer) == CFI_STEP && by_pointer.r[UNWIND_FP] &&
+	    returns_to(u, p, s, by_pointer.r[UNWIND_PC]))
+		return CFI_NONE;
 	for (at = 0; PUSHED && at <= PUSHED && unwind_read(s, sp + at, &to); at += 8) {
 		if (at && (!unwind_read(s, sp, &pushed) || pushed != s->r[UNWIND_FP]))
 			break;

@@ -18,11 +18,13 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+	const char *name = argc > 0 ? argv[0] : "";
 	size_t i;
 
-	for (i = 0; slash && i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(units[i].name, slash + 1) == 0)
+	if (strrchr(name, '/'))
+		name = strrchr(name, '/') + 1;
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(units[i].name, name) == 0)
 			return units[i].run();
 	fprintf(stderr, "units: call it by the name of a test, as .output/unit/test_heads\n");
 	return 2;

@@ -290,6 +290,16 @@ static void counters_of_quotas_decide(void **state)
 		db, "throttle", "cgroup /a",
 		"evidence='OVERLAP' AND object=8 AND offender=8 AND (SELECT v.id FROM finding_value v WHERE"
 		" v.finding=cause.finding AND v.name='spender')=100");
+	/* its threads spent little of what the quota allows: others did, which are not recorded */
+	snprintf(facts, sizeof(facts),
+		 "%s115 0 throttle cgroup=8 quota=100000000 period=100000000\n"
+		 "1300000000 0 throttle cgroup=8 quota=100000000 period=100000000 periods=13 "
+		 "throttled=12 time=360000000\n",
+		 group);
+	db = slowed(throttled, 0, "100", facts);
+	first_is(db, "throttle", "cgroup /a",
+		 "NOT EXISTS (SELECT 1 FROM finding_value v WHERE"
+		 " v.finding=cause.finding AND v.name='spender')");
 	/* throttled, but for a tenth of the time in which the neighbour ran */
 	snprintf(facts, sizeof(facts),
 		 "%s115 0 throttle cgroup=8 quota=1000000 period=100000000\n"

@@ -20,6 +20,8 @@ static void others(struct text *x, int n)
  * An answer, its segments that are sent again, the last one after `late`, and its ACK, which says
  * of so many that they had come before.
  */
+static bool with_next; /* the ACK that says so comes after the next answer */
+
 static void sent_again(struct text *x, int segments, long late, int needless)
 {
 	int k;
@@ -34,7 +36,12 @@ static void sent_again(struct text *x, int segments, long late, int needless)
 			x->t + late * k / segments);
 	x->t += late + MS / 10;
 	text_line(x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=0 flags=%d", x->t,
-		  29 * served, 900 * served, needless ? 8 : 0);
+		  29 * served, 900 * served, needless && !with_next ? 8 : 0);
+	if (with_next) {
+		request(x, 5, 100000);
+		served++;
+		text_line(x, "%ld 0 segment_next conn=1 len=0 flags=12", x->t);
+	}
 	for (k = 1; k < needless; k++)
 		text_line(x, "%ld 0 segment_next conn=1 len=0 flags=12", x->t + k);
 	x->t += MS;
@@ -137,6 +144,12 @@ static void what_the_client_had_is_not(void **state)
 	is_number(db, "SELECT count(*) FROM dsack", 60);
 	is_verdict(db, "none", "");
 	db_close(db);
+	with_next = true;
+	db = resent_to(20, 1, 200 * MS, 1);
+	is_number(db, "SELECT count(*) FROM dsack", 20);
+	is_verdict(db, "none", "");
+	db_close(db);
+	with_next = false;
 	/* one of two was needed: the answer was complete with the first of them at the earliest */
 	db = resent_to(20, 2, 200 * MS, 1);
 	is_verdict(db, "problem", "resent");

@@ -44,7 +44,8 @@ static void on_second(int number, siginfo_t *info, void *context)
 	copy_moment(c, other_stack + sizeof(other_stack) - sp);
 }
 
-static void on_first(int number)
+void on_first(int number); /* the assembly has its name */
+void on_first(int number)
 {
 	(void)number;
 	raise(SIGUSR2);
@@ -92,8 +93,20 @@ __asm__(".pushsection .text\n"
 	"pop %rbp\n"
 	"ret\n"
 	".popsection\n");
+/* Such a one with a frame, in which an old return address is left. */
+int with_old_word(void);
+__asm__(".pushsection .text\n"
+	"with_old_word: push %rbp\n"
+	"mov %rsp, %rbp\n"
+	"sub $16, %rsp\n"
+	"lea on_first + 1(%rip), %rax\n"
+	"mov %rax, (%rsp)\n"
+	"ud2\n"
+	"leave\n"
+	"ret\n"
+	".popsection\n");
 
-#define STOPS 3
+#define STOPS 4
 #define UD2   2 /* bytes */
 
 static struct code_frame callers[STOPS][2]; /* of each stop: the first frame and its caller */
@@ -120,6 +133,7 @@ static void on_stop(int number, siginfo_t *info, void *context)
 static __attribute__((noinline)) const void *calls_undescribed(void)
 {
 	undescribed();
+	with_old_word();
 	return __builtin_return_address(0);
 }
 

@@ -5,13 +5,13 @@
 #include "analyze/analyses/waits/disk_writer.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
+#include "analyze/store/block_ops.h"
 
 #include <stdlib.h>
 
 #define NAMED_LEAST 0.05
 #define NAMED_MOST  3
 #define MOSTLY	    0.5
-#define OF_DISCARDS " b.op & 255 IN (3,5,9)" /* discard, secure erase, write zeroes */
 
 /* The time of all pauses that count: in order, without overlaps. */
 struct paused {
@@ -321,21 +321,32 @@ static int on_discard(void *arg, sqlite3_stmt *q, struct err *e)
 static int put_discards(struct analysis_ctx *c, const struct judged *j, const struct paused *p,
 			s64 dev, struct err *e)
 {
-	static const char most[] =
-		"SELECT coalesce((SELECT t.pid FROM block_io b JOIN thread t ON t.tid=b.tid WHERE b.dev=?1 AND" OF_DISCARDS
-		" AND t.pid NOT IN (SELECT pid FROM service WHERE server=?2) GROUP BY t.comm ORDER BY"
-		" sum(b.bytes) DESC LIMIT 1), 0)";
-	static const char theirs[] =
-		"SELECT b.ts, b.ts + coalesce(b.dur, 0), b.bytes FROM block_io b JOIN thread t ON t.tid=b.tid WHERE"
-		" b.dev=?1 AND" OF_DISCARDS
-		" AND t.comm=(SELECT comm FROM thread WHERE tid=?2) ORDER BY 1";
+	/* of a tid that is used again, the later thread */
+	static const char of[] =
+		"WITH t AS (SELECT tid, pid, comm, max(start) FROM thread GROUP BY tid), b AS (SELECT b.ts, b.ts +"
+		" coalesce(b.dur, 0) AS till, b.bytes, t.pid, t.comm FROM block_io b JOIN t ON t.tid=b.tid WHERE b.dev=?1"
+		" AND b.op & 255 IN " BLOCK_DISCARDS
+		" AND t.pid NOT IN (SELECT pid FROM service WHERE server=?2))";
+	struct buf sql = { 0 };
 	struct discards d = { .paused = p };
 	double all = (double)in_pauses(p, 0, c->duration);
 	s64 pid = 0;
-	int ret = db_int(c->db, &pid, e, most, "ii", dev, j->about.id);
+	int ret = buf_printf(
+		&sql, e,
+		"%s SELECT coalesce((SELECT pid FROM b GROUP BY comm ORDER BY sum(bytes) DESC LIMIT 1), 0)",
+		of);
 
+	if (ret == 0)
+		ret = db_int(c->db, &pid, e, sql.data, "ii", dev, j->about.id);
+	buf_clear(&sql);
 	if (ret == 0 && pid > 0)
-		ret = db_each(c->db, e, on_discard, &d, theirs, "ii", dev, pid);
+		ret = buf_printf(
+			&sql, e,
+			"%s SELECT ts, till, bytes FROM b WHERE comm IN (SELECT comm FROM b WHERE pid=?3) ORDER BY 1",
+			of);
+	if (ret == 0 && pid > 0)
+		ret = db_each(c->db, e, on_discard, &d, sql.data, "iii", dev, j->about.id, pid);
+	buf_free(&sql);
 	if (ret < 0 || all <= 0 || d.at < MOSTLY * all)
 		return ret;
 	const struct value values[] = {

@@ -15,8 +15,9 @@
 
 /*
  * a: the answers; t: of connections of the server, segments that were sent again, and
- * acknowledgments that the peer had one before. Each of these takes one from the others: the client
- * had the answer when the first of them was sent again, at the latest.
+ * acknowledgments that the peer had one before, each of the last answer that was sent again. Each
+ * takes one from the others: the client had the answer when the first of them was sent again, at
+ * the latest.
  */
 #define RESENT                                                                                          \
 	"WITH f AS MATERIALIZED (SELECT pid, fd, ts, coalesce(end, ?2) AS till, local, remote FROM fd"  \
@@ -27,14 +28,16 @@
 	" BETWEEN f.ts AND f.till), x AS (SELECT pid, fd, ts + dur AS at, client, 1 AS answer, 0 AS"    \
 	" needless, acked, send_bytes FROM request WHERE service IN (SELECT id FROM service WHERE"      \
 	" server=?1) AND (pid, fd) IN (SELECT pid, fd FROM t) UNION ALL SELECT pid, fd, ts, NULL, 0,"   \
-	" needless, NULL, NULL FROM t), n AS (SELECT *, sum(answer) OVER (PARTITION BY pid, fd ORDER"   \
-	" BY at, answer DESC ROWS UNBOUNDED PRECEDING) AS nth FROM x), w AS (SELECT *,"                 \
-	" first_value(at) OVER o AS sent, first_value(client) OVER o AS peer, first_value(acked) OVER"  \
-	" o AS known, first_value(send_bytes) OVER o AS bytes FROM n WINDOW o AS (PARTITION BY pid,"    \
-	" fd, nth ORDER BY answer DESC)), a AS MATERIALIZED (SELECT sent, CASE WHEN max(needless) THEN" \
-	" min(at) ELSE max(at) END - sent AS late, sum(NOT needless) - sum(needless) AS segments, peer" \
-	" FROM w WHERE NOT answer AND nth > 0 AND (needless OR at <= sent + known) AND bytes <= ?4"     \
-	" GROUP BY pid, fd, nth HAVING segments > 0)"
+	" needless, NULL, NULL FROM t), o AS (SELECT *, sum(answer) OVER (PARTITION BY pid, fd ORDER"   \
+	" BY at, answer DESC ROWS UNBOUNDED PRECEDING) AS nr FROM x), n AS (SELECT *, CASE WHEN"        \
+	" needless THEN max(CASE WHEN NOT answer AND NOT needless THEN nr END) OVER (PARTITION BY pid," \
+	" fd ORDER BY at, answer DESC ROWS UNBOUNDED PRECEDING) ELSE nr END AS nth FROM o), w AS"       \
+	" (SELECT *, first_value(at) OVER o AS sent, first_value(client) OVER o AS peer,"               \
+	" first_value(acked) OVER o AS known, first_value(send_bytes) OVER o AS bytes FROM n WINDOW o"  \
+	" AS (PARTITION BY pid, fd, nth ORDER BY answer DESC)), a AS MATERIALIZED (SELECT sent, CASE"   \
+	" WHEN max(needless) THEN min(at) ELSE max(at) END - sent AS late, sum(NOT needless) -"         \
+	" sum(needless) AS segments, peer FROM w WHERE NOT answer AND nth > 0 AND (needless OR at <="   \
+	" sent + known) AND bytes <= ?4 GROUP BY pid, fd, nth HAVING segments > 0)"
 
 static int on_answers(void *arg, sqlite3_stmt *q, struct err *e)
 {

@@ -142,7 +142,7 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	if (ret < 0)
 		return ret;
 	locked = verdict_locked(c, j, l, e);
-	if (!locked && j->status != STATUS_NONE)
+	if (!locked && j->status != STATUS_NONE && !j->given)
 		locked = verdict_deadlocks(c, j, e);
 	if (locked > 0 && j->locked.deadlocks && !(j->locked.added > verdict_harm(j)))
 		locked = 0;

@@ -64,31 +64,6 @@ static int read_waited(sqlite3 *db, s64 leader, s64 low, s64 high, s64 cgroup, d
 	return db_end(q, ret);
 }
 
-/* Who spent it. */
-static int read_spender(sqlite3 *db, s64 from, s64 to, struct quota *ret, struct err *e)
-{
-	static const char sql[] =
-		"WITH r AS MATERIALIZED (SELECT min(ts) AS low, max(ts + dur) AS high FROM throttle WHERE cgroup=?3"
-		" AND ts < ?2 AND ts + dur > ?1 AND time > 0), t AS MATERIALIZED (SELECT DISTINCT t.tid FROM thread t"
-		" JOIN process p ON p.pid=t.pid JOIN cgroup m ON m.id=p.cgroup JOIN cgroup g ON g.id=?3 WHERE " CGROUP_WITHIN(
-			"m.path",
-			"g.path") "), u AS (SELECT s.tid, sum(min(s.ts + s.dur, r.high) - max(s.ts, r.low)) AS ns"
-				  " FROM r CROSS JOIN thread_state s WHERE s.state=state_id('run') AND s.ts < r.high AND"
-				  " s.ts + s.dur > r.low AND s.tid IN (SELECT tid FROM t) GROUP BY s.tid) SELECT tid, ns /"
-				  " (SELECT total(ns) FROM u) FROM u ORDER BY ns DESC, tid LIMIT 1";
-	sqlite3_stmt *q;
-	int r = db_query(&q, db, e, sql, "iii", from, to, ret->cgroup);
-
-	if (r < 0)
-		return r;
-	r = db_step(q, e);
-	if (r > 0 && sqlite3_column_double(q, 1) > MOSTLY) {
-		ret->thread = sqlite3_column_int64(q, 0);
-		ret->used = sqlite3_column_double(q, 1);
-	}
-	return db_end(q, r);
-}
-
 int quota_read(struct quota *ret, sqlite3 *db, s64 pid, s64 leader, s64 from, s64 to, struct err *e)
 {
 	double waited = 0;
@@ -100,5 +75,32 @@ int quota_read(struct quota *ret, sqlite3 *db, s64 pid, s64 leader, s64 from, s6
 		return r;
 	r = read_waited(db, leader, from, to, ret->cgroup, &waited, e);
 	ret->explains = waited > 0 && ret->time >= MOSTLY * waited;
-	return r < 0 || !ret->explains ? r : read_spender(db, from, to, ret, e);
+	return r;
+}
+
+int quota_spender(struct quota_spender *ret, sqlite3 *db, s64 cgroup, s64 from, s64 to,
+		  struct err *e)
+{
+	static const char sql[] =
+		"WITH r AS MATERIALIZED (SELECT min(ts) AS low, max(ts + dur) AS high, total(quota * throttled) AS spent"
+		" FROM throttle WHERE cgroup=?3 AND ts < ?2 AND ts + dur > ?1 AND time > 0), t AS MATERIALIZED (SELECT"
+		" DISTINCT t.tid FROM thread t JOIN process p ON p.pid=t.pid JOIN cgroup m ON m.id=p.cgroup JOIN cgroup g"
+		" ON g.id=?3 WHERE " CGROUP_WITHIN(
+			"m.path",
+			"g.path") "), u AS (SELECT s.tid, sum(min(s.ts + s.dur,"
+				  " r.high) - max(s.ts, r.low)) AS ns FROM r CROSS JOIN thread_state s WHERE s.state=state_id('run') AND"
+				  " s.ts < r.high AND s.ts + s.dur > r.low AND s.tid IN (SELECT tid FROM t) GROUP BY s.tid) SELECT tid, ns /"
+				  " max((SELECT total(ns) FROM u), r.spent) FROM u JOIN r ORDER BY ns DESC, tid LIMIT 1";
+	sqlite3_stmt *q;
+	int r = db_query(&q, db, e, sql, "iii", from, to, cgroup);
+
+	*ret = (struct quota_spender){ 0 };
+	if (r < 0)
+		return r;
+	r = db_step(q, e);
+	if (r > 0 && sqlite3_column_double(q, 1) > MOSTLY) {
+		ret->thread = sqlite3_column_int64(q, 0);
+		ret->share = sqlite3_column_double(q, 1);
+	}
+	return db_end(q, r);
 }

@@ -26,3 +26,16 @@ struct quota {
  */
 int quota_read(struct quota *ret, sqlite3 *db, s64 pid, s64 leader, s64 from, s64 to,
 	       struct err *e);
+
+/* Who spent it. */
+struct quota_spender {
+	s64 thread;   /* 0: none spent most */
+	double share; /* of the group's CPU time */
+};
+
+/*
+ * The thread that ran for most of the group's time in the readings that throttled it. The others
+ * ran at least for what is left of the quota of the throttled periods, recorded or not.
+ */
+int quota_spender(struct quota_spender *ret, sqlite3 *db, s64 cgroup, s64 from, s64 to,
+		  struct err *e);

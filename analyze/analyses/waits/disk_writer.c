@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "disk_writer.h"
 
+#include "analyze/store/block_ops.h"
 #include "analyze/store/db.h"
 
 #define MOSTLY	 0.5
@@ -9,13 +10,19 @@
 int disk_writer_read(struct disk_writer *ret, sqlite3 *db, s64 dev, s64 mover, struct err *e)
 {
 	static const char sql[] =
-		"WITH d AS (SELECT ?1 AS dev UNION SELECT m.dev FROM mount m JOIN disk d ON d.dev=?1"
-		" WHERE m.source LIKE '/dev/' || d.name || '%' AND substr(m.source, 6 + length(d.name)) GLOB '[0-9p]*'),"
-		" w AS (SELECT pid, sum(write_bytes) AS bytes FROM file_use WHERE dev IN (SELECT dev FROM d) GROUP BY"
-		" pid) SELECT pid, bytes, (SELECT total(bytes) FROM w) FROM w WHERE pid > 0 AND (?2=0 OR EXISTS (SELECT 1"
-		" FROM process WHERE pid=?2 AND parent=?3)) ORDER BY 2 DESC, 1 LIMIT 1";
+		"WITH k AS MATERIALIZED (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM process WHERE parent=?3)),"
+		" b AS (SELECT total(bytes) FILTER (WHERE op & 255 IN " BLOCK_WRITES
+		") AS wrote, total(bytes) AS moved"
+		" FROM block_io WHERE dev=?1 AND op & 255 IN " BLOCK_MOVES
+		" AND tid IN (SELECT tid FROM k)), d AS (SELECT"
+		" ?1 AS dev UNION SELECT m.dev FROM mount m JOIN disk d ON d.dev=?1 WHERE substr(m.source, 1, 5 +"
+		" length(d.name))='/dev/' || d.name AND substr(m.source, 6 + length(d.name)) GLOB iif(d.name GLOB"
+		" '*[0-9]', 'p[0-9]*', '[0-9]*')), w AS (SELECT pid, sum(write_bytes) AS bytes FROM file_use WHERE dev IN"
+		" (SELECT dev FROM d) GROUP BY pid) SELECT w.pid, w.bytes, (SELECT total(bytes) FROM w) FROM w JOIN b"
+		" WHERE w.pid > 0 AND (?2=0 OR EXISTS (SELECT 1 FROM process WHERE pid=?2 AND parent=?3)) AND wrote > ?4 *"
+		" moved AND w.bytes > ?4 * wrote ORDER BY 2 DESC, 1 LIMIT 1";
 	sqlite3_stmt *q;
-	int r = db_query(&q, db, e, sql, "iii", dev, mover, (s64)KTHREADD);
+	int r = db_query(&q, db, e, sql, "iiid", dev, mover, (s64)KTHREADD, MOSTLY);
 
 	*ret = (struct disk_writer){ 0 };
 	if (r < 0)

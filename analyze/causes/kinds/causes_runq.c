@@ -210,8 +210,13 @@ static int say_guessed(struct samples *d, struct cause *c, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-static void put_throttled(struct cause *c, const struct quota *quota)
+static int put_throttled(struct samples *d, struct cause *c, const struct quota *quota,
+			 struct err *e)
 {
+	struct moment around = samples_around(d);
+	struct quota_spender by;
+	int ret = quota_spender(&by, d->db, quota->cgroup, around.from, around.to, e);
+
 	c->kind = "throttle";
 	c->finding = FINDING_cause_throttle;
 	c->evidence = OVERLAP; /* counters and waits over the same time */
@@ -219,10 +224,11 @@ static void put_throttled(struct cause *c, const struct quota *quota)
 	CAUSE_VALUE(c, VALUE_NUMBER, "throttled", quota->throttled, "");
 	CAUSE_VALUE(c, VALUE_NUMBER, "periods", quota->periods, "");
 	CAUSE_VALUE(c, VALUE_NUMBER, "stopped", quota->time, "ns");
-	if (!quota->thread)
-		return;
-	CAUSE_VALUE(c, VALUE_SUBJECT, "spender", thread, quota->thread);
-	CAUSE_VALUE(c, VALUE_NUMBER, "used", 100 * quota->used, "%");
+	if (ret < 0 || !by.thread)
+		return ret;
+	CAUSE_VALUE(c, VALUE_SUBJECT, "spender", thread, by.thread);
+	CAUSE_VALUE(c, VALUE_NUMBER, "used", 100 * by.share, "%");
+	return 0;
 }
 
 int cause_runq(struct samples *d, const struct ranking *rank, struct cause *c, struct err *e)
@@ -235,10 +241,8 @@ int cause_runq(struct samples *d, const struct ranking *rank, struct cause *c, s
 
 	if (ret < 0)
 		return ret;
-	if (quota.explains) {
-		put_throttled(c, &quota);
-		return 0;
-	}
+	if (quota.explains)
+		return put_throttled(d, c, &quota, e);
 	c->kind = "cpu_contender";
 	c->finding = FINDING_cause_cpu_contender;
 	read_running(&r, &rank->ends);
