@@ -296,8 +296,7 @@ static void counters_of_quotas_decide(void **state)
 		 "1300000000 0 throttle cgroup=8 quota=100000000 period=100000000 periods=13 "
 		 "throttled=12 time=360000000\n",
 		 group);
-	db = slowed(throttled, 0, "100", facts);
-	first_is(db, "throttle", "cgroup /a",
+	first_is(slowed(throttled, 0, "100", facts), "throttle", "cgroup /a",
 		 "NOT EXISTS (SELECT 1 FROM finding_value v WHERE"
 		 " v.finding=cause.finding AND v.name='spender')");
 	/* throttled, but for a tenth of the time in which the neighbour ran */
