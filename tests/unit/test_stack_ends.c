@@ -15,6 +15,14 @@ static struct {
 } handled;
 static u8 other_stack[65536];
 
+/* Also of what lies between variables. */
+static __attribute__((no_sanitize_address)) void copy_stack(u8 *to, const volatile u8 *from,
+							    size_t n)
+{
+	while (n--)
+		*to++ = *from++;
+}
+
 /* The registers and so many bytes of the stack of what a signal interrupted. */
 static void copy_moment(const ucontext_t *context, size_t n)
 {
@@ -30,7 +38,7 @@ static void copy_moment(const ucontext_t *context, size_t n)
 	handled.raw.regs[17] = 0x33;
 	handled.raw.regs[19] = regs[REG_RSP];
 	handled.raw.n_stack = n;
-	memcpy(handled.stack, (const u8 *)(uintptr_t)regs[REG_RSP], n);
+	copy_stack(handled.stack, (const u8 *)(uintptr_t)regs[REG_RSP], n);
 }
 
 /* The moment in which the handler below is interrupted, on the other stack. */
