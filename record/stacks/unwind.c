@@ -155,19 +155,28 @@ static bool returns_to(struct unwinder *u, struct code_process *p, const struct 
 	       cfi_rows_step(u->rows, m, module, address, &caller) != CFI_NONE;
 }
 
-/*
- * Before the frame pointer is set: the return address is the last word, or the one before it. Where
- * the frame pointer leads to code, it is followed: the words may be old ones.
- */
+/* The frame pointer leads to a call; what it is for the caller does not matter. */
+static enum cfi_step step_by_frame(struct unwinder *u, struct code_process *p,
+				   struct unwind_state *s)
+{
+	u64 fp = s->r[UNWIND_FP], caller, to;
+
+	if (fp < s->r[UNWIND_SP] || !unwind_read(s, fp, &caller) || !unwind_read(s, fp + 8, &to) ||
+	    !returns_to(u, p, s, to))
+		return CFI_NONE;
+	s->r[UNWIND_FP] = caller;
+	s->r[UNWIND_SP] = fp + 16;
+	s->r[UNWIND_PC] = to;
+	s->exact = false;
+	return CFI_STEP;
+}
+
+/* Before the frame pointer is set: the return address is the last word, or the one before it. */
 static enum cfi_step step_by_return(struct unwinder *u, struct code_process *p,
 				    struct unwind_state *s)
 {
 	u64 sp = s->r[UNWIND_SP], at, to, pushed;
-	struct unwind_state by_pointer = *s;
 
-	if (step_by_pointer(&by_pointer) == CFI_STEP && by_pointer.r[UNWIND_FP] &&
-	    returns_to(u, p, s, by_pointer.r[UNWIND_PC]))
-		return CFI_NONE;
 	for (at = 0; PUSHED && at <= PUSHED && unwind_read(s, sp + at, &to); at += 8) {
 		if (at && (!unwind_read(s, sp, &pushed) || pushed != s->r[UNWIND_FP]))
 			break;
@@ -186,7 +195,9 @@ static enum cfi_step step_without(struct unwinder *u, struct code_process *p,
 {
 	u64 to;
 
-	if (!generated && s->exact && step_by_return(u, p, s) == CFI_STEP)
+	/* the words on the stack may be old ones */
+	if (!generated && (step_by_frame(u, p, s) == CFI_STEP ||
+			   (s->exact && step_by_return(u, p, s) == CFI_STEP)))
 		return CFI_STEP;
 	if (TRAMPOLINE && generated && is_trampoline(u, p, pc)) {
 		if (!unwind_read(s, s->r[UNWIND_SP] + TRAMPOLINE - 8, &to))

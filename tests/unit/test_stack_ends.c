@@ -114,7 +114,7 @@ __asm__(".pushsection .text\n"
 	"ret\n"
 	".popsection\n");
 
-#define STOPS 4
+#define STOPS 5
 #define UD2   2 /* bytes */
 
 static struct code_frame callers[STOPS][2]; /* of each stop: the first frame and its caller */
@@ -142,6 +142,10 @@ static __attribute__((noinline)) const void *calls_undescribed(void)
 {
 	undescribed();
 	with_old_word();
+	/* once more, while the frame pointer holds something else */
+	__asm__ volatile("push %%rbp\n mov $8, %%ebp\n call with_old_word\n pop %%rbp" ::
+				 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+				   "memory", "cc");
 	return __builtin_return_address(0);
 }
 
@@ -162,7 +166,7 @@ static void what_compilers_add_has_its_caller(void **state)
 		assert_int_not_equal(callers[i][1].module, 0);
 		/* both are of one file */
 		assert_in_range(callers[i][1].address - callers[0][0].address + start, caller + 1,
-				caller + 64);
+				caller + 100);
 	}
 	raw_queue_free(&stopped);
 }
