@@ -381,27 +381,17 @@ class DiskHogThenRemoved(Incident):
 
 
 class ColdReader(Incident):
-    """nginx: the files that it reads fall out of the page cache, of which the disk reads 16 KiB ahead"""
+    """nginx: the files that it reads fall out of the page cache"""
     server, rate, everything = "nginx", 100, True
     settings = {"TARGET": "/file%d", "KEYS": 100, "CONNS": 16}
     kinds, never = ("disk",), ("lock", "throttle", "peer")
     files, prepare, evict, over = faults.ColdCache.files, faults.ColdCache.prepare, faults.ColdCache.evict, None
-    ahead = None
 
     def begin(self, server):
-        # a fast disk that reads 128 KiB ahead takes less time than the CPU
-        dev = os.stat(server.directory).st_dev
-        path = "/sys/class/bdi/%d:%d/read_ahead_kb" % (os.major(dev), os.minor(dev))
-        with open(path, "r+", encoding="ascii") as f:
-            self.ahead = path, f.read()
-            f.write("16")
         faults.ColdCache.begin(self, server)
 
     def end(self, server):
         faults.ColdCache.end(self, server)
-        if self.ahead:
-            with open(self.ahead[0], "w", encoding="ascii") as f:
-                f.write(self.ahead[1])
         super().end(server)
 
 
