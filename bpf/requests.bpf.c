@@ -69,8 +69,8 @@ static __always_inline bool emit_segment(struct counts *c, const struct segment 
 /*
  * Does the peer say that it has received bytes twice (RFC 2883)? Then the first block of its
  * selective acknowledgment begins below what it acknowledges; one above it, inside of the second
- * block, is not counted. Options as all current systems place
- * them: timestamps first, if there are any.
+ * block, is not counted. Options as all current systems place them: timestamps first, if there are
+ * any.
  */
 static __always_inline bool has_dsack(struct sk_buff *skb, u32 size, u32 ack, const bool btf)
 {

@@ -63,7 +63,7 @@ static void take_over(struct patience *p, sigset_t *stops)
 	while (sigtimedwait(stops, NULL, &now) > 0)
 		set(&p->took);
 	p->stop(p->arg);
-	fprintf(stderr, "obsrec: %s is still written; %s signal ends obsrec without the rest\n",
+	fprintf(stderr, "obsrec: %s is not written yet; %s signal ends obsrec without the rest\n",
 		what(p->options), get(&p->took) ? "another" : "a");
 	if (!get(&p->took)) {
 		sigdelset(stops, SIGHUP);

@@ -14,7 +14,7 @@ struct patience;
 /*
  * Starts a thread that looks after the signals that stop: they are blocked, and the main thread
  * reads them from a signalfd. One that is unread for a second is taken by the thread, which says
- * that the file is still written, and calls stop(arg); from then on another one ends the process.
+ * that the file is not written yet, and calls stop(arg); from then on another one ends the process.
  */
 int patience_start(struct patience **ret, const struct options *o, void (*stop)(void *), void *arg,
 		   struct err *e);

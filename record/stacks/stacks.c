@@ -15,15 +15,14 @@
 #include <string.h>
 #include <time.h>
 
-#define RING_MIN (4u << 20)
-#define RING_MAX (32u << 20)
-#define RING_CPU (256u << 10)
-#define PERIOD	 50000000 /* ns between two looks at the ring; to wake up costs more than a look */
-#define BUSY	 10000000 /* the same after one that found MANY: the smallest ring holds 250 */
-#define MANY	 16
-#define LOCK_MS	 1000 /* the thread can be stuck in a file of a process */
-#define LAST_TIME \
-	300000000 /* ns: callers of what is in the ring at the end are found for so long */
+#define RING_MIN  (4u << 20)
+#define RING_MAX  (32u << 20)
+#define RING_CPU  (256u << 10)
+#define PERIOD	  50000000 /* ns between two looks at the ring; to wake up costs more than a look */
+#define BUSY	  10000000 /* the same after one that found MANY: the smallest ring holds 250 */
+#define MANY	  16
+#define LOCK_MS	  1000	    /* the thread can be stuck in a file of a process */
+#define LAST_MAX  300000000 /* ns for the callers of what the ring holds at the end */
 #define OUT_MAX	  (32u << 20)
 #define STOP_FULL (-ENOBUFS)
 
@@ -210,7 +209,7 @@ int stacks_stop(struct stacks *s, struct pump *p, struct err *e)
 
 	if (!s)
 		return 0;
-	__atomic_store_n(&s->stop, records_now() + LAST_TIME, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->stop, records_now() + LAST_MAX, __ATOMIC_RELEASE);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCK_MS / 1000;
 	if (s->running && pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until) != 0)

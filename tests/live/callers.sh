@@ -31,8 +31,9 @@ fi
 is "what stacks hold is in no record" "$("$obsanalyze" dump "$r" | grep -c 'kept-secret')" 0
 if has_kernel_symbols; then
 	# in the kernel's notes: that of 20 bytes which GNU owns
-	is "the kernel has its build-id" "$(ask "$r" "SELECT build_id FROM module WHERE path='[kernel]'")" \
-		"$(od -An -v -tx1 /sys/kernel/notes | tr -d ' \n' | sed -n 's/.*040000001400000003000000474e5500\(.\{40\}\).*/\1/p')"
+	id=$(od -An -v -tx1 /sys/kernel/notes | tr -d ' \n' | sed -n 's/.*040000001400000003000000474e5500\(.\{40\}\).*/\1/p')
+	holds "the kernel shows its build-id" [ -n "$id" ]
+	is "it is recorded" "$(ask "$r" "SELECT build_id FROM module WHERE path='[kernel]'")" "$id"
 	holds "the kernel frames of a sample have names" grep -q 'clock_gettime' "$work/sampled"
 	holds "the kernel frames of a wait have names" grep -q 'hrtimer_nanosleep<' "$work/waited"
 else

@@ -22,9 +22,9 @@ serve() { # directory: mounts it; $server is its server
 answers() { # what, path: SIGTERM is answered within 1.5 s
 	began=$(date +%s%N)
 	kill -TERM $recorder
-	until_true grep -q 'still written' "$work/err"
+	until_true grep -q 'not written yet' "$work/err"
 	took=$((($(date +%s%N) - began) / 1000000))
-	is "$1: sentence" "$(tail -n 1 "$work/err")" "obsrec: $2 is still written; another signal ends obsrec without the rest"
+	is "$1: sentence" "$(tail -n 1 "$work/err")" "obsrec: $2 is not written yet; another signal ends obsrec without the rest"
 	holds "$1: within $((3 * slow)) s ($took ms)" [ $took -lt $((3000 * slow)) ]
 	holds "$1: it waits" kill -0 $recorder
 	kill -TERM $recorder
@@ -67,7 +67,7 @@ recorder=$!
 until_flying $recorder
 kill -USR2 $server
 until_true grep -q mute "$work/sync.said"
-holds "its sync hangs after -d: it says so" until_true grep -q 'still written; a signal ends' "$work/err"
+holds "its sync hangs after -d: it says so" until_true grep -q 'not written yet; a signal ends' "$work/err"
 kill -HUP $recorder
 holds "it waits" kill -0 $recorder
 kill -TERM $recorder

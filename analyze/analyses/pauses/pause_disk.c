@@ -317,36 +317,29 @@ static int on_discard(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
+/* b: discards of a disk by others than the server; of a tid that is used again, the later thread.
+ */
+#define DISCARDS                                                                                                   \
+	"WITH t AS (SELECT tid, pid, comm, max(start) FROM thread GROUP BY tid), b AS (SELECT b.ts, b.ts +"        \
+	" coalesce(b.dur, 0) AS till, b.bytes, t.pid, t.comm FROM block_io b JOIN t ON t.tid=b.tid WHERE b.dev=?1" \
+	" AND b.op & 255 IN " BLOCK_DISCARDS                                                                       \
+	" AND t.pid NOT IN (SELECT pid FROM service WHERE server=?2)) "
+
 /* The program outside the server whose discards were in flight for most of the pauses. */
 static int put_discards(struct analysis_ctx *c, const struct judged *j, const struct paused *p,
 			s64 dev, struct err *e)
 {
-	/* of a tid that is used again, the later thread */
-	static const char of[] =
-		"WITH t AS (SELECT tid, pid, comm, max(start) FROM thread GROUP BY tid), b AS (SELECT b.ts, b.ts +"
-		" coalesce(b.dur, 0) AS till, b.bytes, t.pid, t.comm FROM block_io b JOIN t ON t.tid=b.tid WHERE b.dev=?1"
-		" AND b.op & 255 IN " BLOCK_DISCARDS
-		" AND t.pid NOT IN (SELECT pid FROM service WHERE server=?2))";
-	struct buf sql = { 0 };
+	static const char most[] = DISCARDS
+		"SELECT coalesce((SELECT pid FROM b GROUP BY comm ORDER BY sum(bytes) DESC LIMIT 1), 0)";
+	static const char theirs[] = DISCARDS
+		"SELECT ts, till, bytes FROM b WHERE comm IN (SELECT comm FROM b WHERE pid=?3) ORDER BY 1";
 	struct discards d = { .paused = p };
 	double all = (double)in_pauses(p, 0, c->duration);
 	s64 pid = 0;
-	int ret = buf_printf(
-		&sql, e,
-		"%s SELECT coalesce((SELECT pid FROM b GROUP BY comm ORDER BY sum(bytes) DESC LIMIT 1), 0)",
-		of);
+	int ret = db_int(c->db, &pid, e, most, "ii", dev, j->about.id);
 
-	if (ret == 0)
-		ret = db_int(c->db, &pid, e, sql.data, "ii", dev, j->about.id);
-	buf_clear(&sql);
 	if (ret == 0 && pid > 0)
-		ret = buf_printf(
-			&sql, e,
-			"%s SELECT ts, till, bytes FROM b WHERE comm IN (SELECT comm FROM b WHERE pid=?3) ORDER BY 1",
-			of);
-	if (ret == 0 && pid > 0)
-		ret = db_each(c->db, e, on_discard, &d, sql.data, "iii", dev, j->about.id, pid);
-	buf_free(&sql);
+		ret = db_each(c->db, e, on_discard, &d, theirs, "iii", dev, j->about.id, pid);
 	if (ret < 0 || all <= 0 || d.at < MOSTLY * all)
 		return ret;
 	const struct value values[] = {

@@ -15,9 +15,6 @@ struct quota {
 	s64 cgroup; /* cgroup.id; 0: none of them was throttled */
 	double periods, throttled, time;
 	bool explains; /* at least half of the run-queue latency of the process in these readings */
-	s64 thread;    /* that ran for most of the group's time, from the first of them to the last
-			* that    throttled; 0: none */
-	double used;   /* the share of it */
 };
 
 /*

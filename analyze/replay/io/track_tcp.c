@@ -9,9 +9,10 @@
  * taken off where the states tell that they were counted. A socket that was open before the
  * recording does not tell who opened it: the SYN of its own stays in.
  */
+#include "track_tcp.h"
+
 #include "descriptors.h"
 
-#include "analyze/replay/requests/track_segments.h"
 #include "format/linux_abi.h"
 
 #include <stdlib.h>
@@ -224,35 +225,16 @@ static int tcp_on_retransmit(struct replay *r, const struct record *rec, struct 
 	return 0;
 }
 
-static int on_segment(struct replay *r, const struct record *rec, u32 conn, u32 flags,
-		      struct err *e)
+int tcp_dsack(struct replay *r, u64 sock, u64 ts, struct err *e)
 {
+	const struct connection *c = idmap_get(&own(r)->of, sock);
 	char local[ADDRESS_MAX], remote[ADDRESS_MAX];
-	const struct connection *c;
 
-	if (!(flags & SEGMENT_DSACK))
-		return 0;
-	c = idmap_get(&own(r)->of, segments_sock(r, conn));
 	if (!c || !c->retransmits)
 		return 0;
 	address_text(local, c->family, c->saddr, c->sport);
 	address_text(remote, c->family, c->daddr, c->dport);
-	return row_put(r->db, dsack, e, .ts = replay_time(r, rec->ts), .local = local,
-		       .remote = remote);
-}
-
-static int tcp_on_segment(struct replay *r, const struct record *rec, struct err *e)
-{
-	const struct ev_segment *ev = rec->event;
-
-	return on_segment(r, rec, ev->conn, ev->flags, e);
-}
-
-static int tcp_on_segment_next(struct replay *r, const struct record *rec, struct err *e)
-{
-	const struct ev_segment_next *ev = rec->event;
-
-	return on_segment(r, rec, ev->conn, ev->flags, e);
+	return row_put(r->db, dsack, e, .ts = replay_time(r, ts), .local = local, .remote = remote);
 }
 
 static int by_sock(const void *a, const void *b)
@@ -298,8 +280,6 @@ static const struct handler handlers[] = {
 	{ EV_fd, false, tcp_on_fd },
 	{ EV_tcp_state, false, tcp_on_state },
 	{ EV_tcp_retransmit, false, tcp_on_retransmit },
-	{ EV_segment, false, tcp_on_segment },
-	{ EV_segment_next, false, tcp_on_segment_next },
 	{ 0 },
 };
 

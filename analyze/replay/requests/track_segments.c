@@ -14,6 +14,7 @@
  */
 #include "track_segments.h"
 
+#include "analyze/replay/io/track_tcp.h"
 #include "format/linux_abi.h"
 
 #include <stdlib.h>
@@ -295,7 +296,7 @@ static int segments_on_segment(struct replay *r, const struct record *rec, struc
 		arrived(r, s, ev->gap < 0 ? next : ev->pos, ev->pos + ev->len, rec->ts);
 	if (!ev->unacked && !s->acked)
 		s->acked = rec->ts;
-	return 0;
+	return ev->flags & SEGMENT_DSACK ? tcp_dsack(r, s->sock, rec->ts, e) : 0;
 }
 
 static int segments_on_next(struct replay *r, const struct record *rec, struct err *e)
@@ -308,6 +309,7 @@ static int segments_on_next(struct replay *r, const struct record *rec, struct e
 		.len = ev->len,
 		.unread = ev->unread,
 		.unacked = ev->flags & SEGMENT_ACKED ? 0 : 1,
+		.flags = ev->flags & SEGMENT_DSACK,
 	};
 	int ret = stream_of(r, &s, ev->conn, e);
 
@@ -328,13 +330,6 @@ static struct stream *stream_of_file(const struct replay *r, struct file *f)
 	if (!s && f->ino && (s = idmap_get(&own(r)->by_ino, f->ino)))
 		f->conn = s->id;
 	return s;
-}
-
-u64 segments_sock(const struct replay *r, u32 conn)
-{
-	const struct stream *s = idmap_get(&own(r)->of, conn);
-
-	return s ? s->sock : 0;
 }
 
 u32 segments_conn(const struct replay *r, struct file *f)

@@ -22,9 +22,6 @@ u64 segments_first(const struct replay *r, u32 conn, u32 pos, u64 ts);
 /* When the first byte arrived that was not read until now; 0: all was read, or it is not known. */
 u64 segments_unread(struct replay *r, struct file *f);
 
-/* The kernel's name of the socket of a connection; 0: not known. */
-u64 segments_sock(const struct replay *r, u32 conn);
-
 /* The number of the connection of a socket, also of other sockets than TCP; 0: not known. */
 u32 segments_conn(const struct replay *r, struct file *f);
 
