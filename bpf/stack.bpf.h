@@ -5,8 +5,8 @@
  *
  * A thread's user memory can be read only while it runs. After a long wait its kernel frames are
  * taken by the switch to it; its stack by the next of sys_exit and a switch away from it: it has
- * not been to user mode in between. A wait outside of system calls, or after sys_exit, has its pc
- * alone.
+ * not been to user mode in between. Where no sys_exit follows (a page fault, a stop), the stack is
+ * copied by the switch away from it, before anyone knows how long it waits, and kept.
  */
 #pragma once
 
@@ -16,8 +16,11 @@ const volatile bool has_task_regs = false; /* bpf_task_pt_regs (since 5.15) */
 
 #define STACK_CHUNK  4096
 #define STACK_CHUNKS (STACK_BYTES / STACK_CHUNK + 1)
-#define STACK_HOLES  5		/* pages in sequence that are not in memory: a large buffer's */
-#define SLEPT_SHIFT  14		/* of ns: 16 us, wraps after 19 hours */
+#define STACK_HOLES  5	/* pages in sequence that are not in memory: a large buffer's */
+#define SLEPT_SHIFT  14 /* of ns: 16 us, wraps after 19 hours */
+#define SLEPT_D	     1	/* how a thread sleeps: state D */
+#define SLEPT_OUT    2	/* outside of system calls */
+#define SLEPT_HOW    3
 #define THREAD_BYTES (16 << 10) /* of a kernel stack, on kernels before 5.15 */
 
 /* Stacks of waits are rationed: about 20 us each, for one CPU at most 1 % of its time. */
@@ -26,6 +29,7 @@ const volatile bool has_task_regs = false; /* bpf_task_pt_regs (since 5.15) */
 #define RATION_BURST   16			     /* so many of them at once */
 #define RATION_THREADS 4096 /* threads whose tids have the same low bits share one */
 #define RATION_CPUS    1024
+#define RATION_KEPT    250000ull /* ns between two stacks that are kept, 4 us each */
 
 #if defined(__TARGET_ARCH_x86)
 #define REGS_WORDS 21
@@ -46,6 +50,8 @@ enum { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_EXIT, N_SCRATCH };
 struct scratch {
 	struct raw_stack raw;
 	u8 stack[STACK_BYTES + STACK_CHUNK];
+	u32 owner; /* of a kept one: the tid of the thread that sleeps; 0: free */
+	u32 unused;
 };
 
 struct {
@@ -54,6 +60,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
+
+/* Stacks of threads that sleep outside of system calls, one for all tids with the same low bits. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* STACKS_KEPT, set before loading */
+	__type(key, u32);
+	__type(value, struct scratch);
+} kept_stacks SEC(".maps");
 
 /* Since when each thread sleeps, in units of 1 << SLEPT_SHIFT ns, and two bits of how. */
 struct slept {
@@ -75,7 +89,7 @@ struct ration {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RATION_THREADS + RATION_CPUS);
+	__uint(max_entries, RATION_THREADS + 2 * RATION_CPUS);
 	__type(key, u32);
 	__type(value, struct ration);
 } rations SEC(".maps");
@@ -105,19 +119,14 @@ static __always_inline u32 *slept_at(u32 tid)
 	return s ? &s->at[tid & 1] : NULL;
 }
 
-static __always_inline struct scratch *stack_scratch(u32 which, u32 tid, u64 ts, u8 kind)
+static __always_inline void scratch_clear(struct scratch *s, u32 tid, u64 ts, u8 kind)
 {
-	u32 cpu = bpf_get_smp_processor_id(), at = cpu * N_SCRATCH + which;
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &at);
-
-	if (!s)
-		return NULL;
 	s->raw.ts = ts;
 	s->raw.dur = 0;
 	s->raw.mm = 0;
 	s->raw.tid = tid;
 	s->raw.pid = 0;
-	s->raw.cpu = cpu;
+	s->raw.cpu = bpf_get_smp_processor_id();
 	s->raw.kind = kind;
 	s->raw.context = CONTEXT_TASK;
 	s->raw.state = 0;
@@ -125,6 +134,15 @@ static __always_inline struct scratch *stack_scratch(u32 which, u32 tid, u64 ts,
 	s->raw.n_kernel = 0;
 	s->raw.n_stack = 0;
 	s->raw.outside = 0;
+}
+
+static __always_inline struct scratch *stack_scratch(u32 which, u32 tid, u64 ts, u8 kind)
+{
+	u32 at = bpf_get_smp_processor_id() * N_SCRATCH + which;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &at);
+
+	if (s)
+		scratch_clear(s, tid, ts, kind);
 	return s;
 }
 
@@ -217,12 +235,54 @@ static __always_inline void stack_leaves(u32 tid, u64 *word)
 		stack_of_wait(s, word);
 }
 
+/* True if the running thread, about to sleep, comes from user mode without a system call, or is at
+ * the end of one. */
+static __always_inline bool outside_calls(u64 word)
+{
+	struct task_struct *t = (void *)bpf_get_current_task();
+	struct pt_regs *regs;
+
+	if (word_left(word) || word_entered(word))
+		return word_left(word);
+	if (!BPF_CORE_READ(t, mm))
+		return false; /* of the kernel */
+	regs = task_regs(t);
+	return SYSCALL_NR(false, regs) < 0;
+}
+
+static __always_inline struct scratch *kept_stack(u32 tid)
+{
+	u32 at = tid % STACKS_KEPT;
+
+	return bpf_map_lookup_elem(&kept_stacks, &at);
+}
+
+/*
+ * Keeps the stack of the running thread. Two CPUs can take the same place at once: the one that
+ * finds the other's tid afterwards frees it, so that neither is used. Waits of interest last
+ * STACK_THRESHOLD_MIN at least, the copy some us.
+ */
+static __always_inline void keep_stack(u32 tid, u64 ts)
+{
+	struct scratch *s = kept_stack(tid);
+	u32 cpu = bpf_get_smp_processor_id();
+
+	if (!s || (s->owner && s->owner != tid) ||
+	    !ration(RATION_THREADS + RATION_CPUS + cpu % RATION_CPUS, 0, ts, 0, RATION_KEPT))
+		return;
+	*(volatile u32 *)&s->owner = tid;
+	scratch_clear(s, tid, ts, RAW_WAIT);
+	stack_of_current(s);
+	if (*(volatile u32 *)&s->owner != tid)
+		s->owner = 0;
+}
+
 /* A switch from this thread, which is the running one; state 0: it does not sleep. */
 static __always_inline void stack_sleeps(u32 tid, u16 state, u64 ts)
 {
 	u64 *word = tid ? thread_word(tid) : NULL;
 	struct scratch *s;
-	u32 *since;
+	u32 *since, at;
 
 	if (!stack_threshold || !word || !(filter_all || *word & WORD_WANTED))
 		return;
@@ -232,50 +292,50 @@ static __always_inline void stack_sleeps(u32 tid, u16 state, u64 ts)
 			stack_of_wait(s, word);
 	}
 	since = state ? slept_at(tid) : NULL;
-	if (since)
-		*since = ((u32)(ts >> SLEPT_SHIFT) & ~3) | (state & 3 ? state & 3 : 3);
+	if (!since)
+		return;
+	at = (u32)(ts >> SLEPT_SHIFT) & ~SLEPT_HOW;
+	if (!at)
+		at = SLEPT_HOW + 1; /* 0: it does not sleep */
+	if ((state & 3) == 2)
+		at |= SLEPT_D;
+	if (outside_calls(*word)) {
+		at |= SLEPT_OUT;
+		keep_stack(tid, ts);
+	}
+	*since = at;
 }
 
-static __always_inline void stack_of_next(struct scratch *s, struct task_struct *next, u64 *word)
+/* Kernel frames of a thread that runs again. Its registers are still those of its sleep. */
+static __always_inline void stack_of_next(struct scratch *s, struct task_struct *next, bool kept)
 {
 	struct pt_regs *regs;
 	long n;
 
 	n = bpf_get_task_stack(next, s->raw.kernel, sizeof(s->raw.kernel), 0);
 	s->raw.n_kernel = n > 0 ? (u64)n >> 3 : 0;
-	if (!next->mm)
+	if (kept || !next->mm)
 		return;
 	s->raw.user = 1;
 	s->raw.mm = BPF_CORE_READ(next, mm, arg_start);
-	regs = has_task_regs ? (void *)bpf_task_pt_regs(next) : regs_in_stack(next);
-	/* the registers keep a number after sys_exit too, when nothing copies its stack any more */
-	if (SYSCALL_NR(false, regs) >= 0 && !word_left(*word))
+	if (!s->raw.outside)
 		return;
-	s->raw.outside = 1;
+	regs = has_task_regs ? (void *)bpf_task_pt_regs(next) : regs_in_stack(next);
 	bpf_probe_read_kernel(s->raw.regs, REGS_WORDS * 8, regs);
 }
 
-/* A switch to this thread: was its wait long? Its kernel frames need a typed pointer. */
-static __always_inline void stack_wakes(struct task_struct *next, u32 tid, u64 ts, const bool btf)
+/* A wait that was long enough; s has the user stack if that was kept. */
+static __always_inline void stack_of_long(struct scratch *s, struct task_struct *next, u64 dur,
+					  u32 how, bool kept, const bool btf)
 {
-	u32 *since = stack_threshold && tid ? slept_at(tid) : NULL, was;
-	struct scratch *s;
-	struct counts *c;
-	u64 *word, dur;
+	struct counts *c = count_seen(GROUP_cpu);
+	u64 ts = s->raw.ts, *word;
+	u32 tid = s->raw.tid;
 
-	if (!since || !*since)
-		return;
-	was = *since;
-	*since = 0;
-	dur = (u64)(((u32)(ts >> SLEPT_SHIFT) & ~3) - (was & ~3)) << SLEPT_SHIFT;
-	if (dur < stack_threshold)
-		return;
-	word = thread_word(tid);
-	c = count_seen(GROUP_cpu);
 	if (!c)
 		return;
-	s = stack_scratch(SCRATCH_SWITCH, tid, ts, RAW_WAIT);
-	if (!word || !s) {
+	word = thread_word(tid);
+	if (!word) {
 		count(c, lost.other);
 		return;
 	}
@@ -291,12 +351,41 @@ static __always_inline void stack_wakes(struct task_struct *next, u32 tid, u64 t
 		return;
 	}
 	s->raw.dur = dur;
-	s->raw.state = was & 3;
+	s->raw.state = how & SLEPT_D ? 2 : 1;
+	s->raw.outside = how & SLEPT_OUT ? 1 : 0;
 	if (btf)
-		stack_of_next(s, next, word);
-	else
+		stack_of_next(s, next, kept);
+	else if (!kept && !s->raw.outside)
 		s->raw.user = BPF_CORE_READ(next, mm) != NULL;
 	if (stack_emit(c, s, true) && s->raw.user && !s->raw.outside &&
 	    asked & (1 << GROUP_syscalls | 1 << GROUP_files)) /* sys_exit is seen */
 		*word |= WORD_STACK_DUE;
+}
+
+/* A switch to this thread: was its wait long? Its kernel frames need a typed pointer. */
+static __always_inline void stack_wakes(struct task_struct *next, u32 tid, u64 ts, const bool btf)
+{
+	u32 *since = stack_threshold && tid ? slept_at(tid) : NULL, was;
+	struct scratch *kept = NULL, *s;
+	u64 dur;
+
+	if (!since || !*since)
+		return;
+	was = *since;
+	*since = 0;
+	dur = (u64)(((u32)(ts >> SLEPT_SHIFT) & ~SLEPT_HOW) - (was & ~SLEPT_HOW)) << SLEPT_SHIFT;
+	if (was & SLEPT_OUT)
+		kept = kept_stack(tid);
+	if (kept && kept->owner != tid)
+		kept = NULL;
+	if (dur >= stack_threshold) {
+		s = kept ? kept : stack_scratch(SCRATCH_SWITCH, tid, ts, RAW_WAIT);
+		if (s) {
+			s->raw.ts = ts;
+			s->raw.cpu = bpf_get_smp_processor_id();
+			stack_of_long(s, next, dur, was, kept, btf);
+		}
+	}
+	if (kept)
+		kept->owner = 0;
 }

@@ -162,6 +162,7 @@ int probe_config_sizes(struct obsrec_bpf *skel, const struct options *o, const s
 		{ skel->maps.raw_stacks, stacks ? stacks_ring_size(n_cpus) : UNUSED_RING },
 		{ skel->maps.slept, slept ? n_threads / 2 + 1 : 1 },
 		{ skel->maps.scratches, stacks ? n_cpus * SCRATCHES : 1 },
+		{ skel->maps.kept_stacks, slept ? STACKS_KEPT : 1 },
 		{ skel->maps.hot_calls, options_hot(o) ? n_cpus : 1 },
 		{ skel->maps.hot_slots, options_hot(o) ? HOT_SLOTS : 1 },
 		{ skel->maps.usdt_places, sites->n_places ? sites->n_places : 1 },

@@ -63,7 +63,7 @@ static bool find_lines(struct code_names *names, const struct elffile *f)
 	return true;
 }
 
-void code_names_elf(struct code_name *list, u32 n, const struct elffile *f)
+void code_names_elf(struct code_name *list, u32 n, const struct elffile *f, int root)
 {
 	struct code_names names = { list, n, CODE_NAMES_WORK };
 	struct elftable *t = malloc(sizeof(*t));
@@ -79,7 +79,7 @@ void code_names_elf(struct code_name *list, u32 n, const struct elffile *f)
 	if (full)
 		walk_table(&names, t, ELF_SYMTAB);
 	if (!find_lines(&names, f)) {
-		source = elfdebug_open(&debug, f, NULL, -1);
+		source = elfdebug_open(&debug, f, NULL, root);
 		if (source != ELF_NONE) {
 			if (!full && elftable_full(t, &debug))
 				walk_table(&names, t, source);
@@ -90,7 +90,7 @@ void code_names_elf(struct code_name *list, u32 n, const struct elffile *f)
 	free(t);
 }
 
-void code_names_parked(struct code_name *list, u32 n, int parked, const char *path)
+void code_names_parked(struct code_name *list, u32 n, int parked, const char *path, int root)
 {
 	struct err e = { 0 };
 	struct elffile f;
@@ -98,7 +98,7 @@ void code_names_parked(struct code_name *list, u32 n, int parked, const char *pa
 
 	if (fd < 0 || elffile_open(&f, fd, path, &e) < 0)
 		return;
-	code_names_elf(list, n, &f);
+	code_names_elf(list, n, &f, root);
 	f.lent = true;
 	elffile_close(&f);
 }

@@ -76,7 +76,7 @@ static u32 user_stack(struct raw_queue *q, const struct raw_stack *raw, u8 *flag
 	}
 	p = process_of(q, raw);
 	q->unwinder.now = raw->ts;
-	if (raw->kind == RAW_WAIT)
+	if (raw->kind == RAW_WAIT && !raw->n_stack)
 		n = unwind_pc(&q->unwinder, p, raw, q->frames);
 	else
 		n = unwind(&q->unwinder, p, raw, q->frames, &end);
@@ -134,10 +134,12 @@ static void take_wait(struct raw_queue *q, const struct raw_stack *raw, struct b
 		.state = raw->state == 2 ? 2 : 1,
 	};
 	w->kernel_stack = kernel_stack(q, raw, &w->flags);
-	if (raw->outside) {
-		w->user_stack = user_stack(q, raw, &w->flags);
+	if (raw->outside)
 		w->flags |= STACK_OUTSIDE;
-	}
+	if (raw->outside && raw->user)
+		w->user_stack = user_stack(q, raw, &w->flags);
+	else if (raw->outside)
+		w->flags |= STACK_NO_USER;
 	if (raw->outside || !raw->user)
 		end_wait(w, out);
 }

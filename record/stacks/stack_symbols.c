@@ -8,6 +8,7 @@
 
 #include "code_names.h"
 #include "record/files/procfs.h"
+#include "record/functions/rootdir.h"
 #include "record/pump/records.h"
 
 #include <errno.h>
@@ -51,6 +52,30 @@ static int put_symbol(const struct code_name *c, struct pump *p, struct err *e)
 	return records_put(p, &ev, sizeof(ev), text, e);
 }
 
+/* The root of a process that has the module mapped, for the debug file in its container. */
+static int root_of(struct raw_queue *q, u32 module)
+{
+	const struct code_process *p = q->processes;
+	int root = -1;
+	u32 i;
+
+	for (; p < q->processes + PROCESSES && root < 0; p++)
+		for (i = 0; i < p->maps.n && root < 0; i++)
+			if (p->maps.list[i].module == (int)module && !rootdir_is_ours(p->pid))
+				root = rootdir_open(&q->modules.files, p->pid);
+	return root;
+}
+
+static void find_parked(struct raw_queue *q, struct code_name *names, u32 n, u32 module)
+{
+	const struct code_module *m = &q->modules.list[module];
+	int root = root_of(q, module);
+
+	code_names_parked(names, n, m->parked, m->path, root);
+	if (root >= 0)
+		close(root);
+}
+
 /* Those of one module, or of the kernel with its modules. */
 static void find_names(struct raw_queue *q, struct code_name *names, u32 n, u64 module, bool hide)
 {
@@ -65,9 +90,9 @@ static void find_names(struct raw_queue *q, struct code_name *names, u32 n, u64 
 	if (m->silent)
 		return;
 	if (!hide && m->kind == CODE_ELF && m->parked >= 0) {
-		code_names_parked(names, n, m->parked, m->path);
+		find_parked(q, names, n, module);
 	} else if (!hide && m->kind == CODE_VDSO && m->elf.elf) {
-		code_names_elf(names, n, &m->elf);
+		code_names_elf(names, n, &m->elf, -1);
 	} else if (!hide && m->kind == CODE_JIT) {
 		process = raw_queue_process(q, m->pid);
 		if (!process)

@@ -53,7 +53,7 @@ static void find_names(const struct elffile *f, int fd, size_t size)
 		list[i].address = 0x400000 * (i & 1) + size * i / ADDRESSES;
 	qsort(list, ADDRESSES, sizeof(*list), by_address);
 	if (f)
-		code_names_elf(list, ADDRESSES, f);
+		code_names_elf(list, ADDRESSES, f, -1);
 	else if (elf_image_open(&image, fd))
 		elf_image_names(&image, &names, ELF_BUILD_ID);
 	for (i = 0; i < ADDRESSES; i++)

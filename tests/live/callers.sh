@@ -20,12 +20,12 @@ holds "and its callers" grep -q '^\(__kernel_\)\?clock_gettime<clock_gettime<int
 is "waits of 3 ms with their callers" "$(grep -c 'wait_inner<wait_long<main<' "$work/waits")" "$(slept_long "$r" "$(printed "$work/out" long)")"
 # the stop comes after sys_exit: what calls next is not what was stopped
 is "a wait after the end of a call does not have the next one's callers" "$(grep -c 'after_stop' "$work/waits")" 0
-is "it has the function that was stopped" "$(grep -c '^kill' "$work/waits")" 1
-faults=$(grep -c '^faulting< 9' "$work/waits")
+is "it has the callers of what was stopped" "$(grep -c '^kill<stopped<.*main<.* 8$' "$work/waits")" 1
+faults=$(grep -c '^faulting<.*main<.* 8$' "$work/waits")
 if [ "$(printed "$work/out" faults)" = 0 ]; then
-	echo "ok a wait in a page fault has its function, and says so # SKIP the kernel refuses userfaultfd"
+	echo "ok a wait in a page fault has its callers, and says so # SKIP the kernel refuses userfaultfd"
 else
-	is "a wait in a page fault has its function, and says so" "$faults" 1
+	is "a wait in a page fault has its callers, and says so" "$faults" 1
 fi
 # these stacks were copied from main on, with the word that it holds
 is "what stacks hold is in no record" "$("$obsanalyze" dump "$r" | grep -c 'kept-secret')" 0

@@ -3,8 +3,12 @@
 # How recordings end: signals, kill, full disk, pipe, exit status; and what is refused.
 . "$(dirname "$0")/lib.sh"
 
-flood() { # a process that makes system calls until it is killed
-	dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+flood() { # a process that makes system calls until it is killed; an emulated processor has to record them, too
+	if [ "$slow" -gt 1 ]; then
+		sh -c 'while :; do dd if=/dev/zero of=/dev/null bs=1 count=2000 2>/dev/null; sleep 0.1; done' &
+	else
+		dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+	fi
 	flood=$!
 }
 

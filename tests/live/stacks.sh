@@ -147,6 +147,19 @@ if command -v unshare >/dev/null; then
 	frames "$work/box.obs" sample user_stack >"$work/boxed"
 	holds "functions of a binary in a container have names" grep -q 'leaf_[0-9]*<mid_[0-9]*<top_[0-9]*<main<' "$work/boxed"
 	says "its path is that in the container" "$(ask "$work/box.obs" "SELECT group_concat(path) FROM event_module")" '/boxed'
+	# its debug file is in the container, too, and nowhere else
+	mkdir -p "$work/jail/lib/.debug"
+	(cd "$work" && sed -i 's/900000000/90000000000/' lines.c && gcc -O1 -g -static lines.c -o still && objcopy --only-keep-debug still jail/lib/.debug/still.debug &&
+		objcopy --strip-all --add-gnu-debuglink=jail/lib/.debug/still.debug still jail/lib/still) || failed "a program in a container"
+	mkdir "$work/cell"
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	PATH=$PATH:/sbin unshare -m sh -c 'mount -t tmpfs none "$2" && cp -r "$1/lib" "$2" && rm -r "$1" && mkdir "$2/old" && cd "$2" && pivot_root . old && exec /lib/still' sh "$work/jail" "$work/cell" &
+	pids=$!
+	until_true grep -qx still "/proc/$pids/comm"
+	"$obsrec" -q --sample-rate 499 -p "$pids" -d 1 -o "$work/jail.obs"
+	says "source lines of a debug file in a container" \
+		"$(ask "$work/jail.obs" "SELECT group_concat(DISTINCT file || ':' || line) FROM v_frame WHERE name='spin'")" 'lines\.c:[345]'
+	kill $pids 2>/dev/null
 else
 	echo "ok functions of a binary in a container have names # SKIP no unshare"
 fi

@@ -159,7 +159,7 @@ static void the_recorder_reads_32_bits(void **state)
 	build(&m);
 	assert_int_equal(elffile_open(&f, file_of(&m), "/lib/old.so", &e), 0);
 	assert_int_equal(f.build_id_size, 4);
-	code_names_elf(&one, 1, &f);
+	code_names_elf(&one, 1, &f, -1);
 	has_the_name(&one);
 	elffile_close(&f);
 }

@@ -183,6 +183,13 @@ static void one_deadlock_is_enough(void **state)
 	db_close(db);
 }
 
+/* Stack 2: exec > ProcSleep. */
+static const char stacks[] =
+	"9 0 info text=\"stack_threshold=1000000\"\n9 0 module id=1 kind=3 path=\"/srv/postgres\"\n"
+	"9 0 frame id=1 module=1 address=1\n9 0 frame id=2 module=1 address=2\n"
+	"9 0 stack id=1 frame=1\n9 0 stack id=2 caller=1 frame=2\n"
+	"9 0 symbol frame=1 text=\"exec\"\n9 0 symbol frame=2 text=\"ProcSleep\"";
+
 /* 400 waits 5 ms for 300, which fails at once. */
 static sqlite3 *short_waits_and(long slower, int times, int status, const char *code)
 {
@@ -193,7 +200,7 @@ static sqlite3 *short_waits_and(long slower, int times, int status, const char *
 
 	memset(position, 0, sizeof(position));
 	nameless = 0;
-	start(&x, NULL);
+	start(&x, stacks);
 	load(&x, &how);
 	for (t = SECOND; times-- > 0; t += SECOND) {
 		fails = t + 5 * MS;
@@ -209,6 +216,8 @@ static sqlite3 *short_waits_and(long slower, int times, int status, const char *
 			  fails + 20000, 20 * (t / SECOND - 1), status, code);
 		answers(&x, 300, fails + 20000);
 		text_line(&x, "@cpu 0");
+		text_line(&x, "%ld 400 offcpu pid=400 dur=%ld user_stack=2 state=1", fails + 11000,
+			  fails + 1000 - t);
 		polled(&x, 400, t + 10000, fails + 10000, 1);
 		answers(&x, 400, fails + 15000);
 	}
@@ -247,6 +256,7 @@ static void several_deadlocks_are_a_problem_however_short(void **state)
 	is_text(db, FINDING_VALUE("verdict_deadlocks", "meaning", "v.text"), "ER_LOCK_DEADLOCK");
 	is_number(db, FINDING_VALUE("deadlock_wait", "thread", "v.id"), 300);
 	is_within(db, FINDING_VALUE("deadlock_wait", "length", "v.number"), 4.9 * MS, 5.1 * MS);
+	is_text(db, FINDING_VALUE("deadlock_wait", "caller", "v.text"), "exec > ProcSleep");
 	is_number(db,
 		  FINDING_VALUE("deadlock_wait", "other",
 				"(SELECT tid FROM request r WHERE r.rowid=v.id)"),

@@ -221,7 +221,7 @@ static void callers_are_found(void **state)
 		f = &queue.tables.frames[node.frame];
 		names[0].address = f->address;
 		module = &queue.modules.list[f->module];
-		code_names_parked(names, 1, module->parked, module->path);
+		code_names_parked(names, 1, module->parked, module->path, -1);
 		/* the compiler may add to it: .constprop.0 */
 		assert_non_null(strstr(names[0].name, i ? "middle_of_test" : "catch_here"));
 		assert_non_null(names[0].file);

@@ -212,6 +212,7 @@ class Deadlock(Incident):
     """PostgreSQL: two clients update two rows in opposite order, one fails with 40P01 after deadlock_timeout (1 s)"""
     server, settings, rate, timed = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 100, False
     kinds, never = ("lock", "poll"), ("disk", "throttle", "cpu_contender")
+    function = ROW_LOCK
     prepare = faults.RowLockPostgres.prepare
     between = .1  # seconds from one deadlock to the next
 
@@ -239,6 +240,7 @@ class Deadlock(Incident):
 class DeadlockMariadb(Deadlock):
     """MariaDB: two clients update two rows in opposite order, one fails with 1213 as soon as both wait"""
     server, rate, timed = "mariadb", 100, False
+    function = None  # mariadbd has no symbols
     settings = {"CONNS": 8}
     kinds, never, between = ("lock",), ("disk", "throttle", "cpu_contender"), 1
     prepare, query = faults.RowLockMariadb.prepare, faults.RowLockMariadb.query
@@ -540,7 +542,7 @@ CAUSE = """SELECT kind, category, start, offender_kind, offender, coalesce((SELE
     ORDER BY start DESC LIMIT 1), '') FROM cause ORDER BY rowid LIMIT 6"""
 FUNCTIONS = "SELECT coalesce(path, '') || ' ' || coalesce(end_path, '') FROM cause ORDER BY rowid LIMIT 1"
 PAUSE_FUNCTIONS = """SELECT coalesce(group_concat(text, ' '), '') FROM finding_value WHERE name IN ('function', 'caller')
-    AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root', 'locked_wait'))"""
+    AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root', 'locked_wait', 'deadlock_wait'))"""
 LIMITED = """SELECT coalesce(group_concat(v.text, ' '), '') FROM cause c JOIN finding f ON f.id=c.finding OR
     f.parent=c.finding JOIN finding_value v ON v.finding=f.id WHERE c.rank=1 AND v.name='limited'"""
 # what the screen shows next to pauses in which a thread waited for a CPU: the path of dearer requests

@@ -53,20 +53,23 @@ static int put_other(struct analysis_ctx *c, const struct judged *j, struct err 
 	static const char sql[] =
 		"WITH f AS MATERIALIZED (SELECT q.tid, q.ts, q.ts + q.dur AS till FROM " FAILING
 		") SELECT f.tid, s.dur, (SELECT r.rowid FROM request r WHERE r.tid=s.tid AND r.ts <= s.ts AND r.ts +"
-		" r.dur >= s.ts + s.dur AND r.service IN (SELECT id FROM service WHERE server=?1) LIMIT 1) AS other"
-		" FROM thread_state s CROSS JOIN f ON f.tid=s.waker WHERE s.context=0 AND s.state IN (state_id('futex'),"
+		" r.dur >= s.ts + s.dur AND r.service IN (SELECT id FROM service WHERE server=?1) LIMIT 1) AS other,"
+		" s.tid, s.ts FROM thread_state s CROSS JOIN f ON f.tid=s.waker WHERE s.context=0 AND s.state IN (state_id('futex'),"
 		" state_id('poll')) AND s.ts + s.dur BETWEEN f.ts AND f.till AND other NOT NULL ORDER BY s.dur DESC, 1"
 		" LIMIT 1";
 	struct value values[] = {
 		VALUE_SUBJECT("other", request, 0),
 		VALUE_NUMBER("length", 0, "ns"),
 		VALUE_SUBJECT("thread", thread, 0),
+		VALUE_TEXT("caller", NULL),
 		{ 0 },
 	};
 	const struct finding f = {
 		FINDING_deadlock_wait, PROBLEM, CAUSAL, j->about, NULL, values, j->finding
 	};
+	struct buf caller = { 0 };
 	sqlite3_stmt *q;
+	s64 from, tid;
 	int ret = db_query(&q, c->db, e, sql, "i", j->about.id), found;
 
 	if (ret < 0)
@@ -78,9 +81,18 @@ static int put_other(struct analysis_ctx *c, const struct judged *j, struct err 
 		values[1] = (struct value)VALUE_NUMBER("length", sqlite3_column_double(q, 1), "ns");
 		values[2] =
 			(struct value)VALUE_SUBJECT("thread", thread, sqlite3_column_int64(q, 0));
+		tid = sqlite3_column_int64(q, 3);
+		from = sqlite3_column_int64(q, 4);
+		if (verdict_lock_caller(&caller, c->db, tid, from, from + (s64)values[1].number,
+					e) < 0)
+			found = ERR_FAIL;
+		values[3] = (struct value)VALUE_TEXT("caller", caller.len ? caller.data : NULL);
 	}
 	ret = db_end(q, found);
-	return ret == 0 && found > 0 ? finding_put(c->db, c->analysis->name, &f, NULL, e) : ret;
+	if (ret == 0 && found > 0)
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	buf_free(&caller);
+	return ret;
 }
 
 int verdict_deadlocks_say(struct analysis_ctx *c, struct judged *j, struct err *e)

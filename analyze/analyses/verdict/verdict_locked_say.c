@@ -3,21 +3,6 @@
 #include "verdict.h"
 
 #include "analyze/store/error_names.h"
-#include "analyze/store/stacks/stack_brief.h"
-
-/* Where in the program it waited. */
-static int read_caller(struct buf *out, sqlite3 *db, const struct verdict_locked *k, struct err *e)
-{
-	static const char sql[] =
-		"SELECT user_stack FROM offcpu WHERE tid=?1 AND state IN (state_id('poll'), state_id('futex'))"
-		" AND ts < ?3 AND ts + dur > ?2 GROUP BY 1 HAVING 2 * sum(min(ts + dur, ?3) - max(ts, ?2)) > ?3 - ?2";
-	s64 stack = 0;
-	int ret = db_int(db, &stack, e, sql, "iii", k->example.waiter, k->example.from,
-			 k->example.at);
-
-	return ret < 0 || stack <= 0 ? ret
-				     : stack_wait_say(out, db, k->example.waiter, stack, false, e);
-}
 
 /* Of the wait, the part in which the holder worked on no request. */
 static int read_idle(double *ret_share, sqlite3 *db, const struct release *w, struct err *e)
@@ -61,7 +46,7 @@ static int put_example(struct analysis_ctx *c, const struct judged *j, struct er
 	struct buf caller = { 0 };
 	const char *did = NULL;
 	double share = NAN;
-	int ret = read_caller(&caller, c->db, k, e);
+	int ret = verdict_lock_caller(&caller, c->db, w->waiter, w->from, w->at, e);
 
 	if (ret == 0 && holder)
 		ret = read_did(&did, &share, c->db, k, e);
