@@ -32,10 +32,15 @@ static bool split(char dir[PATH_MAX], const char **last, const char *path)
 
 void newfile_guard(const char *source)
 {
+	bool input = strcmp(source, "-") == 0;
 	struct stat sb;
 	mode_t mask;
 
-	if (stat(source, &sb) < 0 || !S_ISREG(sb.st_mode))
+	if ((input ? fstat(STDIN_FILENO, &sb) : stat(source, &sb)) < 0)
+		return;
+	if (input && S_ISFIFO(sb.st_mode))
+		sb.st_mode &= ~0077; /* what it comes from may be for its owner only */
+	else if (!S_ISREG(sb.st_mode))
 		return;
 	mask = umask(0077);
 	umask(mask | (~sb.st_mode & 0077));

@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * Files that this process makes from now on are open to no more users than this one: call it for
- * each recording or database that is read.
+ * Files that this process makes from now on are open to no more users than this one, and to their
+ * owner only if it is a pipe ("-"): call it for each recording or database that is read.
  */
 void newfile_guard(const char *source);
 

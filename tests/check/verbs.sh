@@ -461,6 +461,8 @@ for f in large open; do
 done >/dev/null 2>&1
 is "what is made of a private recording is private" "$(find large.txt large.json large.cmp large.html -perm 600 | wc -l)" 4
 is_empty "and its plots" "$(find large.plots -type f ! -perm 600)"
+$o report -o input.txt - <large.obs && cat open.obs | $o report -o pipe.txt - && $o report -o from.txt - <open.obs
+is "of standard input that is private, or a pipe, too" "$(stat -c %a input.txt pipe.txt from.txt | tr '\n' ' ')" "600 600 644 "
 is "of an open one it is open" "$(find open.txt open.json open.cmp open.html -perm 644 | wc -l)" 4
 mkdir alone && cp large.obs alone
 $o report alone/large.obs >/dev/null
