@@ -225,6 +225,17 @@ struct task_struct___old {
 	unsigned int cpu; /* until 5.16 */
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
 struct linux_binprm {
 	const char *filename;
 };

@@ -24,6 +24,7 @@
 #include "process.bpf.c"
 #include "requests.bpf.c"
 #include "sched.bpf.c"
+#include "sleepers.bpf.c"
 #include "syscalls.bpf.c"
 #include "uprobe.bpf.c"
 

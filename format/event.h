@@ -314,15 +314,17 @@ static inline int word_left(u64 word)
  * What BPF programs pass of a stack to obsrec, through a ring of its own: never written to a file.
  * A wait comes in two parts: the kernel's frames when the thread runs again, its registers and its
  * stack when it is about to leave the kernel, or to sleep again. A wait outside of system calls
- * has both in one, with its stack unless another thread's took the place.
+ * has both in one, with its stack unless another thread's took the place. So does that of a
+ * sleeper: a thread that still waits when the recording ends.
  */
-#define STACK_WAITS  100 /* stacks of waits of a thread per second at most, after a burst */
-#define STACK_FRAMES 127
-#define STACK_BYTES  (32u << 10) /* copied at most */
-#define STACK_REGS   34
-#define STACKS_KEPT  128 /* of threads that sleep outside of system calls */
+#define STACK_WAITS   100 /* stacks of waits of a thread per second at most, after a burst */
+#define STACK_FRAMES  127
+#define STACK_BYTES   (32u << 10) /* copied at most */
+#define STACK_REGS    34
+#define STACKS_KEPT   128	  /* of threads that sleep outside of system calls */
+#define SLEEPER_BYTES (24u << 10) /* of a sleeper: its descriptor has a buffer of 32 KiB */
 
-enum raw_stack_kind { RAW_SAMPLE, RAW_WAIT, RAW_WAIT_USER };
+enum raw_stack_kind { RAW_SAMPLE, RAW_WAIT, RAW_WAIT_USER, RAW_SLEEPER };
 
 struct raw_stack {
 	u64 ts, dur; /* dur: of a wait */

@@ -127,7 +127,8 @@ static int start(struct recorder *r, struct err *e)
 	if (ret == 0)
 		ret = follow_sockets(r->probes, &r->targets, e);
 	if (ret == 0)
-		ret = stacks_open(&r->stacks, probes_map(r->probes, "raw_stacks"), o, e);
+		ret = stacks_open(&r->stacks, probes_map(r->probes, "raw_stacks"),
+				  probes_sleepers(r->probes), o, e);
 	if (ret == 0)
 		ret = hot_new(&r->hot, r->probes, o, e);
 	if (ret == 0)
@@ -317,7 +318,7 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		if (r2 == 0)
 			r2 = hot_collect(r->hot, r->pump, first);
 		if (r2 == 0)
-			r2 = stacks_stop(r->stacks, r->pump, first);
+			r2 = stacks_stop(r->stacks, r->ended, r->pump, first);
 		if (r2 == 0)
 			r2 = pump_stop(r->pump, first);
 		if (r2 == 0)

@@ -162,16 +162,20 @@ static bool is_idle(const struct group *g)
 	       strcmp(g->state, "timer") == 0 || strcmp(g->state, "unknown") == 0;
 }
 
+/* Waits that last until the end have a stack or not for another reason. */
 static const struct finding_query shorter = {
 	FINDING_offcpu_short,
 	NOTE,
 	LIMIT,
 	NULL,
-	"SELECT 'process' AS kind, o.pid AS id, 100.0 * sum(o.weight) / (SELECT sum(t.wall - t.run -"
-	" t.woken - t.preempted - t.unknown) FROM thread t WHERE t.pid=o.pid) AS \"part:%\","
-	" (SELECT CAST(value AS INTEGER) FROM recording WHERE key='stack_threshold') AS"
-	" \"threshold:ns\" FROM offcpu o WHERE \"threshold:ns\" > 0 GROUP BY o.pid HAVING"
-	" \"part:%\" IS NOT NULL ORDER BY sum(o.waited) DESC LIMIT 3",
+	"WITH last AS MATERIALIZED (SELECT t.pid, sum(s.dur) AS ns FROM thread_state s JOIN thread t"
+	" USING(tid) WHERE s.ts + s.dur >= ?1 AND s.state NOT IN (state_id('run'), state_id('woken'),"
+	" state_id('preempted'), state_id('unknown')) GROUP BY 1) SELECT 'process' AS kind, o.pid AS id,"
+	" 100.0 * sum(o.weight) / (SELECT sum(t.wall - t.run - t.woken - t.preempted - t.unknown) -"
+	" coalesce((SELECT ns FROM last WHERE last.pid=o.pid), 0) FROM thread t WHERE t.pid=o.pid) AS"
+	" \"part:%\", (SELECT CAST(value AS INTEGER) FROM recording WHERE key='stack_threshold') AS"
+	" \"threshold:ns\" FROM offcpu o WHERE \"threshold:ns\" > 0 AND NOT o.flags & 32 GROUP BY o.pid"
+	" HAVING \"part:%\" IS NOT NULL ORDER BY sum(o.waited) DESC LIMIT 3",
 	NULL,
 };
 
@@ -200,7 +204,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 			put_top(&o, &o.of[i]);
 			said++;
 		}
-	find_rows(c, &shorter, "");
+	find_rows(c, &shorter, "i", c->duration);
 	for (i = 0; o.of && i < GROUPS_MAX; i++) {
 		free(o.of[i].state);
 		free(o.of[i].path);
@@ -214,6 +218,7 @@ const struct analysis analysis_offcpu = {
 	.name = "offcpu",
 	.doc = "Where threads waited, by calling function",
 	.needs = "cpu sched",
+	.silence = true, /* threads that sleep all the time make no event of these groups */
 	.metrics = metrics,
 	.rows = 12,
 	.run = run,

@@ -13,6 +13,7 @@
 
 #define COOKIE_TYPE    "btf_bpf_get_attach_cookie_trace" /* helpers leave their prototypes in BTF */
 #define TASK_REGS_TYPE "btf_bpf_task_pt_regs"
+#define COPY_TYPE      "btf_bpf_copy_from_user_task"
 #define TASK_TYPE      "btf_bpf_get_current_task_btf"
 #define UPROBE_TYPE    "/sys/bus/event_source/devices/uprobe/type"
 
@@ -151,6 +152,11 @@ bool feature_casts(const struct btf *btf)
 bool feature_current_task(const struct btf *btf)
 {
 	return tracepoint_typedef(btf, TASK_TYPE);
+}
+
+bool feature_copies(const struct btf *btf)
+{
+	return tracepoint_typedef(btf, COPY_TYPE);
 }
 
 bool feature_task_regs(const struct btf *btf)

@@ -29,6 +29,9 @@ void features_find(struct feature ret[GROUP_MAX], const struct btf *btf);
 #define CAST_FUNCTION "bpf_rdonly_cast"
 bool feature_casts(const struct btf *btf);
 
+/* True if programs can copy memory of a thread that sleeps (since 5.18). */
+bool feature_copies(const struct btf *btf);
+
 /* True if programs can ask for the registers of a thread (since 5.15). */
 bool feature_task_regs(const struct btf *btf);
 

@@ -348,6 +348,11 @@ void probes_sockets_changed(const struct probes *p)
 	__atomic_fetch_add(&p->skel->bss->sock_epoch, 1, __ATOMIC_RELEASE);
 }
 
+int probes_sleepers(struct probes *p)
+{
+	return programs_sleepers(&p->programs);
+}
+
 int probes_map(const struct probes *p, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(p->skel->obj, name);
@@ -417,13 +422,8 @@ void probes_pause(void *probes)
 
 void probes_disable(struct probes *p)
 {
-	int i;
-
 	probes_pause(p);
-	for (i = 0; i < p->programs.n; i++) {
-		bpf_link__destroy(p->programs.list[i].link);
-		p->programs.list[i].link = NULL;
-	}
+	programs_detach(&p->programs);
 	sampler_detach(&p->sampler);
 	usleep(GRACE);
 }
@@ -479,13 +479,11 @@ const struct sites *probes_sites(const struct probes *p)
 
 void probes_free(struct probes *p)
 {
-	int i;
-
 	if (!p)
 		return;
 	sites_free(&p->sites);
-	for (i = 0; i < p->programs.n; i++)
-		bpf_link__destroy(p->programs.list[i].link);
+	programs_detach(&p->programs);
+	bpf_link__destroy(p->programs.sleepers_link);
 	sampler_detach(&p->sampler);
 	rings_free(&p->rings);
 	if (p->counts)

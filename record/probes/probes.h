@@ -50,6 +50,9 @@ void probes_sockets_changed(const struct probes *p);
 /* The file descriptor of a map of bpf/, by its name. */
 int probes_map(const struct probes *p, const char *name);
 
+/* A new descriptor of raw stacks of threads that sleep (sleepers.h); -1: the kernel has none. */
+int probes_sleepers(struct probes *p);
+
 /* What obsrec writes of connections, by number modulo HINTS (format/event.h). */
 struct probe_hints {
 	volatile u32 *hints, *pipelined, *any_pipelined;

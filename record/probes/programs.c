@@ -5,6 +5,7 @@
 #include "features.h"
 #include "tracepoints.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #define RAW_SUFFIX  "__raw"    /* for kernels where tp_btf does not load */
 #define COUNT_MARK  "__count"  /* for kernels that show their preemption counter */
 #define IRQ_MARK    "__irq"    /* for those that do not: bpf/context.bpf.h */
+#define ITERATOR    "iter"     /* a section: not attached, read through a descriptor */
 #define INSERT_MARK "__insert" /* for those without block_io_start: bpf/insert.bpf.c */
 
 /* Group of a program by the text before "__" in its name; -1: not a program of ours. */
@@ -108,6 +110,12 @@ static int choose(struct programs *list, struct bpf_program *prog, const struct 
 
 	if (group < 0 || !program_wanted(o, name, group))
 		return 0;
+	if (strncmp(section, ITERATOR, strlen(ITERATOR)) == 0) {
+		list->sleepers = o->stack_threshold && feature_copies(btf) ? prog : NULL;
+		if (list->sleepers)
+			bpf_program__set_autoload(prog, true);
+		return 0;
+	}
 	if (tracepoint) {
 		raw |= group == GROUP_syscalls && list->raw_calls;
 		hook = raw ? HOOK_RAW_TP : HOOK_TP_BTF;
@@ -134,6 +142,23 @@ static int choose(struct programs *list, struct bpf_program *prog, const struct 
 	return 0;
 }
 
+int programs_sleepers(struct programs *list)
+{
+	if (list->sleepers && !list->sleepers_link)
+		list->sleepers_link = bpf_program__attach_iter(list->sleepers, NULL);
+	return list->sleepers_link ? bpf_iter_create(bpf_link__fd(list->sleepers_link)) : -1;
+}
+
+void programs_detach(struct programs *list)
+{
+	int i;
+
+	for (i = 0; i < list->n; i++) {
+		bpf_link__destroy(list->list[i].link);
+		list->list[i].link = NULL;
+	}
+}
+
 int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,
 		    const struct btf *btf, bool raw, struct err *e)
 {
@@ -141,6 +166,7 @@ int programs_choose(struct programs *ret, struct bpf_object *object, const struc
 	int r = 0;
 
 	ret->n = 0;
+	ret->sleepers = NULL;
 	find_preempt_count(ret, btf);
 	ret->by_count &= !o->by_irq;
 	ret->raw_calls = o->raw_calls || !feature_current_task(btf);

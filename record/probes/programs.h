@@ -23,7 +23,9 @@ struct programs {
 		u64 missed, newly; /* see probes_look_missed */
 	} list[PROGRAMS_MAX];
 	int n;
-	bool no_start;	/* requests start where they are inserted or issued */
+	struct bpf_program *sleepers;	/* read through a descriptor; NULL: not asked for */
+	struct bpf_link *sleepers_link; /* NULL: not asked for yet */
+	bool no_start;			/* requests start where they are inserted or issued */
 	bool raw_calls; /* programs of group syscalls take raw_tp: they ask for the thread */
 	bool by_count;	/* wake-ups tell their context by the preemption counter */
 	u64 preempt_count_at, per_cpu_offsets_at; /* where it is (bpf/context.bpf.h) */
@@ -32,6 +34,12 @@ struct programs {
 /* Sets those to load that the groups of o need; raw: raw_tp instead of tp_btf. */
 int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,
 		    const struct btf *btf, bool raw, struct err *e);
+
+/* A descriptor of the program of sleepers; -1: there is none. */
+int programs_sleepers(struct programs *list);
+
+/* Those that are attached, but uprobes. */
+void programs_detach(struct programs *list);
 
 /* True if one of them takes raw_tp. */
 bool programs_raw(const struct programs *list);

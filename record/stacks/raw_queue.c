@@ -166,6 +166,27 @@ void raw_queue_take(struct raw_queue *q, const struct raw_stack *raw, size_t siz
 	}
 }
 
+void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, size_t size, u64 ended,
+		       bool callers, struct buf *out)
+{
+	u64 later = raw->ts > ended ? raw->ts - ended : 0;
+	struct ev_sleeper ev = {
+		.h = { raw->ts - later, raw->tid, EV_sleeper, sizeof(ev) },
+		.dur = raw->dur > later ? raw->dur - later : 0,
+		.pid = raw->pid,
+	};
+	u8 flags = raw->outside ? STACK_OUTSIDE : 0;
+
+	if (size < sizeof(*raw) || size - sizeof(*raw) < raw->n_stack ||
+	    (raw->dur && raw->dur <= later)) /* it has slept since */
+		return;
+	q->callers = callers;
+	ev.kernel_stack = kernel_stack(q, raw, &flags);
+	ev.user_stack = user_stack(q, raw, &flags);
+	ev.flags = flags;
+	put(out, &ev, sizeof(ev));
+}
+
 void raw_queue_expire(struct raw_queue *q, u64 now, struct buf *out)
 {
 	struct ev_offcpu *w;

@@ -37,6 +37,10 @@ bool raw_queue_start(struct raw_queue *q, u32 rate);
 void raw_queue_take(struct raw_queue *q, const struct raw_stack *raw, size_t size, bool callers,
 		    struct buf *out);
 
+/* The same of a sleeper, whose wait lasts at the end of the recording. */
+void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, size_t size, u64 ended,
+		       bool callers, struct buf *out);
+
 /* Appends waits that no second part has come for in time. */
 void raw_queue_expire(struct raw_queue *q, u64 now, struct buf *out);
 

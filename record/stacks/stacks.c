@@ -5,6 +5,7 @@
 
 #include "raw_queue.h"
 #include "record/pump/records.h"
+#include "sleepers.h"
 #include "stack_records.h"
 #include "stack_symbols.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define RING_MIN  (4u << 20)
 #define RING_MAX  (32u << 20)
@@ -34,6 +36,8 @@ struct stacks {
 	struct raw_queue queue;
 	struct stack_written written;
 	struct buf out;
+	int sleepers; /* descriptor (sleepers.h); -1: none */
+	u64 ended;    /* of the recording, before stop */
 	bool running, flight, hide;
 	bool late; /* of the caller: the lock was not free in time; it is not waited for again */
 	u32 stuck; /* as in stack_symbols.h */
@@ -67,6 +71,17 @@ static int take(void *arg, void *data, size_t size)
 	return ret;
 }
 
+/* Threads that sleep at the end of the recording, as of that moment. */
+static void take_sleeper(void *arg, const struct raw_stack *raw, size_t size)
+{
+	struct stacks *s = arg;
+	u64 stop = __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
+
+	pthread_mutex_lock(&s->lock);
+	raw_queue_sleeper(&s->queue, raw, size, s->ended, records_now() < stop, &s->out);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void *work(void *arg)
 {
 	struct timespec pause = { 0 };
@@ -86,10 +101,13 @@ static void *work(void *arg)
 		if (!stop)
 			nanosleep(&pause, NULL);
 	}
+	if (s->sleepers >= 0)
+		sleepers_read(s->sleepers, s->stop, take_sleeper, s);
 	return NULL;
 }
 
-int stacks_open(struct stacks **ret, int ring_fd, const struct options *o, struct err *e)
+int stacks_open(struct stacks **ret, int ring_fd, int sleepers, const struct options *o,
+		struct err *e)
 {
 	struct stacks *s;
 
@@ -101,6 +119,7 @@ int stacks_open(struct stacks **ret, int ring_fd, const struct options *o, struc
 		return err_set(e, ERR_FAIL, "out of memory for stacks");
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->idle, NULL);
+	s->sleepers = sleepers;
 	s->flight = options_flight(o);
 	s->hide = o->hide;
 	s->ring = ring_buffer__new(ring_fd, take, s, NULL);
@@ -202,13 +221,14 @@ int stacks_define(struct stacks *s, struct pump *p, struct err *e)
 	return ret;
 }
 
-int stacks_stop(struct stacks *s, struct pump *p, struct err *e)
+int stacks_stop(struct stacks *s, u64 ended, struct pump *p, struct err *e)
 {
 	struct timespec until;
 	int ret;
 
 	if (!s)
 		return 0;
+	s->ended = ended;
 	__atomic_store_n(&s->stop, records_now() + LAST_MAX, __ATOMIC_RELEASE);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCK_MS / 1000;
@@ -231,6 +251,8 @@ void stacks_free(struct stacks *s)
 {
 	if (!s || s->running)
 		return; /* the thread may still use it */
+	if (s->sleepers >= 0)
+		close(s->sleepers);
 	ring_buffer__free(s->ring);
 	raw_queue_free(&s->queue);
 	free(s->written.modules);

@@ -14,8 +14,9 @@ struct stacks;
 /* Bytes of the ring of raw stacks. */
 u32 stacks_ring_size(int n_cpus);
 
-/* Before rights are given up: where the kernel is, and the descriptor of the ring. */
-int stacks_open(struct stacks **ret, int ring_fd, const struct options *o, struct err *e);
+/* Before rights are given up: where the kernel is, and descriptors of the ring and of sleepers. */
+int stacks_open(struct stacks **ret, int ring_fd, int sleepers, const struct options *o,
+		struct err *e);
 
 /* Starts the thread. */
 int stacks_start(struct stacks *s, struct err *e);
@@ -33,8 +34,8 @@ void stacks_forget(struct stacks *s, u64 ts);
 /* All modules, frames and stacks that are known, with their symbols: of a snapshot. */
 int stacks_define(struct stacks *s, struct pump *p, struct err *e);
 
-/* After the programs have been switched off: the rest. */
-int stacks_stop(struct stacks *s, struct pump *p, struct err *e);
+/* After the programs have been switched off, when the recording had ended: the rest. */
+int stacks_stop(struct stacks *s, u64 ended, struct pump *p, struct err *e);
 
 /* Symbols of all frames. Last. */
 int stacks_symbols(struct stacks *s, struct pump *p, struct err *e);

@@ -39,5 +39,20 @@ if has_kernel_symbols; then
 else
 	echo "ok the kernel frames have names # SKIP the kernel hides its symbols"
 fi
+# what hangs since before the recording does not run in it
+"$top/.output/stackwork" hang &
+hung=$!
+until_true sh -c "grep -q futex /proc/$hung/task/*/wchan /proc/$hung/task/*/syscall 2>/dev/null || [ \$(ls /proc/$hung/task | wc -l) -eq 2 ]"
+"$obsrec" -q -p $hung -d 1 -o "$work/hung.obs"
+kill $hung
+if grep -q 'btf_bpf_copy_from_user_task' /sys/kernel/btf/vmlinux; then
+	frames "$work/hung.obs" sleeper user_stack >"$work/hung"
+	is "a thread that waits when the recording ends has its callers" "$(grep -c 'lock_never<stuck<' "$work/hung")" 1
+	is "for all of the recording" "$(ask "$work/hung.obs" "SELECT count(*) FROM offcpu WHERE ts=0 AND flags & 32 AND dur > 900000000 AND waited=dur")" 2
+	holds "the recording is complete" "$obsanalyze" verify "$work/hung.obs"
+	says "the first screen has them" "$("$obsanalyze" report "$work/hung.obs" | tr -s ' \n' ' ')" 'waiting for a futex.*lock_never'
+else
+	is "before Linux 5.18 it has no stack" "$(ask "$work/hung.obs" "SELECT count(*) FROM offcpu")" 0
+fi
 [ $bad -eq 0 ] || for f in samples sampled waits waited; do sort "$work/$f" | uniq -c | sort -rn | head -n 4 | sed "s/^/# $f: /"; done
 exit $bad

@@ -72,7 +72,7 @@ ask() { "$obsanalyze" sql --csv "$1" "$2" | tail -n 1 | tr -d '\r"'; }
 printed() { sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1"; }
 
 # a line per event: the names of its frames from the innermost, and its flags
-frames() { # recording, sample or offcpu, user_stack or kernel_stack
+frames() { # recording, sample, offcpu or sleeper, user_stack or kernel_stack
 	"$obsanalyze" dump "$1" | grep -E "^[0-9]+ [0-9]+ (stack|symbol|$2) " | awk -v event="$2" -v column="$3" '
 		function value(key) {
 			match($0, " " key "=[0-9]+")

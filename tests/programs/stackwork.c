@@ -234,6 +234,31 @@ static int slow_fault(void)
 	return 1;
 }
 
+/* ---- threads that wait for ever ---- */
+
+static pthread_mutex_t never = PTHREAD_MUTEX_INITIALIZER;
+
+static __attribute__((noinline)) void lock_never(void)
+{
+	pthread_mutex_lock(&never);
+	KEEP;
+}
+
+static void *stuck(void *arg)
+{
+	lock_never();
+	return arg;
+}
+
+static void hang(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&never);
+	if (pthread_create(&thread, NULL, stuck, NULL) == 0)
+		pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -241,6 +266,8 @@ int main(int argc, char **argv)
 	bool few = argc > 1 && strcmp(argv[1], "few") == 0;
 	int round, i;
 
+	if (argc > 1 && strcmp(argv[1], "hang") == 0)
+		hang();
 	if (argc > 1 && strcmp(argv[1], "naps") == 0) {
 		for (i = 0; i < NAPS; i++)
 			wait_inner(1200000);

@@ -210,6 +210,24 @@ static void waits_have_their_state_and_reason(void **state)
 	db_close(db);
 }
 
+static void waits_that_last_have_stacks(void **state)
+{
+	sqlite3 *db = app("9_000_000 100 switch next=0 state=1\n"
+			  "1_000_000_000 100 sleeper pid=100 dur=991000000 user_stack=5\n");
+
+	(void)state;
+	is_text(db, "SELECT ts || ' ' || dur || ' ' || (waited=dur) || ' ' || flags FROM offcpu",
+		"8999991 991000000 1 32");
+	db_close(db);
+	/* since before the recording */
+	db = app("1_000_000_000 100 sleeper pid=100 user_stack=5\n");
+	is_text(db, "SELECT ts || ' ' || dur || ' ' || (waited=dur) || ' ' || flags FROM offcpu",
+		"0 999999991 1 32");
+	/* it is analysed without any event of these groups */
+	is_number(db, "SELECT value FROM metric WHERE analysis='offcpu' AND name='waits'", 1);
+	db_close(db);
+}
+
 /*
  * The kernel leaves semaphores out of stacks of waits: the innermost function has called one. One
  * that called something else waits for that.
@@ -405,6 +423,7 @@ int main(void)
 		cmocka_unit_test(profile_counts_self_and_total),
 		cmocka_unit_test(profile_parts_has_names_and_threads),
 		cmocka_unit_test(waits_have_their_state_and_reason),
+		cmocka_unit_test(waits_that_last_have_stacks),
 		cmocka_unit_test(what_called_a_semaphore_names_it),
 		cmocka_unit_test(a_path_without_names_has_a_caller_with_one),
 		cmocka_unit_test(useful_frames_have_names),

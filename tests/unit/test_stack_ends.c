@@ -314,10 +314,49 @@ static void code_that_the_kernel_generated_has_a_module(void **state)
 	code_modules_free(&m);
 }
 
+static u64 slept[2]; /* ts and dur of the event */
+
+static bool sleeper(struct raw_queue *q, u64 ts, u64 dur, u64 ended)
+{
+	const struct raw_stack r = {
+		.ts = ts, .dur = dur, .tid = 7, .pid = 7, .kind = RAW_SLEEPER, .user = 1
+	};
+	struct buf out = { 0 };
+	const struct ev_sleeper *ev;
+
+	raw_queue_sleeper(q, &r, sizeof(r), ended, true, &out);
+	ev = (const struct ev_sleeper *)out.data;
+	if (ev) {
+		assert_int_equal(out.len, sizeof(*ev));
+		assert_int_equal(ev->h.tid, 7);
+		slept[0] = ev->h.ts;
+		slept[1] = ev->dur;
+	}
+	buf_free(&out);
+	return ev;
+}
+
+/* They are looked at after the end: a wait that starts after it is none. */
+static void sleepers_are_those_of_the_end(void **state)
+{
+	static struct raw_queue q;
+
+	(void)state;
+	assert_true(raw_queue_start(&q, 0));
+	assert_true(sleeper(&q, 1000, 500, 900));
+	assert_int_equal(slept[0], 900);
+	assert_int_equal(slept[1], 400);
+	assert_false(sleeper(&q, 1000, 100, 900));
+	assert_true(sleeper(&q, 1000, 0, 900)); /* since before the recording */
+	assert_int_equal(slept[1], 0);
+	raw_queue_free(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
+		cmocka_unit_test(sleepers_are_those_of_the_end),
 		cmocka_unit_test(a_handler_on_another_stack_is_an_end_of_its_own),
 		cmocka_unit_test(what_compilers_add_has_its_caller),
 #endif

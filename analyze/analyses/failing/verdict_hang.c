@@ -24,6 +24,7 @@ struct hang_group {
 	s64 tid, n; /* the one with most CPU time; how many */
 	int state;
 	double share;
+	bool one_path; /* all wait in the same functions */
 	struct buf call;
 };
 
@@ -55,12 +56,15 @@ static int read_groups(struct analysis_ctx *c, const struct judged *j, struct ha
 {
 	static const char sql[] =
 		"WITH t AS (SELECT tid, used + run AS busy FROM thread WHERE wall > 0 AND CASE ?1 WHEN 0 THEN"
-		" pid=?4 AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=?4 AND role='accepted' AND fd.end IS NULL) ELSE pid IN (SELECT pid FROM service WHERE server=?1) END), s AS (SELECT tid, state, nr,"
+		" pid=?4 AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=?4 AND role='accepted' AND fd.end IS NULL)"
+		" OR pid=?4 AND (SELECT total(run) FROM thread WHERE pid=?4)=0 ELSE pid IN (SELECT"
+		" pid FROM service WHERE server=?1) END), s AS (SELECT tid, state, nr,"
 		" sum(min(ts + dur, ?3) - max(ts, ?2)) AS ns FROM thread_state WHERE tid IN (SELECT tid FROM t)"
-		" AND ts < ?3 AND ts + dur > ?2 GROUP BY 1, 2, 3), m AS (SELECT tid, state, nr, max(ns) AS ns"
-		" FROM s GROUP BY tid) SELECT tid, state, (SELECT name FROM syscall_name n WHERE n.nr=m.nr"
-		" ORDER BY abi LIMIT 1), count(*), 1.0 * ns / (?3 - ?2), max(busy) FROM m JOIN t USING(tid)"
-		" GROUP BY state, nr ORDER BY max(busy) DESC, tid LIMIT ?5";
+		" AND ts < ?3 AND ts + dur > ?2 GROUP BY 1, 2, 3), m AS (SELECT tid, state, nr, max(ns) AS ns,"
+		" (SELECT max(user_stack) FROM offcpu o WHERE o.tid=s.tid AND o.flags & 32) AS stack FROM s"
+		" GROUP BY tid) SELECT tid, state, (SELECT name FROM syscall_name n WHERE n.nr=m.nr ORDER BY abi"
+		" LIMIT 1), count(*), 1.0 * ns / (?3 - ?2), max(busy), stack > 0 FROM m JOIN t USING(tid) GROUP"
+		" BY state, nr, stack ORDER BY max(busy) DESC, tid LIMIT ?5";
 	double from = isnan(j->start) ? 0 : j->start;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "ididi",
@@ -78,6 +82,7 @@ static int read_groups(struct analysis_ctx *c, const struct judged *j, struct ha
 		g->state = state >= 0 && state < N_STATES ? (int)state : STATE_unknown;
 		g->n = sqlite3_column_int64(q, 3);
 		g->share = 100 * sqlite3_column_double(q, 4);
+		g->one_path = g->n == 1 || sqlite3_column_int64(q, 6);
 		ret = buf_printf(&g->call, e, "%s", db_text(q, 2));
 	}
 	return db_end(q, ret);
@@ -92,12 +97,16 @@ static void free_groups(struct hang_group *v, int n)
 static int put_group(struct analysis_ctx *c, const struct judged *j, const struct hang_group *g,
 		     struct err *e)
 {
-	struct buf function = { 0 };
+	struct buf function = { 0 }, caller = { 0 };
 	double part = NAN, samples = NAN;
+	s64 from = isnan(j->start) ? 0 : (s64)j->start;
 	int ret = 0;
 
 	if (g->state == STATE_run)
 		ret = pause_stack(&function, &part, &samples, c->db, j, g->tid, e);
+	else if (g->one_path)
+		ret = verdict_wait_caller(&caller, c->db, g->tid, from, c->duration, e);
+
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, g->tid),
 		VALUE_NUMBER("others", g->n > 1 ? (double)(g->n - 1) : NAN, ""),
@@ -107,6 +116,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 		VALUE_TEXT("function", function.len ? function.data : NULL),
 		VALUE_NUMBER("part", function.len ? 100 * part : NAN, "%"),
 		VALUE_NUMBER("samples", function.len ? samples : NAN, ""),
+		VALUE_TEXT("caller", caller.len ? caller.data : NULL),
 		{ 0 },
 	};
 	struct finding f = { FINDING_hang_thread,
@@ -119,6 +129,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 
 	ret = ret < 0 ? ret : finding_put(c->db, c->analysis->name, &f, NULL, e);
 	buf_free(&function);
+	buf_free(&caller);
 	return ret;
 }
 

@@ -343,8 +343,8 @@ int verdict_locked(struct analysis_ctx *c, struct judged *j, const struct limits
 /* verdict_deadlocks.c: 1: there were several deadlocks, and locked is about them. */
 int verdict_deadlocks(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_deadlocks_say(struct analysis_ctx *c, struct judged *j, struct err *e);
-/* verdict_lock_caller.c: where in the program a thread waited for a lock for most of a time. */
-int verdict_lock_caller(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
+/* verdict_wait_caller.c: where in the program a thread waited for most of a time. */
+int verdict_wait_caller(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
 
 /* verdict_locked_say.c */
 int verdict_locked_say(struct analysis_ctx *c, struct judged *j, struct err *e);

@@ -83,7 +83,7 @@ static int put_other(struct analysis_ctx *c, const struct judged *j, struct err 
 			(struct value)VALUE_SUBJECT("thread", thread, sqlite3_column_int64(q, 0));
 		tid = sqlite3_column_int64(q, 3);
 		from = sqlite3_column_int64(q, 4);
-		if (verdict_lock_caller(&caller, c->db, tid, from, from + (s64)values[1].number,
+		if (verdict_wait_caller(&caller, c->db, tid, from, from + (s64)values[1].number,
 					e) < 0)
 			found = ERR_FAIL;
 		values[3] = (struct value)VALUE_TEXT("caller", caller.len ? caller.data : NULL);

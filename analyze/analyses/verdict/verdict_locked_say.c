@@ -46,7 +46,7 @@ static int put_example(struct analysis_ctx *c, const struct judged *j, struct er
 	struct buf caller = { 0 };
 	const char *did = NULL;
 	double share = NAN;
-	int ret = verdict_lock_caller(&caller, c->db, w->waiter, w->from, w->at, e);
+	int ret = verdict_wait_caller(&caller, c->db, w->waiter, w->from, w->at, e);
 
 	if (ret == 0 && holder)
 		ret = read_did(&did, &share, c->db, k, e);

@@ -168,7 +168,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 		     const struct stuck *w, int n, struct err *e)
 {
 	bool lock = is_lock(w), released;
-	struct buf path = { 0 };
+	struct buf path = { 0 }, caller = { 0 };
 	const char *did = NULL;
 	double share = NAN;
 	s64 by = 0;
@@ -181,6 +181,8 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 		ret = verdict_did(&did, &share, c->db, by, w->ts, w->till, e);
 	if (ret == 0)
 		ret = read_path(&path, c->db, w, e);
+	if (ret == 0)
+		ret = verdict_wait_caller(&caller, c->db, w->tid, w->ts, w->till, e);
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, w->tid),
 		VALUE_NUMBER("others", n > 1 ? n - 1 : NAN, ""),
@@ -191,6 +193,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 		VALUE_MAYBE(released ? "waker" : "holder", thread, by),
 		VALUE_TEXT("did", did),
 		VALUE_NUMBER("share", did ? share : NAN, "%"),
+		VALUE_TEXT("caller", caller.len ? caller.data : NULL),
 		VALUE_TEXT("before", lock && w->ts <= 0 ? "before the recording" : NULL),
 		VALUE_TEXT("unknown", lock && !by ? "not known" : NULL),
 		{ 0 },
@@ -206,6 +209,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 	if (ret == 0)
 		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
 	buf_free(&path);
+	buf_free(&caller);
 	return ret;
 }
 

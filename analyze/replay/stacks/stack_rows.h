@@ -7,6 +7,8 @@
 
 #include "analyze/replay/track.h"
 
+#define OFFCPU_LASTS 32 /* in column flags: the wait lasts until the recording ends */
+
 struct long_wait {
 	s64 ts, dur, nr, object;
 	u32 tid;

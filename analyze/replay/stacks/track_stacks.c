@@ -167,6 +167,34 @@ static int stacks_on_offcpu(struct replay *r, const struct record *rec, struct e
 	return 0;
 }
 
+static int stacks_on_sleeper(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_sleeper *ev = rec->event;
+	struct row_offcpu *row = stack_rows_offcpu(r, e);
+	s64 end = replay_time(r, rec->ts);
+	s64 start = ev->dur ? replay_time(r, elapsed(ev->dur, rec->ts)) : 0;
+
+	if (!row)
+		return ERR_FAIL;
+	start = start < 0 ? 0 : start;
+	*row = (struct row_offcpu){
+		.ts = start,
+		.dur = end > start ? end - start : 0,
+		.tid = rec->tid,
+		.pid = ev->pid,
+		.state = BULK_NULL,
+		.waited = BULK_NULL,
+		.nr = BULK_NULL,
+		.object = BULK_NULL,
+		.kernel_stack = ev->kernel_stack,
+		.user_stack = ev->user_stack,
+		.flags = (ev->flags & 0xff) | OFFCPU_LASTS,
+		.request = BULK_NULL,
+		.weight = end > start ? end - start : 0,
+	};
+	return 0;
+}
+
 /* Number of an info text "key=number"; 0: it has another key. */
 static u64 fact_of(const struct record *rec, const char *key)
 {
@@ -229,10 +257,15 @@ static void stacks_free(void *slot)
 }
 
 static const struct handler handlers[] = {
-	{ EV_info, true, stacks_on_info },	{ EV_stack, false, stacks_on_stack },
-	{ EV_frame, false, stacks_on_frame },	{ EV_module, false, stacks_on_module },
-	{ EV_symbol, false, stacks_on_symbol }, { EV_sample, false, stacks_on_sample },
-	{ EV_offcpu, false, stacks_on_offcpu }, { 0 },
+	{ EV_info, true, stacks_on_info },
+	{ EV_stack, false, stacks_on_stack },
+	{ EV_frame, false, stacks_on_frame },
+	{ EV_module, false, stacks_on_module },
+	{ EV_symbol, false, stacks_on_symbol },
+	{ EV_sample, false, stacks_on_sample },
+	{ EV_offcpu, false, stacks_on_offcpu },
+	{ EV_sleeper, false, stacks_on_sleeper },
+	{ 0 },
 };
 
 const struct tracker track_stacks = {
