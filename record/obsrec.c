@@ -171,10 +171,12 @@ static int read_signals(struct recorder *r, struct err *e)
 	bool asked = false;
 
 	while (read(r->signals, &s, sizeof(s)) == sizeof(s)) {
-		if (s.ssi_signo == SIGUSR2)
+		if (s.ssi_signo == SIGUSR2) {
 			asked = r->flight != NULL;
-		else if (s.ssi_signo != SIGCHLD)
+		} else if (s.ssi_signo != SIGCHLD) {
 			r->why = "signal";
+			patience_asked(r->patience);
+		}
 	}
 	if (patience_took(r->patience))
 		r->why = "signal";

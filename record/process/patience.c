@@ -16,16 +16,16 @@
 #include <unistd.h>
 
 #define LOOK_MS	   250
-#define UNREAD_MS  1000
-#define WRITING_MS 2000
+#define SIGNAL_MS  1000 /* since a signal */
+#define WRITING_MS 2000 /* since another end */
 
 struct patience {
 	pthread_t thread;
 	const struct options *options;
 	void (*stop)(void *);
 	void *arg;
-	int end;	   /* eventfd */
-	bool took, ending; /* atomic */
+	int end;		  /* eventfd */
+	bool took, asked, ending; /* atomic */
 };
 
 static bool get(const bool *flag)
@@ -62,10 +62,12 @@ static void take_over(struct patience *p, sigset_t *stops)
 
 	while (sigtimedwait(stops, NULL, &now) > 0)
 		set(&p->took);
+	if (get(&p->took))
+		set(&p->asked);
 	p->stop(p->arg);
 	fprintf(stderr, "obsrec: %s is not written yet; %s signal ends obsrec without the rest\n",
-		what(p->options), get(&p->took) ? "another" : "a");
-	if (!get(&p->took)) {
+		what(p->options), get(&p->asked) ? "another" : "a");
+	if (!get(&p->asked)) {
 		sigdelset(stops, SIGHUP);
 		sigdelset(stops, SIGQUIT);
 	}
@@ -76,7 +78,7 @@ static void *look(void *arg)
 {
 	struct patience *p = arg;
 	struct pollfd end = { p->end, POLLIN, 0 };
-	int unread_ms = 0, writing_ms = 0;
+	int signal_ms = 0, writing_ms = 0;
 	struct err e = { 0 };
 	sigset_t stops;
 
@@ -84,10 +86,11 @@ static void *look(void *arg)
 	if (privileges_drop(p->options, &e) < 0 || seccomp_install(&e) < 0)
 		return NULL;
 	signals_that_stop(&stops);
-	while (unread_ms < UNREAD_MS && writing_ms < WRITING_MS) {
+	while (signal_ms < SIGNAL_MS && writing_ms < WRITING_MS) {
 		if (poll(&end, 1, LOOK_MS) > 0)
 			return NULL;
-		unread_ms = unread(&stops) ? unread_ms + LOOK_MS : 0;
+		/* what is read is answered by the end of the recording, not before */
+		signal_ms = get(&p->asked) || unread(&stops) ? signal_ms + LOOK_MS : 0;
 		writing_ms += get(&p->ending) ? LOOK_MS : 0;
 	}
 	take_over(p, &stops);
@@ -121,6 +124,12 @@ int patience_start(struct patience **ret, const struct options *o, void (*stop)(
 bool patience_took(const struct patience *p)
 {
 	return get(&p->took);
+}
+
+void patience_asked(struct patience *p)
+{
+	if (p)
+		set(&p->asked);
 }
 
 void patience_ending(struct patience *p)

@@ -22,6 +22,12 @@ int patience_start(struct patience **ret, const struct options *o, void (*stop)(
 /* Has the thread taken a signal that the main thread was to read? */
 bool patience_took(const struct patience *p);
 
+/*
+ * The main thread has read a signal that stops: if all is not written a second after it was sent,
+ * the thread says so, and another signal ends the process.
+ */
+void patience_asked(struct patience *p);
+
 /* The recording has ended: if the file is not written in two seconds, the thread says so too. */
 void patience_ending(struct patience *p);
 

@@ -19,13 +19,10 @@ serve() { # directory: mounts it; $server is its server
 	server=$!
 	until_true [ -s "$work/$1.said" ]
 }
-answers() { # what, path: SIGTERM is answered within 1.5 s
-	began=$(date +%s%N)
-	kill -TERM $recorder
-	until_true grep -q 'not written yet' "$work/err"
-	took=$((($(date +%s%N) - began) / 1000000))
+answers() { # what, path: SIGTERM is answered within 1.5 s; a second one is sent
+	took=$(term_to_sentence $recorder "$work/err" 'not written yet')
 	is "$1: sentence" "$(tail -n 1 "$work/err")" "obsrec: $2 is not written yet; another signal ends obsrec without the rest"
-	holds "$1: within $((3 * slow)) s ($took ms)" [ $took -lt $((3000 * slow)) ]
+	holds "$1: within $((1500 * slow)) ms ($took ms)" [ "$took" -lt $((1500 * slow)) ]
 	holds "$1: it waits" kill -0 $recorder
 	kill -TERM $recorder
 }

@@ -34,6 +34,17 @@ until_true() { # command...
 	done
 }
 
+# sends SIGTERM; prints after how many ms a sentence is there, looked for every 50 ms
+term_to_sentence() { # process, file, pattern
+	began=$(date +%s%N) took=0
+	kill -TERM "$1"
+	until grep -q "$3" "$2" || [ $took -gt $((20000 * slow)) ]; do
+		sleep 0.05
+		took=$((($(date +%s%N) - began) / 1000000))
+	done
+	echo $took
+}
+
 # waits until a recording in the background has started: its programs run, and what existed is in the file
 until_begun() { until_true begun "$1"; }
 # waits until an event with this pattern is in the file
