@@ -40,6 +40,7 @@ fi
 if [ -e "$sysroot/macos/$macos/stdio.h" ]; then
 	compiles macOS arm64-apple-macos13 "$sysroot/macos/$macos"
 else
-	echo "# macOS: not compiled: npm does not provide its headers: $(tail -n 1 "$work/npm.log" 2>/dev/null)"
+	why=$(tail -n 1 "$work/npm.log" 2>/dev/null | cut -c1-200)
+	echo "ok macOS: its sources compile # SKIP npm does not provide its headers: ${why:-there is no npm}"
 fi
 exit $bad
