@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Faults on real servers: each run is calm for some seconds, then one thing goes wrong."""
+"""Faults on real servers: each run is calm for some seconds, then one thing goes wrong. Where its cause is CPU or
+a lock, the function is judged too."""
 import contextlib
 import os
 import subprocess
 import threading
 import time
 
+import callers
 import judge
 import lab
 from scenes import CALM, FAULT, cgroup_for, remove_cgroup
+
+LUA = r"\b(evalGenericCommand|luaCallFunction)\b"
+ROW_LOCK = r"\bProcSleep\b"
 
 
 class Fault:
@@ -17,6 +22,7 @@ class Fault:
     rate = 2000
     everything = False  # record the whole host
     expected, culprit, never = (), (), ()
+    function = None  # regular expression: the function that the fault makes run, or wait
 
     def __init__(self, directory):
         self.directory = directory
@@ -44,6 +50,7 @@ class Fault:
 
 class Burner(Fault):
     """redis: another process computes on its CPU"""
+    # no function: that of the other process is to blame, which is not recorded
     server, settings = "redis-lua", {"CONNS": 32}
     expected, culprit = ("cpu_contender",), (r"\byes\b",)
     never = ("saturation", "throttle", "lock", "disk")
@@ -68,6 +75,7 @@ class Saturation(Fault):
     """redis: more Lua loops asked for than one thread can do"""
     server, settings = "redis-lua", {"CONNS": 32}
     expected, never = ("saturation", "self"), ("disk", "lock", "peer", "throttle")
+    function = LUA
     rates = None
 
     def prepare(self, server):
@@ -81,6 +89,7 @@ class Saturation(Fault):
 
 class Quota(Fault):
     """nginx: its cgroup gets less CPU time than it needs"""
+    # no function: it stops in any of them
     server, rate = "nginx", 5000
     expected, never = ("throttle",), ("cpu_contender", "disk", "lock")
     group = None
@@ -118,6 +127,7 @@ class RowLockPostgres(Fault):
     server, settings, rate = "postgres-select", {"FSYNC": "off", "CONNS": 8}, 200
     # a backend waits for another one's transaction in epoll, and is woken by its signal
     expected, culprit = ("lock", "poll"), (r"woken by postgres\[",)
+    function = ROW_LOCK
     never = ("disk", "throttle", "cpu_contender")
     seconds, hold = FAULT, .05
 
@@ -144,6 +154,7 @@ class RowLockMariadb(Fault):
     settings = {"CONNS": 8}
     # InnoDB waits for a row on a futex of its own; its holder wakes it
     expected, culprit = ("lock", "handoff"), (r"woken by mariadbd\[",)
+    function = None  # mariadbd has no symbols
     never = ("disk", "throttle", "cpu_contender")
 
     def prepare(self, server):
@@ -203,7 +214,9 @@ class SlowUpstream(Fault):
 class SlowHandler(Fault):
     """HTTP server on Node: some requests keep its only thread busy"""
     server, rate = "http", 300
+    settings = {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}
     expected, culprit, never = ("queue",), (r"GET /slow/:id",), ("disk", "lock", "peer", "throttle")
+    function = r"\bhttp-server\.js\b"  # the handler has no name, but a place
 
     def begin(self, server):
         threading.Thread(target=server.load, args=(8, FAULT, 99),
@@ -261,7 +274,7 @@ def one_run(fault, server, seed, directory, keep):
         timer.cancel()
         fault.end(server)
     answers = lab.Answers(path, keep=bool(keep))
-    row = judge.judge(answers, fault.expected, fault.culprit, fault.never)
+    row = judge.judge(answers, fault.expected, fault.culprit, fault.never, fault.function)
     answers.close()
     row.update(case=type(fault).__doc__.splitlines()[0], program=name, seed=seed, client=client[-1])
     return row
@@ -270,6 +283,7 @@ def one_run(fault, server, seed, directory, keep):
 def runs(kind, seeds, directory, keep, say):
     """All runs of one fault on one server; yields rows."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(callers.no_maps_left())
         net = stack.enter_context(lab.Loopback())
         settings = dict(kind.settings)
         if kind is SlowUpstream:

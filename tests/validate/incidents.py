@@ -15,10 +15,9 @@ import urllib.request
 
 import faults
 import lab
+from faults import LUA, ROW_LOCK
 from scenes import CALM, FAULT
 
-LUA = r"\b(evalGenericCommand|luaCallFunction)\b"
-ROW_LOCK = r"\bProcSleep\b"
 NEAR = .2  # seconds by which the start of the problem may differ from the fault's
 
 

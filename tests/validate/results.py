@@ -234,25 +234,29 @@ def section_causes(name, title, words):
     cases = {}
     for _, row in rows:
         cases.setdefault(row.get("case", "?"), []).append(row)
-    lines = []
+    lines, functions = [], [r["function_right"] for _, r in rows if "function_right" in r]
     for case, runs in cases.items():
         done = [r for r in runs if "failed" not in r]
         right, clean = sum(r["right"] for r in done), sum(not r["forbidden"] for r in done)
         shares = [r["share"] for r in done if r.get("share") is not None]
-        wrong = next((r for r in done if not r["right"] or r["forbidden"]), None)
+        wrong = next((r for r in done if not r["right"] or r["forbidden"] or not r.get("function_right", True)), None)
+        named = [r["function_right"] for r in done if "function_right" in r]
         example = wrong or (done[0] if done else None)
         said = "-" if not example else example.get("missing") or example["first"]
         lines.append([case, runs[0].get("expected", "-"), "%d of %d" % (right, len(runs)),
                       "%.0f %%" % figures.median(shares) if shares else "-",
-                      "%d of %d" % (clean, len(done)), said[:600]])
+                      "%d of %d" % (clean, len(done)), said[:600]] + (
+                          ["%d of %d" % (sum(named), len(named)) if named else "not judged"] if functions else []))
     total = sum(len(r) for r in cases.values())
     hits = sum(r.get("right", False) for runs in cases.values() for r in runs)
     low, high = figures.wilson(hits, total)
     bad = sum(bool(r.get("forbidden")) for runs in cases.values() for r in runs)
     return "## %s\n\n%s\n\n%s\nRight cause first: %d of %d runs (%.0f %%, 95 %% interval %.0f to %.0f); something of " \
-        "the must-not list reported: %d runs.\n" % (title, words, table(
+        "the must-not list reported: %d runs%s.\n" % (title, words, table(
             ["case", "expected first", "first", "its share", "must-not list clean", "the first cause as printed (a wrong run, "
-             "if there is one)"], lines), hits, total, 100 * hits / total if total else 0, low, high, bad) + \
+             "if there is one)"] + (["function right"] if functions else []), lines), hits, total,
+                100 * hits / total if total else 0, low, high, bad,
+                "; right function: %d of %d runs" % (sum(functions), len(functions)) if functions else "") + \
         failures(rows)
 
 
@@ -631,7 +635,7 @@ def write():
                                        "with the fault; each run with another seed.")),
         dated("small", section_small()),
         dated("faults", section_causes("faults", "Faults on real servers", "Calm for 5 s, then 3 s with the fault; each run "
-                                       "with another seed.")),
+                                       "with another seed. Where the cause is CPU or a lock, its function is judged too.")),
         dated("incidents", section_incidents()), section_incidents("colocation"), dated("healthy", section_healthy()),
         dated("pairs", section_pairs()), dated("repeats", section_repeats()), dated("totals", section_totals()), section_latency(),
         section_names(), section_stacks(), section_follow(), section_spans(), section_shift(), *(section_known(part) for part in KNOWN), THESIS])

@@ -90,9 +90,10 @@ def told(options):
     def show(row):
         detail = row.get("failed") or row.get("missing") or row["first"]
         if options.quick:
-            ok("%s: cause" % row["case"], row["right"] and not row["forbidden"], detail[:200])
+            ok("%s: cause" % row["case"], row["right"] and not row["forbidden"] and row.get("function_right", True), detail[:200])
         else:
-            say("%s, seed %d: %s: %s" % (row["case"], row["seed"], "right" if row["right"] else "WRONG", detail[:160]))
+            say("%s, seed %d: %s: %s" % (row["case"], row["seed"], "right" if row["right"] else "WRONG", detail[:160]) +
+                ("" if row.get("function_right", True) else "; WRONG function: %s" % row.get("functions")))
     return show
 
 
