@@ -79,17 +79,24 @@ static void usual(struct buf *b, int pid, long from, long to, int n)
 	}
 }
 
-/* Requests on descriptors from first to last arrive at 4 s and are answered at 7 s. */
-static void silent(struct buf *b, int pid, int first, int last, int others)
+/* Requests on descriptors from first to last arrive at a time, in ms, and are answered at another
+ * one. */
+static void quiet(struct buf *b, int pid, int first, int last, int others, long from, long to)
 {
 	int fd;
 
+	for (fd = first; fd <= last; fd++)
+		arrives(b, pid, fd, from * MS + fd);
+	usual(b, pid, from + 10, to, others);
+	for (fd = first; fd <= last; fd++)
+		answers(b, pid, fd, to * MS + 10 * fd, to * MS + 10 * fd + 5);
+}
+
+/* From 4 s to 7 s. */
+static void silent(struct buf *b, int pid, int first, int last, int others)
+{
 	usual(b, pid, 10, 4000, FDS);
-	for (fd = first; fd <= last; fd++)
-		arrives(b, pid, fd, 4000 * MS + fd);
-	usual(b, pid, 4010, 7000, others);
-	for (fd = first; fd <= last; fd++)
-		answers(b, pid, fd, 7000 * MS + 10 * fd, 7000 * MS + 10 * fd + 5);
+	quiet(b, pid, first, last, others, 4000, 7000);
 	usual(b, pid, 7010, 9900, FDS);
 }
 
@@ -141,6 +148,76 @@ static void a_name_pauses_alone(void **state)
 		"2 0 4");
 	is_like(db, "SELECT sentence(finding) FROM verdict", "1 pause of POST /b: nothing%");
 	db_close(db);
+}
+
+/*
+ * Every 45 ms a request of the name arrives, and soon afterwards another one is answered: silences
+ * of the server cover most of the time, but none of them does.
+ */
+static void a_name_pauses_between_answers_of_others(void **state)
+{
+	struct buf b = { 0 };
+	sqlite3 *db;
+	int pid, i;
+
+	(void)state;
+	begin_of(&b, 205);
+	for (pid = 200; pid <= 205; pid++) {
+		long t = 4000 + 90 * (pid - 200);
+
+		buf_printf(&b, NULL, "@cpu %d\n", pid - 200);
+		usual(&b, pid, 10, 4000, FDS);
+		for (i = 1; i < FDS; i++) {
+			arrives(&b, pid, FIRST + i, (t + 45 * (i - 1)) * MS);
+			usual(&b, pid, t + 45 * i - 5, t + 45 * i, 1);
+		}
+		for (i = 1; i < FDS; i++)
+			answers(&b, pid, FIRST + i, 4600 * MS + 10 * i, 4600 * MS + 10 * i + 5);
+		usual(&b, pid, 4610, 9900, FDS);
+	}
+	db = judged(&b);
+	is_text(db, "SELECT kind || ' ' || pauses FROM verdict", "pauses 1");
+	is_text(db, "SELECT name || ' ' || waiting FROM pause WHERE counts", "2 12");
+	is_number(db,
+		  "SELECT sum(dur) > 400000000 AND max(dur) < 100000000 FROM pause WHERE name=0 AND"
+		  " service=0 AND ts BETWEEN 3999000000 AND 4600000000",
+		  1);
+	db_close(db);
+}
+
+/* One pause of all and two of a name: the requests waited longer in one kind. */
+static void where_requests_waited_longer_comes_first(void **state)
+{
+	static const struct {
+		long length; /* of each pause of the name, ms */
+		const char *counts;
+	} cases[] = { { 300, "0 1" }, { 500, "2 2" } };
+	size_t i;
+	int pid;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		long length = cases[i].length;
+		struct buf b = { 0 };
+		sqlite3 *db;
+
+		begin(&b);
+		for (pid = 200; pid < 202; pid++) {
+			buf_printf(&b, NULL, "@cpu %d\n", pid - 200);
+			usual(&b, pid, 10, 2000, FDS);
+			quiet(&b, pid, FIRST, FIRST + 2, 0, 2000, 2500);
+			usual(&b, pid, 2510, 4000, FDS);
+			quiet(&b, pid, FIRST + 1, FIRST + 2, 1, 4000, 4000 + length);
+			usual(&b, pid, 4010 + length, 6000, FDS);
+			quiet(&b, pid, FIRST + 1, FIRST + 2, 1, 6000, 6000 + length);
+			usual(&b, pid, 6010 + length, 9900, FDS);
+		}
+		db = judged(&b);
+		is_text(db, "SELECT kind FROM verdict", "pauses");
+		is_text(db, "SELECT max(name) || ' ' || count(*) FROM pause WHERE counts",
+			cases[i].counts);
+		db_close(db);
+	}
 }
 
 /* A server with many short silences: the long pause of a name is judged all the same. */
@@ -218,26 +295,40 @@ static void slow_requests_of_a_name_are_no_pause(void **state)
 	db_close(db);
 }
 
-/* A request of name 2 that waits in a call from 4 s on; 202 ends that. */
-static void stalls(struct buf *b, int pid, const char *call, long wake)
+/*
+ * A thread that waits in a call from a time on until it is woken, in a request of name 2 or in
+ * none. Then it wakes the next one, if there is one.
+ */
+static void waits(struct buf *b, int pid, const char *call, bool serves, long from, long wake,
+		  int next)
 {
 	struct err e = { 0 };
 	int fd = FIRST + 1;
 
 	buf_printf(b, &e, "@cpu %d\n", pid - 200);
-	usual(b, pid, 10, 4000, FDS);
-	arrives(b, pid, fd, 4000 * MS + pid);
-	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", 4000 * MS + 20000, pid,
-		   fd);
-	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=2 requests=1\n",
-		   4000 * MS + 20000, pid, 10 * pid + fd, position[10 * pid + fd]);
-	buf_printf(b, &e, "%ld %d switch next=0 state=1\n", 4000 * MS + 40000, pid);
-	buf_printf(b, &e, "%ld 0 switch next=%d\n", wake * MS + 1000, pid);
-	buf_printf(b, &e, "%ld %d %s ret=1 dur=%ld\n", wake * MS + 2000, pid, call,
-		   (wake - 4000) * MS - 30000);
-	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", wake * MS + 10000 + pid,
-		   pid, fd);
-	usual(b, pid, wake + 10, 9900, FDS);
+	usual(b, pid, 10, from / MS, FDS);
+	if (serves) {
+		arrives(b, pid, fd, from + pid);
+		buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", from + 20000, pid,
+			   fd);
+		buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=2 requests=1\n",
+			   from + 20000, pid, 10 * pid + fd, position[10 * pid + fd]);
+	}
+	buf_printf(b, &e, "%ld %d switch next=0 state=1\n", from + 40000, pid);
+	buf_printf(b, &e, "%ld 0 switch next=%d\n", wake + 1000, pid);
+	buf_printf(b, &e, "%ld %d %s ret=1 dur=%ld\n", wake + 2000, pid, call, wake - from - 30000);
+	if (next)
+		buf_printf(b, &e, "%ld %d waking target=%d\n", wake + 5000, pid, next);
+	if (serves)
+		buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n",
+			   wake + 10000 + pid, pid, fd);
+	usual(b, pid, wake / MS + 10, 9900, FDS);
+}
+
+/* A request of name 2 that waits in a call from 4 s on; 202 ends that. */
+static void stalls(struct buf *b, int pid, const char *call, long wake)
+{
+	waits(b, pid, call, true, 4000 * MS, wake * MS, 0);
 }
 
 /* 202 goes on with the same names, wakes 200 and 201, and sleeps before the second. */
@@ -326,6 +417,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_process_pauses_alone),
 		T(a_name_pauses_alone),
+		T(a_name_pauses_between_answers_of_others),
+		T(where_requests_waited_longer_comes_first),
 		T(a_name_pauses_among_many_silences),
 		T(one_long_request_is_no_pause),
 		T(slow_requests_of_a_name_are_no_pause),

@@ -155,16 +155,21 @@ void parts_wait(struct pause_parts *p, u32 server, const struct row_request *row
 	}
 }
 
-/* ns in which pauses of its whole server last; v rises by server, and by time. */
+/*
+ * ns of it that the longest pause of its whole server lasts. Silences between the answers of others
+ * are many: together they may cover all of it, though others are answered.
+ */
 static s64 covered(const struct pause *part, const struct pause *v, size_t n)
 {
-	s64 sum = 0;
+	s64 most = 0, within;
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		if (v[i].server == part->server)
-			sum += pause_within(&v[i], part->start, part->end);
-	return sum;
+	for (i = 0; i < n; i++) {
+		within = v[i].server == part->server ? pause_within(&v[i], part->start, part->end)
+						     : 0;
+		most = within > most ? within : most;
+	}
+	return most;
 }
 
 static int longest_first(const void *a, const void *b)

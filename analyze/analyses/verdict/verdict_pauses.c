@@ -82,7 +82,13 @@ static void count_whole(struct analysis_ctx *c, struct judged *j, const struct l
 	}
 }
 
-/* Of parts, long ones; either those or the whole server's, whichever lasted longer. */
+/* ns that requests waited in it: what they waited before and afterwards is not its doing. */
+static double waited(const struct judged_pause *p)
+{
+	return fmin(p->part_waited, (double)p->waiting * length(p));
+}
+
+/* Of parts, long ones; either those or the whole server's, in whichever requests waited longer. */
 static void count_parts(struct analysis_ctx *c, struct judged *j, const struct limits *l)
 {
 	double sum[2] = { 0 };
@@ -95,7 +101,7 @@ static void count_parts(struct analysis_ctx *c, struct judged *j, const struct l
 			    length(p) >= l->factor * p->part_usual;
 	}
 	for (i = 0; i < j->n_pauses; i++)
-		sum[i >= j->whole] += j->pauses[i].counts ? length(&j->pauses[i]) : 0;
+		sum[i >= j->whole] += j->pauses[i].counts ? waited(&j->pauses[i]) : 0;
 	for (i = 0; i < j->n_pauses; i++)
 		j->pauses[i].counts &= (i >= j->whole) == (sum[1] > sum[0]);
 }
