@@ -400,6 +400,54 @@ static void one_wake_up_ends_a_stall(void **state)
 	db_close(db);
 }
 
+/*
+ * 202 releases a lock to 200, which passes it on to 201, which passes it on to 203. Thread 204 goes
+ * on with the same names. pool: 200 waits for work; else from when on it waits in a request.
+ */
+static sqlite3 *passed_on(bool pool, long from)
+{
+	struct buf b = { 0 };
+
+	begin_of(&b, 204);
+	waits(&b, 200, LOCK, !pool, from * MS, 7000 * MS, 201);
+	waits(&b, 201, LOCK, true, 4000 * MS, 7000 * MS + 5000, pool ? 0 : 203);
+	if (pool)
+		waits(&b, 203, LOCK, true, 4000 * MS, 7000 * MS + 300, 0);
+	else
+		waits(&b, 203, LOCK, true, 4000 * MS, 7000 * MS + 10000, 0);
+	buf_printf(&b, NULL, "@cpu 2\n");
+	usual(&b, 202, 10, 7000, FDS);
+	buf_printf(&b, NULL, "%ld 202 waking target=200\n", 7000 * MS);
+	if (pool)
+		buf_printf(&b, NULL, "%ld 202 waking target=203\n", 7000 * MS + 300);
+	usual(&b, 202, 7010, 9900, FDS);
+	buf_printf(&b, NULL, "@cpu 4\n");
+	usual(&b, 204, 10, 9900, FDS);
+	return judged(&b);
+}
+
+static void a_lock_that_is_passed_on_stalls_all_that_wait_for_it(void **state)
+{
+	sqlite3 *db = passed_on(false, 4000);
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind || ' ' || pauses FROM verdict",
+		"problem pauses 1");
+	is_text(db, "SELECT name || ' ' || stall || ' ' || waiting FROM pause WHERE counts",
+		"2 1 3");
+	is_within(db, "SELECT end FROM verdict", 6999e6, 7001e6);
+	db_close(db);
+	/* the first one came last, after it had waited for work */
+	db = passed_on(false, 6990);
+	is_text(db, "SELECT name || ' ' || stall || ' ' || waiting FROM pause WHERE counts",
+		"2 1 2");
+	db_close(db);
+	/* a thread that waited for work ends only the wait of one */
+	db = passed_on(true, 4000);
+	is_number(db, "SELECT count(*) FROM pause WHERE stall", 0);
+	db_close(db);
+}
+
 static void an_upstream_stalls_who_asks_it(void **state)
 {
 	sqlite3 *db;
@@ -423,6 +471,7 @@ int main(void)
 		T(one_long_request_is_no_pause),
 		T(slow_requests_of_a_name_are_no_pause),
 		T(one_wake_up_ends_a_stall),
+		T(a_lock_that_is_passed_on_stalls_all_that_wait_for_it),
 		T(an_upstream_stalls_who_asks_it),
 	};
 

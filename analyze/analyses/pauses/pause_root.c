@@ -6,6 +6,8 @@
  */
 #include "pause_root.h"
 
+#include "handoffs.h"
+
 #include "analyze/analyses/waits/kernel_reason.h"
 
 #include "analyze/store/stacks/stack_brief.h"
@@ -346,8 +348,8 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
 		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
-	if (hops > 1 || r->outside || queued || r->client.len || r->function.len || r->call.len ||
-	    r->upstream.address.len) {
+	if (hops > 1 || r->passed || r->outside || queued || r->client.len || r->function.len ||
+	    r->call.len || r->upstream.address.len) {
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
@@ -364,23 +366,52 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 	return ret;
 }
 
+/* The sleeps of which the chain of the thread is made: from the pause on until its own ends. */
+static int read_handoffs(struct handoffs *h, sqlite3 *db, const struct stay *at, s64 from,
+			 struct err *e)
+{
+	s64 range[1][2] = { { from, at->last->end } };
+	bool lock = at->last->state == STATE_futex || at->last->state == STATE_lock;
+
+	return lock && at->last->waker > 0 ? handoffs_read(h, db, range, 1, e) : 0;
+}
+
+/*
+ * What ended its last wait: who waited for the same lock and passed it on is not the one to be
+ * named, if the first one is recorded.
+ */
+static struct handoff handed(const struct handoffs *h, const struct intervals *x,
+			     const struct interval *i, s64 from)
+{
+	const struct handoff last = { i->ts, i->end, i->waker };
+	struct handoff first = handoffs_first(h, last);
+
+	return stay_of(x, first.waker, from, first.end).last ? first : last;
+}
+
 static int walk(struct pause_root *r, struct analysis_ctx *c, const struct intervals *x, s64 tid,
 		s64 from, s64 to, struct err *e)
 {
 	struct stay at = stay_of(x, tid, from, to), next;
+	struct handoffs h = { 0 };
+	struct handoff by = { 0 };
 	s64 path[HOPS] = { tid }, until = to;
 	int i, n = 0, ret;
 
 	if (!at.last)
 		return 0;
 	ret = name_wait(r, c, &at, from, to, e);
+	if (ret == 0)
+		ret = read_handoffs(&h, c->db, &at, from, e);
 	/* who continues a stopped thread is not why it was stopped */
 	while (ret == 0 && n < HOPS - 1 && is_wait(at.last->state) && at.last->waker > 0 &&
 	       !(n && at.last->state == STATE_stopped)) {
-		for (i = 0; i <= n && path[i] != at.last->waker; i++)
+		by = handed(&h, x, at.last, from);
+		r->passed |= by.waker != at.last->waker;
+		for (i = 0; i <= n && path[i] != by.waker; i++)
 			;
-		until = at.last->end < until ? at.last->end : until;
-		next = stay_of(x, at.last->waker, from, until);
+		until = by.end < until ? by.end : until;
+		next = stay_of(x, by.waker, from, until);
 		r->outside = i > n && !next.last;
 		if (i <= n || !next.last)
 			break;
@@ -390,7 +421,8 @@ static int walk(struct pause_root *r, struct analysis_ctx *c, const struct inter
 	r->last = n ? at.last->tid : 0;
 	r->last_state = at.last->state;
 	r->last_share = 100 * fmin(1, (double)at.ns / (double)(to - from));
-	r->stranger = r->outside ? at.last->waker : 0;
+	r->stranger = r->outside ? by.waker : 0;
+	handoffs_free(&h);
 	return ret < 0 ? ret : name_end(r, c, &at, n, n ? path[n - 1] : 0, from, to, e);
 }
 

@@ -25,6 +25,7 @@ struct pause_root {
 	s64 tid;      /* end of the wakeup chain; 0: none besides what else is named */
 	s64 by;	      /* the thread outside the recording that ended its wait; 0: none */
 	int state;
+	bool passed; /* a waker passed on a lock: who released it first is not that one */
 	bool outside;
 	bool end_sends; /* it waits until its client reads */
 	const char *did;

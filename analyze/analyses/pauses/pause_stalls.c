@@ -2,7 +2,9 @@
 #include "pause_stalls.h"
 
 #include "format/buf.h"
+#include "handoffs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,10 @@ struct stalled {
 	struct row_request row;
 	s64 server, rowid, till;
 	bool upstream;
-	char cause[64]; /* address; or thread that woke it, and when its last sleep before ended */
+	struct handoff wait; /* its last one */
+	/* address; or thread that woke it, or the first of those that passed the lock on, and when
+	 * its last sleep before ended; empty: not known */
+	char cause[64];
 };
 
 struct all_stalled {
@@ -33,10 +38,10 @@ static int on_stalled(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	struct all_stalled *all = arg;
 	struct stalled *s = &all->v[all->n];
-	const char *cause = (const char *)sqlite3_column_text(q, 14);
+	const char *address = (const char *)sqlite3_column_text(q, 16);
 
 	(void)e;
-	if (all->n == REQUESTS_MOST || !cause || strlen(cause) >= sizeof(s->cause))
+	if (all->n == REQUESTS_MOST)
 		return 0;
 	*s = (struct stalled){
 		.row = { .ts = sqlite3_column_int64(q, 2),
@@ -53,13 +58,16 @@ static int on_stalled(void *arg, sqlite3_stmt *q, struct err *e)
 		.rowid = sqlite3_column_int64(q, 0),
 		.till = sqlite3_column_int64(q, 12),
 		.upstream = sqlite3_column_int(q, 13) == STATE_client,
+		.wait = { .ts = sqlite3_column_int64(q, 15),
+			  .end = sqlite3_column_int64(q, 12),
+			  .waker = sqlite3_column_int64(q, 14) },
 	};
-	memcpy(s->cause, cause, strlen(cause) + 1);
+	if (s->upstream && address && strlen(address) < sizeof(s->cause))
+		memcpy(s->cause, address, strlen(address) + 1);
 	all->n++;
 	return 0;
 }
 
-/* Of one cause, by the end of the wait. */
 static int read_stalled(struct all_stalled *all, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
@@ -67,18 +75,72 @@ static int read_stalled(struct all_stalled *all, sqlite3 *db, struct err *e)
 		" q.fd, q.client, q.recv_bytes, q.send_bytes, q.name FROM request q JOIN service s ON s.id=q.service"
 		" JOIN request_name n ON n.id=q.name WHERE q.dur >= ?1 AND NOT q.lossy AND readable(n.protocol) AND"
 		" NOT awaits(n.protocol, n.name) ORDER BY q.dur DESC LIMIT ?3), w AS MATERIALIZED (SELECT r.id AS id,"
-		" max(s.ts + s.dur) AS till, s.state AS state, s.waker AS waker, s.object AS object FROM thread_state s"
-		" CROSS JOIN r ON r.tid=s.tid WHERE s.dur >= ?2 AND s.ts >= r.ts AND s.ts + s.dur <= r.ts + r.dur AND"
-		" s.state IN (state_id('futex'), state_id('client'), state_id('lock')) GROUP BY r.id, s.state HAVING"
-		" 2 * sum(s.dur) > r.dur), x AS MATERIALIZED (SELECT w.id AS id, s.tid || ' ' || max(s.ts + s.dur) AS cause"
-		" FROM thread_state s CROSS JOIN w ON w.waker=s.tid AND w.state<>state_id('client') WHERE s.state NOT IN"
-		" (state_id('run'), state_id('woken'), state_id('preempted')) AND s.ts + s.dur <= w.till GROUP BY w.id)"
-		" SELECT r.*, w.till, w.state, iif(w.state=state_id('client'), (SELECT nullif(remote, '') FROM fd WHERE"
-		" fd.pid=r.pid AND fd.fd=w.object AND fd.ts <= w.till ORDER BY fd.ts DESC LIMIT 1), (SELECT cause FROM x"
-		" WHERE x.id=r.id)) AS cause FROM r JOIN w USING(id) ORDER BY server, name, cause, till, r.id";
+		" max(s.ts + s.dur) AS till, s.state AS state, s.waker AS waker, s.object AS object, s.ts AS since FROM"
+		" thread_state s CROSS JOIN r ON r.tid=s.tid WHERE s.dur >= ?2 AND s.ts >= r.ts AND s.ts + s.dur <= r.ts"
+		" + r.dur AND s.state IN (state_id('futex'), state_id('client'), state_id('lock')) GROUP BY r.id, s.state"
+		" HAVING 2 * sum(s.dur) > r.dur) SELECT r.*, w.till, w.state, w.waker, w.since, iif(w.state="
+		"state_id('client'), (SELECT remote FROM fd WHERE fd.pid=r.pid AND fd.fd=w.object AND fd.ts <= w.till"
+		" ORDER BY fd.ts DESC LIMIT 1), NULL) AS address FROM r JOIN w USING(id)";
 
 	return db_each(db, e, on_stalled, all, sql, "iii", (s64)WAIT_LEAST, (s64)SLEEP_LEAST,
 		       (s64)REQUESTS_MOST);
+}
+
+/* By name and cause, then by the end of the wait. */
+static int by_cause(const void *a, const void *b)
+{
+	const struct stalled *x = a, *y = b;
+	const s64 of[] = { x->server - y->server, x->row.name - y->row.name,
+			   strcmp(x->cause, y->cause), x->till - y->till, x->rowid - y->rowid };
+	size_t i;
+
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (of[i])
+			return of[i] < 0 ? -1 : 1;
+	return 0;
+}
+
+/*
+ * A lock that is passed on ends all these waits when it is passed on first: who arrives later waits
+ * for others.
+ */
+static void read_cause(struct stalled *s, const struct handoffs *h)
+{
+	struct handoff first = handoffs_first(h, s->wait);
+
+	if (first.waker <= 0 || arrival_of(s) >= first.end)
+		return;
+	s->till = first.end;
+	snprintf(s->cause, sizeof(s->cause), "%lld %lld", (long long)first.waker,
+		 (long long)handoffs_slept(h, first.waker, first.end));
+}
+
+/* Drops those without a cause. */
+static int read_causes(struct all_stalled *all, sqlite3 *db, struct err *e)
+{
+	s64(*ranges)[2] = calloc((size_t)all->n + 1, sizeof(*ranges));
+	struct handoffs h = { 0 };
+	int i, n = 0, ret = ranges ? 0 : err_set(e, ERR_FAIL, "out of memory for pauses");
+
+	for (i = 0; i < all->n && ret == 0; i++) {
+		if (all->v[i].upstream || all->v[i].wait.waker <= 0)
+			continue;
+		ranges[n][0] = all->v[i].row.ts;
+		ranges[n++][1] = all->v[i].till;
+	}
+	if (ret == 0)
+		ret = handoffs_read(&h, db, ranges, n, e);
+	for (i = n = 0; i < all->n && ret == 0; i++) {
+		if (!all->v[i].upstream)
+			read_cause(&all->v[i], &h);
+		if (all->v[i].cause[0])
+			all->v[n++] = all->v[i];
+	}
+	all->n = n;
+	qsort(all->v, (size_t)all->n, sizeof(*all->v), by_cause);
+	handoffs_free(&h);
+	free(ranges);
+	return ret;
 }
 
 static bool alike(const struct stalled *a, const struct stalled *b)
@@ -175,6 +237,8 @@ int stalls_add(struct pause_parts *p, sqlite3 *db, struct err *e)
 		return ret;
 	all = calloc(1, sizeof(*all));
 	ret = all ? read_stalled(all, db, e) : err_set(e, ERR_FAIL, "out of memory");
+	if (ret == 0)
+		ret = read_causes(all, db, e);
 	if (ret == 0)
 		ret = find_stalls(v, &n, db, all, e);
 	free(all);

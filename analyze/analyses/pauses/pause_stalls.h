@@ -2,8 +2,8 @@
 /*
  * Requests of one name that stood still together, while others of the name went on: each waited
  * for the same upstream, which answered none of the server in that time, or one thread woke all of
- * them without a sleep between (it released a lock). A request with sleeps that follow each other
- * waited until the last of them.
+ * them without a sleep between (it released a lock), or the first of them, and each the next one
+ * (handoffs.h). A request with sleeps that follow each other waited until the last of them.
  */
 #pragma once
 
