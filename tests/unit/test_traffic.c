@@ -93,6 +93,86 @@ static void errors_come_before_what_did_not_fail(void **state)
 	db_close(db);
 }
 
+/* Until when (ms), how often (ms), percent that fail with a status, and how long each takes (us).
+ */
+struct span {
+	int until, every, bad, status;
+	long took, took_bad;
+};
+
+static sqlite3 *spans(const struct span *p)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t, end;
+	bool bad;
+	int i = 0;
+
+	srand(5);
+	begin_host(&x);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (t = 20; t < SECONDS * 1000 - 200; t += p->every, i++) {
+		p += t >= p->until;
+		bad = rand() % 100 < p->bad;
+		end = t * MS + (bad ? p->took_bad : p->took) * 1000 + rand() % 9000;
+		ask(&x, 1 + i % NAMES, 100, t * MS, t * MS + 10000, end);
+		if (bad)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=1\n",
+				   end, 1 + i % NAMES, p->status);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+#define FIRST "SELECT status || ' ' || kind FROM verdict"
+
+/* Slower until errors begin, within one window: by less than what the errors harm. */
+static void errors_are_no_baseline_of_what_did_not_fail(void **state)
+{
+	static const struct span full[] = { { 5030, 5, 0, 0, 6000, 0 },
+					    { 8000, 5, 97, 500, 2000, 300 },
+					    { 10000, 5, 0, 0, 2000, 0 } };
+	static const struct span quick[] = { { 5000, 5, 0, 0, 3000, 0 },
+					     { 10000, 5, 80, 404, 3000, 100 } };
+	sqlite3 *db = spans(full);
+
+	(void)state;
+	is_text(db, FIRST, "problem errors");
+	is_within(db, "SELECT start FROM verdict", 4.9e9, 5.1e9);
+	is_null(db, "SELECT slow FROM verdict");
+	db_close(db);
+	db = spans(quick);
+	is_text(db, FIRST, "problem errors");
+	db_close(db);
+}
+
+static void a_slowdown_that_harms_more_than_errors_comes_first(void **state)
+{
+	static const struct span wrong[] = { { 5000, 5, 10, 404, 2000, 200 },
+					     { 10000, 5, 10, 404, 6000, 200 } };
+	static const struct span few[] = { { 1000, 5, 0, 0, 2000, 0 },
+					   { 1200, 5, 25, 500, 2000, 300 },
+					   { 5000, 5, 0, 0, 2000, 0 },
+					   { 10000, 25, 0, 0, 90000, 0 } };
+	static const struct span timeouts[] = { { 5000, 5, 0, 0, 2000, 0 },
+						{ 10000, 5, 50, 504, 2000, 12000 } };
+	sqlite3 *db = spans(wrong);
+
+	(void)state;
+	is_text(db, FIRST, "problem slower");
+	is_within(db, "SELECT start FROM verdict", 4.9e9, 5.1e9);
+	is_within(db, "SELECT ratio FROM verdict", 2.8, 3.2);
+	db_close(db);
+	db = spans(few);
+	is_text(db, FIRST, "problem slower");
+	is_within(db, VALUE("verdict_errors", "n"), 5, 14);
+	db_close(db);
+	db = spans(timeouts);
+	is_text(db, FIRST, "problem slower");
+	is_within(db, VALUE("verdict_errors", "share"), 45, 55);
+	db_close(db);
+}
+
 /* The same share throughout; fewer errors than the limit; wrong requests in addition. */
 static void other_errors_are_none(void **state)
 {
@@ -174,6 +254,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(more_errors_are_a_problem),
 		T(errors_come_before_what_did_not_fail),
+		T(errors_are_no_baseline_of_what_did_not_fail),
+		T(a_slowdown_that_harms_more_than_errors_comes_first),
 		T(other_errors_are_none),
 		T(fewer_requests_come_from_outside),
 		T(slower_answers_to_the_same_clients_are_no_lack_of_demand),

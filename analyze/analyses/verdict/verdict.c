@@ -84,20 +84,6 @@ static int find_small(struct analysis_ctx *c, struct judged *j, const struct lim
 	return 0;
 }
 
-/* More errors, and slower is what did not fail: errors take less time. */
-static bool failed_faster(const struct judged *j)
-{
-	int i;
-
-	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->counted ||
-	    j->given)
-		return false;
-	for (i = 0; i < j->ranges; i++)
-		if (j->range[i][0] < j->more.end && j->range[i][1] > j->more.start)
-			return false;
-	return true;
-}
-
 static void take_locked(struct judged *j)
 {
 	forget_change(j);
@@ -130,8 +116,10 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	s64 unseen = 0; /* requests that are in no window */
 	int ret = verdict_errors(c, j, l, &j->more, e), locked;
 
-	if (ret == 0 && failed_faster(j)) {
+	if (ret == 0 && verdict_errors_first(j)) {
 		forget_change(j);
+		free(j->names);
+		j->names = NULL;
 		j->status = STATUS_NONE;
 		j->kind = VERDICT_none;
 	}
@@ -188,7 +176,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 			struct err *e)
 {
 	s64 lossy = 0;
-	int ret = verdict_read(c, j, e), changed, named = 0;
+	int ret = verdict_read(c, j, l, e), changed, named = 0;
 	struct slow_names names;
 	bool busy = false;
 
@@ -450,6 +438,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		hist_free(&v[i].all);
 		hist_free(&v[i].outside);
 		free(v[i].pauses);
+		idmap_free(&v[i].quick);
 		buf_free(&v[i].more.code);
 		buf_free(&v[i].always.code);
 		buf_free(&v[i].contender);

@@ -4,6 +4,7 @@
 
 #include "analyze/analyses/analysis.h"
 #include "analyze/analyses/waits/releases.h"
+#include "analyze/base/idmap.h"
 #include "analyze/stats/hist.h"
 #include "analyze/store/state.h"
 #include "analyze/store/verdict_kind.h"
@@ -181,7 +182,8 @@ struct judged {
 	bool mix;		  /* slower by the mix of names only: no change */
 	struct slow_names *names; /* NULL: the change is not about some names only */
 	struct verdict_traffic traffic[WINDOWS];
-	double errors; /* answers that report one; NAN: not known */
+	double errors;	    /* answers that report one; NAN: not known */
+	struct idmap quick; /* names + 1 whose requests fail faster than others are answered */
 	struct verdict_errors more;
 	double read; /* requests whose protocol was read */
 	struct verdict_errors
@@ -210,7 +212,12 @@ struct judged {
 };
 
 /* verdict_read.c: everything up to the numbers. */
-int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_read(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+/* verdict_quick.c: the names whose requests fail faster than others of the name are answered. */
+int verdict_quick_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e);
+/* One of these, with so many answers that report errors: of no window. */
+bool verdict_is_quick(const struct judged *j, s64 name, s64 errors, s64 requests);
 /* The window of a time; the first or last one of a time outside. */
 int verdict_window_at(const struct judged *j, double ts);
 /* Windows from first to last: slower only while the server's traffic begins, or ends. */
@@ -412,6 +419,11 @@ int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
 /* verdict_rank.c: time that clients waited because of the problem, ns, over all requests. */
 double verdict_harm(const struct judged *j);
+/*
+ * There are more errors, most of them outside the pauses and slow time ranges that were found, and
+ * they harm more: these are not why.
+ */
+bool verdict_errors_first(const struct judged *j);
 /* For qsort: problems first, then levels that are not healthy; by harm and requests. */
 int verdict_by_rank(const void *a, const void *b);
 

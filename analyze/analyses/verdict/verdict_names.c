@@ -105,7 +105,8 @@ static int each_request(struct analysis_ctx *c, const struct judged *j, const st
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
 		one = named_of(all, sqlite3_column_int64(q, 0));
-		if (one)
+		if (one && !verdict_is_quick(j, one->id, sqlite3_column_int64(q, 5),
+					     sqlite3_column_int64(q, 6)))
 			fn(one, j, q);
 	}
 	return db_end(q, ret);
@@ -257,7 +258,8 @@ static bool all_same(const struct names *all, const struct judged *j, const stru
 int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		  struct slow_names *ret_names, struct err *e)
 {
-	static const char sql[] = "SELECT name, ts + dur, dur + queued" OF_SERVER;
+	static const char sql[] =
+		"SELECT name, ts + dur, dur + queued, 0, 0, errors, requests" OF_SERVER;
 	struct slow_names found = { 0 };
 	struct names all = { 0 };
 	struct named *worst;
@@ -276,6 +278,7 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 	} else if (ret == 0 && judge_names(&all, l, isnan(j->slow) && !j->counted, &found)) {
 		worst = named_of(&all, found.id[0]);
 		worst->j.about = j->about;
+		worst->j.quick = j->quick; /* lent */
 		ret = each_request(c, &worst->j, &all, sql, add_latency, e);
 		for (i = 0; i < found.n; i++)
 			found.p99[i] = verdict_quantile(&named_of(&all, found.id[i])->in, 0.99);

@@ -41,6 +41,36 @@ double verdict_harm(const struct judged *j)
 	}
 }
 
+static bool is_slow_at(const struct judged *j, double at)
+{
+	int i;
+
+	for (i = 0; i < j->ranges; i++)
+		if (at >= j->range[i][0] && at < j->range[i][1])
+			return true;
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts && at >= (double)j->pauses[i].start &&
+		    at < (double)j->pauses[i].end)
+			return true;
+	return false;
+}
+
+bool verdict_errors_first(const struct judged *j)
+{
+	bool found = j->kind == VERDICT_slower || j->kind == VERDICT_pauses;
+	double in = 0, at;
+	int i;
+
+	if (!(j->more.n > 0) || j->more.refused || !found || j->given)
+		return false;
+	for (i = 0; i < j->n_windows; i++) {
+		at = (i + 0.5) * j->width;
+		if (at >= j->more.start && at < j->more.end && is_slow_at(j, at))
+			in += j->traffic[i].errors;
+	}
+	return 2 * in < j->more.n && j->more.n * FAILED > verdict_harm(j);
+}
+
 static int class_of(const struct judged *j)
 {
 	return j->status == STATUS_PROBLEM ? 0 : j->status == STATUS_UNCHANGED ? 1 : 2;

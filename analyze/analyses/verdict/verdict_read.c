@@ -103,7 +103,7 @@ int verdict_window_at(const struct judged *j, double ts)
 }
 
 /* A request that lasts longer than twice its longest pause is slow by more than that. */
-static void add(struct judged *j, s64 arrival, s64 ts, s64 end)
+static void add(struct judged *j, s64 arrival, s64 ts, s64 end, bool quick)
 {
 	u64 took = end > arrival ? (u64)(end - arrival) : 0;
 	struct judged_pause *p = pause_at(j, arrival, end);
@@ -118,6 +118,8 @@ static void add(struct judged *j, s64 arrival, s64 ts, s64 end)
 		p->longer++;
 	if (!p)
 		hist_add(&j->outside, took);
+	if (quick && !most)
+		return;
 	w->n++;
 	w->sum += (double)took;
 	w->logs += log((double)took + 1);
@@ -174,7 +176,8 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	(void)e;
 	r->j->begins = fmin(r->j->begins, (double)(row->ts - row->queued));
 	add_traffic(r->j, row);
-	add(r->j, row->ts - row->queued, row->ts, row->ts + row->dur);
+	add(r->j, row->ts - row->queued, row->ts, row->ts + row->dur,
+	    verdict_is_quick(r->j, row->name, row->errors, row->requests));
 	verdict_opening_add(r->opening, row);
 	return 0;
 }
@@ -187,7 +190,8 @@ static int read_requests(struct analysis_ctx *c, struct judged *j, struct err *e
 	if (ret == 0)
 		ret = requests_each(c->db,
 				    COLUMN_OF(request, errors) | COLUMN_OF(request, requests) |
-					    COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
+					    COLUMN_OF(request, name) | COLUMN_OF(request, pid) |
+					    COLUMN_OF(request, fd),
 				    "SELECT id FROM service WHERE server=?1", j->about.id,
 				    add_request, &r, e);
 	verdict_opening_end(r.opening, j);
@@ -267,7 +271,7 @@ static int read_idle(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return db_end(q, ret);
 }
 
-int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
+int verdict_read(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	double duration = (double)(c->duration > 0 ? c->duration : 1);
 	int ret;
@@ -280,6 +284,8 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = read_overdue(c, j, e);
 	if (ret == 0)
 		ret = read_end(c, j, e);
+	if (ret == 0)
+		ret = verdict_quick_read(c, j, l, e);
 	if (ret == 0)
 		ret = read_requests(c, j, e);
 	if (ret == 0)
