@@ -100,7 +100,8 @@ struct span {
 	long took, took_bad;
 };
 
-static sqlite3 *spans(const struct span *p)
+/* one: only requests of the first name fail. */
+static sqlite3 *spans(const struct span *p, bool one)
 {
 	struct buf x = { 0 };
 	struct err e = { 0 };
@@ -113,7 +114,7 @@ static sqlite3 *spans(const struct span *p)
 	buf_printf(&x, &e, "@cpu 0\n");
 	for (t = 20; t < SECONDS * 1000 - 200; t += p->every, i++) {
 		p += t >= p->until;
-		bad = rand() % 100 < p->bad;
+		bad = rand() % 100 < p->bad && !(one && i % NAMES);
 		end = t * MS + (bad ? p->took_bad : p->took) * 1000 + rand() % 9000;
 		ask(&x, 1 + i % NAMES, 100, t * MS, t * MS + 10000, end);
 		if (bad)
@@ -134,15 +135,32 @@ static void errors_are_no_baseline_of_what_did_not_fail(void **state)
 					    { 10000, 5, 0, 0, 2000, 0 } };
 	static const struct span quick[] = { { 5000, 5, 0, 0, 3000, 0 },
 					     { 10000, 5, 80, 404, 3000, 100 } };
-	sqlite3 *db = spans(full);
+	sqlite3 *db = spans(full, false);
 
 	(void)state;
 	is_text(db, FIRST, "problem errors");
 	is_within(db, "SELECT start FROM verdict", 4.9e9, 5.1e9);
 	is_null(db, "SELECT slow FROM verdict");
 	db_close(db);
-	db = spans(quick);
+	db = spans(quick, false);
 	is_text(db, FIRST, "problem errors");
+	db_close(db);
+}
+
+static void the_share_is_of_the_name_that_fails(void **state)
+{
+	static const struct span one[] = { { 5000, 5, 0, 0, 300, 0 },
+					   { 8000, 5, 90, 500, 300, 300 },
+					   { 10000, 5, 0, 0, 300, 0 } };
+	sqlite3 *db = spans(one, true);
+
+	(void)state;
+	is_text(db, FIRST, "problem errors");
+	is_within(db, VALUE("verdict_errors_name", "n"), 125, 145);
+	is_within(db, VALUE("verdict_errors_name", "of"), 149, 151);
+	is_within(db, VALUE("verdict_errors_name", "share"), 85, 95);
+	is_number(db, VALUE("verdict_errors_name", "baseline"), 0);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_errors'", 0);
 	db_close(db);
 }
 
@@ -156,18 +174,18 @@ static void a_slowdown_that_harms_more_than_errors_comes_first(void **state)
 					   { 10000, 25, 0, 0, 90000, 0 } };
 	static const struct span timeouts[] = { { 5000, 5, 0, 0, 2000, 0 },
 						{ 10000, 5, 50, 504, 2000, 12000 } };
-	sqlite3 *db = spans(wrong);
+	sqlite3 *db = spans(wrong, false);
 
 	(void)state;
 	is_text(db, FIRST, "problem slower");
 	is_within(db, "SELECT start FROM verdict", 4.9e9, 5.1e9);
 	is_within(db, "SELECT ratio FROM verdict", 2.8, 3.2);
 	db_close(db);
-	db = spans(few);
+	db = spans(few, false);
 	is_text(db, FIRST, "problem slower");
 	is_within(db, VALUE("verdict_errors", "n"), 5, 14);
 	db_close(db);
-	db = spans(timeouts);
+	db = spans(timeouts, false);
 	is_text(db, FIRST, "problem slower");
 	is_within(db, VALUE("verdict_errors", "share"), 45, 55);
 	db_close(db);
@@ -255,6 +273,7 @@ int main(void)
 		T(more_errors_are_a_problem),
 		T(errors_come_before_what_did_not_fail),
 		T(errors_are_no_baseline_of_what_did_not_fail),
+		T(the_share_is_of_the_name_that_fails),
 		T(a_slowdown_that_harms_more_than_errors_comes_first),
 		T(other_errors_are_none),
 		T(fewer_requests_come_from_outside),

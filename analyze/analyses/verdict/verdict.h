@@ -61,7 +61,8 @@ struct verdict_errors {
 	double start, end, good, good_before; /* other answers per window */
 	double windows[2];		      /* outside, in it */
 	s64 name;			      /* of most of them; 0: none */
-	struct buf code;		      /* most frequent */
+	double name_n, name_of, name_before; /* errors and answers of that name in it; %, outside */
+	struct buf code;		     /* most frequent */
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
 	/* of the whole recording: */
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;

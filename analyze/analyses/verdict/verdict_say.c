@@ -208,18 +208,23 @@ static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
+#define NEARLY_ALL 0.9 /* of the errors, of one name */
+
 /* More errors: the problem itself (ret_id), or a note next to what else was found. */
 static int say_errors(struct analysis_ctx *c, const struct judged *j, enum severity severity,
 		      s64 *ret_id, struct err *e)
 {
 	const struct verdict_errors *m = &j->more;
 	bool ends = m->end + j->width < (double)c->duration;
+	bool named = m->name_n >= NEARLY_ALL * m->n && !m->refused;
 	const struct value values[] = {
 		VALUE_NUMBER("start", m->start, "at"),
 		VALUE_NUMBER("end", ends ? m->end : NAN, "at"),
-		VALUE_NUMBER("share", m->share, "%"),
-		VALUE_NUMBER("baseline", m->before, "%"),
-		VALUE_NUMBER("n", m->n, ""),
+		VALUE_NUMBER("share", named ? percent(m->name_n, m->name_of) : m->share, "%"),
+		VALUE_NUMBER("baseline", named ? m->name_before : m->before, "%"),
+		VALUE_NUMBER("n", named ? m->name_n : m->n, ""),
+		VALUE_NUMBER("of", named ? m->name_of : NAN, ""),
+		VALUE_NUMBER("more", named && m->n > m->name_n ? m->n - m->name_n : NAN, ""),
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
 		VALUE_TEXT("meaning", error_name(m->code.data)),
 		{ .name = "name",
@@ -229,7 +234,9 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		  .high = NAN },
 		{ 0 },
 	};
-	const struct finding f = { m->refused ? FINDING_verdict_refused : FINDING_verdict_errors,
+	const struct finding f = { m->refused ? FINDING_verdict_refused
+				   : named    ? FINDING_verdict_errors_name
+					      : FINDING_verdict_errors,
 				   severity,
 				   OBSERVED,
 				   j->about,

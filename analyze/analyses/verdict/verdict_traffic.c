@@ -64,6 +64,29 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 	return db_end(q, ret);
 }
 
+/* Of the name with most errors: how many, and of how many answers. */
+static int read_name(struct analysis_ctx *c, const struct judged *j, struct verdict_errors *in,
+		     struct err *e)
+{
+	static const char sql[] =
+		"WITH x AS MATERIALIZED (SELECT ts + dur >= ?3 AND ts + dur < ?4 AS inside, max(requests, 1) AS n,"
+		" min(errors, max(requests, 1)) AS failed FROM request WHERE name=?2 AND service IN (SELECT id FROM"
+		" service WHERE server=?1)) SELECT total(failed) FILTER (WHERE inside), total(n) FILTER (WHERE"
+		" inside), total(failed) FILTER (WHERE NOT inside), total(n) FILTER (WHERE NOT inside) FROM x";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "iidd", j->about.id, in->name, in->start, in->end);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		in->name_n = sqlite3_column_double(q, 0);
+		in->name_of = sqlite3_column_double(q, 1);
+		in->name_before = percent(sqlite3_column_double(q, 2), sqlite3_column_double(q, 3));
+	}
+	return db_end(q, ret);
+}
+
 /*
  * Clients that end leave answers that cannot be written. They may also end because of errors: then
  * some were written.
@@ -115,7 +138,10 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 			most = one;
 	}
 	*ret_errors = most;
-	return most.n > 0 ? read_most(c, j, l, ret_errors, e) : 0;
+	if (!(most.n > 0))
+		return 0;
+	i = read_most(c, j, l, ret_errors, e);
+	return i < 0 ? i : read_name(c, j, ret_errors, e);
 }
 
 void verdict_rate(struct judged *j, const struct limits *l)
