@@ -250,6 +250,11 @@ holds "the other one reports on it" grep -qE '^(COMPLETE|LOSSY): [0-9,]+ records
 n=$(chroot "$work/obsanalyze" obsanalyze sql --csv /tmp/made.obs \
 	"SELECT count(*) FROM thread WHERE wall IS NOT NULL AND comm = 'cat'" | tail -n 1 | tr -d '\r')
 if [ "$n" = 5 ]; then ok "it counts the 5 commands that ran there"; else fail "it counts $n, not 5 commands"; fi
+# it needs both packages: unpacked, on this machine, whose kernel allows BPF
+for c in obsrec obsanalyze; do dpkg-deb -x .output/deb/${c}_*.deb "$work/unpacked"; done
+mkdir "$work/autopkgtest"
+holds "the recorder's test of autopkgtest passes" env AUTOPKGTEST_TMP="$work/autopkgtest" \
+	PATH="$work/unpacked/usr/sbin:$work/unpacked/usr/bin:$PATH" sh debian/tests/record
 mkdir -p "$work/obsanalyze/tmp/source/testdata"
 cp testdata/demo.obs "$work/obsanalyze/tmp/source/testdata/"
 cp -r debian "$work/obsanalyze/tmp/source/"
