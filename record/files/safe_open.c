@@ -279,12 +279,19 @@ int safe_parts_place(struct safe_files *s, int root, const char *path, safe_part
 
 char *safe_long_text(struct safe_files *s, int root, const char *path, u64 max, size_t *length)
 {
+	return safe_added_text(s, root, path, 0, max, length);
+}
+
+char *safe_added_text(struct safe_files *s, int root, const char *path, u64 from, u64 max,
+		      size_t *length)
+{
+	struct safe_request q = { .op = OP_PARTS, .parts = safe_first, .from = from, .max = max };
 	struct safe_copy copy;
 	char *text = NULL;
 	off_t size;
 	ssize_t n;
 
-	if (safe_parts(s, root, path, safe_first, max, &copy) < 0)
+	if (call_parts(s, root, path, &q, &copy) < 0)
 		return NULL;
 	size = lseek(copy.image, 0, SEEK_END);
 	if (size >= 0)

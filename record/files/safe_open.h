@@ -84,7 +84,7 @@ int safe_parts(struct safe_files *s, int root, const char *path, safe_parts_fn p
 int safe_parts_place(struct safe_files *s, int root, const char *path, safe_parts_fn parts, u64 max,
 		     struct safe_copy *ret);
 
-/* Such a copy of the first max bytes; of a file that ends before, all. */
+/* Such a copy of the next max bytes, of a file just opened the first; if it ends before, all. */
 int safe_first(int fd, u64 max, struct err *e);
 
 /*
@@ -92,6 +92,10 @@ int safe_first(int fd, u64 max, struct err *e);
  * longer than those of safe_text(), too.
  */
 char *safe_long_text(struct safe_files *s, int root, const char *path, u64 max, size_t *length);
+
+/* The same after the first from bytes, empty if there are no more. */
+char *safe_added_text(struct safe_files *s, int root, const char *path, u64 from, u64 max,
+		      size_t *length);
 
 /*
  * Kills a child, and waits for its end for at most 200 ms: what it closes can wait for its server.

@@ -144,9 +144,9 @@ int safe_first(int fd, u64 max, struct err *e)
 	u64 have = 0;
 	ssize_t n = 1;
 
-	(void)e;
+	(void)e; /* from where the file is read next */
 	while (to >= 0 && have < max && n > 0) {
-		n = pread(fd, chunk, max - have < SAFE_TEXT_MAX ? max - have : SAFE_TEXT_MAX, have);
+		n = read(fd, chunk, max - have < SAFE_TEXT_MAX ? max - have : SAFE_TEXT_MAX);
 		if (n < 0 || (n > 0 && write(to, chunk, n) != n)) {
 			close(to);
 			return -1;
@@ -179,7 +179,7 @@ static int copy_parts(const struct safe_request *q, struct safe_reply *a, int ro
 	a->stat = stat_of(&sb);
 	*held = q->op == OP_PLACE ? place_of(*file) : fd_message_park(*file);
 	errno = 0;
-	image = q->parts(*file, q->max, &e);
+	image = q->from && lseek(*file, q->from, SEEK_SET) < 0 ? -1 : q->parts(*file, q->max, &e);
 	why = image < 0 && !errno ? EIO : errno;
 	memcpy(a->text, e.text, sizeof(e.text));
 	errno = why;

@@ -23,7 +23,7 @@ enum safe_op {
 struct safe_request {
 	enum safe_op op;
 	u32 owner;
-	u64 max;
+	u64 from, max;
 	safe_parts_fn parts; /* the worker is a fork: an address is the same there */
 	char path[PATH_MAX];
 };

@@ -22,33 +22,76 @@ static int by_start(const void *a, const void *b)
 	return x->line < y->line ? -1 : 1;
 }
 
-void perf_map_parse(struct perf_map *m, char *text)
+/* False: it is none, or not complete. */
+static bool take_line(struct perf_map *m, char *line)
 {
-	char *line, *next = text, *end;
+	struct perf_function f = { .line = m->n };
+	char *end;
 
-	free(m->list);
-	free(m->text);
-	*m = (struct perf_map){ .text = text, .bytes = m->bytes };
-	while ((line = next) && *line && m->n < FUNCTIONS_MAX) {
-		struct perf_function f = { .line = m->n };
+	f.start = strtoull(line, &end, 16);
+	if (end == line || *end != ' ')
+		return false;
+	line = end;
+	f.size = strtoull(line, &end, 16);
+	if (end == line || *end != ' ' || f.start + f.size < f.start)
+		return false;
+	f.name = end + 1 - m->text;
+	if (GROW(m->list, m->n, "functions", NULL) < 0)
+		return false;
+	m->list[m->n++] = f;
+	return true;
+}
 
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		f.start = strtoull(line, &end, 16);
-		if (end == line || *end != ' ')
-			continue;
-		line = end;
-		f.size = strtoull(line, &end, 16);
-		if (end == line || *end != ' ' || f.start + f.size < f.start)
-			continue;
-		f.name = end + 1 - text;
-		if (GROW(m->list, m->n, "functions", NULL) < 0)
-			break;
-		m->list[m->n++] = f;
-	}
-	if (m->n)
+/* Sorts in what follows the first n. New code has high addresses as a rule: then little is moved.
+ */
+static void merge(struct perf_map *m, u32 n)
+{
+	u32 k = m->n - n, to = m->n;
+	struct perf_function *added = k && n ? malloc(k * sizeof(*added)) : NULL;
+
+	if (!k)
+		return;
+	if (!added) {
 		qsort(m->list, m->n, sizeof(*m->list), by_start);
+		return;
+	}
+	qsort(m->list + n, k, sizeof(*m->list), by_start);
+	memcpy(added, m->list + n, k * sizeof(*added));
+	while (k) {
+		to--;
+		if (n && by_start(&m->list[n - 1], &added[k - 1]) > 0)
+			m->list[to] = m->list[--n];
+		else
+			m->list[to] = added[--k];
+	}
+	free(added);
+}
+
+void perf_map_add(struct perf_map *m, char *text, size_t length)
+{
+	char *whole = m->text ? realloc(m->text, m->bytes + length + 1) : text, *line, *end;
+	u32 had = m->n;
+
+	if (whole && m->text)
+		memcpy(whole + m->bytes, text, length + 1);
+	if (whole != text)
+		free(text);
+	if (!whole)
+		return;
+	m->text = whole;
+	m->bytes += length;
+	while (m->line < m->bytes && m->n < FUNCTIONS_MAX) {
+		line = m->text + m->line;
+		end = memchr(line, '\n', m->bytes - m->line);
+		if (end)
+			*end = '\0';
+		m->begun = m->begun || take_line(m, line);
+		if (!end) /* more of its name may follow */
+			break;
+		m->begun = false;
+		m->line = end + 1 - m->text;
+	}
+	merge(m, had);
 }
 
 const struct perf_function *perf_map_find(const struct perf_map *m, u64 address)
@@ -95,18 +138,16 @@ u64 perf_map_held(const struct perf_map *m)
 }
 
 /* A worker reads it, too: its server can answer the open, and no read or close. */
-static void read_grown(struct perf_map *m, struct safe_files *files, int root, const char *path,
+static void read_added(struct perf_map *m, struct safe_files *files, int root, const char *path,
 		       u64 size)
 {
 	size_t length;
-	char *text = safe_long_text(files, root, path, size, &length);
+	char *text = safe_added_text(files, root, path, m->bytes, size - m->bytes, &length);
 
-	if (!text) {
+	if (text)
+		perf_map_add(m, text, length);
+	else
 		m->silent = errno == ETIMEDOUT;
-		return;
-	}
-	m->bytes = size;
-	perf_map_parse(m, text);
 }
 
 void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 room)
@@ -115,7 +156,7 @@ void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 ro
 	char path[64], process[64];
 	int root;
 
-	if (m->silent)
+	if (m->silent || m->n >= FUNCTIONS_MAX)
 		return;
 	snprintf(process, sizeof(process), "/proc/%u", pid);
 	snprintf(path, sizeof(path), "/proc/%u/root", pid);
@@ -126,7 +167,7 @@ void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 ro
 	if (safe_stat_in(files, root, path, &file) == 0 && file.size > m->bytes &&
 	    file.size <= room && safe_stat(files, process, &owner) == 0 &&
 	    (file.uid == owner.uid || file.uid == 0))
-		read_grown(m, files, root, path, file.size);
+		read_added(m, files, root, path, file.size);
 	close(root);
 }
 

@@ -12,12 +12,14 @@ struct perf_map {
 	} * list;
 	u32 n;
 	char *text;
-	u64 bytes;   /* of the file when it was read; 0: not read */
+	u64 bytes;   /* of the file and of text */
+	u64 line;    /* where a line starts that has no end yet, or the next one */
+	bool begun;  /* it is in the list */
 	bool silent; /* its file system did not respond: it is not read again */
 };
 
 /*
- * Reads the map of a process in its own mount namespace, if it has grown since. Files of others
+ * Reads what was added to the map of a process in its own mount namespace. Files of others
  * than the process's user and root are not read, nor one of more than room bytes.
  */
 void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 room);
@@ -25,8 +27,8 @@ void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 ro
 /* Bytes that it takes in memory. */
 u64 perf_map_held(const struct perf_map *m);
 
-/* Takes over NUL-terminated text from malloc. Pure: for tests. */
-void perf_map_parse(struct perf_map *m, char *text);
+/* Adds NUL-terminated text from malloc, which it takes over. Pure: for tests. */
+void perf_map_add(struct perf_map *m, char *text, size_t length);
 
 /* The function at an address; NULL: none is known. */
 const struct perf_function *perf_map_find(const struct perf_map *m, u64 address);

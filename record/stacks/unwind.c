@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAPS_TEXT (1u << 20)   /* bytes read of /proc/PID/maps */
-#define PERF_MAX  (48u << 20)  /* bytes of the files of all perf maps */
-#define MAPS_TIME 1000	       /* ns between two readings of the same maps, per byte */
-#define AGAIN	  200000000ull /* the same for perf maps */
-#define PERF_TIME 200	       /* and per byte of all of them: many small ones are as much work */
+#define MAPS_TEXT (1u << 20)  /* bytes read of /proc/PID/maps */
+#define PERF_MAX  (48u << 20) /* bytes of the files of all perf maps */
+#define MAPS_TIME 1000	      /* ns between two readings of the same maps, per byte */
+#define PERF_SOON 10000000    /* ns between two looks at a perf map that has grown */
+#define PERF_LATE 200000000   /* the same, at most, if it has not: it doubles */
+#define PERF_PART 20	      /* looks take one of so many parts of the time */
+#define PERF_SPAN 1000000000  /* ns of which the parts can be taken at once */
 
 #if defined(__aarch64__)
 #define MODE_REG     33 /* pstate */
@@ -50,6 +52,23 @@ void unwinder_perf(struct unwinder *u, struct code_process *p)
 	if (u->perf_held < PERF_MAX)
 		perf_map_read(&p->perf, &u->modules->files, p->pid, PERF_MAX - u->perf_held);
 	u->perf_held += perf_map_held(&p->perf);
+}
+
+/* By the time that looks take: many small maps are as much work as a large one. */
+bool unwinder_perf_again(struct unwinder *u, struct code_process *p)
+{
+	u64 now = records_now(), bytes = p->perf.bytes,
+	    from = now > PERF_SPAN ? now - PERF_SPAN : 0;
+
+	if (now < p->perf_next || now < u->perf_next)
+		return false;
+	unwinder_perf(u, p);
+	u->perf_next = u->perf_next > from ? u->perf_next : from;
+	u->perf_next += (records_now() - now) * PERF_PART;
+	p->perf_pause = p->perf.bytes > bytes || !p->perf_pause ? PERF_SOON : p->perf_pause * 2;
+	p->perf_pause = p->perf_pause < PERF_LATE ? p->perf_pause : PERF_LATE;
+	p->perf_next = records_now() + p->perf_pause;
+	return true;
 }
 
 void code_process_free(struct unwinder *u, struct code_process *p)
@@ -115,12 +134,8 @@ static bool is_trampoline(struct unwinder *u, struct code_process *p, u64 pc)
 {
 	const struct perf_function *f = perf_map_find(&p->perf, pc);
 
-	/* large ones are read less often */
-	if (!f && (!p->perf_tried || u->now - p->perf_tried > AGAIN + u->perf_held * PERF_TIME)) {
-		p->perf_tried = u->now;
-		unwinder_perf(u, p);
+	if (!f && unwinder_perf_again(u, p))
 		f = perf_map_find(&p->perf, pc);
-	}
 	return f && strncmp(perf_map_name(&p->perf, f), "py::", 4) == 0;
 }
 

@@ -13,10 +13,12 @@ struct code_process {
 	u64 mm;	 /* as in struct raw_stack */
 	struct code_maps maps;
 	struct perf_map perf;
-	u64 maps_tried, perf_tried; /* when they were last read, ns */
-	u64 maps_bytes;		    /* of text */
-	bool maps_silent;	    /* they could not be read in time: they are not read again */
-	u64 used;		    /* when the process was last seen */
+	u64 maps_tried; /* when they were last read, ns */
+	u64 maps_bytes; /* of text */
+	u64 perf_next,
+		perf_pause; /* when its perf map is looked at again, and for how long not, ns */
+	bool maps_silent;   /* they could not be read in time: they are not read again */
+	u64 used;	    /* when the process was last seen */
 };
 
 struct code_frame {
@@ -28,6 +30,7 @@ struct unwinder {
 	struct code_modules *modules;
 	struct cfi_rows *rows;
 	u64 perf_held; /* bytes of all perf maps */
+	u64 perf_next; /* when one is looked at again, ns */
 	u64 now;
 };
 
@@ -47,7 +50,10 @@ u32 unwind(struct unwinder *u, struct code_process *p, const struct raw_stack *r
 u32 unwind_pc(struct unwinder *u, struct code_process *p, const struct raw_stack *raw,
 	      struct code_frame frames[UNWIND_FRAMES]);
 
-/* Reads the perf map of a process, within what all of them may take. */
+/* Reads the perf map of a process, within the memory that all of them may take. */
 void unwinder_perf(struct unwinder *u, struct code_process *p);
+
+/* The same within the time, too. True if there was a look at the file. */
+bool unwinder_perf_again(struct unwinder *u, struct code_process *p);
 
 void code_process_free(struct unwinder *u, struct code_process *p);

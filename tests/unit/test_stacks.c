@@ -114,27 +114,6 @@ static void a_program_is_called_as_its_link(void **state)
 	unlink(other);
 }
 
-static void perf_maps_are_parsed(void **state)
-{
-	static const char text[] = "1000 10 first\n"
-				   "1000 20 second\n"
-				   "zz 10 no number\n"
-				   "2000 no size\n"
-				   "ffffffffffffffff 10 wraps\n"
-				   "3000 8 py::f:/x.py";
-	struct perf_map m = { 0 };
-
-	(void)state;
-	perf_map_parse(&m, strdup(text));
-	assert_int_equal(m.n, 3);
-	assert_string_equal(perf_map_name(&m, perf_map_find(&m, 0x1005)), "second");
-	assert_null(perf_map_find(&m, 0x1020));
-	assert_null(perf_map_find(&m, 0xfff));
-	assert_string_equal(perf_map_name(&m, perf_map_find(&m, 0x3007)), "py::f:/x.py");
-	perf_map_free(&m);
-	assert_null(perf_map_find(&m, 0x1005));
-}
-
 static void stacks_are_stored_once(void **state)
 {
 	struct code_frame a[] = { { 1, 10 }, { 1, 20 }, { 2, 10 } };
@@ -460,7 +439,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maps_are_parsed),
 		cmocka_unit_test(a_program_is_called_as_its_link),
-		cmocka_unit_test(perf_maps_are_parsed),
 		cmocka_unit_test(stacks_are_stored_once),
 		cmocka_unit_test(waits_are_put_together),
 #if defined(__x86_64__)
