@@ -188,13 +188,11 @@ if command -v node >/dev/null; then
 else
 	echo "# stacks of node are not tested: no node"
 fi
-python=$(for c in python3 python3.13 python3.12; do
-	$c -c 'import sysconfig; exit(not sysconfig.get_config_var("PY_HAVE_PERF_TRAMPOLINE"))' 2>/dev/null && echo $c && break
-done)
+python=$(sh "$top/tests/validate/trampolines.sh")
 if [ "$python" ]; then
 	generated python3 'py::inner:.*<py::middle:.*<py::outer:' "$python" -X perf "$top/tests/validate/deep.py"
 else
-	echo "# stacks of python3 are not tested: python3 has no -X perf"
+	echo "# stacks of python3 are not tested: no python3 has -X perf"
 fi
 
 # --private: no paths, no names of functions of programs

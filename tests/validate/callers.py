@@ -196,9 +196,8 @@ def server(name, settings, least, directory):
 
 def interpreters():
     """(title, command, share of complete stacks, whether functions of the program have names)"""
-    perf = next((c for c in ("python3", "python3.13", "python3.12") if shutil.which(c) and subprocess.run(
-        [c, "-c", "import sysconfig; exit(not sysconfig.get_config_var('PY_HAVE_PERF_TRAMPOLINE'))"],
-        stderr=subprocess.DEVNULL, check=False).returncode == 0), None)
+    perf = subprocess.run(["sh", os.path.join(lab.HERE, "trampolines.sh")], stdout=subprocess.PIPE, text=True,
+                          check=False).stdout.strip()
     code = os.path.join(lab.HERE, "deep.py")
     plain = next(c for c in ("/usr/bin/python3", "python3") if shutil.which(c))  # the distribution's
     yield "node", "node --perf-basic-prof", \
