@@ -147,6 +147,42 @@ static void failed_calls_in_the_time_of_errors_are_why(void **state)
 	db_close(db);
 }
 
+/* A file system is full: another process wrote most there. */
+static void who_filled_the_file_system(void **state)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	long t;
+
+	(void)state;
+	begin_host(&x);
+	buf_printf(&x, &e,
+		   "@recorder\n80 0 mount dev=9 text=\"tmpfs spool /spool\"\n"
+		   "80 700 thread pid=700 state=83 comm=\"tar\"\n"
+		   "81 700 fd pid=700 fd=3 mode=0100644 dev=9 ino=5 path=\"/spool/all.tar\"\n"
+		   "81 100 fd pid=100 fd=20 mode=0100600 dev=9 ino=6 path=\"/spool/body/1\"\n"
+		   "81 100 fd pid=100 fd=21 mode=0100600 dev=9 ino=7 path=\"/spool/body/2\"\n"
+		   "@cpu 0\n90 700 syscall nr=write fd=3 dur=1 ret=5000000\n"
+		   "91 100 syscall nr=pwrite64 fd=20 dur=1 ret=4000\n");
+	for (t = 20 * MS; t < 9000 * MS; t += 10 * MS) {
+		ask(&x, 1, 100, t, t + 10000, t + 100000);
+		if (t >= 5000 * MS)
+			buf_printf(&x, &e,
+				   "%ld 100 syscall nr=pwrite64 fd=%ld dur=1000 ret=-28\n"
+				   "%ld 100 answer conn=1 pos=0 len=20 status=500 protocol=1\n",
+				   t + 50000, 20 + t / MS / 10 % 2, t + 100000);
+	}
+	db = analysed(loaded_buf(&x), NULL);
+	is_text(db, VERDICT, "problem errors");
+	is_text(db, TEXT_OF("verdict_calls", "below"), "/spool/body");
+	is_number(db, "SELECT count(text) FROM (" TEXT_OF("verdict_calls", "path") ")", 0);
+	is_text(db, TEXT_OF("verdict_calls", "filesystem"), "tmpfs /spool");
+	is_text(db, TEXT_OF("verdict_calls", "file"), "/spool/all.tar");
+	is_number(db, VALUE("verdict_calls", "written"), 5000000);
+	db_close(db);
+}
+
 static void other_failed_calls_are_not(void **state)
 {
 	/* in those that are answered well, too; ordinary answers */
@@ -450,6 +486,7 @@ int main(void)
 		T(whose_errors),
 		T(failed_calls_within_failed_requests_are_why),
 		T(failed_calls_in_the_time_of_errors_are_why),
+		T(who_filled_the_file_system),
 		T(other_failed_calls_are_not),
 		T(closed_connections_leave_requests_unanswered),
 		T(who_goes_first_gets_no_answer),

@@ -8,6 +8,7 @@
  */
 #include "verdict_errnos.h"
 #include "verdict_failing.h"
+#include "verdict_place.h"
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
@@ -33,9 +34,9 @@ struct kind {
 	int error;
 	double n;
 	double with[N_SCOPES][2]; /* requests with it: answered well, failed */
-	s64 ts, tid, fd;	  /* the first */
-	double children;	  /* calls of child processes */
-	double within;		  /* calls in the time range of the errors */
+	struct failed_call first, last;
+	double children; /* calls of child processes */
+	double within;	 /* calls in the time range of the errors */
 };
 
 struct failure {
@@ -78,9 +79,7 @@ static struct kind *kind_of(struct calls *c, const struct row_syscall *row)
 	c->kinds[c->n_kinds] = (struct kind){ .nr = (u32)row->nr,
 					      .abi = (u8)row->abi,
 					      .error = (int)-row->ret,
-					      .ts = row->ts,
-					      .tid = row->tid,
-					      .fd = row->fd };
+					      .first = { row->ts, row->tid, row->fd } };
 	return &c->kinds[c->n_kinds++];
 }
 
@@ -107,6 +106,7 @@ static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
 	k = kind_of(c, row);
 	if (!k)
 		return 0;
+	k->last = (struct failed_call){ row->ts, row->tid, row->fd };
 	k->n++;
 	k->children += pid < 0;
 	k->within += is_within_errors(c->j, row->ts);
@@ -246,62 +246,35 @@ static bool is_misconf(const struct calls *c, const struct kind *k)
 	       (k->children > 0 || has_place(k->error));
 }
 
-struct place {
-	struct buf path, filesystem;
-};
-
-/* The file of the first of these calls, and its file system. */
-static int read_place(struct analysis_ctx *a, const struct kind *k, struct place *p, struct err *e)
-{
-	static const char opened[] =
-		"SELECT path FROM file_path WHERE id=coalesce((SELECT path FROM file_open WHERE tid=?1 AND ts=?2),"
-		" (SELECT path FROM file_change WHERE tid=?1 AND ts=?2))";
-	static const char of_fd[] =
-		"SELECT path FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1 LIMIT 1) AND fd=?3 AND ts <= ?2"
-		" AND kind IN ('file', 'directory') AND path<>'' ORDER BY ts DESC LIMIT 1";
-	static const char by_dev[] =
-		"SELECT type || ' ' || target FROM mount WHERE dev=(SELECT dev FROM fd WHERE pid=(SELECT pid FROM"
-		" thread WHERE tid=?1 LIMIT 1) AND fd=?3 AND ts <= ?2 AND kind='file' ORDER BY ts DESC LIMIT 1)"
-		" ORDER BY length(target) LIMIT 1";
-	static const char by_path[] =
-		"SELECT type || ' ' || target FROM mount WHERE target='/' OR ?1=target OR substr(?1, 1,"
-		" length(target) + 1)=target || '/' ORDER BY length(target) DESC LIMIT 1";
-	int ret = db_add_text(&p->path, a->db, e, opened, "ii", k->tid, k->ts);
-
-	if (ret == 0 && !p->path.len && k->fd >= 0) {
-		ret = db_add_text(&p->path, a->db, e, of_fd, "iii", k->tid, k->ts, k->fd);
-		if (ret == 0)
-			ret = db_add_text(&p->filesystem, a->db, e, by_dev, "iii", k->tid, k->ts,
-					  k->fd);
-	}
-	if (ret == 0 && !p->filesystem.len && p->path.len && *p->path.data == '/')
-		ret = db_add_text(&p->filesystem, a->db, e, by_path, "s", p->path.data);
-	return ret;
-}
-
 static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct kind *k,
 		    enum scope scope, bool contrast, struct err *e)
 {
 	const struct errno_reason *reason = errno_reason(k->abi, k->nr, k->error);
 	double good = c->requests[0] > 0 ? k->with[scope][0] / c->requests[0] : NAN;
-	struct place p = { 0 };
+	bool full = k->error == LINUX_ENOSPC || k->error == LINUX_EDQUOT;
+	struct failed_place p = { 0 };
 	char call[64], error[32];
 	int ret = 0;
 
 	if (has_place(k->error))
-		ret = read_place(a, k, &p, e);
+		ret = failed_place_read(&p, a->db, &k->first, &k->last, full, e);
 	const struct value values[] = {
 		VALUE_TEXT("call", syscall_name(k->abi, k->nr, call, sizeof(call))),
 		VALUE_TEXT("path", p.path.len ? p.path.data : NULL),
+		VALUE_TEXT("below", p.below.len ? p.below.data : NULL),
 		VALUE_TEXT("filesystem", p.filesystem.len ? p.filesystem.data : NULL),
 		VALUE_NUMBER("n", k->n, ""),
 		VALUE_TEXT("errno", errno_name(k->error, error, sizeof(error))),
 		VALUE_TEXT("meaning", reason ? reason->meaning : ""),
 		VALUE_TEXT("limit", reason ? reason->limit : NULL),
-		VALUE_MAYBE("thread", thread, scope == OF_THREAD ? (s64)0 : k->tid),
+		VALUE_MAYBE("thread", thread, scope == OF_THREAD ? (s64)0 : k->first.tid),
 		VALUE_NUMBER("bad",
 			     contrast ? 100 * fmin(1, k->with[scope][1] / failed_of(c)) : NAN, "%"),
 		VALUE_NUMBER("good", contrast ? 100 * good : NAN, "%"),
+		VALUE_MAYBE("writer", process, p.writer),
+		VALUE_NUMBER("written", p.bytes, "bytes"),
+		VALUE_NUMBER("all", p.of, "bytes"),
+		VALUE_TEXT("file", p.written.len ? p.written.data : NULL),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_verdict_calls,
@@ -313,8 +286,7 @@ static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct 
 				   c->j->finding };
 
 	ret = ret < 0 ? ret : finding_put(a->db, a->analysis->name, &f, NULL, e);
-	buf_free(&p.path);
-	buf_free(&p.filesystem);
+	failed_place_free(&p);
 	return ret;
 }
 
