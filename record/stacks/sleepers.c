@@ -86,10 +86,13 @@ static bool take_some(struct taking *t, int from, u64 until)
 
 void sleepers_read(int fd, u64 until, sleeper_fn fn, void *arg)
 {
-	struct taking t = { .fn = fn, .arg = arg };
+	static struct taking t; /* large for the stack of a thread */
 	int pipe[2];
 	pid_t pid;
 
+	t.fn = fn;
+	t.arg = arg;
+	t.n = 0;
 	if (pipe2(pipe, O_CLOEXEC) < 0)
 		return;
 	pid = fork();
