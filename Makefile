@@ -120,7 +120,7 @@ $(OUT)/tests/units.def: FORCE
 	$(Q)printf 'UNIT(%s)\n' $(TOGETHER) > $@.new
 	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-FORCE:
+.PHONY: FORCE
 
 $(WRAPPING:%=$(OUT)/unit/%): $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(UNIT_OBJECTS)
 	$(call msg,LINK,$@)
