@@ -42,6 +42,9 @@ int verdict_calls_say(struct analysis_ctx *c, const struct judged *j, struct err
  * refuses more. */
 int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
+/* verdict_replicas.c: under j->finding, replicas that sent nothing to a server that needs them. */
+int verdict_replicas_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
 /* verdict_unserved.c: connections that are not accepted, or closed unserved, for want of something.
  */
 int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
