@@ -267,8 +267,10 @@ static __always_inline void keep_stack(u32 tid, u64 ts)
 	struct scratch *s = kept_stack(tid);
 	u32 cpu = bpf_get_smp_processor_id();
 
-	if (!s || (s->owner && s->owner != tid) ||
-	    !ration(RATION_THREADS + RATION_CPUS + cpu % RATION_CPUS, 0, ts, 0, RATION_KEPT))
+	if (!s || (s->owner && s->owner != tid))
+		return;
+	s->owner = 0; /* of a wait whose end was missed */
+	if (!ration(RATION_THREADS + RATION_CPUS + cpu % RATION_CPUS, 0, ts, 0, RATION_KEPT))
 		return;
 	*(volatile u32 *)&s->owner = tid;
 	scratch_clear(s, tid, ts, RAW_WAIT);

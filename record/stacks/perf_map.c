@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define FUNCTIONS_MAX (1u << 20)
+#define SAME	      64 /* bytes that are read again: jcmd writes the whole file again */
 
 static int by_start(const void *a, const void *b)
 {
@@ -137,17 +138,38 @@ u64 perf_map_held(const struct perf_map *m)
 	return (m->text ? m->bytes : 0) + (u64)m->n * sizeof(*m->list);
 }
 
+bool perf_map_continues(const struct perf_map *m, const char *text, size_t n)
+{
+	const char *had = m->text + m->bytes - n;
+	size_t i;
+
+	for (i = 0; i < n && (text[i] == had[i] || (text[i] == '\n' && !had[i])); i++)
+		;
+	return i == n;
+}
+
 /* A worker reads it, too: its server can answer the open, and no read or close. */
 static void read_added(struct perf_map *m, struct safe_files *files, int root, const char *path,
 		       u64 size)
 {
-	size_t length;
-	char *text = safe_added_text(files, root, path, m->bytes, size - m->bytes, &length);
+	size_t again = m->bytes < SAME ? m->bytes : SAME, length;
+	u64 from = m->bytes - again;
+	char *text = safe_added_text(files, root, path, from, size - from, &length);
 
+	if (!text) {
+		m->silent = errno == ETIMEDOUT;
+		return;
+	}
+	if (length >= again && perf_map_continues(m, text, again)) {
+		memmove(text, text + again, length - again + 1);
+		perf_map_add(m, text, length - again);
+		return;
+	}
+	free(text); /* all of it was written again */
+	perf_map_free(m);
+	text = safe_added_text(files, root, path, 0, size, &length);
 	if (text)
 		perf_map_add(m, text, length);
-	else
-		m->silent = errno == ETIMEDOUT;
 }
 
 void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 room)

@@ -30,6 +30,9 @@ u64 perf_map_held(const struct perf_map *m);
 /* Adds NUL-terminated text from malloc, which it takes over. Pure: for tests. */
 void perf_map_add(struct perf_map *m, char *text, size_t length);
 
+/* True if its last n bytes are these. */
+bool perf_map_continues(const struct perf_map *m, const char *text, size_t n);
+
 /* The function at an address; NULL: none is known. */
 const struct perf_function *perf_map_find(const struct perf_map *m, u64 address);
 const char *perf_map_name(const struct perf_map *m, const struct perf_function *f);

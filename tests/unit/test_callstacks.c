@@ -223,6 +223,13 @@ static void waits_that_last_have_stacks(void **state)
 	db = app("1_000_000_000 100 sleeper pid=100 user_stack=5\n");
 	is_text(db, "SELECT ts || ' ' || dur || ' ' || (waited=dur) || ' ' || flags FROM offcpu",
 		"0 999999991 1 32");
+	/* one that ran in between waits since the end only */
+	db_close(db);
+	db = app("8_000_000 0 switch next=100\n9_000_000 100 switch next=0 state=1\n"
+		 "1_000_000_000 100 sleeper pid=100 user_stack=5\n");
+	is_number(db, "SELECT count(*) FROM offcpu", 0);
+	db_close(db);
+	db = app("1_000_000_000 100 sleeper pid=100 user_stack=5\n");
 	/* it is analysed without any event of these groups */
 	is_number(db, "SELECT value FROM metric WHERE analysis='offcpu' AND name='waits'", 1);
 	db_close(db);

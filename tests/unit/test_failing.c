@@ -175,7 +175,7 @@ static void who_filled_the_file_system(void **state)
 	}
 	db = analysed(loaded_buf(&x), NULL);
 	is_text(db, VERDICT, "problem errors");
-	is_text(db, TEXT_OF("verdict_calls", "below"), "/spool/body");
+	is_text(db, TEXT_OF("verdict_calls", "such"), "/spool/body/1");
 	is_number(db, "SELECT count(text) FROM (" TEXT_OF("verdict_calls", "path") ")", 0);
 	is_text(db, TEXT_OF("verdict_calls", "filesystem"), "tmpfs /spool");
 	is_text(db, TEXT_OF("verdict_calls", "file"), "/spool/all.tar");

@@ -52,7 +52,7 @@ static sqlite3 *passed(long computes, long idle, long released, bool serves)
 
 static void who_released_a_lock_first_ends_the_chain(void **state)
 {
-	sqlite3 *db = passed(0, 200 * MS, 300 * MS - 9000, true);
+	sqlite3 *db = passed(140 * MS, 200 * MS, 300 * MS - 9000, true);
 
 	(void)state;
 	is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
@@ -61,6 +61,10 @@ static void who_released_a_lock_first_ends_the_chain(void **state)
 	db_close(db);
 	/* 101 has no request: it waits for work, and most of the time in poll */
 	db = passed(0, 200 * MS, 300 * MS - 9000, false);
+	is_number(db, ROOT_VALUE("v.id", "end"), 300);
+	db_close(db);
+	/* 101 waits for a short time only: 100 waited for something else that it did */
+	db = passed(0, 280 * MS, 300 * MS - 9000, true);
 	is_number(db, ROOT_VALUE("v.id", "end"), 300);
 	db_close(db);
 	/* 100 begins to wait when 101 had got its own lock: it waits for what 101 computes */

@@ -33,6 +33,20 @@ static void perf_maps_are_parsed(void **state)
 	assert_null(perf_map_find(&m, 0x1005));
 }
 
+static void a_map_that_is_written_again_does_not_continue(void **state)
+{
+	static const char text[] = "1000 10 first\n2000 10 second\n", other[] = "2000 10 secant\n";
+	struct perf_map m = { 0 };
+
+	(void)state;
+	perf_map_add(&m, strdup(text), strlen(text));
+	assert_true(perf_map_continues(&m, text, strlen(text)));
+	assert_true(perf_map_continues(&m, "2000 10 second\n", 15));
+	assert_false(perf_map_continues(&m, other, strlen(other)));
+	assert_true(perf_map_continues(&m, other, 0));
+	perf_map_free(&m);
+}
+
 /* Cut anywhere, the parts make the same functions in the same order as the whole. */
 static void parts_make_the_same_map(void **state)
 {
@@ -109,12 +123,15 @@ static void look(void)
 	assert_true(unwinder_perf_again(&unwinder, &process));
 }
 
+/* What is read again is less than this. */
+#define REST "8000 10 a_name_of_more_than_sixty_four_bytes_as_those_of_cpp_templates_often_are\n"
+
 static void a_map_that_grows_is_read_soon(void **state)
 {
 	u64 before = records_now();
 
 	(void)state;
-	write_map("w", "1000 10 first\n");
+	write_map("w", "1000 10 first\n" REST);
 	look();
 	assert_true(has(0x1000, "first"));
 	assert_int_equal(process.perf_pause, 10000000);
@@ -126,6 +143,10 @@ static void a_map_that_grows_is_read_soon(void **state)
 	look();
 	assert_true(has(0x2000, "second"));
 	assert_true(has(0x1000, "first")); /* only what was added is read */
+	write_map("w", "3000 10 later\n" REST REST REST);
+	look();
+	assert_true(has(0x3000, "later"));
+	assert_false(has(0x1000, "first"));
 	assert_int_equal(process.perf_pause, 10000000);
 }
 
@@ -187,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(perf_maps_are_parsed),
+		cmocka_unit_test(a_map_that_is_written_again_does_not_continue),
 		cmocka_unit_test(parts_make_the_same_map),
 		cmocka_unit_test_setup_teardown(a_map_that_grows_is_read_soon, map_begins,
 						map_ends),

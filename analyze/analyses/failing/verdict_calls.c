@@ -260,8 +260,7 @@ static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct 
 		ret = failed_place_read(&p, a->db, &k->first, &k->last, full, e);
 	const struct value values[] = {
 		VALUE_TEXT("call", syscall_name(k->abi, k->nr, call, sizeof(call))),
-		VALUE_TEXT("path", p.path.len ? p.path.data : NULL),
-		VALUE_TEXT("below", p.below.len ? p.below.data : NULL),
+		VALUE_TEXT(p.several ? "such" : "path", p.path.len ? p.path.data : NULL),
 		VALUE_TEXT("filesystem", p.filesystem.len ? p.filesystem.data : NULL),
 		VALUE_NUMBER("n", k->n, ""),
 		VALUE_TEXT("errno", errno_name(k->error, error, sizeof(error))),

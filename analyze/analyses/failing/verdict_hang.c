@@ -55,14 +55,14 @@ static int read_groups(struct analysis_ctx *c, const struct judged *j, struct ha
 		       int *ret_n, struct err *e)
 {
 	static const char sql[] =
-		"WITH t AS (SELECT tid, used + run AS busy FROM thread WHERE wall > 0 AND CASE ?1 WHEN 0 THEN"
+		"WITH o AS MATERIALIZED (SELECT tid, max(user_stack) AS stack FROM offcpu WHERE flags & 32 GROUP BY"
+		" tid), t AS (SELECT tid, used + run AS busy FROM thread WHERE wall > 0 AND CASE ?1 WHEN 0 THEN"
 		" pid=?4 AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=?4 AND role='accepted' AND fd.end IS NULL)"
 		" OR pid=?4 AND (SELECT total(run) FROM thread WHERE pid=?4)=0 ELSE pid IN (SELECT"
 		" pid FROM service WHERE server=?1) END), s AS (SELECT tid, state, nr,"
 		" sum(min(ts + dur, ?3) - max(ts, ?2)) AS ns FROM thread_state WHERE tid IN (SELECT tid FROM t)"
 		" AND ts < ?3 AND ts + dur > ?2 GROUP BY 1, 2, 3), m AS (SELECT tid, state, nr, max(ns) AS ns,"
-		" (SELECT max(user_stack) FROM offcpu o WHERE o.tid=s.tid AND o.flags & 32) AS stack FROM s"
-		" GROUP BY tid) SELECT tid, state, (SELECT name FROM syscall_name n WHERE n.nr=m.nr ORDER BY abi"
+		" o.stack FROM s LEFT JOIN o USING(tid) GROUP BY tid) SELECT tid, state, (SELECT name FROM syscall_name n WHERE n.nr=m.nr ORDER BY abi"
 		" LIMIT 1), count(*), 1.0 * ns / (?3 - ?2), max(busy), stack > 0 FROM m JOIN t USING(tid) GROUP"
 		" BY state, nr, stack ORDER BY max(busy) DESC, tid LIMIT ?5";
 	double from = isnan(j->start) ? 0 : j->start;

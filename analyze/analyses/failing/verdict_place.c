@@ -42,20 +42,6 @@ static int read_dev(sqlite3 *db, const struct failed_call *k, const char *path, 
 		       : db_int(db, ret_dev, e, by_path, "s", path);
 }
 
-/* Several files: the directory that all are in, unless it is the root. */
-static int take_directory(struct failed_place *p, const char *last, struct err *e)
-{
-	size_t i, slash = 0;
-
-	if (strcmp(p->path.data, last) == 0)
-		return 0;
-	for (i = 0; p->path.data[i] && p->path.data[i] == last[i]; i++)
-		slash = last[i] == '/' ? i : slash;
-	i = slash ? (size_t)buf_add(&p->below, p->path.data, slash, e) : 0;
-	buf_clear(&p->path);
-	return (int)i;
-}
-
 static int read_writer(struct failed_place *p, sqlite3 *db, s64 dev, struct err *e)
 {
 	static const char sql[] =
@@ -93,8 +79,8 @@ int failed_place_read(struct failed_place *ret, sqlite3 *db, const struct failed
 		r = db_add_text(&ret->filesystem, db, e, mounted, "i", dev);
 	if (r == 0)
 		r = read_path(&other, db, last, e);
-	if (r == 0 && ret->path.len && other.len)
-		r = take_directory(ret, other.data, e);
+	ret->several =
+		r == 0 && ret->path.len && other.len && strcmp(ret->path.data, other.data) != 0;
 	if (r == 0 && dev && full)
 		r = read_writer(ret, db, dev, e);
 	buf_free(&other);
@@ -104,7 +90,6 @@ int failed_place_read(struct failed_place *ret, sqlite3 *db, const struct failed
 void failed_place_free(struct failed_place *p)
 {
 	buf_free(&p->path);
-	buf_free(&p->below);
 	buf_free(&p->filesystem);
 	buf_free(&p->written);
 }

@@ -13,8 +13,8 @@ struct failed_call {
 };
 
 struct failed_place {
-	struct buf path;       /* of all of them; empty: several, or not known */
-	struct buf below;      /* the directory that has all of them */
+	struct buf path;       /* of the first; empty: not known */
+	bool several;	       /* the last has another */
 	struct buf filesystem; /* type and target */
 	struct buf written;    /* the file there to which most bytes were written */
 	s64 writer;	       /* by this process; 0: not asked, or no file has many */

@@ -55,10 +55,10 @@ static int read_silent(struct replicas *all, struct analysis_ctx *c, const struc
 		" min(e.ts) AS first, max(e.ts) AS last FROM request_error e JOIN request_code k ON k.id=e.code"
 		" WHERE e.service IN (SELECT id FROM s) AND k.code=?2), o AS MATERIALIZED (SELECT DISTINCT pid, fd FROM"
 		" request WHERE service IN (SELECT id FROM s) AND name IN (SELECT id FROM request_name WHERE"
-		" protocol=?3 AND name=?4)), f AS MATERIALIZED (SELECT f.pid, f.fd, f.local, f.remote FROM fd f JOIN o"
+		" protocol=?3 AND name=?4)), f AS MATERIALIZED (SELECT f.pid, f.fd, f.local, f.remote, f.ts FROM fd f JOIN o"
 		" USING(pid, fd), x WHERE f.role='accepted' AND f.ts <= first AND coalesce(f.end, last + 1) > last),"
-		" g AS (SELECT f.*, y.ts + y.dur AS at, coalesce(lead(y.ts) OVER (PARTITION BY f.pid, f.fd ORDER BY"
-		" y.ts), ?5) AS next FROM f JOIN thread t ON t.pid=f.pid JOIN syscall y ON y.tid=t.tid AND y.fd=f.fd"
+		" g AS (SELECT f.pid, f.fd, f.local, f.remote, y.ts + y.dur AS at, coalesce(lead(y.ts) OVER (PARTITION BY f.pid, f.fd ORDER BY"
+		" y.ts), ?5) AS next FROM f JOIN thread t ON t.pid=f.pid JOIN syscall y ON y.tid=t.tid AND y.fd=f.fd AND y.ts >= f.ts"
 		" JOIN syscall_name n USING(abi, nr) WHERE y.ret > 0 AND n.name IN ('read', 'readv', 'recvfrom',"
 		" 'recvmsg')) SELECT pid, local, remote, at, next FROM g, x WHERE next - at >= 2 * ?6 AND 2 *"
 		" (min(next, last) - max(at, first)) > last - first ORDER BY next - at DESC LIMIT ?7";

@@ -2,11 +2,11 @@
 #include "handoffs.h"
 
 #include "analyze/store/state.h"
+#include "format/grow.h"
 
 #include <stdlib.h>
 
 #define SLEEPS_MOST 1000000 /* more are not read: then a chain may end too early */
-#define SLEEPS_STEP 4096
 
 static int by_thread(const void *a, const void *b)
 {
@@ -59,14 +59,10 @@ static bool is_in(s64 (*ranges)[2], int n, s64 ts)
 
 static int add(struct handoffs *h, sqlite3_stmt *q, struct err *e)
 {
-	struct sleep_end *more, *s;
+	struct sleep_end *s;
 
-	if (h->n % SLEEPS_STEP == 0) {
-		more = realloc(h->v, (h->n + SLEEPS_STEP) * sizeof(*more));
-		if (!more)
-			return err_set(e, ERR_FAIL, "out of memory for pauses");
-		h->v = more;
-	}
+	if (GROW(h->v, h->n, "pauses", e) < 0)
+		return ERR_FAIL;
 	s = &h->v[h->n++];
 	*s = (struct sleep_end){ .tid = sqlite3_column_int64(q, 0),
 				 .ts = sqlite3_column_int64(q, 1),
@@ -117,24 +113,38 @@ static size_t first_from(const struct handoffs *h, s64 tid, s64 ts)
 	return low;
 }
 
+/* Sleeps of one thread from *i on that begin before ts: in a request that lasts until then? */
+static void mark_until(struct handoffs *h, size_t *i, s64 tid, s64 ts, s64 until)
+{
+	for (; *i < h->n && h->v[*i].tid == tid && h->v[*i].ts < ts; ++*i)
+		h->v[*i].request = h->v[*i].end <= until;
+}
+
+/* Sleeps of a thread do not overlap, its requests can: of those before, the latest end counts. */
 static int mark_requests(struct handoffs *h, sqlite3 *db, s64 from, s64 to, struct err *e)
 {
 	static const char sql[] =
-		"SELECT tid, ts, ts + dur FROM request WHERE ts <= ?2 AND ts + dur >= ?1";
+		"SELECT tid, ts, ts + dur FROM request WHERE ts <= ?2 AND ts + dur >= ?1 ORDER BY tid, ts";
+	s64 tid = -1, until = 0;
 	sqlite3_stmt *q;
-	size_t i;
+	size_t i = 0;
 	int ret = db_query(&q, db, e, sql, "ii", from, to);
 
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1);
-		s64 end = sqlite3_column_int64(q, 2);
+		s64 of = sqlite3_column_int64(q, 0), end = sqlite3_column_int64(q, 2);
 
-		for (i = first_from(h, tid, ts);
-		     i < h->n && h->v[i].tid == tid && h->v[i].end <= end; i++)
-			h->v[i].request |= h->v[i].ts >= ts;
+		if (of != tid) {
+			mark_until(h, &i, tid, INT64_MAX, until);
+			tid = of;
+			i = first_from(h, tid, INT64_MIN);
+			until = INT64_MIN;
+		}
+		mark_until(h, &i, tid, sqlite3_column_int64(q, 1), until);
+		until = end > until ? end : until;
 	}
+	mark_until(h, &i, tid, INT64_MAX, until);
 	return db_end(q, ret);
 }
 
@@ -157,12 +167,19 @@ static const struct sleep_end *last_until(const struct handoffs *h, s64 tid, s64
 	return i && h->v[i - 1].tid == tid ? &h->v[i - 1] : NULL;
 }
 
+/* Most of this wait was that of its waker: for the rest it waited for what the waker does. */
+static bool is_most(const struct sleep_end *s, struct handoff last)
+{
+	s64 both = s->end - (s->ts > last.ts ? s->ts : last.ts);
+
+	return s->end < last.end && 2 * both > last.end - last.ts;
+}
+
 struct handoff handoffs_first(const struct handoffs *h, struct handoff last)
 {
 	const struct sleep_end *s = last_until(h, last.waker, last.end);
 
-	/* one that waits later waits for what its waker does */
-	while (s && s->lock && s->request && s->end > last.ts && s->end < last.end) {
+	while (s && s->lock && s->request && is_most(s, last)) {
 		last = (struct handoff){ s->ts, s->end, s->waker };
 		s = last_until(h, last.waker, last.end);
 	}

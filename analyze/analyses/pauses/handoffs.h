@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A lock that is passed on: a thread that waited for it in a request releases it to the next one,
- * which waited at the same time. All of them waited for the first one that released it. A thread
- * of a pool waits for work outside of requests, so its wake-up passes nothing on.
+ * which waited at the same time, for most of its own wait. All of them waited for the first one
+ * that released it. A thread of a pool waits for work outside of requests: it passes nothing on.
  */
 #pragma once
 

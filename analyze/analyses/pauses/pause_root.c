@@ -384,7 +384,8 @@ static struct handoff handed(const struct handoffs *h, const struct intervals *x
 			     const struct interval *i, s64 from)
 {
 	const struct handoff last = { i->ts, i->end, i->waker };
-	struct handoff first = handoffs_first(h, last);
+	bool lock = i->state == STATE_futex || i->state == STATE_lock;
+	struct handoff first = lock ? handoffs_first(h, last) : last;
 
 	return stay_of(x, first.waker, from, first.end).last ? first : last;
 }

@@ -421,8 +421,8 @@ int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* verdict_rank.c: time that clients waited because of the problem, ns, over all requests. */
 double verdict_harm(const struct judged *j);
 /*
- * There are more errors, most of them outside the pauses and slow time ranges that were found, and
- * they harm more: these are not why.
+ * There are more errors, most of them outside the slow time ranges that were found, and they harm
+ * more: these are not why.
  */
 bool verdict_errors_first(const struct judged *j);
 /* For qsort: problems first, then levels that are not healthy; by harm and requests. */

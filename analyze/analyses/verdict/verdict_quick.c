@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests that fail take less time than those of the same name that do not: they are no level that
- * the others are slower than. Those that fail take as long, or longer, after a timeout: then they
- * are as slow as the others.
+ * Requests that fail take less time than those of the same name that do not, and are fewer: they
+ * are no level that the others are slower than. Those that fail take as long, or longer, after a
+ * timeout: then they are as slow as the others.
  */
 #include "verdict.h"
 
@@ -24,7 +24,7 @@ int verdict_quick_read(struct analysis_ctx *c, struct judged *j, const struct li
 	static const char sql[] =
 		"WITH x AS MATERIALIZED (SELECT coalesce(name, 0) AS name, errors > 0 AND errors >= requests AS"
 		" failed, dur + queued AS took FROM request WHERE NOT lossy AND service IN (SELECT id FROM service"
-		" WHERE server=?1)) SELECT name FROM x GROUP BY name HAVING ?2 * avg(took) FILTER (WHERE failed) <"
+		" WHERE server=?1)) SELECT name FROM x GROUP BY name HAVING 2 * sum(failed) < count(*) AND ?2 * avg(took) FILTER (WHERE failed) <"
 		" avg(took) FILTER (WHERE NOT failed)";
 	s64 failed = 0;
 	int ret = db_int(c->db, &failed, e, any, "i", j->about.id);

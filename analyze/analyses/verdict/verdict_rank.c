@@ -48,20 +48,15 @@ static bool is_slow_at(const struct judged *j, double at)
 	for (i = 0; i < j->ranges; i++)
 		if (at >= j->range[i][0] && at < j->range[i][1])
 			return true;
-	for (i = 0; i < j->n_pauses; i++)
-		if (j->pauses[i].counts && at >= (double)j->pauses[i].start &&
-		    at < (double)j->pauses[i].end)
-			return true;
 	return false;
 }
 
 bool verdict_errors_first(const struct judged *j)
 {
-	bool found = j->kind == VERDICT_slower || j->kind == VERDICT_pauses;
 	double in = 0, at;
 	int i;
 
-	if (!(j->more.n > 0) || j->more.refused || !found || j->given)
+	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->given)
 		return false;
 	for (i = 0; i < j->n_windows; i++) {
 		at = (i + 0.5) * j->width;

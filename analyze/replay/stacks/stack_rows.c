@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX 500000 /* of each kind; those after them have neither state nor request */
-#define NEAR_ONE 4	/* states of a thread that are looked at for one wait */
+#define KEPT_MAX   500000  /* of each kind; those after them have neither state nor request */
+#define LASTS_NEAR 1000000 /* ns: times of sleepers are rounded */
+#define NEAR_ONE   4	   /* states of a thread that are looked at for one wait */
 
 void stack_rows_wait(struct replay *r, const struct thread *t, enum state state, u64 from, u64 to,
 		     s64 nr, s64 object)
@@ -97,6 +98,26 @@ static void find_state(const struct stack_rows *s, struct row_offcpu *row)
 		row->nr = s->waits[i].nr;
 		row->object = s->waits[i].object;
 	}
+}
+
+/*
+ * A thread that waits when it is looked at, some ms after the end, but not in the whole range: it
+ * has slept since.
+ */
+static bool has_slept_since(const struct stack_rows *s, const struct row_offcpu *row)
+{
+	return row->flags & OFFCPU_LASTS && s->n_waits &&
+	       (row->waited == BULK_NULL || row->waited < row->dur - LASTS_NEAR);
+}
+
+static void drop_late(struct stack_rows *s)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->n_offcpu; i++)
+		if (!has_slept_since(s, &s->offcpu[i]))
+			s->offcpu[n++] = s->offcpu[i];
+	s->n_offcpu = n;
 }
 
 /* ---- waits without a stack ---- */
@@ -266,6 +287,7 @@ int stack_rows_put(struct replay *r, struct err *e)
 		qsort(s->waits, s->n_waits, sizeof(*s->waits), by_thread);
 	for (i = 0; i < s->n_offcpu; i++)
 		find_state(s, &s->offcpu[i]);
+	drop_late(s);
 	ret = weigh(s, e);
 	if (ret == 0)
 		ret = find_requests(s, r->db, e);
