@@ -12,14 +12,6 @@ struct {
 	__type(value, struct scratch);
 } sleeper_stack SEC(".maps");
 
-/* How long it has slept; 0: since before the recording. */
-static __always_inline u64 slept_for(u32 since, u64 ts)
-{
-	if (!since)
-		return 0;
-	return (u64)(((u32)(ts >> SLEPT_SHIFT) & ~SLEPT_HOW) - (since & ~SLEPT_HOW)) << SLEPT_SHIFT;
-}
-
 /* As stack_of_current(), of a thread that sleeps. */
 static __always_inline void copy_stack(struct scratch *s, struct task_struct *t)
 {
@@ -59,7 +51,7 @@ int cpu__sleeper(struct bpf_iter__task *ctx)
 	since = slept_at(tid);
 	if (!s || !word || !since || !wanted(tid))
 		return 0;
-	dur = slept_for(*since, ts);
+	dur = *since ? slept_for(*since, ts) : 0;
 	if (dur && dur < stack_threshold)
 		return 0;
 	scratch_clear(s, tid, ts, RAW_SLEEPER);

@@ -250,6 +250,14 @@ static __always_inline bool outside_calls(u64 word)
 	return SYSCALL_NR(false, regs) < 0;
 }
 
+/* Without the two bits: how long ago that was. */
+static __always_inline u64 slept_for(u32 since, u64 ts)
+{
+	u32 now = ts >> SLEPT_SHIFT;
+
+	return (u64)((now & ~SLEPT_HOW) - (since & ~SLEPT_HOW)) << SLEPT_SHIFT;
+}
+
 static __always_inline struct scratch *kept_stack(u32 tid)
 {
 	u32 at = tid % STACKS_KEPT;
@@ -259,8 +267,8 @@ static __always_inline struct scratch *kept_stack(u32 tid)
 
 /*
  * Keeps the stack of the running thread. Two CPUs can take the same place at once: the one that
- * finds the other's tid afterwards frees it, so that neither is used. Waits of interest last
- * STACK_THRESHOLD_MIN at least, the copy some us.
+ * finds the other's tid afterwards frees it, so that neither is used: the copy takes some us, and a
+ * wait with a stack lasts longer.
  */
 static __always_inline void keep_stack(u32 tid, u64 ts)
 {
@@ -375,7 +383,7 @@ static __always_inline void stack_wakes(struct task_struct *next, u32 tid, u64 t
 		return;
 	was = *since;
 	*since = 0;
-	dur = (u64)(((u32)(ts >> SLEPT_SHIFT) & ~SLEPT_HOW) - (was & ~SLEPT_HOW)) << SLEPT_SHIFT;
+	dur = slept_for(was, ts);
 	if (was & SLEPT_OUT)
 		kept = kept_stack(tid);
 	if (kept && kept->owner != tid)

@@ -126,10 +126,10 @@ static void put_moments(struct screen_page *p, const struct screen *s, sqlite3 *
 	buf_free(&line);
 }
 
-/* Without a problem there is no cause: where the time of a steady level goes, or a note. */
+/* Without a problem there is no cause: a note, or where the time goes of what is not judged. */
 static const char *label_of(const struct screen *s)
 {
-	return s->healthy ? "NOTE" : s->unchanged ? "WHERE" : "CAUSE";
+	return s->healthy ? "NOTE" : s->problems ? "CAUSE" : "WHERE";
 }
 
 static void put_causes(struct screen_page *p, const struct screen *s)

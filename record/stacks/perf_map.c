@@ -86,10 +86,10 @@ void perf_map_add(struct perf_map *m, char *text, size_t length)
 		end = memchr(line, '\n', m->bytes - m->line);
 		if (end)
 			*end = '\0';
-		m->begun = m->begun || take_line(m, line);
+		m->listed = m->listed || take_line(m, line);
 		if (!end) /* more of its name may follow */
 			break;
-		m->begun = false;
+		m->listed = false;
 		m->line = end + 1 - m->text;
 	}
 	merge(m, had);

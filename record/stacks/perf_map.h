@@ -14,7 +14,7 @@ struct perf_map {
 	char *text;
 	u64 bytes;   /* of the file and of text */
 	u64 line;    /* where a line starts that has no end yet, or the next one */
-	bool begun;  /* it is in the list */
+	bool listed; /* that line is in the list */
 	bool silent; /* its file system did not respond: it is not read again */
 };
 

@@ -166,8 +166,8 @@ void raw_queue_take(struct raw_queue *q, const struct raw_stack *raw, size_t siz
 	}
 }
 
-void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, size_t size, u64 ended,
-		       bool callers, struct buf *out)
+void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, u64 ended, bool callers,
+		       struct buf *out)
 {
 	u64 later = raw->ts > ended ? raw->ts - ended : 0;
 	struct ev_sleeper ev = {
@@ -177,8 +177,7 @@ void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, size_t 
 	};
 	u8 flags = raw->outside ? STACK_OUTSIDE : 0;
 
-	if (size < sizeof(*raw) || size - sizeof(*raw) < raw->n_stack ||
-	    (raw->dur && raw->dur <= later)) /* it has slept since */
+	if (raw->dur && raw->dur <= later) /* it has slept since */
 		return;
 	q->callers = callers;
 	ev.kernel_stack = kernel_stack(q, raw, &flags);

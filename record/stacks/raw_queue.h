@@ -38,8 +38,8 @@ void raw_queue_take(struct raw_queue *q, const struct raw_stack *raw, size_t siz
 		    struct buf *out);
 
 /* The same of a sleeper, whose wait lasts at the end of the recording. */
-void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, size_t size, u64 ended,
-		       bool callers, struct buf *out);
+void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, u64 ended, bool callers,
+		       struct buf *out);
 
 /* Appends waits that no second part has come for in time. */
 void raw_queue_expire(struct raw_queue *q, u64 now, struct buf *out);

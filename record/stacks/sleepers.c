@@ -55,7 +55,7 @@ static bool hand_on(struct taking *t)
 			return false;
 		if (t->n - at < size)
 			break;
-		t->fn(t->arg, raw, size);
+		t->fn(t->arg, raw);
 		at += size;
 	}
 	t->n -= at;

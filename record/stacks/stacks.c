@@ -72,13 +72,13 @@ static int take(void *arg, void *data, size_t size)
 }
 
 /* Threads that sleep at the end of the recording, as of that moment. */
-static void take_sleeper(void *arg, const struct raw_stack *raw, size_t size)
+static void take_sleeper(void *arg, const struct raw_stack *raw)
 {
 	struct stacks *s = arg;
 	u64 stop = __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
 
 	pthread_mutex_lock(&s->lock);
-	raw_queue_sleeper(&s->queue, raw, size, s->ended, records_now() < stop, &s->out);
+	raw_queue_sleeper(&s->queue, raw, s->ended, records_now() < stop, &s->out);
 	pthread_mutex_unlock(&s->lock);
 }
 

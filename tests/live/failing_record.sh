@@ -45,8 +45,8 @@ runs=0
 n=1
 while [ $n -le "$writes" ]; do # the disk is full at each write; ALL=1: each in each way
 	try ENOSPC:$n
-	[ $((n % 4)) -ne 1 ] && [ -z "${ALL:-}" ] || try EIO:$n+
-	[ $((n % 4)) -ne 3 ] && [ -z "${ALL:-}" ] || try short:$n$([ $((n / 4 % 2)) -eq 0 ] || echo +)
+	[ $((n % 3)) -ne 1 ] && [ -z "${ALL:-}" ] || try EIO:$n+
+	[ $((n % 3)) -ne 2 ] && [ -z "${ALL:-}" ] || try short:$n$([ $((n % 2)) -eq 0 ] || echo +)
 	n=$((n + 1))
 done
 holds "each write that fails: $runs runs" [ $bad -eq 0 ]

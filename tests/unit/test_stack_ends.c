@@ -324,7 +324,7 @@ static bool sleeper(struct raw_queue *q, u64 ts, u64 dur, u64 ended)
 	struct buf out = { 0 };
 	const struct ev_sleeper *ev;
 
-	raw_queue_sleeper(q, &r, sizeof(r), ended, true, &out);
+	raw_queue_sleeper(q, &r, ended, true, &out);
 	ev = (const struct ev_sleeper *)out.data;
 	if (ev) {
 		assert_int_equal(out.len, sizeof(*ev));

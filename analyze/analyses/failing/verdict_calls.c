@@ -240,10 +240,9 @@ static bool has_place(int error)
 /* It, or its child, could not write its data: redis says so. */
 static bool is_misconf(const struct calls *c, const struct kind *k)
 {
-	const struct buf *code = c->j->more.n > 0 ? &c->j->more.code : &c->j->always.code;
+	const char *code = verdict_error_code(c->j);
 
-	return code->len && strcmp(code->data, "MISCONF") == 0 &&
-	       (k->children > 0 || has_place(k->error));
+	return code && strcmp(code, "MISCONF") == 0 && (k->children > 0 || has_place(k->error));
 }
 
 static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct kind *k,

@@ -33,7 +33,7 @@ int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct e
 		" AS n FROM o GROUP BY 1), b AS (SELECT count(*) AS n FROM o, x WHERE NOT EXISTS (SELECT 1 FROM request"
 		" r WHERE r.pid=o.pid AND r.fd=o.fd AND r.ts > x.first AND r.ts < x.last)) SELECT (SELECT sum(n) FROM"
 		" a), client, n, (SELECT n FROM b) FROM a ORDER BY n DESC, client LIMIT 1";
-	const char *code = j->more.n > 0 ? j->more.code.data : j->always.code.data;
+	const char *code = verdict_error_code(j);
 	sqlite3_stmt *q;
 	int ret;
 

@@ -145,7 +145,7 @@ static int say_silent(struct analysis_ctx *c, const struct judged *j, const stru
 
 int verdict_replicas_say(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
-	const char *code = j->more.n > 0 ? j->more.code.data : j->always.code.data;
+	const char *code = verdict_error_code(j);
 	const size_t n = sizeof(codes) / sizeof(codes[0]);
 	struct replicas all = { 0 };
 	size_t kind = 0;

@@ -212,6 +212,12 @@ struct judged {
 	s64 finding;
 };
 
+/* The most frequent code of the errors that are judged; NULL: none. */
+static inline const char *verdict_error_code(const struct judged *j)
+{
+	return j->more.n > 0 ? j->more.code.data : j->always.code.data;
+}
+
 /* verdict_read.c: everything up to the numbers. */
 int verdict_read(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 /* verdict_quick.c: the names whose requests fail faster than others of the name are answered. */
