@@ -356,10 +356,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
-		cmocka_unit_test(sleepers_are_those_of_the_end),
 		cmocka_unit_test(a_handler_on_another_stack_is_an_end_of_its_own),
 		cmocka_unit_test(what_compilers_add_has_its_caller),
 #endif
+		cmocka_unit_test(sleepers_are_those_of_the_end),
 		cmocka_unit_test(kernel_symbols_are_the_nearest_before),
 		cmocka_unit_test(kernel_symbols_take_no_memory),
 		cmocka_unit_test(functions_of_kernel_modules_have_names),
