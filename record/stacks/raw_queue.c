@@ -88,7 +88,7 @@ static u32 user_stack(struct raw_queue *q, const struct raw_stack *raw, u8 *flag
 	return id;
 }
 
-/* Without memory the event is missing; the process is out of it then anyway. */
+/* Without memory the event is missing, and out says so. */
 static void put(struct buf *out, const void *record, size_t size)
 {
 	struct err e = { 0 };

@@ -162,6 +162,8 @@ static int hand_on(struct stacks *s, struct pump *p, struct err *e)
 		h = (const struct ev_header *)(s->out.data + at);
 		ret = pump_record(p, h, e);
 	}
+	if (ret == 0 && s->out.failed) /* the kernel has counted what is missing */
+		ret = err_set(e, ERR_FAIL, "out of memory for stacks");
 	buf_clear(&s->out);
 	return ret;
 }
