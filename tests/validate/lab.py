@@ -203,12 +203,15 @@ class Recording:
     before the recording, alone on this machine as well."""
 
     def __init__(self, path, pids=None, options=(), before=None):
-        self.before = before
-        who = ["-p", ",".join(str(p) for p in pids)] if pids else ["-a"]
-        self.path = path
-        self.command = ON_CLIENT + [os.path.join(TOP, "obsrec"), "-q", "-o", path] + who + list(options)
+        self.before, self.path, self.pids, self.options = before, path, pids, options
         self.process = None
         self.lock = machine()
+
+    def command(self):
+        # a process of a server can end while another recording is waited for
+        live = [str(p) for p in self.pids or [] if os.path.exists("/proc/%d" % p)]
+        who = ["-p", ",".join(live)] if self.pids else ["-a"]
+        return ON_CLIENT + [os.path.join(TOP, "obsrec"), "-q", "-o", self.path] + who + list(self.options)
 
     def __enter__(self):
         self.lock.__enter__()
@@ -217,7 +220,7 @@ class Recording:
                 os.unlink(self.path)
             if self.before:
                 self.before()
-            self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True)
+            self.process = subprocess.Popen(self.command(), stderr=subprocess.PIPE, text=True)
             for _ in range(100):
                 if os.path.exists(self.path) and os.path.getsize(self.path) > 0:
                     break
