@@ -63,6 +63,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	/* the number may have had an owner before: its word starts again from 0 */
 	if (word)
 		*word = mark ? WORD_WANTED : 0;
+	stack_forget(tid);
 	if (!c || !(mark || task_foreign(c)))
 		return 0;
 	e = ev_reserve(c, ts, maker, fork);

@@ -168,8 +168,11 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 	u32 from, to;
 	u8 flags;
 
-	if (!c)
+	if (!c) {
+		if (looks_at_sleepers)
+			stack_sleeps_later(GET(btf, prev, pid), preempt ? 0 : state, ts);
 		return 0;
+	}
 	next_spell(prev, next, ts, &share, btf);
 	from = GET(btf, prev, pid);
 	to = GET(btf, next, pid);

@@ -13,6 +13,7 @@
 const volatile u64 stack_threshold = 0;	   /* ns that a wait must last; 0: none is recorded */
 const volatile bool stack_rations = false; /* of stacks of waits */
 const volatile bool has_task_regs = false; /* bpf_task_pt_regs (since 5.15) */
+volatile u32 looks_at_sleepers = 0;	   /* the recording has ended, they are looked at next */
 
 #define STACK_CHUNK  4096
 #define STACK_CHUNKS (STACK_BYTES / STACK_CHUNK + 1)
@@ -21,6 +22,7 @@ const volatile bool has_task_regs = false; /* bpf_task_pt_regs (since 5.15) */
 #define SLEPT_D	     1	/* how a thread sleeps: state D */
 #define SLEPT_OUT    2	/* outside of system calls */
 #define SLEPT_HOW    3
+#define STATE_DEAD   0x80	/* TASK_DEAD */
 #define THREAD_BYTES (16 << 10) /* of a kernel stack, on kernels before 5.15 */
 
 /* Stacks of waits are rationed: about 20 us each, for one CPU at most 1 % of its time. */
@@ -287,6 +289,35 @@ static __always_inline void keep_stack(u32 tid, u64 ts)
 		s->owner = 0;
 }
 
+/* A thread with this number has ended, or is made: it does not sleep, and has no stack. */
+static __always_inline void stack_forget(u32 tid)
+{
+	u32 *since = stack_threshold ? slept_at(tid) : NULL;
+	struct scratch *kept = since ? kept_stack(tid) : NULL;
+
+	if (since)
+		*since = 0;
+	if (kept && kept->owner == tid)
+		kept->owner = 0;
+}
+
+/* Since now, as in slept. */
+static __always_inline u32 sleeps_since(u64 ts)
+{
+	u32 at = (u32)(ts >> SLEPT_SHIFT) & ~SLEPT_HOW;
+
+	return at ? at : SLEPT_HOW + 1; /* 0: it does not sleep */
+}
+
+/* A switch from this thread after the recording, before threads that sleep are looked at. */
+static __always_inline void stack_sleeps_later(u32 tid, u16 state, u64 ts)
+{
+	u32 *since = tid && state && stack_threshold ? slept_at(tid) : NULL;
+
+	if (since)
+		*since = sleeps_since(ts);
+}
+
 /* A switch from this thread, which is the running one; state 0: it does not sleep. */
 static __always_inline void stack_sleeps(u32 tid, u16 state, u64 ts)
 {
@@ -301,12 +332,14 @@ static __always_inline void stack_sleeps(u32 tid, u16 state, u64 ts)
 		if (s)
 			stack_of_wait(s, word);
 	}
+	if (state & STATE_DEAD) {
+		stack_forget(tid);
+		return;
+	}
 	since = state ? slept_at(tid) : NULL;
 	if (!since)
 		return;
-	at = (u32)(ts >> SLEPT_SHIFT) & ~SLEPT_HOW;
-	if (!at)
-		at = SLEPT_HOW + 1; /* 0: it does not sleep */
+	at = sleeps_since(ts);
 	if ((state & 3) == 2)
 		at |= SLEPT_D;
 	if (outside_calls(*word)) {

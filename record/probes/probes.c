@@ -422,8 +422,11 @@ void probes_pause(void *probes)
 
 void probes_disable(struct probes *p)
 {
+	bool sleepers = p->programs.sleepers_link;
+
+	__atomic_store_n(&p->skel->bss->looks_at_sleepers, sleepers, __ATOMIC_RELEASE);
 	probes_pause(p);
-	programs_detach(&p->programs);
+	programs_detach(&p->programs, sleepers ? "sched__switch" : NULL);
 	sampler_detach(&p->sampler);
 	usleep(GRACE);
 }
@@ -482,7 +485,7 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	sites_free(&p->sites);
-	programs_detach(&p->programs);
+	programs_detach(&p->programs, NULL);
 	bpf_link__destroy(p->programs.sleepers_link);
 	sampler_detach(&p->sampler);
 	rings_free(&p->rings);

@@ -149,11 +149,13 @@ int programs_sleepers(struct programs *list)
 	return list->sleepers_link ? bpf_iter_create(bpf_link__fd(list->sleepers_link)) : -1;
 }
 
-void programs_detach(struct programs *list)
+void programs_detach(struct programs *list, const char *but)
 {
 	int i;
 
 	for (i = 0; i < list->n; i++) {
+		if (but && strncmp(bpf_program__name(list->list[i].prog), but, strlen(but)) == 0)
+			continue;
 		bpf_link__destroy(list->list[i].link);
 		list->list[i].link = NULL;
 	}

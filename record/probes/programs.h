@@ -38,8 +38,8 @@ int programs_choose(struct programs *ret, struct bpf_object *object, const struc
 /* A descriptor of the program of sleepers; -1: there is none. */
 int programs_sleepers(struct programs *list);
 
-/* Those that are attached, but uprobes. */
-void programs_detach(struct programs *list);
+/* Those that are attached, but uprobes and those whose names begin so, unless NULL. */
+void programs_detach(struct programs *list, const char *but);
 
 /* True if one of them takes raw_tp. */
 bool programs_raw(const struct programs *list);

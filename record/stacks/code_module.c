@@ -12,7 +12,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#define CFI_MAX	 (48ull << 20) /* bytes of call frame information of all modules */
+#define CFI_MAX	 (32ull << 20) /* bytes of call frame information of all modules */
 #define VDSO_MAX (1u << 20)
 
 bool code_modules_start(struct code_modules *m)
@@ -128,6 +128,13 @@ void code_module_cfi(struct code_modules *m, struct code_module *c)
 	m->cfi_bytes += cfi_table_bytes(&c->debug_frame);
 }
 
+/* Mappings of memory that have a name: a program or library can be there, or generated code. */
+static bool is_memory(const struct code_map *map)
+{
+	return strncmp(map->path, "/memfd:", 7) == 0 || strcmp(map->path, "/dev/zero") == 0 ||
+	       strcmp(map->path, "/anon_hugepage") == 0 || strncmp(map->path, "/SYSV", 5) == 0;
+}
+
 static void open_elf(struct code_modules *m, struct code_module *c, const struct code_map *map,
 		     u32 pid)
 {
@@ -169,6 +176,18 @@ int code_module_add(struct code_modules *m, enum code_kind kind, const char *pat
 	return i;
 }
 
+static void close_module(struct code_module *c)
+{
+	cfi_table_close(&c->eh_frame);
+	cfi_table_close(&c->debug_frame);
+	if (c->elf.elf)
+		elffile_close(&c->elf);
+	if (c->parked >= 0)
+		close(c->parked);
+	free(c->path);
+	*c = (struct code_module){ .elf.fd = -1, .parked = -1 };
+}
+
 int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
 {
 	struct code_module *c;
@@ -197,9 +216,15 @@ int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
 	c->ino = map->kind == CODE_JIT ? 0 : map->ino;
 	c->pid = map->kind == CODE_JIT ? pid : 0;
 	c->deleted = map->deleted;
-	if (map->kind != CODE_JIT)
-		open_elf(m, c, map, pid);
-	return map->module;
+	if (map->kind == CODE_JIT)
+		return map->module;
+	open_elf(m, c, map, pid);
+	if (c->kind != CODE_FILE || !is_memory(map))
+		return map->module;
+	close_module(c);
+	map->kind = CODE_JIT;
+	map->module = -1;
+	return code_module_find(m, map, pid);
 }
 
 bool code_module_address(const struct code_module *c, const struct code_map *map, u64 pc, u64 *ret)
@@ -218,18 +243,6 @@ bool code_module_address(const struct code_module *c, const struct code_map *map
 			return true;
 		}
 	return false;
-}
-
-static void close_module(struct code_module *c)
-{
-	cfi_table_close(&c->eh_frame);
-	cfi_table_close(&c->debug_frame);
-	if (c->elf.elf)
-		elffile_close(&c->elf);
-	if (c->parked >= 0)
-		close(c->parked);
-	free(c->path);
-	*c = (struct code_module){ .elf.fd = -1, .parked = -1 };
 }
 
 u32 code_modules_forget(struct code_modules *m, u32 time)

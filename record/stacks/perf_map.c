@@ -172,6 +172,15 @@ static void read_added(struct perf_map *m, struct safe_files *files, int root, c
 		perf_map_add(m, text, length);
 }
 
+static void say_large(struct perf_map *m, const char *path, u64 size)
+{
+	if (!m->large)
+		fprintf(stderr,
+			"obsrec: %s has %llu MB, more than is read: %s functions have no names\n",
+			path, (unsigned long long)size >> 20, m->n ? "its newest" : "its");
+	m->large = true;
+}
+
 void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 room)
 {
 	struct safe_stat file, owner;
@@ -187,9 +196,12 @@ void perf_map_read(struct perf_map *m, struct safe_files *files, u32 pid, u64 ro
 		return;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner_pid(pid));
 	if (safe_stat_in(files, root, path, &file) == 0 && file.size > m->bytes &&
-	    file.size <= room && safe_stat(files, process, &owner) == 0 &&
-	    (file.uid == owner.uid || file.uid == 0))
-		read_added(m, files, root, path, file.size);
+	    safe_stat(files, process, &owner) == 0 && (file.uid == owner.uid || file.uid == 0)) {
+		if (file.size <= room)
+			read_added(m, files, root, path, file.size);
+		else
+			say_large(m, path, file.size);
+	}
 	close(root);
 }
 

@@ -16,6 +16,7 @@ struct perf_map {
 	u64 line;    /* where a line starts that has no end yet, or the next one */
 	bool listed; /* that line is in the list */
 	bool silent; /* its file system did not respond: it is not read again */
+	bool large;  /* there was no room for it, which was said */
 };
 
 /*

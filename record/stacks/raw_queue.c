@@ -51,14 +51,13 @@ static struct code_process *process_of(struct raw_queue *q, const struct raw_sta
 static u32 kernel_stack(struct raw_queue *q, const struct raw_stack *raw, u8 *flags)
 {
 	u32 n = raw->n_kernel < STACK_FRAMES ? raw->n_kernel : STACK_FRAMES, i;
-	bool cut;
 	u32 id;
 
 	for (i = 0; i < n; i++) /* all but the first are return addresses */
 		kernel_code_find(&q->kernel, &q->modules, raw->kernel[i] - (i > 0),
 				 &q->frames[i].module, &q->frames[i].address);
-	id = stack_tables_add(&q->tables, q->frames, n, &cut);
-	if (cut || n == STACK_FRAMES)
+	id = stack_tables_add(&q->tables, q->frames, n);
+	if ((n && !id) || n == STACK_FRAMES)
 		*flags |= STACK_KERNEL_CUT;
 	return id;
 }
@@ -67,7 +66,6 @@ static u32 user_stack(struct raw_queue *q, const struct raw_stack *raw, u8 *flag
 {
 	struct code_process *p;
 	enum unwind_end end = UNWIND_CUT;
-	bool cut;
 	u32 n, id;
 
 	if (!q->callers) {
@@ -80,10 +78,10 @@ static u32 user_stack(struct raw_queue *q, const struct raw_stack *raw, u8 *flag
 		n = unwind_pc(&q->unwinder, p, raw, q->frames);
 	else
 		n = unwind(&q->unwinder, p, raw, q->frames, &end);
-	id = stack_tables_add(&q->tables, q->frames, n, &cut);
-	if (!n)
+	id = stack_tables_add(&q->tables, q->frames, n);
+	if (!id)
 		*flags |= STACK_NO_USER;
-	else if (cut || end != UNWIND_COMPLETE)
+	else if (end != UNWIND_COMPLETE)
 		*flags |= STACK_USER_CUT | (end == UNWIND_HANDLER ? STACK_HANDLER : 0);
 	return id;
 }

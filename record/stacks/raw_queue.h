@@ -19,6 +19,7 @@ struct raw_queue {
 	struct ev_offcpu waits[WAITS]; /* by thread: the second part has not come; ts 0: none */
 	u64 period;		       /* ns between two samples */
 	bool callers;		       /* of user stacks are found */
+	u32 stuck;		       /* processes that were given up while they read names */
 	struct code_frame frames[UNWIND_FRAMES];
 };
 

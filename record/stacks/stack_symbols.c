@@ -102,15 +102,15 @@ static void find_names(struct raw_queue *q, struct code_name *names, u32 n, u64 
 	}
 }
 
-/* All frames, without names; start holds the module. */
+/* The first n frames, without names; start holds the module. */
 static u32 list_frames(const struct raw_queue *q, struct code_name *names,
-		       const struct stack_tables *t)
+		       const struct stack_tables *t, u32 n)
 {
 	const struct code_frame *f;
 	enum code_kind kind;
 	u32 i;
 
-	for (i = 1; i < t->n_frames; i++, names++) {
+	for (i = 1; i < n; i++, names++) {
 		f = &t->frames[i];
 		kind = q->modules.list[f->module].kind;
 		names->frame = t->first + i;
@@ -172,10 +172,10 @@ static bool announce(u32 tid, struct pump *p, int out, struct buf *found)
 }
 
 /* From this module on; the end is announced if all could be read and sent. */
-static void read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first, int out)
+static void read_names(struct raw_queue *q, struct pump *p, bool hide,
+		       const struct stack_naming *to_name, int out)
 {
-	struct code_name *names =
-		calloc(q->tables.n_frames + q->older.n_frames + 1, sizeof(*names));
+	struct code_name *names = calloc(to_name->older + to_name->frames + 1, sizeof(*names));
 	u64 begin = records_now();
 	struct err e = { 0 };
 	struct buf found = { 0 };
@@ -183,8 +183,8 @@ static void read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first
 	bool ok = names;
 
 	pump_divert(p, &found);
-	n = ok ? list_frames(q, names, &q->older) : 0;
-	n += ok ? list_frames(q, names + n, &q->tables) : 0;
+	n = ok ? list_frames(q, names, &q->older, to_name->older) : 0;
+	n += ok ? list_frames(q, names + n, &q->tables, to_name->frames) : 0;
 	if (n)
 		qsort(names, n, sizeof(*names), by_module);
 	for (from = 0; from < n && ok; from = to) {
@@ -192,7 +192,7 @@ static void read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first
 
 		for (to = from; to < n && names[to].start == module && !names[to].name; to++)
 			;
-		if (module < first)
+		if (module < to_name->module)
 			continue;
 		ok = announce(module == ALL_KERNEL ? KERNEL : (u32)module, p, out, &found);
 		if (ok && module && records_now() - begin < SYMBOLS_TIME)
@@ -205,13 +205,14 @@ static void read_names(struct raw_queue *q, struct pump *p, bool hide, u32 first
 		announce(NONE, p, out, &found);
 }
 
-static void serve(struct raw_queue *q, struct pump *p, bool hide, u32 first, int out)
+static void serve(struct raw_queue *q, struct pump *p, bool hide,
+		  const struct stack_naming *to_name, int out)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "obsrec-names");
 	close_others(q, out);
 	q->modules.files = (struct safe_files){ 0 }; /* its worker is the recorder's */
-	read_names(q, p, hide, first, out);
+	read_names(q, p, hide, to_name, out);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -289,56 +290,56 @@ static int take_names(struct taking *t, int from, pid_t pid, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-/* Its names are not asked for again. */
-static void give_up(struct raw_queue *q, u32 module)
+void stack_naming_begin(struct stack_naming *n, const struct raw_queue *q)
 {
-	if (module && module < q->modules.n)
-		q->modules.list[module].silent = true;
-	fprintf(stderr,
-		"obsrec: %s did not respond in time: names of its functions are not recorded\n",
-		module == KERNEL ? "/proc/kallsyms" : "a file of code");
+	*n = (struct stack_naming){
+		.older = q->older.n_frames,
+		.frames = q->tables.n_frames,
+		.left = STUCK_MOST,
+		.from = -1,
+	};
 }
 
-/* From this module on. 1: stuck at *module. */
-static int read_from(struct raw_queue *q, struct pump *p, bool hide, u32 *module, int *left,
-		     struct err *e)
+bool stack_naming_start(struct stack_naming *n, struct raw_queue *q, struct pump *p, bool hide)
 {
-	struct taking t = { .pump = p, .module = *module, .left = left };
-	int pipe[2], ret = 0;
-	pid_t pid = -1;
+	int pipe[2];
 
-	if (pipe2(pipe, O_CLOEXEC) == 0) {
-		pid = fork();
-		if (pid == 0)
-			serve(q, p, hide, *module, pipe[1]);
-		close(pipe[1]);
-		if (pid > 0)
-			ret = take_names(&t, pipe[0], pid, e);
-		close(pipe[0]);
-	}
+	/* after a file that is silent, those of the others; two of them are enough waiting */
+	if (n->rounds == 2 || q->stuck >= STUCK_MAX || n->module >= NONE || n->left <= 0)
+		return false;
+	n->rounds++;
+	if (pipe2(pipe, O_CLOEXEC) < 0)
+		return false;
+	n->from = pipe[0];
+	n->pid = fork();
+	if (n->pid == 0)
+		serve(q, p, hide, n, pipe[1]);
+	close(pipe[1]);
+	return true;
+}
+
+int stack_naming_take(struct stack_naming *n, struct pump *p, struct err *e)
+{
+	struct taking t = { .pump = p, .module = n->module, .left = &n->left };
+	int ret = n->pid > 0 ? take_names(&t, n->from, n->pid, e) : 0;
+
+	close(n->from);
 	buf_free(&t.in);
-	if (pid > 0)
-		safe_kill(pid);
+	if (n->pid > 0)
+		safe_kill(n->pid);
 	if (ret == 0 && t.module != NONE && !safe_stopping())
 		fprintf(stderr, "obsrec: not all names of functions could be read\n");
-	*module = t.module;
+	n->module = t.module;
 	return ret;
 }
 
-int stack_symbols(struct raw_queue *q, struct pump *p, bool hide, u32 *stuck, struct err *e)
+void stack_naming_blame(struct stack_naming *n, struct raw_queue *q)
 {
-	int again, ret = 1, left = STUCK_MOST;
-	u32 module = 0;
-
-	/* after a file that is silent, those of the others; two of them are enough waiting */
-	for (again = 0; ret > 0 && again < 2 && *stuck < STUCK_MAX && module != KERNEL && left > 0;
-	     again++) {
-		ret = read_from(q, p, hide, &module, &left, e);
-		if (ret <= 0)
-			break;
-		give_up(q, module);
-		++*stuck;
-		module += module != KERNEL;
-	}
-	return ret < 0 ? ret : 0;
+	if (n->module && n->module < q->modules.n)
+		q->modules.list[n->module].silent = true;
+	fprintf(stderr,
+		"obsrec: %s did not respond in time: names of its functions are not recorded\n",
+		n->module == KERNEL ? "/proc/kallsyms" : "a file of code");
+	q->stuck++;
+	n->module += n->module != KERNEL;
 }

@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events symbol, of all frames. */
+/*
+ * Events symbol, of all frames: names, as far as time allows. Between start and take the queue may
+ * change: the process that reads has a copy of it.
+ *
+ *	stack_naming_begin(&n, q);
+ *	while (ret > 0 && stack_naming_start(&n, q, p, hide))
+ *		if ((ret = stack_naming_take(&n, p, e)) > 0)
+ *			stack_naming_blame(&n, q);
+ */
 #pragma once
 
 #include "raw_queue.h"
 #include "record/pump/pump.h"
 
-/*
- * Names, as far as time allows. hide: those of the kernel alone. stuck counts the processes that
- * were given up; initially 0, the same one each time.
- */
-int stack_symbols(struct raw_queue *q, struct pump *p, bool hide, u32 *stuck, struct err *e);
+#include <sys/types.h>
+
+struct stack_naming {
+	u32 older, frames; /* of the queue's tables: those that are there now */
+	u32 module;	   /* that is read: the first one of the next round */
+	int left;	   /* ms to wait */
+	int rounds;
+	int from; /* pipe */
+	pid_t pid;
+};
+
+void stack_naming_begin(struct stack_naming *n, const struct raw_queue *q);
+
+/* hide: names of the kernel alone. False: there is no more to be read. */
+bool stack_naming_start(struct stack_naming *n, struct raw_queue *q, struct pump *p, bool hide);
+
+/* Takes what it reads. 1: it is stuck, and ended. */
+int stack_naming_take(struct stack_naming *n, struct pump *p, struct err *e);
+
+/* The file that it is stuck at is not asked for names again. */
+void stack_naming_blame(struct stack_naming *n, struct raw_queue *q);

@@ -56,18 +56,15 @@ static u32 add_stack(struct stack_tables *t, u32 caller, u32 frame)
 	return t->stack_slots[i] = t->n_stacks++;
 }
 
-u32 stack_tables_add(struct stack_tables *t, const struct code_frame *frames, u32 n, bool *cut)
+u32 stack_tables_add(struct stack_tables *t, const struct code_frame *frames, u32 n)
 {
 	u32 id = 0, next, frame;
 
-	*cut = false;
 	while (n--) {
 		frame = add_frame(t, &frames[n]);
 		next = frame ? add_stack(t, id, frame) : 0;
-		if (!next) {
-			*cut = true;
-			break;
-		}
+		if (!next)
+			return 0;
 		id = next;
 	}
 	return id ? t->first + id : 0;

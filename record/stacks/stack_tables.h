@@ -18,9 +18,9 @@ struct stack_tables {
 bool stack_tables_start(struct stack_tables *t, bool odd);
 
 /*
- * The id of a stack, frames innermost first; 0: it has none. *cut: the tables are full, inner
- * frames are left out.
+ * The id of a stack, frames innermost first; 0: it has none, or the tables are full (without inner
+ * frames it would be another function's).
  */
-u32 stack_tables_add(struct stack_tables *t, const struct code_frame *frames, u32 n, bool *cut);
+u32 stack_tables_add(struct stack_tables *t, const struct code_frame *frames, u32 n);
 
 void stack_tables_free(struct stack_tables *t);

@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 #define RING_MIN  (4u << 20)
-#define RING_MAX  (32u << 20)
+#define RING_MAX  (16u << 20)
 #define RING_CPU  (256u << 10)
 #define PERIOD	  50000000 /* ns between two looks at the ring; to wake up costs more than a look */
 #define BUSY	  10000000 /* the same after one that found MANY: the smallest ring holds 250 */
 #define MANY	  16
 #define LOCK_MS	  1000	    /* the thread can be stuck in a file of a process */
 #define LAST_MAX  300000000 /* ns for the callers of what the ring holds at the end */
-#define OUT_MAX	  (32u << 20)
+#define OUT_MAX	  (8u << 20)
 #define STOP_FULL (-ENOBUFS)
 
 struct stacks {
@@ -40,7 +40,6 @@ struct stacks {
 	u64 ended;    /* of the recording, before stop */
 	bool running, flight, hide;
 	bool late; /* of the caller: the lock was not free in time; it is not waited for again */
-	u32 stuck; /* as in stack_symbols.h */
 	u64 stop; /* atomic, the lock may be held for long; until when callers are found; 0: runs */
 	u64 passes; /* looks at the ring that found it empty */
 };
@@ -205,6 +204,25 @@ void stacks_forget(struct stacks *s, u64 ts)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* The lock is held, and open while names are read, which takes seconds at worst. */
+static int name(struct stacks *s, struct pump *p, struct err *e)
+{
+	struct stack_naming n;
+	int ret = 1;
+
+	stack_naming_begin(&n, &s->queue);
+	while (ret > 0 && stack_naming_start(&n, &s->queue, p, s->hide)) {
+		pthread_mutex_unlock(&s->lock);
+		ret = stack_naming_take(&n, p, e);
+		if (!lock(s))
+			return ret < 0 ? ret : 0;
+		if (ret > 0)
+			stack_naming_blame(&n, &s->queue);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return ret < 0 ? ret : 0;
+}
+
 int stacks_define(struct stacks *s, struct pump *p, struct err *e)
 {
 	struct stack_written none = { 0 };
@@ -216,9 +234,9 @@ int stacks_define(struct stacks *s, struct pump *p, struct err *e)
 	none.frames = none.stacks = 0;
 	if (ret == 0)
 		ret = stack_records_new(&s->queue, &s->queue.tables, &none, p, s->hide, e);
-	if (ret == 0)
-		ret = stack_symbols(&s->queue, p, s->hide, &s->stuck, e);
 	free(none.modules);
+	if (ret == 0)
+		return name(s, p, e);
 	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
@@ -244,9 +262,9 @@ int stacks_stop(struct stacks *s, u64 ended, struct pump *p, struct err *e)
 
 int stacks_symbols(struct stacks *s, struct pump *p, struct err *e)
 {
-	if (!s || s->running || s->flight)
+	if (!s || s->running || s->flight || !lock(s))
 		return 0;
-	return stack_symbols(&s->queue, p, s->hide, &s->stuck, e);
+	return name(s, p, e);
 }
 
 void stacks_free(struct stacks *s)

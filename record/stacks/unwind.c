@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MAPS_TEXT (1u << 20)  /* bytes read of /proc/PID/maps */
-#define PERF_MAX  (48u << 20) /* bytes of the files of all perf maps */
+#define PERF_MAX  (32u << 20) /* bytes of the files of all perf maps */
 #define MAPS_TIME 1000	      /* ns between two readings of the same maps, per byte */
 #define PERF_SOON 10000000    /* ns between two looks at a perf map that has grown */
 #define PERF_LATE 200000000   /* the same, at most, if it has not: it doubles */

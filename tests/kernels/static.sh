@@ -27,4 +27,9 @@ COMPLETE*) echo "ok static obsrec: $verdict" ;;
 esac
 programs=$(./obsanalyze dump --event exec "$dir/static.obs" | grep -c 'filename="/busybox/true"' || true)
 if [ "$programs" = 29 ]; then echo "ok programs that the shell started (29)"; else echo "not ok programs that the shell started: $programs, not 29"; fi
+holds() { # description, query
+	if [ "$(./obsanalyze sql --csv "$dir/static.obs" "$2" | tail -n 1 | tr -d '\r')" = 1 ]; then echo "ok $1"; else echo "not ok $1"; fi
+}
+holds "samples have user stacks" "SELECT count(*) > 0 FROM sample WHERE user_stack > 0"
+holds "functions of the kernel have names" "SELECT count(*) > 0 FROM v_frame WHERE module='[kernel]' AND name NOT NULL"
 rm -f "$dir/static.obs"

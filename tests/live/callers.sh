@@ -4,7 +4,14 @@
 # kernel stacks of samples and of waits, complete, with names.
 . "$(dirname "$0")/lib.sh"
 r=$work/few.obs
-"$obsrec" -q --sample-rate 499 --stack-threshold 1ms -o "$r" -- "$top/.output/stackwork" few >"$work/out" || failed "recording of stackwork"
+# before it, more threads are killed in their sleep than stacks can be kept for
+# shellcheck disable=SC2016 # expanded by the inner shell
+"$obsrec" -q --sample-rate 499 --stack-threshold 1ms -o "$r" -- sh -c 'i=0
+	while [ $i -lt 150 ]; do sleep 60 & all="$all $!" i=$((i + 1)); done
+	sleep 0.2
+	kill $all
+	wait
+	exec "$0" few' "$top/.output/stackwork" >"$work/out" || failed "recording of stackwork"
 holds "the recording is complete" "$obsanalyze" verify "$r"
 frames "$r" sample user_stack >"$work/samples"
 frames "$r" sample kernel_stack >"$work/sampled"
@@ -39,6 +46,14 @@ if has_kernel_symbols; then
 else
 	echo "ok the kernel frames have names # SKIP the kernel hides its symbols"
 fi
+# they wait elsewhere when they are looked at, shortly after the end
+"$top/.output/stackwork" turns &
+turns=$!
+until_true sh -c "[ \$(ls /proc/$turns/task | wc -l) -eq 40 ]"
+"$obsrec" -q -p $turns -d 1 -o "$work/turns.obs"
+kill $turns
+is "no wait that lasts until the end has the stack of a later one" "$(ask "$work/turns.obs" "SELECT count(*) FROM v_offcpu v
+	JOIN offcpu o USING(tid, ts) WHERE o.flags & 32 AND (v.user_stack LIKE '%poll_turn%') <> (v.syscall LIKE '%poll%')")" 0
 # what hangs since before the recording does not run in it
 "$top/.output/stackwork" hang &
 hung=$!

@@ -4,10 +4,12 @@
  * signal handler that interrupts a known function, and a thread with a large unused buffer.
  * Compiled without frame pointers. Its stack holds a word that no recording may have. With the
  * argument wait: waits for a line on standard input first. With few: each path once, a stop,
- * and a page fault that waits.
+ * and a page fault that waits. With hang: two threads that wait for ever. With turns: threads that
+ * wait in one function and then in another one, until killed.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,11 +25,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 60
-#define NAPS   800	 /* waits of 1.2 ms */
-#define LONG   23	 /* waits of 3 ms */
-#define SHORT  29	 /* of 0.2 ms */
-#define UNIT   400000ull /* ns of CPU time of a path of weight 1 in a round */
+#define ROUNDS	60
+#define NAPS	800  /* waits of 1.2 ms */
+#define LONG	23   /* waits of 3 ms */
+#define SHORT	29   /* of 0.2 ms */
+#define TURN	4000 /* us of a wait of a thread that takes turns */
+#define TURNERS 40
+#define UNIT	400000ull /* ns of CPU time of a path of weight 1 in a round */
 
 #define KEEP	  __asm__ volatile("" ::: "memory") /* no tail call */
 #define USE(room) __asm__ volatile("" ::"r"(room) : "memory")
@@ -259,6 +263,37 @@ static void hang(void)
 		pthread_join(thread, NULL);
 }
 
+static __attribute__((noinline)) void nap_turn(void)
+{
+	usleep(TURN);
+	KEEP;
+}
+
+static __attribute__((noinline)) void poll_turn(void)
+{
+	poll(NULL, 0, TURN / 1000);
+	KEEP;
+}
+
+static void *take_turns(void *arg)
+{
+	for (;;) {
+		nap_turn();
+		poll_turn();
+	}
+	return arg;
+}
+
+static void turns(void)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 1; i < TURNERS; i++)
+		pthread_create(&thread, NULL, take_turns, NULL);
+	take_turns(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -268,6 +303,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "hang") == 0)
 		hang();
+	if (argc > 1 && strcmp(argv[1], "turns") == 0)
+		turns();
 	if (argc > 1 && strcmp(argv[1], "naps") == 0) {
 		for (i = 0; i < NAPS; i++)
 			wait_inner(1200000);

@@ -204,6 +204,16 @@ static void a_large_map_that_grows_does_not_take_the_thread(void **state)
 	assert_true(has(0x20, "function number 2 of a large map"));
 }
 
+static void a_map_without_room_is_not_read(void **state)
+{
+	(void)state;
+	write_map("w", "1000 10 first\n");
+	assert_int_equal(truncate(path, 33 << 20), 0);
+	look();
+	assert_true(process.perf.large);
+	assert_false(has(0x1000, "first"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +226,8 @@ int main(void)
 						map_begins, map_ends),
 		cmocka_unit_test_setup_teardown(a_large_map_that_grows_does_not_take_the_thread,
 						map_begins, map_ends),
+		cmocka_unit_test_setup_teardown(a_map_without_room_is_not_read, map_begins,
+						map_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Stacks: mappings, perf maps, tables, unwinding of this program's own stack. */
+#define _GNU_SOURCE /* memfd_create */
 #include "record/pump/records.h"
 #include "record/stacks/code_names.h"
 #include "record/stacks/raw_queue.h"
@@ -42,19 +43,25 @@ static void maps_are_parsed(void **state)
 	code_maps_free(&m);
 }
 
+static void own_maps(struct code_maps *ret)
+{
+	char *text = calloc(1, 1 << 20);
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	assert_non_null(f);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	fclose(f);
+	assert_true(code_maps_parse(ret, text));
+}
+
 /* The path of this program as a module. */
 static void own_path(char *ret, size_t size)
 {
 	struct code_modules m = { 0 };
 	struct code_maps maps;
-	char *text = calloc(1, 1 << 20);
-	FILE *f = fopen("/proc/self/maps", "r");
 	int at;
 
-	assert_non_null(f);
-	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
-	fclose(f);
-	assert_true(code_maps_parse(&maps, text));
+	own_maps(&maps);
 	assert_true(code_modules_start(&m));
 	at = code_module_find(&m, code_maps_find(&maps, (uintptr_t)own_path), getpid());
 	assert_true(at > 0 && !m.list[at].unread);
@@ -114,26 +121,72 @@ static void a_program_is_called_as_its_link(void **state)
 	unlink(other);
 }
 
+/* As .NET maps what it generates: twice, and the file has a name. */
+static void generated_code_in_shared_memory_is_generated_code(void **state)
+{
+	int fd = memfd_create("doublemapper", 0), at;
+	void *code = MAP_FAILED, *again = MAP_FAILED;
+	struct code_modules m = { 0 };
+	struct code_maps maps;
+
+	(void)state;
+	if (fd >= 0 && ftruncate(fd, 8192) == 0)
+		code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	if (code != MAP_FAILED)
+		again = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 4096);
+	assert_true(again != MAP_FAILED);
+	own_maps(&maps);
+	assert_true(code_modules_start(&m));
+	at = code_module_find(&m, code_maps_find(&maps, (uintptr_t)code), getpid());
+	assert_true(at > 0);
+	if (m.list[at].unread) /* without rights: it may be a program */
+		skip();
+	assert_int_equal(m.list[at].kind, CODE_JIT);
+	assert_int_equal(m.list[at].pid, getpid());
+	assert_int_equal(code_module_find(&m, code_maps_find(&maps, (uintptr_t)again), getpid()),
+			 at);
+	code_modules_free(&m);
+	code_maps_free(&maps);
+	munmap(code, 4096);
+	munmap(again, 4096);
+	close(fd);
+}
+
 static void stacks_are_stored_once(void **state)
 {
 	struct code_frame a[] = { { 1, 10 }, { 1, 20 }, { 2, 10 } };
 	struct code_frame b[] = { { 1, 11 }, { 1, 20 }, { 2, 10 } };
 	struct stack_tables t = { 0 };
 	u32 one, two;
-	bool cut;
 
 	(void)state;
 	assert_true(stack_tables_start(&t, false));
-	one = stack_tables_add(&t, a, 3, &cut);
-	two = stack_tables_add(&t, b, 3, &cut);
-	assert_false(cut);
+	one = stack_tables_add(&t, a, 3);
+	two = stack_tables_add(&t, b, 3);
 	assert_int_equal(one, 3);
 	assert_int_equal(two, 4);
-	assert_int_equal(stack_tables_add(&t, a, 3, &cut), one);
+	assert_int_equal(stack_tables_add(&t, a, 3), one);
 	assert_int_equal(t.stacks[one].caller, t.stacks[two].caller);
 	assert_int_equal(t.stacks[1].caller, 0);
-	assert_int_equal(stack_tables_add(&t, a, 0, &cut), 0);
+	assert_int_equal(stack_tables_add(&t, a, 0), 0);
 	assert_int_equal(t.n_frames, 5);
+	stack_tables_free(&t);
+}
+
+/* A stack without its inner frames would count as time of their caller itself. */
+static void full_tables_give_no_part_of_a_stack(void **state)
+{
+	struct code_frame caller = { 1, 1 }, f[] = { { 1, 2 }, { 1, 1 } };
+	struct stack_tables t = { 0 };
+	u32 outer;
+
+	(void)state;
+	assert_true(stack_tables_start(&t, false));
+	outer = stack_tables_add(&t, &caller, 1);
+	while (stack_tables_add(&t, f, 2))
+		f[0].address++;
+	assert_true(t.n_frames > 1000);
+	assert_int_equal(stack_tables_add(&t, &caller, 1), outer);
 	stack_tables_free(&t);
 }
 
@@ -347,17 +400,12 @@ static enum cfi_step step_from(struct unwind_state *s, const u64 *stack, u32 siz
 	struct code_modules m = { 0 };
 	struct code_maps maps;
 	struct cfi_rows *rows = cfi_rows_new();
-	char *text = calloc(1, 1 << 20);
-	FILE *f = fopen("/proc/self/maps", "r");
 	struct code_map *map;
 	enum cfi_step ret;
 	u64 address;
 	int at;
 
-	assert_non_null(f);
-	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
-	fclose(f);
-	assert_true(code_maps_parse(&maps, text));
+	own_maps(&maps);
 	assert_true(code_modules_start(&m));
 	map = code_maps_find(&maps, s->r[UNWIND_PC]);
 	at = code_module_find(&m, map, getpid());
@@ -439,7 +487,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maps_are_parsed),
 		cmocka_unit_test(a_program_is_called_as_its_link),
+		cmocka_unit_test(generated_code_in_shared_memory_is_generated_code),
 		cmocka_unit_test(stacks_are_stored_once),
+		cmocka_unit_test(full_tables_give_no_part_of_a_stack),
 		cmocka_unit_test(waits_are_put_together),
 #if defined(__x86_64__)
 		cmocka_unit_test(callers_are_found),

@@ -141,9 +141,27 @@ static void errors_are_no_baseline_of_what_did_not_fail(void **state)
 	is_text(db, FIRST, "problem errors");
 	is_within(db, "SELECT start FROM verdict", 4.9e9, 5.1e9);
 	is_null(db, "SELECT slow FROM verdict");
+	is_number(db, "SELECT count(*) FROM finding_value WHERE name='slower' AND number NOT NULL",
+		  0);
 	db_close(db);
 	db = spans(quick, false);
 	is_text(db, FIRST, "problem errors");
+	db_close(db);
+}
+
+static void a_slowdown_at_another_time_is_said_next_to_the_errors(void **state)
+{
+	static const struct span later[] = { { 4000, 5, 0, 0, 2000, 0 },
+					     { 6000, 5, 97, 500, 2000, 300 },
+					     { 8000, 5, 0, 0, 2000, 0 },
+					     { 10000, 5, 0, 0, 6000, 0 } };
+	sqlite3 *db = spans(later, false);
+
+	(void)state;
+	is_text(db, FIRST, "problem errors");
+	is_within(db, "SELECT start FROM verdict", 3.9e9, 4.1e9);
+	is_within(db, VALUE("verdict_errors", "slower"), 7.9e9, 8.1e9);
+	is_within(db, VALUE("verdict_errors", "slower_ratio"), 2.5, 3.5);
 	db_close(db);
 }
 
@@ -273,6 +291,7 @@ int main(void)
 		T(more_errors_are_a_problem),
 		T(errors_come_before_what_did_not_fail),
 		T(errors_are_no_baseline_of_what_did_not_fail),
+		T(a_slowdown_at_another_time_is_said_next_to_the_errors),
 		T(the_share_is_of_the_name_that_fails),
 		T(a_slowdown_that_harms_more_than_errors_comes_first),
 		T(other_errors_are_none),

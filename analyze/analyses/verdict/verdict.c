@@ -117,6 +117,12 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	int ret = verdict_errors(c, j, l, &j->more, e), locked;
 
 	if (ret == 0 && verdict_errors_first(j)) {
+		/* that it starts was seen */
+		if (!verdict_at_edge(j, 0, verdict_window_at(j, j->start) - 1)) {
+			j->slower_from = j->start;
+			j->slower_to = j->end;
+			j->slower_ratio = j->ratio;
+		}
 		forget_change(j);
 		free(j->names);
 		j->names = NULL;
@@ -383,6 +389,9 @@ static int read_subjects(struct analysis_ctx *c, const struct limits *l, struct 
 			.ratio_low = NAN,
 			.ratio_high = NAN,
 			.read = NAN,
+			.slower_from = NAN,
+			.slower_to = NAN,
+			.slower_ratio = NAN,
 		};
 	sqlite3_finalize(q);
 	return ret;

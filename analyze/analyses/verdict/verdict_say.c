@@ -217,6 +217,7 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 	const struct verdict_errors *m = &j->more;
 	bool ends = m->end + j->width < (double)c->duration;
 	bool named = m->name_n >= NEARLY_ALL * m->n && !m->refused;
+	bool slower_ends = j->slower_to + j->width < (double)c->duration;
 	const struct value values[] = {
 		VALUE_NUMBER("start", m->start, "at"),
 		VALUE_NUMBER("end", ends ? m->end : NAN, "at"),
@@ -227,6 +228,9 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		VALUE_NUMBER("more", named && m->n > m->name_n ? m->n - m->name_n : NAN, ""),
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
 		VALUE_TEXT("meaning", error_name(m->code.data)),
+		VALUE_NUMBER("slower", j->slower_from, "at"),
+		VALUE_NUMBER("slower_end", slower_ends ? j->slower_to : NAN, "at"),
+		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
 		{ .name = "name",
 		  .of = { m->name ? SUBJECT_request_name : SUBJECT_none, m->name },
 		  .number = NAN,

@@ -102,11 +102,11 @@ static void find_state(const struct stack_rows *s, struct row_offcpu *row)
 
 /*
  * A thread that waits when it is looked at, some ms after the end, but not in the whole range: it
- * has slept since.
+ * has slept since. Of waits after KEPT_MAX nothing is known.
  */
 static bool has_slept_since(const struct stack_rows *s, const struct row_offcpu *row)
 {
-	return row->flags & OFFCPU_LASTS && s->n_waits &&
+	return row->flags & OFFCPU_LASTS && s->n_waits && s->n_waits < KEPT_MAX &&
 	       (row->waited == BULK_NULL || row->waited < row->dur - LASTS_NEAR);
 }
 
