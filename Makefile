@@ -261,7 +261,7 @@ fleet: deps ## ask the questions of obs-fleet(7) of 200 recordings, in DuckDB (n
 
 validate: deps ## prove the answers on real servers and scenarios: PART=..., QUICK=1 (root)
 	$(Q)sh tests/validate/needs.sh
-	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/rqclock $(addprefix $(OUT)/,workload spanwork shipper hotwork crowd) $(SCENARIOS)
+	$(Q)$(MAKE) --no-print-directory all $(OUT)/loadgen $(OUT)/wire $(OUT)/rqclock $(addprefix $(OUT)/,workload spanwork stackwork shipper hotwork crowd) $(SCENARIOS)
 	$(Q)python3 tests/validate/validate.py $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(REPEAT),--repeat $(REPEAT)) $(if $(KEEP),--keep $(KEEP))
 

@@ -22,7 +22,7 @@ SERVERS = [
     ("http", {"NODE_OPTIONS": "--perf-basic-prof"}, .97),
 ]
 CALLED = re.compile(r"\b(?:inner|middle|outer)\b")
-NAMED = .9       # of the stacks of an interpreter: the rest is its start and end
+NAMED = re.compile(r"\binner\b.*\bmiddle\b.*\bouter\b")
 HZ, SECONDS = 499, 5
 LEAST = 50       # stacks that hold a call site, in both, for its callers to be compared
 DEVIATION = 4.5  # standard deviations allowed between two shares: one comparison of 10^5 is worse by chance
@@ -62,7 +62,7 @@ class Ours:
         self.nodes = {int(row[0]): (int(row[1]), row[2]) for row in self.rows("SELECT id, caller, frame FROM stack")}
         # a kernel thread, or one that ends, has no user stack
         self.samples = [(self.stack(int(s)), int(f)) for s, f in self.rows(
-            "SELECT user_stack, flags FROM sample WHERE (user_stack > 0 OR flags & %d) AND NOT flags & %d" %
+            "SELECT user_stack, flags FROM sample WHERE (user_stack > 0 OR flags & %d) AND NOT flags & %d ORDER BY ts" %
             (NO_USER, HANDLER))]
         self.waits = [(self.stack(int(s)), int(f)) for s, f in self.rows(
             "SELECT user_stack, flags FROM offcpu WHERE (user_stack > 0 OR flags & 4) AND NOT flags & 8")]
@@ -218,8 +218,11 @@ def interpreter(title, command, least, named, directory):
     row = judged({"what": title + ": three functions"}, ours, least)
     if named:
         chains = [" ".join(f[3] for f in frames if CALLED.search(f[3])) for frames, _ in ours.samples]
-        row["named"] = sum(bool(re.search(r"\binner\b.*\bmiddle\b.*\bouter\b", c)) for c in chains)
-        row["right"] = row["right"] and row["named"] >= NAMED * len(chains)
+        has = [bool(NAMED.search(c)) for c in chains]
+        # before the first and after the last, the interpreter starts and ends
+        has = has[has.index(True):len(has) - has[::-1].index(True)] if any(has) else [False]
+        row.update(named=sum(has), named_of=len(has))
+        row["right"] = row["right"] and row["named"] >= least * row["named_of"]
     return row
 
 
