@@ -540,7 +540,7 @@ VERDICT = "SELECT status, kind, coalesce(start, 0), pauses FROM verdict ORDER BY
 CAUSE = """SELECT kind, category, start, offender_kind, offender, coalesce((SELECT comm FROM process WHERE pid=offender
     ORDER BY start DESC LIMIT 1), '') FROM cause ORDER BY rowid LIMIT 6"""
 FUNCTIONS = "SELECT coalesce(path, '') || ' ' || coalesce(end_path, '') FROM cause ORDER BY rowid LIMIT 1"
-PAUSE_FUNCTIONS = """SELECT coalesce(group_concat(text, ' '), '') FROM finding_value WHERE name IN ('function', 'caller')
+PAUSE_FUNCTIONS = """SELECT coalesce(group_concat(text, ' '), '') FROM finding_value WHERE name IN ('function', 'caller', 'contender_function')
     AND finding IN (SELECT id FROM finding WHERE kind IN ('pause_cause', 'pause_root', 'locked_wait', 'deadlock_wait'))"""
 LIMITED = """SELECT coalesce(group_concat(v.text, ' '), '') FROM cause c JOIN finding f ON f.id=c.finding OR
     f.parent=c.finding JOIN finding_value v ON v.finding=f.id WHERE c.rank=1 AND v.name='limited'"""
