@@ -169,8 +169,10 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 	u8 flags;
 
 	if (!c) {
-		if (looks_at_sleepers)
-			stack_sleeps_later(GET(btf, prev, pid), preempt ? 0 : state, ts);
+		if (looks_at_sleepers) {
+			stack_moves(GET(btf, prev, pid), ts);
+			stack_moves(GET(btf, next, pid), ts);
+		}
 		return 0;
 	}
 	next_spell(prev, next, ts, &share, btf);

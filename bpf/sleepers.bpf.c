@@ -37,8 +37,9 @@ SEC("?iter.s/task")
 int cpu__sleeper(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
-	u64 ts = bpf_ktime_get_ns(), dur, *word;
-	u32 zero = 0, tid, n_stack, *since;
+	u32 zero = 0, tid, n_stack, was;
+	volatile u32 *since;
+	u64 ts, dur, *word;
 	struct pt_regs *regs;
 	struct scratch *s;
 	long n;
@@ -51,8 +52,10 @@ int cpu__sleeper(struct bpf_iter__task *ctx)
 	since = slept_at(tid);
 	if (!s || !word || !since || !wanted(tid))
 		return 0;
-	dur = *since ? slept_for(*since, ts) : 0;
-	if (dur && dur < stack_threshold)
+	was = *since; /* 0: it has not run in the recording */
+	ts = bpf_ktime_get_ns();
+	dur = was ? slept_for(was, ts) : 0;
+	if (was && dur < stack_threshold)
 		return 0;
 	scratch_clear(s, tid, ts, RAW_SLEEPER);
 	s->raw.dur = dur;
@@ -63,10 +66,12 @@ int cpu__sleeper(struct bpf_iter__task *ctx)
 	if (bpf_probe_read_kernel(s->raw.regs, REGS_WORDS * 8, regs))
 		return 0;
 	s->raw.user = 1;
-	s->raw.outside = *since ? (*since & SLEPT_OUT) != 0 : SYSCALL_NR(false, regs) < 0;
+	s->raw.outside = was ? (was & SLEPT_OUT) != 0 : SYSCALL_NR(false, regs) < 0;
 	n = bpf_get_task_stack(t, s->raw.kernel, sizeof(s->raw.kernel), 0);
 	s->raw.n_kernel = n > 0 ? (u64)n >> 3 : 0;
 	copy_stack(s, t);
+	if (*since != was) /* it has run since */
+		return 0;
 	n_stack = s->raw.n_stack;
 	if (n_stack > SLEEPER_BYTES)
 		n_stack = SLEEPER_BYTES;

@@ -13,7 +13,7 @@
 const volatile u64 stack_threshold = 0;	   /* ns that a wait must last; 0: none is recorded */
 const volatile bool stack_rations = false; /* of stacks of waits */
 const volatile bool has_task_regs = false; /* bpf_task_pt_regs (since 5.15) */
-volatile u32 looks_at_sleepers = 0;	   /* the recording has ended, they are looked at next */
+volatile u32 looks_at_sleepers = 0;	   /* the recording has ended, they are looked at now */
 
 #define STACK_CHUNK  4096
 #define STACK_CHUNKS (STACK_BYTES / STACK_CHUNK + 1)
@@ -309,10 +309,10 @@ static __always_inline u32 sleeps_since(u64 ts)
 	return at ? at : SLEPT_HOW + 1; /* 0: it does not sleep */
 }
 
-/* A switch from this thread after the recording, before threads that sleep are looked at. */
-static __always_inline void stack_sleeps_later(u32 tid, u16 state, u64 ts)
+/* A switch from or to this thread after the recording: if it sleeps, it does so since then. */
+static __always_inline void stack_moves(u32 tid, u64 ts)
 {
-	u32 *since = tid && state && stack_threshold ? slept_at(tid) : NULL;
+	u32 *since = tid && stack_threshold ? slept_at(tid) : NULL;
 
 	if (since)
 		*since = sleeps_since(ts);

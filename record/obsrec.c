@@ -319,8 +319,11 @@ static int finish(struct recorder *r, int ret, struct err *e)
 			r2 = snapshot_open_calls(r->pump, r->probes, &r->options, first);
 		if (r2 == 0)
 			r2 = hot_collect(r->hot, r->pump, first);
-		if (r2 == 0)
-			r2 = stacks_stop(r->stacks, r->ended, r->pump, first);
+		if (r2 == 0 && stacks_stop(r->stacks, r->ended, r->pump, first) < 0) {
+			ret = ERR_FAIL; /* what there is is written */
+			first = NULL;
+		}
+		probes_detach(r->probes);
 		if (r2 == 0)
 			r2 = pump_stop(r->pump, first);
 		if (r2 == 0)

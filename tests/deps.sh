@@ -91,7 +91,7 @@ elif command -v dnf >/dev/null 2>&1; then
 		libzstd-devel sqlite-devel gsl-devel libcmocka-devel gnuplot-minimal redis pkgconf \
 		bpftool mandoc clang-tools-extra python3 strace procps-ng protobuf-compiler
 elif command -v zypper >/dev/null 2>&1; then
-	as_root zypper --non-interactive install $browser $live_packages gcc gcc-c++ make clang llvm libbpf-devel libelf-develel xz xz-devel \
+	as_root zypper --non-interactive install $browser $live_packages gcc gcc-c++ make clang llvm libbpf-devel libelf-devel xz xz-devel \
 		zlib-devel libzstd-devel sqlite3-devel gsl-devel libcmocka-devel gnuplot redis \
 		pkg-config bpftool mandoc python3 strace procps protobuf-devel
 elif command -v pacman >/dev/null 2>&1; then

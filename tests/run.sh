@@ -75,9 +75,11 @@ again() { # name, command...
 	sed -i "/ $twice\$/d" "$counts"
 	one "$twice, again" "$@"
 	one "$twice, once more" "$@"
-	tail -n 2 "$counts" | awk '$2 { bad = 1 } END { exit bad }' || return 0
-	echo "           failed once, passed twice: $twice"
+	worse=$(tail -n 2 "$counts" | sort -k 2,2nr | head -n 1)
 	sed -i '$d' "$counts"
+	sed -i '$d' "$counts"
+	echo "$worse" >>"$counts"
+	case $worse in *' 0 '[0-9]*) echo "           failed once, passed twice: $twice" ;; esac
 }
 twice_after_failure() { # name, command...
 	one "$@"
@@ -138,9 +140,9 @@ check)
 	together
 	;;
 live)
-	# those that count or wait; the others judge times, or need a CPU of their own
-	company='hung_fs targets failing_record ends arrival attach callers container_names counts fds functions groups'
-	company="$company hung_output offsets rights service spans statements stops usdt waitv"
+	# those that count, or wait for most of their time; the others judge short times, or need a CPU of their own
+	company='hung_fs stops hung_output arrival attach callers container_names counts fds functions groups offsets rights'
+	company="$company service spans statements usdt waitv"
 	for name in $company; do # the longest first
 		later "live $name" -- sh "tests/live/$name.sh"
 	done

@@ -284,18 +284,10 @@ int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 
 void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 {
-	static const char *const hooks[] = { "",       "tp_btf",    "raw_tp",
-					     "uprobe", "uretprobe", "perf_event" };
 	static const char *const names[] = { "function", "span", "mark" };
-	const char *section;
 	int i;
 
-	for (i = 0; i < p->programs.n; i++) {
-		section = bpf_program__section_name(p->programs.list[i].prog);
-		section = strchr(section, '/') ? strchr(section, '/') + 1 : "every function below";
-		fprintf(f, "%-10s %-10s %s\n", groups[p->programs.list[i].group].name,
-			hooks[p->programs.list[i].hook], section);
-	}
+	programs_print(&p->programs, f);
 	for (i = 0; i < p->sites.n; i++)
 		fprintf(f, "%-10s %-10s %s at offset 0x%llx\n", names[p->sites.list[i].kind], "",
 			p->sites.list[i].text, (unsigned long long)p->sites.list[i].offset);
@@ -351,6 +343,11 @@ void probes_sockets_changed(const struct probes *p)
 int probes_sleepers(struct probes *p)
 {
 	return programs_sleepers(&p->programs);
+}
+
+void probes_detach(struct probes *p)
+{
+	programs_detach(&p->programs, true);
 }
 
 int probes_map(const struct probes *p, const char *name)
@@ -422,11 +419,9 @@ void probes_pause(void *probes)
 
 void probes_disable(struct probes *p)
 {
-	bool sleepers = p->programs.sleepers_link;
-
-	__atomic_store_n(&p->skel->bss->looks_at_sleepers, sleepers, __ATOMIC_RELEASE);
+	p->skel->bss->looks_at_sleepers = 1;
 	probes_pause(p);
-	programs_detach(&p->programs, sleepers ? "sched__switch" : NULL);
+	programs_detach(&p->programs, false);
 	sampler_detach(&p->sampler);
 	usleep(GRACE);
 }
@@ -485,7 +480,7 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	sites_free(&p->sites);
-	programs_detach(&p->programs, NULL);
+	programs_detach(&p->programs, true);
 	bpf_link__destroy(p->programs.sleepers_link);
 	sampler_detach(&p->sampler);
 	rings_free(&p->rings);

@@ -90,8 +90,11 @@ void probes_enable(struct probes *p);
 /* Events are no longer recorded; from any thread. */
 void probes_pause(void *probes);
 
-/* No more events; returns when no program runs any more. */
+/* No more events; returns when no program runs any more but the one that sleepers need. */
 void probes_disable(struct probes *p);
+
+/* Sleepers have been looked at: no program is needed. */
+void probes_detach(struct probes *p);
 
 /* Asks how often programs were not run; returns how often since the last call, and when that was.
  */

@@ -149,12 +149,30 @@ int programs_sleepers(struct programs *list)
 	return list->sleepers_link ? bpf_iter_create(bpf_link__fd(list->sleepers_link)) : -1;
 }
 
-void programs_detach(struct programs *list, const char *but)
+void programs_print(const struct programs *list, FILE *f)
 {
+	static const char *const hooks[] = { "",       "tp_btf",    "raw_tp",
+					     "uprobe", "uretprobe", "perf_event" };
+	const char *section, *at;
 	int i;
 
 	for (i = 0; i < list->n; i++) {
-		if (but && strncmp(bpf_program__name(list->list[i].prog), but, strlen(but)) == 0)
+		section = bpf_program__section_name(list->list[i].prog);
+		at = strchr(section, '/');
+		fprintf(f, "%-10s %-10s %s\n", groups[list->list[i].group].name,
+			hooks[list->list[i].hook], at ? at + 1 : "every function below");
+	}
+}
+
+void programs_detach(struct programs *list, bool all)
+{
+	static const char needed[] = "sched__switch";
+	bool keep = !all && list->sleepers_link;
+	int i;
+
+	for (i = 0; i < list->n; i++) {
+		if (keep &&
+		    strncmp(bpf_program__name(list->list[i].prog), needed, strlen(needed)) == 0)
 			continue;
 		bpf_link__destroy(list->list[i].link);
 		list->list[i].link = NULL;

@@ -35,11 +35,14 @@ struct programs {
 int programs_choose(struct programs *ret, struct bpf_object *object, const struct options *o,
 		    const struct btf *btf, bool raw, struct err *e);
 
+/* A line for each. */
+void programs_print(const struct programs *list, FILE *f);
+
 /* A descriptor of the program of sleepers; -1: there is none. */
 int programs_sleepers(struct programs *list);
 
-/* Those that are attached, but uprobes and those whose names begin so, unless NULL. */
-void programs_detach(struct programs *list, const char *but);
+/* Those that are attached, but uprobes, and unless all, but the one that sleepers need. */
+void programs_detach(struct programs *list, bool all);
 
 /* True if one of them takes raw_tp. */
 bool programs_raw(const struct programs *list);

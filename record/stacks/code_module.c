@@ -188,6 +188,25 @@ static void close_module(struct code_module *c)
 	*c = (struct code_module){ .elf.fd = -1, .parked = -1 };
 }
 
+/* A module for a mapping of which none is known; 0: there are too many. */
+static int add_map(struct code_modules *m, const struct code_map *map, u32 pid)
+{
+	bool generated = map->kind == CODE_JIT;
+	const char *path = generated ? "[jit]" : map->kind == CODE_VDSO ? "[vdso]" : map->path;
+	int ret = code_module_add(m, map->kind, path);
+	struct code_module *c = &m->list[ret];
+
+	if (!ret)
+		return 0;
+	c->dev = generated ? 0 : map->dev;
+	c->ino = generated ? 0 : map->ino;
+	c->pid = generated ? pid : 0;
+	c->deleted = map->deleted;
+	if (!generated)
+		open_elf(m, c, map, pid);
+	return ret;
+}
+
 int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
 {
 	struct code_module *c;
@@ -200,28 +219,13 @@ int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
 	map->module = 0;
 	if (map->kind == CODE_NONE)
 		return 0;
-	for (i = 1; i < m->n; i++)
-		if (same(&m->list[i], map, pid)) {
-			m->list[i].used = m->time;
-			return map->module = i;
-		}
-	map->module = code_module_add(m, map->kind,
-				      map->kind == CODE_JIT    ? "[jit]"
-				      : map->kind == CODE_VDSO ? "[vdso]"
-							       : map->path);
-	if (!map->module)
-		return 0;
+	for (i = 1; i < m->n && !same(&m->list[i], map, pid); i++)
+		;
+	map->module = i < m->n ? (int)i : add_map(m, map, pid);
 	c = &m->list[map->module];
-	c->dev = map->kind == CODE_JIT ? 0 : map->dev;
-	c->ino = map->kind == CODE_JIT ? 0 : map->ino;
-	c->pid = map->kind == CODE_JIT ? pid : 0;
-	c->deleted = map->deleted;
-	if (map->kind == CODE_JIT)
-		return map->module;
-	open_elf(m, c, map, pid);
+	c->used = m->time;
 	if (c->kind != CODE_FILE || !is_memory(map))
 		return map->module;
-	close_module(c);
 	map->kind = CODE_JIT;
 	map->module = -1;
 	return code_module_find(m, map, pid);

@@ -31,7 +31,7 @@
 #define READS	     0		/* for a type: not an event, but the module that is read, as tid */
 #define KERNEL	     UINT32_MAX /* for such a module */
 #define NONE	     (UINT32_MAX - 1) /* the same: all are read */
-#define ENDS_MS	     200	      /* for a process that has closed its pipe */
+#define NOT_ALL	     "obsrec: not all names of functions could be read\n"
 
 static int by_module(const void *a, const void *b)
 {
@@ -308,8 +308,10 @@ bool stack_naming_start(struct stack_naming *n, struct raw_queue *q, struct pump
 	if (n->rounds == 2 || q->stuck >= STUCK_MAX || n->module >= NONE || n->left <= 0)
 		return false;
 	n->rounds++;
-	if (pipe2(pipe, O_CLOEXEC) < 0)
+	if (pipe2(pipe, O_CLOEXEC) < 0) {
+		fprintf(stderr, NOT_ALL);
 		return false;
+	}
 	n->from = pipe[0];
 	n->pid = fork();
 	if (n->pid == 0)
@@ -328,7 +330,7 @@ int stack_naming_take(struct stack_naming *n, struct pump *p, struct err *e)
 	if (n->pid > 0)
 		safe_kill(n->pid);
 	if (ret == 0 && t.module != NONE && !safe_stopping())
-		fprintf(stderr, "obsrec: not all names of functions could be read\n");
+		fprintf(stderr, NOT_ALL);
 	n->module = t.module;
 	return ret;
 }

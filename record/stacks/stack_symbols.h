@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events symbol, of all frames: names, as far as time allows. Between start and take the queue may
- * change: the process that reads has a copy of it.
+ * Events symbol, of all frames: names, as far as time allows. All of it is for one thread. From
+ * start on another one may change the queue: the process that reads has a copy of it.
  *
  *	stack_naming_begin(&n, q);
- *	while (ret > 0 && stack_naming_start(&n, q, p, hide))
- *		if ((ret = stack_naming_take(&n, p, e)) > 0)
- *			stack_naming_blame(&n, q);
+ *	while (stack_naming_start(&n, q, p, hide) && stack_naming_take(&n, p, e) > 0)
+ *		stack_naming_blame(&n, q);
  */
 #pragma once
 

@@ -208,19 +208,20 @@ void stacks_forget(struct stacks *s, u64 ts)
 static int name(struct stacks *s, struct pump *p, struct err *e)
 {
 	struct stack_naming n;
-	int ret = 1;
+	int ret;
 
 	stack_naming_begin(&n, &s->queue);
-	while (ret > 0 && stack_naming_start(&n, &s->queue, p, s->hide)) {
+	while (stack_naming_start(&n, &s->queue, p, s->hide)) {
 		pthread_mutex_unlock(&s->lock);
 		ret = stack_naming_take(&n, p, e);
+		if (ret <= 0)
+			return ret;
+		stack_naming_blame(&n, &s->queue);
 		if (!lock(s))
-			return ret < 0 ? ret : 0;
-		if (ret > 0)
-			stack_naming_blame(&n, &s->queue);
+			return 0;
 	}
 	pthread_mutex_unlock(&s->lock);
-	return ret < 0 ? ret : 0;
+	return 0;
 }
 
 int stacks_define(struct stacks *s, struct pump *p, struct err *e)

@@ -49,8 +49,8 @@ void unwinder_free(struct unwinder *u)
 void unwinder_perf(struct unwinder *u, struct code_process *p)
 {
 	u->perf_held -= perf_map_held(&p->perf);
-	if (u->perf_held < PERF_MAX)
-		perf_map_read(&p->perf, &u->modules->files, p->pid, PERF_MAX - u->perf_held);
+	perf_map_read(&p->perf, &u->modules->files, p->pid,
+		      u->perf_held < PERF_MAX ? PERF_MAX - u->perf_held : 0);
 	u->perf_held += perf_map_held(&p->perf);
 }
 

@@ -35,6 +35,9 @@ if have nginx; then
 	CONF
 	serve nginx -c "$work/nginx.conf" -e "$work/nginx.log"
 fi
+for s in redis-server memcached nginx; do
+	have $s || echo "ok names of requests to $s # SKIP it is not installed"
+done
 [ -n "$servers" ] || { echo "ok names of requests # SKIP no server is installed"; exit 0; }
 for s in $servers; do
 	until_true listens "${s#*:}" || failed "${s%:*} does not start"

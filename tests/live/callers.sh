@@ -52,6 +52,10 @@ turns=$!
 until_true sh -c "[ \$(ls /proc/$turns/task | wc -l) -eq 40 ]"
 "$obsrec" -q -p $turns -d 1 -o "$work/turns.obs"
 kill $turns
+holds "the recording is complete" "$obsanalyze" verify "$work/turns.obs"
+holds "waits have the stack of their call" [ "$(ask "$work/turns.obs" "SELECT count(*) FROM v_offcpu WHERE user_stack LIKE '%poll_turn%'
+	AND syscall LIKE '%poll%'")" -gt 100 ]
+is "no thread that waits at the end waits since before the recording" "$("$obsanalyze" dump -e sleeper "$work/turns.obs" | grep -c ' dur=0 ')" 0
 is "no wait that lasts until the end has the stack of a later one" "$(ask "$work/turns.obs" "SELECT count(*) FROM v_offcpu v
 	JOIN offcpu o USING(tid, ts) WHERE o.flags & 32 AND (v.user_stack LIKE '%poll_turn%') <> (v.syscall LIKE '%poll%')")" 0
 # what hangs since before the recording does not run in it

@@ -121,20 +121,18 @@ static void a_program_is_called_as_its_link(void **state)
 	unlink(other);
 }
 
-/* As .NET maps what it generates: twice, and the file has a name. */
+/* As .NET maps what it generates: the file has a name. */
 static void generated_code_in_shared_memory_is_generated_code(void **state)
 {
 	int fd = memfd_create("doublemapper", 0), at;
-	void *code = MAP_FAILED, *again = MAP_FAILED;
+	void *code = MAP_FAILED;
 	struct code_modules m = { 0 };
 	struct code_maps maps;
 
 	(void)state;
-	if (fd >= 0 && ftruncate(fd, 8192) == 0)
+	if (fd >= 0 && ftruncate(fd, 4096) == 0)
 		code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
-	if (code != MAP_FAILED)
-		again = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 4096);
-	assert_true(again != MAP_FAILED);
+	assert_true(code != MAP_FAILED);
 	own_maps(&maps);
 	assert_true(code_modules_start(&m));
 	at = code_module_find(&m, code_maps_find(&maps, (uintptr_t)code), getpid());
@@ -143,12 +141,9 @@ static void generated_code_in_shared_memory_is_generated_code(void **state)
 		skip();
 	assert_int_equal(m.list[at].kind, CODE_JIT);
 	assert_int_equal(m.list[at].pid, getpid());
-	assert_int_equal(code_module_find(&m, code_maps_find(&maps, (uintptr_t)again), getpid()),
-			 at);
 	code_modules_free(&m);
 	code_maps_free(&maps);
 	munmap(code, 4096);
-	munmap(again, 4096);
 	close(fd);
 }
 

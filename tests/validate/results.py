@@ -71,8 +71,8 @@ so, are left out. perf record --call-graph dwarf runs at the same time. For each
 address with at least %d stacks in both, the share of each of its callers is compared; allowed are %.1f standard deviations.
 Of 40 call paths with known shares of the CPU time, each share is compared with the known one. The limit is Holm at 5 %%
 over all of them: at most 3.2 standard deviations for the largest difference. Interpreters run a program of three
-functions: a named path holds all three, and as large a share of these as of complete ones is asked for, from the first on to
-the last. perf finds no callers of generated code.
+functions: a named path holds all three. As large a share of these as of complete ones is asked for, from the first on
+to the last. perf finds no callers of generated code.
 
 """
 PATH = os.path.join(lab.HERE, "RESULTS.md")
@@ -412,7 +412,7 @@ def section_stacks():
         return ""
     lines = [[r["what"], r["n"], "%.2f %% (%.2f to %.2f)" % (100 * r["complete"] / max(r["n"], 1), *r["interval"]),
               "%.0f %%" % (100 * r["least"]), "%d of %d" % (r["complete_waits"], r["waits"]), r.get("perf", "-"), *callers_of(r),
-              "%.1f %%" % (100 * r["named"] / r["named_of"]) if "named" in r else "-", "ok" if r["right"] else "MISS"] for _, r in rows if "n" in r]
+              "%.1f %%" % (100 * r["named"] / r["named_of"]) if "named_of" in r else "-", "ok" if r["right"] else "MISS"] for _, r in rows if "n" in r]
     when = rows[0][0]
     return "## Call stacks\n\n" + "Measured %s, kernel %s, commit %s. " % (when["date"], when["kernel"], when["commit"]) + STACKS % (callers.HZ, callers.SECONDS, callers.LEAST, callers.DEVIATION) + table(
         ["program", "samples", "complete (95 % CI)", "target", "complete waits", "samples of perf", "callers compared", "largest difference",

@@ -109,6 +109,22 @@ static int judge_level(struct analysis_ctx *c, struct judged *j, const struct li
 	return verdict_choose(c, j, false, l, e);
 }
 
+/* Errors come first: a change of latency is mentioned next to them. */
+static void take_errors(struct judged *j)
+{
+	/* not one that was slow from the first request on */
+	if (!j->names && !verdict_at_edge(j, 0, verdict_window_at(j, j->start) - 1)) {
+		j->slower_from = j->start;
+		j->slower_to = j->end;
+		j->slower_ratio = j->ratio;
+	}
+	forget_change(j);
+	free(j->names);
+	j->names = NULL;
+	j->status = STATUS_NONE;
+	j->kind = VERDICT_none;
+}
+
 /* What is no change of latency and no pause. */
 static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		      struct err *e)
@@ -116,19 +132,8 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	s64 unseen = 0; /* requests that are in no window */
 	int ret = verdict_errors(c, j, l, &j->more, e), locked;
 
-	if (ret == 0 && verdict_errors_first(j)) {
-		/* that it starts was seen */
-		if (!verdict_at_edge(j, 0, verdict_window_at(j, j->start) - 1)) {
-			j->slower_from = j->start;
-			j->slower_to = j->end;
-			j->slower_ratio = j->ratio;
-		}
-		forget_change(j);
-		free(j->names);
-		j->names = NULL;
-		j->status = STATUS_NONE;
-		j->kind = VERDICT_none;
-	}
+	if (ret == 0 && verdict_errors_first(j))
+		take_errors(j);
 	if (ret == 0)
 		ret = verdict_failing_read(c, j, l, e);
 	if (ret == 0)

@@ -202,7 +202,7 @@ struct judged {
 	struct verdict_locked locked;
 	/* a change below the limit of latency; small 0: none */
 	double small, small_base, small_ratio, small_from;
-	/* a change at other times than the errors that come first; slower_from NAN: none */
+	/* a change next to the errors that come first; slower_from NAN: none */
 	double slower_from, slower_to, slower_ratio;
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
 	double width;			 /* ns of a window */
