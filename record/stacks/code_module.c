@@ -146,6 +146,7 @@ static void open_elf(struct code_modules *m, struct code_module *c, const struct
 			c->unread = true;
 	} else {
 		c->unread = !open_mapped(m, map, pid, &copy) && errno != ENOEXEC;
+		c->gone = c->unread && (errno == ENOENT || errno == ESRCH);
 		c->parked = copy.parked;
 		if (copy.image >= 0 && elffile_from_parts(&c->elf, copy.image, c->path, &e) == 0)
 			take_name(m, c, &copy.stat, pid);
@@ -210,6 +211,7 @@ static int add_map(struct code_modules *m, const struct code_map *map, u32 pid)
 int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
 {
 	struct code_module *c;
+	int gone = 0;
 	u32 i;
 
 	if (map->module >= 0) {
@@ -219,9 +221,18 @@ int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
 	map->module = 0;
 	if (map->kind == CODE_NONE)
 		return 0;
-	for (i = 1; i < m->n && !same(&m->list[i], map, pid); i++)
-		;
+	for (i = 1; i < m->n; i++) {
+		if (!same(&m->list[i], map, pid))
+			continue;
+		if (!m->list[i].gone)
+			break;
+		gone = (int)i;
+	}
 	map->module = i < m->n ? (int)i : add_map(m, map, pid);
+	if (gone && m->list[map->module].gone) { /* it cannot be read by this process either */
+		close_module(&m->list[map->module]);
+		map->module = gone;
+	}
 	c = &m->list[map->module];
 	c->used = m->time;
 	if (c->kind != CODE_FILE || !is_memory(map))

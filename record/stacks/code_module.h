@@ -17,6 +17,7 @@ struct code_module {
 	u32 dev, pid; /* pid: of generated code */
 	u64 ino;
 	bool deleted, unread;
+	bool gone;   /* unread, since the process had ended: another process may help */
 	bool silent; /* did not respond when names were read */
 	u32 used;    /* the latest time in which a frame was in it */
 	char *path;

@@ -7,8 +7,8 @@ r=$work/few.obs
 # before it, more threads are killed in their sleep than stacks can be kept for
 # shellcheck disable=SC2016 # expanded by the inner shell
 "$obsrec" -q --sample-rate 499 --stack-threshold 1ms -o "$r" -- sh -c 'i=0
-	while [ $i -lt 150 ]; do sleep 60 & all="$all $!" i=$((i + 1)); done
-	sleep 0.2
+	while [ $i -lt 16 ]; do "$0" hang 9 & all="$all $!" i=$((i + 1)); done
+	until [ "$(ls /proc/$!/task | wc -l)" -eq 10 ]; do sleep 0.1; done
 	kill $all
 	wait
 	exec "$0" few' "$top/.output/stackwork" >"$work/out" || failed "recording of stackwork"

@@ -4,8 +4,8 @@
  * signal handler that interrupts a known function, and a thread with a large unused buffer.
  * Compiled without frame pointers. Its stack holds a word that no recording may have. With the
  * argument wait: waits for a line on standard input first. With few: each path once, a stop,
- * and a page fault that waits. With hang: two threads that wait for ever. With turns: threads that
- * wait in one function and then in another one, until killed.
+ * and a page fault that waits. With hang [N]: the first thread and N more, or one, wait for ever.
+ * With turns: threads that wait in one function and then in another one, until killed.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -254,13 +254,14 @@ static void *stuck(void *arg)
 	return arg;
 }
 
-static void hang(void)
+static void hang(long others)
 {
 	pthread_t thread;
 
 	pthread_mutex_lock(&never);
-	if (pthread_create(&thread, NULL, stuck, NULL) == 0)
-		pthread_join(thread, NULL);
+	while (others-- && pthread_create(&thread, NULL, stuck, NULL) == 0)
+		;
+	pthread_join(thread, NULL);
 }
 
 static __attribute__((noinline)) void nap_turn(void)
@@ -302,7 +303,7 @@ int main(int argc, char **argv)
 	int round, i;
 
 	if (argc > 1 && strcmp(argv[1], "hang") == 0)
-		hang();
+		hang(argc > 2 ? strtol(argv[2], NULL, 10) : 1);
 	if (argc > 1 && strcmp(argv[1], "turns") == 0)
 		turns();
 	if (argc > 1 && strcmp(argv[1], "naps") == 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Stacks: mappings, perf maps, tables, unwinding of this program's own stack. */
-#define _GNU_SOURCE /* memfd_create */
 #include "record/pump/records.h"
 #include "record/stacks/code_names.h"
 #include "record/stacks/raw_queue.h"
+#include "tests/lib/ownmaps.h"
 #include "tests/lib/unit.h"
 
 #include <limits.h>
@@ -41,17 +41,6 @@ static void maps_are_parsed(void **state)
 	assert_int_equal(code_maps_find(&m, 0x700000)->kind, CODE_VDSO);
 	assert_int_equal(code_maps_find(&m, 0xffffffffff600000)->kind, CODE_NONE);
 	code_maps_free(&m);
-}
-
-static void own_maps(struct code_maps *ret)
-{
-	char *text = calloc(1, 1 << 20);
-	FILE *f = fopen("/proc/self/maps", "r");
-
-	assert_non_null(f);
-	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
-	fclose(f);
-	assert_true(code_maps_parse(ret, text));
 }
 
 /* The path of this program as a module. */
@@ -119,32 +108,6 @@ static void a_program_is_called_as_its_link(void **state)
 	prctl(PR_SET_NAME, name);
 	unlink(link);
 	unlink(other);
-}
-
-/* As .NET maps what it generates: the file has a name. */
-static void generated_code_in_shared_memory_is_generated_code(void **state)
-{
-	int fd = memfd_create("doublemapper", 0), at;
-	void *code = MAP_FAILED;
-	struct code_modules m = { 0 };
-	struct code_maps maps;
-
-	(void)state;
-	if (fd >= 0 && ftruncate(fd, 4096) == 0)
-		code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
-	assert_true(code != MAP_FAILED);
-	own_maps(&maps);
-	assert_true(code_modules_start(&m));
-	at = code_module_find(&m, code_maps_find(&maps, (uintptr_t)code), getpid());
-	assert_true(at > 0);
-	if (m.list[at].unread) /* without rights: it may be a program */
-		skip();
-	assert_int_equal(m.list[at].kind, CODE_JIT);
-	assert_int_equal(m.list[at].pid, getpid());
-	code_modules_free(&m);
-	code_maps_free(&maps);
-	munmap(code, 4096);
-	close(fd);
 }
 
 static void stacks_are_stored_once(void **state)
@@ -482,7 +445,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maps_are_parsed),
 		cmocka_unit_test(a_program_is_called_as_its_link),
-		cmocka_unit_test(generated_code_in_shared_memory_is_generated_code),
 		cmocka_unit_test(stacks_are_stored_once),
 		cmocka_unit_test(full_tables_give_no_part_of_a_stack),
 		cmocka_unit_test(waits_are_put_together),
