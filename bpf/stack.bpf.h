@@ -18,7 +18,7 @@ volatile u32 looks_at_sleepers = 0;	   /* the recording has ended, they are look
 #define STACK_CHUNK  4096
 #define STACK_CHUNKS (STACK_BYTES / STACK_CHUNK + 1)
 #define STACK_HOLES  5	/* pages in sequence that are not in memory: a large buffer's */
-#define SLEPT_SHIFT  14 /* of ns: 16 us, wraps after 19 hours */
+#define SLEPT_SHIFT  14 /* of ns, four of them are SLEPT_STEP; wraps after 19 hours */
 #define SLEPT_D	     1	/* how a thread sleeps: state D */
 #define SLEPT_OUT    2	/* outside of system calls */
 #define SLEPT_HOW    3

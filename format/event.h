@@ -323,6 +323,7 @@ static inline int word_left(u64 word)
 #define STACK_REGS    34
 #define STACKS_KEPT   128	  /* of threads that sleep outside of system calls */
 #define SLEEPER_BYTES (24u << 10) /* of a sleeper: its descriptor has a buffer of 32 KiB */
+#define SLEPT_STEP    (1u << 16)  /* ns: its dur is between whole steps of the clock */
 
 enum raw_stack_kind { RAW_SAMPLE, RAW_WAIT, RAW_WAIT_USER, RAW_SLEEPER };
 

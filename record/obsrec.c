@@ -320,7 +320,7 @@ static int finish(struct recorder *r, int ret, struct err *e)
 		if (r2 == 0)
 			r2 = hot_collect(r->hot, r->pump, first);
 		if (r2 == 0 && stacks_stop(r->stacks, r->ended, r->pump, first) < 0) {
-			ret = ERR_FAIL; /* what there is is written */
+			ret = ret < 0 ? ret : ERR_FAIL; /* what there is is written */
 			first = NULL;
 		}
 		probes_detach(r->probes);

@@ -12,8 +12,9 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#define CFI_MAX	 (32ull << 20) /* bytes of call frame information of all modules */
-#define VDSO_MAX (1u << 20)
+#define CFI_MAX	  (32ull << 20) /* bytes of call frame information of all modules */
+#define VDSO_MAX  (1u << 20)
+#define TRIES_MAX 16 /* processes that may help with a file: each takes a worker's time */
 
 bool code_modules_start(struct code_modules *m)
 {
@@ -228,9 +229,15 @@ int code_module_find(struct code_modules *m, struct code_map *map, u32 pid)
 			break;
 		gone = (int)i;
 	}
-	map->module = i < m->n ? (int)i : add_map(m, map, pid);
-	if (gone && m->list[map->module].gone) { /* it cannot be read by this process either */
-		close_module(&m->list[map->module]);
+	if (i < m->n)
+		map->module = (int)i;
+	else if (!gone || m->list[gone].tries++ < TRIES_MAX)
+		map->module = add_map(m, map, pid);
+	else
+		m->list[gone].tries = TRIES_MAX;
+	if (gone && (!map->module || m->list[map->module].gone)) { /* this one does not help */
+		if (map->module)
+			close_module(&m->list[map->module]);
 		map->module = gone;
 	}
 	c = &m->list[map->module];

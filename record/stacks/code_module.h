@@ -17,7 +17,8 @@ struct code_module {
 	u32 dev, pid; /* pid: of generated code */
 	u64 ino;
 	bool deleted, unread;
-	bool gone;   /* unread, since the process had ended: another process may help */
+	bool gone;   /* unread: the process or its mapping had ended, another one may help */
+	u8 tries;    /* by others, if gone */
 	bool silent; /* did not respond when names were read */
 	u32 used;    /* the latest time in which a frame was in it */
 	char *path;

@@ -176,8 +176,8 @@ static void say_large(struct perf_map *m, const char *path, u64 size)
 {
 	if (!m->large)
 		fprintf(stderr,
-			"obsrec: %s has %llu MB, more than is read: %s functions have no names\n",
-			path, (unsigned long long)size >> 20, m->n ? "its newest" : "its");
+			"obsrec: there is no room for %s (%llu kB): %s functions have no names\n",
+			path, (unsigned long long)size >> 10, m->n ? "its newest" : "its");
 	m->large = true;
 }
 

@@ -168,14 +168,15 @@ void raw_queue_sleeper(struct raw_queue *q, const struct raw_stack *raw, u64 end
 		       struct buf *out)
 {
 	u64 later = raw->ts > ended ? raw->ts - ended : 0;
+	u64 steps = later ? raw->ts / SLEPT_STEP - ended / SLEPT_STEP : 0;
 	struct ev_sleeper ev = {
 		.h = { raw->ts - later, raw->tid, EV_sleeper, sizeof(ev) },
-		.dur = raw->dur > later ? raw->dur - later : 0,
+		.dur = raw->dur > later ? raw->dur - later : raw->dur > 0,
 		.pid = raw->pid,
 	};
 	u8 flags = raw->outside ? STACK_OUTSIDE : 0;
 
-	if (raw->dur && raw->dur <= later) /* it has slept since */
+	if (raw->dur && raw->dur <= steps * SLEPT_STEP) /* it has slept since */
 		return;
 	q->callers = callers;
 	ev.kernel_stack = kernel_stack(q, raw, &flags);

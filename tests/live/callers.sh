@@ -8,8 +8,11 @@ r=$work/few.obs
 # shellcheck disable=SC2016 # expanded by the inner shell
 "$obsrec" -q --sample-rate 499 --stack-threshold 1ms -o "$r" -- sh -c 'i=0
 	while [ $i -lt 16 ]; do "$0" hang 9 & all="$all $!" i=$((i + 1)); done
-	until [ "$(ls /proc/$!/task | wc -l)" -eq 10 ]; do sleep 0.1; done
-	kill $all
+	for p in $all; do
+		n=0
+		until [ "$(ls /proc/$p/task | wc -l)" -eq 10 ] || [ $n -eq 100 ]; do sleep 0.1; n=$((n + 1)); done
+	done
+	for p in $all; do kill $p; sleep 0.01; done # stacks are rationed
 	wait
 	exec "$0" few' "$top/.output/stackwork" >"$work/out" || failed "recording of stackwork"
 holds "the recording is complete" "$obsanalyze" verify "$r"

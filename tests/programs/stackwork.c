@@ -259,9 +259,9 @@ static void hang(long others)
 	pthread_t thread;
 
 	pthread_mutex_lock(&never);
-	while (others-- && pthread_create(&thread, NULL, stuck, NULL) == 0)
-		;
-	pthread_join(thread, NULL);
+	while (others-- > 0 && pthread_create(&thread, NULL, stuck, NULL) == 0)
+		if (!others)
+			pthread_join(thread, NULL);
 }
 
 static __attribute__((noinline)) void nap_turn(void)

@@ -343,11 +343,15 @@ static void sleepers_are_those_of_the_end(void **state)
 
 	(void)state;
 	assert_true(raw_queue_start(&q, 0));
-	assert_true(sleeper(&q, 1000, 500, 900));
-	assert_int_equal(slept[0], 900);
-	assert_int_equal(slept[1], 400);
-	assert_false(sleeper(&q, 1000, 100, 900));
-	assert_true(sleeper(&q, 1000, 0, 900)); /* since before the recording */
+	assert_true(sleeper(&q, 1000000000, 500000000, 900000000));
+	assert_int_equal(slept[0], 900000000);
+	assert_int_equal(slept[1], 400000000);
+	assert_false(sleeper(&q, 1000000000, 100000000, 900000000));
+	/* between steps of the clock: 6000 ns after the end, and before it */
+	assert_false(sleeper(&q, 100 * SLEPT_STEP + 10, 3 * SLEPT_STEP, 97 * SLEPT_STEP - 6000));
+	assert_true(sleeper(&q, 100 * SLEPT_STEP - 10, 3 * SLEPT_STEP, 97 * SLEPT_STEP + 6000));
+	assert_in_range(slept[1], 1, SLEPT_STEP);
+	assert_true(sleeper(&q, 1000000000, 0, 900000000)); /* since before the recording */
 	assert_int_equal(slept[1], 0);
 	raw_queue_free(&q);
 }
