@@ -41,7 +41,7 @@ void programs_print(const struct programs *list, FILE *f);
 /* A descriptor of the program of sleepers; -1: there is none. */
 int programs_sleepers(struct programs *list);
 
-/* Those that are attached, but uprobes, and unless all, but the one that sleepers need. */
+/* Detaches them, but uprobes. Not all: the one that sleepers need stays attached, too. */
 void programs_detach(struct programs *list, bool all);
 
 /* True if one of them takes raw_tp. */

@@ -5,7 +5,10 @@
 #include "tests/lib/ownmaps.h"
 #include "tests/lib/unit.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +34,34 @@ static void generated_code_in_shared_memory_is_generated_code(void **state)
 	code_modules_free(&m);
 	code_maps_free(&maps);
 	munmap(code, 4096);
+	close(fd);
+}
+
+/* A program can be there as well, as when one was started by fexecve. */
+static void a_program_in_shared_memory_is_a_program(void **state)
+{
+	int fd = memfd_create("program", 0), exe = open("/proc/self/exe", O_RDONLY), at;
+	struct code_modules m = { 0 };
+	struct code_maps maps;
+	struct stat st;
+	void *code;
+
+	(void)state;
+	assert_int_equal(fstat(exe, &st), 0);
+	while (sendfile(fd, exe, NULL, st.st_size) > 0)
+		;
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	assert_true(code != MAP_FAILED);
+	own_maps(&maps);
+	assert_true(code_modules_start(&m));
+	at = code_module_find(&m, code_maps_find(&maps, (uintptr_t)code), getpid());
+	assert_true(at > 0);
+	assert_int_equal(m.list[at].kind, CODE_ELF);
+	assert_true(m.list[at].unread || m.list[at].elf.elf);
+	code_modules_free(&m);
+	code_maps_free(&maps);
+	munmap(code, 4096);
+	close(exe);
 	close(fd);
 }
 
@@ -75,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(generated_code_in_shared_memory_is_generated_code),
+		cmocka_unit_test(a_program_in_shared_memory_is_a_program),
 		cmocka_unit_test(a_file_whose_process_has_ended_is_read_by_another),
 	};
 
