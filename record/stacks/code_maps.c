@@ -112,6 +112,18 @@ struct code_map *code_maps_find(const struct code_maps *m, u64 address)
 	return NULL;
 }
 
+bool code_maps_replaced(const struct code_maps *m, const struct code_map *by)
+{
+	const struct code_map *map;
+
+	for (map = m->list; map < m->list + m->n && map->start < by->end; map++)
+		if (map->end > by->start &&
+		    (map->ino != by->ino || map->dev != by->dev ||
+		     (map->ino && map->start - map->offset != by->start - by->offset)))
+			return true;
+	return false;
+}
+
 void code_maps_free(struct code_maps *m)
 {
 	free(m->list);

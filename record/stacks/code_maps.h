@@ -38,4 +38,7 @@ bool code_maps_parse(struct code_maps *ret, char *text);
 /* The mapping of an address; NULL: there is none. */
 struct code_map *code_maps_find(const struct code_maps *m, u64 address);
 
+/* Is there code of another file, or of another part of it, where this mapping is? */
+bool code_maps_replaced(const struct code_maps *m, const struct code_map *by);
+
 void code_maps_free(struct code_maps *m);

@@ -15,6 +15,7 @@ bool raw_queue_start(struct raw_queue *q, u32 rate)
 {
 	q->period = sampler_period(rate);
 	kernel_code_open(&q->kernel);
+	new_maps_open(&q->mapped);
 	return code_modules_start(&q->modules) && unwinder_start(&q->unwinder, &q->modules) &&
 	       stack_tables_start(&q->tables, false);
 }
@@ -27,6 +28,21 @@ struct code_process *raw_queue_process(struct raw_queue *q, u32 pid)
 		if (q->processes[i].pid == pid)
 			return &q->processes[i];
 	return NULL;
+}
+
+static void take_map(void *arg, u32 pid, const struct code_map *map)
+{
+	struct raw_queue *q = arg;
+	struct code_process *p;
+
+	for (p = q->processes; p < q->processes + PROCESSES; p++)
+		if (p->pid && (!pid || (p->pid == pid && code_maps_replaced(&p->maps, map))))
+			p->maps_old = true;
+}
+
+void raw_queue_look(struct raw_queue *q)
+{
+	new_maps_read(&q->mapped, take_map, q);
 }
 
 /* The process of a stack; a new one takes the place of the one not seen for longest. */
@@ -243,5 +259,6 @@ void raw_queue_free(struct raw_queue *q)
 	stack_tables_free(&q->tables);
 	stack_tables_free(&q->older);
 	kernel_code_close(&q->kernel);
+	new_maps_close(&q->mapped);
 	code_modules_free(&q->modules);
 }

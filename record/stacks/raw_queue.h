@@ -4,6 +4,7 @@
 
 #include "format/buf.h"
 #include "kernel_code.h"
+#include "new_maps.h"
 #include "stack_tables.h"
 
 #define PROCESSES 256
@@ -12,6 +13,7 @@
 struct raw_queue {
 	struct code_modules modules;
 	struct kernel_code kernel;
+	struct new_maps mapped;
 	struct unwinder unwinder;
 	struct stack_tables tables, older; /* older: what was there before, in flight mode */
 	u64 since;			   /* when tables were started; 0: with the queue */
@@ -30,7 +32,7 @@ struct raw_queue {
 #define STACK_OUTSIDE	 8
 #define STACK_HANDLER	 16
 
-/* False: out of memory. Reads where the kernel is. */
+/* False: out of memory. Reads where the kernel is. Needs its rights. */
 bool raw_queue_start(struct raw_queue *q, u32 rate);
 
 /* Appends the events that follow from a raw stack; callers false: without finding its callers in
@@ -50,6 +52,9 @@ void raw_queue_expire(struct raw_queue *q, u64 now, struct buf *out);
  * only these need are forgotten, about once per minute. Ids of kept events stay.
  */
 void raw_queue_forget(struct raw_queue *q, u64 ts, u64 now);
+
+/* Looks at which code processes have mapped since. */
+void raw_queue_look(struct raw_queue *q);
 
 /* The process; NULL if it is not known. */
 struct code_process *raw_queue_process(struct raw_queue *q, u32 pid);

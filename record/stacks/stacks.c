@@ -90,6 +90,9 @@ static void *work(void *arg)
 
 	while (!stop) {
 		stop = __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE) != 0;
+		pthread_mutex_lock(&s->lock);
+		raw_queue_look(&s->queue);
+		pthread_mutex_unlock(&s->lock);
 		n = ring_buffer__consume(s->ring);
 		pthread_mutex_lock(&s->lock);
 		raw_queue_expire(&s->queue, records_now(), &s->out);

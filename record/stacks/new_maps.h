@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Mappings of code that processes make while they are recorded, so that an address is not named
+ * after the file that was there before. The kernel writes them into a ring for each CPU.
+ */
+#pragma once
+
+#include "code_maps.h"
+
+struct new_maps {
+	struct new_maps_ring *list;
+	int n;
+};
+
+/*
+ * Before rights are given up. Without rights or memory there are no rings: then a change is seen
+ * where an address has no mapping.
+ */
+void new_maps_open(struct new_maps *m);
+
+/* The fields that map has: start, end, offset, ino, dev. pid 0: some are lost, of any process. */
+typedef void new_map_fn(void *arg, u32 pid, const struct code_map *map);
+
+/* Calls took for each since the last call. */
+void new_maps_read(struct new_maps *m, new_map_fn *took, void *arg);
+
+void new_maps_close(struct new_maps *m);
