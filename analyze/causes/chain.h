@@ -8,7 +8,7 @@
 
 #include "analyze/causes/units/spans.h"
 
-#define CHAIN_DEPTH 16	    /* hops */
+#define CHAIN_DEPTH 64	    /* hops: more than threads of a pool that pass a lock on */
 #define CHAIN_LINKS 65536   /* different ends; more are only in `others` */
 #define CHAIN_STEPS 1000000 /* intervals looked at, for all waits added to one chain */
 
