@@ -38,7 +38,7 @@ struct cause {
 	double end_part;       /* 0: no end */
 	double passed;	       /* share that comes from waits for threads that waited for this */
 	double passed_low;     /* lower end of its interval */
-	double demand;	       /* share that the CPU time of the service makes; runq: less that */
+	double moved;	       /* share that other categories have because of it, or less that */
 	double largest;	       /* share of the slow units of which it is the largest part */
 	struct unit example;   /* the slow unit with most of it */
 	s64 example_ns;	       /* its part */
@@ -114,19 +114,24 @@ struct demand {
 
 int causes_demand(struct samples *d, const struct load *l, struct demand *ret, struct err *e);
 
+/* causes_reads.c: of the CPU time that is added, the share that reading from disks costs. */
+int causes_reads(struct samples *d, double *part, struct err *e);
+
 /*
  * causes_rank.c: categories by their part of the added latency, by ends: waits for a thread that
  * waited for a shared thing (a disk, a CPU, an upstream) count there. passed: share that a category
  * got that way, with the lower end of its interval; pieces: these waits. Run-queue latency that the
  * service itself makes counts as its time on a CPU; so do waits of an event loop for threads of its
- * process that are on one, by the share of its CPU time that is new.
+ * process that are on one, by the share of its CPU time that is new. The CPU time of reading from a
+ * disk counts there, if there are waits for it.
  */
 struct ranking {
 	enum category order[N_CATEGORIES];
 	double passed[N_CATEGORIES], passed_low[N_CATEGORIES];
 	struct pieces ends; /* of all of them */
 	struct demand demand;
-	double moved[N_CATEGORIES]; /* share of the added latency, by demand */
+	double moved[N_CATEGORIES]; /* share of the added latency, by these rules */
+	double queued, reads;	    /* of this: to time on a CPU; from there to disk */
 };
 
 int causes_rank(struct samples *d, const struct load *l, struct ranking *ret, struct err *e);
@@ -135,7 +140,7 @@ bool causes_counts(const struct comparison *c, const struct ranking *r, enum cat
 
 /* One file each. ends: waits of others that ended there, or of no use. */
 int cause_runq(struct samples *d, const struct ranking *r, struct cause *c, struct err *e);
-int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e);
+int cause_disk(struct samples *d, const struct ranking *r, struct cause *c, struct err *e);
 /*
  * causes_memory.c: says of a wait for reads that pages are read again soon after reclaim, and the
  * cgroup at its memory limit; of time on a CPU, that the threads reclaim for that limit, unless

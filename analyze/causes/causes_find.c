@@ -75,14 +75,14 @@ int cause_parts(struct cause *c, sqlite3 *db, const struct moment *slow, u32 tid
 	return ret;
 }
 
-static int find_self(struct samples *d, struct cause *c, struct err *e)
+static int find_self(struct samples *d, const struct ranking *r, struct cause *c, struct err *e)
 {
 	c->kind = "self";
 	c->finding = FINDING_cause_self;
 	c->evidence = OBSERVED;
 	c->own = true;
-	if (c->demand > 0)
-		CAUSE_VALUE(c, VALUE_NUMBER, "queued", 100 * c->demand, "%");
+	if (r->queued > 0)
+		CAUSE_VALUE(c, VALUE_NUMBER, "queued", 100 * r->queued, "%");
 	return cause_parts(c, d->db, &d->cmp->when, d->n ? d->slow[0].tid : 0, e);
 }
 
@@ -116,11 +116,11 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 			     .kind = category_names[category],
 			     .passed = r->passed[category],
 			     .passed_low = r->passed_low[category],
-			     .demand = r->moved[category] };
+			     .moved = r->moved[category] };
 	find_example(d, c);
 	switch (category) {
 	case CATEGORY_cpu:
-		return find_self(d, c, e);
+		return find_self(d, r, c, e);
 	case CATEGORY_queue:
 		return cause_queue(d, c, e);
 	case CATEGORY_runq:
@@ -128,7 +128,7 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 	case CATEGORY_futex:
 		return cause_futex(d, c, e);
 	case CATEGORY_disk:
-		return cause_disk(d, &r->ends, c, e);
+		return cause_disk(d, r, c, e);
 	case CATEGORY_client:
 		return cause_upstream(d, &r->ends, c, e);
 	case CATEGORY_pipe:

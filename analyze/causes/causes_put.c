@@ -225,7 +225,7 @@ static void add_caveats(struct reporting *r, struct cause *c, double low)
 		child = cause_child(c, FINDING_cause_through, CAUSAL);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * c->passed, "%");
 	}
-	if (r->d->n && c->largest < 0.5 && !windows && c->passed + c->demand < PASSED_LEAST) {
+	if (r->d->n && c->largest < 0.5 && !windows && c->passed + c->moved < PASSED_LEAST) {
 		child = cause_child(c, FINDING_caveat_part_of_slow, OBSERVED);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * c->largest, "%");
 		CHILD_VALUE(child, VALUE_TEXT, "unit", units_names[r->u->kind]);
@@ -294,9 +294,9 @@ static struct value contribution_of(const struct reporting *r, const struct caus
 
 	return (struct value){ .name = "contribution",
 			       .unit = "%",
-			       .number = 100 * clamp(direct + c->passed + c->demand),
-			       .low = 100 * clamp(x->share_low + c->passed_low + c->demand),
-			       .high = 100 * clamp(x->share_high + c->passed + c->demand) };
+			       .number = 100 * clamp(direct + c->passed + c->moved),
+			       .low = 100 * clamp(x->share_low + c->passed_low + c->moved),
+			       .high = 100 * clamp(x->share_high + c->passed + c->moved) };
 }
 
 static int put_children(struct reporting *r, const struct cause *c, s64 parent, struct err *e)

@@ -57,16 +57,19 @@ static void pass_on(const struct comparison *c, struct ranking *r, const struct 
 	}
 }
 
-/* This part of what a category added counts as the time of the service on a CPU. */
-static void move(struct ranking *r, const struct excess *x, enum category cat, double part,
-		 double value[N_CATEGORIES])
+/* This part of what a category added counts as of another one. Returns its share of all. */
+static double move(struct ranking *r, const struct comparison *c, enum category from,
+		   enum category to, double part, double value[N_CATEGORIES])
 {
+	const struct excess *x = &c->of[from];
+
 	if (isnan(x->share) || part * x->share < PASSED_LEAST)
-		return;
-	value[CATEGORY_cpu] += part * x->value;
-	value[cat] -= part * x->value;
-	r->moved[CATEGORY_cpu] += part * x->share;
-	r->moved[cat] -= part * x->share;
+		return 0;
+	value[to] += part * x->value;
+	value[from] -= part * x->value;
+	r->moved[to] += part * x->share;
+	r->moved[from] -= part * x->share;
+	return part * x->share;
 }
 
 /* What an event loop waits for while threads of its own process are on a CPU. */
@@ -83,7 +86,7 @@ static void move_pool(struct samples *d, const struct load *l, struct ranking *r
 		    samples_is_own(d, names_of(&d->names, k->tid).pid))
 			part += (double)k->ns / s->chain.total;
 	}
-	move(r, &d->cmp->of[CATEGORY_poll], CATEGORY_poll, part * load_new(l), value);
+	r->queued += move(r, d->cmp, CATEGORY_poll, CATEGORY_cpu, part * load_new(l), value);
 }
 
 /* Moves the run-queue latency that the service itself makes to its time on a CPU. */
@@ -93,8 +96,23 @@ static int move_demand(struct samples *d, const struct load *l, struct ranking *
 	int ret = causes_demand(d, l, &r->demand, e);
 
 	if (ret == 0)
-		move(r, &d->cmp->of[CATEGORY_runq], CATEGORY_runq, r->demand.own + r->demand.others,
-		     value);
+		r->queued += move(r, d->cmp, CATEGORY_runq, CATEGORY_cpu,
+				  r->demand.own + r->demand.others, value);
+	return ret;
+}
+
+/* Moves the CPU time of reading from a disk to the waits for it. */
+static int move_reads(struct samples *d, struct ranking *r, double value[N_CATEGORIES],
+		      struct err *e)
+{
+	double part;
+	int ret = 0;
+
+	if (!is_more(d->cmp, CATEGORY_disk))
+		return 0;
+	ret = causes_reads(d, &part, e);
+	if (ret == 0)
+		r->reads = move(r, d->cmp, CATEGORY_cpu, CATEGORY_disk, part, value);
 	return ret;
 }
 
@@ -118,7 +136,9 @@ int causes_rank(struct samples *d, const struct load *l, struct ranking *r, stru
 			move_pool(d, l, r, &s, value);
 		slept_free(&s);
 	}
-	ret = move_demand(d, l, r, value, e);
+	ret = move_reads(d, r, value, e);
+	if (ret == 0)
+		ret = move_demand(d, l, r, value, e);
 	rank(value, r->order);
 	return ret;
 }

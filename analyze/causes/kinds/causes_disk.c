@@ -275,8 +275,9 @@ static s64 device_of(const struct pieces *direct, const struct pieces *ends)
 	return dev;
 }
 
-int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, struct err *e)
+int cause_disk(struct samples *d, const struct ranking *r, struct cause *c, struct err *e)
 {
+	const struct pieces *ends = &r->ends;
 	struct pieces direct = { 0 };
 	struct disk_use use = { 0 };
 	struct moment *m = NULL;
@@ -286,6 +287,8 @@ int cause_disk(struct samples *d, const struct pieces *ends, struct cause *c, st
 
 	c->kind = "disk";
 	c->finding = FINDING_cause_disk;
+	if (r->reads > 0)
+		CAUSE_VALUE(c, VALUE_NUMBER, "reads_cpu", 100 * r->reads, "%");
 	c->evidence = OBSERVED; /* in_iowait, or a request of its own was in flight */
 	samples_pieces(d, false, CATEGORY_disk, &direct);
 	use.dev = device_of(&direct, ends);
