@@ -165,6 +165,62 @@ static void a_pause_at_an_idle_disk_names_no_user(void **state)
 	db_close(db);
 }
 
+/* 100 waits for a futex until 101 releases it, which waited for a disk that 300 used; or in
+ * nanosleep. */
+static sqlite3 *released_late(bool disk)
+{
+	struct text x = { 0 };
+	long t, end;
+
+	head(&x);
+	text_line(&x, "@recorder\n32 300 thread pid=300 state=83 comm=\"dd\"\n@cpu 0");
+	many(&x, 100, 600, MS);
+	t = x.t;
+	end = t + 300 * MS;
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
+	sleeps(&x, "futex", -1, 101);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=101", t - MS);
+	if (disk)
+		text_line(&x, "%ld 101 block_start request=1 dev=8 bytes=4096 sector=8 op=1",
+			  t - MS + 500);
+	text_line(&x, "%ld 101 switch next=0 state=%d flags=%d", t - MS + 1000, disk ? 2 : 1,
+		  disk ? 2 : 0);
+	text_line(&x, "%ld 300 block_start request=2 dev=8 bytes=8388608 sector=800 op=1",
+		  t + 9 * MS);
+	text_line(&x, "%ld 0 block_complete request=2 dev=8 bytes=8388608 sector=800",
+		  end - 3 * MS);
+	if (disk)
+		text_line(&x, "%ld 0 block_complete request=1 dev=8 bytes=4096 sector=8",
+			  end - 2 * MS);
+	text_line(&x, "%ld 0 waking target=101 context=1\n%ld 0 switch next=101", end - MS,
+		  end - MS + 1000);
+	text_line(&x, "%ld 101 syscall_args nr=%s arg0=3 dur=%ld", end - MS + 2000,
+		  disk ? "fsync" : "nanosleep", 300 * MS + 1800);
+	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 0", end + MS);
+	return judged(&x);
+}
+
+/* Who waited for a disk before it released a lock is said first, and who used that disk. */
+static void a_pause_that_ends_at_a_disk_names_its_user(void **state)
+{
+	sqlite3 *db = released_late(true);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for a futex");
+	is_number(db, FINDING_VALUE("pause_root", "end", "v.id"), 101);
+	is_text(db, FINDING_VALUE("pause_root", "state", "v.text"), "waiting for the disk");
+	is_number(db, DISK_VALUE("v.id", "user"), 300);
+	is_number(db,
+		  "SELECT (SELECT id FROM finding WHERE kind='pause_root') <"
+		  " (SELECT id FROM finding WHERE kind='pause_cause')",
+		  1);
+	db_close(db);
+	db = released_late(false); /* the waker says it all, and no disk was waited for */
+	is_number(db, "SELECT count(*) FROM finding WHERE kind IN ('pause_root', 'pause_disk')", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +228,7 @@ int main(void)
 		T(a_pause_behind_discards_has_who_made_them),
 		T(what_the_kernel_writes_back_has_who_wrote_it),
 		T(a_pause_at_an_idle_disk_names_no_user),
+		T(a_pause_that_ends_at_a_disk_names_its_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -561,6 +561,11 @@ PAUSE = """SELECT min(ts), %s, sum(woken + preempted), (SELECT pid FROM thread t
 # the end of the wakeup chain, which comes first on the screen
 ROOT = """SELECT t.pid, t.comm FROM finding f JOIN finding_value v ON v.finding=f.id AND v.name='end' JOIN thread t ON
     t.tid=v.id WHERE f.kind='pause_root' AND f.parent=(SELECT finding FROM verdict WHERE rank=1)"""
+# the state of that end, and the first program at its disk
+ROOT_DISK = """SELECT p.pid, p.comm FROM finding f JOIN finding_value s ON s.finding=f.id AND s.name='state' JOIN finding_value n ON
+    n.finding=f.id AND n.name='share' JOIN finding d ON d.parent=f.parent AND d.kind IN ('pause_discards', 'pause_disk') JOIN
+    finding_value u ON u.finding=d.id AND u.name='user' JOIN process p ON p.pid=u.id WHERE f.kind='pause_root' AND
+    s.text='waiting for the disk' AND n.number >= 50 AND f.parent=(SELECT finding FROM verdict WHERE rank=1) ORDER BY d.id LIMIT 1"""
 # the longest wait for a lock of another connection, and the process that had it
 LOCKED = """SELECT v.start, t.pid, t.comm FROM verdict v JOIN finding f ON f.parent=v.finding LEFT JOIN finding_value h ON
     h.finding=f.id AND h.name=iif(f.kind='locked_wait', 'holder', 'thread') LEFT JOIN thread t ON t.tid=h.id WHERE
@@ -577,7 +582,8 @@ def judge(incident, server, answers):
         spent = [float(v) for v in paused[1:len(STATES) + 2]]
         state = (STATES + ["runq"])[spent.index(max(spent))]
         end = (answers.sql(ROOT) or [paused[-3:-1]])[0]
-        found.insert(0, ["pause", state, paused[0], "process", *end])
+        disk = answers.sql(ROOT_DISK)
+        found.insert(0, ["pause", "disk" if disk else state, paused[0], "process", *(disk or [end])[0]])
     if kind == "locked":
         locked = (answers.sql(LOCKED) or [[start, "", ""]])[0]
         found.insert(0, ["locked", "lock", locked[0], "process", locked[1], locked[2]])

@@ -348,8 +348,8 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
 		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
-	if (hops > 1 || r->passed || r->outside || queued || r->client.len || r->function.len ||
-	    r->call.len || r->upstream.address.len) {
+	if (hops > 1 || r->passed || r->outside || queued || i->state == STATE_disk ||
+	    r->client.len || r->function.len || r->call.len || r->upstream.address.len) {
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
