@@ -6,9 +6,9 @@ set -eu
 PATH=$PATH:/usr/sbin:/sbin
 
 # what must be there: commands, and headers below /usr/include
-# chromium is wanted for tests/check/browser.sh; only continuous integration insists (BROWSER_MUST=1)
-browser=''
-[ "${BROWSER_MUST:-0}" = 1 ] && browser=chromium
+# chromium is wanted for tests/check/browser.sh, flamegraph.pl for export.sh; only continuous integration insists (BROWSER_MUST=1)
+browser='' browser_packages=''
+[ "${BROWSER_MUST:-0}" = 1 ] && browser='chromium nytprofhtml' browser_packages='chromium libdevel-nytprof-perl'
 # nft and ip are wanted for tests/live/hops.sh, the servers for arrival.sh; the same
 live='' live_packages=''
 [ "${LIVE_MUST:-0}" = 1 ] && live='nft ip memcached nginx' live_packages='nftables memcached nginx'
@@ -69,7 +69,7 @@ as_root() {
 
 if command -v apt-get >/dev/null 2>&1; then
 	export DEBIAN_FRONTEND=noninteractive
-	base="$browser ${live:+$live_packages iproute2}"' gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
+	base="$browser_packages ${live:+$live_packages iproute2}"' gcc g++ make libc6-dev clang llvm libbpf-dev libelf-dev zlib1g-dev liblzma-dev libzstd-dev xz-utils
 		libsqlite3-dev libgsl-dev libcmocka-dev gnuplot-nox redis-server redis-tools pkg-config
 		mandoc clang-format python3 strace procps protobuf-compiler systemtap-sdt-dev'
 	# bpftool is a package of its own in Debian; Ubuntu has it in linux-tools-common
@@ -86,19 +86,19 @@ elif [ -n "$packages" ]; then
 	echo "deps: make $1 needs a Debian or Ubuntu host with: $packages" >&2
 	exit 1
 elif command -v dnf >/dev/null 2>&1; then
-	as_root dnf install -y -q $browser $live_packages gcc gcc-c++ libstdc++-static make clang llvm libbpf-devel elfutils-devel zlib-devel \
+	as_root dnf install -y -q ${browser%% *} $live_packages gcc gcc-c++ libstdc++-static make clang llvm libbpf-devel elfutils-devel zlib-devel \
 		xz xz-devel \
 		libzstd-devel sqlite-devel gsl-devel libcmocka-devel gnuplot-minimal redis pkgconf \
 		bpftool mandoc clang-tools-extra python3 strace procps-ng protobuf-compiler
 elif command -v zypper >/dev/null 2>&1; then
-	as_root zypper --non-interactive install $browser $live_packages gcc gcc-c++ make clang llvm libbpf-devel libelf-devel xz xz-devel \
+	as_root zypper --non-interactive install ${browser%% *} $live_packages gcc gcc-c++ make clang llvm libbpf-devel libelf-devel xz xz-devel \
 		zlib-devel libzstd-devel sqlite3-devel gsl-devel libcmocka-devel gnuplot redis \
 		pkg-config bpftool mandoc python3 strace procps protobuf-devel
 elif command -v pacman >/dev/null 2>&1; then
-	as_root pacman -S --needed --noconfirm $browser $live_packages gcc make clang llvm libbpf libelf zlib xz zstd sqlite gsl \
+	as_root pacman -S --needed --noconfirm ${browser%% *} $live_packages gcc make clang llvm libbpf libelf zlib xz zstd sqlite gsl \
 		cmocka gnuplot redis pkgconf bpf mandoc python strace procps-ng protobuf
 elif command -v apk >/dev/null 2>&1; then
-	as_root apk add $browser $live_packages gcc g++ make musl-dev linux-headers clang llvm libbpf-dev elfutils-dev zlib-dev xz xz-dev \
+	as_root apk add ${browser%% *} $live_packages gcc g++ make musl-dev linux-headers clang llvm libbpf-dev elfutils-dev zlib-dev xz xz-dev \
 		zstd-dev sqlite-dev gsl-dev cmocka-dev gnuplot redis pkgconf bpftool mandoc \
 		clang-extra-tools python3 strace procps protoc
 else

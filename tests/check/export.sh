@@ -218,6 +218,23 @@ if [ -z "$sub" ]; then
 	fi
 fi
 
+# ---- flamegraph.pl, as Debian has it ----
+if [ -z "$sub" ]; then
+	flamegraph=/usr/share/perl5/Devel/NYTProf/flamegraph.pl
+	if [ -e "$flamegraph" ]; then
+		for f in shop.folded shop.folded-calls demo.folded demo-healthy.folded-cpu demo-healthy.folded-offcpu; do
+			sum=$(awk '{ n += $NF } END { printf "%.0f", n }' "$f")
+			perl "$flamegraph" --countname ns "$f" >flames.svg 2>complaints
+			is "flamegraph.pl draws all of $f" "$(sed -n 's/.*<title>all (\([0-9,]*\) ns, 100%).*/\1/p' flames.svg | tr -d ,)" "$sum"
+			is_empty "without a complaint" "$(cat complaints)"
+		done
+	elif [ "${BROWSER_MUST:-0}" = 1 ]; then
+		failed "flamegraph.pl is not at hand (Debian: libdevel-nytprof-perl)"
+	else
+		echo "ok flamegraph.pl draws exports # SKIP it is not at hand (Debian: libdevel-nytprof-perl)"
+	fi
+fi
+
 # ---- Perfetto: its UI and its trace processor, whole and with filters ----
 if [ -z "$sub" ]; then
 	tools=$top/.output/perfetto
