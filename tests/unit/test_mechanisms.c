@@ -105,6 +105,9 @@ static void writes_that_are_new_are_its_own(void **state)
 	first_is(slowed(writes_long, 0, "all", NULL), "disk", "server[100]",
 		 "own AND offender_part > 0.99");
 	first_is(halves(writes_short, writes_long, NULL), "disk", "burner[200]", "NOT own");
+	/* from the start on: there is no before */
+	first_is(halves(writes_long, writes_long, NULL), "disk", "burner[200]",
+		 "basis='all' AND NOT own");
 }
 
 /* 100 reads 4 kB: for so long it has the CPU in the call, and afterwards. */

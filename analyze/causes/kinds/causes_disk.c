@@ -136,7 +136,7 @@ static struct waiting waiting_of(const struct pieces *p, s64 dev)
 /*
  * The share of the added waits that are more waits than before, each for a write of its own. Others
  * that use the disk make waits longer, not more; or they make more reads, of what they drove out of
- * the cache.
+ * the cache. Without a baseline there is no before.
  */
 static double more_writes(struct samples *d, const struct disk_use *use,
 			  const struct pieces *direct, size_t moments)
@@ -148,7 +148,8 @@ static double more_writes(struct samples *d, const struct disk_use *use,
 	samples_pieces(d, true, CATEGORY_disk, &baseline);
 	before = waiting_of(&baseline, use->dev);
 	pieces_free(&baseline);
-	if (use->own - use->reads < MOSTLY * (double)moments || slow.ns <= before.ns)
+	if (!d->n_baseline || slow.ns <= before.ns ||
+	    use->own - use->reads < MOSTLY * (double)moments)
 		return 0;
 	mean = before.n > 0 ? before.ns / before.n : slow.ns / slow.n;
 	return fmin(1, (slow.n - before.n) * mean / (slow.ns - before.ns));
