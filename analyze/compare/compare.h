@@ -157,7 +157,7 @@ struct measured {
 	size_t n_shapes;
 	struct split *splits;
 	size_t n_splits;
-	struct cpu_profiles *profiles; /* compare_functions.h; NULL: none */
+	struct code_profiles *profiles; /* compare_functions.h; NULL: none */
 	struct pause_cause *pauses;    /* compare_pauses.h; NULL: none */
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which functions use more, or less, CPU time per request: differences of means as in excess, with
- * the error of a count at least (few samples can lie evenly by chance), and p by Holm over all
- * functions of a process. The path that is named leads down while one callee has half of the
- * process's difference, and up again to a function whose own difference is proved.
+ * Which functions use more, or less, CPU time per request, or wait for longer: differences of means
+ * as in excess, with the error of a count at least (few samples can lie evenly by chance), and p by
+ * Holm over all functions of a process. The path that is named leads down while one callee has half
+ * of the process's difference, and up again to a function whose own difference is proved.
  */
 #include "compare_functions.h"
 
@@ -30,6 +30,8 @@ struct blame {
 	struct callstacks all;		/* codes of all recordings: from 1; no stacks */
 	u32 *map[2][COMPARE_SIDE_MOST]; /* from the codes of a recording */
 	const struct compared_subject *subject;
+	bool waits;	   /* of them; else CPU time */
+	double one;	   /* mean of the squared ns of a sample or wait, of all recordings */
 	struct tested *of; /* by code */
 	s64 stack;	   /* the last one that was put */
 };
@@ -103,14 +105,14 @@ static int map_codes(struct blame *b)
 	return 0;
 }
 
-static const struct cpu_profile *profile_of(const struct measured *m,
-					    const struct compared_subject *subject)
+static const struct code_profile *profile_of(const struct measured *m,
+					     const struct compared_subject *subject, bool waits)
 {
 	size_t i;
 
 	for (i = 0; i < m->profiles->n; i++)
-		if (compare_same(&m->profiles->of[i].subject, subject) &&
-		    m->profiles->of[i].all > 0)
+		if (m->profiles->of[i].waits == waits && m->profiles->of[i].all > 0 &&
+		    compare_same(&m->profiles->of[i].subject, subject))
 			return &m->profiles->of[i];
 	return NULL;
 }
@@ -118,40 +120,34 @@ static const struct cpu_profile *profile_of(const struct measured *m,
 /* ---- functions ---- */
 
 /* Of one recording. The variance of a sum of n independent samples is the sum of their squares. */
-static struct unit_mean mean_of(const struct cpu_profile *p, const struct code_use *use)
+static struct unit_mean mean_of(const struct blame *b, const struct code_profile *p,
+				const struct code_use *use)
 {
 	struct unit_mean m = compare_mean(p->requests, use->sum);
-	double one = use->n > 0 ? use->squares / use->n : 0, least;
+	double one = use->n > 0 ? use->squares / use->n : b->one;
+	double least = sqrt((use->n + 1) * one) / m.n;
 
-	if (!(one > 0)) { /* none here: that of any sample of the process */
-		const struct code_use *any = p->of;
-
-		while (!(any->n > 0))
-			any++;
-		one = any->squares / any->n;
-	}
-	least = sqrt((use->n + 1) * one) / m.n;
 	m.est.error = m.est.error < least ? least : m.est.error;
 	return m;
 }
 
 /* The functions of one recording, by the numbers of all; of several recordings, one after the
  * other. */
-static void take_means(struct blame *b, int side, size_t i, const struct cpu_profile *p,
+static void take_means(struct blame *b, int side, size_t i, const struct code_profile *p,
 		       double *values)
 {
 	const struct code_use none = { 0 };
 	u32 n = b->s->of[side][i].profiles->stacks.n_codes, k;
 
 	for (k = 0; k <= b->all.n_codes; k++) {
-		b->of[k].mean[side] = mean_of(p, &none);
+		b->of[k].mean[side] = mean_of(b, p, &none);
 		values[k] = 0;
 	}
 	for (k = 0; k <= n; k++) {
 		struct tested *t = &b->of[b->map[side][i][k]];
 
 		t->n[side] += p->of[k].n;
-		t->mean[side] = mean_of(p, &p->of[k]);
+		t->mean[side] = mean_of(b, p, &p->of[k]);
 		values[b->map[side][i][k]] = t->mean[side].est.value;
 	}
 }
@@ -164,7 +160,7 @@ static int take_side(struct blame *b, int side)
 	if (!values)
 		return err_set(b->e, ERR_FAIL, "out of memory for functions");
 	for (i = 0; i < n; i++)
-		take_means(b, side, i, profile_of(&b->s->of[side][i], b->subject),
+		take_means(b, side, i, profile_of(&b->s->of[side][i], b->subject, b->waits),
 			   values + i * codes);
 	for (k = 0; k < codes && (n > 1 || b->s->n[!side] > 1); k++) {
 		for (r = 0; r < n; r++)
@@ -206,10 +202,10 @@ static int put_functions(struct blame *b, u32 lead, const char *path)
 
 		if (t->n[0] + t->n[1] < LEAST)
 			continue;
-		ret = db_insert(b->db, TABLE_function_change, b->e, "ssiddddddssdd",
-				b->subject->comm, b->all.codes[k].name, (s64)b->all.codes[k].kernel,
-				t->mean[0].est.value, t->mean[1].est.value, t->c.diff, t->c.low,
-				t->c.high, t->p,
+		ret = db_insert(b->db, TABLE_function_change, b->e, "sisiddddddssdd",
+				b->subject->comm, (s64)b->waits, b->all.codes[k].name,
+				(s64)b->all.codes[k].kernel, t->mean[0].est.value,
+				t->mean[1].est.value, t->c.diff, t->c.low, t->c.high, t->p,
 				!(t->p < PROVED) ? "inconclusive"
 				: t->c.diff > 0	 ? "more"
 						 : "less",
@@ -223,7 +219,7 @@ static int put_functions(struct blame *b, u32 lead, const char *path)
 /* Adds the paths of a recording: those of after as a, of before as b, per request of the side. */
 static int add_tree(struct blame *b, struct calltree *t, int side, size_t i, double requests)
 {
-	const struct cpu_profile *p = profile_of(&b->s->of[side][i], b->subject);
+	const struct code_profile *p = profile_of(&b->s->of[side][i], b->subject, b->waits);
 	u32 *node = calloc((size_t)p->tree.n + 1, sizeof(*node)), k;
 	int ret = node ? 0 : err_set(b->e, ERR_FAIL, "out of memory for stacks");
 
@@ -248,7 +244,8 @@ static int join_trees(struct blame *b, struct calltree *t, double *ret_samples)
 
 	for (side = 0; side < 2; side++)
 		for (i = 0; i < b->s->n[side]; i++) {
-			const struct cpu_profile *p = profile_of(&b->s->of[side][i], b->subject);
+			const struct code_profile *p =
+				profile_of(&b->s->of[side][i], b->subject, b->waits);
 
 			requests[side] += p->all;
 			*ret_samples += p->n;
@@ -272,8 +269,9 @@ static int put_paths(struct blame *b, const struct calltree *t, double samples)
 		ret = db_insert(b->db, TABLE_stack, b->e, "iii", base + k,
 				v->parent ? base + v->parent : (s64)0, (s64)v->code);
 		if (ret == 0)
-			ret = db_insert(b->db, TABLE_stack_change, b->e, "siddi", b->subject->comm,
-					base + k, v->b, v->a, (s64)(k == 1 ? samples : 0));
+			ret = db_insert(b->db, TABLE_stack_change, b->e, "siiddi", b->subject->comm,
+					(s64)b->waits, base + k, v->b, v->a,
+					(s64)(k == 1 ? samples : 0));
 	}
 	b->stack += t->n;
 	return ret;
@@ -323,6 +321,25 @@ static int find_path(struct blame *b, const struct calltree *joined, u32 *lead, 
 	return callstacks_running(path, &b->all, codes + k, n - k, b->e);
 }
 
+/* False: there are none. */
+static bool find_one(struct blame *b)
+{
+	double squares = 0, n = 0;
+	size_t i;
+	int side;
+
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < b->s->n[side]; i++) {
+			const struct code_profile *p =
+				profile_of(&b->s->of[side][i], b->subject, b->waits);
+
+			squares += p->squares;
+			n += p->n;
+		}
+	b->one = n > 0 ? squares / n : 0;
+	return b->one > 0;
+}
+
 static int blame_process(struct blame *b)
 {
 	struct calltree t = { 0 };
@@ -361,15 +378,17 @@ static bool any_missing(const struct sides *s)
 	return false;
 }
 
-/* Every recording has samples of this process. */
-static bool is_everywhere(const struct sides *s, const struct compared_subject *subject)
+/* Every recording has samples of this process, or stacks of waits of the same length. */
+static bool is_everywhere(const struct sides *s, const struct code_profile *p)
 {
 	size_t i;
 	int side;
 
 	for (side = 0; side < 2; side++)
 		for (i = 0; i < s->n[side]; i++)
-			if (!profile_of(&s->of[side][i], subject))
+			if (!profile_of(&s->of[side][i], &p->subject, p->waits) ||
+			    (p->waits &&
+			     s->of[side][i].profiles->threshold != s->of[0][0].profiles->threshold))
 				return false;
 	return true;
 }
@@ -388,7 +407,7 @@ static void free_blame(struct blame *b)
 int compare_blame(sqlite3 *db, const struct sides *s, struct err *e)
 {
 	struct blame b = { .db = db, .s = s, .e = e };
-	const struct cpu_profiles *first = s->of[0][0].profiles;
+	const struct code_profiles *first = s->of[0][0].profiles;
 	size_t i;
 	int ret;
 
@@ -402,7 +421,8 @@ int compare_blame(sqlite3 *db, const struct sides *s, struct err *e)
 		ret = err_set(e, ERR_FAIL, "out of memory for functions");
 	for (i = 0; i < first->n && ret == 0; i++) {
 		b.subject = &first->of[i].subject;
-		if (!is_everywhere(s, b.subject))
+		b.waits = first->of[i].waits;
+		if (!is_everywhere(s, &first->of[i]) || !find_one(&b))
 			continue;
 		if (!b.stack)
 			ret = put_names(&b);
@@ -413,8 +433,18 @@ int compare_blame(sqlite3 *db, const struct sides *s, struct err *e)
 	return ret;
 }
 
+struct saying {
+	sqlite3 *db;
+	double least; /* ns: shorter waits have no stack */
+};
+
 static int say_function(void *arg, sqlite3_stmt *q, struct err *e)
 {
+	const struct saying *s = arg;
+	static const enum finding_kind kinds[2][2] = {
+		{ FINDING_compare_function_less, FINDING_compare_function_more },
+		{ FINDING_compare_waits_less, FINDING_compare_waits_more },
+	};
 	const struct value values[] = {
 		VALUE_TEXT("subject", db_text(q, 0)),
 		VALUE_TEXT("function", db_text(q, 1)),
@@ -422,27 +452,33 @@ static int say_function(void *arg, sqlite3_stmt *q, struct err *e)
 		VALUE_NUMBER("after", db_number(q, 3), "ns"),
 		VALUE_INTERVAL("diff", db_number(q, 4), db_number(q, 5), db_number(q, 6), "ns"),
 		VALUE_NUMBER("n", db_number(q, 7), ""),
+		VALUE_NUMBER("least", sqlite3_column_int(q, 9) ? s->least : NAN, "ns"),
 		{ 0 },
 	};
 	const struct finding f = {
-		.kind = sqlite3_column_int(q, 8) ? FINDING_compare_function_more
-						 : FINDING_compare_function_less,
+		.kind = kinds[sqlite3_column_int(q, 9)][sqlite3_column_int(q, 8)],
 		.evidence = OBSERVED,
 		.sql = "SELECT * FROM function_change",
 		.values = values,
 	};
 
-	return finding_put(arg, "compare", &f, NULL, e);
+	return finding_put(s->db, "compare", &f, NULL, e);
 }
 
-int compare_say_functions(sqlite3 *db, struct err *e)
+int compare_say_functions(sqlite3 *db, const struct sides *sides, struct err *e)
 {
-	return db_each(db, e, say_function, db,
-		       "SELECT c.subject, f.path, f.before, f.after, abs(f.diff),"
-		       " iif(f.diff < 0, -f.high, f.low), iif(f.diff < 0, -f.low, f.high),"
-		       " f.n_before + f.n_after, f.diff > 0 FROM function_change f JOIN change c ON"
-		       " c.comm=f.comm AND c.kind='process' AND c.name='CPU per request' WHERE"
-		       " f.path IS NOT NULL AND (c.verdict, f.verdict) IN (('slower', 'more'),"
-		       " ('faster', 'less')) ORDER BY abs(f.diff) DESC, f.rowid",
-		       "");
+	const struct code_profiles *first = sides->of[0][0].profiles;
+	struct saying s = { db, first ? (double)first->threshold : NAN };
+
+	return db_each(
+		db, e, say_function, &s,
+		"SELECT c.subject, f.path, f.before, f.after, abs(f.diff),"
+		" iif(f.diff < 0, -f.high, f.low), iif(f.diff < 0, -f.low, f.high),"
+		" f.n_before + f.n_after, f.diff > 0, f.wait FROM function_change f JOIN change c ON"
+		" c.comm=f.comm AND c.kind='process' AND c.name='CPU per request' WHERE f.path IS NOT"
+		" NULL AND (iif(f.wait, (SELECT r.verdict FROM change r WHERE r.comm=f.comm AND"
+		" r.kind='service' AND r.name='request mean' ORDER BY r.rowid LIMIT 1), c.verdict),"
+		" f.verdict) IN (('slower', 'more'), ('faster', 'less')) ORDER BY abs(f.diff) DESC,"
+		" f.rowid",
+		"");
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Samples of processes that answer requests, in windows of time. A window in which events were lost
- * is excluded. Processes without requests have no unit that their functions could be compared by.
+ * Samples and waits of processes that answer requests, in windows of time. A window in which events
+ * were lost is excluded. Processes without requests have no unit that their functions could be
+ * compared by. Of waits, the functions in user mode: what the kernel does then is their kind.
  */
 #include "compare_functions.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAST_REQUESTS 30
 #define LEAST_SAMPLES  20
@@ -14,8 +16,8 @@
 struct reading {
 	struct measured *m;
 	sqlite3 *db;
-	struct cpu_profiles *all;
-	struct cpu_profile *at;
+	struct code_profiles *all;
+	struct code_profile *at;
 	bool lost[COMPARE_WINDOWS];
 	u32 *seen; /* by code: number of the row that counted last */
 	u32 row;
@@ -53,6 +55,19 @@ static int on_request(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
+/* Without the C library in which they wait, unless there is nothing else. */
+static u32 callers(const struct callstacks *s, u32 *codes, u32 n)
+{
+	u32 k = 0;
+
+	while (k < n && s->codes[codes[k]].runtime)
+		k++;
+	if (k == n)
+		return n;
+	memmove(codes, codes + k, (n - k) * sizeof(*codes));
+	return n - k;
+}
+
 static int on_samples(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	struct reading *g = arg;
@@ -66,10 +81,13 @@ static int on_samples(void *arg, sqlite3_stmt *q, struct err *e)
 		return 0;
 	count = callstacks_codes(&g->all->stacks, sqlite3_column_int64(q, 0),
 				 sqlite3_column_int64(q, 1), codes);
+	if (g->at->waits)
+		count = callers(&g->all->stacks, codes, count);
 	if (!count)
 		codes[count++] = 0;
 	g->row++;
 	g->at->n += n;
+	g->at->squares += squares;
 	for (i = 0; i < count; i++) {
 		struct code_use *u = &g->at->of[codes[i]];
 
@@ -88,15 +106,22 @@ static int on_samples(void *arg, sqlite3_stmt *q, struct err *e)
 
 #define OF_NAME "pid IN (SELECT pid FROM process WHERE comm IS ?)"
 
-static int on_process(void *arg, sqlite3_stmt *row, struct err *e)
+static int add_profile(struct reading *g, const char *comm, bool waits, struct err *e)
 {
-	struct reading *g = arg;
-	const char *comm = db_text(row, 0);
-	struct cpu_profile *p = &g->all->of[g->all->n];
+	static const char *const sql[] = {
+		"SELECT user_stack, kernel_stack, min(ts), sum(weight), count(*),"
+		" sum(1.0 * weight * weight) FROM sample WHERE " OF_NAME
+		" GROUP BY 1, 2, CAST(1.0 * ts * ? / ? AS INTEGER) ORDER BY 1, 2, 3",
+		"SELECT user_stack, 0, min(ts), sum(weight), count(*), sum(1.0 * weight * weight)"
+		" FROM offcpu WHERE request NOT NULL AND weight > 0 AND " OF_NAME
+		" GROUP BY 1, 2, CAST(1.0 * ts * ? / ? AS INTEGER) ORDER BY 1, 2, 3",
+	};
+	struct code_profile *p = &g->all->of[g->all->n];
 	int ret;
 
 	g->at = p;
 	compare_subject(&p->subject, COMPARE_PROCESS, comm, NULL, COMPARE_NO_PORT, NULL);
+	p->waits = waits;
 	p->of = calloc((size_t)g->all->stacks.n_codes + 1, sizeof(*p->of));
 	if (!p->of)
 		return err_set(e, ERR_FAIL, "out of memory for functions");
@@ -104,22 +129,33 @@ static int on_process(void *arg, sqlite3_stmt *row, struct err *e)
 	ret = db_each(g->db, e, on_request, g, "SELECT ts + dur FROM request WHERE " OF_NAME, "s",
 		      comm);
 	if (ret == 0)
-		ret = db_each(g->db, e, on_samples, g,
-			      "SELECT user_stack, kernel_stack, min(ts), sum(weight), count(*),"
-			      " sum(1.0 * weight * weight) FROM sample WHERE " OF_NAME
-			      " GROUP BY 1, 2, CAST(1.0 * ts * ? / ? AS INTEGER) ORDER BY 1, 2, 3",
-			      "sii", comm, (s64)COMPARE_WINDOWS, g->m->duration);
+		ret = db_each(g->db, e, on_samples, g, sql[waits], "sii", comm,
+			      (s64)COMPARE_WINDOWS, g->m->duration);
+	return ret;
+}
+
+/* Columns: comm, samples. No waits are some, of length 0. */
+static int on_process(void *arg, sqlite3_stmt *row, struct err *e)
+{
+	struct reading *g = arg;
+	int ret = 0;
+
+	if (sqlite3_column_int64(row, 1) >= LEAST_SAMPLES)
+		ret = add_profile(g, db_text(row, 0), false, e);
+	if (ret == 0 && g->all->threshold > 0)
+		ret = add_profile(g, db_text(row, 0), true, e);
 	return ret;
 }
 
 int compare_functions(struct measured *m, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
-		"SELECT p.comm, sum(s.n) AS samples FROM (SELECT pid, max(comm) AS comm FROM process GROUP"
-		" BY pid) p JOIN (SELECT pid, count(*) AS n FROM sample GROUP BY pid) s USING (pid)"
-		" LEFT JOIN (SELECT pid, sum(requests) AS n FROM service WHERE kind<>'function'"
-		" GROUP BY pid) t USING (pid) GROUP BY p.comm HAVING samples >= ? AND sum(t.n) >= ?"
-		" ORDER BY samples DESC, p.comm LIMIT ?";
+		"SELECT p.comm, total(s.n) AS samples, total(w.n) AS waits FROM (SELECT pid, max(comm) AS comm"
+		" FROM process GROUP BY pid) p LEFT JOIN (SELECT pid, count(*) AS n FROM sample GROUP BY pid) s"
+		" USING (pid) LEFT JOIN (SELECT pid, count(*) AS n FROM offcpu WHERE request NOT NULL GROUP BY"
+		" pid) w USING (pid) JOIN (SELECT pid, sum(requests) AS n FROM service WHERE kind<>'function'"
+		" GROUP BY pid) t USING (pid) GROUP BY p.comm HAVING sum(t.n) >= ? ORDER BY samples DESC,"
+		" waits DESC, p.comm LIMIT ?";
 	struct reading g = { .m = m, .db = db, .all = calloc(1, sizeof(*g.all)) };
 	int ret;
 
@@ -132,15 +168,19 @@ int compare_functions(struct measured *m, sqlite3 *db, struct err *e)
 	g.seen = calloc((size_t)g.all->stacks.n_codes + 1, sizeof(*g.seen));
 	if (!g.seen)
 		return err_set(e, ERR_FAIL, "out of memory for functions");
-	ret = db_each(db, e, on_loss, &g, "SELECT ts, ts + dur FROM loss", "");
+	ret = db_int(db, &g.all->threshold, e,
+		     "SELECT CAST(value AS INTEGER) FROM recording WHERE key='stack_threshold'",
+		     "");
 	if (ret == 0)
-		ret = db_each(db, e, on_process, &g, sql, "iii", (s64)LEAST_SAMPLES,
-			      (s64)LEAST_REQUESTS, (s64)PROFILES_MOST);
+		ret = db_each(db, e, on_loss, &g, "SELECT ts, ts + dur FROM loss", "");
+	if (ret == 0)
+		ret = db_each(db, e, on_process, &g, sql, "ii", (s64)LEAST_REQUESTS,
+			      (s64)PROFILES_MOST / 2);
 	free(g.seen);
 	return ret;
 }
 
-void compare_functions_free(struct cpu_profiles *p)
+void compare_functions_free(struct code_profiles *p)
 {
 	size_t i;
 

@@ -484,7 +484,7 @@ int compare_say(sqlite3 *db, const struct sides *s, double threshold, struct err
 	if (ret == 0 && x.lead.row && strcmp(x.lead.unit, "ns") == 0)
 		ret = say_why(&x);
 	if (ret == 0)
-		ret = compare_say_functions(db, e);
+		ret = compare_say_functions(db, x.sides, e);
 	if (ret == 0 && x.lead.row)
 		ret = say_load(&x);
 	if (ret == 0 && x.changed)

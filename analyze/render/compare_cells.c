@@ -221,6 +221,8 @@ static const struct {
 	{ FINDING_compare_pause_cause, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_added, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_function_more, { LINE_WHY, "WHY", "", NULL } },
+	{ FINDING_compare_waits_more, { LINE_WHY, "WHY", "", NULL } },
+	{ FINDING_compare_waits_less, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_function_less, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_saved, { LINE_WHY, "WHY", "", NULL } },
 	{ FINDING_compare_not_explained, { LINE_WHY, "WHY", "", NULL } },
@@ -280,7 +282,7 @@ static void fill_key(struct cells *t, sqlite3_stmt *q)
 
 /* Those that changed, and the largest of the others. */
 #define FUNCTION_ROWS                                                                     \
-	"SELECT comm, function, before, after, diff, low, high, verdict"                  \
+	"SELECT comm, function, before, after, diff, low, high, verdict, wait"            \
 	" FROM function_change ORDER BY verdict='inconclusive', max(before, after) DESC," \
 	" rowid LIMIT 40"
 
@@ -291,7 +293,8 @@ static void fill_functions(struct cells *t, sqlite3_stmt *q)
 	struct err e = { 0 };
 
 	if (escape_add(&name, ESCAPE_TEXT, function, strlen(function), &e) == 0)
-		cell(t, 0, "%s %s", text_of(q, 0), name.len ? name.data : "");
+		cell(t, 0, "%s %s%s", text_of(q, 0), sqlite3_column_int(q, 8) ? "waits: " : "",
+		     name.len ? name.data : "");
 	buf_free(&name);
 	value(t, 1, q, 2, "ns");
 	value(t, 2, q, 3, "ns");
@@ -331,7 +334,7 @@ static int other_cells(const struct drawing *d, double threshold)
 			      " ORDER BY rowid",
 			      fill_excess);
 	if (ret == 0)
-		ret = section(d, "functions", "CPU time per request by function (p: Holm)",
+		ret = section(d, "functions", "CPU time and waits per request by function (p: Holm)",
 			      functions, 1, FUNCTION_ROWS, fill_functions);
 	if (ret == 0)
 		ret = section(d, "moved", "Durations by quantile (shift function)", shift, 2,

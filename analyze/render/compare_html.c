@@ -202,6 +202,7 @@ static void put_picture(struct page *p, const char *name)
 static int draw(void *arg, const struct cells *t, struct err *e)
 {
 	struct page *p = arg;
+	const struct flame *f;
 	size_t at = 0;
 	int r;
 
@@ -213,8 +214,9 @@ static int draw(void *arg, const struct cells *t, struct err *e)
 		   "<section id=\"%s\" aria-labelledby=\"%s-h\"><h2 id=\"%s-h\">%s</h2>\n", t->id,
 		   t->id, t->id, t->title);
 	put_picture(p, places[at].picture);
-	if (strcmp(t->id, "functions") == 0)
-		buf_fail(p->out, flame_draw(p->out, p->db, flame_named("flame-compare"), false, e));
+	for (f = flames; f->name && strcmp(t->id, "functions") == 0; f++)
+		if (strcmp(f->analysis, "compare") == 0)
+			buf_fail(p->out, flame_draw(p->out, p->db, f, false, e));
 	if (at)
 		buf_printf(p->out, e, "<details><summary>%d rows</summary>\n", t->rows - 1);
 	buf_printf(p->out, e,

@@ -41,8 +41,12 @@ const struct flame flames[] = {
 	  " AND (subject_kind, subject)=" OF_ONE },
 	{ "flame-compare", "compare", "CPU time per request, after against before", "after",
 	  "before",
-	  "SELECT stack, 0, NULL, 0, after, before, n FROM stack_change WHERE comm=(SELECT comm FROM"
-	  " stack_change ORDER BY rowid LIMIT 1)" },
+	  "SELECT stack, 0, NULL, 0, after, before, n FROM stack_change WHERE NOT wait AND"
+	  " comm=(SELECT comm FROM stack_change ORDER BY rowid LIMIT 1)" },
+	{ "flame-compare-offcpu", "compare", "Long waits per request, after against before",
+	  "after", "before",
+	  "SELECT stack, 0, NULL, 0, after, before, n FROM stack_change WHERE wait AND"
+	  " comm=(SELECT comm FROM stack_change ORDER BY rowid LIMIT 1)" },
 	{ 0 },
 };
 
