@@ -9,6 +9,8 @@
 
 #include "fd.bpf.h"
 
+#define AF_UNIX		1
+#define SOCK_STREAM	1
 #define IPPROTO_TCP	6
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT	2

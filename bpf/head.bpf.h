@@ -16,6 +16,7 @@
 #define BUFFERS_MAX   16
 #define GATHERED      16	 /* pieces of a send of several buffers */
 #define PREFACE	      0x20495250 /* "PRI " */
+#define UNSEEN	      0x10000	 /* more than a connection starts with (parse.h) */
 
 const volatile bool heads = false;  /* bytes are read */
 const volatile u8 moves[1024] = {}; /* by number of a system call: MOVE_* */
@@ -36,19 +37,28 @@ static __always_inline bool first_buffer(struct span *ret, u8 move, u64 arg1, u6
 	return true;
 }
 
-/* The socket of a descriptor, if it is one of TCP. */
-static __always_inline struct sock *tcp_by_casts(u32 fd)
+/*
+ * The socket of a descriptor, if requests are read from it: one of TCP, or a Unix stream that has
+ * an address, as those have that a server accepted.
+ */
+static __always_inline struct sock *stream_by_casts(u32 fd)
 {
 	struct file *f = file_by_casts(fd);
+	struct socket *s;
 	struct sock *sk;
 
 	if (!f || (f->f_inode->i_mode & S_IFMT) != S_IFSOCK)
 		return NULL;
-	sk = CAST(f->private_data, struct socket)->sk;
-	return sk->sk_protocol == IPPROTO_TCP ? sk : NULL;
+	s = CAST(f->private_data, struct socket);
+	sk = s->sk;
+	if (sk->sk_protocol == IPPROTO_TCP)
+		return sk;
+	if (s->type != SOCK_STREAM || sk->__sk_common.skc_family != AF_UNIX)
+		return NULL;
+	return CAST(sk, struct unix_sock)->addr ? sk : NULL;
 }
 
-static __always_inline struct sock *tcp_by_reads(u32 fd)
+static __always_inline struct sock *stream_by_reads(u32 fd)
 {
 	struct file *f = file_at(fd);
 	struct socket *s;
@@ -58,12 +68,39 @@ static __always_inline struct sock *tcp_by_reads(u32 fd)
 		return NULL;
 	s = BPF_CORE_READ(f, private_data);
 	sk = BPF_CORE_READ(s, sk);
-	return sk && BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP ? sk : NULL;
+	if (!sk || BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP)
+		return sk;
+	if (BPF_CORE_READ(s, type) != SOCK_STREAM ||
+	    BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
+		return NULL;
+	return BPF_CORE_READ((struct unix_sock *)sk, addr) ? sk : NULL;
 }
 
-static __always_inline struct sock *tcp_at(u32 fd, const bool btf)
+static __always_inline struct sock *stream_at(u32 fd, const bool btf)
 {
-	return btf && has_casts ? tcp_by_casts(fd) : tcp_by_reads(fd);
+	return btf && has_casts ? stream_by_casts(fd) : stream_by_reads(fd);
+}
+
+/* Unix sockets do not count bytes: those that were looked at, by number of a connection. */
+struct unix_bytes {
+	u32 read, written;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct unix_bytes);
+} unix_bytes SEC(".maps");
+
+static __always_inline struct unix_bytes *unix_bytes_of(u32 conn)
+{
+	struct unix_bytes none = {}, *b = bpf_map_lookup_elem(&unix_bytes, &conn);
+
+	if (b)
+		return b;
+	bpf_map_update_elem(&unix_bytes, &conn, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&unix_bytes, &conn);
 }
 
 struct piece {
@@ -194,23 +231,25 @@ static __always_inline void emit_pieces(struct counts *c, struct piece *p, u32 l
 	}
 }
 
-/* Bytes that were read so far. */
-static __always_inline u32 read_up_to(struct sock *sk, const bool btf)
+static __always_inline bool is_tcp(struct sock *sk, const bool btf)
+{
+	return GET(btf && has_casts, sk, sk_protocol) == IPPROTO_TCP;
+}
+
+/* Bytes that were read so far, the n of this call among them. */
+static __always_inline u32 read_up_to(struct sock *sk, u32 conn, u32 n, const bool btf)
 {
 	struct tcp_sock *tp = btf && has_casts ? CAST(sk, struct tcp_sock) : (void *)sk;
+	struct unix_bytes *b;
 
+	if (!is_tcp(sk, btf)) {
+		b = unix_bytes_of(conn);
+		return b ? b->read += n : n;
+	}
 	if (btf && has_casts)
 		return (u32)tp->bytes_received - tp->rcv_nxt + tp->copied_seq;
 	return (u32)BPF_CORE_READ(tp, bytes_received) - BPF_CORE_READ(tp, rcv_nxt) +
 	       BPF_CORE_READ(tp, copied_seq);
-}
-
-static __always_inline u32 written_up_to(struct sock *sk)
-{
-	struct tcp_sock *tp = (void *)sk;
-
-	return (u32)BPF_CORE_READ(tp, bytes_acked) + BPF_CORE_READ(tp, write_seq) -
-	       BPF_CORE_READ(tp, snd_una);
 }
 
 /* May be an error of one of the protocols: obsrec knows. */
@@ -241,7 +280,7 @@ static __always_inline bool find_served(struct served *ret, const struct call *c
 {
 	u64 word;
 
-	ret->sk = tcp_at(fd, btf);
+	ret->sk = stream_at(fd, btf);
 	if (!ret->sk)
 		return false;
 	ret->c = count_seen(GROUP_requests);
@@ -385,6 +424,26 @@ static __always_inline bool is_pipelined(u32 conn, bool now)
 	return hint_value(*known, conn) == PIPELINED;
 }
 
+/*
+ * The same of bytes written. From a Unix socket others may have been sent that were not looked at:
+ * there is a gap then, as on TCP.
+ */
+static __always_inline u32 written_up_to(struct sock *sk, u32 conn, u32 n, const bool btf)
+{
+	struct tcp_sock *tp = (void *)sk;
+	struct unix_bytes *b;
+
+	if (!is_tcp(sk, btf)) {
+		b = unix_bytes_of(conn);
+		if (b && !is_pipelined(conn, false))
+			b->written += UNSEEN;
+		return b ? b->written += n : n;
+	}
+
+	return (u32)BPF_CORE_READ(tp, bytes_acked) + BPF_CORE_READ(tp, write_seq) -
+	       BPF_CORE_READ(tp, snd_una);
+}
+
 static __always_inline void answered(const struct call *call, const struct span *s, u32 fd,
 				     u64 buffers, const bool btf)
 {
@@ -402,7 +461,7 @@ static __always_inline void answered(const struct call *call, const struct span 
 	if ((!error && !more && !any_pipelined) || !find_served(&on, call, fd, btf))
 		return;
 	p.conn = on.conn;
-	p.pos = written_up_to(on.sk) - (u32)call->ret;
+	p.pos = written_up_to(on.sk, p.conn, call->ret, btf) - (u32)call->ret;
 	/* an error of a longer line says nothing of what follows; HTTP has a body there */
 	if (is_pipelined(p.conn, more) || (error && b[0] != 'H' && call->ret > HEAD_SHORT)) {
 		if (btf && s->len < (u64)call->ret && buffers)
@@ -440,7 +499,7 @@ static __always_inline void received(const struct call *call, const struct span 
 		count(on.c, filtered);
 		return;
 	}
-	p.pos = read_up_to(on.sk, btf) - (u32)call->ret;
+	p.pos = read_up_to(on.sk, p.conn, call->ret, btf) - (u32)call->ret;
 	check_preface(&p);
 	emit_pieces(on.c, &p, call->ret, btf ? pieces_of(p.conn, p.have) : ENDS_PIECES, btf);
 }

@@ -8,7 +8,6 @@
 
 #include "conn.bpf.h"
 
-#define AF_UNIX	    1
 #define IPPROTO_UDP 17
 
 static __always_inline bool is_ready_server(struct sock *sk, struct unix_sock *un, const bool btf)
