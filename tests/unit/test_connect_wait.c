@@ -17,6 +17,7 @@ enum way {
 	LATER,	 /* and one that lasts longer than it */
 	REFUSED, /* at once, and the answer reports an error */
 	RETRIED, /* refused as well, but then answered without an error */
+	PORTS,	 /* no local port: connect fails before a SYN is sent; as REFUSED */
 	SYN,	 /* as SLOW, its SYN is sent again */
 	LOST,	 /* its question is sent again after 0.9 s */
 	EARLY,	 /* it is sent again at once, the answer takes 0.9 s more */
@@ -75,7 +76,7 @@ static void exchange(struct text *x, enum way way, long end)
 /* It takes 1 s, of which it sleeps most. */
 static void asks(struct text *x, enum way way, int i)
 {
-	bool quick = way == REFUSED || way == RETRIED;
+	bool quick = way == REFUSED || way == RETRIED || way == PORTS;
 	long t = x->t + 20000, end = t + (quick ? MS : 1000 * MS), from = t, to = end;
 
 	if (way >= LOST) {
@@ -94,8 +95,13 @@ static void asks(struct text *x, enum way way, int i)
 		tcp(x, from, way == OTHER ? 200 : 100, i, 7, 2, 0);
 	if (way == ANSWER)
 		tcp(x, t + MS / 2, 0, i, 2, 1, 0);
-	if (quick)
+	if (way == PORTS) {
+		tcp(x, t + MS / 5, 100, i, 2, 7, 0);
+		text_line(x, "%ld 100 syscall nr=connect fd=13 ret=-99 dur=%ld", t + MS / 5 + 1000,
+			  MS / 5 + 2000);
+	} else if (quick) {
 		tcp(x, t + MS / 5, 0, i, 2, 7, -111);
+	}
 	if (way == SYN)
 		sent_again(x, t + MS / 2, 4000 + i, 2);
 	sleep_until(x, t + MS / 2 + 1, end - 20000);
@@ -106,7 +112,7 @@ static void asks(struct text *x, enum way way, int i)
 	else if (!quick && way != LATER)
 		tcp(x, end - 10000, way == OTHER ? 200 : 100, i, 2, 7, 0);
 	text_line(x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", end);
-	if (way == REFUSED)
+	if (way == REFUSED || way == PORTS)
 		text_line(x, "%ld 100 answer conn=1 pos=0 len=20 status=502 protocol=1", end);
 	text_line(x, "%ld 100 switch next=0 state=1", end + 1000);
 	if (way == LATER)
@@ -320,6 +326,21 @@ static void refused_connections_fail_requests(void **state)
 	db_close(db);
 }
 
+/* The state of the socket has no error then: connect has it. */
+static void connects_without_a_local_port_fail_requests(void **state)
+{
+	sqlite3 *db = recorded(PORTS, 20, 0);
+
+	(void)state;
+	is_verdict(db, "problem", "connect");
+	is_number(db, FINDING_VALUE("connect_no_port", "n", "v.number"), 20);
+	is_text(db, FINDING_VALUE("connect_no_port", "code", "v.text"), "EADDRNOTAVAIL");
+	is_within(db, FINDING_VALUE("connect_no_port", "failed", "v.number"), 99, 100);
+	is_number(db, "SELECT count(*) FROM connection WHERE failed AND error=99", 20);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='connect_never'", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +349,7 @@ int main(void)
 		T(other_waits_are_no_handshakes),
 		T(segments_that_are_sent_again),
 		T(refused_connections_fail_requests),
+		T(connects_without_a_local_port_fail_requests),
 		T(segments_lost_in_pauses_and_outside),
 		T(pauses_next_to_segments_that_nothing_waits_for),
 		T(one_lost_segment_is_no_problem),

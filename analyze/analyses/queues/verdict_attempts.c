@@ -37,22 +37,28 @@ static int add(struct attempts *k, sqlite3_stmt *q, struct attempt a, struct err
 	return 0;
 }
 
+enum connect_end attempt_failed(int error)
+{
+	return error == LINUX_ECONNREFUSED    ? CONNECT_REFUSED
+	       : error == LINUX_EADDRNOTAVAIL ? CONNECT_NO_PORT
+					      : CONNECT_NEVER;
+}
+
 static int add_attempt(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	int error = sqlite3_column_int(q, 5);
 	double segments = sqlite3_column_double(q, 6);
 
-	return add(
-		arg, q,
-		(struct attempt){ .n = 1,
-				  .ns = sqlite3_column_double(q, 1) - sqlite3_column_double(q, 0),
-				  .segments = segments,
-				  .error = error,
-				  .end = error == LINUX_ECONNREFUSED ? CONNECT_REFUSED
-					 : sqlite3_column_type(q, 4) == SQLITE_NULL ? CONNECT_NEVER
-					 : segments > 0				    ? CONNECT_AGAIN
-							: CONNECT_SLOW },
-		e);
+	return add(arg, q,
+		   (struct attempt){
+			   .n = 1,
+			   .ns = sqlite3_column_double(q, 1) - sqlite3_column_double(q, 0),
+			   .segments = segments,
+			   .error = error,
+			   .end = sqlite3_column_type(q, 4) == SQLITE_NULL ? attempt_failed(error)
+				  : segments > 0			   ? CONNECT_AGAIN
+									   : CONNECT_SLOW },
+		   e);
 }
 
 /* Those that took as long as the limit of latency, or were not established. */

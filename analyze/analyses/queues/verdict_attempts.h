@@ -10,6 +10,7 @@ enum connect_end {
 	CONNECT_NEVER,
 	CONNECT_SLOW,
 	CONNECT_REFUSED,
+	CONNECT_NO_PORT, /* no SYN was sent: all local ports were in use */
 	CONNECT_LOST,
 	CONNECT_AGAIN, /* slow, its SYN was sent again */
 	N_CONNECT_ENDS
@@ -23,6 +24,9 @@ struct attempt {
 	enum connect_end end;
 	bool used;
 };
+
+/* How one ended that was not established. */
+enum connect_end attempt_failed(int error);
 
 struct attempts {
 	struct attempt *v; /* by time */

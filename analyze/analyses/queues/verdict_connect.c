@@ -156,7 +156,7 @@ static void join_again(struct connecting *k)
 
 /*
  * The address and the end of its attempts that explain most of the latency, or of the answers with
- * errors; false: of that, not most. A refused attempt takes no time.
+ * errors; false: of that, not most. What is refused, or not sent, takes no time.
  */
 static bool find_most(const struct connecting *k, bool failed, int *ret_address, int *ret_end)
 {
@@ -165,7 +165,7 @@ static bool find_most(const struct connecting *k, bool failed, int *ret_address,
 
 	for (i = 0; i < k->a.n_addresses; i++)
 		for (end = 0; end < N_CONNECT_ENDS; end++) {
-			if (end == CONNECT_REFUSED && !failed)
+			if ((end == CONNECT_REFUSED || end == CONNECT_NO_PORT) && !failed)
 				continue;
 			value = failed ? k->of[i][end].errors : k->of[i][end].ns;
 			if (value <= most)
@@ -199,9 +199,7 @@ static int fill(struct judged *j, const struct connecting *k, int address, int e
 		.latency = failed ? NAN : 100 * of->ns / k->latency,
 		.errors = failed ? 100 * of->errors / k->errors : NAN,
 		.failed = 100 * k->errors / k->requests,
-		.refused = end == CONNECT_REFUSED,
-		.slow = end == CONNECT_SLOW,
-		.lost = end == CONNECT_LOST,
+		.end = end,
 	};
 	if (buf_printf(&m->address, e, "%s", k->a.address[address]) < 0)
 		return ERR_FAIL;
@@ -281,7 +279,7 @@ static int judge_processes(struct analysis_ctx *c, struct judged *j, struct err 
 						       .latency = NAN,
 						       .errors = NAN,
 						       .alone = true,
-						       .refused = error == LINUX_ECONNREFUSED };
+						       .end = attempt_failed(error) };
 		ret = buf_printf(&j->connect.address, e, "%s", db_text(q, 0));
 		if (ret == 0 && error)
 			ret = buf_printf(&j->connect.code, e, "%s",
@@ -364,10 +362,15 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
 		VALUE_NUMBER("failed", m->errors, "%"),
 		{ 0 },
 	};
-	const struct finding f = { m->refused ? FINDING_connect_refused
-				   : m->slow  ? FINDING_connect_slow
-				   : m->lost  ? FINDING_connect_lost
-					      : FINDING_connect_never,
+	static const enum finding_kind kinds[N_CONNECT_ENDS] = {
+		[CONNECT_NEVER] = FINDING_connect_never,
+		[CONNECT_SLOW] = FINDING_connect_slow,
+		[CONNECT_REFUSED] = FINDING_connect_refused,
+		[CONNECT_NO_PORT] = FINDING_connect_no_port,
+		[CONNECT_LOST] = FINDING_connect_lost,
+		[CONNECT_AGAIN] = FINDING_connect_slow,
+	};
+	const struct finding f = { kinds[m->end],
 				   PROBLEM,
 				   OBSERVED,
 				   j->about,
@@ -385,16 +388,16 @@ int verdict_connect_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	const struct value values[] = {
 		VALUE_TEXT("address", m->address.data),
 		VALUE_NUMBER("n", m->alone ? m->n : m->requests, ""),
-		VALUE_NUMBER("explained", m->lost ? m->explained : NAN, ""),
+		VALUE_NUMBER("explained", m->end == CONNECT_LOST ? m->explained : NAN, ""),
 		VALUE_NUMBER("share", failed ? m->failed : m->latency, "%"),
 		VALUE_NUMBER("start", j->start, "at"),
 		VALUE_NUMBER("end", j->end, "at"),
 		{ 0 },
 	};
-	const struct finding f = { m->alone  ? FINDING_verdict_unconnected
-				   : failed  ? FINDING_verdict_unreachable
-				   : m->lost ? FINDING_verdict_lost
-					     : FINDING_verdict_connect,
+	const struct finding f = { m->alone		    ? FINDING_verdict_unconnected
+				   : failed		    ? FINDING_verdict_unreachable
+				   : m->end == CONNECT_LOST ? FINDING_verdict_lost
+							    : FINDING_verdict_connect,
 				   PROBLEM,
 				   OBSERVED,
 				   j->about,

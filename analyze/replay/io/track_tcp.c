@@ -8,11 +8,16 @@
  * when that is acknowledged (but not of one that it answers), of FINs in both directions. They are
  * taken off where the states tell that they were counted. A socket that was open before the
  * recording does not tell who opened it: the SYN of its own stays in.
+ *
+ * What fails before a SYN is sent has no error in its state, only in the result of connect, whose
+ * record comes later.
  */
 #include "track_tcp.h"
 
+#include "analyze/replay/syscall_view.h"
 #include "descriptors.h"
 
+#include "format/errnos.h"
 #include "format/linux_abi.h"
 
 #include <stdlib.h>
@@ -25,6 +30,7 @@ struct connection {
 	bool fin_sent, fin_received; /* and counted */
 	u64 retransmits, reported;   /* events; the kernel's count, if all of it was recorded */
 	u64 srtt;		     /* ns */
+	u64 closed;		     /* while its thread is in connect; 0: not */
 	u32 pid, error;
 	u16 family, sport, dport;
 	addr16 saddr, daddr;
@@ -34,6 +40,8 @@ struct connection {
 struct connections {
 	struct idmap of;	/* socket -> struct connection */
 	struct idmap accepting; /* addresses -> connection not accepted yet */
+	struct idmap
+		failing; /* thread -> connection that it closed in a call that has not returned */
 };
 
 static struct connections *own(const struct replay *r)
@@ -168,6 +176,27 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 	return idmap_put(&own(r)->accepting, c->addresses, c, SOCKET_LIMIT, e);
 }
 
+/* The last one of a thread, of which nothing more is known. */
+static int end_failing(struct replay *r, u32 tid, struct err *e)
+{
+	struct connection *c = idmap_take(&own(r)->failing, tid);
+
+	return c ? connection_end(r, c, c->closed, e) : 0;
+}
+
+static int tcp_on_call(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct call_view *v = &r->call;
+	struct connection *c = own(r)->failing.n ? idmap_get(&own(r)->failing, rec->tid) : NULL;
+
+	if (!c)
+		return 0;
+	if (v->desc->class == CALL_CONNECT && v->ret < 0 && v->ret != -LINUX_EINPROGRESS &&
+	    call_entry(v) <= c->syn && c->closed <= v->ts)
+		c->error = (u32)-v->ret;
+	return end_failing(r, rec->tid, e);
+}
+
 static int tcp_on_state(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_tcp_state *ev = rec->event;
@@ -181,7 +210,12 @@ static int tcp_on_state(struct replay *r, const struct record *rec, struct err *
 	if (ev->to != LINUX_TCP_CLOSE)
 		return 0;
 	idmap_take(&own(r)->of, ev->sock);
-	return connection_end(r, c, rec->ts, e);
+	if (!rec->tid || ev->from != LINUX_TCP_SYN_SENT || c->error)
+		return connection_end(r, c, rec->ts, e);
+	c->closed = rec->ts;
+	if (end_failing(r, rec->tid, e) < 0)
+		return ERR_FAIL;
+	return idmap_put(&own(r)->failing, rec->tid, c, SOCKET_LIMIT, e);
 }
 
 /* A descriptor was made: is it a connection that was waiting to be accepted? */
@@ -249,19 +283,23 @@ static int by_sock(const void *a, const void *b)
 
 static int tcp_finish(struct replay *r, struct err *e)
 {
-	struct connection **list = calloc(own(r)->of.n + 1, sizeof(*list)), *c;
+	struct connections *all = own(r);
+	struct connection **list = calloc(all->of.n + all->failing.n + 1, sizeof(*list)), *c;
 	size_t at = 0, n = 0, i;
 	int ret = 0, one;
 
 	if (!list)
 		return err_set(e, ERR_FAIL, "out of memory for connections");
-	while ((c = idmap_each(&own(r)->of, &at)))
+	while ((c = idmap_each(&all->of, &at)))
+		list[n++] = c;
+	for (at = 0; (c = idmap_each(&all->failing, &at));)
 		list[n++] = c;
 	qsort(list, n, sizeof(*list), by_sock);
-	idmap_free(&own(r)->of);
-	own(r)->of = (struct idmap){ 0 };
+	idmap_free(&all->of);
+	idmap_free(&all->failing);
+	all->of = all->failing = (struct idmap){ 0 };
 	for (i = 0; i < n; i++) {
-		one = connection_end(r, list[i], 0, ret == 0 ? e : NULL);
+		one = connection_end(r, list[i], list[i]->closed, ret == 0 ? e : NULL);
 		ret = ret < 0 ? ret : one;
 	}
 	free(list);
@@ -273,6 +311,7 @@ static void tcp_free(void *slot)
 	struct connections *all = slot;
 
 	idmap_free_all(&all->of);
+	idmap_free_all(&all->failing);
 	idmap_free(&all->accepting);
 }
 
@@ -280,6 +319,8 @@ static const struct handler handlers[] = {
 	{ EV_fd, false, tcp_on_fd },
 	{ EV_tcp_state, false, tcp_on_state },
 	{ EV_tcp_retransmit, false, tcp_on_retransmit },
+	{ EV_syscall, false, tcp_on_call },
+	{ EV_syscall_args, false, tcp_on_call },
 	{ 0 },
 };
 
