@@ -68,7 +68,7 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 {
 	static const char sql[] =
 		"WITH a AS (SELECT m.pid, m.fd, m.role, m.local, m.remote, u.ts FROM upstream_unanswered u JOIN fd m ON"
-		" m.pid=u.pid AND m.fd=u.fd AND m.end IS NULL AND m.ts <= u.ts WHERE u.ts <= ?2 AND u.pid IN (SELECT pid FROM"
+		" m.pid=u.pid AND m.fd=u.fd AND m.end IS NULL AND m.ts <= u.ts WHERE NOT u.closed AND u.ts <= ?2 AND u.pid IN (SELECT pid FROM"
 		" service WHERE server=?1) AND (u.answered OR EXISTS (SELECT 1 FROM fd o JOIN upstream w ON"
 		" w.pid=o.pid AND w.fd=o.fd WHERE o.remote=m.remote AND o.role='connected'))), m AS (SELECT"
 		" *, count(*) OVER (PARTITION BY remote) AS n FROM a ORDER BY n DESC, ts LIMIT 1)"

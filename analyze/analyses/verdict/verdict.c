@@ -8,6 +8,7 @@
 #include "verdict.h"
 
 #include "analyze/analyses/failing/verdict_failing.h"
+#include "analyze/analyses/queues/verdict_queues.h"
 #include "verdict_names.h"
 
 #include <stdlib.h>
@@ -422,6 +423,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = verdict_connect(c, &v[i], &l, e);
 		if (ret == 0)
 			ret = verdict_accept(c, &v[i], e);
+		if (ret == 0)
+			ret = verdict_silent(c, &v[i], e);
 		if (ret == 0)
 			ret = verdict_stuck(c, &v[i], &l, e);
 		if (ret == 0)

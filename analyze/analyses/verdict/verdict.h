@@ -119,6 +119,14 @@ struct verdict_connect {
 	struct buf address, code; /* code empty: none */
 };
 
+/* Another server that answers nothing any more; n 0: none. */
+struct verdict_silent {
+	s64 row;		 /* fd.rowid of a socket to it */
+	double n;		 /* questions since its last answer */
+	double answered, before; /* of so many before */
+	double last;		 /* question with an answer */
+};
+
 /* Requests that waited for a lock of another connection; n 0: none. */
 struct verdict_locked {
 	double n, start, end, max;
@@ -199,6 +207,7 @@ struct judged {
 	struct verdict_accept accept;
 	struct verdict_resent resent;
 	struct verdict_connect connect;
+	struct verdict_silent silent;
 	struct verdict_locked locked;
 	/* a change below the limit of latency; small 0: none */
 	double small, small_base, small_ratio, small_from;

@@ -374,6 +374,7 @@ static const struct {
 	[VERDICT_hang] = { .say = verdict_hang_say },
 	[VERDICT_stuck] = { .say = NULL },
 	[VERDICT_connect] = { .say = verdict_connect_say },
+	[VERDICT_silent] = { .say = verdict_silent_say },
 	[VERDICT_accept] = { .say = verdict_accept_say },
 	[VERDICT_resent] = { .say = verdict_resent_say },
 	[VERDICT_standstill] = { .say = say_standstill,

@@ -105,7 +105,7 @@ static int is_timed(struct timer *t, const struct delayed *d, s64 begin, sqlite3
 		" AND s.nr IN " POLLS
 		") AND NOT EXISTS (SELECT 1 FROM upstream u WHERE u.pid=?2 AND u.ts + u.dur >= w.till AND"
 		" coalesce(u.first_send, u.ts) BETWEEN ?3 AND w.till) AND NOT EXISTS (SELECT 1 FROM"
-		" upstream_unanswered u WHERE u.pid=?2 AND u.ts BETWEEN ?3 AND w.till) AND NOT EXISTS (SELECT 1 FROM"
+		" upstream_unanswered u WHERE NOT u.closed AND u.pid=?2 AND u.ts BETWEEN ?3 AND w.till) AND NOT EXISTS (SELECT 1 FROM"
 		" connection k WHERE k.pid=?2 AND k.role='connected' AND k.ts BETWEEN ?3 AND w.till AND (k.handshake IS"
 		" NULL OR k.ts + k.handshake >= w.till)) LIMIT 1";
 	sqlite3_stmt *q;

@@ -229,7 +229,8 @@ static void count_outstanding(struct outstanding *o, const struct call_view *v, 
 	o->most = open > o->most ? open : o->most;
 }
 
-static void put_unanswered(struct replay *r, const struct process *p, s32 fd, const struct file *f)
+static void put_unanswered(struct replay *r, const struct process *p, s32 fd, const struct file *f,
+			   bool closed)
 {
 	const struct asking *a = &f->asking;
 	struct row_upstream_unanswered *row;
@@ -243,6 +244,7 @@ static void put_unanswered(struct replay *r, const struct process *p, s32 fd, co
 	row->fd = fd;
 	row->sends = a->sends;
 	row->answered = f->outstanding.answers > 0;
+	row->closed = closed;
 }
 
 void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f,
@@ -251,8 +253,7 @@ void upstream_end(struct replay *r, const struct process *p, s32 fd, const struc
 	const struct outstanding *o = &f->outstanding;
 	struct row_upstream_use *row;
 
-	if (!closed)
-		put_unanswered(r, p, fd, f);
+	put_unanswered(r, p, fd, f, closed);
 	if (o->most < 2 || !o->answers)
 		return;
 	row = bulk_add(r->bulk, upstream_use);

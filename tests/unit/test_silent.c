@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* verdict_silent.c: another server that answers nothing any more, and what only looks so. */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+#define ASKED 40 /* of which the second half is as the way says */
+
+enum way {
+	SILENT,	 /* no answer, and the socket is closed 30 ms later */
+	ANSWERS, /* all of them */
+	NEVER,	 /* the first half has none either, as metrics */
+	STOPS,	 /* nothing is asked in the second half */
+	CLOSED,	 /* closed at once: it may have been on its way */
+	SOME,	 /* every other one has an answer */
+};
+
+/* A socket of its own for each question, as a resolver has; its answer takes 2 ms. */
+static void ask(struct text *x, bool answer, long until)
+{
+	long t = x->t;
+
+	text_line(x,
+		  "%ld 100 fd pid=100 fd=20 mode=0140000 ino=77 family=2 role=connected socktype=2"
+		  " sport=4000 dport=53 saddr=10.0.0.1 daddr=192.0.2.1",
+		  t);
+	text_line(x, "%ld 100 syscall nr=write fd=20 ret=29 count=29 dur=200", t + 1000);
+	if (answer)
+		text_line(x, "%ld 100 syscall nr=read fd=20 ret=29 count=99 dur=200", t + 2 * MS);
+	text_line(x, "%ld 100 syscall nr=close fd=20 dur=100", t + until);
+	x->t = t + until + MS;
+}
+
+static sqlite3 *resolved(enum way way, const char *facts)
+{
+	struct text x = { 0 };
+	bool answer;
+	int i;
+
+	head(&x);
+	text_line(&x, "@recorder\n%s@cpu 0", facts);
+	many(&x, 150, 100000, MS);
+	for (i = 0; i < ASKED; i++) {
+		bool second = i >= ASKED / 2;
+
+		answer = way == NEVER ? false : !second || way == ANSWERS || (way == SOME && i % 2);
+		if (!second || way != STOPS)
+			ask(&x, answer, answer ? 3 * MS : way == CLOSED ? MS : 30 * MS);
+		else
+			x.t += 31 * MS;
+	}
+	many(&x, 150, 100000, MS);
+	return judged(&x, NULL);
+}
+
+/* The process of that address, stopped, or not recorded. */
+#define STOPPED                                                                              \
+	"33 200 thread pid=200 state=84 comm=\"resolver\"\n"                                 \
+	"33 200 fd pid=200 fd=3 mode=0140000 ino=88 family=2 role=bound socktype=2 sport=53" \
+	" saddr=192.0.2.1\n"
+
+static void an_upstream_that_falls_silent_is_a_problem(void **state)
+{
+	sqlite3 *db = resolved(SILENT, "");
+
+	(void)state;
+	is_text(db, "SELECT status FROM verdict", "problem");
+	is_text(db, "SELECT kind FROM verdict", "silent");
+	is_text(db, FINDING_VALUE("verdict_silent", "address", "v.text"), "192.0.2.1:53");
+	is_number(db, FINDING_VALUE("verdict_silent", "n", "v.number"), ASKED / 2);
+	is_number(db, FINDING_VALUE("verdict_silent", "answered", "v.number"), ASKED / 2);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='silent_unknown'", 1);
+	is_number(db, "SELECT count(*) FROM upstream_unanswered WHERE closed", ASKED / 2);
+	db_close(db);
+	db = resolved(SILENT, STOPPED);
+	is_number(db, FINDING_VALUE("silent_process", "process", "v.id"), 200);
+	is_text(db, FINDING_VALUE("silent_process", "state", "v.text"), "stopped");
+	db_close(db);
+}
+
+static void others_are_not_silent(void **state)
+{
+	enum way way;
+
+	(void)state;
+	for (way = ANSWERS; way <= SOME; way++) {
+		sqlite3 *db = resolved(way, "");
+
+		is_number(db, "SELECT count(*) FROM verdict WHERE kind='silent'", 0);
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(an_upstream_that_falls_silent_is_a_problem),
+		T(others_are_not_silent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
