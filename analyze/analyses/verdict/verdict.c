@@ -184,6 +184,22 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		       : ret;
 }
 
+/* Without those that are usual. */
+static int count_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e)
+{
+	bool by_name = false;
+	int ret;
+
+	verdict_pauses(c, j, l);
+	ret = verdict_busy_pauses(c, j, e);
+	if (ret == 0)
+		ret = verdict_by_name(c, j, l, &by_name, e);
+	if (ret == 0 && (j->steady || by_name))
+		verdict_pauses(c, j, l);
+	return ret;
+}
+
 static int judge_server(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			struct err *e)
 {
@@ -199,12 +215,8 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 			"d", LOST_MOST);
 	if (ret < 0)
 		return ret;
-	verdict_pauses(c, j, l);
-	ret = verdict_busy_pauses(c, j, e);
-	if (ret < 0)
-		return ret;
-	if (j->steady)
-		verdict_pauses(c, j, l);
+	if (count_pauses(c, j, l, e) < 0)
+		return ERR_FAIL;
 	verdict_take_pauses(j);
 	if (verdict_outside(c, j, e) < 0)
 		return ERR_FAIL;

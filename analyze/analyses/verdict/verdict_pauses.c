@@ -21,7 +21,7 @@ static bool serves(const struct analysis_ctx *c, const struct judged *j,
 	/* the first requests of new connections are no sample of how it serves */
 	if ((double)p->end <= j->opened && j->opened > j->begins && length(p) < EDGE_LEAST)
 		return false;
-	return !p->usual &&
+	return !p->usual && !p->by_name &&
 	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
 }
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Pauses in which no request waited longer than others of its name do: while requests that are
+ * answered late by design are waiting, as those of a long poll, no answer is due. Each that waits
+ * for most of the pause must have a name, of which enough requests were answered at other times.
+ */
+#include "verdict.h"
+
+#include "analyze/base/limits.h"
+#include "analyze/store/request_rows.h"
+#include "analyze/store/row_types.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define OTHERS_LEAST 10	 /* requests of the name at other times */
+#define MOSTLY	     0.5 /* of a pause */
+
+/* The pauses of the whole server that count, by time. */
+struct naming {
+	struct judged_pause **of;
+	bool *delays; /* one waited longer, or it is not known */
+	bool *touched;
+	int n;
+	struct idmap names; /* request_name.id -> struct hist: at other times */
+	const struct limits *l;
+	bool judging; /* the second pass */
+};
+
+/* The first that ends after ts. */
+static int first_after(const struct naming *x, double ts)
+{
+	int low = 0, high = x->n, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if ((double)x->of[mid]->end <= ts)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Than others of its name, or they are too few. */
+static bool is_longer(const struct hist *h, double ns, const struct limits *l)
+{
+	double usual = h->n >= OTHERS_LEAST ? verdict_quantile(h, 0.5) : 0;
+
+	return ns > l->factor * usual && ns > l->latency + usual;
+}
+
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	double from = (double)row->ts - row->queued, to = (double)(row->ts + row->dur);
+	struct naming *x = arg;
+	int i = first_after(x, from);
+	bool touches = i < x->n && (double)x->of[i]->start < to;
+	struct hist *h = row->name > 0 ? idmap_get(&x->names, (u64)row->name) : NULL;
+
+	(void)rowid;
+	if (!x->judging && !touches && row->name > 0) {
+		if (!h)
+			h = idmap_add(&x->names, (u64)row->name, sizeof(*h), TASK_LIMIT, "names",
+				      e);
+		if (!h)
+			return ERR_FAIL;
+		hist_add(h, (u64)(to - from));
+	}
+	if (!x->judging)
+		return 0;
+	for (; i < x->n && (double)x->of[i]->start < to; i++) {
+		double start = (double)x->of[i]->start, end = (double)x->of[i]->end;
+
+		if (fmin(to, end) - fmax(from, start) < MOSTLY * (end - start))
+			continue; /* it came shortly before the end */
+		x->touched[i] = true;
+		x->delays[i] |= !h || is_longer(h, to - from, x->l);
+	}
+	return 0;
+}
+
+static int read_both(struct analysis_ctx *c, struct naming *x, s64 server, struct err *e)
+{
+	static const char services[] = "SELECT id FROM service WHERE server=?1";
+	int ret = requests_each(c->db, 0, services, server, on_request, x, e);
+
+	x->judging = true;
+	return ret < 0 ? ret : requests_each(c->db, 0, services, server, on_request, x, e);
+}
+
+int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		    bool *ret_some, struct err *e)
+{
+	struct naming x = { .l = l };
+	size_t at = 0;
+	struct hist *h;
+	int i, ret = 0;
+
+	*ret_some = false;
+	x.of = calloc((size_t)j->whole + 1, sizeof(*x.of));
+	x.delays = calloc((size_t)j->whole + 1, sizeof(*x.delays));
+	x.touched = calloc((size_t)j->whole + 1, sizeof(*x.touched));
+	if (!x.of || !x.delays || !x.touched)
+		ret = err_set(e, ERR_FAIL, "out of memory for pauses");
+	for (i = 0; i < j->whole && ret == 0; i++)
+		if (j->pauses[i].counts)
+			x.of[x.n++] = &j->pauses[i];
+	if (ret == 0 && x.n)
+		ret = read_both(c, &x, j->about.id, e);
+	for (i = 0; i < x.n && ret >= 0; i++) {
+		/* without an answer until the end, it is not known how long they wait */
+		if (x.delays[i] || !x.touched[i] || x.of[i]->end >= c->duration)
+			continue;
+		x.of[i]->by_name = true;
+		*ret_some = true;
+	}
+	while ((h = idmap_each(&x.names, &at)))
+		hist_free(h);
+	idmap_free_all(&x.names);
+	free(x.of);
+	free(x.delays);
+	free(x.touched);
+	return ret < 0 ? ret : 0;
+}
