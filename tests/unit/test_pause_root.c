@@ -146,6 +146,8 @@ static void a_pause_of_two_states_names_both(void **state)
  * Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. Before, 200 reads
  * from fd, writes to -fd, or sleeps in a request (0).
  */
+static const char *polls; /* 200 polls the connection, and this is its next call there */
+
 static sqlite3 *chained(int fd, int end)
 {
 	struct text x = { 0 };
@@ -174,8 +176,15 @@ static sqlite3 *chained(int fd, int end)
 	text_line(&x, "%ld 200 switch next=0 state=1", t - MS + 1000);
 	text_line(&x, "%ld 0 waking target=200 context=1\n%ld 0 switch next=200", t + 298 * MS,
 		  t + 298 * MS + 1000);
+	if (polls) {
+		text_line(&x, "%ld 200 syscall_args nr=poll flags=%d arg5=6 dur=%ld ret=1",
+			  t + 298 * MS + 2000, SYSCALL_ONE_FD, 299 * MS + 1500);
+		text_line(&x, "%ld 200 syscall nr=%s fd=6 ret=29 count=99 dur=100",
+			  t + 298 * MS + 4000, polls);
+	}
 	text_line(&x,
-		  fd > 0   ? "%ld 200 syscall nr=read ret=29 count=99 dur=%ld fd=%d"
+		  polls	   ? "%ld 200 syscall_args nr=clock_gettime dur=1"
+		  : fd > 0 ? "%ld 200 syscall nr=read ret=29 count=99 dur=%ld fd=%d"
 		  : fd < 0 ? "%ld 200 syscall nr=write ret=29 count=99 dur=%ld fd=%d"
 			   : "%ld 200 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
 		  t + 298 * MS + 2000, 299 * MS + 1500, abs(fd));
@@ -218,6 +227,23 @@ static void a_pause_names_the_end_of_its_wakeup_chain(void **state)
 	is_text(db, ROOT_VALUE("v.text", "reader"), "10.0.0.9:40006");
 	is_number(db, ROOT_VALUE("count(v.text)", "client"), 0);
 	db_close(db);
+	/* the same of poll, by what it does there next */
+	polls = "write";
+	db = chained(6, 200);
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting to send");
+	is_text(db, ROOT_VALUE("v.text", "reader"), "10.0.0.9:40006");
+	db_close(db);
+	polls = "read";
+	db = chained(6, 200);
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting in poll");
+	is_text(db, ROOT_VALUE("v.text", "client"), "10.0.0.9:40006");
+	db_close(db);
+	polls = "shutdown";
+	db = chained(6, 200);
+	is_number(db, ROOT_VALUE("count(v.text)", "client"), 0);
+	is_number(db, ROOT_VALUE("count(v.text)", "reader"), 0);
+	db_close(db);
+	polls = NULL;
 	db = chained(0, 200);
 	is_number(db, ROOT_VALUE("v.id", "end"), 200);
 	is_text(db, ROOT_VALUE("v.text", "state"), "asleep until a timer");

@@ -8,9 +8,7 @@
 
 #include "handoffs.h"
 
-#include "analyze/analyses/waits/kernel_reason.h"
-
-#include "analyze/store/stacks/stack_brief.h"
+#include "format/errnos.h"
 #include "format/syscall.h"
 
 #include <stdlib.h>
@@ -18,8 +16,7 @@
 #define HOPS	 64
 #define PART	 1000 /* a shorter part of the pause is not looked at; waits for a GIL last 5 ms */
 #define ROWS_MAX 100000 /* intervals of a pause */
-#define REASONS	 8
-#define NOTABLE	 0.25 /* of the pause: an end with less is not named */
+#define NOTABLE	 0.25	/* of the pause: an end with less is not named */
 
 struct interval {
 	s64 tid, ts, end, waker;
@@ -129,83 +126,19 @@ static int read_next(struct buf *out, sqlite3 *db, const struct interval *i, str
 	return ret < 0 || fd < 0 ? ret : read_client(out, db, i->tid, fd, i->end, e);
 }
 
-/* Where in the program the thread waited for most of the time; at the end of a chain, which may
- * wait in one place only, with the root. */
-static int read_caller(struct buf *out, sqlite3 *db, bool end, s64 tid, int state, s64 from, s64 to,
-		       struct err *e)
-{
-	static const char sql[] =
-		"SELECT user_stack FROM offcpu WHERE tid=?1 AND state=?2 AND ts < ?4 AND ts + dur > ?3"
-		" GROUP BY 1 HAVING 2 * sum(min(ts + dur, ?4) - max(ts, ?3)) > ?4 - ?3";
-	s64 stack = 0;
-	int ret = db_int(db, &stack, e, sql, "iiii", tid, (s64)state, from, to);
-
-	return ret < 0 || stack <= 0 ? ret : stack_wait_say(out, db, tid, stack, end, e);
-}
-
-/* Time of waits by what their kernel stacks say. */
-struct reasons {
-	const struct callstacks *stacks;
-	const char *reason[REASONS];
-	double ns[REASONS];
-	int n;
-};
-
-/* Columns: kernel_stack, ns. */
-static int on_kernel_stack(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	struct reasons *r = arg;
-	const char *reason = kernel_reason(r->stacks, sqlite3_column_int64(q, 0));
-	int i;
-
-	(void)e;
-	for (i = 0; i < r->n && r->reason[i] != reason; i++)
-		;
-	if (!reason || i == REASONS)
-		return 0;
-	r->n += i == r->n;
-	r->reason[i] = reason;
-	r->ns[i] += sqlite3_column_double(q, 1);
-	return 0;
-}
-
-/* What the kernel waited for in most of the time: of a thread that was uninterruptible. */
-static int read_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
-		       struct err *e)
-{
-	static const char sql[] =
-		"SELECT kernel_stack, sum(min(ts + dur, ?4) - max(ts, ?3)) FROM offcpu WHERE tid=?1 AND state=?2"
-		" AND ts < ?4 AND ts + dur > ?3 GROUP BY 1";
-	struct callstacks stacks = { 0 };
-	struct reasons r = { .stacks = &stacks };
-	int i, ret_sql = callstacks_load(&stacks, db, e);
-
-	if (ret_sql == 0)
-		ret_sql =
-			db_each(db, e, on_kernel_stack, &r, sql, "iiii", tid, (s64)state, from, to);
-	for (i = 0; i < r.n; i++)
-		if (2 * r.ns[i] > (double)(to - from))
-			*ret = r.reason[i];
-	callstacks_free(&stacks);
-	return ret_sql;
-}
-
-/* The system call in which the thread was for most of the time. */
-static int read_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e)
-{
-	static const char sql[] =
-		"SELECT n.name FROM syscall s JOIN syscall_name n USING(abi, nr) WHERE s.tid=?1 AND s.ts < ?3 AND"
-		" s.ts + s.dur > ?2 GROUP BY 1 HAVING 2 * sum(min(s.ts + s.dur, ?3) - max(s.ts, ?2)) > ?3 - ?2";
-
-	return db_add_text(out, db, e, sql, "iii", tid, from, to);
-}
-
 static bool is_send(s64 nr, s64 abi)
 {
 	const struct syscall_desc *d = nr < 0 ? NULL : syscall_find((u8)abi, (u32)nr);
 
 	return d && (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY ||
 		     d->file == IO_SENDFILE);
+}
+
+static bool is_receive(s64 nr, s64 abi)
+{
+	const struct syscall_desc *d = nr < 0 ? NULL : syscall_find((u8)abi, (u32)nr);
+
+	return d && (d->family == FAMILY_RECV || d->family == FAMILY_RECV_MANY);
 }
 
 /* In poll: for a lock of another connection, for another thread, or for anything. */
@@ -248,9 +181,10 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 	} else if (i->state == STATE_poll) {
 		ret = name_poll(r, c, i, e);
 	} else if (i->state == STATE_blocked || i->state == STATE_disk) {
-		ret = read_reason(&r->reason, c->db, i->tid, i->state, from, to, e);
+		ret = pause_reason(&r->reason, c->db, i->tid, i->state, from, to, e);
 	}
-	return ret < 0 ? ret : read_caller(&r->caller, c->db, false, i->tid, i->state, from, to, e);
+	return ret < 0 ? ret
+		       : pause_caller(&r->caller, c->db, false, i->tid, i->state, from, to, e);
 }
 
 /* The request that the thread worked on for most of this time. */
@@ -317,6 +251,38 @@ static int read_handed(struct pause_root *r, struct analysis_ctx *c, const struc
 				     : pause_asked(c, r->judged, woken, asked, &r->upstream, e);
 }
 
+/*
+ * An end that polls one connection of a client: which, if it sends or receives there next, or could
+ * not before.
+ */
+static int read_polled(struct pause_root *r, sqlite3 *db, const struct interval *i, struct err *e)
+{
+	static const char sql[] =
+		"WITH p AS (SELECT s.fd, s.ts FROM syscall s WHERE s.tid=?1 AND s.ts <= ?2 AND s.ts + s.dur >= ?3 AND s.fd >= 0 AND"
+		" nr IN " POLLS
+		" ORDER BY s.ts DESC LIMIT 1) SELECT (SELECT fd FROM p), coalesce((SELECT s.nr FROM syscall s,"
+		" p WHERE s.tid=?1 AND s.fd=p.fd AND s.ts >= ?3 AND s.nr NOT IN " POLLS
+		" ORDER BY s.ts LIMIT 1), (SELECT s.nr FROM syscall s, p WHERE s.tid=?1 AND s.fd=p.fd AND s.ts < p.ts"
+		" AND s.ret=-?4 ORDER BY s.ts DESC LIMIT 1), -1)";
+	sqlite3_stmt *q;
+	s64 fd = -1, nr = -1;
+	int ret = db_query(&q, db, e, sql, "iiii", i->tid, i->ts, i->end, (s64)LINUX_EAGAIN);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL) {
+		fd = sqlite3_column_int64(q, 0);
+		nr = sqlite3_column_int64(q, 1);
+	}
+	ret = db_end(q, ret);
+	r->polls_to_send = is_send(nr, r->abi);
+	if (ret == 0 && fd >= 0 && (r->polls_to_send || is_receive(nr, r->abi)))
+		ret = read_client(&r->client, db, i->tid, fd, i->ts, e);
+	r->polls_to_send &= r->client.len > 0;
+	return ret;
+}
+
 /* Has the end anything to say beyond the waker itself, which is named anyway? */
 static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, int hops,
 		    s64 woken, s64 from, s64 to, struct err *e)
@@ -339,11 +305,13 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 	else if (i->state == STATE_poll && i->waker <= 0)
 		ret = read_handed(r, c, i, woken, e);
 	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len)
+		ret = read_polled(r, c->db, i, e);
+	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len)
 		ret = read_next(&r->client, c->db, i, e);
 	if (ret == 0 && is_wait(i->state))
-		ret = read_caller(&r->function, c->db, true, i->tid, i->state, from, to, e);
+		ret = pause_caller(&r->function, c->db, true, i->tid, i->state, from, to, e);
 	else if (ret == 0 && i->state == STATE_run)
-		ret = read_call(&r->call, c->db, i->tid, from, to, e);
+		ret = pause_call(&r->call, c->db, i->tid, from, to, e);
 	if (ret == 0 && !is_wait(i->state))
 		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
@@ -353,8 +321,9 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
-		r->end_sends = (i->state == STATE_socket || i->state == STATE_pipe) &&
-			       is_send(i->nr, r->abi);
+		r->end_sends =
+			r->polls_to_send || ((i->state == STATE_socket || i->state == STATE_pipe) &&
+					     is_send(i->nr, r->abi));
 		r->did = r->end_sends
 				 ? (i->state == STATE_pipe ? "waiting to write" : "waiting to send")
 			 : queued ? "computing, or queued for a CPU of its own threads"

@@ -27,6 +27,7 @@ struct pause_root {
 	int state;
 	bool passed; /* a waker passed on a lock: who released it first is not that one */
 	bool outside;
+	bool polls_to_send;
 	bool end_sends; /* it waits until its client reads */
 	const char *did;
 	double computed; /* ns, on a CPU or queued for one that its process had; 0: not mostly */
@@ -41,6 +42,18 @@ struct pause_root {
 
 /* Zero-initialise but for judged. tid: the thread of the longest pause that counts. */
 int pause_root(struct analysis_ctx *c, struct pause_root *r, s64 tid, struct err *e);
+
+/*
+ * pause_where.c: appends the functions that a thread waited in for most of a time, in one state; at
+ * the end of a chain, which may wait in one place only, with the root. The kernel's reason for such
+ * waits, NULL: not known. The system call that it was in for most of the time.
+ */
+int pause_caller(struct buf *out, sqlite3 *db, bool end, s64 tid, int state, s64 from, s64 to,
+		 struct err *e);
+int pause_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
+		 struct err *e);
+int pause_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
+
 /* pause_poll.c: what a thread of a server waits for in poll, if no thread woke it. */
 int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);
 
