@@ -294,7 +294,14 @@ int cache_open(sqlite3 **ret, bool *ret_answered, const char *path, const struct
 		goto loaded;
 	/* a full disk, or no right to write: no reason to give no answer */
 	*ret_answered = false;
-	got = kept && progress_interrupted() ? ERR_FAIL : load_private(ret, r, a, &p, e);
+	got = kept && progress_interrupted() ? ERR_FAIL : 0;
+	if (got == 0 && kept) { /* from its start again */
+		reader_free(r);
+		r = NULL;
+		got = reader_open(&r, path, e);
+	}
+	if (got == 0)
+		got = load_private(ret, r, a, &p, e);
 loaded:
 	progress_end(&p);
 out:

@@ -444,7 +444,14 @@ is "damage after a report is noticed" "$($o report large.obs >out 2>err; echo $?
 is "and said" "$(grep -c 'damaged blocks skipped: 1' out)" 1
 is "again, from the cache" "$($o report large.obs >again 2>err; echo $?; cmp out again 2>&1)" 3
 is "which has a database of both" "$(find cache -name '*.db' | wc -l)" 2
+# a database that cannot be kept once it is made
+rm -rf cache
 cp -p kept.obs large.obs
+$o report large.obs >/dev/null
+db=$(find cache -name '*.db')
+rm "$db" && mkdir "$db" && : >"$db/full"
+is_empty "a recording is read from its start again" "$($o report large.obs | cmp - first 2>&1)"
+is_empty "and nothing is left of the first time" "$(find cache -name '*.part-*')"
 rm -rf cache
 : >cache # no directory: no user, not even root, can write there
 is_empty "where nothing can be written, nothing is kept" "$($o report large.obs | cmp - first 2>&1)"
