@@ -306,7 +306,7 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		ret = read_handed(r, c, i, woken, e);
 	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len)
 		ret = read_polled(r, c->db, i, e);
-	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len)
+	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len && !r->client.len)
 		ret = read_next(&r->client, c->db, i, e);
 	if (ret == 0 && is_wait(i->state))
 		ret = pause_caller(&r->function, c->db, true, i->tid, i->state, from, to, e);
