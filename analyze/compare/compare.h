@@ -158,7 +158,7 @@ struct measured {
 	struct split *splits;
 	size_t n_splits;
 	struct code_profiles *profiles; /* compare_functions.h; NULL: none */
-	struct pause_cause *pauses;    /* compare_pauses.h; NULL: none */
+	struct pause_cause *pauses;	/* compare_pauses.h; NULL: none */
 };
 
 struct sides {

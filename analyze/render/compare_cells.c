@@ -334,8 +334,9 @@ static int other_cells(const struct drawing *d, double threshold)
 			      " ORDER BY rowid",
 			      fill_excess);
 	if (ret == 0)
-		ret = section(d, "functions", "CPU time and waits per request by function (p: Holm)",
-			      functions, 1, FUNCTION_ROWS, fill_functions);
+		ret = section(d, "functions",
+			      "CPU time and waits per request by function (p: Holm)", functions, 1,
+			      FUNCTION_ROWS, fill_functions);
 	if (ret == 0)
 		ret = section(d, "moved", "Durations by quantile (shift function)", shift, 2,
 			      "SELECT subject, what, q, before, after, diff, low, high FROM shift"

@@ -151,10 +151,8 @@ int verdict_silent(struct analysis_ctx *c, struct judged *j, struct err *e)
 		j->end = NAN;
 		j->n = most->silent;
 		j->silent = (struct verdict_silent){ .row = most->row,
-						     .n = most->silent,
 						     .answered = most->answered,
-						     .before = most->answered + most->missed,
-						     .last = (double)most->last };
+						     .before = most->answered + most->missed };
 	}
 	idmap_free_all(&s.peers);
 	fd_rows_free(&s.fds);
@@ -214,7 +212,7 @@ int verdict_silent_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	const struct value values[] = {
 		VALUE_TEXT("address", address.len ? address.data : ""),
 		VALUE_NUMBER("start", j->start, "at"),
-		VALUE_NUMBER("n", m->n, ""),
+		VALUE_NUMBER("n", j->n, ""),
 		VALUE_NUMBER("answered", m->answered, ""),
 		VALUE_NUMBER("before", m->before, ""),
 		{ 0 },

@@ -188,16 +188,15 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 static int count_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			struct err *e)
 {
-	bool by_name = false;
 	int ret;
 
 	verdict_pauses(c, j, l);
 	ret = verdict_busy_pauses(c, j, e);
 	if (ret == 0)
-		ret = verdict_by_name(c, j, l, &by_name, e);
-	if (ret == 0 && (j->steady || by_name))
+		ret = verdict_by_name(c, j, l, e);
+	if (ret >= 0 && (j->steady || ret))
 		verdict_pauses(c, j, l);
-	return ret;
+	return ret < 0 ? ret : 0;
 }
 
 static int judge_server(struct analysis_ctx *c, struct judged *j, const struct limits *l,
@@ -415,6 +414,21 @@ static int read_subjects(struct analysis_ctx *c, const struct limits *l, struct 
 	return ret;
 }
 
+/* What its connections show, above all where nothing else does. */
+static int judge_sockets(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			 struct err *e)
+{
+	int ret = verdict_connect(c, j, l, e);
+
+	if (ret == 0)
+		ret = verdict_accept(c, j, e);
+	if (ret == 0)
+		ret = verdict_silent(c, j, e);
+	if (ret == 0)
+		ret = verdict_stuck(c, j, l, e);
+	return ret < 0 ? ret : verdict_resent(c, j, l, e);
+}
+
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	struct judged *v = calloc(SUBJECTS_MOST, sizeof(*v));
@@ -431,17 +445,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 		ret = read_subjects(c, &l, v, &n, e);
 	for (i = 0; i < n && ret == 0; i++)
 		ret = judge(c, &v[i], &l, e);
-	for (i = 0; i < n && ret == 0; i++) {
-		ret = verdict_connect(c, &v[i], &l, e);
-		if (ret == 0)
-			ret = verdict_accept(c, &v[i], e);
-		if (ret == 0)
-			ret = verdict_silent(c, &v[i], e);
-		if (ret == 0)
-			ret = verdict_stuck(c, &v[i], &l, e);
-		if (ret == 0)
-			ret = verdict_resent(c, &v[i], &l, e);
-	}
+	for (i = 0; i < n && ret == 0; i++)
+		ret = judge_sockets(c, &v[i], &l, e);
 	if (ret == 0)
 		qsort(v, (size_t)n, sizeof(*v), verdict_by_rank);
 	for (i = 0; i < n && ret == 0; i++) {

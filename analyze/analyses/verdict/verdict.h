@@ -119,12 +119,10 @@ struct verdict_connect {
 	struct buf address, code; /* code empty: none */
 };
 
-/* Another server that answers nothing any more; n 0: none. */
+/* Another server that answers nothing any more: answered so many of those before. */
 struct verdict_silent {
-	s64 row;		 /* fd.rowid of a socket to it */
-	double n;		 /* questions since its last answer */
-	double answered, before; /* of so many before */
-	double last;		 /* question with an answer */
+	s64 row; /* fd.rowid of a socket to it */
+	double answered, before;
 };
 
 /* Requests that waited for a lock of another connection; n 0: none. */
@@ -147,8 +145,7 @@ struct judged_pause {
 	double queued; /* share in the run queue */
 	double ran;    /* share on a CPU */
 	bool counts;
-	bool usual;   /* on a host without idle CPU, in favour of programs that run all along */
-	bool by_name; /* no request waited longer than others of its name do */
+	bool usual, by_name;	      /* no problem: verdict_busy.c, verdict_by_name.c */
 	struct verdict_window inside; /* of the requests that it touches; not of a part */
 	s64 longer;	    /* others that it touches: far longer than this, their longest pause */
 	s64 service, name;  /* of a part of the server; 0 */
@@ -278,10 +275,9 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
 		 const struct limits *l, bool *ret_busy, struct err *e);
 
-/* verdict_by_name.c: marks pauses that count in which no request waited longer than its name does.
- */
+/* verdict_by_name.c: marks those in which no request waited longer than its name does. 1: some. */
 int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		    bool *ret_some, struct err *e);
+		    struct err *e);
 
 /* Marks the pauses that count which are such waits as usual; sets j->busy if there are some. */
 int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, struct err *e);

@@ -90,15 +90,13 @@ static int read_both(struct analysis_ctx *c, struct naming *x, s64 server, struc
 	return ret < 0 ? ret : requests_each(c->db, 0, services, server, on_request, x, e);
 }
 
-int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		    bool *ret_some, struct err *e)
+int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct naming x = { .l = l };
 	size_t at = 0;
 	struct hist *h;
-	int i, ret = 0;
+	int i, ret = 0, some = 0;
 
-	*ret_some = false;
 	x.of = calloc((size_t)j->whole + 1, sizeof(*x.of));
 	x.delays = calloc((size_t)j->whole + 1, sizeof(*x.delays));
 	x.touched = calloc((size_t)j->whole + 1, sizeof(*x.touched));
@@ -114,7 +112,7 @@ int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limit
 		if (x.delays[i] || !x.touched[i] || x.of[i]->end >= c->duration)
 			continue;
 		x.of[i]->by_name = true;
-		*ret_some = true;
+		some = 1;
 	}
 	while ((h = idmap_each(&x.names, &at)))
 		hist_free(h);
@@ -122,5 +120,5 @@ int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limit
 	free(x.of);
 	free(x.delays);
 	free(x.touched);
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ret : some;
 }
