@@ -16,7 +16,6 @@
 #define BUFFERS_MAX   16
 #define GATHERED      16	 /* pieces of a send of several buffers */
 #define PREFACE	      0x20495250 /* "PRI " */
-#define UNSEEN	      0x10000	 /* more than a connection starts with (parse.h) */
 
 const volatile bool heads = false;  /* bytes are read */
 const volatile u8 moves[1024] = {}; /* by number of a system call: MOVE_* */
@@ -170,22 +169,6 @@ static __always_inline bool is_tcp(struct sock *sk, const bool btf)
 	return GET(btf && has_casts, sk, sk_protocol) == IPPROTO_TCP;
 }
 
-/* Bytes that were read so far, the n of this call among them. */
-static __always_inline u32 read_up_to(struct sock *sk, u32 conn, u32 n, const bool btf)
-{
-	struct tcp_sock *tp = btf && has_casts ? CAST(sk, struct tcp_sock) : (void *)sk;
-	struct unix_bytes *b;
-
-	if (!is_tcp(sk, btf)) {
-		b = unix_bytes_of(conn);
-		return b ? b->read += n : n;
-	}
-	if (btf && has_casts)
-		return (u32)tp->bytes_received - tp->rcv_nxt + tp->copied_seq;
-	return (u32)BPF_CORE_READ(tp, bytes_received) - BPF_CORE_READ(tp, rcv_nxt) +
-	       BPF_CORE_READ(tp, copied_seq);
-}
-
 /* May be an error of one of the protocols: obsrec knows. */
 static __always_inline bool maybe_error(const u8 *b)
 {
@@ -207,6 +190,7 @@ struct served {
 	struct counts *c;
 	struct sock *sk;
 	u32 conn;
+	bool accepted; /* it was seen how it was opened */
 };
 
 static __always_inline bool find_served(struct served *ret, const struct call *call, u32 fd,
@@ -224,10 +208,28 @@ static __always_inline bool find_served(struct served *ret, const struct call *c
 	if (!word)
 		return false;
 	ret->conn = word;
+	ret->accepted = word & SOCK_SERVER;
 	if (!(word & SOCK_CLIENT))
 		return true;
 	count(ret->c, filtered);
 	return false;
+}
+
+/* Bytes that were read so far, the n of this call among them. */
+static __always_inline u32 read_up_to(const struct served *on, u32 n, const bool btf)
+{
+	struct sock *sk = on->sk;
+	struct tcp_sock *tp = btf && has_casts ? CAST(sk, struct tcp_sock) : (void *)sk;
+	struct unix_bytes *b;
+
+	if (!is_tcp(sk, btf)) {
+		b = unix_bytes_of(on->conn, on->accepted);
+		return b ? b->read += n : n;
+	}
+	if (btf && has_casts)
+		return (u32)tp->bytes_received - tp->rcv_nxt + tp->copied_seq;
+	return (u32)BPF_CORE_READ(tp, bytes_received) - BPF_CORE_READ(tp, rcv_nxt) +
+	       BPF_CORE_READ(tp, copied_seq);
 }
 
 /*
@@ -362,14 +364,15 @@ static __always_inline bool is_pipelined(u32 conn, bool now)
  * The same of bytes written. From a Unix socket others may have been sent that were not looked at:
  * there is a gap then, as on TCP.
  */
-static __always_inline u32 written_up_to(struct sock *sk, u32 conn, u32 n, const bool btf)
+static __always_inline u32 written_up_to(const struct served *on, u32 n, const bool btf)
 {
+	struct sock *sk = on->sk;
 	struct tcp_sock *tp = (void *)sk;
 	struct unix_bytes *b;
 
 	if (!is_tcp(sk, btf)) {
-		b = unix_bytes_of(conn);
-		if (b && !is_pipelined(conn, false))
+		b = unix_bytes_of(on->conn, on->accepted);
+		if (b && !is_pipelined(on->conn, false))
 			b->written += UNSEEN;
 		return b ? b->written += n : n;
 	}
@@ -395,7 +398,7 @@ static __always_inline void answered(const struct call *call, const struct span 
 	if ((!error && !more && !any_pipelined) || !find_served(&on, call, fd, btf))
 		return;
 	p.conn = on.conn;
-	p.pos = written_up_to(on.sk, p.conn, call->ret, btf) - (u32)call->ret;
+	p.pos = written_up_to(&on, call->ret, btf) - (u32)call->ret;
 	/* an error of a longer line says nothing of what follows; HTTP has a body there */
 	if (is_pipelined(p.conn, more) || (error && b[0] != 'H' && call->ret > HEAD_SHORT)) {
 		if (btf && s->len < (u64)call->ret && buffers)
@@ -433,7 +436,7 @@ static __always_inline void received(const struct call *call, const struct span 
 		count(on.c, filtered);
 		return;
 	}
-	p.pos = read_up_to(on.sk, p.conn, call->ret, btf) - (u32)call->ret;
+	p.pos = read_up_to(&on, call->ret, btf) - (u32)call->ret;
 	check_preface(&p);
 	emit_pieces(on.c, &p, call->ret, btf ? pieces_of(p.conn, p.have) : ENDS_PIECES, btf);
 }

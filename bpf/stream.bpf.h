@@ -4,6 +4,8 @@
 
 #include "conn.bpf.h"
 
+#define UNSEEN 0x10000 /* more than a connection starts with (parse.h) */
+
 /*
  * The socket of a descriptor, if requests are read from it: one of TCP, or a Unix stream that has
  * an address, as those have that a server accepted.
@@ -60,12 +62,15 @@ struct {
 	__type(value, struct unix_bytes);
 } unix_bytes SEC(".maps");
 
-static __always_inline struct unix_bytes *unix_bytes_of(u32 conn)
+/* accepted: seen since, so that all bytes are; else some may have been moved before. */
+static __always_inline struct unix_bytes *unix_bytes_of(u32 conn, bool accepted)
 {
-	struct unix_bytes none = {}, *b = bpf_map_lookup_elem(&unix_bytes, &conn);
+	struct unix_bytes first = {}, *b = bpf_map_lookup_elem(&unix_bytes, &conn);
 
 	if (b)
 		return b;
-	bpf_map_update_elem(&unix_bytes, &conn, &none, BPF_NOEXIST);
+	if (!accepted)
+		first.read = first.written = UNSEEN;
+	bpf_map_update_elem(&unix_bytes, &conn, &first, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&unix_bytes, &conn);
 }

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define RING_SIZE 16384 /* bytes, or a page: 150 mappings */
+#define RING_SIZE  16384 /* bytes, or a page: 150 mappings */
+#define RECORD_MAX 4400	 /* bytes of one, with its path */
 
 struct new_maps_ring {
 	struct perf_event_mmap_page *control; /* the data follow, a page later */
@@ -35,6 +37,10 @@ static int open_event(int cpu)
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1,
 		.mmap2 = 1,
+		.sample_type = PERF_SAMPLE_TIME, /* the last 8 bytes of each record */
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1, /* the recorder looks when it wants to know */
 		.wakeup_watermark = INT32_MAX,
 	};
@@ -73,7 +79,8 @@ static void copy(const struct new_maps_ring *r, u64 from, void *to, size_t n)
 static void read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
 {
 	u64 head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
-	u64 tail = r->control->data_tail;
+	u64 tail = r->control->data_tail, ts;
+	bool full = head - tail > r->size - RECORD_MAX; /* one may not have fitted */
 	struct mapped e;
 
 	while (head - tail >= sizeof(e.header) && head - tail <= r->size) {
@@ -82,16 +89,19 @@ static void read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
 		if (e.header.size < sizeof(e.header))
 			break;
 		tail += e.header.size;
+		copy(r, tail - sizeof(ts), &ts, sizeof(ts));
 		if (e.header.type == PERF_RECORD_MMAP2)
-			took(arg, e.pid,
+			took(arg, ts, e.pid,
 			     &(struct code_map){ .start = e.start,
 						 .end = e.start + e.size,
 						 .offset = e.offset,
 						 .ino = e.ino,
 						 .dev = e.major << 20 | (e.minor & 0xfffff) });
 		else if (e.header.type == PERF_RECORD_LOST)
-			took(arg, 0, NULL);
+			full = true;
 	}
+	if (full)
+		took(arg, 0, 0, NULL);
 	__atomic_store_n(&r->control->data_tail, head, __ATOMIC_RELEASE);
 }
 

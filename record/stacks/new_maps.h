@@ -18,8 +18,11 @@ struct new_maps {
  */
 void new_maps_open(struct new_maps *m);
 
-/* The fields that map has: start, end, offset, ino, dev. pid 0: some are lost, of any process. */
-typedef void new_map_fn(void *arg, u32 pid, const struct code_map *map);
+/*
+ * At ts, CLOCK_MONOTONIC; the fields that map has: start, end, offset, ino, dev. pid 0: some may be
+ * lost, of any process at any time.
+ */
+typedef void new_map_fn(void *arg, u64 ts, u32 pid, const struct code_map *map);
 
 /* Calls took for each since the last call. */
 void new_maps_read(struct new_maps *m, new_map_fn *took, void *arg);

@@ -30,14 +30,14 @@ struct code_process *raw_queue_process(struct raw_queue *q, u32 pid)
 	return NULL;
 }
 
-static void take_map(void *arg, u32 pid, const struct code_map *map)
+static void take_map(void *arg, u64 ts, u32 pid, const struct code_map *map)
 {
 	struct raw_queue *q = arg;
 	struct code_process *p;
 
 	for (p = q->processes; p < q->processes + PROCESSES; p++)
 		if (p->pid && (!pid || (p->pid == pid && code_maps_replaced(&p->maps, map))))
-			p->maps_old = true;
+			p->maps_old = !p->maps_old || ts < p->maps_old ? ts + 1 : p->maps_old;
 }
 
 void raw_queue_look(struct raw_queue *q)

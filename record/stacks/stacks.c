@@ -62,6 +62,7 @@ static int take(void *arg, void *data, size_t size)
 	int ret = 0;
 
 	pthread_mutex_lock(&s->lock);
+	raw_queue_look(&s->queue);
 	if (s->out.len > OUT_MAX && !stop)
 		ret = STOP_FULL; /* it stays in the ring */
 	else
@@ -90,9 +91,6 @@ static void *work(void *arg)
 
 	while (!stop) {
 		stop = __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE) != 0;
-		pthread_mutex_lock(&s->lock);
-		raw_queue_look(&s->queue);
-		pthread_mutex_unlock(&s->lock);
 		n = ring_buffer__consume(s->ring);
 		pthread_mutex_lock(&s->lock);
 		raw_queue_expire(&s->queue, records_now(), &s->out);

@@ -87,7 +87,7 @@ static void read_maps(struct unwinder *u, struct code_process *p)
 	size_t n = 0;
 
 	p->maps_tried = records_now();
-	p->maps_old = false;
+	p->maps_old = 0;
 	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
 	text = safe_long_text(&u->modules->files, -1, path, MAPS_TEXT, &n);
 	p->maps_silent = !text && errno == ETIMEDOUT;
@@ -102,17 +102,19 @@ static void read_maps(struct unwinder *u, struct code_process *p)
 	p->maps = fresh;
 }
 
+/* Without new mappings, nothing is known of what was there before. */
 static struct code_map *find_map(struct unwinder *u, struct code_process *p, u64 pc)
 {
 	struct code_map *map = code_maps_find(&p->maps, pc);
+	bool old = p->maps_old && u->now >= p->maps_old;
 
 	/* one that came later than the last reading, as the libraries of a program that starts */
-	if ((!map || p->maps_old) && !p->maps_silent &&
+	if ((!map || old) && !p->maps_silent &&
 	    (!p->maps_tried || u->now > p->maps_tried + p->maps_bytes * MAPS_TIME)) {
 		read_maps(u, p);
-		map = code_maps_find(&p->maps, pc);
+		return code_maps_find(&p->maps, pc);
 	}
-	return map;
+	return old ? NULL : map;
 }
 
 static void take_regs(struct unwind_state *s, const struct raw_stack *raw)

@@ -17,7 +17,7 @@ struct code_process {
 	u64 maps_bytes; /* of text */
 	u64 perf_next,
 		perf_pause; /* when its perf map is looked at again, and for how long not, ns */
-	bool maps_old;	    /* what is mapped has changed since */
+	u64 maps_old;	    /* when what is mapped has changed first since, + 1 ns; 0: it has not */
 	bool maps_silent;   /* they could not be read in time: they are not read again */
 	u64 used;	    /* when the process was last seen */
 };

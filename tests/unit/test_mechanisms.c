@@ -110,44 +110,6 @@ static void writes_that_are_new_are_its_own(void **state)
 		 "basis='all' AND NOT own");
 }
 
-/* 100 reads 4 kB: for so long it has the CPU in the call, and afterwards. */
-static long reads(struct script *s, long t, long inside, long afterwards)
-{
-	long slept = t + inside;
-
-	script_line(s, 0, "%ld 100 block_start request=6 dev=0xfe00000 bytes=4096 sector=8",
-		    slept - 1000);
-	script_line(s, 0, "%ld 100 switch next=0 state=2 flags=2", slept);
-	script_line(s, 1, "%ld 0 block_complete request=6 dev=0xfe00000 bytes=4096 sector=8",
-		    slept + 499000);
-	script_line(s, 1, "%ld 0 waking target=100 cpu=0 context=2", slept + 500000);
-	script_line(s, 0, "%ld 0 switch next=100", slept + 501000);
-	script_line(s, 0, "%ld 100 syscall nr=read fd=9 dur=%ld ret=4096", slept + 503000,
-		    inside + 503000);
-	return slept + 503000 + afterwards;
-}
-
-static long reads_dearly(struct script *s, long t)
-{
-	return reads(s, t, 1500000, 0);
-}
-
-static long computes_with_it(struct script *s, long t)
-{
-	return reads(s, t, 2000, 1500000);
-}
-
-/* To read from a disk takes CPU time; so does what is done with the data, which is no read. */
-static void the_cpu_time_of_reads_is_the_disks(void **state)
-{
-	(void)state;
-	first_is(slowed(reads_dearly, 0, "all", NULL), "disk", "server[100]",
-		 "contribution > 0.98 AND EXISTS(SELECT 1 FROM finding_value v WHERE"
-		 " v.finding=cause.finding AND name='reads_cpu' AND abs(number - 75) < 2)");
-	first_is(slowed(computes_with_it, 0, "all", NULL), "self", "server[100]:80",
-		 "contribution BETWEEN 0.7 AND 0.8");
-}
-
 /* As slow_disk, and 300 discards 1 GB, of which nothing is moved. */
 static long slow_disk_discard(struct script *s, long t)
 {
@@ -491,7 +453,6 @@ int main(void)
 		T(ends_outside_the_recording_are_said),
 		T(the_last_wakeup_ends_chained_sleeps),
 		T(ends_in_a_disk_are_looked_into),
-		T(the_cpu_time_of_reads_is_the_disks),
 		T(workers_of_a_neighbour_are_one_program),
 	};
 

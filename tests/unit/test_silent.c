@@ -13,17 +13,18 @@ enum way {
 	STOPS,	 /* nothing is asked in the second half */
 	CLOSED,	 /* closed at once: it may have been on its way */
 	SOME,	 /* every other one has an answer */
+	STREAM,	 /* over TCP */
 };
 
 /* A socket of its own for each question, as a resolver has; its answer takes 2 ms. */
-static void ask(struct text *x, bool answer, long until)
+static void ask(struct text *x, bool answer, long until, int type)
 {
 	long t = x->t;
 
 	text_line(x,
-		  "%ld 100 fd pid=100 fd=20 mode=0140000 ino=77 family=2 role=connected socktype=2"
+		  "%ld 100 fd pid=100 fd=20 mode=0140000 ino=77 family=2 role=connected socktype=%d"
 		  " sport=4000 dport=53 saddr=10.0.0.1 daddr=192.0.2.1",
-		  t);
+		  t, type);
 	text_line(x, "%ld 100 syscall nr=write fd=20 ret=29 count=29 dur=200", t + 1000);
 	if (answer)
 		text_line(x, "%ld 100 syscall nr=read fd=20 ret=29 count=99 dur=200", t + 2 * MS);
@@ -45,7 +46,11 @@ static sqlite3 *resolved(enum way way, const char *facts)
 
 		answer = way == NEVER ? false : !second || way == ANSWERS || (way == SOME && i % 2);
 		if (!second || way != STOPS)
-			ask(&x, answer, answer ? 3 * MS : way == CLOSED ? MS : 30 * MS);
+			ask(&x, answer,
+			    answer	    ? 3 * MS
+			    : way == CLOSED ? MS
+					    : 30 * MS,
+			    way == STREAM ? 1 : 2);
 		else
 			x.t += 31 * MS;
 	}
@@ -54,10 +59,10 @@ static sqlite3 *resolved(enum way way, const char *facts)
 }
 
 /* The process of that address, stopped, or not recorded. */
-#define STOPPED                                                                              \
+#define STOPPED_AT(address)                                                                  \
 	"33 200 thread pid=200 state=84 comm=\"resolver\"\n"                                 \
 	"33 200 fd pid=200 fd=3 mode=0140000 ino=88 family=2 role=bound socktype=2 sport=53" \
-	" saddr=192.0.2.1\n"
+	" saddr=" address "\n"
 
 static void an_upstream_that_falls_silent_is_a_problem(void **state)
 {
@@ -72,9 +77,16 @@ static void an_upstream_that_falls_silent_is_a_problem(void **state)
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='silent_unknown'", 1);
 	is_number(db, "SELECT count(*) FROM upstream_unanswered WHERE closed", ASKED / 2);
 	db_close(db);
-	db = resolved(SILENT, STOPPED);
+	db = resolved(SILENT, STOPPED_AT("192.0.2.1"));
 	is_number(db, FINDING_VALUE("silent_process", "process", "v.id"), 200);
 	is_text(db, FINDING_VALUE("silent_process", "state", "v.text"), "stopped");
+	db_close(db);
+	/* on all addresses; and another one */
+	db = resolved(SILENT, STOPPED_AT("0.0.0.0"));
+	is_number(db, FINDING_VALUE("silent_process", "process", "v.id"), 200);
+	db_close(db);
+	db = resolved(SILENT, STOPPED_AT("192.0.2.2"));
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='silent_unknown'", 1);
 	db_close(db);
 }
 
@@ -83,7 +95,7 @@ static void others_are_not_silent(void **state)
 	enum way way;
 
 	(void)state;
-	for (way = ANSWERS; way <= SOME; way++) {
+	for (way = ANSWERS; way <= STREAM; way++) {
 		sqlite3 *db = resolved(way, "");
 
 		is_number(db, "SELECT count(*) FROM verdict WHERE kind='silent'", 0);

@@ -258,12 +258,12 @@ static int read_handed(struct pause_root *r, struct analysis_ctx *c, const struc
 static int read_polled(struct pause_root *r, sqlite3 *db, const struct interval *i, struct err *e)
 {
 	static const char sql[] =
-		"WITH p AS (SELECT s.fd, s.ts FROM syscall s WHERE s.tid=?1 AND s.ts <= ?2 AND s.ts + s.dur >= ?3 AND s.fd >= 0 AND"
-		" nr IN " POLLS
-		" ORDER BY s.ts DESC LIMIT 1) SELECT (SELECT fd FROM p), coalesce((SELECT s.nr FROM syscall s,"
-		" p WHERE s.tid=?1 AND s.fd=p.fd AND s.ts >= ?3 AND s.nr NOT IN " POLLS
-		" ORDER BY s.ts LIMIT 1), (SELECT s.nr FROM syscall s, p WHERE s.tid=?1 AND s.fd=p.fd AND s.ts < p.ts"
-		" AND s.ret=-?4 ORDER BY s.ts DESC LIMIT 1), -1)";
+		"WITH p AS MATERIALIZED (SELECT s.fd, s.ts, s.ret FROM syscall s WHERE s.tid=?1 AND s.ts <= ?2 AND s.ts"
+		" + s.dur >= ?3 AND s.fd >= 0 AND s.nr IN " POLLS
+		" ORDER BY s.ts DESC LIMIT 1) SELECT (SELECT fd FROM p), coalesce((SELECT s.nr FROM syscall s, p"
+		" WHERE p.ret > 0 AND s.tid=?1 AND s.fd=p.fd AND s.ts BETWEEN ?3 AND ?3 + 1000000 AND s.nr NOT IN " POLLS
+		" ORDER BY s.ts LIMIT 1), (SELECT iif(ret=-?4, nr, -1) FROM (SELECT s.nr, s.ret FROM syscall s, p WHERE"
+		" s.tid=?1 AND s.fd=p.fd AND s.ts < p.ts ORDER BY s.ts DESC LIMIT 1)), -1)";
 	sqlite3_stmt *q;
 	s64 fd = -1, nr = -1;
 	int ret = db_query(&q, db, e, sql, "iiii", i->tid, i->ts, i->end, (s64)LINUX_EAGAIN);

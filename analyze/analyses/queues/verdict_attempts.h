@@ -10,7 +10,7 @@ enum connect_end {
 	CONNECT_NEVER,
 	CONNECT_SLOW,
 	CONNECT_REFUSED,
-	CONNECT_NO_PORT, /* no SYN was sent: all local ports were in use */
+	CONNECT_NO_PORT, /* no SYN was sent: no local port was free */
 	CONNECT_LOST,
 	CONNECT_AGAIN, /* slow, its SYN was sent again */
 	N_CONNECT_ENDS

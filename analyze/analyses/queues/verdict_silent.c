@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Does another server that answered answer nothing any more? What the server asked it since its
- * last answer has none: at least ten questions, each for longer than any answer took, so many that
- * the share without an answer before does not explain it. Who never answers, as one that takes
- * metrics, is none; nor is one that is asked nothing any more, or whose questions end with their
- * process.
+ * Does another server that answered answer nothing any more, over UDP? What the server asked it
+ * since its last answer has none: at least ten questions, each for longer than any answer took, so
+ * many that the share without an answer before does not explain it. Who never answers, as one that
+ * takes metrics, is none; nor is one that is asked nothing any more, or whose questions end with
+ * their process. On streams an answer to a handshake is none to what is only published afterwards;
+ * requests that wait for them are found by other rules.
  */
 #include "fd_rows.h"
 #include "verdict_queues.h"
@@ -16,6 +17,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAST	  10
 #define BY_CHANCE 1e-6
@@ -85,6 +87,8 @@ static int on_missed(void *arg, s64 rowid, const void *unanswered, struct err *e
 	(void)rowid;
 	if (!p)
 		return f ? ERR_FAIL : 0;
+	if (!row->datagram)
+		return 0;
 	if (GROW(s->v, s->n, "questions", e) < 0)
 		return ERR_FAIL;
 	s->v[s->n++] = (struct missed){ p, row->ts, f->end < s->duration ? f->end : s->duration };
@@ -136,10 +140,14 @@ int verdict_silent(struct analysis_ctx *c, struct judged *j, struct err *e)
 	struct silence s = { .duration = c->duration };
 	const struct peer *p, *most = NULL;
 	size_t at = 0;
+	s64 lost = 0;
 	int ret = 0;
 
 	if (j->about.kind != SUBJECT_server || j->status == STATUS_PROBLEM)
 		return 0;
+	ret = db_int(c->db, &lost, e, "SELECT EXISTS (SELECT 1 FROM loss)", "");
+	if (ret < 0 || lost)
+		return ret;
 	ret = read_all(&s, c, j->about.id, e);
 	while (ret == 0 && (p = idmap_each(&s.peers, &at)))
 		if (is_silent(p) && (!most || p->silent > most->silent))
@@ -148,7 +156,7 @@ int verdict_silent(struct analysis_ctx *c, struct judged *j, struct err *e)
 		j->status = STATUS_PROBLEM;
 		j->kind = VERDICT_silent;
 		j->start = (double)most->from;
-		j->end = NAN;
+		j->end = (double)c->duration;
 		j->n = most->silent;
 		j->silent = (struct verdict_silent){ .row = most->row,
 						     .answered = most->answered,
@@ -160,41 +168,54 @@ int verdict_silent(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret;
 }
 
-/* The process that has its socket, if it is recorded, and what its threads did since. */
+/* The process that has its socket, if one has, and what its threads did since. */
 static int say_peer(struct analysis_ctx *c, const struct judged *j, const char *address,
 		    struct err *e)
 {
 	static const char sql[] =
-		"WITH p AS (SELECT pid FROM fd WHERE local=?1 AND role IN ('bound', 'listening') AND ts <= ?2 AND"
-		" coalesce(end, ?3) > ?2 ORDER BY ts DESC LIMIT 1) SELECT (SELECT pid FROM p), state, total(min(ts +"
-		" dur, ?3) - max(ts, ?2)) AS ns, sum(total(min(ts + dur, ?3) - max(ts, ?2))) OVER () FROM (SELECT state, ts, dur FROM thread_state WHERE"
-		" ts + dur > ?2 AND tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM p))) GROUP BY state"
-		" ORDER BY ns DESC LIMIT 1";
+		"WITH p AS MATERIALIZED (SELECT DISTINCT pid FROM fd WHERE role IN ('bound', 'listening') AND (local=?1"
+		" OR local IN ('0.0.0.0:' || ?4, '[::]:' || ?4)) AND ts <= ?2 AND coalesce(end, ?3) > ?2), t AS"
+		" (SELECT state, total(min(ts + dur, ?3) - max(ts, ?2)) AS ns FROM thread_state WHERE ts + dur > ?2 AND"
+		" tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM p)) GROUP BY state) SELECT (SELECT"
+		" pid FROM p), state, ns, (SELECT sum(ns) FROM t) FROM t WHERE (SELECT count(*) FROM p)=1 ORDER BY"
+		" ns DESC LIMIT 1";
+	const char *port = strrchr(address, ':');
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "sii", address, (s64)j->start, c->duration), state;
+	int ret = db_query(&q, c->db, e, sql, "siis", address, (s64)j->start, c->duration,
+			   port ? port + 1 : ""),
+	    state;
 
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
-	if (ret >= 0) {
-		state = ret ? sqlite3_column_int(q, 1) : -1;
+	state = ret > 0 ? sqlite3_column_int(q, 1) : -1;
+	if (state >= 0 && state < N_STATES) {
 		const struct value values[] = {
-			VALUE_MAYBE("process", process, ret ? sqlite3_column_int64(q, 0) : 0),
-			VALUE_TEXT("state",
-				   state >= 0 && state < N_STATES ? verdict_does[state] : NULL),
-			VALUE_NUMBER("share",
-				     ret ? 100 * sqlite3_column_double(q, 2) /
-						     sqlite3_column_double(q, 3)
-					 : NAN,
-				     "%"),
+			VALUE_SUBJECT("process", process, sqlite3_column_int64(q, 0)),
+			VALUE_TEXT("state", verdict_does[state]),
+			VALUE_NUMBER(
+				"share",
+				percent(sqlite3_column_double(q, 2), sqlite3_column_double(q, 3)),
+				"%"),
 			{ 0 },
 		};
-		const struct finding f = { ret ? FINDING_silent_process : FINDING_silent_unknown,
+		const struct finding f = { FINDING_silent_process,
 					   PROBLEM,
 					   OBSERVED,
 					   j->about,
 					   "SELECT * FROM upstream_unanswered",
 					   values,
+					   j->finding };
+
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	} else if (ret >= 0) {
+		const struct value none[] = { { 0 } };
+		const struct finding f = { FINDING_silent_unknown,
+					   PROBLEM,
+					   OBSERVED,
+					   j->about,
+					   "SELECT * FROM upstream_unanswered",
+					   none,
 					   j->finding };
 
 		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);

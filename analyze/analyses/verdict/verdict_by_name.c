@@ -15,6 +15,7 @@
 
 #define OTHERS_LEAST 10	 /* requests of the name at other times */
 #define MOSTLY	     0.5 /* of a pause */
+#define SHORTLY	     0.1
 
 /* The pauses of the whole server that count, by time. */
 struct naming {
@@ -50,44 +51,68 @@ static bool is_longer(const struct hist *h, double ns, const struct limits *l)
 	return ns > l->factor * usual && ns > l->latency + usual;
 }
 
+/* What a request means for the pauses that it overlaps. */
+static void judge_waiting(struct naming *x, s64 name, double from, double to)
+{
+	struct hist *h = name > 0 ? idmap_get(&x->names, (u64)name) : NULL;
+	int i = first_after(x, from);
+
+	for (; i < x->n && (double)x->of[i]->start < to; i++) {
+		double start = (double)x->of[i]->start, end = (double)x->of[i]->end;
+		double part = (fmin(to, end) - fmax(from, start)) / (end - start);
+
+		if (part < SHORTLY)
+			continue; /* it came shortly before the end */
+		x->touched[i] |= part >= MOSTLY;
+		x->delays[i] |= h ? is_longer(h, to - from, x->l) : part >= MOSTLY;
+	}
+}
+
 static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	double from = (double)row->ts - row->queued, to = (double)(row->ts + row->dur);
 	struct naming *x = arg;
 	int i = first_after(x, from);
-	bool touches = i < x->n && (double)x->of[i]->start < to;
-	struct hist *h = row->name > 0 ? idmap_get(&x->names, (u64)row->name) : NULL;
+	struct hist *h;
 
 	(void)rowid;
-	if (!x->judging && !touches && row->name > 0) {
-		if (!h)
-			h = idmap_add(&x->names, (u64)row->name, sizeof(*h), TASK_LIMIT, "names",
-				      e);
-		if (!h)
-			return ERR_FAIL;
-		hist_add(h, (u64)(to - from));
-	}
-	if (!x->judging)
+	if (x->judging)
+		judge_waiting(x, row->name, from, to);
+	if (x->judging || row->name <= 0 || (i < x->n && (double)x->of[i]->start < to))
 		return 0;
-	for (; i < x->n && (double)x->of[i]->start < to; i++) {
-		double start = (double)x->of[i]->start, end = (double)x->of[i]->end;
+	h = idmap_get(&x->names, (u64)row->name);
+	if (!h)
+		h = idmap_add(&x->names, (u64)row->name, sizeof(*h), TASK_LIMIT, "names", e);
+	if (!h)
+		return ERR_FAIL;
+	hist_add(h, (u64)(to - from));
+	return 0;
+}
 
-		if (fmin(to, end) - fmax(from, start) < MOSTLY * (end - start))
-			continue; /* it came shortly before the end */
-		x->touched[i] = true;
-		x->delays[i] |= !h || is_longer(h, to - from, x->l);
-	}
+/* Columns: name, arrival, until when it had no answer. */
+static int on_unanswered(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	(void)e;
+	judge_waiting(arg, sqlite3_column_int64(q, 0), sqlite3_column_double(q, 1),
+		      sqlite3_column_double(q, 2));
 	return 0;
 }
 
 static int read_both(struct analysis_ctx *c, struct naming *x, s64 server, struct err *e)
 {
 	static const char services[] = "SELECT id FROM service WHERE server=?1";
+	static const char unanswered[] =
+		"SELECT coalesce(name, 0), ts, ?2 FROM unanswered WHERE service IN (SELECT id FROM service WHERE"
+		" server=?1) UNION ALL SELECT coalesce(name, 0), ts, end FROM request_closed WHERE service IN"
+		" (SELECT id FROM service WHERE server=?1)";
 	int ret = requests_each(c->db, 0, services, server, on_request, x, e);
 
 	x->judging = true;
-	return ret < 0 ? ret : requests_each(c->db, 0, services, server, on_request, x, e);
+	if (ret >= 0)
+		ret = requests_each(c->db, 0, services, server, on_request, x, e);
+	return ret < 0 ? ret
+		       : db_each(c->db, e, on_unanswered, x, unanswered, "ii", server, c->duration);
 }
 
 int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)

@@ -2,7 +2,8 @@
 /*
  * What reading from a disk costs on a CPU: pages are allocated, requests are built and handed to
  * the device. Of the CPU time that slow units have more, the share within system calls in which
- * their thread submitted a read. What a thread computes with the data afterwards is not in them.
+ * their thread submitted reads of most of what the call returned. What a thread computes with the
+ * data afterwards is not in them.
  */
 #include "analyze/causes/causes.h"
 #include "format/grow.h"
@@ -10,9 +11,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define MOSTLY 0.5
+
 struct at {
 	u32 tid;
 	s64 ts, end;
+	s64 bytes; /* of a submit */
 };
 
 struct list {
@@ -32,7 +36,7 @@ static int by_thread(const void *a, const void *b)
 /* The first of a sorted list that is at or after this moment of its thread. */
 static size_t first_from(const struct list *l, u32 tid, s64 ts)
 {
-	struct at want = { tid, ts, 0 };
+	struct at want = { tid, ts, 0, 0 };
 	size_t low = 0, high = l->n, mid;
 
 	while (low < high) {
@@ -56,7 +60,7 @@ static int add(struct list *l, const struct at *x, struct err *e)
 /* When threads submitted reads. */
 static int find_submits(struct list *ret, sqlite3 *db, struct moment range, struct err *e)
 {
-	static const char sql[] = "SELECT tid, ts FROM block_io WHERE ts BETWEEN ? AND ?"
+	static const char sql[] = "SELECT tid, ts, bytes FROM block_io WHERE ts BETWEEN ? AND ?"
 				  " AND tid > 0 AND block_op(op)='read'";
 	sqlite3_stmt *q;
 	int r = db_query(&q, db, e, sql, "ii", range.from, range.to);
@@ -66,7 +70,10 @@ static int find_submits(struct list *ret, sqlite3 *db, struct moment range, stru
 	while ((r = db_step(q, e)) > 0) {
 		s64 ts = sqlite3_column_int64(q, 1);
 
-		if (add(ret, &(struct at){ sqlite3_column_int64(q, 0), ts, ts }, e) < 0) {
+		if (add(ret,
+			&(struct at){ sqlite3_column_int64(q, 0), ts, ts,
+				      sqlite3_column_int64(q, 2) },
+			e) < 0) {
 			r = ERR_FAIL;
 			break;
 		}
@@ -77,24 +84,38 @@ static int find_submits(struct list *ret, sqlite3 *db, struct moment range, stru
 	return r;
 }
 
-/* The system calls that these were submitted in. */
+/* Bytes that were asked of disks in a call. */
+static double read_in(const struct list *submits, const struct at *call)
+{
+	size_t i = first_from(submits, call->tid, call->ts);
+	double bytes = 0;
+
+	for (; i < submits->n && submits->v[i].tid == call->tid && submits->v[i].ts < call->end;
+	     i++)
+		bytes += (double)submits->v[i].bytes;
+	return bytes;
+}
+
+/* The system calls that got most of their data that way: one that copies much from the page cache
+ * does not. */
 static int find_calls(struct list *ret, sqlite3 *db, const struct list *submits,
 		      struct moment range, struct err *e)
 {
-	static const char sql[] = "SELECT tid, ts, ts + dur FROM syscall WHERE ts BETWEEN ? AND ?";
+	static const char sql[] =
+		"SELECT tid, ts, ts + dur, ret FROM syscall WHERE ts BETWEEN ? AND ?";
 	sqlite3_stmt *q;
 	struct at call;
-	size_t i;
+	double moved, read;
 	int r = db_query(&q, db, e, sql, "ii", range.from, range.to);
 
 	if (r < 0)
 		return r;
 	while ((r = db_step(q, e)) > 0) {
 		call = (struct at){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-				    sqlite3_column_int64(q, 2) };
-		i = first_from(submits, call.tid, call.ts);
-		if (i == submits->n || submits->v[i].tid != call.tid ||
-		    submits->v[i].ts >= call.end)
+				    sqlite3_column_int64(q, 2), 0 };
+		moved = sqlite3_column_double(q, 3);
+		read = read_in(submits, &call);
+		if (read <= 0 || read < MOSTLY * moved)
 			continue;
 		if (add(ret, &call, e) < 0) {
 			r = ERR_FAIL;

@@ -172,6 +172,7 @@ static int take_state(struct replay *r, struct connection *c, const struct recor
 	c->established = rec->ts;
 	if (!c->accepts)
 		return 0;
+	no_longer_accepting(r, c); /* of a socket whose end was not seen */
 	c->addresses = addresses_of(c->sport, c->dport, c->saddr, c->daddr);
 	return idmap_put(&own(r)->accepting, c->addresses, c, SOCKET_LIMIT, e);
 }
@@ -215,7 +216,10 @@ static int tcp_on_state(struct replay *r, const struct record *rec, struct err *
 	c->closed = rec->ts;
 	if (end_failing(r, rec->tid, e) < 0)
 		return ERR_FAIL;
-	return idmap_put(&own(r)->failing, rec->tid, c, SOCKET_LIMIT, e);
+	if (idmap_put(&own(r)->failing, rec->tid, c, SOCKET_LIMIT, e) == 0)
+		return 0;
+	free(c);
+	return ERR_FAIL;
 }
 
 /* A descriptor was made: is it a connection that was waiting to be accepted? */

@@ -13,6 +13,7 @@
 #include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/past.h"
 #include "analyze/replay/track_loss.h"
+#include "format/linux_abi.h"
 #include "track_ready.h"
 #include "track_segments.h"
 
@@ -245,6 +246,7 @@ static void put_unanswered(struct replay *r, const struct process *p, s32 fd, co
 	row->sends = a->sends;
 	row->answered = f->outstanding.answers > 0;
 	row->closed = closed;
+	row->datagram = f->socktype == LINUX_SOCK_DGRAM;
 }
 
 void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f,
