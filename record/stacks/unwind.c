@@ -87,7 +87,6 @@ static void read_maps(struct unwinder *u, struct code_process *p)
 	size_t n = 0;
 
 	p->maps_tried = records_now();
-	p->maps_old = 0;
 	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
 	text = safe_long_text(&u->modules->files, -1, path, MAPS_TEXT, &n);
 	p->maps_silent = !text && errno == ETIMEDOUT;
@@ -100,6 +99,7 @@ static void read_maps(struct unwinder *u, struct code_process *p)
 		return;
 	code_maps_free(&p->maps);
 	p->maps = fresh;
+	p->maps_old = 0;
 }
 
 /* Without new mappings, nothing is known of what was there before. */
@@ -112,7 +112,8 @@ static struct code_map *find_map(struct unwinder *u, struct code_process *p, u64
 	if ((!map || old) && !p->maps_silent &&
 	    (!p->maps_tried || u->now > p->maps_tried + p->maps_bytes * MAPS_TIME)) {
 		read_maps(u, p);
-		return code_maps_find(&p->maps, pc);
+		map = code_maps_find(&p->maps, pc);
+		old &= p->maps_old != 0; /* it can have ended */
 	}
 	return old ? NULL : map;
 }

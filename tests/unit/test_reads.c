@@ -34,6 +34,18 @@ static long computes_with_it(struct script *s, long t)
 	return reads(s, t, 2000, 1500000);
 }
 
+/* From the page cache: the same CPU time in the call. */
+static long reads_cached(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 syscall nr=read fd=9 dur=1500000 ret=4096", t + 1500000);
+	return t + 1500000;
+}
+
+static long reads_and_computes(struct script *s, long t)
+{
+	return reads(s, t, 1500000, 1500000);
+}
+
 /* To read from a disk takes CPU time; so does what is done with the data, which is no read. */
 static void the_cpu_time_of_reads_is_the_disks(void **state)
 {
@@ -48,6 +60,9 @@ static void the_cpu_time_of_reads_is_the_disks(void **state)
 	first_is(slowed(reads_dearly, 0, "all", NULL), "self", "server[100]:80",
 		 "contribution BETWEEN 0.7 AND 0.8");
 	returned = 4096;
+	/* the call costs as much without a read, and what is new comes afterwards */
+	first_is(halves(reads_cached, reads_and_computes, NULL), "self", "server[100]:80",
+		 "contribution > 0.7");
 }
 
 int main(void)

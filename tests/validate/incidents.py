@@ -590,7 +590,7 @@ def judge(incident, server, answers):
     starts += [float(c[2]) for c in found[:1] if c[2]]
     row = {"status": status, "verdict": kind, "pauses": pauses, "causes": ["/".join(c[:2]) for c in found],
            "offender": found[0][5] if found else "", "complete": answers.complete(),
-           "forbidden": [c[0] for c in found if c[0] in incident.never] if status == "problem" else []}
+           "forbidden": [c[0] for c in found if (c[1] if c[0] == "pause" else c[0]) in incident.never] if status == "problem" else []}
     right = [status == incident.status]
     if incident.status == "problem":
         right.append(bool(found) and bool({*found[0][:2]} & {*incident.kinds}))

@@ -16,6 +16,7 @@
 #define HOPS	 64
 #define PART	 1000 /* a shorter part of the pause is not looked at; waits for a GIL last 5 ms */
 #define ROWS_MAX 100000 /* intervals of a pause */
+#define MOSTLY	 0.5	/* of the pause: a disk that a waker waited for, which is named anyway */
 #define NOTABLE	 0.25	/* of the pause: an end with less is not named */
 
 struct interval {
@@ -316,8 +317,9 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
 		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
-	if (hops > 1 || r->passed || r->outside || queued || i->state == STATE_disk ||
-	    r->client.len || r->function.len || r->call.len || r->upstream.address.len) {
+	if (hops > 1 || r->passed || r->outside || queued ||
+	    (i->state == STATE_disk && share >= MOSTLY) || r->client.len || r->function.len ||
+	    r->call.len || r->upstream.address.len) {
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
