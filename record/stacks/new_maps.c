@@ -79,7 +79,7 @@ static void copy(const struct new_maps_ring *r, u64 from, void *to, size_t n)
 static void read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
 {
 	u64 head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
-	u64 tail = r->control->data_tail, ts;
+	u64 tail = r->control->data_tail, ts = 0;
 	bool full = head - tail > r->size - RECORD_MAX; /* one may not have fitted */
 	struct mapped e;
 
@@ -101,7 +101,7 @@ static void read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
 			full = true;
 	}
 	if (full)
-		took(arg, 0, 0, NULL);
+		took(arg, ts, 0, NULL); /* before it, what was known is kept */
 	__atomic_store_n(&r->control->data_tail, head, __ATOMIC_RELEASE);
 }
 

@@ -19,8 +19,8 @@ struct new_maps {
 void new_maps_open(struct new_maps *m);
 
 /*
- * At ts, CLOCK_MONOTONIC; the fields that map has: start, end, offset, ino, dev. pid 0: some may be
- * lost, of any process at any time.
+ * At ts, CLOCK_MONOTONIC; the fields that map has: start, end, offset, ino, dev. pid 0: until then
+ * some may be lost, of any process.
  */
 typedef void new_map_fn(void *arg, u64 ts, u32 pid, const struct code_map *map);
 
