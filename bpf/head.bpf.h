@@ -376,7 +376,6 @@ static __always_inline u32 written_up_to(const struct served *on, u32 n, const b
 			b->written += UNSEEN;
 		return b ? b->written += n : n;
 	}
-
 	return (u32)BPF_CORE_READ(tp, bytes_acked) + BPF_CORE_READ(tp, write_seq) -
 	       BPF_CORE_READ(tp, snd_una);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* compare: which function uses more CPU time per request, and when none is named. */
-#include "analyze/compare/compare_functions.h"
 #include "analyze/render/flame.h"
 #include "tests/lib/compared.h"
 #include "tests/lib/loaded.h"
@@ -79,30 +78,13 @@ static void script(struct buf *b, struct plan p)
 		   (long long)begin);
 }
 
-static void measure(struct measured *m, struct plan p)
-{
-	struct buf text = { 0 };
-
-	script(&text, p);
-	measured(m, &text);
-}
-
 static sqlite3 *compared(struct plan before, struct plan after)
 {
-	struct measured a, b;
-	struct sides s = { { &a, &b }, { 1, 1 } };
-	struct err e = { 0 };
-	sqlite3 *db = NULL;
+	struct buf a = { 0 }, b = { 0 };
 
-	measure(&a, before);
-	measure(&b, after);
-	if (db_open(&db, NULL, true, &e) < 0 || compare_judge(db, &s, 0.05, &e) < 0 ||
-	    compare_explain(db, &s, &e) < 0 || compare_blame(db, &s, &e) < 0 ||
-	    compare_say(db, &s, 0.05, &e) < 0)
-		fail_msg("%s", e.text);
-	compare_free(&a);
-	compare_free(&b);
-	return db;
+	script(&a, before);
+	script(&b, after);
+	return compared_functions(&a, &b);
 }
 
 #define FRAMED "<svg class=\"m\""

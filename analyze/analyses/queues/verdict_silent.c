@@ -21,7 +21,7 @@
 
 #define LEAST	  10
 #define BY_CHANCE 1e-6
-#define AGAIN_MOST                                                                     \
+#define LASTS                                                                          \
 	3 /* the last of them are asked so many of the longest answers after the first \
 	   */
 
@@ -118,7 +118,7 @@ static bool is_silent(const struct peer *p)
 	double by_chance = (p->missed + 1) / (p->answered + p->missed + 1);
 
 	return p->answered >= LEAST && p->silent >= LEAST &&
-	       p->till - p->from >= AGAIN_MOST * p->longest &&
+	       p->till - p->from >= LASTS * p->longest &&
 	       p->silent * log(by_chance) < log(BY_CHANCE);
 }
 
@@ -209,7 +209,7 @@ static int say_peer(struct analysis_ctx *c, const struct judged *j, const char *
 
 		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
 	} else if (ret >= 0) {
-		const struct value none[] = { { 0 } };
+		const struct value none[] = { VALUE_TEXT("address", address), { 0 } };
 		const struct finding f = { FINDING_silent_unknown,
 					   PROBLEM,
 					   OBSERVED,

@@ -13,7 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOSTLY 0.5
+#define MOSTLY	  0.5
+#define CALLS_MAX 1000000 /* of the units that are looked at; with more, nothing is said */
 
 /* A read that was handed to a disk. */
 struct submit {
@@ -25,21 +26,18 @@ struct submit {
 struct call {
 	u32 tid;
 	s64 ts, end, nr;
-	double returned;
-};
-
-struct calls {
-	struct call *v; /* by thread and time */
-	size_t n;
+	bool reads;
 };
 
 struct reading {
 	struct moment *units; /* that are looked at, joined */
 	size_t n_units;
+	struct idmap threads; /* of these units */
 	struct submit *submits;
 	size_t n;
-	struct idmap numbers;	     /* of calls that read */
-	struct calls reads, of_kind; /* those calls; all of their numbers */
+	struct call *calls; /* in these units, by thread and time */
+	size_t n_calls;
+	struct idmap numbers; /* of calls that read */
 };
 
 static int by_submit(const void *a, const void *b)
@@ -104,8 +102,9 @@ static double read_in(const struct reading *r, const struct call *c)
 	return bytes;
 }
 
-/* CPU time of a mean unit within these calls, which do not overlap in a thread. */
-static double within(struct samples *d, bool baseline, const struct calls *calls)
+/* CPU time of a mean unit within those that read, or all of a number of these; they do not overlap.
+ */
+static double within(const struct reading *r, struct samples *d, bool baseline, bool reads)
 {
 	struct pieces p = { 0 };
 	size_t i, low, high, mid;
@@ -116,84 +115,86 @@ static double within(struct samples *d, bool baseline, const struct calls *calls
 		const struct piece *x = &p.v[i];
 		const struct call want = { .tid = x->tid, .ts = x->from }, *c;
 
-		for (low = 0, high = calls->n; low < high;) {
+		for (low = 0, high = r->n_calls; low < high;) {
 			mid = low + (high - low) / 2;
-			if (by_call(&calls->v[mid], &want) < 0)
+			if (by_call(&r->calls[mid], &want) < 0)
 				low = mid + 1;
 			else
 				high = mid;
 		}
-		low -= low && calls->v[low - 1].tid == x->tid; /* it may start before */
-		for (c = calls->v + low;
-		     c < calls->v + calls->n && c->tid == x->tid && c->ts < x->to; c++)
-			ns += x->weight * fmax(0, (double)((x->to < c->end ? x->to : c->end) -
-							   (x->from > c->ts ? x->from : c->ts)));
+		low -= low && r->calls[low - 1].tid == x->tid; /* it may start before */
+		for (c = r->calls + low;
+		     c < r->calls + r->n_calls && c->tid == x->tid && c->ts < x->to; c++)
+			if (reads ? c->reads : idmap_get(&r->numbers, (u64)c->nr) != NULL)
+				ns += x->weight *
+				      fmax(0, (double)((x->to < c->end ? x->to : c->end) -
+						       (x->from > c->ts ? x->from : c->ts)));
 	}
 	pieces_free(&p);
 	return ns;
 }
 
-static int add_call(struct calls *calls, const struct call *c, struct err *e)
+static int add_call(struct reading *r, struct call c, double returned, struct err *e)
 {
-	if (GROW(calls->v, calls->n, "reads", e) < 0)
+	double read = read_in(r, &c);
+
+	c.reads = read > 0 && read >= MOSTLY * returned;
+	if (c.reads && idmap_put(&r->numbers, (u64)c.nr, r, TASK_LIMIT, e) < 0)
 		return ERR_FAIL;
-	calls->v[calls->n++] = *c;
+	if (GROW(r->calls, r->n_calls, "reads", e) < 0)
+		return ERR_FAIL;
+	r->calls[r->n_calls++] = c;
 	return 0;
 }
 
-/* first: the calls that read, and their numbers; then all of these numbers. */
-static int each_call(struct reading *r, bool first, sqlite3 *db, struct err *e)
+static int find_calls(struct reading *r, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
 		"SELECT tid, ts, ts + dur, nr, ret FROM syscall WHERE ts BETWEEN ? AND ?";
 	sqlite3_stmt *q;
-	double read;
 	int ret = db_query(&q, db, e, sql, "ii", r->units[0].from, r->units[r->n_units - 1].to);
 
 	if (ret < 0)
 		return ret;
-	while ((ret = db_step(q, e)) > 0) {
+	while (r->n_calls < CALLS_MAX && (ret = db_step(q, e)) > 0) {
 		struct call c = { sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-				  sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3),
-				  sqlite3_column_double(q, 4) };
+				  sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3), false };
 
-		if (!moments_touch(r->units, r->n_units, c.ts, c.end))
-			continue;
-		read = first ? read_in(r, &c) : 0;
-		if (first ? read <= 0 || read < MOSTLY * c.returned
-			  : !idmap_get(&r->numbers, (u64)c.nr))
-			continue;
-		if (add_call(first ? &r->reads : &r->of_kind, &c, e) < 0 ||
-		    (first && idmap_put(&r->numbers, (u64)c.nr, r, TASK_LIMIT, e) < 0)) {
+		if (idmap_get(&r->threads, c.tid) &&
+		    moments_touch(r->units, r->n_units, c.ts, c.end) &&
+		    add_call(r, c, sqlite3_column_double(q, 4), e) < 0) {
 			ret = ERR_FAIL;
 			break;
 		}
 	}
-	return db_end(q, ret);
+	ret = db_end(q, ret < 0 ? ret : 0);
+	if (ret == 0 && r->n_calls)
+		qsort(r->calls, r->n_calls, sizeof(*r->calls), by_call);
+	return ret;
 }
 
 static int read_units(struct reading *r, const struct samples *d, struct err *e)
 {
 	size_t i, n = d->n + d->n_baseline;
+	int ret = 0;
 
 	r->units = calloc(n, sizeof(*r->units));
 	if (!r->units)
 		return err_set(e, ERR_FAIL, "out of memory for reads");
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && ret == 0; i++) {
 		const struct unit *u = i < d->n ? &d->slow[i] : &d->baseline[i - d->n];
 
 		r->units[i] = (struct moment){ u->ts, u->ts + u->dur };
+		ret = idmap_put(&r->threads, u->tid, r, TASK_LIMIT, e);
 	}
 	r->n_units = moments_join(r->units, n);
-	return 0;
+	return ret;
 }
 
 /* What slow units have more of, in a mean unit. */
-static double added_in(struct samples *d, struct calls *calls)
+static double added_in(const struct reading *r, struct samples *d, bool reads)
 {
-	if (calls->n)
-		qsort(calls->v, calls->n, sizeof(*calls->v), by_call);
-	return within(d, false, calls) - within(d, true, calls);
+	return within(r, d, false, reads) - within(r, d, true, reads);
 }
 
 int causes_reads(struct samples *d, double *part, struct err *e)
@@ -209,16 +210,14 @@ int causes_reads(struct samples *d, double *part, struct err *e)
 	if (ret == 0)
 		ret = find_submits(&r, d->db, e);
 	if (ret == 0 && r.n)
-		ret = each_call(&r, true, d->db, e);
-	if (ret == 0 && r.reads.n)
-		ret = each_call(&r, false, d->db, e);
-	if (ret == 0 && r.of_kind.n)
-		cost = fmin(added_in(d, &r.reads), added_in(d, &r.of_kind));
+		ret = find_calls(&r, d->db, e);
+	if (ret == 0 && r.numbers.n && r.n_calls < CALLS_MAX)
+		cost = fmin(added_in(&r, d, true), added_in(&r, d, false));
 	*part = fmin(1, fmax(0, cost) / added);
 	free(r.units);
 	free(r.submits);
-	free(r.reads.v);
-	free(r.of_kind.v);
+	free(r.calls);
+	idmap_free(&r.threads);
 	idmap_free(&r.numbers);
 	return ret;
 }
