@@ -14,6 +14,8 @@ from scenes import CALM, FAULT, cgroup_for, remove_cgroup
 
 LUA = r"\b(evalGenericCommand|luaCallFunction)\b"
 ROW_LOCK = r"\bProcSleep\b"
+HANDLER = r"\bhandler::"  # MariaDB's calls into InnoDB, whose own functions have no symbols
+PERF_MAP = {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}
 
 
 class Fault:
@@ -154,7 +156,7 @@ class RowLockMariadb(Fault):
     settings = {"CONNS": 8}
     # InnoDB waits for a row on a futex of its own; its holder wakes it
     expected, culprit = ("lock", "handoff"), (r"woken by mariadbd\[",)
-    function = None  # mariadbd has no symbols
+    function = HANDLER
     never = ("disk", "throttle", "cpu_contender")
 
     def prepare(self, server):
@@ -214,7 +216,7 @@ class SlowUpstream(Fault):
 class SlowHandler(Fault):
     """HTTP server on Node: some requests keep its only thread busy"""
     server, rate = "http", 300
-    settings = {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}
+    settings = PERF_MAP
     expected, culprit, never = ("queue",), (r"GET /slow/:id",), ("disk", "lock", "peer", "throttle")
     function = r"\bhttp-server\.js\b"  # the handler has no name, but a place
 

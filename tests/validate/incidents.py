@@ -15,7 +15,7 @@ import urllib.request
 
 import faults
 import lab
-from faults import LUA, ROW_LOCK
+from faults import HANDLER, LUA, ROW_LOCK
 from scenes import CALM, FAULT
 
 NEAR = .2  # seconds by which the start of the problem may differ from the fault's
@@ -25,6 +25,7 @@ class Incident(faults.Fault):
     """Healthy for CALM seconds, then FAULT seconds of one fault."""
     status, kinds, never = "problem", (), ()
     upstream = None  # another server, recorded as well
+    upstream_settings = {}
     pids = ()
     began = 0.0  # CLOCK_MONOTONIC ns
     timed = True  # the fault is there all the time from its start
@@ -239,7 +240,7 @@ class Deadlock(Incident):
 class DeadlockMariadb(Deadlock):
     """MariaDB: two clients update two rows in opposite order, one fails with 1213 as soon as both wait"""
     server, rate, timed = "mariadb", 100, False
-    function = None  # mariadbd has no symbols
+    function = HANDLER
     settings = {"CONNS": 8}
     kinds, never, between = ("lock",), ("disk", "throttle", "cpu_contender"), 1
     prepare, query = faults.RowLockMariadb.prepare, faults.RowLockMariadb.query
@@ -357,9 +358,9 @@ class MoreRequests(Incident):
 class CollectorPause(Incident):
     """HTTP server on Node: a request that makes 400,000 objects, whose collection stops the others"""
     server, rate, timed = "http", 200, False
-    settings = {"CONNS": 16}
+    settings = {"CONNS": 16, **faults.PERF_MAP}
     kinds, never = ("run", "self", "saturation", "queue", "runq"), ("lock", "disk", "throttle", "peer")
-    function = r"\bv8::internal::"
+    function = r"\bhttp-server\.js\b|\bv8::internal::(Scaveng|MarkCompact)"
 
     def begin(self, server):
         url = "http://%s:%d/garbage/400000" % (server.address, server.port)
@@ -406,8 +407,9 @@ class ManyOutstanding(Incident):
 class EventLoopStall(Incident):
     """nginx as proxy of an HTTP server on Node: one request keeps Node's only thread busy for 0.4 s"""
     server, rate, timed, upstream = "nginx-proxy", 200, False, "http"
-    settings = {"CONNS": 16}
+    settings, upstream_settings = {"CONNS": 16}, faults.PERF_MAP
     kinds, never = ("peer", "client", "run", "self"), ("lock", "disk", "throttle", "cpu_contender")
+    function = r"\bhttp-server\.js\b"
 
     def begin(self, server):
         url = "http://%s:%s/slow/400000" % (server.address, server.environment["UPSTREAM"])
@@ -646,7 +648,7 @@ def runs(kind, seeds, directory, keep):
             settings["UPSTREAM"] = stack.enter_context(faults.SlowServer(kind.calm)).port
         net = stack.enter_context(lab.Loopback())
         if kind.upstream:
-            upstream = stack.enter_context(lab.Server(kind.upstream, net, directory))
+            upstream = stack.enter_context(lab.Server(kind.upstream, net, directory, **kind.upstream_settings))
             settings["UPSTREAM"], kind.pids = upstream.port, tuple(upstream.pids)
         server = stack.enter_context(lab.Server(kind.server, net, directory, **settings))
         yield from each(kind, server, seeds, directory, keep)
