@@ -8,11 +8,12 @@ counted_length=60 # seconds of a recording in which the end of the tracer counts
 
 cpu_ns() { awk '{ n += $1 } END { printf "%.0f", n }' /proc/"$1"/task/*/schedstat; }
 bpf_ns() { awk '/^run_time_ns/ { n += $2 } END { printf "%.0f", n }' /proc/"$1"/fdinfo/*; }
-# KiB at the peak, with its BPF maps
-memory_of() {
-	awk '/^VmHWM/ { n += $2 } /^memlock/ { bytes = $2 } /^map_id/ && !seen[$2]++ { n += bytes / 1024 }
-		END { printf "%.0f", n }' "/proc/$1/status" /proc/"$1"/fdinfo/*
+# KiB of its BPF maps
+maps_of() {
+	awk '/^memlock/ { bytes = $2 } /^map_id/ && !seen[$2]++ { n += bytes / 1024 } END { printf "%.0f", n }' /proc/"$1"/fdinfo/*
 }
+# KiB at the peak, with its BPF maps
+memory_of() { echo $(($(awk '/^VmHWM/ { print $2 }' "/proc/$1/status") + $(maps_of "$1"))); }
 # samples, waits, ns of the programs that take samples
 stacks_in() { # tool
 	case $1 in

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What call stacks add to the memory of the recorder and to the size of its recording, all default groups on: PostgreSQL
 # under pgbench, a fixed number of transactions, and generated code of node with a perf map, a fixed time. Peak memory
-# is that of the whole life of the recorder, the search for names at its end included. Sourced by tests/bench/bench.sh.
+# is that of the whole life of the recorder, the search for names at its end included, and that of its BPF maps, some of
+# which grow with the number of threads that the kernel allows. Sourced by tests/bench/bench.sh.
 memory_tools='obsrec-unstacked obsrec-default'
 memory_works='postgres node'
 
@@ -34,9 +35,10 @@ load_postgres() {
 memory_round() { # work, tool
 	tool_start "$2"
 	load=$("load_$1")
+	maps=$(maps_of "$(pgrep -P $tracer)")
 	tool_end
 	read -r _ kib _ <"$work/used"
-	echo "$kib $(stat -c %s "$trace") ${load:-0} $(./obsanalyze sql --csv "$trace" "SELECT (SELECT count(*) FROM event_sample),
+	echo "$((kib + maps)) $(stat -c %s "$trace") ${load:-0} $(./obsanalyze sql --csv "$trace" "SELECT (SELECT count(*) FROM event_sample),
 		(SELECT count(*) FROM event_offcpu)" | tail -n 1 | tr -d '\r' | tr , ' ')" >>"$results/memory.$1.$2"
 	rm -f "$trace" "$trace".*
 }
@@ -67,7 +69,7 @@ stack_memory() {
 	echo
 	echo '**Call stacks: memory of the recorder and size of the recording, default groups**'
 	echo
-	echo '| program | tracer | rounds | samples per round | waits with stacks per round | peak memory, MiB, mean | largest | added, MiB | bytes | added |'
+	echo '| program | tracer | rounds | samples per round | waits with stacks per round | peak memory with BPF maps, MiB, mean | largest | added, MiB | bytes | added |'
 	echo '|---|---|---|---|---|---|---|---|---|---|'
 	for m in $memory_works; do # w is of the caller
 		groups='' binary='' function='' comm=$m
@@ -86,5 +88,5 @@ stack_memory() {
 		memory_rows "$m"
 	done
 	echo
-	echo "Measured $(date -u +%Y-%m-%d). Targets: at most 64 MiB more, and a recording that is at most 20 % larger."
+	echo "Measured $(date -u +%Y-%m-%d), for $(cat /proc/sys/kernel/pid_max) threads at most. Targets: at most 64 MiB more, and a recording that is at most 20 % larger."
 }
