@@ -217,6 +217,11 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (run_scopes(c, scopes, e) == 0 &&
 	    query_number(c, "SELECT count(*) FROM sample", "") <= 0)
 		add_limit(c, FINDING_no_samples);
+	if (c->err == 0 && query_number(c,
+					"SELECT count(*) FROM recording WHERE key IN"
+					" ('code_unwatched', 'code_lost')",
+					"") > 0)
+		add_limit(c, FINDING_code_unwatched);
 	return c->err;
 }
 

@@ -23,7 +23,7 @@
 #define RECLAIM_UNSEEN	"direct reclaim is not recorded"
 #define LIMITS_UNSEEN	"reclaim for limits of cgroups is not recorded"
 #define SOFT_UNSEEN	"reclaim for soft limits of cgroups is not recorded"
-#define SAMPLES_REFUSED "CPU samples are not recorded: kernel.perf_event_paranoid forbids them"
+#define SAMPLES_REFUSED "kernel.perf_event_paranoid forbids CPU samples and watching new mappings"
 #define MEMCG		"a kernel with CONFIG_MEMCG"
 
 struct btf *features_types(struct err *e)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DELETED " (deleted)"
+
 static bool ends_with(char *path, const char *end)
 {
 	size_t n = strlen(path), m = strlen(end);
@@ -46,7 +48,7 @@ static bool parse_line(struct code_map *m, char *line)
 				.dev = major << 20 | (minor & 0xfffff),
 				.module = -1,
 				.path = line + path };
-	m->deleted = ends_with(line + path, " (deleted)");
+	m->deleted = ends_with(line + path, DELETED);
 	m->kind = kind_of(m);
 	return true;
 }
@@ -112,13 +114,22 @@ struct code_map *code_maps_find(const struct code_maps *m, u64 address)
 	return NULL;
 }
 
+/* The number of a file that was removed can be given to the next one, which has another path. */
+static bool has_path(const struct code_map *m, const char *path)
+{
+	size_t n = strlen(m->path);
+
+	return !m->ino ||
+	       (strncmp(m->path, path, n) == 0 && (!path[n] || strcmp(path + n, DELETED) == 0));
+}
+
 bool code_maps_replaced(const struct code_maps *m, const struct code_map *by)
 {
 	const struct code_map *map;
 
 	for (map = m->list; map < m->list + m->n && map->start < by->end; map++)
 		if (map->end > by->start &&
-		    (map->ino != by->ino || map->dev != by->dev ||
+		    (map->ino != by->ino || map->dev != by->dev || !has_path(map, by->path) ||
 		     (map->ino && map->start - map->offset != by->start - by->offset)))
 			return true;
 	return false;

@@ -29,7 +29,11 @@ static bool same(const struct code_module *c, const struct code_map *map, u32 pi
 		return false;
 	if (map->kind == CODE_JIT)
 		return c->pid == pid;
-	return map->kind == CODE_VDSO || (c->dev == map->dev && c->ino == map->ino);
+	if (map->kind == CODE_VDSO)
+		return true;
+	/* the number of a file that is not kept open can be given to another one */
+	return c->dev == map->dev && c->ino == map->ino &&
+	       (c->parked >= 0 || strcmp(c->path, map->path) == 0);
 }
 
 /* The vdso of this process: the kernel maps the same bytes into all of the same kind. */

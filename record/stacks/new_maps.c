@@ -3,6 +3,7 @@
 #include "new_maps.h"
 
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +15,15 @@
 #define RING_SIZE  16384 /* bytes, or a page: 150 mappings */
 #define RECORD_MAX 4400	 /* bytes of one, with its path */
 
-struct new_maps_ring {
-	struct perf_event_mmap_page *control; /* the data follow, a page later */
-	size_t page, size;		      /* bytes: of a page, of the data */
-	int fd;
-};
-
-/* PERF_RECORD_MMAP2; its path follows. */
+/* PERF_RECORD_MMAP2; the time is after its path. */
 struct mapped {
 	struct perf_event_header header;
 	u32 pid, tid;
 	u64 start, size, offset;
 	u32 major, minor;
-	u64 ino;
+	u64 ino, generation;
+	u32 prot, flags;
+	char path[4097];
 };
 
 static int open_event(int cpu)
@@ -57,13 +54,19 @@ void new_maps_open(struct new_maps *m)
 	*m = (struct new_maps){ .list = calloc(cpus > 0 ? cpus : 1, sizeof(*m->list)) };
 	for (cpu = 0; m->list && cpu < cpus; cpu++) {
 		fd = open_event(cpu);
+		if (fd < 0 && errno == ENODEV)
+			continue; /* offline */
 		at = fd < 0 ? MAP_FAILED
 			    : mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (at != MAP_FAILED)
+		if (at != MAP_FAILED) {
 			m->list[m->n++] = (struct new_maps_ring){ at, page, size, fd };
-		else if (fd >= 0)
+			continue;
+		}
+		m->unwatched++;
+		if (fd >= 0)
 			close(fd);
 	}
+	m->unwatched += !m->list;
 }
 
 /* Bytes of the ring from this position on, which may go round its end. */
@@ -76,33 +79,38 @@ static void copy(const struct new_maps_ring *r, u64 from, void *to, size_t n)
 	memcpy((u8 *)to + first, data, n - first);
 }
 
-static void read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
+/* Returns whether some may be lost. */
+static bool read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
 {
 	u64 head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
 	u64 tail = r->control->data_tail, ts = 0;
 	bool full = head - tail > r->size - RECORD_MAX; /* one may not have fitted */
-	struct mapped e;
+	struct mapped e = { 0 };
+	size_t size;
 
 	while (head - tail >= sizeof(e.header) && head - tail <= r->size) {
-		memset(&e, 0, sizeof(e));
-		copy(r, tail, &e, head - tail < sizeof(e) ? head - tail : sizeof(e));
-		if (e.header.size < sizeof(e.header))
+		copy(r, tail, &e.header, sizeof(e.header));
+		size = e.header.size;
+		if (size < sizeof(e.header) + sizeof(ts) || size > head - tail)
 			break;
-		tail += e.header.size;
-		copy(r, tail - sizeof(ts), &ts, sizeof(ts));
+		copy(r, tail, &e, size < sizeof(e) ? size : sizeof(e) - 1);
+		copy(r, tail + size - sizeof(ts), &ts, sizeof(ts));
+		tail += size;
 		if (e.header.type == PERF_RECORD_MMAP2)
 			took(arg, ts, e.pid,
 			     &(struct code_map){ .start = e.start,
 						 .end = e.start + e.size,
 						 .offset = e.offset,
 						 .ino = e.ino,
-						 .dev = e.major << 20 | (e.minor & 0xfffff) });
+						 .dev = e.major << 20 | (e.minor & 0xfffff),
+						 .path = e.path });
 		else if (e.header.type == PERF_RECORD_LOST)
 			full = true;
 	}
 	if (full)
 		took(arg, ts, 0, NULL); /* before it, what was known is kept */
 	__atomic_store_n(&r->control->data_tail, head, __ATOMIC_RELEASE);
+	return full;
 }
 
 void new_maps_read(struct new_maps *m, new_map_fn *took, void *arg)
@@ -112,7 +120,7 @@ void new_maps_read(struct new_maps *m, new_map_fn *took, void *arg)
 	for (i = 0; i < m->n; i++)
 		if (__atomic_load_n(&m->list[i].control->data_head, __ATOMIC_RELAXED) !=
 		    m->list[i].control->data_tail)
-			read_ring(&m->list[i], took, arg);
+			m->lost += read_ring(&m->list[i], took, arg);
 }
 
 void new_maps_close(struct new_maps *m)

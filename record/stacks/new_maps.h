@@ -7,9 +7,19 @@
 
 #include "code_maps.h"
 
+struct perf_event_mmap_page;
+
+struct new_maps_ring {
+	struct perf_event_mmap_page *control; /* the data follow, a page later */
+	size_t page, size;		      /* bytes: of a page, of the data */
+	int fd;
+};
+
 struct new_maps {
 	struct new_maps_ring *list;
 	int n;
+	u32 unwatched; /* CPUs without a ring, of those that are online */
+	u64 lost;      /* times that some may be lost */
 };
 
 /*
@@ -19,8 +29,8 @@ struct new_maps {
 void new_maps_open(struct new_maps *m);
 
 /*
- * At ts, CLOCK_MONOTONIC; the fields that map has: start, end, offset, ino, dev. pid 0: until then
- * some may be lost, of any process.
+ * At ts, CLOCK_MONOTONIC; the fields that map has: start, end, offset, ino, dev, path. pid 0: until
+ * then some may be lost, of any process.
  */
 typedef void new_map_fn(void *arg, u64 ts, u32 pid, const struct code_map *map);
 

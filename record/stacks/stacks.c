@@ -225,6 +225,18 @@ static int name(struct stacks *s, struct pump *p, struct err *e)
 	return 0;
 }
 
+/* What was not seen of new mappings. */
+static int put_facts(const struct new_maps *m, struct pump *p, struct err *e)
+{
+	int ret = 0;
+
+	if (m->unwatched)
+		ret = records_info(p, e, "code_unwatched=%u", m->unwatched);
+	if (ret == 0 && m->lost)
+		ret = records_info(p, e, "code_lost=%llu", (unsigned long long)m->lost);
+	return ret;
+}
+
 int stacks_define(struct stacks *s, struct pump *p, struct err *e)
 {
 	struct stack_written none = { 0 };
@@ -237,6 +249,8 @@ int stacks_define(struct stacks *s, struct pump *p, struct err *e)
 	if (ret == 0)
 		ret = stack_records_new(&s->queue, &s->queue.tables, &none, p, s->hide, e);
 	free(none.modules);
+	if (ret == 0)
+		ret = put_facts(&s->queue.mapped, p, e);
 	if (ret == 0)
 		return name(s, p, e);
 	pthread_mutex_unlock(&s->lock);
@@ -266,7 +280,10 @@ int stacks_symbols(struct stacks *s, struct pump *p, struct err *e)
 {
 	if (!s || s->running || s->flight || !lock(s))
 		return 0;
-	return name(s, p, e);
+	if (put_facts(&s->queue.mapped, p, e) == 0)
+		return name(s, p, e);
+	pthread_mutex_unlock(&s->lock);
+	return ERR_FAIL;
 }
 
 void stacks_free(struct stacks *s)

@@ -76,5 +76,12 @@ if grep -q 'btf_bpf_copy_from_user_task' /sys/kernel/btf/vmlinux; then
 else
 	is "before Linux 5.18 it has no stack" "$(ask "$work/hung.obs" "SELECT count(*) FROM offcpu")" 0
 fi
+# a plugin that is loaded in place of another one
+"$obsrec" -q --sample-rate 499 -o "$work/plugins.obs" -- "$top/.output/plugins" "$top/.output/plugin_old.so" "$top/.output/plugin_new.so"
+is "both plugins were at the same address" $? 0
+frames "$work/plugins.obs" sample user_stack >"$work/plugged"
+old=$(grep -c 'spin_old<work<' "$work/plugged") new=$(grep -c 'spin_new<work<' "$work/plugged")
+holds "each plugin has its own second on a CPU: $old and $new of $(wc -l <"$work/plugged") samples" \
+	[ "$old" -gt 50 -a $((old * 4)) -gt $((new * 3)) -a $((new * 4)) -gt $((old * 3)) ]
 [ $bad -eq 0 ] || for f in samples sampled waits waited; do sort "$work/$f" | uniq -c | sort -rn | head -n 4 | sed "s/^/# $f: /"; done
 exit $bad

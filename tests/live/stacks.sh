@@ -226,39 +226,6 @@ for f in "$work"/trig-*-1.obs "$work"/trig-*-2.obs; do
 		user_stack NOT IN (SELECT id FROM event_stack)")" 0
 done
 
-# a plugin that is loaded again takes the place of the one before
-for name in old new; do
-	echo "#include <time.h>
-		static __attribute__((noinline)) void spin_$name(void)
-		{
-			while (clock() < CLOCKS_PER_SEC * $([ $name = old ] && echo 1 || echo 2))
-				for (volatile int i = 0; i < 100000; i++);
-		}
-		void work(void) { spin_$name(); __asm__ volatile(\"\"); }" | cc -x c -O1 -fPIC -shared -o "$work/$name.so" -
-done
-cc -x c -O1 -o "$work/plugins" - -ldl <<-'END'
-	#include <dlfcn.h>
-	int main(int argc, char **argv)
-	{
-		void *plugin = dlopen(argv[1], RTLD_NOW);
-		void (*work)(void) = (void (*)(void))dlsym(plugin, "work"), (*first)(void) = work;
-
-		work();
-		dlclose(plugin);
-		plugin = dlopen(argv[2], RTLD_NOW);
-		work = (void (*)(void))dlsym(plugin, "work");
-		work();
-		return argc != 3 || work != first;
-	}
-END
-"$obsrec" -q --sample-rate 499 -o "$work/plugins.obs" -- "$work/plugins" "$work/old.so" "$work/new.so"
-is "both plugins were at the same address" $? 0
-frames "$work/plugins.obs" sample user_stack >"$work/plugged"
-for name in old new; do
-	in=$(grep -c "spin_$name<" "$work/plugged")
-	holds "the $name plugin has its second on a CPU: $in of $(wc -l <"$work/plugged") samples" [ "$in" -gt 400 -a "$in" -lt 600 ]
-done
-
 # options
 "$obsrec" -q --sample-rate 0 --stack-threshold 0 -o "$work/none.obs" -- "$w" >/dev/null
 is "no stacks if none are asked for" "$(ask "$work/none.obs" "SELECT (SELECT count(*) FROM event_sample) +

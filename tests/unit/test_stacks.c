@@ -16,36 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the kernel says of a new mapping. */
-static void code_in_place_of_other_code_is_noticed(void **state)
-{
-	static const char text[] = "1000-2000 r-xp 00001000 fe:01 77   /bin/x\n"
-				   "6000-7000 rwxp 00000000 00:00 0 \n";
-	const u32 dev = 0xfe << 20 | 1;
-	struct code_maps m;
-
-	(void)state;
-	assert_true(code_maps_parse(&m, strdup(text)));
-#define REPLACED(from, to, at, file, of)                            \
-	code_maps_replaced(&m, &(struct code_map){ .start = (from), \
-						   .end = (to),     \
-						   .offset = (at),  \
-						   .ino = (file),   \
-						   .dev = (of) })
-	assert_true(REPLACED(0x1000, 0x2000, 0x1000, 78, dev));
-	assert_true(REPLACED(0x1000, 0x2000, 0x1000, 77, dev + 1));
-	assert_true(REPLACED(0x1f00, 0x3000, 0x2000, 77, dev)); /* another part of it */
-	assert_true(REPLACED(0, 0x10000, 0, 0, 0));
-	assert_true(REPLACED(0x6800, 0x6900, 0, 77, dev));
-	/* the same again, generated code again, where no code was */
-	assert_false(REPLACED(0x1000, 0x2000, 0x1000, 77, dev));
-	assert_false(REPLACED(0x1800, 0x3000, 0x1800, 77, dev));
-	assert_false(REPLACED(0x6800, 0x6900, 0, 0, 0));
-	assert_false(REPLACED(0x2000, 0x6000, 0, 78, dev));
-#undef REPLACED
-	code_maps_free(&m);
-}
-
 static void maps_are_parsed(void **state)
 {
 	static const char text[] =
@@ -474,7 +444,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maps_are_parsed),
-		cmocka_unit_test(code_in_place_of_other_code_is_noticed),
 		cmocka_unit_test(a_program_is_called_as_its_link),
 		cmocka_unit_test(stacks_are_stored_once),
 		cmocka_unit_test(full_tables_give_no_part_of_a_stack),
