@@ -8,23 +8,19 @@
 
 #include "record/files/procfs.h"
 #include "record/pump/records.h"
+#include "sock_diag.h"
 
 #include <fcntl.h>
 #include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #define SEARCH_SHARE  1000 /* one part of so many of the time goes to looking for namespaces */
-#define WAIT_US	      100000
-#define REPLY_BYTES   (32 << 10) /* as the kernel sends at most */
 #define NETSTAT_BYTES (16 << 10)
 #define TCP_LISTEN    10
 
@@ -58,16 +54,6 @@ struct seeking {
 	bool open; /* the rights to enter namespaces are there */
 };
 
-static int open_diag(void)
-{
-	struct timeval limit = { .tv_usec = WAIT_US };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	return fd;
-}
-
 /* A socket belongs to the namespace in which it was made. */
 static int open_diag_of(unsigned int pid)
 {
@@ -78,7 +64,7 @@ static int open_diag_of(unsigned int pid)
 	snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
 	there = open(path, O_RDONLY | O_CLOEXEC); /* of /proc itself */
 	if (here >= 0 && there >= 0 && setns(there, CLONE_NEWNET) == 0) {
-		diag = open_diag();
+		diag = sock_diag_open();
 		setns(here, CLONE_NEWNET);
 	}
 	if (here >= 0)
@@ -143,7 +129,7 @@ void accept_queues_open(struct accept_queues *q, const struct probes *probes,
 	/* for processes that start later */
 	own = queues_of(q, procfs_namespace("self", "net"));
 	if (own)
-		own->diag = open_diag();
+		own->diag = sock_diag_open();
 	search(&s);
 }
 
@@ -184,16 +170,19 @@ static int put_namespace(const struct netns_queues *of, struct pump *p, struct e
 	return ret;
 }
 
-static int put_socket(const struct netns_queues *of, const struct nlmsghdr *h, struct pump *p,
-		      struct err *e)
+struct putting {
+	const struct netns_queues *of;
+	struct pump *pump;
+};
+
+static int put_socket(void *arg, const void *fixed, struct rtattr *a, int left, struct err *e)
 {
-	const struct inet_diag_msg *m = NLMSG_DATA(h);
-	int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*m)));
-	struct rtattr *a = (struct rtattr *)(m + 1);
+	const struct inet_diag_msg *m = fixed;
+	const struct putting *p = arg;
 	struct ev_accept_queue ev = {
 		.h = { .type = EV_accept_queue },
 		.ino = m->idiag_inode,
-		.netns = of->netns,
+		.netns = p->of->netns,
 		.queue = m->idiag_rqueue,
 		.limit = m->idiag_wqueue,
 		.family = m->idiag_family,
@@ -201,7 +190,7 @@ static int put_socket(const struct netns_queues *of, const struct nlmsghdr *h, s
 	};
 	u32 v[SK_MEMINFO_VARS];
 
-	if (left < 0 || !ev.ino)
+	if (!ev.ino)
 		return 0;
 	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
 		if (a->rta_type != INET_DIAG_SKMEMINFO || RTA_PAYLOAD(a) < sizeof(v))
@@ -209,49 +198,19 @@ static int put_socket(const struct netns_queues *of, const struct nlmsghdr *h, s
 		memcpy(v, RTA_DATA(a), sizeof(v));
 		ev.drops = v[SK_MEMINFO_DROPS];
 	}
-	return ev.drops || ev.queue ? records_put(p, &ev, sizeof(ev), NULL, e) : 0;
-}
-
-static bool ask(int diag, u8 family)
-{
-	struct {
-		struct nlmsghdr h;
-		struct inet_diag_req_v2 r;
-	} question = {
-		.h = { .nlmsg_len = sizeof(question),
-		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.r = { .sdiag_family = family,
-		       .sdiag_protocol = IPPROTO_TCP,
-		       .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1),
-		       .idiag_states = 1 << TCP_LISTEN },
-	};
-	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-
-	return sendto(diag, &question, sizeof(question), 0, (const void *)&kernel,
-		      sizeof(kernel)) == sizeof(question);
+	return ev.drops || ev.queue ? records_put(p->pump, &ev, sizeof(ev), NULL, e) : 0;
 }
 
 static int put_sockets(const struct netns_queues *of, u8 family, struct pump *p, struct err *e)
 {
-	char *reply = ask(of->diag, family) ? malloc(REPLY_BYTES) : NULL;
-	const struct nlmsghdr *h;
-	bool more = reply;
-	int ret = 0;
-	ssize_t n;
+	const struct inet_diag_req_v2 listening = { .sdiag_family = family,
+						    .sdiag_protocol = IPPROTO_TCP,
+						    .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1),
+						    .idiag_states = 1 << TCP_LISTEN };
+	struct putting put = { of, p };
 
-	while (more && ret == 0) {
-		n = recv(of->diag, reply, REPLY_BYTES, 0);
-		more = n > 0;
-		for (h = (const void *)reply; ret == 0 && more && NLMSG_OK(h, n);
-		     h = NLMSG_NEXT(h, n)) {
-			more = h->nlmsg_type == SOCK_DIAG_BY_FAMILY;
-			if (more)
-				ret = put_socket(of, h, p, e);
-		}
-	}
-	free(reply);
-	return ret;
+	return sock_diag_dump(of->diag, &listening, sizeof(listening), sizeof(struct inet_diag_msg),
+			      put_socket, &put, e);
 }
 
 int accept_queues_read(struct accept_queues *q, struct pump *p, const struct probes *probes,

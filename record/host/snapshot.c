@@ -9,6 +9,7 @@
 #include "record/files/procfs.h"
 #include "record/pump/records.h"
 #include "sockets.h"
+#include "unix_peers.h"
 #include "waiting.h"
 
 #include <errno.h>
@@ -264,12 +265,14 @@ static int read_sockets(struct taking *t, struct err *e)
 {
 	size_t before = t->sockets.n;
 	u64 at = records_now();
-	int ret = sockets_read(&t->sockets, t->pid, e);
+	int ret = sockets_read(&t->sockets, t->pid, e), diag;
 
 	if (ret < 0 || t->sockets.n == before)
 		return ret;
 	t->sockets.now->at = at;
-	waiting_read(&t->sockets, accept_queues_diag(t->queues, t->sockets.netns));
+	diag = accept_queues_diag(t->queues, t->sockets.netns);
+	waiting_read(&t->sockets, diag);
+	unix_peers_read(&t->sockets, diag);
 	return 0;
 }
 

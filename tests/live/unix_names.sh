@@ -68,5 +68,11 @@ for way in '' raw_tp; do
 	is "${way:-tp_btf}: names of requests, with errors" "$(names "$file" $server)" "$want"
 	is_empty "${way:-tp_btf}: answers are no requests" "$(names "$file" $client)"
 	is "${way:-tp_btf}: the code of the errors" "$(ask "$file" "SELECT group_concat(DISTINCT c.code) FROM request_error e JOIN request_code c ON c.id=e.code")" WRONGTYPE
+	if grep -q ' unix_diag_' /proc/kallsyms; then
+		is "${way:-tp_btf}: both connections of the client, that of before as well" "$(ask "$file" "SELECT group_concat(role)
+			FROM fd WHERE pid=$client AND kind='socket'")" connected,connected
+	else
+		echo "ok ${way:-tp_btf}: connections of before # SKIP the kernel has no unix_diag"
+	fi
 done
 exit $bad

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* record/host/held.c, waiting.c: what waits since before the recording. */
+/* record/host/held.c, waiting.c, unix_peers.c: what waits, and who asks, since before the
+ * recording. */
 #include "tests/lib/unit.h"
 
 #include "record/host/held.h"
+#include "record/host/unix_peers.h"
 #include "record/host/waiting.h"
 
 #include <linux/tcp.h>
+#include <sys/socket.h>
 
 static void locks_that_are_waited_for_are_parsed(void **state)
 {
@@ -73,11 +76,39 @@ static void requests_from_before_are_found(void **state)
 	}
 }
 
+/* A pair without an accepted end, as of socketpair, has none that asks. */
+static void the_other_end_of_what_was_accepted_connected(void **state)
+{
+	struct socket_info list[] = {
+		{ .ino = 10, .family = AF_UNIX, .role = ROLE_ACCEPTED },
+		{ .ino = 11, .family = AF_UNIX, .role = ROLE_UNKNOWN },
+		{ .ino = 12, .family = AF_UNIX, .role = ROLE_UNKNOWN },
+		{ .ino = 13, .family = AF_UNIX, .role = ROLE_UNKNOWN },
+		{ .ino = 14, .family = AF_INET, .role = ROLE_UNKNOWN },
+		{ .ino = 15, .family = AF_UNIX, .role = ROLE_LISTENING },
+		{ .ino = 16, .family = AF_UNIX, .role = ROLE_UNKNOWN },
+	};
+	static const u32 pairs[][2] = { { 11, 10 }, { 10, 11 }, { 12, 13 }, { 13, 12 }, { 14, 10 },
+					{ 16, 15 }, { 16, 0 },	{ 16, 99 }, { 99, 10 } };
+	static const u8 roles[] = { ROLE_ACCEPTED, ROLE_CONNECTED, ROLE_UNKNOWN, ROLE_UNKNOWN,
+				    ROLE_UNKNOWN,  ROLE_LISTENING, ROLE_UNKNOWN };
+	struct netns_sockets now = { .list = list, .n = sizeof(list) / sizeof(list[0]) };
+	struct sockets s = { .all = &now, .now = &now, .n = 1 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		unix_peers_take(&s, pairs[i][0], pairs[i][1]);
+	for (i = 0; i < now.n; i++)
+		assert_int_equal(list[i].role, roles[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(locks_that_are_waited_for_are_parsed),
 		T(requests_from_before_are_found),
+		T(the_other_end_of_what_was_accepted_connected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
