@@ -21,6 +21,11 @@ struct cause_child {
 	int n;
 };
 
+/* Of the added latency, with its interval. */
+struct portion {
+	double share, low, high;
+};
+
 struct cause {
 	const char *kind; /* the mechanism, as in table cause */
 	enum finding_kind finding;
@@ -36,9 +41,8 @@ struct cause {
 	u8 end_state;	       /* enum span_state */
 	char end_call[40];     /* its system call; "" */
 	double end_part;       /* 0: no end */
-	double passed;	       /* share that comes from waits for threads that waited for this */
-	double passed_low;     /* lower end of its interval */
-	double moved;	       /* share that other categories have because of it, or less that */
+	struct portion passed; /* that comes from waits for threads that waited for this */
+	struct portion moved;  /* that other categories have because of it, or less that */
 	double largest;	       /* share of the slow units of which it is the largest part */
 	struct unit example;   /* the slow unit with most of it */
 	s64 example_ns;	       /* its part */
@@ -119,19 +123,19 @@ int causes_reads(struct samples *d, double *part, struct err *e);
 
 /*
  * causes_rank.c: categories by their part of the added latency, by ends: waits for a thread that
- * waited for a shared thing (a disk, a CPU, an upstream) count there. passed: share that a category
- * got that way, with the lower end of its interval; pieces: these waits. Run-queue latency that the
+ * waited for a shared thing (a disk, a CPU, an upstream) count there. passed: what a category got
+ * that way; pieces: these waits. Run-queue latency that the
  * service itself makes counts as its time on a CPU; so do waits of an event loop for threads of its
  * process that are on one, by the share of its CPU time that is new. The CPU time of reading from a
  * disk counts there, if there are waits for it.
  */
 struct ranking {
 	enum category order[N_CATEGORIES];
-	double passed[N_CATEGORIES], passed_low[N_CATEGORIES];
+	struct portion passed[N_CATEGORIES];
 	struct pieces ends; /* of all of them */
 	struct demand demand;
-	double moved[N_CATEGORIES]; /* share of the added latency, by these rules */
-	double queued, reads;	    /* of this: to time on a CPU; from there to disk */
+	struct portion moved[N_CATEGORIES]; /* by these rules; less than 0: to others */
+	double queued, reads;		    /* of this: to time on a CPU; from there to disk */
 };
 
 int causes_rank(struct samples *d, const struct load *l, struct ranking *ret, struct err *e);

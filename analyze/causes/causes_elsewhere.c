@@ -10,11 +10,16 @@
 
 #include <stdlib.h>
 
+struct pause_at {
+	s64 server; /* a process can have several */
+	s64 from, to;
+};
+
 struct paused {
 	const struct samples *d;
-	struct moment *at;
+	struct pause_at *at; /* by server */
 	size_t n;
-	s64 server;
+	s64 server; /* whose requests are looked at */
 	bool touched;
 };
 
@@ -24,8 +29,8 @@ static int on_pause(void *arg, sqlite3_stmt *q, struct err *e)
 
 	if (GROW(p->at, p->n, "pauses", e) < 0)
 		return ERR_FAIL;
-	p->server = sqlite3_column_int64(q, 0);
-	p->at[p->n++] = (struct moment){ sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2) };
+	p->at[p->n++] = (struct pause_at){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+					   sqlite3_column_int64(q, 2) };
 	return 0;
 }
 
@@ -41,7 +46,8 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	if (sides_of(p->d, from, to - from) != SIDE_SLOW)
 		return 0;
 	for (i = 0; i < p->n && !p->touched; i++)
-		p->touched = from < p->at[i].to && to > p->at[i].from;
+		p->touched =
+			p->at[i].server == p->server && from < p->at[i].to && to > p->at[i].from;
 	return 0;
 }
 
@@ -50,16 +56,21 @@ int causes_elsewhere(const struct reporting *r, bool *ret_elsewhere, struct err 
 	static const char pauses[] =
 		"SELECT v.subject, r.start, r.end FROM verdict v JOIN verdict_range r USING(rank) WHERE v.kind='pauses' AND v.slow IS NULL"
 		" AND v.subject IN (SELECT server FROM service WHERE CASE ?1 WHEN 'server' THEN server=?2"
-		" WHEN 'service' THEN id=?2 ELSE pid=?2 END)";
+		" WHEN 'service' THEN id=?2 ELSE pid=?2 END) ORDER BY 1";
 	struct paused p = { .d = r->d };
 	int ret = 0;
+	size_t i;
 
 	if (r->u->kind == UNIT_REQUEST && r->cmp->basis != BASIS_GIVEN)
 		ret = db_each(r->c->db, e, on_pause, &p, pauses, "si", subject_names[r->u->of.kind],
 			      r->u->of.id);
-	if (ret == 0 && p.n)
+	for (i = 0; i < p.n && ret == 0 && !p.touched; i++) {
+		if (i && p.at[i].server == p.server)
+			continue;
+		p.server = p.at[i].server;
 		ret = requests_each(r->c->db, 0, "SELECT id FROM service WHERE server=?1", p.server,
 				    on_request, &p, e);
+	}
 	*ret_elsewhere = p.n && !p.touched;
 	free(p.at);
 	return ret;

@@ -115,7 +115,6 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 			     .evidence = OVERLAP,
 			     .kind = category_names[category],
 			     .passed = r->passed[category],
-			     .passed_low = r->passed_low[category],
 			     .moved = r->moved[category] };
 	find_example(d, c);
 	switch (category) {

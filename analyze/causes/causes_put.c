@@ -221,11 +221,12 @@ static void add_caveats(struct reporting *r, struct cause *c, double low)
 		CHILD_VALUE(child, VALUE_NUMBER, "slow", r->cmp->slow, "ns");
 		CHILD_VALUE(child, VALUE_NUMBER, "baseline", r->cmp->usual, "ns");
 	}
-	if (c->passed >= PASSED_LEAST) {
+	if (c->passed.share >= PASSED_LEAST) {
 		child = cause_child(c, FINDING_cause_through, CAUSAL);
-		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * c->passed, "%");
+		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * c->passed.share, "%");
 	}
-	if (r->d->n && c->largest < 0.5 && !windows && c->passed + c->moved < PASSED_LEAST) {
+	if (r->d->n && c->largest < 0.5 && !windows &&
+	    c->passed.share + c->moved.share < PASSED_LEAST) {
 		child = cause_child(c, FINDING_caveat_part_of_slow, OBSERVED);
 		CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * c->largest, "%");
 		CHILD_VALUE(child, VALUE_TEXT, "unit", units_names[r->u->kind]);
@@ -294,9 +295,10 @@ static struct value contribution_of(const struct reporting *r, const struct caus
 
 	return (struct value){ .name = "contribution",
 			       .unit = "%",
-			       .number = 100 * clamp(direct + c->passed + c->moved),
-			       .low = 100 * clamp(x->share_low + c->passed_low + c->moved),
-			       .high = 100 * clamp(x->share_high + c->passed + c->moved) };
+			       .number = 100 * clamp(direct + c->passed.share + c->moved.share),
+			       .low = 100 * clamp(x->share_low + c->passed.low + c->moved.low),
+			       .high = 100 *
+				       clamp(x->share_high + c->passed.high + c->moved.high) };
 }
 
 static int put_children(struct reporting *r, const struct cause *c, s64 parent, struct err *e)

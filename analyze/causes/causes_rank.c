@@ -16,7 +16,7 @@ static bool is_more(const struct comparison *c, enum category cat)
 bool causes_counts(const struct comparison *c, const struct ranking *r, enum category cat)
 {
 	double share = isnan(c->of[cat].share) ? 0 : fmax(0, c->of[cat].share);
-	double got = r->passed[cat] + r->moved[cat];
+	double got = r->passed[cat].share + r->moved[cat].share;
 
 	return (is_more(c, cat) && share + got >= LEAST_SHARE) ||
 	       (got >= PASSED_LEAST && share + got >= LEAST_SHARE);
@@ -32,6 +32,14 @@ static void rank(const double value[N_CATEGORIES], enum category order[N_CATEGOR
 			order[k] = order[k - 1];
 		order[k] = i;
 	}
+}
+
+/* A part of what a category added, with the same part of its interval. */
+static void take(struct portion *p, const struct excess *x, double part)
+{
+	p->share += part * x->share;
+	p->low += part * (isnan(x->share_low) ? 0 : x->share_low);
+	p->high += part * (isnan(x->share_high) ? x->share : x->share_high);
 }
 
 /* Moves what the waits of a category end with to these ends. */
@@ -52,8 +60,7 @@ static void pass_on(const struct comparison *c, struct ranking *r, const struct 
 			continue;
 		value[k] += share[k] * x->value;
 		value[cat] -= share[k] * x->value;
-		r->passed[k] += share[k] * x->share;
-		r->passed_low[k] += share[k] * (isnan(x->share_low) ? 0 : x->share_low);
+		take(&r->passed[k], x, share[k]);
 	}
 }
 
@@ -67,8 +74,8 @@ static double move(struct ranking *r, const struct comparison *c, enum category 
 		return 0;
 	value[to] += part * x->value;
 	value[from] -= part * x->value;
-	r->moved[to] += part * x->share;
-	r->moved[from] -= part * x->share;
+	take(&r->moved[to], x, part);
+	take(&r->moved[from], x, -part);
 	return part * x->share;
 }
 
