@@ -193,6 +193,7 @@ static u32 source(const struct tree *t, u32 at, const double *samples)
 static void judge(struct path *ret, const struct tree *t, u32 at, const struct part *parts,
 		  const double *samples, struct resampling *r)
 {
+	bool against = r->of == PATH_ADDED;
 	struct boot boot;
 
 	for (; at; at = t->calls.v[at].parent) {
@@ -213,8 +214,10 @@ static void judge(struct path *ret, const struct tree *t, u32 at, const struct p
 	ret->low = fmin(boot.low, 1);
 	ret->high = fmin(boot.high, 1);
 	ret->samples = samples[t->depth[at]];
-	for (; at && ret->n < STACK_DEEP; at = t->calls.v[at].parent)
+	for (; at && ret->n < STACK_DEEP; at = t->calls.v[at].parent) {
+		ret->shares[ret->n] = added(t, at, against) / added(t, 0, against);
 		ret->codes[ret->n++] = t->calls.v[at].code;
+	}
 }
 
 int paths_find(struct path *ret, const struct sides *s, const struct samples *d,

@@ -10,10 +10,11 @@
 #include "sides.h"
 
 struct path {
-	u32 n;			 /* functions; 0: no path stands out */
-	u32 codes[STACK_DEEP];	 /* innermost first */
-	double share, low, high; /* of the time added */
-	double samples;		 /* slow ones on it */
+	u32 n;			   /* functions; 0: no path stands out */
+	u32 codes[STACK_DEEP];	   /* innermost first */
+	double shares[STACK_DEEP]; /* of each */
+	double share, low, high;   /* of the time added */
+	double samples;		   /* slow ones on it */
 };
 
 /*

@@ -299,8 +299,8 @@ static int put_names(struct blame *b)
 static int find_path(struct blame *b, const struct calltree *joined, u32 *lead, struct buf *path)
 {
 	struct calltree t = { .n = joined->n };
+	double shares[STACK_DEEP], sign;
 	u32 codes[STACK_DEEP], n, k;
-	double share, sign;
 
 	t.v = calloc((size_t)t.n + 1, sizeof(*t.v));
 	if (!t.v)
@@ -310,7 +310,7 @@ static int find_path(struct blame *b, const struct calltree *joined, u32 *lead, 
 	sign = t.v[0].a >= t.v[0].b ? 1 : -1;
 	for (k = 0; k <= t.n; k++)
 		t.v[k].a = sign * (t.v[k].a - t.v[k].b);
-	n = calltree_heavy(&t, codes, &share);
+	n = calltree_heavy(&t, codes, shares);
 	free(t.v);
 	for (k = 0; k < n; k++)
 		if (b->of[codes[k]].p < PROVED && sign * b->of[codes[k]].c.diff > 0)
@@ -318,7 +318,7 @@ static int find_path(struct blame *b, const struct calltree *joined, u32 *lead, 
 	if (k == n)
 		return 0;
 	*lead = codes[k];
-	return callstacks_running(path, &b->all, codes + k, n - k, b->e);
+	return callstacks_running(path, &b->all, codes + k, n - k, 0, b->e);
 }
 
 /* False: there are none. */

@@ -12,7 +12,8 @@
 
 /*
  * Stacks: 3 main > serve > parse, 5 main > serve > report > push, 8 main > serve > get > lock in
- * the C library, 10 main > sweep > sleep in it; 11 the kernel's side of fsync.
+ * the C library, 13 main > serve > report > push > part_20 > part_21, 10 main > sweep > sleep in
+ * it; 11 the kernel's side of fsync.
  */
 static const char facts[] =
 	"200 0 info text=\"groups=core,syscalls,sched,block,cpu\"\n"
@@ -27,6 +28,7 @@ static const char facts[] =
 		FRAME) "220 0 stack id=1 frame=1\n220 0 stack id=2 caller=1 frame=2\n220 0 stack id=3 caller=2 frame=3\n"
 		       "220 0 stack id=4 caller=2 frame=4\n220 0 stack id=5 caller=4 frame=5\n"
 		       "220 0 stack id=6 caller=2 frame=6\n220 0 stack id=8 caller=6 frame=7\n"
+		       "220 0 stack id=12 caller=5 frame=20\n220 0 stack id=13 caller=12 frame=21\n"
 		       "220 0 stack id=9 caller=1 frame=8\n220 0 stack id=10 caller=9 frame=9\n220 0 stack id=11 frame=10\n" TEN(
 			       STACK) "230 0 symbol frame=1 text=\"main\"\n230 0 symbol frame=2 text=\"serve\"\n"
 				      "230 0 symbol frame=3 text=\"parse\"\n230 0 symbol frame=4 text=\"report\"\n"
@@ -86,6 +88,23 @@ static void time_on_a_cpu_names_the_function(void **state)
 	first_is(
 		requests(reports, false), "self", NULL,
 		"path='serve > report > push' AND path_part > 0.95 AND path_low > 0.9 AND path_n=480");
+}
+
+/* All five samples in report, three of them in what it calls: 13. */
+static long reports_deeper(struct script *s, long t)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		sample(s, t + 300000 * i, i < 3 ? 13 : 4, 400000);
+	return t + 2000000;
+}
+
+static void the_function_that_has_most_is_first(void **state)
+{
+	(void)state;
+	first_is(requests(reports_deeper, false), "self", NULL,
+		 "path='report > ... > part_20 > part_21' AND path_part BETWEEN 0.55 AND 0.65");
 }
 
 static int reported; /* of the 50 samples of a slow request; one of them is in report alone */
@@ -270,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_on_a_cpu_names_the_function),
+		cmocka_unit_test(the_function_that_has_most_is_first),
 		cmocka_unit_test(the_callee_that_has_it_is_named),
 		cmocka_unit_test(the_same_profile_of_dearer_requests_is_named),
 		cmocka_unit_test(the_root_of_dearer_requests_is_not_named),

@@ -368,6 +368,28 @@ static void a_pause_on_a_cpu_names_the_function(void **state)
 	db_close(db);
 }
 
+/* main > loop > handler, and of three in five samples > parse > next > copy, else > other. */
+static void the_function_that_has_most_is_first(void **state)
+{
+	sqlite3 *db = paused(
+		2, 300 * MS,
+		"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"
+		"INSERT INTO frame SELECT value, value, 1 FROM json_each('[1,2,3,4,5,6,7]');"
+		"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'loop', 0, NULL, 0, 1),"
+		" (3, 'handler', 0, NULL, 0, 1), (4, 'parse', 0, NULL, 0, 1), (5, 'next', 0, NULL, 0, 1),"
+		" (6, 'copy', 0, NULL, 0, 1), (7, 'other', 0, NULL, 0, 1);"
+		"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 2, 3), (4, 3, 4), (5, 4, 5), (6, 5, 6),"
+		" (7, 3, 7);"
+		"INSERT INTO sample SELECT ts + i.value * 1000000, tid, pid, 0, 10000000, 0,"
+		" iif(i.value <= 3, 6, 7), 0, 0, NULL FROM request, json_each('[1,2,3,4,5]') i"
+		" WHERE dur > 100000000");
+
+	(void)state;
+	is_text(db, FINDING_VALUE("pause_cause", "function", "v.text"),
+		"handler > ... > next > copy");
+	db_close(db);
+}
+
 /* 400 ms, then two of 300 ms. Of each so many samples: main > fork of the first,
  * main > get of the others. */
 static sqlite3 *paused_differently(int of_longest, int of_others)
@@ -443,6 +465,7 @@ int main(void)
 		T(what_added_more_time_comes_first),
 		T(few_requests_are_not_enough),
 		T(a_pause_on_a_cpu_names_the_function),
+		T(the_function_that_has_most_is_first),
 		T(what_ran_in_the_longest_pause_is_named),
 		T(the_screen_fits),
 		T(pauses_have_a_range),

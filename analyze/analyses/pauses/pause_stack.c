@@ -48,7 +48,8 @@ int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 	static const char sql[] = "SELECT user_stack, kernel_stack, weight, ts FROM sample WHERE"
 				  " tid=?";
 	struct pause_stacks p = { .j = j };
-	u32 codes[STACK_DEEP], n;
+	double shares[STACK_DEEP] = { 0 };
+	u32 codes[STACK_DEEP], n, most;
 	int ret = callstacks_load(&p.stacks, db, e);
 
 	if (ret == 0 && p.stacks.n)
@@ -58,12 +59,14 @@ int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 		ret = db_each(db, e, on_stack, &p, sql, "i", tid);
 	if (ret == 0 && p.tree.n) {
 		calltree_sum(&p.tree);
-		n = calltree_heavy(&p.tree, codes, ret_share);
+		n = calltree_heavy(&p.tree, codes, shares);
+		*ret_share = shares[0];
+		most = callstacks_most(&p.stacks, codes, shares, n);
 		n = callstacks_useful(&p.stacks, codes, n);
 		n = stack_brief(NULL, &p.stacks, codes, n, false);
 		*ret_n = p.n;
 		if (p.n >= PAUSE_SAMPLES)
-			ret = callstacks_running(out, &p.stacks, codes, n, e);
+			ret = callstacks_running(out, &p.stacks, codes, n, most, e);
 	}
 	calltree_free(&p.tree);
 	callstacks_free(&p.stacks);

@@ -23,9 +23,11 @@ static bool is_computing(const struct cause *c)
 	return c->category == CATEGORY_cpu || c->category == CATEGORY_queue;
 }
 
-/* "handle > parse"; in the kernel "handle > read > vfs_read (kernel)". */
+/* "handle > parse"; in the kernel "handle > read > vfs_read (kernel)". most: as of
+ * callstacks_running. */
 static int say_path(char *text, size_t size, const struct callstacks *s,
-		    const struct stack_root *root, const u32 *path, u32 n, bool wait, struct err *e)
+		    const struct stack_root *root, const u32 *path, u32 n, u32 most, bool wait,
+		    struct err *e)
 {
 	struct buf out = { 0 };
 	u32 codes[STACK_DEEP];
@@ -37,7 +39,7 @@ static int say_path(char *text, size_t size, const struct callstacks *s,
 	/* a wait is the caller's, whatever the C library and the kernel did for it */
 	n = stack_brief(root, s, codes, n, wait);
 	ret = wait ? callstacks_say(&out, s, codes, n, e)
-		   : callstacks_running(&out, s, codes, n, e);
+		   : callstacks_running(&out, s, codes, n, most, e);
 	snprintf(text, size, "%s", out.len ? out.data : "");
 	buf_free(&out);
 	return ret;
@@ -118,7 +120,8 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 		c->path_same = p->n > 0;
 	}
 	if (ret == 0 && p->n)
-		ret = say_path(c->path, sizeof(c->path), stacks, &root, p->codes, p->n, wait, e);
+		ret = say_path(c->path, sizeof(c->path), stacks, &root, p->codes, p->n,
+			       callstacks_most(stacks, p->codes, p->shares, p->n), wait, e);
 	if (ret == 0 && *c->path) {
 		c->path_share = p->share;
 		c->path_low = p->low;
@@ -186,7 +189,7 @@ static int end_path(char *text, size_t size, const struct callstacks *stacks,
 
 	for (i = 0; i < t->n; i++) {
 		n = callstacks_codes(stacks, t->of[i].key, 0, codes);
-		if (say_path(path, sizeof(path), stacks, root, codes, n, wait, e) < 0)
+		if (say_path(path, sizeof(path), stacks, root, codes, n, 0, wait, e) < 0)
 			return ERR_FAIL;
 		all += t->of[i].sum;
 		if (!*best)

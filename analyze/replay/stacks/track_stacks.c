@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDS_MAX	  1000000 /* stacks; frames; what comes after them has no name */
-#define THRESHOLD 1000000 /* ns: of recordings that do not name it */
-#define QUEUED_BY 8	  /* the wait itself may be so much shorter: the rest is run queue */
+#define IDS_MAX	      1000000 /* stacks; frames; what comes after them has no name */
+#define THRESHOLD     1000000 /* ns: of recordings that do not name it */
+#define FROM_PERF_MAP 7	      /* symbol.source */
+#define QUEUED_BY     8	      /* the wait itself may be so much shorter: the rest is run queue */
 
 enum kind { STACKS, FRAMES, MODULES, SYMBOLS, N_KINDS };
 
@@ -97,6 +98,26 @@ static int stacks_on_module(struct replay *r, const struct record *rec, struct e
 	return ret;
 }
 
+/*
+ * V8 compiles a function again when it is called often, and names it after how: "JS:*f" is
+ * optimized, "LazyCompile:~f" interpreted by an older version. It is one function.
+ */
+static void drop_tier(char *name)
+{
+	static const char *const kinds[] = { "JS:", "LazyCompile:", "Function:", "Eval:",
+					     "Script:" };
+	size_t i, n;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		n = strlen(kinds[i]);
+		if (strncmp(name, kinds[i], n) != 0 || !name[n] || !strchr("*^~+", name[n]))
+			continue;
+		memcpy(name, kinds[0], 3);
+		memmove(name + 3, name + n + 1, strlen(name + n + 1) + 1);
+		return;
+	}
+}
+
 static int stacks_on_symbol(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_symbol *ev = rec->event;
@@ -108,6 +129,8 @@ static int stacks_on_symbol(struct replay *r, const struct record *rec, struct e
 	if (ret <= 0)
 		return ret;
 	name = text_of(rec->tail, n, e);
+	if (name && ev->source == FROM_PERF_MAP)
+		drop_tier(name);
 	if (name && tab)
 		file = text_of(tab + 1, rec->tail_len - n - 1, e);
 	ret = !name || (tab && !file) ? ERR_FAIL

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define STACKS_MAX 1000000
+#define MOST	   0.75
 #define SHOWN	   3  /* functions of a path */
 #define NAME_SHOWN 60 /* bytes of a name in a path: templates are longer */
 
@@ -152,11 +153,29 @@ int callstacks_place(struct buf *out, const struct code *c, struct err *e)
 	return buf_printf(out, e, " (%s:%u)", slash ? slash + 1 : c->file, c->line);
 }
 
+/* Of "JS:get /srv/app/lib/router/index.js:47:12" what follows lib/, and how long "JS:get" is; NULL:
+ * it is another name. */
+static const char *script_of(const char *name, int *ret_n)
+{
+	const char *path = strncmp(name, "JS:", 3) == 0 ? strstr(name, " /") : NULL;
+	const char *file = path ? strrchr(path, '/') : NULL;
+
+	while (file && file > path + 1 && file[-1] != '/')
+		file--;
+	*ret_n = path ? (int)(path - name) : 0;
+	return file;
+}
+
 static int say_name(struct buf *out, const struct callstacks *s, u32 code, const char *after,
 		    struct err *e)
 {
-	const char *name = s->codes[code].name;
+	const char *name = s->codes[code].name, *file;
+	int n;
 
+	file = script_of(name, &n);
+	if (file)
+		return buf_printf(out, e, "%.*s %.*s%s", n < NAME_SHOWN ? n : NAME_SHOWN, name,
+				  NAME_SHOWN, file, after);
 	return buf_printf(out, e, "%.*s%s%s", NAME_SHOWN, name,
 			  strlen(name) > NAME_SHOWN ? "..." : "", after);
 }
@@ -219,15 +238,31 @@ int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, bo
 	return callstacks_say(out, s, codes + from, n - from, e);
 }
 
-int callstacks_running(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
-		       struct err *e)
+u32 callstacks_most(const struct callstacks *s, const u32 *codes, const double *shares, u32 n)
 {
-	u32 user = 0;
-	int ret;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		if (shares[i] >= MOST && s->codes[codes[i]].named && !s->codes[codes[i]].kernel)
+			return codes[i];
+	return 0;
+}
+
+int callstacks_running(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
+		       u32 most, struct err *e)
+{
+	u32 user = 0, at;
+	int ret = 0;
 
 	while (user < n && s->codes[codes[user]].kernel)
 		user++;
-	ret = callstacks_say(out, s, codes + user, n - user, e);
+	for (at = user; most && at < n && codes[at] != most; at++)
+		;
+	if (most && at < n && at >= user + SHOWN) {
+		ret = say_name(out, s, most, " > ... > ", e);
+		n = user + SHOWN - 1;
+	}
+	ret = ret < 0 ? ret : callstacks_say(out, s, codes + user, n - user, e);
 	if (ret == 0 && user)
 		ret = buf_printf(out, e, "%s%.*s (kernel)", out->len ? " > " : "", NAME_SHOWN,
 				 s->codes[codes[0]].name);

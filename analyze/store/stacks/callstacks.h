@@ -67,6 +67,16 @@ int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes
 int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, bool useful,
 		       struct err *e);
 
-/* The same of a path on a CPU, n codes: three functions in user mode, and the one of the kernel. */
+/*
+ * Of a path, innermost first, with the share of the time in each: the innermost function in user
+ * mode that three quarters of it are in. As a rule a person wrote it, and what it calls is of
+ * libraries. 0: there is none.
+ */
+u32 callstacks_most(const struct callstacks *s, const u32 *codes, const double *shares, u32 n);
+
+/*
+ * As callstacks_say, of a path on a CPU: three functions in user mode, and the one of the kernel.
+ * Of these three, the first is the code most, if there is one and it is not below. 0: none.
+ */
 int callstacks_running(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
-		       struct err *e);
+		       u32 most, struct err *e);

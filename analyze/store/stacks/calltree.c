@@ -45,7 +45,7 @@ void calltree_sum(struct calltree *t)
 	}
 }
 
-u32 calltree_heavy(const struct calltree *t, u32 *codes, double *ret_share)
+u32 calltree_heavy(const struct calltree *t, u32 *codes, double *shares)
 {
 	u32 k, at = 0, n = 0;
 
@@ -53,9 +53,10 @@ u32 calltree_heavy(const struct calltree *t, u32 *codes, double *ret_share)
 	for (k = 1; k <= t->n; k++)
 		if (t->v[k].parent == at && t->v[k].a > 0 && t->v[k].a >= t->v[0].a / 2)
 			at = k;
-	*ret_share = t->n && t->v[0].a > 0 ? t->v[at].a / t->v[0].a : 0;
-	for (k = at; k && n < STACK_DEEP; k = t->v[k].parent)
+	for (k = at; k && n < STACK_DEEP; k = t->v[k].parent) {
+		shares[n] = t->v[0].a > 0 ? t->v[k].a / t->v[0].a : 0;
 		codes[n++] = t->v[k].code;
+	}
 	return n;
 }
 

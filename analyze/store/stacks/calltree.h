@@ -28,9 +28,9 @@ int calltree_path(struct calltree *t, u32 from, const u32 *codes, u32 n, u32 *re
 void calltree_sum(struct calltree *t);
 
 /*
- * The path down from the root while one callee has half of all of a: its codes, innermost first.
- * Returns how many of at most STACK_DEEP; *ret_share: the last one's part. After calltree_sum.
+ * The path down from the root while one callee has half of all of a: its codes, innermost first,
+ * and the share of each. Returns how many of at most STACK_DEEP. After calltree_sum.
  */
-u32 calltree_heavy(const struct calltree *t, u32 *codes, double *ret_share);
+u32 calltree_heavy(const struct calltree *t, u32 *codes, double *shares);
 
 void calltree_free(struct calltree *t);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Functions that V8 names in a perf map. */
+#include "analyze/store/stacks/callstacks.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#include <stdio.h>
+
+/* A function that V8 compiles again stays the same one; what is no perf map's is not touched. */
+static void javascript_has_one_name_for_each_function(void **state)
+{
+	static const struct {
+		const char *text, *name;
+		int source;
+	} cases[] = {
+		{ "JS:*f app.js:9:34", "JS:f app.js:9:34", 7 },
+		{ "JS:^f app.js:9:34", "JS:f app.js:9:34", 7 },
+		{ "JS:* app.js:9:34", "JS: app.js:9:34", 7 },
+		{ "LazyCompile:~f app.js:9:34", "JS:f app.js:9:34", 7 },
+		{ "Function:^f app.js:9:34", "JS:f app.js:9:34", 7 },
+		{ "Script:~", "JS:", 7 },
+		{ "JS:f", "JS:f", 7 },
+		{ "JS:", "JS:", 7 },
+		{ "BytecodeHandler:Star", "BytecodeHandler:Star", 7 },
+		{ "JS:*f", "JS:*f", 2 },
+	};
+	struct text x = { 0 };
+	sqlite3 *db;
+	char sql[80];
+	int i, n = sizeof(cases) / sizeof(cases[0]);
+
+	(void)state;
+	text_line(&x, "@recorder");
+	for (i = 0; i < n; i++)
+		text_line(&x, "%d 0 frame id=%d module=0 address=%d", i + 1, i + 1, i + 1);
+	for (i = 0; i < n; i++)
+		text_line(&x, "%d 0 symbol frame=%d source=%d text=\"%s\"", i + 100, i + 1,
+			  cases[i].source, cases[i].text);
+	db = loaded_buf(&x.b);
+	for (i = 0; i < n; i++) {
+		snprintf(sql, sizeof(sql), "SELECT name FROM symbol WHERE frame=%d", i + 1);
+		is_text(db, sql, cases[i].name);
+	}
+	db_close(db);
+}
+
+/* Of its file the last directory is enough. */
+static void a_path_in_javascript_is_short(void **state)
+{
+	struct code codes[] = {
+		{ .name = "" },
+		{ .name = "JS:get /srv/app/node_modules/router/lib/index.js:47:12" },
+		{ .name = "JS: /srv/app.js:9:1" },
+		{ .name = "JS:emit node:events:471:44" }
+	};
+	const struct callstacks s = { .codes = codes, .n_codes = 3 };
+	const u32 path[] = { 1, 2, 3 };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(callstacks_say(&out, &s, path, 3, &e), 0);
+	assert_string_equal(out.data, "JS:emit node:events:471:44 > JS: srv/app.js:9:1 > "
+				      "JS:get lib/index.js:47:12");
+	buf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(javascript_has_one_name_for_each_function),
+		cmocka_unit_test(a_path_in_javascript_is_short),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
