@@ -141,6 +141,8 @@ grep -rnE '\bsqlite3_close(_v2)?\(' analyze tests --include='*.c' |
 	clang-format --dry-run -Werror $sources 2>&1 | head -n 20 | law "clang-format agrees"
 }
 for h in $(find format record analyze -name "*.h"); do
+	# a file that includes its header before all else has shown it when it was compiled
+	[ "$(grep -sm 1 '^#' "${h%.h}.c")" = "#include \"${h##*/}\"" ] && continue
 	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -I. -fsyntax-only -include "$h" -x c /dev/null 2>&1
 done | law "every header compiles alone"
 
