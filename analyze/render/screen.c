@@ -337,6 +337,23 @@ static int read_complete(struct screen *s, sqlite3 *db, struct err *e)
 	return db_end(q, ret);
 }
 
+/* "redis:6379 (GET slower since 10:02:03.120)" */
+static int add_other(struct screen *s, sqlite3 *db, sqlite3_stmt *q, struct err *e)
+{
+	struct subject of = { subject_kind_of(db_text(q, 0)), sqlite3_column_int64(q, 1) };
+	const char *name = db_text(q, 4);
+	double start = sqlite3_column_double(q, 3);
+	int ret = subject_text(&s->others, db, of, e);
+
+	if (ret == 0)
+		ret = buf_printf(&s->others, e, " (%s%s%s", name, *name ? " " : "", db_text(q, 2));
+	if (ret == 0 && start > 0)
+		ret = buf_printf(&s->others, e, " since ");
+	if (ret == 0 && start > 0)
+		ret = say_number(&s->others, db, start, "at", e);
+	return ret < 0 ? ret : buf_printf(&s->others, e, ")");
+}
+
 /* Other servers with a problem, by rank; the rest as a number. */
 static int read_others(struct screen *s, sqlite3 *db, struct err *e)
 {
@@ -346,20 +363,19 @@ static int read_others(struct screen *s, sqlite3 *db, struct err *e)
 
 	if (ret < 0 || !n)
 		return ret;
-	ret = db_query(&q, db, e,
-		       "SELECT subject_kind, subject, kind FROM verdict WHERE rank > 1 AND"
-		       " status='problem' ORDER BY rank LIMIT ?1",
-		       "i", (s64)SCREEN_OTHERS);
+	ret = db_query(
+		&q, db, e,
+		"SELECT subject_kind, subject, kind, start, (SELECT n.name FROM finding_value x"
+		" JOIN request_name n ON n.id=x.id WHERE x.finding=v.finding AND x.name='name' AND"
+		" x.kind='request_name') FROM verdict v WHERE rank > 1 AND status='problem' ORDER"
+		" BY rank LIMIT ?1",
+		"i", (s64)SCREEN_OTHERS);
 	if (ret < 0)
 		return ret;
 	while (ret == 0 && (ret = db_step(q, e)) > 0) {
-		struct subject of = { subject_kind_of(db_text(q, 0)), sqlite3_column_int64(q, 1) };
-
 		ret = buf_printf(&s->others, e, named++ ? ", " : "Problems of other servers: ");
 		if (ret == 0)
-			ret = subject_text(&s->others, db, of, e);
-		if (ret == 0)
-			ret = buf_printf(&s->others, e, " (%s)", db_text(q, 2));
+			ret = add_other(s, db, q, e);
 	}
 	ret = db_end(q, ret);
 	if (ret == 0 && n > named)

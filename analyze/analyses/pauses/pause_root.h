@@ -63,5 +63,7 @@ int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);
  */
 int pause_disk_put(struct analysis_ctx *c, const struct judged *j, const struct pause_root *r,
 		   struct err *e);
+/* pause_before.c: the same: which request of a new name may hold what they wait for. */
+int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
 void pause_root_free(struct pause_root *r);

@@ -397,6 +397,8 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = put_pause_cause(c, j, p, e);
 	if (ret == 0 && p->largest == DID_lock)
 		ret = put_filelock(c, j, e);
+	if (ret == 0 && p->largest == DID_futex && p->root.tid <= 0)
+		ret = pause_before_put(c, j, e);
 	if (ret == 0 && !first && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 && !(first && disk) && (p->largest == DID_disk || disk))

@@ -124,7 +124,7 @@ static int each_unanswered(struct analysis_ctx *c, row_fn fn, void *arg, struct 
 	int ret = db_query(
 		&q, c->db, e,
 		"SELECT service, ts, coalesce(read, ?1), pid, tid, fd, client, coalesce(name, ?2) FROM unanswered"
-		" WHERE answered",
+		" u WHERE " ANSWER_DUE,
 		"ii", c->duration, BULK_NULL);
 
 	if (ret < 0)

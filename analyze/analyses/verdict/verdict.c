@@ -9,6 +9,7 @@
 
 #include "analyze/analyses/failing/verdict_failing.h"
 #include "analyze/analyses/queues/verdict_queues.h"
+#include "analyze/store/request_rows.h"
 #include "verdict_names.h"
 
 #include <stdlib.h>
@@ -173,7 +174,8 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		ret = db_int(
 			c->db, &unseen, e,
 			"SELECT count(*) + (SELECT count(*) FROM request WHERE lossy AND service IN (SELECT id"
-			" FROM service WHERE server=?1)) FROM unanswered WHERE answered AND service IN (SELECT id"
+			" FROM service WHERE server=?1)) FROM unanswered u WHERE " ANSWER_DUE
+			" AND service IN (SELECT id"
 			" FROM service WHERE server=?1) AND coalesce(name, 0) NOT IN (SELECT id FROM"
 			" request_name WHERE awaits(protocol, name))",
 			"i", j->about.id);

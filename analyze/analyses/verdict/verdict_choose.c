@@ -7,6 +7,7 @@
 #include "verdict.h"
 
 #include "analyze/store/db.h"
+#include "analyze/store/request_rows.h"
 
 static bool hangs_at_the_end(const struct analysis_ctx *c, const struct judged *j)
 {
@@ -32,7 +33,7 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	}
 	if (hangs_at_the_end(c, j) &&
 	    db_int(c->db, &until_end, e,
-		   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered WHERE answered AND"
+		   "SELECT CAST(total(?2 - ts) AS INT) FROM unanswered u WHERE " ANSWER_DUE " AND"
 		   " coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE"
 		   " awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE"
 		   " server=?1)",

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests wait for a lock of the server that no thread releases: a session may hold it. Between
+ * the last answer of their names and the first wait, something was answered for the first time in
+ * the recording, and its connection stays open without another request.
+ */
+#include "analyze/analyses/verdict/verdict.h"
+#include "analyze/store/db.h"
+#include "pause_root.h"
+
+int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"WITH s AS MATERIALIZED (SELECT id FROM service WHERE pid IN (SELECT pid FROM service WHERE"
+		" server=?1)), w AS MATERIALIZED (SELECT name FROM unanswered WHERE service IN s AND ts < ?3 AND"
+		" name NOT NULL UNION SELECT name FROM request WHERE service IN s AND ts < ?3 AND ts + dur >= ?3"
+		" AND name NOT NULL), n AS MATERIALIZED (SELECT name, min(ts + dur) AS first, max(iif(ts + dur <="
+		" ?2, ts + dur, NULL)) AS last FROM request WHERE service IN s AND name NOT NULL GROUP BY 1), l AS"
+		" MATERIALIZED (SELECT max(last) AS ts FROM n WHERE name IN w) SELECT r.rowid FROM request r WHERE"
+		" r.name IN (SELECT name FROM n, l WHERE first > l.ts AND first <= ?2 AND name NOT IN w) AND"
+		" r.service IN s AND r.ts + r.dur <= ?2 AND NOT EXISTS (SELECT 1 FROM request q WHERE q.pid=r.pid"
+		" AND q.fd=r.fd AND q.ts > r.ts AND q.ts < ?3) AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=r.pid AND"
+		" fd.fd=r.fd AND fd.ts <= r.ts AND coalesce(fd.end, ?3) >= ?3) ORDER BY r.ts DESC LIMIT 1";
+	const struct judged_pause *p = judged_longest(j);
+	s64 request = 0;
+	int ret = 0;
+
+	if (!p || j->about.kind != SUBJECT_server)
+		return 0;
+	ret = db_int(c->db, &request, e, sql, "iii", j->about.id, p->start, p->end);
+	if (ret < 0 || !request)
+		return ret;
+	const struct value values[] = { VALUE_SUBJECT("request", request, request), { 0 } };
+	const struct finding f = {
+		FINDING_pause_before, PROBLEM, OVERLAP, j->about, NULL, values, j->finding
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Requests that are not answered any more, on connections that never had an answer; what came just
+ * before. */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+#define NAMED 29 /* bytes of a request */
+
+enum { GET = 1, POST, FLUSH };
+
+static long sent[9]; /* requests of each connection */
+
+static void start(struct text *x)
+{
+	static const char *const names[] = { "GET /item", "POST /log", "Query FLUSH" };
+	int i;
+
+	srand(3);
+	head_of(x, 4);
+	text_line(x, "@recorder");
+	for (i = 0; i < 3; i++)
+		text_line(x, "34 0 request_name id=%d protocol=1 name=\"%s\"", i + 1, names[i]);
+	for (i = 5; i < 9; i++) {
+		sent[i] = 0;
+		text_line(
+			x,
+			"35 0 connection sock=%d ino=%d conn=%d family=2 sport=80 dport=4000%d side=1"
+			" saddr=127.0.0.1 daddr=10.0.0.9",
+			i, 1000 + i, i, i);
+	}
+	text_line(x, "@cpu 0");
+}
+
+/* name 0: none. */
+static void is_read(struct text *x, int fd, int name)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+		  x->t + 2000);
+	text_line(x, "%ld 100 syscall nr=read fd=%d ret=%d count=99 dur=200", x->t + 3000, fd,
+		  NAMED);
+	if (name)
+		text_line(x, "%ld 100 head conn=%d pos=%ld len=%d name=%d requests=1", x->t + 3000,
+			  fd, NAMED * sent[fd]++, NAMED, name);
+	x->t += 4000;
+}
+
+static void answered(struct text *x, int fd, int name, long work)
+{
+	is_read(x, fd, name);
+	x->t += work;
+	text_line(x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200", x->t, fd);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 1000);
+	x->t += MS;
+}
+
+/* 0.5 s in which the server waits for a futex, until the end. */
+static sqlite3 *hangs(struct text *x)
+{
+	text_line(x, "%ld 100 switch next=0 state=1", x->t);
+	x->t += 500 * MS;
+	text_line(x, "@recorder\n%ld 100 syscall_args nr=futex arg0=0x1000 dur=%ld flags=2", x->t,
+		  500 * MS);
+	return judged(x, NULL);
+}
+
+static void items(struct text *x, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		answered(x, 5 + i % 2, GET, 100000 + rand() % 20000);
+}
+
+/* One is read on a connection on which nothing was answered. */
+static sqlite3 *read_last(int name)
+{
+	struct text x = { 0 };
+
+	start(&x);
+	items(&x, 400);
+	is_read(&x, 8, name);
+	return hangs(&x);
+}
+
+/* That requests of its name have answers is how it is known that it waits for one. */
+static void a_name_that_is_answered_waits_on_a_new_connection(void **state)
+{
+	sqlite3 *db = read_last(GET);
+
+	(void)state;
+	is_verdict(db, "problem", "pauses");
+	is_within(db, "SELECT dur FROM pause WHERE counts", 499e6, 501e6);
+	db_close(db);
+	db = read_last(POST); /* as one that takes logs has it */
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
+	is_verdict(db, "none", "");
+	db_close(db);
+	db = read_last(0);
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+
+enum way { JUST_BEFORE, EARLIER, NOT_NEW, ASKS_AGAIN, CLOSED };
+
+/* FLUSH is answered before a GET hangs. */
+static sqlite3 *flushed(enum way way)
+{
+	struct text x = { 0 };
+
+	start(&x);
+	if (way == NOT_NEW || way == ASKS_AGAIN)
+		answered(&x, 8, way == NOT_NEW ? FLUSH : POST, 100000);
+	items(&x, 200);
+	if (way == EARLIER)
+		answered(&x, 7, FLUSH, 100000);
+	items(&x, 200);
+	if (way != EARLIER)
+		answered(&x, 7, FLUSH, 100000);
+	if (way == ASKS_AGAIN)
+		answered(&x, 7, POST, 100000);
+	if (way == CLOSED) {
+		text_line(&x, "%ld 0 switch next=100", x.t);
+		text_line(&x, "%ld 100 syscall nr=close fd=7 dur=200", x.t + 1000);
+		text_line(&x, "%ld 100 switch next=0 state=1", x.t + 2000);
+		x.t += MS;
+	}
+	is_read(&x, 5, GET);
+	return hangs(&x);
+}
+
+/* A lock that no thread releases: who may hold it, of all sessions that wait for nothing. */
+static void what_was_new_just_before_is_named(void **state)
+{
+	static const enum way others[] = { EARLIER, NOT_NEW, ASKS_AGAIN, CLOSED };
+	sqlite3 *db = flushed(JUST_BEFORE);
+	size_t i;
+
+	(void)state;
+	is_verdict(db, "problem", "pauses");
+	is_text(db,
+		"SELECT n.name FROM finding f JOIN finding_value v ON v.finding=f.id JOIN request r ON"
+		" r.rowid=v.id JOIN request_name n ON n.id=r.name WHERE f.kind='pause_before'",
+		"Query FLUSH");
+	db_close(db);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		db = flushed(others[i]);
+		is_verdict(db, "problem", "pauses");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_before'", 0);
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_name_that_is_answered_waits_on_a_new_connection),
+		cmocka_unit_test(what_was_new_just_before_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
