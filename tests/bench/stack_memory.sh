@@ -11,7 +11,9 @@ work_of_node='node, generated code with a perf map' unit_of_node='second'
 needs_node() { missing node; }
 
 begin_node() {
-	taskset -c 0 node --perf-basic-prof --interpreted-frames-native-stack tests/validate/node/deep.js 1000000 >/dev/null 2>&1 &
+	program=$PWD/tests/validate/node/deep.js
+	# it leaves a log where it starts
+	(cd "$work" && exec taskset -c 0 node --perf-basic-prof --interpreted-frames-native-stack "$program" 1000000 >/dev/null 2>&1) &
 	pid=$! server=$!
 	sleep 2 # its code is generated
 }
