@@ -54,9 +54,10 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 int causes_elsewhere(const struct reporting *r, bool *ret_elsewhere, struct err *e)
 {
 	static const char pauses[] =
-		"SELECT v.subject, r.start, r.end FROM verdict v JOIN verdict_range r USING(rank) WHERE v.kind='pauses' AND v.slow IS NULL"
-		" AND v.subject IN (SELECT server FROM service WHERE CASE ?1 WHEN 'server' THEN server=?2"
-		" WHEN 'service' THEN id=?2 ELSE pid=?2 END) ORDER BY 1";
+		"WITH v AS MATERIALIZED (SELECT * FROM verdict WHERE status='problem' AND subject_kind='server' AND subject IN"
+		" (SELECT server FROM service WHERE CASE ?1 WHEN 'server' THEN server=?2 WHEN 'service' THEN id=?2"
+		" ELSE pid=?2 END)) SELECT v.subject, r.start, r.end FROM v JOIN verdict_range r USING(rank) WHERE"
+		" v.kind='pauses' AND NOT EXISTS (SELECT 1 FROM v WHERE slow NOT NULL OR kind<>'pauses') ORDER BY 1";
 	struct paused p = { .d = r->d };
 	int ret = 0;
 	size_t i;

@@ -136,6 +136,12 @@ static void causes_are_those_of_the_problem(void **state)
 	analysed(db, "causes");
 	is_number(db, elsewhere, 0);
 	db_close(db);
+	db = stopped(true);
+	serves_another(db);
+	db = changed(db, "UPDATE verdict SET slow=1e8 WHERE rank=1"); /* next to its pauses */
+	analysed(db, "causes");
+	is_number(db, elsewhere, 0);
+	db_close(db);
 }
 
 int main(void)

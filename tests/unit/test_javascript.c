@@ -65,11 +65,48 @@ static void a_path_in_javascript_is_short(void **state)
 	buf_free(&out);
 }
 
+/* What a script calls is said after it, however much of the time that has. */
+static void the_script_comes_before_what_it_calls(void **state)
+{
+	struct code codes[] = {
+		{ .name = "" },
+		{ .name = "clock_gettime", .named = true, .runtime = true },
+		{ .name = "uv__hrtime", .named = true },
+		{ .name = "FastBigInt", .named = true },
+		{ .name = "JS:handle /srv/app.js:9:1", .named = true, .script = true },
+		{ .name = "JS:emit node:events:471:44", .named = true, .script = true },
+		{ .name = "main", .named = true }
+	};
+	const struct callstacks s = { .codes = codes, .n_codes = 6 };
+	const u32 path[] = { 1, 2, 3, 4, 5, 6 };
+	const double shares[] = { 0.8, 0.9, 0.95, 0.97, 1, 1 };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	u32 most = callstacks_most(&s, path, shares, 6);
+
+	(void)state;
+	assert_int_equal(most, 4);
+	assert_int_equal(callstacks_running(&out, &s, path, 6, most, &e), 0);
+	assert_string_equal(out.data,
+			    "JS:handle srv/app.js:9:1 > ... > uv__hrtime > clock_gettime");
+	buf_clear(&out);
+	/* near enough to be said anyway */
+	assert_int_equal(callstacks_running(&out, &s, path + 2, 4, most, &e), 0);
+	assert_string_equal(out.data, "JS:emit node:events:471:44 > JS:handle srv/app.js:9:1 > "
+				      "FastBigInt");
+	/* without scripts by the time */
+	codes[4].script = codes[5].script = false;
+	assert_int_equal(callstacks_most(&s, path, shares, 6), 1);
+	assert_int_equal(callstacks_most(&s, path + 5, shares, 1), 6);
+	buf_free(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(javascript_has_one_name_for_each_function),
 		cmocka_unit_test(a_path_in_javascript_is_short),
+		cmocka_unit_test(the_script_comes_before_what_it_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

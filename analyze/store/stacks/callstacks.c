@@ -17,7 +17,7 @@ static const char codes_sql[] =
 	" AS kernel, coalesce(m.path GLOB '*/libc.so*' OR m.path GLOB '*/libc-2*' OR m.path GLOB"
 	" '*/libpthread*' OR m.path GLOB '*/ld-*' OR m.kind='vdso', 0), y.name IS NOT NULL,"
 	" coalesce(y.name IN (SELECT name FROM syscall_name UNION SELECT '__' || name FROM syscall_name), 0),"
-	" nullif(y.file, ''), y.line FROM" FRAME_OF
+	" nullif(y.file, ''), y.line, coalesce(m.kind='generated', 0) FROM" FRAME_OF
 	" ORDER BY name, kernel, f.address, f.id LIMIT 1000000";
 
 struct loading {
@@ -46,6 +46,7 @@ static int take_code(void *arg, sqlite3_stmt *q, struct err *e)
 	c->runtime |= sqlite3_column_int(q, 3) != 0;
 	c->named |= sqlite3_column_int(q, 4) != 0;
 	c->call |= c->runtime && sqlite3_column_int(q, 5);
+	c->script |= sqlite3_column_int(q, 8) != 0;
 	if (!c->file && sqlite3_column_int64(q, 7) > 0 && db_text_or(q, 6, NULL)) {
 		c->file = strdup(db_text(q, 6));
 		c->line = (u32)sqlite3_column_int64(q, 7);
@@ -242,6 +243,9 @@ u32 callstacks_most(const struct callstacks *s, const u32 *codes, const double *
 {
 	u32 i;
 
+	for (i = 0; i < n; i++)
+		if (s->codes[codes[i]].script && s->codes[codes[i]].named)
+			return codes[i];
 	for (i = 0; i < n; i++)
 		if (shares[i] >= MOST && s->codes[codes[i]].named && !s->codes[codes[i]].kernel)
 			return codes[i];
