@@ -49,7 +49,7 @@ msg  = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps check check-tools check-build fuzz fuzz-build live-build live long faults static kernels cross bench bench-update fleet validate demo freeze golden-update man \
+.PHONY: all deps check check-build fuzz fuzz-build live-build live long faults static kernels cross bench bench-update fleet validate demo freeze golden-update man \
 	install deb check-packages roots dist clean help
 
 all: $(PROGRAMS) ## build obsrec and obsanalyze
@@ -135,7 +135,7 @@ $(OUT)/unit/test_walks: WRAP = -Wl,--wrap=fopen,--wrap=safe_read,--wrap=procfs_n
 $(OUT)/pack: $(OUT)/tests/lib/textpack.o
 $(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/confined $(OUT)/stackwork $(OUT)/plugins $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper $(OUT)/crowd: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -ldl -o $@
 
 $(OUT)/faulty.so $(OUT)/wallclock.so: $(OUT)/%.so: tests/programs/%.c
 	$(call msg,LINK,$@)
@@ -173,12 +173,10 @@ fuzz: deps ## run the libFuzzer harnesses: TIME=seconds or RUNS=number, ONLY=har
 	$(Q)$(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 fuzz-build
 	$(Q)COVER=$(COVER) sh tests/fuzz/fuzzing.sh "$(TIME)" "$(RUNS)" "$(ONLY)"
 
-check-tools: all $(OUT)/pack $(if $(ANALYZE_ONLY),,$(OUT)/fuzz_elf $(OUT)/faulty.so) $(OUT)/bench_gen
-
-check-build: check-tools $(UNITS)
+check-build: all $(UNITS) $(OUT)/pack $(if $(ANALYZE_ONLY),,$(OUT)/fuzz_elf $(OUT)/faulty.so) $(OUT)/bench_gen
 
 check: deps ## build, and run all tests that need no root
-	$(Q)$(MAKE) --no-print-directory check-tools
+	$(Q)$(MAKE) --no-print-directory check-build
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-build
 	$(Q)sh tests/run.sh check
 
@@ -280,7 +278,7 @@ demo: ## record a real server under load, healthy and with a planted fault, and 
 freeze: obsanalyze ## accept new events and fields as unchangeable
 	$(Q)./obsanalyze schema --frozen > testdata/schema.frozen
 
-golden-update: check-tools ## accept the present output of the golden tests
+golden-update: check-build ## accept the present output of the golden tests
 	$(Q)sh tests/check/golden.sh --update
 
 man: obsanalyze ## write the manual pages, with their chapters of events and tables, to .output/man

@@ -131,10 +131,11 @@ check)
 	later helpers -- sh tests/check/helpers.sh
 	later readme -- sh tests/check/readme.sh
 	later paper -- sh tests/check/paper.sh
-	# with sanitizers; as they are shipped, units run where the processor is another one: make cross
-	for t in "$out"/san/unit/test_*; do
-		case $t in *.o | *.d) continue ;; esac
-		[ -x "$t" ] && later "unit $(basename "$t")" -- env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
+	for sub in /san ''; do
+		for t in "$out$sub"/unit/test_*; do
+			case $t in *.o | *.d) continue ;; esac
+			[ -x "$t" ] && later "unit $sub $(basename "$t")" -- env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
+		done
 	done
 	together
 	;;

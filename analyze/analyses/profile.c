@@ -210,6 +210,16 @@ static int run_scopes(struct analysis_ctx *c, const struct scope *const *scopes,
 	return c->err;
 }
 
+/* A fact of this recording, or of one that it was merged of ("2.code_lost"). */
+static void put_unseen(struct analysis_ctx *c, const char *fact, enum finding_kind kind)
+{
+	if (c->err == 0 && query_number(c,
+					"SELECT count(*) FROM recording WHERE key=?1 OR key GLOB"
+					" '[0-9]*.' || ?1",
+					"s", fact) > 0)
+		add_limit(c, kind);
+}
+
 static int run(struct analysis_ctx *c, struct err *e)
 {
 	static const struct scope *const scopes[] = { &processes, NULL };
@@ -217,11 +227,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	if (run_scopes(c, scopes, e) == 0 &&
 	    query_number(c, "SELECT count(*) FROM sample", "") <= 0)
 		add_limit(c, FINDING_no_samples);
-	if (c->err == 0 && query_number(c,
-					"SELECT count(*) FROM recording WHERE key IN"
-					" ('code_unwatched', 'code_lost')",
-					"") > 0)
-		add_limit(c, FINDING_code_unwatched);
+	put_unseen(c, "code_unwatched", FINDING_code_unwatched);
+	put_unseen(c, "code_lost", FINDING_code_lost);
 	return c->err;
 }
 

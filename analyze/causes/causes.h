@@ -46,13 +46,13 @@ struct cause {
 	double largest;	       /* share of the slow units of which it is the largest part */
 	struct unit example;   /* the slow unit with most of it */
 	s64 example_ns;	       /* its part */
-	char path[400];	       /* functions of the slow units: "caller > function"; "" */
+	char path[512];	       /* functions of the slow units: "caller > function"; "" */
 	double path_share, path_low, path_high, path_samples;
 	bool path_same;	    /* on a CPU: no larger share of it than of baseline units */
 	const char *reason; /* of waits in the kernel; NULL: not known */
 	char failed[40], failed_for[40]; /* code of an error, and its name; "" */
 	char file[256];			 /* whose lock was waited for; the cgroup at its limit */
-	char end_path[400]; /* functions of the end of the wakeup chain, or of what had the CPU; ""
+	char end_path[512]; /* functions of the end of the wakeup chain, or of what had the CPU; ""
 			     */
 	struct value values[CAUSE_VALUES + 1]; /* of the sentence; names and texts are constants */
 	int n_values;

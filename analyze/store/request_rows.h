@@ -12,9 +12,9 @@ int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e);
  * SQL, of a row u of unanswered: an answer is due. One left on its socket before, or requests of
  * its name are answered. A process that only receives, as one that takes logs, has neither.
  */
-#define ANSWER_DUE                                                                           \
-	"(u.answered OR EXISTS (SELECT 1 FROM request_stat t WHERE t.service=u.service AND " \
-	"t.name=u.name AND t.latency > 0))"
+#define ANSWER_DUE                                                                             \
+	"(u.answered OR (u.service, u.name) IN (SELECT service, name FROM request_stat WHERE " \
+	"latency > 0))"
 
 /*
  * fn for the requests of services, without those during losses, and those that await something:

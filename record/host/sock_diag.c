@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sock_diag.h"
 
+#include "format/event.h"
+
 #include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +23,15 @@ int sock_diag_open(void)
 	return fd;
 }
 
-static bool ask(int diag, const void *request, size_t n)
+static bool ask(int diag, u32 number, const void *request, size_t n)
 {
 	struct {
 		struct nlmsghdr h;
 		char request[REQUEST_MAX];
 	} question = { .h = { .nlmsg_len = NLMSG_LENGTH(n),
 			      .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			      .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+			      .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+			      .nlmsg_seq = number } };
 	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 
 	memcpy(question.request, request, n);
@@ -39,7 +42,9 @@ static bool ask(int diag, const void *request, size_t n)
 int sock_diag_dump(int diag, const void *request, size_t n, size_t size, sock_diag_fn *take,
 		   void *arg, struct err *e)
 {
-	char *reply = n <= REQUEST_MAX && ask(diag, request, n) ? malloc(REPLY_BYTES) : NULL;
+	static u32 number; /* what an earlier dump left is not taken for this one */
+	char *reply =
+		n <= REQUEST_MAX && ask(diag, ++number, request, n) ? malloc(REPLY_BYTES) : NULL;
 	const struct nlmsghdr *h;
 	bool more = reply;
 	int ret = 0, left;
@@ -50,6 +55,8 @@ int sock_diag_dump(int diag, const void *request, size_t n, size_t size, sock_di
 		more = got > 0;
 		for (h = (const void *)reply; ret == 0 && more && NLMSG_OK(h, got);
 		     h = NLMSG_NEXT(h, got)) {
+			if (h->nlmsg_seq != number)
+				continue;
 			more = h->nlmsg_type == SOCK_DIAG_BY_FAMILY;
 			left = (int)h->nlmsg_len - (int)NLMSG_SPACE(size);
 			if (more && left >= 0)

@@ -14,7 +14,7 @@ int sock_diag_open(void);
 
 /*
  * A socket: the fixed part of what the kernel says, at least size bytes, and its attributes, of
- * left bytes (RTA_OK). Negative: the dump ends.
+ * left bytes (RTA_OK). Not 0: the dump ends.
  */
 typedef int sock_diag_fn(void *arg, const void *fixed, struct rtattr *attributes, int left,
 			 struct err *e);

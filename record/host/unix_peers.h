@@ -6,8 +6,8 @@
 
 /*
  * Of a pair of which one end was accepted, the other one connected: fills the role. diag is a
- * netlink socket, -1: none. Without CONFIG_UNIX_DIAG, or of peers in other network namespaces,
- * the role stays unknown.
+ * netlink socket, -1: none, as without group net. Without unix_diag, which the kernel loads if it
+ * is a module, or of peers in other network namespaces, the role stays unknown.
  */
 void unix_peers_read(struct sockets *s, int diag);
 

@@ -19,12 +19,15 @@
 
 #define TYPES "/sys/kernel/btf/vmlinux"
 
-#define NO_PERF		1000ull /* no level of perf_event_paranoid */
-#define RECLAIM_UNSEEN	"direct reclaim is not recorded"
-#define LIMITS_UNSEEN	"reclaim for limits of cgroups is not recorded"
-#define SOFT_UNSEEN	"reclaim for soft limits of cgroups is not recorded"
-#define SAMPLES_REFUSED "kernel.perf_event_paranoid forbids CPU samples and watching new mappings"
-#define MEMCG		"a kernel with CONFIG_MEMCG"
+#define NO_PERF	       1000ull /* no level of perf_event_paranoid */
+#define RECLAIM_UNSEEN "direct reclaim is not recorded"
+#define LIMITS_UNSEEN  "reclaim for limits of cgroups is not recorded"
+#define SOFT_UNSEEN    "reclaim for soft limits of cgroups is not recorded"
+#define MEMCG	       "a kernel with CONFIG_MEMCG"
+
+static const char samples_refused[] =
+	"CPU samples are not recorded: kernel.perf_event_paranoid forbids them, and to watch new"
+	" mappings of code";
 
 struct btf *features_types(struct err *e)
 {
@@ -205,7 +208,7 @@ static void check_stacks(struct feature *f)
 		lacks(f, LEVEL_ABSENT, "the kernel has no perf events",
 		      "a kernel with CONFIG_PERF_EVENTS");
 	else if (!sampler_allowed())
-		lacks(f, LEVEL_DEGRADED, SAMPLES_REFUSED,
+		lacks(f, LEVEL_DEGRADED, samples_refused,
 		      "CAP_SYS_ADMIN, or sysctl kernel.perf_event_paranoid=2");
 }
 

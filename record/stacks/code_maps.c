@@ -114,13 +114,19 @@ struct code_map *code_maps_find(const struct code_maps *m, u64 address)
 	return NULL;
 }
 
-/* The number of a file that was removed can be given to the next one, which has another path. */
-static bool has_path(const struct code_map *m, const char *path)
+/*
+ * The number of a file that was removed can be given to the next one, which has another name. Its
+ * directories can be called differently: this is the path that its process sees. "//toolong" is
+ * none, and the list has \012 for a line's end.
+ */
+static bool has_name(const struct code_map *m, const char *path)
 {
-	size_t n = strlen(m->path);
+	const char *mine = strrchr(m->path, '/'), *its = strrchr(path, '/');
+	size_t n = mine ? strlen(mine) : 0;
 
-	return !m->ino ||
-	       (strncmp(m->path, path, n) == 0 && (!path[n] || strcmp(path + n, DELETED) == 0));
+	if (!m->ino || !mine || !its || strncmp(path, "//", 2) == 0 || strchr(path, '\n'))
+		return true;
+	return strncmp(mine, its, n) == 0 && (!its[n] || strcmp(its + n, DELETED) == 0);
 }
 
 bool code_maps_replaced(const struct code_maps *m, const struct code_map *by)
@@ -129,7 +135,7 @@ bool code_maps_replaced(const struct code_maps *m, const struct code_map *by)
 
 	for (map = m->list; map < m->list + m->n && map->start < by->end; map++)
 		if (map->end > by->start &&
-		    (map->ino != by->ino || map->dev != by->dev || !has_path(map, by->path) ||
+		    (map->ino != by->ino || map->dev != by->dev || !has_name(map, by->path) ||
 		     (map->ino && map->start - map->offset != by->start - by->offset)))
 			return true;
 	return false;

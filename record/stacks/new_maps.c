@@ -79,21 +79,25 @@ static void copy(const struct new_maps_ring *r, u64 from, void *to, size_t n)
 	memcpy((u8 *)to + first, data, n - first);
 }
 
-/* Returns whether some may be lost. */
+/* Returns whether some were lost. Of a full ring that is not known yet. */
 static bool read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
 {
 	u64 head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
 	u64 tail = r->control->data_tail, ts = 0;
 	bool full = head - tail > r->size - RECORD_MAX; /* one may not have fitted */
 	struct mapped e = { 0 };
+	bool lost = false;
 	size_t size;
 
 	while (head - tail >= sizeof(e.header) && head - tail <= r->size) {
 		copy(r, tail, &e.header, sizeof(e.header));
 		size = e.header.size;
-		if (size < sizeof(e.header) + sizeof(ts) || size > head - tail)
+		if (size < sizeof(e.header) + sizeof(ts) || size > head - tail) {
+			lost = true; /* the rest cannot be read */
 			break;
-		copy(r, tail, &e, size < sizeof(e) ? size : sizeof(e) - 1);
+		}
+		copy(r, tail, &e, size < sizeof(e) ? size : sizeof(e));
+		e.path[sizeof(e.path) - 1] = '\0';
 		copy(r, tail + size - sizeof(ts), &ts, sizeof(ts));
 		tail += size;
 		if (e.header.type == PERF_RECORD_MMAP2)
@@ -105,12 +109,12 @@ static bool read_ring(struct new_maps_ring *r, new_map_fn *took, void *arg)
 						 .dev = e.major << 20 | (e.minor & 0xfffff),
 						 .path = e.path });
 		else if (e.header.type == PERF_RECORD_LOST)
-			full = true;
+			lost = true;
 	}
-	if (full)
+	if (full || lost)
 		took(arg, ts, 0, NULL); /* before it, what was known is kept */
 	__atomic_store_n(&r->control->data_tail, head, __ATOMIC_RELEASE);
-	return full;
+	return lost;
 }
 
 void new_maps_read(struct new_maps *m, new_map_fn *took, void *arg)

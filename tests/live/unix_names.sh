@@ -72,7 +72,7 @@ for way in '' raw_tp; do
 		is "${way:-tp_btf}: both connections of the client, that of before as well" "$(ask "$file" "SELECT group_concat(role)
 			FROM fd WHERE pid=$client AND kind='socket'")" connected,connected
 	else
-		echo "ok ${way:-tp_btf}: connections of before # SKIP the kernel has no unix_diag"
+		echo "ok ${way:-tp_btf}: connections of before # SKIP this kernel has no unix_diag"
 	fi
 done
 exit $bad

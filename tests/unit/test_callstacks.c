@@ -375,6 +375,23 @@ static void waits_without_a_stack_are_shared_among_those_with_one(void **state)
 	db_close(db);
 }
 
+/* Of one recording that it was merged of, too. */
+static void what_was_not_seen_of_mappings_is_said(void **state)
+{
+	static const char said[] =
+		"SELECT count(*) FROM finding WHERE kind IN ('code_unwatched', 'code_lost')";
+	static const char text[] = HEAD "@cpu 0\n1000 100 sample pid=100 user_stack=3 weight=10\n";
+	sqlite3 *db = changed(loaded(text), "INSERT INTO recording VALUES('code_unwatched', '1'),"
+					    " ('2.code_lost', '3')");
+
+	(void)state;
+	is_number(analysed(db, "profile"), said, 2);
+	db_close(db);
+	db = analysed(loaded(text), "profile");
+	is_number(db, said, 0);
+	db_close(db);
+}
+
 static void without_the_group_nothing_is_claimed(void **state)
 {
 	sqlite3 *db =
@@ -436,6 +453,7 @@ int main(void)
 		cmocka_unit_test(useful_frames_have_names),
 		cmocka_unit_test(waits_without_a_stack_are_shared_among_those_with_one),
 		cmocka_unit_test(a_brief_path_has_what_is_its_own),
+		cmocka_unit_test(what_was_not_seen_of_mappings_is_said),
 		cmocka_unit_test(without_the_group_nothing_is_claimed),
 	};
 

@@ -51,17 +51,25 @@ static void a_path_in_javascript_is_short(void **state)
 		{ .name = "" },
 		{ .name = "JS:get /srv/app/node_modules/router/lib/index.js:47:12" },
 		{ .name = "JS: /srv/app.js:9:1" },
-		{ .name = "JS:emit node:events:471:44" }
+		{ .name = "JS:emit node:events:471:44" },
+		{ .name = "JS:f file:///srv/web/lib/x.mjs:3:1" },
+		{ .name = "JS:g /srv/a-chunk-of-a-bundle-that-has-a-name-of-more-than-sixty-characters."
+			  "js:1:2" },
 	};
-	const struct callstacks s = { .codes = codes, .n_codes = 3 };
-	const u32 path[] = { 1, 2, 3 };
+	const struct callstacks s = { .codes = codes, .n_codes = 5 };
+	const u32 path[] = { 1, 2, 3 }, others[] = { 4, 5 };
 	struct buf out = { 0 };
 	struct err e = { 0 };
 
 	(void)state;
 	assert_int_equal(callstacks_say(&out, &s, path, 3, &e), 0);
 	assert_string_equal(out.data, "JS:emit node:events:471:44 > JS: srv/app.js:9:1 > "
-				      "JS:get lib/index.js:47:12");
+				      "JS:get router/lib/index.js:47:12");
+	buf_clear(&out);
+	assert_int_equal(callstacks_say(&out, &s, others, 2, &e), 0);
+	assert_string_equal(
+		out.data, "JS:g ...-bundle-that-has-a-name-of-more-than-sixty-characters.js:1:2 > "
+			  "JS:f lib/x.mjs:3:1");
 	buf_free(&out);
 }
 

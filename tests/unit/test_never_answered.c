@@ -103,7 +103,7 @@ static void a_name_that_is_answered_waits_on_a_new_connection(void **state)
 	db_close(db);
 }
 
-enum way { JUST_BEFORE, EARLIER, NOT_NEW, ASKS_AGAIN, CLOSED };
+enum way { JUST_BEFORE, EARLIER, NOT_NEW, ASKS_AGAIN, CLOSED, MORE_OF_IT, HANGS_ITSELF };
 
 /* FLUSH is answered before a GET hangs. */
 static sqlite3 *flushed(enum way way)
@@ -121,20 +121,25 @@ static sqlite3 *flushed(enum way way)
 		answered(&x, 7, FLUSH, 100000);
 	if (way == ASKS_AGAIN)
 		answered(&x, 7, POST, 100000);
+	if (way == MORE_OF_IT) { /* the first one's connection is used, the last one's is not */
+		answered(&x, 7, FLUSH, 100000);
+		answered(&x, 8, FLUSH, 100000);
+	}
 	if (way == CLOSED) {
 		text_line(&x, "%ld 0 switch next=100", x.t);
 		text_line(&x, "%ld 100 syscall nr=close fd=7 dur=200", x.t + 1000);
 		text_line(&x, "%ld 100 switch next=0 state=1", x.t + 2000);
 		x.t += MS;
 	}
-	is_read(&x, 5, GET);
+	is_read(&x, way == HANGS_ITSELF ? 7 : 5, GET);
 	return hangs(&x);
 }
 
 /* A lock that no thread releases: who may hold it, of all sessions that wait for nothing. */
 static void what_was_new_just_before_is_named(void **state)
 {
-	static const enum way others[] = { EARLIER, NOT_NEW, ASKS_AGAIN, CLOSED };
+	static const enum way others[] = { EARLIER, NOT_NEW,	ASKS_AGAIN,
+					   CLOSED,  MORE_OF_IT, HANGS_ITSELF };
 	sqlite3 *db = flushed(JUST_BEFORE);
 	size_t i;
 

@@ -16,11 +16,15 @@ int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err 
 		" name NOT NULL UNION SELECT name FROM request WHERE service IN s AND ts < ?3 AND ts + dur >= ?3"
 		" AND name NOT NULL), n AS MATERIALIZED (SELECT name, min(ts + dur) AS first, max(iif(ts + dur <="
 		" ?2, ts + dur, NULL)) AS last FROM request WHERE service IN s AND name NOT NULL GROUP BY 1), l AS"
-		" MATERIALIZED (SELECT max(last) AS ts FROM n WHERE name IN w) SELECT r.rowid FROM request r WHERE"
-		" r.name IN (SELECT name FROM n, l WHERE first > l.ts AND first <= ?2 AND name NOT IN w) AND"
-		" r.service IN s AND r.ts + r.dur <= ?2 AND NOT EXISTS (SELECT 1 FROM request q WHERE q.pid=r.pid"
-		" AND q.fd=r.fd AND q.ts > r.ts AND q.ts < ?3) AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=r.pid AND"
-		" fd.fd=r.fd AND fd.ts <= r.ts AND coalesce(fd.end, ?3) >= ?3) ORDER BY r.ts DESC LIMIT 1";
+		" MATERIALIZED (SELECT max(last) AS ts FROM n WHERE name IN w), f AS MATERIALIZED (SELECT n.name,"
+		" first FROM n, l WHERE first > l.ts AND first <= ?2 AND n.name NOT IN w), k AS MATERIALIZED"
+		" (SELECT rowid AS id, pid, fd, ts FROM request r WHERE name IN (SELECT name FROM f) AND service"
+		" IN s AND ts + dur=(SELECT first FROM f WHERE f.name=r.name) ORDER BY ts DESC LIMIT 8) SELECT"
+		" k.id FROM k WHERE NOT EXISTS (SELECT 1 FROM request q WHERE q.ts > k.ts AND q.ts < ?3 AND"
+		" q.pid=k.pid AND q.fd=k.fd) AND NOT EXISTS (SELECT 1 FROM unanswered u WHERE u.pid=k.pid AND"
+		" u.fd=k.fd) AND NOT EXISTS (SELECT 1 FROM request_closed x WHERE x.pid=k.pid AND x.fd=k.fd AND"
+		" x.ts > k.ts) AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=k.pid AND fd.fd=k.fd AND fd.ts <= k.ts"
+		" AND coalesce(fd.end, ?3) >= ?3) ORDER BY k.ts DESC LIMIT 1";
 	const struct judged_pause *p = judged_longest(j);
 	s64 request = 0;
 	int ret = 0;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 400 /* bytes of a path: three functions of at most 60 */
+#define NAMED_MAX 512 /* bytes of a path: four functions of at most 121 */
 #define REASON	  0.5 /* of the waits: a reason of less is not named */
 #define REASONS	  16
 #define END_LEAST 0.5 /* of the end's time: a path of less is not named */

@@ -4,6 +4,7 @@
  * from the recording: the first record of an id counts, and a caller has a smaller number, so that
  * no stack is a circle.
  */
+#include "format/code_name.h"
 #include "stack_rows.h"
 
 #include <inttypes.h>
@@ -11,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDS_MAX	      1000000 /* stacks; frames; what comes after them has no name */
-#define THRESHOLD     1000000 /* ns: of recordings that do not name it */
-#define FROM_PERF_MAP 7	      /* symbol.source */
-#define QUEUED_BY     8	      /* the wait itself may be so much shorter: the rest is run queue */
+#define IDS_MAX	  1000000 /* stacks; frames; what comes after them has no name */
+#define THRESHOLD 1000000 /* ns: of recordings that do not name it */
+#define QUEUED_BY 8	  /* the wait itself may be so much shorter: the rest is run queue */
 
 enum kind { STACKS, FRAMES, MODULES, SYMBOLS, N_KINDS };
 
@@ -129,7 +129,7 @@ static int stacks_on_symbol(struct replay *r, const struct record *rec, struct e
 	if (ret <= 0)
 		return ret;
 	name = text_of(rec->tail, n, e);
-	if (name && ev->source == FROM_PERF_MAP)
+	if (name && ev->source == NAME_PERF_MAP)
 		drop_tier(name);
 	if (name && tab)
 		file = text_of(tab + 1, rec->tail_len - n - 1, e);

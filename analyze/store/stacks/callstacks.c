@@ -154,17 +154,32 @@ int callstacks_place(struct buf *out, const struct code *c, struct err *e)
 	return buf_printf(out, e, " (%s:%u)", slash ? slash + 1 : c->file, c->line);
 }
 
-/* Of "JS:get /srv/app/lib/router/index.js:47:12" what follows lib/, and how long "JS:get" is; NULL:
- * it is another name. */
+/*
+ * Of "JS:get /srv/app/node_modules/router/lib/index.js:47:12" what names the file: its package, or
+ * its last directory; and how long "JS:get" is. NULL: it is another name.
+ */
 static const char *script_of(const char *name, int *ret_n)
 {
-	const char *path = strncmp(name, "JS:", 3) == 0 ? strstr(name, " /") : NULL;
-	const char *file = path ? strrchr(path, '/') : NULL;
+	static const char packages[] = "/node_modules/";
+	const char *path = strncmp(name, "JS:", 3) == 0 ? strstr(name, " /") : NULL, *file, *at;
 
+	if (!path && strncmp(name, "JS:", 3) == 0)
+		path = strstr(name, " file:///");
+	*ret_n = path ? (int)(path - name) : 0;
+	file = path ? strrchr(path, '/') : NULL;
 	while (file && file > path + 1 && file[-1] != '/')
 		file--;
-	*ret_n = path ? (int)(path - name) : 0;
+	for (at = path; at && (at = strstr(at, packages)); at++)
+		file = at + strlen(packages);
 	return file;
+}
+
+/* The end of a long path has the line. */
+static const char *end_of(const char *file)
+{
+	size_t n = strlen(file);
+
+	return n > NAME_SHOWN ? file + n - NAME_SHOWN : file;
 }
 
 static int say_name(struct buf *out, const struct callstacks *s, u32 code, const char *after,
@@ -175,8 +190,8 @@ static int say_name(struct buf *out, const struct callstacks *s, u32 code, const
 
 	file = script_of(name, &n);
 	if (file)
-		return buf_printf(out, e, "%.*s %.*s%s", n < NAME_SHOWN ? n : NAME_SHOWN, name,
-				  NAME_SHOWN, file, after);
+		return buf_printf(out, e, "%.*s %s%s%s", n < NAME_SHOWN ? n : NAME_SHOWN, name,
+				  end_of(file) == file ? "" : "...", end_of(file), after);
 	return buf_printf(out, e, "%.*s%s%s", NAME_SHOWN, name,
 			  strlen(name) > NAME_SHOWN ? "..." : "", after);
 }

@@ -69,9 +69,9 @@ int callstacks_callers(struct buf *out, const struct callstacks *s, s64 user, bo
 		       struct err *e);
 
 /*
- * Of a path, innermost first, with the share of the time in each: the innermost function of a script
- * or, without scripts, the innermost one in user mode that three quarters of the time are in. As a
- * rule a person wrote it, and what it calls is of libraries. 0: there is none.
+ * Of a path, innermost first, with the share of the time in each: the innermost function of a
+ * script or, without scripts, the innermost one in user mode that three quarters of the time are
+ * in. As a rule a person wrote it, and what it calls is of libraries. 0: there is none.
  */
 u32 callstacks_most(const struct callstacks *s, const u32 *codes, const double *shares, u32 n);
 
