@@ -36,7 +36,7 @@ int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err 
 		return ret;
 	const struct value values[] = { VALUE_SUBJECT("request", request, request), { 0 } };
 	const struct finding f = {
-		FINDING_pause_before, PROBLEM, OVERLAP, j->about, NULL, values, j->finding
+		FINDING_pause_before, PROBLEM, CORRELATED, j->about, NULL, values, j->finding
 	};
 
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
