@@ -349,7 +349,7 @@ class MoreRequests(Incident):
     def prepare(self, server):
         if not self.rates:
             top = server.load(0, 1, 1)[0]["rate"]
-            type(self).rates = [.45 * top] * CALM + [1.4 * top] * FAULT
+            type(self).rates = [.45 * top] * CALM + [2 * top] * FAULT
 
     def load(self, server, seed):
         return server.load(self.rates, 1, seed)
