@@ -25,7 +25,7 @@ static int add_row(void *arg, sqlite3_stmt *q, struct err *e)
 int fd_rows_read(struct fd_rows *r, sqlite3 *db, s64 server, const char *role, struct err *e)
 {
 	static const char sql[] =
-		/* of a Unix socket no address is known: those of a process are taken for one */
+		/* without a known address, as Unix sockets: those of a process are taken for one */
 		"SELECT pid, fd, ts, coalesce(end, ?3), rowid, dense_rank() OVER (ORDER BY"
 		" coalesce(nullif(remote, ''), iif(path GLOB 'socket:*', NULL, path), ''))"
 		" FROM fd WHERE role=?2 AND kind='socket' AND pid IN (SELECT pid FROM service WHERE server=?1)"
