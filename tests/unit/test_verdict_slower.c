@@ -129,6 +129,45 @@ static void a_slow_start_hides_no_change(void **state)
 	db_close(db);
 }
 
+/* From then on most requests are shorter than before, and five in sequence are long. */
+static sqlite3 *some_long(long ns, int times, long *ret_from)
+{
+	struct text x = { 0 };
+	int i;
+
+	srand(3);
+	head(&x);
+	many(&x, 1500, 800000, 3 * MS);
+	*ret_from = x.t;
+	for (i = 0; i < times; i++) {
+		many(&x, 5, ns, 100000);
+		many(&x, 30 + 17 * i % 7, 120000, 3 * MS);
+	}
+	return judged(&x, NULL);
+}
+
+static void some_long_requests_are_slower_on_average(void **state)
+{
+	long from;
+	sqlite3 *db = some_long(15 * MS, 14, &from);
+
+	(void)state;
+	is_verdict(db, "problem", "slower");
+	is_within(db, "SELECT start FROM verdict", from - 200 * MS, from + 200 * MS);
+	is_like(db, "SELECT sentence(finding) FROM verdict",
+		"Since %, requests take % on average instead of % (x%; per %).");
+	is_above(db, "SELECT ratio_low FROM verdict", 1.2);
+	is_above(db, "SELECT min(ratio - ratio_low, ratio_high - ratio) FROM verdict", 0);
+	db_close(db);
+	/* once, or what adds less than the limit on average */
+	db = some_long(15 * MS, 1, &from);
+	is_text(db, "SELECT status FROM verdict", "none");
+	db_close(db);
+	db = some_long(4 * MS, 16, &from);
+	is_text(db, "SELECT status FROM verdict", "none");
+	db_close(db);
+}
+
 static void small_changes_are_none(void **state)
 {
 	sqlite3 *db = altered(50000, 200000, NULL);
@@ -268,6 +307,7 @@ int main(void)
 		T(dearer_requests_come_before_a_pause),
 		T(the_range_is_that_of_most_added_latency),
 		T(a_slow_start_hides_no_change),
+		T(some_long_requests_are_slower_on_average),
 		T(small_changes_are_none),
 	};
 

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Whether latency changed its level, when, and by which factor. Windows of time are the units, not
- * requests: see verdict_levels.h.
+ * requests: see verdict_levels.h. First by the typical request of each window, then by its mean:
+ * some long ones hide among many that are as short as before.
  */
 #include "verdict_levels.h"
 
+#include <gsl/gsl_cdf.h>
 #include <string.h>
 
-static void take_windows(const struct judged *j, bool arithmetic, struct levels *v)
+/* What a window counts with: log of the geometric mean, or of the mean. */
+enum scale { BY_TYPICAL, BY_MEAN, N_SCALES };
+
+/*
+ * least: what is added to a mean before its logarithm. Means that differ by less than the limit of
+ * latency are next to each other then, however many times one is the other: their spread would hide
+ * some windows far above them.
+ */
+static void take_windows(const struct judged *j, enum scale scale, double least, struct levels *v)
 {
 	int i;
 
@@ -18,7 +28,7 @@ static void take_windows(const struct judged *j, bool arithmetic, struct levels 
 		if (w->n <= 0)
 			continue;
 		v->window[v->n] = i;
-		v->x[v->n++] = arithmetic ? log(w->sum / w->n + 1) : w->logs / w->n;
+		v->x[v->n++] = scale == BY_MEAN ? log(w->sum / w->n + least) : w->logs / w->n;
 	}
 }
 
@@ -167,37 +177,98 @@ static void find_range(struct judged *j, const struct levels *v, double baseline
 	j->ranges = n;
 }
 
+/* Of the slow windows, or of all others, each with its mean latency. */
+struct means {
+	double n, mean;
+	double squares; /* of the differences from the mean, as shares of it, summed */
+};
+
+static struct means means_of(const struct judged *j, const struct levels *v, bool slow)
+{
+	struct means m = { 0 };
+	int i, pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < v->n; i++) {
+			const struct verdict_window *w = &j->windows[v->window[i]];
+			double x = w->sum / w->n;
+
+			if (v->slow[i] != slow)
+				continue;
+			m.n += !pass;
+			m.mean += pass ? 0 : x;
+			m.squares += pass ? (x / m.mean - 1) * (x / m.mean - 1) : 0;
+		}
+		m.mean /= pass ? 1 : m.n;
+	}
+	return m;
+}
+
+/* What is said of the slow windows, and of all others, also those of neither side. */
+struct said {
+	double level, base, ratio, low, high;
+};
+
+/*
+ * The interval is that of the
+ * logarithm of the ratio, by the delta method, with one coefficient of variation for both sides.
+ */
+static struct said ratio_of_means(const struct judged *j, const struct levels *v, double tau)
+{
+	struct means slow = means_of(j, v, true), base = means_of(j, v, false);
+	double spread = sqrt((slow.squares + base.squares) / (slow.n + base.n - 2) * tau *
+			     (1 / slow.n + 1 / base.n));
+	double df = fmax(1, (slow.n + base.n) / tau - 2);
+	double half = gsl_cdf_tdist_Pinv(1 - LEVELS_ERROR / 2, df) * spread;
+	double ratio = slow.mean / base.mean;
+
+	return (struct said){ slow.mean, base.mean, ratio, ratio * exp(-half), ratio * exp(half) };
+}
+
+static struct said ratio_of_typical(const struct levels *v)
+{
+	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
+	double others = above_low(v, base.mean), low = NAN, high = NAN;
+
+	levels_differ(v, 1, LEVELS_ERROR, &low, &high);
+	return (struct said){ exp(slow.mean), exp(base.mean + others),
+			      exp(slow.mean - base.mean - others), exp(low - others),
+			      exp(high - others) };
+}
+
 /*
  * Fills j; false: no interval that excludes "no change", or too small. least: what the difference
  * must surely be more than.
  */
-static bool judge_levels(struct judged *j, const struct levels *v, const struct limits *l,
-			 double least)
+static bool judge_levels(struct judged *j, const struct levels *v, enum scale scale,
+			 const struct limits *l, double least)
 {
 	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
-	double low, high, surely, end, slow_mean, slow_others, base_mean, others, ratio;
+	double surely, end, slow_mean, slow_others, base_mean, tau;
+	struct said said;
 
-	if (!levels_differ(v, 1, LEVELS_ERROR, &low, &high) ||
-	    !levels_differ(v, 1, j->given ? LEVELS_ERROR : LEVELS_CHOSEN, &surely, &end))
+	if (!levels_differ(v, 1, j->given ? LEVELS_ERROR : LEVELS_CHOSEN, &surely, &end))
 		return false;
-	/* what is said is said against all others */
-	others = above_low(v, base.mean);
-	ratio = slow.mean - base.mean - others;
 	sum_up(j, v, true, &slow_mean, &slow_others);
 	sum_up(j, v, false, &base_mean, NULL);
+	tau = levels_tau(v, &slow, &base);
 	/* one request is no change of all: the others have to be slower by the limit as well */
-	if (surely - others <= least || ratio < log(l->factor) ||
+	if (surely - above_low(v, base.mean) <= least ||
 	    fmin(slow_mean, slow_others) - base_mean < l->latency)
 		return false;
+	said = scale == BY_MEAN ? ratio_of_means(j, v, tau) : ratio_of_typical(v);
+	if (said.ratio < l->factor || !(said.low > 1))
+		return false;
+	j->typical = said.level;
+	j->typical_base = said.base;
+	j->ratio = said.ratio;
+	j->ratio_low = said.low;
+	j->ratio_high = said.high;
+	j->by_mean = scale == BY_MEAN;
 	j->slow = slow_mean;
 	j->baseline = base_mean;
-	j->typical = exp(slow.mean);
-	j->typical_base = exp(base.mean + others);
-	j->ratio = exp(ratio);
-	j->ratio_low = exp(low - others);
-	j->ratio_high = exp(high - others);
 	find_range(j, v, low_mean(j, v));
-	j->n = slow.n / levels_tau(v, &slow, &base);
+	j->n = slow.n / tau;
 	return true;
 }
 
@@ -216,7 +287,7 @@ int verdict_same(const struct judged *j, double start, double end, const struct 
 	double upper, added;
 	int i;
 
-	take_windows(j, false, &v);
+	take_windows(j, BY_TYPICAL, 0, &v);
 	for (i = 0; i < v.n; i++) {
 		double at = (v.window[i] + 0.5) * j->width;
 
@@ -232,11 +303,12 @@ int verdict_same(const struct judged *j, double start, double end, const struct 
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct levels v = { .n = 0 };
+	enum scale scale;
 	double least;
-	int how, ret;
+	int ret;
 
-	for (how = 0; how < 2; how++) {
-		take_windows(j, how == 1, &v);
+	for (scale = BY_TYPICAL; scale < N_SCALES; scale++) {
+		take_windows(j, scale, fmax(l->latency, 1), &v);
 		ret = take_given(c, j, &v, &j->given, e);
 		if (ret < 0)
 			return ret;
@@ -248,10 +320,8 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 		do {
 			if (!j->given)
 				levels_skip_edges(&v, j);
-			if (judge_levels(j, &v, l, least)) {
-				j->by_mean = how == 1;
+			if (judge_levels(j, &v, scale, l, least))
 				return 1;
-			}
 			least = log(l->factor); /* more splits are more chances */
 		} while (!j->given && levels_raise(&v));
 	}
