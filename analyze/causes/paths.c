@@ -11,13 +11,25 @@
 #define NEARLY_ALL    0.9
 #define LEAST_SAMPLES 10
 #define REPETITIONS   500
+#define SAME	      1e-9 /* sums of the same events differ by rounding */
+
+/* One function of the path: in several call paths, once below `joined`. */
+struct level {
+	u32 code;
+	double a, b;
+	bool joined; /* its callers differ, below the function before */
+};
 
 struct tree {
 	struct calltree calls; /* a: ns of a slow unit, b: of a baseline one */
 	struct idmap leaves;   /* user and kernel stack -> node */
 	u32 *leaf;	       /* of each event */
-	u32 *best;	       /* of each node, the callee with most of what was added */
 	u32 *depth;	       /* of each node, on the path: 1 and up; 0: not on it */
+	u32 *same;	   /* of each node, the next caller that is the same function; 0: none */
+	u32 *steps;	   /* of each node, from the path's end; 0: it is not below */
+	double *sum, *far; /* by code, of those below: what was added; that times the steps */
+	struct level path[STACK_DEEP + 1]; /* [0]: all */
+	u32 deep;			   /* of its end */
 };
 
 /* Sums of one function of the path, by block. */
@@ -50,6 +62,18 @@ static int leaf_of(struct tree *t, const struct callstacks *stacks, const struct
 	return idmap_put(&t->leaves, key, (void *)(uintptr_t)*ret, CALLTREE_MAX, e);
 }
 
+static void find_same(struct tree *t)
+{
+	const struct tree_node *v = t->calls.v;
+	u32 k, at;
+
+	for (k = 1; k <= t->calls.n; k++) {
+		for (at = v[k].parent; at && v[at].code != v[k].code; at = v[at].parent)
+			;
+		t->same[k] = at;
+	}
+}
+
 static int grow_tree(struct tree *t, const struct sides *s, const struct callstacks *stacks,
 		     struct err *e)
 {
@@ -70,9 +94,15 @@ static int grow_tree(struct tree *t, const struct sides *s, const struct callsta
 		t->calls.v[t->leaf[i]].b += ev->ns * ev->baseline / baseline;
 	}
 	calltree_sum(&t->calls);
-	t->best = calloc((size_t)t->calls.n + 1, sizeof(*t->best));
 	t->depth = calloc((size_t)t->calls.n + 1, sizeof(*t->depth));
-	return t->best && t->depth ? 0 : err_set(e, ERR_FAIL, "out of memory for stacks");
+	t->same = calloc((size_t)t->calls.n + 1, sizeof(*t->same));
+	t->steps = calloc((size_t)t->calls.n + 1, sizeof(*t->steps));
+	t->sum = calloc((size_t)stacks->n_codes + 1, sizeof(*t->sum));
+	t->far = calloc((size_t)stacks->n_codes + 1, sizeof(*t->far));
+	if (!t->depth || !t->same || !t->steps || !t->sum || !t->far)
+		return err_set(e, ERR_FAIL, "out of memory for stacks");
+	find_same(t);
+	return 0;
 }
 
 static double added(const struct tree *t, u32 node, bool against)
@@ -80,25 +110,101 @@ static double added(const struct tree *t, u32 node, bool against)
 	return t->calls.v[node].a - (against ? t->calls.v[node].b : 0);
 }
 
-/* Marks the path; returns its last node. */
-static u32 follow(struct tree *t, bool against, u32 *ret_depth)
+static double level_added(const struct tree *t, u32 deep, bool against)
 {
-	double all = added(t, 0, against);
-	u32 k, at = 0, depth = 0;
+	return t->path[deep].a - (against ? t->path[deep].b : 0);
+}
+
+static bool is_end(const struct tree *t, u32 node)
+{
+	return t->deep ? t->depth[node] == t->deep : !node;
+}
+
+static void count_steps(struct tree *t)
+{
+	u32 k, parent;
 
 	for (k = 1; k <= t->calls.n; k++) {
-		u32 *best = &t->best[t->calls.v[k].parent];
+		parent = t->calls.v[k].parent;
+		t->steps[k] = is_end(t, parent)		   ? 1
+			      : parent && t->steps[parent] ? t->steps[parent] + 1
+							   : 0;
+	}
+}
 
-		if (!*best || added(t, k, against) > added(t, *best, against))
-			*best = k;
+/*
+ * Whether the function of a node can be the next of the path: a callee of its end. Further down, a
+ * function of a script: the compiler puts its callers into it, or leaves them out, as it runs.
+ * join: one of the program itself, not of a library that all of it calls, nor of the kernel.
+ */
+static bool is_next(const struct tree *t, const struct callstacks *stacks, u32 node, bool join)
+{
+	const struct code *c = &stacks->codes[t->calls.v[node].code];
+
+	if (!t->steps[node])
+		return false;
+	if (t->steps[node] == 1 && !join)
+		return true;
+	if (!c->named || c->kernel || c->runtime || !(join || c->script))
+		return false;
+	return !t->same[node] || !t->steps[t->same[node]]; /* else it counts there */
+}
+
+/* The function with most of what was added; of several with the same, the outermost. */
+static u32 largest(const struct tree *t, u32 n_codes)
+{
+	u32 i, best = 0;
+
+	for (i = 1; i <= n_codes; i++)
+		if (t->sum[i] > t->sum[best] * (1 + SAME) ||
+		    (t->sum[i] >= t->sum[best] * (1 - SAME) && t->far[i] < t->far[best]))
+			best = i;
+	return best;
+}
+
+/*
+ * One function more: the callee, or the function of a script, that has half of all; join: the
+ * function of which the calls below the end together have it, by whatever callers.
+ */
+static bool go_on(struct tree *t, const struct callstacks *stacks, bool against, bool join)
+{
+	struct level *next = &t->path[t->deep + 1];
+	const struct tree_node *v = t->calls.v;
+	u32 k;
+
+	memset(t->sum, 0, ((size_t)stacks->n_codes + 1) * sizeof(*t->sum));
+	memset(t->far, 0, ((size_t)stacks->n_codes + 1) * sizeof(*t->far));
+	for (k = 1; k <= t->calls.n; k++) {
+		if (!is_next(t, stacks, k, join))
+			continue;
+		t->sum[v[k].code] += added(t, k, against);
+		t->far[v[k].code] += added(t, k, against) * t->steps[k];
 	}
-	while (all > 0 && depth < STACK_DEEP && t->best[at] &&
-	       added(t, t->best[at], against) >= HALF * all) {
-		at = t->best[at];
-		t->depth[at] = ++depth;
+	*next = (struct level){ .code = largest(t, stacks->n_codes) };
+	if (t->sum[next->code] < HALF * level_added(t, 0, against))
+		return false;
+	for (k = 1; k <= t->calls.n; k++) {
+		if (v[k].code != next->code || !is_next(t, stacks, k, join))
+			continue;
+		t->depth[k] = t->deep + 1;
+		next->joined |= t->steps[k] > 1;
+		next->a += v[k].a;
+		next->b += v[k].b;
 	}
-	*ret_depth = depth;
-	return at;
+	t->deep++;
+	return true;
+}
+
+static void follow(struct tree *t, const struct callstacks *stacks, bool against)
+{
+	bool on = true;
+
+	t->path[0].a = t->calls.v[0].a;
+	t->path[0].b = t->calls.v[0].b;
+	while (on && level_added(t, 0, against) > 0 && t->deep < STACK_DEEP) {
+		count_steps(t);
+		on = go_on(t, stacks, against, false) || go_on(t, stacks, against, true);
+	}
 }
 
 /* Each event counts for the innermost function of the path that it is in, then for its callers. */
@@ -168,88 +274,99 @@ static bool stands_out(struct resampling *r)
 }
 
 /* How much larger its share of the slow units is. */
-static double larger(const struct tree *t, u32 node)
+static double larger(const struct tree *t, u32 deep)
 {
-	const struct tree_node *v = t->calls.v;
+	const struct level *v = t->path;
 
-	return v[node].a / v[0].a - (v[0].b > 0 ? v[node].b / v[0].b : 0);
+	return v[deep].a / v[0].a - (v[0].b > 0 ? v[deep].b / v[0].b : 0);
 }
 
 /* The innermost callee on the path that the function has nearly all of its difference from. Few
  * samples of the baseline may prove it of the function alone. */
-static u32 source(const struct tree *t, u32 at, const double *samples)
+static u32 source(const struct tree *t, u32 deep, const double *samples)
 {
-	double enough = NEARLY_ALL * larger(t, at);
-	u32 k, ret = at;
+	double enough = NEARLY_ALL * larger(t, deep);
+	u32 k, ret = deep;
 
-	for (k = t->best[at]; k && t->depth[k] && samples[t->depth[k]] >= LEAST_SAMPLES;
-	     k = t->best[k])
+	for (k = deep + 1; k <= t->deep && samples[k] >= LEAST_SAMPLES; k++)
 		if (larger(t, k) >= enough)
 			ret = k;
 	return ret;
 }
 
-/* The innermost function of the path whose share is not that of the baseline. */
-static void judge(struct path *ret, const struct tree *t, u32 at, const struct part *parts,
-		  const double *samples, struct resampling *r)
+/* From the function at this depth on, innermost first. */
+static void take_path(struct path *ret, const struct tree *t, const struct callstacks *stacks,
+		      u32 deep, bool against)
 {
-	bool against = r->of == PATH_ADDED;
+	for (; deep && ret->n < STACK_DEEP; deep--) {
+		ret->shares[ret->n] = level_added(t, deep, against) / level_added(t, 0, against);
+		ret->codes[ret->n++] = t->path[deep].code;
+		if (t->path[deep].joined && ret->n < STACK_DEEP)
+			ret->codes[ret->n++] = callstacks_gap(stacks);
+	}
+}
+
+/* The innermost function of the path whose share is not that of the baseline. */
+static void judge(struct path *ret, const struct tree *t, const struct callstacks *stacks,
+		  const struct part *parts, const double *samples, struct resampling *r)
+{
 	struct boot boot;
+	u32 deep;
 
-	for (; at; at = t->calls.v[at].parent) {
-		u32 depth = t->depth[at];
-
-		r->part = &parts[depth];
-		if (samples[depth] >= LEAST_SAMPLES && stands_out(r))
+	for (deep = t->deep; deep; deep--) {
+		r->part = &parts[deep];
+		if (samples[deep] >= LEAST_SAMPLES && stands_out(r))
 			break;
 	}
-	if (!at)
+	if (!deep)
 		return;
 	if (r->of == PATH_ADDED) {
-		at = source(t, at, samples);
-		r->part = &parts[t->depth[at]];
+		deep = source(t, deep, samples);
+		r->part = &parts[deep];
 	}
 	boot = stats_boot(UNIT_BLOCKS, stats_boot_block(UNIT_BLOCKS), REPETITIONS, estimate, r);
 	ret->share = fmin(boot.value, 1);
 	ret->low = fmin(boot.low, 1);
 	ret->high = fmin(boot.high, 1);
-	ret->samples = samples[t->depth[at]];
-	for (; at && ret->n < STACK_DEEP; at = t->calls.v[at].parent) {
-		ret->shares[ret->n] = added(t, at, against) / added(t, 0, against);
-		ret->codes[ret->n++] = t->calls.v[at].code;
-	}
+	ret->samples = samples[deep];
+	take_path(ret, t, stacks, deep, r->of == PATH_ADDED);
 }
 
 int paths_find(struct path *ret, const struct sides *s, const struct samples *d,
 	       const struct callstacks *stacks, enum path_of of, struct err *e)
 {
-	struct tree t = { 0 };
+	struct tree *t = calloc(1, sizeof(*t));
 	struct part *parts = NULL;
 	double *samples = NULL;
-	u32 depth = 0, at = 0;
-	int r = grow_tree(&t, s, stacks, e);
+	int r = t ? grow_tree(t, s, stacks, e) : err_set(e, ERR_FAIL, "out of memory for stacks");
 
 	memset(ret, 0, sizeof(*ret));
-	if (r == 0 && t.calls.n)
-		at = follow(&t, of == PATH_ADDED, &depth);
-	if (r == 0 && depth) {
-		parts = calloc((size_t)depth + 1, sizeof(*parts));
-		samples = calloc((size_t)depth + 1, sizeof(*samples));
+	if (!t)
+		return r;
+	if (r == 0 && t->calls.n)
+		follow(t, stacks, of == PATH_ADDED);
+	if (r == 0 && t->deep) {
+		parts = calloc((size_t)t->deep + 1, sizeof(*parts));
+		samples = calloc((size_t)t->deep + 1, sizeof(*samples));
 		if (!parts || !samples)
 			r = err_set(e, ERR_FAIL, "out of memory for stacks");
 	}
-	if (r == 0 && depth) {
+	if (r == 0 && t->deep) {
 		struct resampling how = { .s = s, .all = parts, .of = of };
 
-		fill_parts(parts, samples, &t, s, d, depth);
-		judge(ret, &t, at, parts, samples, &how);
+		fill_parts(parts, samples, t, s, d, t->deep);
+		judge(ret, t, stacks, parts, samples, &how);
 	}
 	free(parts);
 	free(samples);
-	free(t.leaf);
-	free(t.best);
-	free(t.depth);
-	calltree_free(&t.calls);
-	idmap_free(&t.leaves);
+	free(t->leaf);
+	free(t->depth);
+	free(t->same);
+	free(t->steps);
+	free(t->sum);
+	free(t->far);
+	calltree_free(&t->calls);
+	idmap_free(&t->leaves);
+	free(t);
 	return r;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The call path on which slow units spend more than baseline ones: the stacks of both as one tree
- * from the outermost function, followed down while one callee has half of all that was added. Its
- * share has an interval from a bootstrap of blocks of time.
+ * from the outermost function, followed down while one callee has half of all that was added. Where
+ * none has it, and the calls of one function further down have it together, the path goes on there:
+ * callstacks_gap stands between. Its share has an interval from a bootstrap of blocks of time.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 struct path {
 	u32 n;			   /* functions; 0: no path stands out */
 	u32 codes[STACK_DEEP];	   /* innermost first */
-	double shares[STACK_DEEP]; /* of each */
+	double shares[STACK_DEEP]; /* of each; 0: a gap */
 	double share, low, high;   /* of the time added */
 	double samples;		   /* slow ones on it */
 };

@@ -94,7 +94,9 @@ static int find_spent(struct path *p, const struct sides *s, struct samples *d,
 static int name_path(struct samples *d, struct cause *c, const struct callstacks *stacks,
 		     bool dearer, struct err *e)
 {
-	bool wait = !is_computing(c), against = !wait && d->cmp->basis != BASIS_ALL;
+	/* of a saturated thread, its sentence says what it runs */
+	bool wait = !is_computing(c), saturated = c->finding == FINDING_cause_saturation;
+	bool against = !wait && !saturated && d->cmp->basis != BASIS_ALL;
 	struct path *p = calloc(1, sizeof(*p));
 	struct stack_root root = { 0 };
 	struct sides s;
@@ -110,8 +112,7 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 	if (ret == 0 && s.n)
 		ret = paths_find(p, &s, d, stacks, against ? PATH_ADDED : PATH_SLOW, e);
 	/* more requests of the same CPU time: nothing is added to one, but something runs */
-	if (ret == 0 && s.n && !p->n && against &&
-	    (c->category == CATEGORY_queue || c->finding == FINDING_cause_saturation))
+	if (ret == 0 && s.n && !p->n && against && c->category == CATEGORY_queue)
 		ret = paths_find(p, &s, d, stacks, PATH_SLOW, e);
 	if (ret == 0 && (p->n || dearer) && d->n)
 		ret = stack_root_read(&root, stacks, d->db, d->slow[0].tid, e);

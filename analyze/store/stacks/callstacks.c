@@ -81,7 +81,7 @@ static int load(struct callstacks *s, sqlite3 *db, struct err *e)
 	if (ret < 0)
 		return ret;
 	l.room = (u32)n;
-	s->codes = calloc((size_t)n + 1, sizeof(*s->codes));
+	s->codes = calloc((size_t)n + 2, sizeof(*s->codes));
 	s->nodes = calloc((size_t)stacks + 1, sizeof(*s->nodes));
 	if (s->codes)
 		s->codes[0].name = strdup("[unknown]");
@@ -92,6 +92,11 @@ static int load(struct callstacks *s, sqlite3 *db, struct err *e)
 		ret = db_each(db, e, take_stack, &l,
 			      "SELECT id, caller, frame FROM stack ORDER BY id LIMIT 1000000", "");
 	idmap_free(&l.frames);
+	if (ret == 0) {
+		s->codes[callstacks_gap(s)] = (struct code){ .name = strdup("..."), .named = true };
+		if (!s->codes[callstacks_gap(s)].name)
+			ret = err_set(e, ERR_FAIL, "out of memory for stacks");
+	}
 	return ret;
 }
 
@@ -107,7 +112,7 @@ void callstacks_free(struct callstacks *s)
 {
 	u32 i;
 
-	for (i = 0; s->codes && i <= s->n_codes; i++) {
+	for (i = 0; s->codes && i <= callstacks_gap(s); i++) {
 		free(s->codes[i].name);
 		free(s->codes[i].file);
 	}
@@ -231,6 +236,9 @@ int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes
 	u32 i, shown = n < SHOWN ? n : SHOWN, named = 0;
 	int ret = 0;
 
+	for (i = 0; i < shown && codes[i] != callstacks_gap(s); i++)
+		;
+	shown += i < shown && shown < n;
 	while (named < n && !s->codes[codes[named]].named)
 		named++;
 	if (named >= shown && named < n)
@@ -280,6 +288,7 @@ int callstacks_running(struct buf *out, const struct callstacks *s, const u32 *c
 	if (most && at < n && at >= user + SHOWN) {
 		ret = say_name(out, s, most, " > ... > ", e);
 		n = user + SHOWN - 1;
+		n -= codes[n - 1] == callstacks_gap(s);
 	}
 	ret = ret < 0 ? ret : callstacks_say(out, s, codes + user, n - user, e);
 	if (ret == 0 && user)

@@ -26,7 +26,7 @@ struct call_node {
 
 struct callstacks {
 	struct call_node *nodes; /* from 1 */
-	struct code *codes;	 /* from 1 */
+	struct code *codes;	 /* from 1; the last one is "..." */
 	u32 n, n_codes;
 	struct idmap places; /* stack.id -> place */
 };
@@ -53,11 +53,18 @@ u32 callstacks_sampled(const struct callstacks *s, s64 user, s64 kernel, bool in
  */
 u32 callstacks_useful(const struct callstacks *s, u32 *codes, u32 n);
 
+/* The code that stands in a path for functions which differ. */
+static inline u32 callstacks_gap(const struct callstacks *s)
+{
+	return s->n_codes + 1;
+}
+
 /* Appends " (file:line)", the file without directories; nothing if it is not known. */
 int callstacks_place(struct buf *out, const struct code *c, struct err *e);
 
-/* Appends "outer > inner" of at most three functions, out of n codes, innermost first; before them
- * the nearest caller with a name if they have none, as in a binary without symbols. */
+/* Appends "outer > inner" of at most three functions, and a gap between, out of n codes, innermost
+ * first; before them the nearest caller with a name if they have none, as in a binary without
+ * symbols. */
 int callstacks_say(struct buf *out, const struct callstacks *s, const u32 *codes, u32 n,
 		   struct err *e);
 

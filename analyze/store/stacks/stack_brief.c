@@ -109,7 +109,7 @@ u32 stack_brief(const struct stack_root *r, const struct callstacks *s, u32 *cod
 	 */
 	from = !wait ? 0 : own > from && repeats(all, n, own) ? own - 1 : own;
 	for (i = from; i < below; i++)
-		if (i <= own || !repeats(all, n, i))
+		if (i <= own || all[i] == callstacks_gap(s) || !repeats(all, n, i))
 			codes[left++] = all[i];
 	return left;
 }
