@@ -168,6 +168,42 @@ static void some_long_requests_are_slower_on_average(void **state)
 	db_close(db);
 }
 
+/* The same server once more, at a lower rank: with a time if it began in the recording. */
+static sqlite3 *with_another(const char *start, bool named)
+{
+	static const char name[] =
+		"INSERT INTO request_name(id, protocol, name) VALUES(7, 1, 'GET /x'); INSERT INTO"
+		" finding_value(finding, seq, name, kind, id) VALUES(999, 1, 'name', 'request_name', 7)";
+	sqlite3 *db = altered(100000, 4 * MS, NULL);
+	char sql[768];
+
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO verdict(rank, subject_kind, subject, status, kind, start, finding) SELECT 2,"
+		" subject_kind, subject, 'problem', 'slower', %s, 999 FROM verdict; INSERT INTO verdict(rank,"
+		" subject_kind, subject, status, kind) SELECT 3, subject_kind, subject, 'none', '' FROM"
+		" verdict WHERE rank=1; %s",
+		start, named ? name : "");
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	return db;
+}
+
+static void other_servers_have_a_name_and_a_time(void **state)
+{
+	(void)state;
+	screen_says_of_others(
+		with_another("3e9", true),
+		"Problems of other servers: server[100]:80 (GET /x slower since 11:00:03.000);"
+		" 1 more server (-a verdict).");
+	screen_says_of_others(
+		with_another("3e9", false),
+		"Problems of other servers: server[100]:80 (slower since 11:00:03.000);"
+		" 1 more server (-a verdict).");
+	screen_says_of_others(with_another("0", true),
+			      "Problems of other servers: server[100]:80 (GET /x slower);"
+			      " 1 more server (-a verdict).");
+}
+
 static void small_changes_are_none(void **state)
 {
 	sqlite3 *db = altered(50000, 200000, NULL);
@@ -308,6 +344,7 @@ int main(void)
 		T(the_range_is_that_of_most_added_latency),
 		T(a_slow_start_hides_no_change),
 		T(some_long_requests_are_slower_on_average),
+		T(other_servers_have_a_name_and_a_time),
 		T(small_changes_are_none),
 	};
 
