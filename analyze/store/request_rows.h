@@ -2,8 +2,17 @@
 #pragma once
 
 #include "analyze/store/columns/columns.h"
+#include "analyze/store/row_types.h"
 
 struct idmap;
+
+/* Most of its time its client did not take the answer: its latency is the client's. */
+static inline bool request_is_paced(const struct row_request *row)
+{
+	return 2 * (double)row->blocked > (double)row->dur + (double)row->queued;
+}
+
+#define IS_PACED "(2 * blocked > dur + queued)" /* SQL: the same */
 
 /* Names of requests that are answered when something happens: their latency is no server's. */
 int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e);
@@ -17,9 +26,9 @@ int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e);
 	"latency > 0))"
 
 /*
- * fn for the requests of services, without those during losses, and those that await something:
- * their ts, dur, queued and name, and the columns of the set. The query has one parameter, key, and
- * returns the services' ids.
+ * fn for the requests of services, without those during losses, those that await something, and
+ * those that wait for their clients to take the answer: their ts, dur, queued and name, and the
+ * columns of the set. The query has one parameter, key, and returns the services' ids.
  */
 int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn, void *arg,
 		  struct err *e);

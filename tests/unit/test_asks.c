@@ -95,7 +95,11 @@ static void more_questions_are_said(void **state)
 	const struct load first = { 1, { 0, 8 }, { MS, MS } };
 	const struct load shared = { SHARED, { 1, 20 }, { MS, MS } };
 
+	/* their answers take longer than the few did */
+	const struct load slower = { 1, { 1, 3 }, { MS, 3 * MS } };
+
 	(void)state;
+	said(&slower, 1);
 	said(&more, 1);
 	said(&first, 1);
 	said(&shared, 1);

@@ -24,6 +24,9 @@ enum way {
 	ELSE,	 /* on another connection something is sent again */
 	IDLE,	 /* on its own, after the answer */
 	MIXED,	 /* SYN and LOST by turns */
+	SILENT,	 /* a datagram without an answer, for which it polls 1 s */
+	METRIC,	 /* the same, while it waits for something else */
+	LATE,	 /* its answer comes after 1 s */
 };
 
 #define ENDS "family=2 sport=%d dport=99 saddr=10.0.0.1 daddr=192.0.2.1"
@@ -73,12 +76,40 @@ static void exchange(struct text *x, enum way way, long end)
 	x->t = end + 150 * MS;
 }
 
+/* By a datagram on a socket that it has. */
+static void datagram(struct text *x, enum way way, long end)
+{
+	long t = x->t + 20000;
+
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t + 3000);
+	text_line(x, "%ld 100 syscall nr=sendto fd=14 ret=29 count=29 dur=200", t);
+	text_line(x, "%ld 100 switch next=0 state=1", t + 1000);
+	text_line(x, "%ld 0 waking target=100 context=1", end - 20000);
+	text_line(x, "%ld 0 switch next=100", end - 19000);
+	if (way == METRIC)
+		text_line(x, "%ld 100 syscall_args nr=poll arg0=9 dur=%ld ret=1", end - 15000,
+			  end - 15000 - t - 900);
+	else
+		text_line(x, "%ld 100 syscall_args nr=poll arg0=9 arg5=14 flags=8 dur=%ld ret=%d",
+			  end - 15000, end - 15000 - t - 900, way == LATE);
+	if (way == LATE)
+		text_line(x, "%ld 100 syscall nr=recvfrom fd=14 ret=50 dur=200", end - 10000);
+	text_line(x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", end);
+	text_line(x, "%ld 100 switch next=0 state=1", end + 1000);
+	x->t = end + 150 * MS;
+}
+
 /* It takes 1 s, of which it sleeps most. */
 static void asks(struct text *x, enum way way, int i)
 {
 	bool quick = way == REFUSED || way == RETRIED || way == PORTS;
 	long t = x->t + 20000, end = t + (quick ? MS : 1000 * MS), from = t, to = end;
 
+	if (way >= SILENT) {
+		datagram(x, way, end);
+		return;
+	}
 	if (way >= LOST) {
 		exchange(x, way, end);
 		return;
@@ -130,6 +161,8 @@ static sqlite3 *recorded(enum way way, int n, int well)
 	text_line(&x, "@recorder\n33 200 thread pid=200 state=83 comm=\"other\"");
 	text_line(&x, "33 100 fd pid=100 fd=12 mode=0140000 ino=1012 family=2 role=connected"
 		      " socktype=1 sport=4000 dport=99 saddr=10.0.0.1 daddr=192.0.2.1");
+	text_line(&x, "33 100 fd pid=100 fd=14 mode=0140000 ino=1014 family=2 role=connected"
+		      " socktype=2 sport=4014 dport=53 saddr=10.0.0.1 daddr=192.0.2.53");
 	text_line(&x, "34 0 request_name id=1 protocol=1 name=\"GET /\"\n@cpu 0");
 	text_line(&x, "35 0 connection sock=99 ino=1005 conn=1 family=2 sport=80 dport=40005 side=1"
 		      " saddr=127.0.0.1 daddr=10.0.0.9");
@@ -177,6 +210,28 @@ static void handshakes_that_take_long(void **state)
 	is_number(db, FINDING_VALUE("connect_lost", "n", "v.number"), 8);
 	is_within(db, FINDING_VALUE("connect_lost", "share", "v.number"), 92, 98);
 	db_close(db);
+}
+
+static void questions_that_have_no_answer(void **state)
+{
+	static const enum way others[] = { METRIC, LATE };
+	sqlite3 *db = recorded(SILENT, 8, 0);
+	size_t i;
+
+	(void)state;
+	is_number(db, "SELECT sends FROM upstream_unanswered WHERE datagram", 8);
+	is_verdict(db, "problem", "connect");
+	is_text(db, FINDING_VALUE("verdict_no_answers", "address", "v.text"), "192.0.2.53:53");
+	is_text(db, FINDING_VALUE("connect_unanswered", "address", "v.text"), "192.0.2.53:53");
+	is_number(db, FINDING_VALUE("connect_unanswered", "n", "v.number"), 8);
+	is_within(db, FINDING_VALUE("connect_unanswered", "share", "v.number"), 95, 100);
+	db_close(db);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		db = recorded(others[i], 8, 0);
+		is_verdict(db, "unknown", "requests");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE 'connect_%'", 0);
+		db_close(db);
+	}
 }
 
 /* A slow upstream that is connected; connects of others, or that the request does not wait for. */
@@ -346,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(connections_that_are_never_established),
 		T(handshakes_that_take_long),
+		T(questions_that_have_no_answer),
 		T(other_waits_are_no_handshakes),
 		T(segments_that_are_sent_again),
 		T(refused_connections_fail_requests),

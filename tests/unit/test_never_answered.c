@@ -65,6 +65,22 @@ static sqlite3 *hangs(struct text *x)
 	return judged(x, NULL);
 }
 
+/* The same time, of which it computes 0.2 s, then waits for its own timer, then for a futex. */
+static sqlite3 *does_several(struct text *x)
+{
+	x->t += 200 * MS;
+	text_line(x, "%ld 100 switch next=0 state=1", x->t);
+	x->t += 150 * MS;
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld ret=1", x->t + 2000,
+		  150 * MS + 4000);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 3000);
+	x->t += 150 * MS;
+	text_line(x, "@recorder\n%ld 100 syscall_args nr=futex arg0=0x1000 dur=%ld flags=2", x->t,
+		  150 * MS - 2500);
+	return judged(x, NULL);
+}
+
 static void items(struct text *x, int n)
 {
 	int i;
@@ -158,11 +174,29 @@ static void what_was_new_just_before_is_named(void **state)
 	}
 }
 
+/* Goroutines and the like: no thread shows what they wait for. */
+static void what_was_new_is_named_where_no_wait_explains_the_pause(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	start(&x);
+	items(&x, 400);
+	answered(&x, 7, FLUSH, 100000);
+	is_read(&x, 5, GET);
+	db = does_several(&x);
+	is_verdict(db, "problem", "pauses");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_before'", 1);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_that_is_answered_waits_on_a_new_connection),
 		cmocka_unit_test(what_was_new_just_before_is_named),
+		cmocka_unit_test(what_was_new_is_named_where_no_wait_explains_the_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

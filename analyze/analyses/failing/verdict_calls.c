@@ -288,6 +288,18 @@ static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct 
 	return ret;
 }
 
+/* After the failed calls: what fills the limit of open files. */
+static int put_open_files(struct analysis_ctx *a, const struct calls *c, struct err *e)
+{
+	s64 pid;
+	u32 i;
+
+	for (i = 0; i < c->n_kinds && c->kinds[i].error != LINUX_EMFILE; i++)
+		;
+	pid = i < c->n_kinds ? (intptr_t)idmap_get(&c->pid_of, (u64)c->kinds[i].first.tid) : 0;
+	return pid > 0 ? verdict_open_files_say(a, c->j, pid, c->kinds[i].first.ts, e) : 0;
+}
+
 static int say(struct analysis_ctx *a, const struct calls *c, struct err *e)
 {
 	const struct kind *misconf = NULL;
@@ -308,10 +320,12 @@ static int say(struct analysis_ctx *a, const struct calls *c, struct err *e)
 	for (i = 0; i < c->n_kinds; i++)
 		if (is_misconf(c, &c->kinds[i]) && (!misconf || c->kinds[i].n > misconf->n))
 			misconf = &c->kinds[i];
+	if (ret == 0 && said)
+		ret = put_open_files(a, c, e);
 	return ret == 0 && !said && misconf ? put_kind(a, c, misconf, OF_PROCESS, false, e) : ret;
 }
 
-int verdict_calls_say(struct analysis_ctx *a, const struct judged *j, struct err *e)
+static int read_calls(struct analysis_ctx *a, struct calls *c, struct err *e)
 {
 	static const char any[] =
 		"SELECT count(*) FROM syscall_error x JOIN syscall_name n USING(abi, nr) WHERE " IS_REASON;
@@ -319,27 +333,55 @@ int verdict_calls_say(struct analysis_ctx *a, const struct judged *j, struct err
 		"WITH s AS MATERIALIZED (SELECT pid FROM service WHERE server=?1) SELECT tid, -pid FROM thread WHERE"
 		" pid IN (SELECT pid FROM process WHERE parent IN (SELECT pid FROM s)) AND pid NOT IN (SELECT pid"
 		" FROM s) UNION ALL SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM s)";
-	struct calls c = { .j = j };
-	s64 n = 0;
+	s64 n = 0, server = c->j->about.id;
 	int ret = db_int(a->db, &n, e, any, "");
 
 	if (ret < 0 || !n)
 		return ret;
-	ret = db_each(a->db, e, add_thread, &c.pid_of, threads, "i", j->about.id);
+	ret = db_each(a->db, e, add_thread, &c->pid_of, threads, "i", server);
 	if (ret == 0)
-		ret = db_each(a->db, e, add_service, &c.services,
-			      "SELECT id FROM service WHERE server=?1", "i", j->about.id);
+		ret = db_each(a->db, e, add_service, &c->services,
+			      "SELECT id FROM service WHERE server=?1", "i", server);
 	if (ret == 0)
-		ret = rows_each(a->db, TABLE_syscall, COLUMNS_ALL, take_call, &c, e);
-	if (ret >= 0 && c.n) {
-		qsort(c.of[OF_THREAD], c.n, sizeof(**c.of), by_time);
-		qsort(c.of[OF_PROCESS], c.n, sizeof(**c.of), by_time);
-		ret = read_requests(a, &c, e);
-		ret = ret < 0 ? ret : say(a, &c, e);
-	}
-	free(c.of[OF_THREAD]);
-	free(c.of[OF_PROCESS]);
-	idmap_free(&c.pid_of);
-	idmap_free(&c.services);
+		ret = rows_each(a->db, TABLE_syscall, COLUMNS_ALL, take_call, c, e);
+	if (ret < 0 || !c->n)
+		return ret < 0 ? ret : 0;
+	qsort(c->of[OF_THREAD], c->n, sizeof(**c->of), by_time);
+	qsort(c->of[OF_PROCESS], c->n, sizeof(**c->of), by_time);
+	return read_requests(a, c, e);
+}
+
+static void free_calls(struct calls *c)
+{
+	free(c->of[OF_THREAD]);
+	free(c->of[OF_PROCESS]);
+	idmap_free(&c->pid_of);
+	idmap_free(&c->services);
+}
+
+int verdict_calls_explain(struct analysis_ctx *a, const struct judged *j, bool *ret_explain,
+			  struct err *e)
+{
+	struct calls c = { .j = j };
+	int ret = read_calls(a, &c, e);
+	u32 i;
+
+	*ret_explain = false;
+	for (i = 0; i < c.n_kinds && ret >= 0; i++)
+		*ret_explain |= is_cause(&c, &c.kinds[i], OF_THREAD) ||
+				is_cause(&c, &c.kinds[i], OF_PROCESS) ||
+				is_of_range(&c, &c.kinds[i]);
+	free_calls(&c);
+	return ret < 0 ? ret : 0;
+}
+
+int verdict_calls_say(struct analysis_ctx *a, const struct judged *j, struct err *e)
+{
+	struct calls c = { .j = j };
+	int ret = read_calls(a, &c, e);
+
+	if (ret >= 0 && c.n)
+		ret = say(a, &c, e);
+	free_calls(&c);
 	return ret < 0 ? ret : 0;
 }

@@ -226,6 +226,8 @@ void verdict_failing(struct judged *j, const struct limits *l)
 	bool open = j->status == STATUS_NONE || j->kind == VERDICT_requests ||
 		    (j->status == STATUS_UNKNOWN && j->kind == VERDICT_hang);
 	bool more = j->more.n > 0 && !j->more.refused;
+	/* connections that are served in the end hurt less than as many requests that fail */
+	bool late = more && j->unserved.late > 0 && j->more.n >= j->unserved.late;
 
 	if (!open && j->status != STATUS_PROBLEM)
 		return;
@@ -233,7 +235,8 @@ void verdict_failing(struct judged *j, const struct limits *l)
 		is_problem(j, VERDICT_ended, j->crash.ts, NAN, 1);
 	else if (open && j->crash.n > 0)
 		is_problem(j, VERDICT_unanswered, k->start, k->end, k->n);
-	else if (j->unserved.n > 0 && (open || outlasts(j, j->unserved.start, j->unserved.end)))
+	else if (j->unserved.n > 0 && !late &&
+		 (open || outlasts(j, j->unserved.start, j->unserved.end)))
 		is_problem(j, VERDICT_connections, j->unserved.start, j->unserved.end,
 			   j->unserved.n);
 	else if (open && more)

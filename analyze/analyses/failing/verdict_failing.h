@@ -35,8 +35,17 @@ int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* Under j->finding, or on its own where that is about something else. */
 int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
-/* verdict_calls.c: under j->finding, the system calls that failed in requests that failed. */
+/*
+ * verdict_calls.c: the system calls that failed in requests that failed: under j->finding; whether
+ * there are some that explain the errors j->more.
+ */
 int verdict_calls_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
+int verdict_calls_explain(struct analysis_ctx *c, const struct judged *j, bool *ret_explain,
+			  struct err *e);
+
+/* verdict_open_files.c: under j->finding, what a process had open at the limit. */
+int verdict_open_files_say(struct analysis_ctx *c, const struct judged *j, s64 pid, s64 ts,
+			   struct err *e);
 
 /* verdict_holders.c: under j->finding, the clients that have all connections of a server that
  * refuses more. */

@@ -288,6 +288,15 @@ int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct
 	return ret < 0 ? ret : 0;
 }
 
+static int put_open_files(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	s64 pid = 0;
+	int ret =
+		db_int(c->db, &pid, e, "SELECT pid FROM thread WHERE tid=?1", "i", j->unserved.tid);
+
+	return ret < 0 || !pid ? ret : verdict_open_files_say(c, j, pid, (s64)j->unserved.start, e);
+}
+
 static int put_call(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	const struct verdict_unserved *r = &j->unserved;
@@ -307,7 +316,9 @@ static int put_call(struct analysis_ctx *c, const struct judged *j, struct err *
 	const struct finding f = { FINDING_verdict_calls,	  PROBLEM, OBSERVED,  j->about,
 				   "SELECT * FROM syscall_error", values,  j->finding };
 
-	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+	int ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+
+	return ret == 0 && r->error == LINUX_EMFILE ? put_open_files(c, j, e) : ret;
 }
 
 int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e)

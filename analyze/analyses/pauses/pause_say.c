@@ -11,6 +11,7 @@
 #include <string.h>
 
 /* Of the pauses that count, the states of their threads; and the request of the longest. */
+#define MOST 50.0 /* %, of the pauses */
 #define STATES                                                                                     \
 	"run, woken + preempted, futex, disk, blocked, client, poll + socket, pipe, timer, child," \
 	" lock, stopped, other"
@@ -378,6 +379,13 @@ static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct e
 	return ret;
 }
 
+/* No thread that was seen, nor a request that one of them worked on, is why. */
+static bool is_unexplained(const struct pause_cause *p)
+{
+	return p->root.tid <= 0 && !p->upstream.address.len &&
+	       (p->largest == DID_futex || (!p->request && largest_share(p) < MOST));
+}
+
 /* The cause of the pauses, the end of the longest one's chain, the programs at its disk. */
 static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
 			 struct err *e)
@@ -397,7 +405,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = put_pause_cause(c, j, p, e);
 	if (ret == 0 && p->largest == DID_lock)
 		ret = put_filelock(c, j, e);
-	if (ret == 0 && p->largest == DID_futex && p->root.tid <= 0)
+	if (ret == 0 && is_unexplained(p))
 		ret = pause_before_put(c, j, e);
 	if (ret == 0 && !first && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "verdict_attempts.h"
 
+#include "analyze/store/columns/columns.h"
+#include "analyze/store/row_types.h"
 #include "format/errnos.h"
 #include "format/grow.h"
+#include "format/syscall.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +115,125 @@ static int read_lost(struct analysis_ctx *c, struct attempts *k, const struct ju
 		       : db_each(c->db, e, add_lost, k, sql, "ii", j->about.id, c->duration);
 }
 
+/* ---- questions without an answer ---- */
+
+/* A wait of a thread for input of one socket that ended without. */
+struct vain {
+	s64 tid, fd, ts, dur;
+};
+
+/* A datagram socket on which a question has no answer, since it was opened. */
+struct asking {
+	s64 tid, fd, ts, pid;
+	int address;
+};
+
+struct questions {
+	struct attempts *k;
+	struct vain *waits;
+	struct asking *v;
+	size_t n_waits, n;
+	double least;
+};
+
+/* poll of that descriptor alone ends by its timeout, or a receive does. */
+static int take_wait(void *arg, s64 rowid, const void *call, struct err *e)
+{
+	const struct row_syscall *row = call;
+	struct questions *x = arg;
+	const struct syscall_desc *d;
+
+	(void)rowid;
+	if (row->fd < 0 || row->ret > 0 || row->dur == BULK_NULL || (double)row->dur < x->least)
+		return 0;
+	d = syscall_find((u8)row->abi, (u32)row->nr);
+	if (!d || !((d->family == FAMILY_POLL && row->ret == 0) ||
+		    (d->family == FAMILY_RECV && row->ret == -LINUX_EAGAIN)))
+		return 0;
+	if (GROW(x->waits, x->n_waits, "waits for answers", e) < 0)
+		return ERR_FAIL;
+	x->waits[x->n_waits++] = (struct vain){ row->tid, row->fd, row->ts, row->dur };
+	return 0;
+}
+
+/* Columns: thread, descriptor, since when, process, address. */
+static int take_asking(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct questions *x = arg;
+	int address = address_of(x->k, db_text(q, 4));
+
+	if (address < 0)
+		return 0;
+	if (GROW(x->v, x->n, "sockets", e) < 0)
+		return ERR_FAIL;
+	x->v[x->n++] =
+		(struct asking){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+				 sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3), address };
+	return 0;
+}
+
+static int by_socket(const void *a, const void *b)
+{
+	const struct vain *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->fd != y->fd)
+		return x->fd < y->fd ? -1 : 1;
+	return x->ts < y->ts ? -1 : x->ts > y->ts;
+}
+
+/* Both are in the order of thread, socket, time: each wait is one for the answer to a question. */
+static int match_waits(struct questions *x, struct err *e)
+{
+	size_t i, w = 0;
+
+	for (i = 0; i < x->n; i++) {
+		const struct asking *v = &x->v[i], *next = i + 1 < x->n ? v + 1 : NULL;
+		struct vain from = { v->tid, v->fd, v->ts, 0 },
+			    until = { v->tid, v->fd, INT64_MAX, 0 };
+
+		if (next && next->tid == v->tid && next->fd == v->fd)
+			until.ts = next->ts;
+		while (w < x->n_waits && by_socket(&x->waits[w], &from) < 0)
+			w++;
+		for (; w < x->n_waits && by_socket(&x->waits[w], &until) < 0; w++) {
+			if (GROW(x->k->v, x->k->n, "questions", e) < 0)
+				return ERR_FAIL;
+			x->k->v[x->k->n++] =
+				(struct attempt){ .ts = x->waits[w].ts,
+						  .till = x->waits[w].ts + x->waits[w].dur,
+						  .pid = v->pid,
+						  .n = 1,
+						  .ns = (double)x->waits[w].dur,
+						  .address = v->address,
+						  .end = CONNECT_UNANSWERED };
+		}
+	}
+	return 0;
+}
+
+static int read_questions(struct analysis_ctx *c, struct attempts *k, const struct judged *j,
+			  const struct limits *l, struct err *e)
+{
+	static const char sql[] =
+		"SELECT u.tid, u.fd, f.ts, u.pid, f.remote FROM upstream_unanswered u JOIN fd f ON f.pid=u.pid AND"
+		" f.fd=u.fd AND f.ts <= u.ts AND coalesce(f.end, ?2) >= u.ts WHERE datagram AND f.remote<>'' AND"
+		" u.pid IN (SELECT pid FROM service WHERE server=?1) ORDER BY u.tid, u.fd, f.ts";
+	struct questions x = { .k = k, .least = l->latency };
+	int ret = db_each(c->db, e, take_asking, &x, sql, "ii", j->about.id, c->duration);
+
+	if (ret == 0 && x.n)
+		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_wait, &x, e);
+	if (x.n_waits)
+		qsort(x.waits, x.n_waits, sizeof(*x.waits), by_socket);
+	if (ret >= 0 && x.n_waits)
+		ret = match_waits(&x, e);
+	free(x.waits);
+	free(x.v);
+	return ret < 0 ? ret : 0;
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct attempt *x = a, *y = b;
@@ -128,6 +250,8 @@ int attempts_read(struct analysis_ctx *c, const struct judged *j, const struct l
 
 	if (err == 0)
 		err = read_lost(c, ret, j, e);
+	if (err == 0)
+		err = read_questions(c, ret, j, l, e);
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_time);
 	return err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attempts to connect to other servers, and exchanges with them in which segments were lost. */
+/* Attempts to connect to other servers, exchanges with them in which segments were lost, and
+ * questions that they did not answer. */
 #pragma once
 
 #include "analyze/analyses/verdict/verdict.h"
@@ -12,7 +13,8 @@ enum connect_end {
 	CONNECT_REFUSED,
 	CONNECT_NO_PORT, /* no SYN was sent: no local port was free */
 	CONNECT_LOST,
-	CONNECT_AGAIN, /* slow, its SYN was sent again */
+	CONNECT_AGAIN,	    /* slow, its SYN was sent again */
+	CONNECT_UNANSWERED, /* a question in a datagram, for whose answer its thread waited */
 	N_CONNECT_ENDS
 };
 

@@ -7,7 +7,9 @@
  * question, of which segments were sent again before they were answered. Each attempt explains one
  * request: a connect next to many requests, as one of a health check, explains no more
  * than one of them. Refused attempts explain answers that report errors. A handshake whose SYN was
- * sent again is of the same path as other segments of that address that were.
+ * sent again is of the same path as other segments of that address that were. Of questions in
+ * datagrams that have no answer, those count for which their thread waited: who sends metrics does
+ * not wait.
  *
  * Next to pauses of the whole server, attempts are first looked for in all requests: if they
  * explain more of them outside the pauses than in them, the pauses are only where all requests did
@@ -369,6 +371,7 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
 		[CONNECT_NO_PORT] = FINDING_connect_no_port,
 		[CONNECT_LOST] = FINDING_connect_lost,
 		[CONNECT_AGAIN] = FINDING_connect_slow,
+		[CONNECT_UNANSWERED] = FINDING_connect_unanswered,
 	};
 	const struct finding f = { kinds[m->end],
 				   PROBLEM,
@@ -394,10 +397,11 @@ int verdict_connect_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("end", j->end, "at"),
 		{ 0 },
 	};
-	const struct finding f = { m->alone		    ? FINDING_verdict_unconnected
-				   : failed		    ? FINDING_verdict_unreachable
-				   : m->end == CONNECT_LOST ? FINDING_verdict_lost
-							    : FINDING_verdict_connect,
+	const struct finding f = { m->alone			  ? FINDING_verdict_unconnected
+				   : failed			  ? FINDING_verdict_unreachable
+				   : m->end == CONNECT_UNANSWERED ? FINDING_verdict_no_answers
+				   : m->end == CONNECT_LOST	  ? FINDING_verdict_lost
+								  : FINDING_verdict_connect,
 				   PROBLEM,
 				   OBSERVED,
 				   j->about,

@@ -11,12 +11,13 @@ int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct 
 				 struct err *) = { verdict_pool, verdict_parts, verdict_held,
 						   verdict_connections, verdict_offload };
 	struct verdict_when w;
-	int ret;
+	int ret = j->about.kind == SUBJECT_server ? verdict_paced(c, j, e) : 0;
 	size_t i;
 
-	if ((j->status != STATUS_PROBLEM && j->status != STATUS_UNCHANGED) || !j->finding ||
-	    j->about.kind != SUBJECT_server || j->kind == VERDICT_errors || j->kind == VERDICT_pool)
-		return 0;
+	if (ret < 0 || (j->status != STATUS_PROBLEM && j->status != STATUS_UNCHANGED) ||
+	    !j->finding || j->about.kind != SUBJECT_server || j->kind == VERDICT_errors ||
+	    j->kind == VERDICT_pool)
+		return ret;
 	ret = verdict_when(c, j, &w, e);
 	for (i = 0; i < sizeof(of) / sizeof(of[0]) && ret == 0; i++)
 		ret = of[i](c, j, &w, l, e);

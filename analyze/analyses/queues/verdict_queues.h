@@ -46,6 +46,9 @@ int verdict_queues_put(struct analysis_ctx *c, const struct judged *j, enum find
 		       enum evidence evidence, const char *sql, const struct value *values,
 		       struct err *e);
 
+/* verdict_paced.c: a note about requests that waited for their clients to take the answer. */
+int verdict_paced(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
 /* verdict_parts.c: the rest of requests came later, from a client. */
 int verdict_parts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		  const struct limits *l, struct err *e);

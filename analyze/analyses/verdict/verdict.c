@@ -132,9 +132,12 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		      struct err *e)
 {
 	s64 unseen = 0; /* requests that are in no window */
+	bool errors = false;
 	int ret = verdict_errors(c, j, l, &j->more, e), locked;
 
-	if (ret == 0 && verdict_errors_first(j))
+	if (ret == 0)
+		ret = verdict_errors_first(c, j, &errors, e);
+	if (errors)
 		take_errors(j);
 	if (ret == 0)
 		ret = verdict_failing_read(c, j, l, e);

@@ -221,7 +221,7 @@ struct judged {
 	s64 finding;
 };
 
-/* The most frequent code of the errors that are judged; NULL: none. */
+/* Most frequent code of the errors that are judged; NULL: none. */
 static inline const char *verdict_error_code(const struct judged *j)
 {
 	return j->more.n > 0 ? j->more.code.data : j->always.code.data;
@@ -422,7 +422,6 @@ double verdict_since(const struct judged *j);
 /* Fills kind, VERDICT_slower or VERDICT_pauses, where one of them or both hold, and spent. */
 int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const struct limits *l,
 		   struct err *e);
-
 /* verdict_about.c: whether a time is in one of n ranges, ends excluded. */
 bool verdict_in_ranges(const double (*range)[2], int n, double at);
 #define JUDGED_RANGES(j) ((const double(*)[2])(j)->range)
@@ -440,10 +439,11 @@ int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* verdict_rank.c: time that clients waited because of the problem, ns, over all requests. */
 double verdict_harm(const struct judged *j);
 /*
- * There are more errors, most of them outside the slow time ranges that were found, and they harm
- * more: these are not why.
+ * More errors harm more than a change of latency that is not why: most of them are outside its time
+ * ranges, or failed system calls explain them.
  */
-bool verdict_errors_first(const struct judged *j);
+int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *ret_first,
+			 struct err *e);
 /* For qsort: problems first, then levels that are not healthy; by harm and requests. */
 int verdict_by_rank(const void *a, const void *b);
 

@@ -6,7 +6,7 @@
  * several at once, or others ask for them, no question belongs to one request: then all questions
  * of the time range are divided by all its requests, unless the verdict is about some names only.
  * It is a cause if the further questions, at the usual time of an answer, take most of what was
- * added.
+ * added. Of many more questions the answers may take longer for it: theirs counts.
  */
 #include "verdict_names.h"
 
@@ -20,6 +20,7 @@
 #define ADDRESSES_MOST 64
 #define NAMES_MOST     64
 #define MOSTLY	       0.5
+#define MANY	       2.0 /* times as often */
 
 /* A request of the server; about: it is one of those that the verdict is about; other: of a name
  * that it is not about. */
@@ -199,9 +200,10 @@ static bool explains(const struct asks *k, const struct asked_tally *of)
 {
 	double n = of->n[1] / k->requests[1], before = of->n[0] / k->requests[0];
 	double added = k->took[1] / k->requests[1] - k->took[0] / k->requests[0];
-	double each = of->n[0] > 0 ? of->ns[0] / of->n[0] : of->ns[1] / of->n[1];
+	double now = of->ns[1] / of->n[1], each = of->n[0] > 0 ? of->ns[0] / of->n[0] : now;
+	bool many = n >= MANY * before;
 
-	return n > before && added > 0 && (n - before) * each >= MOSTLY * added;
+	return n > before && added > 0 && (n - before) * (many ? now : each) >= MOSTLY * added;
 }
 
 static struct asked_name *name_of(struct asks *k, s64 id)

@@ -2,6 +2,8 @@
 /* Which server comes first: the one that harmed its clients most. */
 #include "verdict.h"
 
+#include "analyze/analyses/failing/verdict_failing.h"
+
 /* A request that fails is sent again, or given up. The first retransmission of a SYN is after 1 s.
  */
 #define FAILED 1e9 /* ns */
@@ -51,19 +53,23 @@ static bool is_slow_at(const struct judged *j, double at)
 	return false;
 }
 
-bool verdict_errors_first(const struct judged *j)
+int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *ret_first,
+			 struct err *e)
 {
 	double in = 0, at;
 	int i;
 
-	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->given)
-		return false;
+	*ret_first = false;
+	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->given ||
+	    j->more.n * FAILED <= verdict_harm(j))
+		return 0;
 	for (i = 0; i < j->n_windows; i++) {
 		at = (i + 0.5) * j->width;
 		if (at >= j->more.start && at < j->more.end && is_slow_at(j, at))
 			in += j->traffic[i].errors;
 	}
-	return 2 * in < j->more.n && j->more.n * FAILED > verdict_harm(j);
+	*ret_first = 2 * in < j->more.n;
+	return *ret_first ? 0 : verdict_calls_explain(c, j, ret_first, e);
 }
 
 static int class_of(const struct judged *j)

@@ -97,6 +97,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->errors = names_errors(f);
 		row->first_send = t->first_send ? replay_time(r, t->first_send) : BULK_NULL;
 		row->rest = (s64)(rest_of(r, f) & INT64_MAX);
+		row->blocked = (s64)(t->blocked & INT64_MAX);
 		wait = request_time_end(r, p, f);
 		ret = names_on_request(r, f, lossy, wait, e);
 	}
@@ -210,6 +211,17 @@ int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f,
 	return 0;
 }
 
+/* The socket has room again; from an acknowledgement of all on, it is the server that waits. */
+static void has_room(const struct replay *r, struct file *f, u64 entry)
+{
+	struct request *q = &f->request;
+	u64 acked = segments_acked(r, f);
+
+	if (q->full)
+		q->blocked += elapsed(q->full, acked > q->full && acked < entry ? acked : entry);
+	q->full = 0;
+}
+
 /* A send of an answer, the first or a later one. */
 static int on_answer(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		     struct socket_use *u, u64 bytes, struct err *e)
@@ -218,6 +230,7 @@ static int on_answer(struct replay *r, struct thread *t, struct file *f, const s
 	u64 before = request->last_send;
 	int ret;
 
+	has_room(r, f, call_entry(v));
 	if (!request->sends) {
 		request->first_send = call_entry(v);
 		request->soon = t->tracked && has_group(r, GROUP_sched) &&
@@ -345,6 +358,8 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	f->eof |= is_gone(v, send);
 	if (send && v->ret < 0 && is_gone(v, send))
 		return unwritten(r, t, f, v, e);
+	if (send && v->ret == -LINUX_EAGAIN && is_server(f) && f->request.recvs && !f->request.full)
+		f->request.full = v->ts;
 	if (v->ret <= 0)
 		/* it receives there only when it wants the next request, and sends notifications
 		 * without a question on a socket without a request */

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Answers that their clients take slowly: request.blocked, and what the verdict makes of it. */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+/* Process 100 with connection 5, number 1, on port 80. */
+#define HOST                                                                                          \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n" \
+	"2 100 thread pid=100 state=83 comm=\"server\"\n"                                             \
+	"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80 dport=9\n"     \
+	"10 0 info text=\"begin=10\"\n90_000 0 info text=\"stopped=90000\"\n@cpu 0\n"                 \
+	"100 0 connection sock=7 ino=77 conn=1 family=2 sport=80 dport=9 side=1\n"
+#define READ(ts)       #ts " 100 syscall nr=read fd=5 dur=50 ret=10\n"
+#define WRITE(ts, ret) #ts " 100 syscall nr=write fd=5 dur=50 ret=" #ret "\n"
+#define ACKED(ts)      #ts " 0 segment conn=1 pos=10 len=0 written=5 unacked=0\n"
+#define ARRIVES	       "1000 0 segment conn=1 pos=0 len=10 unread=0\n"
+#define BLOCKED	       "SELECT blocked FROM request"
+
+static void from_a_send_that_would_block_to_the_next(void **state)
+{
+	sqlite3 *db = loaded(HOST ARRIVES READ(2000) WRITE(2500, 5) WRITE(3000, -11)
+				     WRITE(4000, -11) WRITE(9000, 5) READ(12000));
+
+	(void)state;
+	is_number(db, BLOCKED, 5950);
+	db_close(db);
+	/* it had taken all, and the server sends only now */
+	db = loaded(HOST ARRIVES READ(2000) WRITE(2500, 5) WRITE(3000, -11) ACKED(4000)
+			    WRITE(9000, 5) READ(12000));
+	is_number(db, BLOCKED, 1000);
+	db_close(db);
+	db = loaded(HOST ARRIVES READ(2000) WRITE(2500, 5) WRITE(9000, 5) READ(12000));
+	is_number(db, BLOCKED, 0);
+	db_close(db);
+}
+
+static void sends(struct text *x, int from, int to, const char *ret)
+{
+	int fd;
+
+	text_line(x, "%ld 0 switch next=100", x->t);
+	for (fd = from; fd < to; fd++)
+		text_line(x, "%ld 100 syscall nr=write fd=%d dur=200 ret=%s", x->t += 1000, fd,
+			  ret);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t += 1000);
+	x->t += MS;
+}
+
+/* Ten requests for a long answer next to others; full: its sends would block. */
+static sqlite3 *downloads(bool full)
+{
+	struct text x = { 0 };
+	int fd;
+
+	srand(3);
+	head_of(&x, 14);
+	many(&x, 500, 100000, 2 * MS);
+	text_line(&x, "%ld 0 switch next=100", x.t);
+	for (fd = 9; fd < 19; fd++)
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x.t += 1000,
+			  fd);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t += 1000);
+	x.t += MS;
+	sends(&x, 9, 19, "70000");
+	if (full)
+		sends(&x, 9, 19, "-11");
+	many(&x, 500, 100000, 2 * MS);
+	sends(&x, 9, 19, "70000");
+	many(&x, 50, 100000, 2 * MS);
+	return judged(&x, NULL);
+}
+
+static void downloads_are_not_judged(void **state)
+{
+	sqlite3 *db = downloads(true);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM request WHERE dur > 1000000000", 10);
+	is_verdict(db, "none", "");
+	is_below(db, "SELECT max FROM verdict", 10e6);
+	is_number(db, FINDING_VALUE("verdict_paced", "n", "v.number"), 10);
+	is_above(db, FINDING_VALUE("verdict_paced", "max", "v.number"), 1e9);
+	db_close(db);
+	/* no send would block: the server sends the rest late */
+	db = downloads(false);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_paced'", 0);
+	is_above(db, "SELECT max FROM verdict", 1e9);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(from_a_send_that_would_block_to_the_next),
+		cmocka_unit_test(downloads_are_not_judged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
