@@ -19,7 +19,7 @@ enum elf_source {
 	N_ELF_SOURCES,
 };
 /* The same of event symbol. */
-enum name_source { NAME_KALLSYMS = 6, NAME_PERF_MAP };
+enum name_source { NAME_KALLSYMS = 6, NAME_PERF_MAP, NAME_GO };
 
 /* An address and what was found for it. */
 struct code_name {

@@ -2,6 +2,7 @@
 /* System V ABI, chapters 4 and 5. Notes and tables are found by section. */
 #include "elf_image.h"
 
+#include "format/go_table.h"
 #include "format/line_table.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #define SECTIONS_MAX 65536
 #define NOTES_MAX    (1u << 20)	  /* bytes of all notes */
 #define TEXTS_MAX    (192u << 20) /* bytes of the names of a table */
-#define LINES_MAX    (128u << 20) /* bytes of a section with source lines */
+#define LINES_MAX    (128u << 20) /* bytes of a section with source lines, or of a table of Go */
 #define PACKED_TO    1032	  /* zlib makes at most so many bytes of one */
 #define PART	     4096
 #define SYMBOLS_MAX  (1ull << 24)
@@ -253,7 +254,7 @@ static struct line_bytes bytes_named(const struct elf_image *f, const char *name
 	struct line_bytes ret = { 0 };
 	size_t n = strlen(name) + 1;
 	struct section s, texts;
-	char text[20];
+	char text[32];
 	u8 *bytes;
 	u32 i;
 
@@ -288,6 +289,21 @@ static void find_lines(const struct elf_image *f, struct code_names *names)
 	free((void *)t.strings.at);
 }
 
+/* What the runtime of Go knows of its own functions. */
+static void find_go(const struct elf_image *f, struct code_names *names)
+{
+	static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+	struct line_bytes table;
+	size_t i;
+
+	for (i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		table = bytes_named(f, sections[i]);
+		if (table.n)
+			go_table_find(names, table.at, table.n, f->big);
+		free((void *)table.at);
+	}
+}
+
 void elf_image_names(const struct elf_image *f, struct code_names *names, u32 source)
 {
 	struct section s;
@@ -296,5 +312,7 @@ void elf_image_names(const struct elf_image *f, struct code_names *names, u32 so
 		offer_table(f, names, &s, source);
 	if (find_table(f, SHT_ALL_SYMBOLS, &s))
 		offer_table(f, names, &s, source);
+	else
+		find_go(f, names);
 	find_lines(f, names);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "code_names.h"
 
+#include "format/go_table.h"
 #include "format/line_table.h"
 #include "record/files/fd_message.h"
 #include "record/functions/elfdebug.h"
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_MAX (32u << 20) /* bytes of a section with source lines */
+#define SECTION_MAX (128u << 20) /* bytes: of Go programs most of them */
+#define LINES_MAX   (32u << 20)	 /* of one with source lines */
 
 static void walk_table(struct code_names *names, const struct elftable *t, u32 source)
 {
@@ -31,7 +33,8 @@ static void walk_table(struct code_names *names, const struct elftable *t, u32 s
 }
 
 /* Content of a section; NULL: none, or it is above the limit when unpacked. */
-static bool section_bytes(struct line_bytes *ret, const struct elffile *f, const char *name)
+static bool section_bytes(struct line_bytes *ret, const struct elffile *f, const char *name,
+			  size_t most)
 {
 	GElf_Shdr sh;
 	GElf_Chdr ch;
@@ -42,10 +45,10 @@ static bool section_bytes(struct line_bytes *ret, const struct elffile *f, const
 	if (!scn || sh.sh_type == SHT_NOBITS)
 		return false;
 	if (sh.sh_flags & SHF_COMPRESSED &&
-	    (!gelf_getchdr(scn, &ch) || ch.ch_size > LINES_MAX || elf_compress(scn, 0, 0) < 0))
+	    (!gelf_getchdr(scn, &ch) || ch.ch_size > most || elf_compress(scn, 0, 0) < 0))
 		return false;
 	d = elffile_data(f, scn);
-	if (!d || d->d_size > LINES_MAX)
+	if (!d || d->d_size > most)
 		return false;
 	*ret = (struct line_bytes){ d->d_buf, d->d_size };
 	return true;
@@ -55,12 +58,22 @@ static bool find_lines(struct code_names *names, const struct elffile *f)
 {
 	struct line_table t = { .big = false };
 
-	if (!section_bytes(&t.lines, f, ".debug_line"))
+	if (!section_bytes(&t.lines, f, ".debug_line", LINES_MAX))
 		return false;
-	section_bytes(&t.line_strings, f, ".debug_line_str");
-	section_bytes(&t.strings, f, ".debug_str");
+	section_bytes(&t.line_strings, f, ".debug_line_str", LINES_MAX);
+	section_bytes(&t.strings, f, ".debug_str", LINES_MAX);
 	line_table_find(names, &t);
 	return true;
+}
+
+/* What the runtime of Go knows of its own functions. */
+static void find_go(struct code_names *names, const struct elffile *f)
+{
+	struct line_bytes table;
+
+	if (section_bytes(&table, f, ".gopclntab", SECTION_MAX) ||
+	    section_bytes(&table, f, ".data.rel.ro.gopclntab", SECTION_MAX))
+		go_table_find(names, table.at, table.n, false);
 }
 
 void code_names_elf(struct code_name *list, u32 n, const struct elffile *f, int root)
@@ -78,6 +91,8 @@ void code_names_elf(struct code_name *list, u32 n, const struct elffile *f, int 
 	full = elftable_full(t, f);
 	if (full)
 		walk_table(&names, t, ELF_SYMTAB);
+	else
+		find_go(&names, f);
 	if (!find_lines(&names, f)) {
 		source = elfdebug_open(&debug, f, NULL, root);
 		if (source != ELF_NONE) {

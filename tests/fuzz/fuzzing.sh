@@ -88,6 +88,10 @@ library narrow -m32 2>/dev/null || true
 	head -c 8 /dev/zero
 	tail -c +49 "$work/seeds/symbols/symbols"
 } >"$work/seeds/symbols/headless"
+# a table of Go with one function
+printf '%s\n' '.section .gopclntab,"a"' '1: .4byte 0xfffffff1' '.byte 0, 0, 1, 8' '.8byte 1, 0, 0x1000, 5f-1b, 0, 0, 0, 3f-1b' \
+	'3: .4byte 0, 4f-3b, 64' '4: .4byte 0, 1' '5: .byte 0' '.asciz "main.main"' |
+	cc -nostdlib -shared -s -o "$work/seeds/symbols/go" -x assembler -
 # a static probe, and the same cut off
 mkdir -p "$work/seeds/usdt"
 printf '%s\n' '.section .note.stapsdt,"","note"' '.balign 4' '.4byte 8, 2f-1f, 3' '.asciz "stapsdt"' '1: .8byte 0x1000, 0, 0' \
