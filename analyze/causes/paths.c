@@ -151,14 +151,16 @@ static bool is_next(const struct tree *t, const struct callstacks *stacks, u32 n
 }
 
 /* The function with most of what was added; of several with the same, the outermost. */
-static u32 largest(const struct tree *t, u32 n_codes)
+static u32 largest(const struct tree *t)
 {
-	u32 i, best = 0;
+	u32 k, code, best = 0;
 
-	for (i = 1; i <= n_codes; i++)
-		if (t->sum[i] > t->sum[best] * (1 + SAME) ||
-		    (t->sum[i] >= t->sum[best] * (1 - SAME) && t->far[i] < t->far[best]))
-			best = i;
+	for (k = 1; k <= t->calls.n; k++) {
+		code = t->calls.v[k].code;
+		if (t->sum[code] > t->sum[best] * (1 + SAME) ||
+		    (t->sum[code] >= t->sum[best] * (1 - SAME) && t->far[code] < t->far[best]))
+			best = code;
+	}
 	return best;
 }
 
@@ -172,15 +174,15 @@ static bool go_on(struct tree *t, const struct callstacks *stacks, bool against,
 	const struct tree_node *v = t->calls.v;
 	u32 k;
 
-	memset(t->sum, 0, ((size_t)stacks->n_codes + 1) * sizeof(*t->sum));
-	memset(t->far, 0, ((size_t)stacks->n_codes + 1) * sizeof(*t->far));
+	for (k = 1; k <= t->calls.n; k++)
+		t->sum[v[k].code] = t->far[v[k].code] = 0;
 	for (k = 1; k <= t->calls.n; k++) {
 		if (!is_next(t, stacks, k, join))
 			continue;
 		t->sum[v[k].code] += added(t, k, against);
 		t->far[v[k].code] += added(t, k, against) * t->steps[k];
 	}
-	*next = (struct level){ .code = largest(t, stacks->n_codes) };
+	*next = (struct level){ .code = largest(t) };
 	if (t->sum[next->code] < HALF * level_added(t, 0, against))
 		return false;
 	for (k = 1; k <= t->calls.n; k++) {

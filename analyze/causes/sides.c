@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sides.h"
 
-#include "analyze/store/request_rows.h"
-
 #include "analyze/store/row_types.h"
 #include "format/grow.h"
 
@@ -174,7 +172,7 @@ static int read_units(struct reading *r, struct err *e)
 		"SELECT ts, dur, tid, 0, 0 FROM call WHERE site=? AND run IS NOT NULL AND NOT lossy";
 	static const char requests[] =
 		"SELECT ts - queued, dur + queued, tid, queued, pid FROM request WHERE split AND NOT"
-		" lossy AND NOT " IS_PACED;
+		" lossy AND NOT paced";
 
 	switch (r->d->u->kind) {
 	case UNIT_CALL:

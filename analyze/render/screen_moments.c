@@ -21,7 +21,7 @@ static const char pauses_sql[] =
 static const char requests_sql[] =
 	"SELECT ts, dur, coalesce((SELECT n.name FROM request_name n WHERE n.id=x.name),"
 	" 'request'), " PEER " FROM (SELECT ts - queued AS ts, dur + queued AS dur, name,"
-	" ts AS read, pid, fd, client AS peer FROM request WHERE NOT lossy AND coalesce(name, 0) NOT"
+	" ts AS read, pid, fd, client AS peer FROM request WHERE NOT lossy AND NOT paced AND coalesce(name, 0) NOT"
 	" IN (SELECT id FROM request_name WHERE awaits(protocol, name)) AND service IN (SELECT id"
 	" FROM service WHERE server=?1) ORDER BY 2 DESC LIMIT ?2) x";
 static const char waiting_sql[] =

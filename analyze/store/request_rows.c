@@ -26,7 +26,7 @@ static int take(void *arg, s64 rowid, const void *request, struct err *e)
 		c->service = row->service;
 		c->wanted = idmap_get(&c->services, (u64)row->service) != NULL;
 	}
-	return row->lossy || !c->wanted || request_is_paced(row) ||
+	return row->lossy || !c->wanted || row->paced ||
 			       (row->name != BULK_NULL && idmap_get(&c->awaiting, (u64)row->name))
 		       ? 0
 		       : c->fn(c->arg, rowid, row, e);
@@ -51,7 +51,7 @@ int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn
 				set | COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
 					COLUMN_OF(request, queued) | COLUMN_OF(request, service) |
 					COLUMN_OF(request, name) | COLUMN_OF(request, lossy) |
-					COLUMN_OF(request, blocked),
+					COLUMN_OF(request, paced),
 				take, &c, e);
 	idmap_free(&c.services);
 	idmap_free(&c.awaiting);

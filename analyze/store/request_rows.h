@@ -6,14 +6,6 @@
 
 struct idmap;
 
-/* Most of its time its client did not take the answer: its latency is the client's. */
-static inline bool request_is_paced(const struct row_request *row)
-{
-	return 2 * (double)row->blocked > (double)row->dur + (double)row->queued;
-}
-
-#define IS_PACED "(2 * blocked > dur + queued)" /* SQL: the same */
-
 /* Names of requests that are answered when something happens: their latency is no server's. */
 int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e);
 

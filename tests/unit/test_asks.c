@@ -96,7 +96,7 @@ static void more_questions_are_said(void **state)
 	const struct load shared = { SHARED, { 1, 20 }, { MS, MS } };
 
 	/* their answers take longer than the few did */
-	const struct load slower = { 1, { 1, 3 }, { MS, 3 * MS } };
+	const struct load slower = { 1, { 1, 4 }, { MS / 2, MS } };
 
 	(void)state;
 	said(&slower, 1);
@@ -111,7 +111,11 @@ static void longer_answers_are_not_more_questions(void **state)
 	const struct load longer = { 1, { 3, 3 }, { MS, 8 * MS } };
 	const struct load few_more = { 1, { 3, 4 }, { MS, 8 * MS } };
 
+	/* a second try of each */
+	const struct load retried = { 1, { 1, 2 }, { MS, 4 * MS } };
+
 	(void)state;
+	said(&retried, 0);
 	said(&longer, 0);
 	said(&few_more, 0);
 }

@@ -27,6 +27,9 @@ enum way {
 	SILENT,	 /* a datagram without an answer, for which it polls 1 s */
 	METRIC,	 /* the same, while it waits for something else */
 	LATE,	 /* its answer comes after 1 s */
+	SLICES,	 /* as SILENT, it polls ten times */
+	REUSED,	 /* once, not waited for; then the descriptor is that of a connection */
+	LAST,	 /* as LATE, but the last one has no answer when the recording ends */
 };
 
 #define ENDS "family=2 sport=%d dport=99 saddr=10.0.0.1 daddr=192.0.2.1"
@@ -76,26 +79,43 @@ static void exchange(struct text *x, enum way way, long end)
 	x->t = end + 150 * MS;
 }
 
-/* By a datagram on a socket that it has. */
-static void datagram(struct text *x, enum way way, long end)
+/* It sleeps in poll of descriptor 14 alone, or in one of several; ready: input comes. */
+static void polls(struct text *x, bool alone, long from, long to, bool ready)
 {
-	long t = x->t + 20000;
+	text_line(x, "%ld 100 switch next=0 state=1\n%ld 0 waking target=100 context=1",
+		  from + 1000, to - 5000);
+	text_line(x, "%ld 0 switch next=100\n%ld 100 syscall_args nr=poll arg0=9%s dur=%ld ret=%d",
+		  to - 4000, to, alone ? " arg5=14 flags=8" : "", to - from, ready);
+}
+
+/* By a datagram on a socket that it has; first, last: of the requests. */
+static void datagram(struct text *x, enum way way, long end, bool first, bool last)
+{
+	long t = x->t + 20000, at = t + 1000, slice = (end - 20000 - at) / 10;
+	bool late = way == LATE || way == LAST;
+	int i;
 
 	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
 	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t + 3000);
-	text_line(x, "%ld 100 syscall nr=sendto fd=14 ret=29 count=29 dur=200", t);
-	text_line(x, "%ld 100 switch next=0 state=1", t + 1000);
-	text_line(x, "%ld 0 waking target=100 context=1", end - 20000);
-	text_line(x, "%ld 0 switch next=100", end - 19000);
-	if (way == METRIC)
-		text_line(x, "%ld 100 syscall_args nr=poll arg0=9 dur=%ld ret=1", end - 15000,
-			  end - 15000 - t - 900);
-	else
-		text_line(x, "%ld 100 syscall_args nr=poll arg0=9 arg5=14 flags=8 dur=%ld ret=%d",
-			  end - 15000, end - 15000 - t - 900, way == LATE);
-	if (way == LATE)
+	if (way != REUSED || first)
+		text_line(x, "%ld 100 syscall nr=sendto fd=14 ret=29 count=29 dur=200", t);
+	if (way == REUSED && first)
+		text_line(x,
+			  "%ld 100 syscall nr=close fd=14 dur=200\n%ld 100 fd pid=100 fd=14"
+			  " mode=0140000 ino=1099 family=2 role=connected socktype=1 sport=4099"
+			  " dport=99 saddr=10.0.0.1 daddr=192.0.2.1",
+			  t + 400, t + 500);
+	for (i = 0; i < 10 && way == SLICES; i++, at += slice)
+		polls(x, true, at, at + slice - 1000, false);
+	if (late)
+		polls(x, true, at, at + 5 * slice, false);
+	if (way != SLICES)
+		polls(x, way != METRIC, late ? at + 5 * slice : at, end - 15000, late);
+	if (late)
 		text_line(x, "%ld 100 syscall nr=recvfrom fd=14 ret=50 dur=200", end - 10000);
 	text_line(x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", end);
+	if (way == LAST && last)
+		text_line(x, "%ld 100 syscall nr=sendto fd=14 ret=29 count=29 dur=200", end + 500);
 	text_line(x, "%ld 100 switch next=0 state=1", end + 1000);
 	x->t = end + 150 * MS;
 }
@@ -107,7 +127,7 @@ static void asks(struct text *x, enum way way, int i)
 	long t = x->t + 20000, end = t + (quick ? MS : 1000 * MS), from = t, to = end;
 
 	if (way >= SILENT) {
-		datagram(x, way, end);
+		datagram(x, way, end, i == 1, i == 8);
 		return;
 	}
 	if (way >= LOST) {
@@ -212,22 +232,33 @@ static void handshakes_that_take_long(void **state)
 	db_close(db);
 }
 
-static void questions_that_have_no_answer(void **state)
+static void are_unanswered(enum way way)
 {
-	static const enum way others[] = { METRIC, LATE };
-	sqlite3 *db = recorded(SILENT, 8, 0);
-	size_t i;
+	sqlite3 *db = recorded(way, 8, 0);
 
-	(void)state;
 	is_number(db, "SELECT sends FROM upstream_unanswered WHERE datagram", 8);
 	is_verdict(db, "problem", "connect");
 	is_text(db, FINDING_VALUE("verdict_no_answers", "address", "v.text"), "192.0.2.53:53");
 	is_text(db, FINDING_VALUE("connect_unanswered", "address", "v.text"), "192.0.2.53:53");
 	is_number(db, FINDING_VALUE("connect_unanswered", "n", "v.number"), 8);
+	is_within(db, FINDING_VALUE("connect_unanswered", "max", "v.number"), 0.9e9, 1.01e9);
 	is_within(db, FINDING_VALUE("connect_unanswered", "share", "v.number"), 95, 100);
 	db_close(db);
+}
+
+static void questions_that_have_no_answer(void **state)
+{
+	static const enum way others[] = { METRIC, LATE, LAST, REUSED };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	are_unanswered(SILENT);
+	are_unanswered(SLICES);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		db = recorded(others[i], 8, 0);
+		is_number(db, "SELECT count(*) FROM upstream_unanswered WHERE datagram",
+			  others[i] != LATE);
 		is_verdict(db, "unknown", "requests");
 		is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE 'connect_%'", 0);
 		db_close(db);

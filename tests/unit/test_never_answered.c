@@ -119,7 +119,7 @@ static void a_name_that_is_answered_waits_on_a_new_connection(void **state)
 	db_close(db);
 }
 
-enum way { JUST_BEFORE, EARLIER, NOT_NEW, ASKS_AGAIN, CLOSED, MORE_OF_IT, HANGS_ITSELF };
+enum way { JUST_BEFORE, EARLIER, NOT_NEW, ASKS_AGAIN, CLOSED, MORE_OF_IT, HANGS_ITSELF, UNREAD };
 
 /* FLUSH is answered before a GET hangs. */
 static sqlite3 *flushed(enum way way)
@@ -148,14 +148,17 @@ static sqlite3 *flushed(enum way way)
 		x.t += MS;
 	}
 	is_read(&x, way == HANGS_ITSELF ? 7 : 5, GET);
+	if (way == UNREAD) /* the same client asks, and is not read */
+		text_line(&x, "%ld 0 segment conn=7 pos=%ld len=%d unread=0", x.t + 50 * MS,
+			  NAMED * sent[7], NAMED);
 	return hangs(&x);
 }
 
 /* A lock that no thread releases: who may hold it, of all sessions that wait for nothing. */
 static void what_was_new_just_before_is_named(void **state)
 {
-	static const enum way others[] = { EARLIER, NOT_NEW,	ASKS_AGAIN,
-					   CLOSED,  MORE_OF_IT, HANGS_ITSELF };
+	static const enum way others[] = { EARLIER,    NOT_NEW,	     ASKS_AGAIN, CLOSED,
+					   MORE_OF_IT, HANGS_ITSELF, UNREAD };
 	sqlite3 *db = flushed(JUST_BEFORE);
 	size_t i;
 

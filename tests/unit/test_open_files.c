@@ -6,13 +6,15 @@
 
 #include <stdlib.h>
 
-#define MS 1000000L
+#define MS   1000000L
+#define OPEN "syscall_args nr=openat dur=1000 ret=-24"
 
 #define VERDICT	    "SELECT status || ' ' || kind FROM verdict WHERE rank=1"
 #define VALUE(what) FINDING_VALUE("verdict_open_files", what, "v.number")
 
-/* A request each 10 ms; from the middle on they take 5 ms longer, and fail; with this call. */
-static sqlite3 *failing(const char *call)
+/* A request each 10 ms; from a time on they take 5 ms longer, from the middle on they fail; with
+ * this call. */
+static sqlite3 *failing(const char *call, long slow)
 {
 	struct buf x = { 0 };
 	struct err e = { 0 };
@@ -25,7 +27,7 @@ static sqlite3 *failing(const char *call)
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
 		bool bad = t >= 5000 * MS;
 
-		end = t + 100000 + rand() % 9000 + bad * 5 * MS;
+		end = t + 100000 + rand() % 9000 + (t >= slow * MS) * 5 * MS;
 		ask(&x, 1 + i % 2, 100, t, t + 10000, end);
 		if (bad)
 			buf_printf(&x, &e,
@@ -38,9 +40,9 @@ static sqlite3 *failing(const char *call)
 }
 
 /* 40 descriptors more, three of them from the start. */
-static sqlite3 *leaking(const char *rest)
+static sqlite3 *leaking(const char *rest, const char *call, long slow)
 {
-	sqlite3 *db = failing("syscall_args nr=openat dur=1000 ret=-24");
+	sqlite3 *db = failing(call, slow);
 	char sql[512];
 
 	snprintf(
@@ -55,7 +57,7 @@ static sqlite3 *leaking(const char *rest)
 
 static void what_fails_comes_before_what_takes_longer(void **state)
 {
-	sqlite3 *db = leaking("NULL, 'socket', 'connected', '10.0.0.7:5432', ''");
+	sqlite3 *db = leaking("NULL, 'socket', 'connected', '10.0.0.7:5432', ''", OPEN, 5000);
 
 	(void)state;
 	is_text(db, VERDICT, "problem errors");
@@ -70,25 +72,47 @@ static void what_fails_comes_before_what_takes_longer(void **state)
 		"10.0.0.7:5432");
 	db_close(db);
 	/* no call says why they fail: they may do so since they take long */
-	db = analysed(failing(NULL), NULL);
+	db = analysed(failing(NULL, 5000), NULL);
 	is_text(db, VERDICT, "problem slower");
+	db_close(db);
+	/* slow long before: connections became many for that */
+	db = leaking("NULL, 'socket', 'connected', '10.0.0.7:5432', ''", OPEN, 2500);
+	is_text(db, VERDICT, "problem slower");
+	db_close(db);
+}
+
+/* A limit of its own, or another errno is why. */
+static void other_limits_are_not_of_open_files(void **state)
+{
+	sqlite3 *db = leaking("NULL, 'file', '', '', '/srv/data'",
+			      "syscall_args nr=inotify_init1 dur=1000 ret=-24", 5000);
+
+	(void)state;
+	is_text(db, FINDING_VALUE("verdict_calls", "limit", "v.text"),
+		"limit of the user: fs.inotify.max_user_instances");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_open_files'", 0);
+	db_close(db);
+	db = leaking("NULL, 'file', '', '', '/srv/data'", "syscall_args nr=openat dur=1000 ret=-28",
+		     5000);
+	is_text(db, FINDING_VALUE("verdict_calls", "errno", "v.text"), "ENOSPC");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_open_files'", 0);
 	db_close(db);
 }
 
 static void what_was_not_closed_is_named(void **state)
 {
-	sqlite3 *db = leaking("NULL, 'file', '', '', '/srv/data'");
+	sqlite3 *db = leaking("NULL, 'file', '', '', '/srv/data'", OPEN, 5000);
 
 	(void)state;
 	is_number(db, VALUE("same"), 40);
 	is_text(db, FINDING_VALUE("verdict_open_files", "file", "v.text"), "/srv/data");
 	db_close(db);
 	/* closed again: the clients' are most */
-	db = leaking("1000000 * i + 5, 'file', '', '', '/srv/data'");
+	db = leaking("1000000 * i + 5, 'file', '', '', '/srv/data'", OPEN, 5000);
 	is_number(db, VALUE("all"), 4);
 	is_number(db, VALUE("clients"), 4);
 	db_close(db);
-	db = leaking("NULL, 'pipe', '', '', 'pipe:[' || i || ']'");
+	db = leaking("NULL, 'pipe', '', '', 'pipe:[' || i || ']'", OPEN, 5000);
 	is_number(db, VALUE("others"), 40);
 	is_text(db, FINDING_VALUE("verdict_open_files", "kind", "v.text"), "pipe");
 	db_close(db);
@@ -99,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fails_comes_before_what_takes_longer),
 		cmocka_unit_test(what_was_not_closed_is_named),
+		cmocka_unit_test(other_limits_are_not_of_open_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,11 +5,11 @@
 #include "tests/lib/judging.h"
 
 /* Process 100 with connection 5, number 1, on port 80. */
-#define HOST                                                                                          \
-	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n" \
-	"2 100 thread pid=100 state=83 comm=\"server\"\n"                                             \
-	"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80 dport=9\n"     \
-	"10 0 info text=\"begin=10\"\n90_000 0 info text=\"stopped=90000\"\n@cpu 0\n"                 \
+#define HOST                                                                                              \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,net,requests\"\n" \
+	"2 100 thread pid=100 state=83 comm=\"server\"\n"                                                 \
+	"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80 dport=9\n"         \
+	"10 0 info text=\"begin=10\"\n90_000 0 info text=\"stopped=90000\"\n@cpu 0\n"                     \
 	"100 0 connection sock=7 ino=77 conn=1 family=2 sport=80 dport=9 side=1\n"
 #define READ(ts)       #ts " 100 syscall nr=read fd=5 dur=50 ret=10\n"
 #define WRITE(ts, ret) #ts " 100 syscall nr=write fd=5 dur=50 ret=" #ret "\n"
@@ -47,15 +47,30 @@ static void sends(struct text *x, int from, int to, const char *ret)
 	x->t += MS;
 }
 
-/* Ten requests for a long answer next to others; full: its sends would block. */
-static sqlite3 *downloads(bool full)
+/* Segments are recorded, or the sockets are of another kind. */
+static void connections(struct text *x, bool tcp)
+{
+	int fd;
+
+	head_of(x, 14);
+	text_line(x, "@recorder\n2 0 info text=\"groups=core,syscalls,sched,net,requests\"");
+	for (fd = 5; fd < 19 && tcp; fd++)
+		text_line(x,
+			  "35 0 connection sock=%d ino=%d conn=%d family=2 sport=80 dport=%d side=1"
+			  " saddr=127.0.0.1 daddr=10.0.0.9",
+			  fd, 1000 + fd, fd, 40000 + fd);
+	text_line(x, "@cpu 0");
+}
+
+/* Ten requests for a long answer next to so many others; full: its sends would block. */
+static sqlite3 *downloads(bool full, bool tcp, int others)
 {
 	struct text x = { 0 };
 	int fd;
 
 	srand(3);
-	head_of(&x, 14);
-	many(&x, 500, 100000, 2 * MS);
+	connections(&x, tcp);
+	many(&x, others, 100000, 2 * MS);
 	text_line(&x, "%ld 0 switch next=100", x.t);
 	for (fd = 9; fd < 19; fd++)
 		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x.t += 1000,
@@ -65,15 +80,19 @@ static sqlite3 *downloads(bool full)
 	sends(&x, 9, 19, "70000");
 	if (full)
 		sends(&x, 9, 19, "-11");
-	many(&x, 500, 100000, 2 * MS);
+	if (others)
+		many(&x, 500, 100000, 2 * MS);
+	else
+		x.t += 1000 * MS;
 	sends(&x, 9, 19, "70000");
-	many(&x, 50, 100000, 2 * MS);
+	if (others)
+		many(&x, 50, 100000, 2 * MS);
 	return judged(&x, NULL);
 }
 
 static void downloads_are_not_judged(void **state)
 {
-	sqlite3 *db = downloads(true);
+	sqlite3 *db = downloads(true, true, 500);
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM request WHERE dur > 1000000000", 10);
@@ -83,8 +102,19 @@ static void downloads_are_not_judged(void **state)
 	is_above(db, FINDING_VALUE("verdict_paced", "max", "v.number"), 1e9);
 	db_close(db);
 	/* no send would block: the server sends the rest late */
-	db = downloads(false);
+	db = downloads(false, true, 500);
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_paced'", 0);
+	is_above(db, "SELECT max FROM verdict", 1e9);
+	db_close(db);
+	/* what the client had taken is not known: the server may have been busy */
+	db = downloads(true, false, 500);
+	is_number(db, "SELECT sum(blocked) + sum(paced) FROM request", 0);
+	is_above(db, "SELECT max FROM verdict", 1e9);
+	db_close(db);
+	/* it serves nothing else */
+	db = downloads(true, true, 0);
+	is_number(db, "SELECT count(*) FILTER (WHERE blocked) FROM request", 10);
+	is_number(db, "SELECT sum(paced) FROM request", 0);
 	is_above(db, "SELECT max FROM verdict", 1e9);
 	db_close(db);
 }

@@ -215,7 +215,7 @@ static double failed_of(const struct calls *c)
 
 static bool is_cause(const struct calls *c, const struct kind *k, enum scope scope)
 {
-	double bad = fmin(1, k->with[scope][1] / failed_of(c));
+	double failed = failed_of(c), bad = failed > 0 ? fmin(1, k->with[scope][1] / failed) : 0;
 	double good = c->requests[0] > 0 ? k->with[scope][0] / c->requests[0] : 0;
 
 	return bad >= MOST && good <= RARE * bad;
@@ -288,21 +288,20 @@ static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct 
 	return ret;
 }
 
-/* After the failed calls: what fills the limit of open files. */
-static int put_open_files(struct analysis_ctx *a, const struct calls *c, struct err *e)
+/* After the failed call that was said: what fills the limit of open files. */
+static int put_open_files(struct analysis_ctx *a, const struct calls *c, const struct kind *k,
+			  struct err *e)
 {
-	s64 pid;
-	u32 i;
+	s64 pid = k && is_open_files(k->abi, k->nr, k->error)
+			  ? (intptr_t)idmap_get(&c->pid_of, (u64)k->first.tid)
+			  : 0;
 
-	for (i = 0; i < c->n_kinds && c->kinds[i].error != LINUX_EMFILE; i++)
-		;
-	pid = i < c->n_kinds ? (intptr_t)idmap_get(&c->pid_of, (u64)c->kinds[i].first.tid) : 0;
-	return pid > 0 ? verdict_open_files_say(a, c->j, pid, c->kinds[i].first.ts, e) : 0;
+	return pid > 0 ? verdict_open_files_say(a, c->j, pid, k->first.ts, e) : 0;
 }
 
 static int say(struct analysis_ctx *a, const struct calls *c, struct err *e)
 {
-	const struct kind *misconf = NULL;
+	const struct kind *misconf = NULL, *first = NULL;
 	int said = 0, ret = 0, scope;
 	u32 i;
 
@@ -310,18 +309,20 @@ static int say(struct analysis_ctx *a, const struct calls *c, struct err *e)
 		for (i = 0; i < c->n_kinds && said < KINDS_SAID && ret == 0; i++)
 			if (is_cause(c, &c->kinds[i], scope)) {
 				ret = put_kind(a, c, &c->kinds[i], scope, true, e);
+				first = first ? first : &c->kinds[i];
 				said++;
 			}
 	for (i = 0; i < c->n_kinds && !said && c->j->more.n > 0 && ret == 0; i++)
 		if (is_of_range(c, &c->kinds[i])) {
 			ret = put_kind(a, c, &c->kinds[i], OF_PROCESS, false, e);
+			first = &c->kinds[i];
 			said++;
 		}
 	for (i = 0; i < c->n_kinds; i++)
 		if (is_misconf(c, &c->kinds[i]) && (!misconf || c->kinds[i].n > misconf->n))
 			misconf = &c->kinds[i];
-	if (ret == 0 && said)
-		ret = put_open_files(a, c, e);
+	if (ret == 0)
+		ret = put_open_files(a, c, first, e);
 	return ret == 0 && !said && misconf ? put_kind(a, c, misconf, OF_PROCESS, false, e) : ret;
 }
 

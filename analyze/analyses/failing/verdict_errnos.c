@@ -21,16 +21,37 @@ static const struct errno_reason reasons[] = {
 	  "pids.max of the cgroup, or RLIMIT_NPROC" },
 };
 
-bool is_fork(u8 abi, u32 nr)
-{
-	static const char *const names[] = { "clone", "clone3", "fork", "vfork" };
-	const struct syscall_desc *d = syscall_find(abi, nr);
-	size_t i;
+static const struct errno_reason watches = { LINUX_EMFILE, "too many open files",
+					     "limit of the user: fs.inotify.max_user_instances" };
 
-	for (i = 0; d && i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(d->name, names[i]) == 0)
+static bool is_one_of(u8 abi, u32 nr, const char *const *names)
+{
+	const struct syscall_desc *d = syscall_find(abi, nr);
+
+	for (; d && *names; names++)
+		if (strcmp(d->name, *names) == 0)
 			return true;
 	return false;
+}
+
+bool is_fork(u8 abi, u32 nr)
+{
+	static const char *const names[] = { "clone", "clone3", "fork", "vfork", NULL };
+
+	return is_one_of(abi, nr, names);
+}
+
+/* They have a limit of their own, and the same errno. */
+static bool is_watch(u8 abi, u32 nr)
+{
+	static const char *const names[] = { "inotify_init", "inotify_init1", NULL };
+
+	return is_one_of(abi, nr, names);
+}
+
+bool is_open_files(u8 abi, u32 nr, int error)
+{
+	return error == LINUX_EMFILE && !is_watch(abi, nr);
 }
 
 const struct errno_reason *errno_reason(u8 abi, u32 nr, int error)
@@ -39,6 +60,8 @@ const struct errno_reason *errno_reason(u8 abi, u32 nr, int error)
 
 	if (error == LINUX_EAGAIN && !is_fork(abi, nr))
 		return NULL;
+	if (error == LINUX_EMFILE && is_watch(abi, nr))
+		return &watches;
 	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reasons[i].error == error)
 			return &reasons[i];

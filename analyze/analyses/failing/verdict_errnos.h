@@ -18,6 +18,9 @@ struct errno_reason {
  */
 const struct errno_reason *errno_reason(u8 abi, u32 nr, int error);
 
+/* It failed for the limit of open files of its process. */
+bool is_open_files(u8 abi, u32 nr, int error);
+
 /* A call that makes a thread or process. */
 bool is_fork(u8 abi, u32 nr);
 

@@ -23,7 +23,7 @@ int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err 
 		" IN s AND ts + dur=(SELECT first FROM f WHERE f.name=r.name) ORDER BY ts DESC LIMIT 8) SELECT"
 		" k.id FROM k WHERE NOT EXISTS (SELECT 1 FROM request q WHERE q.ts > k.ts AND q.ts < ?3 AND"
 		" q.pid=k.pid AND q.fd=k.fd) AND NOT EXISTS (SELECT 1 FROM unanswered u WHERE u.pid=k.pid AND"
-		" u.fd=k.fd AND u.name NOT NULL) AND NOT EXISTS (SELECT 1 FROM request_closed x WHERE x.pid=k.pid AND x.fd=k.fd AND"
+		" u.fd=k.fd AND (u.name NOT NULL OR u.read IS NULL)) AND NOT EXISTS (SELECT 1 FROM request_closed x WHERE x.pid=k.pid AND x.fd=k.fd AND"
 		" x.ts > k.ts) AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=k.pid AND fd.fd=k.fd AND fd.ts <= k.ts"
 		" AND coalesce(fd.end, ?3) >= ?3) ORDER BY k.ts DESC LIMIT 1";
 	const struct judged_pause *p = judged_longest(j);

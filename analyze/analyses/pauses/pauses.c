@@ -78,7 +78,7 @@ static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret
 	COLUMN_OF(request, service) | COLUMN_OF(request, ts) | COLUMN_OF(request, queued) |      \
 		COLUMN_OF(request, dur) | COLUMN_OF(request, name) | COLUMN_OF(request, lossy) | \
 		COLUMN_OF(request, first_send) | COLUMN_OF(request, rest) |                      \
-		COLUMN_OF(request, blocked)
+		COLUMN_OF(request, paced)
 
 /* It waits for its answer once all of it has arrived. */
 static struct row_request complete(const void *request)
@@ -95,7 +95,7 @@ static u32 slot_of(const struct found_pauses *f, const struct row_request *row)
 {
 	bool awaits = row->name != BULK_NULL && idmap_get(&f->awaiting, (u64)row->name);
 
-	return row->lossy || awaits || request_is_paced(row)
+	return row->lossy || awaits || row->paced
 		       ? 0
 		       : (u32)(uintptr_t)idmap_get(&f->slots, (u64)row->service);
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "verdict_attempts.h"
 
+#include "fd_rows.h"
+
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/row_types.h"
 #include "format/errnos.h"
@@ -117,58 +121,102 @@ static int read_lost(struct analysis_ctx *c, struct attempts *k, const struct ju
 
 /* ---- questions without an answer ---- */
 
-/* A wait of a thread for input of one socket that ended without. */
-struct vain {
-	s64 tid, fd, ts, dur;
+/* A datagram socket on which a question has none at the end, and the last one before that has. */
+struct asking {
+	const struct fd_row *at;
+	s64 answered;
 };
 
-/* A datagram socket on which a question has no answer, since it was opened. */
-struct asking {
-	s64 tid, fd, ts, pid;
-	int address;
+/* A question, or a wait of a thread for input of the socket that ended without; dur of these. */
+struct vain {
+	const struct asking *of;
+	s64 tid, ts, dur;
 };
 
 struct questions {
 	struct attempts *k;
-	struct vain *waits;
-	struct asking *v;
-	size_t n_waits, n;
+	struct fd_rows fds;
+	struct idmap asking;	/* fd.rowid -> struct asking */
+	struct idmap threads;	/* of the server -> pid */
+	struct idmap addresses; /* fd_row.remote -> its number, and 2 */
+	struct vain *v;
+	size_t n;
 	double least;
 };
 
-/* poll of that descriptor alone ends by its timeout, or a receive does. */
-static int take_wait(void *arg, s64 rowid, const void *call, struct err *e)
+static int add_thread(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	const struct row_syscall *row = call;
+	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0),
+			 (void *)(intptr_t)sqlite3_column_int64(q, 1), TASK_LIMIT, e);
+}
+
+static struct asking *asking_at(const struct questions *x, s64 pid, s64 fd, s64 ts)
+{
+	const struct fd_row *at = pid ? fd_rows_at(&x->fds, pid, fd, ts) : NULL;
+
+	return at && ts < at->end ? idmap_get(&x->asking, (u64)at->row) : NULL;
+}
+
+static int take_unanswered(void *arg, s64 rowid, const void *unanswered, struct err *e)
+{
+	const struct row_upstream_unanswered *row = unanswered;
 	struct questions *x = arg;
-	const struct syscall_desc *d;
+	const struct fd_row *at = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
+	struct asking *a;
 
 	(void)rowid;
-	if (row->fd < 0 || row->ret > 0 || row->dur == BULK_NULL || (double)row->dur < x->least)
+	if (!row->datagram || !at || idmap_get(&x->asking, (u64)at->row))
 		return 0;
-	d = syscall_find((u8)row->abi, (u32)row->nr);
-	if (!d || !((d->family == FAMILY_POLL && row->ret == 0) ||
-		    (d->family == FAMILY_RECV && row->ret == -LINUX_EAGAIN)))
-		return 0;
-	if (GROW(x->waits, x->n_waits, "waits for answers", e) < 0)
-		return ERR_FAIL;
-	x->waits[x->n_waits++] = (struct vain){ row->tid, row->fd, row->ts, row->dur };
+	a = idmap_add(&x->asking, (u64)at->row, sizeof(*a), SOCKET_LIMIT, "sockets", e);
+	if (a)
+		*a = (struct asking){ at, INT64_MIN };
+	return a ? 0 : ERR_FAIL;
+}
+
+static int take_answer(void *arg, s64 rowid, const void *upstream, struct err *e)
+{
+	const struct row_upstream *row = upstream;
+	struct asking *a = asking_at(arg, row->pid, row->fd, row->ts);
+
+	(void)rowid;
+	(void)e;
+	if (a && row->ts + row->dur > a->answered)
+		a->answered = row->ts + row->dur;
 	return 0;
 }
 
-/* Columns: thread, descriptor, since when, process, address. */
-static int take_asking(void *arg, sqlite3_stmt *q, struct err *e)
+/* A send; or poll of that descriptor alone ends by its timeout, or a receive does. */
+static bool is_vain(const struct questions *x, const struct row_syscall *row, bool *ret_send)
 {
-	struct questions *x = arg;
-	int address = address_of(x->k, db_text(q, 4));
+	const struct syscall_desc *d = syscall_find((u8)row->abi, (u32)row->nr);
+	bool receives = d && (d->family == FAMILY_RECV || d->family == FAMILY_RECV_MANY);
 
-	if (address < 0)
+	*ret_send = d && (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY);
+	if (*ret_send)
+		return row->ret > 0;
+	return row->dur != BULK_NULL && (double)row->dur >= x->least &&
+	       ((receives && row->ret == -LINUX_EAGAIN) ||
+		(d && d->family == FAMILY_POLL && row->ret == 0));
+}
+
+static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
+{
+	const struct row_syscall *row = call;
+	struct questions *x = arg;
+	const struct asking *a;
+	bool send = false;
+	s64 pid;
+
+	(void)rowid;
+	if (row->fd < 0 || row->ret == BULK_NULL || !is_vain(x, row, &send))
 		return 0;
-	if (GROW(x->v, x->n, "sockets", e) < 0)
+	pid = (intptr_t)idmap_get(&x->threads, (u64)row->tid);
+	a = asking_at(x, pid, row->fd, row->ts);
+	if (!a || row->ts < a->answered)
+		return 0;
+	if (GROW(x->v, x->n, "questions", e) < 0)
 		return ERR_FAIL;
-	x->v[x->n++] =
-		(struct asking){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-				 sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3), address };
+	x->v[x->n++] = (struct vain){ a, row->tid, row->ts, send ? 0 : row->dur };
 	return 0;
 }
 
@@ -178,59 +226,94 @@ static int by_socket(const void *a, const void *b)
 
 	if (x->tid != y->tid)
 		return x->tid < y->tid ? -1 : 1;
-	if (x->fd != y->fd)
-		return x->fd < y->fd ? -1 : 1;
+	if (x->of->at->row != y->of->at->row)
+		return x->of->at->row < y->of->at->row ? -1 : 1;
 	return x->ts < y->ts ? -1 : x->ts > y->ts;
 }
 
-/* Both are in the order of thread, socket, time: each wait is one for the answer to a question. */
-static int match_waits(struct questions *x, struct err *e)
+/* The number of an upstream's address; the same text is looked for once. */
+static int address_at(struct questions *x, sqlite3 *db, const struct fd_row *at, int *ret,
+		      struct err *e)
 {
-	size_t i, w = 0;
+	uintptr_t known = (uintptr_t)idmap_get(&x->addresses, (u64)at->remote);
+	struct buf text = { 0 };
+	int err = 0;
 
-	for (i = 0; i < x->n; i++) {
-		const struct asking *v = &x->v[i], *next = i + 1 < x->n ? v + 1 : NULL;
-		struct vain from = { v->tid, v->fd, v->ts, 0 },
-			    until = { v->tid, v->fd, INT64_MAX, 0 };
-
-		if (next && next->tid == v->tid && next->fd == v->fd)
-			until.ts = next->ts;
-		while (w < x->n_waits && by_socket(&x->waits[w], &from) < 0)
-			w++;
-		for (; w < x->n_waits && by_socket(&x->waits[w], &until) < 0; w++) {
-			if (GROW(x->k->v, x->k->n, "questions", e) < 0)
-				return ERR_FAIL;
-			x->k->v[x->k->n++] =
-				(struct attempt){ .ts = x->waits[w].ts,
-						  .till = x->waits[w].ts + x->waits[w].dur,
-						  .pid = v->pid,
-						  .n = 1,
-						  .ns = (double)x->waits[w].dur,
-						  .address = v->address,
-						  .end = CONNECT_UNANSWERED };
-		}
+	if (!known) {
+		err = db_add_text(&text, db, e, "SELECT remote FROM fd WHERE rowid=?1", "i",
+				  at->row);
+		known = (uintptr_t)(text.len ? address_of(x->k, text.data) : -1) + 2;
+		if (err == 0)
+			err = idmap_put(&x->addresses, (u64)at->remote, (void *)known, SOCKET_LIMIT,
+					e);
+		buf_free(&text);
 	}
+	*ret = (int)known - 2;
+	return err;
+}
+
+static int add_question(struct questions *x, sqlite3 *db, struct attempt a, const struct fd_row *at,
+			struct err *e)
+{
+	int ret = address_at(x, db, at, &a.address, e);
+
+	if (ret < 0 || a.address < 0 || !(a.ns > 0))
+		return ret;
+	if (GROW(x->k->v, x->k->n, "questions", e) < 0)
+		return ERR_FAIL;
+	x->k->v[x->k->n++] = a;
 	return 0;
+}
+
+/* In the order of thread, socket, time: a question has the waits until the next one. */
+static int add_questions(struct questions *x, sqlite3 *db, struct err *e)
+{
+	size_t i, k;
+	int ret = 0;
+
+	for (i = 0; i < x->n && ret == 0; i = k) {
+		const struct vain *v = &x->v[i];
+		struct attempt one = {
+			.ts = v->ts, .pid = v->of->at->pid, .n = 1, .end = CONNECT_UNANSWERED
+		};
+
+		for (k = i + 1;
+		     k < x->n && x->v[k].dur && x->v[k].tid == v->tid && x->v[k].of == v->of; k++) {
+			one.till = x->v[k].ts + x->v[k].dur;
+			one.ns += (double)x->v[k].dur;
+		}
+		if (!v->dur) /* else it was asked before the last answer */
+			ret = add_question(x, db, one, v->of->at, e);
+	}
+	return ret;
 }
 
 static int read_questions(struct analysis_ctx *c, struct attempts *k, const struct judged *j,
 			  const struct limits *l, struct err *e)
 {
-	static const char sql[] =
-		"SELECT u.tid, u.fd, f.ts, u.pid, f.remote FROM upstream_unanswered u JOIN fd f ON f.pid=u.pid AND"
-		" f.fd=u.fd AND f.ts <= u.ts AND coalesce(f.end, ?2) >= u.ts WHERE datagram AND f.remote<>'' AND"
-		" u.pid IN (SELECT pid FROM service WHERE server=?1) ORDER BY u.tid, u.fd, f.ts";
+	static const char threads[] =
+		"SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE server=?1)";
 	struct questions x = { .k = k, .least = l->latency };
-	int ret = db_each(c->db, e, take_asking, &x, sql, "ii", j->about.id, c->duration);
+	int ret = fd_rows_read(&x.fds, c->db, j->about.id, "connected", e);
 
-	if (ret == 0 && x.n)
-		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_wait, &x, e);
-	if (x.n_waits)
-		qsort(x.waits, x.n_waits, sizeof(*x.waits), by_socket);
-	if (ret >= 0 && x.n_waits)
-		ret = match_waits(&x, e);
-	free(x.waits);
+	if (ret == 0 && x.fds.n)
+		ret = rows_each(c->db, TABLE_upstream_unanswered, COLUMNS_ALL, take_unanswered, &x,
+				e);
+	if (ret == 0 && x.asking.n)
+		ret = rows_each(c->db, TABLE_upstream, COLUMNS_ALL, take_answer, &x, e);
+	if (ret == 0 && x.asking.n)
+		ret = db_each(c->db, e, add_thread, &x.threads, threads, "i", j->about.id);
+	if (ret == 0 && x.asking.n)
+		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_call, &x, e);
+	if (ret >= 0 && x.n) {
+		qsort(x.v, x.n, sizeof(*x.v), by_socket);
+		ret = add_questions(&x, c->db, e);
+	}
 	free(x.v);
+	fd_rows_free(&x.fds);
+	idmap_free_all(&x.asking);
+	idmap_free(&x.threads);
+	idmap_free(&x.addresses);
 	return ret < 0 ? ret : 0;
 }
 

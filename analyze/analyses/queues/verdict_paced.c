@@ -2,13 +2,10 @@
 /* Requests that are not judged: their clients take the answer slowly, as a download does. */
 #include "verdict_queues.h"
 
-#include "analyze/store/request_rows.h"
-
 int verdict_paced(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	static const char sql[] =
-		"SELECT count(*), max(dur + queued), client FROM request WHERE NOT lossy AND " IS_PACED
-		" AND service IN (SELECT id FROM service WHERE server=?1)";
+		"SELECT count(*), max(dur + queued), client FROM request WHERE NOT lossy AND paced AND service IN (SELECT id FROM service WHERE server=?1)";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
 
@@ -26,7 +23,7 @@ int verdict_paced(struct analysis_ctx *c, const struct judged *j, struct err *e)
 					   NOTE,
 					   OBSERVED,
 					   j->about,
-					   "SELECT * FROM request WHERE " IS_PACED,
+					   "SELECT * FROM request WHERE paced",
 					   values,
 					   0 };
 

@@ -136,11 +136,11 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 	int ret = verdict_errors(c, j, l, &j->more, e), locked;
 
 	if (ret == 0)
+		ret = verdict_failing_read(c, j, l, e);
+	if (ret == 0)
 		ret = verdict_errors_first(c, j, &errors, e);
 	if (errors)
 		take_errors(j);
-	if (ret == 0)
-		ret = verdict_failing_read(c, j, l, e);
 	if (ret == 0)
 		verdict_failing(j, l);
 	if (ret < 0)

@@ -201,7 +201,8 @@ static bool explains(const struct asks *k, const struct asked_tally *of)
 	double n = of->n[1] / k->requests[1], before = of->n[0] / k->requests[0];
 	double added = k->took[1] / k->requests[1] - k->took[0] / k->requests[0];
 	double now = of->ns[1] / of->n[1], each = of->n[0] > 0 ? of->ns[0] / of->n[0] : now;
-	bool many = n >= MANY * before;
+	/* retries of answers that take longer are further questions, too: fewer times as many */
+	bool many = n >= MANY * before && n * each >= before * now;
 
 	return n > before && added > 0 && (n - before) * (many ? now : each) >= MOSTLY * added;
 }

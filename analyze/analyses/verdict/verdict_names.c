@@ -112,9 +112,8 @@ static int each_request(struct analysis_ctx *c, const struct judged *j, const st
 	return db_end(q, ret);
 }
 
-#define OF_SERVER                                              \
-	" FROM request WHERE NOT lossy AND NOT " IS_PACED      \
-	" AND name IS NOT NULL AND service IN (SELECT id FROM" \
+#define OF_SERVER                                                                                         \
+	" FROM request WHERE NOT lossy AND NOT paced AND name IS NOT NULL AND service IN (SELECT id FROM" \
 	" service WHERE server=?1)"
 
 static void add_window(struct named *one, const struct judged *j, sqlite3_stmt *q)

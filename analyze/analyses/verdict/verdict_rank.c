@@ -4,6 +4,8 @@
 
 #include "analyze/analyses/failing/verdict_failing.h"
 
+#include <math.h>
+
 /* A request that fails is sent again, or given up. The first retransmission of a SYN is after 1 s.
  */
 #define FAILED 1e9 /* ns */
@@ -56,7 +58,7 @@ static bool is_slow_at(const struct judged *j, double at)
 int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *ret_first,
 			 struct err *e)
 {
-	double in = 0, at;
+	double in = 0, at, start = INFINITY;
 	int i;
 
 	*ret_first = false;
@@ -68,8 +70,13 @@ int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *r
 		if (at >= j->more.start && at < j->more.end && is_slow_at(j, at))
 			in += j->traffic[i].errors;
 	}
+	for (i = 0; i < j->ranges; i++)
+		start = j->range[i][1] > j->more.start ? fmin(start, j->range[i][0]) : start;
 	*ret_first = 2 * in < j->more.n;
-	return *ret_first ? 0 : verdict_calls_explain(c, j, ret_first, e);
+	/* what was slow before may be why connections, and open files, became many */
+	return *ret_first || start < j->more.start - 2 * j->width
+		       ? 0
+		       : verdict_calls_explain(c, j, ret_first, e);
 }
 
 static int class_of(const struct judged *j)

@@ -6,7 +6,6 @@
 #include "analyze/base/idmap.h"
 #include "analyze/stats/hist.h"
 #include "analyze/store/columns/columns.h"
-#include "analyze/store/request_rows.h"
 #include "units_split.h"
 
 #include <math.h>
@@ -321,7 +320,7 @@ static int take_request(void *arg, s64 rowid, const void *request, struct err *e
 	struct unit x = { row->ts - row->queued, row->dur + row->queued, row->tid, row->queued, 0 };
 	double spent[N_SPENT] = { 0 };
 
-	if (!u || request_is_paced(row))
+	if (!u || row->paced)
 		return 0;
 	if (splits_read(&r->splits, rowid, row->queued, x.dur, spent, &x.in_queue, e) < 0)
 		return ERR_FAIL;
@@ -341,7 +340,7 @@ static int read_requests(sqlite3 *db, struct reading *r, struct err *e)
 				COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
 					COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
 					COLUMN_OF(request, split) | COLUMN_OF(request, lossy) |
-					COLUMN_OF(request, blocked) | COLUMN_OF(request, queued),
+					COLUMN_OF(request, paced) | COLUMN_OF(request, queued),
 				take_request, r, e);
 	splits_close(&r->splits);
 	return ret < 0 ? ret : 0;

@@ -89,7 +89,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->queued = (s64)(requests_queued(f) & INT64_MAX);
 		row->client = client_id(f->client);
 		row->arrival_is = t->arrival ? ARRIVAL_kernel : ARRIVAL_estimate;
-		acked = segments_acked(r, f);
+		acked = segments_acked(r, f, 0);
 		row->acked =
 			acked >= t->last_send && acked ? (s64)(acked - t->last_send) : BULK_NULL;
 		row->name = names_first(f) ? names_first(f) : BULK_NULL;
@@ -98,6 +98,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->first_send = t->first_send ? replay_time(r, t->first_send) : BULK_NULL;
 		row->rest = (s64)(rest_of(r, f) & INT64_MAX);
 		row->blocked = (s64)(t->blocked & INT64_MAX);
+		row->paced = services_paced(service, 2 * t->blocked > dur + requests_queued(f));
 		wait = request_time_end(r, p, f);
 		ret = names_on_request(r, f, lossy, wait, e);
 	}
@@ -211,14 +212,14 @@ int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f,
 	return 0;
 }
 
-/* The socket has room again; from an acknowledgement of all on, it is the server that waits. */
+/* The next send. From an acknowledgement of all on, it is the server that waits. */
 static void has_room(const struct replay *r, struct file *f, u64 entry)
 {
 	struct request *q = &f->request;
-	u64 acked = segments_acked(r, f);
+	u64 acked = segments_acked(r, f, q->full);
 
 	if (q->full)
-		q->blocked += elapsed(q->full, acked > q->full && acked < entry ? acked : entry);
+		q->blocked += elapsed(q->full, acked && acked < entry ? acked : entry);
 	q->full = 0;
 }
 

@@ -455,11 +455,11 @@ void segments_sent(struct replay *r, const struct file *f)
 		s->acked = 0;
 }
 
-u64 segments_acked(const struct replay *r, const struct file *f)
+u64 segments_acked(const struct replay *r, const struct file *f, u64 none)
 {
 	const struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
 
-	return s ? s->acked : 0;
+	return s ? s->acked : none;
 }
 
 static void segments_free(void *slot)

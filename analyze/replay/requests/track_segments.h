@@ -35,5 +35,6 @@ enum closing segments_closing(struct replay *r, const struct process *p, const s
 /* A send returned: the next acknowledgement of all that was written is the one of its last byte. */
 void segments_sent(struct replay *r, const struct file *f);
 
-/* When the peer had acknowledged all that was written; 0: not seen since the last send. */
-u64 segments_acked(const struct replay *r, const struct file *f);
+/* When the peer had acknowledged all that was written; 0: not seen since the last send; none: of
+ * this socket segments are not recorded. */
+u64 segments_acked(const struct replay *r, const struct file *f, u64 none);

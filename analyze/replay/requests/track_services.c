@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RECENT	      64 /* exchanges */
 #define SERVICE_LIMIT 200000
 
 struct service {
@@ -32,6 +33,7 @@ struct service {
 	struct server *server; /* NULL: of a function, or there are too many */
 	struct flow flow;
 	u64 requests, first_request, last_request;
+	u32 ended, paced; /* of the last RECENT exchanges or so: those slow for their clients */
 	u64 received, unnamed; /* requests by protocol; exchanges without any */
 	u64 recv_sum, recv_squares, send_sum, send_squares; /* in requests */
 	u64 one_many, many_one, many_many, paired, handed_over;
@@ -60,6 +62,16 @@ static struct services *own(const struct replay *r)
 static struct service_list *list_of(const struct process *p)
 {
 	return p->own[TRACK_services];
+}
+
+bool services_paced(struct service *s, bool slow)
+{
+	if (++s->ended == RECENT) {
+		s->ended /= 2;
+		s->paced /= 2;
+	}
+	s->paced += slow;
+	return slow && 2 * s->paced < s->ended;
 }
 
 u32 service_id(const struct service *s)

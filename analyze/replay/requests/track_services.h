@@ -4,6 +4,12 @@
 
 #include "analyze/replay/io/descriptors.h"
 
+/*
+ * An exchange ends; slow: for most of its time the answer was not acknowledged. Whether it is one
+ * of few: where most are such, it is how the service is used, or its path, and they are judged.
+ */
+bool services_paced(struct service *s, bool slow);
+
 /* The service of a server's socket. */
 int services_of_file(struct replay *r, struct process *p, struct file *f, struct err *e);
 /* A receive or a send on a server's socket, before the request takes note of it. */
