@@ -209,10 +209,8 @@ struct said {
 	double level, base, ratio, low, high;
 };
 
-/*
- * The interval is that of the
- * logarithm of the ratio, by the delta method, with one coefficient of variation for both sides.
- */
+/* The interval is that of the logarithm of the ratio, by the delta method, with one coefficient of
+ * variation for both sides. */
 static struct said ratio_of_means(const struct judged *j, const struct levels *v, double tau)
 {
 	struct means slow = means_of(j, v, true), base = means_of(j, v, false);
