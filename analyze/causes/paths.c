@@ -13,11 +13,11 @@
 #define REPETITIONS   500
 #define SAME	      1e-9 /* sums of the same events differ by rounding */
 
-/* One function of the path: in several call paths, once below `joined`. */
+/* One function of the path, and its sums over all its nodes: several, from the first join on. */
 struct level {
 	u32 code;
 	double a, b;
-	bool joined; /* its callers differ, below the function before */
+	bool joined; /* others are between the function before and this one, in some call paths */
 };
 
 struct tree {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "analyze/store/columns/columns.h"
-#include "analyze/store/row_types.h"
 
 struct idmap;
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECTION_MAX (128u << 20) /* bytes: of Go programs most of them */
-#define LINES_MAX   (32u << 20)	 /* of one with source lines */
+#define LINES_MAX (32u << 20)  /* bytes of a section with source lines */
+#define GO_MAX	  (128u << 20) /* of the table of a Go program */
 
 static void walk_table(struct code_names *names, const struct elftable *t, u32 source)
 {
@@ -71,8 +71,8 @@ static void find_go(struct code_names *names, const struct elffile *f)
 {
 	struct line_bytes table;
 
-	if (section_bytes(&table, f, ".gopclntab", SECTION_MAX) ||
-	    section_bytes(&table, f, ".data.rel.ro.gopclntab", SECTION_MAX))
+	if (section_bytes(&table, f, ".gopclntab", GO_MAX) ||
+	    section_bytes(&table, f, ".data.rel.ro.gopclntab", GO_MAX))
 		go_table_find(names, table.at, table.n, false);
 }
 

@@ -121,26 +121,22 @@ static int read_lost(struct analysis_ctx *c, struct attempts *k, const struct ju
 
 /* ---- questions without an answer ---- */
 
-/* A datagram socket on which a question has none at the end, and the last one before that has. */
+/* A datagram socket on which a question has none at the end, the last answer before that, and the
+ * question at hand with the waits of its thread that ended without an answer. */
 struct asking {
 	const struct fd_row *at;
 	s64 answered;
-};
-
-/* A question, or a wait of a thread for input of the socket that ended without; dur of these. */
-struct vain {
-	const struct asking *of;
-	s64 tid, ts, dur;
+	s64 tid, asked, till; /* tid 0: no question */
+	double ns;
 };
 
 struct questions {
+	sqlite3 *db;
 	struct attempts *k;
 	struct fd_rows fds;
 	struct idmap asking;	/* fd.rowid -> struct asking */
 	struct idmap threads;	/* of the server -> pid */
 	struct idmap addresses; /* fd_row.remote -> its number, and 2 */
-	struct vain *v;
-	size_t n;
 	double least;
 };
 
@@ -169,7 +165,7 @@ static int take_unanswered(void *arg, s64 rowid, const void *unanswered, struct 
 		return 0;
 	a = idmap_add(&x->asking, (u64)at->row, sizeof(*a), SOCKET_LIMIT, "sockets", e);
 	if (a)
-		*a = (struct asking){ at, INT64_MIN };
+		*a = (struct asking){ .at = at, .answered = INT64_MIN };
 	return a ? 0 : ERR_FAIL;
 }
 
@@ -185,62 +181,15 @@ static int take_answer(void *arg, s64 rowid, const void *upstream, struct err *e
 	return 0;
 }
 
-/* A send; or poll of that descriptor alone ends by its timeout, or a receive does. */
-static bool is_vain(const struct questions *x, const struct row_syscall *row, bool *ret_send)
-{
-	const struct syscall_desc *d = syscall_find((u8)row->abi, (u32)row->nr);
-	bool receives = d && (d->family == FAMILY_RECV || d->family == FAMILY_RECV_MANY);
-
-	*ret_send = d && (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY);
-	if (*ret_send)
-		return row->ret > 0;
-	return row->dur != BULK_NULL && (double)row->dur >= x->least &&
-	       ((receives && row->ret == -LINUX_EAGAIN) ||
-		(d && d->family == FAMILY_POLL && row->ret == 0));
-}
-
-static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
-{
-	const struct row_syscall *row = call;
-	struct questions *x = arg;
-	const struct asking *a;
-	bool send = false;
-	s64 pid;
-
-	(void)rowid;
-	if (row->fd < 0 || row->ret == BULK_NULL || !is_vain(x, row, &send))
-		return 0;
-	pid = (intptr_t)idmap_get(&x->threads, (u64)row->tid);
-	a = asking_at(x, pid, row->fd, row->ts);
-	if (!a || row->ts < a->answered)
-		return 0;
-	if (GROW(x->v, x->n, "questions", e) < 0)
-		return ERR_FAIL;
-	x->v[x->n++] = (struct vain){ a, row->tid, row->ts, send ? 0 : row->dur };
-	return 0;
-}
-
-static int by_socket(const void *a, const void *b)
-{
-	const struct vain *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->of->at->row != y->of->at->row)
-		return x->of->at->row < y->of->at->row ? -1 : 1;
-	return x->ts < y->ts ? -1 : x->ts > y->ts;
-}
-
 /* The number of an upstream's address; the same text is looked for once. */
-static int address_at(struct questions *x, sqlite3 *db, const struct fd_row *at, int *ret,
-		      struct err *e)
+static int address_at(struct questions *x, const struct fd_row *at, int *ret, struct err *e)
 {
 	uintptr_t known = (uintptr_t)idmap_get(&x->addresses, (u64)at->remote);
 	struct buf text = { 0 };
 	int err = 0;
 
 	if (!known) {
-		err = db_add_text(&text, db, e, "SELECT remote FROM fd WHERE rowid=?1", "i",
+		err = db_add_text(&text, x->db, e, "SELECT remote FROM fd WHERE rowid=?1", "i",
 				  at->row);
 		known = (uintptr_t)(text.len ? address_of(x->k, text.data) : -1) + 2;
 		if (err == 0)
@@ -252,38 +201,64 @@ static int address_at(struct questions *x, sqlite3 *db, const struct fd_row *at,
 	return err;
 }
 
-static int add_question(struct questions *x, sqlite3 *db, struct attempt a, const struct fd_row *at,
-			struct err *e)
+/* The question at hand has no answer: its waits are an attempt. */
+static int end_question(struct questions *x, struct asking *a, struct err *e)
 {
-	int ret = address_at(x, db, at, &a.address, e);
+	struct attempt one = { .ts = a->asked,
+			       .till = a->till,
+			       .pid = a->at->pid,
+			       .n = 1,
+			       .ns = a->ns,
+			       .end = CONNECT_UNANSWERED };
+	int ret = a->ns > 0 ? address_at(x, a->at, &one.address, e) : 1;
 
-	if (ret < 0 || a.address < 0 || !(a.ns > 0))
-		return ret;
+	a->tid = 0;
+	a->ns = 0;
+	if (ret != 0 || one.address < 0)
+		return ret < 0 ? ret : 0;
 	if (GROW(x->k->v, x->k->n, "questions", e) < 0)
 		return ERR_FAIL;
-	x->k->v[x->k->n++] = a;
+	x->k->v[x->k->n++] = one;
 	return 0;
 }
 
-/* In the order of thread, socket, time: a question has the waits until the next one. */
-static int add_questions(struct questions *x, sqlite3 *db, struct err *e)
+/* Poll of that descriptor alone ends by its timeout, or a receive does. */
+static bool is_in_vain(const struct questions *x, const struct row_syscall *row,
+		       const struct syscall_desc *d)
 {
-	size_t i, k;
+	bool receives = d->family == FAMILY_RECV || d->family == FAMILY_RECV_MANY;
+
+	return row->dur != BULK_NULL && (double)row->dur >= x->least &&
+	       ((receives && row->ret == -LINUX_EAGAIN) ||
+		(d->family == FAMILY_POLL && row->ret == 0));
+}
+
+/* In the order of each thread. A question has the waits of its thread until the next one. */
+static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
+{
+	const struct row_syscall *row = call;
+	const struct syscall_desc *d = syscall_find((u8)row->abi, (u32)row->nr);
+	struct questions *x = arg;
+	struct asking *a;
+	bool send;
 	int ret = 0;
 
-	for (i = 0; i < x->n && ret == 0; i = k) {
-		const struct vain *v = &x->v[i];
-		struct attempt one = {
-			.ts = v->ts, .pid = v->of->at->pid, .n = 1, .end = CONNECT_UNANSWERED
-		};
-
-		for (k = i + 1;
-		     k < x->n && x->v[k].dur && x->v[k].tid == v->tid && x->v[k].of == v->of; k++) {
-			one.till = x->v[k].ts + x->v[k].dur;
-			one.ns += (double)x->v[k].dur;
-		}
-		if (!v->dur) /* else it was asked before the last answer */
-			ret = add_question(x, db, one, v->of->at, e);
+	(void)rowid;
+	if (!d || row->fd < 0 || row->ret == BULK_NULL)
+		return 0;
+	send = (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY) && row->ret > 0;
+	if (!send && !is_in_vain(x, row, d))
+		return 0;
+	a = asking_at(x, (intptr_t)idmap_get(&x->threads, (u64)row->tid), row->fd, row->ts);
+	if (!a || row->ts < a->answered)
+		return 0;
+	if (send) {
+		ret = end_question(x, a, e);
+		a->tid = row->tid;
+		a->asked = row->ts;
+	} else if (a->tid == row->tid) {
+		a->till = row->ts + row->dur;
+		a->ns += (double)row->dur;
 	}
 	return ret;
 }
@@ -293,7 +268,9 @@ static int read_questions(struct analysis_ctx *c, struct attempts *k, const stru
 {
 	static const char threads[] =
 		"SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE server=?1)";
-	struct questions x = { .k = k, .least = l->latency };
+	struct questions x = { .db = c->db, .k = k, .least = l->latency };
+	struct asking *a;
+	size_t at = 0;
 	int ret = fd_rows_read(&x.fds, c->db, j->about.id, "connected", e);
 
 	if (ret == 0 && x.fds.n)
@@ -305,11 +282,8 @@ static int read_questions(struct analysis_ctx *c, struct attempts *k, const stru
 		ret = db_each(c->db, e, add_thread, &x.threads, threads, "i", j->about.id);
 	if (ret == 0 && x.asking.n)
 		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_call, &x, e);
-	if (ret >= 0 && x.n) {
-		qsort(x.v, x.n, sizeof(*x.v), by_socket);
-		ret = add_questions(&x, c->db, e);
-	}
-	free(x.v);
+	while (ret >= 0 && (a = idmap_each(&x.asking, &at)))
+		ret = end_question(&x, a, e);
 	fd_rows_free(&x.fds);
 	idmap_free_all(&x.asking);
 	idmap_free(&x.threads);

@@ -16,7 +16,7 @@ int verdict_paced(struct analysis_ctx *c, const struct judged *j, struct err *e)
 		const struct value values[] = {
 			VALUE_NUMBER("n", sqlite3_column_double(q, 0), ""),
 			VALUE_NUMBER("max", sqlite3_column_double(q, 1), "ns"),
-			VALUE_SUBJECT("client", client, sqlite3_column_int64(q, 2)),
+			VALUE_MAYBE("client", client, sqlite3_column_int64(q, 2)),
 			{ 0 },
 		};
 		const struct finding f = { FINDING_verdict_paced,
