@@ -9,7 +9,6 @@
 
 #include "fd.bpf.h"
 
-#define AF_UNIX		1
 #define SOCK_STREAM	1
 #define IPPROTO_TCP	6
 #define TCP_ESTABLISHED 1

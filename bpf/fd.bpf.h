@@ -13,6 +13,8 @@
 #define F_DUPFD_CLOEXEC 1030
 #define EINPROGRESS	115
 #define FD_PATH_TAIL	256 /* bytes kept of a path */
+#define UNIX_PATH	108 /* bytes of the longest name of a Unix socket */
+#define AF_UNIX		1
 #define AF_INET		2
 #define AF_INET6	10
 
@@ -105,6 +107,51 @@ static __always_inline void emit_fd(u64 ts, u64 id, s32 fd, u8 role)
 	ev_submit(e);
 }
 
+/* The name of what a Unix socket is connected to; NULL: it is no Unix socket, or that has none. */
+static __always_inline struct unix_address *peer_name(struct file *f)
+{
+	struct socket *sock = BPF_CORE_READ(f, private_data);
+	struct unix_sock *un = (void *)BPF_CORE_READ(sock, sk);
+
+	if (!bpf_core_field_exists(un->peer) || /* Unix sockets are a module here */
+	    BPF_CORE_READ((struct sock *)un, __sk_common.skc_family) != AF_UNIX)
+		return NULL;
+	un = (void *)BPF_CORE_READ(un, peer);
+	return un ? BPF_CORE_READ(un, addr) : NULL;
+}
+
+/* connect(2) of fd returned. '@' begins an abstract name, as in /proc/net/unix. */
+static __always_inline void emit_connected(u64 ts, u64 id, s32 fd)
+{
+	struct file *f = file_at(fd);
+	struct unix_address *name = f ? peer_name(f) : NULL;
+	struct counts *c;
+	struct ev_fd *e;
+	u32 len;
+
+	if (!name || hide) {
+		emit_fd(ts, id, fd, ROLE_CONNECTED);
+		return;
+	}
+	c = count_seen(GROUP_core);
+	if (!c)
+		return;
+	e = reserve(c, ts, (u32)id, EV_fd, sizeof(*e) + FD_PATH_TAIL);
+	if (!e)
+		return;
+	fill_fd(e, id, fd, f, ROLE_CONNECTED);
+	__builtin_memset(e->path, 0, FD_PATH_TAIL);
+	len = BPF_CORE_READ(name, len) - sizeof(u16);
+	if (len <= UNIX_PATH) {
+		bpf_probe_read_kernel(e->path, len,
+				      (char *)name + bpf_core_field_offset(name->name) +
+					      sizeof(u16));
+		if (len && !e->path[0])
+			e->path[0] = '@';
+	}
+	ev_submit(e);
+}
+
 /* With its path, which the program still holds in memory at user. */
 static __always_inline void emit_fd_path(u64 ts, u64 id, s32 fd, struct file *f, s32 dir, u64 user)
 {
@@ -184,7 +231,10 @@ static __always_inline void fds_changed(u64 ts, u64 id, u8 shape, u8 form, const
 	}
 	if (source == FD_DUPLICATED && arg[1] != F_DUPFD && arg[1] != F_DUPFD_CLOEXEC)
 		return;
-	emit_fd(ts, id, source == FD_ARG0 ? arg[0] : ret, role);
+	if (role == ROLE_CONNECTED)
+		emit_connected(ts, id, arg[0]);
+	else
+		emit_fd(ts, id, source == FD_ARG0 ? arg[0] : ret, role);
 }
 
 /* chdir has its path; of fchdir the replay knows the descriptor's. */

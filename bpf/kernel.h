@@ -297,10 +297,18 @@ struct udp_sock {
 	struct sk_buff_head reader_queue;
 };
 
-struct unix_address;
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len; /* of name, with the family */
+	struct sockaddr_un name[0];
+};
 
 struct unix_sock {
 	struct unix_address *addr;
+	struct sock *peer;
 };
 
 struct inet_sock {

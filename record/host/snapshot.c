@@ -253,6 +253,8 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 		fill_socket(&ev, s, t->options->hide);
 	if (info.flags & O_CLOEXEC)
 		ev.flags = FD_CLOSED_BY_EXEC;
+	if (s && s->role == ROLE_CONNECTED && !t->options->hide && sockets_path(&t->sockets, s))
+		snprintf(target, sizeof(target), "%s", sockets_path(&t->sockets, s));
 	if (records_put(t->pump, &ev, sizeof(ev), t->options->hide && *target == '/' ? "" : target,
 			e) < 0)
 		return ERR_FAIL;

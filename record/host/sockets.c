@@ -48,6 +48,17 @@ static u64 hash_path(const char *path)
 	return h ? h : 1;
 }
 
+/* The last column of a line of /proc/net/unix, which may be empty. */
+static char *unix_path(char *line)
+{
+	int end = 0;
+
+	if (sscanf(line, "%*s %*x %*x %*x %*x %*x %*u %n", &end) < 0 || !end)
+		return "";
+	line[end + strcspn(line + end, "\n")] = '\0';
+	return line + end;
+}
+
 static int parse_unix(struct socket_info *ret, const char *line)
 {
 	unsigned int flags, type, state;
@@ -102,6 +113,20 @@ static int add(struct sockets *s, const struct socket_info *i, struct err *e)
 	return 0;
 }
 
+static int add_path(struct netns_sockets *t, u64 hash, const char *text, struct err *e)
+{
+	struct unix_path *p;
+
+	if (GROW(t->paths, t->n_paths, "paths of sockets", e) < 0)
+		return ERR_FAIL;
+	p = &t->paths[t->n_paths];
+	*p = (struct unix_path){ hash, strdup(text) };
+	if (!p->text)
+		return err_set(e, ERR_FAIL, "out of memory for paths of sockets");
+	t->n_paths++;
+	return 0;
+}
+
 static int read_table(struct sockets *s, unsigned int pid, const char *table, u16 family,
 		      u8 socktype, struct err *e)
 {
@@ -117,8 +142,12 @@ static int read_table(struct sockets *s, unsigned int pid, const char *table, u1
 	s->now->read = true;
 	while (ret == 0 && s->total < SOCKETS_MAX && !safe_stopping() &&
 	       fgets(line, sizeof(line), f))
-		if (sockets_parse(&info, line, family, socktype))
+		if (sockets_parse(&info, line, family, socktype)) {
 			ret = add(s, &info, e);
+			if (ret == 0 && info.family == AF_UNIX && info.role == ROLE_LISTENING &&
+			    info.path)
+				ret = add_path(s->now, info.path, unix_path(line), e);
+		}
 	fclose(f);
 	return ret;
 }
@@ -128,6 +157,13 @@ static int by_ino(const void *a, const void *b)
 	const struct socket_info *x = a, *y = b;
 
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct unix_path *x = a, *y = b;
+
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
 static int by_value(const void *a, const void *b)
@@ -193,7 +229,17 @@ static int read_tables(struct sockets *s, unsigned int pid, struct err *e)
 		ret = sockets_tell_accepted(t->list, t->n, e);
 	if (t->n)
 		qsort(t->list, t->n, sizeof(*t->list), by_ino);
+	if (t->n_paths)
+		qsort(t->paths, t->n_paths, sizeof(*t->paths), by_hash);
 	return ret;
+}
+
+static void free_namespace(struct netns_sockets *t)
+{
+	while (t->n_paths > 0)
+		free(t->paths[--t->n_paths].text);
+	free(t->paths);
+	free(t->list);
 }
 
 int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
@@ -216,7 +262,7 @@ int sockets_read(struct sockets *s, unsigned int pid, struct err *e)
 	if (read_tables(s, pid, e) < 0)
 		return ERR_FAIL;
 	if (!s->now->read) { /* the process has ended: another one is asked */
-		s->n--;
+		free_namespace(&s->all[--s->n]);
 		s->now = NULL;
 	}
 	return 0;
@@ -230,10 +276,20 @@ const struct socket_info *sockets_find(const struct sockets *s, u64 ino)
 				   : NULL;
 }
 
+const char *sockets_path(const struct sockets *s, const struct socket_info *i)
+{
+	struct unix_path key = { .hash = i->path };
+	const struct unix_path *found = NULL;
+
+	if (i->family == AF_UNIX && i->path && s->now && s->now->n_paths)
+		found = bsearch(&key, s->now->paths, s->now->n_paths, sizeof(key), by_hash);
+	return found ? found->text : NULL;
+}
+
 void sockets_free(struct sockets *s)
 {
 	while (s->n > 0)
-		free(s->all[--s->n].list);
+		free_namespace(&s->all[--s->n]);
 	free(s->all);
 	*s = (struct sockets){ 0 };
 }

@@ -17,7 +17,13 @@ struct socket_info {
 	u32 unread;    /* bytes that wait in a connected stream socket */
 	u64 asked;     /* ns + 1 since data arrived after the last send (waiting.c); 0: not so */
 	bool answered; /* it had sent data before */
-	u64 path; /* of a connected unix socket with a path, or a listening one: hash; else 0 */
+	u64 path; /* unix: hash of the path where it listens, was accepted or connected to; else 0 */
+};
+
+/* Where a Unix socket listens, as /proc/net/unix shows it: '@' begins an abstract name. */
+struct unix_path {
+	u64 hash; /* socket_info.path */
+	char *text;
 };
 
 /* The sockets of one network namespace. */
@@ -26,6 +32,8 @@ struct netns_sockets {
 	u64 at;			  /* when asked was read, as records_now */
 	struct socket_info *list; /* by ino */
 	size_t n;
+	struct unix_path *paths; /* by hash */
+	size_t n_paths;
 	bool read; /* one of its tables */
 };
 
@@ -45,6 +53,9 @@ int sockets_read(struct sockets *s, unsigned int pid, struct err *e);
 
 /* By inode number; NULL if it is no socket of the process that was read last. */
 const struct socket_info *sockets_find(const struct sockets *s, u64 ino);
+
+/* The path of a Unix socket of the process that was read last; NULL: it has none that is known. */
+const char *sockets_path(const struct sockets *s, const struct socket_info *i);
 
 /*
  * Parses one line of a table: family 2 or 10 (lines of tcp, udp) or 1 (unix). 0 if it holds

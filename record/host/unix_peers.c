@@ -15,8 +15,10 @@ void unix_peers_take(struct sockets *s, u32 ino, u32 peer)
 	const struct socket_info *other = sockets_find(s, peer);
 
 	if (one && one->family == AF_UNIX && one->role == ROLE_UNKNOWN && other &&
-	    other->family == AF_UNIX && other->role == ROLE_ACCEPTED)
+	    other->family == AF_UNIX && other->role == ROLE_ACCEPTED) {
 		one->role = ROLE_CONNECTED;
+		one->path = other->path;
+	}
 }
 
 static int take(void *arg, const void *fixed, struct rtattr *a, int left, struct err *e)

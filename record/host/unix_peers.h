@@ -5,7 +5,7 @@
 #include "sockets.h"
 
 /*
- * Of a pair of which one end was accepted, the other one connected: fills the role. diag is a
+ * Of a pair of which one end was accepted, the other one connected: fills role and path. diag is a
  * netlink socket, -1: none, as without group net. Without unix_diag, which the kernel loads if it
  * is a module, or of peers in other network namespaces, the role stays unknown.
  */

@@ -71,6 +71,8 @@ for way in '' raw_tp; do
 	if grep -q ' unix_diag_' /proc/kallsyms; then
 		is "${way:-tp_btf}: both connections of the client, that of before as well" "$(ask "$file" "SELECT group_concat(role)
 			FROM fd WHERE pid=$client AND kind='socket'")" connected,connected
+		is "${way:-tp_btf}: their remote address is the path" "$(ask "$file" "SELECT DISTINCT remote FROM fd
+			WHERE pid=$client AND kind='socket'")" "$work/socket"
 	else
 		echo "ok ${way:-tp_btf}: connections of before # SKIP this kernel has no unix_diag"
 	fi

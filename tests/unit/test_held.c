@@ -11,12 +11,13 @@
 
 /* What happens in the middle of the recording for 2 s. */
 struct middle {
-	bool begins;   /* two clients start a transaction, and send nothing */
-	bool returns;  /* they send again afterwards; else others have the connections */
-	bool to_end;   /* it lasts until the end */
-	bool question; /* the server does not answer the transactions' last statement */
-	bool spare;    /* there is a third connection, without use */
-	bool local;    /* the connections are of Unix sockets, without addresses */
+	bool begins;	  /* two clients start a transaction, and send nothing */
+	bool returns;	  /* they send again afterwards; else others have the connections */
+	bool to_end;	  /* it lasts until the end */
+	bool question;	  /* the server does not answer the transactions' last statement */
+	bool spare;	  /* there is a third connection, without use */
+	bool local;	  /* the connections are of Unix sockets, */
+	const char *path; /* to this one; NULL: not known, only their numbers are */
 };
 
 struct run {
@@ -27,6 +28,7 @@ struct run {
 static void begin(struct text *x, const struct middle *m)
 {
 	static const char *const names[] = { "Query SELECT", "Query BEGIN", "Query COMMIT" };
+	char number[32];
 	int i;
 
 	text_line(x, "@recorder\n0 0 clock monotonic=1 realtime=1795345200000000001 boottime=1");
@@ -47,11 +49,13 @@ static void begin(struct text *x, const struct middle *m)
 			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=3 socktype=1 sport=%d"
 			" dport=5432 daddr=10.0.0.7",
 			100 + i, 2000 + i, 5000 + i);
-	for (i = 0; i < POOL + m->spare && m->local; i++)
+	for (i = 0; i < POOL + m->spare && m->local; i++) {
+		snprintf(number, sizeof(number), "socket:[%d]", 2000 + i);
 		text_line(x,
 			  "5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=1 role=3 socktype=1"
-			  " path=\"socket:[%d]\"",
-			  100 + i, 2000 + i, 2000 + i);
+			  " path=\"%s\"",
+			  100 + i, 2000 + i, m->path ? m->path : number);
+	}
 	text_line(x, "31 0 info text=\"begin=31\"\n@cpu 0");
 	for (i = 0; i < CLIENTS; i++)
 		text_line(x, "%d 0 connection sock=%d ino=%d conn=%d family=2 side=1", 40 + i,
@@ -141,6 +145,8 @@ static void connections_are_kept_for_silent_clients(void **state)
 		{ .begins = true, .to_end = true },
 		{ .returns = true }, /* a pool by session: no transaction is seen */
 		{ .begins = true, .returns = true, .local = true },
+		{ .begins = true, .returns = true, .local = true, .path = "/run/db.sock" },
+		{ .begins = true, .returns = true, .local = true, .path = "@db" },
 	};
 	size_t i;
 
@@ -156,7 +162,9 @@ static void connections_are_kept_for_silent_clients(void **state)
 		is_number(db, HELD("transaction", "count(v.text)"), all[i].begins);
 		is_text(db,
 			"SELECT f.remote FROM finding_value v JOIN fd f ON f.rowid=v.id WHERE v.name='upstream'",
-			all[i].local ? "" : "10.0.0.7:5432");
+			all[i].path    ? all[i].path
+			: all[i].local ? ""
+				       : "10.0.0.7:5432");
 		is_number(db, FINDING_VALUE("pause_cause", "upstream", "count(v.text)"), 0);
 		db_close(db);
 	}

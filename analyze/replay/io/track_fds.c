@@ -94,6 +94,23 @@ static void leave(struct replay *r, const struct process *p, struct file *f)
 		idmap_put(&own(r)->known, id, f->same.next, FD_TOTAL, NULL);
 }
 
+/* Address of the peer: of a Unix socket the path that it is connected to; "": not known, or none.
+ */
+static const char *peer_of(const struct file *f, char text[ADDRESS_MAX])
+{
+	static const char number[] = "socket:["; /* as /proc/PID/fd shows a socket without a path */
+
+	if (f->family == LINUX_AF_UNIX)
+		return f->role == ROLE_CONNECTED && f->path &&
+				       strncmp(f->path, number, sizeof(number) - 1) != 0
+			       ? f->path
+			       : "";
+	if (!f->dport && f->role <= ROLE_LISTENING)
+		return "";
+	address_text(text, f->family, f->daddr, f->dport);
+	return text;
+}
+
 /* The descriptor is closed, or means something else from now on; ts 0: it never was closed. */
 static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct err *e)
 {
@@ -104,7 +121,6 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 	if (!f)
 		return 0;
 	address_text(local, f->family, f->saddr, f->sport);
-	address_text(remote, f->family, f->daddr, f->dport);
 	ret = ts ? requests_closed(r, p, fd, f, ts, e) : requests_unanswered(r, p, fd, f, e);
 	upstream_end(r, p, fd, f, ts > 0);
 	if (ret == 0)
@@ -113,9 +129,8 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 		ret = row_put(r->db, fd, e, .pid = p->pid, .fd = fd, .ts = replay_time(r, f->since),
 			      .end = ts ? replay_time(r, ts) : BULK_NULL,
 			      .kind = kind_names[f->kind], .role = role_names[f->role],
-			      .local = local,
-			      .remote = f->dport || f->role > ROLE_LISTENING ? remote : "",
-			      .dev = f->dev, .ino = (s64)f->ino, .path = f->path,
+			      .local = local, .remote = peer_of(f, remote), .dev = f->dev,
+			      .ino = (s64)f->ino, .path = f->path,
 			      .port = f->sport ? f->sport : BULK_NULL);
 	fdmap_put(&fd_table(p)->files, fd, NULL, &own(r)->memory, NULL);
 	own(r)->n_files--;
@@ -203,7 +218,9 @@ static int fds_on_fd(struct replay *r, const struct record *rec, struct err *e)
 		fd_table(p)->snapshot = rec->ts;
 	if (rec->tail_len) {
 		free(f->path);
-		f->path = path_absolute(p, ev->dir, rec->tail, rec->tail_len);
+		f->path = f->kind == FD_SOCKET
+				  ? strndup(rec->tail, rec->tail_len)
+				  : path_absolute(p, ev->dir, rec->tail, rec->tail_len);
 		return join(r, p, f, e);
 	}
 	twin = f->role ? NULL : sibling(r, p, f);
