@@ -2,7 +2,7 @@
 #include "request_rows.h"
 
 #include "analyze/base/idmap.h"
-#include "analyze/base/limits.h"
+#include "analyze/store/db_idmap.h"
 
 struct chosen {
 	struct idmap services, awaiting;
@@ -11,11 +11,6 @@ struct chosen {
 	row_fn fn;
 	void *arg;
 };
-
-static int add_id(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
-}
 
 static int take(void *arg, s64 rowid, const void *request, struct err *e)
 {
@@ -34,7 +29,7 @@ static int take(void *arg, s64 rowid, const void *request, struct err *e)
 
 int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e)
 {
-	return db_each(db, e, add_id, ret,
+	return db_each(db, e, db_idmap, ret,
 		       "SELECT id FROM request_name WHERE awaits(protocol, name)", "");
 }
 
@@ -42,7 +37,7 @@ int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn
 		  struct err *e)
 {
 	struct chosen c = { .fn = fn, .arg = arg, .service = BULK_NULL };
-	int ret = db_each(db, e, add_id, &c.services, services, "i", key);
+	int ret = db_each(db, e, db_idmap, &c.services, services, "i", key);
 
 	if (ret == 0)
 		ret = awaiting_names(&c.awaiting, db, e);

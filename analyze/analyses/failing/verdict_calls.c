@@ -11,7 +11,7 @@
 #include "verdict_place.h"
 
 #include "analyze/base/idmap.h"
-#include "analyze/base/limits.h"
+#include "analyze/store/db_idmap.h"
 #include "analyze/store/request_rows.h"
 #include "format/errnos.h"
 #include "format/grow.h"
@@ -54,17 +54,6 @@ struct calls {
 	size_t n;
 	double requests[2]; /* answered well, failed */
 };
-
-static int add_service(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
-}
-
-static int add_thread(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0),
-			 (void *)(intptr_t)sqlite3_column_int64(q, 1), TASK_LIMIT, e);
-}
 
 static struct kind *kind_of(struct calls *c, const struct row_syscall *row)
 {
@@ -339,9 +328,9 @@ static int read_calls(struct analysis_ctx *a, struct calls *c, struct err *e)
 
 	if (ret < 0 || !n)
 		return ret;
-	ret = db_each(a->db, e, add_thread, &c->pid_of, threads, "i", server);
+	ret = db_each(a->db, e, db_idmap, &c->pid_of, threads, "i", server);
 	if (ret == 0)
-		ret = db_each(a->db, e, add_service, &c->services,
+		ret = db_each(a->db, e, db_idmap, &c->services,
 			      "SELECT id FROM service WHERE server=?1", "i", server);
 	if (ret == 0)
 		ret = rows_each(a->db, TABLE_syscall, COLUMNS_ALL, take_call, c, e);

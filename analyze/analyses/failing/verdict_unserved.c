@@ -14,6 +14,7 @@
 #include "analyze/base/limits.h"
 #include "analyze/stats/sorted.h"
 #include "analyze/store/columns/columns.h"
+#include "analyze/store/db_idmap.h"
 #include "format/errnos.h"
 #include "format/grow.h"
 #include "format/syscall.h"
@@ -55,12 +56,6 @@ struct accepting {
 static u64 key_of(s64 pid, s64 fd)
 {
 	return (u64)pid << 32 | (u32)fd;
-}
-
-static int add_thread(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0),
-			 (void *)(intptr_t)sqlite3_column_int64(q, 1), TASK_LIMIT, e);
 }
 
 static int add_socket(void *arg, sqlite3_stmt *q, struct err *e)
@@ -260,7 +255,7 @@ int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct
 
 	if (ret < 0 || !n)
 		return ret;
-	ret = db_each(c->db, e, add_thread, &a.pids,
+	ret = db_each(c->db, e, db_idmap, &a.pids,
 		      ACCEPTING " SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM p)",
 		      "ii", id, all);
 	if (ret == 0)

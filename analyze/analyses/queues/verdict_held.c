@@ -12,6 +12,7 @@
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/stats/sorted.h"
+#include "analyze/store/db_idmap.h"
 #include "analyze/store/other_end.h"
 #include "analyze/store/request_rows.h"
 #include "format/grow.h"
@@ -58,20 +59,15 @@ struct holds {
 
 /* ---- reading ---- */
 
-static int on_name(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
-}
-
 /* "Query BEGIN", "Execute COMMIT" */
 static int read_names(struct holds *h, sqlite3 *db, struct err *e)
 {
 	int ret = db_each(
-		db, e, on_name, &h->begins,
+		db, e, db_idmap, &h->begins,
 		"SELECT id FROM request_name WHERE name LIKE '% BEGIN' OR name LIKE '% START'", "");
 
 	return ret < 0 ? ret
-		       : db_each(db, e, on_name, &h->ends,
+		       : db_each(db, e, db_idmap, &h->ends,
 				 "SELECT id FROM request_name WHERE name LIKE '% COMMIT' OR name LIKE"
 				 " '% ROLLBACK' OR name LIKE '% END' OR name LIKE '% ABORT'",
 				 "");

@@ -10,6 +10,7 @@
 
 #include "analyze/base/limits.h"
 #include "analyze/stats/sorted.h"
+#include "analyze/store/db_idmap.h"
 #include "analyze/store/request_rows.h"
 #include "analyze/store/state.h"
 #include "format/grow.h"
@@ -126,16 +127,11 @@ static int find_full(struct helpers *h, struct err *e)
 	return 0;
 }
 
-static int on_lock(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
-}
-
 /* What they did in the time of the verdict. Who waits for work sleeps on a futex that is no lock.
  */
 static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
 {
-	int ret = db_each(c->db, e, on_lock, &h->locks,
+	int ret = db_each(c->db, e, db_idmap, &h->locks,
 			  "SELECT id FROM futex WHERE class='contention' LIMIT ?1", "i",
 			  (s64)TASK_LIMIT - 1);
 

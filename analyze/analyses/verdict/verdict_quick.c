@@ -23,7 +23,7 @@ int verdict_quick_read(struct analysis_ctx *c, struct judged *j, const struct li
 		" server=?1))";
 	static const char sql[] =
 		"WITH x AS MATERIALIZED (SELECT coalesce(name, 0) AS name, errors > 0 AND errors >= requests AS"
-		" failed, dur + queued AS took FROM request WHERE NOT lossy AND service IN (SELECT id FROM service"
+		" failed, dur + queued AS took FROM request WHERE NOT lossy AND NOT paced AND service IN (SELECT id FROM service"
 		" WHERE server=?1)) SELECT name FROM x GROUP BY name HAVING 2 * sum(failed) < count(*) AND ?2 * avg(took) FILTER (WHERE failed) <"
 		" avg(took) FILTER (WHERE NOT failed)";
 	s64 failed = 0;

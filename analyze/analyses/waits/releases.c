@@ -2,7 +2,7 @@
 #include "releases.h"
 
 #include "analyze/base/idmap.h"
-#include "analyze/base/limits.h"
+#include "analyze/store/db_idmap.h"
 #include "analyze/store/error_names.h"
 #include "analyze/store/request_rows.h"
 
@@ -154,18 +154,6 @@ static int on_unanswered(void *arg, sqlite3_stmt *q, struct err *e)
 	return on_request(arg, 0, &row, e);
 }
 
-static int on_process(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0),
-			 (void *)(uintptr_t)sqlite3_column_int64(q, 1), TASK_LIMIT, e);
-}
-
-/* A set. */
-static int on_id(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
-}
-
 /* The requests of one side, with or without an answer. */
 static int each_request(sqlite3 *db, struct search *s, struct err *e)
 {
@@ -211,16 +199,16 @@ int releases_find(sqlite3 *db, struct release *v, size_t n, struct err *e)
 	for (i = 0; i < n && s.v; i++)
 		s.v[i] = &v[i];
 	if (ret == 0)
-		ret = db_each(db, e, on_process, &s.parents,
+		ret = db_each(db, e, db_idmap, &s.parents,
 			      "SELECT pid, parent FROM process WHERE parent > 1", "");
 	if (ret == 0)
 		ret = db_each(
-			db, e, on_id, &s.alone,
+			db, e, db_idmap, &s.alone,
 			"SELECT pid FROM fd WHERE role='accepted' GROUP BY pid HAVING count(*)=1",
 			"");
 	if (ret == 0)
 		ret = db_each(
-			db, e, on_id, &s.unread,
+			db, e, db_idmap, &s.unread,
 			"SELECT id FROM service s WHERE NOT EXISTS (SELECT 1 FROM service o WHERE"
 			" o.server=s.server AND o.received > 0)",
 			"");
