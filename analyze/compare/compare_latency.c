@@ -179,7 +179,7 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 		return 0;
 	if (r->kind->named)
 		id = (s64)((u64)id << 16 | (u64)row->name);
-	if (row->paced) {
+	if (row->paced > 0) {
 		s = of_source(r, id);
 		if (s)
 			s->paced++;

@@ -211,8 +211,8 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	}
 	if (r->of[r->last].first->n > REQUESTS_MOST)
 		return 0;
-	return append(r->of[r->last].first, row->lossy || row->paced ? end : row->ts - row->queued,
-		      end, e);
+	return append(r->of[r->last].first,
+		      row->lossy || row->paced > 0 ? end : row->ts - row->queued, end, e);
 }
 
 static int read_requests(struct services *r, sqlite3 *db, struct err *e)

@@ -49,7 +49,7 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 					 .end = row->ts + row->dur,
 					 .service = row->service,
 					 .tid = row->tid,
-					 .known = row->split && !row->lossy && !row->paced };
+					 .known = row->split && !row->lossy && row->paced <= 0 };
 	return 0;
 }
 
