@@ -8,6 +8,12 @@
 
 #define WAITV_MAX 128 /* futexes of one call */
 
+/* commands of fcntl(2): include/uapi/asm-generic/fcntl.h */
+#define F_SETLK	     6
+#define F_SETLKW     7
+#define F_OFD_SETLK  37
+#define F_OFD_SETLKW 38
+
 /* include/uapi/linux/futex.h */
 #define FUTEX_WAIT	  0
 #define FUTEX_LOCK_PI	  6
@@ -203,6 +209,26 @@ static __always_inline bool only_fd(u8 shape, u64 set, u64 n, s32 *fd)
 	       bpf_probe_read_user(fd, sizeof(*fd), (void *)set) == 0;
 }
 
+struct file_lock { /* struct flock of include/uapi/asm-generic/fcntl.h, 64 bits */
+	u16 type, whence;
+	s64 start, len;
+};
+
+/* What fcntl locks or unlocks, in the arguments that it does not have. */
+static __always_inline bool lock_of(u8 shape, u64 cmd, u64 user, u64 *arg3, u64 *arg4, u64 *arg5)
+{
+	struct file_lock l;
+
+	if ((shape & FD_SOURCE) != FD_DUPLICATED ||
+	    (cmd != F_SETLK && cmd != F_SETLKW && cmd != F_OFD_SETLK && cmd != F_OFD_SETLKW) ||
+	    bpf_probe_read_user(&l, sizeof(l), (void *)user))
+		return false;
+	*arg3 = l.type | (u32)l.whence << 16;
+	*arg4 = l.start;
+	*arg5 = l.len;
+	return true;
+}
+
 static __always_inline void emit_full(struct counts *c, const struct call *call,
 				      struct pt_regs *regs, u8 shape, const bool btf)
 {
@@ -220,6 +246,8 @@ static __always_inline void emit_full(struct counts *c, const struct call *call,
 		flags |= SYSCALL_ONE_FD;
 		arg5 = (u32)fd;
 	}
+	if (lock_of(shape, arg1, arg2, &arg3, &arg4, &arg5))
+		flags |= SYSCALL_FILE_LOCK;
 	e = ev_reserve(c, call->ts, call->tid, syscall_args);
 	if (!e)
 		return;

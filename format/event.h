@@ -80,8 +80,9 @@ enum ev_group {
 /* flags of syscall and syscall_args */
 #define SYSCALL_NO_ENTRY   1
 #define SYSCALL_UNFINISHED 2
-#define SYSCALL_FUTEX	   4 /* arg5 is the address of a futex */
-#define SYSCALL_ONE_FD	   8 /* poll, ppoll: arg5 is the only descriptor of the set */
+#define SYSCALL_FUTEX	   4  /* arg5 is the address of a futex */
+#define SYSCALL_ONE_FD	   8  /* poll, ppoll: arg5 is the only descriptor of the set */
+#define SYSCALL_FILE_LOCK  16 /* fcntl: arg3 to arg5 are of its struct flock */
 
 /* flags of switch */
 #define SWITCH_PREEMPT	 1

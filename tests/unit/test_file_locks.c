@@ -7,6 +7,8 @@
 #include "tests/lib/pausing.h"
 #include "tests/lib/unit.h"
 
+#include <stdio.h>
+
 enum trying { FLOCK, FCNTL, NOT_TRIED, NO_FAILURE, WORK_BETWEEN, OUTSIDE };
 
 /* Request that tries n times, each 20 ms, while process 300 has the lock of /data/lock. */
@@ -108,12 +110,91 @@ static void other_sleeps_are_not(void **state)
 	}
 }
 
+/* Processes 300, 400 and 500 with descriptors of one file. */
+#define THREE                                                                                  \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls\"\n"   \
+	"2 300 thread pid=300 state=83 comm=\"a\"\n2 400 thread pid=400 state=83 comm=\"b\"\n" \
+	"2 500 thread pid=500 state=83 comm=\"c\"\n"                                           \
+	"3 300 fd pid=300 fd=3 mode=0100000 dev=5 ino=44 path=\"/f\"\n"                        \
+	"3 300 fd pid=300 fd=4 mode=0100000 dev=5 ino=44 path=\"/f\"\n"                        \
+	"3 400 fd pid=400 fd=3 mode=0100000 dev=5 ino=44 path=\"/f\"\n"                        \
+	"3 500 fd pid=500 fd=3 mode=0100000 dev=5 ino=44 path=\"/f\"\n"                        \
+	"10 0 info text=\"begin=10\"\n@cpu 0\n"
+/* F_SETLK or another command; type 0 to share, 1 alone, 2 to unlock; first byte and number of them
+ */
+#define LOCK(ts, pid, cmd, type, start, len, ret)                                              \
+#ts " " #pid " syscall_args nr=fcntl arg0=3 arg1=" #cmd " arg3=" #type " arg4=" #start \
+	    " arg5=" #len " flags=16 ret=" #ret " dur=20\n"
+#define HOLDERS \
+	"SELECT group_concat(tid || ' ' || holder || ' ' || failed, ', ') FROM file_lock_holder"
+
+static void who_has_the_bytes(void **state)
+{
+	static const struct {
+		const char *text, *holders;
+	} cases[] = {
+		/* other bytes, and the same: those of 300; of 400 only after it unlocked some */
+		{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(200, 400, 6, 1, 10, 10, 0)
+			  LOCK(300, 500, 6, 1, 5, 1, -11) LOCK(400, 300, 6, 2, 4, 2, 0)
+				  LOCK(500, 500, 6, 1, 5, 1, 0) LOCK(600, 500, 6, 1, 6, 1, -11),
+		  "500 300 1, 500 300 1" },
+		/* shared with others who share; to the end of the file, however long */
+		{ LOCK(100, 300, 6, 0, 0, 0, 0) LOCK(200, 400, 6, 0, 7, 1, 0)
+			  LOCK(300, 500, 6, 1, 999, 1, -11),
+		  "500 300 1" },
+		/* closing another descriptor of the file unlocks all; so does the end */
+		{ LOCK(100, 300, 6, 1, 0, 10, 0) "200 300 syscall nr=close fd=4 ret=0 dur=5\n" LOCK(
+			  300, 500, 6, 1, 5, 1, -11),
+		  NULL },
+		{ LOCK(100, 300, 6, 1, 0, 10, 0) "200 300 exit pid=300\n" LOCK(300, 500, 6, 1, 5, 1,
+									      -11),
+		  NULL },
+		/* it waited until the other one unlocked them */
+		{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(
+			  5000, 300, 6, 2, 0, 10,
+			  0) "5100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 dur=4000\n",
+		  "500 300 0" },
+		/* what was unlocked before is not waited for */
+		{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(
+			  200, 300, 6, 2, 0, 10,
+			  0) "5100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 dur=4000\n",
+		  NULL },
+		/* a lock of the open file, which the process has as well */
+		{ LOCK(100, 300, 37, 1, 0, 10, 0) LOCK(200, 300, 6, 1, 0, 1, -11), "300 300 1" },
+		/* from a position that is not known; of an older recorder, which has no range */
+		{ LOCK(100, 300, 6, 65537, 0, 10, 0) LOCK(200, 500, 6, 1, 0, 1, -11), NULL },
+		{ "100 300 syscall_args nr=fcntl arg0=3 arg1=6 arg3=1 arg5=10 ret=0 dur=20\n" LOCK(
+			  200, 500, 6, 1, 0, 1, -11),
+		  NULL },
+		/* flock, which is no lock of bytes */
+		{ "100 300 syscall_args nr=flock arg0=3 arg1=2 ret=0 dur=20\n" LOCK(
+			  200, 400, 6, 1, 0, 0,
+			  0) "300 500 syscall_args nr=flock arg0=3 arg1=5 ret=-11 dur=20\n",
+		  "500 300 1" },
+	};
+	char text[4096];
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", THREE, cases[i].text);
+		db = loaded(text);
+		if (cases[i].holders)
+			is_text(db, HOLDERS, cases[i].holders);
+		else
+			is_number(db, "SELECT count(*) FROM file_lock_holder", 0);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_thread_that_tries_is_no_holder),
 		T(sleeps_between_tries_are_for_the_lock),
 		T(other_sleeps_are_not),
+		T(who_has_the_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

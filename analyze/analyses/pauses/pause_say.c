@@ -367,7 +367,7 @@ static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct e
 		VALUE_NUMBER("held", l.holder ? 100 * l.held : NAN, "%"),
 		VALUE_TEXT("unknown",
 			   l.holder ? NULL : "not recorded, or took it before the recording"),
-		VALUE_NUMBER("tries", l.tries, ""),
+		VALUE_NUMBER("tries", l.tries > 0 ? l.tries : NAN, ""),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_pause_filelock,	  PROBLEM, OBSERVED,  j->about,

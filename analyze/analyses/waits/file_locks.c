@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Waits for a lock of a file by trying again: fcntl(F_SETLK) or flock(LOCK_NB) fails, the thread
- * sleeps, and tries once more. Which file most tries were on; and the holder: the time in which
+ * sleeps, and tries once more. Which file most tries were on; and who had the bytes, where that is
+ * recorded. In older recordings, which do not say which bytes: the time in which
  * threads try is divided by the calls on that file of those that do not, or that close it. A lock
  * that is not released before the end is held by the thread that called last.
  */
@@ -10,7 +11,7 @@
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
-#include "analyze/store/db.h"
+#include "analyze/store/db_idmap.h"
 #include "format/errnos.h"
 #include "format/grow.h"
 #include "format/syscall.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 
 #define USES_MAX 500000
-#define HELD	 0.5 /* of the time of tries: a holder of less is not named */
+#define HELD	 0.5 /* of the tries, or of their time: a holder of less is not named */
 
 enum use_kind { USE_FAILED, USE_OK, USE_CLOSE };
 
@@ -53,6 +54,7 @@ struct locks {
 	struct use *uses;
 	size_t n;
 	double waited; /* all together */
+	double waits;  /* calls that waited for the lock, and got it */
 };
 
 static int add_sum(struct idmap *m, s64 key, double sum, struct err *e)
@@ -108,12 +110,6 @@ static int add_fd(void *arg, sqlite3_stmt *q, struct err *e)
 	return idmap_put(arg,
 			 (u64)sqlite3_column_int64(q, 0) << 32 | (u32)sqlite3_column_int64(q, 1),
 			 arg, TASK_LIMIT, e);
-}
-
-static int add_thread(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0),
-			 (void *)(intptr_t)sqlite3_column_int64(q, 1), TASK_LIMIT, e);
 }
 
 static int take_use(void *arg, s64 rowid, const void *call, struct err *e)
@@ -223,6 +219,41 @@ static int find_holder(struct locks *l, struct err *e)
 	return ret;
 }
 
+/* A try that failed, which take_try has counted, or a call that waited. */
+static int take_holder(void *arg, s64 rowid, const void *held, struct err *e)
+{
+	const struct row_file_lock_holder *row = held;
+	struct locks *l = arg;
+	int ret = 0;
+
+	(void)rowid;
+	if (!l->counts(l->arg, row->tid, row->ts))
+		return 0;
+	if (!row->failed) {
+		l->waits++;
+		ret = add_sum(&l->tries, row->tid << 20 | (row->fd & 0xfffff), 1, e);
+	}
+	return ret < 0 ? ret : add_sum(&l->holders, row->holder, 1, e);
+}
+
+/* Whether most of the tries and waits have a holder that is recorded. */
+static bool known_holder(struct locks *l)
+{
+	const struct sum *most = largest(&l->holders), *s;
+	double known = 0;
+	size_t at = 0;
+
+	while ((s = idmap_each(&l->holders, &at)))
+		known += s->sum;
+	if (!most || known < HELD * (l->ret->tries + l->waits))
+		return false;
+	if (most->sum >= HELD * known) {
+		l->ret->holder = most->key;
+		l->ret->held = most->sum / known;
+	}
+	return true;
+}
+
 /* The file, and all descriptors of it. */
 static int read_file(struct locks *l, sqlite3 *db, s64 tid, s64 fd, struct err *e)
 {
@@ -237,24 +268,35 @@ static int read_file(struct locks *l, sqlite3 *db, s64 tid, s64 fd, struct err *
 	return ret < 0 ? ret : db_each(db, e, add_fd, &l->fds, same, "ii", tid, fd);
 }
 
+static const u32 call_set = COLUMN_OF(syscall, ts) | COLUMN_OF(syscall, tid) |
+			    COLUMN_OF(syscall, abi) | COLUMN_OF(syscall, nr) |
+			    COLUMN_OF(syscall, fd) | COLUMN_OF(syscall, ret);
+
+static int holder_by_turns(struct locks *l, sqlite3 *db, struct err *e)
+{
+	int ret = db_each(db, e, db_idmap, &l->threads, "SELECT tid, pid FROM thread", "");
+
+	idmap_free_all(&l->holders);
+	l->holders = (struct idmap){ 0 };
+	if (ret == 0)
+		ret = rows_each(db, TABLE_syscall, call_set, take_use, l, e);
+	return ret < 0 ? ret : find_holder(l, e);
+}
+
 int file_lock_find(sqlite3 *db, file_lock_fn counts, const void *arg, struct file_lock *ret_lock,
 		   struct err *e)
 {
-	static const u32 set = COLUMN_OF(syscall, ts) | COLUMN_OF(syscall, tid) |
-			       COLUMN_OF(syscall, abi) | COLUMN_OF(syscall, nr) |
-			       COLUMN_OF(syscall, fd) | COLUMN_OF(syscall, ret);
 	struct locks l = { .counts = counts, .arg = arg, .ret = ret_lock };
-	int ret = rows_each(db, TABLE_syscall, set, take_try, &l, e);
-	const struct sum *most = largest(&l.tries);
+	int ret = rows_each(db, TABLE_syscall, call_set, take_try, &l, e);
+	const struct sum *most;
 
+	if (ret >= 0)
+		ret = rows_each(db, TABLE_file_lock_holder, COLUMNS_ALL, take_holder, &l, e);
+	most = largest(&l.tries);
 	if (ret >= 0 && most)
 		ret = read_file(&l, db, most->key >> 20, most->key & 0xfffff, e);
-	if (ret >= 0 && l.fds.n)
-		ret = db_each(db, e, add_thread, &l.threads, "SELECT tid, pid FROM thread", "");
-	if (ret >= 0 && l.fds.n)
-		ret = rows_each(db, TABLE_syscall, set, take_use, &l, e);
-	if (ret >= 0)
-		ret = find_holder(&l, e);
+	if (ret >= 0 && l.fds.n && !known_holder(&l) && l.ret->tries > 0)
+		ret = holder_by_turns(&l, db, e);
 	idmap_free_all(&l.tries);
 	idmap_free(&l.fds);
 	idmap_free(&l.threads);

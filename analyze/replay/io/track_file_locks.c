@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks of files: fcntl(2), by process and range of bytes, or by open file; and flock(2). Who had
+ * the bytes that another one tried for, or waited for. Of locks from before the recording nothing
+ * is known.
+ */
+#include "analyze/replay/syscall_view.h"
+#include "analyze/replay/tasks/threads.h"
+#include "descriptors.h"
+#include "inode_uses.h"
+
+#include "format/grow.h"
+#include "format/linux_abi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FILES_MOST 4096 /* with locks */
+#define PARTS_MOST 1024 /* locked ranges of one file */
+#define RELEASED   8	/* ranges that were unlocked last */
+
+/* Bytes that are locked; to is not one of them. */
+struct locked {
+	u64 owner; /* process; of locks of open files and flock with the descriptor */
+	s64 from, to;
+	u64 since;
+	u64 till; /* unlocked; 0: not yet */
+	u32 tid;
+	bool write;
+};
+
+struct locked_file {
+	u64 ino;
+	u32 dev;
+	struct locked *v;
+	size_t n;
+	struct locked released[RELEASED]; /* a ring */
+	size_t n_released;
+};
+
+struct file_locks {
+	struct idmap files; /* inode_hash -> struct locked_file */
+};
+
+/* A call that locks or unlocks. */
+struct asked_lock {
+	struct locked at;
+	bool unlock;
+};
+
+static struct file_locks *own(const struct replay *r)
+{
+	return r->own[TRACK_file_locks];
+}
+
+/* Of a process: whether it has locked anything. */
+static bool *has_locked(const struct process *p)
+{
+	return p->own[TRACK_file_locks];
+}
+
+static struct locked_file *locks_at(struct replay *r, const struct file *f)
+{
+	struct locked_file *l = idmap_get(&own(r)->files, inode_hash(0, f->dev, f->ino));
+
+	return l && l->ino == f->ino && l->dev == f->dev ? l : NULL;
+}
+
+/* *ret NULL: they are too many, or two inodes have one hash. */
+static int locks_new(struct replay *r, const struct file *f, struct locked_file **ret,
+		     struct err *e)
+{
+	u64 id = inode_hash(0, f->dev, f->ino);
+	struct locked_file *l;
+
+	*ret = locks_at(r, f);
+	if (*ret || own(r)->files.n >= FILES_MOST || idmap_get(&own(r)->files, id))
+		return 0;
+	l = idmap_add(&own(r)->files, id, sizeof(*l), FILES_MOST, "locks of files", e);
+	if (!l)
+		return ERR_FAIL;
+	l->ino = f->ino;
+	l->dev = f->dev;
+	*ret = l;
+	return 0;
+}
+
+static bool overlap(const struct locked *a, const struct locked *b)
+{
+	return a->from < b->to && b->from < a->to;
+}
+
+static bool conflict(const struct locked *a, const struct locked *b)
+{
+	return a->owner != b->owner && (a->write || b->write) && overlap(a, b);
+}
+
+/* No more than PARTS_MOST: a file with so many locks is not followed exactly. */
+static int add_part(struct locked_file *l, const struct locked *part, struct err *e)
+{
+	if (l->n >= PARTS_MOST || part->from >= part->to)
+		return 0;
+	if (GROW(l->v, l->n, "locks of files", e) < 0)
+		return ERR_FAIL;
+	l->v[l->n++] = *part;
+	return 0;
+}
+
+/* The owner has no lock of these bytes any more: what is on both sides of them stays. */
+static int take_away(struct locked_file *l, const struct locked *gone, u64 ts, struct err *e)
+{
+	size_t i = 0;
+	int ret = 0;
+
+	while (i < l->n && ret == 0) {
+		struct locked was = l->v[i], before = was, after = was;
+
+		if (was.owner != gone->owner || !overlap(&was, gone)) {
+			i++;
+			continue;
+		}
+		l->v[i] = l->v[--l->n];
+		before.to = gone->from;
+		after.from = gone->to;
+		was.till = ts;
+		l->released[l->n_released++ % RELEASED] = was;
+		ret = add_part(l, &before, e);
+		if (ret == 0)
+			ret = add_part(l, &after, e);
+	}
+	return ret;
+}
+
+/* Bytes of struct flock; false: they begin at a position that is not known. */
+static bool range_of(const struct ev_syscall_args *a, struct locked *at)
+{
+	s64 start = (s64)a->arg4, len = (s64)a->arg5;
+
+	if (a->arg3 >> 16 || start < 0 || len == INT64_MIN)
+		return false;
+	at->from = len < 0 ? start + len : start;
+	at->to = len < 0 ? start : !len || len > INT64_MAX - start ? INT64_MAX : start + len;
+	return at->from >= 0;
+}
+
+static bool of_fcntl(const struct ev_syscall_args *a, struct asked_lock *ask)
+{
+	u16 type = (u16)a->arg3;
+
+	if (!(a->flags & SYSCALL_FILE_LOCK) || !range_of(a, &ask->at))
+		return false;
+	if (a->arg1 == LINUX_F_OFD_SETLK || a->arg1 == LINUX_F_OFD_SETLKW)
+		ask->at.owner |= (u64)((u32)a->arg0 + 1) << 32;
+	ask->at.write = type == LINUX_F_WRLCK;
+	ask->unlock = type == LINUX_F_UNLCK;
+	return type <= LINUX_F_UNLCK;
+}
+
+static void of_flock(const struct call_view *v, struct asked_lock *ask)
+{
+	ask->at.owner |= (u64)((u32)v->arg[0] + 1) << 32;
+	ask->at.from = INT64_MIN; /* not the bytes that fcntl locks */
+	ask->at.to = INT64_MIN + 1;
+	ask->at.write = v->arg[1] & LINUX_LOCK_EX;
+	ask->unlock = v->arg[1] & LINUX_LOCK_UN;
+}
+
+/* Who has the bytes now; of a call that waited, who unlocked them last in that time. */
+static const struct locked *holder_of(const struct locked_file *l, const struct locked *at,
+				      const struct call_view *v)
+{
+	const struct locked *last = NULL;
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (conflict(&l->v[i], at))
+			return &l->v[i];
+	for (i = 0; i < RELEASED && i < l->n_released; i++)
+		if (conflict(&l->released[i], at) && v->ret == 0 &&
+		    l->released[i].till > call_entry(v) &&
+		    (!last || l->released[i].till > last->till))
+			last = &l->released[i];
+	return last;
+}
+
+static void put_holder(struct replay *r, const struct record *rec, const struct call_view *v,
+		       const struct locked *holder)
+{
+	struct row_file_lock_holder *row = bulk_add(r->bulk, file_lock_holder);
+
+	row->ts = replay_time(r, call_entry(v));
+	row->dur = (s64)(v->dur & INT64_MAX);
+	row->tid = rec->tid;
+	row->fd = (s32)v->arg[0];
+	row->failed = v->ret != 0;
+	row->holder = holder->tid;
+	row->since = replay_time(r, holder->since);
+}
+
+static int on_lock(struct replay *r, const struct record *rec, const struct process *p,
+		   const struct call_view *v, struct err *e)
+{
+	struct asked_lock ask = { .at = { .owner = p->pid, .since = rec->ts, .tid = rec->tid } };
+	const struct ev_header *h = rec->event;
+	const struct file *f = file_of(p, (s32)v->arg[0]);
+	const struct locked *holder;
+	struct locked_file *l;
+	int ret = 0;
+
+	if (v->desc->family != FAMILY_FCNTL)
+		of_flock(v, &ask);
+	else if (h->type != EV_syscall_args || !of_fcntl(rec->event, &ask))
+		return 0;
+	if (!f || !f->ino || (v->ret && ask.unlock))
+		return 0;
+	if (ask.unlock || v->ret)
+		l = locks_at(r, f);
+	else
+		ret = locks_new(r, f, &l, e);
+	if (ret < 0 || !l)
+		return ret;
+	holder = ask.unlock || v->flags & SYSCALL_NO_ENTRY ? NULL : holder_of(l, &ask.at, v);
+	if (holder)
+		put_holder(r, rec, v, holder);
+	if (v->ret)
+		return 0;
+	*has_locked(p) |= !ask.unlock;
+	ret = take_away(l, &ask.at, rec->ts, e);
+	return ret < 0 || ask.unlock ? ret : add_part(l, &ask.at, e);
+}
+
+/* All locks of a process, and those of one of its open files if fd is not negative. */
+static int release(struct locked_file *l, const struct process *p, s64 fd, u64 ts, struct err *e)
+{
+	struct locked gone = { .owner = p->pid, .from = INT64_MIN, .to = INT64_MAX };
+	int ret = take_away(l, &gone, ts, e);
+
+	gone.owner |= (u64)(fd + 1) << 32;
+	return ret < 0 || fd < 0 ? ret : take_away(l, &gone, ts, e);
+}
+
+static int file_locks_on_syscall(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct call_view *v = &r->call;
+	const struct syscall_desc *d = v->desc;
+	bool closes = d->family == FAMILY_CLOSE && v->ret == 0,
+	     locks = d->wait == SYSWAIT_LOCK &&
+		     (d->family == FAMILY_FCNTL || strcmp(d->name, "flock") == 0);
+	const struct thread *t;
+	struct locked_file *l;
+	const struct file *f;
+
+	if ((!locks && !(closes && own(r)->files.n)) || v->flags & SYSCALL_UNFINISHED || !rec->tid)
+		return 0;
+	t = task_thread(r, rec->tid, e);
+	if (!t)
+		return ERR_FAIL;
+	if (locks)
+		return on_lock(r, rec, t->process, v, e);
+	/* who closes any descriptor of a file loses its locks of that file */
+	f = file_of(t->process, (s32)v->arg[0]);
+	l = f ? locks_at(r, f) : NULL;
+	return l ? release(l, t->process, (s32)v->arg[0], rec->ts, e) : 0;
+}
+
+static int file_locks_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
+{
+	struct locked_file *l;
+	size_t at = 0;
+	int ret = 0;
+
+	while (ret == 0 && *has_locked(p) && ts != r->end && (l = idmap_each(&own(r)->files, &at)))
+		if (l->n)
+			ret = release(l, p, -1, ts, e);
+	return ret;
+}
+
+static void file_locks_free(void *slot)
+{
+	struct file_locks *own = slot;
+	struct locked_file *l;
+	size_t at = 0;
+
+	while ((l = idmap_each(&own->files, &at)))
+		free(l->v);
+	idmap_free_all(&own->files);
+}
+
+static const struct handler handlers[] = {
+	{ EV_syscall, false, file_locks_on_syscall },
+	{ EV_syscall_args, false, file_locks_on_syscall },
+	{ 0 },
+};
+
+const struct tracker track_file_locks = {
+	.name = "file locks",
+	.handlers = handlers,
+	.of_replay = sizeof(struct file_locks),
+	.of_process = sizeof(bool),
+	.process_end = file_locks_process_end,
+	.free = file_locks_free,
+};
