@@ -167,6 +167,12 @@ static const char late_sql[] =
 	" pause WHERE counts AND server=?2 ORDER BY id LIMIT 1) x WHERE cause.start < x.ts + x.dur"        \
 	" AND cause.end > x.ts) AND " OF_SERVER
 
+/* What occupied the serving threads (p) ran, if no wait but for these threads explains more. */
+#define OCCUPIED_BY                                                                                               \
+	"p.kind='verdict_blocker' AND cause.kind='self' AND path<>'' AND NOT EXISTS (SELECT 1 FROM cause o WHERE" \
+	" o.subject_kind=cause.subject_kind AND o.subject=cause.subject AND o.contribution > cause.contribution"  \
+	" AND o.category NOT IN ('queue','futex','runq'))"
+
 /* Under the finding; for slower requests, the first answer of the analysis causes. */
 static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
@@ -174,16 +180,19 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 	 * that time range is the example knows whom for */
 	static const char under_sql[] =
 		"WITH v AS (SELECT id FROM finding WHERE parent=?1 AND analysis='verdict' ORDER BY id LIMIT 2)"
-		" SELECT " SENTENCE " FROM (SELECT id, 0 AS nth FROM v UNION SELECT c.finding,"
-		" 1 FROM v JOIN finding_value x ON x.finding=v.id AND x.name='category' JOIN cause c ON"
+		" SELECT " SENTENCE " FROM (SELECT id, 0 AS nth FROM v UNION SELECT finding, 1"
+		" FROM (SELECT c.finding, max(c.contribution) FROM v JOIN finding_value x ON x.finding=v.id AND x.name='category' JOIN cause c ON"
 		" c.category=x.text WHERE c.rank=1 AND EXISTS (SELECT 1 FROM finding_value n JOIN request r ON r.name=n.id"
 		" JOIN verdict w ON w.finding=?1 WHERE n.finding=v.id AND n.name='name' AND r.tid=c.example_tid AND r.ts"
 		" BETWEEN c.example_ts AND c.example_ts + c.example_dur AND r.ts - r.queued=c.example_ts AND r.ts + r.dur"
 		" BETWEEN w.start AND w.end) AND NOT EXISTS (SELECT 1 FROM finding_value u WHERE"
 		" u.finding=v.id AND u.name='upstream' AND u.text <> '') AND " OF_SERVER
-		" UNION SELECT finding, 1 FROM cause WHERE rank=1 AND category<>'queue' AND (SELECT count(*) FROM v)=1 AND EXISTS (SELECT 1 FROM v"
-		" JOIN finding p ON p.id=v.id WHERE p.kind='verdict_pool') AND " OF_SERVER
-		" UNION " DEARER_THEN ") k JOIN finding f ON f.id=k.id ORDER BY nth,"
+		" GROUP BY v.id)"
+		" UNION SELECT finding, 1 FROM cause WHERE (SELECT count(*) FROM v)=1 AND EXISTS (SELECT 1 FROM v"
+		" JOIN finding p ON p.id=v.id WHERE iif(rank=1 AND category<>'queue', p.kind='verdict_pool', 0) OR"
+		" (" OCCUPIED_BY "))"
+		" AND " OF_SERVER " UNION " DEARER_THEN
+		") k JOIN finding f ON f.id=k.id ORDER BY nth,"
 		" f.id";
 	bool slower = s->unchanged || s->kind == VERDICT_slower || s->kind == VERDICT_tail ||
 		      s->kind == VERDICT_overload || s->kind == VERDICT_pool;
@@ -217,22 +226,24 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
  * Servers that ?1, a verdict, says it waited for: that of the thread that had its request, or of
  * the other end of a connection on which it waited while both had a problem; how long.
  */
-#define WAITED_FOR                                                                                      \
-	"w AS MATERIALIZED (SELECT * FROM verdict WHERE finding=?1 AND subject_kind='server'), v AS"    \
-	" MATERIALIZED (SELECT x.* FROM finding p JOIN finding_value x ON x.finding=p.id WHERE"         \
-	" p.parent=?1), u AS MATERIALIZED (SELECT o.* FROM verdict o, w WHERE o.subject_kind='server'"  \
-	" AND o.status='problem' AND o.subject<>w.subject AND o.start < w.end AND o.end > w.start), a"  \
-	" AS MATERIALIZED (SELECT text AS at FROM v WHERE name='upstream' AND text<>'' UNION SELECT"    \
-	" f.remote FROM v JOIN fd f ON f.rowid=v.id WHERE v.name='upstream' AND v.kind='upstream'), q"  \
-	" AS MATERIALIZED (SELECT f.local, f.remote, q.ts, q.ts + q.dur AS till FROM upstream q JOIN w" \
-	" JOIN service s ON s.server=w.subject AND s.pid=q.pid JOIN fd f ON f.pid=q.pid AND f.fd=q.fd"  \
-	" AND f.ts <= q.ts AND coalesce(f.end, q.ts) >= q.ts WHERE f.remote IN (SELECT at FROM a) AND"  \
-	" q.ts < w.end AND q.ts + q.dur > w.start), asked AS (SELECT u.finding, 1e18 AS ns FROM v JOIN" \
-	" service o ON o.pid=(SELECT pid FROM thread t WHERE t.tid=v.id LIMIT 1) JOIN u ON"             \
-	" u.subject=o.server WHERE v.name='peer' AND v.kind='thread' UNION ALL SELECT u.finding,"       \
-	" min(q.till, u.end) - max(q.ts, u.start) FROM q JOIN fd f ON f.remote=q.local AND"             \
-	" f.local=q.remote AND f.role='accepted' AND f.ts < q.till AND coalesce(f.end, q.ts) >= q.ts"   \
-	" JOIN service o ON o.pid=f.pid JOIN u ON u.subject=o.server WHERE q.ts < u.end AND q.till >"   \
+#define WAITED_FOR                                                                                                        \
+	"w AS MATERIALIZED (SELECT * FROM verdict WHERE finding=?1 AND subject_kind='server'), v AS"                      \
+	" MATERIALIZED (SELECT x.* FROM finding p JOIN finding_value x ON x.finding=p.id WHERE"                           \
+	" p.parent=?1), u AS MATERIALIZED (SELECT o.* FROM verdict o, w WHERE o.subject_kind='server'"                    \
+	" AND o.status='problem' AND o.subject<>w.subject AND o.start < w.end AND o.end > w.start), a"                    \
+	" AS MATERIALIZED (SELECT text AS at FROM v WHERE name='upstream' AND text<>'' UNION SELECT"                      \
+	" f.remote FROM v JOIN fd f ON f.rowid=v.id WHERE v.name='upstream' AND v.kind='upstream'), q"                    \
+	" AS MATERIALIZED (SELECT f.local, f.remote, q.ts, coalesce(q.till, f.end, w.end) AS till FROM"                   \
+	" (SELECT pid, fd, ts, ts + dur AS till FROM upstream UNION ALL SELECT pid, fd, ts, NULL FROM"                    \
+	" upstream_unanswered) q JOIN w"                                                                                  \
+	" JOIN service s ON s.server=w.subject AND s.pid=q.pid JOIN fd f ON f.pid=q.pid AND f.fd=q.fd"                    \
+	" AND f.ts <= q.ts AND coalesce(f.end, q.ts) >= q.ts WHERE f.remote IN (SELECT at FROM a) AND"                    \
+	" q.ts < w.end AND coalesce(q.till, f.end, w.end) > w.start), asked AS (SELECT u.finding, 1e18 AS ns FROM v JOIN" \
+	" service o ON o.pid=(SELECT pid FROM thread t WHERE t.tid=v.id LIMIT 1) JOIN u ON"                               \
+	" u.subject=o.server WHERE v.name='peer' AND v.kind='thread' UNION ALL SELECT u.finding,"                         \
+	" min(q.till, u.end) - max(q.ts, u.start) FROM q JOIN fd f ON f.remote=q.local AND"                               \
+	" f.local=q.remote AND f.role='accepted' AND f.ts < q.till AND coalesce(f.end, q.ts) >= q.ts"                     \
+	" JOIN service o ON o.pid=f.pid JOIN u ON u.subject=o.server WHERE q.ts < u.end AND q.till >"                     \
 	" u.start)"
 
 /*

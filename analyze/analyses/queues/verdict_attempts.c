@@ -6,6 +6,7 @@
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
+#include "analyze/store/db_idmap.h"
 #include "analyze/store/row_types.h"
 #include "format/errnos.h"
 #include "format/grow.h"
@@ -121,8 +122,15 @@ static int read_lost(struct analysis_ctx *c, struct attempts *k, const struct ju
 
 /* ---- questions without an answer ---- */
 
-/* A datagram socket on which a question has none at the end, the last answer before that, and the
- * question at hand with the waits of its thread that ended without an answer. */
+#define SOON 0.1 /* of the questions that were given up: so many may have been sooner */
+
+/* An address: questions with an answer, and without one, until their stream was closed. */
+struct asked {
+	double answered, soon, late; /* late: as long as the limit of latency */
+};
+
+/* A socket on which a question has none at the end, the last answer before that, and the question
+ * at hand with the waits of its thread that ended without an answer. */
 struct asking {
 	const struct fd_row *at;
 	s64 answered;
@@ -137,13 +145,46 @@ struct questions {
 	struct idmap asking;	/* fd.rowid -> struct asking */
 	struct idmap threads;	/* of the server -> pid */
 	struct idmap addresses; /* fd_row.remote -> its number, and 2 */
+	struct idmap asked;	/* the same -> struct asked */
 	double least;
 };
 
-static int add_thread(void *arg, sqlite3_stmt *q, struct err *e)
+static struct asked *asked_at(struct questions *x, const struct fd_row *at, struct err *e)
 {
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0),
-			 (void *)(intptr_t)sqlite3_column_int64(q, 1), TASK_LIMIT, e);
+	struct asked *a = idmap_get(&x->asked, (u64)at->remote);
+
+	return a ? a
+		 : idmap_add(&x->asked, (u64)at->remote, sizeof(*a), SOCKET_LIMIT, "addresses", e);
+}
+
+static int count_answer(void *arg, s64 rowid, const void *upstream, struct err *e)
+{
+	const struct row_upstream *row = upstream;
+	struct questions *x = arg;
+	const struct fd_row *at = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
+	struct asked *a = at ? asked_at(x, at, e) : NULL;
+
+	(void)rowid;
+	if (a)
+		a->answered++;
+	return at && !a ? ERR_FAIL : 0;
+}
+
+static int count_unanswered(void *arg, s64 rowid, const void *unanswered, struct err *e)
+{
+	const struct row_upstream_unanswered *row = unanswered;
+	struct questions *x = arg;
+	const struct fd_row *at = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
+	struct asked *a;
+
+	(void)rowid;
+	if (!at || row->datagram || !row->closed)
+		return 0;
+	a = asked_at(x, at, e);
+	if (!a)
+		return ERR_FAIL;
+	*((double)(at->end - row->ts) < x->least ? &a->soon : &a->late) += 1;
+	return 0;
 }
 
 static struct asking *asking_at(const struct questions *x, s64 pid, s64 fd, s64 ts)
@@ -151,34 +192,6 @@ static struct asking *asking_at(const struct questions *x, s64 pid, s64 fd, s64 
 	const struct fd_row *at = pid ? fd_rows_at(&x->fds, pid, fd, ts) : NULL;
 
 	return at && ts < at->end ? idmap_get(&x->asking, (u64)at->row) : NULL;
-}
-
-static int take_unanswered(void *arg, s64 rowid, const void *unanswered, struct err *e)
-{
-	const struct row_upstream_unanswered *row = unanswered;
-	struct questions *x = arg;
-	const struct fd_row *at = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
-	struct asking *a;
-
-	(void)rowid;
-	if (!row->datagram || !at || idmap_get(&x->asking, (u64)at->row))
-		return 0;
-	a = idmap_add(&x->asking, (u64)at->row, sizeof(*a), SOCKET_LIMIT, "sockets", e);
-	if (a)
-		*a = (struct asking){ .at = at, .answered = INT64_MIN };
-	return a ? 0 : ERR_FAIL;
-}
-
-static int take_answer(void *arg, s64 rowid, const void *upstream, struct err *e)
-{
-	const struct row_upstream *row = upstream;
-	struct asking *a = asking_at(arg, row->pid, row->fd, row->ts);
-
-	(void)rowid;
-	(void)e;
-	if (a && row->ts + row->dur > a->answered)
-		a->answered = row->ts + row->dur;
-	return 0;
 }
 
 /* The number of an upstream's address; the same text is looked for once. */
@@ -201,6 +214,71 @@ static int address_at(struct questions *x, const struct fd_row *at, int *ret, st
 	return err;
 }
 
+static int add_question(struct questions *x, const struct fd_row *at, struct attempt *one,
+			struct err *e)
+{
+	int ret = address_at(x, at, &one->address, e);
+
+	if (ret < 0 || one->address < 0)
+		return ret;
+	if (GROW(x->k->v, x->k->n, "questions", e) < 0)
+		return ERR_FAIL;
+	x->k->v[x->k->n++] = *one;
+	return 0;
+}
+
+/*
+ * The stream was closed before the answer. Who answers other questions would have answered this
+ * one; who takes messages and does not answer gets them on streams that are closed soon as well.
+ */
+static int give_up(struct questions *x, const struct row_upstream_unanswered *row,
+		   const struct fd_row *at, struct err *e)
+{
+	const struct asked *a = idmap_get(&x->asked, (u64)at->remote);
+	struct attempt one = { .ts = row->ts,
+			       .till = at->end,
+			       .pid = row->pid,
+			       .n = 1,
+			       .ns = (double)(at->end - row->ts),
+			       .row = at->row,
+			       .end = CONNECT_GIVEN_UP };
+
+	if (!row->closed || one.ns < x->least || a->soon > SOON * a->late)
+		return 0;
+	return add_question(x, at, &one, e);
+}
+
+static int take_unanswered(void *arg, s64 rowid, const void *unanswered, struct err *e)
+{
+	const struct row_upstream_unanswered *row = unanswered;
+	struct questions *x = arg;
+	const struct fd_row *at = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
+	const struct asked *known = at ? idmap_get(&x->asked, (u64)at->remote) : NULL;
+	struct asking *a;
+
+	(void)rowid;
+	if (!at || idmap_get(&x->asking, (u64)at->row))
+		return 0;
+	if (!row->datagram && known && known->answered > 0)
+		return give_up(x, row, at, e);
+	a = idmap_add(&x->asking, (u64)at->row, sizeof(*a), SOCKET_LIMIT, "sockets", e);
+	if (a)
+		*a = (struct asking){ .at = at, .answered = INT64_MIN };
+	return a ? 0 : ERR_FAIL;
+}
+
+static int take_answer(void *arg, s64 rowid, const void *upstream, struct err *e)
+{
+	const struct row_upstream *row = upstream;
+	struct asking *a = asking_at(arg, row->pid, row->fd, row->ts);
+
+	(void)rowid;
+	(void)e;
+	if (a && row->ts + row->dur > a->answered)
+		a->answered = row->ts + row->dur;
+	return 0;
+}
+
 /* The question at hand has no answer: its waits are an attempt. */
 static int end_question(struct questions *x, struct asking *a, struct err *e)
 {
@@ -209,17 +287,12 @@ static int end_question(struct questions *x, struct asking *a, struct err *e)
 			       .pid = a->at->pid,
 			       .n = 1,
 			       .ns = a->ns,
+			       .row = a->at->row,
 			       .end = CONNECT_UNANSWERED };
-	int ret = a->ns > 0 ? address_at(x, a->at, &one.address, e) : 1;
 
 	a->tid = 0;
 	a->ns = 0;
-	if (ret != 0 || one.address < 0)
-		return ret < 0 ? ret : 0;
-	if (GROW(x->k->v, x->k->n, "questions", e) < 0)
-		return ERR_FAIL;
-	x->k->v[x->k->n++] = one;
-	return 0;
+	return one.ns > 0 ? add_question(x, a->at, &one, e) : 0;
 }
 
 /* Poll of that descriptor alone ends by its timeout, or a receive does. */
@@ -274,18 +347,24 @@ static int read_questions(struct analysis_ctx *c, struct attempts *k, const stru
 	int ret = fd_rows_read(&x.fds, c->db, j->about.id, "connected", e);
 
 	if (ret == 0 && x.fds.n)
+		ret = rows_each(c->db, TABLE_upstream_unanswered, COLUMNS_ALL, count_unanswered, &x,
+				e);
+	if (ret == 0 && x.asked.n)
+		ret = rows_each(c->db, TABLE_upstream, COLUMNS_ALL, count_answer, &x, e);
+	if (ret == 0 && x.fds.n)
 		ret = rows_each(c->db, TABLE_upstream_unanswered, COLUMNS_ALL, take_unanswered, &x,
 				e);
 	if (ret == 0 && x.asking.n)
 		ret = rows_each(c->db, TABLE_upstream, COLUMNS_ALL, take_answer, &x, e);
 	if (ret == 0 && x.asking.n)
-		ret = db_each(c->db, e, add_thread, &x.threads, threads, "i", j->about.id);
+		ret = db_each(c->db, e, db_idmap, &x.threads, threads, "i", j->about.id);
 	if (ret == 0 && x.asking.n)
 		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_call, &x, e);
 	while (ret >= 0 && (a = idmap_each(&x.asking, &at)))
 		ret = end_question(&x, a, e);
 	fd_rows_free(&x.fds);
 	idmap_free_all(&x.asking);
+	idmap_free_all(&x.asked);
 	idmap_free(&x.threads);
 	idmap_free(&x.addresses);
 	return ret < 0 ? ret : 0;

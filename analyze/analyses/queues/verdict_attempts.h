@@ -14,7 +14,8 @@ enum connect_end {
 	CONNECT_NO_PORT, /* no SYN was sent: no local port was free */
 	CONNECT_LOST,
 	CONNECT_AGAIN,	    /* slow, its SYN was sent again */
-	CONNECT_UNANSWERED, /* a question in a datagram, for whose answer its thread waited */
+	CONNECT_UNANSWERED, /* a question for whose answer its thread waited in vain */
+	CONNECT_GIVEN_UP,   /* a question on a stream that was closed before its answer */
 	N_CONNECT_ENDS
 };
 
@@ -23,6 +24,7 @@ struct attempt {
 	double n, ns;	 /* segments that were lost, else 1; time that it took */
 	double segments; /* that were sent again */
 	int address, error;
+	s64 row; /* fd.rowid of its socket; 0: not known */
 	enum connect_end end;
 	bool used;
 };

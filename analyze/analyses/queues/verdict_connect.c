@@ -7,9 +7,9 @@
  * question, of which segments were sent again before they were answered. Each attempt explains one
  * request: a connect next to many requests, as one of a health check, explains no more
  * than one of them. Refused attempts explain answers that report errors. A handshake whose SYN was
- * sent again is of the same path as other segments of that address that were. Of questions in
- * datagrams that have no answer, those count for which their thread waited: who sends metrics does
- * not wait.
+ * sent again is of the same path as other segments of that address that were. Of questions that
+ * have no answer, those count for which their thread waited: who sends metrics does not wait; or
+ * that were given up by closing a stream to who answers others.
  *
  * Next to pauses of the whole server, attempts are first looked for in all requests: if they
  * explain more of them outside the pauses than in them, the pauses are only where all requests did
@@ -38,6 +38,7 @@ struct connect_tally {
 	double requests, paused; /* that they explain; of these, in pauses that count */
 	double from, till;
 	int error; /* errno of one of them */
+	s64 row;   /* fd.rowid of the socket of one of them; 0: not known */
 };
 
 struct connecting {
@@ -75,6 +76,7 @@ static void explain(struct connecting *k, s64 pid, s64 from, s64 to, double erro
 		of->errors += errors;
 		of->longest = fmax(of->longest, took);
 		of->error = a->error ? a->error : of->error;
+		of->row = a->row;
 	}
 }
 
@@ -201,6 +203,7 @@ static int fill(struct judged *j, const struct connecting *k, int address, int e
 		.latency = failed ? NAN : 100 * of->ns / k->latency,
 		.errors = failed ? 100 * of->errors / k->errors : NAN,
 		.failed = 100 * k->errors / k->requests,
+		.row = of->row,
 		.end = end,
 	};
 	if (buf_printf(&m->address, e, "%s", k->a.address[address]) < 0)
@@ -362,6 +365,7 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
 		VALUE_NUMBER("share", m->latency, "%"),
 		VALUE_NUMBER("failed", m->errors, "%"),
+		VALUE_MAYBE("upstream", upstream, m->row),
 		{ 0 },
 	};
 	static const enum finding_kind kinds[N_CONNECT_ENDS] = {
@@ -372,6 +376,7 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
 		[CONNECT_LOST] = FINDING_connect_lost,
 		[CONNECT_AGAIN] = FINDING_connect_slow,
 		[CONNECT_UNANSWERED] = FINDING_connect_unanswered,
+		[CONNECT_GIVEN_UP] = FINDING_connect_given_up,
 	};
 	const struct finding f = { kinds[m->end],
 				   PROBLEM,
@@ -397,11 +402,19 @@ int verdict_connect_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("end", j->end, "at"),
 		{ 0 },
 	};
-	const struct finding f = { m->alone			  ? FINDING_verdict_unconnected
-				   : failed			  ? FINDING_verdict_unreachable
-				   : m->end == CONNECT_UNANSWERED ? FINDING_verdict_no_answers
-				   : m->end == CONNECT_LOST	  ? FINDING_verdict_lost
-								  : FINDING_verdict_connect,
+	static const enum finding_kind waits[N_CONNECT_ENDS] = {
+		[CONNECT_NEVER] = FINDING_verdict_connect,
+		[CONNECT_SLOW] = FINDING_verdict_connect,
+		[CONNECT_REFUSED] = FINDING_verdict_connect,
+		[CONNECT_NO_PORT] = FINDING_verdict_connect,
+		[CONNECT_LOST] = FINDING_verdict_lost,
+		[CONNECT_AGAIN] = FINDING_verdict_connect,
+		[CONNECT_UNANSWERED] = FINDING_verdict_no_answers,
+		[CONNECT_GIVEN_UP] = FINDING_verdict_no_answers,
+	};
+	const struct finding f = { m->alone ? FINDING_verdict_unconnected
+				   : failed ? FINDING_verdict_unreachable
+					    : waits[m->end],
 				   PROBLEM,
 				   OBSERVED,
 				   j->about,

@@ -111,9 +111,10 @@ struct verdict_resent {
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
 	double n, max, requests;
-	double explained;	  /* requests that wait for them */
-	double latency, errors;	  /* %, of the latency, of the answers with errors; one is NAN */
-	double failed;		  /* %, of the answers: with errors */
+	double explained; /* requests that wait for them */
+	/* %: of the latency, of the answers with errors: one is NAN; of all answers: with errors */
+	double latency, errors, failed;
+	s64 row;		  /* fd.rowid of a socket of one of them; 0: not known */
 	int end;		  /* enum connect_end */
 	bool alone;		  /* of processes without requests: no attempt succeeded */
 	struct buf address, code; /* code empty: none */

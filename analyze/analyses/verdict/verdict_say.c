@@ -4,6 +4,7 @@
 
 #include "analyze/analyses/failing/verdict_failing.h"
 #include "analyze/analyses/queues/verdict_queues.h"
+#include "verdict_cycle.h"
 #include "verdict_names.h"
 
 #include "analyze/store/error_names.h"
@@ -399,6 +400,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_stuck_say(c, j, l, e);
 	if (ret == 0 && says[j->kind].say)
 		ret = says[j->kind].say(c, j, e);
+	if (ret == 0 && j->status == STATUS_PROBLEM)
+		ret = verdict_cycle_say(c, j, l, e);
 	if (ret == 0 && says[j->kind].crash)
 		ret = verdict_crash_say(c, j, e);
 	if (ret == 0 && says[j->kind].connect)
