@@ -108,6 +108,25 @@ static enum finding_kind kind_of_sleep(enum category category)
 	}
 }
 
+/* Of a Go program, whose requests wait where no thread does. */
+static int find_sleep(struct samples *d, enum category category, struct cause *c, struct err *e)
+{
+	s64 go = 0;
+	int ret =
+		category != CATEGORY_other
+			? 0
+			: db_int(d->db, &go, e,
+				 "SELECT EXISTS (SELECT 1 FROM process WHERE pid=?1 AND goroutines)",
+				 "i", (s64)samples_own(d));
+
+	c->finding = go ? FINDING_cause_goroutines : kind_of_sleep(category);
+	if (ret < 0 || go)
+		return ret;
+	if (cause_sleep(d, c, e) < 0)
+		return ERR_FAIL;
+	return category == CATEGORY_filelock ? cause_filelock(d, c, e) : 0;
+}
+
 int cause_find(struct samples *d, const struct ranking *r, enum category category, struct cause *c,
 	       struct err *e)
 {
@@ -133,9 +152,6 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 	case CATEGORY_pipe:
 		return cause_pipe(d, c, e);
 	default:
-		c->finding = kind_of_sleep(category);
-		if (cause_sleep(d, c, e) < 0)
-			return ERR_FAIL;
-		return category == CATEGORY_filelock ? cause_filelock(d, c, e) : 0;
+		return find_sleep(d, category, c, e);
 	}
 }

@@ -177,11 +177,40 @@ static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
+/* A name of a smaller part of the requests that has most of their waits, as long polls do. */
+struct waiting_name {
+	s64 name; /* 0: none */
+	double each, others;
+};
+
+static int read_waiting_name(struct waiting_name *ret, struct analysis_ctx *c,
+			     const struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"WITH n AS MATERIALIZED (SELECT name, sum(latency) AS ns, sum(exchanges) AS n, sum(wait) AS wait FROM"
+		" request_stat WHERE service IN (SELECT id FROM service WHERE server=?1) GROUP BY name), a AS (SELECT"
+		" total(ns) AS ns, total(n) AS n, total(wait) AS wait FROM n) SELECT name, n.ns / n.n, (a.ns - n.ns) /"
+		" (a.n - n.n) FROM n, a WHERE name > 0 AND 2 * n.wait > a.wait AND 2 * n.n < a.n";
+	sqlite3_stmt *q;
+	int err = db_query(&q, c->db, e, sql, "i", j->about.id);
+
+	*ret = (struct waiting_name){ 0, NAN, NAN };
+	if (err < 0)
+		return err;
+	err = db_step(q, e);
+	if (err > 0)
+		*ret = (struct waiting_name){ sqlite3_column_int64(q, 0), db_number(q, 1),
+					      db_number(q, 2) };
+	return db_end(q, err);
+}
+
 /* No change, and no health either: what requests wait for, or cost. */
 static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	double mean = j->queued + j->served;
 	bool wait = j->kind == VERDICT_wait, queue = j->kind == VERDICT_queue;
+	struct waiting_name n = { j->name, NAN, NAN };
+	int ret = wait ? read_waiting_name(&n, c, j, e) : 0;
 	const struct value values[] = {
 		VALUE_NUMBER("queued", queue ? j->queued : NAN, "ns"),
 		VALUE_NUMBER("part", 100 * j->part, "%"),
@@ -189,11 +218,9 @@ static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("share", wait ? 100 * j->where_part : NAN, "%"),
 		VALUE_TEXT("where", j->where),
 		VALUE_NUMBER("waiting", j->waiting, "%"),
-		{ .name = "name",
-		  .of = { j->name ? SUBJECT_request_name : SUBJECT_none, j->name },
-		  .number = NAN,
-		  .low = NAN,
-		  .high = NAN },
+		VALUE_MAYBE("name", request_name, n.name),
+		VALUE_NUMBER("each", n.each, "ns"),
+		VALUE_NUMBER("others", n.others, "ns"),
 		{ 0 },
 	};
 	struct finding f = { wait    ? FINDING_verdict_wait
@@ -206,7 +233,7 @@ static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
 			     values,
 			     0 };
 
-	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	return ret < 0 ? ret : finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
 #define NEARLY_ALL 0.9 /* of the errors, of one name */
@@ -232,11 +259,7 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		VALUE_NUMBER("slower", j->slower_from, "at"),
 		VALUE_NUMBER("slower_end", slower_ends ? j->slower_to : NAN, "at"),
 		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
-		{ .name = "name",
-		  .of = { m->name ? SUBJECT_request_name : SUBJECT_none, m->name },
-		  .number = NAN,
-		  .low = NAN,
-		  .high = NAN },
+		VALUE_MAYBE("name", request_name, m->name),
 		{ 0 },
 	};
 	const struct finding f = { m->refused ? FINDING_verdict_refused

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests of Go programs. A goroutine that waits leaves its thread, which goes on with others or
+ * is idle: the waits of a thread are not those of a request. What is known is what the request
+ * asked others: its thread asked them before it read another request. The rest of the time in which
+ * threads were idle, in the scheduler, is a wait of goroutines for each other or for a timer.
+ */
+#include "analyze/replay/track.h"
+
+#include "analyze/store/columns/columns.h"
+#include "analyze/store/row_types.h"
+#include "format/grow.h"
+
+#include <stdlib.h>
+
+#define STACKS_MOST (1u << 24)
+
+/* Functions of Go's runtime in which its threads look for work, or run a goroutine. */
+#define RUNTIME                                                                                 \
+	"('runtime.findRunnable', 'runtime.findrunnable', 'runtime.schedule', 'runtime.stopm'," \
+	" 'runtime.mcall', 'runtime.goexit', 'runtime.goexit.abi0')"
+
+/* A request of a Go program; by the thread that read it, then by time. */
+struct go_request {
+	s64 tid, ts, end, id;
+	s64 upstream, counted; /* time of answers that it waited for, up to when */
+};
+
+struct goroutines {
+	sqlite3 *db;
+	struct idmap frames, stacks; /* with a function of the runtime */
+	struct idmap pids;
+	struct go_request *v;
+	size_t n;
+	struct idmap by_id; /* request.rowid -> place in v, and 1 */
+	sqlite3_stmt *change;
+};
+
+static int on_frame(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct goroutines *g = arg;
+
+	return idmap_put(&g->frames, (u64)sqlite3_column_int64(q, 0), g, TASK_LIMIT, e);
+}
+
+/* In order: the stack of a caller comes first. */
+static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	u64 id = (u64)sqlite3_column_int64(q, 0);
+	struct goroutines *g = arg;
+
+	return idmap_get(&g->frames, (u64)sqlite3_column_int64(q, 2)) ||
+			       idmap_get(&g->stacks, (u64)sqlite3_column_int64(q, 1))
+		       ? idmap_put(&g->stacks, id, g, STACKS_MOST, e)
+		       : 0;
+}
+
+static int add_pid(struct goroutines *g, s64 pid, s64 stack, struct err *e)
+{
+	if (stack <= 0 || !idmap_get(&g->stacks, (u64)stack) || idmap_get(&g->pids, (u64)pid))
+		return 0;
+	return idmap_put(&g->pids, (u64)pid, (void *)(uintptr_t)pid, TASK_LIMIT, e);
+}
+
+static int on_wait(void *arg, s64 rowid, const void *wait, struct err *e)
+{
+	const struct row_offcpu *row = wait;
+
+	(void)rowid;
+	return add_pid(arg, row->pid, row->user_stack, e);
+}
+
+static int on_sample(void *arg, s64 rowid, const void *sample, struct err *e)
+{
+	const struct row_sample *row = sample;
+
+	(void)rowid;
+	return add_pid(arg, row->pid, row->user_stack, e);
+}
+
+static int find_programs(struct goroutines *g, struct err *e)
+{
+	int ret = db_each(g->db, e, on_frame, g, "SELECT frame FROM symbol WHERE name IN " RUNTIME,
+			  "");
+
+	if (ret < 0 || !g->frames.n)
+		return ret;
+	ret = db_each(g->db, e, on_stack, g, "SELECT id, caller, frame FROM stack ORDER BY id", "");
+	if (ret == 0)
+		ret = rows_each(g->db, TABLE_offcpu,
+				COLUMN_OF(offcpu, pid) | COLUMN_OF(offcpu, user_stack), on_wait, g,
+				e);
+	return ret < 0 ? ret
+		       : rows_each(g->db, TABLE_sample,
+				   COLUMN_OF(sample, pid) | COLUMN_OF(sample, user_stack),
+				   on_sample, g, e);
+}
+
+/* ---- what its requests asked others ---- */
+
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct goroutines *g = arg;
+	s64 tid = row->receiver != BULK_NULL ? row->receiver : row->tid;
+
+	if (!idmap_get(&g->pids, (u64)row->pid))
+		return 0;
+	if (GROW(g->v, g->n, "requests", e) < 0)
+		return ERR_FAIL;
+	g->v[g->n++] = (struct go_request){
+		.tid = tid, .ts = row->ts, .end = row->ts + row->dur, .id = rowid
+	};
+	return 0;
+}
+
+static int compare(s64 tid, s64 ts, const struct go_request *r)
+{
+	if (tid != r->tid)
+		return tid < r->tid ? -1 : 1;
+	return ts < r->ts ? -1 : ts > r->ts;
+}
+
+static int by_read(const void *a, const void *b)
+{
+	const struct go_request *x = a;
+
+	return compare(x->tid, x->ts, b);
+}
+
+/* The last request that the thread had read then; NULL: none, or it was answered. */
+static struct go_request *open_at(const struct goroutines *g, s64 tid, s64 ts)
+{
+	size_t low = 0, high = g->n, mid;
+
+	while (low < high) { /* the first that is read later */
+		mid = low + (high - low) / 2;
+		if (compare(tid, ts, &g->v[mid]) < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low && g->v[low - 1].tid == tid && g->v[low - 1].end >= ts ? &g->v[low - 1] : NULL;
+}
+
+static int on_upstream(void *arg, s64 rowid, const void *upstream, struct err *e)
+{
+	const struct row_upstream *row = upstream;
+	s64 asked = row->first_send != BULK_NULL ? row->first_send : row->ts,
+	    answered = row->ts + row->dur, from;
+	struct goroutines *g = arg;
+	struct go_request *r;
+
+	(void)rowid;
+	(void)e;
+	if (!idmap_get(&g->pids, (u64)row->pid))
+		return 0;
+	r = open_at(g, row->asker != BULK_NULL ? row->asker : row->tid, asked);
+	if (!r)
+		return 0;
+	from = asked > r->counted ? asked : r->counted;
+	answered = answered < r->end ? answered : r->end;
+	if (answered <= from)
+		return 0;
+	r->upstream += answered - from;
+	r->counted = answered;
+	return 0;
+}
+
+/* ---- where their time went ---- */
+
+static bool is_idle(int state)
+{
+	return state == STATE_futex || state == STATE_poll || state == STATE_timer ||
+	       state == STATE_client;
+}
+
+/* Rows of one request, of threads that were idle. */
+struct idle {
+	s64 request, rows[N_STATES], most;
+	s64 ns, client;
+	int n;
+};
+
+static int change(struct goroutines *g, s64 row, enum state state, s64 dur, struct err *e)
+{
+	int ret;
+
+	sqlite3_bind_int64(g->change, 1, row);
+	sqlite3_bind_int(g->change, 2, state);
+	sqlite3_bind_int64(g->change, 3, dur);
+	ret = db_step(g->change, e);
+	sqlite3_reset(g->change);
+	return ret < 0 ? ret : 0;
+}
+
+/* They become a wait for upstreams and one for others; of a single row, what most of it is. */
+static int settle(struct goroutines *g, struct idle *x, struct err *e)
+{
+	uintptr_t place = x->n ? (uintptr_t)idmap_get(&g->by_id, (u64)x->request) : 0;
+	const struct go_request *r = place ? &g->v[place - 1] : NULL;
+	s64 upstream = !r ? 0 : r->upstream > x->client ? r->upstream : x->client;
+	s64 rest;
+	int i, ret = 0;
+
+	upstream = upstream < x->ns ? upstream : x->ns;
+	if (x->n == 1)
+		upstream = 2 * upstream >= x->ns ? x->ns : 0;
+	rest = x->ns - upstream;
+	for (i = 0; r && i < x->n && ret == 0; i++) {
+		bool client = upstream > 0;
+
+		ret = change(g, x->rows[i], client ? STATE_client : STATE_other,
+			     client ? upstream : rest, e);
+		if (!client)
+			rest = 0;
+		upstream = 0;
+	}
+	*x = (struct idle){ .request = 0 };
+	return ret;
+}
+
+static int on_row(void *arg, struct idle *x, sqlite3_stmt *q, struct err *e)
+{
+	struct goroutines *g = arg;
+	s64 request = sqlite3_column_int64(q, 1), dur = sqlite3_column_int64(q, 3);
+	int state = sqlite3_column_int(q, 2);
+	int ret = request == x->request ? 0 : settle(g, x, e);
+
+	if (ret < 0 || !is_idle(state) || x->n == N_STATES)
+		return ret;
+	x->request = request;
+	x->rows[x->n++] = sqlite3_column_int64(q, 0);
+	x->ns += dur;
+	x->client += state == STATE_client ? dur : 0;
+	return 0;
+}
+
+static int change_waits(struct goroutines *g, struct err *e)
+{
+	struct idle x = { .request = 0 };
+	sqlite3_stmt *q;
+	int ret = db_query(&g->change, g->db, e,
+			   "UPDATE request_wait SET state=?2, dur=?3 WHERE rowid=?1", "");
+
+	if (ret == 0)
+		ret = db_query(&q, g->db, e,
+			       "SELECT rowid, request, state, dur FROM request_wait ORDER BY rowid",
+			       "");
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0)
+		ret = on_row(g, &x, q, e);
+	if (ret == 0)
+		ret = settle(g, &x, e);
+	return db_end(q, ret);
+}
+
+static int mark_programs(struct goroutines *g, struct err *e)
+{
+	size_t at = 0;
+	int ret = 0;
+	void *pid;
+
+	while (ret == 0 && (pid = idmap_each(&g->pids, &at)))
+		ret = db_run(g->db, e, "UPDATE process SET goroutines=1 WHERE pid=?1", "i",
+			     (s64)(uintptr_t)pid);
+	return ret;
+}
+
+static int follow_requests(struct goroutines *g, struct err *e)
+{
+	static const u32 set = COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
+			       COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
+			       COLUMN_OF(request, receiver);
+	int ret = rows_each(g->db, TABLE_request, set, on_request, g, e);
+	size_t i;
+
+	if (ret < 0 || !g->n)
+		return ret;
+	qsort(g->v, g->n, sizeof(*g->v), by_read);
+	for (i = 0; i < g->n && ret >= 0; i++)
+		ret = idmap_put(&g->by_id, (u64)g->v[i].id, (void *)(uintptr_t)(i + 1), SIZE_MAX,
+				e);
+	if (ret >= 0)
+		ret = rows_each(g->db, TABLE_upstream, COLUMNS_ALL, on_upstream, g, e);
+	return ret < 0 ? ret : change_waits(g, e);
+}
+
+static int goroutines_stored(struct replay *r, struct err *e)
+{
+	struct goroutines g = { .db = r->db };
+	int ret = find_programs(&g, e);
+
+	if (ret >= 0 && g.pids.n)
+		ret = mark_programs(&g, e);
+	if (ret >= 0 && g.pids.n)
+		ret = follow_requests(&g, e);
+	idmap_free(&g.frames);
+	idmap_free(&g.stacks);
+	idmap_free(&g.pids);
+	idmap_free(&g.by_id);
+	sqlite3_finalize(g.change);
+	free(g.v);
+	return ret < 0 ? ret : 0;
+}
+
+const struct tracker track_goroutines = {
+	.name = "goroutines",
+	.stored = goroutines_stored,
+};
