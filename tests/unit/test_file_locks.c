@@ -147,7 +147,7 @@ static void who_has_the_bytes(void **state)
 			  300, 500, 6, 1, 5, 1, -11),
 		  NULL },
 		{ LOCK(100, 300, 6, 1, 0, 10, 0) "200 300 exit pid=300\n" LOCK(300, 500, 6, 1, 5, 1,
-									      -11),
+									       -11),
 		  NULL },
 		/* it waited until the other one unlocked them */
 		{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(

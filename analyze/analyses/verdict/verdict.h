@@ -110,8 +110,7 @@ struct verdict_resent {
 
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
-	double n, max, requests;
-	double explained; /* requests that wait for them */
+	double n, max, requests, explained; /* of the requests, those that wait for them */
 	/* %: of the latency, of the answers with errors: one is NAN; of all answers: with errors */
 	double latency, errors, failed;
 	s64 row;		  /* fd.rowid of a socket of one of them; 0: not known */

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-#define STACKS_MOST (1u << 24)
+#define STACKS_MOST (1u << 24) /* and frames */
 
 /* Functions of Go's runtime in which its threads look for work, or run a goroutine. */
 #define RUNTIME                                                                                 \
@@ -33,14 +33,14 @@ struct goroutines {
 	struct go_request *v;
 	size_t n;
 	struct idmap by_id; /* request.rowid -> place in v, and 1 */
-	sqlite3_stmt *change;
+	sqlite3_stmt *put;  /* a row of the new table */
 };
 
 static int on_frame(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	struct goroutines *g = arg;
 
-	return idmap_put(&g->frames, (u64)sqlite3_column_int64(q, 0), g, TASK_LIMIT, e);
+	return idmap_put(&g->frames, (u64)sqlite3_column_int64(q, 0), g, STACKS_MOST, e);
 }
 
 /* In order: the stack of a caller comes first. */
@@ -172,88 +172,84 @@ static int on_upstream(void *arg, s64 rowid, const void *upstream, struct err *e
 static bool is_idle(int state)
 {
 	return state == STATE_futex || state == STATE_poll || state == STATE_timer ||
-	       state == STATE_client;
+	       state == STATE_client || state == STATE_other;
 }
 
-/* Rows of one request, of threads that were idle. */
+/* Of one request: the time in which threads were idle. */
 struct idle {
-	s64 request, rows[N_STATES], most;
-	s64 ns, client;
-	int n;
+	s64 request, ns, client;
 };
 
-static int change(struct goroutines *g, s64 row, enum state state, s64 dur, struct err *e)
+static int put(struct goroutines *g, s64 request, int state, s64 dur, struct err *e)
 {
-	int ret;
+	int ret = 0;
 
-	sqlite3_bind_int64(g->change, 1, row);
-	sqlite3_bind_int(g->change, 2, state);
-	sqlite3_bind_int64(g->change, 3, dur);
-	ret = db_step(g->change, e);
-	sqlite3_reset(g->change);
+	if (dur > 0) {
+		sqlite3_bind_int64(g->put, 1, request);
+		sqlite3_bind_int(g->put, 2, state);
+		sqlite3_bind_int64(g->put, 3, dur);
+		ret = db_step(g->put, e);
+		sqlite3_reset(g->put);
+	}
 	return ret < 0 ? ret : 0;
 }
 
-/* They become a wait for upstreams and one for others; of a single row, what most of it is. */
+/* It is a wait for upstreams, and one for what is not known. */
 static int settle(struct goroutines *g, struct idle *x, struct err *e)
 {
-	uintptr_t place = x->n ? (uintptr_t)idmap_get(&g->by_id, (u64)x->request) : 0;
-	const struct go_request *r = place ? &g->v[place - 1] : NULL;
-	s64 upstream = !r ? 0 : r->upstream > x->client ? r->upstream : x->client;
-	s64 rest;
-	int i, ret = 0;
+	uintptr_t place = x->ns ? (uintptr_t)idmap_get(&g->by_id, (u64)x->request) : 0;
+	s64 upstream = place && g->v[place - 1].upstream > x->client ? g->v[place - 1].upstream
+								     : x->client;
+	int ret;
 
 	upstream = upstream < x->ns ? upstream : x->ns;
-	if (x->n == 1)
-		upstream = 2 * upstream >= x->ns ? x->ns : 0;
-	rest = x->ns - upstream;
-	for (i = 0; r && i < x->n && ret == 0; i++) {
-		bool client = upstream > 0;
-
-		ret = change(g, x->rows[i], client ? STATE_client : STATE_other,
-			     client ? upstream : rest, e);
-		if (!client)
-			rest = 0;
-		upstream = 0;
-	}
+	ret = put(g, x->request, STATE_client, upstream, e);
+	if (ret == 0)
+		ret = put(g, x->request, STATE_other, x->ns - upstream, e);
 	*x = (struct idle){ .request = 0 };
 	return ret;
 }
 
-static int on_row(void *arg, struct idle *x, sqlite3_stmt *q, struct err *e)
+static int on_row(struct goroutines *g, struct idle *x, sqlite3_stmt *q, struct err *e)
 {
-	struct goroutines *g = arg;
-	s64 request = sqlite3_column_int64(q, 1), dur = sqlite3_column_int64(q, 3);
-	int state = sqlite3_column_int(q, 2);
+	s64 request = sqlite3_column_int64(q, 0), dur = sqlite3_column_int64(q, 2);
+	int state = sqlite3_column_int(q, 1);
 	int ret = request == x->request ? 0 : settle(g, x, e);
 
-	if (ret < 0 || !is_idle(state) || x->n == N_STATES)
-		return ret;
+	if (ret < 0 || !is_idle(state) || !idmap_get(&g->by_id, (u64)request))
+		return ret < 0 ? ret : put(g, request, state, dur, e);
 	x->request = request;
-	x->rows[x->n++] = sqlite3_column_int64(q, 0);
 	x->ns += dur;
 	x->client += state == STATE_client ? dur : 0;
 	return 0;
 }
 
+/* The table stays in the order of the requests. */
 static int change_waits(struct goroutines *g, struct err *e)
 {
+	static const char replace[] =
+		"DELETE FROM request_wait; INSERT INTO request_wait (request, state, dur) SELECT request, state, dur"
+		" FROM temp.go_wait ORDER BY rowid; DROP TABLE temp.go_wait";
 	struct idle x = { .request = 0 };
 	sqlite3_stmt *q;
-	int ret = db_query(&g->change, g->db, e,
-			   "UPDATE request_wait SET state=?2, dur=?3 WHERE rowid=?1", "");
+	int ret = db_exec(g->db, e, "CREATE TEMP TABLE go_wait (request INT, state INT, dur INT)");
 
 	if (ret == 0)
-		ret = db_query(&q, g->db, e,
-			       "SELECT rowid, request, state, dur FROM request_wait ORDER BY rowid",
+		ret = db_query(&g->put, g->db, e, "INSERT INTO temp.go_wait VALUES (?1, ?2, ?3)",
 			       "");
+	if (ret == 0)
+		ret = db_query(&q, g->db, e,
+			       "SELECT request, state, dur FROM request_wait ORDER BY rowid", "");
 	if (ret < 0)
 		return ret;
 	while (ret >= 0 && (ret = db_step(q, e)) > 0)
 		ret = on_row(g, &x, q, e);
 	if (ret == 0)
 		ret = settle(g, &x, e);
-	return db_end(q, ret);
+	ret = db_end(q, ret);
+	sqlite3_finalize(g->put);
+	g->put = NULL;
+	return ret < 0 ? ret : db_exec(g->db, e, replace);
 }
 
 static int mark_programs(struct goroutines *g, struct err *e)
@@ -300,7 +296,7 @@ static int goroutines_stored(struct replay *r, struct err *e)
 	idmap_free(&g.stacks);
 	idmap_free(&g.pids);
 	idmap_free(&g.by_id);
-	sqlite3_finalize(g.change);
+	sqlite3_finalize(g.put);
 	free(g.v);
 	return ret < 0 ? ret : 0;
 }

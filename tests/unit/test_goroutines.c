@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Where requests of Go programs spend their time: their threads go on without them, or are idle. */
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#include "format/buf.h"
+
+/*
+ * Process 100 serves fd 5 and 6 with threads 101 and 102, and asks on fd 20. %s: the function in
+ * which its threads wait.
+ */
+#define HOST                                                                                           \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,sched,cpu\"\n" \
+	"1 0 info text=\"stack_threshold=1000\"\n"                                                     \
+	"2 100 thread pid=100 state=83 comm=\"front\"\n2 101 thread pid=100 state=83 comm=\"front\"\n" \
+	"2 102 thread pid=100 state=83 comm=\"front\"\n"                                               \
+	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80\n"              \
+	"4 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80\n"              \
+	"4 100 fd pid=100 fd=20 mode=0140000 ino=79 family=2 role=3 socktype=1 sport=9 dport=99"       \
+	" daddr=10.0.0.7\n"                                                                            \
+	"9 0 info text=\"begin=9\"\n"                                                                  \
+	"10 0 module id=1 kind=3 path=\"/srv/front\"\n10 0 frame id=1 module=1 address=0x1000\n"       \
+	"10 0 frame id=2 module=1 address=0x2000\n10 0 stack id=1 frame=1\n"                           \
+	"10 0 stack id=2 caller=1 frame=2\n9000 0 symbol frame=1 text=\"%s\"\n"                        \
+	"9000 0 symbol frame=2 text=\"futexsleep\"\n99_000_000 0 info text=\"stopped=99000000\"\n"     \
+	"@cpu 0\n100_000 0 switch next=102\n110_000 102 syscall nr=read fd=6 ret=9 dur=100\n"          \
+	"120_000 102 syscall nr=write fd=6 ret=9 dur=100\n130_000 102 switch next=0 state=1\n"
+/* 101 reads a request and asks, 102 gets the answer after 8 ms and answers 2 ms later. */
+#define ASKS                                                                                        \
+	"1_000_000 0 switch next=101\n1_010_000 101 syscall nr=read fd=5 ret=9 dur=100\n"           \
+	"1_020_000 101 syscall nr=write fd=20 ret=9 dur=100\n1_030_000 101 switch next=0 state=1\n" \
+	"9_000_000 0 waking target=102\n9_010_000 0 switch next=102\n"                              \
+	"9_010_000 102 offcpu pid=100 user_stack=2 dur=5000000\n"                                   \
+	"9_011_000 102 syscall_args nr=futex arg0=0x1000 dur=8885000 ret=0\n"                       \
+	"9_020_000 102 syscall nr=read fd=20 ret=9 dur=100\n9_030_000 102 switch next=0 state=1\n"  \
+	"11_000_000 0 waking target=102\n11_010_000 0 switch next=102\n"                            \
+	"11_011_000 102 syscall_args nr=futex arg0=0x1000 dur=1985000 ret=0\n"                      \
+	"11_020_000 102 syscall nr=write fd=5 ret=9 dur=100\n11_030_000 102 switch next=0 state=1\n"
+/* Another request, which asks nobody: read after that, answered before. */
+#define ALONE                                                                                     \
+	"2_000_000 0 waking target=101\n2_010_000 0 switch next=101\n"                            \
+	"2_011_000 101 syscall_args nr=futex arg0=0x2000 dur=985000 ret=0\n"                      \
+	"2_020_000 101 syscall nr=read fd=6 ret=9 dur=100\n2_030_000 101 switch next=0 state=1\n" \
+	"7_000_000 0 waking target=101\n7_010_000 0 switch next=101\n"                            \
+	"7_011_000 101 syscall_args nr=futex arg0=0x2000 dur=4985000 ret=0\n"                     \
+	"7_020_000 101 syscall nr=write fd=6 ret=9 dur=100\n7_030_000 101 switch next=0 state=1\n"
+#define SPENT(fd, state)                                                                                                \
+	"SELECT total(w.dur) FROM request r JOIN request_wait w ON w.request=r.rowid WHERE r.ts > 500000 AND r.fd=" #fd \
+	" AND w.state=state_id('" state "')"
+
+static sqlite3 *front(const char *function, const char *events)
+{
+	struct buf text = { 0 };
+
+	assert_int_equal(buf_printf(&text, NULL, HOST "%s", function, events), 0);
+	return loaded_buf(&text);
+}
+
+static void what_they_asked_others(void **state)
+{
+	sqlite3 *db = front("runtime.stopm", ASKS);
+
+	(void)state;
+	is_number(db, "SELECT goroutines FROM process", 1);
+	is_number(db, "SELECT count(*) FROM request WHERE receiver=101 AND tid=102", 1);
+	is_within(db, SPENT(5, "client"), 7.9e6, 8.1e6);
+	is_within(db, SPENT(5, "other"), 1.8e6, 2.1e6);
+	is_number(db, SPENT(5, "futex"), 0);
+	is_number(db, SPENT(5, "poll"), 0);
+	db_close(db);
+}
+
+/* The thread of a request that asks nobody sleeps while another request has its answer. */
+static void what_they_wait_for_else_is_not_known(void **state)
+{
+	sqlite3 *db = front(
+		"runtime.findRunnable",
+		"1_000_000 0 switch next=101\n1_010_000 101 syscall nr=read fd=5 ret=9 dur=100\n"
+		"1_020_000 101 syscall nr=write fd=20 ret=9 dur=100\n"
+		"1_030_000 101 switch next=0 state=1\n" ALONE
+		"9_000_000 0 waking target=102\n9_010_000 0 switch next=102\n"
+		"9_010_000 102 offcpu pid=100 user_stack=2 dur=5000000\n"
+		"9_020_000 102 syscall nr=read fd=20 ret=9 dur=100\n"
+		"9_021_000 102 syscall nr=write fd=5 ret=9 dur=100\n"
+		"9_030_000 102 switch next=0 state=1\n");
+
+	(void)state;
+	is_within(db, SPENT(6, "other"), 4.9e6, 5.1e6);
+	is_number(db, SPENT(6, "client"), 0);
+	is_within(db, SPENT(5, "client"), 7.9e6, 8.1e6);
+	db_close(db);
+}
+
+static void threads_of_other_programs_wait_themselves(void **state)
+{
+	sqlite3 *db = front("worker_main", ASKS);
+
+	(void)state;
+	is_number(db, "SELECT total(goroutines) FROM process", 0);
+	is_within(db, SPENT(5, "futex"), 9.8e6, 10.1e6);
+	is_number(db, SPENT(5, "client"), 0);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_they_asked_others),
+		cmocka_unit_test(what_they_wait_for_else_is_not_known),
+		cmocka_unit_test(threads_of_other_programs_wait_themselves),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
