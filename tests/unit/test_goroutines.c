@@ -36,7 +36,7 @@
 	"11_000_000 0 waking target=102\n11_010_000 0 switch next=102\n"                            \
 	"11_011_000 102 syscall_args nr=futex arg0=0x1000 dur=1985000 ret=0\n"                      \
 	"11_020_000 102 syscall nr=write fd=5 ret=9 dur=100\n11_030_000 102 switch next=0 state=1\n"
-/* Another request, which asks nobody: read after that, answered before. */
+/* Another request, which asks no other server: read after that, answered before. */
 #define ALONE                                                                                     \
 	"2_000_000 0 waking target=101\n2_010_000 0 switch next=101\n"                            \
 	"2_011_000 101 syscall_args nr=futex arg0=0x2000 dur=985000 ret=0\n"                      \
@@ -70,7 +70,7 @@ static void what_they_asked_others(void **state)
 	db_close(db);
 }
 
-/* The thread of a request that asks nobody sleeps while another request has its answer. */
+/* The thread of a request that asks no other server sleeps while another request has its answer. */
 static void what_they_wait_for_else_is_not_known(void **state)
 {
 	sqlite3 *db = front(
