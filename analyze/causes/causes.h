@@ -51,7 +51,8 @@ struct cause {
 	bool path_same;	    /* on a CPU: no larger share of it than of baseline units */
 	const char *reason; /* of waits in the kernel; NULL: not known */
 	char failed[40], failed_for[40]; /* code of an error, and its name; "" */
-	char file[256];			 /* whose lock was waited for; the cgroup at its limit */
+	char file[256]; /* whose lock was waited for; the cgroup at its limit; what a green thread
+			   is */
 	char end_path[512]; /* functions of the end of the wakeup chain, or of what had the CPU; ""
 			     */
 	struct value values[CAUSE_VALUES + 1]; /* of the sentence; names and texts are constants */

@@ -2,6 +2,9 @@
 /* What is found about a category: its mechanism, an example, and how general it is. */
 #include "causes.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 /* Time of a sampled unit by category. */
 static void split(struct samples *d, const struct unit *u, s64 sums[N_CATEGORIES])
 {
@@ -108,20 +111,30 @@ static enum finding_kind kind_of_sleep(enum category category)
 	}
 }
 
-/* Of a Go program, whose requests wait where no thread does. */
+/* Of a runtime with green threads, which wait where no thread does. */
+static int find_green(struct samples *d, struct cause *c, struct err *e)
+{
+	struct buf kind = { 0 };
+	int ret = db_add_text(&kind, d->db, e,
+			      "SELECT green FROM process WHERE pid=?1 AND green<>'' LIMIT 1", "i",
+			      (s64)samples_own(d));
+
+	if (ret == 0 && kind.len) {
+		c->finding = FINDING_cause_green;
+		snprintf(c->file, sizeof(c->file), "%s", kind.data);
+		CAUSE_VALUE(c, VALUE_TEXT, "kind", c->file);
+	}
+	buf_free(&kind);
+	return ret;
+}
+
 static int find_sleep(struct samples *d, enum category category, struct cause *c, struct err *e)
 {
-	s64 go = 0;
-	int ret =
-		category != CATEGORY_other
-			? 0
-			: db_int(d->db, &go, e,
-				 "SELECT EXISTS (SELECT 1 FROM process WHERE pid=?1 AND goroutines)",
-				 "i", (s64)samples_own(d));
-
-	c->finding = go ? FINDING_cause_goroutines : kind_of_sleep(category);
-	if (ret < 0 || go)
-		return ret;
+	if (category == CATEGORY_other && find_green(d, c, e) < 0)
+		return ERR_FAIL;
+	if (c->finding == FINDING_cause_green)
+		return 0;
+	c->finding = kind_of_sleep(category);
 	if (cause_sleep(d, c, e) < 0)
 		return ERR_FAIL;
 	return category == CATEGORY_filelock ? cause_filelock(d, c, e) : 0;

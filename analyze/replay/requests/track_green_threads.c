@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests of Go programs. A goroutine that waits leaves its thread, which goes on with others or
+ * Requests of programs whose runtime has threads of its own, that are no threads of the kernel:
+ * goroutines, Erlang's processes. One that waits leaves its thread, which goes on with others or
  * is idle: the waits of a thread are not those of a request. What is known is what the request
  * asked others: its thread asked them before it read another request. The rest of the time in which
- * threads were idle, in the scheduler, is a wait of goroutines for each other or for a timer.
+ * threads were idle, in the runtime, is a wait for another green thread or for a timer.
  */
 #include "analyze/replay/track.h"
 
@@ -12,25 +13,31 @@
 #include "format/grow.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define STACKS_MOST (1u << 24) /* and frames */
 
-/* Functions of Go's runtime in which its threads look for work, or run a goroutine. */
-#define RUNTIME                                                                                 \
-	"('runtime.findRunnable', 'runtime.findrunnable', 'runtime.schedule', 'runtime.stopm'," \
-	" 'runtime.mcall', 'runtime.goexit', 'runtime.goexit.abi0')"
+/* Functions in which threads of a runtime look for work, or run what they found. */
+static const struct {
+	const char *function, *runs; /* as table process has it */
+} runtimes[] = {
+	{ "runtime.findRunnable", "goroutine" }, { "runtime.findrunnable", "goroutine" },
+	{ "runtime.schedule", "goroutine" },	 { "runtime.stopm", "goroutine" },
+	{ "runtime.mcall", "goroutine" },	 { "runtime.goexit", "goroutine" },
+	{ "runtime.goexit.abi0", "goroutine" },	 { "erts_schedule", "Erlang process" },
+	{ "erts_check_io", "Erlang process" },
+};
 
-/* A request of a Go program; by the thread that read it, then by time. */
-struct go_request {
+/* A request of such a program; by the thread that read it, then by time. */
+struct green_request {
 	s64 tid, ts, end, id;
 	s64 upstream, counted; /* time of answers that it waited for, up to when */
 };
 
-struct goroutines {
+struct green {
 	sqlite3 *db;
-	struct idmap frames, stacks; /* with a function of the runtime */
-	struct idmap pids;
-	struct go_request *v;
+	struct idmap frames, stacks, pids; /* with a function of a runtime: its place, and 1 */
+	struct green_request *v;
 	size_t n;
 	struct idmap by_id; /* request.rowid -> place in v, and 1 */
 	sqlite3_stmt *put;  /* a row of the new table */
@@ -38,28 +45,36 @@ struct goroutines {
 
 static int on_frame(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	struct goroutines *g = arg;
+	struct green *g = arg;
+	const char *name = db_text(q, 1);
+	uintptr_t i;
 
-	return idmap_put(&g->frames, (u64)sqlite3_column_int64(q, 0), g, STACKS_MOST, e);
+	for (i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (strcmp(name, runtimes[i].function) == 0)
+			return idmap_put(&g->frames, (u64)sqlite3_column_int64(q, 0),
+					 (void *)(i + 1), STACKS_MOST, e);
+	return 0;
 }
 
 /* In order: the stack of a caller comes first. */
 static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	u64 id = (u64)sqlite3_column_int64(q, 0);
-	struct goroutines *g = arg;
+	struct green *g = arg;
+	void *runtime = idmap_get(&g->frames, (u64)sqlite3_column_int64(q, 2));
 
-	return idmap_get(&g->frames, (u64)sqlite3_column_int64(q, 2)) ||
-			       idmap_get(&g->stacks, (u64)sqlite3_column_int64(q, 1))
-		       ? idmap_put(&g->stacks, id, g, STACKS_MOST, e)
-		       : 0;
+	if (!runtime)
+		runtime = idmap_get(&g->stacks, (u64)sqlite3_column_int64(q, 1));
+	return runtime ? idmap_put(&g->stacks, id, runtime, STACKS_MOST, e) : 0;
 }
 
-static int add_pid(struct goroutines *g, s64 pid, s64 stack, struct err *e)
+static int add_pid(struct green *g, s64 pid, s64 stack, struct err *e)
 {
-	if (stack <= 0 || !idmap_get(&g->stacks, (u64)stack) || idmap_get(&g->pids, (u64)pid))
-		return 0;
-	return idmap_put(&g->pids, (u64)pid, (void *)(uintptr_t)pid, TASK_LIMIT, e);
+	void *runtime = stack > 0 ? idmap_get(&g->stacks, (u64)stack) : NULL;
+
+	return !runtime || idmap_get(&g->pids, (u64)pid)
+		       ? 0
+		       : idmap_put(&g->pids, (u64)pid, runtime, TASK_LIMIT, e);
 }
 
 static int on_wait(void *arg, s64 rowid, const void *wait, struct err *e)
@@ -78,10 +93,9 @@ static int on_sample(void *arg, s64 rowid, const void *sample, struct err *e)
 	return add_pid(arg, row->pid, row->user_stack, e);
 }
 
-static int find_programs(struct goroutines *g, struct err *e)
+static int find_programs(struct green *g, struct err *e)
 {
-	int ret = db_each(g->db, e, on_frame, g, "SELECT frame FROM symbol WHERE name IN " RUNTIME,
-			  "");
+	int ret = db_each(g->db, e, on_frame, g, "SELECT frame, name FROM symbol", "");
 
 	if (ret < 0 || !g->frames.n)
 		return ret;
@@ -101,20 +115,20 @@ static int find_programs(struct goroutines *g, struct err *e)
 static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
-	struct goroutines *g = arg;
+	struct green *g = arg;
 	s64 tid = row->receiver != BULK_NULL ? row->receiver : row->tid;
 
 	if (!idmap_get(&g->pids, (u64)row->pid))
 		return 0;
 	if (GROW(g->v, g->n, "requests", e) < 0)
 		return ERR_FAIL;
-	g->v[g->n++] = (struct go_request){
+	g->v[g->n++] = (struct green_request){
 		.tid = tid, .ts = row->ts, .end = row->ts + row->dur, .id = rowid
 	};
 	return 0;
 }
 
-static int compare(s64 tid, s64 ts, const struct go_request *r)
+static int compare(s64 tid, s64 ts, const struct green_request *r)
 {
 	if (tid != r->tid)
 		return tid < r->tid ? -1 : 1;
@@ -123,13 +137,13 @@ static int compare(s64 tid, s64 ts, const struct go_request *r)
 
 static int by_read(const void *a, const void *b)
 {
-	const struct go_request *x = a;
+	const struct green_request *x = a;
 
 	return compare(x->tid, x->ts, b);
 }
 
 /* The last request that the thread had read then; NULL: none, or it was answered. */
-static struct go_request *open_at(const struct goroutines *g, s64 tid, s64 ts)
+static struct green_request *open_at(const struct green *g, s64 tid, s64 ts)
 {
 	size_t low = 0, high = g->n, mid;
 
@@ -148,8 +162,8 @@ static int on_upstream(void *arg, s64 rowid, const void *upstream, struct err *e
 	const struct row_upstream *row = upstream;
 	s64 asked = row->first_send != BULK_NULL ? row->first_send : row->ts,
 	    answered = row->ts + row->dur, from;
-	struct goroutines *g = arg;
-	struct go_request *r;
+	struct green *g = arg;
+	struct green_request *r;
 
 	(void)rowid;
 	(void)e;
@@ -180,7 +194,7 @@ struct idle {
 	s64 request, ns, client;
 };
 
-static int put(struct goroutines *g, s64 request, int state, s64 dur, struct err *e)
+static int put(struct green *g, s64 request, int state, s64 dur, struct err *e)
 {
 	int ret = 0;
 
@@ -195,7 +209,7 @@ static int put(struct goroutines *g, s64 request, int state, s64 dur, struct err
 }
 
 /* It is a wait for upstreams, and one for what is not known. */
-static int settle(struct goroutines *g, struct idle *x, struct err *e)
+static int settle(struct green *g, struct idle *x, struct err *e)
 {
 	uintptr_t place = x->ns ? (uintptr_t)idmap_get(&g->by_id, (u64)x->request) : 0;
 	s64 upstream = place && g->v[place - 1].upstream > x->client ? g->v[place - 1].upstream
@@ -210,7 +224,7 @@ static int settle(struct goroutines *g, struct idle *x, struct err *e)
 	return ret;
 }
 
-static int on_row(struct goroutines *g, struct idle *x, sqlite3_stmt *q, struct err *e)
+static int on_row(struct green *g, struct idle *x, sqlite3_stmt *q, struct err *e)
 {
 	s64 request = sqlite3_column_int64(q, 0), dur = sqlite3_column_int64(q, 2);
 	int state = sqlite3_column_int(q, 1);
@@ -225,17 +239,18 @@ static int on_row(struct goroutines *g, struct idle *x, sqlite3_stmt *q, struct 
 }
 
 /* The table stays in the order of the requests. */
-static int change_waits(struct goroutines *g, struct err *e)
+static int change_waits(struct green *g, struct err *e)
 {
 	static const char replace[] =
 		"DELETE FROM request_wait; INSERT INTO request_wait (request, state, dur) SELECT request, state, dur"
-		" FROM temp.go_wait ORDER BY rowid; DROP TABLE temp.go_wait";
+		" FROM temp.green_wait ORDER BY rowid; DROP TABLE temp.green_wait";
 	struct idle x = { .request = 0 };
 	sqlite3_stmt *q;
-	int ret = db_exec(g->db, e, "CREATE TEMP TABLE go_wait (request INT, state INT, dur INT)");
+	int ret =
+		db_exec(g->db, e, "CREATE TEMP TABLE green_wait (request INT, state INT, dur INT)");
 
 	if (ret == 0)
-		ret = db_query(&g->put, g->db, e, "INSERT INTO temp.go_wait VALUES (?1, ?2, ?3)",
+		ret = db_query(&g->put, g->db, e, "INSERT INTO temp.green_wait VALUES (?1, ?2, ?3)",
 			       "");
 	if (ret == 0)
 		ret = db_query(&q, g->db, e,
@@ -252,19 +267,20 @@ static int change_waits(struct goroutines *g, struct err *e)
 	return ret < 0 ? ret : db_exec(g->db, e, replace);
 }
 
-static int mark_programs(struct goroutines *g, struct err *e)
+static int mark_programs(struct green *g, struct err *e)
 {
-	size_t at = 0;
-	int ret = 0;
-	void *pid;
+	struct idmap_slot *v = idmap_sorted(&g->pids, e);
+	size_t i;
+	int ret = v ? 0 : ERR_FAIL;
 
-	while (ret == 0 && (pid = idmap_each(&g->pids, &at)))
-		ret = db_run(g->db, e, "UPDATE process SET goroutines=1 WHERE pid=?1", "i",
-			     (s64)(uintptr_t)pid);
+	for (i = 0; ret == 0 && v[i].value; i++)
+		ret = db_run(g->db, e, "UPDATE process SET green=?2 WHERE pid=?1", "is",
+			     (s64)v[i].id, runtimes[(uintptr_t)v[i].value - 1].runs);
+	free(v);
 	return ret;
 }
 
-static int follow_requests(struct goroutines *g, struct err *e)
+static int follow_requests(struct green *g, struct err *e)
 {
 	static const u32 set = COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
 			       COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
@@ -283,9 +299,9 @@ static int follow_requests(struct goroutines *g, struct err *e)
 	return ret < 0 ? ret : change_waits(g, e);
 }
 
-static int goroutines_stored(struct replay *r, struct err *e)
+static int green_threads_stored(struct replay *r, struct err *e)
 {
-	struct goroutines g = { .db = r->db };
+	struct green g = { .db = r->db };
 	int ret = find_programs(&g, e);
 
 	if (ret >= 0 && g.pids.n)
@@ -301,7 +317,7 @@ static int goroutines_stored(struct replay *r, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
-const struct tracker track_goroutines = {
-	.name = "goroutines",
-	.stored = goroutines_stored,
+const struct tracker track_green_threads = {
+	.name = "green threads",
+	.stored = green_threads_stored,
 };
