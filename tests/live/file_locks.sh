@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Who holds a lock of a file: by the bytes that fcntl locked, by flock; tries that fail, and calls that wait.
+. "$(dirname "$0")/lib.sh"
+
+cat >"$work/locks.py" <<-'END'
+	import fcntl, os, sys, time
+	def locks(f, *ranges):
+	    for start, length in ranges:
+	        fcntl.lockf(f, fcntl.LOCK_EX, length, start)
+	def tries(how, *args):
+	    try:
+	        how(*args)
+	    except OSError:
+	        pass
+	name = sys.argv[1]
+	f = open(name, "w+")
+	r, w = os.pipe()
+	if os.fork() == 0: # has some bytes, and an flock of another file
+	    f = open(name, "w+")
+	    g = open(name + ".flock", "w+")
+	    locks(f, (0, 10), (100, 1))
+	    fcntl.flock(g, fcntl.LOCK_EX)
+	    os.write(w, b"x")
+	    time.sleep(.5)
+	    os._exit(0)
+	os.read(r, 1)
+	for i in range(5):
+	    tries(fcntl.lockf, f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 5)
+	tries(fcntl.lockf, f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 50) # which no process has
+	g = open(name + ".flock", "w+")
+	tries(fcntl.flock, g, fcntl.LOCK_EX | fcntl.LOCK_NB)
+	fcntl.lockf(f, fcntl.LOCK_EX, 1, 100) # waits until the other one ends
+	os.wait()
+END
+for way in '' raw_tp; do
+	file=$work/locks$way.obs
+	"$obsrec" -q ${way:+--force $way} -o "$file" -- python3 "$work/locks.py" "$work/file$way"
+	is "${way:-tp_btf}: tries that failed" "$(ask "$file" "SELECT count(*) FROM file_lock_holder WHERE failed")" 6
+	is "${way:-tp_btf}: the call that waited, for how long" "$(ask "$file" "SELECT count(*) FROM file_lock_holder
+		WHERE NOT failed AND dur BETWEEN 100000000 AND 3000000000")" 1
+	is "${way:-tp_btf}: the holder is the other process" "$(ask "$file" "SELECT count(DISTINCT h.holder), sum(o.pid=t.pid)
+		FROM file_lock_holder h JOIN thread t ON t.tid=h.tid JOIN thread o ON o.tid=h.holder JOIN process p ON
+		p.pid=o.pid AND p.parent=t.pid")" '1,0'
+done
+exit $bad
