@@ -120,7 +120,18 @@ static __always_inline struct unix_address *peer_name(struct file *f)
 	return un ? BPF_CORE_READ(un, addr) : NULL;
 }
 
-/* connect(2) of fd returned. '@' begins an abstract name, as in /proc/net/unix. */
+/* As /proc/net/unix shows an abstract name: each NUL in it is an '@'. */
+static __always_inline void show_abstract(char *name, u32 len)
+{
+	u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < UNIX_PATH; i++)
+		if (i < len && !name[i])
+			name[i] = '@';
+}
+
+/* connect(2) of fd returned, of a Unix socket with the name of its peer. */
 static __always_inline void emit_connected(u64 ts, u64 id, s32 fd)
 {
 	struct file *f = file_at(fd);
@@ -147,7 +158,7 @@ static __always_inline void emit_connected(u64 ts, u64 id, s32 fd)
 				      (char *)name + bpf_core_field_offset(name->name) +
 					      sizeof(u16));
 		if (len && !e->path[0])
-			e->path[0] = '@';
+			show_abstract(e->path, len);
 	}
 	ev_submit(e);
 }

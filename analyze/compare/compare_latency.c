@@ -43,7 +43,6 @@ struct series {
 	s64 *ts;
 	double *x; /* ln ns */
 	size_t n, seen;
-	size_t paced; /* requests that waited for their clients to take the answer: only counted */
 	unsigned int every;
 };
 
@@ -146,7 +145,7 @@ static int append(struct series *s, s64 ts, double dur, struct err *e)
 	return 0;
 }
 
-static struct series *of_source(struct reading *r, s64 id)
+static int take(struct reading *r, s64 id, s64 end, double dur, struct err *e)
 {
 	size_t i;
 
@@ -154,17 +153,10 @@ static struct series *of_source(struct reading *r, s64 id)
 		for (i = 0; i < r->n_sources && r->sources[i].id != id; i++)
 			;
 		if (i == r->n_sources)
-			return NULL;
+			return 0;
 		r->last = i;
 	}
-	return r->sources[r->last].series;
-}
-
-static int take(struct reading *r, s64 id, s64 end, double dur, struct err *e)
-{
-	struct series *s = of_source(r, id);
-
-	return s ? append(s, end, dur, e) : 0;
+	return append(r->sources[r->last].series, end, dur, e);
 }
 
 static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
@@ -172,19 +164,12 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	const struct row_request *row = request;
 	struct reading *r = arg;
 	s64 id = row->service;
-	struct series *s;
 
 	(void)rowid;
 	if (row->lossy || (r->kind->named && row->name == BULK_NULL))
 		return 0;
 	if (r->kind->named)
 		id = (s64)((u64)id << 16 | (u64)row->name);
-	if (row->paced > 0) {
-		s = of_source(r, id);
-		if (s)
-			s->paced++;
-		return 0;
-	}
 	return take(r, id, row->ts + row->dur, row->dur + (r->kind->service ? 0 : row->queued), e);
 }
 
@@ -197,8 +182,7 @@ static int read_rows(struct reading *r, sqlite3 *db, struct err *e)
 		return rows_each(db, TABLE_request,
 				 COLUMN_OF(request, service) | COLUMN_OF(request, ts) |
 					 COLUMN_OF(request, dur) | COLUMN_OF(request, queued) |
-					 COLUMN_OF(request, lossy) | COLUMN_OF(request, name) |
-					 COLUMN_OF(request, paced),
+					 COLUMN_OF(request, lossy) | COLUMN_OF(request, name),
 				 on_request, r, e);
 	ret = db_query(&q, db, e, r->kind->rows, "");
 	while ((ret = db_step(q, e)) > 0) {
@@ -221,7 +205,6 @@ struct ordered {
 	size_t n;
 	double tau;
 	double scale; /* durations for one that was kept */
-	double all;   /* the same, with those that are only counted */
 };
 
 static int window_quantiles(struct ordered *o, int k, double q, double *ret)
@@ -255,12 +238,12 @@ static void put_rate(const struct ordered *o, struct sample *s)
 	k = span > 0 ? k : 0;
 	for (i = 1; i < o->n && k; i++) { /* the first one starts the time */
 		w = (int)((o->ts[i] - o->ts[0]) / span * k);
-		num[w < k ? w : k - 1] += o->all;
+		num[w < k ? w : k - 1] += o->scale;
 	}
 	for (w = 0; w < k; w++)
 		den[w] = span / k / 1e9;
-	s->value = span > 0 ? (o->n - 1) * o->all / span * 1e9 : NAN;
-	s->n = o->n * o->all;
+	s->value = span > 0 ? (o->n - 1) * o->scale / span * 1e9 : NAN;
+	s->n = o->n * o->scale;
 	s->tau = o->tau;
 	s->windows = k;
 	s->log = stats_log_ratio(num, den, k, false);
@@ -364,7 +347,6 @@ static int measure(struct measured *m, const struct reading *r, struct series *v
 
 	if (v->n < LEAST)
 		return 0;
-	o.all = o.scale * (double)(v->seen + v->paced) / (double)v->seen;
 	o.sorted = malloc(v->n * sizeof(*o.sorted));
 	o.windowed = malloc(v->n * sizeof(*o.windowed));
 	if (!o.sorted || !o.windowed || !sort_keys(v->ts, v->x, v->n)) {

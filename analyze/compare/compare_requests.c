@@ -193,7 +193,7 @@ static int append(struct service *s, s64 arrival, s64 end, struct err *e)
 	return 0;
 }
 
-/* What was touched by loss, or waited for its client, proves an answer, not a wait. */
+/* What was touched by loss proves an answer, not a wait. */
 static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
@@ -211,8 +211,7 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	}
 	if (r->of[r->last].first->n > REQUESTS_MOST)
 		return 0;
-	return append(r->of[r->last].first,
-		      row->lossy || row->paced > 0 ? end : row->ts - row->queued, end, e);
+	return append(r->of[r->last].first, row->lossy ? end : row->ts - row->queued, end, e);
 }
 
 static int read_requests(struct services *r, sqlite3 *db, struct err *e)
@@ -220,7 +219,7 @@ static int read_requests(struct services *r, sqlite3 *db, struct err *e)
 	return rows_each(db, TABLE_request,
 			 COLUMN_OF(request, service) | COLUMN_OF(request, ts) |
 				 COLUMN_OF(request, dur) | COLUMN_OF(request, queued) |
-				 COLUMN_OF(request, lossy) | COLUMN_OF(request, paced),
+				 COLUMN_OF(request, lossy),
 			 on_request, r, e);
 }
 

@@ -49,7 +49,7 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 					 .end = row->ts + row->dur,
 					 .service = row->service,
 					 .tid = row->tid,
-					 .known = row->split && !row->lossy && row->paced <= 0 };
+					 .known = row->split && !row->lossy };
 	return 0;
 }
 
@@ -59,7 +59,7 @@ static int read_requests(struct requests *t, sqlite3 *db, struct err *e)
 			    COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
 				    COLUMN_OF(request, queued) | COLUMN_OF(request, service) |
 				    COLUMN_OF(request, tid) | COLUMN_OF(request, split) |
-				    COLUMN_OF(request, lossy) | COLUMN_OF(request, paced),
+				    COLUMN_OF(request, lossy),
 			    on_request, t, e);
 
 	return ret < 0 ? ret : 0;

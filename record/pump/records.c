@@ -24,7 +24,8 @@ int records_put(struct pump *p, void *record, size_t fixed, const char *text, st
 		n = EV_SIZE_MAX - fixed - 8;
 	memset(whole, 0, (fixed + n + 7) & ~(size_t)7);
 	memcpy(whole, record, fixed);
-	memcpy((char *)whole + fixed, text, n);
+	if (n)
+		memcpy((char *)whole + fixed, text, n);
 	h->ts = h->ts ? h->ts : records_now();
 	h->size = (fixed + n + 7) & ~(size_t)7;
 	return pump_record(p, whole, e);

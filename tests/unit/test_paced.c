@@ -2,7 +2,6 @@
 /* Answers that their clients take slowly: request.blocked, and what the verdict makes of it. */
 #include "tests/lib/unit.h"
 
-#include "analyze/compare/compare.h"
 #include "tests/lib/judging.h"
 
 /* Process 100 with connection 5, number 1, on port 80. */
@@ -120,37 +119,11 @@ static void downloads_are_not_judged(void **state)
 	db_close(db);
 }
 
-/* compare counts them: their service has the rate of all, and the durations of the others. */
-static void comparisons_count_them(void **state)
-{
-	sqlite3 *db = downloads(true, true, 500);
-	struct measured m = { .duration = 10000 * MS };
-	struct compared_subject s;
-	const struct sample *p99, *rate, *max;
-
-	(void)state;
-	assert_int_equal(compare_latencies(&m, db, NULL), 0);
-	assert_int_equal(compare_requests(&m, db, NULL), 0);
-	compare_subject(&s, COMPARE_SERVICE, "server", "tcp", 80, NULL);
-	p99 = compare_find(&m, &s, COMPARE_request_p99);
-	rate = compare_find(&m, &s, COMPARE_request_rate);
-	max = compare_find(&m, &s, COMPARE_request_max);
-	assert_non_null(p99);
-	assert_true(p99->value < 10e6);
-	assert_non_null(rate);
-	assert_int_equal((int)(rate->n - p99->n + 0.5), 10);
-	assert_non_null(max);
-	assert_true(max->value < 10e6);
-	compare_free(&m);
-	db_close(db);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(from_a_send_that_would_block_to_the_next),
 		cmocka_unit_test(downloads_are_not_judged),
-		cmocka_unit_test(comparisons_count_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,8 +228,9 @@ static int add_question(struct questions *x, const struct fd_row *at, struct att
 }
 
 /*
- * The stream was closed before the answer. Who answers other questions would have answered this
- * one; who takes messages and does not answer gets them on streams that are closed soon as well.
+ * The stream was closed before any answer. Who answers other questions would have answered this
+ * one; who takes messages and does not answer gets them on streams that are closed soon as well, or
+ * answers a handshake first.
  */
 static int give_up(struct questions *x, const struct row_upstream_unanswered *row,
 		   const struct fd_row *at, struct err *e)
@@ -243,7 +244,7 @@ static int give_up(struct questions *x, const struct row_upstream_unanswered *ro
 			       .row = at->row,
 			       .end = CONNECT_GIVEN_UP };
 
-	if (!row->closed || one.ns < x->least || a->soon > SOON * a->late)
+	if (!row->closed || row->answered || one.ns < x->least || a->soon > SOON * a->late)
 		return 0;
 	return add_question(x, at, &one, e);
 }

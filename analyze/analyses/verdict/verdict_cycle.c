@@ -79,11 +79,11 @@ static int cycle_at(const struct lock_waits *w, const struct lock_wait *start)
 	return 0;
 }
 
-/* A wait for the same lock ended since: who held it may have passed it on. */
+/* A wait for the same lock was ended by a thread since: who held it may have passed it on. */
 static int is_passed(bool *ret, sqlite3 *db, const struct lock_wait *w, s64 end, struct err *e)
 {
 	static const char sql[] =
-		"SELECT EXISTS (SELECT 1 FROM thread_state WHERE state=state_id('futex') AND object=?1 AND ts +"
+		"SELECT EXISTS (SELECT 1 FROM thread_state WHERE state=state_id('futex') AND object=?1 AND waker > 0 AND ts +"
 		" dur > ?2 AND ts + dur < ?3)";
 	s64 any = 0;
 	int err = db_int(db, &any, e, sql, "iii", w->futex, w->ts, end - ENTRY_BEFORE);
@@ -105,18 +105,29 @@ static int any_passed(bool *ret, sqlite3 *db, const struct lock_waits *w,
 	return err;
 }
 
+/* Threads that wait for a lock that it holds. */
+static int waiters_of(const struct lock_waits *w, s64 tid)
+{
+	int i, n = 0;
+
+	for (i = 0; i < w->n; i++)
+		n += w->v[i].holder == tid;
+	return n;
+}
+
 static int put(struct analysis_ctx *c, const struct judged *j, const struct lock_waits *w,
 	       const struct lock_wait *first, int n, struct err *e)
 {
 	const struct lock_wait *last = first, *i;
 	struct buf in = { 0 }, last_in = { 0 };
 	double others = 0;
+	int k;
 	int ret;
 
 	for (i = next_of(w, first); i != first; i = next_of(w, i))
 		last = i;
-	for (i = w->v; i < w->v + w->n; i++)
-		others += !cycle_at(w, i) && (i->holder == first->tid || i->holder == last->tid);
+	for (k = 0, i = first; k < n; k++, i = next_of(w, i))
+		others += waiters_of(w, i->tid) - 1;
 	ret = verdict_wait_caller(&in, c->db, first->tid, first->ts, c->duration, e);
 	if (ret == 0)
 		ret = verdict_wait_caller(&last_in, c->db, last->tid, last->ts, c->duration, e);
@@ -157,6 +168,8 @@ int verdict_cycle_say(struct analysis_ctx *c, const struct judged *j, const stru
 		said = n && ret == 0 && !passed;
 		if (said)
 			ret = put(c, j, &w, &w.v[i], n, e);
+		else if (n)
+			w.v[i].holder = 0; /* no member of it is looked at again */
 	}
 	free(w.v);
 	return ret;

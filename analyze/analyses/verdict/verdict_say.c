@@ -177,7 +177,7 @@ static int say_other(struct analysis_ctx *c, struct judged *j, enum finding_kind
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
-/* A name of a smaller part of the requests that has most of their waits, as long polls do. */
+/* A name of a smaller part of the requests that has most of their time, as long polls do. */
 struct waiting_name {
 	s64 name; /* 0: none */
 	double each, others;
@@ -187,10 +187,11 @@ static int read_waiting_name(struct waiting_name *ret, struct analysis_ctx *c,
 			     const struct judged *j, struct err *e)
 {
 	static const char sql[] =
-		"WITH n AS MATERIALIZED (SELECT name, sum(latency) AS ns, sum(exchanges) AS n, sum(wait) AS wait FROM"
-		" request_stat WHERE service IN (SELECT id FROM service WHERE server=?1) GROUP BY name), a AS (SELECT"
-		" total(ns) AS ns, total(n) AS n, total(wait) AS wait FROM n) SELECT name, n.ns / n.n, (a.ns - n.ns) /"
-		" (a.n - n.n) FROM n, a WHERE name > 0 AND 2 * n.wait > a.wait AND 2 * n.n < a.n";
+		"WITH n AS MATERIALIZED (SELECT coalesce(name, 0) AS name, total(dur + queued) AS ns, count(*) AS n"
+		" FROM request WHERE NOT lossy AND NOT paced AND coalesce(name, 0) NOT IN (SELECT id FROM request_name"
+		" WHERE awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE server=?1) GROUP BY 1), a AS"
+		" (SELECT total(ns) AS ns, total(n) AS n FROM n) SELECT name, n.ns / n.n, (a.ns - n.ns) / (a.n - n.n) FROM"
+		" n, a WHERE name > 0 AND 2 * n.ns > a.ns AND 2 * n.n < a.n";
 	sqlite3_stmt *q;
 	int err = db_query(&q, c->db, e, sql, "i", j->about.id);
 
