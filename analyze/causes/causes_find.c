@@ -130,7 +130,7 @@ static int find_green(struct samples *d, struct cause *c, struct err *e)
 
 static int find_sleep(struct samples *d, enum category category, struct cause *c, struct err *e)
 {
-	if (category == CATEGORY_other && find_green(d, c, e) < 0)
+	if (category == CATEGORY_other && d->u->kind == UNIT_REQUEST && find_green(d, c, e) < 0)
 		return ERR_FAIL;
 	if (c->finding == FINDING_cause_green)
 		return 0;

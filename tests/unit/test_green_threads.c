@@ -10,25 +10,29 @@
  * Process 100 serves fd 5 and 6 with threads 101 and 102, and asks on fd 20. %s: the function in
  * which its threads wait.
  */
-#define HOST                                                                                           \
-	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,sched,cpu\"\n" \
-	"1 0 info text=\"stack_threshold=1000\"\n"                                                     \
-	"2 100 thread pid=100 state=83 comm=\"front\"\n2 101 thread pid=100 state=83 comm=\"front\"\n" \
-	"2 102 thread pid=100 state=83 comm=\"front\"\n"                                               \
-	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80\n"              \
-	"4 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80\n"              \
-	"4 100 fd pid=100 fd=20 mode=0140000 ino=79 family=2 role=3 socktype=1 sport=9 dport=99"       \
-	" daddr=10.0.0.7\n"                                                                            \
-	"9 0 info text=\"begin=9\"\n"                                                                  \
-	"10 0 module id=1 kind=3 path=\"/srv/front\"\n10 0 frame id=1 module=1 address=0x1000\n"       \
-	"10 0 frame id=2 module=1 address=0x2000\n10 0 stack id=1 frame=1\n"                           \
-	"10 0 stack id=2 caller=1 frame=2\n9000 0 symbol frame=1 text=\"%s\"\n"                        \
-	"9000 0 symbol frame=2 text=\"futexsleep\"\n99_000_000 0 info text=\"stopped=99000000\"\n"     \
-	"@cpu 0\n100_000 0 switch next=102\n110_000 102 syscall nr=read fd=6 ret=9 dur=100\n"          \
+#define HOST                                                                                              \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,sched,cpu\"\n"    \
+	"1 0 info text=\"stack_threshold=1000\"\n"                                                        \
+	"2 100 thread pid=100 state=83 comm=\"front\"\n2 101 thread pid=100 state=83 comm=\"front\"\n"    \
+	"2 102 thread pid=100 state=83 comm=\"front\"\n"                                                  \
+	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80\n"                 \
+	"4 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80\n"                 \
+	"4 100 fd pid=100 fd=20 mode=0140000 ino=79 family=2 role=3 socktype=1 sport=9 dport=99"          \
+	" daddr=10.0.0.7\n"                                                                               \
+	"9 0 info text=\"begin=9\"\n"                                                                     \
+	"10 0 module id=1 kind=3 path=\"/srv/front\"\n10 0 frame id=1 module=1 address=0x1000\n"          \
+	"10 0 frame id=2 module=1 address=0x2000\n10 0 stack id=1 frame=1\n"                              \
+	"10 0 stack id=2 caller=1 frame=2\n10 0 frame id=3 module=1 address=0x3000\n"                     \
+	"10 0 stack id=3 frame=3\n9000 0 symbol frame=1 text=\"%s\"\n9000 0 symbol frame=3 text=\"%s\"\n" \
+	"9000 0 symbol frame=2 text=\"futexsleep\"\n99_000_000 0 info text=\"stopped=99000000\"\n"        \
+	"@cpu 0\n100_000 0 switch next=102\n110_000 102 syscall nr=read fd=6 ret=9 dur=100\n"             \
 	"120_000 102 syscall nr=write fd=6 ret=9 dur=100\n130_000 102 switch next=0 state=1\n"
+/* A wait of 101 with a stack; one that is in the runtime. */
+#define OF_101 "1_000_000 101 offcpu pid=100 user_stack=3 dur=900000\n"
 /* 101 reads a request and asks, 102 gets the answer after 8 ms and answers 2 ms later. */
 #define ASKS                                                                                        \
-	"1_000_000 0 switch next=101\n1_010_000 101 syscall nr=read fd=5 ret=9 dur=100\n"           \
+	"1_000_000 0 switch next=101\n" OF_101                                                      \
+	"1_010_000 101 syscall nr=read fd=5 ret=9 dur=100\n"                                        \
 	"1_020_000 101 syscall nr=write fd=20 ret=9 dur=100\n1_030_000 101 switch next=0 state=1\n" \
 	"9_000_000 0 waking target=102\n9_010_000 0 switch next=102\n"                              \
 	"9_010_000 102 offcpu pid=100 user_stack=2 dur=5000000\n"                                   \
@@ -49,17 +53,17 @@
 	"SELECT total(w.dur) FROM request r JOIN request_wait w ON w.request=r.rowid WHERE r.ts > 500000 AND r.fd=" #fd \
 	" AND w.state=state_id('" state "')"
 
-static sqlite3 *front(const char *function, const char *events)
+static sqlite3 *front(const char *function, const char *of_101, const char *events)
 {
 	struct buf text = { 0 };
 
-	assert_int_equal(buf_printf(&text, NULL, HOST "%s", function, events), 0);
+	assert_int_equal(buf_printf(&text, NULL, HOST "%s", function, of_101, events), 0);
 	return loaded_buf(&text);
 }
 
 static void what_they_asked_others(void **state)
 {
-	sqlite3 *db = front("runtime.stopm", ASKS);
+	sqlite3 *db = front("runtime.stopm", "runtime.mcall", ASKS);
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM process WHERE green='goroutine'", 1);
@@ -74,16 +78,16 @@ static void what_they_asked_others(void **state)
 /* The thread of a request that asks no other server sleeps while another request has its answer. */
 static void what_they_wait_for_else_is_not_known(void **state)
 {
-	sqlite3 *db = front(
-		"runtime.findRunnable",
-		"1_000_000 0 switch next=101\n1_010_000 101 syscall nr=read fd=5 ret=9 dur=100\n"
-		"1_020_000 101 syscall nr=write fd=20 ret=9 dur=100\n"
-		"1_030_000 101 switch next=0 state=1\n" ALONE
-		"9_000_000 0 waking target=102\n9_010_000 0 switch next=102\n"
-		"9_010_000 102 offcpu pid=100 user_stack=2 dur=5000000\n"
-		"9_020_000 102 syscall nr=read fd=20 ret=9 dur=100\n"
-		"9_021_000 102 syscall nr=write fd=5 ret=9 dur=100\n"
-		"9_030_000 102 switch next=0 state=1\n");
+	sqlite3 *db = front("runtime.findRunnable", "runtime.mcall",
+			    "1_000_000 0 switch next=101\n" OF_101
+			    "1_010_000 101 syscall nr=read fd=5 ret=9 dur=100\n"
+			    "1_020_000 101 syscall nr=write fd=20 ret=9 dur=100\n"
+			    "1_030_000 101 switch next=0 state=1\n" ALONE
+			    "9_000_000 0 waking target=102\n9_010_000 0 switch next=102\n"
+			    "9_010_000 102 offcpu pid=100 user_stack=2 dur=5000000\n"
+			    "9_020_000 102 syscall nr=read fd=20 ret=9 dur=100\n"
+			    "9_021_000 102 syscall nr=write fd=5 ret=9 dur=100\n"
+			    "9_030_000 102 switch next=0 state=1\n");
 
 	(void)state;
 	is_within(db, SPENT(6, "other"), 4.9e6, 5.1e6);
@@ -92,14 +96,43 @@ static void what_they_wait_for_else_is_not_known(void **state)
 	db_close(db);
 }
 
+/* fd 21 is asked later, and answers first. */
+static void several_answers_are_waited_for_once(void **state)
+{
+	sqlite3 *db = front(
+		"runtime.stopm", "runtime.mcall",
+		"500_000 100 fd pid=100 fd=21 mode=0140000 ino=80 family=2 role=3 socktype=1 sport=8 dport=99\n"
+		"1_000_000 0 switch next=101\n" OF_101
+		"1_010_000 101 syscall nr=read fd=5 ret=9 dur=100\n"
+		"1_020_000 101 syscall nr=write fd=20 ret=9 dur=100\n1_030_000 101 switch next=0 state=1\n"
+		"5_000_000 0 waking target=101\n5_010_000 0 switch next=101\n"
+		"5_020_000 101 syscall nr=write fd=21 ret=9 dur=100\n5_025_000 101 waking target=102\n5_030_000 101 switch next=102 state=1\n"
+		"6_020_000 102 syscall nr=read fd=21 ret=9 dur=100\n6_030_000 102 switch next=0 state=1\n"
+		"9_000_000 0 waking target=102\n9_010_000 0 switch next=102\n"
+		"9_010_000 102 offcpu pid=100 user_stack=2 dur=2000000\n"
+		"9_020_000 102 syscall nr=read fd=20 ret=9 dur=100\n"
+		"9_021_000 102 syscall nr=write fd=5 ret=9 dur=100\n9_030_000 102 switch next=0 state=1\n");
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM upstream", 2);
+	is_within(db, SPENT(5, "client"), 6e6, 8.1e6);
+	is_number(db, SPENT(5, "other"), 0);
+	db_close(db);
+}
+
 static void threads_of_other_programs_wait_themselves(void **state)
 {
-	sqlite3 *db = front("worker_main", ASKS);
+	sqlite3 *db = front("worker_main", "main", ASKS);
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM process WHERE green<>''", 0);
 	is_within(db, SPENT(5, "futex"), 9.8e6, 10.1e6);
 	is_number(db, SPENT(5, "client"), 0);
+	db_close(db);
+	/* the runtime came with a library: this thread is none of it */
+	db = front("runtime.stopm", "main", ASKS);
+	is_number(db, "SELECT count(*) FROM process WHERE green='goroutine'", 1);
+	is_within(db, SPENT(5, "futex"), 9.8e6, 10.1e6);
 	db_close(db);
 }
 
@@ -108,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_they_asked_others),
 		cmocka_unit_test(what_they_wait_for_else_is_not_known),
+		cmocka_unit_test(several_answers_are_waited_for_once),
 		cmocka_unit_test(threads_of_other_programs_wait_themselves),
 	};
 

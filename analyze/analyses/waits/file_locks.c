@@ -16,6 +16,7 @@
 #include "format/grow.h"
 #include "format/syscall.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define USES_MAX 500000
@@ -54,7 +55,8 @@ struct locks {
 	struct use *uses;
 	size_t n;
 	double waited; /* all together */
-	double waits;  /* calls that waited for the lock, and got it */
+	double waits;  /* calls that waited for a lock, and got it */
+	double asked;  /* those for this file, and tries that failed */
 };
 
 static int add_sum(struct idmap *m, s64 key, double sum, struct err *e)
@@ -219,21 +221,48 @@ static int find_holder(struct locks *l, struct err *e)
 	return ret;
 }
 
-/* A try that failed, which take_try has counted, or a call that waited. */
+/* A call that waited; tries that failed are counted by take_try. */
+static int take_wait(void *arg, s64 rowid, const void *held, struct err *e)
+{
+	const struct row_file_lock_holder *row = held;
+	struct locks *l = arg;
+
+	(void)rowid;
+	if (row->failed || !l->counts(l->arg, row->tid, row->ts))
+		return 0;
+	l->waits++;
+	return add_sum(&l->tries, row->tid << 20 | (row->fd & 0xfffff), 1, e);
+}
+
+/* Who had the bytes of that file. */
 static int take_holder(void *arg, s64 rowid, const void *held, struct err *e)
 {
 	const struct row_file_lock_holder *row = held;
 	struct locks *l = arg;
-	int ret = 0;
+	s64 pid = (intptr_t)idmap_get(&l->threads, (u64)row->tid);
 
 	(void)rowid;
-	if (!l->counts(l->arg, row->tid, row->ts))
+	if (!pid || !idmap_get(&l->fds, (u64)pid << 32 | (u32)row->fd) ||
+	    !l->counts(l->arg, row->tid, row->ts))
 		return 0;
-	if (!row->failed) {
-		l->waits++;
-		ret = add_sum(&l->tries, row->tid << 20 | (row->fd & 0xfffff), 1, e);
+	return add_sum(&l->holders, row->holder, 1, e);
+}
+
+/* Tries of that file; those of others are not what is waited for. */
+static void count_tries(struct locks *l)
+{
+	double tries = 0;
+	const struct sum *s;
+	size_t at = 0;
+
+	while ((s = idmap_each(&l->tries, &at))) {
+		s64 pid = (intptr_t)idmap_get(&l->threads, (u64)s->key >> 20);
+
+		if (idmap_get(&l->fds, (u64)pid << 32 | (u32)(s->key & 0xfffff)))
+			tries += s->sum;
 	}
-	return ret < 0 ? ret : add_sum(&l->holders, row->holder, 1, e);
+	l->asked = tries;
+	l->ret->tries = fmax(tries - l->waits, 0);
 }
 
 /* Whether most of the tries and waits have a holder that is recorded. */
@@ -245,7 +274,7 @@ static bool known_holder(struct locks *l)
 
 	while ((s = idmap_each(&l->holders, &at)))
 		known += s->sum;
-	if (!most || known < HELD * (l->ret->tries + l->waits))
+	if (!most || known < HELD * l->asked)
 		return false;
 	if (most->sum >= HELD * known) {
 		l->ret->holder = most->key;
@@ -274,12 +303,11 @@ static const u32 call_set = COLUMN_OF(syscall, ts) | COLUMN_OF(syscall, tid) |
 
 static int holder_by_turns(struct locks *l, sqlite3 *db, struct err *e)
 {
-	int ret = db_each(db, e, db_idmap, &l->threads, "SELECT tid, pid FROM thread", "");
+	int ret;
 
 	idmap_free_all(&l->holders);
 	l->holders = (struct idmap){ 0 };
-	if (ret == 0)
-		ret = rows_each(db, TABLE_syscall, call_set, take_use, l, e);
+	ret = rows_each(db, TABLE_syscall, call_set, take_use, l, e);
 	return ret < 0 ? ret : find_holder(l, e);
 }
 
@@ -291,10 +319,16 @@ int file_lock_find(sqlite3 *db, file_lock_fn counts, const void *arg, struct fil
 	const struct sum *most;
 
 	if (ret >= 0)
-		ret = rows_each(db, TABLE_file_lock_holder, COLUMNS_ALL, take_holder, &l, e);
+		ret = rows_each(db, TABLE_file_lock_holder, COLUMNS_ALL, take_wait, &l, e);
 	most = largest(&l.tries);
 	if (ret >= 0 && most)
 		ret = read_file(&l, db, most->key >> 20, most->key & 0xfffff, e);
+	if (ret >= 0 && l.fds.n)
+		ret = db_each(db, e, db_idmap, &l.threads, "SELECT tid, pid FROM thread", "");
+	if (ret >= 0 && l.fds.n) {
+		count_tries(&l);
+		ret = rows_each(db, TABLE_file_lock_holder, COLUMNS_ALL, take_holder, &l, e);
+	}
 	if (ret >= 0 && l.fds.n && !known_holder(&l) && l.ret->tries > 0)
 		ret = holder_by_turns(&l, db, e);
 	idmap_free_all(&l.tries);

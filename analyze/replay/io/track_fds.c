@@ -6,6 +6,7 @@
 #include "descriptors.h"
 #include "format/linux_abi.h"
 #include "format/shapes.h"
+#include "file_locks.h"
 #include "inode_uses.h"
 
 #include <stdlib.h>
@@ -125,6 +126,8 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 	upstream_end(r, p, fd, f, ts > 0);
 	if (ret == 0)
 		ret = requests_end_one(r, p, fd, f, e);
+	if (ret == 0 && ts)
+		ret = file_locks_closed(r, p, fd, f, ts, e);
 	if (ret == 0)
 		ret = row_put(r->db, fd, e, .pid = p->pid, .fd = fd, .ts = replay_time(r, f->since),
 			      .end = ts ? replay_time(r, ts) : BULK_NULL,

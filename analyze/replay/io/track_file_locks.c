@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Locks of files: fcntl(2), by process and range of bytes, or by open file; and flock(2). Who had
- * the bytes that another one tried for, or waited for. Of locks from before the recording nothing
- * is known.
+ * the bytes that another process tried for, or waited for. Of locks from before the recording, and
+ * from positions of open files (lockf(3)), nothing is known. Which descriptors are of one open file
+ * is not known either: its lock is taken for released with the first of them; and who gets a lock
+ * disproves what is taken for held.
  */
 #include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "descriptors.h"
+#include "file_locks.h"
 #include "inode_uses.h"
 
+#include "format/errnos.h"
 #include "format/grow.h"
 #include "format/linux_abi.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FILES_MOST 4096 /* with locks */
-#define PARTS_MOST 1024 /* locked ranges of one file */
-#define RELEASED   8	/* ranges that were unlocked last */
+#define FILES_MOST 4096	 /* with locks */
+#define PARTS_MOST 1024	 /* locked ranges of one file */
+#define RELEASED   8	 /* ranges that were unlocked last */
+#define WAITED	   50000 /* ns: a call that gets a lock at once takes less */
+
+/* Of an owner: a lock of the open file. */
+#define OPEN_FILE(fd) ((u64)((u32)(fd) + 1) << 32)
 
 /* Bytes that are locked; to is not one of them. */
 struct locked {
-	u64 owner; /* process; of locks of open files and flock with the descriptor */
+	u64 owner; /* process, with OPEN_FILE for locks of open files and flock */
 	s64 from, to;
 	u64 since;
 	u64 till; /* unlocked; 0: not yet */
@@ -45,7 +53,7 @@ struct file_locks {
 /* A call that locks or unlocks. */
 struct asked_lock {
 	struct locked at;
-	bool unlock;
+	bool unlock, waits; /* waits: until it gets it */
 };
 
 static struct file_locks *own(const struct replay *r)
@@ -53,17 +61,26 @@ static struct file_locks *own(const struct replay *r)
 	return r->own[TRACK_file_locks];
 }
 
-/* Of a process: whether it has locked anything. */
-static bool *has_locked(const struct process *p)
-{
-	return p->own[TRACK_file_locks];
-}
-
 static struct locked_file *locks_at(struct replay *r, const struct file *f)
 {
 	struct locked_file *l = idmap_get(&own(r)->files, inode_hash(0, f->dev, f->ino));
 
 	return l && l->ino == f->ino && l->dev == f->dev ? l : NULL;
+}
+
+/* A file without locks is not followed any more. */
+static int forget_free(void *arg, void *value, struct err *e)
+{
+	struct replay *r = arg;
+	struct locked_file *l = value;
+
+	(void)e;
+	if (l->n)
+		return 0;
+	idmap_take(&own(r)->files, inode_hash(0, l->dev, l->ino));
+	free(l->v);
+	free(l);
+	return 0;
 }
 
 /* *ret NULL: they are too many, or two inodes have one hash. */
@@ -74,6 +91,9 @@ static int locks_new(struct replay *r, const struct file *f, struct locked_file 
 	struct locked_file *l;
 
 	*ret = locks_at(r, f);
+	if (!*ret && own(r)->files.n >= FILES_MOST &&
+	    idmap_in_order(&own(r)->files, forget_free, r, e) < 0)
+		return ERR_FAIL;
 	if (*ret || own(r)->files.n >= FILES_MOST || idmap_get(&own(r)->files, id))
 		return 0;
 	l = idmap_add(&own(r)->files, id, sizeof(*l), FILES_MOST, "locks of files", e);
@@ -85,6 +105,11 @@ static int locks_new(struct replay *r, const struct file *f, struct locked_file 
 	return 0;
 }
 
+static bool has_failed(s64 ret)
+{
+	return ret == -LINUX_EAGAIN || ret == -LINUX_EACCES;
+}
+
 static bool overlap(const struct locked *a, const struct locked *b)
 {
 	return a->from < b->to && b->from < a->to;
@@ -92,7 +117,7 @@ static bool overlap(const struct locked *a, const struct locked *b)
 
 static bool conflict(const struct locked *a, const struct locked *b)
 {
-	return a->owner != b->owner && (a->write || b->write) && overlap(a, b);
+	return (u32)a->owner != (u32)b->owner && (a->write || b->write) && overlap(a, b);
 }
 
 /* No more than PARTS_MOST: a file with so many locks is not followed exactly. */
@@ -147,18 +172,26 @@ static bool of_fcntl(const struct ev_syscall_args *a, struct asked_lock *ask)
 {
 	u16 type = (u16)a->arg3;
 
-	if (!(a->flags & SYSCALL_FILE_LOCK) || !range_of(a, &ask->at))
+	if (!(a->flags & SYSCALL_FILE_LOCK) || type > LINUX_F_UNLCK)
 		return false;
-	if (a->arg1 == LINUX_F_OFD_SETLK || a->arg1 == LINUX_F_OFD_SETLKW)
-		ask->at.owner |= (u64)((u32)a->arg0 + 1) << 32;
-	ask->at.write = type == LINUX_F_WRLCK;
 	ask->unlock = type == LINUX_F_UNLCK;
-	return type <= LINUX_F_UNLCK;
+	if (!range_of(a, &ask->at)) {
+		if (!ask->unlock)
+			return false;
+		ask->at.from = 0; /* whatever it is: nothing of it is known */
+		ask->at.to = INT64_MAX;
+	}
+	if (a->arg1 == LINUX_F_OFD_SETLK || a->arg1 == LINUX_F_OFD_SETLKW)
+		ask->at.owner |= OPEN_FILE(a->arg0);
+	ask->at.write = type == LINUX_F_WRLCK;
+	ask->waits = a->arg1 != LINUX_F_SETLK && a->arg1 != LINUX_F_OFD_SETLK;
+	return true;
 }
 
 static void of_flock(const struct call_view *v, struct asked_lock *ask)
 {
-	ask->at.owner |= (u64)((u32)v->arg[0] + 1) << 32;
+	ask->at.owner |= OPEN_FILE(v->arg[0]);
+	ask->waits = !(v->arg[1] & LINUX_LOCK_NB);
 	ask->at.from = INT64_MIN; /* not the bytes that fcntl locks */
 	ask->at.to = INT64_MIN + 1;
 	ask->at.write = v->arg[1] & LINUX_LOCK_EX;
@@ -197,13 +230,65 @@ static void put_holder(struct replay *r, const struct record *rec, const struct 
 	row->since = replay_time(r, holder->since);
 }
 
+/* Of the parts that conflict with what another process got: they were released, without a trace. */
+static int disprove(struct locked_file *l, const struct locked *got, u64 ts, struct err *e)
+{
+	size_t i = 0;
+	int ret = 0;
+
+	while (i < l->n && ret == 0)
+		if (conflict(&l->v[i], got)) {
+			struct locked gone = l->v[i];
+
+			ret = take_away(l, &gone, ts, e);
+		} else {
+			i++;
+		}
+	return ret;
+}
+
+/* flock of a descriptor that was inherited: the lock is released for all. */
+static int release_inherited(struct locked_file *l, const struct locked *at, u64 ts, struct err *e)
+{
+	size_t i = 0;
+	int ret = 0;
+
+	while (i < l->n && ret == 0)
+		if (l->v[i].owner >> 32 == at->owner >> 32 && overlap(&l->v[i], at)) {
+			struct locked gone = l->v[i];
+
+			ret = take_away(l, &gone, ts, e);
+		} else {
+			i++;
+		}
+	return ret;
+}
+
+/* What the call changes. flock that fails to convert a lock has lost it. */
+static int apply(struct locked_file *l, const struct asked_lock *ask, const struct call_view *v,
+		 struct err *e)
+{
+	bool flock = v->desc->family != FAMILY_FCNTL;
+	int ret = 0;
+
+	if (v->ret && !flock)
+		return 0;
+	if (ask->unlock && flock)
+		return release_inherited(l, &ask->at, v->ts, e);
+	if (!ask->unlock && !v->ret)
+		ret = disprove(l, &ask->at, v->ts, e);
+	if (ret == 0)
+		ret = take_away(l, &ask->at, v->ts, e);
+	return ret < 0 || ask->unlock || v->ret ? ret : add_part(l, &ask->at, e);
+}
+
 static int on_lock(struct replay *r, const struct record *rec, const struct process *p,
 		   const struct call_view *v, struct err *e)
 {
 	struct asked_lock ask = { .at = { .owner = p->pid, .since = rec->ts, .tid = rec->tid } };
 	const struct ev_header *h = rec->event;
 	const struct file *f = file_of(p, (s32)v->arg[0]);
-	const struct locked *holder;
+	const struct locked *holder = NULL;
 	struct locked_file *l;
 	int ret = 0;
 
@@ -219,60 +304,39 @@ static int on_lock(struct replay *r, const struct record *rec, const struct proc
 		ret = locks_new(r, f, &l, e);
 	if (ret < 0 || !l)
 		return ret;
-	holder = ask.unlock || v->flags & SYSCALL_NO_ENTRY ? NULL : holder_of(l, &ask.at, v);
+	if (!ask.unlock && !(v->flags & SYSCALL_NO_ENTRY) &&
+	    (v->ret ? has_failed(v->ret) : ask.waits && v->dur >= WAITED))
+		holder = holder_of(l, &ask.at, v);
 	if (holder)
 		put_holder(r, rec, v, holder);
-	if (v->ret)
-		return 0;
-	*has_locked(p) |= !ask.unlock;
-	ret = take_away(l, &ask.at, rec->ts, e);
-	return ret < 0 || ask.unlock ? ret : add_part(l, &ask.at, e);
+	return apply(l, &ask, v, e);
 }
 
-/* All locks of a process, and those of one of its open files if fd is not negative. */
-static int release(struct locked_file *l, const struct process *p, s64 fd, u64 ts, struct err *e)
+int file_locks_closed(struct replay *r, const struct process *p, s64 fd, const struct file *f,
+		      u64 ts, struct err *e)
 {
+	struct locked_file *l = own(r)->files.n && f->ino ? locks_at(r, f) : NULL;
 	struct locked gone = { .owner = p->pid, .from = INT64_MIN, .to = INT64_MAX };
-	int ret = take_away(l, &gone, ts, e);
+	int ret;
 
-	gone.owner |= (u64)(fd + 1) << 32;
-	return ret < 0 || fd < 0 ? ret : take_away(l, &gone, ts, e);
+	if (!l || !l->n)
+		return 0;
+	ret = take_away(l, &gone, ts, e);
+	gone.owner |= OPEN_FILE(fd);
+	return ret < 0 ? ret : take_away(l, &gone, ts, e);
 }
 
 static int file_locks_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
 	const struct syscall_desc *d = v->desc;
-	bool closes = d->family == FAMILY_CLOSE && v->ret == 0,
-	     locks = d->wait == SYSWAIT_LOCK &&
-		     (d->family == FAMILY_FCNTL || strcmp(d->name, "flock") == 0);
 	const struct thread *t;
-	struct locked_file *l;
-	const struct file *f;
 
-	if ((!locks && !(closes && own(r)->files.n)) || v->flags & SYSCALL_UNFINISHED || !rec->tid)
+	if (d->wait != SYSWAIT_LOCK || v->flags & SYSCALL_UNFINISHED || !rec->tid ||
+	    (d->family != FAMILY_FCNTL && strcmp(d->name, "flock") != 0))
 		return 0;
 	t = task_thread(r, rec->tid, e);
-	if (!t)
-		return ERR_FAIL;
-	if (locks)
-		return on_lock(r, rec, t->process, v, e);
-	/* who closes any descriptor of a file loses its locks of that file */
-	f = file_of(t->process, (s32)v->arg[0]);
-	l = f ? locks_at(r, f) : NULL;
-	return l ? release(l, t->process, (s32)v->arg[0], rec->ts, e) : 0;
-}
-
-static int file_locks_process_end(struct replay *r, struct process *p, u64 ts, struct err *e)
-{
-	struct locked_file *l;
-	size_t at = 0;
-	int ret = 0;
-
-	while (ret == 0 && *has_locked(p) && ts != r->end && (l = idmap_each(&own(r)->files, &at)))
-		if (l->n)
-			ret = release(l, p, -1, ts, e);
-	return ret;
+	return t ? on_lock(r, rec, t->process, v, e) : ERR_FAIL;
 }
 
 static void file_locks_free(void *slot)
@@ -296,7 +360,5 @@ const struct tracker track_file_locks = {
 	.name = "file locks",
 	.handlers = handlers,
 	.of_replay = sizeof(struct file_locks),
-	.of_process = sizeof(bool),
-	.process_end = file_locks_process_end,
 	.free = file_locks_free,
 };

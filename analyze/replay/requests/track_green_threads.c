@@ -31,12 +31,21 @@ static const struct {
 /* A request of such a program; by the thread that read it, then by time. */
 struct green_request {
 	s64 tid, ts, end, id;
-	s64 upstream, counted; /* time of answers that it waited for, up to when */
+	s64 upstream; /* time of answers that it waited for */
+};
+
+/* A question of a request, until its answer. */
+struct green_question {
+	size_t request;
+	s64 asked, answered;
 };
 
 struct green {
 	sqlite3 *db;
-	struct idmap frames, stacks, pids; /* with a function of a runtime: its place, and 1 */
+	/* with a function of a runtime: its place, and 1; threads that ran it */
+	struct idmap frames, stacks, pids, threads;
+	struct green_question *questions;
+	size_t n_questions;
 	struct green_request *v;
 	size_t n;
 	struct idmap by_id; /* request.rowid -> place in v, and 1 */
@@ -68,13 +77,16 @@ static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
 	return runtime ? idmap_put(&g->stacks, id, runtime, STACKS_MOST, e) : 0;
 }
 
-static int add_pid(struct green *g, s64 pid, s64 stack, struct err *e)
+static int add_thread(struct green *g, s64 pid, s64 tid, s64 stack, struct err *e)
 {
 	void *runtime = stack > 0 ? idmap_get(&g->stacks, (u64)stack) : NULL;
+	int ret = 0;
 
-	return !runtime || idmap_get(&g->pids, (u64)pid)
-		       ? 0
-		       : idmap_put(&g->pids, (u64)pid, runtime, TASK_LIMIT, e);
+	if (!runtime || tid <= 0 || idmap_get(&g->threads, (u64)tid))
+		return 0;
+	if (!idmap_get(&g->pids, (u64)pid))
+		ret = idmap_put(&g->pids, (u64)pid, runtime, TASK_LIMIT, e);
+	return ret < 0 ? ret : idmap_put(&g->threads, (u64)tid, runtime, TASK_LIMIT, e);
 }
 
 static int on_wait(void *arg, s64 rowid, const void *wait, struct err *e)
@@ -82,7 +94,7 @@ static int on_wait(void *arg, s64 rowid, const void *wait, struct err *e)
 	const struct row_offcpu *row = wait;
 
 	(void)rowid;
-	return add_pid(arg, row->pid, row->user_stack, e);
+	return add_thread(arg, row->pid, row->tid, row->user_stack, e);
 }
 
 static int on_sample(void *arg, s64 rowid, const void *sample, struct err *e)
@@ -90,7 +102,7 @@ static int on_sample(void *arg, s64 rowid, const void *sample, struct err *e)
 	const struct row_sample *row = sample;
 
 	(void)rowid;
-	return add_pid(arg, row->pid, row->user_stack, e);
+	return add_thread(arg, row->pid, row->tid, row->user_stack, e);
 }
 
 static int find_programs(struct green *g, struct err *e)
@@ -102,11 +114,13 @@ static int find_programs(struct green *g, struct err *e)
 	ret = db_each(g->db, e, on_stack, g, "SELECT id, caller, frame FROM stack ORDER BY id", "");
 	if (ret == 0)
 		ret = rows_each(g->db, TABLE_offcpu,
-				COLUMN_OF(offcpu, pid) | COLUMN_OF(offcpu, user_stack), on_wait, g,
-				e);
+				COLUMN_OF(offcpu, pid) | COLUMN_OF(offcpu, tid) |
+					COLUMN_OF(offcpu, user_stack),
+				on_wait, g, e);
 	return ret < 0 ? ret
 		       : rows_each(g->db, TABLE_sample,
-				   COLUMN_OF(sample, pid) | COLUMN_OF(sample, user_stack),
+				   COLUMN_OF(sample, pid) | COLUMN_OF(sample, tid) |
+					   COLUMN_OF(sample, user_stack),
 				   on_sample, g, e);
 }
 
@@ -118,7 +132,8 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	struct green *g = arg;
 	s64 tid = row->receiver != BULK_NULL ? row->receiver : row->tid;
 
-	if (!idmap_get(&g->pids, (u64)row->pid))
+	/* a library may have brought the runtime: other threads wait themselves */
+	if (!idmap_get(&g->threads, (u64)tid) || !idmap_get(&g->threads, (u64)row->tid))
 		return 0;
 	if (GROW(g->v, g->n, "requests", e) < 0)
 		return ERR_FAIL;
@@ -161,24 +176,50 @@ static int on_upstream(void *arg, s64 rowid, const void *upstream, struct err *e
 {
 	const struct row_upstream *row = upstream;
 	s64 asked = row->first_send != BULK_NULL ? row->first_send : row->ts,
-	    answered = row->ts + row->dur, from;
+	    answered = row->ts + row->dur;
 	struct green *g = arg;
-	struct green_request *r;
+	struct green_request *r =
+		open_at(g, row->asker != BULK_NULL ? row->asker : row->tid, asked);
 
 	(void)rowid;
-	(void)e;
-	if (!idmap_get(&g->pids, (u64)row->pid))
-		return 0;
-	r = open_at(g, row->asker != BULK_NULL ? row->asker : row->tid, asked);
 	if (!r)
 		return 0;
-	from = asked > r->counted ? asked : r->counted;
-	answered = answered < r->end ? answered : r->end;
-	if (answered <= from)
-		return 0;
-	r->upstream += answered - from;
-	r->counted = answered;
+	if (GROW(g->questions, g->n_questions, "questions", e) < 0)
+		return ERR_FAIL;
+	g->questions[g->n_questions++] =
+		(struct green_question){ (size_t)(r - g->v), asked,
+					 answered < r->end ? answered : r->end };
 	return 0;
+}
+
+static int by_asked(const void *a, const void *b)
+{
+	const struct green_question *x = a, *y = b;
+
+	if (x->request != y->request)
+		return x->request < y->request ? -1 : 1;
+	return x->asked < y->asked ? -1 : x->asked > y->asked;
+}
+
+/* Answers to several questions at a time are waited for once. */
+static void join_questions(struct green *g)
+{
+	s64 from, counted = 0;
+	size_t i;
+
+	if (g->n_questions)
+		qsort(g->questions, g->n_questions, sizeof(*g->questions), by_asked);
+	for (i = 0; i < g->n_questions; i++) {
+		const struct green_question *q = &g->questions[i];
+
+		if (i == 0 || q->request != q[-1].request)
+			counted = 0;
+		from = q->asked > counted ? q->asked : counted;
+		if (q->answered <= from)
+			continue;
+		g->v[q->request].upstream += q->answered - from;
+		counted = q->answered;
+	}
 }
 
 /* ---- where their time went ---- */
@@ -296,6 +337,7 @@ static int follow_requests(struct green *g, struct err *e)
 				e);
 	if (ret >= 0)
 		ret = rows_each(g->db, TABLE_upstream, COLUMNS_ALL, on_upstream, g, e);
+	join_questions(g);
 	return ret < 0 ? ret : change_waits(g, e);
 }
 
@@ -311,6 +353,8 @@ static int green_threads_stored(struct replay *r, struct err *e)
 	idmap_free(&g.frames);
 	idmap_free(&g.stacks);
 	idmap_free(&g.pids);
+	idmap_free(&g.threads);
+	free(g.questions);
 	idmap_free(&g.by_id);
 	sqlite3_finalize(g.put);
 	free(g.v);
