@@ -128,87 +128,85 @@ static void other_sleeps_are_not(void **state)
 #define HOLDERS \
 	"SELECT group_concat(tid || ' ' || holder || ' ' || failed, ', ') FROM file_lock_holder"
 
+static const struct {
+	const char *text, *holders;
+} tried[] = {
+	/* other bytes, and the same: those of 300; of 400 only after it unlocked some */
+	{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(200, 400, 6, 1, 10, 10, 0)
+		  LOCK(300, 500, 6, 1, 5, 1, -11) LOCK(400, 300, 6, 2, 4, 2, 0)
+			  LOCK(500, 500, 6, 1, 5, 1, 0) LOCK(600, 500, 6, 1, 6, 1, -11),
+	  "500 300 1, 500 300 1" },
+	/* shared with others who share; to the end of the file, however long */
+	{ LOCK(100, 300, 6, 0, 0, 0, 0) LOCK(200, 400, 6, 0, 7, 1, 0)
+		  LOCK(300, 500, 6, 1, 999, 1, -11),
+	  "500 300 1" },
+	/* closing another descriptor of the file unlocks all; so does the end */
+	{ LOCK(100, 300, 6, 1, 0, 10,
+	       0) "200 300 syscall nr=close fd=4 ret=0 dur=5\n" LOCK(300, 500, 6, 1, 5, 1, -11),
+	  NULL },
+	{ LOCK(100, 300, 6, 1, 0, 10, 0) "200 300 exit pid=300\n" LOCK(300, 500, 6, 1, 5, 1, -11),
+	  NULL },
+	/* it waited until the other one unlocked them */
+	{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(
+		  450000, 300, 6, 2, 0, 10,
+		  0) "500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 dur=400000\n",
+	  "500 300 0" },
+	/* what was unlocked before is not waited for */
+	{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(
+		  200, 300, 6, 2, 0, 10,
+		  0) "500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 dur=400000\n",
+	  NULL },
+	/* a lock of the open file, which is the process's own */
+	{ LOCK(100, 300, 37, 1, 0, 10, 0) LOCK(200, 300, 6, 1, 0, 1, -11), NULL },
+	/* from a position that is not known; of an older recorder, which has no range */
+	{ LOCK(100, 300, 6, 65537, 0, 10, 0) LOCK(200, 500, 6, 1, 0, 1, -11), NULL },
+	{ "100 300 syscall_args nr=fcntl arg0=3 arg1=6 arg3=1 arg5=10 ret=0 dur=20\n" LOCK(
+		  200, 500, 6, 1, 0, 1, -11),
+	  NULL },
+	/* descriptors that a process closes otherwise; the end of the process, of its flock
+	   too */
+	{ LOCK(100, 300, 6, 1, 0, 0, 0) "150 300 syscall_args nr=close_range arg0=3 arg1=4294967295"
+					" ret=0 dur=5\n" LOCK(300, 500, 6, 1, 5, 1, -11),
+	  NULL },
+	{ "100 300 syscall_args nr=flock arg0=3 arg1=2 ret=0 dur=20\n200 300 exit pid=300\n"
+	  "300 500 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n",
+	  NULL },
+	/* who gets it at once disproves a holder; one that waited had it until then */
+	{ LOCK(100, 300, 6, 1, 0, 1, 0) LOCK(300, 500, 6, 1, 0, 1, 0)
+		  LOCK(400, 400, 6, 1, 0, 1, -11),
+	  "400 500 1" },
+	{ LOCK(100, 300, 6, 1, 0, 1, 0) "500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1"
+					" arg4=0 arg5=1 flags=16 ret=0 dur=400000\n",
+	  "500 300 0" },
+	/* flock that cannot be converted is lost */
+	{ "100 300 syscall_args nr=flock arg0=3 arg1=1 ret=0 dur=20\n"
+	  "110 400 syscall_args nr=flock arg0=3 arg1=1 ret=0 dur=20\n"
+	  "120 300 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n"
+	  "130 400 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n",
+	  "300 400 1" },
+	/* lockf(3) unlocks from a position that is not known */
+	{ LOCK(100, 300, 6, 1, 0, 1, 0) LOCK(200, 300, 6, 65538, 0, 1, 0)
+		  LOCK(300, 500, 6, 1, 0, 1, -11),
+	  NULL },
+	/* flock, which is no lock of bytes */
+	{ "100 300 syscall_args nr=flock arg0=3 arg1=2 ret=0 dur=20\n" LOCK(
+		  200, 400, 6, 1, 0, 0,
+		  0) "300 500 syscall_args nr=flock arg0=3 arg1=5 ret=-11 dur=20\n",
+	  "500 300 1" },
+};
+
 static void who_has_the_bytes(void **state)
 {
-	static const struct {
-		const char *text, *holders;
-	} cases[] = {
-		/* other bytes, and the same: those of 300; of 400 only after it unlocked some */
-		{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(200, 400, 6, 1, 10, 10, 0)
-			  LOCK(300, 500, 6, 1, 5, 1, -11) LOCK(400, 300, 6, 2, 4, 2, 0)
-				  LOCK(500, 500, 6, 1, 5, 1, 0) LOCK(600, 500, 6, 1, 6, 1, -11),
-		  "500 300 1, 500 300 1" },
-		/* shared with others who share; to the end of the file, however long */
-		{ LOCK(100, 300, 6, 0, 0, 0, 0) LOCK(200, 400, 6, 0, 7, 1, 0)
-			  LOCK(300, 500, 6, 1, 999, 1, -11),
-		  "500 300 1" },
-		/* closing another descriptor of the file unlocks all; so does the end */
-		{ LOCK(100, 300, 6, 1, 0, 10, 0) "200 300 syscall nr=close fd=4 ret=0 dur=5\n" LOCK(
-			  300, 500, 6, 1, 5, 1, -11),
-		  NULL },
-		{ LOCK(100, 300, 6, 1, 0, 10, 0) "200 300 exit pid=300\n" LOCK(300, 500, 6, 1, 5, 1,
-									       -11),
-		  NULL },
-		/* it waited until the other one unlocked them */
-		{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(
-			  450000, 300, 6, 2, 0, 10,
-			  0) "500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 dur=400000\n",
-		  "500 300 0" },
-		/* what was unlocked before is not waited for */
-		{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(
-			  200, 300, 6, 2, 0, 10,
-			  0) "500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 dur=400000\n",
-		  NULL },
-		/* a lock of the open file, which is the process's own */
-		{ LOCK(100, 300, 37, 1, 0, 10, 0) LOCK(200, 300, 6, 1, 0, 1, -11), NULL },
-		/* from a position that is not known; of an older recorder, which has no range */
-		{ LOCK(100, 300, 6, 65537, 0, 10, 0) LOCK(200, 500, 6, 1, 0, 1, -11), NULL },
-		{ "100 300 syscall_args nr=fcntl arg0=3 arg1=6 arg3=1 arg5=10 ret=0 dur=20\n" LOCK(
-			  200, 500, 6, 1, 0, 1, -11),
-		  NULL },
-		/* descriptors that a process closes otherwise; the end of the process, of its flock
-		   too */
-		{ LOCK(100, 300, 6, 1, 0, 0,
-		       0) "150 300 syscall_args nr=close_range arg0=3 arg1=4294967295"
-			  " ret=0 dur=5\n" LOCK(300, 500, 6, 1, 5, 1, -11),
-		  NULL },
-		{ "100 300 syscall_args nr=flock arg0=3 arg1=2 ret=0 dur=20\n200 300 exit pid=300\n"
-		  "300 500 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n",
-		  NULL },
-		/* who gets it at once disproves a holder; one that waited had it until then */
-		{ LOCK(100, 300, 6, 1, 0, 1, 0) LOCK(300, 500, 6, 1, 0, 1, 0)
-			  LOCK(400, 400, 6, 1, 0, 1, -11),
-		  "400 500 1" },
-		{ LOCK(100, 300, 6, 1, 0, 1,
-		       0) "500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1"
-			  " arg4=0 arg5=1 flags=16 ret=0 dur=400000\n",
-		  "500 300 0" },
-		/* flock that cannot be converted is lost */
-		{ "100 300 syscall_args nr=flock arg0=3 arg1=1 ret=0 dur=20\n"
-		  "110 400 syscall_args nr=flock arg0=3 arg1=1 ret=0 dur=20\n"
-		  "120 300 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n"
-		  "130 400 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n",
-		  "300 400 1" },
-		/* lockf(3) unlocks from a position that is not known */
-		{ LOCK(100, 300, 6, 1, 0, 1, 0) LOCK(200, 300, 6, 65538, 0, 1, 0)
-			  LOCK(300, 500, 6, 1, 0, 1, -11),
-		  NULL },
-		/* flock, which is no lock of bytes */
-		{ "100 300 syscall_args nr=flock arg0=3 arg1=2 ret=0 dur=20\n" LOCK(
-			  200, 400, 6, 1, 0, 0,
-			  0) "300 500 syscall_args nr=flock arg0=3 arg1=5 ret=-11 dur=20\n",
-		  "500 300 1" },
-	};
 	char text[4096];
 	sqlite3 *db;
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		snprintf(text, sizeof(text), "%s%s", THREE, cases[i].text);
+	for (i = 0; i < sizeof(tried) / sizeof(tried[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", THREE, tried[i].text);
 		db = loaded(text);
-		if (cases[i].holders)
-			is_text(db, HOLDERS, cases[i].holders);
+		if (tried[i].holders)
+			is_text(db, HOLDERS, tried[i].holders);
 		else
 			is_number(db, "SELECT count(*) FROM file_lock_holder", 0);
 		db_close(db);

@@ -6,8 +6,8 @@
 #include "descriptors.h"
 #include "format/linux_abi.h"
 #include "format/shapes.h"
-#include "file_locks.h"
 #include "inode_uses.h"
+#include "track_file_locks.h"
 
 #include <stdlib.h>
 #include <string.h>

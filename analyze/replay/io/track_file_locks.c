@@ -6,10 +6,11 @@
  * is not known either: its lock is taken for released with the first of them; and who gets a lock
  * disproves what is taken for held.
  */
+#include "track_file_locks.h"
+
 #include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "descriptors.h"
-#include "file_locks.h"
 #include "inode_uses.h"
 
 #include "format/errnos.h"

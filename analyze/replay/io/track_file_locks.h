@@ -2,7 +2,7 @@
 /* Locks of files (track_file_locks.c). */
 #pragma once
 
-#include "analyze/replay/track.h"
+#include "descriptors.h"
 
 /* A process closes a descriptor of f: it loses its locks of that file, and those of the open file.
  */
