@@ -45,9 +45,9 @@ enum {
 };
 
 /* fcntl(2) and flock(2): include/uapi/asm-generic/fcntl.h */
-enum { LINUX_LOCK_SH = 1, LINUX_LOCK_EX = 2, LINUX_LOCK_NB = 4, LINUX_LOCK_UN = 8 };
+enum { LINUX_LOCK_EX = 2, LINUX_LOCK_NB = 4, LINUX_LOCK_UN = 8 };
 enum { LINUX_F_SETLK = 6, LINUX_F_OFD_SETLK = 37, LINUX_F_OFD_SETLKW = 38 };
-enum { LINUX_F_RDLCK = 0, LINUX_F_WRLCK = 1, LINUX_F_UNLCK = 2 };
+enum { LINUX_F_WRLCK = 1, LINUX_F_UNLCK = 2 };
 
 #define LINUX_FUTEX_WAITERS 0x80000000u
 #define LOCK_CONTENDED	    2 /* value of a lock that others wait for: glibc, musl, Go, Rust */

@@ -2,8 +2,8 @@
 /*
  * A deadlock: a thread waits for a lock whose word, when the wait began, had another thread as its
  * holder, that one for a lock of a third, and the last of them for one of the first; all until the
- * recording ends. A lock that was passed on since has another holder: then one of the waits for it
- * ended.
+ * recording ends. A lock that was passed on since has another holder: then a thread
+ * ended one of the waits for it.
  */
 #include "verdict_cycle.h"
 

@@ -16,7 +16,6 @@
 #include "format/grow.h"
 #include "format/syscall.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define USES_MAX 500000
@@ -31,10 +30,11 @@ struct use {
 	u8 kind;
 };
 
-/* Of a descriptor of a thread: tries that failed. Of a holder: how long it was waited for. */
+/* Of a descriptor of a thread: tries that failed, and waits. Of a holder: how often, or how long,
+ * it was waited for. */
 struct sum {
 	s64 key;
-	double sum;
+	double sum, waits; /* waits: of the sum, calls that waited for the lock and got it */
 };
 
 /* A thread whose tries fail; the last one's place in uses. */
@@ -55,8 +55,7 @@ struct locks {
 	struct use *uses;
 	size_t n;
 	double waited; /* all together */
-	double waits;  /* calls that waited for a lock, and got it */
-	double asked;  /* those for this file, and tries that failed */
+	double asked;  /* of this file: tries that failed, and waits */
 };
 
 static int add_sum(struct idmap *m, s64 key, double sum, struct err *e)
@@ -226,12 +225,15 @@ static int take_wait(void *arg, s64 rowid, const void *held, struct err *e)
 {
 	const struct row_file_lock_holder *row = held;
 	struct locks *l = arg;
+	s64 key = row->tid << 20 | (row->fd & 0xfffff);
 
 	(void)rowid;
 	if (row->failed || !l->counts(l->arg, row->tid, row->ts))
 		return 0;
-	l->waits++;
-	return add_sum(&l->tries, row->tid << 20 | (row->fd & 0xfffff), 1, e);
+	if (add_sum(&l->tries, key, 1, e) < 0)
+		return ERR_FAIL;
+	((struct sum *)idmap_get(&l->tries, (u64)key))->waits++;
+	return 0;
 }
 
 /* Who had the bytes of that file. */
@@ -251,18 +253,18 @@ static int take_holder(void *arg, s64 rowid, const void *held, struct err *e)
 /* Tries of that file; those of others are not what is waited for. */
 static void count_tries(struct locks *l)
 {
-	double tries = 0;
 	const struct sum *s;
 	size_t at = 0;
 
+	l->ret->tries = 0;
 	while ((s = idmap_each(&l->tries, &at))) {
 		s64 pid = (intptr_t)idmap_get(&l->threads, (u64)s->key >> 20);
 
-		if (idmap_get(&l->fds, (u64)pid << 32 | (u32)(s->key & 0xfffff)))
-			tries += s->sum;
+		if (!idmap_get(&l->fds, (u64)pid << 32 | (u32)(s->key & 0xfffff)))
+			continue;
+		l->asked += s->sum;
+		l->ret->tries += s->sum - s->waits;
 	}
-	l->asked = tries;
-	l->ret->tries = fmax(tries - l->waits, 0);
 }
 
 /* Whether most of the tries and waits have a holder that is recorded. */

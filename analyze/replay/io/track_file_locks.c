@@ -231,14 +231,22 @@ static void put_holder(struct replay *r, const struct record *rec, const struct 
 	row->since = replay_time(r, holder->since);
 }
 
-/* Of the parts that conflict with what another process got: they were released, without a trace. */
-static int disprove(struct locked_file *l, const struct locked *got, u64 ts, struct err *e)
+/* Of an open file that its process may have inherited: the same descriptor. */
+static bool inherited(const struct locked *a, const struct locked *b)
+{
+	return a->owner >> 32 == b->owner >> 32 && overlap(a, b);
+}
+
+/* All parts that are so to one range are released, whoever had them. */
+static int release(struct locked_file *l,
+		   bool (*is_so)(const struct locked *, const struct locked *),
+		   const struct locked *at, u64 ts, struct err *e)
 {
 	size_t i = 0;
 	int ret = 0;
 
 	while (i < l->n && ret == 0)
-		if (conflict(&l->v[i], got)) {
+		if (is_so(&l->v[i], at)) {
 			struct locked gone = l->v[i];
 
 			ret = take_away(l, &gone, ts, e);
@@ -248,24 +256,10 @@ static int disprove(struct locked_file *l, const struct locked *got, u64 ts, str
 	return ret;
 }
 
-/* flock of a descriptor that was inherited: the lock is released for all. */
-static int release_inherited(struct locked_file *l, const struct locked *at, u64 ts, struct err *e)
-{
-	size_t i = 0;
-	int ret = 0;
-
-	while (i < l->n && ret == 0)
-		if (l->v[i].owner >> 32 == at->owner >> 32 && overlap(&l->v[i], at)) {
-			struct locked gone = l->v[i];
-
-			ret = take_away(l, &gone, ts, e);
-		} else {
-			i++;
-		}
-	return ret;
-}
-
-/* What the call changes. flock that fails to convert a lock has lost it. */
+/*
+ * What the call changes. flock that fails to convert a lock has lost it, and unlocks for all that
+ * inherited it; who gets a lock proves that no other has it.
+ */
 static int apply(struct locked_file *l, const struct asked_lock *ask, const struct call_view *v,
 		 struct err *e)
 {
@@ -275,9 +269,9 @@ static int apply(struct locked_file *l, const struct asked_lock *ask, const stru
 	if (v->ret && !flock)
 		return 0;
 	if (ask->unlock && flock)
-		return release_inherited(l, &ask->at, v->ts, e);
+		return release(l, inherited, &ask->at, v->ts, e);
 	if (!ask->unlock && !v->ret)
-		ret = disprove(l, &ask->at, v->ts, e);
+		ret = release(l, conflict, &ask->at, v->ts, e);
 	if (ret == 0)
 		ret = take_away(l, &ask->at, v->ts, e);
 	return ret < 0 || ask->unlock || v->ret ? ret : add_part(l, &ask->at, e);

@@ -324,8 +324,7 @@ static int mark_programs(struct green *g, struct err *e)
 static int follow_requests(struct green *g, struct err *e)
 {
 	static const u32 set = COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
-			       COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
-			       COLUMN_OF(request, receiver);
+			       COLUMN_OF(request, tid) | COLUMN_OF(request, receiver);
 	int ret = rows_each(g->db, TABLE_request, set, on_request, g, e);
 	size_t i;
 
