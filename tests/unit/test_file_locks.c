@@ -9,7 +9,15 @@
 
 #include <stdio.h>
 
-enum trying { FLOCK, FCNTL, NOT_TRIED, NO_FAILURE, WORK_BETWEEN, OUTSIDE };
+enum trying {
+	FLOCK,
+	FCNTL,
+	NOT_TRIED,
+	NO_FAILURE,
+	WORK_BETWEEN,
+	OUTSIDE,
+	TWO_FILES, /* two processes try for another file as well, which a third has */
+};
 
 /* Request that tries n times, each 20 ms, while process 300 has the lock of /data/lock. */
 static void locked(struct text *x, enum trying how, int n)
@@ -27,6 +35,11 @@ static void locked(struct text *x, enum trying how, int n)
 		if (how != NOT_TRIED)
 			text_line(x, "%ld 100 syscall_args nr=%s arg0=9 arg1=%d ret=%d dur=20",
 				  x->t + 5000, nr, cmd, how == NO_FAILURE ? 0 : -11);
+		if (how == TWO_FILES)
+			text_line(x,
+				  "%ld 200 syscall_args nr=flock arg0=9 arg1=6 ret=-11 dur=20\n"
+				  "%ld 201 syscall_args nr=flock arg0=9 arg1=6 ret=-11 dur=20",
+				  x->t + 5200, x->t + 5400);
 		if (how == FCNTL) /* what it got of the lock */
 			text_line(x, "%ld 100 syscall_args nr=fcntl arg0=9 arg1=6 ret=0 dur=20",
 				  x->t + 6000);
@@ -50,13 +63,21 @@ static void locked(struct text *x, enum trying how, int n)
 static sqlite3 *trying(enum trying how)
 {
 	struct text x = { { 0 }, 0 };
+	int pid;
 
 	srand(1);
 	head(&x);
 	text_line(&x, "@recorder\n6 300 thread pid=300 state=83 comm=\"backup\"");
 	text_line(&x, "20 100 fd pid=100 fd=9 mode=0100000 dev=5 ino=44 path=\"/data/lock\"");
 	text_line(&x, "20 300 fd pid=300 fd=3 mode=0100000 dev=5 ino=44 path=\"/data/lock\"");
+	for (pid = 200; pid < 203; pid++)
+		text_line(
+			&x,
+			"7 %d thread pid=%d state=83 comm=\"mail\"\n20 %d fd pid=%d fd=9 mode=0100000"
+			" dev=5 ino=46 path=\"/data/mail\"",
+			pid, pid, pid, pid);
 	text_line(&x, "20 100 fd pid=100 fd=10 mode=0100000 dev=5 ino=45 path=\"/data/x\"\n@cpu 0");
+	text_line(&x, "500000 202 syscall_args nr=flock arg0=9 arg1=2 ret=0 dur=20");
 	many(&x, 100, 600, MS);
 	locked(&x, how, 20);
 	return judged(&x);
@@ -79,7 +100,7 @@ static void a_thread_that_tries_is_no_holder(void **state)
 
 static void sleeps_between_tries_are_for_the_lock(void **state)
 {
-	static const enum trying cases[] = { FLOCK, FCNTL };
+	static const enum trying cases[] = { FLOCK, FCNTL, TWO_FILES };
 	size_t i;
 
 	(void)state;
