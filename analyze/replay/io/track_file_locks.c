@@ -237,7 +237,7 @@ static bool inherited(const struct locked *a, const struct locked *b)
 	return a->owner >> 32 == b->owner >> 32 && overlap(a, b);
 }
 
-/* All parts that are so to one range are released, whoever had them. */
+/* All parts that are so to one range are released, of all processes. */
 static int release(struct locked_file *l,
 		   bool (*is_so)(const struct locked *, const struct locked *),
 		   const struct locked *at, u64 ts, struct err *e)
