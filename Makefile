@@ -25,7 +25,7 @@ override CFLAGS += -ffp-contract=off
 # gcc 12 moves pairs of doubles through MMX registers without emms: long double, as in SQLite's sums, is NaN after it
 override CFLAGS += $(if $(filter x86,$(ARCH)),-mno-mmx)
 override CFLAGS += $(if $(SAN)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
-override CFLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link $(if $(COVER),-fprofile-instr-generate -fcoverage-mapping))
+override CFLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION $(if $(COVER),-fprofile-instr-generate -fcoverage-mapping))
 comma     := ,
 ANALYZE_LIBS := -lzstd -lz -lsqlite3 -lgsl -lgslcblas -lpthread -lm
 # what programs have where the compiler has it: readable C++ names; obsrec: packed symbol tables
