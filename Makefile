@@ -26,6 +26,8 @@ override CFLAGS += -ffp-contract=off
 override CFLAGS += $(if $(filter x86,$(ARCH)),-mno-mmx)
 override CFLAGS += $(if $(SAN)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 override CFLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION $(if $(COVER),-fprofile-instr-generate -fcoverage-mapping))
+# what the sanitizers know of each literal are pointers: to relocate them is a quarter of a short run, unless the linker does
+PLACED    := $(if $(SAN)$(FUZZ),-no-pie)
 comma     := ,
 ANALYZE_LIBS := -lzstd -lz -lsqlite3 -lgsl -lgslcblas -lpthread -lm
 # what programs have where the compiler has it: readable C++ names; obsrec: packed symbol tables
@@ -56,7 +58,7 @@ all: $(PROGRAMS) ## build obsrec and obsanalyze
 
 obsanalyze $(OUT)/obsanalyze: $(ANALYZE) $(FORMAT) | plots/states.gp
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ $(ANALYZE_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ $(ANALYZE_LIBS) -o $@
 
 # what pictures call the kinds of time, and their colours
 plots/states.gp: analyze/store/categories.def
@@ -68,7 +70,7 @@ plots/states.gp: analyze/store/categories.def
 
 obsrec $(OUT)/obsrec: $(RECORD) $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ $(RECORD_LIBS) -o $@
 
 $(OUT)/%.o: %.c
 	$(call msg,CC,$@)
@@ -97,7 +99,7 @@ deps: ## install what building and testing need
 UNIT_LINKER = $(eval UNIT_LINKER := $(if $(CROSS),,$(shell printf 'int main(void) { return 0; }' | \
 	$(CC) -fuse-ld=gold -xc - -o /dev/null 2>/dev/null && echo -fuse-ld=gold)))$(UNIT_LINKER)
 UNIT_OBJECTS = $(addprefix $(OUT)/tests/lib/,textpack.o loaded.o slowed.o) $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) $(filter-out %/obsrec.o,$(RECORD))
-link_units   = $(Q)$(CC) $(CFLAGS) $(UNIT_LINKER) $(WRAP) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
+link_units   = $(Q)$(CC) $(CFLAGS) $(PLACED) $(UNIT_LINKER) $(WRAP) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 # these replace functions for all that they are linked with: each is a program of its own
 WRAPPING     = test_growth test_walks
 TOGETHER     = $(filter-out $(WRAPPING),$(notdir $(UNITS)))
@@ -135,7 +137,7 @@ $(OUT)/unit/test_walks: WRAP = -Wl,--wrap=fopen,--wrap=safe_read,--wrap=procfs_n
 $(OUT)/pack: $(OUT)/tests/lib/textpack.o
 $(OUT)/pack $(OUT)/workload $(OUT)/cputime $(OUT)/slowly $(OUT)/exchange $(OUT)/groupwork $(OUT)/waitv $(OUT)/fuse_hang $(OUT)/confined $(OUT)/stackwork $(OUT)/plugins $(OUT)/planted $(OUT)/usdtwork $(OUT)/spanwork $(OUT)/hotwork $(OUT)/manythreads $(OUT)/shipper $(OUT)/crowd: $(OUT)/%: $(OUT)/tests/programs/%.o $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ -lzstd -lsqlite3 -lpthread -lm -ldl -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ -lzstd -lsqlite3 -lpthread -lm -ldl -o $@
 
 $(OUT)/faulty.so $(OUT)/wallclock.so: $(OUT)/%.so: tests/programs/%.c
 	$(call msg,LINK,$@)
@@ -151,7 +153,7 @@ $(OUT)/tests/programs/stackwork.o $(OUT)/tests/programs/planted.o: EXTRA = -O2 -
 
 $(OUT)/fuzz_elf: $(OUT)/tests/programs/fuzz_elf.o $(filter-out %/obsrec.o,$(RECORD)) $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ $(RECORD_LIBS) -o $@
 
 # a harness has all objects but the two mains; one more file and one more row make one more
 HARNESSES = $(patsubst tests/fuzz/%.c,$(OUT)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -159,11 +161,11 @@ HARNESSES = $(patsubst tests/fuzz/%.c,$(OUT)/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(HARNESSES): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(addprefix $(OUT)/tests/,fuzz/fuzz.o fuzz/recordgen.o lib/textpack.o) \
 	      $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) $(filter-out %/obsrec.o,$(RECORD))
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) -fsanitize=fuzzer $^ $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 
 $(OUT)/seedgen: $(OUT)/tests/fuzz/seedgen.o $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ -lzstd -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ -lzstd -o $@
 
 fuzz-build: $(HARNESSES)
 
@@ -225,7 +227,7 @@ $(OUT)/tests/%.skel.h: $(OUT)/tests/%.bpf.o
 $(OUT)/tests/programs/ringstress.o: $(OUT)/tests/programs/ringstress.skel.h
 $(OUT)/ringstress: $(OUT)/tests/programs/ringstress.o $(OUT)/record/pump/ring.o $(OUT)/record/pump/rings.o $(FORMAT)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ $(RECORD_LIBS) -o $@
 
 $(OUT)/tests/bench/bench_work.o: EXTRA = $(if $(filter x86,$(ARCH)),-fcf-protection=branch)
 $(OUT)/bench_%: $(OUT)/tests/bench/bench_%.o $(FORMAT)
@@ -256,7 +258,7 @@ $(OUT)/loadgen $(OUT)/wire: $(OUT)/%: $(OUT)/tests/validate/%.o
 $(OUT)/tests/validate/rqclock.o: $(OUT)/tests/validate/rqclock.skel.h
 $(OUT)/rqclock: $(OUT)/tests/validate/rqclock.o
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ $(RECORD_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ $(RECORD_LIBS) -o $@
 
 fleet: deps ## ask the questions of obs-fleet(7) of 200 recordings, in DuckDB (npm), two ClickHouse servers (Debian) and SQLite; N=: of N
 	$(Q)$(MAKE) --no-print-directory all
@@ -294,7 +296,7 @@ $(INSTALLED)/gnuplot.o: analyze/render/gnuplot.c
 
 $(INSTALLED)/obsanalyze: $(filter-out %/gnuplot.o,$(ANALYZE)) $(INSTALLED)/gnuplot.o $(FORMAT) | plots/states.gp
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $^ $(ANALYZE_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(PLACED) $^ $(ANALYZE_LIBS) -o $@
 
 $(INSTALLED)/obsrec: obsrec
 	$(Q)mkdir -p $(@D)
