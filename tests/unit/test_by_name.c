@@ -7,11 +7,42 @@
 #define ITEMS 250 /* requests of /item next to each of them: of all, 1 in 100 is a /wait */
 #define POLLS 24  /* pairs of requests of /wait, each answered after 200 ms */
 
+static void item(struct text *x, int pid, int fd, long at, int nth, long took)
+{
+	text_line(x, "%ld %d syscall nr=read fd=%d ret=29 count=99 dur=200", at, pid, fd);
+	text_line(x, "%ld %d head conn=%d pos=%d len=29 name=1 requests=1", at, pid, fd, nth * 29);
+	text_line(x, "%ld %d syscall nr=write fd=%d ret=9 count=9 dur=200", at + took, pid, fd);
+}
+
+/* Another process of the server: two connections, an /item on either each 2 ms. */
+static void next_to_it(struct text *x)
+{
+	int fd, i;
+
+	text_line(x,
+		  "@recorder\n36 101 thread pid=101 state=83 comm=\"server\" cmdline=\"server\"");
+	for (fd = 8; fd < 10; fd++) {
+		text_line(x,
+			  "37 101 fd pid=101 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1"
+			  " sport=80 dport=4000%d saddr=127.0.0.1 daddr=10.0.0.9",
+			  fd, 1000 + fd, fd);
+		text_line(
+			x,
+			"38 0 connection sock=%d ino=%d conn=%d family=2 sport=80 dport=4000%d side=1"
+			" saddr=127.0.0.1 daddr=10.0.0.9",
+			fd, 1000 + fd, fd, fd);
+	}
+	text_line(x, "@cpu 1\n%ld 0 switch next=101", MS);
+	for (i = 0; i < POLLS * 200; i++)
+		item(x, 101, 8 + i % 2, (i + 2) * MS, i / 2, 100000 + 10000 * (i % 7));
+}
+
 /*
  * While /wait waits for its timer, /item is asked and answered; from this poll on, not at
- * all. late: while this one waits, an /item is read 150 ms before its answer.
+ * all. late: while this one waits, an /item is read 150 ms before its answer. other: another
+ * process of the server answers /item all the time.
  */
-static sqlite3 *polled(int silent, int late)
+static sqlite3 *polled(int silent, int late, bool other)
 {
 	struct text x = { 0 };
 	long from, t;
@@ -41,11 +72,8 @@ static sqlite3 *polled(int silent, int late)
 			t = from + (held ? 15 * MS : MS + k * 190 * MS / ITEMS);
 			if (none)
 				continue;
-			text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", t);
-			text_line(&x, "%ld 100 head conn=6 pos=%d len=29 name=1 requests=1", t,
-				  (i * ITEMS + k) * 29);
-			t += held ? 150 * MS : 100000 + 10000 * (k % 7);
-			text_line(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", t);
+			item(&x, 100, 6, t, i * ITEMS + k,
+			     held ? 150 * MS : 100000 + 10000 * (k % 7));
 		}
 		t = from + 200 * MS;
 		text_line(&x, "%ld 100 switch next=0 state=1\n%ld 0 switch next=100", t - 9000,
@@ -56,12 +84,14 @@ static sqlite3 *polled(int silent, int late)
 		text_line(&x, "%ld 100 syscall nr=write fd=7 ret=9 count=9 dur=200", t + 9000);
 		x.t = t + MS;
 	}
+	if (other)
+		next_to_it(&x);
 	return judged(&x, NULL);
 }
 
 static void silences_between_late_answers_are_no_pauses(void **state)
 {
-	sqlite3 *db = polled(20, POLLS);
+	sqlite3 *db = polled(20, POLLS, false);
 
 	(void)state;
 	/* four of 200 ms, longer than the limit */
@@ -69,12 +99,26 @@ static void silences_between_late_answers_are_no_pauses(void **state)
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
 	db_close(db);
 	/* in one of them, a request of a name waits that is answered at once at other times */
-	db = polled(20, 22);
+	db = polled(20, 22, false);
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", 1);
 	db_close(db);
 	/* nothing says how long they take at other times */
-	db = polled(2, POLLS);
+	db = polled(2, POLLS, false);
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", POLLS - 2);
+	db_close(db);
+}
+
+static void nor_are_they_of_one_process(void **state)
+{
+	sqlite3 *db = polled(20, POLLS, true);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM pause WHERE service AND dur > 150000000", 4);
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
+	db_close(db);
+	/* of the process that is silent, an item waits */
+	db = polled(20, 22, true);
+	is_number(db, "SELECT count(*) FROM pause WHERE service AND counts", 1);
 	db_close(db);
 }
 
@@ -82,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(silences_between_late_answers_are_no_pauses),
+		T(nor_are_they_of_one_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #define MOSTLY	     0.5 /* of a pause */
 #define SHORTLY	     0.1
 
-/* The pauses of the whole server that count, by time. */
+/* The pauses that count, of the whole server or of its parts, by time. */
 struct naming {
 	struct judged_pause **of;
 	bool *delays; /* one waited longer, or it is not known */
@@ -51,8 +51,14 @@ static bool is_longer(const struct hist *h, double ns, const struct limits *l)
 	return ns > l->factor * usual && ns > l->latency + usual;
 }
 
+/* A part answers for its own requests alone. */
+static bool is_of(const struct judged_pause *p, s64 service, s64 name)
+{
+	return (!p->service || p->service == service) && (!p->name || p->name == name);
+}
+
 /* What a request means for the pauses that it overlaps. */
-static void judge_waiting(struct naming *x, s64 name, double from, double to)
+static void judge_waiting(struct naming *x, s64 service, s64 name, double from, double to)
 {
 	struct hist *h = name > 0 ? idmap_get(&x->names, (u64)name) : NULL;
 	int i = first_after(x, from);
@@ -61,8 +67,8 @@ static void judge_waiting(struct naming *x, s64 name, double from, double to)
 		double start = (double)x->of[i]->start, end = (double)x->of[i]->end;
 		double part = (fmin(to, end) - fmax(from, start)) / (end - start);
 
-		if (part < SHORTLY)
-			continue; /* it came shortly before the end */
+		if (part < SHORTLY || !is_of(x->of[i], service, name))
+			continue; /* it came shortly before the end, or to another part */
 		x->touched[i] |= part >= MOSTLY;
 		x->delays[i] |= h ? is_longer(h, to - from, x->l) : part >= MOSTLY;
 	}
@@ -78,7 +84,7 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 
 	(void)rowid;
 	if (x->judging)
-		judge_waiting(x, row->name, from, to);
+		judge_waiting(x, row->service, row->name, from, to);
 	if (x->judging || row->name <= 0 || (i < x->n && (double)x->of[i]->start < to))
 		return 0;
 	h = idmap_get(&x->names, (u64)row->name);
@@ -90,12 +96,12 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	return 0;
 }
 
-/* Columns: name, arrival, until when it had no answer. */
+/* Columns: service, name, arrival, until when it had no answer. */
 static int on_unanswered(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	(void)e;
-	judge_waiting(arg, sqlite3_column_int64(q, 0), sqlite3_column_double(q, 1),
-		      sqlite3_column_double(q, 2));
+	judge_waiting(arg, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+		      sqlite3_column_double(q, 2), sqlite3_column_double(q, 3));
 	return 0;
 }
 
@@ -103,8 +109,8 @@ static int read_both(struct analysis_ctx *c, struct naming *x, s64 server, struc
 {
 	static const char services[] = "SELECT id FROM service WHERE server=?1";
 	static const char unanswered[] =
-		"SELECT coalesce(name, 0), ts, ?2 FROM unanswered WHERE service IN (SELECT id FROM service WHERE"
-		" server=?1) UNION ALL SELECT coalesce(name, 0), ts, end FROM request_closed WHERE service IN"
+		"SELECT service, coalesce(name, 0), ts, ?2 FROM unanswered WHERE service IN (SELECT id FROM service"
+		" WHERE server=?1) UNION ALL SELECT service, coalesce(name, 0), ts, end FROM request_closed WHERE service IN"
 		" (SELECT id FROM service WHERE server=?1)";
 	int ret = requests_each(c->db, 0, services, server, on_request, x, e);
 
@@ -122,12 +128,12 @@ int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limit
 	struct hist *h;
 	int i, ret = 0, some = 0;
 
-	x.of = calloc((size_t)j->whole + 1, sizeof(*x.of));
-	x.delays = calloc((size_t)j->whole + 1, sizeof(*x.delays));
-	x.touched = calloc((size_t)j->whole + 1, sizeof(*x.touched));
+	x.of = calloc((size_t)j->n_pauses + 1, sizeof(*x.of));
+	x.delays = calloc((size_t)j->n_pauses + 1, sizeof(*x.delays));
+	x.touched = calloc((size_t)j->n_pauses + 1, sizeof(*x.touched));
 	if (!x.of || !x.delays || !x.touched)
 		ret = err_set(e, ERR_FAIL, "out of memory for pauses");
-	for (i = 0; i < j->whole && ret == 0; i++)
+	for (i = 0; i < j->n_pauses && ret == 0; i++)
 		if (j->pauses[i].counts)
 			x.of[x.n++] = &j->pauses[i];
 	if (ret == 0 && x.n)
