@@ -111,17 +111,38 @@ static enum finding_kind kind_of_sleep(enum category category)
 	}
 }
 
+static bool is_idle(u8 state)
+{
+	return state == SPAN_futex || state == SPAN_poll || state == SPAN_timer;
+}
+
+/* What the thread did that gave work to the idle one: nothing is said of another idle thread. */
+static int find_green_end(struct samples *d, struct cause *c, struct err *e)
+{
+	struct cause without = *c; /* its texts are constants, or in c */
+	struct slept s;
+	int ret;
+
+	slept_follow(&s, d, CATEGORY_futex, NULL);
+	ret = slept_end(&s, c, e);
+	slept_free(&s);
+	if (c->end_part > 0 && !is_idle(c->end_state))
+		c->finding = FINDING_cause_green_end;
+	else
+		*c = without;
+	return ret;
+}
+
 /* Of a runtime with green threads, which wait where no thread does. */
 static int find_green(struct samples *d, struct cause *c, struct err *e)
 {
 	struct buf kind = { 0 };
-	int ret = db_add_text(&kind, d->db, e,
-			      "SELECT green FROM process WHERE pid=?1 AND green<>'' LIMIT 1", "i",
-			      (s64)samples_own(d));
+	int ret = samples_green(d, &kind, e);
 
 	if (ret == 0 && kind.len) {
 		c->finding = FINDING_cause_green;
 		snprintf(c->file, sizeof(c->file), "%s", kind.data);
+		ret = find_green_end(d, c, e);
 		CAUSE_VALUE(c, VALUE_TEXT, "kind", c->file);
 	}
 	buf_free(&kind);
@@ -130,9 +151,9 @@ static int find_green(struct samples *d, struct cause *c, struct err *e)
 
 static int find_sleep(struct samples *d, enum category category, struct cause *c, struct err *e)
 {
-	if (category == CATEGORY_other && d->u->kind == UNIT_REQUEST && find_green(d, c, e) < 0)
+	if (category == CATEGORY_other && find_green(d, c, e) < 0)
 		return ERR_FAIL;
-	if (c->finding == FINDING_cause_green)
+	if (c->finding == FINDING_cause_green || c->finding == FINDING_cause_green_end)
 		return 0;
 	c->finding = kind_of_sleep(category);
 	if (cause_sleep(d, c, e) < 0)

@@ -123,27 +123,43 @@ static int move_reads(struct samples *d, struct ranking *r, double value[N_CATEG
 	return ret;
 }
 
+/*
+ * Waits of a category, along their wakers. A green thread that waits has no thread: the one that
+ * goes on with it was idle until another gave it work, which may have waited for a disk.
+ */
+static int follow_waits(struct samples *d, enum category cat, struct slept *s, struct pieces *ends,
+			struct err *e)
+{
+	struct buf green = { 0 };
+	int ret = cat == CATEGORY_other ? samples_green(d, &green, e) : 0;
+
+	slept_follow(s, d, green.len ? CATEGORY_futex : cat, ends);
+	buf_free(&green);
+	return ret;
+}
+
 int causes_rank(struct samples *d, const struct load *l, struct ranking *r, struct err *e)
 {
 	const struct comparison *c = d->cmp;
 	double value[N_CATEGORIES];
 	struct slept s;
-	int i, ret;
+	int i, ret = 0;
 
 	*r = (struct ranking){ 0 };
 	for (i = 0; i < N_CATEGORIES; i++)
 		value[i] = c->of[i].value;
-	for (i = 0; i < N_CATEGORIES; i++) {
+	for (i = 0; i < N_CATEGORIES && ret == 0; i++) {
 		if (!is_more(c, i) || category_is_shared(i) || i == CATEGORY_cpu ||
 		    i == CATEGORY_queue)
 			continue;
-		slept_follow(&s, d, i, &r->ends);
+		ret = follow_waits(d, i, &s, &r->ends, e);
 		pass_on(c, r, &s, i, value);
 		if (i == CATEGORY_poll)
 			move_pool(d, l, r, &s, value);
 		slept_free(&s);
 	}
-	ret = move_reads(d, r, value, e);
+	if (ret == 0)
+		ret = move_reads(d, r, value, e);
 	if (ret == 0)
 		ret = move_demand(d, l, r, value, e);
 	rank(value, r->order);

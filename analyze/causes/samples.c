@@ -65,6 +65,15 @@ bool samples_is_own(const struct samples *d, s64 pid)
 	return pid > 0 && (pid == samples_own(d) || idmap_get(&d->own, pid));
 }
 
+int samples_green(const struct samples *d, struct buf *to, struct err *e)
+{
+	if (d->u->kind != UNIT_REQUEST)
+		return 0;
+	return db_add_text(to, d->db, e,
+			   "SELECT green FROM process WHERE pid=?1 AND green<>'' LIMIT 1", "i",
+			   (s64)samples_own(d));
+}
+
 static int read_own(struct samples *d, struct err *e)
 {
 	sqlite3_stmt *q;

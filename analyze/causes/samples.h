@@ -52,6 +52,9 @@ void samples_close(struct samples *d);
 u32 samples_own(const struct samples *d);
 bool samples_is_own(const struct samples *d, s64 pid);
 
+/* Of requests: adds what their runtime runs on its threads, as column process.green; or nothing. */
+int samples_green(const struct samples *d, struct buf *to, struct err *e);
+
 /* Calls back for each interval of a category within the slow units, or the baseline ones. */
 typedef void (*each_fn)(void *arg, const struct unit *u, const struct span *p, s64 ns);
 void samples_each(struct samples *d, bool baseline, enum category category, each_fn fn, void *arg);

@@ -2,6 +2,7 @@
 /* Where requests of programs with green threads spend their time: threads go on without them, or
  * are idle. */
 #include "tests/lib/loaded.h"
+#include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"
 
 #include "format/buf.h"
@@ -136,6 +137,61 @@ static void threads_of_other_programs_wait_themselves(void **state)
 	db_close(db);
 }
 
+/* Thread 100 goes on when 101 has news from the network, which it polled for. */
+static long polled_by_another(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	script_line(s, 1, "%ld 0 waking target=101 cpu=1 context=1", t + 2000000);
+	script_line(s, 1, "%ld 0 switch next=101", t + 2001000);
+	script_line(s, 1, "%ld 101 syscall_args nr=epoll_wait arg0=4 dur=2900000 ret=1",
+		    t + 2003000);
+	script_wake(s, 1, 101, t + 2010000);
+	script_line(s, 1, "%ld 101 switch next=0 state=1", t + 2020000);
+	script_resume(s, t + 2013000, t + 2015000, 2010000);
+	return t + 2020000;
+}
+
+/* Requests of goroutines, the later half with this fault: their causes. */
+static sqlite3 *slow_goroutines(fault_fn fault)
+{
+	struct script s = {
+		.facts = "1001 0 module id=1 kind=3 path=\"/srv/front\"\n"
+			 "1001 0 frame id=1 module=1 address=0x1000\n1001 0 stack id=1 frame=1\n"
+			 "1002 0 symbol frame=1 text=\"runtime.stopm\"\n"
+	};
+	long i;
+
+	script_line(&s, 0, "%d 100 offcpu pid=100 user_stack=1 dur=90000", BEGIN - 1);
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * PERIOD, i < REQUESTS / 2 ? NULL : fault);
+	return script_play(&s, "all", BEGIN + REQUESTS * (long)PERIOD, NULL);
+}
+
+/* One goroutine writes to the disk for the others. */
+static void the_thread_that_gave_work_waited_for_the_disk(void **state)
+{
+	sqlite3 *db = slow_goroutines(held_for_disk);
+
+	(void)state;
+	is_number(
+		db,
+		"SELECT count(*) FROM cause JOIN finding f ON f.id=cause.finding WHERE"
+		" cause.kind='other' AND f.kind='cause_green_end' AND end_id=300 AND end_state='disk'",
+		1);
+	first_is(db, "disk", NULL,
+		 "contribution > 0.9 AND " CHILD("cause_through", "v.number > 90"));
+}
+
+static void a_thread_that_polled_is_no_end(void **state)
+{
+	sqlite3 *db = slow_goroutines(polled_by_another);
+
+	(void)state;
+	is_text(db, "SELECT f.kind FROM cause JOIN finding f ON f.id=cause.finding WHERE rank=1",
+		"cause_green");
+	first_is(db, "other", "", "end_kind='none' AND contribution > 0.9");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +199,8 @@ int main(void)
 		cmocka_unit_test(what_they_wait_for_else_is_not_known),
 		cmocka_unit_test(several_answers_are_waited_for_once),
 		cmocka_unit_test(threads_of_other_programs_wait_themselves),
+		cmocka_unit_test(the_thread_that_gave_work_waited_for_the_disk),
+		cmocka_unit_test(a_thread_that_polled_is_no_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
