@@ -336,5 +336,5 @@ int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e
 	};
 	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 
-	return ret < 0 ? ret : put_call(c, j, e);
+	return ret < 0 || !r->call ? ret : put_call(c, j, e);
 }

@@ -53,6 +53,14 @@ int verdict_paced(struct analysis_ctx *c, const struct judged *j, struct err *e)
 int verdict_parts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		  const struct limits *l, struct err *e);
 
+/* verdict_accepts.c: connections were not accepted although the thread that accepts was idle. 1:
+ * said; 0: not so. */
+int verdict_accepts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		    const struct limits *l, struct err *e);
+/* The same, for as long as a pause: a problem, if j has none. */
+int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			  struct err *e);
+
 /* verdict_pool.c: all threads of a pool were busy. 1: said; 0: not so. */
 int verdict_pool(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		 const struct limits *l, struct err *e);

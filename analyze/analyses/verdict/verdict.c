@@ -428,6 +428,8 @@ static int judge_sockets(struct analysis_ctx *c, struct judged *j, const struct 
 	if (ret == 0)
 		ret = verdict_accept(c, j, e);
 	if (ret == 0)
+		ret = verdict_accepted_late(c, j, l, e);
+	if (ret == 0)
 		ret = verdict_silent(c, j, e);
 	if (ret == 0)
 		ret = verdict_stuck(c, j, l, e);
@@ -456,8 +458,6 @@ static int run(struct analysis_ctx *c, struct err *e)
 		qsort(v, (size_t)n, sizeof(*v), verdict_by_rank);
 	for (i = 0; i < n && ret == 0; i++) {
 		ret = verdict_say(c, &v[i], &l, e);
-		if (ret == 0 && v[i].accept.n >= 1 && v[i].kind != VERDICT_accept)
-			ret = verdict_accept_say(c, &v[i], e);
 		if (ret == 0)
 			ret = put_row(c, &v[i], i + 1, e);
 		if (ret == 0)

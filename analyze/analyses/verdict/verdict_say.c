@@ -434,5 +434,9 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_own(c, j, e);
 	if (ret == 0)
 		ret = verdict_queues(c, j, l, e);
-	return ret == 0 && says[j->kind].pause ? verdict_pause_say(c, j, e) : ret;
+	if (ret == 0 && says[j->kind].pause)
+		ret = verdict_pause_say(c, j, e);
+	return ret == 0 && j->accept.n >= 1 && j->kind != VERDICT_accept
+		       ? verdict_accept_say(c, j, e)
+		       : ret;
 }
