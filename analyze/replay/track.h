@@ -66,6 +66,7 @@ struct process {
 	u64 start;     /* 0: before the recording */
 	u32 threads;   /* alive */
 	u64 cgroup;    /* 0: not known */
+	u64 files;     /* soft limit of open files; 0: not known */
 	void *own[N_TRACKERS];
 };
 

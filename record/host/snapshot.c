@@ -263,6 +263,26 @@ static int take_fd(void *arg, unsigned int fd, struct err *e)
 	return s->unread ? take_unread(t, &ev, s->unread, e) : take_asked(t, &ev, s, e);
 }
 
+u64 snapshot_parse_limits(const char *text)
+{
+	const char *line = strstr(text, "\nMax open files ");
+	unsigned long long files;
+
+	return line && sscanf(line, " Max open files %llu", &files) == 1 ? files : 0;
+}
+
+static int take_limits(struct taking *t, struct err *e)
+{
+	struct ev_limits ev = { .h = { .type = EV_limits, .tid = t->pid } };
+	char path[64], text[2048];
+
+	snprintf(path, sizeof(path), "/proc/%u/limits", t->pid);
+	if (procfs_read(path, text, sizeof(text)) <= 0)
+		return 0;
+	ev.files = snapshot_parse_limits(text);
+	return records_put(t->pump, &ev, sizeof(ev), NULL, e);
+}
+
 static int read_sockets(struct taking *t, struct err *e)
 {
 	size_t before = t->sockets.n;
@@ -293,7 +313,9 @@ static int take_process(void *arg, unsigned int pid, struct err *e)
 	ret = procfs_each(path, take_thread, t, e);
 	if (ret || !t->target)
 		return ret;
-	ret = read_sockets(t, e);
+	ret = take_limits(t, e);
+	if (ret == 0)
+		ret = read_sockets(t, e);
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	if (ret == 0)
 		ret = procfs_each(path, take_fd, t, e);

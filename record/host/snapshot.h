@@ -36,5 +36,8 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 int snapshot_open_calls(struct pump *p, const struct probes *probes, const struct options *o,
 			struct err *e);
 
+/* Of the text of /proc/PID/limits: the soft limit of open files; 0: not in it, or none. */
+u64 snapshot_parse_limits(const char *text);
+
 /* Parses a line of /proc/PID/stat into ev, without pid and tail. Pure: for tests. */
 int snapshot_parse_stat(struct ev_thread *ev, const char *line, long ticks_per_second);

@@ -31,6 +31,7 @@ static void stat_line(char *text, size_t size)
 
 	(void)size;
 	snapshot_parse_stat(&ev, text, 100);
+	snapshot_parse_limits(text);
 }
 
 static void socket_lines(char *text, size_t size)

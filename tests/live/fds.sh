@@ -4,7 +4,7 @@
 # used again for something else, closed by exec, below a directory, on a socket.
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/d"
-"$top/.output/groupwork" descriptors "$work/d" 2>/dev/null &
+(ulimit -Sn 333 && exec "$top/.output/groupwork" descriptors "$work/d") 2>/dev/null &
 program=$!
 until_true [ -e "$work/d/ready" ]
 "$obsrec" -q -p $program -o "$work/fds.obs" &
@@ -22,6 +22,7 @@ meant() { # bytes, column
 		AND f.ts <= s.ts + s.dur AND (f.end IS NULL OR f.end > s.ts) WHERE s.ret=$1
 		AND (s.nr IN (SELECT nr FROM syscall_name WHERE name IN ('read', 'recvfrom')))"
 }
+is "the limit of open files" "$(ask "$work/db" "SELECT files_limit FROM process WHERE pid=$program")" 333
 is "opened before the recording" "$(meant 101 path)" "$work/d/before"
 is "a connection accepted before the recording" "$(meant 103 role)" accepted
 is "a duplicate whose original is closed" "$(meant 107 path)" "$work/d/dupped"

@@ -19,6 +19,7 @@ static void begin(struct text *x)
 	text_line(x, "1 0 info text=\"targets=all\"\n"
 		     "2 0 info text=\"groups=core,syscalls,sched,requests\"");
 	text_line(x, "3 100 thread pid=100 state=83 comm=\"server\"");
+	text_line(x, "4 100 limits files=256");
 	text_line(x, "5 100 fd pid=100 fd=3 mode=0140000 ino=999 family=2 role=1 socktype=1"
 		     " sport=80");
 	text_line(x, "6 0 request_name id=1 protocol=1 name=\"GET /\"");
@@ -107,6 +108,8 @@ static void it_was_idle_and_did_not_accept(void **state)
 	is_above(db, FINDING_VALUE("verdict_accepts", "share", "v.number"), 99);
 	is_number(db, FINDING_VALUE("verdict_accepts", "thread", "v.id"), 100);
 	is_text(db, FINDING_VALUE("verdict_accepts", "doing", "v.text"), "waiting in poll");
+	is_number(db, FINDING_VALUE("verdict_accepts", "limit", "v.number"), 256);
+	is_number(db, FINDING_VALUE("verdict_accepts", "files", "v.number"), REQUESTS / 2 + 1);
 	is_number(db, FINDING_VALUE("verdict_accepts", "clients", "v.number"), REQUESTS / 2);
 	db_close(db);
 }

@@ -119,6 +119,24 @@ static void stat_lines_are_parsed(void **state)
 	assert_int_equal(snapshot_parse_stat(&ev, "42 (x) S", 100), ERR_FAIL);
 }
 
+static void the_limit_of_open_files_is_parsed(void **state)
+{
+	static const char head[] =
+		"Limit                     Soft Limit   Hard Limit   Units\n"
+		"Max processes             95837        95837        processes\n";
+	char text[400];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "%sMax open files            256          1048576      files\n", head);
+	assert_int_equal(snapshot_parse_limits(text), 256);
+	snprintf(text, sizeof(text),
+		 "%sMax open files            unlimited    unlimited    files\n", head);
+	assert_int_equal(snapshot_parse_limits(text), 0);
+	assert_int_equal(snapshot_parse_limits(head), 0);
+	assert_int_equal(snapshot_parse_limits(""), 0);
+}
+
 static void socket_tables_are_parsed(void **state)
 {
 	struct socket_info s;
@@ -426,6 +444,7 @@ int main(void)
 		T(names_are_near_or_far),
 		T(weights_of_groups_are_those_of_threads),
 		T(stat_lines_are_parsed),
+		T(the_limit_of_open_files_is_parsed),
 		T(socket_tables_are_parsed),
 		T(unread_bytes_are_counted),
 		T(connections_from_before_are_distinguished),

@@ -38,6 +38,7 @@ struct accepts {
 	double sum;			/* ns of these */
 	double least, late, start, end; /* ns; how many waited so long; from when to when */
 	struct unaccepted longest;
+	double files, limit;	/* open then; NAN: not known */
 	struct idmap threads;	/* that accept: tid -> pid */
 	struct idmap processes; /* of the server */
 	double idle[N_STATES];	/* ns of them while a request waited for their process */
@@ -199,14 +200,30 @@ static int read_idle(struct accepts *a, struct analysis_ctx *c, const struct jud
 				   on_state, a, e);
 }
 
+static int take_files(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct accepts *a = arg;
+
+	(void)e;
+	a->files = db_number(q, 0);
+	a->limit = db_number(q, 1);
+	return 0;
+}
+
+/* What its process had open when the longest wait ended. */
+static int read_files(struct accepts *a, struct analysis_ctx *c, struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(*), (SELECT files_limit FROM process WHERE pid=?1 LIMIT 1) FROM fd WHERE pid=?1"
+		" AND fd >= 0 AND ts < ?2 AND coalesce(end, ?2 + 1) > ?2";
+
+	return db_each(c->db, e, take_files, a, sql, "ii", a->longest.pid, a->longest.to);
+}
+
 static int put(struct analysis_ctx *c, const struct judged *j, const struct accepts *a, double n,
 	       struct err *e)
 {
-	static const char sql[] =
-		"SELECT count(*) FROM fd WHERE pid=?1 AND ts < ?2 AND coalesce(end, ?2 + 1) > ?2";
 	int state = a->idle[STATE_futex] > a->idle[STATE_poll] ? STATE_futex : STATE_poll;
-	s64 files = 0;
-	int ret = db_int(c->db, &files, e, sql, "ii", a->longest.pid, a->longest.to);
 	const struct value values[] = {
 		VALUE_NUMBER("n", n, ""),
 		VALUE_NUMBER("mean", a->sum / n, "ns"),
@@ -215,15 +232,14 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct acce
 		VALUE_MAYBE("process", process, a->threads.n == 1 ? 0 : a->longest.pid),
 		VALUE_TEXT("doing", verdict_does[state]),
 		VALUE_NUMBER("share", percent(a->idle[state], a->all), "%"),
-		VALUE_NUMBER("files", (double)files, ""),
+		VALUE_NUMBER("files", a->files, ""),
+		VALUE_NUMBER("limit", a->limit, ""),
 		VALUE_NUMBER("clients", (double)had(a, &a->longest), ""),
 		{ 0 },
 	};
 
-	return ret < 0 ? ret
-		       : verdict_queues_put(c, j, FINDING_verdict_accepts, OBSERVED,
-					    "SELECT * FROM connection ORDER BY accept_delay DESC",
-					    values, e);
+	return verdict_queues_put(c, j, FINDING_verdict_accepts, OBSERVED,
+				  "SELECT * FROM connection ORDER BY accept_delay DESC", values, e);
 }
 
 /* Requests that were accepted late in the time of the verdict. */
@@ -271,6 +287,8 @@ int verdict_accepts(struct analysis_ctx *c, const struct judged *j, const struct
 
 	if (ret >= 0 && a.n && side_is_most(a.side, l->latency))
 		ret = was_idle(&a, c, j, &said, e);
+	if (ret >= 0 && said)
+		ret = read_files(&a, c, e);
 	if (ret >= 0 && said)
 		ret = put(c, j, &a, n, e);
 	forget(&a);

@@ -183,7 +183,8 @@ static int process_end(struct replay *r, struct process *p, u64 ts, bool ended, 
 		ret = row_put(r->db, process, e, .pid = p->pid, .start = replay_time(r, p->start),
 			      .end = ended ? replay_time(r, ts) : BULK_NULL, .parent = p->parent,
 			      .uid = p->uid, .comm = comm.text, .cmdline = p->cmdline,
-			      .cgroup = p->cgroup ? (s64)(p->cgroup & INT64_MAX) : BULK_NULL);
+			      .cgroup = p->cgroup ? (s64)(p->cgroup & INT64_MAX) : BULK_NULL,
+			      .files_limit = p->files ? (s64)p->files : BULK_NULL);
 	process_free(r, p);
 	return ret;
 }

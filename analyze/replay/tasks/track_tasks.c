@@ -200,6 +200,17 @@ static int tasks_on_rename(struct replay *r, const struct record *rec, struct er
 	return 0;
 }
 
+static int tasks_on_limits(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_limits *ev = rec->event;
+	struct thread *t = rec->tid ? idmap_get(&r->threads, rec->tid) : NULL;
+
+	(void)e;
+	if (t)
+		t->process->files = ev->files & INT64_MAX;
+	return 0;
+}
+
 static const struct handler handlers[] = {
 	{ EV_thread, true, tasks_on_thread },
 	{ EV_thread, false, tasks_on_thread }, /* later snapshots tell of their own time */
@@ -208,6 +219,8 @@ static const struct handler handlers[] = {
 	{ EV_exit, false, tasks_on_exit },
 	{ EV_rename, false, tasks_on_rename },
 	{ EV_cgroup_move, false, tasks_on_move },
+	{ EV_limits, true, tasks_on_limits },
+	{ EV_limits, false, tasks_on_limits },
 	{ 0 },
 };
 
