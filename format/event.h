@@ -84,6 +84,11 @@ enum ev_group {
 #define SYSCALL_ONE_FD	   8  /* poll, ppoll: arg5 is the only descriptor of the set */
 #define SYSCALL_FILE_LOCK  16 /* fcntl: arg3 to arg5 are of its struct flock */
 
+/* flags of file_lock */
+#define FILE_LOCK_WRITE	 1
+#define FILE_LOCK_FLOCK	 2
+#define FILE_LOCK_ENDING 4
+
 /* flags of switch */
 #define SWITCH_PREEMPT	 1
 #define SWITCH_IOWAIT	 2

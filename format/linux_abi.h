@@ -46,7 +46,7 @@ enum {
 
 /* fcntl(2) and flock(2): include/uapi/asm-generic/fcntl.h */
 enum { LINUX_LOCK_EX = 2, LINUX_LOCK_NB = 4, LINUX_LOCK_UN = 8 };
-enum { LINUX_F_SETLK = 6, LINUX_F_OFD_SETLK = 37, LINUX_F_OFD_SETLKW = 38 };
+enum { LINUX_F_SETLK = 6, LINUX_F_SETLKW = 7, LINUX_F_OFD_SETLK = 37, LINUX_F_OFD_SETLKW = 38 };
 enum { LINUX_F_WRLCK = 1, LINUX_F_UNLCK = 2 };
 
 #define LINUX_FUTEX_WAITERS 0x80000000u

@@ -12,6 +12,10 @@
 
 #define BULK_NULL INT64_MIN /* this value becomes NULL */
 
+/* file_lock_holder.failed */
+#define LOCK_FAILED 1
+#define LOCK_WAITS  2 /* when the recording ends */
+
 #define ROW_INT	 s64
 #define ROW_REAL double
 #define ROW_TEXT const char *

@@ -5,6 +5,7 @@
 
 #include "format/shapes.h"
 #include "held.h"
+#include "lock_list.h"
 #include "record/files/fdinfo.h"
 #include "record/files/procfs.h"
 #include "record/pump/records.h"
@@ -378,6 +379,8 @@ int snapshot_take(struct pump *p, const struct probes *probes, const struct targ
 		return ERR_FAIL;
 	if (ret) /* an incomplete snapshot has no end */
 		return ret < 0 ? ret : 0;
+	if (lock_list_take(p, false, e) < 0)
+		return ERR_FAIL;
 	return records_info(p, e, "snapshot=%llu", (unsigned long long)records_now());
 }
 
@@ -446,6 +449,7 @@ int snapshot_open_calls(struct pump *p, const struct probes *probes, const struc
 			struct err *e)
 {
 	struct opening t = { p, probes, o, 0 };
+	int ret = procfs_each("/proc", open_calls_of, &t, e);
 
-	return procfs_each("/proc", open_calls_of, &t, e);
+	return ret < 0 ? ret : lock_list_take(p, true, e);
 }

@@ -11,6 +11,7 @@
 #include "record/host/comm_glob.h"
 #include "record/host/containers.h"
 #include "record/host/held.h"
+#include "record/host/lock_list.h"
 #include "record/host/pressure.h"
 #include "record/host/snapshot.h"
 #include "record/host/sockets.h"
@@ -27,11 +28,14 @@
 
 static void stat_line(char *text, size_t size)
 {
+	struct ev_file_lock lock;
 	struct ev_thread ev;
+	u32 holder = 0;
 
 	(void)size;
 	snapshot_parse_stat(&ev, text, 100);
 	snapshot_parse_limits(text);
+	lock_list_parse(&lock, text, &holder);
 }
 
 static void socket_lines(char *text, size_t size)

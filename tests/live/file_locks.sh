@@ -43,4 +43,46 @@ for way in '' raw_tp; do
 		FROM file_lock_holder h JOIN thread t ON t.tid=h.tid JOIN thread o ON o.tid=h.holder JOIN process p ON
 		p.pid=o.pid AND p.parent=t.pid")" '1,0'
 done
+
+# before the recording: who has it and is recorded, who is not, and what is waited for at its end
+cat >"$work/kept.py" <<-'END'
+	import fcntl, sys, time
+	f = open(sys.argv[1], "w+")
+	fcntl.lockf(f, fcntl.LOCK_EX, 10, 0)
+	print("has it", flush=True)
+	time.sleep(60)
+END
+cat >"$work/asks.py" <<-'END'
+	import fcntl, os, sys, time
+	f, g = open(sys.argv[1], "r+"), open(sys.argv[2], "r+")
+	while not os.path.exists(sys.argv[3]):
+	    time.sleep(.01)
+	for i in range(3):
+	    try:
+	        fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 5)
+	    except OSError:
+	        pass
+	fcntl.lockf(g, fcntl.LOCK_EX, 1, 5)
+END
+python3 "$work/kept.py" "$work/a" >"$work/has1" &
+kept=$!
+python3 "$work/kept.py" "$work/b" >"$work/has2" &
+recorded=$!
+until_true [ -s "$work/has1" ]
+until_true [ -s "$work/has2" ]
+for targets in one two; do
+	python3 "$work/asks.py" "$work/a" "$work/b" "$work/go.$targets" &
+	asks=$!
+	"$obsrec" -q -p $asks$([ $targets = one ] || echo ",$recorded") -o "$work/$targets.obs" &
+	rec=$!
+	until_begun "$work/$targets.obs"
+	touch "$work/go.$targets"
+	until_true grep -q "\-> POSIX .* $asks " /proc/locks
+	kill -INT $rec
+	wait $rec
+	kill $asks
+	is "$targets: tries, and a call that waits, for what others have since before" "$(ask "$work/$targets.obs" "SELECT
+		sum(failed=1 AND holder=$kept), sum(failed=2 AND holder=$recorded), count(*) FROM file_lock_holder")" '3,1,4'
+done
+kill $kept $recorded
 exit $bad

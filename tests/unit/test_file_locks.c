@@ -146,6 +146,10 @@ static void other_sleeps_are_not(void **state)
 #define LOCK(ts, pid, cmd, type, start, len, ret)                                              \
 #ts " " #pid " syscall_args nr=fcntl arg0=3 arg1=" #cmd " arg3=" #type " arg4=" #start \
 	    " arg5=" #len " flags=16 ret=" #ret " dur=20\n"
+/* A line of the kernel's list; flags 1: for writing, 2: flock, 4: when the recording ends */
+#define LISTED(ts, pid, from, to, holder, flags)                                          \
+	"@recorder\n" #ts " 0 file_lock ino=44 dev=5 pid=" #pid " from=" #from " to=" #to \
+	" holder=" #holder " flags=" #flags "\n@cpu 0\n"
 #define HOLDERS \
 	"SELECT group_concat(tid || ' ' || holder || ' ' || failed, ', ') FROM file_lock_holder"
 
@@ -208,6 +212,42 @@ static const struct {
 	/* lockf(3) unlocks from a position that is not known */
 	{ LOCK(100, 300, 6, 1, 0, 1, 0) LOCK(200, 300, 6, 65538, 0, 1, 0)
 		  LOCK(300, 500, 6, 1, 0, 1, -11),
+	  NULL },
+	/* from before the recording: until it is unlocked */
+	{ LISTED(5, 300, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11) LOCK(300, 300, 6, 2, 0, 10, 0)
+		  LOCK(400, 400, 6, 1, 5, 1, -11),
+	  "500 300 1" },
+	{ LISTED(5, 300, 0, 9, 0, 0) LOCK(200, 500, 6, 0, 5, 1, -11), NULL },
+	{ LISTED(5, 300, 0, 9223372036854775807, 0, 1) LOCK(200, 500, 6, 1, 999, 1, -11),
+	  "500 300 1" },
+	/* flock of an open file with one descriptor, and with two */
+	{ LISTED(5, 400, 0, 9223372036854775807, 0,
+		 3) "300 500 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n",
+	  "500 400 1" },
+	{ LISTED(5, 300, 0, 9223372036854775807, 0,
+		 3) "300 500 syscall_args nr=flock arg0=3 arg1=6 ret=-11 dur=20\n",
+	  NULL },
+	/* a process that is not recorded: at the start and at the end; of these bytes */
+	{ LISTED(5, 900, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11)
+		  LOCK(300, 500, 6, 1, 10, 1, -11) LISTED(900, 900, 0, 9, 0, 5),
+	  "500 900 1" },
+	{ LISTED(5, 900, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11) LISTED(900, 901, 0, 9, 0, 5),
+	  NULL },
+	{ LISTED(5, 900, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11) LISTED(900, 900, 0, 8, 0, 5),
+	  NULL },
+	{ LOCK(200, 500, 6, 1, 5, 1, -11) LISTED(900, 900, 0, 9, 0, 5), NULL },
+	/* one that waits when the recording ends, and one that was read while it waited */
+	{ "900 500 syscall_args nr=fcntl arg0=3 arg1=7 flags=2 dur=500\n" LISTED(
+		  901, 900, 0, 9, 0, 5) LISTED(902, 500, 0, 9, 900, 5),
+	  "500 900 2" },
+	{ "900 500 syscall_args nr=flock arg0=3 arg1=2 flags=3\n" LISTED(
+		  902, 500, 0, 9223372036854775807, 300, 7),
+	  "500 300 2" },
+	{ "900 500 syscall_args nr=fcntl arg0=3 arg1=3 flags=2 dur=5\n" LISTED(902, 500, 0, 9, 900,
+									       5),
+	  NULL },
+	{ "900 500 syscall_args nr=fcntl arg0=3 arg1=7 flags=2 dur=5\n" LISTED(902, 500, 0, 9, 900,
+									       1),
 	  NULL },
 	/* flock, which is no lock of bytes */
 	{ "100 300 syscall_args nr=flock arg0=3 arg1=2 ret=0 dur=20\n" LOCK(

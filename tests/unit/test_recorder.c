@@ -6,6 +6,7 @@
 #include "format/opt.h"
 #include "record/functions/elfsym.h"
 #include "record/host/cgroup_weights.h"
+#include "record/host/lock_list.h"
 #include "record/host/snapshot.h"
 #include "record/host/sockets.h"
 #include "record/options/options.h"
@@ -117,6 +118,40 @@ static void stat_lines_are_parsed(void **state)
 	assert_int_equal(ev.start, 5000000000ull);
 	assert_int_equal(snapshot_parse_stat(&ev, "42 no brackets", 100), ERR_FAIL);
 	assert_int_equal(snapshot_parse_stat(&ev, "42 (x) S", 100), ERR_FAIL);
+}
+
+static void lines_of_the_list_of_locks_are_parsed(void **state)
+{
+	static const char *const others[] = { "", "1: LEASE  ACTIVE    READ  12 fe:00:9 0 EOF",
+					      "1: OFDLCK ADVISORY  WRITE -1 fe:00:9 0 EOF",
+					      "1: POSIX  ADVISORY  WRITE 12 fe:00:9 x EOF",
+					      "1: POSIX  ADVISORY  WRITE 12 fe:00:9 0" };
+	struct ev_file_lock ev;
+	u32 holder = 7;
+	size_t i;
+
+	(void)state;
+	assert_true(lock_list_parse(&ev, "1: POSIX  ADVISORY  WRITE 12 fe:01:98 4 9\n", &holder));
+	assert_int_equal(ev.pid, 12);
+	assert_int_equal(ev.dev, 0xfe << 20 | 1);
+	assert_int_equal(ev.ino, 98);
+	assert_int_equal(ev.from, 4);
+	assert_int_equal(ev.to, 9);
+	assert_int_equal(ev.holder, 0);
+	assert_int_equal(ev.flags, FILE_LOCK_WRITE);
+	assert_true(
+		lock_list_parse(&ev, "1: -> POSIX  ADVISORY  READ 13 fe:01:98 0 EOF\n", &holder));
+	assert_int_equal(ev.pid, 13);
+	assert_int_equal(ev.to, INT64_MAX);
+	assert_int_equal(ev.holder, 12);
+	assert_int_equal(ev.flags, 0);
+	assert_true(lock_list_parse(&ev, "2: FLOCK  ADVISORY  WRITE 14 fe:01:98 0 EOF\n", &holder));
+	assert_int_equal(ev.flags, FILE_LOCK_WRITE | FILE_LOCK_FLOCK);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(lock_list_parse(&ev, others[i], &holder));
+	/* whom it waits for is not known */
+	assert_false(lock_list_parse(&ev, "1: OFDLCK ADVISORY  WRITE -1 fe:00:9 0 EOF", &holder));
+	assert_false(lock_list_parse(&ev, "1: -> POSIX  ADVISORY  READ 13 fe:00:9 0 EOF", &holder));
 }
 
 static void the_limit_of_open_files_is_parsed(void **state)
@@ -445,6 +480,7 @@ int main(void)
 		T(weights_of_groups_are_those_of_threads),
 		T(stat_lines_are_parsed),
 		T(the_limit_of_open_files_is_parsed),
+		T(lines_of_the_list_of_locks_are_parsed),
 		T(socket_tables_are_parsed),
 		T(unread_bytes_are_counted),
 		T(connections_from_before_are_distinguished),

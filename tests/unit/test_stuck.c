@@ -8,7 +8,16 @@
 
 #define SECOND 1000000000L
 
-enum { ASKED = 1, LOCK = 2, ANSWERED = 4, ALONE = 8, LATER = 16, NO_OWNER = 32 };
+enum {
+	ASKED = 1,
+	LOCK = 2,
+	ANSWERED = 4,
+	ALONE = 8,
+	LATER = 16,
+	NO_OWNER = 32,
+	PAUSED = 64,
+	LISTED = 128
+};
 
 /*
  * Thread 100 answers on fds 5 to 7. On fd 8 something was read 4 s before (ASKED); thread 101 is in
@@ -23,6 +32,8 @@ static sqlite3 *waits(const char *call, int what, int flags)
 	head_of(&x, 4);
 	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"worker\"");
 	text_line(&x, "4 102 thread pid=100 state=83 comm=\"keeper\"");
+	if (what & LISTED)
+		text_line(&x, "5 100 fd pid=100 fd=4096 mode=0100000 dev=5 ino=44 path=\"/f\"");
 	if (what & ASKED)
 		text_line(&x, "32 100 asked ino=1008 fd=8 age=%ld answered=1", 4 * SECOND);
 	if (what & LOCK)
@@ -31,6 +42,8 @@ static sqlite3 *waits(const char *call, int what, int flags)
 	text_line(&x, "@cpu 0");
 	if (!(what & ALONE))
 		many(&x, 2000, 200000, MS);
+	if (what & PAUSED)
+		request(&x, 5, 600 * MS);
 	end = x.t = x.t > 3 * SECOND ? x.t : 3 * SECOND;
 	if (what & ANSWERED) {
 		text_line(&x, "@cpu 1\n%ld 102 waking target=101", 2 * SECOND);
@@ -48,6 +61,9 @@ static sqlite3 *waits(const char *call, int what, int flags)
 		text_line(&x, "%ld 101 syscall_args nr=%s arg0=0x1000 flags=%d", end + 10, call,
 			  flags);
 	text_line(&x, "%ld 102 syscall_args nr=clock_nanosleep flags=3", end + 10);
+	if (what & LISTED)
+		text_line(&x, "%ld 0 file_lock ino=44 dev=5 pid=100 to=9 holder=900 flags=7",
+			  end + 20);
 	return judged(&x, NULL);
 }
 
@@ -66,6 +82,14 @@ static void a_lock_that_was_taken_before_the_recording(void **state)
 	is_number(db, STUCK_VALUE("v.id", "holder"), 102);
 	is_text(db, STUCK_VALUE("v.text", "did"), "asleep until a timer");
 	is_text(db, STUCK_VALUE("v.text", "before"), "before the recording");
+	db_close(db);
+	/* a pause for another one, which waits for less time */
+	db = waits("futex", PAUSED, 3);
+	is_verdict(db, "problem", "pauses");
+	db_close(db);
+	db = waits("futex", ASKED | LOCK | PAUSED, 3);
+	is_verdict(db, "problem", "stuck");
+	is_number(db, "SELECT count(*) FROM verdict WHERE ratio NOT NULL", 0);
 	db_close(db);
 	/* nothing else is answered */
 	db = waits("futex", ASKED | LOCK | ALONE, 3);
@@ -87,6 +111,18 @@ static void a_lock_that_is_released_in_the_recording(void **state)
 	db = waits("flock", ASKED | ANSWERED, 3);
 	is_verdict(db, "problem", "stuck");
 	is_number(db, STUCK_VALUE("v.id", "waker"), 102);
+	db_close(db);
+}
+
+/* A process that is not recorded has the lock when the recording ends. */
+static void the_holder_of_a_file_lock(void **state)
+{
+	sqlite3 *db = waits("flock", ASKED | LISTED, 3);
+
+	(void)state;
+	is_verdict(db, "problem", "stuck");
+	is_number(db, STUCK_VALUE("v.id", "holder"), 900);
+	is_number(db, STUCK_VALUE("count(*)", "waker"), 0);
 	db_close(db);
 }
 
@@ -121,6 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_lock_that_was_taken_before_the_recording),
 		T(a_lock_that_is_released_in_the_recording),
+		T(the_holder_of_a_file_lock),
 		T(other_waits_since_before_are_no_problem),
 	};
 

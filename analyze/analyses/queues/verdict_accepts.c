@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Requests of connections that the kernel had established, and the server did not accept although
- * the thread that accepts was idle: it does not ask for new connections, as an event loop does at
- * its limit of connections or of open files, or an acceptor that waits until another connection is
- * closed. A thread that serves others meanwhile is busy, not idle; one that has a single connection
- * at a time waits for that one.
+ * the thread that accepts polled: it does not ask for new connections, as an event loop does at its
+ * limit of connections or of open files. A thread that serves others meanwhile is busy, not idle;
+ * so is one that waits for a lock, as that of an interpreter. One that has a single connection at a
+ * time waits for that one.
  */
 #include "fd_rows.h"
 #include "verdict_queues.h"
@@ -41,8 +41,7 @@ struct accepts {
 	double files, limit;	/* open then; NAN: not known */
 	struct idmap threads;	/* that accept: tid -> pid */
 	struct idmap processes; /* of the server */
-	double idle[N_STATES];	/* ns of them while a request waited for their process */
-	double all;		/* and in any state */
+	double idle, all;	/* ns of them while a request waited: in poll, and in any state */
 	s64 tid;		/* one of them */
 };
 
@@ -150,9 +149,9 @@ static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 		return 0;
 	ns = waited_within(a, pid, row->ts, row->ts + row->dur);
 	a->all += ns;
-	if (ns <= 0 || (row->state != STATE_poll && row->state != STATE_futex))
+	if (ns <= 0 || row->state != STATE_poll)
 		return 0;
-	a->idle[row->state] += ns;
+	a->idle += ns;
 	a->tid = row->tid;
 	return 0;
 }
@@ -223,15 +222,14 @@ static int read_files(struct accepts *a, struct analysis_ctx *c, struct err *e)
 static int put(struct analysis_ctx *c, const struct judged *j, const struct accepts *a, double n,
 	       struct err *e)
 {
-	int state = a->idle[STATE_futex] > a->idle[STATE_poll] ? STATE_futex : STATE_poll;
 	const struct value values[] = {
 		VALUE_NUMBER("n", n, ""),
 		VALUE_NUMBER("mean", a->sum / n, "ns"),
 		VALUE_NUMBER("longest", (double)(a->longest.to - a->longest.from), "ns"),
 		VALUE_MAYBE("thread", thread, a->threads.n == 1 ? a->tid : 0),
 		VALUE_MAYBE("process", process, a->threads.n == 1 ? 0 : a->longest.pid),
-		VALUE_TEXT("doing", verdict_does[state]),
-		VALUE_NUMBER("share", percent(a->idle[state], a->all), "%"),
+		VALUE_TEXT("doing", verdict_does[STATE_poll]),
+		VALUE_NUMBER("share", percent(a->idle, a->all), "%"),
 		VALUE_NUMBER("files", a->files, ""),
 		VALUE_NUMBER("limit", a->limit, ""),
 		VALUE_NUMBER("clients", (double)had(a, &a->longest), ""),
@@ -265,7 +263,7 @@ static int was_idle(struct accepts *a, struct analysis_ctx *c, const struct judg
 		return 0;
 	join(a);
 	ret = read_idle(a, c, j, e);
-	*ret_is = a->idle[STATE_poll] + a->idle[STATE_futex] > MOSTLY * a->all;
+	*ret_is = a->idle > MOSTLY * a->all;
 	return ret;
 }
 

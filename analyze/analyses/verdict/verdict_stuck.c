@@ -78,20 +78,38 @@ static bool is_lock(const struct stuck *w)
 	return w->state == STATE_futex || w->state == STATE_lock;
 }
 
+/* A problem of latency: requests that are stuck may have waited longer, all together. */
+static bool may_be_less(const struct judged *j)
+{
+	return !j->given && (j->kind == VERDICT_pauses || j->kind == VERDICT_slower ||
+			     j->kind == VERDICT_tail);
+}
+
+static void forget_latency(struct judged *j)
+{
+	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = NAN;
+	j->ranges = 0;
+	free(j->names);
+	j->names = NULL;
+}
+
 int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
+	double start = INFINITY, end = 0, waited = 0;
 	struct stucks s = { 0 };
-	double start = INFINITY, end = 0;
 	int i, ret = 0;
 
-	if (j->about.kind != SUBJECT_server || j->status == STATUS_PROBLEM)
+	if (j->about.kind != SUBJECT_server || (j->status == STATUS_PROBLEM && !may_be_less(j)))
 		return 0;
 	ret = read_waits(&s, c, j, l, e);
 	for (i = 0; i < s.n; i++) {
 		start = fmin(start, (double)s.v[i].since);
 		end = fmax(end, (double)s.v[i].till);
+		waited += (double)(s.v[i].till - s.v[i].since);
 	}
-	if (ret == 0 && s.n) {
+	if (ret == 0 && s.n && (j->status != STATUS_PROBLEM || waited > verdict_harm(j))) {
+		if (j->status == STATUS_PROBLEM)
+			forget_latency(j);
 		j->status = STATUS_PROBLEM;
 		j->kind = VERDICT_stuck;
 		j->start = fmax(start, 0);
@@ -119,13 +137,17 @@ static s64 first_waker(const struct stucks *s, const struct stuck *w)
 	return 0;
 }
 
-/* The thread in the lock when the wait began; 0: not known. */
+/* The thread in the lock when the wait began, or that has the bytes of the file; 0: not known. */
 static int read_holder(s64 *ret_tid, sqlite3 *db, const struct stuck *w, struct err *e)
 {
 	static const char sql[] =
 		"SELECT coalesce(holder, 0) FROM futex_holder WHERE tid=?1 AND futex=?2 AND ts BETWEEN ?3 AND"
 		" ?4 ORDER BY ts DESC LIMIT 1";
+	static const char of_file[] =
+		"SELECT holder FROM file_lock_holder WHERE tid=?1 AND ts <= ?2 ORDER BY ts DESC LIMIT 1";
 
+	if (w->state == STATE_lock)
+		return db_int(db, ret_tid, e, of_file, "ii", w->tid, w->till);
 	return w->state != STATE_futex ? 0
 				       : db_int(db, ret_tid, e, sql, "iiii", w->tid, w->object,
 						w->ts - (s64)ENTRY_BEFORE, w->till);

@@ -12,6 +12,7 @@
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/db_idmap.h"
+#include "analyze/store/row_types.h"
 #include "format/errnos.h"
 #include "format/grow.h"
 #include "format/syscall.h"
@@ -228,7 +229,7 @@ static int take_wait(void *arg, s64 rowid, const void *held, struct err *e)
 	s64 key = row->tid << 20 | (row->fd & 0xfffff);
 
 	(void)rowid;
-	if (row->failed || !l->counts(l->arg, row->tid, row->ts))
+	if (row->failed == LOCK_FAILED || !l->counts(l->arg, row->tid, row->ts))
 		return 0;
 	if (add_sum(&l->tries, key, 1, e) < 0)
 		return ERR_FAIL;

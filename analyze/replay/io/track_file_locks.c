@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Locks of files: fcntl(2), by process and range of bytes, or by open file; and flock(2). Who had
- * the bytes that another process tried for, or waited for. Of locks from before the recording, and
- * from positions of open files (lockf(3)), nothing is known. Which descriptors are of one open file
- * is not known either: its lock is taken for released with the first of them; and who gets a lock
- * disproves what is taken for held.
+ * the bytes that another process tried for, or waited for. Of locks from positions of open files
+ * (lockf(3)), nothing is known but what the kernel's list has. Which descriptors are of one open
+ * file is not known either: its lock is taken for released with the first of them; and who gets a
+ * lock disproves what is taken for held.
  */
 #include "track_file_locks.h"
 
@@ -12,6 +12,7 @@
 #include "analyze/replay/tasks/threads.h"
 #include "descriptors.h"
 #include "inode_uses.h"
+#include "track_lock_list.h"
 
 #include "format/errnos.h"
 #include "format/grow.h"
@@ -24,19 +25,6 @@
 #define PARTS_MOST 1024	 /* locked ranges of one file */
 #define RELEASED   8	 /* ranges that were unlocked last */
 #define WAITED	   50000 /* ns: a call that gets a lock at once takes less */
-
-/* Of an owner: a lock of the open file. */
-#define OPEN_FILE(fd) ((u64)((u32)(fd) + 1) << 32)
-
-/* Bytes that are locked; to is not one of them. */
-struct locked {
-	u64 owner; /* process, with OPEN_FILE for locks of open files and flock */
-	s64 from, to;
-	u64 since;
-	u64 till; /* unlocked; 0: not yet */
-	u32 tid;
-	bool write;
-};
 
 struct locked_file {
 	u64 ino;
@@ -62,11 +50,11 @@ static struct file_locks *own(const struct replay *r)
 	return r->own[TRACK_file_locks];
 }
 
-static struct locked_file *locks_at(struct replay *r, const struct file *f)
+static struct locked_file *locks_at(struct replay *r, u32 dev, u64 ino)
 {
-	struct locked_file *l = idmap_get(&own(r)->files, inode_hash(0, f->dev, f->ino));
+	struct locked_file *l = idmap_get(&own(r)->files, inode_hash(0, dev, ino));
 
-	return l && l->ino == f->ino && l->dev == f->dev ? l : NULL;
+	return l && l->ino == ino && l->dev == dev ? l : NULL;
 }
 
 /* A file without locks is not followed any more. */
@@ -85,13 +73,12 @@ static int forget_free(void *arg, void *value, struct err *e)
 }
 
 /* *ret NULL: they are too many, or two inodes have one hash. */
-static int locks_new(struct replay *r, const struct file *f, struct locked_file **ret,
-		     struct err *e)
+static int locks_new(struct replay *r, u32 dev, u64 ino, struct locked_file **ret, struct err *e)
 {
-	u64 id = inode_hash(0, f->dev, f->ino);
+	u64 id = inode_hash(0, dev, ino);
 	struct locked_file *l;
 
-	*ret = locks_at(r, f);
+	*ret = locks_at(r, dev, ino);
 	if (!*ret && own(r)->files.n >= FILES_MOST &&
 	    idmap_in_order(&own(r)->files, forget_free, r, e) < 0)
 		return ERR_FAIL;
@@ -100,8 +87,8 @@ static int locks_new(struct replay *r, const struct file *f, struct locked_file 
 	l = idmap_add(&own(r)->files, id, sizeof(*l), FILES_MOST, "locks of files", e);
 	if (!l)
 		return ERR_FAIL;
-	l->ino = f->ino;
-	l->dev = f->dev;
+	l->ino = ino;
+	l->dev = dev;
 	*ret = l;
 	return 0;
 }
@@ -109,16 +96,6 @@ static int locks_new(struct replay *r, const struct file *f, struct locked_file 
 static bool has_failed(s64 ret)
 {
 	return ret == -LINUX_EAGAIN || ret == -LINUX_EACCES;
-}
-
-static bool overlap(const struct locked *a, const struct locked *b)
-{
-	return a->from < b->to && b->from < a->to;
-}
-
-static bool conflict(const struct locked *a, const struct locked *b)
-{
-	return (u32)a->owner != (u32)b->owner && (a->write || b->write) && overlap(a, b);
 }
 
 /* No more than PARTS_MOST: a file with so many locks is not followed exactly. */
@@ -141,7 +118,7 @@ static int take_away(struct locked_file *l, const struct locked *gone, u64 ts, s
 	while (i < l->n && ret == 0) {
 		struct locked was = l->v[i], before = was, after = was;
 
-		if (was.owner != gone->owner || !overlap(&was, gone)) {
+		if (was.owner != gone->owner || !locked_overlap(&was, gone)) {
 			i++;
 			continue;
 		}
@@ -207,34 +184,20 @@ static const struct locked *holder_of(const struct locked_file *l, const struct 
 	size_t i;
 
 	for (i = 0; i < l->n; i++)
-		if (conflict(&l->v[i], at))
+		if (locked_conflict(&l->v[i], at))
 			return &l->v[i];
 	for (i = 0; i < RELEASED && i < l->n_released; i++)
-		if (conflict(&l->released[i], at) && v->ret == 0 &&
+		if (locked_conflict(&l->released[i], at) && v->ret == 0 &&
 		    l->released[i].till > call_entry(v) &&
 		    (!last || l->released[i].till > last->till))
 			last = &l->released[i];
 	return last;
 }
 
-static void put_holder(struct replay *r, const struct record *rec, const struct call_view *v,
-		       const struct locked *holder)
-{
-	struct row_file_lock_holder *row = bulk_add(r->bulk, file_lock_holder);
-
-	row->ts = replay_time(r, call_entry(v));
-	row->dur = (s64)(v->dur & INT64_MAX);
-	row->tid = rec->tid;
-	row->fd = (s32)v->arg[0];
-	row->failed = v->ret != 0;
-	row->holder = holder->tid;
-	row->since = replay_time(r, holder->since);
-}
-
 /* Of an open file that its process may have inherited: the same descriptor. */
 static bool inherited(const struct locked *a, const struct locked *b)
 {
-	return a->owner >> 32 == b->owner >> 32 && overlap(a, b);
+	return a->owner >> 32 == b->owner >> 32 && locked_overlap(a, b);
 }
 
 /* All parts that are so to one range are released, of all processes. */
@@ -271,7 +234,7 @@ static int apply(struct locked_file *l, const struct asked_lock *ask, const stru
 	if (ask->unlock && flock)
 		return release(l, inherited, &ask->at, v->ts, e);
 	if (!ask->unlock && !v->ret)
-		ret = release(l, conflict, &ask->at, v->ts, e);
+		ret = release(l, locked_conflict, &ask->at, v->ts, e);
 	if (ret == 0)
 		ret = take_away(l, &ask->at, v->ts, e);
 	return ret < 0 || ask->unlock || v->ret ? ret : add_part(l, &ask->at, e);
@@ -284,7 +247,11 @@ static int on_lock(struct replay *r, const struct record *rec, const struct proc
 	const struct ev_header *h = rec->event;
 	const struct file *f = file_of(p, (s32)v->arg[0]);
 	const struct locked *holder = NULL;
-	struct locked_file *l;
+	struct locked_file *l = NULL;
+	struct wanting w = {
+		.fd = (s32)v->arg[0], .entry = call_entry(v), .dur = v->dur, .failed = v->ret != 0
+	};
+	bool wanted;
 	int ret = 0;
 
 	if (v->desc->family != FAMILY_FCNTL)
@@ -294,23 +261,27 @@ static int on_lock(struct replay *r, const struct record *rec, const struct proc
 	if (!f || !f->ino || (v->ret && ask.unlock))
 		return 0;
 	if (ask.unlock || v->ret)
-		l = locks_at(r, f);
+		l = locks_at(r, f->dev, f->ino);
 	else
-		ret = locks_new(r, f, &l, e);
-	if (ret < 0 || !l)
-		return ret;
-	if (!ask.unlock && !(v->flags & SYSCALL_NO_ENTRY) &&
-	    (v->ret ? has_failed(v->ret) : ask.waits && v->dur >= WAITED))
-		holder = holder_of(l, &ask.at, v);
+		ret = locks_new(r, f->dev, f->ino, &l, e);
+	w.at = ask.at;
+	w.ino = f->ino;
+	w.dev = f->dev;
+	wanted = !ask.unlock && !(v->flags & SYSCALL_NO_ENTRY) &&
+		 (v->ret ? has_failed(v->ret) : ask.waits && v->dur >= WAITED);
+	if (ret == 0 && wanted)
+		holder = l ? holder_of(l, &ask.at, v) : NULL;
 	if (holder)
-		put_holder(r, rec, v, holder);
-	return apply(l, &ask, v, e);
+		file_lock_put(r, &w, holder);
+	else if (ret == 0 && wanted && v->ret)
+		ret = lock_list_want(r, &w, e);
+	return ret < 0 || !l ? ret : apply(l, &ask, v, e);
 }
 
 int file_locks_closed(struct replay *r, const struct process *p, s64 fd, const struct file *f,
 		      u64 ts, struct err *e)
 {
-	struct locked_file *l = own(r)->files.n && f->ino ? locks_at(r, f) : NULL;
+	struct locked_file *l = own(r)->files.n && f->ino ? locks_at(r, f->dev, f->ino) : NULL;
 	struct locked gone = { .owner = p->pid, .from = INT64_MIN, .to = INT64_MAX };
 	int ret;
 
@@ -321,17 +292,41 @@ int file_locks_closed(struct replay *r, const struct process *p, s64 fd, const s
 	return ret < 0 ? ret : take_away(l, &gone, ts, e);
 }
 
+/* A recorded process has it since before the recording: what it does with it is known. */
+static int file_locks_on_listed(struct replay *r, const struct record *rec, struct err *e)
+{
+	const struct ev_file_lock *ev = rec->event;
+	const struct thread *t = idmap_get(&r->threads, ev->pid);
+	struct locked_file *l;
+	struct locked at;
+	int ret;
+
+	if (ev->flags & FILE_LOCK_ENDING)
+		lock_list_last(r, ev);
+	if (ev->flags & FILE_LOCK_ENDING || ev->holder)
+		return 0;
+	if (!t || !t->tracked)
+		return lock_list_first(r, ev, e);
+	if (!lock_list_locked(t->process, ev, &at))
+		return 0;
+	ret = locks_new(r, ev->dev, ev->ino, &l, e);
+	return ret < 0 || !l ? ret : add_part(l, &at, e);
+}
+
 static int file_locks_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
 	const struct syscall_desc *d = v->desc;
 	const struct thread *t;
 
-	if (d->wait != SYSWAIT_LOCK || v->flags & SYSCALL_UNFINISHED || !rec->tid ||
+	if (d->wait != SYSWAIT_LOCK || !rec->tid ||
 	    (d->family != FAMILY_FCNTL && strcmp(d->name, "flock") != 0))
 		return 0;
 	t = task_thread(r, rec->tid, e);
-	return t ? on_lock(r, rec, t->process, v, e) : ERR_FAIL;
+	if (!t)
+		return ERR_FAIL;
+	return v->flags & SYSCALL_UNFINISHED ? lock_list_waits(r, rec, t->process, v, e)
+					     : on_lock(r, rec, t->process, v, e);
 }
 
 static void file_locks_free(void *slot)
@@ -348,6 +343,7 @@ static void file_locks_free(void *slot)
 static const struct handler handlers[] = {
 	{ EV_syscall, false, file_locks_on_syscall },
 	{ EV_syscall_args, false, file_locks_on_syscall },
+	{ EV_file_lock, false, file_locks_on_listed },
 	{ 0 },
 };
 

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks of files in the kernel's list, which is read at the start and at the end. A lock from
+ * before the recording is followed if its process is recorded; of another process it must be there
+ * at the end as well. At the end the list tells who has what others still wait for.
+ */
+#include "track_lock_list.h"
+
+#include "analyze/replay/syscall_view.h"
+#include "analyze/replay/tasks/threads.h"
+#include "analyze/store/row_types.h"
+
+#include "format/grow.h"
+#include "format/linux_abi.h"
+
+#include <stdlib.h>
+
+#define WANTING_MOST 65536
+#define LISTED_MOST  8192
+#define STEPS_MOST   20000000
+
+/* A lock that a process has which is not recorded. */
+struct listed {
+	struct locked at;
+	u64 ino;
+	u32 dev;
+};
+
+struct lock_list {
+	struct wanting *wanting; /* without a known holder */
+	size_t n_wanting;
+	struct listed *listed;
+	size_t n_listed;
+	size_t steps; /* of searches in these */
+};
+
+static struct lock_list *own(const struct replay *r)
+{
+	return r->own[TRACK_lock_list];
+}
+
+void file_lock_put(struct replay *r, const struct wanting *w, const struct locked *holder)
+{
+	struct row_file_lock_holder *row = bulk_add(r->bulk, file_lock_holder);
+
+	row->ts = replay_time(r, w->entry);
+	row->dur = (s64)(w->dur & INT64_MAX);
+	row->tid = w->at.tid;
+	row->fd = w->fd;
+	row->failed = w->waits ? LOCK_WAITS : w->failed;
+	row->holder = holder->tid;
+	row->since = holder->since ? replay_time(r, holder->since) : BULK_NULL;
+}
+
+int lock_list_want(struct replay *r, const struct wanting *w, struct err *e)
+{
+	struct lock_list *o = own(r);
+
+	if (o->n_wanting >= WANTING_MOST)
+		return 0;
+	if (GROW(o->wanting, o->n_wanting, "locks of files", e) < 0)
+		return ERR_FAIL;
+	o->wanting[o->n_wanting++] = *w;
+	return 0;
+}
+
+int lock_list_waits(struct replay *r, const struct record *rec, const struct process *p,
+		    const struct call_view *v, struct err *e)
+{
+	const struct file *f = file_of(p, (s32)v->arg[0]);
+	struct wanting w = { .at = { .owner = p->pid, .tid = rec->tid },
+			     .fd = (s32)v->arg[0],
+			     .entry = v->flags & SYSCALL_NO_ENTRY ? 0 : call_entry(v),
+			     .dur = v->dur,
+			     .waits = true };
+
+	if (!f || !f->ino ||
+	    (v->desc->family == FAMILY_FCNTL && v->arg[1] != LINUX_F_SETLKW &&
+	     v->arg[1] != LINUX_F_OFD_SETLKW))
+		return 0;
+	w.ino = f->ino;
+	w.dev = f->dev;
+	return lock_list_want(r, &w, e);
+}
+
+/* As the calls of track_file_locks have it. */
+static struct locked listed_lock(const struct ev_file_lock *ev)
+{
+	struct locked at = { .owner = ev->pid,
+			     .from = (s64)(ev->from & INT64_MAX),
+			     .to = ev->to >= INT64_MAX ? INT64_MAX : (s64)ev->to + 1,
+			     .tid = ev->pid,
+			     .write = ev->flags & FILE_LOCK_WRITE };
+
+	if (ev->flags & FILE_LOCK_FLOCK) {
+		at.from = INT64_MIN;
+		at.to = INT64_MIN + 1;
+	}
+	return at;
+}
+
+/* flock belongs to an open file: its process must have a single descriptor of it. */
+static bool find_descriptor(const struct process *p, const struct ev_file_lock *ev, s32 *ret_fd)
+{
+	const struct file *f;
+	s64 fd;
+	int n = 0;
+
+	for (fd = 0; (f = fdmap_next(&fd_table(p)->files, &fd)); fd++)
+		if (f->ino == ev->ino && f->dev == ev->dev) {
+			*ret_fd = (s32)fd;
+			n++;
+		}
+	return n == 1;
+}
+
+bool lock_list_locked(const struct process *p, const struct ev_file_lock *ev, struct locked *ret)
+{
+	s32 fd = 0;
+
+	*ret = listed_lock(ev);
+	if (!(ev->flags & FILE_LOCK_FLOCK))
+		return true;
+	if (!find_descriptor(p, ev, &fd))
+		return false;
+	ret->owner |= OPEN_FILE(fd);
+	return true;
+}
+
+int lock_list_first(struct replay *r, const struct ev_file_lock *ev, struct err *e)
+{
+	struct lock_list *o = own(r);
+
+	if (o->n_listed >= LISTED_MOST)
+		return 0;
+	if (GROW(o->listed, o->n_listed, "locks of files", e) < 0)
+		return ERR_FAIL;
+	o->listed[o->n_listed++] = (struct listed){ listed_lock(ev), ev->ino, ev->dev };
+	return 0;
+}
+
+static bool is_same(const struct listed *a, const struct ev_file_lock *ev, const struct locked *at)
+{
+	return a->ino == ev->ino && a->dev == ev->dev && a->at.owner == at->owner &&
+	       a->at.from == at->from && a->at.to == at->to;
+}
+
+/* Held at the start and at the end: the tries between these failed because of it. */
+static void listed_again(struct replay *r, const struct ev_file_lock *ev)
+{
+	const struct locked at = listed_lock(ev);
+	struct lock_list *o = own(r);
+	size_t i;
+
+	for (i = 0; i < o->n_listed && !is_same(&o->listed[i], ev, &at); i++)
+		o->steps++;
+	if (i == o->n_listed)
+		return;
+	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++, o->steps++) {
+		const struct wanting *w = &o->wanting[i];
+
+		if (!w->waits && w->ino == ev->ino && w->dev == ev->dev &&
+		    locked_conflict(&at, &w->at))
+			file_lock_put(r, w, &at);
+	}
+}
+
+/* Who has what a thread still waits for. The list does not say which of a process: one for each
+ * line. */
+static void listed_wait(struct replay *r, const struct ev_file_lock *ev)
+{
+	const struct locked holder = { .tid = ev->holder };
+	struct lock_list *o = own(r);
+	size_t i;
+
+	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++, o->steps++) {
+		struct wanting *w = &o->wanting[i];
+
+		if (w->waits && w->ino == ev->ino && w->dev == ev->dev && w->at.owner == ev->pid) {
+			file_lock_put(r, w, &holder);
+			w->ino = 0; /* done */
+			return;
+		}
+	}
+}
+
+void lock_list_last(struct replay *r, const struct ev_file_lock *ev)
+{
+	if (own(r)->steps >= STEPS_MOST)
+		return;
+	if (ev->holder)
+		listed_wait(r, ev);
+	else
+		listed_again(r, ev);
+}
+
+static void lock_list_free(void *slot)
+{
+	struct lock_list *o = slot;
+
+	free(o->wanting);
+	free(o->listed);
+}
+
+const struct tracker track_lock_list = {
+	.name = "list of locks",
+	.of_replay = sizeof(struct lock_list),
+	.free = lock_list_free,
+};
