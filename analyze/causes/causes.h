@@ -81,6 +81,8 @@ struct slept {
 
 /* Follows all waits of a category; ends: gets where they end at shared things, or NULL. */
 void slept_follow(struct slept *s, struct samples *d, enum category category, struct pieces *ends);
+/* All waits in which a thread of a runtime with green threads is idle. */
+void slept_follow_idle(struct slept *s, struct samples *d, struct pieces *ends);
 /* The thread that ended most of the sleeps; 0: none. */
 u32 slept_waker(struct slept *s);
 /*

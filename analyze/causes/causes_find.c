@@ -111,22 +111,30 @@ static enum finding_kind kind_of_sleep(enum category category)
 	}
 }
 
-static bool is_idle(u8 state)
+/* For something outside of the runtime. */
+static bool is_outside(u8 state)
 {
-	return state == SPAN_futex || state == SPAN_poll || state == SPAN_timer;
+	enum category category = category_of(state);
+
+	return category == CATEGORY_disk || category == CATEGORY_blocked ||
+	       category == CATEGORY_filelock || category == CATEGORY_child ||
+	       category == CATEGORY_pipe || category == CATEGORY_client;
 }
 
-/* What the thread did that gave work to the idle one: nothing is said of another idle thread. */
+/*
+ * What the thread waited for that gave work to the idle one. Nothing is said of one that was idle
+ * as well, or ran: its work may be another's.
+ */
 static int find_green_end(struct samples *d, struct cause *c, struct err *e)
 {
 	struct cause without = *c; /* its texts are constants, or in c */
 	struct slept s;
 	int ret;
 
-	slept_follow(&s, d, CATEGORY_futex, NULL);
+	slept_follow_idle(&s, d, NULL);
 	ret = slept_end(&s, c, e);
 	slept_free(&s);
-	if (c->end_part > 0 && !is_idle(c->end_state))
+	if (c->end_part > 0 && is_outside(c->end_state))
 		c->finding = FINDING_cause_green_end;
 	else
 		*c = without;

@@ -133,7 +133,10 @@ static int follow_waits(struct samples *d, enum category cat, struct slept *s, s
 	struct buf green = { 0 };
 	int ret = cat == CATEGORY_other ? samples_green(d, &green, e) : 0;
 
-	slept_follow(s, d, green.len ? CATEGORY_futex : cat, ends);
+	if (green.len)
+		slept_follow_idle(s, d, ends);
+	else
+		slept_follow(s, d, cat, ends);
 	buf_free(&green);
 	return ret;
 }

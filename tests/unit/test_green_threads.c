@@ -151,6 +151,28 @@ static long polled_by_another(struct script *s, long t)
 	return t + 2020000;
 }
 
+/* 2 ms in poll, until a timer; then 0.2 ms until a thread in fsync gives it work. */
+static long mostly_polls(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	script_line(s, 0, "%ld 0 waking target=100 cpu=0 context=2", t + 2000000);
+	script_line(s, 0, "%ld 0 switch next=100", t + 2001000);
+	script_line(s, 0, "%ld 100 syscall_args nr=epoll_wait arg0=4 dur=2005000 ret=0",
+		    t + 2002000);
+	t += 2005000;
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	script_timer(s, 1, 300, t - 100000);
+	script_line(s, 1, "%ld 300 syscall_args nr=nanosleep dur=1000000", t - 98000);
+	script_line(s, 1, "%ld 300 switch next=0 state=2 flags=2", t - 90000);
+	script_line(s, 1, "%ld 0 waking target=300 cpu=1 context=2", t + 200000);
+	script_line(s, 1, "%ld 0 switch next=300", t + 201000);
+	script_line(s, 1, "%ld 300 syscall nr=fsync fd=9 dur=295000", t + 203000);
+	script_wake(s, 1, 300, t + 210000);
+	script_line(s, 1, "%ld 300 switch next=0 state=1", t + 220000);
+	script_resume(s, t + 213000, t + 215000, 216000);
+	return t + 220000;
+}
+
 /* Requests of goroutines, the later half with this fault: their causes. */
 static sqlite3 *slow_goroutines(fault_fn fault)
 {
@@ -182,6 +204,18 @@ static void the_thread_that_gave_work_waited_for_the_disk(void **state)
 		 "contribution > 0.9 AND " CHILD("cause_through", "v.number > 90"));
 }
 
+static void what_is_most_of_the_wait_decides(void **state)
+{
+	sqlite3 *db = slow_goroutines(mostly_polls);
+
+	(void)state;
+	is_within(db,
+		  "SELECT total(w.dur) / 120 FROM request_wait w WHERE w.state=state_id('other')",
+		  2.1e6, 2.3e6);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='cause_green_end'", 0);
+	first_is(db, "other", "", "end_kind='none' AND contribution > 0.9");
+}
+
 static void a_thread_that_polled_is_no_end(void **state)
 {
 	sqlite3 *db = slow_goroutines(polled_by_another);
@@ -200,6 +234,7 @@ int main(void)
 		cmocka_unit_test(several_answers_are_waited_for_once),
 		cmocka_unit_test(threads_of_other_programs_wait_themselves),
 		cmocka_unit_test(the_thread_that_gave_work_waited_for_the_disk),
+		cmocka_unit_test(what_is_most_of_the_wait_decides),
 		cmocka_unit_test(a_thread_that_polled_is_no_end),
 	};
 

@@ -32,13 +32,29 @@ static void on_slept(void *arg, const struct unit *u, const struct span *p, s64 
 	chain_follow(&s->chain, &s->d->spans, &s->d->names, &wait, from, from + ns);
 }
 
-void slept_follow(struct slept *s, struct samples *d, enum category category, struct pieces *ends)
+static void follow_all(struct slept *s, struct samples *d, const enum category *categories, int n,
+		       struct pieces *ends)
 {
+	int i;
+
 	*s = (struct slept){ .d = d, .chain = { .ends = ends } };
-	samples_each(d, false, category, on_slept, s);
+	for (i = 0; i < n; i++)
+		samples_each(d, false, categories[i], on_slept, s);
 	tally_sort(&s->objects);
 	tally_sort(&s->wakers);
 	tally_sort(&s->holders);
+}
+
+void slept_follow(struct slept *s, struct samples *d, enum category category, struct pieces *ends)
+{
+	follow_all(s, d, &category, 1, ends);
+}
+
+void slept_follow_idle(struct slept *s, struct samples *d, struct pieces *ends)
+{
+	static const enum category idle[] = { CATEGORY_futex, CATEGORY_poll, CATEGORY_timer };
+
+	follow_all(s, d, idle, sizeof(idle) / sizeof(idle[0]), ends);
 }
 
 void slept_free(struct slept *s)
