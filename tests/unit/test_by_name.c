@@ -14,10 +14,19 @@ static void item(struct text *x, int pid, int fd, long at, int nth, long took)
 	text_line(x, "%ld %d syscall nr=write fd=%d ret=9 count=9 dur=200", at + took, pid, fd);
 }
 
-/* Another process of the server: two connections, an /item on either each 2 ms. */
-static void next_to_it(struct text *x)
+static void waiting(struct text *x, int fd, long at, int nth)
 {
-	int fd, i;
+	text_line(x, "%ld 101 syscall nr=read fd=%d ret=29 count=99 dur=200", at, fd);
+	text_line(x, "%ld 101 head conn=%d pos=%d len=29 name=1 requests=1", at, fd, nth * 29);
+}
+
+/*
+ * Another process of the server: two connections, an /item on either each 2 ms. stops: not for 160
+ * ms of the last poll; two of them wait.
+ */
+static void next_to_it(struct text *x, bool stops)
+{
+	int fd, i, from = (POLLS - 1) * 200 + 20, to = from + 160;
 
 	text_line(x,
 		  "@recorder\n36 101 thread pid=101 state=83 comm=\"server\" cmdline=\"server\"");
@@ -34,15 +43,23 @@ static void next_to_it(struct text *x)
 	}
 	text_line(x, "@cpu 1\n%ld 0 switch next=101", MS);
 	for (i = 0; i < POLLS * 200; i++)
-		item(x, 101, 8 + i % 2, (i + 2) * MS, i / 2, 100000 + 10000 * (i % 7));
+		if (!stops || i < from || i >= to)
+			item(x, 101, 8 + i % 2, (i + 2) * MS, i / 2, 100000 + 10000 * (i % 7));
+		else if (i < from + 2)
+			waiting(x, 8 + i % 2, (from + 2) * MS + i % 2 * 1000, i / 2);
+		else if (i >= to - 2)
+			text_line(x, "%ld 101 syscall nr=write fd=%d ret=9 count=9 dur=200",
+				  (to + 1) * MS + i % 2 * 1000, 8 + i % 2);
 }
+
+enum other { ALONE, ANOTHER, STOPS };
 
 /*
  * While /wait waits for its timer, /item is asked and answered; from this poll on, not at
  * all. late: while this one waits, an /item is read 150 ms before its answer. other: another
  * process of the server answers /item all the time.
  */
-static sqlite3 *polled(int silent, int late, bool other)
+static sqlite3 *polled(int silent, int late, enum other other)
 {
 	struct text x = { 0 };
 	long from, t;
@@ -85,13 +102,13 @@ static sqlite3 *polled(int silent, int late, bool other)
 		x.t = t + MS;
 	}
 	if (other)
-		next_to_it(&x);
+		next_to_it(&x, other == STOPS);
 	return judged(&x, NULL);
 }
 
 static void silences_between_late_answers_are_no_pauses(void **state)
 {
-	sqlite3 *db = polled(20, POLLS, false);
+	sqlite3 *db = polled(20, POLLS, ALONE);
 
 	(void)state;
 	/* four of 200 ms, longer than the limit */
@@ -99,25 +116,30 @@ static void silences_between_late_answers_are_no_pauses(void **state)
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
 	db_close(db);
 	/* in one of them, a request of a name waits that is answered at once at other times */
-	db = polled(20, 22, false);
+	db = polled(20, 22, ALONE);
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", 1);
 	db_close(db);
 	/* nothing says how long they take at other times */
-	db = polled(2, POLLS, false);
+	db = polled(2, POLLS, ALONE);
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", POLLS - 2);
 	db_close(db);
 }
 
 static void nor_are_they_of_one_process(void **state)
 {
-	sqlite3 *db = polled(20, POLLS, true);
+	sqlite3 *db = polled(20, POLLS, ANOTHER);
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM pause WHERE service AND dur > 150000000", 4);
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
 	db_close(db);
+	/* the other one pauses, for less time */
+	db = polled(20, POLLS, STOPS);
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 1);
+	is_within(db, "SELECT dur FROM pause WHERE counts", 157e6, 161e6);
+	db_close(db);
 	/* of the process that is silent, an item waits */
-	db = polled(20, 22, true);
+	db = polled(20, 22, ANOTHER);
 	is_number(db, "SELECT count(*) FROM pause WHERE service AND counts", 1);
 	db_close(db);
 }

@@ -186,7 +186,7 @@ static int longest_first(const void *a, const void *b)
 
 void parts_choose(struct pause_parts *p, const struct pause *v, size_t n)
 {
-	size_t i, k, kept = 0;
+	size_t i, kept = 0;
 	u32 slot;
 
 	for (slot = 0; slot < p->n; slot++)
@@ -199,9 +199,6 @@ void parts_choose(struct pause_parts *p, const struct pause *v, size_t n)
 		bool drop = !of->several || of->end - of->start < SHORT_PAUSE || !(of->usual > 0) ||
 			    2 * covered(of, v, n) > of->end - of->start;
 
-		for (k = 0; k < kept && !drop; k++)
-			drop = p->v[k].server == of->server && p->v[k].start < of->end &&
-			       p->v[k].end > of->start;
 		if (!drop)
 			p->v[kept++] = *of;
 	}

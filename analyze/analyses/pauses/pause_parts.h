@@ -44,8 +44,8 @@ int parts_found(struct pause_parts *p, struct err *e);
 void parts_wait(struct pause_parts *p, u32 server, const struct row_request *row, s64 rowid);
 
 /*
- * Drops those in which one connection waited, that a pause of the whole server (v, n) covers by
- * more than half, or that overlap a longer one of the same server. Sets column usual.
+ * Drops those in which one connection waited, or that a pause of the whole server (v, n) covers by
+ * more than half. Sets column usual.
  */
 void parts_choose(struct pause_parts *p, const struct pause *v, size_t n);
 

@@ -189,21 +189,6 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		       : ret;
 }
 
-/* Without those that are usual. */
-static int count_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-			struct err *e)
-{
-	int ret;
-
-	verdict_pauses(c, j, l);
-	ret = verdict_busy_pauses(c, j, e);
-	if (ret == 0)
-		ret = verdict_by_name(c, j, l, e);
-	if (ret >= 0 && (j->steady || ret))
-		verdict_pauses(c, j, l);
-	return ret < 0 ? ret : 0;
-}
-
 static int judge_server(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			struct err *e)
 {
@@ -219,7 +204,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 			"d", LOST_MOST);
 	if (ret < 0)
 		return ret;
-	if (count_pauses(c, j, l, e) < 0)
+	if (verdict_pauses(c, j, l, e) < 0)
 		return ERR_FAIL;
 	verdict_take_pauses(j);
 	if (verdict_outside(c, j, e) < 0)

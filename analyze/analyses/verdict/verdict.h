@@ -254,7 +254,7 @@ void verdict_take_pauses(struct judged *j);
 double verdict_quantile(const struct hist *h, double q);
 
 /* verdict_pauses.c: which pauses count; counted, paused, waited, start and end of j. */
-void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l);
+int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 /*
  * The same with the short ones that are no SHORT_TIMES of p99 outside, in which several requests
  * waited and its thread did not run most of the time, if p99 with them is higher than without by

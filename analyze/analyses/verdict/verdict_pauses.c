@@ -3,7 +3,9 @@
 #include "verdict.h"
 
 #include <gsl/gsl_cdf.h>
+#include <stdlib.h>
 
+#define RECOUNTS     8
 #define COUNT_MARGIN 0.5 /* share of requests outside pauses, else pauses are how it serves */
 
 static double length(const struct judged_pause *p)
@@ -88,6 +90,36 @@ static double waited(const struct judged_pause *p)
 	return fmin(p->part_waited, (double)p->waiting * length(p));
 }
 
+static int longest_first(const void *a, const void *b)
+{
+	const struct judged_pause *x = *(struct judged_pause *const *)a,
+				  *y = *(struct judged_pause *const *)b;
+
+	if (length(x) != length(y))
+		return length(x) > length(y) ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Of parts that pause at the same time, the one that does for longest. */
+static void drop_overlaps(struct judged *j)
+{
+	struct judged_pause *of[JUDGED_PAUSES];
+	int i, k, n = 0, kept = 0;
+
+	for (i = j->whole; i < j->n_pauses; i++)
+		if (j->pauses[i].counts)
+			of[n++] = &j->pauses[i];
+	qsort(of, (size_t)n, sizeof(*of), longest_first);
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < kept; k++)
+			if (of[k]->start < of[i]->end && of[i]->start < of[k]->end)
+				break;
+		of[i]->counts = k == kept;
+		if (k == kept)
+			of[kept++] = of[i];
+	}
+}
+
 /* Of parts, long ones; either those or the whole server's, in whichever requests waited longer. */
 static void count_parts(struct analysis_ctx *c, struct judged *j, const struct limits *l)
 {
@@ -100,6 +132,7 @@ static void count_parts(struct analysis_ctx *c, struct judged *j, const struct l
 		p->counts = serves(c, j, p) && length(p) >= l->pause &&
 			    length(p) >= l->factor * p->part_usual;
 	}
+	drop_overlaps(j);
 	for (i = 0; i < j->n_pauses; i++)
 		sum[i >= j->whole] += j->pauses[i].counts ? waited(&j->pauses[i]) : 0;
 	for (i = 0; i < j->n_pauses; i++)
@@ -134,9 +167,21 @@ static void count(struct analysis_ctx *c, struct judged *j, const struct limits 
 	}
 }
 
-void verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
+	int i, ret, some = 1;
+
 	count(c, j, l, false);
+	ret = verdict_busy_pauses(c, j, e);
+	if (ret == 0 && j->steady)
+		count(c, j, l, false);
+	/* without those that are usual, others may count */
+	for (i = 0; i < RECOUNTS && ret == 0 && some > 0; i++) {
+		some = verdict_by_name(c, j, l, e);
+		if (some > 0)
+			count(c, j, l, false);
+	}
+	return ret < 0 || some < 0 ? ERR_FAIL : 0;
 }
 
 int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,

@@ -81,8 +81,8 @@ static bool is_lock(const struct stuck *w)
 /* A problem of latency: requests that are stuck may have waited longer, all together. */
 static bool may_be_less(const struct judged *j)
 {
-	return !j->given && (j->kind == VERDICT_pauses || j->kind == VERDICT_slower ||
-			     j->kind == VERDICT_tail);
+	return !j->given &&
+	       (j->kind == VERDICT_pauses || j->kind == VERDICT_slower || j->kind == VERDICT_tail);
 }
 
 static void forget_latency(struct judged *j)
