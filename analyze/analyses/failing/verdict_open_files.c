@@ -13,19 +13,22 @@ static const char sql[] =
 	" role, '') AS role, iif(role='connected', coalesce(nullif(remote, ''), path), '') AS remote,"
 	" ts <= ?2 AND coalesce(end, ?2 + 1) > ?2 AS kept, ts <= 0 AND coalesce(end, 1) > 0 AS before"
 	" FROM fd WHERE pid=?1 AND fd >= 0) SELECT role, max(id), iif(role='' AND kind='file', path, ''), kind,"
-	" sum(kept), sum(before), (SELECT sum(kept) FROM f), (SELECT files_limit FROM process WHERE pid=?1)"
+	" sum(kept), sum(before), (SELECT sum(kept) FROM f), (SELECT files_limit FROM process WHERE"
+	" pid=?1 AND start <= ?2 ORDER BY start DESC LIMIT 1)"
 	" FROM f GROUP BY 1, remote, 3, kind HAVING sum(kept) > 0 ORDER BY sum(kept) - sum(before) DESC, sum(kept) DESC LIMIT 1";
 
 static int put(struct analysis_ctx *c, const struct judged *j, s64 pid, sqlite3_stmt *q,
 	       struct err *e)
 {
 	const char *group = db_text(q, 0), *file = db_text(q, 2);
-	double n = sqlite3_column_double(q, 4);
+	double n = sqlite3_column_double(q, 4), all = sqlite3_column_double(q, 6);
+	double limit = all > db_number(q, 7) ? NAN : db_number(q, 7);
 	bool to = GROUP("connected"), from = GROUP("accepted"), path = !to && !from && *file;
 	const struct value values[] = {
 		VALUE_SUBJECT("process", process, pid),
-		VALUE_NUMBER("all", sqlite3_column_double(q, 6), ""),
-		VALUE_NUMBER("limit", db_number(q, 7), ""),
+		VALUE_NUMBER("all", all, ""),
+		/* of the start: unless it was changed since */
+		VALUE_NUMBER("limit", limit, ""),
 		VALUE_NUMBER("upstreams", to ? n : NAN, ""),
 		VALUE_MAYBE("upstream", upstream, to ? sqlite3_column_int64(q, 1) : 0),
 		VALUE_NUMBER("clients", from ? n : NAN, ""),

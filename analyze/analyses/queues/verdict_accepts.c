@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Requests of connections that the kernel had established, and the server did not accept although
- * the thread that accepts polled: it does not ask for new connections, as an event loop does at its
- * limit of connections or of open files. A thread that serves others meanwhile is busy, not idle;
- * so is one that waits for a lock, as that of an interpreter. One that has a single connection at a
- * time waits for that one.
+ * the thread that accepted them in the end was idle in epoll: it did not ask for new connections,
+ * as an event loop does at its limit of connections or of open files. Not so if it called accept in
+ * vain meanwhile (verdict_unserved.c), or if it has one connection at a time and waits for that
+ * one. A thread that computes, waits for a lock or polls within the work of a request is busy.
  */
 #include "fd_rows.h"
 #include "verdict_queues.h"
@@ -16,150 +16,250 @@
 #include "analyze/store/request_rows.h"
 #include "analyze/store/row_types.h"
 #include "analyze/store/state.h"
+#include "format/errnos.h"
 #include "format/grow.h"
 #include "format/syscall.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define MOSTLY	  0.5 /* of the time of the waits */
-#define LOOKED_AT 50
+#define MOSTLY	  0.5	  /* of the time of the waits */
+#define LOOKED_AT 50	  /* waits, for how many connections there were */
+#define RETURNED  1000000 /* ns: the descriptor is recorded so soon before or after the return */
 
-/* Of a process, a time in which a request waited for accept. */
+/* A call of accept: of the process, the descriptor that it returned, -1: it failed. */
+struct accept_call {
+	s64 pid, fd, end, tid;
+};
+
+/* A request that waited for accept; the thread that accepted it. */
 struct unaccepted {
-	s64 pid, from, to;
+	s64 tid, from, to;
+	s64 pid;
+};
+
+/* A thread that accepts: ns in which at least one waits for it, and of these in epoll. */
+struct acceptor {
+	s64 tid;
+	double waits, idle;
 };
 
 struct accepts {
 	const struct verdict_when *when;
+	double least; /* ns: waits that count */
 	struct fd_rows rows;
+	struct accept_call *calls; /* by process, descriptor, end */
+	size_t n_calls, n_failed;  /* those that failed stand first of each process */
 	struct verdict_side side[2];
-	struct unaccepted *v; /* of requests of which it is most */
+	struct unaccepted *v; /* by thread, then by time */
 	size_t n;
-	double sum;			/* ns of these */
-	double least, late, start, end; /* ns; how many waited so long; from when to when */
-	struct unaccepted longest;
-	double files, limit;	/* open then; NAN: not known */
-	struct idmap threads;	/* that accept: tid -> pid */
-	struct idmap processes; /* of the server */
-	double idle, all;	/* ns of them while a request waited: in poll, and in any state */
-	s64 tid;		/* one of them */
+	struct unaccepted *joined; /* the same without overlap */
+	double *before;		   /* ns of those before each */
+	size_t n_joined;
+	struct idmap processes; /* of the server: tid -> pid */
+	struct idmap threads;	/* tid -> struct acceptor */
+	struct idmap polls;	/* nr << 8 | abi of the calls of epoll */
+
+	double of, sum, longest, start, end; /* of the waits for idle threads: how many; ns */
+	double idle, waits;
+	struct unaccepted example;    /* with most connections */
+	double clients, files, limit; /* then; limit NAN: not known */
+	s64 tid;		      /* the first of these threads */
+	double threads_idle;	      /* how many */
 };
 
-static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
-{
-	const struct row_request *row = request;
-	struct accepts *a = arg;
-	const struct fd_row *f = fd_rows_at(&a->rows, row->pid, row->fd, row->ts);
-	s64 from = row->ts - row->queued, to = f && f->ts < row->ts ? f->ts : row->ts;
-	bool in = verdict_when_has(a->when, (double)from, (double)(row->ts + row->dur));
-	bool waited = f && f->ts > from;
-	double latency = (double)row->queued + (double)row->dur;
-
-	(void)rowid;
-	a->side[in].n++;
-	a->side[in].latency += latency;
-	a->side[in].part += waited ? (double)(to - from) : 0;
-	if (!in || !waited || (double)(to - from) < MOSTLY * latency)
-		return 0;
-	if (GROW(a->v, a->n, "requests", e) < 0)
-		return ERR_FAIL;
-	a->v[a->n] = (struct unaccepted){ row->pid, from, to };
-	if (to - from > a->longest.to - a->longest.from)
-		a->longest = a->v[a->n];
-	a->sum += (double)(to - from);
-	a->n++;
-	if ((double)(to - from) < a->least)
-		return 0;
-	a->start = a->late > 0 ? fmin(a->start, (double)from) : (double)from;
-	a->end = fmax(a->end, (double)to);
-	a->late++;
-	return 0;
-}
-
-static int by_process(const void *a, const void *b)
-{
-	const struct unaccepted *x = a, *y = b;
-
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* Times of one process become disjoint. */
-static void join(struct accepts *a)
-{
-	size_t i, n = 0;
-
-	if (a->n)
-		qsort(a->v, a->n, sizeof(*a->v), by_process);
-	for (i = 0; i < a->n; i++) {
-		struct unaccepted *last = n ? &a->v[n - 1] : NULL;
-
-		if (last && last->pid == a->v[i].pid && a->v[i].from <= last->to)
-			last->to = last->to > a->v[i].to ? last->to : a->v[i].to;
-		else
-			a->v[n++] = a->v[i];
-	}
-	a->n = n;
-}
-
-/* ns of from..to in which a request waits for this process. */
-static double waited_within(const struct accepts *a, s64 pid, s64 from, s64 to)
-{
-	size_t low = 0, high = a->n, mid;
-	double ns = 0;
-
-	while (low < high) { /* the first that ends after from */
-		mid = (low + high) / 2;
-		if (a->v[mid].pid < pid || (a->v[mid].pid == pid && a->v[mid].to <= from))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < a->n && a->v[low].pid == pid && a->v[low].from < to; low++)
-		ns += (double)((to < a->v[low].to ? to : a->v[low].to) -
-			       (from > a->v[low].from ? from : a->v[low].from));
-	return ns;
-}
+/* ---- calls of accept ---- */
 
 static int on_call(void *arg, s64 rowid, const void *call, struct err *e)
 {
 	const struct row_syscall *row = call;
 	struct accepts *a = arg;
 	const struct syscall_desc *d = syscall_find((u8)row->abi, (u32)row->nr);
+	bool failed;
 
 	(void)rowid;
-	if (!d || d->class != CALL_ACCEPT || row->ret == BULK_NULL || row->ret < 0 ||
+	if (!d || d->class != CALL_ACCEPT || row->ret == BULK_NULL ||
 	    !idmap_get(&a->processes, (u64)row->tid))
 		return 0;
-	return idmap_put(&a->threads, (u64)row->tid, idmap_get(&a->processes, (u64)row->tid),
-			 TASK_LIMIT, e);
+	failed = row->ret < 0;
+	if (row->ret == -LINUX_EAGAIN)
+		return 0;
+	if (GROW(a->calls, a->n_calls, "calls of accept", e) < 0)
+		return ERR_FAIL;
+	a->calls[a->n_calls++] = (struct accept_call){
+		.pid = (intptr_t)idmap_get(&a->processes, (u64)row->tid),
+		.fd = failed ? -1 : row->ret,
+		.end = row->ts + (row->dur == BULK_NULL ? 0 : row->dur),
+		.tid = row->tid,
+	};
+	return 0;
 }
+
+static int compare_call(const struct accept_call *x, s64 pid, s64 fd, s64 end)
+{
+	if (x->pid != pid)
+		return x->pid < pid ? -1 : 1;
+	if (x->fd != fd)
+		return x->fd < fd ? -1 : 1;
+	return (x->end > end) - (x->end < end);
+}
+
+static int by_call(const void *a, const void *b)
+{
+	const struct accept_call *y = b;
+
+	return compare_call(a, y->pid, y->fd, y->end);
+}
+
+/* The first that is not before it. */
+static size_t first_call(const struct accepts *a, s64 pid, s64 fd, s64 end)
+{
+	size_t low = 0, high = a->n_calls, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (compare_call(&a->calls[mid], pid, fd, end) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The thread whose accept returned this descriptor then; 0: not seen. */
+static s64 acceptor_of(const struct accepts *a, const struct fd_row *f)
+{
+	size_t i = first_call(a, f->pid, f->fd, f->ts - RETURNED);
+
+	return i < a->n_calls && compare_call(&a->calls[i], f->pid, f->fd, f->ts + RETURNED) <= 0
+		       ? a->calls[i].tid
+		       : 0;
+}
+
+/* Whether accept failed in its process, for want of something, from..to. */
+static bool has_failed(const struct accepts *a, s64 pid, s64 from, s64 to)
+{
+	size_t i = first_call(a, pid, -1, from);
+
+	return i < a->n_calls && a->calls[i].pid == pid && a->calls[i].fd == -1 &&
+	       a->calls[i].end <= to;
+}
+
+/* ---- the waits ---- */
+
+static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct accepts *a = arg;
+	const struct fd_row *f = fd_rows_at(&a->rows, row->pid, row->fd, row->ts);
+	double arrival = (double)row->ts - (double)row->queued,
+	       end = (double)row->ts + (double)row->dur, wait = f ? (double)f->ts - arrival : 0;
+	bool in = verdict_when_has(a->when, arrival, end);
+	s64 tid;
+
+	(void)rowid;
+	a->side[in].n++;
+	a->side[in].latency += end - arrival;
+	a->side[in].part += fmax(0, wait);
+	if (!in || wait <= 0 || arrival < 0 || wait < MOSTLY * (end - arrival) || wait < a->least)
+		return 0;
+	tid = acceptor_of(a, f);
+	if (!tid || has_failed(a, row->pid, (s64)arrival, f->ts))
+		return 0;
+	if (GROW(a->v, a->n, "requests", e) < 0)
+		return ERR_FAIL;
+	a->v[a->n++] = (struct unaccepted){ tid, (s64)arrival, f->ts, row->pid };
+	return 0;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct unaccepted *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return (x->to > y->to) - (x->to < y->to);
+}
+
+/* Times of one thread become disjoint. */
+static int join(struct accepts *a, struct err *e)
+{
+	struct acceptor *of;
+	size_t i, n = 0;
+	double ns = 0;
+
+	a->joined = calloc(a->n + 1, sizeof(*a->joined));
+	a->before = calloc(a->n + 1, sizeof(*a->before));
+	if (!a->joined || !a->before)
+		return err_set(e, ERR_FAIL, "out of memory for requests");
+	qsort(a->v, a->n, sizeof(*a->v), by_thread);
+	for (i = 0; i < a->n; i++) {
+		struct unaccepted *last = n ? &a->joined[n - 1] : NULL;
+
+		if (last && last->tid == a->v[i].tid && a->v[i].from <= last->to)
+			last->to = last->to > a->v[i].to ? last->to : a->v[i].to;
+		else
+			a->joined[n++] = a->v[i];
+	}
+	a->n_joined = n;
+	for (i = 0; i < n; i++) {
+		const struct unaccepted *w = &a->joined[i];
+
+		a->before[i] = ns;
+		ns += (double)(w->to - w->from);
+		of = idmap_get(&a->threads, (u64)w->tid);
+		if (!of)
+			of = idmap_add(&a->threads, (u64)w->tid, sizeof(*of), TASK_LIMIT, "threads",
+				       e);
+		if (!of)
+			return ERR_FAIL;
+		of->tid = w->tid;
+		of->waits += (double)(w->to - w->from);
+	}
+	a->before[n] = ns;
+	return 0;
+}
+
+/* ns of the waits for a thread that passed until ts, and of all those for threads before it. */
+static double passed(const struct accepts *a, s64 tid, s64 ts)
+{
+	size_t low = 0, high = a->n_joined, mid;
+	const struct unaccepted *w;
+
+	while (low < high) { /* the first that begins later */
+		mid = (low + high) / 2;
+		w = &a->joined[mid];
+		if (w->tid < tid || (w->tid == tid && w->from < ts))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	w = low ? &a->joined[low - 1] : NULL;
+	return w && w->tid == tid && w->to > ts ? a->before[low - 1] + (double)(ts - w->from)
+						: a->before[low];
+}
+
+/* ---- what the threads did meanwhile ---- */
 
 static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 {
 	const struct row_thread_state *row = state;
 	struct accepts *a = arg;
-	s64 pid = (intptr_t)idmap_get(&a->threads, (u64)row->tid);
-	double ns;
+	struct acceptor *of = idmap_get(&a->threads, (u64)row->tid);
 
 	(void)rowid;
 	(void)e;
-	if (!pid)
-		return 0;
-	ns = waited_within(a, pid, row->ts, row->ts + row->dur);
-	a->all += ns;
-	if (ns <= 0 || row->state != STATE_poll)
-		return 0;
-	a->idle += ns;
-	a->tid = row->tid;
+	if (of && row->state == STATE_poll && idmap_get(&a->polls, (u64)row->nr))
+		of->idle += passed(a, row->tid, row->ts + row->dur) - passed(a, row->tid, row->ts);
 	return 0;
 }
 
 /* Connections of clients that its process had when this wait ended. */
-static s64 had(const struct accepts *a, const struct unaccepted *wait)
+static double had(const struct accepts *a, const struct unaccepted *wait)
 {
-	s64 n = 0;
+	double n = 0;
 	size_t i;
 
 	for (i = 0; i < a->rows.n; i++)
@@ -168,36 +268,111 @@ static s64 had(const struct accepts *a, const struct unaccepted *wait)
 	return n;
 }
 
-/* Whether it has several at a time, when most of the waits end: some of them are looked at. */
-static bool has_several(const struct accepts *a)
+/* The waits for threads that were idle. */
+static void choose(struct accepts *a)
 {
-	size_t i, step = a->n / LOOKED_AT + 1, several = 0, n = 0;
+	const struct acceptor *of;
+	size_t i, n = 0, at = 0;
 
-	for (i = 0; i < a->n; i += step, n++)
-		several += had(a, &a->v[i]) > 1;
-	return 2 * several > n;
+	while ((of = idmap_each(&a->threads, &at))) {
+		if (of->idle < MOSTLY * of->waits)
+			continue;
+		a->idle += of->idle;
+		a->waits += of->waits;
+		a->tid = !a->tid || of->tid < a->tid ? of->tid : a->tid;
+		a->threads_idle++;
+	}
+	for (i = 0; i < a->n; i++) {
+		struct unaccepted *w = &a->v[i];
+
+		of = idmap_get(&a->threads, (u64)w->tid);
+		if (of->idle < MOSTLY * of->waits)
+			continue;
+		a->start = n ? fmin(a->start, (double)w->from) : (double)w->from;
+		a->end = fmax(a->end, (double)w->to);
+		a->longest = fmax(a->longest, (double)(w->to - w->from));
+		a->sum += (double)(w->to - w->from);
+		a->v[n++] = *w;
+	}
+	a->of = (double)n;
 }
 
-static int read_idle(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
-		     struct err *e)
+/* Whether their processes have several connections at a time, when most of the waits end. */
+static bool has_several(struct accepts *a)
 {
-	int ret = db_each(c->db, e, db_idmap, &a->processes,
-			  "SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
-			  " server=?1)",
-			  "i", j->about.id);
+	size_t i, n = (size_t)a->of, step = n / LOOKED_AT + 1, several = 0, looked = 0;
+
+	for (i = 0; i < n; i += step, looked++) {
+		double clients = had(a, &a->v[i]);
+
+		several += clients > 1;
+		if (clients <= a->clients)
+			continue;
+		a->clients = clients;
+		a->example = a->v[i];
+	}
+	return 2 * several > looked;
+}
+
+static int add_poll(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
+}
+
+/* The waits for threads that were idle; their number is a->of. */
+static int read_waits(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
+		      struct err *e)
+{
+	double all = 0;
+	size_t i;
+	int ret = fd_rows_read(&a->rows, c->db, j->about.id, "accepted", e);
 
 	if (ret == 0)
-		ret = rows_each(c->db, TABLE_syscall,
-				COLUMN_OF(syscall, tid) | COLUMN_OF(syscall, abi) |
-					COLUMN_OF(syscall, nr) | COLUMN_OF(syscall, ret),
-				on_call, a, e);
-	return ret < 0 ? ret
-		       : rows_each(c->db, TABLE_thread_state,
-				   COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
-					   COLUMN_OF(thread_state, tid) |
-					   COLUMN_OF(thread_state, state),
-				   on_state, a, e);
+		ret = db_each(
+			c->db, e, db_idmap, &a->processes,
+			"SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
+			" server=?1)",
+			"i", j->about.id);
+	if (ret == 0)
+		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, on_call, a, e);
+	if (a->n_calls)
+		qsort(a->calls, a->n_calls, sizeof(*a->calls), by_call);
+	if (ret == 0 && a->n_calls)
+		ret = requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
+				    "SELECT id FROM service WHERE server=?1", j->about.id,
+				    add_request, a, e);
+	if (ret < 0 || !a->n)
+		return ret;
+	for (i = 0; i < a->n; i++)
+		all += (double)(a->v[i].to - a->v[i].from);
+	ret = join(a, e);
+	if (ret == 0)
+		ret = db_each(
+			c->db, e, add_poll, &a->polls,
+			"SELECT nr FROM syscall_name WHERE name IN ('epoll_wait', 'epoll_pwait',"
+			" 'epoll_pwait2')",
+			"");
+	if (ret == 0)
+		ret = rows_each(c->db, TABLE_thread_state, COLUMNS_ALL, on_state, a, e);
+	choose(a);
+	if (a->sum < MOSTLY * all || !has_several(a))
+		a->of = 0;
+	return ret;
 }
+
+static void forget(struct accepts *a)
+{
+	fd_rows_free(&a->rows);
+	idmap_free(&a->processes);
+	idmap_free_all(&a->threads);
+	idmap_free(&a->polls);
+	free(a->calls);
+	free(a->joined);
+	free(a->before);
+	free(a->v);
+}
+
+/* ---- what is said ---- */
 
 static int take_files(void *arg, sqlite3_stmt *q, struct err *e)
 {
@@ -206,33 +381,34 @@ static int take_files(void *arg, sqlite3_stmt *q, struct err *e)
 	(void)e;
 	a->files = db_number(q, 0);
 	a->limit = db_number(q, 1);
+	/* it was another one by then */
+	a->limit = a->files > a->limit ? NAN : a->limit;
 	return 0;
 }
 
-/* What its process had open when the longest wait ended. */
+/* What its process had open when the wait of the example ended. */
 static int read_files(struct accepts *a, struct analysis_ctx *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT count(*), (SELECT files_limit FROM process WHERE pid=?1 LIMIT 1) FROM fd WHERE pid=?1"
-		" AND fd >= 0 AND ts < ?2 AND coalesce(end, ?2 + 1) > ?2";
+		"SELECT count(*), (SELECT files_limit FROM process WHERE pid=?1 AND start <= ?2 ORDER BY start"
+		" DESC LIMIT 1) FROM fd WHERE pid=?1 AND fd >= 0 AND ts < ?2 AND coalesce(end, ?2 + 1) > ?2";
 
-	return db_each(c->db, e, take_files, a, sql, "ii", a->longest.pid, a->longest.to);
+	return db_each(c->db, e, take_files, a, sql, "ii", a->example.pid, a->example.to);
 }
 
-static int put(struct analysis_ctx *c, const struct judged *j, const struct accepts *a, double n,
+static int put(struct analysis_ctx *c, const struct judged *j, const struct accepts *a,
 	       struct err *e)
 {
 	const struct value values[] = {
-		VALUE_NUMBER("n", n, ""),
-		VALUE_NUMBER("mean", a->sum / n, "ns"),
-		VALUE_NUMBER("longest", (double)(a->longest.to - a->longest.from), "ns"),
-		VALUE_MAYBE("thread", thread, a->threads.n == 1 ? a->tid : 0),
-		VALUE_MAYBE("process", process, a->threads.n == 1 ? 0 : a->longest.pid),
-		VALUE_TEXT("doing", verdict_does[STATE_poll]),
-		VALUE_NUMBER("share", percent(a->idle, a->all), "%"),
+		VALUE_NUMBER("n", a->of, ""),
+		VALUE_NUMBER("mean", a->sum / a->of, "ns"),
+		VALUE_NUMBER("longest", a->longest, "ns"),
+		VALUE_SUBJECT("thread", thread, a->tid),
+		VALUE_NUMBER("others", a->threads_idle > 1 ? a->threads_idle - 1 : NAN, ""),
+		VALUE_NUMBER("share", percent(a->idle, a->waits), "%"),
 		VALUE_NUMBER("files", a->files, ""),
 		VALUE_NUMBER("limit", a->limit, ""),
-		VALUE_NUMBER("clients", (double)had(a, &a->longest), ""),
+		VALUE_NUMBER("clients", a->clients, ""),
 		{ 0 },
 	};
 
@@ -240,55 +416,22 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct acce
 				  "SELECT * FROM connection ORDER BY accept_delay DESC", values, e);
 }
 
-/* Requests that were accepted late in the time of the verdict. */
-static int read_waits(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
-		      struct err *e)
-{
-	int ret = fd_rows_read(&a->rows, c->db, j->about.id, "accepted", e);
-
-	return ret < 0 ? ret
-		       : requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
-				       "SELECT id FROM service WHERE server=?1", j->about.id,
-				       add_request, a, e);
-}
-
-/* The thread that accepts was idle, not busy with others or waiting for a single one. */
-static int was_idle(struct accepts *a, struct analysis_ctx *c, const struct judged *j, bool *ret_is,
-		    struct err *e)
-{
-	int ret;
-
-	*ret_is = false;
-	if (!has_several(a))
-		return 0;
-	join(a);
-	ret = read_idle(a, c, j, e);
-	*ret_is = a->idle > MOSTLY * a->all;
-	return ret;
-}
-
-static void forget(struct accepts *a)
-{
-	fd_rows_free(&a->rows);
-	idmap_free(&a->threads);
-	idmap_free(&a->processes);
-	free(a->v);
-}
-
 int verdict_accepts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		    const struct limits *l, struct err *e)
 {
-	struct accepts a = { .when = w };
-	int ret = read_waits(&a, c, j, e);
-	double n = (double)a.n;
+	bool late = j->kind == VERDICT_connections;
+	struct accepts a = { .when = w, .least = late ? l->pause : 0 };
 	bool said = false;
+	int ret = 0;
 
-	if (ret >= 0 && a.n && side_is_most(a.side, l->latency))
-		ret = was_idle(&a, c, j, &said, e);
-	if (ret >= 0 && said)
+	if (!late || !j->unserved.call)
+		ret = read_waits(&a, c, j, e);
+	if (ret >= 0 && a.of > 0 && (late || side_is_most(a.side, l->latency))) {
 		ret = read_files(&a, c, e);
+		said = true;
+	}
 	if (ret >= 0 && said)
-		ret = put(c, j, &a, n, e);
+		ret = put(c, j, &a, e);
 	forget(&a);
 	return ret < 0 ? ret : said;
 }
@@ -299,27 +442,25 @@ int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct
 	double all[1][2] = { { 0, (double)c->duration } };
 	const struct verdict_when when = { .v = all, .n = 1, .all = true };
 	struct accepts a = { .when = &when, .least = l->pause };
-	bool idle = false;
 	int ret = 0;
 
-	if (j->about.kind != SUBJECT_server ||
+	if (j->about.kind != SUBJECT_server || j->unserved.n > 0 ||
 	    (j->status != STATUS_NONE && j->status != STATUS_UNCHANGED))
 		return 0;
 	ret = read_waits(&a, c, j, e);
-	if (ret >= 0 && a.late > 0)
-		ret = was_idle(&a, c, j, &idle, e);
-	if (ret >= 0 && idle) {
+	if (ret >= 0 && a.of > 0) {
 		j->status = STATUS_PROBLEM;
 		j->kind = VERDICT_connections;
-		j->unserved = (struct verdict_unserved){ .n = a.late,
-							 .start = a.start,
-							 .end = a.end,
-							 .late = a.late,
-							 .longest = (double)(a.longest.to -
-									     a.longest.from) };
+		j->unserved = (struct verdict_unserved){
+			.n = a.of,
+			.start = a.start,
+			.end = a.end,
+			.late = a.of,
+			.longest = a.longest,
+		};
 		j->start = a.start;
 		j->end = a.end;
-		j->n = a.late;
+		j->n = a.of;
 	}
 	forget(&a);
 	return ret < 0 ? ret : 0;

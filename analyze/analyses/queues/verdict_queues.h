@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What requests of a server waited for that its threads' own states do not show: the rest of the
- * request, a free thread of a pool, threads of the same process, a free connection to another
- * server.
+ * What requests of a server waited for that its threads' own states do not show: accept, the rest
+ * of the request, a free thread of a pool, threads of the same process, a free connection to
+ * another server.
  */
 #pragma once
 

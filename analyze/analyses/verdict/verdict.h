@@ -78,12 +78,12 @@ struct verdict_crash {
 	bool last; /* no process of the server answered afterwards, connections were open */
 };
 
-/* Connections that a system call kept from being served; n 0: none. */
+/* Connections that a system call kept from being served, or that were accepted late; n 0: none. */
 struct verdict_unserved {
 	double n, start, end;
 	bool accepted;	      /* and closed without a request */
 	double late, longest; /* connections that were accepted later; the wait of one, ns */
-	s64 call, error, tid; /* number of the system call << 8 | abi; errno; who */
+	s64 call, error, tid; /* number of the system call << 8 | abi, 0: none; errno; who */
 };
 
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
