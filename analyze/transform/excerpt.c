@@ -75,16 +75,6 @@ static bool is_count(const struct record *rec)
 	return rec->type == EV_call_count || rec->type == EV_call_bucket;
 }
 
-/* The list of locks is that of the start, or of the end, of the whole recording. */
-static bool is_of_another_time(const struct excerpt *x, const struct record *rec)
-{
-	const struct ev_file_lock *ev = rec->event;
-
-	if (!ev || rec->type != EV_file_lock)
-		return false;
-	return ev->flags & FILE_LOCK_ENDING ? x->filter->to.kind : x->filter->from.kind;
-}
-
 /* What the recorder said is copied at once, but for state and for what goes on through time. */
 static int first_pass(struct excerpt *x)
 {
@@ -105,7 +95,7 @@ static int first_pass(struct excerpt *x)
 		if (ret == 0 && rec.type == EV_counters && rec.event)
 			ret = excerpt_base(x, &rec);
 		if (ret == 0 && !timed && !state && !restated(x, &rec) &&
-		    !is_of_another_time(x, &rec))
+		    !filter_is_elsewhere(x->filter, &rec))
 			ret = copy_own(x, &rec);
 		if (ret < 0)
 			return ret;

@@ -123,6 +123,15 @@ static int describe_when(const char *word, const struct when *w, struct buf *out
 			  (double)(w->ns % 60000000000ull) / 1e9);
 }
 
+bool filter_is_elsewhere(const struct filter *f, const struct record *rec)
+{
+	const struct ev_file_lock *ev = rec->event;
+
+	if (!ev || rec->type != EV_file_lock)
+		return false;
+	return ev->flags & FILE_LOCK_ENDING ? f->to.kind : f->from.kind;
+}
+
 int filter_times(u64 *from, u64 *to, const struct filter *f, const struct origin *o, struct err *e)
 {
 	int ret = when_resolve(from, &f->from, o, 0, e);

@@ -72,6 +72,10 @@ bool filter_chooses(const struct filter *f);
 /* True if it leaves out anything. */
 bool filter_active(const struct filter *f);
 
+/* A record of the list of locks, which is that of the start, or of the end, of the whole recording:
+ * not in this part. */
+bool filter_is_elsewhere(const struct filter *f, const struct record *rec);
+
 /*
  * From when to when on the recording's clock: not before its begin if --from was given. ERR_FAIL if
  * that is no part of it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lock_list.h"
 
+#include "record/files/procfs.h"
 #include "record/pump/records.h"
 
 #include <stdio.h>
@@ -52,19 +53,22 @@ bool lock_list_parse(struct ev_file_lock *ret, const char *line, u32 *holder)
 
 int lock_list_take(struct pump *p, bool ending, struct err *e)
 {
-	FILE *f = fopen("/proc/locks", "re");
+	char *text = malloc(LOCK_TEXT_MOST), *line, *end;
 	struct ev_file_lock ev;
-	char line[256];
 	u32 holder = 0;
-	int n, ret = 0;
+	int ret = 0;
 
-	for (n = 0; f && n < LOCK_LINES_MOST && ret == 0 && fgets(line, sizeof(line), f); n++) {
+	if (!text)
+		return err_set(e, ERR_FAIL, "out of memory for locks");
+	if (procfs_read("/proc/locks", text, LOCK_TEXT_MOST) < 0)
+		text[0] = '\0';
+	for (line = text; ret == 0 && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
 		if (!lock_list_parse(&ev, line, &holder))
 			continue;
 		ev.flags |= ending ? FILE_LOCK_ENDING : 0;
 		ret = records_put(p, &ev, sizeof(ev), NULL, e);
 	}
-	if (f)
-		fclose(f);
+	free(text);
 	return ret;
 }

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#define LOCK_LINES_MOST 8192 /* further ones are not read */
+#define LOCK_TEXT_MOST (1 << 20) /* bytes, of about 16,000 locks: further ones are not read */
 
 /* Records those of now; ending: the recording ends. */
 int lock_list_take(struct pump *p, bool ending, struct err *e);

@@ -49,7 +49,7 @@ static sqlite3 *leaking(const char *rest, const char *call, long slow)
 		sql, sizeof(sql),
 		"WITH RECURSIVE n(i) AS (SELECT 20 UNION ALL SELECT i + 1 FROM n WHERE i < 59) INSERT INTO"
 		" fd(pid, fd, ts, end, kind, role, remote, path) SELECT 100, i, iif(i < 23, 0, 1000000 * i),"
-		" %s FROM n",
+		" %s FROM n; UPDATE process SET files_limit=44 WHERE pid=100",
 		rest);
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	return analysed(db, NULL);
@@ -64,6 +64,7 @@ static void what_fails_comes_before_what_takes_longer(void **state)
 	is_above(db, "SELECT number FROM finding_value WHERE name='slower_ratio'", 10);
 	is_text(db, FINDING_VALUE("verdict_calls", "errno", "v.text"), "EMFILE");
 	is_number(db, VALUE("all"), 44);
+	is_number(db, VALUE("limit"), 44);
 	is_number(db, VALUE("upstreams"), 40);
 	is_number(db, VALUE("before"), 3);
 	is_text(db,

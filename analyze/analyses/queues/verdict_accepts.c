@@ -3,7 +3,7 @@
  * Requests of connections that the kernel had established, and the server did not accept although
  * the thread that accepted them in the end was idle in epoll: it did not ask for new connections,
  * as an event loop does at its limit of connections or of open files. Not so if it called accept in
- * vain meanwhile (verdict_unserved.c), or if it has one connection at a time and waits for that
+ * vain at that time (verdict_unserved.c), or if it has one connection at a time and waits for that
  * one. A thread that computes, waits for a lock or polls within the work of a request is busy.
  */
 #include "fd_rows.h"
@@ -241,7 +241,7 @@ static double passed(const struct accepts *a, s64 tid, s64 ts)
 						: a->before[low];
 }
 
-/* ---- what the threads did meanwhile ---- */
+/* ---- what the threads did then ---- */
 
 static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 {

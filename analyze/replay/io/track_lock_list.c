@@ -2,7 +2,7 @@
 /*
  * Locks of files in the kernel's list, which is read at the start and at the end. A lock from
  * before the recording is followed if its process is recorded; of another process it must be there
- * at the end as well. At the end the list tells who has what others still wait for.
+ * at the end as well. At the end the list has who holds what others still wait for.
  */
 #include "track_lock_list.h"
 
