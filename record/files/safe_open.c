@@ -227,7 +227,9 @@ char *safe_read(struct safe_files *s, const char *path, size_t max, uid_t owner)
 	fd_message_close(fds);
 	if (n >= 0) {
 		text[n] = '\0';
-		return text;
+		if (strlen(text) == (size_t)n)
+			return text;
+		errno = EINVAL; /* its length would not be what it takes */
 	}
 	free(text);
 	return NULL;

@@ -55,7 +55,8 @@ ssize_t safe_text(struct safe_files *s, const char *path, char *text, size_t siz
 
 /*
  * The content of a regular file that is no symbolic link, from malloc, NUL-terminated. NULL if it
- * has more than max bytes (EFBIG), or belongs neither to owner nor to root (EPERM).
+ * has more than max bytes (EFBIG), belongs neither to owner nor to root (EPERM), or has a NUL
+ * (EINVAL): callers add up what texts take.
  */
 char *safe_read(struct safe_files *s, const char *path, size_t max, uid_t owner);
 

@@ -104,6 +104,22 @@ static void content_has_an_owner_and_a_bound(void **state)
 	safe_end(&s);
 }
 
+/* With strlen(3) as its size, a large file would take nothing of the memory for all of them. */
+static void a_text_has_no_nul(void **state)
+{
+	static const char text[] = "[{\"id\"\0 and more";
+	struct safe_files s = { 0 };
+	int fd = open(in_dir("nul"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	close(fd);
+	assert_null(safe_read(&s, in_dir("nul"), sizeof(text), getuid()));
+	assert_int_equal(errno, EINVAL);
+	unlink(in_dir("nul"));
+	safe_end(&s);
+}
+
 /* A copy of the first max bytes. */
 static int first_bytes(int fd, u64 max, struct err *e)
 {
@@ -353,6 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(content_has_an_owner_and_a_bound),
+		cmocka_unit_test(a_text_has_no_nul),
 		cmocka_unit_test(parts_are_copied),
 		cmocka_unit_test(long_texts_have_a_bound),
 		cmocka_unit_test(symbols_are_copied),
