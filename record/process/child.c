@@ -20,6 +20,7 @@
 #define STEP_MS		    20
 #define KILL_MS		    1000 /* a process in uninterruptible sleep does not end */
 #define GATE_MS		    50
+#define GATE_MOST	    5000 /* a file system may not respond to execvp(3), which has no limit */
 
 /* In the child: waits for the gate, then becomes the command. */
 static void become(char **argv, int gate, const sigset_t *mask, const struct priority *p)
@@ -101,14 +102,14 @@ int child_start(struct child *c, char **argv, const sigset_t *mask, const struct
 int child_go(struct child *c, const char *name, struct err *e)
 {
 	struct pollfd gate = { c->gate, POLLIN, 0 };
-	int why = 0;
+	int why = 0, waited;
 	ssize_t n;
 
 	if (TEMP_FAILURE_RETRY(write(c->gate, "g", 1)) != 1)
 		return err_errno(e, ERR_FAIL, "cannot start %.100s", name);
-	while (poll(&gate, 1, GATE_MS) <= 0)
-		if (safe_stopping())
-			return 0; /* the run ends at once, and the command with it */
+	for (waited = 0; poll(&gate, 1, GATE_MS) <= 0; waited += GATE_MS)
+		if (safe_stopping() || waited >= GATE_MOST)
+			return 0; /* a run that is stopped ends at once, another as -d says */
 	/* ends when execvp closes the other side */
 	n = TEMP_FAILURE_RETRY(read(c->gate, &why, sizeof(why)));
 	close(c->gate);

@@ -23,7 +23,7 @@ int child_possible(const char *name, struct err *e);
 int child_start(struct child *c, char **argv, const sigset_t *mask, const struct priority *p,
 		struct err *e);
 
-/* Lets the child execute its command. ERR_FAIL if the command cannot be executed. */
+/* Lets the child execute its command. ERR_FAIL if the command cannot be executed, within 5 s. */
 int child_go(struct child *c, const char *name, struct err *e);
 
 /* Reaps the child if it has ended. */
