@@ -5,6 +5,7 @@
 # The last line is "N passed, N failed".
 # COVER=1: those that make fuzz COVER=1 built, and then the lines covered.
 # A time limit of libFuzzer is of the wall clock: 600 s are a minute of CPU time on a busy host.
+# CORPUS=DIR keeps what was found of new inputs there, and starts with it.
 # The seed is printed, and new each time but in .ci/run; SEED=number repeats one. What crashes stays in .output/fuzz/found.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -12,7 +13,8 @@ bin=$PWD/.output/fuzz${COVER:+/cover} found=$PWD/.output/fuzz/found
 
 one() { # name, share, least executions, largest input
 	name=$1
-	mkdir -p "$work/corpus/$name"
+	dirs=$corpus/$name
+	mkdir -p "$dirs"
 	if [ -n "$runs" ]; then
 		want=$((runs * $2 / 1000))
 		[ "$want" -ge "$3" ] || want=$3
@@ -21,7 +23,6 @@ one() { # name, share, least executions, largest input
 		want=1
 		bound=-max_total_time=$seconds
 	fi
-	dirs=$work/corpus/$name
 	for d in "testdata/fuzz/$name" "$work/seeds/$name"; do
 		[ ! -d "$d" ] || dirs="$dirs $d"
 	done
@@ -56,6 +57,7 @@ export seed="${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}"
 export ASAN_OPTIONS="malloc_context_size=4:quarantine_size_mb=16:max_malloc_fill_size=0"
 cpus=$(nproc)
 work=$(mktemp -d)
+export corpus="${CORPUS:-$work/corpus}"
 trap 'rm -rf "$work"' EXIT
 # the slow ones first
 sed '/^#/d' tests/fuzz/harnesses | grep "^${only:-.*} " | sort -n -k 2 >"$work/rows"
