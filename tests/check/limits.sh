@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Limits of resources that are too small for obsanalyze: one sentence, status 1, no file is left. Clocks that are set
-# during a recording change no duration.
+# Limits of resources that are too small for obsanalyze: one sentence, status 1, no file is left. Its own limit of memory
+# has room for many threads. Clocks that are set during a recording change no duration.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/shell.sh
 obsanalyze=$top/obsanalyze
@@ -29,6 +29,15 @@ for kib in 56000 60000 64000 68000; do
 	sh -c 'ulimit -v "$0"; exec "$@"' $kib "$obsanalyze" report --no-cache "$top/testdata/demo.obs" >"$work/out" 2>&1 ||
 		holds "report, $kib KiB of memory" grep -q '^obsanalyze: .*out of memory' "$work/out"
 done
+
+# what a thread that wakes others takes of the memory that one recording may have
+{
+	printf '@recorder\n0 0 info text="targets=all"\n1 0 info text="groups=core,syscalls,sched"\n@cpu 0\n'
+	for n in 1 2 3 4; do printf '@block\n@times 18500 1 1\n%d %d rename comm="x"\n' $((n * 100000)) $((n * 18500)); done
+	for n in 5 6 7 8; do printf '@block\n@times 18500 1 1\n%d %d waking target=7\n' $((n * 100000)) $(((n - 4) * 18500)); done
+} >"$work/wakers.txt"
+"$top/.output/pack" "$work/wakers.txt" "$work/wakers.obs"
+prints "74,000 processes that wake others are within the limit of memory" 0 '^COMPLETE' "$obsanalyze" report --no-cache -v "$work/wakers.obs"
 
 # the wall clock is set back by an hour, then forward by a day; the host sleeps for a minute
 stepped() { # realtime of four readings, boottime of four

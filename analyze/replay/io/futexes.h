@@ -44,7 +44,7 @@ struct futex_notes {
 	u32 last_second;       /* FUTEX_WAKE_OP calls on two: the other; 0: none */
 	u64 wake;	       /* a wait whose waker has not returned from its call yet; 0: none */
 	u32 futex;	       /* on which */
-	struct roused *roused; /* ROUSED_MAX of them, or NULL */
+	struct roused *roused; /* up to ROUSED_MAX */
 	u32 n_roused;	       /* ever, since the last call returned */
 };
 

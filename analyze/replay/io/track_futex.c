@@ -295,6 +295,7 @@ static int futex_on_syscall(struct replay *r, const struct record *rec, struct e
 static int futex_on_waking(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_waking *ev = rec->event;
+	struct futex_notes *n;
 	struct thread *t;
 
 	if (!rec->tid || ev->context != CONTEXT_TASK || !has_group(r, GROUP_syscalls))
@@ -302,12 +303,13 @@ static int futex_on_waking(struct replay *r, const struct record *rec, struct er
 	t = idmap_get(&r->threads, rec->tid);
 	if (!t) /* a stranger: it has no calls in the recording either */
 		return 0;
-	if (!notes_of(t)->roused &&
-	    !(notes_of(t)->roused = calloc(ROUSED_MAX, sizeof(*notes_of(t)->roused))))
-		return err_set(e, ERR_FAIL, "out of memory for wake-ups");
-	if (notes_of(t)->n_roused < ROUSED_MAX)
-		notes_of(t)->roused[notes_of(t)->n_roused] = (struct roused){ rec->ts, ev->target };
-	notes_of(t)->n_roused++;
+	n = notes_of(t);
+	if (n->n_roused < ROUSED_MAX) { /* most threads wake one at a time */
+		if (GROW(n->roused, n->n_roused, "wake-ups", e) < 0)
+			return ERR_FAIL;
+		n->roused[n->n_roused] = (struct roused){ rec->ts, ev->target };
+	}
+	n->n_roused++;
 	return 0;
 }
 
