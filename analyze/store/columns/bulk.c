@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROWS_FIRST  64
 #define ROWS	    CHUNK_ROWS /* gathered for one table before they are written */
 #define COLUMNS_MAX 32
 
@@ -27,8 +28,9 @@ struct feed_cursor {
 };
 
 struct rows {
-	char *values; /* ROWS rows; NULL until the table is used */
-	int n;
+	char *values; /* NULL until the table is used */
+	int n, room;  /* rows; up to ROWS */
+	bool opened;
 	bool columns; /* written as chunks of columns */
 	s64 chunks;
 	sqlite3_stmt *write;
@@ -237,6 +239,19 @@ static int write_rows(struct bulk *b, enum table_id t, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+/* For as many rows as come: most tables of most recordings have few. */
+static int more_room(struct bulk *b, struct rows *r, int columns)
+{
+	int room = r->room ? 4 * r->room : ROWS_FIRST;
+	void *values = realloc(r->values, (size_t)8 * (size_t)(room * columns));
+
+	if (!values)
+		return err_set(&b->failed, ERR_FAIL, "out of memory for the database");
+	r->values = values;
+	r->room = room;
+	return 0;
+}
+
 void *bulk_row(struct bulk *b, enum table_id t)
 {
 	struct rows *r = &b->tables[t];
@@ -244,12 +259,10 @@ void *bulk_row(struct bulk *b, enum table_id t)
 
 	if (b->failed.code)
 		return b->nowhere;
-	if (!r->values) {
-		r->values = malloc((size_t)8 * ROWS * columns);
-		if (!r->values) {
-			err_set(&b->failed, ERR_FAIL, "out of memory for the database");
-			return b->nowhere;
-		}
+	if (r->n == r->room && r->room < ROWS && more_room(b, r, columns) < 0)
+		return b->nowhere;
+	if (!r->opened) {
+		r->opened = true;
 		r->columns = columns_has(b->db, t);
 		if (!r->columns && make_writer(b, t, &b->failed) < 0)
 			return b->nowhere;

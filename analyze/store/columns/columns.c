@@ -84,23 +84,32 @@ int columns_write(sqlite3_stmt *s, struct buf *out, enum table_id t, s64 chunk, 
 
 /* ---- reading by C ---- */
 
+#define ROWS_AT_A_TIME 1024 /* of a table that has no chunks */
+
 struct scan {
 	struct columns c;
 	columns_fn fn;
 	void *arg;
-	s64 *values; /* of the columns that are asked for, CHUNK_ROWS each */
+	u32 set;     /* of the columns that are asked for */
+	s64 *values; /* of these, room for so many rows each */
+	u32 room;
 };
 
-static int scan_open(struct scan *s, enum table_id t, u32 set, struct err *e)
+/* Room for more rows, before there are values. */
+static int scan_room(struct scan *s, u32 rows, struct err *e)
 {
 	u32 i, n = 0;
 
-	s->values = malloc((size_t)8 * CHUNK_ROWS * (size_t)__builtin_popcount(set) + 1);
+	if (s->values && rows <= s->room)
+		return 0;
+	free(s->values);
+	s->values = malloc((size_t)8 * rows * (size_t)__builtin_popcount(s->set) + 1);
+	s->room = rows;
 	if (!s->values)
 		return err_set(e, ERR_FAIL, "out of memory for columns");
-	for (i = 0; i < (u32)tables[t].n_columns; i++)
-		if (set >> i & 1)
-			s->c.value[i] = s->values + (size_t)CHUNK_ROWS * n++;
+	for (i = 0; i < 32; i++)
+		if (s->set >> i & 1)
+			s->c.value[i] = s->values + (size_t)rows * n++;
 	return 0;
 }
 
@@ -122,6 +131,9 @@ static int scan_chunks(struct scan *s, sqlite3 *db, enum table_id t, s64 from, s
 							     : f.head.rows;
 		if (first >= last)
 			continue;
+		ret = scan_room(s, f.head.rows, e);
+		if (ret < 0)
+			break;
 		s->c.rowid = k * CHUNK_ROWS + 1 + first;
 		s->c.rows = last - first;
 		for (i = 0; i < f.head.columns; i++)
@@ -138,7 +150,10 @@ static int scan_rows(struct scan *s, sqlite3 *db, enum table_id t, s64 from, s64
 {
 	struct buf sql = { 0 };
 	sqlite3_stmt *q = NULL;
-	int got = 0, i, k, ret = buf_printf(&sql, e, "SELECT rowid");
+	int got = 0, i, k, ret = scan_room(s, ROWS_AT_A_TIME, e);
+
+	if (ret == 0)
+		ret = buf_printf(&sql, e, "SELECT rowid");
 
 	for (i = 0; i < tables[t].n_columns && ret == 0; i++)
 		if (s->c.value[i])
@@ -152,7 +167,7 @@ static int scan_rows(struct scan *s, sqlite3 *db, enum table_id t, s64 from, s64
 	while (ret == 0 && (got = db_step(q, e)) > 0) {
 		s64 rowid = sqlite3_column_int64(q, 0);
 
-		if (s->c.rows == CHUNK_ROWS || (s->c.rows && rowid != s->c.rowid + s->c.rows)) {
+		if (s->c.rows == ROWS_AT_A_TIME || (s->c.rows && rowid != s->c.rowid + s->c.rows)) {
 			ret = s->fn(s->arg, &s->c, e);
 			s->c.rows = 0;
 		}
@@ -177,11 +192,11 @@ int columns_range(sqlite3 *db, enum table_id t, u32 set, s64 from, s64 to, colum
 		  struct err *e)
 {
 	struct scan s = { .fn = fn, .arg = arg };
-	int ret = scan_open(&s, t, set, e);
+	int ret;
 
-	if (ret == 0)
-		ret = columns_has(db, t) ? scan_chunks(&s, db, t, from, to, e)
-					 : scan_rows(&s, db, t, from, to, e);
+	s.set = set & (u32)((1ULL << tables[t].n_columns) - 1);
+	ret = columns_has(db, t) ? scan_chunks(&s, db, t, from, to, e)
+				 : scan_rows(&s, db, t, from, to, e);
 	free(s.values);
 	return ret;
 }
