@@ -53,6 +53,7 @@ struct verdict_window {
 struct verdict_traffic {
 	double exchanges, answers, errors;
 	double waited; /* ns, from arrivals to answers: per ns, the outstanding requests (Little) */
+	double arrived, took; /* in it; ns until their answers */
 };
 
 /* A time range with a larger share of errors; n 0: there is none. */
@@ -449,13 +450,12 @@ int verdict_by_rank(const void *a, const void *b);
 
 /* verdict_say.c: the findings: what it is, and why. */
 int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
-
 /* Nothing was recorded of the targets: which these were. */
 int verdict_unmatched(struct analysis_ctx *c, struct err *e);
-
 /* pause_say.c: under j->finding, what the threads did in the pauses that count. */
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
-
+/* verdict_tried.c: under j->finding, the lock of a file that failed requests did not get. */
+int verdict_tried(struct analysis_ctx *c, const struct judged *j, struct err *e);
 #define PAUSE_SAMPLES 5 /* fewer name no function */
 
 /*

@@ -177,6 +177,30 @@ static void find_range(struct judged *j, const struct levels *v, double baseline
 	j->ranges = n;
 }
 
+/*
+ * Windows have the requests that end in them. When the recording starts, those that take long have
+ * not ended yet, so the first windows look quick: what arrived in them takes as long as the rest.
+ */
+static bool starts_quick(const struct judged *j, const struct levels *v, double slow_mean,
+			 const struct limits *l)
+{
+	double n = 0, took = 0;
+	int i, first = 0, last;
+
+	while (first < v->n && !v->slow[first])
+		first++;
+	for (i = first; i < v->n && (v->slow[i] || v->neither[i]); i++)
+		;
+	if (!first || i < v->n)
+		return false;
+	last = v->window[first - 1];
+	for (i = 0; i <= last; i++) {
+		n += j->traffic[i].arrived;
+		took += j->traffic[i].took;
+	}
+	return took * l->factor > slow_mean * n;
+}
+
 /* Of the slow windows, or of all others, each with its mean latency. */
 struct means {
 	double n, mean;
@@ -252,7 +276,8 @@ static bool judge_levels(struct judged *j, const struct levels *v, enum scale sc
 	tau = levels_tau(v, &slow, &base);
 	/* one request is no change of all: the others have to be slower by the limit as well */
 	if (surely - above_low(v, base.mean) <= least ||
-	    fmin(slow_mean, slow_others) - base_mean < l->latency)
+	    fmin(slow_mean, slow_others) - base_mean < l->latency ||
+	    (!j->given && starts_quick(j, v, slow_mean, l)))
 		return false;
 	said = scale == BY_MEAN ? ratio_of_means(j, v, tau) : ratio_of_typical(v);
 	if (said.ratio < l->factor || !(said.low > 1))

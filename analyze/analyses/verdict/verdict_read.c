@@ -154,10 +154,15 @@ static void add_traffic(struct judged *j, const struct row_request *row)
 {
 	struct verdict_traffic *t =
 		&j->traffic[verdict_window_at(j, (double)row->ts + (double)row->dur)];
-	double answers = row->requests > 1 ? (double)row->requests : 1;
+	struct verdict_traffic *first =
+		&j->traffic[verdict_window_at(j, (double)row->ts - (double)row->queued)];
+	double answers = row->requests > 1 ? (double)row->requests : 1,
+	       took = (double)row->dur + (double)row->queued;
 
+	first->arrived++;
+	first->took += took;
 	t->exchanges++;
-	t->waited += ((double)row->dur + (double)row->queued);
+	t->waited += took;
 	t->answers += answers;
 	t->errors += fmin((double)row->errors, answers);
 }

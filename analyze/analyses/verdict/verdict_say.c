@@ -424,6 +424,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_stuck_say(c, j, l, e);
 	if (ret == 0 && says[j->kind].say)
 		ret = says[j->kind].say(c, j, e);
+	if (ret == 0 && j->kind == VERDICT_errors)
+		ret = verdict_tried(c, j, e);
 	if (ret == 0 && j->status == STATUS_PROBLEM)
 		ret = verdict_cycle_say(c, j, l, e);
 	if (ret == 0 && says[j->kind].crash)
