@@ -179,21 +179,24 @@ static void find_range(struct judged *j, const struct levels *v, double baseline
 
 /*
  * Windows have the requests that end in them. When the recording starts, those that take long have
- * not ended yet, so the first windows look quick: what arrived in them takes as long as the rest.
+ * not ended yet, so windows look quick for as long as the longest takes: what arrived in them takes
+ * as long as the rest.
  */
 static bool starts_quick(const struct judged *j, const struct levels *v, double slow_mean,
 			 const struct limits *l)
 {
-	double n = 0, took = 0;
+	double n = 0, took = 0, longest = 0;
 	int i, first = 0, last;
 
 	while (first < v->n && !v->slow[first])
 		first++;
 	for (i = first; i < v->n && (v->slow[i] || v->neither[i]); i++)
-		;
+		longest = fmax(longest, j->windows[v->window[i]].longest);
 	if (!first || i < v->n)
 		return false;
 	last = v->window[first - 1];
+	if (last * j->width > fmax(j->begins, 0) + longest)
+		return false;
 	for (i = 0; i <= last; i++) {
 		n += j->traffic[i].arrived;
 		took += j->traffic[i].took;
