@@ -23,9 +23,11 @@ text() { # host, last request's time
 		908 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80 dport=40000 saddr=10.0.0.1 daddr=10.0.0.2
 		909 200 thread pid=200 parent=1 state=83 comm="beta"
 		910 200 fd pid=200 fd=6 mode=0140000 ino=88 family=2 role=2 socktype=1 sport=81 dport=40001 saddr=10.0.0.1 daddr=10.0.0.3
+		911 0 file_lock ino=44 dev=5 pid=100 to=9 flags=1
 		1000 0 info text="begin=1000"
 		90000 0 info text="stopped=90000"
 		90001 0 info text="end=signal"
+		90002 0 file_lock ino=44 dev=5 pid=100 to=9 flags=5
 		@cpu 0
 		2000 0 connection sock=7 ino=77 conn=1 family=2 sport=80 dport=40000 side=1 saddr=10.0.0.1 daddr=10.0.0.2
 		2001 0 connection sock=8 ino=88 conn=2 family=2 sport=81 dport=40001 side=1 saddr=10.0.0.1 daddr=10.0.0.3
@@ -66,6 +68,9 @@ is "also its connections and segments" \
 
 $o cut --to 19us -o a.obs one.obs 2>/dev/null
 $o cut --from 19us -o b.obs one.obs 2>/dev/null
+locks() { $o dump -e file_lock "$1" | grep -oE 'flags=[0-9]+' | tr '\n' ' '; }
+is "the list of locks is that of the start, and of the end" "$(locks one.obs)" "flags=1 flags=5 "
+is "a part has the one that is of its time" "$(locks a.obs), $(locks b.obs), $(locks part.obs)" "flags=1 , flags=5 , "
 $o merge -o ab.obs b.obs a.obs 2>/dev/null
 is "two parts merge to the whole" "$(ask ab.obs "$named")" "GET /secret/:id,1,4,1000 HGET,1,4,1000 "
 

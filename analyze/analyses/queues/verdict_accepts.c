@@ -21,7 +21,6 @@
 #include "format/syscall.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MOSTLY	  0.5	  /* of the time of the waits */
 #define LOOKED_AT 50	  /* waits, for how many connections there were */
@@ -49,7 +48,7 @@ struct accepts {
 	double least; /* ns: waits that count */
 	struct fd_rows rows;
 	struct accept_call *calls; /* by process, descriptor, end */
-	size_t n_calls, n_failed;  /* those that failed stand first of each process */
+	size_t n_calls;
 	struct verdict_side side[2];
 	struct unaccepted *v; /* by thread, then by time */
 	size_t n;
@@ -58,7 +57,7 @@ struct accepts {
 	size_t n_joined;
 	struct idmap processes; /* of the server: tid -> pid */
 	struct idmap threads;	/* tid -> struct acceptor */
-	struct idmap polls;	/* nr << 8 | abi of the calls of epoll */
+	struct idmap polls;	/* numbers of the calls of epoll */
 
 	double of, sum, longest, start, end; /* of the waits for idle threads: how many; ns */
 	double idle, waits;
@@ -314,11 +313,6 @@ static bool has_several(struct accepts *a)
 	return 2 * several > looked;
 }
 
-static int add_poll(void *arg, sqlite3_stmt *q, struct err *e)
-{
-	return idmap_put(arg, (u64)sqlite3_column_int64(q, 0), arg, TASK_LIMIT, e);
-}
-
 /* The waits for threads that were idle; their number is a->of. */
 static int read_waits(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
 		      struct err *e)
@@ -348,7 +342,7 @@ static int read_waits(struct accepts *a, struct analysis_ctx *c, const struct ju
 	ret = join(a, e);
 	if (ret == 0)
 		ret = db_each(
-			c->db, e, add_poll, &a->polls,
+			c->db, e, db_idmap, &a->polls,
 			"SELECT nr FROM syscall_name WHERE name IN ('epoll_wait', 'epoll_pwait',"
 			" 'epoll_pwait2')",
 			"");
