@@ -236,6 +236,11 @@ static const struct {
 	{ LISTED(5, 900, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11) LISTED(900, 900, 0, 8, 0, 5),
 	  NULL },
 	{ LOCK(200, 500, 6, 1, 5, 1, -11) LISTED(900, 900, 0, 9, 0, 5), NULL },
+	/* of a list that was read again: tries from then on */
+	{ LOCK(200, 500, 6, 1, 5, 1, -11) LISTED(300, 900, 0, 9, 0, 1)
+		  LOCK(400, 500, 6, 1, 6, 1, -11) LOCK(500, 500, 6, 1, 7, 1, -11)
+			  LISTED(900, 900, 0, 9, 0, 5),
+	  "500 900 1, 500 900 1" },
 	/* one that waits when the recording ends, and one that was read while it waited */
 	{ "900 500 syscall_args nr=fcntl arg0=3 arg1=7 flags=2 dur=500\n" LISTED(
 		  901, 900, 0, 9, 0, 5) LISTED(902, 500, 0, 9, 900, 5),

@@ -31,10 +31,10 @@ struct accept_call {
 	s64 pid, fd, end, tid;
 };
 
-/* A request that waited for accept; the thread that accepted it. */
+/* A request that waited for accept; the thread that accepted it, once that is known. */
 struct unaccepted {
 	s64 tid, from, to;
-	s64 pid;
+	s64 pid, fd;
 };
 
 /* A thread that accepts: ns in which at least one waits for it, and of these in epoll. */
@@ -126,11 +126,11 @@ static size_t first_call(const struct accepts *a, s64 pid, s64 fd, s64 end)
 }
 
 /* The thread whose accept returned this descriptor then; 0: not seen. */
-static s64 acceptor_of(const struct accepts *a, const struct fd_row *f)
+static s64 acceptor_of(const struct accepts *a, const struct unaccepted *w)
 {
-	size_t i = first_call(a, f->pid, f->fd, f->ts - RETURNED);
+	size_t i = first_call(a, w->pid, w->fd, w->to - RETURNED);
 
-	return i < a->n_calls && compare_call(&a->calls[i], f->pid, f->fd, f->ts + RETURNED) <= 0
+	return i < a->n_calls && compare_call(&a->calls[i], w->pid, w->fd, w->to + RETURNED) <= 0
 		       ? a->calls[i].tid
 		       : 0;
 }
@@ -154,7 +154,6 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	double arrival = (double)row->ts - (double)row->queued,
 	       end = (double)row->ts + (double)row->dur, wait = f ? (double)f->ts - arrival : 0;
 	bool in = verdict_when_has(a->when, arrival, end);
-	s64 tid;
 
 	(void)rowid;
 	a->side[in].n++;
@@ -162,13 +161,29 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	a->side[in].part += fmax(0, wait);
 	if (!in || wait <= 0 || arrival < 0 || wait < MOSTLY * (end - arrival) || wait < a->least)
 		return 0;
-	tid = acceptor_of(a, f);
-	if (!tid || has_failed(a, row->pid, (s64)arrival, f->ts))
-		return 0;
 	if (GROW(a->v, a->n, "requests", e) < 0)
 		return ERR_FAIL;
-	a->v[a->n++] = (struct unaccepted){ tid, (s64)arrival, f->ts, row->pid };
+	a->v[a->n++] = (struct unaccepted){
+		.from = (s64)arrival, .to = f->ts, .pid = row->pid, .fd = row->fd
+	};
 	return 0;
+}
+
+/* Without those whose acceptor is not known, or that accept failed for. */
+static void find_acceptors(struct accepts *a)
+{
+	size_t i, n = 0;
+
+	if (a->n_calls)
+		qsort(a->calls, a->n_calls, sizeof(*a->calls), by_call);
+	for (i = 0; i < a->n; i++) {
+		struct unaccepted *w = &a->v[i];
+
+		w->tid = acceptor_of(a, w);
+		if (w->tid && !has_failed(a, w->pid, w->from, w->to))
+			a->v[n++] = *w;
+	}
+	a->n = n;
 }
 
 static int by_thread(const void *a, const void *b)
@@ -313,28 +328,41 @@ static bool has_several(struct accepts *a)
 	return 2 * several > looked;
 }
 
-/* The waits for threads that were idle; their number is a->of. */
-static int read_waits(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
+static int read_requests(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
+			 struct err *e)
+{
+	int ret = fd_rows_read(&a->rows, c->db, j->about.id, "accepted", e);
+
+	return ret < 0 || !a->rows.n
+		       ? ret
+		       : requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
+				       "SELECT id FROM service WHERE server=?1", j->about.id,
+				       add_request, a, e);
+}
+
+/* Who accepted them. */
+static int read_calls(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
 		      struct err *e)
+{
+	int ret = db_each(c->db, e, db_idmap, &a->processes,
+			  "SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
+			  " server=?1)",
+			  "i", j->about.id);
+
+	if (ret == 0)
+		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, on_call, a, e);
+	find_acceptors(a);
+	return ret < 0 ? ret : 0;
+}
+
+/* Of the requests that waited, those for threads that were idle; their number is a->of. */
+static int read_idle(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
+		     struct err *e)
 {
 	double all = 0;
 	size_t i;
-	int ret = fd_rows_read(&a->rows, c->db, j->about.id, "accepted", e);
+	int ret = read_calls(a, c, j, e);
 
-	if (ret == 0)
-		ret = db_each(
-			c->db, e, db_idmap, &a->processes,
-			"SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
-			" server=?1)",
-			"i", j->about.id);
-	if (ret == 0)
-		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, on_call, a, e);
-	if (a->n_calls)
-		qsort(a->calls, a->n_calls, sizeof(*a->calls), by_call);
-	if (ret == 0 && a->n_calls)
-		ret = requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
-				    "SELECT id FROM service WHERE server=?1", j->about.id,
-				    add_request, a, e);
 	if (ret < 0 || !a->n)
 		return ret;
 	for (i = 0; i < a->n; i++)
@@ -348,10 +376,12 @@ static int read_waits(struct accepts *a, struct analysis_ctx *c, const struct ju
 			"");
 	if (ret == 0)
 		ret = rows_each(c->db, TABLE_thread_state, COLUMNS_ALL, on_state, a, e);
+	if (ret < 0)
+		return ret;
 	choose(a);
 	if (a->sum < MOSTLY * all || !has_several(a))
 		a->of = 0;
-	return ret;
+	return 0;
 }
 
 static void forget(struct accepts *a)
@@ -415,19 +445,18 @@ int verdict_accepts(struct analysis_ctx *c, const struct judged *j, const struct
 {
 	bool late = j->kind == VERDICT_connections;
 	struct accepts a = { .when = w, .least = late ? l->pause : 0 };
-	bool said = false;
 	int ret = 0;
 
 	if (!late || !j->unserved.call)
-		ret = read_waits(&a, c, j, e);
-	if (ret >= 0 && a.of > 0 && (late || side_is_most(a.side, l->latency))) {
+		ret = read_requests(&a, c, j, e);
+	if (ret >= 0 && a.n && (late || side_is_most(a.side, l->latency)))
+		ret = read_idle(&a, c, j, e);
+	if (ret >= 0 && a.of > 0)
 		ret = read_files(&a, c, e);
-		said = true;
-	}
-	if (ret >= 0 && said)
+	if (ret >= 0 && a.of > 0)
 		ret = put(c, j, &a, e);
 	forget(&a);
-	return ret < 0 ? ret : said;
+	return ret < 0 ? ret : a.of > 0;
 }
 
 int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct limits *l,
@@ -441,7 +470,9 @@ int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct
 	if (j->about.kind != SUBJECT_server || j->unserved.n > 0 ||
 	    (j->status != STATUS_NONE && j->status != STATUS_UNCHANGED))
 		return 0;
-	ret = read_waits(&a, c, j, e);
+	ret = read_requests(&a, c, j, e);
+	if (ret >= 0 && a.n)
+		ret = read_idle(&a, c, j, e);
 	if (ret >= 0 && a.of > 0) {
 		j->status = STATUS_PROBLEM;
 		j->kind = VERDICT_connections;

@@ -58,12 +58,6 @@ static int read_limits(struct analysis_ctx *c, struct limits *l, struct err *e)
 	return db_end(q, ret);
 }
 
-static void forget_change(struct judged *j)
-{
-	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
-	j->n = j->ranges = 0;
-}
-
 /* A change by the factor, but by less than the limit of latency: said, not judged. */
 static int find_small(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		      struct err *e)
@@ -73,7 +67,7 @@ static int find_small(struct analysis_ctx *c, struct judged *j, const struct lim
 
 	/* by more than the limit: it is of one long request */
 	if (changed > 0 && j->slow - j->baseline >= l->latency) {
-		forget_change(j);
+		verdict_forget_change(j);
 		return 0;
 	}
 	if (changed <= 0)
@@ -82,15 +76,13 @@ static int find_small(struct analysis_ctx *c, struct judged *j, const struct lim
 	j->small_base = j->baseline;
 	j->small_ratio = j->ratio;
 	j->small_from = j->start;
-	forget_change(j);
+	verdict_forget_change(j);
 	return 0;
 }
 
 static void take_locked(struct judged *j)
 {
-	forget_change(j);
-	free(j->names);
-	j->names = NULL;
+	verdict_forget_change(j);
 	j->status = STATUS_PROBLEM;
 	j->kind = VERDICT_locked;
 	j->start = j->locked.start;
@@ -120,9 +112,7 @@ static void take_errors(struct judged *j)
 		j->slower_to = j->end;
 		j->slower_ratio = j->ratio;
 	}
-	forget_change(j);
-	free(j->names);
-	j->names = NULL;
+	verdict_forget_change(j);
 	j->status = STATUS_NONE;
 	j->kind = VERDICT_none;
 }
@@ -219,7 +209,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 			 e) < 0)
 		return ERR_FAIL;
 	if (busy) {
-		forget_change(j);
+		verdict_forget_change(j);
 		changed = named = 0;
 	}
 	j->mix = named == NAMES_MIX;

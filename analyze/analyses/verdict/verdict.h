@@ -266,7 +266,7 @@ int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct l
 
 /* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
-
+void verdict_forget_change(struct judged *j);
 /*
  * verdict_busy.c: more of what other programs do all the time: run-queue latency is most of the
  * latency outside the ranges, or the host has no idle CPU; and it is most of what was added in

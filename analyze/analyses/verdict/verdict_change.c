@@ -7,6 +7,7 @@
 #include "verdict_levels.h"
 
 #include <gsl/gsl_cdf.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What a window counts with: log of the geometric mean, or of the mean. */
@@ -324,6 +325,14 @@ int verdict_same(const struct judged *j, double start, double end, const struct 
 		v.x[i] = j->windows[v.window[i]].sum / j->windows[v.window[i]].n;
 	added = upper_end(&v);
 	return isnan(upper) ? -1 : upper < log(l->factor) || added < l->latency;
+}
+
+void verdict_forget_change(struct judged *j)
+{
+	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
+	j->n = j->ranges = 0;
+	free(j->names);
+	j->names = NULL;
 }
 
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)

@@ -85,14 +85,6 @@ static bool may_be_less(const struct judged *j)
 	       (j->kind == VERDICT_pauses || j->kind == VERDICT_slower || j->kind == VERDICT_tail);
 }
 
-static void forget_latency(struct judged *j)
-{
-	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = NAN;
-	j->ranges = 0;
-	free(j->names);
-	j->names = NULL;
-}
-
 int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	double start = INFINITY, end = 0, waited = 0;
@@ -109,7 +101,7 @@ int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits 
 	}
 	if (ret == 0 && s.n && (j->status != STATUS_PROBLEM || waited > verdict_harm(j))) {
 		if (j->status == STATUS_PROBLEM)
-			forget_latency(j);
+			verdict_forget_change(j);
 		j->status = STATUS_PROBLEM;
 		j->kind = VERDICT_stuck;
 		j->start = fmax(start, 0);
@@ -144,10 +136,12 @@ static int read_holder(s64 *ret_tid, sqlite3 *db, const struct stuck *w, struct 
 		"SELECT coalesce(holder, 0) FROM futex_holder WHERE tid=?1 AND futex=?2 AND ts BETWEEN ?3 AND"
 		" ?4 ORDER BY ts DESC LIMIT 1";
 	static const char of_file[] =
-		"SELECT holder FROM file_lock_holder WHERE tid=?1 AND ts <= ?2 ORDER BY ts DESC LIMIT 1";
+		"SELECT holder FROM file_lock_holder WHERE tid=?1 AND ts <= ?2 AND ts + dur >= ?3 ORDER BY ts"
+		" DESC LIMIT 1";
 
 	if (w->state == STATE_lock)
-		return db_int(db, ret_tid, e, of_file, "ii", w->tid, w->till);
+		return db_int(db, ret_tid, e, of_file, "iii", w->tid, w->till,
+			      w->ts - (s64)ENTRY_BEFORE);
 	return w->state != STATE_futex ? 0
 				       : db_int(db, ret_tid, e, sql, "iiii", w->tid, w->object,
 						w->ts - (s64)ENTRY_BEFORE, w->till);

@@ -306,8 +306,8 @@ static int file_locks_on_listed(struct replay *r, const struct record *rec, stru
 	if (ev->flags & FILE_LOCK_ENDING || ev->holder)
 		return 0;
 	if (!t || !t->tracked)
-		return lock_list_first(r, ev, e);
-	if (!lock_list_locked(t->process, ev, &at))
+		return lock_list_first(r, ev, rec->ts, e);
+	if (!lock_list_locked(r, t->process, ev, &at))
 		return 0;
 	ret = locks_new(r, ev->dev, ev->ino, &l, e);
 	return ret < 0 || !l ? ret : add_part(l, &at, e);

@@ -22,7 +22,7 @@
 /* A lock that a process has which is not recorded. */
 struct listed {
 	struct locked at;
-	u64 ino;
+	u64 ino, read; /* read: when it was in the list first */
 	u32 dev;
 };
 
@@ -100,34 +100,39 @@ static struct locked listed_lock(const struct ev_file_lock *ev)
 }
 
 /* flock belongs to an open file: its process must have a single descriptor of it. */
-static bool find_descriptor(const struct process *p, const struct ev_file_lock *ev, s32 *ret_fd)
+static bool find_descriptor(struct replay *r, const struct process *p,
+			    const struct ev_file_lock *ev, s32 *ret_fd)
 {
 	const struct file *f;
 	s64 fd;
 	int n = 0;
 
-	for (fd = 0; (f = fdmap_next(&fd_table(p)->files, &fd)); fd++)
+	for (fd = 0; (f = fdmap_next(&fd_table(p)->files, &fd)); fd++, own(r)->steps++) {
+		if (own(r)->steps >= STEPS_MOST)
+			return false;
 		if (f->ino == ev->ino && f->dev == ev->dev) {
 			*ret_fd = (s32)fd;
 			n++;
 		}
+	}
 	return n == 1;
 }
 
-bool lock_list_locked(const struct process *p, const struct ev_file_lock *ev, struct locked *ret)
+bool lock_list_locked(struct replay *r, const struct process *p, const struct ev_file_lock *ev,
+		      struct locked *ret)
 {
 	s32 fd = 0;
 
 	*ret = listed_lock(ev);
 	if (!(ev->flags & FILE_LOCK_FLOCK))
 		return true;
-	if (!find_descriptor(p, ev, &fd))
+	if (!find_descriptor(r, p, ev, &fd))
 		return false;
 	ret->owner |= OPEN_FILE(fd);
 	return true;
 }
 
-int lock_list_first(struct replay *r, const struct ev_file_lock *ev, struct err *e)
+int lock_list_first(struct replay *r, const struct ev_file_lock *ev, u64 ts, struct err *e)
 {
 	struct lock_list *o = own(r);
 
@@ -135,7 +140,9 @@ int lock_list_first(struct replay *r, const struct ev_file_lock *ev, struct err 
 		return 0;
 	if (GROW(o->listed, o->n_listed, "locks of files", e) < 0)
 		return ERR_FAIL;
-	o->listed[o->n_listed++] = (struct listed){ listed_lock(ev), ev->ino, ev->dev };
+	o->listed[o->n_listed++] = (struct listed){
+		.at = listed_lock(ev), .ino = ev->ino, .read = ts, .dev = ev->dev
+	};
 	return 0;
 }
 
@@ -145,21 +152,23 @@ static bool is_same(const struct listed *a, const struct ev_file_lock *ev, const
 	       a->at.from == at->from && a->at.to == at->to;
 }
 
-/* Held at the start and at the end: the tries between these failed because of it. */
+/* Held at both times: the tries between these failed because of it. */
 static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 {
 	const struct locked at = listed_lock(ev);
 	struct lock_list *o = own(r);
+	u64 first;
 	size_t i;
 
 	for (i = 0; i < o->n_listed && !is_same(&o->listed[i], ev, &at); i++)
 		o->steps++;
 	if (i == o->n_listed)
 		return;
+	first = o->listed[i].read;
 	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++, o->steps++) {
 		const struct wanting *w = &o->wanting[i];
 
-		if (!w->waits && w->ino == ev->ino && w->dev == ev->dev &&
+		if (!w->waits && w->entry >= first && w->ino == ev->ino && w->dev == ev->dev &&
 		    locked_conflict(&at, &w->at))
 			file_lock_put(r, w, &at);
 	}

@@ -49,10 +49,11 @@ int lock_list_waits(struct replay *r, const struct record *rec, const struct pro
 
 /* A lock of the list, as calls have it. false: it is of flock(2), and its descriptor is not known.
  */
-bool lock_list_locked(const struct process *p, const struct ev_file_lock *ev, struct locked *ret);
+bool lock_list_locked(struct replay *r, const struct process *p, const struct ev_file_lock *ev,
+		      struct locked *ret);
 
-/* One of a process that is not recorded, from before the recording. */
-int lock_list_first(struct replay *r, const struct ev_file_lock *ev, struct err *e);
+/* One of a process that is not recorded, in a list before the last. */
+int lock_list_first(struct replay *r, const struct ev_file_lock *ev, u64 ts, struct err *e);
 
 /* A line of the list at the end. */
 void lock_list_last(struct replay *r, const struct ev_file_lock *ev);
