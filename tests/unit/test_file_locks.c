@@ -150,6 +150,17 @@ static void other_sleeps_are_not(void **state)
 #define LISTED(ts, pid, from, to, holder, flags)                                          \
 	"@recorder\n" #ts " 0 file_lock ino=44 dev=5 pid=" #pid " from=" #from " to=" #to \
 	" holder=" #holder " flags=" #flags "\n@cpu 0\n"
+/* A call of 500 that gets the lock at once, or slept for 20 us, and was off its CPU for long. */
+#define WITH_SCHED                                                          \
+	"@recorder\n1 0 info text=\"groups=core,sched,syscalls\"\n@cpu 0\n" \
+	"50 0 switch next=500\n"
+#define SLEPT                                                                      \
+	"440000 500 switch next=0 state=1\n450010 0 waking target=500 context=1\n" \
+	"450020 0 switch next=500\n"
+#define PREEMPTED "200000 500 switch next=0 state=0\n450020 0 switch next=500\n"
+#define ASKED                                                                                 \
+	"500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 " \
+	"dur=490000\n"
 #define HOLDERS \
 	"SELECT group_concat(tid || ' ' || holder || ' ' || failed, ', ') FROM file_lock_holder"
 
@@ -180,6 +191,12 @@ static const struct {
 	{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(
 		  200, 300, 6, 2, 0, 10,
 		  0) "500100 500 syscall_args nr=fcntl arg0=3 arg1=7 arg3=1 arg4=0 arg5=1 flags=16 ret=0 dur=400000\n",
+	  NULL },
+	/* its switches are known: it slept for 20 us; it was preempted for long, and slept never */
+	{ WITH_SCHED LOCK(60, 300, 6, 1, 0, 10, 0) SLEPT LOCK(450000, 300, 6, 2, 0, 10, 0) ASKED,
+	  "500 300 0" },
+	{ WITH_SCHED LOCK(60, 300, 6, 1, 0, 10, 0) PREEMPTED LOCK(450000, 300, 6, 2, 0, 10, 0)
+		  ASKED,
 	  NULL },
 	/* a lock of the open file, which is the process's own */
 	{ LOCK(100, 300, 37, 1, 0, 10, 0) LOCK(200, 300, 6, 1, 0, 1, -11), NULL },

@@ -9,6 +9,7 @@
 #include "track_file_locks.h"
 
 #include "analyze/replay/syscall_view.h"
+#include "analyze/replay/tasks/slept.h"
 #include "analyze/replay/tasks/threads.h"
 #include "descriptors.h"
 #include "inode_uses.h"
@@ -21,10 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILES_MOST 4096	 /* with locks */
-#define PARTS_MOST 1024	 /* locked ranges of one file */
-#define RELEASED   8	 /* ranges that were unlocked last */
-#define WAITED	   50000 /* ns: a call that gets a lock at once takes less */
+#define FILES_MOST 4096 /* with locks */
+#define PARTS_MOST 1024 /* locked ranges of one file */
+#define RELEASED   8	/* ranges that were unlocked last */
+
+/* ns: where it is not known whether the thread slept, a call that gets a lock at once takes less */
+#define WAITED 50000
 
 struct locked_file {
 	u64 ino;
@@ -240,9 +243,18 @@ static int apply(struct locked_file *l, const struct asked_lock *ask, const stru
 	return ret < 0 || ask->unlock || v->ret ? ret : add_part(l, &ask->at, e);
 }
 
-static int on_lock(struct replay *r, const struct record *rec, const struct process *p,
+/* Whether the call that got the lock had to wait for it. */
+static bool has_waited(const struct replay *r, const struct thread *t, const struct call_view *v)
+{
+	int known = slept_in_call(r, t, call_entry(v), v->ts);
+
+	return known < 0 ? v->dur >= WAITED : known;
+}
+
+static int on_lock(struct replay *r, const struct record *rec, const struct thread *t,
 		   const struct call_view *v, struct err *e)
 {
+	const struct process *p = t->process;
 	struct asked_lock ask = { .at = { .owner = p->pid, .since = rec->ts, .tid = rec->tid } };
 	const struct ev_header *h = rec->event;
 	const struct file *f = file_of(p, (s32)v->arg[0]);
@@ -268,7 +280,7 @@ static int on_lock(struct replay *r, const struct record *rec, const struct proc
 	w.ino = f->ino;
 	w.dev = f->dev;
 	wanted = !ask.unlock && !(v->flags & SYSCALL_NO_ENTRY) &&
-		 (v->ret ? has_failed(v->ret) : ask.waits && v->dur >= WAITED);
+		 (v->ret ? has_failed(v->ret) : ask.waits && has_waited(r, t, v));
 	if (ret == 0 && wanted)
 		holder = l ? holder_of(l, &ask.at, v) : NULL;
 	if (holder)
@@ -326,7 +338,7 @@ static int file_locks_on_syscall(struct replay *r, const struct record *rec, str
 	if (!t)
 		return ERR_FAIL;
 	return v->flags & SYSCALL_UNFINISHED ? lock_list_waits(r, rec, t->process, v, e)
-					     : on_lock(r, rec, t->process, v, e);
+					     : on_lock(r, rec, t, v, e);
 }
 
 static void file_locks_free(void *slot)

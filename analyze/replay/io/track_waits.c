@@ -10,8 +10,8 @@
  */
 #include "analyze/replay/requests/track_series.h"
 #include "analyze/replay/syscall_view.h"
+#include "analyze/replay/tasks/slept.h"
 #include "analyze/replay/tasks/threads.h"
-#include "analyze/replay/tasks/track_states.h"
 #include "analyze/replay/track_loss.h"
 #include "format/errnos.h"
 #include "format/linux_abi.h"
@@ -47,23 +47,11 @@ struct waiting {
 	bool timed_out; /* it waited until its time was over */
 };
 
-/*
- * True if the thread slept in the call for what it asked for. Sleeps for a lock on the
- * way there are uninterruptible.
- */
 static bool slept(const struct replay *r, const struct waiting *w)
 {
-	const struct thread *t = w->thread;
-	const struct sleeping *s = sleeping_of(t);
-	u32 i;
+	int known = slept_in_call(r, w->thread, w->from, w->to);
 
-	for (i = 0; i < s->n_waits; i++)
-		if (s->waits[i].start >= w->from && !s->waits[i].blocked)
-			return true;
-	if (t->tracked && has_group(r, GROUP_sched) &&
-	    !(r->n_losses && loss_overlaps(r, w->from, w->to)))
-		return false;
-	return w->to - w->from >= SLEPT_LEAST;
+	return known < 0 ? w->to - w->from >= SLEPT_LEAST : known;
 }
 
 static void add(struct replay *r, const struct waiting *w, enum series_kind kind, u32 resource)
