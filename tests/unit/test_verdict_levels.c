@@ -103,11 +103,19 @@ static void a_level_far_above_all_others_stands_out(void **state)
 #define WIDTH 50e6
 
 /*
- * In windows 60 to 89 ten requests, of 1 ms elsewhere, take so long; the first of them
- * took `first` and arrived at so many ns. Is it a change?
+ * In windows 60 to 89 ten requests, of `usual` or 1 ms elsewhere, take so long; the first of them
+ * took `first` and arrived at so many ns. Those that arrive in window `since` or later take so
+ * long; 0: not known.
  */
-static bool changes(double others, double first, double arrival, double *ret_start)
+struct slower {
+	double others, first, arrival, usual;
+	int since;
+};
+
+/* Is it a change? */
+static bool is_change(const struct slower *s, double *ret_start)
 {
+	double usual = s->usual > 0 ? s->usual : 1e6;
 	const struct limits limits = { LIMIT_PAUSE, LIMIT_LATENCY, LIMIT_FACTOR, LIMIT_ERRORS };
 	static struct judged j;
 	struct analysis_ctx c = { 0 };
@@ -117,14 +125,19 @@ static bool changes(double others, double first, double arrival, double *ret_sta
 	j = (struct judged){ .n_windows = N, .width = WIDTH, .ends = INFINITY };
 	for (i = 0; i < N; i++) {
 		bool slow = i >= 60;
-		double took = slow ? others : 1e6, longest = i == 60 ? first : took;
+		double took = slow ? s->others : usual, longest = i == 60 ? s->first : took,
+		       later = i >= s->since ? s->others : usual;
 
+		if (s->since)
+			j.traffic[i] = (struct verdict_traffic){ .arrived = 10,
+								 .took = 10 * later,
+								 .logs = 10 * log(later) };
 		j.windows[i] = (struct verdict_window){
 			.n = 10,
 			.sum = 9 * took + longest,
 			.logs = 9 * log(took) + log(longest) + 0.1 * (i % 2),
 			.longest = longest,
-			.from = i == 60 ? arrival : (i + 0.5) * WIDTH,
+			.from = i == 60 ? s->arrival : (i + 0.5) * WIDTH,
 		};
 	}
 	assert_int_equal(db_open(&c.db, NULL, true, &e), 0);
@@ -133,6 +146,13 @@ static bool changes(double others, double first, double arrival, double *ret_sta
 	db_close(c.db);
 	*ret_start = j.start;
 	return changed;
+}
+
+static bool changes(double others, double first, double arrival, double *ret_start)
+{
+	const struct slower s = { .others = others, .first = first, .arrival = arrival };
+
+	return is_change(&s, ret_start);
 }
 
 static double starts_at(double others, double first, double arrival)
@@ -150,6 +170,28 @@ static void a_slow_range_starts_when_its_request_arrived(void **state)
 	assert_true(starts_at(20e6, 1e9, 40 * WIDTH) == 40 * WIDTH);
 	assert_true(starts_at(20e6, 60e6, 58 * WIDTH) == 60 * WIDTH);
 	assert_true(starts_at(20e6, 20e6, 60.5 * WIDTH) == 60 * WIDTH);
+}
+
+static double starts(double others, double usual, int since)
+{
+	const struct slower s = { .others = others,
+				  .first = others,
+				  .arrival = 60.5 * WIDTH,
+				  .usual = usual,
+				  .since = since };
+	double start;
+
+	assert_true(is_change(&s, &start));
+	return start;
+}
+
+/* Not where each takes so long anyway that the last ones of before have not ended yet. */
+static void a_slow_range_starts_with_its_arrivals(void **state)
+{
+	(void)state;
+	assert_true(starts(500e6, 1e6, 50) == 50 * WIDTH);
+	assert_true(starts(500e6, 1e6, 60) == 60 * WIDTH);
+	assert_true(starts(500e6, 100e6, 50) == 60 * WIDTH);
 }
 
 /* A download of 4 s among requests that take 0.8 ms longer, less than the limit of 1 ms. */
@@ -215,6 +257,7 @@ int main(void)
 		cmocka_unit_test(neighbours_that_are_alike_are),
 		cmocka_unit_test(a_level_far_above_all_others_stands_out),
 		cmocka_unit_test(a_slow_range_starts_when_its_request_arrived),
+		cmocka_unit_test(a_slow_range_starts_with_its_arrivals),
 		cmocka_unit_test(one_long_request_is_no_change_of_all),
 		cmocka_unit_test(a_pause_of_a_part_is_no_change_of_all),
 	};

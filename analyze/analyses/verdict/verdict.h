@@ -53,7 +53,7 @@ struct verdict_window {
 struct verdict_traffic {
 	double exchanges, answers, errors;
 	double waited; /* ns, from arrivals to answers: per ns, the outstanding requests (Little) */
-	double arrived, took; /* in it; ns until their answers */
+	double arrived, took, logs; /* in it; ns until their answers, and sum of the logs */
 };
 
 /* A time range with a larger share of errors; n 0: there is none. */

@@ -10,15 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a window counts with: log of the geometric mean, or of the mean. */
-enum scale { BY_TYPICAL, BY_MEAN, N_SCALES };
-
 /*
- * least: what is added to a mean before its logarithm. Means that differ by less than the limit of
- * latency are next to each other then, however many times one is the other: their spread would hide
- * some windows far above them.
+ * What a window counts with: log of the geometric mean, or of the mean. least: what is added to a
+ * mean before its logarithm. Means that differ by less than the limit of latency are next to each
+ * other then, however many times one is the other: their spread would hide some windows far above
+ * them.
  */
-static void take_windows(const struct judged *j, enum scale scale, double least, struct levels *v)
+struct scaled {
+	enum { BY_TYPICAL, BY_MEAN, N_SCALES } by;
+	double least;
+};
+
+static double scaled(const struct scaled *as, double n, double sum, double logs)
+{
+	return as->by == BY_MEAN ? log(sum / n + as->least) : logs / n;
+}
+
+static void take_windows(const struct judged *j, const struct scaled *as, struct levels *v)
 {
 	int i;
 
@@ -29,7 +37,7 @@ static void take_windows(const struct judged *j, enum scale scale, double least,
 		if (w->n <= 0)
 			continue;
 		v->window[v->n] = i;
-		v->x[v->n++] = scale == BY_MEAN ? log(w->sum / w->n + least) : w->logs / w->n;
+		v->x[v->n++] = scaled(as, w->n, w->sum, w->logs);
 	}
 }
 
@@ -135,10 +143,9 @@ static double low_mean(const struct judged *j, const struct levels *v)
  * A window has the requests that ended in it. One that added most of what makes it slow waited
  * since its arrival.
  */
-static double since(const struct judged *j, int window, double baseline)
+static double since(const struct judged *j, int window, double start, double baseline)
 {
 	const struct verdict_window *w = &j->windows[window];
-	double start = window * j->width;
 
 	if (j->given || w->longest <= baseline ||
 	    2 * (w->longest - baseline) < w->sum - w->n * baseline)
@@ -146,8 +153,33 @@ static double since(const struct judged *j, int window, double baseline)
 	return fmin(start, w->from);
 }
 
+/*
+ * What is slow from then on arrived before the first of it was answered: back to where arrivals are
+ * nearer to the other level. What takes longer than a window anyway was under way when the change
+ * came, so its arrivals show no start.
+ */
+static double arrived_since(const struct judged *j, const struct levels *v, int first,
+			    const struct scaled *as, double baseline)
+{
+	int i, from = v->window[first];
+	double middle;
+
+	if (j->given || first == 0 || baseline >= j->width)
+		return from * j->width;
+	middle = (v->level[first] + v->level[first - 1]) / 2;
+	for (i = from - 1; i >= 0; i--) {
+		const struct verdict_traffic *t = &j->traffic[i];
+
+		if (t->arrived > 0 && scaled(as, t->arrived, t->took, t->logs) < middle)
+			break;
+		from = t->arrived > 0 ? i : from;
+	}
+	return from * j->width;
+}
+
 /* The slow time range with most added latency, and how many others there are. */
-static void find_range(struct judged *j, const struct levels *v, double baseline)
+static void find_range(struct judged *j, const struct levels *v, const struct scaled *as,
+		       double baseline)
 {
 	double added = 0, most = -1, start = 0, end = 0;
 	int i, n = 0;
@@ -159,7 +191,8 @@ static void find_range(struct judged *j, const struct levels *v, double baseline
 		if (!v->slow[i])
 			continue;
 		if (i == 0 || !v->slow[i - 1]) {
-			start = fmax(since(j, v->window[i], baseline), end);
+			start = arrived_since(j, v, i, as, baseline);
+			start = fmax(since(j, v->window[i], start, baseline), end);
 			added = 0;
 			n++;
 		}
@@ -266,7 +299,7 @@ static struct said ratio_of_typical(const struct levels *v)
  * Fills j; false: no interval that excludes "no change", or too small. least: what the difference
  * must surely be more than.
  */
-static bool judge_levels(struct judged *j, const struct levels *v, enum scale scale,
+static bool judge_levels(struct judged *j, const struct levels *v, const struct scaled *as,
 			 const struct limits *l, double least)
 {
 	struct levels_side slow = levels_side(v, true), base = levels_side(v, false);
@@ -283,7 +316,7 @@ static bool judge_levels(struct judged *j, const struct levels *v, enum scale sc
 	    fmin(slow_mean, slow_others) - base_mean < l->latency ||
 	    (!j->given && starts_quick(j, v, slow_mean, l)))
 		return false;
-	said = scale == BY_MEAN ? ratio_of_means(j, v, tau) : ratio_of_typical(v);
+	said = as->by == BY_MEAN ? ratio_of_means(j, v, tau) : ratio_of_typical(v);
 	if (said.ratio < l->factor || !(said.low > 1))
 		return false;
 	j->typical = said.level;
@@ -291,10 +324,10 @@ static bool judge_levels(struct judged *j, const struct levels *v, enum scale sc
 	j->ratio = said.ratio;
 	j->ratio_low = said.low;
 	j->ratio_high = said.high;
-	j->by_mean = scale == BY_MEAN;
+	j->by_mean = as->by == BY_MEAN;
 	j->slow = slow_mean;
 	j->baseline = base_mean;
-	find_range(j, v, low_mean(j, v));
+	find_range(j, v, as, low_mean(j, v));
 	j->n = slow.n / tau;
 	return true;
 }
@@ -310,11 +343,12 @@ static double upper_end(const struct levels *v)
 
 int verdict_same(const struct judged *j, double start, double end, const struct limits *l)
 {
+	const struct scaled typical = { .by = BY_TYPICAL };
 	struct levels v = { .n = 0 };
 	double upper, added;
 	int i;
 
-	take_windows(j, BY_TYPICAL, 0, &v);
+	take_windows(j, &typical, &v);
 	for (i = 0; i < v.n; i++) {
 		double at = (v.window[i] + 0.5) * j->width;
 
@@ -337,13 +371,13 @@ void verdict_forget_change(struct judged *j)
 
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
+	struct scaled as = { .least = fmax(l->latency, 1) };
 	struct levels v = { .n = 0 };
-	enum scale scale;
 	double least;
 	int ret;
 
-	for (scale = BY_TYPICAL; scale < N_SCALES; scale++) {
-		take_windows(j, scale, fmax(l->latency, 1), &v);
+	for (as.by = BY_TYPICAL; as.by < N_SCALES; as.by++) {
+		take_windows(j, &as, &v);
 		ret = take_given(c, j, &v, &j->given, e);
 		if (ret < 0)
 			return ret;
@@ -355,7 +389,7 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 		do {
 			if (!j->given)
 				levels_skip_edges(&v, j);
-			if (judge_levels(j, &v, scale, l, least))
+			if (judge_levels(j, &v, &as, l, least))
 				return 1;
 			least = log(l->factor); /* more splits are more chances */
 		} while (!j->given && levels_raise(&v));

@@ -161,6 +161,7 @@ static void add_traffic(struct judged *j, const struct row_request *row)
 
 	first->arrived++;
 	first->took += took;
+	first->logs += log(took + 1);
 	t->exchanges++;
 	t->waited += took;
 	t->answers += answers;
