@@ -7,6 +7,7 @@
 #include "tests/lib/unit.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define ROWS 40000
 
@@ -291,6 +292,7 @@ static void the_first_failed_write_ends_the_replay(void **state)
 	struct text x = { 0 };
 	struct reader *r = NULL;
 	struct err e = { 0 };
+	const char *path;
 	sqlite3 *db;
 	size_t n;
 	int i;
@@ -304,7 +306,9 @@ static void the_first_failed_write_ends_the_replay(void **state)
 	assert_int_equal(db_open(&db, NULL, true, &e), 0);
 	assert_int_equal(columns_use(db, &e), 0);
 	assert_int_equal(db_int(db, &(s64){ 0 }, &e, "PRAGMA max_page_count=1", ""), 0);
-	assert_int_equal(reader_open(&r, packed(x.b.data), &e), 0);
+	path = packed(x.b.data);
+	assert_int_equal(reader_open(&r, path, &e), 0);
+	unlink(path);
 	assert_int_equal(load_recording(db, r, NULL, &e), ERR_FAIL);
 	assert_non_null(strstr(e.text, "full"));
 	reader_blocks(r, &n);

@@ -337,13 +337,14 @@ static void a_silent_socket_does_not_block(void **state)
 /* Packs a text and returns the content of the file. */
 static size_t pack_to(u8 *to, size_t size, const char *text)
 {
-	FILE *f = fopen(packed(text), "rb");
+	const char *path = packed(text);
+	FILE *f = fopen(path, "rb");
 	size_t n;
 
 	assert_non_null(f);
 	n = fread(to, 1, size, f);
 	fclose(f);
-	unlink(packed(text));
+	unlink(path);
 	return n;
 }
 

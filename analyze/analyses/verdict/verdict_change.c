@@ -153,21 +153,33 @@ static double since(const struct judged *j, int window, double start, double bas
 	return fmin(start, w->from);
 }
 
+/* The end of the last pause that counts, of those that end in this window or before. */
+static double pause_end(const struct judged *j, int window)
+{
+	double last = 0;
+	int i;
+
+	for (i = 0; i < j->whole && j->pauses[i].end < (s64)((window + 1) * j->width); i++)
+		if (j->pauses[i].counts)
+			last = (double)j->pauses[i].end;
+	return last;
+}
+
 /*
  * What is slow from then on arrived before the first of it was answered: back to where arrivals are
- * nearer to the other level. What takes longer than a window anyway was under way when the change
- * came, so its arrivals show no start.
+ * nearer to the other level, or to a pause, which has times of its own. What takes longer than
+ * a window anyway was under way when the change came, so its arrivals show no start.
  */
 static double arrived_since(const struct judged *j, const struct levels *v, int first,
 			    const struct scaled *as, double baseline)
 {
 	int i, from = v->window[first];
-	double middle;
+	double middle, least = pause_end(j, from);
 
 	if (j->given || first == 0 || baseline >= j->width)
 		return from * j->width;
 	middle = (v->level[first] + v->level[first - 1]) / 2;
-	for (i = from - 1; i >= 0; i--) {
+	for (i = from - 1; i >= 0 && i * j->width >= least; i--) {
 		const struct verdict_traffic *t = &j->traffic[i];
 
 		if (t->arrived > 0 && scaled(as, t->arrived, t->took, t->logs) < middle)
