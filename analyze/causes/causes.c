@@ -250,6 +250,8 @@ static int analyse_units(struct analysis_ctx *c, struct units *u, const struct w
 		ret = find_saturation(&r, &s, e);
 	if (ret == 0)
 		ret = load_read(c->db, u, cmp, &r.load, e);
+	if (ret == 0 && u->kind == UNIT_REQUEST)
+		ret = load_name(c->db, u, cmp, &r.load_name, e);
 	if (ret == 0)
 		ret = report_basis(&r, e);
 	if (ret == 0)

@@ -106,6 +106,16 @@ struct load {
 
 int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, struct load *ret,
 	      struct err *e);
+
+/* causes_load_name.c: requests of the name that has most of the added CPU time. */
+struct load_name {
+	s64 name; /* request_name.id; 0: none */
+	double part, samples;
+	double rate, before; /* its requests per second */
+};
+
+int load_name(sqlite3 *db, const struct units *u, const struct comparison *c, struct load_name *ret,
+	      struct err *e);
 /* Share of the CPU time of the service that baseline time does not have; 0: not known. */
 double load_new(const struct load *l);
 /* What these say: FINDING_load_*. */
@@ -195,6 +205,7 @@ struct reporting {
 	const struct comparison *cmp;
 	struct samples *d;
 	struct load load;
+	struct load_name load_name;
 	bool load_said, limit_said;
 	int rank;
 };

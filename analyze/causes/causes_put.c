@@ -154,6 +154,18 @@ static bool ends_on_own_cpu(const struct reporting *r, const struct cause *c)
 					    : c->end.id);
 }
 
+static void add_load_name(const struct reporting *r, struct cause *c)
+{
+	struct cause_child *child = cause_child(c, FINDING_load_name, OBSERVED);
+	const struct load_name *l = &r->load_name;
+
+	CHILD_VALUE(child, VALUE_SUBJECT, "name", request_name, l->name);
+	CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * l->part, "%");
+	CHILD_VALUE(child, VALUE_NUMBER, "samples", l->samples, "");
+	CHILD_VALUE(child, VALUE_NUMBER, "rate", l->rate, "1/s");
+	CHILD_VALUE(child, VALUE_NUMBER, "before", l->before, "1/s");
+}
+
 static void add_load(struct reporting *r, struct cause *c)
 {
 	const struct load *l = &r->load;
@@ -187,6 +199,8 @@ static void add_load(struct reporting *r, struct cause *c)
 		CHILD_VALUE(child, VALUE_NUMBER, "idle_baseline", 100 * l->idle_baseline, "%");
 		CHILD_VALUE(child, VALUE_NUMBER, "idle", 100 * l->idle_slow, "%");
 	}
+	if (r->load_name.name && (kind == FINDING_load_more || kind == FINDING_load_dearer))
+		add_load_name(r, c);
 }
 
 /* The longest is named: it may be the one that delayed all others. */

@@ -136,7 +136,7 @@ static const char slower_sql[] =
 	" ELSE 0 END DESC, c.rank IS NULL, c.rank, f.id LIMIT 1)"
 	" SELECT " SENTENCE " FROM finding f JOIN first ON f.id=first.id OR"
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
-	" 'cause_end_stack', 'cause_end_reason', 'cause_failed', 'cause_replaced', 'cause_limit', 'load_more', 'load_dearer', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) OR f.id=(SELECT b.finding FROM cause a JOIN cause b USING(subject_kind,"
+	" 'cause_end_stack', 'cause_end_reason', 'cause_failed', 'cause_replaced', 'cause_limit', 'load_more', 'load_dearer', 'load_name', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) OR f.id=(SELECT b.finding FROM cause a JOIN cause b USING(subject_kind,"
 	" subject) WHERE a.finding=first.id AND a.category='cpu' AND b.rank=a.rank + 1 AND b.category NOT IN ('cpu', 'queue',"
 	" 'runq') AND b.contribution_low >= 0.2) ORDER BY f.id LIMIT 4";
 

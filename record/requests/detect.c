@@ -13,7 +13,7 @@ static bool starts(const u8 *b, size_t n, const char *text)
 
 static bool is_tls(const u8 *b, size_t n)
 {
-	return n >= 5 && (b[0] == 0x16 || b[0] == 0x17) && b[1] == 3 && b[2] <= 4 &&
+	return n >= 5 && (b[0] == TLS_HANDSHAKE || b[0] == TLS_DATA) && b[1] == 3 && b[2] <= 4 &&
 	       (b[3] << 8 | b[4]) <= 16640;
 }
 

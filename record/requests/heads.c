@@ -108,7 +108,7 @@ static bool recognize(struct heads *h, struct stream *s, u32 pos, const u8 *b, s
 
 	if (s->protocol == PROTOCOL_TLS)
 		return false;
-	if (s->protocol && !(s->waits_tls && n >= 3 && b[0] == 0x16 && b[1] == 3))
+	if (s->protocol && !(s->waits_tls && n >= 3 && b[0] == TLS_HANDSHAKE && b[1] == 3))
 		return true;
 	if (s->waits_tls) {
 		s->protocol = PROTOCOL_TLS;
@@ -177,6 +177,10 @@ static void read_piece(struct heads *h, struct stream *s, struct found *f, const
 		carried = s->n_carried;
 		memcpy(h->bytes, s->carried, carried);
 	}
+	/* in the middle of a stream nothing says that what came before began a message */
+	if (carried && !s->protocol && raw->pos - carried > START &&
+	    protocol_detect(raw->bytes + skip, n - skip, false))
+		carried = 0;
 	memcpy(h->bytes + carried, raw->bytes + skip, n - skip);
 	s->n_carried = 0;
 	n = n - skip + carried;
@@ -240,6 +244,18 @@ static int add_more(const struct ev_raw *raw, const struct found *f, u32 base, s
 	return ret;
 }
 
+/*
+ * A handshake of TLS is known by its first record, the rest is encrypted. Both names are there
+ * from the first connection on.
+ */
+static u32 tls_name(struct heads *h, const struct ev_raw *raw)
+{
+	u32 handshake = request_names_id(h->names, PROTOCOL_TLS_HANDSHAKE, "TLS handshake");
+	u32 encrypted = request_names_id(h->names, PROTOCOL_TLS, "encrypted");
+
+	return raw->n && raw->bytes[0] == TLS_HANDSHAKE ? handshake : encrypted;
+}
+
 static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, struct err *e)
 {
 	struct stream *s = stream_of(h, raw->conn);
@@ -284,7 +300,7 @@ static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, 
 		ev.requests = f.runs[0].count;
 		ev.first = (s32)(f.runs[0].offset + skip) > 0 ? f.runs[0].offset + skip : 0;
 	} else if (s->protocol == PROTOCOL_TLS) {
-		ev.name = request_names_id(h->names, PROTOCOL_TLS, "encrypted");
+		ev.name = tls_name(h, raw);
 	}
 	ev.flags = (f.lost ? HEAD_AT_LEAST : 0) | (f.n > 1 ? HEAD_MORE : 0) |
 		   (s->guessed ? HEAD_GUESSED : 0);

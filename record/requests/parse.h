@@ -14,10 +14,13 @@
 
 #include <string.h>
 
-#define START	   2	/* position of the first byte at most: a SYN may count */
-#define RUNS_MAX   64	/* runs of requests of one name, per piece */
-#define CARRY_MAX  4096 /* bytes of an incomplete message that are kept until the rest comes */
-#define STATEMENTS 8
+#define START	  2    /* position of the first byte at most: a SYN may count */
+#define RUNS_MAX  64   /* runs of requests of one name, per piece */
+#define CARRY_MAX 4096 /* bytes of an incomplete message that are kept until the rest comes */
+/* types of TLS records */
+#define TLS_HANDSHAKE 0x16
+#define TLS_DATA      0x17
+#define STATEMENTS    8
 
 /* HPACK: what the dynamic table of a connection has, as far as names need it. */
 struct hpack;

@@ -15,7 +15,7 @@ struct seen {
 		char text[NAME_BYTES];
 		u32 id, count, failed;
 	} names[NAMES];
-	u32 n, flags, all;
+	u32 n, flags, all, last; /* last: name of the last receive */
 	u16 status;
 	char code[16];
 	u32 errors; /* of all answers */
@@ -38,7 +38,7 @@ static inline void see(struct seen *s, const struct ev_header *h)
 		snprintf(s->names[i].text, NAME_BYTES, "%.*s", (int)(h->size - sizeof(*name)),
 			 name->name);
 	} else if (h->type == EV_head) {
-		id = head->name;
+		id = s->last = head->name;
 		count = head->requests;
 		s->flags |= head->flags;
 	} else if (h->type == EV_head_more) {
@@ -112,6 +112,17 @@ static inline u32 count_of(const struct seen *s, const char *name)
 		if (strcmp(s->names[i].text, name) == 0)
 			return s->names[i].count;
 	return 0;
+}
+
+/* The name of the last receive; "" if it has none. */
+static inline const char *last_of(const struct seen *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->last && s->names[i].id == s->last)
+			return s->names[i].text;
+	return "";
 }
 
 /* Errors in answers to requests of that name. */

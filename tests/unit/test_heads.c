@@ -331,6 +331,31 @@ static void names_are_bounded(void **state)
 	request_names_free(n);
 }
 
+/*
+ * TLS: a handshake has its name, also if its head and the rest are read one after the other. A
+ * connection from before is encrypted, even if the first receive has the end of a message.
+ */
+static void handshakes_have_a_name(void **state)
+{
+	static const char hello[] = "\x16\x03\x01\0\x05hello", data[] = "\x17\x03\x03\0\x05hello";
+	struct seen s;
+
+	(void)state;
+	start(&s);
+	give(&s, RAW_HEAD, hello, 5, 5);
+	assert_string_equal(last_of(&s), "TLS handshake");
+	give(&s, RAW_HEAD, hello + 5, 5, 5);
+	assert_string_equal(last_of(&s), "encrypted");
+	heads_free(s.heads);
+	start(&s);
+	s.pos = 1000;
+	give(&s, RAW_HEAD, data + 5, 5, 5);
+	assert_string_equal(last_of(&s), "");
+	give(&s, RAW_HEAD, data, 5, 5);
+	assert_string_equal(last_of(&s), "encrypted");
+	heads_free(s.heads);
+}
+
 /* Bytes of no protocol, and what looks like one but is not, have no names; nothing is read beyond
  * its end. */
 static void other_bytes_have_no_names(void **state)
@@ -377,6 +402,7 @@ int main(void)
 		T(statements_are_counted),
 		T(errors_are_seen),
 		T(names_are_bounded),
+		T(handshakes_have_a_name),
 		T(other_bytes_have_no_names),
 	};
 

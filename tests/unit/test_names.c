@@ -158,17 +158,33 @@ static void requests_without_name_count_separately(void **state)
 			     10) "4000 100 head conn=2 pos=0 len=10 name=3 requests=0\n" WRITE(5000,
 											       6, 9)
 				READ(6000, 6, 10) "6000 100 head conn=2 pos=10 len=10 name=9 requests=1\n" WRITE(
-					7000, 6, 9) READ(8000, 6, 10) WRITE(9000, 6, 9));
+					7000, 6, 9) READ(8000, 6, 10) WRITE(9000, 6, 9)
+					READ(9100, 5, 10) WRITE(9200, 5, 9));
 
 	(void)state;
 	is_number(db, "SELECT received FROM service", 2);
-	is_number(db, "SELECT unnamed FROM service", 2);
+	is_number(db, "SELECT unnamed FROM service", 3);
 	is_number(db, STAT(exchanges, 1), 1);
 	is_number(db, STAT(recv_bytes, 1), 100);
-	is_number(db, STAT(exchanges, 3), 1);
+	is_number(db, STAT(exchanges, 3), 2); /* also one of which nothing was read */
 	is_number(db, STAT(requests, 3), 0);
 	is_number(db, STAT(exchanges, 0), 1);
 	is_number(db, STAT(exchanges, 9), 1);
+	db_close(db);
+}
+
+/* What is known of a connection before its descriptor, and before the name. */
+static void encrypted_connections_are_known_early(void **state)
+{
+	sqlite3 *db =
+		loaded(HOST "200 100 head conn=2 pos=0 len=5 name=7 requests=0\n"
+			    "300 0 request_name id=7 protocol=8 name=\"TLS\"\n" READ(4000, 6, 10)
+				    WRITE(5000, 6, 9) READ(6000, 5, 10) WRITE(7000, 5, 9));
+
+	(void)state;
+	is_number(db, STAT(exchanges, 7), 1);
+	is_number(db, STAT(exchanges, 0), 1);
+	is_number(db, "SELECT count(*) FROM request WHERE name=7 AND fd=6", 1);
 	db_close(db);
 }
 
@@ -220,6 +236,7 @@ int main(void)
 		cmocka_unit_test(requests_of_one_receive_are_counted),
 		cmocka_unit_test(a_request_begins_within_a_receive),
 		cmocka_unit_test(requests_without_name_count_separately),
+		cmocka_unit_test(encrypted_connections_are_known_early),
 		cmocka_unit_test(errors_are_counted_by_name),
 		cmocka_unit_test(names_pay_for_their_cpu_time),
 	};

@@ -185,7 +185,7 @@ static void no_name_is_singled_out_when_all_are_slow(void **state)
  * and the requests of the other names that come then wait for `wait`. Otherwise it takes `before`
  * ns; 0: there is none.
  */
-static sqlite3 *blocked(long every, long keys_takes, long wait, long before)
+static sqlite3 *blocked(int keys_tid, long every, long keys_takes, long wait, long before)
 {
 	struct buf b = { 0 };
 	long t;
@@ -197,7 +197,7 @@ static sqlite3 *blocked(long every, long keys_takes, long wait, long before)
 		long read = t * MS + (blocks ? wait + MS : MS), i;
 
 		if (takes)
-			ask(&b, 4, 100, t * MS - 1000, t * MS, t * MS + takes);
+			ask(&b, 4, keys_tid, t * MS - 1000, t * MS, t * MS + takes);
 		for (i = 1; i <= 3; i++, read += MS / 10)
 			ask(&b, (int)i, 100, t * MS + 10, read, read + MS / 20);
 	}
@@ -207,7 +207,7 @@ static sqlite3 *blocked(long every, long keys_takes, long wait, long before)
 /* KEYS is named, the names that wait for it are not. */
 static void the_name_that_blocks_the_thread_is_named(void **state)
 {
-	sqlite3 *db = blocked(200, 30 * MS, 30 * MS, 0);
+	sqlite3 *db = blocked(100, 200, 30 * MS, 30 * MS, 0);
 
 	(void)state;
 	is_text(db, "SELECT kind FROM verdict", "pauses");
@@ -219,7 +219,7 @@ static void the_name_that_blocks_the_thread_is_named(void **state)
 /* No pause is long enough to count, all are slower. */
 static void the_name_that_occupies_the_thread_is_named(void **state)
 {
-	sqlite3 *db = blocked(40, 8 * MS, 8 * MS, MS / 10);
+	sqlite3 *db = blocked(100, 40, 8 * MS, 8 * MS, MS / 10);
 
 	(void)state;
 	is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
@@ -228,6 +228,62 @@ static void the_name_that_occupies_the_thread_is_named(void **state)
 		"SELECT n.name FROM finding f JOIN finding_value v ON v.finding=f.id JOIN request_name n ON"
 		" n.id=v.id WHERE f.kind='verdict_blocker' AND v.name='name'",
 		"KEYS");
+	db_close(db);
+}
+
+/* KEYS has a thread of its own: nothing waits for it, as long as it takes. */
+static void a_name_on_another_thread_is_not_named(void **state)
+{
+	sqlite3 *db = blocked(104, 40, 8 * MS, 8 * MS, MS / 10);
+
+	(void)state;
+	is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
+		"verdict_slower");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_blocker'", 0);
+	db_close(db);
+}
+
+/*
+ * Requests of 2 ms of a name every 20 ms. From 6 s on those of another one come as well, on a
+ * thread of their own, and the first ones take 8 ms longer on their CPU. Samples: one of each,
+ * or all of the first.
+ */
+static sqlite3 *more_of(bool other_runs)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	long t;
+
+	begin_host(&b);
+	for (t = 20; t < SECONDS * 1000 - 200; t += 20) {
+		long end = t * MS + (t > 6000 ? 10 : 2) * MS;
+
+		ask(&b, 1, 100, t * MS, t * MS + 20000, end);
+		if (t % 100 == 0)
+			buf_printf(&b, &e, "%ld 100 sample pid=100 weight=1000000\n", t * MS + MS);
+		if (t <= 6000)
+			continue;
+		ask(&b, 4, 104, t * MS, t * MS + 20000, end);
+		buf_printf(&b, &e, "%ld %d sample pid=100 weight=10000000\n", t * MS + MS,
+			   other_runs ? 104 : 100);
+	}
+	return analysed(loaded_buf(&b), NULL);
+}
+
+static void the_name_with_the_added_cpu_time_is_named(void **state)
+{
+	sqlite3 *db = more_of(true);
+
+	(void)state;
+	is_number(db, FINDING_VALUE("load_name", "name", "v.id"), 4);
+	is_within(db, FINDING_VALUE("load_name", "part", "v.number"), 90, 100);
+	is_within(db, FINDING_VALUE("load_name", "rate", "v.number"), 49, 51);
+	is_number(db, FINDING_VALUE("load_name", "before", "v.number"), 0);
+	db_close(db);
+	/* as many of them, but others need the CPU time */
+	db = more_of(false);
+	is_number(db, FINDING_VALUE("load_name", "name", "v.id"), 1);
+	is_within(db, FINDING_VALUE("load_name", "before", "v.number"), 49, 51);
 	db_close(db);
 }
 
@@ -262,7 +318,7 @@ static void a_slow_upstream_of_one_name_blocks_no_others(void **state)
 /* KEYS takes longer as well, but less than what the others wait: they do not wait for it. */
 static void a_name_that_takes_less_than_the_wait_is_not_named(void **state)
 {
-	sqlite3 *db = blocked(40, MS / 50, 8 * MS, MS / 100);
+	sqlite3 *db = blocked(100, 40, MS / 50, 8 * MS, MS / 100);
 
 	(void)state;
 	is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
@@ -374,6 +430,8 @@ int main(void)
 		cmocka_unit_test(no_name_is_singled_out_when_all_are_slow),
 		cmocka_unit_test(the_name_that_blocks_the_thread_is_named),
 		cmocka_unit_test(the_name_that_occupies_the_thread_is_named),
+		cmocka_unit_test(a_name_on_another_thread_is_not_named),
+		cmocka_unit_test(the_name_with_the_added_cpu_time_is_named),
 		cmocka_unit_test(a_slow_upstream_of_one_name_blocks_no_others),
 		cmocka_unit_test(a_name_that_takes_less_than_the_wait_is_not_named),
 		cmocka_unit_test(a_command_that_awaits_is_not_slow),

@@ -66,8 +66,8 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, struct nam
 		      struct err *e)
 {
 	static const char sql[] =
-		"SELECT name FROM request_stat WHERE name IN (SELECT id FROM request_name WHERE readable(protocol)"
-		" AND NOT awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE server=?1) GROUP BY name HAVING"
+		"SELECT name FROM request_stat WHERE name IN (SELECT id FROM request_name WHERE NOT"
+		" awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE server=?1) GROUP BY name HAVING"
 		" sum(exchanges) >= ?2 ORDER BY sum(exchanges) DESC LIMIT ?3";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "iii", j->about.id, (s64)NAME_LEAST, (s64)NAMES_MOST);
@@ -393,7 +393,7 @@ int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *
 	double waits[2] = { 0 }, n[2] = { 0 };
 	struct named *most = NULL;
 	struct names all = { 0 };
-	double most_rise = 0;
+	double most_rise = 0, behind = 0;
 	int i, k, ret = find_names(c, j, &all, e);
 
 	if (ret == 0 && all.n > 1 && length > 0 && rest > 0)
@@ -428,6 +428,8 @@ int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *
 		else
 			runq = true;
 		if (ret == 0 && !runq)
+			ret = verdict_behind(c, j, most->id, &behind, e);
+		if (ret == 0 && !runq && behind > MOSTLY * waits[1])
 			ret = put_blocker(c, j, most, length, rest, e);
 	}
 	names_free(&all);

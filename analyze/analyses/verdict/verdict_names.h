@@ -29,6 +29,13 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, struct err *e);
 
 /*
+ * ns that requests of the time range waited, before they were read, for those of a name that
+ * occupied their thread.
+ */
+int verdict_behind(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
+		   struct err *e);
+
+/*
  * All became slower: puts, below the finding of j, the name whose requests occupied the serving
  * thread when the others waited for it, if there is one.
  */

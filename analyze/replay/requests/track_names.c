@@ -13,6 +13,7 @@
 #include "format/errnos.h"
 #include "name_stats.h"
 #include "track_clients.h"
+#include "track_encrypted.h"
 #include "track_request_time.h"
 #include "track_segments.h"
 #include "track_services.h"
@@ -81,14 +82,13 @@ static struct marks *marks_of(const struct thread *t)
 static int names_on_name(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct ev_request_name *ev = rec->event;
-	char text[256];
+	char text[256] = { 0 };
 	size_t n = rec->tail_len < sizeof(text) - 1 ? rec->tail_len : sizeof(text) - 1;
 
 	if (!ev->id || ev->id >= NAMES_MAX || own(r)->protocol[ev->id])
 		return 0;
 	own(r)->protocol[ev->id] = ev->protocol && ev->protocol < 255 ? (u8)ev->protocol : 255;
 	memcpy(text, rec->tail, n);
-	text[n] = '\0';
 	return row_put(r->db, request_name, e, .id = ev->id, .protocol = ev->protocol,
 		       .name = text);
 }
@@ -133,9 +133,9 @@ static int begin(struct replay *r, struct thread *t, struct file *f, const struc
 
 	if (!h)
 		return ERR_FAIL;
-	if (name && own(r)->protocol[name] == PROTOCOL_TLS && !h->total)
+	if (encrypted_is(r, name) && !h->name)
 		h->name = name;
-	if (!m->n || !name || own(r)->protocol[name] == PROTOCOL_TLS)
+	if (!m->n || !name || encrypted_is(r, name))
 		return 0;
 	if (stat_of(r, &s, service_id(f->request.service), name, e) < 0)
 		return ERR_FAIL;
@@ -422,7 +422,8 @@ void names_reset(struct file *f)
 		memset(f->held, 0, sizeof(*f->held));
 }
 
-int names_on_request(struct replay *r, struct file *f, bool lossy, u64 wait, struct err *e)
+int names_on_request(struct replay *r, struct file *f, u32 name, bool lossy, u64 wait,
+		     struct err *e)
 {
 	const struct request *q = &f->request;
 	u64 arrival = elapsed(requests_queued(f), q->first_recv);
@@ -434,7 +435,7 @@ int names_on_request(struct replay *r, struct file *f, bool lossy, u64 wait, str
 		return 0;
 	if (h && h->n_parts)
 		s = h->parts[0].stat;
-	else if (stat_of(r, &s, service_id(q->service), names_first(f), e) < 0)
+	else if (stat_of(r, &s, service_id(q->service), name, e) < 0)
 		return ERR_FAIL;
 	if (!s)
 		return 0;

@@ -8,8 +8,12 @@
 int names_on_call(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		  bool send, struct err *e);
 
-/* The request with an answer ends; wait: its time off the CPU, ns, UINT64_MAX: not known. */
-int names_on_request(struct replay *r, struct file *f, bool lossy, u64 wait, struct err *e);
+/*
+ * The request with an answer ends. name: as its row has it; wait: its time off the CPU, ns,
+ * UINT64_MAX: not known.
+ */
+int names_on_request(struct replay *r, struct file *f, u32 name, bool lossy, u64 wait,
+		     struct err *e);
 
 /* The answer to the request that is open could not be written. */
 int names_unwritten(struct replay *r, struct thread *t, struct file *f, int error, u64 ts,

@@ -16,6 +16,7 @@
 #include "name_stats.h"
 #include "track_arrivals.h"
 #include "track_clients.h"
+#include "track_encrypted.h"
 #include "track_names.h"
 #include "track_ready.h"
 #include "track_request_time.h"
@@ -64,6 +65,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 	u64 dur = elapsed(t->first_recv, t->last_send), acked, wait;
 	struct row_request *row;
 	bool lossy;
+	u32 name;
 	int ret = 0;
 
 	if (t->recvs)
@@ -92,7 +94,8 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		acked = segments_acked(r, f, 0);
 		row->acked =
 			acked >= t->last_send && acked ? (s64)(acked - t->last_send) : BULK_NULL;
-		row->name = names_first(f) ? names_first(f) : BULK_NULL;
+		name = names_first(f) ? names_first(f) : encrypted_name(r, f);
+		row->name = name ? name : BULK_NULL;
 		row->requests = (s64)names_held(f);
 		row->errors = names_errors(f);
 		row->first_send = t->first_send ? replay_time(r, t->first_send) : BULK_NULL;
@@ -100,7 +103,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->blocked = (s64)(t->blocked & INT64_MAX);
 		row->paced = services_paced(service, 2 * t->blocked > dur + requests_queued(f));
 		wait = request_time_end(r, p, f);
-		ret = names_on_request(r, f, lossy, wait, e);
+		ret = names_on_request(r, f, name, lossy, wait, e);
 	}
 	if (names_first(f))
 		f->protocol = names_protocol(r, f);

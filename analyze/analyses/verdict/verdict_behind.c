@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How long requests waited, before they were read, while the thread that then answered them was
+ * occupied by requests of one name. Where each connection has a thread of its own, none waits so,
+ * however long others take.
+ */
+#include "verdict_names.h"
+
+#include "format/grow.h"
+
+#include <stdlib.h>
+
+#define BACK_MOST 1000 /* earlier requests of its thread that one waited for */
+
+struct behind {
+	const struct judged *j;
+	s64 name, tid;
+	struct interval {
+		s64 from, to;
+	} * v; /* of requests of that name on tid, in order of time */
+	size_t n;
+	double ns;
+};
+
+/* How much of the wait these occupied. */
+static double occupied(const struct behind *b, s64 from, s64 to)
+{
+	double ns = 0;
+	size_t i, last = b->n > BACK_MOST ? b->n - BACK_MOST : 0;
+
+	for (i = b->n; i > last && b->v[i - 1].to > from; i--)
+		ns += fmax(0, fmin((double)b->v[i - 1].to, (double)to) -
+				      fmax((double)b->v[i - 1].from, (double)from));
+	return ns;
+}
+
+static int on_request(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct behind *b = arg;
+	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1),
+	    queued = sqlite3_column_int64(q, 2), end = ts + sqlite3_column_int64(q, 3);
+
+	if (tid != b->tid)
+		b->n = 0;
+	b->tid = tid;
+	if (sqlite3_column_int64(q, 4) != b->name) {
+		if (end >= (s64)b->j->start && end < (s64)b->j->end)
+			b->ns += occupied(b, ts - queued, ts);
+		return 0;
+	}
+	if (GROW(b->v, b->n, "requests", e) < 0)
+		return ERR_FAIL;
+	b->v[b->n++] = (struct interval){ ts, ts + sqlite3_column_int64(q, 5) };
+	return 0;
+}
+
+int verdict_behind(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
+		   struct err *e)
+{
+	static const char sql[] =
+		"SELECT tid, ts, queued, dur, coalesce(name, 0), min(dur, coalesce(lead(ts) OVER (PARTITION BY"
+		" tid ORDER BY ts) - ts, dur)) FROM request WHERE NOT lossy AND NOT paced AND service IN (SELECT"
+		" id FROM service WHERE server=?1) ORDER BY tid, ts";
+	struct behind b = { .j = j, .name = name };
+	int ret = db_each(c->db, e, on_request, &b, sql, "i", j->about.id);
+
+	free(b.v);
+	*ret_ns = b.ns;
+	return ret;
+}
