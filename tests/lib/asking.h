@@ -8,7 +8,8 @@
 #define SECONDS 10
 
 /* A request of a name on its connection: it arrives at ts, is read and answered later. */
-static inline void ask(struct buf *b, int name, int tid, long ts, long read, long end)
+static inline void ask_and(struct buf *b, int name, int reader, int tid, long ts, long read,
+			   long end)
 {
 	static long at[NAMES + 1];
 	struct err e = { 0 };
@@ -16,10 +17,15 @@ static inline void ask(struct buf *b, int name, int tid, long ts, long read, lon
 	int fd = 4 + name;
 
 	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts, name, pos);
-	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", read, tid, fd);
-	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1\n", read, tid,
+	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", read, reader, fd);
+	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1\n", read, reader,
 		   name, pos, name);
 	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", end, tid, fd);
+}
+
+static inline void ask(struct buf *b, int name, int tid, long ts, long read, long end)
+{
+	ask_and(b, name, tid, tid, ts, read, end);
 }
 
 static inline void begin_host(struct buf *b)

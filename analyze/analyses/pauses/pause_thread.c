@@ -57,6 +57,21 @@ static void spans(struct pause *p, const struct row_request *row, s64 rowid)
 	p->sent = row->send_bytes;
 }
 
+static s64 reader_of(const struct row_request *row)
+{
+	return row->receiver && row->receiver != BULK_NULL ? row->receiver : row->tid;
+}
+
+static void note_reader(struct pause *p, const struct row_request *row, s64 rowid)
+{
+	int i;
+
+	for (i = 0; i < READERS_MOST && p->read[i].tid && p->read[i].tid != reader_of(row); i++)
+		;
+	if (i < READERS_MOST && (!p->read[i].tid || row->ts > p->read[i].row.ts))
+		p->read[i] = (struct last_read){ reader_of(row), rowid, *row };
+}
+
 /* The request that spans it: the last one read before its middle. */
 void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end)
 {
@@ -69,6 +84,8 @@ void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64
 	p->max_wait = wait > p->max_wait ? wait : p->max_wait;
 	p->waited += wait;
 	p->readers += ts <= middle && row->tid == p->tid;
+	if (ts <= middle)
+		note_reader(p, row, rowid);
 	if (ts <= middle && end == p->end) {
 		p->first = *row;
 		p->first_id = rowid;
@@ -176,6 +193,19 @@ static void choose_asker(struct pause *p)
 		p->request = 0;
 }
 
+/*
+ * Threads that read requests and go on with any of them, as those of Go do: what one did since is
+ * for the last request that it read itself. Not so a thread that only gets requests from others.
+ */
+static void choose_own(struct pause *p)
+{
+	int i;
+
+	for (i = 0; i < READERS_MOST && p->request; i++)
+		if (p->read[i].tid && p->read[i].tid == p->tid)
+			spans(p, &p->read[i].row, p->read[i].rowid);
+}
+
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 {
 	static const char states[] = "SELECT tid, ts, dur, state, waker, object FROM thread_state"
@@ -197,6 +227,7 @@ int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 	ret = scan(v, n, db, states, from, to, on_state, e);
 	for (i = 0; i < n; i++) {
 		choose_partner(&v[i]);
+		choose_own(&v[i]);
 		choose_asker(&v[i]);
 	}
 	return ret < 0 ? ret : scan(v, n, db, calls, from, to, on_call, e);

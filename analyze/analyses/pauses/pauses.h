@@ -8,7 +8,14 @@
 
 #include <stddef.h>
 
-#define PAUSES_MOST 1000
+#define PAUSES_MOST  1000
+#define READERS_MOST 8
+
+/* The last request that a thread read before the middle of a pause. */
+struct last_read {
+	s64 tid, rowid; /* tid 0: none */
+	struct row_request row;
+};
 
 struct pause {
 	s64 server;	   /* server.id; 0: of a process */
@@ -25,6 +32,7 @@ struct pause {
 	int readers;		  /* requests of the thread that were read before its middle */
 	struct row_request first; /* of these the one whose answer ended it */
 	s64 first_id;		  /* 0: none */
+	struct last_read read[READERS_MOST];
 	bool edge, lossy;
 
 	s64 spent[N_STATES];
