@@ -166,6 +166,7 @@ struct call {
 	u8 abi, flags;
 };
 
+#include "datagram.bpf.h"
 #include "head.bpf.h"
 #include "offsets.bpf.h"
 
@@ -337,6 +338,11 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 		check_syscall(call.nr, call.tid, call.ts, call.dur);
 	shape = call.abi == NATIVE_ABI ? shapes[nr & SYSCALL_MASK] : SHAPE_ARGS;
 	form = call.abi == NATIVE_ABI ? paths[nr & SYSCALL_MASK] : 0;
+	/* read here and again below: what is known of it would double the paths that lead there */
+	if (c && asked & 1 << GROUP_requests && moves[nr & SYSCALL_MASK] & MOVE_PEER)
+		peer_of_datagram(call.ts, of_datagram(&call, moves[nr & SYSCALL_MASK]),
+				 SYSCALL_ARG2(btf, regs) << 32 | (u32)SYSCALL_ARG3(btf, regs),
+				 SYSCALL_ARG1(btf, regs), SYSCALL_ARG4(btf, regs));
 	if (c && shape & SHAPE_SKIP)
 		count(c, filtered);
 	else if (c && shape & SHAPE_ARGS)

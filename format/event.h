@@ -296,6 +296,7 @@ static inline int hint_deep(const volatile u32 *hint, volatile u32 *count, u32 c
 #define MOVE_VECTOR   4	 /* second argument: struct iovec */
 #define MOVE_MESSAGE  8	 /* second argument: struct msghdr */
 #define MOVE_FLAGS    16 /* recvfrom: flags are the fourth argument; recvmsg: the third */
+#define MOVE_PEER     32 /* fifth argument, or the first of struct msghdr: address of the peer */
 
 /*
  * What BPF programs and obsrec know of a thread, in one word: flags, and the time at which it

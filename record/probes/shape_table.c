@@ -55,12 +55,12 @@ static const struct call_bits shapes_of[] = {
 static const struct call_bits moves_of[] = {
 	{ "read", MOVE_RECEIVES },
 	{ "readv", MOVE_RECEIVES | MOVE_VECTOR },
-	{ "recvfrom", MOVE_RECEIVES | MOVE_FLAGS },
-	{ "recvmsg", MOVE_RECEIVES | MOVE_MESSAGE | MOVE_FLAGS },
+	{ "recvfrom", MOVE_RECEIVES | MOVE_FLAGS | MOVE_PEER },
+	{ "recvmsg", MOVE_RECEIVES | MOVE_MESSAGE | MOVE_FLAGS | MOVE_PEER },
 	{ "write", MOVE_SENDS },
 	{ "writev", MOVE_SENDS | MOVE_VECTOR },
-	{ "sendto", MOVE_SENDS },
-	{ "sendmsg", MOVE_SENDS | MOVE_MESSAGE },
+	{ "sendto", MOVE_SENDS | MOVE_PEER },
+	{ "sendmsg", MOVE_SENDS | MOVE_MESSAGE | MOVE_PEER },
 };
 
 static const struct call_bits paths_of[] = {

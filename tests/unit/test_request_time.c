@@ -64,6 +64,21 @@ static void the_senders_state_is_what_a_request_waited_for(void **state)
 	db_close(db);
 }
 
+/* The sender slept; it has neither received nor sent before, so its past is not known. */
+static void the_past_of_a_new_sender_is_not_known(void **state)
+{
+	sqlite3 *db =
+		loaded(START "@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"
+			     "2000 100 syscall nr=read fd=5 dur=100 ret=10\n"
+			     "@cpu 1\n5000 0 waking target=101 context=2\n5500 0 switch next=101\n"
+			     "9000 101 syscall nr=write fd=5 dur=100 ret=10\n");
+
+	(void)state;
+	is_number(db, "SELECT dur FROM request", 7000);
+	assert_int_equal(waited(db, "unknown"), 7000);
+	db_close(db);
+}
+
 /* An event loop asks 10.0.0.9 at 2500 and polls 3000..6000; the answer comes at 6200. */
 static void answers_waited_for_in_poll_are_the_others_time(void **state)
 {
@@ -441,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(requests_are_split_by_reason),
 		T(the_senders_state_is_what_a_request_waited_for),
+		T(the_past_of_a_new_sender_is_not_known),
 		T(several_questions_have_a_mean),
 		T(answers_waited_for_in_poll_are_the_others_time),
 		T(a_clients_receive_differs_from_a_servers),

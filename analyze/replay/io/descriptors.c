@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "descriptors.h"
 
+#include "datagrams.h"
 #include "format/linux_abi.h"
 #include "format/shapes.h"
 
@@ -17,6 +18,7 @@ void file_free(struct file *f)
 	free(f->time);
 	free(f->held);
 	free(f->flows);
+	datagrams_free(f->datagrams);
 	free(f);
 }
 

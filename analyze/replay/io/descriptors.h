@@ -39,6 +39,7 @@ struct file {
 	u32 conn;		   /* number of its connection; 0: not known */
 	struct held *held;	   /* names of requests in the open exchange; NULL: not known */
 	u64 polled;		   /* epoll instance: when its last epoll_wait returned; 0: never */
+	struct datagrams *datagrams; /* of a socket without a peer; NULL: none yet */
 	struct asking asking;
 	struct outstanding outstanding;
 };

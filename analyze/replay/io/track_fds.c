@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Descriptors: what each number meant in each process, and since when. */
+#include "analyze/replay/requests/track_datagrams.h"
 #include "analyze/replay/requests/track_request_time.h"
 #include "analyze/replay/requests/track_requests.h"
 #include "analyze/replay/tasks/threads.h"
@@ -106,7 +107,7 @@ static const char *peer_of(const struct file *f, char text[ADDRESS_MAX])
 				       strncmp(f->path, number, sizeof(number) - 1) != 0
 			       ? f->path
 			       : "";
-	if (!f->dport && f->role <= ROLE_LISTENING)
+	if (!f->dport && (f->role <= ROLE_LISTENING || f->role == ROLE_BOUND))
 		return "";
 	address_text(text, f->family, f->daddr, f->dport);
 	return text;
@@ -123,6 +124,7 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 		return 0;
 	address_text(local, f->family, f->saddr, f->sport);
 	ret = ts ? requests_closed(r, p, fd, f, ts, e) : requests_unanswered(r, p, fd, f, e);
+	datagrams_end(r, f);
 	upstream_end(r, p, fd, f, ts > 0);
 	if (ret == 0)
 		ret = requests_end_one(r, p, fd, f, e);
@@ -382,6 +384,7 @@ static int inherit(struct replay *r, struct process *child, const struct process
 		memset(&f->request, 0, sizeof(f->request));
 		f->time = NULL;
 		f->held = NULL;
+		f->datagrams = NULL;
 		memset(&f->asking, 0, sizeof(f->asking));
 		memset(&f->outstanding, 0, sizeof(f->outstanding));
 		if (join(r, child, f, e) < 0)

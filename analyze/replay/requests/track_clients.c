@@ -92,7 +92,7 @@ static int client_of(struct replay *r, struct client **ret, u32 service, u16 fam
 int clients_of_file(struct replay *r, struct file *f, struct err *e)
 {
 	static const addr16 nowhere;
-	/* a bound datagram socket hears everybody: who sent what is not recorded */
+	/* a bound datagram socket hears everybody: track_datagrams.c knows who sent what */
 	bool known = f->role == ROLE_ACCEPTED &&
 		     (f->family == LINUX_AF_INET || f->family == LINUX_AF_INET6);
 	u16 family = known || f->family == LINUX_AF_UNIX ? f->family : 0;
@@ -105,7 +105,8 @@ int clients_of_file(struct replay *r, struct file *f, struct err *e)
 	if (!f->client && client_of(r, &f->client, service, AF_REST, nowhere, e) < 0)
 		return ERR_FAIL;
 	if (f->client)
-		f->client->connections++;
+		f->client->connections +=
+			f->socktype != LINUX_SOCK_DGRAM || f->role != ROLE_ACCEPTED;
 	return 0;
 }
 

@@ -95,10 +95,21 @@ int request_time_begin(struct replay *r, struct thread *t, struct file *f,
 	return remember_past(t, v->ts, e);
 }
 
+/* From..to of its past, which is known since it was first remembered: before that, of nothing. */
+static void past_known(const struct thread *t, u64 from, u64 to, u64 spent[N_STATES])
+{
+	u64 unknown = elapsed(from, upstream_of(t)->since);
+
+	past_since(t, from, to, spent);
+	unknown = unknown < spent[STATE_run] ? unknown : spent[STATE_run];
+	spent[STATE_run] -= unknown;
+	spent[STATE_unknown] += unknown;
+}
+
 void request_arrived(const struct replay *r, struct thread *t, struct file *f, u64 arrival)
 {
 	struct request_time *time = f->time;
-	u64 read = f->request.first_recv, unknown;
+	u64 read = f->request.first_recv;
 
 	if (!arrival || arrival > read)
 		return; /* the estimate stays */
@@ -106,11 +117,7 @@ void request_arrived(const struct replay *r, struct thread *t, struct file *f, u
 	if (!time || !time->begin || !is_timed(r, t))
 		return;
 	time->queued = elapsed(arrival, read);
-	past_since(t, arrival, read, time->before);
-	unknown = elapsed(arrival, upstream_of(t)->since);
-	unknown = unknown < time->before[STATE_run] ? unknown : time->before[STATE_run];
-	time->before[STATE_run] -= unknown;
-	time->before[STATE_unknown] += unknown;
+	past_known(t, arrival, read, time->before);
 }
 
 void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, u32 pos, u32 len,
@@ -151,7 +158,7 @@ int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts
 	take_upstream(request, last);
 	request->split = true;
 	if (t->tid != request->tid) {
-		past_since(t, request->begin, ts, request->spent);
+		past_known(t, request->begin, ts, request->spent);
 		return 0;
 	}
 	for (i = STATE_run + 1; i < N_STATES; i++) {

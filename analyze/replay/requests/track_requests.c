@@ -16,6 +16,7 @@
 #include "name_stats.h"
 #include "track_arrivals.h"
 #include "track_clients.h"
+#include "track_datagrams.h"
 #include "track_encrypted.h"
 #include "track_names.h"
 #include "track_ready.h"
@@ -160,7 +161,11 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	struct row_unanswered *row;
 	bool read = t->recvs && !t->sends && !is_farewell(f);
 	u32 answered = t->sends ? t->tid : t->answered;
+	struct file *one = NULL;
 
+	while ((one = datagrams_open(f, one)))
+		if (requests_unanswered(r, p, fd, one, e) < 0)
+			return ERR_FAIL;
 	if (is_server(f) && f->asked && put_before(r, p, fd, f, 0, NULL, e) < 0)
 		return ERR_FAIL;
 	if (!is_server(f) || (!read && !unread))
@@ -334,14 +339,39 @@ static int unwritten(struct replay *r, struct thread *t, struct file *f, const s
 	return names_unwritten(r, t, f, (int)-v->ret, v->ts, e);
 }
 
+static int datagram_answered(struct replay *r, struct thread *t, struct file *f, struct file *one,
+			     s32 fd, struct err *e)
+{
+	int ret = requests_end_one(r, t->process, fd, one, e);
+
+	datagrams_forget(r, f, one);
+	return ret;
+}
+
+/* The call at hand, on a server's socket; one: what it is about. */
+static int served(struct replay *r, struct thread *t, struct file *f, struct file *one,
+		  struct socket_use *u, u64 bytes, struct err *e)
+{
+	const struct call_view *v = &r->call;
+	bool send = v->desc->family == FAMILY_SEND || v->desc->family == FAMILY_SEND_MANY;
+
+	clients_served(r, t, one->client, v, send,
+		       send || !one->request.sends ? names_cpu(one) : NULL);
+	if (on_server_socket(r, t, one, v, u, send, bytes, e) < 0)
+		return ERR_FAIL;
+	if (one != f)
+		return send ? datagram_answered(r, t, f, one, (s32)v->arg[0], e) : 0;
+	return has_group(r, GROUP_requests) ? names_on_call(r, t, f, v, send, e) : 0;
+}
+
 static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
 	enum syscall_family family = v->desc->family;
 	bool send = family == FAMILY_SEND || family == FAMILY_SEND_MANY, server;
+	struct file *f, *one;
 	struct socket_use *u;
 	struct thread *t;
-	struct file *f;
 	u64 bytes;
 
 	if (v->desc->class == CALL_CONNECT && v->ret == -LINUX_EINPROGRESS)
@@ -375,21 +405,20 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	if (send && asks_first(f))
 		f->role = ROLE_CONNECTED;
 	server = is_server(f);
-	if (server && (services_of_file(r, t->process, f, e) < 0 || clients_of_file(r, f, e) < 0))
+	one = f;
+	if (server && (services_of_file(r, t->process, f, e) < 0 ||
+		       datagrams_request(r, t, f, v, send, &one, e) < 0))
+		return ERR_FAIL;
+	if (!one)
+		return 0;
+	if (server && clients_of_file(r, one, e) < 0)
 		return ERR_FAIL;
 	if (uses_count(r, &u, t->process->pid, server ? service_id(f->request.service) : 0, v, send,
 		       bytes, e) < 0)
 		return ERR_FAIL;
 	if (f->role == ROLE_CONNECTED)
 		request_upstream(r, t, f, v, send, bytes);
-	if (server)
-		clients_served(r, t, f->client, v, send,
-			       send || !f->request.sends ? names_cpu(f) : NULL);
-	if (!server)
-		return 0;
-	if (on_server_socket(r, t, f, v, u, send, bytes, e) < 0)
-		return ERR_FAIL;
-	return has_group(r, GROUP_requests) ? names_on_call(r, t, f, v, send, e) : 0;
+	return server ? served(r, t, f, one, u, bytes, e) : 0;
 }
 
 static const struct handler handlers[] = {

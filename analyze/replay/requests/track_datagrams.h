@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests in datagrams, each with its client: see track_datagrams.c. */
+#pragma once
+
+#include "analyze/replay/io/descriptors.h"
+
+/*
+ * What the call on the server's socket f is about: a request, as a file of its own, new where it is
+ * received, the newest of its client where it is answered; f itself where peers are not recorded;
+ * NULL: an answer to nothing, or nothing was taken.
+ */
+int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		      bool send, struct file **ret, struct err *e);
+
+/* The request has ended. */
+void datagrams_forget(struct replay *r, struct file *f, struct file *request);
+
+/*
+ * The next one, or the first (last NULL), that was received after the last answer; NULL: none. Of a
+ * socket that never answered, one stands for all.
+ */
+struct file *datagrams_open(const struct file *f, const struct file *last);
+
+/* The socket ends. */
+void datagrams_end(struct replay *r, struct file *f);

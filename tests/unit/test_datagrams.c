@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/replay/requests/track_datagrams.c: which datagram an answer belongs to. */
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#include <stdio.h>
+
+/* Process 100: fd 5 is a UDP socket on port 53. */
+#define HOST                                                                                          \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n" \
+	"2 100 thread pid=100 state=83 comm=\"server\"\n3 101 thread pid=100 state=83\n"              \
+	"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=4 socktype=2 sport=53\n"             \
+	"10 0 info text=\"begin=10\"\n900_000 0 info text=\"stopped=900000\"\n@cpu 0\n"
+#define PEER(ts, tid, address, port) \
+#ts " " #tid " datagram daddr=10.0.0." #address " family=2 dport=" #port "\n"
+#define CALL(ts, tid, nr, n)	     #ts " " #tid " syscall nr=" #nr " fd=5 dur=50 ret=" #n "\n"
+#define RECV(ts, tid, address, port) PEER(ts, tid, address, port) CALL(ts, tid, recvfrom, 30)
+#define SEND(ts, tid, address, port) PEER(ts, tid, address, port) CALL(ts, tid, sendto, 9)
+
+#define ROWS                                                                                        \
+	"SELECT group_concat(c.address || ' ' || q.dur, ', ') FROM (SELECT * FROM request ORDER BY" \
+	" ts) q LEFT JOIN client c ON c.id=q.client"
+#define OPEN "SELECT group_concat(ts) FROM (SELECT ts + 10 AS ts FROM unanswered ORDER BY ts)"
+
+static void rows_are(const char *text, const char *rows, const char *open)
+{
+	sqlite3 *db = loaded(text);
+
+	is_text(db, ROWS, rows);
+	if (open)
+		is_text(db, OPEN, open);
+	else
+		is_number(db, "SELECT count(*) FROM unanswered", 0);
+	db_close(db);
+}
+
+static void answers_go_to_their_clients(void **state)
+{
+	(void)state;
+	/* in another order, by another thread, from one address with two ports */
+	rows_are(HOST RECV(1000, 100, 1, 7) RECV(2000, 100, 2, 7) RECV(2500, 100, 1, 8)
+			 SEND(3000, 101, 2, 7) SEND(5000, 101, 1, 8) SEND(9000, 100, 1, 7),
+		 "10.0.0.1 8000, 10.0.0.2 1000, 10.0.0.1 2500", NULL);
+	/* two of one socket: the last one, as the first may have been dropped */
+	rows_are(HOST RECV(1000, 100, 1, 7) RECV(1500, 100, 1, 7) SEND(3000, 100, 1, 7)
+			 SEND(4000, 100, 1, 7),
+		 "10.0.0.1 3000, 10.0.0.1 1500", NULL);
+	rows_are(HOST RECV(1000, 100, 1, 7) RECV(7000, 100, 1, 7) SEND(8000, 100, 1, 7)
+			 RECV(9000, 100, 1, 7) SEND(9500, 100, 1, 7),
+		 "10.0.0.1 1000, 10.0.0.1 500", NULL);
+}
+
+static void what_is_no_request_is_none(void **state)
+{
+	(void)state;
+	/* looks at what has arrived; an answer to nothing, and a second part of one */
+	rows_are(HOST CALL(900, 100, recvfrom, 4) RECV(1000, 100, 1, 7) CALL(1200, 100, recvfrom, 4)
+			 SEND(1500, 100, 9, 7) SEND(3000, 100, 1, 7) SEND(4000, 100, 1, 7),
+		 "10.0.0.1 2000", NULL);
+	/* the first of these never gets an answer, the last does not yet */
+	rows_are(HOST RECV(1000, 100, 3, 7) RECV(2000, 100, 1, 7) SEND(3000, 100, 1, 7)
+			 RECV(4000, 100, 2, 7),
+		 "10.0.0.1 1000", "4000");
+}
+
+/* Of an older recorder, or of recvmmsg: as the calls follow each other. */
+static void without_peers_an_exchange_is_a_request(void **state)
+{
+	(void)state;
+	rows_are(HOST CALL(1000, 100, recvfrom, 30) CALL(2000, 100, recvfrom, 30)
+			 CALL(3000, 100, sendto, 9) CALL(4000, 100, sendto, 9),
+		 "? 3000", NULL);
+	/* the event of another call */
+	rows_are(HOST PEER(999, 100, 1, 7) CALL(1000, 100, recvfrom, 30) CALL(3000, 100, sendto, 9),
+		 "? 2000", NULL);
+}
+
+/* A socket that only receives keeps no more than some. */
+static void logs_are_forgotten(void **state)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	assert_int_equal(buf_printf(&text, &e, "%s", HOST), 0);
+	for (i = 0; i < 5000; i++)
+		buf_printf(&text, &e,
+			   "%d 100 datagram daddr=10.0.%d.%d family=2 dport=7\n"
+			   "%d 100 syscall nr=recvfrom fd=5 dur=1 ret=30\n",
+			   1000 + i * 100, i / 250, i % 250, 1000 + i * 100);
+	db = loaded_buf(&text);
+	is_number(db, "SELECT count(*) FROM request", 0);
+	is_number(db, "SELECT count(*) FROM unanswered", 1);
+	is_number(db, "SELECT total(answered) FROM unanswered", 0);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(answers_go_to_their_clients),
+		T(what_is_no_request_is_none),
+		T(without_peers_an_exchange_is_a_request),
+		T(logs_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
