@@ -9,6 +9,7 @@
 
 #define DATAGRAM_MOVE  32 /* bit at which MOVE_* begins; below: tid */
 #define DATAGRAM_MOVED 40 /* and whether the call returned more than 0 */
+#define DATAGRAM_ABI   41 /* 0: arguments are where they are read */
 
 struct peer { /* how struct sockaddr_in and sockaddr_in6 begin */
 	u16 family, port;
@@ -18,7 +19,8 @@ struct peer { /* how struct sockaddr_in and sockaddr_in6 begin */
 /* Without a branch: each makes the verifier look at all that follows once more. */
 static __always_inline u64 of_datagram(const struct call *call, u8 move)
 {
-	return call->tid | (u64)move << DATAGRAM_MOVE | (u64)-call->ret >> 63 << DATAGRAM_MOVED;
+	return call->tid | (u64)move << DATAGRAM_MOVE | (u64)-call->ret >> 63 << DATAGRAM_MOVED |
+	       (u64)(call->abi ^ NATIVE_ABI) << DATAGRAM_ABI;
 }
 
 static __always_inline bool is_peek(u8 move, u64 arg2_arg3)
@@ -39,7 +41,7 @@ __noinline int peer_of_datagram(u64 ts, u64 of, u64 arg2_arg3, u64 arg1, u64 arg
 	struct counts *c;
 	struct peer p;
 
-	if (!(of >> DATAGRAM_MOVED) || is_peek(move, arg2_arg3) ||
+	if (of >> DATAGRAM_MOVED != 1 || is_peek(move, arg2_arg3) ||
 	    (move & MOVE_MESSAGE && /* msg_name of struct msghdr */
 	     bpf_probe_read_user(&address, sizeof(address), (void *)arg1)) ||
 	    !address || bpf_probe_read_user(&p, sizeof(p), (void *)address) ||

@@ -105,10 +105,9 @@ static int received(struct replay *r, struct file *f, const struct next_peer *p,
 int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		      bool send, struct file **ret, struct err *e)
 {
+	bool one_each = v->desc->family == FAMILY_SEND || v->desc->family == FAMILY_RECV;
 	const struct next_peer *p = t->own[TRACK_datagrams];
 	struct datagram *one;
-
-	bool one_each = v->desc->family == FAMILY_SEND || v->desc->family == FAMILY_RECV;
 
 	*ret = f;
 	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM || !one_each ||
