@@ -32,8 +32,7 @@ static __always_inline bool is_peek(u8 move, u64 arg2_arg3)
 	return flags & (MSG_OOB | MSG_PEEK | MSG_ERRQUEUE);
 }
 
-/* A global function: the verifier looks at it once. */
-__noinline int peer_of_datagram(u64 ts, u64 of, u64 arg2_arg3, u64 arg1, u64 arg4)
+static __always_inline int record_peer(u64 ts, u64 of, u64 arg2_arg3, u64 arg1, u64 arg4)
 {
 	u8 move = of >> DATAGRAM_MOVE;
 	struct ev_datagram *e;
@@ -63,4 +62,22 @@ __noinline int peer_of_datagram(u64 ts, u64 of, u64 arg2_arg3, u64 arg1, u64 arg
 	e->unused = 0;
 	ev_submit(e);
 	return 0;
+}
+
+/* As a global function, which the verifier looks at once: as emit_next_piece, for tp_btf only. */
+__noinline int peer_of_datagram(u64 ts, u64 of, u64 arg2_arg3, u64 arg1, u64 arg4)
+{
+	return record_peer(ts, of, arg2_arg3, arg1, arg4);
+}
+
+static __always_inline void datagram_moved(const struct call *call, u8 move, struct pt_regs *regs,
+					   const bool btf)
+{
+	u64 arg1 = SYSCALL_ARG1(btf, regs), arg4 = SYSCALL_ARG4(btf, regs);
+	u64 arg2_arg3 = SYSCALL_ARG2(btf, regs) << 32 | (u32)SYSCALL_ARG3(btf, regs);
+
+	if (btf)
+		peer_of_datagram(call->ts, of_datagram(call, move), arg2_arg3, arg1, arg4);
+	else
+		record_peer(call->ts, of_datagram(call, move), arg2_arg3, arg1, arg4);
 }

@@ -340,9 +340,7 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 	form = call.abi == NATIVE_ABI ? paths[nr & SYSCALL_MASK] : 0;
 	/* read here and again below: what is known of it would double the paths that lead there */
 	if (c && asked & 1 << GROUP_requests && moves[nr & SYSCALL_MASK] & MOVE_PEER)
-		peer_of_datagram(call.ts, of_datagram(&call, moves[nr & SYSCALL_MASK]),
-				 SYSCALL_ARG2(btf, regs) << 32 | (u32)SYSCALL_ARG3(btf, regs),
-				 SYSCALL_ARG1(btf, regs), SYSCALL_ARG4(btf, regs));
+		datagram_moved(&call, moves[nr & SYSCALL_MASK], regs, btf);
 	if (c && shape & SHAPE_SKIP)
 		count(c, filtered);
 	else if (c && shape & SHAPE_ARGS)

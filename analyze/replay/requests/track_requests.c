@@ -4,7 +4,8 @@
  * datagram socket) receives without a send between them are the start of a request, the
  * sends that follow its end; the next receive begins the next request. Such an exchange is one
  * request unless requests are pipelined or multiplexed on the connection. A server that receives
- * only when it wants the next request has ended its answer when it finds none.
+ * only when it wants the next request has ended its answer when it finds none. Datagrams whose
+ * peers are known are requests one by one: track_datagrams.c.
  */
 #include "track_requests.h"
 
