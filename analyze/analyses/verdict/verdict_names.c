@@ -393,7 +393,7 @@ int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *
 	double waits[2] = { 0 }, n[2] = { 0 };
 	struct named *most = NULL;
 	struct names all = { 0 };
-	double most_rise = 0, behind = 0;
+	double most_rise = 0, waited_for = 0;
 	int i, k, ret = find_names(c, j, &all, e);
 
 	if (ret == 0 && all.n > 1 && length > 0 && rest > 0)
@@ -428,8 +428,8 @@ int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *
 		else
 			runq = true;
 		if (ret == 0 && !runq)
-			ret = verdict_behind(c, j, most->id, &behind, e);
-		if (ret == 0 && !runq && behind > MOSTLY * waits[1])
+			ret = verdict_waited_for(c, j, most->id, &waited_for, e);
+		if (ret == 0 && !runq && waited_for > MOSTLY * waits[1])
 			ret = put_blocker(c, j, most, length, rest, e);
 	}
 	names_free(&all);

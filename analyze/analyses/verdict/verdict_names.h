@@ -32,8 +32,8 @@ int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, 
  * ns that requests of the time range waited, before they were read, for those of a name that
  * occupied their thread.
  */
-int verdict_behind(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
-		   struct err *e);
+int verdict_waited_for(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
+		       struct err *e);
 
 /*
  * All became slower: puts, below the finding of j, the name whose requests occupied the serving

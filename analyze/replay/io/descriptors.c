@@ -22,6 +22,16 @@ void file_free(struct file *f)
 	free(f);
 }
 
+u64 address_key(u64 number, const u8 address[16])
+{
+	u64 h = 0xcbf29ce484222325u ^ number;
+	int i;
+
+	for (i = 0; i < 16; i++)
+		h = (h * 0x100000001b3u) ^ address[i];
+	return h * 0x9e3779b97f4a7c15u;
+}
+
 void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port)
 {
 	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff }; /* IPv4 in IPv6 */

@@ -63,6 +63,8 @@ static inline struct file *file_of(const struct process *p, s32 fd)
 }
 
 void file_free(struct file *f);
+/* A key for maps, of an address and a number. */
+u64 address_key(u64 number, const u8 address[16]);
 /* The program's path, absolute if its directory is known; NULL: no memory. */
 char *path_absolute(const struct process *p, s32 dir, const char *text, size_t len);
 /* "127.0.0.1:80", "[::1]:80", or "" for other address families. */

@@ -56,22 +56,11 @@ u32 client_id(const struct client *c)
 	return c ? c->id : 0;
 }
 
-static u64 key_of(u32 service, u16 family, const u8 *address)
-{
-	u64 h = 0xcbf29ce484222325u ^ service;
-	int i;
-
-	h = (h * 0x100000001b3u) ^ family;
-	for (i = 0; i < 16; i++)
-		h = (h * 0x100000001b3u) ^ address[i];
-	return h * 0x9e3779b97f4a7c15u;
-}
-
 /* *ret is NULL if there are too many. */
 static int client_of(struct replay *r, struct client **ret, u32 service, u16 family,
 		     const u8 *address, struct err *e)
 {
-	u64 key = key_of(service, family, address);
+	u64 key = address_key((u64)service << 16 | family, address);
 	size_t limit = family == AF_REST ? 2 * CLIENT_LIMIT : CLIENT_LIMIT;
 	struct client *c = idmap_get(own(r), key);
 

@@ -47,16 +47,6 @@ static int datagrams_on_peer(struct replay *r, const struct record *rec, struct 
 	return rec->tid && !t ? ERR_FAIL : 0;
 }
 
-static u64 key_of(const struct next_peer *p)
-{
-	u64 h = 0xcbf29ce484222325u ^ p->port;
-	int i;
-
-	for (i = 0; i < 16; i++)
-		h = (h * 0x100000001b3u) ^ p->address[i];
-	return h * 0x9e3779b97f4a7c15u;
-}
-
 static void forget(struct replay *r, struct datagrams *d, struct datagram *one)
 {
 	datagrams_take(d, one);
@@ -77,7 +67,7 @@ static int received(struct replay *r, struct file *f, const struct next_peer *p,
 		return err_set(e, ERR_FAIL, "out of memory for requests");
 	if (d->n && (d->n >= OPEN_MOST || own(r)->n >= ALL_MOST))
 		forget(r, d, d->first);
-	one = own(r)->n < ALL_MOST ? datagrams_add(d, key_of(p), e) : NULL;
+	one = own(r)->n < ALL_MOST ? datagrams_add(d, address_key(p->port, p->address), e) : NULL;
 	if (!one)
 		return own(r)->n < ALL_MOST ? ERR_FAIL : 0;
 	own(r)->n++;
@@ -118,7 +108,8 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 		return 0;
 	if (!send)
 		return received(r, f, p, ret, e);
-	one = f->datagrams ? datagrams_newest(f->datagrams, key_of(p)) : NULL;
+	one = f->datagrams ? datagrams_newest(f->datagrams, address_key(p->port, p->address))
+			   : NULL;
 	if (one) {
 		f->datagrams->last_send = v->ts;
 		f->datagrams->answered = t->tid;

@@ -12,7 +12,7 @@
 
 #define BACK_MOST 1000 /* earlier requests of its thread that one waited for */
 
-struct behind {
+struct waited_for {
 	const struct judged *j;
 	s64 name, tid;
 	struct interval {
@@ -23,7 +23,7 @@ struct behind {
 };
 
 /* How much of the wait these occupied. */
-static double occupied(const struct behind *b, s64 from, s64 to)
+static double occupied(const struct waited_for *b, s64 from, s64 to)
 {
 	double ns = 0;
 	size_t i, last = b->n > BACK_MOST ? b->n - BACK_MOST : 0;
@@ -36,7 +36,7 @@ static double occupied(const struct behind *b, s64 from, s64 to)
 
 static int on_request(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	struct behind *b = arg;
+	struct waited_for *b = arg;
 	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1),
 	    queued = sqlite3_column_int64(q, 2), end = ts + sqlite3_column_int64(q, 3);
 
@@ -54,14 +54,14 @@ static int on_request(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
-int verdict_behind(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
-		   struct err *e)
+int verdict_waited_for(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
+		       struct err *e)
 {
 	static const char sql[] =
 		"SELECT tid, ts, queued, dur, coalesce(name, 0), min(dur, coalesce(lead(ts) OVER (PARTITION BY"
 		" tid ORDER BY ts) - ts, dur)) FROM request WHERE NOT lossy AND NOT paced AND service IN (SELECT"
 		" id FROM service WHERE server=?1) ORDER BY tid, ts";
-	struct behind b = { .j = j, .name = name };
+	struct waited_for b = { .j = j, .name = name };
 	int ret = db_each(c->db, e, on_request, &b, sql, "i", j->about.id);
 
 	free(b.v);
