@@ -296,6 +296,51 @@ static void who_has_the_bytes(void **state)
 	}
 }
 
+#define UNFINISHED "900 500 syscall_args nr=fcntl arg0=3 arg1=7 flags=2 dur=500\n"
+#define SINCE                                                                                 \
+	"SELECT group_concat(tid || ' ' || holder || ' ' || coalesce(since, '?'), ', ') FROM" \
+	" file_lock_holder"
+
+/* since: 0 is before the recording, ? is not known. */
+static const struct {
+	const char *text, *since;
+} taken[] = {
+	/* in the recording; before it; both, of a process that is not recorded */
+	{ LOCK(100, 300, 6, 1, 0, 10, 0) LOCK(200, 500, 6, 1, 5, 1, -11), "500 300 90" },
+	{ LISTED(5, 300, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11), "500 300 0" },
+	{ LISTED(5, 900, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11) LISTED(900, 900, 0, 9, 0, 5),
+	  "500 900 0" },
+	/* another one had them in between: the tries before may have failed because of that one */
+	{ LISTED(5, 900, 0, 9, 0, 1) LOCK(200, 500, 6, 1, 5, 1, -11) LOCK(300, 400, 6, 1, 0, 1, 0)
+		  LOCK(400, 500, 6, 1, 5, 1, -11) LISTED(900, 900, 0, 9, 0, 5),
+	  "500 900 ?" },
+	/* what is waited for at the end */
+	{ LOCK(100, 300, 6, 1, 0, 10, 0) UNFINISHED LISTED(902, 500, 0, 9, 300, 5), "500 300 90" },
+	{ LISTED(5, 300, 0, 9, 0, 1) UNFINISHED LISTED(902, 500, 0, 9, 300, 5), "500 300 0" },
+	{ LISTED(5, 900, 0, 9, 0, 1) UNFINISHED LISTED(902, 500, 0, 9, 900, 5), "500 900 0" },
+	{ UNFINISHED LISTED(902, 500, 0, 9, 900, 5), "500 900 ?" },
+	/* two threads of a process wait, for what others have: which for which is not known */
+	{ UNFINISHED LISTED(902, 500, 0, 9, 900, 5) LISTED(903, 500, 20, 29, 901, 5), NULL },
+};
+
+static void since_when_it_is_held(void **state)
+{
+	char text[4096];
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", THREE, taken[i].text);
+		db = loaded(text);
+		if (taken[i].since)
+			is_text(db, SINCE, taken[i].since);
+		else
+			is_number(db, "SELECT count(*) FROM file_lock_holder", 0);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +348,7 @@ int main(void)
 		T(sleeps_between_tries_are_for_the_lock),
 		T(other_sleeps_are_not),
 		T(who_has_the_bytes),
+		T(since_when_it_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,8 @@ static int on_lock(struct replay *r, const struct record *rec, const struct thre
 		file_lock_put(r, &w, holder);
 	else if (ret == 0 && wanted && v->ret)
 		ret = lock_list_want(r, &w, e);
+	if (!ask.unlock && !v->ret)
+		lock_list_got(r, f->dev, f->ino, &ask.at, v->ts);
 	return ret < 0 || !l ? ret : apply(l, &ask, v, e);
 }
 
@@ -304,6 +306,28 @@ int file_locks_closed(struct replay *r, const struct process *p, s64 fd, const s
 	return ret < 0 ? ret : take_away(l, &gone, ts, e);
 }
 
+/* When a recorded process got what others wait for at the end; 0: not known, or not all at once. */
+static u64 held_since(struct replay *r, const struct ev_file_lock *ev)
+{
+	const struct locked_file *l = locks_at(r, ev->dev, ev->ino);
+	bool flock = ev->flags & FILE_LOCK_FLOCK;
+	u64 since = 0;
+	size_t i;
+
+	for (i = 0; l && i < l->n; i++) {
+		const struct locked *at = &l->v[i];
+
+		if ((u32)at->owner != ev->holder || flock != (at->from == INT64_MIN) ||
+		    (!flock && (at->from > (s64)(ev->to & INT64_MAX) ||
+				at->to <= (s64)(ev->from & INT64_MAX))))
+			continue;
+		if (since && since != at->since)
+			return 0;
+		since = at->since;
+	}
+	return since;
+}
+
 /* A recorded process has it since before the recording: what it does with it is known. */
 static int file_locks_on_listed(struct replay *r, const struct record *rec, struct err *e)
 {
@@ -313,8 +337,8 @@ static int file_locks_on_listed(struct replay *r, const struct record *rec, stru
 	struct locked at;
 	int ret;
 
-	if (ev->flags & FILE_LOCK_ENDING)
-		lock_list_last(r, ev);
+	if (ev->flags & FILE_LOCK_ENDING && lock_list_last(r, ev, held_since(r, ev), e) < 0)
+		return ERR_FAIL;
 	if (ev->flags & FILE_LOCK_ENDING || ev->holder)
 		return 0;
 	if (!t || !t->tracked)

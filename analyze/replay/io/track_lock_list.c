@@ -22,7 +22,14 @@
 /* A lock that a process has which is not recorded. */
 struct listed {
 	struct locked at;
-	u64 ino, read; /* read: when it was in the list first */
+	u64 ino, read; /* read: since then it is known to be held, from the list or later */
+	u32 dev;
+};
+
+/* A line of the list at the end: a thread of a process waits for what another one has. */
+struct queued {
+	struct locked at, holder;
+	u64 ino;
 	u32 dev;
 };
 
@@ -31,6 +38,8 @@ struct lock_list {
 	size_t n_wanting;
 	struct listed *listed;
 	size_t n_listed;
+	struct queued *queued;
+	size_t n_queued;
 	size_t steps; /* of searches in these */
 };
 
@@ -78,13 +87,15 @@ int lock_list_waits(struct replay *r, const struct record *rec, const struct pro
 	    (v->desc->family == FAMILY_FCNTL && v->arg[1] != LINUX_F_SETLKW &&
 	     v->arg[1] != LINUX_F_OFD_SETLKW))
 		return 0;
+	if (v->desc->family != FAMILY_FCNTL)
+		w.at.from = INT64_MIN; /* the bytes of fcntl are not recorded yet */
 	w.ino = f->ino;
 	w.dev = f->dev;
 	return lock_list_want(r, &w, e);
 }
 
-/* As the calls of track_file_locks have it. */
-static struct locked listed_lock(const struct ev_file_lock *ev)
+/* As the calls of track_file_locks have it; of the first list, it is from before the recording. */
+static struct locked listed_lock(const struct replay *r, const struct ev_file_lock *ev)
 {
 	struct locked at = { .owner = ev->pid,
 			     .from = (s64)(ev->from & INT64_MAX),
@@ -92,6 +103,8 @@ static struct locked listed_lock(const struct ev_file_lock *ev)
 			     .tid = ev->pid,
 			     .write = ev->flags & FILE_LOCK_WRITE };
 
+	if (!r->resnapshot && !(ev->flags & FILE_LOCK_ENDING))
+		at.since = r->begin;
 	if (ev->flags & FILE_LOCK_FLOCK) {
 		at.from = INT64_MIN;
 		at.to = INT64_MIN + 1;
@@ -123,7 +136,7 @@ bool lock_list_locked(struct replay *r, const struct process *p, const struct ev
 {
 	s32 fd = 0;
 
-	*ret = listed_lock(ev);
+	*ret = listed_lock(r, ev);
 	if (!(ev->flags & FILE_LOCK_FLOCK))
 		return true;
 	if (!find_descriptor(r, p, ev, &fd))
@@ -141,9 +154,24 @@ int lock_list_first(struct replay *r, const struct ev_file_lock *ev, u64 ts, str
 	if (GROW(o->listed, o->n_listed, "locks of files", e) < 0)
 		return ERR_FAIL;
 	o->listed[o->n_listed++] = (struct listed){
-		.at = listed_lock(ev), .ino = ev->ino, .read = ts, .dev = ev->dev
+		.at = listed_lock(r, ev), .ino = ev->ino, .read = ts, .dev = ev->dev
 	};
 	return 0;
+}
+
+void lock_list_got(struct replay *r, u32 dev, u64 ino, const struct locked *at, u64 ts)
+{
+	struct lock_list *o = own(r);
+	size_t i;
+
+	for (i = 0; i < o->n_listed && o->steps < STEPS_MOST; i++, o->steps++) {
+		struct listed *l = &o->listed[i];
+
+		if (l->ino != ino || l->dev != dev || !locked_conflict(&l->at, at))
+			continue;
+		l->read = ts;
+		l->at.since = 0;
+	}
 }
 
 static bool is_same(const struct listed *a, const struct ev_file_lock *ev, const struct locked *at)
@@ -155,7 +183,7 @@ static bool is_same(const struct listed *a, const struct ev_file_lock *ev, const
 /* Held at both times: the tries between these failed because of it. */
 static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 {
-	const struct locked at = listed_lock(ev);
+	struct locked at = listed_lock(r, ev);
 	struct lock_list *o = own(r);
 	u64 first;
 	size_t i;
@@ -165,6 +193,7 @@ static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 	if (i == o->n_listed)
 		return;
 	first = o->listed[i].read;
+	at.since = o->listed[i].at.since;
 	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++, o->steps++) {
 		const struct wanting *w = &o->wanting[i];
 
@@ -174,33 +203,74 @@ static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 	}
 }
 
-/* Who has what a thread still waits for. The list does not say which of a process: one for each
- * line. */
-static void listed_wait(struct replay *r, const struct ev_file_lock *ev)
+/* Of the holder: as of a lock of the first list, unless it is known. */
+static int listed_wait(struct replay *r, const struct ev_file_lock *ev, u64 since, struct err *e)
 {
-	const struct locked holder = { .tid = ev->holder };
+	struct queued q = { .at = listed_lock(r, ev),
+			    .holder = { .owner = ev->holder, .tid = ev->holder, .since = since },
+			    .ino = ev->ino,
+			    .dev = ev->dev };
 	struct lock_list *o = own(r);
 	size_t i;
 
-	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++, o->steps++) {
-		struct wanting *w = &o->wanting[i];
+	for (i = 0; i < o->n_listed && !since && o->steps < STEPS_MOST; i++, o->steps++) {
+		const struct listed *l = &o->listed[i];
 
-		if (w->waits && w->ino == ev->ino && w->dev == ev->dev && w->at.owner == ev->pid) {
-			file_lock_put(r, w, &holder);
-			w->ino = 0; /* done */
-			return;
-		}
+		if (l->ino == q.ino && l->dev == q.dev && l->at.owner == ev->holder &&
+		    locked_overlap(&l->at, &q.at))
+			q.holder.since = l->at.since;
 	}
+	if (o->n_queued >= LISTED_MOST)
+		return 0;
+	if (GROW(o->queued, o->n_queued, "locks of files", e) < 0)
+		return ERR_FAIL;
+	o->queued[o->n_queued++] = q;
+	return 0;
 }
 
-void lock_list_last(struct replay *r, const struct ev_file_lock *ev)
+int lock_list_last(struct replay *r, const struct ev_file_lock *ev, u64 since, struct err *e)
 {
 	if (own(r)->steps >= STEPS_MOST)
-		return;
+		return 0;
 	if (ev->holder)
-		listed_wait(r, ev);
-	else
-		listed_again(r, ev);
+		return listed_wait(r, ev, since, e);
+	listed_again(r, ev);
+	return 0;
+}
+
+/* Not where holders differ: which thread of a process a line is of, the list does not say. */
+static const struct locked *queued_for(struct lock_list *o, const struct wanting *w)
+{
+	const struct locked *holder = NULL;
+	size_t i;
+
+	for (i = 0; i < o->n_queued; i++, o->steps++) {
+		const struct queued *q = &o->queued[i];
+
+		if (q->ino != w->ino || q->dev != w->dev || q->at.owner != w->at.owner ||
+		    (q->at.from == INT64_MIN) != (w->at.from == INT64_MIN))
+			continue;
+		if (holder && holder->tid != q->holder.tid)
+			return NULL;
+		if (!holder || !q->holder.since)
+			holder = &q->holder;
+	}
+	return holder;
+}
+
+static int lock_list_finish(struct replay *r, struct err *e)
+{
+	struct lock_list *o = own(r);
+	const struct locked *holder;
+	size_t i;
+
+	(void)e;
+	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++) {
+		holder = o->wanting[i].waits ? queued_for(o, &o->wanting[i]) : NULL;
+		if (holder)
+			file_lock_put(r, &o->wanting[i], holder);
+	}
+	return 0;
 }
 
 static void lock_list_free(void *slot)
@@ -209,10 +279,12 @@ static void lock_list_free(void *slot)
 
 	free(o->wanting);
 	free(o->listed);
+	free(o->queued);
 }
 
 const struct tracker track_lock_list = {
 	.name = "list of locks",
 	.of_replay = sizeof(struct lock_list),
+	.finish = lock_list_finish,
 	.free = lock_list_free,
 };

@@ -11,8 +11,8 @@
 struct locked {
 	u64 owner; /* process, with OPEN_FILE for locks of open files and flock */
 	s64 from, to;
-	u64 since;
-	u64 till; /* unlocked; 0: not yet */
+	u64 since; /* begin of the recording: before; 0: not known */
+	u64 till;  /* unlocked; 0: not yet */
 	u32 tid;
 	bool write;
 };
@@ -55,5 +55,8 @@ bool lock_list_locked(struct replay *r, const struct process *p, const struct ev
 /* One of a process that is not recorded, in a list before the last. */
 int lock_list_first(struct replay *r, const struct ev_file_lock *ev, u64 ts, struct err *e);
 
-/* A line of the list at the end. */
-void lock_list_last(struct replay *r, const struct ev_file_lock *ev);
+/* A recorded process got these bytes: no other had them then. */
+void lock_list_got(struct replay *r, u32 dev, u64 ino, const struct locked *at, u64 ts);
+
+/* A line of the list at the end. since: when its holder got the bytes, 0: not known. */
+int lock_list_last(struct replay *r, const struct ev_file_lock *ev, u64 since, struct err *e);
