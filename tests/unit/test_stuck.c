@@ -16,28 +16,40 @@ enum {
 	LATER = 16,
 	NO_OWNER = 32,
 	PAUSED = 64,
-	LISTED = 128
+	LISTED = 128,
+	ONE = 256,
+	TWO_FILES = 512
 };
 
 /*
- * Thread 100 answers on fds 5 to 7. On fd 8 something was read 4 s before (ASKED); thread 101 is in
- * call since before, for a lock of 102 (LOCK); after 2 s it is released, and 101 answers
- * (ANSWERED).
+ * Thread 100 answers on fds 5 to 7. On fds 8 and 9 something was read 4 s before (ASKED); threads
+ * 101 and 103 are in call since before, for a lock of 102 (LOCK); after 2 s it is released, and
+ * 101 answers (ANSWERED). ONE: only fd 8 and 101. TWO_FILES: 103 waits for another one.
  */
 static sqlite3 *waits(const char *call, int what, int flags)
 {
+	int other = what & (ONE | ANSWERED) ? 0 : 103;
 	struct text x = { 0 };
 	long end;
 
-	head_of(&x, 4);
+	head_of(&x, 5);
 	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"worker\"");
 	text_line(&x, "4 102 thread pid=100 state=83 comm=\"keeper\"");
+	if (other)
+		text_line(&x, "4 103 thread pid=100 state=83 comm=\"worker\"");
 	if (what & LISTED)
 		text_line(&x, "5 100 fd pid=100 fd=4096 mode=0100000 dev=5 ino=44 path=\"/f\"");
+	if (what & TWO_FILES)
+		text_line(&x, "5 100 fd pid=100 fd=4097 mode=0100000 dev=5 ino=45 path=\"/g\"");
 	if (what & ASKED)
 		text_line(&x, "32 100 asked ino=1008 fd=8 age=%ld answered=1", 4 * SECOND);
+	if (what & ASKED && other)
+		text_line(&x, "32 100 asked ino=1009 fd=9 age=%ld answered=1", 4 * SECOND);
 	if (what & LOCK)
 		text_line(&x, "33 101 futex_wait address=0x1000 own=101 value=2 holder=%d",
+			  what & NO_OWNER ? 0 : 102);
+	if (what & LOCK && other)
+		text_line(&x, "33 103 futex_wait address=0x1000 own=103 value=2 holder=%d",
 			  what & NO_OWNER ? 0 : 102);
 	text_line(&x, "@cpu 0");
 	if (!(what & ALONE))
@@ -60,6 +72,9 @@ static sqlite3 *waits(const char *call, int what, int flags)
 	if (!(what & ANSWERED))
 		text_line(&x, "%ld 101 syscall_args nr=%s arg0=0x1000 flags=%d", end + 10, call,
 			  flags);
+	if (other)
+		text_line(&x, "%ld 103 syscall_args nr=%s arg0=%d flags=%d", end + 10, call,
+			  what & TWO_FILES ? 0x1001 : 0x1000, flags);
 	text_line(&x, "%ld 102 syscall_args nr=clock_nanosleep flags=3", end + 10);
 	if (what & LISTED)
 		text_line(&x, "%ld 0 file_lock ino=44 dev=5 pid=100 to=9 holder=900 flags=7",
@@ -75,8 +90,9 @@ static void a_lock_that_was_taken_before_the_recording(void **state)
 
 	(void)state;
 	is_verdict(db, "problem", "stuck");
-	is_number(db, "SELECT n FROM verdict", 1);
-	is_number(db, "SELECT age FROM request_before WHERE end IS NULL AND answered",
+	is_number(db, "SELECT n FROM verdict", 2);
+	is_number(db, "SELECT paused FROM verdict", 0);
+	is_number(db, "SELECT max(age) FROM request_before WHERE end IS NULL AND answered",
 		  4 * SECOND - 1);
 	is_number(db, STUCK_VALUE("v.id", "thread"), 101);
 	is_number(db, STUCK_VALUE("v.id", "holder"), 102);
@@ -90,6 +106,7 @@ static void a_lock_that_was_taken_before_the_recording(void **state)
 	db = waits("futex", ASKED | LOCK | PAUSED, 3);
 	is_verdict(db, "problem", "stuck");
 	is_number(db, "SELECT count(*) FROM verdict WHERE ratio NOT NULL", 0);
+	is_within(db, FINDING_VALUE("verdict_stuck", "longest", "v.number"), 600 * MS, 601 * MS);
 	db_close(db);
 	/* nothing else is answered */
 	db = waits("futex", ASKED | LOCK | ALONE, 3);
@@ -123,7 +140,34 @@ static void the_holder_of_a_file_lock(void **state)
 	is_verdict(db, "problem", "stuck");
 	is_number(db, STUCK_VALUE("v.id", "holder"), 900);
 	is_number(db, STUCK_VALUE("count(*)", "waker"), 0);
+	is_number(db, STUCK_VALUE("v.number", "others"), 1);
+	is_number(db, "SELECT coalesce(since, -5) FROM file_lock_holder", -5);
+	/* since when is not known: no list before has it */
+	is_number(db, STUCK_VALUE("count(v.text)", "before"), 0);
 	db_close(db);
+	db = waits("flock", ASKED | LISTED | TWO_FILES, 3);
+	is_text(db,
+		"SELECT group_concat(text) FROM (SELECT v.text AS text FROM finding f JOIN finding_value v ON"
+		" v.finding=f.id WHERE f.kind='stuck_thread' AND v.name='path' ORDER BY 1)",
+		"/f,/g");
+	is_number(db, STUCK_VALUE("count(v.number)", "others"), 0);
+	db_close(db);
+}
+
+/* A long poll, which the thread in epoll has, and a thread that waits for a lock for itself. */
+static void a_thread_that_may_serve_a_request(void **state)
+{
+	static const char *const calls[] = { "futex", "flock" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		sqlite3 *db = waits(calls[i], ASKED | LOCK | ONE | LISTED, 3);
+
+		is_verdict(db, "none", "");
+		is_number(db, FINDING_VALUE("stuck_maybe", "thread", "v.id"), 101);
+		db_close(db);
+	}
 }
 
 static void other_waits_since_before_are_no_problem(void **state)
@@ -158,6 +202,7 @@ int main(void)
 		T(a_lock_that_was_taken_before_the_recording),
 		T(a_lock_that_is_released_in_the_recording),
 		T(the_holder_of_a_file_lock),
+		T(a_thread_that_may_serve_a_request),
 		T(other_waits_since_before_are_no_problem),
 	};
 

@@ -6,6 +6,8 @@
  */
 #include "verdict_failing.h"
 
+#include "analyze/analyses/verdict/verdict_stuck.h"
+
 #include "format/protocols.h"
 
 #include <stdio.h>

@@ -360,7 +360,8 @@ static bool in_pauses(const void *arg, s64 tid, s64 ts)
 static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	struct file_lock l = { .tries = 0 };
-	int ret = file_lock_find(c->db, in_pauses, j, &l, e);
+	const struct file_lock_ask ask = { .counts = in_pauses, .arg = j };
+	int ret = file_lock_find(c->db, &ask, &l, e);
 	const struct value values[] = {
 		VALUE_TEXT("path", l.path.len ? l.path.data : NULL),
 		VALUE_MAYBE("holder", thread, l.holder),

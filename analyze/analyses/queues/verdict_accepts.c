@@ -63,7 +63,6 @@ struct accepts {
 	double idle, waits;
 	struct unaccepted example;    /* with most connections */
 	double clients, files, limit; /* then; limit NAN: not known */
-	s64 tid;		      /* the first of these threads */
 	double threads_idle;	      /* how many */
 };
 
@@ -293,7 +292,6 @@ static void choose(struct accepts *a)
 			continue;
 		a->idle += of->idle;
 		a->waits += of->waits;
-		a->tid = !a->tid || of->tid < a->tid ? of->tid : a->tid;
 		a->threads_idle++;
 	}
 	for (i = 0; i < a->n; i++) {
@@ -427,9 +425,10 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct acce
 		VALUE_NUMBER("n", a->of, ""),
 		VALUE_NUMBER("mean", a->sum / a->of, "ns"),
 		VALUE_NUMBER("longest", a->longest, "ns"),
-		VALUE_SUBJECT("thread", thread, a->tid),
+		VALUE_SUBJECT("thread", thread, a->example.tid),
 		VALUE_NUMBER("others", a->threads_idle > 1 ? a->threads_idle - 1 : NAN, ""),
 		VALUE_NUMBER("share", percent(a->idle, a->waits), "%"),
+		VALUE_SUBJECT("process", process, a->example.pid),
 		VALUE_NUMBER("files", a->files, ""),
 		VALUE_NUMBER("limit", a->limit, ""),
 		VALUE_NUMBER("clients", a->clients, ""),

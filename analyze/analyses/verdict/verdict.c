@@ -11,6 +11,7 @@
 #include "analyze/analyses/queues/verdict_queues.h"
 #include "analyze/store/request_rows.h"
 #include "verdict_names.h"
+#include "verdict_stuck.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -53,7 +53,8 @@ struct verdict_window {
 struct verdict_traffic {
 	double exchanges, answers, errors;
 	double waited; /* ns, from arrivals to answers: per ns, the outstanding requests (Little) */
-	double arrived, took, logs; /* in it; ns until their answers, and sum of the logs */
+	/* in it; ns until their answers, the sum of the logs, and the longest of these */
+	double arrived, took, logs, longest;
 };
 
 /* A time range with a larger share of errors; n 0: there is none. */
@@ -334,15 +335,6 @@ int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* Under j->finding: what the threads of the server, or of the process, did in that time. */
 int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
-/* Of rows s of thread_state: the thread waits for no news of a client. A futex is a lock if it has
- * an owner: a condition variable has none. A call for a lock begins so much earlier than its wait
- * at most. */
-#define STUCK                                                                                   \
-	"(s.state IN (state_id('lock'), state_id('disk'), state_id('blocked'),"                 \
-	" state_id('stopped')) OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"         \
-	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.holder NOT NULL AND h.ts" \
-	" BETWEEN s.ts - 1000000 AND s.ts + s.dur)))"
-
 /* Calls of poll: of rows s with column abi, as those of syscall. */
 #define POLLS                                                                                        \
 	"(SELECT nr FROM syscall_name x WHERE x.abi=s.abi AND name IN ('epoll_wait', 'epoll_pwait'," \
@@ -350,18 +342,6 @@ int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct 
 
 /* verdict_lossy.c: without a problem, slow requests during which events were lost: not known. */
 int verdict_lossy(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
-
-/*
- * verdict_stuck.c: without a problem, requests without an answer of which the threads wait for a
- * lock or a disk: a problem, kind "stuck".
- */
-int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
-int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		      struct err *e);
-
-/* verdict_stuck.c: what a thread did for most of this time; *ret_did unchanged: not known. */
-int verdict_did(const char **ret_did, double *ret_share, sqlite3 *db, s64 tid, s64 from, s64 to,
-		struct err *e);
 
 /*
  * verdict_locked.c: requests that waited for a lock of another connection, next to many that did

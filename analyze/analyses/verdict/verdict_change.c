@@ -223,31 +223,50 @@ static void find_range(struct judged *j, const struct levels *v, const struct sc
 	j->ranges = n;
 }
 
+/* What arrived in the windows until this one, the longest left out where it could hide the others.
+ */
+static double arrivals_level(const struct judged *j, int last, const struct scaled *as)
+{
+	double n = 0, took = 0, logs = 0, longest = 0;
+	int i;
+
+	for (i = 0; i <= last; i++) {
+		n += j->traffic[i].arrived;
+		took += j->traffic[i].took;
+		logs += j->traffic[i].logs;
+		longest = fmax(longest, j->traffic[i].longest);
+	}
+	if (as->by == BY_MEAN && n > 1) {
+		n--;
+		took -= longest;
+	}
+	return n > 0 ? scaled(as, n, took, logs) : -INFINITY;
+}
+
 /*
  * Windows have the requests that end in them. When the recording starts, those that take long have
- * not ended yet, so windows look quick for as long as the longest takes: what arrived in them takes
- * as long as the rest.
+ * not ended yet, so windows look quick for as long as these take, a single one left out: what
+ * arrived in them takes as long as the rest.
  */
-static bool starts_quick(const struct judged *j, const struct levels *v, double slow_mean,
-			 const struct limits *l)
+static bool starts_quick(const struct judged *j, const struct levels *v, const struct scaled *as,
+			 double slow_mean, const struct limits *l)
 {
-	double n = 0, took = 0, longest = 0;
+	double longest = 0, second = 0, x,
+	       slow = as->by == BY_MEAN ? log(slow_mean + as->least) : levels_side(v, true).mean;
 	int i, first = 0, last;
 
 	while (first < v->n && !v->slow[first])
 		first++;
-	for (i = first; i < v->n && (v->slow[i] || v->neither[i]); i++)
-		longest = fmax(longest, j->windows[v->window[i]].longest);
+	for (i = first; i < v->n && (v->slow[i] || v->neither[i]); i++) {
+		x = j->windows[v->window[i]].longest;
+		second = fmax(second, fmin(x, longest));
+		longest = fmax(longest, x);
+	}
 	if (!first || i < v->n)
 		return false;
 	last = v->window[first - 1];
-	if (last * j->width > fmax(j->begins, 0) + longest)
-		return false;
-	for (i = 0; i <= last; i++) {
-		n += j->traffic[i].arrived;
-		took += j->traffic[i].took;
-	}
-	return took * l->factor > slow_mean * n;
+	return last * j->width <= fmax(j->begins, 0) + second &&
+	       arrivals_level(j, last, as) + log(l->factor) > slow;
 }
 
 /* Of the slow windows, or of all others, each with its mean latency. */
@@ -326,7 +345,7 @@ static bool judge_levels(struct judged *j, const struct levels *v, const struct 
 	/* one request is no change of all: the others have to be slower by the limit as well */
 	if (surely - above_low(v, base.mean) <= least ||
 	    fmin(slow_mean, slow_others) - base_mean < l->latency ||
-	    (!j->given && starts_quick(j, v, slow_mean, l)))
+	    (!j->given && starts_quick(j, v, as, fmin(slow_mean, slow_others), l)))
 		return false;
 	said = as->by == BY_MEAN ? ratio_of_means(j, v, tau) : ratio_of_typical(v);
 	if (said.ratio < l->factor || !(said.low > 1))

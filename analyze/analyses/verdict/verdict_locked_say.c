@@ -2,6 +2,8 @@
 /* What is said of requests that wait for a lock of another connection. */
 #include "verdict.h"
 
+#include "verdict_stuck.h"
+
 #include "analyze/store/error_names.h"
 
 /* Of the wait, the part in which the holder worked on no request. */

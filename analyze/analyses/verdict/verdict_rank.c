@@ -27,8 +27,9 @@ double verdict_harm(const struct judged *j)
 		return at_least(j->locked.added);
 	case VERDICT_tail:
 		return at_least(j->late.n * (j->late.p99 - j->late.p99_otherwise));
-	case VERDICT_hang:
 	case VERDICT_stuck:
+		return at_least(j->added);
+	case VERDICT_hang:
 		return at_least(j->n * j->paused);
 	case VERDICT_overload:
 	case VERDICT_pool:

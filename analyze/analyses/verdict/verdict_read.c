@@ -162,6 +162,7 @@ static void add_traffic(struct judged *j, const struct row_request *row)
 	first->arrived++;
 	first->took += took;
 	first->logs += log(took + 1);
+	first->longest = fmax(first->longest, took);
 	t->exchanges++;
 	t->waited += took;
 	t->answers += answers;

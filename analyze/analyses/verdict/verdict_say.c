@@ -6,6 +6,7 @@
 #include "analyze/analyses/queues/verdict_queues.h"
 #include "verdict_cycle.h"
 #include "verdict_names.h"
+#include "verdict_stuck.h"
 
 #include "analyze/store/error_names.h"
 #include "format/buf.h"
@@ -422,6 +423,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
 	if (ret == 0 && j->kind == VERDICT_stuck)
 		ret = verdict_stuck_say(c, j, l, e);
+	else if (ret == 0 && j->status != STATUS_PROBLEM)
+		ret = verdict_stuck_maybe(c, j, l, e);
 	if (ret == 0 && says[j->kind].say)
 		ret = says[j->kind].say(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)

@@ -23,6 +23,7 @@ struct work {
 struct tried {
 	struct work *v[2];
 	size_t n[2];
+	double failed; /* also those whose calls are not known */
 };
 
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
@@ -33,6 +34,7 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	s64 tid = row->receiver != BULK_NULL ? row->receiver : row->tid;
 
 	(void)rowid;
+	t->failed += failed;
 	if (tid != row->tid)
 		return 0; /* whose calls are whose is not known */
 	if (GROW(t->v[failed], t->n[failed], "requests", e) < 0)
@@ -65,8 +67,14 @@ static struct work *work_at(struct work *v, size_t n, s64 tid, s64 ts)
 	return low && v[low - 1].tid == tid && v[low - 1].to >= ts ? &v[low - 1] : NULL;
 }
 
-/* Counts tries in failed requests; marks requests that have any. */
-static bool in_failed(const void *arg, s64 tid, s64 ts)
+static bool is_in_failed(const void *arg, s64 tid, s64 ts)
+{
+	const struct tried *t = arg;
+
+	return work_at(t->v[1], t->n[1], tid, ts);
+}
+
+static void mark(const void *arg, s64 tid, s64 ts)
 {
 	const struct tried *t = arg;
 	struct work *w;
@@ -76,20 +84,18 @@ static bool in_failed(const void *arg, s64 tid, s64 ts)
 		w = work_at(t->v[i], t->n[i], tid, ts);
 		if (w)
 			w->tried = true;
-		if (w && i)
-			return true;
 	}
-	return false;
 }
 
-static double share_of(const struct tried *t, int which)
+/* Of the failed requests, or of the others; NAN: there are none. */
+static double share_of(const struct tried *t, int failed)
 {
-	double n = 0;
+	double n = 0, of = failed ? t->failed : (double)t->n[0];
 	size_t i;
 
-	for (i = 0; i < t->n[which]; i++)
-		n += t->v[which][i].tried;
-	return t->n[which] ? n / (double)t->n[which] : 0;
+	for (i = 0; i < t->n[failed]; i++)
+		n += t->v[failed][i].tried;
+	return of > 0 ? n / of : NAN;
 }
 
 static int put(struct analysis_ctx *c, const struct judged *j, const struct tried *t,
@@ -118,6 +124,7 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct trie
 int verdict_tried(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	struct tried t = { .n = { 0 } };
+	const struct file_lock_ask ask = { is_in_failed, mark, &t };
 	struct file_lock l = { .tries = 0 };
 	int i, ret = requests_each(c->db,
 				   COLUMN_OF(request, errors) | COLUMN_OF(request, tid) |
@@ -129,9 +136,9 @@ int verdict_tried(struct analysis_ctx *c, const struct judged *j, struct err *e)
 		if (t.n[i])
 			qsort(t.v[i], t.n[i], sizeof(*t.v[i]), by_thread);
 	if (ret >= 0 && t.n[1])
-		ret = file_lock_find(c->db, in_failed, &t, &l, e);
+		ret = file_lock_find(c->db, &ask, &l, e);
 	if (ret >= 0 && l.path.len && l.tries > 0 && share_of(&t, 1) >= MOST &&
-	    share_of(&t, 0) <= HARDLY)
+	    !(share_of(&t, 0) > HARDLY))
 		ret = put(c, j, &t, &l, e);
 	buf_free(&l.path);
 	free(t.v[0]);

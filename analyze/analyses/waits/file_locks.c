@@ -45,8 +45,7 @@ struct waiting {
 };
 
 struct locks {
-	file_lock_fn counts;
-	const void *arg;
+	const struct file_lock_ask *ask;
 	struct file_lock *ret;
 	struct idmap tries;   /* tid << 20 | fd -> struct sum */
 	struct idmap fds;     /* pid << 32 | fd of the file */
@@ -94,14 +93,18 @@ static bool has_failed(const struct row_syscall *row)
 	return row->ret == -LINUX_EAGAIN || row->ret == -LINUX_EACCES;
 }
 
+static bool has_tried(const struct row_syscall *row)
+{
+	return has_failed(row) && is_try(syscall_find((u8)row->abi, (u32)row->nr)) && row->fd >= 0;
+}
+
 static int take_try(void *arg, s64 rowid, const void *call, struct err *e)
 {
 	const struct row_syscall *row = call;
 	struct locks *l = arg;
 
 	(void)rowid;
-	if (!has_failed(row) || !is_try(syscall_find((u8)row->abi, (u32)row->nr)) || row->fd < 0 ||
-	    !l->counts(l->arg, row->tid, row->ts))
+	if (!has_tried(row) || !l->ask->counts(l->ask->arg, row->tid, row->ts))
 		return 0;
 	l->ret->tries++;
 	return add_sum(&l->tries, row->tid << 20 | (row->fd & 0xfffff), 1, e);
@@ -114,19 +117,24 @@ static int add_fd(void *arg, sqlite3_stmt *q, struct err *e)
 			 arg, TASK_LIMIT, e);
 }
 
+static bool is_of_file(struct locks *l, s64 tid, s64 fd)
+{
+	s64 pid = (intptr_t)idmap_get(&l->threads, (u64)tid);
+
+	return pid && idmap_get(&l->fds, (u64)pid << 32 | (u32)fd);
+}
+
 static int take_use(void *arg, s64 rowid, const void *call, struct err *e)
 {
 	const struct row_syscall *row = call;
 	struct locks *l = arg;
 	const struct syscall_desc *d = syscall_find((u8)row->abi, (u32)row->nr);
 	bool closes = d && d->family == FAMILY_CLOSE;
-	s64 pid;
 
 	(void)rowid;
 	if ((!closes && !is_try(d)) || l->n >= USES_MAX || (row->ret && !has_failed(row)))
 		return 0;
-	pid = (intptr_t)idmap_get(&l->threads, (u64)row->tid);
-	if (!pid || !idmap_get(&l->fds, (u64)pid << 32 | (u32)row->fd))
+	if (!is_of_file(l, row->tid, row->fd))
 		return 0;
 	if (GROW(l->uses, l->n, "locks of files", e) < 0)
 		return ERR_FAIL;
@@ -229,7 +237,7 @@ static int take_wait(void *arg, s64 rowid, const void *held, struct err *e)
 	s64 key = row->tid << 20 | (row->fd & 0xfffff);
 
 	(void)rowid;
-	if (row->failed == LOCK_FAILED || !l->counts(l->arg, row->tid, row->ts))
+	if (row->failed == LOCK_FAILED || !l->ask->counts(l->ask->arg, row->tid, row->ts))
 		return 0;
 	if (add_sum(&l->tries, key, 1, e) < 0)
 		return ERR_FAIL;
@@ -242,11 +250,9 @@ static int take_holder(void *arg, s64 rowid, const void *held, struct err *e)
 {
 	const struct row_file_lock_holder *row = held;
 	struct locks *l = arg;
-	s64 pid = (intptr_t)idmap_get(&l->threads, (u64)row->tid);
 
 	(void)rowid;
-	if (!pid || !idmap_get(&l->fds, (u64)pid << 32 | (u32)row->fd) ||
-	    !l->counts(l->arg, row->tid, row->ts))
+	if (!is_of_file(l, row->tid, row->fd) || !l->ask->counts(l->ask->arg, row->tid, row->ts))
 		return 0;
 	return add_sum(&l->holders, row->holder, 1, e);
 }
@@ -259,13 +265,23 @@ static void count_tries(struct locks *l)
 
 	l->ret->tries = 0;
 	while ((s = idmap_each(&l->tries, &at))) {
-		s64 pid = (intptr_t)idmap_get(&l->threads, (u64)s->key >> 20);
-
-		if (!idmap_get(&l->fds, (u64)pid << 32 | (u32)(s->key & 0xfffff)))
+		if (!is_of_file(l, s->key >> 20, s->key & 0xfffff))
 			continue;
 		l->asked += s->sum;
 		l->ret->tries += s->sum - s->waits;
 	}
+}
+
+static int tell_try(void *arg, s64 rowid, const void *call, struct err *e)
+{
+	const struct row_syscall *row = call;
+	struct locks *l = arg;
+
+	(void)rowid;
+	(void)e;
+	if (has_tried(row) && is_of_file(l, row->tid, row->fd))
+		l->ask->failed(l->ask->arg, row->tid, row->ts);
+	return 0;
 }
 
 /* Whether most of the tries and waits have a holder that is recorded. */
@@ -279,9 +295,9 @@ static bool known_holder(struct locks *l)
 		known += s->sum;
 	if (!most || known < HELD * l->asked)
 		return false;
-	if (most->sum >= HELD * known) {
+	if (most->sum >= HELD * l->asked) {
 		l->ret->holder = most->key;
-		l->ret->held = most->sum / known;
+		l->ret->held = most->sum / l->asked;
 	}
 	return true;
 }
@@ -314,10 +330,10 @@ static int holder_by_turns(struct locks *l, sqlite3 *db, struct err *e)
 	return ret < 0 ? ret : find_holder(l, e);
 }
 
-int file_lock_find(sqlite3 *db, file_lock_fn counts, const void *arg, struct file_lock *ret_lock,
+int file_lock_find(sqlite3 *db, const struct file_lock_ask *ask, struct file_lock *ret_lock,
 		   struct err *e)
 {
-	struct locks l = { .counts = counts, .arg = arg, .ret = ret_lock };
+	struct locks l = { .ask = ask, .ret = ret_lock };
 	int ret = rows_each(db, TABLE_syscall, call_set, take_try, &l, e);
 	const struct sum *most;
 
@@ -332,6 +348,8 @@ int file_lock_find(sqlite3 *db, file_lock_fn counts, const void *arg, struct fil
 		count_tries(&l);
 		ret = rows_each(db, TABLE_file_lock_holder, COLUMNS_ALL, take_holder, &l, e);
 	}
+	if (ret >= 0 && l.fds.n && ask->failed)
+		ret = rows_each(db, TABLE_syscall, call_set, tell_try, &l, e);
 	if (ret >= 0 && l.fds.n && !known_holder(&l) && l.ret->tries > 0)
 		ret = holder_by_turns(&l, db, e);
 	idmap_free_all(&l.tries);

@@ -12,12 +12,17 @@ struct file_lock {
 	struct buf path; /* empty: not known */
 	double tries;	 /* that failed, in the times that were asked for */
 	s64 holder;	 /* thread; 0: not known */
-	double held;	 /* share of the time of tries */
+	double held;	 /* share of the tries and waits, or of their time */
 };
 
-/* Whether a call of a thread at a time counts. */
-typedef bool (*file_lock_fn)(const void *arg, s64 tid, s64 ts);
+/* Which calls count, those of a thread at a time; and, unless NULL, every try of the file that
+ * failed, once it is known which file. */
+struct file_lock_ask {
+	bool (*counts)(const void *arg, s64 tid, s64 ts);
+	void (*failed)(const void *arg, s64 tid, s64 ts);
+	const void *arg;
+};
 
 /* Zero-initialise *ret. The file with most of the failed tries that count. */
-int file_lock_find(sqlite3 *db, file_lock_fn counts, const void *arg, struct file_lock *ret,
+int file_lock_find(sqlite3 *db, const struct file_lock_ask *ask, struct file_lock *ret,
 		   struct err *e);

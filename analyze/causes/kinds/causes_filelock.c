@@ -20,7 +20,8 @@ static bool in_slow(const void *arg, s64 tid, s64 ts)
 int cause_filelock(struct samples *d, struct cause *c, struct err *e)
 {
 	struct file_lock l = { .tries = 0 };
-	int ret = file_lock_find(d->db, in_slow, d, &l, e);
+	const struct file_lock_ask ask = { .counts = in_slow, .arg = d };
+	int ret = file_lock_find(d->db, &ask, &l, e);
 
 	if (ret == 0 && l.tries > 0)
 		CAUSE_VALUE(c, VALUE_NUMBER, "tries", l.tries, "");

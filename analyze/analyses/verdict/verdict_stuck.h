@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests whose threads wait for a lock or a disk, or are stopped (verdict_stuck.c). */
+#pragma once
+
+#include "verdict.h"
+
+/* Of rows s of thread_state: the thread waits for no news of a client. A futex is a lock if it has
+ * an owner: a condition variable has none. A call for a lock begins so much earlier than its wait
+ * at most. */
+#define STUCK                                                                                   \
+	"(s.state IN (state_id('lock'), state_id('disk'), state_id('blocked'),"                 \
+	" state_id('stopped')) OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"         \
+	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.holder NOT NULL AND h.ts" \
+	" BETWEEN s.ts - 1000000 AND s.ts + s.dur)))"
+
+#define STUCK_ENTRY 1000000 /* ns, as in STUCK */
+
+/* A wait of a thread with a request; call, fd: of the call that it waited in, fd -1: not seen. */
+struct stuck {
+	s64 tid, ts, till, waker, since, object;
+	s64 call, fd, dev, ino; /* of the file whose lock it waits for */
+	int state;
+	bool before; /* the request was read before the recording */
+};
+
+struct stucks {
+	struct stuck *v; /* to free; those that wait for the same stand together */
+	int n;
+};
+
+/* Whether a thread surely serves a request. */
+enum stuck_serves { STUCK_MAY_SERVE, STUCK_SERVES };
+
+/* Fills *s, zeroed. */
+int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
+	       const struct limits *l, enum stuck_serves serves, struct err *e);
+
+/* Of the order of stuck_read: 0: they wait for the same. */
+int stuck_same(const struct stuck *x, const struct stuck *y);
+
+/*
+ * Without a problem of more latency in the recording, requests without an answer of which the
+ * threads wait for a lock or a disk: a problem, kind "stuck".
+ */
+int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+
+/* verdict_stuck_say.c */
+int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		      struct err *e);
+/* A note: a thread that waits so, and a request that may be its own. */
+int verdict_stuck_maybe(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+			struct err *e);
+
+/* What a thread did for most of this time; *ret_did unchanged: not known. */
+int verdict_did(const char **ret_did, double *ret_share, sqlite3 *db, s64 tid, s64 from, s64 to,
+		struct err *e);
