@@ -16,10 +16,11 @@
 #define LOCK "5 0 file_lock ino=44 dev=5 pid=900 to=9 flags=1\n"
 #define LAST "@recorder\n10000000000 0 file_lock ino=44 dev=5 pid=900 to=9 flags=5\n"
 
-#define ALL_FAIL    1 /* from the start */
-#define THIRD_TRIES 2 /* a third of those that fail makes the call three times, the rest another \
-		       */
-#define HANDED_ON 4   /* another thread answers most of those that fail, and makes no call */
+#define ALL_FAIL 1 /* from the start */
+#define THIRD_TRIES                                                                            \
+	2	    /* a third of those that fail makes the call three times, the rest another \
+		     */
+#define HANDED_ON 4 /* another thread answers most of those that fail, and makes no call */
 
 /* A request each 10 ms; from the middle on they fail. This call in those that fail, and in others.
  */
