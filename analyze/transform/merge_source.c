@@ -123,18 +123,18 @@ static const struct {
 	u64 step;
 	bool flip; /* exclusive or, for numbers that use all their bits */
 } names[] = {
-	{ "site", "id", MERGE_SITES, false },	      { NULL, "site", MERGE_SITES, false },
-	{ NULL, "request", 1ull << 48, true },	      { NULL, "ring", 1ull << 48, true },
-	{ NULL, "sock", 1ull << 48, true },	      { "cgroup", "id", 1ull << 48, true },
-	{ "cgroup_made", "id", 1ull << 48, true },    { NULL, "cgroup", 1ull << 48, true },
+	{ "site", "id", MERGE_SITES, false },	    { NULL, "site", MERGE_SITES, false },
+	{ NULL, "request", 1ull << 48, true },	    { NULL, "ring", 1ull << 48, true },
+	{ NULL, "sock", 1ull << 48, true },	    { "cgroup", "id", 1ull << 48, true },
+	{ "cgroup_made", "id", 1ull << 48, true },  { NULL, "cgroup", 1ull << 48, true },
 	{ NULL, "parent", 1ull << 48, true }, /* a group's; processes' are of kind PID */
 	{ NULL, "netns", 1ull << 25, true },  /* these inodes begin at 0xf0000000 */
-	{ NULL, "conn", 1ull << 25, true },	      { "head", "name", 1ull << 13, true },
-	{ "head_more", "name", 1ull << 13, true },    { "request_name", "id", 1ull << 13, true },
-	{ "stack", "id", MERGE_STACKS, true },	      { "frame", "id", MERGE_STACKS, true },
-	{ "module", "id", MERGE_STACKS, true },	      { NULL, "caller", MERGE_STACKS, true },
-	{ NULL, "kernel_stack", MERGE_STACKS, true }, { NULL, "user_stack", MERGE_STACKS, true },
-	{ NULL, "frame", MERGE_STACKS, true },	      { NULL, "module", MERGE_STACKS, true },
+	{ NULL, "conn", 1ull << 25, true },	    { NULL, "name", 1ull << 13, true },
+	{ "request_name", "id", 1ull << 13, true }, { "stack", "id", MERGE_STACKS, true },
+	{ "frame", "id", MERGE_STACKS, true },	    { "module", "id", MERGE_STACKS, true },
+	{ NULL, "caller", MERGE_STACKS, true },	    { NULL, "kernel_stack", MERGE_STACKS, true },
+	{ NULL, "user_stack", MERGE_STACKS, true }, { NULL, "frame", MERGE_STACKS, true },
+	{ NULL, "module", MERGE_STACKS, true },
 };
 
 static u64 move_name(const struct source *s, const struct event_desc *ev,

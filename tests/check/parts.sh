@@ -43,6 +43,7 @@ text() { # host, last request's time
 			$((at + 1)) 200 syscall nr=read fd=6 dur=50 ret=10
 			$((at + 500)) 100 syscall nr=write fd=5 dur=50 ret=5
 			$((at + 600)) 200 syscall nr=write fd=6 dur=50 ret=5
+			$((at + 600)) 200 answer_more conn=2 name=2 errors=1 status=1 protocol=4
 		PACK
 	done
 	printf '36000 0 request_name id=1 protocol=1 name="GET /secret/:id"\n36001 0 request_name id=2 protocol=4 name="HGET"\n'
@@ -64,7 +65,7 @@ is "so does a part of a part" "$(ask again.obs "$named")" "GET /secret/:id,1,1,1
 $o cut --pid 200 --from 9us -o beta.obs one.obs 2>/dev/null
 is "of one process only its own" "$(ask beta.obs "$named")" "HGET,1,3,1000 "
 is "also its connections and segments" \
-	"$($o dump beta.obs | grep -oE 'conn=[0-9]+' | sort | uniq -c | tr -s ' ')" " 7 conn=2"
+	"$($o dump beta.obs | grep -oE 'conn=[0-9]+' | sort | uniq -c | tr -s ' ')" " 10 conn=2"
 
 $o cut --to 19us -o a.obs one.obs 2>/dev/null
 $o cut --from 19us -o b.obs one.obs 2>/dev/null
@@ -79,6 +80,9 @@ text two | sed 's/HGET/LPOP/' >two.txt
 $o merge -o hosts.obs one.obs two.obs 2>/dev/null
 is "names and connections of two hosts differ" "$(ask hosts.obs "$named")" \
 	"GET /secret/:id,1,8,1000 HGET,1,4,1000 LPOP,1,4,1000 "
+is "so do the names of errors" \
+	"$(ask hosts.obs "SELECT n.name, count(*) FROM request_error e JOIN request_name n ON n.id = e.name GROUP BY 1 ORDER BY 1")" \
+	"HGET,4 LPOP,4 "
 
 $o redact -o hidden.obs one.obs 2>/dev/null
 is "redacted names have their method only" "$(ask hidden.obs "$named" | grep -c secret)" 0

@@ -5,27 +5,57 @@
 
 #define PEERS_MOST 65536
 
-struct datagram *datagrams_newest(const struct datagrams *d, u64 peer)
+struct datagram_peer *datagrams_peer(const struct datagrams *d, u64 key)
 {
-	return idmap_get(&d->of, peer);
+	return idmap_get(&d->peers, key);
 }
 
-struct datagram *datagrams_add(struct datagrams *d, u64 peer, struct err *e)
+struct datagram_peer *datagrams_add_peer(struct datagrams *d, u64 key, struct err *e)
 {
-	struct datagram *one = calloc(1, sizeof(*one)), *older = datagrams_newest(d, peer);
+	struct datagram_peer *p =
+		idmap_add(&d->peers, key, sizeof(*p), PEERS_MOST, "peers of datagrams", e);
+
+	if (p)
+		p->key = key;
+	return p;
+}
+
+static int forget_idle(void *arg, void *peer, struct err *e)
+{
+	struct datagrams *d = arg;
+	struct datagram_peer *p = peer;
+
+	(void)e;
+	if (!p->open)
+		free(idmap_take(&d->peers, p->key));
+	return 0;
+}
+
+int datagrams_forget_peers(struct datagrams *d, size_t *ret_n, struct err *e)
+{
+	size_t before = d->peers.n;
+
+	if (idmap_in_order(&d->peers, forget_idle, d, e) < 0)
+		return ERR_FAIL;
+	*ret_n = before - d->peers.n;
+	return 0;
+}
+
+struct datagram *datagrams_add(struct datagrams *d, struct datagram_peer *p, struct err *e)
+{
+	struct datagram *one = calloc(1, sizeof(*one));
 
 	if (!one) {
 		err_set(e, ERR_FAIL, "out of memory for requests");
 		return NULL;
 	}
-	if (idmap_put(&d->of, peer, one, PEERS_MOST, e) < 0) {
-		free(one);
-		return NULL;
-	}
-	one->peer = peer;
-	one->older = older;
-	if (older)
-		older->newer = one;
+	one->peer = p;
+	one->older = p->newest;
+	*(p->newest ? &p->newest->newer : &p->oldest) = one;
+	p->newest = one;
+	one->answers = p->answers;
+	p->open++;
+	p->most = p->open > p->most ? p->open : p->most;
 	one->prev = d->last;
 	*(d->last ? &d->last->next : &d->first) = one;
 	d->last = one;
@@ -35,14 +65,9 @@ struct datagram *datagrams_add(struct datagrams *d, u64 peer, struct err *e)
 
 void datagrams_take(struct datagrams *d, struct datagram *one)
 {
-	if (one->older)
-		one->older->newer = one->newer;
-	if (one->newer)
-		one->newer->older = one->older;
-	else if (one->older)
-		idmap_put(&d->of, one->peer, one->older, PEERS_MOST, NULL); /* it has a place */
-	else
-		idmap_take(&d->of, one->peer);
+	*(one->older ? &one->older->newer : &one->peer->oldest) = one->newer;
+	*(one->newer ? &one->newer->older : &one->peer->newest) = one->older;
+	one->peer->open--;
 	*(one->prev ? &one->prev->next : &d->first) = one->next;
 	*(one->next ? &one->next->prev : &d->last) = one->prev;
 	d->n--;
@@ -56,6 +81,6 @@ void datagrams_free(struct datagrams *d)
 	while (d && d->first)
 		datagrams_take(d, d->first);
 	if (d)
-		idmap_free(&d->of);
+		idmap_free_all(&d->peers);
 	free(d);
 }

@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The requests of one datagram socket that have no answer. */
+/* The peers of one datagram socket, and their requests that have no answer. */
 #pragma once
 
 #include "descriptors.h"
 
+struct datagram_peer {
+	u64 key;
+	struct datagram *oldest, *newest;
+	u64 since;	/* its first datagram; 0: none yet */
+	u64 open, most; /* requests under way; the most at a time */
+	u64 answers;	/* sends that answered one */
+	u64 forgotten;	/* requests that may still be answered */
+	bool mutual;	/* it was sent what it did not ask for, so it may be asked as well */
+};
+
 struct datagram {
 	struct file request; /* with its client; the first member */
-	u64 peer;
+	struct datagram_peer *peer;
+	u64 answers;			/* of its peer before */
 	struct datagram *older, *newer; /* of its peer */
 	struct datagram *next, *prev;	/* in order of time */
 };
 
 struct datagrams {
-	struct idmap of; /* peer -> its newest */
+	struct idmap peers; /* key -> struct datagram_peer */
 	struct datagram *first, *last;
 	size_t n;
-	u64 last_send; /* 0: none yet */
+	u64 last_send; /* of an answer; 0: none yet */
 	u32 answered;  /* thread of that send */
+	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
 };
 
-struct datagram *datagrams_add(struct datagrams *d, u64 peer, struct err *e);
-/* The newest of the peer; NULL: none. */
-struct datagram *datagrams_newest(const struct datagrams *d, u64 peer);
+/* NULL: none yet. */
+struct datagram_peer *datagrams_peer(const struct datagrams *d, u64 key);
+struct datagram_peer *datagrams_add_peer(struct datagrams *d, u64 key, struct err *e);
+/* Forgets peers without an open request, and says how many. */
+int datagrams_forget_peers(struct datagrams *d, size_t *ret_n, struct err *e);
+struct datagram *datagrams_add(struct datagrams *d, struct datagram_peer *p, struct err *e);
 void datagrams_take(struct datagrams *d, struct datagram *one);
 void datagrams_free(struct datagrams *d); /* NULL is fine */

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define CLIENT_LIMIT 10000  /* (service, address) pairs that are distinguished */
+#define DATAGRAMS    5000   /* of these: senders of datagrams may be forged, and leave the rest */
 #define AF_REST	     0xffff /* all others */
 
 struct client {
@@ -58,10 +59,9 @@ u32 client_id(const struct client *c)
 
 /* *ret is NULL if there are too many. */
 static int client_of(struct replay *r, struct client **ret, u32 service, u16 family,
-		     const u8 *address, struct err *e)
+		     const u8 *address, size_t limit, struct err *e)
 {
 	u64 key = address_key((u64)service << 16 | family, address);
-	size_t limit = family == AF_REST ? 2 * CLIENT_LIMIT : CLIENT_LIMIT;
 	struct client *c = idmap_get(own(r), key);
 
 	*ret = c;
@@ -89,9 +89,11 @@ int clients_of_file(struct replay *r, struct file *f, struct err *e)
 
 	if (f->client)
 		return 0;
-	if (client_of(r, &f->client, service, family, known ? f->daddr : nowhere, e) < 0)
+	if (client_of(r, &f->client, service, family, known ? f->daddr : nowhere,
+		      f->socktype == LINUX_SOCK_DGRAM ? DATAGRAMS : CLIENT_LIMIT, e) < 0)
 		return ERR_FAIL;
-	if (!f->client && client_of(r, &f->client, service, AF_REST, nowhere, e) < 0)
+	if (!f->client &&
+	    client_of(r, &f->client, service, AF_REST, nowhere, 2 * (size_t)CLIENT_LIMIT, e) < 0)
 		return ERR_FAIL;
 	if (f->client)
 		f->client->connections +=

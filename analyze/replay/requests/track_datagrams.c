@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Requests in datagrams. Many are under way on one socket: an answer belongs to the newest request
- * of the client that it goes to, as what had no answer may never get one: it was dropped, or is a
- * line of a log. These are kept up to some number. The event with the peer comes right before the
- * call; a receive of what stays has none.
+ * of the client that it goes to, as what had no answer may never get one: it was dropped, is a line
+ * of a log, or was sent again. So the latency of a client with several under way is at least what
+ * is said. What has none when its client has got more than ever were under way is forgotten. A peer
+ * that is sent what it did not ask for is no client: it is asked, or one message to it is many
+ * datagrams, as in QUIC. The event with the peer comes right before the call; a receive of what
+ * stays has none. Where a call moves several datagrams, peers are not recorded.
  */
 #include "track_datagrams.h"
 
@@ -11,12 +14,14 @@
 #include "analyze/replay/tasks/threads.h"
 #include "format/linux_abi.h"
 #include "track_segments.h"
+#include "track_services.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_MOST 1024	/* of a socket */
-#define ALL_MOST  65536 /* of all sockets */
+#define OPEN_MOST  1024	 /* of a socket */
+#define ALL_MOST   65536 /* of all sockets */
+#define PEERS_MOST 65536 /* of all sockets */
 
 /* Of a thread: the peer of its next call. */
 struct next_peer {
@@ -26,7 +31,7 @@ struct next_peer {
 };
 
 struct all_datagrams {
-	size_t n;
+	size_t n, peers;
 };
 
 static struct all_datagrams *own(const struct replay *r)
@@ -49,27 +54,60 @@ static int datagrams_on_peer(struct replay *r, const struct record *rec, struct 
 
 static void forget(struct replay *r, struct datagrams *d, struct datagram *one)
 {
+	const struct request *q = &one->request.request;
+
+	if (q->recvs && !q->sends)
+		services_on_request(&one->request, 0, false);
 	datagrams_take(d, one);
 	own(r)->n--;
 }
 
-static int received(struct replay *r, struct file *f, const struct next_peer *p, struct file **ret,
-		    struct err *e)
+/* A socket of IPv6 receives from IPv4 as IPv6, and may send to either. */
+static u64 peer_key(const struct next_peer *p)
+{
+	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+	addr16 address = { 0 };
+
+	if (p->family != LINUX_AF_INET6 || memcmp(p->address, mapped, sizeof(mapped)) != 0)
+		return address_key(p->port, p->address);
+	memcpy(address, p->address + sizeof(mapped), sizeof(address) - sizeof(mapped));
+	return address_key(p->port, address);
+}
+
+/* *ret NULL: there are too many. */
+static int find_peer(struct replay *r, struct datagrams *d, const struct next_peer *p,
+		     struct datagram_peer **ret, struct err *e)
+{
+	u64 key = peer_key(p);
+	size_t forgotten = 0;
+
+	*ret = datagrams_peer(d, key);
+	if (!*ret && own(r)->peers >= PEERS_MOST && datagrams_forget_peers(d, &forgotten, e) < 0)
+		return ERR_FAIL;
+	own(r)->peers -= forgotten;
+	if (*ret || own(r)->peers >= PEERS_MOST)
+		return 0;
+	*ret = datagrams_add_peer(d, key, e);
+	own(r)->peers += !!*ret;
+	return *ret ? 0 : ERR_FAIL;
+}
+
+static int received(struct replay *r, struct file *f, const struct next_peer *p,
+		    struct datagram_peer *peer, u64 ts, struct file **ret, struct err *e)
 {
 	struct datagrams *d = f->datagrams;
 	struct datagram *one;
 
-	if (!d) {
-		d = f->datagrams = calloc(1, sizeof(*d));
-		f->request.recvs = 0; /* what was received without a peer stays: MSG_PEEK */
-	}
-	if (!d)
-		return err_set(e, ERR_FAIL, "out of memory for requests");
-	if (d->n && (d->n >= OPEN_MOST || own(r)->n >= ALL_MOST))
+	peer->since = peer->since ? peer->since : ts;
+	if (d->n && (d->n >= OPEN_MOST || own(r)->n >= ALL_MOST)) {
+		d->first->peer->forgotten++;
 		forget(r, d, d->first);
-	one = own(r)->n < ALL_MOST ? datagrams_add(d, address_key(p->port, p->address), e) : NULL;
+	}
+	if (own(r)->n >= ALL_MOST)
+		return 0;
+	one = datagrams_add(d, peer, e);
 	if (!one)
-		return own(r)->n < ALL_MOST ? ERR_FAIL : 0;
+		return ERR_FAIL;
 	own(r)->n++;
 	f->unread = false;
 	f->asked = 0;
@@ -81,41 +119,78 @@ static int received(struct replay *r, struct file *f, const struct next_peer *p,
 				      .family = p->family,
 				      .sport = f->sport,
 				      .dport = p->port,
+				      .since = d->last_send,
 				      .serves = true,
 				      .conn = segments_conn(r, f) };
 	memcpy(one->request.saddr, f->saddr, sizeof(f->saddr));
 	memcpy(one->request.daddr, p->address, sizeof(p->address));
 	one->request.request.service = f->request.service;
-	one->request.request.last_send = d->last_send;
 	one->request.request.answered = d->answered;
 	*ret = &one->request;
 	return 0;
+}
+
+/* The request that a send answers; NULL: none. */
+static struct file *answered(struct replay *r, struct datagrams *d, struct datagram_peer *p,
+			     u32 tid, u64 ts)
+{
+	struct datagram *one = p->newest;
+
+	if (!one) {
+		p->mutual = !p->forgotten;
+		p->forgotten -= !p->mutual;
+		return NULL;
+	}
+	p->answers++;
+	d->last_send = ts;
+	d->answered = tid;
+	for (; p->oldest != one && p->oldest->answers + p->most < p->answers; p->forgotten++)
+		forget(r, d, p->oldest);
+	return &one->request;
+}
+
+static void forget_requests(struct replay *r, struct datagrams *d)
+{
+	while (d->first)
+		forget(r, d, d->first);
 }
 
 int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		      bool send, struct file **ret, struct err *e)
 {
 	bool one_each = v->desc->family == FAMILY_SEND || v->desc->family == FAMILY_RECV;
-	const struct next_peer *p = t->own[TRACK_datagrams];
-	struct datagram *one;
+	const struct next_peer *next = t->own[TRACK_datagrams];
+	struct datagrams *d = f->datagrams;
+	struct datagram_peer *peer;
 
 	*ret = f;
-	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM || !one_each ||
-	    (p->ts != v->ts && !f->datagrams))
+	/* a receive from a Unix socket leaves the caller's address as it was */
+	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM || (d && d->off) ||
+	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6) ||
+	    (one_each && next->ts != v->ts && !d))
 		return 0;
-	*ret = NULL;
-	if (p->ts != v->ts)
-		return 0;
-	if (!send)
-		return received(r, f, p, ret, e);
-	one = f->datagrams ? datagrams_newest(f->datagrams, address_key(p->port, p->address))
-			   : NULL;
-	if (one) {
-		f->datagrams->last_send = v->ts;
-		f->datagrams->answered = t->tid;
+	if (!d) {
+		d = f->datagrams = calloc(1, sizeof(*d));
+		if (!d)
+			return err_set(e, ERR_FAIL, "out of memory for requests");
+		f->request.recvs = 0; /* what was received without a peer stays: MSG_PEEK */
 	}
-	*ret = one ? &one->request : NULL;
-	return 0;
+	if (!one_each) {
+		forget_requests(r, d);
+		d->off = true;
+		return 0;
+	}
+	*ret = NULL;
+	if (next->ts != v->ts)
+		return 0;
+	if (find_peer(r, d, next, &peer, e) < 0)
+		return ERR_FAIL;
+	if (peer && send)
+		*ret = answered(r, d, peer, t->tid, v->ts);
+	if (peer && peer->mutual)
+		while (peer->oldest)
+			forget(r, d, peer->oldest);
+	return peer && !send && !peer->mutual ? received(r, f, next, peer, v->ts, ret, e) : 0;
 }
 
 void datagrams_forget(struct replay *r, struct file *f, struct file *request)
@@ -130,17 +205,21 @@ struct file *datagrams_open(const struct file *f, const struct file *last)
 
 	if (last && !d->last_send)
 		return NULL;
-	while (one && one->request.request.first_recv <= d->last_send)
+	while (one && (one->request.request.first_recv <= d->last_send ||
+		       (!one->peer->answers && one->peer->since <= d->last_send)))
 		one = one->next;
 	return one ? &one->request : NULL;
 }
 
 void datagrams_end(struct replay *r, struct file *f)
 {
-	if (!f->datagrams)
+	struct datagrams *d = f->datagrams;
+
+	if (!d)
 		return;
-	own(r)->n -= f->datagrams->n;
-	datagrams_free(f->datagrams);
+	forget_requests(r, d);
+	own(r)->peers -= d->peers.n;
+	datagrams_free(d);
 	f->datagrams = NULL;
 }
 

@@ -7,7 +7,7 @@
 /*
  * What the call on the server's socket f is about: a request, as a file of its own, new where it is
  * received, the newest of its client where it is answered; f itself where peers are not recorded;
- * NULL: an answer to nothing, or nothing was taken.
+ * NULL: of a peer that is no client, or nothing was taken.
  */
 int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		      bool send, struct file **ret, struct err *e);
@@ -16,7 +16,8 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 void datagrams_forget(struct replay *r, struct file *f, struct file *request);
 
 /*
- * The next one, or the first (last NULL), that was received after the last answer; NULL: none. Of a
+ * The next one, or the first (last NULL), that was received after the last answer; NULL: none. Not
+ * of a peer that had no answer while others had: it sends what needs none, as lines of a log. Of a
  * socket that never answered, one stands for all.
  */
 struct file *datagrams_open(const struct file *f, const struct file *last);

@@ -365,6 +365,17 @@ static int served(struct replay *r, struct thread *t, struct file *f, struct fil
 	return has_group(r, GROUP_requests) ? names_on_call(r, t, f, v, send, e) : 0;
 }
 
+/* A datagram to a peer that is no client: it is counted. */
+static int no_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		      u64 bytes, struct err *e)
+{
+	struct socket_use *u;
+
+	services_on_send(r, f, v->ts);
+	return uses_count(r, &u, t->process->pid, service_id(f->request.service), v, true, bytes,
+			  e);
+}
+
 static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
@@ -411,7 +422,7 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 		       datagrams_request(r, t, f, v, send, &one, e) < 0))
 		return ERR_FAIL;
 	if (!one)
-		return 0;
+		return send ? no_request(r, t, f, v, bytes, e) : 0;
 	if (server && clients_of_file(r, one, e) < 0)
 		return ERR_FAIL;
 	if (uses_count(r, &u, t->process->pid, server ? service_id(f->request.service) : 0, v, send,
