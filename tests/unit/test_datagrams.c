@@ -74,7 +74,7 @@ static void peers_that_are_no_clients(void **state)
 	rows_are(HOST SEND(1000, 100, 1, 7) RECV(2000, 100, 1, 7) SEND(9000, 100, 1, 7)
 			 RECV(9500, 100, 1, 7),
 		 NULL, NULL);
-	/* an answer of three, and what tells that they arrived */
+	/* an answer of three, and acknowledgements */
 	rows_are(HOST RECV(1000, 100, 1, 7) SEND(2000, 100, 1, 7) SEND(2100, 100, 1, 7)
 			 SEND(2200, 100, 1, 7) RECV(3000, 100, 1, 7) RECV(80000, 100, 1, 7)
 				 SEND(81000, 100, 1, 7) SEND(82000, 100, 1, 7),
