@@ -143,9 +143,10 @@ struct verdict_locked {
 
 struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
-	double slept;  /* share in poll or on a socket: waiting for input */
-	double queued; /* share in the run queue */
-	double ran;    /* share on a CPU */
+	double slept;	 /* share in poll or on a socket: waiting for input */
+	double queued;	 /* share in the run queue */
+	double ran;	 /* share on a CPU */
+	s64 inmid, late; /* requests that arrived in its middle, and shortly before its end */
 	bool counts;
 	bool usual, by_name;	      /* no problem: verdict_busy.c, verdict_by_name.c */
 	struct verdict_window inside; /* of the requests that it touches; not of a part */

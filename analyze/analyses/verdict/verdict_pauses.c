@@ -14,6 +14,15 @@ static double length(const struct judged_pause *p)
 }
 
 /*
+ * Nothing arrived while its thread waited for input, until shortly before it ended: those that had
+ * no answer may have waited for that, as consumers do for what others produce. Names show which.
+ */
+static bool waits_for_arrival(const struct judged *j, const struct judged_pause *p)
+{
+	return isnan(j->read) && p->slept >= 0.5 && !p->inmid && p->late;
+}
+
+/*
  * One request that only waits for input is no pause of the server. Without an answer until the end
  * of the recording several may have none as well, unless such requests had answers before.
  */
@@ -23,7 +32,7 @@ static bool serves(const struct analysis_ctx *c, const struct judged *j,
 	/* the first requests of new connections are no sample of how it serves */
 	if ((double)p->end <= j->opened && j->opened > j->begins && length(p) < EDGE_LEAST)
 		return false;
-	return !p->usual && !p->by_name &&
+	return !p->usual && !p->by_name && !waits_for_arrival(j, p) &&
 	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
 }
 
@@ -59,11 +68,42 @@ static bool requests_wait_for_pauses(const struct judged *j)
 	return soon >= longer;
 }
 
+/*
+ * Where most requests touch pauses, these are how it serves, but for some that are far longer than
+ * all that others took: what is usual is that then. NAN: there are none.
+ */
+static double usual_between(const struct judged *j, const struct limits *l)
+{
+	double others = 0, longest, inside, usual = NAN;
+	bool rare;
+	int i, k;
+
+	for (i = 0; i < j->n_windows; i++)
+		others = fmax(others, j->windows[i].longest);
+	/* those that are as long as one of them would be the rare ones */
+	for (k = 0; k < j->whole; k++) {
+		const struct judged_pause *p = &j->pauses[k];
+
+		longest = others;
+		inside = 0;
+		for (i = 0; i < j->whole; i++) {
+			rare = length(&j->pauses[i]) >= length(p);
+			inside += rare ? j->pauses[i].inside.n : 0;
+			longest = fmax(longest, rare ? 0 : j->pauses[i].inside.longest);
+		}
+		if (length(p) >= l->pause && length(p) >= l->factor * longest &&
+		    inside <= COUNT_MARGIN * j->requests)
+			usual = fmin(isnan(usual) ? INFINITY : usual, longest);
+	}
+	return usual;
+}
+
 /* Which of the whole server count: long ones each, short ones if all of them are a share of the
  * time. */
-static void count_whole(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held)
+static void count_whole(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held,
+			double usual)
 {
-	double p99 = verdict_quantile(&j->outside, 0.99), usual = isnan(p99) ? 0 : p99, sum = 0;
+	double sum = 0;
 	int i, n = 0;
 
 	for (i = 0; i < j->whole; i++) {
@@ -145,14 +185,16 @@ static void count_parts(struct analysis_ctx *c, struct judged *j, const struct l
  */
 static void count(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held)
 {
+	bool few = (double)j->outside.n < COUNT_MARGIN * j->requests;
+	double usual = few ? usual_between(j, l) : verdict_quantile(&j->outside, 0.99);
 	int i;
 
 	j->counted = 0;
 	j->paused = j->waited = 0;
 	j->start = j->end = NAN;
-	if ((double)j->outside.n < COUNT_MARGIN * j->requests)
+	if (few && isnan(usual))
 		return;
-	count_whole(c, j, l, held);
+	count_whole(c, j, l, held, isnan(usual) ? 0 : usual);
 	count_parts(c, j, l);
 	for (i = 0; i < j->n_pauses; i++) {
 		const struct judged_pause *p = &j->pauses[i];
