@@ -53,10 +53,11 @@ int db_try(sqlite3 *db, struct err *e, const char *sql)
 	return code != SQLITE_OK;
 }
 
-/* Binds what fmt names; stops at the first failure. */
+/* Binds what fmt names, which are all or none; stops at the first failure. */
 static int bind_all(sqlite3_stmt *s, const char *fmt, va_list ap)
 {
-	int i, ret = SQLITE_OK;
+	int i, n = sqlite3_bind_parameter_count(s);
+	int ret = *fmt && (size_t)n != strlen(fmt) ? SQLITE_RANGE : SQLITE_OK;
 
 	for (i = 1; fmt[i - 1] && ret == SQLITE_OK; i++) {
 		if (fmt[i - 1] == 'i')

@@ -196,6 +196,59 @@ static void other_waits_since_before_are_no_problem(void **state)
 	}
 }
 
+/* Thread 101 reads on fd 8, waits for the lock of a file n times, and answers; 100 on others. */
+static sqlite3 *waits_inside(int n, long wait, int others)
+{
+	struct text x = { 0 };
+	long t = 200 * MS;
+	int i;
+
+	head_of(&x, 5);
+	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"worker\"\n@cpu 0");
+	text_line(&x, "5 100 fd pid=100 fd=4096 mode=0100000 dev=5 ino=44 path=\"/f\"");
+	many(&x, others, 200000, MS);
+	text_line(&x, "@cpu 1");
+	for (i = 0; i < n + 1; i++, t += wait + 50 * MS) {
+		long till = t + (i < n ? wait : MS);
+
+		text_line(&x, "%ld 0 waking target=101 context=1\n%ld 0 switch next=101", t,
+			  t + 1000);
+		text_line(&x, "%ld 101 syscall nr=read fd=8 ret=29 count=99 dur=200", t + 3000);
+		text_line(&x, "%ld 101 switch next=0 state=1", t + 9000);
+		text_line(&x, "%ld 0 waking target=101\n%ld 0 switch next=101", till, till + 1000);
+		text_line(&x, "%ld 101 syscall_args nr=flock arg0=0x1000 arg1=2 dur=%ld",
+			  till + 2000, till - t - 6000);
+		text_line(&x, "%ld 101 syscall nr=write fd=8 ret=9 count=9 dur=200", till + 4000);
+		text_line(&x, "%ld 101 switch next=0 state=1", till + 5000);
+	}
+	x.t = x.t > t ? x.t : t;
+	return judged(&x, NULL);
+}
+
+static void some_requests_wait_for_a_file_lock(void **state)
+{
+	sqlite3 *db = waits_inside(3, 300 * MS, 2000);
+
+	(void)state;
+	is_verdict(db, "problem", "stuck");
+	is_number(db, "SELECT n FROM verdict", 3);
+	is_within(db, "SELECT start FROM verdict", 199 * MS, 201 * MS);
+	is_text(db, STUCK_VALUE("v.text", "path"), "/f");
+	is_within(db, STUCK_VALUE("v.number", "length"), 299 * MS, 300 * MS);
+	is_number(db, STUCK_VALUE("count(v.number)", "others"), 0); /* one thread */
+	db_close(db);
+	/* one alone; short ones; most of them */
+	db = waits_inside(1, 300 * MS, 2000);
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
+	db_close(db);
+	db = waits_inside(3, 50 * MS, 2000);
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
+	db_close(db);
+	db = waits_inside(8, 300 * MS, 5);
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +256,7 @@ int main(void)
 		T(a_lock_that_is_released_in_the_recording),
 		T(the_holder_of_a_file_lock),
 		T(a_thread_that_may_serve_a_request),
+		T(some_requests_wait_for_a_file_lock),
 		T(other_waits_since_before_are_no_problem),
 	};
 

@@ -2,15 +2,15 @@
 /*
  * Requests of a server that answers others: their threads wait for a lock, a disk, or are stopped.
  * The waits began before the recording, or last until its end, so that no pause and no latency
- * shows them. No protocol need be read: in these states a thread waits for no news of its client,
- * as it does in a long poll, on a condition variable, in poll or until a time. Which thread has a
- * request from before is known by its answer. Without one, it is one of its process that waits so,
- * if no other thread can have it, or if both requests and such threads are several. Otherwise the
- * request may be a long poll, and the thread may serve none: that is said, and is no problem.
+ * shows them; or some requests wait for the lock of a file, and most of their name do not. No
+ * protocol need be read: in these states a thread waits for no news of its client, as it does in a
+ * long poll, on a condition variable, in poll or until a time. Which thread has a request from
+ * before is known by its answer. Without one, it is one of its process that waits so, if no other
+ * thread can have it, or if both requests and such threads are several. Otherwise the request may
+ * be a long poll, and the thread may serve none: that is said, and is no problem.
  */
 #include "verdict_stuck.h"
 
-#include "analyze/base/idmap.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/row_types.h"
 #include "analyze/store/state.h"
@@ -20,7 +20,7 @@
 #define THREADS_MOST 4096
 
 /* ?1 server, ?2 duration, ?3 the shortest wait, ?4 the shortest since before the recording, ?7 1:
- * threads that serve a request, 0: that may serve one. */
+ * threads that serve a request, 0: that may serve one, ?8 how many times as long as others. */
 static const char waits_sql[] =
 	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), w AS MATERIALIZED (SELECT tid,"
 	" (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state, coalesce(object, 0) AS object,"
@@ -32,28 +32,61 @@ static const char waits_sql[] =
 	" k, count(*) OVER (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?5), h AS MATERIALIZED (SELECT"
 	" DISTINCT pid FROM thread WHERE tid IN (SELECT s.tid FROM thread_state s WHERE s.state IN"
 	" (state_id('futex'), state_id('poll'), state_id('timer'), state_id('client'), state_id('pipe'),"
-	" state_id('child'), state_id('other'))) AND tid NOT IN (SELECT tid FROM p)) SELECT o.tid, o.state,"
+	" state_id('child'), state_id('other'))) AND tid NOT IN (SELECT tid FROM p)), f AS MATERIALIZED"
+	" (SELECT w.*, coalesce(q.name, 0) AS name, q.ts - q.queued AS arrival, q.dur + q.queued AS latency"
+	" FROM request q CROSS JOIN w ON w.tid=q.tid AND w.ts >= q.ts AND w.till <= q.ts + q.dur WHERE ?7 AND"
+	" EXISTS (SELECT 1 FROM w WHERE state=state_id('lock')) AND w.state=state_id('lock') AND q.service IN"
+	" own AND NOT q.lossy AND 2 * (w.till - w.ts) > q.dur), s AS MATERIALIZED (SELECT"
+	" coalesce(name, 0) AS name, count(*) AS n, total(dur + queued) AS latency FROM request WHERE EXISTS"
+	" (SELECT 1 FROM f) AND service IN own AND NOT lossy GROUP BY 1)"
+	" SELECT o.tid, o.state,"
 	" o.object, o.ts, o.till, o.waker, -b.age, 1 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE"
 	" ?7 UNION ALL SELECT p.tid, p.state, p.object, p.ts, p.till, p.waker, -b.age, 1 FROM b JOIN p"
 	" USING(pid, k) WHERE b.end IS NULL AND (min(b.n, p.n) > 1 OR p.pid NOT IN (SELECT pid FROM h)) = ?7"
 	" UNION ALL SELECT w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0 FROM unanswered u JOIN"
 	" w ON w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?5 WHERE ?7 AND u.service IN own AND"
-	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?6";
+	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) UNION ALL"
+	" SELECT f.tid, f.state, f.object, f.ts, f.till, f.waker, f.arrival, 0 FROM f JOIN s USING(name)"
+	" WHERE 2 * (SELECT count(*) FROM f g WHERE g.name=s.name) < s.n AND (SELECT count(*) FROM f) > 1"
+	" AND f.latency >= ?8 * (s.latency - (SELECT total(latency) FROM f g WHERE g.name=s.name)) / (s.n -"
+	" (SELECT count(*) FROM f g WHERE g.name=s.name)) LIMIT ?6";
+
+#define DIFFER(x, y, member) (((x)->member > (y)->member) - ((x)->member < (y)->member))
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct stuck *x = a, *y = b;
+
+	return DIFFER(x, y, tid) ? DIFFER(x, y, tid) : DIFFER(x, y, ts);
+}
 
 /* The call of a wait begins before it; one from before the recording, when it ends. */
 static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
 {
 	const struct row_syscall *row = call;
-	struct stuck *w = idmap_get(arg, (u64)row->tid);
+	const struct stucks *s = arg;
+	int low = 0, high = s->n, mid;
 
 	(void)rowid;
 	(void)e;
-	if (!w || row->fd < 0 ||
-	    (w->ts > 0 ? row->ts > w->ts || (w->fd >= 0 && row->ts < w->call)
-		       : row->ts < w->till - STUCK_ENTRY || (w->fd >= 0 && row->ts > w->call)))
-		return 0;
-	w->call = row->ts;
-	w->fd = row->fd;
+	while (low < high && row->fd >= 0) {
+		mid = (low + high) / 2;
+		if (s->v[mid].tid < row->tid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; row->fd >= 0 && low < s->n && s->v[low].tid == row->tid; low++) {
+		struct stuck *w = &s->v[low];
+
+		if (w->state != STATE_lock ||
+		    (w->ts > 0 ? row->ts > w->ts || (w->fd >= 0 && row->ts < w->call)
+			       : row->ts < w->till - STUCK_ENTRY ||
+					 (w->fd >= 0 && row->ts > w->call)))
+			continue;
+		w->call = row->ts;
+		w->fd = row->fd;
+	}
 	return 0;
 }
 
@@ -80,22 +113,20 @@ static int read_files(struct stucks *s, sqlite3 *db, struct err *e)
 {
 	static const u32 set =
 		COLUMN_OF(syscall, ts) | COLUMN_OF(syscall, tid) | COLUMN_OF(syscall, fd);
-	struct idmap waits = { 0 };
+	bool any = false;
 	int i, ret = 0;
 
-	for (i = 0; i < s->n && ret == 0; i++)
-		if (s->v[i].state == STATE_lock)
-			ret = idmap_put(&waits, (u64)s->v[i].tid, &s->v[i], THREADS_MOST, e);
-	if (ret == 0 && waits.n)
-		ret = rows_each(db, TABLE_syscall, set, take_call, &waits, e);
-	idmap_free(&waits);
+	for (i = 0; i < s->n; i++)
+		any |= s->v[i].state == STATE_lock;
+	if (any) {
+		qsort(s->v, (size_t)s->n, sizeof(*s->v), by_thread);
+		ret = rows_each(db, TABLE_syscall, set, take_call, s, e);
+	}
 	for (i = 0; i < s->n && ret >= 0; i++)
 		if (s->v[i].fd >= 0)
 			ret = read_file(db, &s->v[i], e);
 	return ret < 0 ? ret : 0;
 }
-
-#define DIFFER(x, y, member) (((x)->member > (y)->member) - ((x)->member < (y)->member))
 
 int stuck_same(const struct stuck *x, const struct stuck *y)
 {
@@ -124,9 +155,9 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	s->v = calloc(THREADS_MOST, sizeof(*s->v));
 	if (!s->v)
 		return err_set(e, ERR_FAIL, "out of memory for the verdict");
-	ret = db_query(&q, c->db, e, waits_sql, "iiddiii", j->about.id, c->duration, l->pause,
-		       fmax(l->pause, EDGE_LEAST), (s64)STUCK_ENTRY, (s64)THREADS_MOST,
-		       (s64)serves);
+	ret = db_query(&q, c->db, e, waits_sql, "iiddiiid", j->about.id, c->duration, l->pause,
+		       fmax(l->pause, EDGE_LEAST), (s64)STUCK_ENTRY, (s64)THREADS_MOST, (s64)serves,
+		       l->factor);
 	if (ret < 0)
 		return ret;
 	while (s->n < THREADS_MOST && (ret = db_step(q, e)) > 0) {

@@ -147,6 +147,19 @@ static s64 length(const struct stuck *w)
 	return w->till - w->ts;
 }
 
+/* How many threads n waits are of. */
+static int threads_of(const struct stuck *v, int n)
+{
+	int i, k, threads = 0;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < i && v[k].tid != v[i].tid; k++)
+			;
+		threads += k == i;
+	}
+	return threads;
+}
+
 /* That of its longest wait stands for a group. */
 static int put_groups(struct analysis_ctx *c, const struct judged *j, const struct stucks *s,
 		      struct err *e)
@@ -168,7 +181,8 @@ static int put_groups(struct analysis_ctx *c, const struct judged *j, const stru
 		}
 		if (!most.n)
 			break;
-		ret = put_group(c, j, s, &s->v[most.longest], most.n, e);
+		ret = put_group(c, j, s, &s->v[most.longest], threads_of(&s->v[most.from], most.n),
+				e);
 	}
 	return ret;
 }
@@ -198,7 +212,7 @@ int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct lim
 		VALUE_TEXT("before", before == s.n ? "All" : NULL),
 		VALUE_NUMBER("some", before > 0 && before < s.n ? before : NAN, ""),
 		VALUE_NUMBER("oldest", before > 0 ? oldest : NAN, "ns"),
-		VALUE_NUMBER("since", since, "at"),
+		VALUE_NUMBER(before > 0 ? "since" : "first", since, "at"),
 		VALUE_NUMBER("end", open ? NAN : j->end, "at"),
 		VALUE_TEXT("open", open ? "the recording ends" : NULL),
 		VALUE_NUMBER("paused", paused, ""),
