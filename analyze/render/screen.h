@@ -44,6 +44,9 @@ struct screen {
 int screen_read(struct screen *s, sqlite3 *db, struct err *e);
 void screen_free(struct screen *s);
 
+/* screen_others.c: other servers with a problem, by rank; the rest as numbers. */
+int screen_others(struct screen *s, sqlite3 *db, struct err *e);
+
 /* screen_moments.c: the worst moments. */
 int screen_moments(struct screen *s, sqlite3 *db, struct err *e);
 

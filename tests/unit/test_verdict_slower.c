@@ -190,18 +190,31 @@ static sqlite3 *with_another(const char *start, bool named)
 
 static void other_servers_have_a_name_and_a_time(void **state)
 {
+	sqlite3 *db;
+
 	(void)state;
 	screen_says_of_others(
 		with_another("3e9", true),
 		"Problems of other servers: server[100]:80 (GET /x slower since 11:00:03.000);"
-		" 1 more server (-a verdict).");
+		" 1 more server without a problem (-a verdict).");
 	screen_says_of_others(
 		with_another("3e9", false),
 		"Problems of other servers: server[100]:80 (slower since 11:00:03.000);"
-		" 1 more server (-a verdict).");
+		" 1 more server without a problem (-a verdict).");
+	/* what is not judged is not healthy */
+	db = with_another("3e9", false);
+	assert_int_equal(
+		sqlite3_exec(
+			db,
+			"UPDATE verdict SET status='unchanged' WHERE rank=2; UPDATE verdict SET"
+			" status='unknown' WHERE rank=3",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	screen_says_of_others(
+		db, "1 more server without a change; 1 that cannot be judged (-a verdict).");
 	screen_says_of_others(with_another("0", true),
 			      "Problems of other servers: server[100]:80 (GET /x slower);"
-			      " 1 more server (-a verdict).");
+			      " 1 more server without a problem (-a verdict).");
 }
 
 static void small_changes_are_none(void **state)
