@@ -70,7 +70,7 @@ static int parse_unix(struct socket_info *ret, const char *line)
 		return 0;
 	*ret = (struct socket_info){ .ino = ino, .family = AF_UNIX, .socktype = type };
 	ret->role = flags & UNIX_LISTEN ? ROLE_LISTENING : ROLE_UNKNOWN;
-	if (end && (ret->role == ROLE_LISTENING || state == UNIX_JOINED))
+	if (end && (ret->role == ROLE_LISTENING || state == UNIX_JOINED || type == SOCK_DGRAM))
 		ret->path = hash_path(line + end);
 	return 1;
 }
@@ -144,8 +144,8 @@ static int read_table(struct sockets *s, unsigned int pid, const char *table, u1
 	       fgets(line, sizeof(line), f))
 		if (sockets_parse(&info, line, family, socktype)) {
 			ret = add(s, &info, e);
-			if (ret == 0 && info.family == AF_UNIX && info.role == ROLE_LISTENING &&
-			    info.path)
+			if (ret == 0 && info.family == AF_UNIX && info.path &&
+			    (info.role == ROLE_LISTENING || info.socktype == SOCK_DGRAM))
 				ret = add_path(s->now, info.path, unix_path(line), e);
 		}
 	fclose(f);

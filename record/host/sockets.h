@@ -17,7 +17,7 @@ struct socket_info {
 	u32 unread;    /* bytes that wait in a connected stream socket */
 	u64 asked;     /* ns + 1 since data arrived after the last send (waiting.c); 0: not so */
 	bool answered; /* it had sent data before */
-	u64 path; /* unix: hash of the path where it listens, was accepted or connected to; else 0
+	u64 path; /* unix: hash of where it listens, was accepted, receives datagrams or connected
 		   */
 };
 

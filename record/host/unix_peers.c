@@ -13,9 +13,10 @@ void unix_peers_take(struct sockets *s, u32 ino, u32 peer)
 {
 	struct socket_info *one = (struct socket_info *)sockets_find(s, ino);
 	const struct socket_info *other = sockets_find(s, peer);
+	bool receives = other && other->socktype == SOCK_DGRAM && other->path;
 
 	if (one && one->family == AF_UNIX && one->role == ROLE_UNKNOWN && other &&
-	    other->family == AF_UNIX && other->role == ROLE_ACCEPTED) {
+	    other->family == AF_UNIX && (other->role == ROLE_ACCEPTED || receives)) {
 		one->role = ROLE_CONNECTED;
 		one->path = other->path;
 	}

@@ -87,11 +87,17 @@ static void the_other_end_of_what_was_accepted_connected(void **state)
 		{ .ino = 14, .family = AF_INET, .role = ROLE_UNKNOWN },
 		{ .ino = 15, .family = AF_UNIX, .role = ROLE_LISTENING },
 		{ .ino = 16, .family = AF_UNIX, .role = ROLE_UNKNOWN },
+		/* of datagrams: one has a path, and another sends there */
+		{ .ino = 17, .family = AF_UNIX, .socktype = SOCK_DGRAM, .path = 5 },
+		{ .ino = 18, .family = AF_UNIX, .socktype = SOCK_DGRAM },
+		{ .ino = 19, .family = AF_UNIX, .socktype = SOCK_DGRAM },
 	};
-	static const u32 pairs[][2] = { { 11, 10 }, { 10, 11 }, { 12, 13 }, { 13, 12 }, { 14, 10 },
-					{ 16, 15 }, { 16, 0 },	{ 16, 99 }, { 99, 10 } };
-	static const u8 roles[] = { ROLE_ACCEPTED, ROLE_CONNECTED, ROLE_UNKNOWN, ROLE_UNKNOWN,
-				    ROLE_UNKNOWN,  ROLE_LISTENING, ROLE_UNKNOWN };
+	static const u32 pairs[][2] = { { 11, 10 }, { 10, 11 }, { 12, 13 }, { 13, 12 },
+					{ 14, 10 }, { 16, 15 }, { 16, 0 },  { 16, 99 },
+					{ 99, 10 }, { 18, 17 }, { 19, 16 } };
+	static const u8 roles[] = { ROLE_ACCEPTED,  ROLE_CONNECTED, ROLE_UNKNOWN, ROLE_UNKNOWN,
+				    ROLE_UNKNOWN,   ROLE_LISTENING, ROLE_UNKNOWN, ROLE_UNKNOWN,
+				    ROLE_CONNECTED, ROLE_UNKNOWN };
 	struct netns_sockets now = { .list = list, .n = sizeof(list) / sizeof(list[0]) };
 	struct sockets s = { .all = &now, .now = &now, .n = 1 };
 	size_t i;
@@ -101,6 +107,7 @@ static void the_other_end_of_what_was_accepted_connected(void **state)
 		unix_peers_take(&s, pairs[i][0], pairs[i][1]);
 	for (i = 0; i < now.n; i++)
 		assert_int_equal(list[i].role, roles[i]);
+	assert_int_equal(list[8].path, 5);
 }
 
 int main(void)
