@@ -291,6 +291,28 @@ static void sum_up(const struct units *u, struct comparison *c, const struct res
 	}
 }
 
+/* Without units so long, the slow ones are slow no more: the long ones are what is slow. */
+static bool are_the_slow(const struct units *u, const struct comparison *c, double least)
+{
+	double wall = 0, n = 0;
+	int b, i;
+
+	for (b = 0; b < UNIT_BLOCKS; b++) {
+		const struct unit_block *k = &u->blocks[b];
+
+		if (!c->is_slow[b])
+			continue;
+		wall += k->all.wall;
+		n += k->all.n;
+		for (i = 0; i < UNIT_SAMPLES; i++)
+			if (k->longest[i].unit.dur >= least) {
+				wall -= (double)k->longest[i].unit.dur;
+				n--;
+			}
+	}
+	return n <= 0 || wall / n <= NEAR * mean_in(u, c->is_usual);
+}
+
 /*
  * A unit that lasts through the time looked at (a transaction that holds what others wait for, a
  * request that subscribes) would outweigh all others in their means.
@@ -307,7 +329,8 @@ static void exclude(struct units *u, const struct comparison *c)
 	for (b = 0; b < UNIT_BLOCKS; b++)
 		for (i = 0; i < UNIT_SAMPLES; i++)
 			n += u->blocks[b].longest[i].unit.dur >= least;
-	if (least <= 0 || n > SPANS_MOST * u->n)
+	if (least <= 0 || n > SPANS_MOST * u->n ||
+	    (c->basis == BASIS_CHANGE && are_the_slow(u, c, least)))
 		return;
 	for (b = 0; b < UNIT_BLOCKS; b++)
 		units_exclude(u, b, least);

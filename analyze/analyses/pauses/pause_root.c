@@ -317,15 +317,19 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
 		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
+	if (r->upstream.sends) { /* it asks nothing yet */
+		r->client = r->upstream.address;
+		r->upstream.address = (struct buf){ 0 };
+	}
 	if (hops > 1 || r->passed || r->outside || queued ||
 	    (i->state == STATE_disk && share >= MOSTLY) || r->client.len || r->function.len ||
 	    r->call.len || r->upstream.address.len) {
 		r->tid = i->tid;
 		r->state = i->state;
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
-		r->end_sends =
-			r->polls_to_send || ((i->state == STATE_socket || i->state == STATE_pipe) &&
-					     is_send(i->nr, r->abi));
+		r->end_sends = r->polls_to_send || r->upstream.sends ||
+			       ((i->state == STATE_socket || i->state == STATE_pipe) &&
+				is_send(i->nr, r->abi));
 		r->did = r->end_sends
 				 ? (i->state == STATE_pipe ? "waiting to write" : "waiting to send")
 			 : queued ? "computing, or queued for a CPU of its own threads"

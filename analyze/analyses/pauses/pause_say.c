@@ -318,7 +318,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_MAYBE("released", request, waker ? released_in(p) : 0),
 		VALUE_TEXT("did", did ? p->did : NULL),
 		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
-		VALUE_TEXT("upstream", text_of(&u->address)),
+		VALUE_TEXT(u->sends ? "receiver" : "upstream", text_of(&u->address)),
 		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
 		VALUE_TEXT("peer_did", u->did),
 		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
@@ -387,14 +387,45 @@ static bool is_unexplained(const struct pause_cause *p)
 	       (p->largest == DID_futex || (!p->request && largest_share(p) < MOST));
 }
 
-/* The cause of the pauses, the end of the longest one's chain, the programs at its disk. */
+/* The pause whose chain is followed: the longest, or where the thread waits for a futex, as it does
+ * in most of them, the one with most of that. */
+static int choose_pause(struct judged_pause *ret_one, sqlite3 *db, const struct judged *j,
+			const struct pause_cause *p, struct err *e)
+{
+	static const char sql[] = "SELECT id FROM pause WHERE counts AND tid=?1 AND server=?2 AND"
+				  " futex > 0 ORDER BY futex DESC, id LIMIT 1";
+	const struct judged_pause *longest = judged_longest(j);
+	s64 id = longest->id;
+	int i, ret = p->largest == DID_futex && j->about.kind == SUBJECT_server
+			     ? db_int(db, &id, e, sql, "ii", p->tid, j->about.id)
+			     : 0;
+
+	*ret_one = *longest;
+	for (i = 0; i < j->n_pauses && ret == 0; i++)
+		if (j->pauses[i].id == id)
+			*ret_one = j->pauses[i];
+	return ret;
+}
+
+/* The cause of the pauses, the end of the chain of one of them, the programs at its disk. */
 static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
 			 struct err *e)
 {
+	struct judged_pause one;
+	struct judged at = *j; /* as if this were the only one */
 	bool first, disk;
 	int ret;
 
-	p->root.judged = j;
+	if (!judged_longest(j))
+		return 0;
+	ret = mark_pauses(c, j, e);
+	if (ret == 0)
+		ret = choose_pause(&one, c->db, j, p, e);
+	if (ret < 0)
+		return ret;
+	at.pauses = &one;
+	at.n_pauses = 1;
+	p->root.judged = &at;
 	ret = pause_root(c, &p->root, p->tid, e);
 	first = p->root.share >= ROOT_FIRST && !p->upstream.address.len;
 	disk = p->root.tid > 0 && p->root.state == STATE_disk;

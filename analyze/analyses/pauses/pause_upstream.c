@@ -17,6 +17,7 @@ static int take_upstream(sqlite3_stmt *q, struct pause_upstream *u, struct err *
 
 	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL) {
 		u->pid = sqlite3_column_int64(q, 1);
+		u->sends = sqlite3_column_count(q) > 2 && sqlite3_column_int(q, 2);
 		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
 	}
 	return db_end(q, ret);
@@ -49,10 +50,12 @@ static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 f
 {
 	static const char sql[] =
 		"WITH w AS (SELECT t.pid, s.object AS fd, s.ts + s.dur AS till, min(s.ts + s.dur, ?3) -"
-		" max(s.ts, ?2) AS ns FROM thread_state s JOIN thread t ON t.tid=s.tid WHERE s.tid=?1 AND"
+		" max(s.ts, ?2) AS ns, s.nr IN (SELECT nr FROM syscall_name WHERE name IN ('write', 'writev',"
+		" 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64', 'splice')) AS sends FROM thread_state s JOIN thread t ON t.tid=s.tid WHERE s.tid=?1 AND"
 		" s.state=state_id('client') AND s.ts < ?3 AND s.ts + s.dur > ?2 ORDER BY ns DESC LIMIT 1),"
 		" m AS (SELECT fd.* FROM w JOIN fd ON fd.pid=w.pid AND fd.fd=w.fd AND fd.ts <= w.till ORDER BY"
-		" fd.ts DESC LIMIT 1) SELECT remote, " OTHER_END " FROM m WHERE remote<>''";
+		" fd.ts DESC LIMIT 1) SELECT remote, " OTHER_END
+		", (SELECT sends FROM w) FROM m WHERE remote<>''";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "iii", tid, from, to);
 

@@ -144,6 +144,7 @@ struct verdict_locked {
 struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
 	double slept;	 /* share in poll or on a socket: waiting for input */
+	double polled;	 /* share in poll */
 	double queued;	 /* share in the run queue */
 	double ran;	 /* share on a CPU */
 	s64 inmid, late; /* requests that arrived in its middle, and shortly before its end */
@@ -455,6 +456,7 @@ struct pause_upstream {
 	s64 pid, tid;	    /* 0: not recorded */
 	double share;	    /* %, of the pause */
 	const char *did;    /* NULL: not known */
+	bool sends;	    /* the wait is for room to send there */
 	struct buf function;
 };
 

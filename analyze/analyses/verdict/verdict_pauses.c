@@ -14,12 +14,12 @@ static double length(const struct judged_pause *p)
 }
 
 /*
- * Nothing arrived while its thread waited for input, until shortly before it ended: those that had
+ * Nothing arrived while its thread was idle in poll, until shortly before it ended: those that had
  * no answer may have waited for that, as consumers do for what others produce. Names show which.
  */
 static bool waits_for_arrival(const struct judged *j, const struct judged_pause *p)
 {
-	return isnan(j->read) && p->slept >= 0.5 && !p->inmid && p->late;
+	return isnan(j->read) && p->polled >= 0.5 && !p->inmid && p->late;
 }
 
 /*

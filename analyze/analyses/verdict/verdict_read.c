@@ -36,7 +36,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	static const char sql[] =
 		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur,"
 		" 1.0 * (woken + preempted) / dur, service, name, usual, waited, stall,"
-		" 1.0 * run / dur FROM (SELECT * FROM pause WHERE server=?1 AND NOT lossy ORDER BY id LIMIT ?2)"
+		" 1.0 * run / dur, 1.0 * poll / dur FROM (SELECT * FROM pause WHERE server=?1 AND NOT lossy ORDER BY id LIMIT ?2)"
 		" ORDER BY service + name > 0, ts"; /* ids are by length */
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "ii", j->about.id, (s64)JUDGED_PAUSES);
@@ -65,6 +65,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		p->part_waited = sqlite3_column_double(q, 11);
 		p->stall = sqlite3_column_int(q, 12);
 		p->ran = sqlite3_column_double(q, 13);
+		p->polled = sqlite3_column_double(q, 14);
 		j->n_pauses++;
 		if (judged_is_part(p))
 			continue;
