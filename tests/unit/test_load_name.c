@@ -100,11 +100,67 @@ static void exchanges_of_several_requests_have_no_name(void **state)
 	db_close(db);
 }
 
+/*
+ * Requests of a name need the same CPU time all the time. From 1 s to 4.5 s those of KEYS come as
+ * well, on a thread of their own, and the first ones take longer. At 3.9 s another process has so
+ * many samples.
+ */
+static sqlite3 *sampled(int n)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i;
+
+	begin_host(&b);
+	for (t = 20; t < SECONDS * 1000 - 200; t += 20) {
+		bool slow = t > 1000 && t < 4500;
+		long end = t * MS + (slow ? 10 : 2) * MS;
+
+		ask(&b, 1, 100, t * MS, t * MS + 20000, end);
+		buf_printf(&b, &e, "%ld 100 sample pid=100 weight=4000000\n", t * MS + MS);
+		if (slow) {
+			ask(&b, 4, 104, t * MS, t * MS + 20000, end);
+			buf_printf(&b, &e, "%ld 104 sample pid=100 weight=2000000\n", t * MS + MS);
+		}
+		for (i = 0; t == 3900 && i < n; i += 1000)
+			buf_printf(&b, &e,
+				   "@block\n@cpu 1\n@times 1000 1 0\n%ld 200 sample pid=200"
+				   " weight=1\n@cpu 0\n",
+				   t * MS + 11 * MS + i);
+	}
+	return analysed(loaded_buf(&b), "causes");
+}
+
+/* Of 500,000 samples the request is looked for: the time after them is not compared. */
+static void time_without_requests_of_samples_is_no_baseline(void **state)
+{
+	sqlite3 *db = sampled(500000);
+
+	(void)state;
+	is_within(db,
+		  "SELECT CAST(value AS INT) FROM recording WHERE key='sample_requests_until_ns'",
+		  3.9e9, 4e9);
+	is_number(db, FINDING_VALUE("load_name", "name", "v.id"), 4);
+	is_within(db, FINDING_VALUE("load_name", "part", "v.number"), 90, 100);
+	is_within(db, FINDING_VALUE("load_name", "samples", "v.number"), 135, 145);
+	is_within(db, FINDING_VALUE("load_name", "rate", "v.number"), 49, 51);
+	is_number(db, FINDING_VALUE("load_name", "before", "v.number"), 0);
+	db_close(db);
+	/* all have it */
+	db = sampled(1000);
+	is_number(db, "SELECT count(*) FROM recording WHERE key='sample_requests_until_ns'", 0);
+	is_number(db, FINDING_VALUE("load_name", "name", "v.id"), 4);
+	is_within(db, FINDING_VALUE("load_name", "samples", "v.number"), 170, 175);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_name_with_the_added_cpu_time_is_named),
 		T(exchanges_of_several_requests_have_no_name),
+		T(time_without_requests_of_samples_is_no_baseline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

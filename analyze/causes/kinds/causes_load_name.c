@@ -29,17 +29,21 @@ struct by_names {
 	const struct comparison *c;
 	struct idmap pids;	   /* of the service */
 	struct idmap names;	   /* name + 2 -> struct by_name */
+	s64 known;		   /* number of blocks in which samples have their requests */
 	double blocks[2], none[2]; /* none: CPU time of no request, ns */
 };
 
 /* 0 baseline, 1 slow, -1 neither. */
-static int side_of(const struct by_names *a, s64 ts)
+static int side_of_block(const struct by_names *a, s64 b)
 {
-	s64 b = a->u->block > 0 ? ts / a->u->block : -1;
-
-	if (b < 0 || b >= UNIT_BLOCKS)
+	if (b < 0 || b >= a->known)
 		return -1;
 	return a->c->is_slow[b] ? 1 : a->c->is_usual[b] ? 0 : -1;
+}
+
+static int side_of(const struct by_names *a, s64 ts)
+{
+	return side_of_block(a, ts < 0 ? -1 : ts / a->u->block);
 }
 
 static struct by_name *name_at(struct by_names *a, s64 name, struct err *e)
@@ -150,14 +154,20 @@ static void choose(const struct by_names *a, struct load_name *ret)
 int load_name(sqlite3 *db, const struct units *u, const struct comparison *c, struct load_name *ret,
 	      struct err *e)
 {
-	struct by_names a = { .u = u, .c = c };
-	int b, r = 0;
+	struct by_names a = { .u = u, .c = c, .known = UNIT_BLOCKS };
+	int b, side, r = 0;
 
+	if (u->block > 0)
+		r = db_int(db, &a.known, e,
+			   "SELECT min(?1, coalesce((SELECT CAST(value AS INT) FROM recording WHERE"
+			   " key='sample_requests_until_ns') / ?2, ?1))",
+			   "ii", (s64)UNIT_BLOCKS, u->block);
 	for (b = 0; b < UNIT_BLOCKS; b++) {
-		a.blocks[1] += c->is_slow[b];
-		a.blocks[0] += !c->is_slow[b] && c->is_usual[b];
+		side = side_of_block(&a, b);
+		if (side >= 0)
+			a.blocks[side]++;
 	}
-	if (a.blocks[0] > 0 && a.blocks[1] > 0)
+	if (r >= 0 && u->block > 0 && a.blocks[0] > 0 && a.blocks[1] > 0)
 		r = read_names(db, &a, e);
 	if (r == 0 && a.names.n)
 		choose(&a, ret);
