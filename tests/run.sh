@@ -142,7 +142,7 @@ check)
 live)
 	# those that count, or wait for most of their time; the others judge short times, or need a CPU of their own
 	company='hung_fs stops hung_output arrival attach callers container_names counts datagrams fds file_locks functions groups offsets rights'
-	company="$company service spans statements unix_names usdt waitv"
+	company="$company service spans statements tls_names unix_names usdt waitv"
 	for name in $company; do # the longest first
 		later "live $name" -- sh "tests/live/$name.sh"
 	done

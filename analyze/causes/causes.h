@@ -111,7 +111,7 @@ int load_read(sqlite3 *db, const struct units *u, const struct comparison *c, st
 struct load_name {
 	s64 name; /* request_name.id; 0: none */
 	double part, samples;
-	double rate, before; /* its requests per second */
+	double rate, before; /* its requests per second; NAN: not known */
 };
 
 int load_name(sqlite3 *db, const struct units *u, const struct comparison *c, struct load_name *ret,

@@ -162,6 +162,8 @@ static void add_load_name(const struct reporting *r, struct cause *c)
 	CHILD_VALUE(child, VALUE_SUBJECT, "name", request_name, l->name);
 	CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * l->part, "%");
 	CHILD_VALUE(child, VALUE_NUMBER, "samples", l->samples, "");
+	if (isnan(l->rate))
+		return;
 	CHILD_VALUE(child, VALUE_NUMBER, "rate", l->rate, "1/s");
 	CHILD_VALUE(child, VALUE_NUMBER, "before", l->before, "1/s");
 }

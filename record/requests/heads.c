@@ -102,7 +102,8 @@ static u32 skipped(struct stream *s, u32 pos, u32 len)
 }
 
 /* The protocol, when it is not known yet; false: it is none that can be read. */
-static bool recognize(struct heads *h, struct stream *s, u32 pos, const u8 *b, size_t n)
+static bool recognize(struct heads *h, struct stream *s, struct found *f, u32 pos, const u8 *b,
+		      size_t n)
 {
 	bool start = pos <= START;
 
@@ -117,6 +118,7 @@ static bool recognize(struct heads *h, struct stream *s, u32 pos, const u8 *b, s
 		s->guessed = !start;
 		s->started = !start;
 	}
+	f->hello = s->protocol == PROTOCOL_TLS && b[0] == TLS_HANDSHAKE && (start || s->waits_tls);
 	if (s->protocol == PROTOCOL_TLS ||
 	    (s->protocol == PROTOCOL_UNKNOWN && ++s->tries >= TRIES_MAX))
 		hint(h, s, HINT_NONE);
@@ -184,7 +186,7 @@ static void read_piece(struct heads *h, struct stream *s, struct found *f, const
 	memcpy(h->bytes + carried, raw->bytes + skip, n - skip);
 	s->n_carried = 0;
 	n = n - skip + carried;
-	if (!recognize(h, s, raw->pos + skip - carried, h->bytes, n)) {
+	if (!recognize(h, s, f, raw->pos + skip - carried, h->bytes, n)) {
 		if (!s->protocol && raw->n == raw->len && s->tries < TRIES_MAX && n <= CARRY_MAX) {
 			s->in_step = true; /* too few to know it */
 			s->n_carried = n;
@@ -245,15 +247,16 @@ static int add_more(const struct ev_raw *raw, const struct found *f, u32 base, s
 }
 
 /*
- * A handshake of TLS is known by its first record, the rest is encrypted. Both names are there
- * from the first connection on.
+ * A connection has one handshake: the receive in which TLS begins. All others are encrypted, those
+ * with later records of the handshake too: whether these are read depends on when the kernel has
+ * the hint. Both names are there from the first connection on.
  */
-static u32 tls_name(struct heads *h, const struct ev_raw *raw)
+static u32 tls_name(struct heads *h, const struct found *f)
 {
 	u32 handshake = request_names_id(h->names, PROTOCOL_TLS_HANDSHAKE, "TLS handshake");
 	u32 encrypted = request_names_id(h->names, PROTOCOL_TLS, "encrypted");
 
-	return raw->n && raw->bytes[0] == TLS_HANDSHAKE ? handshake : encrypted;
+	return f->hello ? handshake : encrypted;
 }
 
 static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, struct err *e)
@@ -300,7 +303,7 @@ static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, 
 		ev.requests = f.runs[0].count;
 		ev.first = (s32)(f.runs[0].offset + skip) > 0 ? f.runs[0].offset + skip : 0;
 	} else if (s->protocol == PROTOCOL_TLS) {
-		ev.name = tls_name(h, raw);
+		ev.name = tls_name(h, &f);
 	}
 	ev.flags = (f.lost ? HEAD_AT_LEAST : 0) | (f.n > 1 ? HEAD_MORE : 0) |
 		   (s->guessed ? HEAD_GUESSED : 0);

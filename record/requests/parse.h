@@ -100,6 +100,7 @@ struct found {
 	int n;
 	bool incomplete; /* ended in a message whose length is not known yet */
 	bool lost;	 /* where the next message starts cannot be known */
+	bool hello;	 /* TLS begins here, with the first message of its handshake */
 };
 
 #define ERRORS_MAX 64

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # In the guest: the live tests, each between lines that boot.sh parses. Left to the host are
 # those that judge times or speed, which an emulated processor has not: causes, metrics, oncpu, flight;
-# and those that need compilers, servers or other tracers: functions, losses, newcomer, unix_names.
+# and those that need compilers, servers or other tracers: functions, losses, newcomer, tls_names, unix_names.
 export LC_ALL=C HOME=/root USER=root
 # the host says how slow the processors are
 LIVE_SLOW=$(sed -n 's/.*live_slow=\([0-9]*\).*/\1/p' /proc/cmdline)
@@ -14,7 +14,7 @@ only=$(sed -n 's/.*live_tests=\([a-z,]*\).*/\1/p' /proc/cmdline)
 cd /obs || exit 1
 for t in tests/live/*.sh; do
 	name=$(basename "$t" .sh)
-	case $name in lib | causes | metrics | oncpu | flight | functions | losses | newcomer | walkthrough | unix_names) continue ;; esac
+	case $name in lib | causes | metrics | oncpu | flight | functions | losses | newcomer | walkthrough | tls_names | unix_names) continue ;; esac
 	# it takes an hour there; callers.sh has the parts of it that depend on the kernel
 	[ "$name" != stacks ] || [ "${LIVE_SLOW:-1}" -eq 1 ] || continue
 	case ,$only, in ,, | *,$name,*) ;; *) continue ;; esac

@@ -356,6 +356,48 @@ static void handshakes_have_a_name(void **state)
 	heads_free(s.heads);
 }
 
+/*
+ * TLS 1.2: the client sends records of type handshake again. Also if the first one comes byte by
+ * byte, or plain text comes before it; the handshake of a connection from before was then.
+ */
+static void a_connection_has_one_handshake(void **state)
+{
+	static const char hello[] = "\x16\x03\x01\0\x05hello", key[] = "\x16\x03\x03\0\x03key";
+	static const struct {
+		const char *plain; /* before it */
+		u32 n_plain, pos, cut;
+		const char *name;
+	} cases[] = {
+		{ "", 0, 0, 10, "TLS handshake" },
+		{ "", 0, 0, 1, "TLS handshake" },
+		{ "", 0, 1, 5, "TLS handshake" },
+		{ "\0\0\0\x08\x04\xd2\x16\x2f", 8, 0, 10, "TLS handshake" }, /* PostgreSQL */
+		{ "", 0, 1000, 10, "encrypted" },
+	};
+	struct seen s;
+	const char *name;
+	u32 i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		start(&s);
+		s.pos = cases[i].pos;
+		if (cases[i].n_plain)
+			give(&s, RAW_HEAD, cases[i].plain, cases[i].n_plain, cases[i].n_plain);
+		give(&s, RAW_HEAD, hello, cases[i].cut, cases[i].cut);
+		name = last_of(&s); /* with the second receive, if the first is too short */
+		if (cases[i].cut < 10)
+			give(&s, RAW_HEAD, hello + cases[i].cut, 10 - cases[i].cut,
+			     10 - cases[i].cut);
+		assert_string_equal(*name ? name : last_of(&s), cases[i].name);
+		for (k = 0; k < 2; k++) {
+			give(&s, RAW_HEAD, key, 8, 8);
+			assert_string_equal(last_of(&s), "encrypted");
+		}
+		heads_free(s.heads);
+	}
+}
+
 /* Bytes of no protocol, and what looks like one but is not, have no names; nothing is read beyond
  * its end. */
 static void other_bytes_have_no_names(void **state)
@@ -403,6 +445,7 @@ int main(void)
 		T(errors_are_seen),
 		T(names_are_bounded),
 		T(handshakes_have_a_name),
+		T(a_connection_has_one_handshake),
 		T(other_bytes_have_no_names),
 	};
 

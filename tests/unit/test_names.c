@@ -188,6 +188,37 @@ static void encrypted_connections_are_known_early(void **state)
 	db_close(db);
 }
 
+/*
+ * The events of names come up to a second after heads that have them. A head with a name but no
+ * requests is one of TLS; one without a name says nothing.
+ */
+static void a_handshake_is_named_before_its_name_is_known(void **state)
+{
+	sqlite3 *db = loaded(
+		HOST READ(1000, 6, 5) "1000 100 head conn=2 pos=0 len=5 name=7 requests=0\n" READ(
+			1100, 6,
+			200) "1100 100 head conn=2 pos=5 len=200 name=8 requests=0\n" WRITE(1200, 6,
+											    9)
+			READ(2000, 6,
+			     80) "2000 100 head conn=2 pos=205 len=80 name=8 requests=0\n" WRITE(2200,
+												 6,
+												 9)
+				READ(3000, 5, 10) "3000 100 head conn=1 pos=0 len=10\n" WRITE(
+					3200, 5,
+					9) "3300 0 request_name id=7 protocol=10 name=\"TLS handshake\"\n"
+					   "3300 0 request_name id=8 protocol=8 name=\"encrypted\"\n" READ(
+						   4000, 6, 10) WRITE(5000, 6, 9));
+
+	(void)state;
+	is_number(db, STAT(exchanges, 7), 1);
+	is_number(db, STAT(exchanges, 8), 2);
+	is_number(db, STAT(exchanges, 0), 1);
+	is_number(db, "SELECT name FROM request WHERE rowid=1", 7);
+	is_number(db, "SELECT count(*) FROM request WHERE name IS NULL AND fd=5", 1);
+	is_number(db, "SELECT sum(requests) FROM request", 0);
+	db_close(db);
+}
+
 static void errors_are_counted_by_name(void **state)
 {
 	sqlite3 *db = loaded(
@@ -237,6 +268,7 @@ int main(void)
 		cmocka_unit_test(a_request_begins_within_a_receive),
 		cmocka_unit_test(requests_without_name_count_separately),
 		cmocka_unit_test(encrypted_connections_are_known_early),
+		cmocka_unit_test(a_handshake_is_named_before_its_name_is_known),
 		cmocka_unit_test(errors_are_counted_by_name),
 		cmocka_unit_test(names_pay_for_their_cpu_time),
 	};

@@ -276,50 +276,6 @@ static void the_request_that_the_busy_thread_read_spans_a_pause(void **state)
 }
 
 /*
- * Requests of 2 ms of a name every 20 ms. From 6 s on those of another one come as well, on a
- * thread of their own, and the first ones take 8 ms longer on their CPU. Samples: one of each,
- * or all of the first.
- */
-static sqlite3 *more_of(bool other_runs)
-{
-	struct buf b = { 0 };
-	struct err e = { 0 };
-	long t;
-
-	begin_host(&b);
-	for (t = 20; t < SECONDS * 1000 - 200; t += 20) {
-		long end = t * MS + (t > 6000 ? 10 : 2) * MS;
-
-		ask(&b, 1, 100, t * MS, t * MS + 20000, end);
-		if (t % 100 == 0)
-			buf_printf(&b, &e, "%ld 100 sample pid=100 weight=1000000\n", t * MS + MS);
-		if (t <= 6000)
-			continue;
-		ask(&b, 4, 104, t * MS, t * MS + 20000, end);
-		buf_printf(&b, &e, "%ld %d sample pid=100 weight=10000000\n", t * MS + MS,
-			   other_runs ? 104 : 100);
-	}
-	return analysed(loaded_buf(&b), NULL);
-}
-
-static void the_name_with_the_added_cpu_time_is_named(void **state)
-{
-	sqlite3 *db = more_of(true);
-
-	(void)state;
-	is_number(db, FINDING_VALUE("load_name", "name", "v.id"), 4);
-	is_within(db, FINDING_VALUE("load_name", "part", "v.number"), 90, 100);
-	is_within(db, FINDING_VALUE("load_name", "rate", "v.number"), 49, 51);
-	is_number(db, FINDING_VALUE("load_name", "before", "v.number"), 0);
-	db_close(db);
-	/* as many of them, but others need the CPU time */
-	db = more_of(false);
-	is_number(db, FINDING_VALUE("load_name", "name", "v.id"), 1);
-	is_within(db, FINDING_VALUE("load_name", "before", "v.number"), 49, 51);
-	db_close(db);
-}
-
-/*
  * A proxy asks an upstream for each request, and reads others during these waits. From 6 s on the
  * upstream takes 90 ms for one name; the thread is read from at once, and the others become a
  * little slower.
@@ -464,7 +420,6 @@ int main(void)
 		cmocka_unit_test(the_name_that_occupies_the_thread_is_named),
 		cmocka_unit_test(a_name_on_another_thread_is_not_named),
 		cmocka_unit_test(the_request_that_the_busy_thread_read_spans_a_pause),
-		cmocka_unit_test(the_name_with_the_added_cpu_time_is_named),
 		cmocka_unit_test(a_slow_upstream_of_one_name_blocks_no_others),
 		cmocka_unit_test(a_name_that_takes_less_than_the_wait_is_not_named),
 		cmocka_unit_test(a_command_that_awaits_is_not_slow),

@@ -4,8 +4,5 @@
 
 #include "analyze/replay/io/descriptors.h"
 
-/* Whether this name, by its id, says that TLS was found. */
-bool encrypted_is(const struct replay *r, u32 name);
-
 /* request_name.id of what this connection receives, if it is encrypted; 0: it is not. */
 u32 encrypted_name(const struct replay *r, struct file *f);

@@ -13,7 +13,6 @@
 #include "format/errnos.h"
 #include "name_stats.h"
 #include "track_clients.h"
-#include "track_encrypted.h"
 #include "track_request_time.h"
 #include "track_segments.h"
 #include "track_services.h"
@@ -133,9 +132,9 @@ static int begin(struct replay *r, struct thread *t, struct file *f, const struc
 
 	if (!h)
 		return ERR_FAIL;
-	if (encrypted_is(r, name) && !h->name)
-		h->name = name;
-	if (!m->n || !name || encrypted_is(r, name))
+	if (!m->n && !h->name)
+		h->name = name; /* TLS: which requests it holds is not known */
+	if (!m->n || !name)
 		return 0;
 	if (stat_of(r, &s, service_id(f->request.service), name, e) < 0)
 		return ERR_FAIL;

@@ -3,6 +3,7 @@
 
 #include "format/grow.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,10 @@ struct row_sample *stack_rows_sample(struct replay *r, struct err *e)
 {
 	struct stack_rows *s = stack_rows_of(r);
 
-	if (s->n_samples >= KEPT_MAX)
+	if (s->n_samples >= KEPT_MAX) {
+		s->samples_left = true;
 		return bulk_add(r->bulk, sample);
+	}
 	if (GROW(s->samples, s->n_samples, "stacks", e) < 0)
 		return NULL;
 	return &s->samples[s->n_samples++];
@@ -275,6 +278,17 @@ static int find_requests(struct stack_rows *s, sqlite3 *db, struct err *e)
 	return ret < 0 ? ret : 0;
 }
 
+/* Later samples have no request since none was looked for, not since there was none. */
+static int put_limit(struct replay *r, const struct stack_rows *s, struct err *e)
+{
+	char text[32];
+
+	if (!s->samples_left)
+		return 0;
+	snprintf(text, sizeof(text), "%lld", (long long)s->samples[s->n_samples - 1].ts);
+	return row_put(r->db, recording, e, .key = "sample_requests_until_ns", .value = text);
+}
+
 int stack_rows_put(struct replay *r, struct err *e)
 {
 	struct stack_rows *s = stack_rows_of(r);
@@ -293,6 +307,8 @@ int stack_rows_put(struct replay *r, struct err *e)
 		ret = find_requests(s, r->db, e);
 	if (ret == 0)
 		ret = bulk_again(r->bulk, e);
+	if (ret == 0)
+		ret = put_limit(r, s, e);
 	if (ret < 0)
 		return ret;
 	for (i = 0; i < s->n_samples; i++)

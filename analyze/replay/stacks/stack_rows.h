@@ -20,9 +20,10 @@ struct stack_rows {
 	struct row_offcpu *offcpu;
 	struct long_wait *waits;
 	size_t n_samples, n_offcpu, n_waits;
-	u64 shortest;  /* wait to be kept, ns; 0: none are */
-	s64 threshold; /* of a wait with a stack, ns */
-	s64 always;    /* waits from this time on have a stack, ns; 0: all of the threshold have */
+	bool samples_left; /* some were not kept */
+	u64 shortest;	   /* wait to be kept, ns; 0: none are */
+	s64 threshold;	   /* of a wait with a stack, ns */
+	s64 always; /* waits from this time on have a stack, ns; 0: all of the threshold have */
 };
 
 /* What the slot of tracker stacks begins with. */
