@@ -9,40 +9,6 @@
 
 #define MS 1000000L
 
-/* Connections without names: of port 80, the last one of port 81. */
-#define MORE_FIRST 9
-#define MORE	   4
-#define OTHER_PORT (MORE_FIRST + MORE - 1)
-
-static void begin_more(struct buf *b)
-{
-	struct err e = { 0 };
-	int i;
-
-	begin_host(b);
-	buf_printf(b, &e, "@recorder\n");
-	for (i = MORE_FIRST; i < MORE_FIRST + MORE; i++)
-		buf_printf(b, &e,
-			   "5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1"
-			   " sport=%d dport=%d daddr=10.0.0.%d\n",
-			   i, 70 + i, i == OTHER_PORT ? 81 : 80, i, i);
-	buf_printf(b, &e, "@cpu 0\n");
-	for (i = MORE_FIRST; i < MORE_FIRST + MORE; i++)
-		buf_printf(b, &e, "100 0 connection sock=%d ino=%d conn=%d family=2 side=1\n", i,
-			   70 + i, i);
-}
-
-/* An exchange on one of these. */
-static void ask_more(struct buf *b, int fd, int tid, long ts, long read, long end)
-{
-	static long at[MORE_FIRST + MORE];
-	struct err e = { 0 };
-
-	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts, fd, at[fd] += 10);
-	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", read, tid, fd);
-	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", end, tid, fd);
-}
-
 struct scene {
 	int keys[2], gets[2]; /* threads that read them, and that answer */
 	int waiting;	      /* exchanges without a name that thread 101 reads after KEYS */
@@ -56,18 +22,20 @@ static sqlite3 *served(const struct scene *s)
 	long t, read;
 	int i;
 
+	begin_host(&b);
 	begin_more(&b);
 	for (t = 20 * MS; t < (SECONDS * 1000 - 200) * MS; t += 40 * MS) {
 		bool slow = t > 6000 * MS;
 
 		ask_and(&b, 4, s->keys[0], s->keys[1], t - 1000, t, t + (slow ? 8 * MS : MS / 10));
 		if (s->between && slow)
-			ask_more(&b, s->between, s->reader, t + 5, t + 1000, t + 8 * MS - 1000);
+			ask_more(&b, s->between, s->reader, s->reader, t + 5, t + 1000,
+				 t + 8 * MS - 1000);
 		for (i = 1, read = t + (slow ? 9 : 1) * MS; i <= 3; i++, read += MS / 10)
 			ask_and(&b, i, s->gets[0], s->gets[1], t + 10, read, read + MS / 20);
 		for (i = 0, read = t + (slow ? 8 * MS : 0) + 1000; i < s->waiting;
 		     i++, read += MS / 10)
-			ask_more(&b, MORE_FIRST + i, 101, t + 10, read, read + MS / 20);
+			ask_more(&b, MORE_FIRST + i, 101, 101, t + 10, read, read + MS / 20);
 	}
 	return analysed(loaded_buf(&b), NULL);
 }
