@@ -63,6 +63,7 @@ struct process {
 	comm16 comm;
 	char *cmdline; /* NULL: not known */
 	bool has_args; /* and it is what the program that begins was given */
+	bool serves;   /* one of its threads has read or answered a request */
 	u64 start;     /* 0: before the recording */
 	u32 threads;   /* alive */
 	u64 cgroup;    /* 0: not known */

@@ -56,3 +56,38 @@ static inline void begin_host(struct buf *b)
 		buf_printf(b, &e, "100 0 connection sock=%d ino=%d conn=%d family=2 side=1\n", i,
 			   70 + i, i);
 }
+
+/* Connections that have no names, of port 80; the last one is of port 81. */
+#define MORE_FIRST 9
+#define MORE	   12
+#define OTHER_PORT (MORE_FIRST + MORE - 1)
+
+/* After begin_host. */
+static inline void begin_more(struct buf *b)
+{
+	struct err e = { 0 };
+	int i;
+
+	buf_printf(b, &e, "@recorder\n");
+	for (i = MORE_FIRST; i <= OTHER_PORT; i++)
+		buf_printf(b, &e,
+			   "5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=%d dport=%d daddr=10.0.0.%d\n",
+			   i, 70 + i, i == OTHER_PORT ? 81 : 80, i, i);
+	buf_printf(b, &e, "@cpu 0\n");
+	for (i = MORE_FIRST; i <= OTHER_PORT; i++)
+		buf_printf(b, &e, "100 0 connection sock=%d ino=%d conn=%d family=2 side=1\n", i,
+			   70 + i, i);
+}
+
+/* An exchange on one of these. */
+static inline void ask_more(struct buf *b, int fd, int reader, int tid, long ts, long read,
+			    long end)
+{
+	static long at[OTHER_PORT + 1];
+	struct err e = { 0 };
+
+	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts, fd, at[fd] += 10);
+	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", read, reader, fd);
+	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", end, tid, fd);
+}

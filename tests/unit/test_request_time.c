@@ -64,8 +64,8 @@ static void the_senders_state_is_what_a_request_waited_for(void **state)
 	db_close(db);
 }
 
-/* The sender slept; it has neither received nor sent before, so its past is not known. */
-static void the_past_of_a_new_sender_is_not_known(void **state)
+/* The sender slept until 5000, as its first wake-up shows; it has neither received nor sent. */
+static void the_past_of_a_new_sender_is_known(void **state)
 {
 	sqlite3 *db =
 		loaded(START "@cpu 0\n1500 0 waking target=100\n1500 0 switch next=100\n"
@@ -75,7 +75,9 @@ static void the_past_of_a_new_sender_is_not_known(void **state)
 
 	(void)state;
 	is_number(db, "SELECT dur FROM request", 7000);
-	assert_int_equal(waited(db, "unknown"), 7000);
+	assert_int_equal(waited(db, "unknown"), 0);
+	assert_int_equal(waited(db, "woken"), 500);
+	is_number(db, "SELECT total(dur) FROM request_wait", 3500);
 	db_close(db);
 }
 
@@ -456,7 +458,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(requests_are_split_by_reason),
 		T(the_senders_state_is_what_a_request_waited_for),
-		T(the_past_of_a_new_sender_is_not_known),
+		T(the_past_of_a_new_sender_is_known),
 		T(several_questions_have_a_mean),
 		T(answers_waited_for_in_poll_are_the_others_time),
 		T(a_clients_receive_differs_from_a_servers),

@@ -244,38 +244,6 @@ static void a_name_on_another_thread_is_not_named(void **state)
 }
 
 /*
- * Any thread goes on with what any other has read. 101 reads KEYS and computes for 400 ms; 100
- * reads what comes then. All are answered by 101, KEYS last.
- */
-static void the_request_that_the_busy_thread_read_spans_a_pause(void **state)
-{
-	struct buf b = { 0 };
-	struct err e = { 0 };
-	sqlite3 *db;
-	long t;
-	int i;
-
-	(void)state;
-	begin_host(&b);
-	for (t = 20; t < 9000; t += 20) {
-		ask(&b, 1, 100, t * MS, t * MS + 20000, t * MS + MS);
-		if (t != 5000)
-			continue;
-		buf_printf(&b, &e, "@cpu 1\n%ld 0 switch next=101\n", t * MS);
-		ask_and(&b, 4, 101, 102, t * MS + 2 * MS, t * MS + 2 * MS + 9000,
-			t * MS + 402 * MS);
-		for (i = 1; i <= 3; i++)
-			ask_and(&b, i, 100, 101, t * MS + i * 30 * MS, t * MS + i * 30 * MS + 9000,
-				t * MS + 400 * MS + i * 1000);
-		buf_printf(&b, &e, "%ld 101 switch next=0 state=1\n@cpu 0\n", t * MS + 410 * MS);
-		t += 400;
-	}
-	db = analysed(loaded_buf(&b), NULL);
-	is_text(db, FINDING_VALUE("pause_cause", "request", "v.text") " LIMIT 1", "KEYS");
-	db_close(db);
-}
-
-/*
  * A proxy asks an upstream for each request, and reads others during these waits. From 6 s on the
  * upstream takes 90 ms for one name; the thread is read from at once, and the others become a
  * little slower.
@@ -419,7 +387,6 @@ int main(void)
 		cmocka_unit_test(the_name_that_blocks_the_thread_is_named),
 		cmocka_unit_test(the_name_that_occupies_the_thread_is_named),
 		cmocka_unit_test(a_name_on_another_thread_is_not_named),
-		cmocka_unit_test(the_request_that_the_busy_thread_read_spans_a_pause),
 		cmocka_unit_test(a_slow_upstream_of_one_name_blocks_no_others),
 		cmocka_unit_test(a_name_that_takes_less_than_the_wait_is_not_named),
 		cmocka_unit_test(a_command_that_awaits_is_not_slow),

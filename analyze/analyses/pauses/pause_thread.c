@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Which thread served in a pause, and what it did: one scan of thread_state, one of long system
- * calls.
+ * calls, one of requests.
  */
 #include "pauses.h"
 
 #include "analyze/store/columns/columns.h"
+#include "analyze/store/request_rows.h"
 
 #include <stdlib.h>
 
@@ -35,13 +36,13 @@ static size_t first_of(const struct pause *v, size_t n, s64 tid, s64 ts)
 	return low;
 }
 
-/* The first pause that an interval of the thread may touch: those of one server do not overlap, of
- * several at most one each does. */
+/* The first pause that an interval of the thread may touch: those of parts and servers overlap, so
+ * one of those after it may have ended before. */
 static size_t begin_at(const struct pause *v, size_t n, s64 tid, s64 ts)
 {
 	size_t i = first_of(v, n, tid, ts);
 
-	while (i > 0 && v[i - 1].tid == tid && v[i - 1].end > ts)
+	while (i > 0 && v[i - 1].tid == tid && v[i - 1].latest > ts)
 		i--;
 	return i;
 }
@@ -57,35 +58,22 @@ static void spans(struct pause *p, const struct row_request *row, s64 rowid)
 	p->sent = row->send_bytes;
 }
 
-static s64 reader_of(const struct row_request *row)
+static s64 middle_of(const struct pause *p)
 {
-	return row->receiver && row->receiver != BULK_NULL ? row->receiver : row->tid;
-}
-
-static void note_reader(struct pause *p, const struct row_request *row, s64 rowid)
-{
-	int i;
-
-	for (i = 0; i < READERS_MOST && p->read[i].tid && p->read[i].tid != reader_of(row); i++)
-		;
-	if (i < READERS_MOST && (!p->read[i].tid || row->ts > p->read[i].row.ts))
-		p->read[i] = (struct last_read){ reader_of(row), rowid, *row };
+	return p->start + (p->end - p->start) / 2;
 }
 
 /* The request that spans it: the last one read before its middle. */
 void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end)
 {
-	s64 ts = row->ts, wait = end - (ts - row->queued), middle = p->start;
+	s64 ts = row->ts, wait = end - (ts - row->queued), middle = middle_of(p);
 	s64 connection = row->pid << 32 | (u32)row->fd;
 
-	middle += (p->end - p->start) / 2;
 	p->connection = p->waiting++ ? p->connection : connection;
 	p->several |= p->connection != connection;
 	p->max_wait = wait > p->max_wait ? wait : p->max_wait;
 	p->waited += wait;
 	p->readers += ts <= middle && row->tid == p->tid;
-	if (ts <= middle)
-		note_reader(p, row, rowid);
 	if (ts <= middle && end == p->end) {
 		p->first = *row;
 		p->first_id = rowid;
@@ -120,6 +108,8 @@ static void on_state(struct pause *v, size_t n, sqlite3_stmt *q)
 		return;
 	for (i = begin_at(v, n, tid, ts); i < n && v[i].tid == tid && v[i].start < end; i++) {
 		part = pause_within(&v[i], ts, end);
+		if (!part)
+			continue;
 		v[i].spent[state] += part;
 		if (!queued) {
 			v[i].waker[state] = sqlite3_column_int64(q, 4);
@@ -166,6 +156,41 @@ static void on_call(struct pause *v, size_t n, sqlite3_stmt *q)
 	}
 }
 
+static bool is_part_of(const struct pause *p, s64 server, const struct row_request *row)
+{
+	return p->server == server && (!p->service || p->service == row->service) &&
+	       (!p->name || p->name == row->name);
+}
+
+/* Columns: thread that read it, ts, dur, server, service, name, rowid, tid, fd, client, bytes. */
+static void on_read(struct pause *v, size_t n, sqlite3_stmt *q)
+{
+	s64 reader = sqlite3_column_int64(q, 0), server = sqlite3_column_int64(q, 3), end;
+	const struct row_request row = {
+		.ts = sqlite3_column_int64(q, 1),
+		.dur = sqlite3_column_int64(q, 2),
+		.service = sqlite3_column_int64(q, 4),
+		.name = sqlite3_column_int64(q, 5),
+		.tid = sqlite3_column_int64(q, 7),
+		.fd = sqlite3_column_int64(q, 8),
+		.client = sqlite3_column_int64(q, 9),
+		.recv_bytes = sqlite3_column_int64(q, 10),
+		.send_bytes = sqlite3_column_int64(q, 11),
+	};
+	size_t i = begin_at(v, n, reader, row.ts);
+
+	for (end = row.ts + row.dur; i < n && v[i].tid == reader && v[i].start < end; i++) {
+		struct pause *p = &v[i];
+
+		if (row.ts > middle_of(p) || end < p->end || !is_part_of(p, server, &row) ||
+		    (p->reads && row.ts <= p->read.ts))
+			continue;
+		p->reads = true;
+		p->read = row;
+		p->read_id = sqlite3_column_int64(q, 6);
+	}
+}
+
 static int scan(struct pause *v, size_t n, sqlite3 *db, const char *sql, s64 from, s64 to,
 		void (*on_row)(struct pause *, size_t, sqlite3_stmt *), struct err *e)
 {
@@ -195,15 +220,18 @@ static void choose_asker(struct pause *p)
 
 /*
  * Threads that read requests and go on with any of them, as those of Go do: what one did since is
- * for the last request that it read itself. Not so a thread that only gets requests from others.
+ * for the last request that it read itself, if it also answers it. If it does not, it may have
+ * handed it on and gone on with one of others: not known. A thread that only gets requests from
+ * others is no such thread.
  */
 static void choose_own(struct pause *p)
 {
-	int i;
-
-	for (i = 0; i < READERS_MOST && p->request; i++)
-		if (p->read[i].tid && p->read[i].tid == p->tid)
-			spans(p, &p->read[i].row, p->read[i].rowid);
+	if (!p->request || !p->reads)
+		return;
+	if (p->read.tid == p->tid)
+		spans(p, &p->read, p->read_id);
+	else
+		p->request = 0;
 }
 
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
@@ -212,6 +240,16 @@ int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 				     " WHERE ts < ?2 AND ts + dur > ?1 AND dur > 0 AND ?3 > 0";
 	static const char calls[] = "SELECT tid, ts, dur, abi, nr FROM syscall"
 				    " WHERE dur >= ?3 AND ts < ?2 AND ts + dur > ?1";
+	/* as pauses.c takes them; one without an answer lasts until the end */
+	static const char reads[] =
+		"WITH r AS (SELECT coalesce(receiver, tid) AS reader, ts, dur, service, coalesce(name, 0) AS name,"
+		" rowid AS id, tid, fd, client, recv_bytes, send_bytes FROM request WHERE NOT lossy AND NOT paced"
+		" UNION ALL SELECT tid, read, ?2 - read, service, coalesce(name, 0), 0, 0, fd, client, 0, 0 FROM"
+		" unanswered u WHERE read IS NOT NULL AND " ANSWER_DUE
+		") SELECT reader, r.ts, r.dur, s.server,"
+		" r.service, r.name, r.id, r.tid, r.fd, r.client, r.recv_bytes, r.send_bytes FROM r JOIN service s ON"
+		" s.id=r.service WHERE r.ts < ?2 AND r.ts + r.dur > ?1 AND ?3 > 0 AND r.name NOT IN (SELECT id FROM"
+		" request_name WHERE awaits(protocol, name))";
 	s64 from = INT64_MAX, to = 0;
 	size_t i;
 	int ret;
@@ -223,8 +261,13 @@ int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 		from = v[i].start < from ? v[i].start : from;
 		to = v[i].end > to ? v[i].end : to;
 		v[i].partner = -1;
+		v[i].latest = v[i].end;
+		if (i && v[i - 1].tid == v[i].tid && v[i - 1].latest > v[i].end)
+			v[i].latest = v[i - 1].latest;
 	}
 	ret = scan(v, n, db, states, from, to, on_state, e);
+	if (ret == 0)
+		ret = scan(v, n, db, reads, from, to, on_read, e);
 	for (i = 0; i < n; i++) {
 		choose_partner(&v[i]);
 		choose_own(&v[i]);

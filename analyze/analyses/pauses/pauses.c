@@ -284,8 +284,7 @@ static int find_of_servers(struct analysis_ctx *c, struct found_pauses *f, u32 n
 	if (ret == 0 && (f->n || f->parts.n_v))
 		ret = each_request(c,
 				   REQUESTS | COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
-					   COLUMN_OF(request, receiver) | COLUMN_OF(request, fd) |
-					   COLUMN_OF(request, client) |
+					   COLUMN_OF(request, fd) | COLUMN_OF(request, client) |
 					   COLUMN_OF(request, recv_bytes) |
 					   COLUMN_OF(request, send_bytes),
 				   third_pass, f, e);

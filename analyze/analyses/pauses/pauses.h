@@ -8,19 +8,13 @@
 
 #include <stddef.h>
 
-#define PAUSES_MOST  1000
-#define READERS_MOST 8
-
-/* The last request that a thread read before the middle of a pause. */
-struct last_read {
-	s64 tid, rowid; /* tid 0: none */
-	struct row_request row;
-};
+#define PAUSES_MOST 1000
 
 struct pause {
 	s64 server;	   /* server.id; 0: of a process */
 	s64 service, name; /* of a part: its one process, or name; 0 */
 	s64 start, end;
+	s64 latest;		       /* end of those of its thread that do not start after it */
 	s64 waiting, max_wait, waited; /* waited: ns, all of them */
 	s64 connection;		       /* of the first that waited */
 	bool several;		       /* connections that waited */
@@ -32,7 +26,9 @@ struct pause {
 	int readers;		  /* requests of the thread that were read before its middle */
 	struct row_request first; /* of these the one whose answer ended it */
 	s64 first_id;		  /* 0: none */
-	struct last_read read[READERS_MOST];
+	struct row_request read;  /* the last one that the thread itself read before its middle */
+	s64 read_id;		  /* 0: none, or it has no answer */
+	bool reads;		  /* there is one */
 	bool edge, lossy;
 
 	s64 spent[N_STATES];

@@ -3,8 +3,7 @@
  * A change of latency by name of requests. Each name with enough requests is tested for a change of
  * its own; another name is unchanged if the interval of its ratio over the same time range stays
  * below the limit. Where one thread serves all, one name's long requests make every other name
- * wait: then the name whose share of the thread's time rose is named, not the slowest one. A
- * request occupies its thread from its read to the thread's next one, or to its own end.
+ * wait: then the name whose share of the thread's time rose is named, not the slowest one.
  */
 #include "verdict_names.h"
 
@@ -112,9 +111,9 @@ static int each_request(struct analysis_ctx *c, const struct judged *j, const st
 	return db_end(q, ret);
 }
 
-#define OF_SERVER                                                                                         \
-	" FROM request WHERE NOT lossy AND NOT paced AND name IS NOT NULL AND service IN (SELECT id FROM" \
-	" service WHERE server=?1)"
+#define OF_SERVER                                                                                    \
+	" WHERE NOT lossy AND NOT paced AND name IS NOT NULL AND service IN (SELECT id FROM service" \
+	" WHERE server=?1)"
 
 static void add_window(struct named *one, const struct judged *j, sqlite3_stmt *q)
 {
@@ -259,7 +258,7 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 		  struct slow_names *ret_names, struct err *e)
 {
 	static const char sql[] =
-		"SELECT name, ts + dur, dur + queued, 0, 0, errors, requests" OF_SERVER;
+		"SELECT name, ts + dur, dur + queued, 0, 0, errors, requests FROM request" OF_SERVER;
 	struct slow_names found = { 0 };
 	struct names all = { 0 };
 	struct named *worst;
@@ -377,6 +376,21 @@ static int queued_for_cpu(struct analysis_ctx *c, struct others *o, bool *ret_ru
 	return ret;
 }
 
+/* Of the wait of the others, what they waited for requests of this name. */
+static int waited_for(struct analysis_ctx *c, const struct judged *j, const struct names *all,
+		      const struct named *one, double *ret_ns, struct err *e)
+{
+	struct idmap judged = { 0 };
+	int i, ret = 0;
+
+	for (i = 0; i < all->n && ret == 0; i++)
+		ret = idmap_put(&judged, (u64)all->v[i].id, &all->v[i], NAMES_MOST, e);
+	if (ret == 0)
+		ret = verdict_waited_for(c, j, &judged, one->id, ret_ns, e);
+	idmap_free(&judged);
+	return ret;
+}
+
 /* Time that its own requests take more. */
 static double own_rise(const struct named *one)
 {
@@ -387,13 +401,13 @@ static double own_rise(const struct named *one)
 int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	static const char sql[] =
-		"SELECT name, ts + dur, dur + queued, min(dur, coalesce(lead(ts) OVER (PARTITION BY tid ORDER"
-		" BY ts) - ts, dur)), queued" OF_SERVER;
+		"SELECT name, ts + dur, dur + queued, occupied, queued, errors, requests FROM " OCCUPYING
+			OF_SERVER;
 	double length = j->end - j->start, rest = (double)c->duration - length, rise, rises = 0;
 	double waits[2] = { 0 }, n[2] = { 0 };
 	struct named *most = NULL;
 	struct names all = { 0 };
-	double most_rise = 0, waited_for = 0;
+	double most_rise = 0, for_it = 0;
 	int i, k, ret = find_names(c, j, &all, e);
 
 	if (ret == 0 && all.n > 1 && length > 0 && rest > 0)
@@ -428,8 +442,8 @@ int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *
 		else
 			runq = true;
 		if (ret == 0 && !runq)
-			ret = verdict_waited_for(c, j, most->id, &waited_for, e);
-		if (ret == 0 && !runq && waited_for > MOSTLY * waits[1])
+			ret = waited_for(c, j, &all, most, &for_it, e);
+		if (ret == 0 && !runq && for_it > MOSTLY * waits[1])
 			ret = put_blocker(c, j, most, length, rest, e);
 	}
 	names_free(&all);

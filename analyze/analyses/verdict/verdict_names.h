@@ -29,11 +29,22 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, struct err *e);
 
 /*
- * ns that requests of the time range waited, before they were read, for those of a name that
- * occupied their thread.
+ * SQL: the requests of the processes of server ?1, with the thread that read each, and the ns for
+ * which it is known to have occupied that thread: if the thread answered it as well, from its read
+ * to the thread's next one, of whatever port, or to its own end.
  */
-int verdict_waited_for(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
-		       struct err *e);
+#define OCCUPYING                                                                                              \
+	"(SELECT name, ts, dur, queued, lossy, paced, service, errors, requests, coalesce(receiver, tid) AS"   \
+	" reader, iif(receiver IS NULL, min(dur, coalesce(lead(ts) OVER (PARTITION BY coalesce(receiver, tid)" \
+	" ORDER BY ts) - ts, dur)), 0) AS occupied FROM request WHERE pid IN (SELECT pid FROM service WHERE"   \
+	" server=?1))"
+
+/*
+ * ns that requests of judged names (ids), errors without work excluded, waited in the time range,
+ * before they were read, for those of another name that occupied their thread.
+ */
+int verdict_waited_for(struct analysis_ctx *c, const struct judged *j, const struct idmap *judged,
+		       s64 name, double *ret_ns, struct err *e);
 
 /*
  * All became slower: puts, below the finding of j, the name whose requests occupied the serving

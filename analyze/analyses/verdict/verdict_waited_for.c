@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How long requests waited, before they were read, while the thread that then answered them was
+ * How long requests waited, before they were read, while the thread that then read them was
  * occupied by requests of one name. Where each connection has a thread of its own, none waits so,
- * however long others take.
+ * however long others take; nor where another thread works on what one reads.
  */
 #include "verdict_names.h"
 
@@ -14,10 +14,11 @@
 
 struct waited_for {
 	const struct judged *j;
-	s64 name, tid;
+	const struct idmap *judged;
+	s64 name, reader;
 	struct interval {
 		s64 from, to;
-	} * v; /* of requests of that name on tid, in order of time */
+	} * v; /* of requests of that name on reader, in order of time */
 	size_t n;
 	double ns;
 };
@@ -34,34 +35,41 @@ static double occupied(const struct waited_for *b, s64 from, s64 to)
 	return ns;
 }
 
+/* Columns: reader, ts, queued, dur, name, occupied, errors, requests. */
 static int on_request(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	struct waited_for *b = arg;
-	s64 tid = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1),
-	    queued = sqlite3_column_int64(q, 2), end = ts + sqlite3_column_int64(q, 3);
+	s64 reader = sqlite3_column_int64(q, 0), ts = sqlite3_column_int64(q, 1),
+	    queued = sqlite3_column_int64(q, 2), end = ts + sqlite3_column_int64(q, 3),
+	    name = sqlite3_column_int64(q, 4), occupies = sqlite3_column_int64(q, 5);
 
-	if (tid != b->tid)
+	if (reader != b->reader)
 		b->n = 0;
-	b->tid = tid;
-	if (sqlite3_column_int64(q, 4) != b->name) {
-		if (end >= (s64)b->j->start && end < (s64)b->j->end)
+	b->reader = reader;
+	if (name != b->name) {
+		if (end >= (s64)b->j->start && end < (s64)b->j->end &&
+		    idmap_get(b->judged, (u64)name) &&
+		    !verdict_is_quick(b->j, name, sqlite3_column_int64(q, 6),
+				      sqlite3_column_int64(q, 7)))
 			b->ns += occupied(b, ts - queued, ts);
 		return 0;
 	}
+	if (!occupies)
+		return 0;
 	if (GROW(b->v, b->n, "requests", e) < 0)
 		return ERR_FAIL;
-	b->v[b->n++] = (struct interval){ ts, ts + sqlite3_column_int64(q, 5) };
+	b->v[b->n++] = (struct interval){ ts, ts + occupies };
 	return 0;
 }
 
-int verdict_waited_for(struct analysis_ctx *c, const struct judged *j, s64 name, double *ret_ns,
-		       struct err *e)
+int verdict_waited_for(struct analysis_ctx *c, const struct judged *j, const struct idmap *judged,
+		       s64 name, double *ret_ns, struct err *e)
 {
 	static const char sql[] =
-		"SELECT tid, ts, queued, dur, coalesce(name, 0), min(dur, coalesce(lead(ts) OVER (PARTITION BY"
-		" tid ORDER BY ts) - ts, dur)) FROM request WHERE NOT lossy AND NOT paced AND service IN (SELECT"
-		" id FROM service WHERE server=?1) ORDER BY tid, ts";
-	struct waited_for b = { .j = j, .name = name };
+		"SELECT reader, ts, queued, dur, name, occupied, errors, requests FROM " OCCUPYING
+		" WHERE NOT lossy AND NOT paced AND name IS NOT NULL AND service IN (SELECT id FROM service WHERE"
+		" server=?1) ORDER BY reader, ts";
+	struct waited_for b = { .j = j, .judged = judged, .name = name };
 	int ret = db_each(c->db, e, on_request, &b, sql, "i", j->about.id);
 
 	free(b.v);

@@ -41,10 +41,9 @@ struct request_latencies {
 	struct hist request, served, upstream;
 };
 
-/* The last upstream of a thread on a connected socket; since when its past is known. */
+/* The last upstream of a thread on a connected socket. */
 struct upstream {
 	u64 connect, asked, answered; /* connect 0: none for this question */
-	u64 since;
 };
 
 static struct request_times *own(const struct replay *r)
@@ -68,12 +67,13 @@ static bool is_timed(const struct replay *r, const struct thread *t)
 	return t->tracked && has_group(r, GROUP_sched);
 }
 
+/* Now it is on a CPU. */
 static int remember_past(struct thread *t, u64 now, struct err *e)
 {
-	struct upstream *u = upstream_of(t);
+	bool known = t->seen && t->state == STATE_run;
 
-	u->since = u->since ? u->since : now;
-	return past_remember(t, e) < 0 ? ERR_FAIL : ready_begin(t, e);
+	t->process->serves = true;
+	return past_remember(t, known ? t->since : now, e) < 0 ? ERR_FAIL : ready_begin(t, e);
 }
 
 int request_time_begin(struct replay *r, struct thread *t, struct file *f,
@@ -95,17 +95,6 @@ int request_time_begin(struct replay *r, struct thread *t, struct file *f,
 	return remember_past(t, v->ts, e);
 }
 
-/* From..to of its past, which is known since it was first remembered: before that, of nothing. */
-static void past_known(const struct thread *t, u64 from, u64 to, u64 spent[N_STATES])
-{
-	u64 unknown = elapsed(from, upstream_of(t)->since);
-
-	past_since(t, from, to, spent);
-	unknown = unknown < spent[STATE_run] ? unknown : spent[STATE_run];
-	spent[STATE_run] -= unknown;
-	spent[STATE_unknown] += unknown;
-}
-
 void request_arrived(const struct replay *r, struct thread *t, struct file *f, u64 arrival)
 {
 	struct request_time *time = f->time;
@@ -117,7 +106,7 @@ void request_arrived(const struct replay *r, struct thread *t, struct file *f, u
 	if (!time || !time->begin || !is_timed(r, t))
 		return;
 	time->queued = elapsed(arrival, read);
-	past_known(t, arrival, read, time->before);
+	past_since(t, arrival, read, time->before);
 }
 
 void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, u32 pos, u32 len,
@@ -158,7 +147,7 @@ int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts
 	take_upstream(request, last);
 	request->split = true;
 	if (t->tid != request->tid) {
-		past_known(t, request->begin, ts, request->spent);
+		past_since(t, request->begin, ts, request->spent);
 		return 0;
 	}
 	for (i = STATE_run + 1; i < N_STATES; i++) {
@@ -220,8 +209,8 @@ u64 request_time_end(struct replay *r, struct process *p, const struct file *f)
 		write_states(r, TABLE_request_queue, t->before);
 	t->split = false;
 	for (i = STATE_run + 1; i < N_STATES; i++)
-		wait += t->spent[i];
-	return wait;
+		wait += i == STATE_unknown ? 0 : t->spent[i];
+	return 2 * t->spent[STATE_unknown] > dur ? UINT64_MAX : wait;
 }
 
 /* Messages, of calls that move several; else a send or a receive is one. */

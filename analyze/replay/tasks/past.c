@@ -12,8 +12,10 @@
 #define PAST_MAX      8192
 #define PAST_WANTED   10000000000ull /* ns: younger intervals are kept as long as there is room */
 
-/* Intervals off the CPU: the time between them is time on a CPU. */
+/* Intervals off the CPU: the time between them, and since the beginning, is time on a CPU. */
 struct past {
+	u64 since; /* nothing is known before */
+	bool grows;
 	u32 n; /* ever added */
 	u32 max;
 	struct past_span {
@@ -23,18 +25,29 @@ struct past {
 	} * span;
 };
 
-int past_remember(struct thread *t, struct err *e)
+/* NULL: out of memory. */
+static struct past *past_new(u64 since)
+{
+	struct past *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->span = calloc(PAST_LEAST, sizeof(*p->span));
+	if (!p || !p->span) {
+		free(p);
+		return NULL;
+	}
+	p->since = since;
+	p->max = PAST_LEAST;
+	return p;
+}
+
+int past_remember(struct thread *t, u64 since, struct err *e)
 {
 	struct sleeping *s = sleeping_of(t);
 
-	if (s->past)
-		return 0;
-	s->past = calloc(1, sizeof(*s->past));
-	if (s->past)
-		s->past->span = calloc(PAST_LEAST, sizeof(*s->past->span));
-	if (!s->past || !s->past->span)
+	if (!s->past && !(s->past = past_new(since)))
 		return err_set(e, ERR_FAIL, "out of memory for requests");
-	s->past->max = PAST_LEAST;
+	s->past->grows = true;
 	return 0;
 }
 
@@ -44,7 +57,7 @@ static void grow(struct past *p, u32 *extra)
 	struct past_span *grown;
 	u32 i;
 
-	if (p->max >= PAST_MAX || *extra + p->max > PAST_TOTAL)
+	if (!p->grows || p->max >= PAST_MAX || *extra + p->max > PAST_TOTAL)
 		return;
 	grown = calloc(2 * p->max, sizeof(*grown));
 	if (!grown)
@@ -59,9 +72,15 @@ static void grow(struct past *p, u32 *extra)
 
 void past_add(struct thread *t, enum state state, u64 from, u64 to, u32 *extra)
 {
-	struct past *p = sleeping_of(t)->past;
+	struct sleeping *s = sleeping_of(t);
+	struct past *p = s->past;
 
-	if (!p || state == STATE_run)
+	if (!p && t->process->serves) /* without memory for it, it stays unknown */
+		p = s->past = past_new(from);
+	if (!p || to < p->since)
+		return; /* a sleep before an interval that was not kept */
+	p->since = from < p->since ? from : p->since;
+	if (state == STATE_run)
 		return;
 	if (p->n >= p->max && elapsed(p->span[p->n % p->max].end, to) < PAST_WANTED)
 		grow(p, extra);
@@ -78,7 +97,7 @@ void past_free(struct past *p)
 void past_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES])
 {
 	const struct past *p = sleeping_of(t)->past;
-	u64 oldest = now, off = 0, begin;
+	u64 oldest = now, off = 0, begin, known = p ? p->since : now;
 	u32 k, older = 0;
 	int i;
 
@@ -94,8 +113,9 @@ void past_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES])
 			break;
 		spent[s->state] += elapsed(begin > since ? begin : since, s->end);
 	}
-	if (oldest > since && p && p->n > p->max)
-		spent[STATE_unknown] += oldest - since;
+	if (p && p->n > p->max)
+		known = oldest > known ? oldest : known;
+	spent[STATE_unknown] += elapsed(since, known);
 	for (i = 0; i < N_STATES; i++)
 		off += spent[i];
 	spent[STATE_run] = elapsed(off, elapsed(since, now));

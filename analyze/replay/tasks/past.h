@@ -4,13 +4,19 @@
 
 #include "analyze/replay/track.h"
 
-/* From here on past_since knows of the thread. */
-int past_remember(struct thread *t, struct err *e);
-/* It was in this state. extra: intervals kept for all threads in addition to the least. */
+/*
+ * The thread serves itself: as much of its past is kept as there is room for. since: what it did
+ * since then is known, now on a CPU, if none of it was kept yet.
+ */
+int past_remember(struct thread *t, u64 since, struct err *e);
+/*
+ * It was in this state. Of threads whose process serves the last few are kept from the first one
+ * on. extra: intervals kept for all threads in addition to the least.
+ */
 void past_add(struct thread *t, enum state state, u64 from, u64 to, u32 *extra);
 /*
  * How long the thread was in each state since then, up to now, a moment at which it is on a CPU and
- * settled; states are unknown where they are not known. Only with sched, of tracked threads.
+ * settled; unknown where that is not known. Only with sched, of tracked threads.
  */
 void past_since(const struct thread *t, u64 since, u64 now, u64 spent[N_STATES]);
 struct past;

@@ -37,7 +37,7 @@ struct sleeping {
 	u8 last_context;
 	u64 last_wake;	   /* 0: none */
 	bool lock_failed;  /* the last call was a try to lock a file, or followed one: it failed */
-	struct past *past; /* NULL unless its process serves requests; past.h */
+	struct past *past; /* NULL unless its process serves; past.h */
 };
 
 static inline struct sleeping *sleeping_of(const struct thread *t)
