@@ -263,69 +263,6 @@ static void a_pause_names_the_end_of_its_wakeup_chain(void **state)
 	db_close(db);
 }
 
-/* A pause in which the thread sleeps until a timer, n times 0.3 s. */
-static void timed(struct text *x, int n)
-{
-	long ns = n * 300 * MS;
-
-	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t);
-	text_line(x, "%ld 100 switch next=0 state=1", x->t + 5000);
-	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t + ns,
-		  x->t + ns + 1000);
-	text_line(x, "%ld 100 syscall_args nr=clock_nanosleep ret=0 dur=%ld", x->t + ns + 2000,
-		  ns - 1000);
-	text_line(x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x->t + ns + 3000);
-	text_line(x, "%ld 100 switch next=0 state=1", x->t + ns + 4000);
-	x->t += ns + 5000;
-}
-
-/* 101 waits in a call on a connection of its own until it wakes 100: for whom is said. */
-static void the_end_of_a_chain_names_its_upstream_beside(bool longer)
-{
-	struct text x = { 0 };
-	sqlite3 *db;
-	long t;
-
-	head(&x);
-	text_line(&x, "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
-		      " socktype=1 sport=33000 dport=6379 saddr=10.0.0.1 daddr=10.0.0.5\n@cpu 0");
-	many(&x, 100, 600, MS);
-	t = x.t;
-	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
-	sleeps(&x, "futex", -1, 101);
-	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
-	text_line(&x, "@cpu 1\n%ld 0 switch next=101", t - MS);
-	text_line(&x, "%ld 101 switch next=0 state=1", t - MS + 1000);
-	text_line(&x, "%ld 0 waking target=101 context=1\n%ld 0 switch next=101", t + 299 * MS,
-		  t + 299 * MS + 1000);
-	text_line(&x, "%ld 101 syscall nr=recvfrom fd=9 ret=40 count=99 dur=%ld",
-		  t + 299 * MS + 2000, 300 * MS + 1500);
-	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 0", t + 301 * MS);
-	if (longer) {
-		many(&x, 100, 600, MS);
-		text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
-		sleeps(&x, "futex", -1, 101);
-		text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
-		many(&x, 100, 600, MS);
-		timed(&x, 1);
-	}
-	db = judged(&x);
-	if (!longer)
-		is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
-	is_number(db, ROOT_VALUE("v.id", "end"), 101);
-	is_text(db, ROOT_VALUE("v.text", "upstream"), "10.0.0.5:6379");
-	is_number(db, CAUSE_VALUE("count(v.text)", "upstream"), 0);
-	db_close(db);
-}
-
-static void the_end_of_a_chain_names_its_upstream(void **state)
-{
-	(void)state;
-	the_end_of_a_chain_names_its_upstream_beside(false);
-	/* in most of the pauses it waits for the futex, in the longest for something else */
-	the_end_of_a_chain_names_its_upstream_beside(true);
-}
-
 /* 100 waits in mmap until 101, which has a CPU all the time, wakes it; call: that 101 is in. */
 static sqlite3 *held_maps(const char *call)
 {
@@ -517,7 +454,6 @@ int main(void)
 		T(poll_is_no_wait_for_requests_that_were_read),
 		T(poll_with_half_an_answer_waits_to_send),
 		T(a_pause_names_the_end_of_its_wakeup_chain),
-		T(the_end_of_a_chain_names_its_upstream),
 		T(the_end_of_a_chain_names_its_system_call),
 		T(threads_that_share_a_cpu_compute),
 		T(a_pause_on_a_cpu_names_its_system_call),
