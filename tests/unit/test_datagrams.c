@@ -126,6 +126,31 @@ static void without_peers_an_exchange_is_a_request(void **state)
 		 "local 2000", NULL);
 }
 
+/* A resolver asks two servers on one socket: one of them answers nothing from 1 ms on. */
+static void who_answers_nothing(void **state)
+{
+	sqlite3 *db = loaded(
+		"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n"
+		"2 100 thread pid=100 state=83 comm=\"server\"\n"
+		"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=4 socktype=2 sport=40000\n"
+		"10 0 info text=\"begin=10\"\n300000000 0 info text=\"stopped=300000000\"\n@cpu 0\n" SEND(
+			1000, 100, 1, 53) RECV(2000, 100, 1, 53) SEND(3000, 100, 2, 53)
+			RECV(4000, 100, 2, 53) SEND(1000010, 100, 1, 53) SEND(2000000, 100, 1, 53)
+				SEND(3000000, 100, 2, 53) RECV(4000000, 100, 2, 53)
+		/* answered after a while: a row; at once: none; until the end: open */
+		SEND(100000000, 100, 2, 53) RECV(160000000, 100, 2, 53) SEND(170000000, 100, 2, 53)
+			RECV(180000000, 100, 2, 53) SEND(240000000, 100, 3, 53));
+
+	(void)state;
+	is_text(db,
+		"SELECT group_concat(address || ' ' || ts || ' ' || dur || ' ' || questions || ' ' || answered || ' ' ||"
+		" open, ', ') FROM (SELECT * FROM peer_silence ORDER BY ts)",
+		"10.0.0.1:53 1000000 298999990 2 1 1, 10.0.0.2:53 99999990 60000000 1 1 0,"
+		" 10.0.0.3:53 239999990 60000000 1 0 1");
+	is_number(db, "SELECT count(*) FROM request", 0);
+	db_close(db);
+}
+
 /* A socket that only receives keeps no more than some. */
 static void logs_are_forgotten(void **state)
 {
@@ -158,6 +183,7 @@ int main(void)
 		T(a_peer_without_answers_waits_for_none),
 		T(without_peers_an_exchange_is_a_request),
 		T(logs_are_forgotten),
+		T(who_answers_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

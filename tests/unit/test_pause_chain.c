@@ -68,10 +68,52 @@ static void the_end_of_a_chain_names_its_upstream(void **state)
 	the_end_of_a_chain_names_its_upstream_beside(true);
 }
 
+static void asks(struct text *x, const char *call)
+{
+	text_line(x, "%ld 100 datagram daddr=10.0.0.7 family=2 dport=53", x->t);
+	text_line(x, "%ld 100 syscall nr=%s fd=11 ret=30 dur=10", x->t, call);
+	x->t += 20;
+}
+
+/* In poll, after a question on a socket that asks several: whose answer is missing. */
+static sqlite3 *in_poll_after(bool answered_before)
+{
+	struct text x = { 0 };
+
+	head(&x);
+	text_line(&x, "@recorder\n25 100 fd pid=100 fd=11 mode=0140000 ino=11 family=2 role=4"
+		      " socktype=2 sport=40000\n@cpu 0");
+	if (answered_before) {
+		asks(&x, "sendto");
+		asks(&x, "recvfrom");
+	}
+	many(&x, 100, 600, MS);
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
+	x.t += 300;
+	asks(&x, "sendto");
+	sleeps(&x, "epoll_wait", -1, 0);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	return judged(&x);
+}
+
+static void a_pause_names_who_answers_no_datagrams(void **state)
+{
+	sqlite3 *db = in_poll_after(true);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "upstream"), "10.0.0.7:53");
+	db_close(db);
+	/* it never answers, as one that takes logs */
+	db = in_poll_after(false);
+	is_number(db, CAUSE_VALUE("count(v.text)", "upstream"), 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_end_of_a_chain_names_its_upstream),
+		T(a_pause_names_who_answers_no_datagrams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,22 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 	return ret < 0 || p->end < c->duration ? ret : take_upstream(q, u, e);
 }
 
+/* A peer of datagrams that answered before, and nothing for a quarter of the pause or more,
+ * although it was asked: the one with most of the pause, then with most questions. */
+static int read_silent(struct analysis_ctx *c, s64 server, const struct judged_pause *p,
+		       struct pause_upstream *u, struct err *e)
+{
+	static const char sql[] =
+		"SELECT address, (SELECT o.pid FROM fd o WHERE o.role='bound' AND o.local=s.address LIMIT 1) FROM"
+		" peer_silence s WHERE answered AND pid IN (SELECT pid FROM service WHERE server=?1) AND 4 *"
+		" (min(ts + dur, ?3) - max(ts, ?2)) >= ?3 - ?2 ORDER BY min(ts + dur, ?3) - max(ts, ?2) DESC,"
+		" questions DESC, address LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "iii", server, p->start, p->end);
+
+	return ret < 0 ? ret : take_upstream(q, u, e);
+}
+
 /* What the thread of the other server did then: one with a request for most of the time, else the
  * one that ran most. */
 static int read_peer(struct pause_upstream *u, sqlite3 *db, s64 from, s64 to, struct err *e)
@@ -157,6 +173,8 @@ int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool
 		ret = read_upstream(c, j->about.id, u, e);
 	if (ret == 0 && p && !u->address.len)
 		ret = read_connection(u, c->db, tid, p->start, p->end, e);
+	if (ret == 0 && p && own && !u->address.len)
+		ret = read_silent(c, j->about.id, p, u, e);
 	if (ret == 0 && p && own && !u->address.len)
 		ret = read_unanswered(c, j->about.id, p, u, e);
 	return ret < 0 || !u->address.len || u->pid <= 0 ? ret

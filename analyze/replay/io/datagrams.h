@@ -11,7 +11,13 @@ struct datagram_peer {
 	u64 open, most; /* requests under way; the most at a time */
 	u64 answers;	/* sends that answered one */
 	u64 forgotten;	/* requests that may still be answered */
-	bool mutual;	/* it was sent what it did not ask for, so it may be asked as well */
+	/* of one that is asked: questions since its last answer, return and thread of the first */
+	u64 questions, asked;
+	u32 asker;
+	bool answered;
+	u16 family, port;
+	addr16 address;
+	bool mutual; /* it was sent what it did not ask for, so it may be asked as well */
 };
 
 struct datagram {

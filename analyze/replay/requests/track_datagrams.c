@@ -12,6 +12,7 @@
 
 #include "analyze/replay/io/datagrams.h"
 #include "analyze/replay/tasks/threads.h"
+#include "analyze/store/row_types.h"
 #include "format/linux_abi.h"
 #include "track_segments.h"
 #include "track_services.h"
@@ -22,6 +23,8 @@
 #define OPEN_MOST  1024	 /* of a socket */
 #define ALL_MOST   65536 /* of all sockets */
 #define PEERS_MOST 65536 /* of all sockets */
+
+#define SILENCE_LEAST 50000000 /* ns: a shorter one is no row */
 
 /* Of a thread: the peer of its next call. */
 struct next_peer {
@@ -88,8 +91,13 @@ static int find_peer(struct replay *r, struct datagrams *d, const struct next_pe
 	if (*ret || own(r)->peers >= PEERS_MOST)
 		return 0;
 	*ret = datagrams_add_peer(d, key, e);
-	own(r)->peers += !!*ret;
-	return *ret ? 0 : ERR_FAIL;
+	if (!*ret)
+		return ERR_FAIL;
+	own(r)->peers++;
+	(*ret)->family = p->family;
+	(*ret)->port = p->port;
+	memcpy((*ret)->address, p->address, sizeof(p->address));
+	return 0;
 }
 
 static int received(struct replay *r, struct file *f, const struct next_peer *p,
@@ -155,6 +163,18 @@ static void forget_requests(struct replay *r, struct datagrams *d)
 		forget(r, d, d->first);
 }
 
+/* NULL: there is none, and none could be made. */
+static struct datagrams *datagrams_of(struct file *f, struct err *e)
+{
+	if (!f->datagrams) {
+		f->datagrams = calloc(1, sizeof(*f->datagrams));
+		f->request.recvs = 0; /* what was received without a peer stays: MSG_PEEK */
+	}
+	if (!f->datagrams)
+		err_set(e, ERR_FAIL, "out of memory for requests");
+	return f->datagrams;
+}
+
 int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		      bool send, struct file **ret, struct err *e)
 {
@@ -169,12 +189,9 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6) ||
 	    (one_each && next->ts != v->ts && !d))
 		return 0;
-	if (!d) {
-		d = f->datagrams = calloc(1, sizeof(*d));
-		if (!d)
-			return err_set(e, ERR_FAIL, "out of memory for requests");
-		f->request.recvs = 0; /* what was received without a peer stays: MSG_PEEK */
-	}
+	d = datagrams_of(f, e);
+	if (!d)
+		return ERR_FAIL;
 	if (!one_each) {
 		forget_requests(r, d);
 		d->off = true;
@@ -211,16 +228,71 @@ struct file *datagrams_open(const struct file *f, const struct file *last)
 	return one ? &one->request : NULL;
 }
 
-void datagrams_end(struct replay *r, struct file *f)
+/* Questions that had no answer until then; end 0: none until the recording ends. */
+static int put_silence(struct replay *r, const struct process *p, s32 fd,
+		       const struct datagram_peer *peer, u64 end, struct err *e)
+{
+	u64 dur = elapsed(peer->asked, end ? end : r->end);
+	char text[ADDRESS_MAX];
+
+	if (!peer->asked || dur < SILENCE_LEAST)
+		return 0;
+	address_text(text, peer->family, peer->address, peer->port);
+	return row_put(r->db, peer_silence, e, .ts = replay_time(r, peer->asked),
+		       .dur = (s64)(dur & INT64_MAX), .pid = p->pid, .tid = peer->asker, .fd = fd,
+		       .address = text, .questions = (s64)(peer->questions & INT64_MAX),
+		       .answered = peer->answered, .open = !end);
+}
+
+int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		    bool send, struct err *e)
+{
+	const struct next_peer *next = t->own[TRACK_datagrams];
+	struct datagrams *d;
+	struct datagram_peer *peer;
+
+	if (f->socktype != LINUX_SOCK_DGRAM || f->dport || next->ts != v->ts ||
+	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6))
+		return 0;
+	d = datagrams_of(f, e);
+	if (!d || find_peer(r, d, next, &peer, e) < 0)
+		return ERR_FAIL;
+	if (!peer)
+		return 0;
+	if (!send) {
+		if (put_silence(r, t->process, (s32)v->arg[0], peer, v->ts, e) < 0)
+			return ERR_FAIL;
+		peer->asked = peer->questions = 0;
+		peer->answered = true;
+		return 0;
+	}
+	if (!peer->questions++) {
+		peer->asked = v->ts;
+		peer->asker = t->tid;
+	}
+	return 0;
+}
+
+int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
+		  struct err *e)
 {
 	struct datagrams *d = f->datagrams;
+	struct idmap_slot *peers, *one;
+	int ret = 0;
 
 	if (!d)
-		return;
+		return 0;
+	peers = closed ? NULL : idmap_sorted(&d->peers, e);
+	if (!closed && !peers)
+		ret = ERR_FAIL;
+	for (one = peers; one && one->value && ret == 0; one++)
+		ret = put_silence(r, p, fd, one->value, 0, e);
+	free(peers);
 	forget_requests(r, d);
 	own(r)->peers -= d->peers.n;
 	datagrams_free(d);
 	f->datagrams = NULL;
+	return ret;
 }
 
 static const struct handler handlers[] = { { EV_datagram, false, datagrams_on_peer }, { 0 } };

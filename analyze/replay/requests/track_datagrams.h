@@ -22,5 +22,13 @@ void datagrams_forget(struct replay *r, struct file *f, struct file *request);
  */
 struct file *datagrams_open(const struct file *f, const struct file *last);
 
-/* The socket ends. */
-void datagrams_end(struct replay *r, struct file *f);
+/*
+ * The call on a socket that asks others, which is connected to none of them: keeps how long each
+ * answers nothing.
+ */
+int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		    bool send, struct err *e);
+
+/* The descriptor ends; closed: before the recording did. */
+int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
+		  struct err *e);

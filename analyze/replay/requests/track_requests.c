@@ -428,8 +428,11 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	if (uses_count(r, &u, t->process->pid, server ? service_id(f->request.service) : 0, v, send,
 		       bytes, e) < 0)
 		return ERR_FAIL;
-	if (f->role == ROLE_CONNECTED)
+	if (f->role == ROLE_CONNECTED) {
 		request_upstream(r, t, f, v, send, bytes);
+		if (datagrams_asked(r, t, f, v, send, e) < 0)
+			return ERR_FAIL;
+	}
 	return server ? served(r, t, f, one, u, bytes, e) : 0;
 }
 
