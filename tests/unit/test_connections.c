@@ -10,6 +10,7 @@
 
 struct proxy {
 	int limit;   /* questions at one time */
+	int later;   /* in the second half, whatever is open; 0: as many */
 	int open;    /* connections */
 	bool shared; /* all questions on one of them */
 	long answer, slow_answer;
@@ -62,9 +63,11 @@ static int next_client(const struct run *r, int clients)
 static void asks(struct run *r, int c, long answer, bool question)
 {
 	long t = r->at[c], asked, end;
-	int i, k = 0, fd;
+	int i, k = 0, fd, limit = r->p->limit;
 
-	for (i = 1; i < r->p->limit; i++)
+	if (r->p->later && t >= SECONDS * 500 * POOL_MS)
+		limit = r->p->later;
+	for (i = 1; i < limit; i++)
 		k = r->free_at[i] < r->free_at[k] ? i : k;
 	fd = 100 + (r->p->shared ? 0 : k);
 	asked = (r->free_at[k] > t ? r->free_at[k] : t) + 20000;
@@ -132,12 +135,34 @@ static void all_connections_are_busy(void **state)
 	db_close(db);
 }
 
+/* The connections stay open: it is a limit of questions, and it was set then. */
+static void fewer_questions_than_before(void **state)
+{
+	sqlite3 *db = judged(&(struct proxy){ .limit = 8,
+					      .later = 2,
+					      .open = 8,
+					      .answer = 5 * POOL_MS,
+					      .slow_answer = 5 * POOL_MS,
+					      .clients = 8 });
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
+	is_number(db, FINDING_VALUE("verdict_questions", "n", "v.number"), 2);
+	is_number(db, FINDING_VALUE("verdict_questions", "before", "v.number"), 8);
+	is_within(db, FINDING_VALUE("verdict_questions", "full", "v.number"), 85, 100);
+	is_within(db, FINDING_VALUE("verdict_questions", "answer", "v.number"), 4.4e6, 5.1e6);
+	db_close(db);
+}
+
 static void is_silent(const struct proxy *p)
 {
 	sqlite3 *db = judged(p);
 
 	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
-	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_connections'", 0);
+	is_number(db,
+		  "SELECT count(*) FROM finding WHERE kind IN ('verdict_connections',"
+		  " 'verdict_questions')",
+		  0);
 	db_close(db);
 }
 
@@ -191,9 +216,9 @@ static void few_requests_ask(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(all_connections_are_busy),  T(a_slow_server_is_no_limit),
-		T(idle_connections_are_left), T(one_connection_for_all),
-		T(few_requests_ask),
+		T(all_connections_are_busy),  T(fewer_questions_than_before),
+		T(a_slow_server_is_no_limit), T(idle_connections_are_left),
+		T(one_connection_for_all),    T(few_requests_ask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

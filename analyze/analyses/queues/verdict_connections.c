@@ -5,7 +5,8 @@
  * answer never exceed a number N. While N are outstanding, requests that were read beyond N wait
  * for one of these connections. A slow server has as many questions as there are requests;
  * connections that were open and idle are no limit; and one connection with several questions at
- * one time is none either.
+ * one time is none either. But if more were outstanding before than ever in the time of the
+ * verdict, the limit is new: it is one of questions, whatever connections are open.
  */
 #include "fd_rows.h"
 #include "verdict_queues.h"
@@ -29,7 +30,7 @@ struct spell {
 /* A process and an address. */
 struct pair {
 	s64 pid, remote, row;
-	s64 most;		/* questions at one time */
+	s64 most, inside;	/* questions at one time: ever, and in the time of the verdict */
 	double n, answer;	/* questions in the time of the verdict, and their time */
 	double full, waited[2]; /* ns; outside that time, and in it */
 	double open;		/* ns, of connections in that time */
@@ -193,8 +194,11 @@ static void walk(const struct limits_of *x, struct pair *p, const struct steps *
 
 	for (i = 0; i + 1 < s->n; i++) {
 		asked += s->v[i].asked;
-		if (s->at[i + 1] != s->at[i])
-			p->most = asked > p->most ? asked : p->most;
+		if (s->at[i + 1] == s->at[i])
+			continue;
+		p->most = asked > p->most ? asked : p->most;
+		if (verdict_when_has(x->when, (double)s->at[i], (double)s->at[i + 1]))
+			p->inside = asked > p->inside ? asked : p->inside;
 	}
 	asked = 0;
 	for (i = 0; i + 1 < s->n; i++) {
@@ -203,9 +207,9 @@ static void walk(const struct limits_of *x, struct pair *p, const struct steps *
 
 		open += s->v[i].open;
 		asked += s->v[i].asked;
-		if (ns <= 0 || asked < p->most)
+		in = ns > 0 && verdict_when_has(x->when, (double)s->at[i], (double)s->at[i + 1]);
+		if (ns <= 0 || asked < (in ? p->inside : p->most))
 			continue;
-		in = verdict_when_has(x->when, (double)s->at[i], (double)s->at[i + 1]);
 		p->full += in ? ns : 0;
 		p->waited[in] += open > asked ? (double)(open - asked) * ns : 0;
 	}
@@ -225,6 +229,12 @@ static int walk_pair(const struct limits_of *x, struct pair *p, struct err *e)
 
 /* ---- which ---- */
 
+/* Fewer at one time than ever outside. */
+static bool is_new(const struct limits_of *x, const struct pair *p)
+{
+	return !x->when->all && p->inside < p->most;
+}
+
 /* All its processes together; false: it is no limit. */
 static bool is_limit(const struct limits_of *x, const struct pair *p, const struct limits *l)
 {
@@ -234,7 +244,8 @@ static bool is_limit(const struct limits_of *x, const struct pair *p, const stru
 	side[0].part = p->waited[0];
 	side[1].part = p->waited[1];
 	return p->n >= ASKED_LEAST * x->side[1].n &&
-	       p->open < ((double)p->most + IDLE_MOST) * length && side_is_most(side, l->latency);
+	       (is_new(x, p) || p->open < ((double)p->most + IDLE_MOST) * length) &&
+	       side_is_most(side, l->latency);
 }
 
 /* Processes of one server have connections of their own to the same address: one for each. */
@@ -251,6 +262,7 @@ static struct pair sum_of(const struct limits_of *x, s64 remote)
 		processes++;
 		sum.row = p->row > sum.row ? p->row : sum.row;
 		sum.most += p->most;
+		sum.inside += p->inside;
 		sum.n += p->n;
 		sum.answer += p->answer;
 		sum.full += p->full;
@@ -265,19 +277,21 @@ static struct pair sum_of(const struct limits_of *x, s64 remote)
 static int put(struct analysis_ctx *c, const struct judged *j, const struct limits_of *x,
 	       const struct pair *p, struct err *e)
 {
+	bool fewer = is_new(x, p);
 	const struct value values[] = {
 		VALUE_NUMBER("queued", p->waited[1] / x->side[1].n, "ns"),
 		VALUE_SUBJECT("upstream", upstream, p->row),
-		VALUE_NUMBER("n", (double)p->most, ""),
+		VALUE_NUMBER("n", (double)p->inside, ""),
+		VALUE_NUMBER("before", fewer ? (double)p->most : NAN, ""),
 		VALUE_NUMBER("full", fmin(100, percent(p->full, verdict_when_length(x->when))),
 			     "%"),
 		VALUE_NUMBER("answer", p->answer / p->n, "ns"),
 		{ 0 },
 	};
 
-	return verdict_queues_put(c, j, FINDING_verdict_connections, OBSERVED,
-				  "SELECT pid, fd, count(*), sum(dur) FROM upstream GROUP BY 1, 2",
-				  values, e);
+	return verdict_queues_put(
+		c, j, fewer ? FINDING_verdict_questions : FINDING_verdict_connections, OBSERVED,
+		"SELECT pid, fd, count(*), sum(dur) FROM upstream GROUP BY 1, 2", values, e);
 }
 
 #define PAIRS_MOST 64
