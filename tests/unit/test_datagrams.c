@@ -79,6 +79,16 @@ static void peers_that_are_no_clients(void **state)
 			 SEND(2200, 100, 1, 7) RECV(3000, 100, 1, 7) RECV(80000, 100, 1, 7)
 				 SEND(81000, 100, 1, 7) SEND(82000, 100, 1, 7),
 		 "10.0.0.1 1000", NULL);
+	/* the answer to one from before the recording, to a client; one that went out twice */
+	rows_are(HOST SEND(1000, 100, 1, 40000) RECV(2000, 100, 1, 40000) SEND(3000, 100, 1, 40000)
+			 SEND(4000, 100, 1, 40000) RECV(5000, 100, 1, 40000)
+				 SEND(7000, 100, 1, 40000),
+		 "10.0.0.1 1000, 10.0.0.1 2000", NULL);
+	/* many of them are for one message */
+	rows_are(HOST RECV(2000, 100, 1, 40000) SEND(3000, 100, 1, 40000) SEND(4000, 100, 1, 40000)
+			 SEND(5000, 100, 1, 40000) RECV(6000, 100, 1, 40000)
+				 SEND(90000, 100, 1, 40000),
+		 "10.0.0.1 1000", NULL);
 }
 
 /* Several under way from one port: those that stay are not answered by what comes much later. */

@@ -17,7 +17,8 @@ struct datagram_peer {
 	bool answered;
 	u16 family, port;
 	addr16 address;
-	bool mutual; /* it was sent what it did not ask for, so it may be asked as well */
+	u64 unasked; /* sends that answered none */
+	bool mutual; /* it is asked as well, or its answers are of many datagrams */
 };
 
 struct datagram {

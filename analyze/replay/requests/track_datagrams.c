@@ -24,7 +24,8 @@
 #define ALL_MOST   65536 /* of all sockets */
 #define PEERS_MOST 65536 /* of all sockets */
 
-#define SILENCE_LEAST 50000000 /* ns: a shorter one is no row */
+#define ANSWERS_OF_ONE 16	/* answers among which one may seem to have no request */
+#define SILENCE_LEAST  50000000 /* ns: a shorter one is no row */
 
 /* Of a thread: the peer of its next call. */
 struct next_peer {
@@ -138,6 +139,20 @@ static int received(struct replay *r, struct file *f, const struct next_peer *p,
 	return 0;
 }
 
+/*
+ * A send that answers no request that is open: of one that was forgotten or is from before the
+ * recording, to a client, whose port is the kernel's choice, or of a few that were lost.
+ */
+static void not_asked(struct datagram_peer *p)
+{
+	if (p->forgotten) {
+		p->forgotten--;
+		return;
+	}
+	p->unasked += p->since > 0;
+	p->mutual = p->port < PORTS_OF_CLIENTS || p->unasked > 1 + p->answers / ANSWERS_OF_ONE;
+}
+
 /* The request that a send answers; NULL: none. */
 static struct file *answered(struct replay *r, struct datagrams *d, struct datagram_peer *p,
 			     u32 tid, u64 ts)
@@ -145,8 +160,7 @@ static struct file *answered(struct replay *r, struct datagrams *d, struct datag
 	struct datagram *one = p->newest;
 
 	if (!one) {
-		p->mutual = !p->forgotten;
-		p->forgotten -= !p->mutual;
+		not_asked(p);
 		return NULL;
 	}
 	p->answers++;

@@ -4,6 +4,8 @@
 
 #include "analyze/replay/io/descriptors.h"
 
+#define PORTS_OF_CLIENTS 32768 /* the first of net.ipv4.ip_local_port_range by default */
+
 /*
  * What the call on the server's socket f is about: a request, as a file of its own, new where it is
  * received, the newest of its client where it is answered; f itself where peers are not recorded;

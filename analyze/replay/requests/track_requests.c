@@ -26,8 +26,7 @@
 #include "track_services.h"
 #include "track_uses.h"
 
-#define FAREWELL_BYTES	 5     /* of either protocol */
-#define PORTS_OF_CLIENTS 32768 /* the first of net.ipv4.ip_local_port_range by default */
+#define FAREWELL_BYTES 5 /* of either protocol */
 
 static bool is_server(const struct file *f)
 {
