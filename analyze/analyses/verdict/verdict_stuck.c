@@ -17,10 +17,8 @@
 
 #include <stdlib.h>
 
-#define THREADS_MOST 4096
-
 /* ?1 server, ?2 duration, ?3 the shortest wait, ?4 the shortest since before the recording, ?7 1:
- * threads that serve a request, 0: that may serve one, ?8 how many times as long as others. */
+ * threads that serve a request, 0: that may serve one. */
 static const char waits_sql[] =
 	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), w AS MATERIALIZED (SELECT tid,"
 	" (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state, coalesce(object, 0) AS object,"
@@ -32,24 +30,14 @@ static const char waits_sql[] =
 	" k, count(*) OVER (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?5), h AS MATERIALIZED (SELECT"
 	" DISTINCT pid FROM thread WHERE tid IN (SELECT s.tid FROM thread_state s WHERE s.state IN"
 	" (state_id('futex'), state_id('poll'), state_id('timer'), state_id('client'), state_id('pipe'),"
-	" state_id('child'), state_id('other'))) AND tid NOT IN (SELECT tid FROM p)), f AS MATERIALIZED"
-	" (SELECT w.*, coalesce(q.name, 0) AS name, q.ts - q.queued AS arrival, q.dur + q.queued AS latency"
-	" FROM request q CROSS JOIN w ON w.tid=q.tid AND w.ts >= q.ts AND w.till <= q.ts + q.dur WHERE ?7 AND"
-	" EXISTS (SELECT 1 FROM w WHERE state=state_id('lock')) AND w.state=state_id('lock') AND q.service IN"
-	" own AND NOT q.lossy AND 2 * (w.till - w.ts) > q.dur), s AS MATERIALIZED (SELECT"
-	" coalesce(name, 0) AS name, count(*) AS n, total(dur + queued) AS latency FROM request WHERE EXISTS"
-	" (SELECT 1 FROM f) AND service IN own AND NOT lossy GROUP BY 1)"
+	" state_id('child'), state_id('other'))) AND tid NOT IN (SELECT tid FROM p))"
 	" SELECT o.tid, o.state,"
 	" o.object, o.ts, o.till, o.waker, -b.age, 1 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE"
 	" ?7 UNION ALL SELECT p.tid, p.state, p.object, p.ts, p.till, p.waker, -b.age, 1 FROM b JOIN p"
 	" USING(pid, k) WHERE b.end IS NULL AND (min(b.n, p.n) > 1 OR p.pid NOT IN (SELECT pid FROM h)) = ?7"
 	" UNION ALL SELECT w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0 FROM unanswered u JOIN"
 	" w ON w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?5 WHERE ?7 AND u.service IN own AND"
-	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) UNION ALL"
-	" SELECT f.tid, f.state, f.object, f.ts, f.till, f.waker, f.arrival, 0 FROM f JOIN s USING(name)"
-	" WHERE 2 * (SELECT count(*) FROM f g WHERE g.name=s.name) < s.n AND (SELECT count(*) FROM f) > 1"
-	" AND f.latency >= ?8 * (s.latency - (SELECT total(latency) FROM f g WHERE g.name=s.name)) / (s.n -"
-	" (SELECT count(*) FROM f g WHERE g.name=s.name)) LIMIT ?6";
+	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?6";
 
 #define DIFFER(x, y, member) (((x)->member > (y)->member) - ((x)->member < (y)->member))
 
@@ -146,21 +134,31 @@ static int by_group(const void *a, const void *b)
 	return less ? less : DIFFER(x, y, tid);
 }
 
+void stuck_add(struct stucks *s, const struct stuck *w)
+{
+	double since = fmax((double)w->since, 0); /* in the recording, as what else is judged */
+
+	s->requests++;
+	s->start = fmin(s->start, since);
+	s->end = fmax(s->end, (double)w->till);
+	s->waited += (double)w->till - since;
+	s->max = fmax(s->max, (double)(w->till - w->since));
+}
+
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret;
+	int i, ret;
 
-	s->v = calloc(THREADS_MOST, sizeof(*s->v));
+	*s = (struct stucks){ .v = calloc(STUCKS_MOST, sizeof(*s->v)), .start = INFINITY };
 	if (!s->v)
 		return err_set(e, ERR_FAIL, "out of memory for the verdict");
-	ret = db_query(&q, c->db, e, waits_sql, "iiddiiid", j->about.id, c->duration, l->pause,
-		       fmax(l->pause, EDGE_LEAST), (s64)STUCK_ENTRY, (s64)THREADS_MOST, (s64)serves,
-		       l->factor);
+	ret = db_query(&q, c->db, e, waits_sql, "iiddiii", j->about.id, c->duration, l->pause,
+		       fmax(l->pause, EDGE_LEAST), (s64)STUCK_ENTRY, (s64)STUCKS_MOST, (s64)serves);
 	if (ret < 0)
 		return ret;
-	while (s->n < THREADS_MOST && (ret = db_step(q, e)) > 0) {
+	while (s->n < STUCKS_MOST && (ret = db_step(q, e)) > 0) {
 		struct stuck *w = &s->v[s->n++];
 
 		w->tid = sqlite3_column_int64(q, 0);
@@ -175,6 +173,10 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 		s->n -= w->state < 0 || w->state >= N_STATES;
 	}
 	ret = db_end(q, ret);
+	for (i = 0; i < s->n; i++)
+		stuck_add(s, &s->v[i]);
+	if (ret == 0 && !s->n && serves == STUCK_SERVES)
+		ret = file_waits_read(s, c, j, l, e);
 	if (ret == 0)
 		ret = read_files(s, c->db, e);
 	if (ret == 0 && s->n)
@@ -192,9 +194,6 @@ static bool may_be_less(const struct judged *j)
 /* What it replaces is said next to it. */
 static void take_stuck(struct judged *j, const struct stucks *s)
 {
-	double start = INFINITY;
-	int i;
-
 	if (j->status == STATUS_PROBLEM && j->kind == VERDICT_slower && !j->names) {
 		j->slower_from = j->start;
 		j->slower_to = j->end;
@@ -204,28 +203,21 @@ static void take_stuck(struct judged *j, const struct stucks *s)
 		verdict_forget_change(j);
 	j->status = STATUS_PROBLEM;
 	j->kind = VERDICT_stuck;
-	j->end = j->added = 0;
-	j->n = s->n;
-	for (i = 0; i < s->n; i++) {
-		start = fmin(start, (double)s->v[i].since);
-		j->end = fmax(j->end, (double)s->v[i].till);
-		j->added += (double)s->v[i].till - fmax((double)s->v[i].since, 0);
-	}
-	j->start = fmax(start, 0);
+	j->n = s->requests;
+	j->start = s->start;
+	j->end = s->end;
+	j->added = s->waited;
 }
 
 int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct stucks s = { 0 };
-	double waited = 0; /* in the recording, as what else is judged */
-	int i, ret;
+	int ret;
 
 	if (j->about.kind != SUBJECT_server || (j->status == STATUS_PROBLEM && !may_be_less(j)))
 		return 0;
 	ret = stuck_read(&s, c, j, l, STUCK_SERVES, e);
-	for (i = 0; i < s.n; i++)
-		waited += (double)s.v[i].till - fmax((double)s.v[i].since, 0);
-	if (ret == 0 && s.n && (j->status != STATUS_PROBLEM || waited > verdict_harm(j)))
+	if (ret == 0 && s.n && (j->status != STATUS_PROBLEM || s.waited > verdict_harm(j)))
 		take_stuck(j, &s);
 	free(s.v);
 	return ret;

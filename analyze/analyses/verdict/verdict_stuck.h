@@ -23,15 +23,30 @@ struct stuck {
 	bool before; /* the request was read before the recording */
 };
 
+#define STUCKS_MOST 4096
+
 struct stucks {
 	struct stuck *v; /* to free; those that wait for the same stand together */
-	int n;
+	int n;		 /* no more than STUCKS_MOST */
+	/* of all requests: how many, first and last, and ns in the recording; the longest wait */
+	double requests, start, end, waited, max;
+	double of; /* file_waits_read: all requests of their names */
 };
 
 /* Whether a thread surely serves a request. */
 enum stuck_serves { STUCK_MAY_SERVE, STUCK_SERVES };
 
-/* Fills *s, zeroed. */
+/* Adds one to the sums. */
+void stuck_add(struct stucks *s, const struct stuck *w);
+
+/*
+ * verdict_file_waits.c: to *s, which is empty, requests that ended, waited for the lock of a file
+ * for most of their time, and took longer than others of their name, most of which did not wait so.
+ */
+int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
+		    const struct limits *l, struct err *e);
+
+/* Fills *s; free s->v also after an error. */
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e);
 

@@ -187,48 +187,91 @@ static int put_groups(struct analysis_ctx *c, const struct judged *j, const stru
 	return ret;
 }
 
-int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		      struct err *e)
-{
-	double max = 0, before = 0, oldest = 0, since = NAN, longest;
-	bool open = j->end >= (double)c->duration - STUCK_ENTRY;
-	double paused = verdict_also_paused(j, &longest);
-	struct stucks s = { 0 };
-	int i, ret;
+/* Also paused, or slower: what is said in the same sentence. */
+struct beside {
+	double paused, longest, slower_end;
+};
 
-	j->status = STATUS_PROBLEM;
-	ret = stuck_read(&s, c, j, l, STUCK_SERVES, e);
-	for (i = 0; i < s.n; i++) {
-		max = fmax(max, (double)(s.v[i].till - s.v[i].since));
-		before += s.v[i].before;
-		if (s.v[i].before)
-			oldest = fmax(oldest, (double)-s.v[i].since);
+static struct beside beside_of(const struct judged *j, const struct analysis_ctx *c)
+{
+	struct beside b;
+
+	b.paused = verdict_also_paused(j, &b.longest);
+	b.slower_end = j->slower_to + j->width < (double)c->duration ? j->slower_to : NAN;
+	return b;
+}
+
+/* They have been answered, next to many that did not wait. */
+static int put_file_waits(struct analysis_ctx *c, struct judged *j, const struct stucks *s,
+			  struct err *e)
+{
+	const struct beside b = beside_of(j, c);
+	const struct value values[] = {
+		VALUE_NUMBER("n", s->requests, ""),
+		VALUE_NUMBER("of", s->of, ""),
+		VALUE_NUMBER("max", s->max, "ns"),
+		VALUE_NUMBER("start", s->start, "at"),
+		VALUE_NUMBER("end", s->end, "at"),
+		VALUE_NUMBER("paused", b.paused, ""),
+		VALUE_NUMBER("longest", b.longest, "ns"),
+		VALUE_NUMBER("slower", j->slower_from, "at"),
+		VALUE_NUMBER("slower_end", b.slower_end, "at"),
+		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_file_waits,	     PROBLEM, OBSERVED, j->about,
+				   "SELECT * FROM file_lock_holder", values,  0 };
+
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+static int put_stuck(struct analysis_ctx *c, struct judged *j, const struct stucks *s,
+		     struct err *e)
+{
+	bool open = j->end >= (double)c->duration - STUCK_ENTRY;
+	double before = 0, oldest = 0, since = NAN;
+	const struct beside b = beside_of(j, c);
+	int i;
+
+	for (i = 0; i < s->n; i++) {
+		before += s->v[i].before;
+		if (s->v[i].before)
+			oldest = fmax(oldest, (double)-s->v[i].since);
 		else
-			since = fmin(isnan(since) ? INFINITY : since, (double)s.v[i].since);
+			since = fmin(isnan(since) ? INFINITY : since, (double)s->v[i].since);
 	}
 	const struct value values[] = {
-		VALUE_NUMBER("n", s.n, ""),
-		VALUE_NUMBER("max", max, "ns"),
-		VALUE_TEXT("before", before == s.n ? "All" : NULL),
-		VALUE_NUMBER("some", before > 0 && before < s.n ? before : NAN, ""),
+		VALUE_NUMBER("n", s->n, ""),
+		VALUE_NUMBER("max", s->max, "ns"),
+		VALUE_TEXT("before", before == s->n ? "All" : NULL),
+		VALUE_NUMBER("some", before > 0 && before < s->n ? before : NAN, ""),
 		VALUE_NUMBER("oldest", before > 0 ? oldest : NAN, "ns"),
 		VALUE_NUMBER(before > 0 ? "since" : "first", since, "at"),
 		VALUE_NUMBER("end", open ? NAN : j->end, "at"),
 		VALUE_TEXT("open", open ? "the recording ends" : NULL),
-		VALUE_NUMBER("paused", paused, ""),
-		VALUE_NUMBER("longest", longest, "ns"),
+		VALUE_NUMBER("paused", b.paused, ""),
+		VALUE_NUMBER("longest", b.longest, "ns"),
 		VALUE_NUMBER("slower", j->slower_from, "at"),
-		VALUE_NUMBER("slower_end",
-			     j->slower_to + j->width < (double)c->duration ? j->slower_to : NAN,
-			     "at"),
+		VALUE_NUMBER("slower_end", b.slower_end, "at"),
 		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_verdict_stuck,	   PROBLEM, OBSERVED, j->about,
 				   "SELECT * FROM request_before", values,  0 };
 
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
+int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		      struct err *e)
+{
+	struct stucks s = { 0 };
+	int ret;
+
+	j->status = STATUS_PROBLEM;
+	ret = stuck_read(&s, c, j, l, STUCK_SERVES, e);
 	if (ret == 0)
-		ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+		ret = s.of > 0 ? put_file_waits(c, j, &s, e) : put_stuck(c, j, &s, e);
 	if (ret == 0)
 		ret = put_groups(c, j, &s, e);
 	free(s.v);

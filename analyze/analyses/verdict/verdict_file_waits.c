@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Some requests wait for the lock of a file, next to many that do not: no level of latency and no
+ * pause shows them. One alone happens on a healthy server; where half of the requests of a name
+ * wait, it is how they are. Waits in a pause of the server are said with the pause.
+ */
+#include "verdict_stuck.h"
+
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
+#include "analyze/store/columns/columns.h"
+#include "analyze/store/request_rows.h"
+#include "analyze/store/row_types.h"
+#include "analyze/store/state.h"
+#include "format/grow.h"
+
+#include <stdlib.h>
+
+#define MOSTLY 0.5 /* of the time of a request */
+
+/* A request that waited. */
+struct waited {
+	struct stuck wait;
+	double latency;
+	s64 name;
+};
+
+/* Requests of a name: all, and those that waited; ns. */
+struct name_waits {
+	double n, latency, waits, waited;
+};
+
+struct file_waits {
+	struct stuck *v; /* sleeps for locks of files, by thread, then by time */
+	size_t n;
+	struct waited *requests;
+	size_t n_requests;
+	struct idmap names; /* request_name.id + 1 -> struct name_waits */
+	const struct judged *j;
+	double least;
+};
+
+static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
+{
+	const struct row_thread_state *row = state;
+	struct file_waits *x = arg;
+
+	(void)rowid;
+	if (row->state != STATE_lock || (double)row->dur < x->least)
+		return 0;
+	if (GROW(x->v, x->n, "waits for locks of files", e) < 0)
+		return ERR_FAIL;
+	x->v[x->n++] = (struct stuck){
+		.tid = row->tid,
+		.ts = row->ts,
+		.till = row->ts + row->dur,
+		.waker = row->waker == BULK_NULL ? 0 : row->waker,
+		.state = STATE_lock,
+		.fd = -1,
+	};
+	return 0;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct stuck *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->ts > y->ts) - (x->ts < y->ts);
+}
+
+/* The longest wait of the thread in this time; NULL: none. */
+static const struct stuck *longest_in(const struct file_waits *x, s64 tid, s64 from, s64 to)
+{
+	const struct stuck *longest = NULL;
+	size_t low = 0, high = x->n, mid;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (x->v[mid].tid < tid || (x->v[mid].tid == tid && x->v[mid].ts < from))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < x->n && x->v[low].tid == tid && x->v[low].till <= to; low++)
+		if (!longest || x->v[low].till - x->v[low].ts > longest->till - longest->ts)
+			longest = &x->v[low];
+	return longest;
+}
+
+/* A pause that counts has half of it or more. */
+static bool in_pause(const struct judged *j, double from, double to)
+{
+	double start, end;
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		start = fmax((double)j->pauses[i].start, from);
+		end = fmin((double)j->pauses[i].end, to);
+		if (j->pauses[i].counts && 2 * (end - start) >= to - from)
+			return true;
+	}
+	return false;
+}
+
+static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct file_waits *x = arg;
+	s64 name = row->name > 0 ? row->name : 0, end = row->ts + row->dur;
+	double latency = (double)(row->dur + row->queued);
+	struct name_waits *n = idmap_get(&x->names, (u64)name + 1);
+	const struct stuck *w;
+
+	(void)rowid;
+	if (!n)
+		n = idmap_add(&x->names, (u64)name + 1, sizeof(*n), TASK_LIMIT, "names", e);
+	if (!n)
+		return ERR_FAIL;
+	n->n++;
+	n->latency += latency;
+	w = longest_in(x, row->tid, row->ts, end);
+	if (!w || (double)(w->till - w->ts) < MOSTLY * (double)row->dur ||
+	    in_pause(x->j, (double)(row->ts - row->queued), (double)end))
+		return 0;
+	n->waits++;
+	n->waited += latency;
+	if (GROW(x->requests, x->n_requests, "waits for locks of files", e) < 0)
+		return ERR_FAIL;
+	x->requests[x->n_requests] = (struct waited){ *w, latency, name };
+	x->requests[x->n_requests++].wait.since = row->ts - row->queued;
+	return 0;
+}
+
+/* Those that count, of names of which most do not wait so. */
+static void choose(struct stucks *s, struct file_waits *x, const struct limits *l)
+{
+	struct name_waits *n;
+	double usual;
+	size_t i, at = 0;
+
+	for (i = 0; i < x->n_requests; i++) {
+		const struct waited *w = &x->requests[i];
+
+		n = idmap_get(&x->names, (u64)w->name + 1);
+		if (2 * n->waits >= n->n)
+			continue;
+		usual = (n->latency - n->waited) / (n->n - n->waits);
+		if (w->latency < l->factor * usual || w->latency < l->latency + usual)
+			continue;
+		stuck_add(s, &w->wait);
+		if (s->n < STUCKS_MOST)
+			s->v[s->n++] = w->wait;
+	}
+	while ((n = idmap_each(&x->names, &at)))
+		s->of += n->waits > 0 ? n->n : 0;
+	if (s->requests < 2)
+		*s = (struct stucks){ .v = s->v, .start = INFINITY };
+}
+
+int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
+		    const struct limits *l, struct err *e)
+{
+	struct file_waits x = { .j = j, .least = l->pause };
+	int ret = rows_each(c->db, TABLE_thread_state,
+			    COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
+				    COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state) |
+				    COLUMN_OF(thread_state, waker),
+			    on_state, &x, e);
+
+	if (ret >= 0 && x.n) {
+		qsort(x.v, x.n, sizeof(*x.v), by_thread);
+		ret = requests_each(c->db, COLUMN_OF(request, tid),
+				    "SELECT id FROM service WHERE server=?1", j->about.id,
+				    on_request, &x, e);
+	}
+	if (ret >= 0 && x.n)
+		choose(s, &x, l);
+	idmap_free_all(&x.names);
+	free(x.v);
+	free(x.requests);
+	return ret < 0 ? ret : 0;
+}
