@@ -34,6 +34,12 @@ const struct syscall_desc *syscall_find(u8 abi, u32 nr)
 	return NULL;
 }
 
+bool syscall_locks_file(const struct syscall_desc *d)
+{
+	return d->wait == SYSWAIT_LOCK &&
+	       (d->family == FAMILY_FCNTL || strcmp(d->name, "flock") == 0);
+}
+
 const struct syscall_desc *syscall_by_name(const char *name)
 {
 	const struct syscall_desc *s;

@@ -4,6 +4,7 @@
 
 #include "event.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SYSCALL_NR_MAX 1024 /* numbers are below this */
@@ -71,6 +72,9 @@ struct syscall_desc {
 
 /* The call with this number in this table; NULL if it has no name here. */
 const struct syscall_desc *syscall_find(u8 abi, u32 nr);
+
+/* flock, fcntl: it may lock a file. */
+bool syscall_locks_file(const struct syscall_desc *d);
 
 /* By name; NULL if there is none. */
 const struct syscall_desc *syscall_by_name(const char *name);

@@ -238,6 +238,8 @@ int verdict_quick_read(struct analysis_ctx *c, struct judged *j, const struct li
 		       struct err *e);
 /* One of these, with so many answers that report errors: of no window. */
 bool verdict_is_quick(const struct judged *j, s64 name, s64 errors, s64 requests);
+/* The first pause of the whole server that ends after ts; j->whole: none. */
+int verdict_pause_after(const struct judged *j, s64 ts);
 /* The window of a time; the first or last one of a time outside. */
 int verdict_window_at(const struct judged *j, double ts);
 /* Windows from first to last: slower only while the server's traffic begins, or ends. */

@@ -9,6 +9,7 @@
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
+#include "analyze/store/db_idmap.h"
 #include "analyze/store/request_rows.h"
 #include "analyze/store/row_types.h"
 #include "analyze/store/state.h"
@@ -35,7 +36,8 @@ struct file_waits {
 	size_t n;
 	struct waited *requests;
 	size_t n_requests;
-	struct idmap names; /* request_name.id + 1 -> struct name_waits */
+	struct idmap names;	 /* request_name.id + 1 -> struct name_waits */
+	struct idmap semaphores; /* numbers of their calls */
 	const struct judged *j;
 	double least;
 };
@@ -46,7 +48,8 @@ static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 	struct file_waits *x = arg;
 
 	(void)rowid;
-	if (row->state != STATE_lock || (double)row->dur < x->least)
+	if (row->state != STATE_lock || (double)row->dur < x->least ||
+	    idmap_get(&x->semaphores, (u64)row->nr))
 		return 0;
 	if (GROW(x->v, x->n, "waits for locks of files", e) < 0)
 		return ERR_FAIL;
@@ -163,11 +166,13 @@ int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judge
 		    const struct limits *l, struct err *e)
 {
 	struct file_waits x = { .j = j, .least = l->pause };
-	int ret = rows_each(c->db, TABLE_thread_state,
-			    COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
-				    COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state) |
-				    COLUMN_OF(thread_state, waker),
-			    on_state, &x, e);
+	static const u32 set = COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
+			       COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state) |
+			       COLUMN_OF(thread_state, nr) | COLUMN_OF(thread_state, waker);
+	int ret = db_each(c->db, e, db_idmap, &x.semaphores, "SELECT nr, 1 FROM " SEMAPHORES, "");
+
+	if (ret >= 0)
+		ret = rows_each(c->db, TABLE_thread_state, set, on_state, &x, e);
 
 	if (ret >= 0 && x.n) {
 		qsort(x.v, x.n, sizeof(*x.v), by_thread);
@@ -177,6 +182,7 @@ int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judge
 	}
 	if (ret >= 0 && x.n)
 		choose(s, &x, l);
+	idmap_free(&x.semaphores);
 	idmap_free_all(&x.names);
 	free(x.v);
 	free(x.requests);

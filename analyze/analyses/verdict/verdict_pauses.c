@@ -2,10 +2,15 @@
 /* Which pauses count. */
 #include "verdict.h"
 
+#include "analyze/store/request_rows.h"
+#include "analyze/store/row_types.h"
+
 #include <gsl/gsl_cdf.h>
 #include <stdlib.h>
 
 #define RECOUNTS     8
+#define POLLED	     0.5 /* of a pause: its thread was idle */
+#define SHORTLY	     0.1 /* of a pause: what arrives so soon after its start was under way */
 #define COUNT_MARGIN 0.5 /* share of requests outside pauses, else pauses are how it serves */
 
 static double length(const struct judged_pause *p)
@@ -14,12 +19,53 @@ static double length(const struct judged_pause *p)
 }
 
 /*
- * Nothing arrived while its thread was idle in poll, until shortly before it ended: those that had
- * no answer may have waited for that, as consumers do for what others produce. Names show which.
+ * Nothing arrived while its thread was idle in poll, until its end: those that had no answer may
+ * have waited for that, as consumers do for what others produce. Names show which.
  */
-static bool waits_for_arrival(const struct judged *j, const struct judged_pause *p)
+static bool waits_for_arrival(const struct judged_pause *p)
 {
-	return isnan(j->read) && p->polled >= 0.5 && !p->inmid && p->late;
+	return p->polled >= POLLED && !p->inmid && p->late;
+}
+
+struct arriving {
+	struct judged *j;
+	double react; /* ns: what arrives so long before a pause ends may have ended it */
+};
+
+static int on_arrival(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	const struct arriving *a = arg;
+	s64 arrival = row->ts - row->queued;
+	int i = verdict_pause_after(a->j, arrival);
+	struct judged_pause *p = &a->j->pauses[i];
+
+	(void)rowid;
+	(void)e;
+	if (i == a->j->whole || p->start >= arrival)
+		return 0;
+	if ((double)(p->end - arrival) <= a->react)
+		p->late++;
+	else if ((double)(arrival - p->start) > SHORTLY * length(p))
+		p->inmid++;
+	return 0;
+}
+
+/* When requests arrived in pauses that may have waited for that. */
+static int read_arrivals(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			 struct err *e)
+{
+	struct arriving a = { j, fmax(j->p50, l->latency) };
+	bool any = false;
+	int i, ret;
+
+	for (i = 0; i < j->whole; i++)
+		any |= j->pauses[i].polled >= POLLED && length(&j->pauses[i]) >= l->pause;
+	if (!any || !isnan(j->read))
+		return 0;
+	ret = requests_each(c->db, 0, "SELECT id FROM service WHERE server=?1", j->about.id,
+			    on_arrival, &a, e);
+	return ret < 0 ? ret : 0;
 }
 
 /*
@@ -32,7 +78,7 @@ static bool serves(const struct analysis_ctx *c, const struct judged *j,
 	/* the first requests of new connections are no sample of how it serves */
 	if ((double)p->end <= j->opened && j->opened > j->begins && length(p) < EDGE_LEAST)
 		return false;
-	return !p->usual && !p->by_name && !waits_for_arrival(j, p) &&
+	return !p->usual && !p->by_name && !waits_for_arrival(p) &&
 	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
 }
 
@@ -211,8 +257,10 @@ static void count(struct analysis_ctx *c, struct judged *j, const struct limits 
 
 int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
-	int i, ret, some = 1;
+	int i, ret = read_arrivals(c, j, l, e), some = 1;
 
+	if (ret < 0)
+		return ret;
 	count(c, j, l, false);
 	ret = verdict_busy_pauses(c, j, e);
 	if (ret == 0 && j->steady)

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#define SHORTLY 0.1 /* of a pause */
-
 struct at_quantile {
 	u64 above;
 	double value;
@@ -75,8 +73,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return db_end(q, ret);
 }
 
-/* The first of the whole server that ends after ts. */
-static int first_after(const struct judged *j, s64 ts)
+int verdict_pause_after(const struct judged *j, s64 ts)
 {
 	int low = 0, high = j->whole, mid;
 
@@ -95,7 +92,7 @@ static struct judged_pause *pause_at(const struct judged *j, s64 from, s64 to)
 {
 	struct judged_pause *longest = NULL, *p;
 	s64 most = SHORT_PAUSE - 1;
-	int low = first_after(j, from);
+	int low = verdict_pause_after(j, from);
 
 	for (; low < j->whole && j->pauses[low].start < to; low++) {
 		p = &j->pauses[low];
@@ -113,19 +110,6 @@ int verdict_window_at(const struct judged *j, double ts)
 	return (int)fmin(fmax(ts / j->width, 0), j->n_windows - 1);
 }
 
-static void arrives(struct judged *j, s64 arrival)
-{
-	int i = first_after(j, arrival);
-	struct judged_pause *p = &j->pauses[i];
-	double at;
-
-	if (i == j->whole || p->start >= arrival)
-		return;
-	at = (double)(arrival - p->start) / (double)(p->end - p->start);
-	p->inmid += at > SHORTLY && at < 1 - SHORTLY;
-	p->late += at >= 1 - SHORTLY;
-}
-
 /* A request that lasts longer than twice its longest pause is slow by more than that. */
 static void add(struct judged *j, s64 arrival, s64 ts, s64 end, bool quick)
 {
@@ -135,7 +119,6 @@ static void add(struct judged *j, s64 arrival, s64 ts, s64 end, bool quick)
 	struct verdict_window *w =
 		most ? &p->inside : &j->windows[verdict_window_at(j, (double)end)];
 
-	arrives(j, arrival);
 	hist_add(&j->all, took);
 	j->queued += (double)(ts - arrival);
 	j->served += (double)(end - ts);

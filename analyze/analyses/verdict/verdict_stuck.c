@@ -134,17 +134,6 @@ static int by_group(const void *a, const void *b)
 	return less ? less : DIFFER(x, y, tid);
 }
 
-void stuck_add(struct stucks *s, const struct stuck *w)
-{
-	double since = fmax((double)w->since, 0); /* in the recording, as what else is judged */
-
-	s->requests++;
-	s->start = fmin(s->start, since);
-	s->end = fmax(s->end, (double)w->till);
-	s->waited += (double)w->till - since;
-	s->max = fmax(s->max, (double)(w->till - w->since));
-}
-
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e)
 {

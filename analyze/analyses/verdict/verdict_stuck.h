@@ -4,12 +4,16 @@
 
 #include "verdict.h"
 
+/* Calls of System V semaphores, which may be for news as well as for a lock. */
+#define SEMAPHORES "(SELECT nr FROM syscall_name WHERE name IN ('semop', 'semtimedop', 'ipc'))"
+
 /* Of rows s of thread_state: the thread waits for no news of a client. A futex is a lock if it has
  * an owner: a condition variable has none. A call for a lock begins so much earlier than its wait
  * at most. */
 #define STUCK                                                                                   \
-	"(s.state IN (state_id('lock'), state_id('disk'), state_id('blocked'),"                 \
-	" state_id('stopped')) OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"         \
+	"(s.state IN (state_id('disk'), state_id('blocked'), state_id('stopped')) OR"           \
+	" (s.state=state_id('lock') AND s.nr NOT IN " SEMAPHORES                                \
+	") OR (s.state=state_id('futex') AND EXISTS (SELECT 1 FROM"                             \
 	" futex_holder h WHERE h.tid=s.tid AND h.futex=s.object AND h.holder NOT NULL AND h.ts" \
 	" BETWEEN s.ts - 1000000 AND s.ts + s.dur)))"
 
@@ -37,7 +41,16 @@ struct stucks {
 enum stuck_serves { STUCK_MAY_SERVE, STUCK_SERVES };
 
 /* Adds one to the sums. */
-void stuck_add(struct stucks *s, const struct stuck *w);
+static inline void stuck_add(struct stucks *s, const struct stuck *w)
+{
+	double since = fmax((double)w->since, 0); /* in the recording, as what else is judged */
+
+	s->requests++;
+	s->start = fmin(s->start, since);
+	s->end = fmax(s->end, (double)w->till);
+	s->waited += (double)w->till - since;
+	s->max = fmax(s->max, (double)(w->till - w->since));
+}
 
 /*
  * verdict_file_waits.c: to *s, which is empty, requests that ended, waited for the lock of a file

@@ -85,7 +85,7 @@ static const struct sum *largest(const struct idmap *m)
 
 static bool is_try(const struct syscall_desc *d)
 {
-	return d && d->wait == SYSWAIT_LOCK;
+	return d && syscall_locks_file(d);
 }
 
 static bool has_failed(const struct row_syscall *row)

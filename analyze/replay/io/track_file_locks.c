@@ -355,8 +355,7 @@ static int file_locks_on_syscall(struct replay *r, const struct record *rec, str
 	const struct syscall_desc *d = v->desc;
 	const struct thread *t;
 
-	if (d->wait != SYSWAIT_LOCK || !rec->tid ||
-	    (d->family != FAMILY_FCNTL && strcmp(d->name, "flock") != 0))
+	if (!rec->tid || !syscall_locks_file(d))
 		return 0;
 	t = task_thread(r, rec->tid, e);
 	if (!t)

@@ -94,8 +94,8 @@ int lock_list_waits(struct replay *r, const struct record *rec, const struct pro
 	return lock_list_want(r, &w, e);
 }
 
-/* As the calls of track_file_locks have it; of the first list, it is from before the recording. */
-static struct locked listed_lock(const struct replay *r, const struct ev_file_lock *ev)
+/* As the calls of track_file_locks have it. */
+static struct locked listed_lock(const struct ev_file_lock *ev)
 {
 	struct locked at = { .owner = ev->pid,
 			     .from = (s64)(ev->from & INT64_MAX),
@@ -103,8 +103,6 @@ static struct locked listed_lock(const struct replay *r, const struct ev_file_lo
 			     .tid = ev->pid,
 			     .write = ev->flags & FILE_LOCK_WRITE };
 
-	if (!r->resnapshot && !(ev->flags & FILE_LOCK_ENDING))
-		at.since = r->begin;
 	if (ev->flags & FILE_LOCK_FLOCK) {
 		at.from = INT64_MIN;
 		at.to = INT64_MIN + 1;
@@ -136,7 +134,9 @@ bool lock_list_locked(struct replay *r, const struct process *p, const struct ev
 {
 	s32 fd = 0;
 
-	*ret = listed_lock(r, ev);
+	*ret = listed_lock(ev);
+	if (!r->resnapshot)
+		ret->since = r->begin;
 	if (!(ev->flags & FILE_LOCK_FLOCK))
 		return true;
 	if (!find_descriptor(r, p, ev, &fd))
@@ -154,7 +154,7 @@ int lock_list_first(struct replay *r, const struct ev_file_lock *ev, u64 ts, str
 	if (GROW(o->listed, o->n_listed, "locks of files", e) < 0)
 		return ERR_FAIL;
 	o->listed[o->n_listed++] = (struct listed){
-		.at = listed_lock(r, ev), .ino = ev->ino, .read = ts, .dev = ev->dev
+		.at = listed_lock(ev), .ino = ev->ino, .read = ts, .dev = ev->dev
 	};
 	return 0;
 }
@@ -167,10 +167,8 @@ void lock_list_got(struct replay *r, u32 dev, u64 ino, const struct locked *at, 
 	for (i = 0; i < o->n_listed && o->steps < STEPS_MOST; i++, o->steps++) {
 		struct listed *l = &o->listed[i];
 
-		if (l->ino != ino || l->dev != dev || !locked_conflict(&l->at, at))
-			continue;
-		l->read = ts;
-		l->at.since = 0;
+		if (l->ino == ino && l->dev == dev && locked_conflict(&l->at, at))
+			l->read = ts;
 	}
 }
 
@@ -183,7 +181,7 @@ static bool is_same(const struct listed *a, const struct ev_file_lock *ev, const
 /* Held at both times: the tries between these failed because of it. */
 static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 {
-	struct locked at = listed_lock(r, ev);
+	const struct locked at = listed_lock(ev);
 	struct lock_list *o = own(r);
 	u64 first;
 	size_t i;
@@ -193,7 +191,6 @@ static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 	if (i == o->n_listed)
 		return;
 	first = o->listed[i].read;
-	at.since = o->listed[i].at.since;
 	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++, o->steps++) {
 		const struct wanting *w = &o->wanting[i];
 
@@ -203,28 +200,20 @@ static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 	}
 }
 
-/* Of the holder: as of a lock of the first list, unless it is known. */
 static int listed_wait(struct replay *r, const struct ev_file_lock *ev, u64 since, struct err *e)
 {
-	struct queued q = { .at = listed_lock(r, ev),
-			    .holder = { .owner = ev->holder, .tid = ev->holder, .since = since },
-			    .ino = ev->ino,
-			    .dev = ev->dev };
 	struct lock_list *o = own(r);
-	size_t i;
 
-	for (i = 0; i < o->n_listed && !since && o->steps < STEPS_MOST; i++, o->steps++) {
-		const struct listed *l = &o->listed[i];
-
-		if (l->ino == q.ino && l->dev == q.dev && l->at.owner == ev->holder &&
-		    locked_overlap(&l->at, &q.at))
-			q.holder.since = l->at.since;
-	}
 	if (o->n_queued >= LISTED_MOST)
 		return 0;
 	if (GROW(o->queued, o->n_queued, "locks of files", e) < 0)
 		return ERR_FAIL;
-	o->queued[o->n_queued++] = q;
+	o->queued[o->n_queued++] = (struct queued){
+		.at = listed_lock(ev),
+		.holder = { .owner = ev->holder, .tid = ev->holder, .since = since },
+		.ino = ev->ino,
+		.dev = ev->dev,
+	};
 	return 0;
 }
 
