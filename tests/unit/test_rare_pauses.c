@@ -7,6 +7,8 @@
 
 #include "tests/lib/judging.h"
 
+#include <math.h>
+
 #define CYCLES 60
 
 /* Reads of fds 5 to 7; after a time in which the thread waits for input, their answers. */
@@ -74,11 +76,34 @@ static void what_an_arrival_ends_does_not(void **state)
 	db_close(db);
 }
 
+/* News at random times: the longest wait of all is often far longer than the next. */
+static void random_waits_do_not(void **state)
+{
+	struct text x;
+	sqlite3 *db;
+	int seed, i;
+
+	(void)state;
+	for (seed = 1; seed <= 20; seed++) {
+		x = (struct text){ 0 };
+		srand((unsigned)seed);
+		head(&x);
+		for (i = 0; i < CYCLES; i++)
+			cycle(&x,
+			      (long)(300 * MS * -log((rand() + 1.0) / (RAND_MAX + 2.0))) + 20000,
+			      false);
+		db = judged(&x, NULL);
+		is_number(db, "SELECT count(*) FROM verdict WHERE kind='pauses'", 0);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_far_longer_pause_counts),
 		T(what_an_arrival_ends_does_not),
+		T(random_waits_do_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

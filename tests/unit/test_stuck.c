@@ -79,6 +79,9 @@ static sqlite3 *waits(const char *call, int what, int flags)
 	if (what & LISTED)
 		text_line(&x, "%ld 0 file_lock ino=44 dev=5 pid=100 to=9 holder=900 flags=7",
 			  end + 20);
+	if (what & TWO_FILES)
+		text_line(&x, "%ld 0 file_lock ino=45 dev=5 pid=100 to=9 holder=901 flags=7",
+			  end + 20);
 	return judged(&x, NULL);
 }
 

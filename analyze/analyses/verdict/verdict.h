@@ -148,6 +148,7 @@ struct judged_pause {
 	double queued;	 /* share in the run queue */
 	double ran;	 /* share on a CPU */
 	s64 inmid, late; /* requests that arrived in its middle, and shortly before its end */
+	bool rare;	 /* verdict_rare_pauses.c */
 	bool counts;
 	bool usual, by_name;	      /* no problem: verdict_busy.c, verdict_by_name.c */
 	struct verdict_window inside; /* of the requests that it touches; not of a part */
@@ -258,6 +259,10 @@ bool verdict_is_opening(const struct judged *j, int first, int last);
 void verdict_take_pauses(struct judged *j);
 /* The q-quantile of a histogram, ns; NAN: empty. */
 double verdict_quantile(const struct hist *h, double q);
+
+/* verdict_rare_pauses.c: which are far longer than what their connections wait otherwise. */
+int verdict_rare_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e);
 
 /* verdict_pauses.c: which pauses count; counted, paused, waited, start and end of j. */
 int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);

@@ -114,42 +114,11 @@ static bool requests_wait_for_pauses(const struct judged *j)
 	return soon >= longer;
 }
 
-/*
- * Where most requests touch pauses, these are how it serves, but for some that are far longer than
- * all that others took: what is usual is that then. NAN: there are none.
- */
-static double usual_between(const struct judged *j, const struct limits *l)
-{
-	double others = 0, longest, inside, usual = NAN;
-	bool rare;
-	int i, k;
-
-	for (i = 0; i < j->n_windows; i++)
-		others = fmax(others, j->windows[i].longest);
-	/* those that are as long as one of them would be the rare ones */
-	for (k = 0; k < j->whole; k++) {
-		const struct judged_pause *p = &j->pauses[k];
-
-		longest = others;
-		inside = 0;
-		for (i = 0; i < j->whole; i++) {
-			rare = length(&j->pauses[i]) >= length(p);
-			inside += rare ? j->pauses[i].inside.n : 0;
-			longest = fmax(longest, rare ? 0 : j->pauses[i].inside.longest);
-		}
-		if (length(p) >= l->pause && length(p) >= l->factor * longest &&
-		    inside <= COUNT_MARGIN * j->requests)
-			usual = fmin(isnan(usual) ? INFINITY : usual, longest);
-	}
-	return usual;
-}
-
 /* Which of the whole server count: long ones each, short ones if all of them are a share of the
  * time. */
-static void count_whole(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held,
-			double usual)
+static void count_whole(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held)
 {
-	double sum = 0;
+	double p99 = verdict_quantile(&j->outside, 0.99), usual = isnan(p99) ? 0 : p99, sum = 0;
 	int i, n = 0;
 
 	for (i = 0; i < j->whole; i++) {
@@ -167,6 +136,18 @@ static void count_whole(struct analysis_ctx *c, struct judged *j, const struct l
 		bool is_long = length(p) >= l->pause && length(p) >= l->factor * usual;
 
 		p->counts = serves(c, j, p) && (many || is_long);
+	}
+}
+
+/* Where most requests touch pauses, these are how it serves, but for rare ones. */
+static void count_rare(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+{
+	int i;
+
+	for (i = 0; i < j->whole; i++) {
+		struct judged_pause *p = &j->pauses[i];
+
+		p->counts = p->rare && serves(c, j, p) && length(p) >= l->pause;
 	}
 }
 
@@ -225,23 +206,28 @@ static void count_parts(struct analysis_ctx *c, struct judged *j, const struct l
 		j->pauses[i].counts &= (i >= j->whole) == (sum[1] > sum[0]);
 }
 
+static bool few_are_outside(const struct judged *j)
+{
+	return (double)j->outside.n < COUNT_MARGIN * j->requests;
+}
+
 /*
  * One pause that happens to end in this recording is no share of the time: events count, with their
  * interval. None counts that is the usual state of a busy host.
  */
 static void count(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held)
 {
-	bool few = (double)j->outside.n < COUNT_MARGIN * j->requests;
-	double usual = few ? usual_between(j, l) : verdict_quantile(&j->outside, 0.99);
 	int i;
 
 	j->counted = 0;
 	j->paused = j->waited = 0;
 	j->start = j->end = NAN;
-	if (few && isnan(usual))
-		return;
-	count_whole(c, j, l, held, isnan(usual) ? 0 : usual);
-	count_parts(c, j, l);
+	if (few_are_outside(j)) {
+		count_rare(c, j, l);
+	} else {
+		count_whole(c, j, l, held);
+		count_parts(c, j, l);
+	}
 	for (i = 0; i < j->n_pauses; i++) {
 		const struct judged_pause *p = &j->pauses[i];
 
@@ -259,6 +245,8 @@ int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits
 {
 	int i, ret = read_arrivals(c, j, l, e), some = 1;
 
+	if (ret == 0 && few_are_outside(j))
+		ret = verdict_rare_pauses(c, j, l, e);
 	if (ret < 0)
 		return ret;
 	count(c, j, l, false);

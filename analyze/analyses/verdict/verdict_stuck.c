@@ -20,23 +20,24 @@
 /* ?1 server, ?2 duration, ?3 the shortest wait, ?4 the shortest since before the recording, ?7 1:
  * threads that serve a request, 0: that may serve one. */
 static const char waits_sql[] =
-	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), w AS MATERIALIZED (SELECT tid,"
-	" (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state, coalesce(object, 0) AS object,"
-	" ts, ts + dur AS till, coalesce(waker, 0) AS waker FROM thread_state s WHERE dur >= ?3 AND " STUCK
-	"), o AS MATERIALIZED (SELECT * FROM w WHERE ts <= 0"
-	" AND till >= ?4), b AS MATERIALIZED (SELECT *, row_number() OVER (PARTITION BY pid, end IS NULL ORDER"
-	" BY age DESC) AS k, count(*) OVER (PARTITION BY pid, end IS NULL) AS n FROM request_before WHERE"
-	" service IN own), p AS MATERIALIZED (SELECT *, row_number() OVER (PARTITION BY pid ORDER BY tid) AS"
-	" k, count(*) OVER (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?5), h AS MATERIALIZED (SELECT"
-	" DISTINCT pid FROM thread WHERE tid IN (SELECT s.tid FROM thread_state s WHERE s.state IN"
-	" (state_id('futex'), state_id('poll'), state_id('timer'), state_id('client'), state_id('pipe'),"
-	" state_id('child'), state_id('other'))) AND tid NOT IN (SELECT tid FROM p))"
-	" SELECT o.tid, o.state,"
-	" o.object, o.ts, o.till, o.waker, -b.age, 1 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE"
-	" ?7 UNION ALL SELECT p.tid, p.state, p.object, p.ts, p.till, p.waker, -b.age, 1 FROM b JOIN p"
-	" USING(pid, k) WHERE b.end IS NULL AND (min(b.n, p.n) > 1 OR p.pid NOT IN (SELECT pid FROM h)) = ?7"
-	" UNION ALL SELECT w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0 FROM unanswered u JOIN"
-	" w ON w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?5 WHERE ?7 AND u.service IN own AND"
+	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), w AS MATERIALIZED (SELECT"
+	" tid, (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state, coalesce(object, 0) AS"
+	" object, ts, ts + dur AS till, coalesce(waker, 0) AS waker FROM thread_state s WHERE dur >= ?3"
+	" AND " STUCK
+	"), o AS MATERIALIZED (SELECT * FROM w WHERE ts <= 0 AND till >= ?4), b AS MATERIALIZED (SELECT"
+	" *, row_number() OVER (PARTITION BY pid, end IS NULL ORDER BY age DESC) AS k, count(*) OVER"
+	" (PARTITION BY pid, end IS NULL) AS n FROM request_before WHERE service IN own), p AS"
+	" MATERIALIZED (SELECT *, row_number() OVER (PARTITION BY pid ORDER BY tid) AS k, count(*) OVER"
+	" (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?5), h AS MATERIALIZED (SELECT DISTINCT pid"
+	" FROM thread WHERE tid IN (SELECT s.tid FROM thread_state s WHERE s.state IN (state_id('futex'),"
+	" state_id('poll'), state_id('timer'), state_id('client'), state_id('pipe'), state_id('child'),"
+	" state_id('other'))) AND tid NOT IN (SELECT tid FROM p)) SELECT o.tid, o.state, o.object, o.ts,"
+	" o.till, o.waker, -b.age, 1, 0 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE ?7 UNION"
+	" ALL SELECT p.tid, p.state, p.object, p.ts, p.till, p.waker, -b.age, 1, p.pid IN (SELECT pid"
+	" FROM h) FROM b JOIN p USING(pid, k) WHERE b.end IS NULL AND CASE WHEN ?7 THEN min(b.n, p.n) > 1"
+	" OR p.pid NOT IN (SELECT pid FROM h) ELSE p.pid IN (SELECT pid FROM h) END UNION ALL SELECT"
+	" w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0, 0 FROM unanswered u JOIN w ON"
+	" w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?5 WHERE ?7 AND u.service IN own AND"
 	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?6";
 
 #define DIFFER(x, y, member) (((x)->member > (y)->member) - ((x)->member < (y)->member))
@@ -134,6 +135,61 @@ static int by_group(const void *a, const void *b)
 	return less ? less : DIFFER(x, y, tid);
 }
 
+int stuck_holder(struct stuck_holder *ret, sqlite3 *db, const struct stuck *w, struct err *e)
+{
+	static const char sql[] =
+		"SELECT coalesce(holder, 0), ?3 <= 0 FROM futex_holder WHERE tid=?1 AND futex=?2 AND ts BETWEEN ?3"
+		" AND ?4 ORDER BY ts DESC LIMIT 1";
+	static const char of_file[] =
+		"SELECT holder, coalesce(since, 1) <= 0 FROM file_lock_holder WHERE tid=?1 AND ts <= ?4 AND ts + dur"
+		" >= ?3 AND ?2=0 ORDER BY ts DESC LIMIT 1";
+	sqlite3_stmt *q;
+	int got;
+
+	if (w->state != STATE_futex && w->state != STATE_lock)
+		return 0;
+	got = db_query(&q, db, e, w->state == STATE_lock ? of_file : sql, "iiii", w->tid, w->object,
+		       w->ts - (s64)STUCK_ENTRY, w->till);
+	if (got < 0)
+		return got;
+	got = db_step(q, e);
+	if (got > 0)
+		*ret = (struct stuck_holder){ sqlite3_column_int64(q, 0),
+					      sqlite3_column_int(q, 1) };
+	return db_end(q, got);
+}
+
+/*
+ * Where other threads may have the requests, several of both prove nothing if those that wait are
+ * followers: one of them has the lock and waits for news, in poll or accept, for all. Nor if who
+ * has it is not known.
+ */
+static int leave_out_followers(struct stucks *s, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT 2 * total(min(ts + dur, ?3) - max(ts, ?2)) FILTER (WHERE state IN (state_id('poll'),"
+		" state_id('socket'))) > ?3 - ?2 FROM thread_state WHERE tid=?1 AND ts < ?3 AND ts + dur > ?2";
+	struct stuck_holder holder;
+	int i, n = 0, ret = 0;
+	s64 idle;
+
+	for (i = 0; i < s->n && ret == 0; i++) {
+		const struct stuck *w = &s->v[i];
+		bool lock = w->state == STATE_futex || w->state == STATE_lock;
+
+		holder = (struct stuck_holder){ 0 };
+		idle = 0;
+		if (w->by_count && lock)
+			ret = stuck_holder(&holder, db, w, e);
+		if (ret == 0 && holder.tid)
+			ret = db_int(db, &idle, e, sql, "iii", holder.tid, w->ts, w->till);
+		if (!w->by_count || !lock || (holder.tid && !idle))
+			s->v[n++] = *w;
+	}
+	s->n = n;
+	return ret;
+}
+
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e)
 {
@@ -158,10 +214,13 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 		w->waker = sqlite3_column_int64(q, 5);
 		w->since = sqlite3_column_int64(q, 6);
 		w->before = sqlite3_column_int(q, 7);
+		w->by_count = sqlite3_column_int(q, 8);
 		w->fd = -1;
 		s->n -= w->state < 0 || w->state >= N_STATES;
 	}
 	ret = db_end(q, ret);
+	if (ret == 0 && serves == STUCK_SERVES)
+		ret = leave_out_followers(s, c->db, e);
 	for (i = 0; i < s->n; i++)
 		stuck_add(s, &s->v[i]);
 	if (ret == 0 && !s->n && serves == STUCK_SERVES)

@@ -24,7 +24,14 @@ struct stuck {
 	s64 tid, ts, till, waker, since, object;
 	s64 call, fd, dev, ino; /* of the file whose lock it waits for */
 	int state;
-	bool before; /* the request was read before the recording */
+	bool before;   /* the request was read before the recording */
+	bool by_count; /* other threads of its process may serve it: only their numbers say so */
+};
+
+/* Who has what a thread waits for. */
+struct stuck_holder {
+	s64 tid;     /* 0: not known */
+	bool before; /* since before the recording */
 };
 
 #define STUCKS_MOST 4096
@@ -62,6 +69,10 @@ int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judge
 /* Fills *s; free s->v also after an error. */
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e);
+
+/* Fills *ret, zeroed: the thread in the lock when the wait began, or that has the bytes of a file.
+ */
+int stuck_holder(struct stuck_holder *ret, sqlite3 *db, const struct stuck *w, struct err *e);
 
 /* Of the order of stuck_read: 0: they wait for the same. */
 int stuck_same(const struct stuck *x, const struct stuck *y);

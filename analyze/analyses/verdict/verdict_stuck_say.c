@@ -31,38 +31,6 @@ static s64 first_waker(const struct stucks *s, const struct stuck *w)
 	return 0;
 }
 
-/* Who has what a thread waits for. */
-struct stuck_holder {
-	s64 tid;     /* 0: not known */
-	bool before; /* since before the recording */
-};
-
-/* The thread in the lock when the wait began, or that has the bytes of the file. */
-static int read_holder(struct stuck_holder *ret_holder, sqlite3 *db, const struct stuck *w,
-		       struct err *e)
-{
-	static const char sql[] =
-		"SELECT coalesce(holder, 0), ?3 <= 0 FROM futex_holder WHERE tid=?1 AND futex=?2 AND ts BETWEEN ?3"
-		" AND ?4 ORDER BY ts DESC LIMIT 1";
-	static const char of_file[] =
-		"SELECT holder, coalesce(since, 1) <= 0 FROM file_lock_holder WHERE tid=?1 AND ts <= ?4 AND ts + dur"
-		" >= ?3 AND ?2=0 ORDER BY ts DESC LIMIT 1";
-	sqlite3_stmt *q;
-	int ret;
-
-	if (!is_lock(w))
-		return 0;
-	ret = db_query(&q, db, e, w->state == STATE_lock ? of_file : sql, "iiii", w->tid, w->object,
-		       w->ts - (s64)STUCK_ENTRY, w->till);
-	if (ret < 0)
-		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		*ret_holder = (struct stuck_holder){ sqlite3_column_int64(q, 0),
-						     sqlite3_column_int(q, 1) };
-	return db_end(q, ret);
-}
-
 int verdict_did(const char **ret_did, double *ret_share, sqlite3 *db, s64 tid, s64 from, s64 to,
 		struct err *e)
 {
@@ -100,7 +68,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 	const char *did = NULL;
 	double share = NAN;
 	struct stuck_holder holder = { 0 };
-	int ret = read_holder(&holder, c->db, w, e);
+	int ret = stuck_holder(&holder, c->db, w, e);
 	s64 by = holder.tid;
 
 	released = lock && !by;
