@@ -195,8 +195,8 @@ static void choose(const struct units *u, const struct windows *w, struct compar
 			c->basis = BASIS_GIVEN;
 		return;
 	}
-	if (w->n_judged && take_judged(u, w, c)) {
-		c->basis = BASIS_CHANGE;
+	if (w->n_judged) { /* what other units spent their time on says nothing of these */
+		c->basis = take_judged(u, w, c) ? BASIS_CHANGE : BASIS_NOTHING;
 		return;
 	}
 	if (w->all) {

@@ -8,9 +8,11 @@
 #define REQUESTS 300
 #define FIRST	 40 /* descriptor */
 
-enum how { AT_ONCE, IDLE, BUSY, LOCKED, POLLS, FAILS, BEFORE_THE_READ };
+/* SLEEPS, HANDS_ON: until a timer; another thread serves what HANDS_ON accepts */
+enum how { AT_ONCE, IDLE, BUSY, LOCKED, POLLS, SLEEPS, HANDS_ON, FAILS, BEFORE_THE_READ };
 
 static long every = 10 * POOL_MS, later_by = 8 * POOL_MS;
+static bool hands_on;	   /* another thread reads and answers */
 static bool one_at_a_time; /* it closes each connection after the answer */
 
 static void begin(struct text *x)
@@ -19,6 +21,7 @@ static void begin(struct text *x)
 	text_line(x, "1 0 info text=\"targets=all\"\n"
 		     "2 0 info text=\"groups=core,syscalls,sched,requests\"");
 	text_line(x, "3 100 thread pid=100 state=83 comm=\"server\"");
+	text_line(x, "3 101 thread pid=100 state=83 comm=\"server\"");
 	text_line(x, "4 100 limits files=400");
 	text_line(x, "5 100 fd pid=100 fd=3 mode=0140000 ino=999 family=2 role=1 socktype=1"
 		     " sport=80");
@@ -61,14 +64,16 @@ static void wakes(struct pool_text *x, long at)
 static void asks(struct pool_text *x, int i, long t, enum how how)
 {
 	long at = how == AT_ONCE ? t + 10000 : t + later_by;
+	int tid = hands_on ? 101 : 100;
 
 	pool_line(x, t, "0 connection sock=%d ino=%d conn=%d family=2 side=1", i + 1, 1000 + i,
 		  i + 1);
 	pool_line(x, t + 1, "0 segment conn=%d pos=0 len=20 unread=0", i + 1);
 	wakes_from(x, how == BUSY || how >= FAILS ? t + 10000 : at,
-		   how == LOCKED  ? "futex"
-		   : how == POLLS ? "poll"
-				  : "epoll_wait");
+		   how == LOCKED		      ? "futex"
+		   : how == POLLS		      ? "poll"
+		   : how == SLEEPS || how == HANDS_ON ? "clock_nanosleep"
+						      : "epoll_wait");
 	if (how == FAILS) { /* and polls until it tries again */
 		pool_line(x, t + 11000, "100 syscall_args nr=accept4 arg0=3 dur=500 ret=-24");
 		sleeps(x, t + 12000);
@@ -81,9 +86,9 @@ static void asks(struct pool_text *x, int i, long t, enum how how)
 	} else {
 		accepts(x, i, at);
 	}
-	pool_line(x, at + 1000, "100 syscall nr=read fd=%d dur=500 ret=20", FIRST + i);
-	pool_line(x, at + 1000, "100 head conn=%d pos=0 len=20 name=1 requests=1", i + 1);
-	pool_line(x, at + 20000, "100 syscall nr=write fd=%d dur=500 ret=20", FIRST + i);
+	pool_line(x, at + 1000, "%d syscall nr=read fd=%d dur=500 ret=20", tid, FIRST + i);
+	pool_line(x, at + 1000, "%d head conn=%d pos=0 len=20 name=1 requests=1", tid, i + 1);
+	pool_line(x, at + 20000, "%d syscall nr=write fd=%d dur=500 ret=20", tid, FIRST + i);
 	if (one_at_a_time)
 		pool_line(x, at + 22000, "100 syscall nr=close fd=%d dur=300 ret=0", FIRST + i);
 	sleeps(x, at + 24000);
@@ -132,9 +137,24 @@ static void it_was_idle_and_did_not_accept(void **state)
 	db_close(db);
 }
 
+/* It serves no request itself: what it was asleep for is said. */
+static void it_slept_between_its_calls(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	hands_on = true;
+	db = accepted(AT_ONCE, HANDS_ON);
+	hands_on = false;
+	is_text(db, "SELECT status FROM verdict WHERE rank=1", "problem");
+	is_number(db, SAID, 1);
+	is_text(db, FINDING_VALUE("verdict_accepts", "state", "v.text"), "asleep until a timer");
+	db_close(db);
+}
+
 static void others_are_not(void **state)
 {
-	static const enum how cases[] = { BUSY, LOCKED, POLLS, FAILS, BEFORE_THE_READ };
+	static const enum how cases[] = { BUSY, LOCKED, POLLS, SLEEPS, FAILS, BEFORE_THE_READ };
 	sqlite3 *db;
 	size_t i;
 
@@ -181,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_was_idle_and_did_not_accept),
+		cmocka_unit_test(it_slept_between_its_calls),
 		cmocka_unit_test(others_are_not),
 		cmocka_unit_test(always),
 	};

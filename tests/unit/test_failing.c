@@ -402,83 +402,6 @@ static void an_orderly_end_is_not(void **state)
 	}
 }
 
-/* ---- connections that are not accepted ---- */
-
-enum accepting { FULL, FULL_CLOSING, FULL_LATE, FULL_ONCE, FULL_BETWEEN, NO_FORK, FORKS };
-
-static sqlite3 *accepting(enum accepting how)
-{
-	struct failing f = { .bad = 0 };
-	struct buf x = { 0 };
-	struct err e = { 0 };
-	long t;
-
-	requests(&x, f);
-	buf_printf(&x, &e,
-		   "@recorder\n4 100 fd pid=100 fd=3 mode=0140000 ino=60 family=2 role=1 socktype=1"
-		   " sport=80\n@cpu 1\n");
-	for (t = 3000 * MS; t < 7000 * MS; t += how == FULL_LATE ? 300 * MS : 50 * MS) {
-		if (how == NO_FORK || how == FORKS) {
-			buf_printf(&x, &e,
-				   "%ld 103 syscall_args nr=accept4 arg0=3 dur=9 ret=40\n"
-				   "+1000 103 syscall_args nr=clone dur=9 ret=%d\n"
-				   "+1000 103 syscall nr=close fd=40 dur=1\n",
-				   t, how == FORKS ? 999 : -11);
-			continue;
-		}
-		if (how == FULL_LATE) /* established before the failure, accepted after it */
-			buf_printf(
-				&x, &e,
-				"%ld 0 tcp_state sock=%ld family=2 sport=80 dport=%ld daddr=10.0.0.8"
-				" from=3 to=1\n",
-				t - 200 * MS, 70000 + t / MS, t / MS);
-		if (how != FULL_ONCE || t == 3000 * MS)
-			buf_printf(&x, &e, "%ld 103 syscall_args nr=accept4 arg0=3 dur=9 ret=-24\n",
-				   t);
-		if (how == FULL_LATE)
-			buf_printf(&x, &e,
-				   "%ld 103 fd pid=100 fd=40 mode=0140000 ino=%ld family=2 role=2"
-				   " socktype=1 sport=80 dport=%ld daddr=10.0.0.8\n",
-				   t + 900, 80000 + t / MS, t / MS);
-		if (how == FULL_BETWEEN || how == FULL_CLOSING || how == FULL_LATE)
-			buf_printf(&x, &e,
-				   "+1000 103 syscall_args nr=accept4 arg0=3 dur=9 ret=40\n"
-				   "+1000 103 syscall nr=%s fd=40 dur=1 ret=%d\n",
-				   how == FULL_CLOSING ? "close" : "read",
-				   how == FULL_CLOSING ? 0 : 10);
-	}
-	return analysed(loaded_buf(&x), NULL);
-}
-
-static void connections_that_nobody_serves(void **state)
-{
-	static const struct {
-		enum accepting how;
-		const char *verdict, *error;
-	} cases[] = {
-		{ FULL, "problem connections", "EMFILE" },
-		{ FULL_CLOSING, "problem connections", "EMFILE" },
-		{ FULL_LATE, "problem connections", "EMFILE" },
-		{ NO_FORK, "problem connections", "EAGAIN" },
-		{ FULL_ONCE, "none ", NULL },
-		{ FULL_BETWEEN, "none ", NULL },
-		{ FORKS, "none ", NULL },
-	};
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		sqlite3 *db = accepting(cases[i].how);
-
-		is_text(db, VERDICT, cases[i].verdict);
-		if (cases[i].error)
-			is_text(db, TEXT_OF("verdict_calls", "errno"), cases[i].error);
-		else
-			is_number(db, N_OF("verdict_calls"), 0);
-		db_close(db);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,7 +416,6 @@ int main(void)
 		T(a_killed_process_is_named),
 		T(a_server_that_was_killed),
 		T(an_orderly_end_is_not),
-		T(connections_that_nobody_serves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,9 @@ struct listener {
 /* A thread that accepts. */
 struct acceptor {
 	struct listener *at;
-	s64 fd; /* accepted last, nothing done with it yet; -1: none */
+	s64 fd;	     /* accepted last, nothing done with it yet; -1: none */
+	bool served; /* something was done since: later calls, as of another goroutine, say nothing
+		      */
 	bool fork_failed;
 	s64 ts;
 	s64 call, error; /* of the fork */
@@ -137,8 +139,10 @@ static void on_other(struct accepting *a, struct acceptor *t, const struct row_s
 		r->error = t->error;
 		r->tid = row->tid;
 	}
-	if (!closes && !t->fork_failed)
+	if (!closes && !t->fork_failed && !t->served) {
 		no_longer_failing(a, t->at);
+		t->served = true;
+	}
 	if (closes || (receives && row->fd == t->fd)) {
 		t->fd = -1;
 		t->fork_failed = false;

@@ -4,8 +4,10 @@
  * the thread that accepted them in the end was idle in epoll: it did not ask for new connections,
  * as an event loop does at its limit of connections or of open files. Not so if it called accept in
  * vain at that time (verdict_unserved.c), or if it has one connection at a time and waits for that
- * one. A thread that computes, waits for a lock or polls within the work of a request is busy.
+ * one. Or it was asleep for something else between its calls of accept: what for is said. A thread
+ * that computes or polls within the work of a request is busy.
  */
+#include "accept_calls.h"
 #include "fd_rows.h"
 #include "verdict_queues.h"
 
@@ -22,14 +24,8 @@
 
 #include <stdlib.h>
 
-#define MOSTLY	  0.5	  /* of the time of the waits */
-#define LOOKED_AT 50	  /* waits, for how many connections there were */
-#define RETURNED  1000000 /* ns: the descriptor is recorded so soon before or after the return */
-
-/* A call of accept: of the process, the descriptor that it returned, -1: it failed. */
-struct accept_call {
-	s64 pid, fd, end, tid;
-};
+#define MOSTLY	  0.5 /* of the time of the waits */
+#define LOOKED_AT 50  /* waits, for how many connections there were */
 
 /* A request that waited for accept; the thread that accepted it, once that is known. */
 struct unaccepted {
@@ -37,111 +33,35 @@ struct unaccepted {
 	s64 pid, fd;
 };
 
-/* A thread that accepts: ns in which at least one waits for it, and of these in epoll. */
+/* A thread that accepts: ns in which at least one waits for it, and of these by state; of poll,
+ * those in epoll. */
 struct acceptor {
 	s64 tid;
-	double waits, idle;
+	double waits, spent[N_STATES];
 };
 
 struct accepts {
 	const struct verdict_when *when;
 	double least; /* ns: waits that count */
 	struct fd_rows rows;
-	struct accept_call *calls; /* by process, descriptor, end */
-	size_t n_calls;
+	struct accept_calls calls;
 	struct verdict_side side[2];
 	struct unaccepted *v; /* by thread, then by time */
 	size_t n;
 	struct unaccepted *joined; /* the same without overlap */
 	double *before;		   /* ns of those before each */
 	size_t n_joined;
-	struct idmap processes; /* of the server: tid -> pid */
-	struct idmap threads;	/* tid -> struct acceptor */
-	struct idmap polls;	/* numbers of the calls of epoll */
+	struct idmap threads; /* tid -> struct acceptor */
+	struct idmap polls;   /* numbers of the calls of epoll */
+	struct idmap serving; /* threads that read or answer requests */
 
 	double of, sum, longest, start, end; /* of the waits for idle threads: how many; ns */
+	int did; /* the state that these threads were in, -1: of none is it known, or they ran */
 	double idle, waits;
 	struct unaccepted example;    /* with most connections */
 	double clients, files, limit; /* then; limit NAN: not known */
 	double threads_idle;	      /* how many */
 };
-
-/* ---- calls of accept ---- */
-
-static int on_call(void *arg, s64 rowid, const void *call, struct err *e)
-{
-	const struct row_syscall *row = call;
-	struct accepts *a = arg;
-	const struct syscall_desc *d = syscall_find((u8)row->abi, (u32)row->nr);
-	bool failed;
-
-	(void)rowid;
-	if (!d || d->class != CALL_ACCEPT || row->ret == BULK_NULL ||
-	    !idmap_get(&a->processes, (u64)row->tid))
-		return 0;
-	failed = row->ret < 0;
-	if (row->ret == -LINUX_EAGAIN)
-		return 0;
-	if (GROW(a->calls, a->n_calls, "calls of accept", e) < 0)
-		return ERR_FAIL;
-	a->calls[a->n_calls++] = (struct accept_call){
-		.pid = (intptr_t)idmap_get(&a->processes, (u64)row->tid),
-		.fd = failed ? -1 : row->ret,
-		.end = row->ts + (row->dur == BULK_NULL ? 0 : row->dur),
-		.tid = row->tid,
-	};
-	return 0;
-}
-
-static int compare_call(const struct accept_call *x, s64 pid, s64 fd, s64 end)
-{
-	if (x->pid != pid)
-		return x->pid < pid ? -1 : 1;
-	if (x->fd != fd)
-		return x->fd < fd ? -1 : 1;
-	return (x->end > end) - (x->end < end);
-}
-
-static int by_call(const void *a, const void *b)
-{
-	const struct accept_call *y = b;
-
-	return compare_call(a, y->pid, y->fd, y->end);
-}
-
-/* The first that is not before it. */
-static size_t first_call(const struct accepts *a, s64 pid, s64 fd, s64 end)
-{
-	size_t low = 0, high = a->n_calls, mid;
-
-	while (low < high) {
-		mid = (low + high) / 2;
-		if (compare_call(&a->calls[mid], pid, fd, end) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* The thread whose accept returned this descriptor then; 0: not seen. */
-static s64 acceptor_of(const struct accepts *a, const struct unaccepted *w)
-{
-	size_t i = first_call(a, w->pid, w->fd, w->to - RETURNED);
-
-	return i < a->n_calls && compare_call(&a->calls[i], w->pid, w->fd, w->to + RETURNED) <= 0
-		       ? a->calls[i].tid
-		       : 0;
-}
-
-/* Whether accept failed in its process, for want of something, from..to. */
-static bool has_failed(const struct accepts *a, s64 pid, s64 from, s64 to)
-{
-	size_t i = first_call(a, pid, -1, from);
-
-	return i < a->n_calls && a->calls[i].pid == pid && a->calls[i].fd == -1 &&
-	       a->calls[i].end <= to;
-}
 
 /* ---- the waits ---- */
 
@@ -155,6 +75,9 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	bool in = verdict_when_has(a->when, arrival, end);
 
 	(void)rowid;
+	if (idmap_put(&a->serving, (u64)row->tid, a, TASK_LIMIT, e) < 0 ||
+	    (row->receiver > 0 && idmap_put(&a->serving, (u64)row->receiver, a, TASK_LIMIT, e) < 0))
+		return ERR_FAIL;
 	a->side[in].n++;
 	a->side[in].latency += end - arrival;
 	a->side[in].part += fmax(0, wait);
@@ -173,13 +96,11 @@ static void find_acceptors(struct accepts *a)
 {
 	size_t i, n = 0;
 
-	if (a->n_calls)
-		qsort(a->calls, a->n_calls, sizeof(*a->calls), by_call);
 	for (i = 0; i < a->n; i++) {
 		struct unaccepted *w = &a->v[i];
 
-		w->tid = acceptor_of(a, w);
-		if (w->tid && !has_failed(a, w->pid, w->from, w->to))
+		w->tid = accept_calls_thread(&a->calls, w->pid, w->fd, w->to);
+		if (w->tid && !accept_calls_failed(&a->calls, w->pid, w->from, w->to))
 			a->v[n++] = *w;
 	}
 	a->n = n;
@@ -264,8 +185,10 @@ static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 
 	(void)rowid;
 	(void)e;
-	if (of && row->state == STATE_poll && idmap_get(&a->polls, (u64)row->nr))
-		of->idle += passed(a, row->tid, row->ts + row->dur) - passed(a, row->tid, row->ts);
+	if (of && row->state >= 0 && row->state < N_STATES &&
+	    (row->state != STATE_poll || idmap_get(&a->polls, (u64)row->nr)))
+		of->spent[row->state] +=
+			passed(a, row->tid, row->ts + row->dur) - passed(a, row->tid, row->ts);
 	return 0;
 }
 
@@ -281,16 +204,40 @@ static double had(const struct accepts *a, const struct unaccepted *wait)
 	return n;
 }
 
-/* The waits for threads that were idle. */
+/* The state it was in for most of the waits, if it was asleep; -1: none, or in a request's work. */
+static int did_of(const struct accepts *a, const struct acceptor *of)
+{
+	static const int asleep[] = { STATE_poll,    STATE_timer,  STATE_futex,
+				      STATE_lock,    STATE_disk,   STATE_pipe,
+				      STATE_blocked, STATE_client, STATE_child };
+	size_t i;
+
+	for (i = 0; i < sizeof(asleep) / sizeof(asleep[0]); i++)
+		if (of->spent[asleep[i]] >= MOSTLY * of->waits)
+			return asleep[i] == STATE_poll || !idmap_get(&a->serving, (u64)of->tid)
+				       ? asleep[i]
+				       : -1;
+	return -1;
+}
+
+/* The waits for threads that were in the state of the one that is waited for most. */
 static void choose(struct accepts *a)
 {
 	const struct acceptor *of;
+	double most = 0;
 	size_t i, n = 0, at = 0;
 
-	while ((of = idmap_each(&a->threads, &at))) {
-		if (of->idle < MOSTLY * of->waits)
+	a->did = -1;
+	while ((of = idmap_each(&a->threads, &at)))
+		if (did_of(a, of) >= 0 && of->waits > most) {
+			most = of->waits;
+			a->did = did_of(a, of);
+		}
+	at = 0;
+	while (a->did >= 0 && (of = idmap_each(&a->threads, &at))) {
+		if (did_of(a, of) != a->did)
 			continue;
-		a->idle += of->idle;
+		a->idle += of->spent[a->did];
 		a->waits += of->waits;
 		a->threads_idle++;
 	}
@@ -298,7 +245,7 @@ static void choose(struct accepts *a)
 		struct unaccepted *w = &a->v[i];
 
 		of = idmap_get(&a->threads, (u64)w->tid);
-		if (of->idle < MOSTLY * of->waits)
+		if (a->did < 0 || did_of(a, of) != a->did)
 			continue;
 		a->start = n ? fmin(a->start, (double)w->from) : (double)w->from;
 		a->end = fmax(a->end, (double)w->to);
@@ -318,7 +265,7 @@ static bool has_several(struct accepts *a)
 		double clients = had(a, &a->v[i]);
 
 		several += clients > 1;
-		if (clients <= a->clients)
+		if (looked && clients <= a->clients)
 			continue;
 		a->clients = clients;
 		a->example = a->v[i];
@@ -333,24 +280,12 @@ static int read_requests(struct accepts *a, struct analysis_ctx *c, const struct
 
 	return ret < 0 || !a->rows.n
 		       ? ret
-		       : requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
+		       : requests_each(c->db,
+				       COLUMN_OF(request, pid) | COLUMN_OF(request, fd) |
+					       COLUMN_OF(request, tid) |
+					       COLUMN_OF(request, receiver),
 				       "SELECT id FROM service WHERE server=?1", j->about.id,
 				       add_request, a, e);
-}
-
-/* Who accepted them. */
-static int read_calls(struct accepts *a, struct analysis_ctx *c, const struct judged *j,
-		      struct err *e)
-{
-	int ret = db_each(c->db, e, db_idmap, &a->processes,
-			  "SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
-			  " server=?1)",
-			  "i", j->about.id);
-
-	if (ret == 0)
-		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, on_call, a, e);
-	find_acceptors(a);
-	return ret < 0 ? ret : 0;
 }
 
 /* Of the requests that waited, those for threads that were idle; their number is a->of. */
@@ -359,8 +294,10 @@ static int read_idle(struct accepts *a, struct analysis_ctx *c, const struct jud
 {
 	double all = 0;
 	size_t i;
-	int ret = read_calls(a, c, j, e);
+	int ret = accept_calls_read(&a->calls, c->db, j->about.id, e);
 
+	if (ret == 0)
+		find_acceptors(a);
 	if (ret < 0 || !a->n)
 		return ret;
 	for (i = 0; i < a->n; i++)
@@ -377,7 +314,7 @@ static int read_idle(struct accepts *a, struct analysis_ctx *c, const struct jud
 	if (ret < 0)
 		return ret;
 	choose(a);
-	if (a->sum < MOSTLY * all || !has_several(a))
+	if (!a->of || a->sum < MOSTLY * all || (!has_several(a) && a->did == STATE_poll))
 		a->of = 0;
 	return 0;
 }
@@ -385,10 +322,10 @@ static int read_idle(struct accepts *a, struct analysis_ctx *c, const struct jud
 static void forget(struct accepts *a)
 {
 	fd_rows_free(&a->rows);
-	idmap_free(&a->processes);
 	idmap_free_all(&a->threads);
 	idmap_free(&a->polls);
-	free(a->calls);
+	idmap_free(&a->serving);
+	accept_calls_free(&a->calls);
 	free(a->joined);
 	free(a->before);
 	free(a->v);
@@ -427,6 +364,7 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct acce
 		VALUE_NUMBER("longest", a->longest, "ns"),
 		VALUE_SUBJECT("thread", thread, a->example.tid),
 		VALUE_NUMBER("others", a->threads_idle > 1 ? a->threads_idle - 1 : NAN, ""),
+		VALUE_TEXT("state", a->did == STATE_poll ? "idle in epoll" : verdict_does[a->did]),
 		VALUE_NUMBER("share", percent(a->idle, a->waits), "%"),
 		VALUE_SUBJECT("process", process, a->example.pid),
 		VALUE_NUMBER("files", a->files, ""),
@@ -472,7 +410,7 @@ int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct
 	ret = read_requests(&a, c, j, e);
 	if (ret >= 0 && a.n)
 		ret = read_idle(&a, c, j, e);
-	if (ret >= 0 && a.of > 0) {
+	if (ret >= 0 && a.of > 0 && a.did == STATE_poll) {
 		j->status = STATUS_PROBLEM;
 		j->kind = VERDICT_connections;
 		j->unserved = (struct verdict_unserved){

@@ -148,6 +148,7 @@ struct judged_pause {
 	double queued;	 /* share in the run queue */
 	double ran;	 /* share on a CPU */
 	s64 inmid, late; /* requests that arrived in its middle, and shortly before its end */
+	bool named;	 /* a request with a name waits for most of it */
 	bool rare;	 /* verdict_rare_pauses.c */
 	bool counts;
 	bool usual, by_name;	      /* no problem: verdict_busy.c, verdict_by_name.c */

@@ -158,7 +158,8 @@ static void choose(struct stucks *s, struct file_waits *x, const struct limits *
 	}
 	while ((n = idmap_each(&x->names, &at)))
 		s->of += n->waits > 0 ? n->n : 0;
-	if (s->requests < 2)
+	/* a few short ones are no problem */
+	if (s->requests < 2 || (s->max < EDGE_LEAST && s->requests < LATE_MORE * s->of))
 		*s = (struct stucks){ .v = s->v, .start = INFINITY };
 }
 

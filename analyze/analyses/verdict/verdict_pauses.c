@@ -20,11 +20,12 @@ static double length(const struct judged_pause *p)
 
 /*
  * Nothing arrived while its thread was idle in poll, until its end: those that had no answer may
- * have waited for that, as consumers do for what others produce. Names show which.
+ * have waited for that, as consumers do for what others produce. Not so if one has a name: which of
+ * these wait for something is known.
  */
 static bool waits_for_arrival(const struct judged_pause *p)
 {
-	return p->polled >= POLLED && !p->inmid && p->late;
+	return p->polled >= POLLED && !p->named && !p->inmid && p->late;
 }
 
 struct arriving {
@@ -36,12 +37,19 @@ static int on_arrival(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	const struct arriving *a = arg;
-	s64 arrival = row->ts - row->queued;
-	int i = verdict_pause_after(a->j, arrival);
-	struct judged_pause *p = &a->j->pauses[i];
+	s64 arrival = row->ts - row->queued, end = row->ts + row->dur;
+	int k, i = verdict_pause_after(a->j, arrival);
+	struct judged_pause *p;
 
 	(void)rowid;
 	(void)e;
+	for (k = i; k < a->j->whole && a->j->pauses[k].start < end && row->name > 0; k++) {
+		p = &a->j->pauses[k];
+		p->named |= 2 * (fmin((double)p->end, (double)end) -
+				 fmax((double)p->start, (double)arrival)) >=
+			    length(p);
+	}
+	p = &a->j->pauses[i];
 	if (i == a->j->whole || p->start >= arrival)
 		return 0;
 	if ((double)(p->end - arrival) <= a->react)
@@ -61,7 +69,7 @@ static int read_arrivals(struct analysis_ctx *c, struct judged *j, const struct 
 
 	for (i = 0; i < j->whole; i++)
 		any |= j->pauses[i].polled >= POLLED && length(&j->pauses[i]) >= l->pause;
-	if (!any || !isnan(j->read))
+	if (!any)
 		return 0;
 	ret = requests_each(c->db, 0, "SELECT id FROM service WHERE server=?1", j->about.id,
 			    on_arrival, &a, e);

@@ -190,6 +190,27 @@ static int leave_out_followers(struct stucks *s, sqlite3 *db, struct err *e)
 	return ret;
 }
 
+/* Of waits inside of requests: one alone for a file happens on a healthy server. */
+static void leave_out_single(struct stucks *s)
+{
+	struct stucks kept = { .v = s->v, .start = INFINITY, .of = s->of };
+	bool all = s->requests > s->n; /* so many that not all are here: they stay */
+	int i, k;
+
+	for (i = 0; i < s->n && !all; i = k) {
+		for (k = i + 1; k < s->n && stuck_same(&s->v[i], &s->v[k]) == 0; k++)
+			;
+		if (k - i == 1 && s->v[i].ino)
+			continue;
+		for (; i < k; i++) {
+			stuck_add(&kept, &s->v[i]);
+			kept.v[kept.n++] = s->v[i];
+		}
+	}
+	if (!all)
+		*s = kept;
+}
+
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e)
 {
@@ -229,6 +250,8 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 		ret = read_files(s, c->db, e);
 	if (ret == 0 && s->n)
 		qsort(s->v, (size_t)s->n, sizeof(*s->v), by_group);
+	if (ret == 0 && s->of > 0)
+		leave_out_single(s);
 	return ret;
 }
 
