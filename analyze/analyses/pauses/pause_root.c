@@ -188,16 +188,17 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 		       : pause_caller(&r->caller, c->db, false, i->tid, i->state, from, to, e);
 }
 
-/* The request that the thread worked on for most of this time. */
+/* The request that the thread worked on for most of this time; empty if it may be one of several. */
 static int read_serving(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e)
 {
 	static const char sql[] =
-		"SELECT coalesce(n.name, 'request') || coalesce(' from ' || nullif(k.address, ''), '') FROM"
+		"SELECT iif(count(*)=1, max(coalesce(n.name, 'request') || coalesce(' from ' || nullif(k.address,"
+		" ''), '')), NULL) FROM"
 		" (SELECT ts, ts + dur AS till, name, client FROM request WHERE tid=?1 AND ts < ?3 AND ts + dur"
 		" > ?2 UNION ALL SELECT read, ?3, name, client FROM unanswered WHERE tid=?1 AND read < ?3) r"
 		" LEFT JOIN request_name n ON n.id=r.name LEFT JOIN client k ON k.id=r.client"
 		" WHERE 2 * (min(r.till, ?3) - max(r.ts, ?2)) > ?3 - ?2 AND (n.id IS NULL OR NOT"
-		" awaits(n.protocol, n.name)) ORDER BY r.ts DESC LIMIT 1";
+		" awaits(n.protocol, n.name))";
 
 	return db_add_text(out, db, e, sql, "iii", tid, from, to);
 }
