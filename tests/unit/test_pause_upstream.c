@@ -57,10 +57,15 @@ static sqlite3 *with_worker(bool serves)
 	head(&x);
 	text_line(&x, "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
 		      " socktype=1 sport=33000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1");
+	/* its parent has accepted the connection, and closes it */
+	text_line(&x, "25 250 thread pid=250 state=83 comm=\"db\"");
+	text_line(&x, "26 250 fd pid=250 fd=4 mode=0140000 ino=4 family=2 role=accepted socktype=1"
+		      " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1");
 	text_line(&x, "25 300 thread pid=300 state=83 comm=\"db\"");
 	text_line(&x, "25 301 thread pid=300 state=83 comm=\"db\"");
 	text_line(&x, "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=accepted socktype=1"
 		      " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	text_line(&x, "500000 250 syscall nr=close fd=4 ret=0 dur=10");
 	many(&x, 100, 600, MS);
 	t = x.t;
 	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);

@@ -400,9 +400,40 @@ static void a_pause_names_the_upstream(void **state)
 	db_close(db);
 }
 
+/* One request waits in two pauses, and one more in each: three. */
+static void who_waits_twice_is_one(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	head(&x);
+	many(&x, 100, 600, MS);
+	text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t);
+	x.t += 1000;
+	for (i = 0; i < 2; i++) {
+		text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
+		x.t += 1000;
+		stays(&x, "futex", -1, 0);
+		text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t);
+		x.t += 1000;
+	}
+	text_line(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", x.t);
+	x.t += 1000;
+	text_line(&x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200", x.t);
+	x.t += 1000;
+	db = judged(&x);
+	is_number(db, "SELECT pauses FROM verdict", 2);
+	is_number(db, "SELECT total(waiting) FROM pause WHERE counts", 4);
+	is_number(db, "SELECT waited FROM verdict", 3);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(who_waits_twice_is_one),
 		T(silences_are_as_defined),
 		T(a_request_that_runs_alone_is_a_pause),
 		T(a_slow_request_among_answered_ones_is_no_pause),

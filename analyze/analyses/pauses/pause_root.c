@@ -188,7 +188,8 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 		       : pause_caller(&r->caller, c->db, false, i->tid, i->state, from, to, e);
 }
 
-/* The request that the thread worked on for most of this time; empty if it may be one of several. */
+/* The request that the thread worked on for most of this time; empty if it may be one of several.
+ */
 static int read_serving(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e)
 {
 	static const char sql[] =

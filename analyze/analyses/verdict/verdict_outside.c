@@ -14,7 +14,7 @@ struct outside {
 	int n;
 	s64 shortest;
 	struct hist latency;
-	double others;
+	double others, inside;
 };
 
 static int by_start(const void *a, const void *b)
@@ -77,8 +77,10 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 
 	(void)rowid;
 	(void)e;
-	if (is_in_pause(o, from, to))
+	if (is_in_pause(o, from, to)) {
+		o->inside++;
 		return 0;
+	}
 	hist_add(&o->latency, to > from ? (u64)(to - from) : 0);
 	o->others += to - from >= o->shortest;
 	return 0;
@@ -86,7 +88,10 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 
 int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
+	static const char unanswered[] =
+		"SELECT count(*) FROM unanswered WHERE service IN (SELECT id FROM service WHERE server=?1)";
 	struct outside o = { 0 };
+	s64 open = 0;
 	int ret;
 
 	if (!j->counted) {
@@ -97,8 +102,11 @@ int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret == 0)
 		ret = requests_each(c->db, 0, "SELECT id FROM service WHERE server=?1", j->about.id,
 				    add_request, &o, e);
+	if (ret >= 0)
+		ret = db_int(c->db, &open, e, unanswered, "i", j->about.id);
 	j->p99_outside = verdict_quantile(&o.latency, 0.99);
 	j->others = o.others;
+	j->waited = fmin(j->waited, o.inside + (double)open); /* one may wait in several */
 	hist_free(&o.latency);
 	free(o.at);
 	return ret;
