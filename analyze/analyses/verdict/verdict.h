@@ -143,13 +143,13 @@ struct verdict_locked {
 
 struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
-	double slept;	 /* share in poll or on a socket: waiting for input */
-	double polled;	 /* share in poll */
-	double queued;	 /* share in the run queue */
-	double ran;	 /* share on a CPU */
-	s64 inmid, late; /* requests that arrived in its middle, and shortly before its end */
-	bool named;	 /* a request with a name waits for most of it */
-	bool rare;	 /* verdict_rare_pauses.c */
+	double slept;	/* share in poll or on a socket: waiting for input */
+	double polled;	/* share in poll */
+	double queued;	/* share in the run queue */
+	double ran;	/* share on a CPU */
+	s64 amid, late; /* requests that arrived in its middle, and shortly before its end */
+	bool named;	/* a request with a name waits for most of it */
+	bool rare;	/* verdict_rare_pauses.c */
 	bool counts;
 	bool usual, by_name;	      /* no problem: verdict_busy.c, verdict_by_name.c */
 	struct verdict_window inside; /* of the requests that it touches; not of a part */
@@ -240,6 +240,8 @@ int verdict_quick_read(struct analysis_ctx *c, struct judged *j, const struct li
 		       struct err *e);
 /* One of these, with so many answers that report errors: of no window. */
 bool verdict_is_quick(const struct judged *j, s64 name, s64 errors, s64 requests);
+/* Whether a pause that counts has half of this time or more. */
+bool verdict_in_pause(const struct judged *j, double from, double to);
 /* The first pause of the whole server that ends after ts; j->whole: none. */
 int verdict_pause_after(const struct judged *j, s64 ts);
 /* The window of a time; the first or last one of a time outside. */

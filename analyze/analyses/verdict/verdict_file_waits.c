@@ -92,21 +92,6 @@ static const struct stuck *longest_in(const struct file_waits *x, s64 tid, s64 f
 	return longest;
 }
 
-/* A pause that counts has half of it or more. */
-static bool in_pause(const struct judged *j, double from, double to)
-{
-	double start, end;
-	int i;
-
-	for (i = 0; i < j->n_pauses; i++) {
-		start = fmax((double)j->pauses[i].start, from);
-		end = fmin((double)j->pauses[i].end, to);
-		if (j->pauses[i].counts && 2 * (end - start) >= to - from)
-			return true;
-	}
-	return false;
-}
-
 static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
@@ -125,7 +110,7 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	n->latency += latency;
 	w = longest_in(x, row->tid, row->ts, end);
 	if (!w || (double)(w->till - w->ts) < MOSTLY * (double)row->dur ||
-	    in_pause(x->j, (double)(row->ts - row->queued), (double)end))
+	    verdict_in_pause(x->j, (double)(row->ts - row->queued), (double)end))
 		return 0;
 	n->waits++;
 	n->waited += latency;

@@ -211,21 +211,6 @@ static double usual_of(const struct lock_name *n)
 				      : 0;
 }
 
-/* A pause that it touches is half of its time or more. */
-static bool in_pause(const struct judged *j, const struct lock_wait *w)
-{
-	int i;
-
-	for (i = 0; i < j->n_pauses; i++) {
-		const struct judged_pause *p = &j->pauses[i];
-
-		if (p->counts && w->ts - w->queued < p->end && w->end > p->start &&
-		    2 * (p->end - p->start) >= latency_of(w))
-			return true;
-	}
-	return false;
-}
-
 /* ns that it took longer than others of its name; 0: it does not count. */
 static double added_of(struct lock_waits *s, int i, const struct judged *j, const struct limits *l)
 {
@@ -233,7 +218,7 @@ static double added_of(struct lock_waits *s, int i, const struct judged *j, cons
 	const struct lock_name *n = waited_for_lock(s, i) ? name_of(s, w->name) : NULL;
 	double took = (double)latency_of(w), usual = n ? usual_of(n) : 0;
 
-	if (!n || in_pause(j, w))
+	if (!n || verdict_in_pause(j, (double)(w->ts - w->queued), (double)w->end))
 		return 0;
 	if (!is_deadlock(w) && 2 * fmax(n->waits, w->latch ? n->polled : 0) >= n->requests)
 		return 0;

@@ -25,7 +25,7 @@ static double length(const struct judged_pause *p)
  */
 static bool waits_for_arrival(const struct judged_pause *p)
 {
-	return p->polled >= POLLED && !p->named && !p->inmid && p->late;
+	return p->polled >= POLLED && !p->named && !p->amid && p->late;
 }
 
 struct arriving {
@@ -55,7 +55,7 @@ static int on_arrival(void *arg, s64 rowid, const void *request, struct err *e)
 	if ((double)(p->end - arrival) <= a->react)
 		p->late++;
 	else if ((double)(arrival - p->start) > SHORTLY * length(p))
-		p->inmid++;
+		p->amid++;
 	return 0;
 }
 

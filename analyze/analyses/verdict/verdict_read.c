@@ -73,6 +73,20 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return db_end(q, ret);
 }
 
+bool verdict_in_pause(const struct judged *j, double from, double to)
+{
+	double start, end;
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		start = fmax((double)j->pauses[i].start, from);
+		end = fmin((double)j->pauses[i].end, to);
+		if (j->pauses[i].counts && 2 * (end - start) >= to - from)
+			return true;
+	}
+	return false;
+}
+
 int verdict_pause_after(const struct judged *j, s64 ts)
 {
 	int low = 0, high = j->whole, mid;

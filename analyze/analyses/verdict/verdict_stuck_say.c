@@ -155,36 +155,38 @@ static int put_groups(struct analysis_ctx *c, const struct judged *j, const stru
 	return ret;
 }
 
-/* Also paused, or slower: what is said in the same sentence. */
-struct beside {
+/* What else was found, in the same sentence. */
+struct also {
 	double paused, longest, slower_end;
 };
 
-static struct beside beside_of(const struct judged *j, const struct analysis_ctx *c)
-{
-	struct beside b;
+#define ALSO(j, a)                                                                          \
+	VALUE_NUMBER("paused", (a).paused, ""), VALUE_NUMBER("longest", (a).longest, "ns"), \
+		VALUE_NUMBER("slower", (j)->slower_from, "at"),                             \
+		VALUE_NUMBER("slower_end", (a).slower_end, "at"),                           \
+		VALUE_NUMBER("slower_ratio", (j)->slower_ratio, "x")
 
-	b.paused = verdict_also_paused(j, &b.longest);
-	b.slower_end = j->slower_to + j->width < (double)c->duration ? j->slower_to : NAN;
-	return b;
+static struct also also_of(const struct judged *j, const struct analysis_ctx *c)
+{
+	struct also a;
+
+	a.paused = verdict_also_paused(j, &a.longest);
+	a.slower_end = j->slower_to + j->width < (double)c->duration ? j->slower_to : NAN;
+	return a;
 }
 
 /* They have been answered, next to many that did not wait. */
 static int put_file_waits(struct analysis_ctx *c, struct judged *j, const struct stucks *s,
 			  struct err *e)
 {
-	const struct beside b = beside_of(j, c);
+	const struct also a = also_of(j, c);
 	const struct value values[] = {
 		VALUE_NUMBER("n", s->requests, ""),
 		VALUE_NUMBER("of", s->of, ""),
 		VALUE_NUMBER("max", s->max, "ns"),
 		VALUE_NUMBER("start", s->start, "at"),
 		VALUE_NUMBER("end", s->end, "at"),
-		VALUE_NUMBER("paused", b.paused, ""),
-		VALUE_NUMBER("longest", b.longest, "ns"),
-		VALUE_NUMBER("slower", j->slower_from, "at"),
-		VALUE_NUMBER("slower_end", b.slower_end, "at"),
-		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
+		ALSO(j, a),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_verdict_file_waits,	     PROBLEM, OBSERVED, j->about,
@@ -198,7 +200,7 @@ static int put_stuck(struct analysis_ctx *c, struct judged *j, const struct stuc
 {
 	bool open = j->end >= (double)c->duration - STUCK_ENTRY;
 	double before = 0, oldest = 0, since = NAN;
-	const struct beside b = beside_of(j, c);
+	const struct also a = also_of(j, c);
 	int i;
 
 	for (i = 0; i < s->n; i++) {
@@ -217,11 +219,7 @@ static int put_stuck(struct analysis_ctx *c, struct judged *j, const struct stuc
 		VALUE_NUMBER(before > 0 ? "since" : "first", since, "at"),
 		VALUE_NUMBER("end", open ? NAN : j->end, "at"),
 		VALUE_TEXT("open", open ? "the recording ends" : NULL),
-		VALUE_NUMBER("paused", b.paused, ""),
-		VALUE_NUMBER("longest", b.longest, "ns"),
-		VALUE_NUMBER("slower", j->slower_from, "at"),
-		VALUE_NUMBER("slower_end", b.slower_end, "at"),
-		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
+		ALSO(j, a),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_verdict_stuck,	   PROBLEM, OBSERVED, j->about,
@@ -249,10 +247,15 @@ int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct lim
 int verdict_stuck_maybe(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 			struct err *e)
 {
+	static const char before[] = "SELECT count(*) FROM request_before WHERE end IS NULL AND"
+				     " service IN (SELECT id FROM service WHERE server=?1)";
 	struct stucks s = { 0 };
+	s64 n = 0; /* next to none have any: the states of all threads need not be read */
 	int ret = 0;
 
 	if (j->about.kind == SUBJECT_server)
+		ret = db_int(c->db, &n, e, before, "i", j->about.id);
+	if (ret == 0 && n)
 		ret = stuck_read(&s, c, j, l, STUCK_MAY_SERVE, e);
 	if (ret == 0 && s.n) {
 		const struct value values[] = {

@@ -32,16 +32,23 @@ u64 address_key(u64 number, const u8 address[16])
 	return h * 0x9e3779b97f4a7c15u;
 }
 
+const u8 *address_ipv4(u16 family, const u8 *a)
+{
+	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (family == LINUX_AF_INET6 && memcmp(a, mapped, sizeof(mapped)) == 0)
+		return a + sizeof(mapped);
+	return family == LINUX_AF_INET ? a : NULL;
+}
+
 void address_text(char text[ADDRESS_MAX], u16 family, const u8 *a, u16 port)
 {
-	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff }; /* IPv4 in IPv6 */
-	bool in6 = family == LINUX_AF_INET6 && memcmp(a, mapped, sizeof(mapped)) == 0;
+	const u8 *v4 = address_ipv4(family, a);
 	char v6[INET6_ADDRSTRLEN];
 
 	text[0] = '\0';
-	a += in6 ? sizeof(mapped) : 0;
-	if (family == LINUX_AF_INET || in6)
-		snprintf(text, ADDRESS_MAX, "%u.%u.%u.%u:%u", a[0], a[1], a[2], a[3], port);
+	if (v4)
+		snprintf(text, ADDRESS_MAX, "%u.%u.%u.%u:%u", v4[0], v4[1], v4[2], v4[3], port);
 	else if (family == LINUX_AF_INET6 && inet_ntop(AF_INET6, a, v6, sizeof(v6)))
 		snprintf(text, ADDRESS_MAX, "[%s]:%u", v6, port);
 }

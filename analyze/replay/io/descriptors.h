@@ -65,6 +65,8 @@ static inline struct file *file_of(const struct process *p, s32 fd)
 void file_free(struct file *f);
 /* A key for maps, of an address and a number. */
 u64 address_key(u64 number, const u8 address[16]);
+/* The 4 bytes of an address of IPv4, also of one in IPv6; NULL: it is none. */
+const u8 *address_ipv4(u16 family, const u8 *a);
 /* The program's path, absolute if its directory is known; NULL: no memory. */
 char *path_absolute(const struct process *p, s32 dir, const char *text, size_t len);
 /* "127.0.0.1:80", "[::1]:80", or "" for other address families. */

@@ -6,9 +6,12 @@
  */
 #include "track_lock_list.h"
 
+#include "analyze/base/idmap.h"
 #include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/store/row_types.h"
+
+#include "inode_uses.h"
 
 #include "format/grow.h"
 #include "format/linux_abi.h"
@@ -24,6 +27,7 @@ struct listed {
 	struct locked at;
 	u64 ino, read; /* read: since then it is known to be held, from the list or later */
 	u32 dev;
+	struct listed *next; /* of the same file, or of one with the same hash */
 };
 
 /* A line of the list at the end: a thread of a process waits for what another one has. */
@@ -36,7 +40,7 @@ struct queued {
 struct lock_list {
 	struct wanting *wanting; /* without a known holder */
 	size_t n_wanting;
-	struct listed *listed;
+	struct idmap listed; /* inode_hash -> struct listed, the first */
 	size_t n_listed;
 	struct queued *queued;
 	size_t n_queued;
@@ -147,29 +151,36 @@ bool lock_list_locked(struct replay *r, const struct process *p, const struct ev
 
 int lock_list_first(struct replay *r, const struct ev_file_lock *ev, u64 ts, struct err *e)
 {
+	u64 id = inode_hash(0, ev->dev, ev->ino);
 	struct lock_list *o = own(r);
+	struct listed *one;
 
 	if (o->n_listed >= LISTED_MOST)
 		return 0;
-	if (GROW(o->listed, o->n_listed, "locks of files", e) < 0)
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return err_set(e, ERR_FAIL, "out of memory for locks of files");
+	*one = (struct listed){ .at = listed_lock(ev),
+				.ino = ev->ino,
+				.read = ts,
+				.dev = ev->dev,
+				.next = idmap_get(&o->listed, id) };
+	if (idmap_put(&o->listed, id, one, LISTED_MOST, e) < 0) {
+		free(one);
 		return ERR_FAIL;
-	o->listed[o->n_listed++] = (struct listed){
-		.at = listed_lock(ev), .ino = ev->ino, .read = ts, .dev = ev->dev
-	};
+	}
+	o->n_listed++;
 	return 0;
 }
 
 void lock_list_got(struct replay *r, u32 dev, u64 ino, const struct locked *at, u64 ts)
 {
 	struct lock_list *o = own(r);
-	size_t i;
+	struct listed *l = o->n_listed ? idmap_get(&o->listed, inode_hash(0, dev, ino)) : NULL;
 
-	for (i = 0; i < o->n_listed && o->steps < STEPS_MOST; i++, o->steps++) {
-		struct listed *l = &o->listed[i];
-
+	for (; l && o->steps < STEPS_MOST; l = l->next, o->steps++)
 		if (l->ino == ino && l->dev == dev && locked_conflict(&l->at, at))
 			l->read = ts;
-	}
 }
 
 static bool is_same(const struct listed *a, const struct ev_file_lock *ev, const struct locked *at)
@@ -183,18 +194,17 @@ static void listed_again(struct replay *r, const struct ev_file_lock *ev)
 {
 	const struct locked at = listed_lock(ev);
 	struct lock_list *o = own(r);
-	u64 first;
+	const struct listed *l = idmap_get(&o->listed, inode_hash(0, ev->dev, ev->ino));
 	size_t i;
 
-	for (i = 0; i < o->n_listed && !is_same(&o->listed[i], ev, &at); i++)
+	for (; l && !is_same(l, ev, &at); l = l->next)
 		o->steps++;
-	if (i == o->n_listed)
+	if (!l)
 		return;
-	first = o->listed[i].read;
 	for (i = 0; i < o->n_wanting && o->steps < STEPS_MOST; i++, o->steps++) {
 		const struct wanting *w = &o->wanting[i];
 
-		if (!w->waits && w->entry >= first && w->ino == ev->ino && w->dev == ev->dev &&
+		if (!w->waits && w->entry >= l->read && w->ino == ev->ino && w->dev == ev->dev &&
 		    locked_conflict(&at, &w->at))
 			file_lock_put(r, w, &at);
 	}
@@ -265,9 +275,16 @@ static int lock_list_finish(struct replay *r, struct err *e)
 static void lock_list_free(void *slot)
 {
 	struct lock_list *o = slot;
+	struct listed *one, *next;
+	size_t at = 0;
 
 	free(o->wanting);
-	free(o->listed);
+	while ((one = idmap_each(&o->listed, &at)))
+		for (; one; one = next) {
+			next = one->next;
+			free(one);
+		}
+	idmap_free(&o->listed);
 	free(o->queued);
 }
 

@@ -20,9 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_MOST  1024	 /* of a socket */
-#define ALL_MOST   65536 /* of all sockets */
-#define PEERS_MOST 65536 /* of all sockets */
+#define OPEN_MOST    1024  /* of a socket */
+#define ALL_MOST     65536 /* of all sockets */
+#define PEERS_MOST   65536 /* of all sockets */
+#define PEERS_OF_ONE 16384 /* with more of them, a socket forgets those that wait for nothing */
 
 #define ANSWERS_OF_ONE 16	/* answers among which one may seem to have no request */
 #define SILENCE_LEAST  50000000 /* ns: a shorter one is no row */
@@ -69,13 +70,12 @@ static void forget(struct replay *r, struct datagrams *d, struct datagram *one)
 /* A socket of IPv6 receives from IPv4 as IPv6, and may send to either. */
 static u64 peer_key(const struct next_peer *p)
 {
-	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const u8 *v4 = address_ipv4(p->family, p->address);
 	addr16 address = { 0 };
 
-	if (p->family != LINUX_AF_INET6 || memcmp(p->address, mapped, sizeof(mapped)) != 0)
-		return address_key(p->port, p->address);
-	memcpy(address, p->address + sizeof(mapped), sizeof(address) - sizeof(mapped));
-	return address_key(p->port, address);
+	if (v4)
+		memcpy(address, v4, 4);
+	return address_key(p->port, v4 ? address : p->address);
 }
 
 /* *ret NULL: there are too many. */
@@ -86,7 +86,8 @@ static int find_peer(struct replay *r, struct datagrams *d, const struct next_pe
 	size_t forgotten = 0;
 
 	*ret = datagrams_peer(d, key);
-	if (!*ret && own(r)->peers >= PEERS_MOST && datagrams_forget_peers(d, &forgotten, e) < 0)
+	if (!*ret && (own(r)->peers >= PEERS_MOST || d->peers.n >= PEERS_OF_ONE) &&
+	    datagrams_forget_peers(d, &forgotten, e) < 0)
 		return ERR_FAIL;
 	own(r)->peers -= forgotten;
 	if (*ret || own(r)->peers >= PEERS_MOST)
