@@ -124,6 +124,45 @@ static sqlite3 *judged_locks(const struct wait *how)
 	return analysed(db, "verdict");
 }
 
+/* 300 waits for 400, and that for 600, which lets go in a request of load(). */
+static void waits_in_turn(struct text *x, long t)
+{
+	long from = t + WAIT / 4, end = t + WAIT + 20000;
+
+	text_line(x, "@cpu 0");
+	arrives(x, 300, t - 2000);
+	reads(x, 300, UPDATES, t);
+	text_line(x, "%ld 300 switch next=0 state=1", t + 10000);
+	arrives(x, 400, from - 5000);
+	reads(x, 400, UPDATES, from - 3000);
+	text_line(x, "%ld 400 switch next=0 state=1", from);
+	text_line(x, "@cpu 2\n%ld 600 waking target=400 cpu=0", end);
+	text_line(x, "@cpu 0");
+	polled(x, 400, from, end, 1);
+	text_line(x, "%ld 400 waking target=300 cpu=2", end + 10000);
+	answers(x, 400, end + 20000);
+	text_line(x, "@cpu 2");
+	polled(x, 300, t + 10000, end + 10000, 1);
+	answers(x, 300, end + 30000);
+	text_line(x, "@cpu 0");
+}
+
+static sqlite3 *judged_turns(void)
+{
+	const struct wait how = { .others = UPDATES };
+	struct text x = { 0 };
+	int i;
+
+	memset(position, 0, sizeof(position));
+	nameless = 0;
+	start(&x, NULL);
+	load(&x, &how);
+	for (i = 0; i < 3; i++)
+		waits_in_turn(&x, SECOND / 2 + 2 * MS + i * 2 * WAIT);
+	x.t = 4 * SECOND;
+	return analysed(answered(&x), "verdict");
+}
+
 #define SAID(what, name_)   FINDING_VALUE("verdict_locked", name_, what)
 #define WAITED(what, name_) FINDING_VALUE("locked_wait", name_, what)
 
@@ -149,6 +188,24 @@ static void a_few_requests_that_wait_for_a_lock_are_a_problem(void **state)
 	is_text(db, WAITED("v.text", "did"), "without a request of its client");
 	is_number(db, SAID("count(v.text)", "code"), 0);
 	is_number(db, WAITED("count(v.text)", "unknown"), 0);
+	db_close(db);
+}
+
+/* It says as well what the last one did, that the others wait for. */
+static void who_waits_in_turn_is_followed(void **state)
+{
+	sqlite3 *db = judged_turns();
+
+	(void)state;
+	is(db, "problem locked");
+	is_number(db, WAITED("v.id", "holder"), 400);
+	is_text(db, WAITED("v.text", "did"), "itself waiting for a lock");
+	is_number(db, WAITED("v.id", "waited_for"), 600);
+	is_text(db, WAITED("v.text", "next_did"), "without a request of its client");
+	is_within(db, WAITED("v.number", "next_share"), 95, 100);
+	db_close(db);
+	db = judged_locks(&(struct wait){ .waits = 3, .name = UPDATES, .others = UPDATES });
+	is_number(db, WAITED("count(v.text)", "next_did"), 0);
 	db_close(db);
 }
 
@@ -337,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_few_requests_that_wait_for_a_lock_are_a_problem),
+		T(who_waits_in_turn_is_followed),
 		T(one_deadlock_is_enough),
 		T(several_deadlocks_are_a_problem_however_short),
 		T(deadlocks_come_before_a_small_slowdown),

@@ -20,21 +20,20 @@ static int read_idle(double *ret_share, sqlite3 *db, const struct release *w, st
 	return ret;
 }
 
-/* What the holder did for most of the wait. */
-static int read_did(const char **ret_did, double *ret_share, sqlite3 *db,
-		    const struct verdict_locked *k, struct err *e)
+/* What the holder did for most of the wait; in_turn: ns of it that it waited for a lock itself. */
+static int read_did(const char **ret_did, double *ret_share, sqlite3 *db, const struct release *w,
+		    s64 in_turn, struct err *e)
 {
-	const struct release *w = &k->example;
-	double in_turn = 100 * fmin(1, (double)k->in_turn / (double)(w->at - w->from)), idle = 0;
+	double waited = 100 * fmin(1, (double)in_turn / (double)(w->at - w->from)), idle = 0;
 	int ret = read_idle(&idle, db, w, e);
 
 	if (ret < 0)
 		return ret;
-	if (2 * in_turn < 100 && 2 * idle < 100)
+	if (2 * waited < 100 && 2 * idle < 100)
 		return verdict_did(ret_did, ret_share, db, w->waker, w->from, w->at, e);
-	*ret_did = 2 * in_turn >= 100 ? "itself waiting for a lock"
-				      : "without a request of its client";
-	*ret_share = 2 * in_turn >= 100 ? in_turn : idle;
+	*ret_did =
+		2 * waited >= 100 ? "itself waiting for a lock" : "without a request of its client";
+	*ret_share = 2 * waited >= 100 ? waited : idle;
 	return 0;
 }
 
@@ -46,12 +45,14 @@ static int put_example(struct analysis_ctx *c, const struct judged *j, struct er
 	bool chain = w->released && next->released && 2 * k->in_turn >= w->at - w->from;
 	s64 holder = w->released ? w->waker : 0;
 	struct buf caller = { 0 };
-	const char *did = NULL;
-	double share = NAN;
+	const char *did = NULL, *next_did = NULL;
+	double share = NAN, next_share = NAN;
 	int ret = verdict_wait_caller(&caller, c->db, w->waiter, w->from, w->at, e);
 
 	if (ret == 0 && holder)
-		ret = read_did(&did, &share, c->db, k, e);
+		ret = read_did(&did, &share, c->db, w, k->in_turn, e);
+	if (ret == 0 && chain)
+		ret = read_did(&next_did, &next_share, c->db, next, 0, e);
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, w->waiter),
 		VALUE_NUMBER("length", (double)(w->at - w->from), "ns"),
@@ -61,6 +62,9 @@ static int put_example(struct analysis_ctx *c, const struct judged *j, struct er
 		VALUE_MAYBE("next", thread, chain ? next->waker : 0),
 		VALUE_MAYBE("next_in", request, chain ? next->request : 0),
 		VALUE_NUMBER("share", did ? share : NAN, "%"),
+		VALUE_MAYBE("waited_for", thread, next_did ? next->waker : 0),
+		VALUE_TEXT("next_did", next_did),
+		VALUE_NUMBER("next_share", next_did ? next_share : NAN, "%"),
 		VALUE_TEXT("caller", caller.len ? caller.data : NULL),
 		VALUE_TEXT("unknown", holder ? NULL : "not known"),
 		{ 0 },
