@@ -18,13 +18,15 @@ enum {
 	PAUSED = 64,
 	LISTED = 128,
 	ONE = 256,
-	TWO_FILES = 512
+	TWO_FILES = 512,
+	OTHERS = 1024
 };
 
 /*
  * Thread 100 answers on fds 5 to 7. On fds 8 and 9 something was read 4 s before (ASKED); threads
  * 101 and 103 are in call since before, for a lock of 102 (LOCK); after 2 s it is released, and
  * 101 answers (ANSWERED). ONE: only fd 8 and 101. TWO_FILES: 103 waits for another one.
+ * OTHERS: they have another name than 100, which answers.
  */
 static sqlite3 *waits(const char *call, int what, int flags)
 {
@@ -33,10 +35,12 @@ static sqlite3 *waits(const char *call, int what, int flags)
 	long end;
 
 	head_of(&x, 5);
-	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"worker\"");
+	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"%s\"",
+		  what & OTHERS ? "logger" : "server1");
 	text_line(&x, "4 102 thread pid=100 state=83 comm=\"keeper\"");
 	if (other)
-		text_line(&x, "4 103 thread pid=100 state=83 comm=\"worker\"");
+		text_line(&x, "4 103 thread pid=100 state=83 comm=\"%s\"",
+			  what & OTHERS ? "metrics" : "server2");
 	if (what & LISTED)
 		text_line(&x, "5 100 fd pid=100 fd=4096 mode=0100000 dev=5 ino=44 path=\"/f\"");
 	if (what & TWO_FILES)
@@ -169,6 +173,15 @@ static void a_thread_that_may_serve_a_request(void **state)
 
 		is_verdict(db, "none", "");
 		is_number(db, FINDING_VALUE("stuck_maybe", "thread", "v.id"), 101);
+		db_close(db);
+		/* two long polls, and two threads that have other work */
+		db = waits(calls[i], ASKED | LOCK | OTHERS | LISTED, 3);
+		is_verdict(db, "none", "");
+		is_number(db, FINDING_VALUE("stuck_maybe", "thread", "v.id"), 101);
+		db_close(db);
+		/* no other thread answers anything */
+		db = waits(calls[i], ASKED | LOCK | OTHERS | LISTED | ALONE, 3);
+		is_verdict(db, "problem", "stuck");
 		db_close(db);
 	}
 }

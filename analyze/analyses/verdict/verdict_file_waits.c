@@ -26,9 +26,9 @@ struct waited {
 	s64 name;
 };
 
-/* Requests of a name: all, and those that waited; ns. */
+/* Requests of a name: all, those that waited, and those of them that count; ns. */
 struct name_waits {
-	double n, latency, waits, waited;
+	double n, latency, waits, waited, counted;
 };
 
 struct file_waits {
@@ -137,12 +137,13 @@ static void choose(struct stucks *s, struct file_waits *x, const struct limits *
 		usual = (n->latency - n->waited) / (n->n - n->waits);
 		if (w->latency < l->factor * usual || w->latency < l->latency + usual)
 			continue;
+		n->counted++;
 		stuck_add(s, &w->wait);
 		if (s->n < STUCKS_MOST)
 			s->v[s->n++] = w->wait;
 	}
 	while ((n = idmap_each(&x->names, &at)))
-		s->of += n->waits > 0 ? n->n : 0;
+		s->of += n->counted > 0 ? n->n : 0;
 	/* a few short ones are no problem */
 	if (s->requests < 2 || (s->max < EDGE_LEAST && s->requests < LATE_MORE * s->of))
 		*s = (struct stucks){ .v = s->v, .start = INFINITY };

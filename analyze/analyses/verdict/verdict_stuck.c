@@ -6,8 +6,9 @@
  * protocol need be read: in these states a thread waits for no news of its client, as it does in a
  * long poll, on a condition variable, in poll or until a time. Which thread has a request from
  * before is known by its answer. Without one, it is one of its process that waits so, if no other
- * thread can have it, or if both requests and such threads are several. Otherwise the request may
- * be a long poll, and the thread may serve none: that is said, and is no problem.
+ * thread can have it, or if both requests and such threads are several and no thread of another
+ * name answers those of its process. Otherwise the request may be a long poll, and the thread may
+ * serve none, as one that writes a log: that is said, and is no problem.
  */
 #include "verdict_stuck.h"
 
@@ -17,12 +18,20 @@
 
 #include <stdlib.h>
 
+/* Threads of a pool have one name, and a number. */
+#define POOL "rtrim(comm, '0123456789')"
+#define SEVERAL                                                                             \
+	"(min(b.n, p.n) > 1 AND (p.pid NOT IN (SELECT pid FROM a) OR (p.pid, (SELECT " POOL \
+	" FROM thread t WHERE t.tid=p.tid LIMIT 1)) IN (SELECT pid, pool FROM a)))"
+
 /* ?1 server, ?2 duration, ?3 the shortest wait, ?4 the shortest since before the recording, ?7 1:
  * threads that serve a request, 0: that may serve one. */
 static const char waits_sql[] =
-	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), w AS MATERIALIZED (SELECT"
-	" tid, (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state, coalesce(object, 0) AS"
-	" object, ts, ts + dur AS till, coalesce(waker, 0) AS waker FROM thread_state s WHERE dur >= ?3"
+	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), a AS MATERIALIZED (SELECT"
+	" DISTINCT pid, " POOL
+	" AS pool FROM thread WHERE tid IN (SELECT tid FROM request WHERE service IN own)), w AS"
+	" MATERIALIZED (SELECT tid, (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state,"
+	" coalesce(object, 0) AS object, ts, ts + dur AS till, coalesce(waker, 0) AS waker FROM thread_state s WHERE dur >= ?3"
 	" AND " STUCK
 	"), o AS MATERIALIZED (SELECT * FROM w WHERE ts <= 0 AND till >= ?4), b AS MATERIALIZED (SELECT"
 	" *, row_number() OVER (PARTITION BY pid, end IS NULL ORDER BY age DESC) AS k, count(*) OVER"
@@ -34,8 +43,9 @@ static const char waits_sql[] =
 	" state_id('other'))) AND tid NOT IN (SELECT tid FROM p)) SELECT o.tid, o.state, o.object, o.ts,"
 	" o.till, o.waker, -b.age, 1, 0 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE ?7 UNION"
 	" ALL SELECT p.tid, p.state, p.object, p.ts, p.till, p.waker, -b.age, 1, p.pid IN (SELECT pid"
-	" FROM h) FROM b JOIN p USING(pid, k) WHERE b.end IS NULL AND CASE WHEN ?7 THEN min(b.n, p.n) > 1"
-	" OR p.pid NOT IN (SELECT pid FROM h) ELSE p.pid IN (SELECT pid FROM h) END UNION ALL SELECT"
+	" FROM h) FROM b JOIN p USING(pid, k) WHERE b.end IS NULL AND CASE WHEN ?7 THEN p.pid NOT IN"
+	" (SELECT pid FROM h) OR " SEVERAL " ELSE p.pid IN (SELECT pid FROM h) AND NOT " SEVERAL
+	" END UNION ALL SELECT"
 	" w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0, 0 FROM unanswered u JOIN w ON"
 	" w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?5 WHERE ?7 AND u.service IN own AND"
 	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?6";
