@@ -42,6 +42,8 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("count", j->counted, "");
 	if (j->counted > 1)
 		values[n++] = (struct value)VALUE_INTERVAL("range", NAN, j->start, j->end, "at");
+	else
+		values[n++] = (struct value)VALUE_NUMBER("at", j->start, "at");
 	for (k = 0; k < LENGTHS_NAMED && longest[k] > 0; k++)
 		values[n++] = (struct value)VALUE_NUMBER("length", longest[k], "ns");
 	values[n++] = (struct value)VALUE_NUMBER(
@@ -57,7 +59,10 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 	else if (first->name)
 		values[n++] = (struct value)VALUE_SUBJECT(first->stall ? "some" : "part",
 							  request_name, first->name);
-	values[n++] = (struct value)VALUE_NUMBER("last", last, "at");
+	if (j->counted > 1)
+		values[n++] = (struct value)VALUE_NUMBER("last", last, "at");
+	else
+		values[n++] = (struct value)VALUE_TEXT("lasts", isnan(last) ? NULL : "lasts");
 	values[n] = (struct value){ 0 };
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
