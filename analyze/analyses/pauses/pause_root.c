@@ -339,6 +339,8 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		r->share = 100 * fmin(share, 1);
 		if (ret == 0)
 			ret = read_serving(&r->serving, c->db, r->tid, from, to, e);
+		if (ret == 0 && r->client.len && !r->end_sends && !r->serving.len)
+			ret = pause_idle(r, c->db, i->tid, i->ts, e);
 	}
 	return ret;
 }
@@ -431,21 +433,16 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		VALUE_NUMBER("share", r->share, "%"),
 		VALUE_TEXT(r->end_sends ? "reader" : "client",
 			   r->client.len ? r->client.data : NULL),
-		{ .name = "by",
-		  .of = { r->by ? SUBJECT_thread : SUBJECT_none, r->by },
-		  .number = NAN,
-		  .low = NAN,
-		  .high = NAN },
+		VALUE_MAYBE("by", thread, r->by),
 		VALUE_NUMBER("others", r->runnable > 0 ? r->runnable : NAN, ""),
 		VALUE_TEXT("serving", r->serving.len ? r->serving.data : NULL),
+		VALUE_TEXT("idle", r->idle),
+		VALUE_NUMBER("since", r->idle ? r->idle_since : NAN, "at"),
+		VALUE_MAYBE("last", request, r->idle ? r->idle_after : 0),
 		VALUE_TEXT("call", r->call.len ? r->call.data : NULL),
 		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),
 		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
-		{ .name = "peer",
-		  .of = { u->tid > 0 ? SUBJECT_thread : SUBJECT_none, u->tid },
-		  .number = NAN,
-		  .low = NAN,
-		  .high = NAN },
+		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
 		VALUE_TEXT("peer_did", u->did),
 		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
 		{ 0 },

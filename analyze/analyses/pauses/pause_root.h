@@ -35,6 +35,9 @@ struct pause_root {
 	double share;	 /* %, of the longest pause */
 	double part, samples;
 	struct buf client, function;
+	const char *idle; /* it waits for its client: without a request; NULL: not known */
+	double idle_since;
+	s64 idle_after;			/* its last request */
 	struct buf call;		/* the system call that it ran in */
 	struct buf serving;		/* the request that its thread worked on, and whose */
 	struct pause_upstream upstream; /* that the end waits for */
@@ -53,6 +56,9 @@ int pause_caller(struct buf *out, sqlite3 *db, bool end, s64 tid, int state, s64
 int pause_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
 		 struct err *e);
 int pause_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
+
+/* pause_idle.c: of a thread that waits for its client from ts on: since when it has no request. */
+int pause_idle(struct pause_root *r, sqlite3 *db, s64 tid, s64 ts, struct err *e);
 
 /* pause_poll.c: what a thread of a server waits for in poll, if no thread woke it. */
 int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);

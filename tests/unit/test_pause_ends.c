@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/pauses/pause_root.c, pause_idle.c: what the end of a wakeup chain waits for. */
+#include "tests/lib/pausing.h"
+
+#define ROOT_VALUE(what, name_) FINDING_VALUE("pause_root", name_, what)
+
+/*
+ * Thread 101 sleeps in epoll until the thread end wakes it; then it wakes 100. Before, 200 reads
+ * from fd, writes to -fd, or sleeps in a request (0).
+ */
+static const char *polls; /* 200 polls the connection, and this is its next call there */
+
+/* Before, 200 answers a request on its fd 6 or 7, of names 1 and 2. */
+struct answered {
+	int fd;
+	const char *names[2];
+};
+static const struct answered *answers;
+
+static void answers_before(struct text *x, long t)
+{
+	int i, fd = answers->fd;
+
+	text_line(x, "@recorder\n26 0 request_name id=1 protocol=6 name=\"%s\"", answers->names[0]);
+	text_line(x, "26 0 request_name id=2 protocol=6 name=\"%s\"", answers->names[1]);
+	text_line(x, "40 0 connection sock=1 ino=%d conn=8 family=2 side=1\n@cpu 2", 200000 + fd);
+	for (i = 0; i < 2; i++, t += MS) {
+		text_line(x, "%ld 0 segment conn=8 pos=%d len=29 unread=0", t, 29 * (i + 1));
+		text_line(x, "%ld 0 switch next=200", t + 1000);
+		text_line(x, "%ld 200 syscall nr=read fd=%d ret=29 count=99 dur=1", t + 2000, fd);
+		text_line(x, "%ld 200 head conn=8 pos=%d len=29 name=%d requests=1", t + 2000,
+			  29 * (i + 1), i + 1);
+		text_line(x, "%ld 200 syscall nr=write fd=%d ret=9 count=9 dur=1", t + 3000, fd);
+		text_line(x, "%ld 200 switch next=0 state=1", t + 4000);
+	}
+}
+
+static sqlite3 *chained(int fd, int end)
+{
+	struct text x = { 0 };
+	long t;
+
+	head(&x);
+	text_line(
+		&x,
+		"@recorder\n25 200 fd pid=200 fd=9 mode=0140000 ino=77 family=2 role=3 socktype=1 sport=4000"
+		" dport=6379 saddr=127.0.0.1 daddr=10.0.0.3\n@cpu 0");
+	many(&x, 100, 600, MS);
+	t = x.t;
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", t);
+	sleeps(&x, "epoll_wait", -1, 101);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=101", t - MS);
+	text_line(&x, "%ld 101 switch next=0 state=1", t - MS + 1000);
+	text_line(&x, "%ld %d waking target=101\n%ld 0 switch next=101", t + 299 * MS, end,
+		  t + 299 * MS + 1000);
+	text_line(&x, "%ld 101 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld",
+		  t + 299 * MS + 2000, 300 * MS);
+	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 2", t + 301 * MS);
+	if (answers)
+		answers_before(&x, t - 9 * MS);
+	text_line(&x, "%ld 0 switch next=200", t - MS);
+	if (!fd)
+		text_line(&x, "%ld 200 syscall nr=read fd=7 ret=29 count=99 dur=200", t - MS + 500);
+	text_line(&x, "%ld 200 switch next=0 state=1", t - MS + 1000);
+	text_line(&x, "%ld 0 waking target=200 context=1\n%ld 0 switch next=200", t + 298 * MS,
+		  t + 298 * MS + 1000);
+	if (polls) {
+		text_line(&x, "%ld 200 syscall_args nr=poll flags=%d arg5=6 dur=%ld ret=1",
+			  t + 298 * MS + 2000, SYSCALL_ONE_FD, 299 * MS + 1500);
+		text_line(&x, "%ld 200 syscall nr=%s fd=6 ret=29 count=99 dur=100",
+			  t + 298 * MS + 4000, polls);
+	}
+	text_line(&x,
+		  polls	   ? "%ld 200 syscall_args nr=clock_gettime dur=1"
+		  : fd > 0 ? "%ld 200 syscall nr=read ret=29 count=99 dur=%ld fd=%d"
+		  : fd < 0 ? "%ld 200 syscall nr=write ret=29 count=99 dur=%ld fd=%d"
+			   : "%ld 200 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
+		  t + 298 * MS + 2000, 299 * MS + 1500, abs(fd));
+	if (!fd)
+		text_line(&x, "%ld 200 syscall nr=write fd=7 ret=9 count=9 dur=200", t + 301 * MS);
+	if (answers)
+		text_line(&x, "%ld 200 syscall nr=write fd=6 ret=9 count=9 dur=200", t + 301 * MS);
+	text_line(&x, "%ld 200 switch next=0 state=1\n@cpu 0", t + 302 * MS);
+	return judged(&x);
+}
+
+/* A thread of a pool waits for another server: its address. */
+static void a_pause_names_the_upstream_at_the_end_of_its_chain(void **state)
+{
+	sqlite3 *db = chained(9, 200);
+
+	(void)state;
+	is_number(db, ROOT_VALUE("v.id", "end"), 200);
+	is_text(db, ROOT_VALUE("v.text", "upstream"), "10.0.0.3:6379");
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting for another server");
+	db_close(db);
+	/* it has no room to send there, and asks nothing yet */
+	db = chained(-9, 200);
+	is_text(db, ROOT_VALUE("v.text", "reader"), "10.0.0.3:6379");
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting to send");
+	is_number(db, ROOT_VALUE("count(v.text)", "upstream"), 0);
+	db_close(db);
+}
+
+/* Not the waker, which waited itself, but the thread that made it wait, and for whom. */
+static void a_pause_names_the_end_of_its_wakeup_chain(void **state)
+{
+	sqlite3 *db = chained(6, 200);
+
+	(void)state;
+	is_text(db, CAUSE_VALUE("v.text", "state"),
+		"waiting in poll for another thread or process");
+	is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
+	is_number(db, ROOT_VALUE("v.id", "end"), 200);
+	is_text(db, ROOT_VALUE("v.text", "client"), "10.0.0.9:40006");
+	is_number(db, ROOT_VALUE("count(v.text)", "reader"), 0);
+	is_number(db, ROOT_VALUE("count(v.text)", "serving"), 0);
+	is_within(db, ROOT_VALUE("v.number", "share"), 98, 100);
+	db_close(db);
+	/* it waits until the client has read */
+	db = chained(-6, 200);
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting to send");
+	is_text(db, ROOT_VALUE("v.text", "reader"), "10.0.0.9:40006");
+	is_number(db, ROOT_VALUE("count(v.text)", "client"), 0);
+	db_close(db);
+	/* the same of poll, by what it does there next */
+	polls = "write";
+	db = chained(6, 200);
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting to send");
+	is_text(db, ROOT_VALUE("v.text", "reader"), "10.0.0.9:40006");
+	db_close(db);
+	polls = "read";
+	db = chained(6, 200);
+	is_text(db, ROOT_VALUE("v.text", "state"), "waiting in poll");
+	is_text(db, ROOT_VALUE("v.text", "client"), "10.0.0.9:40006");
+	db_close(db);
+	polls = "shutdown";
+	db = chained(6, 200);
+	is_number(db, ROOT_VALUE("count(v.text)", "client"), 0);
+	is_number(db, ROOT_VALUE("count(v.text)", "reader"), 0);
+	db_close(db);
+	polls = NULL;
+	db = chained(0, 200);
+	is_number(db, ROOT_VALUE("v.id", "end"), 200);
+	is_text(db, ROOT_VALUE("v.text", "state"), "asleep until a timer");
+	is_number(db, ROOT_VALUE("count(v.text)", "client"), 0);
+	is_text(db, ROOT_VALUE("v.text", "serving"), "request from 10.0.0.9");
+	db_close(db);
+	/* of 999 nothing is recorded: the chain ends before it */
+	db = chained(6, 999);
+	is_number(db, ROOT_VALUE("v.id", "end"), 101);
+	is_number(db, ROOT_VALUE("v.id", "by"), 999);
+	db_close(db);
+}
+
+/* Its client has started a transaction, and sends nothing: since when, and after which request. */
+static void a_pause_names_the_transaction_that_a_client_keeps(void **state)
+{
+	static const struct {
+		struct answered before;
+		const char *idle;
+	} cases[] = {
+		{ { 6, { "Query BEGIN", "Query UPDATE" } },
+		  "It was in a transaction, without a request" },
+		{ { 6, { "Query BEGIN", "Query COMMIT" } }, "It was without a request" },
+		/* a thread of a pool: the request before was of another client */
+		{ { 7, { "Query BEGIN", "Query UPDATE" } }, NULL },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sqlite3 *db;
+
+		answers = &cases[i].before;
+		db = chained(6, 200);
+		answers = NULL;
+		is_number(db, ROOT_VALUE("v.id", "end"), 200);
+		is_text(db, ROOT_VALUE("v.text", "client"), "10.0.0.9:40006");
+		is_number(db, ROOT_VALUE("count(v.text)", "idle"), cases[i].idle ? 1 : 0);
+		if (cases[i].idle) {
+			is_text(db, ROOT_VALUE("v.text", "idle"), cases[i].idle);
+			is_text(db,
+				"SELECT name FROM request_name WHERE id=(SELECT name FROM request WHERE"
+				" rowid=(" ROOT_VALUE("v.id", "last") "))",
+				cases[i].before.names[1]);
+		}
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_pause_names_the_upstream_at_the_end_of_its_chain),
+		T(a_pause_names_the_end_of_its_wakeup_chain),
+		T(a_pause_names_the_transaction_that_a_client_keeps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
