@@ -69,6 +69,31 @@ static void dearer_requests_are_one(void **state)
 	is(judged(waits_for_longer, NO_IDLE), "none", "", 1);
 }
 
+/* Too little for dearer requests, but with the waits most of the time of the thread. */
+static long computes_and_is_preempted(struct script *s, long t)
+{
+	return preempted(s, t + 900000);
+}
+
+/* The thread sleeps for a moment, and others have its CPU when it wakes. */
+static long computes_and_wakes_late(struct script *s, long t)
+{
+	t += 900000;
+	script_line(s, 0, "%ld 100 switch next=200 state=1", t);
+	script_line(s, 0, "%ld 0 waking target=100 cpu=0 context=2", t + 10000);
+	script_line(s, 0, "%ld 200 switch next=100", t + 2000000);
+	script_line(s, 0, "%ld 100 syscall_args nr=clock_nanosleep dur=%d", t + 2001000, 2000000);
+	return t + 2002000;
+}
+
+/* What it waits for is more CPU time than its share. */
+static void a_server_that_wants_more_is_one(void **state)
+{
+	(void)state;
+	is(judged(computes_and_is_preempted, NO_IDLE), "problem", "slower", 0);
+	is(judged(computes_and_wakes_late, NO_IDLE), "none", "", 1);
+}
+
 /* As much as a pause that counts adds; or the user named the time. */
 static void clients_that_are_hurt_are_one(void **state)
 {
@@ -88,6 +113,7 @@ int main(void)
 		cmocka_unit_test(a_neighbour_that_came_is_one),
 		cmocka_unit_test(another_wait_is_one),
 		cmocka_unit_test(dearer_requests_are_one),
+		cmocka_unit_test(a_server_that_wants_more_is_one),
 		cmocka_unit_test(clients_that_are_hurt_are_one),
 	};
 

@@ -128,7 +128,7 @@ static void a_process_pauses_alone(void **state)
 		" ON s.id=p.service WHERE counts",
 		"work[200]:90 3 0");
 	is_like(db, "SELECT sentence(finding) FROM verdict",
-		"1 pause of work[200]:90: nothing was answered for 3.00 s. 3 requests had no answer%");
+		"1 pause of work[200]:90 at %: nothing was answered for 3.00 s. 3 requests had no answer%");
 	db_close(db);
 }
 
@@ -146,7 +146,7 @@ static void a_name_pauses_alone(void **state)
 	is_text(db, "SELECT status || ' ' || kind FROM verdict", "problem pauses");
 	is_text(db, "SELECT name || ' ' || service || ' ' || waiting FROM pause WHERE counts",
 		"2 0 4");
-	is_like(db, "SELECT sentence(finding) FROM verdict", "1 pause of POST /b: nothing%");
+	is_like(db, "SELECT sentence(finding) FROM verdict", "1 pause of POST /b at %: nothing%");
 	db_close(db);
 }
 
@@ -384,7 +384,7 @@ static void is_stall(sqlite3 *db)
 	is_within(db, "SELECT start FROM verdict", 3999e6, 4001e6);
 	is_within(db, "SELECT end FROM verdict", 6999e6, 7001e6);
 	is_like(db, "SELECT sentence(finding) FROM verdict",
-		"1 pause of some POST /b requests: nothing was answered for 3.00 s. 2 requests%");
+		"1 pause of some POST /b requests at %: nothing was answered for 3.00 s. 2 requests%");
 	db_close(db);
 }
 

@@ -104,7 +104,8 @@ static void a_pause_need_not_end(void **state)
 	(void)state;
 	is_verdict(db, "problem", "pauses");
 	is_within(db, "SELECT end - start FROM verdict", 499e6, 501e6);
-	is_within(db, "SELECT number FROM finding_value WHERE name='last'", 650e6, 670e6);
+	is_within(db, "SELECT number FROM finding_value WHERE name='at'", 650e6, 670e6);
+	is_text(db, "SELECT text FROM finding_value WHERE name='lasts'", "lasts");
 	db_close(db);
 	db = unanswered(true);
 	is_number(db, "SELECT count(*) FROM unanswered", 2);

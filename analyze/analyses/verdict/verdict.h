@@ -294,7 +294,8 @@ int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limit
 		    struct err *e);
 
 /* Marks the pauses that count which are such waits as usual; sets j->busy if there are some. */
-int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e);
 
 /* Puts rows of table verdict_range. */
 int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);

@@ -5,7 +5,8 @@
  * counts if clients are hurt by it as by a pause that counts: who arrives in a pause of length P
  * waits P / 2, so it adds P * P / 2 per client that asks all the time; a slow range adds its length
  * times the added latency. Where no CPU is ever idle and the programs that had the CPU then had it
- * before as well, it is the state of the host, however long.
+ * before as well, it is the state of the host, however long. What the server itself computes is
+ * not: a pause that counts by the CPU time of its thread alone, dearer requests, or more of them.
  */
 #include "analyze/analyses/waits/contenders.h"
 #include "verdict_spent.h"
@@ -126,6 +127,51 @@ static void free_busy(struct busy *b)
 	idmap_free_all(&b->names);
 }
 
+/* Of a range, the time that the busiest thread of the server computed, or was preempted. */
+static int read_computing(sqlite3 *db, s64 server, const double *range, double *ret_ns,
+			  struct err *e)
+{
+	static const char sql[] =
+		"SELECT coalesce(max(ns), 0) FROM (SELECT total(min(ts + dur, ?3) - max(ts, ?2)) AS ns FROM"
+		" thread_state WHERE state IN (state_id('run'), state_id('preempted')) AND ts < ?3 AND ts + dur > ?2"
+		" AND tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE server=?1))"
+		" GROUP BY tid)";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "idd", server, range[0], range[1]);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	*ret_ns = ret > 0 ? sqlite3_column_double(q, 0) : 0;
+	return db_end(q, ret);
+}
+
+/*
+ * The server took more CPU time of each second for its requests, most added run-queue latency
+ * (runq, ns of a request) is of threads that were preempted, and one of them computed or was
+ * preempted most of the time: it wants more than its share. Threads that must wait when they wake
+ * wait for others.
+ */
+static int wants_more(struct analysis_ctx *c, s64 server, const struct busy *b, double runq,
+		      const struct limits *l, bool *ret_more, struct err *e)
+{
+	const struct spent *out = &b->side[0], *in = &b->side[1];
+	double length = 0, computing = 0, ns = 0, usual;
+	int i, ret = 0;
+
+	for (i = 0; i < b->n; i++)
+		length += b->range[i][1] - b->range[i][0];
+	usual = out->in[IN_cpu] / ((double)c->duration - length);
+	*ret_more = usual > 0 && in->in[IN_cpu] / length >= l->factor * usual &&
+		    in->preempted / in->n - out->preempted / out->n > MOST * runq;
+	for (i = 0; i < b->n && *ret_more && ret == 0; i++) {
+		ret = read_computing(c->db, server, b->range[i], &ns, e);
+		computing += ns;
+	}
+	*ret_more &= computing > MOST * length;
+	return ret;
+}
+
 /* The range with most run-queue latency names the program. */
 static int name_contender(struct analysis_ctx *c, struct judged *j, const struct busy *b,
 			  const struct contended *of, struct err *e)
@@ -160,7 +206,7 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	const struct spent *out = &b.side[0], *in = &b.side[1];
 	int i, ret = read_sides(c, &b, j->about.id, e);
 	double length = 0, added, runq;
-	bool full = false, same = false;
+	bool full = false, same = false, more = false;
 
 	for (i = 0; i < n; i++)
 		length += ranges[i][1] - ranges[i][0];
@@ -171,7 +217,10 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	/* the server's own CPU time of a request alone is a problem: a host does not change that */
 	*ret_busy = ret == 0 && !spent_is_dearer(out, in, l) &&
 		    (full || out->in[IN_runq] > MOST * out->total) && runq > MOST * added;
-	if (*ret_busy && full)
+	if (*ret_busy)
+		ret = wants_more(c, j->about.id, &b, runq, l, &more, e);
+	*ret_busy &= !more;
+	if (ret == 0 && *ret_busy && full)
 		ret = same_programs(c, j, &b, &same, e);
 	*ret_busy &= same || added_to(&b) * length < l->pause * l->pause / 2;
 	if (*ret_busy)
@@ -181,9 +230,10 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	return ret;
 }
 
-static bool waits_for_cpu(const struct judged_pause *p)
+/* And its thread's own CPU time in it is no pause that counts. */
+static bool waits_for_cpu(const struct judged_pause *p, double least)
 {
-	return p->counts && p->queued > MOST;
+	return p->counts && p->queued > MOST && p->ran * (double)(p->end - p->start) < least;
 }
 
 static void mark_usual(struct judged *j, struct judged_pause *p)
@@ -195,15 +245,17 @@ static void mark_usual(struct judged *j, struct judged_pause *p)
 }
 
 /* The pauses that count, mostly in the run queue; range and of have room for all. */
-static int judge_pauses(struct analysis_ctx *c, struct judged *j, double (*range)[2],
-			struct contended *of, struct err *e)
+static int judge_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			double (*range)[2], struct contended *of, struct err *e)
 {
 	struct busy b = { .range = (const double(*)[2])range };
+	double p99 = verdict_quantile(&j->outside, 0.99);
+	double least = fmax(l->pause, isnan(p99) ? 0 : l->factor * p99);
 	int i, k = 0, ret;
 	bool full = false;
 
 	for (i = 0; i < j->n_pauses; i++) {
-		if (!waits_for_cpu(&j->pauses[i]))
+		if (!waits_for_cpu(&j->pauses[i], least))
 			continue;
 		range[b.n][0] = (double)j->pauses[i].start;
 		range[b.n++][1] = (double)j->pauses[i].end;
@@ -213,7 +265,7 @@ static int judge_pauses(struct analysis_ctx *c, struct judged *j, double (*range
 		return ret;
 	ret = contenders_read(of, c, j->about.id, b.range, b.n, e);
 	for (i = 0; i < j->n_pauses && ret == 0; i++) {
-		if (!waits_for_cpu(&j->pauses[i]))
+		if (!waits_for_cpu(&j->pauses[i], least))
 			continue;
 		if (of[k].usual > MOST * of[k].total)
 			mark_usual(j, &j->pauses[i]);
@@ -229,11 +281,12 @@ static int judge_pauses(struct analysis_ctx *c, struct judged *j, double (*range
 	return ret;
 }
 
-int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
+int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e)
 {
 	double(*range)[2] = calloc((size_t)j->n_pauses + 1, sizeof(*range));
 	struct contended *of = calloc((size_t)j->n_pauses + 1, sizeof(*of));
-	int ret = range && of ? judge_pauses(c, j, range, of, e)
+	int ret = range && of ? judge_pauses(c, j, l, range, of, e)
 			      : err_set(e, ERR_FAIL, "out of memory for pauses");
 
 	free(range);

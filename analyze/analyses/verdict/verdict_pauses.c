@@ -258,7 +258,7 @@ int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits
 	if (ret < 0)
 		return ret;
 	count(c, j, l, false);
-	ret = verdict_busy_pauses(c, j, e);
+	ret = verdict_busy_pauses(c, j, l, e);
 	if (ret == 0 && j->steady)
 		count(c, j, l, false);
 	/* without those that are usual, others may count */

@@ -51,7 +51,7 @@ void spent_take(struct spent *s, s64 rowid, const struct row_request *row)
 }
 
 /* Rows of request_wait or request_queue: they have the same columns. */
-static void add_state(const struct spent *s, double *sums, const void *wait)
+static void add_state(struct spent *s, double *sums, const void *wait)
 {
 	const struct row_request_wait *row = wait;
 	s64 at = row->request - 1;
@@ -62,6 +62,7 @@ static void add_state(const struct spent *s, double *sums, const void *wait)
 		return;
 	input = row->state == STATE_poll && s->many[at / 8] & 1 << at % 8;
 	sums[input ? IN_server : in_of[row->state]] += (double)row->dur;
+	s->preempted += row->state == STATE_preempted ? (double)row->dur : 0;
 }
 
 static int add_wait(void *arg, s64 rowid, const void *wait, struct err *e)

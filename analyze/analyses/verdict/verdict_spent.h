@@ -23,6 +23,7 @@ struct spent {
 	u8 *of, *many; /* by rowid - 1: a bit for each request; of several receives */
 	s64 rows;
 	double n, total, queued;
+	double preempted; /* ns, of IN_runq: the thread had the CPU and wanted more of it */
 	/* ns; queue: for other requests, which includes the CPU of the server's own threads */
 	double in[N_IN], before[N_IN];
 };
