@@ -157,6 +157,8 @@ static void connections_are_kept_for_silent_clients(void **state)
 		is_number(db, HELD("n", "v.number"), POOL);
 		is_within(db, HELD("full", "v.number"), 95, 100);
 		is_within(db, HELD("quiet", "v.number"), 1.9e9, 2.02e9);
+		is_number(db, HELD("waited", "v.number"), CLIENTS_ASKING);
+		is_within(db, HELD("queued", "v.number"), 1.9e9, 2.02e9);
 		is_number(db, HELD("others", "v.number"), 1);
 		is_text(db, HELD("client", "substr(v.text, 1, 12)"), "10.0.0.9:400");
 		is_number(db, HELD("transaction", "count(v.text)"), all[i].begins);

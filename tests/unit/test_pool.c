@@ -21,6 +21,7 @@ struct server {
 	bool made;    /* a thread is made for each connection */
 	long slow;    /* ns: requests of worker 0 */
 	long keeps;   /* ns that a connection stays open after its answer */
+	long pauses;  /* ns that a client waits before it asks again, at most */
 };
 
 struct run {
@@ -142,7 +143,7 @@ static sqlite3 *judged(const struct server *s)
 			break;
 		(s->bound ? asks_again : asks)(&r, c, w, read, end);
 		r.free_at[w] = end + 5000 + s->keeps;
-		r.at[c] = end + POOL_MS;
+		r.at[c] = end + POOL_MS + (s->pauses ? rand() % s->pauses : 0);
 	}
 	db = pool_loaded(&x, &r.x, SECONDS * 1000 * POOL_MS);
 	analysed(db, "pauses");
@@ -224,6 +225,33 @@ static void they_are_from_a_moment_on(void **state)
 		  "SELECT count(*) FROM finding f JOIN verdict v ON v.finding=f.parent WHERE"
 		  " f.kind='verdict_pool'",
 		  1);
+	db_close(db);
+}
+
+/* Clients that pause: some requests find a free one. */
+static void those_that_wait_are_counted(void **state)
+{
+	static const char waits[] =
+		"SELECT (SELECT %s FROM request WHERE queued > 20000 AND ts + dur > start) / (SELECT v.number FROM"
+		" finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='verdict_pool' AND v.name='%s')"
+		" FROM verdict WHERE rank=1";
+	sqlite3 *db = judged(&(struct server){ .clients = 3,
+					       .work = 20 * POOL_MS,
+					       .slow_from = SECONDS * 500 * POOL_MS,
+					       .more = 12,
+					       .pauses = 75 * POOL_MS });
+	char sql[400];
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
+	snprintf(sql, sizeof(sql), waits, "count(*)", "waited");
+	is_within(db, sql, 0.98, 1.02);
+	snprintf(sql, sizeof(sql), waits, "avg(queued)", "queued");
+	is_within(db, sql, 0.98, 1.02);
+	is_within(db,
+		  "SELECT (" OF_POOL("verdict_pool", "waited", "v.number") ") / (" OF_POOL(
+			  "verdict_pool", "of", "v.number") ")",
+		  0.5, 0.98);
 	db_close(db);
 }
 
@@ -347,6 +375,7 @@ int main(void)
 		T(processes_keep_idle_connections),
 		T(processes_are_all_busy),
 		T(threads_are_all_busy),
+		T(those_that_wait_are_counted),
 		T(they_are_from_a_moment_on),
 		T(an_idle_worker_is_left),
 		T(one_worker_is_slow),

@@ -252,7 +252,8 @@ struct full {
 	const struct fd_row *on; /* one of the connections */
 	s64 connections;
 	struct verdict_side side[2];
-	double quiet; /* of the client that was quiet longest */
+	double waited; /* of the inner side: requests that waited */
+	double quiet;  /* of the client that was quiet longest */
 	const struct fd_row *client;
 	double others;
 	bool open; /* all of them in transactions */
@@ -331,12 +332,16 @@ static void add_waits(const struct holds *h, struct full *f)
 	for (i = 0; i < h->n_served; i++) {
 		const struct served *s = &h->served[i];
 		double from = (double)s->arrival, to = (double)s->end;
-		struct verdict_side *side = &f->side[verdict_when_has(h->when, from, to)];
+		bool in = verdict_when_has(h->when, from, to);
+		struct verdict_side *side = &f->side[in];
+		double wait = s->pid == f->on->pid
+				      ? verdict_when_within(&f->when, (double)s->read, to)
+				      : 0;
 
 		side->n++;
 		side->latency += to - from;
-		if (s->pid == f->on->pid)
-			side->part += verdict_when_within(&f->when, (double)s->read, to);
+		side->part += wait;
+		f->waited += in && wait > 0;
 	}
 }
 
@@ -399,7 +404,9 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct hold
 		VALUE_TEXT("client", text.len ? text.data : "a client"),
 		VALUE_NUMBER("others", f->others > 0 ? f->others : NAN, ""),
 		VALUE_NUMBER("quiet", f->quiet, "ns"),
-		VALUE_NUMBER("queued", f->side[1].part / f->side[1].n, "ns"),
+		VALUE_NUMBER("waited", f->waited, ""),
+		VALUE_NUMBER("of", f->side[1].n, ""),
+		VALUE_NUMBER("queued", f->side[1].part / f->waited, "ns"),
 		{ 0 },
 	};
 

@@ -11,9 +11,7 @@
 #include "analyze/base/limits.h"
 #include "analyze/store/request_rows.h"
 
-#define ACK_DELAYED 40e6 /* ns: TCP_DELACK_MIN of the kernel */
-#define ACK_TICK    12e6 /* the timer's, at 100 ticks per second, and a round trip */
-#define NEARLY_ALL  0.9
+#define NEARLY_ALL 0.9
 
 struct of_client {
 	s64 id;

@@ -20,7 +20,8 @@
 struct pool_sums {
 	struct pool p;
 	struct verdict_side side[2];
-	double accept;	     /* of the inner side: before accept */
+	double waited;	     /* of the inner side: requests that waited */
+	double accept;	     /* of the same, of their wait: before accept */
 	double full, length; /* of the time of the verdict */
 	int threads;
 	s64 processes;
@@ -83,6 +84,7 @@ static int take(struct pool_sums *s, const struct pooled *r, const struct verdic
 	s->side[in].part += wait;
 	if (!in)
 		return 0;
+	s->waited += wait > 0;
 	if (wait > 0 && r->accepted > r->arrival) /* a part of the wait, measured like all of it */
 		s->accept += pool_full(&s->p, r->accepted < r->read ? r->accepted : r->read) -
 			     pool_full(&s->p, r->arrival);
@@ -179,6 +181,7 @@ static int put_pool(struct analysis_ctx *c, const struct judged *j, const struct
 	const struct verdict_side *in = &s->side[1];
 	bool named = s->name && s->of_name > NOTABLE * s->busy;
 	bool stated = s->of_state > NOTABLE;
+	double n = parent ? s->waited : in->n; /* the level is about the latency of all */
 	const struct value values[] = {
 		VALUE_NUMBER("threads", s->processes ? NAN : s->threads, ""),
 		VALUE_NUMBER("processes", s->processes ? (double)s->processes : NAN, ""),
@@ -190,9 +193,10 @@ static int put_pool(struct analysis_ctx *c, const struct judged *j, const struct
 		VALUE_MAYBE("holder", thread, s->held.tid),
 		VALUE_TEXT("function", s->held.function.len ? s->held.function.data : NULL),
 		VALUE_NUMBER("latency", in->latency / in->n, "ns"),
-		VALUE_NUMBER("queued", in->part / in->n, "ns"),
-		VALUE_NUMBER("accept", s->accept >= ACCEPT * in->part ? s->accept / in->n : NAN,
-			     "ns"),
+		VALUE_NUMBER("waited", s->waited, ""),
+		VALUE_NUMBER("of", in->n, ""),
+		VALUE_NUMBER("queued", in->part / n, "ns"),
+		VALUE_NUMBER("accept", s->accept >= ACCEPT * in->part ? s->accept / n : NAN, "ns"),
 		{ 0 },
 	};
 	const struct finding f = {

@@ -10,6 +10,8 @@
 
 #define POOL_ALWAYS 98.0 /* %, of the time without a free worker, as of a saturated thread */
 #define SIDE_MOST   0.5	 /* of the latency, or of what was added to it */
+#define ACK_DELAYED 40e6 /* ns: TCP_DELACK_MIN of the kernel */
+#define ACK_TICK    12e6 /* the timer's, at 100 ticks per second, and a round trip */
 
 /* When that happened which the verdict is about: in order, without overlap. */
 struct verdict_when {
@@ -77,6 +79,13 @@ int verdict_held(struct analysis_ctx *c, const struct judged *j, const struct ve
 /* verdict_silent.c: another server answers nothing any more; a problem, if j has none. */
 int verdict_silent(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_silent_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/*
+ * verdict_nagle.c: the last part of answers waited for a delayed ACK; a problem, if j has none.
+ * Fills nagle.
+ */
+int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /* verdict_connections.c: all connections to another server were busy. 1: said; 0: not so. */
 int verdict_connections(struct analysis_ctx *c, const struct judged *j,

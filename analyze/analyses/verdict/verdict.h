@@ -110,6 +110,12 @@ struct verdict_resent {
 	double clients;
 };
 
+/* Answers whose last part waited for a delayed ACK of the client; n 0: none. */
+struct verdict_nagle {
+	double n, of, start, end; /* of the answers with an ACK in that time */
+	double late, before; /* ns from the last send to the ACK, medians: of these, and outside */
+};
+
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
 	double n, max, requests, explained; /* of the requests, those that wait for them */
@@ -210,6 +216,7 @@ struct judged {
 	struct verdict_late late;
 	struct verdict_accept accept;
 	struct verdict_resent resent;
+	struct verdict_nagle nagle;
 	struct verdict_connect connect;
 	struct verdict_silent silent;
 	struct verdict_locked locked;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Answers of several sends whose last part stays on the host of the server: with Nagle's algorithm
+ * a small segment waits until all before it are acknowledged, and the client, that waits for the
+ * rest, delays this ACK by 40 ms. It acknowledges all when the rest has come, and asks again at
+ * once. The time after the last send is in no latency of the server.
+ *
+ * Other late ACKs are none of these: a client that has the whole answer asks without regard to the
+ * ACK, and its request is the ACK if it is earlier. A far network is as far before. Answers of one
+ * send have nothing before them, and those that were sent again were lost.
+ */
+#include "analyze/analyses/verdict/verdict_levels.h"
+#include "analyze/store/db.h"
+#include "verdict_queues.h"
+
+#define LEAST	30   /* answers, in that time and outside */
+#define MOST_OF 0.9  /* of the answers in that time */
+#define STEP	0.5  /* of the answers of a window, more than outside */
+#define AT_ONCE 1e6  /* ns from the ACK to the next request */
+#define NEAR	20e6 /* ns: the path is far shorter than a delayed ACK */
+
+/* h: answers with an ACK of all of it; those that were held back have nothing sent again. */
+#define ANSWERS                                                                                           \
+	"WITH t AS MATERIALIZED (SELECT f.pid, f.fd, r.ts FROM retransmit r JOIN fd f ON f.local=r.local" \
+	" AND f.remote=r.remote WHERE f.role='accepted'), g AS (SELECT pid, fd, ts + dur AS at, sends,"   \
+	" acked, client, lead(ts - queued) OVER (PARTITION BY pid, fd ORDER BY ts) - ts - dur AS next"    \
+	" FROM request WHERE NOT lossy AND service IN (SELECT id FROM service WHERE server=?1)), h AS"    \
+	" (SELECT at, acked, client, coalesce(sends > 1 AND acked BETWEEN ?2 AND ?3 AND next > acked AND" \
+	" next < acked + ?4 AND NOT EXISTS (SELECT 1 FROM t WHERE t.pid=g.pid AND t.fd=g.fd AND t.ts"     \
+	" BETWEEN at AND at + acked), 0) AS held FROM g WHERE acked NOT NULL)"
+#define BOUNDS "iddd"
+
+struct windows {
+	double width;
+	int n;
+	double known[WINDOWS], held[WINDOWS];
+};
+
+static int on_window(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct windows *w = arg;
+	int i = (int)fmin(fmax(sqlite3_column_double(q, 0) / w->width, 0), w->n - 1);
+
+	(void)e;
+	w->known[i]++;
+	w->held[i] += sqlite3_column_double(q, 1);
+	return 0;
+}
+
+/* The time range of windows with most of them; false: in none most answers are held back. */
+static bool find_range(const struct windows *w, double ret[2])
+{
+	struct levels v = { .n = 0 };
+	double low, high, most = 0;
+	int i, first, last = -1;
+
+	for (i = 0; i < w->n; i++) {
+		if (w->known[i] <= 0)
+			continue;
+		v.window[v.n] = i;
+		v.x[v.n++] = w->held[i] / w->known[i];
+	}
+	if (v.n < 4 * LEVELS_SHORTEST)
+		return false;
+	levels_find(&v, STEP);
+	if (!levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= 0)
+		return false;
+	while (levels_range(&v, last + 1, &first, &last)) {
+		double held = 0;
+
+		for (i = first; i <= last; i++)
+			held += w->held[v.window[i]];
+		if (held <= most)
+			continue;
+		most = held;
+		ret[0] = v.window[first] * w->width;
+		ret[1] = (v.window[last] + 1) * w->width;
+	}
+	return most > 0;
+}
+
+struct acks {
+	double from, to;
+	struct verdict_nagle *n;
+	double outside; /* held back */
+	struct hist of[2];
+};
+
+/* In that time the first and the last that is held back are its ends. */
+static int on_ack(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct acks *a = arg;
+	double at = sqlite3_column_double(q, 0), acked = sqlite3_column_double(q, 2);
+	bool held = sqlite3_column_int(q, 1), in = at >= a->from && at < a->to;
+
+	(void)e;
+	if (!in) {
+		a->outside += held;
+		hist_add(&a->of[0], (u64)acked);
+		return 0;
+	}
+	a->n->of++;
+	if (!held)
+		return 0;
+	a->n->start = a->n->n > 0 ? a->n->start : at;
+	a->n->end = fmax(a->n->end, at + acked);
+	a->n->n++;
+	hist_add(&a->of[1], (u64)acked);
+	return 0;
+}
+
+static int read_range(struct analysis_ctx *c, struct judged *j, const double range[2],
+		      struct err *e)
+{
+	static const char sql[] = ANSWERS " SELECT at, held, acked FROM h ORDER BY at";
+	struct acks a = { .from = range[0], .to = range[1], .n = &j->nagle };
+	struct verdict_nagle *n = &j->nagle;
+	int ret = db_each(c->db, e, on_ack, &a, sql, BOUNDS, j->about.id, ACK_DELAYED,
+			  ACK_DELAYED + ACK_TICK, AT_ONCE);
+
+	n->late = verdict_quantile(&a.of[1], 0.5);
+	n->before = verdict_quantile(&a.of[0], 0.5);
+	if (n->n < LEAST || n->n < MOST_OF * n->of || a.of[0].n < LEAST ||
+	    a.outside > (1 - MOST_OF) * (double)a.of[0].n || n->before > NEAR)
+		n->n = 0;
+	hist_free(&a.of[0]);
+	hist_free(&a.of[1]);
+	return ret;
+}
+
+int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
+{
+	static const char sql[] = ANSWERS " SELECT at, held FROM h";
+	struct windows w = { .width = j->width, .n = j->n_windows };
+	double range[2] = { 0 };
+	int ret;
+
+	if (j->about.kind != SUBJECT_server || j->status != STATUS_NONE || !j->n_windows ||
+	    l->latency > ACK_DELAYED)
+		return 0;
+	ret = db_each(c->db, e, on_window, &w, sql, BOUNDS, j->about.id, ACK_DELAYED,
+		      ACK_DELAYED + ACK_TICK, AT_ONCE);
+	if (ret == 0 && find_range(&w, range))
+		ret = read_range(c, j, range, e);
+	if (ret < 0 || !(j->nagle.n > 0))
+		return ret;
+	j->status = STATUS_PROBLEM;
+	j->kind = VERDICT_nagle;
+	j->start = j->nagle.start;
+	j->end = j->nagle.end;
+	j->n = j->nagle.n;
+	return 0;
+}
+
+int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_nagle *n = &j->nagle;
+	const struct value values[] = {
+		VALUE_NUMBER("start", n->start, "at"),
+		VALUE_NUMBER("end", n->end < (double)c->duration - j->width ? n->end : NAN, "at"),
+		VALUE_NUMBER("late", n->late, "ns"),
+		VALUE_NUMBER("before", n->before, "ns"),
+		VALUE_NUMBER("n", n->n, ""),
+		VALUE_NUMBER("of", n->of, ""),
+		VALUE_NUMBER("fewer", j->fewer > 0 ? j->fewer : NAN, "1/s"),
+		VALUE_NUMBER("usual", j->fewer > 0 ? j->usual : NAN, "1/s"),
+		{ 0 },
+	};
+	const struct value held[] = { VALUE_NUMBER("ack", ACK_DELAYED, "ns"), { 0 } };
+	const struct finding f = { FINDING_verdict_nagle,
+				   PROBLEM,
+				   OBSERVED,
+				   j->about,
+				   "SELECT ts, dur, sends, acked, client FROM request",
+				   values,
+				   0 };
+	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	const struct finding cause = { FINDING_nagle_held, PROBLEM, OVERLAP, j->about, NULL, held,
+				       j->finding };
+
+	return ret < 0 ? ret : finding_put(c->db, c->analysis->name, &cause, NULL, e);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* analyze/analyses/queues/verdict_nagle.c: the last part of answers waits for a delayed ACK. */
+#include "tests/lib/unit.h"
+
+#include "tests/lib/judging.h"
+
+#include <stdlib.h>
+
+#define US 1000L
+
+/* ns after the last send; an ACK that is not before the next request is in that request. */
+struct way {
+	int sends;
+	long acked, jitter; /* at least; less than so much more */
+	long next;	    /* request; of a client that waits for the ACK: after it */
+	bool waits;
+	bool again; /* TCP sends a segment of the answer again */
+};
+
+/* Whole answers at once, to a client that asks every 25 ms. */
+static const struct way quick = { 2, 80 * US, 40 * US, 25 * MS, false, false };
+static const struct way held = { 2, 40 * MS, 4 * MS, 200 * US, true, false };
+
+static long served;
+
+static void answer(struct text *x, const struct way *w)
+{
+	long acked = w->acked + rand() % w->jitter, next = w->next + (w->waits ? acked : 0);
+
+	next += rand() % (100 * US);
+	text_line(x, "%ld 0 segment conn=1 pos=%ld len=29 written=%ld unacked=0", x->t, 29 * served,
+		  900 * served);
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t + 1000,
+		  x->t + 2000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+		  x->t + 3000);
+	text_line(x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x->t + 4000);
+	x->t += 100 * US + rand() % (50 * US);
+	if (w->sends > 1)
+		text_line(x, "%ld 100 syscall nr=write fd=5 ret=56 count=56 dur=200", x->t - 5000);
+	text_line(x, "%ld 100 syscall nr=write fd=5 ret=%d count=900 dur=200", x->t,
+		  w->sends > 1 ? 844 : 900);
+	text_line(x, "%ld 100 switch next=0 state=1", x->t + 1000);
+	served++;
+	if (w->again)
+		text_line(
+			x,
+			"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005 state=1"
+			" saddr=127.0.0.1 daddr=10.0.0.9",
+			x->t + acked - 100 * US);
+	if (acked < next)
+		text_line(x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=0",
+			  x->t + acked, 29 * served, 900 * served);
+	x->t += next;
+}
+
+/* 400 answers of the one way, then 300 of the other, and 200 of a third, if any. */
+static sqlite3 *answered(const struct way *before, const struct way *then, const struct way *last)
+{
+	struct text x = { 0 };
+	int i;
+
+	srand(3);
+	served = 0;
+	head(&x);
+	text_line(&x, "40 0 connection sock=1 ino=1005 conn=1 family=2 side=1");
+	for (i = 0; i < 400; i++)
+		answer(&x, before);
+	for (i = 0; i < 300; i++)
+		answer(&x, then);
+	for (i = 0; i < 200 && last; i++)
+		answer(&x, last);
+	return judged(&x, NULL);
+}
+
+#define SAID(name) FINDING_VALUE("verdict_nagle", name, "v.number")
+
+static void answers_that_are_held_back_are_a_problem(void **state)
+{
+	sqlite3 *db = answered(&quick, &held, NULL);
+
+	(void)state;
+	is_verdict(db, "problem", "nagle");
+	is_within(db, SAID("late"), 40e6, 44e6);
+	is_within(db, SAID("before"), 50e3, 150e3);
+	is_within(db, SAID("n"), 290, 300);
+	is_within(db, SAID("of"), 290, 300);
+	is_within(db, SAID("start"), 10.0e9, 10.1e9);
+	is_number(db, FINDING_VALUE("verdict_nagle", "end", "count(v.number)"), 0);
+	is_within(db, SAID("usual"), 38, 41);
+	is_within(db, SAID("fewer"), 22, 25);
+	is_within(db, FINDING_VALUE("nagle_held", "ack", "v.number"), 40e6, 40e6);
+	db_close(db);
+	db = answered(&quick, &held, &quick); /* it ends */
+	is_verdict(db, "problem", "nagle");
+	is_within(db, SAID("n"), 290, 300);
+	is_within(db, SAID("end"), 22e9, 24e9);
+	db_close(db);
+}
+
+/* from half of the recording on */
+static void is_none(struct way then)
+{
+	sqlite3 *db = answered(&quick, &then, NULL);
+
+	is_verdict(db, "none", "");
+	is_within(db, "SELECT count(*) FROM request WHERE acked NOT NULL", 699, 700);
+	db_close(db);
+}
+
+static void a_complete_answer_is_not(void **state)
+{
+	(void)state;
+	/* in one send: nothing was before it */
+	is_none((struct way){ 1, 40 * MS, 4 * MS, 200 * US, true, false });
+	/* the client has it and delays its ACK, but asks when it wants to */
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 100 * MS, false, false });
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 48 * MS, false, false });
+}
+
+/* Its next request has the ACK, or comes in the few ms of the timer's tick. */
+static void a_client_that_thinks_as_long_is_not(void **state)
+{
+	(void)state;
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 40 * MS, false, false });
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 43 * MS, false, false });
+}
+
+static void a_far_network_is_not(void **state)
+{
+	sqlite3 *db = answered(&held, &held, NULL); /* it is always as far: not known */
+
+	(void)state;
+	is_verdict(db, "none", "");
+	db_close(db);
+	is_none((struct way){ 2, 30 * MS, MS, 200 * US, true, false });
+	is_none((struct way){ 2, 60 * MS, MS, 200 * US, true, false });
+}
+
+static void what_is_sent_again_is_not(void **state)
+{
+	struct way lost = held;
+	sqlite3 *db;
+
+	(void)state;
+	lost.again = true;
+	db = answered(&quick, &lost, NULL);
+	is_verdict(db, "problem", "resent");
+	is_number(db, FINDING_VALUE("verdict_nagle", "n", "count(v.number)"), 0);
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_that_are_held_back_are_a_problem),
+		cmocka_unit_test(a_complete_answer_is_not),
+		cmocka_unit_test(a_client_that_thinks_as_long_is_not),
+		cmocka_unit_test(a_far_network_is_not),
+		cmocka_unit_test(what_is_sent_again_is_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
