@@ -202,6 +202,8 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 		ret = read_closed(c, j, e);
 	if (ret == 0)
 		ret = read_gone(c, j, l, e);
+	if (ret == 0)
+		ret = verdict_turned_read(c, j, e);
 	return ret < 0 ? ret : verdict_unserved_read(c, j, l, e);
 }
 
@@ -243,6 +245,9 @@ void verdict_failing(struct judged *j, const struct limits *l)
 		is_problem(j, VERDICT_errors, j->more.start, j->more.end, j->more.n);
 	else if (is_problem_share(a) && !more && (open || outlasts(j, a->start, a->end)))
 		is_problem(j, VERDICT_errors, a->start, a->end, a->n);
+	else if (is_share(j->turned.n, j->turned.of, l->errors) &&
+		 (open || outlasts(j, j->turned.start, j->turned.end)))
+		is_problem(j, VERDICT_connections, j->turned.start, j->turned.end, j->turned.n);
 	else if (open && is_share(k->n, fmax(j->read, k->n), l->errors))
 		is_problem(j, VERDICT_unanswered, k->start, k->end, k->n);
 	else if (open && is_problem_share(&j->gone)) {
@@ -367,7 +372,8 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	int ret = 0;
 
 	if (connections)
-		ret = verdict_unserved_say(c, j, e);
+		ret = j->unserved.n > 0 ? verdict_unserved_say(c, j, e)
+					: verdict_turned_say(c, j, e);
 	else if (j->kind == VERDICT_ended)
 		ret = say_ended(c, j, e);
 	else if (j->kind == VERDICT_unanswered)
