@@ -66,3 +66,8 @@ int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e
  */
 int verdict_turned_read(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_turned_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_outage.c: no process listened on the port of the server for a time: fills outage. */
+int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e);
+int verdict_outage_say(struct analysis_ctx *c, struct judged *j, struct err *e);

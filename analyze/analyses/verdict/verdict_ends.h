@@ -30,9 +30,12 @@ struct verdict_turned {
 	char from[64];
 };
 
-/* From the end of the process that listened on a port until the next one did; start 0: none. */
+/* From the end of a process that listened on a port until the next one did, the longest; n 0: none.
+ */
 struct verdict_outage {
-	double start, end, lost; /* lost: attempts to connect that recorded clients made in vain */
+	double n, total; /* of these times, ns */
+	double start, end;
+	double lost; /* attempts to connect that recorded clients made in vain */
 	s64 pid, next, port;
-	int code, signal; /* how the first one ended; signal 0: by exit */
+	int code; /* that it ended with; 0: by a signal, or in order */
 };
