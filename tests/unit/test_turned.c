@@ -56,7 +56,7 @@ static void turned(struct buf *x, enum turning how, long t, int i)
 	buf_printf(x, &e, "+1000 103 syscall nr=close fd=40 dur=1\n");
 }
 
-/* New connections each 50 ms: every third of them as told, the others are read. */
+/* New connections each 50 ms: every third of them in that way, the others are read. */
 static sqlite3 *turning(enum turning how)
 {
 	long t, step = how == TIMED_OUT ? 1600 * MS : 50 * MS, from = how == ALWAYS ? 0 : 4000 * MS;
