@@ -48,7 +48,7 @@ int verdict_open_files_say(struct analysis_ctx *c, const struct judged *j, s64 p
 			   struct err *e);
 
 /* verdict_holders.c: under j->finding, the clients that have all connections of a server that
- * refuses more. */
+ * refuses more, by the code of its errors or by turning them away. */
 int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
 /* verdict_replicas.c: under j->finding, replicas that sent nothing to a server that needs them. */
@@ -59,3 +59,15 @@ int verdict_replicas_say(struct analysis_ctx *c, const struct judged *j, struct 
 int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			  struct err *e);
 int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/*
+ * verdict_turned.c: new connections that are answered and closed without a read: fills turned, of
+ * those that were not there from the start.
+ */
+int verdict_turned_read(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_turned_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_outage.c: no process listened on the port of the server for a time: fills outage. */
+int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e);
+int verdict_outage_say(struct analysis_ctx *c, struct judged *j, struct err *e);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A server that refuses connections because it has as many as it may says so by the code of its
- * answer. Who has them: connections that it accepted before the first of these answers, and that
- * stay open until the last. Those that it refuses are closed again: they are none of these.
+ * answer, or closes them before it reads anything (verdict_turned.c). Who has them: connections
+ * that it accepted before the first of these answers, and that stay open until the last. Those that
+ * it refuses are closed again: they are none of these.
  */
 #include "verdict_failing.h"
 
@@ -21,11 +22,12 @@ static bool is_full(const char *code)
 	return false;
 }
 
-int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct err *e)
+static int put_holders(struct analysis_ctx *c, const struct judged *j, const char *code,
+		       double first, double last, struct err *e)
 {
 	static const char sql[] =
 		"WITH s AS MATERIALIZED (SELECT id, pid FROM service WHERE server=?1), x AS MATERIALIZED (SELECT"
-		" min(e.ts) AS first, max(e.ts) AS last FROM request_error e LEFT JOIN request_code k ON k.id=e.code"
+		" coalesce(?3, min(e.ts)) AS first, coalesce(?4, max(e.ts)) AS last FROM request_error e LEFT JOIN request_code k ON k.id=e.code"
 		" WHERE e.service IN (SELECT id FROM s) AND (k.code=?2 OR e.status=CAST(?2 AS INT))), o AS"
 		" MATERIALIZED (SELECT f.pid, f.fd, f.remote, max(f.ts) AS ts FROM fd f, x WHERE f.role='accepted' AND"
 		" f.pid IN (SELECT pid FROM s) AND f.remote<>'' AND f.ts < x.first AND coalesce(f.end, x.last + 1) >"
@@ -33,13 +35,9 @@ int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct e
 		" AS n FROM o GROUP BY 1), b AS (SELECT count(*) AS n FROM o, x WHERE NOT EXISTS (SELECT 1 FROM request"
 		" r WHERE r.pid=o.pid AND r.fd=o.fd AND r.ts > x.first AND r.ts < x.last)) SELECT (SELECT sum(n) FROM"
 		" a), client, n, (SELECT n FROM b) FROM a ORDER BY n DESC, client LIMIT 1";
-	const char *code = verdict_error_code(j);
 	sqlite3_stmt *q;
-	int ret;
+	int ret = db_query(&q, c->db, e, sql, "isdd", j->about.id, code, first, last);
 
-	if (!is_full(code))
-		return 0;
-	ret = db_query(&q, c->db, e, sql, "is", j->about.id, code);
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
@@ -64,4 +62,13 @@ int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct e
 		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
 	}
 	return db_end(q, ret);
+}
+
+int verdict_holders_say(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	const char *code = verdict_error_code(j);
+
+	if (j->kind == VERDICT_connections)
+		return put_holders(c, j, "", j->turned.start, j->turned.end, e);
+	return is_full(code) ? put_holders(c, j, code, NAN, NAN, e) : 0;
 }

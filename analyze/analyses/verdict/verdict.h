@@ -9,6 +9,7 @@
 #include "analyze/store/state.h"
 #include "analyze/store/verdict_kind.h"
 #include "format/buf.h"
+#include "verdict_ends.h"
 
 /* What counts: facts limit_pause_ns, limit_latency_ns, limit_factor and limit_errors of the
  * recording replace them. */
@@ -70,22 +71,6 @@ struct verdict_errors {
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
 	bool each;	  /* logins: commands report it */
 	double of, least; /* share of these; a larger share than least is a problem */
-};
-
-/* Processes that a signal ended while requests on their connections had no answer; the first. */
-struct verdict_crash {
-	double n, ts, waiting;
-	s64 pid;
-	int signal;
-	bool last; /* no process of the server answered afterwards, connections were open */
-};
-
-/* Connections that a system call kept from being served, or that were accepted late; n 0: none. */
-struct verdict_unserved {
-	double n, start, end;
-	bool accepted;	      /* and closed without a request */
-	double late, longest; /* connections that were accepted later; the wait of one, ns */
-	s64 call, error, tid; /* number of the system call << 8 | abi, 0: none; errno; who */
 };
 
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
@@ -213,6 +198,8 @@ struct judged {
 	bool gave_up;		      /* they are the problem */
 	struct verdict_crash crash;
 	struct verdict_unserved unserved;
+	struct verdict_turned turned;
+	struct verdict_outage outage;
 	struct verdict_late late;
 	struct verdict_accept accept;
 	struct verdict_resent resent;

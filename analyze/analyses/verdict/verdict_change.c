@@ -400,6 +400,40 @@ void verdict_forget_change(struct judged *j)
 	j->names = NULL;
 }
 
+/* Sides that were not found by levels: each window has the mean of those of its side. */
+static void level_sides(struct levels *v)
+{
+	enum { LOW, HIGH, NEITHER, N_SIDES };
+	double n[N_SIDES] = { 0 }, sum[N_SIDES] = { 0 };
+	int i, k;
+
+	for (i = 0; i < 2 * v->n; i++) {
+		k = i % v->n;
+		int side = v->slow[k] ? HIGH : v->neither[k] ? NEITHER : LOW;
+
+		n[side] += i < v->n;
+		sum[side] += i < v->n ? v->x[k] : 0;
+		v->level[k] = sum[side] / n[side];
+	}
+}
+
+/* Of a change that was found: 1. */
+static int start_at_quota(struct analysis_ctx *c, struct judged *j, const struct levels *found,
+			  const struct scaled *by, const struct limits *l, struct err *e)
+{
+	struct levels v = *found;
+	struct scaled as = *by;
+	bool later = false, judged = false;
+	int ret = j->given ? 0 : verdict_quota_since(c, j, &v, l, &later, e);
+
+	for (; ret == 0 && later && !judged && as.by < N_SCALES; as.by++) {
+		take_windows(j, &as, &v);
+		level_sides(&v);
+		judged = judge_levels(j, &v, &as, l, 0);
+	}
+	return ret < 0 ? ret : 1;
+}
+
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct scaled as = { .least = fmax(l->latency, 1) };
@@ -421,7 +455,7 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 			if (!j->given)
 				levels_skip_edges(&v, j);
 			if (judge_levels(j, &v, &as, l, least))
-				return 1;
+				return start_at_quota(c, j, &v, &as, l, e);
 			least = log(l->factor); /* more splits are more chances */
 		} while (!j->given && levels_raise(&v));
 	}

@@ -56,3 +56,10 @@ double levels_tau(const struct levels *v, const struct levels_side *slow,
  */
 bool levels_differ(const struct levels *v, double least, double error, double *ret_low,
 		   double *ret_high);
+
+/*
+ * verdict_quota.c: after a change was found: takes windows off the slow side that were slow before
+ * a CPU quota, which explains the rest, began to throttle.
+ */
+int verdict_quota_since(struct analysis_ctx *c, const struct judged *j, struct levels *v,
+			const struct limits *l, bool *ret_later, struct err *e);

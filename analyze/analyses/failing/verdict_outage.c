@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Was there a time in which no process listened on the port of the server? One that listened has
+ * ended; another made a socket of its own later, and clients were there right before and after.
+ * Where a worker of several ends, or old and new overlap, another one listens all the time; a
+ * process that is given the socket of the one before keeps the connections that wait.
+ */
+#include "verdict_failing.h"
+
+#include <stdio.h>
+
+#define NEAR	  1000000000 /* ns: an answer before, a request after */
+#define EXIT_LONG 1e9	     /* ns: a shorter time is usual where the process was not killed */
+
+static int take_outage(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	double start = sqlite3_column_double(q, 0), end = sqlite3_column_double(q, 1);
+	struct verdict_outage *x = arg;
+	double n = x->n + 1, total = x->total + end - start;
+
+	(void)e;
+	if (!x->n || end - start > x->end - x->start)
+		*x = (struct verdict_outage){ .start = start,
+					      .end = end,
+					      .pid = sqlite3_column_int64(q, 2),
+					      .next = sqlite3_column_int64(q, 3),
+					      .port = sqlite3_column_int64(q, 4),
+					      .code = sqlite3_column_int(q, 5),
+					      .lost = sqlite3_column_double(q, 6) };
+	x->n = n;
+	x->total = total;
+	return 0;
+}
+
+int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e)
+{
+	static const char any[] =
+		"SELECT count(*) FROM process_exit WHERE pid IN (SELECT pid FROM fd WHERE role='listening' AND"
+		" port IN (SELECT port FROM service WHERE server=?1))";
+	static const char sql[] =
+		"WITH s AS MATERIALIZED (SELECT pid, port, first_recv, last_send FROM service WHERE kind='tcp' AND"
+		" port IN (SELECT port FROM service WHERE server=?1)), ears AS MATERIALIZED (SELECT f.pid, ino, port,"
+		" f.ts, min(coalesce(f.end, ?5), coalesce(x.ts, ?5)) AS end, x.code, x.signal FROM fd f LEFT JOIN"
+		" process_exit x ON x.pid=f.pid AND x.ts > f.ts WHERE role='listening' AND port IN (SELECT port FROM"
+		" s)), g AS MATERIALIZED (SELECT x.pid, x.port, x.end AS start, code, signal, y.pid AS next, min(y.ts)"
+		" AS end FROM ears x JOIN (SELECT pid, port, ino, ts FROM ears) y ON y.port=x.port AND y.ts > x.end"
+		" AND y.ino<>x.ino WHERE x.signal NOT NULL GROUP BY x.pid, x.port) SELECT start, end, pid, next,"
+		" port, CASE WHEN signal=0 THEN code ELSE 0 END, (SELECT count(*) FROM connection k WHERE k.failed"
+		" AND k.error=111 AND k.ts BETWEEN g.start AND g.end AND k.remote LIKE '%:' || g.port) FROM g WHERE"
+		" end - start >= CASE WHEN signal IN (0, 1, 2, 3, 15) THEN ?4 ELSE ?2 END AND NOT EXISTS (SELECT 1"
+		" FROM ears y WHERE y.port=g.port AND y.ts < g.end AND y.end > g.start AND y.pid<>g.pid) AND EXISTS"
+		" (SELECT 1 FROM s WHERE s.port=g.port AND last_send BETWEEN start - ?3 AND start + ?3) AND EXISTS"
+		" (SELECT 1 FROM s WHERE s.port=g.port AND first_recv BETWEEN g.end AND g.end + ?3) AND NOT EXISTS"
+		" (SELECT 1 FROM fd WHERE role='accepted' AND port=g.port AND ts > g.start AND ts < g.end) ORDER BY start";
+	s64 n = 0;
+	int ret = db_int(c->db, &n, e, any, "i", j->about.id);
+
+	if (ret < 0 || !n)
+		return ret;
+	return db_each(c->db, e, take_outage, &j->outage, sql, "ididi", j->about.id, l->pause,
+		       (s64)NEAR, EXIT_LONG, c->duration);
+}
+
+int verdict_outage_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_outage *x = &j->outage;
+	char port[16];
+	const struct value values[] = {
+		VALUE_TEXT("port", port),
+		VALUE_NUMBER("start", x->start, "at"),
+		VALUE_NUMBER("end", x->end, "at"),
+		VALUE_NUMBER("length", x->end - x->start, "ns"),
+		VALUE_SUBJECT("process", process, x->pid),
+		VALUE_SUBJECT("next", process, x->next),
+		VALUE_NUMBER("code", x->code ? x->code : NAN, ""),
+		VALUE_NUMBER("more", x->n > 1 ? x->n - 1 : NAN, ""),
+		VALUE_NUMBER("total", x->n > 1 ? x->total : NAN, "ns"),
+		VALUE_NUMBER("unanswered", j->closed.n > 0 ? j->closed.n : NAN, ""),
+		VALUE_NUMBER("lost", x->lost > 0 ? x->lost : NAN, ""),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_outage,
+				   PROBLEM,
+				   OBSERVED,
+				   j->about,
+				   "SELECT * FROM fd WHERE role='listening'",
+				   values,
+				   0 };
+
+	snprintf(port, sizeof(port), "%lld", (long long)x->port);
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}

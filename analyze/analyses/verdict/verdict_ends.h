@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a verdict knows of processes that end, and of connections that are not served. */
+#pragma once
+
+#include "format/event.h"
+
+#include <stdbool.h>
+
+/* Processes that a signal ended while requests on their connections had no answer; the first. */
+struct verdict_crash {
+	double n, ts, waiting;
+	s64 pid;
+	int signal;
+	bool last; /* no process of the server answered afterwards, connections were open */
+};
+
+/* Connections that a system call kept from being served, or that were accepted late; n 0: none. */
+struct verdict_unserved {
+	double n, start, end;
+	bool accepted;	      /* and closed without a request */
+	double late, longest; /* connections that were accepted later; the wait of one, ns */
+	s64 call, error, tid; /* number of the system call << 8 | abi, 0: none; errno; who */
+};
+
+/* New connections that were answered and closed at once, before anything was read; n 0: none. */
+struct verdict_turned {
+	double n, of, start, end; /* of: accepted from the first to the last */
+	double least, most;	  /* bytes sent on one */
+	double from_n, clients;	  /* those of one client, the most; 0: not known */
+	char from[64];
+};
+
+/* From the end of a process that listened on a port until the next one did, the longest; n 0: none.
+ */
+struct verdict_outage {
+	double n, total; /* of these times, ns */
+	double start, end;
+	double lost; /* attempts to connect that recorded clients made in vain */
+	s64 pid, next, port;
+	int code; /* that it ended with; 0: by a signal, or in order */
+};
