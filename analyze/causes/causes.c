@@ -159,7 +159,8 @@ static int report_category(struct reporting *r, const struct ranking *ranking, e
 	ret = cause_find(r->d, ranking, cat, c, e);
 	if (ret == 0)
 		ret = cause_stack(r->d, c, dearer, e);
-	if (ret == 0 && is_computing(cat))
+	/* a page that must be read again is a sleep, and a wait for a CPU after it */
+	if (ret == 0 && (is_computing(cat) || cat == CATEGORY_runq))
 		ret = cause_limit(r->d, c, &r->limit_said, e);
 	if (ret == 0 && !r->rank)
 		ret = cause_failed(r->d, c, e);

@@ -138,7 +138,7 @@ static const char slower_sql[] =
 	" (f.parent=first.id AND f.kind IN ('cause_end',"
 	" 'cause_end_stack', 'cause_end_reason', 'cause_failed', 'cause_replaced', 'cause_limit', 'load_more', 'load_dearer', 'load_name', 'load_between', 'load_threads', 'load_less', 'load_dropped', 'load_closed')) OR f.id=(SELECT b.finding FROM cause a JOIN cause b USING(subject_kind,"
 	" subject) WHERE a.finding=first.id AND a.category='cpu' AND b.rank=a.rank + 1 AND b.category NOT IN ('cpu', 'queue',"
-	" 'runq') AND b.contribution_low >= 0.2) ORDER BY f.id LIMIT 4";
+	" 'runq') AND b.contribution_low >= 0.2) ORDER BY f.kind<>'cause_limit', f.id LIMIT 4";
 
 /*
  * Of a server without a problem of which 1 % of the requests or more are late all the time, by the

@@ -107,10 +107,26 @@ static void reclaim_for_a_limit_is_said_of_cpu_time(void **state)
 		 "NOT " CHILD("cause_limit", "1"));
 }
 
+static long reclaims_and_waits(struct script *s, long t)
+{
+	return preempted(s, reclaims_at_once(s, t));
+}
+
+/* Each page that is read again is a sleep, and a wait for a CPU after it. */
+static void reclaim_for_a_limit_is_said_of_waits_for_a_cpu(void **state)
+{
+	(void)state;
+	first_is(slowed(reclaims_and_waits, 0, "all", LIMIT), "cpu_contender", "burner[200]",
+		 CHILD("cause_limit", "v.name='limited' AND v.text='/a'"));
+	first_is(halves(reclaims_at_once, reclaims_and_waits, LIMIT), "cpu_contender",
+		 "burner[200]", "NOT " CHILD("cause_limit", "1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { T(a_memory_limit_is_named),
-					    T(reclaim_for_a_limit_is_said_of_cpu_time) };
+					    T(reclaim_for_a_limit_is_said_of_cpu_time),
+					    T(reclaim_for_a_limit_is_said_of_waits_for_a_cpu) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,19 @@ int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);
  */
 int pause_disk_put(struct analysis_ctx *c, const struct judged *j, const struct pause_root *r,
 		   struct err *e);
+/* pause_reclaim.c: the memory that the thread of the pauses reclaimed in them; share 0: little. */
+struct pause_reclaim {
+	double share, n;
+	double limit, faults; /* bytes; major page faults of the cgroup then */
+	struct buf group;     /* path of the cgroup that was at its limit; empty: none is known */
+};
+
+int pause_reclaim(struct pause_reclaim *r, sqlite3 *db, const struct judged *j, s64 tid,
+		  struct err *e);
+int pause_reclaim_put(struct analysis_ctx *c, const struct judged *j, const struct pause_reclaim *r,
+		      s64 tid, struct err *e);
+void pause_reclaim_free(struct pause_reclaim *r);
+
 /* pause_before.c: the same: which request of a new name may hold what they wait for. */
 int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);

@@ -413,6 +413,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 {
 	struct judged_pause one;
 	struct judged at = *j; /* as if this were the only one */
+	struct pause_reclaim memory = { 0 };
 	bool first, disk;
 	int ret;
 
@@ -429,12 +430,19 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	ret = pause_root(c, &p->root, p->tid, e);
 	first = p->root.share >= ROOT_FIRST && !p->upstream.address.len;
 	disk = p->root.tid > 0 && p->root.state == STATE_disk;
-	if (ret == 0 && first) /* what to mend comes before who suffers */
+	if (ret == 0)
+		ret = pause_reclaim(&memory, c->db, j, p->tid, e);
+	/* what to mend comes before who suffers */
+	if (ret == 0 && 100 * memory.share >= MOST)
+		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
+	if (ret == 0 && first)
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 && first && disk)
 		ret = pause_disk_put(c, j, &p->root, e);
 	if (ret == 0)
 		ret = put_pause_cause(c, j, p, e);
+	if (ret == 0 && 100 * memory.share < MOST)
+		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
 	if (ret == 0 && p->largest == DID_lock)
 		ret = put_filelock(c, j, e);
 	if (ret == 0 && is_unexplained(p))
@@ -443,6 +451,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 && !(first && disk) && (p->largest == DID_disk || disk))
 		ret = pause_disk_put(c, j, &p->root, e);
+	pause_reclaim_free(&memory);
 	pause_root_free(&p->root);
 	return ret;
 }

@@ -139,13 +139,13 @@ static bool mean_of(const double v[UNIT_BLOCKS], const bool of[UNIT_BLOCKS], dou
 	return true;
 }
 
-/* A group that is always at its limit, as one full of files is, reclaims as much in both. */
-static bool is_more(const struct reclaims *r, const struct comparison *m)
+/* Of values by block: is the mean of the slow ones surely more? */
+static bool is_more(const double v[UNIT_BLOCKS], const struct comparison *m)
 {
 	double slow, usual, slow_error, usual_error;
 
-	return mean_of(r->ns, m->is_slow, &slow, &slow_error) &&
-	       mean_of(r->ns, m->is_usual, &usual, &usual_error) &&
+	return mean_of(v, m->is_slow, &slow, &slow_error) &&
+	       mean_of(v, m->is_usual, &usual, &usual_error) &&
 	       slow - usual > SURE * sqrt(slow_error + usual_error);
 }
 
@@ -154,12 +154,17 @@ static int put_reclaims(struct samples *d, const struct reclaims *r, double limi
 {
 	static const char sql[] =
 		"SELECT CAST(total(refaults) AS INT) FROM memory WHERE cgroup=?1 AND ts<?2 AND ts+dur>?3";
+	static const char faults_sql[] =
+		"SELECT CAST(total(major_faults) AS INT) FROM memory WHERE cgroup=?1 AND ts<?2 AND ts+dur>?3";
 	const struct comparison *m = d->cmp;
 	double n = 0, ns = 0, before = 0;
 	struct cause_child *child;
-	s64 refaults = 0;
+	s64 refaults = 0, faults = 0;
 	int b, ret = db_int(d->db, &refaults, e, sql, "iii", cgroup, m->when.to, m->when.from);
 
+	if (ret == 0)
+		ret = db_int(d->db, &faults, e, faults_sql, "iii", cgroup, m->when.to,
+			     m->when.from);
 	if (ret < 0)
 		return ret;
 	for (b = 0; b < UNIT_BLOCKS; b++) {
@@ -175,6 +180,8 @@ static int put_reclaims(struct samples *d, const struct reclaims *r, double limi
 	CHILD_VALUE(child, VALUE_NUMBER, "usual", before, "");
 	if (refaults > 0)
 		CHILD_VALUE(child, VALUE_NUMBER, "refaults", (double)refaults, "");
+	if (faults > 0)
+		CHILD_VALUE(child, VALUE_NUMBER, "faults", (double)faults, "");
 	return 0;
 }
 
@@ -192,7 +199,8 @@ int cause_limit(struct samples *d, struct cause *c, bool *ret_said, struct err *
 		return 0;
 	ret = db_each(d->db, e, take_reclaim, &r, sql, "iii", (s64)samples_own(d), leader_of(d),
 		      (s64)FOR_LIMIT);
-	if (ret < 0 || !is_more(&r, m))
+	/* a group that is always at its limit, as one full of files is, reclaims as much in both */
+	if (ret < 0 || (!is_more(r.ns, m) && !is_more(r.n, m)))
 		return ret;
 	ret = find_limited(d, c, &limit, &cgroup, e);
 	*ret_said = ret == 0 && !isnan(limit);
