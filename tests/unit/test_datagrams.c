@@ -161,6 +161,32 @@ static void who_answers_nothing(void **state)
 	db_close(db);
 }
 
+#define ASKS                                                                                          \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n" \
+	"2 100 thread pid=100 state=83 comm=\"server\"\n3 101 thread pid=100 state=83\n"              \
+	"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=4 socktype=2 sport=40000\n"          \
+	"10 0 info text=\"begin=10\"\n300000000 0 info text=\"stopped=300000000\"\n@cpu 0\n"
+
+/* What is asked later than 50 ms is another row of the same time; of one that never answered not.
+ */
+static void when_it_was_asked(void **state)
+{
+	sqlite3 *db = loaded(ASKS SEND(1000, 100, 1, 53) RECV(2000, 100, 1, 53) SEND(
+		1000010, 100, 1, 53) SEND(2000010, 100, 9, 53) SEND(3000010, 100, 1, 53)
+				     SEND(60000010, 101, 1, 53) SEND(61000010, 100, 1, 53)
+					     SEND(90000010, 100, 9, 53) RECV(93000010, 100, 1, 53));
+
+	(void)state;
+	is_text(db,
+		"SELECT group_concat(address || ' ' || since || ' ' || ts || ' ' || last || ' ' || dur || ' ' ||"
+		" questions || ' ' || coalesce(tid, '-'), ', ') FROM (SELECT * FROM peer_silence ORDER BY"
+		" address, ts)",
+		"10.0.0.1:53 1000000 1000000 3000000 59000000 2 100,"
+		" 10.0.0.1:53 1000000 60000000 61000000 33000000 2 -,"
+		" 10.0.0.9:53 2000000 2000000 90000000 297999990 2 100");
+	db_close(db);
+}
+
 /* A socket that only receives keeps no more than some. */
 static void logs_are_forgotten(void **state)
 {
@@ -194,6 +220,7 @@ int main(void)
 		T(without_peers_an_exchange_is_a_request),
 		T(logs_are_forgotten),
 		T(who_answers_nothing),
+		T(when_it_was_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

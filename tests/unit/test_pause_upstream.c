@@ -208,10 +208,68 @@ static void who_asked_is_answered_first(void **state)
 	db_close(db);
 }
 
+static void datagram(struct text *x, long ts, int to, const char *call)
+{
+	text_line(x, "%ld 100 datagram daddr=10.0.0.%d family=2 dport=53", ts, to);
+	text_line(x, "%ld 100 syscall nr=%s fd=9 ret=30 dur=10", ts, call);
+}
+
+/*
+ * Before a pause in epoll_wait of 300 ms, or in it, a name server that answered before is asked,
+ * and answers nothing until then. Another one answers what it is asked as the first is.
+ */
+static sqlite3 *resolving(bool before, bool in)
+{
+	struct text x = { 0 };
+
+	head(&x);
+	text_line(&x,
+		  "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=4 socktype=2"
+		  " sport=40000\n@cpu 0");
+	datagram(&x, x.t, 7, "sendto");
+	datagram(&x, x.t + 100, 7, "recvfrom");
+	x.t += 1000;
+	many(&x, 100, 600, MS);
+	if (before)
+		datagram(&x, x.t, 7, "sendto");
+	datagram(&x, x.t + 100, 8, "sendto");
+	datagram(&x, x.t + 200, 8, "recvfrom");
+	x.t += 1000;
+	many(&x, 100, 600, MS);
+	wakes(&x);
+	text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t + 4000);
+	if (in)
+		datagram(&x, x.t + 5000, 7, "sendto");
+	stays(&x, "epoll_wait", -1, 0);
+	if (in)
+		datagram(&x, x.t - 1000, 7, "recvfrom");
+	text_line(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", x.t - 500);
+	return judged(&x);
+}
+
+static void who_is_asked_in_the_pause_answers_nothing(void **state)
+{
+	sqlite3 *db;
+	int before;
+
+	(void)state;
+	for (before = 0; before < 2; before++) {
+		db = resolving(before, true);
+		is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for an upstream");
+		is_text(db, CAUSE_VALUE("v.text", "upstream"), "10.0.0.7:53");
+		db_close(db);
+	}
+	/* what was lost long before is no longer waited for */
+	db = resolving(true, false);
+	is_number(db, CAUSE_VALUE("count(v.text)", "upstream"), 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(who_asked_is_answered_first),
+		T(who_is_asked_in_the_pause_answers_nothing),
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_thread_that_has_the_request_is_named),
 		T(the_cause_of_the_other_server_is_shown),

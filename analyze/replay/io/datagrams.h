@@ -11,8 +11,10 @@ struct datagram_peer {
 	u64 open, most; /* requests under way; the most at a time */
 	u64 answers;	/* sends that answered one */
 	u64 forgotten;	/* requests that may still be answered */
-	/* of one that is asked: questions since its last answer, return and thread of the first */
-	u64 questions, asked;
+	/* of one that is asked: return of the first question since its last answer; 0: none */
+	u64 asked;
+	/* of the next row: questions, return of the first and last; their thread, 0: several */
+	u64 questions, from, last;
 	u32 asker;
 	bool answered;
 	u16 family, port;

@@ -243,20 +243,43 @@ struct file *datagrams_open(const struct file *f, const struct file *last)
 	return one ? &one->request : NULL;
 }
 
-/* Questions that had no answer until then; end 0: none until the recording ends. */
+/* Questions that had no answer until then; end 0: the recording ends. */
 static int put_silence(struct replay *r, const struct process *p, s32 fd,
 		       const struct datagram_peer *peer, u64 end, struct err *e)
 {
-	u64 dur = elapsed(peer->asked, end ? end : r->end);
+	u64 to = end ? end : r->end;
 	char text[ADDRESS_MAX];
 
-	if (!peer->asked || dur < SILENCE_LEAST)
+	if (!peer->asked || elapsed(peer->asked, to) < SILENCE_LEAST)
 		return 0;
 	address_text(text, peer->family, peer->address, peer->port);
-	return row_put(r->db, peer_silence, e, .ts = replay_time(r, peer->asked),
-		       .dur = (s64)(dur & INT64_MAX), .pid = p->pid, .tid = peer->asker, .fd = fd,
+	return row_put(r->db, peer_silence, e, .ts = replay_time(r, peer->from),
+		       .dur = (s64)(elapsed(peer->from, to) & INT64_MAX),
+		       .since = replay_time(r, peer->asked), .last = replay_time(r, peer->last),
+		       .pid = p->pid, .tid = peer->asker ? peer->asker : BULK_NULL, .fd = fd,
 		       .address = text, .questions = (s64)(peer->questions & INT64_MAX),
 		       .answered = peer->answered, .open = !end);
+}
+
+/* One that never answers, as of a log, is one row; else what was asked when is kept. */
+static int asks_peer(struct replay *r, const struct thread *t, s32 fd, struct datagram_peer *peer,
+		     u64 ts, struct err *e)
+{
+	if (peer->asked && peer->answered && elapsed(peer->from, ts) >= SILENCE_LEAST) {
+		if (put_silence(r, t->process, fd, peer, ts, e) < 0)
+			return ERR_FAIL;
+		peer->questions = 0;
+	}
+	if (!peer->asked)
+		peer->asked = ts;
+	if (!peer->questions++) {
+		peer->from = ts;
+		peer->asker = t->tid;
+	}
+	if (peer->asker != t->tid)
+		peer->asker = 0;
+	peer->last = ts;
+	return 0;
 }
 
 int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
@@ -281,11 +304,7 @@ int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const st
 		peer->answered = true;
 		return 0;
 	}
-	if (!peer->questions++) {
-		peer->asked = v->ts;
-		peer->asker = t->tid;
-	}
-	return 0;
+	return asks_peer(r, t, (s32)v->arg[0], peer, v->ts, e);
 }
 
 int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
