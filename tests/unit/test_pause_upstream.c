@@ -208,6 +208,37 @@ static void who_asked_is_answered_first(void **state)
 	db_close(db);
 }
 
+/* 100 waits in a call on a connection: what the call does with it is what is waited for. */
+static void waits_in(const char *call, bool sends)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+
+	head(&x);
+	text_line(&x, "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
+		      " socktype=1 sport=33000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	many(&x, 100, 600, MS);
+	wakes(&x);
+	stays(&x, call, 9, 0);
+	db = judged(&x);
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for an upstream");
+	is_text(db, sends ? CAUSE_VALUE("v.text", "receiver") : CAUSE_VALUE("v.text", "upstream"),
+		"127.0.0.1:6379");
+	is_number(db,
+		  sends ? CAUSE_VALUE("count(*)", "upstream") : CAUSE_VALUE("count(*)", "receiver"),
+		  0);
+	db_close(db);
+}
+
+static void a_call_sends_or_receives(void **state)
+{
+	(void)state;
+	waits_in("recvfrom", false);
+	waits_in("splice", false);
+	waits_in("sendto", true);
+	waits_in("sendfile", true);
+}
+
 static void datagram(struct text *x, long ts, int to, const char *call)
 {
 	text_line(x, "%ld 100 datagram daddr=10.0.0.%d family=2 dport=53", ts, to);
@@ -269,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(who_asked_is_answered_first),
+		T(a_call_sends_or_receives),
 		T(who_is_asked_in_the_pause_answers_nothing),
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_thread_that_has_the_request_is_named),

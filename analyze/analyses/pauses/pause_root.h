@@ -54,6 +54,9 @@ int pause_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s6
 		 struct err *e);
 int pause_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
 
+/* pause_where.c: a call that sends on its descriptor. nr < 0: none */
+bool pause_sends(s64 nr, s64 abi);
+
 /* pause_poll.c: what a thread of a server waits for in poll, if no thread woke it. */
 int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);
 

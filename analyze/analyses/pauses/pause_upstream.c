@@ -6,7 +6,8 @@
  * of the connection, and what it did then is known. It is only waited for while a question has no
  * answer: that must be a quarter of the pause or more.
  */
-#include "analyze/analyses/verdict/verdict.h"
+#include "pause_root.h"
+
 #include "analyze/store/other_end.h"
 #include "analyze/store/state.h"
 
@@ -14,14 +15,16 @@
 #define SEVERAL "m.remote IN ('0.0.0.0:0', '[::]:0')"
 #define REMOTE	"iif(" SEVERAL ", 'UDP peers of ' || m.local, m.remote)"
 
-/* Ends the query of an address and of the process at its other end. */
+/* Ends the query of an address, of the process at its other end, and of the call that waits. */
 static int take_upstream(sqlite3_stmt *q, struct pause_upstream *u, struct err *e)
 {
 	int ret = db_step(q, e);
 
 	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL) {
 		u->pid = sqlite3_column_int64(q, 1);
-		u->sends = sqlite3_column_count(q) > 2 && sqlite3_column_int(q, 2);
+		if (sqlite3_column_count(q) > 2 && sqlite3_column_type(q, 2) != SQLITE_NULL)
+			u->sends =
+				pause_sends(sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3));
 		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
 	}
 	return db_end(q, ret);
@@ -50,19 +53,19 @@ static int read_upstream(struct analysis_ctx *c, s64 server, bool several, struc
 }
 
 /* The connection that the thread waited for longest in a call on it, and the process at its end. */
-static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 from, s64 to,
-			   bool several, struct err *e)
+static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid,
+			   const struct judged_pause *p, bool several, struct err *e)
 {
 	static const char sql[] =
 		"WITH w AS (SELECT t.pid, s.object AS fd, s.ts + s.dur AS till, min(s.ts + s.dur, ?3) -"
-		" max(s.ts, ?2) AS ns, s.nr IN (SELECT nr FROM syscall_name WHERE name IN ('write', 'writev',"
-		" 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64', 'splice')) AS sends FROM thread_state s JOIN thread t ON t.tid=s.tid WHERE s.tid=?1 AND"
+		" max(s.ts, ?2) AS ns, s.nr FROM thread_state s JOIN thread t ON t.tid=s.tid WHERE s.tid=?1 AND"
 		" s.state=state_id('client') AND s.ts < ?3 AND s.ts + s.dur > ?2 ORDER BY ns DESC LIMIT 1),"
 		" m AS (SELECT fd.* FROM w JOIN fd ON fd.pid=w.pid AND fd.fd=w.fd AND fd.ts <= w.till ORDER BY"
 		" fd.ts DESC LIMIT 1) SELECT " REMOTE ", " OTHER_END
-		", (SELECT sends FROM w) FROM m WHERE remote<>'' AND (?4 OR NOT " SEVERAL ")";
+		", (SELECT nr FROM w), (SELECT coalesce(abi, 0) FROM pause WHERE id=?5) FROM m WHERE"
+		" remote<>'' AND (?4 OR NOT " SEVERAL ")";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "iiii", tid, from, to, (s64)several);
+	int ret = db_query(&q, db, e, sql, "iiiii", tid, p->start, p->end, (s64)several, p->id);
 
 	return ret < 0 ? ret : take_upstream(q, u, e);
 }
@@ -183,7 +186,7 @@ int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool
 		if (ret == 0 && own)
 			ret = read_upstream(c, j->about.id, several, u, e);
 		if (ret == 0 && p && !u->address.len)
-			ret = read_connection(u, c->db, tid, p->start, p->end, several, e);
+			ret = read_connection(u, c->db, tid, p, several, e);
 		if (ret == 0 && p && own && !u->address.len && !several)
 			ret = read_silent(u, c->db, tid, p, e);
 	}
