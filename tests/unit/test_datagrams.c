@@ -187,6 +187,36 @@ static void when_it_was_asked(void **state)
 	db_close(db);
 }
 
+#define SILENT \
+	"SELECT group_concat(address || ' ' || dur, ', ') FROM (SELECT * FROM peer_silence ORDER BY ts)"
+
+/* A receive of a peer that is not recorded may be of any that was asked. */
+static void an_answer_may_be_of_an_unknown_peer(void **state)
+{
+	sqlite3 *db =
+		loaded(ASKS SEND(1000010, 100, 1, 53) CALL(2000010, 100, recvfrom, 30)
+			       SEND(90000010, 100, 1, 53) CALL(91000010, 100, recvmmsg, 1)
+				       SEND(190000010, 100, 1, 53) CALL(191000010, 100, read, 30));
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM peer_silence", 0);
+	db_close(db);
+	/* what is asked afterwards */
+	db = loaded(ASKS SEND(1000010, 100, 1, 53) CALL(2000010, 100, recvfrom, 30)
+			    SEND(90000010, 100, 1, 53) SEND(91000010, 100, 2, 53)
+				    SEND(92000010, 100, 1, 53) RECV(190000010, 100, 1, 53)
+					    RECV(290000010, 100, 2, 53));
+	is_text(db, SILENT, "10.0.0.1:53 100000000, 10.0.0.2:53 199000000");
+	is_number(db, "SELECT total(lossy) FROM peer_silence", 0);
+	db_close(db);
+	/* one answer may be lost */
+	db = loaded(ASKS "@recorder\n100000000 0 missed since=90000000 count=1 group=syscalls"
+			 " name=\"program\"\n@cpu 0\n" SEND(1000010, 100, 1, 53)
+				 RECV(190000010, 100, 1, 53));
+	is_number(db, "SELECT total(lossy) FROM peer_silence", 1);
+	db_close(db);
+}
+
 /* A socket that only receives keeps no more than some. */
 static void logs_are_forgotten(void **state)
 {
@@ -221,6 +251,7 @@ int main(void)
 		T(logs_are_forgotten),
 		T(who_answers_nothing),
 		T(when_it_was_asked),
+		T(an_answer_may_be_of_an_unknown_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

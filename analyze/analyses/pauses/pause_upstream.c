@@ -102,7 +102,7 @@ static int read_silent(struct pause_upstream *u, sqlite3 *db, s64 tid, const str
 	static const char sql[] =
 		"WITH w AS (SELECT min(?3, coalesce(request_ts, ?3)) AS start FROM pause WHERE id=?2), s AS (SELECT"
 		" s.*, min(s.ts + s.dur, ?4) - max(iif(s.ts < w.start, s.last, s.ts), ?3) AS ns FROM w,"
-		" peer_silence s WHERE s.answered AND s.tid=?1 AND s.last >= w.start AND s.ts < ?4 AND s.ts + s.dur"
+		" peer_silence s WHERE s.answered AND NOT s.lossy AND s.tid=?1 AND s.last >= w.start AND s.ts < ?4 AND s.ts + s.dur"
 		" > ?3), n AS (SELECT address, sum(ns) AS ns, sum(questions) AS questions FROM s GROUP BY pid, fd,"
 		" address, since HAVING 4 * sum(ns) >= ?4 - ?3) SELECT address, (SELECT o.pid FROM fd o WHERE"
 		" o.role='bound' AND o.local=n.address LIMIT 1) FROM n ORDER BY ns DESC, questions DESC, address"

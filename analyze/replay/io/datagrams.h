@@ -16,6 +16,7 @@ struct datagram_peer {
 	/* of the next row: questions, return of the first and last; their thread, 0: several */
 	u64 questions, from, last;
 	u32 asker;
+	u64 unknown; /* of its socket, at the first question */
 	bool answered;
 	u16 family, port;
 	addr16 address;
@@ -37,6 +38,7 @@ struct datagrams {
 	size_t n;
 	u64 last_send; /* of an answer; 0: none yet */
 	u32 answered;  /* thread of that send */
+	u64 unknown;   /* receives of datagrams from peers that are not recorded */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
 };
 

@@ -12,6 +12,7 @@
 
 #include "analyze/replay/io/datagrams.h"
 #include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/track_loss.h"
 #include "analyze/store/row_types.h"
 #include "format/linux_abi.h"
 #include "track_segments.h"
@@ -243,14 +244,17 @@ struct file *datagrams_open(const struct file *f, const struct file *last)
 	return one ? &one->request : NULL;
 }
 
-/* Questions that had no answer until then; end 0: the recording ends. */
-static int put_silence(struct replay *r, const struct process *p, s32 fd,
+/*
+ * Questions that had no answer until then; end 0: the recording ends. Not where the socket received
+ * from a peer that is not recorded since: that may be the answer.
+ */
+static int put_silence(struct replay *r, const struct process *p, s32 fd, const struct datagrams *d,
 		       const struct datagram_peer *peer, u64 end, struct err *e)
 {
 	u64 to = end ? end : r->end;
 	char text[ADDRESS_MAX];
 
-	if (!peer->asked || elapsed(peer->asked, to) < SILENCE_LEAST)
+	if (!peer->asked || elapsed(peer->asked, to) < SILENCE_LEAST || peer->unknown != d->unknown)
 		return 0;
 	address_text(text, peer->family, peer->address, peer->port);
 	return row_put(r->db, peer_silence, e, .ts = replay_time(r, peer->from),
@@ -258,18 +262,22 @@ static int put_silence(struct replay *r, const struct process *p, s32 fd,
 		       .since = replay_time(r, peer->asked), .last = replay_time(r, peer->last),
 		       .pid = p->pid, .tid = peer->asker ? peer->asker : BULK_NULL, .fd = fd,
 		       .address = text, .questions = (s64)(peer->questions & INT64_MAX),
-		       .answered = peer->answered, .open = !end);
+		       .answered = peer->answered, .open = !end,
+		       .lossy = loss_overlaps(r, peer->asked, to));
 }
 
 /* One that never answers, as of a log, is one row; else what was asked when is kept. */
-static int asks_peer(struct replay *r, const struct thread *t, s32 fd, struct datagram_peer *peer,
-		     u64 ts, struct err *e)
+static int asks_peer(struct replay *r, const struct thread *t, s32 fd, const struct datagrams *d,
+		     struct datagram_peer *peer, u64 ts, struct err *e)
 {
+	if (peer->unknown != d->unknown)
+		peer->asked = peer->questions = 0;
 	if (peer->asked && peer->answered && elapsed(peer->from, ts) >= SILENCE_LEAST) {
-		if (put_silence(r, t->process, fd, peer, ts, e) < 0)
+		if (put_silence(r, t->process, fd, d, peer, ts, e) < 0)
 			return ERR_FAIL;
 		peer->questions = 0;
 	}
+	peer->unknown = d->unknown;
 	if (!peer->asked)
 		peer->asked = ts;
 	if (!peer->questions++) {
@@ -286,25 +294,30 @@ int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const st
 		    bool send, struct err *e)
 {
 	const struct next_peer *next = t->own[TRACK_datagrams];
-	struct datagrams *d;
+	struct datagrams *d = f->datagrams;
 	struct datagram_peer *peer;
 
-	if (f->socktype != LINUX_SOCK_DGRAM || f->dport || next->ts != v->ts ||
+	if (f->socktype != LINUX_SOCK_DGRAM || f->dport ||
 	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6))
 		return 0;
+	if (next->ts != v->ts) {
+		if (d && !send)
+			d->unknown++;
+		return 0;
+	}
 	d = datagrams_of(f, e);
 	if (!d || find_peer(r, d, next, &peer, e) < 0)
 		return ERR_FAIL;
 	if (!peer)
 		return 0;
 	if (!send) {
-		if (put_silence(r, t->process, (s32)v->arg[0], peer, v->ts, e) < 0)
+		if (put_silence(r, t->process, (s32)v->arg[0], d, peer, v->ts, e) < 0)
 			return ERR_FAIL;
 		peer->asked = peer->questions = 0;
 		peer->answered = true;
 		return 0;
 	}
-	return asks_peer(r, t, (s32)v->arg[0], peer, v->ts, e);
+	return asks_peer(r, t, (s32)v->arg[0], d, peer, v->ts, e);
 }
 
 int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
@@ -320,7 +333,7 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 	if (!closed && !peers)
 		ret = ERR_FAIL;
 	for (one = peers; one && one->value && ret == 0; one++)
-		ret = put_silence(r, p, fd, one->value, 0, e);
+		ret = put_silence(r, p, fd, d, one->value, 0, e);
 	free(peers);
 	forget_requests(r, d);
 	own(r)->peers -= d->peers.n;
