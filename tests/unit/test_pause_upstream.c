@@ -102,6 +102,51 @@ static void the_thread_that_has_the_request_is_named(void **state)
 	db_close(db);
 }
 
+/*
+ * 300 has the connection that 100 waits for. 400 accepts one from the same port after both have
+ * closed it, until the end, or has one of a host with the same addresses.
+ */
+static sqlite3 *with_port_again(bool later, bool other_host)
+{
+	struct text x = { 0 };
+	int pid = other_host ? 10000400 : 400;
+
+	head(&x);
+	text_line(&x, "@recorder\n24 0 info text=\"1.pid_offset=0\"\n24 0 info text="
+		      "\"2.pid_offset=10000000\"");
+	text_line(&x, "25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected socktype=1"
+		      " sport=33000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1");
+	text_line(&x, "25 300 thread pid=300 state=83 comm=\"db\"");
+	text_line(&x, "25 %d thread pid=%d state=83 comm=\"other\"", pid, pid);
+	text_line(&x, "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=accepted socktype=1"
+		      " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	many(&x, 100, 600, MS);
+	sleeps(&x, "recvfrom", 9, 0);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=300\n%ld 300 switch next=0 state=1",
+		  x.t - 250 * MS, x.t - 2000);
+	text_line(&x, "%ld 300 syscall nr=close fd=4 ret=0 dur=10", x.t - 1000);
+	text_line(&x, "@cpu 2\n%ld 0 switch next=%d\n%ld %d switch next=0 state=1", x.t - 280 * MS,
+		  pid, x.t, pid);
+	text_line(&x,
+		  "%s\n%ld %d fd pid=%d fd=4 mode=0140000 ino=14 family=2 role=accepted socktype=1"
+		  " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0",
+		  later ? "@cpu 2" : "@recorder", later ? x.t + 4 * MS : 27, pid, pid);
+	text_line(&x, "%ld 100 syscall nr=close fd=9 ret=0 dur=10", x.t - 100);
+	return judged(&x);
+}
+
+static void a_port_that_is_used_again_is_another_connection(void **state)
+{
+	sqlite3 *db = with_port_again(true, false);
+
+	(void)state;
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
+	db_close(db);
+	db = with_port_again(false, true);
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
+	db_close(db);
+}
+
 /* The other server has a problem of its own; facts: SQL that makes its verdict, and more. */
 static void shows_cause(const char *facts, bool shown)
 {
@@ -300,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(who_asked_is_answered_first),
+		T(a_port_that_is_used_again_is_another_connection),
 		T(a_call_sends_or_receives),
 		T(who_is_asked_in_the_pause_answers_nothing),
 		T(a_pause_names_the_server_of_a_blocking_call),

@@ -78,7 +78,7 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 			   struct pause_upstream *u, struct err *e)
 {
 	static const char sql[] =
-		"WITH a AS (SELECT m.pid, m.fd, m.role, m.local, m.remote, u.ts FROM upstream_unanswered u JOIN fd m ON"
+		"WITH a AS (SELECT m.pid, m.fd, m.role, m.local, m.remote, m.end, u.ts FROM upstream_unanswered u JOIN fd m ON"
 		" m.pid=u.pid AND m.fd=u.fd AND m.end IS NULL AND m.ts <= u.ts WHERE NOT u.closed AND u.ts <= ?2 AND u.pid IN (SELECT pid FROM"
 		" service WHERE server=?1) AND (u.answered OR EXISTS (SELECT 1 FROM fd o JOIN upstream w ON"
 		" w.pid=o.pid AND w.fd=o.fd WHERE o.remote=m.remote AND o.role='connected'))), m AS (SELECT"
@@ -102,11 +102,13 @@ static int read_silent(struct pause_upstream *u, sqlite3 *db, s64 tid, const str
 	static const char sql[] =
 		"WITH w AS (SELECT min(?3, coalesce(request_ts, ?3)) AS start FROM pause WHERE id=?2), s AS (SELECT"
 		" s.*, min(s.ts + s.dur, ?4) - max(iif(s.ts < w.start, s.last, s.ts), ?3) AS ns FROM w,"
-		" peer_silence s WHERE s.answered AND NOT s.lossy AND s.tid=?1 AND s.last >= w.start AND s.ts < ?4 AND s.ts + s.dur"
-		" > ?3), n AS (SELECT address, sum(ns) AS ns, sum(questions) AS questions FROM s GROUP BY pid, fd,"
-		" address, since HAVING 4 * sum(ns) >= ?4 - ?3) SELECT address, (SELECT o.pid FROM fd o WHERE"
-		" o.role='bound' AND o.local=n.address LIMIT 1) FROM n ORDER BY ns DESC, questions DESC, address"
-		" LIMIT 1";
+		" peer_silence s WHERE s.answered AND NOT s.lossy AND s.tid=?1 AND s.last >= w.start AND s.ts < ?4"
+		" AND s.ts + s.dur > ?3), m AS (SELECT pid, address, sum(ns) AS ns, sum(questions) AS questions"
+		" FROM s GROUP BY pid, fd, address, since HAVING 4 * sum(ns) >= ?4 - ?3) SELECT address, (SELECT"
+		" o.pid FROM fd o WHERE o.role='bound' AND o.local=m.address AND o.ts < ?4 AND coalesce(o.end, ?4)"
+		" > ?3 AND " HAS_ADDRESS(
+			"m.address") " ORDER BY o.ts DESC, o.pid LIMIT 1) FROM m ORDER BY"
+				     " ns DESC, questions DESC, address LIMIT 1";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "iiii", tid, p->id, p->start, p->end);
 
