@@ -91,6 +91,25 @@ static void peers_that_are_no_clients(void **state)
 		 "10.0.0.1 1000", NULL);
 }
 
+/* Clients have ports of every kind: SIP, SNMP, forwarders. */
+static void clients_with_low_ports(void **state)
+{
+	(void)state;
+	/* the answer to one from before the recording */
+	rows_are(HOST SEND(1000, 100, 1, 5060) RECV(2000, 100, 1, 5060) SEND(3000, 100, 1, 5060)
+			 RECV(5000, 100, 1, 5060) SEND(7000, 100, 1, 5060),
+		 "10.0.0.1 1000, 10.0.0.1 2000", NULL);
+	/* who sent first and is answered twice */
+	rows_are(HOST RECV(1000, 100, 1, 7) SEND(2000, 100, 1, 7) SEND(2500, 100, 1, 7)
+			 RECV(3000, 100, 1, 7) SEND(5000, 100, 1, 7),
+		 "10.0.0.1 1000, 10.0.0.1 2000", NULL);
+	/* three questions, before it sends anything */
+	rows_are(HOST SEND(1000, 100, 1, 5060) SEND(1500, 100, 1, 5060) SEND(1600, 100, 1, 5060)
+			 RECV(2000, 100, 1, 5060) SEND(3000, 100, 1, 5060) RECV(5000, 100, 1, 5060)
+				 SEND(7000, 100, 1, 5060),
+		 NULL, NULL);
+}
+
 /* Several under way from one port: those that stay are not answered by what comes much later. */
 static void what_stays_is_forgotten(void **state)
 {
@@ -245,6 +264,7 @@ int main(void)
 		T(answers_go_to_their_clients),
 		T(what_is_no_request_is_none),
 		T(peers_that_are_no_clients),
+		T(clients_with_low_ports),
 		T(what_stays_is_forgotten),
 		T(a_peer_without_answers_waits_for_none),
 		T(without_peers_an_exchange_is_a_request),

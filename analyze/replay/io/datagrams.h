@@ -20,6 +20,7 @@ struct datagram_peer {
 	bool answered;
 	u16 family, port;
 	addr16 address;
+	u64 before;  /* sends before its first datagram */
 	u64 unasked; /* sends that answered none */
 	bool mutual; /* it is asked as well, or its answers are of many datagrams */
 };

@@ -143,26 +143,33 @@ static int received(struct replay *r, struct file *f, const struct next_peer *p,
 
 /*
  * A send that answers no request that is open: of one that was forgotten or is from before the
- * recording, to a client, whose port is the kernel's choice, or of a few that were lost.
+ * recording, or of a few that were lost. Who sent first is a client, whatever its port. To another
+ * the first send is a question, unless it has a port for clients: the kernel's choice, or one above
+ * the server's own.
  */
-static void not_asked(struct datagram_peer *p)
+static void not_asked(const struct file *f, struct datagram_peer *p)
 {
+	bool chosen = p->port >= PORTS_OF_CLIENTS;
+
 	if (p->forgotten) {
 		p->forgotten--;
 		return;
 	}
-	p->unasked += p->since > 0;
-	p->mutual = p->port < PORTS_OF_CLIENTS || p->unasked > 1 + p->answers / ANSWERS_OF_ONE;
+	p->unasked += p->since || (p->before && !chosen);
+	p->before += !p->since;
+	p->mutual = (!p->since && !chosen && p->port <= f->sport) ||
+		    p->unasked > 1 + p->answers / ANSWERS_OF_ONE;
 }
 
 /* The request that a send answers; NULL: none. */
-static struct file *answered(struct replay *r, struct datagrams *d, struct datagram_peer *p,
+static struct file *answered(struct replay *r, const struct file *f, struct datagram_peer *p,
 			     u32 tid, u64 ts)
 {
+	struct datagrams *d = f->datagrams;
 	struct datagram *one = p->newest;
 
 	if (!one) {
-		not_asked(p);
+		not_asked(f, p);
 		return NULL;
 	}
 	p->answers++;
@@ -219,7 +226,7 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 	if (find_peer(r, d, next, &peer, e) < 0)
 		return ERR_FAIL;
 	if (peer && send)
-		*ret = answered(r, d, peer, t->tid, v->ts);
+		*ret = answered(r, f, peer, t->tid, v->ts);
 	if (peer && peer->mutual)
 		while (peer->oldest)
 			forget(r, d, peer->oldest);
