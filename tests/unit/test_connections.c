@@ -16,38 +16,53 @@ struct proxy {
 	long answer, slow_answer;
 	int clients, more; /* in the second half so many more */
 	bool rarely; /* one request of four asks; the others wait as long for something else */
+	bool stops;  /* none asks in the second half and just before, likewise */
 };
 
+/* A process of the server, with a CPU of its own. */
 struct run {
 	const struct proxy *p;
-	struct pool_text x;
+	struct pool_text *x;
+	int pid, nth;
 	long at[CLIENTS], pos[CLIENTS], free_at[OPEN_MAX];
 };
 
-static void begin(struct text *x, const struct proxy *p)
+static void process(struct text *x, const struct run *r)
+{
+	int i, ino = 1000 + 2000 * r->nth;
+
+	text_line(x, "3 %d thread pid=%d state=83 comm=\"proxy\"", r->pid, r->pid);
+	text_line(x,
+		  "4 %d fd pid=%d fd=3 mode=0140000 ino=900 family=2 role=1 socktype=1 sport=80%s",
+		  r->pid, r->pid, r->nth ? "" : " path=\"socket:[900]\"");
+	for (i = 0; i < CLIENTS; i++)
+		text_line(
+			x,
+			"5 %d fd pid=%d fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80"
+			" dport=%d daddr=10.0.0.9",
+			r->pid, r->pid, 10 + i, ino + i, 4000 + 100 * r->nth + i);
+	for (i = 0; i < r->p->open; i++)
+		text_line(
+			x,
+			"5 %d fd pid=%d fd=%d mode=0140000 ino=%d family=2 role=3 socktype=1 sport=%d"
+			" dport=5432 daddr=10.0.0.7%s",
+			r->pid, r->pid, 100 + i, ino + 1000 + i, 5000 + 100 * r->nth + i,
+			i ? "" : " path=\"socket:[2000]\"");
+}
+
+static void begin(struct text *x, const struct run *r, int n)
 {
 	int i;
 
 	text_line(x, "@recorder\n0 0 clock monotonic=1 realtime=1795345200000000001 boottime=1");
 	text_line(x,
 		  "1 0 info text=\"targets=all\"\n2 0 info text=\"groups=core,syscalls,requests\"");
-	text_line(x, "3 100 thread pid=100 state=83 comm=\"proxy\"");
-	for (i = 0; i < CLIENTS; i++)
-		text_line(
-			x,
-			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80"
-			" dport=%d daddr=10.0.0.9",
-			10 + i, 1000 + i, 4000 + i);
-	for (i = 0; i < p->open; i++)
-		text_line(
-			x,
-			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=3 socktype=1 sport=%d"
-			" dport=5432 daddr=10.0.0.7%s",
-			100 + i, 2000 + i, 5000 + i, i ? "" : " path=\"socket:[2000]\"");
+	for (i = 0; i < n; i++)
+		process(x, &r[i]);
 	text_line(x, "31 0 info text=\"begin=31\"\n@cpu 0");
-	for (i = 0; i < CLIENTS; i++)
+	for (i = 0; i < n * CLIENTS; i++)
 		text_line(x, "%d 0 connection sock=%d ino=%d conn=%d family=2 side=1", 40 + i,
-			  i + 1, 1000 + i, i + 1);
+			  i + 1, 1000 + 2000 * (i / CLIENTS) + i % CLIENTS, i + 1);
 }
 
 static int next_client(const struct run *r, int clients)
@@ -72,46 +87,68 @@ static void asks(struct run *r, int c, long answer, bool question)
 	fd = 100 + (r->p->shared ? 0 : k);
 	asked = (r->free_at[k] > t ? r->free_at[k] : t) + 20000;
 	end = asked + answer;
-	if (question || !r->p->rarely)
+	if (question)
 		r->free_at[k] = end;
-	pool_line(&r->x, t, "0 segment conn=%d pos=%ld len=10 unread=0", c + 1, r->pos[c]);
+	r->x->cpu = r->nth;
+	pool_line(r->x, t, "0 segment conn=%d pos=%ld len=10 unread=0", r->nth * CLIENTS + c + 1,
+		  r->pos[c]);
 	r->pos[c] += 10;
-	pool_line(&r->x, t + 10000, "100 syscall nr=read fd=%d dur=1000 ret=10", 10 + c);
+	pool_line(r->x, t + 10000, "%d syscall nr=read fd=%d dur=1000 ret=10", r->pid, 10 + c);
 	if (question) {
-		pool_line(&r->x, asked, "100 syscall nr=write fd=%d dur=1000 ret=10", fd);
-		pool_line(&r->x, end, "100 syscall nr=read fd=%d dur=1000 ret=10", fd);
+		pool_line(r->x, asked, "%d syscall nr=write fd=%d dur=1000 ret=10", r->pid, fd);
+		pool_line(r->x, end, "%d syscall nr=read fd=%d dur=1000 ret=10", r->pid, fd);
 	}
-	pool_line(&r->x, end + 10000, "100 syscall nr=write fd=%d dur=1000 ret=20", 10 + c);
+	pool_line(r->x, end + 10000, "%d syscall nr=write fd=%d dur=1000 ret=20", r->pid, 10 + c);
 	r->at[c] = end + POOL_MS;
+}
+
+/* What one process does in all the time. */
+static void runs(struct run *r, long half)
+{
+	const struct proxy *p = r->p;
+	int i, c, clients = p->clients, n = 0;
+
+	for (i = 0; i < CLIENTS; i++)
+		r->at[i] = (i < p->clients ? POOL_MS : half) + i * 300000L;
+	for (;;) {
+		bool question = !p->rarely || n++ % 4 == 0;
+		long answer;
+
+		c = next_client(r, clients);
+		if (clients == p->clients && r->at[c] >= half)
+			clients += p->more;
+		if (r->at[c] > 2 * half - 200 * POOL_MS)
+			break;
+		answer = r->at[c] < half ? p->answer : p->slow_answer;
+		question &= !p->stops || r->at[c] < half - 100 * POOL_MS;
+		asks(r, c, answer - rand() % (answer / 10), question);
+	}
+}
+
+/* other: a second process of the server, if any. */
+static sqlite3 *judged_both(const struct proxy *p, const struct proxy *other)
+{
+	struct pool_text lines = { 0 };
+	struct run r[2] = { { p, &lines, 100, 0, { 0 }, { 0 }, { 0 } },
+			    { other, &lines, 200, 1, { 0 }, { 0 }, { 0 } } };
+	struct text x = { 0 };
+	long half = SECONDS * 500 * POOL_MS;
+	int i, n = other ? 2 : 1;
+	sqlite3 *db;
+
+	srand(3);
+	begin(&x, r, n);
+	lines.v = calloc(POOL_LINES, sizeof(*lines.v));
+	for (i = 0; i < n; i++)
+		runs(&r[i], half);
+	db = pool_loaded(&x, &lines, 2 * half);
+	analysed(db, "pauses");
+	return analysed(db, "verdict");
 }
 
 static sqlite3 *judged(const struct proxy *p)
 {
-	struct run r = { .p = p };
-	struct text x = { 0 };
-	long half = SECONDS * 500 * POOL_MS, end = 2 * half;
-	int i, c, clients = p->clients, n = 0;
-	sqlite3 *db;
-
-	srand(3);
-	begin(&x, p);
-	r.x.v = calloc(POOL_LINES, sizeof(*r.x.v));
-	for (i = 0; i < CLIENTS; i++)
-		r.at[i] = (i < p->clients ? POOL_MS : half) + i * 300000L;
-	for (;;) {
-		long answer;
-
-		c = next_client(&r, clients);
-		if (clients == p->clients && r.at[c] >= half)
-			clients += p->more;
-		if (r.at[c] > end - 200 * POOL_MS)
-			break;
-		answer = r.at[c] < half ? p->answer : p->slow_answer;
-		asks(&r, c, answer - rand() % (answer / 10), !p->rarely || n++ % 4 == 0);
-	}
-	db = pool_loaded(&x, &r.x, end);
-	analysed(db, "pauses");
-	return analysed(db, "verdict");
+	return judged_both(p, NULL);
 }
 
 static void all_connections_are_busy(void **state)
@@ -154,9 +191,9 @@ static void fewer_questions_than_before(void **state)
 	db_close(db);
 }
 
-static void is_silent(const struct proxy *p)
+static void both_are_silent(const struct proxy *p, const struct proxy *other)
 {
-	sqlite3 *db = judged(p);
+	sqlite3 *db = judged_both(p, other);
 
 	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
 	is_number(db,
@@ -164,6 +201,11 @@ static void is_silent(const struct proxy *p)
 		  " 'verdict_questions')",
 		  0);
 	db_close(db);
+}
+
+static void is_silent(const struct proxy *p)
+{
+	both_are_silent(p, NULL);
 }
 
 /* Each request has its question, which takes longer. */
@@ -187,6 +229,46 @@ static void idle_connections_are_left(void **state)
 				   .slow_answer = 5 * POOL_MS,
 				   .clients = 2,
 				   .more = 12 });
+}
+
+/* Each of two processes has that limit. */
+static void processes_have_limits_of_their_own(void **state)
+{
+	const struct proxy p = { .limit = 8,
+				 .later = 2,
+				 .open = 8,
+				 .answer = 5 * POOL_MS,
+				 .slow_answer = 5 * POOL_MS,
+				 .clients = 8 };
+	sqlite3 *db = judged_both(&p, &p);
+
+	(void)state;
+	is_number(db, FINDING_VALUE("verdict_questions", "n", "v.number"), 4);
+	is_within(db, FINDING_VALUE("verdict_questions", "before", "v.number"), 9, 16);
+	is_within(db, FINDING_VALUE("verdict_questions", "full", "v.number"), 70, 100);
+	is_within(db, FINDING_VALUE("verdict_questions", "answer", "v.number"), 4.4e6, 5.1e6);
+	db_close(db);
+}
+
+/*
+ * One process asks as before and has no request that waits. The requests of the other take longer,
+ * and ask nothing: they do not wait for the answers to the first one.
+ */
+static void who_asks_nothing_waits_for_no_answer(void **state)
+{
+	(void)state;
+	both_are_silent(&(struct proxy){ .limit = 1,
+					 .open = 1,
+					 .answer = 5 * POOL_MS,
+					 .slow_answer = 5 * POOL_MS,
+					 .clients = 1 },
+			&(struct proxy){ .limit = 4,
+					 .open = 4,
+					 .answer = 5 * POOL_MS,
+					 .slow_answer = 60 * POOL_MS,
+					 .clients = 1,
+					 .more = 3,
+					 .stops = true });
 }
 
 /* All questions are on one connection, at one time. */
@@ -216,9 +298,14 @@ static void few_requests_ask(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(all_connections_are_busy),  T(fewer_questions_than_before),
-		T(a_slow_server_is_no_limit), T(idle_connections_are_left),
-		T(one_connection_for_all),    T(few_requests_ask),
+		T(all_connections_are_busy),
+		T(fewer_questions_than_before),
+		T(a_slow_server_is_no_limit),
+		T(idle_connections_are_left),
+		T(one_connection_for_all),
+		T(few_requests_ask),
+		T(processes_have_limits_of_their_own),
+		T(who_asks_nothing_waits_for_no_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,25 @@ static void peers_that_are_no_clients(void **state)
 		 "10.0.0.1 1000", NULL);
 }
 
+/* Clients have ports of every kind: SIP, SNMP, forwarders. */
+static void clients_with_low_ports(void **state)
+{
+	(void)state;
+	/* the answer to one from before the recording */
+	rows_are(HOST SEND(1000, 100, 1, 5060) RECV(2000, 100, 1, 5060) SEND(3000, 100, 1, 5060)
+			 RECV(5000, 100, 1, 5060) SEND(7000, 100, 1, 5060),
+		 "10.0.0.1 1000, 10.0.0.1 2000", NULL);
+	/* who sent first and is answered twice */
+	rows_are(HOST RECV(1000, 100, 1, 7) SEND(2000, 100, 1, 7) SEND(2500, 100, 1, 7)
+			 RECV(3000, 100, 1, 7) SEND(5000, 100, 1, 7),
+		 "10.0.0.1 1000, 10.0.0.1 2000", NULL);
+	/* three questions, before it sends anything */
+	rows_are(HOST SEND(1000, 100, 1, 5060) SEND(1500, 100, 1, 5060) SEND(1600, 100, 1, 5060)
+			 RECV(2000, 100, 1, 5060) SEND(3000, 100, 1, 5060) RECV(5000, 100, 1, 5060)
+				 SEND(7000, 100, 1, 5060),
+		 NULL, NULL);
+}
+
 /* Several under way from one port: those that stay are not answered by what comes much later. */
 static void what_stays_is_forgotten(void **state)
 {
@@ -161,6 +180,62 @@ static void who_answers_nothing(void **state)
 	db_close(db);
 }
 
+#define ASKS                                                                                          \
+	"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n" \
+	"2 100 thread pid=100 state=83 comm=\"server\"\n3 101 thread pid=100 state=83\n"              \
+	"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=4 socktype=2 sport=40000\n"          \
+	"10 0 info text=\"begin=10\"\n300000000 0 info text=\"stopped=300000000\"\n@cpu 0\n"
+
+/* What is asked later than 50 ms is another row of the same time; of one that never answered not.
+ */
+static void when_it_was_asked(void **state)
+{
+	sqlite3 *db = loaded(ASKS SEND(1000, 100, 1, 53) RECV(2000, 100, 1, 53) SEND(
+		1000010, 100, 1, 53) SEND(2000010, 100, 9, 53) SEND(3000010, 100, 1, 53)
+				     SEND(60000010, 101, 1, 53) SEND(61000010, 100, 1, 53)
+					     SEND(90000010, 100, 9, 53) RECV(93000010, 100, 1, 53));
+
+	(void)state;
+	is_text(db,
+		"SELECT group_concat(address || ' ' || since || ' ' || ts || ' ' || last || ' ' || dur || ' ' ||"
+		" questions || ' ' || coalesce(tid, '-'), ', ') FROM (SELECT * FROM peer_silence ORDER BY"
+		" address, ts)",
+		"10.0.0.1:53 1000000 1000000 3000000 59000000 2 100,"
+		" 10.0.0.1:53 1000000 60000000 61000000 33000000 2 -,"
+		" 10.0.0.9:53 2000000 2000000 90000000 297999990 2 100");
+	db_close(db);
+}
+
+#define SILENT \
+	"SELECT group_concat(address || ' ' || dur, ', ') FROM (SELECT * FROM peer_silence ORDER BY ts)"
+
+/* A receive of a peer that is not recorded may be of any that was asked. */
+static void an_answer_may_be_of_an_unknown_peer(void **state)
+{
+	sqlite3 *db =
+		loaded(ASKS SEND(1000010, 100, 1, 53) CALL(2000010, 100, recvfrom, 30)
+			       SEND(90000010, 100, 1, 53) CALL(91000010, 100, recvmmsg, 1)
+				       SEND(190000010, 100, 1, 53) CALL(191000010, 100, read, 30));
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM peer_silence", 0);
+	db_close(db);
+	/* what is asked afterwards */
+	db = loaded(ASKS SEND(1000010, 100, 1, 53) CALL(2000010, 100, recvfrom, 30)
+			    SEND(90000010, 100, 1, 53) SEND(91000010, 100, 2, 53)
+				    SEND(92000010, 100, 1, 53) RECV(190000010, 100, 1, 53)
+					    RECV(290000010, 100, 2, 53));
+	is_text(db, SILENT, "10.0.0.1:53 100000000, 10.0.0.2:53 199000000");
+	is_number(db, "SELECT total(lossy) FROM peer_silence", 0);
+	db_close(db);
+	/* one answer may be lost */
+	db = loaded(ASKS "@recorder\n100000000 0 missed since=90000000 count=1 group=syscalls"
+			 " name=\"program\"\n@cpu 0\n" SEND(1000010, 100, 1, 53)
+				 RECV(190000010, 100, 1, 53));
+	is_number(db, "SELECT total(lossy) FROM peer_silence", 1);
+	db_close(db);
+}
+
 /* A socket that only receives keeps no more than some. */
 static void logs_are_forgotten(void **state)
 {
@@ -189,11 +264,14 @@ int main(void)
 		T(answers_go_to_their_clients),
 		T(what_is_no_request_is_none),
 		T(peers_that_are_no_clients),
+		T(clients_with_low_ports),
 		T(what_stays_is_forgotten),
 		T(a_peer_without_answers_waits_for_none),
 		T(without_peers_an_exchange_is_a_request),
 		T(logs_are_forgotten),
 		T(who_answers_nothing),
+		T(when_it_was_asked),
+		T(an_answer_may_be_of_an_unknown_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

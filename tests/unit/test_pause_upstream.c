@@ -102,6 +102,51 @@ static void the_thread_that_has_the_request_is_named(void **state)
 	db_close(db);
 }
 
+/*
+ * 300 has the connection that 100 waits for. 400 accepts one from the same port after both have
+ * closed it, until the end, or has one of a host with the same addresses.
+ */
+static sqlite3 *with_port_again(bool later, bool other_host)
+{
+	struct text x = { 0 };
+	int pid = other_host ? 10000400 : 400;
+
+	head(&x);
+	text_line(&x, "@recorder\n24 0 info text=\"1.pid_offset=0\"\n24 0 info text="
+		      "\"2.pid_offset=10000000\"");
+	text_line(&x, "25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected socktype=1"
+		      " sport=33000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1");
+	text_line(&x, "25 300 thread pid=300 state=83 comm=\"db\"");
+	text_line(&x, "25 %d thread pid=%d state=83 comm=\"other\"", pid, pid);
+	text_line(&x, "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=accepted socktype=1"
+		      " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	many(&x, 100, 600, MS);
+	sleeps(&x, "recvfrom", 9, 0);
+	text_line(&x, "@cpu 1\n%ld 0 switch next=300\n%ld 300 switch next=0 state=1",
+		  x.t - 250 * MS, x.t - 2000);
+	text_line(&x, "%ld 300 syscall nr=close fd=4 ret=0 dur=10", x.t - 1000);
+	text_line(&x, "@cpu 2\n%ld 0 switch next=%d\n%ld %d switch next=0 state=1", x.t - 280 * MS,
+		  pid, x.t, pid);
+	text_line(&x,
+		  "%s\n%ld %d fd pid=%d fd=4 mode=0140000 ino=14 family=2 role=accepted socktype=1"
+		  " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0",
+		  later ? "@cpu 2" : "@recorder", later ? x.t + 4 * MS : 27, pid, pid);
+	text_line(&x, "%ld 100 syscall nr=close fd=9 ret=0 dur=10", x.t - 100);
+	return judged(&x);
+}
+
+static void a_port_that_is_used_again_is_another_connection(void **state)
+{
+	sqlite3 *db = with_port_again(true, false);
+
+	(void)state;
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
+	db_close(db);
+	db = with_port_again(false, true);
+	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
+	db_close(db);
+}
+
 /* The other server has a problem of its own; facts: SQL that makes its verdict, and more. */
 static void shows_cause(const char *facts, bool shown)
 {
@@ -208,10 +253,101 @@ static void who_asked_is_answered_first(void **state)
 	db_close(db);
 }
 
+/* 100 waits in a call on a connection: what the call does with it is what is waited for. */
+static void waits_in(const char *call, bool sends)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+
+	head(&x);
+	text_line(&x, "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=connected"
+		      " socktype=1 sport=33000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	many(&x, 100, 600, MS);
+	wakes(&x);
+	stays(&x, call, 9, 0);
+	db = judged(&x);
+	is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for an upstream");
+	is_text(db, sends ? CAUSE_VALUE("v.text", "receiver") : CAUSE_VALUE("v.text", "upstream"),
+		"127.0.0.1:6379");
+	is_number(db,
+		  sends ? CAUSE_VALUE("count(*)", "upstream") : CAUSE_VALUE("count(*)", "receiver"),
+		  0);
+	db_close(db);
+}
+
+static void a_call_sends_or_receives(void **state)
+{
+	(void)state;
+	waits_in("recvfrom", false);
+	waits_in("splice", false);
+	waits_in("sendto", true);
+	waits_in("sendfile", true);
+}
+
+static void datagram(struct text *x, long ts, int to, const char *call)
+{
+	text_line(x, "%ld 100 datagram daddr=10.0.0.%d family=2 dport=53", ts, to);
+	text_line(x, "%ld 100 syscall nr=%s fd=9 ret=30 dur=10", ts, call);
+}
+
+/*
+ * Before a pause in epoll_wait of 300 ms, or in it, a name server that answered before is asked,
+ * and answers nothing until then. Another one answers what it is asked as the first is.
+ */
+static sqlite3 *resolving(bool before, bool in)
+{
+	struct text x = { 0 };
+
+	head(&x);
+	text_line(&x,
+		  "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=9 family=2 role=4 socktype=2"
+		  " sport=40000\n@cpu 0");
+	datagram(&x, x.t, 7, "sendto");
+	datagram(&x, x.t + 100, 7, "recvfrom");
+	x.t += 1000;
+	many(&x, 100, 600, MS);
+	if (before)
+		datagram(&x, x.t, 7, "sendto");
+	datagram(&x, x.t + 100, 8, "sendto");
+	datagram(&x, x.t + 200, 8, "recvfrom");
+	x.t += 1000;
+	many(&x, 100, 600, MS);
+	wakes(&x);
+	text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t + 4000);
+	if (in)
+		datagram(&x, x.t + 5000, 7, "sendto");
+	stays(&x, "epoll_wait", -1, 0);
+	if (in)
+		datagram(&x, x.t - 1000, 7, "recvfrom");
+	text_line(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", x.t - 500);
+	return judged(&x);
+}
+
+static void who_is_asked_in_the_pause_answers_nothing(void **state)
+{
+	sqlite3 *db;
+	int before;
+
+	(void)state;
+	for (before = 0; before < 2; before++) {
+		db = resolving(before, true);
+		is_text(db, CAUSE_VALUE("v.text", "state"), "waiting for an upstream");
+		is_text(db, CAUSE_VALUE("v.text", "upstream"), "10.0.0.7:53");
+		db_close(db);
+	}
+	/* what was lost long before is no longer waited for */
+	db = resolving(true, false);
+	is_number(db, CAUSE_VALUE("count(v.text)", "upstream"), 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(who_asked_is_answered_first),
+		T(a_port_that_is_used_again_is_another_connection),
+		T(a_call_sends_or_receives),
+		T(who_is_asked_in_the_pause_answers_nothing),
 		T(a_pause_names_the_server_of_a_blocking_call),
 		T(the_thread_that_has_the_request_is_named),
 		T(the_cause_of_the_other_server_is_shown),

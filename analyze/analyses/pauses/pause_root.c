@@ -127,14 +127,6 @@ static int read_next(struct buf *out, sqlite3 *db, const struct interval *i, str
 	return ret < 0 || fd < 0 ? ret : read_client(out, db, i->tid, fd, i->end, e);
 }
 
-static bool is_send(s64 nr, s64 abi)
-{
-	const struct syscall_desc *d = nr < 0 ? NULL : syscall_find((u8)abi, (u32)nr);
-
-	return d && (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY ||
-		     d->file == IO_SENDFILE);
-}
-
 static bool is_receive(s64 nr, s64 abi)
 {
 	const struct syscall_desc *d = nr < 0 ? NULL : syscall_find((u8)abi, (u32)nr);
@@ -175,7 +167,7 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 					     : read_client(&r->of, c->db, i->tid, i->fd, i->end, e);
 		if (ret < 0)
 			return ret;
-		r->sends = is_send(i->nr, r->abi);
+		r->sends = pause_sends(i->nr, r->abi);
 		r->wait = !r->sends		   ? "waiting for input"
 			  : i->state == STATE_pipe ? "waiting to write"
 						   : "waiting to send";
@@ -279,7 +271,7 @@ static int read_polled(struct pause_root *r, sqlite3 *db, const struct interval 
 		nr = sqlite3_column_int64(q, 1);
 	}
 	ret = db_end(q, ret);
-	r->polls_to_send = is_send(nr, r->abi);
+	r->polls_to_send = pause_sends(nr, r->abi);
 	if (ret == 0 && fd >= 0 && (r->polls_to_send || is_receive(nr, r->abi)))
 		ret = read_client(&r->client, db, i->tid, fd, i->ts, e);
 	r->polls_to_send &= r->client.len > 0;
@@ -303,7 +295,7 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		return ret;
 	if (i->state == STATE_socket)
 		ret = read_client(&r->client, c->db, i->tid, i->fd, i->end, e);
-	else if (i->state == STATE_pipe && is_send(i->nr, r->abi))
+	else if (i->state == STATE_pipe && pause_sends(i->nr, r->abi))
 		ret = read_pipe(&r->client, c->db, i->tid, i->fd, i->end, e);
 	else if (i->state == STATE_poll && i->waker <= 0)
 		ret = read_handed(r, c, i, woken, e);
@@ -331,7 +323,7 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		r->by = is_wait(i->state) && i->waker > 0 && r->outside ? i->waker : 0;
 		r->end_sends = r->polls_to_send || r->upstream.sends ||
 			       ((i->state == STATE_socket || i->state == STATE_pipe) &&
-				is_send(i->nr, r->abi));
+				pause_sends(i->nr, r->abi));
 		r->did = r->end_sends
 				 ? (i->state == STATE_pipe ? "waiting to write" : "waiting to send")
 			 : queued ? "computing, or queued for a CPU of its own threads"

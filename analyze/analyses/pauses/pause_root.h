@@ -60,6 +60,9 @@ int pause_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct e
 /* pause_idle.c: of a thread that waits for its client from ts on: since when it has no request. */
 int pause_idle(struct pause_root *r, sqlite3 *db, s64 tid, s64 ts, struct err *e);
 
+/* pause_where.c: a call that sends on its descriptor. nr < 0: none */
+bool pause_sends(s64 nr, s64 abi);
+
 /* pause_poll.c: what a thread of a server waits for in poll, if no thread woke it. */
 int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);
 

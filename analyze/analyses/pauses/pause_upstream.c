@@ -6,24 +6,31 @@
  * of the connection, and what it did then is known. It is only waited for while a question has no
  * answer: that must be a quarter of the pause or more.
  */
-#include "analyze/analyses/verdict/verdict.h"
+#include "pause_root.h"
+
 #include "analyze/store/other_end.h"
 #include "analyze/store/state.h"
 
-/* Ends the query of an address and of the process at its other end. */
+/* Of row m of table fd; a socket of datagrams that asks several is connected to none. */
+#define SEVERAL "m.remote IN ('0.0.0.0:0', '[::]:0')"
+#define REMOTE	"iif(" SEVERAL ", 'UDP peers of ' || m.local, m.remote)"
+
+/* Ends the query of an address, of the process at its other end, and of the call that waits. */
 static int take_upstream(sqlite3_stmt *q, struct pause_upstream *u, struct err *e)
 {
 	int ret = db_step(q, e);
 
 	if (ret > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL) {
 		u->pid = sqlite3_column_int64(q, 1);
-		u->sends = sqlite3_column_count(q) > 2 && sqlite3_column_int(q, 2);
+		if (sqlite3_column_count(q) > 2 && sqlite3_column_type(q, 2) != SQLITE_NULL)
+			u->sends =
+				pause_sends(sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3));
 		ret = buf_printf(&u->address, e, "%s", db_text(q, 0));
 	}
 	return db_end(q, ret);
 }
 
-static int read_upstream(struct analysis_ctx *c, s64 server, struct pause_upstream *u,
+static int read_upstream(struct analysis_ctx *c, s64 server, bool several, struct pause_upstream *u,
 			 struct err *e)
 {
 	static const char sql[] =
@@ -37,27 +44,28 @@ static int read_upstream(struct analysis_ctx *c, s64 server, struct pause_upstre
 		" FROM w WHERE w.ts >= u.till) AS again FROM u), b AS (SELECT * FROM a WHERE ns > 0 AND (again IS"
 		" NULL OR EXISTS (SELECT 1 FROM u n WHERE n.asked >= a.till AND n.asked <= a.again)) AND 4 * (SELECT"
 		" total(ns) FROM a) >= (SELECT till - ts FROM p) ORDER BY ns DESC LIMIT 1), m AS (SELECT fd.* FROM fd, b WHERE fd.pid=b.pid AND fd.fd=b.fd AND fd.ts <="
-		" b.ts ORDER BY fd.ts DESC LIMIT 1) SELECT remote, " OTHER_END " FROM m";
+		" b.ts ORDER BY fd.ts DESC LIMIT 1) SELECT " REMOTE ", " OTHER_END
+		" FROM m WHERE ?2 OR NOT " SEVERAL;
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "i", server);
+	int ret = db_query(&q, c->db, e, sql, "ii", server, (s64)several);
 
 	return ret < 0 ? ret : take_upstream(q, u, e);
 }
 
 /* The connection that the thread waited for longest in a call on it, and the process at its end. */
-static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 from, s64 to,
-			   struct err *e)
+static int read_connection(struct pause_upstream *u, sqlite3 *db, s64 tid,
+			   const struct judged_pause *p, bool several, struct err *e)
 {
 	static const char sql[] =
 		"WITH w AS (SELECT t.pid, s.object AS fd, s.ts + s.dur AS till, min(s.ts + s.dur, ?3) -"
-		" max(s.ts, ?2) AS ns, s.nr IN (SELECT nr FROM syscall_name WHERE name IN ('write', 'writev',"
-		" 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64', 'splice')) AS sends FROM thread_state s JOIN thread t ON t.tid=s.tid WHERE s.tid=?1 AND"
+		" max(s.ts, ?2) AS ns, s.nr FROM thread_state s JOIN thread t ON t.tid=s.tid WHERE s.tid=?1 AND"
 		" s.state=state_id('client') AND s.ts < ?3 AND s.ts + s.dur > ?2 ORDER BY ns DESC LIMIT 1),"
 		" m AS (SELECT fd.* FROM w JOIN fd ON fd.pid=w.pid AND fd.fd=w.fd AND fd.ts <= w.till ORDER BY"
-		" fd.ts DESC LIMIT 1) SELECT remote, " OTHER_END
-		", (SELECT sends FROM w) FROM m WHERE remote<>''";
+		" fd.ts DESC LIMIT 1) SELECT " REMOTE ", " OTHER_END
+		", (SELECT nr FROM w), (SELECT coalesce(abi, 0) FROM pause WHERE id=?5) FROM m WHERE"
+		" remote<>'' AND (?4 OR NOT " SEVERAL ")";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "iii", tid, from, to);
+	int ret = db_query(&q, db, e, sql, "iiiii", tid, p->start, p->end, (s64)several, p->id);
 
 	return ret < 0 ? ret : take_upstream(q, u, e);
 }
@@ -70,13 +78,12 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 			   struct pause_upstream *u, struct err *e)
 {
 	static const char sql[] =
-		"WITH a AS (SELECT m.pid, m.fd, m.role, m.local, m.remote, u.ts FROM upstream_unanswered u JOIN fd m ON"
+		"WITH a AS (SELECT m.pid, m.fd, m.role, m.local, m.remote, m.end, u.ts FROM upstream_unanswered u JOIN fd m ON"
 		" m.pid=u.pid AND m.fd=u.fd AND m.end IS NULL AND m.ts <= u.ts WHERE NOT u.closed AND u.ts <= ?2 AND u.pid IN (SELECT pid FROM"
 		" service WHERE server=?1) AND (u.answered OR EXISTS (SELECT 1 FROM fd o JOIN upstream w ON"
 		" w.pid=o.pid AND w.fd=o.fd WHERE o.remote=m.remote AND o.role='connected'))), m AS (SELECT"
 		" *, count(*) OVER (PARTITION BY remote) AS n FROM a ORDER BY n DESC, ts LIMIT 1)"
-		" SELECT iif(remote IN ('0.0.0.0:0', '[::]:0'), 'UDP peers of ' || local, remote), " OTHER_END
-		" FROM m";
+		" SELECT " REMOTE ", " OTHER_END " FROM m";
 	sqlite3_stmt *q;
 	s64 asked = p->end - (p->end - p->start) / 4;
 	int ret = p->end < c->duration ? 0 : db_query(&q, c->db, e, sql, "ii", server, asked);
@@ -84,18 +91,26 @@ static int read_unanswered(struct analysis_ctx *c, s64 server, const struct judg
 	return ret < 0 || p->end < c->duration ? ret : take_upstream(q, u, e);
 }
 
-/* A peer of datagrams that answered before, and nothing for a quarter of the pause or more,
- * although it was asked: the one with most of the pause, then with most questions. */
-static int read_silent(struct analysis_ctx *c, s64 server, const struct judged_pause *p,
-		       struct pause_upstream *u, struct err *e)
+/*
+ * A peer of datagrams that answered before, and nothing for a quarter of the pause or more to what
+ * the thread asked it in the pause, or since it read its request: the one with most of the pause,
+ * then with most questions. What it was asked before may be lost, or answered by others.
+ */
+static int read_silent(struct pause_upstream *u, sqlite3 *db, s64 tid, const struct judged_pause *p,
+		       struct err *e)
 {
 	static const char sql[] =
-		"SELECT address, (SELECT o.pid FROM fd o WHERE o.role='bound' AND o.local=s.address LIMIT 1) FROM"
-		" peer_silence s WHERE answered AND pid IN (SELECT pid FROM service WHERE server=?1) AND 4 *"
-		" (min(ts + dur, ?3) - max(ts, ?2)) >= ?3 - ?2 ORDER BY min(ts + dur, ?3) - max(ts, ?2) DESC,"
-		" questions DESC, address LIMIT 1";
+		"WITH w AS (SELECT min(?3, coalesce(request_ts, ?3)) AS start FROM pause WHERE id=?2), s AS (SELECT"
+		" s.*, min(s.ts + s.dur, ?4) - max(iif(s.ts < w.start, s.last, s.ts), ?3) AS ns FROM w,"
+		" peer_silence s WHERE s.answered AND NOT s.lossy AND s.tid=?1 AND s.last >= w.start AND s.ts < ?4"
+		" AND s.ts + s.dur > ?3), m AS (SELECT pid, address, sum(ns) AS ns, sum(questions) AS questions"
+		" FROM s GROUP BY pid, fd, address, since HAVING 4 * sum(ns) >= ?4 - ?3) SELECT address, (SELECT"
+		" o.pid FROM fd o WHERE o.role='bound' AND o.local=m.address AND o.ts < ?4 AND coalesce(o.end, ?4)"
+		" > ?3 AND " HAS_ADDRESS(
+			"m.address") " ORDER BY o.ts DESC, o.pid LIMIT 1) FROM m ORDER BY"
+				     " ns DESC, questions DESC, address LIMIT 1";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "iii", server, p->start, p->end);
+	int ret = db_query(&q, db, e, sql, "iiii", tid, p->id, p->start, p->end);
 
 	return ret < 0 ? ret : take_upstream(q, u, e);
 }
@@ -167,14 +182,16 @@ int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool
 		   struct pause_upstream *u, struct err *e)
 {
 	const struct judged_pause *p = judged_longest(j);
-	int ret = mark_pauses(c, j, e);
+	int several, ret = mark_pauses(c, j, e);
 
-	if (ret == 0 && own)
-		ret = read_upstream(c, j->about.id, u, e);
-	if (ret == 0 && p && !u->address.len)
-		ret = read_connection(u, c->db, tid, p->start, p->end, e);
-	if (ret == 0 && p && own && !u->address.len)
-		ret = read_silent(c, j->about.id, p, u, e);
+	for (several = 0; several < 2 && !u->address.len; several++) {
+		if (ret == 0 && own)
+			ret = read_upstream(c, j->about.id, several, u, e);
+		if (ret == 0 && p && !u->address.len)
+			ret = read_connection(u, c->db, tid, p, several, e);
+		if (ret == 0 && p && own && !u->address.len && !several)
+			ret = read_silent(u, c->db, tid, p, e);
+	}
 	if (ret == 0 && p && own && !u->address.len)
 		ret = read_unanswered(c, j->about.id, p, u, e);
 	return ret < 0 || !u->address.len || u->pid <= 0 ? ret
@@ -186,7 +203,7 @@ int pause_asked(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 ts,
 {
 	static const char sql[] =
 		"WITH m AS (SELECT fd.* FROM upstream u JOIN fd ON fd.pid=u.pid AND fd.fd=u.fd AND fd.ts <= u.ts WHERE"
-		" u.tid=?1 AND u.ts=?2 ORDER BY fd.ts DESC LIMIT 1) SELECT remote, " OTHER_END
+		" u.tid=?1 AND u.ts=?2 ORDER BY fd.ts DESC LIMIT 1) SELECT " REMOTE ", " OTHER_END
 		" FROM m WHERE remote<>''";
 	const struct judged_pause *p = judged_longest(j);
 	sqlite3_stmt *q;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where a thread was for most of a pause: in the program, in the kernel, in which system call. */
+/* Where a thread was for most of a pause: in the program, in the kernel, in which system call, and
+ * what it does. */
 #include "pause_root.h"
 
 #include "analyze/analyses/waits/kernel_reason.h"
 #include "analyze/store/stacks/stack_brief.h"
+#include "format/syscall.h"
 
 #define REASONS 8
 
@@ -75,4 +77,13 @@ int pause_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct e
 		" s.ts + s.dur > ?2 GROUP BY 1 HAVING 2 * sum(min(s.ts + s.dur, ?3) - max(s.ts, ?2)) > ?3 - ?2";
 
 	return db_add_text(out, db, e, sql, "iii", tid, from, to);
+}
+
+/* The descriptor of splice is the one that it reads. */
+bool pause_sends(s64 nr, s64 abi)
+{
+	const struct syscall_desc *d = nr < 0 ? NULL : syscall_find((u8)abi, (u32)nr);
+
+	return d && (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY ||
+		     d->file == IO_SENDFILE);
 }

@@ -6,7 +6,8 @@
  * for one of these connections. A slow server has as many questions as there are requests;
  * connections that were open and idle are no limit; and one connection with several questions at
  * one time is none either. But if more were outstanding before than ever in the time of the
- * verdict, the limit is new: it is one of questions, whatever connections are open.
+ * verdict, the limit is new: it is one of questions, whatever connections are open. A process that
+ * hardly asks in that time has no limit: its requests wait for something else.
  */
 #include "fd_rows.h"
 #include "verdict_queues.h"
@@ -32,6 +33,9 @@ struct pair {
 	s64 pid, remote, row;
 	s64 most, inside;	/* questions at one time: ever, and in the time of the verdict */
 	double n, answer;	/* questions in the time of the verdict, and their time */
+	double requests;	/* of the process, in that time */
+	bool fewer;		/* at one time than ever outside; of a sum: each process */
+	bool summed;		/* it is in a sum already */
 	double full, waited[2]; /* ns; outside that time, and in it */
 	double open;		/* ns, of connections in that time */
 };
@@ -161,7 +165,7 @@ static void add_step(struct steps *s, s64 ts, s32 open, s32 asked)
 	s->v[s->n++] = (struct step){ open, asked };
 }
 
-/* The edges of the time of the verdict divide, too. */
+/* The edges of the time of the verdict divide, too. p->pid 0: all processes. */
 static int make_steps(const struct limits_of *x, const struct pair *p, struct steps *s,
 		      struct err *e)
 {
@@ -178,7 +182,7 @@ static int make_steps(const struct limits_of *x, const struct pair *p, struct st
 		const struct spell *v = &x->v[i];
 		s32 is_request = !v->remote;
 
-		if (v->pid != p->pid || (v->remote && v->remote != p->remote))
+		if ((p->pid && v->pid != p->pid) || (v->remote && v->remote != p->remote))
 			continue;
 		add_step(s, v->from, is_request, !is_request);
 		add_step(s, v->to, -is_request, -!is_request);
@@ -187,9 +191,10 @@ static int make_steps(const struct limits_of *x, const struct pair *p, struct st
 					    : err_set(e, ERR_FAIL, "out of memory for connections");
 }
 
-static void walk(const struct limits_of *x, struct pair *p, const struct steps *s)
+/* Ever: p->most; in the time of the verdict: p->inside. */
+static void count_most(const struct limits_of *x, struct pair *p, const struct steps *s)
 {
-	s64 open = 0, asked = 0;
+	s64 asked = 0;
 	size_t i;
 
 	for (i = 0; i + 1 < s->n; i++) {
@@ -200,7 +205,14 @@ static void walk(const struct limits_of *x, struct pair *p, const struct steps *
 		if (verdict_when_has(x->when, (double)s->at[i], (double)s->at[i + 1]))
 			p->inside = asked > p->inside ? asked : p->inside;
 	}
-	asked = 0;
+	p->fewer = p->inside < p->most;
+}
+
+static void add_waits(const struct limits_of *x, struct pair *p, const struct steps *s)
+{
+	s64 open = 0, asked = 0;
+	size_t i;
+
 	for (i = 0; i + 1 < s->n; i++) {
 		double ns = (double)(s->at[i + 1] - s->at[i]);
 		bool in;
@@ -208,31 +220,51 @@ static void walk(const struct limits_of *x, struct pair *p, const struct steps *
 		open += s->v[i].open;
 		asked += s->v[i].asked;
 		in = ns > 0 && verdict_when_has(x->when, (double)s->at[i], (double)s->at[i + 1]);
-		if (ns <= 0 || asked < (in ? p->inside : p->most))
+		if (ns <= 0 || !asked || asked < (in ? p->inside : p->most))
 			continue;
 		p->full += in ? ns : 0;
 		p->waited[in] += open > asked ? (double)(open - asked) * ns : 0;
 	}
 }
 
-static int walk_pair(const struct limits_of *x, struct pair *p, struct err *e)
+static int walk(const struct limits_of *x, struct pair *p, struct err *e)
 {
 	struct steps s = { 0 };
 	int ret = make_steps(x, p, &s, e);
 
-	if (ret == 0)
-		walk(x, p, &s);
+	if (ret == 0) {
+		count_most(x, p, &s);
+		add_waits(x, p, &s);
+	}
 	free(s.at);
 	free(s.v);
 	return ret;
 }
 
+static int walk_pair(const struct limits_of *x, struct pair *p, struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < x->n; i++) {
+		const struct spell *v = &x->v[i];
+
+		p->requests += !v->remote && v->pid == p->pid &&
+			       verdict_when_has(x->when, (double)v->from, (double)v->to);
+	}
+	return walk(x, p, e);
+}
+
 /* ---- which ---- */
+
+static bool asks(const struct pair *p)
+{
+	return p->n > 0 && p->n >= ASKED_LEAST * p->requests;
+}
 
 /* Fewer at one time than ever outside. */
 static bool is_new(const struct limits_of *x, const struct pair *p)
 {
-	return !x->when->all && p->inside < p->most;
+	return !x->when->all && p->fewer;
 }
 
 /* All its processes together; false: it is no limit. */
@@ -248,30 +280,53 @@ static bool is_limit(const struct limits_of *x, const struct pair *p, const stru
 	       side_is_most(side, l->latency);
 }
 
-/* Processes of one server have connections of their own to the same address: one for each. */
-static struct pair sum_of(const struct limits_of *x, s64 remote)
+/*
+ * Processes of one server have connections of their own to the same address: one for each that
+ * asks.
+ */
+static double add_processes(const struct limits_of *x, struct pair *sum)
 {
-	struct pair sum = { .remote = remote };
-	const struct pair *p;
+	struct pair *p;
 	double processes = 0;
 	size_t at = 0;
 
+	sum->fewer = true;
 	while ((p = idmap_each(&x->pairs, &at))) {
-		if (p->remote != remote)
+		p->summed |= p->remote == sum->remote;
+		if (p->remote != sum->remote || !asks(p))
 			continue;
 		processes++;
-		sum.row = p->row > sum.row ? p->row : sum.row;
-		sum.most += p->most;
-		sum.inside += p->inside;
-		sum.n += p->n;
-		sum.answer += p->answer;
-		sum.full += p->full;
-		sum.waited[0] += p->waited[0];
-		sum.waited[1] += p->waited[1];
-		sum.open += p->open;
+		sum->row = p->row > sum->row ? p->row : sum->row;
+		sum->most += p->most;
+		sum->inside += p->inside;
+		sum->n += p->n;
+		sum->answer += p->answer;
+		sum->full += p->full;
+		sum->waited[0] += p->waited[0];
+		sum->waited[1] += p->waited[1];
+		sum->open += p->open;
+		sum->fewer &= p->fewer;
 	}
-	sum.full /= processes;
-	return sum;
+	sum->full /= fmax(1, processes);
+	return processes;
+}
+
+/* Of new limits, all questions at one time are said, and never more than those of each process. */
+static int sum_of(const struct limits_of *x, struct pair *sum, struct err *e)
+{
+	struct pair all = { .remote = sum->remote };
+	double processes = add_processes(x, sum);
+	int ret = processes > 1 && is_new(x, sum) ? walk(x, &all, e) : 0;
+
+	if (ret < 0 || !all.most)
+		return ret;
+	sum->fewer = all.fewer;
+	if (all.fewer) {
+		sum->most = all.most;
+		sum->inside = all.inside;
+		sum->full = all.full;
+	}
+	return 0;
 }
 
 static int put(struct analysis_ctx *c, const struct judged *j, const struct limits_of *x,
@@ -300,7 +355,7 @@ int verdict_connections(struct analysis_ctx *c, const struct judged *j,
 			const struct verdict_when *w, const struct limits *l, struct err *e)
 {
 	struct limits_of x = { .when = w };
-	struct pair best = { 0 }, one, *p;
+	struct pair best = { 0 }, *p;
 	size_t at = 0;
 	int ret = read_all(&x, c, j->about.id, e);
 
@@ -308,8 +363,12 @@ int verdict_connections(struct analysis_ctx *c, const struct judged *j,
 		ret = walk_pair(&x, p, e);
 	at = 0;
 	while (ret == 0 && x.pairs.n <= PAIRS_MOST && (p = idmap_each(&x.pairs, &at))) {
-		one = sum_of(&x, p->remote);
-		if (one.waited[1] > best.waited[1] && is_limit(&x, &one, l))
+		struct pair one = { .remote = p->remote };
+
+		if (p->summed)
+			continue;
+		ret = sum_of(&x, &one, e);
+		if (ret == 0 && one.waited[1] > best.waited[1] && is_limit(&x, &one, l))
 			best = one;
 	}
 	if (ret == 0 && best.row)

@@ -11,12 +11,16 @@ struct datagram_peer {
 	u64 open, most; /* requests under way; the most at a time */
 	u64 answers;	/* sends that answered one */
 	u64 forgotten;	/* requests that may still be answered */
-	/* of one that is asked: questions since its last answer, return and thread of the first */
-	u64 questions, asked;
+	/* of one that is asked: return of the first question since its last answer; 0: none */
+	u64 asked;
+	/* of the next row: questions, return of the first and last; their thread, 0: several */
+	u64 questions, from, last;
 	u32 asker;
+	u64 unknown; /* of its socket, at the first question */
 	bool answered;
 	u16 family, port;
 	addr16 address;
+	u64 before;  /* sends before its first datagram */
 	u64 unasked; /* sends that answered none */
 	bool mutual; /* it is asked as well, or its answers are of many datagrams */
 };
@@ -35,6 +39,7 @@ struct datagrams {
 	size_t n;
 	u64 last_send; /* of an answer; 0: none yet */
 	u32 answered;  /* thread of that send */
+	u64 unknown;   /* receives of datagrams from peers that are not recorded */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
 };
 

@@ -12,6 +12,7 @@
 
 #include "analyze/replay/io/datagrams.h"
 #include "analyze/replay/tasks/threads.h"
+#include "analyze/replay/track_loss.h"
 #include "analyze/store/row_types.h"
 #include "format/linux_abi.h"
 #include "track_segments.h"
@@ -142,26 +143,33 @@ static int received(struct replay *r, struct file *f, const struct next_peer *p,
 
 /*
  * A send that answers no request that is open: of one that was forgotten or is from before the
- * recording, to a client, whose port is the kernel's choice, or of a few that were lost.
+ * recording, or of a few that were lost. Who sent first is a client, whatever its port. To another
+ * the first send is a question, unless it has a port for clients: the kernel's choice, or one above
+ * the server's own.
  */
-static void not_asked(struct datagram_peer *p)
+static void not_asked(const struct file *f, struct datagram_peer *p)
 {
+	bool chosen = p->port >= PORTS_OF_CLIENTS;
+
 	if (p->forgotten) {
 		p->forgotten--;
 		return;
 	}
-	p->unasked += p->since > 0;
-	p->mutual = p->port < PORTS_OF_CLIENTS || p->unasked > 1 + p->answers / ANSWERS_OF_ONE;
+	p->unasked += p->since || (p->before && !chosen);
+	p->before += !p->since;
+	p->mutual = (!p->since && !chosen && p->port <= f->sport) ||
+		    p->unasked > 1 + p->answers / ANSWERS_OF_ONE;
 }
 
 /* The request that a send answers; NULL: none. */
-static struct file *answered(struct replay *r, struct datagrams *d, struct datagram_peer *p,
+static struct file *answered(struct replay *r, const struct file *f, struct datagram_peer *p,
 			     u32 tid, u64 ts)
 {
+	struct datagrams *d = f->datagrams;
 	struct datagram *one = p->newest;
 
 	if (!one) {
-		not_asked(p);
+		not_asked(f, p);
 		return NULL;
 	}
 	p->answers++;
@@ -218,7 +226,7 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 	if (find_peer(r, d, next, &peer, e) < 0)
 		return ERR_FAIL;
 	if (peer && send)
-		*ret = answered(r, d, peer, t->tid, v->ts);
+		*ret = answered(r, f, peer, t->tid, v->ts);
 	if (peer && peer->mutual)
 		while (peer->oldest)
 			forget(r, d, peer->oldest);
@@ -243,49 +251,80 @@ struct file *datagrams_open(const struct file *f, const struct file *last)
 	return one ? &one->request : NULL;
 }
 
-/* Questions that had no answer until then; end 0: none until the recording ends. */
-static int put_silence(struct replay *r, const struct process *p, s32 fd,
+/*
+ * Questions that had no answer until then; end 0: the recording ends. Not where the socket received
+ * from a peer that is not recorded since: that may be the answer.
+ */
+static int put_silence(struct replay *r, const struct process *p, s32 fd, const struct datagrams *d,
 		       const struct datagram_peer *peer, u64 end, struct err *e)
 {
-	u64 dur = elapsed(peer->asked, end ? end : r->end);
+	u64 to = end ? end : r->end;
 	char text[ADDRESS_MAX];
 
-	if (!peer->asked || dur < SILENCE_LEAST)
+	if (!peer->asked || elapsed(peer->asked, to) < SILENCE_LEAST || peer->unknown != d->unknown)
 		return 0;
 	address_text(text, peer->family, peer->address, peer->port);
-	return row_put(r->db, peer_silence, e, .ts = replay_time(r, peer->asked),
-		       .dur = (s64)(dur & INT64_MAX), .pid = p->pid, .tid = peer->asker, .fd = fd,
+	return row_put(r->db, peer_silence, e, .ts = replay_time(r, peer->from),
+		       .dur = (s64)(elapsed(peer->from, to) & INT64_MAX),
+		       .since = replay_time(r, peer->asked), .last = replay_time(r, peer->last),
+		       .pid = p->pid, .tid = peer->asker ? peer->asker : BULK_NULL, .fd = fd,
 		       .address = text, .questions = (s64)(peer->questions & INT64_MAX),
-		       .answered = peer->answered, .open = !end);
+		       .answered = peer->answered, .open = !end,
+		       .lossy = loss_overlaps(r, peer->asked, to));
+}
+
+/* One that never answers, as of a log, is one row; else what was asked when is kept. */
+static int asks_peer(struct replay *r, const struct thread *t, s32 fd, const struct datagrams *d,
+		     struct datagram_peer *peer, u64 ts, struct err *e)
+{
+	if (peer->unknown != d->unknown)
+		peer->asked = peer->questions = 0;
+	if (peer->asked && peer->answered && elapsed(peer->from, ts) >= SILENCE_LEAST) {
+		if (put_silence(r, t->process, fd, d, peer, ts, e) < 0)
+			return ERR_FAIL;
+		peer->questions = 0;
+	}
+	peer->unknown = d->unknown;
+	if (!peer->asked)
+		peer->asked = ts;
+	if (!peer->questions++) {
+		peer->from = ts;
+		peer->asker = t->tid;
+	}
+	if (peer->asker != t->tid)
+		peer->asker = 0;
+	peer->last = ts;
+	return 0;
 }
 
 int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		    bool send, struct err *e)
 {
 	const struct next_peer *next = t->own[TRACK_datagrams];
-	struct datagrams *d;
+	struct datagrams *d = f->datagrams;
 	struct datagram_peer *peer;
 
-	if (f->socktype != LINUX_SOCK_DGRAM || f->dport || next->ts != v->ts ||
+	if (f->socktype != LINUX_SOCK_DGRAM || f->dport ||
 	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6))
 		return 0;
+	if (next->ts != v->ts) {
+		if (d && !send)
+			d->unknown++;
+		return 0;
+	}
 	d = datagrams_of(f, e);
 	if (!d || find_peer(r, d, next, &peer, e) < 0)
 		return ERR_FAIL;
 	if (!peer)
 		return 0;
 	if (!send) {
-		if (put_silence(r, t->process, (s32)v->arg[0], peer, v->ts, e) < 0)
+		if (put_silence(r, t->process, (s32)v->arg[0], d, peer, v->ts, e) < 0)
 			return ERR_FAIL;
 		peer->asked = peer->questions = 0;
 		peer->answered = true;
 		return 0;
 	}
-	if (!peer->questions++) {
-		peer->asked = v->ts;
-		peer->asker = t->tid;
-	}
-	return 0;
+	return asks_peer(r, t, (s32)v->arg[0], d, peer, v->ts, e);
 }
 
 int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
@@ -301,7 +340,7 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 	if (!closed && !peers)
 		ret = ERR_FAIL;
 	for (one = peers; one && one->value && ret == 0; one++)
-		ret = put_silence(r, p, fd, one->value, 0, e);
+		ret = put_silence(r, p, fd, d, one->value, 0, e);
 	free(peers);
 	forget_requests(r, d);
 	own(r)->peers -= d->peers.n;
