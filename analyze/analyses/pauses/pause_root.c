@@ -7,6 +7,7 @@
 #include "pause_root.h"
 
 #include "handoffs.h"
+#include "pause_answered.h"
 
 #include "format/errnos.h"
 #include "format/syscall.h"
@@ -441,10 +442,7 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		VALUE_MAYBE("last", request, r->idle ? r->idle_after : 0),
 		VALUE_TEXT("call", r->call.len ? r->call.data : NULL),
 		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),
-		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
-		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
-		VALUE_TEXT("peer_did", u->did),
-		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
+		VALUES_UPSTREAM(u, u->address.len ? u->address.data : NULL),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_pause_root, PROBLEM, CAUSAL,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the threads of pauses did: the findings below that of the pauses. */
 #include "analyze/analyses/waits/cpu_quota.h"
+#include "pause_answered.h"
 #include "pause_contender.h"
 #include "pause_root.h"
 
@@ -318,10 +319,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_MAYBE("released", request, waker ? released_in(p) : 0),
 		VALUE_TEXT("did", did ? p->did : NULL),
 		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
-		VALUE_TEXT(u->sends ? "receiver" : "upstream", text_of(&u->address)),
-		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
-		VALUE_TEXT("peer_did", u->did),
-		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
+		VALUES_UPSTREAM(u, text_of(&u->address)),
 		VALUE_TEXT("peer_function", text_of(&u->function)),
 		VALUE_MAYBE("quota", cgroup, p->quota.cgroup),
 		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),

@@ -6,7 +6,8 @@
  * of the connection, and what it did then is known. It is only waited for while a question has no
  * answer: that must be a quarter of the pause or more.
  */
-#include "analyze/analyses/verdict/verdict.h"
+#include "pause_answered.h"
+
 #include "analyze/store/other_end.h"
 #include "analyze/store/state.h"
 
@@ -173,6 +174,8 @@ int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool
 		ret = read_upstream(c, j->about.id, u, e);
 	if (ret == 0 && p && !u->address.len)
 		ret = read_connection(u, c->db, tid, p->start, p->end, e);
+	if (ret == 0 && p && u->address.len)
+		ret = pause_answered(u, c->db, tid, p->start, p->end, e);
 	if (ret == 0 && p && own && !u->address.len)
 		ret = read_silent(c, j->about.id, p, u, e);
 	if (ret == 0 && p && own && !u->address.len)
@@ -194,6 +197,8 @@ int pause_asked(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 ts,
 
 	if (ret == 0)
 		ret = take_upstream(q, u, e);
+	if (ret == 0 && u->address.len)
+		ret = pause_answered(u, c->db, tid, p->start, p->end, e);
 	return ret < 0 || !u->address.len || u->pid <= 0 ? ret
 							 : read_peer(u, c->db, p->start, p->end, e);
 }
