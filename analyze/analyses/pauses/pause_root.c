@@ -182,6 +182,8 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 						   : "waiting to send";
 	} else if (i->state == STATE_poll) {
 		ret = name_poll(r, c, i, e);
+	} else if (i->state == STATE_other) {
+		ret = pause_file(r, c->db, i->tid, from, to, e);
 	} else if (i->state == STATE_blocked || i->state == STATE_disk) {
 		ret = pause_reason(&r->reason, c->db, i->tid, i->state, from, to, e);
 	}
@@ -461,5 +463,8 @@ void pause_root_free(struct pause_root *r)
 	buf_free(&r->function);
 	buf_free(&r->serving);
 	buf_free(&r->call);
+	buf_free(&r->calls);
+	buf_free(&r->file);
+	buf_free(&r->filesystem);
 	pause_upstream_free(&r->upstream);
 }
