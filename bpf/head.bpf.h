@@ -5,24 +5,20 @@
  */
 #pragma once
 
+#include "status.bpf.h"
 #include "stream.bpf.h"
 
 #define MSG_OOB	      0x1
 #define MSG_PEEK      0x2
 #define MSG_ERRQUEUE  0x2000
-#define ENDS_PIECES   2	 /* at the start of a long receive, if it is not read whole */
-#define ANSWER_BYTES  16 /* looked at here */
-#define ANSWER_PIECES 4	 /* read of a send of several answers */
+#define ENDS_PIECES   2 /* at the start of a long receive, if it is not read whole */
+#define ANSWER_PIECES 4 /* read of a send of several answers */
 #define BUFFERS_MAX   16
 #define GATHERED      16	 /* pieces of a send of several buffers */
 #define PREFACE	      0x20495250 /* "PRI " */
 
 const volatile bool heads = false;  /* bytes are read */
 const volatile u8 moves[1024] = {}; /* by number of a system call: MOVE_* */
-
-struct span {
-	u64 at, len;
-};
 
 /* The first buffer of a call: base and length. */
 static __always_inline bool first_buffer(struct span *ret, u8 move, u64 arg1, u64 arg2)
@@ -380,18 +376,34 @@ static __always_inline u32 written_up_to(const struct served *on, u32 n, const b
 	       BPF_CORE_READ(tp, snd_una);
 }
 
+static __always_inline void emit_joined(struct counts *c, const struct piece *p, const u64 *b)
+{
+	struct ev_raw *e = reserve(c, p->ts, p->tid, p->type, sizeof(*e) + ANSWER_BYTES);
+
+	if (!e)
+		return;
+	e->conn = p->conn;
+	e->pos = p->pos;
+	e->len = p->len;
+	e->n = ANSWER_BYTES;
+	__builtin_memcpy(e->bytes, b, ANSWER_BYTES);
+	ev_submit(e);
+}
+
 static __always_inline void answered(const struct call *call, const struct span *s, u32 fd,
 				     u64 buffers, const bool btf)
 {
 	struct piece p = {
 		call->ts, s->at, s->len, call->tid, 0, 0, call->ret, RAW_ANSWER,
 	};
-	u8 b[ANSWER_BYTES] = {};
+	u64 words[ANSWER_BYTES / sizeof(u64)] = {};
+	const u8 *b = (const u8 *)words;
 	bool error, more;
 	struct served on;
 
-	if (bpf_probe_read_user(b, sizeof(b), (void *)s->at))
+	if (bpf_probe_read_user(words, sizeof(words), (void *)s->at))
 		return;
+	words[1] = word_of_status(words[0], words[1], s->len, buffers, call->ret);
 	error = maybe_error(b);
 	more = several(b, call->ret);
 	if ((!error && !more && !any_pipelined) || !find_served(&on, call, fd, btf))
@@ -404,6 +416,8 @@ static __always_inline void answered(const struct call *call, const struct span 
 			emit_all_gathered(&p, buffers);
 		else
 			emit_pieces(on.c, &p, call->ret, ANSWER_PIECES, btf);
+	} else if (error && b[0] == 'H' && is_split(s->len)) {
+		emit_joined(on.c, &p, words);
 	} else if (error) {
 		emit_piece(on.c, &p, HEAD_SHORT);
 	} else {

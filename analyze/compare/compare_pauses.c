@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUES_MOST 32
+#define VALUES_MOST 40
 #define NAME_SIZE   32
 
 struct pause_value {

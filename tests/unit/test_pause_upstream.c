@@ -48,6 +48,70 @@ static void a_pause_names_the_server_of_a_blocking_call(void **state)
 	db_close(db);
 }
 
+/* How the question of a pause ends. */
+enum end { ANSWERED, TIMED_OUT, GIVEN_UP, ASKED_AGAIN, ASKS_THREE };
+
+/* 100 asks on a TCP connection, sleeps for the answer, and answers its own client then. */
+static sqlite3 *question(enum end end)
+{
+	struct text x = { 0 };
+	int i, n = end == ASKS_THREE ? 3 : 1;
+
+	head(&x);
+	for (i = 9; i < 11; i++)
+		text_line(
+			&x,
+			"@recorder\n25 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=connected"
+			" socktype=1 sport=%d dport=53 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0",
+			i, i, 33000 + i);
+	many(&x, 100, 600, MS);
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
+	wakes(&x);
+	for (i = 0; i < n; i++) {
+		text_line(&x, "%ld 100 syscall nr=sendto fd=9 ret=20 count=20 dur=200", x.t + 5000);
+		text_line(&x, "%ld 100 switch next=0 state=1", x.t + 10000);
+		x.t += 300 * MS;
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
+			  x.t + 1000);
+		x.t += 2000;
+		text_line(&x, "%ld 100 syscall nr=recvfrom fd=9 ret=%d count=99 dur=%ld", x.t,
+			  end == TIMED_OUT || end == GIVEN_UP || end == ASKED_AGAIN ? -11 : 44,
+			  300 * MS - 5000);
+	}
+	if (end == GIVEN_UP || end == ASKED_AGAIN)
+		text_line(&x, "%ld 100 syscall nr=close fd=9 ret=0 dur=10", x.t + 100);
+	if (end == ASKED_AGAIN) {
+		text_line(&x, "%ld 100 syscall nr=sendto fd=10 ret=20 count=20 dur=20", x.t + 200);
+		text_line(&x, "%ld 100 syscall nr=recvfrom fd=10 ret=44 count=99 dur=20",
+			  x.t + 300);
+	}
+	x.t += 1000;
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t);
+	x.t += 1000;
+	return judged(&x);
+}
+
+/* Late is not never. */
+static void an_answer_that_comes_late_is_one(void **state)
+{
+	enum end end;
+	sqlite3 *db;
+
+	(void)state;
+	for (end = ANSWERED; end <= ASKS_THREE; end++) {
+		bool answered = end == ANSWERED || end == ASKS_THREE;
+
+		db = question(end);
+		is_text(db, CAUSE_VALUE("v.text", "upstream"), "127.0.0.1:53");
+		is_number(db, CAUSE_VALUE("count(v.text)", "silent"), !answered);
+		is_number(db, CAUSE_VALUE("round(total(v.number) / 1e7)", "answered"),
+			  answered ? 30 : 0);
+		is_number(db, CAUSE_VALUE("total(v.number)", "questions"),
+			  end == ASKS_THREE ? 3 : 0);
+		db_close(db);
+	}
+}
+
 /* 100 waits for 300 over TCP. 301 has the request, or not, and sleeps; 300 runs a little more. */
 static sqlite3 *with_worker(bool serves)
 {
@@ -349,6 +413,7 @@ int main(void)
 		T(a_call_sends_or_receives),
 		T(who_is_asked_in_the_pause_answers_nothing),
 		T(a_pause_names_the_server_of_a_blocking_call),
+		T(an_answer_that_comes_late_is_one),
 		T(the_thread_that_has_the_request_is_named),
 		T(the_cause_of_the_other_server_is_shown),
 		T(the_other_end_of_the_connection_is_the_server),

@@ -7,6 +7,7 @@
 #include "pause_root.h"
 
 #include "handoffs.h"
+#include "pause_answered.h"
 
 #include "format/errnos.h"
 #include "format/syscall.h"
@@ -173,6 +174,8 @@ static int name_wait(struct pause_root *r, struct analysis_ctx *c, const struct 
 						   : "waiting to send";
 	} else if (i->state == STATE_poll) {
 		ret = name_poll(r, c, i, e);
+	} else if (i->state == STATE_other) {
+		ret = pause_file(r, c->db, i->tid, from, to, e);
 	} else if (i->state == STATE_blocked || i->state == STATE_disk) {
 		ret = pause_reason(&r->reason, c->db, i->tid, i->state, from, to, e);
 	}
@@ -433,10 +436,7 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		VALUE_MAYBE("last", request, r->idle ? r->idle_after : 0),
 		VALUE_TEXT("call", r->call.len ? r->call.data : NULL),
 		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),
-		VALUE_TEXT("upstream", u->address.len ? u->address.data : NULL),
-		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
-		VALUE_TEXT("peer_did", u->did),
-		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
+		VALUES_UPSTREAM(u, u->address.len ? u->address.data : NULL),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_pause_root, PROBLEM, CAUSAL,
@@ -455,5 +455,8 @@ void pause_root_free(struct pause_root *r)
 	buf_free(&r->function);
 	buf_free(&r->serving);
 	buf_free(&r->call);
+	buf_free(&r->calls);
+	buf_free(&r->file);
+	buf_free(&r->filesystem);
 	pause_upstream_free(&r->upstream);
 }

@@ -11,10 +11,11 @@ struct pause_root {
 	bool sends;
 	const char *wait; /* what its thread did, more exactly than its state; NULL: as the state */
 	struct buf of;	  /* the client whose input, or reading, was waited for */
-	struct buf caller;	/* functions in which its thread waited */
-	const char *reason;	/* of its waits in the kernel; NULL: not known */
-	struct release release; /* that ended its wait */
-	struct buf before;	/* the request after whose answer it began */
+	struct buf caller;		    /* functions in which its thread waited */
+	const char *reason;		    /* of its waits in the kernel; NULL: not known */
+	struct release release;		    /* that ended its wait */
+	struct buf calls, file, filesystem; /* of FUSE; empty: not waited for */
+	struct buf before;		    /* the request after whose answer it began */
 
 	s64 last; /* of the chain after its thread, as far as recorded; 0: an interrupt woke that
 		   * one
@@ -56,6 +57,12 @@ int pause_caller(struct buf *out, sqlite3 *db, bool end, s64 tid, int state, s64
 int pause_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
 		 struct err *e);
 int pause_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
+
+/*
+ * pause_file.c: of a thread that sleeps in calls on files: which file of a file system whose daemon
+ * it waits for, and which calls.
+ */
+int pause_file(struct pause_root *r, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
 
 /* pause_idle.c: of a thread that waits for its client from ts on: since when it has no request. */
 int pause_idle(struct pause_root *r, sqlite3 *db, s64 tid, s64 ts, struct err *e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the threads of pauses did: the findings below that of the pauses. */
 #include "analyze/analyses/waits/cpu_quota.h"
+#include "pause_answered.h"
 #include "pause_contender.h"
 #include "pause_root.h"
 
@@ -280,18 +281,27 @@ static const char *text_of(const struct buf *b)
 	return b->len ? b->data : NULL;
 }
 
+static const char *call_of(const struct pause_cause *p, bool exact, bool file)
+{
+	if (file)
+		return text_of(&p->root.calls);
+	/* "in futex" says no more than the state, where the caller is known */
+	if (p->root.caller.len && (exact || p->largest == DID_input || p->largest == DID_futex))
+		return NULL;
+	return p->largest == DID_runq ? NULL : text_of(&p->call);
+}
+
 static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 			   struct err *e)
 {
 	bool runq = p->largest == DID_runq, cpu = p->largest == DID_run;
 	bool input = p->largest == DID_input;
-	bool exact = p->root.wait && (input || p->largest == DID_pipe);
+	bool file = p->largest == DID_other && p->root.file.len;
+	bool exact = p->root.wait && (input || p->largest == DID_pipe || file);
 	bool waker = p->partner > 0 && !cpu && !runq;
 	const struct pause_root *r = &p->root;
 	bool did = p->did && !cpu && !runq && r->tid <= 0; /* else the chain's end says it */
 	const struct pause_upstream *u = &p->upstream;
-	/* "in futex" says no more than the state, where the caller is known */
-	bool plain = r->caller.len && (exact || input || p->largest == DID_futex);
 	const struct value values[] = {
 		VALUE_SUBJECT("thread", thread, p->tid),
 		VALUE_NUMBER("share", largest_share(p), "%"),
@@ -313,15 +323,14 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
 		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
 		VALUE_TEXT("sampled", p->in_longest ? "the longest pause" : NULL),
-		VALUE_TEXT("call", p->call.len && !runq && !plain ? p->call.data : NULL),
+		VALUE_TEXT("call", call_of(p, exact, file)),
+		VALUE_TEXT("file", file ? text_of(&r->file) : NULL),
+		VALUE_TEXT("filesystem", file ? text_of(&r->filesystem) : NULL),
 		VALUE_TEXT("reason", r->reason),
 		VALUE_MAYBE("released", request, waker ? released_in(p) : 0),
 		VALUE_TEXT("did", did ? p->did : NULL),
 		VALUE_NUMBER("did_ns", did ? p->did_ns : NAN, "ns"),
-		VALUE_TEXT(u->sends ? "receiver" : "upstream", text_of(&u->address)),
-		VALUE_MAYBE("peer", thread, u->tid > 0 ? u->tid : 0),
-		VALUE_TEXT("peer_did", u->did),
-		VALUE_NUMBER("peer_share", u->did ? u->share : NAN, "%"),
+		VALUES_UPSTREAM(u, text_of(&u->address)),
 		VALUE_TEXT("peer_function", text_of(&u->function)),
 		VALUE_MAYBE("quota", cgroup, p->quota.cgroup),
 		VALUE_NUMBER("throttled", p->quota.cgroup ? p->quota.throttled : NAN, ""),

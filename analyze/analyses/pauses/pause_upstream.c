@@ -6,6 +6,7 @@
  * of the connection, and what it did then is known. It is only waited for while a question has no
  * answer: that must be a quarter of the pause or more.
  */
+#include "pause_answered.h"
 #include "pause_root.h"
 
 #include "analyze/store/other_end.h"
@@ -189,6 +190,8 @@ int pause_upstream(struct analysis_ctx *c, const struct judged *j, s64 tid, bool
 			ret = read_upstream(c, j->about.id, several, u, e);
 		if (ret == 0 && p && !u->address.len)
 			ret = read_connection(u, c->db, tid, p, several, e);
+		if (ret == 0 && p && u->address.len)
+			ret = pause_answered(u, c->db, tid, p->start, p->end, e);
 		if (ret == 0 && p && own && !u->address.len && !several)
 			ret = read_silent(u, c->db, tid, p, e);
 	}
@@ -211,6 +214,8 @@ int pause_asked(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 ts,
 
 	if (ret == 0)
 		ret = take_upstream(q, u, e);
+	if (ret == 0 && u->address.len)
+		ret = pause_answered(u, c->db, tid, p->start, p->end, e);
 	return ret < 0 || !u->address.len || u->pid <= 0 ? ret
 							 : read_peer(u, c->db, p->start, p->end, e);
 }

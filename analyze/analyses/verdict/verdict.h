@@ -462,6 +462,8 @@ struct pause_upstream {
 	double share;	    /* %, of the pause */
 	const char *did;    /* NULL: not known */
 	bool sends;	    /* the wait is for room to send there */
+	double answered;    /* ns, of its slowest answer in the pause; 0: it gave none */
+	double questions;   /* that had an answer */
 	struct buf function;
 };
 
