@@ -32,7 +32,6 @@ __noinline u64 word_of_status(u64 word0, u64 word1, u64 first, u64 buffers, u64 
 
 	if (!buffers || (u16)word0 != START_OF_HTTP || !is_split(first) || n < 2 * sizeof(u64))
 		return word1;
-#pragma clang loop unroll(full)
 	for (i = 1; i < STATUS_BUFFERS && at < sizeof(u64); i++) {
 		if (bpf_probe_read_user(&s, sizeof(s), (void *)(buffers + i * sizeof(s))))
 			break;
