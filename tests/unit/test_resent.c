@@ -178,6 +178,85 @@ static void a_small_share_is_not(void **state)
 	db_close(db);
 }
 
+/* Pauses of 150 ms and segments that are sent again later: what clients waited longer for. */
+static sqlite3 *next_to_pauses(int pauses, int answers)
+{
+	struct text x = { 0 };
+	int i;
+
+	srand(3);
+	served = 0;
+	head(&x);
+	text_line(&x, "40 " CONNECTION);
+	others(&x, 200);
+	for (i = 0; i < pauses; i++) {
+		sleeping(&x, 6, 150 * MS);
+		others(&x, 30);
+	}
+	for (i = 0; i < answers; i++) {
+		sent_again(&x, 1, 200 * MS, 0);
+		others(&x, 3);
+	}
+	others(&x, 400);
+	return judged(&x, NULL);
+}
+
+static void what_added_more_time_comes_first(void **state)
+{
+	sqlite3 *db = next_to_pauses(3, 110);
+
+	(void)state;
+	is_verdict(db, "problem", "resent");
+	is_number(db, FINDING_VALUE("verdict_resent", "paused", "v.number"), 3);
+	is_text(db, FINDING_VALUE("verdict_resent", "on_time", "coalesce(v.text, '')"), "");
+	is_number(db, FINDING_VALUE("verdict_resent", "otherwise", "v.number"), 0);
+	is_within(db, FINDING_VALUE("verdict_resent", "acked", "v.number"), 190e6, 220e6);
+	db_close(db);
+	db = next_to_pauses(40, 12);
+	is_verdict(db, "problem", "pauses");
+	db_close(db);
+}
+
+/* One client of two has a bad path: it is the problem only where there is no other. */
+static sqlite3 *of_two_clients(int pauses)
+{
+	struct text x = { 0 };
+	int i;
+
+	srand(3);
+	served = 0;
+	head(&x);
+	text_line(&x,
+		  "20 100 fd pid=100 fd=9 mode=0140000 ino=1009 family=2 role=2 socktype=1 sport=80"
+		  " dport=40009 saddr=127.0.0.1 daddr=10.0.0.7");
+	text_line(&x, "40 " CONNECTION);
+	others(&x, 200);
+	for (i = 0; i < pauses; i++) {
+		sleeping(&x, 6, 150 * MS);
+		others(&x, 30);
+	}
+	for (i = 0; i < 20; i++) {
+		sent_again(&x, 1, 200 * MS, 0);
+		request(&x, 9, 100000);
+		others(&x, 3);
+	}
+	others(&x, 400);
+	return judged(&x, NULL);
+}
+
+static void one_client_of_several_is_named(void **state)
+{
+	sqlite3 *db = of_two_clients(0);
+
+	(void)state;
+	is_verdict(db, "problem", "resent");
+	is_number(db, FINDING_VALUE("resent_path", "others", "v.number"), 1);
+	db_close(db);
+	db = of_two_clients(3);
+	is_verdict(db, "problem", "pauses");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +265,8 @@ int main(void)
 		cmocka_unit_test(what_was_acknowledged_is_not),
 		cmocka_unit_test(what_the_client_had_is_not),
 		cmocka_unit_test(a_small_share_is_not),
+		cmocka_unit_test(what_added_more_time_comes_first),
+		cmocka_unit_test(one_client_of_several_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

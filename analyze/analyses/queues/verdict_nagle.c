@@ -9,8 +9,8 @@
  * ACK, and its request is the ACK if it is earlier. A far network is as far before. Answers of one
  * send have nothing before them, and those that were sent again were lost.
  */
-#include "analyze/analyses/verdict/verdict_levels.h"
 #include "analyze/store/db.h"
+#include "shares.h"
 #include "verdict_queues.h"
 
 #define LEAST	30   /* answers, in that time and outside */
@@ -30,53 +30,11 @@
 	" BETWEEN at AND at + acked), 0) AS held FROM g WHERE acked NOT NULL)"
 #define BOUNDS "iddd"
 
-struct windows {
-	double width;
-	int n;
-	double known[WINDOWS], held[WINDOWS];
-};
-
 static int on_window(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	struct windows *w = arg;
-	int i = (int)fmin(fmax(sqlite3_column_double(q, 0) / w->width, 0), w->n - 1);
-
 	(void)e;
-	w->known[i]++;
-	w->held[i] += sqlite3_column_double(q, 1);
+	shares_add(arg, sqlite3_column_double(q, 0), sqlite3_column_double(q, 1));
 	return 0;
-}
-
-/* The time range of windows with most of them; false: in none most answers are held back. */
-static bool find_range(const struct windows *w, double ret[2])
-{
-	struct levels v = { .n = 0 };
-	double low, high, most = 0;
-	int i, first, last = -1;
-
-	for (i = 0; i < w->n; i++) {
-		if (w->known[i] <= 0)
-			continue;
-		v.window[v.n] = i;
-		v.x[v.n++] = w->held[i] / w->known[i];
-	}
-	if (v.n < 4 * LEVELS_SHORTEST)
-		return false;
-	levels_find(&v, STEP);
-	if (!levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= 0)
-		return false;
-	while (levels_range(&v, last + 1, &first, &last)) {
-		double held = 0;
-
-		for (i = first; i <= last; i++)
-			held += w->held[v.window[i]];
-		if (held <= most)
-			continue;
-		most = held;
-		ret[0] = v.window[first] * w->width;
-		ret[1] = (v.window[last] + 1) * w->width;
-	}
-	return most > 0;
 }
 
 struct acks {
@@ -131,7 +89,7 @@ static int read_range(struct analysis_ctx *c, struct judged *j, const double ran
 int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	static const char sql[] = ANSWERS " SELECT at, held FROM h";
-	struct windows w = { .width = j->width, .n = j->n_windows };
+	struct shares w = { .width = j->width, .n = j->n_windows };
 	double range[2] = { 0 };
 	int ret;
 
@@ -140,7 +98,7 @@ int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits 
 		return 0;
 	ret = db_each(c->db, e, on_window, &w, sql, BOUNDS, j->about.id, ACK_DELAYED,
 		      ACK_DELAYED + ACK_TICK, AT_ONCE);
-	if (ret == 0 && find_range(&w, range))
+	if (ret == 0 && shares_range(&w, STEP, range))
 		ret = read_range(c, j, range, e);
 	if (ret < 0 || !(j->nagle.n > 0))
 		return ret;

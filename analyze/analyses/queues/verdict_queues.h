@@ -87,6 +87,29 @@ int verdict_silent_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
+/*
+ * verdict_unacked.c: answers that TCP still sends again at the end; a problem, also if they added
+ * more time than what else was found. Fills unacked.
+ */
+int verdict_unacked(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		    struct err *e);
+int verdict_unacked_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* What answers that arrive late, or never, outweighed: members of an array of values. */
+#define OUTWEIGHED(j, of, value) ((j)->outweighed == VERDICT_##of ? (double)(value) : NAN)
+#define OUTWEIGHED_END(c, j, of) \
+	((j)->slower_to < (double)(c)->duration ? OUTWEIGHED(j, of, (j)->slower_to) : NAN)
+#define VALUES_OUTWEIGHED(c, j)                                                                    \
+	VALUE_NUMBER("slower", OUTWEIGHED(j, slower, (j)->slower_from), "at"),                     \
+		VALUE_NUMBER("slower_end", OUTWEIGHED_END(c, j, slower), "at"),                    \
+		VALUE_NUMBER("slower_ratio", OUTWEIGHED(j, slower, (j)->slower_ratio), "x"),       \
+		VALUE_NUMBER("p99", OUTWEIGHED(j, tail, (j)->late.p99), "ns"),                     \
+		VALUE_NUMBER("late_since", OUTWEIGHED(j, tail, (j)->slower_from), "at"),           \
+		VALUE_NUMBER("late_until", OUTWEIGHED_END(c, j, tail), "at"),                      \
+		VALUE_NUMBER("p99_otherwise", OUTWEIGHED(j, tail, (j)->late.p99_otherwise), "ns"), \
+		VALUE_NUMBER("paused", OUTWEIGHED(j, pauses, (j)->counted), ""),                   \
+		VALUE_NUMBER("longest", OUTWEIGHED(j, pauses, (j)->pause_max), "ns")
+
 /* verdict_connections.c: all connections to another server were busy. 1: said; 0: not so. */
 int verdict_connections(struct analysis_ctx *c, const struct judged *j,
 			const struct verdict_when *w, const struct limits *l, struct err *e);

@@ -410,6 +410,8 @@ static int judge_sockets(struct analysis_ctx *c, struct judged *j, const struct 
 	if (ret == 0)
 		ret = verdict_stuck(c, j, l, e);
 	if (ret == 0)
+		ret = verdict_unacked(c, j, l, e);
+	if (ret == 0)
 		ret = verdict_resent(c, j, l, e);
 	return ret < 0 ? ret : verdict_nagle(c, j, l, e);
 }

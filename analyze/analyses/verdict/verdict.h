@@ -9,6 +9,7 @@
 #include "analyze/store/state.h"
 #include "analyze/store/verdict_kind.h"
 #include "format/buf.h"
+#include "verdict_acks.h"
 #include "verdict_ends.h"
 
 /* What counts: facts limit_pause_ns, limit_latency_ns, limit_factor and limit_errors of the
@@ -83,22 +84,6 @@ struct verdict_late {
 struct verdict_accept {
 	double n, start, end, max;
 	s64 port;
-};
-
-/* Answers of which segments were sent again; n 0: none that matters. */
-struct verdict_resent {
-	double n, of;	  /* answers; of all in the time range */
-	double segments;  /* sent again */
-	double late, max; /* ns from the answer to the last of them, mean and longest */
-	double start, end;
-	s64 client; /* of most of them; 0: not known */
-	double clients;
-};
-
-/* Answers whose last part waited for a delayed ACK of the client; n 0: none. */
-struct verdict_nagle {
-	double n, of, start, end; /* of the answers with an ACK in that time */
-	double late, before; /* ns from the last send to the ACK, medians: of these, and outside */
 };
 
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
@@ -204,6 +189,7 @@ struct judged {
 	struct verdict_accept accept;
 	struct verdict_resent resent;
 	struct verdict_nagle nagle;
+	struct verdict_unacked unacked;
 	struct verdict_connect connect;
 	struct verdict_silent silent;
 	struct verdict_locked locked;
@@ -211,6 +197,7 @@ struct judged {
 	double small, small_base, small_ratio, small_from;
 	/* a change next to the errors that come first; slower_from NAN: none */
 	double slower_from, slower_to, slower_ratio;
+	enum verdict_kind outweighed;	 /* by answers that arrive late, or never */
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
 	double width;			 /* ns of a window */
 	double begins, ends; /* ns: first arrival; all connections closed, or infinite */
@@ -390,7 +377,10 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
  */
 int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
-/* verdict_resent.c: the same of answers that TCP sent again. Fills resent. */
+/*
+ * verdict_resent.c: the same of answers that TCP sent again, also if they added more time than what
+ * else was found. Fills resent.
+ */
 int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
@@ -423,6 +413,11 @@ bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name);
 int verdict_own(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int verdict_timer(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/* verdict_take.c: whether j has no problem, or one of latency that added less time: ns. */
+bool verdict_outweighs(const struct judged *j, double harm);
+/* A problem of that kind instead. */
+void verdict_take(struct judged *j, enum verdict_kind kind, double start, double end, double n);
 
 /* verdict_rank.c: time that clients waited because of the problem, ns, over all requests. */
 double verdict_harm(const struct judged *j);

@@ -38,6 +38,8 @@ double verdict_harm(const struct judged *j)
 		return at_least(j->paused);
 	case VERDICT_resent:
 		return at_least(j->n * j->resent.late);
+	case VERDICT_unacked:
+		return at_least(j->unacked.waited);
 	case VERDICT_nagle:
 		return at_least(j->n * j->nagle.late);
 	case VERDICT_connect:

@@ -408,6 +408,7 @@ static const struct {
 	[VERDICT_silent] = { .say = verdict_silent_say },
 	[VERDICT_accept] = { .say = verdict_accept_say },
 	[VERDICT_resent] = { .say = verdict_resent_say },
+	[VERDICT_unacked] = { .say = verdict_unacked_say },
 	[VERDICT_nagle] = { .say = verdict_nagle_say },
 	[VERDICT_standstill] = { .say = say_standstill,
 				 .crash = true,
