@@ -19,14 +19,15 @@ enum {
 	LISTED = 128,
 	ONE = 256,
 	TWO_FILES = 512,
-	OTHERS = 1024
+	OTHERS = 1024,
+	LEADER = 2048
 };
 
 /*
  * Thread 100 answers on fds 5 to 7. On fds 8 and 9 something was read 4 s before (ASKED); threads
  * 101 and 103 are in call since before, for a lock of 102 (LOCK); after 2 s it is released, and
  * 101 answers (ANSWERED). ONE: only fd 8 and 101. TWO_FILES: 103 waits for another one.
- * OTHERS: they have another name than 100, which answers.
+ * OTHERS: they have another name than 100, which answers. LEADER: 102 waits in poll.
  */
 static sqlite3 *waits(const char *call, int what, int flags)
 {
@@ -79,7 +80,8 @@ static sqlite3 *waits(const char *call, int what, int flags)
 	if (other)
 		text_line(&x, "%ld 103 syscall_args nr=%s arg0=%d flags=%d", end + 10, call,
 			  what & TWO_FILES ? 0x1001 : 0x1000, flags);
-	text_line(&x, "%ld 102 syscall_args nr=clock_nanosleep flags=3", end + 10);
+	text_line(&x, "%ld 102 syscall_args nr=%s flags=3", end + 10,
+		  what & LEADER ? "epoll_wait" : "clock_nanosleep");
 	if (what & LISTED)
 		text_line(&x, "%ld 0 file_lock ino=44 dev=5 pid=100 to=9 holder=900 flags=7",
 			  end + 20);
@@ -186,6 +188,26 @@ static void a_thread_that_may_serve_a_request(void **state)
 	}
 }
 
+/* Thread 100 may have the requests: 101 and 103 may wait to take the place of 102, which polls. */
+static void followers_of_a_leader_are_not_stuck(void **state)
+{
+	sqlite3 *db = waits("futex", ASKED | LOCK | LEADER, 3);
+
+	(void)state;
+	is_verdict(db, "none", "");
+	db_close(db);
+	/* it does something else with the lock; who has it is not known */
+	db = waits("futex", ASKED | LOCK, 3);
+	is_verdict(db, "problem", "stuck");
+	db_close(db);
+	db = waits("flock", ASKED | LISTED, 3);
+	is_verdict(db, "problem", "stuck");
+	db_close(db);
+	db = waits("flock", ASKED, 3);
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+
 static void other_waits_since_before_are_no_problem(void **state)
 {
 	static const struct {
@@ -277,6 +299,7 @@ int main(void)
 		T(the_holder_of_a_file_lock),
 		T(a_thread_that_may_serve_a_request),
 		T(some_requests_wait_for_a_file_lock),
+		T(followers_of_a_leader_are_not_stuck),
 		T(other_waits_since_before_are_no_problem),
 	};
 

@@ -462,6 +462,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		buf_free(&v[i].connect.address);
 		buf_free(&v[i].connect.code);
 		free(v[i].names);
+		verdict_stuck_free(&v[i]);
 	}
 	free(v);
 	return ret;

@@ -207,6 +207,7 @@ struct judged {
 	struct verdict_connect connect;
 	struct verdict_silent silent;
 	struct verdict_locked locked;
+	struct stucks *stuck; /* verdict_stuck.c: kind "stuck"; NULL: not so */
 	/* a change below the limit of latency; small 0: none */
 	double small, small_base, small_ratio, small_from;
 	/* a change next to the errors that come first; slower_from NAN: none */

@@ -26,6 +26,7 @@ struct stuck {
 	int state;
 	bool before;   /* the request was read before the recording */
 	bool by_count; /* other threads of its process may serve it: only their numbers say so */
+	s64 holder;    /* if so, the thread that has the lock; 0: not known */
 };
 
 /* Who has what a thread waits for. */
@@ -82,10 +83,11 @@ int stuck_same(const struct stuck *x, const struct stuck *y);
  * threads wait for a lock or a disk: a problem, kind "stuck".
  */
 int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+/* What it keeps for verdict_stuck_say. */
+void verdict_stuck_free(struct judged *j);
 
 /* verdict_stuck_say.c */
-int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		      struct err *e);
+int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* A note: a thread that waits so, and a request that may be its own. */
 int verdict_stuck_maybe(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 			struct err *e);
