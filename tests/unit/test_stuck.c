@@ -234,11 +234,11 @@ static void other_waits_since_before_are_no_problem(void **state)
 	}
 }
 
-/* Thread 101 reads on fd 8, waits for the lock of a file n times, and answers; 100 on others. */
-static sqlite3 *waits_inside(int n, long wait, int others)
+/* Thread 101 reads on fd 8, waits in call n times, from start on, and answers; 100 on others. */
+static sqlite3 *waits_in(const char *call, long start, int n, long wait, int others)
 {
 	struct text x = { 0 };
-	long t = 200 * MS;
+	long t = start;
 	int i;
 
 	head_of(&x, 5);
@@ -254,13 +254,18 @@ static sqlite3 *waits_inside(int n, long wait, int others)
 		text_line(&x, "%ld 101 syscall nr=read fd=8 ret=29 count=99 dur=200", t + 3000);
 		text_line(&x, "%ld 101 switch next=0 state=1", t + 9000);
 		text_line(&x, "%ld 0 waking target=101\n%ld 0 switch next=101", till, till + 1000);
-		text_line(&x, "%ld 101 syscall_args nr=flock arg0=0x1000 arg1=2 dur=%ld",
-			  till + 2000, till - t - 6000);
+		text_line(&x, "%ld 101 syscall_args nr=%s arg0=0x1000 arg1=2 dur=%ld", till + 2000,
+			  call, till - t - 6000);
 		text_line(&x, "%ld 101 syscall nr=write fd=8 ret=9 count=9 dur=200", till + 4000);
 		text_line(&x, "%ld 101 switch next=0 state=1", till + 5000);
 	}
 	x.t = x.t > t ? x.t : t;
 	return judged(&x, NULL);
+}
+
+static sqlite3 *waits_inside(int n, long wait, int others)
+{
+	return waits_in("flock", 200 * MS, n, wait, others);
 }
 
 static void some_requests_wait_for_a_file_lock(void **state)
@@ -291,6 +296,43 @@ static void some_requests_wait_for_a_file_lock(void **state)
 	db_close(db);
 }
 
+#define LOCK_WAITS                                                                       \
+	"SELECT count(*) FROM thread_state WHERE tid=101 AND state=state_id('lock') AND" \
+	" dur > 1000000000"
+
+static void other_waits_inside_are_no_file_locks(void **state)
+{
+	sqlite3 *db = waits_in("semop", 200 * MS, 2, 1100 * MS, 2000);
+
+	(void)state;
+	is_number(db, LOCK_WAITS, 2); /* a semaphore, which may be for news */
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
+	db_close(db);
+	/* nothing else is answered: those are pauses */
+	db = waits_in("flock", 3000 * MS, 2, 1100 * MS, 2000);
+	is_number(db, LOCK_WAITS, 2);
+	is_verdict(db, "problem", "pauses");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_file_waits'", 0);
+	db_close(db);
+}
+
+/* The limit of another analysis of the same tables. */
+static void waits_are_as_long_as_the_limit_says(void **state)
+{
+	sqlite3 *db = waits_inside(2, 1100 * MS, 2000);
+
+	(void)state;
+	is_verdict(db, "problem", "stuck");
+	assert_int_equal(sqlite3_exec(db,
+				      "INSERT INTO recording(key, value) VALUES('limit_pause_ns',"
+				      " '2000000000')",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	analysed(db, "verdict");
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +341,8 @@ int main(void)
 		T(the_holder_of_a_file_lock),
 		T(a_thread_that_may_serve_a_request),
 		T(some_requests_wait_for_a_file_lock),
+		T(other_waits_inside_are_no_file_locks),
+		T(waits_are_as_long_as_the_limit_says),
 		T(followers_of_a_leader_are_not_stuck),
 		T(other_waits_since_before_are_no_problem),
 	};

@@ -25,31 +25,28 @@
 	"(min(b.n, p.n) > 1 AND (p.pid NOT IN (SELECT pid FROM a) OR (p.pid, (SELECT " POOL \
 	" FROM thread t WHERE t.tid=p.tid LIMIT 1)) IN (SELECT pid, pool FROM a)))"
 
-/* ?1 server, ?2 duration, ?3 the shortest wait, ?4 the shortest since before the recording, ?7 1:
- * threads that serve a request, 0: that may serve one. */
+/* ?1 server, ?2 duration, ?3 the shortest since before the recording, ?4 STUCK_ENTRY, ?5 rows, ?6
+ * 1: threads that serve a request, 0: that may serve one. */
 static const char waits_sql[] =
 	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), a AS MATERIALIZED (SELECT"
 	" DISTINCT pid, " POOL
-	" AS pool FROM thread WHERE tid IN (SELECT tid FROM request WHERE service IN own)), w AS"
-	" MATERIALIZED (SELECT tid, (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state,"
-	" coalesce(object, 0) AS object, ts, ts + dur AS till, coalesce(waker, 0) AS waker FROM thread_state s WHERE dur >= ?3"
-	" AND " STUCK
-	"), o AS MATERIALIZED (SELECT * FROM w WHERE ts <= 0 AND till >= ?4), b AS MATERIALIZED (SELECT"
+	" AS pool FROM thread WHERE tid IN (SELECT tid FROM request WHERE service IN own)), o AS"
+	" MATERIALIZED (SELECT * FROM stuck_state WHERE ts <= 0 AND till >= ?3), b AS MATERIALIZED (SELECT"
 	" *, row_number() OVER (PARTITION BY pid, end IS NULL ORDER BY age DESC) AS k, count(*) OVER"
 	" (PARTITION BY pid, end IS NULL) AS n FROM request_before WHERE service IN own), p AS"
 	" MATERIALIZED (SELECT *, row_number() OVER (PARTITION BY pid ORDER BY tid) AS k, count(*) OVER"
-	" (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?5), h AS MATERIALIZED (SELECT DISTINCT pid"
+	" (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?4), h AS MATERIALIZED (SELECT DISTINCT pid"
 	" FROM thread WHERE tid IN (SELECT s.tid FROM thread_state s WHERE s.state IN (state_id('futex'),"
 	" state_id('poll'), state_id('timer'), state_id('client'), state_id('pipe'), state_id('child'),"
 	" state_id('other'))) AND tid NOT IN (SELECT tid FROM p)) SELECT o.tid, o.state, o.object, o.ts,"
-	" o.till, o.waker, -b.age, 1, 0 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE ?7 UNION"
+	" o.till, o.waker, -b.age, 1, 0 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE ?6 UNION"
 	" ALL SELECT p.tid, p.state, p.object, p.ts, p.till, p.waker, -b.age, 1, p.pid IN (SELECT pid"
-	" FROM h) FROM b JOIN p USING(pid, k) WHERE b.end IS NULL AND CASE WHEN ?7 THEN p.pid NOT IN"
+	" FROM h) FROM b JOIN p USING(pid, k) WHERE b.end IS NULL AND CASE WHEN ?6 THEN p.pid NOT IN"
 	" (SELECT pid FROM h) OR " SEVERAL " ELSE p.pid IN (SELECT pid FROM h) AND NOT " SEVERAL
 	" END UNION ALL SELECT"
-	" w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0, 0 FROM unanswered u JOIN w ON"
-	" w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?5 WHERE ?7 AND u.service IN own AND"
-	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?6";
+	" w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0, 0 FROM unanswered u JOIN stuck_state w"
+	" ON w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?4 WHERE ?6 AND u.service IN own AND"
+	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?5";
 
 #define DIFFER(x, y, member) (((x)->member > (y)->member) - ((x)->member < (y)->member))
 
@@ -270,7 +267,9 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	*s = (struct stucks){ .v = calloc(STUCKS_MOST, sizeof(*s->v)), .start = INFINITY };
 	if (!s->v)
 		return err_set(e, ERR_FAIL, "out of memory for the verdict");
-	ret = db_query(&q, c->db, e, waits_sql, "iiddiii", j->about.id, c->duration, l->pause,
+	if (stuck_states(c->db, l, e) < 0)
+		return ERR_FAIL;
+	ret = db_query(&q, c->db, e, waits_sql, "iidiii", j->about.id, c->duration,
 		       fmax(l->pause, EDGE_LEAST), (s64)STUCK_ENTRY, (s64)STUCKS_MOST, (s64)serves);
 	if (ret < 0)
 		return ret;

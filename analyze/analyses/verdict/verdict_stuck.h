@@ -67,6 +67,13 @@ static inline void stuck_add(struct stucks *s, const struct stuck *w)
 int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 		    const struct limits *l, struct err *e);
 
+/*
+ * verdict_stuck_states.c: makes temporary table stuck_state of all rows of thread_state that are
+ * STUCK and as long as a pause, if it does not exist.
+ */
+int stuck_states(sqlite3 *db, const struct limits *l, struct err *e);
+int stuck_states_forget(sqlite3 *db, struct err *e);
+
 /* Fills *s; free s->v also after an error. */
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e);
