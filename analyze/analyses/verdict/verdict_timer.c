@@ -171,7 +171,7 @@ static int begin_of(struct delayed *d, sqlite3 *db, struct err *e)
 	return ret;
 }
 
-/* In poll, and nobody woke it. */
+/* In poll, and no thread woke it. */
 static bool is_idle(const struct delayed *d)
 {
 	return d->wait.ts != INT64_MIN && d->wait.till > d->ts && d->wait.state == STATE_poll &&
