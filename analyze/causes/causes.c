@@ -196,12 +196,35 @@ static int report_causes(struct reporting *r, const struct saturation *s, struct
 	return ret;
 }
 
+static const char *const unit_names[] = { "calls", "requests", "windows" };
+
+/* The slow time of the verdict cannot be compared with the rest. */
+static int report_not_compared(struct analysis_ctx *c, const struct units *u,
+			       const struct comparison *cmp, struct err *e)
+{
+	bool few = cmp->basis == BASIS_FEW, slow = !few || cmp->n_slow <= cmp->n_usual;
+	const struct value values[] = {
+		VALUE_NUMBER("n", slow ? cmp->n_slow : cmp->n_usual, ""),
+		VALUE_TEXT("unit", unit_names[u->kind]),
+		VALUE_TEXT("where", slow ? "from" : "outside of"),
+		VALUE_NUMBER("from", cmp->when.from, "at"),
+		VALUE_NUMBER("to", cmp->when.to, "at"),
+		{ 0 },
+	};
+	const struct finding f = { .kind = few ? FINDING_too_few_slow : FINDING_not_slower,
+				   .severity = NOTE,
+				   .evidence = LIMIT,
+				   .about = u->of,
+				   .values = values };
+
+	return put_finding(c, e, &f);
+}
+
 static int report_too_few(struct analysis_ctx *c, const struct units *u, struct err *e)
 {
-	static const char *const names[] = { "calls", "requests", "windows" };
 	const struct value values[] = {
 		VALUE_NUMBER("n", u->n, ""),
-		VALUE_TEXT("unit", names[u->kind]),
+		VALUE_TEXT("unit", unit_names[u->kind]),
 		{ 0 },
 	};
 	const struct finding f = { .kind = FINDING_too_few_units,
@@ -240,8 +263,9 @@ static int analyse_units(struct analysis_ctx *c, struct units *u, const struct w
 		goto out;
 	}
 	causes_compare(u, w, cmp);
-	if (cmp->basis == BASIS_NOTHING) {
-		ret = report_too_few(c, u, e);
+	if (cmp->basis >= BASIS_FEW) {
+		ret = cmp->basis == BASIS_NOTHING ? report_too_few(c, u, e)
+						  : report_not_compared(c, u, cmp, e);
 		goto out;
 	}
 	ret = samples_open(d, c->db, u, cmp, e);

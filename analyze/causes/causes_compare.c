@@ -11,6 +11,7 @@
 #include "analyze/stats/stats_boot.h"
 #include "analyze/stats/stats_change.h"
 
+#include <math.h>
 #include <string.h>
 
 #define REPETITIONS 1000
@@ -155,13 +156,16 @@ static bool find_change(const struct units *u, struct comparison *c)
 }
 
 /* The slow windows of the verdict, and of the others those of the lowest level. */
-static bool take_judged(const struct units *u, const struct windows *w, struct comparison *c)
+static enum basis take_judged(const struct units *u, const struct windows *w, struct comparison *c)
 {
 	bool slow[UNIT_BLOCKS] = { false }, one[UNIT_BLOCKS];
 	bool levels = !w->tail && find_change(u, c);
 	int i, b;
 
+	c->when = w->judged[0];
 	for (i = 0; i < w->n_judged; i++) {
+		c->when.from = fmin(c->when.from, w->judged[i].from);
+		c->when.to = fmax(c->when.to, w->judged[i].to);
 		mark(u, &w->judged[i], one);
 		for (b = 0; b < UNIT_BLOCKS; b++)
 			slow[b] |= one[b];
@@ -170,8 +174,12 @@ static bool take_judged(const struct units *u, const struct windows *w, struct c
 		c->is_usual[b] = !slow[b] && (!levels || c->is_usual[b]);
 		c->is_slow[b] = slow[b];
 	}
-	return units_in(u, c->is_slow) >= LEAST_SLOW && units_in(u, c->is_usual) >= LEAST_USUAL &&
-	       (w->tail || mean_in(u, c->is_slow) > NEAR * mean_in(u, c->is_usual));
+	c->n_slow = units_in(u, c->is_slow);
+	c->n_usual = units_in(u, c->is_usual);
+	if (c->n_slow < LEAST_SLOW || c->n_usual < LEAST_USUAL)
+		return BASIS_FEW;
+	return w->tail || mean_in(u, c->is_slow) > NEAR * mean_in(u, c->is_usual) ? BASIS_CHANGE
+										  : BASIS_SAME;
 }
 
 static void choose(const struct units *u, const struct windows *w, struct comparison *c)
@@ -196,7 +204,7 @@ static void choose(const struct units *u, const struct windows *w, struct compar
 		return;
 	}
 	if (w->n_judged) { /* what other units spent their time on says nothing of these */
-		c->basis = take_judged(u, w, c) ? BASIS_CHANGE : BASIS_NOTHING;
+		c->basis = take_judged(u, w, c);
 		return;
 	}
 	if (w->all) {
@@ -345,7 +353,7 @@ void causes_compare(struct units *u, const struct windows *w, struct comparison 
 
 	*c = (struct comparison){ 0 };
 	choose(u, w, c);
-	if (c->basis == BASIS_NOTHING)
+	if (c->basis >= BASIS_FEW)
 		return;
 	if (c->basis == BASIS_TAIL || c->basis == BASIS_ALL) {
 		memset(c->is_slow, 0, sizeof(c->is_slow));

@@ -7,10 +7,13 @@
 #define LEAST_SHARE 0.2 /* of the added latency: less is no cause */
 
 enum basis {
-	BASIS_GIVEN,   /* --degraded against --baseline */
-	BASIS_CHANGE,  /* windows after a change of level against those before */
-	BASIS_TAIL,    /* the slowest against the middle half */
-	BASIS_ALL,     /* units are comparable: all their time */
+	BASIS_GIVEN,  /* --degraded against --baseline */
+	BASIS_CHANGE, /* windows after a change of level against those before */
+	BASIS_TAIL,   /* the slowest against the middle half */
+	BASIS_ALL,    /* units are comparable: all their time */
+	/* none, from here on */
+	BASIS_FEW,     /* too few units in the slow time of the verdict, or outside */
+	BASIS_SAME,    /* these take as long as the others */
 	BASIS_NOTHING, /* too few units */
 };
 
@@ -54,8 +57,8 @@ struct comparison {
 	double n_slow, n_usual;
 	double slow, usual;		  /* mean wall time, ns */
 	double slow_queued, usual_queued; /* of it, before the first receive */
-	struct moment
-		when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE */
+	struct moment when; /* of the slow windows, the worst stretch; only BASIS_GIVEN and _CHANGE;
+			       of _FEW and _SAME all */
 	bool is_slow[UNIT_BLOCKS], is_usual[UNIT_BLOCKS];
 	bool waits;    /* shares are of the waits */
 	bool replaced; /* BASIS_CHANGE of what units wait for, without one of their latency */

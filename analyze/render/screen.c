@@ -376,6 +376,26 @@ static int read_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 	return ret < 0 || !id ? ret : say_finding(&s->also, db, id, e);
 }
 
+/* Whether analysis causes says why, and whether pauses are there instead. */
+static int read_more(struct screen *s, sqlite3 *db, struct err *e)
+{
+	static const char none[] =
+		"SELECT count(*) FROM finding WHERE kind IN ('too_few_units', 'too_few_slow', 'not_slower',"
+		" 'no_units') AND CASE subject_kind WHEN 'server' THEN subject=?1 WHEN 'service' THEN subject IN"
+		" (SELECT id FROM service WHERE server=?1) WHEN 'process' THEN subject IN (SELECT pid FROM service"
+		" WHERE server=?1) ELSE 1 END";
+	static const char pauses[] =
+		"SELECT count(*) FROM pause WHERE server=?1 AND dur >= 100000000";
+	s64 n = 0, paused = 0;
+	int ret = db_int(db, &n, e, none, "i", s->server);
+
+	if (ret == 0)
+		ret = db_int(db, &paused, e, pauses, "i", s->server);
+	s->no_causes = n > 0;
+	s->pauses = paused > 0;
+	return ret;
+}
+
 static int read_without_verdict(struct screen *s, sqlite3 *db, struct err *e)
 {
 	s64 id = 0;
@@ -404,6 +424,8 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret == 0)
 		ret = read_hint(s, db, finding, e);
 	if (ret == 0)
+		ret = read_more(s, db, e);
+	if (ret == 0)
 		ret = screen_moments(s, db, e);
 	if (ret == 0)
 		ret = read_range(s, db, e);
@@ -416,6 +438,8 @@ int screen_next(struct buf *out, const struct screen *s, int i, const char *file
 {
 	const char *analysis = s->problems || s->unchanged ? verdict_kinds[s->kind].more : NULL;
 
+	if (analysis && s->no_causes && !strcmp(analysis, "causes"))
+		analysis = s->pauses ? "pauses" : NULL;
 	if (i == 0 && analysis)
 		buf_printf(out, e, "obsanalyze report -a %s ", analysis);
 	else if (i == 0)

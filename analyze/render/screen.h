@@ -38,6 +38,8 @@ struct screen {
 	bool problems, healthy, unchanged;
 	enum verdict_kind kind;
 	s64 server;	   /* server.id of the first row; 0: a process, or no row */
+	bool no_causes;	   /* analysis causes has nothing to compare */
+	bool pauses;	   /* of it, that are long */
 	const char *worst; /* COMPLETE, TRUNCATED or LOSSY */
 };
 

@@ -6,11 +6,12 @@
 
 /* What happens while a request is in the server. */
 enum during {
-	ITS_TIMER,	 /* poll ends by its timeout, then the answer is sent */
-	SOME_CALL_NEWS,	 /* poll ends by its timeout, the next one finds news at once */
-	A_THREAD,	 /* a thread ends the wait */
-	AN_UPSTREAM,	 /* the timeout ends while an upstream has a question */
-	ASKED_AFTERWARDS /* the upstream is asked when the timer has ended */
+	ITS_TIMER,	  /* poll ends by its timeout, then the answer is sent */
+	SOME_CALL_NEWS,	  /* poll ends by its timeout, the next one finds news at once */
+	A_THREAD,	  /* a thread ends the wait */
+	AN_UPSTREAM,	  /* the timeout ends while an upstream has a question */
+	ASKED_AFTERWARDS, /* the upstream is asked when the timer has ended */
+	MIXED		  /* one in four as A_THREAD, the others as ITS_TIMER */
 };
 
 static void ask(struct text *x, long ts)
@@ -71,7 +72,10 @@ static sqlite3 *recorded(enum during what)
 		      " sport=5000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
 	many(&x, 400, 2 * MS / 10, 9 * MS);
 	for (i = 0; i < 200; i++) {
-		delayed(&x, 5 + i % 3, 12 * MS + rand() % MS, what);
+		delayed(&x, 5 + i % 3, 12 * MS + rand() % MS,
+			what != MIXED ? what
+			: i % 4	      ? ITS_TIMER
+				      : A_THREAD);
 		x.t += 5 * MS;
 	}
 	return judged(&x, NULL);
@@ -111,11 +115,26 @@ static void what_arrives_or_is_asked_is_no_delay_of_its_own(void **state)
 	said(AN_UPSTREAM, 0);
 }
 
+/* All are read together, each with its own waits. */
+static void each_is_judged_by_its_own_waits(void **state)
+{
+	sqlite3 *db = recorded(MIXED);
+
+	(void)state;
+	is_within(
+		db,
+		"SELECT max(v.number) FILTER (WHERE v.name='n') / max(v.number) FILTER (WHERE v.name='of') FROM"
+		" finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='verdict_timer'",
+		0.6, 0.9);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(answers_at_the_end_of_a_timeout_are_the_servers_own_delay),
 		T(what_arrives_or_is_asked_is_no_delay_of_its_own),
+		T(each_is_judged_by_its_own_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

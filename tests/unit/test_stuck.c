@@ -19,14 +19,15 @@ enum {
 	LISTED = 128,
 	ONE = 256,
 	TWO_FILES = 512,
-	OTHERS = 1024
+	OTHERS = 1024,
+	LEADER = 2048
 };
 
 /*
  * Thread 100 answers on fds 5 to 7. On fds 8 and 9 something was read 4 s before (ASKED); threads
  * 101 and 103 are in call since before, for a lock of 102 (LOCK); after 2 s it is released, and
  * 101 answers (ANSWERED). ONE: only fd 8 and 101. TWO_FILES: 103 waits for another one.
- * OTHERS: they have another name than 100, which answers.
+ * OTHERS: they have another name than 100, which answers. LEADER: 102 waits in poll.
  */
 static sqlite3 *waits(const char *call, int what, int flags)
 {
@@ -79,7 +80,8 @@ static sqlite3 *waits(const char *call, int what, int flags)
 	if (other)
 		text_line(&x, "%ld 103 syscall_args nr=%s arg0=%d flags=%d", end + 10, call,
 			  what & TWO_FILES ? 0x1001 : 0x1000, flags);
-	text_line(&x, "%ld 102 syscall_args nr=clock_nanosleep flags=3", end + 10);
+	text_line(&x, "%ld 102 syscall_args nr=%s flags=3", end + 10,
+		  what & LEADER ? "epoll_wait" : "clock_nanosleep");
 	if (what & LISTED)
 		text_line(&x, "%ld 0 file_lock ino=44 dev=5 pid=100 to=9 holder=900 flags=7",
 			  end + 20);
@@ -186,6 +188,26 @@ static void a_thread_that_may_serve_a_request(void **state)
 	}
 }
 
+/* Thread 100 may have the requests: 101 and 103 may wait to take the place of 102, which polls. */
+static void followers_of_a_leader_are_not_stuck(void **state)
+{
+	sqlite3 *db = waits("futex", ASKED | LOCK | LEADER, 3);
+
+	(void)state;
+	is_verdict(db, "none", "");
+	db_close(db);
+	/* it does something else with the lock; who has it is not known */
+	db = waits("futex", ASKED | LOCK, 3);
+	is_verdict(db, "problem", "stuck");
+	db_close(db);
+	db = waits("flock", ASKED | LISTED, 3);
+	is_verdict(db, "problem", "stuck");
+	db_close(db);
+	db = waits("flock", ASKED, 3);
+	is_verdict(db, "none", "");
+	db_close(db);
+}
+
 static void other_waits_since_before_are_no_problem(void **state)
 {
 	static const struct {
@@ -212,17 +234,19 @@ static void other_waits_since_before_are_no_problem(void **state)
 	}
 }
 
-/* Thread 101 reads on fd 8, waits for the lock of a file n times, and answers; 100 on others. */
-static sqlite3 *waits_inside(int n, long wait, int others)
+/* Thread 101 reads on fd 8, waits in call n times, from start on, and answers; 100 on others. A
+ * start below 0 is before the last of those. */
+static sqlite3 *waits_in(const char *call, long start, int n, long wait, int others)
 {
 	struct text x = { 0 };
-	long t = 200 * MS;
+	long t;
 	int i;
 
 	head_of(&x, 5);
 	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"worker\"\n@cpu 0");
 	text_line(&x, "5 100 fd pid=100 fd=4096 mode=0100000 dev=5 ino=44 path=\"/f\"");
 	many(&x, others, 200000, MS);
+	t = start < 0 ? x.t + start : start;
 	text_line(&x, "@cpu 1");
 	for (i = 0; i < n + 1; i++, t += wait + 50 * MS) {
 		long till = t + (i < n ? wait : MS);
@@ -232,13 +256,18 @@ static sqlite3 *waits_inside(int n, long wait, int others)
 		text_line(&x, "%ld 101 syscall nr=read fd=8 ret=29 count=99 dur=200", t + 3000);
 		text_line(&x, "%ld 101 switch next=0 state=1", t + 9000);
 		text_line(&x, "%ld 0 waking target=101\n%ld 0 switch next=101", till, till + 1000);
-		text_line(&x, "%ld 101 syscall_args nr=flock arg0=0x1000 arg1=2 dur=%ld",
-			  till + 2000, till - t - 6000);
+		text_line(&x, "%ld 101 syscall_args nr=%s arg0=0x1000 arg1=2 dur=%ld", till + 2000,
+			  call, till - t - 6000);
 		text_line(&x, "%ld 101 syscall nr=write fd=8 ret=9 count=9 dur=200", till + 4000);
 		text_line(&x, "%ld 101 switch next=0 state=1", till + 5000);
 	}
 	x.t = x.t > t ? x.t : t;
 	return judged(&x, NULL);
+}
+
+static sqlite3 *waits_inside(int n, long wait, int others)
+{
+	return waits_in("flock", 200 * MS, n, wait, others);
 }
 
 static void some_requests_wait_for_a_file_lock(void **state)
@@ -269,6 +298,43 @@ static void some_requests_wait_for_a_file_lock(void **state)
 	db_close(db);
 }
 
+#define LOCK_WAITS                                                                       \
+	"SELECT count(*) FROM thread_state WHERE tid=101 AND state=state_id('lock') AND" \
+	" dur > 1000000000"
+
+static void other_waits_inside_are_no_file_locks(void **state)
+{
+	sqlite3 *db = waits_in("semop", 200 * MS, 2, 1100 * MS, 2000);
+
+	(void)state;
+	is_number(db, LOCK_WAITS, 2); /* a semaphore, which may be for news */
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
+	db_close(db);
+	/* for most of them nothing else is answered: those are pauses */
+	db = waits_in("flock", -800 * MS, 2, 1900 * MS, 2000);
+	is_number(db, LOCK_WAITS, 2);
+	is_verdict(db, "problem", "pauses");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_file_waits'", 0);
+	db_close(db);
+}
+
+/* The limit of another analysis of the same tables. */
+static void waits_are_as_long_as_the_limit_says(void **state)
+{
+	sqlite3 *db = waits_inside(2, 1100 * MS, 2000);
+
+	(void)state;
+	is_verdict(db, "problem", "stuck");
+	assert_int_equal(sqlite3_exec(db,
+				      "INSERT INTO recording(key, value) VALUES('limit_pause_ns',"
+				      " '2000000000')",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	analysed(db, "verdict");
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +343,9 @@ int main(void)
 		T(the_holder_of_a_file_lock),
 		T(a_thread_that_may_serve_a_request),
 		T(some_requests_wait_for_a_file_lock),
+		T(other_waits_inside_are_no_file_locks),
+		T(waits_are_as_long_as_the_limit_says),
+		T(followers_of_a_leader_are_not_stuck),
 		T(other_waits_since_before_are_no_problem),
 	};
 

@@ -427,6 +427,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 			c->db, e,
 			"DELETE FROM verdict; DELETE FROM verdict_range; UPDATE pause SET counts=0 WHERE counts");
 	if (ret == 0)
+		ret = stuck_states_forget(c->db, e);
+	if (ret == 0)
 		ret = read_limits(c, &l, e);
 	if (ret == 0)
 		ret = read_subjects(c, &l, v, &n, e);
@@ -464,6 +466,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		buf_free(&v[i].connect.address);
 		buf_free(&v[i].connect.code);
 		free(v[i].names);
+		verdict_stuck_free(&v[i]);
 	}
 	free(v);
 	return ret;

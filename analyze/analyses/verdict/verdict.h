@@ -119,13 +119,16 @@ struct verdict_locked {
 
 struct judged_pause {
 	s64 id, start, end, waiting, max_wait;
-	double slept;	/* share in poll or on a socket: waiting for input */
-	double polled;	/* share in poll */
-	double queued;	/* share in the run queue */
-	double ran;	/* share on a CPU */
-	s64 amid, late; /* requests that arrived in its middle, and shortly before its end */
-	bool named;	/* a request with a name waits for most of it */
-	bool rare;	/* verdict_rare_pauses.c */
+	double slept;	  /* share in poll or on a socket: waiting for input */
+	double polled;	  /* share in poll */
+	double queued;	  /* share in the run queue */
+	double ran;	  /* share on a CPU */
+	s64 amid, late;	  /* requests that arrived in its middle, and shortly before its end */
+	bool named;	  /* a request with a name waits for most of it */
+	s64 read, reader; /* of the last of the late ones: its read, and by which thread; 0: none */
+	s64 answered;	  /* thread of the first answer after it; 0: not known */
+	bool awaited;	  /* verdict_arrivals.c: an arrival ended it */
+	bool rare;	  /* verdict_rare_pauses.c */
 	bool counts;
 	bool usual, by_name;	      /* no problem: verdict_busy.c, verdict_by_name.c */
 	struct verdict_window inside; /* of the requests that it touches; not of a part */
@@ -193,6 +196,7 @@ struct judged {
 	struct verdict_connect connect;
 	struct verdict_silent silent;
 	struct verdict_locked locked;
+	struct stucks *stuck; /* verdict_stuck.c: kind "stuck"; NULL: not so */
 	/* a change below the limit of latency; small 0: none */
 	double small, small_base, small_ratio, small_from;
 	/* a change next to the errors that come first; slower_from NAN: none */
@@ -248,6 +252,9 @@ double verdict_quantile(const struct hist *h, double q);
 int verdict_rare_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			struct err *e);
 
+/* verdict_arrivals.c: which pauses an arrival ended. */
+int verdict_arrivals(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		     struct err *e);
 /* verdict_pauses.c: which pauses count; counted, paused, waited, start and end of j. */
 int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 /*

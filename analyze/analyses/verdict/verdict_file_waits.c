@@ -8,8 +8,6 @@
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
-#include "analyze/store/columns/columns.h"
-#include "analyze/store/db_idmap.h"
 #include "analyze/store/request_rows.h"
 #include "analyze/store/row_types.h"
 #include "analyze/store/state.h"
@@ -36,41 +34,25 @@ struct file_waits {
 	size_t n;
 	struct waited *requests;
 	size_t n_requests;
-	struct idmap names;	 /* request_name.id + 1 -> struct name_waits */
-	struct idmap semaphores; /* numbers of their calls */
+	struct idmap names; /* request_name.id + 1 -> struct name_waits */
 	const struct judged *j;
-	double least;
 };
 
-static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
+static int on_state(void *arg, sqlite3_stmt *q, struct err *e)
 {
-	const struct row_thread_state *row = state;
 	struct file_waits *x = arg;
 
-	(void)rowid;
-	if (row->state != STATE_lock || (double)row->dur < x->least ||
-	    idmap_get(&x->semaphores, (u64)row->nr))
-		return 0;
 	if (GROW(x->v, x->n, "waits for locks of files", e) < 0)
 		return ERR_FAIL;
 	x->v[x->n++] = (struct stuck){
-		.tid = row->tid,
-		.ts = row->ts,
-		.till = row->ts + row->dur,
-		.waker = row->waker == BULK_NULL ? 0 : row->waker,
+		.tid = sqlite3_column_int64(q, 0),
+		.ts = sqlite3_column_int64(q, 1),
+		.till = sqlite3_column_int64(q, 2),
+		.waker = sqlite3_column_int64(q, 3),
 		.state = STATE_lock,
 		.fd = -1,
 	};
 	return 0;
-}
-
-static int by_thread(const void *a, const void *b)
-{
-	const struct stuck *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->ts > y->ts) - (x->ts < y->ts);
 }
 
 /* The longest wait of the thread in this time; NULL: none. */
@@ -152,24 +134,21 @@ static void choose(struct stucks *s, struct file_waits *x, const struct limits *
 int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 		    const struct limits *l, struct err *e)
 {
-	struct file_waits x = { .j = j, .least = l->pause };
-	static const u32 set = COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
-			       COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state) |
-			       COLUMN_OF(thread_state, nr) | COLUMN_OF(thread_state, waker);
-	int ret = db_each(c->db, e, db_idmap, &x.semaphores, "SELECT nr, 1 FROM " SEMAPHORES, "");
+	struct file_waits x = { .j = j };
+	int ret = stuck_states(c->db, l, e);
 
-	if (ret >= 0)
-		ret = rows_each(c->db, TABLE_thread_state, set, on_state, &x, e);
-
-	if (ret >= 0 && x.n) {
-		qsort(x.v, x.n, sizeof(*x.v), by_thread);
+	if (ret == 0)
+		ret = db_each(
+			c->db, e, on_state, &x,
+			"SELECT tid, ts, till, waker FROM stuck_state WHERE state=state_id('lock') ORDER BY tid,"
+			" ts",
+			"");
+	if (ret == 0 && x.n)
 		ret = requests_each(c->db, COLUMN_OF(request, tid),
 				    "SELECT id FROM service WHERE server=?1", j->about.id,
 				    on_request, &x, e);
-	}
 	if (ret >= 0 && x.n)
 		choose(s, &x, l);
-	idmap_free(&x.semaphores);
 	idmap_free_all(&x.names);
 	free(x.v);
 	free(x.requests);

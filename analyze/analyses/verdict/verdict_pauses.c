@@ -2,78 +2,15 @@
 /* Which pauses count. */
 #include "verdict.h"
 
-#include "analyze/store/request_rows.h"
-#include "analyze/store/row_types.h"
-
 #include <gsl/gsl_cdf.h>
 #include <stdlib.h>
 
 #define RECOUNTS     8
-#define POLLED	     0.5 /* of a pause: its thread was idle */
-#define SHORTLY	     0.1 /* of a pause: what arrives so soon after its start was under way */
 #define COUNT_MARGIN 0.5 /* share of requests outside pauses, else pauses are how it serves */
 
 static double length(const struct judged_pause *p)
 {
 	return (double)(p->end - p->start);
-}
-
-/*
- * Nothing arrived while its thread was idle in poll, until its end: those that had no answer may
- * have waited for that, as consumers do for what others produce. Not so if one has a name: which of
- * these wait for something is known.
- */
-static bool waits_for_arrival(const struct judged_pause *p)
-{
-	return p->polled >= POLLED && !p->named && !p->amid && p->late;
-}
-
-struct arriving {
-	struct judged *j;
-	double react; /* ns: what arrives so long before a pause ends may have ended it */
-};
-
-static int on_arrival(void *arg, s64 rowid, const void *request, struct err *e)
-{
-	const struct row_request *row = request;
-	const struct arriving *a = arg;
-	s64 arrival = row->ts - row->queued, end = row->ts + row->dur;
-	int k, i = verdict_pause_after(a->j, arrival);
-	struct judged_pause *p;
-
-	(void)rowid;
-	(void)e;
-	for (k = i; k < a->j->whole && a->j->pauses[k].start < end && row->name > 0; k++) {
-		p = &a->j->pauses[k];
-		p->named |= 2 * (fmin((double)p->end, (double)end) -
-				 fmax((double)p->start, (double)arrival)) >=
-			    length(p);
-	}
-	p = &a->j->pauses[i];
-	if (i == a->j->whole || p->start >= arrival)
-		return 0;
-	if ((double)(p->end - arrival) <= a->react)
-		p->late++;
-	else if ((double)(arrival - p->start) > SHORTLY * length(p))
-		p->amid++;
-	return 0;
-}
-
-/* When requests arrived in pauses that may have waited for that. */
-static int read_arrivals(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-			 struct err *e)
-{
-	struct arriving a = { j, fmax(j->p50, l->latency) };
-	bool any = false;
-	int i, ret;
-
-	for (i = 0; i < j->whole; i++)
-		any |= j->pauses[i].polled >= POLLED && length(&j->pauses[i]) >= l->pause;
-	if (!any)
-		return 0;
-	ret = requests_each(c->db, 0, "SELECT id FROM service WHERE server=?1", j->about.id,
-			    on_arrival, &a, e);
-	return ret < 0 ? ret : 0;
 }
 
 /*
@@ -86,7 +23,7 @@ static bool serves(const struct analysis_ctx *c, const struct judged *j,
 	/* the first requests of new connections are no sample of how it serves */
 	if ((double)p->end <= j->opened && j->opened > j->begins && length(p) < EDGE_LEAST)
 		return false;
-	return !p->usual && !p->by_name && !waits_for_arrival(p) &&
+	return !p->usual && !p->by_name && !p->awaited &&
 	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
 }
 
@@ -251,7 +188,7 @@ static void count(struct analysis_ctx *c, struct judged *j, const struct limits 
 
 int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
-	int i, ret = read_arrivals(c, j, l, e), some = 1;
+	int i, ret = verdict_arrivals(c, j, l, e), some = 1;
 
 	if (ret == 0 && few_are_outside(j))
 		ret = verdict_rare_pauses(c, j, l, e);

@@ -12,10 +12,9 @@
 #include "analyze/store/request_rows.h"
 #include "analyze/store/row_types.h"
 
-#define OTHERS_LEAST 10	 /* requests of a connection */
-#define MOSTLY	     0.5 /* of a pause */
-#define NEARLY_ALL   0.9 /* of the requests of a connection */
-#define FAR	     10	 /* times what these took at most */
+#define MOSTLY	   0.5 /* of a pause */
+#define NEARLY_ALL 0.9 /* of the requests of a connection; of up to 10 it is the longest */
+#define FAR	   10  /* times what these took at most */
 
 struct rare {
 	struct judged *j;
@@ -27,7 +26,7 @@ struct rare {
 /* Pauses that a request waited in for most of them. */
 static void mark(struct rare *x, const struct hist *h, double from, double to)
 {
-	double usual = h->n > OTHERS_LEAST ? verdict_quantile(h, NEARLY_ALL) : INFINITY;
+	double usual = verdict_quantile(h, NEARLY_ALL);
 	int i = verdict_pause_after(x->j, (s64)from);
 
 	for (; i < x->j->whole && (double)x->j->pauses[i].start < to; i++) {

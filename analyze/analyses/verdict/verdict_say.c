@@ -429,7 +429,7 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 	if (j->more.n > 0 && !problem)
 		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
 	if (ret == 0 && j->kind == VERDICT_stuck)
-		ret = verdict_stuck_say(c, j, l, e);
+		ret = verdict_stuck_say(c, j, e);
 	else if (ret == 0 && j->status != STATUS_PROBLEM)
 		ret = verdict_stuck_maybe(c, j, l, e);
 	if (ret == 0 && says[j->kind].say)

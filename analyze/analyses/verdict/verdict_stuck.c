@@ -12,6 +12,7 @@
  */
 #include "verdict_stuck.h"
 
+#include "analyze/base/idmap.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/row_types.h"
 #include "analyze/store/state.h"
@@ -24,31 +25,28 @@
 	"(min(b.n, p.n) > 1 AND (p.pid NOT IN (SELECT pid FROM a) OR (p.pid, (SELECT " POOL \
 	" FROM thread t WHERE t.tid=p.tid LIMIT 1)) IN (SELECT pid, pool FROM a)))"
 
-/* ?1 server, ?2 duration, ?3 the shortest wait, ?4 the shortest since before the recording, ?7 1:
- * threads that serve a request, 0: that may serve one. */
+/* ?1 server, ?2 duration, ?3 the shortest since before the recording, ?4 STUCK_ENTRY, ?5 rows, ?6
+ * 1: threads that serve a request, 0: that may serve one. */
 static const char waits_sql[] =
 	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), a AS MATERIALIZED (SELECT"
 	" DISTINCT pid, " POOL
-	" AS pool FROM thread WHERE tid IN (SELECT tid FROM request WHERE service IN own)), w AS"
-	" MATERIALIZED (SELECT tid, (SELECT pid FROM thread t WHERE t.tid=s.tid LIMIT 1) AS pid, state,"
-	" coalesce(object, 0) AS object, ts, ts + dur AS till, coalesce(waker, 0) AS waker FROM thread_state s WHERE dur >= ?3"
-	" AND " STUCK
-	"), o AS MATERIALIZED (SELECT * FROM w WHERE ts <= 0 AND till >= ?4), b AS MATERIALIZED (SELECT"
+	" AS pool FROM thread WHERE tid IN (SELECT tid FROM request WHERE service IN own)), o AS"
+	" MATERIALIZED (SELECT * FROM stuck_state WHERE ts <= 0 AND till >= ?3), b AS MATERIALIZED (SELECT"
 	" *, row_number() OVER (PARTITION BY pid, end IS NULL ORDER BY age DESC) AS k, count(*) OVER"
 	" (PARTITION BY pid, end IS NULL) AS n FROM request_before WHERE service IN own), p AS"
 	" MATERIALIZED (SELECT *, row_number() OVER (PARTITION BY pid ORDER BY tid) AS k, count(*) OVER"
-	" (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?5), h AS MATERIALIZED (SELECT DISTINCT pid"
+	" (PARTITION BY pid) AS n FROM o WHERE till >= ?2 - ?4), h AS MATERIALIZED (SELECT DISTINCT pid"
 	" FROM thread WHERE tid IN (SELECT s.tid FROM thread_state s WHERE s.state IN (state_id('futex'),"
 	" state_id('poll'), state_id('timer'), state_id('client'), state_id('pipe'), state_id('child'),"
 	" state_id('other'))) AND tid NOT IN (SELECT tid FROM p)) SELECT o.tid, o.state, o.object, o.ts,"
-	" o.till, o.waker, -b.age, 1, 0 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE ?7 UNION"
+	" o.till, o.waker, -b.age, 1, 0 FROM b JOIN o ON o.tid=b.tid AND o.till <= b.end WHERE ?6 UNION"
 	" ALL SELECT p.tid, p.state, p.object, p.ts, p.till, p.waker, -b.age, 1, p.pid IN (SELECT pid"
-	" FROM h) FROM b JOIN p USING(pid, k) WHERE b.end IS NULL AND CASE WHEN ?7 THEN p.pid NOT IN"
+	" FROM h) FROM b JOIN p USING(pid, k) WHERE b.end IS NULL AND CASE WHEN ?6 THEN p.pid NOT IN"
 	" (SELECT pid FROM h) OR " SEVERAL " ELSE p.pid IN (SELECT pid FROM h) AND NOT " SEVERAL
 	" END UNION ALL SELECT"
-	" w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0, 0 FROM unanswered u JOIN w ON"
-	" w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?5 WHERE ?7 AND u.service IN own AND"
-	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?6";
+	" w.tid, w.state, w.object, w.ts, w.till, w.waker, u.ts, 0, 0 FROM unanswered u JOIN stuck_state w"
+	" ON w.tid=u.tid AND w.ts >= u.read AND w.till >= ?2 - ?4 WHERE ?6 AND u.service IN own AND"
+	" coalesce(u.name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)) LIMIT ?5";
 
 #define DIFFER(x, y, member) (((x)->member > (y)->member) - ((x)->member < (y)->member))
 
@@ -169,34 +167,73 @@ int stuck_holder(struct stuck_holder *ret, sqlite3 *db, const struct stuck *w, s
 	return db_end(q, got);
 }
 
+/* Threads that have locks. */
+struct holders {
+	struct idmap idle; /* tid -> s64: ns in poll or on a socket */
+	s64 end;
+};
+
+static int add_idle(void *arg, s64 rowid, const void *state, struct err *e)
+{
+	const struct row_thread_state *row = state;
+	struct holders *h = arg;
+	s64 *idle;
+
+	(void)rowid;
+	(void)e;
+	if (row->state != STATE_poll && row->state != STATE_socket)
+		return 0;
+	idle = idmap_get(&h->idle, (u64)row->tid);
+	if (idle && row->ts < h->end)
+		*idle += (row->ts + row->dur < h->end ? row->ts + row->dur : h->end) -
+			 (row->ts > 0 ? row->ts : 0);
+	return 0;
+}
+
+/* Who has what those wait for that only numbers connect with a request. */
+static int read_holders(struct holders *h, struct stucks *s, sqlite3 *db, struct err *e)
+{
+	static const u32 set = COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
+			       COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state);
+	int i, ret = 0;
+
+	for (i = 0; i < s->n && ret == 0; i++) {
+		struct stuck *w = &s->v[i];
+		struct stuck_holder holder = { 0 };
+
+		if (w->by_count)
+			ret = stuck_holder(&holder, db, w, e);
+		w->holder = holder.tid;
+		if (ret == 0 && w->holder && !idmap_get(&h->idle, (u64)w->holder) &&
+		    !idmap_add(&h->idle, (u64)w->holder, sizeof(s64), STUCKS_MOST, "holders", e))
+			ret = ERR_FAIL;
+	}
+	if (ret == 0 && h->idle.n)
+		ret = rows_each(db, TABLE_thread_state, set, add_idle, h, e);
+	return ret < 0 ? ret : 0;
+}
+
 /*
  * Where other threads may have the requests, several of both prove nothing if those that wait are
  * followers: one of them has the lock and waits for news, in poll or accept, for all. Nor if who
- * has it is not known.
+ * has it is not known. All wait from before the recording until its end.
  */
-static int leave_out_followers(struct stucks *s, sqlite3 *db, struct err *e)
+static int leave_out_followers(struct stucks *s, sqlite3 *db, s64 duration, struct err *e)
 {
-	static const char sql[] =
-		"SELECT 2 * total(min(ts + dur, ?3) - max(ts, ?2)) FILTER (WHERE state IN (state_id('poll'),"
-		" state_id('socket'))) > ?3 - ?2 FROM thread_state WHERE tid=?1 AND ts < ?3 AND ts + dur > ?2";
-	struct stuck_holder holder;
-	int i, n = 0, ret = 0;
-	s64 idle;
+	struct holders h = { .end = duration };
+	int i, n = 0, ret = read_holders(&h, s, db, e);
 
 	for (i = 0; i < s->n && ret == 0; i++) {
 		const struct stuck *w = &s->v[i];
+		const s64 *idle = w->holder ? idmap_get(&h.idle, (u64)w->holder) : NULL;
 		bool lock = w->state == STATE_futex || w->state == STATE_lock;
 
-		holder = (struct stuck_holder){ 0 };
-		idle = 0;
-		if (w->by_count && lock)
-			ret = stuck_holder(&holder, db, w, e);
-		if (ret == 0 && holder.tid)
-			ret = db_int(db, &idle, e, sql, "iii", holder.tid, w->ts, w->till);
-		if (!w->by_count || !lock || (holder.tid && !idle))
+		if (!w->by_count || !lock || (idle && 2 * *idle <= duration))
 			s->v[n++] = *w;
 	}
-	s->n = n;
+	if (ret == 0)
+		s->n = n;
+	idmap_free_all(&h.idle);
 	return ret;
 }
 
@@ -230,7 +267,9 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	*s = (struct stucks){ .v = calloc(STUCKS_MOST, sizeof(*s->v)), .start = INFINITY };
 	if (!s->v)
 		return err_set(e, ERR_FAIL, "out of memory for the verdict");
-	ret = db_query(&q, c->db, e, waits_sql, "iiddiii", j->about.id, c->duration, l->pause,
+	if (stuck_states(c->db, l, e) < 0)
+		return ERR_FAIL;
+	ret = db_query(&q, c->db, e, waits_sql, "iidiii", j->about.id, c->duration,
 		       fmax(l->pause, EDGE_LEAST), (s64)STUCK_ENTRY, (s64)STUCKS_MOST, (s64)serves);
 	if (ret < 0)
 		return ret;
@@ -251,7 +290,7 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	}
 	ret = db_end(q, ret);
 	if (ret == 0 && serves == STUCK_SERVES)
-		ret = leave_out_followers(s, c->db, e);
+		ret = leave_out_followers(s, c->db, c->duration, e);
 	for (i = 0; i < s->n; i++)
 		stuck_add(s, &s->v[i]);
 	if (ret == 0 && !s->n && serves == STUCK_SERVES)
@@ -298,8 +337,24 @@ int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits 
 	if (j->about.kind != SUBJECT_server || (j->status == STATUS_PROBLEM && !may_be_less(j)))
 		return 0;
 	ret = stuck_read(&s, c, j, l, STUCK_SERVES, e);
-	if (ret == 0 && s.n && (j->status != STATUS_PROBLEM || s.waited > verdict_harm(j)))
+	if (ret == 0 && s.n && (j->status != STATUS_PROBLEM || s.waited > verdict_harm(j))) {
+		j->stuck = malloc(sizeof(*j->stuck));
+		if (!j->stuck) {
+			ret = err_set(e, ERR_FAIL, "out of memory for the verdict");
+			goto out;
+		}
 		take_stuck(j, &s);
+		*j->stuck = s;
+		s.v = NULL;
+	}
+out:
 	free(s.v);
 	return ret;
+}
+
+void verdict_stuck_free(struct judged *j)
+{
+	if (j->stuck)
+		free(j->stuck->v);
+	free(j->stuck);
 }

@@ -26,6 +26,7 @@ struct stuck {
 	int state;
 	bool before;   /* the request was read before the recording */
 	bool by_count; /* other threads of its process may serve it: only their numbers say so */
+	s64 holder;    /* if so, the thread that has the lock; 0: not known */
 };
 
 /* Who has what a thread waits for. */
@@ -66,6 +67,13 @@ static inline void stuck_add(struct stucks *s, const struct stuck *w)
 int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 		    const struct limits *l, struct err *e);
 
+/*
+ * verdict_stuck_states.c: makes temporary table stuck_state of all rows of thread_state that are
+ * STUCK and as long as a pause, if it does not exist.
+ */
+int stuck_states(sqlite3 *db, const struct limits *l, struct err *e);
+int stuck_states_forget(sqlite3 *db, struct err *e);
+
 /* Fills *s; free s->v also after an error. */
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	       const struct limits *l, enum stuck_serves serves, struct err *e);
@@ -82,10 +90,11 @@ int stuck_same(const struct stuck *x, const struct stuck *y);
  * threads wait for a lock or a disk: a problem, kind "stuck".
  */
 int verdict_stuck(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+/* What it keeps for verdict_stuck_say. */
+void verdict_stuck_free(struct judged *j);
 
 /* verdict_stuck_say.c */
-int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		      struct err *e);
+int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* A note: a thread that waits so, and a request that may be its own. */
 int verdict_stuck_maybe(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 			struct err *e);

@@ -228,20 +228,14 @@ static int put_stuck(struct analysis_ctx *c, struct judged *j, const struct stuc
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
-int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		      struct err *e)
+int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	struct stucks s = { 0 };
+	const struct stucks *s = j->stuck;
 	int ret;
 
 	j->status = STATUS_PROBLEM;
-	ret = stuck_read(&s, c, j, l, STUCK_SERVES, e);
-	if (ret == 0)
-		ret = s.of > 0 ? put_file_waits(c, j, &s, e) : put_stuck(c, j, &s, e);
-	if (ret == 0)
-		ret = put_groups(c, j, &s, e);
-	free(s.v);
-	return ret;
+	ret = s->of > 0 ? put_file_waits(c, j, s, e) : put_stuck(c, j, s, e);
+	return ret == 0 ? put_groups(c, j, s, e) : ret;
 }
 
 int verdict_stuck_maybe(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
