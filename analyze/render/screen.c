@@ -89,7 +89,7 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 	int ret = db_query(
 		&q, db, e,
 		"SELECT status, kind, subject_kind, subject, rate, p50, p99, max, errors, idle,"
-		" finding, iif(errors > read, NULL, read), unanswered FROM verdict ORDER BY rank LIMIT 1",
+		" finding, iif(errors > read, NULL, read), coalesce(unanswered, 0) + coalesce(due, 0) FROM verdict ORDER BY rank LIMIT 1",
 		"");
 
 	if (ret < 0)

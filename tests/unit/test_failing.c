@@ -277,8 +277,23 @@ static void who_goes_first_gets_no_answer(void **state)
 
 /* ---- processes that end ---- */
 
+/* Process 200 waits for an answer of another server, until a signal wakes it. */
+static void ask_other(struct buf *x)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e,
+		   "4_910_000_000 200 syscall nr=sendto fd=6 dur=1 ret=10\n"
+		   "4_911_000_000 200 switch next=0 state=1\n"
+		   "5_000_000_000 300 waking target=200\n"
+		   "5_000_010_000 0 switch next=200\n"
+		   "5_000_020_000 200 syscall nr=recvfrom fd=6 dur=89100000 ret=-512\n");
+}
+
+enum was { WAS_IDLE, WAS_BUSY, WAS_ASKING };
+
 /* Process 200 reads a request and ends at 5 s, in the form of wait(2) of code. */
-static sqlite3 *ended(int code, int number, int si_code, bool busy)
+static sqlite3 *ended(int code, int number, int si_code, enum was was)
 {
 	struct failing f = { .bad = 0 };
 	struct buf x = { 0 };
@@ -289,19 +304,23 @@ static sqlite3 *ended(int code, int number, int si_code, bool busy)
 	buf_printf(&x, &e,
 		   "2 200 thread pid=200 state=83 comm=\"server\"\n"
 		   "4 200 fd pid=200 fd=5 mode=0140000 ino=99 family=2 role=2 socktype=1 sport=80"
-		   " dport=7 daddr=10.0.0.9\n@cpu 1\n"
+		   " dport=7 daddr=10.0.0.9\n"
+		   "4 200 fd pid=200 fd=6 mode=0140000 ino=98 family=2 role=3 socktype=1 sport=8"
+		   " dport=9211 daddr=10.0.0.7\n@cpu 1\n"
 		   "90 0 switch next=200\n100 0 connection sock=99 ino=99 conn=99 family=2 side=1\n"
 		   "2_000_000_000 200 syscall nr=read fd=5 dur=1 ret=10\n"
 		   "2_000_000_000 200 head conn=99 pos=10 len=10 name=1 requests=1\n"
 		   "2_000_100_000 200 syscall nr=write fd=5 dur=1 ret=10\n");
-	if (busy)
+	if (was != WAS_IDLE)
 		buf_printf(&x, &e,
 			   "4_900_000_000 200 syscall nr=read fd=5 dur=1 ret=10\n"
 			   "4_900_000_000 200 head conn=99 pos=20 len=10 name=1 requests=1\n");
+	if (was == WAS_ASKING)
+		ask_other(&x);
 	if (number)
 		buf_printf(
 			&x, &e,
-			"5_000_000_000 300 signal_sent target=200 pid=200 number=%d code=%d sender=300"
+			"5_000_030_000 300 signal_sent target=200 pid=200 number=%d code=%d sender=300"
 			" comm=\"bash\"\n",
 			number, si_code);
 	buf_printf(
@@ -314,7 +333,7 @@ static sqlite3 *ended(int code, int number, int si_code, bool busy)
 
 static void a_killed_process_is_named(void **state)
 {
-	sqlite3 *db = ended(9, 9, 0, true);
+	sqlite3 *db = ended(9, 9, 0, WAS_BUSY);
 
 	(void)state;
 	is_text(db, VERDICT, "problem unanswered");
@@ -322,12 +341,18 @@ static void a_killed_process_is_named(void **state)
 	is_text(db, TEXT_OF("verdict_killed", "sender"), "bash[300]");
 	is_number(db, FINDING_VALUE("verdict_killed", "process", "v.id"), 200);
 	is_number(db, VALUE("verdict_killed", "n"), 1);
+	is_number(db, FINDING_VALUE("verdict_killed", "name", "v.id"), 1);
+	is_null(db, TEXT_OF("verdict_killed", "upstream"));
 	db_close(db);
-	db = ended(11 | 128, 11, 1, true);
+	db = ended(9, 9, 0, WAS_ASKING);
+	is_text(db, TEXT_OF("verdict_killed", "upstream"), "10.0.0.7:9211");
+	is_within(db, VALUE("verdict_killed", "wait"), 89e6, 91e6);
+	db_close(db);
+	db = ended(11 | 128, 11, 1, WAS_BUSY);
 	is_text(db, TEXT_OF("verdict_killed", "signal"), "SIGSEGV");
 	is_text(db, TEXT_OF("verdict_killed", "fault"), "a fault of its own");
 	db_close(db);
-	db = ended(9, 9, 128, true);
+	db = ended(9, 9, 128, WAS_BUSY);
 	is_like(db, TEXT_OF("verdict_killed", "fault"), "sent by the kernel%");
 	db_close(db);
 }
@@ -383,18 +408,18 @@ static void an_orderly_end_is_not(void **state)
 {
 	static const struct {
 		int code, number;
-		bool busy;
+		enum was was;
 	} cases[] = {
-		{ 0, 0, true },	  /* it exits, as a worker after its last request */
-		{ 15, 15, true }, /* it is asked to end */
-		{ 256, 0, false },
-		{ 9, 9, false }, /* no request of its connections waits */
+		{ 0, 0, WAS_BUSY },   /* it exits, as a worker after its last request */
+		{ 15, 15, WAS_BUSY }, /* it is asked to end */
+		{ 256, 0, WAS_IDLE },
+		{ 9, 9, WAS_IDLE }, /* no request of its connections waits */
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		sqlite3 *db = ended(cases[i].code, cases[i].number, 0, cases[i].busy);
+		sqlite3 *db = ended(cases[i].code, cases[i].number, 0, cases[i].was);
 
 		is_text(db, VERDICT, "none ");
 		is_number(db, N_OF("verdict_killed"), 0);

@@ -15,20 +15,24 @@ struct server {
 	long work;	/* ns per request */
 	long slow_from; /* from then on so many clients more; 0: never */
 	int more;
-	bool threads; /* of one process, whose main thread accepts; else processes that do */
-	bool bound;   /* connections stay open, and belong to one worker each */
-	bool loop;    /* a worker reads at once, and answers later */
-	bool made;    /* a thread is made for each connection */
-	long slow;    /* ns: requests of worker 0 */
-	long keeps;   /* ns that a connection stays open after its answer */
-	long pauses;  /* ns that a client waits before it asks again, at most */
+	bool threads;	/* of one process, whose main thread accepts; else processes that do */
+	bool bound;	/* connections stay open, and belong to one worker each */
+	bool loop;	/* a worker reads at once, and answers later */
+	bool made;	/* a thread is made for each connection */
+	long slow;	/* ns: requests of worker 0 */
+	long keeps;	/* ns that a connection stays open after its answer */
+	long kept_from; /* from then on the next connection of each worker stays open, */
+	long kept;	/* for so long, */
+	bool kept_busy; /* without an answer */
+	long pauses;	/* ns that a client waits before it asks again, at most */
 };
 
 struct run {
 	const struct server *s;
 	struct pool_text x;
 	long at[CLIENTS], free_at[WORKERS], pos[CLIENTS];
-	long conns;
+	long conns, keeps;
+	int kept;
 };
 
 static void begin(struct text *x, const struct server *s)
@@ -80,7 +84,7 @@ static void asks(struct run *r, int c, int w, long read, long end)
 	pool_line(&r->x, read, "%d head conn=%ld pos=0 len=10 name=%d requests=1", tid, conn,
 		  c % 4 ? 1 : 2);
 	pool_line(&r->x, end, "%d syscall nr=write fd=%d dur=1000 ret=20", tid, fd);
-	pool_line(&r->x, end + 2000 + r->s->keeps, "%d syscall nr=close fd=%d dur=1000", tid, fd);
+	pool_line(&r->x, end + 2000 + r->keeps, "%d syscall nr=close fd=%d dur=1000", tid, fd);
 }
 
 /* The same on its own connection, to the worker that has it. */
@@ -141,8 +145,13 @@ static sqlite3 *judged(const struct server *s)
 		end = (s->loop && r.free_at[w] > read ? r.free_at[w] : read) + work;
 		if (end > SECONDS * 1000 * POOL_MS - POOL_MS)
 			break;
+		r.keeps = s->keeps;
+		if (s->kept_from && r.at[c] >= s->kept_from && r.kept < WORKERS) {
+			r.kept++;
+			*(s->kept_busy ? &end : &r.keeps) += s->kept;
+		}
 		(s->bound ? asks_again : asks)(&r, c, w, read, end);
-		r.free_at[w] = end + 5000 + s->keeps;
+		r.free_at[w] = end + 5000 + r.keeps;
 		r.at[c] = end + POOL_MS + (s->pauses ? rand() % s->pauses : 0);
 	}
 	db = pool_loaded(&x, &r.x, SECONDS * 1000 * POOL_MS);
@@ -192,6 +201,39 @@ static void processes_keep_idle_connections(void **state)
 	/* those of busy processes are not idle */
 	db = judged(&(struct server){ .clients = 12, .work = 20 * POOL_MS });
 	is_number(db, OF_POOL("verdict_kept", "processes", "count(v.number)"), 0);
+	db_close(db);
+}
+
+/* For 1.5 s, each process keeps one connection, and the other clients wait. */
+static void processes_keep_connections_for_a_while(void **state)
+{
+	struct server s = { .clients = 12,
+			    .work = POOL_MS,
+			    .pauses = 100 * POOL_MS,
+			    .kept_from = 3000 * POOL_MS,
+			    .kept = 1500 * POOL_MS };
+	sqlite3 *db = judged(&s);
+
+	(void)state;
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "pauses");
+	is_number(db, OF_POOL("verdict_kept_then", "processes", "v.number"), WORKERS);
+	is_within(db, OF_POOL("verdict_kept_then", "full", "v.number"), 95, 100);
+	is_number(db, OF_POOL("verdict_kept_then", "of_client", "v.number"), WORKERS);
+	is_text(db, OF_POOL("verdict_kept_then", "client", "v.text"), "10.0.0.9");
+	is_within(db, OF_POOL("verdict_kept_then", "longest", "v.number"), 1.3e9, 1.6e9);
+	is_number(db, OF_POOL("verdict_kept_then", "queue", "count(v.number)"), 0);
+	db_close(db);
+	/* they work on a request of it, as on a slow upload */
+	s.kept_busy = true;
+	db = judged(&s);
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "pauses");
+	is_number(db, OF_POOL("verdict_kept_then", "processes", "count(v.number)"), 0);
+	db_close(db);
+	/* one process with threads accepts at once */
+	s.kept_busy = false;
+	s.threads = true;
+	db = judged(&s);
+	is_number(db, OF_POOL("verdict_kept_then", "processes", "count(v.number)"), 0);
 	db_close(db);
 }
 
@@ -372,17 +414,12 @@ static void a_file_lock_has_its_holder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(processes_keep_idle_connections),
-		T(processes_are_all_busy),
-		T(threads_are_all_busy),
-		T(those_that_wait_are_counted),
-		T(they_are_from_a_moment_on),
-		T(an_idle_worker_is_left),
-		T(one_worker_is_slow),
-		T(connections_belong_to_threads),
-		T(event_loops_are_no_pool),
-		T(a_thread_for_each_connection),
-		T(a_file_lock_has_its_holder),
+		T(processes_keep_idle_connections), T(processes_keep_connections_for_a_while),
+		T(processes_are_all_busy),	    T(threads_are_all_busy),
+		T(those_that_wait_are_counted),	    T(they_are_from_a_moment_on),
+		T(an_idle_worker_is_left),	    T(one_worker_is_slow),
+		T(connections_belong_to_threads),   T(event_loops_are_no_pool),
+		T(a_thread_for_each_connection),    T(a_file_lock_has_its_holder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

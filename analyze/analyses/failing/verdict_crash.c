@@ -7,6 +7,8 @@
  */
 #include "verdict_failing.h"
 
+#include "analyze/analyses/verdict/verdict_stuck.h"
+
 #include <string.h>
 
 #define SI_KERNEL 128
@@ -14,6 +16,11 @@
 
 #define REST_LEAST    1e9 /* ns, of the recording after the end of a server */
 #define LINUX_SIGKILL 9
+
+/* Of rows u of upstream_unanswered: its thread has waited for that answer since, until ?2. */
+#define MOSTLY_ASKS                                                                            \
+	"(SELECT 2 * total(min(ts + dur, ?2) - max(ts, u.ts)) > ?2 - u.ts FROM thread_state s" \
+	" WHERE s.tid=u.tid AND s.state=state_id('client') AND s.ts < ?2 AND s.ts + s.dur > u.ts)"
 
 static const struct {
 	int number;
@@ -68,6 +75,7 @@ int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 /* What is known of the signal: its sender, and what it was for. */
 struct sent {
 	s64 tid, pid;
+	double ts;
 	int code;
 	bool known;
 	struct buf sender, group;
@@ -82,6 +90,7 @@ static int take_sent(void *arg, sqlite3_stmt *q, struct err *e)
 	s->tid = sqlite3_column_int64(q, 0);
 	s->code = sqlite3_column_int(q, 1);
 	s->pid = sqlite3_column_int64(q, 2);
+	s->ts = sqlite3_column_double(q, 4);
 	return *db_text(q, 3) ? buf_printf(&s->sender, e, "%s[%lld]", db_text(q, 3),
 					   (long long)(s->pid ? s->pid : s->tid))
 			      : 0;
@@ -102,7 +111,7 @@ static int read_sent(struct analysis_ctx *c, const struct verdict_crash *x, stru
 	static const char sql[] =
 		"SELECT s.tid, s.code, coalesce(nullif(s.sender_pid, 0), (SELECT pid FROM thread t WHERE"
 		" t.tid=s.tid LIMIT 1), 0), coalesce(nullif(s.sender, ''), (SELECT comm FROM thread t WHERE"
-		" t.tid=s.tid LIMIT 1), '') FROM signal_sent s WHERE s.pid=?1 AND s.signal=?2 AND s.ts <= ?3 +"
+		" t.tid=s.tid LIMIT 1), ''), s.ts FROM signal_sent s WHERE s.pid=?1 AND s.signal=?2 AND s.ts <= ?3 +"
 		" 1000000 ORDER BY s.ts DESC LIMIT 1";
 	static const char oom[] =
 		"SELECT path, max FROM memory WHERE oom_kill > 0 AND ts <= ?1 AND ts + dur + 1000000000 >= ?1 ORDER"
@@ -112,6 +121,54 @@ static int read_sent(struct analysis_ctx *c, const struct verdict_crash *x, stru
 	if (ret == 0 && s->code == SI_KERNEL && x->signal == LINUX_SIGKILL)
 		ret = db_each(c->db, e, take_group, s, oom, "d", x->ts);
 	return ret;
+}
+
+/* What it was asked and did when the signal came. */
+struct doomed {
+	s64 name; /* of a request that got no answer; 0: not known */
+	struct buf upstream;
+	double waited;	 /* ns, for an answer of it */
+	const char *did; /* for most of the time since it read that request; NULL: not known */
+	double share;
+};
+
+static int take_upstream(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct doomed *d = arg;
+
+	d->waited = sqlite3_column_double(q, 1);
+	return buf_printf(&d->upstream, e, "%s", db_text(q, 0));
+}
+
+/* A thread that was idle has no request: what it waited for is not said. */
+static int read_doomed(struct analysis_ctx *c, const struct verdict_crash *x, double ts,
+		       struct doomed *d, struct err *e)
+{
+	static const char asked[] =
+		"SELECT f.remote, ?2 - u.ts FROM upstream_unanswered u JOIN fd f ON f.pid=u.pid AND f.fd=u.fd AND"
+		" f.ts <= u.ts AND coalesce(f.end, ?2) >= ?2 WHERE u.pid=?1 AND NOT u.datagram AND u.ts < ?2 AND"
+		" f.remote<>'' AND " MOSTLY_ASKS " ORDER BY u.ts LIMIT 1";
+	static const char request[] =
+		"SELECT tid, read, coalesce(name, 0) FROM request_closed WHERE pid=?1 AND read < ?2 AND end >= ?2 AND NOT"
+		" peer ORDER BY read LIMIT 1";
+	sqlite3_stmt *q;
+	s64 tid = 0, read = 0;
+	int ret = db_each(c->db, e, take_upstream, d, asked, "id", x->pid, ts);
+
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, request, "id", x->pid, ts);
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		tid = sqlite3_column_int64(q, 0);
+		read = sqlite3_column_int64(q, 1);
+		d->name = sqlite3_column_int64(q, 2);
+	}
+	ret = db_end(q, ret);
+	return ret < 0 || !tid || d->upstream.len
+		       ? ret
+		       : verdict_did(&d->did, &d->share, c->db, tid, read, (s64)ts, e);
 }
 
 static const char *fault_of(const struct verdict_crash *x, const struct sent *s)
@@ -139,7 +196,8 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 {
 	const struct verdict_crash *x = &j->crash;
 	const char *signal = "a signal", *fault;
-	struct sent s = { .limit = NAN };
+	struct sent s = { .limit = NAN, .ts = x->ts };
+	struct doomed d = { .waited = NAN, .share = NAN };
 	size_t i;
 	int ret;
 
@@ -148,6 +206,8 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		signal = signals[i].number == x->signal ? signals[i].name : signal;
 	ret = read_sent(c, x, &s, e);
+	if (ret == 0)
+		ret = read_doomed(c, x, s.ts, &d, e);
 	fault = fault_of(x, &s);
 	if (ret == 0) {
 		const struct value values[] = {
@@ -159,7 +219,12 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 				   !fault && !s.group.len && s.sender.len ? s.sender.data : NULL),
 			VALUE_TEXT("group", s.group.len ? s.group.data : NULL),
 			VALUE_NUMBER("limit", s.group.len ? s.limit : NAN, "bytes"),
+			VALUE_NUMBER("wait", d.waited, "ns"),
+			VALUE_TEXT("upstream", d.upstream.len ? d.upstream.data : NULL),
+			VALUE_TEXT("did", d.did),
+			VALUE_NUMBER("did_share", d.did ? d.share : NAN, "%"),
 			VALUE_NUMBER("n", x->waiting > 0 ? x->waiting : NAN, ""),
+			VALUE_MAYBE("name", request_name, x->waiting > 0 ? d.name : 0),
 			VALUE_NUMBER("more", x->n > 1 ? x->n - 1 : NAN, ""),
 			{ 0 },
 		};
@@ -173,6 +238,7 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 
 		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
 	}
+	buf_free(&d.upstream);
 	buf_free(&s.sender);
 	buf_free(&s.group);
 	return ret;

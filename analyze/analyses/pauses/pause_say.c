@@ -37,6 +37,9 @@ enum did {
 /* A second state is said too if it has this part of the time of the largest. */
 #define NOTABLE (1.0 / 3)
 
+/* Next to another cause, states of less of the pauses are none. */
+#define CAUSE_LEAST 25.0 /* % */
+
 #define ROOT_FIRST 50 /* %, of the pause: such an end of its chain is said first */
 
 struct pause_cause {
@@ -268,6 +271,20 @@ static double second_share(const struct pause_cause *p)
 	return p->second < N_DID ? 100 * p->spent[p->second] / p->total : NAN;
 }
 
+static int explains_little(bool *ret, sqlite3 *db, const struct judged *j,
+			   const struct pause_cause *p, struct err *e)
+{
+	s64 said = 0; /* 1: something; 2: that each process keeps a connection */
+	int err = db_int(
+		db, &said, e,
+		"SELECT max(1 + (kind='verdict_kept_then')) FROM finding WHERE parent=?1 AND parent > 0",
+		"i", j->finding);
+
+	*ret = said && largest_share(p) + fmax(second_share(p), 0) < CAUSE_LEAST;
+	*ret |= said > 1 && p->largest == DID_input;
+	return err;
+}
+
 /* The request with a name in which the waker released a lock; 0: none. */
 static s64 released_in(const struct pause_cause *p)
 {
@@ -423,7 +440,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	struct judged_pause one;
 	struct judged at = *j; /* as if this were the only one */
 	struct pause_reclaim memory = { 0 };
-	bool first, disk;
+	bool first, disk, little = false;
 	int ret;
 
 	if (!judged_longest(j))
@@ -449,6 +466,8 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	if (ret == 0 && first && disk)
 		ret = pause_disk_put(c, j, &p->root, e);
 	if (ret == 0)
+		ret = explains_little(&little, c->db, j, p, e);
+	if (ret == 0 && !little)
 		ret = put_pause_cause(c, j, p, e);
 	if (ret == 0 && 100 * memory.share < MOST)
 		ret = pause_reclaim_put(c, j, &memory, p->tid, e);

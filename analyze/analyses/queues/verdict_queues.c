@@ -8,9 +8,10 @@ int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct 
 {
 	static int (*const of[])(struct analysis_ctx *, const struct judged *,
 				 const struct verdict_when *, const struct limits *,
-				 struct err *) = { verdict_accepts,	verdict_pool,
-						   verdict_parts,	verdict_held,
-						   verdict_connections, verdict_offload };
+				 struct err *) = { verdict_accepts, verdict_kept_then,
+						   verdict_pool,    verdict_parts,
+						   verdict_held,    verdict_connections,
+						   verdict_offload };
 	struct verdict_when w;
 	int ret = j->about.kind == SUBJECT_server ? verdict_paced(c, j, e) : 0;
 	size_t i;

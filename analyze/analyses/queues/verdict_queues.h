@@ -63,6 +63,11 @@ int verdict_accepts(struct analysis_ctx *c, const struct judged *j, const struct
 int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			  struct err *e);
 
+/* verdict_kept.c: the same while each process kept another connection, without a request. 1: said;
+ * 0: not so. */
+int verdict_kept_then(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		      const struct limits *l, struct err *e);
+
 /* verdict_pool.c: all threads of a pool were busy. 1: said; 0: not so. */
 int verdict_pool(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		 const struct limits *l, struct err *e);

@@ -27,6 +27,11 @@
  * as long as the longest of these took. */
 #define OVERDUE_ANSWERS 100
 #define OVERDUE_TIMES	2.0
+/* One is due at the end: so old, ns, so many times as long as all others of its name took, and so
+ * many of them had answers. */
+#define DUE_LEAST   1e9
+#define DUE_TIMES   10.0
+#define DUE_ANSWERS 5
 /* Not judged. */
 #define REQUESTS_LEAST 100
 #define LOST_MOST      0.05  /* share of the system calls */
@@ -148,6 +153,7 @@ struct judged {
 	struct judged_pause *pauses; /* by time; after `whole` of them those of parts, by time */
 	int whole, n_pauses, counted;
 	s64 overdue; /* unanswered at the end for far longer than all answers of their name took */
+	s64 due;     /* the same, by DUE_TIMES */
 	double paused, pause_max, waited;
 	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
 	double typical, typical_base; /* geometric means: the ratio is of these */

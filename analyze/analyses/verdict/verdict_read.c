@@ -251,14 +251,26 @@ static int read_errors(struct analysis_ctx *c, struct judged *j, struct err *e)
  */
 static int read_overdue(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	return db_int(
-		c->db, &j->overdue, e,
-		"WITH a AS (SELECT name, max(max) AS longest FROM request_stat WHERE service IN (SELECT id FROM"
-		" service WHERE server=?1) GROUP BY name HAVING total(exchanges) >= ?3) SELECT count(*) FROM"
-		" unanswered u JOIN a USING(name) WHERE u.service IN (SELECT id FROM service WHERE server=?1) AND"
-		" ?2 - u.ts > ?4 * a.longest AND NOT EXISTS (SELECT 1 FROM request_name n WHERE n.id=u.name AND"
-		" awaits(n.protocol, n.name))",
-		"iiid", j->about.id, c->duration, (s64)OVERDUE_ANSWERS, OVERDUE_TIMES);
+	static const char sql[] =
+		"WITH a AS (SELECT name, max(max) AS longest, total(exchanges) AS n FROM request_stat WHERE service IN"
+		" (SELECT id FROM service WHERE server=?1) AND name > 0 GROUP BY name) SELECT count(*) FILTER (WHERE n >= ?3"
+		" AND ?2 - u.ts > ?4 * a.longest), count(*) FILTER (WHERE n >= ?5 AND u.read NOT NULL AND ?2 - u.ts >="
+		" ?6 AND ?2 - u.ts > ?7 * a.longest) FROM unanswered u JOIN a USING(name) WHERE u.service IN (SELECT id"
+		" FROM service WHERE server=?1) AND NOT EXISTS (SELECT 1 FROM request_name n WHERE n.id=u.name AND"
+		" awaits(n.protocol, n.name))";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, c->db, e, sql, "iiididd", j->about.id, c->duration,
+			   (s64)OVERDUE_ANSWERS, OVERDUE_TIMES, (s64)DUE_ANSWERS, DUE_LEAST,
+			   DUE_TIMES);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		j->overdue = sqlite3_column_int64(q, 0);
+		j->due = sqlite3_column_int64(q, 1);
+	}
+	return db_end(q, ret);
 }
 
 /* Whether all connections that the server accepted were closed, and when. */

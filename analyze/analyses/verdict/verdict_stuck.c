@@ -294,6 +294,8 @@ int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,
 	for (i = 0; i < s->n; i++)
 		stuck_add(s, &s->v[i]);
 	if (ret == 0 && !s->n && serves == STUCK_SERVES)
+		ret = overdue_read(s, c, j, e);
+	if (ret == 0 && !s->n && serves == STUCK_SERVES)
 		ret = file_waits_read(s, c, j, l, e);
 	if (ret == 0)
 		ret = read_files(s, c->db, e);

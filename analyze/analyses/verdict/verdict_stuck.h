@@ -43,6 +43,10 @@ struct stucks {
 	/* of all requests: how many, first and last, and ns in the recording; the longest wait */
 	double requests, start, end, waited, max;
 	double of; /* file_waits_read: all requests of their names */
+	/* overdue_read: the name of most of them; how many names; the longest of their others, ns
+	 */
+	s64 name;
+	double names, usual;
 };
 
 /* Whether a thread surely serves a request. */
@@ -73,6 +77,20 @@ int file_waits_read(struct stucks *s, struct analysis_ctx *c, const struct judge
  */
 int stuck_states(sqlite3 *db, const struct limits *l, struct err *e);
 int stuck_states_forget(sqlite3 *db, struct err *e);
+
+/*
+ * verdict_overdue.c: to *s, which is empty, requests without an answer at the end although all
+ * others of their names had one in far less time; each thread of them has waited for a futex since.
+ */
+int overdue_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j, struct err *e);
+/* Whether it found some. */
+static inline bool stucks_are_overdue(const struct stucks *s)
+{
+	return s->names > 0;
+}
+/* Under j->finding: where these threads wait. */
+int overdue_threads(struct analysis_ctx *c, const struct judged *j, const struct stucks *s,
+		    struct err *e);
 
 /* Fills *s; free s->v also after an error. */
 int stuck_read(struct stucks *s, struct analysis_ctx *c, const struct judged *j,

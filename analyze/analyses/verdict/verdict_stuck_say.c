@@ -228,12 +228,38 @@ static int put_stuck(struct analysis_ctx *c, struct judged *j, const struct stuc
 	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
+/* Others of their names were answered, in far less time. */
+static int put_overdue(struct analysis_ctx *c, struct judged *j, const struct stucks *s,
+		       struct err *e)
+{
+	const struct also a = also_of(j, c);
+	const struct value values[] = {
+		VALUE_NUMBER("n", s->requests, ""),
+		VALUE_SUBJECT("name", request_name, s->name),
+		VALUE_NUMBER("others", s->names > 1 ? s->names - 1 : NAN, ""),
+		VALUE_NUMBER("max", s->max, "ns"),
+		VALUE_TEXT("whose", s->names > 1 ? "these names" : "this name"),
+		VALUE_NUMBER("usual", s->usual, "ns"),
+		VALUE_NUMBER("first", s->start, "at"),
+		ALSO(j, a),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_overdue,    PROBLEM, OBSERVED, j->about,
+				   "SELECT * FROM unanswered", values,	0 };
+
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
 int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	const struct stucks *s = j->stuck;
 	int ret;
 
 	j->status = STATUS_PROBLEM;
+	if (stucks_are_overdue(s)) {
+		ret = put_overdue(c, j, s, e);
+		return ret == 0 ? overdue_threads(c, j, s, e) : ret;
+	}
 	ret = s->of > 0 ? put_file_waits(c, j, s, e) : put_stuck(c, j, s, e);
 	return ret == 0 ? put_groups(c, j, s, e) : ret;
 }
