@@ -92,6 +92,8 @@ int pause_reclaim_put(struct analysis_ctx *c, const struct judged *j, const stru
 		      s64 tid, struct err *e);
 void pause_reclaim_free(struct pause_reclaim *r);
 
+/* pause_filelock.c: the same: a lock that is tried again and again, and who has it. */
+int pause_filelock_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_before.c: the same: which request of a new name may hold what they wait for. */
 int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);

@@ -5,7 +5,6 @@
 #include "pause_contender.h"
 #include "pause_root.h"
 
-#include "analyze/analyses/waits/file_locks.h"
 #include "analyze/store/error_names.h"
 #include "format/buf.h"
 
@@ -370,42 +369,6 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
-static bool in_pauses(const void *arg, s64 tid, s64 ts)
-{
-	const struct judged *j = arg;
-	int i;
-
-	(void)tid;
-	for (i = 0; i < j->n_pauses; i++)
-		if (j->pauses[i].counts && ts >= j->pauses[i].start && ts < j->pauses[i].end)
-			return true;
-	return false;
-}
-
-/* The lock of a file that is tried again and again. */
-static int put_filelock(struct analysis_ctx *c, const struct judged *j, struct err *e)
-{
-	struct file_lock l = { .tries = 0 };
-	const struct file_lock_ask ask = { .counts = in_pauses, .arg = j };
-	int ret = file_lock_find(c->db, &ask, &l, e);
-	const struct value values[] = {
-		VALUE_TEXT("path", l.path.len ? l.path.data : NULL),
-		VALUE_MAYBE("holder", thread, l.holder),
-		VALUE_NUMBER("held", l.holder ? 100 * l.held : NAN, "%"),
-		VALUE_TEXT("unknown",
-			   l.holder ? NULL : "not recorded, or took it before the recording"),
-		VALUE_NUMBER("tries", l.tries > 0 ? l.tries : NAN, ""),
-		{ 0 },
-	};
-	const struct finding f = { FINDING_pause_filelock,	  PROBLEM, OBSERVED,  j->about,
-				   "SELECT * FROM syscall_error", values,  j->finding };
-
-	if (ret == 0 && l.path.len)
-		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
-	buf_free(&l.path);
-	return ret;
-}
-
 /* No thread that was seen, nor a request that one of them worked on, is why. */
 static bool is_unexplained(const struct pause_cause *p)
 {
@@ -472,7 +435,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	if (ret == 0 && 100 * memory.share < MOST)
 		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
 	if (ret == 0 && p->largest == DID_lock)
-		ret = put_filelock(c, j, e);
+		ret = pause_filelock_put(c, j, e);
 	if (ret == 0 && is_unexplained(p))
 		ret = pause_before_put(c, j, e);
 	if (ret == 0 && !first && !p->upstream.address.len)
