@@ -7,6 +7,7 @@
 #include "format/version.h"
 
 #include <errno.h>
+#include <gsl/gsl_errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -150,8 +151,9 @@ int main(int argc, char **argv)
 
 	use_huge_pages();
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* ignored, it takes the status of children away */
-	signal(SIGXFSZ, SIG_IGN); /* a limit of the file size fails as a full disk does */
+	signal(SIGCHLD, SIG_DFL);    /* ignored, it takes the status of children away */
+	signal(SIGXFSZ, SIG_IGN);    /* a limit of the file size fails as a full disk does */
+	gsl_set_error_handler_off(); /* what it cannot compute is NAN: its own handler aborts */
 	if (argc < 2) {
 		help(stderr);
 		return EXIT_FAILURE;

@@ -6,7 +6,8 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
-#define TWO_SIDED 0.975 /* quantile of a 95 % interval's upper end */
+#define EVENTS_EXACT 1000  /* GSL's quantile does not converge for some more than that */
+#define TWO_SIDED    0.975 /* quantile of a 95 % interval's upper end */
 
 double stats_quantile(const struct bucket *b, size_t n_buckets, double q)
 {
@@ -43,6 +44,17 @@ double stats_rate_error(double dispersion, double n_events, size_t n_windows)
 	if (n_windows < 2 || !(n_events > 0))
 		return NAN;
 	return gsl_cdf_tdist_Pinv(TWO_SIDED, n_windows - 1) * sqrt(dispersion / n_events);
+}
+
+double stats_events_low(double n)
+{
+	const double z = 1.959964;
+
+	if (!(n > 0))
+		return 0;
+	if (n > EVENTS_EXACT)
+		return n * pow(1 - 1 / (9 * n) - z / (3 * sqrt(n)), 3);
+	return gsl_cdf_chisq_Pinv(0.025, 2 * n) / 2;
 }
 
 void stats_share(double k, double n, double *ret_low, double *ret_high)

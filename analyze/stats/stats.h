@@ -36,5 +36,11 @@ double stats_dispersion(const double *counts, size_t n);
  */
 double stats_rate_error(double dispersion, double n_events, size_t n_windows);
 
+/*
+ * The lower end of the 95 % interval of a number of events (Garwood 1936); for more than 1,000 by
+ * the approximation of Wilson and Hilferty 1931, which is within 1e-5 of it there. 0 for none.
+ */
+double stats_events_low(double n);
+
 /* The 95 % interval of a share of k in n, k of independent ones (Wilson 1927). NAN if n is 0. */
 void stats_share(double k, double n, double *ret_low, double *ret_high);

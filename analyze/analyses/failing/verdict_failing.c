@@ -378,10 +378,12 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	int ret = 0;
 
 	if (connections)
-		ret = j->unserved.n > 0 ? verdict_unserved_say(c, j, e)
-					: verdict_turned_say(c, j, e);
+		ret = j->start != j->turned.start || !(j->turned.n > 0)
+			      ? verdict_unserved_say(c, j, e)
+			      : verdict_turned_say(c, j, e);
 	else if (j->kind == VERDICT_ended)
-		ret = j->crash.last ? say_ended(c, j, e) : verdict_outage_say(c, j, e);
+		ret = j->outage.n > 0 && j->start == j->outage.start ? verdict_outage_say(c, j, e)
+								     : say_ended(c, j, e);
 	else if (j->kind == VERDICT_unanswered)
 		ret = j->gave_up ? say_gone(c, j, e) : say_closed(c, j, e);
 	else if (!(j->more.n > 0) || j->more.refused)

@@ -44,15 +44,17 @@ int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct l
 		" f.ts, min(coalesce(f.end, ?5), coalesce(x.ts, ?5)) AS end, x.code, x.signal FROM fd f LEFT JOIN"
 		" process_exit x ON x.pid=f.pid AND x.ts > f.ts WHERE role='listening' AND port IN (SELECT port FROM"
 		" s)), g AS MATERIALIZED (SELECT x.pid, x.port, x.end AS start, code, signal, y.pid AS next, min(y.ts)"
-		" AS end FROM ears x JOIN (SELECT pid, port, ino, ts FROM ears) y ON y.port=x.port AND y.ts > x.end"
-		" AND y.ino<>x.ino WHERE x.signal NOT NULL GROUP BY x.pid, x.port) SELECT start, end, pid, next,"
-		" port, CASE WHEN signal=0 THEN code ELSE 0 END, (SELECT count(*) FROM connection k WHERE k.failed"
+		" AS end FROM ears x JOIN (SELECT pid, port, ino, min(ts) AS ts FROM ears GROUP BY port, ino) y ON"
+		" y.port=x.port AND y.ts > x.end AND y.ino<>x.ino AND y.pid<>x.pid WHERE x.signal NOT NULL GROUP BY"
+		" x.pid, x.port, x.ino) SELECT start, end, pid, next,"
+		" min(port) AS port, CASE WHEN signal=0 THEN code ELSE 0 END, (SELECT count(*) FROM connection k WHERE k.failed"
 		" AND k.error=111 AND k.ts BETWEEN g.start AND g.end AND k.remote LIKE '%:' || g.port) FROM g WHERE"
 		" end - start >= CASE WHEN signal IN (0, 1, 2, 3, 15) THEN ?4 ELSE ?2 END AND NOT EXISTS (SELECT 1"
 		" FROM ears y WHERE y.port=g.port AND y.ts < g.end AND y.end > g.start AND y.pid<>g.pid) AND EXISTS"
 		" (SELECT 1 FROM s WHERE s.port=g.port AND last_send BETWEEN start - ?3 AND start + ?3) AND EXISTS"
 		" (SELECT 1 FROM s WHERE s.port=g.port AND first_recv BETWEEN g.end AND g.end + ?3) AND NOT EXISTS"
-		" (SELECT 1 FROM fd WHERE role='accepted' AND port=g.port AND ts > g.start AND ts < g.end) ORDER BY start";
+		" (SELECT 1 FROM fd WHERE role='accepted' AND port=g.port AND ts > g.start AND ts < g.end) GROUP BY pid, start ORDER"
+		" BY start";
 	s64 n = 0;
 	int ret = db_int(c->db, &n, e, any, "i", j->about.id);
 

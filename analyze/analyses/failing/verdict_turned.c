@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define AT_ONCE	     1000000000 /* ns from accept to close; later, a client was given up */
+#define STEPS_MOST   1024	/* others that were turned away right before one */
 #define TURNED_MOST  1000000
 #define CLIENTS_MOST 32
 #define LEAST	     5	/* fewer are no share */
@@ -64,7 +65,7 @@ static u64 key_of(s64 pid, s64 fd)
 static int add_socket(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	return idmap_put(arg, key_of(sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1)),
-			 (void *)(intptr_t)sqlite3_column_int64(q, 2), TASK_LIMIT, e);
+			 (void *)(intptr_t)sqlite3_column_int64(q, 2), SOCKET_LIMIT, e);
 }
 
 static int on_accept(struct turning *a, s64 pid, const struct row_syscall *row, struct err *e)
@@ -73,6 +74,8 @@ static int on_accept(struct turning *a, s64 pid, const struct row_syscall *row, 
 	struct fresh *f = idmap_get(&a->fresh, key);
 
 	if (row->ret < 0 || (intptr_t)idmap_get(&a->sockets, key_of(pid, row->fd)) == SOCKET_OTHER)
+		return 0;
+	if (!f && a->fresh.n >= TASK_LIMIT) /* of more, none is looked at */
 		return 0;
 	if (!f)
 		f = idmap_add(&a->fresh, key, sizeof(*f), TASK_LIMIT, "connections", e);
@@ -132,6 +135,8 @@ static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
 	d = syscall_find((u8)row->abi, (u32)row->nr);
 	if (!d)
 		return 0;
+	if (d->wait == SYSWAIT_POLL && a->polled.n >= TASK_LIMIT)
+		return 0;
 	if (d->wait == SYSWAIT_POLL)
 		return idmap_put(&a->polled, (u64)row->tid, (void *)(intptr_t)(row->ts + 1),
 				 TASK_LIMIT, e);
@@ -155,10 +160,11 @@ static int take_client(void *arg, sqlite3_stmt *q, struct err *e)
 	const char *address = db_text(q, 3);
 	struct turning *a = arg;
 	size_t i = sorted_from(a->v, a->n, sizeof(*a->v), ts + 1);
-	int k;
+	int k, steps = 0;
 
 	(void)e;
-	while (i > 0 && a->v[i - 1].start > ts - AT_ONCE && a->v[i - 1].key != key)
+	while (i > 0 && steps++ < STEPS_MOST && a->v[i - 1].start > ts - AT_ONCE &&
+	       a->v[i - 1].key != key)
 		i--;
 	if (!i || a->v[i - 1].key != key || a->v[i - 1].end < ts)
 		return 0;
@@ -191,7 +197,7 @@ static void finish(struct turning *a, struct verdict_turned *t)
 {
 	size_t i = first_of(a);
 	const struct turned *first = &a->v[i], *last = &a->v[a->n - 1];
-	double n = (double)(a->n - i), of = (double)(last->nth - first->nth + 1);
+	double n = (double)(a->n - i), of = fmax(n, (double)(last->nth - first->nth + 1));
 
 	if (n < LEAST || (double)first->nth * n / of < LEAST)
 		return;

@@ -6,11 +6,10 @@
  */
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
+#include "analyze/stats/stats.h"
 #include "analyze/store/db.h"
 #include "shares.h"
 #include "verdict_queues.h"
-
-#include <gsl/gsl_cdf.h>
 
 #define ESTABLISHED 1	  /* state of table retransmit */
 #define LEAST	    10	  /* answers: fewer in a short time are no share of it */
@@ -196,8 +195,7 @@ int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits
 	ret = db_int(c->db, &any, e, "SELECT EXISTS (SELECT 1 FROM retransmit)", "");
 	if (ret == 0 && any)
 		ret = read_answers(c, j, l, e);
-	/* Garwood's lower limit of their number */
-	if (ret < 0 || r->n < LEAST || gsl_cdf_chisq_Pinv(0.025, 2 * r->n) / 2 < l->errors * r->of)
+	if (ret < 0 || r->n < LEAST || stats_events_low(r->n) < l->errors * r->of)
 		return ret;
 	/* one client of several has a path of its own */
 	if (!verdict_outweighs(j, r->clients < 2 && r->others > 0 ? 0 : r->n * r->late))

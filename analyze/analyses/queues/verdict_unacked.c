@@ -5,10 +5,9 @@
  * slowly, nor where ACKs are not recorded. A client that is gone looks the same: one counts if its
  * address acknowledges later answers, or if several addresses are gone.
  */
+#include "analyze/stats/stats.h"
 #include "analyze/store/db.h"
 #include "verdict_queues.h"
-
-#include <gsl/gsl_cdf.h>
 
 #define LEAST	    2 /* connections */
 #define GONE	    3 /* addresses that acknowledge nothing any more: fewer are clients that end */
@@ -114,9 +113,9 @@ int verdict_unacked(struct analysis_ctx *c, struct judged *j, const struct limit
 		     "");
 	if (ret == 0 && !never)
 		ret = read_unacked(c, j, u, e);
-	/* Garwood's lower limit of their number */
 	if (ret < 0 || u->connections < LEAST ||
-	    gsl_cdf_chisq_Pinv(0.025, 2 * u->connections) / 2 < l->errors * u->of ||
+	    (!(u->passed > 0) && 2 * u->connections < u->of) || /* clients go, now and then */
+	    stats_events_low(u->connections) < l->errors * u->of ||
 	    !verdict_outweighs(j, u->waited))
 		return ret;
 	verdict_take(j, VERDICT_unacked, u->start, (double)c->duration, u->n);

@@ -20,30 +20,31 @@
 #define EVIDENCE    200
 #define PLACES_MOST 2
 
-/* ?1 server, ?2 duration, ?3 the least age, ?4 times as long as all others, ?5 so many others. */
+/*
+ * ?1 server, ?2 duration, ?3 the least age, ?4 times as long as all others, ?5 so many others. Of
+ * these c, those of names whose requests are answered by the thread that reads them (o), whose
+ * thread waits for a futex (w), read nothing since (r), and not where it waits without one (b).
+ */
 static const char candidates_sql[] =
 	"WITH own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), a AS MATERIALIZED (SELECT name,"
 	" max(max) AS longest, total(exchanges) AS n FROM request_stat WHERE service IN own AND name > 0 GROUP"
 	" BY name), l AS (SELECT coalesce(max(ts + dur), 0) AS till FROM loss WHERE n > 0 AND grp IN ('core',"
 	" 'syscalls', 'sched')), u AS MATERIALIZED (SELECT *, count(*) OVER (PARTITION BY tid) AS k FROM unanswered WHERE"
-	" service IN own AND tid > 0) SELECT u.tid, u.ts, u.read, u.name, a.longest, a.n FROM u JOIN a USING(name)"
+	" service IN own AND tid > 0), c AS MATERIALIZED (SELECT u.tid AS tid, u.ts AS ts, u.read AS read, u.name"
+	" AS name, a.longest AS longest, a.n AS n FROM u JOIN a USING(name)"
 	" JOIN l WHERE u.k=1 AND u.ts > l.till AND u.read NOT NULL AND ?2 - u.ts >= ?3 AND ?2 - u.ts > ?4 *"
 	" a.longest AND a.n >= ?5 AND NOT EXISTS (SELECT 1 FROM request_name n WHERE n.id=u.name AND"
 	" awaits(n.protocol, n.name)) AND NOT EXISTS (SELECT 1 FROM process p WHERE p.pid=u.pid AND green NOT NULL)"
-	" ORDER BY u.name, u.tid LIMIT ?6";
-
-/* Of thread ?1, which read its request at ?2, until ?3: 1: it waits for its own request. */
-static const char waits_sql[] =
-	"SELECT (SELECT total(min(ts + dur, ?3) - max(ts, ?2)) >= ?4 * (?3 - ?2) FROM thread_state WHERE tid=?1"
-	" AND state=state_id('futex') AND ts < ?3 AND ts + dur > ?2) AND NOT EXISTS (SELECT 1 FROM request WHERE"
-	" coalesce(receiver, tid)=?1 AND ts > ?2) AND NOT EXISTS (SELECT 1 FROM offcpu WHERE tid=?1 AND"
-	" user_stack > 0 AND ts < ?2 AND request IS NULL AND user_stack IN (SELECT user_stack FROM offcpu WHERE"
-	" tid=?1 AND ts >= ?2 AND 2 * dur > ?3 - ?2))";
-
-/* Whether requests of a name are mostly answered by the thread that read them. */
-static const char own_sql[] =
-	"SELECT count(receiver) <= ?2 * count(*) FROM request WHERE name=?1 AND service IN (SELECT id FROM service"
-	" WHERE server=?3)";
+	" ORDER BY u.name, u.tid LIMIT ?6), o AS MATERIALIZED (SELECT name FROM request WHERE service IN own GROUP"
+	" BY name HAVING count(receiver) <= ?7 * count(*)), w AS MATERIALIZED (SELECT s.tid FROM thread_state s CROSS"
+	" JOIN c ON c.tid=s.tid WHERE s.state=state_id('futex') AND s.ts < ?2 AND s.ts + s.dur > c.read GROUP BY"
+	" s.tid HAVING total(min(s.ts + s.dur, ?2) - max(s.ts, c.read)) >= ?8 * (?2 - max(c.read))), r AS"
+	" MATERIALIZED (SELECT c.tid FROM request q CROSS JOIN c ON c.tid=coalesce(q.receiver, q.tid) WHERE q.ts >"
+	" c.read), i AS MATERIALIZED (SELECT DISTINCT x.tid, x.user_stack, c.read FROM offcpu x CROSS JOIN c ON"
+	" c.tid=x.tid WHERE x.user_stack > 0 AND x.ts >= c.read AND 2 * x.dur > ?2 - c.read), b AS MATERIALIZED"
+	" (SELECT x.tid FROM offcpu x CROSS JOIN i ON i.tid=x.tid AND i.user_stack=x.user_stack WHERE x.ts < i.read"
+	" AND x.request IS NULL) SELECT tid, ts, read, name, longest, n FROM c WHERE name IN o AND tid IN w AND tid"
+	" NOT IN r AND tid NOT IN b ORDER BY name, tid";
 
 struct candidate {
 	s64 tid, ts, read, name;
@@ -54,8 +55,9 @@ static int read_candidates(struct candidate *v, int *ret_n, struct analysis_ctx 
 			   const struct judged *j, struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, candidates_sql, "iiddii", j->about.id, c->duration,
-			   DUE_LEAST, DUE_TIMES, (s64)DUE_ANSWERS, (s64)STUCKS_MOST);
+	int ret = db_query(&q, c->db, e, candidates_sql, "iiddiidd", j->about.id, c->duration,
+			   DUE_LEAST, DUE_TIMES, (s64)DUE_ANSWERS, (s64)STUCKS_MOST, HANDED_MOST,
+			   NEARLY_ALL);
 
 	if (ret < 0)
 		return ret;
@@ -69,28 +71,6 @@ static int read_candidates(struct candidate *v, int *ret_n, struct analysis_ctx 
 			.answers = sqlite3_column_double(q, 5),
 		};
 	return db_end(q, ret);
-}
-
-/* Keeps those that wait; by name, as before. */
-static int keep(struct candidate *v, int *n, struct analysis_ctx *c, const struct judged *j,
-		struct err *e)
-{
-	s64 own = 0, waits;
-	int i, kept = 0, ret = 0;
-
-	for (i = 0; i < *n && ret == 0; i++) {
-		if (!i || v[i].name != v[i - 1].name)
-			ret = db_int(c->db, &own, e, own_sql, "idi", v[i].name, HANDED_MOST,
-				     j->about.id);
-		waits = 0;
-		if (ret == 0 && own)
-			ret = db_int(c->db, &waits, e, waits_sql, "iiid", v[i].tid, v[i].read,
-				     c->duration, NEARLY_ALL);
-		if (ret == 0 && waits)
-			v[kept++] = v[i];
-	}
-	*n = kept;
-	return ret;
 }
 
 /* By name. */
@@ -134,8 +114,6 @@ int overdue_read(struct stucks *s, struct analysis_ctx *c, const struct judged *
 	if (!v)
 		return err_set(e, ERR_FAIL, "out of memory for the verdict");
 	ret = read_candidates(v, &n, c, j, e);
-	if (ret == 0)
-		ret = keep(v, &n, c, j, e);
 	if (ret == 0)
 		take(s, v, n, c->duration);
 	for (i = 0; i < s->n; i++)

@@ -2,7 +2,8 @@
 /* Which pauses count. */
 #include "verdict.h"
 
-#include <gsl/gsl_cdf.h>
+#include "analyze/stats/stats.h"
+
 #include <stdlib.h>
 
 #define RECOUNTS     8
@@ -27,10 +28,10 @@ static bool serves(const struct analysis_ctx *c, const struct judged *j,
 	       (p->slept < 0.5 || (p->waiting > 1 && (p->end < c->duration || j->overdue > 1)));
 }
 
-/* The lower end of the 95 % interval (Garwood) of a number of events, as a share of it. */
+/* The lower end of the 95 % interval of a number of events, as a share of it. */
 static double surely(int events)
 {
-	return events ? gsl_cdf_chisq_Pinv(0.025, 2.0 * events) / 2 / events : 0;
+	return events ? stats_events_low(events) / events : 0;
 }
 
 /* held: only those in which others waited and its thread did not serve: its own work is no pause.
