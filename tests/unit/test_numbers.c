@@ -379,6 +379,22 @@ static void intervals_in_cells(void **state)
 	assert_string_equal(cell(-0.06, NAN, NAN, "%"), "-0.1");
 }
 
+/* Garwood's table; GSL alone aborts at 1,736, as its quantile does not converge. */
+static void few_events_are_few(void **state)
+{
+	double n;
+
+	(void)state;
+	assert_true(stats_events_low(0) == 0);
+	assert_true(fabs(stats_events_low(1) - 0.0253) < 1e-4);
+	assert_true(fabs(stats_events_low(10) - 4.7954) < 1e-4);
+	/* no step where the approximation begins */
+	assert_true(fabs(stats_events_low(1001) - stats_events_low(1000) - 0.97) < 0.03);
+	for (n = 1700; n < 1800; n++)
+		assert_true(fabs(stats_events_low(n) - (n - 1.96 * sqrt(n))) < 2);
+	assert_true(fabs(stats_events_low(1e7) - (1e7 - 1.96 * sqrt(1e7))) < 2);
+}
+
 static void counts_in_sentences_have_separators(void **state)
 {
 	(void)state;
@@ -404,6 +420,7 @@ int main(void)
 		T(tables_of_databases_must_be_tables),
 		T(null_is_no_text_in_reports),
 		T(databases_are_recognised),
+		T(few_events_are_few),
 		T(counts_in_sentences_have_separators),
 	};
 
