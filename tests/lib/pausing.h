@@ -78,8 +78,9 @@ static inline sqlite3 *answered(struct text *x)
 	return analysed(loaded_buf(&x->b), "pauses");
 }
 
-/* The same after more requests, and judged: the pauses are a problem. */
-static inline sqlite3 *judged(struct text *x)
+/* The same after more requests, and a change of the tables, if any, and judged: the pauses are a
+ * problem. */
+static inline sqlite3 *judged_after(struct text *x, const char *change)
 {
 	sqlite3 *db;
 
@@ -87,10 +88,15 @@ static inline sqlite3 *judged(struct text *x)
 	text_line(x, "%ld 100 switch next=0 state=1", x->t + 1000);
 	x->t += MS;
 	many(x, 100, 600, MS);
-	db = answered(x);
+	db = changed(answered(x), change);
 	analysed(db, "verdict");
 	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
 	return db;
+}
+
+static inline sqlite3 *judged(struct text *x)
+{
+	return judged_after(x, NULL);
 }
 
 /* 100 wakes and reads a request. */

@@ -94,6 +94,29 @@ static void a_server_that_wants_more_is_one(void **state)
 	is(judged(computes_and_wakes_late, NO_IDLE), "none", "", 1);
 }
 
+static long computes_a_little(struct script *s, long t)
+{
+	(void)s;
+	return t + 900000;
+}
+
+/* Requests come in bursts, later one after the other: each costs as much CPU time as before. */
+static void more_requests_are_no_more_cpu_time(void **state)
+{
+	struct script s = { .facts = NULL };
+	long t = BEGIN;
+	int i;
+
+	(void)state;
+	for (i = 0; i < REQUESTS; i++, t += PERIOD) {
+		bool later = i >= REQUESTS / 2;
+
+		t += !later && i % 10 == 0 ? 40 * (long)PERIOD : 0;
+		script_request(&s, t, later ? computes_and_is_preempted : computes_a_little);
+	}
+	is(analysed(changed(script_play(&s, "all", t, NULL), NO_IDLE), NULL), "none", "", 1);
+}
+
 /* As much as a pause that counts adds; or the user named the time. */
 static void clients_that_are_hurt_are_one(void **state)
 {
@@ -114,6 +137,7 @@ int main(void)
 		cmocka_unit_test(another_wait_is_one),
 		cmocka_unit_test(dearer_requests_are_one),
 		cmocka_unit_test(a_server_that_wants_more_is_one),
+		cmocka_unit_test(more_requests_are_no_more_cpu_time),
 		cmocka_unit_test(clients_that_are_hurt_are_one),
 	};
 

@@ -224,7 +224,7 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 			VALUE_TEXT("did", d.did),
 			VALUE_NUMBER("did_share", d.did ? d.share : NAN, "%"),
 			VALUE_NUMBER("n", x->waiting > 0 ? x->waiting : NAN, ""),
-			VALUE_MAYBE("name", request_name, x->waiting > 0 ? d.name : 0),
+			VALUE_MAYBE("name", request_name, x->waiting == 1 ? d.name : 0),
 			VALUE_NUMBER("more", x->n > 1 ? x->n - 1 : NAN, ""),
 			{ 0 },
 		};

@@ -227,7 +227,7 @@ static bool outlasts(const struct judged *j, double start, double end)
 void verdict_failing(struct judged *j, const struct limits *l)
 {
 	const struct verdict_errors *a = &j->always, *k = &j->closed;
-	const struct verdict_outage *out = &j->outage;
+	struct verdict_outage *out = &j->outage;
 	bool open = j->status == STATUS_NONE || j->kind == VERDICT_requests ||
 		    (j->status == STATUS_UNKNOWN && j->kind == VERDICT_hang);
 	bool more = j->more.n > 0 && !j->more.refused;
@@ -238,10 +238,11 @@ void verdict_failing(struct judged *j, const struct limits *l)
 		return;
 	if (open && j->crash.last)
 		is_problem(j, VERDICT_ended, j->crash.ts, NAN, 1);
-	else if (out->n > 0 && (open || outlasts(j, out->start, out->end)))
+	else if (out->n > 0 && (open || outlasts(j, out->start, out->end))) {
 		is_problem(j, VERDICT_ended, out->start, out->end,
 			   fmax(out->lost, j->rate * out->total / 1e9));
-	else if (open && j->crash.n > 0)
+		out->first = true;
+	} else if (open && j->crash.n > 0)
 		is_problem(j, VERDICT_unanswered, k->start, k->end, k->n);
 	else if (j->unserved.n > 0 && !late &&
 		 (open || outlasts(j, j->unserved.start, j->unserved.end)))
@@ -252,9 +253,10 @@ void verdict_failing(struct judged *j, const struct limits *l)
 	else if (is_problem_share(a) && !more && (open || outlasts(j, a->start, a->end)))
 		is_problem(j, VERDICT_errors, a->start, a->end, a->n);
 	else if (is_share(j->turned.n, j->turned.of, l->errors) &&
-		 (open || outlasts(j, j->turned.start, j->turned.end)))
+		 (open || outlasts(j, j->turned.start, j->turned.end))) {
 		is_problem(j, VERDICT_connections, j->turned.start, j->turned.end, j->turned.n);
-	else if (open && is_share(k->n, fmax(j->read, k->n), l->errors))
+		j->turned.first = true;
+	} else if (open && is_share(k->n, fmax(j->read, k->n), l->errors))
 		is_problem(j, VERDICT_unanswered, k->start, k->end, k->n);
 	else if (open && is_problem_share(&j->gone)) {
 		is_problem(j, VERDICT_unanswered, j->gone.start, j->gone.end, j->gone.n);
@@ -378,12 +380,9 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	int ret = 0;
 
 	if (connections)
-		ret = j->start != j->turned.start || !(j->turned.n > 0)
-			      ? verdict_unserved_say(c, j, e)
-			      : verdict_turned_say(c, j, e);
+		ret = j->turned.first ? verdict_turned_say(c, j, e) : verdict_unserved_say(c, j, e);
 	else if (j->kind == VERDICT_ended)
-		ret = j->outage.n > 0 && j->start == j->outage.start ? verdict_outage_say(c, j, e)
-								     : say_ended(c, j, e);
+		ret = j->outage.first ? verdict_outage_say(c, j, e) : say_ended(c, j, e);
 	else if (j->kind == VERDICT_unanswered)
 		ret = j->gave_up ? say_gone(c, j, e) : say_closed(c, j, e);
 	else if (!(j->more.n > 0) || j->more.refused)

@@ -6,15 +6,21 @@
  */
 #include "pause_root.h"
 
-/* ?1 its last request before ?2; the next one is of the same connection. */
+#include "analyze/store/transactions.h"
+
+/* ?1 its last request before ?2, on a connection that was open until then (k); the next one is of
+ * the same. */
 static const char last_sql[] =
-	"WITH l AS MATERIALIZED (SELECT q.rowid AS id, q.fd, q.ts + q.dur AS till FROM request q WHERE"
-	" q.tid=?1 AND q.ts < ?2 ORDER BY q.ts DESC LIMIT 1) SELECT l.id, l.till, coalesce((SELECT"
-	" n.name LIKE '% BEGIN' OR n.name LIKE '% START' FROM request q JOIN request_name n ON"
-	" n.id=q.name WHERE q.tid=?1 AND q.fd=l.fd AND q.ts < ?2 AND (n.name LIKE '% BEGIN' OR n.name"
-	" LIKE '% START' OR n.name LIKE '% COMMIT' OR n.name LIKE '% ROLLBACK' OR n.name LIKE '% END'"
-	" OR n.name LIKE '% ABORT') ORDER BY q.ts DESC LIMIT 1), 0) FROM l WHERE l.till <= ?2 AND"
-	" l.fd=(SELECT q.fd FROM request q WHERE q.tid=?1 AND q.ts >= ?2 ORDER BY q.ts LIMIT 1)";
+	"WITH l AS MATERIALIZED (SELECT q.rowid AS id, q.pid, q.fd, q.ts, q.ts + q.dur AS till FROM request q WHERE"
+	" q.tid=?1 AND q.ts < ?2 ORDER BY q.ts DESC LIMIT 1), k AS MATERIALIZED (SELECT coalesce(max(f.ts), 0) AS ts"
+	" FROM l JOIN fd f ON f.pid=l.pid AND f.fd=l.fd AND f.ts <= l.ts) SELECT l.id, l.till, coalesce((SELECT"
+	" " BEGINS_TRANSACTION(
+		"n.name") " FROM request q JOIN request_name n ON n.id=q.name WHERE q.tid=?1 AND q.fd=l.fd AND q.ts >= (SELECT ts FROM"
+			  " k) AND q.ts < ?2 AND (" BEGINS_TRANSACTION("n.name") " OR " ENDS_TRANSACTION(
+				  "n.name") ")"
+					    " ORDER BY q.ts DESC LIMIT 1), 0) FROM l WHERE l.till <= ?2 AND"
+					    " l.fd=(SELECT q.fd FROM request q WHERE q.tid=?1 AND q.ts >= ?2 ORDER BY q.ts LIMIT 1) AND NOT EXISTS"
+					    " (SELECT 1 FROM fd f WHERE f.pid=l.pid AND f.fd=l.fd AND f.ts > l.till AND f.ts <= ?2)";
 
 int pause_idle(struct pause_root *r, sqlite3 *db, s64 tid, s64 ts, struct err *e)
 {

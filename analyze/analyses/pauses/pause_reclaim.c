@@ -8,11 +8,8 @@
 
 #include "analyze/store/cgroup_tree.h"
 
-#include <string.h>
-
-#define NOTABLE	  0.25
-#define FOR_HOST  0 /* kind of table reclaim */
-#define FOR_LIMIT 1
+#define NOTABLE	 0.25
+#define FOR_HOST 0 /* kind of table reclaim */
 
 struct reclaiming {
 	const struct judged *j;
@@ -52,13 +49,9 @@ static int read_limited(struct pause_reclaim *r, sqlite3 *db, const struct judge
 			struct err *e)
 {
 	static const char sql[] =
-		"WITH g AS MATERIALIZED (SELECT cgroup, max(max) AS size, max(path) AS path, total(major_faults) AS"
-		" faults, EXISTS (SELECT 1 FROM thread t JOIN process p USING(pid) JOIN cgroup c ON c.id=p.cgroup WHERE"
-		" t.tid=?1 AND " CGROUP_WITHIN(
-			"c.path",
-			"m.path") ") AS own FROM memory m WHERE cgroup NOT NULL AND"
-				  " max NOT NULL AND hit_max > 0 AND ts < ?3 AND ts + dur > ?2 GROUP BY cgroup) SELECT path, size, faults"
-				  " FROM g WHERE own OR (SELECT count(*) FROM g)=1 ORDER BY own DESC, length(path) DESC LIMIT 1";
+		"WITH m AS MATERIALIZED (SELECT * FROM memory WHERE cgroup NOT NULL AND max NOT NULL AND hit_max > 0"
+		" AND ts < ?3 AND ts + dur > ?2), " LIMITED_CGROUP(
+			"(SELECT pid FROM thread WHERE tid=?1 LIMIT 1)");
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "idd", tid, j->start, j->end);
 
@@ -66,9 +59,9 @@ static int read_limited(struct pause_reclaim *r, sqlite3 *db, const struct judge
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0) {
-		ret = buf_add(&r->group, db_text(q, 0), strlen(db_text(q, 0)), e);
+		ret = buf_printf(&r->group, e, "%s", db_text(q, 0));
 		r->limit = sqlite3_column_double(q, 1);
-		r->faults = sqlite3_column_double(q, 2);
+		r->faults = sqlite3_column_double(q, 3);
 	}
 	return db_end(q, ret);
 }

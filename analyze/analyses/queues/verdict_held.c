@@ -15,6 +15,7 @@
 #include "analyze/store/db_idmap.h"
 #include "analyze/store/other_end.h"
 #include "analyze/store/request_rows.h"
+#include "analyze/store/transactions.h"
 #include "format/grow.h"
 
 #include <stdlib.h>
@@ -59,18 +60,14 @@ struct holds {
 
 /* ---- reading ---- */
 
-/* "Query BEGIN", "Execute COMMIT" */
 static int read_names(struct holds *h, sqlite3 *db, struct err *e)
 {
-	int ret = db_each(
-		db, e, db_idmap, &h->begins,
-		"SELECT id FROM request_name WHERE name LIKE '% BEGIN' OR name LIKE '% START'", "");
+	int ret = db_each(db, e, db_idmap, &h->begins,
+			  "SELECT id FROM request_name WHERE " BEGINS_TRANSACTION("name"), "");
 
 	return ret < 0 ? ret
 		       : db_each(db, e, db_idmap, &h->ends,
-				 "SELECT id FROM request_name WHERE name LIKE '% COMMIT' OR name LIKE"
-				 " '% ROLLBACK' OR name LIKE '% END' OR name LIKE '% ABORT'",
-				 "");
+				 "SELECT id FROM request_name WHERE " ENDS_TRANSACTION("name"), "");
 }
 
 static int add_served(struct holds *h, struct served s, s64 fd, struct err *e)

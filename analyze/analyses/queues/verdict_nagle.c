@@ -102,11 +102,7 @@ int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits 
 		ret = read_range(c, j, range, e);
 	if (ret < 0 || !(j->nagle.n > 0))
 		return ret;
-	j->status = STATUS_PROBLEM;
-	j->kind = VERDICT_nagle;
-	j->start = j->nagle.start;
-	j->end = j->nagle.end;
-	j->n = j->nagle.n;
+	verdict_take(j, VERDICT_nagle, j->nagle.start, j->nagle.end, j->nagle.n);
 	return 0;
 }
 

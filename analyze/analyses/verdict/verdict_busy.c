@@ -146,29 +146,42 @@ static int read_computing(sqlite3 *db, s64 server, const double *range, double *
 	return db_end(q, ret);
 }
 
+/* Time outside the ranges in which requests ended: a server without any computes nothing. */
+static double time_outside(const struct judged *j, const struct busy *b)
+{
+	double ns = 0;
+	int i;
+
+	for (i = 0; i < j->n_windows; i++)
+		if (j->windows[i].n > 0 && !inside(b, (i + 0.5) * j->width))
+			ns += j->width;
+	return ns;
+}
+
 /*
  * The server took more CPU time of each second for its requests, most added run-queue latency
  * (runq, ns of a request) is of threads that were preempted, and one of them computed or was
- * preempted most of the time: it wants more than its share. Threads that must wait when they wake
- * wait for others.
+ * preempted for most of the longest range: it wants more than its share. Threads that must wait
+ * when they wake wait for others.
  */
-static int wants_more(struct analysis_ctx *c, s64 server, const struct busy *b, double runq,
-		      const struct limits *l, bool *ret_more, struct err *e)
+static int wants_more(struct analysis_ctx *c, const struct judged *j, const struct busy *b,
+		      double runq, const struct limits *l, bool *ret_more, struct err *e)
 {
 	const struct spent *out = &b->side[0], *in = &b->side[1];
-	double length = 0, computing = 0, ns = 0, usual;
+	double length = 0, ns = 0, usual = out->in[IN_cpu] / time_outside(j, b);
+	const double *longest = b->range[0];
 	int i, ret = 0;
 
-	for (i = 0; i < b->n; i++)
+	for (i = 0; i < b->n; i++) {
 		length += b->range[i][1] - b->range[i][0];
-	usual = out->in[IN_cpu] / ((double)c->duration - length);
+		if (b->range[i][1] - b->range[i][0] > longest[1] - longest[0])
+			longest = b->range[i];
+	}
 	*ret_more = usual > 0 && in->in[IN_cpu] / length >= l->factor * usual &&
 		    in->preempted / in->n - out->preempted / out->n > MOST * runq;
-	for (i = 0; i < b->n && *ret_more && ret == 0; i++) {
-		ret = read_computing(c->db, server, b->range[i], &ns, e);
-		computing += ns;
-	}
-	*ret_more &= computing > MOST * length;
+	if (*ret_more)
+		ret = read_computing(c->db, j->about.id, longest, &ns, e);
+	*ret_more &= ns > MOST * (longest[1] - longest[0]);
 	return ret;
 }
 
@@ -218,7 +231,7 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	*ret_busy = ret == 0 && !spent_is_dearer(out, in, l) &&
 		    (full || out->in[IN_runq] > MOST * out->total) && runq > MOST * added;
 	if (*ret_busy)
-		ret = wants_more(c, j->about.id, &b, runq, l, &more, e);
+		ret = wants_more(c, j, &b, runq, l, &more, e);
 	*ret_busy &= !more;
 	if (ret == 0 && *ret_busy && full)
 		ret = same_programs(c, j, &b, &same, e);

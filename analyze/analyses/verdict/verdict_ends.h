@@ -28,6 +28,7 @@ struct verdict_turned {
 	double least, most;	  /* bytes sent on one */
 	double from_n, clients;	  /* those of one client, the most; 0: not known */
 	char from[64];
+	bool first; /* they are the problem */
 };
 
 /* From the end of a process that listened on a port until the next one did, the longest; n 0: none.
@@ -37,5 +38,6 @@ struct verdict_outage {
 	double start, end;
 	double lost; /* attempts to connect that recorded clients made in vain */
 	s64 pid, next, port;
-	int code; /* that it ended with; 0: by a signal, or in order */
+	int code;   /* that it ended with; 0: by a signal, or in order */
+	bool first; /* it is the problem */
 };

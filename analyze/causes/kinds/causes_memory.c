@@ -26,8 +26,7 @@ static s64 leader_of(const struct samples *d)
 
 /*
  * The cgroup whose limit made threads of the units reclaim memory: it was stopped at max between
- * the same readings. A process is known by one of its cgroups, which may be of another hierarchy:
- * then only one of all may have been stopped. Path into c->file; *ret_limit: NAN if there is none.
+ * the same readings. Path into c->file; *ret_limit: NAN if there is none.
  */
 static int find_limited(struct samples *d, struct cause *c, double *ret_limit, s64 *ret_cgroup,
 			struct err *e)
@@ -37,11 +36,7 @@ static int find_limited(struct samples *d, struct cause *c, double *ret_limit, s
 		" " ANSWERING_THREADS
 		"), m AS MATERIALIZED (SELECT * FROM memory m WHERE cgroup NOT NULL AND max"
 		" NOT NULL AND hit_max>0 AND ts<?4 AND ts+dur>?5 AND EXISTS (SELECT 1 FROM r WHERE r.ts"
-		" BETWEEN m.ts AND m.ts+m.dur)), g AS (SELECT cgroup, max(max) AS size, max(path) AS path,"
-		" EXISTS (SELECT 1 FROM process p JOIN cgroup g ON g.id=p.cgroup WHERE p.pid=?1 AND " CGROUP_WITHIN(
-			"g.path",
-			"m.path") ") AS own FROM m GROUP BY cgroup) SELECT path, size, cgroup FROM g"
-				  " WHERE own OR (SELECT count(*) FROM g)=1 ORDER BY own DESC, length(path) DESC LIMIT 1";
+		" BETWEEN m.ts AND m.ts+m.dur)), " LIMITED_CGROUP("?1");
 	struct moment m = samples_around(d);
 	sqlite3_stmt *q;
 	int ret = db_query(&q, d->db, e, sql, "iiiii", (s64)samples_own(d), leader_of(d),
@@ -149,22 +144,27 @@ static bool is_more(const double v[UNIT_BLOCKS], const struct comparison *m)
 	       slow - usual > SURE * sqrt(slow_error + usual_error);
 }
 
+static int take_pages(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	double *pages = arg;
+
+	(void)e;
+	pages[0] = sqlite3_column_double(q, 0);
+	pages[1] = sqlite3_column_double(q, 1);
+	return 0;
+}
+
 static int put_reclaims(struct samples *d, const struct reclaims *r, double limit, s64 cgroup,
 			struct cause *c, struct err *e)
 {
 	static const char sql[] =
-		"SELECT CAST(total(refaults) AS INT) FROM memory WHERE cgroup=?1 AND ts<?2 AND ts+dur>?3";
-	static const char faults_sql[] =
-		"SELECT CAST(total(major_faults) AS INT) FROM memory WHERE cgroup=?1 AND ts<?2 AND ts+dur>?3";
+		"SELECT total(refaults), total(major_faults) FROM memory WHERE cgroup=?1 AND ts<?2 AND ts+dur>?3";
 	const struct comparison *m = d->cmp;
-	double n = 0, ns = 0, before = 0;
+	double n = 0, ns = 0, before = 0, pages[2] = { 0 };
 	struct cause_child *child;
-	s64 refaults = 0, faults = 0;
-	int b, ret = db_int(d->db, &refaults, e, sql, "iii", cgroup, m->when.to, m->when.from);
-
-	if (ret == 0)
-		ret = db_int(d->db, &faults, e, faults_sql, "iii", cgroup, m->when.to,
+	int b, ret = db_each(d->db, e, take_pages, pages, sql, "iii", cgroup, m->when.to,
 			     m->when.from);
+
 	if (ret < 0)
 		return ret;
 	for (b = 0; b < UNIT_BLOCKS; b++) {
@@ -178,10 +178,10 @@ static int put_reclaims(struct samples *d, const struct reclaims *r, double limi
 	CHILD_VALUE(child, VALUE_NUMBER, "n", n, "");
 	CHILD_VALUE(child, VALUE_NUMBER, "time", ns, "ns");
 	CHILD_VALUE(child, VALUE_NUMBER, "usual", before, "");
-	if (refaults > 0)
-		CHILD_VALUE(child, VALUE_NUMBER, "refaults", (double)refaults, "");
-	if (faults > 0)
-		CHILD_VALUE(child, VALUE_NUMBER, "faults", (double)faults, "");
+	if (pages[0] > 0)
+		CHILD_VALUE(child, VALUE_NUMBER, "refaults", pages[0], "");
+	if (pages[1] > 0)
+		CHILD_VALUE(child, VALUE_NUMBER, "faults", pages[1], "");
 	return 0;
 }
 
