@@ -165,7 +165,7 @@ static int read_answers(struct analysis_ctx *c, struct judged *j, const struct l
 {
 	static const char windows[] = RESENT " SELECT at, late NOT NULL FROM h ORDER BY at";
 	static const char answers[] = RESENT " SELECT * FROM h ORDER BY at";
-	struct resends s = { .shares = { j->width, j->n_windows }, .r = &j->resent };
+	struct resends s = { .shares = { .width = j->width, .n = j->n_windows }, .r = &j->resent };
 	double range[2];
 	int ret = db_each(c->db, e, on_window, &s, windows, BOUNDS, j->about.id, c->duration,
 			  l->latency, (s64)LARGE, (s64)ESTABLISHED);
