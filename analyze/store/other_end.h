@@ -7,10 +7,12 @@
 	"(SELECT count(*) FROM recording WHERE key GLOB '[0-9]*.pid_offset' AND" \
 	" CAST(value AS INTEGER) <= " pid ")"
 
+/* For SQL: is it an address that another host can have? */
+#define OFF_LOOPBACK(address) "(" address " NOT GLOB '127.*' AND " address " NOT GLOB '[[]::1]:*')"
+
 /* For SQL: may process o have an address of row m? One of the loopback is of the same host. */
-#define HAS_ADDRESS(address)                          \
-	"((" address " NOT LIKE '127.%' AND " address \
-	" NOT LIKE '[::1]:%') OR" HOST_OF("o.pid") "=" HOST_OF("m.pid") ")"
+#define HAS_ADDRESS(address) \
+	"(" OFF_LOOPBACK(address) " OR" HOST_OF("o.pid") "=" HOST_OF("m.pid") ")"
 
 /*
  * For SQL: the pid that has the other end of row m of table fd, or NULL. A datagram socket accepts

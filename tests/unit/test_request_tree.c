@@ -318,6 +318,23 @@ static void messages_against_causality_are_counted(void **state)
 	db_close(db);
 }
 
+#define LOOPBACK                                            \
+	ENDS(100, 6, 3, 4006, 90, "127.0.0.1", "127.0.0.1") \
+	ENDS(10000200, 3, 2, 90, 4006, "127.0.0.1", "127.0.0.1")
+
+static void loopback_of_ipv6_is_of_one_host(void **state)
+{
+	sqlite3 *db = two_hosts(LOOPBACK, 5, 0, 99, 0);
+
+	(void)state;
+	assert_int_equal(db_exec(db, NULL,
+				 "UPDATE fd SET local = replace(local, '127.0.0.1', '[::1]'),"
+				 " remote = replace(remote, '127.0.0.1', '[::1]')"),
+			 0);
+	assert_int_equal(tree_of(db, request_on(db, 100, 5, 2500000))->v[1].end, PATH_NO_PROCESS);
+	db_close(db);
+}
+
 static void translated_addresses_are_named(void **state)
 {
 	static const struct {
@@ -337,9 +354,7 @@ static void translated_addresses_are_named(void **state)
 				  ENDS(10000200, 3, 2, 90, 4006, "10.0.0.2", "10.0.0.1"),
 		  NULL },
 		/* loopback addresses are the same on every host */
-		{ ENDS(100, 6, 3, 4006, 90, "127.0.0.1", "127.0.0.1")
-			  ENDS(10000200, 3, 2, 90, 4006, "127.0.0.1", "127.0.0.1"),
-		  NULL },
+		{ LOOPBACK, NULL },
 	};
 	const struct request_tree *t;
 	sqlite3 *db;
@@ -396,6 +411,7 @@ int main(void)
 		T(the_path_takes_the_last_of_questions_asked_at_once),
 		T(clocks_are_corrected_by_messages),
 		T(messages_against_causality_are_counted),
+		T(loopback_of_ipv6_is_of_one_host),
 		T(translated_addresses_are_named),
 		T(translated_addresses_reach_no_terminal_raw),
 	};

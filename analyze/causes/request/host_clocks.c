@@ -5,6 +5,8 @@
  */
 #include "host_clocks.h"
 
+#include "analyze/store/other_end.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,8 +315,8 @@ static int add_connections(struct link *k, const struct host_clocks *c, sqlite3 
 		" FROM fd m JOIN fd o ON o.local=m.remote AND"
 		" o.remote=m.local WHERE m.remote<>'' AND m.role='connected' AND o.role='accepted'"
 		" AND m.pid>?1 AND m.pid<?2 AND o.pid>?3 AND o.pid<?4"
-		" AND m.remote NOT LIKE '127.%' AND m.remote NOT LIKE '[0:0:0:0:0:0:0:1]:%'"
-		" ORDER BY m.ts > ?6, coalesce(m.end < ?6, 0), m.ts DESC LIMIT ?5";
+		" AND " OFF_LOOPBACK(
+			"m.remote") " ORDER BY m.ts > ?6, coalesce(m.end < ?6, 0), m.ts DESC LIMIT ?5";
 	const struct host_clock *from = &c->v[reversed ? k->b : k->a];
 	const struct host_clock *to = &c->v[reversed ? k->a : k->b];
 	s64 low, high, peer_low, peer_high;

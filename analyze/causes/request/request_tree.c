@@ -2,6 +2,8 @@
 /* Following a request from server to server. */
 #include "request_tree.h"
 
+#include "analyze/store/other_end.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,15 +176,15 @@ static int get_end(void *arg, sqlite3_stmt *q, struct err *e)
  * (the client's address and port are the same), or the client's (its port is the same). Loopback
  * addresses are those of one host.
  */
-#define OTHER_END                                                                    \
-	"SELECT o.pid, o.fd, coalesce((SELECT max(p.ts + p.dur) FROM upstream p"     \
-	" WHERE p.pid=?1 AND p.fd=?2 AND p.ts < ?3), 0), %s"                         \
-	" FROM (SELECT local, remote FROM fd WHERE pid=?1 AND fd=?2 AND ts <= ?3"    \
-	" ORDER BY ts DESC LIMIT 1) m JOIN fd o ON %s"                               \
-	" WHERE m.remote<>'' AND o.role='accepted' AND o.ts <= ?4 + ?7"              \
-	" AND coalesce(o.end, ?4 + ?7) >= ?3 - ?7 AND (o.pid > ?5 AND o.pid < ?6 OR" \
-	" m.remote NOT LIKE '127.%%' AND m.remote NOT LIKE '[0:0:0:0:0:0:0:1]:%%')"  \
-	" ORDER BY o.pid > ?5 AND o.pid < ?6 DESC, o.ts DESC LIMIT 1"
+#define END_OF_CLIENT                                                                               \
+	"SELECT o.pid, o.fd, coalesce((SELECT max(p.ts + p.dur) FROM upstream p"                    \
+	" WHERE p.pid=?1 AND p.fd=?2 AND p.ts < ?3), 0), %s"                                        \
+	" FROM (SELECT local, remote FROM fd WHERE pid=?1 AND fd=?2 AND ts <= ?3"                   \
+	" ORDER BY ts DESC LIMIT 1) m JOIN fd o ON %s"                                              \
+	" WHERE m.remote<>'' AND o.role='accepted' AND o.ts <= ?4 + ?7"                             \
+	" AND coalesce(o.end, ?4 + ?7) >= ?3 - ?7 AND (o.pid > ?5 AND o.pid < ?6 OR " OFF_LOOPBACK( \
+		"m.remote") ")"                                                                     \
+			    " ORDER BY o.pid > ?5 AND o.pid < ?6 DESC, o.ts DESC LIMIT 1"
 
 static const struct {
 	const char *translated, *matches;
@@ -215,7 +217,7 @@ static int find_end(struct end *end, const struct request_tree *t, sqlite3 *db,
 
 	host_pids(&t->clocks, u->pid, &low, &high);
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]) && ret == 0 && !end->pid; i++) {
-		snprintf(sql, sizeof(sql), OTHER_END, ends[i].translated, ends[i].matches);
+		snprintf(sql, sizeof(sql), END_OF_CLIENT, ends[i].translated, ends[i].matches);
 		ret = db_each(db, e, get_end, end, sql, "iiiiiii", u->pid, u->fd, u->ts,
 			      u->ts + u->dur, low, high, slack(&t->clocks));
 	}
