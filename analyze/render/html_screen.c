@@ -69,8 +69,7 @@ static void put_verdict(struct html_page *p)
 		put_text(p, "<p class=\"cause\">", &s->causes[i].text, "");
 		buf_printf(p->out, p->e, " <span class=\"tag\">%s</span></p>\n", s->causes[i].sure);
 	}
-	if (s->problems && !s->n_causes && s->kind != VERDICT_errors &&
-	    s->kind != VERDICT_unanswered)
+	if (screen_cause_missing(s))
 		put(p, "<p class=\"cause\">The cause was not found.</p>\n");
 	if (s->also.len)
 		put_text(p, "<p class=\"cause\">", &s->also, "</p>\n");

@@ -38,6 +38,12 @@ const char *screen_status(const struct screen *s)
 			      : "NOT ENOUGH DATA";
 }
 
+bool screen_cause_missing(const struct screen *s)
+{
+	return s->problems && !s->n_causes && s->kind != VERDICT_errors &&
+	       s->kind != VERDICT_unanswered;
+}
+
 int verdict_worst(sqlite3 *db, const char **ret_worst, struct err *e)
 {
 	static const char *const names[] = { "COMPLETE", "TRUNCATED", "LOSSY" };

@@ -58,6 +58,9 @@ const char *screen_status(const struct screen *s);
 /* Up to two commands that show more: obsanalyze report -a pauses FILE. 0 at the end. */
 int screen_next(struct buf *out, const struct screen *s, int i, const char *file, struct err *e);
 
+/* A problem has a cause, except where the problem's line says it already. */
+bool screen_cause_missing(const struct screen *s);
+
 /* screen_text.c */
 int screen_text(struct buf *out, const struct screen *s, sqlite3 *db,
 		const struct render_options *o, struct err *e);

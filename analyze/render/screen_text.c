@@ -144,8 +144,7 @@ static void put_causes(struct screen_page *p, const struct screen *s)
 			labelled(p, i ? "" : label_of(s), BOLD, text.data);
 	}
 	buf_free(&text);
-	if (s->problems && !s->n_causes && s->kind != VERDICT_errors &&
-	    s->kind != VERDICT_unanswered)
+	if (screen_cause_missing(s))
 		labelled(p, "CAUSE", BOLD, "not found: see the notes with -v.");
 	if (s->also.len)
 		labelled(p, "ALSO", BOLD, s->also.data);
@@ -286,6 +285,8 @@ int screen_markdown(struct buf *out, const struct screen *s, sqlite3 *db,
 		add_line(&p, "", s->causes[i].text.data, "");
 		buf_printf(out, e, "Evidence: %s.\n", s->causes[i].sure);
 	}
+	if (screen_cause_missing(s))
+		buf_printf(out, e, "\n**CAUSE** not found.\n");
 	if (s->also.len)
 		add_line(&p, "\n**ALSO** ", s->also.data, "");
 	if (s->hint.len)

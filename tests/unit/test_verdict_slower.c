@@ -72,6 +72,32 @@ static void what_dearer_requests_wait_for_is_shown_too(void **state)
 	assert_false(screen_names(dearer_with_waits(300000), "Uninterruptible"));
 }
 
+/* A reader of either format learns that the cause is missing, not that there is none. */
+static void a_missing_cause_is_said(void **state)
+{
+	sqlite3 *db = dearer_with_waits(2 * MS);
+	struct render_options o = { .name = "x.obs" };
+	struct err e = { 0 };
+	int missing;
+
+	(void)state;
+	for (missing = 0; missing < 2; missing++) {
+		struct screen s = screen_of(db);
+		struct buf text = { 0 }, markdown = { 0 };
+
+		assert_int_equal(screen_text(&text, &s, db, &o, &e), 0);
+		assert_int_equal(screen_markdown(&markdown, &s, db, &o, &e), 0);
+		assert_int_equal(strstr(text.data, "CAUSE    not found") != NULL, missing);
+		assert_int_equal(strstr(markdown.data, "**CAUSE** not found") != NULL, missing);
+		buf_free(&text);
+		buf_free(&markdown);
+		screen_free(&s);
+		assert_int_equal(db_exec(db, NULL, "DELETE FROM finding WHERE parent IS NOT NULL"),
+				 0);
+	}
+	db_close(db);
+}
+
 /* A short slow time first: the range is that of the long one. */
 static void the_range_is_that_of_most_added_latency(void **state)
 {
@@ -351,6 +377,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_dearer_requests_wait_for_is_shown_too),
+		cmocka_unit_test(a_missing_cause_is_said),
 		T(slower_requests_are_a_problem),
 		T(what_added_more_comes_first),
 		T(dearer_requests_come_before_a_pause),
