@@ -6,8 +6,10 @@
  */
 #include "compare.h"
 
+#include "analyze/base/idmap.h"
 #include "analyze/stats/sorted.h"
 #include "analyze/store/columns/columns.h"
+#include "analyze/store/request_rows.h"
 #include "format/grow.h"
 
 #include <math.h>
@@ -30,7 +32,8 @@ struct service {
 struct services {
 	struct service of[SERVICES_MOST];
 	size_t n;
-	size_t last; /* of the row before */
+	size_t last;	       /* of the row before */
+	struct idmap awaiting; /* names */
 };
 
 /* Events in windows of time: what comes in clumps is fewer independent events. */
@@ -193,12 +196,14 @@ static int append(struct service *s, s64 arrival, s64 end, struct err *e)
 	return 0;
 }
 
-/* What was touched by loss proves an answer, not a wait. */
+/* What was touched by loss, awaits something or its client proves an answer, not a wait. */
 static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	s64 end = row->ts + row->dur;
+	s64 whole = row->ts - row->queued + (row->rest < row->dur ? row->rest : row->dur);
 	struct services *r = arg;
+	bool awaits = row->name != BULK_NULL && idmap_get(&r->awaiting, (u64)row->name);
 	size_t i;
 
 	(void)rowid;
@@ -211,7 +216,8 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	}
 	if (r->of[r->last].first->n > REQUESTS_MOST)
 		return 0;
-	return append(r->of[r->last].first, row->lossy ? end : row->ts - row->queued, end, e);
+	return append(r->of[r->last].first, row->lossy || row->paced || awaits ? end : whole, end,
+		      e);
 }
 
 static int read_requests(struct services *r, sqlite3 *db, struct err *e)
@@ -219,7 +225,8 @@ static int read_requests(struct services *r, sqlite3 *db, struct err *e)
 	return rows_each(db, TABLE_request,
 			 COLUMN_OF(request, service) | COLUMN_OF(request, ts) |
 				 COLUMN_OF(request, dur) | COLUMN_OF(request, queued) |
-				 COLUMN_OF(request, lossy),
+				 COLUMN_OF(request, rest) | COLUMN_OF(request, name) |
+				 COLUMN_OF(request, lossy) | COLUMN_OF(request, paced),
 			 on_request, r, e);
 }
 
@@ -230,6 +237,8 @@ int compare_requests(struct measured *m, sqlite3 *db, struct err *e)
 	int ret = r ? read_services(r, db, e) : err_set(e, ERR_FAIL, "out of memory for requests");
 
 	if (ret == 0 && r->n)
+		ret = awaiting_names(&r->awaiting, db, e);
+	if (ret == 0 && r->n)
 		ret = read_requests(r, db, e);
 	for (i = 0; r && i < r->n; i++) {
 		struct service *s = &r->of[i];
@@ -239,6 +248,8 @@ int compare_requests(struct measured *m, sqlite3 *db, struct err *e)
 		free(s->arrival);
 		free(s->end);
 	}
+	if (r)
+		idmap_free(&r->awaiting);
 	free(r);
 	return ret;
 }

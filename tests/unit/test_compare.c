@@ -161,21 +161,27 @@ static void nothing_changed(void **state)
 
 /* A process 100, a service on port 80, and the requests that a query of four columns makes:
  * arrival, read, end, thread. */
+/* Requests by their thread: BLPOP, waits for its client to take the answer, arrives in parts. */
+enum { AWAITS = 11, PACED, IN_PARTS };
+
 static void measure_rows(struct measured *m, const char *uuid, const char *requests)
 {
 	struct err e = { 0 };
 	sqlite3 *db = NULL;
-	char sql[1200];
+	char sql[1800];
 
-	snprintf(sql, sizeof(sql),
-		 "INSERT INTO recording VALUES ('duration_ns', 10000000000), ('targets', '100'),"
-		 " ('uuid', '%s'), ('end', 'signal'), ('groups', 'syscalls,sched');"
-		 "INSERT INTO process(pid, start, comm) VALUES (100, 0, 'server');"
-		 "INSERT INTO service(id, pid, kind, port, name, requests)"
-		 " VALUES (1, 100, 'tcp', 80, 'server[100]:80', 1000);"
-		 "INSERT INTO request(ts, dur, pid, tid, split, lossy, service, queued)"
-		 " SELECT b, c - b, 100, d, 1, 0, 1, b - a FROM (%s) ORDER BY c",
-		 uuid, requests);
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO recording VALUES ('duration_ns', 10000000000), ('targets', '100'),"
+		" ('uuid', '%s'), ('end', 'signal'), ('groups', 'syscalls,sched');"
+		"INSERT INTO process(pid, start, comm) VALUES (100, 0, 'server');"
+		"INSERT INTO service(id, pid, kind, port, name, requests)"
+		" VALUES (1, 100, 'tcp', 80, 'server[100]:80', 1000);"
+		"INSERT INTO request_name(id, protocol, name) VALUES (1, 4, 'BLPOP');"
+		"INSERT INTO request(ts, dur, pid, tid, split, lossy, service, queued, name, paced, rest)"
+		" SELECT b, c - b, 100, d, 1, 0, 1, b - a, iif(d=%d, 1, NULL), d=%d, iif(d=%d, c - b, 0)"
+		" FROM (%s) ORDER BY c",
+		uuid, AWAITS, PACED, IN_PARTS, requests);
 	if (db_open(&db, NULL, true, &e) < 0 || db_exec(db, &e, sql) < 0 ||
 	    compare_read(m, uuid, db, &e) < 0)
 		fail_msg("%s", e.text);
@@ -273,6 +279,29 @@ static void pauses_count_once_however_many_wait(void **state)
 	/* from the first of the eight, 1 ms after the second, to the answer */
 	assert_int_equal(sample_of(&m, COMPARE_pause_time)->value, 600000008);
 	compare_free(&m);
+}
+
+/* As in report: what awaits something, a client that takes its answer, or the rest of a request. */
+static void what_the_server_does_not_owe_is_no_pause(void **state)
+{
+	static const int threads[] = { 8, AWAITS, PACED, IN_PARTS };
+	struct measured m;
+	char rows[600];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
+		snprintf(rows, sizeof(rows),
+			 NUMBERS(200) "SELECT i * 50000000 AS a, i * 50000000 AS b,"
+				      " i * 50000000 + 50000 AS c, 7 AS d FROM k"
+				      " WHERE i NOT BETWEEN 40 AND 46"
+				      " UNION ALL SELECT 2001000000, 2001000000, 2301000000, %d",
+			 threads[i]);
+		measure_rows(&m, "p", rows);
+		assert_int_equal(sample_of(&m, COMPARE_pauses)->value, threads[i] == 8);
+		assert_int_equal(sample_of(&m, COMPARE_request_max)->value > 1e8, threads[i] == 8);
+		compare_free(&m);
+	}
 }
 
 /*
@@ -430,6 +459,7 @@ int main(void)
 		T(nothing_changed),
 		T(waiting_for_other_requests_is_no_cpu_time),
 		T(pauses_count_once_however_many_wait),
+		T(what_the_server_does_not_owe_is_no_pause),
 		T(a_fall_of_throughput_is_reported_first),
 		T(no_change_needs_equivalence_and_equal_pauses),
 		T(changes_of_level_are_noted),
