@@ -196,8 +196,6 @@ static int report_causes(struct reporting *r, const struct saturation *s, struct
 	return ret;
 }
 
-static const char *const unit_names[] = { "calls", "requests", "windows" };
-
 /* The slow time of the verdict cannot be compared with the rest. */
 static int report_not_compared(struct analysis_ctx *c, const struct units *u,
 			       const struct comparison *cmp, struct err *e)
@@ -205,7 +203,7 @@ static int report_not_compared(struct analysis_ctx *c, const struct units *u,
 	bool few = cmp->basis == BASIS_FEW, slow = !few || cmp->n_slow <= cmp->n_usual;
 	const struct value values[] = {
 		VALUE_NUMBER("n", slow ? cmp->n_slow : cmp->n_usual, ""),
-		VALUE_TEXT("unit", unit_names[u->kind]),
+		VALUE_TEXT("unit", units_names[u->kind]),
 		VALUE_TEXT("where", slow ? "from" : "outside of"),
 		VALUE_NUMBER("from", cmp->when.from, "at"),
 		VALUE_NUMBER("to", cmp->when.to, "at"),
@@ -224,7 +222,7 @@ static int report_too_few(struct analysis_ctx *c, const struct units *u, struct 
 {
 	const struct value values[] = {
 		VALUE_NUMBER("n", u->n, ""),
-		VALUE_TEXT("unit", unit_names[u->kind]),
+		VALUE_TEXT("unit", units_names[u->kind]),
 		{ 0 },
 	};
 	const struct finding f = { .kind = FINDING_too_few_units,

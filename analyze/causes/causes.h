@@ -199,6 +199,7 @@ int cause_stack(struct samples *d, struct cause *c, bool dearer, struct err *e);
 int cause_parts(struct cause *c, sqlite3 *db, const struct moment *slow, u32 tid, struct err *e);
 
 /* causes_put.c: rows. */
+extern const char *const units_names[]; /* by unit_kind: "requests" */
 struct reporting {
 	struct analysis_ctx *c;
 	const struct units *u;

@@ -11,7 +11,7 @@
 #define VALUES	     24
 
 static const char *const unit_names[] = { "call", "request", "window" };
-static const char *const units_names[] = { "calls", "requests", "windows" };
+const char *const units_names[] = { "calls", "requests", "windows" };
 static const char *const basis_names[] = {
 	[BASIS_GIVEN] = "given",
 	[BASIS_CHANGE] = "change",
