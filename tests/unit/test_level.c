@@ -153,6 +153,45 @@ static void requests_wait_at_nearly_all_instants(void **state)
 	is(judged(load(1, 4, 500000, 625000), NULL), "none", "", NULL);
 }
 
+/*
+ * Eleven connections that ask at once keep the thread full; another program has the CPU for held ns
+ * of every n-th request.
+ */
+static sqlite3 *full(long held, int n)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	long read, free_at = 1000000, ended[MORE - 1] = { 0 };
+	int i, k;
+
+	begin_host(&b);
+	begin_more(&b);
+	for (i = 0; free_at < SECONDS * 990000000L; i++) {
+		k = i % (MORE - 1);
+		read = free_at + 1000;
+		free_at = read + 500000;
+		if (i % n == 0) {
+			buf_printf(&b, &e,
+				   "%ld 100 switch next=200 flags=1 prio=120\n"
+				   "%ld 200 switch next=100 flags=1 prio=120\n",
+				   read + 100000, read + 100000 + held);
+			free_at += held;
+		}
+		ask_more(&b, MORE_FIRST + k, 100, 100, ended[k] ? ended[k] + 20000 : 1000000 + k,
+			 read, free_at);
+		ended[k] = free_at;
+	}
+	return loaded_buf(&b);
+}
+
+/* All that wait are charged with a neighbour's time: it is their wait only if it is most of it. */
+static void a_full_thread_waits_for_no_neighbour(void **state)
+{
+	(void)state;
+	is(judged(full(1000000, 10), NULL), "problem", "overload", NULL);
+	is(judged(full(1000000, 1), NULL), "unchanged", "wait", "cpu_contender all");
+}
+
 static long reads_cold(struct script *s, long t)
 {
 	long i;
@@ -200,6 +239,7 @@ int main(void)
 		T(other_levels_are_healthy),
 		T(the_cost_of_one_name),
 		T(requests_wait_at_nearly_all_instants),
+		T(a_full_thread_waits_for_no_neighbour),
 		T(windows_of_the_verdict_count),
 	};
 

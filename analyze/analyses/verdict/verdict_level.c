@@ -3,7 +3,8 @@
  * A server without a change of latency is not healthy for that: it may be slow from the first
  * second on. What the recording supports without a baseline: waits, or the CPU time of one name,
  * are most of a latency above the limit, or requests wait to be read at nearly all instants. Time
- * in which other requests of the same server have the CPU is its load: it counts by instants only.
+ * in which other requests of the same server have the CPU is its load: it counts by instants only,
+ * and where it is most of the latency, waits are not: all requests in the queue have the same one.
  */
 #include "verdict_spent.h"
 
@@ -104,7 +105,8 @@ static void judge_wait(struct judged *j, const struct level *v, const struct lim
 		most = v->of.in[i] > v->of.in[most] ? i : most;
 	}
 	j->part = waits / alone_of(v);
-	if (!(j->part >= fmax(MOST, 1 - 1 / l->factor)) || j->part * mean_of(j) < l->latency)
+	if (!(j->part >= fmax(MOST, 1 - 1 / l->factor)) || j->part * mean_of(j) < l->latency ||
+	    v->of.in[IN_queue] > MOST * v->of.total)
 		return;
 	j->status = STATUS_UNCHANGED;
 	j->kind = VERDICT_wait;
