@@ -117,6 +117,36 @@ static void more_requests_are_no_more_cpu_time(void **state)
 	is(analysed(changed(script_play(&s, "all", t, NULL), NO_IDLE), NULL), "none", "", 1);
 }
 
+/* The thread runs for 1.5 ms of no request, as for a handshake. */
+static void works_between(struct script *s, long t)
+{
+	script_line(s, 0, "%ld 0 waking target=100", t);
+	script_line(s, 0, "%ld 0 switch next=100", t + 1000);
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t + 1501000);
+}
+
+/* Such work delays requests as dearer ones do. What is as much as before of each second does not.
+ */
+static void work_between_requests_is_one(void **state)
+{
+	struct script s = { .facts = NULL }, steady = { .facts = NULL };
+	long t = BEGIN;
+	int i;
+
+	(void)state;
+	for (i = 0; i < REQUESTS; i++, t += PERIOD) {
+		script_request(&s, t, i < REQUESTS / 2 ? NULL : preempted);
+		if (i >= REQUESTS / 2)
+			works_between(&s, t + PERIOD / 2);
+		if (i < REQUESTS / 2 || i % 2)
+			script_request(&steady, t, i < REQUESTS / 2 ? NULL : preempted);
+		works_between(&steady, t + PERIOD / 2);
+	}
+	is(analysed(changed(script_play(&s, "all", t, NULL), NO_IDLE), NULL), "problem", "slower",
+	   0);
+	is(analysed(changed(script_play(&steady, "all", t, NULL), NO_IDLE), NULL), "none", "", 1);
+}
+
 /* As much as a pause that counts adds; or the user named the time. */
 static void clients_that_are_hurt_are_one(void **state)
 {
@@ -138,6 +168,7 @@ int main(void)
 		cmocka_unit_test(dearer_requests_are_one),
 		cmocka_unit_test(a_server_that_wants_more_is_one),
 		cmocka_unit_test(more_requests_are_no_more_cpu_time),
+		cmocka_unit_test(work_between_requests_is_one),
 		cmocka_unit_test(clients_that_are_hurt_are_one),
 	};
 

@@ -185,6 +185,46 @@ static int wants_more(struct analysis_ctx *c, const struct judged *j, const stru
 	return ret;
 }
 
+/* On the CPU, ns: outside the ranges, and in them. */
+struct ran {
+	const struct busy *b;
+	double ns[2];
+};
+
+static int add_run(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct ran *r = arg;
+
+	(void)e;
+	r->ns[inside(r->b, sqlite3_column_double(q, 0))] += sqlite3_column_double(q, 1);
+	return 0;
+}
+
+/*
+ * The server took more CPU time of each second and for each request, by the limits of latency: that
+ * for handshakes or for collecting garbage is not of a request, but delays those that come.
+ */
+static int is_dearer(struct analysis_ctx *c, const struct judged *j, const struct busy *b,
+		     const struct limits *l, bool *ret_dearer, struct err *e)
+{
+	struct ran r = { .b = b };
+	double in, out, length = 0;
+	int i, ret = db_each(
+		       c->db, e, add_run, &r,
+		       "SELECT ts + dur / 2, dur FROM thread_state WHERE state=state_id('run')"
+		       " AND tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service"
+		       " WHERE server=?1))",
+		       "i", j->about.id);
+
+	for (i = 0; i < b->n; i++)
+		length += b->range[i][1] - b->range[i][0];
+	out = r.ns[0] / b->side[0].n;
+	in = r.ns[1] / b->side[1].n;
+	*ret_dearer = in - out >= l->latency && in >= l->factor * out &&
+		      r.ns[1] / length >= l->factor * r.ns[0] / time_outside(j, b);
+	return ret;
+}
+
 /* The range with most run-queue latency names the program. */
 static int name_contender(struct analysis_ctx *c, struct judged *j, const struct busy *b,
 			  const struct contended *of, struct err *e)
@@ -219,7 +259,7 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	const struct spent *out = &b.side[0], *in = &b.side[1];
 	int i, ret = read_sides(c, &b, j->about.id, e);
 	double length = 0, added, runq;
-	bool full = false, same = false, more = false;
+	bool full = false, same = false, more = false, dearer = false;
 
 	for (i = 0; i < n; i++)
 		length += ranges[i][1] - ranges[i][0];
@@ -233,6 +273,9 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	if (*ret_busy)
 		ret = wants_more(c, j, &b, runq, l, &more, e);
 	*ret_busy &= !more;
+	if (*ret_busy && ret == 0)
+		ret = is_dearer(c, j, &b, l, &dearer, e);
+	*ret_busy &= !dearer;
 	if (ret == 0 && *ret_busy && full)
 		ret = same_programs(c, j, &b, &same, e);
 	*ret_busy &= same || added_to(&b) * length < l->pause * l->pause / 2;
