@@ -98,5 +98,7 @@ int pause_filelock_put(struct analysis_ctx *c, const struct judged *j, struct er
 int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_awaited.c: the same: a thread that ended such waits before hears of its peer no more. */
 int pause_awaited_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
+/* pause_signal.c: the same: a signal after which the thread opened files and answered nothing. */
+int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
 void pause_root_free(struct pause_root *r);
