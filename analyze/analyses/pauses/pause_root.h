@@ -96,5 +96,9 @@ void pause_reclaim_free(struct pause_reclaim *r);
 int pause_filelock_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_before.c: the same: which request of a new name may hold what they wait for. */
 int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
+/* pause_awaited.c: the same: a thread that ended such waits before hears of its peer no more. */
+int pause_awaited_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
+/* pause_signal.c: the same: a signal after which the thread opened files and answered nothing. */
+int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
 void pause_root_free(struct pause_root *r);

@@ -118,3 +118,7 @@ int verdict_unacked_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 /* verdict_connections.c: all connections to another server were busy. 1: said; 0: not so. */
 int verdict_connections(struct analysis_ctx *c, const struct judged *j,
 			const struct verdict_when *w, const struct limits *l, struct err *e);
+
+/* verdict_leaked.c: under j->finding, all connections to another server are idle, and requests wait
+ * until their timeout: no request gives one back. */
+int verdict_leaked(struct analysis_ctx *c, const struct judged *j, struct err *e);

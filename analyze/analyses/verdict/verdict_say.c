@@ -445,6 +445,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 	if (ret == 0 && says[j->kind].own)
 		ret = verdict_own(c, j, e);
 	if (ret == 0)
+		ret = verdict_leaked(c, j, e);
+	if (ret == 0)
 		ret = verdict_queues(c, j, l, e);
 	if (ret == 0 && says[j->kind].pause)
 		ret = verdict_pause_say(c, j, e);
