@@ -314,7 +314,7 @@ static int read_judged(sqlite3 *db, const struct units *u, struct windows *w, st
 {
 	static const char sql[] =
 		"SELECT coalesce(max(1 + (v.kind='wait')), 0) FROM verdict v JOIN service s ON s.server=v.subject WHERE v.kind IN"
-		" ('overload', 'pool', 'queue', 'wait', 'cost') AND CASE ?1 WHEN 'server' THEN s.server=?2"
+		" ('overload', 'pool', 'queue', 'wait', 'cost', 'capacity') AND CASE ?1 WHEN 'server' THEN s.server=?2"
 		" WHEN 'service' THEN s.id=?2 WHEN 'function' THEN 0 ELSE s.pid=?2 END";
 	static const char ranges[] =
 		"SELECT r.start, r.end, v.kind='tail' FROM verdict v JOIN verdict_range r USING(rank) LEFT JOIN finding f ON"

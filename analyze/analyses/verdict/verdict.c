@@ -195,7 +195,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 			"d", LOST_MOST);
 	if (ret < 0)
 		return ret;
-	if (verdict_pauses(c, j, l, e) < 0)
+	if (verdict_backlog(c, j, e) < 0 || verdict_pauses(c, j, l, e) < 0)
 		return ERR_FAIL;
 	verdict_take_pauses(j);
 	if (verdict_outside(c, j, e) < 0)
@@ -208,6 +208,9 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 	if ((changed || named == NAMES_SLOW) && !j->given &&
 	    verdict_busy(c, j, named == NAMES_SLOW ? names.id[0] : 0, j->range, j->ranges, l, &busy,
 			 e) < 0)
+		return ERR_FAIL;
+	if (!busy && changed && named != NAMES_SLOW && !j->given &&
+	    verdict_chance(c, j, &busy, e) < 0)
 		return ERR_FAIL;
 	if (busy) {
 		verdict_forget_change(j);
@@ -234,6 +237,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 		j->n = j->counted;
 	if (ret == 0)
 		ret = judge_rest(c, j, l, e);
+	verdict_chance_take(j);
 	return ret < 0 ? ret : verdict_lossy(c, j, l, e);
 }
 

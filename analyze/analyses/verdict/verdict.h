@@ -10,6 +10,7 @@
 #include "analyze/store/verdict_kind.h"
 #include "format/buf.h"
 #include "verdict_acks.h"
+#include "verdict_chance.h"
 #include "verdict_ends.h"
 
 /* What counts: facts limit_pause_ns, limit_latency_ns, limit_factor and limit_errors of the
@@ -58,7 +59,7 @@ struct verdict_window {
 
 /* What was answered in one window, pauses or not. */
 struct verdict_traffic {
-	double exchanges, answers, errors;
+	double exchanges, answers, errors, queued; /* ns, before they were read */
 	double waited; /* ns, from arrivals to answers: per ns, the outstanding requests (Little) */
 	/* in it; ns until their answers, the sum of the logs, and the longest of these */
 	double arrived, took, logs, longest;
@@ -202,6 +203,7 @@ struct judged {
 	struct verdict_connect connect;
 	struct verdict_silent silent;
 	struct verdict_locked locked;
+	struct verdict_chance chance;
 	struct stucks *stuck; /* verdict_stuck.c: kind "stuck"; NULL: not so */
 	/* a change below the limit of latency; small 0: none */
 	double small, small_base, small_ratio, small_from;

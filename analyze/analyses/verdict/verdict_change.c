@@ -34,7 +34,7 @@ static void take_windows(const struct judged *j, const struct scaled *as, struct
 	for (i = 0; i < j->n_windows; i++) {
 		const struct verdict_window *w = &j->windows[i];
 
-		if (w->n <= 0)
+		if (w->n <= 0 || i * j->width < j->chance.drained)
 			continue;
 		v->window[v->n] = i;
 		v->x[v->n++] = scaled(as, w->n, w->sum, w->logs);

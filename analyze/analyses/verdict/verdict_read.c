@@ -187,6 +187,7 @@ static void add_traffic(struct judged *j, const struct row_request *row)
 	first->longest = fmax(first->longest, took);
 	t->exchanges++;
 	t->waited += took;
+	t->queued += (double)row->queued;
 	t->answers += answers;
 	t->errors += fmin((double)row->errors, answers);
 }

@@ -211,6 +211,21 @@ static int read_waiting_name(struct waiting_name *ret, struct analysis_ctx *c,
 	return db_end(q, err);
 }
 
+static int say_capacity(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct value values[] = {
+		VALUE_NUMBER("used", j->chance.used, "%"),
+		VALUE_NUMBER("latency", j->queued + j->served, "ns"),
+		VALUE_NUMBER("queued", j->queued, "ns"),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_verdict_capacity, WARNING, OBSERVED, j->about, NULL, values, 0
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+}
+
 /* No change, and no health either: what requests wait for, or cost. */
 static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
@@ -417,6 +432,7 @@ static const struct {
 	[VERDICT_queue] = { .say = say_level },
 	[VERDICT_wait] = { .say = say_level, .own = true },
 	[VERDICT_cost] = { .say = say_level },
+	[VERDICT_capacity] = { .say = say_capacity },
 	[VERDICT_requests] = { .say = say_few },
 	[VERDICT_loss] = { .say = say_loss },
 };
@@ -436,6 +452,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = says[j->kind].say(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)
 		ret = verdict_tried(c, j, e);
+	if (ret == 0)
+		ret = verdict_backlog_say(c, j, e);
 	if (ret == 0 && j->status == STATUS_PROBLEM)
 		ret = verdict_cycle_say(c, j, l, e);
 	if (ret == 0 && says[j->kind].crash)

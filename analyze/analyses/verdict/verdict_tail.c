@@ -212,7 +212,7 @@ static bool find_range(struct tail *t, const struct limits *l)
 	int i, first, last = -1;
 
 	for (i = 0; i < j->n_windows; i++) {
-		if (t->all[i] <= 0)
+		if (t->all[i] <= 0 || i * j->width < j->chance.drained)
 			continue;
 		total += t->all[i];
 		v->window[v->n] = i;
