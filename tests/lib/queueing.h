@@ -86,7 +86,8 @@ static inline void answer(struct text *x, const struct queueing *q, int i)
 	}
 }
 
-static inline sqlite3 *queued(const struct queueing *q, const char *facts)
+/* idle_end, ns: without load, at the end of the recording. */
+static inline sqlite3 *queued_until(const struct queueing *q, long idle_end, const char *facts)
 {
 	struct text x = { 0 };
 	bool idle = true;
@@ -109,5 +110,11 @@ static inline sqlite3 *queued(const struct queueing *q, const char *facts)
 			text_line(&x, "%ld 100 switch next=0 state=1", x.t);
 		x.t += 1000;
 	}
+	x.t += idle_end;
 	return judged(&x, facts);
+}
+
+static inline sqlite3 *queued(const struct queueing *q, const char *facts)
+{
+	return queued_until(q, 0, facts);
 }

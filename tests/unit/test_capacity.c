@@ -47,6 +47,26 @@ static void queues_by_chance_are_no_change(void **state)
 	}
 }
 
+/* The load ends before the recording does: the time without any is no lower rate. */
+static void the_load_may_end(void **state)
+{
+	static const unsigned int seeds[] = { 1, 5, 6, 8 };
+	static struct queueing q;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(seeds) / sizeof(*seeds); i++) {
+		sqlite3 *db;
+
+		srand(seeds[i]);
+		q = (struct queueing){ 0 };
+		arrive(&q, 157, 0.001, 14, WORK);
+		db = queued_until(&q, 5 * SECOND, NULL);
+		is_verdict(db, "unchanged", "capacity");
+		db_close(db);
+	}
+}
+
 static void is_since_then(sqlite3 *db)
 {
 	is_verdict(db, "problem", "slower");
@@ -91,9 +111,8 @@ static void what_is_no_queue_by_chance_is_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(queues_by_chance_are_no_change),
-		T(a_change_of_the_load_is_one),
-		T(a_wait_is_one),
+		T(queues_by_chance_are_no_change),    T(the_load_may_end),
+		T(a_change_of_the_load_is_one),	      T(a_wait_is_one),
 		T(what_is_no_queue_by_chance_is_one),
 	};
 

@@ -6,9 +6,14 @@
 
 #include <stdlib.h>
 
-/* Two requests are read, then answered after 30 ms, in which another program has the CPU, or not.
+#define LONG_FD 9
+#define LONG	8 /* connections with long requests */
+
+/*
+ * Two requests are read, then answered after 30 ms, in which another program has the CPU, or not.
+ * Between the reads another one is answered, which was read so many times before, and one is read.
  */
-static void two_wait(struct text *x, bool preempted)
+static void two_wait(struct text *x, bool preempted, int time, bool with_long)
 {
 	int i;
 
@@ -18,6 +23,12 @@ static void two_wait(struct text *x, bool preempted)
 	for (i = 5; i < 7; i++)
 		text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
 			  x->t + i * 500, i);
+	if (with_long && time >= LONG)
+		text_line(x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200",
+			  x->t + 3300, LONG_FD + time % LONG);
+	if (with_long)
+		text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x->t + 3600,
+			  LONG_FD + time % LONG);
 	if (preempted)
 		text_line(x, "%ld 100 switch next=200 state=0", x->t + 4000);
 	x->t += 30 * MS;
@@ -31,19 +42,36 @@ static void two_wait(struct text *x, bool preempted)
 }
 
 /* Requests of 2 ms; after each `every` of them two wait for 30 ms, 30 times. */
-static sqlite3 *held(int every, bool preempted)
+static sqlite3 *held_with(int every, bool preempted, bool with_long)
 {
 	struct text x = { 0 };
 	int i;
 
 	srand(3);
-	head(&x);
+	head_of(&x, LONG_FD - 5 + LONG);
 	for (i = 0; i < 30; i++) {
 		many(&x, every, 2 * MS, MS);
-		two_wait(&x, preempted);
+		two_wait(&x, preempted, i, with_long);
 		x.t += MS;
 	}
 	return judged(&x, NULL);
+}
+
+static sqlite3 *held(int every, bool preempted)
+{
+	return held_with(every, preempted, false);
+}
+
+/* Long requests touch pauses because they are long: without pauses p99 is theirs as well. */
+static void what_lasts_long_touches_pauses_by_chance(void **state)
+{
+	sqlite3 *db = held_with(40, true, true);
+
+	(void)state;
+	is_within(db, "SELECT p99 FROM verdict", 1.0e9, 1.4e9);
+	is_number(db, "SELECT pauses FROM verdict", 0);
+	is_text(db, "SELECT coalesce(max(kind), '') FROM verdict WHERE kind='pauses'", "");
+	db_close(db);
 }
 
 /* Of 15 times p99 outside each. */
@@ -147,6 +175,7 @@ static void causes_are_those_of_the_problem(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_lasts_long_touches_pauses_by_chance),
 		cmocka_unit_test(short_pauses_that_p99_comes_from_are_a_problem),
 		cmocka_unit_test(causes_are_those_of_the_problem),
 	};

@@ -5,7 +5,7 @@
  * that excludes no change; and not from the start of the recorder alone. Pauses count as events,
  * never the requests that waited in them. A slowest hundredth always exists and is no problem.
  */
-#include "verdict.h"
+#include "verdict_pauses.h"
 
 #include "analyze/analyses/failing/verdict_failing.h"
 #include "analyze/analyses/queues/verdict_queues.h"
@@ -198,7 +198,7 @@ static int judge_server(struct analysis_ctx *c, struct judged *j, const struct l
 	if (verdict_backlog(c, j, e) < 0 || verdict_pauses(c, j, l, e) < 0)
 		return ERR_FAIL;
 	verdict_take_pauses(j);
-	if (verdict_outside(c, j, e) < 0)
+	if (verdict_outside(c, j, 0, e) < 0)
 		return ERR_FAIL;
 	changed = verdict_change(c, j, l, e);
 	if (changed >= 0)

@@ -256,23 +256,6 @@ void verdict_take_pauses(struct judged *j);
 /* The q-quantile of a histogram, ns; NAN: empty. */
 double verdict_quantile(const struct hist *h, double q);
 
-/* verdict_rare_pauses.c: which are far longer than what their connections wait otherwise. */
-int verdict_rare_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-			struct err *e);
-
-/* verdict_arrivals.c: which pauses an arrival ended. */
-int verdict_arrivals(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		     struct err *e);
-/* verdict_pauses.c: which pauses count; counted, paused, waited, start and end of j. */
-int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
-/*
- * The same with the short ones that are no SHORT_TIMES of p99 outside, in which several requests
- * waited and its thread did not run most of the time, if p99 with them is higher than without by
- * the limits: 1; 0: none counts.
- */
-int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-			struct err *e);
-
 /* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 void verdict_forget_change(struct judged *j);
@@ -284,14 +267,6 @@ void verdict_forget_change(struct judged *j);
  */
 int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
 		 const struct limits *l, bool *ret_busy, struct err *e);
-
-/* verdict_by_name.c: marks those in which no request waited longer than its name does. 1: some. */
-int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-		    struct err *e);
-
-/* Marks the pauses that count which are such waits as usual; sets j->busy if there are some. */
-int verdict_busy_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
-			struct err *e);
 
 /* Puts rows of table verdict_range. */
 int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);
@@ -399,8 +374,6 @@ int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
-/* verdict_outside.c: fills p99_outside, of requests that no counted pause touches, and others. */
-int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* Outside these pauses: does a request in the slow time ranges take more CPU time than one out of
  * them? */
 int verdict_dearer_outside(struct analysis_ctx *c, const struct judged *j, const struct limits *l,

@@ -5,7 +5,7 @@
  * thread that read it answered them, or woke the one that did, before it slept for other news. Not
  * so if one has a name: which of these wait for something is known.
  */
-#include "verdict.h"
+#include "verdict_pauses.h"
 
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"

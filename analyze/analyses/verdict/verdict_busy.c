@@ -9,6 +9,7 @@
  * not: a pause that counts by the CPU time of its thread alone, dearer requests, or more of them.
  */
 #include "analyze/analyses/waits/contenders.h"
+#include "verdict_pauses.h"
 #include "verdict_spent.h"
 
 #include "analyze/base/idmap.h"

@@ -4,7 +4,7 @@
  * answered late by design are waiting, as those of a long poll, no answer is due. Each that waits
  * for most of the pause must have a name, of which enough requests were answered at other times.
  */
-#include "verdict.h"
+#include "verdict_pauses.h"
 
 #include "analyze/base/limits.h"
 #include "analyze/store/request_rows.h"

@@ -10,16 +10,23 @@
 
 #define MOST 0.5 /* of the added latency */
 
-/* The slow windows are those in the ranges; what waited at the start is on no side. */
+/*
+ * The slow windows are those in the ranges. What waited at the start is on no side, nor is the time
+ * without load before the first arrival or after the last one.
+ */
 static void take_ranges(const struct judged *j, struct levels *v)
 {
-	int i;
+	int i, first = 0, last = j->n_windows - 1;
 
+	while (first < last && !(j->traffic[first].arrived > 0))
+		first++;
+	while (last > first && !(j->traffic[last].arrived > 0))
+		last--;
 	for (i = 0; i < j->n_windows; i++) {
 		v->window[v->n] = i;
 		v->slow[v->n] =
 			verdict_in_ranges(JUDGED_RANGES(j), j->ranges, (i + 0.5) * j->width);
-		v->neither[v->n++] = i * j->width < j->chance.drained;
+		v->neither[v->n++] = i * j->width < j->chance.drained || i < first || i > last;
 	}
 }
 
@@ -67,9 +74,9 @@ int verdict_chance(struct analysis_ctx *c, struct judged *j, bool *ret_chance, s
 	take_ranges(j, &v);
 	work_divide(&l, j, &v);
 	more = in->run + in->runq - (out->run + out->runq) * in->time / out->time;
-	*ret_chance = ret == 0 && in->run > 0 && out->run > 0 && work_is_full(&l) &&
-		      work_is_usual(&l, 0, 0) && waits_for_others(&l) &&
-		      more <= work_by_chance(&l) && !is_dearer(&l, j, &v);
+	*ret_chance = ret == 0 && in->run > 0 && out->run > 0 &&
+		      work_is_full(&l, j->ranges * j->width) && work_is_usual(&l, 0, 0) &&
+		      waits_for_others(&l) && more <= work_by_chance(&l) && !is_dearer(&l, j, &v);
 	if (*ret_chance)
 		j->chance.used = 100 * (in->run + out->run) / (l.threads * (in->time + out->time));
 	return ret;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Requests outside the pauses that count. */
+#include "verdict_pauses.h"
 #include "verdict_spent.h"
 
 #include "analyze/store/request_rows.h"
@@ -13,6 +14,7 @@ struct outside {
 	s64 (*at)[2]; /* pauses that count, joined, by time */
 	int n;
 	s64 shortest;
+	double least; /* share of a request's latency that is in pauses */
 	struct hist latency;
 	double others, inside;
 };
@@ -58,6 +60,7 @@ static int join_pauses(struct outside *o, const struct judged *j, struct err *e)
 static bool is_in_pause(const struct outside *o, s64 from, s64 to)
 {
 	int low = 0, high = o->n, mid;
+	s64 in = 0;
 
 	while (low < high) {
 		mid = (low + high) / 2;
@@ -66,7 +69,10 @@ static bool is_in_pause(const struct outside *o, s64 from, s64 to)
 		else
 			high = mid;
 	}
-	return low < o->n && o->at[low][0] < to;
+	for (; low < o->n && o->at[low][0] < to; low++)
+		in += (o->at[low][1] < to ? o->at[low][1] : to) -
+		      (o->at[low][0] > from ? o->at[low][0] : from);
+	return in > 0 && (double)in >= o->least * (double)(to - from);
 }
 
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
@@ -86,11 +92,11 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	return 0;
 }
 
-int verdict_outside(struct analysis_ctx *c, struct judged *j, struct err *e)
+int verdict_outside(struct analysis_ctx *c, struct judged *j, double least, struct err *e)
 {
 	static const char unanswered[] =
 		"SELECT count(*) FROM unanswered WHERE service IN (SELECT id FROM service WHERE server=?1)";
-	struct outside o = { 0 };
+	struct outside o = { .least = least };
 	s64 open = 0;
 	int ret;
 

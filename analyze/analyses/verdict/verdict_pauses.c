@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which pauses count. */
-#include "verdict.h"
+#include "verdict_pauses.h"
 
 #include "analyze/stats/stats.h"
 
 #include <stdlib.h>
 
 #define RECOUNTS     8
+#define MOSTLY	     0.5 /* of a request */
 #define COUNT_MARGIN 0.5 /* share of requests outside pauses, else pauses are how it serves */
 
 static double length(const struct judged_pause *p)
@@ -214,7 +215,7 @@ int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct l
 	int i, ret;
 
 	count(c, j, l, true);
-	ret = verdict_outside(c, j, e);
+	ret = verdict_outside(c, j, MOSTLY, e);
 	if (ret == 0 && j->counted && j->p99 - j->p99_outside >= l->latency &&
 	    j->p99 >= l->factor * j->p99_outside)
 		return 1;

@@ -5,7 +5,7 @@
  * which nearly all took a small part of that, as those of a producer do. Names are judged by
  * verdict_by_name.c.
  */
-#include "verdict.h"
+#include "verdict_pauses.h"
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"

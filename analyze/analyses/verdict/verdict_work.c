@@ -89,9 +89,9 @@ double work_by_chance(const struct work *l)
 	return each * CHANCE * sqrt(expected(l) * (1 + l->in.time / l->out.time));
 }
 
-bool work_is_full(const struct work *l)
+bool work_is_full(const struct work *l, double edges)
 {
-	return l->in.run + l->in.runq >= (1 - IDLE_MOST) * l->threads * l->in.time;
+	return l->in.run + l->in.runq >= (1 - IDLE_MOST) * l->threads * (l->in.time - edges);
 }
 
 bool work_is_usual(const struct work *l, double early, double spare)

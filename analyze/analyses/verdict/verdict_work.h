@@ -28,8 +28,11 @@ void work_divide(struct work *l, const struct judged *j, const struct levels *v)
  */
 double work_by_chance(const struct work *l);
 
-/* No room: the serving threads are idle in it for 8 % or less. */
-bool work_is_full(const struct work *l);
+/*
+ * No room: the serving threads are idle in it for 8 % or less. edges, ns: of it, in which a queue
+ * may not have begun, or have ended.
+ */
+bool work_is_full(const struct work *l, double edges);
 
 /*
  * As many arrive in it as outside, each takes as long and as much CPU time, and other programs take
