@@ -30,7 +30,7 @@ double work_by_chance(const struct work *l);
 
 /*
  * No room: the serving threads are idle in it for 8 % or less. edges, ns: of it, in which a queue
- * may not have begun, or have ended.
+ * does not wait yet, or no longer.
  */
 bool work_is_full(const struct work *l, double edges);
 
